@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef HEWN_RUNTIME_H
+#define HEWN_RUNTIME_H
+
+/// \file
+/// What an application calls to run a compiled model, and the descriptor that
+/// every compiled model consists of. C99; usable from C++; needs DLPack's
+/// header and nothing else.
+///
+///     hewn_context *context;
+///     hewn_status status = hewn_context_create(&resnet50, NULL, &context);
+///     if (status.code == HEWN_OK)
+///       status = hewn_run(&resnet50, context, inputs, outputs);
+///     if (status.code != HEWN_OK)
+///       puts(status.message);
+///     hewn_context_destroy(context);
+///
+/// A context is used by one thread at a time. Any number of contexts of one or
+/// of several models live side by side; code and weights are shared.
+/// Nothing here prints, aborts, or touches errno and the locale.
+///
+/// What generated code calls is in services.h.
+
+#include <dlpack/dlpack.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// Functions of this header are visible, so that whoever links a shared
+/// library may export them. Everything else in the runtime is hidden.
+#if defined(__GNUC__)
+#define HEWN_API __attribute__((visibility("default")))
+#else
+#define HEWN_API
+#endif
+
+/// Changes with every incompatible change of a struct in this header.
+#define HEWN_ABI_VERSION 1
+
+/// A generated shared library exports its descriptor under the model's name,
+/// and a second time under this one, for loaders that know only the file.
+#define HEWN_MODEL_SYMBOL "hewn_model_main"
+
+//===----------------------------------------------------------------------===//
+// Status
+//===----------------------------------------------------------------------===//
+
+/// The kinds of failure. Values never change.
+enum hewn_code {
+  HEWN_OK = 0,
+  /// A tensor, an option or a symbol does not fit the model.
+  HEWN_INVALID_ARGUMENT = 1,
+  /// The allocator said no, or the caller's arena is too small.
+  HEWN_OUT_OF_MEMORY = 2,
+  /// An index operand (Gather and its kin) points outside its tensor.
+  HEWN_INDEX_OUT_OF_RANGE = 3,
+  /// The weights file is missing, truncated, or belongs to another model.
+  HEWN_IO = 4,
+  /// This machine or this runtime cannot run the model.
+  HEWN_UNSUPPORTED = 5,
+  /// A defect in hewn.
+  HEWN_INTERNAL = 6
+};
+
+/// The answer of every call that can fail. `message` is never NULL (it is ""
+/// on success), names what was expected and what was found, and stays valid
+/// until the next call on the same context, or until the context is destroyed.
+typedef struct hewn_status {
+  int32_t code;
+  const char *message;
+} hewn_status;
+
+//===----------------------------------------------------------------------===//
+// The descriptor of a model: emitted by the compiler, constant
+//===----------------------------------------------------------------------===//
+
+typedef struct hewn_context hewn_context;
+typedef struct hewn_model hewn_model;
+typedef struct hewn_runtime_table hewn_runtime_table;
+
+/// `DLDataType.code` of ONNX's bool (bits = 8): DLPack 1's kDLBool, which the
+/// headers of older DLPack lack. Tensors of uint8 are accepted in its place.
+#define HEWN_DL_BOOL 6
+/// `DLDataType.code` of the 8-bit floats (bits = 8), DLPack 1's values.
+#define HEWN_DL_FLOAT8_E4M3FN 10
+#define HEWN_DL_FLOAT8_E4M3FNUZ 11
+#define HEWN_DL_FLOAT8_E5M2 12
+#define HEWN_DL_FLOAT8_E5M2FNUZ 13
+// A string tensor is {kDLOpaqueHandle, 64, 1}: elements are `const char *`.
+
+/// In `hewn_tensor_info.dims`: d >= 0 is a fixed size; -1 - s is symbol s.
+#define HEWN_DIM_SYMBOL(s) (-1 - (int64_t)(s))
+/// The size depends on data. In an output: known only after a run. In an
+/// input: not checked.
+#define HEWN_DIM_DYNAMIC INT64_MIN
+/// The size is a closed form over several symbols: ask `output_dims`.
+#define HEWN_DIM_FORMULA (INT64_MIN + 1)
+
+/// One input or output.
+typedef struct hewn_tensor_info {
+  const char *name;
+  DLDataType dtype;
+  int32_t rank;
+  const int64_t *dims; ///< `rank` entries; may be NULL when rank is 0
+  uint64_t flags;      ///< 0
+} hewn_tensor_info;
+
+/// One symbolic dimension: `min` <= value <= `max` (INT64_MAX: unbounded).
+typedef struct hewn_symbol {
+  const char *name;
+  int64_t min;
+  int64_t max;
+} hewn_symbol;
+
+/// What the runtime remembers about a model's mapped weights file. Generated
+/// code defines one, all zero, in writable memory, beside the descriptor.
+typedef struct hewn_weights_state {
+  uint64_t opaque[4];
+} hewn_weights_state;
+
+/// The first 64 bytes of a weights file; the data follows directly. Numbers
+/// are little-endian.
+typedef struct hewn_weights_header {
+  char magic[6];       ///< "HEWNW\0"
+  uint16_t version;    ///< HEWN_WEIGHTS_VERSION
+  uint64_t data_bytes; ///< bytes after this header, == model.weights_bytes
+  char digest[40];     ///< == model.weights_digest, padded with zeros
+  uint64_t reserved;   ///< 0
+} hewn_weights_header;
+
+#define HEWN_WEIGHTS_VERSION 1
+
+/// What a model's `run` is given. The arrays have an entry per input, output
+/// or symbol.
+typedef struct hewn_frame {
+  const void *const *inputs;
+  const int64_t *const *input_dims;
+  /// Entries of data-dependent outputs are NULL until generated code calls
+  /// `hewn_rt_alloc_output`, which fills them.
+  void **outputs;
+  /// Already filled in, but for data-dependent dims.
+  int64_t *const *output_dims;
+  const int64_t *symbols;
+  unsigned char *arena;         ///< 64-byte aligned, arena_bytes(symbols) long
+  const unsigned char *weights; ///< 64-byte aligned; NULL if there are none
+} hewn_frame;
+
+/// A compiled model.
+struct hewn_model {
+  uint32_t abi_version;  ///< HEWN_ABI_VERSION
+  uint32_t struct_bytes; ///< sizeof(hewn_model)
+  const char *name;
+  const char *digest; ///< of the model and the compiler's options, in hex
+  const char *target; ///< as given to the compiler, e.g. "x86-64-v3"
+  /// `&hewn_rt_table`: the runtime that the generated code was linked with.
+  const hewn_runtime_table *runtime;
+  int32_t num_inputs;
+  int32_t num_outputs;
+  int32_t num_symbols;
+  uint32_t flags; ///< 0
+  const hewn_tensor_info *inputs;
+  const hewn_tensor_info *outputs;
+  const hewn_symbol *symbols;
+  /// Bits of services.h's HEWN_CPU_* without which the code does not run.
+  uint64_t cpu_features;
+  /// Name of the weights file, without a folder; it is looked for beside the
+  /// binary that holds this descriptor. NULL: no weights, or embedded ones.
+  const char *weights_file;
+  const char *weights_digest;        ///< at most 40 hex digits
+  uint64_t weights_bytes;            ///< of the data, without the file's header
+  const unsigned char *weights;      ///< embedded (64-byte aligned), or NULL
+  hewn_weights_state *weights_state; ///< needed where weights_file is set
+  /// The arena's exact size; negative on overflow.
+  int64_t (*arena_bytes)(const int64_t *symbols);
+  /// Writes every output's dims; HEWN_DIM_DYNAMIC where it depends on data.
+  void (*output_dims)(const int64_t *symbols, int64_t *const *dims);
+  /// Returns a hewn_code; what fails has told `hewn_rt_fail` before.
+  int32_t (*run)(hewn_context *context, const hewn_frame *frame);
+};
+
+//===----------------------------------------------------------------------===//
+// Contexts
+//===----------------------------------------------------------------------===//
+
+/// Where memory comes from. `allocate` returns NULL when it cannot;
+/// `alignment` is a power of two. `release` gets what `allocate` returned.
+typedef struct hewn_allocator {
+  void *(*allocate)(void *user, size_t bytes, size_t alignment);
+  void (*release)(void *user, void *memory);
+  void *user;
+} hewn_allocator;
+
+/// A piece of parallel work: the items [begin, end).
+typedef void (*hewn_task)(void *arg, int64_t begin, int64_t end);
+
+/// The caller's own threads. `parallel_for` covers [0, n) by calls of `task`
+/// with disjoint ranges, from any threads, and returns when all are done.
+typedef struct hewn_thread_hook {
+  void (*parallel_for)(void *user, int64_t n, hewn_task task, void *arg);
+  void *user;
+} hewn_thread_hook;
+
+/// The phases that a trace hook hears of.
+enum hewn_trace_phase { HEWN_TRACE_BEGIN = 0, HEWN_TRACE_END = 1 };
+
+/// Called around every kernel, from the thread that runs the model.
+typedef struct hewn_trace_hook {
+  void (*event)(void *user, int32_t phase, const char *kernel);
+  void *user;
+} hewn_trace_hook;
+
+/// All zero, apart from `size`, means: one thread, memory from malloc, weights
+/// from where the model says. Every member is optional.
+typedef struct hewn_context_options {
+  size_t size; ///< sizeof(hewn_context_options)
+  /// 0 and 1: the calling thread alone. n: it and n - 1 of the runtime's own,
+  /// unless `thread_hook` is set, which is then told to do the work.
+  int32_t threads;
+  uint32_t reserved;
+  /// Memory for the arena, 64-byte aligned, kept until the context is gone.
+  /// A context that has it never allocates an arena: runs that need more fail.
+  void *arena;
+  size_t arena_bytes;
+  hewn_allocator allocator;
+  hewn_thread_hook thread_hook;
+  hewn_trace_hook trace_hook;
+  /// The weights file, if it is not beside the model. Weights that are mapped
+  /// already for another context are shared, whatever their path.
+  const char *weights_path;
+} hewn_context_options;
+
+/// Makes a context: maps the weights, starts the threads, and allocates the
+/// arena if its size does not depend on symbols. `options` may be NULL.
+///
+/// On failure `*context` may still be set: it then holds the message and is
+/// good for nothing but `hewn_context_destroy`, which must be called (NULL is
+/// fine) in either case.
+HEWN_API hewn_status hewn_context_create(const hewn_model *model,
+                                         const hewn_context_options *options,
+                                         hewn_context **context);
+
+/// Stops the threads and frees what the context holds. NULL is allowed.
+HEWN_API void hewn_context_destroy(hewn_context *context);
+
+/// Makes the arena large enough for runs with these values of the symbols
+/// (an array of `num_symbols`), so that those runs call no allocator.
+HEWN_API hewn_status hewn_context_reserve(hewn_context *context,
+                                          const int64_t *symbols);
+
+/// The message of the last call on this context, "" after success.
+HEWN_API const char *hewn_context_message(const hewn_context *context);
+
+/// The exact number of bytes of arena for these symbols; negative if a symbol
+/// is outside its range or the size overflows.
+HEWN_API int64_t hewn_arena_bytes(const hewn_model *model,
+                                  const int64_t *symbols);
+
+//===----------------------------------------------------------------------===//
+// Running
+//===----------------------------------------------------------------------===//
+
+/// Runs the model on `num_inputs` tensors into `num_outputs` tensors: on the
+/// CPU, row-major, aligned to their element. Everything is checked before the
+/// first kernel starts, and outputs are untouched if a check fails.
+///
+/// An output whose `data` is set must have the right shape; where the shape
+/// depends on data, `shape` says how much room there is and is overwritten.
+/// An output whose `data` is NULL is allocated by the context's allocator and
+/// is the caller's (see `hewn_output_release`): dtype, ndim, shape and data
+/// are filled in, and `shape` must point to room for `rank` entries.
+HEWN_API hewn_status hewn_run(const hewn_model *model, hewn_context *context,
+                              const DLTensor *inputs, DLTensor *outputs);
+
+/// `hewn_run` with the number of tensors that the caller has, checked first.
+HEWN_API hewn_status hewn_run_counted(const hewn_model *model,
+                                      hewn_context *context,
+                                      const DLTensor *inputs,
+                                      int32_t num_inputs, DLTensor *outputs,
+                                      int32_t num_outputs);
+
+/// The door for the typed functions of generated headers: inputs and outputs
+/// are bare pointers, sized by `symbols`. Checks the symbols' ranges and that
+/// no pointer is NULL where there are elements. Outputs that depend on data
+/// are allocated, written to `outputs[i]`, and their dims to `output_dims[i]`;
+/// `output_dims` and its entries may be NULL where nobody wants to know.
+HEWN_API hewn_status hewn_run_pointers(
+    const hewn_model *model, hewn_context *context, const void *const *inputs,
+    void **outputs, int64_t *const *output_dims, const int64_t *symbols);
+
+/// Gives back the memory of an output that a run allocated.
+HEWN_API void hewn_output_release(hewn_context *context, void *data);
+
+/// The runtime inside a binary. The functions above go through the table of
+/// the model that they are given, so that a program may be linked with one
+/// version of the runtime and load models that carry another.
+struct hewn_runtime_table {
+  uint32_t abi_version;
+  uint32_t struct_bytes;
+  hewn_status (*context_create)(const hewn_model *,
+                                const hewn_context_options *, hewn_context **);
+  void (*context_destroy)(hewn_context *);
+  hewn_status (*context_reserve)(hewn_context *, const int64_t *);
+  const char *(*context_message)(const hewn_context *);
+  hewn_status (*run)(const hewn_model *, hewn_context *, const DLTensor *,
+                     int32_t, DLTensor *, int32_t);
+  hewn_status (*run_pointers)(const hewn_model *, hewn_context *,
+                              const void *const *, void **, int64_t *const *,
+                              const int64_t *);
+  void (*output_release)(hewn_context *, void *);
+};
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif // HEWN_RUNTIME_H

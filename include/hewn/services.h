@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef HEWN_SERVICES_H
+#define HEWN_SERVICES_H
+
+/// \file
+/// What generated code calls while a model runs. Applications have no use for
+/// it: see runtime.h. These symbols are hidden; every artifact has its own.
+
+#include "hewn/runtime.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define HEWN_RT __attribute__((visibility("hidden")))
+#else
+#define HEWN_RT
+#endif
+
+/// Generated descriptors point at it from `hewn_model.runtime`.
+extern HEWN_RT const hewn_runtime_table hewn_rt_table;
+
+/// Covers [0, n) by calls of `task` on the context's threads and returns when
+/// all are done; serial on one thread, for n <= 1, and inside another task.
+/// Returns the run's code so far: not HEWN_OK when a task has failed.
+HEWN_RT int32_t hewn_rt_parallel_for(hewn_context *context, int64_t n,
+                                     hewn_task task, void *arg);
+
+/// How many threads `hewn_rt_parallel_for` has, the calling one among them.
+HEWN_RT int32_t hewn_rt_threads(const hewn_context *context);
+
+/// Memory whose size depends on data, for the rest of this run. Only from the
+/// thread that runs the model, never from a task. `align` is a power of two.
+/// NULL when there is none; the failure is then recorded already.
+/// `bytes` = 0 gives a pointer that must not be read.
+HEWN_RT void *hewn_rt_alloc(hewn_context *context, int64_t bytes,
+                            int64_t align);
+
+/// Gives such memory back before the end of the run (in loops, say).
+HEWN_RT void hewn_rt_free(hewn_context *context, void *memory);
+
+/// Sets the dims of an output that depends on data and returns its memory: the
+/// caller's where he gave enough, else from the allocator. Also writes
+/// `frame->outputs[index]`. NULL on failure, which is then recorded already;
+/// never NULL on success, even for 0 bytes.
+HEWN_RT void *hewn_rt_alloc_output(hewn_context *context, int32_t index,
+                                   int32_t rank, const int64_t *dims);
+
+/// Records a failure and returns `code`. `node` is the name of the ONNX node,
+/// or NULL. `{a}` and `{b}` in `message` stand for the numbers. Any thread may
+/// call; the first one of a run is kept.
+///
+///     return hewn_rt_fail(context, HEWN_INDEX_OUT_OF_RANGE, "/embed/Gather",
+///                         "index {a} is outside [-{b}, {b})", index, size);
+HEWN_RT int32_t hewn_rt_fail(hewn_context *context, int32_t code,
+                             const char *node, const char *message, int64_t a,
+                             int64_t b);
+
+/// The run's code so far.
+HEWN_RT int32_t hewn_rt_code(const hewn_context *context);
+
+/// Tells the trace hook, if there is one. `phase`: hewn_trace_phase.
+HEWN_RT void hewn_rt_trace(hewn_context *context, int32_t phase,
+                           const char *kernel);
+
+/// How many runs this context has begun before this one: what generators of
+/// random numbers without a seed start from.
+HEWN_RT uint64_t hewn_rt_run_index(const hewn_context *context);
+
+//===----------------------------------------------------------------------===//
+// The machine
+//===----------------------------------------------------------------------===//
+
+/// The bits that `hewn_rt_cpu` returns: the sets of instructions that choose
+/// between variants of a kernel. A bit is set when the processor has them and
+/// the system lets us use them (AMX is asked for on the first call).
+#define HEWN_CPU_X86_64_V2 (UINT64_C(1) << 0)
+#define HEWN_CPU_X86_64_V3 (UINT64_C(1) << 1)
+#define HEWN_CPU_X86_64_V4 (UINT64_C(1) << 2)
+#define HEWN_CPU_AVX_VNNI (UINT64_C(1) << 3)
+#define HEWN_CPU_AVX512_VNNI (UINT64_C(1) << 4)
+#define HEWN_CPU_AVX512_BF16 (UINT64_C(1) << 5)
+#define HEWN_CPU_AVX512_FP16 (UINT64_C(1) << 6)
+#define HEWN_CPU_AMX_INT8 (UINT64_C(1) << 7)
+#define HEWN_CPU_AMX_BF16 (UINT64_C(1) << 8)
+
+/// The features of this machine. Found once per context; with NULL they are
+/// found anew (some CPUID instructions: microseconds, more in virtual
+/// machines).
+HEWN_RT uint64_t hewn_rt_cpu(const hewn_context *context);
+
+//===----------------------------------------------------------------------===//
+// Parts: ops that no tensor code says well, one object file each
+//===----------------------------------------------------------------------===//
+
+/// An operand of a part. An absent optional operand has data = NULL, dtype 0.
+/// The dims of an output are upper bounds on entry, and its data has room for
+/// that many elements; the part writes the actual dims.
+typedef struct hewn_part_tensor {
+  void *data;
+  int32_t dtype; ///< ONNX TensorProto.DataType
+  int32_t rank;
+  int64_t *dims;
+} hewn_part_tensor;
+
+/// The type of every part. `node` names the ONNX node in messages. `params`
+/// are the op's attributes in the order given at each part; a float stands as
+/// its 32 bits in the low half. Returns a hewn_code.
+typedef int32_t hewn_part_fn(hewn_context *context, const char *node,
+                             int32_t num_inputs, const hewn_part_tensor *inputs,
+                             int32_t num_outputs, hewn_part_tensor *outputs,
+                             const int64_t *params);
+
+/// TopK(X[, K]) -> Values, Indices. params: axis, largest, sorted. K is the
+/// size of the outputs along `axis`. Equal values: the lower index first.
+HEWN_RT hewn_part_fn hewn_part_topk;
+
+/// NonZero(X) -> int64 [rank(X), n], bound n = elements of X.
+HEWN_RT hewn_part_fn hewn_part_nonzero;
+
+/// Compress(X, condition) -> Y. params: has_axis, axis.
+HEWN_RT hewn_part_fn hewn_part_compress;
+
+/// Unique(X) -> Y, indices, inverse_indices, counts (the last three may be
+/// absent). params: sorted, has_axis, axis.
+HEWN_RT hewn_part_fn hewn_part_unique;
+
+/// NonMaxSuppression(boxes, scores[, max_output_boxes_per_class,
+/// iou_threshold, score_threshold]) -> int64 [n, 3]. params: center_point_box.
+HEWN_RT hewn_part_fn hewn_part_nonmaxsuppression;
+
+/// Random numbers come from Philox4x32-10, by element: the same seed gives the
+/// same numbers whatever the machine. Without a seed they change every run;
+/// `seed` then tells the nodes of a model apart.
+
+/// RandomNormal, RandomNormalLike -> Y (float types).
+/// params: has_seed, seed, mean, scale.
+HEWN_RT hewn_part_fn hewn_part_randomnormal;
+
+/// RandomUniform, RandomUniformLike -> Y (float types).
+/// params: has_seed, seed, low, high.
+HEWN_RT hewn_part_fn hewn_part_randomuniform;
+
+/// Bernoulli(X) -> Y (any numeric type or bool). params: has_seed, seed.
+HEWN_RT hewn_part_fn hewn_part_bernoulli;
+
+/// Multinomial(X: unnormalized log-probabilities [batch, classes]) ->
+/// int32 or int64 [batch, samples]. params: has_seed, seed.
+HEWN_RT hewn_part_fn hewn_part_multinomial;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif // HEWN_SERVICES_H
