@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+# What `cmake --install` lays down, and the package that find_package(hewn) finds.
