@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# hewn_tablegen, hewn_add_library, hewn_add_tool: how every room says what it is made of.
+# hewn_tablegen, hewn_add_library and hewn_add_tool: how every room says what it is made of.
 
 # The headers of MLIR that nearly every file reads. Compiling them takes ten seconds; once is enough.
 file(WRITE "${PROJECT_BINARY_DIR}/HewnPrecompiled.cpp.in" "// Only carries the precompiled header.\n")
@@ -35,6 +35,25 @@ function(hewn_tablegen target file)
   add_custom_target(${target} DEPENDS ${TABLEGEN_OUTPUT})
 endfunction()
 
+# hewn_tidy(target sources...): clang-tidy over a target, as a part of the target `tidy`. It depends on the objects, so only
+# what was compiled anew is looked at again.
+find_program(HEWN_CLANG_TIDY clang-tidy-22)
+add_custom_target(tidy)
+function(hewn_tidy name)
+  if(NOT HEWN_CLANG_TIDY)
+    return()
+  endif()
+  set(stamp "${CMAKE_CURRENT_BINARY_DIR}/${name}.tidy")
+  add_custom_command(OUTPUT "${stamp}"
+    COMMAND "${HEWN_CLANG_TIDY}" --quiet -p "${PROJECT_BINARY_DIR}" ${ARGN}
+    COMMAND "${CMAKE_COMMAND}" -E touch "${stamp}"
+    DEPENDS $<TARGET_OBJECTS:${name}> "${PROJECT_SOURCE_DIR}/.clang-tidy"
+    WORKING_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}"
+    COMMENT "clang-tidy ${name}")
+  add_custom_target(${name}-tidy DEPENDS "${stamp}")
+  add_dependencies(tidy ${name}-tidy)
+endfunction()
+
 # hewn_add_library(HewnRoom SOURCES a.cpp... [DEPENDS HewnOther...] [TABLEGEN target...] [NO_PRECOMPILED])
 #
 # One static library a room. DEPENDS are the rooms it may include from (public: they come along), TABLEGEN what must be
@@ -52,6 +71,7 @@ function(hewn_add_library name)
   if(arg_TABLEGEN)
     add_dependencies(${name} ${arg_TABLEGEN})
   endif()
+  hewn_tidy(${name} ${arg_SOURCES})
 endfunction()
 
 # hewn_add_tool(name SOURCES main.cpp... DEPENDS HewnRoom...)
@@ -64,4 +84,5 @@ function(hewn_add_tool name)
   # The shared development build exports what the rooms define: hiding the type ids of templates that libMLIR.so has
   # too makes the casts between them fail.
   set_target_properties(${name} PROPERTIES ENABLE_EXPORTS ON)
+  hewn_tidy(${name} ${arg_SOURCES})
 endfunction()
