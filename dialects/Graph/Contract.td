@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Contractions: sums of products over an iteration space.
+#ifndef HEWN_GRAPH_CONTRACT
+#define HEWN_GRAPH_CONTRACT
+
+include "dialects/Graph/GraphBase.td"
+
+class Contract<string mnemonic> : GraphTensorOp<mnemonic, [DeclareOpInterfaceMethods<ContractOpInterface>]>;
+
+def Graph_MatMulOp : Contract<"matmul"> {
+  let summary = "result[.., m, n] = sum over k of a[.., m, k] * b[.., k, n]; leading dims broadcast.";
+  let arguments = (ins Tensor:$a, Tensor:$b);
+  let onnx = [Onnx<"MatMul", 1, 0, "buildMatMul">, Onnx<"Gemm", 7, 0, "buildGemm">];
+}
+
+def Graph_ConvOp : Contract<"conv"> {
+  let summary = "Convolution without padding: result[n, g*M + m, o..] = sum of x[n, g*C + c, o*strides + k*dilations] * w[g*M + m, c, k..].";
+  let arguments = (ins Tensor:$x, Tensor:$w, DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations, I64Attr:$groups);
+  let onnx = [Onnx<"Conv", 1, 0, "buildConv">];
+}
+
+#endif

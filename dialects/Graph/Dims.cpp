@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dialects/Graph/Dims.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MathExtras.h"
+#include <algorithm>
+
+using namespace mlir;
+
+namespace hewn::graph {
+
+namespace {
+
+bool sameFactors(const DimExpr::Term &a, const DimExpr::Term &b) {
+  return a.factors.size() == b.factors.size() &&
+         llvm::all_of(llvm::zip(a.factors, b.factors), [](auto p) { return std::get<0>(p)->text == std::get<1>(p)->text; });
+}
+
+/// Order of terms: more factors first, then by text; the constant comes last.
+bool termLess(const DimExpr::Term &a, const DimExpr::Term &b) {
+  if (a.factors.size() != b.factors.size())
+    return a.factors.size() > b.factors.size();
+  for (auto [x, y] : llvm::zip(a.factors, b.factors))
+    if (x->text != y->text)
+      return x->text < y->text;
+  return false;
+}
+
+void sortFactors(DimExpr::Term &term) {
+  llvm::sort(term.factors, [](const auto &a, const auto &b) { return a->text < b->text; });
+}
+
+std::string print(ArrayRef<DimExpr::Term> terms) {
+  if (terms.empty())
+    return "0";
+  std::string text;
+  for (const DimExpr::Term &term : terms) {
+    // -INT64_MIN does not exist; unsigned negation gives its magnitude.
+    uint64_t magnitude = term.coefficient < 0 ? -uint64_t(term.coefficient) : uint64_t(term.coefficient);
+    if (term.coefficient < 0)
+      text += text.empty() ? "-" : " - ";
+    else if (!text.empty())
+      text += " + ";
+    if (magnitude != 1 || term.factors.empty()) {
+      text += std::to_string(magnitude);
+      if (!term.factors.empty())
+        text += "*";
+    }
+    llvm::interleave(term.factors, [&](const auto &f) { text += f->text; }, [&] { text += "*"; });
+  }
+  return text;
+}
+
+/// a*b and a+b that wrap instead of being undefined: an overflowing model is refused by the importer's size check.
+int64_t wrapMul(int64_t a, int64_t b) { return int64_t(uint64_t(a) * uint64_t(b)); }
+int64_t wrapAdd(int64_t a, int64_t b) { return int64_t(uint64_t(a) + uint64_t(b)); }
+
+int64_t floorDivide(int64_t a, int64_t b) { return b == -1 ? int64_t(-uint64_t(a)) : llvm::divideFloorSigned(a, b); }
+
+} // namespace
+
+DimExpr::DimExpr(llvm::SmallVector<Term, 2> terms) {
+  llvm::sort(terms, termLess);
+  llvm::SmallVector<Term, 2> merged;
+  for (Term &term : terms) {
+    if (!merged.empty() && sameFactors(merged.back(), term))
+      merged.back().coefficient = wrapAdd(merged.back().coefficient, term.coefficient);
+    else
+      merged.push_back(std::move(term));
+  }
+  llvm::erase_if(merged, [](const Term &t) { return t.coefficient == 0; });
+  std::string text = print(merged);
+  rep = std::make_shared<const Rep>(Rep{std::move(merged), std::move(text)});
+}
+
+DimExpr::DimExpr(int64_t constant) {
+  auto fresh = std::make_shared<Rep>();
+  if (constant != 0)
+    fresh->terms.push_back({constant, {}});
+  fresh->text = print(fresh->terms);
+  rep = std::move(fresh);
+}
+
+DimExpr DimExpr::symbol(StringRef name) {
+  llvm::SmallVector<Term, 2> terms;
+  terms.push_back({1, {std::make_shared<const Atom>(name)}});
+  return DimExpr(std::move(terms));
+}
+
+DimExpr::Atom::Atom(Op op, const DimExpr &a, const DimExpr &b) : op(op), lhs(a), rhs(b) {
+  static const char *names[] = {"floordiv", "mod", "min", "max"};
+  text = (Twine(names[int(op)]) + "(" + a.str() + ", " + b.str() + ")").str();
+}
+
+DimExpr DimExpr::atom(Op op, const DimExpr &a, const DimExpr &b) {
+  llvm::SmallVector<Term, 2> terms;
+  terms.push_back({1, {std::make_shared<const Atom>(op, a, b)}});
+  return DimExpr(std::move(terms));
+}
+
+std::optional<int64_t> DimExpr::constant() const {
+  if (rep->terms.empty())
+    return 0;
+  if (rep->terms.size() == 1 && rep->terms[0].factors.empty())
+    return rep->terms[0].coefficient;
+  return std::nullopt;
+}
+
+DimExpr DimExpr::operator+(const DimExpr &other) const {
+  llvm::SmallVector<Term, 2> terms(rep->terms);
+  llvm::append_range(terms, other.rep->terms);
+  return DimExpr(std::move(terms));
+}
+
+DimExpr DimExpr::operator-(const DimExpr &other) const { return *this + other * DimExpr(-1); }
+
+DimExpr DimExpr::operator*(const DimExpr &other) const {
+  llvm::SmallVector<Term, 2> terms;
+  for (const Term &a : rep->terms)
+    for (const Term &b : other.rep->terms) {
+      Term product{wrapMul(a.coefficient, b.coefficient), a.factors};
+      llvm::append_range(product.factors, b.factors);
+      sortFactors(product);
+      terms.push_back(std::move(product));
+    }
+  return DimExpr(std::move(terms));
+}
+
+std::optional<DimExpr> DimExpr::divideExactly(const DimExpr &other) const {
+  if (other.rep->terms.empty())
+    return std::nullopt;
+  if (*this == other)
+    return DimExpr(1);
+  // Long division by the divisor's leading term; dims have few terms, so a bound on the steps is generous.
+  DimExpr rest = *this, quotient(0);
+  const Term &lead = other.rep->terms.front();
+  for (int step = 0; step < 16 && !rest.rep->terms.empty(); ++step) {
+    const Term &term = rest.rep->terms.front();
+    if (lead.coefficient == 0 || term.coefficient % lead.coefficient != 0)
+      return std::nullopt;
+    Term part{floorDivide(term.coefficient, lead.coefficient), term.factors};
+    for (const AtomRef &factor : lead.factors) {
+      auto *found = llvm::find_if(part.factors, [&](const AtomRef &f) { return f->text == factor->text; });
+      if (found == part.factors.end())
+        return std::nullopt;
+      part.factors.erase(found);
+    }
+    llvm::SmallVector<Term, 2> single;
+    single.push_back(std::move(part));
+    DimExpr partial(std::move(single));
+    quotient = quotient + partial;
+    rest = rest - partial * other;
+  }
+  if (!rest.rep->terms.empty())
+    return std::nullopt;
+  return quotient;
+}
+
+DimExpr DimExpr::floorDiv(const DimExpr &other) const {
+  std::optional<int64_t> a = constant(), b = other.constant();
+  if (b == 1)
+    return *this;
+  if (a && b && *b != 0)
+    return DimExpr(floorDivide(*a, *b));
+  if (auto exact = divideExactly(other))
+    return *exact;
+  // (c*q + r) floordiv c = q + (r floordiv c): pull the multiples out, so equal strides meet in one form.
+  if (b && *b > 0) {
+    llvm::SmallVector<Term, 2> whole, rest;
+    for (const Term &term : rep->terms) {
+      int64_t q = floorDivide(term.coefficient, *b), r = term.coefficient - q * *b;
+      if (r == 0 || term.factors.empty()) {
+        if (q)
+          whole.push_back({q, term.factors});
+        if (r)
+          rest.push_back({r, term.factors});
+      } else {
+        rest.push_back(term);
+      }
+    }
+    if (!whole.empty())
+      return DimExpr(std::move(whole)) + DimExpr(std::move(rest)).floorDiv(other);
+  }
+  return atom(Op::FloorDiv, *this, other);
+}
+
+DimExpr DimExpr::ceilDiv(const DimExpr &other) const { return (*this + other - DimExpr(1)).floorDiv(other); }
+
+DimExpr DimExpr::mod(const DimExpr &other) const {
+  if (divideExactly(other))
+    return DimExpr(0);
+  std::optional<int64_t> a = constant(), b = other.constant();
+  if (a && b && *b != 0)
+    return DimExpr(*a - floorDivide(*a, *b) * *b);
+  return atom(Op::Mod, *this, other);
+}
+
+DimExpr DimExpr::min(const DimExpr &a, const DimExpr &b) {
+  if (std::optional<int64_t> difference = (a - b).constant())
+    return *difference <= 0 ? a : b;
+  return a.str() < b.str() ? atom(Op::Min, a, b) : atom(Op::Min, b, a);
+}
+
+DimExpr DimExpr::max(const DimExpr &a, const DimExpr &b) {
+  if (std::optional<int64_t> difference = (a - b).constant())
+    return *difference >= 0 ? a : b;
+  return a.str() < b.str() ? atom(Op::Max, a, b) : atom(Op::Max, b, a);
+}
+
+void DimExpr::walkSymbols(llvm::function_ref<void(StringRef)> visit) const {
+  for (const Term &term : rep->terms)
+    for (const AtomRef &factor : term.factors) {
+      if (!factor->name.empty()) {
+        visit(factor->name);
+        continue;
+      }
+      factor->lhs.walkSymbols(visit);
+      factor->rhs.walkSymbols(visit);
+    }
+}
+
+static DimExpr apply(DimExpr::Op op, const DimExpr &a, const DimExpr &b) {
+  switch (op) {
+  case DimExpr::Op::FloorDiv:
+    return a.floorDiv(b);
+  case DimExpr::Op::Mod:
+    return a.mod(b);
+  case DimExpr::Op::Min:
+    return DimExpr::min(a, b);
+  case DimExpr::Op::Max:
+    return DimExpr::max(a, b);
+  }
+  return a;
+}
+
+DimExpr DimExpr::substitute(llvm::function_ref<DimExpr(StringRef)> map) const {
+  DimExpr sum(0);
+  for (const Term &term : rep->terms) {
+    DimExpr product(term.coefficient);
+    for (const AtomRef &factor : term.factors)
+      product = product * (factor->name.empty() ? apply(factor->op, factor->lhs.substitute(map), factor->rhs.substitute(map))
+                                                : map(factor->name));
+    sum = sum + product;
+  }
+  return sum;
+}
+
+Value DimExpr::materialize(OpBuilder &b, Location loc, llvm::function_ref<Value(StringRef)> symbolValue) const {
+  auto constantIndex = [&](int64_t v) -> Value { return arith::ConstantIndexOp::create(b, loc, v); };
+  Value sum;
+  for (const Term &term : rep->terms) {
+    Value product;
+    for (const AtomRef &factor : term.factors) {
+      Value value;
+      if (!factor->name.empty()) {
+        value = symbolValue(factor->name);
+      } else {
+        Value l = factor->lhs.materialize(b, loc, symbolValue), r = factor->rhs.materialize(b, loc, symbolValue);
+        switch (factor->op) {
+        case Op::FloorDiv:
+          value = b.createOrFold<arith::FloorDivSIOp>(loc, l, r);
+          break;
+        case Op::Mod: {
+          Value q = b.createOrFold<arith::FloorDivSIOp>(loc, l, r);
+          value = b.createOrFold<arith::SubIOp>(loc, l, b.createOrFold<arith::MulIOp>(loc, q, r));
+          break;
+        }
+        case Op::Min:
+          value = b.createOrFold<arith::MinSIOp>(loc, l, r);
+          break;
+        case Op::Max:
+          value = b.createOrFold<arith::MaxSIOp>(loc, l, r);
+          break;
+        }
+      }
+      product = product ? b.createOrFold<arith::MulIOp>(loc, product, value) : value;
+    }
+    if (!product)
+      product = constantIndex(term.coefficient);
+    else if (term.coefficient != 1)
+      product = b.createOrFold<arith::MulIOp>(loc, product, constantIndex(term.coefficient));
+    sum = sum ? b.createOrFold<arith::AddIOp>(loc, sum, product) : product;
+  }
+  return sum ? sum : constantIndex(0);
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Text
+//===------------------------------------------------------------------------------------------------------------------===//
+
+namespace {
+
+/// sum := ['-'] product (('+' | '-') product)*;  product := factor ('*' factor)*;  factor := number | name | op '(' sum ',' sum ')'
+class Parser {
+public:
+  explicit Parser(StringRef text) : rest(text) {}
+
+  std::optional<DimExpr> whole() {
+    std::optional<DimExpr> value = sum(0);
+    skip();
+    return rest.empty() ? value : std::nullopt;
+  }
+
+private:
+  void skip() { rest = rest.ltrim(' '); }
+  bool eat(char c) {
+    skip();
+    return rest.consume_front(StringRef(&c, 1));
+  }
+
+  std::optional<DimExpr> sum(int depth) {
+    if (depth > 64) // text comes from files: its nesting is bounded
+      return std::nullopt;
+    DimExpr total(0);
+    int64_t sign = eat('-') ? -1 : 1;
+    while (true) {
+      std::optional<DimExpr> term = product(depth);
+      if (!term)
+        return std::nullopt;
+      total = total + *term * DimExpr(sign);
+      if (eat('+'))
+        sign = 1;
+      else if (eat('-'))
+        sign = -1;
+      else
+        return total;
+    }
+  }
+
+  std::optional<DimExpr> product(int depth) {
+    DimExpr total(1);
+    do {
+      std::optional<DimExpr> value = factor(depth);
+      if (!value)
+        return std::nullopt;
+      total = total * *value;
+    } while (eat('*'));
+    return total;
+  }
+
+  std::optional<DimExpr> factor(int depth) {
+    skip();
+    if (rest.empty())
+      return std::nullopt;
+    if (llvm::isDigit(rest.front())) {
+      int64_t number;
+      if (rest.consumeInteger(10, number))
+        return std::nullopt;
+      return DimExpr(number);
+    }
+    StringRef name = rest.take_while([](char c) { return !StringRef(" +-*(),").contains(c); });
+    if (name.empty())
+      return std::nullopt;
+    rest = rest.drop_front(name.size());
+    if (!eat('('))
+      return DimExpr::symbol(name);
+    std::optional<DimExpr> a = sum(depth + 1);
+    if (!a || !eat(','))
+      return std::nullopt;
+    std::optional<DimExpr> b = sum(depth + 1);
+    if (!b || !eat(')') || b->is(0))
+      return std::nullopt;
+    if (name == "floordiv")
+      return a->floorDiv(*b);
+    if (name == "mod")
+      return a->mod(*b);
+    if (name == "min")
+      return DimExpr::min(*a, *b);
+    if (name == "max")
+      return DimExpr::max(*a, *b);
+    return std::nullopt;
+  }
+
+  StringRef rest;
+};
+
+} // namespace
+
+std::optional<DimExpr> DimExpr::parse(StringRef text) { return Parser(text).whole(); }
+
+std::optional<DimExpr> DimExpr::fromAttr(Attribute attr) {
+  if (auto number = dyn_cast_or_null<IntegerAttr>(attr))
+    return DimExpr(number.getInt());
+  if (auto text = dyn_cast_or_null<StringAttr>(attr))
+    return parse(text.getValue());
+  return std::nullopt;
+}
+
+Attribute DimExpr::toAttr(MLIRContext *context) const {
+  if (std::optional<int64_t> value = constant())
+    return IntegerAttr::get(IntegerType::get(context, 64), *value);
+  return StringAttr::get(context, str());
+}
+
+DimExpr numElements(ArrayRef<DimExpr> dims) {
+  DimExpr product(1);
+  for (const DimExpr &dim : dims)
+    product = product * dim;
+  return product;
+}
+
+llvm::SmallVector<int64_t, 4> staticShape(ArrayRef<DimExpr> dims) {
+  return llvm::map_to_vector<4>(dims, [](const DimExpr &d) { return d.constant().value_or(ShapedType::kDynamic); });
+}
+
+} // namespace hewn::graph

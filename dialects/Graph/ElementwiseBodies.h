@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the rows of Elementwise.td are written in: arithmetic on scalars and vectors alike, by number kind.
+#ifndef HEWN_DIALECTS_GRAPH_ELEMENTWISEBODIES_H
+#define HEWN_DIALECTS_GRAPH_ELEMENTWISEBODIES_H
+
+#include "dialects/Graph/Shapes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace hewn::graph::body {
+
+namespace arith = mlir::arith;
+namespace math = mlir::math;
+using Builder = mlir::ImplicitLocOpBuilder;
+using mlir::Value;
+
+enum class NumberKind { Float, Signed, Unsigned, Bool };
+enum class Order { Equal, NotEqual, Less, LessOrEqual, Greater, GreaterOrEqual };
+
+NumberKind numberKind(mlir::Type elementType);
+/// A constant of `like`'s type, scalar or vector: `value`, or its integer part for integers.
+Value constant(Builder &e, Value like, double value);
+/// `like`'s shape (scalar or vector) with another element type.
+mlir::Type withElement(mlir::Type like, mlir::Type element);
+
+Value add(Builder &e, NumberKind kind, Value a, Value b);
+Value sub(Builder &e, NumberKind kind, Value a, Value b);
+Value mul(Builder &e, NumberKind kind, Value a, Value b);
+/// Integers round toward zero; x/0 and MIN/-1 are 0 and MIN rather than a trap.
+Value div(Builder &e, NumberKind kind, Value a, Value b);
+Value neg(Builder &e, NumberKind kind, Value a);
+Value abs(Builder &e, NumberKind kind, Value a);
+/// NaN where either is NaN; by compare and select, which is what vector units have.
+Value minimum(Builder &e, NumberKind kind, Value a, Value b);
+Value maximum(Builder &e, NumberKind kind, Value a, Value b);
+Value compare(Builder &e, NumberKind kind, Order order, Value a, Value b);
+Value sigmoid(Builder &e, Value x);
+Value leakyRelu(Builder &e, Value x, double alpha);
+Value pow(Builder &e, mlir::Type baseType, mlir::Type exponentType, Value base, Value exponent);
+/// Between element types; `x` and the result are of compute types.
+Value cast(Builder &e, mlir::Type from, mlir::Type to, Value x);
+
+/// Dims by broadcasting all operands.
+llvm::LogicalResult inferElementwise(mlir::Operation *op, DimsOf dimsOf, mlir::Type elementType,
+                                     llvm::SmallVectorImpl<TensorShape> &results);
+
+} // namespace hewn::graph::body
+
+#endif

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The whole dialect, family by family.
+include "dialects/Graph/Elementwise.td"
+include "dialects/Graph/Reduce.td"
+include "dialects/Graph/Move.td"
+include "dialects/Graph/Contract.td"
+include "dialects/Graph/Program.td"

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The dialect, its attributes, the base class of every op, and the ONNX record that an op carries.
+#ifndef HEWN_GRAPH_BASE
+#define HEWN_GRAPH_BASE
+
+include "mlir/IR/OpBase.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "dialects/Graph/GraphInterfaces.td"
+
+def GraphDialect : Dialect {
+  let name = "graph";
+  let cppNamespace = "::hewn::graph";
+  let summary = "Tensor-level ops of a network: ONNX's meaning, canonical operands.";
+  let description = [{
+    An op says what it computes through the interface of its kind (elementwise, reduce, scan, contract, move) or how it is
+    composed of such ops; passes and engines know kinds, never ops. Tensors are builtin tensors of f64 f32 f16 bf16, i8..i64
+    (signed), ui8..ui64 and i1. A dim that is not static has an expression in the attribute `graph.dims` of its op.
+  }];
+  let useDefaultAttributePrinterParser = 1;
+  let hasConstantMaterializer = 0;
+}
+
+//===--------------------------------------------------------------------------------------------------------------------===//
+// Attributes
+//===--------------------------------------------------------------------------------------------------------------------===//
+
+def Graph_WeightAttr : AttrDef<GraphDialect, "Weight"> {
+  let mnemonic = "weight";
+  let summary = "Names constant bytes outside of the IR: a key of the compile's weight table, an offset and a length.";
+  let parameters = (ins StringRefParameter<"key">:$key, "int64_t":$offset, "int64_t":$bytes);
+  let assemblyFormat = "`<` $key `,` $offset `:` $bytes `>`";
+}
+
+def Graph_LayoutAttr : AttrDef<GraphDialect, "Layout"> {
+  let mnemonic = "layout";
+  let summary = "Encoding of a tensor type: the logical dims in the order in which they lie in memory, slowest first.";
+  let description = [{ `#graph.layout<0, 2, 3, 1>` on an NCHW value is channels-last. No encoding means row-major. }];
+  let parameters = (ins ArrayRefParameter<"int64_t">:$order);
+  let assemblyFormat = "`<` $order `>`";
+  let genVerifyDecl = 1;
+}
+
+//===--------------------------------------------------------------------------------------------------------------------===//
+// ONNX records
+//===--------------------------------------------------------------------------------------------------------------------===//
+
+// One ONNX op in a range of opset versions, and how its node becomes ops of ours. Without `build` the node maps directly:
+// inputs are operands in order, attributes keep their names and take the op's defaults where absent. With `build`, the
+// function `LogicalResult build(OnnxNode &)` of the family's .cpp does it.
+class Onnx<string op_, int since_ = 1, int until_ = 0, string build_ = "", string domain_ = "", list<string> limits_ = []> {
+  string onnxName = op_;
+  string onnxDomain = domain_;
+  int onnxSince = since_;
+  int onnxUntil = until_; // 0: no end
+  string onnxBuild = build_;
+  list<string> onnxLimits = limits_; // shown to users word for word
+}
+
+// An ONNX op that needs no op of ours: its builder writes it in others.
+class OnnxCompose<string op, string build, int since = 1, int until = 0, string domain = "", list<string> limits = []>
+    : Onnx<op, since, until, build, domain, limits>;
+
+//===--------------------------------------------------------------------------------------------------------------------===//
+// Ops
+//===--------------------------------------------------------------------------------------------------------------------===//
+
+class GraphOp<string mnemonic, list<Trait> traits = []> : Op<GraphDialect, mnemonic, traits> {
+  list<Onnx> onnx = [];
+}
+
+// Tensors may be of any of our element types; the verifier of the kind says more.
+def Tensor : TensorOf<[F64, F32, F16, BF16, I1, I<4>, I8, I16, I32, I64, UI<4>, UI8, UI16, UI32, UI64, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ]>;
+
+// An op with one result whose type follows from its operands and attributes (`inferShapes`).
+class GraphTensorOp<string mnemonic, list<Trait> traits = []>
+    : GraphOp<mnemonic, !listconcat([Pure, DeclareOpInterfaceMethods<ShapeOpInterface>], traits)> {
+  let results = (outs Tensor:$result);
+  let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+}
+
+#endif

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dialects/Graph/ElementwiseBodies.h"
+#include "dialects/Graph/Graph.h"
+#include "dialects/Graph/OnnxNode.h"
+#include "dialects/Graph/Reduce.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+#include "dialects/Graph/GraphDialect.cpp.inc"
+#include "dialects/Graph/GraphInterfaces.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/Graph/GraphAttrs.cpp.inc"
+
+#define GET_OP_CLASSES
+#include "dialects/Graph/GraphOps.cpp.inc"
+
+namespace hewn::graph {
+
+void GraphDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dialects/Graph/GraphAttrs.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/Graph/GraphOps.cpp.inc"
+      >();
+}
+
+LogicalResult LayoutAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> order) {
+  SmallVector<bool> seen(order.size(), false);
+  for (int64_t dim : order) {
+    if (dim < 0 || dim >= int64_t(order.size()) || seen[dim])
+      return emitError() << "a layout names each dim once";
+    seen[dim] = true;
+  }
+  return success();
+}
+
+OnnxNode::~OnnxNode() = default;
+
+std::optional<int64_t> OnnxNode::axis(int64_t written, int64_t rank) {
+  std::optional<int64_t> dim = normalizeAxis(written, rank);
+  if (!dim)
+    (void)refuse("axis " + Twine(written) + " is outside of rank " + Twine(rank));
+  return dim;
+}
+
+LogicalResult OnnxNode::finish(Value value) {
+  if (!value)
+    return failure();
+  setOutput(0, value);
+  return success();
+}
+
+} // namespace hewn::graph

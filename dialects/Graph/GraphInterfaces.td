@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The kinds of op. Passes, engines and both targets are written against these and know no op by name.
+#ifndef HEWN_GRAPH_INTERFACES
+#define HEWN_GRAPH_INTERFACES
+
+include "mlir/IR/OpBase.td"
+
+def ShapeOpInterface : OpInterface<"ShapeOpInterface"> {
+  let cppNamespace = "::hewn::graph";
+  let description = "An op whose result types follow from its operands' dims and its attributes.";
+  let methods = [InterfaceMethod<[{
+      Appends dims and element type of every result; `dimsOf` gives an operand's. Emits an op error and fails where the op
+      is ill-formed: this is the op's verifier as well.
+    }], "::llvm::LogicalResult", "inferShapes",
+    (ins "::hewn::graph::DimsOf":$dimsOf, "::llvm::SmallVectorImpl<::hewn::graph::TensorShape> &":$results)>];
+}
+
+def ElementwiseOpInterface : OpInterface<"ElementwiseOpInterface"> {
+  let cppNamespace = "::hewn::graph";
+  let description = [{
+    result[i] = f(operands[i]...), operands broadcast as ONNX does. `emit` writes f in arith and math ops on scalars or
+    vectors of compute types (`computeType`); it uses `in`, the op's attributes and element types, and nothing else.
+  }];
+  let methods = [
+    InterfaceMethod<"Emits the body on compute-type scalars or equal-length vectors.", "::mlir::Value", "emit",
+      (ins "::mlir::OpBuilder &":$b, "::mlir::Location":$loc, "::mlir::ValueRange":$in)>];
+}
+
+def ReduceOpInterface : OpInterface<"ReduceOpInterface"> {
+  let cppNamespace = "::hewn::graph";
+  let description = [{
+    Reduces operand 0 over some dims. A partial result is a list of values, the state: `identity`, `lift` of an element,
+    `merge` of two states (associative and commutative), `finish`. Values are scalars or vectors of compute types.
+  }];
+  let methods = [
+    InterfaceMethod<"The reduced dims of operand 0, ascending.", "::llvm::SmallVector<int64_t>", "getReducedDims">,
+    InterfaceMethod<"Whether reduced dims stay as 1.", "bool", "keepsDims">,
+    InterfaceMethod<"The state of no element; `lanes` 0 for scalars.", "::llvm::SmallVector<::mlir::Value>", "identity",
+      (ins "::mlir::OpBuilder &":$b, "::mlir::Location":$loc, "int64_t":$lanes)>,
+    InterfaceMethod<"The state of one element; `position` (i64) is its index along the reduced dim, for arg-reductions.",
+      "::llvm::SmallVector<::mlir::Value>", "lift",
+      (ins "::mlir::OpBuilder &":$b, "::mlir::Location":$loc, "::mlir::Value":$element, "::mlir::Value":$position)>,
+    InterfaceMethod<"Combines two states.", "::llvm::SmallVector<::mlir::Value>", "merge",
+      (ins "::mlir::OpBuilder &":$b, "::mlir::Location":$loc, "::mlir::ValueRange":$lhs, "::mlir::ValueRange":$rhs)>,
+    InterfaceMethod<"The result, in compute type; `count` (i64, like the state) is the number of reduced elements.",
+      "::mlir::Value", "finish",
+      (ins "::mlir::OpBuilder &":$b, "::mlir::Location":$loc, "::mlir::ValueRange":$state, "::mlir::Value":$count)>,
+    InterfaceMethod<"Whether `lift` reads `position`.", "bool", "usesPosition", (ins), "", "return false;">];
+}
+
+def ScanOpInterface : OpInterface<"ScanOpInterface"> {
+  let cppNamespace = "::hewn::graph";
+  let description = [{
+    Carries a state along one dim of operand 0; each step turns state and element into state and output element. The result
+    has the operand's shape.
+  }];
+  let methods = [
+    InterfaceMethod<"The dim along which the state runs.", "int64_t", "getScanDim">,
+    InterfaceMethod<"Whether it runs from the end.", "bool", "runsBackward">,
+    InterfaceMethod<"The state before the first step; `lanes` 0 for scalars.", "::llvm::SmallVector<::mlir::Value>", "initial",
+      (ins "::mlir::OpBuilder &":$b, "::mlir::Location":$loc, "int64_t":$lanes)>,
+    InterfaceMethod<"One step: replaces `state`, returns the output element.", "::mlir::Value", "step",
+      (ins "::mlir::OpBuilder &":$b, "::mlir::Location":$loc, "::llvm::SmallVectorImpl<::mlir::Value> &":$state,
+           "::mlir::Value":$element)>];
+}
+
+def ContractOpInterface : OpInterface<"ContractOpInterface"> {
+  let cppNamespace = "::hewn::graph";
+  let description = [{
+    result[c(i)] = sum over reduction dims of lhs[a(i)] * rhs[b(i)], over an iteration space i. Maps are affine, the result's is
+    a projection of the parallel dims; padding is a move op of its own, so every access is in bounds.
+  }];
+  let methods = [
+    InterfaceMethod<"Maps of lhs (operand 0), rhs (operand 1) and the result.", "::llvm::SmallVector<::mlir::AffineMap>", "getIndexingMaps">,
+    InterfaceMethod<"For each iteration dim, whether it is summed over.", "::llvm::SmallVector<bool>", "getReductionDims">,
+    InterfaceMethod<"The extent of each iteration dim.", "::hewn::graph::Dims", "getIterationDims",
+      (ins "::hewn::graph::DimsOf":$dimsOf)>];
+}
+
+def MoveOpInterface : OpInterface<"MoveOpInterface"> {
+  let cppNamespace = "::hewn::graph";
+  let description = [{
+    Each result element is computed from elements that the op finds by index: transpose, slice, pad, concat, gather, resize.
+    `emitAt` writes the element at an index, reading operands through the builder, so that it can be absorbed by the loads of
+    a consumer.
+  }];
+  let methods = [
+    InterfaceMethod<"The result element at index `at`, in compute type.", "::mlir::Value", "emitAt",
+      (ins "::hewn::graph::ElementBuilder &":$e, "::llvm::ArrayRef<::hewn::graph::Index>":$at)>,
+    InterfaceMethod<[{Where the result is the operand's memory under another shape or order of dims: row-major reshape, or a
+      transposition (result dim i is operand dim order[i]).}],
+      "::hewn::graph::ViewKind", "getViewKind", (ins), "", "return ::hewn::graph::ViewKind::None;">,
+    InterfaceMethod<"The order of a transposition.", "::llvm::SmallVector<int64_t>", "getViewOrder", (ins), "", "return {};">];
+}
+
+def ComposeOpInterface : OpInterface<"ComposeOpInterface"> {
+  let cppNamespace = "::hewn::graph";
+  let description = "An op that is written in others: Softmax = reduce, elementwise, reduce, elementwise.";
+  let methods = [
+    InterfaceMethod<"Writes the op before itself and returns the values of its results.",
+      "::mlir::FailureOr<::llvm::SmallVector<::mlir::Value>>", "compose", (ins "::mlir::OpBuilder &":$b)>];
+}
+
+def PartOpInterface : OpInterface<"PartOpInterface"> {
+  let cppNamespace = "::hewn::graph";
+  let description = [{
+    An op that calls a named part of the runtime (`hewn_part_<name>`): what no tensor code says well. Result dims are upper
+    bounds on entry; a result dim that depends on data is a symbol of its own, written by the part.
+  }];
+  let methods = [
+    InterfaceMethod<"The part's name.", "::llvm::StringRef", "getPartName">,
+    InterfaceMethod<"Its parameters: attributes as integers, floats by their bits.", "::llvm::SmallVector<int64_t>", "getPartParams">,
+    InterfaceMethod<"The dims that each result's buffer must hold.", "::llvm::SmallVector<::hewn::graph::Dims>", "getBoundDims",
+      (ins "::hewn::graph::DimsOf":$dimsOf)>];
+}
+
+#endif

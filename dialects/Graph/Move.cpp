@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Meaning of the moves: shapes and the index map of each.
+#include "dialects/Graph/Graph.h"
+
+using namespace mlir;
+
+namespace hewn::graph {
+
+/// Dims written in an attribute of `op`, or an op error.
+static FailureOr<Dims> dimsFrom(Operation *op, ArrayAttr attr, StringRef name) {
+  std::optional<Dims> dims = parseDims(attr);
+  if (!dims)
+    return op->emitOpError() << "attribute '" << name << "' is no list of integers and expressions";
+  return *dims;
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Transpose
+//===------------------------------------------------------------------------------------------------------------------===//
+
+LogicalResult TransposeOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
+  Dims dims = dimsOf(getX()), out;
+  SmallVector<bool> seen(dims.size(), false);
+  for (int64_t dim : getOrder()) {
+    if (dim < 0 || dim >= int64_t(dims.size()) || seen[dim])
+      return emitOpError("order must name each of the operand's dims once");
+    seen[dim] = true;
+    out.push_back(dims[dim]);
+  }
+  if (out.size() != dims.size())
+    return emitOpError("order must name each of the operand's dims once");
+  results.push_back({out, getElementType(getX())});
+  return success();
+}
+
+Value TransposeOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
+  SmallVector<Index> from(at.size());
+  for (auto [i, dim] : llvm::enumerate(getOrder()))
+    from[dim] = at[i];
+  return e.read(getX(), from);
+}
+
+ViewKind TransposeOp::getViewKind() { return ViewKind::Transpose; }
+SmallVector<int64_t> TransposeOp::getViewOrder() { return llvm::to_vector(getOrder()); }
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Reshape
+//===------------------------------------------------------------------------------------------------------------------===//
+
+LogicalResult ReshapeOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
+  FailureOr<Dims> shape = dimsFrom(*this, getShape(), "shape");
+  if (failed(shape))
+    return failure();
+  DimExpr before = numElements(dimsOf(getX())), after = numElements(*shape);
+  if (before.constant() && after.constant() && before != after)
+    return emitOpError() << "reshapes " << before.str() << " elements into " << after.str();
+  results.push_back({*shape, getElementType(getX())});
+  return success();
+}
+
+/// Runs of operand dims and result dims with the same number of elements: each run is linearized alone, so that the innermost
+/// dim stays simple in vector code.
+static SmallVector<std::pair<SmallVector<unsigned>, SmallVector<unsigned>>> matchDims(const Dims &from, const Dims &to) {
+  SmallVector<std::pair<SmallVector<unsigned>, SmallVector<unsigned>>> runs;
+  unsigned i = 0, j = 0;
+  while (i < from.size() || j < to.size()) {
+    SmallVector<unsigned> a, b;
+    DimExpr p(1), q(1);
+    if (i < from.size())
+      a.push_back(i), p = from[i++];
+    if (j < to.size())
+      b.push_back(j), q = to[j++];
+    while (p != q && (i < from.size() || j < to.size())) {
+      // Take from the side that is smaller where both are known; else from the one that the other divides.
+      bool takeFrom = p.constant() && q.constant() ? *p.constant() < *q.constant() : q.divideExactly(p).has_value();
+      if ((takeFrom && i < from.size()) || j == to.size())
+        a.push_back(i), p = p * from[i++];
+      else
+        b.push_back(j), q = q * to[j++];
+    }
+    runs.push_back({a, b});
+  }
+  return runs;
+}
+
+Value ReshapeOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
+  Dims from = graph::getDims(getX()), to = *parseDims(getShape());
+  SmallVector<Index> source(from.size());
+  for (auto &[operandDims, resultDims] : matchDims(from, to)) {
+    Index linear = e.constant(0);
+    for (unsigned dim : resultDims)
+      linear = to[dim].is(1) ? linear : e.add(e.mul(linear, e.expression(to[dim])), at[dim]);
+    for (unsigned k = operandDims.size(); k-- > 0;) {
+      unsigned dim = operandDims[k];
+      bool last = llvm::all_of(ArrayRef(operandDims).take_front(k), [&](unsigned d) { return from[d].is(1); });
+      if (from[dim].is(1)) {
+        source[dim] = e.constant(0);
+      } else if (last) {
+        source[dim] = linear;
+        linear = e.constant(0);
+      } else {
+        Index size = e.expression(from[dim]);
+        source[dim] = e.mod(linear, size);
+        linear = e.floorDiv(linear, size);
+      }
+    }
+  }
+  return e.read(getX(), source);
+}
+
+ViewKind ReshapeOp::getViewKind() { return ViewKind::Reshape; }
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Slice, concat, expand
+//===------------------------------------------------------------------------------------------------------------------===//
+
+LogicalResult SliceOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
+  FailureOr<Dims> offsets = dimsFrom(*this, getOffsets(), "offsets"), sizes = dimsFrom(*this, getSizes(), "sizes");
+  if (failed(offsets) || failed(sizes))
+    return failure();
+  Dims dims = dimsOf(getX());
+  if (offsets->size() != dims.size() || sizes->size() != dims.size() || getSteps().size() != dims.size())
+    return emitOpError() << "offsets, sizes and steps must have " << dims.size() << " entries";
+  for (auto [dim, offset, size, step] : llvm::zip(dims, *offsets, *sizes, getSteps())) {
+    if (!dim.constant() || !offset.constant() || !size.constant() || size.is(0))
+      continue;
+    int64_t first = *offset.constant(), last = first + (*size.constant() - 1) * step;
+    if (std::min(first, last) < 0 || std::max(first, last) >= *dim.constant())
+      return emitOpError() << "reads from " << first << " to " << last << " in a dim of " << dim.str();
+  }
+  results.push_back({*sizes, getElementType(getX())});
+  return success();
+}
+
+Value SliceOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
+  Dims offsets = *parseDims(getOffsets());
+  SmallVector<Index> from;
+  for (auto [i, index] : llvm::enumerate(at))
+    from.push_back(e.add(e.mul(index, e.constant(getSteps()[i])), e.expression(offsets[i])));
+  return e.read(getX(), from);
+}
+
+LogicalResult ConcatOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
+  if (getInputs().empty())
+    return emitOpError("needs an operand");
+  Dims dims = dimsOf(getInputs()[0]);
+  std::optional<int64_t> axis = normalizeAxis(getAxis(), dims.size());
+  if (!axis)
+    return emitOpError() << "axis " << getAxis() << " is outside of rank " << dims.size();
+  for (Value other : getInputs().drop_front()) {
+    Dims more = dimsOf(other);
+    if (more.size() != dims.size())
+      return emitOpError("operands differ in rank");
+    for (auto [d, dim] : llvm::enumerate(more)) {
+      if (int64_t(d) == *axis)
+        dims[d] = dims[d] + dim;
+      else if (!dims[d].constant() && dim.constant())
+        dims[d] = dim;
+      else if (dims[d].constant() && dim.constant() && dims[d] != dim)
+        return emitOpError() << "operands differ in dim " << d << ": " << dims[d].str() << " and " << dim.str();
+    }
+  }
+  results.push_back({dims, getElementType(getInputs()[0])});
+  return success();
+}
+
+Value ConcatOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
+  int64_t axis = *normalizeAxis(getAxis(), at.size());
+  // From the last operand to the first: the innermost choice is the one with nothing after it.
+  SmallVector<Index> starts;
+  Index start = e.constant(0);
+  for (Value operand : getInputs()) {
+    starts.push_back(start);
+    start = e.add(start, e.extent(operand, axis));
+  }
+  Value result;
+  for (unsigned k = getInputs().size(); k-- > 0;) {
+    SmallVector<Index> from(at);
+    from[axis] = e.sub(at[axis], starts[k]);
+    Value inside = e.inBounds(from[axis], e.extent(getInputs()[k], axis));
+    Value fill = result ? result : e.constantElement(getElementType(getResult()), 0);
+    result = e.readIf(inside, getInputs()[k], from, fill);
+  }
+  return result;
+}
+
+LogicalResult ExpandOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
+  FailureOr<Dims> shape = dimsFrom(*this, getShape(), "shape");
+  if (failed(shape))
+    return failure();
+  std::optional<Dims> dims = broadcastDims({dimsOf(getX()), *shape});
+  if (!dims)
+    return emitOpError("operand does not broadcast to the shape");
+  results.push_back({*dims, getElementType(getX())});
+  return success();
+}
+
+Value ExpandOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
+  Dims from = graph::getDims(getX()), to = graph::getDims(getResult());
+  SmallVector<Index> source;
+  for (auto [i, dim] : llvm::enumerate(from)) {
+    unsigned outer = to.size() - from.size() + i;
+    if (dim.is(1))
+      source.push_back(e.constant(0));
+    else if (dim == to[outer])
+      source.push_back(at[outer]);
+    else // 1 or the result's extent, known only when run
+      source.push_back(e.min(at[outer], e.sub(e.expression(dim), e.constant(1))));
+  }
+  return e.read(getX(), source);
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Pad, window
+//===------------------------------------------------------------------------------------------------------------------===//
+
+LogicalResult PadOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
+  FailureOr<Dims> low = dimsFrom(*this, getLow(), "low"), high = dimsFrom(*this, getHigh(), "high");
+  if (failed(low) || failed(high))
+    return failure();
+  Dims dims = dimsOf(getX());
+  if (low->size() != dims.size() || high->size() != dims.size())
+    return emitOpError() << "low and high must have " << dims.size() << " entries";
+  if (!llvm::is_contained({"constant", "reflect", "edge", "wrap"}, getMode()))
+    return emitOpError() << "mode '" << getMode() << "' is none of constant, reflect, edge, wrap";
+  for (auto [dim, l, h] : llvm::zip(dims, *low, *high)) {
+    dim = dim + l + h;
+    if (dim.constant() && *dim.constant() < 0)
+      return emitOpError("removes more than there is");
+  }
+  results.push_back({dims, getElementType(getX())});
+  return success();
+}
+
+/// The operand index that reflect, edge or wrap padding shows at `index`, which lies outside of [0, extent) at most once around.
+static Index foldIndex(ElementBuilder &e, StringRef mode, Index index, Index extent) {
+  Index zero = e.constant(0), one = e.constant(1), last = e.sub(extent, one);
+  if (mode == "wrap")
+    return e.mod(index, e.max(extent, one));
+  if (mode == "reflect") {
+    // A triangle wave of period 2(n-1).
+    Index period = e.max(e.add(last, last), one), phase = e.mod(index, period);
+    return e.min(phase, e.sub(period, phase));
+  }
+  return e.max(zero, e.min(index, last));
+}
+
+Value PadOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
+  Dims low = *parseDims(getLow()), high = *parseDims(getHigh());
+  SmallVector<Index> from;
+  Value inside;
+  for (auto [d, index] : llvm::enumerate(at)) {
+    Index source = e.sub(index, e.expression(low[d]));
+    if (!low[d].is(0) || !high[d].is(0)) {
+      if (getMode() == "constant")
+        inside = e.logicalAnd(inside, e.inBounds(source, e.extent(getX(), d)));
+      else
+        source = foldIndex(e, getMode(), source, e.extent(getX(), d));
+    }
+    from.push_back(source);
+  }
+  if (!inside)
+    return e.read(getX(), from);
+  Value fill = getValue() ? e.read(getValue(), {}) : e.constantElement(getElementType(getX()), 0);
+  return e.readIf(inside, getX(), from, fill);
+}
+
+LogicalResult WindowOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
+  FailureOr<Dims> sizes = dimsFrom(*this, getSizes(), "sizes");
+  if (failed(sizes))
+    return failure();
+  Dims dims = dimsOf(getX());
+  size_t n = getKernel().size();
+  if (n > dims.size() || sizes->size() != n || getStrides().size() != n || getDilations().size() != n || getLow().size() != n)
+    return emitOpError("kernel, strides, dilations, low and sizes need one entry a windowed dim");
+  dims.truncate(dims.size() - n);
+  llvm::append_range(dims, *sizes);
+  for (int64_t k : getKernel())
+    dims.push_back(DimExpr(k));
+  results.push_back({dims, getElementType(getX())});
+  return success();
+}
+
+Value WindowOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
+  Dims dims = graph::getDims(getX()), sizes = *parseDims(getSizes());
+  unsigned n = getKernel().size(), leading = dims.size() - n;
+  SmallVector<Index> from(at.take_front(leading));
+  Value inside;
+  for (unsigned i = 0; i < n; ++i) {
+    Index source = e.sub(e.add(e.mul(at[leading + i], e.constant(getStrides()[i])), e.mul(at[leading + n + i], e.constant(getDilations()[i]))),
+                         e.constant(getLow()[i]));
+    // The last window's last element; where it lies inside, nothing can lie outside.
+    DimExpr last = (sizes[i] - DimExpr(1)) * DimExpr(getStrides()[i]) + DimExpr((getKernel()[i] - 1) * getDilations()[i] - getLow()[i]);
+    std::optional<int64_t> room = (dims[leading + i] - DimExpr(1) - last).constant();
+    if (getLow()[i] > 0 || !room || *room < 0)
+      inside = e.logicalAnd(inside, e.inBounds(source, e.extent(getX(), leading + i)));
+    from.push_back(source);
+  }
+  if (!inside)
+    return e.read(getX(), from);
+  return e.readIf(inside, getX(), from, e.constantElement(getElementType(getX()), getFill().convertToDouble()));
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Gather
+//===------------------------------------------------------------------------------------------------------------------===//
+
+LogicalResult GatherOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
+  Dims data = dimsOf(getX()), indices = dimsOf(getIndices());
+  std::optional<int64_t> axis = normalizeAxis(getAxis(), data.size());
+  if (!axis)
+    return emitOpError() << "axis " << getAxis() << " is outside of rank " << data.size();
+  Dims dims(data.begin(), data.begin() + *axis);
+  llvm::append_range(dims, indices);
+  dims.append(data.begin() + *axis + 1, data.end());
+  results.push_back({dims, getElementType(getX())});
+  return success();
+}
+
+Value GatherOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
+  int64_t axis = *normalizeAxis(getAxis(), getRank(getX())), rank = getRank(getIndices());
+  Index extent = e.extent(getX(), axis), zero = e.constant(0);
+  Index picked = e.fromElement(e.read(getIndices(), at.slice(axis, rank)));
+  picked = e.select(e.compare(arith::CmpIPredicate::slt, picked, zero), e.add(picked, extent), picked);
+  // Indices are checked before the kernel runs; the clamp keeps a wrong one from touching foreign memory meanwhile.
+  picked = e.max(zero, e.min(picked, e.sub(extent, e.constant(1))));
+  SmallVector<Index> from(at.take_front(axis));
+  from.push_back(picked);
+  llvm::append_range(from, at.drop_front(axis + rank));
+  return e.read(getX(), from);
+}
+
+} // namespace hewn::graph

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the reductions share.
+#ifndef HEWN_DIALECTS_GRAPH_REDUCE_H
+#define HEWN_DIALECTS_GRAPH_REDUCE_H
+
+#include "dialects/Graph/ElementwiseBodies.h"
+
+namespace hewn::graph {
+
+namespace body {
+enum class Extreme { Zero, One, Lowest, Highest };
+/// state / count, where count is an i64 of the state's shape.
+Value divideByCount(Builder &e, NumberKind kind, Value state, Value count);
+} // namespace body
+
+/// A scalar (`lanes` 0) or vector constant of the compute type of `element`.
+mlir::Value reduceConstant(body::Builder &e, mlir::Type element, int64_t lanes, body::Extreme value);
+/// Operand 0's dims without `dims`, or with 1 in their place.
+llvm::LogicalResult inferReduce(mlir::Operation *op, DimsOf dimsOf, mlir::Type elementType, llvm::SmallVectorImpl<TensorShape> &results);
+
+} // namespace hewn::graph
+
+#endif

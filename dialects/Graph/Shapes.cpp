@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dialects/Graph/Graph.h"
+
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+using namespace mlir;
+
+namespace hewn::graph {
+
+std::optional<Dims> parseDims(Attribute attr) {
+  auto list = dyn_cast_or_null<ArrayAttr>(attr);
+  if (!list)
+    return std::nullopt;
+  Dims dims;
+  for (Attribute entry : list) {
+    std::optional<DimExpr> dim = DimExpr::fromAttr(entry);
+    if (!dim)
+      return std::nullopt;
+    dims.push_back(*dim);
+  }
+  return dims;
+}
+
+ArrayAttr dimsAttr(MLIRContext *context, ArrayRef<DimExpr> dims) {
+  return ArrayAttr::get(context, llvm::map_to_vector(dims, [&](const DimExpr &d) { return d.toAttr(context); }));
+}
+
+static Attribute dimsAttrOf(Value value) {
+  if (auto result = dyn_cast<OpResult>(value)) {
+    auto lists = result.getOwner()->getAttrOfType<ArrayAttr>(kDimsAttr);
+    return lists && result.getResultNumber() < lists.size() ? lists[result.getResultNumber()] : Attribute();
+  }
+  auto argument = cast<BlockArgument>(value);
+  Operation *owner = argument.getOwner()->getParentOp();
+  if (!owner)
+    return {};
+  if (auto function = dyn_cast<FunctionOpInterface>(owner))
+    return function.getArgAttr(argument.getArgNumber(), kDimsAttr);
+  auto regions = owner->getAttrOfType<ArrayAttr>(kRegionDimsAttr);
+  unsigned region = argument.getOwner()->getParent()->getRegionNumber();
+  auto lists = regions && region < regions.size() ? dyn_cast<ArrayAttr>(regions[region]) : ArrayAttr();
+  return lists && argument.getArgNumber() < lists.size() ? lists[argument.getArgNumber()] : Attribute();
+}
+
+Dims getDims(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  if (!type)
+    return {};
+  Dims dims;
+  for (int64_t extent : type.getShape())
+    dims.push_back(ShapedType::isDynamic(extent) ? DimExpr(0) : DimExpr(extent));
+  if (type.hasStaticShape())
+    return dims;
+  std::optional<Dims> written = parseDims(dimsAttrOf(value));
+  if (written && written->size() == dims.size())
+    return *written;
+  for (auto [d, extent] : llvm::enumerate(type.getShape()))
+    if (ShapedType::isDynamic(extent))
+      dims[d] = DimExpr::symbol(("?" + Twine(uint64_t(uintptr_t(value.getAsOpaquePointer()))) + "." + Twine(d)).str());
+  return dims;
+}
+
+Type getElementType(Value value) { return getElementTypeOrSelf(value.getType()); }
+int64_t getRank(Value value) { return cast<RankedTensorType>(value.getType()).getRank(); }
+bool isUnsigned(Type elementType) { return elementType.isUnsignedInteger() || elementType.isInteger(1); }
+
+RankedTensorType tensorType(ArrayRef<DimExpr> dims, Type elementType) {
+  return RankedTensorType::get(staticShape(dims), elementType);
+}
+
+void setResultDims(Operation *op, ArrayRef<Dims> dims) {
+  bool dynamic = llvm::any_of(dims, [](const Dims &d) { return llvm::any_of(d, [](const DimExpr &e) { return !e.constant(); }); });
+  if (!dynamic) {
+    op->removeAttr(kDimsAttr);
+    return;
+  }
+  MLIRContext *context = op->getContext();
+  op->setAttr(kDimsAttr, ArrayAttr::get(context, llvm::map_to_vector(dims, [&](const Dims &d) -> Attribute { return dimsAttr(context, d); })));
+}
+
+void setResultShapes(Operation *op, ArrayRef<TensorShape> shapes) {
+  SmallVector<Dims> dims;
+  for (auto [result, shape] : llvm::zip(op->getResults(), shapes)) {
+    result.setType(tensorType(shape.dims, shape.elementType));
+    dims.push_back(shape.dims);
+  }
+  setResultDims(op, dims);
+}
+
+LogicalResult inferResults(Operation *op) {
+  auto shaped = dyn_cast<ShapeOpInterface>(op);
+  if (!shaped)
+    return success();
+  SmallVector<TensorShape> shapes;
+  if (failed(shaped.inferShapes(getDims, shapes)))
+    return failure();
+  setResultShapes(op, shapes);
+  return success();
+}
+
+std::optional<Dims> broadcastDims(ArrayRef<Dims> shapes) {
+  size_t rank = 0;
+  for (const Dims &shape : shapes)
+    rank = std::max(rank, shape.size());
+  Dims result(rank, DimExpr(1));
+  for (const Dims &shape : shapes)
+    for (auto [i, dim] : llvm::enumerate(shape)) {
+      DimExpr &into = result[rank - shape.size() + i];
+      if (dim.is(1) || dim == into)
+        continue;
+      if (into.is(1) || (dim.constant() && !into.constant()))
+        into = dim;
+      else if (dim.constant() && into.constant())
+        return std::nullopt;
+      else if (!into.constant())
+        into = DimExpr::max(into, dim);
+    }
+  return result;
+}
+
+std::optional<int64_t> normalizeAxis(int64_t axis, int64_t rank) {
+  if (axis < -rank || axis >= rank)
+    return std::nullopt;
+  return axis < 0 ? axis + rank : axis;
+}
+
+Value makeNamed(OpBuilder &b, Location loc, StringRef name, ValueRange operands, ArrayRef<NamedAttribute> attributes) {
+  if (llvm::any_of(operands, [](Value v) { return !v; }))
+    return {};
+  OperationState state(loc, name);
+  state.addOperands(operands);
+  state.addAttributes(attributes);
+  // A stand-in until the op itself has said what it is.
+  state.addTypes(RankedTensorType::get({}, b.getF32Type()));
+  Operation *op = b.create(state);
+  if (failed(inferResults(op))) {
+    op->erase();
+    return {};
+  }
+  return op->getResult(0);
+}
+
+Value makeConstant(OpBuilder &b, Location loc, DenseElementsAttr value) {
+  return ConstantOp::create(b, loc, value.getType(), value);
+}
+
+Value makeSplat(OpBuilder &b, Location loc, Type elementType, double value, ArrayRef<int64_t> shape) {
+  auto type = RankedTensorType::get(shape, elementType);
+  Attribute element;
+  if (auto f = dyn_cast<FloatType>(elementType))
+    element = FloatAttr::get(f, value);
+  else
+    element = IntegerAttr::get(elementType, APInt(elementType.getIntOrFloatBitWidth(), uint64_t(int64_t(value)), false, true));
+  return makeConstant(b, loc, DenseElementsAttr::get(type, element));
+}
+
+} // namespace hewn::graph

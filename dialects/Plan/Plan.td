@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The ops of the dialect plan.
+include "dialects/Plan/PlanBase.td"
+
+class PlanOp<string mnemonic, list<Trait> traits = []> : Op<PlanDialect, mnemonic, traits>;
+
+def Plan_KernelOp : PlanOp<"kernel", [IsolatedFromAbove, FunctionOpInterface, Symbol]> {
+  let summary = "A group of ops that becomes one function on every target.";
+  let description = [{
+    Arguments are tensors; the body is one block of graph ops ending in graph.yield. `symbols` names the symbols that dims
+    inside are written in; a launch gives their values by position, so equal kernels of unlike symbols are one. Arguments'
+    dims stand in `graph.dims`. Inputs are never written; results are buffers of their own.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type, ArrayAttr:$symbols,
+                       OptionalAttr<Plan_ScheduleAttr>:$schedule, OptionalAttr<StrAttr>:$why, OptionalAttr<StrAttr>:$sym_visibility,
+                       OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() { return getFunctionType().getInputs(); }
+    ::llvm::ArrayRef<::mlir::Type> getResultTypes() { return getFunctionType().getResults(); }
+    ::mlir::Region *getCallableRegion() { return &getBody(); }
+  }];
+}
+
+def Plan_LaunchOp : PlanOp<"launch", [Pure]> {
+  let summary = "Runs a kernel on buffers; `symbols` are expressions over the program's symbols, one a symbol of the kernel.";
+  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyRankedTensor>:$inputs, ArrayAttr:$symbols);
+  let results = (outs Variadic<AnyRankedTensor>:$outputs);
+  let assemblyFormat = "$kernel `(` $inputs `)` `symbols` $symbols attr-dict `:` functional-type($inputs, $outputs)";
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The dialect `plan`: kernels, launches, places in memory. It knows no op of the dialect graph.
+#ifndef HEWN_PLAN_BASE
+#define HEWN_PLAN_BASE
+
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/OpBase.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/CallInterfaces.td"
+include "mlir/Interfaces/FunctionInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def PlanDialect : Dialect {
+  let name = "plan";
+  let cppNamespace = "::hewn::plan";
+  let summary = "A program of kernels over buffers in an arena.";
+  let useDefaultAttributePrinterParser = 1;
+}
+
+def Plan_TargetAttr : AttrDef<PlanDialect, "Target"> {
+  let mnemonic = "target";
+  let summary = "What passes may know of the machine: sizes, never names.";
+  let parameters = (ins "int64_t":$vectorBytes, "int64_t":$vectorRegisters, "int64_t":$l1Bytes, "int64_t":$l1Ways, "int64_t":$l2Bytes, "int64_t":$l3Bytes);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
+def Plan_ScheduleAttr : AttrDef<PlanDialect, "Schedule"> {
+  let mnemonic = "schedule";
+  let summary = "How a contraction is tiled: m rows by n columns of accumulators, K in blocks of kBlock (0: whole).";
+  let parameters = (ins "int64_t":$m, "int64_t":$n, DefaultValuedParameter<"int64_t", "0">:$kBlock);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
+def Plan_PlaceAttr : AttrDef<PlanDialect, "Place"> {
+  let mnemonic = "place";
+  let summary = "Where a value lives: arena at a byte offset (an expression over symbols), output i, dynamic, or alias of operand i.";
+  let parameters = (ins StringRefParameter<"arena | output | dynamic | alias">:$kind, "::mlir::Attribute":$offset);
+  let assemblyFormat = "`<` $kind `,` $offset `>`";
+}
+
+#endif
