@@ -19,7 +19,8 @@ LogicalResult MatMulOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> 
   if (a.size() < 2 || b.size() < 2)
     return emitOpError("operands need rank 2 or more");
   if (a.back().constant() && b[b.size() - 2].constant() && a.back() != b[b.size() - 2])
-    return emitOpError() << "sums over " << a.back().str() << " on the left and " << b[b.size() - 2].str() << " on the right";
+    return emitOpError() << "sums over " << a.back().str() << " on the left and " << b[b.size() - 2].str()
+                         << " on the right";
   std::optional<Dims> batch = broadcastDims({Dims(a.begin(), a.end() - 2), Dims(b.begin(), b.end() - 2)});
   if (!batch)
     return emitOpError("leading dims do not broadcast");
@@ -72,7 +73,8 @@ LogicalResult ConvOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &r
   size_t n = x.size() - 2;
   if (getStrides().size() != n || getDilations().size() != n)
     return emitOpError() << "strides and dilations need " << n << " entries";
-  if (llvm::any_of(getStrides(), [](int64_t s) { return s < 1; }) || llvm::any_of(getDilations(), [](int64_t d) { return d < 1; }))
+  if (llvm::any_of(getStrides(), [](int64_t s) { return s < 1; }) ||
+      llvm::any_of(getDilations(), [](int64_t d) { return d < 1; }))
     return emitOpError("strides and dilations must be positive");
   int64_t groups = getGroups();
   if (groups < 1 || (w[0].constant() && *w[0].constant() % groups != 0))

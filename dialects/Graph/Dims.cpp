@@ -15,8 +15,9 @@ namespace hewn::graph {
 namespace {
 
 bool sameFactors(const DimExpr::Term &a, const DimExpr::Term &b) {
-  return a.factors.size() == b.factors.size() &&
-         llvm::all_of(llvm::zip(a.factors, b.factors), [](auto p) { return std::get<0>(p)->text == std::get<1>(p)->text; });
+  return a.factors.size() == b.factors.size() && llvm::all_of(llvm::zip(a.factors, b.factors), [](auto p) {
+           return std::get<0>(p)->text == std::get<1>(p)->text;
+         });
 }
 
 /// Order of terms: more factors first, then by text; the constant comes last.
@@ -54,7 +55,8 @@ std::string print(ArrayRef<DimExpr::Term> terms) {
   return text;
 }
 
-/// a*b and a+b that wrap instead of being undefined: an overflowing model is refused by the importer's size check.
+/// a*b and a+b that wrap instead of being undefined: an overflowing model is
+/// refused by the importer's size check.
 int64_t wrapMul(int64_t a, int64_t b) { return int64_t(uint64_t(a) * uint64_t(b)); }
 int64_t wrapAdd(int64_t a, int64_t b) { return int64_t(uint64_t(a) + uint64_t(b)); }
 
@@ -134,7 +136,8 @@ std::optional<DimExpr> DimExpr::divideExactly(const DimExpr &other) const {
     return std::nullopt;
   if (*this == other)
     return DimExpr(1);
-  // Long division by the divisor's leading term; dims have few terms, so a bound on the steps is generous.
+  // Long division by the divisor's leading term; dims have few terms, so a
+  // bound on the steps is generous.
   DimExpr rest = *this, quotient(0);
   const Term &lead = other.rep->terms.front();
   for (int step = 0; step < 16 && !rest.rep->terms.empty(); ++step) {
@@ -167,7 +170,8 @@ DimExpr DimExpr::floorDiv(const DimExpr &other) const {
     return DimExpr(floorDivide(*a, *b));
   if (auto exact = divideExactly(other))
     return *exact;
-  // (c*q + r) floordiv c = q + (r floordiv c): pull the multiples out, so equal strides meet in one form.
+  // (c*q + r) floordiv c = q + (r floordiv c): pull the multiples out, so equal
+  // strides meet in one form.
   if (b && *b > 0) {
     llvm::SmallVector<Term, 2> whole, rest;
     for (const Term &term : rep->terms) {
@@ -241,8 +245,9 @@ DimExpr DimExpr::substitute(llvm::function_ref<DimExpr(StringRef)> map) const {
   for (const Term &term : rep->terms) {
     DimExpr product(term.coefficient);
     for (const AtomRef &factor : term.factors)
-      product = product * (factor->name.empty() ? apply(factor->op, factor->lhs.substitute(map), factor->rhs.substitute(map))
-                                                : map(factor->name));
+      product =
+          product * (factor->name.empty() ? apply(factor->op, factor->lhs.substitute(map), factor->rhs.substitute(map))
+                                          : map(factor->name));
     sum = sum + product;
   }
   return sum;
@@ -293,7 +298,8 @@ Value DimExpr::materialize(OpBuilder &b, Location loc, llvm::function_ref<Value(
 
 namespace {
 
-/// sum := ['-'] product (('+' | '-') product)*;  product := factor ('*' factor)*;  factor := number | name | op '(' sum ',' sum ')'
+/// sum := ['-'] product (('+' | '-') product)*;  product := factor ('*'
+/// factor)*;  factor := number | name | op '(' sum ',' sum ')'
 class Parser {
 public:
   explicit Parser(StringRef text) : rest(text) {}

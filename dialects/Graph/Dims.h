@@ -2,12 +2,16 @@
 //
 // Symbolic dimensions.
 //
-// A model's dims are often names ("batch", "seq") or arithmetic over them (4*seq + 3, (h + 1) floordiv 2).  `DimExpr` is
-// such a value: a polynomial with integer coefficients over atoms, where an atom is a symbol or one of floordiv, mod, min,
-// max of two polynomials.  Sums and products are kept in a canonical order, so two expressions are equal exactly when their
-// text is equal; the text is also the form that stands in the IR (`graph.dims = ["batch", "4*seq", 768]`) and parses back.
+// A model's dims are often names ("batch", "seq") or arithmetic over them
+// (4*seq + 3, (h + 1) floordiv 2).  `DimExpr` is such a value: a polynomial
+// with integer coefficients over atoms, where an atom is a symbol or one of
+// floordiv, mod, min, max of two polynomials.  Sums and products are kept in a
+// canonical order, so two expressions are equal exactly when their text is
+// equal; the text is also the form that stands in the IR (`graph.dims =
+// ["batch", "4*seq", 768]`) and parses back.
 //
-// Why not AffineExpr: dims multiply (batch*seq), and Reshape's -1 needs exact division of such products.
+// Why not AffineExpr: dims multiply (batch*seq), and Reshape's -1 needs exact
+// division of such products.
 #ifndef HEWN_DIALECTS_GRAPH_DIMS_H
 #define HEWN_DIALECTS_GRAPH_DIMS_H
 
@@ -52,7 +56,8 @@ public:
   DimExpr operator*(const DimExpr &other) const;
   bool operator==(const DimExpr &other) const { return rep == other.rep || rep->text == other.rep->text; }
   bool operator!=(const DimExpr &other) const { return !(*this == other); }
-  /// floor(this / other), exact where the division leaves no rest; `other` must not be the constant 0.
+  /// floor(this / other), exact where the division leaves no rest; `other` must
+  /// not be the constant 0.
   DimExpr floorDiv(const DimExpr &other) const;
   DimExpr ceilDiv(const DimExpr &other) const;
   DimExpr mod(const DimExpr &other) const;
@@ -61,11 +66,13 @@ public:
   /// this / other where `other` divides every term, else nullopt.
   std::optional<DimExpr> divideExactly(const DimExpr &other) const;
 
-  /// Calls `visit` with the name of every symbol in the expression, in order of first appearance.
+  /// Calls `visit` with the name of every symbol in the expression, in order of
+  /// first appearance.
   void walkSymbols(llvm::function_ref<void(llvm::StringRef)> visit) const;
   /// The expression with each symbol replaced by `map(name)`.
   DimExpr substitute(llvm::function_ref<DimExpr(llvm::StringRef)> map) const;
-  /// The expression as `arith` ops on index values; `symbolValue` gives each symbol's value.
+  /// The expression as `arith` ops on index values; `symbolValue` gives each
+  /// symbol's value.
   mlir::Value materialize(mlir::OpBuilder &b, mlir::Location loc,
                           llvm::function_ref<mlir::Value(llvm::StringRef)> symbolValue) const;
 
@@ -94,7 +101,8 @@ using Dims = llvm::SmallVector<DimExpr, 4>;
 
 /// Product of all dims: the number of elements.
 DimExpr numElements(llvm::ArrayRef<DimExpr> dims);
-/// The static dims of a type; ShapedType::kDynamic where the expression is not a constant.
+/// The static dims of a type; ShapedType::kDynamic where the expression is not
+/// a constant.
 llvm::SmallVector<int64_t, 4> staticShape(llvm::ArrayRef<DimExpr> dims);
 
 } // namespace hewn::graph

@@ -81,7 +81,8 @@ Index ElementBuilder::floorDiv(Index x, Index divisor) {
   std::optional<int64_t> d = constantOf(divisor);
   if (d == 1)
     return x;
-  // floor((base + s*lane) / d) = floor(base / d) + (s/d)*lane exactly where d divides s.
+  // floor((base + s*lane) / d) = floor(base / d) + (s/d)*lane exactly where d
+  // divides s.
   if (d && !x.general && x.stride % *d == 0)
     return {b.createOrFold<arith::FloorDivSIOp>(loc, x.base, divisor.base), x.stride / *d};
   return binary(x, divisor, [&](Value l, Value r) { return b.createOrFold<arith::FloorDivSIOp>(loc, l, r); });

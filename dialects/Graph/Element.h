@@ -2,10 +2,13 @@
 //
 // How an op of kind `move` writes one element of its result.
 //
-// Engines walk an iteration space and ask ops for elements. In vector code the innermost dim is spread over lanes, so an index
-// is one number a lane. Most indices stay simple there: the same in every lane, or `base + stride * lane`; `Index` keeps that
-// form as long as arithmetic allows, since a load at stride 1 is one instruction and an arbitrary one is a gather. An op
-// writes its index arithmetic once; scalar code, vector code, shape analysis and the -O0 oracle all use it.
+// Engines walk an iteration space and ask ops for elements. In vector code the
+// innermost dim is spread over lanes, so an index is one number a lane. Most
+// indices stay simple there: the same in every lane, or `base + stride * lane`;
+// `Index` keeps that form as long as arithmetic allows, since a load at stride
+// 1 is one instruction and an arbitrary one is a gather. An op writes its index
+// arithmetic once; scalar code, vector code, shape analysis and the -O0 oracle
+// all use it.
 #ifndef HEWN_DIALECTS_GRAPH_ELEMENT_H
 #define HEWN_DIALECTS_GRAPH_ELEMENT_H
 
@@ -15,7 +18,8 @@
 
 namespace hewn::graph {
 
-/// A position along one dim: `base + stride * lane`, or any vector of positions (`general`).
+/// A position along one dim: `base + stride * lane`, or any vector of positions
+/// (`general`).
 struct Index {
   mlir::Value base;   // index; vector<lanes x index> where general
   int64_t stride = 0; // 0: the same in every lane
@@ -26,7 +30,8 @@ struct Index {
 /// What `MoveOpInterface::getViewKind` answers.
 enum class ViewKind { None, Reshape, Transpose };
 
-/// The type in which a tensor element is computed: f32 for the narrow floats, signless integers otherwise.
+/// The type in which a tensor element is computed: f32 for the narrow floats,
+/// signless integers otherwise.
 mlir::Type computeType(mlir::Type elementType);
 
 class ElementBuilder {
@@ -35,9 +40,11 @@ public:
   ElementBuilder(mlir::OpBuilder &b, mlir::Location loc, int64_t lanes) : b(b), loc(loc), lanes(lanes) {}
   virtual ~ElementBuilder();
 
-  /// The element of `tensor` at `at`, in its compute type. Scalar where every index is uniform.
+  /// The element of `tensor` at `at`, in its compute type. Scalar where every
+  /// index is uniform.
   virtual mlir::Value read(mlir::Value tensor, llvm::ArrayRef<Index> at) = 0;
-  /// The same where `inside` (i1 or vector of i1) holds, else `fill`; nothing is read outside.
+  /// The same where `inside` (i1 or vector of i1) holds, else `fill`; nothing
+  /// is read outside.
   virtual mlir::Value readIf(mlir::Value inside, mlir::Value tensor, llvm::ArrayRef<Index> at, mlir::Value fill) = 0;
   /// The dims of `tensor` as index values.
   virtual Index extent(mlir::Value tensor, unsigned dim) = 0;
@@ -48,7 +55,8 @@ public:
   Index add(Index a, Index b);
   Index sub(Index a, Index b);
   Index mul(Index a, Index b);
-  /// Division and remainder that round toward minus infinity; the divisor is uniform and positive.
+  /// Division and remainder that round toward minus infinity; the divisor is
+  /// uniform and positive.
   Index floorDiv(Index a, Index divisor);
   Index mod(Index a, Index divisor);
   Index min(Index a, Index b);
@@ -60,7 +68,8 @@ public:
   mlir::Value inBounds(Index a, Index extent);
   mlir::Value logicalAnd(mlir::Value a, mlir::Value b);
 
-  /// An integer element (of any width, signed) as a position, and back as an element of integer or float `type`.
+  /// An integer element (of any width, signed) as a position, and back as an
+  /// element of integer or float `type`.
   Index fromElement(mlir::Value element);
   mlir::Value toElement(Index index, mlir::Type type);
 
@@ -70,7 +79,8 @@ public:
   mlir::Value spread(mlir::Value value);
   /// Makes all values scalars or all vectors.
   void unify(llvm::MutableArrayRef<mlir::Value> values);
-  /// A compute-type constant: `value` for floats, its integer part for integers.
+  /// A compute-type constant: `value` for floats, its integer part for
+  /// integers.
   mlir::Value constantElement(mlir::Type elementType, double value);
 
   mlir::OpBuilder &b;

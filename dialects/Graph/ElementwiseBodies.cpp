@@ -49,7 +49,8 @@ Value mul(Builder &e, NumberKind kind, Value a, Value b) {
 Value div(Builder &e, NumberKind kind, Value a, Value b) {
   if (kind == NumberKind::Float)
     return e.createOrFold<arith::DivFOp>(a, b);
-  // The machine traps on these two, ONNX leaves them open, and no input may stop the process.
+  // The machine traps on these two, ONNX leaves them open, and no input may
+  // stop the process.
   Value zero = constant(e, b, 0), one = constant(e, b, 1);
   Value byZero = e.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::eq, b, zero);
   Value divisor = e.createOrFold<arith::SelectOp>(byZero, one, b);
@@ -63,7 +64,8 @@ Value div(Builder &e, NumberKind kind, Value a, Value b) {
 }
 
 Value neg(Builder &e, NumberKind kind, Value a) {
-  return kind == NumberKind::Float ? e.createOrFold<arith::NegFOp>(a) : e.createOrFold<arith::SubIOp>(constant(e, a, 0), a);
+  return kind == NumberKind::Float ? e.createOrFold<arith::NegFOp>(a)
+                                   : e.createOrFold<arith::SubIOp>(constant(e, a, 0), a);
 }
 
 Value abs(Builder &e, NumberKind kind, Value a) {
@@ -87,7 +89,8 @@ Value minimum(Builder &e, NumberKind kind, Value a, Value b) {
   Value chosen = e.createOrFold<arith::SelectOp>(compare(e, kind, Order::Less, a, b), a, b);
   if (kind != NumberKind::Float)
     return chosen;
-  // A NaN in a compares false and gives b; one more select brings it back (one in b comes by itself).
+  // A NaN in a compares false and gives b; one more select brings it back (one
+  // in b comes by itself).
   return e.createOrFold<arith::SelectOp>(compare(e, kind, Order::NotEqual, a, a), a, chosen);
 }
 
@@ -116,7 +119,8 @@ Value pow(Builder &e, Type baseType, Type exponentType, Value base, Value expone
   Type element = getElementTypeOrSelf(base.getType());
   bool integer = isa<IntegerType>(element);
   Type work = integer || element.isF64() ? Type(e.getF64Type()) : Type(e.getF32Type());
-  // A known small exponent is multiplication: x², x³ and √x are most of what models hold.
+  // A known small exponent is multiplication: x², x³ and √x are most of what
+  // models hold.
   Attribute known;
   FloatAttr scalar;
   if (matchPattern(exponent, m_Constant(&known))) {
@@ -163,7 +167,8 @@ Value cast(Builder &e, Type from, Type to, Value x) {
         x = e.createOrFold<arith::TruncFOp>(type, x);
       return from == to ? x : roundTo(e, to, x);
     }
-    // Through 64 bits, so that values out of a narrow range wrap as numpy's do instead of being poison.
+    // Through 64 bits, so that values out of a narrow range wrap as numpy's do
+    // instead of being poison.
     Type wide = withElement(x.getType(), e.getI64Type());
     if (to.isUnsignedInteger(64))
       return e.createOrFold<arith::FPToUIOp>(wide, x);
@@ -173,7 +178,8 @@ Value cast(Builder &e, Type from, Type to, Value x) {
     return integer.getType() == type ? integer : e.createOrFold<arith::TruncIOp>(type, integer);
   }
   if (isa<FloatType>(to)) {
-    Value value = kind == NumberKind::Signed ? e.createOrFold<arith::SIToFPOp>(type, x) : e.createOrFold<arith::UIToFPOp>(type, x);
+    Value value = kind == NumberKind::Signed ? e.createOrFold<arith::SIToFPOp>(type, x)
+                                             : e.createOrFold<arith::UIToFPOp>(type, x);
     return roundTo(e, to, value);
   }
   if (to.isInteger(1))

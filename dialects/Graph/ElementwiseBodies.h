@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the rows of Elementwise.td are written in: arithmetic on scalars and vectors alike, by number kind.
+// What the rows of Elementwise.td are written in: arithmetic on scalars and
+// vectors alike, by number kind.
 #ifndef HEWN_DIALECTS_GRAPH_ELEMENTWISEBODIES_H
 #define HEWN_DIALECTS_GRAPH_ELEMENTWISEBODIES_H
 
@@ -20,7 +21,8 @@ enum class NumberKind { Float, Signed, Unsigned, Bool };
 enum class Order { Equal, NotEqual, Less, LessOrEqual, Greater, GreaterOrEqual };
 
 NumberKind numberKind(mlir::Type elementType);
-/// A constant of `like`'s type, scalar or vector: `value`, or its integer part for integers.
+/// A constant of `like`'s type, scalar or vector: `value`, or its integer part
+/// for integers.
 Value constant(Builder &e, Value like, double value);
 /// `like`'s shape (scalar or vector) with another element type.
 mlir::Type withElement(mlir::Type like, mlir::Type element);
@@ -32,7 +34,8 @@ Value mul(Builder &e, NumberKind kind, Value a, Value b);
 Value div(Builder &e, NumberKind kind, Value a, Value b);
 Value neg(Builder &e, NumberKind kind, Value a);
 Value abs(Builder &e, NumberKind kind, Value a);
-/// NaN where either is NaN; by compare and select, which is what vector units have.
+/// NaN where either is NaN; by compare and select, which is what vector units
+/// have.
 Value minimum(Builder &e, NumberKind kind, Value a, Value b);
 Value maximum(Builder &e, NumberKind kind, Value a, Value b);
 Value compare(Builder &e, NumberKind kind, Order order, Value a, Value b);

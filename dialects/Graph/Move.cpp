@@ -59,9 +59,11 @@ LogicalResult ReshapeOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape>
   return success();
 }
 
-/// Runs of operand dims and result dims with the same number of elements: each run is linearized alone, so that the innermost
-/// dim stays simple in vector code.
-static SmallVector<std::pair<SmallVector<unsigned>, SmallVector<unsigned>>> matchDims(const Dims &from, const Dims &to) {
+/// Runs of operand dims and result dims with the same number of elements: each
+/// run is linearized alone, so that the innermost dim stays simple in vector
+/// code.
+static SmallVector<std::pair<SmallVector<unsigned>, SmallVector<unsigned>>> matchDims(const Dims &from,
+                                                                                      const Dims &to) {
   SmallVector<std::pair<SmallVector<unsigned>, SmallVector<unsigned>>> runs;
   unsigned i = 0, j = 0;
   while (i < from.size() || j < to.size()) {
@@ -72,7 +74,8 @@ static SmallVector<std::pair<SmallVector<unsigned>, SmallVector<unsigned>>> matc
     if (j < to.size())
       b.push_back(j), q = to[j++];
     while (p != q && (i < from.size() || j < to.size())) {
-      // Take from the side that is smaller where both are known; else from the one that the other divides.
+      // Take from the side that is smaller where both are known; else from the
+      // one that the other divides.
       bool takeFrom = p.constant() && q.constant() ? *p.constant() < *q.constant() : q.divideExactly(p).has_value();
       if ((takeFrom && i < from.size()) || j == to.size())
         a.push_back(i), p = p * from[i++];
@@ -167,7 +170,8 @@ LogicalResult ConcatOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> 
 
 Value ConcatOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
   int64_t axis = *normalizeAxis(getAxis(), at.size());
-  // From the last operand to the first: the innermost choice is the one with nothing after it.
+  // From the last operand to the first: the innermost choice is the one with
+  // nothing after it.
   SmallVector<Index> starts;
   Index start = e.constant(0);
   for (Value operand : getInputs()) {
@@ -233,7 +237,8 @@ LogicalResult PadOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &re
   return success();
 }
 
-/// The operand index that reflect, edge or wrap padding shows at `index`, which lies outside of [0, extent) at most once around.
+/// The operand index that reflect, edge or wrap padding shows at `index`, which
+/// lies outside of [0, extent) at most once around.
 static Index foldIndex(ElementBuilder &e, StringRef mode, Index index, Index extent) {
   Index zero = e.constant(0), one = e.constant(1), last = e.sub(extent, one);
   if (mode == "wrap")
@@ -272,8 +277,10 @@ LogicalResult WindowOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> 
     return failure();
   Dims dims = dimsOf(getX());
   size_t n = getKernel().size();
-  if (n > dims.size() || sizes->size() != n || getStrides().size() != n || getDilations().size() != n || getLow().size() != n)
-    return emitOpError("kernel, strides, dilations, low and sizes need one entry a windowed dim");
+  if (n > dims.size() || sizes->size() != n || getStrides().size() != n || getDilations().size() != n ||
+      getLow().size() != n)
+    return emitOpError("kernel, strides, dilations, low and sizes need one "
+                       "entry a windowed dim");
   dims.truncate(dims.size() - n);
   llvm::append_range(dims, *sizes);
   for (int64_t k : getKernel())
@@ -288,10 +295,13 @@ Value WindowOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
   SmallVector<Index> from(at.take_front(leading));
   Value inside;
   for (unsigned i = 0; i < n; ++i) {
-    Index source = e.sub(e.add(e.mul(at[leading + i], e.constant(getStrides()[i])), e.mul(at[leading + n + i], e.constant(getDilations()[i]))),
+    Index source = e.sub(e.add(e.mul(at[leading + i], e.constant(getStrides()[i])),
+                               e.mul(at[leading + n + i], e.constant(getDilations()[i]))),
                          e.constant(getLow()[i]));
-    // The last window's last element; where it lies inside, nothing can lie outside.
-    DimExpr last = (sizes[i] - DimExpr(1)) * DimExpr(getStrides()[i]) + DimExpr((getKernel()[i] - 1) * getDilations()[i] - getLow()[i]);
+    // The last window's last element; where it lies inside, nothing can lie
+    // outside.
+    DimExpr last = (sizes[i] - DimExpr(1)) * DimExpr(getStrides()[i]) +
+                   DimExpr((getKernel()[i] - 1) * getDilations()[i] - getLow()[i]);
     std::optional<int64_t> room = (dims[leading + i] - DimExpr(1) - last).constant();
     if (getLow()[i] > 0 || !room || *room < 0)
       inside = e.logicalAnd(inside, e.inBounds(source, e.extent(getX(), leading + i)));
@@ -323,7 +333,8 @@ Value GatherOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
   Index extent = e.extent(getX(), axis), zero = e.constant(0);
   Index picked = e.fromElement(e.read(getIndices(), at.slice(axis, rank)));
   picked = e.select(e.compare(arith::CmpIPredicate::slt, picked, zero), e.add(picked, extent), picked);
-  // Indices are checked before the kernel runs; the clamp keeps a wrong one from touching foreign memory meanwhile.
+  // Indices are checked before the kernel runs; the clamp keeps a wrong one
+  // from touching foreign memory meanwhile.
   picked = e.max(zero, e.min(picked, e.sub(extent, e.constant(1))));
   SmallVector<Index> from(at.take_front(axis));
   from.push_back(picked);

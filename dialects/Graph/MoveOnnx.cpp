@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How ONNX's nodes become moves: shape operands are resolved to expressions here.
+// How ONNX's nodes become moves: shape operands are resolved to expressions
+// here.
 #include "dialects/Graph/Graph.h"
 #include "dialects/Graph/OnnxNode.h"
 
@@ -10,7 +11,8 @@ namespace hewn::graph {
 
 LogicalResult buildTranspose(OnnxNode &node) {
   int64_t rank = getRank(node.input(0));
-  SmallVector<int64_t> order = node.getInts("perm").value_or(llvm::to_vector(llvm::reverse(llvm::seq<int64_t>(0, rank))));
+  SmallVector<int64_t> order =
+      node.getInts("perm").value_or(llvm::to_vector(llvm::reverse(llvm::seq<int64_t>(0, rank))));
   return node.finish(node.make<TransposeOp>(node.input(0), node.attr("order", order)));
 }
 

@@ -69,7 +69,8 @@ LogicalResult inferReduce(Operation *op, DimsOf dimsOf, Type elementType, SmallV
   return success();
 }
 
-/// The axes of a reduction: an attribute before opset 13/18, an input since; absent or empty means all (or none, where asked).
+/// The axes of a reduction: an attribute before opset 13/18, an input since;
+/// absent or empty means all (or none, where asked).
 static std::optional<SmallVector<int64_t>> reductionDims(OnnxNode &node, int64_t rank) {
   SmallVector<int64_t> axes;
   if (std::optional<SmallVector<int64_t>> attr = node.getInts("axes")) {
@@ -114,8 +115,9 @@ LogicalResult buildReduce(OnnxNode &node) {
     return failure();
   if (dims->empty())
     return node.finish(x);
-  return node.finish(makeNamed(node.b, node.loc, names.lookup(node.opType()), x,
-                               {node.attr("dims", *dims), node.attr("keepdims", node.b.getBoolAttr(node.getInt("keepdims", 1)))}));
+  return node.finish(
+      makeNamed(node.b, node.loc, names.lookup(node.opType()), x,
+                {node.attr("dims", *dims), node.attr("keepdims", node.b.getBoolAttr(node.getInt("keepdims", 1)))}));
 }
 
 } // namespace hewn::graph

@@ -17,7 +17,8 @@ Value divideByCount(Builder &e, NumberKind kind, Value state, Value count);
 /// A scalar (`lanes` 0) or vector constant of the compute type of `element`.
 mlir::Value reduceConstant(body::Builder &e, mlir::Type element, int64_t lanes, body::Extreme value);
 /// Operand 0's dims without `dims`, or with 1 in their place.
-llvm::LogicalResult inferReduce(mlir::Operation *op, DimsOf dimsOf, mlir::Type elementType, llvm::SmallVectorImpl<TensorShape> &results);
+llvm::LogicalResult inferReduce(mlir::Operation *op, DimsOf dimsOf, mlir::Type elementType,
+                                llvm::SmallVectorImpl<TensorShape> &results);
 
 } // namespace hewn::graph
 

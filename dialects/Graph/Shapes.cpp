@@ -69,13 +69,16 @@ RankedTensorType tensorType(ArrayRef<DimExpr> dims, Type elementType) {
 }
 
 void setResultDims(Operation *op, ArrayRef<Dims> dims) {
-  bool dynamic = llvm::any_of(dims, [](const Dims &d) { return llvm::any_of(d, [](const DimExpr &e) { return !e.constant(); }); });
+  bool dynamic =
+      llvm::any_of(dims, [](const Dims &d) { return llvm::any_of(d, [](const DimExpr &e) { return !e.constant(); }); });
   if (!dynamic) {
     op->removeAttr(kDimsAttr);
     return;
   }
   MLIRContext *context = op->getContext();
-  op->setAttr(kDimsAttr, ArrayAttr::get(context, llvm::map_to_vector(dims, [&](const Dims &d) -> Attribute { return dimsAttr(context, d); })));
+  op->setAttr(kDimsAttr, ArrayAttr::get(context, llvm::map_to_vector(dims, [&](const Dims &d) -> Attribute {
+                                          return dimsAttr(context, d);
+                                        })));
 }
 
 void setResultShapes(Operation *op, ArrayRef<TensorShape> shapes) {
@@ -150,7 +153,8 @@ Value makeSplat(OpBuilder &b, Location loc, Type elementType, double value, Arra
   if (auto f = dyn_cast<FloatType>(elementType))
     element = FloatAttr::get(f, value);
   else
-    element = IntegerAttr::get(elementType, APInt(elementType.getIntOrFloatBitWidth(), uint64_t(int64_t(value)), false, true));
+    element = IntegerAttr::get(elementType,
+                               APInt(elementType.getIntOrFloatBitWidth(), uint64_t(int64_t(value)), false, true));
   return makeConstant(b, loc, DenseElementsAttr::get(type, element));
 }
 

@@ -2,8 +2,10 @@
 //
 // Dims of values, and how ops are built with inferred result types.
 //
-// A value's dims are its type's where that is static, else the expressions in `graph.dims` of the op that makes it (of the
-// function's or kernel's argument, of the region op for region arguments). They are set once, when the op is built.
+// A value's dims are its type's where that is static, else the expressions in
+// `graph.dims` of the op that makes it (of the function's or kernel's argument,
+// of the region op for region arguments). They are set once, when the op is
+// built.
 #ifndef HEWN_DIALECTS_GRAPH_SHAPES_H
 #define HEWN_DIALECTS_GRAPH_SHAPES_H
 
@@ -20,12 +22,14 @@ struct TensorShape {
 
 using DimsOf = llvm::function_ref<Dims(mlir::Value)>;
 
-/// The attribute that holds expressions: on ops a list a result, on function arguments a list.
+/// The attribute that holds expressions: on ops a list a result, on function
+/// arguments a list.
 inline constexpr llvm::StringLiteral kDimsAttr = "graph.dims";
 /// On ops with regions: for each region a list of lists, one a block argument.
 inline constexpr llvm::StringLiteral kRegionDimsAttr = "graph.region_dims";
 
-/// The dims of a tensor value. A dynamic dim without an expression yields a symbol that no other value has.
+/// The dims of a tensor value. A dynamic dim without an expression yields a
+/// symbol that no other value has.
 Dims getDims(mlir::Value value);
 mlir::Type getElementType(mlir::Value value);
 int64_t getRank(mlir::Value value);
@@ -37,20 +41,22 @@ mlir::ArrayAttr dimsAttr(mlir::MLIRContext *context, llvm::ArrayRef<DimExpr> dim
 /// Dims from such an attribute; nullopt where it is malformed.
 std::optional<Dims> parseDims(mlir::Attribute attr);
 
-/// Sets result types of `op` by its `inferShapes`, and `graph.dims` where they are not static.
+/// Sets result types of `op` by its `inferShapes`, and `graph.dims` where they
+/// are not static.
 mlir::LogicalResult inferResults(mlir::Operation *op);
 /// Sets the result types and dims given.
 void setResultShapes(mlir::Operation *op, llvm::ArrayRef<TensorShape> shapes);
 void setResultDims(mlir::Operation *op, llvm::ArrayRef<Dims> dims);
 
-/// ONNX's (numpy's) broadcasting. Two unlike symbols meet in their maximum, and one of them may be 1 when run.
-/// nullopt where two constants disagree.
+/// ONNX's (numpy's) broadcasting. Two unlike symbols meet in their maximum, and
+/// one of them may be 1 when run. nullopt where two constants disagree.
 std::optional<Dims> broadcastDims(llvm::ArrayRef<Dims> shapes);
 
 /// An axis in [-rank, rank) as one in [0, rank); nullopt outside.
 std::optional<int64_t> normalizeAxis(int64_t axis, int64_t rank);
 
-/// Builds an op of one tensor result with inferred type; null (after an error) where its operands do not fit or one is null.
+/// Builds an op of one tensor result with inferred type; null (after an error)
+/// where its operands do not fit or one is null.
 mlir::Value makeNamed(mlir::OpBuilder &b, mlir::Location loc, llvm::StringRef name, mlir::ValueRange operands,
                       llvm::ArrayRef<mlir::NamedAttribute> attributes = {});
 template <typename OpTy>

@@ -28,16 +28,16 @@ void PlanDialect::initialize() {
 }
 
 ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
-  auto build = [](Builder &b, ArrayRef<Type> inputs, ArrayRef<Type> outputs, function_interface_impl::VariadicFlag, std::string &) {
-    return b.getFunctionType(inputs, outputs);
-  };
-  return function_interface_impl::parseFunctionOp(parser, result, /*allowVariadic=*/false, getFunctionTypeAttrName(result.name), build,
+  auto build = [](Builder &b, ArrayRef<Type> inputs, ArrayRef<Type> outputs, function_interface_impl::VariadicFlag,
+                  std::string &) { return b.getFunctionType(inputs, outputs); };
+  return function_interface_impl::parseFunctionOp(parser, result, /*allowVariadic=*/false,
+                                                  getFunctionTypeAttrName(result.name), build,
                                                   getArgAttrsAttrName(result.name), getResAttrsAttrName(result.name));
 }
 
 void KernelOp::print(OpAsmPrinter &printer) {
-  function_interface_impl::printFunctionOp(printer, *this, /*isVariadic=*/false, getFunctionTypeAttrName(), getArgAttrsAttrName(),
-                                           getResAttrsAttrName());
+  function_interface_impl::printFunctionOp(printer, *this, /*isVariadic=*/false, getFunctionTypeAttrName(),
+                                           getArgAttrsAttrName(), getResAttrsAttrName());
 }
 
 } // namespace hewn::plan
