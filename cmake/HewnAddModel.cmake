@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+include_guard()
+
+# hewn_add_model(<target> <model.onnx> [WEIGHTS_FILE] [OPTIONS <option>...])
+#
+# Compiles the model as a part of the build. <target> is then a static library like any other:
+#
+#     hewn_add_model(resnet50 resnet50.onnx OPTIONS --target=x86-64-v3 --dim batch=1)
+#     target_link_libraries(application PRIVATE resnet50)      # and in C: #include "resnet50.h"
+#
+# <target> is also the prefix of what the header declares, so it must be a C name. OPTIONS go to `hewn compile` as they
+# are. The weights are a part of the library, unless WEIGHTS_FILE is given: then they are in a file, which must lie
+# beside the application's binary; the target's property HEWN_WEIGHTS says where it was made.
+function(hewn_add_model target model)
+  cmake_parse_arguments(arg "WEIGHTS_FILE" "" "OPTIONS" ${ARGN})
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "hewn_add_model(${target}): what is '${arg_UNPARSED_ARGUMENTS}'?")
+  endif()
+  if(NOT target MATCHES "^[A-Za-z_][A-Za-z0-9_]*$")
+    message(FATAL_ERROR "hewn_add_model(${target}): the name of the target must be a C name")
+  endif()
+  cmake_path(ABSOLUTE_PATH model BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" NORMALIZE)
+  set(folder "${CMAKE_CURRENT_BINARY_DIR}/${target}.hewn")
+  file(MAKE_DIRECTORY "${folder}") # an include directory must exist when CMake runs
+  set(archive "${folder}/lib${target}.a")
+  set(products "${folder}/${target}.h")
+  if(arg_WEIGHTS_FILE)
+    list(APPEND products "${folder}/${target}.weights")
+  else()
+    list(APPEND arg_OPTIONS --embed-weights)
+  endif()
+
+  add_custom_command(OUTPUT "${archive}" BYPRODUCTS ${products}
+    COMMAND hewn::hewn compile "${model}" -o "${archive}" ${arg_OPTIONS}
+    DEPENDS "${model}" hewn::hewn
+    COMMENT "Compiling ${target}"
+    VERBATIM)
+  add_custom_target(${target}_compiled DEPENDS "${archive}")
+
+  add_library(${target} STATIC IMPORTED)
+  add_dependencies(${target} ${target}_compiled)
+  set_target_properties(${target} PROPERTIES
+    IMPORTED_LOCATION "${archive}"
+    HEWN_WEIGHTS "${folder}/${target}.weights"
+    INTERFACE_INCLUDE_DIRECTORIES "${folder};${hewn_INCLUDE_DIR};${hewn_DLPACK_INCLUDE_DIR}"
+    INTERFACE_LINK_LIBRARIES "Threads::Threads;m")
+endfunction()
