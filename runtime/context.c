@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+// Contexts: one allocation that holds the struct and all its arrays, an arena,
+// a share in the model's weights, and perhaps a pool of threads.
+
+#include "context.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define MAX_THREADS 1024
+
+const char hewn_context_busy_message[] =
+    "the context is in use by another thread: give each thread its own";
+
+int hewn_context_enter(hewn_context *context) {
+  return __atomic_exchange_n(&context->busy, 1, __ATOMIC_ACQUIRE) == 0;
+}
+
+void hewn_context_leave(hewn_context *context) {
+  __atomic_store_n(&context->busy, 0, __ATOMIC_RELEASE);
+}
+
+/// Hands out pieces of the context's memory; with a NULL base it only counts.
+typedef struct carver {
+  unsigned char *base;
+  size_t used;
+} carver;
+
+static void *carve(carver *carver, size_t count, size_t bytes) {
+  carver->used =
+      (carver->used + HEWN_ALIGNMENT - 1) / HEWN_ALIGNMENT * HEWN_ALIGNMENT;
+  void *piece = carver->base ? carver->base + carver->used : NULL;
+  carver->used += count * bytes;
+  return piece;
+}
+
+static size_t sumRanks(const hewn_tensor_info *infos, size_t count) {
+  size_t ranks = 0;
+  for (size_t i = 0; i < count; ++i)
+    ranks += (size_t)infos[i].rank;
+  return ranks;
+}
+
+/// Lays out the arrays of `context` (whose model is set); returns the bytes.
+static size_t layOut(hewn_context *context, unsigned char *base) {
+  const hewn_model *model = context->model;
+  size_t inputs = (size_t)model->num_inputs;
+  size_t outputs = (size_t)model->num_outputs;
+  size_t symbols = (size_t)model->num_symbols;
+  size_t ranks = sumRanks(model->outputs, outputs);
+  carver carver = {base, 0};
+  carve(&carver, 1, sizeof(hewn_context));
+  context->symbols = carve(&carver, symbols, sizeof(int64_t));
+  context->bound_by = carve(&carver, symbols, sizeof(int32_t));
+  context->input_data = carve(&carver, inputs, sizeof(void *));
+  context->input_dims = carve(&carver, inputs, sizeof(int64_t *));
+  context->input_shapes =
+      carve(&carver, sumRanks(model->inputs, inputs), sizeof(int64_t));
+  context->output_data = carve(&carver, outputs, sizeof(void *));
+  context->output_dims = carve(&carver, outputs, sizeof(int64_t *));
+  context->outputs = carve(&carver, outputs, sizeof(hewn_output_state));
+  int64_t *dims = carve(&carver, ranks, sizeof(int64_t));
+  for (size_t i = 0; base && i < outputs; ++i) {
+    context->output_dims[i] = dims;
+    dims += model->outputs[i].rank;
+  }
+  return carver.used;
+}
+
+/// Which outputs are known only after a run: their dims say so.
+static void findDynamicOutputs(hewn_context *context) {
+  for (int32_t i = 0; i < context->model->num_outputs; ++i) {
+    const hewn_tensor_info *info = &context->model->outputs[i];
+    for (int32_t d = 0; d < info->rank; ++d)
+      if (info->dims[d] == HEWN_DIM_DYNAMIC)
+        context->outputs[i].dynamic = 1;
+  }
+}
+
+/// The options of an older or a newer header: what is missing is zero.
+static const char *readOptions(const hewn_context_options *given,
+                               hewn_context_options *options) {
+  memset(options, 0, sizeof(*options));
+  if (given) {
+    if (given->size < sizeof(size_t) || given->size > sizeof(*options))
+      return "options.size is wrong: set it to sizeof(hewn_context_options)";
+    memcpy(options, given, given->size);
+  }
+  if (!options->allocator.allocate != !options->allocator.release)
+    return "options.allocator needs both allocate and release, or neither";
+  if (!options->allocator.allocate)
+    options->allocator = hewn_default_allocator;
+  if (options->threads < 0 || options->threads > MAX_THREADS)
+    return "options.threads is outside 0..1024";
+  if ((uintptr_t)options->arena % HEWN_ALIGNMENT != 0)
+    return "options.arena is not aligned to 64 bytes";
+  if (options->arena_bytes > INT64_MAX)
+    return "options.arena_bytes is too large";
+  return NULL;
+}
+
+static int32_t checkMachine(hewn_context *context) {
+  static const char *const names[] = {
+      "x86-64-v2",   "x86-64-v3",   "x86-64-v4", "AVX-VNNI", "AVX512-VNNI",
+      "AVX512-BF16", "AVX512-FP16", "AMX-INT8",  "AMX-BF16"};
+  const hewn_model *model = context->model;
+  context->cpu = hewn_rt_cpu(NULL);
+  uint64_t missing = model->cpu_features & ~context->cpu;
+  hewn_text text;
+  if (!missing || !hewn_message_open(context, &text))
+    return HEWN_OK;
+  hewn_text_put(&text, "model ");
+  hewn_text_name(&text, model->name);
+  hewn_text_put(&text, " was compiled for ");
+  hewn_text_put(&text, model->target ? model->target : "another machine");
+  hewn_text_put(&text, "; this machine lacks");
+  for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i)
+    if (missing >> i & 1) {
+      hewn_text_put(&text, " ");
+      hewn_text_put(&text, names[i]);
+    }
+  return hewn_text_close(context, HEWN_UNSUPPORTED, &text);
+}
+
+static int32_t failArena(hewn_context *context, int64_t need) {
+  hewn_text text;
+  if (!hewn_message_open(context, &text))
+    return HEWN_OUT_OF_MEMORY;
+  hewn_text_put(&text, "model ");
+  hewn_text_name(&text, context->model->name);
+  hewn_text_put(&text, " needs an arena of ");
+  hewn_text_int(&text, need);
+  if (context->arena_is_callers) {
+    hewn_text_put(&text, " bytes; the caller gave ");
+    hewn_text_int(&text, context->arena_bytes);
+  } else {
+    hewn_text_put(&text, " bytes, which the allocator does not have");
+  }
+  return hewn_text_close(context, HEWN_OUT_OF_MEMORY, &text);
+}
+
+int32_t hewn_context_grow(hewn_context *context) {
+  int64_t need = context->model->arena_bytes(context->symbols);
+  if (need < 0)
+    return hewn_message_fail(context, HEWN_OUT_OF_MEMORY,
+                             "the arena's size overflows for these dimensions");
+  if (need <= context->arena_bytes)
+    return HEWN_OK;
+  if (context->arena_is_callers)
+    return failArena(context, need);
+  const hewn_allocator *allocator = &context->allocator;
+  if (context->arena)
+    allocator->release(allocator->user, context->arena);
+  context->arena_bytes = 0;
+  context->arena =
+      allocator->allocate(allocator->user, (size_t)need, HEWN_ALIGNMENT);
+  if (!context->arena)
+    return failArena(context, need);
+  context->arena_bytes = need;
+  return HEWN_OK;
+}
+
+/// All symbols have one value each: the arena's size is known already.
+static int isStatic(hewn_context *context) {
+  for (int32_t s = 0; s < context->model->num_symbols; ++s) {
+    const hewn_symbol *symbol = &context->model->symbols[s];
+    if (symbol->min != symbol->max)
+      return 0;
+    context->symbols[s] = symbol->min;
+  }
+  return 1;
+}
+
+/// The parts of creation that may fail with a message in the context.
+static int32_t furnish(hewn_context *context,
+                       const hewn_context_options *options) {
+  int32_t code = checkMachine(context);
+  if (code == HEWN_OK)
+    code = hewn_weights_acquire(context, options->weights_path);
+  if (code == HEWN_OK && isStatic(context))
+    code = hewn_context_grow(context);
+  if (code != HEWN_OK || context->threads <= 1 ||
+      context->thread_hook.parallel_for)
+    return code;
+  context->pool = hewn_pool_create(&context->allocator, context->threads);
+  if (!context->pool)
+    return hewn_rt_fail(context, HEWN_OUT_OF_MEMORY, NULL,
+                        "cannot start {a} threads", context->threads - 1, 0);
+  return HEWN_OK;
+}
+
+static hewn_status failEarly(int32_t code, const char *message) {
+  hewn_status status = {code, message};
+  return status;
+}
+
+hewn_status hewn_impl_context_create(const hewn_model *model,
+                                     const hewn_context_options *given,
+                                     hewn_context **out) {
+  hewn_context_options options;
+  const char *problem = readOptions(given, &options);
+  if (problem)
+    return failEarly(HEWN_INVALID_ARGUMENT, problem);
+  hewn_context start;
+  memset(&start, 0, sizeof(start));
+  start.table = &hewn_rt_table;
+  start.model = model;
+  start.allocator = options.allocator;
+  start.thread_hook = options.thread_hook;
+  start.trace_hook = options.trace_hook;
+  start.threads = options.threads > 1 ? options.threads : 1;
+  start.arena = options.arena;
+  start.arena_bytes = options.arena ? (int64_t)options.arena_bytes : 0;
+  start.arena_is_callers = options.arena != NULL;
+  size_t bytes = layOut(&start, NULL);
+  unsigned char *memory =
+      options.allocator.allocate(options.allocator.user, bytes, HEWN_ALIGNMENT);
+  if (!memory)
+    return failEarly(HEWN_OUT_OF_MEMORY, "out of memory for the context");
+  memset(memory, 0, bytes);
+  hewn_context *context = (hewn_context *)(void *)memory;
+  *context = start;
+  layOut(context, memory);
+  findDynamicOutputs(context);
+  int savedErrno = errno;
+  context->broken = furnish(context, &options);
+  errno = savedErrno;
+  *out = context;
+  return hewn_message_status(context);
+}
+
+void hewn_impl_context_destroy(hewn_context *context) {
+  int savedErrno = errno;
+  hewn_allocator allocator = context->allocator;
+  if (context->pool)
+    hewn_pool_destroy(&allocator, context->pool);
+  hewn_weights_release(context);
+  if (context->arena && !context->arena_is_callers)
+    allocator.release(allocator.user, context->arena);
+  allocator.release(allocator.user, context);
+  errno = savedErrno;
+}
+
+hewn_status hewn_impl_context_reserve(hewn_context *context,
+                                      const int64_t *symbols) {
+  if (!hewn_context_enter(context))
+    return failEarly(HEWN_INVALID_ARGUMENT, hewn_context_busy_message);
+  int savedErrno = errno;
+  if (context->broken == HEWN_OK) {
+    hewn_message_clear(context);
+    if (hewn_bind_symbols(context, symbols) == HEWN_OK)
+      hewn_context_grow(context);
+  }
+  hewn_status status = hewn_message_status(context);
+  errno = savedErrno;
+  hewn_context_leave(context);
+  return status;
+}
+
+const char *hewn_impl_context_message(const hewn_context *context) {
+  return context->message;
+}
+
+uint64_t hewn_rt_run_index(const hewn_context *context) {
+  return context->runs;
+}
+
+int32_t hewn_rt_threads(const hewn_context *context) {
+  return context->threads;
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef HEWN_RUNTIME_CONTEXT_H
+#define HEWN_RUNTIME_CONTEXT_H
+
+/// \file
+/// The context and what the runtime's files share. Nobody outside runtime/
+/// includes this: applications and generated code see an opaque pointer.
+
+#include "hewn/services.h"
+#include "pool.h"
+
+#define HEWN_MESSAGE_BYTES 512
+#define HEWN_ALIGNMENT 64
+
+/// A block of `hewn_rt_alloc`: this header precedes the caller's bytes.
+typedef struct hewn_block {
+  struct hewn_block *previous;
+  struct hewn_block *next;
+  void *memory; ///< what the allocator returned
+} hewn_block;
+
+/// What a context knows about one output during a run.
+typedef struct hewn_output_state {
+  int64_t capacity;  ///< bytes in the caller's memory; -1: to be allocated
+  void *given;       ///< the caller's memory
+  uint8_t allocated; ///< this run allocated it: released if the run fails
+  uint8_t dynamic;   ///< some dim depends on data
+} hewn_output_state;
+
+struct hewn_context {
+  /// First in every version of the runtime: door.c of another version reads it.
+  const hewn_runtime_table *table;
+  const hewn_model *model;
+
+  hewn_allocator allocator;
+  hewn_thread_hook thread_hook;
+  hewn_trace_hook trace_hook;
+  hewn_pool *pool; ///< NULL: one thread, or a thread hook
+  int32_t threads;
+  uint32_t parallel; ///< a task runs: what it calls runs serially
+  uint32_t busy;     ///< a call is in progress
+  int32_t broken;    ///< creation failed with this code
+  uint64_t cpu;
+  uint64_t runs;
+
+  unsigned char *arena;
+  int64_t arena_bytes;
+  uint8_t arena_is_callers;
+  uint8_t holds_weights; ///< counted in the model's weights state
+  const unsigned char *weights;
+
+  int64_t *symbols;
+  int32_t *bound_by; ///< per symbol: the input that set it, -1 for none
+  const void **input_data;
+  const int64_t **input_dims;
+  int64_t *input_shapes; ///< room for all inputs' dims, one after the other
+  void **output_data;
+  int64_t **output_dims;
+  hewn_output_state *outputs;
+  hewn_block *blocks;
+
+  uint32_t failed; ///< somebody is writing, or has written, `message`
+  int32_t code;
+  char message[HEWN_MESSAGE_BYTES];
+};
+
+//===-- message.c ---------------------------------------------------------===//
+
+/// Appends to a fixed buffer; what does not fit is cut off. There is no printf
+/// here: it reads the locale and may allocate.
+typedef struct hewn_text {
+  char *at;
+  char *end;
+} hewn_text;
+
+void hewn_text_put(hewn_text *text, const char *string);
+/// In quotes; a long name is shortened so that the rest of a message survives.
+void hewn_text_name(hewn_text *text, const char *name);
+void hewn_text_int(hewn_text *text, int64_t value);
+void hewn_text_dims(hewn_text *text, int32_t rank, const int64_t *dims);
+/// Dims of a descriptor: symbols by name, `?` for what depends on data.
+void hewn_text_spec(hewn_text *text, const hewn_model *model,
+                    const hewn_tensor_info *info);
+void hewn_text_dtype(hewn_text *text, DLDataType dtype);
+
+/// Opens the context's message; false if an earlier failure has it already.
+/// Close it with `hewn_text_close`.
+int hewn_message_open(hewn_context *context, hewn_text *text);
+int32_t hewn_text_close(hewn_context *context, int32_t code, hewn_text *text);
+
+/// A failure with a plain message.
+int32_t hewn_message_fail(hewn_context *context, int32_t code,
+                          const char *message);
+/// Forgets the last call's failure.
+void hewn_message_clear(hewn_context *context);
+hewn_status hewn_message_status(const hewn_context *context);
+
+//===-- memory.c ----------------------------------------------------------===//
+
+extern const hewn_allocator hewn_default_allocator;
+
+/// Bytes of a tensor, -1 on overflow or a negative dim.
+int64_t hewn_tensor_bytes(DLDataType dtype, int32_t rank, const int64_t *dims);
+/// Frees what `hewn_rt_alloc` gave out during the run.
+void hewn_memory_end_run(hewn_context *context);
+
+//===-- bind.c ------------------------------------------------------------===//
+
+/// Checks the inputs and sets symbols, input_data and input_dims.
+int32_t hewn_bind_inputs(hewn_context *context, const DLTensor *inputs);
+/// Checks the symbols' ranges.
+int32_t hewn_bind_symbols(hewn_context *context, const int64_t *symbols);
+/// Checks the outputs, with output_dims computed, and sets their states.
+int32_t hewn_bind_outputs(hewn_context *context, const DLTensor *outputs);
+/// Finds memory for the outputs whose shape does not depend on data.
+int32_t hewn_bind_allocate(hewn_context *context);
+
+//===-- context.c ---------------------------------------------------------===//
+
+/// Grows the arena for the context's symbols.
+int32_t hewn_context_grow(hewn_context *context);
+/// Claims the context for a call; a failure when another thread has it.
+int hewn_context_enter(hewn_context *context);
+void hewn_context_leave(hewn_context *context);
+extern const char hewn_context_busy_message[];
+
+hewn_status hewn_impl_context_create(const hewn_model *model,
+                                     const hewn_context_options *options,
+                                     hewn_context **context);
+void hewn_impl_context_destroy(hewn_context *context);
+hewn_status hewn_impl_context_reserve(hewn_context *context,
+                                      const int64_t *symbols);
+const char *hewn_impl_context_message(const hewn_context *context);
+
+//===-- run.c -------------------------------------------------------------===//
+
+hewn_status hewn_impl_run(const hewn_model *model, hewn_context *context,
+                          const DLTensor *inputs, int32_t num_inputs,
+                          DLTensor *outputs, int32_t num_outputs);
+hewn_status hewn_impl_run_pointers(const hewn_model *model,
+                                   hewn_context *context,
+                                   const void *const *inputs, void **outputs,
+                                   int64_t *const *output_dims,
+                                   const int64_t *symbols);
+void hewn_impl_output_release(hewn_context *context, void *data);
+
+//===-- weights.c ---------------------------------------------------------===//
+
+/// Maps the model's weights or counts one more user of the mapping.
+int32_t hewn_weights_acquire(hewn_context *context, const char *path);
+void hewn_weights_release(hewn_context *context);
+
+#endif // HEWN_RUNTIME_CONTEXT_H

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory whose size depends on data: scratch for a run, and outputs. All of it
+// through the context's allocator; everything else is in the arena.
+#define _GNU_SOURCE
+
+#include "context.h"
+
+#include <stdlib.h>
+
+static void *defaultAllocate(void *user, size_t bytes, size_t alignment) {
+  (void)user;
+  void *memory = NULL;
+  if (alignment < sizeof(void *))
+    alignment = sizeof(void *);
+  return posix_memalign(&memory, alignment, bytes) == 0 ? memory : NULL;
+}
+
+static void defaultRelease(void *user, void *memory) {
+  (void)user;
+  free(memory);
+}
+
+const hewn_allocator hewn_default_allocator = {defaultAllocate, defaultRelease,
+                                               NULL};
+
+int64_t hewn_tensor_bytes(DLDataType dtype, int32_t rank, const int64_t *dims) {
+  int64_t bits = (int64_t)dtype.bits * dtype.lanes;
+  int64_t elements = 1;
+  int isEmpty = 0;
+  for (int32_t i = 0; i < rank; ++i) {
+    if (dims[i] < 0)
+      return -1;
+    isEmpty |= dims[i] == 0;
+  }
+  if (isEmpty) // Also where the other dims alone would overflow.
+    return 0;
+  for (int32_t i = 0; i < rank; ++i)
+    if (__builtin_mul_overflow(elements, dims[i], &elements))
+      return -1;
+  int64_t total;
+  if (__builtin_mul_overflow(elements, bits, &total) || total > INT64_MAX - 7)
+    return -1;
+  return (total + 7) / 8;
+}
+
+void *hewn_rt_alloc(hewn_context *context, int64_t bytes, int64_t align) {
+  if (align < HEWN_ALIGNMENT)
+    align = HEWN_ALIGNMENT;
+  // The header takes one alignment's worth in front: the block stays aligned.
+  int64_t total;
+  void *memory = NULL;
+  if (bytes >= 0 && !__builtin_add_overflow(bytes, align, &total))
+    memory = context->allocator.allocate(context->allocator.user, (size_t)total,
+                                         (size_t)align);
+  if (!memory) {
+    hewn_rt_fail(context, HEWN_OUT_OF_MEMORY, NULL,
+                 "out of memory: {a} bytes for a buffer whose size depends on "
+                 "data",
+                 bytes, 0);
+    return NULL;
+  }
+  unsigned char *data = (unsigned char *)memory + align;
+  hewn_block *block = (hewn_block *)(void *)data - 1;
+  block->memory = memory;
+  block->previous = NULL;
+  block->next = context->blocks;
+  if (block->next)
+    block->next->previous = block;
+  context->blocks = block;
+  return data;
+}
+
+void hewn_rt_free(hewn_context *context, void *memory) {
+  if (!memory)
+    return;
+  hewn_block *block = (hewn_block *)memory - 1;
+  if (block->next)
+    block->next->previous = block->previous;
+  if (block->previous)
+    block->previous->next = block->next;
+  else
+    context->blocks = block->next;
+  context->allocator.release(context->allocator.user, block->memory);
+}
+
+void hewn_memory_end_run(hewn_context *context) {
+  while (context->blocks)
+    hewn_rt_free(context, context->blocks + 1);
+}
+
+/// A data-dependent output does not agree with the descriptor, or with the room
+/// that the caller gave.
+static void *outputFailure(hewn_context *context, int32_t code, int32_t index,
+                           int32_t rank, const int64_t *dims,
+                           const char *what) {
+  const hewn_tensor_info *info = &context->model->outputs[index];
+  hewn_text text;
+  if (!hewn_message_open(context, &text))
+    return NULL;
+  hewn_text_put(&text, "output ");
+  hewn_text_name(&text, info->name);
+  hewn_text_put(&text, ": its shape is ");
+  hewn_text_dims(&text, rank, dims);
+  hewn_text_put(&text, what);
+  hewn_text_close(context, code, &text);
+  return NULL;
+}
+
+void *hewn_rt_alloc_output(hewn_context *context, int32_t index, int32_t rank,
+                           const int64_t *dims) {
+  const hewn_tensor_info *info = &context->model->outputs[index];
+  hewn_output_state *state = &context->outputs[index];
+  int64_t bytes = hewn_tensor_bytes(info->dtype, rank, dims);
+  if (rank != info->rank || bytes < 0)
+    return outputFailure(context, HEWN_INTERNAL, index, rank, dims,
+                         ", which the model does not allow");
+  if (state->capacity >= 0 && bytes > state->capacity)
+    return outputFailure(context, HEWN_INVALID_ARGUMENT, index, rank, dims,
+                         ": the caller's memory is too small for it");
+  void *data = state->given;
+  if (state->capacity < 0) {
+    if (state->allocated) // A second call for the same output (in a loop).
+      context->allocator.release(context->allocator.user,
+                                 context->output_data[index]);
+    // At least one byte: NULL means failure to the caller.
+    data = context->allocator.allocate(
+        context->allocator.user, bytes ? (size_t)bytes : 1, HEWN_ALIGNMENT);
+    state->allocated = data != NULL;
+    if (!data) {
+      context->output_data[index] = NULL;
+      return outputFailure(context, HEWN_OUT_OF_MEMORY, index, rank, dims,
+                           ": out of memory");
+    }
+  }
+  for (int32_t i = 0; i < rank; ++i)
+    context->output_dims[index][i] = dims[i];
+  context->output_data[index] = data;
+  return data;
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "element.h"
+
+int64_t hewn_part_bytes(int32_t dtype) {
+  static const uint8_t bytes[] = {0, 4, 1, 1, 2, 2, 4,  8, 8,
+                                  1, 2, 8, 4, 8, 8, 16, 2};
+  if (dtype >= 17 && dtype <= 20) // The 8-bit floats: copied, never compared.
+    return 1;
+  return dtype >= 0 && dtype < (int32_t)sizeof(bytes) ? bytes[dtype] : 0;
+}
+
+int64_t hewn_part_product(const int64_t *dims, int32_t from, int32_t to) {
+  int64_t product = 1;
+  for (int32_t i = from; i < to; ++i)
+    product *= dims[i];
+  return product;
+}
+
+int64_t hewn_part_axis(int64_t axis, int32_t rank) {
+  if (axis < 0)
+    axis += rank;
+  return axis < rank ? axis : -1;
+}
+
+int32_t hewn_part_refuse(hewn_context *context, const char *node,
+                         int32_t dtype) {
+  return hewn_rt_fail(context, HEWN_UNSUPPORTED, node,
+                      "elements of ONNX data type {a} are not supported here",
+                      dtype, 0);
+}
+
+static float halfToFloat(uint16_t half) {
+  uint32_t sign = (uint32_t)(half & 0x8000) << 16;
+  uint32_t magnitude = half & 0x7fff;
+  uint32_t bits;
+  float value;
+  if (magnitude >= 0x7c00) {
+    bits = 0x7f800000 | (magnitude & 0x3ff) << 13;
+  } else if (magnitude >= 0x400) {
+    bits = (magnitude << 13) + (UINT32_C(112) << 23);
+  } else { // Denormal: magnitude units of 2^-24.
+    value = (float)magnitude * 5.9604644775390625e-8f;
+    memcpy(&bits, &value, sizeof(bits));
+  }
+  bits |= sign;
+  memcpy(&value, &bits, sizeof(value));
+  return value;
+}
+
+static uint16_t floatToHalf(float value) {
+  uint32_t bits;
+  memcpy(&bits, &value, sizeof(bits));
+  uint32_t sign = bits >> 16 & 0x8000;
+  uint32_t magnitude = bits & 0x7fffffff;
+  if (magnitude > 0x7f800000)
+    return (uint16_t)(sign | 0x7e00);
+  if (magnitude >= 0x47800000) // 65536 and above.
+    return (uint16_t)(sign | 0x7c00);
+  if (magnitude < 0x38800000) { // Below 2^-14: adding 0.5 rounds at 2^-24.
+    float rounded;
+    memcpy(&rounded, &magnitude, sizeof(rounded));
+    rounded += 0.5f;
+    memcpy(&bits, &rounded, sizeof(bits));
+    return (uint16_t)(sign | (bits - 0x3f000000));
+  }
+  magnitude += 0xfff + (magnitude >> 13 & 1);
+  return (uint16_t)(sign | (magnitude - (UINT32_C(112) << 23)) >> 13);
+}
+
+static uint16_t floatToBfloat(float value) {
+  uint32_t bits;
+  memcpy(&bits, &value, sizeof(bits));
+  if ((bits & 0x7fffffff) > 0x7f800000)
+    return (uint16_t)(bits >> 16 | 0x40);
+  return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+double hewn_part_load(const void *data, int64_t index, int32_t dtype) {
+  switch (dtype) {
+  case HEWN_PART_FLOAT:
+    return ((const float *)data)[index];
+  case HEWN_PART_DOUBLE:
+    return ((const double *)data)[index];
+  case HEWN_PART_FLOAT16:
+    return halfToFloat(((const uint16_t *)data)[index]);
+  case HEWN_PART_BFLOAT16: {
+    uint32_t bits = (uint32_t)((const uint16_t *)data)[index] << 16;
+    float value;
+    memcpy(&value, &bits, sizeof(value));
+    return value;
+  }
+  case HEWN_PART_INT8:
+    return ((const int8_t *)data)[index];
+  case HEWN_PART_INT16:
+    return ((const int16_t *)data)[index];
+  case HEWN_PART_INT32:
+    return ((const int32_t *)data)[index];
+  case HEWN_PART_INT64:
+    return (double)((const int64_t *)data)[index];
+  case HEWN_PART_UINT16:
+    return ((const uint16_t *)data)[index];
+  case HEWN_PART_UINT32:
+    return ((const uint32_t *)data)[index];
+  case HEWN_PART_UINT64:
+    return (double)((const uint64_t *)data)[index];
+  default: // uint8, bool
+    return ((const uint8_t *)data)[index];
+  }
+}
+
+void hewn_part_store(void *data, int64_t index, int32_t dtype, double value) {
+  switch (dtype) {
+  case HEWN_PART_FLOAT:
+    ((float *)data)[index] = (float)value;
+    return;
+  case HEWN_PART_DOUBLE:
+    ((double *)data)[index] = value;
+    return;
+  case HEWN_PART_FLOAT16:
+    ((uint16_t *)data)[index] = floatToHalf((float)value);
+    return;
+  case HEWN_PART_BFLOAT16:
+    ((uint16_t *)data)[index] = floatToBfloat((float)value);
+    return;
+  case HEWN_PART_INT64:
+  case HEWN_PART_UINT64:
+    ((int64_t *)data)[index] = (int64_t)value;
+    return;
+  case HEWN_PART_INT32:
+  case HEWN_PART_UINT32:
+    ((uint32_t *)data)[index] = (uint32_t)(int64_t)value;
+    return;
+  case HEWN_PART_INT16:
+  case HEWN_PART_UINT16:
+    ((uint16_t *)data)[index] = (uint16_t)(int64_t)value;
+    return;
+  default: // int8, uint8, bool
+    ((uint8_t *)data)[index] = (uint8_t)(int64_t)value;
+    return;
+  }
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// NonMaxSuppression: for each batch and class, boxes by falling score (from a
+// heap, since few are wanted), dropping those that overlap a chosen one.
+#include "element.h"
+
+/// One batch and class.
+typedef struct problem {
+  const float *boxes;
+  const float *scores;
+  int64_t *heap; ///< room for all boxes
+  float overlap;
+  int isCentered; ///< boxes are (x, y, width, height), not two corners
+} problem;
+
+/// Box `a` is to be taken before box `b`.
+static int isBefore(const problem *p, int64_t a, int64_t b) {
+  if (p->scores[a] != p->scores[b])
+    return p->scores[a] > p->scores[b];
+  return a < b;
+}
+
+static void siftDown(const problem *p, int64_t slot, int64_t size) {
+  for (;;) {
+    int64_t child = 2 * slot + 1;
+    if (child >= size)
+      return;
+    if (child + 1 < size && isBefore(p, p->heap[child + 1], p->heap[child]))
+      ++child;
+    if (!isBefore(p, p->heap[child], p->heap[slot]))
+      return;
+    int64_t held = p->heap[child];
+    p->heap[child] = p->heap[slot];
+    p->heap[slot] = held;
+    slot = child;
+  }
+}
+
+/// The extent of a box in one dimension: given by two ends, in any order, or by
+/// its middle and length.
+static void extentOf(const problem *p, const float *box, int dim, float *low,
+                     float *high) {
+  float first = box[dim], second = box[dim + 2];
+  if (p->isCentered) {
+    *low = first - second / 2;
+    *high = first + second / 2;
+  } else {
+    *low = first < second ? first : second;
+    *high = first < second ? second : first;
+  }
+}
+
+static int overlaps(const problem *p, int64_t a, int64_t b) {
+  float common = 1, areaA = 1, areaB = 1;
+  for (int dim = 0; dim < 2; ++dim) {
+    float lowA, highA, lowB, highB;
+    extentOf(p, p->boxes + 4 * a, dim, &lowA, &highA);
+    extentOf(p, p->boxes + 4 * b, dim, &lowB, &highB);
+    float low = lowA > lowB ? lowA : lowB;
+    float high = highA < highB ? highA : highB;
+    if (high <= low)
+      return 0;
+    common *= high - low;
+    areaA *= highA - lowA;
+    areaB *= highB - lowB;
+  }
+  float all = areaA + areaB - common;
+  return areaA > 0 && areaB > 0 && all > 0 && common / all > p->overlap;
+}
+
+/// Writes up to `limit` chosen boxes as rows of three, from `out` on; returns
+/// how many.
+static int64_t choose(const problem *p, int64_t size, int64_t limit,
+                      int64_t *out) {
+  int64_t chosen = 0;
+  for (int64_t i = size / 2; i-- > 0;)
+    siftDown(p, i, size);
+  while (size > 0 && chosen < limit) {
+    int64_t box = p->heap[0];
+    p->heap[0] = p->heap[--size];
+    siftDown(p, 0, size);
+    int isFree = 1;
+    for (int64_t i = 0; isFree && i < chosen; ++i)
+      isFree = !overlaps(p, box, out[3 * i + 2]);
+    if (isFree)
+      out[3 * chosen++ + 2] = box;
+  }
+  return chosen;
+}
+
+int32_t hewn_part_nonmaxsuppression(hewn_context *context, const char *node,
+                                    int32_t num_inputs,
+                                    const hewn_part_tensor *inputs,
+                                    int32_t num_outputs,
+                                    hewn_part_tensor *outputs,
+                                    const int64_t *params) {
+  (void)num_outputs;
+  int64_t batches = inputs[1].dims[0];
+  int64_t classes = inputs[1].dims[1];
+  int64_t n = inputs[1].dims[2];
+  if (inputs[0].dims[0] != batches || inputs[0].dims[1] != n)
+    return hewn_rt_fail(context, HEWN_INVALID_ARGUMENT, node,
+                        "{a} boxes, but scores of {b}", inputs[0].dims[1], n);
+  const int64_t *limitInput = num_inputs > 2 ? inputs[2].data : NULL;
+  const float *overlapInput = num_inputs > 3 ? inputs[3].data : NULL;
+  const float *thresholdInput = num_inputs > 4 ? inputs[4].data : NULL;
+  int64_t limit = limitInput ? *limitInput : 0;
+  int64_t room = outputs[0].dims[0];
+  int64_t *out = outputs[0].data;
+  int64_t total = 0;
+  problem p = {0};
+  p.overlap = overlapInput ? *overlapInput : 0;
+  p.isCentered = params[0] != 0;
+  p.heap = hewn_rt_alloc(context, n * (int64_t)sizeof(int64_t), 64);
+  if (!p.heap)
+    return hewn_rt_code(context);
+  for (int64_t bc = 0; limit > 0 && bc < batches * classes; ++bc) {
+    p.boxes = (const float *)inputs[0].data + bc / classes * n * 4;
+    p.scores = (const float *)inputs[1].data + bc * n;
+    int64_t size = 0;
+    for (int64_t i = 0; i < n; ++i)
+      if (!thresholdInput || p.scores[i] > *thresholdInput)
+        p.heap[size++] = i;
+    int64_t left = room - total;
+    int64_t chosen =
+        choose(&p, size, limit < left ? limit : left, out + 3 * total);
+    for (int64_t i = 0; i < chosen; ++i, ++total) {
+      out[3 * total] = bc / classes;
+      out[3 * total + 1] = bc % classes;
+    }
+  }
+  hewn_rt_free(context, p.heap);
+  outputs[0].dims[0] = total;
+  return HEWN_OK;
+}

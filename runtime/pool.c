@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// The thread pool.
+//
+// A job is a range cut into chunks. One 64-bit word, `claim`, holds the job's
+// number and how many chunks nobody has taken yet; a thread takes one by
+// compare-and-swap. The join waits for chunks, not for threads: a thread that
+// the system has put to sleep delays the one chunk it holds, and a thread that
+// never woke up delays nothing. That makes late threads a hazard: one may wake
+// when the next job is being written. It is harmless because
+//   - a thread reads the job's fields between loading `claim` with chunks left
+//     and swapping it. The fields change only when all chunks are done, so if
+//     they were not this job's, the swap fails;
+//   - an exhausted `claim` (no chunks left) is never swapped.
+//
+// `sequence`, `claim` and `done` have a cache line each: idle threads spin on
+// the first, working ones fight over the second, the joining one spins on the
+// third. Spinning is bounded in time; sleepers count themselves, then look at
+// the sequence again, so that a wake-up cannot be lost. No spinning where
+// there are more threads than processors.
+#define _GNU_SOURCE
+
+#include "pool.h"
+#include "futex.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+#define CACHE_LINE 64
+/// An idle thread spins over the gaps between kernels, not between runs.
+#define IDLE_SPIN_NANOSECONDS 100000
+/// Longer: chunks are near their end when the joining thread runs out of them.
+#define JOIN_SPIN_NANOSECONDS 200000
+/// Enough chunks a thread to even out, few enough to make claims cheap.
+#define CHUNKS_PER_THREAD 8
+
+struct hewn_pool {
+  /// Grows by one a job; also bumped to stop.
+  uint32_t sequence __attribute__((aligned(CACHE_LINE)));
+  uint32_t sleepers;
+  uint32_t stop;
+
+  /// Job number << 32 | chunks left.
+  uint64_t claim __attribute__((aligned(CACHE_LINE)));
+  hewn_task task;
+  void *arg;
+  int64_t n;
+  int64_t chunk;
+  uint32_t chunks;
+
+  uint32_t done __attribute__((aligned(CACHE_LINE)));
+  uint32_t joinerSleeps;
+
+  int64_t idleSpin __attribute__((aligned(CACHE_LINE)));
+  int64_t joinSpin;
+  int32_t threads; ///< with the calling one
+  pthread_t handles[];
+};
+
+static void cpuRelax(void) {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
+static int64_t nowNanoseconds(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+/// Spins until `*word` differs from `value` (`until` = 0) or equals it
+/// (`until` = 1). False when the time is up.
+static int spin(const uint32_t *word, uint32_t value, int until,
+                int64_t nanoseconds) {
+  int64_t deadline = 0;
+  for (uint32_t round = 1;; ++round) {
+    if ((__atomic_load_n(word, __ATOMIC_ACQUIRE) == value) == until)
+      return 1;
+    if (nanoseconds == 0)
+      return 0;
+    cpuRelax();
+    if (round % 64 != 0)
+      continue;
+    int64_t now = nowNanoseconds();
+    if (deadline == 0)
+      deadline = now + nanoseconds;
+    else if (now >= deadline)
+      return 0;
+  }
+}
+
+/// Takes chunks of the current job until there are none.
+static void work(hewn_pool *pool) {
+  for (;;) {
+    uint64_t claim = __atomic_load_n(&pool->claim, __ATOMIC_ACQUIRE);
+    uint32_t left = (uint32_t)claim;
+    if (left == 0)
+      return;
+    hewn_task task = __atomic_load_n(&pool->task, __ATOMIC_RELAXED);
+    void *arg = __atomic_load_n(&pool->arg, __ATOMIC_RELAXED);
+    int64_t n = __atomic_load_n(&pool->n, __ATOMIC_RELAXED);
+    int64_t chunk = __atomic_load_n(&pool->chunk, __ATOMIC_RELAXED);
+    uint32_t chunks = __atomic_load_n(&pool->chunks, __ATOMIC_RELAXED);
+    if (!__atomic_compare_exchange_n(&pool->claim, &claim, claim - 1, 0,
+                                     __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+      continue;
+    int64_t begin = (int64_t)(chunks - left) * chunk;
+    int64_t end = n - begin < chunk ? n : begin + chunk;
+    task(arg, begin, end);
+    uint32_t done = __atomic_add_fetch(&pool->done, 1, __ATOMIC_SEQ_CST);
+    if (done == chunks &&
+        __atomic_load_n(&pool->joinerSleeps, __ATOMIC_SEQ_CST) != 0)
+      hewn_futex_wake(&pool->done, 1);
+  }
+}
+
+static void *threadMain(void *arg) {
+  hewn_pool *pool = arg;
+  uint32_t seen = 0;
+  for (;;) {
+    if (!spin(&pool->sequence, seen, 0, pool->idleSpin)) {
+      __atomic_add_fetch(&pool->sleepers, 1, __ATOMIC_SEQ_CST);
+      while (__atomic_load_n(&pool->sequence, __ATOMIC_SEQ_CST) == seen)
+        hewn_futex_wait(&pool->sequence, seen);
+      __atomic_sub_fetch(&pool->sleepers, 1, __ATOMIC_SEQ_CST);
+    }
+    seen = __atomic_load_n(&pool->sequence, __ATOMIC_ACQUIRE);
+    if (__atomic_load_n(&pool->stop, __ATOMIC_RELAXED))
+      return NULL;
+    work(pool);
+  }
+}
+
+/// Tells idle threads that there is something new.
+static void bumpSequence(hewn_pool *pool, uint32_t wanted) {
+  __atomic_add_fetch(&pool->sequence, 1, __ATOMIC_SEQ_CST);
+  if (__atomic_load_n(&pool->sleepers, __ATOMIC_SEQ_CST) != 0)
+    hewn_futex_wake(&pool->sequence, wanted > INT_MAX ? INT_MAX : (int)wanted);
+}
+
+static void join(hewn_pool *pool, uint32_t chunks) {
+  if (spin(&pool->done, chunks, 1, pool->joinSpin))
+    return;
+  __atomic_store_n(&pool->joinerSleeps, 1, __ATOMIC_SEQ_CST);
+  for (;;) {
+    uint32_t done = __atomic_load_n(&pool->done, __ATOMIC_SEQ_CST);
+    if (done == chunks)
+      break;
+    hewn_futex_wait(&pool->done, done);
+  }
+  __atomic_store_n(&pool->joinerSleeps, 0, __ATOMIC_RELAXED);
+}
+
+void hewn_pool_run(hewn_pool *pool, int64_t n, hewn_task task, void *arg) {
+  int64_t wanted = (int64_t)pool->threads * CHUNKS_PER_THREAD;
+  int64_t chunk = n / wanted + (n % wanted != 0);
+  uint32_t chunks = (uint32_t)(n / chunk + (n % chunk != 0));
+  uint32_t job =
+      (uint32_t)(__atomic_load_n(&pool->claim, __ATOMIC_RELAXED) >> 32) + 1;
+  __atomic_store_n(&pool->task, task, __ATOMIC_RELAXED);
+  __atomic_store_n(&pool->arg, arg, __ATOMIC_RELAXED);
+  __atomic_store_n(&pool->n, n, __ATOMIC_RELAXED);
+  __atomic_store_n(&pool->chunk, chunk, __ATOMIC_RELAXED);
+  __atomic_store_n(&pool->chunks, chunks, __ATOMIC_RELAXED);
+  __atomic_store_n(&pool->done, 0, __ATOMIC_RELAXED);
+  __atomic_store_n(&pool->claim, (uint64_t)job << 32 | chunks,
+                   __ATOMIC_RELEASE);
+  bumpSequence(pool, chunks - 1);
+  work(pool);
+  join(pool, chunks);
+}
+
+static void stopThreads(hewn_pool *pool, int32_t started) {
+  __atomic_store_n(&pool->stop, 1, __ATOMIC_RELAXED);
+  bumpSequence(pool, INT_MAX);
+  for (int32_t i = 0; i < started; ++i)
+    pthread_join(pool->handles[i], NULL);
+}
+
+static int32_t processors(void) {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof(set), &set) != 0)
+    return INT_MAX; // More than a cpu_set_t holds.
+  return CPU_COUNT(&set);
+}
+
+hewn_pool *hewn_pool_create(const hewn_allocator *allocator, int32_t threads) {
+  size_t bytes = sizeof(hewn_pool) + (size_t)(threads - 1) * sizeof(pthread_t);
+  hewn_pool *pool = allocator->allocate(allocator->user, bytes, CACHE_LINE);
+  if (!pool)
+    return NULL;
+  memset(pool, 0, bytes);
+  pool->threads = threads;
+  if (threads <= processors()) {
+    pool->idleSpin = IDLE_SPIN_NANOSECONDS;
+    pool->joinSpin = JOIN_SPIN_NANOSECONDS;
+  }
+  // Signals are for the application's threads.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  int32_t started = 0;
+  while (started < threads - 1 &&
+         pthread_create(&pool->handles[started], NULL, threadMain, pool) == 0)
+    ++started;
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (started == threads - 1)
+    return pool;
+  stopThreads(pool, started);
+  allocator->release(allocator->user, pool);
+  return NULL;
+}
+
+void hewn_pool_destroy(const hewn_allocator *allocator, hewn_pool *pool) {
+  stopThreads(pool, pool->threads - 1);
+  allocator->release(allocator->user, pool);
+}

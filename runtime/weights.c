@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// The weights file: mapped read-only once a process and model, shared by all
+// contexts, unmapped with the last one. The kernel shares its pages between
+// processes.
+#define _GNU_SOURCE
+
+#include "context.h"
+#include "futex.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PATH_BYTES 4096
+
+/// What is behind `hewn_weights_state.opaque`: all zero means unmapped.
+typedef struct weights_state {
+  uint32_t lock; ///< 0 free, 1 taken, 2 taken and somebody sleeps
+  uint32_t users;
+  void *base;
+  size_t bytes;
+} weights_state;
+
+typedef char
+    stateFits[sizeof(weights_state) <= sizeof(hewn_weights_state) ? 1 : -1];
+typedef char headerIs64[sizeof(hewn_weights_header) == 64 ? 1 : -1];
+
+static weights_state *stateOf(const hewn_model *model) {
+  return (weights_state *)(void *)model->weights_state;
+}
+
+static void lock(weights_state *state) {
+  uint32_t expected = 0;
+  if (__atomic_compare_exchange_n(&state->lock, &expected, 1, 0,
+                                  __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+    return;
+  while (__atomic_exchange_n(&state->lock, 2, __ATOMIC_ACQUIRE) != 0)
+    hewn_futex_wait(&state->lock, 2);
+}
+
+static void unlock(weights_state *state) {
+  if (__atomic_exchange_n(&state->lock, 0, __ATOMIC_RELEASE) == 2)
+    hewn_futex_wake(&state->lock, 1);
+}
+
+static int openFailure(hewn_context *context, const char *path,
+                       hewn_text *text) {
+  if (!hewn_message_open(context, text))
+    return 0;
+  hewn_text_put(text, "model ");
+  hewn_text_name(text, context->model->name);
+  hewn_text_put(text, ": weights file ");
+  hewn_text_name(text, path);
+  return 1;
+}
+
+static int32_t fail(hewn_context *context, const char *path,
+                    const char *message) {
+  hewn_text text;
+  if (!openFailure(context, path, &text))
+    return HEWN_IO;
+  hewn_text_put(&text, message);
+  return hewn_text_close(context, HEWN_IO, &text);
+}
+
+static int32_t failErrno(hewn_context *context, const char *path,
+                         const char *what, int error) {
+  hewn_text text;
+  if (error == ENOENT || error == ENOTDIR)
+    return fail(context, path, " does not exist");
+  if (error == EACCES || error == EPERM)
+    return fail(context, path, " may not be read (permission denied)");
+  if (!openFailure(context, path, &text))
+    return HEWN_IO;
+  hewn_text_put(&text, what);
+  hewn_text_int(&text, error);
+  return hewn_text_close(context, HEWN_IO, &text);
+}
+
+static int32_t failSize(hewn_context *context, const char *path, int64_t want,
+                        int64_t got) {
+  hewn_text text;
+  if (!openFailure(context, path, &text))
+    return HEWN_IO;
+  hewn_text_put(&text, got < want ? " is truncated: " : " is too long: ");
+  hewn_text_int(&text, want);
+  hewn_text_put(&text, " bytes expected, got ");
+  hewn_text_int(&text, got);
+  return hewn_text_close(context, HEWN_IO, &text);
+}
+
+/// The digest in the file is not this model's.
+static int32_t failDigest(hewn_context *context, const char *path,
+                          const char *got) {
+  char digest[sizeof(((hewn_weights_header *)0)->digest) + 1];
+  memcpy(digest, got, sizeof(digest) - 1);
+  digest[sizeof(digest) - 1] = '\0';
+  hewn_text text;
+  if (!openFailure(context, path, &text))
+    return HEWN_IO;
+  hewn_text_put(&text, " belongs to another model: digest ");
+  hewn_text_name(&text, context->model->weights_digest);
+  hewn_text_put(&text, " expected, got ");
+  hewn_text_name(&text, digest);
+  return hewn_text_close(context, HEWN_IO, &text);
+}
+
+/// The folder of the running program, for descriptors that are part of it:
+/// what the loader knows of a program is only how it was called.
+static size_t programPath(char *path) {
+  ssize_t length = readlink("/proc/self/exe", path, PATH_BYTES - 1);
+  return length > 0 ? (size_t)length : 0;
+}
+
+/// Writes the path of the model's weights file; false if it is too long.
+static int findPath(const hewn_model *model, char *path) {
+  Dl_info info;
+  size_t length = 0;
+  if (dladdr(model, &info) && info.dli_fname && strchr(info.dli_fname, '/')) {
+    length = strlen(info.dli_fname);
+    if (length >= PATH_BYTES)
+      return 0;
+    memcpy(path, info.dli_fname, length);
+  } else {
+    length = programPath(path);
+  }
+  while (length > 0 && path[length - 1] != '/')
+    --length;
+  size_t name = strlen(model->weights_file);
+  if (length + name >= PATH_BYTES)
+    return 0;
+  memcpy(path + length, model->weights_file, name + 1);
+  return 1;
+}
+
+/// Checks the header of a mapped file that is long enough to have one.
+static int32_t checkHeader(hewn_context *context, const char *path,
+                           const hewn_weights_header *header) {
+  const hewn_model *model = context->model;
+  char want[sizeof(header->digest)] = {0};
+  if (memcmp(header->magic, "HEWNW", sizeof(header->magic)) != 0)
+    return fail(context, path, " is not a weights file of hewn");
+  if (header->version != HEWN_WEIGHTS_VERSION)
+    return fail(context, path,
+                " was written by another version of hewn: compile the model "
+                "again");
+  size_t length = strlen(model->weights_digest);
+  memcpy(want, model->weights_digest,
+         length < sizeof(want) ? length : sizeof(want));
+  if (memcmp(want, header->digest, sizeof(want)) != 0)
+    return failDigest(context, path, header->digest);
+  if (header->data_bytes != model->weights_bytes)
+    return failSize(context, path, (int64_t)model->weights_bytes,
+                    (int64_t)header->data_bytes);
+  return HEWN_OK;
+}
+
+/// Maps `file` and checks what it is.
+static int32_t mapFile(hewn_context *context, const char *path, int file,
+                       weights_state *state) {
+  uint64_t want = context->model->weights_bytes + sizeof(hewn_weights_header);
+  struct stat status;
+  if (fstat(file, &status) != 0)
+    return failErrno(context, path, " cannot be examined: errno ", errno);
+  if (!S_ISREG(status.st_mode))
+    return fail(context, path, " is not a regular file");
+  if ((uint64_t)status.st_size < sizeof(hewn_weights_header))
+    return failSize(context, path, (int64_t)want, (int64_t)status.st_size);
+  size_t bytes = (size_t)status.st_size;
+  void *base = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, file, 0);
+  if (base == MAP_FAILED)
+    return failErrno(context, path, " cannot be mapped: errno ", errno);
+  int32_t code = checkHeader(context, path, base);
+  if (code == HEWN_OK && bytes != want)
+    code = failSize(context, path, (int64_t)want, (int64_t)bytes);
+  if (code != HEWN_OK) {
+    munmap(base, bytes);
+    return code;
+  }
+  state->base = base;
+  state->bytes = bytes;
+  return HEWN_OK;
+}
+
+static int32_t openFile(hewn_context *context, const char *path,
+                        weights_state *state) {
+  char found[PATH_BYTES];
+  if (!path) {
+    if (!findPath(context->model, found))
+      return fail(context, context->model->weights_file,
+                  ": its path is too long");
+    path = found;
+  }
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0)
+    return failErrno(context, path, " cannot be opened: errno ", errno);
+  int32_t code = mapFile(context, path, file, state);
+  close(file);
+  return code;
+}
+
+int32_t hewn_weights_acquire(hewn_context *context, const char *path) {
+  const hewn_model *model = context->model;
+  context->weights = model->weights;
+  if (model->weights || !model->weights_file)
+    return HEWN_OK;
+  weights_state *state = stateOf(model);
+  int32_t code = HEWN_OK;
+  lock(state);
+  if (state->users == 0)
+    code = openFile(context, path, state);
+  if (code == HEWN_OK) {
+    ++state->users;
+    context->holds_weights = 1;
+    context->weights =
+        (const unsigned char *)state->base + sizeof(hewn_weights_header);
+  }
+  unlock(state);
+  return code;
+}
+
+void hewn_weights_release(hewn_context *context) {
+  if (!context->holds_weights)
+    return;
+  weights_state *state = stateOf(context->model);
+  lock(state);
+  if (--state->users == 0) {
+    munmap(state->base, state->bytes);
+    state->base = NULL;
+    state->bytes = 0;
+  }
+  unlock(state);
+}
