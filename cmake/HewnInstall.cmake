@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # What `cmake --install` lays down: the tools, the headers, the runtime, and the package that find_package(hewn) finds.
+if(NOT TARGET hewn OR NOT TARGET hewn_runtime)
+  return()
+endif()
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(package_folder "${CMAKE_INSTALL_LIBDIR}/cmake/hewn")
