@@ -12,8 +12,7 @@ typedef struct checked_tensor {
   const DLTensor *tensor;
 } checked_tensor;
 
-static int openMessage(hewn_context *context, const checked_tensor *checked,
-                       hewn_text *text) {
+static int openMessage(hewn_context *context, const checked_tensor *checked, hewn_text *text) {
   if (!hewn_message_open(context, text))
     return 0;
   hewn_text_put(text, checked->kind);
@@ -22,8 +21,7 @@ static int openMessage(hewn_context *context, const checked_tensor *checked,
   return 1;
 }
 
-static int32_t failWith(hewn_context *context, const checked_tensor *checked,
-                        const char *message) {
+static int32_t failWith(hewn_context *context, const checked_tensor *checked, const char *message) {
   hewn_text text;
   if (!openMessage(context, checked, &text))
     return HEWN_INVALID_ARGUMENT;
@@ -31,8 +29,7 @@ static int32_t failWith(hewn_context *context, const checked_tensor *checked,
   return hewn_text_close(context, HEWN_INVALID_ARGUMENT, &text);
 }
 
-static int32_t failNumbers(hewn_context *context, const checked_tensor *checked,
-                           const char *expected, int64_t want,
+static int32_t failNumbers(hewn_context *context, const checked_tensor *checked, const char *expected, int64_t want,
                            const char *found, int64_t got) {
   hewn_text text;
   if (!openMessage(context, checked, &text))
@@ -44,8 +41,7 @@ static int32_t failNumbers(hewn_context *context, const checked_tensor *checked,
   return hewn_text_close(context, HEWN_INVALID_ARGUMENT, &text);
 }
 
-static int32_t failShape(hewn_context *context, const checked_tensor *checked,
-                         const int64_t *expected) {
+static int32_t failShape(hewn_context *context, const checked_tensor *checked, const int64_t *expected) {
   hewn_text text;
   if (!openMessage(context, checked, &text))
     return HEWN_INVALID_ARGUMENT;
@@ -63,8 +59,7 @@ static int sameType(DLDataType want, DLDataType got) {
   if (want.bits != got.bits || want.lanes != got.lanes)
     return 0;
   // Producers of older DLPack have no bool.
-  return want.code == got.code ||
-         (want.code == HEWN_DL_BOOL && got.code == kDLUInt);
+  return want.code == got.code || (want.code == HEWN_DL_BOOL && got.code == kDLUInt);
 }
 
 static int32_t checkType(hewn_context *context, const checked_tensor *checked) {
@@ -98,15 +93,14 @@ static const unsigned char *dataOf(const DLTensor *tensor) {
 }
 
 /// What holds for every tensor that has data, its shape apart.
-static int32_t checkMemory(hewn_context *context,
-                           const checked_tensor *checked) {
+static int32_t checkMemory(hewn_context *context, const checked_tensor *checked) {
   const DLTensor *tensor = checked->tensor;
   int64_t bytes = hewn_tensor_bytes(tensor->dtype, tensor->ndim, tensor->shape);
   if (bytes < 0)
     return failShape(context, checked, NULL);
   if (tensor->device.device_type != kDLCPU)
-    return failNumbers(context, checked, "DLPack device type ", kDLCPU,
-                       " (CPU) expected, got ", tensor->device.device_type);
+    return failNumbers(context, checked, "DLPack device type ", kDLCPU, " (CPU) expected, got ",
+                       tensor->device.device_type);
   if (bytes == 0)
     return HEWN_OK;
   if (!tensor->data)
@@ -117,9 +111,8 @@ static int32_t checkMemory(hewn_context *context,
                     "the tensor to make it contiguous");
   uintptr_t element = (uintptr_t)(tensor->dtype.bits + 7) / 8;
   if (element && (uintptr_t)dataOf(tensor) % element != 0)
-    return failNumbers(context, checked, "data aligned to its element, ",
-                       (int64_t)element, " bytes, expected; it is off by ",
-                       (int64_t)((uintptr_t)dataOf(tensor) % element));
+    return failNumbers(context, checked, "data aligned to its element, ", (int64_t)element,
+                       " bytes, expected; it is off by ", (int64_t)((uintptr_t)dataOf(tensor) % element));
   return HEWN_OK;
 }
 
@@ -127,15 +120,13 @@ static int32_t checkMemory(hewn_context *context,
 static int32_t checkRank(hewn_context *context, const checked_tensor *checked) {
   int32_t rank = checked->info->rank;
   if (checked->tensor->ndim != rank)
-    return failNumbers(context, checked, "rank ", rank, " expected, got rank ",
-                       checked->tensor->ndim);
+    return failNumbers(context, checked, "rank ", rank, " expected, got rank ", checked->tensor->ndim);
   if (rank > 0 && !checked->tensor->shape)
     return failWith(context, checked, "its shape is NULL");
   return HEWN_OK;
 }
 
-static int32_t failConflict(hewn_context *context, int64_t symbol,
-                            const checked_tensor *checked, int32_t dim) {
+static int32_t failConflict(hewn_context *context, int64_t symbol, const checked_tensor *checked, int32_t dim) {
   const hewn_model *model = context->model;
   hewn_text text;
   if (!hewn_message_open(context, &text))
@@ -157,8 +148,7 @@ static int32_t failConflict(hewn_context *context, int64_t symbol,
 }
 
 /// Fixed dims must match; symbols are bound, or must match.
-static int32_t bindDims(hewn_context *context, int32_t index,
-                        const checked_tensor *checked) {
+static int32_t bindDims(hewn_context *context, int32_t index, const checked_tensor *checked) {
   for (int32_t i = 0; i < checked->info->rank; ++i) {
     int64_t want = checked->info->dims[i];
     int64_t got = checked->tensor->shape[i];
@@ -180,12 +170,10 @@ static int32_t bindDims(hewn_context *context, int32_t index,
   return HEWN_OK;
 }
 
-static int32_t bindInput(hewn_context *context, int32_t index,
-                         const DLTensor *tensor) {
+static int32_t bindInput(hewn_context *context, int32_t index, const DLTensor *tensor) {
   checked_tensor checked = {"input ", &context->model->inputs[index], tensor};
   int32_t code;
-  if ((code = checkRank(context, &checked)) != HEWN_OK ||
-      (code = checkType(context, &checked)) != HEWN_OK ||
+  if ((code = checkRank(context, &checked)) != HEWN_OK || (code = checkType(context, &checked)) != HEWN_OK ||
       (code = checkMemory(context, &checked)) != HEWN_OK)
     return code;
   context->input_data[index] = tensor->data ? dataOf(tensor) : NULL;
@@ -222,8 +210,7 @@ static int32_t failRange(hewn_context *context, int32_t symbol, int64_t value) {
 
 static int32_t checkRanges(hewn_context *context, const int64_t *symbols) {
   for (int32_t s = 0; s < context->model->num_symbols; ++s)
-    if (symbols[s] < context->model->symbols[s].min ||
-        symbols[s] > context->model->symbols[s].max)
+    if (symbols[s] < context->model->symbols[s].min || symbols[s] > context->model->symbols[s].max)
       return failRange(context, s, symbols[s]);
   return HEWN_OK;
 }
@@ -235,8 +222,7 @@ static void forgetBindings(hewn_context *context) {
 
 int32_t hewn_bind_symbols(hewn_context *context, const int64_t *symbols) {
   if (context->model->num_symbols > 0 && !symbols)
-    return hewn_message_fail(context, HEWN_INVALID_ARGUMENT,
-                             "the array of dimensions is NULL");
+    return hewn_message_fail(context, HEWN_INVALID_ARGUMENT, "the array of dimensions is NULL");
   forgetBindings(context);
   int32_t code = checkRanges(context, symbols);
   if (code == HEWN_OK)
@@ -261,18 +247,15 @@ int32_t hewn_bind_inputs(hewn_context *context, const DLTensor *inputs) {
 }
 
 /// Compares what the caller gave with the dims that are known by now.
-static int32_t checkOutputShape(hewn_context *context, int32_t index,
-                                const checked_tensor *checked) {
+static int32_t checkOutputShape(hewn_context *context, int32_t index, const checked_tensor *checked) {
   const int64_t *want = context->output_dims[index];
   for (int32_t i = 0; i < checked->info->rank; ++i)
-    if (want[i] != HEWN_DIM_DYNAMIC && want[i] != checked->tensor->shape[i] &&
-        !context->outputs[index].dynamic)
+    if (want[i] != HEWN_DIM_DYNAMIC && want[i] != checked->tensor->shape[i] && !context->outputs[index].dynamic)
       return failShape(context, checked, want);
   return HEWN_OK;
 }
 
-static int32_t bindOutput(hewn_context *context, int32_t index,
-                          const DLTensor *tensor) {
+static int32_t bindOutput(hewn_context *context, int32_t index, const DLTensor *tensor) {
   checked_tensor checked = {"output ", &context->model->outputs[index], tensor};
   hewn_output_state *state = &context->outputs[index];
   int32_t rank = checked.info->rank;
@@ -287,13 +270,11 @@ static int32_t bindOutput(hewn_context *context, int32_t index,
                       "the model declares");
     return HEWN_OK;
   }
-  if ((code = checkRank(context, &checked)) != HEWN_OK ||
-      (code = checkType(context, &checked)) != HEWN_OK ||
+  if ((code = checkRank(context, &checked)) != HEWN_OK || (code = checkType(context, &checked)) != HEWN_OK ||
       (code = checkMemory(context, &checked)) != HEWN_OK ||
       (code = checkOutputShape(context, index, &checked)) != HEWN_OK)
     return code;
-  state->capacity =
-      hewn_tensor_bytes(tensor->dtype, tensor->ndim, tensor->shape);
+  state->capacity = hewn_tensor_bytes(tensor->dtype, tensor->ndim, tensor->shape);
   state->given = (unsigned char *)tensor->data + tensor->byte_offset;
   return HEWN_OK;
 }
@@ -312,8 +293,7 @@ int32_t hewn_bind_allocate(hewn_context *context) {
     context->output_data[i] = NULL;
     if (context->outputs[i].dynamic)
       continue; // Generated code asks for it when the shape is known.
-    if (!hewn_rt_alloc_output(context, i, context->model->outputs[i].rank,
-                              context->output_dims[i]))
+    if (!hewn_rt_alloc_output(context, i, context->model->outputs[i].rank, context->output_dims[i]))
       return hewn_rt_code(context);
   }
   return HEWN_OK;

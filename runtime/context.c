@@ -9,16 +9,11 @@
 
 #define MAX_THREADS 1024
 
-const char hewn_context_busy_message[] =
-    "the context is in use by another thread: give each thread its own";
+const char hewn_context_busy_message[] = "the context is in use by another thread: give each thread its own";
 
-int hewn_context_enter(hewn_context *context) {
-  return __atomic_exchange_n(&context->busy, 1, __ATOMIC_ACQUIRE) == 0;
-}
+int hewn_context_enter(hewn_context *context) { return __atomic_exchange_n(&context->busy, 1, __ATOMIC_ACQUIRE) == 0; }
 
-void hewn_context_leave(hewn_context *context) {
-  __atomic_store_n(&context->busy, 0, __ATOMIC_RELEASE);
-}
+void hewn_context_leave(hewn_context *context) { __atomic_store_n(&context->busy, 0, __ATOMIC_RELEASE); }
 
 /// Hands out pieces of the context's memory; with a NULL base it only counts.
 typedef struct carver {
@@ -27,8 +22,7 @@ typedef struct carver {
 } carver;
 
 static void *carve(carver *carver, size_t count, size_t bytes) {
-  carver->used =
-      (carver->used + HEWN_ALIGNMENT - 1) / HEWN_ALIGNMENT * HEWN_ALIGNMENT;
+  carver->used = (carver->used + HEWN_ALIGNMENT - 1) / HEWN_ALIGNMENT * HEWN_ALIGNMENT;
   void *piece = carver->base ? carver->base + carver->used : NULL;
   carver->used += count * bytes;
   return piece;
@@ -54,8 +48,7 @@ static size_t layOut(hewn_context *context, unsigned char *base) {
   context->bound_by = carve(&carver, symbols, sizeof(int32_t));
   context->input_data = carve(&carver, inputs, sizeof(void *));
   context->input_dims = carve(&carver, inputs, sizeof(int64_t *));
-  context->input_shapes =
-      carve(&carver, sumRanks(model->inputs, inputs), sizeof(int64_t));
+  context->input_shapes = carve(&carver, sumRanks(model->inputs, inputs), sizeof(int64_t));
   context->output_data = carve(&carver, outputs, sizeof(void *));
   context->output_dims = carve(&carver, outputs, sizeof(int64_t *));
   context->outputs = carve(&carver, outputs, sizeof(hewn_output_state));
@@ -78,8 +71,7 @@ static void findDynamicOutputs(hewn_context *context) {
 }
 
 /// The options of an older or a newer header: what is missing is zero.
-static const char *readOptions(const hewn_context_options *given,
-                               hewn_context_options *options) {
+static const char *readOptions(const hewn_context_options *given, hewn_context_options *options) {
   memset(options, 0, sizeof(*options));
   if (given) {
     if (given->size < sizeof(size_t) || given->size > sizeof(*options))
@@ -100,9 +92,8 @@ static const char *readOptions(const hewn_context_options *given,
 }
 
 static int32_t checkMachine(hewn_context *context) {
-  static const char *const names[] = {
-      "x86-64-v2",   "x86-64-v3",   "x86-64-v4", "AVX-VNNI", "AVX512-VNNI",
-      "AVX512-BF16", "AVX512-FP16", "AMX-INT8",  "AMX-BF16"};
+  static const char *const names[] = {"x86-64-v2",   "x86-64-v3",   "x86-64-v4", "AVX-VNNI", "AVX512-VNNI",
+                                      "AVX512-BF16", "AVX512-FP16", "AMX-INT8",  "AMX-BF16"};
   const hewn_model *model = context->model;
   context->cpu = hewn_rt_cpu(NULL);
   uint64_t missing = model->cpu_features & ~context->cpu;
@@ -142,8 +133,7 @@ static int32_t failArena(hewn_context *context, int64_t need) {
 int32_t hewn_context_grow(hewn_context *context) {
   int64_t need = context->model->arena_bytes(context->symbols);
   if (need < 0)
-    return hewn_message_fail(context, HEWN_OUT_OF_MEMORY,
-                             "the arena's size overflows for these dimensions");
+    return hewn_message_fail(context, HEWN_OUT_OF_MEMORY, "the arena's size overflows for these dimensions");
   if (need <= context->arena_bytes)
     return HEWN_OK;
   if (context->arena_is_callers)
@@ -152,8 +142,7 @@ int32_t hewn_context_grow(hewn_context *context) {
   if (context->arena)
     allocator->release(allocator->user, context->arena);
   context->arena_bytes = 0;
-  context->arena =
-      allocator->allocate(allocator->user, (size_t)need, HEWN_ALIGNMENT);
+  context->arena = allocator->allocate(allocator->user, (size_t)need, HEWN_ALIGNMENT);
   if (!context->arena)
     return failArena(context, need);
   context->arena_bytes = need;
@@ -172,20 +161,17 @@ static int isStatic(hewn_context *context) {
 }
 
 /// The parts of creation that may fail with a message in the context.
-static int32_t furnish(hewn_context *context,
-                       const hewn_context_options *options) {
+static int32_t furnish(hewn_context *context, const hewn_context_options *options) {
   int32_t code = checkMachine(context);
   if (code == HEWN_OK)
     code = hewn_weights_acquire(context, options->weights_path);
   if (code == HEWN_OK && isStatic(context))
     code = hewn_context_grow(context);
-  if (code != HEWN_OK || context->threads <= 1 ||
-      context->thread_hook.parallel_for)
+  if (code != HEWN_OK || context->threads <= 1 || context->thread_hook.parallel_for)
     return code;
   context->pool = hewn_pool_create(&context->allocator, context->threads);
   if (!context->pool)
-    return hewn_rt_fail(context, HEWN_OUT_OF_MEMORY, NULL,
-                        "cannot start {a} threads", context->threads - 1, 0);
+    return hewn_rt_fail(context, HEWN_OUT_OF_MEMORY, NULL, "cannot start {a} threads", context->threads - 1, 0);
   return HEWN_OK;
 }
 
@@ -194,9 +180,7 @@ static hewn_status failEarly(int32_t code, const char *message) {
   return status;
 }
 
-hewn_status hewn_impl_context_create(const hewn_model *model,
-                                     const hewn_context_options *given,
-                                     hewn_context **out) {
+hewn_status hewn_impl_context_create(const hewn_model *model, const hewn_context_options *given, hewn_context **out) {
   hewn_context_options options;
   const char *problem = readOptions(given, &options);
   if (problem)
@@ -213,8 +197,7 @@ hewn_status hewn_impl_context_create(const hewn_model *model,
   start.arena_bytes = options.arena ? (int64_t)options.arena_bytes : 0;
   start.arena_is_callers = options.arena != NULL;
   size_t bytes = layOut(&start, NULL);
-  unsigned char *memory =
-      options.allocator.allocate(options.allocator.user, bytes, HEWN_ALIGNMENT);
+  unsigned char *memory = options.allocator.allocate(options.allocator.user, bytes, HEWN_ALIGNMENT);
   if (!memory)
     return failEarly(HEWN_OUT_OF_MEMORY, "out of memory for the context");
   memset(memory, 0, bytes);
@@ -241,8 +224,7 @@ void hewn_impl_context_destroy(hewn_context *context) {
   errno = savedErrno;
 }
 
-hewn_status hewn_impl_context_reserve(hewn_context *context,
-                                      const int64_t *symbols) {
+hewn_status hewn_impl_context_reserve(hewn_context *context, const int64_t *symbols) {
   if (!hewn_context_enter(context))
     return failEarly(HEWN_INVALID_ARGUMENT, hewn_context_busy_message);
   int savedErrno = errno;
@@ -257,14 +239,8 @@ hewn_status hewn_impl_context_reserve(hewn_context *context,
   return status;
 }
 
-const char *hewn_impl_context_message(const hewn_context *context) {
-  return context->message;
-}
+const char *hewn_impl_context_message(const hewn_context *context) { return context->message; }
 
-uint64_t hewn_rt_run_index(const hewn_context *context) {
-  return context->runs;
-}
+uint64_t hewn_rt_run_index(const hewn_context *context) { return context->runs; }
 
-int32_t hewn_rt_threads(const hewn_context *context) {
-  return context->threads;
-}
+int32_t hewn_rt_threads(const hewn_context *context) { return context->threads; }

@@ -79,8 +79,7 @@ void hewn_text_name(hewn_text *text, const char *name);
 void hewn_text_int(hewn_text *text, int64_t value);
 void hewn_text_dims(hewn_text *text, int32_t rank, const int64_t *dims);
 /// Dims of a descriptor: symbols by name, `?` for what depends on data.
-void hewn_text_spec(hewn_text *text, const hewn_model *model,
-                    const hewn_tensor_info *info);
+void hewn_text_spec(hewn_text *text, const hewn_model *model, const hewn_tensor_info *info);
 void hewn_text_dtype(hewn_text *text, DLDataType dtype);
 
 /// Opens the context's message; false if an earlier failure has it already.
@@ -89,8 +88,7 @@ int hewn_message_open(hewn_context *context, hewn_text *text);
 int32_t hewn_text_close(hewn_context *context, int32_t code, hewn_text *text);
 
 /// A failure with a plain message.
-int32_t hewn_message_fail(hewn_context *context, int32_t code,
-                          const char *message);
+int32_t hewn_message_fail(hewn_context *context, int32_t code, const char *message);
 /// Forgets the last call's failure.
 void hewn_message_clear(hewn_context *context);
 hewn_status hewn_message_status(const hewn_context *context);
@@ -124,24 +122,18 @@ int hewn_context_enter(hewn_context *context);
 void hewn_context_leave(hewn_context *context);
 extern const char hewn_context_busy_message[];
 
-hewn_status hewn_impl_context_create(const hewn_model *model,
-                                     const hewn_context_options *options,
+hewn_status hewn_impl_context_create(const hewn_model *model, const hewn_context_options *options,
                                      hewn_context **context);
 void hewn_impl_context_destroy(hewn_context *context);
-hewn_status hewn_impl_context_reserve(hewn_context *context,
-                                      const int64_t *symbols);
+hewn_status hewn_impl_context_reserve(hewn_context *context, const int64_t *symbols);
 const char *hewn_impl_context_message(const hewn_context *context);
 
 //===-- run.c -------------------------------------------------------------===//
 
-hewn_status hewn_impl_run(const hewn_model *model, hewn_context *context,
-                          const DLTensor *inputs, int32_t num_inputs,
+hewn_status hewn_impl_run(const hewn_model *model, hewn_context *context, const DLTensor *inputs, int32_t num_inputs,
                           DLTensor *outputs, int32_t num_outputs);
-hewn_status hewn_impl_run_pointers(const hewn_model *model,
-                                   hewn_context *context,
-                                   const void *const *inputs, void **outputs,
-                                   int64_t *const *output_dims,
-                                   const int64_t *symbols);
+hewn_status hewn_impl_run_pointers(const hewn_model *model, hewn_context *context, const void *const *inputs,
+                                   void **outputs, int64_t *const *output_dims, const int64_t *symbols);
 void hewn_impl_output_release(hewn_context *context, void *data);
 
 //===-- weights.c ---------------------------------------------------------===//

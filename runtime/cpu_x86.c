@@ -49,17 +49,14 @@ static leaves readLeaves(void) {
   return leaves;
 }
 
-static int hasAll(uint64_t word, uint64_t bits) {
-  return (word & bits) == bits;
-}
+static int hasAll(uint64_t word, uint64_t bits) { return (word & bits) == bits; }
 
 #define BIT(n) (UINT64_C(1) << (n))
 
 /// AMX's tiles are 8 KiB a thread: the kernel gives them to who asks.
 static int askForTiles(void) {
   int saved = errno;
-  long result =
-      syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_TILE_DATA);
+  long result = syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_TILE_DATA);
   errno = saved;
   return result == 0;
 }
@@ -68,19 +65,17 @@ static uint64_t queryFeatures(void) {
   leaves l = readLeaves();
   uint64_t found = 0;
   // SSE3, SSSE3, CMPXCHG16B, SSE4.1, SSE4.2, POPCNT; LAHF.
-  if (hasAll(l.ecx1, BIT(0) | BIT(9) | BIT(13) | BIT(19) | BIT(20) | BIT(23)) &&
-      hasAll(l.ecx_ext, BIT(0)))
+  if (hasAll(l.ecx1, BIT(0) | BIT(9) | BIT(13) | BIT(19) | BIT(20) | BIT(23)) && hasAll(l.ecx_ext, BIT(0)))
     found |= HEWN_CPU_X86_64_V2;
   // FMA, MOVBE, AVX, F16C; BMI1, AVX2, BMI2; LZCNT; the system's XMM and YMM.
   if ((found & HEWN_CPU_X86_64_V2) && hasAll(l.xcr0, BIT(1) | BIT(2)) &&
-      hasAll(l.ecx1, BIT(12) | BIT(22) | BIT(28) | BIT(29)) &&
-      hasAll(l.ebx7, BIT(3) | BIT(5) | BIT(8)) && hasAll(l.ecx_ext, BIT(5)))
+      hasAll(l.ecx1, BIT(12) | BIT(22) | BIT(28) | BIT(29)) && hasAll(l.ebx7, BIT(3) | BIT(5) | BIT(8)) &&
+      hasAll(l.ecx_ext, BIT(5)))
     found |= HEWN_CPU_X86_64_V3;
   if ((found & HEWN_CPU_X86_64_V3) && hasAll(l.eax7_1, BIT(4)))
     found |= HEWN_CPU_AVX_VNNI;
   // AVX512 F, DQ, CD, BW, VL; the system's masks and ZMM.
-  if (!(found & HEWN_CPU_X86_64_V3) ||
-      !hasAll(l.xcr0, BIT(5) | BIT(6) | BIT(7)) ||
+  if (!(found & HEWN_CPU_X86_64_V3) || !hasAll(l.xcr0, BIT(5) | BIT(6) | BIT(7)) ||
       !hasAll(l.ebx7, BIT(16) | BIT(17) | BIT(28) | BIT(30) | BIT(31)))
     return found;
   found |= HEWN_CPU_X86_64_V4;
@@ -91,8 +86,7 @@ static uint64_t queryFeatures(void) {
   if (hasAll(l.edx7, BIT(23)))
     found |= HEWN_CPU_AVX512_FP16;
   // AMX-TILE with one of its types; the system's tile state.
-  if (!hasAll(l.edx7, BIT(24)) || !hasAll(l.xcr0, BIT(17) | BIT(18)) ||
-      !askForTiles())
+  if (!hasAll(l.edx7, BIT(24)) || !hasAll(l.xcr0, BIT(17) | BIT(18)) || !askForTiles())
     return found;
   if (hasAll(l.edx7, BIT(25)))
     found |= HEWN_CPU_AMX_INT8;
@@ -107,6 +101,4 @@ static uint64_t queryFeatures(void) { return 0; }
 
 #endif
 
-uint64_t hewn_rt_cpu(const hewn_context *context) {
-  return context ? context->cpu : queryFeatures();
-}
+uint64_t hewn_rt_cpu(const hewn_context *context) { return context ? context->cpu : queryFeatures(); }

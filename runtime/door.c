@@ -23,8 +23,7 @@ static hewn_status fail(int32_t code, const char *message) {
 static const char *checkModel(const hewn_model *model) {
   if (!model)
     return "the model is NULL";
-  if (model->abi_version != HEWN_ABI_VERSION ||
-      model->struct_bytes < sizeof(hewn_model))
+  if (model->abi_version != HEWN_ABI_VERSION || model->struct_bytes < sizeof(hewn_model))
     return "the model was compiled for another version of hewn's ABI: compile "
            "it again, or use the runtime of its version";
   if (!model->runtime || model->runtime->abi_version != HEWN_ABI_VERSION ||
@@ -33,9 +32,7 @@ static const char *checkModel(const hewn_model *model) {
   return NULL;
 }
 
-hewn_status hewn_context_create(const hewn_model *model,
-                                const hewn_context_options *options,
-                                hewn_context **context) {
+hewn_status hewn_context_create(const hewn_model *model, const hewn_context_options *options, hewn_context **context) {
   if (!context)
     return fail(HEWN_INVALID_ARGUMENT, "the context pointer is NULL");
   *context = NULL;
@@ -50,8 +47,7 @@ void hewn_context_destroy(hewn_context *context) {
     tableOf(context)->context_destroy(context);
 }
 
-hewn_status hewn_context_reserve(hewn_context *context,
-                                 const int64_t *symbols) {
+hewn_status hewn_context_reserve(hewn_context *context, const int64_t *symbols) {
   if (!context)
     return fail(HEWN_INVALID_ARGUMENT, "the context is NULL");
   return tableOf(context)->context_reserve(context, symbols);
@@ -65,39 +61,30 @@ int64_t hewn_arena_bytes(const hewn_model *model, const int64_t *symbols) {
   if (checkModel(model) || (model->num_symbols > 0 && !symbols))
     return -1;
   for (int32_t s = 0; s < model->num_symbols; ++s)
-    if (symbols[s] < model->symbols[s].min ||
-        symbols[s] > model->symbols[s].max)
+    if (symbols[s] < model->symbols[s].min || symbols[s] > model->symbols[s].max)
       return -1;
   return model->arena_bytes(symbols);
 }
 
-hewn_status hewn_run_counted(const hewn_model *model, hewn_context *context,
-                             const DLTensor *inputs, int32_t num_inputs,
+hewn_status hewn_run_counted(const hewn_model *model, hewn_context *context, const DLTensor *inputs, int32_t num_inputs,
                              DLTensor *outputs, int32_t num_outputs) {
   const char *problem = checkModel(model);
   if (problem || !context)
-    return fail(HEWN_INVALID_ARGUMENT,
-                problem ? problem : "the context is NULL");
-  return tableOf(context)->run(model, context, inputs, num_inputs, outputs,
-                               num_outputs);
+    return fail(HEWN_INVALID_ARGUMENT, problem ? problem : "the context is NULL");
+  return tableOf(context)->run(model, context, inputs, num_inputs, outputs, num_outputs);
 }
 
-hewn_status hewn_run(const hewn_model *model, hewn_context *context,
-                     const DLTensor *inputs, DLTensor *outputs) {
-  return hewn_run_counted(model, context, inputs, model ? model->num_inputs : 0,
-                          outputs, model ? model->num_outputs : 0);
+hewn_status hewn_run(const hewn_model *model, hewn_context *context, const DLTensor *inputs, DLTensor *outputs) {
+  return hewn_run_counted(model, context, inputs, model ? model->num_inputs : 0, outputs,
+                          model ? model->num_outputs : 0);
 }
 
-hewn_status hewn_run_pointers(const hewn_model *model, hewn_context *context,
-                              const void *const *inputs, void **outputs,
-                              int64_t *const *output_dims,
-                              const int64_t *symbols) {
+hewn_status hewn_run_pointers(const hewn_model *model, hewn_context *context, const void *const *inputs, void **outputs,
+                              int64_t *const *output_dims, const int64_t *symbols) {
   const char *problem = checkModel(model);
   if (problem || !context)
-    return fail(HEWN_INVALID_ARGUMENT,
-                problem ? problem : "the context is NULL");
-  return tableOf(context)->run_pointers(model, context, inputs, outputs,
-                                        output_dims, symbols);
+    return fail(HEWN_INVALID_ARGUMENT, problem ? problem : "the context is NULL");
+  return tableOf(context)->run_pointers(model, context, inputs, outputs, output_dims, symbols);
 }
 
 void hewn_output_release(hewn_context *context, void *data) {

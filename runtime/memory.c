@@ -20,8 +20,7 @@ static void defaultRelease(void *user, void *memory) {
   free(memory);
 }
 
-const hewn_allocator hewn_default_allocator = {defaultAllocate, defaultRelease,
-                                               NULL};
+const hewn_allocator hewn_default_allocator = {defaultAllocate, defaultRelease, NULL};
 
 int64_t hewn_tensor_bytes(DLDataType dtype, int32_t rank, const int64_t *dims) {
   int64_t bits = (int64_t)dtype.bits * dtype.lanes;
@@ -50,8 +49,7 @@ void *hewn_rt_alloc(hewn_context *context, int64_t bytes, int64_t align) {
   int64_t total;
   void *memory = NULL;
   if (bytes >= 0 && !__builtin_add_overflow(bytes, align, &total))
-    memory = context->allocator.allocate(context->allocator.user, (size_t)total,
-                                         (size_t)align);
+    memory = context->allocator.allocate(context->allocator.user, (size_t)total, (size_t)align);
   if (!memory) {
     hewn_rt_fail(context, HEWN_OUT_OF_MEMORY, NULL,
                  "out of memory: {a} bytes for a buffer whose size depends on "
@@ -90,8 +88,7 @@ void hewn_memory_end_run(hewn_context *context) {
 
 /// A data-dependent output does not agree with the descriptor, or with the room
 /// that the caller gave.
-static void *outputFailure(hewn_context *context, int32_t code, int32_t index,
-                           int32_t rank, const int64_t *dims,
+static void *outputFailure(hewn_context *context, int32_t code, int32_t index, int32_t rank, const int64_t *dims,
                            const char *what) {
   const hewn_tensor_info *info = &context->model->outputs[index];
   hewn_text text;
@@ -106,30 +103,25 @@ static void *outputFailure(hewn_context *context, int32_t code, int32_t index,
   return NULL;
 }
 
-void *hewn_rt_alloc_output(hewn_context *context, int32_t index, int32_t rank,
-                           const int64_t *dims) {
+void *hewn_rt_alloc_output(hewn_context *context, int32_t index, int32_t rank, const int64_t *dims) {
   const hewn_tensor_info *info = &context->model->outputs[index];
   hewn_output_state *state = &context->outputs[index];
   int64_t bytes = hewn_tensor_bytes(info->dtype, rank, dims);
   if (rank != info->rank || bytes < 0)
-    return outputFailure(context, HEWN_INTERNAL, index, rank, dims,
-                         ", which the model does not allow");
+    return outputFailure(context, HEWN_INTERNAL, index, rank, dims, ", which the model does not allow");
   if (state->capacity >= 0 && bytes > state->capacity)
     return outputFailure(context, HEWN_INVALID_ARGUMENT, index, rank, dims,
                          ": the caller's memory is too small for it");
   void *data = state->given;
   if (state->capacity < 0) {
     if (state->allocated) // A second call for the same output (in a loop).
-      context->allocator.release(context->allocator.user,
-                                 context->output_data[index]);
+      context->allocator.release(context->allocator.user, context->output_data[index]);
     // At least one byte: NULL means failure to the caller.
-    data = context->allocator.allocate(
-        context->allocator.user, bytes ? (size_t)bytes : 1, HEWN_ALIGNMENT);
+    data = context->allocator.allocate(context->allocator.user, bytes ? (size_t)bytes : 1, HEWN_ALIGNMENT);
     state->allocated = data != NULL;
     if (!data) {
       context->output_data[index] = NULL;
-      return outputFailure(context, HEWN_OUT_OF_MEMORY, index, rank, dims,
-                           ": out of memory");
+      return outputFailure(context, HEWN_OUT_OF_MEMORY, index, rank, dims, ": out of memory");
     }
   }
   for (int32_t i = 0; i < rank; ++i)

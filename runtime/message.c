@@ -16,9 +16,7 @@ static void putBytes(hewn_text *text, const char *bytes, size_t count) {
   text->at += count;
 }
 
-void hewn_text_put(hewn_text *text, const char *string) {
-  putBytes(text, string, strlen(string));
-}
+void hewn_text_put(hewn_text *text, const char *string) { putBytes(text, string, strlen(string)); }
 
 void hewn_text_name(hewn_text *text, const char *name) {
   size_t length = name ? strlen(name) : 0;
@@ -57,8 +55,7 @@ void hewn_text_dims(hewn_text *text, int32_t rank, const int64_t *dims) {
   hewn_text_put(text, "]");
 }
 
-void hewn_text_spec(hewn_text *text, const hewn_model *model,
-                    const hewn_tensor_info *info) {
+void hewn_text_spec(hewn_text *text, const hewn_model *model, const hewn_tensor_info *info) {
   hewn_text_put(text, "[");
   for (int32_t i = 0; i < info->rank; ++i) {
     int64_t dim = info->dims[i];
@@ -75,8 +72,7 @@ void hewn_text_spec(hewn_text *text, const hewn_model *model,
 }
 
 void hewn_text_dtype(hewn_text *text, DLDataType dtype) {
-  static const char *const names[] = {"int",    "uint",    "float", "handle",
-                                      "bfloat", "complex", "bool"};
+  static const char *const names[] = {"int", "uint", "float", "handle", "bfloat", "complex", "bool"};
   if (dtype.code < sizeof(names) / sizeof(names[0])) {
     hewn_text_put(text, names[dtype.code]);
   } else {
@@ -104,8 +100,7 @@ int32_t hewn_text_close(hewn_context *context, int32_t code, hewn_text *text) {
   return code;
 }
 
-int32_t hewn_message_fail(hewn_context *context, int32_t code,
-                          const char *message) {
+int32_t hewn_message_fail(hewn_context *context, int32_t code, const char *message) {
   hewn_text text;
   if (!hewn_message_open(context, &text))
     return code;
@@ -124,12 +119,9 @@ hewn_status hewn_message_status(const hewn_context *context) {
   return status;
 }
 
-int32_t hewn_rt_code(const hewn_context *context) {
-  return __atomic_load_n(&context->code, __ATOMIC_ACQUIRE);
-}
+int32_t hewn_rt_code(const hewn_context *context) { return __atomic_load_n(&context->code, __ATOMIC_ACQUIRE); }
 
-int32_t hewn_rt_fail(hewn_context *context, int32_t code, const char *node,
-                     const char *message, int64_t a, int64_t b) {
+int32_t hewn_rt_fail(hewn_context *context, int32_t code, const char *node, const char *message, int64_t a, int64_t b) {
   hewn_text text;
   if (!hewn_message_open(context, &text))
     return code;

@@ -76,8 +76,7 @@ static int64_t nowNanoseconds(void) {
 
 /// Spins until `*word` differs from `value` (`until` = 0) or equals it
 /// (`until` = 1). False when the time is up.
-static int spin(const uint32_t *word, uint32_t value, int until,
-                int64_t nanoseconds) {
+static int spin(const uint32_t *word, uint32_t value, int until, int64_t nanoseconds) {
   int64_t deadline = 0;
   for (uint32_t round = 1;; ++round) {
     if ((__atomic_load_n(word, __ATOMIC_ACQUIRE) == value) == until)
@@ -107,15 +106,13 @@ static void work(hewn_pool *pool) {
     int64_t n = __atomic_load_n(&pool->n, __ATOMIC_RELAXED);
     int64_t chunk = __atomic_load_n(&pool->chunk, __ATOMIC_RELAXED);
     uint32_t chunks = __atomic_load_n(&pool->chunks, __ATOMIC_RELAXED);
-    if (!__atomic_compare_exchange_n(&pool->claim, &claim, claim - 1, 0,
-                                     __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+    if (!__atomic_compare_exchange_n(&pool->claim, &claim, claim - 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
       continue;
     int64_t begin = (int64_t)(chunks - left) * chunk;
     int64_t end = n - begin < chunk ? n : begin + chunk;
     task(arg, begin, end);
     uint32_t done = __atomic_add_fetch(&pool->done, 1, __ATOMIC_SEQ_CST);
-    if (done == chunks &&
-        __atomic_load_n(&pool->joinerSleeps, __ATOMIC_SEQ_CST) != 0)
+    if (done == chunks && __atomic_load_n(&pool->joinerSleeps, __ATOMIC_SEQ_CST) != 0)
       hewn_futex_wake(&pool->done, 1);
   }
 }
@@ -161,16 +158,14 @@ void hewn_pool_run(hewn_pool *pool, int64_t n, hewn_task task, void *arg) {
   int64_t wanted = (int64_t)pool->threads * CHUNKS_PER_THREAD;
   int64_t chunk = n / wanted + (n % wanted != 0);
   uint32_t chunks = (uint32_t)(n / chunk + (n % chunk != 0));
-  uint32_t job =
-      (uint32_t)(__atomic_load_n(&pool->claim, __ATOMIC_RELAXED) >> 32) + 1;
+  uint32_t job = (uint32_t)(__atomic_load_n(&pool->claim, __ATOMIC_RELAXED) >> 32) + 1;
   __atomic_store_n(&pool->task, task, __ATOMIC_RELAXED);
   __atomic_store_n(&pool->arg, arg, __ATOMIC_RELAXED);
   __atomic_store_n(&pool->n, n, __ATOMIC_RELAXED);
   __atomic_store_n(&pool->chunk, chunk, __ATOMIC_RELAXED);
   __atomic_store_n(&pool->chunks, chunks, __ATOMIC_RELAXED);
   __atomic_store_n(&pool->done, 0, __ATOMIC_RELAXED);
-  __atomic_store_n(&pool->claim, (uint64_t)job << 32 | chunks,
-                   __ATOMIC_RELEASE);
+  __atomic_store_n(&pool->claim, (uint64_t)job << 32 | chunks, __ATOMIC_RELEASE);
   bumpSequence(pool, chunks - 1);
   work(pool);
   join(pool, chunks);
@@ -206,8 +201,7 @@ hewn_pool *hewn_pool_create(const hewn_allocator *allocator, int32_t threads) {
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   int32_t started = 0;
-  while (started < threads - 1 &&
-         pthread_create(&pool->handles[started], NULL, threadMain, pool) == 0)
+  while (started < threads - 1 && pthread_create(&pool->handles[started], NULL, threadMain, pool) == 0)
     ++started;
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   if (started == threads - 1)

@@ -14,10 +14,8 @@ static hewn_status plainStatus(int32_t code, const char *message) {
 /// Calls the generated code. All arrays of the context are set.
 static int32_t execute(hewn_context *context) {
   const hewn_model *model = context->model;
-  hewn_frame frame = {context->input_data,  context->input_dims,
-                      context->output_data, context->output_dims,
-                      context->symbols,     context->arena,
-                      context->weights};
+  hewn_frame frame = {context->input_data, context->input_dims, context->output_data, context->output_dims,
+                      context->symbols,    context->arena,      context->weights};
   int32_t code = model->run(context, &frame);
   ++context->runs;
   hewn_memory_end_run(context);
@@ -25,13 +23,9 @@ static int32_t execute(hewn_context *context) {
     code = hewn_rt_code(context);
   for (int32_t i = 0; code == HEWN_OK && i < model->num_outputs; ++i)
     if (!context->output_data[i])
-      code =
-          hewn_rt_fail(context, HEWN_INTERNAL, NULL,
-                       "the generated code left output {a} without data", i, 0);
+      code = hewn_rt_fail(context, HEWN_INTERNAL, NULL, "the generated code left output {a} without data", i, 0);
   if (code != HEWN_OK) // Keeps the message of who failed first.
-    hewn_rt_fail(context, code, NULL,
-                 "the generated code failed with code {a} and no message", code,
-                 0);
+    hewn_rt_fail(context, code, NULL, "the generated code failed with code {a} and no message", code, 0);
   return hewn_rt_code(context);
 }
 
@@ -39,8 +33,7 @@ static int32_t execute(hewn_context *context) {
 static void releaseOutputs(hewn_context *context) {
   for (int32_t i = 0; i < context->model->num_outputs; ++i) {
     if (context->outputs[i].allocated && context->output_data[i])
-      context->allocator.release(context->allocator.user,
-                                 context->output_data[i]);
+      context->allocator.release(context->allocator.user, context->output_data[i]);
     context->outputs[i].allocated = 0;
     context->output_data[i] = NULL;
   }
@@ -66,14 +59,12 @@ static void describeOutputs(hewn_context *context, DLTensor *outputs) {
   }
 }
 
-static int32_t runTensors(hewn_context *context, const DLTensor *inputs,
-                          DLTensor *outputs) {
+static int32_t runTensors(hewn_context *context, const DLTensor *inputs, DLTensor *outputs) {
   int32_t code = hewn_bind_inputs(context, inputs);
   if (code != HEWN_OK)
     return code;
   context->model->output_dims(context->symbols, context->output_dims);
-  if ((code = hewn_bind_outputs(context, outputs)) != HEWN_OK ||
-      (code = hewn_context_grow(context)) != HEWN_OK)
+  if ((code = hewn_bind_outputs(context, outputs)) != HEWN_OK || (code = hewn_context_grow(context)) != HEWN_OK)
     return code;
   code = hewn_bind_allocate(context);
   if (code == HEWN_OK)
@@ -85,8 +76,7 @@ static int32_t runTensors(hewn_context *context, const DLTensor *inputs,
   return code;
 }
 
-static int32_t checkCount(hewn_context *context, const char *what, int32_t want,
-                          int32_t got) {
+static int32_t checkCount(hewn_context *context, const char *what, int32_t want, int32_t got) {
   hewn_text text;
   if (want == got || !hewn_message_open(context, &text))
     return HEWN_OK;
@@ -117,20 +107,15 @@ static int32_t begin(const hewn_model *model, hewn_context *context) {
   return hewn_text_close(context, HEWN_INVALID_ARGUMENT, &text);
 }
 
-hewn_status hewn_impl_run(const hewn_model *model, hewn_context *context,
-                          const DLTensor *inputs, int32_t num_inputs,
+hewn_status hewn_impl_run(const hewn_model *model, hewn_context *context, const DLTensor *inputs, int32_t num_inputs,
                           DLTensor *outputs, int32_t num_outputs) {
   if (!hewn_context_enter(context))
     return plainStatus(HEWN_INVALID_ARGUMENT, hewn_context_busy_message);
   int savedErrno = errno;
-  if (begin(model, context) == HEWN_OK &&
-      checkCount(context, " inputs", model->num_inputs, num_inputs) ==
-          HEWN_OK &&
-      checkCount(context, " outputs", model->num_outputs, num_outputs) ==
-          HEWN_OK) {
+  if (begin(model, context) == HEWN_OK && checkCount(context, " inputs", model->num_inputs, num_inputs) == HEWN_OK &&
+      checkCount(context, " outputs", model->num_outputs, num_outputs) == HEWN_OK) {
     if ((num_inputs > 0 && !inputs) || (num_outputs > 0 && !outputs))
-      hewn_message_fail(context, HEWN_INVALID_ARGUMENT,
-                        "the array of tensors is NULL");
+      hewn_message_fail(context, HEWN_INVALID_ARGUMENT, "the array of tensors is NULL");
     else
       runTensors(context, inputs, outputs);
   }
@@ -141,8 +126,7 @@ hewn_status hewn_impl_run(const hewn_model *model, hewn_context *context,
 }
 
 /// A pointer of the typed door may be NULL only where there is nothing.
-static int32_t checkPointer(hewn_context *context, const char *kind,
-                            const hewn_tensor_info *info, const int64_t *dims,
+static int32_t checkPointer(hewn_context *context, const char *kind, const hewn_tensor_info *info, const int64_t *dims,
                             const void *pointer) {
   hewn_text text;
   if (pointer || hewn_tensor_bytes(info->dtype, info->rank, dims) == 0)
@@ -156,8 +140,7 @@ static int32_t checkPointer(hewn_context *context, const char *kind,
 }
 
 /// Computes the inputs' dims from the symbols and takes the pointers.
-static int32_t bindInputPointers(hewn_context *context,
-                                 const void *const *inputs) {
+static int32_t bindInputPointers(hewn_context *context, const void *const *inputs) {
   int64_t *dims = context->input_shapes;
   for (int32_t i = 0; i < context->model->num_inputs; ++i) {
     const hewn_tensor_info *info = &context->model->inputs[i];
@@ -190,8 +173,7 @@ static int32_t bindOutputPointers(hewn_context *context, void *const *outputs) {
     state->capacity = -1;
     if (state->dynamic)
       continue;
-    int32_t code = checkPointer(context, "output ", info,
-                                context->output_dims[i], outputs[i]);
+    int32_t code = checkPointer(context, "output ", info, context->output_dims[i], outputs[i]);
     if (code != HEWN_OK)
       return code;
     if (!outputs[i])
@@ -202,14 +184,12 @@ static int32_t bindOutputPointers(hewn_context *context, void *const *outputs) {
   return HEWN_OK;
 }
 
-static int32_t runPointers(hewn_context *context, const void *const *inputs,
-                           void **outputs, int64_t *const *output_dims,
-                           const int64_t *symbols) {
+static int32_t runPointers(hewn_context *context, const void *const *inputs, void **outputs,
+                           int64_t *const *output_dims, const int64_t *symbols) {
   int32_t code;
   if ((code = hewn_bind_symbols(context, symbols)) != HEWN_OK ||
       (code = bindInputPointers(context, inputs)) != HEWN_OK ||
-      (code = bindOutputPointers(context, outputs)) != HEWN_OK ||
-      (code = hewn_context_grow(context)) != HEWN_OK)
+      (code = bindOutputPointers(context, outputs)) != HEWN_OK || (code = hewn_context_grow(context)) != HEWN_OK)
     return code;
   code = hewn_bind_allocate(context);
   if (code == HEWN_OK)
@@ -220,27 +200,20 @@ static int32_t runPointers(hewn_context *context, const void *const *inputs,
   }
   for (int32_t i = 0; i < context->model->num_outputs; ++i) {
     outputs[i] = context->output_data[i];
-    for (int32_t d = 0;
-         output_dims && output_dims[i] && d < context->model->outputs[i].rank;
-         ++d)
+    for (int32_t d = 0; output_dims && output_dims[i] && d < context->model->outputs[i].rank; ++d)
       output_dims[i][d] = context->output_dims[i][d];
   }
   return code;
 }
 
-hewn_status hewn_impl_run_pointers(const hewn_model *model,
-                                   hewn_context *context,
-                                   const void *const *inputs, void **outputs,
-                                   int64_t *const *output_dims,
-                                   const int64_t *symbols) {
+hewn_status hewn_impl_run_pointers(const hewn_model *model, hewn_context *context, const void *const *inputs,
+                                   void **outputs, int64_t *const *output_dims, const int64_t *symbols) {
   if (!hewn_context_enter(context))
     return plainStatus(HEWN_INVALID_ARGUMENT, hewn_context_busy_message);
   int savedErrno = errno;
   if (begin(model, context) == HEWN_OK) {
-    if ((model->num_inputs > 0 && !inputs) ||
-        (model->num_outputs > 0 && !outputs))
-      hewn_message_fail(context, HEWN_INVALID_ARGUMENT,
-                        "the array of pointers is NULL");
+    if ((model->num_inputs > 0 && !inputs) || (model->num_outputs > 0 && !outputs))
+      hewn_message_fail(context, HEWN_INVALID_ARGUMENT, "the array of pointers is NULL");
     else
       runPointers(context, inputs, outputs, output_dims, symbols);
   }
@@ -255,13 +228,11 @@ void hewn_impl_output_release(hewn_context *context, void *data) {
     context->allocator.release(context->allocator.user, data);
 }
 
-int32_t hewn_rt_parallel_for(hewn_context *context, int64_t n, hewn_task task,
-                             void *arg) {
+int32_t hewn_rt_parallel_for(hewn_context *context, int64_t n, hewn_task task, void *arg) {
   int isHooked = context->thread_hook.parallel_for != NULL;
   if (n <= 0)
     return hewn_rt_code(context);
-  if (n == 1 || (!context->pool && !isHooked) ||
-      __atomic_load_n(&context->parallel, __ATOMIC_RELAXED)) {
+  if (n == 1 || (!context->pool && !isHooked) || __atomic_load_n(&context->parallel, __ATOMIC_RELAXED)) {
     task(arg, 0, n);
     return hewn_rt_code(context);
   }

@@ -25,18 +25,14 @@ typedef struct weights_state {
   size_t bytes;
 } weights_state;
 
-typedef char
-    stateFits[sizeof(weights_state) <= sizeof(hewn_weights_state) ? 1 : -1];
+typedef char stateFits[sizeof(weights_state) <= sizeof(hewn_weights_state) ? 1 : -1];
 typedef char headerIs64[sizeof(hewn_weights_header) == 64 ? 1 : -1];
 
-static weights_state *stateOf(const hewn_model *model) {
-  return (weights_state *)(void *)model->weights_state;
-}
+static weights_state *stateOf(const hewn_model *model) { return (weights_state *)(void *)model->weights_state; }
 
 static void lock(weights_state *state) {
   uint32_t expected = 0;
-  if (__atomic_compare_exchange_n(&state->lock, &expected, 1, 0,
-                                  __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+  if (__atomic_compare_exchange_n(&state->lock, &expected, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
     return;
   while (__atomic_exchange_n(&state->lock, 2, __ATOMIC_ACQUIRE) != 0)
     hewn_futex_wait(&state->lock, 2);
@@ -47,8 +43,7 @@ static void unlock(weights_state *state) {
     hewn_futex_wake(&state->lock, 1);
 }
 
-static int openFailure(hewn_context *context, const char *path,
-                       hewn_text *text) {
+static int openFailure(hewn_context *context, const char *path, hewn_text *text) {
   if (!hewn_message_open(context, text))
     return 0;
   hewn_text_put(text, "model ");
@@ -58,8 +53,7 @@ static int openFailure(hewn_context *context, const char *path,
   return 1;
 }
 
-static int32_t fail(hewn_context *context, const char *path,
-                    const char *message) {
+static int32_t fail(hewn_context *context, const char *path, const char *message) {
   hewn_text text;
   if (!openFailure(context, path, &text))
     return HEWN_IO;
@@ -67,8 +61,7 @@ static int32_t fail(hewn_context *context, const char *path,
   return hewn_text_close(context, HEWN_IO, &text);
 }
 
-static int32_t failErrno(hewn_context *context, const char *path,
-                         const char *what, int error) {
+static int32_t failErrno(hewn_context *context, const char *path, const char *what, int error) {
   hewn_text text;
   if (error == ENOENT || error == ENOTDIR)
     return fail(context, path, " does not exist");
@@ -81,8 +74,7 @@ static int32_t failErrno(hewn_context *context, const char *path,
   return hewn_text_close(context, HEWN_IO, &text);
 }
 
-static int32_t failSize(hewn_context *context, const char *path, int64_t want,
-                        int64_t got) {
+static int32_t failSize(hewn_context *context, const char *path, int64_t want, int64_t got) {
   hewn_text text;
   if (!openFailure(context, path, &text))
     return HEWN_IO;
@@ -94,8 +86,7 @@ static int32_t failSize(hewn_context *context, const char *path, int64_t want,
 }
 
 /// The digest in the file is not this model's.
-static int32_t failDigest(hewn_context *context, const char *path,
-                          const char *got) {
+static int32_t failDigest(hewn_context *context, const char *path, const char *got) {
   char digest[sizeof(((hewn_weights_header *)0)->digest) + 1];
   memcpy(digest, got, sizeof(digest) - 1);
   digest[sizeof(digest) - 1] = '\0';
@@ -138,8 +129,7 @@ static int findPath(const hewn_model *model, char *path) {
 }
 
 /// Checks the header of a mapped file that is long enough to have one.
-static int32_t checkHeader(hewn_context *context, const char *path,
-                           const hewn_weights_header *header) {
+static int32_t checkHeader(hewn_context *context, const char *path, const hewn_weights_header *header) {
   const hewn_model *model = context->model;
   char want[sizeof(header->digest)] = {0};
   if (memcmp(header->magic, "HEWNW", sizeof(header->magic)) != 0)
@@ -149,19 +139,16 @@ static int32_t checkHeader(hewn_context *context, const char *path,
                 " was written by another version of hewn: compile the model "
                 "again");
   size_t length = strlen(model->weights_digest);
-  memcpy(want, model->weights_digest,
-         length < sizeof(want) ? length : sizeof(want));
+  memcpy(want, model->weights_digest, length < sizeof(want) ? length : sizeof(want));
   if (memcmp(want, header->digest, sizeof(want)) != 0)
     return failDigest(context, path, header->digest);
   if (header->data_bytes != model->weights_bytes)
-    return failSize(context, path, (int64_t)model->weights_bytes,
-                    (int64_t)header->data_bytes);
+    return failSize(context, path, (int64_t)model->weights_bytes, (int64_t)header->data_bytes);
   return HEWN_OK;
 }
 
 /// Maps `file` and checks what it is.
-static int32_t mapFile(hewn_context *context, const char *path, int file,
-                       weights_state *state) {
+static int32_t mapFile(hewn_context *context, const char *path, int file, weights_state *state) {
   uint64_t want = context->model->weights_bytes + sizeof(hewn_weights_header);
   struct stat status;
   if (fstat(file, &status) != 0)
@@ -186,13 +173,11 @@ static int32_t mapFile(hewn_context *context, const char *path, int file,
   return HEWN_OK;
 }
 
-static int32_t openFile(hewn_context *context, const char *path,
-                        weights_state *state) {
+static int32_t openFile(hewn_context *context, const char *path, weights_state *state) {
   char found[PATH_BYTES];
   if (!path) {
     if (!findPath(context->model, found))
-      return fail(context, context->model->weights_file,
-                  ": its path is too long");
+      return fail(context, context->model->weights_file, ": its path is too long");
     path = found;
   }
   int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -216,8 +201,7 @@ int32_t hewn_weights_acquire(hewn_context *context, const char *path) {
   if (code == HEWN_OK) {
     ++state->users;
     context->holds_weights = 1;
-    context->weights =
-        (const unsigned char *)state->base + sizeof(hewn_weights_header);
+    context->weights = (const unsigned char *)state->base + sizeof(hewn_weights_header);
   }
   unlock(state);
   return code;

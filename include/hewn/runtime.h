@@ -239,8 +239,7 @@ typedef struct hewn_context_options {
 /// On failure `*context` may still be set: it then holds the message and is
 /// good for nothing but `hewn_context_destroy`, which must be called (NULL is
 /// fine) in either case.
-HEWN_API hewn_status hewn_context_create(const hewn_model *model,
-                                         const hewn_context_options *options,
+HEWN_API hewn_status hewn_context_create(const hewn_model *model, const hewn_context_options *options,
                                          hewn_context **context);
 
 /// Stops the threads and frees what the context holds. NULL is allowed.
@@ -248,16 +247,14 @@ HEWN_API void hewn_context_destroy(hewn_context *context);
 
 /// Makes the arena large enough for runs with these values of the symbols
 /// (an array of `num_symbols`), so that those runs call no allocator.
-HEWN_API hewn_status hewn_context_reserve(hewn_context *context,
-                                          const int64_t *symbols);
+HEWN_API hewn_status hewn_context_reserve(hewn_context *context, const int64_t *symbols);
 
 /// The message of the last call on this context, "" after success.
 HEWN_API const char *hewn_context_message(const hewn_context *context);
 
 /// The exact number of bytes of arena for these symbols; negative if a symbol
 /// is outside its range or the size overflows.
-HEWN_API int64_t hewn_arena_bytes(const hewn_model *model,
-                                  const int64_t *symbols);
+HEWN_API int64_t hewn_arena_bytes(const hewn_model *model, const int64_t *symbols);
 
 //===----------------------------------------------------------------------===//
 // Running
@@ -272,24 +269,20 @@ HEWN_API int64_t hewn_arena_bytes(const hewn_model *model,
 /// An output whose `data` is NULL is allocated by the context's allocator and
 /// is the caller's (see `hewn_output_release`): dtype, ndim, shape and data
 /// are filled in, and `shape` must point to room for `rank` entries.
-HEWN_API hewn_status hewn_run(const hewn_model *model, hewn_context *context,
-                              const DLTensor *inputs, DLTensor *outputs);
+HEWN_API hewn_status hewn_run(const hewn_model *model, hewn_context *context, const DLTensor *inputs,
+                              DLTensor *outputs);
 
 /// `hewn_run` with the number of tensors that the caller has, checked first.
-HEWN_API hewn_status hewn_run_counted(const hewn_model *model,
-                                      hewn_context *context,
-                                      const DLTensor *inputs,
-                                      int32_t num_inputs, DLTensor *outputs,
-                                      int32_t num_outputs);
+HEWN_API hewn_status hewn_run_counted(const hewn_model *model, hewn_context *context, const DLTensor *inputs,
+                                      int32_t num_inputs, DLTensor *outputs, int32_t num_outputs);
 
 /// The door for the typed functions of generated headers: inputs and outputs
 /// are bare pointers, sized by `symbols`. Checks the symbols' ranges and that
 /// no pointer is NULL where there are elements. Outputs that depend on data
 /// are allocated, written to `outputs[i]`, and their dims to `output_dims[i]`;
 /// `output_dims` and its entries may be NULL where nobody wants to know.
-HEWN_API hewn_status hewn_run_pointers(
-    const hewn_model *model, hewn_context *context, const void *const *inputs,
-    void **outputs, int64_t *const *output_dims, const int64_t *symbols);
+HEWN_API hewn_status hewn_run_pointers(const hewn_model *model, hewn_context *context, const void *const *inputs,
+                                       void **outputs, int64_t *const *output_dims, const int64_t *symbols);
 
 /// Gives back the memory of an output that a run allocated.
 HEWN_API void hewn_output_release(hewn_context *context, void *data);
@@ -300,15 +293,12 @@ HEWN_API void hewn_output_release(hewn_context *context, void *data);
 struct hewn_runtime_table {
   uint32_t abi_version;
   uint32_t struct_bytes;
-  hewn_status (*context_create)(const hewn_model *,
-                                const hewn_context_options *, hewn_context **);
+  hewn_status (*context_create)(const hewn_model *, const hewn_context_options *, hewn_context **);
   void (*context_destroy)(hewn_context *);
   hewn_status (*context_reserve)(hewn_context *, const int64_t *);
   const char *(*context_message)(const hewn_context *);
-  hewn_status (*run)(const hewn_model *, hewn_context *, const DLTensor *,
-                     int32_t, DLTensor *, int32_t);
-  hewn_status (*run_pointers)(const hewn_model *, hewn_context *,
-                              const void *const *, void **, int64_t *const *,
+  hewn_status (*run)(const hewn_model *, hewn_context *, const DLTensor *, int32_t, DLTensor *, int32_t);
+  hewn_status (*run_pointers)(const hewn_model *, hewn_context *, const void *const *, void **, int64_t *const *,
                               const int64_t *);
   void (*output_release)(hewn_context *, void *);
 };

@@ -24,8 +24,7 @@ extern HEWN_RT const hewn_runtime_table hewn_rt_table;
 /// Covers [0, n) by calls of `task` on the context's threads and returns when
 /// all are done; serial on one thread, for n <= 1, and inside another task.
 /// Returns the run's code so far: not HEWN_OK when a task has failed.
-HEWN_RT int32_t hewn_rt_parallel_for(hewn_context *context, int64_t n,
-                                     hewn_task task, void *arg);
+HEWN_RT int32_t hewn_rt_parallel_for(hewn_context *context, int64_t n, hewn_task task, void *arg);
 
 /// How many threads `hewn_rt_parallel_for` has, the calling one among them.
 HEWN_RT int32_t hewn_rt_threads(const hewn_context *context);
@@ -34,8 +33,7 @@ HEWN_RT int32_t hewn_rt_threads(const hewn_context *context);
 /// thread that runs the model, never from a task. `align` is a power of two.
 /// NULL when there is none; the failure is then recorded already.
 /// `bytes` = 0 gives a pointer that must not be read.
-HEWN_RT void *hewn_rt_alloc(hewn_context *context, int64_t bytes,
-                            int64_t align);
+HEWN_RT void *hewn_rt_alloc(hewn_context *context, int64_t bytes, int64_t align);
 
 /// Gives such memory back before the end of the run (in loops, say).
 HEWN_RT void hewn_rt_free(hewn_context *context, void *memory);
@@ -44,8 +42,7 @@ HEWN_RT void hewn_rt_free(hewn_context *context, void *memory);
 /// caller's where he gave enough, else from the allocator. Also writes
 /// `frame->outputs[index]`. NULL on failure, which is then recorded already;
 /// never NULL on success, even for 0 bytes.
-HEWN_RT void *hewn_rt_alloc_output(hewn_context *context, int32_t index,
-                                   int32_t rank, const int64_t *dims);
+HEWN_RT void *hewn_rt_alloc_output(hewn_context *context, int32_t index, int32_t rank, const int64_t *dims);
 
 /// Records a failure and returns `code`. `node` is the name of the ONNX node,
 /// or NULL. `{a}` and `{b}` in `message` stand for the numbers. Any thread may
@@ -53,16 +50,14 @@ HEWN_RT void *hewn_rt_alloc_output(hewn_context *context, int32_t index,
 ///
 ///     return hewn_rt_fail(context, HEWN_INDEX_OUT_OF_RANGE, "/embed/Gather",
 ///                         "index {a} is outside [-{b}, {b})", index, size);
-HEWN_RT int32_t hewn_rt_fail(hewn_context *context, int32_t code,
-                             const char *node, const char *message, int64_t a,
+HEWN_RT int32_t hewn_rt_fail(hewn_context *context, int32_t code, const char *node, const char *message, int64_t a,
                              int64_t b);
 
 /// The run's code so far.
 HEWN_RT int32_t hewn_rt_code(const hewn_context *context);
 
 /// Tells the trace hook, if there is one. `phase`: hewn_trace_phase.
-HEWN_RT void hewn_rt_trace(hewn_context *context, int32_t phase,
-                           const char *kernel);
+HEWN_RT void hewn_rt_trace(hewn_context *context, int32_t phase, const char *kernel);
 
 /// How many runs this context has begun before this one: what generators of
 /// random numbers without a seed start from.
@@ -107,9 +102,8 @@ typedef struct hewn_part_tensor {
 /// The type of every part. `node` names the ONNX node in messages. `params`
 /// are the op's attributes in the order given at each part; a float stands as
 /// its 32 bits in the low half. Returns a hewn_code.
-typedef int32_t hewn_part_fn(hewn_context *context, const char *node,
-                             int32_t num_inputs, const hewn_part_tensor *inputs,
-                             int32_t num_outputs, hewn_part_tensor *outputs,
+typedef int32_t hewn_part_fn(hewn_context *context, const char *node, int32_t num_inputs,
+                             const hewn_part_tensor *inputs, int32_t num_outputs, hewn_part_tensor *outputs,
                              const int64_t *params);
 
 /// TopK(X[, K]) -> Values, Indices. params: axis, largest, sorted. K is the

@@ -2,10 +2,8 @@
 // Compress: the slices along an axis (or the elements) where a condition holds.
 #include "element.h"
 
-int32_t hewn_part_compress(hewn_context *context, const char *node,
-                           int32_t num_inputs, const hewn_part_tensor *inputs,
-                           int32_t num_outputs, hewn_part_tensor *outputs,
-                           const int64_t *params) {
+int32_t hewn_part_compress(hewn_context *context, const char *node, int32_t num_inputs, const hewn_part_tensor *inputs,
+                           int32_t num_outputs, hewn_part_tensor *outputs, const int64_t *params) {
   (void)num_inputs;
   (void)num_outputs;
   const hewn_part_tensor *x = &inputs[0];
@@ -24,8 +22,7 @@ int32_t hewn_part_compress(hewn_context *context, const char *node,
   // The condition may be shorter than the axis: the rest is dropped.
   int64_t length = hewn_part_product(inputs[1].dims, 0, inputs[1].rank);
   if (length > n)
-    return hewn_rt_fail(context, HEWN_INVALID_ARGUMENT, node,
-                        "the condition has {a} entries, the axis only {b}",
+    return hewn_rt_fail(context, HEWN_INVALID_ARGUMENT, node, "the condition has {a} entries, the axis only {b}",
                         length, n);
   int64_t kept = 0;
   for (int64_t i = 0; i < length; ++i)

@@ -2,8 +2,7 @@
 #include "element.h"
 
 int64_t hewn_part_bytes(int32_t dtype) {
-  static const uint8_t bytes[] = {0, 4, 1, 1, 2, 2, 4,  8, 8,
-                                  1, 2, 8, 4, 8, 8, 16, 2};
+  static const uint8_t bytes[] = {0, 4, 1, 1, 2, 2, 4, 8, 8, 1, 2, 8, 4, 8, 8, 16, 2};
   if (dtype >= 17 && dtype <= 20) // The 8-bit floats: copied, never compared.
     return 1;
   return dtype >= 0 && dtype < (int32_t)sizeof(bytes) ? bytes[dtype] : 0;
@@ -22,11 +21,9 @@ int64_t hewn_part_axis(int64_t axis, int32_t rank) {
   return axis < rank ? axis : -1;
 }
 
-int32_t hewn_part_refuse(hewn_context *context, const char *node,
-                         int32_t dtype) {
-  return hewn_rt_fail(context, HEWN_UNSUPPORTED, node,
-                      "elements of ONNX data type {a} are not supported here",
-                      dtype, 0);
+int32_t hewn_part_refuse(hewn_context *context, const char *node, int32_t dtype) {
+  return hewn_rt_fail(context, HEWN_UNSUPPORTED, node, "elements of ONNX data type {a} are not supported here", dtype,
+                      0);
 }
 
 static float halfToFloat(uint16_t half) {

@@ -39,13 +39,11 @@ int64_t hewn_part_product(const int64_t *dims, int32_t from, int32_t to);
 int64_t hewn_part_axis(int64_t axis, int32_t rank);
 
 /// Records that a part does not take `dtype`, and returns the code.
-int32_t hewn_part_refuse(hewn_context *context, const char *node,
-                         int32_t dtype);
+int32_t hewn_part_refuse(hewn_context *context, const char *node, int32_t dtype);
 
 /// Turns float bits into a number whose unsigned order is the floats' order:
 /// -0 equals 0, and every NaN is above infinity.
-static inline uint64_t hewn_part_float_key(uint64_t bits, int width,
-                                           uint64_t infinity) {
+static inline uint64_t hewn_part_float_key(uint64_t bits, int width, uint64_t infinity) {
   uint64_t sign = UINT64_C(1) << (width - 1);
   uint64_t magnitude = bits & (sign - 1);
   if (magnitude > infinity)
@@ -55,8 +53,7 @@ static inline uint64_t hewn_part_float_key(uint64_t bits, int width,
 
 /// A number whose unsigned order is the order of the elements. For all numeric
 /// types of up to 64 bits, and bool.
-static inline uint64_t hewn_part_key(const void *data, int64_t index,
-                                     int32_t dtype) {
+static inline uint64_t hewn_part_key(const void *data, int64_t index, int32_t dtype) {
   const uint64_t sign = UINT64_C(1) << 63;
   switch (dtype) {
   case HEWN_PART_FLOAT: {
@@ -64,8 +61,7 @@ static inline uint64_t hewn_part_key(const void *data, int64_t index,
     return hewn_part_float_key(bits, 32, 0x7f800000);
   }
   case HEWN_PART_DOUBLE:
-    return hewn_part_float_key(((const uint64_t *)data)[index], 64,
-                               UINT64_C(0x7ff0000000000000));
+    return hewn_part_float_key(((const uint64_t *)data)[index], 64, UINT64_C(0x7ff0000000000000));
   case HEWN_PART_FLOAT16:
     return hewn_part_float_key(((const uint16_t *)data)[index], 16, 0x7c00);
   case HEWN_PART_BFLOAT16:
@@ -91,8 +87,8 @@ static inline uint64_t hewn_part_key(const void *data, int64_t index,
 
 /// Whether `hewn_part_key` knows the type.
 static inline int hewn_part_is_ordered(int32_t dtype) {
-  return hewn_part_bytes(dtype) > 0 && dtype != HEWN_PART_STRING &&
-         dtype != HEWN_PART_COMPLEX64 && dtype != HEWN_PART_COMPLEX128;
+  return hewn_part_bytes(dtype) > 0 && dtype != HEWN_PART_STRING && dtype != HEWN_PART_COMPLEX64 &&
+         dtype != HEWN_PART_COMPLEX128;
 }
 
 /// Element `index` as a double; for real numeric types and bool.
@@ -110,10 +106,8 @@ static inline float hewn_part_float(int64_t parameter) {
 }
 
 /// Copies one element of `bytes` bytes.
-static inline void hewn_part_copy(void *to, int64_t to_index, const void *from,
-                                  int64_t from_index, int64_t bytes) {
-  memcpy((unsigned char *)to + to_index * bytes,
-         (const unsigned char *)from + from_index * bytes, (size_t)bytes);
+static inline void hewn_part_copy(void *to, int64_t to_index, const void *from, int64_t from_index, int64_t bytes) {
+  memcpy((unsigned char *)to + to_index * bytes, (const unsigned char *)from + from_index * bytes, (size_t)bytes);
 }
 
 #endif // HEWN_RUNTIME_PARTS_ELEMENT_H

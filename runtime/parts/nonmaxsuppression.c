@@ -37,8 +37,7 @@ static void siftDown(const problem *p, int64_t slot, int64_t size) {
 
 /// The extent of a box in one dimension: given by two ends, in any order, or by
 /// its middle and length.
-static void extentOf(const problem *p, const float *box, int dim, float *low,
-                     float *high) {
+static void extentOf(const problem *p, const float *box, int dim, float *low, float *high) {
   float first = box[dim], second = box[dim + 2];
   if (p->isCentered) {
     *low = first - second / 2;
@@ -69,8 +68,7 @@ static int overlaps(const problem *p, int64_t a, int64_t b) {
 
 /// Writes up to `limit` chosen boxes as rows of three, from `out` on; returns
 /// how many.
-static int64_t choose(const problem *p, int64_t size, int64_t limit,
-                      int64_t *out) {
+static int64_t choose(const problem *p, int64_t size, int64_t limit, int64_t *out) {
   int64_t chosen = 0;
   for (int64_t i = size / 2; i-- > 0;)
     siftDown(p, i, size);
@@ -87,19 +85,15 @@ static int64_t choose(const problem *p, int64_t size, int64_t limit,
   return chosen;
 }
 
-int32_t hewn_part_nonmaxsuppression(hewn_context *context, const char *node,
-                                    int32_t num_inputs,
-                                    const hewn_part_tensor *inputs,
-                                    int32_t num_outputs,
-                                    hewn_part_tensor *outputs,
+int32_t hewn_part_nonmaxsuppression(hewn_context *context, const char *node, int32_t num_inputs,
+                                    const hewn_part_tensor *inputs, int32_t num_outputs, hewn_part_tensor *outputs,
                                     const int64_t *params) {
   (void)num_outputs;
   int64_t batches = inputs[1].dims[0];
   int64_t classes = inputs[1].dims[1];
   int64_t n = inputs[1].dims[2];
   if (inputs[0].dims[0] != batches || inputs[0].dims[1] != n)
-    return hewn_rt_fail(context, HEWN_INVALID_ARGUMENT, node,
-                        "{a} boxes, but scores of {b}", inputs[0].dims[1], n);
+    return hewn_rt_fail(context, HEWN_INVALID_ARGUMENT, node, "{a} boxes, but scores of {b}", inputs[0].dims[1], n);
   const int64_t *limitInput = num_inputs > 2 ? inputs[2].data : NULL;
   const float *overlapInput = num_inputs > 3 ? inputs[3].data : NULL;
   const float *thresholdInput = num_inputs > 4 ? inputs[4].data : NULL;
@@ -121,8 +115,7 @@ int32_t hewn_part_nonmaxsuppression(hewn_context *context, const char *node,
       if (!thresholdInput || p.scores[i] > *thresholdInput)
         p.heap[size++] = i;
     int64_t left = room - total;
-    int64_t chosen =
-        choose(&p, size, limit < left ? limit : left, out + 3 * total);
+    int64_t chosen = choose(&p, size, limit < left ? limit : left, out + 3 * total);
     for (int64_t i = 0; i < chosen; ++i, ++total) {
       out[3 * total] = bc / classes;
       out[3 * total + 1] = bc % classes;

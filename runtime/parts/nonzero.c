@@ -2,16 +2,13 @@
 // NonZero in two passes: count, then write the coordinates, one row a dim.
 #include "element.h"
 
-static int isNonZero(const unsigned char *element, int64_t bytes,
-                     int32_t dtype) {
-  int isFloat = dtype == HEWN_PART_FLOAT || dtype == HEWN_PART_DOUBLE ||
-                dtype == HEWN_PART_FLOAT16 || dtype == HEWN_PART_BFLOAT16;
+static int isNonZero(const unsigned char *element, int64_t bytes, int32_t dtype) {
+  int isFloat = dtype == HEWN_PART_FLOAT || dtype == HEWN_PART_DOUBLE || dtype == HEWN_PART_FLOAT16 ||
+                dtype == HEWN_PART_BFLOAT16;
   unsigned any = 0;
   if (dtype == HEWN_PART_COMPLEX64 || dtype == HEWN_PART_COMPLEX128) {
-    int32_t part =
-        dtype == HEWN_PART_COMPLEX64 ? HEWN_PART_FLOAT : HEWN_PART_DOUBLE;
-    return isNonZero(element, bytes / 2, part) ||
-           isNonZero(element + bytes / 2, bytes / 2, part);
+    int32_t part = dtype == HEWN_PART_COMPLEX64 ? HEWN_PART_FLOAT : HEWN_PART_DOUBLE;
+    return isNonZero(element, bytes / 2, part) || isNonZero(element + bytes / 2, bytes / 2, part);
   }
   for (int64_t i = 0; i + 1 < bytes; ++i)
     any |= element[i];
@@ -20,10 +17,8 @@ static int isNonZero(const unsigned char *element, int64_t bytes,
   return any != 0;
 }
 
-int32_t hewn_part_nonzero(hewn_context *context, const char *node,
-                          int32_t num_inputs, const hewn_part_tensor *inputs,
-                          int32_t num_outputs, hewn_part_tensor *outputs,
-                          const int64_t *params) {
+int32_t hewn_part_nonzero(hewn_context *context, const char *node, int32_t num_inputs, const hewn_part_tensor *inputs,
+                          int32_t num_outputs, hewn_part_tensor *outputs, const int64_t *params) {
   (void)num_inputs;
   (void)num_outputs;
   (void)params;

@@ -3,17 +3,14 @@
 
 #include <string.h>
 
-hewn_philox hewn_philox_make(const hewn_context *context,
-                             const int64_t *params) {
+hewn_philox hewn_philox_make(const hewn_context *context, const int64_t *params) {
   uint64_t seed = (uint64_t)params[1];
   uint64_t run = params[0] ? 0 : hewn_rt_run_index(context) + 1;
-  hewn_philox philox = {{(uint32_t)seed, (uint32_t)(seed >> 32)},
-                        {(uint32_t)run, (uint32_t)(run >> 32)}};
+  hewn_philox philox = {{(uint32_t)seed, (uint32_t)(seed >> 32)}, {(uint32_t)run, (uint32_t)(run >> 32)}};
   return philox;
 }
 
-void hewn_philox_block(const hewn_philox *philox, uint64_t counter,
-                       uint32_t words[4]) {
+void hewn_philox_block(const hewn_philox *philox, uint64_t counter, uint32_t words[4]) {
   uint32_t key0 = philox->key[0], key1 = philox->key[1];
   words[0] = (uint32_t)counter;
   words[1] = (uint32_t)(counter >> 32);
@@ -83,8 +80,7 @@ static double cosineOfTurns(double t) {
 double hewn_philox_normal(const hewn_philox *philox, uint64_t index) {
   uint32_t words[4];
   hewn_philox_block(philox, index / 2, words);
-  double radius =
-      __builtin_sqrt(-2 * hewn_philox_log(toUniform(words[0], words[1])));
+  double radius = __builtin_sqrt(-2 * hewn_philox_log(toUniform(words[0], words[1])));
   double turn = toUniform(words[2], words[3]);
   if (index % 2 != 0) // The sine: a quarter of a turn back.
     turn = turn < 0.25 ? turn + 0.75 : turn - 0.25;

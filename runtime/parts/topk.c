@@ -29,8 +29,7 @@ static int isWorse(const row *row, int64_t a, int64_t b) {
 }
 
 static void put(const row *row, int64_t slot, int64_t index) {
-  hewn_part_copy(row->values, slot * row->stride, row->input,
-                 index * row->stride, row->bytes);
+  hewn_part_copy(row->values, slot * row->stride, row->input, index * row->stride, row->bytes);
   row->indices[slot * row->stride] = index;
 }
 
@@ -38,8 +37,7 @@ static void swap(const row *row, int64_t a, int64_t b) {
   unsigned char held[8];
   int64_t index = row->indices[a * row->stride];
   hewn_part_copy(held, 0, row->values, a * row->stride, row->bytes);
-  hewn_part_copy(row->values, a * row->stride, row->values, b * row->stride,
-                 row->bytes);
+  hewn_part_copy(row->values, a * row->stride, row->values, b * row->stride, row->bytes);
   hewn_part_copy(row->values, b * row->stride, held, 0, row->bytes);
   row->indices[a * row->stride] = row->indices[b * row->stride];
   row->indices[b * row->stride] = index;
@@ -80,10 +78,8 @@ static void selectRow(const row *row, int64_t n, int64_t k) {
   }
 }
 
-int32_t hewn_part_topk(hewn_context *context, const char *node,
-                       int32_t num_inputs, const hewn_part_tensor *inputs,
-                       int32_t num_outputs, hewn_part_tensor *outputs,
-                       const int64_t *params) {
+int32_t hewn_part_topk(hewn_context *context, const char *node, int32_t num_inputs, const hewn_part_tensor *inputs,
+                       int32_t num_outputs, hewn_part_tensor *outputs, const int64_t *params) {
   (void)num_inputs;
   (void)num_outputs;
   const hewn_part_tensor *x = &inputs[0];
@@ -93,8 +89,7 @@ int32_t hewn_part_topk(hewn_context *context, const char *node,
   int64_t n = x->dims[axis];
   int64_t k = outputs[0].dims[axis];
   if (k < 0 || k > n)
-    return hewn_rt_fail(context, HEWN_INVALID_ARGUMENT, node,
-                        "k = {a} is outside 0..{b}", k, n);
+    return hewn_rt_fail(context, HEWN_INVALID_ARGUMENT, node, "k = {a} is outside 0..{b}", k, n);
   int64_t outer = hewn_part_product(x->dims, 0, (int32_t)axis);
   int64_t inner = hewn_part_product(x->dims, (int32_t)axis + 1, x->rank);
   int64_t bytes = hewn_part_bytes(x->dtype);

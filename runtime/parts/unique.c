@@ -22,8 +22,7 @@ typedef struct scratch {
 
 static int compareElements(const slices *s, int64_t a, int64_t b) {
   if (s->dtype == HEWN_PART_STRING)
-    return strcmp(((const char *const *)(const void *)s->data)[a],
-                  ((const char *const *)(const void *)s->data)[b]);
+    return strcmp(((const char *const *)(const void *)s->data)[a], ((const char *const *)(const void *)s->data)[b]);
   uint64_t keyA = hewn_part_key(s->data, a, s->dtype);
   uint64_t keyB = hewn_part_key(s->data, b, s->dtype);
   return (keyA > keyB) - (keyA < keyB);
@@ -33,8 +32,7 @@ static int compareElements(const slices *s, int64_t a, int64_t b) {
 static int compareSlices(const slices *s, int64_t a, int64_t b) {
   for (int64_t o = 0; o < s->outer; ++o)
     for (int64_t i = 0; i < s->inner; ++i) {
-      int order = compareElements(s, (o * s->n + a) * s->inner + i,
-                                  (o * s->n + b) * s->inner + i);
+      int order = compareElements(s, (o * s->n + a) * s->inner + i, (o * s->n + b) * s->inner + i);
       if (order != 0)
         return order;
     }
@@ -42,12 +40,10 @@ static int compareSlices(const slices *s, int64_t a, int64_t b) {
 }
 
 /// Merges the sorted runs [begin, middle) and [middle, end) of `from`.
-static void merge(const slices *s, const int64_t *from, int64_t *to,
-                  int64_t begin, int64_t middle, int64_t end) {
+static void merge(const slices *s, const int64_t *from, int64_t *to, int64_t begin, int64_t middle, int64_t end) {
   int64_t left = begin, right = middle;
   for (int64_t at = begin; at < end; ++at)
-    if (left < middle &&
-        (right >= end || compareSlices(s, from[left], from[right]) <= 0))
+    if (left < middle && (right >= end || compareSlices(s, from[left], from[right]) <= 0))
       to[at] = from[left++];
     else
       to[at] = from[right++];
@@ -85,8 +81,7 @@ static int64_t groupSlices(const slices *s, scratch *scratch) {
 }
 
 /// Sets `order` to the groups as they shall come out, `other` to the reverse.
-static void orderGroups(const slices *s, scratch *scratch, int64_t groups,
-                        int isSorted) {
+static void orderGroups(const slices *s, scratch *scratch, int64_t groups, int isSorted) {
   int64_t at = 0;
   for (int64_t g = 0; isSorted && g < groups; ++g)
     scratch->order[at++] = g;
@@ -97,8 +92,7 @@ static void orderGroups(const slices *s, scratch *scratch, int64_t groups,
     scratch->other[scratch->order[g]] = g;
 }
 
-static void writeOutputs(const slices *s, const scratch *scratch,
-                         int64_t groups, int32_t num_outputs,
+static void writeOutputs(const slices *s, const scratch *scratch, int64_t groups, int32_t num_outputs,
                          hewn_part_tensor *outputs) {
   int64_t slice = s->inner * s->bytes;
   unsigned char *to = outputs[0].data;
@@ -124,30 +118,24 @@ static void writeOutputs(const slices *s, const scratch *scratch,
       outputs[i].dims[0] = sizes[i];
 }
 
-int32_t hewn_part_unique(hewn_context *context, const char *node,
-                         int32_t num_inputs, const hewn_part_tensor *inputs,
-                         int32_t num_outputs, hewn_part_tensor *outputs,
-                         const int64_t *params) {
+int32_t hewn_part_unique(hewn_context *context, const char *node, int32_t num_inputs, const hewn_part_tensor *inputs,
+                         int32_t num_outputs, hewn_part_tensor *outputs, const int64_t *params) {
   (void)num_inputs;
   const hewn_part_tensor *x = &inputs[0];
   int64_t axis = params[1] ? hewn_part_axis(params[2], x->rank) : 0;
-  if ((!hewn_part_is_ordered(x->dtype) && x->dtype != HEWN_PART_STRING) ||
-      axis < 0)
+  if ((!hewn_part_is_ordered(x->dtype) && x->dtype != HEWN_PART_STRING) || axis < 0)
     return hewn_part_refuse(context, node, x->dtype);
-  slices s = {x->data, 1, hewn_part_product(x->dims, 0, x->rank),
-              1,       0, x->dtype};
+  slices s = {x->data, 1, hewn_part_product(x->dims, 0, x->rank), 1, 0, x->dtype};
   s.bytes = hewn_part_bytes(x->dtype);
   if (params[1]) {
     s.outer = hewn_part_product(x->dims, 0, (int32_t)axis);
     s.n = x->dims[axis];
     s.inner = hewn_part_product(x->dims, (int32_t)axis + 1, x->rank);
   }
-  int64_t *memory =
-      hewn_rt_alloc(context, 5 * s.n * (int64_t)sizeof(int64_t), 64);
+  int64_t *memory = hewn_rt_alloc(context, 5 * s.n * (int64_t)sizeof(int64_t), 64);
   if (!memory)
     return hewn_rt_code(context);
-  scratch scratch = {memory, memory + s.n, memory + 2 * s.n, memory + 3 * s.n,
-                     memory + 4 * s.n};
+  scratch scratch = {memory, memory + s.n, memory + 2 * s.n, memory + 3 * s.n, memory + 4 * s.n};
   sortSlices(&s, &scratch);
   int64_t groups = groupSlices(&s, &scratch);
   orderGroups(&s, &scratch, groups, params[0] != 0);

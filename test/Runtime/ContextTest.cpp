@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// Contexts: creation, options, arenas, hooks, the machine.
+#include "FakeModel.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <cstdlib>
+
+using testing::HasSubstr;
+
+namespace {
+
+TEST(Context, CreateAndDestroy) {
+  FakeModel fake;
+  hewn_context *context = nullptr;
+  hewn_status status = hewn_context_create(&fake.model, nullptr, &context);
+  EXPECT_EQ(status.code, HEWN_OK);
+  EXPECT_STREQ(status.message, "");
+  EXPECT_STREQ(hewn_context_message(context), "");
+  hewn_context_destroy(context);
+  hewn_context_destroy(nullptr);
+}
+
+TEST(Context, RefusesNullPointers) {
+  FakeModel fake;
+  hewn_context *context = nullptr;
+  EXPECT_EQ(hewn_context_create(nullptr, nullptr, &context).code, HEWN_INVALID_ARGUMENT);
+  EXPECT_EQ(hewn_context_create(&fake.model, nullptr, nullptr).code, HEWN_INVALID_ARGUMENT);
+  EXPECT_EQ(hewn_context_reserve(nullptr, nullptr).code, HEWN_INVALID_ARGUMENT);
+  EXPECT_EQ(hewn_run(&fake.model, nullptr, nullptr, nullptr).code, HEWN_INVALID_ARGUMENT);
+  EXPECT_EQ(hewn_run(nullptr, nullptr, nullptr, nullptr).code, HEWN_INVALID_ARGUMENT);
+}
+
+TEST(Context, RefusesAnotherAbi) {
+  FakeModel fake;
+  fake.model.abi_version = HEWN_ABI_VERSION + 1;
+  hewn_context *context = nullptr;
+  hewn_status status = hewn_context_create(&fake.model, nullptr, &context);
+  EXPECT_EQ(status.code, HEWN_UNSUPPORTED);
+  EXPECT_THAT(status.message, HasSubstr("ABI"));
+  EXPECT_EQ(context, nullptr);
+}
+
+TEST(Context, RefusesAnotherMachine) {
+  FakeModel fake;
+  fake.model.cpu_features = UINT64_C(1) << 63;
+  hewn_context *context = nullptr;
+  hewn_status status = hewn_context_create(&fake.model, nullptr, &context);
+  EXPECT_EQ(status.code, HEWN_UNSUPPORTED);
+  EXPECT_THAT(status.message, HasSubstr("'fake' was compiled for x86-64-v2"));
+  hewn_context_destroy(context);
+}
+
+TEST(Context, RefusesBadOptions) {
+  FakeModel fake;
+  hewn_context *context = nullptr;
+  hewn_context_options options = defaultOptions();
+  options.size = 0;
+  EXPECT_THAT(hewn_context_create(&fake.model, &options, &context).message, HasSubstr("options.size"));
+  options = defaultOptions();
+  options.threads = -1;
+  EXPECT_THAT(hewn_context_create(&fake.model, &options, &context).message, HasSubstr("options.threads"));
+  options = defaultOptions();
+  options.arena = reinterpret_cast<void *>(8);
+  EXPECT_THAT(hewn_context_create(&fake.model, &options, &context).message, HasSubstr("64 bytes"));
+  options = defaultOptions();
+  options.allocator.allocate = [](void *, size_t, size_t) -> void * { return nullptr; };
+  EXPECT_THAT(hewn_context_create(&fake.model, &options, &context).message, HasSubstr("allocator"));
+  EXPECT_EQ(context, nullptr);
+}
+
+TEST(Context, ShorterOptionsOfAnOlderHeader) {
+  FakeModel fake;
+  hewn_context *context = nullptr;
+  hewn_context_options options = defaultOptions();
+  options.size = offsetof(hewn_context_options, weights_path);
+  options.weights_path = reinterpret_cast<const char *>(1); // Beyond size: never read.
+  EXPECT_EQ(hewn_context_create(&fake.model, &options, &context).code, HEWN_OK);
+  hewn_context_destroy(context);
+}
+
+TEST(Context, ArenaBytesAreExact) {
+  FakeModel fake;
+  int64_t batch = 5;
+  EXPECT_EQ(hewn_arena_bytes(&fake.model, &batch), 5 * 64);
+  batch = 65;
+  EXPECT_EQ(hewn_arena_bytes(&fake.model, &batch), -1);
+  EXPECT_EQ(hewn_arena_bytes(&fake.model, nullptr), -1);
+}
+
+TEST(Context, CallersArena) {
+  FakeModel fake;
+  alignas(64) static unsigned char memory[2 * 64];
+  hewn_context *context = nullptr;
+  hewn_context_options options = defaultOptions();
+  options.arena = memory;
+  options.arena_bytes = sizeof(memory);
+  ASSERT_EQ(hewn_context_create(&fake.model, &options, &context).code, HEWN_OK);
+  int64_t batch = 2;
+  EXPECT_EQ(hewn_context_reserve(context, &batch).code, HEWN_OK);
+  batch = 3;
+  hewn_status status = hewn_context_reserve(context, &batch);
+  EXPECT_EQ(status.code, HEWN_OUT_OF_MEMORY);
+  EXPECT_STREQ(status.message, "model 'fake' needs an arena of 192 bytes; the caller gave 128");
+  hewn_context_destroy(context);
+}
+
+TEST(Context, ReserveChecksSymbols) {
+  FakeModel fake;
+  hewn_context *context = nullptr;
+  ASSERT_EQ(hewn_context_create(&fake.model, nullptr, &context).code, HEWN_OK);
+  int64_t batch = 65;
+  hewn_status status = hewn_context_reserve(context, &batch);
+  EXPECT_EQ(status.code, HEWN_INVALID_ARGUMENT);
+  EXPECT_STREQ(status.message, "dimension 'batch' is 65; the model was compiled for 1..64");
+  EXPECT_EQ(hewn_context_reserve(context, nullptr).code, HEWN_INVALID_ARGUMENT);
+  hewn_context_destroy(context);
+}
+
+/// Counts, and fails on demand.
+struct Memory {
+  int allocated = 0, released = 0, failAt = -1;
+  hewn_allocator hook() {
+    return {[](void *user, size_t bytes, size_t alignment) -> void * {
+              auto *self = static_cast<Memory *>(user);
+              void *memory = nullptr;
+              if (self->allocated == self->failAt || posix_memalign(&memory, alignment, bytes) != 0)
+                return nullptr;
+              ++self->allocated;
+              return memory;
+            },
+            [](void *user, void *memory) {
+              ++static_cast<Memory *>(user)->released;
+              free(memory);
+            },
+            this};
+  }
+};
+
+/// Every allocation in the life of a context may fail: a status, and no leak.
+TEST(Context, EveryAllocationMayFail) {
+  FakeModel fake;
+  int failures = 0;
+  for (int failAt = 0; failAt < 20; ++failAt) {
+    Memory memory;
+    memory.failAt = failAt;
+    hewn_context_options options = defaultOptions();
+    options.threads = 2;
+    options.allocator = memory.hook();
+    hewn_context *context = nullptr;
+    Tensor<float> left({2, 3}, {1, 2, 3, 4, 5, 6}), right({2, 3}, {0, 0, 0, 9, 9, 9});
+    DLTensor in[] = {left.view(float32), right.view(float32)};
+    int64_t shapes[2][2];
+    DLTensor out[2]{};
+    out[0].shape = shapes[0];
+    out[1].shape = shapes[1];
+    hewn_status status = hewn_context_create(&fake.model, &options, &context);
+    if (status.code == HEWN_OK)
+      status = hewn_run(&fake.model, context, in, out);
+    if (status.code == HEWN_OK) {
+      hewn_output_release(context, out[0].data);
+      hewn_output_release(context, out[1].data);
+    } else {
+      EXPECT_EQ(status.code, HEWN_OUT_OF_MEMORY) << status.message;
+      EXPECT_EQ(out[0].data, nullptr);
+      ++failures;
+    }
+    hewn_context_destroy(context);
+    EXPECT_EQ(memory.allocated, memory.released) << failAt;
+  }
+  EXPECT_EQ(failures, 6); // The context, pool, arena, two outputs, scratch.
+}
+
+TEST(Context, TraceHookHearsOfKernels) {
+  FakeModel fake;
+  hewn_context *context = nullptr;
+  hewn_context_options options = defaultOptions();
+  std::vector<std::string> heard;
+  options.trace_hook = {[](void *user, int32_t phase, const char *kernel) {
+                          static_cast<std::vector<std::string> *>(user)->push_back(
+                              (phase == HEWN_TRACE_BEGIN ? "begin " : "end ") + std::string(kernel));
+                        },
+                        &heard};
+  ASSERT_EQ(hewn_context_create(&fake.model, &options, &context).code, HEWN_OK);
+  Tensor<float> left({1, 3}, {1, 2, 3}), right({1, 3}, {0, 0, 0}), total({1, 3}, {0, 0, 0});
+  const void *in[] = {left.data.data(), right.data.data()};
+  void *out[] = {total.data.data(), nullptr};
+  int64_t batch = 1;
+  EXPECT_EQ(hewn_run_pointers(&fake.model, context, in, out, nullptr, &batch).code, HEWN_OK);
+  hewn_output_release(context, out[1]);
+  EXPECT_EQ(heard, (std::vector<std::string>{"begin add", "end add"}));
+  hewn_context_destroy(context);
+}
+
+TEST(Context, CpuFeaturesImplyEachOther) {
+  uint64_t cpu = hewn_rt_cpu(nullptr);
+  if (cpu & HEWN_CPU_X86_64_V4)
+    EXPECT_TRUE(cpu & HEWN_CPU_X86_64_V3);
+  if (cpu & HEWN_CPU_X86_64_V3)
+    EXPECT_TRUE(cpu & HEWN_CPU_X86_64_V2);
+#if defined(__x86_64__)
+  EXPECT_EQ((cpu & HEWN_CPU_X86_64_V4) != 0, __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw"));
+  EXPECT_EQ((cpu & HEWN_CPU_AVX512_VNNI) != 0, __builtin_cpu_supports("avx512vnni") != 0);
+#endif
+}
+
+TEST(Context, ErrnoStaysAsItWas) {
+  FakeModel fake;
+  fake.model.weights = nullptr;
+  fake.model.weights_file = "no such file";
+  hewn_context *context = nullptr;
+  errno = 1234;
+  EXPECT_EQ(hewn_context_create(&fake.model, nullptr, &context).code, HEWN_IO);
+  EXPECT_EQ(errno, 1234);
+  hewn_context_destroy(context);
+  EXPECT_EQ(errno, 1234);
+}
+
+} // namespace

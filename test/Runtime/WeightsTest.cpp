@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// The weights file: found, checked, shared, refused.
+#include "FakeModel.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+#include <thread>
+#include <unistd.h>
+
+using testing::HasSubstr;
+
+namespace {
+
+class Weights : public testing::Test {
+protected:
+  void SetUp() override {
+    name = "fake-" + std::to_string(getpid()) + ".weights";
+    fake.model.weights = nullptr;
+    fake.model.weights_file = name.c_str();
+    path = testing::TempDir() + name;
+    bytes = weightsBytes(fake.model);
+  }
+  void TearDown() override { std::remove(path.c_str()); }
+
+  void write(const std::string &content) { std::ofstream(path, std::ios::binary) << content; }
+
+  hewn_status create(hewn_context **context) {
+    hewn_context_options options = defaultOptions();
+    options.weights_path = path.c_str();
+    return hewn_context_create(&fake.model, &options, context);
+  }
+
+  /// Creates, expects HEWN_IO, returns the message.
+  std::string failure() {
+    hewn_context *context = nullptr;
+    hewn_status status = create(&context);
+    EXPECT_EQ(status.code, HEWN_IO);
+    std::string message = status.message;
+    // The context is good for nothing but its message.
+    EXPECT_EQ(hewn_run(&fake.model, context, nullptr, nullptr).code, HEWN_IO);
+    hewn_context_destroy(context);
+    return message;
+  }
+
+  /// The first element of the output for an input of zeros.
+  float firstTotal(hewn_context *context) {
+    float zeros[3] = {}, total[3] = {};
+    const void *in[] = {zeros, zeros};
+    void *out[] = {total, nullptr};
+    int64_t batch = 1;
+    EXPECT_EQ(hewn_run_pointers(&fake.model, context, in, out, nullptr, &batch).code, HEWN_OK);
+    hewn_output_release(context, out[1]);
+    return total[0];
+  }
+
+  FakeModel fake;
+  std::string name, path, bytes;
+};
+
+TEST_F(Weights, MappedFromAPath) {
+  write(bytes);
+  hewn_context *context = nullptr;
+  hewn_status status = create(&context);
+  ASSERT_EQ(status.code, HEWN_OK) << status.message;
+  EXPECT_EQ(firstTotal(context), 1);
+  hewn_context_destroy(context);
+  for (uint64_t word : fake.state.opaque)
+    EXPECT_EQ(word, 0u); // Unmapped, nothing left behind.
+}
+
+TEST_F(Weights, FoundBesideTheBinary) {
+  char binary[4096];
+  ssize_t length = readlink("/proc/self/exe", binary, sizeof(binary));
+  ASSERT_GT(length, 0);
+  path = std::string(binary, static_cast<size_t>(length));
+  path = path.substr(0, path.rfind('/') + 1) + name;
+  write(bytes);
+  static FakeModel beside; // The descriptor must lie in the binary to be found by its address.
+  beside.model.weights = nullptr;
+  beside.model.weights_file = name.c_str();
+  hewn_context *context = nullptr;
+  hewn_status status = hewn_context_create(&beside.model, nullptr, &context);
+  EXPECT_EQ(status.code, HEWN_OK) << status.message;
+  hewn_context_destroy(context);
+}
+
+TEST_F(Weights, SharedByContexts) {
+  write(bytes);
+  hewn_context *first = nullptr, *second = nullptr;
+  ASSERT_EQ(create(&first).code, HEWN_OK);
+  std::remove(path.c_str()); // The second needs no file any more.
+  ASSERT_EQ(create(&second).code, HEWN_OK);
+  hewn_context_destroy(first);
+  EXPECT_EQ(firstTotal(second), 1);
+  hewn_context_destroy(second);
+  EXPECT_THAT(failure(), HasSubstr("does not exist"));
+}
+
+TEST_F(Weights, CreatedAndDestroyedByManyThreads) {
+  write(bytes);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&] {
+      for (int round = 0; round < 50; ++round) {
+        hewn_context *context = nullptr;
+        EXPECT_EQ(create(&context).code, HEWN_OK);
+        EXPECT_EQ(firstTotal(context), 1);
+        hewn_context_destroy(context);
+      }
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+}
+
+TEST_F(Weights, Missing) {
+  std::string message = failure();
+  EXPECT_EQ(message, "model 'fake': weights file '" + path + "' does not exist");
+}
+
+TEST_F(Weights, Truncated) {
+  write(bytes.substr(0, bytes.size() - 4));
+  EXPECT_THAT(failure(), HasSubstr("is truncated: 76 bytes expected, got 72"));
+  write(bytes.substr(0, 10));
+  EXPECT_THAT(failure(), HasSubstr("is truncated: 76 bytes expected, got 10"));
+  write("");
+  EXPECT_THAT(failure(), HasSubstr("got 0"));
+}
+
+TEST_F(Weights, TooLong) {
+  write(bytes + "x");
+  EXPECT_THAT(failure(), HasSubstr("is too long: 76 bytes expected, got 77"));
+}
+
+TEST_F(Weights, OfAnotherModel) {
+  bytes[16] = 'f';
+  write(bytes);
+  EXPECT_THAT(failure(), HasSubstr("belongs to another model: digest '0123456789abcdef' expected, got "
+                                   "'f123456789abcdef'"));
+}
+
+TEST_F(Weights, NotAWeightsFile) {
+  bytes[0] = 'X';
+  write(bytes);
+  EXPECT_THAT(failure(), HasSubstr("is not a weights file of hewn"));
+}
+
+TEST_F(Weights, OfAnotherVersion) {
+  bytes[6] = 9;
+  write(bytes);
+  EXPECT_THAT(failure(), HasSubstr("another version of hewn"));
+}
+
+TEST_F(Weights, NotAFile) {
+  path = testing::TempDir();
+  EXPECT_THAT(failure(), HasSubstr("is not a regular file"));
+}
+
+} // namespace
