@@ -35,22 +35,25 @@ function(hewn_tablegen target file)
   add_custom_target(${target} DEPENDS ${TABLEGEN_OUTPUT})
 endfunction()
 
-# hewn_tidy(target sources...): clang-tidy over a target, as a part of the target `tidy`. It depends on the objects, so only
-# what was compiled anew is looked at again.
+# hewn_tidy(target sources...): clang-tidy over a target's sources, as a part of the target `tidy`. It depends on the
+# objects (by their path in Ninja's build), so that only what was compiled anew is looked at again.
 find_program(HEWN_CLANG_TIDY clang-tidy-22)
 add_custom_target(tidy)
 function(hewn_tidy name)
-  if(NOT HEWN_CLANG_TIDY)
+  if(NOT HEWN_CLANG_TIDY OR NOT CMAKE_GENERATOR STREQUAL "Ninja")
     return()
   endif()
-  set(stamp "${CMAKE_CURRENT_BINARY_DIR}/${name}.tidy")
-  add_custom_command(OUTPUT "${stamp}"
-    COMMAND "${HEWN_CLANG_TIDY}" --quiet -p "${PROJECT_BINARY_DIR}" ${ARGN}
-    COMMAND "${CMAKE_COMMAND}" -E touch "${stamp}"
-    DEPENDS $<TARGET_OBJECTS:${name}> "${PROJECT_SOURCE_DIR}/.clang-tidy"
-    WORKING_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}"
-    COMMENT "clang-tidy ${name}")
-  add_custom_target(${name}-tidy DEPENDS "${stamp}")
+  foreach(source IN LISTS ARGN)
+    set(stamp "${CMAKE_CURRENT_BINARY_DIR}/${source}.tidy")
+    add_custom_command(OUTPUT "${stamp}"
+      COMMAND "${HEWN_CLANG_TIDY}" --quiet -p "${PROJECT_BINARY_DIR}" "${source}"
+      COMMAND "${CMAKE_COMMAND}" -E touch "${stamp}"
+      DEPENDS "${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${name}.dir/${source}.o" "${PROJECT_SOURCE_DIR}/.clang-tidy"
+      WORKING_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}"
+      COMMENT "clang-tidy ${source}")
+    list(APPEND stamps "${stamp}")
+  endforeach()
+  add_custom_target(${name}-tidy DEPENDS ${stamps})
   add_dependencies(tidy ${name}-tidy)
 endfunction()
 
