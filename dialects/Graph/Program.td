@@ -32,7 +32,7 @@ def Graph_DimValueOp : GraphTensorOp<"dim_value", [DeclareOpInterfaceMethods<Mov
 def Graph_YieldOp : GraphOp<"yield", [Pure, ReturnLike, Terminator]> {
   let arguments = (ins Variadic<AnyType>:$values);
   let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
-  let builders = [OpBuilder<(ins), [{}]>];
+  let builders = [OpBuilder<(ins), [{ (void)$_state; }]>];
 }
 
 def Graph_GroupOp : GraphOp<"group", [IsolatedFromAbove, SingleBlockImplicitTerminator<"YieldOp">]> {

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Support/Diagnostics.h"
+
+using namespace mlir;
+
+namespace hewn {
+
+std::string Message::str() const {
+  std::string text = level == Level::Error ? "error: " : "warning: ";
+  if (!node.empty()) {
+    text += node;
+    if (!op.empty()) {
+      text += " (" + (domain.empty() ? op : domain + "." + op);
+      if (opset)
+        text += ", opset " + std::to_string(opset);
+      text += ")";
+    }
+    text += ": ";
+  }
+  return text + message;
+}
+
+void Diagnostics::report(Message message) {
+  std::string text = message.str();
+  if (llvm::any_of(list, [&](const Message &other) { return other.str() == text; }))
+    return;
+  errors += message.level == Message::Level::Error;
+  list.push_back(std::move(message));
+}
+
+void Diagnostics::print(llvm::raw_ostream &os) const {
+  for (const Message &message : list)
+    os << message.str() << "\n";
+}
+
+llvm::StringRef nodeName(Location location) {
+  auto name = location->findInstanceOf<NameLoc>();
+  return name ? name.getName().getValue() : llvm::StringRef();
+}
+
+CollectDiagnostics::CollectDiagnostics(MLIRContext &context, Diagnostics &diagnostics)
+    : ScopedDiagnosticHandler(&context) {
+  // The op would come along as a note: for a module that is megabytes.
+  context.printOpOnDiagnostic(false);
+  setHandler([&diagnostics](Diagnostic &d) {
+    if (d.getSeverity() != DiagnosticSeverity::Error && d.getSeverity() != DiagnosticSeverity::Warning)
+      return success();
+    Message message;
+    message.level = d.getSeverity() == DiagnosticSeverity::Error ? Message::Level::Error : Message::Level::Warning;
+    message.node = nodeName(d.getLocation()).str();
+    message.message = d.str();
+    diagnostics.report(std::move(message));
+    return success();
+  });
+}
+
+} // namespace hewn

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Support/WeightTable.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/xxhash.h"
+
+namespace hewn {
+
+std::string WeightTable::add(llvm::StringRef wanted, llvm::ArrayRef<char> bytes, std::shared_ptr<const void> owner) {
+  std::string key = wanted.str();
+  for (unsigned n = 2; !entries.try_emplace(key, Entry{bytes, owner}).second; ++n)
+    key = (wanted + "_" + llvm::Twine(n)).str();
+  return key;
+}
+
+std::string WeightTable::add(llvm::StringRef wanted, std::vector<char> bytes) {
+  auto owned = std::make_shared<const std::vector<char>>(std::move(bytes));
+  return add(wanted, llvm::ArrayRef<char>(*owned), owned);
+}
+
+llvm::ArrayRef<char> WeightTable::bytes(llvm::StringRef key, int64_t offset, int64_t size) const {
+  auto found = entries.find(key);
+  if (found == entries.end() || offset < 0 || size < 0)
+    return {};
+  llvm::ArrayRef<char> all = found->second.bytes;
+  if (uint64_t(offset) > all.size() || uint64_t(size) > all.size() - uint64_t(offset))
+    return {};
+  return all.slice(offset, size);
+}
+
+std::string WeightTable::contentHash(llvm::ArrayRef<char> bytes) {
+  llvm::XXH128_hash_t hash =
+      llvm::xxh3_128bits(llvm::ArrayRef(reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()));
+  return llvm::utohexstr(hash.high64, true, 16) + llvm::utohexstr(hash.low64, true, 16);
+}
+
+} // namespace hewn

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where constant bytes lie. The IR only names them (`#graph.weight<"key", offset : bytes>`); a compile has one table that maps
+// keys to a part of a mapped file or to a buffer. Bytes are little-endian, as ONNX stores them: one byte a bool, two 4-bit
+// integers a byte.
+#ifndef HEWN_LIB_SUPPORT_WEIGHTTABLE_H
+#define HEWN_LIB_SUPPORT_WEIGHTTABLE_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hewn {
+
+class WeightTable {
+public:
+  WeightTable() = default;
+  WeightTable(const WeightTable &) = delete;
+  WeightTable &operator=(const WeightTable &) = delete;
+
+  /// Enters bytes under `wanted`, or under `wanted` with a number behind it where that key is taken; returns the key.
+  /// `owner` is kept as long as the table and keeps the bytes.
+  std::string add(llvm::StringRef wanted, llvm::ArrayRef<char> bytes, std::shared_ptr<const void> owner);
+  /// The same for bytes that the table takes over.
+  std::string add(llvm::StringRef wanted, std::vector<char> bytes);
+
+  /// The bytes of a weight; empty where the table has no such key or the range is outside of it: text that was parsed
+  /// names weights that nobody has entered.
+  llvm::ArrayRef<char> bytes(llvm::StringRef key, int64_t offset, int64_t size) const;
+  /// The same for `#graph.weight` (a template, since this room knows no dialect).
+  template <typename WeightAttr> llvm::ArrayRef<char> bytes(WeightAttr weight) const {
+    return bytes(weight.getKey(), weight.getOffset(), weight.getBytes());
+  }
+
+  /// A hash of the content, the same on every machine: equal weights have equal hashes whatever their keys.
+  template <typename WeightAttr> std::string contentHash(WeightAttr weight) const { return contentHash(bytes(weight)); }
+  static std::string contentHash(llvm::ArrayRef<char> bytes);
+
+private:
+  struct Entry {
+    llvm::ArrayRef<char> bytes;
+    std::shared_ptr<const void> owner;
+  };
+  llvm::StringMap<Entry> entries;
+};
+
+} // namespace hewn
+
+#endif

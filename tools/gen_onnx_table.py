@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the importer's table (and the table in the docs) out of the ONNX records of dialects/Graph/*.td.
+
+A record says which ONNX op, in which opset versions, becomes what: an op of ours whose operands and attributes are the
+node's (a direct mapping), or whatever a builder function writes. A record that cannot work is an error with the place of its
+definition, here and not when a model meets it.
+"""
+
+import argparse
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+# ODS attribute -> how the importer reads it from a node.
+FORMS = {
+    "I64Attr": "Integer",
+    "SI64Attr": "Integer",
+    "F32Attr": "Float",
+    "F64Attr": "Double",
+    "StrAttr": "String",
+    "BoolAttr": "Bool",
+    "DenseI64ArrayAttr": "Integers",
+    "DenseF32ArrayAttr": "Floats",
+    "DenseBoolArrayAttr": "Bools",
+    "TypeAttr": "ElementType",
+}
+
+
+class Refused(Exception):
+    """A record that cannot work; the text starts with its place."""
+
+
+class Table:
+    """The records of one .td file and all that it includes."""
+
+    def __init__(self, defs):
+        self.defs = defs
+        self.rows = []
+        for name in defs["!instanceof"].get("GraphOp", []):
+            op = defs[name]
+            for record in op["onnx"]:
+                self.rows.append(self.row(defs[record["def"]], op))
+        for name in defs["!instanceof"].get("OnnxCompose", []):
+            self.rows.append(self.row(defs[name], None))
+        self.rows.sort(key=lambda r: (r["domain"], r["op"], r["since"]))
+        for a, b in zip(self.rows, self.rows[1:]):
+            if (a["domain"], a["op"]) == (b["domain"], b["op"]) and (a["until"] == 0 or a["until"] >= b["since"]):
+                raise Refused(f"{b['place']}: ONNX op '{b['op']}': versions from {b['since']} overlap the record of {a['place']}")
+
+    def is_a(self, value, kind):
+        return value["def"] == kind or kind in self.defs[value["def"]]["!superclasses"]
+
+    def row(self, record, op):
+        place = record["!locs"][0]
+        row = {
+            "place": place,
+            "domain": record["onnxDomain"],
+            "op": record["onnxName"],
+            "since": record["onnxSince"],
+            "until": record["onnxUntil"],
+            "build": record["onnxBuild"],
+            "limits": record["onnxLimits"],
+            "graph": f"graph.{op['opName']}" if op else "",
+            "attrs": [],
+            "operands": [],
+            "results": 0,
+            "segments": False,
+        }
+        if row["until"] and row["until"] < row["since"]:
+            raise Refused(f"{place}: ONNX op '{row['op']}' ends at version {row['until']}, before {row['since']}")
+        if not row["build"]:
+            self.direct(row, op, place)
+        return row
+
+    def direct(self, row, op, place):
+        """Operands and attributes of an op that takes a node as it is."""
+        what = f"{place}: ONNX op '{row['op']}' maps directly to {row['graph']}"
+        for value, name in op["arguments"]["args"]:
+            if not self.is_a(value, "Attr"):
+                kind = "Variadic" if self.is_a(value, "Variadic") else "Optional" if self.is_a(value, "Optional") else "One"
+                row["operands"].append(kind)
+                continue
+            attr, required = self.defs[value["def"]], True
+            while attr.get("baseAttr"):
+                required = False
+                value = attr["baseAttr"]
+                attr = self.defs[value["def"]]
+            if value["def"] not in FORMS:
+                raise Refused(f"{what}, whose attribute '{name}' is a {value['def']}: name a builder, or use one of {', '.join(FORMS)}")
+            row["attrs"].append((name, FORMS[value["def"]], required))
+        row["segments"] = any(trait["def"] == "AttrSizedOperandSegments" for trait in op["traits"])
+        loose = [kind for kind in row["operands"] if kind != "One"]
+        if len(loose) > 1 and not row["segments"]:
+            raise Refused(f"{what}, which has {len(loose)} optional operands and no AttrSizedOperandSegments")
+        if "Variadic" in row["operands"][:-1]:
+            raise Refused(f"{what}, whose variadic operand is not its last: name a builder")
+        for value, name in op["results"]["args"]:
+            if self.is_a(value, "Variadic") or self.is_a(value, "Optional"):
+                raise Refused(f"{what}, whose result '{name}' is not always one: name a builder")
+            row["results"] += 1
+
+
+def builders_in(folder):
+    """The builder functions that the .cpp files of `folder` define."""
+    found = set()
+    for source in sorted(folder.glob("*.cpp")):
+        found.update(re.findall(r"^(?:llvm::|mlir::)?LogicalResult (\w+)\(OnnxNode &", source.read_text(), re.MULTILINE))
+    return found
+
+
+def cpp(rows):
+    """The table as C++, included by OnnxTable.cpp."""
+    lines = ["namespace hewn::graph {"]
+    lines += [f"llvm::LogicalResult {name}(OnnxNode &);" for name in sorted({r["build"] for r in rows if r["build"]})]
+    lines += ["} // namespace hewn::graph", "namespace hewn::onnx_import {", "namespace {"]
+    for i, row in enumerate(rows):
+        if row["attrs"]:
+            attrs = ", ".join(f'{{"{name}", AttrForm::{form}, {str(required).lower()}}}' for name, form, required in row["attrs"])
+            lines.append(f"const DirectAttr attrs{i}[] = {{{attrs}}};")
+        if row["operands"]:
+            lines.append(f"const OperandForm operands{i}[] = {{{', '.join('OperandForm::' + k for k in row['operands'])}}};")
+    lines.append("const OnnxRecord records[] = {")
+    for i, row in enumerate(rows):
+        build = f"&graph::{row['build']}" if row["build"] else "nullptr"
+        attrs = f"attrs{i}" if row["attrs"] else "{}"
+        operands = f"operands{i}" if row["operands"] else "{}"
+        until = row["until"] or "INT_MAX"
+        lines.append(
+            f'    {{"{row["domain"]}", "{row["op"]}", {row["since"]}, {until}, {build}, "{row["graph"]}", {attrs}, {operands}, '
+            f'{row["results"]}, {str(row["segments"]).lower()}}},'
+        )
+    lines += ["};", "} // namespace", "} // namespace hewn::onnx_import", ""]
+    return "\n".join(lines)
+
+
+def markdown(rows):
+    """The table for users."""
+    lines = [
+        "# ONNX ops that hewn compiles",
+        "",
+        "Made from the records in `dialects/Graph/*.td` by `tools/gen_onnx_table.py`. An op that is not here still compiles where ONNX defines",
+        "it by a function body, which the importer puts in its place.",
+        "",
+        "| op | domain | versions | becomes | limits |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for row in rows:
+        versions = f"{row['since']}-{row['until']}" if row["until"] else f"{row['since']}-"
+        becomes = f"`{row['graph']}`" if row["graph"] else "other ops"
+        lines.append(f"| {row['op']} | {row['domain'] or 'ai.onnx'} | {versions} | {becomes} | {'; '.join(row['limits'])} |")
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("td", type=pathlib.Path, help="dialects/Graph/Graph.td")
+    parser.add_argument("-I", dest="include", action="append", default=[], help="where .td files are looked up")
+    parser.add_argument("--tblgen", default="llvm-tblgen-22")
+    parser.add_argument("--cpp", type=pathlib.Path, help="write the importer's table")
+    parser.add_argument("--markdown", type=pathlib.Path, help="write the table for the docs")
+    args = parser.parse_args()
+    command = [args.tblgen, "--dump-json", *(f"-I{path}" for path in args.include), str(args.td)]
+    try:
+        rows = Table(json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)).rows
+        defined = builders_in(args.td.parent)
+        for row in [row for row in rows if row["build"] and row["build"] not in defined]:
+            print(f"warning: {row['place']}: ONNX op '{row['op']}' names {row['build']}, which no .cpp of {args.td.parent} defines")
+            rows.remove(row)
+    except Refused as error:
+        sys.exit(f"error: {error}")
+    except subprocess.CalledProcessError as error:
+        sys.exit(error.stderr)
+    if args.cpp:
+        args.cpp.write_text(cpp(rows))
+    if args.markdown:
+        args.markdown.write_text(markdown(rows))
+
+
+if __name__ == "__main__":
+    main()
