@@ -34,6 +34,8 @@
 #define IDLE_SPIN_NANOSECONDS 100000
 /// Longer: chunks are near their end when the joining thread runs out of them.
 #define JOIN_SPIN_NANOSECONDS 200000
+/// Spinning rounds (some 30 ns each) between two looks at the clock.
+#define ROUNDS_PER_LOOK 64
 /// Enough chunks a thread to even out, few enough to make claims cheap.
 #define CHUNKS_PER_THREAD 8
 
@@ -74,8 +76,11 @@ static int64_t nowNanoseconds(void) {
   return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-/// Spins until `*word` differs from `value` (`until` = 0) or equals it
-/// (`until` = 1). False when the time is up.
+/// Spins until `*word` differs from `value` (`until` = 0) or equals it (`until` = 1). False when the time is up.
+///
+/// Now and then it yields, ever more rarely: the thread that we wait for may be ready to run on this very processor,
+/// where a wake-up has put us in front of it. Without that, each such wake-up costs a whole spin (107 us measured on a
+/// busy machine of two cores; 8 us with it).
 static int spin(const uint32_t *word, uint32_t value, int until, int64_t nanoseconds) {
   int64_t deadline = 0;
   for (uint32_t round = 1;; ++round) {
@@ -84,8 +89,11 @@ static int spin(const uint32_t *word, uint32_t value, int until, int64_t nanosec
     if (nanoseconds == 0)
       return 0;
     cpuRelax();
-    if (round % 64 != 0)
+    if (round % ROUNDS_PER_LOOK != 0)
       continue;
+    uint32_t looks = round / ROUNDS_PER_LOOK;
+    if (looks > 1 && (looks & (looks - 1)) == 0)
+      sched_yield();
     int64_t now = nowNanoseconds();
     if (deadline == 0)
       deadline = now + nanoseconds;

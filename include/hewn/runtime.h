@@ -262,7 +262,8 @@ HEWN_API int64_t hewn_arena_bytes(const hewn_model *model, const int64_t *symbol
 
 /// Runs the model on `num_inputs` tensors into `num_outputs` tensors: on the
 /// CPU, row-major, aligned to their element. Everything is checked before the
-/// first kernel starts, and outputs are untouched if a check fails.
+/// first kernel starts, and outputs are untouched if a check fails. Memory of
+/// outputs must not overlap that of inputs.
 ///
 /// An output whose `data` is set must have the right shape; where the shape
 /// depends on data, `shape` says how much room there is and is overwritten.

@@ -116,6 +116,9 @@ HEWN_RT hewn_part_fn hewn_part_nonzero;
 /// Compress(X, condition) -> Y. params: has_axis, axis.
 HEWN_RT hewn_part_fn hewn_part_compress;
 
+/// Det(X [.., n, n]) -> Y [..] (float types). No params.
+HEWN_RT hewn_part_fn hewn_part_det;
+
 /// Unique(X) -> Y, indices, inverse_indices, counts (the last three may be
 /// absent). params: sorted, has_axis, axis.
 HEWN_RT hewn_part_fn hewn_part_unique;

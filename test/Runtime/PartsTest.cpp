@@ -279,6 +279,19 @@ TEST(Unique, ComplexIsRefused) {
   EXPECT_THAT(message, HasSubstr("data type 14"));
 }
 
+//===-- Det ---------------------------------------------------------------===//
+
+TEST(Det, ExamplesPivotsAndSingular) {
+  Tensor<float> x({4, 2, 2}, {0, 1, 2, 3, 1, 2, 3, 4, 1, 3, 3, 1, 2, 4, 1, 2}), y({4}, std::vector<float>(4));
+  ASSERT_EQ(call(hewn_part_det, {part(x)}, {part(y)}, {}), HEWN_OK);
+  EXPECT_THAT(y.data, ElementsAre(-2, testing::FloatEq(-2), testing::FloatEq(-8), 0));
+  Tensor<double> cube({3, 3}, {2, 0, 1, 1, 3, 2, 1, 1, 4}), scalar({}, {0});
+  ASSERT_EQ(call(hewn_part_det, {part(cube)}, {part(scalar)}, {}), HEWN_OK);
+  EXPECT_DOUBLE_EQ(scalar.data[0], 18);
+  Tensor<float> wide({1, 2}, {1, 2});
+  EXPECT_EQ(call(hewn_part_det, {part(wide)}, {part(y)}, {}), HEWN_INVALID_ARGUMENT);
+}
+
 //===-- NonMaxSuppression -------------------------------------------------===//
 
 struct Suppression {
