@@ -11,7 +11,7 @@ class Contract<string mnemonic> : GraphTensorOp<mnemonic, [DeclareOpInterfaceMet
 def Graph_MatMulOp : Contract<"matmul"> {
   let summary = "result[.., m, n] = sum over k of a[.., m, k] * b[.., k, n]; leading dims broadcast.";
   let arguments = (ins Tensor:$a, Tensor:$b);
-  let onnx = [Onnx<"MatMul", 1, 0, "buildMatMul">, Onnx<"Gemm", 7, 0, "buildGemm">];
+  let onnx = [Onnx<"MatMul", 1, 0, "buildMatMul">, Onnx<"Gemm", 1, 0, "buildGemm">];
 }
 
 def Graph_ConvOp : Contract<"conv"> {

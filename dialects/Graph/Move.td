@@ -25,13 +25,13 @@ def Graph_ReshapeOp : Move<"reshape", ["getViewKind"]> {
 def Graph_SliceOp : Move<"slice"> {
   let summary = "result[i] = x[offsets + i * steps]; steps may be negative.";
   let arguments = (ins Tensor:$x, ArrayAttr:$offsets, ArrayAttr:$sizes, DenseI64ArrayAttr:$steps);
-  let onnx = [Onnx<"Slice", 1, 0, "buildSlice">, Onnx<"Split", 2, 0, "buildSplit">];
+  let onnx = [Onnx<"Slice", 1, 0, "buildSlice">, Onnx<"Split", 1, 0, "buildSplit">];
 }
 
 def Graph_ConcatOp : Move<"concat"> {
   let summary = "Operands one after another along `axis`.";
   let arguments = (ins Variadic<Tensor>:$inputs, I64Attr:$axis);
-  let onnx = [Onnx<"Concat", 4, 0, "buildConcat">];
+  let onnx = [Onnx<"Concat", 1, 0, "buildConcat">];
 }
 
 def Graph_ExpandOp : Move<"expand"> {
@@ -43,7 +43,7 @@ def Graph_ExpandOp : Move<"expand"> {
 def Graph_PadOp : Move<"pad"> {
   let summary = "Adds `low` and `high` elements (negative: removes) around each dim, filled with `value`'s element or by `mode`.";
   let arguments = (ins Tensor:$x, Optional<Tensor>:$value, ArrayAttr:$low, ArrayAttr:$high, DefaultValuedAttr<StrAttr, "\"constant\"">:$mode);
-  let onnx = [Onnx<"Pad", 2, 0, "buildPad">];
+  let onnx = [Onnx<"Pad", 1, 0, "buildPad">];
 }
 
 def Graph_GatherOp : Move<"gather"> {
@@ -61,5 +61,9 @@ def Graph_WindowOp : Move<"window"> {
   let arguments = (ins Tensor:$x, DenseI64ArrayAttr:$kernel, DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations,
                        DenseI64ArrayAttr:$low, ArrayAttr:$sizes, F64Attr:$fill);
 }
+
+def : OnnxCompose<"Shape", "buildShape">;
+def : OnnxCompose<"Size", "buildSize">;
+def : OnnxCompose<"ConstantOfShape", "buildConstantOfShape">;
 
 #endif

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How ONNX's products become contractions: what is no sum of products (padding, bias, scales, vectors as operands) is
+// written in ops of its own.
+#include "dialects/Graph/Compose.h"
+#include "dialects/Graph/Contract.h"
+#include "dialects/Graph/Graph.h"
+#include "dialects/Graph/OnnxNode.h"
+
+using namespace mlir;
+
+namespace hewn::graph {
+
+Value composeMatMul(Composer &c, Value a, Value b) {
+  if (!a || !b)
+    return {};
+  Dims left = getDims(a), right = getDims(b);
+  if (left.empty() || right.empty())
+    return {};
+  // A vector is a row on the left and a column on the right, and its dim goes again.
+  Value product = make<MatMulOp>(c.b, c.loc,
+                                 {left.size() == 1 ? c.reshape(a, {DimExpr(1), left[0]}) : a,
+                                  right.size() == 1 ? c.reshape(b, {right[0], DimExpr(1)}) : b});
+  if (!product || (left.size() > 1 && right.size() > 1))
+    return product;
+  Dims dims = getDims(product);
+  if (right.size() == 1)
+    dims.pop_back();
+  if (left.size() == 1)
+    dims.erase(dims.end() - (right.size() == 1 ? 1 : 2));
+  return c.reshape(product, dims);
+}
+
+LogicalResult buildMatMul(OnnxNode &node) {
+  Composer c(node);
+  if (getRank(node.input(0)) == 0 || getRank(node.input(1)) == 0)
+    return node.refuse("multiplies a scalar");
+  return node.finish(composeMatMul(c, node.input(0), node.input(1)));
+}
+
+LogicalResult buildGemm(OnnxNode &node) {
+  Composer c(node);
+  Value a = node.input(0), b = node.input(1), addend = node.input(2);
+  if (getRank(a) != 2 || getRank(b) != 2)
+    return node.refuse("operands need rank 2");
+  if (node.getInt("transA", 0))
+    a = c.transpose(a, {1, 0});
+  if (node.getInt("transB", 0))
+    b = c.transpose(b, {1, 0});
+  double alpha = node.getFloat("alpha", 1), beta = node.getFloat("beta", 1);
+  Value product = node.make<MatMulOp>({a, b});
+  if (alpha != 1)
+    product = c.op("graph.mul", {product, c.scalarLike(product, alpha)});
+  if (!addend || beta == 0 || !product)
+    return node.finish(product);
+  if (beta != 1)
+    addend = c.op("graph.mul", {addend, c.scalarLike(addend, beta)});
+  return node.finish(c.op("graph.add", {product, addend}));
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Windows: what Conv, pooling and their kin share
+//===------------------------------------------------------------------------------------------------------------------===//
+
+std::optional<Window> readWindow(OnnxNode &node, ArrayRef<DimExpr> extents, ArrayRef<int64_t> kernel) {
+  size_t n = extents.size();
+  Window w;
+  w.kernel.assign(kernel.begin(), kernel.end());
+  w.strides = node.getInts("strides").value_or(SmallVector<int64_t>(n, 1));
+  w.dilations = node.getInts("dilations").value_or(SmallVector<int64_t>(n, 1));
+  std::optional<SmallVector<int64_t>> pads = node.getInts("pads");
+  auto positive = [](int64_t v) { return v >= 1 && v < (int64_t(1) << 31); };
+  if (kernel.size() != n || w.strides.size() != n || w.dilations.size() != n || (pads && pads->size() != 2 * n) ||
+      !llvm::all_of(kernel, positive) || !llvm::all_of(w.strides, positive) || !llvm::all_of(w.dilations, positive)) {
+    (void)node.refuse("kernel, strides, dilations and pads do not fit " + Twine(n) + " spatial dims");
+    return std::nullopt;
+  }
+  std::string mode = node.getString("auto_pad", "NOTSET");
+  if (mode != "NOTSET" && mode != "VALID" && mode != "SAME_UPPER" && mode != "SAME_LOWER") {
+    (void)node.refuse("auto_pad '" + mode + "'");
+    return std::nullopt;
+  }
+  for (size_t i = 0; i < n; ++i) {
+    DimExpr low(0), high(0);
+    if (mode == "NOTSET" && pads) {
+      low = DimExpr((*pads)[i]);
+      high = DimExpr((*pads)[n + i]);
+    } else if (mode == "SAME_UPPER" || mode == "SAME_LOWER") {
+      // As many outputs as strides fit; the odd element stands at the end, or at the start.
+      DimExpr stride(w.strides[i]), reach((kernel[i] - 1) * w.dilations[i] + 1);
+      DimExpr total = clampToZero((extents[i].ceilDiv(stride) - DimExpr(1)) * stride + reach - extents[i]);
+      DimExpr small = total.floorDiv(DimExpr(2));
+      low = mode == "SAME_UPPER" ? small : total - small;
+      high = total - low;
+    }
+    w.low.push_back(low);
+    w.high.push_back(high);
+  }
+  w.same = mode == "SAME_UPPER" || mode == "SAME_LOWER";
+  return w;
+}
+
+Value composeConv(Composer &c, Value x, Value w, const Window &window, int64_t groups, Value padding) {
+  Dims low(2, DimExpr(0)), high(2, DimExpr(0));
+  llvm::append_range(low, window.low);
+  llvm::append_range(high, window.high);
+  x = c.pad(x, low, high, "constant", padding);
+  return make<ConvOp>(c.b, c.loc, {x, w},
+                      {c.b.getNamedAttr("strides", c.b.getDenseI64ArrayAttr(window.strides)),
+                       c.b.getNamedAttr("dilations", c.b.getDenseI64ArrayAttr(window.dilations)),
+                       c.b.getNamedAttr("groups", c.b.getI64IntegerAttr(groups))});
+}
+
+Value addChannelBias(Composer &c, Value x, Value bias) {
+  if (!x || !bias)
+    return x;
+  Dims shape(getRank(x), DimExpr(1));
+  shape[1] = getDims(bias)[0];
+  return c.op("graph.add", {x, c.reshape(bias, shape)});
+}
+
+std::optional<Window> readConvWindow(OnnxNode &node, Value x, Value w) {
+  Dims dims = getDims(x), weights = getDims(w);
+  if (dims.size() < 3 || weights.size() != dims.size()) {
+    (void)node.refuse("input and weights need the same rank, 3 or more");
+    return std::nullopt;
+  }
+  SmallVector<int64_t> kernel;
+  for (const DimExpr &dim : ArrayRef(weights).drop_front(2)) {
+    if (!dim.constant()) {
+      (void)node.refuse("a kernel of unknown size");
+      return std::nullopt;
+    }
+    kernel.push_back(*dim.constant());
+  }
+  if (std::optional<SmallVector<int64_t>> written = node.getInts("kernel_shape"); written && *written != kernel) {
+    (void)node.refuse("kernel_shape is not the weights'");
+    return std::nullopt;
+  }
+  return readWindow(node, ArrayRef(dims).drop_front(2), kernel);
+}
+
+LogicalResult buildConv(OnnxNode &node) {
+  Value x = node.input(0), w = node.input(1), bias = node.input(2);
+  if (!x || !w || (bias && getRank(bias) != 1))
+    return node.refuse("needs an input, weights, and a bias of rank 1 if any");
+  std::optional<Window> window = readConvWindow(node, x, w);
+  if (!window)
+    return failure();
+  Composer c(node);
+  return node.finish(addChannelBias(c, composeConv(c, x, w, *window, node.getInt("group", 1)), bias));
+}
+
+} // namespace hewn::graph
