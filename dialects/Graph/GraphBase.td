@@ -37,9 +37,14 @@ def Graph_WeightAttr : AttrDef<GraphDialect, "Weight"> {
 def Graph_LayoutAttr : AttrDef<GraphDialect, "Layout"> {
   let mnemonic = "layout";
   let summary = "Encoding of a tensor type: the logical dims in the order in which they lie in memory, slowest first.";
-  let description = [{ `#graph.layout<0, 2, 3, 1>` on an NCHW value is channels-last. No encoding means row-major. }];
-  let parameters = (ins ArrayRefParameter<"int64_t">:$order);
-  let assemblyFormat = "`<` $order `>`";
+  let description = [{
+    `#graph.layout<[0, 2, 3, 1]>` on an NCHW value is channels-last. No encoding means row-major. With a block, dim `blockDim`
+    is split into blocks of `block` elements that lie innermost, the last one padded with zeros:
+    `#graph.layout<[0, 2, 3, 1], blockDim = 0, block = 64>` of weights OIHW is (O/64, H, W, I, 64).
+  }];
+  let parameters = (ins ArrayRefParameter<"int64_t">:$order, DefaultValuedParameter<"int64_t", "-1">:$blockDim,
+                        DefaultValuedParameter<"int64_t", "1">:$block);
+  let assemblyFormat = "`<` `[` $order `]` (`,` `blockDim` `=` $blockDim^ `,` `block` `=` $block)? `>`";
   let genVerifyDecl = 1;
 }
 

@@ -33,13 +33,16 @@ void GraphDialect::initialize() {
       >();
 }
 
-LogicalResult LayoutAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> order) {
+LogicalResult LayoutAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> order,
+                                 int64_t blockDim, int64_t block) {
   SmallVector<bool> seen(order.size(), false);
   for (int64_t dim : order) {
     if (dim < 0 || dim >= int64_t(order.size()) || seen[dim])
       return emitError() << "a layout names each dim once";
     seen[dim] = true;
   }
+  if (blockDim < -1 || blockDim >= int64_t(order.size()) || block < 1)
+    return emitError() << "blockDim must name a dim and block be positive";
   return success();
 }
 

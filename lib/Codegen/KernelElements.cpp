@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Codegen/KernelElements.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/AffineMap.h"
+
+using namespace mlir;
+using hewn::graph::DimExpr;
+using hewn::graph::Dims;
+using hewn::graph::Index;
+
+namespace hewn::codegen {
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Buffers
+//===------------------------------------------------------------------------------------------------------------------===//
+
+Type storageType(Type elementType) {
+  if (auto integer = dyn_cast<IntegerType>(elementType))
+    return IntegerType::get(integer.getContext(), std::max(8u, integer.getWidth()));
+  return elementType;
+}
+
+SmallVector<int64_t> memoryOrder(RankedTensorType type) {
+  if (auto layout = dyn_cast_or_null<graph::LayoutAttr>(type.getEncoding()))
+    return llvm::to_vector(layout.getOrder());
+  return llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
+}
+
+SmallVector<int64_t> memoryOrder(Value tensor) { return memoryOrder(cast<RankedTensorType>(tensor.getType())); }
+
+static graph::LayoutAttr blockedLayout(RankedTensorType type) {
+  auto layout = dyn_cast_or_null<graph::LayoutAttr>(type.getEncoding());
+  return layout && layout.getBlockDim() >= 0 ? layout : graph::LayoutAttr();
+}
+
+DimExpr bufferElements(RankedTensorType type, ArrayRef<DimExpr> dims) {
+  Dims padded(dims.begin(), dims.end());
+  if (graph::LayoutAttr layout = blockedLayout(type))
+    padded[layout.getBlockDim()] = padded[layout.getBlockDim()].ceilDiv(layout.getBlock()) * DimExpr(layout.getBlock());
+  return graph::numElements(padded);
+}
+
+Buffer describeBuffer(Value memref, RankedTensorType type, ArrayRef<DimExpr> dims) {
+  Buffer buffer{memref, type.getElementType(), Dims(dims.begin(), dims.end()), Dims(dims.size(), DimExpr(0))};
+  DimExpr stride(1);
+  Dims extents(dims.begin(), dims.end());
+  if (graph::LayoutAttr layout = blockedLayout(type)) {
+    buffer.blockDim = layout.getBlockDim();
+    buffer.block = layout.getBlock();
+    stride = DimExpr(buffer.block);
+    extents[buffer.blockDim] = extents[buffer.blockDim].ceilDiv(buffer.block);
+  }
+  for (int64_t dim : llvm::reverse(memoryOrder(type))) {
+    buffer.strides[dim] = stride;
+    stride = stride * extents[dim];
+  }
+  return buffer;
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Loads and stores
+//===------------------------------------------------------------------------------------------------------------------===//
+
+Index KernelElements::expression(const DimExpr &expr) {
+  return {expr.materialize(b, loc, [&](StringRef name) { return symbols.lookup(name); })};
+}
+
+Index KernelElements::extent(Value tensor, unsigned dim) { return expression(graph::getDims(tensor)[dim]); }
+
+Value KernelElements::allLanes() {
+  auto type = VectorType::get({lanes}, b.getI1Type());
+  return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, true));
+}
+
+Index KernelElements::offset(const Buffer &buffer, ArrayRef<Index> at) {
+  Index sum = constant(0);
+  for (auto [dim, index] : llvm::enumerate(at)) {
+    if (buffer.dims[dim].is(1))
+      continue;
+    Index stride = expression(buffer.strides[dim]);
+    if (int64_t(dim) == buffer.blockDim) {
+      Index size = constant(buffer.block);
+      sum = add(sum, add(mul(floorDiv(index, size), stride), mod(index, size)));
+    } else {
+      sum = add(sum, mul(index, stride));
+    }
+  }
+  return sum;
+}
+
+Value KernelElements::toCompute(Value stored, Type elementType) {
+  bool vector = isa<VectorType>(stored.getType());
+  if (elementType.isInteger(1)) {
+    Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(stored.getType()));
+    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, stored, zero);
+  }
+  Type compute = graph::computeType(elementType);
+  if (compute == storageType(elementType))
+    return stored;
+  Type type = vector ? Type(vectorType(compute)) : compute;
+  if (isa<FloatType>(compute))
+    return arith::ExtFOp::create(b, loc, type, stored);
+  return arith::TruncIOp::create(b, loc, type, stored); // 4-bit integers held in bytes
+}
+
+Value KernelElements::toStorage(Value element, Type elementType) {
+  Type storage = storageType(elementType);
+  if (getElementTypeOrSelf(element.getType()) == storage)
+    return element;
+  Type type = isa<VectorType>(element.getType()) ? Type(vectorType(storage)) : storage;
+  if (isa<FloatType>(storage))
+    return arith::TruncFOp::create(b, loc, type, element);
+  if (elementType.isInteger(1) || elementType.isUnsignedInteger())
+    return arith::ExtUIOp::create(b, loc, type, element);
+  return arith::ExtSIOp::create(b, loc, type, element);
+}
+
+Value KernelElements::load(const Buffer &buffer, ArrayRef<Index> at) {
+  Index address = offset(buffer, at);
+  if (lanes == 0 || address.uniform())
+    return toCompute(memref::LoadOp::create(b, loc, buffer.memref, address.base), buffer.elementType);
+  VectorType type = vectorType(storageType(buffer.elementType));
+  Value loaded;
+  if (!address.general && address.stride == 1) {
+    if (!mask)
+      loaded = vector::LoadOp::create(b, loc, type, buffer.memref, address.base);
+    else
+      loaded = vector::MaskedLoadOp::create(b, loc, type, buffer.memref, address.base, mask,
+                                            arith::ConstantOp::create(b, loc, b.getZeroAttr(type)));
+  } else {
+    Value positions = vectorOf(address);
+    loaded = vector::GatherOp::create(b, loc, type, buffer.memref, ValueRange(constant(0).base), positions,
+                                      mask ? mask : allLanes(), arith::ConstantOp::create(b, loc, b.getZeroAttr(type)));
+  }
+  return toCompute(loaded, buffer.elementType);
+}
+
+void KernelElements::write(const Buffer &buffer, ArrayRef<Index> at, Value element) {
+  Index address = offset(buffer, at);
+  if (lanes == 0 || address.uniform()) {
+    memref::StoreOp::create(b, loc, toStorage(element, buffer.elementType), buffer.memref, address.base);
+    return;
+  }
+  Value stored = toStorage(spread(element), buffer.elementType);
+  if (address.general || address.stride != 1)
+    vector::ScatterOp::create(b, loc, /*resultType=*/Type(), buffer.memref, ValueRange(constant(0).base), vectorOf(address),
+                              mask ? mask : allLanes(), stored);
+  else if (mask)
+    vector::MaskedStoreOp::create(b, loc, buffer.memref, address.base, mask, stored);
+  else
+    vector::StoreOp::create(b, loc, stored, buffer.memref, address.base);
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Evaluation by kind
+//===------------------------------------------------------------------------------------------------------------------===//
+
+Value KernelElements::read(Value tensor, ArrayRef<Index> at) {
+  if (Value known = bound.lookup(tensor))
+    return known;
+  Key key;
+  key.first = tensor.getAsOpaquePointer();
+  for (const Index &index : at)
+    key.second.push_back({index.base.getAsOpaquePointer(), index.general ? INT64_MAX : index.stride});
+  if (auto found = cache.find(key); found != cache.end())
+    return found->second;
+  Value element = evaluate(tensor, at);
+  cache[key] = element;
+  return element;
+}
+
+Value KernelElements::evaluate(Value tensor, ArrayRef<Index> at) {
+  if (auto spill = spilled.find(tensor); spill != spilled.end())
+    return load(spill->second, at);
+  Operation *op = tensor.getDefiningOp();
+  if (!op) // only arguments of the kernel have no op
+    return load(buffers.find(tensor)->second, at);
+  if (auto elementwiseOp = dyn_cast<graph::ElementwiseOpInterface>(op))
+    return elementwise(elementwiseOp, at);
+  if (auto move = dyn_cast<graph::MoveOpInterface>(op))
+    return move.emitAt(*this, at);
+  if (auto reduction = dyn_cast<graph::ReduceOpInterface>(op))
+    return reduce(reduction, at);
+  if (auto contraction = dyn_cast<graph::ContractOpInterface>(op))
+    return contract(contraction, at);
+  if (auto scanned = dyn_cast<graph::ScanOpInterface>(op))
+    return scan(scanned, at);
+  if (auto constantOp = dyn_cast<graph::ConstantOp>(op)) {
+    auto splat = cast<SplatElementsAttr>(constantOp.getValue());
+    Type compute = graph::computeType(splat.getElementType());
+    if (isa<FloatType>(compute))
+      return arith::ConstantOp::create(b, loc, b.getFloatAttr(compute, splat.getSplatValue<APFloat>().convertToDouble()));
+    return arith::ConstantOp::create(b, loc, b.getIntegerAttr(compute, splat.getSplatValue<APInt>()));
+  }
+  // The verifier of the kernels stage lets nothing else into a kernel.
+  return constantElement(graph::getElementType(tensor), 0);
+}
+
+Value KernelElements::elementwise(graph::ElementwiseOpInterface op, ArrayRef<Index> at) {
+  SmallVector<Value> in;
+  Dims result = graph::getDims(op->getResult(0));
+  for (Value operand : op->getOperands()) {
+    Dims dims = graph::getDims(operand);
+    SmallVector<Index> from;
+    for (auto [i, dim] : llvm::enumerate(dims)) {
+      unsigned outer = result.size() - dims.size() + i;
+      if (dim.is(1) && !result[outer].is(1))
+        from.push_back(constant(0));
+      else if (dim == result[outer] || dim.constant())
+        from.push_back(at[outer]);
+      else // may be 1 when run
+        from.push_back(min(at[outer], sub(expression(dim), constant(1))));
+    }
+    in.push_back(read(operand, from));
+  }
+  unify(in);
+  return op.emit(b, loc, in);
+}
+
+Value KernelElements::readIf(Value inside, Value tensor, ArrayRef<Index> at, Value fill) {
+  if (std::optional<int64_t> known = getConstantIntValue(inside))
+    return *known ? read(tensor, at) : fill;
+  bool uniformIndex = llvm::all_of(at, [](const Index &i) { return i.uniform(); });
+  bool uniformCondition = !isa<VectorType>(inside.getType());
+  if (uniformIndex && uniformCondition && !isa<VectorType>(fill.getType())) {
+    auto branch = scf::IfOp::create(b, loc, fill.getType(), inside, /*withElse=*/true);
+    OpBuilder::InsertionGuard guard(b);
+    auto outer = cache;
+    b.setInsertionPointToStart(branch.thenBlock());
+    scf::YieldOp::create(b, loc, read(tensor, at));
+    b.setInsertionPointToStart(branch.elseBlock());
+    scf::YieldOp::create(b, loc, fill);
+    cache = std::move(outer);
+    return branch.getResult(0);
+  }
+  SmallVector<Index> from(at);
+  if (uniformIndex && !from.empty()) // the condition differs by lane: so must the address, for the mask to guard it
+    from.back() = {vectorOf(from.back()), 0, true};
+  Value saved = mask;
+  auto outer = cache;
+  Value lanesInside = spread(inside);
+  mask = saved ? Value(arith::AndIOp::create(b, loc, saved, lanesInside)) : lanesInside;
+  cache.clear();
+  Value element = read(tensor, from);
+  mask = saved;
+  cache = std::move(outer);
+  return selectElement(lanesInside, element, fill);
+}
+
+SmallVector<Value> KernelElements::loopNest(ArrayRef<DimExpr> extents, ValueRange state, int64_t unrollLimit,
+                                            llvm::function_ref<SmallVector<Value>(ArrayRef<Index>, ValueRange)> body) {
+  std::optional<int64_t> trips = graph::numElements(extents).constant();
+  SmallVector<Value> current(state);
+  if (trips && *trips <= unrollLimit) {
+    for (int64_t linear = 0; linear < *trips; ++linear) {
+      SmallVector<Index> at(extents.size());
+      int64_t rest = linear;
+      for (unsigned d = extents.size(); d-- > 0; rest /= *extents[d].constant())
+        at[d] = constant(rest % *extents[d].constant());
+      current = body(at, current);
+    }
+    return current;
+  }
+  SmallVector<Index> at;
+  SmallVector<scf::ForOp> loops;
+  OpBuilder::InsertionGuard guard(b);
+  auto outer = cache;
+  Value zero = constant(0).base, one = constant(1).base;
+  for (const DimExpr &extent : extents) {
+    auto loop = scf::ForOp::create(b, loc, zero, expression(extent).base, one, current);
+    loops.push_back(loop);
+    at.push_back({loop.getInductionVar()});
+    current.assign(loop.getRegionIterArgs().begin(), loop.getRegionIterArgs().end());
+    b.setInsertionPointToStart(loop.getBody());
+    if (current.empty()) // the builder has put a terminator
+      b.setInsertionPoint(loop.getBody()->getTerminator());
+  }
+  cache.clear();
+  current = body(at, current);
+  for (scf::ForOp loop : llvm::reverse(loops)) {
+    if (!current.empty()) {
+      b.setInsertionPointToEnd(loop.getBody());
+      scf::YieldOp::create(b, loc, current);
+    }
+    b.setInsertionPointAfter(loop);
+    current.assign(loop.getResults().begin(), loop.getResults().end());
+  }
+  cache = std::move(outer);
+  return current;
+}
+
+Value KernelElements::reduce(graph::ReduceOpInterface op, ArrayRef<Index> at) {
+  Value operand = op->getOperand(0);
+  Dims dims = graph::getDims(operand);
+  SmallVector<int64_t> reduced = op.getReducedDims();
+  SmallVector<Index> from(dims.size());
+  unsigned next = 0;
+  for (unsigned d = 0; d < dims.size(); ++d) {
+    bool summed = llvm::is_contained(reduced, int64_t(d));
+    if (!summed)
+      from[d] = at[next++];
+    else if (op.keepsDims())
+      ++next;
+  }
+  Dims extents = llvm::map_to_vector<4>(reduced, [&](int64_t d) { return dims[d]; });
+  bool uniform = llvm::all_of(at, [](const Index &i) { return i.uniform(); });
+  int64_t width = uniform ? 0 : lanes;
+  auto asState = [&](SmallVector<Value> values) {
+    if (width)
+      for (Value &v : values)
+        v = spread(v);
+    return values;
+  };
+  SmallVector<Value> state = loopNest(extents, op.identity(b, loc, width), 32, [&](ArrayRef<Index> inner, ValueRange carried) {
+    Value position;
+    for (auto [i, d] : llvm::enumerate(reduced))
+      from[d] = inner[i];
+    if (op.usesPosition()) {
+      Index linear = constant(0);
+      for (auto [i, d] : llvm::enumerate(reduced))
+        linear = add(mul(linear, expression(dims[d])), inner[i]);
+      position = toElement(linear, b.getI64Type());
+      if (width)
+        position = spread(position);
+    }
+    Value element = read(operand, from);
+    if (width)
+      element = spread(element);
+    return op.merge(b, loc, carried, asState(op.lift(b, loc, element, position)));
+  });
+  Value count = toElement(expression(graph::numElements(extents)), b.getI64Type());
+  if (width)
+    count = spread(count);
+  return op.finish(b, loc, state, count);
+}
+
+Index KernelElements::affine(AffineExpr expr, ArrayRef<Index> iteration) {
+  if (auto dim = dyn_cast<AffineDimExpr>(expr))
+    return iteration[dim.getPosition()];
+  if (auto number = dyn_cast<AffineConstantExpr>(expr))
+    return constant(number.getValue());
+  auto binary = cast<AffineBinaryOpExpr>(expr);
+  Index l = affine(binary.getLHS(), iteration), r = affine(binary.getRHS(), iteration);
+  return expr.getKind() == AffineExprKind::Add ? add(l, r) : mul(l, r);
+}
+
+Value KernelElements::contract(graph::ContractOpInterface op, ArrayRef<Index> at) {
+  SmallVector<AffineMap> maps = op.getIndexingMaps();
+  SmallVector<bool> summed = op.getReductionDims();
+  Dims extents = op.getIterationDims(graph::getDims), inner;
+  SmallVector<Index> iteration(extents.size(), constant(0));
+  // The result's map is dims, or outer * size + inner of two dims: both are undone by division.
+  for (auto [i, expr] : llvm::enumerate(maps[2].getResults())) {
+    if (auto dim = dyn_cast<AffineDimExpr>(expr)) {
+      iteration[dim.getPosition()] = at[i];
+      continue;
+    }
+    auto sum = cast<AffineBinaryOpExpr>(expr);
+    auto scaled = cast<AffineBinaryOpExpr>(sum.getKind() == AffineExprKind::Add ? sum.getLHS() : AffineExpr(sum));
+    if (sum.getKind() != AffineExprKind::Add) { // group * 1 folds away; group * size with one feature a group
+      iteration[cast<AffineDimExpr>(scaled.getLHS()).getPosition()] = floorDiv(at[i], affine(scaled.getRHS(), {}));
+      continue;
+    }
+    Index size = constant(1);
+    AffineExpr outer = sum.getLHS();
+    if (auto product = dyn_cast<AffineBinaryOpExpr>(outer)) {
+      outer = product.getLHS();
+      size = affine(product.getRHS(), {});
+    }
+    iteration[cast<AffineDimExpr>(outer).getPosition()] = floorDiv(at[i], size);
+    iteration[cast<AffineDimExpr>(sum.getRHS()).getPosition()] = mod(at[i], size);
+  }
+  SmallVector<unsigned> innerDims;
+  for (auto [d, is] : llvm::enumerate(summed))
+    if (is) {
+      innerDims.push_back(d);
+      inner.push_back(extents[d]);
+    }
+  bool uniform = llvm::all_of(at, [](const Index &i) { return i.uniform(); });
+  Value zero = constantElement(graph::getElementType(op->getResult(0)), 0);
+  if (!uniform)
+    zero = spread(zero);
+  bool isFloat = isa<FloatType>(getElementTypeOrSelf(zero.getType()));
+  return loopNest(inner, zero, 25, [&](ArrayRef<Index> k, ValueRange carried) -> SmallVector<Value> {
+    for (auto [i, d] : llvm::enumerate(innerDims))
+      iteration[d] = k[i];
+    auto operandAt = [&](unsigned i) {
+      return llvm::map_to_vector(maps[i].getResults(), [&](AffineExpr e) { return affine(e, iteration); });
+    };
+    Value factors[] = {read(op->getOperand(0), operandAt(0)), read(op->getOperand(1), operandAt(1))};
+    if (!uniform)
+      for (Value &v : factors)
+        v = spread(v);
+    if (isFloat)
+      return {arith::AddFOp::create(b, loc, carried[0], arith::MulFOp::create(b, loc, factors[0], factors[1]))};
+    return {arith::AddIOp::create(b, loc, carried[0], arith::MulIOp::create(b, loc, factors[0], factors[1]))};
+  })[0];
+}
+
+Value KernelElements::scan(graph::ScanOpInterface op, ArrayRef<Index> at) {
+  // One element asks for everything before it; the loop engine runs a scan that ends a kernel in one sweep instead.
+  int64_t dim = op.getScanDim();
+  Value operand = op->getOperand(0);
+  bool uniform = llvm::all_of(at, [](const Index &i) { return i.uniform(); });
+  int64_t width = uniform ? 0 : lanes;
+  SmallVector<Value> state = op.initial(b, loc, width);
+  Value zero = constantElement(graph::getElementType(op->getResult(0)), 0);
+  state.push_back(width ? spread(zero) : zero);
+  Index length = extent(operand, dim), target = at[dim];
+  SmallVector<Value> last = loopNest({graph::getDims(operand)[dim]}, state, 1, [&](ArrayRef<Index> inner, ValueRange carried) {
+    SmallVector<Index> from(at);
+    from[dim] = op.runsBackward() ? sub(sub(length, constant(1)), inner[0]) : inner[0];
+    Value element = read(operand, from);
+    SmallVector<Value> next(carried.drop_back());
+    Value out = op.step(b, loc, next, width ? spread(element) : element);
+    Value here = compare(arith::CmpIPredicate::eq, from[dim], target);
+    next.push_back(selectElement(here, out, carried.back()));
+    return next;
+  });
+  return last.back();
+}
+
+} // namespace hewn::codegen

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Elements of the values inside a kernel.
+//
+// A kernel is a graph of ops whose leaves are buffers. Engines ask for the element of any value at an index; this class reads
+// leaves from memory and evaluates everything else by its kind, recursively, so that a chain of ops becomes straight code
+// around one set of loads. It knows no op by name. Engines bind a value (an accumulator, a finished reduction) to short-cut
+// the recursion.
+#ifndef HEWN_LIB_CODEGEN_KERNELELEMENTS_H
+#define HEWN_LIB_CODEGEN_KERNELELEMENTS_H
+
+#include "dialects/Graph/Graph.h"
+#include "dialects/Plan/Plan.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/StringMap.h"
+#include <map>
+
+namespace hewn::codegen {
+
+/// A tensor in memory: a 1-D memref of its storage type, and how an index becomes an offset.
+struct Buffer {
+  mlir::Value memref;
+  mlir::Type elementType;
+  graph::Dims dims;
+  /// Elements between neighbours along each logical dim.
+  graph::Dims strides;
+  /// A blocked dim's index i lies at (i / block) * strides[dim] + i % block.
+  int64_t blockDim = -1, block = 1;
+};
+
+/// The type of one element in memory: bools are bytes, integers signless.
+mlir::Type storageType(mlir::Type elementType);
+/// Logical dims from outermost to innermost in memory.
+llvm::SmallVector<int64_t> memoryOrder(mlir::Value tensor);
+llvm::SmallVector<int64_t> memoryOrder(mlir::RankedTensorType type);
+/// Elements that a buffer of this type and these dims holds, block padding included.
+graph::DimExpr bufferElements(mlir::RankedTensorType type, llvm::ArrayRef<graph::DimExpr> dims);
+Buffer describeBuffer(mlir::Value memref, mlir::RankedTensorType type, llvm::ArrayRef<graph::DimExpr> dims);
+
+class KernelElements : public graph::ElementBuilder {
+public:
+  /// `symbols`: the values of the kernel's symbols. `buffers`: the kernel's arguments and results.
+  KernelElements(mlir::OpBuilder &b, mlir::Location loc, int64_t lanes, const llvm::StringMap<mlir::Value> &symbols,
+                 const llvm::DenseMap<mlir::Value, Buffer> &buffers)
+      : ElementBuilder(b, loc, lanes), symbols(symbols), buffers(buffers) {}
+
+  mlir::Value read(mlir::Value tensor, llvm::ArrayRef<graph::Index> at) override;
+  mlir::Value readIf(mlir::Value inside, mlir::Value tensor, llvm::ArrayRef<graph::Index> at, mlir::Value fill) override;
+  graph::Index extent(mlir::Value tensor, unsigned dim) override;
+  graph::Index expression(const graph::DimExpr &expr) override;
+
+  /// Stores a compute-type element (spread over lanes as needed) under the current mask.
+  void write(const Buffer &buffer, llvm::ArrayRef<graph::Index> at, mlir::Value element);
+  mlir::Value load(const Buffer &buffer, llvm::ArrayRef<graph::Index> at);
+
+  /// From now on `tensor`'s element is `element`, whatever the index.
+  void bind(mlir::Value tensor, mlir::Value element) { bound[tensor] = element; forget(); }
+  void unbind(mlir::Value tensor) { bound.erase(tensor); forget(); }
+  /// From now on `tensor` is read from `buffer` instead of being computed.
+  void bindBuffer(mlir::Value tensor, Buffer buffer) { spilled[tensor] = std::move(buffer); forget(); }
+  void unbindBuffer(mlir::Value tensor) { spilled.erase(tensor); forget(); }
+  /// Lanes that exist (vector<lanes x i1>), or null for all. Loads and stores touch no others.
+  void setMask(mlir::Value lanesThatExist) { mask = lanesThatExist; forget(); }
+  /// Elements computed so far are not visible at the new insertion point.
+  void forget() { cache.clear(); }
+
+  /// a*b + c over the contraction's reduction dims at the result index `at`, lanes along whichever index varies.
+  mlir::Value contract(graph::ContractOpInterface op, llvm::ArrayRef<graph::Index> at);
+  /// The reduction at result index `at`, by loops over the reduced dims inside the current code.
+  mlir::Value reduce(graph::ReduceOpInterface op, llvm::ArrayRef<graph::Index> at);
+
+  /// Nested loops over `extents`, carrying `state`; constant extents whose product is at most `unrollLimit` become straight
+  /// code. `body` gets the indices and the state and returns the next state.
+  llvm::SmallVector<mlir::Value>
+  loopNest(llvm::ArrayRef<graph::DimExpr> extents, mlir::ValueRange state, int64_t unrollLimit,
+           llvm::function_ref<llvm::SmallVector<mlir::Value>(llvm::ArrayRef<graph::Index>, mlir::ValueRange)> body);
+
+  const llvm::StringMap<mlir::Value> &symbolValues() const { return symbols; }
+
+private:
+  mlir::Value evaluate(mlir::Value tensor, llvm::ArrayRef<graph::Index> at);
+  mlir::Value elementwise(graph::ElementwiseOpInterface op, llvm::ArrayRef<graph::Index> at);
+  mlir::Value scan(graph::ScanOpInterface op, llvm::ArrayRef<graph::Index> at);
+  graph::Index offset(const Buffer &buffer, llvm::ArrayRef<graph::Index> at);
+  graph::Index affine(mlir::AffineExpr expr, llvm::ArrayRef<graph::Index> iteration);
+  mlir::Value allLanes();
+  mlir::Value toCompute(mlir::Value stored, mlir::Type elementType);
+  mlir::Value toStorage(mlir::Value element, mlir::Type elementType);
+
+  const llvm::StringMap<mlir::Value> &symbols;
+  const llvm::DenseMap<mlir::Value, Buffer> &buffers;
+  llvm::DenseMap<mlir::Value, mlir::Value> bound;
+  llvm::DenseMap<mlir::Value, Buffer> spilled;
+  mlir::Value mask;
+  using Key = std::pair<void *, llvm::SmallVector<std::pair<void *, int64_t>, 6>>;
+  std::map<Key, mlir::Value> cache;
+};
+
+} // namespace hewn::codegen
+
+#endif

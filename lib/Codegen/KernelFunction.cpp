@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Codegen/KernelFunction.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/BuiltinOps.h"
+
+using namespace mlir;
+
+namespace hewn::codegen {
+
+KernelFunction beginKernelFunction(plan::KernelOp kernel, OpBuilder &b) {
+  MLIRContext *context = kernel.getContext();
+  auto memrefOf = [&](Type tensor) -> Type {
+    return MemRefType::get({ShapedType::kDynamic}, storageType(cast<RankedTensorType>(tensor).getElementType()));
+  };
+  SmallVector<Type> types = {LLVM::LLVMPointerType::get(context)};
+  for (Type input : kernel.getFunctionType().getInputs())
+    types.push_back(memrefOf(input));
+  for (Type result : kernel.getFunctionType().getResults())
+    types.push_back(memrefOf(result));
+  types.append(kernel.getSymbols().size(), IndexType::get(context));
+
+  b.setInsertionPoint(kernel);
+  KernelFunction k{kernel, func::FuncOp::create(b, kernel.getLoc(), kernel.getSymName(), b.getFunctionType(types, {})), {}, {}, {}, {}};
+  Block *entry = k.function.addEntryBlock();
+  b.setInsertionPointToEnd(entry);
+  auto done = func::ReturnOp::create(b, kernel.getLoc());
+  b.setInsertionPoint(done);
+
+  unsigned next = 1;
+  for (Value input : kernel.getBody().getArguments())
+    k.inputs[input] = describeBuffer(entry->getArgument(next++), cast<RankedTensorType>(input.getType()), graph::getDims(input));
+  for (Value result : kernel.getBody().front().getTerminator()->getOperands()) {
+    k.results.push_back(result);
+    k.outputs.push_back(
+        describeBuffer(entry->getArgument(next++), cast<RankedTensorType>(result.getType()), graph::getDims(result)));
+  }
+  for (Attribute symbol : kernel.getSymbols())
+    k.symbols[cast<StringAttr>(symbol).getValue()] = entry->getArgument(next++);
+  return k;
+}
+
+int64_t vectorLanes(Operation *inModule) {
+  auto module = inModule->getParentOfType<ModuleOp>();
+  auto target = module ? module->getAttrOfType<plan::TargetAttr>(plan::kTargetAttr) : plan::TargetAttr();
+  return target ? std::max<int64_t>(4, target.getVectorBytes() / 4) : 8;
+}
+
+} // namespace hewn::codegen

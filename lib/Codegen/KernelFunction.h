@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The function that a kernel becomes: `void k(ctx, inputs..., results..., symbols...)`.
+#ifndef HEWN_LIB_CODEGEN_KERNELFUNCTION_H
+#define HEWN_LIB_CODEGEN_KERNELFUNCTION_H
+
+#include "lib/Codegen/KernelElements.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace hewn::codegen {
+
+/// A kernel being lowered: its ops, the function that is filled, and where its values live.
+struct KernelFunction {
+  plan::KernelOp kernel;
+  mlir::func::FuncOp function;
+  llvm::StringMap<mlir::Value> symbols;
+  /// Arguments of the kernel, by the value in its body.
+  llvm::DenseMap<mlir::Value, Buffer> inputs;
+  /// In the order of the kernel's results, which `results` names.
+  llvm::SmallVector<Buffer> outputs;
+  llvm::SmallVector<mlir::Value> results;
+
+  mlir::Location loc() const { return function.getLoc(); }
+};
+
+/// Makes an empty function for `kernel` before it, with arguments as the kernel ABI has them (docs/architecture.md) and an
+/// insertion point at the end of its body, in front of the return.
+KernelFunction beginKernelFunction(plan::KernelOp kernel, mlir::OpBuilder &b);
+
+/// Lanes of vector code for this module's machine: vector bytes over four.
+int64_t vectorLanes(mlir::Operation *inModule);
+
+} // namespace hewn::codegen
+
+#endif

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Codegen/LoopEngine.h"
+#include "lib/Codegen/RowProgram.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using hewn::graph::DimExpr;
+using hewn::graph::Dims;
+using hewn::graph::Index;
+
+namespace hewn::codegen {
+
+void vectorLoop(KernelElements &e, const DimExpr &extent, llvm::function_ref<void(Index)> body) {
+  OpBuilder &b = e.b;
+  DimExpr whole = extent.floorDiv(e.lanes) * DimExpr(e.lanes);
+  e.forget();
+  if (!whole.is(0)) {
+    Value step = e.constant(e.lanes).base;
+    auto loop = scf::ForOp::create(b, e.loc, e.constant(0).base, e.expression(whole).base, step);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(loop.getBody()->getTerminator());
+    body({loop.getInductionVar(), 1});
+  }
+  e.forget();
+  if (extent == whole)
+    return;
+  // The rest, at most one vector: a loop of no or one trip where the extent is known only when run.
+  auto rest = [&](Value base) {
+    Value count = e.sub(e.expression(extent), {base}).base;
+    e.setMask(vector::CreateMaskOp::create(b, e.loc, VectorType::get({e.lanes}, b.getI1Type()), count));
+    body({base, 1});
+    e.setMask({});
+  };
+  if (extent.constant()) {
+    rest(e.expression(whole).base);
+  } else {
+    auto loop = scf::ForOp::create(b, e.loc, e.expression(whole).base, e.expression(extent).base, e.constant(e.lanes).base);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(loop.getBody()->getTerminator());
+    rest(loop.getInductionVar());
+  }
+  e.forget();
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Aligned: elementwise chains
+//===------------------------------------------------------------------------------------------------------------------===//
+
+namespace {
+
+/// A buffer seen from the iteration space: the distance between neighbours along each of its dims, 0 where it is broadcast.
+struct Access {
+  Value value;
+  const Buffer *buffer;
+  Dims strides;
+};
+
+struct AlignedNest {
+  Dims extents; // outermost first
+  SmallVector<Access> reads, writes;
+};
+
+/// The nest, where every op is elementwise and every buffer is a full or broadcast image of the results' space.
+std::optional<AlignedNest> alignedNest(const KernelFunction &k) {
+  Block &body = k.kernel.getBody().front();
+  for (Operation &op : body.without_terminator())
+    if (!isa<graph::ElementwiseOpInterface, graph::ConstantOp>(op))
+      return std::nullopt;
+  Dims space = graph::getDims(k.results[0]);
+  SmallVector<int64_t> order = memoryOrder(k.results[0]);
+  AlignedNest nest;
+  auto addAccess = [&](Value value, const Buffer &buffer, SmallVector<Access> &into) {
+    if (buffer.blockDim >= 0 || buffer.dims.size() > space.size())
+      return false;
+    Access access{value, &buffer, {}};
+    for (int64_t d : order) {
+      int64_t own = d - int64_t(space.size() - buffer.dims.size());
+      if (own < 0 || (buffer.dims[own].is(1) && !space[d].is(1)))
+        access.strides.push_back(DimExpr(0));
+      else if (buffer.dims[own] == space[d])
+        access.strides.push_back(space[d].is(1) ? DimExpr(0) : buffer.strides[own]);
+      else
+        return false; // may be broadcast when run
+    }
+    into.push_back(std::move(access));
+    return true;
+  };
+  for (Value input : body.getArguments())
+    if (!addAccess(input, k.inputs.find(input)->second, nest.reads))
+      return std::nullopt;
+  for (auto [result, buffer] : llvm::zip(k.results, k.outputs))
+    if (graph::getDims(result) != space || !addAccess(result, buffer, nest.writes))
+      return std::nullopt;
+  for (int64_t d : order)
+    nest.extents.push_back(space[d]);
+  return nest;
+}
+
+/// Merges neighbouring dims that lie one after the other in every buffer.
+void collapse(AlignedNest &nest) {
+  auto all = [&](auto predicate) { return llvm::all_of(nest.reads, predicate) && llvm::all_of(nest.writes, predicate); };
+  auto drop = [&](unsigned d) {
+    nest.extents.erase(nest.extents.begin() + d);
+    for (auto *list : {&nest.reads, &nest.writes})
+      for (Access &access : *list)
+        access.strides.erase(access.strides.begin() + d);
+  };
+  for (unsigned d = nest.extents.size(); d-- > 0;)
+    if (nest.extents[d].is(1) && nest.extents.size() > 1)
+      drop(d);
+  for (unsigned d = nest.extents.size(); d-- > 1;) {
+    bool joins = all([&](const Access &a) { return a.strides[d - 1] == a.strides[d] * nest.extents[d]; });
+    if (!joins)
+      continue;
+    nest.extents[d] = nest.extents[d] * nest.extents[d - 1];
+    drop(d - 1);
+  }
+}
+
+void emitAligned(KernelFunction &k, OpBuilder &b, AlignedNest nest) {
+  collapse(nest);
+  if (nest.extents.empty())
+    nest.extents.push_back(DimExpr(1)), llvm::for_each(nest.reads, [](Access &a) { a.strides.push_back(DimExpr(0)); }),
+        llvm::for_each(nest.writes, [](Access &a) { a.strides.push_back(DimExpr(0)); });
+  bool scalar = nest.extents.back().is(1);
+  KernelElements e(b, k.loc(), scalar ? 0 : vectorLanes(k.kernel), k.symbols, k.inputs);
+  auto flat = [](const Access &access, Dims extents) { // the buffer over the collapsed dims
+    Buffer buffer{access.buffer->memref, access.buffer->elementType, std::move(extents), access.strides};
+    return buffer;
+  };
+  auto element = [&](ArrayRef<Index> at) {
+    for (const Access &access : nest.reads)
+      e.bind(access.value, e.load(flat(access, nest.extents), at));
+    e.forget();
+    SmallVector<Value> values;
+    for (const Access &access : nest.writes) {
+      SmallVector<Index> anywhere(graph::getRank(access.value), e.constant(0)); // leaves are bound: no index matters
+      values.push_back(e.read(access.value, anywhere));
+    }
+    for (auto [access, value] : llvm::zip(nest.writes, values))
+      e.write(flat(access, nest.extents), at, value);
+  };
+  e.loopNest(ArrayRef(nest.extents).drop_back(), {}, 1, [&](ArrayRef<Index> outer, ValueRange) -> SmallVector<Value> {
+    SmallVector<Index> at(outer);
+    at.push_back(e.constant(0));
+    if (scalar) {
+      element(at);
+    } else {
+      vectorLoop(e, nest.extents.back(), [&](Index inner) {
+        at.back() = inner;
+        element(at);
+      });
+    }
+    return {};
+  });
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Map: any element where it is needed
+//===------------------------------------------------------------------------------------------------------------------===//
+
+/// The dim that is spread over lanes: the innermost in memory that is longer than 1, or a longer one outside of it where it
+/// fills less than half a vector (a transposed image of three channels).
+int64_t laneDim(ArrayRef<DimExpr> dims, ArrayRef<int64_t> order, int64_t lanes) {
+  int64_t innermost = -1, longest = -1;
+  for (int64_t d : llvm::reverse(order)) {
+    if (dims[d].is(1))
+      continue;
+    if (innermost < 0)
+      innermost = d;
+    if (longest < 0 && dims[d].constant().value_or(lanes) >= lanes)
+      longest = d;
+  }
+  if (innermost >= 0 && longest >= 0 && dims[innermost].constant().value_or(lanes) * 2 <= lanes)
+    return longest;
+  return innermost;
+}
+
+void emitMap(KernelFunction &k, OpBuilder &b, ArrayRef<unsigned> results) {
+  Value first = k.results[results[0]];
+  Dims dims = graph::getDims(first);
+  SmallVector<int64_t> order = memoryOrder(first);
+  int64_t lanes = vectorLanes(k.kernel), lane = laneDim(dims, order, lanes);
+  KernelElements e(b, k.loc(), lane < 0 ? 0 : lanes, k.symbols, k.inputs);
+  Dims outer;
+  SmallVector<int64_t> outerDims;
+  for (int64_t d : order)
+    if (d != lane) {
+      outerDims.push_back(d);
+      outer.push_back(dims[d]);
+    }
+  e.loopNest(outer, {}, 1, [&](ArrayRef<Index> indices, ValueRange) -> SmallVector<Value> {
+    SmallVector<Index> at(dims.size());
+    for (auto [d, index] : llvm::zip(outerDims, indices))
+      at[d] = index;
+    auto element = [&] {
+      SmallVector<Value> values = llvm::map_to_vector(results, [&](unsigned r) { return e.read(k.results[r], at); });
+      for (auto [r, value] : llvm::zip(results, values))
+        e.write(k.outputs[r], at, value);
+    };
+    if (lane < 0) {
+      element();
+    } else {
+      vectorLoop(e, dims[lane], [&](Index inner) {
+        at[lane] = inner;
+        element();
+      });
+    }
+    return {};
+  });
+}
+
+} // namespace
+
+void emitLoops(KernelFunction &k, OpBuilder &b) {
+  if (std::optional<AlignedNest> nest = alignedNest(k))
+    return emitAligned(k, b, std::move(*nest));
+  if (std::optional<RowProgram> rows = planRows(k))
+    return emitRows(k, b, *rows);
+  SmallVector<bool> done(k.results.size(), false);
+  for (unsigned i = 0; i < k.results.size(); ++i) {
+    if (done[i])
+      continue;
+    SmallVector<unsigned> together;
+    for (unsigned j = i; j < k.results.size(); ++j)
+      if (!done[j] && graph::getDims(k.results[j]) == graph::getDims(k.results[i])) {
+        together.push_back(j);
+        done[j] = true;
+      }
+    emitMap(k, b, together);
+  }
+}
+
+} // namespace hewn::codegen

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Turns each plan.kernel into a function of loops.
+//
+//     plan.kernel @k(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {       func.func @k(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>) {
+//       %y = graph.relu %x                                       →     scf.for ... { vector.load, arith, vector.store }
+//       graph.yield %y }                                             }
+//
+// A kernel around one contraction that the contraction engine can tile goes to it, all others to the loop engine. Nothing is
+// refused: what neither has a good form for is a nest that evaluates each element where it is needed.
+#include "lib/Codegen/ContractEngine.h"
+#include "lib/Codegen/LoopEngine.h"
+#include "lib/Codegen/Passes.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+
+namespace hewn::codegen {
+#define GEN_PASS_DEF_LOWERKERNELSPASS
+#include "lib/Codegen/Passes.h.inc"
+
+void lowerKernel(plan::KernelOp kernel) {
+  OpBuilder b(kernel);
+  KernelFunction k = beginKernelFunction(kernel, b);
+  if (graph::ContractOpInterface contraction = tiledContraction(k))
+    emitContraction(k, b, contraction);
+  else
+    emitLoops(k, b);
+  kernel.erase();
+}
+
+namespace {
+struct LowerKernelsPass : impl::LowerKernelsPassBase<LowerKernelsPass> {
+  void runOnOperation() override {
+    for (plan::KernelOp kernel : llvm::make_early_inc_range(getOperation().getOps<plan::KernelOp>()))
+      lowerKernel(kernel);
+  }
+};
+} // namespace
+
+} // namespace hewn::codegen
