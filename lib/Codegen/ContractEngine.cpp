@@ -43,10 +43,11 @@ plan::ScheduleAttr chooseSchedule(Operation *op, const DimExpr &rows, const DimE
   auto module = op->getParentOfType<ModuleOp>();
   auto target = module ? module->getAttrOfType<plan::TargetAttr>(plan::kTargetAttr) : plan::TargetAttr();
   int64_t lanes = vectorLanes(op), registers = target ? target.getVectorRegisters() : 16;
-  // Six rows by four vectors are 24 accumulators, four loads and a broadcast: what 32 registers hold. With 16, two vectors.
+  // Six rows by four vectors are 24 accumulators, four loads and a broadcast: what 32 registers hold. With 16, two
+  // vectors.
   int64_t vectors = registers >= 32 ? 4 : 2, m = 6;
   if (std::optional<int64_t> n = columns.constant())
-    vectors = std::max<int64_t>(1, std::min(vectors, llvm::divideCeil(*n, lanes)));
+    vectors = std::max<int64_t>(1, std::min(vectors, (*n + lanes - 1) / lanes));
   // Narrow panels leave registers for more rows, so that a load of the right operand serves more of them.
   if (vectors < 3 && registers >= 32)
     m = 12;
@@ -63,7 +64,7 @@ static std::optional<unsigned> resultOf(AffineMap map, unsigned d) {
   return std::nullopt;
 }
 
-ContractOpInterface tiledContraction(const KernelFunction &k) {
+ContractOpInterface tiledContraction(KernelFunction &k) {
   ContractOpInterface found;
   for (Operation &op : k.kernel.getBody().front().without_terminator()) {
     if (auto contraction = dyn_cast<ContractOpInterface>(op)) {
@@ -147,7 +148,9 @@ private:
   bool packed = false, columnsAreWhole = false;
 
   Location loc() { return k.loc(); }
-  Dims pick(ArrayRef<unsigned> dims) { return llvm::map_to_vector<4>(dims, [&](unsigned d) { return extents[d]; }); }
+  Dims pick(ArrayRef<unsigned> dims) {
+    return llvm::map_to_vector<4>(dims, [&](unsigned d) { return extents[d]; });
+  }
 
   Index affine(AffineExpr expr, ArrayRef<Index> at) {
     if (auto dim = dyn_cast<AffineDimExpr>(expr))
@@ -198,8 +201,8 @@ private:
     auto type = MemRefType::get({ShapedType::kDynamic}, cast<MemRefType>(buffer.memref.getType()).getElementType(),
                                 StridedLayoutAttr::get(b.getContext(), ShapedType::kDynamic, {1}));
     OpFoldResult size = b.getIndexAttr(1);
-    return memref::ReinterpretCastOp::create(b, loc(), MemRefType::get({1}, type.getElementType(), type.getLayout()), buffer.memref,
-                                             OpFoldResult(start.base), ArrayRef<OpFoldResult>{size},
+    return memref::ReinterpretCastOp::create(b, loc(), MemRefType::get({1}, type.getElementType(), type.getLayout()),
+                                             buffer.memref, OpFoldResult(start.base), ArrayRef<OpFoldResult>{size},
                                              ArrayRef<OpFoldResult>{b.getIndexAttr(1)});
   }
 
@@ -223,7 +226,8 @@ private:
     DimExpr extent, left, right; // strides in the operands
   };
 
-  /// The summed dims as loops, outermost first in the right operand's memory; neighbours that lie alike in both are one.
+  /// The summed dims as loops, outermost first in the right operand's memory; neighbours that lie alike in both are
+  /// one.
   SmallVector<KLoop> kLoops() {
     SmallVector<KLoop> loops;
     SmallVector<unsigned> order(roles.summed);
@@ -237,7 +241,8 @@ private:
       if (extents[d].is(1))
         continue;
       KLoop loop{extents[d], strideAlong(lhs, maps[0], d), strideAlong(rhs, maps[1], d)};
-      if (!loops.empty() && loops.back().left == loop.left * loop.extent && loops.back().right == loop.right * loop.extent) {
+      if (!loops.empty() && loops.back().left == loop.left * loop.extent &&
+          loops.back().right == loop.right * loop.extent) {
         loop.extent = loop.extent * loops.back().extent;
         loops.back() = loop;
       } else {
@@ -290,9 +295,10 @@ private:
       for (int64_t j = 0; j < vectors; ++j) {
         Value address = e.add(rightOffset, e.constant(j * e.lanes)).base;
         // Packed panels are padded with zeros; a plain matrix ends where it ends.
-        columns.push_back(packed || columnsAreWhole
-                              ? Value(vector::LoadOp::create(b, loc(), vectorType, right, address))
-                              : Value(vector::MaskedLoadOp::create(b, loc(), vectorType, right, address, masks[j], zero)));
+        columns.push_back(
+            packed || columnsAreWhole
+                ? Value(vector::LoadOp::create(b, loc(), vectorType, right, address))
+                : Value(vector::MaskedLoadOp::create(b, loc(), vectorType, right, address, masks[j], zero)));
       }
       for (int64_t r = 0; r < m; ++r) {
         Value scalar = memref::LoadOp::create(b, loc(), left[r], leftOffset.base);
@@ -315,7 +321,8 @@ private:
       for (int64_t j = 0; j < vectors; ++j) {
         SmallVector<Index> point(rows[r]);
         point[roles.column] = e.add(firstColumn, {e.constant(j * e.lanes).base, 1});
-        SmallVector<Index> at = llvm::map_to_vector(maps[2].getResults(), [&](AffineExpr x) { return affine(x, point); });
+        SmallVector<Index> at =
+            llvm::map_to_vector(maps[2].getResults(), [&](AffineExpr x) { return affine(x, point); });
         e.setMask(masks[j]);
         e.bind(op->getResult(0), sums[r * vectors + j]);
         for (auto [o, result] : llvm::enumerate(k.results))

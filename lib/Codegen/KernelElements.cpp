@@ -147,8 +147,8 @@ void KernelElements::write(const Buffer &buffer, ArrayRef<Index> at, Value eleme
   }
   Value stored = toStorage(spread(element), buffer.elementType);
   if (address.general || address.stride != 1)
-    vector::ScatterOp::create(b, loc, /*resultType=*/Type(), buffer.memref, ValueRange(constant(0).base), vectorOf(address),
-                              mask ? mask : allLanes(), stored);
+    vector::ScatterOp::create(b, loc, /*resultType=*/Type(), buffer.memref, ValueRange(constant(0).base),
+                              vectorOf(address), mask ? mask : allLanes(), stored);
   else if (mask)
     vector::MaskedStoreOp::create(b, loc, buffer.memref, address.base, mask, stored);
   else
@@ -193,7 +193,8 @@ Value KernelElements::evaluate(Value tensor, ArrayRef<Index> at) {
     auto splat = cast<SplatElementsAttr>(constantOp.getValue());
     Type compute = graph::computeType(splat.getElementType());
     if (isa<FloatType>(compute))
-      return arith::ConstantOp::create(b, loc, b.getFloatAttr(compute, splat.getSplatValue<APFloat>().convertToDouble()));
+      return arith::ConstantOp::create(b, loc,
+                                       b.getFloatAttr(compute, splat.getSplatValue<APFloat>().convertToDouble()));
     return arith::ConstantOp::create(b, loc, b.getIntegerAttr(compute, splat.getSplatValue<APInt>()));
   }
   // The verifier of the kernels stage lets nothing else into a kernel.
@@ -315,23 +316,24 @@ Value KernelElements::reduce(graph::ReduceOpInterface op, ArrayRef<Index> at) {
         v = spread(v);
     return values;
   };
-  SmallVector<Value> state = loopNest(extents, op.identity(b, loc, width), 32, [&](ArrayRef<Index> inner, ValueRange carried) {
-    Value position;
-    for (auto [i, d] : llvm::enumerate(reduced))
-      from[d] = inner[i];
-    if (op.usesPosition()) {
-      Index linear = constant(0);
-      for (auto [i, d] : llvm::enumerate(reduced))
-        linear = add(mul(linear, expression(dims[d])), inner[i]);
-      position = toElement(linear, b.getI64Type());
-      if (width)
-        position = spread(position);
-    }
-    Value element = read(operand, from);
-    if (width)
-      element = spread(element);
-    return op.merge(b, loc, carried, asState(op.lift(b, loc, element, position)));
-  });
+  SmallVector<Value> state =
+      loopNest(extents, op.identity(b, loc, width), 32, [&](ArrayRef<Index> inner, ValueRange carried) {
+        Value position;
+        for (auto [i, d] : llvm::enumerate(reduced))
+          from[d] = inner[i];
+        if (op.usesPosition()) {
+          Index linear = constant(0);
+          for (auto [i, d] : llvm::enumerate(reduced))
+            linear = add(mul(linear, expression(dims[d])), inner[i]);
+          position = toElement(linear, b.getI64Type());
+          if (width)
+            position = spread(position);
+        }
+        Value element = read(operand, from);
+        if (width)
+          element = spread(element);
+        return op.merge(b, loc, carried, asState(op.lift(b, loc, element, position)));
+      });
   Value count = toElement(expression(graph::numElements(extents)), b.getI64Type());
   if (width)
     count = spread(count);
@@ -411,16 +413,17 @@ Value KernelElements::scan(graph::ScanOpInterface op, ArrayRef<Index> at) {
   Value zero = constantElement(graph::getElementType(op->getResult(0)), 0);
   state.push_back(width ? spread(zero) : zero);
   Index length = extent(operand, dim), target = at[dim];
-  SmallVector<Value> last = loopNest({graph::getDims(operand)[dim]}, state, 1, [&](ArrayRef<Index> inner, ValueRange carried) {
-    SmallVector<Index> from(at);
-    from[dim] = op.runsBackward() ? sub(sub(length, constant(1)), inner[0]) : inner[0];
-    Value element = read(operand, from);
-    SmallVector<Value> next(carried.drop_back());
-    Value out = op.step(b, loc, next, width ? spread(element) : element);
-    Value here = compare(arith::CmpIPredicate::eq, from[dim], target);
-    next.push_back(selectElement(here, out, carried.back()));
-    return next;
-  });
+  SmallVector<Value> last =
+      loopNest({graph::getDims(operand)[dim]}, state, 1, [&](ArrayRef<Index> inner, ValueRange carried) {
+        SmallVector<Index> from(at);
+        from[dim] = op.runsBackward() ? sub(sub(length, constant(1)), inner[0]) : inner[0];
+        Value element = read(operand, from);
+        SmallVector<Value> next(carried.drop_back());
+        Value out = op.step(b, loc, next, width ? spread(element) : element);
+        Value here = compare(arith::CmpIPredicate::eq, from[dim], target);
+        next.push_back(selectElement(here, out, carried.back()));
+        return next;
+      });
   return last.back();
 }
 

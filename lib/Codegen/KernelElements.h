@@ -2,10 +2,10 @@
 //
 // Elements of the values inside a kernel.
 //
-// A kernel is a graph of ops whose leaves are buffers. Engines ask for the element of any value at an index; this class reads
-// leaves from memory and evaluates everything else by its kind, recursively, so that a chain of ops becomes straight code
-// around one set of loads. It knows no op by name. Engines bind a value (an accumulator, a finished reduction) to short-cut
-// the recursion.
+// A kernel is a graph of ops whose leaves are buffers. Engines ask for the element of any value at an index; this class
+// reads leaves from memory and evaluates everything else by its kind, recursively, so that a chain of ops becomes
+// straight code around one set of loads. It knows no op by name. Engines bind a value (an accumulator, a finished
+// reduction) to short-cut the recursion.
 #ifndef HEWN_LIB_CODEGEN_KERNELELEMENTS_H
 #define HEWN_LIB_CODEGEN_KERNELELEMENTS_H
 
@@ -45,7 +45,8 @@ public:
       : ElementBuilder(b, loc, lanes), symbols(symbols), buffers(buffers) {}
 
   mlir::Value read(mlir::Value tensor, llvm::ArrayRef<graph::Index> at) override;
-  mlir::Value readIf(mlir::Value inside, mlir::Value tensor, llvm::ArrayRef<graph::Index> at, mlir::Value fill) override;
+  mlir::Value readIf(mlir::Value inside, mlir::Value tensor, llvm::ArrayRef<graph::Index> at,
+                     mlir::Value fill) override;
   graph::Index extent(mlir::Value tensor, unsigned dim) override;
   graph::Index expression(const graph::DimExpr &expr) override;
 
@@ -54,13 +55,28 @@ public:
   mlir::Value load(const Buffer &buffer, llvm::ArrayRef<graph::Index> at);
 
   /// From now on `tensor`'s element is `element`, whatever the index.
-  void bind(mlir::Value tensor, mlir::Value element) { bound[tensor] = element; forget(); }
-  void unbind(mlir::Value tensor) { bound.erase(tensor); forget(); }
+  void bind(mlir::Value tensor, mlir::Value element) {
+    bound[tensor] = element;
+    forget();
+  }
+  void unbind(mlir::Value tensor) {
+    bound.erase(tensor);
+    forget();
+  }
   /// From now on `tensor` is read from `buffer` instead of being computed.
-  void bindBuffer(mlir::Value tensor, Buffer buffer) { spilled[tensor] = std::move(buffer); forget(); }
-  void unbindBuffer(mlir::Value tensor) { spilled.erase(tensor); forget(); }
+  void bindBuffer(mlir::Value tensor, Buffer buffer) {
+    spilled[tensor] = std::move(buffer);
+    forget();
+  }
+  void unbindBuffer(mlir::Value tensor) {
+    spilled.erase(tensor);
+    forget();
+  }
   /// Lanes that exist (vector<lanes x i1>), or null for all. Loads and stores touch no others.
-  void setMask(mlir::Value lanesThatExist) { mask = lanesThatExist; forget(); }
+  void setMask(mlir::Value lanesThatExist) {
+    mask = lanesThatExist;
+    forget();
+  }
   /// Elements computed so far are not visible at the new insertion point.
   void forget() { cache.clear(); }
 
@@ -69,8 +85,8 @@ public:
   /// The reduction at result index `at`, by loops over the reduced dims inside the current code.
   mlir::Value reduce(graph::ReduceOpInterface op, llvm::ArrayRef<graph::Index> at);
 
-  /// Nested loops over `extents`, carrying `state`; constant extents whose product is at most `unrollLimit` become straight
-  /// code. `body` gets the indices and the state and returns the next state.
+  /// Nested loops over `extents`, carrying `state`; constant extents whose product is at most `unrollLimit` become
+  /// straight code. `body` gets the indices and the state and returns the next state.
   llvm::SmallVector<mlir::Value>
   loopNest(llvm::ArrayRef<graph::DimExpr> extents, mlir::ValueRange state, int64_t unrollLimit,
            llvm::function_ref<llvm::SmallVector<mlir::Value>(llvm::ArrayRef<graph::Index>, mlir::ValueRange)> body);

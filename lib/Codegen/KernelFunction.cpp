@@ -22,7 +22,9 @@ KernelFunction beginKernelFunction(plan::KernelOp kernel, OpBuilder &b) {
   types.append(kernel.getSymbols().size(), IndexType::get(context));
 
   b.setInsertionPoint(kernel);
-  KernelFunction k{kernel, func::FuncOp::create(b, kernel.getLoc(), kernel.getSymName(), b.getFunctionType(types, {})), {}, {}, {}, {}};
+  KernelFunction k;
+  k.kernel = kernel;
+  k.function = func::FuncOp::create(b, kernel.getLoc(), kernel.getSymName(), b.getFunctionType(types, {}));
   Block *entry = k.function.addEntryBlock();
   b.setInsertionPointToEnd(entry);
   auto done = func::ReturnOp::create(b, kernel.getLoc());
@@ -30,7 +32,8 @@ KernelFunction beginKernelFunction(plan::KernelOp kernel, OpBuilder &b) {
 
   unsigned next = 1;
   for (Value input : kernel.getBody().getArguments())
-    k.inputs[input] = describeBuffer(entry->getArgument(next++), cast<RankedTensorType>(input.getType()), graph::getDims(input));
+    k.inputs[input] =
+        describeBuffer(entry->getArgument(next++), cast<RankedTensorType>(input.getType()), graph::getDims(input));
   for (Value result : kernel.getBody().front().getTerminator()->getOperands()) {
     k.results.push_back(result);
     k.outputs.push_back(

@@ -20,11 +20,11 @@ struct KernelFunction {
   llvm::SmallVector<Buffer> outputs;
   llvm::SmallVector<mlir::Value> results;
 
-  mlir::Location loc() const { return function.getLoc(); }
+  mlir::Location loc() { return function.getLoc(); }
 };
 
-/// Makes an empty function for `kernel` before it, with arguments as the kernel ABI has them (docs/architecture.md) and an
-/// insertion point at the end of its body, in front of the return.
+/// Makes an empty function for `kernel` before it, with arguments as the kernel ABI has them (docs/architecture.md) and
+/// an insertion point at the end of its body, in front of the return.
 KernelFunction beginKernelFunction(plan::KernelOp kernel, mlir::OpBuilder &b);
 
 /// Lanes of vector code for this module's machine: vector bytes over four.

@@ -36,7 +36,8 @@ void vectorLoop(KernelElements &e, const DimExpr &extent, llvm::function_ref<voi
   if (extent.constant()) {
     rest(e.expression(whole).base);
   } else {
-    auto loop = scf::ForOp::create(b, e.loc, e.expression(whole).base, e.expression(extent).base, e.constant(e.lanes).base);
+    auto loop =
+        scf::ForOp::create(b, e.loc, e.expression(whole).base, e.expression(extent).base, e.constant(e.lanes).base);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPoint(loop.getBody()->getTerminator());
     rest(loop.getInductionVar());
@@ -50,7 +51,8 @@ void vectorLoop(KernelElements &e, const DimExpr &extent, llvm::function_ref<voi
 
 namespace {
 
-/// A buffer seen from the iteration space: the distance between neighbours along each of its dims, 0 where it is broadcast.
+/// A buffer seen from the iteration space: the distance between neighbours along each of its dims, 0 where it is
+/// broadcast.
 struct Access {
   Value value;
   const Buffer *buffer;
@@ -63,7 +65,7 @@ struct AlignedNest {
 };
 
 /// The nest, where every op is elementwise and every buffer is a full or broadcast image of the results' space.
-std::optional<AlignedNest> alignedNest(const KernelFunction &k) {
+std::optional<AlignedNest> alignedNest(KernelFunction &k) {
   Block &body = k.kernel.getBody().front();
   for (Operation &op : body.without_terminator())
     if (!isa<graph::ElementwiseOpInterface, graph::ConstantOp>(op))
@@ -100,7 +102,9 @@ std::optional<AlignedNest> alignedNest(const KernelFunction &k) {
 
 /// Merges neighbouring dims that lie one after the other in every buffer.
 void collapse(AlignedNest &nest) {
-  auto all = [&](auto predicate) { return llvm::all_of(nest.reads, predicate) && llvm::all_of(nest.writes, predicate); };
+  auto all = [&](auto predicate) {
+    return llvm::all_of(nest.reads, predicate) && llvm::all_of(nest.writes, predicate);
+  };
   auto drop = [&](unsigned d) {
     nest.extents.erase(nest.extents.begin() + d);
     for (auto *list : {&nest.reads, &nest.writes})
@@ -161,8 +165,8 @@ void emitAligned(KernelFunction &k, OpBuilder &b, AlignedNest nest) {
 // Map: any element where it is needed
 //===------------------------------------------------------------------------------------------------------------------===//
 
-/// The dim that is spread over lanes: the innermost in memory that is longer than 1, or a longer one outside of it where it
-/// fills less than half a vector (a transposed image of three channels).
+/// The dim that is spread over lanes: the innermost in memory that is longer than 1, or a longer one outside of it
+/// where it fills less than half a vector (a transposed image of three channels).
 int64_t laneDim(ArrayRef<DimExpr> dims, ArrayRef<int64_t> order, int64_t lanes) {
   int64_t innermost = -1, longest = -1;
   for (int64_t d : llvm::reverse(order)) {

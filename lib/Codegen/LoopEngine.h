@@ -16,7 +16,8 @@ namespace hewn::codegen {
 /// Fills `k.function` with loops at the builder's insertion point.
 void emitLoops(KernelFunction &k, mlir::OpBuilder &b);
 
-/// Calls `body` for the vector of indices at each step of [0, extent): whole vectors, then one masked by `elements`' mask.
+/// Calls `body` for the vector of indices at each step of [0, extent): whole vectors, then one masked by `elements`'
+/// mask.
 void vectorLoop(KernelElements &elements, const graph::DimExpr &extent, llvm::function_ref<void(graph::Index)> body);
 
 } // namespace hewn::codegen

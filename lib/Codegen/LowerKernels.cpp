@@ -2,12 +2,13 @@
 //
 // Turns each plan.kernel into a function of loops.
 //
-//     plan.kernel @k(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {       func.func @k(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>) {
+//     plan.kernel @k(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {       func.func @k(%ctx: !llvm.ptr, %x: memref<?xf32>,
+//     %y: memref<?xf32>) {
 //       %y = graph.relu %x                                       →     scf.for ... { vector.load, arith, vector.store }
 //       graph.yield %y }                                             }
 //
-// A kernel around one contraction that the contraction engine can tile goes to it, all others to the loop engine. Nothing is
-// refused: what neither has a good form for is a nest that evaluates each element where it is needed.
+// A kernel around one contraction that the contraction engine can tile goes to it, all others to the loop engine.
+// Nothing is refused: what neither has a good form for is a nest that evaluates each element where it is needed.
 #include "lib/Codegen/ContractEngine.h"
 #include "lib/Codegen/LoopEngine.h"
 #include "lib/Codegen/Passes.h"

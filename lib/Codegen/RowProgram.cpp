@@ -33,7 +33,7 @@ static llvm::DenseMap<Value, unsigned> passOf(plan::KernelOp kernel) {
   return pass;
 }
 
-std::optional<RowProgram> planRows(const KernelFunction &k) {
+std::optional<RowProgram> planRows(KernelFunction &k) {
   RowProgram rows;
   llvm::DenseMap<Value, unsigned> pass = passOf(k.kernel);
   for (Operation &op : k.kernel.getBody().front().without_terminator()) {
@@ -237,9 +237,10 @@ private:
     return next;
   }
 
-  /// One loop along the lane dim in steps of `unroll` vectors, each with states of its own; returns the states and where it ended.
-  SmallVector<Value> laneLoop(ArrayRef<ReduceOpInterface> reductions, SmallVector<Value> states, DimExpr from, DimExpr to,
-                              int64_t unroll, const Spill *spill) {
+  /// One loop along the lane dim in steps of `unroll` vectors, each with states of its own; returns the states and
+  /// where it ended.
+  SmallVector<Value> laneLoop(ArrayRef<ReduceOpInterface> reductions, SmallVector<Value> states, DimExpr from,
+                              DimExpr to, int64_t unroll, const Spill *spill) {
     if (from == to)
       return states;
     size_t each = states.size() / unroll;
@@ -305,7 +306,8 @@ private:
     };
     if (extent.constant())
       return tail(e.expression(whole).base, states);
-    auto loop = scf::ForOp::create(b, loc(), e.expression(whole).base, e.expression(extent).base, e.constant(e.lanes).base, states);
+    auto loop = scf::ForOp::create(b, loc(), e.expression(whole).base, e.expression(extent).base,
+                                   e.constant(e.lanes).base, states);
     {
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToStart(loop.getBody());
@@ -335,11 +337,12 @@ private:
   void pass(ArrayRef<ReduceOpInterface> reductions, const Spill *spill) {
     Dims extents = llvm::map_to_vector<4>(innerDims, [&](int64_t d) { return rows.space[d]; });
     Index savedLane = at[lane];
-    SmallVector<Value> states = e.loopNest(extents, identities(reductions), 1, [&](ArrayRef<Index> indices, ValueRange carried) {
-      for (auto [d, index] : llvm::zip(innerDims, indices))
-        at[d] = index;
-      return horizontal ? sweep(reductions, carried, spill) : step(reductions, carried, {}, spill);
-    });
+    SmallVector<Value> states =
+        e.loopNest(extents, identities(reductions), 1, [&](ArrayRef<Index> indices, ValueRange carried) {
+          for (auto [d, index] : llvm::zip(innerDims, indices))
+            at[d] = index;
+          return horizontal ? sweep(reductions, carried, spill) : step(reductions, carried, {}, spill);
+        });
     at[lane] = savedLane;
     Dims all = llvm::map_to_vector<4>(rows.reduced, [&](int64_t d) { return rows.space[d]; });
     Value count = e.toElement(e.expression(graph::numElements(all)), b.getI64Type());
@@ -410,7 +413,8 @@ private:
       in.push_back(scratch.addArgument(graph::computeType(graph::getElementType(operand)), op->getLoc()));
     elementwise.emit(build, op->getLoc(), in);
     return llvm::any_of(scratch, [](Operation &emitted) {
-      return isa_and_nonnull<math::MathDialect>(emitted.getDialect()) && !isa<math::AbsFOp, math::SqrtOp, math::FloorOp>(emitted);
+      return isa_and_nonnull<math::MathDialect>(emitted.getDialect()) &&
+             !isa<math::AbsFOp, math::SqrtOp, math::FloorOp>(emitted);
     });
   }
 };
