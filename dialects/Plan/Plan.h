@@ -25,6 +25,16 @@
 namespace hewn::plan {
 /// The module's attribute of type TargetAttr.
 inline constexpr llvm::StringLiteral kTargetAttr = "plan.target";
+/// On every op of the program that has results: a PlaceAttr for each.
+inline constexpr llvm::StringLiteral kPlacesAttr = "plan.places";
+/// On loops: for each carried value a PlaceAttr of memory through which it is copied when a step ends, or unit.
+inline constexpr llvm::StringLiteral kStagingAttr = "plan.staging";
+/// On the program: the arena's size, an integer or an expression.
+inline constexpr llvm::StringLiteral kArenaBytesAttr = "plan.arena_bytes";
+/// On the program: the most bytes of arena that are live at once, where sizes are static: no plan needs less.
+inline constexpr llvm::StringLiteral kMaxLiveAttr = "plan.max_live";
+/// The name of the function that is the program.
+inline constexpr llvm::StringLiteral kProgramName = "main";
 } // namespace hewn::plan
 
 #endif

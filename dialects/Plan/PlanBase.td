@@ -34,9 +34,14 @@ def Plan_ScheduleAttr : AttrDef<PlanDialect, "Schedule"> {
 
 def Plan_PlaceAttr : AttrDef<PlanDialect, "Place"> {
   let mnemonic = "place";
-  let summary = "Where a value lives: arena at a byte offset (an expression over symbols), output i, dynamic, or alias of operand i.";
-  let parameters = (ins StringRefParameter<"arena | output | dynamic | alias">:$kind, "::mlir::Attribute":$offset);
-  let assemblyFormat = "`<` $kind `,` $offset `>`";
+  let summary = "Where the memory of an op's result is.";
+  let description = [{
+    `<arena, offset>` in the arena, at a number of bytes or an expression over the inputs' symbols; `<output, i>` the memory
+    of output i; `<slice, i>` the current slice of output sequence i of the scan around; `<dynamic>` allocated when run, for
+    sizes known only then; `<forward>` wherever the value is that a branch yields; `<alias>` the operand's memory.
+  }];
+  let parameters = (ins StringRefParameter<"kind">:$kind, OptionalParameter<"::mlir::Attribute">:$offset);
+  let assemblyFormat = "`<` $kind (`,` $offset^)? `>`";
 }
 
 #endif

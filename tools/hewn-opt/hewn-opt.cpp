@@ -2,6 +2,7 @@
 #include "dialects/Graph/Graph.h"
 #include "dialects/Plan/Plan.h"
 #include "lib/Codegen/Passes.h"
+#include "lib/Transforms/Plan/Passes.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -29,5 +30,6 @@ int main(int argc, char **argv) {
                   mlir::scf::SCFDialect, mlir::tensor::TensorDialect, mlir::ub::UBDialect, mlir::vector::VectorDialect>();
   hewn::codegen::registerHewnCodegenPasses();
   mlir::registerTransformsPasses();
+  hewn::registerHewnPlanPasses();
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "hewn's passes on the text of a stage\n", registry));
 }

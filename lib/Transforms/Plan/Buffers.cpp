@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Transforms/Plan/Buffers.h"
+
+using namespace mlir;
+using hewn::graph::DimExpr;
+using hewn::graph::Dims;
+
+namespace hewn::plan {
+
+SmallVector<int64_t> memoryOrder(RankedTensorType type) {
+  if (auto layout = dyn_cast_or_null<graph::LayoutAttr>(type.getEncoding()))
+    return SmallVector<int64_t>(layout.getOrder());
+  return llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
+}
+
+DimExpr bufferBytes(RankedTensorType type, ArrayRef<DimExpr> dims) {
+  DimExpr elements = graph::numElements(dims);
+  int64_t bits = type.getElementType().getIntOrFloatBitWidth();
+  if (bits >= 8)
+    return elements * DimExpr(bits / 8);
+  return bits == 4 ? elements.ceilDiv(2) : elements;
+}
+
+Dims bufferDims(Value value) {
+  if (auto result = dyn_cast<OpResult>(value))
+    if (auto part = dyn_cast<graph::PartOpInterface>(result.getOwner())) {
+      SmallVector<Dims> bounds = part.getBoundDims(graph::getDims);
+      if (result.getResultNumber() < bounds.size())
+        return bounds[result.getResultNumber()];
+    }
+  return graph::getDims(value);
+}
+
+bool isView(Operation *op) {
+  auto move = dyn_cast<graph::MoveOpInterface>(op);
+  return move && op->getNumOperands() > 0 && move.getViewKind() != graph::ViewKind::None;
+}
+
+bool ownsBuffer(OpResult result) {
+  Operation *op = result.getOwner();
+  return isa<RankedTensorType>(result.getType()) &&
+         (isa<LaunchOp, graph::PartOpInterface, graph::DimValueOp, graph::LoopOp, graph::ScanOp>(op));
+}
+
+static void collectRoots(Value value, Roots &found) {
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    unsigned i = argument.getArgNumber();
+    Operation *parent = argument.getOwner()->getParentOp();
+    if (auto loop = dyn_cast_or_null<graph::LoopOp>(parent); loop && i >= 2)
+      return void(found.insert(loop->getResult(i - 2)));
+    if (auto scan = dyn_cast_or_null<graph::ScanOp>(parent)) {
+      if (i < scan.getNumStates())
+        return void(found.insert(scan->getResult(i)));
+      return collectRoots(scan->getOperand(i), found);
+    }
+    return void(found.insert(value));
+  }
+  auto result = cast<OpResult>(value);
+  Operation *op = result.getOwner();
+  if (isView(op))
+    return collectRoots(op->getOperand(0), found);
+  if (isa<graph::IfOp>(op)) {
+    for (Region &region : op->getRegions())
+      if (!region.empty())
+        collectRoots(region.front().getTerminator()->getOperand(result.getResultNumber()), found);
+    return;
+  }
+  found.insert(value);
+}
+
+Roots roots(Value value) {
+  Roots found;
+  collectRoots(value, found);
+  return found;
+}
+
+llvm::StringSet<> inputSymbols(FunctionOpInterface program) {
+  llvm::StringSet<> symbols;
+  for (BlockArgument argument : program.getArguments())
+    for (const DimExpr &dim : graph::getDims(argument))
+      dim.walkSymbols([&](StringRef name) { symbols.insert(name); });
+  return symbols;
+}
+
+bool isKnown(const DimExpr &expr, const llvm::StringSet<> &symbols) {
+  bool known = true;
+  expr.walkSymbols([&](StringRef name) { known &= symbols.contains(name); });
+  return known;
+}
+
+} // namespace hewn::plan

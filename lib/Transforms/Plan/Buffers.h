@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which values of a program share memory.
+//
+// Views are their operand's memory, a loop's body sees its carried values in the buffers of the loop's results, and the
+// result of a branch is wherever the branch that ran left it. All others own a buffer. `roots` follows these rules back
+// to the owners.
+#ifndef HEWN_LIB_TRANSFORMS_PLAN_BUFFERS_H
+#define HEWN_LIB_TRANSFORMS_PLAN_BUFFERS_H
+
+#include "dialects/Graph/Graph.h"
+#include "dialects/Plan/Plan.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringSet.h"
+
+namespace hewn::plan {
+
+/// Bytes of a dense buffer of this type and these dims: bools are bytes, two 4-bit integers share one, the padding of a
+/// blocked layout is included.
+graph::DimExpr bufferBytes(mlir::RankedTensorType type, llvm::ArrayRef<graph::DimExpr> dims);
+/// The dims that the buffer of a result must hold: a part's bounds, else the value's own.
+graph::Dims bufferDims(mlir::Value value);
+inline graph::DimExpr bufferBytes(mlir::Value value) {
+  return bufferBytes(mlir::cast<mlir::RankedTensorType>(value.getType()), bufferDims(value));
+}
+/// Logical dims from outermost to innermost in memory.
+llvm::SmallVector<int64_t> memoryOrder(mlir::RankedTensorType type);
+
+/// Whether the op's result is its operand's memory.
+bool isView(mlir::Operation *op);
+/// Whether the result is a buffer that the op fills.
+bool ownsBuffer(mlir::OpResult result);
+
+/// The buffers in which `value` may lie: results that own one, constants, arguments of the program, and the counter and
+/// condition of a loop.
+using Roots = llvm::SmallSetVector<mlir::Value, 2>;
+Roots roots(mlir::Value value);
+
+/// The symbols of the program's inputs: what is known before a run starts.
+llvm::StringSet<> inputSymbols(mlir::FunctionOpInterface program);
+bool isKnown(const graph::DimExpr &expr, const llvm::StringSet<> &symbols);
+
+} // namespace hewn::plan
+
+#endif

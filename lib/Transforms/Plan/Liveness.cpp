@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Transforms/Plan/Liveness.h"
+#include "lib/Transforms/Plan/Buffers.h"
+
+using namespace mlir;
+
+namespace hewn::plan {
+
+Liveness::Liveness(FunctionOpInterface program) {
+  number(program.getFunctionBody().front());
+  program.getFunctionBody().walk([&](Operation *op) {
+    for (Value operand : op->getOperands())
+      use(op, operand);
+  });
+}
+
+void Liveness::number(Block &block) {
+  for (Operation &op : block) {
+    unsigned begin = next++;
+    for (OpResult result : op.getResults())
+      if (ownsBuffer(result))
+        lives[result] = {begin, begin};
+    for (Region &region : op.getRegions())
+      for (Block &inner : region)
+        number(inner);
+    positions[&op] = {begin, next++};
+    // What an op with regions makes is being written until the last of them has ended.
+    if (op.getNumRegions())
+      for (OpResult result : op.getResults())
+        if (ownsBuffer(result))
+          lives[result].end = next - 1;
+  }
+}
+
+void Liveness::use(Operation *user, Value value) {
+  if (!isa<RankedTensorType>(value.getType()))
+    return;
+  for (Value root : roots(value)) {
+    auto life = lives.find(root);
+    if (life == lives.end())
+      continue;
+    // A scan reads its sequences step by step.
+    Positions at = positions.lookup(user);
+    unsigned last = isa<graph::ScanOp>(user) ? at.end : at.begin;
+    Operation *owner = root.getDefiningOp();
+    for (Operation *parent = user->getParentOp(); parent && !parent->isProperAncestor(owner);
+         parent = parent->getParentOp())
+      if (isa<graph::LoopOp, graph::ScanOp>(parent))
+        last = std::max(last, positions.lookup(parent).end);
+    life->second.end = std::max(life->second.end, last);
+  }
+}
+
+Lifetime Liveness::handOver(Operation *loop) const {
+  Positions yield = positions.lookup(loop->getRegion(0).front().getTerminator());
+  return {yield.begin, positions.lookup(loop).end};
+}
+
+} // namespace hewn::plan

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The passes that plan memory.
+#ifndef HEWN_TRANSFORMS_PLAN_PASSES
+#define HEWN_TRANSFORMS_PLAN_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def PlanMemoryPass : Pass<"hewn-plan-memory", "::mlir::ModuleOp"> {
+  let summary = "Gives every value of the program a place: arena offset, output, or memory allocated when run.";
+}
+
+def VerifyPlanPass : Pass<"hewn-verify-plan", "::mlir::ModuleOp"> {
+  let summary = "Checks that the program can be emitted: known ops, a place for every result, no two live values in one place.";
+}
+
+#endif
