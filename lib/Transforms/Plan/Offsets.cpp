@@ -24,7 +24,8 @@ struct Block {
 
 /// Greedy by size; returns the end of the highest block.
 int64_t pack(std::vector<Block> &blocks) {
-  llvm::stable_sort(blocks, [](const Block &a, const Block &b) { return a.size > b.size; });
+  llvm::sort(blocks,
+             [](const Block &a, const Block &b) { return a.size != b.size ? a.size > b.size : a.request < b.request; });
   int64_t total = 0;
   SmallVector<const Block *> placed; // by offset
   for (Block &block : blocks) {
@@ -80,8 +81,10 @@ int64_t typicalSize(const DimExpr &bytes) {
 }
 
 std::vector<Slot> fillSlots(ArrayRef<Request> requests, SmallVector<unsigned> members) {
-  llvm::stable_sort(
-      members, [&](unsigned a, unsigned b) { return typicalSize(requests[a].bytes) > typicalSize(requests[b].bytes); });
+  llvm::sort(members, [&](unsigned a, unsigned b) {
+    int64_t x = typicalSize(requests[a].bytes), y = typicalSize(requests[b].bytes);
+    return x != y ? x > y : a < b;
+  });
   std::vector<Slot> slots;
   for (unsigned member : members) {
     const Request &request = requests[member];

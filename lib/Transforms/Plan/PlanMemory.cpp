@@ -62,7 +62,8 @@ public:
         op->setAttr(kPlacesAttr, ArrayAttr::get(context, list));
     });
     for (auto &[loop, list] : staging)
-      loop->setAttr(kStagingAttr, ArrayAttr::get(context, list));
+      if (!llvm::all_of(list, llvm::IsaPred<UnitAttr>))
+        loop->setAttr(kStagingAttr, ArrayAttr::get(context, list));
     program->setAttr(kArenaBytesAttr, arena.bytes.toAttr(context));
     if (arena.bytes.constant())
       program->setAttr(kMaxLiveAttr, DimExpr(arena.maxLive).toAttr(context));
@@ -162,8 +163,6 @@ private:
       requests.push_back({bufferBytes(result), liveness.handOver(loop)});
       requesters.push_back([&list, i](PlaceAttr p) { list[i] = p; });
     }
-    if (llvm::all_of(list, llvm::IsaPred<UnitAttr>))
-      staging.erase(loop);
   }
 
   void pack() {
