@@ -4,5 +4,7 @@
 include "dialects/Graph/Elementwise.td"
 include "dialects/Graph/Reduce.td"
 include "dialects/Graph/Move.td"
+include "dialects/Graph/Move/Index.td"
+include "dialects/Graph/Window.td"
 include "dialects/Graph/Contract.td"
 include "dialects/Graph/Program.td"

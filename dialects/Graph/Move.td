@@ -7,6 +7,7 @@
 
 include "dialects/Graph/GraphBase.td"
 
+// Families that add moves: Move/*.td, Window.td.
 class Move<string mnemonic, list<string> also = []> : GraphTensorOp<mnemonic, [DeclareOpInterfaceMethods<MoveOpInterface, also>]>;
 
 def Graph_TransposeOp : Move<"transpose", ["getViewKind", "getViewOrder"]> {

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How ONNX's nodes become the moves of Index.td.
+#include "dialects/Graph/Compose.h"
+#include "dialects/Graph/Graph.h"
+#include "dialects/Graph/OnnxNode.h"
+
+using namespace mlir;
+
+namespace hewn::graph {
+
+LogicalResult buildTile(OnnxNode &node) {
+  Value x = node.input(0);
+  Dims repeats(getRank(x), DimExpr(1));
+  std::optional<Dims> written = node.contentsOrRead(node.input(1));
+  if (!written)
+    return failure();
+  if (node.opset() < 6) { // Tile(x, tiles, axis): one dim
+    bool absent;
+    std::optional<SmallVector<int64_t>> axes = constantInts(node, "", 2, absent);
+    std::optional<int64_t> axis = axes && !axes->empty() ? node.axis(axes->front(), repeats.size()) : std::nullopt;
+    if (!axis || written->empty())
+      return absent ? node.refuse("needs an axis") : failure();
+    repeats[*axis] = written->front();
+  } else if (written->size() != repeats.size()) {
+    return node.refuse("has " + Twine(written->size()) + " repeats for rank " + Twine(repeats.size()));
+  } else {
+    repeats = *written;
+  }
+  if (llvm::all_of(repeats, [](const DimExpr &r) { return r.is(1); }))
+    return node.finish(x);
+  return node.finish(node.make<TileOp>(x, node.attr("repeats", ArrayRef<DimExpr>(repeats))));
+}
+
+LogicalResult buildGatherElements(OnnxNode &node) {
+  std::optional<int64_t> axis = node.axis(node.getInt("axis", 0), getRank(node.input(0)));
+  if (!axis)
+    return failure();
+  return node.finish(node.make<GatherElementsOp>({node.input(0), node.input(1)}, node.attr("axis", *axis)));
+}
+
+LogicalResult buildGatherND(OnnxNode &node) {
+  return node.finish(
+      node.make<GatherNDOp>({node.input(0), node.input(1)}, node.attr("batchDims", node.getInt("batch_dims", 0))));
+}
+
+LogicalResult buildOneHot(OnnxNode &node) {
+  Composer c(node);
+  Value indices = node.input(0), depth = node.input(1), i64Depth;
+  if (isa<FloatType>(getElementType(depth))) {
+    std::optional<SmallVector<double>> known = node.floatContents(depth);
+    i64Depth = known && known->size() == 1 ? makeSplat(node.b, node.loc, node.b.getI64Type(), known->front())
+                                           : c.cast(depth, node.b.getI64Type());
+  } else {
+    i64Depth = depth;
+  }
+  std::optional<Dims> contents = node.contentsOrRead(i64Depth);
+  if (!contents)
+    return failure();
+  if (contents->size() != 1)
+    return node.refuse("depth is no scalar");
+  if (isa<FloatType>(getElementType(indices)))
+    indices = c.cast(indices, node.b.getI64Type());
+  return node.finish(node.make<OneHotOp>({indices, node.input(2)}, {node.attr("depth", ArrayRef<DimExpr>(*contents)),
+                                                                    node.attr("axis", node.getInt("axis", -1))}));
+}
+
+LogicalResult buildTrilu(OnnxNode &node) {
+  Dims k = {DimExpr(0)};
+  if (node.input(1)) {
+    std::optional<Dims> contents = node.contentsOrRead(node.input(1));
+    if (!contents)
+      return failure();
+    if (contents->size() != 1)
+      return node.refuse("k is no scalar");
+    k = *contents;
+  }
+  return node.finish(
+      node.make<TriluOp>(node.input(0), {node.attr("k", ArrayRef<DimExpr>(k)),
+                                         node.attr("upper", node.b.getBoolAttr(node.getInt("upper", 1)))}));
+}
+
+LogicalResult buildEyeLike(OnnxNode &node) {
+  Type type = node.hasAttr("dtype") ? node.elementTypeOf(node.getInt("dtype", 1)) : getElementType(node.input(0));
+  if (!type)
+    return node.refuse("data type " + Twine(node.getInt("dtype", 1)) + ", which hewn does not have");
+  Dims shape = getDims(node.input(0));
+  return node.finish(
+      node.make<EyeOp>({}, {node.attr("shape", ArrayRef<DimExpr>(shape)), node.attr("k", node.getInt("k", 0)),
+                            node.attr("elementType", TypeAttr::get(type))}));
+}
+
+/// ceil((limit - start) / delta), not negative, by ops: what is known only when run.
+static std::optional<Dims> readCount(OnnxNode &node, Value start, Value limit, Value delta) {
+  Composer c(node);
+  Type wide = isa<FloatType>(getElementType(start)) ? Type(node.b.getF64Type()) : Type(node.b.getI64Type());
+  Value span = c.op("graph.sub", {c.cast(limit, wide), c.cast(start, wide)}), step = c.cast(delta, wide), count;
+  if (isa<FloatType>(wide)) {
+    count = c.cast(c.op("graph.ceil", c.op("graph.div", {span, step})), node.b.getI64Type());
+  } else {
+    // Division rounds toward zero: one more where a rest of the span's sign is left.
+    Value whole = c.op("graph.div", {span, step}), rest = c.op("graph.sub", {span, c.op("graph.mul", {whole, step})});
+    Value zero = c.scalarLike(rest, 0);
+    Value more = c.cast(c.op("graph.less", {zero, c.op("graph.mul", {rest, step})}), wide);
+    count = c.op("graph.add", {whole, more});
+  }
+  count = c.op("graph.maximum", {count, c.scalarLike(count, 0)});
+  return count ? node.contentsOrRead(count) : std::nullopt;
+}
+
+LogicalResult buildRange(OnnxNode &node) {
+  Composer c(node);
+  Value start = c.reshape(node.input(0), {}), limit = c.reshape(node.input(1), {}),
+        delta = c.reshape(node.input(2), {});
+  if (!start || !limit || !delta)
+    return failure();
+  std::optional<Dims> count;
+  if (isa<FloatType>(getElementType(start))) {
+    std::optional<SmallVector<double>> from = node.floatContents(node.input(0)), to = node.floatContents(node.input(1)),
+                                       by = node.floatContents(node.input(2));
+    if (from && to && by && from->size() == 1 && to->size() == 1 && by->size() == 1 && by->front() != 0) {
+      double n = std::max(0.0, std::ceil((to->front() - from->front()) / by->front()));
+      if (!(n < 9e15))
+        return node.refuse("has too many elements");
+      count = Dims{DimExpr(int64_t(n))};
+    }
+  } else {
+    std::optional<Dims> from = node.contents(node.input(0)), to = node.contents(node.input(1)),
+                        by = node.contents(node.input(2));
+    std::optional<int64_t> step = by && by->size() == 1 ? by->front().constant() : std::nullopt;
+    if (from && to && from->size() == 1 && to->size() == 1 && step && *step != 0 && *step + 1 > *step) {
+      DimExpr span = *step > 0 ? to->front() - from->front() : from->front() - to->front();
+      count = Dims{clampToZero(span.ceilDiv(DimExpr(std::abs(*step))))};
+    }
+  }
+  if (!count)
+    count = readCount(node, start, limit, delta);
+  if (!count)
+    return failure();
+  return node.finish(node.make<RangeOp>({start, delta}, node.attr("count", ArrayRef<DimExpr>(*count))));
+}
+
+LogicalResult buildReverseSequence(OnnxNode &node) {
+  int64_t rank = getRank(node.input(0));
+  std::optional<int64_t> batch = node.axis(node.getInt("batch_axis", 1), rank),
+                         time = node.axis(node.getInt("time_axis", 0), rank);
+  if (!batch || !time)
+    return failure();
+  return node.finish(node.make<ReverseSequenceOp>({node.input(0), node.input(1)},
+                                                  {node.attr("batchAxis", *batch), node.attr("timeAxis", *time)}));
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// By reshapes and transpositions
+//===------------------------------------------------------------------------------------------------------------------===//
+
+LogicalResult buildDepthToSpace(OnnxNode &node) {
+  Composer c(node);
+  Value x = node.input(0);
+  Dims d = getDims(x);
+  int64_t block = node.getInt("blocksize", 0);
+  if (d.size() != 4 || block < 1)
+    return node.refuse("needs an input of rank 4 and a block size");
+  DimExpr b(block), depth = d[1].floorDiv(b * b);
+  if (d[1].constant() && d[1] != depth * b * b)
+    return node.refuse(d[1].str() + " channels do not divide by " + Twine(block * block));
+  bool dcr = node.getString("mode", "DCR") == "DCR";
+  x = dcr ? c.reshape(x, {d[0], b, b, depth, d[2], d[3]}) : c.reshape(x, {d[0], depth, b, b, d[2], d[3]});
+  x = dcr ? c.transpose(x, {0, 3, 4, 1, 5, 2}) : c.transpose(x, {0, 1, 4, 2, 5, 3});
+  return node.finish(c.reshape(x, {d[0], depth, d[2] * b, d[3] * b}));
+}
+
+LogicalResult buildSpaceToDepth(OnnxNode &node) {
+  Composer c(node);
+  Value x = node.input(0);
+  Dims d = getDims(x);
+  int64_t block = node.getInt("blocksize", 0);
+  if (d.size() != 4 || block < 1)
+    return node.refuse("needs an input of rank 4 and a block size");
+  DimExpr b(block), height = d[2].floorDiv(b), width = d[3].floorDiv(b);
+  if ((d[2].constant() && d[2] != height * b) || (d[3].constant() && d[3] != width * b))
+    return node.refuse(d[2].str() + " x " + d[3].str() + " elements do not divide by " + Twine(block));
+  x = c.transpose(c.reshape(x, {d[0], d[1], height, b, width, b}), {0, 3, 5, 1, 2, 4});
+  return node.finish(c.reshape(x, {d[0], d[1] * b * b, height, width}));
+}
+
+LogicalResult buildCenterCropPad(OnnxNode &node) {
+  Value x = node.input(0);
+  Dims dims = getDims(x);
+  std::optional<Dims> shape = node.contentsOrRead(node.input(1));
+  if (!shape)
+    return failure();
+  SmallVector<int64_t> axes =
+      node.getInts("axes").value_or(llvm::to_vector(llvm::seq<int64_t>(0, int64_t(dims.size()))));
+  if (axes.size() != shape->size())
+    return node.refuse("axes and shape differ in length");
+  Dims low(dims.size(), DimExpr(0)), high(dims.size(), DimExpr(0));
+  for (auto [written, want] : llvm::zip(axes, *shape)) {
+    std::optional<int64_t> axis = node.axis(written, dims.size());
+    if (!axis)
+      return failure();
+    // Both halves round down: what is added before, or taken away.
+    DimExpr more = want - dims[*axis], two(2);
+    if (more.constant())
+      low[*axis] = DimExpr(*more.constant() / 2);
+    else
+      low[*axis] = clampToZero(more.floorDiv(two)) - clampToZero((more * DimExpr(-1)).floorDiv(two));
+    high[*axis] = more - low[*axis];
+  }
+  return node.finish(Composer(node).pad(x, low, high));
+}
+
+} // namespace hewn::graph
