@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/ContractEngine.h"
+#include "dialects/Plan/Schedule.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -9,60 +10,13 @@
 
 using namespace mlir;
 using hewn::graph::ContractOpInterface;
+using hewn::graph::ContractRoles;
+using hewn::graph::contractRoles;
 using hewn::graph::DimExpr;
 using hewn::graph::Dims;
 using hewn::graph::Index;
 
 namespace hewn::codegen {
-
-std::optional<ContractRoles> contractRoles(ContractOpInterface op) {
-  SmallVector<AffineMap> maps = op.getIndexingMaps();
-  SmallVector<bool> summed = op.getReductionDims();
-  ContractRoles roles;
-  std::optional<unsigned> column;
-  for (unsigned d = 0; d < summed.size(); ++d) {
-    bool inLeft = maps[0].isFunctionOfDim(d), inRight = maps[1].isFunctionOfDim(d);
-    if (summed[d])
-      roles.summed.push_back(d);
-    else if (inRight && !inLeft) {
-      if (column)
-        return std::nullopt;
-      column = d;
-    } else if (inRight)
-      roles.batch.push_back(d);
-    else
-      roles.rows.push_back(d);
-  }
-  if (!column)
-    return std::nullopt;
-  roles.column = *column;
-  return roles;
-}
-
-plan::ScheduleAttr chooseSchedule(Operation *op, const DimExpr &rows, const DimExpr &columns) {
-  auto module = op->getParentOfType<ModuleOp>();
-  auto target = module ? module->getAttrOfType<plan::TargetAttr>(plan::kTargetAttr) : plan::TargetAttr();
-  int64_t lanes = vectorLanes(op), registers = target ? target.getVectorRegisters() : 16;
-  // Six rows by four vectors are 24 accumulators, four loads and a broadcast: what 32 registers hold. With 16, two
-  // vectors.
-  int64_t vectors = registers >= 32 ? 4 : 2, m = 6;
-  if (std::optional<int64_t> n = columns.constant())
-    vectors = std::max<int64_t>(1, std::min(vectors, (*n + lanes - 1) / lanes));
-  // Narrow panels leave registers for more rows, so that a load of the right operand serves more of them.
-  if (vectors < 3 && registers >= 32)
-    m = 12;
-  if (std::optional<int64_t> count = rows.constant())
-    m = std::max<int64_t>(1, std::min(m, *count));
-  return plan::ScheduleAttr::get(op->getContext(), m, vectors * lanes, 0);
-}
-
-/// The dim of `map`'s results in which iteration dim `d` appears with factor 1.
-static std::optional<unsigned> resultOf(AffineMap map, unsigned d) {
-  for (auto [i, expr] : llvm::enumerate(map.getResults()))
-    if (expr.isFunctionOfDim(d))
-      return i;
-  return std::nullopt;
-}
 
 ContractOpInterface tiledContraction(KernelFunction &k) {
   ContractOpInterface found;
@@ -82,14 +36,14 @@ ContractOpInterface tiledContraction(KernelFunction &k) {
     return {};
   ContractRoles roles = *contractRoles(found);
   const Buffer &rhs = k.inputs.find(right)->second, &lhs = k.inputs.find(left)->second;
-  std::optional<unsigned> column = resultOf(found.getIndexingMaps()[1], roles.column);
+  std::optional<unsigned> column = graph::resultWith(found.getIndexingMaps()[1], roles.column);
   bool packed = column && rhs.blockDim == int64_t(*column), contiguous = column && rhs.strides[*column].is(1);
   if (lhs.blockDim >= 0 || (!packed && !(contiguous && rhs.blockDim < 0)))
     return {};
   // Columns beyond a group's own would be read from the next one.
   Dims extents = found.getIterationDims(graph::getDims);
   for (unsigned d : roles.batch)
-    if (packed && !extents[d].is(1) && resultOf(found.getIndexingMaps()[1], d) == column &&
+    if (packed && !extents[d].is(1) && graph::resultWith(found.getIndexingMaps()[1], d) == column &&
         (!extents[roles.column].constant() || *extents[roles.column].constant() % rhs.block != 0))
       return {};
   for (Value output : k.results)
@@ -114,7 +68,7 @@ public:
     packed = rhs.blockDim >= 0;
     plan::ScheduleAttr schedule = k.kernel.getScheduleAttr();
     if (!schedule)
-      schedule = chooseSchedule(k.kernel, rowCount, extents[roles.column]);
+      schedule = plan::chooseSchedule(k.kernel, rowCount, extents[roles.column]);
     m = schedule.getM();
     n = packed ? rhs.block : schedule.getN();
     vectors = n / e.lanes;
@@ -233,7 +187,7 @@ private:
     SmallVector<unsigned> order(roles.summed);
     SmallVector<int64_t> memory = memoryOrder(op->getOperand(1));
     auto place = [&](unsigned d) {
-      std::optional<unsigned> result = resultOf(maps[1], d);
+      std::optional<unsigned> result = graph::resultWith(maps[1], d);
       return result ? llvm::find(memory, int64_t(*result)) - memory.begin() : 0;
     };
     llvm::stable_sort(order, [&](unsigned x, unsigned y) { return place(x) < place(y); });

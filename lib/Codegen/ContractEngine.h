@@ -14,25 +14,14 @@
 #ifndef HEWN_LIB_CODEGEN_CONTRACTENGINE_H
 #define HEWN_LIB_CODEGEN_CONTRACTENGINE_H
 
+#include "dialects/Graph/ContractRoles.h"
 #include "lib/Codegen/KernelFunction.h"
 
 namespace hewn::codegen {
 
-/// A contraction's iteration dims by role.
-struct ContractRoles {
-  llvm::SmallVector<unsigned> batch, rows, summed;
-  unsigned column = 0;
-};
-
-/// The roles; nullopt where there is no single dim of columns (depthwise convolution).
-std::optional<ContractRoles> contractRoles(graph::ContractOpInterface op);
-
 /// The contraction that this kernel is built around, where the engine can take it: float32, operands in memory, columns
 /// contiguous in the right one (or packed in blocks).
 graph::ContractOpInterface tiledContraction(KernelFunction &k);
-
-/// The tile for a contraction of `columns` columns on this machine.
-plan::ScheduleAttr chooseSchedule(mlir::Operation *op, const graph::DimExpr &rows, const graph::DimExpr &columns);
 
 void emitContraction(KernelFunction &k, mlir::OpBuilder &b, graph::ContractOpInterface op);
 

@@ -44,10 +44,4 @@ KernelFunction beginKernelFunction(plan::KernelOp kernel, OpBuilder &b) {
   return k;
 }
 
-int64_t vectorLanes(Operation *inModule) {
-  auto module = inModule->getParentOfType<ModuleOp>();
-  auto target = module ? module->getAttrOfType<plan::TargetAttr>(plan::kTargetAttr) : plan::TargetAttr();
-  return target ? std::max<int64_t>(4, target.getVectorBytes() / 4) : 8;
-}
-
 } // namespace hewn::codegen

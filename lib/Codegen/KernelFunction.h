@@ -4,6 +4,7 @@
 #ifndef HEWN_LIB_CODEGEN_KERNELFUNCTION_H
 #define HEWN_LIB_CODEGEN_KERNELFUNCTION_H
 
+#include "dialects/Plan/Schedule.h"
 #include "lib/Codegen/KernelElements.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -27,8 +28,7 @@ struct KernelFunction {
 /// an insertion point at the end of its body, in front of the return.
 KernelFunction beginKernelFunction(plan::KernelOp kernel, mlir::OpBuilder &b);
 
-/// Lanes of vector code for this module's machine: vector bytes over four.
-int64_t vectorLanes(mlir::Operation *inModule);
+using plan::vectorLanes;
 
 } // namespace hewn::codegen
 
