@@ -154,10 +154,10 @@ private:
   Value from(const Buffer &buffer, Index start) {
     auto type = MemRefType::get({ShapedType::kDynamic}, cast<MemRefType>(buffer.memref.getType()).getElementType(),
                                 StridedLayoutAttr::get(b.getContext(), ShapedType::kDynamic, {1}));
-    OpFoldResult size = b.getIndexAttr(1);
-    return memref::ReinterpretCastOp::create(b, loc(), MemRefType::get({1}, type.getElementType(), type.getLayout()),
-                                             buffer.memref, OpFoldResult(start.base), ArrayRef<OpFoldResult>{size},
-                                             ArrayRef<OpFoldResult>{b.getIndexAttr(1)});
+    // Nobody reads the size; a dynamic one promises nothing about the accesses.
+    OpFoldResult size = e.expression(graph::numElements(buffer.dims)).base;
+    return memref::ReinterpretCastOp::create(b, loc(), type, buffer.memref, OpFoldResult(start.base),
+                                             ArrayRef<OpFoldResult>{size}, ArrayRef<OpFoldResult>{b.getIndexAttr(1)});
   }
 
   /// Splits a flat row number into the row dims.

@@ -2,7 +2,9 @@
 #include "dialects/Graph/Graph.h"
 #include "dialects/Plan/Plan.h"
 #include "lib/Codegen/Passes.h"
+#include "lib/Transforms/Fuse/Passes.h"
 #include "lib/Transforms/Plan/Passes.h"
+#include "lib/Transforms/Simplify/Passes.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -28,6 +30,8 @@ int main(int argc, char **argv) {
                   mlir::func::FuncDialect, mlir::index::IndexDialect, mlir::LLVM::LLVMDialect,
                   mlir::linalg::LinalgDialect, mlir::math::MathDialect, mlir::memref::MemRefDialect,
                   mlir::scf::SCFDialect, mlir::tensor::TensorDialect, mlir::ub::UBDialect, mlir::vector::VectorDialect>();
+  hewn::registerHewnSimplifyPasses();
+  hewn::registerHewnFusePasses();
   hewn::codegen::registerHewnCodegenPasses();
   mlir::registerTransformsPasses();
   hewn::registerHewnPlanPasses();

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Decides which ops become one kernel.
+//
+// A kernel costs a walk over its operands and results, so an op belongs into the kernel of the values that it reads, as
+// long as one nest of loops computes both:
+//
+//     %0 = graph.matmul ...        {graph.in_group = 0}            contract: elementwise ops on its result are its
+//     epilogue %1 = graph.add %0, %bias     {graph.in_group = 0} %2 = graph.reduce_max %1     {graph.in_group = 1}
+//     rows: reductions over the same dims and what surrounds them %3 = graph.sub %1, %2        {graph.in_group = 1} %4
+//     = graph.slice %3          {graph.in_group = 2}            map: elementwise ops and moves over one space
+//
+// Refused: what would compute an element many times over (a dear producer behind a broadcast or a window), what would
+// need a value that a later op makes (a cycle), two contractions in one kernel, results of unlike shape in one kernel.
+// The pass is a single walk in program order; it does not undo a choice. FormGroups applies the decision.
+#include "dialects/Graph/Graph.h"
+#include "lib/Transforms/Fuse/Passes.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+using hewn::graph::Dims;
+
+namespace hewn {
+#define GEN_PASS_DEF_DECIDEGROUPSPASS
+#include "lib/Transforms/Fuse/Passes.h.inc"
+
+namespace {
+
+enum class Shape { Map, Rows, Contract, Alone };
+
+struct Group {
+  Shape shape = Shape::Map;
+  SmallVector<Operation *> ops;
+  Dims space; // of a map: its result's; of rows: the reduced operand's; of a contraction: its result's
+  SmallVector<int64_t> reduced; // of rows
+  std::string why;
+};
+
+bool isKind(Operation *op) {
+  return isa<graph::ElementwiseOpInterface, graph::ReduceOpInterface, graph::ScanOpInterface,
+             graph::ContractOpInterface, graph::MoveOpInterface>(op);
+}
+
+/// A view costs nothing outside of kernels.
+bool isView(Operation *op) {
+  auto move = dyn_cast<graph::MoveOpInterface>(op);
+  return move && move.getViewKind() != graph::ViewKind::None;
+}
+
+/// Whether evaluating the op twice is a waste: a transcendental function, or a division.
+bool isDear(Operation *op) {
+  auto elementwise = dyn_cast<graph::ElementwiseOpInterface>(op);
+  if (!elementwise)
+    return !isa<graph::MoveOpInterface>(op);
+  Block scratch;
+  OpBuilder build(op->getContext());
+  build.setInsertionPointToStart(&scratch);
+  SmallVector<Value> in;
+  for (Value operand : op->getOperands())
+    in.push_back(scratch.addArgument(graph::computeType(graph::getElementType(operand)), op->getLoc()));
+  elementwise.emit(build, op->getLoc(), in);
+  return llvm::any_of(scratch, [](Operation &emitted) {
+    return isa_and_nonnull<math::MathDialect>(emitted.getDialect()) &&
+           !isa<math::AbsFOp, math::FloorOp, math::CeilOp>(emitted);
+  });
+}
+
+class Decider {
+public:
+  explicit Decider(Block &block) : block(block) {
+    unsigned next = 0;
+    for (Operation &op : block)
+      position[&op] = next++;
+  }
+
+  void run(bool fuse) {
+    for (Operation &op : block) {
+      if (!isKind(&op) || isView(&op))
+        continue;
+      if (fuse && !isa<graph::ContractOpInterface, graph::ScanOpInterface>(op))
+        joinProducers(&op);
+      if (!groupOf.contains(&op))
+        open(&op);
+    }
+    unsigned number = 0;
+    for (Group &group : groups) {
+      if (group.ops.empty())
+        continue;
+      Builder b(block.getParentOp()->getContext());
+      for (Operation *op : group.ops) {
+        op->setAttr(kGroupAttr, b.getI64IntegerAttr(number));
+        if (!group.why.empty())
+          op->setAttr(kWhyAttr, b.getStringAttr(group.why));
+      }
+      ++number;
+    }
+  }
+
+private:
+  Block &block;
+  std::vector<Group> groups;
+  llvm::DenseMap<Operation *, unsigned> position, groupOf;
+
+  void open(Operation *op) {
+    Group group;
+    group.ops.push_back(op);
+    group.space = graph::getDims(op->getResult(0));
+    if (isa<graph::ContractOpInterface>(op)) {
+      group.shape = Shape::Contract;
+    } else if (auto reduce = dyn_cast<graph::ReduceOpInterface>(op)) {
+      group.shape = Shape::Rows;
+      group.space = graph::getDims(op->getOperand(0));
+      group.reduced = reduce.getReducedDims();
+    } else if (isa<graph::ScanOpInterface>(op)) {
+      group.shape = Shape::Alone;
+    }
+    groupOf[op] = groups.size();
+    groups.push_back(std::move(group));
+  }
+
+  Group *groupWith(Value value) {
+    auto found = groupOf.find(value.getDefiningOp());
+    return found == groupOf.end() ? nullptr : &groups[found->second];
+  }
+
+  /// The op in this block that holds `user`, or null where it is outside.
+  Operation *inBlock(Operation *user) { return block.findAncestorOpInBlock(*user); }
+
+  /// Whether every user of the group's values outside of it comes after `op`, so that the group may run where `op`
+  /// stands.
+  bool mayRunAt(const Group &group, Operation *op, const Group *joined = nullptr) {
+    for (Operation *member : group.ops)
+      for (Operation *user : member->getUsers()) {
+        Operation *top = inBlock(user);
+        if (!top || top == op || llvm::is_contained(group.ops, top) || (joined && llvm::is_contained(joined->ops, top)))
+          continue;
+        if (position[top] < position[op])
+          return false;
+      }
+    return true;
+  }
+
+  /// Values of the group that others read once `op` is in it, all of the dims `allowed` accepts.
+  bool resultsFit(const Group &group, Operation *op, llvm::function_ref<bool(const Dims &)> allowed) {
+    for (Operation *member : group.ops)
+      for (Value result : member->getResults()) {
+        bool outside = llvm::any_of(
+            result.getUsers(), [&](Operation *user) { return user != op && !llvm::is_contained(group.ops, user); });
+        if (outside && !allowed(graph::getDims(result)))
+          return false;
+      }
+    return true;
+  }
+
+  void joinProducers(Operation *op) {
+    // The contraction first: its result is hot in registers. Then rows, then maps.
+    SmallVector<Value> operands(op->getOperands());
+    auto rank = [&](Value v) {
+      Group *group = groupWith(v);
+      return !group ? 3 : group->shape == Shape::Contract ? 0 : group->shape == Shape::Rows ? 1 : 2;
+    };
+    llvm::stable_sort(operands, [&](Value x, Value y) { return rank(x) < rank(y); });
+    for (Value operand : operands) {
+      Group *group = groupWith(operand);
+      if (!group)
+        continue;
+      auto own = groupOf.find(op);
+      if (own == groupOf.end()) {
+        if (std::optional<std::string> why = accepts(*group, operand, op)) {
+          groupOf[op] = groupOf[operand.getDefiningOp()];
+          absorb(*group, op, *why);
+        }
+      } else if (own->second != groupOf[operand.getDefiningOp()]) {
+        merge(groups[own->second], *group, operand, op);
+      }
+    }
+  }
+
+  void absorb(Group &group, Operation *op, StringRef why) {
+    group.ops.push_back(op);
+    if (auto reduce = dyn_cast<graph::ReduceOpInterface>(op); reduce && group.shape == Shape::Map) {
+      group.shape = Shape::Rows;
+      group.space = graph::getDims(op->getOperand(0));
+      group.reduced = reduce.getReducedDims();
+    } else if (group.shape == Shape::Map) {
+      group.space = graph::getDims(op->getResult(0));
+    }
+    if (group.why.find(why.str()) == std::string::npos)
+      group.why += (group.why.empty() ? "" : "; ") + why.str();
+  }
+
+  /// Why `op`, which reads `operand` of `group`, belongs into it; nullopt where it does not.
+  std::optional<std::string> accepts(Group &group, Value operand, Operation *op) {
+    if (group.shape == Shape::Alone || !mayRunAt(group, op))
+      return std::nullopt;
+    Dims result = graph::getDims(op->getResult(0)), from = graph::getDims(operand);
+    bool elementwise = isa<graph::ElementwiseOpInterface>(op);
+    switch (group.shape) {
+    case Shape::Contract:
+      if (elementwise && result == group.space && from == group.space &&
+          resultsFit(group, op, [&](const Dims &d) { return d == group.space; }))
+        return "elementwise ops on the accumulators of a contraction";
+      return std::nullopt;
+    case Shape::Rows: {
+      if (!resultsFit(group, op, [&](const Dims &d) { return d == group.space || isReduced(group, d); }))
+        return std::nullopt;
+      if (elementwise && (result == group.space || isReduced(group, result)) && !windowed(group))
+        return "passes over one row";
+      auto reduce = dyn_cast<graph::ReduceOpInterface>(op);
+      if (reduce && from == group.space && reduce.getReducedDims() == ArrayRef(group.reduced) && !windowed(group))
+        return "passes over one row";
+      if (elementwise && windowed(group) && from == result)
+        return "elementwise ops on a reduction";
+      return std::nullopt;
+    }
+    case Shape::Map:
+      return acceptsIntoMap(group, operand, op);
+    case Shape::Alone:
+      return std::nullopt;
+    }
+    return std::nullopt;
+  }
+
+  std::optional<std::string> acceptsIntoMap(Group &group, Value operand, Operation *op) {
+    Dims result = graph::getDims(op->getResult(0)), from = graph::getDims(operand);
+    if (isa<graph::ElementwiseOpInterface>(op)) {
+      if (result == from && resultsFit(group, op, [&](const Dims &d) { return d == result; }))
+        return "elementwise ops over one space";
+      // Behind a broadcast each element is computed again and again: only what is cheap, and needed nowhere else.
+      if (allCheap(group) && resultsFit(group, op, [](const Dims &) { return false; }))
+        return "a cheap operand that is broadcast";
+      return std::nullopt;
+    }
+    bool inside = resultsFit(group, op, [](const Dims &) { return false; });
+    if (auto reduce = dyn_cast<graph::ReduceOpInterface>(op)) {
+      if (from == group.space && resultsFit(group, op, [&](const Dims &d) { return d == from; }) &&
+          (inside || !windowed(group)))
+        return "what a reduction reads";
+      return std::nullopt;
+    }
+    auto move = dyn_cast<graph::MoveOpInterface>(op);
+    if (!move || !inside || op->getNumOperands() > 2)
+      return std::nullopt;
+    std::optional<int64_t> reads = graph::numElements(result).constant(), there = graph::numElements(from).constant();
+    bool once = reads && there && *reads <= *there + *there / 4;
+    if (!allCheap(group) && !once)
+      return std::nullopt;
+    return "a move reads its operand in place";
+  }
+
+  bool allCheap(const Group &group) { return llvm::none_of(group.ops, isDear); }
+
+  static bool isReduced(const Group &group, const Dims &dims) {
+    graph::DimExpr kept(1);
+    for (auto [d, dim] : llvm::enumerate(group.space))
+      if (!llvm::is_contained(group.reduced, int64_t(d)))
+        kept = kept * dim;
+    return graph::numElements(dims) == kept && dims != group.space;
+  }
+
+  /// Whether the reduced operand exists only element by element, larger than what it reads.
+  static bool windowed(const Group &group) {
+    for (Operation *op : group.ops)
+      if (isa<graph::MoveOpInterface>(op) && op->getNumOperands() > 0) {
+        std::optional<int64_t> all = graph::numElements(graph::getDims(op->getResult(0))).constant();
+        std::optional<int64_t> there = graph::numElements(graph::getDims(op->getOperand(0))).constant();
+        if (!all || !there || *all > *there)
+          return true;
+      }
+    return false;
+  }
+
+  /// `op` is in `group` and reads `operand` of `other`: makes one group of both where that keeps one nest.
+  void merge(Group &group, Group &other, Value operand, Operation *op) {
+    if (other.shape != Shape::Map || group.shape == Shape::Alone || !mayRunAt(other, op, &group) ||
+        !mayRunAt(group, op, &other))
+      return;
+    Dims from = graph::getDims(operand), result = graph::getDims(op->getResult(0));
+    Dims wanted = group.shape == Shape::Rows ? group.space : result;
+    auto fits = [&](const Dims &d) { return d == wanted; };
+    auto usedByBoth = [&](const Group &g) {
+      for (Operation *member : g.ops)
+        for (Operation *user : member->getUsers())
+          if (user != op && !llvm::is_contained(group.ops, user) && !llvm::is_contained(other.ops, user) &&
+              !fits(graph::getDims(member->getResult(0))))
+            return false;
+      return true;
+    };
+    if (!usedByBoth(other) || !(from == wanted || allCheap(other)) || (windowed(other) && group.shape != Shape::Map))
+      return;
+    for (Operation *member : other.ops) {
+      groupOf[member] = groupOf[op];
+      group.ops.push_back(member);
+    }
+    other.ops.clear();
+  }
+};
+
+struct DecideGroupsPass : impl::DecideGroupsPassBase<DecideGroupsPass> {
+  using DecideGroupsPassBase::DecideGroupsPassBase;
+  void runOnOperation() override {
+    SmallVector<Block *> blocks;
+    getOperation()->walk([&](Block *block) { blocks.push_back(block); });
+    for (Block *block : blocks)
+      Decider(*block).run(fuse);
+  }
+};
+
+} // namespace
+} // namespace hewn

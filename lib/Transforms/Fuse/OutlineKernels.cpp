@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Makes each graph.group a kernel and a launch.
+//
+//     %0 = graph.group(%x, %b) { ... }   →   plan.kernel @add_relu(...) { ... }      %0 = plan.launch @add_relu(%x, %b)
+//     symbols []
+//
+// A kernel is a function of shapes, layouts and types alone: its dims are written in symbols of its own (s0, s1, in
+// order of appearance) and the launch says what they stand for, so groups that differ only in weights and in the names
+// of symbols are one kernel, compiled once. Names come from the ops inside.
+#include "dialects/Graph/Graph.h"
+#include "lib/Transforms/Fuse/Passes.h"
+
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using hewn::graph::DimExpr;
+
+namespace hewn {
+#define GEN_PASS_DEF_OUTLINEKERNELSPASS
+#include "lib/Transforms/Fuse/Passes.h.inc"
+
+namespace {
+
+/// Rewrites every expression in an attribute's lists; a text that is no expression stays.
+Attribute renameSymbols(Attribute attr, llvm::function_ref<DimExpr(StringRef)> rename) {
+  auto list = dyn_cast<ArrayAttr>(attr);
+  if (!list)
+    return attr;
+  SmallVector<Attribute> renamed;
+  for (Attribute entry : list) {
+    std::optional<DimExpr> dim;
+    if (auto text = dyn_cast<StringAttr>(entry))
+      dim = DimExpr::parse(text.getValue());
+    renamed.push_back(dim ? dim->substitute(rename).toAttr(attr.getContext()) : renameSymbols(entry, rename));
+  }
+  return ArrayAttr::get(attr.getContext(), renamed);
+}
+
+class Outliner {
+public:
+  explicit Outliner(ModuleOp module) : module(module), symbolTable(module) {}
+
+  void run() {
+    SmallVector<graph::GroupOp> groups;
+    module.walk([&](graph::GroupOp group) { groups.push_back(group); });
+    for (graph::GroupOp group : groups)
+      outline(group);
+  }
+
+private:
+  ModuleOp module;
+  SymbolTable symbolTable;
+  llvm::StringMap<plan::KernelOp> known; // by text without the name
+
+  void outline(graph::GroupOp group) {
+    MLIRContext *context = module.getContext();
+    SmallVector<std::string> symbols;
+    auto rename = [&](StringRef name) {
+      auto *found = llvm::find(symbols, name);
+      size_t index = found - symbols.begin();
+      if (found == symbols.end())
+        symbols.push_back(name.str());
+      return DimExpr::symbol("s" + std::to_string(index));
+    };
+    Block &body = group.getBody().front();
+    SmallVector<Attribute> argumentDims;
+    for (Value argument : body.getArguments())
+      argumentDims.push_back(renameSymbols(graph::dimsAttr(context, graph::getDims(argument)), rename));
+    for (Operation &op : body)
+      for (NamedAttribute attr : llvm::to_vector(op.getAttrs()))
+        op.setAttr(attr.getName(), renameSymbols(attr.getValue(), rename));
+
+    OpBuilder b(context);
+    b.setInsertionPointToStart(module.getBody());
+    auto type = b.getFunctionType(group.getInputs().getTypes(), group.getOutputs().getTypes());
+    SmallVector<Attribute> own;
+    for (size_t i = 0; i < symbols.size(); ++i)
+      own.push_back(b.getStringAttr("s" + std::to_string(i)));
+    auto kernel =
+        plan::KernelOp::create(b, group.getLoc(), b.getStringAttr("kernel"), TypeAttr::get(type), b.getArrayAttr(own),
+                               plan::ScheduleAttr(), group.getWhyAttr(), StringAttr(), ArrayAttr(), ArrayAttr());
+    kernel.getBody().takeBody(group.getBody());
+    for (auto [i, dims] : llvm::enumerate(argumentDims))
+      if (!cast<RankedTensorType>(kernel.getBody().getArgument(i).getType()).hasStaticShape())
+        kernel.setArgAttr(i, graph::kDimsAttr, dims);
+
+    std::string text;
+    llvm::raw_string_ostream(text) << kernel;
+    auto [entry, isNew] = known.try_emplace(text, kernel);
+    if (isNew) {
+      kernel.setSymName(nameFor(kernel));
+      symbolTable.insert(kernel, b.getInsertionPoint());
+    } else {
+      kernel.erase();
+    }
+    plan::KernelOp callee = entry->second;
+    b.setInsertionPoint(group);
+    SmallVector<Attribute> values;
+    for (StringRef symbol : symbols)
+      values.push_back(DimExpr::symbol(symbol).toAttr(context));
+    auto launch = plan::LaunchOp::create(b, group.getLoc(), group.getOutputs().getTypes(), callee.getSymName(),
+                                         group.getInputs(), b.getArrayAttr(values));
+    if (Attribute dims = group->getAttr(graph::kDimsAttr))
+      launch->setAttr(graph::kDimsAttr, dims);
+    group.replaceAllUsesWith(launch.getOutputs());
+    group.erase();
+  }
+
+  std::string nameFor(plan::KernelOp kernel) {
+    SmallVector<StringRef> names;
+    for (Operation &op : kernel.getBody().front().without_terminator())
+      if (!isa<graph::ConstantOp>(op) && (names.empty() || names.back() != op.getName().stripDialect()))
+        names.push_back(op.getName().stripDialect());
+    if (names.size() > 4) // the first ones and the last say enough
+      names = {names[0], names[1], names[2], names.back()};
+    return llvm::join(names, "_");
+  }
+};
+
+struct OutlineKernelsPass : impl::OutlineKernelsPassBase<OutlineKernelsPass> {
+  void runOnOperation() override { Outliner(getOperation()).run(); }
+};
+
+} // namespace
+} // namespace hewn

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef HEWN_FUSE_PASSES
+#define HEWN_FUSE_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def DecideGroupsPass : Pass<"hewn-decide-groups", "::mlir::func::FuncOp"> {
+  let summary = "Say which ops become one kernel: writes `graph.in_group` and the reason on each";
+  let options = [Option<"fuse", "fuse", "bool", "true", "Put ops together; without it each op is a group of its own">];
+}
+
+def FormGroupsPass : Pass<"hewn-form-groups", "::mlir::func::FuncOp"> {
+  let summary = "Wrap the ops of each group into a graph.group";
+}
+
+def OutlineKernelsPass : Pass<"hewn-outline-kernels", "::mlir::ModuleOp"> {
+  let summary = "Make each graph.group a plan.kernel and a plan.launch; equal kernels become one";
+  let dependentDialects = ["::hewn::plan::PlanDialect"];
+}
+
+def VerifyKernelsPass : Pass<"hewn-verify-kernels", "::mlir::ModuleOp"> {
+  let summary = "Check that no op that computes lies outside of a kernel";
+}
+
+#endif

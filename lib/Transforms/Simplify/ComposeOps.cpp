@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Writes composed ops in the five kinds.
+//
+//     %y = graph.softmax %x {axis = 1}   →   %m = graph.reduce_max %x ... %e = graph.exp %d ... %y = graph.div %e, %s
+//
+// An op says itself how it is composed (ComposeOpInterface); the pass repeats until none is left, in nested regions
+// too. An op that cannot be composed is an error that the op has explained. Nothing is gained here: grouping puts the
+// pieces into one kernel again. Engines with a better form for a whole op would take it before this pass.
+#include "dialects/Graph/Graph.h"
+#include "lib/Transforms/Simplify/Passes.h"
+
+using namespace mlir;
+
+namespace hewn {
+#define GEN_PASS_DEF_COMPOSEOPSPASS
+#include "lib/Transforms/Simplify/Passes.h.inc"
+
+namespace {
+struct ComposeOpsPass : impl::ComposeOpsPassBase<ComposeOpsPass> {
+  void runOnOperation() override {
+    bool failedAny = false, changed = true;
+    while (changed && !failedAny) {
+      changed = false;
+      SmallVector<graph::ComposeOpInterface> ops;
+      getOperation()->walk([&](graph::ComposeOpInterface op) { ops.push_back(op); });
+      for (graph::ComposeOpInterface op : ops) {
+        OpBuilder b(op);
+        FailureOr<SmallVector<Value>> values = op.compose(b);
+        if (failed(values)) {
+          failedAny = true;
+          continue;
+        }
+        op->replaceAllUsesWith(*values);
+        op->erase();
+        changed = true;
+      }
+    }
+    if (failedAny)
+      signalPassFailure();
+  }
+};
+} // namespace
+} // namespace hewn

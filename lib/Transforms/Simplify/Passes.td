@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef HEWN_SIMPLIFY_PASSES
+#define HEWN_SIMPLIFY_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def ComposeOpsPass : Pass<"hewn-compose-ops"> {
+  let summary = "Write composed ops in elementwise, reduce, scan, contract and move ops";
+}
+
+#endif
