@@ -20,4 +20,6 @@ def Graph_ConvOp : Contract<"conv"> {
   let onnx = [Onnx<"Conv", 1, 0, "buildConv">];
 }
 
+def : OnnxCompose<"ConvTranspose", "buildConvTranspose">;
+
 #endif

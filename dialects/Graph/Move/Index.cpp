@@ -194,8 +194,8 @@ Value DiagonalOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
 LogicalResult ReverseSequenceOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
   Dims dims = dimsOf(getX());
   size_t rank = dims.size();
-  if (rank < 2 || getBatchAxis() >= rank || getTimeAxis() >= rank ||
-      getBatchAxis() == getTimeAxis() || dimsOf(getLengths()).size() != 1)
+  if (rank < 2 || getBatchAxis() >= rank || getTimeAxis() >= rank || getBatchAxis() == getTimeAxis() ||
+      dimsOf(getLengths()).size() != 1)
     return emitOpError("needs two unlike axes of the operand and lengths of rank 1");
   results.push_back({dims, getElementType(getX())});
   return success();

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ConvTranspose in other ops. Its meaning: each input element adds its multiple of the kernel to the output. The same
+// written as a sum for each output element is a plain convolution of the input, with zeros put between its elements, by
+// the kernel turned around. Where the copies of the kernel don't overlap it is a matrix product and a move.
+#include "dialects/Graph/Contract.h"
+#include "dialects/Graph/Graph.h"
+#include "dialects/Graph/OnnxNode.h"
+
+using namespace mlir;
+
+namespace hewn::graph {
+
+/// The padding that `output_shape` or auto_pad SAME_* leads to; the padding written otherwise.
+static LogicalResult readOutputPadding(OnnxNode &node, ArrayRef<DimExpr> extents, ArrayRef<int64_t> more, Window &w) {
+  size_t n = extents.size();
+  std::optional<SmallVector<int64_t>> wanted = node.getInts("output_shape");
+  std::string mode = node.getString("auto_pad", "NOTSET");
+  if (!wanted && mode == "NOTSET")
+    return success();
+  // Some exporters write the batch and channel dims too.
+  if (wanted && wanted->size() == n + 2)
+    wanted->erase(wanted->begin(), wanted->begin() + 2);
+  if (wanted && wanted->size() != n)
+    return node.refuse("output_shape needs " + Twine(n) + " entries");
+  for (size_t i = 0; i < n; ++i) {
+    DimExpr stride(w.strides[i]), reach((w.kernel[i] - 1) * w.dilations[i] + 1);
+    w.low[i] = w.high[i] = DimExpr(0);
+    if (!wanted && mode == "VALID")
+      continue;
+    DimExpr target = wanted ? DimExpr((*wanted)[i]) : extents[i] * stride;
+    DimExpr total = clampToZero(stride * (extents[i] - DimExpr(1)) + DimExpr(more[i]) + reach - target);
+    DimExpr half = total.floorDiv(DimExpr(2));
+    w.low[i] = mode == "SAME_UPPER" ? half : total - half;
+    w.high[i] = total - w.low[i];
+  }
+  return success();
+}
+
+/// Kernel as large as its stride: the output is tiles, a column of a matrix product each.
+static Value composeByTiles(Composer &c, Value x, Value weights, ArrayRef<int64_t> kernel) {
+  Dims in = getDims(x), w = getDims(weights);
+  size_t n = kernel.size();
+  DimExpr positions = numElements(ArrayRef(in).drop_front(2)), taps = numElements(ArrayRef(w).drop_front(1));
+  Value matrix = c.transpose(c.reshape(weights, {w[0], taps}), {1, 0});
+  Value tiles = composeMatMul(c, matrix, c.reshape(x, {in[0], in[1], positions}));
+  // [N, M*k1*k2, d1*d2] -> [N, M, k1, k2, d1, d2] -> [N, M, d1, k1, d2, k2]
+  Dims apart = {in[0], w[1]}, shape = {in[0], w[1]};
+  SmallVector<int64_t> order = {0, 1};
+  for (size_t i = 0; i < n; ++i) {
+    apart.push_back(DimExpr(kernel[i]));
+    order.push_back(2 + n + i);
+    order.push_back(2 + i);
+    shape.push_back(in[2 + i] * DimExpr(kernel[i]));
+  }
+  apart.append(in.begin() + 2, in.end());
+  return c.reshape(c.transpose(c.reshape(tiles, apart), order), shape);
+}
+
+/// [C, M/groups, k..] turned around: [M, C/groups, k..] with every kernel dim reversed.
+static Value turnWeights(Composer &c, Value weights, int64_t groups) {
+  Dims w = getDims(weights);
+  DimExpr perGroup = w[0].floorDiv(DimExpr(groups));
+  Dims apart = {DimExpr(groups), perGroup, w[1]}, together = {w[1] * DimExpr(groups), perGroup};
+  SmallVector<int64_t> order = {0, 2, 1};
+  for (size_t i = 2; i < w.size(); ++i) {
+    apart.push_back(w[i]);
+    together.push_back(w[i]);
+    order.push_back(i + 1);
+  }
+  weights = c.reshape(c.transpose(c.reshape(weights, apart), order), together);
+  for (size_t i = 2; i < w.size(); ++i)
+    if (!w[i].is(1))
+      weights = c.slice(weights, i, w[i] - DimExpr(1), w[i], -1);
+  return weights;
+}
+
+LogicalResult buildConvTranspose(OnnxNode &node) {
+  Value x = node.input(0), weights = node.input(1), bias = node.input(2);
+  std::optional<Window> window = readConvWindow(node, x, weights);
+  if (!window)
+    return failure();
+  Window &w = *window;
+  size_t n = w.kernel.size();
+  int64_t groups = node.getInt("group", 1);
+  Dims in = getDims(x), weightDims = getDims(weights);
+  SmallVector<int64_t> more = node.getInts("output_padding").value_or(SmallVector<int64_t>(n, 0));
+  if (more.size() != n || groups < 1 || (bias && getRank(bias) != 1))
+    return node.refuse("output_padding, group or bias do not fit the weights");
+  if (weightDims[0].constant() && *weightDims[0].constant() % groups != 0)
+    return node.refuse(Twine(groups) + " groups do not divide " + weightDims[0].str() + " channels");
+  if (failed(readOutputPadding(node, ArrayRef(in).drop_front(2), more, w)))
+    return failure();
+  Composer c(node);
+  auto isOne = [](int64_t v) { return v == 1; };
+  auto isZero = [](const DimExpr &d) { return d.is(0); };
+  bool tiles = groups == 1 && w.kernel == w.strides && llvm::all_of(w.dilations, isOne) &&
+               llvm::all_of(w.low, isZero) && llvm::all_of(w.high, isZero) &&
+               llvm::all_of(more, [](int64_t v) { return v == 0; });
+  if (tiles)
+    return node.finish(addChannelBias(c, composeByTiles(c, x, weights, w.kernel), bias));
+  if (!llvm::all_of(w.strides, isOne)) {
+    SmallVector<int64_t> factors = {1, 1};
+    llvm::append_range(factors, w.strides);
+    x = node.make<DilateOp>(x, node.attr("factors", factors));
+  }
+  // Every position that the turned kernel may stand at: it hangs over by all but one element, less the padding.
+  Window plain = w;
+  plain.strides.assign(n, 1);
+  for (size_t i = 0; i < n; ++i) {
+    DimExpr over((w.kernel[i] - 1) * w.dilations[i]);
+    plain.low[i] = over - w.low[i];
+    plain.high[i] = over - w.high[i] + DimExpr(more[i]);
+  }
+  return node.finish(addChannelBias(c, composeConv(c, x, turnWeights(c, weights, groups), plain, groups), bias));
+}
+
+} // namespace hewn::graph

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Resampling along one dim: where a result index lies in the operand, and the weights of the elements around it.
+#include "dialects/Graph/Graph.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+
+namespace hewn::graph {
+
+LogicalResult ResizeOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
+  Dims dims = dimsOf(getX());
+  std::optional<Dims> size = parseDims(getSize());
+  if (!size || size->size() != 1 || getDim() >= dims.size())
+    return emitOpError("needs a dim of the operand and its new size");
+  if (!llvm::is_contained({"nearest", "linear", "cubic"}, getMode()))
+    return emitOpError() << "mode '" << getMode() << "' is none of nearest, linear, cubic";
+  if (!llvm::is_contained({"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}, getNearest()))
+    return emitOpError() << "'" << getNearest() << "' is no way to round";
+  if (!llvm::is_contained({"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
+                           "tf_crop_and_resize"},
+                          getCoordinates()))
+    return emitOpError() << "coordinates '" << getCoordinates() << "' are unknown";
+  if (getMode() != "nearest" && !isa<FloatType>(getElementType(getX())))
+    return emitOpError("interpolates floats only");
+  dims[getDim()] = size->front();
+  results.push_back({dims, getElementType(getX())});
+  return success();
+}
+
+namespace {
+
+/// Arithmetic on positions: floats, scalar or a lane each.
+class Positions {
+public:
+  Positions(ElementBuilder &e, Type type) : e(e), type(type) {}
+
+  Value constant(double value) { return arith::ConstantOp::create(e.b, e.loc, e.b.getFloatAttr(type, value)); }
+  /// Extents and indices fit 32 bits; vectors of 64-bit integers convert slowly.
+  Value of(Index index) {
+    Value narrow = e.toElement(index, e.b.getI32Type());
+    return e.b.createOrFold<arith::SIToFPOp>(e.loc, like(narrow, type), narrow);
+  }
+  Index toIndex(Value whole) {
+    return e.fromElement(e.b.createOrFold<arith::FPToSIOp>(e.loc, like(whole, e.b.getI32Type()), whole));
+  }
+  Value add(Value a, Value b) { return both<arith::AddFOp>(a, b); }
+  Value sub(Value a, Value b) { return both<arith::SubFOp>(a, b); }
+  Value mul(Value a, Value b) { return both<arith::MulFOp>(a, b); }
+  Value div(Value a, Value b) { return both<arith::DivFOp>(a, b); }
+  Value floor(Value a) { return e.b.createOrFold<math::FloorOp>(e.loc, a); }
+  Value abs(Value a) { return e.b.createOrFold<math::AbsFOp>(e.loc, a); }
+  Value compare(arith::CmpFPredicate predicate, Value a, Value b) {
+    Value values[] = {a, b};
+    e.unify(values);
+    return e.b.createOrFold<arith::CmpFOp>(e.loc, predicate, values[0], values[1]);
+  }
+  Value select(Value condition, Value a, Value b) { return e.selectElement(condition, a, b); }
+  Value max(Value a, Value b) { return select(compare(arith::CmpFPredicate::OGT, a, b), a, b); }
+
+  ElementBuilder &e;
+  Type type;
+
+private:
+  static Type like(Value value, Type element) {
+    auto vector = dyn_cast<VectorType>(value.getType());
+    return vector ? Type(VectorType::get(vector.getShape(), element)) : element;
+  }
+  template <typename OpTy> Value both(Value a, Value b) {
+    Value values[] = {a, b};
+    e.unify(values);
+    return e.b.createOrFold<OpTy>(e.loc, values[0], values[1]);
+  }
+};
+
+struct Tap {
+  Index index; // may lie outside
+  Value weight;
+};
+
+} // namespace
+
+/// Nearest neighbours at a whole factor, up or down, by integers alone; nullopt where it takes floats.
+static std::optional<Index> nearestByIntegers(ResizeOp op, ElementBuilder &e, Index at) {
+  Dims dims = getDims(op.getX());
+  std::optional<int64_t> in = dims[op.getDim()].constant(), out = parseDims(op.getSize())->front().constant();
+  StringRef coordinates = op.getCoordinates(), nearest = op.getNearest();
+  bool asymmetric = coordinates == "asymmetric";
+  bool centered = coordinates == "half_pixel" || coordinates == "half_pixel_symmetric" ||
+                  (coordinates == "pytorch_half_pixel" && out != 1);
+  double scale = op.getScale().convertToDouble();
+  int64_t up = 0, down = 0;
+  if (in && out && *in > 0 && *out > 0 && (scale == 0 || scale == double(*out) / double(*in))) {
+    up = *out % *in == 0 ? *out / *in : 0;
+    down = *in % *out == 0 ? *in / *out : 0;
+  } else if (scale >= 1 && scale < 1e6 && scale == std::floor(scale)) {
+    up = int64_t(scale);
+  }
+  bool rounds = nearest == "round_prefer_floor" || nearest == "round_prefer_ceil";
+  if (up == 1 && (asymmetric || centered))
+    return at;
+  if (up && ((centered && rounds) || (asymmetric && nearest == "floor")))
+    return e.floorDiv(at, e.constant(up));
+  if (up && asymmetric) {
+    // ceil(i / k), or i / k rounded to the half that is asked for.
+    Index twice = e.mul(at, e.constant(2));
+    Index picked =
+        nearest == "ceil"
+            ? e.floorDiv(e.add(at, e.constant(up - 1)), e.constant(up))
+            : e.floorDiv(e.add(twice, e.constant(nearest == "round_prefer_ceil" ? up : up - 1)), e.constant(2 * up));
+    return e.min(picked, e.sub(e.extent(op.getX(), op.getDim()), e.constant(1)));
+  }
+  if (down && asymmetric)
+    return e.mul(at, e.constant(down));
+  if (down && centered) // the middle of the elements that one stands for; between two of them for even factors
+    return e.add(e.mul(at, e.constant(down)),
+                 e.constant(nearest == "ceil" || nearest == "round_prefer_ceil" ? down / 2 : (down - 1) / 2));
+  return std::nullopt;
+}
+
+/// The position in the operand of result index `at`.
+static Value originalPosition(ResizeOp op, Positions &p, Index at) {
+  ElementBuilder &e = p.e;
+  Value in = p.of(e.extent(op.getX(), op.getDim())), out = p.of(e.expression(parseDims(op.getSize())->front()));
+  Value one = p.constant(1), half = p.constant(0.5), y = p.of(at);
+  double written = op.getScale().convertToDouble();
+  Value scale = written != 0 ? p.constant(written) : p.div(out, in);
+  Value width = written != 0 ? p.mul(scale, in) : out;
+  StringRef mode = op.getCoordinates();
+  auto centered = [&] { return p.sub(p.div(p.add(y, half), scale), half); };
+  Value single = p.compare(arith::CmpFPredicate::OEQ, width, one);
+  // Where the result has one element the quotient below is not looked at; it must not be x/0 either.
+  Value steps = p.select(single, one, p.sub(width, one));
+  if (mode == "align_corners")
+    return p.select(single, p.constant(0), p.div(p.mul(y, p.sub(in, one)), steps));
+  if (mode == "asymmetric")
+    return p.div(y, scale);
+  if (mode == "pytorch_half_pixel")
+    return p.select(single, p.constant(-0.5), centered());
+  if (mode == "half_pixel_symmetric")
+    return p.add(p.mul(p.mul(in, half), p.sub(one, p.div(out, width))), centered());
+  if (mode == "tf_crop_and_resize") {
+    double start = op.getRoiStart().convertToDouble(), extent = op.getRoiEnd().convertToDouble() - start;
+    Value reach = p.mul(p.constant(extent), p.sub(in, one));
+    Value within = p.select(single, p.mul(reach, half), p.div(p.mul(y, reach), steps));
+    return p.add(within, p.mul(p.constant(start), p.sub(in, one)));
+  }
+  return centered();
+}
+
+/// Keys' cubic with parameter `a` at distance x >= 0.
+static Value cubicWeight(Positions &p, Value x, double a) {
+  Value inner = p.add(p.mul(p.mul(p.sub(p.mul(p.constant(a + 2), x), p.constant(a + 3)), x), x), p.constant(1));
+  Value outer = p.sub(p.mul(p.add(p.mul(p.sub(p.mul(p.constant(a), x), p.constant(5 * a)), x), p.constant(8 * a)), x),
+                      p.constant(4 * a));
+  Value far = p.select(p.compare(arith::CmpFPredicate::OLT, x, p.constant(2)), outer, p.constant(0));
+  return p.select(p.compare(arith::CmpFPredicate::OLE, x, p.constant(1)), inner, far);
+}
+
+/// The elements that are weighed at `position`, with weights that sum to 1.
+static SmallVector<Tap> tapsAt(ResizeOp op, Positions &p, Value position) {
+  bool cubic = op.getMode() == "cubic";
+  double a = op.getCubic().convertToDouble(), shrink = 1;
+  if (op.getAntialias()) {
+    std::optional<int64_t> in = getDims(op.getX())[op.getDim()].constant(),
+                           out = parseDims(op.getSize())->front().constant();
+    double scale = op.getScale().convertToDouble();
+    if (scale == 0 && in && out && *in > 0)
+      scale = double(*out) / double(*in);
+    // The number of weights is bounded: an image shrunk by more than 64 is blurred less than it should be.
+    if (scale > 0 && scale < 1)
+      shrink = std::max(scale, 1.0 / 64);
+  }
+  Value whole = p.floor(position), ratio = p.sub(position, whole);
+  Index base = p.toIndex(whole);
+  int64_t reach = cubic ? 2 : 1, first = int64_t(std::floor(-double(reach) / shrink)) + 1, last = 1 - first;
+  Index zero = p.e.constant(0), extent = p.e.extent(op.getX(), op.getDim());
+  SmallVector<Tap> taps;
+  Value sum;
+  for (int64_t i = first; i <= last; ++i) {
+    Value distance = p.mul(p.abs(p.sub(p.constant(double(i)), ratio)), p.constant(shrink));
+    Value weight = cubic ? cubicWeight(p, distance, a) : p.max(p.constant(0), p.sub(p.constant(1), distance));
+    Index index = p.e.add(base, p.e.constant(i));
+    if (op.getExcludeOutside())
+      weight = p.select(p.e.inBounds(index, extent), weight, p.constant(0));
+    taps.push_back({p.e.max(zero, p.e.min(index, p.e.sub(extent, p.e.constant(1)))), weight});
+    sum = sum ? p.add(sum, weight) : weight;
+  }
+  if (op.getExcludeOutside() || shrink < 1) {
+    Value none = p.compare(arith::CmpFPredicate::OEQ, sum, p.constant(0));
+    sum = p.select(none, p.constant(1), sum);
+    for (Tap &tap : taps)
+      tap.weight = p.div(tap.weight, sum);
+  }
+  return taps;
+}
+
+/// The element index that `nearest` rounds a position to.
+static Index roundPosition(ResizeOp op, Positions &p, Value position) {
+  StringRef nearest = op.getNearest();
+  Value whole;
+  if (nearest == "floor")
+    whole = p.floor(position);
+  else if (nearest == "round_prefer_ceil")
+    whole = p.floor(p.add(position, p.constant(0.5)));
+  else // -floor(-x) is ceil(x)
+    whole = p.sub(p.constant(0), p.floor(p.sub(p.constant(nearest == "ceil" ? 0 : 0.5), position)));
+  Index extent = p.e.extent(op.getX(), op.getDim());
+  return p.e.max(p.e.constant(0), p.e.min(p.toIndex(whole), p.e.sub(extent, p.e.constant(1))));
+}
+
+Value ResizeOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
+  int64_t dim = getDim();
+  Type element = computeType(getElementType(getX()));
+  SmallVector<Index> from(at);
+  bool nearest = getMode() == "nearest";
+  if (std::optional<Index> index = nearest ? nearestByIntegers(*this, e, at[dim]) : std::nullopt) {
+    from[dim] = *index;
+    return e.read(getX(), from);
+  }
+  Positions p(e, element.isF64() ? element : Type(e.b.getF32Type()));
+  Value position = originalPosition(*this, p, at[dim]), result;
+  if (nearest) {
+    from[dim] = roundPosition(*this, p, position);
+    result = e.read(getX(), from);
+  } else {
+    for (const Tap &tap : tapsAt(*this, p, position)) {
+      from[dim] = tap.index;
+      Value term = p.mul(tap.weight, e.read(getX(), from));
+      result = result ? p.add(result, term) : term;
+    }
+  }
+  if (getCoordinates() != "tf_crop_and_resize")
+    return result;
+  Value low = p.compare(arith::CmpFPredicate::OGE, position, p.constant(0));
+  Value last = p.of(e.sub(e.extent(getX(), dim), e.constant(1)));
+  Value inside = e.logicalAnd(low, p.compare(arith::CmpFPredicate::OLE, position, last));
+  return e.selectElement(inside, result,
+                         e.constantElement(getElementType(getX()), getExtrapolation().convertToDouble()));
+}
+
+} // namespace hewn::graph
