@@ -106,7 +106,7 @@ class Table:
 def builders_in(folder):
     """The builder functions that the .cpp files of `folder` define."""
     found = set()
-    for source in sorted(folder.glob("*.cpp")):
+    for source in sorted(folder.rglob("*.cpp")):
         found.update(re.findall(r"^(?:llvm::|mlir::)?LogicalResult (\w+)\(OnnxNode &", source.read_text(), re.MULTILINE))
     return found
 
@@ -115,7 +115,7 @@ def cpp(rows):
     """The table as C++, included by OnnxTable.cpp."""
     lines = ["namespace hewn::graph {"]
     lines += [f"llvm::LogicalResult {name}(OnnxNode &);" for name in sorted({r["build"] for r in rows if r["build"]})]
-    lines += ["} // namespace hewn::graph", "namespace hewn::onnx_import {", "namespace {"]
+    lines += ["} // namespace hewn::graph", "namespace hewn::importer {", "namespace {"]
     for i, row in enumerate(rows):
         if row["attrs"]:
             attrs = ", ".join(f'{{"{name}", AttrForm::{form}, {str(required).lower()}}}' for name, form, required in row["attrs"])
@@ -132,7 +132,7 @@ def cpp(rows):
             f'    {{"{row["domain"]}", "{row["op"]}", {row["since"]}, {until}, {build}, "{row["graph"]}", {attrs}, {operands}, '
             f'{row["results"]}, {str(row["segments"]).lower()}}},'
         )
-    lines += ["};", "} // namespace", "} // namespace hewn::onnx_import", ""]
+    lines += ["};", "} // namespace", "} // namespace hewn::importer", ""]
     return "\n".join(lines)
 
 

@@ -28,6 +28,9 @@ inline constexpr llvm::StringLiteral kDimsAttr = "graph.dims";
 /// On ops with regions: for each region a list of lists, one a block argument.
 inline constexpr llvm::StringLiteral kRegionDimsAttr = "graph.region_dims";
 
+/// On the function `main`: symbol → [lowest, highest] value, where the user gave one.
+inline constexpr llvm::StringLiteral kDimRangesAttr = "graph.dim_ranges";
+
 /// The dims of a tensor value. A dynamic dim without an expression yields a
 /// symbol that no other value has.
 Dims getDims(mlir::Value value);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the user is told. Stages report here and go on where they can, so that one run lists every problem; nobody prints
-// and nobody throws.
+// What the user is told. Stages report here and go on where they can, so that one run lists every problem; nobody
+// prints and nobody throws.
 #ifndef HEWN_LIB_SUPPORT_DIAGNOSTICS_H
 #define HEWN_LIB_SUPPORT_DIAGNOSTICS_H
 
@@ -46,8 +46,8 @@ private:
   unsigned errors = 0;
 };
 
-/// While it lives, what MLIR reports in `context` (verifiers, passes) goes to `diagnostics`, with the name of the node that
-/// the location tells.
+/// While it lives, what MLIR reports in `context` (verifiers, passes) goes to `diagnostics`, with the name of the node
+/// that the location tells.
 class CollectDiagnostics : public mlir::ScopedDiagnosticHandler {
 public:
   CollectDiagnostics(mlir::MLIRContext &context, Diagnostics &diagnostics);

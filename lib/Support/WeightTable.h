@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where constant bytes lie. The IR only names them (`#graph.weight<"key", offset : bytes>`); a compile has one table that maps
-// keys to a part of a mapped file or to a buffer. Bytes are little-endian, as ONNX stores them: one byte a bool, two 4-bit
-// integers a byte.
+// Where constant bytes lie. The IR only names them (`#graph.weight<"key", offset : bytes>`); a compile has one table
+// that maps keys to a part of a mapped file or to a buffer. Bytes are little-endian, as ONNX stores them: one byte a
+// bool, two 4-bit integers a byte.
 #ifndef HEWN_LIB_SUPPORT_WEIGHTTABLE_H
 #define HEWN_LIB_SUPPORT_WEIGHTTABLE_H
 

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Calls of functions, the model's own and those by which ONNX defines ops: the body's nodes are imported in the call's
+// place, with the call's inputs and attributes put in.
+#include "lib/Importer/ONNX/Guarded.h"
+#include "lib/Importer/ONNX/ModelImporter.h"
+#include "lib/Importer/ONNX/OnnxTypes.h"
+#include <onnx/defs/schema.h>
+
+using namespace mlir;
+
+namespace hewn::importer {
+
+using onnx::AttributeProto;
+using onnx::FunctionProto;
+using Actuals = llvm::StringMap<const AttributeProto *>;
+
+static void bindAttributes(onnx::NodeProto &node, const Actuals &actuals) {
+  auto *attributes = node.mutable_attribute();
+  for (int i = attributes->size(); i-- > 0;) {
+    AttributeProto &attribute = *attributes->Mutable(i);
+    if (!attribute.ref_attr_name().empty()) {
+      const AttributeProto *actual = actuals.lookup(attribute.ref_attr_name());
+      if (!actual) { // absent in the call: absent here
+        attributes->DeleteSubrange(i, 1);
+        continue;
+      }
+      std::string name = attribute.name();
+      attribute.CopyFrom(*actual);
+      attribute.set_name(name);
+      continue; // what came from outside refers to nothing in here
+    }
+    if (attribute.has_g())
+      for (onnx::NodeProto &inner : *attribute.mutable_g()->mutable_node())
+        bindAttributes(inner, actuals);
+    for (onnx::GraphProto &graph : *attribute.mutable_graphs())
+      for (onnx::NodeProto &inner : *graph.mutable_node())
+        bindAttributes(inner, actuals);
+  }
+}
+
+/// The types of a call's inputs as ONNX's own function builders ask for them.
+static std::vector<onnx::TypeProto> typesOf(ArrayRef<Value> inputs) {
+  std::vector<onnx::TypeProto> types(inputs.size());
+  for (auto [type, input] : llvm::zip(types, inputs)) {
+    auto tensor = input ? dyn_cast<RankedTensorType>(input.getType()) : RankedTensorType();
+    if (!tensor)
+      continue;
+    type.mutable_tensor_type()->set_elem_type(onnxCode(tensor.getElementType()));
+    auto *shape = type.mutable_tensor_type()->mutable_shape();
+    for (const graph::DimExpr &dim : graph::getDims(input)) {
+      if (std::optional<int64_t> value = dim.constant())
+        shape->add_dim()->set_dim_value(*value);
+      else
+        shape->add_dim()->set_dim_param(dim.str().str());
+    }
+  }
+  return types;
+}
+
+/// The function body by which ONNX defines an op, for this node; empty where there is none.
+static bool schemaFunction(const onnx::OpSchema &schema, const onnx::NodeProto &node, int opset, ArrayRef<Value> inputs,
+                           FunctionProto &function) {
+  if (const FunctionProto *body = schema.GetFunction(opset)) {
+    function = *body;
+    return true;
+  }
+  if (!schema.HasContextDependentFunction())
+    return false;
+  onnx::FunctionBodyBuildContextImpl context(node, typesOf(inputs));
+  return schema.BuildContextDependentFunction(context, function, opset);
+}
+
+std::shared_ptr<FunctionProto> ModelImporter::functionOf(const onnx::NodeProto &node, const NodeInfo &info,
+                                                         ArrayRef<Value> inputs) {
+  auto function = std::make_shared<FunctionProto>();
+  Actuals actuals;
+  const onnx::OpSchema *schema = nullptr;
+  const FunctionProto *own = nullptr;
+  for (const FunctionProto &f : model->functions())
+    if (domainOf(f.domain()) == info.domain && f.name() == node.op_type() && f.overload() == node.overload())
+      own = &f;
+  bool found = own;
+  std::string reason;
+  if (found) {
+    *function = *own;
+    for (const AttributeProto &otherwise : own->attribute_proto())
+      actuals[otherwise.name()] = &otherwise;
+  } else {
+    guarded(reason, [&] {
+      schema = onnx::OpSchemaRegistry::Schema(info.op, int(info.opset), info.domain);
+      found = schema && schemaFunction(*schema, node, int(info.opset), inputs, *function);
+      if (found)
+        for (const auto &[name, attribute] : schema->attributes())
+          if (attribute.default_value.has_type())
+            actuals[name] = &attribute.default_value;
+    });
+  }
+  if (!found)
+    return nullptr;
+  for (const AttributeProto &attribute : node.attribute())
+    actuals[attribute.name()] = &attribute;
+  for (onnx::NodeProto &inner : *function->mutable_node())
+    bindAttributes(inner, actuals);
+  return function;
+}
+
+LogicalResult ModelImporter::expandFunction(std::shared_ptr<FunctionProto> function, const onnx::NodeProto &node,
+                                            Frame &frame, const NodeInfo &info, ArrayRef<Value> inputs) {
+  if (node.input_size() > function->input_size() || node.output_size() > function->output_size()) {
+    refuse(info, "has more inputs or outputs than the function that it calls");
+    return failure();
+  }
+  Opsets imported(opsets);
+  for (const onnx::OperatorSetIdProto &entry : function->opset_import())
+    imported[domainOf(entry.domain())] = entry.version();
+  Frame inner{nullptr, &imported, function, info.name + "/", {}};
+  for (int i = 0; i < function->input_size(); ++i) {
+    Value input = i < int(inputs.size()) ? inputs[i] : Value();
+    inner.names[function->input(i)] = {input ? Binding::Kind::Value : Binding::Kind::Absent, input};
+  }
+  if (failed(importNodes(function->node(), inner)))
+    return failure();
+  for (int i = 0; i < node.output_size(); ++i) {
+    if (node.output(i).empty())
+      continue;
+    const Binding *output = inner.find(function->output(i));
+    if (!output || output->kind != Binding::Kind::Value) {
+      refuse(info, "calls a function that does not make its output '" + function->output(i) + "'");
+      return failure();
+    }
+    frame.names[node.output(i)] = *output;
+  }
+  return success();
+}
+
+} // namespace hewn::importer

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ONNX models as modules of the graph dialect. The only header of this room that others include; no protobuf shows.
+#ifndef HEWN_LIB_IMPORTER_ONNX_IMPORTER_H
+#define HEWN_LIB_IMPORTER_ONNX_IMPORTER_H
+
+#include "lib/Support/Diagnostics.h"
+#include "lib/Support/WeightTable.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hewn::importer {
+
+/// What the user says of one named dim: its value, or the values that it may take.
+struct DimBinding {
+  std::string name;
+  int64_t low = 0;
+  int64_t high = 0; // equal to `low` for a fixed value
+  bool fixed() const { return low == high; }
+};
+
+/// Reads "batch=1" or "seq=1..512"; nullopt, after an error, where the text is neither.
+std::optional<DimBinding> parseDimBinding(llvm::StringRef text, Diagnostics &diagnostics);
+
+struct ImportOptions {
+  /// The model file: binary, or ONNX's text form (.onnxtxt, .txt).
+  std::string path;
+  /// The model itself, in place of a file; used where `path` is empty.
+  llvm::StringRef bytes;
+  /// Where external data of `bytes` lies; empty: there is none. With `path`, it is the model file's folder.
+  std::string folder;
+  std::vector<DimBinding> dims;
+};
+
+/// Imports a model as a module with the function `main`. Its arguments carry `graph.name` and `graph.dims`, its results
+/// `graph.name`; ranges of dims are the function's `graph.dim_ranges`, the model's metadata the module's
+/// `graph.metadata`. Large constants go to `weights`. Null, after at least one error, where the model cannot be
+/// compiled; every unsupported node is reported, not only the first.
+mlir::OwningOpRef<mlir::ModuleOp> importModel(mlir::MLIRContext &context, const ImportOptions &options,
+                                              WeightTable &weights, Diagnostics &diagnostics);
+
+} // namespace hewn::importer
+
+#endif

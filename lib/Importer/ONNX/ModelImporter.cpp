@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The model around the nodes: opsets, inputs and their dims, initializers, outputs.
+#include "lib/Importer/ONNX/ModelImporter.h"
+
+#include "lib/Importer/ONNX/ModelFile.h"
+#include "lib/Importer/ONNX/OnnxTypes.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Path.h"
+#include <onnx/defs/schema.h>
+
+using namespace mlir;
+
+namespace hewn::importer {
+
+llvm::StringRef domainOf(StringRef written) { return written == "ai.onnx" ? "" : written; }
+
+const Binding *Frame::find(StringRef name) const {
+  for (const Frame *frame = this; frame; frame = frame->outer)
+    if (auto found = frame->names.find(name); found != frame->names.end())
+      return &found->second;
+  return nullptr;
+}
+
+ModelImporter::ModelImporter(MLIRContext &context, std::shared_ptr<const onnx::ModelProto> model,
+                             const ImportOptions &options, std::string folder, WeightTable &weights,
+                             Diagnostics &diagnostics)
+    : builder(&context), tensors(&context, weights, std::move(folder)), contents(weights), diagnostics(diagnostics),
+      model(std::move(model)), options(options) {}
+
+void ModelImporter::refuse(const NodeInfo &info, const Twine &reason) {
+  diagnostics.report({Message::Level::Error, info.name, info.op, info.domain, info.opset, reason.str()});
+}
+
+Value ModelImporter::makeConstant(const Constant &constant, StringRef name) {
+  return graph::ConstantOp::create(builder, NameLoc::get(builder.getStringAttr(name)), constant.type, constant.value);
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Opsets, initializers
+//===------------------------------------------------------------------------------------------------------------------===//
+
+bool ModelImporter::importOpsets() {
+  const auto &known = onnx::OpSchemaRegistry::DomainToVersionRange::Instance().Map();
+  for (const onnx::OperatorSetIdProto &entry : model->opset_import()) {
+    StringRef domain = domainOf(entry.domain());
+    opsets[domain] = entry.version();
+    auto range = known.find(domain.str());
+    if (range == known.end() || (entry.version() >= 1 && entry.version() <= range->second.second))
+      continue;
+    diagnostics.error("the model imports version " + Twine(entry.version()) + " of " +
+                      (domain.empty() ? "ONNX's opset" : "opset '" + domain + "'") + ", and hewn knows 1 to " +
+                      Twine(range->second.second));
+    return false;
+  }
+  return true;
+}
+
+void ModelImporter::importInitializers(const onnx::GraphProto &graph, Frame &frame) {
+  auto enter = [&](StringRef name, std::optional<Constant> constant, StringRef reason) {
+    if (!constant)
+      diagnostics.error("initializer '" + name + "' " + reason);
+    frame.names[name] =
+        constant ? Binding{Binding::Kind::Value, makeConstant(*constant, name)} : Binding{Binding::Kind::Failed, {}};
+  };
+  for (const onnx::TensorProto &tensor : graph.initializer()) {
+    std::string reason;
+    enter(tensor.name(), tensors.read(tensor, tensor.name(), frame.owner, reason), reason);
+  }
+  for (const onnx::SparseTensorProto &tensor : graph.sparse_initializer()) {
+    std::string reason;
+    const std::string &name = tensor.values().name();
+    enter(name, tensors.read(tensor, name, reason), reason);
+  }
+}
+
+std::optional<SmallVector<Value>> ModelImporter::importGraph(const onnx::GraphProto &graph, Frame &frame,
+                                                             ValueRange arguments) {
+  if (graph.input_size() != int(arguments.size())) {
+    refuse(*current, "has a subgraph with " + Twine(graph.input_size()) + " inputs where " + Twine(arguments.size()) +
+                         " are given");
+    return std::nullopt;
+  }
+  importInitializers(graph, frame);
+  for (auto [input, argument] : llvm::zip(graph.input(), arguments))
+    frame.names[input.name()] = {argument ? Binding::Kind::Value : Binding::Kind::Failed, argument};
+  bool good = succeeded(importNodes(graph.node(), frame));
+  SmallVector<Value> outputs;
+  for (const onnx::ValueInfoProto &output : graph.output()) {
+    const Binding *binding = frame.find(output.name());
+    if (!binding)
+      refuse(*current, "has a subgraph that does not make its output '" + output.name() + "'");
+    good &= binding && binding->kind == Binding::Kind::Value;
+    outputs.push_back(good ? binding->value : Value());
+  }
+  if (!good)
+    return std::nullopt;
+  return outputs;
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Symbols
+//===------------------------------------------------------------------------------------------------------------------===//
+
+/// A dim's name as a symbol: DimExpr's text has no other characters in names, and a name is no number.
+std::string ModelImporter::symbolFor(StringRef name) {
+  auto found = symbols.find(name);
+  if (found != symbols.end())
+    return found->second;
+  std::string symbol;
+  for (char c : name)
+    symbol += llvm::isAlnum(c) || c == '_' || c == '.' || c == '/' ? c : '_';
+  if (symbol.empty() || llvm::isDigit(symbol.front()))
+    symbol = "d_" + symbol;
+  for (std::string base = symbol; !takenSymbols.insert(symbol).second;)
+    symbol = base + "_" + std::to_string(takenSymbols.size());
+  return symbols[name] = symbol;
+}
+
+std::string ModelImporter::freshSymbol(StringRef prefix, unsigned &counter) {
+  std::string symbol;
+  do
+    symbol = (prefix + Twine(counter++)).str();
+  while (!takenSymbols.insert(symbol).second);
+  return symbol;
+}
+
+graph::DimExpr ModelImporter::readSymbol(Value tensor, int64_t i) {
+  std::string &symbol = reads[{tensor, i}];
+  if (symbol.empty()) {
+    symbol = freshSymbol("u", freshReads);
+    // Beside the value, so that the symbol is there wherever the value is.
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointAfterValue(tensor);
+    graph::ReadSymbolOp::create(builder, tensor.getLoc(), tensor, i, symbol);
+    contents.set(tensor, i, graph::DimExpr::symbol(symbol));
+  }
+  return graph::DimExpr::symbol(symbol);
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Inputs and outputs
+//===------------------------------------------------------------------------------------------------------------------===//
+
+std::optional<graph::DimExpr> ModelImporter::inputDim(const onnx::TensorShapeProto::Dimension &dim, StringRef input) {
+  if (dim.has_dim_value()) {
+    if (dim.dim_value() >= 0)
+      return graph::DimExpr(dim.dim_value());
+    diagnostics.error("input '" + input + "' has the negative dim " + Twine(dim.dim_value()));
+    return std::nullopt;
+  }
+  std::string symbol = dim.dim_param().empty() ? freshSymbol("d", freshDims) : symbolFor(dim.dim_param());
+  auto bound = bindings.find(dim.dim_param().empty() ? symbol : dim.dim_param());
+  if (bound != bindings.end() && bound->second.fixed())
+    return graph::DimExpr(bound->second.low);
+  return graph::DimExpr::symbol(symbol);
+}
+
+std::optional<graph::TensorShape> ModelImporter::inputShape(const onnx::ValueInfoProto &input) {
+  const std::string &name = input.name();
+  if (!input.type().has_tensor_type()) {
+    diagnostics.error("input '" + name + "' is no tensor, and hewn takes only tensors");
+    return std::nullopt;
+  }
+  const onnx::TypeProto::Tensor &type = input.type().tensor_type();
+  Type element = elementType(builder.getContext(), type.elem_type());
+  if (!element) {
+    diagnostics.error("input '" + name + "' has elements of type " + dataTypeName(type.elem_type()) +
+                      ", which hewn does not have");
+    return std::nullopt;
+  }
+  if (!type.has_shape()) {
+    diagnostics.error("input '" + name + "' has no shape; hewn needs at least its number of dims");
+    return std::nullopt;
+  }
+  graph::TensorShape shape{{}, element};
+  SmallVector<int64_t> known;
+  for (const onnx::TensorShapeProto::Dimension &dim : type.shape().dim()) {
+    std::optional<graph::DimExpr> expr = inputDim(dim, name);
+    if (!expr)
+      return std::nullopt;
+    if (expr->constant())
+      known.push_back(*expr->constant());
+    shape.dims.push_back(*expr);
+  }
+  std::string reason;
+  if (tensorBytes(known, element, reason))
+    return shape;
+  diagnostics.error("input '" + name + "' " + reason);
+  return std::nullopt;
+}
+
+bool ModelImporter::importInputs(func::FuncOp main, Frame &frame) {
+  const onnx::GraphProto &graph = model->graph();
+  llvm::StringSet<> initialized;
+  for (const onnx::TensorProto &tensor : graph.initializer())
+    initialized.insert(tensor.name());
+  for (const onnx::SparseTensorProto &tensor : graph.sparse_initializer())
+    initialized.insert(tensor.values().name());
+  // Names first: an anonymous dim must not take the name of a later input's.
+  for (const onnx::ValueInfoProto &input : graph.input())
+    for (const auto &dim : input.type().tensor_type().shape().dim())
+      if (!dim.dim_param().empty())
+        symbolFor(dim.dim_param());
+  bool good = true;
+  SmallVector<Type> types;
+  SmallVector<DictionaryAttr> attributes;
+  Block &entry = *main.addEntryBlock();
+  for (const onnx::ValueInfoProto &input : graph.input()) {
+    // An input with an initializer is a constant that callers may replace elsewhere; here it is a constant.
+    if (initialized.contains(input.name()))
+      continue;
+    if (frame.names.contains(input.name())) {
+      diagnostics.error("there are two inputs '" + input.name() + "'");
+      good = false;
+      continue;
+    }
+    std::optional<graph::TensorShape> shape = inputShape(input);
+    frame.names[input.name()] = {Binding::Kind::Failed, {}};
+    good &= shape.has_value();
+    if (!shape)
+      continue;
+    types.push_back(graph::tensorType(shape->dims, shape->elementType));
+    attributes.push_back(builder.getDictionaryAttr(
+        {builder.getNamedAttr("graph.name", builder.getStringAttr(input.name())),
+         builder.getNamedAttr(graph::kDimsAttr, graph::dimsAttr(builder.getContext(), shape->dims))}));
+    Value argument = entry.addArgument(types.back(), NameLoc::get(builder.getStringAttr(input.name())));
+    frame.names[input.name()] = {Binding::Kind::Value, argument};
+  }
+  main.setType(builder.getFunctionType(types, {}));
+  main.setAllArgAttrs(attributes);
+  return good;
+}
+
+bool ModelImporter::importOutputs(func::FuncOp main, Frame &frame) {
+  SmallVector<Value> values;
+  SmallVector<DictionaryAttr> attributes;
+  bool good = true;
+  if (model->graph().output().empty()) {
+    diagnostics.error("the model has no outputs");
+    return false;
+  }
+  for (const onnx::ValueInfoProto &output : model->graph().output()) {
+    const Binding *binding = frame.find(output.name());
+    if (!binding)
+      diagnostics.error("output '" + output.name() + "' is made by no node, input or initializer");
+    if (!binding || binding->kind != Binding::Kind::Value) {
+      good = false;
+      continue;
+    }
+    Type declared = elementType(builder.getContext(), output.type().tensor_type().elem_type());
+    Type made = graph::getElementType(binding->value);
+    if (declared && declared != made) {
+      diagnostics.error("output '" + output.name() + "' is declared as " +
+                        dataTypeName(output.type().tensor_type().elem_type()) + " and computed as " +
+                        dataTypeName(onnxCode(made)));
+      good = false;
+    }
+    values.push_back(binding->value);
+    attributes.push_back(
+        builder.getDictionaryAttr(builder.getNamedAttr("graph.name", builder.getStringAttr(output.name()))));
+  }
+  if (!good)
+    return false;
+  func::ReturnOp::create(builder, main.getLoc(), values);
+  main.setType(builder.getFunctionType(main.getArgumentTypes(), TypeRange(ValueRange(values))));
+  main.setAllResultAttrs(attributes);
+  return true;
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// The model
+//===------------------------------------------------------------------------------------------------------------------===//
+
+bool ModelImporter::checkBindings() {
+  for (const DimBinding &binding : options.dims)
+    if (!bindings.try_emplace(binding.name, binding).second) {
+      diagnostics.error("dim '" + binding.name + "' is given twice");
+      return false;
+    }
+  return true;
+}
+
+/// Every bound dim must be some input's: a misspelt name would otherwise change nothing.
+void ModelImporter::attachMetadata(ModuleOp module, func::FuncOp main) {
+  SmallVector<NamedAttribute> ranges, entries;
+  for (const DimBinding &binding : options.dims) {
+    auto known = symbols.find(binding.name);
+    StringRef symbol = known == symbols.end() ? StringRef(binding.name) : StringRef(known->second);
+    if (!takenSymbols.contains(symbol)) {
+      std::vector<std::string> names;
+      for (const auto &entry : takenSymbols)
+        names.push_back(entry.getKey().str());
+      llvm::sort(names);
+      diagnostics.error("no input has a dim '" + binding.name + "'" +
+                        (names.empty() ? "" : "; there are: " + llvm::join(names, ", ")));
+    } else if (!binding.fixed()) {
+      ranges.push_back(builder.getNamedAttr(symbol, builder.getDenseI64ArrayAttr({binding.low, binding.high})));
+    }
+  }
+  if (!ranges.empty())
+    main->setAttr(graph::kDimRangesAttr, builder.getDictionaryAttr(ranges));
+  llvm::StringSet<> seen;
+  for (const onnx::StringStringEntryProto &entry : model->metadata_props())
+    if (!entry.key().empty() && seen.insert(entry.key()).second)
+      entries.push_back(builder.getNamedAttr(entry.key(), builder.getStringAttr(entry.value())));
+  if (!entries.empty())
+    module->setAttr("graph.metadata", builder.getDictionaryAttr(entries));
+}
+
+OwningOpRef<ModuleOp> ModelImporter::run() {
+  ScopedDiagnosticHandler handler(builder.getContext(), [&](Diagnostic &d) {
+    if (d.getSeverity() != DiagnosticSeverity::Error)
+      return success();
+    if (current)
+      refuse(*current, d.str());
+    else
+      diagnostics.error(d.str());
+    return success();
+  });
+  if (!importOpsets() || !checkBindings())
+    return {};
+  OwningOpRef<ModuleOp> module = ModuleOp::create(builder.getUnknownLoc());
+  builder.setInsertionPointToStart(module->getBody());
+  auto main = func::FuncOp::create(builder, builder.getUnknownLoc(), "main", builder.getFunctionType({}, {}));
+  Frame frame{nullptr, &opsets, model, "", {}};
+  bool good = importInputs(main, frame);
+  attachMetadata(*module, main);
+  builder.setInsertionPointToStart(&main.getBody().front());
+  importInitializers(model->graph(), frame);
+  good &= succeeded(importNodes(model->graph().node(), frame));
+  good = good && !diagnostics.hasErrors() && importOutputs(main, frame);
+  return good ? std::move(module) : OwningOpRef<ModuleOp>();
+}
+
+OwningOpRef<ModuleOp> importModel(MLIRContext &context, const ImportOptions &options, WeightTable &weights,
+                                  Diagnostics &diagnostics) {
+  context.loadDialect<graph::GraphDialect, func::FuncDialect>();
+  std::shared_ptr<const onnx::ModelProto> model = loadModel(options, diagnostics);
+  if (!model)
+    return {};
+  std::string folder = options.folder;
+  if (!options.path.empty())
+    folder = llvm::sys::path::parent_path(options.path).str();
+  if (!options.path.empty() && folder.empty())
+    folder = ".";
+  return ModelImporter(context, std::move(model), options, std::move(folder), weights, diagnostics).run();
+}
+
+std::optional<DimBinding> parseDimBinding(StringRef text, Diagnostics &diagnostics) {
+  auto [name, value] = text.split('=');
+  auto [low, high] = value.split("..");
+  DimBinding binding{name.trim().str(), 0, 0};
+  bool bad = binding.name.empty() || low.getAsInteger(10, binding.low) || binding.low < 0;
+  if (high.empty())
+    binding.high = binding.low;
+  else
+    bad |= high.getAsInteger(10, binding.high) || binding.high < binding.low;
+  bad |= value.contains("..") && high.empty();
+  if (!bad)
+    return binding;
+  diagnostics.error("'" + text + "' is no dim: write NAME=VALUE or NAME=LOW..HIGH");
+  return std::nullopt;
+}
+
+} // namespace hewn::importer

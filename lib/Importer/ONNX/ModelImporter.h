@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The state of one import: names, opsets, symbols. Node.h shows it to builders, Functions.cpp expands function bodies.
+#ifndef HEWN_LIB_IMPORTER_ONNX_MODELIMPORTER_H
+#define HEWN_LIB_IMPORTER_ONNX_MODELIMPORTER_H
+
+#include "dialects/Graph/Contents.h"
+#include "dialects/Graph/Graph.h"
+#include "lib/Importer/ONNX/Importer.h"
+#include "lib/Importer/ONNX/Tensors.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/StringSet.h"
+#include <onnx/onnx_pb.h>
+
+namespace hewn::importer {
+
+using Nodes = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
+/// Domain ("" for ai.onnx) → the version that the model or function imports.
+using Opsets = llvm::StringMap<int64_t>;
+
+/// What a name stands for: a value; nothing, as a function's optional input that its caller left out; or the output of
+/// a node that could not be imported, so that its users are not reported as well.
+struct Binding {
+  enum class Kind { Value, Absent, Failed };
+  Kind kind;
+  mlir::Value value;
+};
+
+/// The names of one graph or function body.
+struct Frame {
+  const Frame *outer; // whose names are seen too; null for the main graph and function bodies
+  const Opsets *opsets;
+  /// Keeps the protobuf messages that the nodes are from: weights may point into them.
+  std::shared_ptr<const void> owner;
+  /// Stands before the nodes' names in messages: the call that this body stands for.
+  std::string prefix;
+  llvm::StringMap<Binding> names;
+
+  const Binding *find(llvm::StringRef name) const;
+};
+
+/// Where a node stands, for messages.
+struct NodeInfo {
+  std::string name; // as users see it: "encoder/conv1", "#12 Conv"
+  std::string op, domain;
+  int64_t opset = 0;
+};
+
+class ModelImporter {
+public:
+  ModelImporter(mlir::MLIRContext &context, std::shared_ptr<const onnx::ModelProto> model, const ImportOptions &options,
+                std::string folder, WeightTable &weights, Diagnostics &diagnostics);
+  mlir::OwningOpRef<mlir::ModuleOp> run();
+
+  /// Imports a subgraph's constants and nodes at the builder's place; `arguments` stand for its inputs. Returns its
+  /// outputs; nullopt after an error.
+  std::optional<llvm::SmallVector<mlir::Value>> importGraph(const onnx::GraphProto &graph, Frame &frame,
+                                                            mlir::ValueRange arguments);
+  /// Element `i` of an integer tensor as a symbol that the program reads.
+  graph::DimExpr readSymbol(mlir::Value tensor, int64_t i);
+  /// Makes a constant where the builder stands.
+  mlir::Value makeConstant(const Constant &constant, llvm::StringRef name);
+
+  void refuse(const NodeInfo &info, const llvm::Twine &reason);
+
+  mlir::OpBuilder builder;
+  Tensors tensors;
+  graph::Contents contents;
+  Diagnostics &diagnostics;
+
+private:
+  friend class Node;
+
+  bool importOpsets();
+  bool importInputs(mlir::func::FuncOp main, Frame &frame);
+  bool importOutputs(mlir::func::FuncOp main, Frame &frame);
+  void attachMetadata(mlir::ModuleOp module, mlir::func::FuncOp main);
+  std::optional<graph::TensorShape> inputShape(const onnx::ValueInfoProto &input);
+  std::optional<graph::DimExpr> inputDim(const onnx::TensorShapeProto::Dimension &dim, llvm::StringRef input);
+  bool checkBindings();
+  std::string symbolFor(llvm::StringRef name);
+  std::string freshSymbol(llvm::StringRef prefix, unsigned &counter);
+
+  void importInitializers(const onnx::GraphProto &graph, Frame &frame);
+  llvm::LogicalResult importNodes(const Nodes &nodes, Frame &frame);
+  llvm::LogicalResult importNode(const onnx::NodeProto &node, Frame &frame, NodeInfo &info);
+  llvm::LogicalResult buildNode(const onnx::NodeProto &node, Frame &frame, NodeInfo &info,
+                                llvm::ArrayRef<mlir::Value> inputs);
+  /// The node's inputs; false where one is undefined (reported) or failed before (not reported again).
+  bool findInputs(const onnx::NodeProto &node, const Frame &frame, const NodeInfo &info,
+                  llvm::SmallVectorImpl<mlir::Value> &inputs);
+  std::string whyUnsupported(const NodeInfo &info);
+
+  /// The function that a node calls, with the node's attributes put in; null where it calls none.
+  std::shared_ptr<onnx::FunctionProto> functionOf(const onnx::NodeProto &node, const NodeInfo &info,
+                                                  llvm::ArrayRef<mlir::Value> inputs);
+  llvm::LogicalResult expandFunction(std::shared_ptr<onnx::FunctionProto> function, const onnx::NodeProto &node,
+                                     Frame &frame, const NodeInfo &info, llvm::ArrayRef<mlir::Value> inputs);
+
+  std::shared_ptr<const onnx::ModelProto> model;
+  const ImportOptions &options;
+  Opsets opsets;
+  llvm::StringMap<std::string> symbols; // dim_param → symbol
+  llvm::StringSet<> takenSymbols;
+  llvm::StringMap<DimBinding> bindings;
+  unsigned freshDims = 0, freshReads = 0;
+  llvm::DenseMap<std::pair<mlir::Value, int64_t>, std::string> reads;
+  /// The node that is being built: where MLIR's own errors belong.
+  const NodeInfo *current = nullptr;
+  /// Bounds of what a small file can ask for: nested bodies, and nodes in all expanded bodies together.
+  unsigned depth = 0;
+  uint64_t numNodes = 0;
+};
+
+/// "" for ai.onnx, which ONNX writes both ways.
+llvm::StringRef domainOf(llvm::StringRef written);
+
+} // namespace hewn::importer
+
+#endif

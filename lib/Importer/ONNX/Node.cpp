@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Importer/ONNX/Node.h"
+
+#include "lib/Importer/ONNX/Guarded.h"
+#include "lib/Importer/ONNX/OnnxTypes.h"
+#include <onnx/defs/schema.h>
+
+using namespace mlir;
+
+namespace hewn::importer {
+
+using onnx::AttributeProto;
+
+Node::Node(ModelImporter &importer, Frame &frame, const onnx::NodeProto &proto, const NodeInfo &info,
+           ArrayRef<Value> inputs)
+    : OnnxNode(importer.builder, NameLoc::get(StringAttr::get(importer.builder.getContext(), info.name))),
+      importer(importer), frame(frame), proto(proto), info(info), inputs(inputs.begin(), inputs.end()),
+      results(proto.output_size()) {
+  for (const AttributeProto &attribute : proto.attribute())
+    attributes[attribute.name()] = &attribute;
+}
+
+bool Node::wantsOutput(unsigned i) const { return i < numOutputs() && !proto.output(i).empty(); }
+
+LogicalResult Node::refuse(const Twine &reason) {
+  importer.refuse(info, reason);
+  return failure();
+}
+
+void Node::setOutput(unsigned i, Value value) {
+  if (i < results.size())
+    results[i] = value;
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Attributes
+//===------------------------------------------------------------------------------------------------------------------===//
+
+const AttributeProto *Node::find(StringRef name, Kind kind) const {
+  const AttributeProto *attribute = attributes.lookup(name);
+  if (!attribute)
+    return nullptr;
+  if (attribute->type() == kind)
+    return attribute;
+  badAttribute = true;
+  importer.refuse(info, "attribute '" + name + "' is of type " + AttributeProto::AttributeType_Name(attribute->type()) +
+                            " and must be of type " + AttributeProto::AttributeType_Name(kind));
+  return nullptr;
+}
+
+int64_t Node::getInt(StringRef name, int64_t otherwise) const {
+  const AttributeProto *attribute = find(name, AttributeProto::INT);
+  return attribute ? attribute->i() : otherwise;
+}
+
+double Node::getFloat(StringRef name, double otherwise) const {
+  const AttributeProto *attribute = find(name, AttributeProto::FLOAT);
+  return attribute ? attribute->f() : otherwise;
+}
+
+std::string Node::getString(StringRef name, StringRef otherwise) const {
+  const AttributeProto *attribute = find(name, AttributeProto::STRING);
+  return attribute ? attribute->s() : otherwise.str();
+}
+
+std::optional<SmallVector<int64_t>> Node::getInts(StringRef name) const {
+  const AttributeProto *attribute = find(name, AttributeProto::INTS);
+  if (!attribute)
+    return std::nullopt;
+  return SmallVector<int64_t>(attribute->ints().begin(), attribute->ints().end());
+}
+
+std::optional<SmallVector<float>> Node::getFloats(StringRef name) const {
+  const AttributeProto *attribute = find(name, AttributeProto::FLOATS);
+  if (!attribute)
+    return std::nullopt;
+  return SmallVector<float>(attribute->floats().begin(), attribute->floats().end());
+}
+
+std::optional<SmallVector<std::string>> Node::getStrings(StringRef name) const {
+  const AttributeProto *attribute = find(name, AttributeProto::STRINGS);
+  if (!attribute)
+    return std::nullopt;
+  return SmallVector<std::string>(attribute->strings().begin(), attribute->strings().end());
+}
+
+/// The scalar and list forms that a constant can be written in, as a tensor; false for other kinds of attribute.
+static bool asTensor(const AttributeProto &attribute, onnx::TensorProto &tensor) {
+  switch (attribute.type()) {
+  case AttributeProto::INT:
+    tensor.set_data_type(onnx::TensorProto::INT64);
+    tensor.add_int64_data(attribute.i());
+    return true;
+  case AttributeProto::FLOAT:
+    tensor.set_data_type(onnx::TensorProto::FLOAT);
+    tensor.add_float_data(attribute.f());
+    return true;
+  case AttributeProto::INTS:
+    tensor.set_data_type(onnx::TensorProto::INT64);
+    tensor.add_dims(attribute.ints_size());
+    *tensor.mutable_int64_data() = attribute.ints();
+    return true;
+  case AttributeProto::FLOATS:
+    tensor.set_data_type(onnx::TensorProto::FLOAT);
+    tensor.add_dims(attribute.floats_size());
+    *tensor.mutable_float_data() = attribute.floats();
+    return true;
+  default:
+    return false;
+  }
+}
+
+Value Node::getTensor(StringRef name) {
+  const AttributeProto *attribute = attributes.lookup(name);
+  if (!attribute)
+    return {};
+  std::string reason, key = proto.output_size() ? proto.output(0) : info.name;
+  std::optional<Constant> constant;
+  onnx::TensorProto written;
+  if (attribute->type() == AttributeProto::TENSOR)
+    constant = importer.tensors.read(attribute->t(), key, frame.owner, reason);
+  else if (attribute->type() == AttributeProto::SPARSE_TENSOR)
+    constant = importer.tensors.read(attribute->sparse_tensor(), key, reason);
+  else if (asTensor(*attribute, written))
+    constant = importer.tensors.read(written, key, nullptr, reason);
+  else
+    reason = "is of type " + AttributeProto::AttributeType_Name(attribute->type()) + ", which hewn does not have";
+  if (!constant) {
+    badAttribute = true;
+    (void)refuse("attribute '" + name + "' " + reason);
+    return {};
+  }
+  return importer.makeConstant(*constant, info.name);
+}
+
+Type Node::elementTypeOf(int64_t onnxCode) const { return elementType(b.getContext(), onnxCode); }
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Contents
+//===------------------------------------------------------------------------------------------------------------------===//
+
+std::optional<graph::Dims> Node::contents(Value value) { return importer.contents.integers(value); }
+
+std::optional<SmallVector<double>> Node::floatContents(Value value) { return importer.contents.floats(value); }
+
+std::optional<graph::Dims> Node::contentsOrRead(Value value) {
+  if (!value) {
+    (void)refuse("lacks an input");
+    return std::nullopt;
+  }
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  if (!type || type.getRank() > 1 || !isa<IntegerType>(type.getElementType())) {
+    (void)refuse("takes dims from something that is no list of integers");
+    return std::nullopt;
+  }
+  if (!type.hasStaticShape()) {
+    (void)refuse("takes dims from a list whose length is not known when compiling");
+    return std::nullopt;
+  }
+  // More dims than this has no tensor.
+  if (type.getNumElements() > 1024) {
+    (void)refuse("takes dims from a list of " + Twine(type.getNumElements()));
+    return std::nullopt;
+  }
+  graph::Dims dims;
+  for (int64_t i = 0; i < type.getNumElements(); ++i) {
+    std::optional<graph::DimExpr> known = importer.contents.integer(value, i);
+    dims.push_back(known ? *known : importer.readSymbol(value, i));
+  }
+  return dims;
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Subgraphs
+//===------------------------------------------------------------------------------------------------------------------===//
+
+const onnx::GraphProto *Node::subgraph(StringRef name) {
+  const AttributeProto *attribute = find(name, AttributeProto::GRAPH);
+  if (!attribute && !badAttribute)
+    (void)refuse("lacks the subgraph '" + name + "'");
+  return attribute ? &attribute->g() : nullptr;
+}
+
+LogicalResult Node::importSubgraph(StringRef name, Region &region, ArrayRef<graph::TensorShape> arguments) {
+  const onnx::GraphProto *body = subgraph(name);
+  if (!body)
+    return failure();
+  OpBuilder::InsertionGuard guard(b);
+  if (region.empty())
+    b.createBlock(&region);
+  Block &block = region.front();
+  // The dims of arguments stand on the op around the region: set before anything in it asks for them.
+  SmallVector<Attribute> lists;
+  for (const graph::TensorShape &shape : arguments) {
+    block.addArgument(graph::tensorType(shape.dims, shape.elementType), loc);
+    lists.push_back(graph::dimsAttr(b.getContext(), shape.dims));
+  }
+  if (Operation *owner = region.getParentOp()) {
+    SmallVector<Attribute> regions(owner->getNumRegions(), b.getArrayAttr({}));
+    if (auto before = owner->getAttrOfType<ArrayAttr>(graph::kRegionDimsAttr))
+      llvm::copy(before, regions.begin());
+    regions[region.getRegionNumber()] = b.getArrayAttr(lists);
+    owner->setAttr(graph::kRegionDimsAttr, b.getArrayAttr(regions));
+  }
+  b.setInsertionPointToEnd(&block);
+  Frame inner{&frame, frame.opsets, frame.owner, frame.prefix, {}};
+  std::optional<SmallVector<Value>> outputs = importer.importGraph(*body, inner, block.getArguments());
+  if (!outputs)
+    return failure();
+  // An implicit terminator may be there already.
+  if (!block.empty() && block.back().hasTrait<OpTrait::IsTerminator>())
+    block.back().erase();
+  b.setInsertionPointToEnd(&block);
+  OperationState yield(loc, graph::YieldOp::getOperationName());
+  yield.addOperands(*outputs);
+  b.create(yield);
+  return success();
+}
+
+std::optional<SmallVector<Value>> Node::inlineSubgraph(StringRef name, ValueRange arguments) {
+  const onnx::GraphProto *body = subgraph(name);
+  if (!body)
+    return std::nullopt;
+  Frame inner{&frame, frame.opsets, frame.owner, frame.prefix, {}};
+  return importer.importGraph(*body, inner, arguments);
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Records
+//===------------------------------------------------------------------------------------------------------------------===//
+
+LogicalResult Node::build(const OnnxRecord &record) {
+  LogicalResult built = record.build ? record.build(*this) : buildDirect(record);
+  return failure(failed(built) || badAttribute);
+}
+
+Attribute Node::directAttribute(const DirectAttr &attr) {
+  switch (attr.form) {
+  case AttrForm::Integer:
+    return b.getI64IntegerAttr(getInt(attr.name, 0));
+  case AttrForm::Float:
+    return b.getF32FloatAttr(getFloat(attr.name, 0));
+  case AttrForm::Double:
+    return b.getF64FloatAttr(getFloat(attr.name, 0));
+  case AttrForm::String:
+    return b.getStringAttr(getString(attr.name, ""));
+  case AttrForm::Bool:
+    return b.getBoolAttr(getInt(attr.name, 0) != 0);
+  case AttrForm::Integers:
+    return b.getDenseI64ArrayAttr(getInts(attr.name).value_or(SmallVector<int64_t>()));
+  case AttrForm::Floats:
+    return b.getDenseF32ArrayAttr(getFloats(attr.name).value_or(SmallVector<float>()));
+  case AttrForm::Bools:
+    return b.getDenseBoolArrayAttr(
+        llvm::map_to_vector(getInts(attr.name).value_or(SmallVector<int64_t>()), [](int64_t v) { return v != 0; }));
+  case AttrForm::ElementType:
+    if (Type type = elementTypeOf(getInt(attr.name, 0)))
+      return TypeAttr::get(type);
+    (void)refuse("attribute '" + attr.name + "' is " + dataTypeName(getInt(attr.name, 0)) +
+                 ", which hewn does not have");
+    return {};
+  }
+  return {};
+}
+
+/// Attributes that ONNX knows and the op of ours does not change the meaning: only their defaults may be there. Others
+/// are exporters' notes.
+LogicalResult Node::checkAttributes(const OnnxRecord &record) {
+  std::string ignored;
+  const onnx::OpSchema *schema = nullptr;
+  guarded(ignored, [&] { schema = onnx::OpSchemaRegistry::Schema(info.op, int(info.opset), info.domain); });
+  if (!schema)
+    return success();
+  for (const AttributeProto &attribute : proto.attribute()) {
+    if (llvm::any_of(record.attrs, [&](const DirectAttr &known) { return known.name == attribute.name(); }))
+      continue;
+    auto known = schema->attributes().find(attribute.name());
+    if (known == schema->attributes().end())
+      continue;
+    const AttributeProto &otherwise = known->second.default_value;
+    if (attribute.i() != otherwise.i() || attribute.f() != otherwise.f() || attribute.s() != otherwise.s() ||
+        attribute.ints_size() || attribute.floats_size() || attribute.strings_size() || attribute.has_t())
+      return refuse("attribute '" + attribute.name() + "' is not supported");
+  }
+  return success();
+}
+
+LogicalResult Node::buildDirect(const OnnxRecord &record) {
+  OperationState state(loc, record.graphOp);
+  SmallVector<int32_t> segments;
+  unsigned next = 0;
+  for (OperandForm form : record.operands) {
+    int32_t taken = 0;
+    unsigned end = form == OperandForm::Variadic ? numInputs() : next + 1;
+    for (; next < end; ++next, ++taken) {
+      if (input(next))
+        state.addOperands(input(next));
+      else if (form == OperandForm::Optional)
+        --taken;
+      else
+        return refuse("lacks input " + Twine(next));
+    }
+    segments.push_back(taken);
+  }
+  if (next < numInputs())
+    return refuse("has " + Twine(numInputs()) + " inputs, and " + Twine(next) + " at most");
+  if (failed(checkAttributes(record)))
+    return failure();
+  for (const DirectAttr &attr : record.attrs) {
+    if (!hasAttr(attr.name)) {
+      if (attr.required)
+        return refuse("lacks the attribute '" + attr.name + "'");
+      continue;
+    }
+    Attribute value = directAttribute(attr);
+    if (!value || badAttribute)
+      return failure();
+    state.addAttribute(attr.name, value);
+  }
+  if (record.segmentSizes)
+    state.addAttribute("operandSegmentSizes", b.getDenseI32ArrayAttr(segments));
+  for (unsigned i = record.numResults; i < numOutputs(); ++i)
+    if (wantsOutput(i))
+      return refuse("output " + Twine(i) + " is not supported");
+  // Stand-ins until the op itself has said what its results are.
+  state.types.assign(record.numResults, RankedTensorType::get({}, b.getF32Type()));
+  Operation *op = b.create(state);
+  if (failed(graph::inferResults(op))) {
+    op->erase();
+    return failure();
+  }
+  for (OpResult result : op->getResults())
+    setOutput(result.getResultNumber(), result);
+  return success();
+}
+
+} // namespace hewn::importer

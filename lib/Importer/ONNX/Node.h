@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One node as builders see it.
+#ifndef HEWN_LIB_IMPORTER_ONNX_NODE_H
+#define HEWN_LIB_IMPORTER_ONNX_NODE_H
+
+#include "dialects/Graph/OnnxNode.h"
+#include "lib/Importer/ONNX/ModelImporter.h"
+#include "lib/Importer/ONNX/OnnxTable.h"
+
+namespace hewn::importer {
+
+class Node final : public graph::OnnxNode {
+public:
+  Node(ModelImporter &importer, Frame &frame, const onnx::NodeProto &proto, const NodeInfo &info,
+       llvm::ArrayRef<mlir::Value> inputs);
+
+  llvm::StringRef opType() const override { return proto.op_type(); }
+  int64_t opset() const override { return info.opset; }
+  unsigned numInputs() const override { return inputs.size(); }
+  mlir::Value input(unsigned i) const override { return i < inputs.size() ? inputs[i] : mlir::Value(); }
+  unsigned numOutputs() const override { return proto.output_size(); }
+  bool wantsOutput(unsigned i) const override;
+
+  bool hasAttr(llvm::StringRef name) const override { return attributes.contains(name); }
+  int64_t getInt(llvm::StringRef name, int64_t otherwise) const override;
+  double getFloat(llvm::StringRef name, double otherwise) const override;
+  std::string getString(llvm::StringRef name, llvm::StringRef otherwise) const override;
+  std::optional<llvm::SmallVector<int64_t>> getInts(llvm::StringRef name) const override;
+  std::optional<llvm::SmallVector<float>> getFloats(llvm::StringRef name) const override;
+  std::optional<llvm::SmallVector<std::string>> getStrings(llvm::StringRef name) const override;
+  mlir::Value getTensor(llvm::StringRef name) override;
+  mlir::Type elementTypeOf(int64_t onnxCode) const override;
+
+  std::optional<graph::Dims> contents(mlir::Value value) override;
+  std::optional<graph::Dims> contentsOrRead(mlir::Value value) override;
+  std::optional<llvm::SmallVector<double>> floatContents(mlir::Value value) override;
+
+  llvm::LogicalResult importSubgraph(llvm::StringRef name, mlir::Region &region,
+                                     llvm::ArrayRef<graph::TensorShape> arguments) override;
+  std::optional<llvm::SmallVector<mlir::Value>> inlineSubgraph(llvm::StringRef name,
+                                                               mlir::ValueRange arguments) override;
+
+  void setOutput(unsigned i, mlir::Value value) override;
+  llvm::LogicalResult refuse(const llvm::Twine &reason) override;
+
+  /// Builds by a record.
+  llvm::LogicalResult build(const OnnxRecord &record);
+  llvm::ArrayRef<mlir::Value> outputs() const { return results; }
+
+private:
+  using Kind = onnx::AttributeProto::AttributeType;
+  /// The attribute; null where it is absent, or (reported) of another type.
+  const onnx::AttributeProto *find(llvm::StringRef name, Kind kind) const;
+  const onnx::GraphProto *subgraph(llvm::StringRef name);
+  llvm::LogicalResult buildDirect(const OnnxRecord &record);
+  llvm::LogicalResult checkAttributes(const OnnxRecord &record);
+  mlir::Attribute directAttribute(const DirectAttr &attr);
+
+  ModelImporter &importer;
+  Frame &frame;
+  const onnx::NodeProto &proto;
+  const NodeInfo &info;
+  llvm::SmallVector<mlir::Value> inputs, results;
+  llvm::StringMap<const onnx::AttributeProto *> attributes;
+  /// A getter has no way to fail; `build` does it in its place.
+  mutable bool badAttribute = false;
+};
+
+} // namespace hewn::importer
+
+#endif

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The nodes of one graph or body: their order, their inputs, who builds them.
+#include "lib/Importer/ONNX/Guarded.h"
+#include "lib/Importer/ONNX/ModelImporter.h"
+#include "lib/Importer/ONNX/Node.h"
+#include "lib/Importer/ONNX/OnnxTable.h"
+#include "llvm/ADT/PriorityQueue.h"
+#include <onnx/defs/schema.h>
+
+using namespace mlir;
+
+namespace hewn::importer {
+
+/// Nested bodies: deeper ones would outgrow the stack. Nodes of expanded bodies: functions that call functions twice
+/// each grow without end.
+static constexpr unsigned kMostDepth = 100;
+static constexpr uint64_t kMostNodes = uint64_t(1) << 22;
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Order
+//===------------------------------------------------------------------------------------------------------------------===//
+
+/// Names that a node reads, those that its subgraphs read from outside included.
+static void namesRead(const onnx::NodeProto &node, llvm::function_ref<void(StringRef)> visit) {
+  for (const std::string &name : node.input())
+    visit(name);
+  auto inGraph = [&](const onnx::GraphProto &graph) {
+    llvm::StringSet<> own;
+    for (const onnx::ValueInfoProto &input : graph.input())
+      own.insert(input.name());
+    for (const onnx::TensorProto &initializer : graph.initializer())
+      own.insert(initializer.name());
+    for (const onnx::NodeProto &inner : graph.node())
+      for (const std::string &name : inner.output())
+        own.insert(name);
+    auto free = [&](StringRef name) {
+      if (!own.contains(name))
+        visit(name);
+    };
+    for (const onnx::NodeProto &inner : graph.node())
+      namesRead(inner, free);
+    for (const onnx::ValueInfoProto &output : graph.output())
+      free(output.name());
+  };
+  for (const onnx::AttributeProto &attribute : node.attribute()) {
+    if (attribute.has_g())
+      inGraph(attribute.g());
+    for (const onnx::GraphProto &graph : attribute.graphs())
+      inGraph(graph);
+  }
+}
+
+/// An order in which each node comes after those that it reads from, the file's own where that is one. Nodes on a cycle
+/// are left out.
+static SmallVector<int> sortNodes(const Nodes &nodes) {
+  llvm::StringMap<int> maker;
+  for (auto [i, node] : llvm::enumerate(nodes))
+    for (const std::string &name : node.output())
+      if (!name.empty())
+        maker.try_emplace(name, int(i));
+  std::vector<SmallVector<int>> users(nodes.size());
+  std::vector<int> waits(nodes.size(), 0);
+  for (auto [i, node] : llvm::enumerate(nodes))
+    namesRead(node, [&, i = int(i)](StringRef name) {
+      auto found = maker.find(name);
+      if (found == maker.end())
+        return;
+      users[found->second].push_back(i);
+      ++waits[i];
+    });
+  std::priority_queue<int, std::vector<int>, std::greater<int>> ready;
+  for (int i = 0; i < nodes.size(); ++i)
+    if (waits[i] == 0)
+      ready.push(i);
+  SmallVector<int> order;
+  while (!ready.empty()) {
+    int i = ready.top();
+    ready.pop();
+    order.push_back(i);
+    for (int user : users[i])
+      if (--waits[user] == 0)
+        ready.push(user);
+  }
+  return order;
+}
+
+LogicalResult ModelImporter::importNodes(const Nodes &nodes, Frame &frame) {
+  auto infoOf = [&](int i) {
+    const onnx::NodeProto &node = nodes[i];
+    NodeInfo info{frame.prefix, node.op_type(), domainOf(node.domain()).str(), 0};
+    info.name += node.name().empty() ? "#" + std::to_string(i) + " " + node.op_type() : node.name();
+    auto version = frame.opsets->find(info.domain);
+    info.opset = version == frame.opsets->end() ? 0 : version->second;
+    return info;
+  };
+  SmallVector<int> order = sortNodes(nodes);
+  bool good = true;
+  if (int(order.size()) < nodes.size()) {
+    llvm::DenseSet<int> sorted(order.begin(), order.end());
+    for (int i = 0; i < nodes.size(); ++i)
+      if (!sorted.contains(i)) {
+        refuse(infoOf(i), "needs its own output: the graph has a cycle");
+        return failure();
+      }
+  }
+  for (int i : order) {
+    NodeInfo info = infoOf(i);
+    if (failed(importNode(nodes[i], frame, info))) {
+      good = false;
+      for (const std::string &name : nodes[i].output())
+        frame.names[name] = {Binding::Kind::Failed, {}};
+    }
+  }
+  return success(good);
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// One node
+//===------------------------------------------------------------------------------------------------------------------===//
+
+bool ModelImporter::findInputs(const onnx::NodeProto &node, const Frame &frame, const NodeInfo &info,
+                               SmallVectorImpl<Value> &inputs) {
+  bool good = true;
+  for (auto [i, name] : llvm::enumerate(node.input())) {
+    inputs.push_back({});
+    if (name.empty())
+      continue;
+    const Binding *binding = frame.find(name);
+    if (!binding) {
+      refuse(info, "input " + Twine(i) + " '" + name + "' is made by no node, input or initializer");
+      good = false;
+    } else if (binding->kind == Binding::Kind::Failed) {
+      good = false;
+    } else {
+      inputs.back() = binding->value;
+    }
+  }
+  return good;
+}
+
+std::string ModelImporter::whyUnsupported(const NodeInfo &info) {
+  std::string versions = recordedVersions(info.domain, info.op), ignored;
+  if (!versions.empty())
+    return "this version of the op is not supported: hewn has " + versions;
+  if (info.opset == 0)
+    return "the model does not import the domain '" + info.domain + "'";
+  bool known = false;
+  guarded(ignored, [&] { known = onnx::OpSchemaRegistry::Schema(info.op, info.domain) != nullptr; });
+  return known ? "this op is not supported yet" : "there is no such op";
+}
+
+LogicalResult ModelImporter::importNode(const onnx::NodeProto &node, Frame &frame, NodeInfo &info) {
+  if (++numNodes > kMostNodes || depth >= kMostDepth) {
+    refuse(info, depth >= kMostDepth ? "functions and subgraphs nest too deep" : "functions expand to too many nodes");
+    return failure();
+  }
+  for (const std::string &name : node.output()) {
+    auto before = frame.names.find(name);
+    if (!name.empty() && before != frame.names.end()) {
+      refuse(info, "makes '" + name + "', which is made before");
+      return failure();
+    }
+  }
+  SmallVector<Value> inputs;
+  if (!findInputs(node, frame, info, inputs)) {
+    // Its inputs failed, but whether the op is known can still be told.
+    if (!findRecord(info.domain, info.op, info.opset) && !functionOf(node, info, inputs))
+      refuse(info, whyUnsupported(info));
+    return failure();
+  }
+  ++depth;
+  const NodeInfo *outer = std::exchange(current, &info);
+  unsigned errors = diagnostics.numErrors();
+  LogicalResult built = buildNode(node, frame, info, inputs);
+  if (failed(built) && diagnostics.numErrors() == errors)
+    refuse(info, "is not well-formed");
+  current = outer;
+  --depth;
+  return built;
+}
+
+LogicalResult ModelImporter::buildNode(const onnx::NodeProto &node, Frame &frame, NodeInfo &info,
+                                       ArrayRef<Value> inputs) {
+  const OnnxRecord *record = findRecord(info.domain, info.op, info.opset);
+  if (!record) {
+    if (auto function = functionOf(node, info, inputs))
+      return expandFunction(std::move(function), node, frame, info, inputs);
+    refuse(info, whyUnsupported(info));
+    return failure();
+  }
+  Node built(*this, frame, node, info, inputs);
+  if (failed(built.build(*record)))
+    return failure();
+  for (auto [i, value] : llvm::enumerate(built.outputs())) {
+    if (!built.wantsOutput(i))
+      continue;
+    if (!value)
+      return built.refuse("output " + Twine(i) + " is not supported");
+    std::string reason;
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    SmallVector<int64_t> known;
+    if (type)
+      llvm::copy_if(type.getShape(), std::back_inserter(known), [](int64_t d) { return !ShapedType::isDynamic(d); });
+    if (type && !tensorBytes(known, type.getElementType(), reason))
+      return built.refuse("output " + Twine(i) + " " + reason);
+    frame.names[node.output(i)] = {Binding::Kind::Value, value};
+  }
+  return success();
+}
+
+} // namespace hewn::importer

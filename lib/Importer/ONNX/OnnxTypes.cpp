@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Importer/ONNX/OnnxTypes.h"
+
+#include "mlir/IR/BuiltinTypes.h"
+#include <onnx/onnx_pb.h>
+
+using namespace mlir;
+
+namespace hewn::importer {
+
+using onnx::TensorProto;
+
+static Type integer(MLIRContext *context, unsigned width, bool isUnsigned = false) {
+  return IntegerType::get(context, width, isUnsigned ? IntegerType::Unsigned : IntegerType::Signless);
+}
+
+Type elementType(MLIRContext *context, int64_t onnxCode) {
+  switch (onnxCode) {
+  case TensorProto::FLOAT:
+    return Float32Type::get(context);
+  case TensorProto::DOUBLE:
+    return Float64Type::get(context);
+  case TensorProto::FLOAT16:
+    return Float16Type::get(context);
+  case TensorProto::BFLOAT16:
+    return BFloat16Type::get(context);
+  case TensorProto::FLOAT8E4M3FN:
+    return Float8E4M3FNType::get(context);
+  case TensorProto::FLOAT8E4M3FNUZ:
+    return Float8E4M3FNUZType::get(context);
+  case TensorProto::FLOAT8E5M2:
+    return Float8E5M2Type::get(context);
+  case TensorProto::FLOAT8E5M2FNUZ:
+    return Float8E5M2FNUZType::get(context);
+  case TensorProto::BOOL:
+    return integer(context, 1);
+  case TensorProto::INT4:
+    return integer(context, 4);
+  case TensorProto::INT8:
+    return integer(context, 8);
+  case TensorProto::INT16:
+    return integer(context, 16);
+  case TensorProto::INT32:
+    return integer(context, 32);
+  case TensorProto::INT64:
+    return integer(context, 64);
+  case TensorProto::UINT4:
+    return integer(context, 4, true);
+  case TensorProto::UINT8:
+    return integer(context, 8, true);
+  case TensorProto::UINT16:
+    return integer(context, 16, true);
+  case TensorProto::UINT32:
+    return integer(context, 32, true);
+  case TensorProto::UINT64:
+    return integer(context, 64, true);
+  default:
+    return {};
+  }
+}
+
+int onnxCode(Type type) {
+  // There are two dozen codes: asking for each is the one list kept once.
+  for (int code = TensorProto::DataType_MIN; code <= TensorProto::DataType_MAX; ++code)
+    if (elementType(type.getContext(), code) == type)
+      return code;
+  return TensorProto::UNDEFINED;
+}
+
+std::string dataTypeName(int64_t code) {
+  if (code >= TensorProto::DataType_MIN && code <= TensorProto::DataType_MAX)
+    return TensorProto::DataType_Name(TensorProto::DataType(code));
+  return "data type " + std::to_string(code);
+}
+
+} // namespace hewn::importer

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Importer/ONNX/Tensors.h"
+
+#include "dialects/Graph/Graph.h"
+#include "lib/Importer/ONNX/OnnxTypes.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MathExtras.h"
+#include "llvm/Support/Path.h"
+#include <cstring>
+#include <onnx/onnx_pb.h>
+
+using namespace mlir;
+
+namespace hewn::importer {
+
+using onnx::TensorProto;
+
+/// Up to this many elements and bytes stand in the IR: what shape arithmetic reads, and what a reader of the text likes
+/// to see.
+static constexpr int64_t kShortElements = 64, kShortBytes = 256;
+
+std::optional<int64_t> tensorBytes(ArrayRef<int64_t> dims, Type elementType, std::string &reason) {
+  int64_t elements = 1;
+  bool overflow = false, empty = false;
+  for (int64_t dim : dims) {
+    if (dim < 0) {
+      reason = "has the negative dim " + std::to_string(dim);
+      return std::nullopt;
+    }
+    empty |= dim == 0;
+    overflow |= llvm::MulOverflow(elements, dim, elements);
+  }
+  int64_t bits = elementType.getIntOrFloatBitWidth();
+  int64_t perByte = bits == 4 ? 2 : 1, bytes = 0;
+  // A 48-bit address space holds no more.
+  constexpr int64_t most = int64_t(1) << 47;
+  overflow |= !empty && (elements < 0 || elements > most);
+  overflow |= !overflow && llvm::MulOverflow(elements, std::max<int64_t>(bits / 8, 1), bytes);
+  if (!empty && (overflow || bytes > most)) {
+    reason = "has more elements than memory can hold";
+    return std::nullopt;
+  }
+  return empty ? 0 : perByte == 2 ? (elements + 1) / 2 : bytes;
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Bytes as a constant
+//===------------------------------------------------------------------------------------------------------------------===//
+
+/// Short tensors as elements. 1-bit and 4-bit integers are stored otherwise in attributes than in ONNX.
+static DenseElementsAttr denseElements(RankedTensorType type, ArrayRef<char> bytes) {
+  Type element = type.getElementType();
+  int64_t count = type.getNumElements();
+  if (count == 0)
+    return DenseElementsAttr::get(type, ArrayRef<Attribute>());
+  if (element.isInteger(1)) {
+    SmallVector<bool> values;
+    for (int64_t i = 0; i < count; ++i)
+      values.push_back(bytes[i] != 0);
+    return DenseElementsAttr::get(type, values);
+  }
+  if (element.getIntOrFloatBitWidth() == 4) {
+    SmallVector<APInt> values;
+    for (int64_t i = 0; i < count; ++i)
+      values.push_back(APInt(4, (uint8_t(bytes[i / 2]) >> (i % 2 * 4)) & 15));
+    return DenseElementsAttr::get(type, values);
+  }
+  return DenseElementsAttr::getFromRawBuffer(type, bytes);
+}
+
+static bool isShort(RankedTensorType type, size_t bytes) {
+  return type.getNumElements() <= kShortElements && bytes <= kShortBytes;
+}
+
+Constant Tensors::make(RankedTensorType type, std::vector<char> bytes, StringRef key) {
+  if (isShort(type, bytes.size()))
+    return {type, denseElements(type, bytes)};
+  int64_t size = bytes.size();
+  return {type, graph::WeightAttr::get(context, weights.add(key, std::move(bytes)), 0, size)};
+}
+
+std::optional<Constant> Tensors::read(const TensorProto &tensor, StringRef key, std::shared_ptr<const void> owner,
+                                      std::string &reason) {
+  std::optional<Bytes> bytes = locate(tensor, reason);
+  if (!bytes)
+    return std::nullopt;
+  if (isShort(bytes->type, bytes->data.size()))
+    return Constant{bytes->type, denseElements(bytes->type, bytes->data)};
+  // A bool is 0 or 1 in every kernel; files may hold any byte.
+  if (bytes->type.getElementType().isInteger(1) && llvm::any_of(bytes->data, [](char c) { return c & ~1; })) {
+    std::vector<char> clean;
+    for (char c : bytes->data)
+      clean.push_back(c != 0);
+    return make(bytes->type, std::move(clean), key);
+  }
+  int64_t size = bytes->data.size();
+  if (!bytes->key.empty())
+    return Constant{bytes->type, graph::WeightAttr::get(context, bytes->key, bytes->offset, size)};
+  if (!bytes->owned.empty())
+    return make(bytes->type, std::move(bytes->owned), key);
+  if (!owner)
+    return make(bytes->type, std::vector<char>(bytes->data.begin(), bytes->data.end()), key);
+  return Constant{bytes->type, graph::WeightAttr::get(context, weights.add(key, bytes->data, owner), 0, size)};
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Where the bytes lie
+//===------------------------------------------------------------------------------------------------------------------===//
+
+/// The values of a typed field as elements of `To`; false where there are too few or too many.
+template <typename To, typename Field>
+static bool convert(const Field &field, int64_t count, std::vector<char> &bytes) {
+  if (field.size() != count)
+    return false;
+  bytes.resize(count * sizeof(To));
+  for (int64_t i = 0; i < count; ++i) {
+    To value = static_cast<To>(field[i]);
+    std::memcpy(bytes.data() + i * sizeof(To), &value, sizeof(To));
+  }
+  return true;
+}
+
+/// ONNX keeps narrow types in fields of wider ones, bit patterns of narrow floats in int32_data.
+static bool typedBytes(const TensorProto &tensor, Type element, int64_t count, std::vector<char> &bytes) {
+  unsigned bits = element.getIntOrFloatBitWidth();
+  if (element.isF32())
+    return convert<float>(tensor.float_data(), count, bytes);
+  if (element.isF64())
+    return convert<double>(tensor.double_data(), count, bytes);
+  if (bits == 64 && element.isUnsignedInteger())
+    return convert<uint64_t>(tensor.uint64_data(), count, bytes);
+  if (bits == 64)
+    return convert<int64_t>(tensor.int64_data(), count, bytes);
+  if (bits == 32 && element.isUnsignedInteger())
+    return convert<uint32_t>(tensor.uint64_data(), count, bytes);
+  if (bits == 32)
+    return convert<int32_t>(tensor.int32_data(), count, bytes);
+  if (bits == 16)
+    return convert<uint16_t>(tensor.int32_data(), count, bytes);
+  return convert<uint8_t>(tensor.int32_data(), bits == 4 ? (count + 1) / 2 : count, bytes);
+}
+
+std::optional<Tensors::Bytes> Tensors::locate(const TensorProto &tensor, std::string &reason) {
+  Type element = elementType(context, tensor.data_type());
+  if (!element) {
+    reason = "has elements of type " + dataTypeName(tensor.data_type()) + ", which hewn does not have";
+    return std::nullopt;
+  }
+  SmallVector<int64_t> dims(tensor.dims().begin(), tensor.dims().end());
+  std::optional<int64_t> size = tensorBytes(dims, element, reason);
+  if (!size)
+    return std::nullopt;
+  if (tensor.has_segment()) {
+    reason = "is stored in segments, which ONNX has given up";
+    return std::nullopt;
+  }
+  Bytes bytes;
+  bytes.type = RankedTensorType::get(dims, element);
+  if (tensor.data_location() == TensorProto::EXTERNAL) {
+    if (!locateExternal(tensor, bytes, reason))
+      return std::nullopt;
+  } else if (tensor.has_raw_data()) {
+    bytes.data = ArrayRef(tensor.raw_data().data(), tensor.raw_data().size());
+  } else {
+    if (!typedBytes(tensor, element, bytes.type.getNumElements(), bytes.owned)) {
+      reason = "does not hold the " + std::to_string(bytes.type.getNumElements()) + " elements of its dims";
+      return std::nullopt;
+    }
+    bytes.data = bytes.owned;
+  }
+  if (int64_t(bytes.data.size()) != *size) {
+    reason = "holds " + std::to_string(bytes.data.size()) + " bytes, and its dims need " + std::to_string(*size);
+    return std::nullopt;
+  }
+  return bytes;
+}
+
+/// Why a file named by a model must not be opened, or "". A model comes from anywhere: it may read nothing but plain
+/// files in its own folder.
+static std::string refuseLocation(StringRef folder, StringRef location) {
+  if (location.empty() || location.contains('\0') || llvm::sys::path::is_absolute(location))
+    return "is not a path inside of the model's folder";
+  llvm::SmallString<256> path(folder);
+  for (auto part = llvm::sys::path::begin(location), end = llvm::sys::path::end(location); part != end; ++part) {
+    if (*part == "..")
+      return "leaves the model's folder";
+    llvm::sys::path::append(path, *part);
+    llvm::sys::fs::file_status status;
+    if (llvm::sys::fs::status(path, status, /*follow=*/false))
+      return "does not exist";
+    bool last = std::next(part) == end;
+    if (status.type() != (last ? llvm::sys::fs::file_type::regular_file : llvm::sys::fs::file_type::directory_file))
+      return status.type() == llvm::sys::fs::file_type::symlink_file ? "is or passes a symbolic link" : "is not a file";
+  }
+  return "";
+}
+
+const Tensors::File *Tensors::mapFile(StringRef location, std::string &reason) {
+  auto found = files.find(location);
+  if (found != files.end())
+    return &found->second;
+  if (folder.empty()) {
+    reason = "lies in the file '" + location.str() + "', and a model without a folder has none";
+    return nullptr;
+  }
+  std::string refused = refuseLocation(folder, location);
+  if (!refused.empty()) {
+    reason = "lies in '" + location.str() + "', which " + refused;
+    return nullptr;
+  }
+  llvm::SmallString<256> path(folder);
+  llvm::sys::path::append(path, location);
+  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  if (!buffer) {
+    reason = "lies in '" + location.str() + "': " + buffer.getError().message();
+    return nullptr;
+  }
+  std::shared_ptr<const llvm::MemoryBuffer> mapping = std::move(*buffer);
+  ArrayRef<char> all(mapping->getBufferStart(), mapping->getBufferSize());
+  return &(files[location] = {weights.add(location, all, mapping), mapping});
+}
+
+bool Tensors::locateExternal(const TensorProto &tensor, Bytes &bytes, std::string &reason) {
+  StringRef location;
+  uint64_t offset = 0;
+  std::optional<uint64_t> length;
+  for (const onnx::StringStringEntryProto &entry : tensor.external_data()) {
+    uint64_t number;
+    if (entry.key() == "location")
+      location = entry.value();
+    if (entry.key() != "offset" && entry.key() != "length")
+      continue;
+    if (StringRef(entry.value()).getAsInteger(10, number)) {
+      reason = "has the external " + entry.key() + " '" + entry.value() + "'";
+      return false;
+    }
+    if (entry.key() == "offset")
+      offset = number;
+    else
+      length = number;
+  }
+  const File *file = mapFile(location, reason);
+  if (!file)
+    return false;
+  uint64_t size = file->mapping->getBufferSize();
+  if (offset > size || (length && *length > size - offset)) {
+    reason = "lies outside of '" + location.str() + "', which has " + std::to_string(size) + " bytes";
+    return false;
+  }
+  bytes.key = file->key;
+  bytes.offset = int64_t(offset);
+  bytes.data = ArrayRef(file->mapping->getBufferStart() + offset, length.value_or(size - offset));
+  return true;
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Sparse tensors
+//===------------------------------------------------------------------------------------------------------------------===//
+
+std::optional<Constant> Tensors::read(const onnx::SparseTensorProto &tensor, StringRef key, std::string &reason) {
+  std::optional<Bytes> values = locate(tensor.values(), reason);
+  std::optional<Bytes> indices = values ? locate(tensor.indices(), reason) : std::nullopt;
+  if (!indices)
+    return std::nullopt;
+  SmallVector<int64_t> dims(tensor.dims().begin(), tensor.dims().end());
+  Type element = values->type.getElementType();
+  std::optional<int64_t> size = tensorBytes(dims, element, reason);
+  int64_t count = values->type.getNumElements(), rank = dims.size(), width = element.getIntOrFloatBitWidth() / 8;
+  bool flat = indices->type.getRank() == 1;
+  width = std::max<int64_t>(width, 1);
+  // Unlike other tensors, a sparse one can be far larger than its file.
+  constexpr int64_t most = int64_t(1) << 32;
+  if (!size || *size > most || element.getIntOrFloatBitWidth() == 4 || !indices->type.getElementType().isInteger(64) ||
+      indices->type.getNumElements() != count * (flat ? 1 : rank)) {
+    if (reason.empty())
+      reason = "is a sparse tensor whose values and indices do not fit, or too large a one";
+    return std::nullopt;
+  }
+  std::vector<char> dense(*size, 0);
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t linear = 0;
+    for (int64_t d = 0; d < (flat ? 1 : rank); ++d) {
+      int64_t index, extent = flat ? *size / width : dims[d];
+      std::memcpy(&index, indices->data.data() + 8 * (flat ? i : i * rank + d), 8);
+      if (index < 0 || index >= extent) {
+        reason = "has the sparse index " + std::to_string(index) + " outside of its dims";
+        return std::nullopt;
+      }
+      linear = flat ? index : linear * dims[d] + index;
+    }
+    std::memcpy(dense.data() + linear * width, values->data.data() + i * width, width);
+  }
+  return make(RankedTensorType::get(dims, element), std::move(dense), key);
+}
+
+} // namespace hewn::importer

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Constant tensors of a model: from protobuf fields, raw bytes or external files to a typed attribute. Short ones
+// become dense elements, long ones weights.
+#ifndef HEWN_LIB_IMPORTER_ONNX_TENSORS_H
+#define HEWN_LIB_IMPORTER_ONNX_TENSORS_H
+
+#include "lib/Support/WeightTable.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include <optional>
+
+namespace onnx {
+class TensorProto;
+class SparseTensorProto;
+} // namespace onnx
+
+namespace hewn::importer {
+
+struct Constant {
+  mlir::RankedTensorType type;
+  mlir::Attribute value; // DenseElementsAttr or graph::WeightAttr
+};
+
+class Tensors {
+public:
+  /// `folder` is where external data lies; empty: external data is refused.
+  Tensors(mlir::MLIRContext *context, WeightTable &weights, std::string folder)
+      : context(context), weights(weights), folder(std::move(folder)) {}
+
+  /// Reads a tensor; nullopt, and why in `reason`, where it is ill-formed. `key` names its bytes. With an `owner`,
+  /// which keeps `tensor` alive, raw bytes are not copied.
+  std::optional<Constant> read(const onnx::TensorProto &tensor, llvm::StringRef key, std::shared_ptr<const void> owner,
+                               std::string &reason);
+  /// The same of a sparse tensor, made dense.
+  std::optional<Constant> read(const onnx::SparseTensorProto &tensor, llvm::StringRef key, std::string &reason);
+
+  /// A constant of such bytes.
+  Constant make(mlir::RankedTensorType type, std::vector<char> bytes, llvm::StringRef key);
+
+private:
+  /// A tensor's bytes, wherever they lie.
+  struct Bytes {
+    mlir::RankedTensorType type;
+    llvm::ArrayRef<char> data;
+    std::vector<char> owned; // what `data` points into, where the bytes had to be made
+    std::string key;         // of the external file, where they lie in one
+    int64_t offset = 0;      // in it
+  };
+  struct File {
+    std::string key;
+    std::shared_ptr<const llvm::MemoryBuffer> mapping;
+  };
+  std::optional<Bytes> locate(const onnx::TensorProto &tensor, std::string &reason);
+  bool locateExternal(const onnx::TensorProto &tensor, Bytes &bytes, std::string &reason);
+  const File *mapFile(llvm::StringRef location, std::string &reason);
+
+  mlir::MLIRContext *context;
+  WeightTable &weights;
+  std::string folder;
+  llvm::StringMap<File> files; // by location
+};
+
+/// Checks dims (none negative, their product with the element size fits) and returns the byte count of such a tensor,
+/// 4-bit elements two a byte. nullopt and `reason` otherwise.
+std::optional<int64_t> tensorBytes(llvm::ArrayRef<int64_t> dims, mlir::Type elementType, std::string &reason);
+
+} // namespace hewn::importer
+
+#endif
