@@ -73,4 +73,8 @@ def Graph_CastOp : Elementwise<"cast", (ins Tensor:$x, TypeAttr:$to), "cast(e, o
   let onnx = [Onnx<"Cast", 6, 0, "buildCast">];
 }
 
+def Graph_RelayoutOp : Unary<"relayout", "in[0]"> {
+  let summary = "The same elements in another order in memory: the result type's layout. What a change of layout costs.";
+}
+
 #endif

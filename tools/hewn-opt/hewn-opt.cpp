@@ -3,6 +3,7 @@
 #include "dialects/Plan/Plan.h"
 #include "lib/Codegen/Passes.h"
 #include "lib/Transforms/Fuse/Passes.h"
+#include "lib/Transforms/Layout/Passes.h"
 #include "lib/Transforms/Plan/Passes.h"
 #include "lib/Transforms/Simplify/Passes.h"
 
@@ -31,6 +32,7 @@ int main(int argc, char **argv) {
                   mlir::linalg::LinalgDialect, mlir::math::MathDialect, mlir::memref::MemRefDialect,
                   mlir::scf::SCFDialect, mlir::tensor::TensorDialect, mlir::ub::UBDialect, mlir::vector::VectorDialect>();
   hewn::registerHewnSimplifyPasses();
+  hewn::registerHewnLayoutPasses();
   hewn::registerHewnFusePasses();
   hewn::codegen::registerHewnCodegenPasses();
   mlir::registerTransformsPasses();

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Chooses how values lie in memory.
+//
+// Dims keep their logical meaning; a layout only says in which order they lie (`#graph.layout<[0, 2, 3, 1]>`: channels
+// last). A contraction with windows wants its channels innermost, in what it reads and what it writes, so that columns
+// are lanes; everything around it goes along, since elementwise ops, reductions and moves work in any order:
+//
+//     %0 = graph.conv %x, %w : ... -> tensor<1x64x56x56xf32>
+//     %1 = graph.relu %0
+//     →
+//     %x1 = graph.relayout %x : ... -> tensor<1x3x226x226xf32, #graph.layout<[0, 2, 3, 1]>>
+//     %w1 = graph.relayout %w : ... -> tensor<64x3x3x3xf32, #graph.layout<[0, 2, 3, 1], blockDim = 0, block = 64>>
+//     %0 = graph.conv %x1, %w1 : ... -> tensor<1x64x56x56xf32, #graph.layout<[0, 2, 3, 1]>>
+//     %1 = graph.relu %0 : ... (the same layout)
+//
+// A transposition of a value is the same memory under another layout, and costs nothing. Inputs, outputs, region
+// arguments and what runtime parts read stay row-major; a graph.relayout stands where a value must change, and fuses
+// like any elementwise op. Not done: weighing the cost of changes over the whole graph; layouts follow the
+// contractions.
+#include "dialects/Graph/ContractRoles.h"
+#include "dialects/Plan/Schedule.h"
+#include "lib/Transforms/Layout/Passes.h"
+
+using namespace mlir;
+using hewn::graph::Dims;
+
+namespace hewn {
+#define GEN_PASS_DEF_ASSIGNLAYOUTSPASS
+#include "lib/Transforms/Layout/Passes.h.inc"
+
+namespace {
+
+using Order = SmallVector<int64_t>;
+
+Order rowMajor(int64_t rank) { return llvm::to_vector(llvm::seq<int64_t>(0, rank)); }
+
+Order orderOf(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  auto layout = dyn_cast_or_null<graph::LayoutAttr>(type.getEncoding());
+  return layout ? Order(layout.getOrder()) : rowMajor(type.getRank());
+}
+
+/// The dims longer than 1, in memory order: two orders that agree on these are the same memory.
+Order significant(ArrayRef<int64_t> order, RankedTensorType type) {
+  Order kept;
+  for (int64_t d : order)
+    if (type.getDimSize(d) != 1)
+      kept.push_back(d);
+  return kept;
+}
+
+RankedTensorType withOrder(RankedTensorType type, ArrayRef<int64_t> order) {
+  bool plain = llvm::is_sorted(significant(order, type));
+  Attribute encoding = plain ? Attribute() : graph::LayoutAttr::get(type.getContext(), order, -1, 1);
+  return RankedTensorType::get(type.getShape(), type.getElementType(), encoding);
+}
+
+Order moveLast(Order order, int64_t dim) {
+  order.erase(llvm::find(order, dim));
+  order.push_back(dim);
+  return order;
+}
+
+class Assigner {
+public:
+  void run(Block &block) {
+    for (Operation &op : llvm::make_early_inc_range(block)) {
+      if (auto contraction = dyn_cast<graph::ContractOpInterface>(op))
+        assignContraction(contraction);
+      else if (isa<graph::ElementwiseOpInterface>(op))
+        assignElementwise(&op);
+      else if (auto move = dyn_cast<graph::MoveOpInterface>(op))
+        assignMove(move);
+      else if (isa<graph::ReduceOpInterface, graph::ScanOpInterface>(op))
+        inherit(&op, op.getOperand(0));
+      else if (!isa<graph::ConstantOp>(op))
+        for (OpOperand &operand : op.getOpOperands())
+          require(operand, rowMajor(0));
+      for (Region &region : op.getRegions())
+        for (Block &inner : region)
+          run(inner);
+    }
+  }
+
+private:
+  void setOrder(Value result, ArrayRef<int64_t> order) {
+    result.setType(withOrder(cast<RankedTensorType>(result.getType()), order));
+  }
+
+  /// Makes `operand` lie in `order` (any rank: an empty one means row-major), by a change of layout before its op if
+  /// need be.
+  void require(OpOperand &operand, Order order) {
+    Value value = operand.get();
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    if (!type)
+      return;
+    if (order.empty())
+      order = rowMajor(type.getRank());
+    if (significant(orderOf(value), type) == significant(order, type))
+      return;
+    operand.set(relayout(value, withOrder(type, order), operand.getOwner()));
+  }
+
+  Value relayout(Value value, RankedTensorType type, Operation *before) {
+    // Beside a constant, so that it is done once and when compiling.
+    Operation *maker = value.getDefiningOp();
+    bool constant = isa_and_nonnull<graph::ConstantOp>(maker);
+    OpBuilder b(constant ? maker : before);
+    if (constant)
+      b.setInsertionPointAfter(maker);
+    OperationState state(before->getLoc(), graph::RelayoutOp::getOperationName(), value, type);
+    Operation *op = b.create(state);
+    graph::setResultDims(op, {graph::getDims(value)});
+    return op->getResult(0);
+  }
+
+  void assignElementwise(Operation *op) {
+    Value result = op->getResult(0);
+    Dims dims = graph::getDims(result);
+    Order order = rowMajor(dims.size());
+    for (Value operand : op->getOperands())
+      if (graph::getDims(operand) == dims) {
+        Order own = orderOf(operand);
+        order = own;
+        if (!llvm::is_sorted(own))
+          break; // the first that is not row-major leads
+      }
+    setOrder(result, order);
+  }
+
+  void inherit(Operation *op, Value operand) {
+    Value result = op->getResult(0);
+    Order order = orderOf(operand);
+    int64_t rank = graph::getRank(result);
+    if (auto reduce = dyn_cast<graph::ReduceOpInterface>(op); reduce && !reduce.keepsDims()) {
+      Order kept;
+      SmallVector<int64_t> reduced = reduce.getReducedDims();
+      for (int64_t d : order)
+        if (!llvm::is_contained(reduced, d))
+          kept.push_back(d - llvm::count_if(reduced, [&](int64_t r) { return r < d; }));
+      order = kept;
+    }
+    setOrder(result, int64_t(order.size()) == rank ? order : rowMajor(rank));
+  }
+
+  void assignMove(graph::MoveOpInterface move) {
+    Operation *op = move;
+    Value result = op->getResult(0);
+    int64_t rank = graph::getRank(result);
+    if (move.getViewKind() == graph::ViewKind::Transpose) {
+      // Result dim i is operand dim view[i]: the memory is the operand's.
+      SmallVector<int64_t> view = move.getViewOrder();
+      Order order;
+      for (int64_t d : orderOf(op->getOperand(0)))
+        order.push_back(llvm::find(view, d) - view.begin());
+      setOrder(result, order);
+      return;
+    }
+    if (move.getViewKind() == graph::ViewKind::Reshape) {
+      require(op->getOpOperand(0), {});
+      return;
+    }
+    // A move that keeps the rank keeps the order; others write row-major from whatever they read.
+    if (op->getNumOperands() > 0 && graph::getRank(op->getOperand(0)) == rank)
+      inherit(op, op->getOperand(0));
+  }
+
+  //===----------------------------------------------------------------------------------------------------------------===//
+  // Contractions
+  //===----------------------------------------------------------------------------------------------------------------===//
+
+  void assignContraction(graph::ContractOpInterface op) {
+    SmallVector<AffineMap> maps = op.getIndexingMaps();
+    std::optional<graph::ContractRoles> roles = graph::contractRoles(op);
+    bool windowed =
+        llvm::any_of(maps[0].getResults(), [](AffineExpr e) { return !isa<AffineDimExpr, AffineConstantExpr>(e); });
+    Order resultOrder = rowMajor(maps[2].getNumResults());
+    if (windowed) {
+      std::optional<int64_t> channel = channelDim(maps, op.getReductionDims());
+      if (channel)
+        require(op->getOpOperand(0), moveLast(rowMajor(maps[0].getNumResults()), *channel));
+      std::optional<unsigned> lanes = roles ? graph::resultWith(maps[2], roles->column) : featureDim(maps);
+      if (lanes)
+        resultOrder = moveLast(resultOrder, *lanes);
+    } else if (std::optional<Order> wanted = orderForTransposition(op->getResult(0))) {
+      if (roles && graph::resultWith(maps[2], roles->column) == wanted->back())
+        resultOrder = *wanted;
+    }
+    assignRight(op, maps, roles);
+    setOrder(op->getResult(0), resultOrder);
+  }
+
+  /// The left operand's dim that no row dim runs along: its channels.
+  static std::optional<int64_t> channelDim(ArrayRef<AffineMap> maps, ArrayRef<bool> summed) {
+    std::optional<int64_t> found;
+    for (auto [i, expr] : llvm::enumerate(maps[0].getResults())) {
+      bool alongRow = false;
+      for (unsigned d = 0; d < summed.size(); ++d)
+        alongRow |= !summed[d] && expr.isFunctionOfDim(d) && !maps[1].isFunctionOfDim(d);
+      if (alongRow)
+        continue;
+      if (found)
+        return std::nullopt;
+      found = i;
+    }
+    return found;
+  }
+
+  /// Where there are no columns: the result's dim that runs along both operands.
+  static std::optional<unsigned> featureDim(ArrayRef<AffineMap> maps) {
+    for (unsigned d = 0; d < maps[2].getNumDims(); ++d)
+      if (maps[0].isFunctionOfDim(d) && maps[1].isFunctionOfDim(d) && maps[2].isFunctionOfDim(d))
+        return graph::resultWith(maps[2], d);
+    return std::nullopt;
+  }
+
+  /// The order in which a transposition, the only reader, would be row-major.
+  static std::optional<Order> orderForTransposition(Value result) {
+    if (!result.hasOneUse())
+      return std::nullopt;
+    auto move = dyn_cast<graph::MoveOpInterface>(*result.user_begin());
+    if (!move || move.getViewKind() != graph::ViewKind::Transpose)
+      return std::nullopt;
+    return Order(move.getViewOrder());
+  }
+
+  void assignRight(graph::ContractOpInterface op, ArrayRef<AffineMap> maps,
+                   const std::optional<graph::ContractRoles> &roles) {
+    OpOperand &right = op->getOpOperand(1);
+    auto type = cast<RankedTensorType>(right.get().getType());
+    bool constant = isa_and_nonnull<graph::ConstantOp>(right.get().getDefiningOp());
+    std::optional<unsigned> lanes;
+    if (roles)
+      lanes = graph::resultWith(maps[1], roles->column);
+    else
+      for (unsigned d = 0; d < maps[2].getNumDims() && !lanes; ++d)
+        if (maps[0].isFunctionOfDim(d) && maps[1].isFunctionOfDim(d) && maps[2].isFunctionOfDim(d))
+          lanes = graph::resultWith(maps[1], d);
+    if (!lanes)
+      return;
+    if (!constant) {
+      Order order = orderOf(right.get());
+      if (significant(order, type).empty() || significant(order, type).back() != *lanes)
+        require(right, moveLast(order, *lanes));
+      return;
+    }
+    // Constants take any order for free: columns innermost, summed dims as the left operand has them.
+    Order order = constantOrder(op, maps, *lanes);
+    int64_t block = roles && type.getElementType().isF32() ? blockFor(op, *roles) : 0;
+    if (!block) {
+      require(right, moveLast(order, *lanes));
+      return;
+    }
+    auto packed = graph::LayoutAttr::get(type.getContext(), order, *lanes, block);
+    right.set(relayout(right.get(), RankedTensorType::get(type.getShape(), type.getElementType(), packed), op));
+  }
+
+  /// Dims that are not summed first, then the summed ones in the left operand's memory order.
+  static Order constantOrder(graph::ContractOpInterface op, ArrayRef<AffineMap> maps, unsigned lanes) {
+    SmallVector<bool> summed = op.getReductionDims();
+    Order left = orderOf(op->getOperand(0));
+    Order order;
+    SmallVector<std::pair<int64_t, int64_t>> inner; // place in the left operand, dim
+    for (auto [i, expr] : llvm::enumerate(maps[1].getResults())) {
+      int64_t place = -1;
+      for (unsigned d = 0; d < summed.size(); ++d)
+        if (summed[d] && expr.isFunctionOfDim(d))
+          if (std::optional<unsigned> there = graph::resultWith(maps[0], d))
+            place = llvm::find(left, int64_t(*there)) - left.begin();
+      if (place >= 0 && i != lanes)
+        inner.push_back({place, int64_t(i)});
+      else
+        order.push_back(i);
+    }
+    llvm::sort(inner);
+    for (auto [place, dim] : inner)
+      order.push_back(dim);
+    return order;
+  }
+
+  /// Columns in a block; 0 where blocks would straddle groups.
+  static int64_t blockFor(graph::ContractOpInterface op, const graph::ContractRoles &roles) {
+    Dims extents = op.getIterationDims(graph::getDims);
+    graph::DimExpr rows(1);
+    for (unsigned d : roles.rows)
+      rows = rows * extents[d];
+    int64_t block = plan::chooseSchedule(op, rows, extents[roles.column]).getN();
+    std::optional<unsigned> column = graph::resultWith(op.getIndexingMaps()[1], roles.column);
+    bool shared = llvm::any_of(roles.batch, [&](unsigned d) {
+      return !extents[d].is(1) && graph::resultWith(op.getIndexingMaps()[1], d) == column;
+    });
+    int64_t lanes = plan::vectorLanes(op);
+    while (shared && block > 0 && extents[roles.column].constant().value_or(1) % block != 0)
+      block -= lanes;
+    return block;
+  }
+};
+
+struct AssignLayoutsPass : impl::AssignLayoutsPassBase<AssignLayoutsPass> {
+  void runOnOperation() override {
+    for (Block &block : getOperation().getBody())
+      Assigner().run(block);
+  }
+};
+
+} // namespace
+} // namespace hewn

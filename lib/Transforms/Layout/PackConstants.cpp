@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Applies layouts to constants when compiling.
+//
+//     %w1 = graph.relayout %w : ... -> tensor<64x3x3x3xf32, #graph.layout<[0, 2, 3, 1], blockDim = 0, block = 64>>
+//     →   %w1 = graph.constant {value = #graph.weight<"w.packed", 0 : 6912>} : tensor<...>
+//
+// Views of constants become constants of another type over the same bytes first, so a transposed weight is packed in
+// one go. Left alone: weights that the table does not have (text that was read back), 4-bit elements.
+#include "dialects/Graph/Graph.h"
+#include "lib/Support/WeightTable.h"
+#include "lib/Transforms/Layout/Passes.h"
+
+using namespace mlir;
+
+namespace hewn {
+#define GEN_PASS_DEF_PACKCONSTANTSPASS
+#include "lib/Transforms/Layout/Passes.h.inc"
+
+namespace {
+
+SmallVector<int64_t> orderOf(RankedTensorType type) {
+  auto layout = dyn_cast_or_null<graph::LayoutAttr>(type.getEncoding());
+  return layout ? llvm::to_vector(layout.getOrder()) : llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
+}
+
+struct Memory {
+  SmallVector<int64_t> strides;
+  int64_t blockDim = -1, block = 1, elements = 1;
+
+  explicit Memory(RankedTensorType type) : strides(type.getRank(), 0) {
+    SmallVector<int64_t> extents(type.getShape());
+    if (auto layout = dyn_cast_or_null<graph::LayoutAttr>(type.getEncoding()); layout && layout.getBlockDim() >= 0) {
+      blockDim = layout.getBlockDim();
+      block = layout.getBlock();
+      extents[blockDim] = (extents[blockDim] + block - 1) / block;
+      elements = block;
+    }
+    for (int64_t d : llvm::reverse(orderOf(type))) {
+      strides[d] = elements;
+      elements *= extents[d];
+    }
+  }
+  int64_t along(unsigned d, int64_t index) const {
+    return int64_t(d) == blockDim ? index / block * strides[d] + index % block : index * strides[d];
+  }
+};
+
+/// Copies every element of `from` to its place in `to`; the dim that is innermost in `to` is the inner loop.
+template <typename T>
+void permute(const T *from, T *to, RankedTensorType type, const Memory &source, const Memory &target) {
+  ArrayRef<int64_t> shape = type.getShape();
+  int64_t rank = shape.size(), inner = rank - 1;
+  for (int64_t d = 0; d < rank; ++d)
+    if (d == target.blockDim || (target.blockDim < 0 && target.strides[d] == 1 && shape[d] > 1))
+      inner = d;
+  SmallVector<int64_t> at(rank, 0);
+  std::vector<int64_t> sourceInner(shape[inner]), targetInner(shape[inner]);
+  for (int64_t i = 0; i < shape[inner]; ++i) {
+    sourceInner[i] = source.along(inner, i);
+    targetInner[i] = target.along(inner, i);
+  }
+  while (true) {
+    int64_t s = 0, t = 0;
+    for (int64_t d = 0; d < rank; ++d)
+      if (d != inner) {
+        s += source.along(d, at[d]);
+        t += target.along(d, at[d]);
+      }
+    for (int64_t i = 0; i < shape[inner]; ++i)
+      to[t + targetInner[i]] = from[s + sourceInner[i]];
+    int64_t d = rank - 1;
+    for (; d >= 0; --d) {
+      if (d == inner)
+        continue;
+      if (++at[d] < shape[d])
+        break;
+      at[d] = 0;
+    }
+    if (d < 0)
+      return;
+  }
+}
+
+struct PackConstantsPass : impl::PackConstantsPassBase<PackConstantsPass> {
+  PackConstantsPass() = default;
+  explicit PackConstantsPass(WeightTable *weights) : weights(weights) {}
+  WeightTable *weights = nullptr;
+
+  void runOnOperation() override {
+    SmallVector<Operation *> ops;
+    getOperation().walk([&](Operation *op) {
+      if (op->getNumOperands() == 1 && op->getOperand(0).getDefiningOp<graph::ConstantOp>())
+        ops.push_back(op);
+    });
+    llvm::MapVector<std::pair<Value, Type>, Value> done;
+    for (Operation *op : ops) {
+      if (!isa<graph::RelayoutOp>(op))
+        continue;
+      Value &packed = done[{op->getOperand(0), op->getResult(0).getType()}];
+      if (!packed)
+        packed = pack(op);
+      if (!packed)
+        continue;
+      op->getResult(0).replaceAllUsesWith(packed);
+      op->erase();
+    }
+  }
+
+  /// The constant that `op`, a change of layout of a constant, gives; null where its bytes are not at hand.
+  Value pack(Operation *op) {
+    auto constant = op->getOperand(0).getDefiningOp<graph::ConstantOp>();
+    auto from = cast<RankedTensorType>(constant.getResult().getType()),
+         to = cast<RankedTensorType>(op->getResult(0).getType());
+    OpBuilder b(constant);
+    b.setInsertionPointAfter(constant);
+    if (auto splat = dyn_cast<SplatElementsAttr>(constant.getValue()); splat && !hasBlock(to))
+      return graph::ConstantOp::create(b, constant.getLoc(), to, splat);
+    unsigned bits = from.getElementTypeBitWidth();
+    int64_t size = bits == 1 ? 1 : bits / 8;
+    if (!weights || size == 0 || from.getNumElements() == 0)
+      return {};
+    std::vector<char> dense;
+    ArrayRef<char> bytes;
+    std::string key = "constant";
+    if (auto weight = dyn_cast<graph::WeightAttr>(constant.getValue())) {
+      bytes = weights->bytes(weight);
+      key = weight.getKey().str();
+    } else if (auto elements = dyn_cast<DenseElementsAttr>(constant.getValue())) {
+      if (bits == 1)
+        return {};
+      if (elements.isSplat())
+        for (int64_t i = 0; i < from.getNumElements(); ++i)
+          dense.insert(dense.end(), elements.getRawData().begin(), elements.getRawData().end());
+      else
+        dense.assign(elements.getRawData().begin(), elements.getRawData().end());
+      bytes = dense;
+    }
+    Memory source(from), target(to);
+    if (int64_t(bytes.size()) < source.elements * size)
+      return {};
+    std::vector<char> out(target.elements * size, 0);
+    switch (size) {
+    case 1:
+      permute<uint8_t>(reinterpret_cast<const uint8_t *>(bytes.data()), reinterpret_cast<uint8_t *>(out.data()), from,
+                       source, target);
+      break;
+    case 2:
+      permute<uint16_t>(reinterpret_cast<const uint16_t *>(bytes.data()), reinterpret_cast<uint16_t *>(out.data()),
+                        from, source, target);
+      break;
+    case 4:
+      permute<uint32_t>(reinterpret_cast<const uint32_t *>(bytes.data()), reinterpret_cast<uint32_t *>(out.data()),
+                        from, source, target);
+      break;
+    default:
+      permute<uint64_t>(reinterpret_cast<const uint64_t *>(bytes.data()), reinterpret_cast<uint64_t *>(out.data()),
+                        from, source, target);
+    }
+    int64_t total = out.size();
+    std::string name = weights->add(key + ".packed", std::move(out));
+    return graph::ConstantOp::create(b, constant.getLoc(), to,
+                                     graph::WeightAttr::get(op->getContext(), name, 0, total));
+  }
+
+  static bool hasBlock(RankedTensorType type) {
+    auto layout = dyn_cast_or_null<graph::LayoutAttr>(type.getEncoding());
+    return layout && layout.getBlockDim() >= 0;
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createPackConstantsPass(WeightTable *weights) {
+  return std::make_unique<PackConstantsPass>(weights);
+}
+
+} // namespace hewn

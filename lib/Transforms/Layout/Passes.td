@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef HEWN_LAYOUT_PASSES
+#define HEWN_LAYOUT_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def AssignLayoutsPass : Pass<"hewn-assign-layouts", "::mlir::func::FuncOp"> {
+  let summary = "Choose the order of dims in memory for each value, and blocks for constant right operands";
+}
+
+def PackConstantsPass : Pass<"hewn-pack-constants", "::mlir::func::FuncOp"> {
+  let summary = "Apply changes of layout to constants when compiling";
+}
+
+#endif
