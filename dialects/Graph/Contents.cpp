@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dialects/Graph/Contents.h"
 
+#include "dialects/Graph/ContentsInterpreter.h"
 #include "dialects/Graph/Graph.h"
 
 using namespace mlir;
@@ -55,18 +56,9 @@ void Contents::set(Value value, int64_t i, const DimExpr &expr) {
   if (!isSmall(value))
     return;
   elements(value);
-  Elements &all = memo[value];
+  Elements &all = *memo[value];
   if (i < int64_t(all.size()))
     all[i] = {{}, expr, 1};
-}
-
-const Contents::Elements &Contents::elements(Value value) {
-  auto found = memo.find(value);
-  if (found != memo.end())
-    return found->second;
-  Elements made = evaluate(value);
-  made.resize(cast<RankedTensorType>(value.getType()).getNumElements());
-  return memo[value] = std::move(made);
 }
 
 /// A constant element in its compute type.
@@ -112,20 +104,203 @@ Contents::Elements Contents::constantElements(RankedTensorType type, Attribute a
   return all;
 }
 
-Contents::Elements Contents::evaluate(Value value) {
+//===------------------------------------------------------------------------------------------------------------------===//
+// Ops by kind
+//===------------------------------------------------------------------------------------------------------------------===//
+
+static ArrayRef<int64_t> shapeOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
+
+/// The position of row-major element `linear`.
+static SmallVector<int64_t> positionOf(int64_t linear, ArrayRef<int64_t> shape) {
+  SmallVector<int64_t> at(shape.size());
+  for (unsigned d = shape.size(); d-- > 0;) {
+    at[d] = linear % shape[d];
+    linear /= shape[d];
+  }
+  return at;
+}
+
+static int64_t linearize(ArrayRef<int64_t> at, ArrayRef<int64_t> shape) {
+  int64_t linear = 0;
+  for (auto [index, extent] : llvm::zip(at, shape))
+    linear = linear * extent + index;
+  return linear;
+}
+
+/// What is stored in an element of `elementType` when `content` is written to it.
+static ElementContent stored(Type elementType, ElementContent content) {
+  auto f = dyn_cast<FloatType>(elementType);
+  if (!f || f.getWidth() >= 32)
+    return content;
+  auto constant = dyn_cast_or_null<FloatAttr>(content.constant);
+  if (!constant)
+    return {};
+  APFloat number = constant.getValue();
+  bool ignored;
+  number.convert(f.getFloatSemantics(), APFloat::rmNearestTiesToEven, &ignored);
+  return {computeConstant(elementType, number.bitcastToAPInt()), std::nullopt, 1};
+}
+
+Contents::Elements Contents::elementwiseElements(Operation *op) {
+  ContentsInterpreter interpreter(op->getLoc());
+  SmallVector<Value> in;
+  for (Value operand : op->getOperands())
+    in.push_back(interpreter.enter(computeType(graph::getElementType(operand)), {}));
+  Value out = cast<ElementwiseOpInterface>(op).emit(interpreter.builder, op->getLoc(), in);
   Elements all;
-  Operation *op = value.getDefiningOp();
-  if (!op)
+  if (!out)
     return all;
-  if (auto constant = dyn_cast<ConstantOp>(op))
-    return constantElements(cast<RankedTensorType>(value.getType()), constant.getValue());
-  if (auto dims = dyn_cast<DimValueOp>(op)) {
-    Dims values = *parseDims(dims.getValues());
-    for (const DimExpr &dim : values)
-      all.push_back({{}, dim, 1});
-    return all;
+  ArrayRef<int64_t> shape = shapeOf(op->getResult(0));
+  for (int64_t i = 0, n = ShapedType::getNumElements(shape); i < n; ++i) {
+    SmallVector<int64_t> at = positionOf(i, shape);
+    for (auto [argument, operand] : llvm::zip(in, op->getOperands())) {
+      ArrayRef<int64_t> from = shapeOf(operand);
+      SmallVector<int64_t> source(ArrayRef(at).take_back(from.size()));
+      for (auto [index, extent] : llvm::zip(source, from))
+        index = extent == 1 ? 0 : index;
+      interpreter.replace(argument, elements(operand)[linearize(source, from)]);
+    }
+    interpreter.restart();
+    all.push_back(stored(graph::getElementType(op->getResult(0)), interpreter.run(out)));
   }
   return all;
+}
+
+/// Reads of a move op's body: the positions are numbers by now.
+class Contents::Reader final : public ElementBuilder {
+public:
+  Reader(Contents &contents, ContentsInterpreter &interpreter)
+      : ElementBuilder(interpreter.builder, interpreter.loc, 0), contents(contents), interpreter(interpreter) {}
+
+  Value read(Value tensor, ArrayRef<Index> at) override {
+    return interpreter.enter(computeType(graph::getElementType(tensor)), contentAt(tensor, at));
+  }
+
+  Value readIf(Value inside, Value tensor, ArrayRef<Index> at, Value fill) override {
+    auto condition = dyn_cast_or_null<IntegerAttr>(interpreter.run(inside).constant);
+    if (condition)
+      return condition.getValue().isZero() ? fill : read(tensor, at);
+    return interpreter.enter(fill.getType(), {});
+  }
+
+  Index extent(Value tensor, unsigned dim) override { return expression(graph::getDims(tensor)[dim]); }
+
+  Index expression(const DimExpr &expr) override {
+    if (std::optional<int64_t> value = expr.constant())
+      return constant(*value);
+    return {interpreter.enter(b.getIndexType(), {{}, expr, 1})};
+  }
+
+private:
+  ElementContent contentAt(Value tensor, ArrayRef<Index> at) {
+    if (!isSmall(tensor))
+      return {};
+    SmallVector<int64_t> position;
+    for (auto [index, extent] : llvm::zip(at, shapeOf(tensor))) {
+      std::optional<int64_t> known = interpreter.constantOf(index);
+      if (!known || *known < 0 || *known >= extent)
+        return {};
+      position.push_back(*known);
+    }
+    return contents.elements(tensor)[linearize(position, shapeOf(tensor))];
+  }
+
+  Contents &contents;
+  ContentsInterpreter &interpreter;
+};
+
+Contents::Elements Contents::moveElements(Operation *op) {
+  Elements all;
+  // Nothing small in, nothing known out: most moves are of data.
+  if (op->getNumOperands() && llvm::none_of(op->getOperands(), isSmall))
+    return all;
+  Value result = op->getResult(0);
+  ArrayRef<int64_t> shape = shapeOf(result);
+  for (int64_t i = 0, n = ShapedType::getNumElements(shape); i < n; ++i) {
+    ContentsInterpreter interpreter(op->getLoc());
+    Reader reader(*this, interpreter);
+    SmallVector<Index> at =
+        llvm::map_to_vector(positionOf(i, shape), [&](int64_t index) { return reader.constant(index); });
+    Value element = cast<MoveOpInterface>(op).emitAt(reader, at);
+    all.push_back(element ? stored(graph::getElementType(result), interpreter.run(element)) : ElementContent());
+  }
+  return all;
+}
+
+Contents::Elements Contents::reduceElements(Operation *op) {
+  Elements all;
+  Value x = op->getOperand(0), result = op->getResult(0);
+  auto reduce = cast<ReduceOpInterface>(op);
+  if (!isSmall(x))
+    return all;
+  ArrayRef<int64_t> shape = shapeOf(x);
+  SmallVector<int64_t> reduced = reduce.getReducedDims(), kept, inner;
+  for (int64_t d = 0; d < int64_t(shape.size()); ++d)
+    (llvm::is_contained(reduced, d) ? inner : kept).push_back(d);
+  auto extents = [&](ArrayRef<int64_t> dims) { return llvm::map_to_vector(dims, [&](int64_t d) { return shape[d]; }); };
+  SmallVector<int64_t> keptShape = extents(kept), innerShape = extents(inner);
+  int64_t count = ShapedType::getNumElements(innerShape);
+  for (int64_t i = 0, n = ShapedType::getNumElements(keptShape); i < n; ++i) {
+    ContentsInterpreter interpreter(op->getLoc());
+    OpBuilder &b = interpreter.builder;
+    SmallVector<int64_t> at(shape.size());
+    for (auto [d, index] : llvm::zip(kept, positionOf(i, keptShape)))
+      at[d] = index;
+    SmallVector<Value> state = reduce.identity(b, interpreter.loc, 0);
+    for (int64_t k = 0; k < count; ++k) {
+      for (auto [d, index] : llvm::zip(inner, positionOf(k, innerShape)))
+        at[d] = index;
+      Value element = interpreter.enter(computeType(graph::getElementType(x)), elements(x)[linearize(at, shape)]);
+      Value position = arith::ConstantOp::create(b, interpreter.loc, b.getI64IntegerAttr(k));
+      state = reduce.merge(b, interpreter.loc, state, reduce.lift(b, interpreter.loc, element, position));
+    }
+    Value total = arith::ConstantOp::create(b, interpreter.loc, b.getI64IntegerAttr(count));
+    Value finished = reduce.finish(b, interpreter.loc, state, total);
+    all.push_back(stored(graph::getElementType(result), interpreter.run(finished)));
+  }
+  return all;
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Values
+//===------------------------------------------------------------------------------------------------------------------===//
+
+Contents::Elements Contents::evaluate(OpResult value) {
+  Operation *op = value.getOwner();
+  if (auto constant = dyn_cast<ConstantOp>(op))
+    return constantElements(cast<RankedTensorType>(value.getType()), constant.getValue());
+  if (op->getNumResults() != 1)
+    return {};
+  if (isa<ElementwiseOpInterface>(op))
+    return elementwiseElements(op);
+  if (isa<MoveOpInterface>(op))
+    return moveElements(op);
+  if (isa<ReduceOpInterface>(op))
+    return reduceElements(op);
+  return {};
+}
+
+const Contents::Elements &Contents::elements(Value value) {
+  // Operands first, on a stack of our own: models make long chains.
+  SmallVector<Value> open = {value};
+  while (!open.empty()) {
+    Value next = open.back();
+    if (memo.contains(next)) {
+      open.pop_back();
+      continue;
+    }
+    size_t before = open.size();
+    if (Operation *op = next.getDefiningOp())
+      for (Value operand : op->getOperands())
+        if (isSmall(operand) && !memo.contains(operand))
+          open.push_back(operand);
+    if (open.size() != before)
+      continue;
+    Elements made = isa<OpResult>(next) ? evaluate(cast<OpResult>(next)) : Elements();
+    made.resize(cast<RankedTensorType>(next.getType()).getNumElements());
+    memo[next] = std::make_unique<Elements>(std::move(made));
+  }
+  return *memo[value];
 }
 
 } // namespace hewn::graph

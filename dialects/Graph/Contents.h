@@ -34,18 +34,24 @@ public:
   std::optional<llvm::SmallVector<double>> floats(mlir::Value value);
   /// Enters what an element is, as its reader has named it.
   void set(mlir::Value value, int64_t i, const DimExpr &expr);
+  /// Forgets everything: to be called after ops were erased, since values are remembered by address.
+  void clear() { memo.clear(); }
 
   /// Tensors with more elements are not looked into.
   static constexpr int64_t kMostElements = 1024;
 
 private:
   using Elements = llvm::SmallVector<ElementContent>;
+  class Reader;
   const Elements &elements(mlir::Value value);
-  Elements evaluate(mlir::Value value);
+  Elements evaluate(mlir::OpResult value);
   Elements constantElements(mlir::RankedTensorType type, mlir::Attribute attr);
+  Elements elementwiseElements(mlir::Operation *op);
+  Elements moveElements(mlir::Operation *op);
+  Elements reduceElements(mlir::Operation *op);
 
   const WeightTable &weights;
-  llvm::DenseMap<mlir::Value, Elements> memo;
+  llvm::DenseMap<mlir::Value, std::unique_ptr<Elements>> memo;
 };
 
 } // namespace hewn::graph

@@ -71,15 +71,32 @@ static bool schemaFunction(const onnx::OpSchema &schema, const onnx::NodeProto &
   return schema.BuildContextDependentFunction(context, function, opset);
 }
 
+static const FunctionProto *ownFunction(const onnx::ModelProto &model, const onnx::NodeProto &node,
+                                        const NodeInfo &info) {
+  for (const FunctionProto &f : model.functions())
+    if (domainOf(f.domain()) == info.domain && f.name() == node.op_type() && f.overload() == node.overload())
+      return &f;
+  return nullptr;
+}
+
+bool ModelImporter::hasFunction(const onnx::NodeProto &node, const NodeInfo &info) const {
+  if (ownFunction(*model, node, info))
+    return true;
+  bool found = false;
+  std::string ignored;
+  guarded(ignored, [&] {
+    const auto *schema = onnx::OpSchemaRegistry::Schema(info.op, int(info.opset), info.domain);
+    found = schema && (schema->HasFunction() || schema->HasContextDependentFunction());
+  });
+  return found;
+}
+
 std::shared_ptr<FunctionProto> ModelImporter::functionOf(const onnx::NodeProto &node, const NodeInfo &info,
                                                          ArrayRef<Value> inputs) {
   auto function = std::make_shared<FunctionProto>();
   Actuals actuals;
   const onnx::OpSchema *schema = nullptr;
-  const FunctionProto *own = nullptr;
-  for (const FunctionProto &f : model->functions())
-    if (domainOf(f.domain()) == info.domain && f.name() == node.op_type() && f.overload() == node.overload())
-      own = &f;
+  const FunctionProto *own = ownFunction(*model, node, info);
   bool found = own;
   std::string reason;
   if (found) {

@@ -5,6 +5,7 @@
 
 #include "lib/Importer/ONNX/ModelFile.h"
 #include "lib/Importer/ONNX/OnnxTypes.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"
 #include <onnx/defs/schema.h>
@@ -138,6 +139,16 @@ graph::DimExpr ModelImporter::readSymbol(Value tensor, int64_t i) {
   return graph::DimExpr::symbol(symbol);
 }
 
+void ModelImporter::forgetErased() {
+  contents.clear();
+  reads.clear();
+  main->walk([&](graph::ReadSymbolOp read) {
+    int64_t i = read.getIndex();
+    reads[{read.getTensor(), i}] = read.getSymbol().str();
+    contents.set(read.getTensor(), i, graph::DimExpr::symbol(read.getSymbol()));
+  });
+}
+
 //===------------------------------------------------------------------------------------------------------------------===//
 // Inputs and outputs
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -190,7 +201,7 @@ std::optional<graph::TensorShape> ModelImporter::inputShape(const onnx::ValueInf
   return std::nullopt;
 }
 
-bool ModelImporter::importInputs(func::FuncOp main, Frame &frame) {
+bool ModelImporter::importInputs(Frame &frame) {
   const onnx::GraphProto &graph = model->graph();
   llvm::StringSet<> initialized;
   for (const onnx::TensorProto &tensor : graph.initializer())
@@ -232,7 +243,7 @@ bool ModelImporter::importInputs(func::FuncOp main, Frame &frame) {
   return good;
 }
 
-bool ModelImporter::importOutputs(func::FuncOp main, Frame &frame) {
+bool ModelImporter::importOutputs(Frame &frame) {
   SmallVector<Value> values;
   SmallVector<DictionaryAttr> attributes;
   bool good = true;
@@ -282,7 +293,7 @@ bool ModelImporter::checkBindings() {
 }
 
 /// Every bound dim must be some input's: a misspelt name would otherwise change nothing.
-void ModelImporter::attachMetadata(ModuleOp module, func::FuncOp main) {
+void ModelImporter::attachMetadata(ModuleOp module) {
   SmallVector<NamedAttribute> ranges, entries;
   for (const DimBinding &binding : options.dims) {
     auto known = symbols.find(binding.name);
@@ -322,20 +333,21 @@ OwningOpRef<ModuleOp> ModelImporter::run() {
     return {};
   OwningOpRef<ModuleOp> module = ModuleOp::create(builder.getUnknownLoc());
   builder.setInsertionPointToStart(module->getBody());
-  auto main = func::FuncOp::create(builder, builder.getUnknownLoc(), "main", builder.getFunctionType({}, {}));
+  main = func::FuncOp::create(builder, builder.getUnknownLoc(), "main", builder.getFunctionType({}, {}));
   Frame frame{nullptr, &opsets, model, "", {}};
-  bool good = importInputs(main, frame);
-  attachMetadata(*module, main);
+  bool good = importInputs(frame);
+  attachMetadata(*module);
   builder.setInsertionPointToStart(&main.getBody().front());
   importInitializers(model->graph(), frame);
   good &= succeeded(importNodes(model->graph().node(), frame));
-  good = good && !diagnostics.hasErrors() && importOutputs(main, frame);
+  good = good && !diagnostics.hasErrors() && importOutputs(frame);
   return good ? std::move(module) : OwningOpRef<ModuleOp>();
 }
 
 OwningOpRef<ModuleOp> importModel(MLIRContext &context, const ImportOptions &options, WeightTable &weights,
                                   Diagnostics &diagnostics) {
-  context.loadDialect<graph::GraphDialect, func::FuncDialect>();
+  // What ops emit is run when shapes are computed, so those dialects are needed too.
+  context.loadDialect<graph::GraphDialect, func::FuncDialect, arith::ArithDialect, math::MathDialect>();
   std::shared_ptr<const onnx::ModelProto> model = loadModel(options, diagnostics);
   if (!model)
     return {};

@@ -58,6 +58,8 @@ public:
                                                             mlir::ValueRange arguments);
   /// Element `i` of an integer tensor as a symbol that the program reads.
   graph::DimExpr readSymbol(mlir::Value tensor, int64_t i);
+  /// Drops what is remembered of values: builders erase regions, and a new value can have an old one's address.
+  void forgetErased();
   /// Makes a constant where the builder stands.
   mlir::Value makeConstant(const Constant &constant, llvm::StringRef name);
 
@@ -72,9 +74,9 @@ private:
   friend class Node;
 
   bool importOpsets();
-  bool importInputs(mlir::func::FuncOp main, Frame &frame);
-  bool importOutputs(mlir::func::FuncOp main, Frame &frame);
-  void attachMetadata(mlir::ModuleOp module, mlir::func::FuncOp main);
+  bool importInputs(Frame &frame);
+  bool importOutputs(Frame &frame);
+  void attachMetadata(mlir::ModuleOp module);
   std::optional<graph::TensorShape> inputShape(const onnx::ValueInfoProto &input);
   std::optional<graph::DimExpr> inputDim(const onnx::TensorShapeProto::Dimension &dim, llvm::StringRef input);
   bool checkBindings();
@@ -92,12 +94,14 @@ private:
   std::string whyUnsupported(const NodeInfo &info);
 
   /// The function that a node calls, with the node's attributes put in; null where it calls none.
+  bool hasFunction(const onnx::NodeProto &node, const NodeInfo &info) const;
   std::shared_ptr<onnx::FunctionProto> functionOf(const onnx::NodeProto &node, const NodeInfo &info,
                                                   llvm::ArrayRef<mlir::Value> inputs);
   llvm::LogicalResult expandFunction(std::shared_ptr<onnx::FunctionProto> function, const onnx::NodeProto &node,
                                      Frame &frame, const NodeInfo &info, llvm::ArrayRef<mlir::Value> inputs);
 
   std::shared_ptr<const onnx::ModelProto> model;
+  mlir::func::FuncOp main;
   const ImportOptions &options;
   Opsets opsets;
   llvm::StringMap<std::string> symbols; // dim_param → symbol

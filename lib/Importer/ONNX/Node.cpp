@@ -185,6 +185,8 @@ LogicalResult Node::importSubgraph(StringRef name, Region &region, ArrayRef<grap
   const onnx::GraphProto *body = subgraph(name);
   if (!body)
     return failure();
+  // Before this one, another body may have been imported and thrown away.
+  importer.forgetErased();
   OpBuilder::InsertionGuard guard(b);
   if (region.empty())
     b.createBlock(&region);
@@ -231,6 +233,8 @@ std::optional<SmallVector<Value>> Node::inlineSubgraph(StringRef name, ValueRang
 
 LogicalResult Node::build(const OnnxRecord &record) {
   LogicalResult built = record.build ? record.build(*this) : buildDirect(record);
+  if (llvm::any_of(proto.attribute(), [](const AttributeProto &a) { return a.has_g(); }))
+    importer.forgetErased();
   return failure(failed(built) || badAttribute);
 }
 

@@ -165,7 +165,7 @@ LogicalResult ModelImporter::importNode(const onnx::NodeProto &node, Frame &fram
   SmallVector<Value> inputs;
   if (!findInputs(node, frame, info, inputs)) {
     // Its inputs failed, but whether the op is known can still be told.
-    if (!findRecord(info.domain, info.op, info.opset) && !functionOf(node, info, inputs))
+    if (!findRecord(info.domain, info.op, info.opset) && !hasFunction(node, info))
       refuse(info, whyUnsupported(info));
     return failure();
   }
