@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dialects/Graph/ElementwiseBodies.h"
 #include "dialects/Graph/Graph.h"
+#include "dialects/Graph/Move/Scatter.h"
 #include "dialects/Graph/OnnxNode.h"
 #include "dialects/Graph/Reduce.h"
 

@@ -223,7 +223,7 @@ LogicalResult buildMaxUnpool(OnnxNode &node) {
                     window->high[i]);
   Dims flat = {numElements(shape)}, count = {numElements(dims)};
   Value zeros = c.filled(flat, getElementType(x), 0);
-  Value spread = makeNamed(node.b, node.loc, "graph.scatter_elements",
+  Value spread = makeNamed(node.b, node.loc, ScatterElementsOp::getOperationName(),
                            {zeros, c.reshape(indices, count), c.reshape(x, count)}, node.attr("axis", int64_t(0)));
   spread = c.reshape(spread, shape);
   if (!spread || !node.input(2))

@@ -119,6 +119,20 @@ HEWN_RT hewn_part_fn hewn_part_compress;
 /// Det(X [.., n, n]) -> Y [..] (float types). No params.
 HEWN_RT hewn_part_fn hewn_part_det;
 
+/// ScatterElements(data, indices, updates) -> Y. params: axis, reduction (0
+/// none, 1 add, 2 mul, 3 max, 4 min).
+HEWN_RT hewn_part_fn hewn_part_scatterelements;
+
+/// ScatterND(data, indices, updates) -> Y. params: reduction.
+HEWN_RT hewn_part_fn hewn_part_scatternd;
+
+/// RoiAlign(X, rois, batch_indices) -> Y. params: half_pixel, max (instead of
+/// avg), sampling_ratio, spatial_scale. Y's dims tell the size.
+HEWN_RT hewn_part_fn hewn_part_roialign;
+
+/// MaxRoiPool(X, rois) -> Y. params: spatial_scale. Y's dims tell the size.
+HEWN_RT hewn_part_fn hewn_part_maxroipool;
+
 /// Unique(X) -> Y, indices, inverse_indices, counts (the last three may be
 /// absent). params: sorted, has_axis, axis.
 HEWN_RT hewn_part_fn hewn_part_unique;

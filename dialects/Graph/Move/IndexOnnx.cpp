@@ -17,7 +17,7 @@ LogicalResult buildTile(OnnxNode &node) {
     return failure();
   if (node.opset() < 6) { // Tile(x, tiles, axis): one dim
     bool absent;
-    std::optional<SmallVector<int64_t>> axes = constantInts(node, "", 2, absent);
+    std::optional<SmallVector<int64_t>> axes = constantInts(node, "axis", 2, absent);
     std::optional<int64_t> axis = axes && !axes->empty() ? node.axis(axes->front(), repeats.size()) : std::nullopt;
     if (!axis || written->empty())
       return absent ? node.refuse("needs an axis") : failure();

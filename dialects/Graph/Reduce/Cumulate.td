@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Running sums and products: a state along one dim.
+#ifndef HEWN_GRAPH_REDUCE_CUMULATE
+#define HEWN_GRAPH_REDUCE_CUMULATE
+
+include "dialects/Graph/GraphBase.td"
+
+// `first` is the state before any element, `merge` takes state and element to the next state, as in Reduce.td.
+class Cumulate<string mnemonic, string first, string merge> : GraphTensorOp<mnemonic, [DeclareOpInterfaceMethods<ScanOpInterface>]> {
+  let arguments = (ins Tensor:$x, I64Attr:$dim, DefaultValuedAttr<BoolAttr, "false">:$exclusive,
+                       DefaultValuedAttr<BoolAttr, "false">:$backward);
+  let extraClassDefinition = [{
+    ::llvm::LogicalResult $cppClass::inferShapes(::hewn::graph::DimsOf dimsOf, ::llvm::SmallVectorImpl<::hewn::graph::TensorShape> &results) {
+      if (getDim() >= dimsOf(getX()).size())
+        return emitOpError("dim is outside of the operand's rank");
+      results.push_back({dimsOf(getX()), ::hewn::graph::getElementType(getX())});
+      return ::llvm::success();
+    }
+    int64_t $cppClass::getScanDim() { return getDim(); }
+    bool $cppClass::runsBackward() { return getBackward(); }
+    ::llvm::SmallVector<::mlir::Value> $cppClass::initial(::mlir::OpBuilder &builder, ::mlir::Location loc, int64_t lanes) {
+      using namespace ::hewn::graph::body;
+      ::mlir::ImplicitLocOpBuilder e(loc, builder);
+      return {::hewn::graph::reduceConstant(e, ::hewn::graph::getElementType(getX()), lanes, }] # first # [{)};
+    }
+    ::mlir::Value $cppClass::step(::mlir::OpBuilder &builder, ::mlir::Location loc, ::llvm::SmallVectorImpl<::mlir::Value> &state, ::mlir::Value element) {
+      using namespace ::hewn::graph::body;
+      ::mlir::ImplicitLocOpBuilder e(loc, builder);
+      NumberKind kind = numberKind(::hewn::graph::getElementType(getX()));
+      ::mlir::Value before = state[0];
+      state[0] = }] # merge # [{;
+      return getExclusive() ? before : state[0];
+    }
+  }];
+}
+
+def Graph_CumSumOp : Cumulate<"cumsum", "Extreme::Zero", "add(e, kind, state[0], element)"> {
+  let summary = "result[i] = the sum of x up to i along `dim`, without x[i] where `exclusive`, from the end where `backward`.";
+  let onnx = [Onnx<"CumSum", 11, 0, "buildCumulate">];
+}
+def Graph_CumProdOp : Cumulate<"cumprod", "Extreme::One", "mul(e, kind, state[0], element)"> {
+  let summary = "The same with products.";
+  let onnx = [Onnx<"CumProd", 26, 0, "buildCumulate">];
+}
+
+#endif

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef HEWN_RUNTIME_PARTS_COMBINE_H
+#define HEWN_RUNTIME_PARTS_COMBINE_H
+
+/// \file
+/// How a scattered update meets the element that is there.
+
+#include "element.h"
+
+enum hewn_part_reduction {
+  HEWN_PART_REPLACE = 0,
+  HEWN_PART_ADD = 1,
+  HEWN_PART_MUL = 2,
+  HEWN_PART_MAX = 3,
+  HEWN_PART_MIN = 4
+};
+
+/// to[to_index + i] = to[to_index + i] (reduction) from[from_index + i] for i < count.
+void hewn_part_combine(void *to, int64_t to_index, const void *from, int64_t from_index, int64_t count, int32_t dtype,
+                       int64_t reduction);
+
+/// Element `at` of an int32 or int64 tensor.
+static inline int64_t hewn_part_integer(const hewn_part_tensor *tensor, int64_t at) {
+  return tensor->dtype == HEWN_PART_INT32 ? ((const int32_t *)tensor->data)[at] : ((const int64_t *)tensor->data)[at];
+}
+
+#endif // HEWN_RUNTIME_PARTS_COMBINE_H
