@@ -86,19 +86,4 @@ class GraphTensorOp<string mnemonic, list<Trait> traits = []>
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
 }
 
-// An op that calls the runtime's part `hewn_part_<part>`. `params` is C++ that gives its parameters as a list of int64_t; the
-// bounds of results are their dims, unless the op says otherwise (`extraClassDefinition`).
-class Part<string mnemonic, string part, string params = "{}"> : GraphTensorOp<mnemonic, [DeclareOpInterfaceMethods<PartOpInterface>]> {
-  let extraClassDefinition = [{
-    ::llvm::StringRef $cppClass::getPartName() { return "}] # part # [{"; }
-    ::llvm::SmallVector<int64_t> $cppClass::getPartParams() { return }] # params # [{; }
-    ::llvm::SmallVector<::hewn::graph::Dims> $cppClass::getBoundDims(::hewn::graph::DimsOf dimsOf) {
-      ::llvm::SmallVector<::hewn::graph::Dims> bounds;
-      for (::mlir::Value result : getOperation()->getResults())
-        bounds.push_back(dimsOf(result));
-      return bounds;
-    }
-  }];
-}
-
 #endif
