@@ -4,6 +4,12 @@
 
 include "mlir/Pass/PassBase.td"
 
+def ExpandMathPass : Pass<"hewn-expand-math", "::mlir::ModuleOp"> {
+  let summary = "Rewrite exp, tanh, log and other math ops as arithmetic of our own; what has no formula calls libm";
+  let dependentDialects = ["::mlir::func::FuncDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+                           "::mlir::vector::VectorDialect"];
+}
+
 def LowerKernelsPass : Pass<"hewn-lower-kernels", "::mlir::ModuleOp"> {
   let summary = "Turn each plan.kernel into a function of vector loops";
   let dependentDialects = ["::mlir::func::FuncDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",

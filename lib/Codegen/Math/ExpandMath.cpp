@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rewrites math ops that no machine has an instruction for.
+//
+//     math.exp %x : vector<16xf32>    →   arith on vector<16xf32> (VectorMath.h)
+//     math.exp %x : f64               →   func.call @exp(%x) : (f64) -> f64, lane by lane in vectors
+//     math.sqrt, fma, floor ...       stay: they are instructions
+//
+// sin, cos and tan of huge angles, which no model has, are called of libm behind a branch.
+#include "lib/Codegen/Math/VectorMath.h"
+#include "lib/Codegen/Passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using hewn::codegen::vecmath::Formula;
+using hewn::codegen::vecmath::Num;
+
+namespace hewn::codegen {
+#define GEN_PASS_DEF_EXPANDMATHPASS
+#include "lib/Codegen/Passes.h.inc"
+
+namespace {
+
+using Unary = Num (*)(Num);
+using Binary = Num (*)(Num, Num);
+
+/// What an op becomes.
+struct Rule {
+  Unary unary = nullptr;
+  Binary binary = nullptr;
+  llvm::StringRef libm;
+  bool limitedAngle = false;
+};
+
+Rule ruleFor(Operation *op) {
+  namespace vm = vecmath;
+  using R = Rule;
+  return llvm::TypeSwitch<Operation *, Rule>(op)
+      .Case([](math::ExpOp) { return R{vm::exp, nullptr, "exp"}; })
+      .Case([](math::Exp2Op) { return R{vm::exp2, nullptr, "exp2"}; })
+      .Case([](math::ExpM1Op) { return R{vm::expm1, nullptr, "expm1"}; })
+      .Case([](math::SinhOp) { return R{vm::sinh, nullptr, "sinh"}; })
+      .Case([](math::CoshOp) { return R{vm::cosh, nullptr, "cosh"}; })
+      .Case([](math::TanhOp) { return R{vm::tanh, nullptr, "tanh"}; })
+      .Case([](math::ErfOp) { return R{vm::erf, nullptr, "erf"}; })
+      .Case([](math::ErfcOp) { return R{nullptr, nullptr, "erfc"}; })
+      .Case([](math::LogOp) { return R{vm::log, nullptr, "log"}; })
+      .Case([](math::Log2Op) { return R{vm::log2, nullptr, "log2"}; })
+      .Case([](math::Log10Op) { return R{vm::log10, nullptr, "log10"}; })
+      .Case([](math::Log1pOp) { return R{vm::log1p, nullptr, "log1p"}; })
+      .Case([](math::PowFOp) { return R{nullptr, vm::pow, "pow"}; })
+      .Case([](math::CbrtOp) { return R{nullptr, nullptr, "cbrt"}; })
+      .Case([](math::AsinhOp) { return R{vm::asinh, nullptr, "asinh"}; })
+      .Case([](math::AcoshOp) { return R{vm::acosh, nullptr, "acosh"}; })
+      .Case([](math::AtanhOp) { return R{vm::atanh, nullptr, "atanh"}; })
+      .Case([](math::SinOp) { return R{vm::sin, nullptr, "sin", true}; })
+      .Case([](math::CosOp) { return R{vm::cos, nullptr, "cos", true}; })
+      .Case([](math::TanOp) { return R{vm::tan, nullptr, "tan", true}; })
+      .Case([](math::AsinOp) { return R{vm::asin, nullptr, "asin"}; })
+      .Case([](math::AcosOp) { return R{vm::acos, nullptr, "acos"}; })
+      .Case([](math::AtanOp) { return R{vm::atan, nullptr, "atan"}; })
+      .Case([](math::Atan2Op) { return R{nullptr, vm::atan2, "atan2"}; })
+      .Default(Rule());
+}
+
+Type withElement(Type like, Type element) {
+  auto vector = dyn_cast<VectorType>(like);
+  return vector ? Type(vector.clone(element)) : element;
+}
+
+class Expander {
+public:
+  explicit Expander(ModuleOp module) : module(module), symbols(module) {}
+
+  void run() {
+    SmallVector<Operation *> found;
+    module.walk([&](Operation *op) {
+      if (isa<math::RsqrtOp>(op) || !ruleFor(op).libm.empty())
+        found.push_back(op);
+    });
+    for (Operation *op : found) {
+      ImplicitLocOpBuilder b(op->getLoc(), op);
+      op->replaceAllUsesWith(ValueRange{expand(b, op)});
+      op->erase();
+    }
+  }
+
+private:
+  /// The value of `op` on one-dimensional vectors of f32 or f64, or scalars.
+  Value expand(ImplicitLocOpBuilder &b, Operation *op) {
+    Type type = op->getResult(0).getType(), element = getElementTypeOrSelf(type);
+    SmallVector<Value> in(op->getOperands());
+    auto vector = dyn_cast<VectorType>(type);
+    bool narrow = element.getIntOrFloatBitWidth() < 32;
+    Type work = narrow ? Type(b.getF32Type()) : element;
+    for (Value &v : in) {
+      if (narrow)
+        v = arith::ExtFOp::create(b, withElement(type, work), v);
+      if (vector && vector.getRank() != 1)
+        v = vector::ShapeCastOp::create(b, VectorType::get({vector.getNumElements()}, work), v);
+    }
+    Value result = isa<math::RsqrtOp>(op) ? reciprocalRoot(b, in[0]) : apply(b, ruleFor(op), in);
+    if (vector && vector.getRank() != 1)
+      result = vector::ShapeCastOp::create(b, VectorType::get(vector.getShape(), work), result);
+    return narrow ? Value(arith::TruncFOp::create(b, type, result)) : result;
+  }
+
+  Value reciprocalRoot(ImplicitLocOpBuilder &b, Value x) {
+    Formula f(b, b.getLoc());
+    return (1.0 / sqrt(Num{&f, x})).v;
+  }
+
+  Value apply(ImplicitLocOpBuilder &b, const Rule &rule, ArrayRef<Value> in) {
+    if (!getElementTypeOrSelf(in[0].getType()).isF32() || (!rule.unary && !rule.binary))
+      return callLanes(b, rule.libm, in);
+    if (!rule.limitedAngle)
+      return approximate(b, rule, in);
+    auto branch = scf::IfOp::create(b, TypeRange{in[0].getType()}, anyBeyond(b, in[0]), /*addThenBlock=*/true,
+                                    /*addElseBlock=*/true);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    scf::YieldOp::create(b, callLanes(b, rule.libm, in));
+    b.setInsertionPointToStart(branch.elseBlock());
+    scf::YieldOp::create(b, approximate(b, rule, in));
+    return branch.getResult(0);
+  }
+
+  Value approximate(ImplicitLocOpBuilder &b, const Rule &rule, ArrayRef<Value> in) {
+    Formula f(b, b.getLoc());
+    return rule.unary ? rule.unary({&f, in[0]}).v : rule.binary({&f, in[0]}, {&f, in[1]}).v;
+  }
+
+  Value anyBeyond(ImplicitLocOpBuilder &b, Value x) {
+    Formula f(b, b.getLoc());
+    Value beyond = (abs(Num{&f, x}) > vecmath::kLargestAngle).v;
+    return isa<VectorType>(x.getType()) ? vector::ReductionOp::create(b, vector::CombiningKind::OR, beyond).getResult()
+                                        : beyond;
+  }
+
+  Value callLanes(ImplicitLocOpBuilder &b, StringRef libm, ArrayRef<Value> in) {
+    Type type = in[0].getType(), element = getElementTypeOrSelf(type);
+    func::FuncOp callee = declare(libm, element, in.size());
+    if (!isa<VectorType>(type))
+      return func::CallOp::create(b, callee, in).getResult(0);
+    // A loop: sixteen calls in a row would be most of a kernel's code.
+    Value zero = arith::ConstantIndexOp::create(b, 0), one = arith::ConstantIndexOp::create(b, 1);
+    Value lanes = arith::ConstantIndexOp::create(b, cast<VectorType>(type).getNumElements());
+    Value start = arith::ConstantOp::create(b, b.getZeroAttr(type));
+    auto loop = scf::ForOp::create(b, zero, lanes, one, start);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    OpFoldResult lane = loop.getInductionVar();
+    SmallVector<Value> scalars =
+        llvm::map_to_vector(in, [&](Value v) -> Value { return vector::ExtractOp::create(b, v, lane); });
+    Value result = func::CallOp::create(b, callee, scalars).getResult(0);
+    scf::YieldOp::create(b, vector::InsertOp::create(b, result, loop.getRegionIterArg(0), lane).getResult());
+    return loop.getResult(0);
+  }
+
+  func::FuncOp declare(StringRef libm, Type element, unsigned operands) {
+    std::string name = libm.str() + (element.isF32() ? "f" : "");
+    if (auto known = symbols.lookup<func::FuncOp>(name))
+      return known;
+    OpBuilder b(module.getBodyRegion());
+    auto type = b.getFunctionType(SmallVector<Type>(operands, element), element);
+    auto callee = func::FuncOp::create(b, module.getLoc(), name, type);
+    callee.setPrivate();
+    symbols.insert(callee);
+    return callee;
+  }
+
+  ModuleOp module;
+  SymbolTable symbols;
+};
+
+struct ExpandMathPass : impl::ExpandMathPassBase<ExpandMathPass> {
+  void runOnOperation() override { Expander(getOperation()).run(); }
+};
+
+} // namespace
+} // namespace hewn::codegen

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// exp and what is made of it.
+//
+// x = n ln 2 + r with n whole and |r| <= ln 2 / 2; exp(x) = 2^n exp(r), exp(r) by a polynomial. Adding 1.5 * 2^23
+// rounds to a whole number and leaves n in the low bits of the sum, from where it becomes an exponent without a
+// conversion (which would be undefined for NaN).
+#include "lib/Codegen/Math/VectorMath.h"
+
+#include <limits>
+
+namespace hewn::codegen::vecmath {
+
+static constexpr double kLog2E = 1.44269504088896341;
+/// ln 2 in two parts, the first short enough that n times it is exact.
+static constexpr double kLn2High = 0.693145751953125, kLn2Low = 1.42860682030941723e-6;
+static constexpr double kRound = 0x1.8p23;
+
+namespace {
+/// A rounded number twice: as a float and in the low bits of an integer above kRound's.
+struct Whole {
+  Num value, bits;
+};
+} // namespace
+
+static Whole roundSum(Num sum) { return {sum - kRound, toBits(sum)}; }
+
+/// 2^(n + bias); n + bias within the exponents of normal numbers.
+static Num powerOfTwo(Whole n, int64_t bias = 0) { return fromBits(shiftLeft(n.bits + n.bits(127 + bias), 23)); }
+
+/// value * 2^(n + bias), right where the result overflows or is denormal: in two steps that do not.
+static Num scale(Num value, Whole n, int64_t bias = 0) {
+  Num whole = n.bits - n.bits(int64_t(0x4B400000) - bias); // the bits of kRound
+  Num half = shiftRight(whole, 1);
+  auto power = [](Num exponent) { return fromBits(shiftLeft(exponent + exponent(int64_t(127)), 23)); };
+  return value * power(half) * power(whole - half);
+}
+
+static Num reduce(Num x, Whole n) { return fma(n.value, -kLn2Low, fma(n.value, -kLn2High, x)); }
+
+/// exp(r) for |r| <= ln 2 / 2.
+static Num expNearZero(Num r) {
+  Num q = polynomial(
+      r, {0.4999999403953552, 0.1666652113199234, 0.04166826605796814, 0.008368677459657192, 0.001382073387503624});
+  return fma(r * r, q, r) + 1.0;
+}
+
+Num exp(Num x) {
+  x = atLeast(atMost(x, 89), -104);
+  Whole n = roundSum(fma(x, kLog2E, kRound));
+  return scale(expNearZero(reduce(x, n)), n);
+}
+
+/// exp(x) 2^bias for results that are normal numbers.
+static Num expNormal(Num x) {
+  Whole n = roundSum(fma(x, kLog2E, kRound));
+  return expNearZero(reduce(x, n)) * powerOfTwo(n);
+}
+
+Num exp2(Num x) {
+  x = atLeast(atMost(x, 129), -151);
+  Whole n = roundSum(x + kRound);
+  Num r = x - n.value;
+  Num q = polynomial(r, {0.693147182, 0.240226477, 0.0555035956, 0.00961849932, 0.00133909693, 0.00015329264});
+  return scale(fma(r, q, 1.0), n);
+}
+
+Num expm1(Num x) {
+  Num clamped = atLeast(atMost(x, 89), -30);
+  Whole n = roundSum(fma(clamped, kLog2E, kRound));
+  Num r = reduce(clamped, n);
+  Num q = polynomial(r, {0.5, 0.1666666716337204, 0.04166648909449577, 0.008333208039402962, 0.0013932674191892147,
+                         0.0001994426711462438});
+  Num p = fma(r * r, q, r);
+  Num half = powerOfTwo(n, -1); // 2^n itself may overflow
+  Num large = 2.0 * fma(half, p, half - 0.5);
+  return select(abs(x) < 0x1p-25, x, large); // -0 and denormals
+}
+
+Num sinh(Num x) {
+  Num a = abs(x), s = x * x;
+  Num small = fma(a * s, polynomial(s, {0.166666672, 0.00833331048, 0.000198428956, 2.78221319e-06}), a);
+  Num clamped = atMost(a, 90);
+  Whole n = roundSum(fma(clamped, kLog2E, kRound));
+  Num half = scale(expNearZero(reduce(clamped, n)), n, -1);
+  return copysign(select(a < 1.0, small, half - 0.25 / half), x);
+}
+
+Num cosh(Num x) {
+  Num clamped = atMost(abs(x), 90);
+  Whole n = roundSum(fma(clamped, kLog2E, kRound));
+  Num half = scale(expNearZero(reduce(clamped, n)), n, -1);
+  return half + 0.25 / half;
+}
+
+Num tanh(Num x) {
+  Num a = abs(x), s = x * x;
+  Num q = polynomial(
+      s, {-0.33333316445350647, 0.133325457572937, -0.05384785309433937, 0.02105250582098961, -0.006246075499802828});
+  Num small = fma(a * s, q, a);
+  Num e = expNormal(atMost(a + a, 20));
+  Num large = 1.0 - 2.0 / (e + 1.0);
+  return copysign(select(a <= 0.55, small, large), x);
+}
+
+Num erf(Num x) {
+  Num a = abs(x), s = x * x;
+  Num q = polynomial(s, {0.12837915122509003, -0.37612491846084595, 0.1128176674246788, -0.026764316484332085,
+                         0.0049893660470843315, -0.0005969914491288364});
+  Num small = fma(a, q, a);
+  Num t = atMost(a, 4);
+  Num p = polynomial(t, {-0.1285122036933899, -0.6357255578041077, -0.10525237023830414, 0.022883934900164604,
+                         -0.00321308895945549, 0.00021376009681262076});
+  Num large = 1.0 - expNormal(fma(t, p, -t));
+  return copysign(select(a <= 475.0 / 512, small, large), x);
+}
+
+} // namespace hewn::codegen::vecmath

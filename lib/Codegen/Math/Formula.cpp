@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Codegen/Math/Formula.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/BuiltinTypes.h"
+
+using namespace mlir;
+
+namespace hewn::codegen::vecmath {
+
+/// The shape (scalar or vector) of `like` with another element type.
+static Type withElement(Type like, Type element) {
+  auto vector = dyn_cast<VectorType>(like);
+  return vector ? Type(vector.clone(element)) : element;
+}
+
+Value Formula::constant(Type type, TypedAttr element) {
+  Value &known = constants[{type, element}];
+  if (!known) {
+    auto vector = dyn_cast<VectorType>(type);
+    TypedAttr value = vector ? TypedAttr(DenseElementsAttr::get(vector, Attribute(element))) : element;
+    known = arith::ConstantOp::create(b, value);
+  }
+  return known;
+}
+
+Value Formula::constant(Type type, double value) {
+  Type element = getElementTypeOrSelf(type);
+  if (!isa<FloatType>(element))
+    return constant(type, int64_t(value));
+  return constant(type, b.getFloatAttr(element, value));
+}
+
+Value Formula::constant(Type type, int64_t value) {
+  auto element = cast<IntegerType>(getElementTypeOrSelf(type));
+  return constant(type, b.getIntegerAttr(element, APInt(element.getWidth(), uint64_t(value), /*isSigned=*/true,
+                                                        /*implicitTrunc=*/true)));
+}
+
+template <typename FloatOp, typename IntOp> static Num binary(Num a, Num b) {
+  if (a.isFloat())
+    return {a.f, FloatOp::create(a.f->b, a.v, b.v)};
+  return {a.f, IntOp::create(a.f->b, a.v, b.v)};
+}
+
+Num operator+(Num a, Num b) { return binary<arith::AddFOp, arith::AddIOp>(a, b); }
+Num operator-(Num a, Num b) { return binary<arith::SubFOp, arith::SubIOp>(a, b); }
+Num operator*(Num a, Num b) { return binary<arith::MulFOp, arith::MulIOp>(a, b); }
+Num operator/(Num a, Num b) { return {a.f, arith::DivFOp::create(a.f->b, a.v, b.v)}; }
+Num operator-(Num a) { return {a.f, arith::NegFOp::create(a.f->b, a.v)}; }
+Num operator&(Num a, Num b) { return {a.f, arith::AndIOp::create(a.f->b, a.v, b.v)}; }
+Num operator|(Num a, Num b) { return {a.f, arith::OrIOp::create(a.f->b, a.v, b.v)}; }
+Num operator^(Num a, Num b) { return {a.f, arith::XOrIOp::create(a.f->b, a.v, b.v)}; }
+Num shiftLeft(Num a, int64_t bits) { return {a.f, arith::ShLIOp::create(a.f->b, a.v, a(bits).v)}; }
+Num shiftRight(Num a, int64_t bits) { return {a.f, arith::ShRSIOp::create(a.f->b, a.v, a(bits).v)}; }
+Num shiftRightLogical(Num a, int64_t bits) { return {a.f, arith::ShRUIOp::create(a.f->b, a.v, a(bits).v)}; }
+Num logicalNot(Num a) { return a ^ a(int64_t(1)); }
+
+static Num compare(arith::CmpFPredicate floats, arith::CmpIPredicate integers, Num a, Num b) {
+  if (a.isFloat())
+    return {a.f, arith::CmpFOp::create(a.f->b, floats, a.v, b.v)};
+  return {a.f, arith::CmpIOp::create(a.f->b, integers, a.v, b.v)};
+}
+
+Num operator<(Num a, Num b) { return compare(arith::CmpFPredicate::OLT, arith::CmpIPredicate::slt, a, b); }
+Num operator>(Num a, Num b) { return compare(arith::CmpFPredicate::OGT, arith::CmpIPredicate::sgt, a, b); }
+Num operator<=(Num a, Num b) { return compare(arith::CmpFPredicate::OLE, arith::CmpIPredicate::sle, a, b); }
+Num equal(Num a, Num b) { return compare(arith::CmpFPredicate::OEQ, arith::CmpIPredicate::eq, a, b); }
+
+Num select(Num condition, Num a, Num b) { return {a.f, arith::SelectOp::create(a.f->b, condition.v, a.v, b.v)}; }
+Num fma(Num a, Num b, Num c) { return {a.f, math::FmaOp::create(a.f->b, a.v, b.v, c.v)}; }
+Num abs(Num a) { return {a.f, math::AbsFOp::create(a.f->b, a.v)}; }
+Num sqrt(Num a) { return {a.f, math::SqrtOp::create(a.f->b, a.v)}; }
+Num roundeven(Num a) { return {a.f, math::RoundEvenOp::create(a.f->b, a.v)}; }
+Num copysign(Num magnitude, Num sign) {
+  return {magnitude.f, math::CopySignOp::create(magnitude.f->b, magnitude.v, sign.v)};
+}
+Num atMost(Num a, double bound) { return select(a > bound, a(bound), a); }
+Num atLeast(Num a, double bound) { return select(a < bound, a(bound), a); }
+
+Num toBits(Num a) {
+  unsigned width = getElementTypeOrSelf(a.type()).getIntOrFloatBitWidth();
+  return {a.f, arith::BitcastOp::create(a.f->b, withElement(a.type(), a.f->b.getIntegerType(width)), a.v)};
+}
+
+Num fromBits(Num a) {
+  bool wide = getElementTypeOrSelf(a.type()).getIntOrFloatBitWidth() == 64;
+  Type element = wide ? Type(a.f->b.getF64Type()) : Type(a.f->b.getF32Type());
+  return {a.f, arith::BitcastOp::create(a.f->b, withElement(a.type(), element), a.v)};
+}
+
+template <typename CastOp> static Num castTo(Num a, Type element) {
+  return {a.f, CastOp::create(a.f->b, withElement(a.type(), element), a.v)};
+}
+
+Num toDouble(Num a) { return castTo<arith::ExtFOp>(a, a.f->b.getF64Type()); }
+Num toFloat(Num a) { return castTo<arith::TruncFOp>(a, a.f->b.getF32Type()); }
+Num toInt32(Num a) { return castTo<arith::TruncIOp>(a, a.f->b.getI32Type()); }
+Num intToFloat(Num a) { return castTo<arith::SIToFPOp>(a, a.f->b.getF32Type()); }
+Num intToDouble(Num a) { return castTo<arith::SIToFPOp>(a, a.f->b.getF64Type()); }
+
+Num polynomial(Num x, std::initializer_list<double> c) {
+  const double *next = c.end() - 1;
+  Num sum = x(*next);
+  while (next != c.begin())
+    sum = fma(sum, x, *--next);
+  return sum;
+}
+
+} // namespace hewn::codegen::vecmath

@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Fits the polynomials of this folder and prints their float32 coefficients, lowest order first (needs numpy).
+
+A fit is a minimax polynomial by Lawson's weights on Chebyshev nodes. Coefficients are rounded to float32 one by one,
+from the lowest order up, the others fitted again each time, so that they make up for the rounding.
+"""
+
+import math
+
+import numpy as np
+
+LONG = np.longdouble
+
+
+def solve(basis, target, weight):
+    """The weighted minimax coefficients for the columns of `basis`."""
+    lawson = np.ones(len(target))
+    best = (np.inf, None)
+    for _ in range(60):
+        columns = basis * (weight * np.sqrt(lawson))[:, None]
+        scale = np.abs(columns).max(axis=0)
+        coefficients = np.zeros(basis.shape[1], LONG)
+        for _ in range(2):  # the second round refines in long double
+            rest = (target - basis @ coefficients) * weight * np.sqrt(lawson)
+            step = np.linalg.lstsq((columns / scale).astype(float), rest.astype(float), rcond=None)[0]
+            coefficients = coefficients + step / scale
+        error = np.abs((target - basis @ coefficients) * weight)
+        best = min(best, (error.max(), coefficients), key=lambda pair: pair[0])
+        lawson *= np.maximum(error.astype(float), 1e-30)
+        lawson /= lawson.sum()
+    return best[1]
+
+
+def fit(name, function, weight, low, high, terms, nodes=2000):
+    angle = (np.arange(nodes) + 0.5) * np.pi / nodes
+    t = ((low + high) / 2 + (high - low) / 2 * np.cos(angle)).astype(LONG)
+    target, weights = function(t), weight(t)
+    done = []
+    for order in range(terms):
+        rest = target - sum((LONG(c) * t**i for i, c in enumerate(done)), 0 * t)
+        basis = np.stack([t**i for i in range(order, terms)], 1)
+        done.append(float(np.float32(solve(basis, rest, weights)[0])))
+    error = np.abs(weights * (sum(LONG(c) * t**i for i, c in enumerate(done)) - target)).max()
+    print(f"{name:6} {float(error):.1e}  " + ", ".join(f"{c:.9g}" for c in done))
+
+
+def series(coefficient, terms=24):
+    return lambda t: sum((LONG(coefficient(i)) * t**i for i in range(terms)), 0 * t)
+
+
+def root(function):
+    """The weight s * sqrt(s) / f(sqrt(s)): relative error of f(x) = x + x s q(s), s = x^2."""
+    return lambda s: s * np.sqrt(s) / function(np.sqrt(s))
+
+
+def odd(function, start):
+    """q(s) of such an f; `start` its value near 0."""
+    return lambda s: np.where(s < 1e-4, start(s), (function(np.sqrt(s)) / np.sqrt(s) - 1) / s)
+
+
+def log_rest(f):
+    near = series(lambda i: LONG(-1) ** i / (i + 3))(f)
+    return np.where(np.abs(f) < 0.05, near, (np.log1p(f) - f + f * f / 2) / f**3)
+
+
+def main():
+    eighth, quarter = math.tan(math.pi / 8) ** 2 * 1.0001, (math.pi / 4 * 1.0001) ** 2
+    fit("sin", series(lambda i: (-1) ** (i + 1) / math.factorial(2 * i + 3)), root(np.sin), 1e-12, quarter, 3)
+    fit(
+        "cos",
+        series(lambda i: (-1) ** i / math.factorial(2 * i + 4)),
+        lambda s: s * s / np.cos(np.sqrt(s)),
+        1e-12,
+        quarter,
+        3,
+    )
+    fit("log", log_rest, lambda f: np.abs(f**3 / np.log1p(f)), 0.5**0.5 - 1, 2**0.5 - 1, 8)
+    fit(
+        "exp2",
+        series(lambda i: LONG(math.log(2)) ** (i + 1) / math.factorial(i + 1)),
+        lambda r: np.abs(r) / np.exp2(r),
+        -0.5,
+        0.5,
+        6,
+    )
+    fit("asin", odd(np.arcsin, lambda s: LONG(1) / 6 + s * 3 / 40 + s * s * 15 / 336), root(np.arcsin), 1e-12, 0.25, 5)
+    fit("atan", series(lambda i: (-1) ** (i + 1) / (2 * i + 3)), root(np.arctan), 1e-12, eighth, 5)
+    fit("sinh", series(lambda i: 1 / math.factorial(2 * i + 3)), root(np.sinh), 1e-12, 1, 4)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+// RUN: hewn-opt %s --hewn-expand-math --cse | FileCheck %s
+
+// What has no formula of ours is declared once and called.
+// CHECK-DAG: func.func private @cbrtf(f32) -> f32
+// CHECK-DAG: func.func private @exp(f64) -> f64
+// CHECK-DAG: func.func private @sinf(f32) -> f32
+
+// Exponentials are clamped by select, reduced with two parts of ln 2, and scaled in two steps: no conversion, no call.
+// CHECK-LABEL: func.func @exp_vector
+// CHECK-SAME: (%[[X:.*]]: vector<16xf32>)
+// CHECK: %[[HIGH:.*]] = arith.cmpf ogt, %[[X]], %{{.*}} : vector<16xf32>
+// CHECK: arith.select %[[HIGH]]
+// CHECK: math.fma
+// CHECK-NOT: fptosi
+// CHECK-NOT: call
+// CHECK: %[[R:.*]] = arith.mulf
+// CHECK: return %[[R]] : vector<16xf32>
+func.func @exp_vector(%x: vector<16xf32>) -> vector<16xf32> {
+  %0 = math.exp %x : vector<16xf32>
+  return %0 : vector<16xf32>
+}
+
+// CHECK-LABEL: func.func @scalar_too
+// CHECK-NOT: math.tanh
+// CHECK: math.copysign %{{.*}} : f32
+func.func @scalar_too(%x: f32) -> f32 {
+  %0 = math.tanh %x : f32
+  return %0 : f32
+}
+
+// CHECK-LABEL: func.func @huge_angles_branch
+// CHECK: %[[ANY:.*]] = vector.reduction <or>
+// CHECK: scf.if %[[ANY]] -> (vector<8xf32>) {
+// CHECK: scf.for
+// CHECK: call @sinf
+// CHECK: } else {
+// CHECK-NOT: call
+// CHECK: scf.yield
+func.func @huge_angles_branch(%x: vector<8xf32>) -> vector<8xf32> {
+  %0 = math.sin %x : vector<8xf32>
+  return %0 : vector<8xf32>
+}
+
+// CHECK-LABEL: func.func @other_shapes_and_types
+// CHECK: vector.shape_cast %{{.*}} : vector<2x4xf32> to vector<8xf32>
+// CHECK: vector.shape_cast %{{.*}} : vector<8xf32> to vector<2x4xf32>
+// CHECK: arith.extf %{{.*}} : f16 to f32
+// CHECK: arith.truncf %{{.*}} : f32 to f16
+func.func @other_shapes_and_types(%x: vector<2x4xf32>, %h: f16) -> (vector<2x4xf32>, f16) {
+  %0 = math.log %x : vector<2x4xf32>
+  %1 = math.erf %h : f16
+  return %0, %1 : vector<2x4xf32>, f16
+}
+
+// CHECK-LABEL: func.func @no_formula
+// CHECK: call @cbrtf
+// CHECK: scf.for
+// CHECK: call @exp(%{{.*}}) : (f64) -> f64
+func.func @no_formula(%x: f32, %y: vector<4xf64>) -> (f32, vector<4xf64>) {
+  %0 = math.cbrt %x : f32
+  %1 = math.exp %y : vector<4xf64>
+  return %0, %1 : f32, vector<4xf64>
+}
+
+// CHECK-LABEL: func.func @instructions_stay
+// CHECK: math.sqrt
+// CHECK: math.fma
+// CHECK: math.roundeven
+// CHECK: math.floor
+func.func @instructions_stay(%x: vector<4xf32>) -> vector<4xf32> {
+  %0 = math.sqrt %x : vector<4xf32>
+  %1 = math.fma %0, %x, %x : vector<4xf32>
+  %2 = math.roundeven %1 : vector<4xf32>
+  %3 = math.floor %2 : vector<4xf32>
+  return %3 : vector<4xf32>
+}
