@@ -15,8 +15,11 @@ endif()
 
 find_program(HEWN_CCACHE ccache)
 if(HEWN_CCACHE)
-  # Without the sloppiness nothing that uses a precompiled header is ever found again.
-  set(launcher "${CMAKE_COMMAND};-E;env;CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime;${HEWN_CCACHE}")
+  # Without the sloppiness nothing that uses a precompiled header is ever found again; with the base folder, checkouts of
+  # the same content find each other's objects.
+  set(launcher "${CMAKE_COMMAND}" -E env
+    CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+    "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1 "${HEWN_CCACHE}")
   set(CMAKE_C_COMPILER_LAUNCHER "${launcher}")
   set(CMAKE_CXX_COMPILER_LAUNCHER "${launcher}")
 endif()

@@ -1,25 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # hewn_tablegen, hewn_add_library and hewn_add_tool: how every room says what it is made of.
 
-# The headers of MLIR that nearly every file reads. Compiling them takes ten seconds; once is enough.
-file(WRITE "${PROJECT_BINARY_DIR}/HewnPrecompiled.cpp.in" "// Only carries the precompiled header.\n")
-configure_file("${PROJECT_BINARY_DIR}/HewnPrecompiled.cpp.in" "${PROJECT_BINARY_DIR}/HewnPrecompiled.cpp" COPYONLY)
-add_library(HewnPrecompiled STATIC "${PROJECT_BINARY_DIR}/HewnPrecompiled.cpp")
-target_precompile_headers(HewnPrecompiled PRIVATE
-  <mlir/IR/Builders.h>
-  <mlir/IR/BuiltinOps.h>
-  <mlir/IR/BuiltinTypes.h>
-  <mlir/IR/Dialect.h>
-  <mlir/IR/OpImplementation.h>
-  <mlir/IR/PatternMatch.h>
-  <mlir/Pass/Pass.h>
-  <mlir/Transforms/DialectConversion.h>
-  <mlir/Dialect/Arith/IR/Arith.h>
-  <mlir/Dialect/Func/IR/FuncOps.h>
-  <mlir/Dialect/SCF/IR/SCF.h>
-  <mlir/Dialect/Vector/IR/VectorOps.h>
-  <mlir/Dialect/MemRef/IR/MemRef.h>)
-
 # hewn_tablegen(TARGET File.td OUT.inc "-flags" [OUT.inc "-flags"]...)
 #
 # Makes OUT.inc in the build folder that mirrors the current one, so that a file of dialects/Graph is included as
@@ -69,7 +50,7 @@ function(hewn_add_library name)
   add_library(${name} STATIC ${arg_SOURCES})
   target_link_libraries(${name} PUBLIC ${arg_DEPENDS})
   if(NOT arg_NO_PRECOMPILED)
-    target_precompile_headers(${name} REUSE_FROM HewnPrecompiled)
+    hewn_use_precompiled(${name})
   endif()
   if(arg_TABLEGEN)
     add_dependencies(${name} ${arg_TABLEGEN})
@@ -79,10 +60,14 @@ endfunction()
 
 # hewn_add_tool(name SOURCES main.cpp... DEPENDS HewnRoom...)
 #
-# An executable on all of LLVM. It has no precompiled header: executables are compiled with -fPIE, the rooms with -fPIC.
+# An executable on all of LLVM.
 function(hewn_add_tool name)
   cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
+  # Not -fPIE, which executables get: the precompiled header is for -fPIC.
+  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(${name} PRIVATE -fPIC)
+  hewn_use_precompiled(${name})
   target_link_libraries(${name} PRIVATE ${arg_DEPENDS} HewnLLVM)
   # The shared development build exports what the rooms define: hiding the type ids of templates that libMLIR.so has
   # too makes the casts between them fail.
