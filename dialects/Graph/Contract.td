@@ -4,9 +4,8 @@
 #ifndef HEWN_GRAPH_CONTRACT
 #define HEWN_GRAPH_CONTRACT
 
-include "dialects/Graph/GraphBase.td"
+include "dialects/Graph/GraphKinds.td"
 
-class Contract<string mnemonic> : GraphTensorOp<mnemonic, [DeclareOpInterfaceMethods<ContractOpInterface>]>;
 
 def Graph_MatMulOp : Contract<"matmul"> {
   let summary = "result[.., m, n] = sum over k of a[.., m, k] * b[.., k, n]; leading dims broadcast.";

@@ -5,32 +5,8 @@
 #ifndef HEWN_GRAPH_ELEMENTWISE
 #define HEWN_GRAPH_ELEMENTWISE
 
-include "dialects/Graph/GraphBase.td"
+include "dialects/Graph/GraphKinds.td"
 
-// `elementType` is the result's: C++ over `operandType(i)` and the attributes.
-class Elementwise<string mnemonic, dag args, string body, string elementType = "operandType(0)">
-    : GraphTensorOp<mnemonic, [DeclareOpInterfaceMethods<ElementwiseOpInterface>]> {
-  let arguments = args;
-  let extraClassDefinition = [{
-    ::mlir::Value $cppClass::emit(::mlir::OpBuilder &builder, ::mlir::Location loc, ::mlir::ValueRange in) {
-      using namespace ::hewn::graph::body;
-      ::mlir::ImplicitLocOpBuilder e(loc, builder);
-      auto operandType = [&](unsigned i) { return ::hewn::graph::getElementType((*this)->getOperand(i)); };
-      [[maybe_unused]] NumberKind kind = numberKind(operandType(0));
-      [[maybe_unused]] ::mlir::Type type = ::hewn::graph::getElementType(getResult());
-      return }] # body # [{;
-    }
-    ::llvm::LogicalResult $cppClass::inferShapes(::hewn::graph::DimsOf dimsOf, ::llvm::SmallVectorImpl<::hewn::graph::TensorShape> &results) {
-      auto operandType = [&](unsigned i) { return ::hewn::graph::getElementType((*this)->getOperand(i)); };
-      (void)operandType;
-      return ::hewn::graph::body::inferElementwise(*this, dimsOf, }] # elementType # [{, results);
-    }
-  }];
-}
-
-class Unary<string mnemonic, string body> : Elementwise<mnemonic, (ins Tensor:$x), body>;
-class Binary<string mnemonic, string body> : Elementwise<mnemonic, (ins Tensor:$a, Tensor:$b), body>;
-class Compare<string mnemonic, string body> : Elementwise<mnemonic, (ins Tensor:$a, Tensor:$b), body, "::mlir::IntegerType::get(getContext(), 1)">;
 
 //===--------------------------------------------------------------------------------------------------------------------===//
 // Arithmetic

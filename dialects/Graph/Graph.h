@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The dialect `graph`: everything that code outside of dialects/Graph includes.
+// The dialect `graph` as code outside of dialects/Graph sees it: kinds of op, and the ops that hold a program together. What
+// names other ops (their own families, mostly) includes GraphOps.h.
 #ifndef HEWN_DIALECTS_GRAPH_GRAPH_H
 #define HEWN_DIALECTS_GRAPH_GRAPH_H
 
@@ -24,6 +25,6 @@
 #include "dialects/Graph/GraphAttrs.h.inc"
 
 #define GET_OP_CLASSES
-#include "dialects/Graph/GraphOps.h.inc"
+#include "dialects/Graph/Program.h.inc"
 
 #endif

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dialects/Graph/ElementwiseBodies.h"
-#include "dialects/Graph/Graph.h"
-#include "dialects/Graph/Move/Scatter.h"
+#include "dialects/Graph/GraphOps.h"
 #include "dialects/Graph/OnnxNode.h"
-#include "dialects/Graph/Reduce.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -18,9 +15,6 @@ using namespace mlir;
 #define GET_ATTRDEF_CLASSES
 #include "dialects/Graph/GraphAttrs.cpp.inc"
 
-#define GET_OP_CLASSES
-#include "dialects/Graph/GraphOps.cpp.inc"
-
 namespace hewn::graph {
 
 void GraphDialect::initialize() {
@@ -28,10 +22,7 @@ void GraphDialect::initialize() {
 #define GET_ATTRDEF_LIST
 #include "dialects/Graph/GraphAttrs.cpp.inc"
       >();
-  addOperations<
-#define GET_OP_LIST
-#include "dialects/Graph/GraphOps.cpp.inc"
-      >();
+#include "dialects/Graph/GraphFamilies.cpp.inc"
 }
 
 LogicalResult LayoutAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> order,

@@ -5,11 +5,10 @@
 #ifndef HEWN_GRAPH_MOVE
 #define HEWN_GRAPH_MOVE
 
-include "dialects/Graph/GraphBase.td"
+include "dialects/Graph/GraphKinds.td"
+
 
 // Families that add moves: Move/*.td, Window.td.
-class Move<string mnemonic, list<string> also = []> : GraphTensorOp<mnemonic, [DeclareOpInterfaceMethods<MoveOpInterface, also>]>;
-
 def Graph_TransposeOp : Move<"transpose", ["getViewKind", "getViewOrder"]> {
   let summary = "Result dim i is operand dim order[i].";
   let arguments = (ins Tensor:$x, DenseI64ArrayAttr:$order);

@@ -2,7 +2,7 @@
 //
 // Pooling: how ONNX's nodes become reductions of windows.
 #include "dialects/Graph/Contract.h"
-#include "dialects/Graph/Graph.h"
+#include "dialects/Graph/GraphOps.h"
 #include "dialects/Graph/OnnxNode.h"
 
 using namespace mlir;

@@ -4,7 +4,8 @@
 #ifndef HEWN_GRAPH_WINDOW
 #define HEWN_GRAPH_WINDOW
 
-include "dialects/Graph/Move.td"
+include "dialects/Graph/GraphKinds.td"
+
 
 def Graph_WindowPositionOp : Move<"window_position"> {
   let summary = "The flat index in the pooled tensor of element `x[.., o]` of window o: MaxPool's second output.";

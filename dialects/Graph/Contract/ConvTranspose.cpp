@@ -4,7 +4,7 @@
 // written as a sum for each output element is a plain convolution of the input, with zeros put between its elements, by
 // the kernel turned around. Where the copies of the kernel don't overlap it is a matrix product and a move.
 #include "dialects/Graph/Contract.h"
-#include "dialects/Graph/Graph.h"
+#include "dialects/Graph/GraphOps.h"
 #include "dialects/Graph/OnnxNode.h"
 
 using namespace mlir;

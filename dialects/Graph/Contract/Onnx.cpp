@@ -4,7 +4,7 @@
 // written in ops of its own.
 #include "dialects/Graph/Compose.h"
 #include "dialects/Graph/Contract.h"
-#include "dialects/Graph/Graph.h"
+#include "dialects/Graph/GraphOps.h"
 #include "dialects/Graph/OnnxNode.h"
 
 using namespace mlir;

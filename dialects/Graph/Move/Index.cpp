@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Meaning of the moves that compute indices.
-#include "dialects/Graph/Graph.h"
+#include "dialects/Graph/GraphOps.h"
 
 using namespace mlir;
 

@@ -4,7 +4,7 @@
 #ifndef HEWN_GRAPH_MOVE_INDEX
 #define HEWN_GRAPH_MOVE_INDEX
 
-include "dialects/Graph/Move.td"
+include "dialects/Graph/GraphKinds.td"
 
 def Graph_TileOp : Move<"tile"> {
   let summary = "x again and again: `repeats` times along each dim.";

@@ -3,7 +3,7 @@
 // How ONNX's nodes become moves: shape operands are resolved to expressions
 // here.
 #include "dialects/Graph/Compose.h"
-#include "dialects/Graph/Graph.h"
+#include "dialects/Graph/GraphOps.h"
 #include "dialects/Graph/OnnxNode.h"
 
 using namespace mlir;

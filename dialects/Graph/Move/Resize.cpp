@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Resampling along one dim: where a result index lies in the operand, and the weights of the elements around it.
-#include "dialects/Graph/Graph.h"
+#include "dialects/Graph/GraphOps.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 

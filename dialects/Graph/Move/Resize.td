@@ -4,7 +4,8 @@
 #ifndef HEWN_GRAPH_MOVE_RESIZE
 #define HEWN_GRAPH_MOVE_RESIZE
 
-include "dialects/Graph/Move.td"
+include "dialects/Graph/GraphKinds.td"
+
 
 def Graph_ResizeOp : Move<"resize"> {
   let summary = "Resamples x along `dim` to `size[0]` elements.";

@@ -2,7 +2,7 @@
 //
 // How ONNX's Resize and Upsample become one graph.resize a dim.
 #include "dialects/Graph/Compose.h"
-#include "dialects/Graph/Graph.h"
+#include "dialects/Graph/GraphOps.h"
 #include "dialects/Graph/OnnxNode.h"
 
 using namespace mlir;

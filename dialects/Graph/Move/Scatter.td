@@ -5,7 +5,7 @@
 #ifndef HEWN_GRAPH_MOVE_SCATTER
 #define HEWN_GRAPH_MOVE_SCATTER
 
-include "dialects/Graph/Move.td"
+include "dialects/Graph/GraphKinds.td"
 
 // An op with one result that calls the runtime's part `hewn_part_<part>`. `params` is C++ that gives its parameters as a list of int64_t; the
 // bounds of results are their dims, unless the op says otherwise (`extraClassDefinition`).

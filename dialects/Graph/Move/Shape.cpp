@@ -2,7 +2,7 @@
 //
 // ONNX's ops that speak about shapes and make tensors of nothing: constants, Shape, ConstantOfShape.
 #include "dialects/Graph/Compose.h"
-#include "dialects/Graph/Graph.h"
+#include "dialects/Graph/GraphOps.h"
 #include "dialects/Graph/OnnxNode.h"
 
 using namespace mlir;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dialects/Graph/Compose.h"
-#include "dialects/Graph/Graph.h"
+#include "dialects/Graph/GraphOps.h"
 #include "dialects/Graph/OnnxNode.h"
 
 using namespace mlir;

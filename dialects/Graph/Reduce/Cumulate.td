@@ -4,7 +4,7 @@
 #ifndef HEWN_GRAPH_REDUCE_CUMULATE
 #define HEWN_GRAPH_REDUCE_CUMULATE
 
-include "dialects/Graph/GraphBase.td"
+include "dialects/Graph/GraphKinds.td"
 
 // `first` is the state before any element, `merge` takes state and element to the next state, as in Reduce.td.
 class Cumulate<string mnemonic, string first, string merge> : GraphTensorOp<mnemonic, [DeclareOpInterfaceMethods<ScanOpInterface>]> {

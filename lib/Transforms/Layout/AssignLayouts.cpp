@@ -19,6 +19,7 @@
 // like any elementwise op. Not done: weighing the cost of changes over the whole graph; layouts follow the
 // contractions.
 #include "dialects/Graph/ContractRoles.h"
+#include "dialects/Graph/GraphOps.h"
 #include "dialects/Plan/Schedule.h"
 #include "lib/Transforms/Layout/Passes.h"
 

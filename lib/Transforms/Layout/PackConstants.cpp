@@ -7,7 +7,7 @@
 //
 // Views of constants become constants of another type over the same bytes first, so a transposed weight is packed in
 // one go. Left alone: weights that the table does not have (text that was read back), 4-bit elements.
-#include "dialects/Graph/Graph.h"
+#include "dialects/Graph/GraphOps.h"
 #include "lib/Support/WeightTable.h"
 #include "lib/Transforms/Layout/Passes.h"
 

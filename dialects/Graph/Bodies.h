@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Everything that C++ in the families' .td files calls.
+#ifndef HEWN_DIALECTS_GRAPH_BODIES_H
+#define HEWN_DIALECTS_GRAPH_BODIES_H
+
+#include "dialects/Graph/ElementwiseBodies.h"
+#include "dialects/Graph/Move/Scatter.h"
+#include "dialects/Graph/Reduce.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+#endif

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The classes that a family's rows are written in. A family's .td includes this and no other family: its ops are generated from
+// its own file alone.
+#ifndef HEWN_GRAPH_KINDS
+#define HEWN_GRAPH_KINDS
+
+include "dialects/Graph/GraphBase.td"
+
+//===--------------------------------------------------------------------------------------------------------------------===//
+// Elementwise: one row an op. The last string is the body, C++ on scalars or vectors (`in`) by the functions of
+// ElementwiseBodies.h; `e` builds, `kind` is the number kind of the first operand's elements, `type` the result's element type.
+//===--------------------------------------------------------------------------------------------------------------------===//
+
+// `elementType` is the result's: C++ over `operandType(i)` and the attributes.
+class Elementwise<string mnemonic, dag args, string body, string elementType = "operandType(0)">
+    : GraphTensorOp<mnemonic, [DeclareOpInterfaceMethods<ElementwiseOpInterface>]> {
+  let arguments = args;
+  let extraClassDefinition = [{
+    ::mlir::Value $cppClass::emit(::mlir::OpBuilder &builder, ::mlir::Location loc, ::mlir::ValueRange in) {
+      using namespace ::hewn::graph::body;
+      ::mlir::ImplicitLocOpBuilder e(loc, builder);
+      auto operandType = [&](unsigned i) { return ::hewn::graph::getElementType((*this)->getOperand(i)); };
+      [[maybe_unused]] NumberKind kind = numberKind(operandType(0));
+      [[maybe_unused]] ::mlir::Type type = ::hewn::graph::getElementType(getResult());
+      return }] # body # [{;
+    }
+    ::llvm::LogicalResult $cppClass::inferShapes(::hewn::graph::DimsOf dimsOf, ::llvm::SmallVectorImpl<::hewn::graph::TensorShape> &results) {
+      auto operandType = [&](unsigned i) { return ::hewn::graph::getElementType((*this)->getOperand(i)); };
+      (void)operandType;
+      return ::hewn::graph::body::inferElementwise(*this, dimsOf, }] # elementType # [{, results);
+    }
+  }];
+}
+
+class Unary<string mnemonic, string body> : Elementwise<mnemonic, (ins Tensor:$x), body>;
+class Binary<string mnemonic, string body> : Elementwise<mnemonic, (ins Tensor:$a, Tensor:$b), body>;
+class Compare<string mnemonic, string body> : Elementwise<mnemonic, (ins Tensor:$a, Tensor:$b), body, "::mlir::IntegerType::get(getContext(), 1)">;
+
+//===--------------------------------------------------------------------------------------------------------------------===//
+// Reductions
+//===--------------------------------------------------------------------------------------------------------------------===//
+
+class Reduce<string mnemonic> : GraphTensorOp<mnemonic, [DeclareOpInterfaceMethods<ReduceOpInterface>]> {
+  let arguments = (ins Tensor:$x, DenseI64ArrayAttr:$dims, DefaultValuedAttr<BoolAttr, "true">:$keepdims);
+  code commonMethods = [{
+    ::llvm::SmallVector<int64_t> $cppClass::getReducedDims() { return ::llvm::SmallVector<int64_t>(getDims()); }
+    bool $cppClass::keepsDims() { return getKeepdims(); }
+  }];
+}
+
+// A reduction whose state is one value of compute type; `identity` and `merge` are bodies as in Elementwise.td.
+class SimpleReduce<string mnemonic, string identity, string merge, string finish = "state[0]"> : Reduce<mnemonic> {
+  let extraClassDefinition = commonMethods # [{
+    ::llvm::LogicalResult $cppClass::inferShapes(::hewn::graph::DimsOf dimsOf, ::llvm::SmallVectorImpl<::hewn::graph::TensorShape> &results) {
+      return ::hewn::graph::inferReduce(*this, dimsOf, ::hewn::graph::getElementType(getX()), results);
+    }
+    ::llvm::SmallVector<::mlir::Value> $cppClass::identity(::mlir::OpBuilder &builder, ::mlir::Location loc, int64_t lanes) {
+      using namespace ::hewn::graph::body;
+      ::mlir::ImplicitLocOpBuilder e(loc, builder);
+      ::mlir::Type element = ::hewn::graph::getElementType(getX());
+      return {::hewn::graph::reduceConstant(e, element, lanes, }] # identity # [{)};
+    }
+    ::llvm::SmallVector<::mlir::Value> $cppClass::lift(::mlir::OpBuilder &, ::mlir::Location, ::mlir::Value element, ::mlir::Value) {
+      return {element};
+    }
+    ::llvm::SmallVector<::mlir::Value> $cppClass::merge(::mlir::OpBuilder &builder, ::mlir::Location loc, ::mlir::ValueRange a, ::mlir::ValueRange b) {
+      using namespace ::hewn::graph::body;
+      ::mlir::ImplicitLocOpBuilder e(loc, builder);
+      [[maybe_unused]] NumberKind kind = numberKind(::hewn::graph::getElementType(getX()));
+      return ::llvm::SmallVector<::mlir::Value>(1, }] # merge # [{);
+    }
+    ::mlir::Value $cppClass::finish(::mlir::OpBuilder &builder, ::mlir::Location loc, ::mlir::ValueRange state, ::mlir::Value count) {
+      using namespace ::hewn::graph::body;
+      ::mlir::ImplicitLocOpBuilder e(loc, builder);
+      [[maybe_unused]] NumberKind kind = numberKind(::hewn::graph::getElementType(getX()));
+      return }] # finish # [{;
+    }
+  }];
+}
+
+//===--------------------------------------------------------------------------------------------------------------------===//
+// Moves and contractions
+//===--------------------------------------------------------------------------------------------------------------------===//
+
+class Move<string mnemonic, list<string> also = []> : GraphTensorOp<mnemonic, [DeclareOpInterfaceMethods<MoveOpInterface, also>]>;
+
+class Contract<string mnemonic> : GraphTensorOp<mnemonic, [DeclareOpInterfaceMethods<ContractOpInterface>]>;
+
+#endif
