@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Branches and loops of a program.
+//
+// The values of a region are known inside of it only: symbols are put back when it ends, and what goes on behind it
+// (the result of a branch, sizes that a loop finds out) goes through variables.
+#include "lib/Codegen/ProgramEmitter.h"
+#include "lib/Transforms/Plan/Buffers.h"
+
+using namespace mlir;
+using hewn::graph::DimExpr;
+
+namespace hewn::codegen {
+
+/// A value that a loop hands from step to step.
+struct ProgramEmitter::Carried {
+  OpResult result;
+  BlockArgument argument;
+  /// Of constant size: its one buffer.
+  llvm::Value *memory = nullptr;
+  /// Of changing size: where it is now, the allocation to give back (null at first), and its dims now.
+  Slot current = nullptr, owned = nullptr;
+  SmallVector<Slot> dims;
+};
+
+/// An output that grows by a slice a step.
+struct ProgramEmitter::Appended {
+  OpResult result;
+  /// Of known size: its memory.
+  llvm::Value *memory = nullptr;
+  /// Otherwise: where it is now, how many bytes it has room for, and the dims of a slice.
+  Slot current = nullptr, capacity = nullptr;
+  SmallVector<Slot> dims;
+};
+
+llvm::BasicBlock *ProgramEmitter::block(StringRef name) { return llvm::BasicBlock::Create(context, name, run, exit); }
+
+//===--------------------------------------------------------------------------------------------------------------------===//
+// Branches
+//===--------------------------------------------------------------------------------------------------------------------===//
+
+LogicalResult ProgramEmitter::emitIf(graph::IfOp op) {
+  SmallVector<Slot> memory;
+  SmallVector<SmallVector<Slot>> sizes;
+  for (OpResult result : op->getResults()) {
+    memory.push_back(variable(ptr));
+    SmallVector<Slot> &list = sizes.emplace_back();
+    for (int64_t d = 0, rank = graph::getRank(result); d < rank; ++d)
+      list.push_back(variable(i64));
+  }
+  llvm::Value *condition = b.CreateICmpNE(b.CreateLoad(i8, pointer(op.getCondition())), b.getInt8(0));
+  llvm::BasicBlock *branches[] = {block("then"), block("else")}, *after = block("after");
+  b.CreateCondBr(condition, branches[0], branches[1]);
+  for (auto [region, branch] : llvm::zip(op->getRegions(), branches)) {
+    b.SetInsertPoint(branch);
+    llvm::StringMap<llvm::Value *> outside = symbols;
+    if (failed(emitBlock(region.front())))
+      return failure();
+    for (auto [i, yielded] : llvm::enumerate(region.front().getTerminator()->getOperands())) {
+      b.CreateStore(pointer(yielded), memory[i]);
+      for (auto [size, slot] : llvm::zip(values(graph::getDims(yielded)), sizes[i]))
+        b.CreateStore(size, slot);
+    }
+    symbols = std::move(outside);
+    b.CreateBr(after);
+  }
+  b.SetInsertPoint(after);
+  for (auto [i, result] : llvm::enumerate(op->getResults())) {
+    pointers[result] = b.CreateLoad(ptr, memory[i]);
+    bind(graph::getDims(result),
+         llvm::map_to_vector(sizes[i], [&](Slot s) -> llvm::Value * { return b.CreateLoad(i64, s); }));
+  }
+  return success();
+}
+
+//===--------------------------------------------------------------------------------------------------------------------===//
+// Carried values
+//===--------------------------------------------------------------------------------------------------------------------===//
+
+ProgramEmitter::Carried ProgramEmitter::beginCarried(OpResult result, BlockArgument argument, Value initial) {
+  Carried carried;
+  carried.result = result;
+  carried.argument = argument;
+  if (placeOf(result).getKind() != "dynamic") {
+    carried.memory = place(result);
+    copy(carried.memory, pointer(initial), bytesOf(initial));
+    return carried;
+  }
+  // The first step reads the initial value where it is.
+  carried.current = variable(ptr);
+  carried.owned = variable(ptr);
+  b.CreateStore(pointer(initial), carried.current);
+  b.CreateStore(llvm::ConstantPointerNull::get(ptr), carried.owned);
+  for (llvm::Value *size : values(graph::getDims(initial))) {
+    carried.dims.push_back(variable(i64));
+    b.CreateStore(size, carried.dims.back());
+  }
+  return carried;
+}
+
+void ProgramEmitter::enterCarried(Carried &carried) {
+  pointers[carried.argument] = carried.memory ? carried.memory : b.CreateLoad(ptr, carried.current);
+  if (!carried.memory)
+    bind(graph::getDims(carried.argument),
+         llvm::map_to_vector(carried.dims, [&](Slot s) -> llvm::Value * { return b.CreateLoad(i64, s); }));
+}
+
+void ProgramEmitter::handOver(Operation *op, MutableArrayRef<Carried> carried, OperandRange yields) {
+  auto staging = op->getAttrOfType<ArrayAttr>(plan::kStagingAttr);
+  auto stagedAt = [&](size_t i) { return staging ? dyn_cast<plan::PlaceAttr>(staging[i]) : plan::PlaceAttr(); };
+  // New memory for what changes its size, and detours for what swaps, before anything old is overwritten.
+  SmallVector<llvm::Value *> sources;
+  for (auto [i, value, yielded] : llvm::enumerate(carried, yields)) {
+    llvm::Value *source = pointer(yielded);
+    if (!value.memory) {
+      // Its variable is this loop's own: not among what a step gives back.
+      std::vector<SmallVector<Slot>> steps;
+      std::swap(steps, stepMemory);
+      llvm::Value *fresh = allocate(graph::getDims(yielded), cast<RankedTensorType>(yielded.getType()));
+      std::swap(steps, stepMemory);
+      copy(fresh, source, bytesOf(yielded));
+      source = fresh;
+    } else if (plan::PlaceAttr where = stagedAt(i)) {
+      llvm::Value *detour = offset(arena, this->value(*DimExpr::fromAttr(where.getOffset())));
+      copy(detour, source, bytesOf(yielded));
+      source = detour;
+    }
+    sources.push_back(source);
+  }
+  for (auto [value, yielded, source] : llvm::zip(carried, yields, sources)) {
+    if (value.memory) {
+      copy(value.memory, source, bytesOf(yielded));
+      continue;
+    }
+    b.CreateCall(service("hewn_rt_free", b.getVoidTy(), {ptr, ptr}), {runContext, b.CreateLoad(ptr, value.owned)});
+    b.CreateStore(source, value.owned);
+    b.CreateStore(source, value.current);
+    for (auto [size, slot] : llvm::zip(values(graph::getDims(yielded)), value.dims))
+      b.CreateStore(size, slot);
+  }
+}
+
+void ProgramEmitter::finishCarried(Carried &carried) {
+  if (carried.memory) {
+    pointers[carried.result] = carried.memory;
+    return;
+  }
+  pointers[carried.result] = b.CreateLoad(ptr, carried.current);
+  bind(graph::getDims(carried.result),
+       llvm::map_to_vector(carried.dims, [&](Slot s) -> llvm::Value * { return b.CreateLoad(i64, s); }));
+  if (!stepMemory.empty()) // the loop around gives it back
+    stepMemory.back().push_back(carried.owned);
+}
+
+//===--------------------------------------------------------------------------------------------------------------------===//
+// Outputs that grow
+//===--------------------------------------------------------------------------------------------------------------------===//
+
+ProgramEmitter::Appended ProgramEmitter::beginAppended(OpResult result) {
+  Appended appended;
+  appended.result = result;
+  if (placeOf(result).getKind() != "dynamic") {
+    appended.memory = place(result);
+    return appended;
+  }
+  appended.current = variable(ptr);
+  appended.capacity = variable(i64);
+  b.CreateStore(llvm::ConstantPointerNull::get(ptr), appended.current);
+  b.CreateStore(b.getInt64(0), appended.capacity);
+  for (int64_t d = 1, rank = graph::getRank(result); d < rank; ++d) {
+    appended.dims.push_back(variable(i64));
+    b.CreateStore(b.getInt64(0), appended.dims.back());
+  }
+  return appended;
+}
+
+void ProgramEmitter::append(Appended &appended, Value slice, llvm::Value *step) {
+  llvm::Value *bytes = bytesOf(slice);
+  llvm::Value *used = b.CreateMul(step, bytes);
+  if (appended.memory) {
+    copy(offset(appended.memory, used), pointer(slice), bytes);
+    return;
+  }
+  llvm::Value *needed = b.CreateAdd(used, bytes);
+  llvm::BasicBlock *grow = block("grow"), *enough = block("enough");
+  llvm::Value *isFull = b.CreateOr(b.CreateICmpSGT(needed, b.CreateLoad(i64, appended.capacity)),
+                                   b.CreateIsNull(b.CreateLoad(ptr, appended.current)));
+  b.CreateCondBr(isFull, grow, enough);
+  b.SetInsertPoint(grow);
+  llvm::Value *old = b.CreateLoad(ptr, appended.current), *room = b.CreateMul(needed, b.getInt64(2));
+  std::vector<SmallVector<Slot>> steps;
+  std::swap(steps, stepMemory);
+  llvm::Value *fresh = allocateBytes(room);
+  std::swap(steps, stepMemory);
+  b.CreateMemCpy(fresh, llvm::Align(1), old, llvm::Align(1), used);
+  b.CreateCall(service("hewn_rt_free", b.getVoidTy(), {ptr, ptr}), {runContext, old});
+  b.CreateStore(fresh, appended.current);
+  b.CreateStore(room, appended.capacity);
+  b.CreateBr(enough);
+  b.SetInsertPoint(enough);
+  copy(offset(b.CreateLoad(ptr, appended.current), used), pointer(slice), bytes);
+  for (auto [size, slot] : llvm::zip(values(graph::getDims(slice)), appended.dims))
+    b.CreateStore(size, slot);
+}
+
+void ProgramEmitter::finishAppended(Appended &appended, llvm::Value *count) {
+  pointers[appended.result] = appended.memory ? appended.memory : b.CreateLoad(ptr, appended.current);
+  SmallVector<llvm::Value *> actual = {count};
+  for (Slot slot : appended.dims)
+    actual.push_back(b.CreateLoad(i64, slot));
+  graph::Dims dims = graph::getDims(appended.result);
+  bind(ArrayRef<DimExpr>(dims).take_front(actual.size()), actual);
+  if (appended.current && !stepMemory.empty())
+    stepMemory.back().push_back(appended.current);
+}
+
+//===--------------------------------------------------------------------------------------------------------------------===//
+// Loops
+//===--------------------------------------------------------------------------------------------------------------------===//
+
+ProgramEmitter::LoopBlocks ProgramEmitter::beginLoop(llvm::function_ref<llvm::Value *(llvm::Value *)> goesOn) {
+  LoopBlocks loop{block("head"), block("after"), variable(i64), nullptr};
+  b.CreateStore(b.getInt64(0), loop.step);
+  b.CreateBr(loop.head);
+  b.SetInsertPoint(loop.head);
+  loop.index = b.CreateLoad(i64, loop.step);
+  llvm::BasicBlock *body = block("step");
+  b.CreateCondBr(goesOn(loop.index), body, loop.after);
+  b.SetInsertPoint(body);
+  return loop;
+}
+
+void ProgramEmitter::endLoop(LoopBlocks &loop) {
+  b.CreateStore(b.CreateAdd(loop.index, b.getInt64(1)), loop.step);
+  b.CreateBr(loop.head);
+  loop.after->moveBefore(exit);
+  b.SetInsertPoint(loop.after);
+}
+
+/// The body of a loop once, then `handOver`; memory that the step allocated is given back.
+LogicalResult ProgramEmitter::emitStep(Block &body, llvm::function_ref<void()> handOver) {
+  llvm::BasicBlock *start = b.GetInsertBlock();
+  stepMemory.emplace_back();
+  if (failed(emitBlock(body)))
+    return failure();
+  handOver();
+  SmallVector<Slot> allocated = std::move(stepMemory.back());
+  stepMemory.pop_back();
+  llvm::FunctionCallee release = service("hewn_rt_free", b.getVoidTy(), {ptr, ptr});
+  llvm::IRBuilder<> atStart(start, start->getFirstInsertionPt());
+  for (Slot slot : allocated) {
+    // Not every step takes every branch.
+    atStart.CreateStore(llvm::ConstantPointerNull::get(ptr), slot);
+    b.CreateCall(release, {runContext, b.CreateLoad(ptr, slot)});
+  }
+  return success();
+}
+
+LogicalResult ProgramEmitter::emitLoop(graph::LoopOp op) {
+  Block &body = op.getBody().front();
+  Operation *yield = body.getTerminator();
+  unsigned numCarried = op.getCarried().size();
+  SmallVector<Carried> carried;
+  SmallVector<Appended> appended;
+  for (unsigned i = 0; i < numCarried; ++i)
+    carried.push_back(beginCarried(op->getResult(i), body.getArgument(2 + i), op.getCarried()[i]));
+  for (unsigned i = numCarried; i < op->getNumResults(); ++i)
+    appended.push_back(beginAppended(op->getResult(i)));
+  llvm::Value *trips = b.CreateLoad(i64, pointer(op.getTrips()));
+  Slot condition = variable(i8), trip = variable(i64);
+  trip->setAlignment(llvm::Align(64));
+  condition->setAlignment(llvm::Align(64));
+  b.CreateStore(b.CreateLoad(i8, pointer(op.getCondition())), condition);
+
+  LoopBlocks loop = beginLoop([&](llvm::Value *index) {
+    return b.CreateAnd(b.CreateICmpSLT(index, trips), b.CreateICmpNE(b.CreateLoad(i8, condition), b.getInt8(0)));
+  });
+  b.CreateStore(loop.index, trip);
+  pointers[body.getArgument(0)] = trip;
+  pointers[body.getArgument(1)] = condition;
+  llvm::StringMap<llvm::Value *> outside = symbols;
+  for (Carried &value : carried)
+    enterCarried(value);
+  LogicalResult done = emitStep(body, [&] {
+    OperandRange yields = yield->getOperands();
+    for (auto [output, slice] : llvm::zip(appended, yields.drop_front(1 + numCarried)))
+      append(output, slice, loop.index);
+    b.CreateStore(b.CreateLoad(i8, pointer(yields[0])), condition);
+    handOver(op, carried, yields.slice(1, numCarried));
+  });
+  symbols = std::move(outside);
+  endLoop(loop);
+  for (Carried &value : carried)
+    finishCarried(value);
+  for (Appended &output : appended)
+    finishAppended(output, loop.index);
+  return done;
+}
+
+LogicalResult ProgramEmitter::emitScan(graph::ScanOp op) {
+  Block &body = op.getBody().front();
+  Operation *yield = body.getTerminator();
+  unsigned numStates = op.getNumStates(), numInputs = op->getNumOperands() - numStates;
+  if (numInputs == 0)
+    return op.emitOpError("has no sequence to go through");
+  ArrayRef<bool> backward = op.getBackward();
+  auto runsBackward = [&](unsigned i) { return i < backward.size() && backward[i]; };
+  SmallVector<Carried> states;
+  for (unsigned i = 0; i < numStates; ++i)
+    states.push_back(beginCarried(op->getResult(i), body.getArgument(i), op->getOperand(i)));
+  SmallVector<llvm::Value *> outputMemory;
+  for (OpResult result : op->getResults().drop_front(numStates))
+    outputMemory.push_back(place(result));
+  llvm::Value *length = value(graph::getDims(op->getOperand(numStates))[0]);
+
+  LoopBlocks loop = beginLoop([&](llvm::Value *index) { return b.CreateICmpSLT(index, length); });
+  llvm::StringMap<llvm::Value *> outside = symbols;
+  for (Carried &value : states)
+    enterCarried(value);
+  llvm::Value *fromEnd = b.CreateSub(b.CreateSub(length, b.getInt64(1)), loop.index);
+  auto position = [&](unsigned sequence) { return runsBackward(sequence) ? fromEnd : loop.index; };
+  for (unsigned i = 0; i < numInputs; ++i) {
+    BlockArgument slice = body.getArgument(numStates + i);
+    bind(graph::getDims(slice), values(ArrayRef<DimExpr>(graph::getDims(op->getOperand(numStates + i))).drop_front()));
+    llvm::Value *at = b.CreateMul(position(i), bytesOf(slice));
+    pointers[slice] = offset(pointer(op->getOperand(numStates + i)), at);
+  }
+  // A slice's size is the sequence's over its length; the value that is yielded may not exist yet.
+  SmallVector<llvm::Value *> current(op->getNumResults());
+  for (auto [i, memory] : llvm::enumerate(outputMemory)) {
+    OpResult result = op->getResult(numStates + i);
+    graph::Dims dims = graph::getDims(result);
+    auto type = cast<RankedTensorType>(result.getType());
+    llvm::Value *bytes = value(plan::bufferBytes(type, ArrayRef<DimExpr>(dims).drop_front()));
+    current[numStates + i] = offset(memory, b.CreateMul(position(numInputs + i), bytes));
+  }
+  slices[op] = current;
+  LogicalResult done = emitStep(body, [&] {
+    OperandRange yields = yield->getOperands();
+    for (unsigned i = numStates; i < op->getNumResults(); ++i)
+      copy(current[i], pointer(yields[i]), bytesOf(yields[i]));
+    handOver(op, states, yields.take_front(numStates));
+  });
+  symbols = std::move(outside);
+  endLoop(loop);
+  for (Carried &value : states)
+    finishCarried(value);
+  for (auto [i, memory] : llvm::enumerate(outputMemory))
+    pointers[op->getResult(numStates + i)] = memory;
+  return done;
+}
+
+} // namespace hewn::codegen

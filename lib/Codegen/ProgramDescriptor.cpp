@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The descriptor of a model and the functions around it. The structs here have the fields of runtime.h's in their
+// order; that they lie where C puts them is checked against that header.
+#include "hewn/runtime.h"
+#include "lib/Codegen/Program.h"
+#include "lib/Codegen/ProgramExpressions.h"
+
+#include "llvm/IR/DataLayout.h"
+#include "llvm/IR/IRBuilder.h"
+
+using namespace llvm;
+using hewn::graph::DimExpr;
+
+namespace hewn::codegen {
+
+namespace {
+
+class DescriptorEmitter {
+public:
+  DescriptorEmitter(const ProgramInterface &interface, Module &module)
+      : interface(interface), module(module), context(module.getContext()), b(context), ptr(b.getPtrTy()) {}
+
+  Error emit(const WeightsReference &weights, Function *run);
+
+private:
+  GlobalVariable *global(Constant *value, const Twine &name, bool isConstant = true) {
+    return new GlobalVariable(module, value->getType(), isConstant, GlobalValue::PrivateLinkage, value, name);
+  }
+  Constant *text(StringRef content) { return global(ConstantDataArray::getString(context, content), "text"); }
+  Constant *null() { return ConstantPointerNull::get(cast<PointerType>(ptr)); }
+  Constant *number(uint64_t value, unsigned bits) { return ConstantInt::get(b.getIntNTy(bits), value); }
+  Constant *record(ArrayRef<Constant *> fields) { return ConstantStruct::getAnon(context, fields); }
+  /// An array of equal records; null where there is none.
+  Constant *array(ArrayRef<Constant *> entries, const Twine &name) {
+    if (entries.empty())
+      return null();
+    return global(ConstantArray::get(ArrayType::get(entries[0]->getType(), entries.size()), entries), name);
+  }
+  Constant *tensors(ArrayRef<TensorInterface> list, StringRef name);
+  int64_t dimCode(const TensorInterface &tensor, const DimExpr &dim);
+  Function *function(const Twine &name, Type *result, ArrayRef<Type *> arguments, GlobalValue::LinkageTypes linkage);
+  ExpressionBuilder symbolsIn(Value *array);
+  Function *arenaBytes();
+  Function *outputDims();
+  void typedRun(Constant *model);
+  void typedArenaBytes(Function *arenaBytes);
+  Value *arrayOf(ArrayRef<Value *> entries, Type *type);
+  Error checkLayout(StructType *type);
+
+  const ProgramInterface &interface;
+  Module &module;
+  LLVMContext &context;
+  IRBuilder<> b;
+  Type *ptr;
+};
+
+} // namespace
+
+int64_t DescriptorEmitter::dimCode(const TensorInterface &tensor, const DimExpr &dim) {
+  if (std::optional<int64_t> size = dim.constant())
+    return *size;
+  for (auto [s, symbol] : enumerate(interface.symbols))
+    if (dim == DimExpr::symbol(symbol.name))
+      return HEWN_DIM_SYMBOL(s);
+  bool known = true;
+  dim.walkSymbols([&](StringRef name) { known &= interface.hasSymbol(name); });
+  return known ? HEWN_DIM_FORMULA : HEWN_DIM_DYNAMIC;
+}
+
+Constant *DescriptorEmitter::tensors(ArrayRef<TensorInterface> list, StringRef name) {
+  SmallVector<Constant *> entries;
+  for (const TensorInterface &tensor : list) {
+    SmallVector<Constant *> dims;
+    for (const DimExpr &dim : tensor.dims)
+      dims.push_back(number(uint64_t(dimCode(tensor, dim)), 64));
+    ElementCodes codes = *elementCodes(tensor.elementType);
+    Constant *type = record({number(codes.dlCode, 8), number(codes.dlBits, 8), number(1, 16)});
+    entries.push_back(
+        record({text(tensor.name), type, number(tensor.dims.size(), 32), array(dims, "dims"), number(0, 64)}));
+  }
+  return array(entries, name);
+}
+
+Function *DescriptorEmitter::function(const Twine &name, Type *result, ArrayRef<Type *> arguments,
+                                      GlobalValue::LinkageTypes linkage) {
+  Function *f = Function::Create(FunctionType::get(result, arguments, false), linkage, name, module);
+  b.SetInsertPoint(BasicBlock::Create(context, "entry", f));
+  return f;
+}
+
+ExpressionBuilder DescriptorEmitter::symbolsIn(Value *array) {
+  return ExpressionBuilder(b, [this, array](StringRef name) -> Value * {
+    for (auto [s, symbol] : enumerate(interface.symbols))
+      if (symbol.name == name)
+        return b.CreateLoad(b.getInt64Ty(), b.CreateConstInBoundsGEP1_64(b.getInt64Ty(), array, s));
+    return b.getInt64(0);
+  });
+}
+
+Function *DescriptorEmitter::arenaBytes() {
+  Function *f = function(interface.name + ".arena_bytes", b.getInt64Ty(), {ptr}, GlobalValue::InternalLinkage);
+  Value *overflow = nullptr;
+  Value *bytes = symbolsIn(f->getArg(0)).checked(interface.arenaBytes, overflow);
+  b.CreateRet(overflow ? b.CreateSelect(overflow, b.getInt64(uint64_t(-1)), bytes) : bytes);
+  return f;
+}
+
+Function *DescriptorEmitter::outputDims() {
+  Function *f = function(interface.name + ".output_dims", b.getVoidTy(), {ptr, ptr}, GlobalValue::InternalLinkage);
+  ExpressionBuilder symbols = symbolsIn(f->getArg(0));
+  for (auto [i, output] : enumerate(interface.outputs)) {
+    if (output.dims.empty())
+      continue;
+    Value *dims = b.CreateLoad(ptr, b.CreateConstInBoundsGEP1_64(ptr, f->getArg(1), i));
+    for (auto [d, dim] : enumerate(output.dims)) {
+      int64_t code = dimCode(output, dim);
+      Value *size = code == HEWN_DIM_DYNAMIC ? b.getInt64(uint64_t(code)) : symbols.value(dim);
+      b.CreateStore(size, b.CreateConstInBoundsGEP1_64(b.getInt64Ty(), dims, d));
+    }
+  }
+  b.CreateRetVoid();
+  return f;
+}
+
+Value *DescriptorEmitter::arrayOf(ArrayRef<Value *> entries, Type *type) {
+  Value *memory = b.CreateAlloca(type, b.getInt64(std::max<size_t>(entries.size(), 1)));
+  for (auto [i, entry] : enumerate(entries))
+    b.CreateStore(entry, b.CreateConstInBoundsGEP1_64(type, memory, i));
+  return memory;
+}
+
+/// hewn_status NAME_run(context, inputs..., outputs..., symbols...): see headerText.
+void DescriptorEmitter::typedRun(Constant *model) {
+  Type *status = StructType::get(b.getInt32Ty(), ptr);
+  SmallVector<Type *> types(1 + interface.inputs.size(), ptr);
+  for (const TensorInterface &output : interface.outputs)
+    types.append(output.dynamic ? 2 : 1, ptr);
+  types.append(interface.symbols.size(), b.getInt64Ty());
+  Function *f = function(interface.name + "_run", status, types, GlobalValue::ExternalLinkage);
+  auto *next = f->arg_begin();
+  Value *runContext = next++;
+  SmallVector<Value *> inputs, outputs, dims, symbols, dynamic;
+  for (size_t i = 0; i < interface.inputs.size(); ++i)
+    inputs.push_back(next++);
+  for (const TensorInterface &output : interface.outputs) {
+    Value *pointer = next++;
+    dynamic.push_back(output.dynamic ? pointer : nullptr);
+    outputs.push_back(output.dynamic ? null() : pointer);
+    dims.push_back(output.dynamic ? static_cast<Value *>(next++) : null());
+  }
+  for (size_t i = 0; i < interface.symbols.size(); ++i)
+    symbols.push_back(next++);
+  Value *outputArray = arrayOf(outputs, ptr);
+  FunctionCallee door =
+      module.getOrInsertFunction("hewn_run_pointers", FunctionType::get(status, {ptr, ptr, ptr, ptr, ptr, ptr}, false));
+  Value *result = b.CreateCall(door, {model, runContext, arrayOf(inputs, ptr), outputArray, arrayOf(dims, ptr),
+                                      arrayOf(symbols, b.getInt64Ty())});
+  for (auto [i, pointer] : enumerate(dynamic))
+    if (pointer)
+      b.CreateStore(b.CreateLoad(ptr, b.CreateConstInBoundsGEP1_64(ptr, outputArray, i)), pointer);
+  b.CreateRet(result);
+}
+
+void DescriptorEmitter::typedArenaBytes(Function *arenaBytes) {
+  SmallVector<Type *> types(interface.symbols.size(), b.getInt64Ty());
+  Function *f = function(interface.name + "_arena_bytes", b.getInt64Ty(), types, GlobalValue::ExternalLinkage);
+  SmallVector<Value *> symbols;
+  for (Argument &argument : f->args())
+    symbols.push_back(&argument);
+  b.CreateRet(b.CreateCall(arenaBytes, {arrayOf(symbols, b.getInt64Ty())}));
+}
+
+Error DescriptorEmitter::checkLayout(StructType *type) {
+  const size_t offsets[] = {offsetof(hewn_model, abi_version),   offsetof(hewn_model, struct_bytes),
+                            offsetof(hewn_model, name),          offsetof(hewn_model, digest),
+                            offsetof(hewn_model, target),        offsetof(hewn_model, runtime),
+                            offsetof(hewn_model, num_inputs),    offsetof(hewn_model, num_outputs),
+                            offsetof(hewn_model, num_symbols),   offsetof(hewn_model, flags),
+                            offsetof(hewn_model, inputs),        offsetof(hewn_model, outputs),
+                            offsetof(hewn_model, symbols),       offsetof(hewn_model, cpu_features),
+                            offsetof(hewn_model, weights_file),  offsetof(hewn_model, weights_digest),
+                            offsetof(hewn_model, weights_bytes), offsetof(hewn_model, weights),
+                            offsetof(hewn_model, weights_state), offsetof(hewn_model, arena_bytes),
+                            offsetof(hewn_model, output_dims),   offsetof(hewn_model, run)};
+  const StructLayout *layout = module.getDataLayout().getStructLayout(type);
+  bool fits = type->getNumElements() == std::size(offsets) && layout->getSizeInBytes() == sizeof(hewn_model);
+  for (auto [i, offset] : enumerate(offsets))
+    fits = fits && layout->getElementOffset(i).getFixedValue() == offset;
+  return fits ? Error::success() : createStringError("internal error: the descriptor does not lie as C has it");
+}
+
+// The small structs are the same on every 64-bit machine.
+static_assert(sizeof(hewn_tensor_info) == 32 && offsetof(hewn_tensor_info, rank) == 12 &&
+              offsetof(hewn_tensor_info, dims) == 16 && sizeof(hewn_symbol) == 24 && sizeof(DLDataType) == 4 &&
+              sizeof(hewn_weights_state) == 32);
+
+Error DescriptorEmitter::emit(const WeightsReference &weights, Function *run) {
+  SmallVector<Constant *> symbols;
+  for (const SymbolInterface &symbol : interface.symbols)
+    symbols.push_back(record({text(symbol.name), number(uint64_t(symbol.min), 64), number(uint64_t(symbol.max), 64)}));
+  Constant *file = null(), *embedded = null(), *state = null(), *digest = null();
+  if (weights.bytes) {
+    digest = text(weights.digest);
+    if (weights.file.empty()) {
+      auto *data = new GlobalVariable(module, b.getInt8Ty(), true, GlobalValue::ExternalLinkage, nullptr,
+                                      interface.name + "_weights");
+      data->setVisibility(GlobalValue::HiddenVisibility);
+      embedded = data;
+    } else {
+      file = text(weights.file);
+      auto *type = ArrayType::get(b.getInt64Ty(), sizeof(hewn_weights_state) / 8);
+      state = global(Constant::getNullValue(type), "weights_state", /*isConstant=*/false);
+    }
+  }
+  auto *table = new GlobalVariable(module, b.getInt8Ty(), true, GlobalValue::ExternalLinkage, nullptr, "hewn_rt_table");
+  table->setVisibility(GlobalValue::HiddenVisibility);
+  Function *arena = arenaBytes(), *dims = outputDims();
+  Constant *value = record({number(HEWN_ABI_VERSION, 32),
+                            number(sizeof(hewn_model), 32),
+                            text(interface.name),
+                            text(interface.digest),
+                            text(interface.target),
+                            table,
+                            number(interface.inputs.size(), 32),
+                            number(interface.outputs.size(), 32),
+                            number(interface.symbols.size(), 32),
+                            number(0, 32),
+                            tensors(interface.inputs, "inputs"),
+                            tensors(interface.outputs, "outputs"),
+                            array(symbols, "symbols"),
+                            number(interface.cpuFeatures, 64),
+                            file,
+                            digest,
+                            number(weights.bytes, 64),
+                            embedded,
+                            state,
+                            arena,
+                            dims,
+                            run});
+  if (Error error = checkLayout(cast<StructType>(value->getType())))
+    return error;
+  auto *model = new GlobalVariable(module, value->getType(), true, GlobalValue::ExternalLinkage, value, interface.name);
+  typedRun(model);
+  typedArenaBytes(arena);
+  return Error::success();
+}
+
+Error emitDescriptor(const ProgramInterface &interface, const WeightsReference &weights, Function *run,
+                     Module &module) {
+  return DescriptorEmitter(interface, module).emit(weights, run);
+}
+
+} // namespace hewn::codegen

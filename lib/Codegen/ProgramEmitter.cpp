@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Codegen/ProgramEmitter.h"
+#include "hewn/services.h"
+#include "lib/Transforms/Plan/Buffers.h"
+
+#include "llvm/IR/MDBuilder.h"
+
+using namespace mlir;
+using hewn::graph::DimExpr;
+using llvm::ConstantInt;
+
+namespace hewn::codegen {
+
+FailureOr<llvm::Function *> emitProgram(func::FuncOp program, const ProgramInterface &interface,
+                                        const WeightTable &table, Weights &weights, llvm::Module &module) {
+  return ProgramEmitter(program, interface, table, weights, module).emit();
+}
+
+ProgramEmitter::ProgramEmitter(func::FuncOp program, const ProgramInterface &interface, const WeightTable &table,
+                               Weights &weights, llvm::Module &module)
+    : program(program), interface(interface), table(table), weights(weights), module(module),
+      context(module.getContext()), b(context),
+      expressions(b, [this](StringRef name) -> llvm::Value * { return symbolValue(name); }), ptr(b.getPtrTy()),
+      i64(b.getInt64Ty()), i32(b.getInt32Ty()), i8(b.getInt8Ty()) {}
+
+FailureOr<llvm::Function *> ProgramEmitter::emit() {
+  begin();
+  if (failed(emitBlock(program.getBody().front())))
+    return failure();
+  if (!unknownSymbol.empty())
+    return program.emitError() << "symbol '" << unknownSymbol << "' is used where it has no value";
+  return run;
+}
+
+llvm::Value *ProgramEmitter::symbolValue(StringRef name) {
+  if (auto found = symbols.find(name); found != symbols.end())
+    return found->second;
+  unknownSymbol = name.str();
+  return b.getInt64(0);
+}
+
+void ProgramEmitter::begin() {
+  auto *type = llvm::FunctionType::get(i32, {ptr, ptr}, false);
+  run = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, interface.name + ".run", module);
+  b.SetInsertPoint(llvm::BasicBlock::Create(context, "entry", run));
+  runContext = run->getArg(0);
+  llvm::Value *frame = run->getArg(1);
+
+  exit = llvm::BasicBlock::Create(context, "exit", run);
+  llvm::IRBuilder<> atExit(exit);
+  exitCode = atExit.CreatePHI(i32, 2);
+  atExit.CreateRet(exitCode);
+
+  auto field = [&](size_t offset, llvm::Type *type = nullptr) -> llvm::Value * {
+    return b.CreateLoad(ptr, b.CreateConstInBoundsGEP1_64(i8, frame, offset));
+  };
+  auto element = [&](llvm::Value *array, llvm::Type *type, unsigned i) -> llvm::Value * {
+    return b.CreateLoad(type, b.CreateConstInBoundsGEP1_64(type, array, i));
+  };
+  llvm::Value *inputs = field(offsetof(hewn_frame, inputs)), *results = field(offsetof(hewn_frame, outputs));
+  llvm::Value *symbolValues = field(offsetof(hewn_frame, symbols));
+  arena = field(offsetof(hewn_frame, arena));
+  weightsBase = field(offsetof(hewn_frame, weights));
+  for (auto [i, symbol] : llvm::enumerate(interface.symbols))
+    symbols[symbol.name] = element(symbolValues, i64, i);
+  for (auto [i, argument] : llvm::enumerate(program.getArguments()))
+    pointers[argument] = element(inputs, ptr, i);
+  for (auto [i, output] : llvm::enumerate(interface.outputs))
+    outputs.push_back(output.dynamic ? nullptr : element(results, ptr, i));
+}
+
+LogicalResult ProgramEmitter::emitBlock(Block &block) {
+  for (Operation &op : block)
+    if (failed(emitOp(&op)))
+      return failure();
+  return success();
+}
+
+LogicalResult ProgramEmitter::emitOp(Operation *op) {
+  if (auto launch = dyn_cast<plan::LaunchOp>(op))
+    return emitLaunch(launch);
+  if (auto constant = dyn_cast<graph::ConstantOp>(op)) {
+    FailureOr<llvm::Value *> memory = constantPointer(constant);
+    if (succeeded(memory))
+      pointers[constant.getResult()] = *memory;
+    return memory;
+  }
+  if (auto part = dyn_cast<graph::PartOpInterface>(op))
+    return emitPart(part);
+  if (auto read = dyn_cast<graph::ReadSymbolOp>(op))
+    return emitReadSymbol(read);
+  if (auto dims = dyn_cast<graph::DimValueOp>(op))
+    return emitDimValue(dims);
+  if (auto branch = dyn_cast<graph::IfOp>(op))
+    return emitIf(branch);
+  if (auto loop = dyn_cast<graph::LoopOp>(op))
+    return emitLoop(loop);
+  if (auto scan = dyn_cast<graph::ScanOp>(op))
+    return emitScan(scan);
+  if (plan::isView(op)) {
+    pointers[op->getResult(0)] = pointer(op->getOperand(0));
+    return success();
+  }
+  if (isa<func::ReturnOp>(op))
+    return emitReturn(op);
+  if (isa<graph::YieldOp>(op))
+    return success(); // whoever owns the region reads it
+  return op->emitOpError("can't be a part of a program");
+}
+
+llvm::FunctionCallee ProgramEmitter::service(StringRef name, llvm::Type *result, ArrayRef<llvm::Type *> arguments) {
+  auto callee = module.getOrInsertFunction(name, llvm::FunctionType::get(result, arguments, false));
+  cast<llvm::Function>(callee.getCallee())->setVisibility(llvm::GlobalValue::HiddenVisibility);
+  return callee;
+}
+
+llvm::Value *ProgramEmitter::string(StringRef text) {
+  llvm::Constant *&global = strings[text];
+  if (!global)
+    global = b.CreateGlobalString(text, "", 0, &module);
+  return global;
+}
+
+void ProgramEmitter::failIf(llvm::Value *condition, llvm::Value *code) {
+  llvm::BasicBlock *next = block("next");
+  exitCode->addIncoming(code, b.GetInsertBlock());
+  b.CreateCondBr(condition, exit, next, llvm::MDBuilder(context).createBranchWeights(1, 1 << 20));
+  b.SetInsertPoint(next);
+}
+
+void ProgramEmitter::failIfNull(llvm::Value *pointer) {
+  // The runtime has recorded why; the code here only has to say that something failed.
+  failIf(b.CreateIsNull(pointer), ConstantInt::get(i32, HEWN_OUT_OF_MEMORY));
+}
+
+LogicalResult ProgramEmitter::emitLaunch(plan::LaunchOp op) {
+  SmallVector<llvm::Value *> arguments = {runContext};
+  for (Value input : op.getInputs())
+    arguments.push_back(pointer(input));
+  for (OpResult output : op->getResults())
+    arguments.push_back(pointers[output] = place(output));
+  for (Attribute attr : op.getSymbols()) {
+    std::optional<DimExpr> expr = DimExpr::fromAttr(attr);
+    if (!expr || !isBound(*expr))
+      return op.emitOpError("needs a symbol that has no value here: ") << attr;
+    arguments.push_back(value(*expr));
+  }
+  SmallVector<llvm::Type *> types = llvm::map_to_vector(arguments, [](llvm::Value *v) { return v->getType(); });
+  llvm::FunctionCallee kernel = service(interface.name + "_" + op.getKernel().str(), b.getVoidTy(), types);
+  llvm::FunctionCallee trace = service("hewn_rt_trace", b.getVoidTy(), {ptr, i32, ptr});
+  llvm::Value *name = string(op.getKernel());
+  b.CreateCall(trace, {runContext, b.getInt32(HEWN_TRACE_BEGIN), name});
+  b.CreateCall(kernel, arguments);
+  b.CreateCall(trace, {runContext, b.getInt32(HEWN_TRACE_END), name});
+  return success();
+}
+
+void ProgramEmitter::fillPartTensor(llvm::Value *record, llvm::Value *data, RankedTensorType type,
+                                    ArrayRef<llvm::Value *> dims, llvm::Value *&dimsArray) {
+  auto store = [&](size_t offset, llvm::Value *field) {
+    b.CreateStore(field, b.CreateConstInBoundsGEP1_64(i8, record, offset));
+  };
+  dimsArray = variable(i64, b.getInt64(std::max<size_t>(dims.size(), 1)));
+  for (auto [d, size] : llvm::enumerate(dims))
+    b.CreateStore(size, b.CreateConstInBoundsGEP1_64(i64, dimsArray, d));
+  store(offsetof(hewn_part_tensor, data), data);
+  store(offsetof(hewn_part_tensor, dtype), b.getInt32(elementCodes(type.getElementType())->onnx));
+  store(offsetof(hewn_part_tensor, rank), b.getInt32(dims.size()));
+  store(offsetof(hewn_part_tensor, dims), dimsArray);
+}
+
+/// For each operand or result of the op's definition, the number of the value, or -1 where an optional one is absent.
+static SmallVector<int> segments(Operation *op, StringRef attribute, unsigned count) {
+  SmallVector<int> list;
+  auto sizes = op->getAttrOfType<DenseI32ArrayAttr>(attribute);
+  if (!sizes)
+    return llvm::to_vector(llvm::seq<int>(0, int(count)));
+  int next = 0;
+  for (int32_t size : sizes.asArrayRef()) {
+    if (size == 0)
+      list.push_back(-1);
+    for (int32_t i = 0; i < size; ++i)
+      list.push_back(next++);
+  }
+  return list;
+}
+
+LogicalResult ProgramEmitter::emitPart(graph::PartOpInterface part) {
+  Operation *op = part;
+  SmallVector<int> ins = segments(op, "operandSegmentSizes", op->getNumOperands());
+  SmallVector<int> outs = segments(op, "resultSegmentSizes", op->getNumResults());
+  llvm::Type *record = llvm::ArrayType::get(i8, sizeof(hewn_part_tensor));
+  auto table = [&](size_t count) {
+    Slot array = variable(record, b.getInt64(std::max<size_t>(count, 1)));
+    array->setAlignment(llvm::Align(alignof(hewn_part_tensor)));
+    b.CreateMemSet(array, b.getInt8(0), count * sizeof(hewn_part_tensor), llvm::Align(8));
+    return array;
+  };
+  Slot inputTable = table(ins.size()), outputTable = table(outs.size());
+  llvm::Value *dimsArray;
+  for (auto [i, number] : llvm::enumerate(ins)) {
+    if (number < 0)
+      continue;
+    Value operand = op->getOperand(number);
+    fillPartTensor(b.CreateConstInBoundsGEP1_64(record, inputTable, i), pointer(operand),
+                   cast<RankedTensorType>(operand.getType()), values(graph::getDims(operand)), dimsArray);
+  }
+  SmallVector<llvm::Value *> written(op->getNumResults());
+  for (auto [i, number] : llvm::enumerate(outs)) {
+    if (number < 0)
+      continue;
+    OpResult result = op->getResult(number);
+    pointers[result] = place(result);
+    fillPartTensor(b.CreateConstInBoundsGEP1_64(record, outputTable, i), pointers[result],
+                   cast<RankedTensorType>(result.getType()), values(plan::bufferDims(result)), written[number]);
+  }
+  SmallVector<int64_t> params = part.getPartParams();
+  Slot paramArray = variable(i64, b.getInt64(std::max<size_t>(params.size(), 1)));
+  for (auto [i, param] : llvm::enumerate(params))
+    b.CreateStore(b.getInt64(uint64_t(param)), b.CreateConstInBoundsGEP1_64(i64, paramArray, i));
+
+  auto node = op->getLoc()->findInstanceOf<NameLoc>();
+  llvm::FunctionCallee callee =
+      service(("hewn_part_" + part.getPartName()).str(), i32, {ptr, ptr, i32, ptr, i32, ptr, ptr});
+  llvm::Value *code =
+      b.CreateCall(callee, {runContext, node ? string(node.getName()) : b.getInt64(0), b.getInt32(ins.size()),
+                            inputTable, b.getInt32(outs.size()), outputTable, paramArray});
+  failIf(b.CreateICmpNE(code, b.getInt32(HEWN_OK)), code);
+  for (OpResult result : op->getResults()) {
+    SmallVector<llvm::Value *> actual;
+    for (unsigned d = 0, rank = graph::getRank(result); d < rank; ++d)
+      actual.push_back(b.CreateLoad(i64, b.CreateConstInBoundsGEP1_64(i64, written[result.getResultNumber()], d)));
+    bind(graph::getDims(result), actual);
+  }
+  return success();
+}
+
+LogicalResult ProgramEmitter::emitReadSymbol(graph::ReadSymbolOp op) {
+  Type type = graph::getElementType(op.getTensor());
+  auto integer = dyn_cast<IntegerType>(type);
+  if (!integer || integer.getWidth() < 8)
+    return op.emitOpError("reads an element that is no integer");
+  llvm::Type *element = b.getIntNTy(integer.getWidth());
+  llvm::Value *loaded =
+      b.CreateLoad(element, b.CreateConstInBoundsGEP1_64(element, pointer(op.getTensor()), op.getIndex()));
+  symbols[op.getSymbol()] = integer.isUnsigned() ? b.CreateZExt(loaded, i64) : b.CreateSExt(loaded, i64);
+  return success();
+}
+
+LogicalResult ProgramEmitter::emitDimValue(graph::DimValueOp op) {
+  llvm::Value *memory = pointers[op.getResult()] = place(cast<OpResult>(op.getResult()));
+  std::optional<graph::Dims> list = graph::parseDims(op.getValues());
+  if (!list)
+    return op.emitOpError("has values that are no expressions");
+  for (auto [i, expr] : llvm::enumerate(*list)) {
+    if (!isBound(expr))
+      return op.emitOpError("needs a symbol that has no value here: ") << expr.str();
+    b.CreateStore(value(expr), b.CreateConstInBoundsGEP1_64(i64, memory, i));
+  }
+  return success();
+}
+
+LogicalResult ProgramEmitter::emitReturn(Operation *op) {
+  for (OpOperand &operand : op->getOpOperands()) {
+    unsigned i = operand.getOperandNumber();
+    llvm::Value *memory = pointer(operand.get());
+    if (memory == outputs[i])
+      continue; // made there
+    if (interface.outputs[i].dynamic)
+      outputs[i] = allocateOutput(i, interface.outputs[i].dims);
+    copy(outputs[i], memory, bytesOf(operand.get()));
+  }
+  exitCode->addIncoming(b.getInt32(HEWN_OK), b.GetInsertBlock());
+  b.CreateBr(exit);
+  return success();
+}
+
+} // namespace hewn::codegen

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Emits the body of a program. Values become pointers, symbols i64 values; what crosses the border of a region goes
+// through variables on the stack, which LLVM turns into registers. ProgramEmitter.cpp has straight code,
+// ProgramMemory.cpp where values lie, ProgramControl.cpp branches and loops.
+#ifndef HEWN_LIB_CODEGEN_PROGRAMEMITTER_H
+#define HEWN_LIB_CODEGEN_PROGRAMEMITTER_H
+
+#include "dialects/Graph/Graph.h"
+#include "dialects/Plan/Plan.h"
+#include "lib/Codegen/Program.h"
+#include "lib/Codegen/ProgramExpressions.h"
+
+namespace hewn::codegen {
+
+class ProgramEmitter {
+public:
+  ProgramEmitter(mlir::func::FuncOp program, const ProgramInterface &interface, const WeightTable &table,
+                 Weights &weights, llvm::Module &module);
+  mlir::FailureOr<llvm::Function *> emit();
+
+private:
+  using Slot = llvm::AllocaInst *;
+
+  // ProgramEmitter.cpp
+  void begin();
+  mlir::LogicalResult emitBlock(mlir::Block &block);
+  mlir::LogicalResult emitOp(mlir::Operation *op);
+  mlir::LogicalResult emitLaunch(plan::LaunchOp op);
+  mlir::LogicalResult emitPart(graph::PartOpInterface op);
+  void fillPartTensor(llvm::Value *record, llvm::Value *data, mlir::RankedTensorType type,
+                      llvm::ArrayRef<llvm::Value *> dims, llvm::Value *&dimsArray);
+  mlir::LogicalResult emitReadSymbol(graph::ReadSymbolOp op);
+  mlir::LogicalResult emitDimValue(graph::DimValueOp op);
+  mlir::LogicalResult emitReturn(mlir::Operation *op);
+  llvm::FunctionCallee service(llvm::StringRef name, llvm::Type *result, llvm::ArrayRef<llvm::Type *> arguments);
+  llvm::Value *string(llvm::StringRef text);
+  /// Leaves the program with this code.
+  void failIf(llvm::Value *condition, llvm::Value *code);
+  void failIfNull(llvm::Value *pointer);
+
+  // ProgramMemory.cpp
+  mlir::FailureOr<llvm::Value *> constantPointer(graph::ConstantOp op);
+  /// The memory in which `op`'s result is made.
+  llvm::Value *place(mlir::OpResult result);
+  plan::PlaceAttr placeOf(mlir::OpResult result);
+  llvm::Value *allocate(llvm::ArrayRef<graph::DimExpr> dims, mlir::RankedTensorType type);
+  llvm::Value *allocateBytes(llvm::Value *bytes);
+  llvm::Value *allocateOutput(unsigned index, llvm::ArrayRef<graph::DimExpr> dims);
+  llvm::Value *bytesOf(mlir::Value value);
+  llvm::Value *value(const graph::DimExpr &expr) { return expressions.value(expr); }
+  llvm::SmallVector<llvm::Value *> values(llvm::ArrayRef<graph::DimExpr> dims);
+  llvm::Value *offset(llvm::Value *pointer, llvm::Value *bytes);
+  void copy(llvm::Value *to, llvm::Value *from, llvm::Value *bytes);
+  /// A variable of the function, made in its first block.
+  Slot variable(llvm::Type *type, llvm::Value *count = nullptr);
+  llvm::Value *pointer(mlir::Value value);
+
+  // Symbols
+  /// Defines each symbol among `dims` that has no value yet as the actual size.
+  void bind(llvm::ArrayRef<graph::DimExpr> dims, llvm::ArrayRef<llvm::Value *> actual);
+  bool isBound(const graph::DimExpr &expr);
+  llvm::Value *symbolValue(llvm::StringRef name);
+
+  // ProgramControl.cpp
+  struct Carried;
+  struct Appended;
+  mlir::LogicalResult emitIf(graph::IfOp op);
+  mlir::LogicalResult emitLoop(graph::LoopOp op);
+  mlir::LogicalResult emitScan(graph::ScanOp op);
+  mlir::LogicalResult emitStep(mlir::Block &body, llvm::function_ref<void()> handOver);
+  Carried beginCarried(mlir::OpResult result, mlir::BlockArgument argument, mlir::Value initial);
+  void enterCarried(Carried &carried);
+  void handOver(mlir::Operation *op, llvm::MutableArrayRef<Carried> carried, mlir::OperandRange yields);
+  void finishCarried(Carried &carried);
+  Appended beginAppended(mlir::OpResult result);
+  void append(Appended &appended, mlir::Value slice, llvm::Value *step);
+  void finishAppended(Appended &appended, llvm::Value *count);
+  /// A loop's blocks; between `beginLoop` and `endLoop` stands the step.
+  struct LoopBlocks {
+    llvm::BasicBlock *head, *after;
+    Slot step;
+    llvm::Value *index;
+  };
+  LoopBlocks beginLoop(llvm::function_ref<llvm::Value *(llvm::Value *index)> goesOn);
+  void endLoop(LoopBlocks &loop);
+  llvm::BasicBlock *block(llvm::StringRef name);
+
+  mlir::func::FuncOp program;
+  const ProgramInterface &interface;
+  const WeightTable &table;
+  Weights &weights;
+  llvm::Module &module;
+  llvm::LLVMContext &context;
+  llvm::IRBuilder<> b;
+  ExpressionBuilder expressions;
+
+  llvm::PointerType *ptr;
+  llvm::Type *i64, *i32, *i8;
+  llvm::Function *run = nullptr;
+  llvm::Value *runContext = nullptr, *arena = nullptr, *weightsBase = nullptr;
+  llvm::BasicBlock *exit = nullptr;
+  llvm::PHINode *exitCode = nullptr;
+  std::vector<llvm::Value *> outputs;
+  llvm::StringMap<llvm::Value *> symbols;
+  std::string unknownSymbol;
+  llvm::DenseMap<mlir::Value, llvm::Value *> pointers;
+  llvm::StringMap<llvm::Constant *> strings;
+  /// For each scan around, the memory of this step's output slices by result number.
+  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<llvm::Value *>> slices;
+  /// For each loop around, the variables with memory that its step must give back.
+  std::vector<llvm::SmallVector<Slot>> stepMemory;
+};
+
+} // namespace hewn::codegen
+
+#endif

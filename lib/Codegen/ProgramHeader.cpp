@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The C header of a model.
+#include "lib/Codegen/Program.h"
+
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/raw_ostream.h"
+
+using hewn::graph::DimExpr;
+using llvm::StringRef;
+
+namespace hewn::codegen {
+
+namespace {
+
+/// C names for parameters, each once.
+class Names {
+public:
+  std::string take(StringRef wanted) {
+    static const char *const words[] = {
+        "auto",     "break",    "case",     "char",     "const",  "continue", "default",  "do",     "double",
+        "else",     "enum",     "extern",   "float",    "for",    "goto",     "if",       "int",    "long",
+        "register", "return",   "short",    "signed",   "sizeof", "static",   "struct",   "switch", "typedef",
+        "union",    "unsigned", "void",     "volatile", "while",  "inline",   "restrict", "class",  "new",
+        "delete",   "this",     "template", "operator", "public", "private"};
+    std::string name = cName(wanted);
+    while (llvm::is_contained(words, name) || !taken.insert(name).second)
+      name += '_';
+    return name;
+  }
+
+private:
+  llvm::StringSet<> taken;
+};
+
+std::string shapeText(const TensorInterface &tensor) {
+  std::string text;
+  for (const DimExpr &dim : tensor.dims)
+    text += "[" + dim.str().str() + "]";
+  return text.empty() ? "one element" : text;
+}
+
+} // namespace
+
+std::string headerText(const ProgramInterface &interface) {
+  std::string text, guard = "HEWN_MODEL_" + StringRef(interface.name).upper() + "_H";
+  llvm::raw_string_ostream os(text);
+  std::string name = interface.name;
+  Names names;
+  names.take("context");
+  std::string parameters, symbols, comment;
+  auto describe = [&](const std::string &parameter, const TensorInterface &tensor) {
+    // A name from the model may hold what would end the comment.
+    std::string shown;
+    for (char c : tensor.name)
+      shown += c == '*' || c == '/' || c < ' ' ? '.' : c;
+    comment += " *   " + parameter + ": \"" + shown + "\", " + shapeText(tensor) + "\n";
+  };
+  for (const TensorInterface &input : interface.inputs) {
+    std::string parameter = names.take(input.name);
+    parameters += ", const " + elementCodes(input.elementType)->c.str() + " *" + parameter;
+    describe(parameter, input);
+  }
+  for (const TensorInterface &output : interface.outputs) {
+    std::string parameter = names.take(output.name);
+    parameters += ", " + elementCodes(output.elementType)->c.str() + (output.dynamic ? " **" : " *") + parameter;
+    if (output.dynamic)
+      parameters += ", int64_t *" + names.take(parameter + "_dims");
+    describe(parameter, output);
+  }
+  for (const SymbolInterface &symbol : interface.symbols)
+    symbols += ", int64_t " + names.take(symbol.name);
+  bool dynamic = llvm::any_of(interface.outputs, [](const TensorInterface &t) { return t.dynamic; });
+
+  os << "/* Made by hewn. */\n#ifndef " << guard << "\n#define " << guard << "\n\n#include <hewn/runtime.h>\n\n"
+     << "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
+     << "/** The model, for the functions of hewn/runtime.h. */\nextern const hewn_model " << name << ";\n\n"
+     << "/** Bytes of memory that a run needs; negative where they do not fit in 64 bits. */\nint64_t " << name
+     << "_arena_bytes(" << (symbols.empty() ? "void" : symbols.substr(2)) << ");\n\n"
+     << "/** Runs the model.\n"
+     << comment;
+  if (dynamic)
+    os << " *\n * A shape that depends on data is written to the _dims array (may be NULL); such an output is "
+          "allocated,\n"
+       << " * give it back by hewn_output_release. */\n";
+  else
+    os << " */\n";
+  os << "hewn_status " << name << "_run(hewn_context *context" << parameters << symbols << ");\n\n"
+     << "#ifdef __cplusplus\n}\n#endif\n\n#endif\n";
+  return text;
+}
+
+} // namespace hewn::codegen

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Codegen/ProgramInterface.h"
+#include "dialects/Graph/Graph.h"
+#include "dialects/Plan/Plan.h"
+#include "hewn/runtime.h"
+
+using namespace mlir;
+using hewn::graph::DimExpr;
+
+namespace hewn::codegen {
+
+bool ProgramInterface::hasSymbol(StringRef symbol) const {
+  return llvm::any_of(symbols, [&](const SymbolInterface &s) { return s.name == symbol; });
+}
+
+std::string cName(StringRef text) {
+  std::string name;
+  for (char c : text)
+    name += llvm::isAlnum(c) || c == '_' ? c : '_';
+  if (name.empty() || llvm::isDigit(name[0]))
+    name = "m" + name;
+  return name;
+}
+
+std::optional<ElementCodes> elementCodes(Type type) {
+  if (auto integer = dyn_cast<IntegerType>(type)) {
+    bool isUnsigned = integer.isUnsigned();
+    switch (integer.getWidth()) {
+    case 1:
+      return ElementCodes{HEWN_DL_BOOL, 8, 9, "uint8_t"};
+    case 8:
+      return isUnsigned ? ElementCodes{kDLUInt, 8, 2, "uint8_t"} : ElementCodes{kDLInt, 8, 3, "int8_t"};
+    case 16:
+      return isUnsigned ? ElementCodes{kDLUInt, 16, 4, "uint16_t"} : ElementCodes{kDLInt, 16, 5, "int16_t"};
+    case 32:
+      return isUnsigned ? ElementCodes{kDLUInt, 32, 12, "uint32_t"} : ElementCodes{kDLInt, 32, 6, "int32_t"};
+    case 64:
+      return isUnsigned ? ElementCodes{kDLUInt, 64, 13, "uint64_t"} : ElementCodes{kDLInt, 64, 7, "int64_t"};
+    case 4:
+      return isUnsigned ? ElementCodes{kDLUInt, 4, 21, "uint8_t"} : ElementCodes{kDLInt, 4, 22, "uint8_t"};
+    default:
+      return std::nullopt;
+    }
+  }
+  if (type.isF32())
+    return ElementCodes{kDLFloat, 32, 1, "float"};
+  if (type.isF64())
+    return ElementCodes{kDLFloat, 64, 11, "double"};
+  if (type.isF16())
+    return ElementCodes{kDLFloat, 16, 10, "uint16_t"};
+  if (type.isBF16())
+    return ElementCodes{kDLBfloat, 16, 16, "uint16_t"};
+  if (isa<Float8E4M3FNType>(type))
+    return ElementCodes{HEWN_DL_FLOAT8_E4M3FN, 8, 17, "uint8_t"};
+  if (isa<Float8E4M3FNUZType>(type))
+    return ElementCodes{HEWN_DL_FLOAT8_E4M3FNUZ, 8, 18, "uint8_t"};
+  if (isa<Float8E5M2Type>(type))
+    return ElementCodes{HEWN_DL_FLOAT8_E5M2, 8, 19, "uint8_t"};
+  if (isa<Float8E5M2FNUZType>(type))
+    return ElementCodes{HEWN_DL_FLOAT8_E5M2FNUZ, 8, 20, "uint8_t"};
+  return std::nullopt;
+}
+
+static std::string nameOr(Attribute name, StringRef otherwise, size_t number) {
+  if (auto text = dyn_cast_or_null<StringAttr>(name))
+    return text.getValue().str();
+  return (otherwise + Twine(number)).str();
+}
+
+static LogicalResult addTensor(func::FuncOp program, std::vector<TensorInterface> &list, std::string name,
+                               Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  if (!type || !elementCodes(type.getElementType()))
+    return program.emitError() << "'" << name << "' is of type " << value.getType()
+                               << ", which a compiled model can't take or give";
+  if (auto layout = dyn_cast_or_null<graph::LayoutAttr>(type.getEncoding());
+      layout && !llvm::is_sorted(layout.getOrder()))
+    return program.emitError() << "'" << name << "' is not row-major";
+  list.push_back({std::move(name), type.getElementType(), graph::getDims(value)});
+  return success();
+}
+
+FailureOr<ProgramInterface> readInterface(func::FuncOp program, StringRef name) {
+  ProgramInterface interface;
+  interface.name = cName(name);
+  for (auto [i, argument] : llvm::enumerate(program.getArguments())) {
+    if (failed(addTensor(program, interface.inputs, nameOr(program.getArgAttr(i, kNameAttr), "input", i), argument)))
+      return failure();
+    for (const DimExpr &dim : interface.inputs.back().dims)
+      dim.walkSymbols([&](StringRef symbol) {
+        if (!interface.hasSymbol(symbol))
+          interface.symbols.push_back({symbol.str()});
+      });
+  }
+  for (auto [i, value] : llvm::enumerate(program.getBody().front().getTerminator()->getOperands())) {
+    if (failed(addTensor(program, interface.outputs, nameOr(program.getResultAttr(i, kNameAttr), "output", i), value)))
+      return failure();
+    for (const DimExpr &dim : interface.outputs.back().dims)
+      dim.walkSymbols([&](StringRef symbol) { interface.outputs.back().dynamic |= !interface.hasSymbol(symbol); });
+  }
+  if (auto ranges = program->getAttrOfType<DictionaryAttr>(kSymbolsAttr))
+    for (SymbolInterface &symbol : interface.symbols)
+      if (auto range = dyn_cast_or_null<DenseI64ArrayAttr>(ranges.get(symbol.name)); range && range.size() == 2) {
+        symbol.min = range[0];
+        symbol.max = range[1];
+      }
+  if (std::optional<DimExpr> bytes = DimExpr::fromAttr(program->getAttr(plan::kArenaBytesAttr)))
+    interface.arenaBytes = *bytes;
+  return interface;
+}
+
+} // namespace hewn::codegen

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a program shows to its callers: inputs, outputs, symbols, sizes. Read off `func.func @main`; the descriptor, the
+// typed functions and the header are all made from it.
+#ifndef HEWN_LIB_CODEGEN_PROGRAMINTERFACE_H
+#define HEWN_LIB_CODEGEN_PROGRAMINTERFACE_H
+
+#include "dialects/Graph/Dims.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/StringSet.h"
+#include <string>
+#include <vector>
+
+namespace hewn::codegen {
+
+struct TensorInterface {
+  std::string name;
+  mlir::Type elementType;
+  graph::Dims dims;
+  /// Whether a dim is known only after a run.
+  bool dynamic = false;
+};
+
+struct SymbolInterface {
+  std::string name;
+  int64_t min = 0, max = INT64_MAX;
+};
+
+struct ProgramInterface {
+  /// A C name: the prefix of all that is exported.
+  std::string name;
+  /// What the compiler says of the artifact, as text.
+  std::string digest, target;
+  uint64_t cpuFeatures = 0;
+  std::vector<TensorInterface> inputs, outputs;
+  std::vector<SymbolInterface> symbols;
+  graph::DimExpr arenaBytes;
+
+  bool hasSymbol(llvm::StringRef symbol) const;
+};
+
+/// On arguments and results of the program: the name that the model gives them.
+inline constexpr llvm::StringLiteral kNameAttr = "graph.name";
+/// On the program: a dictionary from symbols to their ranges [min, max].
+inline constexpr llvm::StringLiteral kSymbolsAttr = "graph.symbols";
+
+/// Fails with an error on `program` where an input or output has no place in C.
+mlir::FailureOr<ProgramInterface> readInterface(mlir::func::FuncOp program, llvm::StringRef name);
+
+/// A C name as near to `text` as one can be: "ResNet-50" is ResNet_50.
+std::string cName(llvm::StringRef text);
+/// DLPack's code and bits, ONNX's TensorProto.DataType, and the C type of an element.
+struct ElementCodes {
+  uint8_t dlCode, dlBits;
+  int32_t onnx;
+  llvm::StringRef c;
+};
+std::optional<ElementCodes> elementCodes(mlir::Type elementType);
+
+} // namespace hewn::codegen
+
+#endif

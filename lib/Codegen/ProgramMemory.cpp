@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where the values of a program lie: constants, the arena, outputs, memory allocated when run.
+#include "hewn/services.h"
+#include "lib/Codegen/ProgramEmitter.h"
+#include "lib/Transforms/Plan/Buffers.h"
+
+using namespace mlir;
+using hewn::graph::DimExpr;
+
+namespace hewn::codegen {
+
+/// Up to this many bytes a constant stands beside the code.
+static constexpr size_t kSmallConstant = 256;
+
+/// The elements as they lie in memory: bools are bytes, 4-bit integers go two to a byte.
+static std::string bytesOfElements(DenseElementsAttr elements) {
+  std::string bytes;
+  Type type = elements.getElementType();
+  unsigned bits = type.getIntOrFloatBitWidth();
+  auto append = [&](const APInt &value) {
+    uint64_t word = value.getZExtValue();
+    bytes.append(reinterpret_cast<const char *>(&word), std::max(1u, bits / 8));
+  };
+  if (isa<FloatType>(type))
+    for (const APFloat &value : elements.getValues<APFloat>())
+      append(value.bitcastToAPInt());
+  else
+    for (const APInt &value : elements.getValues<APInt>())
+      append(value);
+  if (bits != 4)
+    return bytes;
+  std::string packed((bytes.size() + 1) / 2, '\0');
+  for (auto [i, nibble] : llvm::enumerate(bytes))
+    packed[i / 2] = char(packed[i / 2] | (nibble & 15) << (i % 2 * 4));
+  return packed;
+}
+
+FailureOr<llvm::Value *> ProgramEmitter::constantPointer(graph::ConstantOp op) {
+  std::optional<int64_t> size = plan::bufferBytes(op.getResult()).constant();
+  ArrayRef<char> bytes;
+  std::string own;
+  if (auto weight = dyn_cast<graph::WeightAttr>(op.getValue())) {
+    bytes = table.bytes(weight);
+    if (int64_t(bytes.size()) != weight.getBytes())
+      return op.emitOpError("names weights that nobody has: ") << weight.getKey();
+  } else if (auto elements = dyn_cast<DenseElementsAttr>(op.getValue())) {
+    own = bytesOfElements(elements);
+    bytes = ArrayRef<char>(own.data(), own.size());
+  } else {
+    return op.emitOpError("holds a value of an unknown kind");
+  }
+  if (!size || int64_t(bytes.size()) != *size)
+    return op.emitOpError("has ") << bytes.size() << " bytes where its type has " << size.value_or(-1);
+  if (bytes.size() > kSmallConstant) {
+    uint64_t at = own.empty() ? weights.add(bytes) : weights.add(std::move(own));
+    return offset(weightsBase, b.getInt64(at));
+  }
+  auto *data = llvm::ConstantDataArray::getRaw(StringRef(bytes.data(), bytes.size()), bytes.size(), i8);
+  auto *global = new llvm::GlobalVariable(module, data->getType(), /*isConstant=*/true,
+                                          llvm::GlobalValue::PrivateLinkage, data, "constant");
+  global->setAlignment(llvm::Align(64));
+  global->setUnnamedAddr(llvm::GlobalValue::UnnamedAddr::Global);
+  return static_cast<llvm::Value *>(global);
+}
+
+plan::PlaceAttr ProgramEmitter::placeOf(OpResult result) {
+  return cast<plan::PlaceAttr>(
+      result.getOwner()->getAttrOfType<ArrayAttr>(plan::kPlacesAttr)[result.getResultNumber()]);
+}
+
+llvm::Value *ProgramEmitter::place(OpResult result) {
+  plan::PlaceAttr where = placeOf(result);
+  if (where.getKind() == "dynamic")
+    return allocate(plan::bufferDims(result), cast<RankedTensorType>(result.getType()));
+  DimExpr at = DimExpr::fromAttr(where.getOffset()).value_or(DimExpr(0));
+  if (where.getKind() == "output") {
+    unsigned i = unsigned(at.constant().value_or(0));
+    if (interface.outputs[i].dynamic)
+      outputs[i] = allocateOutput(i, interface.outputs[i].dims);
+    return outputs[i];
+  }
+  if (where.getKind() == "slice")
+    return slices[result.getOwner()->getParentOp()][unsigned(at.constant().value_or(0))];
+  return offset(arena, value(at));
+}
+
+llvm::Value *ProgramEmitter::allocate(ArrayRef<DimExpr> dims, RankedTensorType type) {
+  // These sizes come from data: they may be negative, and their product may not fit.
+  llvm::Value *bad = nullptr;
+  llvm::Value *bytes = expressions.checked(plan::bufferBytes(type, dims), bad);
+  if (!bad)
+    bad = b.getFalse();
+  for (const DimExpr &dim : dims)
+    if (!dim.constant())
+      bad = b.CreateOr(bad, b.CreateICmpSLT(value(dim), b.getInt64(0)));
+  return allocateBytes(b.CreateSelect(bad, b.getInt64(uint64_t(-1)), bytes));
+}
+
+llvm::Value *ProgramEmitter::allocateBytes(llvm::Value *bytes) {
+  llvm::Value *memory =
+      b.CreateCall(service("hewn_rt_alloc", ptr, {ptr, i64, i64}), {runContext, bytes, b.getInt64(64)});
+  if (!stepMemory.empty()) {
+    Slot holder = variable(ptr);
+    stepMemory.back().push_back(holder);
+    b.CreateStore(memory, holder);
+  }
+  failIfNull(memory);
+  return memory;
+}
+
+llvm::Value *ProgramEmitter::allocateOutput(unsigned index, ArrayRef<DimExpr> dims) {
+  Slot array = variable(i64, b.getInt64(std::max<size_t>(dims.size(), 1)));
+  for (auto [d, size] : llvm::enumerate(values(dims)))
+    b.CreateStore(size, b.CreateConstInBoundsGEP1_64(i64, array, d));
+  llvm::Value *memory = b.CreateCall(service("hewn_rt_alloc_output", ptr, {ptr, i32, i32, ptr}),
+                                     {runContext, b.getInt32(index), b.getInt32(dims.size()), array});
+  failIfNull(memory);
+  return memory;
+}
+
+llvm::Value *ProgramEmitter::bytesOf(Value v) {
+  return value(plan::bufferBytes(cast<RankedTensorType>(v.getType()), graph::getDims(v)));
+}
+
+SmallVector<llvm::Value *> ProgramEmitter::values(ArrayRef<DimExpr> dims) {
+  return llvm::map_to_vector(dims, [&](const DimExpr &dim) { return value(dim); });
+}
+
+llvm::Value *ProgramEmitter::offset(llvm::Value *base, llvm::Value *bytes) {
+  if (auto *constant = dyn_cast<llvm::ConstantInt>(bytes); constant && constant->isZero())
+    return base;
+  return b.CreateGEP(i8, base, bytes);
+}
+
+void ProgramEmitter::copy(llvm::Value *to, llvm::Value *from, llvm::Value *bytes) {
+  if (to != from)
+    b.CreateMemCpy(to, llvm::Align(1), from, llvm::Align(1), bytes);
+}
+
+ProgramEmitter::Slot ProgramEmitter::variable(llvm::Type *type, llvm::Value *count) {
+  llvm::BasicBlock &entry = run->getEntryBlock();
+  return llvm::IRBuilder<>(&entry, entry.begin()).CreateAlloca(type, count);
+}
+
+llvm::Value *ProgramEmitter::pointer(Value v) {
+  auto found = pointers.find(v);
+  return found == pointers.end() ? llvm::PoisonValue::get(ptr) : found->second;
+}
+
+void ProgramEmitter::bind(ArrayRef<DimExpr> dims, ArrayRef<llvm::Value *> actual) {
+  for (auto [dim, size] : llvm::zip(dims, actual)) {
+    ArrayRef<DimExpr::Term> terms = dim.terms();
+    if (terms.size() != 1 || terms[0].coefficient != 1 || terms[0].factors.size() != 1)
+      continue;
+    StringRef name = terms[0].factors[0]->name;
+    if (!name.empty() && !symbols.count(name))
+      symbols[name] = size;
+  }
+}
+
+bool ProgramEmitter::isBound(const DimExpr &expr) {
+  bool bound = true;
+  expr.walkSymbols([&](StringRef name) { bound &= symbols.count(name) > 0; });
+  return bound;
+}
+
+} // namespace hewn::codegen
