@@ -28,6 +28,8 @@ inline constexpr llvm::StringLiteral kDimsAttr = "graph.dims";
 /// On ops with regions: for each region a list of lists, one a block argument.
 inline constexpr llvm::StringLiteral kRegionDimsAttr = "graph.region_dims";
 
+/// On the arguments and results of the function `main`: the model's names.
+inline constexpr llvm::StringLiteral kNameAttr = "graph.name";
 /// On the function `main`: symbol → [lowest, highest] value, where the user gave one.
 inline constexpr llvm::StringLiteral kDimRangesAttr = "graph.dim_ranges";
 

@@ -84,7 +84,8 @@ FailureOr<ProgramInterface> readInterface(func::FuncOp program, StringRef name) 
   ProgramInterface interface;
   interface.name = cName(name);
   for (auto [i, argument] : llvm::enumerate(program.getArguments())) {
-    if (failed(addTensor(program, interface.inputs, nameOr(program.getArgAttr(i, kNameAttr), "input", i), argument)))
+    if (failed(addTensor(program, interface.inputs, nameOr(program.getArgAttr(i, graph::kNameAttr), "input", i),
+                         argument)))
       return failure();
     for (const DimExpr &dim : interface.inputs.back().dims)
       dim.walkSymbols([&](StringRef symbol) {
@@ -93,12 +94,13 @@ FailureOr<ProgramInterface> readInterface(func::FuncOp program, StringRef name) 
       });
   }
   for (auto [i, value] : llvm::enumerate(program.getBody().front().getTerminator()->getOperands())) {
-    if (failed(addTensor(program, interface.outputs, nameOr(program.getResultAttr(i, kNameAttr), "output", i), value)))
+    if (failed(addTensor(program, interface.outputs, nameOr(program.getResultAttr(i, graph::kNameAttr), "output", i),
+                         value)))
       return failure();
     for (const DimExpr &dim : interface.outputs.back().dims)
       dim.walkSymbols([&](StringRef symbol) { interface.outputs.back().dynamic |= !interface.hasSymbol(symbol); });
   }
-  if (auto ranges = program->getAttrOfType<DictionaryAttr>(kSymbolsAttr))
+  if (auto ranges = program->getAttrOfType<DictionaryAttr>(graph::kDimRangesAttr))
     for (SymbolInterface &symbol : interface.symbols)
       if (auto range = dyn_cast_or_null<DenseI64ArrayAttr>(ranges.get(symbol.name)); range && range.size() == 2) {
         symbol.min = range[0];

@@ -39,11 +39,6 @@ struct ProgramInterface {
   bool hasSymbol(llvm::StringRef symbol) const;
 };
 
-/// On arguments and results of the program: the name that the model gives them.
-inline constexpr llvm::StringLiteral kNameAttr = "graph.name";
-/// On the program: a dictionary from symbols to their ranges [min, max].
-inline constexpr llvm::StringLiteral kSymbolsAttr = "graph.symbols";
-
 /// Fails with an error on `program` where an input or output has no place in C.
 mlir::FailureOr<ProgramInterface> readInterface(mlir::func::FuncOp program, llvm::StringRef name);
 

@@ -14,7 +14,13 @@ SmallVector<int64_t> memoryOrder(RankedTensorType type) {
 }
 
 DimExpr bufferBytes(RankedTensorType type, ArrayRef<DimExpr> dims) {
-  DimExpr elements = graph::numElements(dims);
+  Dims padded(dims);
+  auto layout = dyn_cast_or_null<graph::LayoutAttr>(type.getEncoding());
+  if (layout && layout.getBlockDim() >= 0 && layout.getBlockDim() < int64_t(padded.size())) {
+    DimExpr block(layout.getBlock()), &dim = padded[layout.getBlockDim()];
+    dim = dim.ceilDiv(block) * block;
+  }
+  DimExpr elements = graph::numElements(padded);
   int64_t bits = type.getElementType().getIntOrFloatBitWidth();
   if (bits >= 8)
     return elements * DimExpr(bits / 8);

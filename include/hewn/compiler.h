@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef HEWN_COMPILER_H
+#define HEWN_COMPILER_H
+
+/// \file
+/// The compiler as a library: a model in, an artifact out. C99; what is linked
+/// behind it is C++. Never prints, never aborts, never throws.
+///
+///     hewn_compile_options options = {sizeof options};
+///     options.model_path = "resnet50.onnx";
+///     options.output = "libresnet50.so";
+///     hewn_compilation *compilation = hewn_compile(&options);
+///     if (!hewn_compilation_ok(compilation))
+///       for (size_t i = 0; i < hewn_compilation_num_messages(compilation); ++i)
+///         puts(hewn_compilation_message(compilation, i)->text);
+///     hewn_compilation_destroy(compilation);
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define HEWN_COMPILER_API __attribute__((visibility("default")))
+#else
+#define HEWN_COMPILER_API
+#endif
+
+/// All zero, apart from `size`, is the default of every member. Strings are
+/// copied; NULL is the same as "".
+typedef struct hewn_compile_options {
+  size_t size; ///< sizeof(hewn_compile_options)
+  /// The model's file; or its bytes, and the folder of its external data.
+  const char *model_path;
+  const void *model_bytes;
+  size_t model_size;
+  const char *model_folder;
+  /// The artifact: its extension (.so, .a, .o) says which.
+  const char *output;
+  /// Instead of an artifact the text of a stage: "graph", "kernels", "loops",
+  /// "plan", "llvm", "asm", "header". Without `output` it is in the result.
+  const char *emit;
+  const char *target; ///< "host", "x86-64-v3", ...
+  /// "batch=1", "seq=1..512".
+  const char *const *dims;
+  size_t num_dims;
+  const char *precision; ///< "highest", "high", "medium"
+  const char *quantize;
+  int32_t threads; ///< that the tuning assumes
+  int32_t jobs;    ///< threads that compile; 0: as many as the machine has
+  const char *name; ///< the model's name in C; NULL: from `output`
+  int32_t no_optimize;
+  int32_t embed_weights;
+  const char *cache_dir; ///< where compiled kernels are kept; NULL: nowhere
+  const char *runtime;   ///< libhewn_runtime.a; NULL: it is looked for
+  /// Told the name of each stage when it begins.
+  void (*progress)(void *user, const char *stage);
+  void *progress_user;
+} hewn_compile_options;
+
+/// One thing to tell the user. No member is NULL.
+typedef struct hewn_compile_message {
+  int32_t is_warning;
+  int64_t opset;      ///< 0: not about a node
+  const char *node;   ///< the node's name
+  const char *op;     ///< "Conv"
+  const char *domain; ///< "" for ONNX's own
+  const char *reason;
+  const char *text; ///< all of it in a line
+} hewn_compile_message;
+
+typedef struct hewn_compilation hewn_compilation;
+
+/// Compiles. Never NULL; the caller destroys it.
+HEWN_COMPILER_API hewn_compilation *
+hewn_compile(const hewn_compile_options *options);
+HEWN_COMPILER_API int32_t hewn_compilation_ok(const hewn_compilation *c);
+HEWN_COMPILER_API size_t
+hewn_compilation_num_messages(const hewn_compilation *c);
+HEWN_COMPILER_API const hewn_compile_message *
+hewn_compilation_message(const hewn_compilation *c, size_t index);
+/// The text of a stage, "" for artifacts.
+HEWN_COMPILER_API const char *hewn_compilation_text(const hewn_compilation *c,
+                                                    size_t *bytes);
+HEWN_COMPILER_API size_t hewn_compilation_num_files(const hewn_compilation *c);
+HEWN_COMPILER_API const char *hewn_compilation_file(const hewn_compilation *c,
+                                                    size_t index);
+HEWN_COMPILER_API void hewn_compilation_destroy(hewn_compilation *c);
+
+/// The version of the compiler, "0.1.0".
+HEWN_COMPILER_API const char *hewn_compiler_version(void);
+/// What `target` may be; NULL beyond the end.
+HEWN_COMPILER_API const char *hewn_compiler_target(size_t index);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif // HEWN_COMPILER_H

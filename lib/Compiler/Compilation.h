@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the files of this folder share of one compile.
+#ifndef HEWN_LIB_COMPILER_COMPILATION_H
+#define HEWN_LIB_COMPILER_COMPILATION_H
+
+#include "lib/Codegen/Machine.h"
+#include "lib/Compiler/Compiler.h"
+#include "lib/Support/WeightTable.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "llvm/Support/Error.h"
+
+namespace hewn {
+
+struct Compilation {
+  const CompileOptions &options;
+  Diagnostics &diagnostics;
+  CompileResult &result;
+  /// Declared in this order: what the module names must outlive it.
+  WeightTable weights;
+  codegen::MachineSpec machine;
+  std::unique_ptr<mlir::MLIRContext> context;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+};
+
+/// From the plan stage to text (llvm, asm, header) or files. Returns false after an error.
+bool emitArtifact(Compilation &compilation);
+/// Text to the output file, or into the result.
+bool deliver(Compilation &compilation, const std::string &text);
+
+/// The path of libhewn_runtime.a; empty where there is none.
+std::string findRuntime();
+
+} // namespace hewn
+
+#endif

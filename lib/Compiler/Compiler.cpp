@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The stages of a compile in their order.
+#include "lib/Compiler/Compiler.h"
+#include "dialects/Graph/Graph.h"
+#include "dialects/Plan/Plan.h"
+#include "lib/Codegen/Object.h"
+#include "lib/Compiler/Compilation.h"
+#include "lib/Importer/ONNX/Importer.h"
+#include "lib/Pipelines/Pipelines.h"
+#include "lib/Target/X86/X86Machine.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include <chrono>
+
+using namespace mlir;
+
+namespace hewn {
+
+namespace {
+
+/// The stages up to the plan; what comes behind it is Artifact.cpp's.
+enum Stage { Graph, Kernels, Loops, Plan, Behind };
+
+struct StageInfo {
+  StringRef name;
+  void (*build)(OpPassManager &, const PipelineOptions &);
+};
+const StageInfo stages[] = {
+    {"graph", buildGraphStage}, {"kernels", buildKernelsStage}, {"loops", buildLoopsStage}, {"plan", buildPlanStage}};
+
+/// Every print of a module goes through here: without local scope, printing reads all that attributes refer to.
+std::string printModule(ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  module.print(os, OpPrintingFlags().useLocalScope());
+  os << "\n";
+  return text;
+}
+
+class Timer {
+public:
+  Timer(Compilation &c, StringRef stage) : c(c), stage(stage), begin(std::chrono::steady_clock::now()) {
+    if (c.options.progress)
+      c.options.progress(stage);
+  }
+  ~Timer() {
+    std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+    c.result.stageSeconds.push_back({stage.str(), seconds.count()});
+  }
+
+private:
+  Compilation &c;
+  StringRef stage;
+  std::chrono::steady_clock::time_point begin;
+};
+
+/// Says what is wrong with the options before anything is read.
+bool checkOptions(Compilation &c) {
+  const CompileOptions &options = c.options;
+  if (options.emit == "ptx" || StringRef(options.target).starts_with("sm_")) {
+    c.diagnostics.error("GPU targets are not there yet: '" + (options.emit == "ptx" ? "--emit=ptx" : options.target) +
+                        "'");
+    return false;
+  }
+  if (!options.emit.empty() && !llvm::is_contained(emitStages(), options.emit)) {
+    c.diagnostics.error("unknown stage '" + options.emit +
+                        "' for --emit; there are: " + llvm::join(emitStages(), ", "));
+    return false;
+  }
+  std::optional<codegen::MachineSpec> machine = x86::findMachine(options.target);
+  if (!machine) {
+    c.diagnostics.error("unknown target '" + options.target + "'; there are: " + llvm::join(compileTargets(), ", "));
+    return false;
+  }
+  c.machine = *machine;
+  if (!llvm::is_contained({"highest", "high", "medium"}, options.precision)) {
+    c.diagnostics.error("unknown precision '" + options.precision + "'; there are: highest, high, medium");
+    return false;
+  }
+  if (!options.quantize.empty()) {
+    c.diagnostics.error("quantization is not there yet: '" + options.quantize + "'");
+    return false;
+  }
+  if (options.emit.empty()) {
+    StringRef extension = llvm::sys::path::extension(options.output);
+    if (!llvm::is_contained({".so", ".a", ".o"}, extension)) {
+      c.diagnostics.error("what to make is told by the output's extension (.so, .a, .o) or by --emit; '" +
+                          options.output + "' is neither");
+      return false;
+    }
+  }
+  return true;
+}
+
+/// The text of a stage that was written before: for tests, and for going on from where a stage was looked at.
+bool readText(Compilation &c) {
+  auto file = llvm::MemoryBuffer::getFile(c.options.modelPath, /*IsText=*/true);
+  if (!file) {
+    c.diagnostics.error("can't read " + c.options.modelPath + ": " + file.getError().message());
+    return false;
+  }
+  c.module = parseSourceString<ModuleOp>((*file)->getBuffer(), ParserConfig(c.context.get()), c.options.modelPath);
+  return bool(c.module);
+}
+
+bool import(Compilation &c) {
+  Timer timer(c, "import");
+  if (llvm::sys::path::extension(c.options.modelPath) == ".mlir")
+    return readText(c);
+  importer::ImportOptions options;
+  options.path = c.options.modelPath;
+  options.bytes = c.options.modelBytes;
+  options.folder = c.options.modelFolder;
+  bool fine = true;
+  for (const std::string &text : c.options.dims) {
+    std::optional<importer::DimBinding> binding = importer::parseDimBinding(text, c.diagnostics);
+    fine &= binding.has_value();
+    if (binding)
+      options.dims.push_back(*binding);
+  }
+  if (!fine)
+    return false;
+  c.module = importer::importModel(*c.context, options, c.weights, c.diagnostics);
+  return bool(c.module);
+}
+
+/// The first stage that a module has not been through.
+Stage firstStage(ModuleOp module) {
+  if (!module.getOps<plan::KernelOp>().empty())
+    return Loops;
+  bool launches = module->walk([](plan::LaunchOp) { return WalkResult::interrupt(); }).wasInterrupted();
+  return launches ? Plan : Graph;
+}
+
+bool runStages(Compilation &c) {
+  PipelineOptions options;
+  options.optimize = c.options.optimize;
+  options.weights = &c.weights;
+  for (unsigned s = firstStage(*c.module); s < Behind; ++s) {
+    Timer timer(c, stages[s].name);
+    PassManager pm(c.context.get());
+    pm.enableVerifier(true);
+    stages[s].build(pm, options);
+    if (failed(pm.run(*c.module))) {
+      if (!c.diagnostics.hasErrors())
+        c.diagnostics.error("internal error in stage '" + stages[s].name + "'");
+      return false;
+    }
+    if (c.options.emit == stages[s].name)
+      return true;
+  }
+  return true;
+}
+
+bool run(Compilation &c) {
+  if (!checkOptions(c))
+    return false;
+  x86::initialize();
+  DialectRegistry registry;
+  registry.insert<graph::GraphDialect, plan::PlanDialect>();
+  codegen::registerLoweringDialects(registry);
+  c.context = std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
+  c.context->loadAllAvailableDialects();
+  CollectDiagnostics collect(*c.context, c.diagnostics);
+  if (!import(c)) {
+    if (!c.diagnostics.hasErrors())
+      c.diagnostics.error("the model can't be read");
+    return false;
+  }
+  (*c.module)->setAttr(plan::kTargetAttr, x86::targetAttr(c.context.get(), c.machine));
+  if (!runStages(c))
+    return false;
+  for (const StageInfo &stage : stages)
+    if (c.options.emit == stage.name)
+      return deliver(c, printModule(*c.module));
+  Timer timer(c, "emit");
+  return emitArtifact(c);
+}
+
+} // namespace
+
+std::vector<std::string> compileTargets() { return x86::targetNames(); }
+
+ArrayRef<StringRef> emitStages() {
+  static const StringRef names[] = {"graph", "kernels", "loops", "plan", "llvm", "asm", "header"};
+  return names;
+}
+
+CompileResult compile(const CompileOptions &options, Diagnostics &diagnostics) {
+  CompileResult result;
+  Compilation compilation{options, diagnostics, result, {}, {}, nullptr, nullptr};
+  result.ok = run(compilation);
+  if (!result.ok && !diagnostics.hasErrors())
+    diagnostics.error("internal error: a compile failed without saying why");
+  return result;
+}
+
+} // namespace hewn

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One compile: a model and options in, files or the text of a stage out.
+#ifndef HEWN_LIB_COMPILER_COMPILER_H
+#define HEWN_LIB_COMPILER_COMPILER_H
+
+#include "lib/Support/Diagnostics.h"
+#include "llvm/ADT/StringRef.h"
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace hewn {
+
+struct CompileOptions {
+  /// The model: a file (.onnx, .onnxtxt, or .mlir of any stage), or bytes with the folder of their external data.
+  std::string modelPath;
+  llvm::StringRef modelBytes;
+  std::string modelFolder;
+  /// The artifact; its extension says which: .so .a .o. Empty: only text is wanted (`emit`).
+  std::string output;
+  /// graph, kernels, loops, plan, llvm, asm, header: stop there; the text goes to `output`, or to the result where that
+  /// is empty. Empty: the artifact.
+  std::string emit;
+  std::string target = "host";
+  /// "batch=1", "seq=1..512".
+  std::vector<std::string> dims;
+  std::string precision = "highest";
+  std::string quantize;
+  /// How many threads the tuning assumes.
+  int threads = 1;
+  /// How many threads compile; 0: as many as the machine has.
+  int jobs = 0;
+  /// The model's name in C; empty: from the output's, or the model's file name.
+  std::string name;
+  bool optimize = true;
+  bool embedWeights = false;
+  /// Where compiled kernels are kept; empty: nowhere.
+  std::string cacheDir;
+  /// libhewn_runtime.a; empty: it is looked for.
+  std::string runtime;
+  /// Told the name of each stage when it begins.
+  std::function<void(llvm::StringRef stage)> progress;
+};
+
+struct CompileResult {
+  bool ok = false;
+  /// What `emit` asked for, without an output.
+  std::string text;
+  /// Every file that was written.
+  std::vector<std::string> files;
+  /// Facts for reports.
+  std::string name;
+  uint64_t weightsBytes = 0, numKernels = 0;
+  std::vector<std::pair<std::string, double>> stageSeconds;
+};
+
+/// Never throws and never prints; where `ok` is false, `diagnostics` has an error.
+CompileResult compile(const CompileOptions &options, Diagnostics &diagnostics);
+
+/// What `CompileOptions.target` may be.
+std::vector<std::string> compileTargets();
+/// What `CompileOptions.emit` may be.
+llvm::ArrayRef<llvm::StringRef> emitStages();
+
+} // namespace hewn
+
+#endif

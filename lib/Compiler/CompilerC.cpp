@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The C API.
+#include "hewn/compiler.h"
+#include "hewn/version.h"
+#include "lib/Compiler/Compiler.h"
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+
+using namespace hewn;
+
+struct hewn_compilation {
+  CompileResult result;
+  Diagnostics diagnostics;
+  std::deque<std::string> lines;
+  std::vector<hewn_compile_message> messages;
+};
+
+static std::string text(const char *text) { return text ? text : ""; }
+
+static CompileOptions optionsOf(const hewn_compile_options &o) {
+  CompileOptions options;
+  options.modelPath = text(o.model_path);
+  options.modelBytes = llvm::StringRef(static_cast<const char *>(o.model_bytes), o.model_bytes ? o.model_size : 0);
+  options.modelFolder = text(o.model_folder);
+  options.output = text(o.output);
+  options.emit = text(o.emit);
+  if (!text(o.target).empty())
+    options.target = o.target;
+  for (size_t i = 0; i < o.num_dims; ++i)
+    options.dims.push_back(text(o.dims[i]));
+  if (!text(o.precision).empty())
+    options.precision = o.precision;
+  options.quantize = text(o.quantize);
+  options.threads = std::max(1, o.threads);
+  options.jobs = o.jobs;
+  options.name = text(o.name);
+  options.optimize = !o.no_optimize;
+  options.embedWeights = o.embed_weights;
+  options.cacheDir = text(o.cache_dir);
+  options.runtime = text(o.runtime);
+  if (o.progress)
+    options.progress = [progress = o.progress, user = o.progress_user](llvm::StringRef stage) {
+      progress(user, stage.str().c_str());
+    };
+  return options;
+}
+
+hewn_compilation *hewn_compile(const hewn_compile_options *given) {
+  auto *c = new hewn_compilation;
+  // Callers that were compiled against an older header have a shorter struct: what it lacks is zero.
+  hewn_compile_options whole = {};
+  if (given)
+    std::memcpy(&whole, given, std::min(given->size, sizeof(whole)));
+  c->result = compile(optionsOf(whole), c->diagnostics);
+  for (const Message &message : c->diagnostics.messages()) {
+    c->lines.push_back(message.str());
+    c->messages.push_back({message.level == Message::Level::Warning, message.opset, message.node.c_str(),
+                           message.op.c_str(), message.domain.c_str(), message.message.c_str(),
+                           c->lines.back().c_str()});
+  }
+  return c;
+}
+
+int32_t hewn_compilation_ok(const hewn_compilation *c) { return c->result.ok; }
+
+size_t hewn_compilation_num_messages(const hewn_compilation *c) { return c->messages.size(); }
+
+const hewn_compile_message *hewn_compilation_message(const hewn_compilation *c, size_t index) {
+  return index < c->messages.size() ? &c->messages[index] : nullptr;
+}
+
+const char *hewn_compilation_text(const hewn_compilation *c, size_t *bytes) {
+  if (bytes)
+    *bytes = c->result.text.size();
+  return c->result.text.c_str();
+}
+
+size_t hewn_compilation_num_files(const hewn_compilation *c) { return c->result.files.size(); }
+
+const char *hewn_compilation_file(const hewn_compilation *c, size_t index) {
+  return index < c->result.files.size() ? c->result.files[index].c_str() : nullptr;
+}
+
+void hewn_compilation_destroy(hewn_compilation *c) { delete c; }
+
+const char *hewn_compiler_version(void) { return HEWN_VERSION; }
+
+const char *hewn_compiler_target(size_t index) {
+  static const std::vector<std::string> names = compileTargets();
+  return index < names.size() ? names[index].c_str() : nullptr;
+}

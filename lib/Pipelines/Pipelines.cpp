@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Pipelines/Pipelines.h"
+
+#include "lib/Codegen/Passes.h"
+#include "lib/Transforms/Fuse/Passes.h"
+#include "lib/Transforms/Layout/Passes.h"
+#include "lib/Transforms/Plan/Passes.h"
+#include "lib/Transforms/Simplify/Passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+namespace hewn {
+
+void buildGraphStage(OpPassManager &pm, const PipelineOptions &options) {
+  // Equal ops become one, unused ones go.
+  pm.addPass(createCSEPass());
+  // Ops that are defined by others are written in them.
+  pm.addPass(createComposeOpsPass());
+  pm.addPass(createCSEPass());
+}
+
+void buildKernelsStage(OpPassManager &pm, const PipelineOptions &options) {
+  if (options.optimize) {
+    // Orders of dims in memory, and constants packed to them.
+    pm.addNestedPass<func::FuncOp>(createAssignLayoutsPass());
+    if (options.weights)
+      pm.addNestedPass<func::FuncOp>(createPackConstantsPass(options.weights));
+  }
+  // Which ops become one kernel: decided, then done.
+  DecideGroupsPassOptions groups;
+  groups.fuse = options.optimize;
+  pm.addNestedPass<func::FuncOp>(createDecideGroupsPass(groups));
+  pm.addNestedPass<func::FuncOp>(createFormGroupsPass());
+  pm.addPass(createOutlineKernelsPass());
+  pm.addPass(createVerifyKernelsPass());
+}
+
+void buildLoopsStage(OpPassManager &pm, const PipelineOptions &options) {
+  // Each kernel by the engine that has the best form for it.
+  pm.addPass(codegen::createLowerKernelsPass());
+}
+
+void buildPlanStage(OpPassManager &pm, const PipelineOptions &options) {
+  // A place for every value.
+  pm.addPass(createPlanMemoryPass());
+  pm.addPass(createVerifyPlanPass());
+}
+
+void registerPipelines() {
+  static PassPipelineRegistration<> graph("hewn-graph-stage", "An imported graph, simplified",
+                                          [](OpPassManager &pm) { buildGraphStage(pm, {}); });
+  static PassPipelineRegistration<> kernels("hewn-kernels-stage", "The graph as kernels and a program",
+                                            [](OpPassManager &pm) { buildKernelsStage(pm, {}); });
+  static PassPipelineRegistration<> loops("hewn-loops-stage", "Kernels as functions of loops",
+                                          [](OpPassManager &pm) { buildLoopsStage(pm, {}); });
+  static PassPipelineRegistration<> plan("hewn-plan-stage", "The program with a place for every value",
+                                         [](OpPassManager &pm) { buildPlanStage(pm, {}); });
+}
+
+} // namespace hewn

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The stages of a compile, as pipelines.
+#ifndef HEWN_LIB_PIPELINES_PIPELINES_H
+#define HEWN_LIB_PIPELINES_PIPELINES_H
+
+#include "lib/Support/WeightTable.h"
+#include "mlir/Pass/PassManager.h"
+
+namespace hewn {
+
+struct PipelineOptions {
+  /// Off: every op is a kernel of its own, in the model's layout.
+  bool optimize = true;
+  /// Constants' bytes. Null (in hewn-opt): what needs them is left out.
+  WeightTable *weights = nullptr;
+};
+
+/// An imported graph, simplified.
+void buildGraphStage(mlir::OpPassManager &pm, const PipelineOptions &options);
+/// The graph as kernels and a program that launches them.
+void buildKernelsStage(mlir::OpPassManager &pm, const PipelineOptions &options);
+/// Kernels as functions of loops.
+void buildLoopsStage(mlir::OpPassManager &pm, const PipelineOptions &options);
+/// The program with a place for every value.
+void buildPlanStage(mlir::OpPassManager &pm, const PipelineOptions &options);
+
+/// Each stage as --hewn-<name>-stage.
+void registerPipelines();
+
+} // namespace hewn
+
+#endif
