@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// hewn._hewn: what Python needs of the compiler and of compiled models. It passes addresses and shapes; element types, names and
+// arrays are the business of hewn/__init__.py.
+#include "hewn/compiler.h"
+#include "hewn/runtime.h"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstdlib>
+#include <dlfcn.h>
+#include <stdexcept>
+
+namespace nb = nanobind;
+
+namespace {
+
+/// (node, op, domain, opset, reason, is warning, whole text)
+using Message = std::tuple<std::string, std::string, std::string, int64_t, std::string, bool, std::string>;
+
+std::tuple<bool, std::vector<Message>, std::string>
+compileModel(std::optional<std::string> path, std::optional<nb::bytes> bytes, std::optional<std::string> output,
+             std::optional<std::string> emit, const std::string &target, const std::vector<std::string> &dims,
+             const std::string &precision, const std::string &quantize, int threads, bool optimize) {
+  hewn_compile_options options = {};
+  options.size = sizeof(options);
+  options.model_path = path ? path->c_str() : nullptr;
+  options.model_bytes = bytes ? bytes->data() : nullptr;
+  options.model_size = bytes ? bytes->size() : 0;
+  options.output = output ? output->c_str() : nullptr;
+  options.emit = emit ? emit->c_str() : nullptr;
+  options.target = target.c_str();
+  std::vector<const char *> bindings;
+  for (const std::string &dim : dims)
+    bindings.push_back(dim.c_str());
+  options.dims = bindings.data();
+  options.num_dims = bindings.size();
+  options.precision = precision.c_str();
+  options.quantize = quantize.empty() ? nullptr : quantize.c_str();
+  options.threads = threads;
+  options.no_optimize = !optimize;
+  hewn_compilation *compilation;
+  {
+    nb::gil_scoped_release released;
+    compilation = hewn_compile(&options);
+  }
+  auto text = [](const char *s) { return std::string(s ? s : ""); };
+  std::vector<Message> messages;
+  for (size_t i = 0; i < hewn_compilation_num_messages(compilation); ++i) {
+    const hewn_compile_message *m = hewn_compilation_message(compilation, i);
+    messages.emplace_back(text(m->node), text(m->op), text(m->domain), m->opset, text(m->reason), m->is_warning != 0,
+                          text(m->text));
+  }
+  size_t length = 0;
+  const char *emitted = hewn_compilation_text(compilation, &length);
+  std::tuple<bool, std::vector<Message>, std::string> result(hewn_compilation_ok(compilation) != 0, std::move(messages),
+                                                             emitted ? std::string(emitted, length) : std::string());
+  hewn_compilation_destroy(compilation);
+  return result;
+}
+
+/// (name, type code, bits, dims: an int, or a symbol's name, or None where the data decides)
+nb::list describe(const hewn_model *model, const hewn_tensor_info *infos, int count) {
+  nb::list all;
+  for (int i = 0; i < count; ++i) {
+    nb::list dims;
+    for (int d = 0; d < infos[i].rank; ++d) {
+      int64_t dim = infos[i].dims[d];
+      if (dim >= 0)
+        dims.append(dim);
+      else if (dim == HEWN_DIM_DYNAMIC || dim == HEWN_DIM_FORMULA)
+        dims.append(nb::none());
+      else
+        dims.append(model->symbols[-1 - dim].name);
+    }
+    all.append(nb::make_tuple(infos[i].name, infos[i].dtype.code, infos[i].dtype.bits, nb::tuple(dims)));
+  }
+  return all;
+}
+
+void *allocate(void *, size_t bytes, size_t alignment) {
+  void *memory = nullptr;
+  return posix_memalign(&memory, alignment < 64 ? 64 : alignment, bytes ? bytes : 1) == 0 ? memory : nullptr;
+}
+void release(void *, void *memory) { std::free(memory); }
+
+/// A loaded library and a context of it.
+class Model {
+public:
+  Model(const std::string &path, int threads) {
+    library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+      throw std::runtime_error(dlerror());
+    model = static_cast<const hewn_model *>(dlsym(library, HEWN_MODEL_SYMBOL));
+    if (!model || model->abi_version != HEWN_ABI_VERSION) {
+      std::string why = model ? ": made for another version of the runtime" : ": not a model compiled by hewn";
+      dlclose(library);
+      throw std::runtime_error(path + why);
+    }
+    hewn_context_options options = {};
+    options.size = sizeof(options);
+    options.threads = threads;
+    options.allocator = {allocate, release, nullptr};
+    hewn_status status = model->runtime->context_create(model, &options, &context);
+    if (status.code != HEWN_OK) {
+      std::string why = status.message;
+      close();
+      throw std::runtime_error(why);
+    }
+  }
+  ~Model() { close(); }
+  Model(const Model &) = delete;
+
+  nb::list inputs() const { return describe(model, model->inputs, model->num_inputs); }
+  nb::list outputs() const { return describe(model, model->outputs, model->num_outputs); }
+  const char *name() const { return model->name; }
+
+  /// `arrays`: (address, type code, bits, shape) each. Returns (bytes, type code, bits, shape) each.
+  nb::list run(const std::vector<std::tuple<uintptr_t, int, int, std::vector<int64_t>>> &arrays) {
+    std::vector<DLTensor> in(arrays.size()), out(model->num_outputs);
+    for (size_t i = 0; i < arrays.size(); ++i) {
+      const auto &[address, code, bits, shape] = arrays[i];
+      in[i] = {};
+      in[i].data = reinterpret_cast<void *>(address);
+      in[i].device = {kDLCPU, 0};
+      in[i].ndim = int32_t(shape.size());
+      in[i].dtype = {uint8_t(code), uint8_t(bits), 1};
+      in[i].shape = const_cast<int64_t *>(shape.data());
+    }
+    std::vector<std::vector<int64_t>> shapes(out.size());
+    for (size_t i = 0; i < out.size(); ++i) {
+      shapes[i].resize(model->outputs[i].rank + 1);
+      out[i] = {};
+      out[i].device = {kDLCPU, 0};
+      out[i].shape = shapes[i].data();
+    }
+    hewn_status status;
+    {
+      nb::gil_scoped_release released;
+      status = model->runtime->run(model, context, in.data(), int32_t(in.size()), out.data(), int32_t(out.size()));
+    }
+    if (status.code != HEWN_OK)
+      throw std::runtime_error(status.message);
+    nb::list results;
+    for (DLTensor &tensor : out) {
+      size_t bytes = (size_t(tensor.dtype.bits) + 7) / 8;
+      nb::list shape;
+      for (int d = 0; d < tensor.ndim; ++d) {
+        bytes *= size_t(tensor.shape[d]);
+        shape.append(tensor.shape[d]);
+      }
+      nb::capsule owner(tensor.data, [](void *memory) noexcept { std::free(memory); });
+      nb::ndarray<nb::numpy, uint8_t> array(tensor.data, {bytes}, owner);
+      results.append(nb::make_tuple(array.cast(), tensor.dtype.code, tensor.dtype.bits, nb::tuple(shape)));
+    }
+    return results;
+  }
+
+private:
+  void *library = nullptr;
+  const hewn_model *model = nullptr;
+  hewn_context *context = nullptr;
+
+  void close() {
+    if (context)
+      model->runtime->context_destroy(context);
+    if (library)
+      dlclose(library);
+  }
+};
+
+} // namespace
+
+NB_MODULE(_hewn, m) {
+  m.def("compile", &compileModel, nb::arg("path").none(), nb::arg("bytes").none(), nb::arg("output").none(),
+        nb::arg("emit").none(), nb::arg("target"), nb::arg("dims"), nb::arg("precision"), nb::arg("quantize"),
+        nb::arg("threads"), nb::arg("optimize"));
+  m.def("version", &hewn_compiler_version);
+  nb::class_<Model>(m, "Model")
+      .def(nb::init<const std::string &, int>(), nb::arg("path"), nb::arg("threads"))
+      .def_prop_ro("name", &Model::name)
+      .def_prop_ro("inputs", &Model::inputs)
+      .def_prop_ro("outputs", &Model::outputs)
+      .def("run", &Model::run);
+}

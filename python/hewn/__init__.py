@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compile ONNX models ahead of time and run them.
+
+    module = hewn.compile("model.onnx", dims={"batch": 1})
+    result = module.run({"x": array})["y"]
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import pathlib
+import shutil
+import tempfile
+import weakref
+from collections.abc import Mapping
+
+import numpy as np
+
+from . import _hewn
+
+__all__ = ["CompileError", "Diagnostic", "Module", "RunError", "Tensor", "compile", "load", "__version__"]
+__version__ = _hewn.version()
+
+
+@dataclasses.dataclass(frozen=True)
+class Diagnostic:
+    """One thing that the compiler has to say, about a node of the model where `node` is not empty."""
+
+    node: str
+    op: str
+    domain: str
+    opset: int
+    reason: str
+    is_warning: bool
+    text: str
+
+
+class CompileError(Exception):
+    """The model cannot be compiled. `diagnostics` has every reason."""
+
+    def __init__(self, diagnostics: list[Diagnostic]) -> None:
+        self.diagnostics = diagnostics
+        super().__init__("\n".join(d.text for d in diagnostics if not d.is_warning) or "the model cannot be compiled")
+
+
+class RunError(Exception):
+    """A run was refused or failed: inputs that do not fit, no memory, an index out of range."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Tensor:
+    """An input or output: symbols in the shape are names, None is a dim that only a run tells."""
+
+    name: str
+    dtype: np.dtype
+    shape: tuple[int | str | None, ...]
+
+
+def _dtype(code: int, bits: int) -> np.dtype:
+    """A DLPack type as numpy's."""
+    kinds = {0: "int", 1: "uint", 2: "float", 6: "bool"}
+    if code == 6:
+        return np.dtype(np.bool_)
+    if code in kinds and bits >= 8:
+        return np.dtype(f"{kinds[code]}{bits}")
+    import ml_dtypes  # only where a model has types that numpy lacks
+
+    names = {4: "bfloat16", 10: "float8_e4m3fn", 11: "float8_e4m3fnuz", 12: "float8_e5m2", 13: "float8_e5m2fnuz"}
+    if code in (0, 1):
+        return np.dtype(getattr(ml_dtypes, f"{kinds[code]}{bits}"))
+    return np.dtype(getattr(ml_dtypes, names[code]))
+
+
+def _release(model_holder: list, folder: str | None) -> None:
+    model_holder.clear()
+    if folder:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class Module:
+    """A compiled model, loaded. One thread at a time runs it; load it again for more."""
+
+    def __init__(self, path: str | os.PathLike[str], threads: int = 1, _folder: str | None = None) -> None:
+        try:
+            model = _hewn.Model(os.path.abspath(path), threads)
+        except RuntimeError as problem:
+            raise RunError(str(problem)) from None
+        self._held = [model]
+        self._model = model
+        self._types = [(code, bits) for _, code, bits, _ in model.inputs]
+        self.inputs = [Tensor(name, _dtype(code, bits), shape) for name, code, bits, shape in model.inputs]
+        self.outputs = [Tensor(name, _dtype(code, bits), shape) for name, code, bits, shape in model.outputs]
+        self._names = {t.name for t in self.inputs}
+        weakref.finalize(self, _release, self._held, _folder)
+
+    @property
+    def name(self) -> str:
+        """The model's name in C."""
+        return self._model.name
+
+    def run(self, feeds: Mapping[str, object]) -> dict[str, np.ndarray]:
+        """Runs on arrays by name (numpy, or anything with DLPack) and returns the outputs by name."""
+        if feeds.keys() != self._names:
+            missing, extra = self._names - feeds.keys(), feeds.keys() - self._names
+            told = [f"missing inputs: {', '.join(sorted(missing))}"] * bool(missing)
+            told += [f"no such inputs: {', '.join(sorted(extra))}"] * bool(extra)
+            raise RunError("; ".join(told))
+        arrays, arguments = [], []
+        for tensor, (code, bits) in zip(self.inputs, self._types):
+            array = self._array(tensor, feeds[tensor.name])
+            arrays.append(array)
+            arguments.append((array.ctypes.data, code, bits, array.shape))
+        try:
+            results = self._model.run(arguments)
+        except RuntimeError as problem:
+            raise RunError(str(problem)) from None
+        return {
+            tensor.name: data.view(_dtype(code, bits)).reshape(shape)
+            for tensor, (data, code, bits, shape) in zip(self.outputs, results)
+        }
+
+    @staticmethod
+    def _array(tensor: Tensor, value: object) -> np.ndarray:
+        if not isinstance(value, np.ndarray):
+            value = np.from_dlpack(value) if hasattr(value, "__dlpack__") else np.asarray(value, tensor.dtype)
+        if value.dtype != tensor.dtype:
+            raise RunError(f"input '{tensor.name}' is {value.dtype}, the model wants {tensor.dtype}")
+        return np.ascontiguousarray(value).reshape(value.shape)
+
+
+def compile(
+    model: object,
+    *,
+    target: str = "host",
+    precision: str = "highest",
+    dims: Mapping[str, int | tuple[int, int] | str] | None = None,
+    quantize: str | None = None,
+    threads: int = 1,
+    output: str | os.PathLike[str] | None = None,
+    optimize: bool = True,
+) -> Module:
+    """Compiles a model (a path, bytes, or an onnx.ModelProto) and loads it; `output` keeps the library at that path.
+
+    `dims` binds symbolic dims: a number, or (low, high).
+    """
+    path = data = None
+    if isinstance(model, (str, os.PathLike)):
+        path = os.fspath(model)
+    elif isinstance(model, (bytes, bytearray, memoryview)):
+        data = bytes(model)
+    elif hasattr(model, "SerializeToString"):
+        data = model.SerializeToString()
+    else:
+        raise TypeError(f"a model is a path, bytes or a ModelProto, not {type(model).__name__}")
+    bindings = []
+    for name, value in (dims or {}).items():
+        bindings.append(f"{name}={value[0]}..{value[1]}" if isinstance(value, tuple) else f"{name}={value}")
+    folder = None if output else tempfile.mkdtemp(prefix="hewn-")
+    artifact = os.fspath(output) if output else str(pathlib.Path(folder) / "model.so")
+    try:
+        ok, messages, _ = _hewn.compile(
+            path, data, artifact, None, target, bindings, precision, quantize or "", threads, optimize
+        )
+        if not ok:
+            raise CompileError([Diagnostic(*m) for m in messages])
+        return Module(artifact, threads, folder)
+    except BaseException:
+        if folder:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def load(path: str | os.PathLike[str], threads: int = 1) -> Module:
+    """Loads a library that hewn has compiled; its weights file lies beside it."""
+    return Module(path, threads)

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+import numpy as np
+
+_Message = tuple[str, str, str, int, str, bool, str]
+_Tensor = tuple[str, int, int, tuple[int | str | None, ...]]
+
+def compile(
+    path: str | None,
+    bytes: bytes | None,
+    output: str | None,
+    emit: str | None,
+    target: str,
+    dims: list[str],
+    precision: str,
+    quantize: str,
+    threads: int,
+    optimize: bool,
+) -> tuple[bool, list[_Message], str]: ...
+def version() -> str: ...
+
+class Model:
+    def __init__(self, path: str, threads: int) -> None: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def inputs(self) -> list[_Tensor]: ...
+    @property
+    def outputs(self) -> list[_Tensor]: ...
+    def run(
+        self, arrays: list[tuple[int, int, int, tuple[int, ...]]]
+    ) -> list[tuple[np.ndarray, int, int, tuple[int, ...]]]: ...
