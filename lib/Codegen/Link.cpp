@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/Link.h"
 #include "hewn/runtime.h"
+#include "lib/Codegen/Weights.h"
 
 #include "lld/Common/Driver.h"
 #include "llvm/Object/Archive.h"
@@ -66,6 +67,17 @@ static Error runLinker(std::vector<std::string> arguments) {
   return createStringError("linking failed: " + first);
 }
 
+/// An empty library of this name: linking against it says "needs libm.so.6" without a C library on this machine, and
+/// without asking for the version of one.
+static Expected<std::string> makeStub(StringRef name, const ScratchFolder &scratch) {
+  std::string object = scratch.path("stub.o"), library = scratch.path(name);
+  if (Error error = Weights().writeObject(object, "hewn_stub"))
+    return error;
+  if (Error error = runLinker({"-shared", "--build-id=none", "-soname=" + name.str(), "-o", library, object}))
+    return error;
+  return library;
+}
+
 Error linkShared(const LinkJob &job, const ScratchFolder &scratch) {
   // Everything of the runtime that a loader or the typed functions need is reached from the descriptor.
   std::string exports = "{ global: " + job.model + "; " + job.model + "_run; " + job.model +
@@ -88,6 +100,12 @@ Error linkShared(const LinkJob &job, const ScratchFolder &scratch) {
                                         job.output};
   arguments.insert(arguments.end(), job.objects.begin(), job.objects.end());
   arguments.push_back(job.runtime);
+  for (StringRef name : {"libm.so.6", "libc.so.6"}) {
+    Expected<std::string> stub = makeStub(name, scratch);
+    if (!stub)
+      return stub.takeError();
+    arguments.push_back(*stub);
+  }
   return runLinker(std::move(arguments));
 }
 

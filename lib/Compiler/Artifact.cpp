@@ -4,7 +4,7 @@
 #include "dialects/Plan/Plan.h"
 #include "lib/Codegen/Link.h"
 #include "lib/Codegen/Object.h"
-#include "lib/Codegen/Program.h"
+#include "lib/Codegen/Program/Program.h"
 #include "lib/Compiler/Compilation.h"
 
 #include "mlir/Bytecode/BytecodeWriter.h"

@@ -2,7 +2,7 @@
 //
 // Where the values of a program lie: constants, the arena, outputs, memory allocated when run.
 #include "hewn/services.h"
-#include "lib/Codegen/ProgramEmitter.h"
+#include "lib/Codegen/Program/ProgramEmitter.h"
 #include "lib/Transforms/Plan/Buffers.h"
 
 using namespace mlir;

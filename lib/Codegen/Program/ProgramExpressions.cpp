@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/Codegen/ProgramExpressions.h"
+#include "lib/Codegen/Program/ProgramExpressions.h"
 
 using namespace llvm;
 using hewn::graph::DimExpr;

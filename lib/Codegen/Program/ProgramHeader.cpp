@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The C header of a model.
-#include "lib/Codegen/Program.h"
+#include "lib/Codegen/Program/Program.h"
 
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/raw_ostream.h"

@@ -8,8 +8,8 @@
 
 #include "dialects/Graph/Graph.h"
 #include "dialects/Plan/Plan.h"
-#include "lib/Codegen/Program.h"
-#include "lib/Codegen/ProgramExpressions.h"
+#include "lib/Codegen/Program/Program.h"
+#include "lib/Codegen/Program/ProgramExpressions.h"
 
 namespace hewn::codegen {
 

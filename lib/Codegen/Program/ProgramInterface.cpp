@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/Codegen/ProgramInterface.h"
+#include "lib/Codegen/Program/ProgramInterface.h"
 #include "dialects/Graph/Graph.h"
 #include "dialects/Plan/Plan.h"
 #include "hewn/runtime.h"

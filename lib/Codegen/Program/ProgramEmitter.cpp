@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/Codegen/ProgramEmitter.h"
+#include "lib/Codegen/Program/ProgramEmitter.h"
 #include "hewn/services.h"
 #include "lib/Transforms/Plan/Buffers.h"
 

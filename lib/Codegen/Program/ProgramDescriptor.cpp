@@ -3,8 +3,8 @@
 // The descriptor of a model and the functions around it. The structs here have the fields of runtime.h's in their
 // order; that they lie where C puts them is checked against that header.
 #include "hewn/runtime.h"
-#include "lib/Codegen/Program.h"
-#include "lib/Codegen/ProgramExpressions.h"
+#include "lib/Codegen/Program/Program.h"
+#include "lib/Codegen/Program/ProgramExpressions.h"
 
 #include "llvm/IR/DataLayout.h"
 #include "llvm/IR/IRBuilder.h"

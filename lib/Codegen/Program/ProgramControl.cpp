@@ -4,7 +4,7 @@
 //
 // The values of a region are known inside of it only: symbols are put back when it ends, and what goes on behind it
 // (the result of a branch, sizes that a loop finds out) goes through variables.
-#include "lib/Codegen/ProgramEmitter.h"
+#include "lib/Codegen/Program/ProgramEmitter.h"
 #include "lib/Transforms/Plan/Buffers.h"
 
 using namespace mlir;
