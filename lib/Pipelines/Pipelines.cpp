@@ -42,6 +42,8 @@ void buildKernelsStage(OpPassManager &pm, const PipelineOptions &options) {
 void buildLoopsStage(OpPassManager &pm, const PipelineOptions &options) {
   // Each kernel by the engine that has the best form for it.
   pm.addPass(codegen::createLowerKernelsPass());
+  // exp, tanh and kin as vector arithmetic of our own.
+  pm.addPass(codegen::createExpandMathPass());
 }
 
 void buildPlanStage(OpPassManager &pm, const PipelineOptions &options) {

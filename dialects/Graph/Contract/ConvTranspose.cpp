@@ -37,24 +37,37 @@ static LogicalResult readOutputPadding(OnnxNode &node, ArrayRef<DimExpr> extents
   return success();
 }
 
-/// Kernel as large as its stride: the output is tiles, a column of a matrix product each.
+/// Kernel as large as its stride: the output is tiles, and a position's tile is a row of a matrix product. Written with
+/// channels last, where the product's columns are the tile's taps and channels, so that nothing but whole pixels is
+/// moved.
 static Value composeByTiles(Composer &c, Value x, Value weights, ArrayRef<int64_t> kernel) {
   Dims in = getDims(x), w = getDims(weights);
-  size_t n = kernel.size();
-  DimExpr positions = numElements(ArrayRef(in).drop_front(2)), taps = numElements(ArrayRef(w).drop_front(1));
-  Value matrix = c.transpose(c.reshape(weights, {w[0], taps}), {1, 0});
-  Value tiles = composeMatMul(c, matrix, c.reshape(x, {in[0], in[1], positions}));
-  // [N, M*k1*k2, d1*d2] -> [N, M, k1, k2, d1, d2] -> [N, M, d1, k1, d2, k2]
-  Dims apart = {in[0], w[1]}, shape = {in[0], w[1]};
-  SmallVector<int64_t> order = {0, 1};
-  for (size_t i = 0; i < n; ++i) {
+  int64_t n = kernel.size();
+  DimExpr positions = numElements(ArrayRef(in).drop_front(2)), columns = numElements(ArrayRef(w).drop_front(1));
+  SmallVector<int64_t> channelsLast = {0}, channelsFirst = {0, n + 1};
+  for (int64_t i = 0; i < n; ++i) {
+    channelsLast.push_back(2 + i);
+    channelsFirst.push_back(1 + i);
+  }
+  channelsLast.push_back(1);
+  // [C, M, k..] -> [C, k.. * M]
+  Value matrix = c.reshape(c.transpose(weights, channelsLast), {w[0], columns});
+  Value rows = c.reshape(c.transpose(x, channelsLast), {in[0] * positions, in[1]});
+  Value tiles = composeMatMul(c, rows, matrix);
+  // [N * d.., k.. * M] -> [N, d.., k.., M] -> [N, d1, k1, d2, k2, .., M] -> [N, d1*k1, d2*k2, .., M]
+  Dims apart = {in[0]}, shape = {in[0]};
+  SmallVector<int64_t> order = {0};
+  apart.append(in.begin() + 2, in.end());
+  for (int64_t i = 0; i < n; ++i) {
     apart.push_back(DimExpr(kernel[i]));
-    order.push_back(2 + n + i);
-    order.push_back(2 + i);
+    order.push_back(1 + i);
+    order.push_back(1 + n + i);
     shape.push_back(in[2 + i] * DimExpr(kernel[i]));
   }
-  apart.append(in.begin() + 2, in.end());
-  return c.reshape(c.transpose(c.reshape(tiles, apart), order), shape);
+  order.push_back(1 + 2 * n);
+  apart.push_back(w[1]);
+  shape.push_back(w[1]);
+  return c.transpose(c.reshape(c.transpose(c.reshape(tiles, apart), order), shape), channelsFirst);
 }
 
 /// [C, M/groups, k..] turned around: [M, C/groups, k..] with every kernel dim reversed.

@@ -162,9 +162,19 @@ private:
       require(op->getOpOperand(0), {});
       return;
     }
-    // A move that keeps the rank keeps the order; others write row-major from whatever they read.
-    if (op->getNumOperands() > 0 && graph::getRank(op->getOperand(0)) == rank)
+    // A move that keeps the rank keeps the order; one that adds dims behind (a window's) puts them innermost; others
+    // write row-major from whatever they read.
+    if (op->getNumOperands() == 0)
+      return;
+    int64_t own = graph::getRank(op->getOperand(0));
+    if (own == rank) {
       inherit(op, op->getOperand(0));
+    } else if (own < rank) {
+      Order order = orderOf(op->getOperand(0));
+      for (int64_t d = own; d < rank; ++d)
+        order.push_back(d);
+      setOrder(result, order);
+    }
   }
 
   //===----------------------------------------------------------------------------------------------------------------===//
