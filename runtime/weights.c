@@ -111,7 +111,8 @@ static size_t programPath(char *path) {
 static int findPath(const hewn_model *model, char *path) {
   Dl_info info;
   size_t length = 0;
-  if (dladdr(model, &info) && info.dli_fname && strchr(info.dli_fname, '/')) {
+  // Not the descriptor: the loader may have copied that into the program.
+  if (dladdr(model->weights_state, &info) && info.dli_fname && strchr(info.dli_fname, '/')) {
     length = strlen(info.dli_fname);
     if (length >= PATH_BYTES)
       return 0;

@@ -91,7 +91,8 @@ Error linkShared(const LinkJob &job, const ScratchFolder &scratch) {
                                         "--gc-sections",
                                         "--hash-style=gnu",
                                         "--build-id=none",
-                                        "-Bsymbolic",
+                                        // Not data: a program that is linked to the library may hold the descriptor.
+                                        "-Bsymbolic-functions",
                                         "-znoexecstack",
                                         "-zrelro",
                                         "--defsym=" HEWN_MODEL_SYMBOL "=" + job.model,

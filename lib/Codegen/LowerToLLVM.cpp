@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/LowerToLLVM.h"
-#include "lib/Codegen/Passes.h"
 
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Conversion/ConvertToLLVM/ToLLVMPass.h"
@@ -56,8 +55,6 @@ void usePointers(func::FuncOp function) {
 }
 
 void buildLowerToLLVM(OpPassManager &pm) {
-  // First, while there are loops: formulas of our own. What has none is left to LLVM's intrinsics.
-  pm.addPass(createExpandMathPass());
   pm.addNestedPass<func::FuncOp>(createConvertVectorToSCFPass(VectorTransferToSCFOptions().enableFullUnroll()));
   pm.addPass(createLowerAffinePass());
   pm.addPass(createSCFToControlFlowPass());

@@ -3,16 +3,11 @@
 // From the plan stage to files: kernels and program to objects, objects to an artifact, weights and header beside it.
 #include "dialects/Plan/Plan.h"
 #include "lib/Codegen/Link.h"
-#include "lib/Codegen/Object.h"
-#include "lib/Codegen/Program/Program.h"
 #include "lib/Compiler/Compilation.h"
+#include "lib/Compiler/Generate.h"
 
-#include "mlir/Bytecode/BytecodeWriter.h"
-#include "llvm/ADT/StringExtras.h"
-#include "llvm/IR/LLVMContext.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/SHA256.h"
 
 using namespace mlir;
 using llvm::createStringError;
@@ -36,17 +31,13 @@ private:
   }
   std::string stem();
   std::string beside(StringRef extension);
-  std::string digest();
   codegen::CodeOptions codeOptions();
-  Error generate();
   Error link();
   Error writeWeights(const codegen::ScratchFolder &scratch, std::vector<std::string> &objects);
 
   Compilation &c;
   const CompileOptions &options;
-  codegen::ProgramInterface interface;
-  codegen::Weights weights;
-  std::vector<codegen::CompiledKernel> code; // the program's last
+  GeneratedCode generated;
 };
 
 /// The artifact's name without folder, "lib" and extension.
@@ -67,7 +58,6 @@ std::string ArtifactWriter::beside(StringRef extension) {
 codegen::CodeOptions ArtifactWriter::codeOptions() {
   codegen::CodeOptions code;
   code.machine = c.machine;
-  code.prefix = interface.name + "_";
   code.optimize = options.optimize;
   code.threads = unsigned(std::max(options.jobs, 0));
   code.cacheDir = options.cacheDir;
@@ -78,59 +68,18 @@ codegen::CodeOptions ArtifactWriter::codeOptions() {
   return code;
 }
 
-/// Of all that the code and the numbers depend on.
-std::string ArtifactWriter::digest() {
-  std::string bytes;
-  llvm::raw_string_ostream os(bytes);
-  (void)writeBytecodeToFile(*c.module, os);
-  llvm::SHA256 hash;
-  std::string constants = weights.digest();
-  for (StringRef text : {StringRef(bytes), StringRef(c.machine.cpu), StringRef(c.machine.features),
-                         StringRef(interface.name), StringRef(constants)})
-    hash.update(text);
-  return llvm::toHex(hash.final(), /*LowerCase=*/true).substr(0, 40);
-}
-
-Error ArtifactWriter::generate() {
-  codegen::CodeOptions how = codeOptions();
-  llvm::Expected<std::vector<codegen::CompiledKernel>> kernels = codegen::compileKernels(*c.module, how);
-  if (!kernels)
-    return kernels.takeError();
-  code = std::move(*kernels);
-  c.result.numKernels = code.size();
-
-  llvm::LLVMContext context;
-  llvm::Module module(interface.name, context);
-  if (Error error = codegen::setMachine(module, c.machine))
-    return error;
-  auto program = c.module->lookupSymbol<func::FuncOp>(plan::kProgramName);
-  FailureOr<llvm::Function *> run = codegen::emitProgram(program, interface, c.weights, weights, module);
-  if (failed(run))
-    return createStringError("internal error: the program can't be emitted");
-  interface.digest = digest();
-  codegen::WeightsReference reference{weights.size(), weights.digest(),
-                                      options.embedWeights ? "" : stem() + ".weights"};
-  if (Error error = codegen::emitDescriptor(interface, reference, *run, module))
-    return error;
-  llvm::Expected<std::string> object = codegen::generateCode(module, how);
-  if (!object)
-    return object.takeError();
-  code.push_back({plan::kProgramName.str(), std::move(*object)});
-  return Error::success();
-}
-
 Error ArtifactWriter::writeWeights(const codegen::ScratchFolder &scratch, std::vector<std::string> &objects) {
-  if (weights.size() == 0)
+  if (generated.weights.size() == 0)
     return Error::success();
-  c.result.weightsBytes = weights.size();
+  c.result.weightsBytes = generated.weights.size();
   if (options.embedWeights) {
-    if (weights.size() > uint64_t(1) << 30)
+    if (generated.weights.size() > uint64_t(1) << 30)
       return createStringError("weights of more than 1 GiB can't be embedded: leave --embed-weights out");
     objects.push_back(scratch.path("weights.o"));
-    return weights.writeObject(objects.back(), interface.name + "_weights");
+    return generated.weights.writeObject(objects.back(), generated.interface.name + "_weights");
   }
   c.result.files.push_back(beside(".weights"));
-  return weights.writeFile(c.result.files.back());
+  return generated.weights.writeFile(c.result.files.back());
 }
 
 Error ArtifactWriter::link() {
@@ -138,13 +87,13 @@ Error ArtifactWriter::link() {
   if (!scratch)
     return scratch.takeError();
   codegen::LinkJob job;
-  job.model = interface.name;
+  job.model = generated.interface.name;
   job.output = options.output;
   job.runtime = options.runtime.empty() ? findRuntime() : options.runtime;
   StringRef kind = llvm::sys::path::extension(options.output);
   if (job.runtime.empty() && kind != ".o")
     return createStringError("libhewn_runtime.a is neither beside the compiler nor in ../lib");
-  for (auto [i, object] : llvm::enumerate(code)) {
+  for (auto [i, object] : llvm::enumerate(generated.code)) {
     llvm::Expected<std::string> file = scratch->write(std::to_string(i) + ".o", object.code);
     if (!file)
       return file.takeError();
@@ -159,7 +108,7 @@ Error ArtifactWriter::link() {
     return error;
   c.result.files.push_back(beside(".h"));
   return llvm::writeToOutput(c.result.files.back(), [&](llvm::raw_ostream &os) {
-    os << codegen::headerText(interface);
+    os << codegen::headerText(generated.interface);
     return Error::success();
   });
 }
@@ -170,17 +119,20 @@ bool ArtifactWriter::write() {
       codegen::readInterface(program, options.name.empty() ? stem() : options.name);
   if (failed(read))
     return false;
-  interface = std::move(*read);
+  codegen::ProgramInterface &interface = generated.interface = std::move(*read);
   interface.target = c.machine.name;
   interface.cpuFeatures = c.machine.cpuFeatures;
   c.result.name = interface.name;
   if (options.emit == "header")
     return deliver(c, codegen::headerText(interface));
-  if (!report(codegen::guardLLVM([&] { return generate(); })))
+  std::string weightsFile = options.embedWeights ? "" : stem() + ".weights";
+  if (!report(
+          codegen::guardLLVM([&] { return generate(*c.module, codeOptions(), weightsFile, c.weights, generated); })))
     return false;
+  c.result.numKernels = generated.code.size() - 1;
   if (!options.emit.empty()) {
     std::string text;
-    for (const codegen::CompiledKernel &kernel : code)
+    for (const codegen::CompiledKernel &kernel : generated.code)
       text += kernel.code + "\n";
     return deliver(c, text);
   }

@@ -6,6 +6,7 @@
 #include "dialects/Plan/Plan.h"
 #include "lib/Codegen/Object.h"
 #include "lib/Compiler/Compilation.h"
+#include "lib/Compiler/InProcess.h"
 #include "lib/Importer/ONNX/Importer.h"
 #include "lib/Pipelines/Pipelines.h"
 #include "lib/Target/X86/X86Machine.h"
@@ -141,6 +142,7 @@ bool runStages(Compilation &c) {
   PipelineOptions options;
   options.optimize = c.options.optimize;
   options.weights = &c.weights;
+  options.evaluate = [&](OwningOpRef<ModuleOp> module) { return evaluate(std::move(module), c.weights); };
   for (unsigned s = firstStage(*c.module); s < Behind; ++s) {
     Timer timer(c, stages[s].name);
     PassManager pm(c.context.get());

@@ -5,7 +5,6 @@
 #include "lib/Transforms/Fuse/Passes.h"
 #include "lib/Transforms/Layout/Passes.h"
 #include "lib/Transforms/Plan/Passes.h"
-#include "lib/Transforms/Simplify/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassRegistry.h"
@@ -21,6 +20,9 @@ void buildGraphStage(OpPassManager &pm, const PipelineOptions &options) {
   // Ops that are defined by others are written in them.
   pm.addPass(createComposeOpsPass());
   pm.addPass(createCSEPass());
+  // What is constant is run now.
+  if (options.weights && options.evaluate)
+    pm.addNestedPass<func::FuncOp>(createFoldConstantsPass(options.weights, options.evaluate));
 }
 
 void buildKernelsStage(OpPassManager &pm, const PipelineOptions &options) {
@@ -29,6 +31,7 @@ void buildKernelsStage(OpPassManager &pm, const PipelineOptions &options) {
     pm.addNestedPass<func::FuncOp>(createAssignLayoutsPass());
     if (options.weights)
       pm.addNestedPass<func::FuncOp>(createPackConstantsPass(options.weights));
+    pm.addPass(createCSEPass());
   }
   // Which ops become one kernel: decided, then done.
   DecideGroupsPassOptions groups;

@@ -5,6 +5,7 @@
 #define HEWN_LIB_PIPELINES_PIPELINES_H
 
 #include "lib/Support/WeightTable.h"
+#include "lib/Transforms/Simplify/Passes.h"
 #include "mlir/Pass/PassManager.h"
 
 namespace hewn {
@@ -14,6 +15,8 @@ struct PipelineOptions {
   bool optimize = true;
   /// Constants' bytes. Null (in hewn-opt): what needs them is left out.
   WeightTable *weights = nullptr;
+  /// Runs what is constant; null: it stays.
+  ConstantEvaluator evaluate;
 };
 
 /// An imported graph, simplified.

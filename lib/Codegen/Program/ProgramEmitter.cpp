@@ -80,6 +80,8 @@ LogicalResult ProgramEmitter::emitOp(Operation *op) {
   if (auto launch = dyn_cast<plan::LaunchOp>(op))
     return emitLaunch(launch);
   if (auto constant = dyn_cast<graph::ConstantOp>(op)) {
+    if (op->use_empty())
+      return success();
     FailureOr<llvm::Value *> memory = constantPointer(constant);
     if (succeeded(memory))
       pointers[constant.getResult()] = *memory;

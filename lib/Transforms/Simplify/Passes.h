@@ -4,9 +4,19 @@
 #ifndef HEWN_LIB_TRANSFORMS_SIMPLIFY_PASSES_H
 #define HEWN_LIB_TRANSFORMS_SIMPLIFY_PASSES_H
 
+#include "lib/Support/WeightTable.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
+#include <functional>
 
 namespace hewn {
+
+/// Runs the function `main` of a graph-stage module, which has no arguments, and gives the bytes of its results.
+/// Transforms may not see the compiler, so it comes from above; the module is used up.
+using ConstantEvaluator =
+    std::function<mlir::FailureOr<std::vector<std::vector<char>>>(mlir::OwningOpRef<mlir::ModuleOp>)>;
+std::unique_ptr<mlir::Pass> createFoldConstantsPass(WeightTable *weights, ConstantEvaluator evaluate);
+
 #define GEN_PASS_DECL
 #include "lib/Transforms/Simplify/Passes.h.inc"
 #define GEN_PASS_REGISTRATION

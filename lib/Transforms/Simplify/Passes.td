@@ -8,4 +8,8 @@ def ComposeOpsPass : Pass<"hewn-compose-ops"> {
   let summary = "Write composed ops in elementwise, reduce, scan, contract and move ops";
 }
 
+def FoldConstantsPass : Pass<"hewn-fold-constants", "::mlir::func::FuncOp"> {
+  let summary = "Compile and run what depends on constants alone, and put the results in its place";
+}
+
 #endif

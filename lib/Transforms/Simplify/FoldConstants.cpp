@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Folds by compiling: what depends on constants alone is compiled by our own pipeline, run, and replaced by its result.
+// No op has a folder of its own.
+//
+//     %w = graph.constant ...                         %f = graph.constant {value = #graph.weight<"folded", 0 : 4096>}
+//     %s = graph.sqrt %w                          →   %y = graph.conv %x, %f
+//     %f = graph.div %a, %s
+//     %y = graph.conv %x, %f
+//
+// Left alone: results much larger than what they are made from (an expanded scalar would grow the weights), sizes that
+// are not static, ops with regions, and all where the evaluator is missing or refuses. Work is done in batches, so that
+// a model of large constants does not lie in memory twice.
+#include "dialects/Graph/Graph.h"
+#include "lib/Transforms/Simplify/Passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+
+namespace hewn {
+#define GEN_PASS_DEF_FOLDCONSTANTSPASS
+#include "lib/Transforms/Simplify/Passes.h.inc"
+
+namespace {
+
+/// Up to this size a result may be larger than what it is made from.
+constexpr int64_t kSmallBytes = 64 << 10;
+/// Up to this size a result stands in the IR, where other passes see its elements.
+constexpr int64_t kInlineBytes = 256;
+/// Constants of one batch.
+constexpr int64_t kBatchBytes = 64 << 20;
+
+int64_t bytesOf(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  return type.getNumElements() * std::max<int64_t>(type.getElementTypeBitWidth(), 8) / 8;
+}
+
+bool isTensor(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && tensor.hasStaticShape() && tensor.getElementTypeBitWidth() >= 8;
+}
+
+class Folder {
+public:
+  Folder(func::FuncOp function, WeightTable &weights, ConstantEvaluator &evaluate)
+      : function(function), weights(weights), evaluate(evaluate) {}
+
+  void fold() {
+    function.walk([&](Operation *op) {
+      if (isFoldable(op))
+        foldable.insert(op);
+    });
+    SmallVector<Value> batch;
+    int64_t bytes = 0;
+    for (Operation *op : foldable)
+      for (Value result : op->getResults()) {
+        if (llvm::all_of(result.getUsers(), [&](Operation *user) { return foldable.contains(user); }))
+          continue;
+        batch.push_back(result);
+        bytes += leafBytes(op);
+        if (bytes > kBatchBytes) {
+          run(batch);
+          batch.clear();
+          bytes = 0;
+        }
+      }
+    run(batch);
+    for (Operation *op : llvm::reverse(foldable))
+      if (op->use_empty())
+        op->erase();
+  }
+
+private:
+  bool isConstant(Value value) {
+    Operation *op = value.getDefiningOp();
+    return op && (isa<graph::ConstantOp>(op) || foldable.contains(op));
+  }
+
+  bool isFoldable(Operation *op) {
+    bool isKind = isa<graph::ElementwiseOpInterface, graph::ReduceOpInterface, graph::ScanOpInterface,
+                      graph::ContractOpInterface, graph::MoveOpInterface, graph::ComposeOpInterface>(op);
+    if (!isKind || op->getNumRegions() || op->getNumOperands() == 0 || !isMemoryEffectFree(op))
+      return false;
+    int64_t from = kSmallBytes, to = 0;
+    for (Value operand : op->getOperands()) {
+      if (!isConstant(operand) || !cast<RankedTensorType>(operand.getType()).hasStaticShape())
+        return false;
+      from += bytesOf(operand);
+    }
+    for (Value result : op->getResults()) {
+      if (!isTensor(result.getType()))
+        return false;
+      to += bytesOf(result);
+    }
+    return to <= from;
+  }
+
+  int64_t leafBytes(Operation *op) {
+    int64_t bytes = 0;
+    for (Value operand : op->getOperands())
+      bytes += bytesOf(operand);
+    return bytes;
+  }
+
+  /// The ops behind `values` as a module that returns them.
+  OwningOpRef<ModuleOp> extract(ArrayRef<Value> values) {
+    llvm::SetVector<Operation *> needed;
+    std::function<void(Operation *)> need = [&](Operation *op) {
+      if (needed.contains(op))
+        return;
+      for (Value operand : op->getOperands())
+        need(operand.getDefiningOp());
+      needed.insert(op);
+    };
+    for (Value value : values)
+      need(value.getDefiningOp());
+    OwningOpRef<ModuleOp> module = ModuleOp::create(function.getLoc());
+    OpBuilder b = OpBuilder::atBlockEnd(module->getBody());
+    auto types = llvm::map_to_vector(values, [](Value v) { return v.getType(); });
+    auto main = func::FuncOp::create(b, function.getLoc(), "main", b.getFunctionType({}, types));
+    b.setInsertionPointToEnd(main.addEntryBlock());
+    IRMapping mapping;
+    for (Operation *op : needed)
+      b.clone(*op, mapping);
+    func::ReturnOp::create(b, function.getLoc(),
+                           llvm::map_to_vector(values, [&](Value v) { return mapping.lookup(v); }));
+    return module;
+  }
+
+  void run(ArrayRef<Value> values) {
+    if (values.empty())
+      return;
+    FailureOr<std::vector<std::vector<char>>> results = evaluate(extract(values));
+    if (failed(results) || results->size() != values.size())
+      return;
+    for (auto [given, bytes] : llvm::zip(values, *results)) {
+      Value value = given;
+      auto type = cast<RankedTensorType>(value.getType());
+      OpBuilder b(value.getDefiningOp());
+      auto constant = graph::ConstantOp::create(b, value.getLoc(), type, attributeOf(type, std::move(bytes)));
+      value.replaceUsesWithIf(constant.getResult(), [&](OpOperand &use) { return !foldable.contains(use.getOwner()); });
+    }
+  }
+
+  Attribute attributeOf(RankedTensorType type, std::vector<char> bytes) {
+    if (int64_t(bytes.size()) <= kInlineBytes && !type.getEncoding() && !bytes.empty())
+      return DenseElementsAttr::getFromRawBuffer(type, bytes);
+    int64_t size = int64_t(bytes.size());
+    std::string key = weights.add("folded", std::move(bytes));
+    return graph::WeightAttr::get(type.getContext(), key, 0, size);
+  }
+
+  func::FuncOp function;
+  WeightTable &weights;
+  ConstantEvaluator &evaluate;
+  llvm::SetVector<Operation *> foldable;
+};
+
+struct FoldConstantsPass : impl::FoldConstantsPassBase<FoldConstantsPass> {
+  FoldConstantsPass() = default;
+  FoldConstantsPass(WeightTable *weights, ConstantEvaluator evaluate)
+      : weights(weights), evaluate(std::move(evaluate)) {}
+  void runOnOperation() override {
+    if (weights && evaluate)
+      Folder(getOperation(), *weights, evaluate).fold();
+  }
+  WeightTable *weights = nullptr;
+  ConstantEvaluator evaluate;
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createFoldConstantsPass(WeightTable *weights, ConstantEvaluator evaluate) {
+  return std::make_unique<FoldConstantsPass>(weights, std::move(evaluate));
+}
+
+} // namespace hewn

@@ -1,0 +1,15 @@
+// What depends on constants alone is run when compiling; what would grow much is left.
+// RUN: hewn compile %s --emit=graph | FileCheck %s
+// CHECK-LABEL: func.func @main
+func.func @main(%x: tensor<4xf32> {graph.name = "x"}) -> (tensor<4xf32> {graph.name = "y"}, tensor<100000xf32> {graph.name = "z"}) {
+  %a = graph.constant {value = dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>} : tensor<4xf32>
+  %b = graph.constant {value = dense<2.0> : tensor<1xf32>} : tensor<1xf32>
+  // CHECK: %[[F:.*]] = graph.constant {value = dense<[4.000000e+00, 8.000000e+00, 1.200000e+01, 1.600000e+01]> : tensor<4xf32>}
+  %c = graph.mul %a, %b : (tensor<4xf32>, tensor<1xf32>) -> tensor<4xf32>
+  %d = graph.mul %c, %b : (tensor<4xf32>, tensor<1xf32>) -> tensor<4xf32>
+  // CHECK: graph.add %{{.*}}, %[[F]]
+  %y = graph.add %x, %d : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  // CHECK: graph.expand
+  %z = graph.expand %b {shape = [100000]} : (tensor<1xf32>) -> tensor<100000xf32>
+  return %y, %z : tensor<4xf32>, tensor<100000xf32>
+}
