@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include <chrono>
@@ -155,6 +156,8 @@ bool runStages(Compilation &c) {
     }
     if (c.options.emit == stages[s].name)
       return true;
+    if (c.options.emit == "explain" && s == Kernels)
+      c.result.text = describeKernels(*c.module);
   }
   return true;
 }
@@ -180,6 +183,13 @@ bool run(Compilation &c) {
   for (const StageInfo &stage : stages)
     if (c.options.emit == stage.name)
       return deliver(c, printModule(*c.module));
+  if (c.options.emit == "explain") {
+    std::string text = "target: " + c.machine.name + "\n" + c.result.text + describePlan(*c.module) + "stages:";
+    for (auto &[stage, seconds] : c.result.stageSeconds)
+      text += llvm::formatv(" {0} {1:f2} s", stage, seconds);
+    c.result.text.clear();
+    return deliver(c, text + "\n");
+  }
   Timer timer(c, "emit");
   return emitArtifact(c);
 }
@@ -189,7 +199,7 @@ bool run(Compilation &c) {
 std::vector<std::string> compileTargets() { return x86::targetNames(); }
 
 ArrayRef<StringRef> emitStages() {
-  static const StringRef names[] = {"graph", "kernels", "loops", "plan", "llvm", "asm", "header"};
+  static const StringRef names[] = {"graph", "kernels", "loops", "plan", "llvm", "asm", "header", "explain"};
   return names;
 }
 

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hewn/compiler.h"
+#include "tools/hewn/Subcommands.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/raw_ostream.h"
+#include <chrono>
+#include <unistd.h>
+
+namespace cl = llvm::cl;
+
+namespace hewn::tool {
+
+cl::SubCommand compileCommand("compile", "Compile a model to a library, or to the text of a stage");
+cl::SubCommand checkCommand("check", "Say whether a model compiles, and list all that stands in the way");
+
+// What compiles has these flags; explain, run and bench as well.
+static cl::opt<std::string> target("target", cl::init("host"), cl::value_desc("machine"),
+                                   cl::desc("host, x86-64-v2, x86-64-v3, x86-64-v4, znver4, sapphirerapids, ..."),
+                                   cl::sub(compileCommand), cl::sub(checkCommand), cl::sub(runCommand),
+                                   cl::sub(benchCommand), cl::sub(explainCommand));
+static cl::opt<std::string> precision("float32-precision", cl::init("highest"), cl::value_desc("precision"),
+                                      cl::desc("highest, high or medium, as PyTorch means them"),
+                                      cl::sub(compileCommand), cl::sub(checkCommand), cl::sub(runCommand),
+                                      cl::sub(benchCommand), cl::sub(explainCommand));
+static cl::list<std::string> dims("dim", cl::value_desc("name=value|low..high"),
+                                  cl::desc("Bind a symbolic dim: batch=1, seq=1..512; may be repeated"),
+                                  cl::sub(compileCommand), cl::sub(checkCommand), cl::sub(runCommand),
+                                  cl::sub(benchCommand), cl::sub(explainCommand));
+static cl::opt<int> threads("threads", cl::init(1), cl::desc("How many threads the model will run on"),
+                            cl::sub(compileCommand), cl::sub(checkCommand), cl::sub(runCommand), cl::sub(benchCommand),
+                            cl::sub(explainCommand));
+static cl::opt<bool> naive("O0", cl::desc("No fusion and no vectors: the oracle"), cl::sub(compileCommand),
+                           cl::sub(checkCommand), cl::sub(runCommand), cl::sub(benchCommand), cl::sub(explainCommand));
+
+static cl::opt<std::string> model(cl::Positional, cl::Required, cl::desc("model.onnx"), cl::sub(compileCommand),
+                                  cl::sub(checkCommand));
+static cl::opt<std::string> output("o", cl::value_desc("file"),
+                                   cl::desc("The artifact: libmodel.so, libmodel.a or model.o"),
+                                   cl::sub(compileCommand));
+static cl::opt<std::string>
+    emit("emit", cl::value_desc("stage"),
+         cl::desc("Stop at a stage and give its text: graph, kernels, loops, plan, llvm, asm, header"),
+         cl::sub(compileCommand));
+static cl::opt<std::string> name("name", cl::value_desc("name"),
+                                 cl::desc("The model's name in C; else from the output's"), cl::sub(compileCommand));
+static cl::opt<bool> embed("embed-weights", cl::desc("Put the weights into the library instead of a file beside it"),
+                           cl::sub(compileCommand));
+
+CompileFlags compileFlags() { return {target, precision, dims, threads, naive}; }
+
+namespace {
+
+/// One line on a terminal, from the second second on.
+struct Progress {
+  std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
+  bool shown = false;
+  static void tell(void *user, const char *stage) {
+    auto *self = static_cast<Progress *>(user);
+    std::chrono::duration<double> past = std::chrono::steady_clock::now() - self->begin;
+    if (past.count() < 1 || !isatty(STDERR_FILENO))
+      return;
+    llvm::errs() << "\r\033[Khewn: " << stage << " ..." << llvm::format(" %.0f s", past.count());
+    self->shown = true;
+  }
+  ~Progress() {
+    if (shown)
+      llvm::errs() << "\r\033[K";
+  }
+};
+
+} // namespace
+
+bool compileModel(const std::string &path, const std::string &artifact, const std::string &stage,
+                  const std::string &cName, bool embedWeights, std::string *text) {
+  hewn_compile_options options = {};
+  options.size = sizeof(options);
+  options.model_path = path.c_str();
+  options.output = artifact.empty() ? nullptr : artifact.c_str();
+  options.emit = stage.empty() ? nullptr : stage.c_str();
+  options.name = cName.empty() ? nullptr : cName.c_str();
+  options.target = target.c_str();
+  options.precision = precision.c_str();
+  std::vector<const char *> bindings;
+  for (const std::string &dim : dims)
+    bindings.push_back(dim.c_str());
+  options.dims = bindings.data();
+  options.num_dims = bindings.size();
+  options.threads = threads;
+  options.no_optimize = naive;
+  options.embed_weights = embedWeights;
+  hewn_compilation *compilation;
+  {
+    Progress progress;
+    options.progress = Progress::tell;
+    options.progress_user = &progress;
+    compilation = hewn_compile(&options);
+  }
+  for (size_t i = 0; i < hewn_compilation_num_messages(compilation); ++i)
+    llvm::errs() << hewn_compilation_message(compilation, i)->text << "\n";
+  size_t length = 0;
+  const char *emitted = hewn_compilation_text(compilation, &length);
+  if (text && emitted)
+    text->assign(emitted, length);
+  bool ok = hewn_compilation_ok(compilation);
+  hewn_compilation_destroy(compilation);
+  return ok;
+}
+
+int compileMain() {
+  if (output.empty() && emit.empty()) {
+    llvm::errs() << "error: say what to make: -o libmodel.so (or .a, .o), or --emit=STAGE\n";
+    return 2;
+  }
+  std::string text;
+  if (!compileModel(model, output, emit, name, embed, &text))
+    return 1;
+  llvm::outs() << text;
+  return 0;
+}
+
+int checkMain() {
+  std::string text;
+  if (!compileModel(model, "", "plan", "", false, &text))
+    return 1;
+  llvm::outs() << model << ": compiles\n";
+  return 0;
+}
+
+} // namespace hewn::tool

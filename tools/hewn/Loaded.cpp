@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/hewn/Loaded.h"
+#include "tools/hewn/Subcommands.h"
+
+#include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <random>
+
+namespace hewn::tool {
+
+static void *allocate(void *, size_t bytes, size_t alignment) {
+  void *memory = nullptr;
+  return posix_memalign(&memory, std::max<size_t>(64, alignment), std::max<size_t>(1, bytes)) == 0 ? memory : nullptr;
+}
+static void release(void *, void *memory) { std::free(memory); }
+
+std::unique_ptr<Loaded> Loaded::open(const std::string &path, int threads) {
+  std::unique_ptr<Loaded> loaded(new Loaded);
+  std::string library = path;
+  if (llvm::sys::path::extension(path) != ".so") {
+    llvm::SmallString<128> made;
+    if (std::error_code error = llvm::sys::fs::createUniqueDirectory("hewn", made)) {
+      llvm::errs() << "error: can't make a temporary folder: " << error.message() << "\n";
+      return nullptr;
+    }
+    loaded->folder = made.str().str();
+    library = loaded->folder + "/model.so";
+    if (!compileModel(path, library, "", "", false))
+      return nullptr;
+  }
+  llvm::SmallString<128> absolute(library);
+  llvm::sys::fs::make_absolute(absolute);
+  loaded->library = dlopen(absolute.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!loaded->library) {
+    llvm::errs() << "error: " << dlerror() << "\n";
+    return nullptr;
+  }
+  loaded->descriptor = static_cast<const hewn_model *>(dlsym(loaded->library, HEWN_MODEL_SYMBOL));
+  if (!loaded->descriptor || loaded->descriptor->abi_version != HEWN_ABI_VERSION) {
+    llvm::errs() << "error: " << library
+                 << (loaded->descriptor ? ": made for another version of the runtime\n"
+                                        : ": no model compiled by hewn\n");
+    loaded->descriptor = nullptr;
+    return nullptr;
+  }
+  hewn_context_options options = {};
+  options.size = sizeof(options);
+  options.threads = threads;
+  options.allocator = {allocate, release, nullptr};
+  hewn_status status = loaded->descriptor->runtime->context_create(loaded->descriptor, &options, &loaded->context);
+  if (status.code != HEWN_OK) {
+    llvm::errs() << "error: " << status.message << "\n";
+    return nullptr;
+  }
+  return loaded;
+}
+
+Loaded::~Loaded() {
+  if (context)
+    descriptor->runtime->context_destroy(context);
+  if (library)
+    dlclose(library);
+  if (!folder.empty())
+    llvm::sys::fs::remove_directories(folder);
+}
+
+int Loaded::inputNamed(const std::string &name) const {
+  for (int i = 0; i < descriptor->num_inputs; ++i)
+    if (name == descriptor->inputs[i].name)
+      return i;
+  return -1;
+}
+
+bool Loaded::run(const std::vector<Array> &inputs, std::vector<Array> &outputs) {
+  std::vector<DLTensor> in(inputs.size()), out(descriptor->num_outputs);
+  for (size_t i = 0; i < in.size(); ++i) {
+    in[i] = {};
+    in[i].data = const_cast<char *>(inputs[i].bytes.data());
+    in[i].device = {kDLCPU, 0};
+    in[i].ndim = int32_t(inputs[i].shape.size());
+    in[i].dtype = inputs[i].type;
+    in[i].shape = const_cast<int64_t *>(inputs[i].shape.data());
+  }
+  std::vector<std::vector<int64_t>> shapes(out.size());
+  for (size_t i = 0; i < out.size(); ++i) {
+    shapes[i].resize(descriptor->outputs[i].rank + 1);
+    out[i] = {};
+    out[i].device = {kDLCPU, 0};
+    out[i].shape = shapes[i].data();
+  }
+  hewn_status status =
+      descriptor->runtime->run(descriptor, context, in.data(), int32_t(in.size()), out.data(), int32_t(out.size()));
+  if (status.code != HEWN_OK) {
+    llvm::errs() << "error: " << status.message << "\n";
+    return false;
+  }
+  outputs.assign(out.size(), {});
+  for (size_t i = 0; i < out.size(); ++i) {
+    outputs[i].type = out[i].dtype;
+    outputs[i].shape.assign(out[i].shape, out[i].shape + out[i].ndim);
+    const char *data = static_cast<const char *>(out[i].data);
+    outputs[i].bytes.assign(data, data + outputs[i].elements() * outputs[i].elementBytes());
+    descriptor->runtime->output_release(context, out[i].data);
+  }
+  return true;
+}
+
+/// Numbers that any model can take: small for integers, in [-1, 1) for floats.
+static Array filled(const hewn_model &model, const hewn_tensor_info &info) {
+  Array array;
+  array.type = info.dtype;
+  for (int d = 0; d < info.rank; ++d) {
+    int64_t dim = info.dims[d];
+    if (dim < 0 && dim > HEWN_DIM_FORMULA)
+      dim = std::max<int64_t>(1, model.symbols[-1 - dim].min);
+    array.shape.push_back(std::max<int64_t>(0, dim));
+  }
+  array.bytes.resize(array.elements() * array.elementBytes());
+  std::mt19937 random(0);
+  if (info.dtype.code == kDLFloat && info.dtype.bits == 32) {
+    std::uniform_real_distribution<float> uniform(-1, 1);
+    for (int64_t i = 0; i < array.elements(); ++i) {
+      float value = uniform(random);
+      std::memcpy(&array.bytes[i * 4], &value, 4);
+    }
+  } else if (info.dtype.code != kDLFloat && info.dtype.code != kDLBfloat) {
+    for (int64_t i = 0; i < array.elements(); ++i)
+      array.bytes[i * array.elementBytes()] = 1;
+  }
+  return array;
+}
+
+bool gatherInputs(const Loaded &loaded, const std::vector<std::string> &given, bool fill, std::vector<Array> &inputs) {
+  const hewn_model &model = loaded.model();
+  inputs.assign(model.num_inputs, {});
+  std::vector<bool> have(model.num_inputs, false);
+  bool fine = true;
+  auto take = [&](const std::string &name, Array array) {
+    int index = loaded.inputNamed(name);
+    if (index < 0) {
+      llvm::errs() << "error: the model has no input '" << name << "'\n";
+      fine = false;
+      return;
+    }
+    inputs[index] = std::move(array);
+    have[index] = true;
+  };
+  for (const std::string &text : given) {
+    std::string problem;
+    if (llvm::StringRef(text).ends_with(".npz") && text.find('=') == std::string::npos) {
+      std::vector<std::pair<std::string, Array>> arrays;
+      if (readNpz(text, arrays, problem))
+        for (auto &[name, array] : arrays)
+          take(name, std::move(array));
+    } else {
+      size_t equals = text.rfind('=');
+      if (equals == std::string::npos) {
+        llvm::errs() << "error: --input wants NAME=FILE.npy or FILE.npz, not '" << text << "'\n";
+        return false;
+      }
+      Array array;
+      if (readNpy(text.substr(equals + 1), array, problem))
+        take(text.substr(0, equals), std::move(array));
+    }
+    if (!problem.empty()) {
+      llvm::errs() << "error: " << problem << "\n";
+      fine = false;
+    }
+  }
+  for (int i = 0; i < model.num_inputs; ++i)
+    if (!have[i]) {
+      if (fill) {
+        inputs[i] = filled(model, model.inputs[i]);
+      } else {
+        llvm::errs() << "error: input '" << model.inputs[i].name << "' is missing: --input " << model.inputs[i].name
+                     << "=FILE.npy\n";
+        fine = false;
+      }
+    }
+  return fine;
+}
+
+} // namespace hewn::tool

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/hewn/Npy.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Endian.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/raw_ostream.h"
+#include <cstring>
+#include <zlib.h>
+
+using llvm::StringRef;
+using llvm::support::endian::read16le;
+using llvm::support::endian::read32le;
+
+namespace hewn::tool {
+
+constexpr uint8_t boolCode = 6; // HEWN_DL_BOOL
+
+std::string typeText(DLDataType type) {
+  if (type.code == boolCode)
+    return "bool";
+  const char *kind = type.code == kDLInt      ? "int"
+                     : type.code == kDLUInt   ? "uint"
+                     : type.code == kDLBfloat ? "bfloat"
+                                              : "float";
+  return kind + std::to_string(type.bits);
+}
+
+/// numpy's letter and size; types that numpy lacks travel as raw bytes of their size, as ml_dtypes writes them.
+static std::string descrOf(DLDataType type) {
+  std::string size = std::to_string((type.bits + 7) / 8);
+  if (type.code == boolCode)
+    return "|b1";
+  char letter = type.code == kDLInt                        ? 'i'
+                : type.code == kDLUInt                     ? 'u'
+                : type.code == kDLFloat && type.bits >= 16 ? 'f'
+                                                           : 'V';
+  return (type.bits <= 8 ? "|" : "<") + std::string(1, letter) + size;
+}
+
+static bool typeFrom(StringRef descr, DLDataType &type) {
+  if (descr.size() < 3 || descr[0] == '>')
+    return false;
+  int bytes;
+  if (descr.drop_front(2).getAsInteger(10, bytes) || bytes < 1 || bytes > 16)
+    return false;
+  switch (descr[1]) {
+  case 'b':
+    type = {boolCode, 8, 1};
+    return bytes == 1;
+  case 'i':
+    type = {kDLInt, uint8_t(bytes * 8), 1};
+    return true;
+  case 'u':
+    type = {kDLUInt, uint8_t(bytes * 8), 1};
+    return true;
+  case 'f':
+    type = {kDLFloat, uint8_t(bytes * 8), 1};
+    return true;
+  case 'V':
+    type = {kDLBfloat, uint8_t(bytes * 8), 1};
+    return bytes == 2;
+  default:
+    return false;
+  }
+}
+
+/// The value behind 'key': in the header, a Python dict written by numpy.
+static StringRef valueOf(StringRef header, StringRef key) {
+  size_t at = header.find(("'" + key + "':").str());
+  return at == StringRef::npos ? StringRef() : header.drop_front(at + key.size() + 3).ltrim();
+}
+
+static bool parse(StringRef data, const std::string &path, Array &array, std::string &problem) {
+  auto bad = [&](const char *why) {
+    problem = path + ": " + why;
+    return false;
+  };
+  if (data.size() < 12 || !data.starts_with("\x93NUMPY"))
+    return bad("no .npy file");
+  size_t start = data[6] == 1 ? 10 : 12;
+  uint64_t length = data[6] == 1 ? read16le(data.data() + 8) : read32le(data.data() + 8);
+  if (data.size() < start + length)
+    return bad("truncated");
+  StringRef header = data.substr(start, length);
+  StringRef descr = valueOf(header, "descr");
+  if (!descr.consume_front("'"))
+    return bad("structured arrays are not read");
+  descr = descr.take_until([](char c) { return c == '\''; });
+  if (!typeFrom(descr, array.type)) {
+    problem = path + ": element type " + descr.str() + " is not read";
+    return false;
+  }
+  if (valueOf(header, "fortran_order").starts_with("True"))
+    return bad("is in Fortran order; save it with numpy.ascontiguousarray");
+  StringRef shape = valueOf(header, "shape");
+  if (!shape.consume_front("("))
+    return bad("has no shape");
+  array.shape.clear();
+  uint64_t elements = 1;
+  while (!(shape = shape.ltrim(" ,")).empty() && shape.front() != ')') {
+    int64_t dim;
+    if (shape.consumeInteger(10, dim) || dim < 0)
+      return bad("has a shape that is none");
+    if (dim && elements > (uint64_t(1) << 48) / uint64_t(dim))
+      return bad("is too large");
+    elements *= uint64_t(dim);
+    array.shape.push_back(dim);
+  }
+  StringRef body = data.drop_front(start + length);
+  uint64_t bytes = elements * array.elementBytes();
+  if (body.size() < bytes)
+    return bad("truncated");
+  array.bytes.assign(body.begin(), body.begin() + bytes);
+  return true;
+}
+
+static std::string print(const Array &array) {
+  std::string shape;
+  for (int64_t dim : array.shape)
+    shape += std::to_string(dim) + ", ";
+  std::string header = "{'descr': '" + descrOf(array.type) + "', 'fortran_order': False, 'shape': (" + shape + "), }";
+  header.resize((10 + header.size() + 1 + 63) / 64 * 64 - 11, ' ');
+  header += '\n';
+  std::string text("\x93NUMPY\x01\x00", 8);
+  text += char(header.size() & 0xff);
+  text += char(header.size() >> 8);
+  return text + header + std::string(array.bytes.begin(), array.bytes.end());
+}
+
+static std::unique_ptr<llvm::MemoryBuffer> readFile(const std::string &path, std::string &problem) {
+  auto file = llvm::MemoryBuffer::getFile(path, false, /*RequiresNullTerminator=*/false);
+  if (file)
+    return std::move(*file);
+  problem = "can't read " + path + ": " + file.getError().message();
+  return nullptr;
+}
+
+static bool writeFile(const std::string &path, StringRef text, std::string &problem) {
+  std::error_code error;
+  llvm::raw_fd_ostream out(path, error);
+  if (!error) {
+    out << text;
+    out.close();
+    error = out.error();
+    out.clear_error();
+  }
+  if (error)
+    problem = "can't write " + path + ": " + error.message();
+  return !error;
+}
+
+bool readNpy(const std::string &path, Array &array, std::string &problem) {
+  std::unique_ptr<llvm::MemoryBuffer> file = readFile(path, problem);
+  return file && parse(file->getBuffer(), path, array, problem);
+}
+
+bool writeNpy(const std::string &path, const Array &array, std::string &problem) {
+  return writeFile(path, print(array), problem);
+}
+
+/// One member of a zip: raw deflate, or stored.
+static bool unpack(StringRef packed, int method, uint64_t size, std::string &out) {
+  if (method == 0) {
+    out = packed.str();
+    return true;
+  }
+  if (method != 8 || size > (uint64_t(1) << 34))
+    return false;
+  out.resize(size);
+  z_stream stream = {};
+  stream.next_in = reinterpret_cast<Bytef *>(const_cast<char *>(packed.data()));
+  stream.avail_in = uInt(packed.size());
+  stream.next_out = reinterpret_cast<Bytef *>(out.data());
+  stream.avail_out = uInt(size);
+  bool fine = inflateInit2(&stream, -MAX_WBITS) == Z_OK && inflate(&stream, Z_FINISH) == Z_STREAM_END;
+  inflateEnd(&stream);
+  return fine && stream.total_out == size;
+}
+
+bool readNpz(const std::string &path, std::vector<std::pair<std::string, Array>> &arrays, std::string &problem) {
+  std::unique_ptr<llvm::MemoryBuffer> file = readFile(path, problem);
+  if (!file)
+    return false;
+  StringRef data = file->getBuffer();
+  auto bad = [&](const char *why) {
+    problem = path + ": " + why;
+    return false;
+  };
+  size_t end = data.rfind(StringRef("PK\x05\x06", 4));
+  if (end == StringRef::npos || data.size() < end + 22)
+    return bad("no .npz file");
+  unsigned count = read16le(data.data() + end + 10);
+  uint64_t at = read32le(data.data() + end + 16);
+  for (unsigned i = 0; i < count; ++i) {
+    if (at + 46 > data.size() || !data.substr(at).starts_with(StringRef("PK\x01\x02", 4)))
+      return bad("its directory is damaged");
+    const char *entry = data.data() + at;
+    int method = read16le(entry + 10);
+    uint64_t packed = read32le(entry + 20), size = read32le(entry + 24), local = read32le(entry + 42);
+    unsigned nameLength = read16le(entry + 28), extra = read16le(entry + 30), comment = read16le(entry + 32);
+    if (at + 46 + nameLength > data.size() || local + 30 > data.size())
+      return bad("its directory is damaged");
+    StringRef name = data.substr(at + 46, nameLength);
+    uint64_t body = local + 30 + read16le(data.data() + local + 26) + read16le(data.data() + local + 28);
+    std::string text;
+    if (packed == 0xffffffff || body > data.size() || packed > data.size() - body ||
+        !unpack(data.substr(body, packed), method, size, text))
+      return bad("a member can't be unpacked");
+    Array array;
+    if (!parse(text, path + ":" + name.str(), array, problem))
+      return false;
+    name.consume_back(".npy");
+    arrays.push_back({name.str(), std::move(array)});
+    at += 46 + nameLength + extra + comment;
+  }
+  return true;
+}
+
+bool writeNpz(const std::string &path, const std::vector<std::pair<std::string, Array>> &arrays, std::string &problem) {
+  std::string out, directory;
+  auto number = [](std::string &to, uint64_t value, int bytes) {
+    for (int i = 0; i < bytes; ++i)
+      to += char(value >> (8 * i));
+  };
+  for (auto &[name, array] : arrays) {
+    std::string text = print(array), file = name + ".npy";
+    if (text.size() >= 0xffffffff || out.size() + text.size() >= 0xffffffff) {
+      problem = path + ": over 4 GB; write single files with --output-dir";
+      return false;
+    }
+    uint64_t at = out.size(), sum = crc32(0, reinterpret_cast<const Bytef *>(text.data()), uInt(text.size()));
+    std::string common;
+    number(common, 20, 2); // version needed
+    number(common, 0, 2);
+    number(common, 0, 2);          // stored
+    number(common, 0x00210000, 4); // 1980-01-01, so that equal arrays make equal files
+    number(common, sum, 4);
+    number(common, text.size(), 4);
+    number(common, text.size(), 4);
+    number(common, file.size(), 2);
+    number(common, 0, 2);
+    out += "PK\x03\x04" + common + file + text;
+    directory += std::string("PK\x01\x02\x14\x00", 6) + common;
+    number(directory, 0, 2); // comment
+    number(directory, 0, 2);
+    number(directory, 0, 2);
+    number(directory, 0, 4);
+    number(directory, at, 4);
+    directory += file;
+  }
+  std::string end("PK\x05\x06\0\0\0\0", 8);
+  number(end, arrays.size(), 2);
+  number(end, arrays.size(), 2);
+  number(end, directory.size(), 4);
+  number(end, out.size(), 4);
+  number(end, 0, 2);
+  return writeFile(path, out + directory + end, problem);
+}
+
+} // namespace hewn::tool

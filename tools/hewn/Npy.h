@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// numpy's files: .npy (format 1.0 to 3.0, little-endian, C order) and .npz (a zip of them, stored or deflated).
+#ifndef HEWN_TOOLS_HEWN_NPY_H
+#define HEWN_TOOLS_HEWN_NPY_H
+
+#include <cstdint>
+#include <dlpack/dlpack.h>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hewn::tool {
+
+struct Array {
+  DLDataType type = {kDLFloat, 32, 1};
+  std::vector<int64_t> shape;
+  std::vector<char> bytes;
+  int64_t elementBytes() const { return (type.bits + 7) / 8; }
+  int64_t elements() const {
+    int64_t count = 1;
+    for (int64_t dim : shape)
+      count *= dim;
+    return count;
+  }
+};
+
+/// "float32"
+std::string typeText(DLDataType type);
+
+/// Each returns false and says why in `problem`, with the file's name.
+bool readNpy(const std::string &path, Array &array, std::string &problem);
+bool writeNpy(const std::string &path, const Array &array, std::string &problem);
+bool readNpz(const std::string &path, std::vector<std::pair<std::string, Array>> &arrays, std::string &problem);
+bool writeNpz(const std::string &path, const std::vector<std::pair<std::string, Array>> &arrays, std::string &problem);
+
+} // namespace hewn::tool
+
+#endif

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/hewn/Loaded.h"
+#include "tools/hewn/Subcommands.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
+#include <algorithm>
+#include <chrono>
+
+namespace cl = llvm::cl;
+
+namespace hewn::tool {
+
+cl::SubCommand runCommand("run", "Run a model or a compiled library on .npy and .npz files");
+cl::SubCommand benchCommand("bench", "Time a model or a compiled library");
+cl::SubCommand explainCommand("explain", "Say what the compiler decides about a model, and why");
+
+static cl::opt<std::string> model(cl::Positional, cl::Required, cl::desc("model.onnx or libmodel.so"),
+                                  cl::sub(runCommand), cl::sub(benchCommand));
+static cl::opt<std::string> explained(cl::Positional, cl::Required, cl::desc("model.onnx"), cl::sub(explainCommand));
+static cl::list<std::string> input("input", cl::value_desc("name=file.npy|file.npz"),
+                                   cl::desc("An input, or all of them from an .npz"), cl::sub(runCommand),
+                                   cl::sub(benchCommand));
+static cl::opt<std::string> outputDir("output-dir", cl::value_desc("folder"),
+                                      cl::desc("Write each output to FOLDER/NAME.npy"), cl::sub(runCommand));
+static cl::opt<std::string> outputFile("output", cl::value_desc("file.npz"), cl::desc("Write all outputs to one file"),
+                                       cl::sub(runCommand));
+static cl::opt<double> seconds("seconds", cl::init(2), cl::desc("How long to measure"), cl::sub(benchCommand));
+
+static std::string shapeText(const Array &array) {
+  std::string text;
+  for (int64_t dim : array.shape)
+    text += (text.empty() ? "" : "x") + std::to_string(dim);
+  return text.empty() ? "scalar" : text;
+}
+
+int runMain() {
+  std::unique_ptr<Loaded> loaded = Loaded::open(model, compileFlags().threads);
+  std::vector<Array> inputs, outputs;
+  if (!loaded || !gatherInputs(*loaded, input, /*fill=*/false, inputs) || !loaded->run(inputs, outputs))
+    return 1;
+  std::vector<std::pair<std::string, Array>> named;
+  for (size_t i = 0; i < outputs.size(); ++i)
+    named.push_back({loaded->model().outputs[i].name, std::move(outputs[i])});
+  std::string problem;
+  if (!outputFile.empty() && !writeNpz(outputFile, named, problem)) {
+    llvm::errs() << "error: " << problem << "\n";
+    return 1;
+  }
+  if (!outputDir.empty()) {
+    if (std::error_code error = llvm::sys::fs::create_directories(outputDir)) {
+      llvm::errs() << "error: can't make " << outputDir << ": " << error.message() << "\n";
+      return 1;
+    }
+    for (auto &[name, array] : named) {
+      std::string file = name;
+      std::replace(file.begin(), file.end(), '/', '_'); // names of outputs may hold slashes
+      if (!writeNpy(outputDir + "/" + file + ".npy", array, problem)) {
+        llvm::errs() << "error: " << problem << "\n";
+        return 1;
+      }
+    }
+  }
+  for (auto &[name, array] : named)
+    llvm::outs() << name << ": " << typeText(array.type) << " " << shapeText(array) << "\n";
+  return 0;
+}
+
+int benchMain() {
+  std::unique_ptr<Loaded> loaded = Loaded::open(model, compileFlags().threads);
+  std::vector<Array> inputs, outputs;
+  if (!loaded || !gatherInputs(*loaded, input, /*fill=*/true, inputs) || !loaded->run(inputs, outputs))
+    return 1;
+  using Clock = std::chrono::steady_clock;
+  std::vector<double> times;
+  Clock::time_point begin = Clock::now();
+  while (std::chrono::duration<double>(Clock::now() - begin).count() < seconds || times.size() < 3) {
+    Clock::time_point start = Clock::now();
+    if (!loaded->run(inputs, outputs))
+      return 1;
+    times.push_back(std::chrono::duration<double, std::milli>(Clock::now() - start).count());
+  }
+  std::sort(times.begin(), times.end());
+  llvm::outs() << llvm::format("%zu runs: fastest %.3f ms, median %.3f ms, slowest %.3f ms\n", times.size(),
+                               times.front(), times[times.size() / 2], times.back());
+  return 0;
+}
+
+int explainMain() {
+  std::string text;
+  if (!compileModel(explained, "", "explain", "", false, &text))
+    return 1;
+  llvm::outs() << text;
+  return 0;
+}
+
+} // namespace hewn::tool

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The subcommands of the driver. Each has its flags and its work in a file of its own.
+#ifndef HEWN_TOOLS_HEWN_SUBCOMMANDS_H
+#define HEWN_TOOLS_HEWN_SUBCOMMANDS_H
+
+#include "llvm/Support/CommandLine.h"
+#include <string>
+#include <vector>
+
+namespace hewn::tool {
+
+extern llvm::cl::SubCommand compileCommand, runCommand, benchCommand, explainCommand, checkCommand;
+
+/// Exit statuses: 0, 1 where the model or a run fails, 2 where the command line is wrong.
+int compileMain();
+int runMain();
+int benchMain();
+int explainMain();
+int checkMain();
+
+/// Flags that every subcommand which compiles has.
+struct CompileFlags {
+  std::string target, precision;
+  std::vector<std::string> dims;
+  int threads;
+  bool naive;
+};
+CompileFlags compileFlags();
+
+/// Compiles `model` to `output`, or to the text of stage `emit` (into `text` where `output` is empty); prints what the
+/// compiler has to say. Shows the stage on a terminal when it takes longer than a second.
+bool compileModel(const std::string &model, const std::string &output, const std::string &emit, const std::string &name,
+                  bool embedWeights, std::string *text = nullptr);
+
+} // namespace hewn::tool
+
+#endif
