@@ -6,6 +6,8 @@
 
 #include "dialects/Graph/ElementwiseBodies.h"
 #include "dialects/Graph/Move/Scatter.h"
+#include "dialects/Graph/Normalize.h"
+#include "dialects/Graph/Quant.h"
 #include "dialects/Graph/Reduce.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"

@@ -1,56 +1,134 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Elementwise ops: one row each. The last string is the body, C++ on scalars or vectors (`in`) by the functions of
-// ElementwiseBodies.h; `e` builds, `kind` is the number kind of the first operand's elements, `type` the result's element type.
+// Elementwise ops: one row each, in the form that GraphKinds.td explains. Activations: Activation.td.
 #ifndef HEWN_GRAPH_ELEMENTWISE
 #define HEWN_GRAPH_ELEMENTWISE
 
 include "dialects/Graph/GraphKinds.td"
 
+class Predicate<string mnemonic, dag args, string accepts, string body>
+    : Elementwise<mnemonic, args, body, "alike(*this, Accepts::" # accepts # ")", "::mlir::IntegerType::get(getContext(), 1)">;
+class Compare<string mnemonic, string accepts, string order>
+    : Predicate<mnemonic, (ins Tensor:$a, Tensor:$b), accepts, "compare(e, kind, Order::" # order # ", in[0], in[1])">;
+// Up to opset 6 ONNX's binary ops broadcast by attributes.
+class OldBroadcast<string op> : Onnx<op, 1, 6, "buildOldBroadcast">;
 
 //===--------------------------------------------------------------------------------------------------------------------===//
 // Arithmetic
 //===--------------------------------------------------------------------------------------------------------------------===//
 
-def Graph_AddOp : Binary<"add", "add(e, kind, in[0], in[1])"> { let onnx = [Onnx<"Add", 7>]; }
-def Graph_SubOp : Binary<"sub", "sub(e, kind, in[0], in[1])"> { let onnx = [Onnx<"Sub", 7>]; }
-def Graph_MulOp : Binary<"mul", "mul(e, kind, in[0], in[1])"> { let onnx = [Onnx<"Mul", 7>]; }
-def Graph_DivOp : Binary<"div", "div(e, kind, in[0], in[1])"> { let onnx = [Onnx<"Div", 7>]; }
-def Graph_NegOp : Unary<"neg", "neg(e, kind, in[0])"> { let onnx = [Onnx<"Neg", 6>]; }
-def Graph_AbsOp : Unary<"abs", "abs(e, kind, in[0])"> { let onnx = [Onnx<"Abs", 6>]; }
-def Graph_MinimumOp : Binary<"minimum", "minimum(e, kind, in[0], in[1])">;
-def Graph_MaximumOp : Binary<"maximum", "maximum(e, kind, in[0], in[1])">;
-def Graph_SqrtOp : Unary<"sqrt", "math::SqrtOp::create(e, in[0])"> { let onnx = [Onnx<"Sqrt", 6>]; }
-def Graph_PowOp : Binary<"pow", "pow(e, operandType(0), operandType(1), in[0], in[1])"> { let onnx = [Onnx<"Pow", 7>]; }
-
-//===--------------------------------------------------------------------------------------------------------------------===//
-// Functions and activations
-//===--------------------------------------------------------------------------------------------------------------------===//
-
-def Graph_ExpOp : Unary<"exp", "math::ExpOp::create(e, in[0])"> { let onnx = [Onnx<"Exp", 6>]; }
-def Graph_LogOp : Unary<"log", "math::LogOp::create(e, in[0])"> { let onnx = [Onnx<"Log", 6>]; }
-def Graph_TanhOp : Unary<"tanh", "math::TanhOp::create(e, in[0])"> { let onnx = [Onnx<"Tanh", 6>]; }
-def Graph_ErfOp : Unary<"erf", "math::ErfOp::create(e, in[0])"> { let onnx = [Onnx<"Erf", 9>]; }
-def Graph_SigmoidOp : Unary<"sigmoid", "sigmoid(e, in[0])"> { let onnx = [Onnx<"Sigmoid", 6>]; }
-def Graph_ReluOp : Unary<"relu", "maximum(e, kind, in[0], constant(e, in[0], 0.0))"> { let onnx = [Onnx<"Relu", 6>]; }
-def Graph_LeakyReluOp : Elementwise<"leaky_relu", (ins Tensor:$x, DefaultValuedAttr<F32Attr, "0.01f">:$alpha),
-    "leakyRelu(e, in[0], getAlpha().convertToDouble())"> { let onnx = [Onnx<"LeakyRelu", 6>]; }
-
-//===--------------------------------------------------------------------------------------------------------------------===//
-// Comparison, choice, conversion
-//===--------------------------------------------------------------------------------------------------------------------===//
-
-def Graph_EqualOp : Compare<"equal", "compare(e, kind, Order::Equal, in[0], in[1])"> { let onnx = [Onnx<"Equal", 7>]; }
-def Graph_LessOp : Compare<"less", "compare(e, kind, Order::Less, in[0], in[1])"> { let onnx = [Onnx<"Less", 7>]; }
-def Graph_WhereOp : Elementwise<"where", (ins Tensor:$condition, Tensor:$a, Tensor:$b),
-    "arith::SelectOp::create(e, in[0], in[1], in[2])", "operandType(1)"> { let onnx = [Onnx<"Where", 9>]; }
-def Graph_CastOp : Elementwise<"cast", (ins Tensor:$x, TypeAttr:$to), "cast(e, operandType(0), getTo(), in[0])", "getTo()"> {
-  let summary = "Converts the element type as ONNX's Cast does; narrow floats are rounded where they are computed in f32.";
-  let onnx = [Onnx<"Cast", 6, 0, "buildCast">];
+def Graph_AddOp : Binary<"add", "Number", "add(e, kind, in[0], in[1])"> { let onnx = [OldBroadcast<"Add">, Onnx<"Add", 7>]; }
+def Graph_SubOp : Binary<"sub", "Number", "sub(e, kind, in[0], in[1])"> { let onnx = [OldBroadcast<"Sub">, Onnx<"Sub", 7>]; }
+def Graph_MulOp : Binary<"mul", "Number", "mul(e, kind, in[0], in[1])"> { let onnx = [OldBroadcast<"Mul">, Onnx<"Mul", 7>]; }
+def Graph_DivOp : Binary<"div", "Number", "div(e, kind, in[0], in[1])"> { let onnx = [OldBroadcast<"Div">, Onnx<"Div", 7>]; }
+def Graph_NegOp : Unary<"neg", "Number", "neg(e, kind, in[0])"> { let onnx = [Onnx<"Neg">]; }
+def Graph_AbsOp : Unary<"abs", "Number", "abs(e, kind, in[0])"> { let onnx = [Onnx<"Abs">]; }
+def Graph_SignOp : Unary<"sign", "Number", "sign(e, kind, in[0])"> { let onnx = [Onnx<"Sign">]; }
+def Graph_MinimumOp : Binary<"minimum", "Any", "minimum(e, kind, in[0], in[1])"> { let onnx = [Onnx<"Min", 1, 0, "buildVariadic">]; }
+def Graph_MaximumOp : Binary<"maximum", "Any", "maximum(e, kind, in[0], in[1])"> { let onnx = [Onnx<"Max", 1, 0, "buildVariadic">]; }
+def Graph_ReciprocalOp : Unary<"reciprocal", "Float", "div(e, kind, constant(e, in[0], 1.0), in[0])"> { let onnx = [Onnx<"Reciprocal">]; }
+def Graph_SqrtOp : Unary<"sqrt", "Float", "math::SqrtOp::create(e, in[0])"> { let onnx = [Onnx<"Sqrt">]; }
+def Graph_FloorOp : Unary<"floor", "Float", "math::FloorOp::create(e, in[0])"> { let onnx = [Onnx<"Floor">]; }
+def Graph_CeilOp : Unary<"ceil", "Float", "math::CeilOp::create(e, in[0])"> { let onnx = [Onnx<"Ceil">]; }
+def Graph_RoundOp : Unary<"round", "Float", "math::RoundEvenOp::create(e, in[0])"> {
+  let summary = "To the nearest integer, halves to the even one.";
+  let onnx = [Onnx<"Round">];
+}
+def Graph_PowOp : Elementwise<"pow", (ins Tensor:$a, Tensor:$b), "pow(e, operandType(0), operandType(1), in[0], in[1])", "numbers(*this)"> {
+  let summary = "a to the b; base and exponent may be of different types, the result is of the base's.";
+  let onnx = [OldBroadcast<"Pow">, Onnx<"Pow", 7>];
+}
+def Graph_ModOp : Elementwise<"mod", (ins Tensor:$a, Tensor:$b, DefaultValuedAttr<I64Attr, "0">:$fmod),
+    "remainder(e, kind, getFmod() != 0, in[0], in[1])", "alike(*this, Accepts::Number)"> {
+  let summary = "Remainder with the sign of b, or (fmod) of a.";
+  let onnx = [Onnx<"Mod">];
 }
 
-def Graph_RelayoutOp : Unary<"relayout", "in[0]"> {
+def : OnnxCompose<"Sum", "buildVariadic">;
+def : OnnxCompose<"Mean", "buildVariadic">;
+def : OnnxCompose<"Clip", "buildClip">;
+
+//===--------------------------------------------------------------------------------------------------------------------===//
+// Functions
+//===--------------------------------------------------------------------------------------------------------------------===//
+
+class MathFunction<string mnemonic, string mathOp, string onnxName> : Unary<mnemonic, "Float", "math::" # mathOp # "::create(e, in[0])"> {
+  let onnx = [Onnx<onnxName>];
+}
+
+def Graph_ExpOp : MathFunction<"exp", "ExpOp", "Exp">;
+def Graph_LogOp : MathFunction<"log", "LogOp", "Log">;
+def Graph_ErfOp : MathFunction<"erf", "ErfOp", "Erf">;
+def Graph_SinOp : MathFunction<"sin", "SinOp", "Sin">;
+def Graph_CosOp : MathFunction<"cos", "CosOp", "Cos">;
+def Graph_TanOp : MathFunction<"tan", "TanOp", "Tan">;
+def Graph_AsinOp : MathFunction<"asin", "AsinOp", "Asin">;
+def Graph_AcosOp : MathFunction<"acos", "AcosOp", "Acos">;
+def Graph_AtanOp : MathFunction<"atan", "AtanOp", "Atan">;
+def Graph_SinhOp : MathFunction<"sinh", "SinhOp", "Sinh">;
+def Graph_CoshOp : MathFunction<"cosh", "CoshOp", "Cosh">;
+def Graph_TanhOp : MathFunction<"tanh", "TanhOp", "Tanh">;
+def Graph_AsinhOp : MathFunction<"asinh", "AsinhOp", "Asinh">;
+def Graph_AcoshOp : MathFunction<"acosh", "AcoshOp", "Acosh">;
+def Graph_AtanhOp : MathFunction<"atanh", "AtanhOp", "Atanh">;
+
+//===--------------------------------------------------------------------------------------------------------------------===//
+// Comparison, choice
+//===--------------------------------------------------------------------------------------------------------------------===//
+
+def Graph_EqualOp : Compare<"equal", "Any", "Equal"> { let onnx = [OldBroadcast<"Equal">, Onnx<"Equal", 7>]; }
+def Graph_LessOp : Compare<"less", "Number", "Less"> { let onnx = [OldBroadcast<"Less">, Onnx<"Less", 7>]; }
+def Graph_LessOrEqualOp : Compare<"less_or_equal", "Number", "LessOrEqual"> { let onnx = [Onnx<"LessOrEqual">]; }
+def Graph_GreaterOp : Compare<"greater", "Number", "Greater"> { let onnx = [OldBroadcast<"Greater">, Onnx<"Greater", 7>]; }
+def Graph_GreaterOrEqualOp : Compare<"greater_or_equal", "Number", "GreaterOrEqual"> { let onnx = [Onnx<"GreaterOrEqual">]; }
+def Graph_IsNaNOp : Predicate<"is_nan", (ins Tensor:$x), "Float", "compare(e, kind, Order::NotEqual, in[0], in[0])"> {
+  let onnx = [Onnx<"IsNaN">];
+}
+def Graph_IsInfOp : Predicate<"is_inf", (ins Tensor:$x, DefaultValuedAttr<I64Attr, "1">:$detect_negative,
+                                             DefaultValuedAttr<I64Attr, "1">:$detect_positive), "Float",
+    "isInfinite(e, getDetectNegative() != 0, getDetectPositive() != 0, in[0])"> { let onnx = [Onnx<"IsInf">]; }
+def Graph_WhereOp : Elementwise<"where", (ins Tensor:$condition, Tensor:$a, Tensor:$b),
+    "arith::SelectOp::create(e, in[0], in[1], in[2])", "choice(*this)", "operandType(1)"> { let onnx = [Onnx<"Where">]; }
+
+//===--------------------------------------------------------------------------------------------------------------------===//
+// Logic and bits
+//===--------------------------------------------------------------------------------------------------------------------===//
+
+def Graph_AndOp : Binary<"and", "Bool", "arith::AndIOp::create(e, in[0], in[1])"> { let onnx = [OldBroadcast<"And">, Onnx<"And", 7>]; }
+def Graph_OrOp : Binary<"or", "Bool", "arith::OrIOp::create(e, in[0], in[1])"> { let onnx = [OldBroadcast<"Or">, Onnx<"Or", 7>]; }
+def Graph_XorOp : Binary<"xor", "Bool", "arith::XOrIOp::create(e, in[0], in[1])"> { let onnx = [OldBroadcast<"Xor">, Onnx<"Xor", 7>]; }
+def Graph_NotOp : Unary<"not", "Bool", "flipBits(e, in[0])"> { let onnx = [Onnx<"Not">]; }
+def Graph_BitwiseAndOp : Binary<"bitwise_and", "Integer", "arith::AndIOp::create(e, in[0], in[1])"> { let onnx = [Onnx<"BitwiseAnd">]; }
+def Graph_BitwiseOrOp : Binary<"bitwise_or", "Integer", "arith::OrIOp::create(e, in[0], in[1])"> { let onnx = [Onnx<"BitwiseOr">]; }
+def Graph_BitwiseXorOp : Binary<"bitwise_xor", "Integer", "arith::XOrIOp::create(e, in[0], in[1])"> { let onnx = [Onnx<"BitwiseXor">]; }
+def Graph_BitwiseNotOp : Unary<"bitwise_not", "Integer", "flipBits(e, in[0])"> { let onnx = [Onnx<"BitwiseNot">]; }
+def Graph_BitShiftOp : Elementwise<"bit_shift", (ins Tensor:$x, Tensor:$amount, StrAttr:$direction),
+    "shift(e, kind, getDirection() == \"LEFT\", in[0], in[1])", "shiftable(*this, getDirection())"> {
+  let summary = "LEFT or RIGHT by `amount` bits; what a shift by all bits or more leaves is zeros, or the sign.";
+  let onnx = [Onnx<"BitShift">];
+}
+
+//===--------------------------------------------------------------------------------------------------------------------===//
+// Conversion
+//===--------------------------------------------------------------------------------------------------------------------===//
+
+def Graph_CastOp : Elementwise<"cast", (ins Tensor:$x, TypeAttr:$to, DefaultValuedAttr<BoolAttr, "true">:$saturate),
+    "cast(e, operandType(0), getTo(), in[0], getSaturate())", "alike(*this, Accepts::Any)", "getTo()"> {
+  let summary = "Converts the element type as ONNX's Cast does; narrow floats are rounded where they are computed in f32.";
+  let description = "`saturate` is for float8: values out of range become the largest finite one instead of NaN or infinity.";
+  let onnx = [Onnx<"Cast", 1, 0, "buildCast">, Onnx<"CastLike", 1, 0, "buildCastLike">];
+}
+def Graph_BitCastOp : Elementwise<"bit_cast", (ins Tensor:$x, TypeAttr:$to), "bitCast(e, operandType(0), getTo(), in[0])",
+    "sameWidth(*this, getTo())", "getTo()"> {
+  let summary = "The same bits as another element type of the same width.";
+  let onnx = [Onnx<"BitCast">];
+}
+
+def Graph_RelayoutOp : Unary<"relayout", "Any", "in[0]"> {
   let summary = "The same elements in another order in memory: the result type's layout. What a change of layout costs.";
 }
+
+def : OnnxCompose<"Identity", "buildIdentity">;
+def : OnnxCompose<"Dropout", "buildDropout", 1, 0, "", ["with a ratio above 0, training mode is refused"]>;
 
 #endif

@@ -39,11 +39,43 @@ Value abs(Builder &e, NumberKind kind, Value a);
 Value minimum(Builder &e, NumberKind kind, Value a, Value b);
 Value maximum(Builder &e, NumberKind kind, Value a, Value b);
 Value compare(Builder &e, NumberKind kind, Order order, Value a, Value b);
+Value sign(Builder &e, NumberKind kind, Value x);
+/// a - q*b, where q is a/b rounded toward zero (`truncated`) or down.
+Value remainder(Builder &e, NumberKind kind, bool truncated, Value a, Value b);
+Value pow(Builder &e, mlir::Type baseType, mlir::Type exponentType, Value base, Value exponent);
+Value isInfinite(Builder &e, bool negative, bool positive, Value x);
+Value flipBits(Builder &e, Value x);
+Value shift(Builder &e, NumberKind kind, bool left, Value x, Value amount);
+/// Between element types; `x` and the result are of compute types. `saturate`
+/// is for float8 alone.
+Value cast(Builder &e, mlir::Type from, mlir::Type to, Value x, bool saturate = true);
+Value bitCast(Builder &e, mlir::Type from, mlir::Type to, Value x);
+
+// Activations (ActivationBodies.cpp), of floats unless they take a kind.
 Value sigmoid(Builder &e, Value x);
 Value leakyRelu(Builder &e, Value x, double alpha);
-Value pow(Builder &e, mlir::Type baseType, mlir::Type exponentType, Value base, Value exponent);
-/// Between element types; `x` and the result are of compute types.
-Value cast(Builder &e, mlir::Type from, mlir::Type to, Value x);
+Value prelu(Builder &e, NumberKind kind, Value x, Value slope);
+Value thresholdedRelu(Builder &e, Value x, double alpha);
+/// gamma * (x, or alpha * (e^x - 1) below zero).
+Value elu(Builder &e, Value x, double alpha, double gamma);
+Value celu(Builder &e, Value x, double alpha);
+Value hardSigmoid(Builder &e, Value x, double alpha, double beta);
+Value hardSwish(Builder &e, Value x);
+Value swish(Builder &e, Value x, double alpha);
+Value mish(Builder &e, Value x);
+Value gelu(Builder &e, Value x, bool byTanh);
+Value softplus(Builder &e, Value x);
+Value softsign(Builder &e, Value x);
+Value shrink(Builder &e, mlir::Type elementType, Value x, double bias, double lambd);
+
+/// What an op's operands may be: an op error where they are not.
+enum class Accepts { Any, Number, Float, Integer, Bool };
+llvm::LogicalResult alike(mlir::Operation *op, Accepts accepts);
+llvm::LogicalResult numbers(mlir::Operation *op);
+llvm::LogicalResult choice(mlir::Operation *op);
+llvm::LogicalResult shiftable(mlir::Operation *op, llvm::StringRef direction);
+llvm::LogicalResult sameWidth(mlir::Operation *op, mlir::Type to);
+llvm::LogicalResult geluForm(mlir::Operation *op, llvm::StringRef approximate);
 
 /// Dims by broadcasting all operands.
 llvm::LogicalResult inferElementwise(mlir::Operation *op, DimsOf dimsOf, mlir::Type elementType,

@@ -2,8 +2,11 @@
 //
 // The whole dialect, family by family.
 include "dialects/Graph/Elementwise.td"
+include "dialects/Graph/Activation.td"
 include "dialects/Graph/Reduce.td"
 include "dialects/Graph/Reduce/Cumulate.td"
+include "dialects/Graph/Normalize.td"
+include "dialects/Graph/Quant.td"
 include "dialects/Graph/Move.td"
 include "dialects/Graph/Move/Index.td"
 include "dialects/Graph/Move/Resize.td"

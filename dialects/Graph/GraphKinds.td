@@ -8,12 +8,13 @@
 include "dialects/Graph/GraphBase.td"
 
 //===--------------------------------------------------------------------------------------------------------------------===//
-// Elementwise: one row an op. The last string is the body, C++ on scalars or vectors (`in`) by the functions of
+// Elementwise: one row an op. `body` is C++ on scalars or vectors (`in`) by the functions of
 // ElementwiseBodies.h; `e` builds, `kind` is the number kind of the first operand's elements, `type` the result's element type.
 //===--------------------------------------------------------------------------------------------------------------------===//
 
-// `elementType` is the result's: C++ over `operandType(i)` and the attributes.
-class Elementwise<string mnemonic, dag args, string body, string elementType = "operandType(0)">
+// `check` says which operands fit (`alike(*this, of)`: all of one element type of that sort), `elementType` what the result's
+// elements are: C++ over `operandType(i)` and the attributes.
+class Elementwise<string mnemonic, dag args, string body, string check = "alike(*this, Accepts::Any)", string elementType = "operandType(0)">
     : GraphTensorOp<mnemonic, [DeclareOpInterfaceMethods<ElementwiseOpInterface>]> {
   let arguments = args;
   let extraClassDefinition = [{
@@ -26,16 +27,19 @@ class Elementwise<string mnemonic, dag args, string body, string elementType = "
       return }] # body # [{;
     }
     ::llvm::LogicalResult $cppClass::inferShapes(::hewn::graph::DimsOf dimsOf, ::llvm::SmallVectorImpl<::hewn::graph::TensorShape> &results) {
-      auto operandType = [&](unsigned i) { return ::hewn::graph::getElementType((*this)->getOperand(i)); };
-      (void)operandType;
-      return ::hewn::graph::body::inferElementwise(*this, dimsOf, }] # elementType # [{, results);
+      using namespace ::hewn::graph::body;
+      [[maybe_unused]] auto operandType = [&](unsigned i) { return ::hewn::graph::getElementType((*this)->getOperand(i)); };
+      if (::mlir::failed(}] # check # [{))
+        return ::mlir::failure();
+      return inferElementwise(*this, dimsOf, }] # elementType # [{, results);
     }
   }];
 }
 
-class Unary<string mnemonic, string body> : Elementwise<mnemonic, (ins Tensor:$x), body>;
-class Binary<string mnemonic, string body> : Elementwise<mnemonic, (ins Tensor:$a, Tensor:$b), body>;
-class Compare<string mnemonic, string body> : Elementwise<mnemonic, (ins Tensor:$a, Tensor:$b), body, "::mlir::IntegerType::get(getContext(), 1)">;
+class Unary<string mnemonic, string accepts, string body>
+    : Elementwise<mnemonic, (ins Tensor:$x), body, "alike(*this, Accepts::" # accepts # ")">;
+class Binary<string mnemonic, string accepts, string body>
+    : Elementwise<mnemonic, (ins Tensor:$a, Tensor:$b), body, "alike(*this, Accepts::" # accepts # ")">;
 
 //===--------------------------------------------------------------------------------------------------------------------===//
 // Reductions

@@ -2,7 +2,6 @@
 #include "dialects/Graph/Reduce.h"
 #include "dialects/Graph/Element.h"
 #include "dialects/Graph/GraphOps.h"
-#include "dialects/Graph/OnnxNode.h"
 
 using namespace mlir;
 
@@ -69,55 +68,26 @@ LogicalResult inferReduce(Operation *op, DimsOf dimsOf, Type elementType, SmallV
   return success();
 }
 
-/// The axes of a reduction: an attribute before opset 13/18, an input since;
-/// absent or empty means all (or none, where asked).
-static std::optional<SmallVector<int64_t>> reductionDims(OnnxNode &node, int64_t rank) {
-  SmallVector<int64_t> axes;
-  if (std::optional<SmallVector<int64_t>> attr = node.getInts("axes")) {
-    axes = *attr;
-  } else if (node.input(1)) {
-    std::optional<Dims> contents = node.contents(node.input(1));
-    if (!contents) {
-      (void)node.refuse("axes that are computed when the model runs");
-      return std::nullopt;
-    }
-    for (const DimExpr &axis : *contents) {
-      if (!axis.constant()) {
-        (void)node.refuse("axes that depend on a symbolic dim");
-        return std::nullopt;
-      }
-      axes.push_back(*axis.constant());
-    }
-  }
-  SmallVector<int64_t> dims;
-  if (axes.empty() && !node.getInt("noop_with_empty_axes", 0))
-    dims = llvm::to_vector(llvm::seq<int64_t>(0, rank));
-  for (int64_t axis : axes) {
-    std::optional<int64_t> dim = node.axis(axis, rank);
-    if (!dim)
-      return std::nullopt;
-    if (!llvm::is_contained(dims, *dim))
-      dims.push_back(*dim);
-  }
-  llvm::sort(dims);
-  return dims;
+SmallVector<Value> argIdentity(body::Builder &e, Type element, int64_t lanes, body::Extreme least, bool last) {
+  Value value = reduceConstant(e, element, lanes, least);
+  Value position = reduceConstant(e, e.getI64Type(), lanes, body::Extreme::Highest);
+  return {value, last ? body::constant(e, position, -1) : position};
 }
 
-LogicalResult buildReduce(OnnxNode &node) {
-  static const llvm::StringMap<StringRef> names = {{"ReduceSum", ReduceSumOp::getOperationName()},
-                                                   {"ReduceProd", ReduceProdOp::getOperationName()},
-                                                   {"ReduceMax", ReduceMaxOp::getOperationName()},
-                                                   {"ReduceMin", ReduceMinOp::getOperationName()},
-                                                   {"ReduceMean", ReduceMeanOp::getOperationName()}};
-  Value x = node.input(0);
-  std::optional<SmallVector<int64_t>> dims = reductionDims(node, getRank(x));
-  if (!dims)
-    return failure();
-  if (dims->empty())
-    return node.finish(x);
-  return node.finish(
-      makeNamed(node.b, node.loc, names.lookup(node.opType()), x,
-                {node.attr("dims", *dims), node.attr("keepdims", node.b.getBoolAttr(node.getInt("keepdims", 1)))}));
+SmallVector<Value> argMerge(body::Builder &e, body::NumberKind kind, body::Order order, bool last, ValueRange a,
+                            ValueRange b) {
+  using namespace body;
+  Value better = compare(e, kind, order, b[0], a[0]), equal = compare(e, kind, Order::Equal, a[0], b[0]);
+  if (kind == NumberKind::Float) {
+    Value aIsNaN = compare(e, kind, Order::NotEqual, a[0], a[0]),
+          bIsNaN = compare(e, kind, Order::NotEqual, b[0], b[0]);
+    equal = e.createOrFold<arith::OrIOp>(equal, e.createOrFold<arith::AndIOp>(aIsNaN, bIsNaN));
+    // Of two values only one of which is NaN, neither is equal or better.
+    better = e.createOrFold<arith::OrIOp>(better, e.createOrFold<arith::AndIOp>(bIsNaN, flipBits(e, aIsNaN)));
+  }
+  Value closer = compare(e, NumberKind::Signed, last ? Order::Greater : Order::Less, b[1], a[1]);
+  Value takeB = e.createOrFold<arith::OrIOp>(better, e.createOrFold<arith::AndIOp>(equal, closer));
+  return {e.createOrFold<arith::SelectOp>(takeB, b[0], a[0]), e.createOrFold<arith::SelectOp>(takeB, b[1], a[1])};
 }
 
 } // namespace hewn::graph

@@ -20,6 +20,15 @@ mlir::Value reduceConstant(body::Builder &e, mlir::Type element, int64_t lanes, 
 llvm::LogicalResult inferReduce(mlir::Operation *op, DimsOf dimsOf, mlir::Type elementType,
                                 llvm::SmallVectorImpl<TensorShape> &results);
 
+/// Where no element has been seen: the least extreme value, at a position that
+/// every other comes before (with `last`: after).
+llvm::SmallVector<mlir::Value> argIdentity(body::Builder &e, mlir::Type element, int64_t lanes, body::Extreme least,
+                                           bool last);
+/// The state whose value is more extreme by `order`; between equals the first,
+/// or the last.
+llvm::SmallVector<mlir::Value> argMerge(body::Builder &e, body::NumberKind kind, body::Order order, bool last,
+                                        mlir::ValueRange a, mlir::ValueRange b);
+
 } // namespace hewn::graph
 
 #endif

@@ -6,7 +6,6 @@
 
 include "dialects/Graph/GraphKinds.td"
 
-
 def Graph_ReduceSumOp : SimpleReduce<"reduce_sum", "Extreme::Zero", "add(e, kind, a[0], b[0])"> {
   let onnx = [Onnx<"ReduceSum", 1, 0, "buildReduce">];
 }
@@ -22,5 +21,55 @@ def Graph_ReduceMinOp : SimpleReduce<"reduce_min", "Extreme::Highest", "minimum(
 def Graph_ReduceMeanOp : SimpleReduce<"reduce_mean", "Extreme::Zero", "add(e, kind, a[0], b[0])", "divideByCount(e, kind, state[0], count)"> {
   let onnx = [Onnx<"ReduceMean", 1, 0, "buildReduce">];
 }
+
+//===--------------------------------------------------------------------------------------------------------------------===//
+// Positions of extremes
+//===--------------------------------------------------------------------------------------------------------------------===//
+
+// The state is a value and its position along the one reduced dim; a NaN is more extreme than any number, as in numpy.
+class ArgReduce<string mnemonic, string order, string identity> : GraphTensorOp<mnemonic,
+    [DeclareOpInterfaceMethods<ReduceOpInterface, ["usesPosition"]>]> {
+  let arguments = (ins Tensor:$x, DenseI64ArrayAttr:$dims, DefaultValuedAttr<BoolAttr, "true">:$keepdims,
+                       DefaultValuedAttr<BoolAttr, "false">:$lastIndex);
+  let extraClassDefinition = [{
+    ::llvm::SmallVector<int64_t> $cppClass::getReducedDims() { return ::llvm::SmallVector<int64_t>(getDims()); }
+    bool $cppClass::keepsDims() { return getKeepdims(); }
+    bool $cppClass::usesPosition() { return true; }
+    ::llvm::LogicalResult $cppClass::inferShapes(::hewn::graph::DimsOf dimsOf, ::llvm::SmallVectorImpl<::hewn::graph::TensorShape> &results) {
+      if (getDims().size() != 1)
+        return emitOpError("has a position along one dim alone");
+      return ::hewn::graph::inferReduce(*this, dimsOf, ::mlir::IntegerType::get(getContext(), 64), results);
+    }
+    ::llvm::SmallVector<::mlir::Value> $cppClass::identity(::mlir::OpBuilder &builder, ::mlir::Location loc, int64_t lanes) {
+      ::mlir::ImplicitLocOpBuilder e(loc, builder);
+      return ::hewn::graph::argIdentity(e, ::hewn::graph::getElementType(getX()), lanes, ::hewn::graph::body::Extreme::}] # identity # [{, getLastIndex());
+    }
+    ::llvm::SmallVector<::mlir::Value> $cppClass::lift(::mlir::OpBuilder &, ::mlir::Location, ::mlir::Value element, ::mlir::Value position) {
+      return {element, position};
+    }
+    ::llvm::SmallVector<::mlir::Value> $cppClass::merge(::mlir::OpBuilder &builder, ::mlir::Location loc, ::mlir::ValueRange a, ::mlir::ValueRange b) {
+      ::mlir::ImplicitLocOpBuilder e(loc, builder);
+      return ::hewn::graph::argMerge(e, ::hewn::graph::body::numberKind(::hewn::graph::getElementType(getX())),
+                                     ::hewn::graph::body::Order::}] # order # [{, getLastIndex(), a, b);
+    }
+    ::mlir::Value $cppClass::finish(::mlir::OpBuilder &, ::mlir::Location, ::mlir::ValueRange state, ::mlir::Value) { return state[1]; }
+  }];
+}
+
+def Graph_ArgMaxOp : ArgReduce<"arg_max", "Greater", "Lowest"> { let onnx = [Onnx<"ArgMax", 1, 0, "buildArgReduce">]; }
+def Graph_ArgMinOp : ArgReduce<"arg_min", "Less", "Highest"> { let onnx = [Onnx<"ArgMin", 1, 0, "buildArgReduce">]; }
+
+//===--------------------------------------------------------------------------------------------------------------------===//
+// Reductions in other words
+//===--------------------------------------------------------------------------------------------------------------------===//
+
+def : OnnxCompose<"ReduceL1", "buildReduce">;
+def : OnnxCompose<"ReduceL2", "buildReduce">;
+def : OnnxCompose<"ReduceSumSquare", "buildReduce">;
+def : OnnxCompose<"ReduceLogSum", "buildReduce">;
+def : OnnxCompose<"ReduceLogSumExp", "buildReduce">;
+def : OnnxCompose<"GlobalAveragePool", "buildGlobalPool">;
+def : OnnxCompose<"GlobalMaxPool", "buildGlobalPool">;
+def : OnnxCompose<"GlobalLpPool", "buildGlobalPool">;
 
 #endif

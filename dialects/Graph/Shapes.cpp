@@ -101,6 +101,22 @@ LogicalResult inferResults(Operation *op) {
   return success();
 }
 
+LogicalResult verifyShapes(Operation *op) {
+  SmallVector<TensorShape> shapes;
+  if (failed(cast<ShapeOpInterface>(op).inferShapes(getDims, shapes)))
+    return failure();
+  if (shapes.size() != op->getNumResults())
+    return op->emitOpError() << "has " << op->getNumResults() << " results, not " << shapes.size();
+  for (auto [result, shape] : llvm::zip(op->getResults(), shapes)) {
+    auto type = cast<RankedTensorType>(result.getType());
+    if (type.getElementType() != shape.elementType ||
+        failed(verifyCompatibleShape(type.getShape(), staticShape(shape.dims))))
+      return op->emitOpError() << "has a result of type " << type << " where its operands give "
+                               << tensorType(shape.dims, shape.elementType);
+  }
+  return success();
+}
+
 std::optional<Dims> broadcastDims(ArrayRef<Dims> shapes) {
   size_t rank = 0;
   for (const Dims &shape : shapes)

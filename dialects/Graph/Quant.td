@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Quantization: between numbers and small integers (or float8) by a scale and a zero point, which broadcast to the data: the
+// importer brings scales a channel or a block into that form. Products of quantized tensors are contractions of i32.
+#ifndef HEWN_GRAPH_QUANT
+#define HEWN_GRAPH_QUANT
+
+include "dialects/Graph/GraphKinds.td"
+
+def Graph_QuantizeOp : Elementwise<"quantize", (ins Tensor:$x, Tensor:$scale, Optional<Tensor>:$zeroPoint, TypeAttr:$to,
+                                                    DefaultValuedAttr<BoolAttr, "false">:$multiply, DefaultValuedAttr<BoolAttr, "true">:$saturate),
+    "quantize(e, operandType(0), operandType(1), getTo(), getMultiply(), getSaturate(), in)", "quantizable(*this, getTo())", "getTo()"> {
+  let summary = "round(x / scale) + zeroPoint, saturated; halves round to even, a NaN gives the smallest integer.";
+  let description = "`multiply`: x * scale, as where an accumulator is quantized by one combined factor.";
+  let onnx = [Onnx<"QuantizeLinear", 10, 0, "buildQuantize">, Onnx<"QuantizeLinear", 1, 0, "buildQuantize", "com.microsoft">];
+}
+def Graph_DequantizeOp : Elementwise<"dequantize", (ins Tensor:$x, Tensor:$scale, Optional<Tensor>:$zeroPoint, TypeAttr:$to),
+    "dequantize(e, operandType(0), operandType(1), getTo(), in)", "dequantizable(*this, getTo())", "getTo()"> {
+  let summary = "(x - zeroPoint) * scale.";
+  let onnx = [Onnx<"DequantizeLinear", 10, 0, "buildDequantize">, Onnx<"DequantizeLinear", 1, 0, "buildDequantize", "com.microsoft">];
+}
+
+def : OnnxCompose<"DynamicQuantizeLinear", "buildDynamicQuantize", 11>;
+def : OnnxCompose<"MatMulInteger", "buildMatMulInteger", 10>;
+def : OnnxCompose<"ConvInteger", "buildConvInteger", 10>;
+def : OnnxCompose<"QLinearMatMul", "buildQLinearMatMul", 10, 0, "", ["operands of integers"]>;
+def : OnnxCompose<"QLinearConv", "buildQLinearConv", 10>;
+
+class Microsoft<string op, string build> : OnnxCompose<op, build, 1, 0, "com.microsoft">;
+def : Microsoft<"QLinearAdd", "buildQLinearBinary">;
+def : Microsoft<"QLinearMul", "buildQLinearBinary">;
+def : Microsoft<"QLinearSigmoid", "buildQLinearUnary">;
+def : Microsoft<"QLinearLeakyRelu", "buildQLinearUnary">;
+def : Microsoft<"QLinearSoftmax", "buildQLinearUnary">;
+def : Microsoft<"QLinearGlobalAveragePool", "buildQLinearUnary">;
+def : Microsoft<"QLinearConcat", "buildQLinearConcat">;
+def : Microsoft<"QGemm", "buildQGemm">;
+def : Microsoft<"MatMulIntegerToFloat", "buildMatMulIntegerToFloat">;
+def : Microsoft<"DynamicQuantizeMatMul", "buildDynamicQuantizeMatMul">;
+def : Microsoft<"MatMulNBits", "buildMatMulNBits">;
+
+#endif

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The quantizing ops of the domain com.microsoft, which quantized exports are
+// full of.
+#include "dialects/Graph/Contract.h"
+#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/OnnxNode.h"
+#include "dialects/Graph/Quant.h"
+
+using namespace mlir;
+
+namespace hewn::graph {
+
+/// Inputs i, i+1, i+2 (data, scale, zero point) as floats.
+static Value dequantized(OnnxNode &node, Composer &c, unsigned i) {
+  Value x = node.input(i), scale = node.input(i + 1);
+  if (!x || !scale) {
+    (void)node.refuse("needs data and a scale at input " + Twine(i));
+    return {};
+  }
+  return composeDequantize(c, x, alongAxis(c, scale, 1, getRank(x)),
+                           node.input(i + 2) ? alongAxis(c, node.input(i + 2), 1, getRank(x)) : Value(),
+                           c.b.getF32Type());
+}
+
+/// `x` quantized by inputs i, i+1 (scale, zero point) to the zero point's type,
+/// or to that of input `like`.
+static Value quantized(OnnxNode &node, Composer &c, Value x, unsigned i, unsigned like) {
+  Value scale = node.input(i), zero = node.input(i + 1);
+  if (!x || !scale) {
+    (void)node.refuse("needs a scale at input " + Twine(i));
+    return {};
+  }
+  Type to = zero ? getElementType(zero) : getElementType(node.input(like));
+  return composeQuantize(c, x, alongAxis(c, scale, 1, getRank(x)), zero ? alongAxis(c, zero, 1, getRank(x)) : zero, to);
+}
+
+LogicalResult buildQLinearBinary(OnnxNode &node) {
+  Composer c(node);
+  Value a = dequantized(node, c, 0), b = a ? dequantized(node, c, 3) : a;
+  if (!b)
+    return failure();
+  Value y = c.op(node.opType() == "QLinearAdd" ? "graph.add" : "graph.mul", {a, b});
+  return node.finish(quantized(node, c, y, 6, 0));
+}
+
+LogicalResult buildQLinearUnary(OnnxNode &node) {
+  Composer c(node);
+  Value x = dequantized(node, c, 0), y;
+  if (!x)
+    return failure();
+  if (node.opType() == "QLinearSigmoid") {
+    y = c.op("graph.sigmoid", x);
+  } else if (node.opType() == "QLinearLeakyRelu") {
+    y = node.make<LeakyReluOp>(x, node.attr("alpha", node.b.getF32FloatAttr(float(node.getFloat("alpha", 0.01)))));
+  } else if (node.opType() == "QLinearSoftmax") {
+    std::optional<int64_t> axis = node.axis(node.getInt("axis", -1), getRank(x));
+    if (!axis)
+      return failure();
+    if (node.getInt("opset", 13) < 13 && *axis + 1 != getRank(x))
+      return node.refuse("runs over several dims");
+    y = node.make<SoftmaxOp>(x, node.attr("axis", *axis));
+  } else {
+    int64_t rank = getRank(x);
+    if (rank < 3)
+      return node.refuse("needs an input of rank 3 or more");
+    bool channelsLast = node.getInt("channels_last", 0) != 0;
+    y = c.reduce("graph.reduce_mean", x,
+                 llvm::to_vector(channelsLast ? llvm::seq<int64_t>(1, rank - 1) : llvm::seq<int64_t>(2, rank)), true);
+  }
+  return node.finish(quantized(node, c, y, 3, 0));
+}
+
+LogicalResult buildQLinearConcat(OnnxNode &node) {
+  Composer c(node);
+  SmallVector<Value> values;
+  for (unsigned i = 2; i < node.numInputs(); i += 3)
+    values.push_back(dequantized(node, c, i));
+  if (values.empty() || llvm::is_contained(values, Value()))
+    return values.empty() ? node.refuse("needs an input") : failure();
+  std::optional<int64_t> axis = node.axis(node.getInt("axis", 0), getRank(values[0]));
+  if (!axis)
+    return failure();
+  return node.finish(quantized(node, c, c.concat(values, *axis), 0, 2));
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Products
+//===------------------------------------------------------------------------------------------------------------------===//
+
+/// a (i32) * aScale * bScale + bias, in floats.
+static Value scaleBack(Composer &c, Value sum, Value aScale, Value bScale, Value bias) {
+  Type f32 = c.b.getF32Type();
+  Value factor = c.op("graph.mul", {aScale, bScale});
+  Value y = c.op("graph.mul", {c.cast(sum, f32), c.cast(factor, f32)});
+  return bias ? c.op("graph.add", {y, c.cast(bias, f32)}) : y;
+}
+
+static LogicalResult needsAll(OnnxNode &node, std::initializer_list<unsigned> inputs) {
+  for (unsigned i : inputs)
+    if (!node.input(i))
+      return node.refuse("needs input " + Twine(i));
+  return success();
+}
+
+LogicalResult buildQGemm(OnnxNode &node) {
+  if (failed(needsAll(node, {0, 1, 3, 4})))
+    return failure();
+  Composer c(node);
+  Value a = node.input(0), b = node.input(3), bScale = alongAxis(c, node.input(4), 0, 1);
+  if (getRank(a) != 2 || getRank(b) != 2)
+    return node.refuse("operands need rank 2");
+  if (node.getInt("transA", 0))
+    a = c.transpose(a, {1, 0});
+  if (node.getInt("transB", 0))
+    b = c.transpose(b, {1, 0});
+  Value sum = composeIntegerMatMul(node, c, a, node.input(2), b, node.input(5));
+  // The addend is quantized like the product, so it joins the integers.
+  if (sum && node.input(6))
+    sum = c.op("graph.add", {sum, node.input(6)});
+  Value aScale = alongAxis(c, node.input(1), 0, 1);
+  if (double alpha = node.getFloat("alpha", 1); alpha != 1)
+    aScale = c.op("graph.mul", {aScale, c.scalarLike(aScale, alpha)});
+  Value y = scaleBack(c, sum, aScale, bScale, {});
+  return node.finish(node.input(7) ? quantized(node, c, y, 7, 0) : y);
+}
+
+LogicalResult buildMatMulIntegerToFloat(OnnxNode &node) {
+  if (failed(needsAll(node, {0, 1, 2, 3})))
+    return failure();
+  Composer c(node);
+  Value sum = composeIntegerMatMul(node, c, node.input(0), node.input(4), node.input(1), node.input(5));
+  return node.finish(
+      scaleBack(c, sum, alongAxis(c, node.input(2), 0, 2), alongAxis(c, node.input(3), 0, 1), node.input(6)));
+}
+
+LogicalResult buildDynamicQuantizeMatMul(OnnxNode &node) {
+  if (failed(needsAll(node, {0, 1, 2})))
+    return failure();
+  Composer c(node);
+  DynamicallyQuantized a = composeDynamicQuantize(c, node.input(0));
+  if (!a.value)
+    return failure();
+  Value sum = composeIntegerMatMul(node, c, a.value, a.zeroPoint, node.input(1), node.input(3));
+  return node.finish(scaleBack(c, sum, a.scale, alongAxis(c, node.input(2), 0, 1), node.input(4)));
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Weights of few bits
+//===------------------------------------------------------------------------------------------------------------------===//
+
+/// Bytes [.., n] as numbers of `bits` bits [.., n * 8/bits], lowest bits first.
+static Value unpack(Composer &c, Value bytes, int64_t bits) {
+  if (bits == 8)
+    return bytes;
+  Dims dims = getDims(bytes), column = dims;
+  column.push_back(DimExpr(1));
+  SmallVector<Value> parts;
+  for (int64_t shift = 0; shift < 8; shift += bits) {
+    Value part = bytes;
+    if (shift)
+      part = make<BitShiftOp>(c.b, c.loc, {bytes, c.scalarLike(bytes, double(shift))},
+                              c.b.getNamedAttr("direction", c.b.getStringAttr("RIGHT")));
+    part = c.op("graph.bitwise_and", {part, c.scalarLike(bytes, double((1 << bits) - 1))});
+    parts.push_back(c.reshape(part, column));
+  }
+  dims.back() = dims.back() * DimExpr(8 / bits);
+  return c.reshape(c.concat(parts, int64_t(column.size()) - 1), dims);
+}
+
+LogicalResult buildMatMulNBits(OnnxNode &node) {
+  if (failed(needsAll(node, {0, 1, 2})))
+    return failure();
+  Composer c(node);
+  int64_t k = node.getInt("K", 0), n = node.getInt("N", 0), bits = node.getInt("bits", 4);
+  int64_t block = node.getInt("block_size", 0);
+  if (k < 1 || n < 1 || block < 1 || (bits != 2 && bits != 4 && bits != 8) || block * bits % 8)
+    return node.refuse("K, N, bits or block_size out of range");
+  if (node.input(4))
+    return node.refuse("g_idx");
+  Type ui8 = IntegerType::get(node.b.getContext(), 8, IntegerType::Unsigned);
+  if (getElementType(node.input(1)) != ui8)
+    return node.refuse("weights must be bytes");
+  Type type = getElementType(node.input(0));
+  int64_t blocks = (k + block - 1) / block, zeroBytes = (blocks * bits + 7) / 8;
+  Value packed = c.reshape(node.input(1), {DimExpr(n), DimExpr(blocks), DimExpr(block * bits / 8)});
+  Value scale = c.reshape(node.input(2), {DimExpr(n), DimExpr(blocks), DimExpr(1)}), zero = node.input(3), w;
+  if (zero && getElementType(zero) != ui8) {
+    // Zero points that are no integers: q - zero in floats.
+    Value numbers = c.cast(unpack(c, packed, bits), type);
+    zero = c.cast(c.reshape(zero, {DimExpr(n), DimExpr(blocks), DimExpr(1)}), type);
+    w = c.op("graph.mul", {c.op("graph.sub", {numbers, zero}), c.cast(scale, type)});
+  } else {
+    if (zero) {
+      zero = unpack(c, c.reshape(zero, {DimExpr(n), DimExpr(zeroBytes)}), bits);
+      zero = c.reshape(c.slice(zero, 1, DimExpr(0), DimExpr(blocks)), {DimExpr(n), DimExpr(blocks), DimExpr(1)});
+    } else {
+      zero = makeSplat(c.b, c.loc, ui8, double(1 << (bits - 1)));
+    }
+    w = composeDequantize(c, unpack(c, packed, bits), scale, zero, type);
+  }
+  w = c.slice(c.reshape(w, {DimExpr(n), DimExpr(blocks * block)}), 1, DimExpr(0), DimExpr(k));
+  Value y = composeMatMul(c, node.input(0), c.transpose(w, {1, 0}));
+  if (y && node.input(5))
+    y = c.op("graph.add", {y, node.input(5)});
+  return node.finish(y);
+}
+
+} // namespace hewn::graph

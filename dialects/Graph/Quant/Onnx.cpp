@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How ONNX's own quantizing ops become ours: scales and zero points are brought
+// to the data's rank, products become contractions of i32.
+#include "dialects/Graph/Contract.h"
+#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/OnnxNode.h"
+#include "dialects/Graph/Quant.h"
+
+using namespace mlir;
+
+namespace hewn::graph {
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Scales and zero points
+//===------------------------------------------------------------------------------------------------------------------===//
+
+Value alongAxis(Composer &c, Value parameter, int64_t axis, int64_t rank) {
+  if (!parameter || getRank(parameter) != 1)
+    return parameter;
+  Dims dims = getDims(parameter);
+  if (dims[0].is(1))
+    return c.reshape(parameter, {});
+  dims.append(size_t(std::max<int64_t>(rank - axis - 1, 0)), DimExpr(1));
+  return c.reshape(parameter, dims);
+}
+
+/// A scale a block of `block` elements along `axis` as one an element: each is
+/// repeated, and the last block may be cut short.
+static Value alongBlocks(Composer &c, Value parameter, const Dims &data, int64_t axis, int64_t block) {
+  if (!parameter)
+    return parameter;
+  Dims dims = getDims(parameter), split = dims, whole = dims;
+  split.insert(split.begin() + axis + 1, DimExpr(1));
+  Dims repeated = split;
+  repeated[axis + 1] = DimExpr(block);
+  whole[axis] = dims[axis] * DimExpr(block);
+  return c.slice(c.reshape(c.expand(c.reshape(parameter, split), repeated), whole), axis, DimExpr(0), data[axis]);
+}
+
+/// Brings scale (input 1) and zero point (input 2) to the data's rank.
+static LogicalResult readParameters(OnnxNode &node, Composer &c, Value &scale, Value &zeroPoint) {
+  Value x = node.input(0);
+  scale = node.input(1);
+  zeroPoint = node.input(2);
+  if (!x || !scale)
+    return node.refuse("needs data and a scale");
+  Dims dims = getDims(x);
+  if (zeroPoint && getRank(zeroPoint) != getRank(scale))
+    return node.refuse("scale and zero point differ in rank");
+  int64_t block = node.getInt("block_size", 0);
+  if (getRank(scale) == 0 || (getRank(scale) == 1 && !block && getDims(scale)[0].is(1))) {
+    scale = c.reshape(scale, {});
+    zeroPoint = zeroPoint ? c.reshape(zeroPoint, {}) : zeroPoint;
+    return success();
+  }
+  std::optional<int64_t> axis = node.axis(node.getInt("axis", 1), dims.size());
+  if (!axis)
+    return failure();
+  if (block) {
+    if (block < 0 || getRank(scale) != int64_t(dims.size()))
+      return node.refuse("a scale a block needs a positive block size and the rank of the data");
+    scale = alongBlocks(c, scale, dims, *axis, block);
+    zeroPoint = alongBlocks(c, zeroPoint, dims, *axis, block);
+    return success(scale != nullptr);
+  }
+  if (getRank(scale) != 1)
+    return node.refuse("scale of rank " + Twine(getRank(scale)) + " without block_size");
+  scale = alongAxis(c, scale, *axis, dims.size());
+  zeroPoint = alongAxis(c, zeroPoint, *axis, dims.size());
+  return success();
+}
+
+/// The element type that integer attribute `name` names; `otherwise` where it
+/// is absent or 0, null after `refuse`.
+static Type typeAttr(OnnxNode &node, StringRef name, Type otherwise) {
+  int64_t code = node.getInt(name, 0);
+  if (!code)
+    return otherwise;
+  Type type = node.elementTypeOf(code);
+  if (!type)
+    (void)node.refuse(name + Twine(" ") + Twine(code) + ", a type that hewn does not have");
+  return type;
+}
+
+LogicalResult buildQuantize(OnnxNode &node) {
+  Composer c(node);
+  Value scale, zeroPoint;
+  if (failed(readParameters(node, c, scale, zeroPoint)))
+    return failure();
+  Type to = zeroPoint ? getElementType(zeroPoint)
+                      : typeAttr(node, "output_dtype", IntegerType::get(node.b.getContext(), 8, IntegerType::Unsigned));
+  Type precision = to ? typeAttr(node, "precision", getElementType(scale)) : Type();
+  if (!precision)
+    return failure();
+  if (!isa<FloatType>(precision))
+    precision = node.b.getF32Type();
+  // Zero points of float8 are zero.
+  if (isa<FloatType>(to))
+    zeroPoint = {};
+  Value x = node.input(0);
+  if (precision != getElementType(scale))
+    x = c.cast(x, precision);
+  return node.finish(composeQuantize(c, x, c.cast(scale, precision), zeroPoint, to, /*multiply=*/false,
+                                     node.getInt("saturate", 1) != 0));
+}
+
+LogicalResult buildDequantize(OnnxNode &node) {
+  Composer c(node);
+  Value scale, zeroPoint;
+  if (failed(readParameters(node, c, scale, zeroPoint)))
+    return failure();
+  Type to = typeAttr(node, "output_dtype", getElementType(scale));
+  if (!to)
+    return failure();
+  Value x = node.input(0);
+  if (isa<FloatType>(getElementType(x)))
+    zeroPoint = {};
+  return node.finish(composeDequantize(c, x, scale, zeroPoint, to));
+}
+
+DynamicallyQuantized composeDynamicQuantize(Composer &c, Value x) {
+  Type ui8 = IntegerType::get(c.b.getContext(), 8, IntegerType::Unsigned);
+  SmallVector<int64_t> all = llvm::to_vector(llvm::seq<int64_t>(0, getRank(x)));
+  DynamicallyQuantized q;
+  Value zero = c.scalarLike(x, 0);
+  Value high = c.op("graph.maximum", {c.reduce("graph.reduce_max", x, all, false), zero});
+  Value low = c.op("graph.minimum", {c.reduce("graph.reduce_min", x, all, false), zero});
+  q.scale = c.op("graph.div", {c.op("graph.sub", {high, low}), c.scalarLike(x, 255)});
+  q.zeroPoint = composeQuantize(c, c.op("graph.neg", low), q.scale, {}, ui8);
+  q.value = q.zeroPoint ? composeQuantize(c, x, q.scale, q.zeroPoint, ui8) : Value();
+  return q;
+}
+
+LogicalResult buildDynamicQuantize(OnnxNode &node) {
+  Value x = node.input(0);
+  if (!x || !isa<FloatType>(getElementType(x)))
+    return node.refuse("needs floats");
+  Composer c(node);
+  DynamicallyQuantized q = composeDynamicQuantize(c, x);
+  if (!q.value)
+    return failure();
+  node.setOutput(0, q.value);
+  if (node.wantsOutput(1))
+    node.setOutput(1, q.scale);
+  if (node.wantsOutput(2))
+    node.setOutput(2, q.zeroPoint);
+  return success();
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Products
+//===------------------------------------------------------------------------------------------------------------------===//
+
+Value composeWiden(OnnxNode &node, Composer &c, Value x, Value zeroPoint, int64_t axis) {
+  if (!x)
+    return x;
+  Type i32 = c.b.getI32Type();
+  Value wide = c.cast(x, i32);
+  if (!zeroPoint)
+    return wide;
+  // A zero point that is known to be zero costs nothing.
+  std::optional<Dims> known = node.contents(zeroPoint);
+  if (known && llvm::all_of(*known, [](const DimExpr &zero) { return zero.is(0); }))
+    return wide;
+  return c.op("graph.sub", {wide, c.cast(alongAxis(c, zeroPoint, axis, getRank(x)), i32)});
+}
+
+Value composeIntegerMatMul(OnnxNode &node, Composer &c, Value a, Value aZero, Value b, Value bZero) {
+  // Zero points lie along a's rows and b's columns.
+  Value left = composeWiden(node, c, a, aZero, std::max<int64_t>(getRank(a) - 2, 0));
+  Value right = composeWiden(node, c, b, bZero, getRank(b) - 1);
+  return composeMatMul(c, left, right);
+}
+
+/// Refuses unless inputs `first`.. are there and of integers.
+static LogicalResult integersAt(OnnxNode &node, std::initializer_list<unsigned> inputs) {
+  for (unsigned i : inputs)
+    if (!node.input(i) || !isa<IntegerType>(getElementType(node.input(i))) || getRank(node.input(i)) == 0)
+      return node.refuse("input " + Twine(i) + " must be a tensor of integers");
+  return success();
+}
+
+LogicalResult buildMatMulInteger(OnnxNode &node) {
+  if (failed(integersAt(node, {0, 1})))
+    return failure();
+  Composer c(node);
+  return node.finish(composeIntegerMatMul(node, c, node.input(0), node.input(2), node.input(1), node.input(3)));
+}
+
+/// An accumulator (i32) times `factors[0] * factors[1] / scale`, quantized.
+static Value requantize(Composer &c, Value sum, Value a, Value b, Value scale, Value zeroPoint, Type to) {
+  Type f32 = c.b.getF32Type();
+  Value factor = c.op("graph.div", {c.op("graph.mul", {c.cast(a, f32), c.cast(b, f32)}), c.cast(scale, f32)});
+  return composeQuantize(c, c.cast(sum, f32), factor, zeroPoint, to, /*multiply=*/true);
+}
+
+/// A parameter of one element as a scalar.
+static Value scalarOf(Composer &c, Value parameter) {
+  return parameter && getRank(parameter) == 1 && getDims(parameter)[0].is(1) ? c.reshape(parameter, {}) : parameter;
+}
+
+LogicalResult buildQLinearMatMul(OnnxNode &node) {
+  if (failed(integersAt(node, {0, 3})))
+    return failure();
+  for (unsigned i : {1, 4, 6})
+    if (!node.input(i))
+      return node.refuse("needs three scales");
+  Composer c(node);
+  Value a = node.input(0), b = node.input(3), zero = node.input(7);
+  Value sum = composeIntegerMatMul(node, c, a, node.input(2), b, node.input(5));
+  if (!sum)
+    return failure();
+  Type to = zero ? getElementType(zero) : getElementType(a);
+  Value aScale = alongAxis(c, node.input(1), std::max<int64_t>(getRank(a) - 2, 0), getRank(a));
+  return node.finish(
+      requantize(c, sum, aScale, scalarOf(c, node.input(4)), scalarOf(c, node.input(6)), scalarOf(c, zero), to));
+}
+
+/// A convolution of quantized x and w as i32; padding is the zero point, which
+/// the subtraction has made 0.
+static Value convolve(OnnxNode &node, Composer &c, Value x, Value xZero, Value w, Value wZero) {
+  std::optional<Window> window = readConvWindow(node, x, w);
+  if (!window)
+    return {};
+  return composeConv(c, composeWiden(node, c, x, xZero, 1), composeWiden(node, c, w, wZero, 0), *window,
+                     node.getInt("group", 1));
+}
+
+LogicalResult buildConvInteger(OnnxNode &node) {
+  if (failed(integersAt(node, {0, 1})))
+    return failure();
+  Composer c(node);
+  return node.finish(convolve(node, c, node.input(0), node.input(2), node.input(1), node.input(3)));
+}
+
+LogicalResult buildQLinearConv(OnnxNode &node) {
+  if (failed(integersAt(node, {0, 3})))
+    return failure();
+  for (unsigned i : {1, 4, 6})
+    if (!node.input(i))
+      return node.refuse("needs three scales");
+  Composer c(node);
+  Value x = node.input(0), zero = node.input(7);
+  Value sum = addChannelBias(c, convolve(node, c, x, node.input(2), node.input(3), node.input(5)), node.input(8));
+  if (!sum)
+    return failure();
+  Type to = zero ? getElementType(zero) : getElementType(x);
+  return node.finish(requantize(c, sum, scalarOf(c, node.input(1)), alongAxis(c, node.input(4), 1, getRank(x)),
+                                scalarOf(c, node.input(6)), scalarOf(c, zero), to));
+}
+
+} // namespace hewn::graph

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How ONNX's reductions become ours.
+#include "dialects/Graph/Compose.h"
+#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/OnnxNode.h"
+
+using namespace mlir;
+
+namespace hewn::graph {
+
+/// The axes of a reduction: an attribute before opset 13/18, an input since;
+/// absent or empty means all (or none, where asked).
+static std::optional<SmallVector<int64_t>> reductionDims(OnnxNode &node, int64_t rank) {
+  bool absent = false;
+  std::optional<SmallVector<int64_t>> written = constantInts(node, "axes", 1, absent);
+  if (!written && !absent)
+    return std::nullopt;
+  SmallVector<int64_t> axes = written.value_or(SmallVector<int64_t>()), dims;
+  if (axes.empty() && !node.getInt("noop_with_empty_axes", 0))
+    dims = llvm::to_vector(llvm::seq<int64_t>(0, rank));
+  for (int64_t axis : axes) {
+    std::optional<int64_t> dim = node.axis(axis, rank);
+    if (!dim)
+      return std::nullopt;
+    if (!llvm::is_contained(dims, *dim))
+      dims.push_back(*dim);
+  }
+  llvm::sort(dims);
+  return dims;
+}
+
+namespace {
+/// A reduction as ONNX names it: what is done to the elements, which of ours
+/// reduces them, what is done to the result.
+struct Reduction {
+  enum class Before { Nothing, Abs, Square, Exp } before = Before::Nothing;
+  StringRef name;
+  StringRef after = {};
+};
+} // namespace
+
+static const Reduction &reductionOf(StringRef opType) {
+  using Before = Reduction::Before;
+  static const llvm::StringMap<Reduction> table = {{"ReduceSum", {Before::Nothing, "graph.reduce_sum"}},
+                                                   {"ReduceProd", {Before::Nothing, "graph.reduce_prod"}},
+                                                   {"ReduceMax", {Before::Nothing, "graph.reduce_max"}},
+                                                   {"ReduceMin", {Before::Nothing, "graph.reduce_min"}},
+                                                   {"ReduceMean", {Before::Nothing, "graph.reduce_mean"}},
+                                                   {"ReduceL1", {Before::Abs, "graph.reduce_sum"}},
+                                                   {"ReduceL2", {Before::Square, "graph.reduce_sum", "graph.sqrt"}},
+                                                   {"ReduceSumSquare", {Before::Square, "graph.reduce_sum"}},
+                                                   {"ReduceLogSum", {Before::Nothing, "graph.reduce_sum", "graph.log"}},
+                                                   {"ReduceLogSumExp", {Before::Exp, "graph.reduce_sum", "graph.log"}}};
+  return table.find(opType)->second;
+}
+
+/// The type in which a composed reduction runs: squares of f16 overflow, and
+/// integers have no root or logarithm.
+static Type workType(OpBuilder &b, Type element, const Reduction &reduction) {
+  bool plain = reduction.before == Reduction::Before::Nothing && reduction.after.empty();
+  if (plain || element.isF64())
+    return element;
+  if (isa<FloatType>(element))
+    return b.getF32Type();
+  return reduction.after.empty() ? element : Type(b.getF64Type());
+}
+
+LogicalResult buildReduce(OnnxNode &node) {
+  Value x = node.input(0);
+  if (!x)
+    return node.refuse("needs an input");
+  std::optional<SmallVector<int64_t>> dims = reductionDims(node, getRank(x));
+  if (!dims)
+    return failure();
+  Composer c(node);
+  const Reduction &reduction = reductionOf(node.opType());
+  bool keep = node.getInt("keepdims", 1) != 0;
+  Type type = getElementType(x);
+  auto reduce = [&](StringRef name, Value value, bool keepDims) {
+    return dims->empty() ? value : c.reduce(name, value, *dims, keepDims);
+  };
+  x = c.cast(x, workType(node.b, type, reduction));
+  Value largest;
+  switch (reduction.before) {
+  case Reduction::Before::Nothing:
+    break;
+  case Reduction::Before::Abs:
+    x = c.op("graph.abs", x);
+    break;
+  case Reduction::Before::Square:
+    x = c.op("graph.mul", {x, x});
+    break;
+  case Reduction::Before::Exp: {
+    // log(sum(e^x)) = m + log(sum(e^(x - m))) for any m; the largest element
+    // keeps e^ in range. Where that is infinite, 0 does.
+    largest = reduce("graph.reduce_max", x, true);
+    Value finite = c.op("graph.less", {c.op("graph.abs", largest), c.scalarLike(x, HUGE_VAL)});
+    largest = c.op("graph.where", {finite, largest, c.scalarLike(x, 0)});
+    x = c.op("graph.exp", c.op("graph.sub", {x, largest}));
+    break;
+  }
+  }
+  x = reduce(reduction.name, x, keep || largest);
+  if (!reduction.after.empty())
+    x = c.op(reduction.after, x);
+  if (largest) {
+    x = c.op("graph.add", {x, largest});
+    if (x && !keep && !dims->empty()) {
+      Dims kept;
+      for (auto [i, dim] : llvm::enumerate(getDims(x)))
+        if (!llvm::is_contained(*dims, int64_t(i)))
+          kept.push_back(dim);
+      x = c.reshape(x, kept);
+    }
+  }
+  return node.finish(c.cast(x, type));
+}
+
+LogicalResult buildArgReduce(OnnxNode &node) {
+  Value x = node.input(0);
+  if (!x)
+    return node.refuse("needs an input");
+  std::optional<int64_t> axis = node.axis(node.getInt("axis", 0), getRank(x));
+  if (!axis)
+    return failure();
+  StringRef name = node.opType() == "ArgMax" ? ArgMaxOp::getOperationName() : ArgMinOp::getOperationName();
+  return node.finish(makeNamed(node.b, node.loc, name, x,
+                               {node.attr("dims", ArrayRef<int64_t>{*axis}),
+                                node.attr("keepdims", node.b.getBoolAttr(node.getInt("keepdims", 1))),
+                                node.attr("lastIndex", node.b.getBoolAttr(node.getInt("select_last_index", 0)))}));
+}
+
+LogicalResult buildGlobalPool(OnnxNode &node) {
+  Value x = node.input(0);
+  if (!x || getRank(x) < 3)
+    return node.refuse("needs an input of rank 3 or more");
+  Composer c(node);
+  SmallVector<int64_t> dims = llvm::to_vector(llvm::seq<int64_t>(2, getRank(x)));
+  if (node.opType() == "GlobalAveragePool")
+    return node.finish(c.reduce("graph.reduce_mean", x, dims, true));
+  if (node.opType() == "GlobalMaxPool")
+    return node.finish(c.reduce("graph.reduce_max", x, dims, true));
+  double p = node.opset() < 2 ? node.getFloat("p", 2) : double(node.getInt("p", 2));
+  if (p <= 0)
+    return node.refuse("a norm of p 0 or less");
+  Type type = getElementType(x), work = type.isF64() ? type : Type(node.b.getF32Type());
+  x = c.op("graph.abs", c.cast(x, work));
+  auto power = [&](Value value, double exponent) {
+    return exponent == 1 ? value : c.op("graph.pow", {value, c.scalarLike(value, exponent)});
+  };
+  x = power(c.reduce("graph.reduce_sum", power(x, p), dims, true), 1 / p);
+  return node.finish(c.cast(x, type));
+}
+
+} // namespace hewn::graph

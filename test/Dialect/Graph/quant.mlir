@@ -1,0 +1,34 @@
+// RUN: hewn-opt %s --split-input-file --verify-diagnostics | hewn-opt | FileCheck %s
+
+// CHECK-LABEL: @quant
+func.func @quant(%x: tensor<2x3xf32>, %scale: tensor<3xf32>, %zero: tensor<3xui8>) {
+  // CHECK: %[[Q:.*]] = graph.quantize %{{.*}}, %{{.*}}, %{{.*}} {to = ui8} : (tensor<2x3xf32>, tensor<3xf32>, tensor<3xui8>) -> tensor<2x3xui8>
+  %0 = graph.quantize %x, %scale, %zero {to = ui8} : (tensor<2x3xf32>, tensor<3xf32>, tensor<3xui8>) -> tensor<2x3xui8>
+  // CHECK: graph.dequantize %[[Q]], %{{.*}} {to = f16} : (tensor<2x3xui8>, tensor<3xf32>) -> tensor<2x3xf16>
+  %1 = graph.dequantize %0, %scale {to = f16} : (tensor<2x3xui8>, tensor<3xf32>) -> tensor<2x3xf16>
+  return
+}
+
+// -----
+
+func.func @zero(%x: tensor<2xf32>, %scale: tensor<f32>, %zero: tensor<i8>) {
+  // expected-error @below {{zero point is 'i8', not 'ui8'}}
+  %0 = graph.quantize %x, %scale, %zero {to = ui8} : (tensor<2xf32>, tensor<f32>, tensor<i8>) -> tensor<2xui8>
+  return
+}
+
+// -----
+
+func.func @wide(%x: tensor<2xf32>, %scale: tensor<f32>) {
+  // expected-error @below {{quantizes to integers of 16 bits or less and to float8, not to 'i32'}}
+  %0 = graph.quantize %x, %scale {to = i32} : (tensor<2xf32>, tensor<f32>) -> tensor<2xi32>
+  return
+}
+
+// -----
+
+func.func @scale(%x: tensor<2xi8>, %scale: tensor<i32>) {
+  // expected-error @below {{scales by floats, not by 'i32'}}
+  %0 = graph.dequantize %x, %scale {to = f32} : (tensor<2xi8>, tensor<i32>) -> tensor<2xf32>
+  return
+}
