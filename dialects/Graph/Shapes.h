@@ -49,8 +49,7 @@ std::optional<Dims> parseDims(mlir::Attribute attr);
 /// Sets result types of `op` by its `inferShapes`, and `graph.dims` where they
 /// are not static.
 mlir::LogicalResult inferResults(mlir::Operation *op);
-/// Whether `inferShapes` succeeds and gives the result types that the op has;
-/// dims that are not static are not compared.
+/// The verifier of ops with inferred shapes: result types agree with them.
 mlir::LogicalResult verifyShapes(mlir::Operation *op);
 /// Sets the result types and dims given.
 void setResultShapes(mlir::Operation *op, llvm::ArrayRef<TensorShape> shapes);
