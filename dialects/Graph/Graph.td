@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The whole dialect, family by family.
+include "dialects/Graph/Attention.td"
 include "dialects/Graph/Elementwise.td"
 include "dialects/Graph/Reduce.td"
 include "dialects/Graph/Reduce/Cumulate.td"
