@@ -189,6 +189,11 @@ LogicalResult ModelImporter::buildNode(const onnx::NodeProto &node, Frame &frame
     refuse(info, whyUnsupported(info));
     return failure();
   }
+  for (auto [i, input] : llvm::enumerate(inputs))
+    if (input && !isa<RankedTensorType>(input.getType()) && record->graphOp != graph::SequenceOp::getOperationName()) {
+      refuse(info, "input " + Twine(i) + " is a sequence or absent, which hewn has only between ops on sequences");
+      return failure();
+    }
   Node built(*this, frame, node, info, inputs);
   if (failed(built.build(*record)))
     return failure();
