@@ -2,7 +2,7 @@
 //
 // Sequences while importing: every builder looks at the op that made the list.
 #include "dialects/Graph/Compose.h"
-#include "dialects/Graph/Graph.h"
+#include "dialects/Graph/GraphOps.h"
 #include "dialects/Graph/OnnxNode.h"
 
 using namespace mlir;
