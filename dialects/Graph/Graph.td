@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The whole dialect, family by family.
+include "dialects/Graph/Attention.td"
 include "dialects/Graph/Elementwise.td"
 include "dialects/Graph/Activation.td"
 include "dialects/Graph/Reduce.td"
@@ -14,3 +15,6 @@ include "dialects/Graph/Move/Scatter.td"
 include "dialects/Graph/Window.td"
 include "dialects/Graph/Contract.td"
 include "dialects/Graph/Program.td"
+include "dialects/Graph/Sequence.td"
+include "dialects/Graph/Classic.td"
+include "dialects/Graph/Training.td"

@@ -209,6 +209,8 @@ LogicalResult Node::importSubgraph(StringRef name, Region &region, ArrayRef<grap
   std::optional<SmallVector<Value>> outputs = importer.importGraph(*body, inner, block.getArguments());
   if (!outputs)
     return failure();
+  if (!llvm::all_of(*outputs, [](Value v) { return isa<RankedTensorType>(v.getType()); }))
+    return refuse("has a subgraph that gives sequences, which hewn has only between ops on sequences");
   // An implicit terminator may be there already.
   if (!block.empty() && block.back().hasTrait<OpTrait::IsTerminator>())
     block.back().erase();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The nodes of one graph or body: their order, their inputs, who builds them.
+#include "dialects/Graph/GraphOps.h"
 #include "lib/Importer/ONNX/Guarded.h"
 #include "lib/Importer/ONNX/ModelImporter.h"
 #include "lib/Importer/ONNX/Node.h"
@@ -195,6 +196,11 @@ LogicalResult ModelImporter::buildNode(const onnx::NodeProto &node, Frame &frame
     refuse(info, whyUnsupported(info));
     return failure();
   }
+  for (auto [i, input] : llvm::enumerate(inputs))
+    if (input && !isa<RankedTensorType>(input.getType()) && record->graphOp != graph::SequenceOp::getOperationName()) {
+      refuse(info, "input " + Twine(i) + " is a sequence or absent, which hewn has only between ops on sequences");
+      return failure();
+    }
   Node built(*this, frame, node, info, inputs);
   if (failed(built.build(*record)))
     return failure();

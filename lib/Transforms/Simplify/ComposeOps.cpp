@@ -10,6 +10,9 @@
 #include "dialects/Graph/Graph.h"
 #include "lib/Transforms/Simplify/Passes.h"
 
+#include "mlir/IR/Iterators.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
 using namespace mlir;
 
 namespace hewn {
@@ -37,7 +40,13 @@ struct ComposeOpsPass : impl::ComposeOpsPassBase<ComposeOpsPass> {
       }
     }
     if (failedAny)
-      signalPassFailure();
+      return signalPassFailure();
+    // Users before what they use, so that all of a chain that nobody reads goes: results that an op has and a model does
+    // not take, lists that only the importer looked at.
+    getOperation()->walk<WalkOrder::PostOrder, ReverseIterator>([](Operation *op) {
+      if (isOpTriviallyDead(op))
+        op->erase();
+    });
   }
 };
 } // namespace
