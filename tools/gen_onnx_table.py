@@ -68,6 +68,7 @@ class Table:
             "operands": [],
             "results": 0,
             "segments": False,
+            "sequences": bool(record["onnxTakesSequences"]),
         }
         if row["until"] and row["until"] < row["since"]:
             raise Refused(f"{place}: ONNX op '{row['op']}' ends at version {row['until']}, before {row['since']}")
@@ -130,7 +131,7 @@ def cpp(rows):
         until = row["until"] or "INT_MAX"
         lines.append(
             f'    {{"{row["domain"]}", "{row["op"]}", {row["since"]}, {until}, {build}, "{row["graph"]}", {attrs}, {operands}, '
-            f'{row["results"]}, {str(row["segments"]).lower()}}},'
+            f'{row["results"]}, {str(row["segments"]).lower()}, {str(row["sequences"]).lower()}}},'
         )
     lines += ["};", "} // namespace", "} // namespace hewn::importer", ""]
     return "\n".join(lines)

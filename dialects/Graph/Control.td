@@ -4,7 +4,7 @@
 #ifndef HEWN_GRAPH_CONTROL
 #define HEWN_GRAPH_CONTROL
 
-include "dialects/Graph/Program.td"
+include "dialects/Graph/GraphBase.td"
 
 // `graph.region_dims` has the dims of a region's arguments; they may be symbols that the region reads itself.
 class Control<string mnemonic> : GraphOp<mnemonic, [SingleBlockImplicitTerminator<"YieldOp">]> {

@@ -62,6 +62,7 @@ class Onnx<string op_, int since_ = 1, int until_ = 0, string build_ = "", strin
   int onnxUntil = until_; // 0: no end
   string onnxBuild = build_;
   list<string> onnxLimits = limits_; // shown to users word for word
+  bit onnxTakesSequences = 0; // other builders get tensors alone
 }
 
 // An ONNX op that needs no op of ours: its builder writes it in others.

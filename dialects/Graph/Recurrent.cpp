@@ -5,7 +5,7 @@
 #include "dialects/Graph/Recurrent.h"
 #include "dialects/Graph/Compose.h"
 #include "dialects/Graph/Control.h"
-#include "dialects/Graph/Graph.h"
+#include "dialects/Graph/GraphOps.h"
 
 using namespace mlir;
 

@@ -2,7 +2,7 @@
 //
 // How ONNX's sequence ops work on lists that are known when compiling.
 #include "dialects/Graph/Compose.h"
-#include "dialects/Graph/Graph.h"
+#include "dialects/Graph/GraphOps.h"
 #include "dialects/Graph/OnnxNode.h"
 
 using namespace mlir;

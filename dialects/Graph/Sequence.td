@@ -15,14 +15,15 @@ def Graph_SequenceOp : GraphOp<"sequence", [Pure]> {
   let onnx = [Onnx<"SequenceEmpty", 11, 0, "buildSequence">, Onnx<"SequenceConstruct", 11, 0, "buildSequence">];
 }
 
-def : OnnxCompose<"SequenceInsert", "buildSequenceInsert", 11>;
-def : OnnxCompose<"SequenceErase", "buildSequenceErase", 11>;
-def : OnnxCompose<"SequenceAt", "buildSequenceAt", 11>;
-def : OnnxCompose<"SequenceLength", "buildSequenceLength", 11>;
-def : OnnxCompose<"SplitToSequence", "buildSplitToSequence", 11>;
-def : OnnxCompose<"ConcatFromSequence", "buildConcatFromSequence", 11>;
-def : OnnxCompose<"Optional", "buildOptional", 15>;
-def : OnnxCompose<"OptionalHasElement", "buildOptionalHasElement", 15>;
-def : OnnxCompose<"OptionalGetElement", "buildOptional", 15>;
+class OnnxSequence<string op, string build, int since> : OnnxCompose<op, build, since> { let onnxTakesSequences = 1; }
+def : OnnxSequence<"SequenceInsert", "buildSequenceInsert", 11>;
+def : OnnxSequence<"SequenceErase", "buildSequenceErase", 11>;
+def : OnnxSequence<"SequenceAt", "buildSequenceAt", 11>;
+def : OnnxSequence<"SequenceLength", "buildSequenceLength", 11>;
+def : OnnxSequence<"SplitToSequence", "buildSplitToSequence", 11>;
+def : OnnxSequence<"ConcatFromSequence", "buildConcatFromSequence", 11>;
+def : OnnxSequence<"Optional", "buildOptional", 15>;
+def : OnnxSequence<"OptionalHasElement", "buildOptionalHasElement", 15>;
+def : OnnxSequence<"OptionalGetElement", "buildOptional", 15>;
 
 #endif

@@ -3,7 +3,7 @@
 // How ONNX's If, Loop and Scan become regions.
 #include "dialects/Graph/Compose.h"
 #include "dialects/Graph/Control.h"
-#include "dialects/Graph/Graph.h"
+#include "dialects/Graph/GraphOps.h"
 #include "dialects/Graph/OnnxNode.h"
 
 using namespace mlir;
@@ -201,6 +201,8 @@ private:
     auto values = node.inlineSubgraph("body", arguments);
     if (!values)
       return failure();
+    if (values->size() < 1 + initial.size() || !areTensors(*values))
+      return node.refuse("has a body that yields too little");
     for (auto [i, value] : llvm::enumerate(ArrayRef(*values).drop_front())) {
       Dims dims = getDims(value);
       dims.insert(dims.begin(), DimExpr(1));

@@ -2,7 +2,7 @@
 //
 // How ONNX's LSTM, GRU and RNN become ours: names of activations and their parameters are sorted out.
 #include "dialects/Graph/Compose.h"
-#include "dialects/Graph/Graph.h"
+#include "dialects/Graph/GraphOps.h"
 #include "dialects/Graph/OnnxNode.h"
 #include "dialects/Graph/Recurrent.h"
 

@@ -259,6 +259,11 @@ bool ModelImporter::importOutputs(Frame &frame) {
       good = false;
       continue;
     }
+    if (!isa<RankedTensorType>(binding->value.getType())) {
+      diagnostics.error("output '" + output.name() + "' is a sequence, and hewn gives only tensors");
+      good = false;
+      continue;
+    }
     Type declared = elementType(builder.getContext(), output.type().tensor_type().elem_type());
     Type made = graph::getElementType(binding->value);
     if (declared && declared != made) {

@@ -232,6 +232,9 @@ std::optional<SmallVector<Value>> Node::inlineSubgraph(StringRef name, ValueRang
 //===------------------------------------------------------------------------------------------------------------------===//
 
 LogicalResult Node::build(const OnnxRecord &record) {
+  for (auto [i, input] : llvm::enumerate(inputs))
+    if (input && !isa<RankedTensorType>(input.getType()) && !record.takesSequences)
+      return refuse("input " + Twine(i) + " is a sequence, and a tensor is needed");
   LogicalResult built = record.build ? record.build(*this) : buildDirect(record);
   if (llvm::any_of(proto.attribute(), [](const AttributeProto &a) { return a.has_g(); }))
     importer.forgetErased();

@@ -30,7 +30,7 @@ struct OnnxRecord {
   llvm::ArrayRef<DirectAttr> attrs;
   llvm::ArrayRef<OperandForm> operands;
   unsigned numResults;
-  bool segmentSizes;
+  bool segmentSizes, takesSequences;
 };
 
 /// The record for an op at a version, or null.
