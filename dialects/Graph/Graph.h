@@ -27,4 +27,7 @@
 #define GET_OP_CLASSES
 #include "dialects/Graph/Program.h.inc"
 
+#define GET_OP_CLASSES
+#include "dialects/Graph/Control.h.inc"
+
 #endif

@@ -63,6 +63,10 @@ public:
   virtual std::optional<llvm::SmallVector<mlir::Value>> inlineSubgraph(llvm::StringRef name,
                                                                        mlir::ValueRange arguments) = 0;
 
+  /// Takes an op that was built in vain out of the program. What is known of its values stands by their addresses, so
+  /// it lives on to the end of the import.
+  virtual void discard(mlir::Operation *op) = 0;
+
   virtual void setOutput(unsigned i, mlir::Value value) = 0;
   /// Records why this node can't be compiled, for the list that the user gets;
   /// returns failure.

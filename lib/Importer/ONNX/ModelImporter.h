@@ -110,6 +110,7 @@ private:
   llvm::StringSet<> takenSymbols;
   llvm::StringMap<DimBinding> bindings;
   unsigned freshDims = 0, freshReads = 0;
+  std::vector<mlir::OwningOpRef<mlir::Operation *>> discarded;
   llvm::DenseMap<std::pair<mlir::Value, int64_t>, std::string> reads;
   /// The node that is being built: where MLIR's own errors belong.
   const NodeInfo *current = nullptr;

@@ -27,6 +27,12 @@ LogicalResult Node::refuse(const Twine &reason) {
   return failure();
 }
 
+void Node::discard(Operation *op) {
+  op->remove();
+  op->dropAllReferences();
+  importer.discarded.emplace_back(op);
+}
+
 void Node::setOutput(unsigned i, Value value) {
   if (i < results.size())
     results[i] = value;

@@ -41,6 +41,8 @@ public:
   std::optional<llvm::SmallVector<mlir::Value>> inlineSubgraph(llvm::StringRef name,
                                                                mlir::ValueRange arguments) override;
 
+  void discard(mlir::Operation *op) override;
+
   void setOutput(unsigned i, mlir::Value value) override;
   llvm::LogicalResult refuse(const llvm::Twine &reason) override;
 

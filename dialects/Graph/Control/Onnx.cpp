@@ -1,0 +1,472 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How ONNX's If, Loop and Scan become regions.
+#include "dialects/Graph/Compose.h"
+#include "dialects/Graph/Control.h"
+#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/OnnxNode.h"
+
+using namespace mlir;
+
+namespace hewn::graph {
+
+namespace {
+
+/// Stands for a dim that is not known before the regions are; no model's symbol is written so.
+DimExpr openDim() { return DimExpr::symbol("?open"); }
+bool hasOpen(ArrayRef<DimExpr> dims) { return llvm::is_contained(dims, openDim()); }
+
+/// The dims of `value` that are open in `pattern`, told where the builder stands, in a tensor.
+Value holdOpen(OnnxNode &node, ArrayRef<DimExpr> pattern, Value value) {
+  Dims open;
+  for (auto [wanted, dim] : llvm::zip(pattern, getDims(value)))
+    if (wanted == openDim())
+      open.push_back(dim);
+  return node.make<DimValueOp>({}, node.attr("values", ArrayRef<DimExpr>(open)));
+}
+
+TensorShape heldShape(OnnxNode &node, ArrayRef<DimExpr> pattern) {
+  return {Dims{DimExpr(int64_t(llvm::count(pattern, openDim())))}, node.b.getI64Type()};
+}
+
+std::string text(ArrayRef<DimExpr> dims) {
+  return "[" + llvm::join(llvm::map_range(dims, [](const DimExpr &d) { return d.str().str(); }), ", ") + "]";
+}
+
+bool areTensors(ValueRange values) {
+  return llvm::all_of(values, [](Value v) { return v && isa<RankedTensorType>(v.getType()); });
+}
+
+/// The one element of a tensor of whatever rank.
+Value asScalar(OnnxNode &node, Value value) { return value ? Composer(node).reshape(value, {}) : value; }
+
+Value scalar(OnnxNode &node, int64_t value) {
+  auto type = RankedTensorType::get({}, node.b.getI64Type());
+  return makeConstant(node.b, node.loc, DenseElementsAttr::get(type, value));
+}
+
+/// Reads the open ones of `dims` from the tensor that holds them.
+bool readOpen(OnnxNode &node, Value held, Dims &dims) {
+  std::optional<Dims> read = node.contentsOrRead(held);
+  if (!read)
+    return false;
+  unsigned next = 0;
+  for (DimExpr &dim : dims)
+    if (dim == openDim())
+      dim = (*read)[next++];
+  return true;
+}
+
+bool isTrue(OnnxNode &node, Value value) {
+  std::optional<Dims> known = node.contents(value);
+  return known && known->size() == 1 && known->front().constant() && !known->front().is(0);
+}
+
+} // namespace
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// If
+//===------------------------------------------------------------------------------------------------------------------===//
+
+/// What both branches' values are; dims in which they differ are left open. nullopt after `refuse`.
+static std::optional<TensorShape> meet(OnnxNode &node, unsigned i, RegionOpBuilder &shell, Value a, Value b) {
+  TensorShape left = shapeOf(a), right = shapeOf(b);
+  if (left.elementType != right.elementType || left.dims.size() != right.dims.size()) {
+    (void)node.refuse("output " + Twine(i) + " has shape " + text(left.dims) + " in one branch and " +
+                      text(right.dims) + " in the other; which one is taken is not known when compiling");
+    return std::nullopt;
+  }
+  for (auto [l, r] : llvm::zip(left.dims, right.dims))
+    if (l != r || !shell.isKnownOutside(l))
+      l = openDim();
+  return left;
+}
+
+LogicalResult buildIf(OnnxNode &node) {
+  Value condition = node.input(0);
+  if (!condition || !getElementType(condition).isInteger(1))
+    return node.refuse("needs a condition");
+  if (std::optional<Dims> known = node.contents(condition); known && known->size() == 1 && known->front().constant()) {
+    auto values = node.inlineSubgraph(known->front().is(0) ? "else_branch" : "then_branch", {});
+    if (!values)
+      return failure();
+    for (auto [i, value] : llvm::enumerate(*values))
+      node.setOutput(i, value);
+    return success();
+  }
+  OpBuilder::InsertionGuard guard(node.b);
+  condition = asScalar(node, condition);
+  RegionOpBuilder shell(node.b, node.loc, IfOp::getOperationName(), 2);
+  SmallVector<Value> branches[2];
+  for (unsigned r : {0, 1}) {
+    shell.open(r, {});
+    auto values = node.inlineSubgraph(r == 0 ? "then_branch" : "else_branch", {});
+    if (!values)
+      return failure();
+    branches[r] = *values;
+  }
+  if (branches[0].size() != branches[1].size() || !areTensors(branches[0]) || !areTensors(branches[1]))
+    return node.refuse("needs branches with the same tensors as outputs");
+
+  // Dims that only the branch taken can tell are yielded beside the value and read after the op.
+  SmallVector<TensorShape> results;
+  unsigned count = branches[0].size();
+  SmallVector<int> dimsAt(count, -1); // for each result, which one holds its dims
+  for (unsigned i = 0; i < count; ++i) {
+    std::optional<TensorShape> shape = meet(node, i, shell, branches[0][i], branches[1][i]);
+    if (!shape)
+      return failure();
+    results.push_back(*shape);
+  }
+  for (unsigned i = 0; i < count; ++i) {
+    if (!hasOpen(results[i].dims))
+      continue;
+    dimsAt[i] = results.size();
+    results.push_back(heldShape(node, results[i].dims));
+    for (unsigned r : {0, 1}) {
+      node.b.setInsertionPointToEnd(shell.block(r));
+      branches[r].push_back(holdOpen(node, results[i].dims, branches[r][i]));
+    }
+  }
+  shell.close(0, branches[0]);
+  shell.close(1, branches[1]);
+  Operation *op = shell.finish(condition, results);
+  for (unsigned i = 0; i < count; ++i) {
+    if (dimsAt[i] >= 0 && !readOpen(node, op->getResult(dimsAt[i]), results[i].dims))
+      return failure();
+    node.setOutput(i, op->getResult(i));
+  }
+  setResultShapes(op, results);
+  return success();
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Loop
+//===------------------------------------------------------------------------------------------------------------------===//
+
+namespace {
+class LoopBuilder {
+public:
+  explicit LoopBuilder(OnnxNode &node) : node(node) {}
+
+  LogicalResult build() {
+    SmallVector<Value> initial;
+    for (unsigned i = 2; i < node.numInputs(); ++i)
+      initial.push_back(node.input(i));
+    if (!areTensors(initial))
+      return node.refuse("needs tensors as carried values");
+    if (!takeTrips())
+      return failure();
+    if (steps && steps->is(1) && isTrue(node, condition))
+      return once(initial);
+    for (Value value : initial)
+      carried.push_back(shapeOf(value));
+    OpBuilder::InsertionGuard guard(node.b);
+    // A carried dim that the body changes is left open, and the body is imported anew. Each time there are more of
+    // them.
+    while (true) {
+      RegionOpBuilder shell(node.b, node.loc, LoopOp::getOperationName(), 1);
+      bool changed = false;
+      if (failed(import(shell, changed)))
+        return failure();
+      if (!changed)
+        return finish(shell, initial);
+      node.discard(shell.take());
+    }
+  }
+
+private:
+  /// Trip count and condition as operands, and the count as far as it is known.
+  bool takeTrips() {
+    trips = asScalar(node, node.input(0));
+    condition = asScalar(node, node.input(1));
+    if (trips && !getElementType(trips).isSignlessInteger(64)) {
+      (void)node.refuse("needs a trip count of type int64");
+      return false;
+    }
+    if (trips)
+      if (std::optional<Dims> known = node.contents(trips); known && known->size() == 1)
+        steps = clampToZero(known->front());
+    if (!trips)
+      trips = scalar(node, std::numeric_limits<int64_t>::max());
+    if (!condition)
+      condition = makeSplat(node.b, node.loc, node.b.getI1Type(), 1);
+    return trips && condition;
+  }
+
+  /// A body that runs once is no loop.
+  LogicalResult once(ArrayRef<Value> initial) {
+    SmallVector<Value> arguments = {scalar(node, 0), condition};
+    llvm::append_range(arguments, initial);
+    auto values = node.inlineSubgraph("body", arguments);
+    if (!values)
+      return failure();
+    if (values->size() < 1 + initial.size() || !areTensors(*values))
+      return node.refuse("has a body that yields too little");
+    for (auto [i, value] : llvm::enumerate(ArrayRef(*values).drop_front())) {
+      Dims dims = getDims(value);
+      dims.insert(dims.begin(), DimExpr(1));
+      node.setOutput(i, i < initial.size() ? value : Composer(node).reshape(value, dims));
+    }
+    return success();
+  }
+
+  LogicalResult import(RegionOpBuilder &shell, bool &changed) {
+    SmallVector<TensorShape> arguments = {{{}, node.b.getI64Type()}, {{}, node.b.getI1Type()}};
+    llvm::append_range(arguments, carried);
+    Block *block = shell.open(0, arguments);
+    held.clear();
+    for (auto [i, shape] : llvm::enumerate(carried)) {
+      if (!hasOpen(shape.dims))
+        continue;
+      held.push_back(i);
+      TensorShape known = shape;
+      Value dims = shell.addArgument(0, heldShape(node, shape.dims));
+      if (!readOpen(node, dims, known.dims))
+        return failure();
+      shell.setArgumentDims(0, 2 + i, known.dims);
+    }
+    node.b.setInsertionPointToEnd(block);
+    auto values = node.inlineSubgraph("body", block->getArguments().take_front(arguments.size()));
+    if (!values)
+      return failure();
+    yields = *values;
+    if (yields.size() < 1 + carried.size() || !areTensors(yields))
+      return node.refuse("has a body that yields too little");
+    yields[0] = asScalar(node, yields[0]);
+    goesOn = yields[0] == block->getArgument(1) || isTrue(node, yields[0]);
+    for (auto [i, shape] : llvm::enumerate(carried)) {
+      TensorShape next = shapeOf(yields[1 + i]);
+      if (next.elementType != shape.elementType || next.dims.size() != shape.dims.size())
+        return node.refuse("carries value " + Twine(i) + " of shape " + text(shape.dims) + ", which the body makes " +
+                           text(next.dims));
+      for (auto [before, after] : llvm::zip(shape.dims, next.dims))
+        if (before != openDim() && before != after) {
+          before = openDim();
+          changed = true;
+        }
+    }
+    return success();
+  }
+
+  LogicalResult finish(RegionOpBuilder &shell, SmallVector<Value> initial) {
+    size_t numCarried = initial.size();
+    SmallVector<TensorShape> results(carried), appended;
+    SmallVector<Value> nextHeld;
+    node.b.setInsertionPoint(shell.take());
+    for (unsigned i : held) {
+      initial.push_back(holdOpen(node, carried[i].dims, initial[i]));
+      results.push_back(heldShape(node, carried[i].dims));
+      OpBuilder::InsertionGuard guard(node.b);
+      node.b.setInsertionPointToEnd(shell.block(0));
+      nextHeld.push_back(holdOpen(node, carried[i].dims, yields[1 + i]));
+    }
+    bool counts = yields.size() > 1 + numCarried && !(steps && goesOn && isTrue(node, condition));
+    if (counts) {
+      // How many trips were run is known afterwards: counted beside the carried values.
+      auto one = RankedTensorType::get({1}, node.b.getI64Type());
+      initial.push_back(makeConstant(node.b, node.loc, DenseElementsAttr::get(one, int64_t(0))));
+      results.push_back({Dims{DimExpr(1)}, node.b.getI64Type()});
+      OpBuilder::InsertionGuard guard(node.b);
+      Value count = shell.addArgument(0, results.back());
+      node.b.setInsertionPointToEnd(shell.block(0));
+      Value next = makeConstant(node.b, node.loc, DenseElementsAttr::get(one, int64_t(1)));
+      nextHeld.push_back(Composer(node).op("graph.add", {count, next}));
+    }
+    for (Value value : ArrayRef(yields).drop_front(1 + numCarried)) {
+      TensorShape shape = shapeOf(value);
+      if (!shell.isKnownOutside(shape.dims))
+        return node.refuse("appends values whose shape " + text(shape.dims) + " may change from trip to trip");
+      shape.dims.insert(shape.dims.begin(), counts ? openDim() : *steps);
+      appended.push_back(shape);
+    }
+    size_t numKept = results.size();
+    llvm::append_range(results, appended);
+    yields.insert(yields.begin() + 1 + numCarried, nextHeld.begin(), nextHeld.end());
+    shell.close(0, yields);
+    SmallVector<Value> operands = {trips, condition};
+    llvm::append_range(operands, initial);
+    Operation *op = shell.finish(operands, results);
+    for (auto [k, i] : llvm::enumerate(held))
+      if (!readOpen(node, op->getResult(numCarried + k), results[i].dims))
+        return failure();
+    for (size_t i = numKept; i < results.size() && counts; ++i) {
+      Dims first(results[i].dims.begin(), results[i].dims.begin() + 1);
+      if (!readOpen(node, op->getResult(numKept - 1), first))
+        return failure();
+      results[i].dims[0] = first[0];
+    }
+    setResultShapes(op, results);
+    for (size_t i = 0; i < numCarried; ++i)
+      node.setOutput(i, op->getResult(i));
+    for (size_t i = numKept; i < results.size(); ++i)
+      node.setOutput(numCarried + i - numKept, op->getResult(i));
+    return success();
+  }
+
+  OnnxNode &node;
+  Value trips, condition;
+  std::optional<DimExpr> steps; // the trip count where it is known
+  SmallVector<TensorShape> carried;
+  SmallVector<unsigned> held; // carried values with a second one that holds their dims
+  SmallVector<Value> yields;
+  bool goesOn = false; // whether the body never stops the loop
+};
+} // namespace
+
+LogicalResult buildLoop(OnnxNode &node) { return LoopBuilder(node).build(); }
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Scan
+//===------------------------------------------------------------------------------------------------------------------===//
+
+namespace {
+struct ScanForm {
+  size_t numStates = 0;
+  SmallVector<int64_t> inputAxes, outputAxes;
+  SmallVector<bool> backward; // inputs, then outputs
+};
+} // namespace
+
+/// Attribute `name`, one entry a sequence; `otherwise` where it is absent.
+static std::optional<SmallVector<int64_t>> perSequence(OnnxNode &node, StringRef name, size_t count) {
+  SmallVector<int64_t> values = node.getInts(name).value_or(SmallVector<int64_t>(count, 0));
+  if (values.size() == count)
+    return values;
+  (void)node.refuse(name + " needs " + Twine(count) + " entries, one a sequence");
+  return std::nullopt;
+}
+
+/// Moves dim `from` to `to`, the others in order.
+static Value moveDim(OnnxNode &node, Value x, int64_t from, int64_t to) {
+  SmallVector<int64_t> order;
+  for (int64_t d = 0; d < getRank(x); ++d)
+    if (d != from)
+      order.push_back(d);
+  order.insert(order.begin() + to, from);
+  return Composer(node).transpose(x, order);
+}
+
+/// The scan of `body` over values that have no batch dim left.
+static std::optional<SmallVector<Value>> scanOver(OnnxNode &node, SmallVector<Value> inputs, ScanForm form) {
+  SmallVector<TensorShape> arguments;
+  std::optional<DimExpr> steps;
+  for (auto [i, value] : llvm::enumerate(inputs)) {
+    TensorShape shape = shapeOf(value);
+    if (i >= form.numStates) {
+      std::optional<int64_t> axis = node.axis(form.inputAxes[i - form.numStates], shape.dims.size());
+      if (!axis)
+        return std::nullopt;
+      value = moveDim(node, value, *axis, 0);
+      DimExpr extent = shape.dims[*axis];
+      shape.dims.erase(shape.dims.begin() + *axis);
+      if (!steps || !steps->constant())
+        steps = extent;
+    }
+    arguments.push_back(shape);
+  }
+  RegionOpBuilder shell(node.b, node.loc, ScanOp::getOperationName(), 1);
+  Block *block = shell.open(0, arguments);
+  auto values = node.inlineSubgraph("body", block->getArguments());
+  if (!values)
+    return std::nullopt;
+  SmallVector<TensorShape> results;
+  for (auto [i, value] : llvm::enumerate(*values)) {
+    if (!areTensors(value) || !shell.isKnownOutside(getDims(value))) {
+      (void)node.refuse("has a body with output " + Twine(i) + " whose shape may change from step to step");
+      return std::nullopt;
+    }
+    TensorShape shape = shapeOf(value);
+    if (i >= form.numStates) {
+      shape.dims.insert(shape.dims.begin(), *steps);
+    } else if (shape.dims != arguments[i].dims || shape.elementType != arguments[i].elementType) {
+      (void)node.refuse("carries state " + Twine(i) + " of shape " + text(arguments[i].dims) +
+                        ", which the body makes " + text(shape.dims));
+      return std::nullopt;
+    }
+    results.push_back(shape);
+  }
+  size_t numOutputs = values->size() - std::min(values->size(), form.numStates);
+  if (form.outputAxes.empty())
+    form.outputAxes.assign(numOutputs, 0);
+  form.backward.resize(form.inputAxes.size() + numOutputs, false);
+  if (values->size() < form.numStates || form.outputAxes.size() != numOutputs) {
+    (void)node.refuse("has a body with " + Twine(values->size()) + " outputs");
+    return std::nullopt;
+  }
+  shell.close(0, *values);
+  Operation *op = shell.finish(inputs, results,
+                               {node.attr("numStates", int64_t(form.numStates)),
+                                node.attr("backward", node.b.getDenseBoolArrayAttr(form.backward))});
+  SmallVector<Value> outputs(op->getResults());
+  for (size_t i = form.numStates; i < outputs.size(); ++i) {
+    std::optional<int64_t> axis = node.axis(form.outputAxes[i - form.numStates], getRank(outputs[i]));
+    if (!axis)
+      return std::nullopt;
+    outputs[i] = moveDim(node, outputs[i], 0, *axis);
+  }
+  return outputs;
+}
+
+/// Version 8 has a batch dim in front of everything: a scan over it without state around the one over time.
+static std::optional<SmallVector<Value>> scanBatch(OnnxNode &node, SmallVector<Value> inputs, ScanForm form) {
+  SmallVector<TensorShape> arguments;
+  for (Value value : inputs) {
+    arguments.push_back(shapeOf(value));
+    if (arguments.back().dims.empty()) {
+      (void)node.refuse("needs a batch dim");
+      return std::nullopt;
+    }
+    arguments.back().dims.erase(arguments.back().dims.begin());
+  }
+  RegionOpBuilder shell(node.b, node.loc, ScanOp::getOperationName(), 1);
+  Block *block = shell.open(0, arguments);
+  auto values = scanOver(node, SmallVector<Value>(block->getArguments()), form);
+  if (!values)
+    return std::nullopt;
+  SmallVector<TensorShape> results;
+  for (Value value : *values) {
+    results.push_back(shapeOf(value));
+    results.back().dims.insert(results.back().dims.begin(), getDims(inputs[0])[0]);
+  }
+  shell.close(0, *values);
+  SmallVector<bool> forward(inputs.size() + values->size(), false);
+  Operation *op =
+      shell.finish(inputs, results,
+                   {node.attr("numStates", int64_t(0)), node.attr("backward", node.b.getDenseBoolArrayAttr(forward))});
+  return SmallVector<Value>(op->getResults());
+}
+
+LogicalResult buildScan(OnnxNode &node) {
+  bool batched = node.opset() < 9;
+  if (batched && node.input(0))
+    return node.refuse("sequence_lens is not supported");
+  SmallVector<Value> inputs;
+  for (unsigned i = batched; i < node.numInputs(); ++i)
+    inputs.push_back(node.input(i));
+  int64_t sequences = node.getInt("num_scan_inputs", 0);
+  if (!areTensors(inputs) || sequences < 1 || sequences > int64_t(inputs.size()))
+    return node.refuse("needs num_scan_inputs of its inputs as sequences");
+  ScanForm form;
+  form.numStates = inputs.size() - sequences;
+  std::optional<SmallVector<int64_t>> axes = perSequence(node, "scan_input_axes", sequences);
+  std::optional<SmallVector<int64_t>> directions =
+      perSequence(node, batched ? "directions" : "scan_input_directions", sequences);
+  if (!axes || !directions)
+    return failure();
+  form.inputAxes = *axes;
+  form.outputAxes = node.getInts("scan_output_axes").value_or(SmallVector<int64_t>());
+  for (int64_t direction : *directions)
+    form.backward.push_back(direction == 1);
+  for (int64_t direction : node.getInts("scan_output_directions").value_or(SmallVector<int64_t>()))
+    form.backward.push_back(direction == 1);
+  OpBuilder::InsertionGuard guard(node.b);
+  auto outputs = batched ? scanBatch(node, inputs, form) : scanOver(node, inputs, form);
+  if (!outputs)
+    return failure();
+  for (auto [i, value] : llvm::enumerate(*outputs))
+    node.setOutput(i, value);
+  return success();
+}
+
+} // namespace hewn::graph

@@ -1,0 +1,69 @@
+// RUN: hewn-opt %s --split-input-file --verify-diagnostics | hewn-opt --split-input-file | FileCheck %s
+
+// CHECK-LABEL: func.func @branches
+func.func @branches(%c: tensor<i1>, %x: tensor<?x4xf32> {graph.dims = ["n", 4]}) -> tensor<?x4xf32> {
+  // CHECK: graph.if %{{.*}} attributes {graph.dims = {{\[\[}}"n", 4]]}
+  %0 = graph.if %c attributes {graph.dims = [["n", 4]]} {
+    graph.yield %x : tensor<?x4xf32>
+  } else {
+    %1 = graph.neg %x {graph.dims = [["n", 4]]} : (tensor<?x4xf32>) -> tensor<?x4xf32>
+    graph.yield %1 : tensor<?x4xf32>
+  } : (tensor<i1>) -> tensor<?x4xf32>
+  return %0 : tensor<?x4xf32>
+}
+
+// -----
+
+func.func @unlikeBranches(%c: tensor<i1>, %x: tensor<4xf32>, %y: tensor<5xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{yielded value 0 of type 'tensor<5xf32>' does not fit 'tensor<4xf32>'}}
+  %0 = graph.if %c {
+    graph.yield %x : tensor<4xf32>
+  } else {
+    graph.yield %y : tensor<5xf32>
+  } : (tensor<i1>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @loopWithoutCondition(%n: tensor<i64>, %c: tensor<i1>, %x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{must yield a condition first}}
+  %0 = graph.loop %n, %c, %x {
+  ^bb0(%i: tensor<i64>, %go: tensor<i1>, %h: tensor<4xf32>):
+    graph.yield %h : tensor<4xf32>
+  } : (tensor<i64>, tensor<i1>, tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @loopAppends(%n: tensor<i64>, %c: tensor<i1>, %x: tensor<4xf32>) -> tensor<?x5xf32> {
+  // expected-error @+1 {{result 1 of type 'tensor<?x5xf32>' does not append 'tensor<4xf32>'}}
+  %0:2 = graph.loop %n, %c, %x {
+  ^bb0(%i: tensor<i64>, %go: tensor<i1>, %h: tensor<4xf32>):
+    graph.yield %go, %h, %h : tensor<i1>, tensor<4xf32>, tensor<4xf32>
+  } : (tensor<i64>, tensor<i1>, tensor<4xf32>) -> (tensor<4xf32>, tensor<?x5xf32>)
+  return %0#1 : tensor<?x5xf32>
+}
+
+// -----
+
+func.func @scanSlices(%h: tensor<4xf32>, %x: tensor<10x4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{input 1 of type 'tensor<4xf32>' does not fit 'tensor<10x4xf32>'}}
+  %0 = graph.scan %h, %x attributes {numStates = 1 : i64, backward = array<i1: false>} {
+  ^bb0(%s: tensor<4xf32>, %e: tensor<10x4xf32>):
+    graph.yield %s : tensor<4xf32>
+  } : (tensor<4xf32>, tensor<10x4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @scanDims(%h: tensor<4xf32>, %x: tensor<10x?xf32> {graph.dims = [10, "n"]}) -> tensor<4xf32> {
+  // expected-error @+1 {{graph.region_dims needs a list for each argument}}
+  %0 = graph.scan %h, %x attributes {numStates = 1 : i64, backward = array<i1: false>, graph.region_dims = [[["n"]]]} {
+  ^bb0(%s: tensor<4xf32>, %e: tensor<?xf32>):
+    graph.yield %s : tensor<4xf32>
+  } : (tensor<4xf32>, tensor<10x?xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}

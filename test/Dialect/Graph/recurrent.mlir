@@ -1,0 +1,70 @@
+// RUN: hewn-opt %s --split-input-file --verify-diagnostics --hewn-compose-ops | FileCheck %s
+
+// The product with the input covers all steps; the body has the one with the state.
+// CHECK-LABEL: func.func @lstm
+func.func @lstm(%x: tensor<?x2x3xf32> {graph.dims = ["t", 2, 3]}, %w: tensor<1x16x3xf32>, %r: tensor<1x16x4xf32>, %b: tensor<1x32xf32>)
+    -> (tensor<?x1x2x4xf32>, tensor<1x2x4xf32>) {
+  // CHECK: %[[XW:.*]] = graph.matmul {{.*}} : (tensor<?x3xf32>, tensor<3x16xf32>) -> tensor<?x16xf32>
+  // CHECK: %[[S:.*]] = graph.reshape {{.*}} : (tensor<?x16xf32>) -> tensor<?x2x16xf32>
+  // CHECK: %[[RT:.*]] = graph.transpose {{.*}} : (tensor<16x4xf32>) -> tensor<4x16xf32>
+  // CHECK: graph.scan %{{.*}}, %{{.*}}, %[[S]] attributes {backward = array<i1: false, false>, {{.*}}numStates = 2 : i64}
+  // CHECK: ^bb0(%[[H:.*]]: tensor<2x4xf32>, %[[C:.*]]: tensor<2x4xf32>, %[[X:.*]]: tensor<2x16xf32>)
+  // CHECK: %[[P:.*]] = graph.matmul %[[H]], %[[RT]]
+  // CHECK: graph.add %[[P]], %[[X]]
+  // CHECK-COUNT-2: graph.sigmoid
+  // CHECK: graph.tanh
+  // CHECK: graph.yield %[[N:.*]], %{{.*}}, %[[N]] : tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xf32>
+  %y, %h, %c = graph.lstm %x, %w, %r, %b {operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0, 0>, activations = ["sigmoid", "tanh", "tanh"],
+      alphas = array<f64: 0.0, 0.0, 0.0>, betas = array<f64: 0.0, 0.0, 0.0>, graph.dims = [["t", 1, 2, 4], [1, 2, 4], [1, 2, 4]]}
+      : (tensor<?x2x3xf32>, tensor<1x16x3xf32>, tensor<1x16x4xf32>, tensor<1x32xf32>) -> (tensor<?x1x2x4xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>)
+  return %y, %h : tensor<?x1x2x4xf32>, tensor<1x2x4xf32>
+}
+
+// -----
+
+// Two directions are two scans. Steps beyond a sequence's length keep the state; y is not made where nobody reads it.
+// CHECK-LABEL: func.func @gru
+func.func @gru(%x: tensor<5x2x3xf32>, %w: tensor<2x12x3xf32>, %r: tensor<2x12x4xf32>, %n: tensor<2xi32>) -> tensor<2x2x4xf32> {
+  // CHECK: graph.range
+  // CHECK: graph.scan {{.*}}backward = array<i1: false, false>
+  // CHECK: graph.matmul {{.*}} : (tensor<2x4xf32>, tensor<4x8xf32>) -> tensor<2x8xf32>
+  // CHECK: graph.matmul {{.*}} : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
+  // CHECK: graph.less {{.*}} : (tensor<i32>, tensor<2x1xi32>) -> tensor<2x1xi1>
+  // CHECK: graph.yield %{{.*}} : tensor<2x4xf32>
+  // CHECK: graph.scan {{.*}}backward = array<i1: true, true>
+  // CHECK: graph.concat {{.*}} -> tensor<2x2x4xf32>
+  %y, %h = graph.gru %x, %w, %r, %n {operandSegmentSizes = array<i32: 1, 1, 1, 0, 1, 0>, direction = "bidirectional",
+      activations = ["sigmoid", "tanh", "relu", "affine"], alphas = array<f64: 0.0, 0.0, 0.0, 2.0>, betas = array<f64: 0.0, 0.0, 0.0, 1.0>}
+      : (tensor<5x2x3xf32>, tensor<2x12x3xf32>, tensor<2x12x4xf32>, tensor<2xi32>) -> (tensor<5x2x2x4xf32>, tensor<2x2x4xf32>)
+  return %h : tensor<2x2x4xf32>
+}
+
+// -----
+
+// One step is no loop.
+// CHECK-LABEL: func.func @rnn
+// CHECK-NOT: graph.scan
+func.func @rnn(%x: tensor<1x2x3xf32>, %w: tensor<1x4x3xf32>, %r: tensor<1x4x4xf32>) -> tensor<1x2x4xf32> {
+  // CHECK: graph.tanh
+  %y, %h = graph.rnn %x, %w, %r {operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0>, activations = ["tanh"], alphas = array<f64: 0.0>,
+      betas = array<f64: 0.0>} : (tensor<1x2x3xf32>, tensor<1x4x3xf32>, tensor<1x4x4xf32>) -> (tensor<1x1x2x4xf32>, tensor<1x2x4xf32>)
+  return %h : tensor<1x2x4xf32>
+}
+
+// -----
+
+func.func @unknownActivation(%x: tensor<1x2x3xf32>, %w: tensor<1x4x3xf32>, %r: tensor<1x4x4xf32>) {
+  // expected-error @+1 {{activation "sine"}}
+  %y, %h = graph.rnn %x, %w, %r {operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0>, activations = ["sine"], alphas = array<f64: 0.0>,
+      betas = array<f64: 0.0>} : (tensor<1x2x3xf32>, tensor<1x4x3xf32>, tensor<1x4x4xf32>) -> (tensor<1x1x2x4xf32>, tensor<1x2x4xf32>)
+  return
+}
+
+// -----
+
+func.func @misfit(%x: tensor<1x2x3xf32>, %w: tensor<1x5x3xf32>, %r: tensor<1x4x4xf32>) {
+  // expected-error @+1 {{needs weights of 1 directions, 1 gates of 4, and 3 inputs}}
+  %y, %h = graph.rnn %x, %w, %r {operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0>, activations = ["tanh"], alphas = array<f64: 0.0>,
+      betas = array<f64: 0.0>} : (tensor<1x2x3xf32>, tensor<1x5x3xf32>, tensor<1x4x4xf32>) -> (tensor<1x1x2x4xf32>, tensor<1x2x4xf32>)
+  return
+}
