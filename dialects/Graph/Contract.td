@@ -20,5 +20,8 @@ def Graph_ConvOp : Contract<"conv"> {
 }
 
 def : OnnxCompose<"ConvTranspose", "buildConvTranspose">;
+def : OnnxCompose<"Einsum", "buildEinsum", 12>;
+def : OnnxCompose<"DFT", "buildDFT", 17>;
+def : OnnxCompose<"STFT", "buildSTFT", 17>;
 
 #endif

@@ -2,8 +2,7 @@
 //
 // Resampling along one dim: where a result index lies in the operand, and the weights of the elements around it.
 #include "dialects/Graph/GraphOps.h"
-
-#include "mlir/Dialect/Math/IR/Math.h"
+#include "dialects/Graph/Move/Positions.h"
 
 using namespace mlir;
 
@@ -30,49 +29,6 @@ LogicalResult ResizeOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> 
 }
 
 namespace {
-
-/// Arithmetic on positions: floats, scalar or a lane each.
-class Positions {
-public:
-  Positions(ElementBuilder &e, Type type) : e(e), type(type) {}
-
-  Value constant(double value) { return arith::ConstantOp::create(e.b, e.loc, e.b.getFloatAttr(type, value)); }
-  /// Extents and indices fit 32 bits; vectors of 64-bit integers convert slowly.
-  Value of(Index index) {
-    Value narrow = e.toElement(index, e.b.getI32Type());
-    return e.b.createOrFold<arith::SIToFPOp>(e.loc, like(narrow, type), narrow);
-  }
-  Index toIndex(Value whole) {
-    return e.fromElement(e.b.createOrFold<arith::FPToSIOp>(e.loc, like(whole, e.b.getI32Type()), whole));
-  }
-  Value add(Value a, Value b) { return both<arith::AddFOp>(a, b); }
-  Value sub(Value a, Value b) { return both<arith::SubFOp>(a, b); }
-  Value mul(Value a, Value b) { return both<arith::MulFOp>(a, b); }
-  Value div(Value a, Value b) { return both<arith::DivFOp>(a, b); }
-  Value floor(Value a) { return e.b.createOrFold<math::FloorOp>(e.loc, a); }
-  Value abs(Value a) { return e.b.createOrFold<math::AbsFOp>(e.loc, a); }
-  Value compare(arith::CmpFPredicate predicate, Value a, Value b) {
-    Value values[] = {a, b};
-    e.unify(values);
-    return e.b.createOrFold<arith::CmpFOp>(e.loc, predicate, values[0], values[1]);
-  }
-  Value select(Value condition, Value a, Value b) { return e.selectElement(condition, a, b); }
-  Value max(Value a, Value b) { return select(compare(arith::CmpFPredicate::OGT, a, b), a, b); }
-
-  ElementBuilder &e;
-  Type type;
-
-private:
-  static Type like(Value value, Type element) {
-    auto vector = dyn_cast<VectorType>(value.getType());
-    return vector ? Type(VectorType::get(vector.getShape(), element)) : element;
-  }
-  template <typename OpTy> Value both(Value a, Value b) {
-    Value values[] = {a, b};
-    e.unify(values);
-    return e.b.createOrFold<OpTy>(e.loc, values[0], values[1]);
-  }
-};
 
 struct Tap {
   Index index; // may lie outside
@@ -147,15 +103,6 @@ static Value originalPosition(ResizeOp op, Positions &p, Index at) {
     return p.add(within, p.mul(p.constant(start), p.sub(in, one)));
   }
   return centered();
-}
-
-/// Keys' cubic with parameter `a` at distance x >= 0.
-static Value cubicWeight(Positions &p, Value x, double a) {
-  Value inner = p.add(p.mul(p.mul(p.sub(p.mul(p.constant(a + 2), x), p.constant(a + 3)), x), x), p.constant(1));
-  Value outer = p.sub(p.mul(p.add(p.mul(p.sub(p.mul(p.constant(a), x), p.constant(5 * a)), x), p.constant(8 * a)), x),
-                      p.constant(4 * a));
-  Value far = p.select(p.compare(arith::CmpFPredicate::OLT, x, p.constant(2)), outer, p.constant(0));
-  return p.select(p.compare(arith::CmpFPredicate::OLE, x, p.constant(1)), inner, far);
 }
 
 /// The elements that are weighed at `position`, with weights that sum to 1.

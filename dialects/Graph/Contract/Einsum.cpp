@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Einsum in other ops: operands are multiplied pair by pair, and each product is a matmul of what is left of the dims
+// once they are sorted into batch, left, right and summed.
+#include "dialects/Graph/Contract.h"
+#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/OnnxNode.h"
+
+using namespace mlir;
+
+namespace hewn::graph {
+
+namespace {
+
+/// A letter, or a dim that `...` stands for: 256 + its distance from the last of them.
+using Label = int;
+using Labels = SmallVector<Label>;
+
+struct Term {
+  Value value;
+  Labels labels;
+};
+
+struct Equation {
+  SmallVector<Labels> inputs;
+  Labels output;
+};
+
+class Einsum {
+public:
+  explicit Einsum(OnnxNode &node) : node(node), c(node) {}
+  LogicalResult build();
+
+private:
+  std::optional<Labels> parse(StringRef text, int64_t rank);
+  std::optional<Equation> parseEquation();
+  Term withoutRepeats(Term term);
+  Term sumAway(Term term, llvm::function_ref<bool(Label)> keep);
+  Value arrange(const Term &term, ArrayRef<Label> order);
+  Term multiply(const Term &a, const Term &b, llvm::function_ref<bool(Label)> needed);
+
+  OnnxNode &node;
+  Composer c;
+  int64_t ellipsis = 0; // the most dims that `...` stands for
+};
+
+} // namespace
+
+/// Labels of a term; nullopt where it is malformed. `rank` < 0: of the output, where `...` is all its dims.
+std::optional<Labels> Einsum::parse(StringRef text, int64_t rank) {
+  Labels labels;
+  std::optional<size_t> dots;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text.substr(i).starts_with("...") && !dots) {
+      dots = labels.size();
+      i += 2;
+    } else if (llvm::isAlpha(text[i])) {
+      labels.push_back(text[i]);
+    } else {
+      return std::nullopt;
+    }
+  }
+  if (!dots)
+    return rank >= 0 && int64_t(labels.size()) != rank ? std::nullopt : std::optional(labels);
+  int64_t hidden = rank < 0 ? ellipsis : rank - int64_t(labels.size());
+  if (hidden < 0)
+    return std::nullopt;
+  ellipsis = std::max(ellipsis, hidden);
+  Labels more;
+  for (int64_t i = hidden; i-- > 0;)
+    more.push_back(256 + int(i));
+  labels.insert(labels.begin() + *dots, more.begin(), more.end());
+  return labels;
+}
+
+std::optional<Equation> Einsum::parseEquation() {
+  std::string text = node.getString("equation", "");
+  llvm::erase(text, ' ');
+  auto [left, right] = StringRef(text).split("->");
+  bool explicitOutput = StringRef(text).contains("->");
+  SmallVector<StringRef> terms;
+  left.split(terms, ',');
+  Equation equation;
+  if (terms.size() != node.numInputs())
+    return std::nullopt;
+  for (auto [i, term] : llvm::enumerate(terms)) {
+    std::optional<Labels> labels = node.input(i) ? parse(term, getRank(node.input(i))) : std::nullopt;
+    if (!labels)
+      return std::nullopt;
+    equation.inputs.push_back(*labels);
+  }
+  if (explicitOutput) {
+    std::optional<Labels> labels = parse(right, -1);
+    if (!labels)
+      return std::nullopt;
+    equation.output = *labels;
+    return equation;
+  }
+  // Without an output: what `...` stands for, then the letters that stand once, in alphabetic order.
+  for (int64_t i = ellipsis; i-- > 0;)
+    equation.output.push_back(256 + int(i));
+  for (Label letter = 'A'; letter <= 'z'; ++letter) {
+    int64_t count = 0;
+    for (const Labels &labels : equation.inputs)
+      count += llvm::count(labels, letter);
+    if (count == 1)
+      equation.output.push_back(letter);
+  }
+  return equation;
+}
+
+/// "ii": the diagonal.
+Term Einsum::withoutRepeats(Term term) {
+  for (size_t i = 0; i < term.labels.size(); ++i) {
+    SmallVector<int64_t> same;
+    for (auto [d, label] : llvm::enumerate(term.labels))
+      if (label == term.labels[i])
+        same.push_back(d);
+    if (same.size() < 2 || !term.value)
+      continue;
+    Label label = term.labels[i];
+    term.value = node.make<DiagonalOp>(term.value, node.attr("dims", ArrayRef<int64_t>(same)));
+    llvm::erase(term.labels, label);
+    term.labels.insert(term.labels.begin(), label);
+    i = 0;
+  }
+  return term;
+}
+
+Term Einsum::sumAway(Term term, llvm::function_ref<bool(Label)> keep) {
+  SmallVector<int64_t> gone;
+  for (auto [d, label] : llvm::enumerate(term.labels))
+    if (!keep(label))
+      gone.push_back(d);
+  if (gone.empty())
+    return term;
+  term.value = c.reduce("graph.reduce_sum", term.value, gone, false);
+  llvm::erase_if(term.labels, [&](Label label) { return !keep(label); });
+  return term;
+}
+
+/// The term's dims in this order; labels that it lacks become dims of 1.
+Value Einsum::arrange(const Term &term, ArrayRef<Label> order) {
+  if (!term.value)
+    return {};
+  Dims dims = getDims(term.value), shape;
+  SmallVector<int64_t> permutation;
+  for (Label label : order) {
+    const Label *found = llvm::find(term.labels, label);
+    if (found == term.labels.end()) {
+      shape.push_back(DimExpr(1));
+      continue;
+    }
+    permutation.push_back(found - term.labels.begin());
+    shape.push_back(dims[permutation.back()]);
+  }
+  return c.reshape(c.transpose(term.value, permutation), shape);
+}
+
+Term Einsum::multiply(const Term &a, const Term &b, llvm::function_ref<bool(Label)> needed) {
+  if (!a.value || !b.value)
+    return {};
+  Labels batch, left, right, summed;
+  for (Label label : a.labels)
+    (!llvm::is_contained(b.labels, label) ? left : needed(label) ? batch : summed).push_back(label);
+  for (Label label : b.labels)
+    if (!llvm::is_contained(a.labels, label))
+      right.push_back(label);
+  auto together = [](std::initializer_list<ArrayRef<Label>> lists) {
+    Labels all;
+    for (ArrayRef<Label> list : lists)
+      llvm::append_range(all, list);
+    return all;
+  };
+  Term result{{}, together({batch, left, right})};
+  if (summed.empty()) {
+    result.value = c.op("graph.mul", {arrange(a, result.labels), arrange(b, result.labels)});
+    return result;
+  }
+  Value l = arrange(a, together({batch, left, summed})), r = arrange(b, together({batch, summed, right}));
+  if (!l || !r)
+    return {};
+  Dims lDims = getDims(l), rDims = getDims(r);
+  ArrayRef<DimExpr> leftDims = ArrayRef(lDims).slice(batch.size(), left.size()),
+                    summedDims = ArrayRef(lDims).drop_front(batch.size() + left.size()),
+                    rightDims = ArrayRef(rDims).drop_front(batch.size() + summed.size());
+  Dims lShape(lDims.begin(), lDims.begin() + batch.size()), rShape(rDims.begin(), rDims.begin() + batch.size());
+  lShape.append({numElements(leftDims), numElements(summedDims)});
+  rShape.append({numElements(summedDims), numElements(rightDims)});
+  Value product = composeMatMul(c, c.reshape(l, lShape), c.reshape(r, rShape));
+  if (!product)
+    return {};
+  Dims shape = getDims(product);
+  shape.truncate(batch.size());
+  llvm::append_range(shape, leftDims);
+  llvm::append_range(shape, rightDims);
+  result.value = c.reshape(product, shape);
+  return result;
+}
+
+LogicalResult Einsum::build() {
+  std::optional<Equation> equation = parseEquation();
+  if (!equation || equation->inputs.empty())
+    return node.refuse("equation '" + node.getString("equation", "") + "' does not fit the inputs");
+  SmallVector<Term> terms;
+  for (auto [i, labels] : llvm::enumerate(equation->inputs))
+    terms.push_back(withoutRepeats({node.input(i), labels}));
+  for (Label label : equation->output)
+    if (llvm::none_of(terms, [&](const Term &t) { return llvm::is_contained(t.labels, label); }) ||
+        llvm::count(equation->output, label) != 1)
+      return node.refuse("equation '" + node.getString("equation", "") + "' has an output that no input makes");
+  Term result;
+  for (size_t i = 0; i < terms.size(); ++i) {
+    auto neededLater = [&](Label label) {
+      return llvm::is_contained(equation->output, label) ||
+             llvm::any_of(ArrayRef(terms).drop_front(i + 1),
+                          [&](const Term &t) { return llvm::is_contained(t.labels, label); });
+    };
+    auto neededNow = [&](Label label) {
+      return neededLater(label) || (i > 0 && llvm::is_contained(result.labels, label));
+    };
+    Term term = sumAway(terms[i], neededNow);
+    result = i == 0 ? term : multiply(result, term, neededLater);
+    if (!result.value)
+      return failure();
+    result = sumAway(result, neededLater);
+  }
+  return node.finish(arrange(result, equation->output));
+}
+
+LogicalResult buildEinsum(OnnxNode &node) { return Einsum(node).build(); }
+
+} // namespace hewn::graph

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Discrete Fourier transforms as products with matrices of cosines and sines. That is more arithmetic than a fast
+// transform and still faster at the lengths that audio models use (hundreds), where a matrix product runs at full
+// speed.
+#include "dialects/Graph/Contract.h"
+#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/OnnxNode.h"
+
+using namespace mlir;
+
+namespace hewn::graph {
+
+namespace {
+/// Real and imaginary part; `imaginary` null where it is zero.
+struct Complex {
+  Value real, imaginary;
+};
+/// cos and sin of 2*pi*i*j/n, [rows, columns].
+struct Waves {
+  Value cosine, sine;
+};
+} // namespace
+
+/// Written in ops over indices, which constant folding evaluates where the length is known. The product i*j is taken
+/// modulo n in integers first: large angles have poor sines in floats.
+static Waves makeWaves(Composer &c, Type type, DimExpr rows, DimExpr columns, DimExpr length) {
+  OpBuilder &b = c.b;
+  Type i64 = b.getI64Type(), wide = type.isF64() ? type : Type(b.getF32Type());
+  auto counting = [&](const DimExpr &count, ArrayRef<DimExpr> shape) {
+    Value range = make<RangeOp>(b, c.loc, {makeSplat(b, c.loc, i64, 0), makeSplat(b, c.loc, i64, 1)},
+                                b.getNamedAttr("count", dimsAttr(b.getContext(), {count})));
+    return c.reshape(range, shape);
+  };
+  Value n = c.reshape(make<DimValueOp>(b, c.loc, {}, b.getNamedAttr("values", dimsAttr(b.getContext(), {length}))), {});
+  Value product = c.op("graph.mul", {counting(rows, {rows, DimExpr(1)}), counting(columns, {DimExpr(1), columns})});
+  Value phase = c.op("graph.sub", {product, c.op("graph.mul", {c.op("graph.div", {product, n}), n})});
+  Value turn = c.op("graph.div", {makeSplat(b, c.loc, wide, 6.283185307179586), c.cast(n, wide)});
+  Value angle = c.op("graph.mul", {c.cast(phase, wide), turn});
+  return {c.cast(c.op("graph.cos", angle), type), c.cast(c.op("graph.sin", angle), type)};
+}
+
+/// Transforms the last dim of `x` to `columns` frequencies; `sign` is that of the exponent.
+static Complex transform(Composer &c, Complex x, DimExpr columns, DimExpr length, int sign) {
+  if (!x.real)
+    return {};
+  Waves w = makeWaves(c, getElementType(x.real), getDims(x.real).back(), columns, length);
+  auto times = [&](Value a, Value matrix) { return a ? composeMatMul(c, a, matrix) : Value(); };
+  Value rc = times(x.real, w.cosine), rs = times(x.real, w.sine), ic = times(x.imaginary, w.cosine),
+        is = times(x.imaginary, w.sine);
+  // (r + i*m)(cos + i*s*sin) = r cos - s m sin + i (m cos + s r sin)
+  if (!x.imaginary)
+    return {rc, sign < 0 ? c.op("graph.neg", rs) : rs};
+  return {c.op(sign < 0 ? "graph.add" : "graph.sub", {rc, is}), c.op(sign < 0 ? "graph.sub" : "graph.add", {ic, rs})};
+}
+
+/// Crops or pads the last dim with zeros.
+static Value resizeLast(Composer &c, Value x, DimExpr size) {
+  if (!x)
+    return x;
+  Dims dims = getDims(x), low(dims.size(), DimExpr(0)), high(dims.size(), DimExpr(0));
+  high.back() = size - dims.back();
+  return c.pad(x, low, high);
+}
+
+/// The two parts of a tensor whose last dim holds them (or the real one alone).
+static std::optional<Complex> takeApart(OnnxNode &node, Composer &c, Value x) {
+  Dims dims = getDims(x);
+  if (dims.size() < 2 || !(dims.back().is(1) || dims.back().is(2))) {
+    (void)node.refuse("the last dim must hold real parts, or real and imaginary parts");
+    return std::nullopt;
+  }
+  int64_t last = dims.size() - 1;
+  Dims parts(dims.begin(), dims.end() - 1);
+  auto part = [&](int64_t i) { return c.reshape(c.slice(x, last, DimExpr(i), DimExpr(1)), parts); };
+  return Complex{part(0), dims.back().is(2) ? part(1) : Value()};
+}
+
+static Value putTogether(Composer &c, Complex x) {
+  if (!x.real || !x.imaginary)
+    return {};
+  Dims dims = getDims(x.real);
+  dims.push_back(DimExpr(1));
+  return c.concat({c.reshape(x.real, dims), c.reshape(x.imaginary, dims)}, dims.size() - 1);
+}
+
+/// Moves dim `axis` to the end, or back.
+static Value moveAxis(Composer &c, Value x, int64_t axis, bool back) {
+  if (!x)
+    return x;
+  int64_t rank = getRank(x);
+  SmallVector<int64_t> order = llvm::to_vector(llvm::seq<int64_t>(0, rank));
+  if (back) {
+    order.insert(order.begin() + axis, rank - 1);
+    order.pop_back();
+  } else {
+    order.erase(order.begin() + axis);
+    order.push_back(axis);
+  }
+  return c.transpose(x, order);
+}
+
+/// One dim that a scalar input tells.
+static std::optional<DimExpr> readDim(OnnxNode &node, Value value) {
+  std::optional<Dims> contents = node.contentsOrRead(value);
+  if (!contents)
+    return std::nullopt;
+  if (contents->size() != 1) {
+    (void)node.refuse("a length that is no scalar");
+    return std::nullopt;
+  }
+  return contents->front();
+}
+
+/// The whole spectrum of a real signal from the first half of it: the other half mirrors it, conjugated. So each pair
+/// of frequencies adds twice the real part of one.
+static Value inverseOfHalf(Composer &c, Complex x, DimExpr length) {
+  DimExpr half = length.floorDiv(DimExpr(2)) + DimExpr(1);
+  x = {resizeLast(c, x.real, half), resizeLast(c, x.imaginary, half)};
+  if (!x.real)
+    return {};
+  Type type = getElementType(x.real);
+  Value two = makeSplat(c.b, c.loc, type, 2);
+  // The constant and, for even lengths, the highest frequency stand alone: their imaginary parts don't count.
+  Waves w = makeWaves(c, type, half, length, length);
+  DimExpr inner = (length + DimExpr(1)).floorDiv(DimExpr(2)) - DimExpr(1);
+  Value once = c.filled({DimExpr(1), DimExpr(1)}, type, 1);
+  Value weights = c.concat({once, c.expand(c.reshape(two, {DimExpr(1), DimExpr(1)}), {inner, DimExpr(1)}),
+                            c.expand(once, {half - inner - DimExpr(1), DimExpr(1)})},
+                           0);
+  Value sum = composeMatMul(c, x.real, c.op("graph.mul", {w.cosine, weights}));
+  if (x.imaginary)
+    sum = c.op("graph.sub", {sum, composeMatMul(c, x.imaginary, c.op("graph.mul", {w.sine, weights}))});
+  return sum;
+}
+
+static Value divideByLength(Composer &c, Value x, DimExpr length) {
+  if (!x)
+    return x;
+  Value n = make<DimValueOp>(c.b, c.loc, {}, c.b.getNamedAttr("values", dimsAttr(c.b.getContext(), {length})));
+  return c.op("graph.div", {x, c.cast(c.reshape(n, {}), getElementType(x))});
+}
+
+LogicalResult buildDFT(OnnxNode &node) {
+  Composer c(node);
+  Value input = node.input(0);
+  int64_t rank = getRank(input), written = node.getInt("axis", 1);
+  if (node.opset() >= 20) {
+    bool absent;
+    std::optional<SmallVector<int64_t>> axes = constantInts(node, "axis", 2, absent);
+    if (!axes && !absent)
+      return failure();
+    written = axes && axes->size() == 1 ? axes->front() : -2;
+  }
+  std::optional<int64_t> axis = node.axis(written, rank);
+  std::optional<Complex> x = takeApart(node, c, input);
+  if (!axis || !x)
+    return failure();
+  if (*axis == rank - 1)
+    return node.refuse("transforms the dim of real and imaginary parts");
+  bool inverse = node.getInt("inverse", 0), half = node.getInt("onesided", 0);
+  x->real = moveAxis(c, x->real, *axis, false);
+  x->imaginary = moveAxis(c, x->imaginary, *axis, false);
+  DimExpr extent = getDims(input)[*axis];
+  std::optional<DimExpr> length = node.input(1)
+                                      ? readDim(node, node.input(1))
+                                      : std::optional(inverse && half ? (extent - DimExpr(1)) * DimExpr(2) : extent);
+  if (!length)
+    return failure();
+  if (inverse && half) {
+    Value signal = moveAxis(c, divideByLength(c, inverseOfHalf(c, *x, *length), *length), *axis, true);
+    if (!signal)
+      return failure();
+    Dims dims = getDims(signal);
+    dims.push_back(DimExpr(1));
+    return node.finish(c.reshape(signal, dims));
+  }
+  x->real = resizeLast(c, x->real, *length);
+  x->imaginary = resizeLast(c, x->imaginary, *length);
+  DimExpr columns = half ? length->floorDiv(DimExpr(2)) + DimExpr(1) : *length;
+  Complex y = transform(c, *x, columns, *length, inverse ? 1 : -1);
+  if (inverse)
+    y = {divideByLength(c, y.real, *length), divideByLength(c, y.imaginary, *length)};
+  return node.finish(putTogether(c, {moveAxis(c, y.real, *axis, true), moveAxis(c, y.imaginary, *axis, true)}));
+}
+
+LogicalResult buildSTFT(OnnxNode &node) {
+  Composer c(node);
+  Value signal = node.input(0), window = node.input(2);
+  Dims dims = getDims(signal);
+  if (dims.size() == 2) // without the dim of parts
+    signal = c.reshape(signal, {dims[0], dims[1], DimExpr(1)});
+  else if (dims.size() != 3)
+    return node.refuse("needs a signal of rank 3");
+  std::optional<DimExpr> step = readDim(node, node.input(1));
+  std::optional<DimExpr> length =
+      node.input(3) ? readDim(node, node.input(3)) : std::optional(window ? getDims(window)[0] : dims[1]);
+  std::optional<Complex> x = takeApart(node, c, signal);
+  if (!step || !length || !x)
+    return failure();
+  DimExpr frames = (dims[1] - *length).floorDiv(*step) + DimExpr(1);
+  // frames[b, f, i] = signal[b, f*step + i]: indices rather than windows, so that lengths may be known only when run.
+  auto range = [&](DimExpr count, DimExpr stride, ArrayRef<DimExpr> shape) {
+    Value by = c.reshape(node.make<DimValueOp>({}, node.attr("values", ArrayRef<DimExpr>(stride))), {});
+    Value values = node.make<RangeOp>({makeSplat(node.b, node.loc, node.b.getI64Type(), 0), by},
+                                      node.attr("count", ArrayRef<DimExpr>(count)));
+    return c.reshape(values, shape);
+  };
+  Value places = c.op("graph.add",
+                      {range(frames, *step, {frames, DimExpr(1)}), range(*length, DimExpr(1), {DimExpr(1), *length})});
+  auto cut = [&](Value part) -> Value {
+    if (!part)
+      return {};
+    Value framed = node.make<GatherOp>({part, places}, node.attr("axis", int64_t(1)));
+    return window ? c.op("graph.mul", {framed, window}) : framed;
+  };
+  bool half = node.getInt("onesided", 1);
+  DimExpr columns = half ? length->floorDiv(DimExpr(2)) + DimExpr(1) : *length;
+  return node.finish(putTogether(c, transform(c, {cut(x->real), cut(x->imaginary)}, columns, *length, -1)));
+}
+
+} // namespace hewn::graph
