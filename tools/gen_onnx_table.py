@@ -161,6 +161,7 @@ def main():
     parser.add_argument("--tblgen", default="llvm-tblgen-22")
     parser.add_argument("--cpp", type=pathlib.Path, help="write the importer's table")
     parser.add_argument("--markdown", type=pathlib.Path, help="write the table for the docs")
+    parser.add_argument("--check", type=pathlib.Path, help="fail where this file is not what --markdown would write")
     args = parser.parse_args()
     command = [args.tblgen, "--dump-json", *(f"-I{path}" for path in args.include), str(args.td)]
     try:
@@ -177,6 +178,8 @@ def main():
         args.cpp.write_text(cpp(rows))
     if args.markdown:
         args.markdown.write_text(markdown(rows))
+    if args.check and args.check.read_text() != markdown(rows):
+        sys.exit(f"error: {args.check} is not what the records say; `cmake --build --preset dev --target onnx-support` writes it anew")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ include "mlir/IR/OpBase.td"
 def ShapeOpInterface : OpInterface<"ShapeOpInterface"> {
   let cppNamespace = "::hewn::graph";
   let description = "An op whose result types follow from its operands' dims and its attributes.";
+  let verify = "return ::hewn::graph::verifyShapes($_op);";
   let methods = [InterfaceMethod<[{
       Appends dims and element type of every result; `dimsOf` gives an operand's. Emits an op error and fails where the op
       is ill-formed: this is the op's verifier as well.

@@ -90,14 +90,45 @@ void setResultShapes(Operation *op, ArrayRef<TensorShape> shapes) {
   setResultDims(op, dims);
 }
 
+/// One shape a result, and no dim below 0: a builtin type cannot even be made of one.
+static LogicalResult checkShapes(Operation *op, ArrayRef<TensorShape> shapes) {
+  if (shapes.size() != op->getNumResults())
+    return op->emitOpError() << "has " << op->getNumResults() << " results and must have " << shapes.size();
+  for (const TensorShape &shape : shapes)
+    for (const DimExpr &dim : shape.dims)
+      if (dim.constant() && *dim.constant() < 0)
+        return op->emitOpError() << "makes a tensor with the negative dim " << dim.str();
+  return success();
+}
+
 LogicalResult inferResults(Operation *op) {
   auto shaped = dyn_cast<ShapeOpInterface>(op);
   if (!shaped)
     return success();
   SmallVector<TensorShape> shapes;
-  if (failed(shaped.inferShapes(getDims, shapes)))
+  if (failed(shaped.inferShapes(getDims, shapes)) || failed(checkShapes(op, shapes)))
     return failure();
   setResultShapes(op, shapes);
+  return success();
+}
+
+LogicalResult verifyShapes(Operation *op) {
+  SmallVector<TensorShape> shapes;
+  if (failed(cast<ShapeOpInterface>(op).inferShapes(getDims, shapes)) || failed(checkShapes(op, shapes)))
+    return failure();
+  for (auto [result, shape] : llvm::zip(op->getResults(), shapes)) {
+    auto type = dyn_cast<RankedTensorType>(result.getType());
+    // A dim that is static on one side alone was refined by what is known elsewhere; the layout is nobody's business
+    // here.
+    bool fits = type && type.getElementType() == shape.elementType && type.getRank() == int64_t(shape.dims.size()) &&
+                llvm::all_of(llvm::zip(type.getShape(), shape.dims), [](auto pair) {
+                  auto [written, inferred] = pair;
+                  return ShapedType::isDynamic(written) || !inferred.constant() || inferred.is(written);
+                });
+    if (!fits)
+      return op->emitOpError() << "result " << result.getResultNumber() << " has type " << result.getType()
+                               << " and must have " << tensorType(shape.dims, shape.elementType);
+  }
   return success();
 }
 

@@ -49,6 +49,8 @@ std::optional<Dims> parseDims(mlir::Attribute attr);
 /// Sets result types of `op` by its `inferShapes`, and `graph.dims` where they
 /// are not static.
 mlir::LogicalResult inferResults(mlir::Operation *op);
+/// The verifier of ops with inferred shapes: result types agree with them.
+mlir::LogicalResult verifyShapes(mlir::Operation *op);
 /// Sets the result types and dims given.
 void setResultShapes(mlir::Operation *op, llvm::ArrayRef<TensorShape> shapes);
 void setResultDims(mlir::Operation *op, llvm::ArrayRef<Dims> dims);

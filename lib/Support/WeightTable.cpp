@@ -28,6 +28,11 @@ llvm::ArrayRef<char> WeightTable::bytes(llvm::StringRef key, int64_t offset, int
   return all.slice(offset, size);
 }
 
+void WeightTable::releasePages() const {
+  for (const auto &mapping : mappings)
+    const_cast<llvm::MemoryBuffer &>(*mapping).dontNeedIfMmap();
+}
+
 std::string WeightTable::contentHash(llvm::ArrayRef<char> bytes) {
   llvm::XXH128_hash_t hash =
       llvm::xxh3_128bits(llvm::ArrayRef(reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()));

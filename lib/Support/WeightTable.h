@@ -28,6 +28,12 @@ public:
   /// The same for bytes that the table takes over.
   std::string add(llvm::StringRef wanted, std::vector<char> bytes);
 
+  /// Tells of a mapped file that bytes lie in, for `releasePages`.
+  void noteMapping(std::shared_ptr<const llvm::MemoryBuffer> mapping) { mappings.push_back(std::move(mapping)); }
+  /// Gives the pages of mapped files back to the system, which reads them again when they are needed. To be called
+  /// after a stage has read weights: pages that were read count as memory of the process.
+  void releasePages() const;
+
   /// The bytes of a weight; empty where the table has no such key or the range is outside of it: text that was parsed
   /// names weights that nobody has entered.
   llvm::ArrayRef<char> bytes(llvm::StringRef key, int64_t offset, int64_t size) const;
@@ -46,6 +52,7 @@ private:
     std::shared_ptr<const void> owner;
   };
   llvm::StringMap<Entry> entries;
+  std::vector<std::shared_ptr<const llvm::MemoryBuffer>> mappings;
 };
 
 } // namespace hewn

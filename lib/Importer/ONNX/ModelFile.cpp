@@ -4,7 +4,10 @@
 #include "lib/Importer/ONNX/Guarded.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <climits>
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/stubs/logging.h>
+#include <google/protobuf/wire_format_lite.h>
 #include <onnx/defs/parser.h>
 
 namespace hewn::importer {
@@ -54,22 +57,98 @@ static bool parseText(llvm::StringRef bytes, onnx::ModelProto &model, std::strin
   return ran && failure.empty();
 }
 
-static bool parseBinary(llvm::StringRef bytes, onnx::ModelProto &model, std::string &reason) {
+//===------------------------------------------------------------------------------------------------------------------===//
+// Binary
+//===------------------------------------------------------------------------------------------------------------------===//
+
+/// Splits a message into the length-delimited fields that `take` takes and the bytes of all others.
+static bool splitFields(llvm::StringRef bytes, llvm::function_ref<bool(int field, llvm::StringRef payload)> take,
+                        std::string &rest) {
+  namespace pb = google::protobuf;
+  using Wire = pb::internal::WireFormatLite;
+  pb::io::CodedInputStream in(reinterpret_cast<const uint8_t *>(bytes.data()), int(bytes.size()));
+  pb::io::StringOutputStream sink(&rest);
+  pb::io::CodedOutputStream out(&sink);
+  while (uint32_t tag = in.ReadTag()) {
+    if (Wire::GetTagWireType(tag) != Wire::WIRETYPE_LENGTH_DELIMITED) {
+      if (!Wire::SkipField(&in, tag, &out))
+        return false;
+      continue;
+    }
+    uint32_t size;
+    if (!in.ReadVarint32(&size) || size > bytes.size() - in.CurrentPosition())
+      return false;
+    llvm::StringRef payload = bytes.substr(in.CurrentPosition(), size);
+    in.Skip(int(size));
+    if (take(Wire::GetTagFieldNumber(tag), payload))
+      continue;
+    out.WriteVarint32(tag);
+    out.WriteVarint32(size);
+    out.WriteRaw(payload.data(), int(size));
+  }
+  return in.ConsumedEntireMessage();
+}
+
+/// Below this, bytes are copied: a page is the least that mapping saves.
+static constexpr size_t kLargeRawBytes = 4096;
+
+static bool parseInitializer(llvm::StringRef bytes, LoadedModel &model) {
+  llvm::StringRef raw;
+  std::string rest;
+  bool split = splitFields(
+      bytes,
+      [&](int field, llvm::StringRef payload) {
+        if (field != onnx::TensorProto::kRawDataFieldNumber || payload.size() < kLargeRawBytes)
+          return false;
+        raw = payload;
+        return true;
+      },
+      rest);
+  onnx::TensorProto &tensor = *model.proto.mutable_graph()->add_initializer();
+  if (!split || !tensor.ParseFromString(rest))
+    return false;
+  if (!raw.empty())
+    model.raw[&tensor] = llvm::ArrayRef(raw.data(), raw.size());
+  return true;
+}
+
+/// The graph's initializers are parsed one by one, everything else by protobuf at once.
+static bool parseModel(llvm::StringRef bytes, LoadedModel &model) {
+  bool good = true;
+  std::string rest, graphRest;
+  auto inGraph = [&](int field, llvm::StringRef payload) {
+    if (field != onnx::GraphProto::kInitializerFieldNumber)
+      return false;
+    good = good && parseInitializer(payload, model);
+    return true;
+  };
+  auto inModel = [&](int field, llvm::StringRef payload) {
+    if (field != onnx::ModelProto::kGraphFieldNumber)
+      return false;
+    model.proto.mutable_graph();
+    good = good && splitFields(payload, inGraph, graphRest);
+    return true;
+  };
+  return splitFields(bytes, inModel, rest) && good && model.proto.MergeFromString(rest) &&
+         (!model.proto.has_graph() || model.proto.mutable_graph()->MergeFromString(graphRest));
+}
+
+static bool parseBinary(llvm::StringRef bytes, LoadedModel &model, std::string &reason) {
   if (bytes.size() > INT_MAX) {
     reason = "it has more than 2 GB, which is all that protobuf allows: keep its weights as external data";
     return false;
   }
   google::protobuf::LogSilencer quiet;
   bool parsed = false;
-  if (!guarded(reason, [&] { parsed = model.ParsePartialFromArray(bytes.data(), int(bytes.size())); }))
+  if (!guarded(reason, [&] { parsed = parseModel(bytes, model); }))
     return false;
   if (!parsed)
     reason = "it is truncated, or no ONNX model";
   return parsed;
 }
 
-std::shared_ptr<const onnx::ModelProto> loadModel(const ImportOptions &options, Diagnostics &diagnostics) {
-  std::unique_ptr<llvm::MemoryBuffer> file;
+std::shared_ptr<LoadedModel> loadModel(const ImportOptions &options, Diagnostics &diagnostics) {
+  auto model = std::make_shared<LoadedModel>();
   llvm::StringRef bytes = options.bytes;
   std::string name = options.path.empty() ? "the model" : "'" + options.path + "'";
   if (!options.path.empty()) {
@@ -78,13 +157,12 @@ std::shared_ptr<const onnx::ModelProto> loadModel(const ImportOptions &options, 
       diagnostics.error("cannot read " + name + ": " + buffer.getError().message());
       return nullptr;
     }
-    file = std::move(*buffer);
-    bytes = file->getBuffer();
+    model->file = std::move(*buffer);
+    bytes = model->file->getBuffer();
   }
-  auto model = std::make_shared<onnx::ModelProto>();
   std::string reason;
-  bool good = isText(options, bytes) ? parseText(bytes, *model, reason) : parseBinary(bytes, *model, reason);
-  if (good && !model->has_graph()) {
+  bool good = isText(options, bytes) ? parseText(bytes, model->proto, reason) : parseBinary(bytes, *model, reason);
+  if (good && !model->proto.has_graph()) {
     good = false;
     reason = "it has no graph";
   }

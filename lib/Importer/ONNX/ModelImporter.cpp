@@ -3,7 +3,6 @@
 // The model around the nodes: opsets, inputs and their dims, initializers, outputs.
 #include "lib/Importer/ONNX/ModelImporter.h"
 
-#include "lib/Importer/ONNX/ModelFile.h"
 #include "lib/Importer/ONNX/OnnxTypes.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/StringExtras.h"
@@ -23,11 +22,11 @@ const Binding *Frame::find(StringRef name) const {
   return nullptr;
 }
 
-ModelImporter::ModelImporter(MLIRContext &context, std::shared_ptr<const onnx::ModelProto> model,
+ModelImporter::ModelImporter(MLIRContext &context, std::shared_ptr<const LoadedModel> loaded,
                              const ImportOptions &options, std::string folder, WeightTable &weights,
                              Diagnostics &diagnostics)
-    : builder(&context), tensors(&context, weights, std::move(folder)), contents(weights), diagnostics(diagnostics),
-      model(std::move(model)), options(options) {}
+    : builder(&context), tensors(&context, weights, std::move(folder), loaded->raw), contents(weights),
+      diagnostics(diagnostics), loaded(std::move(loaded)), model(&this->loaded->proto), options(options) {}
 
 void ModelImporter::refuse(const NodeInfo &info, const Twine &reason) {
   diagnostics.report({Message::Level::Error, info.name, info.op, info.domain, info.opset, reason.str()});
@@ -334,7 +333,7 @@ OwningOpRef<ModuleOp> ModelImporter::run() {
   OwningOpRef<ModuleOp> module = ModuleOp::create(builder.getUnknownLoc());
   builder.setInsertionPointToStart(module->getBody());
   main = func::FuncOp::create(builder, builder.getUnknownLoc(), "main", builder.getFunctionType({}, {}));
-  Frame frame{nullptr, &opsets, model, "", {}};
+  Frame frame{nullptr, &opsets, loaded, "", {}};
   bool good = importInputs(frame);
   attachMetadata(*module);
   builder.setInsertionPointToStart(&main.getBody().front());
@@ -348,9 +347,11 @@ OwningOpRef<ModuleOp> importModel(MLIRContext &context, const ImportOptions &opt
                                   Diagnostics &diagnostics) {
   // What ops emit is run when shapes are computed, so those dialects are needed too.
   context.loadDialect<graph::GraphDialect, func::FuncDialect, arith::ArithDialect, math::MathDialect>();
-  std::shared_ptr<const onnx::ModelProto> model = loadModel(options, diagnostics);
+  std::shared_ptr<const LoadedModel> model = loadModel(options, diagnostics);
   if (!model)
     return {};
+  if (model->file)
+    weights.noteMapping(model->file);
   std::string folder = options.folder;
   if (!options.path.empty())
     folder = llvm::sys::path::parent_path(options.path).str();

@@ -7,6 +7,7 @@
 #include "dialects/Graph/Contents.h"
 #include "dialects/Graph/Graph.h"
 #include "lib/Importer/ONNX/Importer.h"
+#include "lib/Importer/ONNX/ModelFile.h"
 #include "lib/Importer/ONNX/Tensors.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringSet.h"
@@ -48,7 +49,7 @@ struct NodeInfo {
 
 class ModelImporter {
 public:
-  ModelImporter(mlir::MLIRContext &context, std::shared_ptr<const onnx::ModelProto> model, const ImportOptions &options,
+  ModelImporter(mlir::MLIRContext &context, std::shared_ptr<const LoadedModel> loaded, const ImportOptions &options,
                 std::string folder, WeightTable &weights, Diagnostics &diagnostics);
   mlir::OwningOpRef<mlir::ModuleOp> run();
 
@@ -100,7 +101,8 @@ private:
   llvm::LogicalResult expandFunction(std::shared_ptr<onnx::FunctionProto> function, const onnx::NodeProto &node,
                                      Frame &frame, const NodeInfo &info, llvm::ArrayRef<mlir::Value> inputs);
 
-  std::shared_ptr<const onnx::ModelProto> model;
+  std::shared_ptr<const LoadedModel> loaded;
+  const onnx::ModelProto *model;
   mlir::func::FuncOp main;
   const ImportOptions &options;
   Opsets opsets;

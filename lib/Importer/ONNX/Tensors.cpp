@@ -159,6 +159,8 @@ std::optional<Tensors::Bytes> Tensors::locate(const TensorProto &tensor, std::st
   if (tensor.data_location() == TensorProto::EXTERNAL) {
     if (!locateExternal(tensor, bytes, reason))
       return std::nullopt;
+  } else if (auto outside = raw.find(&tensor); outside != raw.end()) {
+    bytes.data = outside->second;
   } else if (tensor.has_raw_data()) {
     bytes.data = ArrayRef(tensor.raw_data().data(), tensor.raw_data().size());
   } else {
@@ -217,6 +219,7 @@ const Tensors::File *Tensors::mapFile(StringRef location, std::string &reason) {
   }
   std::shared_ptr<const llvm::MemoryBuffer> mapping = std::move(*buffer);
   ArrayRef<char> all(mapping->getBufferStart(), mapping->getBufferSize());
+  weights.noteMapping(mapping);
   return &(files[location] = {weights.add(location, all, mapping), mapping});
 }
 

@@ -21,11 +21,14 @@ struct Constant {
   mlir::Attribute value; // DenseElementsAttr or graph::WeightAttr
 };
 
+/// Raw bytes that lie outside of their protobuf message.
+using RawBytes = llvm::DenseMap<const onnx::TensorProto *, llvm::ArrayRef<char>>;
+
 class Tensors {
 public:
   /// `folder` is where external data lies; empty: external data is refused.
-  Tensors(mlir::MLIRContext *context, WeightTable &weights, std::string folder)
-      : context(context), weights(weights), folder(std::move(folder)) {}
+  Tensors(mlir::MLIRContext *context, WeightTable &weights, std::string folder, const RawBytes &raw)
+      : context(context), weights(weights), folder(std::move(folder)), raw(raw) {}
 
   /// Reads a tensor; nullopt, and why in `reason`, where it is ill-formed. `key` names its bytes. With an `owner`,
   /// which keeps `tensor` alive, raw bytes are not copied.
@@ -57,6 +60,7 @@ private:
   mlir::MLIRContext *context;
   WeightTable &weights;
   std::string folder;
+  const RawBytes &raw;
   llvm::StringMap<File> files; // by location
 };
 
