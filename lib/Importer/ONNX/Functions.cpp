@@ -4,7 +4,7 @@
 // place, with the call's inputs and attributes put in.
 #include "lib/Importer/ONNX/Guarded.h"
 #include "lib/Importer/ONNX/ModelImporter.h"
-#include "lib/Importer/ONNX/OnnxTypes.h"
+#include "lib/Importer/ONNX/SchemaCheck.h"
 #include <onnx/defs/schema.h>
 
 using namespace mlir;
@@ -39,25 +39,6 @@ static void bindAttributes(onnx::NodeProto &node, const Actuals &actuals) {
   }
 }
 
-/// The types of a call's inputs as ONNX's own function builders ask for them.
-static std::vector<onnx::TypeProto> typesOf(ArrayRef<Value> inputs) {
-  std::vector<onnx::TypeProto> types(inputs.size());
-  for (auto [type, input] : llvm::zip(types, inputs)) {
-    auto tensor = input ? dyn_cast<RankedTensorType>(input.getType()) : RankedTensorType();
-    if (!tensor)
-      continue;
-    type.mutable_tensor_type()->set_elem_type(onnxCode(tensor.getElementType()));
-    auto *shape = type.mutable_tensor_type()->mutable_shape();
-    for (const graph::DimExpr &dim : graph::getDims(input)) {
-      if (std::optional<int64_t> value = dim.constant())
-        shape->add_dim()->set_dim_value(*value);
-      else
-        shape->add_dim()->set_dim_param(dim.str().str());
-    }
-  }
-  return types;
-}
-
 /// The function body by which ONNX defines an op, for this node; empty where there is none.
 static bool schemaFunction(const onnx::OpSchema &schema, const onnx::NodeProto &node, int opset, ArrayRef<Value> inputs,
                            FunctionProto &function) {
@@ -67,7 +48,7 @@ static bool schemaFunction(const onnx::OpSchema &schema, const onnx::NodeProto &
   }
   if (!schema.HasContextDependentFunction())
     return false;
-  onnx::FunctionBodyBuildContextImpl context(node, typesOf(inputs));
+  onnx::FunctionBodyBuildContextImpl context(node, onnxTypes(inputs));
   return schema.BuildContextDependentFunction(context, function, opset);
 }
 
@@ -131,7 +112,9 @@ LogicalResult ModelImporter::expandFunction(std::shared_ptr<FunctionProto> funct
   Opsets imported(opsets);
   for (const onnx::OperatorSetIdProto &entry : function->opset_import())
     imported[domainOf(entry.domain())] = entry.version();
-  Frame inner{nullptr, &imported, function, info.name + "/", {}};
+  // A message must stay readable where functions call each other without end.
+  std::string prefix = info.name.size() < 200 ? info.name : info.name.substr(0, 200) + "...";
+  Frame inner{nullptr, &imported, function, prefix + "/", {}};
   for (int i = 0; i < function->input_size(); ++i) {
     Value input = i < int(inputs.size()) ? inputs[i] : Value();
     inner.names[function->input(i)] = {input ? Binding::Kind::Value : Binding::Kind::Absent, input};

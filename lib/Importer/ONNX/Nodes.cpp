@@ -5,6 +5,7 @@
 #include "lib/Importer/ONNX/ModelImporter.h"
 #include "lib/Importer/ONNX/Node.h"
 #include "lib/Importer/ONNX/OnnxTable.h"
+#include "lib/Importer/ONNX/SchemaCheck.h"
 #include "llvm/ADT/PriorityQueue.h"
 #include <onnx/defs/schema.h>
 
@@ -182,6 +183,11 @@ LogicalResult ModelImporter::importNode(const onnx::NodeProto &node, Frame &fram
 
 LogicalResult ModelImporter::buildNode(const onnx::NodeProto &node, Frame &frame, NodeInfo &info,
                                        ArrayRef<Value> inputs) {
+  std::string objection = schemaObjection(node, info.domain, info.opset, inputs);
+  if (!objection.empty()) {
+    refuse(info, objection);
+    return failure();
+  }
   const OnnxRecord *record = findRecord(info.domain, info.op, info.opset);
   if (!record) {
     if (auto function = functionOf(node, info, inputs))

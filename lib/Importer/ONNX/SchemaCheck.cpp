@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Importer/ONNX/SchemaCheck.h"
+
+#include "dialects/Graph/Shapes.h"
+#include "lib/Importer/ONNX/Guarded.h"
+#include "lib/Importer/ONNX/OnnxTypes.h"
+#include "llvm/ADT/StringMap.h"
+#include <onnx/defs/schema.h>
+
+using namespace mlir;
+
+namespace hewn::importer {
+
+using onnx::OpSchema;
+
+std::vector<onnx::TypeProto> onnxTypes(ArrayRef<Value> values) {
+  std::vector<onnx::TypeProto> types(values.size());
+  for (auto [type, value] : llvm::zip(types, values)) {
+    auto tensor = value ? dyn_cast<RankedTensorType>(value.getType()) : RankedTensorType();
+    if (!tensor)
+      continue;
+    type.mutable_tensor_type()->set_elem_type(onnxCode(tensor.getElementType()));
+    auto *shape = type.mutable_tensor_type()->mutable_shape();
+    for (const graph::DimExpr &dim : graph::getDims(value)) {
+      if (std::optional<int64_t> extent = dim.constant())
+        shape->add_dim()->set_dim_value(*extent);
+      else
+        shape->add_dim()->set_dim_param(dim.str().str());
+    }
+  }
+  return types;
+}
+
+static std::string countObjection(const onnx::NodeProto &node, const OpSchema &schema) {
+  int inputs = node.input_size(), outputs = node.output_size();
+  if (inputs < schema.min_input() || inputs > schema.max_input())
+    return "has " + std::to_string(inputs) + " inputs, and must have " + std::to_string(schema.min_input()) + " to " +
+           std::to_string(schema.max_input());
+  if (outputs > schema.max_output())
+    return "has " + std::to_string(outputs) + " outputs, and at most " + std::to_string(schema.max_output());
+  for (const auto &[name, attribute] : schema.attributes()) {
+    bool there = llvm::any_of(node.attribute(), [&, &name = name](const auto &a) { return a.name() == name; });
+    if (attribute.required && !there)
+      return "lacks the attribute '" + name + "'";
+  }
+  return "";
+}
+
+static std::string typeObjection(const OpSchema &schema, ArrayRef<Value> inputs) {
+  std::vector<onnx::TypeProto> types = onnxTypes(inputs);
+  llvm::StringMap<onnx::DataType> parameters;
+  for (auto [i, input] : llvm::enumerate(inputs)) {
+    const auto &formals = schema.inputs();
+    if (formals.empty())
+      break;
+    const OpSchema::FormalParameter &formal = formals[std::min(i, formals.size() - 1)];
+    std::string what = "input " + std::to_string(i) + " '" + formal.GetName() + "'";
+    if (!input) {
+      if (formal.GetOption() == OpSchema::Single)
+        return "lacks " + what;
+      continue;
+    }
+    onnx::DataType type = onnx::Utils::DataTypeUtils::ToType(types[i]);
+    if (!formal.GetTypes().empty() && !formal.GetTypes().count(type))
+      return what + " is a " + *type + ", which this op does not take";
+    if (formal.GetOption() == OpSchema::Variadic && !formal.GetIsHomogeneous())
+      continue;
+    auto [known, isNew] = parameters.try_emplace(formal.GetTypeStr(), type);
+    if (!isNew && known->second != type)
+      return what + " is a " + *type + ", and an input of the same type before it a " + *known->second;
+  }
+  return "";
+}
+
+std::string schemaObjection(const onnx::NodeProto &node, StringRef domain, int64_t opset, ArrayRef<Value> inputs) {
+  std::string objection, ignored;
+  guarded(ignored, [&] {
+    const OpSchema *schema = onnx::OpSchemaRegistry::Schema(node.op_type(), int(opset), domain.str());
+    if (!schema)
+      return;
+    objection = countObjection(node, *schema);
+    if (objection.empty())
+      objection = typeObjection(*schema, inputs);
+  });
+  return objection;
+}
+
+} // namespace hewn::importer
