@@ -87,7 +87,7 @@ plan.kernel @contract(%x: tensor<4x8xf32>, %y: tensor<8x2xf32>) -> tensor<4x2xf3
 // CHECK: linalg.generic
 // CHECK: memref.dealloc %[[BETWEEN]]
 plan.kernel @two_ops(%x: tensor<2x3x5x7xf32, #graph.layout<[0, 2, 3, 1]>>) -> tensor<2x3x5x7xf32> attributes {symbols = []} {
-  %c = graph.constant dense<2.0> : tensor<f32>
+  %c = graph.constant {value = dense<2.0> : tensor<f32>} : tensor<f32>
   %0 = graph.mul %x, %c : (tensor<2x3x5x7xf32, #graph.layout<[0, 2, 3, 1]>>, tensor<f32>) -> tensor<2x3x5x7xf32>
   %1 = graph.relu %0 : (tensor<2x3x5x7xf32>) -> tensor<2x3x5x7xf32>
   graph.yield %1 : tensor<2x3x5x7xf32>
