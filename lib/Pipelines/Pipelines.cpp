@@ -4,9 +4,11 @@
 #include "lib/Codegen/Passes.h"
 #include "lib/Transforms/Fuse/Passes.h"
 #include "lib/Transforms/Layout/Passes.h"
+#include "lib/Transforms/Lower/Passes.h"
 #include "lib/Transforms/Plan/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -43,6 +45,12 @@ void buildKernelsStage(OpPassManager &pm, const PipelineOptions &options) {
 }
 
 void buildLoopsStage(OpPassManager &pm, const PipelineOptions &options) {
+  if (!options.optimize) {
+    // The oracle: a loop nest an op, and the C library's functions.
+    pm.addPass(createLowerKernelsNaivePass());
+    pm.addPass(createConvertLinalgToLoopsPass());
+    return;
+  }
   // Each kernel by the engine that has the best form for it.
   pm.addPass(codegen::createLowerKernelsPass());
   // exp, tanh and kin as vector arithmetic of our own.

@@ -4,6 +4,7 @@
 #include "lib/Codegen/Passes.h"
 #include "lib/Transforms/Fuse/Passes.h"
 #include "lib/Transforms/Layout/Passes.h"
+#include "lib/Transforms/Lower/Passes.h"
 #include "lib/Transforms/Plan/Passes.h"
 #include "lib/Transforms/Simplify/Passes.h"
 
@@ -15,6 +16,7 @@
 #include "mlir/Dialect/Index/IR/IndexDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -26,16 +28,19 @@
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
-  registry.insert<hewn::graph::GraphDialect, hewn::plan::PlanDialect, mlir::affine::AffineDialect,
-                  mlir::arith::ArithDialect, mlir::bufferization::BufferizationDialect, mlir::cf::ControlFlowDialect,
-                  mlir::func::FuncDialect, mlir::index::IndexDialect, mlir::LLVM::LLVMDialect,
-                  mlir::linalg::LinalgDialect, mlir::math::MathDialect, mlir::memref::MemRefDialect,
-                  mlir::scf::SCFDialect, mlir::tensor::TensorDialect, mlir::ub::UBDialect, mlir::vector::VectorDialect>();
+  registry
+      .insert<hewn::graph::GraphDialect, hewn::plan::PlanDialect, mlir::affine::AffineDialect,
+              mlir::arith::ArithDialect, mlir::bufferization::BufferizationDialect, mlir::cf::ControlFlowDialect,
+              mlir::func::FuncDialect, mlir::index::IndexDialect, mlir::LLVM::LLVMDialect, mlir::linalg::LinalgDialect,
+              mlir::math::MathDialect, mlir::memref::MemRefDialect, mlir::scf::SCFDialect, mlir::tensor::TensorDialect,
+              mlir::ub::UBDialect, mlir::vector::VectorDialect>();
   hewn::registerHewnSimplifyPasses();
   hewn::registerHewnLayoutPasses();
   hewn::registerHewnFusePasses();
+  hewn::registerHewnLowerPasses();
   hewn::codegen::registerHewnCodegenPasses();
   mlir::registerTransformsPasses();
+  mlir::registerConvertLinalgToLoopsPass();
   hewn::registerHewnPlanPasses();
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "hewn's passes on the text of a stage\n", registry));
 }

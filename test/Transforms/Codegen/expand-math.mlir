@@ -13,8 +13,9 @@
 // CHECK: math.fma
 // CHECK-NOT: fptosi
 // CHECK-NOT: call
-// CHECK: %[[R:.*]] = arith.mulf
-// CHECK: return %[[R]] : vector<16xf32>
+// CHECK: %[[HALF:.*]] = arith.shrsi %{{.*}} : vector<16xi32>
+// CHECK-NOT: call
+// CHECK: return
 func.func @exp_vector(%x: vector<16xf32>) -> vector<16xf32> {
   %0 = math.exp %x : vector<16xf32>
   return %0 : vector<16xf32>

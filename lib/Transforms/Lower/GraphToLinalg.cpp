@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// elementwise   linalg.generic over views of the operands; a broadcast dim has stride 0
+// move          linalg.generic without inputs; the body finds elements by linalg.index
+// reduce        linalg.generic over the result; the body loops over what is reduced, with the state in registers
+// contract      loops over the parallel dims, in them loops over the summed ones
+// scan          loops over the other dims, in them one along the scan
+//
+// linalg says the first three whole. A contraction's result may lie at outer * size + inner of two dims, from which
+// linalg cannot tell the extents; a scan writes where it goes.
+#include "lib/Transforms/Lower/GraphToLinalg.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using hewn::graph::DimExpr;
+using hewn::graph::Dims;
+using hewn::graph::Index;
+
+namespace hewn {
+
+/// A linalg.generic over `result`; `body` gets the indices and the elements of `inputs` in storage type, and returns
+/// the result's element in compute type.
+static void genericOver(Value result, ArrayRef<Value> inputs, NaiveElements &e,
+                        llvm::function_ref<Value(NaiveElements &, ArrayRef<Index>, ValueRange)> body,
+                        const NaiveMemory &memory) {
+  Dims dims = graph::getDims(result);
+  SmallVector<Value> views = llvm::map_to_vector(inputs, [&](Value v) { return e.view(v, dims); });
+  Value out = e.view(result, dims);
+  SmallVector<AffineMap> maps(views.size() + 1, e.b.getMultiDimIdentityMap(dims.size()));
+  SmallVector<utils::IteratorType> iterators(dims.size(), utils::IteratorType::parallel);
+  linalg::GenericOp::create(e.b, e.loc, views, out, maps, iterators, [&](OpBuilder &b, Location loc, ValueRange in) {
+    NaiveElements inner(b, loc, memory);
+    SmallVector<Index> at;
+    for (unsigned d = 0; d < dims.size(); ++d)
+      at.push_back({linalg::IndexOp::create(b, loc, d)});
+    Value element = body(inner, at, in.drop_back());
+    linalg::YieldOp::create(b, loc, inner.toStorage(element, graph::getElementType(result)));
+  });
+}
+
+static void lowerElementwise(graph::ElementwiseOpInterface op, NaiveElements &e, const NaiveMemory &memory) {
+  SmallVector<Value> tensors;
+  for (Value operand : op->getOperands())
+    if (memory.buffers.contains(operand))
+      tensors.push_back(operand);
+  auto body = [&](NaiveElements &inner, ArrayRef<Index>, ValueRange stored) {
+    SmallVector<Value> in;
+    unsigned next = 0;
+    for (Value operand : op->getOperands()) {
+      bool inMemory = memory.buffers.contains(operand);
+      in.push_back(inMemory ? inner.toCompute(stored[next++], graph::getElementType(operand)) : inner.splat(operand));
+    }
+    return op.emit(inner.b, inner.loc, in);
+  };
+  genericOver(op->getResult(0), tensors, e, body, memory);
+}
+
+static void lowerMove(graph::MoveOpInterface op, NaiveElements &e, const NaiveMemory &memory) {
+  genericOver(
+      op->getResult(0), {}, e,
+      [&](NaiveElements &inner, ArrayRef<Index> at, ValueRange) { return op.emitAt(inner, at); }, memory);
+}
+
+static Value reduceAt(graph::ReduceOpInterface op, NaiveElements &e, ArrayRef<Index> at) {
+  Value operand = op->getOperand(0);
+  Dims dims = graph::getDims(operand), extents;
+  SmallVector<int64_t> reduced = op.getReducedDims();
+  SmallVector<Index> from(dims.size());
+  unsigned next = 0;
+  for (unsigned d = 0; d < dims.size(); ++d) {
+    if (!llvm::is_contained(reduced, int64_t(d)))
+      from[d] = at[next++];
+    else if (op.keepsDims())
+      ++next;
+  }
+  for (int64_t d : reduced)
+    extents.push_back(dims[d]);
+  SmallVector<Value> identity = op.identity(e.b, e.loc, 0);
+  SmallVector<Value> state = e.loops(extents, identity, [&](ArrayRef<Index> inner, ValueRange carried) {
+    Index linear = e.constant(0);
+    for (auto [i, d] : llvm::enumerate(reduced)) {
+      from[d] = inner[i];
+      linear = e.add(e.mul(linear, e.expression(dims[d])), inner[i]);
+    }
+    Value position = op.usesPosition() ? e.toElement(linear, e.b.getI64Type()) : Value();
+    return op.merge(e.b, e.loc, carried, op.lift(e.b, e.loc, e.read(operand, from), position));
+  });
+  Value count = e.toElement(e.expression(graph::numElements(extents)), e.b.getI64Type());
+  return op.finish(e.b, e.loc, state, count);
+}
+
+static void lowerReduce(graph::ReduceOpInterface op, NaiveElements &e, const NaiveMemory &memory) {
+  genericOver(
+      op->getResult(0), {}, e,
+      [&](NaiveElements &inner, ArrayRef<Index> at, ValueRange) { return reduceAt(op, inner, at); }, memory);
+}
+
+/// An affine expression of sums, products and constants at `point`.
+static Index affineAt(AffineExpr expr, ArrayRef<Index> point, NaiveElements &e) {
+  if (auto dim = dyn_cast<AffineDimExpr>(expr))
+    return point[dim.getPosition()];
+  if (auto number = dyn_cast<AffineConstantExpr>(expr))
+    return e.constant(number.getValue());
+  auto pair = cast<AffineBinaryOpExpr>(expr);
+  Index l = affineAt(pair.getLHS(), point, e), r = affineAt(pair.getRHS(), point, e);
+  return expr.getKind() == AffineExprKind::Add ? e.add(l, r) : e.mul(l, r);
+}
+
+static void lowerContract(graph::ContractOpInterface op, NaiveElements &e) {
+  SmallVector<AffineMap> maps = op.getIndexingMaps();
+  SmallVector<bool> summed = op.getReductionDims();
+  Dims extents = op.getIterationDims(graph::getDims), outer, inner;
+  for (auto [d, extent] : llvm::enumerate(extents))
+    (summed[d] ? inner : outer).push_back(extent);
+  Value result = op->getResult(0);
+  SmallVector<Index> point(extents.size());
+  auto place = [&](ArrayRef<Index> at, bool intoSummed) {
+    for (unsigned d = 0, next = 0; d < point.size(); ++d)
+      if (summed[d] == intoSummed)
+        point[d] = at[next++];
+  };
+  auto locate = [&](unsigned map) {
+    return llvm::map_to_vector(maps[map].getResults(), [&](AffineExpr expr) { return affineAt(expr, point, e); });
+  };
+  e.loops(outer, {}, [&](ArrayRef<Index> at, ValueRange) -> SmallVector<Value> {
+    place(at, false);
+    Value zero = e.constantElement(graph::getElementType(result), 0);
+    Value sum = e.loops(inner, zero, [&](ArrayRef<Index> k, ValueRange carried) -> SmallVector<Value> {
+      place(k, true);
+      Value l = e.read(op->getOperand(0), locate(0)), r = e.read(op->getOperand(1), locate(1));
+      if (isa<FloatType>(l.getType()))
+        return {arith::AddFOp::create(e.b, e.loc, carried[0], arith::MulFOp::create(e.b, e.loc, l, r))};
+      return {arith::AddIOp::create(e.b, e.loc, carried[0], arith::MulIOp::create(e.b, e.loc, l, r))};
+    })[0];
+    e.write(result, locate(2), sum);
+    return {};
+  });
+}
+
+static void lowerScan(graph::ScanOpInterface op, NaiveElements &e) {
+  Value operand = op->getOperand(0), result = op->getResult(0);
+  Dims dims = graph::getDims(operand), others = dims;
+  int64_t along = op.getScanDim();
+  others.erase(others.begin() + along);
+  e.loops(others, {}, [&](ArrayRef<Index> at, ValueRange) -> SmallVector<Value> {
+    SmallVector<Index> from(at);
+    from.insert(from.begin() + along, Index());
+    e.loops({dims[along]}, op.initial(e.b, e.loc, 0), [&](ArrayRef<Index> step, ValueRange carried) {
+      from[along] = op.runsBackward() ? e.sub(e.sub(e.expression(dims[along]), e.constant(1)), step[0]) : step[0];
+      SmallVector<Value> state(carried);
+      Value out = op.step(e.b, e.loc, state, e.read(operand, from));
+      e.write(result, from, out);
+      return state;
+    });
+    return {};
+  });
+}
+
+LogicalResult lowerOp(Operation *op, OpBuilder &b, const NaiveMemory &memory) {
+  NaiveElements e(b, op->getLoc(), memory);
+  if (auto elementwise = dyn_cast<graph::ElementwiseOpInterface>(op))
+    lowerElementwise(elementwise, e, memory);
+  else if (auto move = dyn_cast<graph::MoveOpInterface>(op))
+    lowerMove(move, e, memory);
+  else if (auto reduction = dyn_cast<graph::ReduceOpInterface>(op))
+    lowerReduce(reduction, e, memory);
+  else if (auto contraction = dyn_cast<graph::ContractOpInterface>(op))
+    lowerContract(contraction, e);
+  else if (auto scanned = dyn_cast<graph::ScanOpInterface>(op))
+    lowerScan(scanned, e);
+  else
+    return op->emitOpError("cannot be part of a kernel");
+  return success();
+}
+
+void copyTensor(Value tensor, Value buffer, Location loc, OpBuilder &b, const NaiveMemory &memory) {
+  NaiveElements e(b, loc, memory);
+  NaiveMemory target = memory;
+  target.buffers[tensor] = buffer;
+  NaiveElements out(b, loc, target);
+  e.loops(graph::getDims(tensor), {}, [&](ArrayRef<Index> at, ValueRange) -> SmallVector<Value> {
+    out.write(tensor, at, e.read(tensor, at));
+    return {};
+  });
+}
+
+} // namespace hewn
