@@ -28,11 +28,15 @@ LogicalResult verifyForm(Operation *op) {
   auto from = cast<RankedTensorType>(op->getOperand(0).getType()),
        to = cast<RankedTensorType>(op->getResult(0).getType());
   auto move = cast<graph::MoveOpInterface>(op);
+  // Dims of one element lie anywhere.
+  auto order = [](RankedTensorType type) {
+    SmallVector<int64_t> dims = memoryOrder(type);
+    llvm::erase_if(dims, [&](int64_t d) { return type.getDimSize(d) == 1; });
+    return dims;
+  };
   bool same = move.getViewKind() == graph::ViewKind::Reshape
-                  ? llvm::is_sorted(memoryOrder(from)) && llvm::is_sorted(memoryOrder(to))
-                  : llvm::map_to_vector(memoryOrder(to), [order = move.getViewOrder()](int64_t d) {
-                      return order[d];
-                    }) == memoryOrder(from);
+                  ? llvm::is_sorted(order(from)) && llvm::is_sorted(order(to))
+                  : llvm::map_to_vector(order(to), [view = move.getViewOrder()](int64_t d) { return view[d]; }) == order(from);
   return same ? success() : op->emitOpError("is a view whose result does not lie in memory as its operand does");
 }
 
