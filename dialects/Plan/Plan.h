@@ -29,6 +29,8 @@ inline constexpr llvm::StringLiteral kTargetAttr = "plan.target";
 inline constexpr llvm::StringLiteral kPlacesAttr = "plan.places";
 /// On loops: for each carried value a PlaceAttr of memory through which it is copied when a step ends, or unit.
 inline constexpr llvm::StringLiteral kStagingAttr = "plan.staging";
+/// On a launch of one result: the inputs in whose memory the result may be made.
+inline constexpr llvm::StringLiteral kMayOverwriteAttr = "plan.may_overwrite";
 /// On the program: the arena's size, an integer or an expression.
 inline constexpr llvm::StringLiteral kArenaBytesAttr = "plan.arena_bytes";
 /// On the program: the most bytes of arena that are live at once, where sizes are static: no plan needs less.

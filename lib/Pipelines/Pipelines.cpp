@@ -41,6 +41,8 @@ void buildKernelsStage(OpPassManager &pm, const PipelineOptions &options) {
   pm.addNestedPass<func::FuncOp>(createDecideGroupsPass(groups));
   pm.addNestedPass<func::FuncOp>(createFormGroupsPass());
   pm.addPass(createOutlineKernelsPass());
+  // Which launches may write over an input.
+  pm.addPass(createMarkInPlacePass());
   pm.addPass(createVerifyKernelsPass());
 }
 

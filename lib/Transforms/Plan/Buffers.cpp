@@ -80,6 +80,26 @@ Roots roots(Value value) {
   return found;
 }
 
+SmallVector<Value> overwritableBuffers(Operation *launch) {
+  SmallVector<Value> buffers;
+  auto inputs = launch->getAttrOfType<DenseI64ArrayAttr>(kMayOverwriteAttr);
+  ArrayRef<int64_t> allowed = inputs ? inputs.asArrayRef() : ArrayRef<int64_t>();
+  // The same memory under another shape is read in another order.
+  auto isReadOtherwise = [&](Value root) {
+    return llvm::any_of(launch->getOpOperands(), [&](OpOperand &operand) {
+      return !llvm::is_contained(allowed, operand.getOperandNumber()) && roots(operand.get()).contains(root);
+    });
+  };
+  for (int64_t i : allowed) {
+    Roots all = roots(launch->getOperand(unsigned(i)));
+    auto root = all.size() == 1 ? dyn_cast<OpResult>(all[0]) : OpResult();
+    if (root && ownsBuffer(root) && root.getOwner()->getBlock() == launch->getBlock() &&
+        bufferBytes(root) == bufferBytes(launch->getResult(0)) && !isReadOtherwise(root))
+      buffers.push_back(root);
+  }
+  return buffers;
+}
+
 llvm::StringSet<> inputSymbols(FunctionOpInterface program) {
   llvm::StringSet<> symbols;
   for (BlockArgument argument : program.getArguments())

@@ -36,6 +36,10 @@ bool ownsBuffer(mlir::OpResult result);
 using Roots = llvm::SmallSetVector<mlir::Value, 2>;
 Roots roots(mlir::Value value);
 
+/// The inputs of a launch in whose memory its result may be made, as buffers: those that lie in one of their block's
+/// own.
+llvm::SmallVector<mlir::Value> overwritableBuffers(mlir::Operation *launch);
+
 /// The symbols of the program's inputs: what is known before a run starts.
 llvm::StringSet<> inputSymbols(mlir::FunctionOpInterface program);
 bool isKnown(const graph::DimExpr &expr, const llvm::StringSet<> &symbols);

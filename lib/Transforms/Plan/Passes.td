@@ -6,6 +6,10 @@
 
 include "mlir/Pass/PassBase.td"
 
+def MarkInPlacePass : Pass<"hewn-mark-in-place", "::mlir::ModuleOp"> {
+  let summary = "Says of each launch which inputs' memory its result may take, by what the kernel does.";
+}
+
 def PlanMemoryPass : Pass<"hewn-plan-memory", "::mlir::ModuleOp"> {
   let summary = "Gives every value of the program a place: arena offset, output, or memory allocated when run.";
 }

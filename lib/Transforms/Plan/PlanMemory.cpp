@@ -12,7 +12,8 @@
 // and the function has `plan.arena_bytes` and, where all sizes are static, `plan.max_live`.
 //
 // In this order: results that are returned go to the outputs; what a scan yields slice by slice is made in the slice;
-// sizes that are known only when run are allocated then; all else is packed into the arena by lifetime (Offsets.h).
+// sizes that are known only when run are allocated then; all else is packed into the arena by lifetime
+// (Offsets.h), in the memory of an input where the launch allows it and nobody else needs that.
 //
 // It does not choose the order of ops, does not let a kernel write over its inputs, and carries a loop's values by
 // copies.
@@ -139,6 +140,18 @@ private:
       return;
     }
     places[value] = {}; // set when packed
+    // In place: the buffer of an input that ends here lives on.
+    for (Value buffer : overwritableBuffers(value.getDefiningOp())) {
+      auto owner = requestOf.find(buffer);
+      if (owner == requestOf.end() || requests[owner->second].life.end != life.begin)
+        continue;
+      unsigned request = owner->second;
+      requests[request].life.end = life.end;
+      requestOf[value] = request;
+      sharers.push_back({value, request});
+      return;
+    }
+    requestOf[value] = unsigned(requests.size());
     requests.push_back({bytes, life});
     requesters.push_back([this, value](PlaceAttr p) { places[value] = p; });
   }
@@ -169,6 +182,8 @@ private:
     arena = packArena(requests);
     for (auto [assign, offset] : llvm::zip(requesters, arena.offsets))
       assign(place("arena", offset.toAttr(context)));
+    for (auto [value, request] : sharers)
+      places[value] = place("arena", arena.offsets[request].toAttr(context));
   }
 
   Attribute placeOf(OpResult result) {
@@ -187,6 +202,9 @@ private:
   std::map<Operation *, SmallVector<Attribute>> staging;
   std::vector<Request> requests;
   std::vector<std::function<void(PlaceAttr)>> requesters;
+  /// Which request a value's memory is, and the values that are made in the memory of another's.
+  DenseMap<Value, unsigned> requestOf;
+  std::vector<std::pair<Value, unsigned>> sharers;
   Arena arena;
 };
 

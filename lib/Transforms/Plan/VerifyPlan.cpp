@@ -78,7 +78,8 @@ LogicalResult verifyDisjoint(func::FuncOp program) {
   }
   for (auto [i, a] : llvm::enumerate(blocks))
     for (const Block &b : llvm::ArrayRef(blocks).drop_front(i + 1))
-      if (a.life.overlaps(b.life) && a.begin < b.end && b.begin < a.end) {
+      if (a.life.overlaps(b.life) && a.begin < b.end && b.begin < a.end &&
+          !(a.life.end == b.life.begin && llvm::is_contained(overwritableBuffers(b.value.getDefiningOp()), a.value))) {
         InFlightDiagnostic error = emitError(b.value.getLoc(), "overlaps another value in the arena");
         error.attachNote(a.value.getLoc()) << "this one";
         return error;

@@ -77,3 +77,22 @@ func.func @main(%h: tensor<4xf32>, %c: tensor<4xf32>, %x: tensor<10x4xf32>) -> (
   } : (tensor<4xf32>, tensor<4xf32>, tensor<10x4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<10x4xf32>)
   return %0#2 : tensor<10x4xf32>
 }
+
+// -----
+
+// In place where the launch allows it and the input ends there: the second result takes the first one's memory; the third
+// may not take the second's, which the return needs.
+// CHECK-LABEL: func.func @main
+// CHECK-SAME: plan.arena_bytes = 64 : i64
+func.func private @k()
+func.func @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  // CHECK: plan.places = [#plan.place<"arena", 0 : i64>]
+  %0 = plan.launch @k(%x) symbols [] {plan.may_overwrite = array<i64: 0>} : (tensor<4xf32>) -> tensor<4xf32>
+  // CHECK: plan.places = [#plan.place<"arena", 0 : i64>]
+  %1 = plan.launch @k(%0) symbols [] {plan.may_overwrite = array<i64: 0>} : (tensor<4xf32>) -> tensor<4xf32>
+  // CHECK: plan.places = [#plan.place<"output", 0 : i64>]
+  %2 = plan.launch @k(%1) symbols [] {plan.may_overwrite = array<i64: 0>} : (tensor<4xf32>) -> tensor<4xf32>
+  // CHECK: plan.places = [#plan.place<"output", 1 : i64>]
+  %3 = plan.launch @k(%2) symbols [] {plan.may_overwrite = array<i64: 0>} : (tensor<4xf32>) -> tensor<4xf32>
+  return %2, %3 : tensor<4xf32>, tensor<4xf32>
+}
