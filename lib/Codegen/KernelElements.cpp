@@ -142,6 +142,8 @@ Value KernelElements::load(const Buffer &buffer, ArrayRef<Index> at) {
 void KernelElements::write(const Buffer &buffer, ArrayRef<Index> at, Value element) {
   Index address = offset(buffer, at);
   if (lanes == 0 || address.uniform()) {
+    if (isa<VectorType>(element.getType())) // one element, spread over lanes of which the first exists
+      element = vector::ExtractOp::create(b, loc, element, ArrayRef<int64_t>{0});
     memref::StoreOp::create(b, loc, toStorage(element, buffer.elementType), buffer.memref, address.base);
     return;
   }

@@ -153,14 +153,17 @@ void ModelImporter::forgetErased() {
 //===------------------------------------------------------------------------------------------------------------------===//
 
 std::optional<graph::DimExpr> ModelImporter::inputDim(const onnx::TensorShapeProto::Dimension &dim, StringRef input) {
-  if (dim.has_dim_value()) {
+  // -1 is how older exporters write a dim that is not known.
+  if (dim.has_dim_value() && dim.dim_value() != -1) {
     if (dim.dim_value() >= 0)
       return graph::DimExpr(dim.dim_value());
     diagnostics.error("input '" + input + "' has the negative dim " + Twine(dim.dim_value()));
     return std::nullopt;
   }
-  std::string symbol = dim.dim_param().empty() ? freshSymbol("d", freshDims) : symbolFor(dim.dim_param());
-  auto bound = bindings.find(dim.dim_param().empty() ? symbol : dim.dim_param());
+  // "?" names nothing: some exporters write it on every unknown dim.
+  bool named = llvm::any_of(dim.dim_param(), [](char c) { return llvm::isAlnum(c); });
+  std::string symbol = named ? symbolFor(dim.dim_param()) : freshSymbol("d", freshDims);
+  auto bound = bindings.find(named ? dim.dim_param() : symbol);
   if (bound != bindings.end() && bound->second.fixed())
     return graph::DimExpr(bound->second.low);
   return graph::DimExpr::symbol(symbol);

@@ -14,6 +14,7 @@
 // need a value that a later op makes (a cycle), two contractions in one kernel, results of unlike shape in one kernel.
 // The pass is a single walk in program order; it does not undo a choice. FormGroups applies the decision.
 #include "dialects/Graph/Graph.h"
+#include "dialects/Graph/Views.h"
 #include "lib/Transforms/Fuse/Passes.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -40,12 +41,6 @@ struct Group {
 bool isKind(Operation *op) {
   return isa<graph::ElementwiseOpInterface, graph::ReduceOpInterface, graph::ScanOpInterface,
              graph::ContractOpInterface, graph::MoveOpInterface>(op);
-}
-
-/// A view costs nothing outside of kernels.
-bool isView(Operation *op) {
-  auto move = dyn_cast<graph::MoveOpInterface>(op);
-  return move && move.getViewKind() != graph::ViewKind::None;
 }
 
 /// Whether evaluating the op twice is a waste: a transcendental function, or a division.
@@ -76,7 +71,7 @@ public:
 
   void run(bool fuse) {
     for (Operation &op : block) {
-      if (!isKind(&op) || isView(&op))
+      if (!isKind(&op) || graph::isView(&op)) // a view costs nothing outside of kernels
         continue;
       if (fuse && !isa<graph::ContractOpInterface, graph::ScanOpInterface>(op))
         joinProducers(&op);

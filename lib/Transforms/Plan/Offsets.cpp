@@ -60,7 +60,8 @@ int64_t liveAtOnce(ArrayRef<Block> blocks) {
 
 /// Whether a <= b whatever the symbols are. Symbols are never negative; of floordiv and the like that is not known.
 bool alwaysFits(const DimExpr &a, const DimExpr &b) {
-  for (const DimExpr::Term &term : (b - a).terms()) {
+  DimExpr room = b - a;
+  for (const DimExpr::Term &term : room.terms()) {
     if (term.coefficient < 0)
       return false;
     for (const DimExpr::AtomRef &factor : term.factors)

@@ -3,6 +3,7 @@
 // What is true of a planned program, so that emission need not ask.
 #include "lib/Transforms/Plan/Buffers.h"
 #include "lib/Transforms/Plan/Liveness.h"
+#include "dialects/Graph/Views.h"
 #include "lib/Transforms/Plan/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -25,19 +26,8 @@ LogicalResult verifyForm(Operation *op) {
     return success();
   if (!isView(op))
     return op->emitOpError("is not in a kernel, and the program can't do it by itself");
-  auto from = cast<RankedTensorType>(op->getOperand(0).getType()),
-       to = cast<RankedTensorType>(op->getResult(0).getType());
-  auto move = cast<graph::MoveOpInterface>(op);
-  // Dims of one element lie anywhere.
-  auto order = [](RankedTensorType type) {
-    SmallVector<int64_t> dims = memoryOrder(type);
-    llvm::erase_if(dims, [&](int64_t d) { return type.getDimSize(d) == 1; });
-    return dims;
-  };
-  bool same = move.getViewKind() == graph::ViewKind::Reshape
-                  ? llvm::is_sorted(order(from)) && llvm::is_sorted(order(to))
-                  : llvm::map_to_vector(order(to), [view = move.getViewOrder()](int64_t d) { return view[d]; }) == order(from);
-  return same ? success() : op->emitOpError("is a view whose result does not lie in memory as its operand does");
+  return graph::isView(op) ? success()
+                           : op->emitOpError("is a view whose result does not lie in memory as its operand does");
 }
 
 LogicalResult verifyPlaces(Operation *op) {
