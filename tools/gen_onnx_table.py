@@ -48,7 +48,9 @@ class Table:
         self.rows.sort(key=lambda r: (r["domain"], r["op"], r["since"]))
         for a, b in zip(self.rows, self.rows[1:]):
             if (a["domain"], a["op"]) == (b["domain"], b["op"]) and (a["until"] == 0 or a["until"] >= b["since"]):
-                raise Refused(f"{b['place']}: ONNX op '{b['op']}': versions from {b['since']} overlap the record of {a['place']}")
+                raise Refused(
+                    f"{b['place']}: ONNX op '{b['op']}': versions from {b['since']} overlap the record of {a['place']}"
+                )
 
     def is_a(self, value, kind):
         return value["def"] == kind or kind in self.defs[value["def"]]["!superclasses"]
@@ -80,7 +82,13 @@ class Table:
         what = f"{place}: ONNX op '{row['op']}' maps directly to {row['graph']}"
         for value, name in op["arguments"]["args"]:
             if not self.is_a(value, "Attr"):
-                kind = "Variadic" if self.is_a(value, "Variadic") else "Optional" if self.is_a(value, "Optional") else "One"
+                kind = (
+                    "Variadic"
+                    if self.is_a(value, "Variadic")
+                    else "Optional"
+                    if self.is_a(value, "Optional")
+                    else "One"
+                )
                 row["operands"].append(kind)
                 continue
             attr, required = self.defs[value["def"]], True
@@ -89,7 +97,9 @@ class Table:
                 value = attr["baseAttr"]
                 attr = self.defs[value["def"]]
             if value["def"] not in FORMS:
-                raise Refused(f"{what}, whose attribute '{name}' is a {value['def']}: name a builder, or use one of {', '.join(FORMS)}")
+                raise Refused(
+                    f"{what}, whose attribute '{name}' is a {value['def']}: name a builder, or use one of {', '.join(FORMS)}"
+                )
             row["attrs"].append((name, FORMS[value["def"]], required))
         row["segments"] = any(trait["def"] == "AttrSizedOperandSegments" for trait in op["traits"])
         loose = [kind for kind in row["operands"] if kind != "One"]
@@ -107,7 +117,9 @@ def builders_in(folder):
     """The builder functions that the .cpp files of `folder` define."""
     found = set()
     for source in sorted(folder.rglob("*.cpp")):
-        found.update(re.findall(r"^(?:llvm::|mlir::)?LogicalResult (\w+)\(OnnxNode &", source.read_text(), re.MULTILINE))
+        found.update(
+            re.findall(r"^(?:llvm::|mlir::)?LogicalResult (\w+)\(OnnxNode &", source.read_text(), re.MULTILINE)
+        )
     return found
 
 
@@ -118,10 +130,14 @@ def cpp(rows):
     lines += ["} // namespace hewn::graph", "namespace hewn::importer {", "namespace {"]
     for i, row in enumerate(rows):
         if row["attrs"]:
-            attrs = ", ".join(f'{{"{name}", AttrForm::{form}, {str(required).lower()}}}' for name, form, required in row["attrs"])
+            attrs = ", ".join(
+                f'{{"{name}", AttrForm::{form}, {str(required).lower()}}}' for name, form, required in row["attrs"]
+            )
             lines.append(f"const DirectAttr attrs{i}[] = {{{attrs}}};")
         if row["operands"]:
-            lines.append(f"const OperandForm operands{i}[] = {{{', '.join('OperandForm::' + k for k in row['operands'])}}};")
+            lines.append(
+                f"const OperandForm operands{i}[] = {{{', '.join('OperandForm::' + k for k in row['operands'])}}};"
+            )
     lines.append("const OnnxRecord records[] = {")
     for i, row in enumerate(rows):
         build = f"&graph::{row['build']}" if row["build"] else "nullptr"
@@ -130,7 +146,7 @@ def cpp(rows):
         until = row["until"] or "INT_MAX"
         lines.append(
             f'    {{"{row["domain"]}", "{row["op"]}", {row["since"]}, {until}, {build}, "{row["graph"]}", {attrs}, {operands}, '
-            f'{row["results"]}, {str(row["segments"]).lower()}}},'
+            f"{row['results']}, {str(row['segments']).lower()}}},"
         )
     lines += ["};", "} // namespace", "} // namespace hewn::importer", ""]
     return "\n".join(lines)
@@ -150,7 +166,9 @@ def markdown(rows):
     for row in rows:
         versions = f"{row['since']}-{row['until']}" if row["until"] else f"{row['since']}-"
         becomes = f"`{row['graph']}`" if row["graph"] else "other ops"
-        lines.append(f"| {row['op']} | {row['domain'] or 'ai.onnx'} | {versions} | {becomes} | {'; '.join(row['limits'])} |")
+        lines.append(
+            f"| {row['op']} | {row['domain'] or 'ai.onnx'} | {versions} | {becomes} | {'; '.join(row['limits'])} |"
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -168,7 +186,9 @@ def main():
         rows = Table(json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)).rows
         defined = builders_in(args.td.parent)
         for row in [row for row in rows if row["build"] and row["build"] not in defined]:
-            print(f"warning: {row['place']}: ONNX op '{row['op']}' names {row['build']}, which no .cpp of {args.td.parent} defines")
+            print(
+                f"warning: {row['place']}: ONNX op '{row['op']}' names {row['build']}, which no .cpp of {args.td.parent} defines"
+            )
             rows.remove(row)
     except Refused as error:
         sys.exit(f"error: {error}")
@@ -179,7 +199,9 @@ def main():
     if args.markdown:
         args.markdown.write_text(markdown(rows))
     if args.check and args.check.read_text() != markdown(rows):
-        sys.exit(f"error: {args.check} is not what the records say; `cmake --build --preset dev --target onnx-support` writes it anew")
+        sys.exit(
+            f"error: {args.check} is not what the records say; `cmake --build --preset dev --target onnx-support` writes it anew"
+        )
 
 
 if __name__ == "__main__":

@@ -48,8 +48,8 @@ typedef struct hewn_compile_options {
   size_t num_dims;
   const char *precision; ///< "highest", "high", "medium"
   const char *quantize;
-  int32_t threads; ///< that the tuning assumes
-  int32_t jobs;    ///< threads that compile; 0: as many as the machine has
+  int32_t threads;  ///< that the tuning assumes
+  int32_t jobs;     ///< threads that compile; 0: as many as the machine has
   const char *name; ///< the model's name in C; NULL: from `output`
   int32_t no_optimize;
   int32_t embed_weights;
@@ -74,19 +74,14 @@ typedef struct hewn_compile_message {
 typedef struct hewn_compilation hewn_compilation;
 
 /// Compiles. Never NULL; the caller destroys it.
-HEWN_COMPILER_API hewn_compilation *
-hewn_compile(const hewn_compile_options *options);
+HEWN_COMPILER_API hewn_compilation *hewn_compile(const hewn_compile_options *options);
 HEWN_COMPILER_API int32_t hewn_compilation_ok(const hewn_compilation *c);
-HEWN_COMPILER_API size_t
-hewn_compilation_num_messages(const hewn_compilation *c);
-HEWN_COMPILER_API const hewn_compile_message *
-hewn_compilation_message(const hewn_compilation *c, size_t index);
+HEWN_COMPILER_API size_t hewn_compilation_num_messages(const hewn_compilation *c);
+HEWN_COMPILER_API const hewn_compile_message *hewn_compilation_message(const hewn_compilation *c, size_t index);
 /// The text of a stage, "" for artifacts.
-HEWN_COMPILER_API const char *hewn_compilation_text(const hewn_compilation *c,
-                                                    size_t *bytes);
+HEWN_COMPILER_API const char *hewn_compilation_text(const hewn_compilation *c, size_t *bytes);
 HEWN_COMPILER_API size_t hewn_compilation_num_files(const hewn_compilation *c);
-HEWN_COMPILER_API const char *hewn_compilation_file(const hewn_compilation *c,
-                                                    size_t index);
+HEWN_COMPILER_API const char *hewn_compilation_file(const hewn_compilation *c, size_t index);
 HEWN_COMPILER_API void hewn_compilation_destroy(hewn_compilation *c);
 
 /// The version of the compiler, "0.1.0".

@@ -86,19 +86,11 @@ Error linkShared(const LinkJob &job, const ScratchFolder &scratch) {
   Expected<std::string> script = scratch.write("exports.map", exports);
   if (!script)
     return script.takeError();
-  std::vector<std::string> arguments = {"-shared",
-                                        "--version-script=" + *script,
-                                        "--gc-sections",
-                                        "--hash-style=gnu",
-                                        "--build-id=none",
-                                        // Not data: a program that is linked to the library may hold the descriptor.
-                                        "-Bsymbolic-functions",
-                                        "-znoexecstack",
-                                        "-zrelro",
-                                        "--defsym=" HEWN_MODEL_SYMBOL "=" + job.model,
-                                        "-soname=" + sys::path::filename(job.output).str(),
-                                        "-o",
-                                        job.output};
+  std::vector<std::string> arguments = {
+      "-shared", "--version-script=" + *script, "--gc-sections", "--hash-style=gnu", "--build-id=none",
+      // Not data: a program that is linked to the library may hold the descriptor.
+      "-Bsymbolic-functions", "-znoexecstack", "-zrelro", "--defsym=" HEWN_MODEL_SYMBOL "=" + job.model,
+      "-soname=" + sys::path::filename(job.output).str(), "-o", job.output};
   arguments.insert(arguments.end(), job.objects.begin(), job.objects.end());
   arguments.push_back(job.runtime);
   for (StringRef name : {"libm.so.6", "libc.so.6"}) {

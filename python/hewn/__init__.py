@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compile ONNX models ahead of time and run them.
 
-    module = hewn.compile("model.onnx", dims={"batch": 1})
-    result = module.run({"x": array})["y"]
+module = hewn.compile("model.onnx", dims={"batch": 1})
+result = module.run({"x": array})["y"]
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 
 from . import _hewn
 
-__all__ = ["CompileError", "Diagnostic", "Module", "RunError", "Tensor", "compile", "load", "__version__"]
+__all__ = ["CompileError", "Diagnostic", "Module", "RunError", "Tensor", "__version__", "compile", "load"]
 __version__ = _hewn.version()
 
 

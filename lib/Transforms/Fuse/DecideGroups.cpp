@@ -5,10 +5,11 @@
 // A kernel costs a walk over its operands and results, so an op belongs into the kernel of the values that it reads, as
 // long as one nest of loops computes both:
 //
-//     %0 = graph.matmul ...        {graph.in_group = 0}            contract: elementwise ops on its result are its
-//     epilogue %1 = graph.add %0, %bias     {graph.in_group = 0} %2 = graph.reduce_max %1     {graph.in_group = 1}
-//     rows: reductions over the same dims and what surrounds them %3 = graph.sub %1, %2        {graph.in_group = 1} %4
-//     = graph.slice %3          {graph.in_group = 2}            map: elementwise ops and moves over one space
+//     %0 = graph.matmul ...        {graph.in_group = 0}    contract: elementwise ops on its result are its epilogue
+//     %1 = graph.add %0, %bias     {graph.in_group = 0}
+//     %2 = graph.reduce_max %1     {graph.in_group = 1}    rows: reductions over the same dims and what surrounds them
+//     %3 = graph.sub %1, %2        {graph.in_group = 1}
+//     %4 = graph.slice %3          {graph.in_group = 2}    map: elementwise ops and moves over one space
 //
 // Refused: what would compute an element many times over (a dear producer behind a broadcast or a window), what would
 // need a value that a later op makes (a cycle), two contractions in one kernel, results of unlike shape in one kernel.
