@@ -52,7 +52,7 @@ public:
     Value raw = product(), capped = softcap(raw), masked = addMask(capped);
     Value weights = c.cast(softmax(c.cast(masked, op.getPrecision())), getElementType(op.getQ()));
     Value stages[] = {raw, capped, masked, weights};
-    if (!weights || op.getStage() < 0 || op.getStage() > 3)
+    if (!weights || op.getStage() > 3)
       return failure();
     Value result = c.reshape(c.op("graph.matmul", {grouped(weights), op.getV()}), Dims{q[0], q[1], q[2], v[3]});
     if (!result)
@@ -115,7 +115,10 @@ private:
     return c.op("graph.where", {allowed, scores, c.scalarLike(scores, -std::numeric_limits<double>::infinity())});
   }
 
-  bool isBounded() { return op.getLeft() >= 0 || op.getRight() >= 0; }
+  // ODS gives integers without their sign.
+  int64_t left() { return int64_t(op.getLeft()); }
+  int64_t right() { return int64_t(op.getRight()); }
+  bool isBounded() { return left() >= 0 || right() >= 0; }
 
   Value addMask(Value scores) {
     if (!scores)
@@ -134,10 +137,10 @@ private:
       queries = positions(number(parseDims(op.getOffset())->front()), q[2], true);
     }
     auto shifted = [&](int64_t by) { return c.op("graph.add", {queries, number(DimExpr(by))}); };
-    if (op.getRight() >= 0 && scores)
-      scores = forbid(scores, c.op("graph.less", {keys, shifted(op.getRight() + 1)}));
-    if (op.getLeft() >= 0 && scores)
-      scores = forbid(scores, c.op("graph.less", {shifted(-op.getLeft() - 1), keys}));
+    if (right() >= 0 && scores)
+      scores = forbid(scores, c.op("graph.less", {keys, shifted(right() + 1)}));
+    if (left() >= 0 && scores)
+      scores = forbid(scores, c.op("graph.less", {shifted(-left() - 1), keys}));
     return scores;
   }
 
