@@ -272,4 +272,8 @@ SmallVector<Value> makeScan(OpBuilder &b, Location loc, ValueRange states, Value
   return SmallVector<Value>(op->getResults());
 }
 
+StringRef RequireOp::getPartName() { return "require"; }
+SmallVector<int64_t> RequireOp::getPartParams() { return {}; }
+SmallVector<Dims> RequireOp::getBoundDims(DimsOf) { return {}; }
+
 } // namespace hewn::graph

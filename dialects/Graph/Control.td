@@ -52,4 +52,10 @@ def Graph_ScanOp : Control<"scan"> {
   let onnx = [Onnx<"Scan", 8, 0, "buildScan">];
 }
 
+def Graph_RequireOp : GraphOp<"require", [DeclareOpInterfaceMethods<PartOpInterface>]> {
+  let summary = "Ends the run with a status where `condition` does not hold: what was assumed when compiling.";
+  let arguments = (ins Tensor:$condition);
+  let assemblyFormat = "$condition attr-dict `:` type($condition)";
+}
+
 #endif

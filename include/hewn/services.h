@@ -113,6 +113,9 @@ HEWN_RT hewn_part_fn hewn_part_topk;
 /// NonZero(X) -> int64 [rank(X), n], bound n = elements of X.
 HEWN_RT hewn_part_fn hewn_part_nonzero;
 
+/// Require(condition): fails where it is false.
+HEWN_RT hewn_part_fn hewn_part_require;
+
 /// Compress(X, condition) -> Y. params: has_axis, axis.
 HEWN_RT hewn_part_fn hewn_part_compress;
 

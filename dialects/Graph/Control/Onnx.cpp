@@ -82,6 +82,19 @@ static std::optional<TensorShape> meet(OnnxNode &node, unsigned i, RegionOpBuild
   return left;
 }
 
+/// Branches of unlike rank come from exporters that write squeeze as `If(dim == 1, Squeeze, Identity)`: what follows was traced
+/// with one of them, the one that squeezes. It is taken, and a run in which the condition does not hold ends with a status.
+static LogicalResult assumeThen(OnnxNode &node, RegionOpBuilder &shell, Value condition) {
+  node.discard(shell.take());
+  RequireOp::create(node.b, node.loc, condition);
+  auto values = node.inlineSubgraph("then_branch", {});
+  if (!values)
+    return failure();
+  for (auto [i, value] : llvm::enumerate(*values))
+    node.setOutput(i, value);
+  return success();
+}
+
 LogicalResult buildIf(OnnxNode &node) {
   Value condition = node.input(0);
   if (!condition || !getElementType(condition).isInteger(1))
@@ -107,6 +120,11 @@ LogicalResult buildIf(OnnxNode &node) {
   }
   if (branches[0].size() != branches[1].size() || !areTensors(branches[0]) || !areTensors(branches[1]))
     return node.refuse("needs branches with the same tensors as outputs");
+
+  bool ranksDiffer = llvm::any_of(llvm::zip(branches[0], branches[1]),
+                                  [](auto pair) { return getRank(std::get<0>(pair)) != getRank(std::get<1>(pair)); });
+  if (ranksDiffer)
+    return assumeThen(node, shell, condition);
 
   // Dims that only the branch taken can tell are yielded beside the value and read after the op.
   SmallVector<TensorShape> results;

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ends a run whose inputs break what was assumed when compiling.
+#include "element.h"
+
+int32_t hewn_part_require(hewn_context *context, const char *node, int32_t num_inputs, const hewn_part_tensor *inputs,
+                          int32_t num_outputs, hewn_part_tensor *outputs, const int64_t *params) {
+  (void)num_inputs;
+  (void)num_outputs;
+  (void)outputs;
+  (void)params;
+  if (*(const unsigned char *)inputs[0].data)
+    return HEWN_OK;
+  return hewn_rt_fail(context, HEWN_INVALID_ARGUMENT, node,
+                      "its condition does not hold for these inputs, and the model was compiled for those where it does", 0, 0);
+}
