@@ -202,13 +202,37 @@ DimExpr DimExpr::mod(const DimExpr &other) const {
   return atom(Op::Mod, *this, other);
 }
 
+/// Whether `a` is `op` of two expressions of which `b` is one.
+static bool isOpOf(const DimExpr &a, DimExpr::Op op, const DimExpr &b) {
+  ArrayRef<DimExpr::Term> terms = a.terms();
+  if (terms.size() != 1 || terms[0].coefficient != 1 || terms[0].factors.size() != 1)
+    return false;
+  const DimExpr::Atom &atom = *terms[0].factors[0];
+  return atom.name.empty() && atom.op == op && (atom.lhs == b || atom.rhs == b);
+}
+
+/// min(a, min(a, b)) is min(a, b), min(a, max(a, b)) is a; likewise for max. Broadcasts of clamped sizes meet like
+/// this.
+static std::optional<DimExpr> absorb(DimExpr::Op op, const DimExpr &a, const DimExpr &b) {
+  DimExpr::Op dual = op == DimExpr::Op::Min ? DimExpr::Op::Max : DimExpr::Op::Min;
+  if (isOpOf(a, op, b) || isOpOf(b, dual, a))
+    return a;
+  if (isOpOf(b, op, a) || isOpOf(a, dual, b))
+    return b;
+  return std::nullopt;
+}
+
 DimExpr DimExpr::min(const DimExpr &a, const DimExpr &b) {
+  if (std::optional<DimExpr> one = absorb(Op::Min, a, b))
+    return *one;
   if (std::optional<int64_t> difference = (a - b).constant())
     return *difference <= 0 ? a : b;
   return a.str() < b.str() ? atom(Op::Min, a, b) : atom(Op::Min, b, a);
 }
 
 DimExpr DimExpr::max(const DimExpr &a, const DimExpr &b) {
+  if (std::optional<DimExpr> one = absorb(Op::Max, a, b))
+    return *one;
   if (std::optional<int64_t> difference = (a - b).constant())
     return *difference >= 0 ? a : b;
   return a.str() < b.str() ? atom(Op::Max, a, b) : atom(Op::Max, b, a);

@@ -92,6 +92,8 @@ Error linkShared(const LinkJob &job, const ScratchFolder &scratch) {
       "-Bsymbolic-functions", "-znoexecstack", "-zrelro", "--defsym=" HEWN_MODEL_SYMBOL "=" + job.model,
       "-soname=" + sys::path::filename(job.output).str(), "-o", job.output};
   arguments.insert(arguments.end(), job.objects.begin(), job.objects.end());
+  if (!job.weights.empty())
+    arguments.push_back(job.weights);
   arguments.push_back(job.runtime);
   for (StringRef name : {"libm.so.6", "libc.so.6"}) {
     Expected<std::string> stub = makeStub(name, scratch);
@@ -105,12 +107,15 @@ Error linkShared(const LinkJob &job, const ScratchFolder &scratch) {
 Error linkObject(const LinkJob &job) {
   std::vector<std::string> arguments = {"-r", "--build-id=none", "-o", job.output};
   arguments.insert(arguments.end(), job.objects.begin(), job.objects.end());
+  if (!job.weights.empty())
+    arguments.push_back(job.weights);
   return runLinker(std::move(arguments));
 }
 
 Error writeArchive(const LinkJob &job, const ScratchFolder &scratch) {
   LinkJob one = job;
   one.output = scratch.path(job.model + ".o");
+  one.weights.clear(); // linking would copy them once more
   if (Error error = linkObject(one))
     return error;
   std::vector<NewArchiveMember> members;
@@ -118,6 +123,12 @@ Error writeArchive(const LinkJob &job, const ScratchFolder &scratch) {
   if (!model)
     return model.takeError();
   members.push_back(std::move(*model));
+  if (!job.weights.empty()) {
+    Expected<NewArchiveMember> weights = NewArchiveMember::getFile(job.weights, /*Deterministic=*/true);
+    if (!weights)
+      return weights.takeError();
+    members.push_back(std::move(*weights));
+  }
 
   auto buffer = MemoryBuffer::getFile(job.runtime, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!buffer)
@@ -134,8 +145,10 @@ Error writeArchive(const LinkJob &job, const ScratchFolder &scratch) {
   }
   if (error)
     return error;
-  return llvm::writeArchive(job.output, members, SymtabWritingMode::NormalSymtab, object::Archive::K_GNU,
-                            /*Deterministic=*/true, /*Thin=*/false);
+  if (Error error = llvm::writeArchive(job.output, members, SymtabWritingMode::NormalSymtab, object::Archive::K_GNU,
+                                       /*Deterministic=*/true, /*Thin=*/false))
+    return createStringError("can't write " + job.output + ": " + toString(std::move(error)));
+  return Error::success();
 }
 
 } // namespace hewn::codegen

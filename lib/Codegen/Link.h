@@ -30,6 +30,8 @@ private:
 
 struct LinkJob {
   std::vector<std::string> objects;
+  /// The object of embedded weights; empty: none. In an archive it is a member of its own.
+  std::string weights;
   /// libhewn_runtime.a.
   std::string runtime;
   /// The model's name: what is exported.
@@ -41,7 +43,7 @@ struct LinkJob {
 llvm::Error linkShared(const LinkJob &job, const ScratchFolder &scratch);
 /// One relocatable object of all; the runtime is linked in by whoever uses it.
 llvm::Error linkObject(const LinkJob &job);
-/// An archive of one object of all and the runtime's objects.
+/// An archive of one object of all code, the weights', and the runtime's.
 llvm::Error writeArchive(const LinkJob &job, const ScratchFolder &scratch);
 
 } // namespace hewn::codegen

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/Weights.h"
 #include "hewn/runtime.h"
+#include "lib/Support/WeightTable.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/BinaryFormat/ELF.h"
@@ -17,6 +18,7 @@ static constexpr uint64_t kAlignment = 64;
 
 uint64_t Weights::add(ArrayRef<char> bytes) {
   uint64_t hash = xxh3_64bits(ArrayRef<uint8_t>(reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()));
+  WeightTable::letGo(bytes);
   std::vector<size_t> &same = byHash[hash >> 1]; // the map has keys of its own at the end of the range
   for (size_t i : same)
     if (pieces[i].bytes == bytes)
@@ -45,6 +47,7 @@ void Weights::write(raw_ostream &os) const {
   for (const Piece &piece : pieces) {
     os.write(piece.bytes.data(), piece.bytes.size());
     os.write_zeros(unsigned(alignTo(piece.bytes.size(), kAlignment) - piece.bytes.size()));
+    WeightTable::letGo(piece.bytes);
   }
 }
 

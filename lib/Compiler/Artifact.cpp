@@ -33,7 +33,7 @@ private:
   std::string beside(StringRef extension);
   codegen::CodeOptions codeOptions();
   Error link();
-  Error writeWeights(const codegen::ScratchFolder &scratch, std::vector<std::string> &objects);
+  Error writeWeights(const codegen::ScratchFolder &scratch, std::string &object);
 
   Compilation &c;
   const CompileOptions &options;
@@ -68,15 +68,15 @@ codegen::CodeOptions ArtifactWriter::codeOptions() {
   return code;
 }
 
-Error ArtifactWriter::writeWeights(const codegen::ScratchFolder &scratch, std::vector<std::string> &objects) {
+Error ArtifactWriter::writeWeights(const codegen::ScratchFolder &scratch, std::string &object) {
   if (generated.weights.size() == 0)
     return Error::success();
   c.result.weightsBytes = generated.weights.size();
   if (options.embedWeights) {
     if (generated.weights.size() > uint64_t(1) << 30)
       return createStringError("weights of more than 1 GiB can't be embedded: leave --embed-weights out");
-    objects.push_back(scratch.path("weights.o"));
-    return generated.weights.writeObject(objects.back(), generated.interface.name + "_weights");
+    object = scratch.path("weights.o");
+    return generated.weights.writeObject(object, generated.interface.name + "_weights");
   }
   c.result.files.push_back(beside(".weights"));
   return generated.weights.writeFile(c.result.files.back());
@@ -99,7 +99,7 @@ Error ArtifactWriter::link() {
       return file.takeError();
     job.objects.push_back(*file);
   }
-  if (Error error = writeWeights(*scratch, job.objects))
+  if (Error error = writeWeights(*scratch, job.weights))
     return error;
   c.result.files.push_back(options.output);
   if (Error error = kind == ".so"  ? codegen::linkShared(job, *scratch)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Support/WeightTable.h"
 
+#include <sys/mman.h>
+
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/xxhash.h"
 
@@ -37,6 +39,16 @@ std::string WeightTable::contentHash(llvm::ArrayRef<char> bytes) {
   llvm::XXH128_hash_t hash =
       llvm::xxh3_128bits(llvm::ArrayRef(reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()));
   return llvm::utohexstr(hash.high64, true, 16) + llvm::utohexstr(hash.low64, true, 16);
+}
+
+void WeightTable::letGo(llvm::ArrayRef<char> bytes) {
+#ifdef MADV_PAGEOUT
+  // Whole pages alone: those at the ends belong to others too. Nothing is lost, whatever kind of memory it is.
+  constexpr uintptr_t page = 4096;
+  uintptr_t begin = (uintptr_t(bytes.begin()) + page - 1) / page * page, end = uintptr_t(bytes.end()) / page * page;
+  if (begin < end)
+    (void)madvise(reinterpret_cast<void *>(begin), end - begin, MADV_PAGEOUT);
+#endif
 }
 
 } // namespace hewn

@@ -42,6 +42,9 @@ public:
     return bytes(weight.getKey(), weight.getOffset(), weight.getBytes());
   }
 
+  /// Says that these bytes are not read soon: what is mapped from a file need not stay in memory until then.
+  static void letGo(llvm::ArrayRef<char> bytes);
+
   /// A hash of the content, the same on every machine: equal weights have equal hashes whatever their keys.
   template <typename WeightAttr> std::string contentHash(WeightAttr weight) const { return contentHash(bytes(weight)); }
   static std::string contentHash(llvm::ArrayRef<char> bytes);

@@ -157,6 +157,7 @@ struct PackConstantsPass : impl::PackConstantsPassBase<PackConstantsPass> {
       permute<uint64_t>(reinterpret_cast<const uint64_t *>(bytes.data()), reinterpret_cast<uint64_t *>(out.data()),
                         from, source, target);
     }
+    WeightTable::letGo(bytes);
     int64_t total = out.size();
     std::string name = weights->add(key + ".packed", std::move(out));
     return graph::ConstantOp::create(b, constant.getLoc(), to,
