@@ -10,6 +10,7 @@ int32_t hewn_part_require(hewn_context *context, const char *node, int32_t num_i
   (void)params;
   if (*(const unsigned char *)inputs[0].data)
     return HEWN_OK;
-  return hewn_rt_fail(context, HEWN_INVALID_ARGUMENT, node,
-                      "its condition does not hold for these inputs, and the model was compiled for those where it does", 0, 0);
+  return hewn_rt_fail(
+      context, HEWN_INVALID_ARGUMENT, node,
+      "its condition does not hold for these inputs, and the model was compiled for those where it does", 0, 0);
 }
