@@ -391,11 +391,11 @@ private:
     if (!a || !eat(','))
       return std::nullopt;
     std::optional<DimExpr> b = sum(depth + 1);
-    if (!b || !eat(')') || b->is(0))
+    if (!b || !eat(')'))
       return std::nullopt;
-    if (name == "floordiv")
+    if (name == "floordiv" && !b->is(0))
       return a->floorDiv(*b);
-    if (name == "mod")
+    if (name == "mod" && !b->is(0))
       return a->mod(*b);
     if (name == "min")
       return DimExpr::min(*a, *b);

@@ -46,10 +46,12 @@ static LogicalResult readParameters(OnnxNode &node, Composer &c, Value &scale, V
   if (!x || !scale)
     return node.refuse("needs data and a scale");
   Dims dims = getDims(x);
-  if (zeroPoint && getRank(zeroPoint) != getRank(scale))
-    return node.refuse("scale and zero point differ in rank");
   int64_t block = node.getInt("block_size", 0);
-  if (getRank(scale) == 0 || (getRank(scale) == 1 && !block && getDims(scale)[0].is(1))) {
+  // Exporters write one scale with rank 0 or 1, and its zero point with the other.
+  bool single = getRank(scale) == 0 || (getRank(scale) == 1 && !block && getDims(scale)[0].is(1));
+  if (zeroPoint && (single ? !numElements(getDims(zeroPoint)).is(1) : getRank(zeroPoint) != getRank(scale)))
+    return node.refuse("scale and zero point differ in rank");
+  if (single) {
     scale = c.reshape(scale, {});
     zeroPoint = zeroPoint ? c.reshape(zeroPoint, {}) : zeroPoint;
     return success();

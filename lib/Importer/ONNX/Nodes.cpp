@@ -149,7 +149,10 @@ std::string ModelImporter::whyUnsupported(const NodeInfo &info) {
     return "the model does not import the domain '" + info.domain + "'";
   bool known = false;
   guarded(ignored, [&] { known = onnx::OpSchemaRegistry::Schema(info.op, info.domain) != nullptr; });
-  return known ? "this op is not supported yet" : "there is no such op";
+  if (known)
+    return "this op is not supported yet";
+  const auto &domains = onnx::OpSchemaRegistry::DomainToVersionRange::Instance().Map();
+  return domains.count(info.domain) ? "ONNX has no such op" : "hewn does not have this op, which is not ONNX's own";
 }
 
 LogicalResult ModelImporter::importNode(const onnx::NodeProto &node, Frame &frame, NodeInfo &info) {
