@@ -163,7 +163,7 @@ std::optional<graph::DimExpr> ModelImporter::inputDim(const onnx::TensorShapePro
   // "?" names nothing: some exporters write it on every unknown dim.
   bool named = llvm::any_of(dim.dim_param(), [](char c) { return llvm::isAlnum(c); });
   std::string symbol = named ? symbolFor(dim.dim_param()) : freshSymbol("d", freshDims);
-  auto bound = bindings.find(named ? dim.dim_param() : symbol);
+  auto bound = bindings.find(dim.dim_param().empty() ? symbol : dim.dim_param());
   if (bound != bindings.end() && bound->second.fixed())
     return graph::DimExpr(bound->second.low);
   return graph::DimExpr::symbol(symbol);

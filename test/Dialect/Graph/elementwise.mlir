@@ -76,7 +76,7 @@ func.func @integers(%x: tensor<2xi32>) {
 // -----
 
 func.func @result(%x: tensor<2xf32>) {
-  // expected-error @below {{has a result of type 'tensor<2xf32>' where its operands give 'tensor<2xi1>'}}
+  // expected-error @below {{result 0 has type 'tensor<2xf32>' and must have 'tensor<2xi1>'}}
   %0 = graph.is_nan %x : (tensor<2xf32>) -> tensor<2xf32>
   return
 }

@@ -6,7 +6,7 @@
 func.func @softmax(%x: tensor<2x4xf16>) -> tensor<2x4xf16> {
   // CHECK: graph.softmax %{{.*}} {axis = 1 : i64} : (tensor<2x4xf16>) -> tensor<2x4xf16>
   // COMPOSED: %[[X:.*]] = graph.cast %{{.*}} {to = f32}
-  // COMPOSED: %[[MAX:.*]] = graph.reduce_max %[[X]] {dims = array<i64: 1>, keepdims = true} : (tensor<2x4xf32>) -> tensor<2x1xf32>
+  // COMPOSED: %[[MAX:.*]] = graph.reduce_max %[[X]] {dims = array<i64: 1>} : (tensor<2x4xf32>) -> tensor<2x1xf32>
   // COMPOSED: %[[SHIFTED:.*]] = graph.sub %[[X]], %[[MAX]]
   // COMPOSED: %[[EXP:.*]] = graph.exp %[[SHIFTED]]
   // COMPOSED: %[[SUM:.*]] = graph.reduce_sum %[[EXP]]
@@ -47,7 +47,7 @@ func.func @batch_norm(%x: tensor<1x3x?x?xf32> {graph.dims = [1, 3, "h", "w"]}, %
 // COMPOSED-LABEL: @group_norm
 func.func @group_norm(%x: tensor<2x6x5xf32>, %c: tensor<6xf32>) -> tensor<2x6x5xf32> {
   // COMPOSED: graph.reshape %{{.*}} {shape = [2, 3, 2, 5]}
-  // COMPOSED: graph.reduce_mean %{{.*}} {dims = array<i64: 2, 3>, keepdims = true}
+  // COMPOSED: graph.reduce_mean %{{.*}} {dims = array<i64: 2, 3>}
   %0 = graph.group_norm %x, %c, %c {groups = 3 : i64} : (tensor<2x6x5xf32>, tensor<6xf32>, tensor<6xf32>) -> tensor<2x6x5xf32>
   return %0 : tensor<2x6x5xf32>
 }
