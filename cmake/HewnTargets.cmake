@@ -25,6 +25,9 @@ function(hewn_tidy name)
     return()
   endif()
   foreach(source IN LISTS ARGN)
+    if(IS_ABSOLUTE "${source}") # generated
+      continue()
+    endif()
     set(stamp "${CMAKE_CURRENT_BINARY_DIR}/${source}.tidy")
     add_custom_command(OUTPUT "${stamp}"
       COMMAND "${HEWN_CLANG_TIDY}" --quiet -p "${PROJECT_BINARY_DIR}" "${source}"
