@@ -42,15 +42,9 @@ Value thresholdedRelu(Builder &e, Value x, double alpha) {
   return select(e, compare(e, kFloat, Order::Greater, x, constant(e, x, alpha)), x, constant(e, x, 0.0));
 }
 
-/// e^x - 1 for x <= 0. With t = tanh(x/2) it is 2t/(1-t), where nothing cancels.
-static Value expMinusOne(Builder &e, Value x) {
-  Value t = math::TanhOp::create(e, scaled(e, x, 0.5));
-  return div(e, kFloat, add(e, kFloat, t, t), sub(e, kFloat, constant(e, x, 1.0), t));
-}
-
 Value elu(Builder &e, Value x, double alpha, double gamma) {
   Value negative = isNegative(e, x);
-  Value below = expMinusOne(e, select(e, negative, x, constant(e, x, 0.0)));
+  Value below = math::ExpM1Op::create(e, select(e, negative, x, constant(e, x, 0.0)));
   return select(e, negative, scaled(e, below, alpha * gamma), scaled(e, x, gamma));
 }
 
@@ -59,7 +53,7 @@ Value celu(Builder &e, Value x, double alpha) {
   // exactly where x is, whatever the sign of alpha.
   Value negative = isNegative(e, x);
   Value inside = div(e, kFloat, select(e, negative, x, constant(e, x, 0.0)), constant(e, x, alpha));
-  return select(e, negative, scaled(e, expMinusOne(e, inside), alpha), x);
+  return select(e, negative, scaled(e, math::ExpM1Op::create(e, inside), alpha), x);
 }
 
 Value hardSigmoid(Builder &e, Value x, double alpha, double beta) {
@@ -98,13 +92,9 @@ Value gelu(Builder &e, Value x, bool byTanh) {
 }
 
 Value softplus(Builder &e, Value x) {
-  // max(x, 0) + log(1 + t) with t = e^-|x|; log(u)*t/(u-1) with the rounded
-  // u = 1 + t is log(1 + t) to all digits, however small t is.
-  Value t = decay(e, x), one = constant(e, x, 1.0), u = add(e, kFloat, one, t);
-  Value tiny = compare(e, kFloat, Order::Equal, u, one);
-  Value rest = select(e, tiny, one, sub(e, kFloat, u, one));
-  Value log = mul(e, kFloat, math::LogOp::create(e, u), div(e, kFloat, t, rest));
-  return add(e, kFloat, maximum(e, kFloat, x, constant(e, x, 0.0)), select(e, tiny, t, log));
+  // max(x, 0) + log(1 + e^-|x|)
+  Value rest = math::Log1pOp::create(e, decay(e, x));
+  return add(e, kFloat, maximum(e, kFloat, x, constant(e, x, 0.0)), rest);
 }
 
 Value softsign(Builder &e, Value x) {

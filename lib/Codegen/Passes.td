@@ -10,6 +10,11 @@ def ExpandMathPass : Pass<"hewn-expand-math", "::mlir::ModuleOp"> {
                            "::mlir::vector::VectorDialect"];
 }
 
+def ExpandFloat8Pass : Pass<"hewn-expand-float8"> {
+  let summary = "Rewrite conversions between float8 and f32 as integer arithmetic";
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 def LowerKernelsPass : Pass<"hewn-lower-kernels", "::mlir::ModuleOp"> {
   let summary = "Turn each plan.kernel into a function of vector loops";
   let dependentDialects = ["::mlir::func::FuncDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",

@@ -51,12 +51,15 @@ void buildLoopsStage(OpPassManager &pm, const PipelineOptions &options) {
     // The oracle: a loop nest an op, and the C library's functions.
     pm.addPass(createLowerKernelsNaivePass());
     pm.addPass(createConvertLinalgToLoopsPass());
+    pm.addPass(codegen::createExpandFloat8Pass());
     return;
   }
   // Each kernel by the engine that has the best form for it.
   pm.addPass(codegen::createLowerKernelsPass());
   // exp, tanh and kin as vector arithmetic of our own.
   pm.addPass(codegen::createExpandMathPass());
+  // float8 as integer arithmetic.
+  pm.addPass(codegen::createExpandFloat8Pass());
 }
 
 void buildPlanStage(OpPassManager &pm, const PipelineOptions &options) {

@@ -28,7 +28,7 @@ Value alongAxis(Composer &c, Value parameter, int64_t axis, int64_t rank) {
 /// A scale a block of `block` elements along `axis` as one an element: each is
 /// repeated, and the last block may be cut short.
 static Value alongBlocks(Composer &c, Value parameter, const Dims &data, int64_t axis, int64_t block) {
-  if (!parameter)
+  if (!parameter || getRank(parameter) == 0)
     return parameter;
   Dims dims = getDims(parameter), split = dims, whole = dims;
   split.insert(split.begin() + axis + 1, DimExpr(1));
@@ -46,6 +46,11 @@ static LogicalResult readParameters(OnnxNode &node, Composer &c, Value &scale, V
   if (!x || !scale)
     return node.refuse("needs data and a scale");
   Dims dims = getDims(x);
+  // One zero point may serve all scales.
+  if (zeroPoint && numElements(getDims(zeroPoint)).is(1))
+    zeroPoint = c.reshape(zeroPoint, {});
+  if (zeroPoint && getRank(zeroPoint) != 0 && getRank(zeroPoint) != getRank(scale))
+    return node.refuse("scale and zero point differ in rank");
   int64_t block = node.getInt("block_size", 0);
   // Exporters write one scale with rank 0 or 1, and its zero point with the other.
   bool single = getRank(scale) == 0 || (getRank(scale) == 1 && !block && getDims(scale)[0].is(1));
@@ -53,7 +58,6 @@ static LogicalResult readParameters(OnnxNode &node, Composer &c, Value &scale, V
     return node.refuse("scale and zero point differ in rank");
   if (single) {
     scale = c.reshape(scale, {});
-    zeroPoint = zeroPoint ? c.reshape(zeroPoint, {}) : zeroPoint;
     return success();
   }
   std::optional<int64_t> axis = node.axis(node.getInt("axis", 1), dims.size());

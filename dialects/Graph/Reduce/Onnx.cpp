@@ -9,25 +9,83 @@ using namespace mlir;
 
 namespace hewn::graph {
 
-/// The axes of a reduction: an attribute before opset 13/18, an input since;
-/// absent or empty means all (or none, where asked).
-static std::optional<SmallVector<int64_t>> reductionDims(OnnxNode &node, int64_t rank) {
+namespace {
+/// The dims that are reduced: known, or (where `unknown` is not empty) as expressions over symbols that are read from the
+/// tensor of axes when the model runs.
+struct ReducedDims {
+  SmallVector<int64_t> known;
+  Dims unknown;
+};
+} // namespace
+
+/// The axes of a reduction: an attribute before opset 13/18, an input since; absent or empty means all (or none, where
+/// asked).
+static std::optional<ReducedDims> reducedDims(OnnxNode &node, int64_t rank) {
   bool absent = false;
-  std::optional<SmallVector<int64_t>> written = constantInts(node, "axes", 1, absent);
+  std::optional<Dims> written = intsOrRead(node, "axes", 1, absent);
   if (!written && !absent)
     return std::nullopt;
-  SmallVector<int64_t> axes = written.value_or(SmallVector<int64_t>()), dims;
+  ReducedDims reduced;
+  Dims axes = written.value_or(Dims());
   if (axes.empty() && !node.getInt("noop_with_empty_axes", 0))
-    dims = llvm::to_vector(llvm::seq<int64_t>(0, rank));
-  for (int64_t axis : axes) {
-    std::optional<int64_t> dim = node.axis(axis, rank);
+    reduced.known = llvm::to_vector(llvm::seq<int64_t>(0, rank));
+  if (llvm::any_of(axes, [](const DimExpr &axis) { return !axis.constant(); })) {
+    if (rank == 0 || int64_t(axes.size()) > rank) {
+      (void)node.refuse("has " + Twine(axes.size()) + " axes for a rank of " + Twine(rank));
+      return std::nullopt;
+    }
+    for (const DimExpr &axis : axes)
+      reduced.unknown.push_back(axis.mod(DimExpr(rank)));
+    return reduced;
+  }
+  for (const DimExpr &axis : axes) {
+    std::optional<int64_t> dim = node.axis(*axis.constant(), rank);
     if (!dim)
       return std::nullopt;
-    if (!llvm::is_contained(dims, *dim))
-      dims.push_back(*dim);
+    if (!llvm::is_contained(reduced.known, *dim))
+      reduced.known.push_back(*dim);
   }
-  llvm::sort(dims);
-  return dims;
+  llvm::sort(reduced.known);
+  return reduced;
+}
+
+/// 0 where a == b, else 1.
+static DimExpr differ(const DimExpr &a, const DimExpr &b) {
+  return DimExpr::min(DimExpr::max(a - b, b - a), DimExpr(1));
+}
+
+/// For each dim whether it stays: 1, or 0 where one of `axes` is it.
+static Dims whichStay(ArrayRef<DimExpr> axes, int64_t rank) {
+  Dims stays(rank, DimExpr(1));
+  for (int64_t d = 0; d < rank; ++d)
+    for (const DimExpr &axis : axes)
+      stays[d] = stays[d] * differ(axis, DimExpr(d));
+  return stays;
+}
+
+/// Reduces over dims that are known only when the model runs, and keeps them as 1: for each dim, the reduced value and
+/// the value itself stand one after another, and the one that is wanted is cut out.
+static Value reduceUnknown(Composer &c, StringRef name, Value x, ArrayRef<DimExpr> stays) {
+  for (int64_t d = 0, rank = stays.size(); x && d < rank; ++d) {
+    DimExpr extent = getDims(x)[d];
+    Value reduced = c.reduce(name, x, d, true);
+    if (!reduced)
+      return {};
+    x = c.slice(c.concat({reduced, x}, d), d, stays[d], DimExpr(1) + stays[d] * (extent - DimExpr(1)));
+  }
+  return x;
+}
+
+/// The dims that stay, in order, where `count` of them do.
+static Dims stayingDims(const Dims &dims, ArrayRef<DimExpr> stays, int64_t count) {
+  Dims result(count, DimExpr(0));
+  DimExpr before(0);
+  for (auto [dim, stay] : llvm::zip(dims, stays)) {
+    for (int64_t i = 0; i < count; ++i)
+      result[i] = result[i] + dim * stay * (DimExpr(1) - differ(before, DimExpr(i)));
+    before = before + stay;
+  }
+  return result;
 }
 
 namespace {
@@ -70,15 +128,22 @@ LogicalResult buildReduce(OnnxNode &node) {
   Value x = node.input(0);
   if (!x)
     return node.refuse("needs an input");
-  std::optional<SmallVector<int64_t>> dims = reductionDims(node, getRank(x));
+  int64_t rank = getRank(x);
+  std::optional<ReducedDims> dims = reducedDims(node, rank);
   if (!dims)
     return failure();
   Composer c(node);
   const Reduction &reduction = reductionOf(node.opType());
-  bool keep = node.getInt("keepdims", 1) != 0;
   Type type = getElementType(x);
+  Dims before = getDims(x), stays = whichStay(dims->unknown, rank);
+  for (int64_t dim : dims->known)
+    stays[dim] = DimExpr(0);
+  bool keep = node.getInt("keepdims", 1) != 0,
+       simple = dims->unknown.empty() && reduction.before != Reduction::Before::Exp;
   auto reduce = [&](StringRef name, Value value, bool keepDims) {
-    return dims->empty() ? value : c.reduce(name, value, *dims, keepDims);
+    if (!dims->unknown.empty())
+      return reduceUnknown(c, name, value, stays);
+    return dims->known.empty() ? value : c.reduce(name, value, dims->known, keepDims);
   };
   x = c.cast(x, workType(node.b, type, reduction));
   Value largest;
@@ -92,8 +157,8 @@ LogicalResult buildReduce(OnnxNode &node) {
     x = c.op("graph.mul", {x, x});
     break;
   case Reduction::Before::Exp: {
-    // log(sum(e^x)) = m + log(sum(e^(x - m))) for any m; the largest element
-    // keeps e^ in range. Where that is infinite, 0 does.
+    // log(sum(e^x)) = m + log(sum(e^(x - m))) for any m; the largest element keeps e^ in range. Where that is infinite,
+    // 0 does.
     largest = reduce("graph.reduce_max", x, true);
     Value finite = c.op("graph.less", {c.op("graph.abs", largest), c.scalarLike(x, HUGE_VAL)});
     largest = c.op("graph.where", {finite, largest, c.scalarLike(x, 0)});
@@ -101,18 +166,14 @@ LogicalResult buildReduce(OnnxNode &node) {
     break;
   }
   }
-  x = reduce(reduction.name, x, keep || largest);
+  x = reduce(reduction.name, x, keep || !simple);
   if (!reduction.after.empty())
     x = c.op(reduction.after, x);
-  if (largest) {
+  if (largest)
     x = c.op("graph.add", {x, largest});
-    if (x && !keep && !dims->empty()) {
-      Dims kept;
-      for (auto [i, dim] : llvm::enumerate(getDims(x)))
-        if (!llvm::is_contained(*dims, int64_t(i)))
-          kept.push_back(dim);
-      x = c.reshape(x, kept);
-    }
+  if (!simple && !keep) {
+    int64_t gone = dims->unknown.size() + dims->known.size();
+    x = c.reshape(x, stayingDims(before, stays, rank - gone));
   }
   return node.finish(c.cast(x, type));
 }

@@ -13,7 +13,7 @@ namespace hewn::codegen {
 /// Up to this many bytes a constant stands beside the code.
 static constexpr size_t kSmallConstant = 256;
 
-/// The elements as they lie in memory: bools are bytes, 4-bit integers go two to a byte.
+/// The elements as they lie in memory: bools and 4-bit integers are bytes.
 static std::string bytesOfElements(DenseElementsAttr elements) {
   std::string bytes;
   Type type = elements.getElementType();
@@ -28,12 +28,7 @@ static std::string bytesOfElements(DenseElementsAttr elements) {
   else
     for (const APInt &value : elements.getValues<APInt>())
       append(value);
-  if (bits != 4)
-    return bytes;
-  std::string packed((bytes.size() + 1) / 2, '\0');
-  for (auto [i, nibble] : llvm::enumerate(bytes))
-    packed[i / 2] = char(packed[i / 2] | (nibble & 15) << (i % 2 * 4));
-  return packed;
+  return bytes;
 }
 
 FailureOr<llvm::Value *> ProgramEmitter::constantPointer(graph::ConstantOp op) {

@@ -73,7 +73,7 @@ static bool isShort(RankedTensorType type, size_t bytes) {
 }
 
 Constant Tensors::make(RankedTensorType type, std::vector<char> bytes, StringRef key) {
-  if (isShort(type, bytes.size()))
+  if (type.getElementTypeBitWidth() != 4 && isShort(type, bytes.size()))
     return {type, denseElements(type, bytes)};
   int64_t size = bytes.size();
   return {type, graph::WeightAttr::get(context, weights.add(key, std::move(bytes)), 0, size)};
@@ -92,6 +92,13 @@ std::optional<Constant> Tensors::read(const TensorProto &tensor, StringRef key, 
     for (char c : bytes->data)
       clean.push_back(c != 0);
     return make(bytes->type, std::move(clean), key);
+  }
+  // Two to a byte in files; a kernel has a byte for each.
+  if (bytes->type.getElementTypeBitWidth() == 4) {
+    std::vector<char> apart;
+    for (int64_t i = 0, n = bytes->type.getNumElements(); i < n; ++i)
+      apart.push_back(char((uint8_t(bytes->data[i / 2]) >> (i % 2 * 4)) & 15));
+    return make(bytes->type, std::move(apart), key);
   }
   int64_t size = bytes->data.size();
   if (!bytes->key.empty())

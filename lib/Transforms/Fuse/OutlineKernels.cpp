@@ -12,6 +12,7 @@
 #include "lib/Transforms/Fuse/Passes.h"
 
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -108,6 +109,14 @@ private:
     group.erase();
   }
 
+  /// Functions of the C library that a kernel may call: none must be called like it.
+  static bool isLibraryName(StringRef name) {
+    static const llvm::StringSet<> names = {"abs",  "acos",  "acosh", "asin", "asinh", "atan",  "atanh",
+                                            "ceil", "cos",   "cosh",  "erf",  "exp",   "floor", "log",
+                                            "pow",  "round", "sin",   "sinh", "sqrt",  "tan",   "tanh"};
+    return names.contains(name);
+  }
+
   std::string nameFor(plan::KernelOp kernel) {
     SmallVector<StringRef> names;
     for (Operation &op : kernel.getBody().front().without_terminator())
@@ -115,7 +124,8 @@ private:
         names.push_back(op.getName().stripDialect());
     if (names.size() > 4) // the first ones and the last say enough
       names = {names[0], names[1], names[2], names.back()};
-    return llvm::join(names, "_");
+    std::string name = llvm::join(names, "_");
+    return isLibraryName(name) ? name + "_kernel" : name;
   }
 };
 

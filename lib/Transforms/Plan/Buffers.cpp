@@ -22,9 +22,7 @@ DimExpr bufferBytes(RankedTensorType type, ArrayRef<DimExpr> dims) {
   }
   DimExpr elements = graph::numElements(padded);
   int64_t bits = type.getElementType().getIntOrFloatBitWidth();
-  if (bits >= 8)
-    return elements * DimExpr(bits / 8);
-  return bits == 4 ? elements.ceilDiv(2) : elements;
+  return elements * DimExpr(std::max<int64_t>(bits / 8, 1));
 }
 
 Dims bufferDims(Value value) {

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rewrites conversions between float8 and f32, which no machine of ours has an instruction for, as integer arithmetic.
+//
+//     arith.extf %x : f8E4M3FN to f32      the exponent is rebased by one multiplication, exact for subnormals too
+//     arith.truncf %x : f32 to f8E5M2      rounds to the nearest, halves to even; what is too large becomes what the format
+//                                          has for it: infinity, or NaN where it has none
+//
+// Scalars and vectors alike. Conversions from other types go through f32 already (graph::computeType).
+#include "lib/Codegen/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+using namespace mlir;
+
+namespace hewn::codegen {
+#define GEN_PASS_DEF_EXPANDFLOAT8PASS
+#include "lib/Codegen/Passes.h.inc"
+
+namespace {
+
+/// A format: sign, exponent, `mantissa` bits. `largest` is the largest finite magnitude's code, `overflow` the code of what
+/// lies beyond, `nan` that of NaN. A format without a negative zero has NaN in its place.
+struct Format {
+  int mantissa, bias;
+  int64_t largest, overflow, nan;
+  bool negativeZero = true;
+};
+
+std::optional<Format> formatOf(Type type) {
+  if (isa<Float8E4M3FNType>(type))
+    return Format{3, 7, 0x7e, 0x7f, 0x7f};
+  if (isa<Float8E5M2Type>(type))
+    return Format{2, 15, 0x7b, 0x7c, 0x7e};
+  if (isa<Float8E4M3FNUZType>(type))
+    return Format{3, 8, 0x7f, 0x80, 0x80, false};
+  if (isa<Float8E5M2FNUZType>(type))
+    return Format{2, 16, 0x7f, 0x80, 0x80, false};
+  return std::nullopt;
+}
+
+class Writer {
+public:
+  Writer(ImplicitLocOpBuilder &b, Type shape, const Format &format) : b(b), shape(shape), f(format) {}
+
+  /// The f32 of a float8.
+  Value widen(Value x) {
+    Value code = arith::ExtUIOp::create(b, like(b.getI32Type()), arith::BitcastOp::create(b, like(b.getI8Type()), x));
+    Value magnitude = bitAnd(code, 0x7f), sign = shiftLeft(bitAnd(code, 0x80), 24);
+    Value scaled =
+        arith::MulFOp::create(b, asFloat(shiftLeft(magnitude, 23 - f.mantissa)), number(std::ldexp(1.0, 127 - f.bias)));
+    Value bits = arith::OrIOp::create(b, asInteger(scaled), sign);
+    if (!f.negativeZero) {
+      bits = choose(equal(code, f.nan), integer(kNaN), bits);
+    } else {
+      bits = choose(greater(magnitude, f.largest), integer(kNaN), bits);
+      if (f.overflow != f.nan)
+        bits = choose(equal(magnitude, f.overflow), arith::OrIOp::create(b, integer(kInfinity), sign), bits);
+    }
+    return asFloat(bits);
+  }
+
+  /// The float8 (of type `target`) of an f32.
+  Value narrow(Value x, Type target) {
+    Value bits = asInteger(x), magnitude = bitAnd(bits, 0x7fffffff);
+    Value sign = bitAnd(arith::ShRUIOp::create(b, bits, integer(24)), 0x80);
+    Value code = choose(less(magnitude, int64_t(127 + 1 - f.bias) << 23), subnormal(magnitude), normal(magnitude));
+    code = choose(greater(code, f.largest), integer(f.overflow), code);
+    code = choose(greater(magnitude, kInfinity), integer(f.nan), code);
+    if (f.negativeZero)
+      code = arith::OrIOp::create(b, code, sign);
+    else // zero and NaN have no sign
+      code = choose(arith::OrIOp::create(b, equal(code, 0), equal(code, f.nan)), code,
+                    arith::OrIOp::create(b, code, sign));
+    return arith::BitcastOp::create(b, like(target), arith::TruncIOp::create(b, like(b.getI8Type()), code));
+  }
+
+private:
+  static constexpr int64_t kInfinity = 0x7f800000, kNaN = 0x7fc00000;
+
+  /// Below the smallest normal number: adding a power of two whose last place is the format's rounds, and leaves the code
+  /// in the lowest bits.
+  Value subnormal(Value magnitude) {
+    Value magic = number(std::ldexp(1.0, 1 - f.bias - f.mantissa + 23));
+    Value sum = arith::AddFOp::create(b, asFloat(magnitude), magic);
+    return arith::SubIOp::create(b, asInteger(sum), asInteger(magic));
+  }
+
+  /// Half of the last place, less one for even codes, carries where the rest is more than that.
+  Value normal(Value magnitude) {
+    int dropped = 23 - f.mantissa;
+    Value odd = bitAnd(arith::ShRUIOp::create(b, magnitude, integer(dropped)), 1);
+    Value half = arith::AddIOp::create(b, odd, integer((int64_t(1) << (dropped - 1)) - 1));
+    Value code = arith::ShRUIOp::create(b, arith::AddIOp::create(b, magnitude, half), integer(dropped));
+    return arith::SubIOp::create(b, code, integer(int64_t(127 - f.bias) << f.mantissa));
+  }
+
+  Type like(Type element) {
+    auto vector = dyn_cast<VectorType>(shape);
+    return vector ? Type(VectorType::get(vector.getShape(), element, vector.getScalableDims())) : element;
+  }
+  Value constant(TypedAttr scalar) {
+    Type type = like(scalar.getType());
+    if (auto vector = dyn_cast<VectorType>(type))
+      return arith::ConstantOp::create(b, DenseElementsAttr::get(vector, Attribute(scalar)));
+    return arith::ConstantOp::create(b, scalar);
+  }
+  Value integer(int64_t value) { return constant(b.getI32IntegerAttr(int32_t(value))); }
+  Value number(double value) { return constant(b.getF32FloatAttr(float(value))); }
+  Value asFloat(Value bits) { return arith::BitcastOp::create(b, like(b.getF32Type()), bits); }
+  Value asInteger(Value x) { return arith::BitcastOp::create(b, like(b.getI32Type()), x); }
+  Value bitAnd(Value x, int64_t mask) { return arith::AndIOp::create(b, x, integer(mask)); }
+  Value shiftLeft(Value x, int64_t bits) { return arith::ShLIOp::create(b, x, integer(bits)); }
+  Value compare(arith::CmpIPredicate how, Value x, int64_t y) { return arith::CmpIOp::create(b, how, x, integer(y)); }
+  Value equal(Value x, int64_t y) { return compare(arith::CmpIPredicate::eq, x, y); }
+  Value less(Value x, int64_t y) { return compare(arith::CmpIPredicate::slt, x, y); }
+  Value greater(Value x, int64_t y) { return compare(arith::CmpIPredicate::sgt, x, y); }
+  Value choose(Value condition, Value x, Value y) { return arith::SelectOp::create(b, condition, x, y); }
+
+  ImplicitLocOpBuilder &b;
+  Type shape;
+  const Format &f;
+};
+
+struct ExpandFloat8Pass : impl::ExpandFloat8PassBase<ExpandFloat8Pass> {
+  void runOnOperation() override {
+    getOperation()->walk([](Operation *op) {
+      if (!isa<arith::ExtFOp, arith::TruncFOp>(op))
+        return;
+      Value x = op->getOperand(0);
+      Type from = x.getType(), to = op->getResult(0).getType();
+      bool widens = isa<arith::ExtFOp>(op);
+      std::optional<Format> format = formatOf(getElementTypeOrSelf(widens ? from : to));
+      if (!format || !getElementTypeOrSelf(widens ? to : from).isF32())
+        return;
+      ImplicitLocOpBuilder b(op->getLoc(), op);
+      Writer writer(b, to, *format);
+      op->getResult(0).replaceAllUsesWith(widens ? writer.widen(x) : writer.narrow(x, getElementTypeOrSelf(to)));
+      op->erase();
+    });
+  }
+};
+
+} // namespace
+} // namespace hewn::codegen

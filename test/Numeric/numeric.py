@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Models of one node, and how their results are compared."""
+
+import hewn
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper
+
+MICROSOFT = "com.microsoft"
+
+
+def one_node(op, inputs, outputs=1, opset=17, domain="", constants=(), **attributes):
+    """A model of one node. `inputs` are arrays or None; those whose index is in `constants` become initializers."""
+    names = ["" if x is None else f"x{i}" for i, x in enumerate(inputs)]
+    results = [f"y{i}" for i in range(outputs)]
+    node = helper.make_node(op, names, results, domain=domain, **attributes)
+    values = [(i, n, x) for i, (n, x) in enumerate(zip(names, inputs)) if x is not None]
+    graph = helper.make_graph(
+        [node],
+        "one",
+        [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape) for i, n, x in values if i not in constants],
+        [helper.make_value_info(n, onnx.TypeProto()) for n in results],
+        [onnx.numpy_helper.from_array(x, n) for i, n, x in values if i in constants],
+    )
+    opsets = [helper.make_opsetid("", opset)] + ([helper.make_opsetid(domain, 1)] if domain else [])
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8)
+
+
+def feeds_of(inputs, constants=()):
+    return {f"x{i}": x for i, x in enumerate(inputs) if x is not None and i not in constants}
+
+
+def run(model, feeds):
+    """Results by hewn, in order."""
+    return list(hewn.compile(model).run(feeds).values())
+
+
+def oracle(model, feeds):
+    """Results by onnxruntime."""
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    return session.run(None, feeds)
+
+
+def check(got, want, rtol=1e-5, atol=1e-6):
+    assert len(got) == len(want)
+    for a, b in zip(got, want):
+        b = np.asarray(b)
+        assert a.dtype == b.dtype and a.shape == b.shape, f"{a.dtype}{a.shape}, wanted {b.dtype}{b.shape}"
+        np.testing.assert_allclose(a, b, rtol=rtol, atol=atol)
+
+
+__all__ = ["MICROSOFT", "TensorProto", "check", "feeds_of", "one_node", "oracle", "run"]

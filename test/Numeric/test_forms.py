@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forms of ops that ONNX's node suite, which has the newest alone, does not have."""
+
+import numpy as np
+import pytest
+from numeric import MICROSOFT, check, feeds_of, one_node, oracle, run
+
+random = np.random.default_rng(7)
+
+
+def floats(*shape):
+    return random.standard_normal(shape).astype(np.float32)
+
+
+def bytes_(*shape):
+    return random.integers(0, 256, shape).astype(np.uint8)
+
+
+def signed(*shape):
+    return random.integers(-128, 128, shape).astype(np.int8)
+
+
+def scalar(value, dtype=np.float32):
+    return np.array(value, dtype)
+
+
+X, C = floats(2, 3, 4, 5), floats(3)
+
+# op, opset, inputs, attributes, what numpy gives
+BEFORE_SEVEN = [
+    ("Add", 6, [X, C], {"broadcast": 1, "axis": 1}, X + C[:, None, None]),
+    ("Mul", 1, [X, floats(5)], {"broadcast": 1}, None),
+    ("Sub", 6, [X, X[0, 0]], {"broadcast": 1}, X - X[0, 0]),
+    ("Clip", 6, [X], {"min": -0.5, "max": 0.25}, np.clip(X, -0.5, 0.25)),
+    ("Clip", 6, [X], {"max": 0.25}, np.minimum(X, 0.25)),
+    ("PRelu", 6, [X, C], {}, np.where(X < 0, X * C[:, None, None], X)),
+    ("Selu", 1, [X], {}, 1.0507 * np.where(X < 0, 1.6732 * np.expm1(X), X)),
+    ("Dropout", 6, [X], {"is_test": 1}, X),
+    ("Max", 6, [X, X * 2, X - 1], {}, np.maximum(np.maximum(X, X * 2), X - 1)),
+    ("Mean", 6, [X, X * 2, X - 1], {}, (X + X * 2 + X - 1) / 3),
+    ("GlobalLpPool", 1, [X], {"p": 3.0}, np.sum(np.abs(X) ** 3, axis=(2, 3), keepdims=True) ** (1 / 3)),
+]
+
+
+@pytest.mark.parametrize("op, opset, inputs, attributes, want", BEFORE_SEVEN)
+def test_before_seven(op, opset, inputs, attributes, want):
+    want = inputs[0] * inputs[1] if want is None else want
+    check(run(one_node(op, inputs, opset=opset, **attributes), feeds_of(inputs)), [want.astype(np.float32)], rtol=1e-4)
+
+
+VARIANCE = np.abs(floats(3)) + 0.5
+# op, opset, inputs, attributes
+OLD = [
+    ("Softmax", 11, [X], {"axis": 1}),
+    ("Softmax", 11, [X], {"axis": 2}),
+    ("LogSoftmax", 11, [X], {}),
+    ("Hardmax", 11, [X], {"axis": 2}),
+    ("ReduceSum", 11, [X], {"axes": [1, -1], "keepdims": 0}),
+    ("ReduceLogSumExp", 13, [X], {"axes": [0, 2], "keepdims": 0}),
+    ("ReduceL2", 11, [X], {"axes": [1]}),
+    ("ReduceL1", 11, [(X * 10).astype(np.int32)], {"axes": [1]}),
+    ("ReduceMean", 13, [X], {}),
+    ("ArgMax", 12, [np.round(X)], {"axis": 2, "select_last_index": 1}),
+    ("ArgMin", 12, [np.round(X)], {"axis": -1, "keepdims": 0}),
+    ("BatchNormalization", 9, [X, C, C + 1, C - 1, VARIANCE], {"epsilon": 1e-3}),
+    ("BatchNormalization", 14, [X, C, C + 1, C - 1, VARIANCE], {}),
+    ("Dropout", 10, [X], {}),
+    ("LpNormalization", 1, [X], {"axis": 1, "p": 1}),
+    ("LRN", 13, [floats(2, 7, 4, 3)], {"size": 5, "alpha": 0.3, "beta": 0.6, "bias": 1.5}),
+    ("InstanceNormalization", 6, [X, C, C + 1], {}),
+    ("Mod", 10, [(X * 50).astype(np.int32), (np.abs(X) * 9).astype(np.int32) + 1], {}),
+    ("Mod", 13, [X * 5, np.abs(X) + 0.5], {"fmod": 1}),
+    ("Pow", 7, [np.abs(X), scalar(2.5)], {}),
+    ("Pow", 15, [(X * 4).astype(np.int64), scalar(3, np.int64)], {}),
+    ("Sign", 9, [X], {}),
+    ("Softplus", 1, [X * 40], {}),
+    ("Elu", 6, [X * 1e-3], {"alpha": 0.7}),
+    ("IsInf", 10, [np.where(X > 1, np.inf, np.where(X < -1, -np.inf, X)).astype(np.float32)], {"detect_positive": 0}),
+    ("QuantizeLinear", 10, [X * 20, scalar(0.1), scalar(3, np.uint8)], {}),
+    ("QuantizeLinear", 13, [X * 20, np.abs(C) + 0.1, signed(3)], {"axis": 1}),
+    ("DequantizeLinear", 13, [signed(2, 3, 4), np.abs(C) + 0.1, signed(3)], {"axis": 1}),
+    ("DynamicQuantizeLinear", 11, [X], {}),
+    ("MatMulInteger", 10, [bytes_(2, 5, 7), signed(7, 4), scalar(121, np.uint8), scalar(3, np.int8)], {}),
+    ("ConvInteger", 10, [bytes_(1, 3, 6, 6), bytes_(4, 3, 3, 3), scalar(121, np.uint8), scalar(3, np.uint8)], {"pads": [1, 1, 1, 1]}),
+    (
+        "QLinearMatMul",
+        10,
+        [bytes_(5, 7), scalar(0.02), scalar(100, np.uint8), bytes_(7, 4), scalar(0.03), scalar(90, np.uint8), scalar(0.2), scalar(128, np.uint8)],
+        {},
+    ),
+    (
+        "QLinearConv",
+        10,
+        [bytes_(1, 3, 6, 6), scalar(0.02), scalar(100, np.uint8), signed(4, 3, 3, 3), np.abs(floats(4)) / 50 + 0.01]
+        + [np.zeros(4, np.int8), scalar(0.5), scalar(128, np.uint8), random.integers(-99, 99, 4).astype(np.int32)],
+        {"pads": [1, 0, 1, 0], "strides": [2, 1]},
+    ),
+]
+OUTPUTS = {"DynamicQuantizeLinear": 3}
+# The sum's last bit may bring a quantized value over a half.
+NEAR = {"QLinearConv", "QLinearMatMul", "DynamicQuantizeLinear"}
+
+
+@pytest.mark.parametrize("op, opset, inputs, attributes", OLD)
+def test_old(op, opset, inputs, attributes):
+    constants = range(1, len(inputs)) if op.startswith("Q") else ()
+    model = one_node(op, inputs, outputs=OUTPUTS.get(op, 1), opset=opset, constants=constants, **attributes)
+    feeds = feeds_of(inputs, constants)
+    check(run(model, feeds), oracle(model, feeds), rtol=1e-4, atol=1 if op in NEAR else 1e-6)
+
+
+def quantized(op, inputs, **attributes):
+    return (op, inputs, 1, attributes)
+
+
+SCALE, ZERO = scalar(0.04), scalar(117, np.uint8)
+B4 = bytes_(12, 3, 8)
+MICROSOFTS = [
+    ("BiasGelu", [X, floats(5)], 1, {}),
+    ("FastGelu", [X, floats(5)], 1, {}),
+    ("Gelu", [X], 1, {}),
+    ("QuickGelu", [X], 1, {"alpha": 1.5}),
+    ("SkipLayerNormalization", [floats(2, 3, 8), floats(2, 3, 8), floats(8), floats(8), floats(8)], 1, {"epsilon": 1e-5}),
+    ("SkipSimplifiedLayerNormalization", [floats(2, 3, 8), floats(2, 3, 8), floats(8)], 1, {"epsilon": 1e-5}),
+    quantized("QLinearAdd", [bytes_(2, 5), SCALE, ZERO, bytes_(2, 5), SCALE, ZERO, scalar(0.07), scalar(130, np.uint8)]),
+    quantized("QLinearMul", [bytes_(2, 5), SCALE, ZERO, bytes_(2, 5), SCALE, ZERO, scalar(0.2), scalar(130, np.uint8)]),
+    quantized("QLinearSigmoid", [bytes_(2, 5), SCALE, ZERO, scalar(1 / 256), scalar(0, np.uint8)]),
+    quantized("QLinearLeakyRelu", [bytes_(2, 5), SCALE, ZERO, scalar(0.05), scalar(40, np.uint8)], alpha=0.1),
+    quantized("QLinearGlobalAveragePool", [bytes_(2, 3, 4, 4), SCALE, ZERO, SCALE, ZERO], channels_last=0),
+    quantized("QLinearConcat", [scalar(0.05), ZERO, bytes_(2, 5), SCALE, ZERO, bytes_(2, 3), scalar(0.02), ZERO], axis=1),
+    quantized("QGemm", [bytes_(4, 6), SCALE, ZERO, bytes_(5, 6), SCALE, ZERO, None, scalar(0.9), ZERO], transB=1),
+    ("MatMulIntegerToFloat", [bytes_(4, 6), bytes_(6, 5), SCALE, SCALE, ZERO, ZERO, floats(5)], 1, {}),
+    ("MatMulNBits", [floats(2, 48), B4, np.abs(floats(12, 3)).reshape(-1)], 1, {"K": 48, "N": 12, "bits": 4, "block_size": 16}),
+    (
+        "MatMulNBits",
+        [floats(2, 48), B4, np.abs(floats(12, 3)).reshape(-1), bytes_(24)],
+        1,
+        {"K": 48, "N": 12, "bits": 4, "block_size": 16},
+    ),
+]
+
+
+@pytest.mark.parametrize("op, inputs, outputs, attributes", MICROSOFTS)
+def test_microsoft(op, inputs, outputs, attributes):
+    constants = [i for i, x in enumerate(inputs) if x is not None and (x.ndim == 0 or (op == "MatMulNBits" and i))]
+    model = one_node(op, inputs, outputs=outputs, domain=MICROSOFT, constants=constants, **attributes)
+    feeds = feeds_of(inputs, constants)
+    check(run(model, feeds), oracle(model, feeds), rtol=1e-3, atol=1 if op.startswith("Q") and "Gelu" not in op else 2e-3)

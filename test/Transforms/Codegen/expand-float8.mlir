@@ -1,0 +1,29 @@
+// RUN: hewn-opt %s --hewn-expand-float8 | FileCheck %s
+
+// Conversions become integer arithmetic, in vectors as in scalars; those of other types stay.
+
+// CHECK-LABEL: @widen
+// CHECK-NOT: arith.extf
+// CHECK: arith.bitcast %{{.*}} : vector<16xf8E4M3FN> to vector<16xi8>
+// CHECK: %[[FLOAT:.*]] = arith.bitcast %{{.*}} : vector<16xi32> to vector<16xf32>
+// CHECK: return
+func.func @widen(%x: vector<16xf8E4M3FN>) -> vector<16xf32> {
+  %0 = arith.extf %x : vector<16xf8E4M3FN> to vector<16xf32>
+  return %0 : vector<16xf32>
+}
+
+// CHECK-LABEL: @narrow
+// CHECK-NOT: arith.truncf
+// CHECK: %[[CODE:.*]] = arith.bitcast %{{.*}} : i8 to f8E5M2
+// CHECK: return %[[CODE]]
+func.func @narrow(%x: f32) -> f8E5M2 {
+  %0 = arith.truncf %x : f32 to f8E5M2
+  return %0 : f8E5M2
+}
+
+// CHECK-LABEL: @half
+// CHECK: arith.extf
+func.func @half(%x: f16) -> f32 {
+  %0 = arith.extf %x : f16 to f32
+  return %0 : f32
+}
