@@ -23,7 +23,8 @@ static void defaultRelease(void *user, void *memory) {
 const hewn_allocator hewn_default_allocator = {defaultAllocate, defaultRelease, NULL};
 
 int64_t hewn_tensor_bytes(DLDataType dtype, int32_t rank, const int64_t *dims) {
-  int64_t bits = (int64_t)dtype.bits * dtype.lanes;
+  // Whole bytes: bools and 4-bit integers take one each, as in numpy.
+  int64_t bytes = ((int64_t)dtype.bits * dtype.lanes + 7) / 8;
   int64_t elements = 1;
   int isEmpty = 0;
   for (int32_t i = 0; i < rank; ++i) {
@@ -37,9 +38,9 @@ int64_t hewn_tensor_bytes(DLDataType dtype, int32_t rank, const int64_t *dims) {
     if (__builtin_mul_overflow(elements, dims[i], &elements))
       return -1;
   int64_t total;
-  if (__builtin_mul_overflow(elements, bits, &total) || total > INT64_MAX - 7)
+  if (__builtin_mul_overflow(elements, bytes, &total))
     return -1;
-  return (total + 7) / 8;
+  return total;
 }
 
 void *hewn_rt_alloc(hewn_context *context, int64_t bytes, int64_t align) {

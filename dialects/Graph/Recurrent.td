@@ -27,7 +27,8 @@ def Graph_LSTMOp : Recurrent<"lstm", (ins Optional<Tensor>:$initialC, Optional<T
                                           DefaultValuedAttr<BoolAttr, "false">:$inputForget)> {
   let summary = "i, o, f = F(x W + h R + b [+ p c]); c' = f c + i G(x W + h R + b); h' = o H(c'). `inputForget`: f = 1 - i.";
   let results = (outs Tensor:$y, Tensor:$yH, Tensor:$yC);
-  let onnx = [Onnx<"LSTM", 1, 0, "buildRecurrent">];
+  let onnx = [Onnx<"LSTM", 1, 0, "buildRecurrent">,
+              Onnx<"DynamicQuantizeLSTM", 1, 0, "buildRecurrent", "com.microsoft", ["weights are dequantized, data is not quantized"]>];
 }
 
 def Graph_GRUOp : Recurrent<"gru", (ins DefaultValuedAttr<BoolAttr, "false">:$linearBeforeReset)> {

@@ -146,3 +146,17 @@ def test_microsoft(op, inputs, outputs, attributes):
     model = one_node(op, inputs, outputs=outputs, domain=MICROSOFT, constants=constants, **attributes)
     feeds = feeds_of(inputs, constants)
     check(run(model, feeds), oracle(model, feeds), rtol=1e-3, atol=1 if op.startswith("Q") and "Gelu" not in op else 2e-3)
+
+
+def test_dynamic_quantize_lstm():
+    hidden, inputs, steps = 6, 5, 4
+    x, w, r = floats(steps, 2, inputs), signed(2, inputs, 4 * hidden), signed(2, hidden, 4 * hidden)
+    scale, zero = np.array([0.004, 0.003], np.float32), np.zeros(2, np.int8)
+    arguments = [x, w, r, floats(2, 8 * hidden), None, None, None, None, scale, zero, scale, zero]
+    constants = [1, 2, 3, 8, 9, 10, 11]
+    model = one_node(
+        "DynamicQuantizeLSTM", arguments, outputs=3, domain=MICROSOFT, constants=constants, hidden_size=hidden, direction="bidirectional"
+    )
+    feeds = feeds_of(arguments, constants)
+    # onnxruntime quantizes the data too.
+    check(run(model, feeds), oracle(model, feeds), atol=0.03)

@@ -4,6 +4,7 @@
 #include "dialects/Graph/Compose.h"
 #include "dialects/Graph/GraphOps.h"
 #include "dialects/Graph/OnnxNode.h"
+#include "dialects/Graph/Quant.h"
 #include "dialects/Graph/Recurrent.h"
 
 using namespace mlir;
@@ -45,17 +46,37 @@ static LogicalResult readActivations(OnnxNode &node, ArrayRef<StringRef> otherwi
   return success();
 }
 
+/// Quantized weights (input `i`) as floats in LSTM's order of dims: they come with inputs before gates, and with a scale
+/// a direction, or a direction and gate.
+static Value dequantizedWeights(OnnxNode &node, unsigned i, unsigned scaleAt) {
+  Composer c(node);
+  Value w = node.input(i), scale = node.input(scaleAt), zero = node.input(scaleAt + 1);
+  if (!w || !scale || getRank(w) != 3)
+    return {};
+  auto meetWeights = [&](Value parameter) {
+    Dims dims = getDims(parameter);
+    dims.insert(dims.begin() + std::min<size_t>(dims.size(), 1), DimExpr(1));
+    dims.resize(3, DimExpr(1));
+    return c.reshape(parameter, dims);
+  };
+  w = composeDequantize(c, w, meetWeights(scale), zero ? meetWeights(zero) : zero, getElementType(scale));
+  return c.transpose(w, {0, 2, 1});
+}
+
 LogicalResult buildRecurrent(OnnxNode &node) {
-  bool isLstm = node.opType() == "LSTM", isGru = node.opType() == "GRU";
+  bool isQuantized = node.opType() == "DynamicQuantizeLSTM", isLstm = isQuantized || node.opType() == "LSTM",
+       isGru = node.opType() == "GRU";
   StringRef name = isLstm ? LSTMOp::getOperationName() : isGru ? GRUOp::getOperationName() : RNNOp::getOperationName();
   OperationState state(node.loc, name);
   SmallVector<int32_t> segments;
   for (unsigned i = 0, n = isLstm ? kNumLstmInputs : kNumInputs; i < n; ++i) {
-    if (Value input = node.input(i))
+    bool dequantize = isQuantized && (i == 1 || i == 2);
+    Value input = dequantize ? dequantizedWeights(node, i, i == 1 ? 8 : 10) : node.input(i);
+    if (input)
       state.addOperands(input);
     else if (i < 3)
       return node.refuse("needs input and weights");
-    segments.push_back(node.input(i) ? 1 : 0);
+    segments.push_back(input ? 1 : 0);
   }
   state.addAttribute("operandSegmentSizes", node.b.getDenseI32ArrayAttr(segments));
   std::string direction = node.getString("direction", "forward");

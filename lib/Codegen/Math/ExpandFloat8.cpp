@@ -76,6 +76,21 @@ public:
     return arith::BitcastOp::create(b, like(target), arith::TruncIOp::create(b, like(b.getI8Type()), code));
   }
 
+  Value toFloat32(Value x) {
+    unsigned width = getElementTypeOrSelf(x.getType()).getIntOrFloatBitWidth();
+    if (width == 32)
+      return x;
+    return width < 32 ? Value(arith::ExtFOp::create(b, like(b.getF32Type()), x))
+                      : Value(arith::TruncFOp::create(b, like(b.getF32Type()), x));
+  }
+  Value fromFloat32(Value x, Type target) {
+    unsigned width = target.getIntOrFloatBitWidth();
+    if (width == 32)
+      return x;
+    return width < 32 ? Value(arith::TruncFOp::create(b, like(target), x))
+                      : Value(arith::ExtFOp::create(b, like(target), x));
+  }
+
 private:
   static constexpr int64_t kInfinity = 0x7f800000, kNaN = 0x7fc00000;
 
@@ -132,11 +147,14 @@ struct ExpandFloat8Pass : impl::ExpandFloat8PassBase<ExpandFloat8Pass> {
       Type from = x.getType(), to = op->getResult(0).getType();
       bool widens = isa<arith::ExtFOp>(op);
       std::optional<Format> format = formatOf(getElementTypeOrSelf(widens ? from : to));
-      if (!format || !getElementTypeOrSelf(widens ? to : from).isF32())
+      if (!format)
         return;
       ImplicitLocOpBuilder b(op->getLoc(), op);
       Writer writer(b, to, *format);
-      op->getResult(0).replaceAllUsesWith(widens ? writer.widen(x) : writer.narrow(x, getElementTypeOrSelf(to)));
+      // Other widths, which folding brings about, go through f32.
+      Value result = widens ? writer.fromFloat32(writer.widen(x), getElementTypeOrSelf(to))
+                            : writer.narrow(writer.toFloat32(x), getElementTypeOrSelf(to));
+      op->getResult(0).replaceAllUsesWith(result);
       op->erase();
     });
   }

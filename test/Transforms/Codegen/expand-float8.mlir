@@ -27,3 +27,12 @@ func.func @half(%x: f16) -> f32 {
   %0 = arith.extf %x : f16 to f32
   return %0 : f32
 }
+
+// CHECK-LABEL: @half_to_float8
+// CHECK: arith.extf %{{.*}} : f16 to f32
+// CHECK-NOT: arith.truncf
+// CHECK: return
+func.func @half_to_float8(%x: f16) -> f8E4M3FNUZ {
+  %0 = arith.truncf %x : f16 to f8E4M3FNUZ
+  return %0 : f8E4M3FNUZ
+}
