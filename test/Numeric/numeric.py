@@ -19,7 +19,11 @@ def one_node(op, inputs, outputs=1, opset=17, domain="", constants=(), **attribu
     graph = helper.make_graph(
         [node],
         "one",
-        [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape) for i, n, x in values if i not in constants],
+        [
+            helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
+            for i, n, x in values
+            if i not in constants
+        ],
         [helper.make_value_info(n, onnx.TypeProto()) for n in results],
         [onnx.numpy_helper.from_array(x, n) for i, n, x in values if i in constants],
     )

@@ -81,11 +81,25 @@ OLD = [
     ("DequantizeLinear", 13, [signed(2, 3, 4), np.abs(C) + 0.1, signed(3)], {"axis": 1}),
     ("DynamicQuantizeLinear", 11, [X], {}),
     ("MatMulInteger", 10, [bytes_(2, 5, 7), signed(7, 4), scalar(121, np.uint8), scalar(3, np.int8)], {}),
-    ("ConvInteger", 10, [bytes_(1, 3, 6, 6), bytes_(4, 3, 3, 3), scalar(121, np.uint8), scalar(3, np.uint8)], {"pads": [1, 1, 1, 1]}),
+    (
+        "ConvInteger",
+        10,
+        [bytes_(1, 3, 6, 6), bytes_(4, 3, 3, 3), scalar(121, np.uint8), scalar(3, np.uint8)],
+        {"pads": [1, 1, 1, 1]},
+    ),
     (
         "QLinearMatMul",
         10,
-        [bytes_(5, 7), scalar(0.02), scalar(100, np.uint8), bytes_(7, 4), scalar(0.03), scalar(90, np.uint8), scalar(0.2), scalar(128, np.uint8)],
+        [
+            bytes_(5, 7),
+            scalar(0.02),
+            scalar(100, np.uint8),
+            bytes_(7, 4),
+            scalar(0.03),
+            scalar(90, np.uint8),
+            scalar(0.2),
+            scalar(128, np.uint8),
+        ],
         {},
     ),
     (
@@ -120,17 +134,31 @@ MICROSOFTS = [
     ("FastGelu", [X, floats(5)], 1, {}),
     ("Gelu", [X], 1, {}),
     ("QuickGelu", [X], 1, {"alpha": 1.5}),
-    ("SkipLayerNormalization", [floats(2, 3, 8), floats(2, 3, 8), floats(8), floats(8), floats(8)], 1, {"epsilon": 1e-5}),
+    (
+        "SkipLayerNormalization",
+        [floats(2, 3, 8), floats(2, 3, 8), floats(8), floats(8), floats(8)],
+        1,
+        {"epsilon": 1e-5},
+    ),
     ("SkipSimplifiedLayerNormalization", [floats(2, 3, 8), floats(2, 3, 8), floats(8)], 1, {"epsilon": 1e-5}),
-    quantized("QLinearAdd", [bytes_(2, 5), SCALE, ZERO, bytes_(2, 5), SCALE, ZERO, scalar(0.07), scalar(130, np.uint8)]),
+    quantized(
+        "QLinearAdd", [bytes_(2, 5), SCALE, ZERO, bytes_(2, 5), SCALE, ZERO, scalar(0.07), scalar(130, np.uint8)]
+    ),
     quantized("QLinearMul", [bytes_(2, 5), SCALE, ZERO, bytes_(2, 5), SCALE, ZERO, scalar(0.2), scalar(130, np.uint8)]),
     quantized("QLinearSigmoid", [bytes_(2, 5), SCALE, ZERO, scalar(1 / 256), scalar(0, np.uint8)]),
     quantized("QLinearLeakyRelu", [bytes_(2, 5), SCALE, ZERO, scalar(0.05), scalar(40, np.uint8)], alpha=0.1),
     quantized("QLinearGlobalAveragePool", [bytes_(2, 3, 4, 4), SCALE, ZERO, SCALE, ZERO], channels_last=0),
-    quantized("QLinearConcat", [scalar(0.05), ZERO, bytes_(2, 5), SCALE, ZERO, bytes_(2, 3), scalar(0.02), ZERO], axis=1),
+    quantized(
+        "QLinearConcat", [scalar(0.05), ZERO, bytes_(2, 5), SCALE, ZERO, bytes_(2, 3), scalar(0.02), ZERO], axis=1
+    ),
     quantized("QGemm", [bytes_(4, 6), SCALE, ZERO, bytes_(5, 6), SCALE, ZERO, None, scalar(0.9), ZERO], transB=1),
     ("MatMulIntegerToFloat", [bytes_(4, 6), bytes_(6, 5), SCALE, SCALE, ZERO, ZERO, floats(5)], 1, {}),
-    ("MatMulNBits", [floats(2, 48), B4, np.abs(floats(12, 3)).reshape(-1)], 1, {"K": 48, "N": 12, "bits": 4, "block_size": 16}),
+    (
+        "MatMulNBits",
+        [floats(2, 48), B4, np.abs(floats(12, 3)).reshape(-1)],
+        1,
+        {"K": 48, "N": 12, "bits": 4, "block_size": 16},
+    ),
     (
         "MatMulNBits",
         [floats(2, 48), B4, np.abs(floats(12, 3)).reshape(-1), bytes_(24)],
@@ -145,7 +173,9 @@ def test_microsoft(op, inputs, outputs, attributes):
     constants = [i for i, x in enumerate(inputs) if x is not None and (x.ndim == 0 or (op == "MatMulNBits" and i))]
     model = one_node(op, inputs, outputs=outputs, domain=MICROSOFT, constants=constants, **attributes)
     feeds = feeds_of(inputs, constants)
-    check(run(model, feeds), oracle(model, feeds), rtol=1e-3, atol=1 if op.startswith("Q") and "Gelu" not in op else 2e-3)
+    check(
+        run(model, feeds), oracle(model, feeds), rtol=1e-3, atol=1 if op.startswith("Q") and "Gelu" not in op else 2e-3
+    )
 
 
 def test_dynamic_quantize_lstm():
@@ -155,7 +185,13 @@ def test_dynamic_quantize_lstm():
     arguments = [x, w, r, floats(2, 8 * hidden), None, None, None, None, scale, zero, scale, zero]
     constants = [1, 2, 3, 8, 9, 10, 11]
     model = one_node(
-        "DynamicQuantizeLSTM", arguments, outputs=3, domain=MICROSOFT, constants=constants, hidden_size=hidden, direction="bidirectional"
+        "DynamicQuantizeLSTM",
+        arguments,
+        outputs=3,
+        domain=MICROSOFT,
+        constants=constants,
+        hidden_size=hidden,
+        direction="bidirectional",
     )
     feeds = feeds_of(arguments, constants)
     # onnxruntime quantizes the data too.

@@ -11,7 +11,9 @@ erf = np.vectorize(math.erf)
 
 
 def sigmoid(x):
-    return np.where(x < 0, np.exp(np.minimum(x, 0)) / (1 + np.exp(np.minimum(x, 0))), 1 / (1 + np.exp(-np.maximum(x, 0))))
+    return np.where(
+        x < 0, np.exp(np.minimum(x, 0)) / (1 + np.exp(np.minimum(x, 0))), 1 / (1 + np.exp(-np.maximum(x, 0)))
+    )
 
 
 def softplus(x):
@@ -40,7 +42,9 @@ FUNCTIONS = {
 }
 # 1 + erf cancels far below zero, in every engine.
 ABSOLUTE = {"Gelu": 1e-6}
-POINTS = np.concatenate([np.linspace(-87, 87, 4099), np.geomspace(1e-30, 1, 999), -np.geomspace(1e-30, 1, 999), [0, -0.0]]).astype(np.float32)
+POINTS = np.concatenate(
+    [np.linspace(-87, 87, 4099), np.geomspace(1e-30, 1, 999), -np.geomspace(1e-30, 1, 999), [0, -0.0]]
+).astype(np.float32)
 
 
 @pytest.mark.parametrize("op", FUNCTIONS)
