@@ -105,8 +105,17 @@ OLD = [
     (
         "QLinearConv",
         10,
-        [bytes_(1, 3, 6, 6), scalar(0.02), scalar(100, np.uint8), signed(4, 3, 3, 3), np.abs(floats(4)) / 50 + 0.01]
-        + [np.zeros(4, np.int8), scalar(0.5), scalar(128, np.uint8), random.integers(-99, 99, 4).astype(np.int32)],
+        [
+            bytes_(1, 3, 6, 6),
+            scalar(0.02),
+            scalar(100, np.uint8),
+            signed(4, 3, 3, 3),
+            np.abs(floats(4)) / 50 + 0.01,
+            np.zeros(4, np.int8),
+            scalar(0.5),
+            scalar(128, np.uint8),
+            random.integers(-99, 99, 4).astype(np.int32),
+        ],
         {"pads": [1, 0, 1, 0], "strides": [2, 1]},
     ),
 ]
