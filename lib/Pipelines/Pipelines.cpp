@@ -51,6 +51,9 @@ void buildLoopsStage(OpPassManager &pm, const PipelineOptions &options) {
     // The oracle: a loop nest an op, and the C library's functions.
     pm.addPass(createLowerKernelsNaivePass());
     pm.addPass(createConvertLinalgToLoopsPass());
+    codegen::ExpandMathPassOptions math;
+    math.libm = true;
+    pm.addPass(codegen::createExpandMathPass(math));
     pm.addPass(codegen::createExpandFloat8Pass());
     return;
   }

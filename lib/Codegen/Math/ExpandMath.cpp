@@ -7,6 +7,8 @@
 //     math.sqrt, fma, floor ...       stay: they are instructions
 //
 // sin, cos and tan of huge angles, which no model has, are called of libm behind a branch.
+//
+// With libm=true every one of these ops is a call: -O0 is the oracle, and must not share our formulas.
 #include "lib/Codegen/Math/VectorMath.h"
 #include "lib/Codegen/Passes.h"
 
@@ -78,7 +80,7 @@ Type withElement(Type like, Type element) {
 
 class Expander {
 public:
-  explicit Expander(ModuleOp module) : module(module), symbols(module) {}
+  Expander(ModuleOp module, bool libm) : module(module), symbols(module), libm(libm) {}
 
   void run() {
     SmallVector<Operation *> found;
@@ -119,7 +121,7 @@ private:
   }
 
   Value apply(ImplicitLocOpBuilder &b, const Rule &rule, ArrayRef<Value> in) {
-    if (!getElementTypeOrSelf(in[0].getType()).isF32() || (!rule.unary && !rule.binary))
+    if (libm || !getElementTypeOrSelf(in[0].getType()).isF32() || (!rule.unary && !rule.binary))
       return callLanes(b, rule.libm, in);
     if (!rule.limitedAngle)
       return approximate(b, rule, in);
@@ -179,10 +181,12 @@ private:
 
   ModuleOp module;
   SymbolTable symbols;
+  bool libm;
 };
 
 struct ExpandMathPass : impl::ExpandMathPassBase<ExpandMathPass> {
-  void runOnOperation() override { Expander(getOperation()).run(); }
+  using ExpandMathPassBase::ExpandMathPassBase;
+  void runOnOperation() override { Expander(getOperation(), libm).run(); }
 };
 
 } // namespace
