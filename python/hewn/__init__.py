@@ -12,6 +12,7 @@ import os
 import pathlib
 import shutil
 import tempfile
+import threading
 import weakref
 from collections.abc import Mapping
 
@@ -72,6 +73,14 @@ def _dtype(code: int, bits: int) -> np.dtype:
     return np.dtype(getattr(ml_dtypes, names[code]))
 
 
+def _numbers(value: object, dtype: np.dtype) -> np.ndarray:
+    """Python's numbers, and lists of them: these have no width of their own, so only fractions can be lost."""
+    array = np.asarray(value)
+    if array.dtype.kind in "fc" and dtype.kind in "iub":
+        raise TypeError(f"these are fractions, the model wants {dtype}")
+    return array.astype(dtype)
+
+
 def _release(model_holder: list, folder: str | None) -> None:
     model_holder.clear()
     if folder:
@@ -79,7 +88,7 @@ def _release(model_holder: list, folder: str | None) -> None:
 
 
 class Module:
-    """A compiled model, loaded. One thread at a time runs it; load it again for more."""
+    """A compiled model, loaded. Runs of one module take turns; load it again to run at the same time."""
 
     def __init__(self, path: str | os.PathLike[str], threads: int = 1, _folder: str | None = None) -> None:
         try:
@@ -92,6 +101,7 @@ class Module:
         self.inputs = [Tensor(name, _dtype(code, bits), shape) for name, code, bits, shape in model.inputs]
         self.outputs = [Tensor(name, _dtype(code, bits), shape) for name, code, bits, shape in model.outputs]
         self._names = {t.name for t in self.inputs}
+        self._turn = threading.Lock()
         weakref.finalize(self, _release, self._held, _folder)
 
     @property
@@ -112,7 +122,8 @@ class Module:
             arrays.append(array)
             arguments.append((array.ctypes.data, code, bits, array.shape))
         try:
-            results = self._model.run(arguments)
+            with self._turn:
+                results = self._model.run(arguments)
         except RuntimeError as problem:
             raise RunError(str(problem)) from None
         return {
@@ -122,11 +133,18 @@ class Module:
 
     @staticmethod
     def _array(tensor: Tensor, value: object) -> np.ndarray:
-        if not isinstance(value, np.ndarray):
-            value = np.from_dlpack(value) if hasattr(value, "__dlpack__") else np.asarray(value, tensor.dtype)
-        if value.dtype != tensor.dtype:
-            raise RunError(f"input '{tensor.name}' is {value.dtype}, the model wants {tensor.dtype}")
-        return np.ascontiguousarray(value).reshape(value.shape)
+        try:
+            if isinstance(value, np.ndarray):
+                array = value
+            elif hasattr(value, "__dlpack__"):
+                array = np.from_dlpack(value)
+            else:
+                array = _numbers(value, tensor.dtype)
+        except (BufferError, TypeError, ValueError, RuntimeError) as problem:
+            raise RunError(f"input '{tensor.name}': {problem}") from None
+        if array.dtype != tensor.dtype:
+            raise RunError(f"input '{tensor.name}' is {array.dtype}, the model wants {tensor.dtype}")
+        return np.ascontiguousarray(array).reshape(array.shape)
 
 
 def compile(
