@@ -12,7 +12,8 @@
 //     %4 = graph.slice %3          {graph.in_group = 2}    map: elementwise ops and moves over one space
 //
 // Refused: what would compute an element many times over (a dear producer behind a broadcast or a window), what would
-// need a value that a later op makes (a cycle), two contractions in one kernel, results of unlike shape in one kernel.
+// need a value that a later op makes (a cycle), two contractions in one kernel, what a contraction reads, results of unlike
+// shape in one kernel.
 // The pass is a single walk in program order; it does not undo a choice. FormGroups applies the decision.
 #include "dialects/Graph/Graph.h"
 #include "dialects/Graph/Views.h"
@@ -267,10 +268,18 @@ private:
     return false;
   }
 
+  /// Whether the contraction of `group` reads what `other` makes: it reads each element many times, so out of memory.
+  static bool feedsContraction(const Group &other, const Group &group) {
+    return llvm::any_of(group.ops, [&](Operation *op) {
+      return isa<graph::ContractOpInterface>(op) &&
+             llvm::any_of(op->getOperands(), [&](Value v) { return llvm::is_contained(other.ops, v.getDefiningOp()); });
+    });
+  }
+
   /// `op` is in `group` and reads `operand` of `other`: makes one group of both where that keeps one nest.
   void merge(Group &group, Group &other, Value operand, Operation *op) {
-    if (other.shape != Shape::Map || group.shape == Shape::Alone || !mayRunAt(other, op, &group) ||
-        !mayRunAt(group, op, &other))
+    if (other.shape != Shape::Map || group.shape == Shape::Alone || feedsContraction(other, group) ||
+        !mayRunAt(other, op, &group) || !mayRunAt(group, op, &other))
       return;
     Dims from = graph::getDims(operand), result = graph::getDims(op->getResult(0));
     Dims wanted = group.shape == Shape::Rows ? group.space : result;

@@ -6,6 +6,8 @@ include "mlir/Pass/PassBase.td"
 
 def DecideGroupsPass : Pass<"hewn-decide-groups", "::mlir::func::FuncOp"> {
   let summary = "Say which ops become one kernel: writes `graph.in_group` and the reason on each";
+  // It looks into the bodies of elementwise ops to see what they cost.
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
   let options = [Option<"fuse", "fuse", "bool", "true", "Put ops together; without it each op is a group of its own">];
 }
 

@@ -1,0 +1,129 @@
+// Which ops become one kernel, and why; and what must stay apart.
+// RUN: hewn-opt %s --split-input-file --hewn-decide-groups | FileCheck %s
+// RUN: hewn-opt %s --split-input-file --hewn-decide-groups=fuse=false | FileCheck %s --check-prefix=ALONE
+
+// Elementwise ops over one space.
+// CHECK-LABEL: func.func @chain
+// ALONE-LABEL: func.func @chain
+func.func @chain(%x: tensor<4x8xf32>, %y: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  // CHECK: graph.add {{.*}}graph.in_group = 0 : i64, graph.why = "elementwise ops over one space"
+  // ALONE: graph.add {{.*}}graph.in_group = 0
+  %0 = graph.add %x, %y : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  // CHECK: graph.relu {{.*}}graph.in_group = 0
+  // ALONE: graph.relu {{.*}}graph.in_group = 1
+  %1 = graph.relu %0 : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %1 : tensor<4x8xf32>
+}
+
+// -----
+
+// What follows a contraction elementwise is its epilogue; a second contraction is a kernel of its own.
+// CHECK-LABEL: func.func @contract
+func.func @contract(%x: tensor<4x8xf32>, %v: tensor<8x16xf32>, %w: tensor<16x16xf32>, %b: tensor<16xf32>) -> tensor<4x16xf32> {
+  // CHECK: graph.matmul {{.*}}graph.in_group = 0 : i64, graph.why = "elementwise ops on the accumulators of a contraction"
+  %0 = graph.matmul %x, %v : (tensor<4x8xf32>, tensor<8x16xf32>) -> tensor<4x16xf32>
+  // CHECK: graph.add {{.*}}graph.in_group = 0
+  %1 = graph.add %0, %b : (tensor<4x16xf32>, tensor<16xf32>) -> tensor<4x16xf32>
+  // CHECK: graph.tanh {{.*}}graph.in_group = 0
+  %2 = graph.tanh %1 : (tensor<4x16xf32>) -> tensor<4x16xf32>
+  // CHECK: graph.matmul {{.*}}graph.in_group = 1
+  %3 = graph.matmul %2, %w : (tensor<4x16xf32>, tensor<16x16xf32>) -> tensor<4x16xf32>
+  return %3 : tensor<4x16xf32>
+}
+
+// -----
+
+// Reductions over the same dims, what they read and what reads them are passes over one row.
+// CHECK-LABEL: func.func @rows
+func.func @rows(%x: tensor<4x512xf32>, %s: tensor<f32>) -> tensor<4x512xf32> {
+  // CHECK: graph.mul {{.*}}graph.in_group = 0
+  // CHECK: graph.reduce_max {{.*}}graph.in_group = 0
+  // CHECK: graph.sub {{.*}}graph.in_group = 0
+  // CHECK: graph.exp {{.*}}graph.in_group = 0
+  // CHECK: graph.reduce_sum {{.*}}graph.in_group = 0
+  // CHECK: graph.div {{.*}}graph.in_group = 0 : i64, graph.why = "{{.*}}passes over one row
+  %0 = graph.mul %x, %s : (tensor<4x512xf32>, tensor<f32>) -> tensor<4x512xf32>
+  %1 = graph.reduce_max %0 {dims = array<i64: 1>} : (tensor<4x512xf32>) -> tensor<4x1xf32>
+  %2 = graph.sub %0, %1 : (tensor<4x512xf32>, tensor<4x1xf32>) -> tensor<4x512xf32>
+  %3 = graph.exp %2 : (tensor<4x512xf32>) -> tensor<4x512xf32>
+  %4 = graph.reduce_sum %3 {dims = array<i64: 1>} : (tensor<4x512xf32>) -> tensor<4x1xf32>
+  %5 = graph.div %3, %4 : (tensor<4x512xf32>, tensor<4x1xf32>) -> tensor<4x512xf32>
+  return %5 : tensor<4x512xf32>
+}
+
+// -----
+
+// Reductions over unlike dims share no row.
+// CHECK-LABEL: func.func @other_rows
+func.func @other_rows(%x: tensor<64x512xf32>) -> tensor<1x1xf32> {
+  // CHECK: graph.reduce_max {{.*}}graph.in_group = 0
+  %0 = graph.reduce_max %x {dims = array<i64: 1>} : (tensor<64x512xf32>) -> tensor<64x1xf32>
+  // CHECK: graph.reduce_max {{.*}}graph.in_group = 1
+  %1 = graph.reduce_max %0 {dims = array<i64: 0>} : (tensor<64x1xf32>) -> tensor<1x1xf32>
+  return %1 : tensor<1x1xf32>
+}
+
+// -----
+
+// Behind a broadcast each element is computed again and again: what is cheap comes along, an exponential does not.
+// CHECK-LABEL: func.func @broadcast
+func.func @broadcast(%x: tensor<4x8xf32>, %c: tensor<1x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) {
+  // CHECK: graph.neg {{.*}}graph.in_group = 0
+  %0 = graph.neg %c : (tensor<1x8xf32>) -> tensor<1x8xf32>
+  // CHECK: graph.add {{.*}}graph.in_group = 0 : i64, graph.why = "a cheap operand that is broadcast"
+  %1 = graph.add %x, %0 : (tensor<4x8xf32>, tensor<1x8xf32>) -> tensor<4x8xf32>
+  // CHECK: graph.exp {{.*}}graph.in_group = 1
+  %2 = graph.exp %c : (tensor<1x8xf32>) -> tensor<1x8xf32>
+  // CHECK: graph.add {{.*}}graph.in_group = 2
+  %3 = graph.add %x, %2 : (tensor<4x8xf32>, tensor<1x8xf32>) -> tensor<4x8xf32>
+  return %1, %3 : tensor<4x8xf32>, tensor<4x8xf32>
+}
+
+// -----
+
+// What a contraction reads lies in memory, also where the epilogue reads it too.
+// CHECK-LABEL: func.func @residual
+func.func @residual(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>) -> tensor<4x8xf32> {
+  // CHECK: graph.relu {{.*}}graph.in_group = 0
+  %0 = graph.relu %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  // CHECK: graph.matmul {{.*}}graph.in_group = 1
+  %1 = graph.matmul %0, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  // CHECK: graph.add {{.*}}graph.in_group = 1
+  %2 = graph.add %0, %1 : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %2 : tensor<4x8xf32>
+}
+
+// -----
+
+// A group runs where its last op stands. The negation can't join the sum that reads it: the product needs it before.
+// CHECK-LABEL: func.func @cycle
+func.func @cycle(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  // CHECK: graph.neg {{.*}}graph.in_group = 0
+  %0 = graph.neg %x : (tensor<8x8xf32>) -> tensor<8x8xf32>
+  // CHECK: graph.matmul {{.*}}graph.in_group = 1
+  %1 = graph.matmul %0, %w : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  // CHECK: graph.reduce_max {{.*}}graph.in_group = 2
+  %2 = graph.reduce_max %1 {dims = array<i64: 1>} : (tensor<8x8xf32>) -> tensor<8x1xf32>
+  // CHECK: graph.add {{.*}}graph.in_group = 2
+  %3 = graph.add %0, %2 : (tensor<8x8xf32>, tensor<8x1xf32>) -> tensor<8x8xf32>
+  return %3 : tensor<8x8xf32>
+}
+
+// -----
+
+// A move reads its operand in place; a view is no kernel, and neither are constants.
+// CHECK-LABEL: func.func @moves
+func.func @moves(%x: tensor<8x8xf32>) -> (tensor<4x8xf32>, tensor<64xf32>) {
+  // CHECK: graph.constant
+  // CHECK-NOT: in_group
+  // CHECK: graph.add {{.*}}graph.in_group = 0 : i64, graph.why = "a move reads its operand in place"
+  %c = graph.constant {value = dense<2.0> : tensor<f32>} : tensor<f32>
+  %0 = graph.add %x, %c : (tensor<8x8xf32>, tensor<f32>) -> tensor<8x8xf32>
+  // CHECK: graph.slice {{.*}}graph.in_group = 0
+  %1 = graph.slice %0 {offsets = [4, 0], sizes = [4, 8], steps = array<i64: 1, 1>} : (tensor<8x8xf32>) -> tensor<4x8xf32>
+  // CHECK: graph.reshape
+  // CHECK-NOT: in_group
+  // CHECK: return
+  %2 = graph.reshape %x {shape = [64]} : (tensor<8x8xf32>) -> tensor<64xf32>
+  return %1, %2 : tensor<4x8xf32>, tensor<64xf32>
+}

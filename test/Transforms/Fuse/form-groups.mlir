@@ -1,0 +1,46 @@
+// The numbers are obeyed, whoever wrote them.
+// RUN: hewn-opt %s --hewn-form-groups | FileCheck %s
+
+// A splat constant goes in, an operand stays one. The group stands where its last op stood, and has the reason.
+// CHECK-LABEL: func.func @one
+// CHECK-SAME: (%[[X:.*]]: tensor<4xf32>, %[[Y:.*]]: tensor<4xf32>)
+// CHECK: %[[OTHER:.*]] = graph.group(%[[Y]])
+// CHECK: %[[G:.*]] = graph.group(%[[X]], %[[OTHER]])
+// CHECK-SAME: why = "by hand"
+// CHECK: ^bb0(%[[A:.*]]: tensor<4xf32>, %[[B:.*]]: tensor<4xf32>):
+// CHECK: %[[TWO:.*]] = graph.constant
+// CHECK: %[[M:.*]] = graph.mul %[[A]], %[[TWO]]
+// CHECK-NOT: in_group
+// CHECK: %[[S:.*]] = graph.add %[[M]], %[[B]]
+// CHECK: graph.yield %[[S]]
+// CHECK: return %[[G]]
+func.func @one(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
+  %c = graph.constant {value = dense<2.0> : tensor<f32>} : tensor<f32>
+  %0 = graph.mul %x, %c {graph.in_group = 0} : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %1 = graph.neg %y {graph.in_group = 1} : (tensor<4xf32>) -> tensor<4xf32>
+  %2 = graph.add %0, %1 {graph.in_group = 0, graph.why = "by hand"} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %2 : tensor<4xf32>
+}
+
+// What others read is a result of the group, with its dims; what nobody outside reads is not.
+// CHECK-LABEL: func.func @results
+// CHECK: %[[G:.*]]:2 = graph.group(%{{.*}}) {{.*}}graph.dims = {{\[\[}}"n"], ["n"]]
+// CHECK: graph.yield %[[A:.*]], %[[C:.*]] :
+// CHECK: return %[[G]]#0, %[[G]]#1
+func.func @results(%x: tensor<?xf32> {graph.dims = ["n"]}) -> (tensor<?xf32>, tensor<?xf32>) {
+  %0 = graph.neg %x {graph.dims = [["n"]], graph.in_group = 0} : (tensor<?xf32>) -> tensor<?xf32>
+  %1 = graph.exp %0 {graph.dims = [["n"]], graph.in_group = 0} : (tensor<?xf32>) -> tensor<?xf32>
+  %2 = graph.relu %1 {graph.dims = [["n"]], graph.in_group = 0} : (tensor<?xf32>) -> tensor<?xf32>
+  return %0, %2 : tensor<?xf32>, tensor<?xf32>
+}
+
+// Without a number an op stays where it is.
+// CHECK-LABEL: func.func @left_alone
+// CHECK-NOT: graph.group
+// CHECK: graph.neg
+// CHECK-NOT: graph.group
+// CHECK: return
+func.func @left_alone(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = graph.neg %x : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}

@@ -1,0 +1,44 @@
+// Groups become kernels and launches; equal kernels are one, whatever their weights and symbols are called.
+// RUN: hewn-opt %s --hewn-outline-kernels | FileCheck %s
+
+// A kernel has no name of the C library's.
+// CHECK: plan.kernel @exp_kernel
+// CHECK: plan.kernel @add_relu(%{{.*}}: tensor<?xf32> {graph.dims = ["s0"]}, %{{.*}}: tensor<1xf32>) -> tensor<?xf32>
+// CHECK-SAME: symbols = ["s0"]
+// CHECK-NOT: plan.kernel
+
+// CHECK-LABEL: func.func @main
+func.func @main(%x: tensor<?xf32> {graph.dims = ["batch"]}, %y: tensor<?xf32> {graph.dims = ["2*seq"]}, %v: tensor<1xf32>, %w: tensor<1xf32>)
+    -> (tensor<?xf32>, tensor<?xf32>, tensor<4xf32>) {
+  // CHECK: plan.launch @add_relu(%{{.*}}, %{{.*}}) symbols ["batch"] {graph.dims = {{\[\[}}"batch"{{\]\]}}}
+  %0 = graph.group(%x, %v) attributes {graph.dims = [["batch"]], graph.region_dims = [[["batch"], [1]]]} {
+  ^bb0(%a: tensor<?xf32>, %b: tensor<1xf32>):
+    %1 = graph.add %a, %b {graph.dims = [["batch"]]} : (tensor<?xf32>, tensor<1xf32>) -> tensor<?xf32>
+    %2 = graph.relu %1 {graph.dims = [["batch"]]} : (tensor<?xf32>) -> tensor<?xf32>
+    graph.yield %2 : tensor<?xf32>
+  } : (tensor<?xf32>, tensor<1xf32>) -> tensor<?xf32>
+  // CHECK: plan.launch @add_relu{{.*}} symbols ["seq"]
+  %3 = graph.group(%x, %w) attributes {graph.dims = [["seq"]], graph.region_dims = [[["seq"], [1]]]} {
+  ^bb0(%a: tensor<?xf32>, %b: tensor<1xf32>):
+    %1 = graph.add %a, %b {graph.dims = [["seq"]]} : (tensor<?xf32>, tensor<1xf32>) -> tensor<?xf32>
+    %2 = graph.relu %1 {graph.dims = [["seq"]]} : (tensor<?xf32>) -> tensor<?xf32>
+    graph.yield %2 : tensor<?xf32>
+  } : (tensor<?xf32>, tensor<1xf32>) -> tensor<?xf32>
+  %c = graph.constant {value = dense<1.0> : tensor<4xf32>} : tensor<4xf32>
+  // CHECK: plan.launch @exp_kernel
+  %4 = graph.group(%c) {
+  ^bb0(%a: tensor<4xf32>):
+    %5 = graph.exp %a : (tensor<4xf32>) -> tensor<4xf32>
+    graph.yield %5 : tensor<4xf32>
+  } : (tensor<4xf32>) -> tensor<4xf32>
+  return %0, %3, %4 : tensor<?xf32>, tensor<?xf32>, tensor<4xf32>
+}
+
+// What is in no group stays.
+// CHECK-LABEL: func.func @left_alone
+// CHECK: graph.neg
+// CHECK-NOT: plan.launch
+func.func @left_alone(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = graph.neg %x : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
