@@ -241,6 +241,6 @@ hewn_status hewn_impl_context_reserve(hewn_context *context, const int64_t *symb
 
 const char *hewn_impl_context_message(const hewn_context *context) { return context->message; }
 
-uint64_t hewn_rt_run_index(const hewn_context *context) { return context->runs; }
+uint64_t hewn_rt_draw_index(hewn_context *context) { return context->draws++; }
 
 int32_t hewn_rt_threads(const hewn_context *context) { return context->threads; }

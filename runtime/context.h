@@ -41,7 +41,7 @@ struct hewn_context {
   uint32_t busy;     ///< a call is in progress
   int32_t broken;    ///< creation failed with this code
   uint64_t cpu;
-  uint64_t runs;
+  uint64_t draws; ///< of random numbers without a seed
 
   unsigned char *arena;
   int64_t arena_bytes;

@@ -190,12 +190,9 @@ bool RegionOpBuilder::isKnownOutside(ArrayRef<DimExpr> dims) {
   op->walk([&](Operation *nested) {
     if (auto read = dyn_cast<ReadSymbolOp>(nested))
       inner.insert(read.getSymbol());
-    if (!isa<PartOpInterface>(nested))
-      return;
-    for (Value result : nested->getResults())
-      visitSymbols(getDims(result), [&](StringRef symbol) { inner.insert(symbol); });
-    for (Value operand : nested->getOperands())
-      visitSymbols(getDims(operand), [&](StringRef symbol) { inner.erase(symbol); });
+    if (auto part = dyn_cast<PartOpInterface>(nested))
+      for (StringRef symbol : part.getDefinedSymbols())
+        inner.insert(symbol);
   });
   bool known = true;
   visitSymbols(dims, [&](StringRef symbol) { known &= !inner.contains(symbol); });
@@ -274,6 +271,5 @@ SmallVector<Value> makeScan(OpBuilder &b, Location loc, ValueRange states, Value
 
 StringRef RequireOp::getPartName() { return "require"; }
 SmallVector<int64_t> RequireOp::getPartParams() { return {}; }
-SmallVector<Dims> RequireOp::getBoundDims(DimsOf) { return {}; }
 
 } // namespace hewn::graph

@@ -112,8 +112,12 @@ def PartOpInterface : OpInterface<"PartOpInterface"> {
   let methods = [
     InterfaceMethod<"The part's name.", "::llvm::StringRef", "getPartName">,
     InterfaceMethod<"Its parameters: attributes as integers, floats by their bits.", "::llvm::SmallVector<int64_t>", "getPartParams">,
-    InterfaceMethod<"The dims that each result's buffer must hold.", "::llvm::SmallVector<::hewn::graph::Dims>", "getBoundDims",
-      (ins "::hewn::graph::DimsOf":$dimsOf)>];
+    InterfaceMethod<"The dims that each result's buffer must hold; without a word of the op, the results' own.",
+      "::llvm::SmallVector<::hewn::graph::Dims>", "getBoundDims", (ins "::hewn::graph::DimsOf":$dimsOf), "", [{
+        return ::llvm::map_to_vector($_op->getResults(), [&](::mlir::Value result) { return dimsOf(result); });
+      }]>,
+    InterfaceMethod<"The symbols that only the part can tell: those of dims that depend on data.",
+      "::llvm::SmallVector<::llvm::StringRef>", "getDefinedSymbols", (ins), "", "return {};">];
 }
 
 #endif

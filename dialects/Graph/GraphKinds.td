@@ -91,4 +91,28 @@ class Move<string mnemonic, list<string> also = []> : GraphTensorOp<mnemonic, [D
 
 class Contract<string mnemonic> : GraphTensorOp<mnemonic, [DeclareOpInterfaceMethods<ContractOpInterface>]>;
 
+//===--------------------------------------------------------------------------------------------------------------------===//
+// Parts of the runtime. `params` is C++ for the list of integers that the part gets, in the order that services.h gives.
+//===--------------------------------------------------------------------------------------------------------------------===//
+
+class Part<string mnemonic, string part, string params, list<string> also = [], list<Trait> traits = [Pure]>
+    : GraphOp<mnemonic, !listconcat([DeclareOpInterfaceMethods<ShapeOpInterface>,
+                                     DeclareOpInterfaceMethods<PartOpInterface, also>], traits)> {
+  let results = (outs Tensor:$result);
+  let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+  code partMethods = [{
+    ::llvm::StringRef $cppClass::getPartName() { return "}] # part # [{"; }
+    ::llvm::SmallVector<int64_t> $cppClass::getPartParams() { return }] # params # [{; }
+  }];
+  let extraClassDefinition = partMethods;
+}
+
+// A part that tells an extent of its results: it is the symbol `count`, and the buffers have room for the most there can be.
+class CountingPart<string mnemonic, string part, string params, list<Trait> traits = [Pure]>
+    : Part<mnemonic, part, params, ["getBoundDims", "getDefinedSymbols"], traits> {
+  let extraClassDefinition = partMethods # [{
+    ::llvm::SmallVector<::llvm::StringRef> $cppClass::getDefinedSymbols() { return {getCount()}; }
+  }];
+}
+
 #endif

@@ -50,6 +50,8 @@ public:
   /// model runs. `value` has rank 0 or 1 and a static length; nullopt (after
   /// `refuse`) otherwise.
   virtual std::optional<Dims> contentsOrRead(mlir::Value value) = 0;
+  /// A symbol that no other value has: for a dim that only a run tells.
+  virtual DimExpr freshDim() = 0;
   /// The float contents of a small constant; nullopt where not known.
   virtual std::optional<llvm::SmallVector<double>> floatContents(mlir::Value value) = 0;
 

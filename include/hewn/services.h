@@ -59,9 +59,10 @@ HEWN_RT int32_t hewn_rt_code(const hewn_context *context);
 /// Tells the trace hook, if there is one. `phase`: hewn_trace_phase.
 HEWN_RT void hewn_rt_trace(hewn_context *context, int32_t phase, const char *kernel);
 
-/// How many runs this context has begun before this one: what generators of
-/// random numbers without a seed start from.
-HEWN_RT uint64_t hewn_rt_run_index(const hewn_context *context);
+/// How often this context was asked before: what generators of random numbers
+/// without a seed start from, so that each run, and each trip of a loop in it,
+/// has numbers of its own. Only from the thread that runs the model.
+HEWN_RT uint64_t hewn_rt_draw_index(hewn_context *context);
 
 //===----------------------------------------------------------------------===//
 // The machine
@@ -145,7 +146,7 @@ HEWN_RT hewn_part_fn hewn_part_unique;
 HEWN_RT hewn_part_fn hewn_part_nonmaxsuppression;
 
 /// Random numbers come from Philox4x32-10, by element: the same seed gives the
-/// same numbers whatever the machine. Without a seed they change every run;
+/// same numbers whatever the machine. Without a seed each call has others;
 /// `seed` then tells the nodes of a model apart.
 
 /// RandomNormal, RandomNormalLike -> Y (float types).

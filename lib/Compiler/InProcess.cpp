@@ -66,7 +66,7 @@ llvm::orc::SymbolMap services(llvm::orc::LLJIT &jit) {
   HEWN_SERVICE(hewn_rt_fail)
   HEWN_SERVICE(hewn_rt_code)
   HEWN_SERVICE(hewn_rt_trace)
-  HEWN_SERVICE(hewn_rt_run_index)
+  HEWN_SERVICE(hewn_rt_draw_index)
   HEWN_SERVICE(hewn_rt_cpu)
   HEWN_SERVICE(hewn_run_pointers)
 #undef HEWN_SERVICE

@@ -3,10 +3,10 @@
 
 #include <string.h>
 
-hewn_philox hewn_philox_make(const hewn_context *context, const int64_t *params) {
+hewn_philox hewn_philox_make(hewn_context *context, const int64_t *params) {
   uint64_t seed = (uint64_t)params[1];
-  uint64_t run = params[0] ? 0 : hewn_rt_run_index(context) + 1;
-  hewn_philox philox = {{(uint32_t)seed, (uint32_t)(seed >> 32)}, {(uint32_t)run, (uint32_t)(run >> 32)}};
+  uint64_t draw = params[0] ? 0 : hewn_rt_draw_index(context) + 1;
+  hewn_philox philox = {{(uint32_t)seed, (uint32_t)(seed >> 32)}, {(uint32_t)draw, (uint32_t)(draw >> 32)}};
   return philox;
 }
 

@@ -15,8 +15,8 @@ typedef struct hewn_philox {
 } hewn_philox;
 
 /// From a random op's first two parameters, has_seed and seed. Without a seed
-/// the sequence depends on the number of the run.
-hewn_philox hewn_philox_make(const hewn_context *context, const int64_t *params);
+/// each call begins another sequence.
+hewn_philox hewn_philox_make(hewn_context *context, const int64_t *params);
 
 /// Block `counter` of the sequence.
 void hewn_philox_block(const hewn_philox *philox, uint64_t counter, uint32_t words[4]);

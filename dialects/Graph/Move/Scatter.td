@@ -7,28 +7,13 @@
 
 include "dialects/Graph/GraphKinds.td"
 
-// An op with one result that calls the runtime's part `hewn_part_<part>`. `params` is C++ that gives its parameters as a list of int64_t; the
-// bounds of results are their dims, unless the op says otherwise (`extraClassDefinition`).
-class ShapedPart<string mnemonic, string part, string params = "{}"> : GraphTensorOp<mnemonic, [DeclareOpInterfaceMethods<PartOpInterface>]> {
-  let extraClassDefinition = [{
-    ::llvm::StringRef $cppClass::getPartName() { return "}] # part # [{"; }
-    ::llvm::SmallVector<int64_t> $cppClass::getPartParams() { return }] # params # [{; }
-    ::llvm::SmallVector<::hewn::graph::Dims> $cppClass::getBoundDims(::hewn::graph::DimsOf dimsOf) {
-      ::llvm::SmallVector<::hewn::graph::Dims> bounds;
-      for (::mlir::Value result : getOperation()->getResults())
-        bounds.push_back(dimsOf(result));
-      return bounds;
-    }
-  }];
-}
-
-def Graph_ScatterElementsOp : ShapedPart<"scatter_elements", "scatterelements", "{int64_t(getAxis()), scatterReduction(getReduction())}"> {
+def Graph_ScatterElementsOp : Part<"scatter_elements", "scatterelements", "{int64_t(getAxis()), scatterReduction(getReduction())}"> {
   let summary = "x with updates[i..] at i.., the index along `axis` replaced by indices[i..].";
   let arguments = (ins Tensor:$x, Tensor:$indices, Tensor:$updates, I64Attr:$axis, DefaultValuedAttr<StrAttr, "\"none\"">:$reduction);
   let onnx = [Onnx<"ScatterElements", 11, 0, "buildScatterElements">, Onnx<"Scatter", 9, 0, "buildScatterElements">];
 }
 
-def Graph_ScatterNDOp : ShapedPart<"scatter_nd", "scatternd", "{scatterReduction(getReduction())}"> {
+def Graph_ScatterNDOp : Part<"scatter_nd", "scatternd", "{scatterReduction(getReduction())}"> {
   let summary = "x with the slice updates[i..] at position indices[i.., :].";
   let arguments = (ins Tensor:$x, Tensor:$indices, Tensor:$updates, DefaultValuedAttr<StrAttr, "\"none\"">:$reduction);
   let onnx = [Onnx<"ScatterND", 11, 0, "buildScatterND">];
@@ -41,7 +26,7 @@ def Graph_TensorScatterOp : Move<"tensor_scatter"> {
 }
 
 
-def Graph_RoiAlignOp : ShapedPart<"roi_align", "roialign",
+def Graph_RoiAlignOp : Part<"roi_align", "roialign",
     "{getHalfPixel(), getTakesMax(), int64_t(getSamplingRatio()), floatBits(getSpatialScale())}"> {
   let summary = "Boxes of a feature map sampled bilinearly to `size`.";
   let arguments = (ins Tensor:$x, Tensor:$rois, Tensor:$batches, DenseI64ArrayAttr:$size, BoolAttr:$halfPixel, BoolAttr:$takesMax,
@@ -49,7 +34,7 @@ def Graph_RoiAlignOp : ShapedPart<"roi_align", "roialign",
   let onnx = [Onnx<"RoiAlign", 10, 0, "buildRoiAlign">];
 }
 
-def Graph_MaxRoiPoolOp : ShapedPart<"max_roi_pool", "maxroipool", "{floatBits(getSpatialScale())}"> {
+def Graph_MaxRoiPoolOp : Part<"max_roi_pool", "maxroipool", "{floatBits(getSpatialScale())}"> {
   let summary = "Maxima of the `size` cells of boxes of a feature map.";
   let arguments = (ins Tensor:$x, Tensor:$rois, DenseI64ArrayAttr:$size, F32Attr:$spatialScale);
   let onnx = [Onnx<"MaxRoiPool", 1, 0, "buildMaxRoiPool">];

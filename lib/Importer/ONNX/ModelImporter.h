@@ -59,6 +59,8 @@ public:
                                                             mlir::ValueRange arguments);
   /// Element `i` of an integer tensor as a symbol that the program reads.
   graph::DimExpr readSymbol(mlir::Value tensor, int64_t i);
+  /// A new symbol, for a dim that only a run tells.
+  graph::DimExpr freshDim() { return graph::DimExpr::symbol(freshSymbol("n", freshCounts)); }
   /// Drops what is remembered of values: builders erase regions, and a new value can have an old one's address.
   void forgetErased();
   /// Makes a constant where the builder stands.
@@ -109,7 +111,7 @@ private:
   llvm::StringMap<std::string> symbols; // dim_param → symbol
   llvm::StringSet<> takenSymbols;
   llvm::StringMap<DimBinding> bindings;
-  unsigned freshDims = 0, freshReads = 0;
+  unsigned freshDims = 0, freshReads = 0, freshCounts = 0;
   std::vector<mlir::OwningOpRef<mlir::Operation *>> discarded;
   llvm::DenseMap<std::pair<mlir::Value, int64_t>, std::string> reads;
   /// The node that is being built: where MLIR's own errors belong.

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Random numbers. With `hasSeed` they are the same in every run; without it `seed` tells the ops of a model apart. None of these
+// is Pure: two equal ones give unlike numbers.
+#ifndef HEWN_GRAPH_PART_RANDOM
+#define HEWN_GRAPH_PART_RANDOM
+
+include "dialects/Graph/GraphKinds.td"
+
+class Random<string mnemonic, string part, string params> : Part<mnemonic, part, params, [], []>;
+
+def Graph_RandomNormalOp
+    : Random<"random_normal", "randomnormal", "{getHasSeed(), int64_t(getSeed()), ::hewn::graph::floatBits(getMean()), ::hewn::graph::floatBits(getScale())}"> {
+  let summary = "A tensor of dims `shape` from the normal distribution.";
+  let arguments = (ins ArrayAttr:$shape, TypeAttr:$elementType, BoolAttr:$hasSeed, I64Attr:$seed, F32Attr:$mean, F32Attr:$scale);
+}
+def : OnnxCompose<"RandomNormal", "buildRandom">;
+def : OnnxCompose<"RandomNormalLike", "buildRandom">;
+
+def Graph_RandomUniformOp
+    : Random<"random_uniform", "randomuniform", "{getHasSeed(), int64_t(getSeed()), ::hewn::graph::floatBits(getLow()), ::hewn::graph::floatBits(getHigh())}"> {
+  let summary = "A tensor of dims `shape`, evenly spread between `low` and `high`.";
+  let arguments = (ins ArrayAttr:$shape, TypeAttr:$elementType, BoolAttr:$hasSeed, I64Attr:$seed, F32Attr:$low, F32Attr:$high);
+}
+def : OnnxCompose<"RandomUniform", "buildRandom">;
+def : OnnxCompose<"RandomUniformLike", "buildRandom">;
+
+def Graph_BernoulliOp : Random<"bernoulli", "bernoulli", "{getHasSeed(), int64_t(getSeed())}"> {
+  let summary = "1 with the probability that x tells, else 0.";
+  let arguments = (ins Tensor:$x, TypeAttr:$elementType, BoolAttr:$hasSeed, I64Attr:$seed);
+  let onnx = [Onnx<"Bernoulli", 15, 0, "buildBernoulli">];
+}
+
+def Graph_MultinomialOp : Random<"multinomial", "multinomial", "{getHasSeed(), int64_t(getSeed())}"> {
+  let summary = "`samples` classes for each row of log-probabilities [batch, classes].";
+  let arguments = (ins Tensor:$x, I64Attr:$samples, TypeAttr:$elementType, BoolAttr:$hasSeed, I64Attr:$seed);
+  let onnx = [Onnx<"Multinomial", 7, 0, "buildMultinomial">];
+}
+
+#endif

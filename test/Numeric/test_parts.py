@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ops that call parts of the runtime: what comes out depends on the data, or on chance."""
+
+import hewn
+import numpy as np
+import pytest
+from numeric import TensorProto, check, feeds_of, one_node, oracle, run
+
+random = np.random.default_rng(5)
+
+
+def floats(*shape):
+    return random.standard_normal(shape).astype(np.float32)
+
+
+def int64(*values):
+    return np.array(values, np.int64)
+
+
+X = np.round(floats(4, 5, 6))
+BOXES = np.sort(random.uniform(0, 1, (2, 7, 2, 2)), axis=2).reshape(2, 7, 4).astype(np.float32)
+SCORES = random.uniform(0, 1, (2, 3, 7)).astype(np.float32)
+LIMITS = [int64(2), np.array([0.3], np.float32), np.array([0.2], np.float32)]
+
+# op, opset, inputs, outputs, attributes
+CASES = [
+    ("TopK", 11, [X, int64(3)], 2, {"axis": 1}),
+    ("TopK", 11, [X, int64(0)], 2, {}),
+    ("TopK", 11, [X.astype(np.int64), int64(6)], 2, {"largest": 0}),
+    ("TopK", 10, [X, int64(2)], 2, {"axis": 0}),
+    ("NonZero", 13, [X], 1, {}),
+    ("NonZero", 13, [X > 9], 1, {}),
+    ("NonZero", 13, [X.astype(np.uint8)], 1, {}),
+    ("Compress", 11, [X, np.array([1, 0, 1], bool)], 1, {"axis": 1}),
+    ("Compress", 11, [X, np.array([1, 0, 1, 1], bool)], 1, {}),
+    ("Unique", 11, [X], 4, {}),
+    ("Unique", 11, [X], 1, {"sorted": 0}),
+    ("Unique", 11, [np.concatenate([X, X])], 4, {"axis": 0}),
+    ("NonMaxSuppression", 11, [BOXES, SCORES, *LIMITS], 1, {}),
+    ("NonMaxSuppression", 11, [BOXES, SCORES, *LIMITS], 1, {"center_point_box": 1}),
+    ("NonMaxSuppression", 11, [BOXES, SCORES, LIMITS[0], None, LIMITS[2]], 1, {}),
+    ("NonMaxSuppression", 11, [BOXES, SCORES], 1, {}),
+    ("Det", 11, [floats(2, 3, 4, 4)], 1, {}),
+    ("Det", 11, [np.ones((3, 3), np.float32)], 1, {}),
+]
+
+
+@pytest.mark.parametrize("constant", [False, True])
+@pytest.mark.parametrize("op, opset, inputs, outputs, attributes", CASES)
+def test_part(op, opset, inputs, outputs, attributes, constant):
+    constants = [i for i, x in enumerate(inputs) if constant and i and x is not None]
+    model = one_node(op, inputs, outputs=outputs, opset=opset, constants=constants, **attributes)
+    feeds = feeds_of(inputs, constants)
+    check(run(model, feeds), oracle(model, feeds), rtol=1e-4, atol=1e-5)
+
+
+def test_optional_outputs():
+    model = one_node("Unique", [X], outputs=4, opset=11)
+    model.graph.node[0].output[1] = model.graph.node[0].output[3] = ""
+    del model.graph.output[3], model.graph.output[1]
+    check(run(model, {"x0": X}), oracle(model, {"x0": X}))
+
+
+def model_of(text):
+    import onnx
+
+    return onnx.parser.parse_model('<ir_version: 10, opset_import: ["" : 22]>\n' + text)
+
+
+def test_what_follows():
+    """The extent that a part tells is a dim like any other: kernels, reductions, a second part."""
+    model = model_of("""g (float[n, 6] x) => (float[k] y, float s, int64[m] z)
+    <int64[1] minus = {-1}, float zero = {0.0}> {
+      at = NonZero(x)
+      columns = Transpose<perm = [1, 0]>(at)
+      taken = GatherND(x, columns)
+      y = Exp(taken)
+      s = ReduceSum<keepdims = 0>(y)
+      big = Greater(taken, zero)
+      where = NonZero(big)
+      z = Reshape(where, minus)
+    }""")
+    module = hewn.compile(model)
+    for x in [X[0], X[:, 0], np.zeros((3, 6), np.float32)]:
+        taken = x[x != 0]
+        got = module.run({"x": x})
+        check(list(got.values()), [np.exp(taken), np.exp(taken).sum(), np.flatnonzero(taken > 0)], rtol=1e-5)
+
+
+def test_in_a_loop():
+    model = model_of("""g (float[5] x, int64 trips) => (float[m] y)
+    <float zero = {0.0}, float one = {1.0}, bool yes = {1}> {
+      y = Loop(trips, yes, x) <body = b (int64 i, bool c, float[n] v) => (bool d, float[k] w) {
+        d = Identity(c)
+        less = Sub(v, one)
+        keep = Greater(less, zero)
+        w = Compress(less, keep)
+      }>
+    }""")
+    x = np.array([0.5, 3.5, 2.5, 1.5, 9], np.float32)
+    module = hewn.compile(model)
+    for trips in range(4):
+        want = x
+        for _ in range(trips):
+            want = (want - 1)[want > 1]
+        check(list(module.run({"x": x, "trips": np.array(trips)}).values()), [want])
+
+
+def test_wrong_k():
+    module = hewn.compile(one_node("TopK", [X, int64(3)], outputs=2, opset=11))
+    for k in (-1, 7):
+        with pytest.raises(hewn.RunError):
+            module.run({"x0": X, "x1": int64(k)})
+
+
+# ----
+# Chance
+# ----
+
+PROBABILITIES = np.full((100, 300), 0.25, np.float32)
+LOGITS = np.log(np.array([[0.1, 0.2, 0.7]], np.float32))
+# op, inputs, attributes, what mean and standard deviation are
+RANDOM = [
+    ("RandomNormal", [], {"shape": [100, 300], "mean": 2.0, "scale": 3.0}, 2, 3),
+    ("RandomNormalLike", [PROBABILITIES], {"dtype": TensorProto.DOUBLE}, 0, 1),
+    ("RandomUniform", [], {"shape": [30000], "low": -1.0, "high": 3.0}, 1, 4 / 12**0.5),
+    ("RandomUniformLike", [PROBABILITIES], {"dtype": TensorProto.FLOAT16}, 0.5, 1 / 12**0.5),
+    ("Bernoulli", [PROBABILITIES], {}, 0.25, 0.75**0.5 / 2),
+    ("Bernoulli", [PROBABILITIES], {"dtype": TensorProto.INT32}, 0.25, 0.75**0.5 / 2),
+    ("Multinomial", [LOGITS], {"sample_size": 30000}, 1.6, (0.2 + 2.8 - 1.6**2) ** 0.5),
+]
+
+
+@pytest.mark.parametrize("op, inputs, attributes, mean, deviation", RANDOM)
+def test_random(op, inputs, attributes, mean, deviation):
+    module = hewn.compile(one_node(op, inputs, opset=17, **attributes))
+    first, second = (module.run(feeds_of(inputs))["y0"].astype(np.float64) for _ in range(2))
+    for got in (first, second):
+        np.testing.assert_allclose([got.mean(), got.std()], [mean, deviation], atol=0.05)
+    assert (first != second).any()
+
+
+@pytest.mark.parametrize("op, inputs, attributes", [case[:3] for case in RANDOM])
+def test_seed(op, inputs, attributes):
+    results = [run(one_node(op, inputs, opset=17, seed=s, **attributes), feeds_of(inputs))[0] for s in (1.0, 1.0, 2.0)]
+    np.testing.assert_array_equal(results[0], results[1])
+    assert (results[0] != results[2]).any()
+
+
+def test_unlike_draws():
+    """Two nodes, and two trips of a loop, have numbers of their own."""
+    model = model_of("""g (int64 trips) => (float[8] a, float[8] b, float[t, 8] c)
+    <bool yes = {1}> {
+      a = RandomUniform<shape = [8]>()
+      b = RandomUniform<shape = [8]>()
+      c = Loop(trips, yes) <body = b (int64 i, bool go) => (bool d, float[8] r) {
+        d = Identity(go)
+        r = RandomUniform<shape = [8]>()
+      }>
+    }""")
+    got = hewn.compile(model).run({"trips": np.array(3)})
+    rows = [got["a"], got["b"], *got["c"]]
+    assert len({row.tobytes() for row in rows}) == 5
