@@ -6,6 +6,8 @@ include "mlir/Pass/PassBase.td"
 
 def AssignLayoutsPass : Pass<"hewn-assign-layouts", "::mlir::func::FuncOp"> {
   let summary = "Choose the order of dims in memory for each value, and blocks for constant right operands";
+  // Blocks are as wide as a schedule's tile.
+  let dependentDialects = ["::hewn::plan::PlanDialect"];
 }
 
 def PackConstantsPass : Pass<"hewn-pack-constants", "::mlir::func::FuncOp"> {

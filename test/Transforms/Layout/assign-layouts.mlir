@@ -1,0 +1,75 @@
+// In which order values lie in memory: decided by contractions, followed by what is around them.
+// RUN: hewn-opt %s --split-input-file --hewn-assign-layouts --mlir-print-local-scope | FileCheck %s
+
+// Around a window channels are innermost; the constant is packed in blocks of its outputs, with what is summed as the other
+// operand has it. What comes after goes along; inputs and outputs stay row-major.
+// CHECK-LABEL: func.func @conv(
+// CHECK-SAME: %[[X:.*]]: tensor<1x3x8x8xf32>)
+// CHECK: %[[W:.*]] = graph.relayout %{{.*}} -> tensor<16x3x3x3xf32, #graph.layout<[0, 2, 3, 1], blockDim = 0, block = {{[0-9]+}}>>
+// CHECK: %[[XL:.*]] = graph.relayout %[[X]] : {{.*}} -> tensor<1x3x8x8xf32, #graph.layout<[0, 2, 3, 1]>>
+// CHECK: %[[C:.*]] = graph.conv %[[XL]], %[[W]] {{.*}} -> tensor<1x16x6x6xf32, #graph.layout<[0, 2, 3, 1]>>
+// CHECK: %[[R:.*]] = graph.relu %[[C]] : {{.*}} -> tensor<1x16x6x6xf32, #graph.layout<[0, 2, 3, 1]>>
+// CHECK: %[[OUT:.*]] = graph.relayout %[[R]] : {{.*}} -> tensor<1x16x6x6xf32>
+// CHECK: return %[[OUT]]
+func.func @conv(%x: tensor<1x3x8x8xf32>) -> tensor<1x16x6x6xf32> {
+  %w = graph.constant {value = dense<1.0> : tensor<16x3x3x3xf32>} : tensor<16x3x3x3xf32>
+  %0 = graph.conv %x, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<1x3x8x8xf32>, tensor<16x3x3x3xf32>) -> tensor<1x16x6x6xf32>
+  %1 = graph.relu %0 : (tensor<1x16x6x6xf32>) -> tensor<1x16x6x6xf32>
+  return %1 : tensor<1x16x6x6xf32>
+}
+
+// -----
+
+// A transposition is the same memory under another order, so it needs no relayout; the right operand wants its columns
+// innermost.
+// CHECK-LABEL: func.func @attention
+// CHECK: %[[Q:.*]] = graph.transpose %{{.*}} -> tensor<2x4x8x16xf32, #graph.layout<[0, 2, 1, 3]>>
+// CHECK: %[[K:.*]] = graph.transpose
+// CHECK: %[[KL:.*]] = graph.relayout %[[K]]
+// CHECK: graph.matmul %[[Q]], %[[KL]]
+func.func @attention(%x: tensor<2x8x4x16xf32>, %y: tensor<2x8x4x16xf32>) -> tensor<2x4x8x8xf32> {
+  %0 = graph.transpose %x {order = array<i64: 0, 2, 1, 3>} : (tensor<2x8x4x16xf32>) -> tensor<2x4x8x16xf32>
+  %1 = graph.transpose %y {order = array<i64: 0, 2, 3, 1>} : (tensor<2x8x4x16xf32>) -> tensor<2x4x16x8xf32>
+  %2 = graph.matmul %0, %1 : (tensor<2x4x8x16xf32>, tensor<2x4x16x8xf32>) -> tensor<2x4x8x8xf32>
+  return %2 : tensor<2x4x8x8xf32>
+}
+
+// -----
+
+// Only a constant is packed: a matrix that is made when the model runs stays as it is.
+// CHECK-LABEL: func.func @matmul
+// CHECK-SAME: %[[X:.*]]: tensor<4x8xf32>, %[[Y:.*]]: tensor<8x32xf32>)
+// CHECK: %[[W:.*]] = graph.relayout %{{.*}} -> tensor<8x32xf32, #graph.layout<{{.*}}blockDim = 1
+// CHECK: graph.matmul %[[X]], %[[W]]
+// CHECK: graph.matmul %[[X]], %[[Y]] : (tensor<4x8xf32>, tensor<8x32xf32>) -> tensor<4x32xf32>
+func.func @matmul(%x: tensor<4x8xf32>, %y: tensor<8x32xf32>) -> (tensor<4x32xf32>, tensor<4x32xf32>) {
+  %w = graph.constant {value = dense<1.0> : tensor<8x32xf32>} : tensor<8x32xf32>
+  %0 = graph.matmul %x, %w : (tensor<4x8xf32>, tensor<8x32xf32>) -> tensor<4x32xf32>
+  %1 = graph.matmul %x, %y : (tensor<4x8xf32>, tensor<8x32xf32>) -> tensor<4x32xf32>
+  return %0, %1 : tensor<4x32xf32>, tensor<4x32xf32>
+}
+
+// -----
+
+// A reshape reads row-major memory.
+// CHECK-LABEL: func.func @reshape
+// CHECK: %[[C:.*]] = graph.conv {{.*}} -> tensor<1x16x8x8xf32, #graph.layout<[0, 2, 3, 1]>>
+// CHECK: %[[R:.*]] = graph.relayout %[[C]] : {{.*}} -> tensor<1x16x8x8xf32>
+// CHECK: graph.reshape %[[R]]
+func.func @reshape(%x: tensor<1x3x8x8xf32>, %w: tensor<16x3x1x1xf32>) -> tensor<1x16x64xf32> {
+  %0 = graph.conv %x, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<1x3x8x8xf32>, tensor<16x3x1x1xf32>) -> tensor<1x16x8x8xf32>
+  %1 = graph.reshape %0 {shape = [1, 16, 64]} : (tensor<1x16x8x8xf32>) -> tensor<1x16x64xf32>
+  return %1 : tensor<1x16x64xf32>
+}
+
+// -----
+
+// Without a contraction everything stays row-major.
+// CHECK-LABEL: func.func @left_alone
+// CHECK-NOT: graph.layout
+// CHECK: return
+func.func @left_alone(%x: tensor<2x3x4xf32>) -> tensor<2x4xf32> {
+  %0 = graph.relu %x : (tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
+  %1 = graph.reduce_max %0 {dims = array<i64: 1>, keepdims = false} : (tensor<2x3x4xf32>) -> tensor<2x4xf32>
+  return %1 : tensor<2x4xf32>
+}

@@ -1,0 +1,42 @@
+// Changes of layout of constants are made when compiling.
+// RUN: rm -rf %t && split-file %s %t
+// RUN: hewn-opt %t/alone.mlir --hewn-pack-constants --mlir-print-local-scope | FileCheck %s
+// With the compiler's weights the elements are at hand.
+// RUN: hewn compile %t/whole.mlir --target=x86-64-v3 --emit=kernels | FileCheck %s --check-prefix=PACKED
+// RUN: hewn compile %t/whole.mlir --target=x86-64-v3 -o %t/packed.so && od -A d -t f4 -w32 -v %t/packed.weights | FileCheck %s --check-prefix=BYTES
+
+//--- alone.mlir
+// Equal elements are in order in any order: a type is all that changes.
+// CHECK-LABEL: func.func @splat
+// CHECK-NOT: graph.relayout
+// CHECK: %[[C:.*]] = graph.constant {value = dense<2.0{{.*}}> : tensor<3x4xf32>} : tensor<3x4xf32, #graph.layout<[1, 0]>>
+// CHECK: return %[[C]]
+func.func @splat() -> tensor<3x4xf32, #graph.layout<[1, 0]>> {
+  %0 = graph.constant {value = dense<2.0> : tensor<3x4xf32>} : tensor<3x4xf32>
+  %1 = graph.relayout %0 : (tensor<3x4xf32>) -> tensor<3x4xf32, #graph.layout<[1, 0]>>
+  return %1 : tensor<3x4xf32, #graph.layout<[1, 0]>>
+}
+
+// What is no constant, and a weight whose bytes are elsewhere, stay.
+// CHECK-LABEL: func.func @left_alone
+// CHECK-COUNT-2: graph.relayout
+func.func @left_alone(%x: tensor<3x4xf32>) -> (tensor<3x4xf32, #graph.layout<[1, 0]>>, tensor<3x4xf32, #graph.layout<[1, 0]>>) {
+  %0 = graph.relayout %x : (tensor<3x4xf32>) -> tensor<3x4xf32, #graph.layout<[1, 0]>>
+  %1 = graph.constant {value = #graph.weight<"elsewhere", 0 : 48>} : tensor<3x4xf32>
+  %2 = graph.relayout %1 : (tensor<3x4xf32>) -> tensor<3x4xf32, #graph.layout<[1, 0]>>
+  return %0, %2 : tensor<3x4xf32, #graph.layout<[1, 0]>>, tensor<3x4xf32, #graph.layout<[1, 0]>>
+}
+
+//--- whole.mlir
+// Nine rows of three columns, padded to whole blocks with zeros.
+// PACKED-LABEL: func.func @main
+// PACKED: graph.constant {value = #graph.weight<"{{.*}}.packed", 0 : 288>} : tensor<9x3xf32, #graph.layout<{{.*}}blockDim = 1, block = 8>>
+// PACKED-NOT: graph.relayout
+// BYTES: {{ +1 +2 +3 +0 +0 +0 +0 +0$}}
+// BYTES-NEXT: {{ +4 +5 +6 +0 +0 +0 +0 +0$}}
+// BYTES: {{ +25 +26 +27 +0 +0 +0 +0 +0$}}
+func.func @main(%x: tensor<2x9xf32> {graph.name = "x"}) -> (tensor<2x3xf32> {graph.name = "y"}) {
+  %w = graph.constant {value = dense<[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0], [10.0, 11.0, 12.0], [13.0, 14.0, 15.0], [16.0, 17.0, 18.0], [19.0, 20.0, 21.0], [22.0, 23.0, 24.0], [25.0, 26.0, 27.0]]> : tensor<9x3xf32>} : tensor<9x3xf32>
+  %0 = graph.matmul %x, %w : (tensor<2x9xf32>, tensor<9x3xf32>) -> tensor<2x3xf32>
+  return %0 : tensor<2x3xf32>
+}

@@ -1,0 +1,78 @@
+// The nest of each kind of op.
+// RUN: hewn-opt %s --hewn-lower-kernels-naive --canonicalize --cse | FileCheck %s
+// RUN: hewn-opt %s --hewn-lower-kernels-naive --convert-linalg-to-loops | FileCheck %s --check-prefix=LOOPS
+
+// linalg can write all of it as loops.
+// LOOPS-NOT: linalg
+
+// A broadcast dim is a stride of zero, and a kernel of one op has no memory of its own.
+// CHECK-LABEL: func.func @elementwise
+// CHECK-SAME: (%{{.*}}: !llvm.ptr, %[[X:.*]]: memref<?xf32>, %[[Y:.*]]: memref<?xf32>, %[[Z:.*]]: memref<?xf32>)
+// CHECK-NOT: memref.alloc
+// CHECK-DAG: %[[XV:.*]] = memref.reinterpret_cast %[[X]] to offset: [0], sizes: [4, 8], strides: [8, 1]
+// CHECK-DAG: %[[YV:.*]] = memref.reinterpret_cast %[[Y]] to offset: [0], sizes: [4, 8], strides: [1, 0]
+// CHECK-DAG: %[[ZV:.*]] = memref.reinterpret_cast %[[Z]] to offset: [0], sizes: [4, 8], strides: [8, 1]
+// CHECK: linalg.generic {{.*}} ins(%[[XV]], %[[YV]] : {{.*}}) outs(%[[ZV]] : {{.*}})
+// CHECK: arith.addf
+plan.kernel @elementwise(%x: tensor<4x8xf32>, %y: tensor<4x1xf32>) -> tensor<4x8xf32> attributes {symbols = []} {
+  %0 = graph.add %x, %y : (tensor<4x8xf32>, tensor<4x1xf32>) -> tensor<4x8xf32>
+  graph.yield %0 : tensor<4x8xf32>
+}
+
+// A move finds its elements by index.
+// CHECK-LABEL: func.func @move
+// CHECK: linalg.generic {{.*}} outs(
+// CHECK-DAG: %[[I:.*]] = linalg.index 0
+// CHECK-DAG: %[[J:.*]] = linalg.index 1
+// CHECK: memref.load
+plan.kernel @move(%x: tensor<4x8xf32>) -> tensor<8x4xf32> attributes {symbols = []} {
+  %0 = graph.transpose %x {order = array<i64: 1, 0>} : (tensor<4x8xf32>) -> tensor<8x4xf32>
+  graph.yield %0 : tensor<8x4xf32>
+}
+
+// A reduction keeps its state in registers.
+// CHECK-LABEL: func.func @reduce
+// CHECK: linalg.generic
+// CHECK: %[[ROW:.*]] = linalg.index 0
+// CHECK: %[[SUM:.*]] = scf.for {{.*}} iter_args(%{{.*}}) -> (f32) {
+// CHECK: arith.addf
+// CHECK: %[[MEAN:.*]] = arith.{{divf|mulf}} %[[SUM]]
+// CHECK: linalg.yield %[[MEAN]]
+plan.kernel @reduce(%x: tensor<4x8xf32>) -> tensor<4xf32> attributes {symbols = []} {
+  %0 = graph.reduce_mean %x {dims = array<i64: 1>, keepdims = false} : (tensor<4x8xf32>) -> tensor<4xf32>
+  graph.yield %0 : tensor<4xf32>
+}
+
+// An arg-reduction has the index beside the value.
+// CHECK-LABEL: func.func @position
+// CHECK: scf.for %[[I:.*]] = {{.*}} iter_args(%{{.*}}, %{{.*}}) -> (f32, i64) {
+// CHECK: arith.index_cast %[[I]] : index to i64
+plan.kernel @position(%x: tensor<8xf32>) -> tensor<1xi64> attributes {symbols = []} {
+  %0 = graph.arg_max %x {dims = array<i64: 0>} : (tensor<8xf32>) -> tensor<1xi64>
+  graph.yield %0 : tensor<1xi64>
+}
+
+// A contraction is a nest over the result, and in it one over the sum.
+// CHECK-LABEL: func.func @contract
+// CHECK: scf.for
+// CHECK: scf.for
+// CHECK: %[[DOT:.*]] = scf.for {{.*}} iter_args(%[[ACC:.*]] = %{{.*}}) -> (f32) {
+// CHECK: %[[PRODUCT:.*]] = arith.mulf
+// CHECK: arith.addf %[[ACC]], %[[PRODUCT]]
+// CHECK: memref.store %[[DOT]]
+plan.kernel @contract(%x: tensor<4x8xf32>, %y: tensor<8x2xf32>) -> tensor<4x2xf32> attributes {symbols = []} {
+  %0 = graph.matmul %x, %y : (tensor<4x8xf32>, tensor<8x2xf32>) -> tensor<4x2xf32>
+  graph.yield %0 : tensor<4x2xf32>
+}
+
+// A scan carries its state along one dim.
+// CHECK-LABEL: func.func @scan
+// CHECK: scf.for
+// CHECK: scf.for {{.*}} iter_args(%[[STATE:.*]] = %{{.*}}) -> (f32) {
+// CHECK: %[[NEXT:.*]] = arith.addf %[[STATE]]
+// CHECK: memref.store %[[NEXT]]
+// CHECK: scf.yield %[[NEXT]]
+plan.kernel @scan(%x: tensor<4x8xf32>) -> tensor<4x8xf32> attributes {symbols = []} {
+  %0 = graph.cumsum %x {dim = 1 : i64} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  graph.yield %0 : tensor<4x8xf32>
+}

@@ -1,0 +1,58 @@
+// One element of a tensor: where it lies, and what it is in memory.
+// RUN: hewn-opt %s --hewn-lower-kernels-naive --canonicalize --cse | FileCheck %s
+
+// Half floats are computed as floats, bools are bytes.
+// CHECK-LABEL: func.func @storage
+// CHECK-SAME: memref<?xf16>, %{{.*}}: memref<?xf16>, %{{.*}}: memref<?xi8>)
+// CHECK: ^bb0(%[[L:.*]]: f16, %[[R:.*]]: f16, %{{.*}}: i8):
+// CHECK-DAG: %[[LF:.*]] = arith.extf %[[L]] : f16 to f32
+// CHECK-DAG: %[[RF:.*]] = arith.extf %[[R]] : f16 to f32
+// CHECK: %[[LESS:.*]] = arith.cmpf olt, %[[LF]], %[[RF]] : f32
+// CHECK: arith.extui %[[LESS]] : i1 to i8
+plan.kernel @storage(%x: tensor<16xf16>, %y: tensor<16xf16>) -> tensor<16xi1> attributes {symbols = []} {
+  %0 = graph.less %x, %y : (tensor<16xf16>, tensor<16xf16>) -> tensor<16xi1>
+  graph.yield %0 : tensor<16xi1>
+}
+
+// A dim that may be 1 when run: its stride is chosen then.
+// CHECK-LABEL: func.func @symbolic
+// CHECK-SAME: %[[A:[^:]*]]: index, %[[B:[^:]*]]: index)
+// CHECK: %[[ONE:.*]] = arith.cmpi eq, %[[B]], %{{.*}} : index
+// CHECK: %[[STRIDE:.*]] = arith.select %[[ONE]], %{{.*}}, %{{.*}} : index
+// CHECK: memref.reinterpret_cast %{{.*}} strides: [%[[STRIDE]]]
+plan.kernel @symbolic(%x: tensor<?xf32> {graph.dims = ["a"]}, %y: tensor<?xf32> {graph.dims = ["b"]}) -> tensor<?xf32>
+    attributes {symbols = ["a", "b"]} {
+  %0 = graph.mul %x, %y {graph.dims = [["max(a, b)"]]} : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+  graph.yield %0 : tensor<?xf32>
+}
+
+// A layout is an order of strides.
+// CHECK-LABEL: func.func @layout
+// CHECK: memref.reinterpret_cast %{{.*}} sizes: [2, 3, 5], strides: [15, 1, 3]
+plan.kernel @layout(%x: tensor<2x3x5xf32, #graph.layout<[0, 2, 1]>>) -> tensor<2x3x5xf32> attributes {symbols = []} {
+  %0 = graph.relu %x : (tensor<2x3x5xf32, #graph.layout<[0, 2, 1]>>) -> tensor<2x3x5xf32>
+  graph.yield %0 : tensor<2x3x5xf32>
+}
+
+// A constant that is the same everywhere is not read.
+// CHECK-LABEL: func.func @splat
+// CHECK: %[[TWO:.*]] = arith.constant 2.0{{.*}} : f32
+// CHECK: ins(%{{.*}} : memref
+// CHECK: arith.mulf %{{.*}}, %[[TWO]] : f32
+plan.kernel @splat(%x: tensor<4xf32>) -> tensor<4xf32> attributes {symbols = []} {
+  %c = graph.constant {value = dense<2.0> : tensor<f32>} : tensor<f32>
+  %0 = graph.mul %x, %c : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  graph.yield %0 : tensor<4xf32>
+}
+
+// What lies outside of an operand is not read: a padded element is a branch.
+// CHECK-LABEL: func.func @outside
+// CHECK: scf.if %{{.*}} -> (f32) {
+// CHECK: memref.load
+// CHECK: } else {
+// CHECK-NOT: memref.load
+// CHECK: linalg.yield
+plan.kernel @outside(%x: tensor<4xf32>, %v: tensor<f32>) -> tensor<6xf32> attributes {symbols = []} {
+  %0 = graph.pad %x, %v {low = [1], high = [1]} : (tensor<4xf32>, tensor<f32>) -> tensor<6xf32>
+  graph.yield %0 : tensor<6xf32>
+}

@@ -1,0 +1,57 @@
+// From when to when memory is needed. Two values that share an offset are never needed at the same time.
+// RUN: hewn-opt %s --split-input-file --hewn-plan-memory --mlir-print-local-scope | FileCheck %s
+
+// What a kernel reads is needed until it has run: its result lies elsewhere. Then the place is free again.
+// CHECK-LABEL: func.func @main
+func.func private @k()
+func.func @main(%x: tensor<16xf32>) -> tensor<16xf32> {
+  // CHECK: plan.places = [#plan.place<"arena", 0 : i64>]
+  %0 = plan.launch @k(%x) symbols [] : (tensor<16xf32>) -> tensor<16xf32>
+  // CHECK: plan.places = [#plan.place<"arena", 64 : i64>]
+  %1 = plan.launch @k(%0) symbols [] : (tensor<16xf32>) -> tensor<16xf32>
+  // CHECK: plan.places = [#plan.place<"arena", 0 : i64>]
+  %2 = plan.launch @k(%1) symbols [] : (tensor<16xf32>) -> tensor<16xf32>
+  %3 = plan.launch @k(%2) symbols [] : (tensor<16xf32>) -> tensor<16xf32>
+  return %3 : tensor<16xf32>
+}
+
+// -----
+
+// What a loop's body reads from outside is needed in every step: nothing inside may lie there, before or after the read.
+// CHECK-LABEL: func.func @main
+func.func private @k()
+func.func @main(%n: tensor<i64>, %c: tensor<i1>, %x: tensor<16xf32>) -> tensor<16xf32> {
+  // CHECK: plan.places = [#plan.place<"arena", [[OUTSIDE:[0-9]+]] : i64>]
+  %0 = plan.launch @k(%x) symbols [] : (tensor<16xf32>) -> tensor<16xf32>
+  // CHECK: graph.loop
+  %1 = graph.loop %n, %c, %x {
+  ^bb0(%i: tensor<i64>, %d: tensor<i1>, %s: tensor<16xf32>):
+    // CHECK-NOT: #plan.place<"arena", [[OUTSIDE]] : i64>
+    %2 = plan.launch @k(%0, %s) symbols [] : (tensor<16xf32>, tensor<16xf32>) -> tensor<16xf32>
+    %3 = plan.launch @k(%2) symbols [] : (tensor<16xf32>) -> tensor<16xf32>
+    %4 = plan.launch @k(%3) symbols [] : (tensor<16xf32>) -> tensor<16xf32>
+    graph.yield %d, %4 : tensor<i1>, tensor<16xf32>
+  } : (tensor<i64>, tensor<i1>, tensor<16xf32>) -> tensor<16xf32>
+  // CHECK: plan.places = [#plan.place<"output", 0 : i64>]
+  %5 = plan.launch @k(%1) symbols [] : (tensor<16xf32>) -> tensor<16xf32>
+  return %5 : tensor<16xf32>
+}
+
+// -----
+
+// What is made inside of a branch and read by nobody outside is free for the other branch.
+// CHECK-LABEL: func.func @main
+// CHECK-SAME: plan.arena_bytes = 64
+func.func private @k()
+func.func @main(%c: tensor<i1>, %x: tensor<16xf32>) -> (tensor<16xf32>, tensor<16xf32>) {
+  %0:2 = graph.if %c {
+    // CHECK: plan.places = [#plan.place<"arena", 0 : i64>]
+    %1 = plan.launch @k(%x) symbols [] : (tensor<16xf32>) -> tensor<16xf32>
+    graph.yield %x, %x : tensor<16xf32>, tensor<16xf32>
+  } else {
+    // CHECK: plan.places = [#plan.place<"arena", 0 : i64>]
+    %1 = plan.launch @k(%x) symbols [] : (tensor<16xf32>) -> tensor<16xf32>
+    graph.yield %x, %x : tensor<16xf32>, tensor<16xf32>
+  } : (tensor<i1>) -> (tensor<16xf32>, tensor<16xf32>)
+  return %0#0, %0#1 : tensor<16xf32>, tensor<16xf32>
+}

@@ -1,0 +1,70 @@
+// What is true after planning, and each way in which a plan that was written by hand can be wrong.
+// RUN: hewn-opt %s --split-input-file --verify-diagnostics --hewn-verify-plan
+
+func.func private @k()
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> attributes {plan.arena_bytes = 128} {
+  %0 = plan.launch @k(%x) symbols [] {plan.places = [#plan.place<"arena", 0 : i64>]} : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = plan.launch @k(%0) symbols [] {plan.places = [#plan.place<"arena", 64 : i64>]} : (tensor<4xf32>) -> tensor<4xf32>
+  %2 = plan.launch @k(%1) symbols [] {plan.places = [#plan.place<"arena", 0 : i64>]} : (tensor<4xf32>) -> tensor<4xf32>
+  %3 = plan.launch @k(%2) symbols [] {plan.places = [#plan.place<"output", 0 : i64>]} : (tensor<4xf32>) -> tensor<4xf32>
+  return %3 : tensor<4xf32>
+}
+
+// -----
+
+// expected-error@+1 {{has no program: a function 'main' with a body}}
+module {
+  func.func private @main()
+}
+
+// -----
+
+func.func private @k()
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> attributes {plan.arena_bytes = 64} {
+  // expected-error@+1 {{needs a place for each result in 'plan.places'}}
+  %0 = plan.launch @k(%x) symbols [] : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func private @k()
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> attributes {plan.arena_bytes = 64} {
+  // expected-error@+1 {{has no use for the place #plan.place<"alias">}}
+  %0 = plan.launch @k(%x) symbols [] {plan.places = [#plan.place<"alias">]} : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func private @k()
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> attributes {plan.arena_bytes = 64} {
+  // expected-note@+1 {{this one}}
+  %0 = plan.launch @k(%x) symbols [] {plan.places = [#plan.place<"arena", 0 : i64>]} : (tensor<4xf32>) -> tensor<4xf32>
+  // expected-error@+1 {{overlaps another value in the arena}}
+  %1 = plan.launch @k(%0) symbols [] {plan.places = [#plan.place<"arena", 0 : i64>]} : (tensor<4xf32>) -> tensor<4xf32>
+  return %1 : tensor<4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> attributes {plan.arena_bytes = 64} {
+  // expected-error@+1 {{launches a kernel that is not there}}
+  %0 = plan.launch @nobody(%x) symbols [] {plan.places = [#plan.place<"output", 0 : i64>]} : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> attributes {plan.arena_bytes = 64} {
+  // expected-error@+1 {{is not in a kernel, and the program can't do it by itself}}
+  %0 = graph.neg %x {plan.places = [#plan.place<"alias">]} : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// expected-error@+1 {{has no 'plan.arena_bytes'}}
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  return %x : tensor<4xf32>
+}

@@ -1,0 +1,55 @@
+// Composed ops are written in the five kinds, all the way down. How each op is written is in test/Dialect.
+// RUN: hewn-opt %s --split-input-file --hewn-compose-ops | FileCheck %s
+
+// CHECK-LABEL: func.func @softmax
+// CHECK-NOT: graph.softmax
+// CHECK: graph.reduce_max
+// CHECK: graph.exp
+// CHECK: graph.reduce_sum
+// CHECK: %[[Y:.*]] = graph.div
+// CHECK: return %[[Y]]
+func.func @softmax(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
+  %0 = graph.softmax %x {axis = 1 : i64} : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  return %0 : tensor<2x4xf32>
+}
+
+// -----
+
+// In regions too.
+// CHECK-LABEL: func.func @region
+// CHECK: graph.if
+// CHECK-NOT: graph.softmax
+// CHECK: graph.exp
+func.func @region(%c: tensor<i1>, %x: tensor<2x4xf32>) -> tensor<2x4xf32> {
+  %0 = graph.if %c {
+    %1 = graph.softmax %x {axis = 1 : i64} : (tensor<2x4xf32>) -> tensor<2x4xf32>
+    graph.yield %1 : tensor<2x4xf32>
+  } else {
+    graph.yield %x : tensor<2x4xf32>
+  } : (tensor<i1>) -> tensor<2x4xf32>
+  return %0 : tensor<2x4xf32>
+}
+
+// -----
+
+// Pieces that nobody reads go, with all that led to them.
+// CHECK-LABEL: func.func @dead
+// CHECK-NEXT: return
+func.func @dead(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
+  %0 = graph.relu %x : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  %1 = graph.softmax %0 {axis = 1 : i64} : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  return %x : tensor<2x4xf32>
+}
+
+// -----
+
+// What is of a kind already stays as it is.
+// CHECK-LABEL: func.func @left_alone
+// CHECK-NEXT: graph.relu
+// CHECK-NEXT: graph.matmul
+// CHECK-NEXT: return
+func.func @left_alone(%x: tensor<2x4xf32>, %w: tensor<4x3xf32>) -> tensor<2x3xf32> {
+  %0 = graph.relu %x : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  %1 = graph.matmul %0, %w : (tensor<2x4xf32>, tensor<4x3xf32>) -> tensor<2x3xf32>
+  return %1 : tensor<2x3xf32>
+}
