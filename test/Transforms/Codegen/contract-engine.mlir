@@ -1,0 +1,51 @@
+// The register tile of a contraction: accumulators in registers over the whole sum, then the kernel's other ops on them.
+// The schedules are set by hand.
+// RUN: hewn-opt %s --hewn-lower-kernels --canonicalize --cse | FileCheck %s
+
+module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
+
+// Two rows by two vectors: the packed panel is loaded once a step, each row's element is spread, nothing is stored inside.
+// CHECK-LABEL: func.func @epilogue(
+// CHECK: %[[ACC:.*]]:4 = scf.for {{.*}} iter_args({{.*}}) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
+// CHECK-COUNT-4: vector.fma
+// CHECK-NOT: store
+// CHECK: scf.yield
+// CHECK: arith.addf %[[ACC]]#0
+// CHECK: arith.addf %[[ACC]]#3
+// CHECK-COUNT-4: vector.store
+// CHECK-NOT: masked
+plan.kernel @epilogue(%x: tensor<4x64xf32>, %w: tensor<64x16xf32, #graph.layout<[1, 0], blockDim = 1, block = 16>>, %b: tensor<16xf32>) -> tensor<4x16xf32>
+    attributes {symbols = [], schedule = #plan.schedule<m = 2, n = 16>} {
+  %0 = graph.matmul %x, %w : (tensor<4x64xf32>, tensor<64x16xf32, #graph.layout<[1, 0], blockDim = 1, block = 16>>) -> tensor<4x16xf32>
+  %1 = graph.add %0, %b : (tensor<4x16xf32>, tensor<16xf32>) -> tensor<4x16xf32>
+  %2 = graph.relu %1 : (tensor<4x16xf32>) -> tensor<4x16xf32>
+  graph.yield %2 : tensor<4x16xf32>
+}
+
+// Columns past the end are masked where they are stored; a packed panel is whole, so its loads are not.
+// CHECK-LABEL: func.func @columns(
+// CHECK: %[[MASK:.*]] = vector.{{create|constant}}_mask
+// CHECK: scf.for
+// CHECK-NOT: maskedload
+// CHECK: vector.fma
+// CHECK: vector.maskedstore %{{.*}}, %[[MASK]]
+plan.kernel @columns(%x: tensor<4x64xf32>, %w: tensor<64x10xf32, #graph.layout<[1, 0], blockDim = 1, block = 16>>) -> tensor<4x10xf32>
+    attributes {symbols = [], schedule = #plan.schedule<m = 2, n = 16>} {
+  %0 = graph.matmul %x, %w : (tensor<4x64xf32>, tensor<64x10xf32, #graph.layout<[1, 0], blockDim = 1, block = 16>>) -> tensor<4x10xf32>
+  graph.yield %0 : tensor<4x10xf32>
+}
+
+// A convolution is a product whose rows are windows, read in place: no buffer of them is made.
+// CHECK-LABEL: func.func @conv(
+// CHECK-NOT: memref.alloc
+// CHECK: vector.fma
+// CHECK-NOT: memref.alloc
+// CHECK: return
+plan.kernel @conv(%x: tensor<1x4x8x8xf32, #graph.layout<[0, 2, 3, 1]>>, %w: tensor<16x4x3x3xf32, #graph.layout<[0, 2, 3, 1], blockDim = 0, block = 16>>) -> tensor<1x16x6x6xf32, #graph.layout<[0, 2, 3, 1]>>
+    attributes {symbols = [], schedule = #plan.schedule<m = 2, n = 16>} {
+  %0 = graph.conv %x, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>}
+      : (tensor<1x4x8x8xf32, #graph.layout<[0, 2, 3, 1]>>, tensor<16x4x3x3xf32, #graph.layout<[0, 2, 3, 1], blockDim = 0, block = 16>>) -> tensor<1x16x6x6xf32, #graph.layout<[0, 2, 3, 1]>>
+  graph.yield %0 : tensor<1x16x6x6xf32, #graph.layout<[0, 2, 3, 1]>>
+}
+
+}

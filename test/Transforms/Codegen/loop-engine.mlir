@@ -1,0 +1,58 @@
+// Nests for what has no reduction over rows and no contraction.
+// RUN: hewn-opt %s --hewn-lower-kernels --canonicalize --cse | FileCheck %s
+
+module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
+
+// Aligned dims are one long row: 4 * 6 elements are three vectors. The chain stays in registers.
+// CHECK-LABEL: func.func @aligned(
+// CHECK: %[[N:.*]] = arith.constant 24 : index
+// CHECK: scf.for %{{.*}} = %{{.*}} to %[[N]]
+// CHECK-NOT: scf.for
+// CHECK: arith.addf
+// CHECK-NOT: vector.store
+// CHECK: arith.mulf
+// CHECK: vector.store
+plan.kernel @aligned(%x: tensor<4x6xf32>, %y: tensor<4x6xf32>) -> tensor<4x6xf32> attributes {symbols = []} {
+  %0 = graph.add %x, %y : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<4x6xf32>
+  %1 = graph.mul %0, %y : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<4x6xf32>
+  graph.yield %1 : tensor<4x6xf32>
+}
+
+// A length known only when run: whole vectors, then at most one that is masked.
+// CHECK-LABEL: func.func @tail(
+// CHECK: scf.for
+// CHECK: vector.load
+// CHECK: vector.store
+// CHECK: scf.for
+// CHECK: %[[MASK:.*]] = vector.create_mask
+// CHECK: vector.maskedload %{{.*}}, %[[MASK]]
+// CHECK: vector.maskedstore %{{.*}}, %[[MASK]]
+plan.kernel @tail(%x: tensor<?xf32> {graph.dims = ["s0"]}) -> tensor<?xf32> attributes {symbols = ["s0"]} {
+  %0 = graph.neg %x {graph.dims = [["s0"]]} : (tensor<?xf32>) -> tensor<?xf32>
+  graph.yield %0 : tensor<?xf32>
+}
+
+// What is broadcast is spread once a row.
+// CHECK-LABEL: func.func @broadcast(
+// CHECK: scf.for
+// CHECK: memref.load
+// CHECK: vector.broadcast
+// CHECK: vector.store
+plan.kernel @broadcast(%x: tensor<4x16xf32>, %y: tensor<4x1xf32>) -> tensor<4x16xf32> attributes {symbols = []} {
+  %0 = graph.add %x, %y : (tensor<4x16xf32>, tensor<4x1xf32>) -> tensor<4x16xf32>
+  graph.yield %0 : tensor<4x16xf32>
+}
+
+// A move is where its reader finds elements: no copy is made.
+// CHECK-LABEL: func.func @move(
+// CHECK-NOT: memref.alloc
+// CHECK: arith.addf
+// CHECK: vector.store
+// CHECK-NOT: vector.store
+plan.kernel @move(%x: tensor<8x16xf32>, %y: tensor<4x16xf32>) -> tensor<4x16xf32> attributes {symbols = []} {
+  %0 = graph.slice %x {offsets = [4, 0], sizes = [4, 16], steps = array<i64: 1, 1>} : (tensor<8x16xf32>) -> tensor<4x16xf32>
+  %1 = graph.add %0, %y : (tensor<4x16xf32>, tensor<4x16xf32>) -> tensor<4x16xf32>
+  graph.yield %1 : tensor<4x16xf32>
+}
+
+}

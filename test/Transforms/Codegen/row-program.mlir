@@ -1,0 +1,69 @@
+// Reductions over a row and what surrounds them, as passes over the row.
+// RUN: hewn-opt %s --hewn-lower-kernels --canonicalize --cse | FileCheck %s
+
+module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
+
+// Softmax is three passes in one loop over the rows: the largest; exp and its sum, with exp kept in the row of the result;
+// the division. Four chains hide the latency of a sum. Nothing is allocated, and exp is computed once.
+// CHECK-LABEL: func.func @softmax(
+// CHECK-SAME: %[[X:[^:]*]]: memref<?xf32>, %[[Y:[^:]*]]: memref<?xf32>)
+// CHECK-NOT: memref.alloc
+// CHECK: scf.for
+// CHECK: scf.for {{.*}} -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
+// CHECK-NOT: math.exp
+// CHECK: vector.shuffle
+// CHECK: scf.for {{.*}} -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
+// CHECK: vector.load %[[X]]
+// CHECK: %[[E:.*]] = math.exp
+// CHECK: vector.store %[[E]], %[[Y]]
+// CHECK: vector.shuffle
+// CHECK: scf.for
+// CHECK-NOT: math.exp
+// CHECK: vector.load %[[Y]]
+// CHECK: arith.divf
+// CHECK: vector.store %{{.*}}, %[[Y]]
+// CHECK-NOT: masked
+plan.kernel @softmax(%x: tensor<4x512xf32>) -> tensor<4x512xf32> attributes {symbols = []} {
+  %0 = graph.reduce_max %x {dims = array<i64: 1>} : (tensor<4x512xf32>) -> tensor<4x1xf32>
+  %1 = graph.sub %x, %0 : (tensor<4x512xf32>, tensor<4x1xf32>) -> tensor<4x512xf32>
+  %2 = graph.exp %1 : (tensor<4x512xf32>) -> tensor<4x512xf32>
+  %3 = graph.reduce_sum %2 {dims = array<i64: 1>} : (tensor<4x512xf32>) -> tensor<4x1xf32>
+  %4 = graph.div %2, %3 : (tensor<4x512xf32>, tensor<4x1xf32>) -> tensor<4x512xf32>
+  graph.yield %4 : tensor<4x512xf32>
+}
+
+// A row that is no number of whole vectors ends with one that is masked, and lanes past the end add nothing.
+// CHECK-LABEL: func.func @tail(
+// CHECK: vector.maskedload
+// CHECK: arith.select %{{.*}} : vector<8xi1>, vector<8xf32>
+// CHECK: vector.shuffle
+plan.kernel @tail(%x: tensor<4x515xf32>) -> tensor<4x1xf32> attributes {symbols = []} {
+  %0 = graph.reduce_sum %x {dims = array<i64: 1>} : (tensor<4x515xf32>) -> tensor<4x1xf32>
+  graph.yield %0 : tensor<4x1xf32>
+}
+
+// Where the reduced dim is not the innermost, each lane is a row of its own, and lanes never meet.
+// CHECK-LABEL: func.func @vertical(
+// CHECK: scf.for {{.*}} iter_args(%{{.*}}) -> (vector<8xf32>) {
+// CHECK-NOT: vector.shuffle
+// CHECK: vector.store
+plan.kernel @vertical(%x: tensor<512x64xf32>) -> tensor<1x64xf32> attributes {symbols = []} {
+  %0 = graph.reduce_sum %x {dims = array<i64: 0>} : (tensor<512x64xf32>) -> tensor<1x64xf32>
+  graph.yield %0 : tensor<1x64xf32>
+}
+
+// Two reductions of one operand share a pass.
+// CHECK-LABEL: func.func @together(
+// CHECK: vector.load
+// CHECK-NOT: scf.yield
+// CHECK: arith.mulf
+// CHECK: scf.yield
+// CHECK-NOT: vector.load
+plan.kernel @together(%x: tensor<16xf32>) -> (tensor<1xf32>, tensor<1xf32>) attributes {symbols = []} {
+  %0 = graph.reduce_sum %x {dims = array<i64: 0>} : (tensor<16xf32>) -> tensor<1xf32>
+  %1 = graph.mul %x, %x : (tensor<16xf32>, tensor<16xf32>) -> tensor<16xf32>
+  %2 = graph.reduce_sum %1 {dims = array<i64: 0>} : (tensor<16xf32>) -> tensor<1xf32>
+  graph.yield %0, %2 : tensor<1xf32>, tensor<1xf32>
+}
+
+}
