@@ -52,7 +52,8 @@ LogicalResult TopKOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &r
   if (!isOrdered(getElementType(getX())))
     return emitOpError("has elements without an order: ") << getElementType(getX());
   DimExpr &dim = dims[*axis];
-  if (k->front().constant() && (*k->front().constant() < 0 || *k->front().constant() > dim.constant().value_or(INT64_MAX)))
+  if (k->front().constant() &&
+      (*k->front().constant() < 0 || *k->front().constant() > dim.constant().value_or(INT64_MAX)))
     return emitOpError("takes ") << k->front().str() << " of " << dim.str() << " elements";
   dim = k->front();
   results.push_back({dims, getElementType(getX())});
@@ -62,8 +63,7 @@ LogicalResult TopKOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &r
 
 LogicalResult buildTopK(OnnxNode &node) {
   bool absent;
-  std::optional<Dims> k =
-      node.hasAttr("k") ? Dims{DimExpr(node.getInt("k", 0))} : intsOrRead(node, "K", 1, absent);
+  std::optional<Dims> k = node.hasAttr("k") ? Dims{DimExpr(node.getInt("k", 0))} : intsOrRead(node, "K", 1, absent);
   if (!k)
     return node.numInputs() < 2 ? node.refuse("needs k") : failure();
   if (k->size() != 1)

@@ -6,6 +6,7 @@
 
 #include "lib/Codegen/Machine.h"
 #include "lib/Compiler/Compiler.h"
+#include "lib/Importer/ONNX/Importer.h"
 #include "lib/Support/WeightTable.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -20,6 +21,7 @@ struct Compilation {
   /// Declared in this order: what the module names must outlive it.
   WeightTable weights;
   codegen::MachineSpec machine;
+  std::vector<importer::DimBinding> dims;
   std::unique_ptr<mlir::MLIRContext> context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
 };

@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -61,42 +62,49 @@ private:
   std::chrono::steady_clock::time_point begin;
 };
 
-/// Says what is wrong with the options before anything is read.
+/// Why a file can't be made at `path`; empty where it can.
+std::string whyNotWritable(StringRef path) {
+  namespace fs = llvm::sys::fs;
+  if (fs::is_directory(path))
+    return "it is a folder";
+  StringRef parent = llvm::sys::path::parent_path(path);
+  fs::file_status status;
+  if (std::error_code error = fs::status(parent.empty() ? "." : parent, status))
+    return error.message();
+  if (status.type() != fs::file_type::directory_file)
+    return std::make_error_code(std::errc::not_a_directory).message();
+  std::error_code error = fs::access(parent.empty() ? "." : parent, fs::AccessMode::Write);
+  return error ? error.message() : "";
+}
+
+/// Says what is wrong with the options, all of it, before anything is read.
 bool checkOptions(Compilation &c) {
   const CompileOptions &options = c.options;
+  auto refuse = [&](const llvm::Twine &why) { c.diagnostics.error(why); };
   if (options.emit == "ptx" || StringRef(options.target).starts_with("sm_")) {
-    c.diagnostics.error("GPU targets are not there yet: '" + (options.emit == "ptx" ? "--emit=ptx" : options.target) +
-                        "'");
-    return false;
+    refuse("GPU targets are not there yet: '" + (options.emit == "ptx" ? "--emit=ptx" : options.target) + "'");
+  } else {
+    if (!options.emit.empty() && !llvm::is_contained(emitStages(), options.emit))
+      refuse("unknown stage '" + options.emit + "' for --emit; there are: " + llvm::join(emitStages(), ", "));
+    if (std::optional<codegen::MachineSpec> machine = x86::findMachine(options.target))
+      c.machine = *machine;
+    else
+      refuse("unknown target '" + options.target + "'; there are: " + llvm::join(compileTargets(), ", "));
   }
-  if (!options.emit.empty() && !llvm::is_contained(emitStages(), options.emit)) {
-    c.diagnostics.error("unknown stage '" + options.emit +
-                        "' for --emit; there are: " + llvm::join(emitStages(), ", "));
-    return false;
-  }
-  std::optional<codegen::MachineSpec> machine = x86::findMachine(options.target);
-  if (!machine) {
-    c.diagnostics.error("unknown target '" + options.target + "'; there are: " + llvm::join(compileTargets(), ", "));
-    return false;
-  }
-  c.machine = *machine;
-  if (!llvm::is_contained({"highest", "high", "medium"}, options.precision)) {
-    c.diagnostics.error("unknown precision '" + options.precision + "'; there are: highest, high, medium");
-    return false;
-  }
-  if (!options.quantize.empty()) {
-    c.diagnostics.error("quantization is not there yet: '" + options.quantize + "'");
-    return false;
-  }
-  if (options.emit.empty()) {
-    StringRef extension = llvm::sys::path::extension(options.output);
-    if (!llvm::is_contained({".so", ".a", ".o"}, extension)) {
-      c.diagnostics.error("what to make is told by the output's extension (.so, .a, .o) or by --emit; '" +
-                          options.output + "' is neither");
-      return false;
-    }
-  }
-  return true;
+  if (!llvm::is_contained({"highest", "high", "medium"}, options.precision))
+    refuse("unknown float32 precision '" + options.precision + "'; there are: highest, high, medium");
+  if (!options.quantize.empty())
+    refuse("quantization is not there yet: '" + options.quantize + "'");
+  for (const std::string &text : options.dims)
+    if (std::optional<importer::DimBinding> binding = importer::parseDimBinding(text, c.diagnostics))
+      c.dims.push_back(*binding);
+  if (options.emit.empty() && !llvm::is_contained({".so", ".a", ".o"}, llvm::sys::path::extension(options.output)))
+    refuse("what to make is told by the output's extension (.so, .a, .o) or by --emit; '" + options.output +
+           "' is neither");
+  if (!options.output.empty())
+    if (std::string why = whyNotWritable(options.output); !why.empty())
+      refuse("can't write '" + options.output + "': " + why);
+  return !c.diagnostics.hasErrors();
 }
 
 /// The text of a stage that was written before: for tests, and for going on from where a stage was looked at.
@@ -118,15 +126,7 @@ bool import(Compilation &c) {
   options.path = c.options.modelPath;
   options.bytes = c.options.modelBytes;
   options.folder = c.options.modelFolder;
-  bool fine = true;
-  for (const std::string &text : c.options.dims) {
-    std::optional<importer::DimBinding> binding = importer::parseDimBinding(text, c.diagnostics);
-    fine &= binding.has_value();
-    if (binding)
-      options.dims.push_back(*binding);
-  }
-  if (!fine)
-    return false;
+  options.dims = c.dims;
   c.module = importer::importModel(*c.context, options, c.weights, c.diagnostics);
   return bool(c.module);
 }
@@ -205,7 +205,7 @@ ArrayRef<StringRef> emitStages() {
 
 CompileResult compile(const CompileOptions &options, Diagnostics &diagnostics) {
   CompileResult result;
-  Compilation compilation{options, diagnostics, result, {}, {}, nullptr, nullptr};
+  Compilation compilation{options, diagnostics, result, {}, {}, {}, nullptr, nullptr};
   result.ok = run(compilation);
   if (!result.ok && !diagnostics.hasErrors())
     diagnostics.error("internal error: a compile failed without saying why");

@@ -95,7 +95,7 @@ def test_compile_error_has_every_diagnostic():
     "options, message",
     [
         ({"target": "z80"}, "unknown target 'z80'"),
-        ({"precision": "exact"}, "unknown precision 'exact'"),
+        ({"precision": "exact"}, "unknown float32 precision 'exact'"),
         ({"quantize": "int1"}, "int1"),
         ({"dims": {"bach": 1}}, "no input has a dim 'bach'; there are: batch"),
         ({"dims": {"batch": -1}}, "batch=-1"),

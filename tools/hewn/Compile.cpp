@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hewn/compiler.h"
+#include "tools/hewn/CommandLine.h"
 #include "tools/hewn/Subcommands.h"
 
 #include "llvm/Support/FileSystem.h"
@@ -11,41 +12,34 @@ namespace cl = llvm::cl;
 
 namespace hewn::tool {
 
-cl::SubCommand compileCommand("compile", "Compile a model to a library, or to the text of a stage");
-cl::SubCommand checkCommand("check", "Say whether a model compiles, and list all that stands in the way");
-
-// What compiles has these flags; explain, run and bench as well.
+/// What compiles has these flags; explain, run and bench as well.
+static cl::SubCommandGroup compiling = {&compileCommand(), &checkCommand(), &runCommand(), &benchCommand(),
+                                        &explainCommand()};
 static cl::opt<std::string> target("target", cl::init("host"), cl::value_desc("machine"),
                                    cl::desc("host, x86-64-v2, x86-64-v3, x86-64-v4, znver4, sapphirerapids, ..."),
-                                   cl::sub(compileCommand), cl::sub(checkCommand), cl::sub(runCommand),
-                                   cl::sub(benchCommand), cl::sub(explainCommand));
+                                   cl::sub(compiling));
 static cl::opt<std::string> precision("float32-precision", cl::init("highest"), cl::value_desc("precision"),
-                                      cl::desc("highest, high or medium, as PyTorch means them"),
-                                      cl::sub(compileCommand), cl::sub(checkCommand), cl::sub(runCommand),
-                                      cl::sub(benchCommand), cl::sub(explainCommand));
+                                      cl::desc("highest, high or medium, as PyTorch means them"), cl::sub(compiling));
 static cl::list<std::string> dims("dim", cl::value_desc("name=value|low..high"),
                                   cl::desc("Bind a symbolic dim: batch=1, seq=1..512; may be repeated"),
-                                  cl::sub(compileCommand), cl::sub(checkCommand), cl::sub(runCommand),
-                                  cl::sub(benchCommand), cl::sub(explainCommand));
-static cl::opt<int> threads("threads", cl::init(1), cl::desc("How many threads the model will run on"),
-                            cl::sub(compileCommand), cl::sub(checkCommand), cl::sub(runCommand), cl::sub(benchCommand),
-                            cl::sub(explainCommand));
-static cl::opt<bool> naive("O0", cl::desc("No fusion and no vectors: the oracle"), cl::sub(compileCommand),
-                           cl::sub(checkCommand), cl::sub(runCommand), cl::sub(benchCommand), cl::sub(explainCommand));
+                                  cl::sub(compiling));
+static cl::opt<int, false, CountParser> threads("threads", cl::init(1), cl::value_desc("count"),
+                                                cl::desc("How many threads the model will run on"), cl::sub(compiling));
+static cl::opt<bool> naive("O0", cl::desc("No fusion and no vectors: the oracle"), cl::sub(compiling));
 
-static cl::opt<std::string> model(cl::Positional, cl::Required, cl::desc("model.onnx"), cl::sub(compileCommand),
-                                  cl::sub(checkCommand));
+static cl::opt<std::string> model(cl::Positional, cl::Required, cl::value_desc("model.onnx"), cl::sub(compileCommand()),
+                                  cl::sub(checkCommand()));
 static cl::opt<std::string> output("o", cl::value_desc("file"),
                                    cl::desc("The artifact: libmodel.so, libmodel.a or model.o"),
-                                   cl::sub(compileCommand));
+                                   cl::sub(compileCommand()));
 static cl::opt<std::string>
     emit("emit", cl::value_desc("stage"),
          cl::desc("Stop at a stage and give its text: graph, kernels, loops, plan, llvm, asm, header"),
-         cl::sub(compileCommand));
+         cl::sub(compileCommand()));
 static cl::opt<std::string> name("name", cl::value_desc("name"),
-                                 cl::desc("The model's name in C; else from the output's"), cl::sub(compileCommand));
+                                 cl::desc("The model's name in C; else from the output's"), cl::sub(compileCommand()));
 static cl::opt<bool> embed("embed-weights", cl::desc("Put the weights into the library instead of a file beside it"),
-                           cl::sub(compileCommand));
+                           cl::sub(compileCommand()));
 
 CompileFlags compileFlags() { return {target, precision, dims, threads, naive}; }
 

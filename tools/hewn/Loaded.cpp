@@ -144,7 +144,10 @@ bool gatherInputs(const Loaded &loaded, const std::vector<std::string> &given, b
   auto take = [&](const std::string &name, Array array) {
     int index = loaded.inputNamed(name);
     if (index < 0) {
-      llvm::errs() << "error: the model has no input '" << name << "'\n";
+      llvm::errs() << "error: the model has no input '" << name << "'; there are:";
+      for (int i = 0; i < model.num_inputs; ++i)
+        llvm::errs() << (i ? ", '" : " '") << model.inputs[i].name << "'";
+      llvm::errs() << "\n";
       fine = false;
       return;
     }
@@ -165,8 +168,8 @@ bool gatherInputs(const Loaded &loaded, const std::vector<std::string> &given, b
         return false;
       }
       Array array;
-      if (readNpy(text.substr(equals + 1), array, problem))
-        take(text.substr(0, equals), std::move(array));
+      readNpy(text.substr(equals + 1), array, problem); // a file that can't be read is no missing input
+      take(text.substr(0, equals), std::move(array));
     }
     if (!problem.empty()) {
       llvm::errs() << "error: " << problem << "\n";

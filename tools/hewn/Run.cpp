@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "tools/hewn/CommandLine.h"
 #include "tools/hewn/Loaded.h"
 #include "tools/hewn/Subcommands.h"
 
@@ -12,21 +13,29 @@ namespace cl = llvm::cl;
 
 namespace hewn::tool {
 
-cl::SubCommand runCommand("run", "Run a model or a compiled library on .npy and .npz files");
-cl::SubCommand benchCommand("bench", "Time a model or a compiled library");
-cl::SubCommand explainCommand("explain", "Say what the compiler decides about a model, and why");
-
-static cl::opt<std::string> model(cl::Positional, cl::Required, cl::desc("model.onnx or libmodel.so"),
-                                  cl::sub(runCommand), cl::sub(benchCommand));
-static cl::opt<std::string> explained(cl::Positional, cl::Required, cl::desc("model.onnx"), cl::sub(explainCommand));
+static cl::opt<std::string> model(cl::Positional, cl::Required, cl::value_desc("model.onnx|libmodel.so"),
+                                  cl::sub(runCommand()), cl::sub(benchCommand()));
+static cl::opt<std::string> explained(cl::Positional, cl::Required, cl::value_desc("model.onnx"),
+                                      cl::sub(explainCommand()));
 static cl::list<std::string> input("input", cl::value_desc("name=file.npy|file.npz"),
-                                   cl::desc("An input, or all of them from an .npz"), cl::sub(runCommand),
-                                   cl::sub(benchCommand));
+                                   cl::desc("An input, or all of them from an .npz"), cl::sub(runCommand()),
+                                   cl::sub(benchCommand()));
 static cl::opt<std::string> outputDir("output-dir", cl::value_desc("folder"),
-                                      cl::desc("Write each output to FOLDER/NAME.npy"), cl::sub(runCommand));
+                                      cl::desc("Write each output to FOLDER/NAME.npy"), cl::sub(runCommand()));
 static cl::opt<std::string> outputFile("output", cl::value_desc("file.npz"), cl::desc("Write all outputs to one file"),
-                                       cl::sub(runCommand));
-static cl::opt<double> seconds("seconds", cl::init(2), cl::desc("How long to measure"), cl::sub(benchCommand));
+                                       cl::sub(runCommand()));
+static cl::opt<double, false, SecondsParser> seconds("seconds", cl::init(2), cl::value_desc("seconds"),
+                                                     cl::desc("How long to measure; 2 unless told"),
+                                                     cl::sub(benchCommand()));
+
+namespace {
+/// What the command line said: the linker, which compiling a model ends with, resets all flags of the process.
+struct Said {
+  std::string modelPath = model, folder = outputDir, file = outputFile;
+  std::vector<std::string> inputs = input;
+  double time = seconds;
+};
+} // namespace
 
 static std::string shapeText(const Array &array) {
   std::string text;
@@ -36,27 +45,28 @@ static std::string shapeText(const Array &array) {
 }
 
 int runMain() {
-  std::unique_ptr<Loaded> loaded = Loaded::open(model, compileFlags().threads);
+  const Said said;
+  std::unique_ptr<Loaded> loaded = Loaded::open(said.modelPath, compileFlags().threads);
   std::vector<Array> inputs, outputs;
-  if (!loaded || !gatherInputs(*loaded, input, /*fill=*/false, inputs) || !loaded->run(inputs, outputs))
+  if (!loaded || !gatherInputs(*loaded, said.inputs, /*fill=*/false, inputs) || !loaded->run(inputs, outputs))
     return 1;
   std::vector<std::pair<std::string, Array>> named;
   for (size_t i = 0; i < outputs.size(); ++i)
     named.push_back({loaded->model().outputs[i].name, std::move(outputs[i])});
   std::string problem;
-  if (!outputFile.empty() && !writeNpz(outputFile, named, problem)) {
+  if (!said.file.empty() && !writeNpz(said.file, named, problem)) {
     llvm::errs() << "error: " << problem << "\n";
     return 1;
   }
-  if (!outputDir.empty()) {
-    if (std::error_code error = llvm::sys::fs::create_directories(outputDir)) {
-      llvm::errs() << "error: can't make " << outputDir << ": " << error.message() << "\n";
+  if (!said.folder.empty()) {
+    if (std::error_code error = llvm::sys::fs::create_directories(said.folder)) {
+      llvm::errs() << "error: can't make " << said.folder << ": " << error.message() << "\n";
       return 1;
     }
     for (auto &[name, array] : named) {
       std::string file = name;
       std::replace(file.begin(), file.end(), '/', '_'); // names of outputs may hold slashes
-      if (!writeNpy(outputDir + "/" + file + ".npy", array, problem)) {
+      if (!writeNpy(said.folder + "/" + file + ".npy", array, problem)) {
         llvm::errs() << "error: " << problem << "\n";
         return 1;
       }
@@ -68,14 +78,15 @@ int runMain() {
 }
 
 int benchMain() {
-  std::unique_ptr<Loaded> loaded = Loaded::open(model, compileFlags().threads);
+  const Said said;
+  std::unique_ptr<Loaded> loaded = Loaded::open(said.modelPath, compileFlags().threads);
   std::vector<Array> inputs, outputs;
-  if (!loaded || !gatherInputs(*loaded, input, /*fill=*/true, inputs) || !loaded->run(inputs, outputs))
+  if (!loaded || !gatherInputs(*loaded, said.inputs, /*fill=*/true, inputs) || !loaded->run(inputs, outputs))
     return 1;
   using Clock = std::chrono::steady_clock;
   std::vector<double> times;
   Clock::time_point begin = Clock::now();
-  while (std::chrono::duration<double>(Clock::now() - begin).count() < seconds || times.size() < 3) {
+  while (std::chrono::duration<double>(Clock::now() - begin).count() < said.time || times.size() < 3) {
     Clock::time_point start = Clock::now();
     if (!loaded->run(inputs, outputs))
       return 1;

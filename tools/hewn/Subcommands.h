@@ -10,7 +10,12 @@
 
 namespace hewn::tool {
 
-extern llvm::cl::SubCommand compileCommand, runCommand, benchCommand, explainCommand, checkCommand;
+/// Functions, since a flag anywhere may be made before a global of another file.
+llvm::cl::SubCommand &compileCommand();
+llvm::cl::SubCommand &runCommand();
+llvm::cl::SubCommand &benchCommand();
+llvm::cl::SubCommand &explainCommand();
+llvm::cl::SubCommand &checkCommand();
 
 /// Exit statuses: 0, 1 where the model or a run fails, 2 where the command line is wrong.
 int compileMain();

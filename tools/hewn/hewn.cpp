@@ -2,10 +2,11 @@
 //
 // hewn: the command line.
 #include "hewn/compiler.h"
+#include "tools/hewn/CommandLine.h"
 #include "tools/hewn/Subcommands.h"
 
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/raw_ostream.h"
-#include <cstring>
 
 using namespace hewn::tool;
 namespace cl = llvm::cl;
@@ -29,14 +30,18 @@ int usage(llvm::raw_ostream &os, int status) {
   return status;
 }
 
+bool asksForHelp(llvm::ArrayRef<const char *> arguments) {
+  return llvm::any_of(arguments, [](llvm::StringRef a) { return a == "--help" || a == "-help" || a == "-h"; });
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
-  const Subcommand all[] = {{compileCommand, compileMain},
-                            {runCommand, runMain},
-                            {benchCommand, benchMain},
-                            {explainCommand, explainMain},
-                            {checkCommand, checkMain}};
+  const Subcommand all[] = {{compileCommand(), compileMain},
+                            {runCommand(), runMain},
+                            {benchCommand(), benchMain},
+                            {explainCommand(), explainMain},
+                            {checkCommand(), checkMain}};
   std::string first = argc > 1 ? argv[1] : "";
   if (first.empty() || ((first == "help" || first == "--help" || first == "-h") && argc == 2))
     return usage(first.empty() ? llvm::errs() : llvm::outs(), first.empty() ? 2 : 0);
@@ -44,27 +49,21 @@ int main(int argc, char **argv) {
     llvm::outs() << "hewn " << hewn_compiler_version() << "\n";
     return 0;
   }
-  // `hewn help compile` is `hewn compile --help`.
-  std::vector<const char *> arguments(argv, argv + argc);
-  if (first == "help") {
-    arguments = {argv[0], argv[2], "--help"};
-    first = argv[2];
+  bool help = first == "help";
+  std::string name = help ? argv[2] : first;
+  llvm::SmallVector<llvm::StringRef> names;
+  for (const Subcommand &one : all) {
+    names.push_back(one.command.getName());
+    if (name != one.command.getName())
+      continue;
+    if (help || asksForHelp({argv + 2, argv + argc})) {
+      printHelp(one.command, llvm::outs());
+      return 0;
+    }
+    return readArguments(one.command, {argv, argv + argc}) ? one.main() : 2;
   }
-  bool known = false;
-  for (const Subcommand &one : all)
-    known |= one.command.getName() == first;
-  if (!known) {
-    llvm::errs() << "hewn: there is no command '" << first << "'; see hewn help\n";
-    return 2;
-  }
-  std::string problems;
-  llvm::raw_string_ostream stream(problems);
-  if (!cl::ParseCommandLineOptions(int(arguments.size()), arguments.data(), "", &stream)) {
-    llvm::errs() << problems;
-    return 2;
-  }
-  for (const Subcommand &one : all)
-    if (one.command)
-      return one.main();
-  return usage(llvm::errs(), 2);
+  llvm::StringRef near = nearest(name, names);
+  llvm::errs() << "error: there is no command '" << name << "'"
+               << (near.empty() ? "" : "; did you mean hewn " + near.str() + "?") << "\nsee hewn help\n";
+  return 2;
 }

@@ -22,9 +22,7 @@ static FailureOr<Dims> selected(Operation *op, Dims dims, std::optional<int64_t>
 }
 
 /// The same where all come out.
-static Dims unselected(const Dims &dims, std::optional<int64_t> axis) {
-  return axis ? dims : Dims{numElements(dims)};
-}
+static Dims unselected(const Dims &dims, std::optional<int64_t> axis) { return axis ? dims : Dims{numElements(dims)}; }
 
 static NamedAttribute freshCount(OnnxNode &node) {
   return node.attr("count", node.b.getStringAttr(node.freshDim().str()));
@@ -137,9 +135,9 @@ LogicalResult buildUnique(OnnxNode &node) {
     if (node.wantsOutput(i))
       outputs.push_back(i);
   }
-  SmallVector<NamedAttribute> attributes = {
-      freshCount(node), node.attr("sorted", node.b.getBoolAttr(node.getInt("sorted", 1))),
-      node.attr("resultSegmentSizes", node.b.getDenseI32ArrayAttr(segments))};
+  SmallVector<NamedAttribute> attributes = {freshCount(node),
+                                            node.attr("sorted", node.b.getBoolAttr(node.getInt("sorted", 1))),
+                                            node.attr("resultSegmentSizes", node.b.getDenseI32ArrayAttr(segments))};
   if (node.hasAttr("axis"))
     attributes.push_back(node.attr("axis", node.getInt("axis", 0)));
   Operation *op = makePart(node, UniqueOp::getOperationName(), node.input(0), attributes, outputs.size());
@@ -159,9 +157,7 @@ LogicalResult NonMaxSuppressionOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<Te
   if (boxes.size() != 3 || scores.size() != 3 || !boxes[2].is(4) || !getElementType(getBoxes()).isF32() ||
       !getElementType(getScores()).isF32())
     return emitOpError("needs boxes [batch, n, 4] and scores [batch, classes, n] of f32");
-  auto isNumber = [&](Value v, Type type) {
-    return !v || (getElementType(v) == type && numElements(dimsOf(v)).is(1));
-  };
+  auto isNumber = [&](Value v, Type type) { return !v || (getElementType(v) == type && numElements(dimsOf(v)).is(1)); };
   Type f32 = Float32Type::get(getContext());
   if (!isNumber(getLimit(), int64Of(*this)) || !isNumber(getOverlap(), f32) || !isNumber(getThreshold(), f32))
     return emitOpError("limits must be single numbers, one i64 and two f32");

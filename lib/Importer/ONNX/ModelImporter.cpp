@@ -380,7 +380,8 @@ std::optional<DimBinding> parseDimBinding(StringRef text, Diagnostics &diagnosti
   bad |= value.contains("..") && high.empty();
   if (!bad)
     return binding;
-  diagnostics.error("'" + text + "' is no dim: write NAME=VALUE or NAME=LOW..HIGH");
+  diagnostics.error("'" + text +
+                    "' binds no dim: --dim wants NAME=VALUE or NAME=LOW..HIGH, as in batch=1 or seq=1..512");
   return std::nullopt;
 }
 

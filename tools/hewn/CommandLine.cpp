@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/hewn/CommandLine.h"
+#include "tools/hewn/Subcommands.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace cl = llvm::cl;
+using llvm::StringRef;
+
+namespace hewn::tool {
+
+cl::SubCommand &compileCommand() {
+  static cl::SubCommand command("compile", "compile a model to a library, or to the text of a stage");
+  return command;
+}
+cl::SubCommand &checkCommand() {
+  static cl::SubCommand command("check", "say whether a model compiles, and list all that stands in the way");
+  return command;
+}
+cl::SubCommand &runCommand() {
+  static cl::SubCommand command("run", "run a model or a compiled library on .npy and .npz files");
+  return command;
+}
+cl::SubCommand &benchCommand() {
+  static cl::SubCommand command("bench", "time a model or a compiled library");
+  return command;
+}
+cl::SubCommand &explainCommand() {
+  static cl::SubCommand command("explain", "say what the compiler decides about a model, and why");
+  return command;
+}
+
+bool CountParser::parse(cl::Option &, StringRef name, StringRef text, int &value) {
+  if (!text.getAsInteger(10, value) && value >= 1)
+    return false;
+  llvm::errs() << "error: --" << name << " wants a whole number from 1 on, not '" << text << "'\n";
+  return true;
+}
+
+bool SecondsParser::parse(cl::Option &, StringRef name, StringRef text, double &value) {
+  if (!text.getAsDouble(value) && value >= 0 && value < 1e9)
+    return false;
+  llvm::errs() << "error: --" << name << " wants a number of seconds, not '" << text << "'\n";
+  return true;
+}
+
+StringRef nearest(StringRef given, llvm::ArrayRef<StringRef> names) {
+  StringRef best;
+  unsigned distance = 1 + unsigned(given.size()) / 3;
+  for (StringRef name : names) {
+    unsigned own = given.edit_distance(name, /*AllowReplacements=*/true, distance);
+    // A flag that was cut short is near, however much is missing.
+    if (given.size() > 1 && name.starts_with(given))
+      own = 1;
+    if (own < distance || (own == distance && best.empty())) {
+      best = name;
+      distance = own;
+    }
+  }
+  return best;
+}
+
+namespace {
+
+/// How a flag is written: letters have one dash, words two.
+std::string written(StringRef name) { return (name.size() <= 2 ? "-" : "--") + name.str(); }
+
+/// The flags that `command` has, by name; LLVM's own are not told.
+llvm::SmallVector<cl::Option *> flagsOf(cl::SubCommand &command) {
+  llvm::SmallVector<cl::Option *> flags;
+  for (auto &[name, option] : cl::getRegisteredOptions(command))
+    if (!llvm::is_contained(option->Subs, &cl::SubCommand::getAll()))
+      flags.push_back(option);
+  llvm::sort(flags, [](cl::Option *a, cl::Option *b) { return a->ArgStr < b->ArgStr; });
+  return flags;
+}
+
+bool wantsValue(cl::Option *flag) { return flag->getValueExpectedFlag() == cl::ValueRequired; }
+
+class ArgumentCheck {
+public:
+  explicit ArgumentCheck(cl::SubCommand &command) : command(command) {
+    for (cl::Option *flag : flagsOf(command))
+      names.push_back(flag->ArgStr);
+  }
+
+  /// Whether LLVM's parser may have the arguments; it stops at the first problem, and names none of ours.
+  bool passes(llvm::ArrayRef<const char *> arguments) {
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      StringRef argument = arguments[i];
+      if (argument.size() < 2 || argument[0] != '-') {
+        positionals.push_back(argument);
+        continue;
+      }
+      auto [name, value] = argument.ltrim('-').split('=');
+      cl::Option *flag = cl::getRegisteredOptions(command).lookup(name);
+      if (!flag)
+        refuseFlag(argument.split('=').first, name);
+      else if (!wantsValue(flag) || argument.contains('='))
+        continue;
+      else if (++i == arguments.size())
+        refuse(written(name) + " wants a value: <" + flag->ValueStr.str() + ">");
+    }
+    cl::Option *wanted = command.PositionalOpts.empty() ? nullptr : command.PositionalOpts.front();
+    if (wanted && positionals.empty())
+      refuse("hewn " + command.getName() + " wants a file: " + wanted->ValueStr);
+    for (StringRef one : llvm::ArrayRef(positionals).drop_front(std::min<size_t>(positionals.size(), 1)))
+      refuse("hewn " + command.getName() + " takes one file; '" + one + "' is one too many");
+    if (refused)
+      llvm::errs() << "see hewn help " << command.getName() << "\n";
+    return !refused;
+  }
+
+private:
+  void refuse(const llvm::Twine &why) {
+    llvm::errs() << "error: " << why << "\n";
+    refused = true;
+  }
+  void refuseFlag(StringRef given, StringRef name) {
+    StringRef near = nearest(name, names);
+    refuse("hewn " + command.getName() + " has no flag '" + given + "'" +
+           (near.empty() ? "" : "; did you mean " + written(near) + "?"));
+  }
+
+  cl::SubCommand &command;
+  llvm::SmallVector<StringRef> names, positionals;
+  bool refused = false;
+};
+
+} // namespace
+
+bool readArguments(cl::SubCommand &command, llvm::ArrayRef<const char *> arguments) {
+  if (!ArgumentCheck(command).passes(arguments.drop_front(2)))
+    return false;
+  std::string problems;
+  llvm::raw_string_ostream stream(problems);
+  if (cl::ParseCommandLineOptions(int(arguments.size()), arguments.data(), "", &stream))
+    return true;
+  llvm::errs() << problems;
+  return false;
+}
+
+void printHelp(cl::SubCommand &command, llvm::raw_ostream &os) {
+  os << "hewn " << command.getName();
+  for (cl::Option *file : command.PositionalOpts)
+    os << " " << file->ValueStr;
+  os << " [flags]: " << command.getDescription() << "\n\n";
+  llvm::SmallVector<std::pair<std::string, StringRef>> rows;
+  size_t width = 0;
+  for (cl::Option *flag : flagsOf(command)) {
+    std::string left = written(flag->ArgStr);
+    if (wantsValue(flag))
+      left += " <" + flag->ValueStr.str() + ">";
+    width = std::max(width, left.size());
+    rows.push_back({left, flag->HelpStr});
+  }
+  for (auto &[left, help] : rows) {
+    os.indent(2) << left;
+    os.indent(unsigned(width - left.size()) + 2) << help << "\n";
+  }
+}
+
+} // namespace hewn::tool

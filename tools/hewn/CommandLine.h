@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Arguments into flags. The flags themselves are LLVM's cl::opt, one beside the code that reads it; what is wrong with a
+// command line is said here, all of it at once and with the name of the flag.
+#ifndef HEWN_TOOLS_HEWN_COMMANDLINE_H
+#define HEWN_TOOLS_HEWN_COMMANDLINE_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/Support/CommandLine.h"
+#include <string>
+
+namespace hewn::tool {
+
+/// A flag's value that must be a whole number from 1 on.
+struct CountParser : llvm::cl::parser<int> {
+  using parser::parser;
+  bool parse(llvm::cl::Option &option, llvm::StringRef name, llvm::StringRef text, int &value);
+};
+
+/// A flag's value that must be a number of seconds from 0 on.
+struct SecondsParser : llvm::cl::parser<double> {
+  using parser::parser;
+  bool parse(llvm::cl::Option &option, llvm::StringRef name, llvm::StringRef text, double &value);
+};
+
+/// Reads `arguments` (the program and the subcommand before them) into the flags of `command`. False after errors were
+/// printed.
+bool readArguments(llvm::cl::SubCommand &command, llvm::ArrayRef<const char *> arguments);
+
+/// Prints what `command` does and its flags.
+void printHelp(llvm::cl::SubCommand &command, llvm::raw_ostream &os);
+
+/// The one of `names` that `given` was probably meant to be; empty where none is near.
+llvm::StringRef nearest(llvm::StringRef given, llvm::ArrayRef<llvm::StringRef> names);
+
+} // namespace hewn::tool
+
+#endif
