@@ -54,7 +54,8 @@ Buffer describeBuffer(Value memref, RankedTensorType type, ArrayRef<DimExpr> dim
     stride = DimExpr(buffer.block);
     extents[buffer.blockDim] = extents[buffer.blockDim].ceilDiv(buffer.block);
   }
-  for (int64_t dim : llvm::reverse(memoryOrder(type))) {
+  SmallVector<int64_t> order = memoryOrder(type);
+  for (int64_t dim : llvm::reverse(order)) {
     buffer.strides[dim] = stride;
     stride = stride * extents[dim];
   }
@@ -364,12 +365,11 @@ Value KernelElements::contract(graph::ContractOpInterface op, ArrayRef<Index> at
       continue;
     }
     auto sum = cast<AffineBinaryOpExpr>(expr);
-    auto scaled = cast<AffineBinaryOpExpr>(sum.getKind() == AffineExprKind::Add ? sum.getLHS() : AffineExpr(sum));
-    if (sum.getKind() != AffineExprKind::Add) { // group * 1 folds away; group * size with one feature a group
-      iteration[cast<AffineDimExpr>(scaled.getLHS()).getPosition()] = floorDiv(at[i], affine(scaled.getRHS(), {}));
+    if (sum.getKind() != AffineExprKind::Add) { // group * size with one feature a group
+      iteration[cast<AffineDimExpr>(sum.getLHS()).getPosition()] = floorDiv(at[i], affine(sum.getRHS(), {}));
       continue;
     }
-    Index size = constant(1);
+    Index size = constant(1); // group * 1 folds away
     AffineExpr outer = sum.getLHS();
     if (auto product = dyn_cast<AffineBinaryOpExpr>(outer)) {
       outer = product.getLHS();

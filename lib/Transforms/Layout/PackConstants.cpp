@@ -36,7 +36,8 @@ struct Memory {
       extents[blockDim] = (extents[blockDim] + block - 1) / block;
       elements = block;
     }
-    for (int64_t d : llvm::reverse(orderOf(type))) {
+    SmallVector<int64_t> order = orderOf(type);
+    for (int64_t d : llvm::reverse(order)) {
       strides[d] = elements;
       elements *= extents[d];
     }
