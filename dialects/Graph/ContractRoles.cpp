@@ -5,9 +5,46 @@ using namespace mlir;
 
 namespace hewn::graph {
 
+std::optional<unsigned> resultWith(AffineMap map, unsigned d) {
+  for (auto [i, expr] : llvm::enumerate(map.getResults()))
+    if (expr.isFunctionOfDim(d))
+      return i;
+  return std::nullopt;
+}
+
+int64_t factorOf(AffineExpr expr, unsigned d) {
+  if (auto dim = dyn_cast<AffineDimExpr>(expr))
+    return dim.getPosition() == d;
+  if (isa<AffineConstantExpr>(expr))
+    return 0;
+  auto binary = cast<AffineBinaryOpExpr>(expr);
+  if (expr.getKind() == AffineExprKind::Add)
+    return factorOf(binary.getLHS(), d) + factorOf(binary.getRHS(), d);
+  auto right = dyn_cast<AffineConstantExpr>(binary.getRHS());
+  return right ? factorOf(binary.getLHS(), d) * right.getValue() : 0;
+}
+
+/// The batch dim for the lanes of a contraction without columns: one that all three operands have, where nothing is
+/// summed but windows.
+static std::optional<unsigned> sharedColumn(const ContractRoles &roles, ArrayRef<AffineMap> maps, const Dims &extents) {
+  for (unsigned d : roles.summed)
+    if (std::optional<unsigned> i = resultWith(maps[0], d);
+        !extents[d].is(1) && i && isa<AffineDimExpr>(maps[0].getResult(*i)))
+      return std::nullopt;
+  std::optional<unsigned> found;
+  for (unsigned d : roles.batch)
+    if (!extents[d].is(1) && maps[2].isFunctionOfDim(d)) {
+      if (found)
+        return std::nullopt;
+      found = d;
+    }
+  return found;
+}
+
 std::optional<ContractRoles> contractRoles(ContractOpInterface op) {
   SmallVector<AffineMap> maps = op.getIndexingMaps();
   SmallVector<bool> summed = op.getReductionDims();
+  Dims extents = op.getIterationDims(getDims);
   ContractRoles roles;
   std::optional<unsigned> column;
   for (unsigned d = 0; d < summed.size(); ++d) {
@@ -23,17 +60,90 @@ std::optional<ContractRoles> contractRoles(ContractOpInterface op) {
     else
       roles.rows.push_back(d);
   }
+  if (!column || extents[*column].is(1))
+    if (std::optional<unsigned> shared = sharedColumn(roles, maps, extents)) {
+      llvm::erase(roles.batch, *shared);
+      if (column)
+        roles.batch.push_back(*column);
+      roles.column = *shared;
+      roles.columnInLeft = true;
+      return roles;
+    }
   if (!column)
     return std::nullopt;
   roles.column = *column;
   return roles;
 }
 
-std::optional<unsigned> resultWith(AffineMap map, unsigned d) {
-  for (auto [i, expr] : llvm::enumerate(map.getResults()))
-    if (expr.isFunctionOfDim(d))
-      return i;
-  return std::nullopt;
+std::optional<SmallVector<Clip>> clipsOf(ContractOpInterface op, MoveOpInterface border) {
+  std::optional<SmallVector<int64_t>> lows = border.getZeroBorder();
+  std::optional<ContractRoles> roles = contractRoles(op);
+  if (!lows || !roles)
+    return std::nullopt;
+  SmallVector<AffineMap> maps = op.getIndexingMaps();
+  Dims source = getDims(border->getOperand(0)), framed = getDims(border->getResult(0));
+  SmallVector<Clip> clips;
+  for (auto [i, expr] : llvm::enumerate(maps[0].getResults())) {
+    if (source[i] == framed[i] && (*lows)[i] == 0)
+      continue;
+    std::optional<unsigned> row, summed;
+    for (unsigned d = 0; d < maps[0].getNumDims(); ++d) {
+      if (!expr.isFunctionOfDim(d))
+        continue;
+      std::optional<unsigned> &role = llvm::is_contained(roles->rows, d) ? row : summed;
+      if (role || (!llvm::is_contained(roles->rows, d) && !llvm::is_contained(roles->summed, d)))
+        return std::nullopt;
+      role = d;
+    }
+    if (!row || !summed)
+      return std::nullopt;
+    clips.push_back({unsigned(i), *row, *summed, factorOf(expr, *row), factorOf(expr, *summed), (*lows)[i], source[i]});
+  }
+  return clips;
+}
+
+unsigned tiledRow(ContractOpInterface op, const ContractRoles &roles) {
+  Dims extents = op.getIterationDims(getDims);
+  constexpr int64_t enough = 4;
+  std::optional<unsigned> longest;
+  for (unsigned d : llvm::reverse(roles.rows)) {
+    int64_t extent = extents[d].constant().value_or(enough);
+    if (extent >= enough)
+      return d;
+    if (!longest || extent > *extents[*longest].constant())
+      longest = d;
+  }
+  return longest.value_or(roles.rows.empty() ? roles.column : roles.rows.back());
+}
+
+bool leavesOutBorder(ContractOpInterface op, MoveOpInterface border) {
+  std::optional<ContractRoles> roles = contractRoles(op);
+  std::optional<SmallVector<Clip>> clips = clipsOf(op, border);
+  if (!roles || !clips || roles->rows.empty())
+    return false;
+  Dims extents = op.getIterationDims(getDims);
+  unsigned tiled = tiledRow(op, *roles);
+  DimExpr summed(1);
+  SmallVector<AffineMap> maps = op.getIndexingMaps();
+  for (unsigned d : roles->summed)
+    summed = summed * extents[d];
+  for (const Clip &clip : *clips) {
+    std::optional<int64_t> window = extents[clip.summed].constant();
+    if (!window)
+      return false;
+    if (clip.row != tiled)
+      continue;
+    // Border tiles are written out one by one.
+    std::optional<int64_t> rows = extents[tiled].constant(), extent = clip.extent.constant();
+    if (!rows || !extent || *window > 11 || (*window - 1) * clip.dilation > 16)
+      return false;
+  }
+  // A few channels are less work than finding out which of their windows are inside.
+  DimExpr windows(1);
+  for (const Clip &clip : *clips)
+    windows = windows * extents[clip.summed];
+  std::optional<int64_t> channels = summed.floorDiv(windows).constant();
+  return roles->columnInLeft || (channels && *channels >= 8);
 }
 
 } // namespace hewn::graph

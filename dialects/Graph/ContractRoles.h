@@ -12,14 +12,40 @@ namespace hewn::graph {
 /// Iteration dims: batch in both operands, rows in the left one, the column in the right one, summed in neither's result.
 struct ContractRoles {
   llvm::SmallVector<unsigned> batch, rows, summed;
+  /// The dim that is spread over lanes.
   unsigned column = 0;
+  /// Whether the column runs along the left operand too (depthwise convolution: lanes are channels, each with weights of
+  /// its own).
+  bool columnInLeft = false;
 };
 
-/// The roles; nullopt where there is not exactly one dim of columns (depthwise convolution has none).
+/// The roles; nullopt where more than one dim could be the column.
 std::optional<ContractRoles> contractRoles(ContractOpInterface op);
 
 /// The result of `map` that depends on iteration dim `d`, the first of them.
 std::optional<unsigned> resultWith(mlir::AffineMap map, unsigned d);
+
+/// How often iteration dim `d` is counted in a linear expression.
+int64_t factorOf(mlir::AffineExpr expr, unsigned d);
+
+/// One dim of the left operand that has a border of zeros: position row * stride + summed * dilation - low of a source of
+/// `extent` elements, zero outside.
+struct Clip {
+  unsigned operandDim, row, summed;
+  int64_t stride, dilation, low;
+  DimExpr extent;
+};
+
+/// The left operand's border as clips of windows, where `border` makes that operand and every bordered dim is a window
+/// over one row dim and one summed dim; nullopt otherwise.
+std::optional<llvm::SmallVector<Clip>> clipsOf(ContractOpInterface op, MoveOpInterface border);
+
+/// The row dim that is cut into tiles of neighbouring rows: the innermost one that is long enough.
+unsigned tiledRow(ContractOpInterface op, const ContractRoles &roles);
+
+/// Whether the contraction gains from leaving out the zeros that `border` puts around its left operand: positions known
+/// along the tiled row, windows that are unrolled short, and columns or channels that share the bookkeeping.
+bool leavesOutBorder(ContractOpInterface op, MoveOpInterface border);
 
 } // namespace hewn::graph
 

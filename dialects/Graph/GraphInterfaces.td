@@ -92,7 +92,10 @@ def MoveOpInterface : OpInterface<"MoveOpInterface"> {
     InterfaceMethod<[{Where the result is the operand's memory under another shape or order of dims: row-major reshape, or a
       transposition (result dim i is operand dim order[i]).}],
       "::hewn::graph::ViewKind", "getViewKind", (ins), "", "return ::hewn::graph::ViewKind::None;">,
-    InterfaceMethod<"The order of a transposition.", "::llvm::SmallVector<int64_t>", "getViewOrder", (ins), "", "return {};">];
+    InterfaceMethod<"The order of a transposition.", "::llvm::SmallVector<int64_t>", "getViewOrder", (ins), "", "return {};">,
+    InterfaceMethod<[{Where the result is operand 0 inside a border of zeros: the border's width before it along each dim. A
+      contraction can leave the zeros out instead of reading them.}],
+      "std::optional<::llvm::SmallVector<int64_t>>", "getZeroBorder", (ins), "", "return std::nullopt;">];
 }
 
 def ComposeOpInterface : OpInterface<"ComposeOpInterface"> {

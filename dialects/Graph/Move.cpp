@@ -271,6 +271,18 @@ Value PadOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
   return e.readIf(inside, getX(), from, fill);
 }
 
+std::optional<SmallVector<int64_t>> PadOp::getZeroBorder() {
+  if (getMode() != "constant" || getValue())
+    return std::nullopt;
+  SmallVector<int64_t> border;
+  for (auto [low, high] : llvm::zip(*parseDims(getLow()), *parseDims(getHigh()))) {
+    if (low.constant().value_or(-1) < 0 || high.constant().value_or(-1) < 0)
+      return std::nullopt;
+    border.push_back(*low.constant());
+  }
+  return border;
+}
+
 LogicalResult WindowOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
   FailureOr<Dims> sizes = dimsFrom(*this, getSizes(), "sizes");
   if (failed(sizes))

@@ -40,7 +40,7 @@ def Graph_ExpandOp : Move<"expand"> {
   let onnx = [Onnx<"Expand", 8, 0, "buildExpand">];
 }
 
-def Graph_PadOp : Move<"pad"> {
+def Graph_PadOp : Move<"pad", ["getZeroBorder"]> {
   let summary = "Adds `low` and `high` elements (negative: removes) around each dim, filled with `value`'s element or by `mode`.";
   let arguments = (ins Tensor:$x, Optional<Tensor>:$value, ArrayAttr:$low, ArrayAttr:$high, DefaultValuedAttr<StrAttr, "\"constant\"">:$mode);
   let onnx = [Onnx<"Pad", 1, 0, "buildPad">];

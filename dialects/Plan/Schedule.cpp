@@ -2,6 +2,7 @@
 #include "dialects/Plan/Schedule.h"
 
 #include "mlir/IR/BuiltinOps.h"
+#include <numeric>
 
 using namespace mlir;
 
@@ -17,20 +18,90 @@ int64_t vectorLanes(Operation *op) {
   return target ? std::max<int64_t>(4, target.getVectorBytes() / 4) : 8;
 }
 
-ScheduleAttr chooseSchedule(Operation *op, const graph::DimExpr &rows, const graph::DimExpr &columns) {
+ContractShape contractShape(graph::ContractOpInterface op, const graph::ContractRoles &roles) {
+  graph::Dims extents = op.getIterationDims(graph::getDims);
+  AffineMap left = op.getIndexingMaps()[0];
+  ContractShape shape{graph::DimExpr(1), extents[roles.column], 0, roles.columnInLeft};
+  bool windowed = llvm::any_of(left.getResults(), [](AffineExpr e) { return isa<AffineBinaryOpExpr>(e); });
+  graph::DimExpr channels(1);
+  for (unsigned d : roles.summed)
+    if (std::optional<unsigned> i = graph::resultWith(left, d); i && isa<AffineDimExpr>(left.getResult(*i)))
+      channels = channels * extents[d];
+  if (roles.rows.empty())
+    return shape;
+  unsigned tiled = graph::tiledRow(op, roles);
+  if (windowed)
+    shape.rows = extents[tiled];
+  else
+    for (unsigned d : roles.rows)
+      shape.rows = shape.rows * extents[d];
+  if (std::optional<unsigned> i = graph::resultWith(left, tiled))
+    shape.rowBytes = channels.constant().value_or(0) * graph::factorOf(left.getResult(*i), tiled) * 4;
+  return shape;
+}
+
+namespace {
+
+/// Rows of one k that fall into one set of L1 push each other out when they are more than its ways.
+bool fitsWays(int64_t m, int64_t rowBytes, TargetAttr target) {
+  if (rowBytes == 0 || !target || target.getL1Ways() == 0)
+    return true;
+  constexpr int64_t line = 64;
+  int64_t sets = target.getL1Bytes() / target.getL1Ways() / line;
+  if (rowBytes % line != 0 || sets == 0)
+    return true;
+  int64_t distinct = sets / std::gcd(rowBytes / line, sets);
+  return (m + distinct - 1) / distinct <= target.getL1Ways();
+}
+
+/// Cycles for one k over all rows and 64 bytes times `vectors` of columns, in products per cycle of one vector, plus what
+/// loads cost beside them.
+double cyclesPerDepth(int64_t m, int64_t vectors, int64_t rows) {
+  auto tile = [&](int64_t r) {
+    // Below three rows the panel does not come from L2 as fast as it is used; few accumulators wait for each other.
+    double products = std::max<double>({double(r * vectors), 2.2 * vectors, 4.0});
+    return products + 0.15 * vectors + 0.1 * r;
+  };
+  return double(rows / m) * tile(m) + (rows % m ? tile(rows % m) : 0);
+}
+
+} // namespace
+
+ScheduleAttr chooseSchedule(Operation *op, const ContractShape &shape, int64_t n) {
   TargetAttr target = targetOf(op);
   int64_t lanes = vectorLanes(op), registers = target ? target.getVectorRegisters() : 16;
-  // Six rows by four vectors are 24 accumulators, four loads and a broadcast: what 32 registers hold. With 16, two
-  // vectors.
-  int64_t vectors = registers >= 32 ? 4 : 2, m = 6;
-  if (std::optional<int64_t> n = columns.constant())
-    vectors = std::max<int64_t>(1, std::min(vectors, (*n + lanes - 1) / lanes));
-  // Narrow panels leave registers for more rows, so that a load of the right operand serves more of them.
-  if (vectors < 3 && registers >= 32)
-    m = 12;
-  if (std::optional<int64_t> count = rows.constant())
-    m = std::max<int64_t>(1, std::min(m, *count));
-  return ScheduleAttr::get(op->getContext(), m, vectors * lanes, 0);
+  int64_t columns = shape.columns.constant().value_or(int64_t(1) << 20);
+  int64_t rows = std::min<int64_t>(shape.rows.constant().value_or(int64_t(1) << 12), int64_t(1) << 16);
+  rows = std::max<int64_t>(rows, 1);
+  if (shape.columnInLeft) {
+    // A chain of sums a row: enough of them to hide the latency of an addition, and of a length that divides the line.
+    int64_t most = registers >= 32 ? 14 : 7, tiles = (rows + most - 1) / most;
+    return ScheduleAttr::get(op->getContext(), (rows + tiles - 1) / tiles, n ? n : lanes, 0);
+  }
+  int64_t bestM = 1, bestVectors = 1;
+  double best = 0;
+  for (int64_t vectors = registers >= 32 ? 4 : 2; vectors >= 1; --vectors) {
+    if (n ? vectors * lanes != n : vectors > 1 && (vectors - 1) * lanes >= columns)
+      continue;
+    // Accumulators, a vector of each column, one scalar spread over lanes.
+    int64_t most = std::min<int64_t>((registers - vectors - 1) / vectors, 14);
+    if (registers >= 32 && vectors == 4)
+      most = 6;
+    for (int64_t m = 1; m <= std::min(most, rows); ++m) {
+      if (!fitsWays(m, shape.rowBytes, target))
+        continue;
+      // The last panel leaves out vectors that have no columns.
+      int64_t vectorColumns = (columns + lanes - 1) / lanes;
+      double cycles = double(vectorColumns / vectors) * cyclesPerDepth(m, vectors, rows) +
+                      (vectorColumns % vectors ? cyclesPerDepth(m, vectorColumns % vectors, rows) : 0);
+      if (best == 0 || cycles < best) {
+        best = cycles;
+        bestM = m;
+        bestVectors = vectors;
+      }
+    }
+  }
+  return ScheduleAttr::get(op->getContext(), bestM, n ? n : bestVectors * lanes, 0);
 }
 
 } // namespace hewn::plan

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The analytic model of register tiles: from the machine's registers and the sizes to a schedule.
+// The analytic model of register tiles: from the machine's registers and caches and the sizes to a schedule (the reasoning of
+// "Analytical Modeling Is Enough for High-Performance BLIS", Low et al. 2016).
 #ifndef HEWN_DIALECTS_PLAN_SCHEDULE_H
 #define HEWN_DIALECTS_PLAN_SCHEDULE_H
 
+#include "dialects/Graph/ContractRoles.h"
 #include "dialects/Graph/Dims.h"
 #include "dialects/Plan/Plan.h"
 
@@ -15,9 +17,22 @@ TargetAttr targetOf(mlir::Operation *op);
 /// Lanes of vector code: vector bytes over four; eight where the module names no machine.
 int64_t vectorLanes(mlir::Operation *op);
 
-/// The tile for a float32 contraction of so many rows and columns. `n` is a multiple of the lanes; it is also the block in
-/// which a constant right operand is packed.
-ScheduleAttr chooseSchedule(mlir::Operation *op, const graph::DimExpr &rows, const graph::DimExpr &columns);
+/// What the model looks at.
+struct ContractShape {
+  /// Rows that lie evenly spaced and may share a tile: those of one line of a window, all of a matrix.
+  graph::DimExpr rows, columns;
+  /// Bytes between neighbours of them in the left operand; 0 where that is not known.
+  int64_t rowBytes = 0;
+  /// Lanes run along the left operand too, so that it gives vectors and not scalars.
+  bool columnInLeft = false;
+};
+
+/// The shape of a contraction whose left operand lies with its channels innermost.
+ContractShape contractShape(graph::ContractOpInterface op, const graph::ContractRoles &roles);
+
+/// The tile for a float32 contraction. `n` is a multiple of the lanes; it is also the block in which a constant right
+/// operand is packed. With `n` given, the best m for it.
+ScheduleAttr chooseSchedule(mlir::Operation *op, const ContractShape &shape, int64_t n = 0);
 
 } // namespace hewn::plan
 

@@ -9,7 +9,7 @@
 //
 // A kernel around one contraction that the contraction engine can tile goes to it, all others to the loop engine.
 // Nothing is refused: what neither has a good form for is a nest that evaluates each element where it is needed.
-#include "lib/Codegen/ContractEngine.h"
+#include "lib/Codegen/Contract/ContractEngine.h"
 #include "lib/Codegen/LoopEngine.h"
 #include "lib/Codegen/Passes.h"
 
@@ -28,8 +28,8 @@ namespace hewn::codegen {
 void lowerKernel(plan::KernelOp kernel) {
   OpBuilder b(kernel);
   KernelFunction k = beginKernelFunction(kernel, b);
-  if (graph::ContractOpInterface contraction = tiledContraction(k))
-    emitContraction(k, b, contraction);
+  if (std::optional<ContractForm> contraction = contractForm(k))
+    emitContraction(k, b, *contraction);
   else
     emitLoops(k, b);
   kernel.erase();

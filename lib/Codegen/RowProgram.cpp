@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/RowProgram.h"
+#include "dialects/Graph/Cost.h"
 #include "lib/Codegen/LoopEngine.h"
 
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -384,7 +384,7 @@ private:
       return false;
     };
     for (Operation &op : k.kernel.getBody().front().without_terminator()) {
-      if (op.getNumResults() != 1 || !isDear(&op))
+      if (op.getNumResults() != 1 || !graph::isTranscendental(op))
         continue;
       Value v = op.getResult(0);
       if (v == result || graph::getDims(v) != rows.space || graph::getElementType(v) != k.outputs[*room].elementType ||
@@ -398,24 +398,6 @@ private:
         return Spill{v, number, *room};
     }
     return std::nullopt;
-  }
-
-  /// Whether an elementwise op's body holds a transcendental function.
-  bool isDear(Operation *op) {
-    auto elementwise = dyn_cast<graph::ElementwiseOpInterface>(op);
-    if (!elementwise)
-      return false;
-    Block scratch;
-    OpBuilder build(op->getContext());
-    build.setInsertionPointToStart(&scratch);
-    SmallVector<Value> in;
-    for (Value operand : op->getOperands())
-      in.push_back(scratch.addArgument(graph::computeType(graph::getElementType(operand)), op->getLoc()));
-    elementwise.emit(build, op->getLoc(), in);
-    return llvm::any_of(scratch, [](Operation &emitted) {
-      return isa_and_nonnull<math::MathDialect>(emitted.getDialect()) &&
-             !isa<math::AbsFOp, math::SqrtOp, math::FloorOp>(emitted);
-    });
   }
 };
 

@@ -15,11 +15,11 @@
 // need a value that a later op makes (a cycle), two contractions in one kernel, what a contraction reads, results of unlike
 // shape in one kernel.
 // The pass is a single walk in program order; it does not undo a choice. FormGroups applies the decision.
+#include "dialects/Graph/ContractRoles.h"
+#include "dialects/Graph/Cost.h"
 #include "dialects/Graph/Graph.h"
 #include "dialects/Graph/Views.h"
 #include "lib/Transforms/Fuse/Passes.h"
-
-#include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
 using hewn::graph::Dims;
@@ -45,22 +45,11 @@ bool isKind(Operation *op) {
              graph::ContractOpInterface, graph::MoveOpInterface>(op);
 }
 
-/// Whether evaluating the op twice is a waste: a transcendental function, or a division.
+/// Whether evaluating the op twice is a waste.
 bool isDear(Operation *op) {
-  auto elementwise = dyn_cast<graph::ElementwiseOpInterface>(op);
-  if (!elementwise)
-    return !isa<graph::MoveOpInterface>(op);
-  Block scratch;
-  OpBuilder build(op->getContext());
-  build.setInsertionPointToStart(&scratch);
-  SmallVector<Value> in;
-  for (Value operand : op->getOperands())
-    in.push_back(scratch.addArgument(graph::computeType(graph::getElementType(operand)), op->getLoc()));
-  elementwise.emit(build, op->getLoc(), in);
-  return llvm::any_of(scratch, [](Operation &emitted) {
-    return isa_and_nonnull<math::MathDialect>(emitted.getDialect()) &&
-           !isa<math::AbsFOp, math::FloorOp, math::CeilOp>(emitted);
-  });
+  if (isa<graph::ElementwiseOpInterface>(op))
+    return graph::isTranscendental(*op);
+  return !isa<graph::MoveOpInterface>(op);
 }
 
 class Decider {
@@ -79,6 +68,8 @@ public:
         joinProducers(&op);
       if (!groupOf.contains(&op))
         open(&op);
+      if (auto contraction = dyn_cast<graph::ContractOpInterface>(op); fuse && contraction)
+        joinBorder(contraction);
     }
     unsigned number = 0;
     for (Group &group : groups) {
@@ -148,6 +139,19 @@ private:
           return false;
       }
     return true;
+  }
+
+  /// A border of zeros that only this contraction reads is left out by it.
+  void joinBorder(graph::ContractOpInterface op) {
+    auto border = op->getOperand(0).getDefiningOp<graph::MoveOpInterface>();
+    Group *own = groupWith(op->getOperand(0));
+    if (!border || !own || own->ops.size() != 1 || !border->hasOneUse() || !graph::leavesOutBorder(op, border))
+      return;
+    own->ops.clear();
+    groupOf[border] = groupOf[op];
+    Group &group = groups[groupOf[op]];
+    group.ops.insert(group.ops.begin(), border);
+    group.why = "a border of zeros that is left out";
   }
 
   void joinProducers(Operation *op) {

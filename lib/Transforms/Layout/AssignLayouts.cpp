@@ -258,7 +258,7 @@ private:
     }
     // Constants take any order for free: columns innermost, summed dims as the left operand has them.
     Order order = constantOrder(op, maps, *lanes);
-    int64_t block = roles && type.getElementType().isF32() ? blockFor(op, *roles) : 0;
+    int64_t block = roles && !roles->columnInLeft && type.getElementType().isF32() ? blockFor(op, *roles) : 0;
     if (!block) {
       require(right, moveLast(order, *lanes));
       return;
@@ -293,10 +293,7 @@ private:
   /// Columns in a block; 0 where blocks would straddle groups.
   static int64_t blockFor(graph::ContractOpInterface op, const graph::ContractRoles &roles) {
     Dims extents = op.getIterationDims(graph::getDims);
-    graph::DimExpr rows(1);
-    for (unsigned d : roles.rows)
-      rows = rows * extents[d];
-    int64_t block = plan::chooseSchedule(op, rows, extents[roles.column]).getN();
+    int64_t block = plan::chooseSchedule(op, plan::contractShape(op, roles)).getN();
     std::optional<unsigned> column = graph::resultWith(op.getIndexingMaps()[1], roles.column);
     bool shared = llvm::any_of(roles.batch, [&](unsigned d) {
       return !extents[d].is(1) && graph::resultWith(op.getIndexingMaps()[1], d) == column;

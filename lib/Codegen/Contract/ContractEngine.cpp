@@ -1,0 +1,484 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Codegen/Contract/ContractEngine.h"
+#include "dialects/Graph/Cost.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/AffineMap.h"
+#include "mlir/IR/BuiltinOps.h"
+
+using namespace mlir;
+using hewn::graph::Clip;
+using hewn::graph::DimExpr;
+using hewn::graph::Dims;
+using hewn::graph::Index;
+
+namespace hewn::codegen {
+
+namespace {
+
+/// Tiles [first, last] along the tiled row that are the same code: `m` rows, and for each place in the clipped window the
+/// rows that are inside the source (empty: all, everywhere).
+struct RowVariant {
+  int64_t first = 0, last = 0, m = 1;
+  SmallVector<SmallVector<bool>> inside;
+  bool sameCode(const RowVariant &other) const { return m == other.m && inside == other.inside; }
+};
+
+/// The columns of a panel: vectors, and which lanes of each exist (null: all).
+struct Panel {
+  int64_t vectors = 1;
+  SmallVector<Value> masks;
+};
+
+class ContractEmitter {
+public:
+  ContractEmitter(KernelFunction &k, OpBuilder &b, const ContractForm &form)
+      : k(k), b(b), form(form), op(form.op), e(b, k.loc(), vectorLanes(k.kernel), k.symbols, k.inputs),
+        iteration(form.extents.size()) {}
+
+  void run() {
+    bool packed = form.rhs.blockDim >= 0;
+    plan::ScheduleAttr schedule = k.kernel.getScheduleAttr();
+    if (!schedule)
+      schedule = plan::chooseSchedule(k.kernel, form.shape(), packed ? form.rhs.block : 0);
+    m = schedule.getM();
+    n = packed ? form.rhs.block : schedule.getN();
+    columns = form.extents[form.roles.column];
+    heavy = llvm::any_of(k.kernel.getBody().front().without_terminator(), graph::isTranscendental);
+    for (Index &index : iteration)
+      index = e.constant(0);
+
+    // A panel of columns serves all rows before the next one is taken; where both operands run along the columns there is
+    // nothing to keep, and a line is read from end to end.
+    SmallVector<unsigned> outer(form.roles.batch);
+    if (form.roles.columnInLeft)
+      llvm::append_range(outer, form.outerRows);
+    size_t panelAt = outer.size();
+    Dims counts = extentsOf(outer);
+    counts.push_back(columns.ceilDiv(n));
+    if (!form.roles.columnInLeft) {
+      llvm::append_range(outer, form.outerRows);
+      llvm::append_range(counts, extentsOf(form.outerRows));
+    }
+    counts.push_back(form.rows.ceilDiv(m));
+    e.loopNest(counts, {}, 1, [&](ArrayRef<Index> at, ValueRange) -> SmallVector<Value> {
+      unsigned next = 0;
+      for (unsigned i = 0; i + 1 < at.size(); ++i)
+        if (i != panelAt)
+          iteration[outer[next++]] = at[i];
+      overPanels(at[panelAt], at.back());
+      return {};
+    });
+  }
+
+private:
+  KernelFunction &k;
+  OpBuilder &b;
+  const ContractForm &form;
+  graph::ContractOpInterface op;
+  KernelElements e;
+  SmallVector<Index> iteration;
+  DimExpr columns;
+  int64_t m = 1, n = 1;
+  bool heavy = false;
+
+  Location loc() { return k.loc(); }
+  Dims extentsOf(ArrayRef<unsigned> dims) {
+    return llvm::map_to_vector<4>(dims, [&](unsigned d) { return form.extents[d]; });
+  }
+
+  //===----------------------------------------------------------------------------------------------------------------===//
+  // Which code a tile gets
+  //===----------------------------------------------------------------------------------------------------------------===//
+
+  /// `then` where `condition` holds, else `otherwise`.
+  void branch(Value condition, llvm::function_ref<void()> then, llvm::function_ref<void()> otherwise) {
+    auto choice = scf::IfOp::create(b, loc(), condition, /*withElseRegion=*/true);
+    for (auto [block, body] : {std::pair(choice.thenBlock(), then), std::pair(choice.elseBlock(), otherwise)}) {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPoint(block->getTerminator());
+      e.forget();
+      body();
+    }
+    e.forget();
+  }
+
+  void overPanels(Index panel, Index tile) {
+    Index firstColumn = e.mul(panel, e.constant(n));
+    std::optional<int64_t> count = columns.constant();
+    int64_t vectors = n / e.lanes;
+    auto withColumns = [&](std::optional<int64_t> rest) { // the panel's columns, where they are known
+      Panel chosen;
+      chosen.vectors = rest ? (*rest + e.lanes - 1) / e.lanes : vectors;
+      chosen.masks.resize(chosen.vectors);
+      for (int64_t j = 0; j < chosen.vectors; ++j)
+        if (!rest || *rest < (j + 1) * e.lanes) {
+          Index left = rest ? e.constant(*rest - j * e.lanes)
+                            : e.sub(e.expression(columns), e.add(firstColumn, e.constant(j * e.lanes)));
+          chosen.masks[j] =
+              vector::CreateMaskOp::create(b, loc(), VectorType::get({e.lanes}, b.getI1Type()), left.base);
+        }
+      overRows(chosen, firstColumn, tile);
+    };
+    if (!count)
+      return withColumns(std::nullopt);
+    int64_t rest = *count % n, whole = *count / n;
+    if (rest == 0)
+      return withColumns(n);
+    if (whole == 0)
+      return withColumns(rest);
+    Value isLast = e.compare(arith::CmpIPredicate::eq, panel, e.constant(whole));
+    branch(isLast, [&] { withColumns(rest); }, [&] { withColumns(n); });
+  }
+
+  /// The kinds of tile along the tiled row, in order; empty where their number is known only when run.
+  SmallVector<RowVariant> rowVariants() {
+    SmallVector<RowVariant> variants;
+    std::optional<int64_t> rows = form.rows.constant();
+    if (!rows)
+      return variants;
+    const Clip *clip = form.tiledClip();
+    for (int64_t t = 0; t * m < *rows; ++t) {
+      RowVariant variant{t, t, std::min(m, *rows - t * m), {}};
+      if (clip) {
+        bool all = true;
+        int64_t extent = *clip->extent.constant();
+        for (int64_t w = 0; w < *form.extents[clip->summed].constant(); ++w) {
+          variant.inside.emplace_back();
+          for (int64_t r = 0; r < variant.m; ++r) {
+            int64_t position = (t * m + r) * clip->stride + w * clip->dilation - clip->low;
+            variant.inside.back().push_back(position >= 0 && position < extent);
+            all &= variant.inside.back().back();
+          }
+        }
+        if (all)
+          variant.inside.clear();
+      }
+      if (!variants.empty() && variants.back().sameCode(variant))
+        variants.back().last = t;
+      else
+        variants.push_back(std::move(variant));
+    }
+    return variants;
+  }
+
+  void overRows(const Panel &panel, Index firstColumn, Index tile) {
+    SmallVector<RowVariant> variants = rowVariants();
+    if (variants.empty()) {
+      // As many rows as there are, up to m: a full tile, or one that repeats its last row.
+      Index first = e.mul(tile, e.constant(m)), rest = e.sub(e.expression(form.rows), first);
+      Value full = e.compare(arith::CmpIPredicate::sge, rest, e.constant(m));
+      RowVariant variant{0, 0, m, {}};
+      branch(
+          full, [&] { emitTile(panel, variant, firstColumn, first, {}); },
+          [&] { emitTile(panel, variant, firstColumn, first, rest); });
+      return;
+    }
+    choose(variants, panel, firstColumn, tile);
+  }
+
+  /// The code of the variant that `tile` falls into: the longest run last, without a test of its own.
+  void choose(ArrayRef<RowVariant> variants, const Panel &panel, Index firstColumn, Index tile) {
+    if (variants.size() == 1) {
+      const RowVariant &only = variants[0];
+      Index first = only.first == only.last ? e.constant(only.first * m) : e.mul(tile, e.constant(m));
+      return emitTile(panel, only, firstColumn, first, {});
+    }
+    const RowVariant *test = variants.begin();
+    for (const RowVariant &variant : variants)
+      if (variant.last - variant.first < test->last - test->first)
+        test = &variant;
+    SmallVector<RowVariant> others;
+    for (const RowVariant &variant : variants)
+      if (&variant != test)
+        others.push_back(variant);
+    Value inside = e.logicalAnd(e.compare(arith::CmpIPredicate::sge, tile, e.constant(test->first)),
+                                e.compare(arith::CmpIPredicate::sle, tile, e.constant(test->last)));
+    if (test->first == test->last)
+      inside = e.compare(arith::CmpIPredicate::eq, tile, e.constant(test->first));
+    branch(inside, [&] { choose(*test, panel, firstColumn, tile); }, [&] { choose(others, panel, firstColumn, tile); });
+  }
+
+  //===----------------------------------------------------------------------------------------------------------------===//
+  // One tile
+  //===----------------------------------------------------------------------------------------------------------------===//
+
+  /// `variant.m` rows from `first` on by the panel; `rest`, where given, is how many of them exist.
+  void emitTile(const Panel &panel, const RowVariant &variant, Index first, Index firstRow, std::optional<Index> rest) {
+    SmallVector<Index> rows; // from the first one
+    for (int64_t r = 0; r < variant.m; ++r) {
+      Index row = e.constant(r);
+      if (rest && r > 0) // rows past the end repeat the last one: what is stored twice is the same
+        row = e.min(row, e.sub(*rest, e.constant(1)));
+      rows.push_back(row);
+    }
+    SmallVector<Index> outside(iteration);
+    iteration[form.roles.column] = first;
+    if (form.tiled)
+      iteration[*form.tiled] = firstRow;
+    SmallVector<Value> sums = sumOfProducts(panel, variant, rows);
+    if (heavy)
+      spilledEpilogue(panel, variant, first, firstRow, rest, sums);
+    else
+      epilogue(panel, rows, first, firstRow, sums);
+    iteration = std::move(outside);
+  }
+
+  Index affine(AffineExpr expr, ArrayRef<Index> at) {
+    if (auto dim = dyn_cast<AffineDimExpr>(expr))
+      return at[dim.getPosition()];
+    if (auto number = dyn_cast<AffineConstantExpr>(expr))
+      return e.constant(number.getValue());
+    auto binary = cast<AffineBinaryOpExpr>(expr);
+    Index l = affine(binary.getLHS(), at), r = affine(binary.getRHS(), at);
+    return expr.getKind() == AffineExprKind::Add ? e.add(l, r) : e.mul(l, r);
+  }
+
+  /// The offset in `buffer` at `at`; a blocked dim's index is at the start of a block.
+  Index offset(const Buffer &buffer, AffineMap map, ArrayRef<Index> at, ArrayRef<Clip> clips = {}) {
+    Index sum = e.constant(0);
+    for (auto [i, expr] : llvm::enumerate(map.getResults())) {
+      if (buffer.dims[i].is(1) && llvm::none_of(clips, [&](const Clip &c) { return c.operandDim == i; }))
+        continue;
+      Index index = affine(expr, at), stride = e.expression(buffer.strides[i]);
+      for (const Clip &clip : clips)
+        if (clip.operandDim == i)
+          index = e.sub(index, e.constant(clip.low));
+      if (int64_t(i) == buffer.blockDim)
+        index = e.floorDiv(index, e.constant(buffer.block));
+      sum = e.add(sum, e.mul(index, stride));
+    }
+    return sum;
+  }
+
+  /// The buffer from an offset on, so that inner loops add one index to a fixed pointer.
+  Value from(const Buffer &buffer, Index start) {
+    auto type = MemRefType::get({ShapedType::kDynamic}, cast<MemRefType>(buffer.memref.getType()).getElementType(),
+                                StridedLayoutAttr::get(b.getContext(), ShapedType::kDynamic, {1}));
+    // Nobody reads the size; a dynamic one promises nothing about the accesses.
+    OpFoldResult size = e.expression(graph::numElements(buffer.dims)).base;
+    return memref::ReinterpretCastOp::create(b, loc(), type, buffer.memref, OpFoldResult(start.base),
+                                             ArrayRef<OpFoldResult>{size}, ArrayRef<OpFoldResult>{b.getIndexAttr(1)});
+  }
+
+  struct KLoop {
+    DimExpr extent, left, right; // strides in the operands
+  };
+
+  /// The summed dims that no clip has, outermost first in the right operand's memory; neighbours that lie alike in both
+  /// are one.
+  SmallVector<KLoop> kLoops() {
+    SmallVector<KLoop> loops;
+    SmallVector<unsigned> order;
+    for (unsigned d : form.roles.summed)
+      if (llvm::none_of(form.clips, [&](const Clip &c) { return c.summed == d; }))
+        order.push_back(d);
+    SmallVector<int64_t> memory = memoryOrder(op->getOperand(1));
+    auto place = [&](unsigned d) {
+      std::optional<unsigned> result = graph::resultWith(form.maps[1], d);
+      return result ? llvm::find(memory, int64_t(*result)) - memory.begin() : 0;
+    };
+    llvm::stable_sort(order, [&](unsigned x, unsigned y) { return place(x) < place(y); });
+    for (unsigned d : order) {
+      if (form.extents[d].is(1))
+        continue;
+      KLoop loop{form.extents[d], ContractForm::strideAlong(form.lhs, form.maps[0], d),
+                 ContractForm::strideAlong(form.rhs, form.maps[1], d)};
+      if (!loops.empty() && loops.back().left == loop.left * loop.extent &&
+          loops.back().right == loop.right * loop.extent) {
+        loop.extent = loop.extent * loops.back().extent;
+        loops.back() = loop;
+      } else {
+        loops.push_back(loop);
+      }
+    }
+    return loops;
+  }
+
+  SmallVector<Value> sumOfProducts(const Panel &panel, const RowVariant &variant, ArrayRef<Index> rows) {
+    auto vectorType = VectorType::get({e.lanes}, b.getF32Type());
+    Value zero = arith::ConstantOp::create(b, loc(), b.getZeroAttr(vectorType));
+    SmallVector<Value> sums(variant.m * panel.vectors, zero);
+    SmallVector<const Clip *> loops;
+    for (const Clip &clip : form.clips)
+      if (&clip != form.tiledClip())
+        loops.push_back(&clip);
+    return clippedLoops(loops, panel, variant, rows, std::move(sums));
+  }
+
+  /// Loops over the places of outer windows that are inside, then the tile's own window place by place.
+  SmallVector<Value> clippedLoops(ArrayRef<const Clip *> loops, const Panel &panel, const RowVariant &variant,
+                                  ArrayRef<Index> rows, SmallVector<Value> sums) {
+    if (loops.empty()) {
+      const Clip *clip = form.tiledClip();
+      if (!clip)
+        return innerLoops(panel, {}, rows, std::move(sums));
+      Index outside = iteration[clip->summed];
+      for (int64_t w = 0; w < *form.extents[clip->summed].constant(); ++w) {
+        SmallVector<bool> inside(variant.m, true);
+        if (!variant.inside.empty())
+          inside = variant.inside[w];
+        if (llvm::none_of(inside, [](bool is) { return is; }))
+          continue;
+        iteration[clip->summed] = e.constant(w);
+        sums = innerLoops(panel, inside, rows, std::move(sums));
+      }
+      iteration[clip->summed] = outside;
+      return sums;
+    }
+    // row * stride + w * dilation - low in [0, extent)
+    const Clip &clip = *loops.front();
+    Index start = e.sub(e.mul(iteration[clip.row], e.constant(clip.stride)), e.constant(clip.low));
+    Index dilation = e.constant(clip.dilation), up = e.constant(clip.dilation - 1);
+    Index low = e.max(e.floorDiv(e.sub(up, start), dilation), e.constant(0));
+    Index high = e.min(e.floorDiv(e.add(e.sub(e.expression(clip.extent), start), up), dilation),
+                       e.expression(form.extents[clip.summed]));
+    auto loop = scf::ForOp::create(b, loc(), low.base, high.base, e.constant(1).base, sums);
+    Index outside = iteration[clip.summed];
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(loop.getBody());
+      e.forget();
+      iteration[clip.summed] = {loop.getInductionVar()};
+      SmallVector<Value> carried(loop.getRegionIterArgs().begin(), loop.getRegionIterArgs().end());
+      scf::YieldOp::create(b, loc(), clippedLoops(loops.drop_front(), panel, variant, rows, std::move(carried)));
+      iteration[clip.summed] = outside;
+    }
+    e.forget();
+    return llvm::to_vector(llvm::map_range(loop.getResults(), [](OpResult r) { return Value(r); }));
+  }
+
+  /// The products over the summed dims that have no border, for the rows in `inside` (empty: all).
+  SmallVector<Value> innerLoops(const Panel &panel, ArrayRef<bool> inside, ArrayRef<Index> rows,
+                                SmallVector<Value> sums) {
+    auto vectorType = VectorType::get({e.lanes}, b.getF32Type());
+    bool packed = form.rhs.blockDim >= 0, shared = form.roles.columnInLeft;
+    // Distances count from the first row that is read: the ones before it may lie outside of the operand.
+    int64_t base = 0;
+    while (!inside.empty() && !inside[base])
+      ++base;
+    SmallVector<Index> at(iteration);
+    if (form.tiled)
+      at[*form.tiled] = e.add(at[*form.tiled], rows[base]);
+    Value left = from(form.lhs, offset(form.lhs, form.maps[0], at, form.clips));
+    Value right = from(form.rhs, offset(form.rhs, form.maps[1], iteration));
+    SmallVector<Index> distance;
+    for (const Index &row : rows)
+      distance.push_back(e.mul(e.sub(row, rows[base]), e.expression(form.rowStride)));
+    SmallVector<KLoop> loops = kLoops();
+    Dims counts = llvm::map_to_vector<4>(loops, [](const KLoop &l) { return l.extent; });
+    auto load = [&](Value memref, Index position, int64_t j, bool mayPass) -> Value {
+      Value address = e.add(position, e.constant(j * e.lanes)).base;
+      if (mayPass || !panel.masks[j])
+        return vector::LoadOp::create(b, loc(), vectorType, memref, address);
+      Value zero = arith::ConstantOp::create(b, loc(), b.getZeroAttr(vectorType));
+      return vector::MaskedLoadOp::create(b, loc(), vectorType, memref, address, panel.masks[j], zero);
+    };
+    // Windows of channels are short: straight code lets neighbouring rows share what they load.
+    return e.loopNest(counts, sums, shared ? 32 : 4, [&](ArrayRef<Index> indices, ValueRange carried) {
+      Index leftOffset = e.constant(0), rightOffset = e.constant(0);
+      for (auto [loop, index] : llvm::zip(loops, indices)) {
+        leftOffset = e.add(leftOffset, e.mul(index, e.expression(loop.left)));
+        rightOffset = e.add(rightOffset, e.mul(index, e.expression(loop.right)));
+      }
+      SmallVector<Value> vectors, next(carried);
+      for (int64_t j = 0; j < panel.vectors; ++j) // packed panels are padded with zeros
+        vectors.push_back(load(right, rightOffset, j, packed));
+      for (size_t r = 0; r < rows.size(); ++r) {
+        if (!inside.empty() && !inside[r])
+          continue;
+        Index position = e.add(leftOffset, distance[r]);
+        Value spread;
+        if (!shared)
+          spread =
+              vector::BroadcastOp::create(b, loc(), vectorType, memref::LoadOp::create(b, loc(), left, position.base));
+        for (int64_t j = 0; j < panel.vectors; ++j) {
+          Value &sum = next[r * panel.vectors + j];
+          sum = vector::FMAOp::create(b, loc(), shared ? load(left, position, j, false) : spread, vectors[j], sum);
+        }
+      }
+      return next;
+    });
+  }
+
+  //===----------------------------------------------------------------------------------------------------------------===//
+  // What is done with the sums
+  //===----------------------------------------------------------------------------------------------------------------===//
+
+  SmallVector<Index> resultIndex(Index column, Index row) {
+    SmallVector<Index> point(iteration);
+    point[form.roles.column] = column;
+    if (form.tiled)
+      point[*form.tiled] = row;
+    return llvm::map_to_vector(form.maps[2].getResults(), [&](AffineExpr x) { return affine(x, point); });
+  }
+
+  void epilogue(const Panel &panel, ArrayRef<Index> rows, Index firstColumn, Index firstRow, ArrayRef<Value> sums) {
+    struct Store {
+      unsigned output;
+      SmallVector<Index> at;
+      Value element, mask;
+    };
+    SmallVector<Store> stores;
+    for (auto [r, row] : llvm::enumerate(rows))
+      for (int64_t j = 0; j < panel.vectors; ++j) {
+        SmallVector<Index> at =
+            resultIndex(e.add(firstColumn, {e.constant(j * e.lanes).base, 1}), e.add(firstRow, row));
+        e.setMask(panel.masks[j]);
+        e.bind(op->getResult(0), sums[r * panel.vectors + j]);
+        for (auto [o, result] : llvm::enumerate(k.results))
+          stores.push_back({unsigned(o), at, e.read(result, at), panel.masks[j]});
+      }
+    // All rows are read before any is written: a repeated row must not see its own result.
+    for (const Store &store : stores) {
+      e.setMask(store.mask);
+      e.write(k.outputs[store.output], store.at, store.element);
+    }
+    e.setMask({});
+    e.unbind(op->getResult(0));
+  }
+
+  /// The same by way of memory: an epilogue of many instructions would be copied for each accumulator, and spill them all.
+  /// The tile is stored beside the stack's top, and a loop over its rows takes it up again from L1.
+  void spilledEpilogue(const Panel &panel, const RowVariant &variant, Index firstColumn, Index firstRow,
+                       std::optional<Index> rest, ArrayRef<Value> sums) {
+    int64_t width = panel.vectors * e.lanes;
+    Value scratch;
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(&k.function.front());
+      scratch = memref::AllocaOp::create(b, loc(), MemRefType::get({variant.m * width}, b.getF32Type()),
+                                         b.getI64IntegerAttr(64));
+    }
+    for (auto [i, sum] : llvm::enumerate(sums))
+      vector::StoreOp::create(b, loc(), sum, scratch, e.constant(int64_t(i) * e.lanes).base);
+    Index count = e.constant(variant.m);
+    if (rest)
+      count = e.min(count, *rest);
+    auto loop = scf::ForOp::create(b, loc(), e.constant(0).base, count.base, e.constant(1).base);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(loop.getBody()->getTerminator());
+    e.forget();
+    Index row{loop.getInductionVar()};
+    auto vectorType = VectorType::get({e.lanes}, b.getF32Type());
+    for (int64_t j = 0; j < panel.vectors; ++j) {
+      Index place = e.add(e.mul(row, e.constant(width)), e.constant(j * e.lanes));
+      e.setMask(panel.masks[j]);
+      e.bind(op->getResult(0), vector::LoadOp::create(b, loc(), vectorType, scratch, place.base));
+      SmallVector<Index> at = resultIndex(e.add(firstColumn, {e.constant(j * e.lanes).base, 1}), e.add(firstRow, row));
+      SmallVector<Value> elements = llvm::map_to_vector(k.results, [&](Value result) { return e.read(result, at); });
+      for (auto [output, element] : llvm::zip(k.outputs, elements))
+        e.write(output, at, element);
+    }
+    e.setMask({});
+    e.unbind(op->getResult(0));
+  }
+};
+
+} // namespace
+
+void emitContraction(KernelFunction &k, OpBuilder &b, const ContractForm &form) { ContractEmitter(k, b, form).run(); }
+
+} // namespace hewn::codegen

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Codegen/Contract/ContractForm.h"
+
+using namespace mlir;
+using hewn::graph::Clip;
+using hewn::graph::ContractOpInterface;
+using hewn::graph::DimExpr;
+using hewn::graph::Dims;
+
+namespace hewn::codegen {
+
+DimExpr ContractForm::strideAlong(const Buffer &buffer, AffineMap map, unsigned d) {
+  DimExpr stride(0);
+  for (auto [i, expr] : llvm::enumerate(map.getResults()))
+    if (expr.isFunctionOfDim(d) && !buffer.dims[i].is(1))
+      stride = stride + buffer.strides[i] * DimExpr(graph::factorOf(expr, d));
+  return stride;
+}
+
+const Clip *ContractForm::tiledClip() const {
+  const Clip *found = llvm::find_if(clips, [&](const Clip &c) { return tiled && c.row == *tiled; });
+  return found == clips.end() ? nullptr : found;
+}
+
+plan::ContractShape ContractForm::shape() const {
+  plan::ContractShape shape{rows, extents[roles.column], rowStride.constant().value_or(0) * 4, roles.columnInLeft};
+  return shape;
+}
+
+namespace {
+
+/// The only contraction among elementwise ops and moves.
+ContractOpInterface onlyContraction(plan::KernelOp kernel) {
+  ContractOpInterface found;
+  for (Operation &op : kernel.getBody().front().without_terminator()) {
+    if (auto contraction = dyn_cast<ContractOpInterface>(op)) {
+      if (found)
+        return {};
+      found = contraction;
+    } else if (!isa<graph::ElementwiseOpInterface, graph::MoveOpInterface, graph::ConstantOp>(op)) {
+      return {};
+    }
+  }
+  return found;
+}
+
+/// Whether columns can be read as vectors of the right operand, and of the left one where they run along it.
+bool columnsAreLanes(const ContractForm &form) {
+  const Buffer &lhs = form.lhs, &rhs = form.rhs;
+  std::optional<unsigned> column = graph::resultWith(form.maps[1], form.roles.column);
+  if (!column || lhs.blockDim >= 0)
+    return false;
+  bool packed = rhs.blockDim == int64_t(*column), contiguous = rhs.blockDim < 0 && rhs.strides[*column].is(1);
+  if (form.roles.columnInLeft)
+    return contiguous && ContractForm::strideAlong(lhs, form.maps[0], form.roles.column).is(1);
+  if (!packed && !contiguous)
+    return false;
+  // Columns beyond a group's own would be read from the next one.
+  const DimExpr &columns = form.extents[form.roles.column];
+  for (unsigned d : form.roles.batch)
+    if (packed && !form.extents[d].is(1) && graph::resultWith(form.maps[1], d) == column &&
+        (!columns.constant() || *columns.constant() % rhs.block != 0))
+      return false;
+  return true;
+}
+
+/// Whether `outer` and `inner`, two row dims, lie like one in a buffer of these dims whose last ones are the result's.
+bool liesFlat(const Buffer &buffer, const ContractForm &form, unsigned outer, unsigned inner) {
+  int64_t rank = form.maps[2].getNumResults(), lead = rank - int64_t(buffer.dims.size());
+  if (buffer.blockDim >= 0 || lead < 0)
+    return false;
+  int64_t o = int64_t(*graph::resultWith(form.maps[2], outer)) - lead;
+  int64_t i = int64_t(*graph::resultWith(form.maps[2], inner)) - lead;
+  bool outerIsOne = o < 0 || buffer.dims[o].is(1), innerIsOne = i < 0 || buffer.dims[i].is(1);
+  if (outerIsOne || innerIsOne)
+    return outerIsOne && innerIsOne;
+  return buffer.dims[o] == form.extents[outer] && buffer.dims[i] == form.extents[inner] &&
+         buffer.strides[o] == buffer.strides[i] * form.extents[inner];
+}
+
+/// Merges all rows into one dim where they lie evenly spaced in the left operand and in all that the kernel's other ops
+/// read or write.
+bool mergesRows(const ContractForm &form, KernelFunction &k, ArrayRef<unsigned> rows) {
+  if (!form.clips.empty())
+    return false;
+  graph::ContractOpInterface op = form.op;
+  Operation *contraction = op;
+  Value left = contraction->getOperand(0), right = contraction->getOperand(1);
+  for (Operation &other : k.kernel.getBody().front().without_terminator())
+    if (isa<graph::MoveOpInterface>(other))
+      return false;
+  for (auto [outer, inner] : llvm::zip(rows.drop_back(), rows.drop_front())) {
+    for (unsigned d : {outer, inner}) {
+      std::optional<unsigned> i = graph::resultWith(form.maps[2], d);
+      if (!i || !isa<AffineDimExpr>(form.maps[2].getResult(*i)))
+        return false;
+    }
+    if (ContractForm::strideAlong(form.lhs, form.maps[0], outer) !=
+        ContractForm::strideAlong(form.lhs, form.maps[0], inner) * form.extents[inner])
+      return false;
+    for (auto &[value, buffer] : k.inputs) {
+      bool epilogue = llvm::any_of(value.getUsers(), [&](Operation *user) { return user != contraction; });
+      if ((epilogue || (value != left && value != right)) && !liesFlat(buffer, form, outer, inner))
+        return false;
+    }
+    for (const Buffer &buffer : k.outputs)
+      if (!liesFlat(buffer, form, outer, inner))
+        return false;
+  }
+  return true;
+}
+
+} // namespace
+
+std::optional<ContractForm> contractForm(KernelFunction &k) {
+  ContractOpInterface op = onlyContraction(k.kernel);
+  if (!op || !graph::getElementType(op->getResult(0)).isF32())
+    return std::nullopt;
+  std::optional<graph::ContractRoles> roles = graph::contractRoles(op);
+  Value left = op->getOperand(0), right = op->getOperand(1);
+  if (!roles || !k.inputs.contains(right))
+    return std::nullopt;
+  ContractForm form;
+  form.op = op;
+  form.maps = op.getIndexingMaps();
+  form.extents = op.getIterationDims(graph::getDims);
+  form.roles = *roles;
+  form.rhs = k.inputs.find(right)->second;
+  if (auto border = left.getDefiningOp<graph::MoveOpInterface>()) {
+    std::optional<SmallVector<Clip>> clips = graph::clipsOf(op, border);
+    if (!clips || !graph::leavesOutBorder(op, border) || !left.hasOneUse())
+      return std::nullopt;
+    form.clips = std::move(*clips);
+    left = border->getOperand(0);
+  }
+  if (!k.inputs.contains(left))
+    return std::nullopt;
+  form.lhs = k.inputs.find(left)->second;
+  if (!columnsAreLanes(form))
+    return std::nullopt;
+  for (Value output : k.results)
+    if (graph::getDims(output) != graph::getDims(op->getResult(0)))
+      return std::nullopt;
+
+  SmallVector<unsigned> rows;
+  for (unsigned d : roles->rows)
+    if (!form.extents[d].is(1))
+      rows.push_back(d);
+  form.rows = DimExpr(1);
+  form.rowStride = DimExpr(0);
+  if (rows.empty())
+    return form;
+  form.merged = rows.size() > 1 && mergesRows(form, k, rows);
+  form.tiled = form.merged ? rows.back() : graph::tiledRow(op, *roles);
+  for (unsigned d : rows) {
+    if (form.merged || d == *form.tiled)
+      form.rows = form.rows * form.extents[d];
+    else
+      form.outerRows.push_back(d);
+  }
+  form.rowStride = ContractForm::strideAlong(form.lhs, form.maps[0], *form.tiled);
+  return form;
+}
+
+} // namespace hewn::codegen

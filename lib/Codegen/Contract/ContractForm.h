@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the contraction engine knows of a kernel before it emits: operands in memory, rows that a tile may hold, windows that
+// reach over a border.
+#ifndef HEWN_LIB_CODEGEN_CONTRACT_CONTRACTFORM_H
+#define HEWN_LIB_CODEGEN_CONTRACT_CONTRACTFORM_H
+
+#include "dialects/Graph/ContractRoles.h"
+#include "lib/Codegen/KernelFunction.h"
+
+namespace hewn::codegen {
+
+struct ContractForm {
+  graph::ContractOpInterface op;
+  llvm::SmallVector<mlir::AffineMap> maps;
+  graph::Dims extents;
+  graph::ContractRoles roles;
+  /// Operands; the left one without its border.
+  Buffer lhs, rhs;
+  /// Where a border of zeros is left out.
+  llvm::SmallVector<graph::Clip> clips;
+  /// The row dim that tiles are cut from, and the others that are longer than 1. Where all rows lie evenly spaced in every
+  /// buffer they are `merged`: counted by the tiled dim alone, the others stay at 0.
+  std::optional<unsigned> tiled;
+  llvm::SmallVector<unsigned> outerRows;
+  bool merged = false;
+  /// Rows along the tiled dim, and elements between neighbours of them in the left operand.
+  graph::DimExpr rows, rowStride;
+  /// The clip along the tiled dim; null where there is none.
+  const graph::Clip *tiledClip() const;
+  plan::ContractShape shape() const;
+
+  /// Distance in `buffer` between neighbours along iteration dim `d`; maps are linear.
+  static graph::DimExpr strideAlong(const Buffer &buffer, mlir::AffineMap map, unsigned d);
+};
+
+/// The kernel's contraction, where the engine can take it: one contraction of float32, operands in memory (the left one
+/// perhaps inside a border of zeros), columns contiguous in the right one or packed in blocks, around it elementwise ops and
+/// moves alone.
+std::optional<ContractForm> contractForm(KernelFunction &k);
+
+} // namespace hewn::codegen
+
+#endif
