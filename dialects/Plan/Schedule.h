@@ -5,7 +5,7 @@
 #ifndef HEWN_DIALECTS_PLAN_SCHEDULE_H
 #define HEWN_DIALECTS_PLAN_SCHEDULE_H
 
-#include "dialects/Graph/ContractRoles.h"
+#include "dialects/Graph/Contract/ContractRoles.h"
 #include "dialects/Graph/Dims.h"
 #include "dialects/Plan/Plan.h"
 

@@ -5,7 +5,7 @@
 #ifndef HEWN_LIB_CODEGEN_CONTRACT_CONTRACTFORM_H
 #define HEWN_LIB_CODEGEN_CONTRACT_CONTRACTFORM_H
 
-#include "dialects/Graph/ContractRoles.h"
+#include "dialects/Graph/Contract/ContractRoles.h"
 #include "lib/Codegen/KernelFunction.h"
 
 namespace hewn::codegen {

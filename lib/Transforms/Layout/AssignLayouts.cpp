@@ -18,7 +18,7 @@
 // arguments and what runtime parts read stay row-major; a graph.relayout stands where a value must change, and fuses
 // like any elementwise op. Not done: weighing the cost of changes over the whole graph; layouts follow the
 // contractions.
-#include "dialects/Graph/ContractRoles.h"
+#include "dialects/Graph/Contract/ContractRoles.h"
 #include "dialects/Graph/GraphOps.h"
 #include "dialects/Plan/Schedule.h"
 #include "lib/Transforms/Layout/Passes.h"

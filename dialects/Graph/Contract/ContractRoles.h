@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The roles of a contraction's iteration dims, as BLAS names them: rows m, columns n, summed k, batch.
-#ifndef HEWN_DIALECTS_GRAPH_CONTRACTROLES_H
-#define HEWN_DIALECTS_GRAPH_CONTRACTROLES_H
+#ifndef HEWN_DIALECTS_GRAPH_CONTRACT_CONTRACTROLES_H
+#define HEWN_DIALECTS_GRAPH_CONTRACT_CONTRACTROLES_H
 
 #include "dialects/Graph/Graph.h"
 #include "mlir/IR/AffineMap.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dialects/Graph/ContractRoles.h"
+#include "dialects/Graph/Contract/ContractRoles.h"
 
 using namespace mlir;
 
