@@ -6,7 +6,7 @@
 #ifndef HEWN_DIALECTS_GRAPH_COMPOSE_H
 #define HEWN_DIALECTS_GRAPH_COMPOSE_H
 
-#include "dialects/Graph/Shapes.h"
+#include "dialects/Graph/Analysis/Shapes.h"
 #include "mlir/IR/Builders.h"
 
 namespace hewn::graph {

@@ -12,7 +12,7 @@
 #ifndef HEWN_DIALECTS_GRAPH_ELEMENT_H
 #define HEWN_DIALECTS_GRAPH_ELEMENT_H
 
-#include "dialects/Graph/Dims.h"
+#include "dialects/Graph/Analysis/Dims.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 

@@ -5,7 +5,7 @@
 #ifndef HEWN_DIALECTS_GRAPH_ELEMENTWISEBODIES_H
 #define HEWN_DIALECTS_GRAPH_ELEMENTWISEBODIES_H
 
-#include "dialects/Graph/Shapes.h"
+#include "dialects/Graph/Analysis/Shapes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"

@@ -5,8 +5,8 @@
 #ifndef HEWN_DIALECTS_GRAPH_GRAPH_H
 #define HEWN_DIALECTS_GRAPH_GRAPH_H
 
+#include "dialects/Graph/Analysis/Shapes.h"
 #include "dialects/Graph/Element.h"
-#include "dialects/Graph/Shapes.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Dialect.h"

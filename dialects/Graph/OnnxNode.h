@@ -7,7 +7,7 @@
 #ifndef HEWN_DIALECTS_GRAPH_ONNXNODE_H
 #define HEWN_DIALECTS_GRAPH_ONNXNODE_H
 
-#include "dialects/Graph/Shapes.h"
+#include "dialects/Graph/Analysis/Shapes.h"
 #include "mlir/IR/Builders.h"
 
 namespace hewn::graph {

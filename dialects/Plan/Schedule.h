@@ -5,8 +5,8 @@
 #ifndef HEWN_DIALECTS_PLAN_SCHEDULE_H
 #define HEWN_DIALECTS_PLAN_SCHEDULE_H
 
+#include "dialects/Graph/Analysis/Dims.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
-#include "dialects/Graph/Dims.h"
 #include "dialects/Plan/Plan.h"
 
 namespace hewn::plan {

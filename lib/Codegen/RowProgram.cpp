@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/RowProgram.h"
-#include "dialects/Graph/Cost.h"
+#include "dialects/Graph/Analysis/Cost.h"
 #include "lib/Codegen/LoopEngine.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"

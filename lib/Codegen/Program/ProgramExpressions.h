@@ -4,7 +4,7 @@
 #ifndef HEWN_LIB_CODEGEN_PROGRAMEXPRESSIONS_H
 #define HEWN_LIB_CODEGEN_PROGRAMEXPRESSIONS_H
 
-#include "dialects/Graph/Dims.h"
+#include "dialects/Graph/Analysis/Dims.h"
 #include "llvm/IR/IRBuilder.h"
 
 namespace hewn::codegen {

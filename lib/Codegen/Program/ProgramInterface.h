@@ -5,7 +5,7 @@
 #ifndef HEWN_LIB_CODEGEN_PROGRAMINTERFACE_H
 #define HEWN_LIB_CODEGEN_PROGRAMINTERFACE_H
 
-#include "dialects/Graph/Dims.h"
+#include "dialects/Graph/Analysis/Dims.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringSet.h"
 #include <string>

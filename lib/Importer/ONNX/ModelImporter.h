@@ -4,7 +4,7 @@
 #ifndef HEWN_LIB_IMPORTER_ONNX_MODELIMPORTER_H
 #define HEWN_LIB_IMPORTER_ONNX_MODELIMPORTER_H
 
-#include "dialects/Graph/Contents.h"
+#include "dialects/Graph/Analysis/Contents.h"
 #include "dialects/Graph/Graph.h"
 #include "lib/Importer/ONNX/Importer.h"
 #include "lib/Importer/ONNX/ModelFile.h"

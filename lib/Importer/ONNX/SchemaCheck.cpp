@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Importer/ONNX/SchemaCheck.h"
 
-#include "dialects/Graph/Shapes.h"
+#include "dialects/Graph/Analysis/Shapes.h"
 #include "lib/Importer/ONNX/Guarded.h"
 #include "lib/Importer/ONNX/OnnxTypes.h"
 #include "llvm/ADT/StringMap.h"

@@ -15,10 +15,10 @@
 // need a value that a later op makes (a cycle), two contractions in one kernel, what a contraction reads, results of unlike
 // shape in one kernel.
 // The pass is a single walk in program order; it does not undo a choice. FormGroups applies the decision.
+#include "dialects/Graph/Analysis/Cost.h"
+#include "dialects/Graph/Analysis/Views.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
-#include "dialects/Graph/Cost.h"
 #include "dialects/Graph/Graph.h"
-#include "dialects/Graph/Views.h"
 #include "lib/Transforms/Fuse/Passes.h"
 
 using namespace mlir;

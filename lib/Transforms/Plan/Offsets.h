@@ -9,7 +9,7 @@
 #ifndef HEWN_LIB_TRANSFORMS_PLAN_OFFSETS_H
 #define HEWN_LIB_TRANSFORMS_PLAN_OFFSETS_H
 
-#include "dialects/Graph/Dims.h"
+#include "dialects/Graph/Analysis/Dims.h"
 #include "lib/Transforms/Plan/Liveness.h"
 #include <vector>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Views: ops whose result is their operand's memory under another type.
-#ifndef HEWN_DIALECTS_GRAPH_VIEWS_H
-#define HEWN_DIALECTS_GRAPH_VIEWS_H
+#ifndef HEWN_DIALECTS_GRAPH_ANALYSIS_VIEWS_H
+#define HEWN_DIALECTS_GRAPH_ANALYSIS_VIEWS_H
 
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Operation.h"

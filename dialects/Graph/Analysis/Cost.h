@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What an op costs, as far as decisions need it.
-#ifndef HEWN_DIALECTS_GRAPH_COST_H
-#define HEWN_DIALECTS_GRAPH_COST_H
+#ifndef HEWN_DIALECTS_GRAPH_ANALYSIS_COST_H
+#define HEWN_DIALECTS_GRAPH_ANALYSIS_COST_H
 
 #include "mlir/IR/Operation.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Runs the arith and math ops that ops emit, on constants and on expressions over dims.
-#ifndef HEWN_DIALECTS_GRAPH_CONTENTSINTERPRETER_H
-#define HEWN_DIALECTS_GRAPH_CONTENTSINTERPRETER_H
+#ifndef HEWN_DIALECTS_GRAPH_ANALYSIS_CONTENTSINTERPRETER_H
+#define HEWN_DIALECTS_GRAPH_ANALYSIS_CONTENTSINTERPRETER_H
 
-#include "dialects/Graph/Contents.h"
+#include "dialects/Graph/Analysis/Contents.h"
 #include "dialects/Graph/Element.h"
 #include "mlir/IR/Block.h"
 

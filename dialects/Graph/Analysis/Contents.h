@@ -3,10 +3,10 @@
 // What small tensors hold, as far as that can be told when compiling: shapes that a model computes (Shape, Gather,
 // Concat, arithmetic) as expressions over its dims, and constants. It knows kinds of op and no op: the bodies that ops
 // emit are interpreted on expressions.
-#ifndef HEWN_DIALECTS_GRAPH_CONTENTS_H
-#define HEWN_DIALECTS_GRAPH_CONTENTS_H
+#ifndef HEWN_DIALECTS_GRAPH_ANALYSIS_CONTENTS_H
+#define HEWN_DIALECTS_GRAPH_ANALYSIS_CONTENTS_H
 
-#include "dialects/Graph/Shapes.h"
+#include "dialects/Graph/Analysis/Shapes.h"
 #include "lib/Support/WeightTable.h"
 #include "llvm/ADT/DenseMap.h"
 

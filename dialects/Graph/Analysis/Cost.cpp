@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dialects/Graph/Cost.h"
+#include "dialects/Graph/Analysis/Cost.h"
 #include "dialects/Graph/Graph.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"

@@ -6,10 +6,10 @@
 // `graph.dims` of the op that makes it (of the function's or kernel's argument,
 // of the region op for region arguments). They are set once, when the op is
 // built.
-#ifndef HEWN_DIALECTS_GRAPH_SHAPES_H
-#define HEWN_DIALECTS_GRAPH_SHAPES_H
+#ifndef HEWN_DIALECTS_GRAPH_ANALYSIS_SHAPES_H
+#define HEWN_DIALECTS_GRAPH_ANALYSIS_SHAPES_H
 
-#include "dialects/Graph/Dims.h"
+#include "dialects/Graph/Analysis/Dims.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Operation.h"
 

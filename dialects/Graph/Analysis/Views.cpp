@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dialects/Graph/Views.h"
+#include "dialects/Graph/Analysis/Views.h"
 #include "dialects/Graph/Graph.h"
 
 using namespace mlir;

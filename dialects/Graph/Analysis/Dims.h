@@ -12,8 +12,8 @@
 //
 // Why not AffineExpr: dims multiply (batch*seq), and Reshape's -1 needs exact
 // division of such products.
-#ifndef HEWN_DIALECTS_GRAPH_DIMS_H
-#define HEWN_DIALECTS_GRAPH_DIMS_H
+#ifndef HEWN_DIALECTS_GRAPH_ANALYSIS_DIMS_H
+#define HEWN_DIALECTS_GRAPH_ANALYSIS_DIMS_H
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinAttributes.h"
