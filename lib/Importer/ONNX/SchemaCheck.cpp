@@ -31,6 +31,19 @@ std::vector<onnx::TypeProto> onnxTypes(ArrayRef<Value> values) {
   return types;
 }
 
+/// Names that begin with two underscores are the exporters' own notes.
+static std::string attributeObjection(const onnx::NodeProto &node, const OpSchema &schema) {
+  for (const onnx::AttributeProto &attribute : node.attribute())
+    if (!schema.attributes().count(attribute.name()) && !StringRef(attribute.name()).starts_with("__"))
+      return "has the attribute '" + attribute.name() + "', which this op does not have";
+  for (const auto &[name, attribute] : schema.attributes()) {
+    bool there = llvm::any_of(node.attribute(), [&, &name = name](const auto &a) { return a.name() == name; });
+    if (attribute.required && !there)
+      return "lacks the attribute '" + name + "'";
+  }
+  return "";
+}
+
 static std::string countObjection(const onnx::NodeProto &node, const OpSchema &schema) {
   int inputs = node.input_size(), outputs = node.output_size();
   if (inputs < schema.min_input() || inputs > schema.max_input())
@@ -38,11 +51,6 @@ static std::string countObjection(const onnx::NodeProto &node, const OpSchema &s
            std::to_string(schema.max_input());
   if (outputs > schema.max_output())
     return "has " + std::to_string(outputs) + " outputs, and at most " + std::to_string(schema.max_output());
-  for (const auto &[name, attribute] : schema.attributes()) {
-    bool there = llvm::any_of(node.attribute(), [&, &name = name](const auto &a) { return a.name() == name; });
-    if (attribute.required && !there)
-      return "lacks the attribute '" + name + "'";
-  }
   return "";
 }
 
@@ -79,6 +87,8 @@ std::string schemaObjection(const onnx::NodeProto &node, StringRef domain, int64
     if (!schema)
       return;
     objection = countObjection(node, *schema);
+    if (objection.empty())
+      objection = attributeObjection(node, *schema);
     if (objection.empty())
       objection = typeObjection(*schema, inputs);
   });
