@@ -122,11 +122,14 @@ Error writeArchive(const LinkJob &job, const ScratchFolder &scratch) {
   Expected<NewArchiveMember> model = NewArchiveMember::getFile(one.output, /*Deterministic=*/true);
   if (!model)
     return model.takeError();
+  // Not with the folder: that has another name each time.
+  model->MemberName = sys::path::filename(one.output);
   members.push_back(std::move(*model));
   if (!job.weights.empty()) {
     Expected<NewArchiveMember> weights = NewArchiveMember::getFile(job.weights, /*Deterministic=*/true);
     if (!weights)
       return weights.takeError();
+    weights->MemberName = sys::path::filename(job.weights);
     members.push_back(std::move(*weights));
   }
 
