@@ -1,8 +1,7 @@
 // A program from the plan stage on: what the launches compute is written out by hand.
 // RUN: hewn compile %s -o %t.so --target=x86-64-v3 && %python %S/Inputs/run_program.py %t.so
 // RUN: hewn compile %s --emit=header --name=scaled | FileCheck %s --check-prefix=HEADER
-// A run calls no allocator, and the archive needs libc and libm alone.
-// RUN: mkdir -p %t && hewn compile %s -o %t/libprogram.a && clang -std=c99 -I %t -I %S/../../include %S/Inputs/count_allocations.c %t/libprogram.a -lm -o %t/count && %t/count
+// RUN: mkdir -p %t && hewn compile %s -o %t/libprogram.a && clang -std=c99 -DMODEL=program -I %S/../../include %S/Inputs/memory.c %t/libprogram.a -lm -o %t/memory && %t/memory 1 7 1000
 // HEADER: int64_t scaled_arena_bytes(int64_t n);
 // HEADER: hewn_status scaled_run(hewn_context *context, const float *x, float *y, int64_t n);
 

@@ -24,8 +24,9 @@ public:
   Error emit(const WeightsReference &weights, Function *run);
 
 private:
+  /// With a dot in front, since a model may have any C name: it would have to go by another.
   GlobalVariable *global(Constant *value, const Twine &name, bool isConstant = true) {
-    return new GlobalVariable(module, value->getType(), isConstant, GlobalValue::PrivateLinkage, value, name);
+    return new GlobalVariable(module, value->getType(), isConstant, GlobalValue::PrivateLinkage, value, "." + name);
   }
   Constant *text(StringRef content) { return global(ConstantDataArray::getString(context, content), "text"); }
   Constant *null() { return ConstantPointerNull::get(cast<PointerType>(ptr)); }

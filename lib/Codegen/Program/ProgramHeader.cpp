@@ -17,14 +17,8 @@ namespace {
 class Names {
 public:
   std::string take(StringRef wanted) {
-    static const char *const words[] = {
-        "auto",     "break",    "case",     "char",     "const",  "continue", "default",  "do",     "double",
-        "else",     "enum",     "extern",   "float",    "for",    "goto",     "if",       "int",    "long",
-        "register", "return",   "short",    "signed",   "sizeof", "static",   "struct",   "switch", "typedef",
-        "union",    "unsigned", "void",     "volatile", "while",  "inline",   "restrict", "class",  "new",
-        "delete",   "this",     "template", "operator", "public", "private"};
     std::string name = cName(wanted);
-    while (llvm::is_contained(words, name) || !taken.insert(name).second)
+    while (!taken.insert(name).second)
       name += '_';
     return name;
   }

@@ -4,6 +4,8 @@
 #include "dialects/Plan/Plan.h"
 #include "hewn/runtime.h"
 
+#include "llvm/ADT/StringSet.h"
+
 using namespace mlir;
 using hewn::graph::DimExpr;
 
@@ -14,12 +16,35 @@ bool ProgramInterface::hasSymbol(StringRef symbol) const {
 }
 
 std::string cName(StringRef text) {
+  static const llvm::StringSet<> keywords = {
+      "auto",     "bool",   "break",    "case",     "catch",     "char",     "class",    "const",    "continue",
+      "default",  "delete", "do",       "double",   "else",      "enum",     "extern",   "false",    "float",
+      "for",      "friend", "goto",     "if",       "inline",    "int",      "long",     "mutable",  "namespace",
+      "new",      "not",    "operator", "or",       "private",   "public",   "register", "restrict", "return",
+      "short",    "signed", "sizeof",   "static",   "struct",    "switch",   "template", "this",     "throw",
+      "true",     "try",    "typedef",  "typename", "union",     "unsigned", "using",    "virtual",  "void",
+      "volatile", "while",  "and",      "xor",      "protected", "export",   "explicit", "asm"};
   std::string name;
   for (char c : text)
     name += llvm::isAlnum(c) || c == '_' ? c : '_';
   if (name.empty() || llvm::isDigit(name[0]))
     name = "m" + name;
-  return name;
+  return keywords.contains(name) ? name + "_" : name;
+}
+
+std::string modelName(StringRef text) {
+  // The model is a global symbol: a program that is linked with it would call it in place of the function.
+  static const llvm::StringSet<> library = {
+      "abort",  "abs",    "acos",    "acosh",  "asin",    "asinh",  "atan",   "atan2",  "atanh",   "bcmp", "calloc",
+      "cbrt",   "ceil",   "clock",   "close",  "copy",    "cos",    "cosh",   "div",    "environ", "erf",  "erfc",
+      "exit",   "exp",    "exp2",    "expm1",  "fabs",    "floor",  "fma",    "fmax",   "fmin",    "fmod", "fork",
+      "free",   "fstat",  "gamma",   "index",  "kill",    "link",   "log",    "log10",  "log1p",   "log2", "main",
+      "malloc", "memcpy", "memmove", "memset", "mmap",    "munmap", "open",   "pause",  "pipe",    "pow",  "printf",
+      "puts",   "rand",   "random",  "read",   "realloc", "remove", "rename", "round",  "select",  "send", "signal",
+      "sin",    "sinh",   "sleep",   "sqrt",   "stat",    "strlen", "sync",   "system", "tan",     "tanh", "time",
+      "times",  "trunc",  "wait",    "write"};
+  std::string name = cName(text);
+  return library.contains(name) || StringRef(name).starts_with("hewn") ? name + "_model" : name;
 }
 
 std::optional<ElementCodes> elementCodes(Type type) {
@@ -82,7 +107,7 @@ static LogicalResult addTensor(func::FuncOp program, std::vector<TensorInterface
 
 FailureOr<ProgramInterface> readInterface(func::FuncOp program, StringRef name) {
   ProgramInterface interface;
-  interface.name = cName(name);
+  interface.name = modelName(name);
   for (auto [i, argument] : llvm::enumerate(program.getArguments())) {
     if (failed(addTensor(program, interface.inputs, nameOr(program.getArgAttr(i, graph::kNameAttr), "input", i),
                          argument)))

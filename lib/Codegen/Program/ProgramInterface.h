@@ -42,8 +42,10 @@ struct ProgramInterface {
 /// Fails with an error on `program` where an input or output has no place in C.
 mlir::FailureOr<ProgramInterface> readInterface(mlir::func::FuncOp program, llvm::StringRef name);
 
-/// A C name as near to `text` as one can be: "ResNet-50" is ResNet_50.
+/// A C name as near to `text` as one can be: "ResNet-50" is ResNet_50, "class" is class_.
 std::string cName(llvm::StringRef text);
+/// The same for the symbol of a model, which must not be one of the C library's: "exp" is exp_model.
+std::string modelName(llvm::StringRef text);
 /// DLPack's code and bits, ONNX's TensorProto.DataType, and the C type of an element.
 struct ElementCodes {
   uint8_t dlCode, dlBits;

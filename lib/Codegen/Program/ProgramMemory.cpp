@@ -53,7 +53,7 @@ FailureOr<llvm::Value *> ProgramEmitter::constantPointer(graph::ConstantOp op) {
   }
   auto *data = llvm::ConstantDataArray::getRaw(StringRef(bytes.data(), bytes.size()), bytes.size(), i8);
   auto *global = new llvm::GlobalVariable(module, data->getType(), /*isConstant=*/true,
-                                          llvm::GlobalValue::PrivateLinkage, data, "constant");
+                                          llvm::GlobalValue::PrivateLinkage, data, ".constant");
   global->setAlignment(llvm::Align(64));
   global->setUnnamedAddr(llvm::GlobalValue::UnnamedAddr::Global);
   return static_cast<llvm::Value *>(global);
