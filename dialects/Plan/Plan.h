@@ -32,6 +32,9 @@ inline constexpr llvm::StringLiteral kStagingAttr = "plan.staging";
 /// On a launch of one result: the inputs in whose memory the result may be made.
 inline constexpr llvm::StringLiteral kMayOverwriteAttr = "plan.may_overwrite";
 /// On the program: the arena's size, an integer or an expression.
+inline constexpr llvm::StringLiteral kTasksAttr = "plan.tasks";
+/// On a kernel's function: the names in which its attributes are written, in the order of its symbols.
+inline constexpr llvm::StringLiteral kSymbolsAttr = "plan.symbols";
 inline constexpr llvm::StringLiteral kArenaBytesAttr = "plan.arena_bytes";
 /// On the program: the most bytes of arena that are live at once, where sizes are static: no plan needs less.
 inline constexpr llvm::StringLiteral kMaxLiveAttr = "plan.max_live";

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/LoopEngine.h"
 #include "lib/Codegen/RowProgram.h"
+#include "lib/Codegen/Tasks.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -13,31 +15,36 @@ using hewn::graph::Index;
 namespace hewn::codegen {
 
 void vectorLoop(KernelElements &e, const DimExpr &extent, llvm::function_ref<void(Index)> body) {
-  OpBuilder &b = e.b;
   DimExpr whole = extent.floorDiv(e.lanes) * DimExpr(e.lanes);
+  vectorLoop(e, e.constant(0), e.expression(whole), e.expression(extent), body);
+}
+
+void vectorLoop(KernelElements &e, Index from, Index whole, Index to, llvm::function_ref<void(Index)> body) {
+  OpBuilder &b = e.b;
+  std::optional<int64_t> first = getConstantIntValue(from.base), middle = getConstantIntValue(whole.base),
+                         last = getConstantIntValue(to.base);
+  Value step = e.constant(e.lanes).base;
   e.forget();
-  if (!whole.is(0)) {
-    Value step = e.constant(e.lanes).base;
-    auto loop = scf::ForOp::create(b, e.loc, e.constant(0).base, e.expression(whole).base, step);
+  if (!first || middle != first) {
+    auto loop = scf::ForOp::create(b, e.loc, from.base, whole.base, step);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPoint(loop.getBody()->getTerminator());
     body({loop.getInductionVar(), 1});
   }
   e.forget();
-  if (extent == whole)
+  if (whole.base == to.base || (middle && middle == last))
     return;
   // The rest, at most one vector: a loop of no or one trip where the extent is known only when run.
   auto rest = [&](Value base) {
-    Value count = e.sub(e.expression(extent), {base}).base;
+    Value count = e.sub(to, {base}).base;
     e.setMask(vector::CreateMaskOp::create(b, e.loc, VectorType::get({e.lanes}, b.getI1Type()), count));
     body({base, 1});
     e.setMask({});
   };
-  if (extent.constant()) {
-    rest(e.expression(whole).base);
+  if (middle && last) {
+    rest(whole.base);
   } else {
-    auto loop =
-        scf::ForOp::create(b, e.loc, e.expression(whole).base, e.expression(extent).base, e.constant(e.lanes).base);
+    auto loop = scf::ForOp::create(b, e.loc, whole.base, to.base, step);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPoint(loop.getBody()->getTerminator());
     rest(loop.getInductionVar());
@@ -123,6 +130,9 @@ void collapse(AlignedNest &nest) {
   }
 }
 
+/// Elements in a task of a long run: some microseconds.
+constexpr int64_t kChunk = 8192;
+
 void emitAligned(KernelFunction &k, OpBuilder &b, AlignedNest nest) {
   collapse(nest);
   if (nest.extents.empty())
@@ -146,18 +156,30 @@ void emitAligned(KernelFunction &k, OpBuilder &b, AlignedNest nest) {
     for (auto [access, value] : llvm::zip(nest.writes, values))
       e.write(flat(access, nest.extents), at, value);
   };
-  e.loopNest(ArrayRef(nest.extents).drop_back(), {}, 1, [&](ArrayRef<Index> outer, ValueRange) -> SmallVector<Value> {
+  // Long runs fall into chunks that are tasks: whole vectors, the rest with the last one.
+  const DimExpr extent = nest.extents.back();
+  Dims counts(ArrayRef(nest.extents).drop_back());
+  DimExpr work =
+      vectorWork(graph::numElements(nest.extents), e.lanes, 8 + 2 * llvm::range_size(k.kernel.getBody().front()));
+  bool cut = !scalar && extent.constant().value_or(2 * kChunk) >= 2 * kChunk;
+  counts.push_back(cut ? extent.ceilDiv(kChunk) : DimExpr(1));
+  overTasks(k, e, counts, work, [&](ArrayRef<Index> outer) {
     SmallVector<Index> at(outer);
-    at.push_back(e.constant(0));
+    at.back() = e.constant(0);
+    auto inner = [&](Index index) {
+      at.back() = index;
+      element(at);
+    };
     if (scalar) {
       element(at);
+    } else if (!cut) {
+      vectorLoop(e, extent, inner);
     } else {
-      vectorLoop(e, nest.extents.back(), [&](Index inner) {
-        at.back() = inner;
-        element(at);
-      });
+      Index from = e.mul(outer.back(), e.constant(kChunk)), length = e.expression(extent);
+      Index to = e.min(e.add(from, e.constant(kChunk)), length);
+      Index whole = e.min(to, e.mul(e.floorDiv(length, e.constant(e.lanes)), e.constant(e.lanes)));
+      vectorLoop(e, from, whole, extent.mod(e.lanes).is(0) ? whole : to, inner);
     }
-    return {};
   });
 }
 
@@ -182,7 +204,7 @@ int64_t laneDim(ArrayRef<DimExpr> dims, ArrayRef<int64_t> order, int64_t lanes) 
   return innermost;
 }
 
-void emitMap(KernelFunction &k, OpBuilder &b, ArrayRef<unsigned> results) {
+void emitMap(KernelFunction &k, OpBuilder &b, ArrayRef<unsigned> results, bool alone) {
   Value first = k.results[results[0]];
   Dims dims = graph::getDims(first);
   SmallVector<int64_t> order = memoryOrder(first);
@@ -195,7 +217,7 @@ void emitMap(KernelFunction &k, OpBuilder &b, ArrayRef<unsigned> results) {
       outerDims.push_back(d);
       outer.push_back(dims[d]);
     }
-  e.loopNest(outer, {}, 1, [&](ArrayRef<Index> indices, ValueRange) -> SmallVector<Value> {
+  auto nest = [&](ArrayRef<Index> indices) {
     SmallVector<Index> at(dims.size());
     for (auto [d, index] : llvm::zip(outerDims, indices))
       at[d] = index;
@@ -212,6 +234,11 @@ void emitMap(KernelFunction &k, OpBuilder &b, ArrayRef<unsigned> results) {
         element();
       });
     }
+  };
+  if (alone)
+    return overTasks(k, e, outer, vectorWork(graph::numElements(dims), lane < 0 ? 1 : lanes, 32), nest);
+  e.loopNest(outer, {}, 1, [&](ArrayRef<Index> indices, ValueRange) -> SmallVector<Value> {
+    nest(indices);
     return {};
   });
 }
@@ -233,7 +260,7 @@ void emitLoops(KernelFunction &k, OpBuilder &b) {
         together.push_back(j);
         done[j] = true;
       }
-    emitMap(k, b, together);
+    emitMap(k, b, together, /*alone=*/together.size() == k.results.size());
   }
 }
 

@@ -19,6 +19,9 @@ void emitLoops(KernelFunction &k, mlir::OpBuilder &b);
 /// Calls `body` for the vector of indices at each step of [0, extent): whole vectors, then one masked by `elements`'
 /// mask.
 void vectorLoop(KernelElements &elements, const graph::DimExpr &extent, llvm::function_ref<void(graph::Index)> body);
+/// The same over [from, to): vectors up to `whole`, where whole ones end, then a masked one.
+void vectorLoop(KernelElements &elements, graph::Index from, graph::Index whole, graph::Index to,
+                llvm::function_ref<void(graph::Index)> body);
 
 } // namespace hewn::codegen
 

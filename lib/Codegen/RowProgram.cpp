@@ -2,6 +2,7 @@
 #include "lib/Codegen/RowProgram.h"
 #include "dialects/Graph/Analysis/Cost.h"
 #include "lib/Codegen/LoopEngine.h"
+#include "lib/Codegen/Tasks.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -112,7 +113,9 @@ public:
       }
     }
     spilled = spillable();
-    e.loopNest(outer, {}, 1, [&](ArrayRef<Index> indices, ValueRange) -> SmallVector<Value> {
+    // A pass loads, combines and perhaps calls a function.
+    DimExpr work = vectorWork(graph::numElements(rows.space), e.lanes, 8 * int64_t(rows.passes.size() + 1));
+    overTasks(k, e, outer, work, [&](ArrayRef<Index> indices) {
       for (auto [d, index] : llvm::zip(outerDims, indices))
         at[d] = index;
       if (horizontal)
@@ -122,7 +125,6 @@ public:
           at[lane] = lanesOfRows;
           row();
         });
-      return {};
     });
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/Contract/ContractEngine.h"
 #include "dialects/Graph/Analysis/Cost.h"
+#include "lib/Codegen/Tasks.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -63,13 +64,12 @@ public:
       llvm::append_range(counts, extentsOf(form.outerRows));
     }
     counts.push_back(form.rows.ceilDiv(m));
-    e.loopNest(counts, {}, 1, [&](ArrayRef<Index> at, ValueRange) -> SmallVector<Value> {
+    overTasks(k, e, counts, vectorWork(graph::numElements(form.extents), e.lanes, 1), [&](ArrayRef<Index> at) {
       unsigned next = 0;
       for (unsigned i = 0; i + 1 < at.size(); ++i)
         if (i != panelAt)
           iteration[outer[next++]] = at[i];
       overPanels(at[panelAt], at.back());
-      return {};
     });
   }
 

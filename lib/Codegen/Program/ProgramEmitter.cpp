@@ -147,14 +147,57 @@ LogicalResult ProgramEmitter::emitLaunch(plan::LaunchOp op) {
       return op.emitOpError("needs a symbol that has no value here: ") << attr;
     arguments.push_back(value(*expr));
   }
-  SmallVector<llvm::Type *> types = llvm::map_to_vector(arguments, [](llvm::Value *v) { return v->getType(); });
-  llvm::FunctionCallee kernel = service(interface.name + "_" + op.getKernel().str(), b.getVoidTy(), types);
   llvm::FunctionCallee trace = service("hewn_rt_trace", b.getVoidTy(), {ptr, i32, ptr});
   llvm::Value *name = string(op.getKernel());
   b.CreateCall(trace, {runContext, b.getInt32(HEWN_TRACE_BEGIN), name});
-  b.CreateCall(kernel, arguments);
+  auto function = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(op, op.getKernelAttr());
+  std::optional<DimExpr> tasks;
+  if (function && function->hasAttr(plan::kTasksAttr))
+    tasks = DimExpr::fromAttr(function->getAttr(plan::kTasksAttr));
+  if (tasks)
+    callTasks(op, arguments, tasks->substitute([&](StringRef symbol) {
+      ArrayAttr names = function->getAttrOfType<ArrayAttr>(plan::kSymbolsAttr);
+      for (auto [known, attr] : llvm::zip(names, op.getSymbols()))
+        if (cast<StringAttr>(known).getValue() == symbol)
+          return *DimExpr::fromAttr(attr);
+      return DimExpr::symbol(symbol);
+    }));
+  else
+    b.CreateCall(kernelFunction(op, arguments), arguments);
   b.CreateCall(trace, {runContext, b.getInt32(HEWN_TRACE_END), name});
   return success();
+}
+
+llvm::FunctionCallee ProgramEmitter::kernelFunction(plan::LaunchOp op, ArrayRef<llvm::Value *> arguments) {
+  SmallVector<llvm::Type *> types = llvm::map_to_vector(arguments, [](llvm::Value *v) { return v->getType(); });
+  return service(interface.name + "_" + op.getKernel().str(), b.getVoidTy(), types);
+}
+
+void ProgramEmitter::callTasks(plan::LaunchOp op, SmallVector<llvm::Value *> arguments, const DimExpr &tasks) {
+  SmallVector<llvm::Type *> fields = llvm::map_to_vector(arguments, [](llvm::Value *v) { return v->getType(); });
+  auto *record = llvm::StructType::get(context, fields);
+  Slot packed = variable(record);
+  for (auto [i, argument] : llvm::enumerate(arguments))
+    b.CreateStore(argument, b.CreateStructGEP(record, packed, i));
+
+  // What a thread calls: unpacks the arguments, and does some of the tasks. One a kernel.
+  std::string name = interface.name + "_" + op.getKernel().str() + ".tasks";
+  llvm::Function *task = module.getFunction(name);
+  if (!task) {
+    auto *type = llvm::FunctionType::get(b.getVoidTy(), {ptr, i64, i64}, false);
+    task = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, name, module);
+    llvm::IRBuilder<>::InsertPointGuard guard(b);
+    b.SetInsertPoint(llvm::BasicBlock::Create(context, "entry", task));
+    SmallVector<llvm::Value *> unpacked;
+    for (auto [i, field] : llvm::enumerate(fields))
+      unpacked.push_back(b.CreateLoad(field, b.CreateStructGEP(record, task->getArg(0), i)));
+    unpacked.push_back(task->getArg(1));
+    unpacked.push_back(task->getArg(2));
+    b.CreateCall(kernelFunction(op, unpacked), unpacked);
+    b.CreateRetVoid();
+  }
+  llvm::FunctionCallee share = service("hewn_rt_parallel_for", i32, {ptr, i64, ptr, ptr});
+  b.CreateCall(share, {runContext, value(tasks), task, packed});
 }
 
 void ProgramEmitter::fillPartTensor(llvm::Value *record, llvm::Value *data, RankedTensorType type,

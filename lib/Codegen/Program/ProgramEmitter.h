@@ -27,6 +27,9 @@ private:
   mlir::LogicalResult emitBlock(mlir::Block &block);
   mlir::LogicalResult emitOp(mlir::Operation *op);
   mlir::LogicalResult emitLaunch(plan::LaunchOp op);
+  llvm::FunctionCallee kernelFunction(plan::LaunchOp op, llvm::ArrayRef<llvm::Value *> arguments);
+  /// Runs a kernel's tasks on the context's threads.
+  void callTasks(plan::LaunchOp op, llvm::SmallVector<llvm::Value *> arguments, const graph::DimExpr &tasks);
   mlir::LogicalResult emitPart(graph::PartOpInterface op);
   void fillPartTensor(llvm::Value *record, llvm::Value *data, mlir::RankedTensorType type,
                       llvm::ArrayRef<llvm::Value *> dims, llvm::Value *&dimsArray);

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Codegen/Tasks.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using hewn::graph::DimExpr;
+using hewn::graph::Index;
+
+namespace hewn::codegen {
+
+/// Enough tasks to even out between any number of threads that a model is likely to get.
+constexpr int64_t kEnoughTasks = 64;
+
+DimExpr vectorWork(const DimExpr &elements, int64_t lanes, int64_t instructionsEach) {
+  return (elements * DimExpr(instructionsEach)).floorDiv(std::max<int64_t>(lanes, 1));
+}
+
+void overTasks(KernelFunction &k, KernelElements &e, ArrayRef<DimExpr> counts, const DimExpr &work,
+               llvm::function_ref<void(ArrayRef<Index>)> body) {
+  // Leading dims until there are enough; a size known only when run may be 1.
+  unsigned leading = 0;
+  DimExpr tasks(1);
+  for (int64_t least = 1; leading < counts.size() && least < kEnoughTasks; ++leading) {
+    tasks = tasks * counts[leading];
+    least *= counts[leading].constant().value_or(1);
+  }
+  auto nest = [&](ArrayRef<Index> outer) {
+    e.loopNest(counts.drop_front(outer.size()), {}, 1, [&](ArrayRef<Index> inner, ValueRange) -> SmallVector<Value> {
+      SmallVector<Index> at(outer);
+      at.append(inner.begin(), inner.end());
+      body(at);
+      return {};
+    });
+  };
+  bool small = work.constant().value_or(kWorkWorthSharing) < kWorkWorthSharing;
+  if (small || tasks.constant().value_or(2) < 2)
+    return nest({});
+
+  OpBuilder &b = e.b;
+  func::FuncOp function = k.function;
+  Value bounds[2];
+  for (Value &bound : bounds) {
+    (void)function.insertArgument(function.getNumArguments(), b.getIndexType(), {}, e.loc); // bodies take any argument
+    bound = function.getArguments().back();
+  }
+  function->setAttr(plan::kTasksAttr, tasks.toAttr(b.getContext()));
+  function->setAttr(plan::kSymbolsAttr, k.kernel.getSymbolsAttr());
+
+  auto loop = scf::ForOp::create(b, e.loc, bounds[0], bounds[1], e.constant(1).base);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(loop.getBody()->getTerminator());
+  e.forget();
+  SmallVector<Index> outer(leading);
+  Index rest{loop.getInductionVar()};
+  for (unsigned i = leading; i-- > 0;) {
+    if (counts[i].is(1)) {
+      outer[i] = e.constant(0);
+      continue;
+    }
+    bool last = llvm::all_of(counts.take_front(i), [](const DimExpr &c) { return c.is(1); });
+    Index count = e.expression(counts[i]);
+    outer[i] = last ? rest : Index{arith::RemUIOp::create(b, e.loc, rest.base, count.base)};
+    if (!last)
+      rest = {arith::DivUIOp::create(b, e.loc, rest.base, count.base)};
+  }
+  nest(outer);
+}
+
+} // namespace hewn::codegen

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A kernel's work cut into equal tasks, so that the program can spread it over threads.
+//
+// A kernel with tasks takes two more arguments, `begin` and `end`, and does the tasks in between; its function says in
+// `plan.tasks` how many there are, as an expression over the symbols that `plan.symbols` names. The program calls it through
+// the runtime's parallel_for. Tasks write to different memory and may run in any order.
+#ifndef HEWN_LIB_CODEGEN_TASKS_H
+#define HEWN_LIB_CODEGEN_TASKS_H
+
+#include "lib/Codegen/KernelFunction.h"
+
+namespace hewn::codegen {
+
+/// What one thread does alone sooner than two would agree on sharing it, in the unit of `Work`.
+inline constexpr int64_t kWorkWorthSharing = 40000;
+
+/// The cost of a kernel, in vector instructions or thereabouts, so that the threshold means some 10 microseconds.
+graph::DimExpr vectorWork(const graph::DimExpr &elements, int64_t lanes, int64_t instructionsEach);
+
+/// A nest over `counts`, its leading dims as tasks where the kernel's `work` is worth sharing. Call it once a kernel; a kernel
+/// of several nests uses `KernelElements::loopNest`.
+void overTasks(KernelFunction &k, KernelElements &e, llvm::ArrayRef<graph::DimExpr> counts, const graph::DimExpr &work,
+               llvm::function_ref<void(llvm::ArrayRef<graph::Index>)> body);
+
+} // namespace hewn::codegen
+
+#endif

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Convolutions and products over the shapes that the contraction engine has forms of its own for, against onnxruntime."""
+
+import hewn
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper
+
+# channels, features, groups, kernel, size, pads, strides, dilations
+CONVOLUTIONS = [
+    (16, 32, 1, (3, 3), (14, 14), (1, 1, 1, 1), (1, 1), (1, 1)),
+    (16, 40, 1, (3, 3), (7, 7), (1, 1, 1, 1), (1, 1), (1, 1)),
+    (8, 24, 1, (3, 3), (9, 23), (0, 2, 1, 0), (2, 2), (1, 1)),
+    (8, 16, 1, (5, 5), (11, 11), (4, 4, 4, 4), (1, 1), (2, 2)),
+    (8, 16, 1, (3, 3), (2, 2), (2, 2, 2, 2), (1, 1), (1, 1)),
+    (3, 16, 1, (7, 7), (21, 21), (3, 3, 3, 3), (2, 2), (1, 1)),
+    (24, 24, 24, (3, 3), (13, 13), (1, 1, 1, 1), (1, 1), (1, 1)),
+    (20, 20, 20, (5, 5), (10, 31), (2, 2, 2, 2), (2, 2), (1, 1)),
+    (32, 32, 32, (3, 1), (9, 4), (1, 0, 1, 0), (1, 1), (1, 1)),
+    (16, 32, 16, (3, 3), (8, 8), (1, 1, 1, 1), (1, 1), (1, 1)),
+    (32, 64, 4, (3, 3), (8, 8), (1, 1, 1, 1), (1, 1), (1, 1)),
+    (64, 64, 1, (1, 1), (9, 5), (0, 0, 0, 0), (1, 1), (1, 1)),
+    (64, 64, 1, (1, 1), (9, 6), (0, 0, 0, 0), (2, 2), (1, 1)),
+    (12, 17, 1, (3,), (50,), (1, 1), (1,), (1,)),
+    (16, 8, 1, (10,), (64,), (9, 0), (1,), (1,)),
+    (8, 16, 1, (3, 3, 3), (5, 6, 7), (1, 1, 1, 1, 1, 1), (1, 1, 1), (1, 1, 1)),
+]
+
+
+def conv_model(case, dynamic, activation):
+    channels, features, groups, kernel, size, pads, strides, dilations = case
+    generator = np.random.default_rng(1)
+    weights = generator.standard_normal((features, channels // groups, *kernel)).astype(np.float32)
+    bias = generator.standard_normal(features).astype(np.float32)
+    nodes = [
+        helper.make_node(
+            "Conv", ["x", "w", "b"], ["c"], group=groups, pads=pads, strides=strides, dilations=dilations, kernel_shape=kernel
+        ),
+        helper.make_node(activation, ["c"], ["y"]),
+    ]
+    shape = ["n", channels, *(f"d{i}" for i in range(len(size)))] if dynamic else [2, channels, *size]
+    graph = helper.make_graph(
+        nodes,
+        "conv",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [onnx.numpy_helper.from_array(weights, "w"), onnx.numpy_helper.from_array(bias, "b")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return model, {"x": generator.standard_normal((2, channels, *size)).astype(np.float32)}
+
+
+def expected(model, feeds):
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    return session.run(None, feeds)[0]
+
+
+@pytest.mark.parametrize("dynamic", [False, True], ids=["fixed", "dynamic"])
+@pytest.mark.parametrize("case", CONVOLUTIONS, ids=lambda c: "-".join(str(x) for x in c).replace(" ", ""))
+def test_convolution(case, dynamic):
+    model, feeds = conv_model(case, dynamic, "Tanh" if case[1] % 3 == 1 else "Relu")
+    (got,) = hewn.compile(model).run(feeds).values()
+    np.testing.assert_allclose(got, expected(model, feeds), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 5, 6, 7, 13, 64])
+@pytest.mark.parametrize("columns", [1, 15, 16, 33, 100])
+def test_product_of_any_rows_and_columns(rows, columns):
+    generator = np.random.default_rng(2)
+    weights = generator.standard_normal((70, columns)).astype(np.float32)
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["p"]), helper.make_node("Sigmoid", ["p"], ["y"])]
+    x = generator.standard_normal((3, rows, 70)).astype(np.float32)
+    for shape in ([3, rows, 70], ["batch", "rows", 70]):
+        graph = helper.make_graph(
+            nodes,
+            "product",
+            [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+            [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+            [onnx.numpy_helper.from_array(weights, "w")],
+        )
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        (got,) = hewn.compile(model).run({"x": x}).values()
+        np.testing.assert_allclose(got, expected(model, {"x": x}), rtol=1e-5, atol=1e-5)
+
+
+def threads_model():
+    """Every engine once, each kernel large enough to be shared: a convolution, a long chain, rows, a gather."""
+    generator = np.random.default_rng(3)
+    weights = generator.standard_normal((48, 32, 3, 3)).astype(np.float32)
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["c"], pads=[1, 1, 1, 1]),
+        helper.make_node("Softmax", ["c"], ["s"], axis=1),
+        helper.make_node("Mul", ["s", "s"], ["m"]),
+        helper.make_node("Transpose", ["m"], ["t"], perm=[0, 3, 2, 1]),
+        helper.make_node("Exp", ["x"], ["e"]),
+        helper.make_node("Add", ["e", "x"], ["a"]),
+        helper.make_node("ReduceMax", ["a"], ["r"], axes=[3]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "threads",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 32, 60, 61])],
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in ("t", "a", "r")],
+        [onnx.numpy_helper.from_array(weights, "w")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return model, {"x": generator.standard_normal((2, 32, 60, 61)).astype(np.float32)}
+
+
+@pytest.mark.parametrize("threads", [2, 3, 7])
+def test_threads_change_no_bit(threads):
+    model, feeds = threads_model()
+    alone = hewn.compile(model).run(feeds)
+    shared = hewn.compile(model, threads=threads)
+    for _ in range(5):
+        for name, value in shared.run(feeds).items():
+            np.testing.assert_array_equal(value, alone[name])
