@@ -23,7 +23,17 @@ static std::optional<int64_t> constantOf(const Index &index) {
   return index.uniform() ? getConstantIntValue(index.base) : std::nullopt;
 }
 
-Index ElementBuilder::constant(int64_t value) { return {arith::ConstantIndexOp::create(b, loc, value)}; }
+Index ElementBuilder::constant(int64_t value) {
+  if (!home)
+    return {arith::ConstantIndexOp::create(b, loc, value)};
+  Value &known = constants[value];
+  if (!known) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(home);
+    known = arith::ConstantIndexOp::create(b, loc, value);
+  }
+  return {known};
+}
 
 Value ElementBuilder::vectorOf(Index index) {
   if (index.general)

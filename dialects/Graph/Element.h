@@ -15,6 +15,7 @@
 #include "dialects/Graph/Analysis/Dims.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/DenseMap.h"
 
 namespace hewn::graph {
 
@@ -88,10 +89,13 @@ public:
   const int64_t lanes;
 
 protected:
+  /// Where values that hold everywhere are made, once each: the function's first block; null: where they are used.
+  mlir::Block *home = nullptr;
   mlir::Value vectorOf(Index index);
   mlir::VectorType vectorType(mlir::Type element) const { return mlir::VectorType::get({lanes}, element); }
 
 private:
+  llvm::DenseMap<int64_t, mlir::Value> constants;
   Index binary(Index a, Index b, llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)> make);
 };
 

@@ -71,6 +71,24 @@ LogicalResult buildVariadic(OnnxNode &node) {
   return node.finish(result);
 }
 
+LogicalResult buildPow(OnnxNode &node) {
+  Value x = node.input(0), exponent = node.input(1);
+  if (!x || !exponent)
+    return node.refuse("needs two inputs");
+  // Small powers are products: exporters write squares and cubes so.
+  std::optional<SmallVector<double>> known = node.floatContents(exponent);
+  if (known && known->size() == 1 && isa<FloatType>(getElementType(x)) && getRank(exponent) <= getRank(x)) {
+    double power = known->front();
+    if (power == 1)
+      return node.finish(x);
+    if (power == 2 || power == 3) {
+      Value square = node.make<MulOp>({x, x});
+      return node.finish(power == 2 ? square : node.make<MulOp>({square, x}));
+    }
+  }
+  return node.finish(node.make<PowOp>({x, exponent}));
+}
+
 LogicalResult buildClip(OnnxNode &node) {
   Value x = node.input(0), low = node.input(1), high = node.input(2);
   if (!x)

@@ -36,7 +36,7 @@ def Graph_RoundOp : Unary<"round", "Float", "math::RoundEvenOp::create(e, in[0])
 }
 def Graph_PowOp : Elementwise<"pow", (ins Tensor:$a, Tensor:$b), "pow(e, operandType(0), operandType(1), in[0], in[1])", "numbers(*this)"> {
   let summary = "a to the b; base and exponent may be of different types, the result is of the base's.";
-  let onnx = [OldBroadcast<"Pow">, Onnx<"Pow", 7>];
+  let onnx = [OldBroadcast<"Pow">, Onnx<"Pow", 7, 0, "buildPow">];
 }
 def Graph_ModOp : Elementwise<"mod", (ins Tensor:$a, Tensor:$b, DefaultValuedAttr<I64Attr, "0">:$fmod),
     "remainder(e, kind, getFmod() != 0, in[0], in[1])", "alike(*this, Accepts::Number)"> {

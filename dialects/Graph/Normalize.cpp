@@ -90,7 +90,9 @@ Composed SoftmaxOp::compose(OpBuilder &b) {
   Composer c(b, getLoc());
   int64_t axis = getAxis();
   Value powers = shiftedExp(c, c.cast(getX(), normalizeType(getX())), axis).second;
-  return finish(c, c.op("graph.div", {powers, c.reduce("graph.reduce_sum", powers, axis, true)}), getX());
+  // One division a row instead of one an element.
+  Value inverse = c.op("graph.reciprocal", c.reduce("graph.reduce_sum", powers, axis, true));
+  return finish(c, c.op("graph.mul", {powers, inverse}), getX());
 }
 
 Composed LogSoftmaxOp::compose(OpBuilder &b) {

@@ -67,7 +67,16 @@ Buffer describeBuffer(Value memref, RankedTensorType type, ArrayRef<DimExpr> dim
 //===------------------------------------------------------------------------------------------------------------------===//
 
 Index KernelElements::expression(const DimExpr &expr) {
-  return {expr.materialize(b, loc, [&](StringRef name) { return symbols.lookup(name); })};
+  if (std::optional<int64_t> known = expr.constant())
+    return constant(*known);
+  // Symbols are arguments: their expressions hold everywhere.
+  Value &value = expressions[expr.str()];
+  if (!value) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(home);
+    value = expr.materialize(b, loc, [&](StringRef name) { return symbols.lookup(name); });
+  }
+  return {value};
 }
 
 Index KernelElements::extent(Value tensor, unsigned dim) { return expression(graph::getDims(tensor)[dim]); }

@@ -42,7 +42,10 @@ public:
   /// `symbols`: the values of the kernel's symbols. `buffers`: the kernel's arguments and results.
   KernelElements(mlir::OpBuilder &b, mlir::Location loc, int64_t lanes, const llvm::StringMap<mlir::Value> &symbols,
                  const llvm::DenseMap<mlir::Value, Buffer> &buffers)
-      : ElementBuilder(b, loc, lanes), symbols(symbols), buffers(buffers) {}
+      : ElementBuilder(b, loc, lanes), symbols(symbols), buffers(buffers) {
+    if (auto function = b.getInsertionBlock()->getParent()->getParentOfType<mlir::FunctionOpInterface>())
+      home = &function.getFunctionBody().front();
+  }
 
   mlir::Value read(mlir::Value tensor, llvm::ArrayRef<graph::Index> at) override;
   mlir::Value readIf(mlir::Value inside, mlir::Value tensor, llvm::ArrayRef<graph::Index> at,
@@ -107,6 +110,7 @@ private:
   const llvm::DenseMap<mlir::Value, Buffer> &buffers;
   llvm::DenseMap<mlir::Value, mlir::Value> bound;
   llvm::DenseMap<mlir::Value, Buffer> spilled;
+  llvm::StringMap<mlir::Value> expressions;
   mlir::Value mask;
   using Key = std::pair<void *, llvm::SmallVector<std::pair<void *, int64_t>, 6>>;
   std::map<Key, mlir::Value> cache;

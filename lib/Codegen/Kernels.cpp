@@ -116,6 +116,7 @@ Expected<std::string> compile(const Job &job, const CodeOptions &options) {
   for (auto function : module->getOps<func::FuncOp>())
     usePointers(function);
   PassManager pm(&context);
+  pm.enableVerifier(false); // upstream passes on what a verified stage gave: a quarter of the time of a kernel
   buildLowerToLLVM(pm);
   if (failed(pm.run(*module)))
     return failure("lowered");

@@ -29,6 +29,8 @@ void buildGraphStage(OpPassManager &pm, const PipelineOptions &options) {
 
 void buildKernelsStage(OpPassManager &pm, const PipelineOptions &options) {
   if (options.optimize) {
+    // What is done with a contraction's result is done in its shape.
+    pm.addNestedPass<func::FuncOp>(createSinkReshapesPass());
     // Orders of dims in memory, and constants packed to them.
     pm.addNestedPass<func::FuncOp>(createAssignLayoutsPass());
     if (options.weights)

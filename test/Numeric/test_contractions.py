@@ -36,7 +36,14 @@ def conv_model(case, dynamic, activation):
     bias = generator.standard_normal(features).astype(np.float32)
     nodes = [
         helper.make_node(
-            "Conv", ["x", "w", "b"], ["c"], group=groups, pads=pads, strides=strides, dilations=dilations, kernel_shape=kernel
+            "Conv",
+            ["x", "w", "b"],
+            ["c"],
+            group=groups,
+            pads=pads,
+            strides=strides,
+            dilations=dilations,
+            kernel_shape=kernel,
         ),
         helper.make_node(activation, ["c"], ["y"]),
     ]

@@ -376,8 +376,7 @@ private:
       Value zero = arith::ConstantOp::create(b, loc(), b.getZeroAttr(vectorType));
       return vector::MaskedLoadOp::create(b, loc(), vectorType, memref, address, panel.masks[j], zero);
     };
-    // Windows of channels are short: straight code lets neighbouring rows share what they load.
-    return e.loopNest(counts, sums, shared ? 32 : 4, [&](ArrayRef<Index> indices, ValueRange carried) {
+    auto products = [&](ArrayRef<Index> indices, ValueRange carried) {
       Index leftOffset = e.constant(0), rightOffset = e.constant(0);
       for (auto [loop, index] : llvm::zip(loops, indices)) {
         leftOffset = e.add(leftOffset, e.mul(index, e.expression(loop.left)));
@@ -400,6 +399,16 @@ private:
         }
       }
       return next;
+    };
+    if (!shared || counts.empty())
+      return e.loopNest(counts, sums, 4, products);
+    // The innermost window of channels is short: straight code lets neighbouring rows share what they load.
+    return e.loopNest(ArrayRef(counts).drop_back(), sums, 1, [&](ArrayRef<Index> outer, ValueRange carried) {
+      return e.loopNest(counts.back(), carried, 16, [&](ArrayRef<Index> last, ValueRange inner) {
+        SmallVector<Index> indices(outer);
+        indices.push_back(last[0]);
+        return products(indices, inner);
+      });
     });
   }
 

@@ -12,4 +12,8 @@ def FoldConstantsPass : Pass<"hewn-fold-constants", "::mlir::func::FuncOp"> {
   let summary = "Compile and run what depends on constants alone, and put the results in its place";
 }
 
+def SinkReshapesPass : Pass<"hewn-sink-reshapes", "::mlir::func::FuncOp"> {
+  let summary = "Move reshapes of a contraction's result behind the elementwise ops on it";
+}
+
 #endif

@@ -10,7 +10,8 @@ func.func @softmax(%x: tensor<2x4xf16>) -> tensor<2x4xf16> {
   // COMPOSED: %[[SHIFTED:.*]] = graph.sub %[[X]], %[[MAX]]
   // COMPOSED: %[[EXP:.*]] = graph.exp %[[SHIFTED]]
   // COMPOSED: %[[SUM:.*]] = graph.reduce_sum %[[EXP]]
-  // COMPOSED: %[[DIV:.*]] = graph.div %[[EXP]], %[[SUM]]
+  // COMPOSED: %[[INV:.*]] = graph.reciprocal %[[SUM]]
+  // COMPOSED: %[[DIV:.*]] = graph.mul %[[EXP]], %[[INV]]
   // COMPOSED: graph.cast %[[DIV]] {to = f16}
   %0 = graph.softmax %x {axis = 1 : i64} : (tensor<2x4xf16>) -> tensor<2x4xf16>
   return %0 : tensor<2x4xf16>

@@ -6,7 +6,8 @@
 // CHECK: graph.reduce_max
 // CHECK: graph.exp
 // CHECK: graph.reduce_sum
-// CHECK: %[[Y:.*]] = graph.div
+// CHECK: %[[I:.*]] = graph.reciprocal
+// CHECK: %[[Y:.*]] = graph.mul
 // CHECK: return %[[Y]]
 func.func @softmax(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
   %0 = graph.softmax %x {axis = 1 : i64} : (tensor<2x4xf32>) -> tensor<2x4xf32>

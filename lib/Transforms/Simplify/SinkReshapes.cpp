@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Moves reshapes of a contraction's result behind the elementwise ops that follow it.
+//
+//     %0 = graph.matmul %x, %w : tensor<128x3072xf32>           %0 = graph.matmul %x, %w : tensor<128x3072xf32>
+//     %1 = graph.reshape %0 : tensor<1x128x3072xf32>        →   %1 = graph.add %0, %bias : tensor<128x3072xf32>
+//     %2 = graph.add %1, %bias : tensor<1x128x3072xf32>         %2 = graph.reshape %1 : tensor<1x128x3072xf32>
+//
+// A reshape costs nothing, but a kernel has one space: behind a reshape, elementwise ops can't be evaluated on the
+// accumulators of the contraction. Exporters put one between every matrix product and its activation, to flatten the batch.
+//
+// Other operands take the contraction's shape: full ones by a reshape of their own (free, or one that falls away with its
+// opposite), broadcast ones where the dims that they have are the last ones of both shapes. Left alone: ops with an operand
+// of another kind, reshapes of anything but a contraction and the elementwise ops on it.
+#include "dialects/Graph/Compose.h"
+#include "dialects/Graph/Graph.h"
+#include "lib/Transforms/Simplify/Passes.h"
+
+using namespace mlir;
+using hewn::graph::DimExpr;
+using hewn::graph::Dims;
+
+namespace hewn {
+#define GEN_PASS_DEF_SINKRESHAPESPASS
+#include "lib/Transforms/Simplify/Passes.h.inc"
+
+namespace {
+
+/// What a reshape shows under another shape; null where `value` is none.
+Value reshaped(Value value) {
+  auto move = value.getDefiningOp<graph::MoveOpInterface>();
+  return move && move.getViewKind() == graph::ViewKind::Reshape ? move->getOperand(0) : Value();
+}
+
+/// Whether the value is a contraction's result or elementwise ops on one, all in one shape.
+bool isOnContraction(Value value) {
+  for (unsigned steps = 0; steps < 64; ++steps) {
+    Operation *op = value.getDefiningOp();
+    if (isa_and_nonnull<graph::ContractOpInterface>(op))
+      return true;
+    if (!isa_and_nonnull<graph::ElementwiseOpInterface>(op))
+      return false;
+    Value next;
+    for (Value operand : op->getOperands())
+      if (!next && graph::getDims(operand) == graph::getDims(value))
+        next = operand;
+    if (!next)
+      return false;
+    value = next;
+  }
+  return false;
+}
+
+class Sinker {
+public:
+  explicit Sinker(Operation *op) : op(op), b(op), c(b, op->getLoc()) {}
+
+  /// Makes the op work in the shape of a reshaped operand.
+  bool run() {
+    Dims target = graph::getDims(op->getResult(0));
+    Value source;
+    for (Value operand : op->getOperands())
+      if (Value inner = reshaped(operand); inner && !source && graph::getDims(operand) == target && isOnContraction(inner))
+        source = inner;
+    if (!source)
+      return false;
+    Dims shape = graph::getDims(source);
+    SmallVector<Value> operands;
+    for (Value operand : op->getOperands())
+      operands.push_back(inShape(operand, target, shape));
+    if (llvm::is_contained(operands, Value()))
+      return false;
+    Operation *moved = b.clone(*op);
+    moved->setOperands(operands);
+    auto type = cast<RankedTensorType>(op->getResult(0).getType());
+    moved->getResult(0).setType(RankedTensorType::get(graph::staticShape(shape), type.getElementType()));
+    graph::setResultDims(moved, {shape});
+    Value back = c.reshape(moved->getResult(0), target);
+    op->getResult(0).replaceAllUsesWith(back);
+    op->erase();
+    return true;
+  }
+
+private:
+  Operation *op;
+  OpBuilder b;
+  graph::Composer c;
+
+  /// The operand for results of `shape` instead of `target`; null where it has no such form.
+  Value inShape(Value operand, const Dims &target, const Dims &shape) {
+    Dims dims = graph::getDims(operand);
+    if (dims == target) {
+      Value inner = reshaped(operand);
+      return inner && graph::getDims(inner) == shape ? inner : c.reshape(operand, shape);
+    }
+    // Broadcast: only along dims that both shapes end in.
+    size_t common = 0;
+    while (common < shape.size() && common < target.size() &&
+           shape[shape.size() - 1 - common] == target[target.size() - 1 - common])
+      ++common;
+    for (size_t i = 0; i + common < dims.size(); ++i)
+      if (!dims[i].is(1))
+        return {};
+    if (dims.size() <= std::min(common, shape.size()))
+      return operand;
+    return c.reshape(operand, Dims(ArrayRef<DimExpr>(dims).take_back(std::min(common, dims.size()))));
+  }
+};
+
+struct SinkReshapesPass : impl::SinkReshapesPassBase<SinkReshapesPass> {
+  void runOnOperation() override {
+    SmallVector<Operation *> ops;
+    getOperation()->walk([&](graph::ElementwiseOpInterface op) {
+      if (op->getNumResults() == 1)
+        ops.push_back(op);
+    });
+    for (Operation *op : ops)
+      Sinker(op).run();
+  }
+};
+
+} // namespace
+} // namespace hewn
