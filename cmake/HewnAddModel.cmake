@@ -8,7 +8,7 @@ include_guard()
 #     hewn_add_model(resnet50 resnet50.onnx OPTIONS --target=x86-64-v3 --dim batch=1)
 #     target_link_libraries(application PRIVATE resnet50)      # and in C: #include "resnet50.h"
 #
-# <target> is also the prefix of what the header declares, so it must be a C name. OPTIONS go to `hewn compile` as they
+# <target> is also the prefix of what the header declares, so it must be a C name, and none of the C library's. OPTIONS go to `hewn compile` as they
 # are. The weights are a part of the library, unless WEIGHTS_FILE is given: then they are in a file, which must lie
 # beside the application's binary; the target's property HEWN_WEIGHTS says where it was made.
 function(hewn_add_model target model)

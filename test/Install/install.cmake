@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # cmake -DBUILD=<build folder> -DWORK=<scratch folder> -DEXAMPLE=<examples/c> -DGENERATOR=<name> -P install.cmake
 #
-# Installs hewn into a fresh prefix, builds examples/c against it, runs that, and compares what it prints.
+# Installs hewn into a fresh prefix, moves that, builds examples/c and a consumer in C++ against it, runs both, and compares what
+# they print.
 function(must)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(result)
@@ -10,13 +11,38 @@ function(must)
   set(output "${output}" PARENT_SCOPE)
 endfunction()
 
-file(REMOVE_RECURSE "${WORK}")
-must("${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${WORK}/prefix")
-must("${CMAKE_COMMAND}" -G "${GENERATOR}" -S "${EXAMPLE}" -B "${WORK}/edges" "-DCMAKE_PREFIX_PATH=${WORK}/prefix")
-must("${CMAKE_COMMAND}" --build "${WORK}/edges")
-must("${WORK}/edges/edges")
+function(same what expected)
+  if(NOT output STREQUAL expected)
+    message(FATAL_ERROR "${what} printed\n${output}\nand not\n${expected}")
+  endif()
+endfunction()
 
+function(build source folder)
+  must("${CMAKE_COMMAND}" -G "${GENERATOR}" -S "${source}" -B "${folder}" "-DCMAKE_PREFIX_PATH=${WORK}/prefix")
+  must("${CMAKE_COMMAND}" --build "${folder}")
+endfunction()
+
+file(REMOVE_RECURSE "${WORK}")
+must("${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${WORK}/first")
+file(RENAME "${WORK}/first" "${WORK}/prefix") # what is installed may be moved
+
+build("${EXAMPLE}" "${WORK}/edges")
+must("${WORK}/edges/edges")
 file(READ "${CMAKE_CURRENT_LIST_DIR}/edges.txt" expected)
-if(NOT output STREQUAL expected)
-  message(FATAL_ERROR "examples/c printed\n${output}\nand not\n${expected}")
+same("examples/c" "${expected}")
+
+build("${CMAKE_CURRENT_LIST_DIR}/consumer" "${WORK}/consumer")
+must("${WORK}/consumer/consumer")
+same("the consumer" "1 128, arena 0 bytes
+dimension 'batch' is 5; the model was compiled for 1..4
+")
+
+# A change of the model is compiled anew, and only that.
+must("${CMAKE_COMMAND}" --build "${WORK}/edges")
+if(output MATCHES "Compiling")
+  message(FATAL_ERROR "a second build compiled the model again:\n${output}")
 endif()
+
+# The tools find the runtime beside themselves.
+must("${WORK}/prefix/bin/hewn" compile "${EXAMPLE}/sobel.onnxtxt" -o "${WORK}/libsobel.so")
+must("${WORK}/prefix/bin/hewn-opt" --version)
