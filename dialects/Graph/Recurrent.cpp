@@ -6,6 +6,7 @@
 #include "dialects/Graph/Compose.h"
 #include "dialects/Graph/Control.h"
 #include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Quant.h"
 
 using namespace mlir;
 
@@ -169,6 +170,12 @@ struct Layer {
   unsigned numStates;
 };
 
+/// x rounded to what an ui8 over its range tells apart, as float again.
+Value quantized(Composer &c, Value x) {
+  DynamicallyQuantized q = composeDynamicQuantize(c, x);
+  return q.value ? composeDequantize(c, q.value, q.scale, q.zeroPoint, getElementType(x)) : Value();
+}
+
 template <typename OpTy> class LayerComposer {
 public:
   LayerComposer(OpTy op, OpBuilder &b, Layer layer) : op(op), c(b, op.getLoc()), layer(layer) {
@@ -203,7 +210,7 @@ private:
     Direction d(op, c, index, layer.gates);
     Type element = getElementType(x);
     // x W for all steps at once.
-    Value flat = c.reshape(x, {dims[0] * dims[1], dims[2]});
+    Value flat = c.reshape(quantizesData ? quantized(c, x) : x, {dims[0] * dims[1], dims[2]});
     Value gates = d.matmul(flat, c.transpose(d.own(op.getW()), {1, 0}));
     Value recurrentBias;
     if (op.getBias()) {
@@ -282,6 +289,9 @@ private:
   Dims dims;
   DimExpr hidden;
   bool keepsSteps;
+
+public:
+  bool quantizesData = false;
 };
 
 } // namespace
@@ -294,7 +304,7 @@ FailureOr<SmallVector<Value>> LSTMOp::compose(OpBuilder &b) {
   };
   auto cell = [&](Direction &d, ValueRange states, Value gates) -> SmallVector<Value> {
     Value h = states[0], before = states[1];
-    gates = d.op("graph.add", d.matmul(h, rT), gates);
+    gates = d.op("graph.add", d.matmul(getQuantizesData() ? quantized(d.c, h) : h, rT), gates);
     auto peep = [&](Value gate, int64_t which, Value at) {
       return peepholes ? d.op("graph.add", gate, d.op("graph.mul", d.gate(peepholes, which), at)) : gate;
     };
@@ -306,7 +316,9 @@ FailureOr<SmallVector<Value>> LSTMOp::compose(OpBuilder &b) {
     Value out = d.activate(0, peep(d.gate(gates, 1), 1, after));
     return {d.op("graph.mul", out, d.activate(2, after)), after};
   };
-  return LayerComposer<LSTMOp>(*this, b, {4, 4, 2}).compose({getInitialH(), getInitialC()}, prepare, cell);
+  LayerComposer<LSTMOp> layer(*this, b, {4, 4, 2});
+  layer.quantizesData = getQuantizesData();
+  return layer.compose({getInitialH(), getInitialC()}, prepare, cell);
 }
 
 FailureOr<SmallVector<Value>> GRUOp::compose(OpBuilder &b) {

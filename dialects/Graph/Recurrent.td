@@ -24,11 +24,13 @@ class Recurrent<string mnemonic, dag special> : GraphOp<mnemonic, [Pure, AttrSiz
 }
 
 def Graph_LSTMOp : Recurrent<"lstm", (ins Optional<Tensor>:$initialC, Optional<Tensor>:$peepholes,
-                                          DefaultValuedAttr<BoolAttr, "false">:$inputForget)> {
+                                          DefaultValuedAttr<BoolAttr, "false">:$inputForget,
+                                          DefaultValuedAttr<BoolAttr, "false">:$quantizesData)> {
   let summary = "i, o, f = F(x W + h R + b [+ p c]); c' = f c + i G(x W + h R + b); h' = o H(c'). `inputForget`: f = 1 - i.";
+  let description = "`quantizesData`: x (all of it) and h (each step's) are rounded to 256 steps of their range before the products.";
   let results = (outs Tensor:$y, Tensor:$yH, Tensor:$yC);
   let onnx = [Onnx<"LSTM", 1, 0, "buildRecurrent">,
-              Onnx<"DynamicQuantizeLSTM", 1, 0, "buildRecurrent", "com.microsoft", ["weights are dequantized, data is not quantized"]>];
+              Onnx<"DynamicQuantizeLSTM", 1, 0, "buildRecurrent", "com.microsoft">];
 }
 
 def Graph_GRUOp : Recurrent<"gru", (ins DefaultValuedAttr<BoolAttr, "false">:$linearBeforeReset)> {

@@ -132,7 +132,10 @@ DynamicallyQuantized composeDynamicQuantize(Composer &c, Value x) {
   Value zero = c.scalarLike(x, 0);
   Value high = c.op("graph.maximum", {c.reduce("graph.reduce_max", x, all, false), zero});
   Value low = c.op("graph.minimum", {c.reduce("graph.reduce_min", x, all, false), zero});
-  q.scale = c.op("graph.div", {c.op("graph.sub", {high, low}), c.scalarLike(x, 255)});
+  // All zeros have no range; any scale will do, but not 0.
+  Value range = c.op("graph.sub", {high, low}), one = c.scalarLike(x, 1);
+  q.scale =
+      c.op("graph.where", {c.op("graph.equal", {range, zero}), one, c.op("graph.div", {range, c.scalarLike(x, 255)})});
   q.zeroPoint = composeQuantize(c, c.op("graph.neg", low), q.scale, {}, ui8);
   q.value = q.zeroPoint ? composeQuantize(c, x, q.scale, q.zeroPoint, ui8) : Value();
   return q;

@@ -93,8 +93,10 @@ LogicalResult buildRecurrent(OnnxNode &node) {
   attributes.push_back(node.attr("direction", node.b.getStringAttr(direction)));
   attributes.push_back(node.attr("clip", node.b.getF64FloatAttr(node.getFloat("clip", 0))));
   attributes.push_back(node.attr("layout", node.getInt("layout", 0)));
-  if (isLstm)
+  if (isLstm) {
     attributes.push_back(node.attr("inputForget", node.b.getBoolAttr(node.getInt("input_forget", 0) != 0)));
+    attributes.push_back(node.attr("quantizesData", node.b.getBoolAttr(isQuantized)));
+  }
   if (isGru)
     attributes.push_back(
         node.attr("linearBeforeReset", node.b.getBoolAttr(node.getInt("linear_before_reset", 0) != 0)));

@@ -167,16 +167,29 @@ private:
   void overRows(const Panel &panel, Index firstColumn, Index tile) {
     SmallVector<RowVariant> variants = rowVariants();
     if (variants.empty()) {
-      // As many rows as there are, up to m: a full tile, or one that repeats its last row.
-      Index first = e.mul(tile, e.constant(m)), rest = e.sub(e.expression(form.rows), first);
-      Value full = e.compare(arith::CmpIPredicate::sge, rest, e.constant(m));
-      RowVariant variant{0, 0, m, {}};
-      branch(
-          full, [&] { emitTile(panel, variant, firstColumn, first, {}); },
-          [&] { emitTile(panel, variant, firstColumn, first, rest); });
-      return;
+      Index first = e.mul(tile, e.constant(m));
+      return unknownRows(panel, firstColumn, first, e.sub(e.expression(form.rows), first), m);
     }
     choose(variants, panel, firstColumn, tile);
+  }
+
+  /// As many rows as there are, up to `most`: a full tile, one row (a batch of one is what most models run on), or half a
+  /// tile or a whole one that repeats its last row.
+  void unknownRows(const Panel &panel, Index firstColumn, Index first, Index rest, int64_t most) {
+    auto tile = [&](int64_t rows, bool all) {
+      emitTile(panel, RowVariant{0, 0, rows, {}}, firstColumn, first, all ? std::nullopt : std::optional(rest));
+    };
+    auto atLeast = [&](int64_t rows) { return e.compare(arith::CmpIPredicate::sge, rest, e.constant(rows)); };
+    int64_t half = most / 2;
+    auto some = [&] {
+      if (half < 2)
+        return tile(most, false);
+      branch(atLeast(half + 1), [&] { tile(most, false); }, [&] { tile(half, false); });
+    };
+    auto notFull = [&] { branch(atLeast(2), some, [&] { tile(1, true); }); };
+    if (most == 1)
+      return tile(1, true);
+    branch(atLeast(most), [&] { tile(most, true); }, notFull);
   }
 
   /// The code of the variant that `tile` falls into: the longest run last, without a test of its own.

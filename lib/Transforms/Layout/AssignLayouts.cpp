@@ -110,6 +110,8 @@ private:
     OpBuilder b(constant ? maker : before);
     if (constant)
       b.setInsertionPointAfter(maker);
+    else if (Operation *around = value.getParentBlock()->findAncestorOpInBlock(*before)) // once, not at every step
+      b.setInsertionPoint(around);
     OperationState state(before->getLoc(), graph::RelayoutOp::getOperationName(), value, type);
     Operation *op = b.create(state);
     graph::setResultDims(op, {graph::getDims(value)});

@@ -8,8 +8,8 @@
 //     %f = graph.div %a, %s
 //     %y = graph.conv %x, %f
 //
-// Left alone: results much larger than what they are made from (an expanded scalar would grow the weights), sizes that
-// are not static, ops with regions, and all where the evaluator is missing or refuses. Work is done in batches, so that
+// Left alone: results of many more elements than what they are made from (an expanded scalar would grow the weights; a
+// dequantized matrix does too, but is read at every run), sizes that are not static, ops with regions, and all where the evaluator is missing or refuses. Work is done in batches, so that
 // a model of large constants does not lie in memory twice.
 #include "dialects/Graph/Graph.h"
 #include "lib/Transforms/Simplify/Passes.h"
@@ -26,8 +26,8 @@ namespace hewn {
 
 namespace {
 
-/// Up to this size a result may be larger than what it is made from.
-constexpr int64_t kSmallBytes = 64 << 10;
+/// Up to so many elements a result may be larger than what it is made from.
+constexpr int64_t kSmallElements = 16 << 10;
 /// Up to this size a result stands in the IR, where other passes see its elements.
 constexpr int64_t kInlineBytes = 256;
 /// Constants of one batch.
@@ -84,16 +84,16 @@ private:
                       graph::ContractOpInterface, graph::MoveOpInterface, graph::ComposeOpInterface>(op);
     if (!isKind || op->getNumRegions() || op->getNumOperands() == 0 || !isMemoryEffectFree(op))
       return false;
-    int64_t from = kSmallBytes, to = 0;
+    int64_t from = kSmallElements, to = 0;
     for (Value operand : op->getOperands()) {
       if (!isConstant(operand) || !cast<RankedTensorType>(operand.getType()).hasStaticShape())
         return false;
-      from += bytesOf(operand);
+      from += cast<RankedTensorType>(operand.getType()).getNumElements();
     }
     for (Value result : op->getResults()) {
       if (!isTensor(result.getType()))
         return false;
-      to += bytesOf(result);
+      to += cast<RankedTensorType>(result.getType()).getNumElements();
     }
     return to <= from;
   }

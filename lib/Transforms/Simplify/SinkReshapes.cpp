@@ -60,7 +60,8 @@ public:
     Dims target = graph::getDims(op->getResult(0));
     Value source;
     for (Value operand : op->getOperands())
-      if (Value inner = reshaped(operand); inner && !source && graph::getDims(operand) == target && isOnContraction(inner))
+      if (Value inner = reshaped(operand);
+          inner && !source && graph::getDims(operand) == target && isOnContraction(inner))
         source = inner;
     if (!source)
       return false;
