@@ -26,7 +26,7 @@ LogicalResult MatMulOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> 
     return emitOpError("leading dims do not broadcast");
   batch->push_back(a[a.size() - 2]);
   batch->push_back(b.back());
-  results.push_back({*batch, getElementType(getA())});
+  results.push_back({*batch, getTo().value_or(getElementType(getA()))});
   return success();
 }
 
@@ -88,7 +88,7 @@ LogicalResult ConvOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &r
       return emitOpError() << "kernel reaches over " << reach.str() << " elements, the operand has " << x[2 + i].str();
     out.push_back((x[2 + i] - reach).floorDiv(DimExpr(getStrides()[i])) + DimExpr(1));
   }
-  results.push_back({out, getElementType(getX())});
+  results.push_back({out, getTo().value_or(getElementType(getX()))});
   return success();
 }
 

@@ -40,11 +40,18 @@ def Graph_LayoutAttr : AttrDef<GraphDialect, "Layout"> {
   let description = [{
     `#graph.layout<[0, 2, 3, 1]>` on an NCHW value is channels-last. No encoding means row-major. With a block, dim `blockDim`
     is split into blocks of `block` elements that lie innermost, the last one padded with zeros:
-    `#graph.layout<[0, 2, 3, 1], blockDim = 0, block = 64>` of weights OIHW is (O/64, H, W, I, 64).
+    `#graph.layout<[0, 2, 3, 1], blockDim = 0, block = 64>` of weights OIHW is (O/64, H, W, I, 64). Products of short numbers
+    take `group` neighbours along `groupDim` at once, which then lie together inside the block: with `groupDim = 1, group = 2`
+    it is (O/64, H, W, I/2, 64, 2).
   }];
   let parameters = (ins ArrayRefParameter<"int64_t">:$order, DefaultValuedParameter<"int64_t", "-1">:$blockDim,
-                        DefaultValuedParameter<"int64_t", "1">:$block);
-  let assemblyFormat = "`<` `[` $order `]` (`,` `blockDim` `=` $blockDim^ `,` `block` `=` $block)? `>`";
+                        DefaultValuedParameter<"int64_t", "1">:$block, DefaultValuedParameter<"int64_t", "-1">:$groupDim,
+                        DefaultValuedParameter<"int64_t", "1">:$group);
+  let builders = [AttrBuilder<(ins "::llvm::ArrayRef<int64_t>":$order, CArg<"int64_t", "-1">:$blockDim, CArg<"int64_t", "1">:$block), [{
+    return $_get($_ctxt, order, blockDim, block, int64_t(-1), int64_t(1));
+  }]>];
+  let assemblyFormat = [{`<` `[` $order `]` (`,` `blockDim` `=` $blockDim^ `,` `block` `=` $block)?
+                         (`,` `groupDim` `=` $groupDim^ `,` `group` `=` $group)? `>`}];
   let genVerifyDecl = 1;
 }
 

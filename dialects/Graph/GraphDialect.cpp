@@ -26,7 +26,7 @@ void GraphDialect::initialize() {
 }
 
 LogicalResult LayoutAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> order,
-                                 int64_t blockDim, int64_t block) {
+                                 int64_t blockDim, int64_t block, int64_t groupDim, int64_t group) {
   SmallVector<bool> seen(order.size(), false);
   for (int64_t dim : order) {
     if (dim < 0 || dim >= int64_t(order.size()) || seen[dim])
@@ -35,6 +35,9 @@ LogicalResult LayoutAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitEr
   }
   if (blockDim < -1 || blockDim >= int64_t(order.size()) || block < 1)
     return emitError() << "blockDim must name a dim and block be positive";
+  if (groupDim < -1 || groupDim >= int64_t(order.size()) || group < 1 || (groupDim >= 0 && groupDim == blockDim) ||
+      (groupDim >= 0 && blockDim < 0))
+    return emitError() << "groupDim must name a dim beside the blocked one and group be positive";
   return success();
 }
 

@@ -89,6 +89,7 @@ class SimpleReduce<string mnemonic, string identity, string merge, string finish
 
 class Move<string mnemonic, list<string> also = []> : GraphTensorOp<mnemonic, [DeclareOpInterfaceMethods<MoveOpInterface, also>]>;
 
+// Every contraction has an optional attribute `to`: the element type of the sums where it is not the operands'.
 class Contract<string mnemonic> : GraphTensorOp<mnemonic, [DeclareOpInterfaceMethods<ContractOpInterface>]>;
 
 //===--------------------------------------------------------------------------------------------------------------------===//

@@ -21,7 +21,12 @@ def PlanDialect : Dialect {
 def Plan_TargetAttr : AttrDef<PlanDialect, "Target"> {
   let mnemonic = "target";
   let summary = "What passes may know of the machine: sizes, never names.";
-  let parameters = (ins "int64_t":$vectorBytes, "int64_t":$vectorRegisters, "int64_t":$l1Bytes, "int64_t":$l1Ways, "int64_t":$l2Bytes, "int64_t":$l3Bytes);
+  let parameters = (ins "int64_t":$vectorBytes, "int64_t":$vectorRegisters, "int64_t":$l1Bytes, "int64_t":$l1Ways, "int64_t":$l2Bytes, "int64_t":$l3Bytes,
+                        OptionalParameter<"::mlir::StringAttr">:$bf16Dot);
+  let description = [{
+    `bf16Dot` names the intrinsic acc + a0 * b0 + a1 * b1 of pairs of bfloat16 with float32 sums, where that is faster than
+    float32 products; absent: it is not.
+  }];
   let assemblyFormat = "`<` struct(params) `>`";
 }
 

@@ -41,6 +41,8 @@ DimExpr bufferElements(RankedTensorType type, ArrayRef<DimExpr> dims) {
   Dims padded(dims.begin(), dims.end());
   if (graph::LayoutAttr layout = blockedLayout(type))
     padded[layout.getBlockDim()] = padded[layout.getBlockDim()].ceilDiv(layout.getBlock()) * DimExpr(layout.getBlock());
+  if (graph::LayoutAttr layout = blockedLayout(type); layout && layout.getGroupDim() >= 0)
+    padded[layout.getGroupDim()] = padded[layout.getGroupDim()].ceilDiv(layout.getGroup()) * DimExpr(layout.getGroup());
   return graph::numElements(padded);
 }
 
@@ -51,8 +53,12 @@ Buffer describeBuffer(Value memref, RankedTensorType type, ArrayRef<DimExpr> dim
   if (graph::LayoutAttr layout = blockedLayout(type)) {
     buffer.blockDim = layout.getBlockDim();
     buffer.block = layout.getBlock();
-    stride = DimExpr(buffer.block);
+    buffer.groupDim = layout.getGroupDim();
+    buffer.group = layout.getGroup();
+    stride = DimExpr(buffer.block * buffer.group);
     extents[buffer.blockDim] = extents[buffer.blockDim].ceilDiv(buffer.block);
+    if (buffer.groupDim >= 0)
+      extents[buffer.groupDim] = extents[buffer.groupDim].ceilDiv(buffer.group);
   }
   SmallVector<int64_t> order = memoryOrder(type);
   for (int64_t dim : llvm::reverse(order)) {
@@ -94,6 +100,9 @@ Index KernelElements::offset(const Buffer &buffer, ArrayRef<Index> at) {
     Index stride = expression(buffer.strides[dim]);
     if (int64_t(dim) == buffer.blockDim) {
       Index size = constant(buffer.block);
+      sum = add(sum, add(mul(floorDiv(index, size), stride), mul(mod(index, size), constant(buffer.group))));
+    } else if (int64_t(dim) == buffer.groupDim) {
+      Index size = constant(buffer.group);
       sum = add(sum, add(mul(floorDiv(index, size), stride), mod(index, size)));
     } else {
       sum = add(sum, mul(index, stride));

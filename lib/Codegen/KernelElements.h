@@ -26,6 +26,8 @@ struct Buffer {
   graph::Dims strides;
   /// A blocked dim's index i lies at (i / block) * strides[dim] + i % block.
   int64_t blockDim = -1, block = 1;
+  /// A grouped dim's index i lies at (i / group) * strides[dim] + i % group, and the elements of a block are `group` apart.
+  int64_t groupDim = -1, group = 1;
 };
 
 /// The type of one element in memory: bools are bytes, integers signless.

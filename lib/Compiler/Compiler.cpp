@@ -142,6 +142,7 @@ Stage firstStage(ModuleOp module) {
 bool runStages(Compilation &c) {
   PipelineOptions options;
   options.optimize = c.options.optimize;
+  options.narrow = c.options.precision == "medium";
   options.weights = &c.weights;
   options.evaluate = [&](OwningOpRef<ModuleOp> module) { return evaluate(std::move(module), c.weights); };
   for (unsigned s = firstStage(*c.module); s < Behind; ++s) {

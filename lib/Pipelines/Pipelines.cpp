@@ -6,6 +6,7 @@
 #include "lib/Transforms/Layout/Passes.h"
 #include "lib/Transforms/Lower/Passes.h"
 #include "lib/Transforms/Plan/Passes.h"
+#include "lib/Transforms/Quantize/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/Passes.h"
@@ -31,6 +32,13 @@ void buildKernelsStage(OpPassManager &pm, const PipelineOptions &options) {
   if (options.optimize) {
     // What is done with a contraction's result is done in its shape.
     pm.addNestedPass<func::FuncOp>(createSinkReshapesPass());
+    if (options.narrow) {
+      // Products in bfloat16 where the machine is faster at them; weights are rounded now.
+      pm.addNestedPass<func::FuncOp>(createNarrowContractionsPass());
+      pm.addPass(createCSEPass());
+      if (options.weights && options.evaluate)
+        pm.addNestedPass<func::FuncOp>(createFoldConstantsPass(options.weights, options.evaluate));
+    }
     // Orders of dims in memory, and constants packed to them.
     pm.addNestedPass<func::FuncOp>(createAssignLayoutsPass());
     if (options.weights)

@@ -13,6 +13,8 @@ namespace hewn {
 struct PipelineOptions {
   /// Off: every op is a kernel of its own, in the model's layout.
   bool optimize = true;
+  /// Whether products of float32 may be computed in a narrower type where that is faster.
+  bool narrow = false;
   /// Constants' bytes. Null (in hewn-opt): what needs them is left out.
   WeightTable *weights = nullptr;
   /// Runs what is constant; null: it stays.

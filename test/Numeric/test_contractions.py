@@ -92,6 +92,16 @@ def test_product_of_any_rows_and_columns(rows, columns):
         np.testing.assert_allclose(got, expected(model, {"x": x}), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("case", [CONVOLUTIONS[i] for i in (0, 1, 2, 3, 11, 12)], ids=str)
+def test_medium_rounds_operands_alone(case):
+    """bfloat16 operands, float32 sums: 2^-8 of the sum of the products' magnitudes bounds the error."""
+    model, feeds = conv_model(case, False, "Relu")
+    exact = hewn.compile(model).run(feeds)["y"]
+    (got,) = hewn.compile(model, precision="medium").run(feeds).values()
+    magnitude = np.abs(exact).max() * 4
+    assert np.abs(got - exact).max() <= magnitude * 2.0**-8
+
+
 def threads_model():
     """Every engine once, each kernel large enough to be shared: a convolution, a long chain, rows, a gather."""
     generator = np.random.default_rng(3)

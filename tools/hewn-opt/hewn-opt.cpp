@@ -6,6 +6,7 @@
 #include "lib/Transforms/Layout/Passes.h"
 #include "lib/Transforms/Lower/Passes.h"
 #include "lib/Transforms/Plan/Passes.h"
+#include "lib/Transforms/Quantize/Passes.h"
 #include "lib/Transforms/Simplify/Passes.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -35,6 +36,7 @@ int main(int argc, char **argv) {
               mlir::math::MathDialect, mlir::memref::MemRefDialect, mlir::scf::SCFDialect, mlir::tensor::TensorDialect,
               mlir::ub::UBDialect, mlir::vector::VectorDialect>();
   hewn::registerHewnSimplifyPasses();
+  hewn::registerHewnQuantizePasses();
   hewn::registerHewnLayoutPasses();
   hewn::registerHewnFusePasses();
   hewn::registerHewnLowerPasses();

@@ -75,6 +75,20 @@ std::optional<ContractRoles> contractRoles(ContractOpInterface op) {
   return roles;
 }
 
+std::optional<unsigned> plainSummedDim(ContractOpInterface op, const ContractRoles &roles) {
+  AffineMap left = op.getIndexingMaps()[0];
+  Dims extents = op.getIterationDims(getDims);
+  std::optional<unsigned> found;
+  for (unsigned d : roles.summed)
+    if (std::optional<unsigned> i = resultWith(left, d);
+        i && isa<AffineDimExpr>(left.getResult(*i)) && !extents[d].is(1)) {
+      if (found)
+        return std::nullopt;
+      found = d;
+    }
+  return found;
+}
+
 std::optional<SmallVector<Clip>> clipsOf(ContractOpInterface op, MoveOpInterface border) {
   std::optional<SmallVector<int64_t>> lows = border.getZeroBorder();
   std::optional<ContractRoles> roles = contractRoles(op);

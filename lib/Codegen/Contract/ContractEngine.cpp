@@ -3,6 +3,7 @@
 #include "dialects/Graph/Analysis/Cost.h"
 #include "lib/Codegen/Tasks.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -261,6 +262,8 @@ private:
           index = e.sub(index, e.constant(clip.low));
       if (int64_t(i) == buffer.blockDim)
         index = e.floorDiv(index, e.constant(buffer.block));
+      if (int64_t(i) == buffer.groupDim)
+        index = e.floorDiv(index, e.constant(buffer.group));
       sum = e.add(sum, e.mul(index, stride));
     }
     return sum;
@@ -299,6 +302,8 @@ private:
         continue;
       KLoop loop{form.extents[d], ContractForm::strideAlong(form.lhs, form.maps[0], d),
                  ContractForm::strideAlong(form.rhs, form.maps[1], d)};
+      if (form.pairs == d) // the right operand's stride is a pair's already
+        loop = {loop.extent.floorDiv(2), loop.left * DimExpr(2), loop.right};
       if (!loops.empty() && loops.back().left == loop.left * loop.extent &&
           loops.back().right == loop.right * loop.extent) {
         loop.extent = loop.extent * loops.back().extent;
@@ -363,10 +368,31 @@ private:
     return llvm::to_vector(llvm::map_range(loop.getResults(), [](OpResult r) { return Value(r); }));
   }
 
+  /// The left operand's float, or pair, in every lane.
+  Value spreadScalar(Value left, Index position, VectorType type) {
+    if (!form.pairs)
+      return vector::BroadcastOp::create(b, loc(), type, memref::LoadOp::create(b, loc(), left, position.base));
+    auto pair = VectorType::get({2}, type.getElementType()), word = VectorType::get({1}, b.getI32Type());
+    Value bits = vector::BitCastOp::create(b, loc(), word, vector::LoadOp::create(b, loc(), pair, left, position.base));
+    bits = vector::ExtractOp::create(b, loc(), bits, ArrayRef<int64_t>{0});
+    bits = vector::BroadcastOp::create(b, loc(), VectorType::get({e.lanes}, b.getI32Type()), bits);
+    return vector::BitCastOp::create(b, loc(), type, bits);
+  }
+
+  /// sum + x * y, lane by lane.
+  Value product(Value x, Value y, Value sum) {
+    if (!form.pairs)
+      return vector::FMAOp::create(b, loc(), x, y, sum);
+    StringAttr intrinsic = plan::targetOf(k.kernel).getBf16Dot();
+    return LLVM::CallIntrinsicOp::create(b, loc(), sum.getType(), intrinsic, ValueRange{sum, x, y}).getResult(0);
+  }
+
   /// The products over the summed dims that have no border, for the rows in `inside` (empty: all).
   SmallVector<Value> innerLoops(const Panel &panel, ArrayRef<bool> inside, ArrayRef<Index> rows,
                                 SmallVector<Value> sums) {
-    auto vectorType = VectorType::get({e.lanes}, b.getF32Type());
+    // A lane holds one float or a pair of narrower ones.
+    int64_t width = form.pairs ? 2 : 1;
+    auto vectorType = VectorType::get({e.lanes * width}, form.rhs.elementType);
     bool packed = form.rhs.blockDim >= 0, shared = form.roles.columnInLeft;
     // Distances count from the first row that is read: the ones before it may lie outside of the operand.
     int64_t base = 0;
@@ -383,7 +409,7 @@ private:
     SmallVector<KLoop> loops = kLoops();
     Dims counts = llvm::map_to_vector<4>(loops, [](const KLoop &l) { return l.extent; });
     auto load = [&](Value memref, Index position, int64_t j, bool mayPass) -> Value {
-      Value address = e.add(position, e.constant(j * e.lanes)).base;
+      Value address = e.add(position, e.constant(j * e.lanes * width)).base;
       if (mayPass || !panel.masks[j])
         return vector::LoadOp::create(b, loc(), vectorType, memref, address);
       Value zero = arith::ConstantOp::create(b, loc(), b.getZeroAttr(vectorType));
@@ -404,11 +430,10 @@ private:
         Index position = e.add(leftOffset, distance[r]);
         Value spread;
         if (!shared)
-          spread =
-              vector::BroadcastOp::create(b, loc(), vectorType, memref::LoadOp::create(b, loc(), left, position.base));
+          spread = spreadScalar(left, position, vectorType);
         for (int64_t j = 0; j < panel.vectors; ++j) {
           Value &sum = next[r * panel.vectors + j];
-          sum = vector::FMAOp::create(b, loc(), shared ? load(left, position, j, false) : spread, vectors[j], sum);
+          sum = product(shared ? load(left, position, j, false) : spread, vectors[j], sum);
         }
       }
       return next;

@@ -64,6 +64,17 @@ bool columnsAreLanes(const ContractForm &form) {
   return true;
 }
 
+/// The summed dim whose neighbours lie in pairs in both operands, for a machine that multiplies such pairs.
+std::optional<unsigned> pairedDim(const ContractForm &form, plan::TargetAttr target) {
+  std::optional<unsigned> k = graph::plainSummedDim(form.op, form.roles);
+  if (!target || !target.getBf16Dot() || !k || form.roles.columnInLeft || !form.lhs.elementType.isBF16() ||
+      !form.rhs.elementType.isBF16() || form.extents[*k].constant().value_or(1) % 2 != 0)
+    return std::nullopt;
+  std::optional<unsigned> right = graph::resultWith(form.maps[1], *k);
+  bool grouped = right && form.rhs.group == 2 && form.rhs.groupDim == int64_t(*right);
+  return grouped && ContractForm::strideAlong(form.lhs, form.maps[0], *k).is(1) ? k : std::nullopt;
+}
+
 /// Whether `outer` and `inner`, two row dims, lie like one in a buffer of these dims whose last ones are the result's.
 bool liesFlat(const Buffer &buffer, const ContractForm &form, unsigned outer, unsigned inner) {
   int64_t rank = form.maps[2].getNumResults(), lead = rank - int64_t(buffer.dims.size());
@@ -138,6 +149,11 @@ std::optional<ContractForm> contractForm(KernelFunction &k) {
   form.lhs = k.inputs.find(left)->second;
   if (!columnsAreLanes(form))
     return std::nullopt;
+  if (!form.lhs.elementType.isF32() || !form.rhs.elementType.isF32()) {
+    form.pairs = pairedDim(form, plan::targetOf(k.kernel));
+    if (!form.pairs)
+      return std::nullopt;
+  }
   for (Value output : k.results)
     if (graph::getDims(output) != graph::getDims(op->getResult(0)))
       return std::nullopt;

@@ -26,6 +26,8 @@ struct ContractForm {
   bool merged = false;
   /// Rows along the tiled dim, and elements between neighbours of them in the left operand.
   graph::DimExpr rows, rowStride;
+  /// Operands are bfloat16, summed in float32 two neighbours along this dim at a time.
+  std::optional<unsigned> pairs;
   /// The clip along the tiled dim; null where there is none.
   const graph::Clip *tiledClip() const;
   plan::ContractShape shape() const;

@@ -26,7 +26,7 @@ SmallVector<int64_t> orderOf(RankedTensorType type) {
 
 struct Memory {
   SmallVector<int64_t> strides;
-  int64_t blockDim = -1, block = 1, elements = 1;
+  int64_t blockDim = -1, block = 1, groupDim = -1, group = 1, elements = 1;
 
   explicit Memory(RankedTensorType type) : strides(type.getRank(), 0) {
     SmallVector<int64_t> extents(type.getShape());
@@ -34,7 +34,11 @@ struct Memory {
       blockDim = layout.getBlockDim();
       block = layout.getBlock();
       extents[blockDim] = (extents[blockDim] + block - 1) / block;
-      elements = block;
+      groupDim = layout.getGroupDim();
+      group = layout.getGroup();
+      if (groupDim >= 0)
+        extents[groupDim] = (extents[groupDim] + group - 1) / group;
+      elements = block * group;
     }
     SmallVector<int64_t> order = orderOf(type);
     for (int64_t d : llvm::reverse(order)) {
@@ -43,7 +47,9 @@ struct Memory {
     }
   }
   int64_t along(unsigned d, int64_t index) const {
-    return int64_t(d) == blockDim ? index / block * strides[d] + index % block : index * strides[d];
+    if (int64_t(d) == blockDim)
+      return index / block * strides[d] + index % block * group;
+    return int64_t(d) == groupDim ? index / group * strides[d] + index % group : index * strides[d];
   }
 };
 

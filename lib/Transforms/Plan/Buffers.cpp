@@ -20,6 +20,10 @@ DimExpr bufferBytes(RankedTensorType type, ArrayRef<DimExpr> dims) {
     DimExpr block(layout.getBlock()), &dim = padded[layout.getBlockDim()];
     dim = dim.ceilDiv(block) * block;
   }
+  if (layout && layout.getGroupDim() >= 0) {
+    DimExpr group(layout.getGroup()), &dim = padded[layout.getGroupDim()];
+    dim = dim.ceilDiv(group) * group;
+  }
   DimExpr elements = graph::numElements(padded);
   int64_t bits = type.getElementType().getIntOrFloatBitWidth();
   return elements * DimExpr(std::max<int64_t>(bits / 8, 1));

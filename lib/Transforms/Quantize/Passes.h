@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Passes of the quantize stage.
+#ifndef HEWN_LIB_TRANSFORMS_QUANTIZE_PASSES_H
+#define HEWN_LIB_TRANSFORMS_QUANTIZE_PASSES_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/Pass.h"
+
+namespace hewn {
+
+#define GEN_PASS_DECL
+#include "lib/Transforms/Quantize/Passes.h.inc"
+#define GEN_PASS_REGISTRATION
+#include "lib/Transforms/Quantize/Passes.h.inc"
+} // namespace hewn
+
+#endif

@@ -1,0 +1,63 @@
+// RUN: hewn-opt %s --split-input-file --hewn-narrow-contractions | FileCheck %s
+
+#fast = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, bf16Dot = "llvm.some.dot">
+
+// CHECK-LABEL: func.func @product
+// CHECK: %[[W:.*]] = graph.constant
+// CHECK: %[[XB:.*]] = graph.cast %arg0 {to = bf16}
+// CHECK: %[[WB:.*]] = graph.cast %[[W]] {to = bf16}
+// CHECK: graph.matmul %[[XB]], %[[WB]] {to = f32} : (tensor<6x64xbf16>, tensor<64x32xbf16>) -> tensor<6x32xf32>
+module attributes {plan.target = #fast} {
+  func.func @product(%x: tensor<6x64xf32>) -> tensor<6x32xf32> {
+    %w = graph.constant {value = dense<1.0> : tensor<64x32xf32>} : tensor<64x32xf32>
+    %0 = graph.matmul %x, %w : (tensor<6x64xf32>, tensor<64x32xf32>) -> tensor<6x32xf32>
+    return %0 : tensor<6x32xf32>
+  }
+}
+
+// -----
+
+#fast = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, bf16Dot = "llvm.some.dot">
+
+// A border of zeros stays next to the contraction.
+// CHECK-LABEL: func.func @border
+// CHECK: %[[XB:.*]] = graph.cast %arg0 {to = bf16}
+// CHECK: %[[P:.*]] = graph.pad %[[XB]] {{.*}} -> tensor<1x16x6x6xbf16>
+// CHECK: graph.conv %[[P]], %{{.*}} to = f32
+module attributes {plan.target = #fast} {
+  func.func @border(%x: tensor<1x16x4x4xf32>) -> tensor<1x32x4x4xf32> {
+    %w = graph.constant {value = dense<1.0> : tensor<32x16x3x3xf32>} : tensor<32x16x3x3xf32>
+    %0 = graph.pad %x {low = [0, 0, 1, 1], high = [0, 0, 1, 1]} : (tensor<1x16x4x4xf32>) -> tensor<1x16x6x6xf32>
+    %1 = graph.conv %0, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, groups = 1 : i64} : (tensor<1x16x6x6xf32>, tensor<32x16x3x3xf32>) -> tensor<1x32x4x4xf32>
+    return %1 : tensor<1x32x4x4xf32>
+  }
+}
+
+// -----
+
+#fast = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, bf16Dot = "llvm.some.dot">
+
+// Left alone: a sum over an odd dim, and a right operand that is computed.
+// CHECK-LABEL: func.func @alone
+// CHECK-NOT: bf16
+module attributes {plan.target = #fast} {
+  func.func @alone(%x: tensor<6x65xf32>, %y: tensor<6x64xf32>, %v: tensor<64x32xf32>) -> (tensor<6x32xf32>, tensor<6x32xf32>) {
+    %w = graph.constant {value = dense<1.0> : tensor<65x32xf32>} : tensor<65x32xf32>
+    %0 = graph.matmul %x, %w : (tensor<6x65xf32>, tensor<65x32xf32>) -> tensor<6x32xf32>
+    %1 = graph.matmul %y, %v : (tensor<6x64xf32>, tensor<64x32xf32>) -> tensor<6x32xf32>
+    return %0, %1 : tensor<6x32xf32>, tensor<6x32xf32>
+  }
+}
+
+// -----
+
+// Left alone: a machine without such products.
+// CHECK-LABEL: func.func @machine
+// CHECK-NOT: bf16
+module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
+  func.func @machine(%x: tensor<6x64xf32>) -> tensor<6x32xf32> {
+    %w = graph.constant {value = dense<1.0> : tensor<64x32xf32>} : tensor<64x32xf32>
+    %0 = graph.matmul %x, %w : (tensor<6x64xf32>, tensor<64x32xf32>) -> tensor<6x32xf32>
+    return %0 : tensor<6x32xf32>
+  }
+}
