@@ -52,6 +52,9 @@ public:
   virtual std::optional<Dims> contentsOrRead(mlir::Value value) = 0;
   /// A symbol that no other value has: for a dim that only a run tells.
   virtual DimExpr freshDim() = 0;
+  /// A number as an expression of bearable length: itself, or a symbol that is computed where the node stands. Products
+  /// of long sums grow without end. A size is never negative.
+  virtual DimExpr shortened(const DimExpr &number, bool isSize = true) = 0;
   /// The float contents of a small constant; nullopt where not known.
   virtual std::optional<llvm::SmallVector<double>> floatContents(mlir::Value value) = 0;
 

@@ -205,3 +205,17 @@ def test_dynamic_quantize_lstm():
     feeds = feeds_of(arguments, constants)
     # onnxruntime quantizes the data too.
     check(run(model, feeds), oracle(model, feeds), atol=0.03)
+
+
+def test_eight_dims():
+    x, order = floats(2, 3, 1, 2, 3, 1, 2, 2), (7, 4, 0, 2, 6, 1, 3, 5)
+    check(run(one_node("Transpose", [x], perm=order), {"x0": x}), [np.transpose(x, order)])
+    check(run(one_node("Softmax", [x], axis=4), {"x0": x}), oracle(one_node("Softmax", [x], axis=4), {"x0": x}))
+
+
+def test_depthwise_half():
+    """One feature a group, in a type that the contraction engine leaves to the loops."""
+    x, w = floats(2, 4, 11), floats(4, 1, 4)
+    half = [x.astype(np.float16), w.astype(np.float16)]
+    (want,) = run(one_node("Conv", [x, w], group=4), feeds_of([x, w]))
+    np.testing.assert_allclose(run(one_node("Conv", half, group=4), feeds_of(half))[0], want, atol=0.02)

@@ -29,9 +29,10 @@ static LogicalResult readOutputPadding(OnnxNode &node, ArrayRef<DimExpr> extents
     if (!wanted && mode == "VALID")
       continue;
     DimExpr target = wanted ? DimExpr((*wanted)[i]) : extents[i] * stride;
-    DimExpr total = clampToZero(stride * (extents[i] - DimExpr(1)) + DimExpr(more[i]) + reach - target);
+    // Where the result is wanted larger than it comes out, there are zeros behind it.
+    DimExpr total = stride * (extents[i] - DimExpr(1)) + DimExpr(more[i]) + reach - target;
     DimExpr half = total.floorDiv(DimExpr(2));
-    w.low[i] = mode == "SAME_UPPER" ? half : total - half;
+    w.low[i] = clampToZero(mode == "SAME_UPPER" ? half : total - half);
     w.high[i] = total - w.low[i];
   }
   return success();

@@ -5,6 +5,7 @@
 // speed.
 #include "dialects/Graph/Contract.h"
 #include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Move/Axes.h"
 #include "dialects/Graph/OnnxNode.h"
 
 using namespace mlir;
@@ -22,8 +23,8 @@ struct Waves {
 };
 } // namespace
 
-/// Written in ops over indices, which constant folding evaluates where the length is known. The product i*j is taken
-/// modulo n in integers first: large angles have poor sines in floats.
+/// Written in ops over indices, which constant folding evaluates where the length is known. Angles are brought into half a
+/// turn around 0 in integers: larger ones have poor sines in floats.
 static Waves makeWaves(Composer &c, Type type, DimExpr rows, DimExpr columns, DimExpr length) {
   OpBuilder &b = c.b;
   Type i64 = b.getI64Type(), wide = type.isF64() ? type : Type(b.getF32Type());
@@ -34,10 +35,19 @@ static Waves makeWaves(Composer &c, Type type, DimExpr rows, DimExpr columns, Di
   };
   Value n = c.reshape(make<DimValueOp>(b, c.loc, {}, b.getNamedAttr("values", dimsAttr(b.getContext(), {length}))), {});
   Value product = c.op("graph.mul", {counting(rows, {rows, DimExpr(1)}), counting(columns, {DimExpr(1), columns})});
-  Value phase = c.op("graph.sub", {product, c.op("graph.mul", {c.op("graph.div", {product, n}), n})});
-  Value turn = c.op("graph.div", {makeSplat(b, c.loc, wide, 6.283185307179586), c.cast(n, wide)});
-  Value angle = c.op("graph.mul", {c.cast(phase, wide), turn});
-  return {c.cast(c.op("graph.cos", angle), type), c.cast(c.op("graph.sin", angle), type)};
+  auto number = [&](int64_t value) { return makeSplat(b, c.loc, i64, double(value)); };
+  auto times = [&](int64_t factor, Value x) { return c.op("graph.mul", {number(factor), x}); };
+  auto sub = [&](Value x, Value y) { return c.op("graph.sub", {x, y}); };
+  // The sine of q quarter turns by n, q folded into [-n, n]: as it goes up and down again.
+  Value quarter = c.op("graph.div", {makeSplat(b, c.loc, wide, 1.5707963267948966), c.cast(n, wide)}),
+        turn = times(4, n);
+  auto sine = [&](Value q) {
+    q = sub(q, c.op("graph.mul", {c.op("graph.div", {q, turn}), turn}));
+    q = c.op("graph.maximum", {c.op("graph.minimum", {q, sub(times(2, n), q)}), sub(q, turn)});
+    return c.cast(c.op("graph.sin", c.op("graph.mul", {c.cast(q, wide), quarter})), type);
+  };
+  Value quarters = times(4, product);
+  return {sine(c.op("graph.add", {quarters, n})), sine(quarters)};
 }
 
 /// Transforms the last dim of `x` to `columns` frequencies; `sign` is that of the exponent.
@@ -144,14 +154,27 @@ static Value divideByLength(Composer &c, Value x, DimExpr length) {
 LogicalResult buildDFT(OnnxNode &node) {
   Composer c(node);
   Value input = node.input(0);
-  int64_t rank = getRank(input), written = node.getInt("axis", 1);
+  int64_t written = node.getInt("axis", 1);
+  std::optional<DimExpr> unknown;
+  Dims around = getDims(input);
   if (node.opset() >= 20) {
     bool absent;
-    std::optional<SmallVector<int64_t>> axes = constantInts(node, "axis", 2, absent);
+    std::optional<Dims> axes = axesOrRead(node, "axis", 2, around.size(), absent);
     if (!axes && !absent)
       return failure();
-    written = axes && axes->size() == 1 ? axes->front() : -2;
+    if (axes && axes->size() != 1)
+      return node.refuse("axis is no single number");
+    written = axes ? axes->front().constant().value_or(1) : -2;
+    if (axes && !axes->front().constant())
+      unknown = axes->front();
   }
+  // Around an axis that is known only when the model runs, the tensor is one of three dims, and the parts.
+  if (unknown) {
+    Dims four = shortened(node, aroundAxis(ArrayRef(around).drop_back(), *unknown));
+    four.push_back(around.back());
+    input = c.reshape(input, four);
+  }
+  int64_t rank = getRank(input);
   std::optional<int64_t> axis = node.axis(written, rank);
   std::optional<Complex> x = takeApart(node, c, input);
   if (!axis || !x)
@@ -167,13 +190,23 @@ LogicalResult buildDFT(OnnxNode &node) {
                                       : std::optional(inverse && half ? (extent - DimExpr(1)) * DimExpr(2) : extent);
   if (!length)
     return failure();
+  // The result with the input's dims, but for the one that was transformed.
+  auto asBefore = [&](Value y) {
+    if (!y || !unknown)
+      return y;
+    Dims dims = around, made = getDims(y);
+    for (auto [d, dim] : llvm::enumerate(MutableArrayRef(dims).drop_back()))
+      dim = node.shortened(dim + equals(*unknown, DimExpr(int64_t(d))) * (made[1] - dim));
+    dims.back() = made.back();
+    return c.reshape(y, dims);
+  };
   if (inverse && half) {
     Value signal = moveAxis(c, divideByLength(c, inverseOfHalf(c, *x, *length), *length), *axis, true);
     if (!signal)
       return failure();
     Dims dims = getDims(signal);
     dims.push_back(DimExpr(1));
-    return node.finish(c.reshape(signal, dims));
+    return node.finish(asBefore(c.reshape(signal, dims)));
   }
   x->real = resizeLast(c, x->real, *length);
   x->imaginary = resizeLast(c, x->imaginary, *length);
@@ -181,7 +214,8 @@ LogicalResult buildDFT(OnnxNode &node) {
   Complex y = transform(c, *x, columns, *length, inverse ? 1 : -1);
   if (inverse)
     y = {divideByLength(c, y.real, *length), divideByLength(c, y.imaginary, *length)};
-  return node.finish(putTogether(c, {moveAxis(c, y.real, *axis, true), moveAxis(c, y.imaginary, *axis, true)}));
+  return node.finish(
+      asBefore(putTogether(c, {moveAxis(c, y.real, *axis, true), moveAxis(c, y.imaginary, *axis, true)})));
 }
 
 LogicalResult buildSTFT(OnnxNode &node) {

@@ -180,7 +180,9 @@ LogicalResult buildSpaceToDepth(OnnxNode &node) {
   DimExpr b(block), height = d[2].floorDiv(b), width = d[3].floorDiv(b);
   if ((d[2].constant() && d[2] != height * b) || (d[3].constant() && d[3] != width * b))
     return node.refuse(d[2].str() + " x " + d[3].str() + " elements do not divide by " + Twine(block));
-  x = c.transpose(c.reshape(x, {d[0], d[1], height, b, width, b}), {0, 3, 5, 1, 2, 4});
+  bool crd = node.getString("mode", "DCR") == "CRD";
+  x = c.reshape(x, {d[0], d[1], height, b, width, b});
+  x = crd ? c.transpose(x, {0, 1, 3, 5, 2, 4}) : c.transpose(x, {0, 3, 5, 1, 2, 4});
   return node.finish(c.reshape(x, {d[0], d[1] * b * b, height, width}));
 }
 

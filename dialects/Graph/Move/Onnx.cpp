@@ -4,6 +4,7 @@
 // here.
 #include "dialects/Graph/Compose.h"
 #include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Move/Axes.h"
 #include "dialects/Graph/OnnxNode.h"
 
 using namespace mlir;
@@ -17,6 +18,24 @@ LogicalResult buildTranspose(OnnxNode &node) {
   return node.finish(node.make<TransposeOp>(node.input(0), node.attr("order", order)));
 }
 
+/// A shape that is computed when the model runs may hold 0 and -1 there: what they stand for, by ops.
+static std::optional<Dims> resolveShape(OnnxNode &node, const Dims &dims, bool copyZeros) {
+  Composer c(node);
+  Value shape = c.cast(node.input(1), node.b.getI64Type());
+  Value zero = c.scalarLike(shape, 0), one = c.scalarLike(shape, 1), minus = c.scalarLike(shape, -1);
+  auto values = [&](ArrayRef<DimExpr> list) { return node.make<DimValueOp>({}, node.attr("values", list)); };
+  if (copyZeros) {
+    Dims copied(dims);
+    copied.resize(getDims(shape)[0].constant().value_or(0), DimExpr(0));
+    shape = c.op("graph.where", {c.op("graph.equal", {shape, zero}), values(copied), shape});
+  }
+  Value isOpen = c.op("graph.equal", {shape, minus});
+  Value known = c.reduce("graph.reduce_prod", c.op("graph.where", {isOpen, one, shape}), 0, true);
+  Value rest = c.op("graph.div", {values(numElements(dims)), c.op("graph.maximum", {known, one})});
+  shape = c.op("graph.where", {isOpen, rest, shape});
+  return shape ? node.contentsOrRead(shape) : std::nullopt;
+}
+
 LogicalResult buildReshape(OnnxNode &node) {
   Value x = node.input(0);
   std::optional<Dims> wanted = node.contentsOrRead(node.input(1));
@@ -24,6 +43,11 @@ LogicalResult buildReshape(OnnxNode &node) {
     return failure();
   Dims dims = getDims(x), shape = *wanted;
   bool copyZeros = !node.getInt("allowzero", 0);
+  auto maySayMore = [](const DimExpr &dim) { return !dim.constant() && !isNonNegative(dim); };
+  if (llvm::any_of(shape, maySayMore)) {
+    std::optional<Dims> resolved = resolveShape(node, dims, copyZeros);
+    return resolved ? node.finish(Composer(node).reshape(x, *resolved)) : failure();
+  }
   std::optional<size_t> inferred;
   DimExpr known(1);
   for (auto [i, dim] : llvm::enumerate(shape)) {
@@ -69,167 +93,39 @@ LogicalResult buildSqueeze(OnnxNode &node) {
   Value x = node.input(0);
   Dims dims = getDims(x), kept;
   bool absent;
-  std::optional<SmallVector<int64_t>> axes = constantInts(node, "axes", 1, absent);
+  std::optional<Dims> axes = axesOrRead(node, "axes", 1, dims.size(), absent);
   if (!axes && !absent)
     return failure();
-  SmallVector<bool> gone(dims.size(), false);
-  for (auto [d, dim] : llvm::enumerate(dims))
-    gone[d] = absent && dim.is(1);
-  for (int64_t written : axes.value_or(SmallVector<int64_t>())) {
-    std::optional<int64_t> axis = node.axis(written, dims.size());
-    if (!axis)
-      return failure();
-    if (dims[*axis].constant() && !dims[*axis].is(1))
-      return node.refuse("squeezes dim " + Twine(*axis) + " of " + dims[*axis].str() + " elements");
-    gone[*axis] = true;
+  if (absent) {
+    llvm::copy_if(dims, std::back_inserter(kept), [](const DimExpr &dim) { return !dim.is(1); });
+    return node.finish(Composer(node).reshape(x, kept));
   }
+  Dims gone = marks(*axes, dims.size());
   for (auto [d, dim] : llvm::enumerate(dims))
-    if (!gone[d])
-      kept.push_back(dim);
-  return node.finish(Composer(node).reshape(x, kept));
+    if (gone[d].is(1) && dim.constant() && !dim.is(1))
+      return node.refuse("squeezes dim " + Twine(d) + " of " + dim.str() + " elements");
+  return node.finish(Composer(node).reshape(x, shortened(node, unmarked(dims, gone, dims.size() - axes->size()))));
 }
 
 LogicalResult buildUnsqueeze(OnnxNode &node) {
   Value x = node.input(0);
   Dims dims = getDims(x), shape;
   bool absent;
-  std::optional<SmallVector<int64_t>> axes = constantInts(node, "axes", 1, absent);
-  if (!axes)
+  // The axes are the result's: there is one more dim for each.
+  std::optional<Dims> written = intsOrRead(node, "axes", 1, absent);
+  if (!written)
     return absent ? node.refuse("needs axes") : failure();
-  int64_t rank = dims.size() + axes->size();
-  SmallVector<bool> fresh(rank, false);
-  for (int64_t written : *axes) {
-    std::optional<int64_t> axis = node.axis(written, rank);
-    if (!axis)
-      return failure();
-    if (fresh[*axis])
-      return node.refuse("axis " + Twine(written) + " stands twice");
-    fresh[*axis] = true;
+  int64_t rank = dims.size() + written->size();
+  std::optional<Dims> axes = axesOrRead(node, "axes", 1, rank, absent);
+  if (!axes)
+    return failure();
+  DimExpr from(0);
+  for (const DimExpr &fresh : marks(*axes, rank)) {
+    DimExpr stays = DimExpr(1) - fresh;
+    shape.push_back(node.shortened(fresh + stays * pick(dims, from)));
+    from = from + stays;
   }
-  for (int64_t d = 0, from = 0; d < rank; ++d)
-    shape.push_back(fresh[d] ? DimExpr(1) : dims[from++]);
   return node.finish(Composer(node).reshape(x, shape));
-}
-
-//===------------------------------------------------------------------------------------------------------------------===//
-// Slice and split
-//===------------------------------------------------------------------------------------------------------------------===//
-
-/// A start or end as Slice means it, brought into [low, dim + high]: negative ones count from the end.
-static DimExpr resolveBound(const DimExpr &written, const DimExpr &dim, int64_t low, int64_t high) {
-  // What exporters write for "to the end" and "from the start".
-  constexpr int64_t far = std::numeric_limits<int32_t>::max();
-  DimExpr lowest(low), highest = dim + DimExpr(high);
-  std::optional<int64_t> value = written.constant();
-  if (value && *value >= far)
-    return highest;
-  if (value && *value <= -far)
-    return lowest;
-  DimExpr bound = written;
-  if (value ? *value < 0 : isNonNegative(written * DimExpr(-1)))
-    bound = bound + dim;
-  else if (!value && !isNonNegative(written)) // its sign is known only when run: min(max(v, -1), 0) is -1 or 0
-    bound = bound - dim * DimExpr::min(DimExpr::max(written, DimExpr(-1)), DimExpr(0));
-  if (!isNonNegative(highest - bound))
-    bound = DimExpr::min(bound, highest);
-  return isNonNegative(bound - lowest) ? bound : DimExpr::max(bound, lowest);
-}
-
-namespace {
-struct SliceRange {
-  DimExpr offset, size;
-};
-} // namespace
-
-static SliceRange resolveSlice(const DimExpr &start, const DimExpr &end, int64_t step, const DimExpr &dim) {
-  // The last `-start` elements: their number is simple to say, which the general form below is not.
-  if (step == 1 && start.constant() && *start.constant() < 0 && !dim.constant() && end.constant() &&
-      *end.constant() >= std::numeric_limits<int32_t>::max()) {
-    DimExpr size = DimExpr::min(dim, DimExpr(-*start.constant()));
-    return {dim - size, size};
-  }
-  // Backward over a symbolic dim that turns out empty there is no start: -1.
-  DimExpr from = resolveBound(start, dim, step < 0 && !dim.constant() ? -1 : 0, step > 0 ? 0 : -1);
-  DimExpr to = resolveBound(end, dim, step > 0 ? 0 : -1, step > 0 ? 0 : -1);
-  DimExpr size = step > 0 ? (to - from).ceilDiv(DimExpr(step)) : (from - to).ceilDiv(DimExpr(-step));
-  return {from, clampToZero(size)};
-}
-
-LogicalResult buildSlice(OnnxNode &node) {
-  Value x = node.input(0);
-  Dims offsets(getRank(x), DimExpr(0)), sizes = getDims(x);
-  SmallVector<int64_t> allSteps(sizes.size(), 1);
-  bool absent, noAxes, noSteps;
-  std::optional<Dims> starts = intsOrRead(node, "starts", 1, absent), ends = intsOrRead(node, "ends", 2, absent);
-  std::optional<SmallVector<int64_t>> axes = constantInts(node, "axes", 3, noAxes);
-  std::optional<SmallVector<int64_t>> steps = constantInts(node, "steps", 4, noSteps);
-  if (!starts || !ends || (!axes && !noAxes) || (!steps && !noSteps))
-    return failure();
-  if (noAxes)
-    axes = llvm::to_vector(llvm::seq<int64_t>(0, starts->size()));
-  if (noSteps)
-    steps = SmallVector<int64_t>(starts->size(), 1);
-  if (ends->size() != starts->size() || axes->size() != starts->size() || steps->size() != starts->size())
-    return node.refuse("starts, ends, axes and steps differ in length");
-  for (auto [start, end, written, step] : llvm::zip(*starts, *ends, *axes, *steps)) {
-    std::optional<int64_t> axis = node.axis(written, sizes.size());
-    if (!axis)
-      return failure();
-    if (step == 0 || step == std::numeric_limits<int64_t>::min())
-      return node.refuse("the step " + Twine(step));
-    SliceRange range = resolveSlice(start, end, step, sizes[*axis]);
-    offsets[*axis] = range.offset;
-    sizes[*axis] = range.size;
-    // One element or none: the step says nothing, and 1 makes a view.
-    allSteps[*axis] = range.size.is(0) || range.size.is(1) ? 1 : step;
-  }
-  if (sizes == getDims(x) && llvm::all_of(allSteps, [](int64_t s) { return s == 1; }))
-    return node.finish(x);
-  return node.finish(
-      node.make<SliceOp>(x, {node.attr("offsets", ArrayRef<DimExpr>(offsets)),
-                             node.attr("sizes", ArrayRef<DimExpr>(sizes)), node.attr("steps", allSteps)}));
-}
-
-LogicalResult buildSplit(OnnxNode &node) {
-  Value x = node.input(0);
-  std::optional<int64_t> axis = node.axis(node.getInt("axis", 0), getRank(x));
-  if (!axis)
-    return failure();
-  bool absent;
-  std::optional<Dims> sizes = intsOrRead(node, "split", 1, absent);
-  if (!sizes && !absent)
-    return failure();
-  DimExpr dim = getDims(x)[*axis];
-  int64_t parts = node.getInt("num_outputs", node.numOutputs());
-  if (absent) {
-    if (parts < 1)
-      return node.refuse("splits into " + Twine(parts));
-    // Parts are equal, but for the last one, which may be smaller since opset 18.
-    DimExpr part = dim.ceilDiv(DimExpr(parts));
-    if (dim.constant() && *dim.constant() % parts != 0 && node.opset() < 18)
-      return node.refuse(dim.str() + " elements do not split into " + Twine(parts) + " equal parts");
-    sizes.emplace();
-    DimExpr left = dim;
-    for (int64_t i = 0; i < parts; ++i) {
-      bool exact = dim.divideExactly(DimExpr(parts)).has_value() || node.opset() < 18;
-      sizes->push_back(exact ? part : DimExpr::min(part, clampToZero(left)));
-      left = left - part;
-    }
-  }
-  if (sizes->size() < node.numOutputs())
-    return node.refuse("has " + Twine(node.numOutputs()) + " outputs for " + Twine(sizes->size()) + " parts");
-  DimExpr offset(0);
-  for (unsigned i = 0; i < node.numOutputs(); ++i) {
-    DimExpr size = (*sizes)[i];
-    if (node.wantsOutput(i)) {
-      Value part = Composer(node).slice(x, *axis, offset, size);
-      if (!part)
-        return failure();
-      node.setOutput(i, part);
-    }
-    offset = offset + size;
-  }
-  return success();
 }
 
 LogicalResult buildConcat(OnnxNode &node) {
@@ -250,33 +146,6 @@ LogicalResult buildExpand(OnnxNode &node) {
   if (!dims)
     return node.refuse("the input does not broadcast to the shape");
   return node.finish(Composer(node).expand(node.input(0), *dims));
-}
-
-LogicalResult buildPad(OnnxNode &node) {
-  Value x = node.input(0), value = node.input(2);
-  size_t rank = getRank(x);
-  bool absent, noAxes;
-  std::optional<Dims> pads = intsOrRead(node, node.hasAttr("paddings") ? "paddings" : "pads", 1, absent);
-  std::optional<SmallVector<int64_t>> axes = constantInts(node, "axes", 3, noAxes);
-  if (!pads || (!axes && !noAxes))
-    return absent ? node.refuse("needs pads") : failure();
-  if (noAxes)
-    axes = llvm::to_vector(llvm::seq<int64_t>(0, rank));
-  if (pads->size() != 2 * axes->size())
-    return node.refuse("has " + Twine(pads->size()) + " pads for " + Twine(axes->size()) + " dims");
-  Dims low(rank, DimExpr(0)), high(rank, DimExpr(0));
-  for (auto [i, written] : llvm::enumerate(*axes)) {
-    std::optional<int64_t> axis = node.axis(written, rank);
-    if (!axis)
-      return failure();
-    low[*axis] = (*pads)[i];
-    high[*axis] = (*pads)[axes->size() + i];
-  }
-  Composer c(node);
-  std::string mode = node.getString("mode", "constant");
-  if (mode == "constant" && !value && node.getFloat("value", 0) != 0)
-    value = c.scalarLike(x, node.getFloat("value", 0));
-  return node.finish(c.pad(x, low, high, mode, mode == "constant" ? value : Value()));
 }
 
 LogicalResult buildGather(OnnxNode &node) {

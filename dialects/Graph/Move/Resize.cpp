@@ -18,11 +18,14 @@ LogicalResult ResizeOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> 
   if (!llvm::is_contained({"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}, getNearest()))
     return emitOpError() << "'" << getNearest() << "' is no way to round";
   if (!llvm::is_contained({"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
-                           "tf_crop_and_resize"},
+                           "tf_crop_and_resize", "tf_half_pixel_for_nn"},
                           getCoordinates()))
     return emitOpError() << "coordinates '" << getCoordinates() << "' are unknown";
   if (getMode() != "nearest" && !isa<FloatType>(getElementType(getX())))
     return emitOpError("interpolates floats only");
+  if (getGiven() ? !getElementType(getGiven()).isF32() || dimsOf(getGiven()) != Dims{DimExpr(3)}
+                 : getScale().isNegative())
+    return emitOpError("needs three floats where it is given its scale");
   dims[getDim()] = size->front();
   results.push_back({dims, getElementType(getX())});
   return success();
@@ -47,6 +50,8 @@ static std::optional<Index> nearestByIntegers(ResizeOp op, ElementBuilder &e, In
                   (coordinates == "pytorch_half_pixel" && out != 1);
   double scale = op.getScale().convertToDouble();
   int64_t up = 0, down = 0;
+  if (scale < 0)
+    return std::nullopt;
   if (in && out && *in > 0 && *out > 0 && (scale == 0 || scale == double(*out) / double(*in))) {
     up = *out % *in == 0 ? *out / *in : 0;
     down = *in % *out == 0 ? *in / *out : 0;
@@ -75,13 +80,19 @@ static std::optional<Index> nearestByIntegers(ResizeOp op, ElementBuilder &e, In
   return std::nullopt;
 }
 
+/// Number `i` of what is given when the model runs.
+static Value givenAt(ResizeOp op, Positions &p, int64_t i) {
+  Value number = p.e.read(op.getGiven(), p.e.constant(i));
+  return number.getType() == p.type ? number : p.e.b.createOrFold<arith::ExtFOp>(p.e.loc, p.type, number);
+}
+
 /// The position in the operand of result index `at`.
 static Value originalPosition(ResizeOp op, Positions &p, Index at) {
   ElementBuilder &e = p.e;
   Value in = p.of(e.extent(op.getX(), op.getDim())), out = p.of(e.expression(parseDims(op.getSize())->front()));
   Value one = p.constant(1), half = p.constant(0.5), y = p.of(at);
   double written = op.getScale().convertToDouble();
-  Value scale = written != 0 ? p.constant(written) : p.div(out, in);
+  Value scale = written < 0 ? givenAt(op, p, 0) : written != 0 ? p.constant(written) : p.div(out, in);
   Value width = written != 0 ? p.mul(scale, in) : out;
   StringRef mode = op.getCoordinates();
   auto centered = [&] { return p.sub(p.div(p.add(y, half), scale), half); };
@@ -97,28 +108,42 @@ static Value originalPosition(ResizeOp op, Positions &p, Index at) {
   if (mode == "half_pixel_symmetric")
     return p.add(p.mul(p.mul(in, half), p.sub(one, p.div(out, width))), centered());
   if (mode == "tf_crop_and_resize") {
-    double start = op.getRoiStart().convertToDouble(), extent = op.getRoiEnd().convertToDouble() - start;
-    Value reach = p.mul(p.constant(extent), p.sub(in, one));
+    Value start = op.getGiven() ? givenAt(op, p, 1) : p.constant(op.getRoiStart().convertToDouble());
+    Value end = op.getGiven() ? givenAt(op, p, 2) : p.constant(op.getRoiEnd().convertToDouble());
+    Value reach = p.mul(p.sub(end, start), p.sub(in, one));
     Value within = p.select(single, p.mul(reach, half), p.div(p.mul(y, reach), steps));
-    return p.add(within, p.mul(p.constant(start), p.sub(in, one)));
+    return p.add(within, p.mul(start, p.sub(in, one)));
   }
+  if (mode == "tf_half_pixel_for_nn")
+    return p.div(p.add(y, half), scale);
   return centered();
 }
 
 /// The elements that are weighed at `position`, with weights that sum to 1.
 static SmallVector<Tap> tapsAt(ResizeOp op, Positions &p, Value position) {
   bool cubic = op.getMode() == "cubic";
-  double a = op.getCubic().convertToDouble(), shrink = 1;
+  double a = op.getCubic().convertToDouble(), shrink = 1; // the least that it may be
+  Value factor;
+  // The number of weights is bounded: an image shrunk by more than 64 is blurred less than it should be.
+  constexpr double least = 1.0 / 64;
   if (op.getAntialias()) {
     std::optional<int64_t> in = getDims(op.getX())[op.getDim()].constant(),
                            out = parseDims(op.getSize())->front().constant();
     double scale = op.getScale().convertToDouble();
     if (scale == 0 && in && out && *in > 0)
       scale = double(*out) / double(*in);
-    // The number of weights is bounded: an image shrunk by more than 64 is blurred less than it should be.
     if (scale > 0 && scale < 1)
-      shrink = std::max(scale, 1.0 / 64);
+      shrink = std::max(scale, least);
+    if (scale < 0 || (scale == 0 && !(in && out))) {
+      shrink = std::max(in && *in > 0 ? 1.0 / double(*in) : 0.0, least);
+      Value told = scale < 0 ? givenAt(op, p, 0)
+                             : p.div(p.of(p.e.expression(parseDims(op.getSize())->front())),
+                                     p.of(p.e.extent(op.getX(), op.getDim())));
+      factor = p.max(p.constant(shrink), p.sub(p.constant(1), p.max(p.constant(0), p.sub(p.constant(1), told))));
+    }
   }
+  if (!factor)
+    factor = p.constant(shrink);
   Value whole = p.floor(position), ratio = p.sub(position, whole);
   Index base = p.toIndex(whole);
   int64_t reach = cubic ? 2 : 1, first = int64_t(std::floor(-double(reach) / shrink)) + 1, last = 1 - first;
@@ -126,7 +151,7 @@ static SmallVector<Tap> tapsAt(ResizeOp op, Positions &p, Value position) {
   SmallVector<Tap> taps;
   Value sum;
   for (int64_t i = first; i <= last; ++i) {
-    Value distance = p.mul(p.abs(p.sub(p.constant(double(i)), ratio)), p.constant(shrink));
+    Value distance = p.mul(p.abs(p.sub(p.constant(double(i)), ratio)), factor);
     Value weight = cubic ? cubicWeight(p, distance, a) : p.max(p.constant(0), p.sub(p.constant(1), distance));
     Index index = p.e.add(base, p.e.constant(i));
     if (op.getExcludeOutside())

@@ -12,9 +12,10 @@ namespace hewn::graph {
 namespace {
 /// What a node says, one entry for each dim of the input.
 struct Resizing {
-  SmallVector<double> scales; // 0: by sizes
+  SmallVector<double> scales; // 0: by sizes; below 0: `given` has it
   Dims sizes;
   SmallVector<double> roiStart, roiEnd;
+  SmallVector<Value> given; // null where all is known
 };
 } // namespace
 
@@ -30,12 +31,14 @@ static std::optional<DimExpr> scaledDim(const DimExpr &dim, double scale) {
   return std::nullopt;
 }
 
-/// Where `scales` are computed when the model runs, so are the sizes: floor(shape * scales), by ops.
-static std::optional<Dims> readScaledSizes(OnnxNode &node, ArrayRef<DimExpr> dims, Value scales) {
+static Value valuesOf(OnnxNode &node, ArrayRef<DimExpr> dims, Type type) {
+  return Composer(node).cast(node.make<DimValueOp>({}, node.attr("values", dims)), type);
+}
+
+/// Element `i` of a list, as a list of one f32.
+static Value elementOf(OnnxNode &node, Value list, int64_t i) {
   Composer c(node);
-  Value shape = c.cast(node.make<DimValueOp>({}, node.attr("values", dims)), getElementType(scales));
-  Value sizes = c.cast(c.op("graph.mul", {shape, scales}), node.b.getI64Type()); // rounds toward zero
-  return sizes ? node.contentsOrRead(sizes) : std::nullopt;
+  return c.cast(c.slice(list, 0, DimExpr(i), DimExpr(1)), node.b.getF32Type());
 }
 
 static bool isGiven(Value value) { return value && (getRank(value) == 0 || !getDims(value)[0].is(0)); }
@@ -56,19 +59,86 @@ static std::optional<SmallVector<double>> writtenScales(OnnxNode &node, Value &v
 }
 
 /// keep_aspect_ratio_policy: one scale for all axes, and the sizes that it gives.
-static LogicalResult keepAspectRatio(OnnxNode &node, StringRef policy, ArrayRef<DimExpr> dims, ArrayRef<int64_t> axes,
+static LogicalResult keepAspectRatio(OnnxNode &node, bool least, ArrayRef<DimExpr> dims, ArrayRef<int64_t> axes,
                                      Resizing &r) {
   std::optional<double> scale;
+  Dims in, out;
+  bool known = true;
   for (int64_t axis : axes) {
-    std::optional<int64_t> in = dims[axis].constant(), out = r.sizes[axis].constant();
-    if (!in || !out || *in < 1)
-      return node.refuse("keeps an aspect ratio that is not known when compiling");
-    double own = double(*out) / double(*in);
-    scale = !scale ? own : policy == "not_larger" ? std::min(*scale, own) : std::max(*scale, own);
+    in.push_back(dims[axis]);
+    out.push_back(r.sizes[axis]);
+    known &= in.back().constant() && out.back().constant();
+    if (!known)
+      continue;
+    if (*in.back().constant() < 1)
+      return node.refuse("keeps the aspect ratio of nothing");
+    double own = double(*out.back().constant()) / double(*in.back().constant());
+    scale = !scale ? own : least ? std::min(*scale, own) : std::max(*scale, own);
   }
-  for (int64_t axis : axes) {
-    r.scales[axis] = *scale;
-    r.sizes[axis] = DimExpr(int64_t(*scale * double(*dims[axis].constant()) + 0.5));
+  for (int64_t axis : axes)
+    if (known) {
+      r.scales[axis] = *scale;
+      r.sizes[axis] = DimExpr(int64_t(*scale * double(*dims[axis].constant()) + 0.5));
+    }
+  if (known)
+    return success();
+  // By ops: floor(least or largest ratio * dim + 0.5).
+  Composer c(node);
+  Type wide = node.b.getF64Type();
+  Value from = valuesOf(node, in, wide), ratios = c.op("graph.div", {valuesOf(node, out, wide), from});
+  Value ratio = c.reduce(least ? "graph.reduce_min" : "graph.reduce_max", ratios, 0, true);
+  Value sizes = c.op("graph.add", {c.op("graph.mul", {ratio, from}), c.scalarLike(from, 0.5)});
+  sizes = c.cast(sizes, node.b.getI64Type()); // rounds toward zero
+  std::optional<Dims> read = sizes ? node.contentsOrRead(sizes) : std::nullopt;
+  if (!read)
+    return failure();
+  for (auto [i, axis] : llvm::enumerate(axes)) {
+    r.scales[axis] = -1;
+    r.sizes[axis] = (*read)[i];
+    r.given[axis] = elementOf(node, ratio, 0);
+  }
+  return success();
+}
+
+/// Scales that are computed when the model runs, and the sizes floor(shape * scales), by ops.
+static LogicalResult readScales(OnnxNode &node, ArrayRef<DimExpr> dims, ArrayRef<int64_t> axes, Value scales,
+                                Resizing &r) {
+  Composer c(node);
+  Dims scaled;
+  for (int64_t axis : axes)
+    scaled.push_back(dims[axis]);
+  if (getDims(scales) != Dims{DimExpr(int64_t(axes.size()))})
+    return node.refuse("has not as many scales as axes");
+  Value sizes = c.op("graph.mul", {valuesOf(node, scaled, getElementType(scales)), scales});
+  sizes = c.cast(sizes, node.b.getI64Type()); // rounds toward zero
+  std::optional<Dims> read = sizes ? node.contentsOrRead(sizes) : std::nullopt;
+  if (!read)
+    return failure();
+  for (auto [i, axis] : llvm::enumerate(axes)) {
+    r.scales[axis] = -1;
+    r.sizes[axis] = (*read)[i];
+    r.given[axis] = elementOf(node, scales, i);
+  }
+  return success();
+}
+
+/// The part of the input that is resized: for each axis where it starts and ends, as shares of the dim.
+static LogicalResult readRoi(OnnxNode &node, ArrayRef<DimExpr> dims, ArrayRef<int64_t> axes, Resizing &r) {
+  Value roi = node.input(1);
+  int64_t count = axes.size();
+  if (!roi || getDims(roi) != Dims{DimExpr(2 * count)})
+    return node.refuse("crops, and needs a start and an end for each axis");
+  std::optional<SmallVector<double>> known = node.floatContents(roi);
+  Composer c(node);
+  for (auto [i, axis] : llvm::enumerate(axes)) {
+    if (known) {
+      r.roiStart[axis] = (*known)[i];
+      r.roiEnd[axis] = (*known)[count + i];
+    }
+    if (known && !r.given[axis])
+      continue;
+    Value scale = r.given[axis] ? r.given[axis] : makeSplat(node.b, node.loc, node.b.getF32Type(), 0, {1});
+    r.given[axis] = c.concat({scale, elementOf(node, roi, i), elementOf(node, roi, count + i)}, 0);
   }
   return success();
 }
@@ -79,6 +149,7 @@ static std::optional<Resizing> readResizing(OnnxNode &node, ArrayRef<DimExpr> di
   r.sizes.assign(dims.begin(), dims.end());
   r.roiStart.assign(dims.size(), 0);
   r.roiEnd.assign(dims.size(), 1);
+  r.given.assign(dims.size(), Value());
   auto refuse = [&](const Twine &why) {
     (void)node.refuse(why);
     return std::nullopt;
@@ -86,19 +157,23 @@ static std::optional<Resizing> readResizing(OnnxNode &node, ArrayRef<DimExpr> di
   Value scaleInput;
   std::optional<SmallVector<double>> scales = writtenScales(node, scaleInput);
   std::optional<Dims> sizes;
-  if (!scales && scaleInput)
-    sizes = readScaledSizes(node, dims, scaleInput);
-  else if (!scales && isGiven(node.input(3)))
+  if (!scales && scaleInput) {
+    if (failed(readScales(node, dims, axes, scaleInput, r)))
+      return std::nullopt;
+  } else if (!scales && isGiven(node.input(3))) {
     sizes = node.contentsOrRead(node.input(3));
-  else if (!scales)
+    if (!sizes)
+      return std::nullopt;
+  } else if (!scales) {
     return refuse("needs scales or sizes");
-  if ((!scales && !sizes) || (scales ? scales->size() : sizes->size()) != axes.size())
+  }
+  if ((scales && scales->size() != axes.size()) || (sizes && sizes->size() != axes.size()))
     return refuse("has not as many scales or sizes as axes");
   for (auto [i, axis] : llvm::enumerate(axes)) {
-    if (!scales) {
+    if (sizes)
       r.sizes[axis] = (*sizes)[i];
+    if (!scales)
       continue;
-    }
     double scale = (*scales)[i];
     std::optional<DimExpr> size = scale > 0 && scale < 1e9 ? scaledDim(dims[axis], scale) : std::nullopt;
     if (!size)
@@ -107,17 +182,16 @@ static std::optional<Resizing> readResizing(OnnxNode &node, ArrayRef<DimExpr> di
     r.sizes[axis] = *size;
   }
   std::string policy = node.getString("keep_aspect_ratio_policy", "stretch");
-  if (!scales && policy != "stretch" && failed(keepAspectRatio(node, policy, dims, axes, r)))
+  if (sizes && policy != "stretch" && failed(keepAspectRatio(node, policy == "not_larger", dims, axes, r)))
     return std::nullopt;
-  if (node.getString("coordinate_transformation_mode", "") == "tf_crop_and_resize") {
-    std::optional<SmallVector<double>> roi = node.input(1) ? node.floatContents(node.input(1)) : std::nullopt;
-    if (!roi || roi->size() != 2 * axes.size())
-      return refuse("crops by a roi that is not known when compiling");
-    for (auto [i, axis] : llvm::enumerate(axes)) {
-      r.roiStart[axis] = (*roi)[i];
-      r.roiEnd[axis] = (*roi)[axes.size() + i];
-    }
-  }
+  bool crops = node.getString("coordinate_transformation_mode", "") == "tf_crop_and_resize";
+  if (crops && failed(readRoi(node, dims, axes, r)))
+    return std::nullopt;
+  // Three numbers each, whatever of them is known.
+  Composer c(node);
+  for (Value &given : r.given)
+    if (given && !crops)
+      given = c.concat({given, makeSplat(node.b, node.loc, node.b.getF32Type(), 0, {2})}, 0);
   return r;
 }
 
@@ -141,9 +215,6 @@ LogicalResult buildResize(OnnxNode &node) {
   std::string nearest = node.getString("nearest_mode", old ? "floor" : "round_prefer_floor");
   if (mode == "bilinear")
     mode = "linear";
-  // tf_half_pixel_for_nn (opset 11 and 12): the pixel whose centre is at or before the position.
-  if (coordinates == "tf_half_pixel_for_nn")
-    return node.refuse("coordinate_transformation_mode tf_half_pixel_for_nn");
   std::optional<Resizing> r = readResizing(node, dims, axes);
   if (!r)
     return failure();
@@ -155,20 +226,24 @@ LogicalResult buildResize(OnnxNode &node) {
   for (int64_t axis : axes) {
     if (!x)
       return failure();
-    if (r->sizes[axis] == dims[axis] && (r->scales[axis] == 0 || r->scales[axis] == 1) &&
+    if (!r->given[axis] && r->sizes[axis] == dims[axis] && (r->scales[axis] == 0 || r->scales[axis] == 1) &&
         (!crops || (r->roiStart[axis] == 0 && r->roiEnd[axis] == 1)))
       continue;
     Dims size = {r->sizes[axis]};
+    SmallVector<Value> operands = {x};
+    if (r->given[axis])
+      operands.push_back(r->given[axis]);
     x = node.make<ResizeOp>(
-        x, {node.attr("dim", axis), node.attr("size", ArrayRef<DimExpr>(size)),
-            node.attr("scale", b.getF64FloatAttr(r->scales[axis])), node.attr("mode", b.getStringAttr(mode)),
-            node.attr("coordinates", b.getStringAttr(coordinates)), node.attr("nearest", b.getStringAttr(nearest)),
-            node.attr("cubic", b.getF64FloatAttr(node.getFloat("cubic_coeff_a", -0.75))),
-            node.attr("excludeOutside", b.getBoolAttr(node.getInt("exclude_outside", 0))),
-            node.attr("antialias", b.getBoolAttr(node.getInt("antialias", 0))),
-            node.attr("roiStart", b.getF64FloatAttr(r->roiStart[axis])),
-            node.attr("roiEnd", b.getF64FloatAttr(r->roiEnd[axis])),
-            node.attr("extrapolation", b.getF64FloatAttr(node.getFloat("extrapolation_value", 0)))});
+        operands,
+        {node.attr("dim", axis), node.attr("size", ArrayRef<DimExpr>(size)),
+         node.attr("scale", b.getF64FloatAttr(r->scales[axis])), node.attr("mode", b.getStringAttr(mode)),
+         node.attr("coordinates", b.getStringAttr(coordinates)), node.attr("nearest", b.getStringAttr(nearest)),
+         node.attr("cubic", b.getF64FloatAttr(node.getFloat("cubic_coeff_a", -0.75))),
+         node.attr("excludeOutside", b.getBoolAttr(node.getInt("exclude_outside", 0))),
+         node.attr("antialias", b.getBoolAttr(node.getInt("antialias", 0))),
+         node.attr("roiStart", b.getF64FloatAttr(r->roiStart[axis])),
+         node.attr("roiEnd", b.getF64FloatAttr(r->roiEnd[axis])),
+         node.attr("extrapolation", b.getF64FloatAttr(node.getFloat("extrapolation_value", 0)))});
   }
   return node.finish(c.cast(x, element));
 }

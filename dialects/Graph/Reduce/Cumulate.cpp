@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dialects/Graph/Compose.h"
 #include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Move/Axes.h"
 #include "dialects/Graph/OnnxNode.h"
 
 using namespace mlir;
@@ -9,18 +10,24 @@ namespace hewn::graph {
 
 LogicalResult buildCumulate(OnnxNode &node) {
   bool absent;
-  std::optional<SmallVector<int64_t>> written = constantInts(node, "axis", 1, absent);
-  if (!written)
+  Value x = node.input(0);
+  std::optional<Dims> axes = axesOrRead(node, "axis", 1, getRank(x), absent);
+  if (!axes)
     return absent ? node.refuse("needs an axis") : failure();
-  std::optional<int64_t> axis =
-      written->size() == 1 ? node.axis(written->front(), getRank(node.input(0))) : std::nullopt;
-  if (!axis)
-    return failure();
+  if (axes->size() != 1)
+    return node.refuse("axis is no single number");
+  // Around an axis that is known only when the model runs, the tensor is one of three dims.
+  Composer c(node);
+  Dims dims = getDims(x);
+  std::optional<int64_t> known = axes->front().constant();
+  if (!known)
+    x = c.reshape(x, shortened(node, aroundAxis(dims, axes->front())));
   StringRef name = node.opType() == "CumSum" ? CumSumOp::getOperationName() : CumProdOp::getOperationName();
-  return node.finish(
-      makeNamed(node.b, node.loc, name, node.input(0),
-                {node.attr("dim", *axis), node.attr("exclusive", node.b.getBoolAttr(node.getInt("exclusive", 0))),
-                 node.attr("backward", node.b.getBoolAttr(node.getInt("reverse", 0)))}));
+  Value sums = makeNamed(node.b, node.loc, name, x,
+                         {node.attr("dim", known.value_or(1)),
+                          node.attr("exclusive", node.b.getBoolAttr(node.getInt("exclusive", 0))),
+                          node.attr("backward", node.b.getBoolAttr(node.getInt("reverse", 0)))});
+  return node.finish(c.reshape(sums, dims));
 }
 
 } // namespace hewn::graph

@@ -3,6 +3,7 @@
 // How ONNX's reductions become ours.
 #include "dialects/Graph/Compose.h"
 #include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Move/Axes.h"
 #include "dialects/Graph/OnnxNode.h"
 
 using namespace mlir;
@@ -22,70 +23,33 @@ struct ReducedDims {
 /// asked).
 static std::optional<ReducedDims> reducedDims(OnnxNode &node, int64_t rank) {
   bool absent = false;
-  std::optional<Dims> written = intsOrRead(node, "axes", 1, absent);
-  if (!written && !absent)
+  std::optional<Dims> axes = axesOrRead(node, "axes", 1, rank, absent);
+  if (!axes && !absent)
     return std::nullopt;
   ReducedDims reduced;
-  Dims axes = written.value_or(Dims());
-  if (axes.empty() && !node.getInt("noop_with_empty_axes", 0))
-    reduced.known = llvm::to_vector(llvm::seq<int64_t>(0, rank));
-  if (llvm::any_of(axes, [](const DimExpr &axis) { return !axis.constant(); })) {
-    if (rank == 0 || int64_t(axes.size()) > rank) {
-      (void)node.refuse("has " + Twine(axes.size()) + " axes for a rank of " + Twine(rank));
-      return std::nullopt;
-    }
-    for (const DimExpr &axis : axes)
-      reduced.unknown.push_back(axis.mod(DimExpr(rank)));
+  if (!areConstant(axes.value_or(Dims()))) {
+    reduced.unknown = *axes;
     return reduced;
   }
-  for (const DimExpr &axis : axes) {
-    std::optional<int64_t> dim = node.axis(*axis.constant(), rank);
-    if (!dim)
-      return std::nullopt;
-    if (!llvm::is_contained(reduced.known, *dim))
-      reduced.known.push_back(*dim);
-  }
+  if ((!axes || axes->empty()) && !node.getInt("noop_with_empty_axes", 0))
+    reduced.known = llvm::to_vector(llvm::seq<int64_t>(0, rank));
+  for (const DimExpr &axis : axes.value_or(Dims()))
+    reduced.known.push_back(*axis.constant());
   llvm::sort(reduced.known);
   return reduced;
 }
 
-/// 0 where a == b, else 1.
-static DimExpr differ(const DimExpr &a, const DimExpr &b) {
-  return DimExpr::min(DimExpr::max(a - b, b - a), DimExpr(1));
-}
-
-/// For each dim whether it stays: 1, or 0 where one of `axes` is it.
-static Dims whichStay(ArrayRef<DimExpr> axes, int64_t rank) {
-  Dims stays(rank, DimExpr(1));
-  for (int64_t d = 0; d < rank; ++d)
-    for (const DimExpr &axis : axes)
-      stays[d] = stays[d] * differ(axis, DimExpr(d));
-  return stays;
-}
-
 /// Reduces over dims that are known only when the model runs, and keeps them as 1: for each dim, the reduced value and
 /// the value itself stand one after another, and the one that is wanted is cut out.
-static Value reduceUnknown(Composer &c, StringRef name, Value x, ArrayRef<DimExpr> stays) {
-  for (int64_t d = 0, rank = stays.size(); x && d < rank; ++d) {
-    DimExpr extent = getDims(x)[d];
+static Value reduceUnknown(Composer &c, StringRef name, Value x, ArrayRef<DimExpr> marked) {
+  for (int64_t d = 0, rank = marked.size(); x && d < rank; ++d) {
+    DimExpr extent = getDims(x)[d], stays = DimExpr(1) - marked[d];
     Value reduced = c.reduce(name, x, d, true);
     if (!reduced)
       return {};
-    x = c.slice(c.concat({reduced, x}, d), d, stays[d], DimExpr(1) + stays[d] * (extent - DimExpr(1)));
+    x = c.slice(c.concat({reduced, x}, d), d, stays, DimExpr(1) + stays * (extent - DimExpr(1)));
   }
   return x;
-}
-
-/// The dims that stay, in order, where `count` of them do.
-static Dims stayingDims(const Dims &dims, ArrayRef<DimExpr> stays, int64_t count) {
-  Dims result(count, DimExpr(0));
-  DimExpr before(0);
-  for (auto [dim, stay] : llvm::zip(dims, stays)) {
-    for (int64_t i = 0; i < count; ++i)
-      result[i] = result[i] + dim * stay * (DimExpr(1) - differ(before, DimExpr(i)));
-    before = before + stay;
-  }
-  return result;
 }
 
 namespace {
@@ -135,14 +99,14 @@ LogicalResult buildReduce(OnnxNode &node) {
   Composer c(node);
   const Reduction &reduction = reductionOf(node.opType());
   Type type = getElementType(x);
-  Dims before = getDims(x), stays = whichStay(dims->unknown, rank);
+  Dims before = getDims(x), marked = marks(dims->unknown, rank);
   for (int64_t dim : dims->known)
-    stays[dim] = DimExpr(0);
+    marked[dim] = DimExpr(1);
   bool keep = node.getInt("keepdims", 1) != 0,
        simple = dims->unknown.empty() && reduction.before != Reduction::Before::Exp;
   auto reduce = [&](StringRef name, Value value, bool keepDims) {
     if (!dims->unknown.empty())
-      return reduceUnknown(c, name, value, stays);
+      return reduceUnknown(c, name, value, marked);
     return dims->known.empty() ? value : c.reduce(name, value, dims->known, keepDims);
   };
   x = c.cast(x, workType(node.b, type, reduction));
@@ -173,7 +137,7 @@ LogicalResult buildReduce(OnnxNode &node) {
     x = c.op("graph.add", {x, largest});
   if (!simple && !keep) {
     int64_t gone = dims->unknown.size() + dims->known.size();
-    x = c.reshape(x, stayingDims(before, stays, rank - gone));
+    x = c.reshape(x, shortened(node, unmarked(before, marked, rank - gone)));
   }
   return node.finish(c.cast(x, type));
 }

@@ -176,6 +176,18 @@ std::optional<graph::Dims> Node::contentsOrRead(Value value) {
   return dims;
 }
 
+graph::DimExpr Node::shortened(const graph::DimExpr &number, bool isSize) {
+  constexpr size_t kBearable = 200;
+  if (number.str().size() <= kBearable)
+    return number;
+  Value held = graph::makeNamed(b, loc, graph::DimValueOp::getOperationName(), {}, attr("values", ArrayRef(number)));
+  if (!isSize)
+    return importer.readSymbol(held, 0);
+  graph::DimExpr symbol = freshDim();
+  graph::ReadSymbolOp::create(b, loc, held, 0, symbol.str());
+  return symbol;
+}
+
 //===------------------------------------------------------------------------------------------------------------------===//
 // Subgraphs
 //===------------------------------------------------------------------------------------------------------------------===//

@@ -35,6 +35,7 @@ public:
   std::optional<graph::Dims> contents(mlir::Value value) override;
   std::optional<graph::Dims> contentsOrRead(mlir::Value value) override;
   graph::DimExpr freshDim() override { return importer.freshDim(); }
+  graph::DimExpr shortened(const graph::DimExpr &number, bool isSize) override;
   std::optional<llvm::SmallVector<double>> floatContents(mlir::Value value) override;
 
   llvm::LogicalResult importSubgraph(llvm::StringRef name, mlir::Region &region,

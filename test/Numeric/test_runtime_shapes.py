@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Starts, axes, sizes and scales that are inputs of the model: known only when it runs."""
+
+import hewn
+import numpy as np
+import pytest
+from numeric import check, feeds_of, one_node, oracle, run
+from onnx.reference import ReferenceEvaluator
+
+random = np.random.default_rng(11)
+
+
+def floats(*shape):
+    return random.standard_normal(shape).astype(np.float32)
+
+
+def int64(*values):
+    return np.array(values, np.int64)
+
+
+def scales(*values):
+    return np.array(values, np.float32)
+
+
+X = floats(3, 4, 5)
+Y = floats(1, 2, 6, 5)
+END = np.iinfo(np.int64).max
+# op, opset, inputs, attributes
+CASES = [
+    ("Slice", 13, [X, int64(1), int64(-1), int64(1)], {}),
+    ("Slice", 13, [X, int64(0, -4), int64(END, 3), int64(-1, 0), int64(2, 1)], {}),
+    ("Slice", 13, [X, int64(-1, 0), int64(-END, 2), int64(2, 1), int64(-2, 1)], {}),
+    ("Slice", 13, [X, int64(9), int64(10), int64(0)], {}),
+    ("Pad", 18, [X, int64(1, -1, 2, 0), scales(7).reshape(()), int64(2, -3)], {}),
+    ("Pad", 18, [X, int64(1, 2), None, int64(1)], {"mode": "reflect"}),
+    ("Squeeze", 13, [floats(1, 3, 1, 2), int64(-2)], {}),
+    ("Squeeze", 13, [floats(1, 3, 1, 2, 1), int64(4, 0)], {}),
+    ("Unsqueeze", 13, [X, int64(1)], {}),
+    ("Unsqueeze", 13, [X, int64(-1, 0, 2)], {}),
+    ("CumSum", 14, [X, np.array(-2, np.int32)], {}),
+    ("CumSum", 14, [X, np.array(0, np.int64)], {"exclusive": 1, "reverse": 1}),
+    ("DFT", 20, [floats(2, 6, 5, 1), None, np.array(1, np.int64)], {}),
+    ("DFT", 20, [floats(2, 6, 5, 2), None, np.array(-2, np.int64)], {"inverse": 1}),
+    ("Reshape", 14, [X, int64(0, -1)], {}),
+    ("Reshape", 14, [X, int64(-1, 5, 3)], {}),
+    ("Resize", 19, [Y, None, scales(1, 1, 0.6, 1.7)], {"mode": "linear"}),
+    ("Resize", 19, [Y, None, scales(0.5, 2)], {"mode": "cubic", "axes": [2, 3]}),
+    ("Resize", 19, [Y, None, scales(2, 0.6)], {"mode": "nearest", "axes": [3, 2], "nearest_mode": "ceil"}),
+    ("Resize", 19, [Y, None, scales(0.3, 0.5)], {"mode": "linear", "axes": [2, 3], "antialias": 1}),
+    ("Resize", 19, [Y, None, None, int64(2, 3)], {"mode": "cubic", "axes": [2, 3], "antialias": 1}),
+    ("Resize", 19, [Y, None, None, int64(9, 9)], {"axes": [2, 3], "keep_aspect_ratio_policy": "not_larger"}),
+    ("Resize", 19, [Y, None, None, int64(3, 4)], {"axes": [2, 3], "keep_aspect_ratio_policy": "not_smaller"}),
+    ("SpaceToDepth", 13, [floats(1, 2, 4, 6)], {"blocksize": 2}),
+]
+
+
+@pytest.mark.parametrize("op, opset, inputs, attributes", CASES)
+def test_known_when_run(op, opset, inputs, attributes):
+    model = one_node(op, inputs, opset=opset, **attributes)
+    check(run(model, feeds_of(inputs)), oracle(model, feeds_of(inputs)), rtol=1e-4, atol=1e-5)
+
+
+def test_crop():
+    """onnxruntime leaves out what lies outside of the image."""
+    inputs = [Y, scales(0, 0, 0.2, 0.1, 1, 1, 0.7, 1.3), None, int64(1, 2, 4, 5)]
+    attributes = {"coordinate_transformation_mode": "tf_crop_and_resize", "extrapolation_value": 9.0}
+    model = one_node("Resize", inputs, opset=19, mode="linear", **attributes)
+    want = ReferenceEvaluator(model).run(None, feeds_of(inputs))
+    check(run(model, feeds_of(inputs)), want, rtol=1e-4, atol=1e-5)
+
+
+def test_one_module_for_all():
+    """The same artifact with other axes and steps."""
+    module = hewn.compile(one_node("Slice", [X, int64(0), int64(0), int64(0), int64(1)], opset=13))
+    for start, end, axis, step in [(0, 2, 0, 1), (3, 0, 1, -1), (-1, -99, 2, -2), (1, 4, -1, 3)]:
+        index = [slice(None)] * 3
+        index[axis] = slice(start, None if end == -99 else end, step)
+        feeds = {"x0": X, "x1": int64(start), "x2": int64(end), "x3": int64(axis), "x4": int64(step)}
+        check(list(module.run(feeds).values()), [X[tuple(index)]])
+    module = hewn.compile(one_node("CumSum", [X, np.array(0)], opset=14))
+    for axis in range(-3, 3):
+        check(list(module.run({"x0": X, "x1": np.array(axis)}).values()), [np.cumsum(X, axis=axis)], rtol=1e-4)
+
+
+def test_many_dims():
+    """Dims are sums of products over all dims that an axis may be: they stay short."""
+    x = floats(2, 1, 3, 1, 2, 1)
+    got = run(one_node("Squeeze", [x, int64(-1, 1, 3)], opset=13), {"x0": x, "x1": int64(-1, 1, 3)})
+    check(got, [x.reshape(2, 3, 2)])
+    got = run(one_node("Unsqueeze", [x, int64(2, 7, 0)], opset=13), {"x0": x, "x1": int64(2, 7, 0)})
+    check(got, [np.expand_dims(x, (2, 7, 0))])
