@@ -34,6 +34,10 @@ ContractShape contractShape(graph::ContractOpInterface op, const graph::Contract
 /// operand is packed. With `n` given, the best m for it.
 ScheduleAttr chooseSchedule(mlir::Operation *op, const ContractShape &shape, int64_t n = 0);
 
+/// Rows of scores that a task of a chain (graph::Chain) holds, for so many columns; 0 where not even a few fit beside the
+/// operands in the cache, or on a stack.
+int64_t chainRows(mlir::Operation *op, int64_t columns);
+
 } // namespace hewn::plan
 
 #endif

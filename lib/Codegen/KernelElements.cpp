@@ -75,12 +75,19 @@ Buffer describeBuffer(Value memref, RankedTensorType type, ArrayRef<DimExpr> dim
 Index KernelElements::expression(const DimExpr &expr) {
   if (std::optional<int64_t> known = expr.constant())
     return constant(*known);
-  // Symbols are arguments: their expressions hold everywhere.
+  auto symbolValue = [&](StringRef name) { return symbols.lookup(name); };
+  bool everywhere = home != nullptr;
+  expr.walkSymbols([&](StringRef name) {
+    auto argument = dyn_cast_or_null<BlockArgument>(symbolValue(name));
+    everywhere &= argument && argument.getOwner() == home;
+  });
+  if (!everywhere) // the size of a part, known where it is begun
+    return {expr.materialize(b, loc, symbolValue)};
   Value &value = expressions[expr.str()];
   if (!value) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(home);
-    value = expr.materialize(b, loc, [&](StringRef name) { return symbols.lookup(name); });
+    value = expr.materialize(b, loc, symbolValue);
   }
   return {value};
 }
@@ -93,7 +100,7 @@ Value KernelElements::allLanes() {
 }
 
 Index KernelElements::offset(const Buffer &buffer, ArrayRef<Index> at) {
-  Index sum = constant(0);
+  Index sum = buffer.start ? Index{buffer.start} : constant(0);
   for (auto [dim, index] : llvm::enumerate(at)) {
     if (buffer.dims[dim].is(1))
       continue;

@@ -21,6 +21,9 @@ struct KernelFunction {
   llvm::SmallVector<Buffer> outputs;
   llvm::SmallVector<mlir::Value> results;
 
+  /// A part of a kernel, emitted inside of its loops: it has no tasks of its own.
+  bool nested = false;
+
   mlir::Location loc() { return function.getLoc(); }
 };
 

@@ -9,6 +9,7 @@
 //
 // A kernel around one contraction that the contraction engine can tile goes to it, all others to the loop engine.
 // Nothing is refused: what neither has a good form for is a nest that evaluates each element where it is needed.
+#include "lib/Codegen/Contract/ChainEngine.h"
 #include "lib/Codegen/Contract/ContractEngine.h"
 #include "lib/Codegen/LoopEngine.h"
 #include "lib/Codegen/Passes.h"
@@ -28,7 +29,9 @@ namespace hewn::codegen {
 void lowerKernel(plan::KernelOp kernel) {
   OpBuilder b(kernel);
   KernelFunction k = beginKernelFunction(kernel, b);
-  if (std::optional<ContractForm> contraction = contractForm(k))
+  if (std::optional<graph::Chain> chain = chainIn(kernel))
+    emitChain(k, b, *chain);
+  else if (std::optional<ContractForm> contraction = contractForm(k))
     emitContraction(k, b, *contraction);
   else
     emitLoops(k, b);

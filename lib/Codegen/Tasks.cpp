@@ -34,7 +34,7 @@ void overTasks(KernelFunction &k, KernelElements &e, ArrayRef<DimExpr> counts, c
     });
   };
   bool small = work.constant().value_or(kWorkWorthSharing) < kWorkWorthSharing;
-  if (small || tasks.constant().value_or(2) < 2)
+  if (k.nested || small || tasks.constant().value_or(2) < 2)
     return nest({});
 
   OpBuilder &b = e.b;

@@ -252,7 +252,7 @@ private:
 
   /// The offset in `buffer` at `at`; a blocked dim's index is at the start of a block.
   Index offset(const Buffer &buffer, AffineMap map, ArrayRef<Index> at, ArrayRef<Clip> clips = {}) {
-    Index sum = e.constant(0);
+    Index sum = buffer.start ? Index{buffer.start} : e.constant(0);
     for (auto [i, expr] : llvm::enumerate(map.getResults())) {
       if (buffer.dims[i].is(1) && llvm::none_of(clips, [&](const Clip &c) { return c.operandDim == i; }))
         continue;

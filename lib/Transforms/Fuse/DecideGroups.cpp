@@ -17,9 +17,12 @@
 // The pass is a single walk in program order; it does not undo a choice. FormGroups applies the decision.
 #include "dialects/Graph/Analysis/Cost.h"
 #include "dialects/Graph/Analysis/Views.h"
+#include "dialects/Graph/Contract/Chain.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
 #include "dialects/Graph/Graph.h"
+#include "dialects/Plan/Schedule.h"
 #include "lib/Transforms/Fuse/Passes.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using hewn::graph::Dims;
@@ -69,7 +72,8 @@ public:
       if (!groupOf.contains(&op))
         open(&op);
       if (auto contraction = dyn_cast<graph::ContractOpInterface>(op); fuse && contraction)
-        joinBorder(contraction);
+        if (!joinChain(contraction))
+          joinBorder(contraction);
     }
     unsigned number = 0;
     for (Group &group : groups) {
@@ -139,6 +143,43 @@ private:
           return false;
       }
     return true;
+  }
+
+  /// Rows on a contraction's result that only this contraction reads: all three in one kernel, some rows at a time.
+  bool joinChain(graph::ContractOpInterface op) {
+    Group *rows = groupWith(op->getOperand(0));
+    if (!rows || rows->shape != Shape::Rows)
+      return false;
+    llvm::SetVector<unsigned> parts;
+    parts.insert(groupOf[op->getOperand(0).getDefiningOp()]);
+    for (Operation *member : rows->ops)
+      for (Value operand : member->getOperands())
+        if (Group *other = groupWith(operand); other && other->shape == Shape::Contract)
+          parts.insert(groupOf[operand.getDefiningOp()]);
+    SmallVector<Operation *> ops = {op};
+    for (unsigned part : parts)
+      llvm::append_range(ops, groups[part].ops);
+    llvm::sort(ops, [&](Operation *x, Operation *y) { return position[x] < position[y]; });
+    std::optional<graph::Chain> chain = graph::findChain(ops);
+    if (!chain || !keepsRowsNear(*chain))
+      return false;
+    for (unsigned part : parts)
+      groups[part].ops.clear();
+    Group &own = groups[groupOf[op]];
+    own.ops = std::move(ops);
+    own.why = "a row of the first product is used up by the second";
+    for (Operation *member : own.ops)
+      groupOf[member] = groupOf[op];
+    return true;
+  }
+
+  /// Whether a few rows fit near the registers, while all of them would not.
+  bool keepsRowsNear(const graph::Chain &chain) {
+    Dims space = graph::getDims(chain.first->getResult(0));
+    plan::TargetAttr target = plan::targetOf(chain.first);
+    std::optional<int64_t> columns = space.back().constant();
+    int64_t all = graph::numElements(space).constant().value_or(INT64_MAX / 4) * 4;
+    return target && columns && plan::chainRows(chain.first, *columns) > 0 && all > target.getL2Bytes() / 4;
   }
 
   /// A border of zeros that only this contraction reads is left out by it.

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dialects/Graph/Contract/Chain.h"
+
+#include "llvm/ADT/SmallPtrSet.h"
+
+using namespace mlir;
+
+namespace hewn::graph {
+
+/// Whether every access is at iteration dims themselves, or at 0 where an operand is broadcast.
+static bool isPlain(ContractOpInterface op) {
+  for (AffineMap map : op.getIndexingMaps())
+    for (AffineExpr expr : map.getResults())
+      if (!isa<AffineDimExpr, AffineConstantExpr>(expr))
+        return false;
+  return true;
+}
+
+/// One row dim, the one before last of the result, and the last one its column; one dim is summed.
+static bool isMatrixProduct(ContractOpInterface op) {
+  std::optional<ContractRoles> roles = contractRoles(op);
+  if (!roles || roles->columnInLeft || !isPlain(op))
+    return false;
+  AffineMap result = op.getIndexingMaps()[2];
+  unsigned rank = result.getNumResults();
+  Dims extents = op.getIterationDims(getDims);
+  for (unsigned d : roles->rows)
+    if (!extents[d].is(1) && resultWith(result, d) != rank - 2)
+      return false;
+  return rank >= 2 && resultWith(result, roles->column) == rank - 1 && plainSummedDim(op, *roles);
+}
+
+/// Whether a value of these dims meets values of `space` as a whole row or less: its last dim may be reduced.
+static bool isRowOf(const Dims &dims, const Dims &space) {
+  if (dims.size() > space.size())
+    return false;
+  for (size_t i = 0; i < dims.size(); ++i)
+    if (const DimExpr &whole = space[space.size() - dims.size() + i]; !(dims[i] == whole) && !dims[i].is(1))
+      return false;
+  return true;
+}
+
+std::optional<Chain> findChain(ArrayRef<Operation *> ops) {
+  Chain chain;
+  for (Operation *op : ops)
+    if (auto contraction = dyn_cast<ContractOpInterface>(op)) {
+      if (chain.second)
+        return std::nullopt;
+      (chain.first ? chain.second : chain.first) = contraction;
+    }
+  if (!chain.second || !isMatrixProduct(chain.first) || !isMatrixProduct(chain.second))
+    return std::nullopt;
+  llvm::SmallPtrSet<Operation *, 16> inside(ops.begin(), ops.end());
+  Value first = chain.first->getResult(0), second = chain.second->getResult(0);
+  chain.weights = chain.second->getOperand(0);
+  Dims space = getDims(first);
+  unsigned rank = space.size();
+  chain.rowDim = rank - 2;
+  std::optional<ContractRoles> roles = contractRoles(chain.second);
+  AffineMap left = chain.second.getIndexingMaps()[0];
+  if (getDims(chain.weights) != space || !getElementType(first).isF32() || !getElementType(chain.weights).isF32() ||
+      !getElementType(second).isF32() || rank != unsigned(getRank(second)) ||
+      resultWith(left, *plainSummedDim(chain.second, *roles)) != rank - 1 ||
+      !inside.contains(chain.weights.getDefiningOp()))
+    return std::nullopt;
+
+  // Elementwise ops on the accumulators: as long as nothing else reads what they read.
+  chain.scores = first;
+  chain.head = {chain.first};
+  while (chain.scores.hasOneUse()) {
+    Operation *user = *chain.scores.user_begin();
+    if (!inside.contains(user) || !isa<ElementwiseOpInterface>(user) || getDims(user->getResult(0)) != space ||
+        user->getResult(0) == chain.weights)
+      break;
+    bool others = llvm::all_of(user->getOperands(), [&](Value v) {
+      return v == chain.scores || !inside.contains(v.getDefiningOp()) || isa<ConstantOp>(v.getDefiningOp());
+    });
+    if (!others || !getElementType(user->getResult(0)).isF32())
+      break;
+    chain.scores = user->getResult(0);
+    chain.head.push_back(user);
+  }
+  llvm::SmallPtrSet<Operation *, 8> early(chain.head.begin(), chain.head.end());
+  bool reduces = false;
+  for (Operation *op : ops) {
+    if (early.contains(op) || isa<ConstantOp>(op))
+      continue;
+    bool late = op->isBeforeInBlock(chain.second) ? false : true;
+    if (late) {
+      if (op != chain.second.getOperation() &&
+          (!isa<ElementwiseOpInterface>(op) || getDims(op->getResult(0)) != getDims(second)))
+        return std::nullopt;
+      chain.tail.push_back(op);
+      continue;
+    }
+    auto reduce = dyn_cast<ReduceOpInterface>(op);
+    if (reduce) {
+      reduces = true;
+      if (getDims(op->getOperand(0)) != space || reduce.getReducedDims() != SmallVector<int64_t>{int64_t(rank) - 1} ||
+          !reduce.keepsDims())
+        return std::nullopt;
+    } else if (!isa<ElementwiseOpInterface>(op) || !isRowOf(getDims(op->getResult(0)), space)) {
+      return std::nullopt;
+    }
+    chain.middle.push_back(op);
+  }
+  if (!reduces)
+    return std::nullopt;
+  // Nobody outside sees what lies between.
+  for (const auto *list : {&chain.head, &chain.middle})
+    for (Operation *op : *list)
+      for (Operation *user : op->getUsers())
+        if (!inside.contains(user))
+          return std::nullopt;
+  // What the steps read from outside lies along the same rows.
+  for (Operation *op : chain.middle)
+    for (Value operand : op->getOperands())
+      if (!isRowOf(getDims(operand), space))
+        return std::nullopt;
+  for (Operation *op : chain.head)
+    if (op != chain.first.getOperation())
+      for (Value operand : op->getOperands())
+        if (!isRowOf(getDims(operand), space))
+          return std::nullopt;
+  for (Operation *op : chain.tail)
+    if (op != chain.second.getOperation())
+      for (Value operand : op->getOperands())
+        if (!isRowOf(getDims(operand), getDims(second)))
+          return std::nullopt;
+  return chain;
+}
+
+} // namespace hewn::graph

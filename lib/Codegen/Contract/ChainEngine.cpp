@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Codegen/Contract/ChainEngine.h"
+#include "lib/Codegen/Contract/ContractEngine.h"
+#include "lib/Codegen/LoopEngine.h"
+#include "lib/Codegen/Tasks.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+using hewn::graph::Chain;
+using hewn::graph::DimExpr;
+using hewn::graph::Dims;
+using hewn::graph::Index;
+
+namespace hewn::codegen {
+
+std::optional<Chain> chainIn(plan::KernelOp kernel) {
+  SmallVector<Operation *> ops = llvm::map_to_vector(kernel.getBody().front().without_terminator(),
+                                                     [](Operation &op) { return &op; });
+  return graph::findChain(ops);
+}
+
+namespace {
+
+/// The symbol for the number of rows of a task, where it is not always the same.
+constexpr llvm::StringLiteral kRows = "task.rows";
+
+class ChainEmitter {
+public:
+  ChainEmitter(KernelFunction &k, OpBuilder &b, const Chain &chain)
+      : k(k), b(b), chain(chain), e(b, k.loc(), vectorLanes(k.kernel), k.symbols, k.inputs),
+        space(graph::getDims(chain.first->getResult(0))) {}
+
+  void run() {
+    DimExpr rows = space[chain.rowDim];
+    int64_t most = plan::chainRows(k.kernel, *space.back().constant());
+    bool even = rows.constant() && *rows.constant() % most == 0;
+    count = even ? DimExpr(most) : DimExpr::symbol(kRows);
+    scores = scratch(most);
+    weights = scratch(most);
+    // Batches first: a batch's k and v stay in the cache for all of its rows.
+    Dims counts(ArrayRef(space).take_front(chain.rowDim));
+    counts.push_back(rows.ceilDiv(most));
+    DimExpr work = vectorWork(graph::numElements(space), e.lanes, 128);
+    overTasks(k, e, counts, work, [&](ArrayRef<Index> at) {
+      batch.assign(at.begin(), at.end() - 1);
+      firstRow = e.mul(at.back(), e.constant(most));
+      llvm::StringMap<Value> symbols = k.symbols;
+      if (!even)
+        symbols[kRows] = e.min(e.sub(e.expression(rows), firstRow), e.constant(most)).base;
+      step(chain.head, {chain.scores}, {scores}, symbols);
+      step(chain.middle, {chain.weights}, {weights}, symbols);
+      step(chain.tail, k.results, taskOutputs(), symbols);
+      e.forget();
+    });
+  }
+
+private:
+  KernelFunction &k;
+  OpBuilder &b;
+  const Chain &chain;
+  KernelElements e;
+  Dims space;
+  DimExpr count;
+  Buffer scores, weights;
+  SmallVector<Index> batch;
+  Index firstRow;
+
+  Dims taskDims() {
+    Dims dims(space.size(), DimExpr(1));
+    dims[chain.rowDim] = count;
+    dims.back() = space.back();
+    return dims;
+  }
+
+  /// Room for a task's rows on the stack. Rows start at an odd multiple of a cache line, so that neighbouring ones don't fall
+  /// into one set of the cache.
+  Buffer scratch(int64_t rows) {
+    int64_t line = 16, lines = (*space.back().constant() + line - 1) / line;
+    int64_t stride = (lines + (lines % 2 == 0)) * line;
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(&k.function.front());
+    Value memory = memref::AllocaOp::create(b, k.loc(), MemRefType::get({rows * stride}, b.getF32Type()),
+                                            b.getI64IntegerAttr(64));
+    Value anySize = memref::CastOp::create(b, k.loc(), MemRefType::get({ShapedType::kDynamic}, b.getF32Type()), memory);
+    Buffer buffer{anySize, b.getF32Type(), taskDims(), Dims(space.size(), DimExpr(0))};
+    buffer.strides[chain.rowDim] = DimExpr(stride);
+    buffer.strides.back() = DimExpr(1);
+    return buffer;
+  }
+
+  /// The task's part of a buffer whose dim i runs along dim `along[i]` of the result's space (-1: all of it is seen).
+  Buffer part(const Buffer &whole, ArrayRef<int64_t> along) {
+    Buffer own = whole;
+    Index start = e.constant(0);
+    for (auto [i, d] : llvm::enumerate(along)) {
+      if (d < 0 || whole.dims[i].is(1))
+        continue;
+      bool isRow = d == int64_t(chain.rowDim);
+      start = e.add(start, e.mul(isRow ? firstRow : batch[d], e.expression(whole.strides[i])));
+      own.dims[i] = isRow ? count : DimExpr(1);
+    }
+    own.start = start.base;
+    return own;
+  }
+
+  /// Which dim of the space each dim of a value runs along; -1 for the ones that a task sees whole.
+  SmallVector<int64_t> alongOf(Value value, Operation *user, unsigned operand) {
+    int64_t rank = graph::getRank(value);
+    auto inTask = [&](int64_t d) { return d <= int64_t(chain.rowDim) ? d : -1; };
+    auto contraction = dyn_cast<graph::ContractOpInterface>(user);
+    if (!contraction) // broadcast: the last dims meet
+      return llvm::map_to_vector(llvm::seq<int64_t>(0, rank),
+                                 [&](int64_t i) { return inTask(i + int64_t(space.size()) - rank); });
+    SmallVector<AffineMap> maps = contraction.getIndexingMaps();
+    return llvm::map_to_vector(maps[operand].getResults(), [&](AffineExpr expr) -> int64_t {
+      auto dim = dyn_cast<AffineDimExpr>(expr);
+      std::optional<unsigned> d = dim ? graph::resultWith(maps[2], dim.getPosition()) : std::nullopt;
+      return d ? inTask(*d) : -1;
+    });
+  }
+
+  SmallVector<Buffer> taskOutputs() {
+    SmallVector<int64_t> along;
+    for (int64_t d = 0; d < int64_t(space.size()); ++d)
+      along.push_back(d <= int64_t(chain.rowDim) ? d : -1);
+    return llvm::map_to_vector(k.outputs, [&](const Buffer &output) { return part(output, along); });
+  }
+
+  /// One step as a kernel of its own on the task's part of everything: the ops over again in the task's shapes, emitted here
+  /// by the engine for them.
+  void step(ArrayRef<Operation *> ops, ValueRange results, ArrayRef<Buffer> outputs,
+            const llvm::StringMap<Value> &symbols) {
+    MLIRContext *context = b.getContext();
+    OpBuilder build(context);
+    build.setInsertionPoint(k.kernel);
+    auto kernel = plan::KernelOp::create(build, k.loc(), build.getStringAttr("step"),
+                                         TypeAttr::get(build.getFunctionType({}, {})), k.kernel.getSymbolsAttr(),
+                                         plan::ScheduleAttr(), StringAttr(), StringAttr(), ArrayAttr(), ArrayAttr());
+    Block *body = new Block();
+    kernel.getBody().push_back(body);
+    build.setInsertionPointToEnd(body);
+    KernelFunction nested;
+    nested.kernel = kernel;
+    nested.function = k.function;
+    nested.nested = true;
+    for (const auto &symbol : symbols)
+      nested.symbols[symbol.getKey()] = symbol.getValue();
+    IRMapping mapping;
+    SmallVector<Attribute> argumentDims;
+    for (Operation *op : ops) {
+      for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
+        if (mapping.contains(operand))
+          continue;
+        if (auto constant = operand.getDefiningOp<graph::ConstantOp>(); constant && !k.inputs.contains(operand)) {
+          build.clone(*constant, mapping);
+          continue;
+        }
+        Buffer buffer;
+        if (operand == chain.scores)
+          buffer = scores;
+        else if (operand == chain.weights)
+          buffer = weights;
+        else
+          buffer = part(k.inputs.find(operand)->second, alongOf(operand, op, i));
+        auto type = cast<RankedTensorType>(operand.getType());
+        Value argument = body->addArgument(
+            RankedTensorType::get(graph::staticShape(buffer.dims), type.getElementType(), type.getEncoding()),
+            operand.getLoc());
+        argumentDims.push_back(graph::dimsAttr(context, buffer.dims));
+        nested.inputs[argument] = buffer;
+        mapping.map(operand, argument);
+        setSignature(kernel, argumentDims);
+      }
+      Operation *clone = build.clone(*op, mapping);
+      if (failed(graph::inferResults(clone)))
+        return; // findChain has looked at every op: shapes fit in part as they do in whole
+    }
+    nested.outputs.assign(outputs.begin(), outputs.end());
+    for (Value result : results)
+      nested.results.push_back(mapping.lookup(result));
+    graph::YieldOp::create(build, k.loc(), nested.results);
+    e.forget();
+    if (std::optional<ContractForm> form = contractForm(nested))
+      emitContraction(nested, b, *form);
+    else
+      emitLoops(nested, b);
+    kernel.erase();
+  }
+
+  static void setSignature(plan::KernelOp kernel, ArrayRef<Attribute> dims) {
+    OpBuilder build(kernel.getContext());
+    kernel.setFunctionType(build.getFunctionType(kernel.getBody().front().getArgumentTypes(), {}));
+    SmallVector<Attribute> attributes = llvm::map_to_vector(dims, [&](Attribute d) -> Attribute {
+      return build.getDictionaryAttr(build.getNamedAttr(graph::kDimsAttr, d));
+    });
+    kernel.setArgAttrsAttr(build.getArrayAttr(attributes));
+  }
+};
+
+} // namespace
+
+void emitChain(KernelFunction &k, OpBuilder &b, const Chain &chain) { ChainEmitter(k, b, chain).run(); }
+
+} // namespace hewn::codegen

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attention as exporters write it, which becomes one kernel, against onnxruntime."""
+
+import hewn
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper
+
+
+def attention(batch, heads, rows, columns, width, mask, scale_first, dynamic_rows=False):
+    """softmax(q k^T / sqrt(width) + mask) v, and the feeds."""
+    generator = np.random.default_rng(4)
+    scale = np.float32(1 / np.sqrt(width))
+    feeds = {
+        "q": generator.standard_normal((batch, heads, rows, width)).astype(np.float32),
+        "k": generator.standard_normal((batch, heads, columns, width)).astype(np.float32),
+        "v": generator.standard_normal((batch, heads, columns, width)).astype(np.float32),
+    }
+    nodes, scores = [helper.make_node("Transpose", ["k"], ["kt"], perm=[0, 1, 3, 2])], "s"
+    constants = [onnx.numpy_helper.from_array(np.array(scale), "scale")]
+    if scale_first:
+        nodes += [helper.make_node("Mul", ["q", "scale"], ["qs"]), helper.make_node("MatMul", ["qs", "kt"], ["s"])]
+    else:
+        nodes += [helper.make_node("MatMul", ["q", "kt"], ["p"]), helper.make_node("Mul", ["p", "scale"], ["s"])]
+    if mask == "add":
+        feeds["mask"] = np.where(generator.random((batch, 1, rows, columns)) < 0.3, -1e9, 0).astype(np.float32)
+        nodes.append(helper.make_node("Add", ["s", "mask"], ["sm"]))
+        scores = "sm"
+    elif mask == "row":
+        feeds["mask"] = generator.standard_normal((columns,)).astype(np.float32)
+        nodes.append(helper.make_node("Add", ["s", "mask"], ["sm"]))
+        scores = "sm"
+    elif mask == "where":
+        feeds["mask"] = np.tril(np.ones((rows, columns), bool))[None, None]
+        constants.append(onnx.numpy_helper.from_array(np.array(-3e38, np.float32), "never"))
+        nodes.append(helper.make_node("Where", ["mask", "s", "never"], ["sm"]))
+        scores = "sm"
+    nodes += [
+        helper.make_node("Softmax", [scores], ["w"], axis=-1),
+        helper.make_node("MatMul", ["w", "v"], ["o"]),
+        helper.make_node("Relu", ["o"], ["y"]),
+    ]
+    inputs = []
+    for name, value in feeds.items():
+        shape = list(value.shape)
+        if dynamic_rows and value.ndim == 4 and shape[2] == rows and name in ("q", "mask"):
+            shape[2] = "rows"
+        inputs.append(helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(value.dtype), shape))
+    graph = helper.make_graph(
+        nodes, "attention", inputs, [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], constants
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), feeds
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("dynamic", [False, True], ids=["fixed", "dynamic"])
+@pytest.mark.parametrize("mask", ["none", "add", "row", "where"])
+@pytest.mark.parametrize("shape", [(1, 2, 240, 256, 32), (2, 3, 197, 197, 16), (1, 1, 301, 1500, 24)], ids=str)
+def test_attention(shape, mask, dynamic, threads):
+    model, feeds = attention(*shape, mask, scale_first=dynamic, dynamic_rows=dynamic)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    (got,) = hewn.compile(model, threads=threads).run(feeds).values()
+    np.testing.assert_allclose(got, session.run(None, feeds)[0], rtol=1e-4, atol=2e-6)

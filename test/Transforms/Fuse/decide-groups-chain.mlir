@@ -1,0 +1,54 @@
+// Rows between two contractions: one kernel where all the rows together are too many for the cache.
+// RUN: hewn-opt %s --split-input-file --hewn-decide-groups | FileCheck %s
+
+#machine = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608>
+
+// CHECK-LABEL: func.func @attention
+// CHECK: graph.matmul {{.*}}graph.in_group = 0 : i64, graph.why = "a row of the first product is used up by the second"
+// CHECK: graph.reduce_max {{.*}}graph.in_group = 0
+// CHECK: graph.exp {{.*}}graph.in_group = 0
+// CHECK: graph.matmul {{.*}}graph.in_group = 0
+// CHECK: graph.relu {{.*}}graph.in_group = 0
+module attributes {plan.target = #machine} {
+  func.func @attention(%q: tensor<2x512x64xf32>, %k: tensor<2x64x512xf32>, %v: tensor<2x512x64xf32>) -> tensor<2x512x64xf32> {
+    %s = graph.matmul %q, %k : (tensor<2x512x64xf32>, tensor<2x64x512xf32>) -> tensor<2x512x512xf32>
+    %m = graph.reduce_max %s {dims = array<i64: 2>} : (tensor<2x512x512xf32>) -> tensor<2x512x1xf32>
+    %d = graph.sub %s, %m : (tensor<2x512x512xf32>, tensor<2x512x1xf32>) -> tensor<2x512x512xf32>
+    %e = graph.exp %d : (tensor<2x512x512xf32>) -> tensor<2x512x512xf32>
+    %y = graph.matmul %e, %v : (tensor<2x512x512xf32>, tensor<2x512x64xf32>) -> tensor<2x512x64xf32>
+    %r = graph.relu %y : (tensor<2x512x64xf32>) -> tensor<2x512x64xf32>
+    return %r : tensor<2x512x64xf32>
+  }
+}
+
+// -----
+
+// Left alone: so few rows that all of them stay in the cache.
+// CHECK-LABEL: func.func @small
+// CHECK: graph.matmul {{.*}}graph.in_group = 0
+// CHECK: graph.matmul {{.*}}graph.in_group = 2
+module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608>} {
+  func.func @small(%q: tensor<16x64xf32>, %k: tensor<64x16xf32>, %v: tensor<16x64xf32>) -> tensor<16x64xf32> {
+    %s = graph.matmul %q, %k : (tensor<16x64xf32>, tensor<64x16xf32>) -> tensor<16x16xf32>
+    %m = graph.reduce_max %s {dims = array<i64: 1>} : (tensor<16x16xf32>) -> tensor<16x1xf32>
+    %d = graph.sub %s, %m : (tensor<16x16xf32>, tensor<16x1xf32>) -> tensor<16x16xf32>
+    %y = graph.matmul %d, %v : (tensor<16x16xf32>, tensor<16x64xf32>) -> tensor<16x64xf32>
+    return %y : tensor<16x64xf32>
+  }
+}
+
+// -----
+
+// Left alone: the scores are a result too.
+// CHECK-LABEL: func.func @seen
+// CHECK: graph.matmul {{.*}}graph.in_group = 0
+// CHECK: graph.matmul {{.*}}graph.in_group = 2
+module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608>} {
+  func.func @seen(%q: tensor<512x64xf32>, %k: tensor<64x512xf32>, %v: tensor<512x64xf32>) -> (tensor<512x64xf32>, tensor<512x512xf32>) {
+    %s = graph.matmul %q, %k : (tensor<512x64xf32>, tensor<64x512xf32>) -> tensor<512x512xf32>
+    %m = graph.reduce_max %s {dims = array<i64: 1>} : (tensor<512x512xf32>) -> tensor<512x1xf32>
+    %d = graph.sub %s, %m : (tensor<512x512xf32>, tensor<512x1xf32>) -> tensor<512x512xf32>
+    %y = graph.matmul %d, %v : (tensor<512x512xf32>, tensor<512x64xf32>) -> tensor<512x64xf32>
+    return %y, %s : tensor<512x64xf32>, tensor<512x512xf32>
+  }
+}
