@@ -4,7 +4,7 @@
 #machine = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608>
 
 // CHECK-LABEL: func.func @attention
-// CHECK: graph.matmul {{.*}}graph.in_group = 0 : i64, graph.why = "a row of the first product is used up by the second"
+// CHECK: graph.matmul {{.*}}graph.in_group = 0 : i64, graph.why = "a row of the first product is used up by the second
 // CHECK: graph.reduce_max {{.*}}graph.in_group = 0
 // CHECK: graph.exp {{.*}}graph.in_group = 0
 // CHECK: graph.matmul {{.*}}graph.in_group = 0
