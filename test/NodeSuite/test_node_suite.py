@@ -16,15 +16,7 @@ import pytest
 from onnx.backend.test.loader import load_model_tests
 
 # Not right yet. Who mends one takes its line out.
-WRONG = {
-    "affine_grid_3d_align_corners_expanded": "a branch that only the data decides",
-    "convtranspose_output_shape": "the size of the result comes from output_shape",
-    "resize_downsample_scales": "a scale that is known only when the model runs is taken from the sizes",
-    "resize_downsample_sizes_(cubic|linear)_antialias": "antialias with sizes that are known only when the model runs",
-    "resize_upsample_scales_linear_half_pixel_symmetric": "a scale that is known only when the model runs",
-    "reshape_(negative|zero)": "0 and -1 in a shape that is known only when the model runs",
-    "spacetodepth_crd_mode": "the order CRD",
-}
+WRONG = {"affine_grid_3d_align_corners_expanded": "a branch that only the data decides"}
 RANDOM = ("Bernoulli", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial")
 
 
