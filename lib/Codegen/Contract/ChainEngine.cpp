@@ -16,8 +16,8 @@ using hewn::graph::Index;
 namespace hewn::codegen {
 
 std::optional<Chain> chainIn(plan::KernelOp kernel) {
-  SmallVector<Operation *> ops = llvm::map_to_vector(kernel.getBody().front().without_terminator(),
-                                                     [](Operation &op) { return &op; });
+  SmallVector<Operation *> ops =
+      llvm::map_to_vector(kernel.getBody().front().without_terminator(), [](Operation &op) { return &op; });
   return graph::findChain(ops);
 }
 
@@ -81,8 +81,8 @@ private:
     int64_t stride = (lines + (lines % 2 == 0)) * line;
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(&k.function.front());
-    Value memory = memref::AllocaOp::create(b, k.loc(), MemRefType::get({rows * stride}, b.getF32Type()),
-                                            b.getI64IntegerAttr(64));
+    Value memory =
+        memref::AllocaOp::create(b, k.loc(), MemRefType::get({rows * stride}, b.getF32Type()), b.getI64IntegerAttr(64));
     Value anySize = memref::CastOp::create(b, k.loc(), MemRefType::get({ShapedType::kDynamic}, b.getF32Type()), memory);
     Buffer buffer{anySize, b.getF32Type(), taskDims(), Dims(space.size(), DimExpr(0))};
     buffer.strides[chain.rowDim] = DimExpr(stride);
