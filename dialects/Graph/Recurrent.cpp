@@ -68,9 +68,9 @@ static LogicalResult inferRecurrent(OpTy op, int64_t gates, unsigned functions, 
   if (misshapen(op.getBias(), {DimExpr(directions), stacked * DimExpr(2)}) ||
       misshapen(op.getSequenceLens(), {batch}) || misshapen(op.getInitialH(), state))
     return op.emitOpError("bias, sequence lengths or initial state do not fit input and weights");
-  if (op.getActivations().size() != functions * directions || op.getAlphas().size() != functions * directions ||
-      op.getBetas().size() != functions * directions)
-    return op.emitOpError() << "needs " << functions * directions << " activations";
+  size_t needed = size_t(functions * directions);
+  if (op.getActivations().size() != needed || op.getAlphas().size() != needed || op.getBetas().size() != needed)
+    return op.emitOpError() << "needs " << needed << " activations";
   for (Attribute name : op.getActivations())
     if (!findRecurrentActivation(cast<StringAttr>(name).getValue()))
       return op.emitOpError() << "activation " << name;
