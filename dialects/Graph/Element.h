@@ -84,6 +84,13 @@ public:
   /// integers.
   mlir::Value constantElement(mlir::Type elementType, double value);
 
+  /// From now on elements of `op` are asked for within its operand `piece` alone.
+  void setPiece(mlir::Operation *op, unsigned piece) { pieces[op] = piece; }
+  std::optional<unsigned> pieceOf(mlir::Operation *op) const {
+    auto found = pieces.find(op);
+    return found == pieces.end() ? std::nullopt : std::optional(found->second);
+  }
+
   mlir::OpBuilder &b;
   mlir::Location loc;
   const int64_t lanes;
@@ -96,6 +103,7 @@ protected:
 
 private:
   llvm::DenseMap<int64_t, mlir::Value> constants;
+  llvm::DenseMap<mlir::Operation *, unsigned> pieces;
   Index binary(Index a, Index b, llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)> make);
 };
 

@@ -94,6 +94,9 @@ def MoveOpInterface : OpInterface<"MoveOpInterface"> {
       transposition (result dim i is operand dim order[i]).}],
       "::hewn::graph::ViewKind", "getViewKind", (ins), "", "return ::hewn::graph::ViewKind::None;">,
     InterfaceMethod<"The order of a transposition.", "::llvm::SmallVector<int64_t>", "getViewOrder", (ins), "", "return {};">,
+    InterfaceMethod<[{Where the result is all operands one after another along a dim: that dim. An engine takes them piece by piece
+      (`ElementBuilder::setPiece`) instead of choosing one for each element.}],
+      "std::optional<int64_t>", "getPieceDim", (ins), "", "return std::nullopt;">,
     InterfaceMethod<[{Where the result is operand 0 inside a border of zeros: the border's width before it along each dim. A
       contraction can leave the zeros out instead of reading them.}],
       "std::optional<::llvm::SmallVector<int64_t>>", "getZeroBorder", (ins), "", "return std::nullopt;">];

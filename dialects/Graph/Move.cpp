@@ -168,6 +168,8 @@ LogicalResult ConcatOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> 
   return success();
 }
 
+std::optional<int64_t> ConcatOp::getPieceDim() { return normalizeAxis(getAxis(), getRank(getResult())); }
+
 Value ConcatOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
   int64_t axis = *normalizeAxis(getAxis(), at.size());
   // From the last operand to the first: the innermost choice is the one with
@@ -177,6 +179,11 @@ Value ConcatOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
   for (Value operand : getInputs()) {
     starts.push_back(start);
     start = e.add(start, e.extent(operand, axis));
+  }
+  if (std::optional<unsigned> piece = e.pieceOf(*this)) {
+    SmallVector<Index> from(at);
+    from[axis] = e.sub(at[axis], starts[*piece]);
+    return e.read(getInputs()[*piece], from);
   }
   Value result;
   for (unsigned k = getInputs().size(); k-- > 0;) {

@@ -28,7 +28,7 @@ def Graph_SliceOp : Move<"slice"> {
   let onnx = [Onnx<"Slice", 1, 0, "buildSlice">, Onnx<"Split", 1, 0, "buildSplit">];
 }
 
-def Graph_ConcatOp : Move<"concat"> {
+def Graph_ConcatOp : Move<"concat", ["getPieceDim"]> {
   let summary = "Operands one after another along `axis`.";
   let arguments = (ins Variadic<Tensor>:$inputs, I64Attr:$axis);
   let onnx = [Onnx<"Concat", 1, 0, "buildConcat">];

@@ -204,12 +204,54 @@ int64_t laneDim(ArrayRef<DimExpr> dims, ArrayRef<int64_t> order, int64_t lanes) 
   return innermost;
 }
 
-void emitMap(KernelFunction &k, OpBuilder &b, ArrayRef<unsigned> results, bool alone) {
+/// A part of a result's space: `extent` indices from `start` on along `dim`.
+struct Piece {
+  graph::MoveOpInterface op;
+  unsigned operand;
+  int64_t dim;
+  DimExpr start, extent;
+};
+
+/// The result in pieces, where the kernel puts operands one after another and does nothing after that but elementwise ops.
+SmallVector<Piece> piecesOf(Value result) {
+  Dims dims = graph::getDims(result);
+  Operation *op = result.getDefiningOp();
+  while (isa_and_nonnull<graph::ElementwiseOpInterface>(op)) {
+    Operation *next = nullptr;
+    for (Value operand : op->getOperands())
+      if (!next && operand.getDefiningOp() && graph::getDims(operand) == dims)
+        next = operand.getDefiningOp();
+    op = next;
+  }
+  auto move = dyn_cast_or_null<graph::MoveOpInterface>(op);
+  std::optional<int64_t> dim = move ? move.getPieceDim() : std::nullopt;
+  constexpr unsigned most = 64; // each is a nest of its own
+  SmallVector<Piece> pieces;
+  if (!dim || op->getNumOperands() > most)
+    return pieces;
+  DimExpr start(0);
+  for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
+    DimExpr extent = graph::getDims(operand)[*dim];
+    if (!extent.is(0))
+      pieces.push_back({move, unsigned(i), *dim, start, extent});
+    start = start + extent;
+  }
+  return pieces;
+}
+
+/// A nest over results of the same dims, or over one piece of them.
+void emitMap(KernelFunction &k, OpBuilder &b, ArrayRef<unsigned> results, bool alone, const Piece *piece) {
   Value first = k.results[results[0]];
   Dims dims = graph::getDims(first);
+  if (piece)
+    dims[piece->dim] = piece->extent;
   SmallVector<int64_t> order = memoryOrder(first);
   int64_t lanes = vectorLanes(k.kernel), lane = laneDim(dims, order, lanes);
   KernelElements e(b, k.loc(), lane < 0 ? 0 : lanes, k.symbols, k.inputs);
+  if (piece) {
+    graph::MoveOpInterface op = piece->op;
+    e.setPiece(op, piece->operand);
+  }
   Dims outer;
   SmallVector<int64_t> outerDims;
   for (int64_t d : order)
@@ -222,9 +264,12 @@ void emitMap(KernelFunction &k, OpBuilder &b, ArrayRef<unsigned> results, bool a
     for (auto [d, index] : llvm::zip(outerDims, indices))
       at[d] = index;
     auto element = [&] {
-      SmallVector<Value> values = llvm::map_to_vector(results, [&](unsigned r) { return e.read(k.results[r], at); });
+      SmallVector<Index> place(at);
+      if (piece)
+        place[piece->dim] = e.add(place[piece->dim], e.expression(piece->start));
+      SmallVector<Value> values = llvm::map_to_vector(results, [&](unsigned r) { return e.read(k.results[r], place); });
       for (auto [r, value] : llvm::zip(results, values))
-        e.write(k.outputs[r], at, value);
+        e.write(k.outputs[r], place, value);
     };
     if (lane < 0) {
       element();
@@ -260,7 +305,11 @@ void emitLoops(KernelFunction &k, OpBuilder &b) {
         together.push_back(j);
         done[j] = true;
       }
-    emitMap(k, b, together, /*alone=*/together.size() == k.results.size());
+    SmallVector<Piece> pieces = together.size() == 1 ? piecesOf(k.results[i]) : SmallVector<Piece>();
+    for (const Piece &piece : pieces)
+      emitMap(k, b, together, /*alone=*/false, &piece);
+    if (pieces.empty())
+      emitMap(k, b, together, /*alone=*/together.size() == k.results.size(), nullptr);
   }
 }
 
