@@ -72,6 +72,18 @@ def test_convolution(case, dynamic):
     np.testing.assert_allclose(got, expected(model, feeds), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("target", ["x86-64-v2", "x86-64-v3", "x86-64-v4"])
+@pytest.mark.parametrize("case", CONVOLUTIONS, ids=lambda c: "-".join(str(x) for x in c).replace(" ", ""))
+def test_convolution_for_other_machines(case, target):
+    model, feeds = conv_model(case, False, "Relu")
+    try:
+        module = hewn.compile(model, target=target)
+    except hewn.RunError as error:
+        pytest.skip(f"this machine can't run code for {target}: {error}")
+    (got,) = module.run(feeds).values()
+    np.testing.assert_allclose(got, expected(model, feeds), rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize("rows", [1, 2, 5, 6, 7, 13, 64])
 @pytest.mark.parametrize("columns", [1, 15, 16, 33, 100])
 def test_product_of_any_rows_and_columns(rows, columns):
