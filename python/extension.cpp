@@ -26,7 +26,8 @@ using Message = std::tuple<std::string, std::string, std::string, int64_t, std::
 std::tuple<bool, std::vector<Message>, std::string>
 compileModel(std::optional<std::string> path, std::optional<nb::bytes> bytes, std::optional<std::string> output,
              std::optional<std::string> emit, const std::string &target, const std::vector<std::string> &dims,
-             const std::string &precision, const std::string &quantize, int threads, bool optimize) {
+             const std::string &precision, const std::string &quantize, int threads, bool optimize,
+             const std::string &cacheDir) {
   hewn_compile_options options = {};
   options.size = sizeof(options);
   options.model_path = path ? path->c_str() : nullptr;
@@ -44,6 +45,7 @@ compileModel(std::optional<std::string> path, std::optional<nb::bytes> bytes, st
   options.quantize = quantize.empty() ? nullptr : quantize.c_str();
   options.threads = threads;
   options.no_optimize = !optimize;
+  options.cache_dir = cacheDir.empty() ? nullptr : cacheDir.c_str();
   hewn_compilation *compilation;
   {
     nb::gil_scoped_release released;
@@ -179,7 +181,7 @@ private:
 NB_MODULE(_hewn, m) {
   m.def("compile", &compileModel, nb::arg("path").none(), nb::arg("bytes").none(), nb::arg("output").none(),
         nb::arg("emit").none(), nb::arg("target"), nb::arg("dims"), nb::arg("precision"), nb::arg("quantize"),
-        nb::arg("threads"), nb::arg("optimize"));
+        nb::arg("threads"), nb::arg("optimize"), nb::arg("cache_dir"));
   m.def("version", &hewn_compiler_version);
   nb::class_<Model>(m, "Model")
       .def(nb::init<const std::string &, int>(), nb::arg("path"), nb::arg("threads"))

@@ -26,6 +26,7 @@
 #include "mlir/Target/LLVMIR/ModuleTranslation.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Support/CachePruning.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -144,9 +145,13 @@ std::string cachePath(const Job &job, const CodeOptions &options) {
   uint8_t rest[] = {uint8_t(options.form), uint8_t(options.optimize), uint8_t(machine.vectorBytes)};
   hash.update(rest);
   llvm::SmallString<128> path(options.cacheDir);
-  llvm::sys::path::append(path, llvm::toHex(hash.final(), /*LowerCase=*/true));
+  // The name that LLVM's pruning of caches takes for its own.
+  llvm::sys::path::append(path, "llvmcache-" + llvm::toHex(hash.final(), /*LowerCase=*/true));
   return path.str().str();
 }
+
+/// A cache grows to this size, then loses what was not used for longest.
+constexpr uint64_t kCacheBytes = uint64_t(1) << 30;
 
 /// Written beside and renamed, so that nobody reads half of one. A cache that can't be written is no failure.
 void keep(const std::string &path, StringRef code) {
@@ -199,6 +204,11 @@ Expected<std::vector<CompiledKernel>> compileKernels(ModuleOp module, const Code
         results[i] = std::move(code);
       });
     pool.wait();
+  }
+  if (!options.cacheDir.empty()) {
+    llvm::CachePruningPolicy policy;
+    policy.MaxSizeBytes = kCacheBytes;
+    llvm::pruneCache(options.cacheDir, policy);
   }
   std::vector<CompiledKernel> kernels;
   llvm::Error errors = llvm::Error::success();

@@ -157,10 +157,11 @@ def compile(
     threads: int = 1,
     output: str | os.PathLike[str] | None = None,
     optimize: bool = True,
+    cache_dir: str | os.PathLike[str] | None = None,
 ) -> Module:
     """Compiles a model (a path, bytes, or an onnx.ModelProto) and loads it; `output` keeps the library at that path.
 
-    `dims` binds symbolic dims: a number, or (low, high).
+    `dims` binds symbolic dims: a number, or (low, high). `cache_dir` keeps compiled kernels for the next compile.
     """
     path = data = None
     if isinstance(model, (str, os.PathLike)):
@@ -178,7 +179,17 @@ def compile(
     artifact = os.fspath(output) if output else str(pathlib.Path(folder) / "model.so")
     try:
         ok, messages, _ = _hewn.compile(
-            path, data, artifact, None, target, bindings, precision, quantize or "", threads, optimize
+            path,
+            data,
+            artifact,
+            None,
+            target,
+            bindings,
+            precision,
+            quantize or "",
+            threads,
+            optimize,
+            os.fspath(cache_dir) if cache_dir else "",
         )
         if not ok:
             raise CompileError([Diagnostic(*m) for m in messages])

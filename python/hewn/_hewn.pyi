@@ -15,6 +15,7 @@ def compile(
     quantize: str,
     threads: int,
     optimize: bool,
+    cache_dir: str,
 ) -> tuple[bool, list[_Message], str]: ...
 def version() -> str: ...
 

@@ -155,3 +155,23 @@ def test_two_threads_compile_at_once():
         thread.join()
     for i in range(2):
         np.testing.assert_array_equal(results[i], 3 * (X + i) + 1)
+
+
+def test_a_cache_gives_the_same_library(tmp_path):
+    cache, plain = tmp_path / "cache", tmp_path / "plain.so"
+    hewn.compile(models.scaled(), output=plain)
+    first, again = tmp_path / "first" / "plain.so", tmp_path / "again" / "plain.so"
+    for path in (first, again):
+        path.parent.mkdir()
+        hewn.compile(models.scaled(), output=path, cache_dir=cache)
+        assert path.read_bytes() == plain.read_bytes()
+    assert [f for f in cache.iterdir() if f.name.startswith("llvmcache-")]
+
+
+def test_a_cache_that_lies_is_not_believed_for_another_kernel(tmp_path):
+    """Entries are found by the hash of all that they depend on: another machine or option finds none of them."""
+    cache = tmp_path / "cache"
+    hewn.compile(models.scaled(), cache_dir=cache)
+    before = set(cache.iterdir())
+    hewn.compile(models.scaled(), cache_dir=cache, target="x86-64-v2")
+    assert set(cache.iterdir()) > before

@@ -25,6 +25,8 @@ static cl::list<std::string> dims("dim", cl::value_desc("name=value|low..high"),
                                   cl::sub(compiling));
 static cl::opt<int, false, CountParser> threads("threads", cl::init(1), cl::value_desc("count"),
                                                 cl::desc("How many threads the model will run on"), cl::sub(compiling));
+static cl::opt<std::string> cacheDir("cache-dir", cl::value_desc("folder"),
+                                     cl::desc("Keep compiled kernels there for the next compile"), cl::sub(compiling));
 static cl::opt<bool> naive("O0", cl::desc("No fusion and no vectors: the oracle"), cl::sub(compiling));
 
 static cl::opt<std::string> model(cl::Positional, cl::Required, cl::value_desc("model.onnx"), cl::sub(compileCommand()),
@@ -81,6 +83,7 @@ bool compileModel(const std::string &path, const std::string &artifact, const st
   options.dims = bindings.data();
   options.num_dims = bindings.size();
   options.threads = threads;
+  options.cache_dir = cacheDir.empty() ? nullptr : cacheDir.c_str();
   options.no_optimize = naive;
   options.embed_weights = embedWeights;
   hewn_compilation *compilation;
