@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The innermost loops of the contraction engine as LLVM's machine code analyser sees them: figures that no noise can move.
+
+Each case compiles a model of one product for a machine that need not be this one, and looks at the loop with the most products:
+how many there are, that no accumulator leaves its register inside, and the cycles that one trip takes by the machine's model. A
+figure may be changed with a reason.
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+HEWN = pathlib.Path(os.environ["HEWN_TOOLS"]) / "hewn"
+MCA = shutil.which("llvm-mca-22") or "/usr/lib/llvm-22/bin/llvm-mca"
+
+
+def product(rows, summed, columns):
+    weights = np.ones((summed, columns), np.float32)
+    return model("MatMul", [rows, summed], weights)
+
+
+def convolution(channels, features, size, groups=1):
+    weights = np.ones((features, channels // groups, 3, 3), np.float32)
+    return model("Conv", [1, channels, size, size], weights, group=groups, pads=[1, 1, 1, 1])
+
+
+def model(op, shape, weights, **attributes):
+    graph = helper.make_graph(
+        [helper.make_node(op, ["x", "w"], ["y"], **attributes)],
+        "one",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [onnx.numpy_helper.from_array(weights, "w")],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+# model, flags, machine, the product's instruction, how many in the loop, cycles a trip by the machine's model (None: its model
+# is wrong for this instruction)
+CASES = {
+    "product-512": (product(96, 256, 1024), [], "znver4", "vfmadd", 24, 24.0),
+    "product-512-intel": (product(96, 256, 1024), [], "sapphirerapids", "vfmadd", 24, 24.0),
+    "product-256": (product(96, 256, 1024), [], "haswell", "vfmadd", 12, 6.0),
+    "narrow-columns": (product(96, 256, 32), [], "znver4", "vfmadd", 28, 28.0),
+    "one-row": (product(1, 256, 1024), [], "znver4", "vfmadd", 4, 4.0),
+    "convolution": (convolution(64, 64, 56), [], "znver4", "vfmadd", 24, 24.0),
+    "depthwise": (convolution(128, 128, 28, groups=128), [], "znver4", "vfmadd", 42, 42.0),
+    "bfloat16": (product(96, 256, 1024), ["--float32-precision=medium"], "znver4", "vdpbf16ps", 24, None),
+}
+
+
+def loops(text):
+    """Bodies of the loops without branches inside, as lists of instructions."""
+    found, label, body = [], None, []
+    for line in text.splitlines():
+        line = line.split("#")[0].strip()
+        if re.fullmatch(r"\.L\w+:", line):
+            label, body = line[:-1], []
+        elif line and not line.startswith(".") and label:
+            body.append(line)
+            if re.match(r"j\w+\s", line):
+                if line.split()[-1] == label:
+                    found.append(body)
+                label = None
+    return found
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_inner_loop(case, tmp_path):
+    proto, flags, machine, instruction, count, cycles = CASES[case]
+    path = tmp_path / "one.onnx"
+    onnx.save(proto, path)
+    assembly = tmp_path / "one.s"
+    subprocess.run([HEWN, "compile", path, "--emit=asm", f"--target={machine}", "-o", assembly, *flags], check=True)
+    body = max(loops(assembly.read_text()), key=lambda b: sum(instruction in line for line in b))
+    assert sum(instruction in line for line in body) == count
+    assert not [line for line in body if re.search(r"[xyz]mm", line) and "(%rsp" in line], "an accumulator is spilled"
+    if cycles is None:
+        return
+    block = tmp_path / "block.s"
+    block.write_text("\n".join(line for line in body if not re.match(r"j\w+\s", line)) + "\n")
+    report = subprocess.run(
+        [MCA, f"-mcpu={machine}", "-mtriple=x86_64", "-iterations=100", block], check=True, capture_output=True, text=True
+    ).stdout
+    assert float(re.search(r"Block RThroughput:\s*([\d.]+)", report)[1]) <= cycles * 1.02
