@@ -12,4 +12,7 @@ def : OnnxCompose<"Scaler", "buildScaler", 1, 0, "ai.onnx.ml">;
 def : OnnxCompose<"Normalizer", "buildNormalizer", 1, 0, "ai.onnx.ml">;
 def : OnnxCompose<"LinearRegressor", "buildLinearRegressor", 1, 0, "ai.onnx.ml">;
 
+// Of ONNX itself.
+def : OnnxCompose<"TfIdfVectorizer", "buildTfIdfVectorizer", 9, 0, "", ["of integers"]>;
+
 #endif

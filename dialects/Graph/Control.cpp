@@ -190,6 +190,9 @@ bool RegionOpBuilder::isKnownOutside(ArrayRef<DimExpr> dims) {
   op->walk([&](Operation *nested) {
     if (auto read = dyn_cast<ReadSymbolOp>(nested))
       inner.insert(read.getSymbol());
+    if (auto loop = dyn_cast<LoopOp>(nested); loop && loop.getDefines())
+      for (auto symbol : loop.getDefines()->getAsRange<StringAttr>())
+        inner.insert(symbol.getValue());
     if (auto part = dyn_cast<PartOpInterface>(nested))
       for (StringRef symbol : part.getDefinedSymbols())
         inner.insert(symbol);

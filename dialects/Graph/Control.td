@@ -29,9 +29,9 @@ def Graph_LoopOp : Control<"loop"> {
     tensor with one more dim in front, of extent trips run.
 
     A carried value whose dims change from trip to trip has a second one beside it that holds these dims; the body reads
-    them as symbols, and so does what follows the loop.
+    them as symbols, and so does what follows the loop. `defines`: symbols in the dims of appended values that the trips tell.
   }];
-  let arguments = (ins Tensor:$trips, Tensor:$condition, Variadic<AnyType>:$carried);
+  let arguments = (ins Tensor:$trips, Tensor:$condition, Variadic<AnyType>:$carried, OptionalAttr<StrArrayAttr>:$defines);
   let results = (outs Variadic<AnyType>:$outputs);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "operands attr-dict-with-keyword $body `:` functional-type(operands, results)";

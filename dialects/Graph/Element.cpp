@@ -17,6 +17,27 @@ Type computeType(Type elementType) {
   return elementType;
 }
 
+bool isHeldInByte(Type elementType) { return isa<Float4E2M1FNType, Float8E8M0FNUType>(elementType); }
+
+static Type withElement(Type shape, Type element) {
+  auto vector = dyn_cast<VectorType>(shape);
+  return vector ? Type(vector.clone(element)) : element;
+}
+
+Value toByte(OpBuilder &b, Location loc, Type elementType, Value element) {
+  Type shape = element.getType(), bits = b.getIntegerType(elementType.getIntOrFloatBitWidth());
+  Value narrow = arith::TruncFOp::create(b, loc, withElement(shape, elementType), element);
+  Value code = arith::BitcastOp::create(b, loc, withElement(shape, bits), narrow);
+  return bits.isInteger(8) ? code : Value(arith::ExtUIOp::create(b, loc, withElement(shape, b.getI8Type()), code));
+}
+
+Value fromByte(OpBuilder &b, Location loc, Type elementType, Value byte) {
+  Type shape = byte.getType(), bits = b.getIntegerType(elementType.getIntOrFloatBitWidth());
+  Value code = bits.isInteger(8) ? byte : Value(arith::TruncIOp::create(b, loc, withElement(shape, bits), byte));
+  Value narrow = arith::BitcastOp::create(b, loc, withElement(shape, elementType), code);
+  return arith::ExtFOp::create(b, loc, withElement(shape, computeType(elementType)), narrow);
+}
+
 ElementBuilder::~ElementBuilder() = default;
 
 static std::optional<int64_t> constantOf(const Index &index) {

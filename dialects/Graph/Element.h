@@ -35,6 +35,13 @@ enum class ViewKind { None, Reshape, Transpose };
 /// signless integers otherwise.
 mlir::Type computeType(mlir::Type elementType);
 
+/// Whether elements of this float type lie in memory as bytes without a float type: those of less than a byte, and those
+/// that have no zero to fill a vector with.
+bool isHeldInByte(mlir::Type elementType);
+/// Such an element (or a vector of them) as the byte that holds it, and back, in compute type.
+mlir::Value toByte(mlir::OpBuilder &b, mlir::Location loc, mlir::Type elementType, mlir::Value element);
+mlir::Value fromByte(mlir::OpBuilder &b, mlir::Location loc, mlir::Type elementType, mlir::Value byte);
+
 class ElementBuilder {
 public:
   /// `lanes` 0: scalar code.

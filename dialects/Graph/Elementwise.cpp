@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Elementwise ops whose ONNX form needs more than a row.
+#include "dialects/Graph/Compose.h"
 #include "dialects/Graph/GraphOps.h"
 #include "dialects/Graph/OnnxNode.h"
+#include "dialects/Graph/Part.h"
 
 using namespace mlir;
 
@@ -116,9 +118,13 @@ static LogicalResult finishCast(OnnxNode &node, Type to) {
     return node.refuse("needs an input");
   if (getElementType(node.input(0)) == to)
     return node.finish(node.input(0));
+  std::string roundMode = node.getString("round_mode", "up");
+  if (!llvm::is_contained({"up", "down", "nearest"}, roundMode))
+    return node.refuse("round_mode '" + roundMode + "'");
   return node.finish(
       node.make<CastOp>(node.input(0), {node.attr("to", TypeAttr::get(to)),
-                                        node.attr("saturate", node.b.getBoolAttr(node.getInt("saturate", 1)))}));
+                                        node.attr("saturate", node.b.getBoolAttr(node.getInt("saturate", 1))),
+                                        node.attr("roundMode", node.b.getStringAttr(roundMode))}));
 }
 
 LogicalResult buildCast(OnnxNode &node) {
@@ -148,32 +154,49 @@ LogicalResult buildIdentity(OnnxNode &node) {
   return node.finish(node.input(0));
 }
 
+/// Each element of x is kept and scaled, or zero with the probability `ratio`, where `training` (null: always) holds.
+static LogicalResult dropElements(OnnxNode &node, Value x, Value ratio, Value training) {
+  Composer c(node);
+  Type type = getElementType(x), work = type.isF64() ? type : Type(node.b.getF32Type());
+  ratio = ratio ? c.reshape(c.cast(ratio, work), {}) : makeSplat(node.b, node.loc, work, 0.5);
+  Value kept = c.op("graph.less_or_equal", {ratio, makeUniform(node, getDims(x), work)});
+  Value scaled = c.op("graph.div", {c.cast(x, work), c.op("graph.sub", {c.scalarLike(ratio, 1), ratio})});
+  Value y = c.cast(c.op("graph.where", {kept, scaled, c.scalarLike(ratio, 0)}), type);
+  if (training) {
+    training = c.reshape(training, {});
+    y = c.op("graph.where", {training, y, x});
+    kept = c.op("graph.or", {c.op("graph.not", training), kept});
+  }
+  if (!y || !kept)
+    return failure();
+  node.setOutput(0, y);
+  node.setOutput(1, node.opset() < 10 ? c.cast(kept, type) : kept);
+  return success();
+}
+
 LogicalResult buildDropout(OnnxNode &node) {
   Value x = node.input(0);
   if (!x)
     return node.refuse("needs an input");
-  // Before opset 7 an attribute, since 12 an input asks for training; between
-  // them there was no training.
+  // Before opset 7 an attribute, since 12 an input asks for training; between them there was no training.
   if (node.opset() < 7 && !node.getInt("is_test", 0) && node.getFloat("ratio", 0.5) != 0)
-    return node.refuse("training mode");
+    return dropElements(node, x, makeSplat(node.b, node.loc, node.b.getF32Type(), node.getFloat("ratio", 0.5)), {});
   if (Value training = node.opset() >= 12 ? node.input(2) : Value()) {
     std::optional<Dims> known = node.contents(training);
-    bool off = known && known->size() == 1 && known->front().is(0);
+    bool isKnown = known && known->size() == 1 && known->front().constant();
     std::optional<SmallVector<double>> ratio = node.input(1) ? node.floatContents(node.input(1)) : std::nullopt;
-    if (!off && !(ratio && ratio->size() == 1 && ratio->front() == 0))
-      return node.refuse("training mode");
+    bool off = (isKnown && known->front().is(0)) || (ratio && ratio->size() == 1 && ratio->front() == 0);
+    if (!off)
+      return dropElements(node, x, node.input(1), isKnown ? Value() : training);
   }
   node.setOutput(0, x);
-  if (node.wantsOutput(1)) {
-    // Up to opset 9 the mask had the data's type.
-    Type type = node.opset() < 10 ? getElementType(x) : Type(node.b.getI1Type());
-    Dims dims = getDims(x);
-    Value mask = node.make<ExpandOp>(makeSplat(node.b, node.loc, type, 1), node.attr("shape", ArrayRef<DimExpr>(dims)));
-    if (!mask)
-      return failure();
-    node.setOutput(1, mask);
-  }
-  return success();
+  if (!node.wantsOutput(1))
+    return success();
+  // Up to opset 9 the mask had the data's type.
+  Type type = node.opset() < 10 ? getElementType(x) : Type(node.b.getI1Type());
+  Value mask = Composer(node).filled(getDims(x), type, 1);
+  node.setOutput(1, mask);
+  return success(mask != nullptr);
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//

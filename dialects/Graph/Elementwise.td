@@ -112,10 +112,11 @@ def Graph_BitShiftOp : Elementwise<"bit_shift", (ins Tensor:$x, Tensor:$amount, 
 // Conversion
 //===--------------------------------------------------------------------------------------------------------------------===//
 
-def Graph_CastOp : Elementwise<"cast", (ins Tensor:$x, TypeAttr:$to, DefaultValuedAttr<BoolAttr, "true">:$saturate),
-    "cast(e, operandType(0), getTo(), in[0], getSaturate())", "alike(*this, Accepts::Any)", "getTo()"> {
+def Graph_CastOp : Elementwise<"cast", (ins Tensor:$x, TypeAttr:$to, DefaultValuedAttr<BoolAttr, "true">:$saturate,
+                                          DefaultValuedAttr<StrAttr, "\"up\"">:$roundMode),
+    "cast(e, operandType(0), getTo(), in[0], getSaturate(), getRoundMode())", "alike(*this, Accepts::Any)", "getTo()"> {
   let summary = "Converts the element type as ONNX's Cast does; narrow floats are rounded where they are computed in f32.";
-  let description = "`saturate` is for float8: values out of range become the largest finite one instead of NaN or infinity.";
+  let description = "`saturate` is for float8: values out of range become the largest finite one instead of NaN or infinity. `roundMode` (up, down, nearest) is for f8E8M0FNU, powers of two.";
   let onnx = [Onnx<"Cast", 1, 0, "buildCast">, Onnx<"CastLike", 1, 0, "buildCastLike">];
 }
 def Graph_BitCastOp : Elementwise<"bit_cast", (ins Tensor:$x, TypeAttr:$to), "bitCast(e, operandType(0), getTo(), in[0])",
@@ -129,6 +130,6 @@ def Graph_RelayoutOp : Unary<"relayout", "Any", "in[0]"> {
 }
 
 def : OnnxCompose<"Identity", "buildIdentity">;
-def : OnnxCompose<"Dropout", "buildDropout", 1, 0, "", ["with a ratio above 0, training mode is refused"]>;
+def : OnnxCompose<"Dropout", "buildDropout", 1, 0, "", ["in training mode the choice is by hewn's own generator"]>;
 
 #endif

@@ -233,7 +233,42 @@ static Value saturateTo(Builder &e, Type to, Value x) {
   return x;
 }
 
-Value cast(Builder &e, Type from, Type to, Value x, bool saturate) {
+/// A float32 that a power of two of 8 bits stands for; the sign is lost, infinity becomes NaN.
+static Value toPowerOfTwo(Builder &e, Value x, bool saturate, StringRef roundMode) {
+  constexpr int64_t one = 1 << 23, special = 255 << 23, largest = 254 << 23;
+  Value bits = e.createOrFold<arith::BitcastOp>(withElement(x.getType(), e.getI32Type()), x);
+  auto integer = [&](int64_t value) { return constant(e, bits, double(value)); };
+  auto mask = [&](int64_t which) -> Value { return e.createOrFold<arith::AndIOp>(bits, integer(which)); };
+  auto is = [&](Value value, Order order, int64_t other) {
+    return compare(e, NumberKind::Signed, order, value, integer(other));
+  };
+  auto choose = [&](Value condition, Value a, Value b) { return e.createOrFold<arith::SelectOp>(condition, a, b); };
+  Value exponent = mask(special);
+  if (roundMode != "down") {
+    // Halves go up, but for those of the smallest power.
+    Value up = is(mask(one - 1), Order::Greater, roundMode == "up" ? 0 : one / 2);
+    if (roundMode == "nearest")
+      up = choose(is(exponent, Order::Greater, 0), is(mask(one - 1), Order::Greater, one / 2 - 1), up);
+    Value more = e.createOrFold<arith::AddIOp>(exponent, choose(up, integer(one), integer(0)));
+    Value stays = is(exponent, Order::Greater, saturate ? largest - 1 : special - 1);
+    exponent = choose(stays, exponent, more);
+  }
+  exponent = choose(is(exponent, Order::Less, one), integer(one / 2), exponent); // 2^-127 has no exponent of its own
+  exponent = choose(is(exponent, Order::Greater, largest), integer(special + one / 2), exponent);
+  return e.createOrFold<arith::BitcastOp>(x.getType(), exponent);
+}
+
+/// A float of compute type as an element of `to` holds it.
+static Value narrowTo(Builder &e, Type to, Value x, bool saturate, StringRef roundMode) {
+  if (isa<Float8E8M0FNUType>(to))
+    return toPowerOfTwo(e, x, saturate, roundMode);
+  unsigned width = to.getIntOrFloatBitWidth();
+  if (width < 8 || (saturate && width == 8))
+    x = saturateTo(e, to, x);
+  return roundTo(e, to, x);
+}
+
+Value cast(Builder &e, Type from, Type to, Value x, bool saturate, StringRef roundMode) {
   Type source = computeType(from), target = computeType(to);
   Type type = withElement(x.getType(), target);
   NumberKind kind = numberKind(from);
@@ -245,9 +280,7 @@ Value cast(Builder &e, Type from, Type to, Value x, bool saturate) {
         return e.createOrFold<arith::ExtFOp>(type, x);
       if (source.getIntOrFloatBitWidth() > target.getIntOrFloatBitWidth())
         x = e.createOrFold<arith::TruncFOp>(type, x);
-      if (saturate && to.getIntOrFloatBitWidth() == 8)
-        x = saturateTo(e, to, x);
-      return from == to ? x : roundTo(e, to, x);
+      return from == to ? x : narrowTo(e, to, x, saturate, roundMode);
     }
     // Through 64 bits, so that values out of a narrow range wrap as numpy's do
     // instead of being poison.
@@ -262,9 +295,7 @@ Value cast(Builder &e, Type from, Type to, Value x, bool saturate) {
   if (isa<FloatType>(to)) {
     Value value = kind == NumberKind::Signed ? e.createOrFold<arith::SIToFPOp>(type, x)
                                              : e.createOrFold<arith::UIToFPOp>(type, x);
-    if (saturate && to.getIntOrFloatBitWidth() == 8)
-      value = saturateTo(e, to, value);
-    return roundTo(e, to, value);
+    return narrowTo(e, to, value, saturate, roundMode);
   }
   if (to.isInteger(1))
     return from.isInteger(1) ? x : compare(e, kind, Order::NotEqual, x, constant(e, x, 0));

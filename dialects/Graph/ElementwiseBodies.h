@@ -48,7 +48,7 @@ Value flipBits(Builder &e, Value x);
 Value shift(Builder &e, NumberKind kind, bool left, Value x, Value amount);
 /// Between element types; `x` and the result are of compute types. `saturate`
 /// is for float8 alone.
-Value cast(Builder &e, mlir::Type from, mlir::Type to, Value x, bool saturate = true);
+Value cast(Builder &e, mlir::Type from, mlir::Type to, Value x, bool saturate = true, llvm::StringRef roundMode = "up");
 Value bitCast(Builder &e, mlir::Type from, mlir::Type to, Value x);
 
 // Activations (ActivationBodies.cpp), of floats unless they take a kind.

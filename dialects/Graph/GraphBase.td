@@ -84,7 +84,7 @@ class GraphOp<string mnemonic, list<Trait> traits = []> : Op<GraphDialect, mnemo
 }
 
 // Tensors may be of any of our element types; the verifier of the kind says more.
-def Tensor : TensorOf<[F64, F32, F16, BF16, I1, I<4>, I8, I16, I32, I64, UI<4>, UI8, UI16, UI32, UI64, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ]>;
+def Tensor : TensorOf<[F64, F32, F16, BF16, I1, I<2>, I<4>, I8, I16, I32, I64, UI<2>, UI<4>, UI8, UI16, UI32, UI64, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F8E8M0FNU, F4E2M1FN]>;
 
 // An op with one result whose type follows from its operands and attributes (`inferShapes`).
 class GraphTensorOp<string mnemonic, list<Trait> traits = []>

@@ -17,6 +17,8 @@ bool isOrdered(mlir::Type elementType);
 /// is null.
 mlir::Operation *makePart(OnnxNode &node, llvm::StringRef name, mlir::ValueRange operands,
                           llvm::ArrayRef<mlir::NamedAttribute> attributes, unsigned numResults);
+/// Numbers between 0 and 1, by the node's `seed` where it has one; null after an error.
+mlir::Value makeUniform(OnnxNode &node, llvm::ArrayRef<DimExpr> shape, mlir::Type elementType);
 /// The op's results are the node's outputs in order; fails where it is null.
 llvm::LogicalResult setOutputs(OnnxNode &node, mlir::Operation *op);
 

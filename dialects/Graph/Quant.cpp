@@ -63,10 +63,10 @@ static LogicalResult checkScale(Operation *op, Type numbers, Type quantized) {
 }
 
 LogicalResult quantizable(Operation *op, Type to) {
-  bool fits = isa<FloatType>(to) ? to.getIntOrFloatBitWidth() == 8
+  bool fits = isa<FloatType>(to) ? to.getIntOrFloatBitWidth() <= 8
                                  : isa<IntegerType>(to) && !to.isInteger(1) && to.getIntOrFloatBitWidth() <= 16;
   if (!fits)
-    return op->emitOpError() << "quantizes to integers of 16 bits or less and to float8, not to " << to;
+    return op->emitOpError() << "quantizes to integers of 16 bits or less and to float8 and float4, not to " << to;
   return checkScale(op, getElementType(op->getOperand(0)), to);
 }
 

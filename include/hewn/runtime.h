@@ -90,6 +90,9 @@ typedef struct hewn_runtime_table hewn_runtime_table;
 #define HEWN_DL_FLOAT8_E4M3FNUZ 11
 #define HEWN_DL_FLOAT8_E5M2 12
 #define HEWN_DL_FLOAT8_E5M2FNUZ 13
+#define HEWN_DL_FLOAT8_E8M0FNU 14
+/// The same of the 4-bit float (bits = 4).
+#define HEWN_DL_FLOAT4_E2M1FN 17
 // A string tensor is {kDLOpaqueHandle, 64, 1}: elements are `const char *`.
 
 /// In `hewn_tensor_info.dims`: d >= 0 is a fixed size; -1 - s is symbol s.

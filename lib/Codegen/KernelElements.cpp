@@ -21,6 +21,8 @@ namespace hewn::codegen {
 Type storageType(Type elementType) {
   if (auto integer = dyn_cast<IntegerType>(elementType))
     return IntegerType::get(integer.getContext(), std::max(8u, integer.getWidth()));
+  if (graph::isHeldInByte(elementType))
+    return IntegerType::get(elementType.getContext(), 8);
   return elementType;
 }
 
@@ -128,6 +130,8 @@ Value KernelElements::toCompute(Value stored, Type elementType) {
   if (compute == storageType(elementType))
     return stored;
   Type type = vector ? Type(vectorType(compute)) : compute;
+  if (graph::isHeldInByte(elementType))
+    return graph::fromByte(b, loc, elementType, stored);
   if (isa<FloatType>(compute))
     return arith::ExtFOp::create(b, loc, type, stored);
   return arith::TruncIOp::create(b, loc, type, stored); // 4-bit integers held in bytes
@@ -137,6 +141,8 @@ Value KernelElements::toStorage(Value element, Type elementType) {
   Type storage = storageType(elementType);
   if (getElementTypeOrSelf(element.getType()) == storage)
     return element;
+  if (graph::isHeldInByte(elementType))
+    return graph::toByte(b, loc, elementType, element);
   Type type = isa<VectorType>(element.getType()) ? Type(vectorType(storage)) : storage;
   if (isa<FloatType>(storage))
     return arith::TruncFOp::create(b, loc, type, element);

@@ -68,6 +68,7 @@ def _dtype(code: int, bits: int) -> np.dtype:
     import ml_dtypes  # only where a model has types that numpy lacks
 
     names = {4: "bfloat16", 10: "float8_e4m3fn", 11: "float8_e4m3fnuz", 12: "float8_e5m2", 13: "float8_e5m2fnuz"}
+    names |= {14: "float8_e8m0fnu", 17: "float4_e2m1fn"}
     if code in (0, 1):
         return np.dtype(getattr(ml_dtypes, f"{kinds[code]}{bits}"))
     return np.dtype(getattr(ml_dtypes, names[code]))

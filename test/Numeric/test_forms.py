@@ -219,3 +219,16 @@ def test_depthwise_half():
     half = [x.astype(np.float16), w.astype(np.float16)]
     (want,) = run(one_node("Conv", [x, w], group=4), feeds_of([x, w]))
     np.testing.assert_allclose(run(one_node("Conv", half, group=4), feeds_of(half))[0], want, atol=0.02)
+
+
+TEXT = np.array([[1, 1, 3, 3, 3, 7], [8, 6, 7, 5, 6, 8]], np.int64)
+POOL = {"ngram_counts": [0, 4], "ngram_indexes": [6, 1, 2, 3, 0, 5, 4], "pool_int64s": [2, 3, 5, 4, 5, 6, 7, 8, 6, 7]}
+
+
+@pytest.mark.parametrize("mode", ["TF", "IDF", "TFIDF"])
+@pytest.mark.parametrize("least, most, skips", [(1, 1, 0), (1, 2, 0), (2, 2, 5)])
+def test_tf_idf(mode, least, most, skips):
+    lengths = {"min_gram_length": least, "max_gram_length": most, "max_skip_count": skips}
+    weights = {} if mode == "TF" else {"weights": [0.5, 1.5, 2.0, 0.25, 3.0, 1.0, 7.0]}
+    model = one_node("TfIdfVectorizer", [TEXT], opset=9, mode=mode, **lengths, **POOL, **weights)
+    check(run(model, {"x0": TEXT}), oracle(model, {"x0": TEXT}))

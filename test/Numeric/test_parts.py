@@ -161,3 +161,14 @@ def test_unlike_draws():
     got = hewn.compile(model).run({"trips": np.array(3)})
     rows = [got["a"], got["b"], *got["c"]]
     assert len({row.tobytes() for row in rows}) == 5
+
+
+def test_dropout():
+    """In training mode elements are kept and scaled, or zero."""
+    x, ratio = np.ones((100, 300), np.float32), np.array(0.25, np.float32)
+    model = one_node("Dropout", [x, ratio, np.array(True)], outputs=2, opset=22)
+    module = hewn.compile(model)
+    got = module.run({"x0": x, "x1": ratio, "x2": np.array(True)})
+    np.testing.assert_array_equal(got["y0"], np.where(got["y1"], np.float32(1 / 0.75), 0))
+    assert abs(got["y1"].mean() - 0.75) < 0.02
+    check(list(module.run({"x0": x, "x1": ratio, "x2": np.array(False)}).values()), [x, x > 0])

@@ -3,6 +3,7 @@
 
 import hewn
 import numpy as np
+import onnx
 import pytest
 from numeric import check, feeds_of, one_node, oracle, run
 from onnx.reference import ReferenceEvaluator
@@ -89,3 +90,30 @@ def test_many_dims():
     check(got, [x.reshape(2, 3, 2)])
     got = run(one_node("Unsqueeze", [x, int64(2, 7, 0)], opset=13), {"x0": x, "x1": int64(2, 7, 0)})
     check(got, [np.expand_dims(x, (2, 7, 0))])
+
+
+def test_appended_by_trips():
+    """A loop appends slices whose size only the trips tell; they must agree."""
+    model = onnx.parser.parse_model("""<ir_version: 10, opset_import: ["" : 22]>
+    g (float[n] x, int64[1] size, int64[1] more) => (float[t, k] y) <int64 trips = {3}, bool yes = {1}> {
+      y = Loop(trips, yes) <body = b (int64 i, bool c) => (bool d, float[k] w)
+      <int64[1] one = {1}> {
+        d = Identity(c)
+        begin = Reshape(i, one)
+        grown = Mul(begin, more)
+        length = Add(size, grown)
+        end = Add(begin, length)
+        w = Slice(x, begin, end)
+      }>
+    }""")
+    module, x = hewn.compile(model), np.arange(9, dtype=np.float32)
+    (got,) = module.run({"x": x, "size": int64(4), "more": int64(0)}).values()
+    check([got], [np.stack([x[i : i + 4] for i in range(3)])])
+    with pytest.raises(hewn.RunError, match="another shape"):
+        module.run({"x": x, "size": int64(2), "more": int64(1)})
+
+
+def test_wrong_shape():
+    module = hewn.compile(one_node("Reshape", [X, int64(5, 12)], opset=14))
+    with pytest.raises(hewn.RunError):
+        module.run({"x0": X, "x1": int64(5, 13)})

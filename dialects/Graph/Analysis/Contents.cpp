@@ -90,7 +90,7 @@ Contents::Elements Contents::constantElements(RankedTensorType type, Attribute a
   }
   auto weight = dyn_cast<WeightAttr>(attr);
   unsigned width = element.getIntOrFloatBitWidth();
-  if (!weight || width == 4)
+  if (!weight || (width > 1 && width < 8))
     return all;
   int64_t count = type.getNumElements(), size = std::max(width / 8, 1u);
   ArrayRef<char> bytes = weights.bytes(weight);

@@ -270,6 +270,7 @@ private:
   LogicalResult finish(RegionOpBuilder &shell, SmallVector<Value> initial) {
     size_t numCarried = initial.size();
     SmallVector<TensorShape> results(carried), appended;
+    SmallVector<Attribute> defined;
     SmallVector<Value> nextHeld;
     node.b.setInsertionPoint(shell.take());
     for (unsigned i : held) {
@@ -293,18 +294,25 @@ private:
     }
     for (Value value : ArrayRef(yields).drop_front(1 + numCarried)) {
       TensorShape shape = shapeOf(value);
-      if (!shell.isKnownOutside(shape.dims))
-        return node.refuse("appends values whose shape " + text(shape.dims) + " may change from trip to trip");
+      // A dim that only the trips tell is the loop's to define; they must agree, or the run ends with a status.
+      for (DimExpr &dim : shape.dims)
+        if (!shell.isKnownOutside(dim)) {
+          dim = node.freshDim();
+          defined.push_back(node.b.getStringAttr(dim.str()));
+        }
       shape.dims.insert(shape.dims.begin(), counts ? openDim() : *steps);
       appended.push_back(shape);
     }
     size_t numKept = results.size();
+    SmallVector<NamedAttribute> attributes;
+    if (!defined.empty())
+      attributes.push_back(node.attr("defines", node.b.getArrayAttr(defined)));
     llvm::append_range(results, appended);
     yields.insert(yields.begin() + 1 + numCarried, nextHeld.begin(), nextHeld.end());
     shell.close(0, yields);
     SmallVector<Value> operands = {trips, condition};
     llvm::append_range(operands, initial);
-    Operation *op = shell.finish(operands, results);
+    Operation *op = shell.finish(operands, results, attributes);
     for (auto [k, i] : llvm::enumerate(held))
       if (!readOpen(node, op->getResult(numCarried + k), results[i].dims))
         return failure();

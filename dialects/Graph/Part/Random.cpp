@@ -49,13 +49,28 @@ LogicalResult MultinomialOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorSh
 // Import
 //===------------------------------------------------------------------------------------------------------------------===//
 
+/// A float everywhere but in Dropout.
+static int64_t seedOf(OnnxNode &node) {
+  if (node.opType() == "Dropout")
+    return node.getInt("seed", 0);
+  return floatBits(llvm::APFloat(float(node.getFloat("seed", 0))));
+}
+
 /// The seed that the node has, or a number of its own.
 static void addSeed(OnnxNode &node, SmallVectorImpl<NamedAttribute> &attributes) {
   bool seeded = node.hasAttr("seed");
-  int64_t seed = seeded ? floatBits(llvm::APFloat(float(node.getFloat("seed", 0))))
-                        : int64_t(llvm::xxh3_64bits(node.freshDim().str()) >> 1);
+  int64_t seed = seeded ? seedOf(node) : int64_t(llvm::xxh3_64bits(node.freshDim().str()) >> 1);
   attributes.push_back(node.attr("hasSeed", node.b.getBoolAttr(seeded)));
   attributes.push_back(node.attr("seed", seed));
+}
+
+Value makeUniform(OnnxNode &node, ArrayRef<DimExpr> shape, Type elementType) {
+  SmallVector<NamedAttribute> attributes = {
+      node.attr("shape", shape), node.attr("elementType", TypeAttr::get(elementType)),
+      node.attr("low", node.b.getF32FloatAttr(0)), node.attr("high", node.b.getF32FloatAttr(1))};
+  addSeed(node, attributes);
+  Operation *op = makePart(node, RandomUniformOp::getOperationName(), {}, attributes, 1);
+  return op ? op->getResult(0) : Value();
 }
 
 /// The type that `dtype` names, else `otherwise`; null after `refuse`.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rewrites conversions between float8 and f32, which no machine of ours has an instruction for, as integer arithmetic.
+// Rewrites conversions between float8 (or float4) and f32, which no machine of ours has an instruction for, as integer arithmetic.
 //
 //     arith.extf %x : f8E4M3FN to f32      the exponent is rebased by one multiplication, exact for subnormals too
 //     arith.truncf %x : f32 to f8E5M2      rounds to the nearest, halves to even; what is too large becomes what the format
@@ -26,6 +26,7 @@ struct Format {
   int mantissa, bias;
   int64_t largest, overflow, nan;
   bool negativeZero = true;
+  int width = 8;
 };
 
 std::optional<Format> formatOf(Type type) {
@@ -37,6 +38,10 @@ std::optional<Format> formatOf(Type type) {
     return Format{3, 8, 0x7f, 0x80, 0x80, false};
   if (isa<Float8E5M2FNUZType>(type))
     return Format{2, 16, 0x7f, 0x80, 0x80, false};
+  if (isa<Float4E2M1FNType>(type)) // without infinity and NaN, for which it has -0
+    return Format{1, 1, 0x7, 0x7, 0x8, true, 4};
+  if (isa<Float8E8M0FNUType>(type)) // exponents alone
+    return Format{0, 127, 0xfe, 0xff, 0xff, false};
   return std::nullopt;
 }
 
@@ -46,11 +51,18 @@ public:
 
   /// The f32 of a float8.
   Value widen(Value x) {
-    Value code = arith::ExtUIOp::create(b, like(b.getI32Type()), arith::BitcastOp::create(b, like(b.getI8Type()), x));
-    Value magnitude = bitAnd(code, 0x7f), sign = shiftLeft(bitAnd(code, 0x80), 24);
+    Value code = arith::ExtUIOp::create(b, like(b.getI32Type()), arith::BitcastOp::create(b, like(codeType()), x));
+    if (f.mantissa == 0) {
+      Value bits = choose(equal(code, 0), integer(1 << 22), shiftLeft(code, 23)); // the smallest is subnormal
+      return asFloat(choose(equal(code, f.nan), integer(kNaN), bits));
+    }
+    int64_t signBit = int64_t(1) << (f.width - 1);
+    Value magnitude = bitAnd(code, signBit - 1), sign = shiftLeft(bitAnd(code, signBit), 32 - f.width);
     Value scaled =
         arith::MulFOp::create(b, asFloat(shiftLeft(magnitude, 23 - f.mantissa)), number(std::ldexp(1.0, 127 - f.bias)));
     Value bits = arith::OrIOp::create(b, asInteger(scaled), sign);
+    if (f.width < 8)
+      return asFloat(bits);
     if (!f.negativeZero) {
       bits = choose(equal(code, f.nan), integer(kNaN), bits);
     } else {
@@ -64,7 +76,9 @@ public:
   /// The float8 (of type `target`) of an f32.
   Value narrow(Value x, Type target) {
     Value bits = asInteger(x), magnitude = bitAnd(bits, 0x7fffffff);
-    Value sign = bitAnd(arith::ShRUIOp::create(b, bits, integer(24)), 0x80);
+    if (f.mantissa == 0)
+      return asCode(bitAnd(arith::ShRUIOp::create(b, bits, integer(23)), 0xff), target);
+    Value sign = bitAnd(arith::ShRUIOp::create(b, bits, integer(32 - f.width)), int64_t(1) << (f.width - 1));
     Value code = choose(less(magnitude, int64_t(127 + 1 - f.bias) << 23), subnormal(magnitude), normal(magnitude));
     code = choose(greater(code, f.largest), integer(f.overflow), code);
     code = choose(greater(magnitude, kInfinity), integer(f.nan), code);
@@ -73,7 +87,7 @@ public:
     else // zero and NaN have no sign
       code = choose(arith::OrIOp::create(b, equal(code, 0), equal(code, f.nan)), code,
                     arith::OrIOp::create(b, code, sign));
-    return arith::BitcastOp::create(b, like(target), arith::TruncIOp::create(b, like(b.getI8Type()), code));
+    return asCode(code, target);
   }
 
   Value toFloat32(Value x) {
@@ -93,6 +107,11 @@ public:
 
 private:
   static constexpr int64_t kInfinity = 0x7f800000, kNaN = 0x7fc00000;
+
+  Type codeType() { return b.getIntegerType(f.width); }
+  Value asCode(Value code, Type target) {
+    return arith::BitcastOp::create(b, like(target), arith::TruncIOp::create(b, like(codeType()), code));
+  }
 
   /// Below the smallest normal number: adding a power of two whose last place is the format's rounds, and leaves the code
   /// in the lowest bits.

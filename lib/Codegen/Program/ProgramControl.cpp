@@ -4,6 +4,7 @@
 //
 // The values of a region are known inside of it only: symbols are put back when it ends, and what goes on behind it
 // (the result of a branch, sizes that a loop finds out) goes through variables.
+#include "hewn/runtime.h"
 #include "lib/Codegen/Program/ProgramEmitter.h"
 #include "lib/Transforms/Plan/Buffers.h"
 
@@ -181,6 +182,22 @@ void ProgramEmitter::append(Appended &appended, Value slice, llvm::Value *step) 
     copy(offset(appended.memory, used), pointer(slice), bytes);
     return;
   }
+  // Slices of one size: those of unlike sizes make no tensor.
+  llvm::Value *differs = b.getFalse();
+  for (auto [size, slot] : llvm::zip(values(graph::getDims(slice)), appended.dims))
+    differs = b.CreateOr(differs, b.CreateICmpNE(size, b.CreateLoad(i64, slot)));
+  llvm::BasicBlock *bad = block("bad"), *fits = block("fits");
+  b.CreateCondBr(b.CreateAnd(differs, b.CreateICmpNE(step, b.getInt64(0))), bad, fits);
+  b.SetInsertPoint(bad);
+  auto node = appended.result.getLoc()->findInstanceOf<NameLoc>();
+  llvm::Value *name = node ? string(node.getName()) : llvm::ConstantPointerNull::get(ptr);
+  llvm::Value *code =
+      b.CreateCall(service("hewn_rt_fail", i32, {ptr, i32, ptr, ptr, i64, i64}),
+                   {runContext, b.getInt32(HEWN_INVALID_ARGUMENT), name,
+                    string("trip {a} appends a value of another shape than the trips before it"), step, b.getInt64(0)});
+  exitCode->addIncoming(code, b.GetInsertBlock());
+  b.CreateBr(exit);
+  b.SetInsertPoint(fits);
   llvm::Value *needed = b.CreateAdd(used, bytes);
   llvm::BasicBlock *grow = block("grow"), *enough = block("enough");
   llvm::Value *isFull = b.CreateOr(b.CreateICmpSGT(needed, b.CreateLoad(i64, appended.capacity)),

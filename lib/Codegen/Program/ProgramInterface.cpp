@@ -61,6 +61,8 @@ std::optional<ElementCodes> elementCodes(Type type) {
       return isUnsigned ? ElementCodes{kDLUInt, 32, 12, "uint32_t"} : ElementCodes{kDLInt, 32, 6, "int32_t"};
     case 64:
       return isUnsigned ? ElementCodes{kDLUInt, 64, 13, "uint64_t"} : ElementCodes{kDLInt, 64, 7, "int64_t"};
+    case 2:
+      return isUnsigned ? ElementCodes{kDLUInt, 2, 25, "uint8_t"} : ElementCodes{kDLInt, 2, 26, "uint8_t"};
     case 4:
       return isUnsigned ? ElementCodes{kDLUInt, 4, 21, "uint8_t"} : ElementCodes{kDLInt, 4, 22, "uint8_t"};
     default:
@@ -83,6 +85,10 @@ std::optional<ElementCodes> elementCodes(Type type) {
     return ElementCodes{HEWN_DL_FLOAT8_E5M2, 8, 19, "uint8_t"};
   if (isa<Float8E5M2FNUZType>(type))
     return ElementCodes{HEWN_DL_FLOAT8_E5M2FNUZ, 8, 20, "uint8_t"};
+  if (isa<Float8E8M0FNUType>(type))
+    return ElementCodes{HEWN_DL_FLOAT8_E8M0FNU, 8, 24, "uint8_t"};
+  if (isa<Float4E2M1FNType>(type))
+    return ElementCodes{HEWN_DL_FLOAT4_E2M1FN, 4, 23, "uint8_t"};
   return std::nullopt;
 }
 

@@ -32,8 +32,16 @@ Type elementType(MLIRContext *context, int64_t onnxCode) {
     return Float8E5M2Type::get(context);
   case TensorProto::FLOAT8E5M2FNUZ:
     return Float8E5M2FNUZType::get(context);
+  case TensorProto::FLOAT8E8M0:
+    return Float8E8M0FNUType::get(context);
+  case TensorProto::FLOAT4E2M1:
+    return Float4E2M1FNType::get(context);
   case TensorProto::BOOL:
     return integer(context, 1);
+  case TensorProto::INT2:
+    return integer(context, 2);
+  case TensorProto::UINT2:
+    return integer(context, 2, true);
   case TensorProto::INT4:
     return integer(context, 4);
   case TensorProto::INT8:

@@ -19,6 +19,18 @@ using onnx::TensorProto;
 /// to see.
 static constexpr int64_t kShortElements = 64, kShortBytes = 256;
 
+/// How many elements of less than a byte share one in files; bools do not.
+static int64_t elementsInByte(Type elementType) {
+  int64_t bits = elementType.getIntOrFloatBitWidth();
+  return bits > 1 && bits < 8 ? 8 / bits : 1;
+}
+
+/// Element `i` of such a tensor.
+static uint8_t packedElement(ArrayRef<char> bytes, int64_t i, unsigned bits) {
+  int64_t perByte = 8 / bits;
+  return (uint8_t(bytes[i / perByte]) >> (i % perByte * bits)) & ((1u << bits) - 1);
+}
+
 std::optional<int64_t> tensorBytes(ArrayRef<int64_t> dims, Type elementType, std::string &reason) {
   int64_t elements = 1;
   bool overflow = false, empty = false;
@@ -31,7 +43,7 @@ std::optional<int64_t> tensorBytes(ArrayRef<int64_t> dims, Type elementType, std
     overflow |= llvm::MulOverflow(elements, dim, elements);
   }
   int64_t bits = elementType.getIntOrFloatBitWidth();
-  int64_t perByte = bits == 4 ? 2 : 1, bytes = 0;
+  int64_t perByte = elementsInByte(elementType), bytes = 0;
   // A 48-bit address space holds no more.
   constexpr int64_t most = int64_t(1) << 47;
   overflow |= !empty && (elements < 0 || elements > most);
@@ -40,14 +52,14 @@ std::optional<int64_t> tensorBytes(ArrayRef<int64_t> dims, Type elementType, std
     reason = "has more elements than memory can hold";
     return std::nullopt;
   }
-  return empty ? 0 : perByte == 2 ? (elements + 1) / 2 : bytes;
+  return empty ? 0 : perByte > 1 ? (elements + perByte - 1) / perByte : bytes;
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
 // Bytes as a constant
 //===------------------------------------------------------------------------------------------------------------------===//
 
-/// Short tensors as elements. 1-bit and 4-bit integers are stored otherwise in attributes than in ONNX.
+/// Short tensors as elements. Integers of less than a byte are stored otherwise in attributes than in ONNX.
 static DenseElementsAttr denseElements(RankedTensorType type, ArrayRef<char> bytes) {
   Type element = type.getElementType();
   int64_t count = type.getNumElements();
@@ -59,10 +71,10 @@ static DenseElementsAttr denseElements(RankedTensorType type, ArrayRef<char> byt
       values.push_back(bytes[i] != 0);
     return DenseElementsAttr::get(type, values);
   }
-  if (element.getIntOrFloatBitWidth() == 4) {
+  if (unsigned bits = element.getIntOrFloatBitWidth(); elementsInByte(element) > 1) {
     SmallVector<APInt> values;
     for (int64_t i = 0; i < count; ++i)
-      values.push_back(APInt(4, (uint8_t(bytes[i / 2]) >> (i % 2 * 4)) & 15));
+      values.push_back(APInt(bits, packedElement(bytes, i, bits)));
     return DenseElementsAttr::get(type, values);
   }
   return DenseElementsAttr::getFromRawBuffer(type, bytes);
@@ -73,7 +85,7 @@ static bool isShort(RankedTensorType type, size_t bytes) {
 }
 
 Constant Tensors::make(RankedTensorType type, std::vector<char> bytes, StringRef key) {
-  if (type.getElementTypeBitWidth() != 4 && isShort(type, bytes.size()))
+  if (elementsInByte(type.getElementType()) == 1 && isShort(type, bytes.size()))
     return {type, denseElements(type, bytes)};
   int64_t size = bytes.size();
   return {type, graph::WeightAttr::get(context, weights.add(key, std::move(bytes)), 0, size)};
@@ -84,7 +96,9 @@ std::optional<Constant> Tensors::read(const TensorProto &tensor, StringRef key, 
   std::optional<Bytes> bytes = locate(tensor, reason);
   if (!bytes)
     return std::nullopt;
-  if (isShort(bytes->type, bytes->data.size()))
+  int64_t inByte = elementsInByte(bytes->type.getElementType());
+  bool isShared = inByte > 1;
+  if (isShort(bytes->type, bytes->data.size()) && !(isShared && isa<FloatType>(bytes->type.getElementType())))
     return Constant{bytes->type, denseElements(bytes->type, bytes->data)};
   // A bool is 0 or 1 in every kernel; files may hold any byte.
   if (bytes->type.getElementType().isInteger(1) && llvm::any_of(bytes->data, [](char c) { return c & ~1; })) {
@@ -93,11 +107,11 @@ std::optional<Constant> Tensors::read(const TensorProto &tensor, StringRef key, 
       clean.push_back(c != 0);
     return make(bytes->type, std::move(clean), key);
   }
-  // Two to a byte in files; a kernel has a byte for each.
-  if (bytes->type.getElementTypeBitWidth() == 4) {
+  // Several to a byte in files; a kernel has a byte for each.
+  if (isShared) {
     std::vector<char> apart;
     for (int64_t i = 0, n = bytes->type.getNumElements(); i < n; ++i)
-      apart.push_back(char((uint8_t(bytes->data[i / 2]) >> (i % 2 * 4)) & 15));
+      apart.push_back(char(packedElement(bytes->data, i, unsigned(8 / inByte))));
     return make(bytes->type, std::move(apart), key);
   }
   int64_t size = bytes->data.size();
@@ -144,7 +158,8 @@ static bool typedBytes(const TensorProto &tensor, Type element, int64_t count, s
     return convert<int32_t>(tensor.int32_data(), count, bytes);
   if (bits == 16)
     return convert<uint16_t>(tensor.int32_data(), count, bytes);
-  return convert<uint8_t>(tensor.int32_data(), bits == 4 ? (count + 1) / 2 : count, bytes);
+  int64_t inByte = elementsInByte(element);
+  return convert<uint8_t>(tensor.int32_data(), (count + inByte - 1) / inByte, bytes);
 }
 
 std::optional<Tensors::Bytes> Tensors::locate(const TensorProto &tensor, std::string &reason) {
@@ -280,7 +295,7 @@ std::optional<Constant> Tensors::read(const onnx::SparseTensorProto &tensor, Str
   width = std::max<int64_t>(width, 1);
   // Unlike other tensors, a sparse one can be far larger than its file.
   constexpr int64_t most = int64_t(1) << 32;
-  if (!size || *size > most || element.getIntOrFloatBitWidth() == 4 || !indices->type.getElementType().isInteger(64) ||
+  if (!size || *size > most || elementsInByte(element) > 1 || !indices->type.getElementType().isInteger(64) ||
       indices->type.getNumElements() != count * (flat ? 1 : rank)) {
     if (reason.empty())
       reason = "is a sparse tensor whose values and indices do not fit, or too large a one";

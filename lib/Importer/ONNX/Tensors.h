@@ -65,7 +65,7 @@ private:
 };
 
 /// Checks dims (none negative, their product with the element size fits) and returns the byte count of such a tensor,
-/// 4-bit elements two a byte. nullopt and `reason` otherwise.
+/// elements of less than a byte, but for bools, several a byte. nullopt and `reason` otherwise.
 std::optional<int64_t> tensorBytes(llvm::ArrayRef<int64_t> dims, mlir::Type elementType, std::string &reason);
 
 } // namespace hewn::importer

@@ -16,6 +16,8 @@ namespace hewn {
 Type storageTypeOf(Type elementType) {
   if (auto integer = dyn_cast<IntegerType>(elementType))
     return IntegerType::get(integer.getContext(), std::max(8u, integer.getWidth()));
+  if (graph::isHeldInByte(elementType))
+    return IntegerType::get(elementType.getContext(), 8);
   return elementType;
 }
 
@@ -112,6 +114,8 @@ Value NaiveElements::toCompute(Value stored, Type elementType) {
                                  arith::ConstantOp::create(b, loc, b.getZeroAttr(stored.getType())));
   if (compute == stored.getType())
     return stored;
+  if (graph::isHeldInByte(elementType))
+    return graph::fromByte(b, loc, elementType, stored);
   if (isa<FloatType>(compute))
     return arith::ExtFOp::create(b, loc, compute, stored);
   return arith::TruncIOp::create(b, loc, compute, stored);
@@ -121,6 +125,8 @@ Value NaiveElements::toStorage(Value element, Type elementType) {
   Type storage = storageTypeOf(elementType);
   if (element.getType() == storage)
     return element;
+  if (graph::isHeldInByte(elementType))
+    return graph::toByte(b, loc, elementType, element);
   if (isa<FloatType>(storage))
     return arith::TruncFOp::create(b, loc, storage, element);
   if (elementType.isInteger(1) || elementType.isUnsignedInteger())

@@ -20,7 +20,7 @@ func.func @zero(%x: tensor<2xf32>, %scale: tensor<f32>, %zero: tensor<i8>) {
 // -----
 
 func.func @wide(%x: tensor<2xf32>, %scale: tensor<f32>) {
-  // expected-error @below {{quantizes to integers of 16 bits or less and to float8, not to 'i32'}}
+  // expected-error @below {{quantizes to integers of 16 bits or less and to float8 and float4, not to 'i32'}}
   %0 = graph.quantize %x, %scale {to = i32} : (tensor<2xf32>, tensor<f32>) -> tensor<2xi32>
   return
 }

@@ -36,3 +36,24 @@ func.func @half_to_float8(%x: f16) -> f8E4M3FNUZ {
   %0 = arith.truncf %x : f16 to f8E4M3FNUZ
   return %0 : f8E4M3FNUZ
 }
+
+// A code of four bits, without infinity and NaN.
+// CHECK-LABEL: @float4
+// CHECK: arith.bitcast %{{.*}} : f4E2M1FN to i4
+// CHECK-NOT: arith.extf
+// CHECK: return
+func.func @float4(%x: f4E2M1FN) -> f32 {
+  %0 = arith.extf %x : f4E2M1FN to f32
+  return %0 : f32
+}
+
+// The exponent of an f32 is the code.
+// CHECK-LABEL: @powers
+// CHECK: arith.shrui
+// CHECK: arith.trunci %{{.*}} : vector<8xi32> to vector<8xi8>
+// CHECK-NOT: arith.truncf
+// CHECK: return
+func.func @powers(%x: vector<8xf32>) -> vector<8xf8E8M0FNU> {
+  %0 = arith.truncf %x : vector<8xf32> to vector<8xf8E8M0FNU>
+  return %0 : vector<8xf8E8M0FNU>
+}

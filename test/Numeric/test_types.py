@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Element types of less than a byte, and powers of two: conversions of every value, there and back."""
+
+import hewn
+import ml_dtypes
+import numpy as np
+import pytest
+from numeric import check, one_node, run
+from onnx import TensorProto, helper, numpy_helper
+
+SMALL = {
+    "int2": TensorProto.INT2,
+    "uint2": TensorProto.UINT2,
+    "int4": TensorProto.INT4,
+    "uint4": TensorProto.UINT4,
+    "float4_e2m1fn": TensorProto.FLOAT4E2M1,
+    "float8_e8m0fnu": TensorProto.FLOAT8E8M0,
+}
+
+
+def every(name):
+    """All values of a type, more than once: whole vectors and a tail."""
+    dtype = np.dtype(getattr(ml_dtypes, name))
+    bits = 8 if "8" in name else int(name[-1]) if "int" in name else 4
+    codes = np.resize(np.arange(1 << bits, dtype=np.uint8), 300)
+    if name.startswith("int"):
+        codes = (codes.astype(np.int8) << (8 - bits)) >> (8 - bits)
+    return codes.view(dtype)
+
+
+def same(got, want):
+    """Bit by bit; what a byte holds beside an integer of less than a byte is nobody's business."""
+    assert got.dtype == want.dtype
+    bits = np.int8 if "int" in got.dtype.name else np.uint8
+    as_bits = (lambda x: x.astype(bits)) if bits is np.int8 else (lambda x: x.view(bits))
+    np.testing.assert_array_equal(as_bits(got), as_bits(want))
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_there_and_back(name):
+    x = every(name)
+    (wide,) = run(one_node("Cast", [x], opset=25, to=TensorProto.FLOAT), {"x0": x})
+    np.testing.assert_array_equal(wide, x.astype(np.float32))
+    finite = np.where(np.isnan(wide), np.float32(1), wide)
+    (back,) = run(one_node("Cast", [finite], opset=25, to=SMALL[name], round_mode="down"), {"x0": finite})
+    same(back, finite.astype(x.dtype))
+
+
+def test_float4_rounds_and_saturates():
+    x = np.concatenate([np.linspace(-9, 9, 577), [1e9, -1e9, np.inf, -np.inf, -0.0, 1e-30]]).astype(np.float32)
+    (got,) = run(one_node("Cast", [x], opset=25, to=TensorProto.FLOAT4E2M1), {"x0": x})
+    same(got, x.astype(ml_dtypes.float4_e2m1fn))
+
+
+@pytest.mark.parametrize("mode", ["up", "down", "nearest"])
+@pytest.mark.parametrize("saturate", [0, 1])
+def test_powers_of_two(mode, saturate):
+    x = np.concatenate([np.geomspace(1e-44, 3.4e38, 4001), [0, 1, 1.5, 3, np.inf, np.nan]]).astype(np.float32)
+    model = one_node("Cast", [x], opset=25, to=TensorProto.FLOAT8E8M0, round_mode=mode, saturate=saturate)
+    (got,) = run(model, {"x0": x})
+    same(got, numpy_helper.to_float8e8m0(x, bool(saturate), mode))
+
+
+@pytest.mark.parametrize("name", ["int2", "uint2", "int4", "float4_e2m1fn"])
+def test_constant(name):
+    """Several elements share a byte of the file."""
+    x = every(name)[:71]
+    tensor = numpy_helper.from_array(x, "w")
+    graph = helper.make_graph(
+        [helper.make_node("Cast", ["w"], ["c"], to=TensorProto.FLOAT), helper.make_node("Add", ["c", "x"], ["y"])],
+        "constant",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [71])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [71])],
+        [tensor],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 25)], ir_version=12)
+    zeros = np.zeros(71, np.float32)
+    check([hewn.compile(model).run({"x": zeros})["y"]], [x.astype(np.float32)])
