@@ -277,6 +277,15 @@ DimExpr DimExpr::substitute(llvm::function_ref<DimExpr(StringRef)> map) const {
   return sum;
 }
 
+/// By 0 there is no right answer, and the machine's division traps there, as it does for the least number by -1.
+static void guardDivision(OpBuilder &b, Location loc, Value &l, Value &r) {
+  auto constant = [&](int64_t v) -> Value { return arith::ConstantIndexOp::create(b, loc, v); };
+  auto is = [&](int64_t v) { return b.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::eq, r, constant(v)); };
+  Value negates = is(-1), special = b.createOrFold<arith::OrIOp>(loc, is(0), negates);
+  l = b.createOrFold<arith::SelectOp>(loc, negates, b.createOrFold<arith::SubIOp>(loc, constant(0), l), l);
+  r = b.createOrFold<arith::SelectOp>(loc, special, constant(1), r);
+}
+
 Value DimExpr::materialize(OpBuilder &b, Location loc, llvm::function_ref<Value(StringRef)> symbolValue) const {
   auto constantIndex = [&](int64_t v) -> Value { return arith::ConstantIndexOp::create(b, loc, v); };
   Value sum;
@@ -288,6 +297,9 @@ Value DimExpr::materialize(OpBuilder &b, Location loc, llvm::function_ref<Value(
         value = symbolValue(factor->name);
       } else {
         Value l = factor->lhs.materialize(b, loc, symbolValue), r = factor->rhs.materialize(b, loc, symbolValue);
+        bool divides = factor->op == Op::FloorDiv || factor->op == Op::Mod;
+        if (divides && !factor->rhs.constant())
+          guardDivision(b, loc, l, r);
         switch (factor->op) {
         case Op::FloorDiv:
           value = b.createOrFold<arith::FloorDivSIOp>(loc, l, r);

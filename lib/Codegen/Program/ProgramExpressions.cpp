@@ -34,9 +34,10 @@ Value *ExpressionBuilder::atom(const DimExpr::Atom &a) {
   Value *l = sum(a.lhs), *r = sum(a.rhs);
   if (a.op == DimExpr::Op::Min || a.op == DimExpr::Op::Max)
     return b.CreateBinaryIntrinsic(a.op == DimExpr::Op::Min ? Intrinsic::smin : Intrinsic::smax, l, r);
-  // A divisor that is 0 when run has no right answer, but must not trap.
-  Value *zero = b.getInt64(0);
-  r = b.CreateSelect(b.CreateICmpEQ(r, zero), b.getInt64(1), r);
+  // A divisor that is 0 when run has no right answer, but must not trap; nor must the least number by -1.
+  Value *zero = b.getInt64(0), *negates = b.CreateICmpEQ(r, b.getInt64(uint64_t(-1)));
+  l = b.CreateSelect(negates, b.CreateNeg(l), l);
+  r = b.CreateSelect(b.CreateOr(negates, b.CreateICmpEQ(r, zero)), b.getInt64(1), r);
   Value *quotient = b.CreateSDiv(l, r), *rest = b.CreateSRem(l, r);
   Value *unlike = b.CreateAnd(b.CreateICmpNE(rest, zero), b.CreateICmpSLT(b.CreateXor(rest, r), zero));
   if (a.op == DimExpr::Op::FloorDiv)
