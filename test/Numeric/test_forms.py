@@ -232,3 +232,10 @@ def test_tf_idf(mode, least, most, skips):
     weights = {} if mode == "TF" else {"weights": [0.5, 1.5, 2.0, 0.25, 3.0, 1.0, 7.0]}
     model = one_node("TfIdfVectorizer", [TEXT], opset=9, mode=mode, **lengths, **POOL, **weights)
     check(run(model, {"x0": TEXT}), oracle(model, {"x0": TEXT}))
+
+
+@pytest.mark.parametrize("bands, length, rate, low, high", [(8, 16, 8192, 0.0, 4096.0), (40, 400, 16000, 20.0, 7600.0)])
+def test_mel(bands, length, rate, low, high):
+    numbers = [scalar(bands, np.int64), scalar(length, np.int64), scalar(rate, np.int64), scalar(low), scalar(high)]
+    model = one_node("MelWeightMatrix", numbers, opset=17, constants=range(5))
+    check(run(model, {}), oracle(model, {}), atol=1e-6)
