@@ -53,7 +53,7 @@ class Reduce<string mnemonic> : GraphTensorOp<mnemonic, [DeclareOpInterfaceMetho
   }];
 }
 
-// A reduction whose state is one value of compute type; `identity` and `merge` are bodies as in Elementwise.td.
+// A reduction whose state is one value of compute type; `identity` and `merge` are bodies like an elementwise op's.
 class SimpleReduce<string mnemonic, string identity, string merge, string finish = "state[0]"> : Reduce<mnemonic> {
   let extraClassDefinition = commonMethods # [{
     ::llvm::LogicalResult $cppClass::inferShapes(::hewn::graph::DimsOf dimsOf, ::llvm::SmallVectorImpl<::hewn::graph::TensorShape> &results) {

@@ -7,8 +7,9 @@
 //       %y = graph.relu %x                                       →     scf.for ... { vector.load, arith, vector.store }
 //       graph.yield %y }                                             }
 //
-// A kernel around one contraction that the contraction engine can tile goes to it, all others to the loop engine.
-// Nothing is refused: what neither has a good form for is a nest that evaluates each element where it is needed.
+// A kernel of two contractions with rows between them goes to the chain engine, one around a contraction that the contraction
+// engine can tile to that, all others to the loop engine. Nothing is refused: what none has a good form for is a nest that
+// evaluates each element where it is needed.
 #include "lib/Codegen/Contract/ChainEngine.h"
 #include "lib/Codegen/Contract/ContractEngine.h"
 #include "lib/Codegen/LoopEngine.h"
