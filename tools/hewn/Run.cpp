@@ -93,7 +93,7 @@ int benchMain() {
     times.push_back(std::chrono::duration<double, std::milli>(Clock::now() - start).count());
   }
   std::sort(times.begin(), times.end());
-  llvm::outs() << llvm::format("%zu runs: fastest %.3f ms, median %.3f ms, slowest %.3f ms\n", times.size(),
+  llvm::outs() << llvm::format("%zu runs: fastest %.4f ms, median %.4f ms, slowest %.4f ms\n", times.size(),
                                times.front(), times[times.size() / 2], times.back());
   return 0;
 }
