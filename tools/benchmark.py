@@ -129,9 +129,15 @@ def main() -> None:
                     if done.returncode == 0:
                         figures[engine].append(json.loads(done.stdout.splitlines()[-1]))
                     else:
-                        print(f"{path}: {engine} failed: {(done.stderr.strip() or '?').splitlines()[-1]}", file=sys.stderr)
+                        print(
+                            f"{path}: {engine} failed: {(done.stderr.strip() or '?').splitlines()[-1]}", file=sys.stderr
+                        )
             ms = {e: statistics.median(f["ms"] for f in fs) for e, fs in figures.items() if fs}
-            off = error(f"{folder}/hewn.npz", f"{folder}/onnxruntime.npz") if {"hewn", "onnxruntime"} <= ms.keys() else math.inf
+            off = (
+                error(f"{folder}/hewn.npz", f"{folder}/onnxruntime.npz")
+                if {"hewn", "onnxruntime"} <= ms.keys()
+                else math.inf
+            )
         others = [t for e, t in ms.items() if e != "hewn"]
         ratio = min(others) / ms["hewn"] if others and "hewn" in ms else 0
         if ratio:

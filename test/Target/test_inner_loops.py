@@ -87,6 +87,9 @@ def test_inner_loop(case, tmp_path):
     block = tmp_path / "block.s"
     block.write_text("\n".join(line for line in body if not re.match(r"j\w+\s", line)) + "\n")
     report = subprocess.run(
-        [MCA, f"-mcpu={machine}", "-mtriple=x86_64", "-iterations=100", block], check=True, capture_output=True, text=True
+        [MCA, f"-mcpu={machine}", "-mtriple=x86_64", "-iterations=100", block],
+        check=True,
+        capture_output=True,
+        text=True,
     ).stdout
     assert float(re.search(r"Block RThroughput:\s*([\d.]+)", report)[1]) <= cycles * 1.02
