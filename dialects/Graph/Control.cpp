@@ -272,6 +272,8 @@ SmallVector<Value> makeScan(OpBuilder &b, Location loc, ValueRange states, Value
   return SmallVector<Value>(op->getResults());
 }
 
+StringRef CheckIndicesOp::getPartName() { return "checkindices"; }
+SmallVector<int64_t> CheckIndicesOp::getPartParams() { return {}; }
 StringRef RequireOp::getPartName() { return "require"; }
 SmallVector<int64_t> RequireOp::getPartParams() { return {}; }
 

@@ -10,6 +10,12 @@
 
 namespace hewn::graph {
 
+class OnnxNode;
+
+/// Has a run fail where an index is outside of its dim: `extents` one for all indices, or one for each along their last dim.
+/// Indices that are known when compiling are looked at now; failure after `refuse`.
+llvm::LogicalResult checkIndices(OnnxNode &node, mlir::Value indices, llvm::ArrayRef<DimExpr> extents);
+
 class RegionOpBuilder {
 public:
   /// The op goes where the builder stands.

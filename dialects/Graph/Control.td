@@ -52,6 +52,13 @@ def Graph_ScanOp : Control<"scan"> {
   let onnx = [Onnx<"Scan", 8, 0, "buildScan">];
 }
 
+def Graph_CheckIndicesOp : GraphOp<"check_indices", [DeclareOpInterfaceMethods<PartOpInterface>]> {
+  let summary = "Ends the run with a status where an index is outside of [-extent, extent).";
+  let description = "`extents` has one element for all indices, or one for each along their last dim. Kernels clamp indices: they never fail.";
+  let arguments = (ins Tensor:$indices, Tensor:$extents);
+  let assemblyFormat = "$indices `,` $extents attr-dict `:` type($indices) `,` type($extents)";
+}
+
 def Graph_RequireOp : GraphOp<"require", [DeclareOpInterfaceMethods<PartOpInterface>]> {
   let summary = "Ends the run with a status where `condition` does not hold: what was assumed when compiling.";
   let arguments = (ins Tensor:$condition);

@@ -117,6 +117,10 @@ HEWN_RT hewn_part_fn hewn_part_nonzero;
 /// Require(condition): fails where it is false.
 HEWN_RT hewn_part_fn hewn_part_require;
 
+/// CheckIndices(indices, extents): fails where an index is outside of [-extent, extent). Extents are int64, one for all
+/// indices or one for each along their last dim.
+HEWN_RT hewn_part_fn hewn_part_checkindices;
+
 /// Compress(X, condition) -> Y. params: has_axis, axis.
 HEWN_RT hewn_part_fn hewn_part_compress;
 

@@ -172,3 +172,16 @@ def test_dropout():
     np.testing.assert_array_equal(got["y0"], np.where(got["y1"], np.float32(1 / 0.75), 0))
     assert abs(got["y1"].mean() - 0.75) < 0.02
     check(list(module.run({"x0": x, "x1": ratio, "x2": np.array(False)}).values()), [x, x > 0])
+
+
+@pytest.mark.parametrize(
+    ("op", "indices"),
+    [("Gather", [0, 4]), ("Gather", [-5]), ("GatherElements", [[0, 1, 2], [3, 4, 0]]), ("GatherND", [[1, 1], [3, 3]])],
+)
+def test_an_index_outside_of_its_dim_ends_the_run(op, indices):
+    inputs = [np.ones((4, 3), np.float32), np.array(indices, np.int64)]
+    module = hewn.compile(one_node(op, inputs))
+    with pytest.raises(hewn.RunError, match=r"index -?\d is outside of a dim of \d"):
+        module.run(feeds_of(inputs))
+    good = [inputs[0], np.zeros_like(inputs[1])]
+    assert list(module.run(feeds_of(good)).values())[0].size

@@ -82,6 +82,22 @@ static std::optional<TensorShape> meet(OnnxNode &node, unsigned i, RegionOpBuild
   return left;
 }
 
+LogicalResult checkIndices(OnnxNode &node, Value indices, ArrayRef<DimExpr> extents) {
+  std::optional<Dims> known = node.contents(indices);
+  bool open = !known || extents.empty();
+  for (size_t i = 0; known && !extents.empty() && i < known->size(); ++i) {
+    const DimExpr &index = (*known)[i], &extent = extents[i % extents.size()];
+    std::optional<int64_t> at = index.constant(), size = extent.constant();
+    if (!at || !size)
+      open = true;
+    else if (*at < -*size || *at >= *size)
+      return node.refuse("index " + index.str() + " is outside of a dim of " + extent.str());
+  }
+  if (open && !extents.empty())
+    CheckIndicesOp::create(node.b, node.loc, indices, node.make<DimValueOp>({}, node.attr("values", extents)));
+  return success();
+}
+
 /// Branches of unlike rank come from exporters that write squeeze as `If(dim == 1, Squeeze, Identity)`: what follows was traced
 /// with one of them, the one that squeezes. It is taken, and a run in which the condition does not hold ends with a status.
 static LogicalResult assumeThen(OnnxNode &node, RegionOpBuilder &shell, Value condition) {

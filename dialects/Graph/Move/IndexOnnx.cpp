@@ -2,6 +2,7 @@
 //
 // How ONNX's nodes become the moves of Index.td.
 #include "dialects/Graph/Compose.h"
+#include "dialects/Graph/Control.h"
 #include "dialects/Graph/GraphOps.h"
 #include "dialects/Graph/OnnxNode.h"
 
@@ -36,10 +37,16 @@ LogicalResult buildGatherElements(OnnxNode &node) {
   std::optional<int64_t> axis = node.axis(node.getInt("axis", 0), getRank(node.input(0)));
   if (!axis)
     return failure();
+  if (failed(checkIndices(node, node.input(1), getDims(node.input(0))[*axis])))
+    return failure();
   return node.finish(node.make<GatherElementsOp>({node.input(0), node.input(1)}, node.attr("axis", *axis)));
 }
 
 LogicalResult buildGatherND(OnnxNode &node) {
+  Dims dims = getDims(node.input(0)), places = getDims(node.input(1));
+  size_t from = node.getInt("batch_dims", 0), depth = places.empty() ? 0 : places.back().constant().value_or(0);
+  if (from + depth <= dims.size() && failed(checkIndices(node, node.input(1), ArrayRef(dims).slice(from, depth))))
+    return failure();
   return node.finish(
       node.make<GatherNDOp>({node.input(0), node.input(1)}, node.attr("batchDims", node.getInt("batch_dims", 0))));
 }

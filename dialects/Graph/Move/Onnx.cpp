@@ -3,6 +3,7 @@
 // How ONNX's nodes become moves: shape operands are resolved to expressions
 // here.
 #include "dialects/Graph/Compose.h"
+#include "dialects/Graph/Control.h"
 #include "dialects/Graph/GraphOps.h"
 #include "dialects/Graph/Move/Axes.h"
 #include "dialects/Graph/OnnxNode.h"
@@ -173,6 +174,8 @@ LogicalResult buildGather(OnnxNode &node) {
     shape.append(dims.begin() + *axis + 1, dims.end());
     return node.finish(c.reshape(c.slice(x, *axis, at, DimExpr(1)), shape));
   }
+  if (failed(checkIndices(node, indices, dims[*axis])))
+    return failure();
   return node.finish(node.make<GatherOp>({x, indices}, node.attr("axis", *axis)));
 }
 
