@@ -29,7 +29,7 @@ struct Buffer {
   /// A grouped dim's index i lies at (i / group) * strides[dim] + i % group, and the elements of a block are `group` apart.
   int64_t groupDim = -1, group = 1;
   /// The offset of the first element, of index type; null: 0.
-  mlir::Value start;
+  mlir::Value start = nullptr;
 };
 
 /// The type of one element in memory: bools are bytes, integers signless.

@@ -112,6 +112,8 @@ class Module:
 
     def run(self, feeds: Mapping[str, object]) -> dict[str, np.ndarray]:
         """Runs on arrays by name (numpy, or anything with DLPack) and returns the outputs by name."""
+        if not isinstance(feeds, Mapping):
+            raise TypeError(f"run takes arrays by name, as in run({{'x': array}}), not {type(feeds).__name__}")
         if feeds.keys() != self._names:
             missing, extra = self._names - feeds.keys(), feeds.keys() - self._names
             told = [f"missing inputs: {', '.join(sorted(missing))}"] * bool(missing)

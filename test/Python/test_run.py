@@ -198,3 +198,8 @@ def test_load_says_that_the_weights_are_missing(tmp_path):
 def test_errors_are_exceptions_of_the_package():
     assert issubclass(hewn.RunError, Exception) and issubclass(hewn.CompileError, Exception)
     assert not issubclass(hewn.RunError, hewn.CompileError)
+
+
+def test_inputs_come_by_name():
+    with pytest.raises(TypeError, match="arrays by name"):
+        hewn.compile(models.scaled()).run(np.zeros((2, 4), np.float32))
