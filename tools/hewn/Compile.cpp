@@ -43,6 +43,15 @@ static cl::opt<std::string> name("name", cl::value_desc("name"),
 static cl::opt<bool> embed("embed-weights", cl::desc("Put the weights into the library instead of a file beside it"),
                            cl::sub(compileCommand()));
 
+std::vector<std::string> givenCompileFlags() {
+  std::vector<std::string> given;
+  const cl::Option *flags[] = {&target, &precision, std::addressof(dims), &cacheDir, &naive};
+  for (const cl::Option *flag : flags)
+    if (flag->getNumOccurrences() > 0)
+      given.push_back((flag->ArgStr.size() > 2 ? "--" : "-") + flag->ArgStr.str());
+  return given;
+}
+
 CompileFlags compileFlags() { return {target, precision, dims, threads, naive}; }
 
 namespace {

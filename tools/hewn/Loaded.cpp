@@ -33,6 +33,9 @@ std::unique_ptr<Loaded> Loaded::open(const std::string &path, int threads) {
     library = loaded->folder + "/model.so";
     if (!compileModel(path, library, "", "", false))
       return nullptr;
+  } else if (std::vector<std::string> given = givenCompileFlags(); !given.empty()) {
+    llvm::errs() << "error: " << path << " is compiled already: " << llvm::join(given, ", ") << " can't change it\n";
+    return nullptr;
   }
   llvm::SmallString<128> absolute(library);
   llvm::sys::fs::make_absolute(absolute);

@@ -32,6 +32,8 @@ struct CompileFlags {
   bool naive;
 };
 CompileFlags compileFlags();
+/// Those that were given and only mean something to a model that is compiled, as the user writes them.
+std::vector<std::string> givenCompileFlags();
 
 /// Compiles `model` to `output`, or to the text of stage `emit` (into `text` where `output` is empty); prints what the
 /// compiler has to say. Shows the stage on a terminal when it takes longer than a second.
