@@ -6,7 +6,7 @@
 #define HEWN_DIALECTS_GRAPH_GRAPH_H
 
 #include "dialects/Graph/Analysis/Shapes.h"
-#include "dialects/Graph/Element.h"
+#include "dialects/Graph/Builders/Element.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Dialect.h"
@@ -25,9 +25,9 @@
 #include "dialects/Graph/GraphAttrs.h.inc"
 
 #define GET_OP_CLASSES
-#include "dialects/Graph/Program.h.inc"
+#include "dialects/Graph/Control/Program.h.inc"
 
 #define GET_OP_CLASSES
-#include "dialects/Graph/Control.h.inc"
+#include "dialects/Graph/Control/Control.h.inc"
 
 #endif

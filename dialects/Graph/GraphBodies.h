@@ -4,12 +4,12 @@
 #ifndef HEWN_DIALECTS_GRAPH_GRAPHBODIES_H
 #define HEWN_DIALECTS_GRAPH_GRAPHBODIES_H
 
-#include "dialects/Graph/ElementwiseBodies.h"
+#include "dialects/Graph/Elementwise/ElementwiseBodies.h"
 #include "dialects/Graph/Move/Scatter.h"
-#include "dialects/Graph/Normalize.h"
-#include "dialects/Graph/Part.h"
-#include "dialects/Graph/Quant.h"
-#include "dialects/Graph/Reduce.h"
+#include "dialects/Graph/Part/Part.h"
+#include "dialects/Graph/Quant/Quant.h"
+#include "dialects/Graph/Reduce/Normalize/Normalize.h"
+#include "dialects/Graph/Reduce/Reduce.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/GraphOps.h"
-#include "dialects/Graph/OnnxNode.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"

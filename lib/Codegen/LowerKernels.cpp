@@ -12,7 +12,7 @@
 // evaluates each element where it is needed.
 #include "lib/Codegen/Contract/ChainEngine.h"
 #include "lib/Codegen/Contract/ContractEngine.h"
-#include "lib/Codegen/LoopEngine.h"
+#include "lib/Codegen/Loops/LoopEngine.h"
 #include "lib/Codegen/Passes.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"

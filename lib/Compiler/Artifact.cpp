@@ -2,7 +2,7 @@
 //
 // From the plan stage to files: kernels and program to objects, objects to an artifact, weights and header beside it.
 #include "dialects/Plan/Plan.h"
-#include "lib/Codegen/Link.h"
+#include "lib/Codegen/Emit/Link.h"
 #include "lib/Compiler/Compilation.h"
 #include "lib/Compiler/Generate.h"
 

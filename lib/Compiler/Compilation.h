@@ -4,7 +4,7 @@
 #ifndef HEWN_LIB_COMPILER_COMPILATION_H
 #define HEWN_LIB_COMPILER_COMPILATION_H
 
-#include "lib/Codegen/Machine.h"
+#include "lib/Codegen/Emit/Machine.h"
 #include "lib/Compiler/Compiler.h"
 #include "lib/Importer/ONNX/Importer.h"
 #include "lib/Support/WeightTable.h"

@@ -4,7 +4,7 @@
 #include "lib/Compiler/Compiler.h"
 #include "dialects/Graph/Graph.h"
 #include "dialects/Plan/Plan.h"
-#include "lib/Codegen/Object.h"
+#include "lib/Codegen/Emit/Object.h"
 #include "lib/Compiler/Compilation.h"
 #include "lib/Compiler/InProcess.h"
 #include "lib/Importer/ONNX/Importer.h"

@@ -4,7 +4,7 @@
 #ifndef HEWN_LIB_COMPILER_GENERATE_H
 #define HEWN_LIB_COMPILER_GENERATE_H
 
-#include "lib/Codegen/Object.h"
+#include "lib/Codegen/Emit/Object.h"
 #include "lib/Codegen/Program/Program.h"
 #include "lib/Support/WeightTable.h"
 

@@ -4,7 +4,7 @@
 #ifndef HEWN_LIB_COMPILER_INPROCESS_H
 #define HEWN_LIB_COMPILER_INPROCESS_H
 
-#include "lib/Codegen/Machine.h"
+#include "lib/Codegen/Emit/Machine.h"
 #include "lib/Support/WeightTable.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"

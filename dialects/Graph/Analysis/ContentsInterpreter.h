@@ -5,7 +5,7 @@
 #define HEWN_DIALECTS_GRAPH_ANALYSIS_CONTENTSINTERPRETER_H
 
 #include "dialects/Graph/Analysis/Contents.h"
-#include "dialects/Graph/Element.h"
+#include "dialects/Graph/Builders/Element.h"
 #include "mlir/IR/Block.h"
 
 namespace hewn::graph {

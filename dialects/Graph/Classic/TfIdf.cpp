@@ -2,9 +2,9 @@
 //
 // TfIdfVectorizer over integers: how often each of a list of n-grams stands in a row. Composed: every place of the row is
 // compared with every n-gram, and the places are summed.
-#include "dialects/Graph/Compose.h"
+#include "dialects/Graph/Builders/Compose.h"
+#include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/GraphOps.h"
-#include "dialects/Graph/OnnxNode.h"
 
 using namespace mlir;
 

@@ -3,9 +3,9 @@
 // ConvTranspose in other ops. Its meaning: each input element adds its multiple of the kernel to the output. The same
 // written as a sum for each output element is a plain convolution of the input, with zeros put between its elements, by
 // the kernel turned around. Where the copies of the kernel don't overlap it is a matrix product and a move.
-#include "dialects/Graph/Contract.h"
+#include "dialects/Graph/Builders/OnnxNode.h"
+#include "dialects/Graph/Contract/Contract.h"
 #include "dialects/Graph/GraphOps.h"
-#include "dialects/Graph/OnnxNode.h"
 
 using namespace mlir;
 

@@ -2,9 +2,9 @@
 //
 // Einsum in other ops: operands are multiplied pair by pair, and each product is a matmul of what is left of the dims
 // once they are sorted into batch, left, right and summed.
-#include "dialects/Graph/Contract.h"
+#include "dialects/Graph/Builders/OnnxNode.h"
+#include "dialects/Graph/Contract/Contract.h"
 #include "dialects/Graph/GraphOps.h"
-#include "dialects/Graph/OnnxNode.h"
 
 using namespace mlir;
 

@@ -3,10 +3,10 @@
 // Discrete Fourier transforms as products with matrices of cosines and sines. That is more arithmetic than a fast
 // transform and still faster at the lengths that audio models use (hundreds), where a matrix product runs at full
 // speed.
-#include "dialects/Graph/Contract.h"
+#include "dialects/Graph/Builders/OnnxNode.h"
+#include "dialects/Graph/Contract/Contract.h"
 #include "dialects/Graph/GraphOps.h"
 #include "dialects/Graph/Move/Axes.h"
-#include "dialects/Graph/OnnxNode.h"
 
 using namespace mlir;
 

@@ -2,8 +2,8 @@
 //
 // MelWeightMatrix: triangles over the bins of a spectrum, evenly spaced as the ear hears. What it is made of stands in the
 // model, so that the matrix is a constant.
+#include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/GraphOps.h"
-#include "dialects/Graph/OnnxNode.h"
 
 #include <cmath>
 

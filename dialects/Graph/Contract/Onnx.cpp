@@ -2,10 +2,10 @@
 //
 // How ONNX's products become contractions: what is no sum of products (padding, bias, scales, vectors as operands) is
 // written in ops of its own.
-#include "dialects/Graph/Compose.h"
-#include "dialects/Graph/Contract.h"
+#include "dialects/Graph/Builders/Compose.h"
+#include "dialects/Graph/Builders/OnnxNode.h"
+#include "dialects/Graph/Contract/Contract.h"
 #include "dialects/Graph/GraphOps.h"
-#include "dialects/Graph/OnnxNode.h"
 
 using namespace mlir;
 

@@ -5,7 +5,7 @@
 #ifndef HEWN_DIALECTS_GRAPH_MOVE_AXES_H
 #define HEWN_DIALECTS_GRAPH_MOVE_AXES_H
 
-#include "dialects/Graph/OnnxNode.h"
+#include "dialects/Graph/Builders/OnnxNode.h"
 
 namespace hewn::graph {
 

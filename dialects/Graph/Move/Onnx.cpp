@@ -2,11 +2,11 @@
 //
 // How ONNX's nodes become moves: shape operands are resolved to expressions
 // here.
-#include "dialects/Graph/Compose.h"
-#include "dialects/Graph/Control.h"
+#include "dialects/Graph/Builders/Compose.h"
+#include "dialects/Graph/Builders/OnnxNode.h"
+#include "dialects/Graph/Control/Control.h"
 #include "dialects/Graph/GraphOps.h"
 #include "dialects/Graph/Move/Axes.h"
-#include "dialects/Graph/OnnxNode.h"
 
 using namespace mlir;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dialects/Graph/Move/Scatter.h"
-#include "dialects/Graph/Compose.h"
+#include "dialects/Graph/Builders/Compose.h"
+#include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/GraphOps.h"
-#include "dialects/Graph/OnnxNode.h"
 
 using namespace mlir;
 

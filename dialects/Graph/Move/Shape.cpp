@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ONNX's ops that speak about shapes and make tensors of nothing: constants, Shape, ConstantOfShape.
-#include "dialects/Graph/Compose.h"
+#include "dialects/Graph/Builders/Compose.h"
+#include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/GraphOps.h"
-#include "dialects/Graph/OnnxNode.h"
 
 using namespace mlir;
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Random numbers, and their import.
+#include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Move/Scatter.h"
-#include "dialects/Graph/OnnxNode.h"
-#include "dialects/Graph/Part.h"
+#include "dialects/Graph/Part/Part.h"
 #include "llvm/Support/xxhash.h"
 
 using namespace mlir;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Parts that decide how much comes out, and their import.
-#include "dialects/Graph/OnnxNode.h"
-#include "dialects/Graph/Part.h"
+#include "dialects/Graph/Builders/OnnxNode.h"
+#include "dialects/Graph/Part/Part.h"
 
 using namespace mlir;
 

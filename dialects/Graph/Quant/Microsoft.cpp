@@ -2,10 +2,10 @@
 //
 // The quantizing ops of the domain com.microsoft, which quantized exports are
 // full of.
-#include "dialects/Graph/Contract.h"
+#include "dialects/Graph/Builders/OnnxNode.h"
+#include "dialects/Graph/Contract/Contract.h"
 #include "dialects/Graph/GraphOps.h"
-#include "dialects/Graph/OnnxNode.h"
-#include "dialects/Graph/Quant.h"
+#include "dialects/Graph/Quant/Quant.h"
 
 using namespace mlir;
 

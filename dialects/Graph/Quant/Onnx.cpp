@@ -2,10 +2,10 @@
 //
 // How ONNX's own quantizing ops become ours: scales and zero points are brought
 // to the data's rank, products become contractions of i32.
-#include "dialects/Graph/Contract.h"
+#include "dialects/Graph/Builders/OnnxNode.h"
+#include "dialects/Graph/Contract/Contract.h"
 #include "dialects/Graph/GraphOps.h"
-#include "dialects/Graph/OnnxNode.h"
-#include "dialects/Graph/Quant.h"
+#include "dialects/Graph/Quant/Quant.h"
 
 using namespace mlir;
 

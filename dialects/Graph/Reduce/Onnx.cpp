@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How ONNX's reductions become ours.
-#include "dialects/Graph/Compose.h"
+#include "dialects/Graph/Builders/Compose.h"
+#include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/GraphOps.h"
 #include "dialects/Graph/Move/Axes.h"
-#include "dialects/Graph/OnnxNode.h"
 
 using namespace mlir;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/Contract/ChainEngine.h"
 #include "lib/Codegen/Contract/ContractEngine.h"
-#include "lib/Codegen/LoopEngine.h"
+#include "lib/Codegen/Loops/LoopEngine.h"
 #include "lib/Codegen/Tasks.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

@@ -4,8 +4,8 @@
 #ifndef HEWN_LIB_CODEGEN_PROGRAM_H
 #define HEWN_LIB_CODEGEN_PROGRAM_H
 
+#include "lib/Codegen/Emit/Weights.h"
 #include "lib/Codegen/Program/ProgramInterface.h"
-#include "lib/Codegen/Weights.h"
 #include "lib/Support/WeightTable.h"
 #include "llvm/IR/Module.h"
 

@@ -4,7 +4,7 @@
 #ifndef HEWN_LIB_IMPORTER_ONNX_NODE_H
 #define HEWN_LIB_IMPORTER_ONNX_NODE_H
 
-#include "dialects/Graph/OnnxNode.h"
+#include "dialects/Graph/Builders/OnnxNode.h"
 #include "lib/Importer/ONNX/ModelImporter.h"
 #include "lib/Importer/ONNX/OnnxTable.h"
 

@@ -4,7 +4,7 @@
 #ifndef HEWN_LIB_IMPORTER_ONNX_ONNXTABLE_H
 #define HEWN_LIB_IMPORTER_ONNX_ONNXTABLE_H
 
-#include "dialects/Graph/OnnxNode.h"
+#include "dialects/Graph/Builders/OnnxNode.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 

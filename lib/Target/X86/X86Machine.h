@@ -8,7 +8,7 @@
 #define HEWN_LIB_TARGET_X86_X86MACHINE_H
 
 #include "dialects/Plan/Plan.h"
-#include "lib/Codegen/Machine.h"
+#include "lib/Codegen/Emit/Machine.h"
 #include <optional>
 #include <string>
 #include <vector>

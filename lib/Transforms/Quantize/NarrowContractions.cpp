@@ -12,7 +12,7 @@
 //
 // Left alone: machines without an instruction that pays (`bf16Dot` of #plan.target), right operands that are not constant (they
 // would have to be packed in pairs at every run), depthwise and grouped windows, sums over an odd or short dim, few columns.
-#include "dialects/Graph/Compose.h"
+#include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
 #include "dialects/Plan/Schedule.h"
 #include "lib/Transforms/Quantize/Passes.h"

@@ -12,7 +12,7 @@
 // Other operands take the contraction's shape: full ones by a reshape of their own (free, or one that falls away with its
 // opposite), broadcast ones where the dims that they have are the last ones of both shapes. Left alone: ops with an operand
 // of another kind, reshapes of anything but a contraction and the elementwise ops on it.
-#include "dialects/Graph/Compose.h"
+#include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Graph.h"
 #include "lib/Transforms/Simplify/Passes.h"
 

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dialects/Graph/Builders/Compose.h"
+#include "dialects/Graph/Builders/OnnxNode.h"
+#include "dialects/Graph/GraphOps.h"
+
+using namespace mlir;
+
+namespace hewn::graph {
+
+Composer::Composer(OnnxNode &node) : b(node.b), loc(node.loc) {}
+
+Value Composer::reshape(Value x, ArrayRef<DimExpr> shape) {
+  if (!x || ArrayRef<DimExpr>(getDims(x)) == shape)
+    return x;
+  return make<ReshapeOp>(b, loc, x, b.getNamedAttr("shape", dimsAttr(b.getContext(), shape)));
+}
+
+Value Composer::transpose(Value x, ArrayRef<int64_t> order) {
+  if (!x || llvm::equal(order, llvm::seq<int64_t>(0, order.size())))
+    return x;
+  return make<TransposeOp>(b, loc, x, b.getNamedAttr("order", b.getDenseI64ArrayAttr(order)));
+}
+
+Value Composer::slice(Value x, int64_t dim, DimExpr offset, DimExpr size, int64_t step) {
+  if (!x)
+    return x;
+  Dims sizes = getDims(x);
+  if (offset.is(0) && step == 1 && sizes[dim] == size)
+    return x;
+  Dims offsets(sizes.size(), DimExpr(0));
+  SmallVector<int64_t> steps(sizes.size(), 1);
+  offsets[dim] = offset;
+  sizes[dim] = size;
+  steps[dim] = step;
+  return make<SliceOp>(b, loc, x,
+                       {b.getNamedAttr("offsets", dimsAttr(b.getContext(), offsets)),
+                        b.getNamedAttr("sizes", dimsAttr(b.getContext(), sizes)),
+                        b.getNamedAttr("steps", b.getDenseI64ArrayAttr(steps))});
+}
+
+Value Composer::expand(Value x, ArrayRef<DimExpr> shape) {
+  if (!x || ArrayRef<DimExpr>(getDims(x)) == shape)
+    return x;
+  return make<ExpandOp>(b, loc, x, b.getNamedAttr("shape", dimsAttr(b.getContext(), shape)));
+}
+
+Value Composer::pad(Value x, ArrayRef<DimExpr> low, ArrayRef<DimExpr> high, StringRef mode, Value value) {
+  auto zero = [](const DimExpr &d) { return d.is(0); };
+  if (!x || (llvm::all_of(low, zero) && llvm::all_of(high, zero)))
+    return x;
+  SmallVector<Value> operands = {x};
+  if (value)
+    operands.push_back(reshape(value, {}));
+  return make<PadOp>(b, loc, operands,
+                     {b.getNamedAttr("low", dimsAttr(b.getContext(), low)),
+                      b.getNamedAttr("high", dimsAttr(b.getContext(), high)),
+                      b.getNamedAttr("mode", b.getStringAttr(mode))});
+}
+
+Value Composer::concat(ValueRange values, int64_t axis) {
+  if (values.size() == 1)
+    return values[0];
+  return make<ConcatOp>(b, loc, values, b.getNamedAttr("axis", b.getI64IntegerAttr(axis)));
+}
+
+Value Composer::cast(Value x, Type elementType) {
+  if (!x || getElementType(x) == elementType)
+    return x;
+  return make<CastOp>(b, loc, x, b.getNamedAttr("to", TypeAttr::get(elementType)));
+}
+
+Value Composer::op(StringRef name, ValueRange operands) { return makeNamed(b, loc, name, operands); }
+
+Value Composer::scalarLike(Value x, double value) { return x ? makeSplat(b, loc, getElementType(x), value) : Value(); }
+
+Value Composer::filled(ArrayRef<DimExpr> dims, Type elementType, double value) {
+  return expand(makeSplat(b, loc, elementType, value), dims);
+}
+
+Value Composer::reduce(StringRef name, Value x, ArrayRef<int64_t> dims, bool keep) {
+  if (!x)
+    return x;
+  return makeNamed(
+      b, loc, name, x,
+      {b.getNamedAttr("dims", b.getDenseI64ArrayAttr(dims)), b.getNamedAttr("keepdims", b.getBoolAttr(keep))});
+}
+
+static bool isReadSymbol(StringRef name) {
+  return name.consume_front("u") && !name.empty() && llvm::all_of(name, llvm::isDigit);
+}
+
+bool isNonNegative(const DimExpr &expr) {
+  return llvm::all_of(expr.terms(), [](const DimExpr::Term &term) {
+    return term.coefficient >= 0 && llvm::all_of(term.factors, [](const DimExpr::AtomRef &atom) {
+             if (!atom->name.empty())
+               return !isReadSymbol(atom->name);
+             bool left = isNonNegative(atom->lhs), right = isNonNegative(atom->rhs);
+             switch (atom->op) {
+             case DimExpr::Op::Mod: // has the divisor's sign
+               return right;
+             case DimExpr::Op::Max:
+               return left || right;
+             case DimExpr::Op::FloorDiv:
+             case DimExpr::Op::Min:
+               return left && right;
+             }
+             return false;
+           });
+  });
+}
+
+DimExpr clampToZero(const DimExpr &expr) { return isNonNegative(expr) ? expr : DimExpr::max(expr, DimExpr(0)); }
+
+std::optional<Dims> intsOrRead(OnnxNode &node, StringRef name, unsigned i, bool &absent) {
+  absent = false;
+  if (std::optional<SmallVector<int64_t>> written = node.getInts(name))
+    return Dims(written->begin(), written->end());
+  if (node.input(i))
+    return node.contentsOrRead(node.input(i));
+  absent = true;
+  return std::nullopt;
+}
+
+std::optional<SmallVector<int64_t>> constantInts(OnnxNode &node, StringRef name, unsigned i, bool &absent) {
+  absent = false;
+  if (std::optional<SmallVector<int64_t>> written = node.getInts(name))
+    return written;
+  if (!node.input(i)) {
+    absent = true;
+    return std::nullopt;
+  }
+  SmallVector<int64_t> values;
+  std::optional<Dims> contents = node.contents(node.input(i));
+  for (const DimExpr &value : contents.value_or(Dims{DimExpr::symbol("?")})) {
+    if (!value.constant()) {
+      (void)node.refuse(name + " that are not known when compiling");
+      return std::nullopt;
+    }
+    values.push_back(*value.constant());
+  }
+  return values;
+}
+
+} // namespace hewn::graph

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Short forms for writing ops in others: by builders of ONNX nodes and by `compose`. Each gives null where a value
+// given is null or the op can't be built, so that calls nest and one check at the end is enough. Those that would
+// change nothing give the value itself.
+#ifndef HEWN_DIALECTS_GRAPH_BUILDERS_COMPOSE_H
+#define HEWN_DIALECTS_GRAPH_BUILDERS_COMPOSE_H
+
+#include "dialects/Graph/Analysis/Shapes.h"
+#include "mlir/IR/Builders.h"
+
+namespace hewn::graph {
+
+class OnnxNode;
+
+/// Writes ops at one place.
+class Composer {
+public:
+  Composer(mlir::OpBuilder &b, mlir::Location loc) : b(b), loc(loc) {}
+  explicit Composer(OnnxNode &node);
+
+  mlir::Value reshape(mlir::Value x, llvm::ArrayRef<DimExpr> shape);
+  mlir::Value transpose(mlir::Value x, llvm::ArrayRef<int64_t> order);
+  /// x[offset + i * step] for i < size along `dim`, the other dims whole.
+  mlir::Value slice(mlir::Value x, int64_t dim, DimExpr offset, DimExpr size, int64_t step = 1);
+  mlir::Value expand(mlir::Value x, llvm::ArrayRef<DimExpr> shape);
+  /// `value` (rank 0) may be null: zero.
+  mlir::Value pad(mlir::Value x, llvm::ArrayRef<DimExpr> low, llvm::ArrayRef<DimExpr> high,
+                  llvm::StringRef mode = "constant", mlir::Value value = {});
+  mlir::Value concat(mlir::ValueRange values, int64_t axis);
+  mlir::Value cast(mlir::Value x, mlir::Type elementType);
+  /// An op of one result without attributes, by its name: "graph.add".
+  mlir::Value op(llvm::StringRef name, mlir::ValueRange operands);
+  /// A scalar of x's element type.
+  mlir::Value scalarLike(mlir::Value x, double value);
+  /// The whole of these dims holds `value`.
+  mlir::Value filled(llvm::ArrayRef<DimExpr> dims, mlir::Type elementType, double value);
+  /// A reduction ("graph.reduce_sum") over `dims`.
+  mlir::Value reduce(llvm::StringRef name, mlir::Value x, llvm::ArrayRef<int64_t> dims, bool keep);
+
+  mlir::OpBuilder &b;
+  mlir::Location loc;
+};
+
+/// Whether the expression is 0 or more whatever its symbols; symbols that are
+/// read from tensors may be negative.
+bool isNonNegative(const DimExpr &expr);
+/// max(expr, 0).
+DimExpr clampToZero(const DimExpr &expr);
+
+/// Integers that must be known when compiling: attribute `name`, or input `i` where the attribute is absent. Absent
+/// both: nullopt with `absent` set; nullopt otherwise after `refuse`.
+std::optional<llvm::SmallVector<int64_t>> constantInts(OnnxNode &node, llvm::StringRef name, unsigned i, bool &absent);
+/// The same as expressions, which may hold symbols that are read when the model runs.
+std::optional<Dims> intsOrRead(OnnxNode &node, llvm::StringRef name, unsigned i, bool &absent);
+
+} // namespace hewn::graph
+
+#endif

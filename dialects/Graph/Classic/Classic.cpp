@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dialects/Graph/Builders/Compose.h"
+#include "dialects/Graph/Builders/OnnxNode.h"
+#include "dialects/Graph/GraphOps.h"
+
+using namespace mlir;
+
+namespace hewn::graph {
+
+/// These give f32 whatever they take.
+static Value asFloat(OnnxNode &node, Value x) {
+  if (!x) {
+    (void)node.refuse("lacks an input");
+    return x;
+  }
+  return Composer(node).cast(x, node.b.getF32Type());
+}
+
+static Value floats(OnnxNode &node, ArrayRef<float> values, ArrayRef<int64_t> shape) {
+  return makeConstant(node.b, node.loc,
+                      DenseElementsAttr::get(RankedTensorType::get(shape, node.b.getF32Type()), values));
+}
+
+/// The attribute as a row that broadcasts over features; one number stands for all of them.
+static Value row(OnnxNode &node, StringRef name, float otherwise) {
+  SmallVector<float> values = node.getFloats(name).value_or(SmallVector<float>{otherwise});
+  return floats(node, values, {int64_t(values.size())});
+}
+
+LogicalResult buildArrayFeatureExtractor(OnnxNode &node) {
+  Composer c(node);
+  Value x = node.input(0), indices = node.input(1);
+  if (!x || !indices || getRank(x) == 0)
+    return node.refuse("lacks an input");
+  Dims dims = getDims(x);
+  DimExpr count = numElements(getDims(indices));
+  Value chosen = node.make<GatherOp>({x, c.reshape(indices, Dims{count})}, node.attr("axis", int64_t(dims.size()) - 1));
+  return node.finish(dims.size() == 1 ? c.reshape(chosen, Dims{DimExpr(1), count}) : chosen);
+}
+
+LogicalResult buildBinarizer(OnnxNode &node) {
+  Composer c(node);
+  Value x = node.input(0);
+  if (!x)
+    return node.refuse("lacks an input");
+  return node.finish(
+      c.cast(c.op("graph.less", {c.scalarLike(x, node.getFloat("threshold", 0)), x}), getElementType(x)));
+}
+
+LogicalResult buildScaler(OnnxNode &node) {
+  Composer c(node);
+  Value x = asFloat(node, node.input(0));
+  return node.finish(c.op("graph.mul", {c.op("graph.sub", {x, row(node, "offset", 0)}), row(node, "scale", 1)}));
+}
+
+LogicalResult buildNormalizer(OnnxNode &node) {
+  Composer c(node);
+  Value x = asFloat(node, node.input(0));
+  if (!x || getRank(x) == 0)
+    return failure();
+  SmallVector<int64_t> last = {getRank(x) - 1};
+  std::string norm = node.getString("norm", "MAX");
+  Value size;
+  if (norm == "MAX")
+    size = c.reduce("graph.reduce_max", c.op("graph.abs", x), last, true);
+  else if (norm == "L1")
+    size = c.reduce("graph.reduce_sum", c.op("graph.abs", x), last, true);
+  else if (norm == "L2")
+    size = c.op("graph.sqrt", c.reduce("graph.reduce_sum", c.op("graph.mul", {x, x}), last, true));
+  else
+    return node.refuse("norm is '" + norm + "'");
+  return node.finish(c.op("graph.div", {x, size}));
+}
+
+LogicalResult buildLinearRegressor(OnnxNode &node) {
+  Composer c(node);
+  Value x = asFloat(node, node.input(0));
+  SmallVector<float> weights = node.getFloats("coefficients").value_or(SmallVector<float>());
+  int64_t targets = node.getInt("targets", 1);
+  if (node.getString("post_transform", "NONE") != "NONE")
+    return node.refuse("post_transform is not supported");
+  if (targets < 1 || weights.empty() || weights.size() % targets != 0)
+    return node.refuse(Twine(weights.size()) + " coefficients do not make " + Twine(targets) + " targets");
+  Value matrix = c.transpose(floats(node, weights, {targets, int64_t(weights.size()) / targets}), {1, 0});
+  Value result = c.op("graph.matmul", {x, matrix});
+  if (node.hasAttr("intercepts"))
+    result = c.op("graph.add", {result, row(node, "intercepts", 0)});
+  return node.finish(result);
+}
+
+} // namespace hewn::graph

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dialects/Graph/Builders/Compose.h"
+#include "dialects/Graph/GraphOps.h"
+
+#include <limits>
+
+using namespace mlir;
+
+namespace hewn::graph {
+
+static bool mayEqual(const DimExpr &a, const DimExpr &b) { return !a.constant() || !b.constant() || a == b; }
+
+LogicalResult AttentionOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
+  Dims q = dimsOf(getQ()), k = dimsOf(getK()), v = dimsOf(getV());
+  if (q.size() != 4 || k.size() != 4 || v.size() != 4)
+    return emitOpError("takes q, k and v of rank 4");
+  if (!mayEqual(q[3], k[3]) || !mayEqual(k[2], v[2]) || !mayEqual(k[1], v[1]) || !mayEqual(q[0], k[0]) ||
+      !mayEqual(k[0], v[0]))
+    return emitOpError("q, k and v do not fit together");
+  if (!k[1].constant() || !q[1].constant() || k[1].is(0) || *q[1].constant() % *k[1].constant() != 0)
+    return emitOpError("has ") << q[1].str() << " heads for " << k[1].str() << " of keys";
+  Type type = getElementType(getQ());
+  if (!isa<FloatType>(type) || getElementType(getK()) != type || getElementType(getV()) != type ||
+      !isa<FloatType>(getPrecision()))
+    return emitOpError("takes q, k and v of one float type");
+  Dims scores = {q[0], q[1], q[2], k[2]};
+  if (getMask()) {
+    Type mask = getElementType(getMask());
+    std::optional<Dims> all = broadcastDims({scores, dimsOf(getMask())});
+    if ((mask != type && !mask.isInteger(1)) || !all || all->size() != 4)
+      return emitOpError("the mask is no list of bools or floats of the scores' shape");
+  }
+  if (getLengths() && (dimsOf(getLengths()).size() != 1 || !isa<IntegerType>(getElementType(getLengths()))))
+    return emitOpError("lengths is no list of integers");
+  std::optional<Dims> offset = parseDims(getOffset());
+  if (!offset || offset->size() != 1)
+    return emitOpError("offset is no number");
+  results.push_back({Dims{q[0], q[1], q[2], v[3]}, type});
+  results.push_back({scores, type});
+  return success();
+}
+
+namespace {
+/// Writes the pieces.
+class AttentionComposer {
+public:
+  AttentionComposer(AttentionOp op, OpBuilder &b)
+      : op(op), c(b, op.getLoc()), q(getDims(op.getQ())), k(getDims(op.getK())), v(getDims(op.getV())),
+        groups(*q[1].constant() / *k[1].constant()) {}
+
+  FailureOr<SmallVector<Value>> run() {
+    Value raw = product(), capped = softcap(raw), masked = addMask(capped);
+    Value weights = c.cast(softmax(c.cast(masked, op.getPrecision())), getElementType(op.getQ()));
+    Value stages[] = {raw, capped, masked, weights};
+    if (!weights || op.getStage() > 3)
+      return failure();
+    Value result = c.reshape(c.op("graph.matmul", {grouped(weights), op.getV()}), Dims{q[0], q[1], q[2], v[3]});
+    if (!result)
+      return failure();
+    return SmallVector<Value>{result, stages[op.getStage()]};
+  }
+
+private:
+  AttentionOp op;
+  Composer c;
+  Dims q, k, v;
+  int64_t groups;
+
+  /// The heads that share keys as rows of one product: [batch, kvHead, group * query, last].
+  Value grouped(Value x) {
+    if (!x || groups == 1)
+      return x;
+    Dims dims = getDims(x);
+    return c.reshape(x, Dims{dims[0], k[1], dims[2] * DimExpr(groups), dims[3]});
+  }
+
+  Value product() {
+    Value query = op.getQ(), keys = c.transpose(op.getK(), {0, 1, 3, 2});
+    double scale = op.getScale().convertToDouble();
+    // Scores of half precision would overflow before they are scaled; otherwise scaling behind the product is free.
+    bool narrow = getElementType(query).isF16();
+    if (narrow)
+      query = c.op("graph.mul", {query, c.scalarLike(query, scale)});
+    Value scores = c.op("graph.matmul", {grouped(query), keys});
+    if (!narrow && scores)
+      scores = c.op("graph.mul", {scores, c.scalarLike(scores, scale)});
+    return c.reshape(scores, Dims{q[0], q[1], q[2], k[2]});
+  }
+
+  Value softcap(Value scores) {
+    double cap = op.getSoftcap().convertToDouble();
+    if (!scores || cap <= 0)
+      return scores;
+    Value factor = c.scalarLike(scores, cap);
+    return c.op("graph.mul", {c.op("graph.tanh", c.op("graph.div", {scores, factor})), factor});
+  }
+
+  /// start, start + 1, ... as [count, 1] or [count].
+  Value positions(Value start, const DimExpr &count, bool column) {
+    Value one = makeSplat(c.b, c.loc, c.b.getI64Type(), 1);
+    Value range =
+        start ? make<RangeOp>(c.b, c.loc, {start, one}, c.b.getNamedAttr("count", dimsAttr(c.b.getContext(), count)))
+              : Value();
+    return column ? c.reshape(range, Dims{count, DimExpr(1)}) : range;
+  }
+
+  Value number(const DimExpr &value) {
+    if (std::optional<int64_t> constant = value.constant())
+      return makeSplat(c.b, c.loc, c.b.getI64Type(), double(*constant));
+    return c.reshape(make<DimValueOp>(c.b, c.loc, {}, c.b.getNamedAttr("values", dimsAttr(c.b.getContext(), value))),
+                     {});
+  }
+
+  Value forbid(Value scores, Value allowed) {
+    return c.op("graph.where", {allowed, scores, c.scalarLike(scores, -std::numeric_limits<double>::infinity())});
+  }
+
+  // ODS gives integers without their sign.
+  int64_t left() { return int64_t(op.getLeft()); }
+  int64_t right() { return int64_t(op.getRight()); }
+  bool isBounded() { return left() >= 0 || right() >= 0; }
+
+  Value addMask(Value scores) {
+    if (!scores)
+      return scores;
+    if (Value mask = op.getMask())
+      scores = getElementType(mask).isInteger(1) ? forbid(scores, mask) : c.op("graph.add", {scores, mask});
+    if (!isBounded() && !op.getLengths())
+      return scores;
+    Value keys = positions(number(DimExpr(0)), k[2], false), lengths, queries;
+    if (op.getLengths()) {
+      DimExpr one(1);
+      lengths = c.reshape(c.cast(op.getLengths(), c.b.getI64Type()), Dims{q[0], one, one, one});
+      scores = forbid(scores, c.op("graph.less", {keys, lengths}));
+      queries = c.op("graph.add", {positions(number(q[2] * DimExpr(-1)), q[2], true), lengths});
+    } else {
+      queries = positions(number(parseDims(op.getOffset())->front()), q[2], true);
+    }
+    auto shifted = [&](int64_t by) { return c.op("graph.add", {queries, number(DimExpr(by))}); };
+    if (right() >= 0 && scores)
+      scores = forbid(scores, c.op("graph.less", {keys, shifted(right() + 1)}));
+    if (left() >= 0 && scores)
+      scores = forbid(scores, c.op("graph.less", {shifted(-left() - 1), keys}));
+    return scores;
+  }
+
+  Value softmax(Value scores) {
+    Value most = c.reduce("graph.reduce_max", scores, {3}, true);
+    // A row of -inf: its maximum must not be taken from itself, and its sum is 0. In other rows the sum is 1 at least.
+    bool mayBeEmpty = op.getMask() || op.getLengths() || isBounded();
+    if (mayBeEmpty && most) {
+      auto lowest = APFloat::getLargest(cast<FloatType>(getElementType(most)).getFloatSemantics(), true);
+      bool inexact;
+      lowest.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &inexact);
+      most = c.op("graph.maximum", {most, c.scalarLike(most, lowest.convertToDouble())});
+    }
+    Value powers = c.op("graph.exp", c.op("graph.sub", {scores, most}));
+    Value sum = c.reduce("graph.reduce_sum", powers, {3}, true);
+    if (mayBeEmpty && sum)
+      sum = c.op("graph.maximum", {sum, c.scalarLike(sum, 1)});
+    return c.op("graph.div", {powers, sum});
+  }
+};
+} // namespace
+
+FailureOr<SmallVector<Value>> AttentionOp::compose(OpBuilder &b) { return AttentionComposer(*this, b).run(); }
+
+} // namespace hewn::graph

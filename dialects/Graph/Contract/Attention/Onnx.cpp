@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ONNX's own Attention and RotaryEmbedding.
+#include "dialects/Graph/Contract/Attention/Onnx.h"
+
+#include "dialects/Graph/GraphOps.h"
+#include <cmath>
+
+using namespace mlir;
+
+namespace hewn::graph {
+
+Value splitHeads(OnnxNode &node, Value x, int64_t heads) {
+  if (!x)
+    return x;
+  Dims dims = getDims(x);
+  if (dims.size() != 3 || heads < 1) {
+    (void)node.refuse("needs inputs of rank 3 and a number of heads");
+    return {};
+  }
+  if (dims[2].constant() && *dims[2].constant() % heads != 0) {
+    (void)node.refuse(dims[2].str() + " elements do not divide by " + Twine(heads) + " heads");
+    return {};
+  }
+  Composer c(node);
+  return c.transpose(c.reshape(x, Dims{dims[0], dims[1], DimExpr(heads), dims[2].floorDiv(DimExpr(heads))}),
+                     {0, 2, 1, 3});
+}
+
+Value mergeHeads(OnnxNode &node, Value x) {
+  if (!x)
+    return x;
+  Composer c(node);
+  Dims dims = getDims(x);
+  return c.reshape(c.transpose(x, {0, 2, 1, 3}), Dims{dims[0], dims[2], dims[1] * dims[3]});
+}
+
+AttentionResults makeAttention(OnnxNode &node, AttentionInputs in) {
+  Composer c(node);
+  if (!in.q || !in.k || !in.v || bool(in.pastK) != bool(in.pastV)) {
+    (void)node.refuse("lacks an input");
+    return {};
+  }
+  Dims q = getDims(in.q), past = in.pastK ? getDims(in.pastK) : Dims();
+  if (q.size() != 4 || (in.pastK && past.size() != 4) || (!in.scale && !q[3].constant())) {
+    (void)node.refuse("needs inputs of rank 4, or 3 with numbers of heads, and a head size that is known");
+    return {};
+  }
+  AttentionResults results;
+  results.presentK = in.pastK ? c.concat({in.pastK, in.k}, 2) : in.k;
+  results.presentV = in.pastV ? c.concat({in.pastV, in.v}, 2) : in.v;
+  if (!results.presentK || !results.presentV)
+    return {};
+  OperationState state(node.loc, AttentionOp::getOperationName());
+  state.addOperands({in.q, results.presentK, results.presentV});
+  for (Value optional : {in.mask, in.lengths})
+    if (optional)
+      state.addOperands(optional);
+  Dims offset = {in.pastK ? past[2] : DimExpr(0)};
+  double scale = in.scale ? *in.scale : 1 / std::sqrt(double(*q[3].constant()));
+  Builder &b = node.b;
+  state.addAttributes(
+      {node.attr("operandSegmentSizes", b.getDenseI32ArrayAttr({1, 1, 1, in.mask ? 1 : 0, in.lengths ? 1 : 0})),
+       node.attr("scale", b.getF64FloatAttr(scale)), node.attr("softcap", b.getF64FloatAttr(in.softcap)),
+       node.attr("offset", ArrayRef<DimExpr>(offset)), node.attr("left", in.left), node.attr("right", in.right),
+       node.attr("stage", in.stage),
+       node.attr("precision", TypeAttr::get(in.precision ? in.precision : getElementType(in.q)))});
+  // Stand-ins until the op itself has said what its results are.
+  state.types.assign(2, RankedTensorType::get({}, b.getF32Type()));
+  Operation *op = node.b.create(state);
+  if (failed(inferResults(op))) {
+    op->erase();
+    return {};
+  }
+  results.result = op->getResult(0);
+  results.scores = op->getResult(1);
+  return results;
+}
+
+/// ONNX lets the mask end before the keys do: the rest takes no part.
+static Value padMask(Composer &c, Value mask, const DimExpr &keys) {
+  Dims dims = getDims(mask), low(dims.size(), DimExpr(0)), high = low;
+  if (dims.empty() || dims.back() == keys)
+    return mask;
+  high.back() = clampToZero(keys - dims.back());
+  bool isBool = getElementType(mask).isInteger(1);
+  Value fill = c.scalarLike(mask, isBool ? 0 : -std::numeric_limits<double>::infinity());
+  return c.pad(mask, low, high, "constant", fill);
+}
+
+LogicalResult buildAttention(OnnxNode &node) {
+  Composer c(node);
+  AttentionInputs in;
+  in.q = node.input(0), in.k = node.input(1), in.v = node.input(2), in.mask = node.input(3);
+  in.pastK = node.input(4), in.pastV = node.input(5), in.lengths = node.input(6);
+  if (!in.q || !in.k || !in.v)
+    return node.refuse("lacks an input");
+  bool flat = getRank(in.q) == 3;
+  if (flat) {
+    int64_t heads = node.getInt("kv_num_heads", 0);
+    in.q = splitHeads(node, in.q, node.getInt("q_num_heads", 0));
+    in.k = splitHeads(node, in.k, heads);
+    in.v = splitHeads(node, in.v, heads);
+    if (!in.q || !in.k || !in.v)
+      return failure();
+  }
+  if (in.mask && getRank(in.k) == 4) {
+    DimExpr keys = getDims(in.k)[2];
+    if (in.pastK && getRank(in.pastK) == 4)
+      keys = keys + getDims(in.pastK)[2];
+    in.mask = padMask(c, in.mask, keys);
+    if (in.mask && !getElementType(in.mask).isInteger(1))
+      in.mask = c.cast(in.mask, getElementType(in.q));
+    if (!in.mask)
+      return failure();
+  }
+  if (node.hasAttr("scale"))
+    in.scale = node.getFloat("scale", 1);
+  in.softcap = node.getFloat("softcap", 0);
+  in.left = node.getInt("left_window_size", -1);
+  in.right = node.getInt("is_causal", 0) ? 0 : node.getInt("right_window_size", -1);
+  in.stage = node.getInt("qk_matmul_output_mode", 0);
+  if (in.stage < 0 || in.stage > 3)
+    return node.refuse("qk_matmul_output_mode is " + Twine(in.stage));
+  if (node.hasAttr("softmax_precision"))
+    in.precision = node.elementTypeOf(node.getInt("softmax_precision", 1));
+  if (in.precision && !isa<FloatType>(in.precision))
+    return node.refuse("softmax_precision is no float type");
+  AttentionResults results = makeAttention(node, in);
+  if (!results.result)
+    return failure();
+  node.setOutput(1, results.presentK);
+  node.setOutput(2, results.presentV);
+  node.setOutput(3, results.scores);
+  return node.finish(flat ? mergeHeads(node, results.result) : results.result);
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// RotaryEmbedding
+//===------------------------------------------------------------------------------------------------------------------===//
+
+/// Turns the pairs in the last dim of x; cos and sin broadcast to one half of what is turned.
+static Value rotate(Composer &c, Value x, Value cos, Value sin, int64_t turned, bool interleaved) {
+  if (!x || !cos || !sin)
+    return {};
+  Dims dims = getDims(x);
+  int64_t last = dims.size() - 1;
+  DimExpr half(turned / 2);
+  Value real = interleaved ? c.slice(x, last, DimExpr(0), half, 2) : c.slice(x, last, DimExpr(0), half);
+  Value imag = interleaved ? c.slice(x, last, DimExpr(1), half, 2) : c.slice(x, last, half, half);
+  auto mul = [&](Value a, Value b) { return c.op("graph.mul", {a, b}); };
+  Value newReal = c.op("graph.sub", {mul(cos, real), mul(sin, imag)});
+  Value newImag = c.op("graph.add", {mul(sin, real), mul(cos, imag)});
+  if (!newReal || !newImag)
+    return {};
+  Dims rotated = dims;
+  rotated.back() = DimExpr(turned);
+  Value both;
+  if (interleaved) {
+    Dims pair = getDims(newReal);
+    pair.push_back(DimExpr(1));
+    both = c.reshape(c.concat({c.reshape(newReal, pair), c.reshape(newImag, pair)}, last + 1), rotated);
+  } else {
+    both = c.concat({newReal, newImag}, last);
+  }
+  DimExpr rest = dims.back() - DimExpr(turned);
+  return rest.is(0) ? both : c.concat({both, c.slice(x, last, DimExpr(turned), rest)}, last);
+}
+
+/// `cos` and `sin` are [batch or 1, n, turned / 2]; x is [batch, heads, n, size] or [batch, n, heads * size].
+static LogicalResult finishRotary(OnnxNode &node, Value x, Value cos, Value sin, int64_t heads) {
+  Composer c(node);
+  if (!x || !cos || !sin)
+    return failure();
+  Dims dims = getDims(x), table = getDims(cos);
+  bool flat = dims.size() == 3;
+  if ((flat && heads < 1) || dims.size() < 3 || dims.size() > 4 || table.size() != 3 || getDims(sin) != table)
+    return node.refuse("needs an input of rank 4, or 3 with a number of heads, and sines and cosines of one shape");
+  DimExpr size = flat ? dims[2].floorDiv(DimExpr(heads)) : dims[3];
+  if (!size.constant() || (flat && dims[2] != size * DimExpr(heads)))
+    return node.refuse("the head size is not known, or does not divide the input");
+  int64_t turned = node.getInt("rotary_embedding_dim", 0);
+  turned = turned ? turned : *size.constant();
+  if (turned % 2 != 0 || turned < 0 || turned > *size.constant() || !table[2].is(turned / 2))
+    return node.refuse("turns " + Twine(turned) + " of " + size.str() + " elements by " + table[2].str() + " angles");
+  Dims angles = flat ? Dims{table[0], table[1], DimExpr(1), table[2]} : Dims{table[0], DimExpr(1), table[1], table[2]};
+  Value split = flat ? c.reshape(x, Dims{dims[0], dims[1], DimExpr(heads), size}) : x;
+  Value turnedX =
+      rotate(c, split, c.reshape(cos, angles), c.reshape(sin, angles), turned, node.getInt("interleaved", 0));
+  return node.finish(c.reshape(turnedX, dims));
+}
+
+/// Rows `positions` of a table.
+static Value rowsOf(OnnxNode &node, Value table, Value positions) {
+  return node.make<GatherOp>({table, positions}, node.attr("axis", int64_t(0)));
+}
+
+LogicalResult buildRotaryEmbedding(OnnxNode &node) {
+  Value cos = node.input(1), sin = node.input(2), positions = node.input(3);
+  if (!node.input(0) || !cos || !sin)
+    return node.refuse("lacks an input");
+  if (positions) {
+    cos = rowsOf(node, cos, positions);
+    sin = rowsOf(node, sin, positions);
+  }
+  return finishRotary(node, node.input(0), cos, sin, node.getInt("num_heads", 0));
+}
+
+LogicalResult buildRotaryEmbeddingMs(OnnxNode &node) {
+  Composer c(node);
+  Value x = node.input(0), positions = node.input(1), cos = node.input(2), sin = node.input(3);
+  if (!x || !positions || !cos || !sin)
+    return node.refuse("lacks an input");
+  if (node.getInt("is_packed_batching", 0) || node.getFloat("scale", 1) != 1)
+    return node.refuse("packed batches and scaled positions are not supported");
+  Dims dims = getDims(x), table = getDims(cos);
+  if (dims.size() < 3 || table.size() != 2 || !table[1].constant())
+    return node.refuse("needs an input of rank 3 or 4 and a table of known width");
+  int64_t heads = node.getInt("num_heads", 0);
+  if (heads == 0 && dims.size() == 3 && dims[2].constant() && *table[1].constant() > 0)
+    heads = *dims[2].constant() / (2 * *table[1].constant());
+  DimExpr count = dims.size() == 4 ? dims[2] : dims[1], one(1);
+  if (getRank(positions) == 1) { // where the first one stands; the others follow
+    Value start = c.cast(c.reshape(positions, {}), node.b.getI64Type());
+    Value step = makeSplat(node.b, node.loc, node.b.getI64Type(), 1);
+    Dims counts = {count};
+    positions = node.make<RangeOp>({start, step}, node.attr("count", ArrayRef<DimExpr>(counts)));
+    positions = c.reshape(positions, Dims{one, count});
+  }
+  return finishRotary(node, x, rowsOf(node, cos, positions), rowsOf(node, sin, positions), heads);
+}
+
+} // namespace hewn::graph

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Verifiers of control flow: what goes into a region, what it yields and what comes out fit each other. And its
+// building.
+#include "dialects/Graph/Control/Control.h"
+#include "dialects/Graph/Builders/Compose.h"
+#include "dialects/Graph/Graph.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+
+namespace hewn::graph {
+
+/// Whether a value of type `from` may stand where `to` is expected: the same but for dims that one of them leaves open.
+static bool fits(Type from, Type to) {
+  auto a = dyn_cast<RankedTensorType>(from), b = dyn_cast<RankedTensorType>(to);
+  return a && b ? a.getElementType() == b.getElementType() && a.getEncoding() == b.getEncoding() &&
+                      succeeded(verifyCompatibleShape(a, b))
+                : from == to;
+}
+
+static LogicalResult verifyFits(Operation *op, TypeRange from, TypeRange to, StringRef what) {
+  if (from.size() != to.size())
+    return op->emitOpError() << "has " << from.size() << " " << what << ", wants " << to.size();
+  for (auto [i, a, b] : llvm::enumerate(from, to))
+    if (!fits(a, b))
+      return op->emitOpError() << what << " " << i << " of type " << a << " does not fit " << b;
+  return success();
+}
+
+static LogicalResult verifyRegionDims(Operation *op) {
+  Attribute written = op->getAttr(kRegionDimsAttr);
+  if (!written)
+    return success();
+  auto regions = dyn_cast<ArrayAttr>(written);
+  if (!regions || regions.size() != op->getNumRegions())
+    return op->emitOpError() << kRegionDimsAttr << " needs a list for each region";
+  for (auto [region, entry] : llvm::zip(op->getRegions(), regions)) {
+    auto lists = dyn_cast<ArrayAttr>(entry);
+    if (!lists || lists.size() != region.getNumArguments())
+      return op->emitOpError() << kRegionDimsAttr << " needs a list for each argument";
+    for (auto [argument, list] : llvm::zip(region.getArguments(), lists)) {
+      std::optional<Dims> dims = parseDims(list);
+      auto type = dyn_cast<RankedTensorType>(argument.getType());
+      if (!dims || (type && !llvm::equal(staticShape(*dims), type.getShape())))
+        return op->emitOpError() << kRegionDimsAttr << " " << list << " are no dims of " << argument.getType();
+    }
+  }
+  return success();
+}
+
+static TypeRange yielded(Region &region) { return region.front().getTerminator()->getOperandTypes(); }
+
+LogicalResult IfOp::verifyRegions() {
+  for (Region *region : {&getThenRegion(), &getElseRegion()})
+    if (region->getNumArguments() != 0 ||
+        failed(verifyFits(*this, yielded(*region), getResultTypes(), "yielded value")))
+      return region->getNumArguments() ? emitOpError("branches take no arguments") : failure();
+  if (getElementType(getCondition()) != IntegerType::get(getContext(), 1) || getRank(getCondition()) != 0)
+    return emitOpError("condition must be a single i1");
+  return verifyRegionDims(*this);
+}
+
+LogicalResult LoopOp::verifyRegions() {
+  if (getRank(getTrips()) != 0 || !getElementType(getTrips()).isSignlessInteger(64) || getRank(getCondition()) != 0 ||
+      !getElementType(getCondition()).isInteger(1))
+    return emitOpError("takes a single i64 and a single i1, then the carried values");
+  TypeRange arguments = getBody().getArgumentTypes(), yields = yielded(getBody()), carried = getCarried().getTypes(),
+            results = getResultTypes();
+  if (yields.empty() || !fits(yields[0], getCondition().getType()))
+    return emitOpError("must yield a condition first");
+  yields = yields.drop_front();
+  if (yields.size() < carried.size() || results.size() != yields.size())
+    return emitOpError() << "carries " << carried.size() << " values, yields " << yields.size() << " and has "
+                         << results.size() << " results";
+  if (failed(verifyFits(*this, getOperandTypes(), arguments, "operand")) ||
+      failed(verifyFits(*this, yields.take_front(carried.size()), arguments.drop_front(2), "yielded value")) ||
+      failed(verifyFits(*this, yields.take_front(carried.size()), results.take_front(carried.size()), "yielded value")))
+    return failure();
+  for (size_t i = carried.size(); i < results.size(); ++i) {
+    auto result = dyn_cast<RankedTensorType>(results[i]);
+    if (!result || result.getRank() == 0 ||
+        !fits(yields[i], RankedTensorType::get(result.getShape().drop_front(), result.getElementType())))
+      return emitOpError() << "result " << i << " of type " << results[i] << " does not append " << yields[i];
+  }
+  return verifyRegionDims(*this);
+}
+
+LogicalResult ScanOp::verifyRegions() {
+  TypeRange arguments = getBody().getArgumentTypes(), yields = yielded(getBody()), inputs = getInputs().getTypes(),
+            results = getResultTypes();
+  int64_t states = getNumStates();
+  if (states < 0 || states >= int64_t(inputs.size()) || yields.size() != results.size() ||
+      int64_t(yields.size()) < states)
+    return emitOpError() << "has " << states << " states, " << inputs.size() << " inputs and yields " << yields.size()
+                         << " values for " << results.size() << " results; it needs at least one sequence";
+  if (getBackward().size() != inputs.size() + results.size() - 2 * states)
+    return emitOpError("backward needs an entry for each sequence, inputs and outputs");
+  // What the body sees of each: states as they are, sequences without their first dim.
+  auto slices = [&](TypeRange types, SmallVectorImpl<Type> &out) {
+    for (auto [i, type] : llvm::enumerate(types)) {
+      auto tensor = cast<RankedTensorType>(type);
+      if (int64_t(i) >= states && tensor.getRank() == 0)
+        return failure();
+      out.push_back(int64_t(i) < states
+                        ? tensor
+                        : RankedTensorType::get(tensor.getShape().drop_front(), tensor.getElementType()));
+    }
+    return success();
+  };
+  SmallVector<Type> in, out;
+  if (failed(slices(inputs, in)) || failed(slices(results, out)))
+    return emitOpError("a sequence needs a dim to run along");
+  if (failed(verifyFits(*this, in, arguments, "input")) || failed(verifyFits(*this, yields, out, "yielded value")) ||
+      failed(verifyFits(*this, yields.take_front(states), arguments.take_front(states), "yielded state")))
+    return failure();
+  std::optional<int64_t> steps;
+  auto sameSteps = [&](ValueRange sequences) {
+    return llvm::all_of(sequences, [&](Value sequence) {
+      int64_t extent = cast<RankedTensorType>(sequence.getType()).getDimSize(0);
+      if (ShapedType::isDynamic(extent))
+        return true;
+      return std::exchange(steps, extent).value_or(extent) == extent;
+    });
+  };
+  if (!sameSteps(getInputs().drop_front(states)) || !sameSteps(getOutputs().drop_front(states)))
+    return emitOpError("sequences have unlike lengths");
+  return verifyRegionDims(*this);
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Building
+//===------------------------------------------------------------------------------------------------------------------===//
+
+RegionOpBuilder::RegionOpBuilder(OpBuilder &b, Location loc, StringRef name, unsigned numRegions)
+    : b(b), loc(loc), name(name) {
+  OperationState state(loc, name);
+  for (unsigned i = 0; i < numRegions; ++i)
+    state.addRegion();
+  op = b.create(state);
+  lists.resize(numRegions);
+}
+
+Block *RegionOpBuilder::open(unsigned i, ArrayRef<TensorShape> arguments) {
+  Block *block = b.createBlock(&op->getRegion(i));
+  for (const TensorShape &shape : arguments)
+    addArgument(i, shape);
+  return block;
+}
+
+Value RegionOpBuilder::addArgument(unsigned i, const TensorShape &shape) {
+  Value argument = op->getRegion(i).addArgument(tensorType(shape.dims, shape.elementType), loc);
+  lists[i].push_back(dimsAttr(b.getContext(), shape.dims));
+  writeDims();
+  return argument;
+}
+
+void RegionOpBuilder::setArgumentDims(unsigned i, unsigned argument, ArrayRef<DimExpr> dims) {
+  lists[i][argument] = dimsAttr(b.getContext(), dims);
+  writeDims();
+}
+
+/// The dims of arguments are asked for while a region is written: they stand on the op from the start.
+void RegionOpBuilder::writeDims() {
+  bool dynamic = false;
+  for (Region &region : op->getRegions())
+    for (BlockArgument argument : region.getArguments())
+      dynamic |= !cast<ShapedType>(argument.getType()).hasStaticShape();
+  if (dynamic)
+    op->setAttr(kRegionDimsAttr, b.getArrayAttr(llvm::map_to_vector(lists, [&](const SmallVector<Attribute> &list) {
+      return Attribute(b.getArrayAttr(list));
+    })));
+}
+
+void RegionOpBuilder::close(unsigned i, ValueRange yields) {
+  b.setInsertionPointToEnd(block(i));
+  OperationState yield(loc, YieldOp::getOperationName());
+  yield.addOperands(yields);
+  b.create(yield);
+  b.setInsertionPointAfter(op);
+}
+
+static void visitSymbols(ArrayRef<DimExpr> dims, llvm::function_ref<void(StringRef)> visit) {
+  for (const DimExpr &dim : dims)
+    dim.walkSymbols(visit);
+}
+
+bool RegionOpBuilder::isKnownOutside(ArrayRef<DimExpr> dims) {
+  llvm::StringSet<> inner;
+  op->walk([&](Operation *nested) {
+    if (auto read = dyn_cast<ReadSymbolOp>(nested))
+      inner.insert(read.getSymbol());
+    if (auto loop = dyn_cast<LoopOp>(nested); loop && loop.getDefines())
+      for (auto symbol : loop.getDefines()->getAsRange<StringAttr>())
+        inner.insert(symbol.getValue());
+    if (auto part = dyn_cast<PartOpInterface>(nested))
+      for (StringRef symbol : part.getDefinedSymbols())
+        inner.insert(symbol);
+  });
+  bool known = true;
+  visitSymbols(dims, [&](StringRef symbol) { known &= !inner.contains(symbol); });
+  return known;
+}
+
+Operation *RegionOpBuilder::finish(ValueRange operands, ArrayRef<TensorShape> results,
+                                   ArrayRef<NamedAttribute> attributes) {
+  OperationState state(loc, name);
+  state.addOperands(operands);
+  state.addAttributes(attributes);
+  if (op->hasAttr(kRegionDimsAttr))
+    state.addAttribute(kRegionDimsAttr, op->getAttr(kRegionDimsAttr));
+  for (const TensorShape &shape : results)
+    state.addTypes(tensorType(shape.dims, shape.elementType));
+  for (Region &region : op->getRegions()) {
+    auto taken = std::make_unique<Region>();
+    taken->takeBody(region);
+    state.addRegion(std::move(taken));
+  }
+  Operation *made = b.create(state);
+  op->erase();
+  setResultShapes(made, results);
+  return made;
+}
+
+TensorShape shapeOf(Value value) { return {getDims(value), getElementType(value)}; }
+
+SmallVector<Value> makeScan(OpBuilder &b, Location loc, ValueRange states, ValueRange sequences, bool backward,
+                            llvm::function_ref<SmallVector<Value>(ValueRange, ValueRange)> body) {
+  SmallVector<TensorShape> arguments, results;
+  SmallVector<Value> operands(states);
+  llvm::append_range(operands, sequences);
+  if (llvm::is_contained(operands, Value()))
+    return {};
+  Composer c(b, loc);
+  if (!sequences.empty() && getDims(sequences[0])[0].is(1)) { // one step is no loop
+    SmallVector<Value> slices;
+    for (Value sequence : sequences)
+      slices.push_back(c.reshape(sequence, ArrayRef(getDims(sequence)).drop_front()));
+    SmallVector<Value> yields = body(states, slices);
+    for (Value &value : MutableArrayRef(yields).drop_front(std::min(states.size(), yields.size())))
+      if (value) {
+        Dims dims = getDims(value);
+        dims.insert(dims.begin(), DimExpr(1));
+        value = c.reshape(value, dims);
+      }
+    return llvm::is_contained(yields, Value()) ? SmallVector<Value>() : yields;
+  }
+  for (Value state : states)
+    arguments.push_back(shapeOf(state));
+  for (Value sequence : sequences) {
+    arguments.push_back(shapeOf(sequence));
+    arguments.back().dims.erase(arguments.back().dims.begin());
+  }
+  RegionOpBuilder builder(b, loc, ScanOp::getOperationName(), 1);
+  Block *block = builder.open(0, arguments);
+  SmallVector<Value> yields =
+      body(block->getArguments().take_front(states.size()), block->getArguments().drop_front(states.size()));
+  if (yields.empty() || llvm::is_contained(yields, Value())) {
+    builder.take();
+    return {};
+  }
+  for (auto [i, value] : llvm::enumerate(yields)) {
+    results.push_back(shapeOf(value));
+    if (i >= states.size())
+      results.back().dims.insert(results.back().dims.begin(), getDims(sequences[0])[0]);
+  }
+  builder.close(0, yields);
+  SmallVector<bool> directions(sequences.size() + yields.size() - states.size(), backward);
+  Operation *op = builder.finish(operands, results,
+                                 {b.getNamedAttr("numStates", b.getI64IntegerAttr(states.size())),
+                                  b.getNamedAttr("backward", b.getDenseBoolArrayAttr(directions))});
+  return SmallVector<Value>(op->getResults());
+}
+
+StringRef CheckIndicesOp::getPartName() { return "checkindices"; }
+SmallVector<int64_t> CheckIndicesOp::getPartParams() { return {}; }
+StringRef RequireOp::getPartName() { return "require"; }
+SmallVector<int64_t> RequireOp::getPartParams() { return {}; }
+
+} // namespace hewn::graph

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How ONNX's LSTM, GRU and RNN become ours: names of activations and their parameters are sorted out.
+#include "dialects/Graph/Builders/Compose.h"
+#include "dialects/Graph/Builders/OnnxNode.h"
+#include "dialects/Graph/Control/Recurrent/Recurrent.h"
+#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Quant/Quant.h"
+
+using namespace mlir;
+
+namespace hewn::graph {
+
+/// The layers' inputs are the same up to `initial_h`; LSTM has two more.
+static constexpr unsigned kNumInputs = 6, kNumLstmInputs = 8;
+
+/// ONNX lists parameters in the order of the functions that take any.
+static LogicalResult readActivations(OnnxNode &node, ArrayRef<StringRef> otherwise, int64_t directions,
+                                     SmallVectorImpl<NamedAttribute> &attributes) {
+  SmallVector<std::string> names;
+  if (std::optional<SmallVector<std::string>> written = node.getStrings("activations"); written && !written->empty())
+    names = *written;
+  else
+    for (int64_t i = 0; i < directions; ++i)
+      names.append(otherwise.begin(), otherwise.end());
+  SmallVector<float> alphas = node.getFloats("activation_alpha").value_or(SmallVector<float>());
+  SmallVector<float> betas = node.getFloats("activation_beta").value_or(SmallVector<float>());
+  size_t nextAlpha = 0, nextBeta = 0;
+  SmallVector<StringRef> canonical;
+  SmallVector<double> alpha, beta;
+  for (const std::string &name : names) {
+    const RecurrentActivation *f = findRecurrentActivation(StringRef(name).lower());
+    if (!f)
+      return node.refuse("activation '" + name + "'");
+    canonical.push_back(f->name);
+    bool ownAlpha = f->numParameters > 0 && nextAlpha < alphas.size();
+    bool ownBeta = f->numParameters > 1 && nextBeta < betas.size();
+    alpha.push_back(ownAlpha ? alphas[nextAlpha++] : f->alpha);
+    beta.push_back(ownBeta ? betas[nextBeta++] : f->beta);
+  }
+  if (names.size() != otherwise.size() * directions)
+    return node.refuse("needs " + Twine(otherwise.size() * directions) + " activations");
+  attributes.push_back(node.attr("activations", node.b.getStrArrayAttr(canonical)));
+  attributes.push_back(node.attr("alphas", node.b.getDenseF64ArrayAttr(alpha)));
+  attributes.push_back(node.attr("betas", node.b.getDenseF64ArrayAttr(beta)));
+  return success();
+}
+
+/// Quantized weights (input `i`) as floats in LSTM's order of dims: they come with inputs before gates, and with a scale
+/// a direction, or a direction and gate.
+static Value dequantizedWeights(OnnxNode &node, unsigned i, unsigned scaleAt) {
+  Composer c(node);
+  Value w = node.input(i), scale = node.input(scaleAt), zero = node.input(scaleAt + 1);
+  if (!w || !scale || getRank(w) != 3)
+    return {};
+  auto meetWeights = [&](Value parameter) {
+    Dims dims = getDims(parameter);
+    dims.insert(dims.begin() + std::min<size_t>(dims.size(), 1), DimExpr(1));
+    dims.resize(3, DimExpr(1));
+    return c.reshape(parameter, dims);
+  };
+  w = composeDequantize(c, w, meetWeights(scale), zero ? meetWeights(zero) : zero, getElementType(scale));
+  return c.transpose(w, {0, 2, 1});
+}
+
+LogicalResult buildRecurrent(OnnxNode &node) {
+  bool isQuantized = node.opType() == "DynamicQuantizeLSTM", isLstm = isQuantized || node.opType() == "LSTM",
+       isGru = node.opType() == "GRU";
+  StringRef name = isLstm ? LSTMOp::getOperationName() : isGru ? GRUOp::getOperationName() : RNNOp::getOperationName();
+  OperationState state(node.loc, name);
+  SmallVector<int32_t> segments;
+  for (unsigned i = 0, n = isLstm ? kNumLstmInputs : kNumInputs; i < n; ++i) {
+    bool dequantize = isQuantized && (i == 1 || i == 2);
+    Value input = dequantize ? dequantizedWeights(node, i, i == 1 ? 8 : 10) : node.input(i);
+    if (input)
+      state.addOperands(input);
+    else if (i < 3)
+      return node.refuse("needs input and weights");
+    segments.push_back(input ? 1 : 0);
+  }
+  state.addAttribute("operandSegmentSizes", node.b.getDenseI32ArrayAttr(segments));
+  std::string direction = node.getString("direction", "forward");
+  SmallVector<StringRef> otherwise;
+  if (isLstm)
+    otherwise = {"sigmoid", "tanh", "tanh"};
+  else if (isGru)
+    otherwise = {"sigmoid", "tanh"};
+  else
+    otherwise = {"tanh"};
+  SmallVector<NamedAttribute> attributes;
+  if (failed(readActivations(node, otherwise, direction == "bidirectional" ? 2 : 1, attributes)))
+    return failure();
+  attributes.push_back(node.attr("direction", node.b.getStringAttr(direction)));
+  attributes.push_back(node.attr("clip", node.b.getF64FloatAttr(node.getFloat("clip", 0))));
+  attributes.push_back(node.attr("layout", node.getInt("layout", 0)));
+  if (isLstm) {
+    attributes.push_back(node.attr("inputForget", node.b.getBoolAttr(node.getInt("input_forget", 0) != 0)));
+    attributes.push_back(node.attr("quantizesData", node.b.getBoolAttr(isQuantized)));
+  }
+  if (isGru)
+    attributes.push_back(
+        node.attr("linearBeforeReset", node.b.getBoolAttr(node.getInt("linear_before_reset", 0) != 0)));
+  state.addAttributes(attributes);
+  // Stand-ins until the op itself has said what its results are.
+  state.types.assign(isLstm ? 3 : 2, RankedTensorType::get({}, node.b.getF32Type()));
+  Operation *op = node.b.create(state);
+  if (failed(inferResults(op))) {
+    op->erase();
+    return failure();
+  }
+  for (OpResult result : op->getResults())
+    node.setOutput(result.getResultNumber(), result);
+  return success();
+}
+
+} // namespace hewn::graph

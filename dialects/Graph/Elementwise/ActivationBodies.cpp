@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Formulas of the activations. Each is written so that no intermediate
+// overflows and that small results keep their digits; the functions used (exp,
+// log, tanh, erf) are those that the targets have in vectors.
+#include "dialects/Graph/Elementwise/ElementwiseBodies.h"
+
+#include "mlir/IR/TypeUtilities.h"
+
+using namespace mlir;
+
+namespace hewn::graph::body {
+
+static constexpr NumberKind kFloat = NumberKind::Float;
+
+static Value scaled(Builder &e, Value x, double factor) {
+  return factor == 1.0 ? x : mul(e, kFloat, x, constant(e, x, factor));
+}
+
+static Value select(Builder &e, Value condition, Value a, Value b) {
+  return e.createOrFold<arith::SelectOp>(condition, a, b);
+}
+
+static Value isNegative(Builder &e, Value x) { return compare(e, kFloat, Order::Less, x, constant(e, x, 0.0)); }
+
+/// e^-|x|, in (0, 1].
+static Value decay(Builder &e, Value x) { return math::ExpOp::create(e, neg(e, kFloat, abs(e, kFloat, x))); }
+
+Value sigmoid(Builder &e, Value x) {
+  // With t = e^-|x| nothing overflows: 1/(1+t) above zero, t/(1+t) below.
+  Value t = decay(e, x), one = constant(e, x, 1.0);
+  return div(e, kFloat, select(e, isNegative(e, x), t, one), add(e, kFloat, one, t));
+}
+
+Value leakyRelu(Builder &e, Value x, double alpha) { return select(e, isNegative(e, x), scaled(e, x, alpha), x); }
+
+Value prelu(Builder &e, NumberKind kind, Value x, Value slope) {
+  return select(e, compare(e, kind, Order::Less, x, constant(e, x, 0)), mul(e, kind, x, slope), x);
+}
+
+Value thresholdedRelu(Builder &e, Value x, double alpha) {
+  return select(e, compare(e, kFloat, Order::Greater, x, constant(e, x, alpha)), x, constant(e, x, 0.0));
+}
+
+Value elu(Builder &e, Value x, double alpha, double gamma) {
+  Value negative = isNegative(e, x);
+  Value below = math::ExpM1Op::create(e, select(e, negative, x, constant(e, x, 0.0)));
+  return select(e, negative, scaled(e, below, alpha * gamma), scaled(e, x, gamma));
+}
+
+Value celu(Builder &e, Value x, double alpha) {
+  // max(0, x) + min(0, alpha*(e^(x/alpha) - 1)); the second part is below zero
+  // exactly where x is, whatever the sign of alpha.
+  Value negative = isNegative(e, x);
+  Value inside = div(e, kFloat, select(e, negative, x, constant(e, x, 0.0)), constant(e, x, alpha));
+  return select(e, negative, scaled(e, math::ExpM1Op::create(e, inside), alpha), x);
+}
+
+Value hardSigmoid(Builder &e, Value x, double alpha, double beta) {
+  Value line = scaled(e, x, alpha);
+  if (beta != 0.0)
+    line = add(e, kFloat, line, constant(e, x, beta));
+  return maximum(e, kFloat, minimum(e, kFloat, line, constant(e, x, 1.0)), constant(e, x, 0.0));
+}
+
+Value hardSwish(Builder &e, Value x) { return mul(e, kFloat, x, hardSigmoid(e, x, 1.0 / 6.0, 0.5)); }
+
+Value swish(Builder &e, Value x, double alpha) { return mul(e, kFloat, x, sigmoid(e, scaled(e, x, alpha))); }
+
+Value mish(Builder &e, Value x) {
+  // x * tanh(log(1 + e^x)) = x * (w² - 1) / (w² + 1) with w = 1 + e^x. With
+  // t = e^-|x| the fraction is (1 + 2t) / (1 + 2t + 2t²) above zero and
+  // (t² + 2t) / (t² + 2t + 2) below.
+  Value t = decay(e, x), one = constant(e, x, 1.0), two = constant(e, x, 2.0);
+  Value twice = mul(e, kFloat, two, t), square = mul(e, kFloat, t, t), negative = isNegative(e, x);
+  Value numerator = add(e, kFloat, select(e, negative, square, one), twice);
+  Value rest = select(e, negative, two, mul(e, kFloat, two, square));
+  return mul(e, kFloat, x, div(e, kFloat, numerator, add(e, kFloat, numerator, rest)));
+}
+
+Value gelu(Builder &e, Value x, bool byTanh) {
+  Value half = scaled(e, x, 0.5), inside;
+  if (byTanh) {
+    // sqrt(2/pi) * (x + 0.044715 x³)
+    Value square = mul(e, kFloat, x, x);
+    Value factor = add(e, kFloat, scaled(e, square, 0.7978845608028654 * 0.044715), constant(e, x, 0.7978845608028654));
+    inside = math::TanhOp::create(e, mul(e, kFloat, x, factor));
+  } else {
+    inside = math::ErfOp::create(e, scaled(e, x, 0.7071067811865476));
+  }
+  return mul(e, kFloat, half, add(e, kFloat, constant(e, x, 1.0), inside));
+}
+
+Value softplus(Builder &e, Value x) {
+  // max(x, 0) + log(1 + e^-|x|)
+  Value rest = math::Log1pOp::create(e, decay(e, x));
+  return add(e, kFloat, maximum(e, kFloat, x, constant(e, x, 0.0)), rest);
+}
+
+Value softsign(Builder &e, Value x) {
+  return div(e, kFloat, x, add(e, kFloat, constant(e, x, 1.0), abs(e, kFloat, x)));
+}
+
+Value shrink(Builder &e, Type elementType, Value x, double bias, double lambd) {
+  // Bias and threshold are no integers, so integers are shrunk as f64.
+  bool integer = isa<IntegerType>(elementType);
+  Type f64 = e.getF64Type();
+  Value v = integer ? cast(e, elementType, f64, x) : x;
+  Value offset = constant(e, v, bias);
+  Value above = select(e, compare(e, kFloat, Order::Greater, v, constant(e, v, lambd)), sub(e, kFloat, v, offset),
+                       constant(e, v, 0.0));
+  Value result =
+      select(e, compare(e, kFloat, Order::Less, v, constant(e, v, -lambd)), add(e, kFloat, v, offset), above);
+  return integer ? cast(e, f64, elementType, result) : result;
+}
+
+} // namespace hewn::graph::body

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Elementwise ops whose ONNX form needs more than a row.
+#include "dialects/Graph/Builders/Compose.h"
+#include "dialects/Graph/Builders/OnnxNode.h"
+#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Part/Part.h"
+
+using namespace mlir;
+
+namespace hewn::graph {
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Old broadcasting, variadic ops
+//===------------------------------------------------------------------------------------------------------------------===//
+
+/// `value` with dims of 1 behind its own, so that its first dim meets dim
+/// `axis` of `rank` dims.
+static Value alignAt(OnnxNode &node, Value value, int64_t axis, int64_t rank) {
+  Dims dims = getDims(value);
+  int64_t behind = rank - axis - int64_t(dims.size());
+  if (behind == 0)
+    return value;
+  if (behind < 0) {
+    (void)node.refuse("second input does not fit at axis " + Twine(axis));
+    return {};
+  }
+  dims.append(behind, DimExpr(1));
+  return node.make<ReshapeOp>(value, node.attr("shape", ArrayRef<DimExpr>(dims)));
+}
+
+LogicalResult buildOldBroadcast(OnnxNode &node) {
+  static const llvm::StringMap<StringRef> names = {
+      {"Add", AddOp::getOperationName()},   {"Sub", SubOp::getOperationName()},
+      {"Mul", MulOp::getOperationName()},   {"Div", DivOp::getOperationName()},
+      {"Pow", PowOp::getOperationName()},   {"Equal", EqualOp::getOperationName()},
+      {"Less", LessOp::getOperationName()}, {"Greater", GreaterOp::getOperationName()},
+      {"And", AndOp::getOperationName()},   {"Or", OrOp::getOperationName()},
+      {"Xor", XorOp::getOperationName()}};
+  Value a = node.input(0), b = node.input(1);
+  if (!a || !b)
+    return node.refuse("needs two inputs");
+  if (node.getInt("broadcast", 0) && node.hasAttr("axis")) {
+    std::optional<int64_t> axis = node.axis(node.getInt("axis", 0), getRank(a));
+    if (!axis)
+      return failure();
+    b = alignAt(node, b, *axis, getRank(a));
+  }
+  return node.finish(makeNamed(node.b, node.loc, names.lookup(node.opType()), {a, b}));
+}
+
+LogicalResult buildOldPRelu(OnnxNode &node) {
+  Value x = node.input(0), slope = node.input(1);
+  if (!x || !slope)
+    return node.refuse("needs two inputs");
+  // A slope a channel; one slope for all broadcasts as it is.
+  if (getRank(slope) == 1 && getRank(x) > 1 && !getDims(slope)[0].is(1))
+    slope = alignAt(node, slope, 1, getRank(x));
+  return node.finish(node.make<PReluOp>({x, slope}));
+}
+
+LogicalResult buildVariadic(OnnxNode &node) {
+  StringRef name = node.opType() == "Min"   ? MinimumOp::getOperationName()
+                   : node.opType() == "Max" ? MaximumOp::getOperationName()
+                                            : AddOp::getOperationName();
+  Value result = node.input(0);
+  if (!result)
+    return node.refuse("needs an input");
+  for (unsigned i = 1; i < node.numInputs(); ++i)
+    result = makeNamed(node.b, node.loc, name, {result, node.input(i)});
+  if (result && node.opType() == "Mean" && node.numInputs() > 1)
+    result = node.make<DivOp>({result, makeSplat(node.b, node.loc, getElementType(result), node.numInputs())});
+  return node.finish(result);
+}
+
+LogicalResult buildPow(OnnxNode &node) {
+  Value x = node.input(0), exponent = node.input(1);
+  if (!x || !exponent)
+    return node.refuse("needs two inputs");
+  // Small powers are products: exporters write squares and cubes so.
+  std::optional<SmallVector<double>> known = node.floatContents(exponent);
+  if (known && known->size() == 1 && isa<FloatType>(getElementType(x)) && getRank(exponent) <= getRank(x)) {
+    double power = known->front();
+    if (power == 1)
+      return node.finish(x);
+    if (power == 2 || power == 3) {
+      Value square = node.make<MulOp>({x, x});
+      return node.finish(power == 2 ? square : node.make<MulOp>({square, x}));
+    }
+  }
+  return node.finish(node.make<PowOp>({x, exponent}));
+}
+
+LogicalResult buildClip(OnnxNode &node) {
+  Value x = node.input(0), low = node.input(1), high = node.input(2);
+  if (!x)
+    return node.refuse("needs an input");
+  auto bound = [&](StringRef name) {
+    return node.hasAttr(name) ? makeSplat(node.b, node.loc, getElementType(x), node.getFloat(name, 0)) : Value();
+  };
+  if (node.opset() < 11) {
+    low = bound("min");
+    high = bound("max");
+  }
+  if (low)
+    x = node.make<MaximumOp>({x, low});
+  if (high)
+    x = node.make<MinimumOp>({x, high});
+  return node.finish(x);
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Conversion, identity
+//===------------------------------------------------------------------------------------------------------------------===//
+
+static LogicalResult finishCast(OnnxNode &node, Type to) {
+  if (!node.input(0))
+    return node.refuse("needs an input");
+  if (getElementType(node.input(0)) == to)
+    return node.finish(node.input(0));
+  std::string roundMode = node.getString("round_mode", "up");
+  if (!llvm::is_contained({"up", "down", "nearest"}, roundMode))
+    return node.refuse("round_mode '" + roundMode + "'");
+  return node.finish(
+      node.make<CastOp>(node.input(0), {node.attr("to", TypeAttr::get(to)),
+                                        node.attr("saturate", node.b.getBoolAttr(node.getInt("saturate", 1))),
+                                        node.attr("roundMode", node.b.getStringAttr(roundMode))}));
+}
+
+LogicalResult buildCast(OnnxNode &node) {
+  int64_t code = node.getInt("to", 0);
+  if (node.opset() < 6) {
+    // Types were named by text then.
+    static const llvm::StringMap<int64_t> codes = {{"FLOAT", 1},    {"UINT8", 2},   {"INT8", 3},    {"UINT16", 4},
+                                                   {"INT16", 5},    {"INT32", 6},   {"INT64", 7},   {"BOOL", 9},
+                                                   {"FLOAT16", 10}, {"DOUBLE", 11}, {"UINT32", 12}, {"UINT64", 13}};
+    code = codes.lookup(StringRef(node.getString("to", "")).upper());
+  }
+  Type to = node.elementTypeOf(code);
+  if (!to)
+    return node.refuse("casts to data type " + Twine(code) + ", which hewn does not have");
+  return finishCast(node, to);
+}
+
+LogicalResult buildCastLike(OnnxNode &node) {
+  if (!node.input(1))
+    return node.refuse("needs a second input");
+  return finishCast(node, getElementType(node.input(1)));
+}
+
+LogicalResult buildIdentity(OnnxNode &node) {
+  if (!node.input(0))
+    return node.refuse("needs an input");
+  return node.finish(node.input(0));
+}
+
+/// Each element of x is kept and scaled, or zero with the probability `ratio`, where `training` (null: always) holds.
+static LogicalResult dropElements(OnnxNode &node, Value x, Value ratio, Value training) {
+  Composer c(node);
+  Type type = getElementType(x), work = type.isF64() ? type : Type(node.b.getF32Type());
+  ratio = ratio ? c.reshape(c.cast(ratio, work), {}) : makeSplat(node.b, node.loc, work, 0.5);
+  Value kept = c.op("graph.less_or_equal", {ratio, makeUniform(node, getDims(x), work)});
+  Value scaled = c.op("graph.div", {c.cast(x, work), c.op("graph.sub", {c.scalarLike(ratio, 1), ratio})});
+  Value y = c.cast(c.op("graph.where", {kept, scaled, c.scalarLike(ratio, 0)}), type);
+  if (training) {
+    training = c.reshape(training, {});
+    y = c.op("graph.where", {training, y, x});
+    kept = c.op("graph.or", {c.op("graph.not", training), kept});
+  }
+  if (!y || !kept)
+    return failure();
+  node.setOutput(0, y);
+  node.setOutput(1, node.opset() < 10 ? c.cast(kept, type) : kept);
+  return success();
+}
+
+LogicalResult buildDropout(OnnxNode &node) {
+  Value x = node.input(0);
+  if (!x)
+    return node.refuse("needs an input");
+  // Before opset 7 an attribute, since 12 an input asks for training; between them there was no training.
+  if (node.opset() < 7 && !node.getInt("is_test", 0) && node.getFloat("ratio", 0.5) != 0)
+    return dropElements(node, x, makeSplat(node.b, node.loc, node.b.getF32Type(), node.getFloat("ratio", 0.5)), {});
+  if (Value training = node.opset() >= 12 ? node.input(2) : Value()) {
+    std::optional<Dims> known = node.contents(training);
+    bool isKnown = known && known->size() == 1 && known->front().constant();
+    std::optional<SmallVector<double>> ratio = node.input(1) ? node.floatContents(node.input(1)) : std::nullopt;
+    bool off = (isKnown && known->front().is(0)) || (ratio && ratio->size() == 1 && ratio->front() == 0);
+    if (!off)
+      return dropElements(node, x, node.input(1), isKnown ? Value() : training);
+  }
+  node.setOutput(0, x);
+  if (!node.wantsOutput(1))
+    return success();
+  // Up to opset 9 the mask had the data's type.
+  Type type = node.opset() < 10 ? getElementType(x) : Type(node.b.getI1Type());
+  Value mask = Composer(node).filled(getDims(x), type, 1);
+  node.setOutput(1, mask);
+  return success(mask != nullptr);
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Activations
+//===------------------------------------------------------------------------------------------------------------------===//
+
+LogicalResult buildOldSelu(OnnxNode &node) {
+  auto parameter = [&](StringRef name, double otherwise) {
+    return node.attr(name, node.b.getF32FloatAttr(float(node.getFloat(name, otherwise))));
+  };
+  return node.finish(node.make<SeluOp>(node.input(0), {parameter("alpha", 1.6732), parameter("gamma", 1.0507)}));
+}
+
+LogicalResult buildQuickGelu(OnnxNode &node) {
+  auto alpha = node.b.getF32FloatAttr(float(node.getFloat("alpha", 1.702)));
+  return node.finish(node.make<SwishOp>(node.input(0), node.attr("alpha", alpha)));
+}
+
+LogicalResult buildBiasGelu(OnnxNode &node) {
+  Value x = node.input(0);
+  if (node.input(1))
+    x = node.make<AddOp>({x, node.input(1)});
+  StringRef form = node.opType() == "FastGelu" ? "tanh" : "none";
+  return node.finish(node.make<GeluOp>(x, node.attr("approximate", node.b.getStringAttr(form))));
+}
+
+LogicalResult buildSwiGlu(OnnxNode &node) {
+  auto alpha = node.b.getF32FloatAttr(float(node.getFloat("alpha", 1.0)));
+  Value gate = node.make<SwishOp>(node.input(0), node.attr("alpha", alpha));
+  return node.finish(node.make<MulOp>({gate, node.input(1)}));
+}
+
+} // namespace hewn::graph

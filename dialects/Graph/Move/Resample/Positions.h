@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Arithmetic on positions between elements, for the ops that resample.
+#ifndef HEWN_DIALECTS_GRAPH_MOVE_RESAMPLE_POSITIONS_H
+#define HEWN_DIALECTS_GRAPH_MOVE_RESAMPLE_POSITIONS_H
+
+#include "dialects/Graph/Builders/Element.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+namespace hewn::graph {
+
+/// Arithmetic on positions: floats, scalar or a lane each.
+class Positions {
+public:
+  Positions(ElementBuilder &e, mlir::Type type) : e(e), type(type) {}
+
+  mlir::Value constant(double value) {
+    return mlir::arith::ConstantOp::create(e.b, e.loc, e.b.getFloatAttr(type, value));
+  }
+  /// Extents and indices fit 32 bits; vectors of 64-bit integers convert slowly.
+  mlir::Value of(Index index) {
+    mlir::Value narrow = e.toElement(index, e.b.getI32Type());
+    return e.b.createOrFold<mlir::arith::SIToFPOp>(e.loc, like(narrow, type), narrow);
+  }
+  Index toIndex(mlir::Value whole) {
+    return e.fromElement(e.b.createOrFold<mlir::arith::FPToSIOp>(e.loc, like(whole, e.b.getI32Type()), whole));
+  }
+  mlir::Value add(mlir::Value a, mlir::Value b) { return both<mlir::arith::AddFOp>(a, b); }
+  mlir::Value sub(mlir::Value a, mlir::Value b) { return both<mlir::arith::SubFOp>(a, b); }
+  mlir::Value mul(mlir::Value a, mlir::Value b) { return both<mlir::arith::MulFOp>(a, b); }
+  mlir::Value div(mlir::Value a, mlir::Value b) { return both<mlir::arith::DivFOp>(a, b); }
+  mlir::Value floor(mlir::Value a) { return e.b.createOrFold<mlir::math::FloorOp>(e.loc, a); }
+  mlir::Value abs(mlir::Value a) { return e.b.createOrFold<mlir::math::AbsFOp>(e.loc, a); }
+  mlir::Value compare(mlir::arith::CmpFPredicate predicate, mlir::Value a, mlir::Value b) {
+    mlir::Value values[] = {a, b};
+    e.unify(values);
+    return e.b.createOrFold<mlir::arith::CmpFOp>(e.loc, predicate, values[0], values[1]);
+  }
+  mlir::Value select(mlir::Value condition, mlir::Value a, mlir::Value b) { return e.selectElement(condition, a, b); }
+  mlir::Value max(mlir::Value a, mlir::Value b) { return select(compare(mlir::arith::CmpFPredicate::OGT, a, b), a, b); }
+
+  ElementBuilder &e;
+  mlir::Type type;
+
+private:
+  static mlir::Type like(mlir::Value value, mlir::Type element) {
+    auto vector = llvm::dyn_cast<mlir::VectorType>(value.getType());
+    return vector ? mlir::Type(mlir::VectorType::get(vector.getShape(), element)) : element;
+  }
+  template <typename OpTy> mlir::Value both(mlir::Value a, mlir::Value b) {
+    mlir::Value values[] = {a, b};
+    e.unify(values);
+    return e.b.createOrFold<OpTy>(e.loc, values[0], values[1]);
+  }
+};
+
+/// Keys' cubic with parameter `a` at distance x >= 0.
+mlir::Value cubicWeight(Positions &p, mlir::Value x, double a);
+
+} // namespace hewn::graph
+
+#endif

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Resampling along one dim: where a result index lies in the operand, and the weights of the elements around it.
+#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Move/Resample/Positions.h"
+
+using namespace mlir;
+
+namespace hewn::graph {
+
+LogicalResult ResizeOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
+  Dims dims = dimsOf(getX());
+  std::optional<Dims> size = parseDims(getSize());
+  if (!size || size->size() != 1 || getDim() >= dims.size())
+    return emitOpError("needs a dim of the operand and its new size");
+  if (!llvm::is_contained({"nearest", "linear", "cubic"}, getMode()))
+    return emitOpError() << "mode '" << getMode() << "' is none of nearest, linear, cubic";
+  if (!llvm::is_contained({"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}, getNearest()))
+    return emitOpError() << "'" << getNearest() << "' is no way to round";
+  if (!llvm::is_contained({"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
+                           "tf_crop_and_resize", "tf_half_pixel_for_nn"},
+                          getCoordinates()))
+    return emitOpError() << "coordinates '" << getCoordinates() << "' are unknown";
+  if (getMode() != "nearest" && !isa<FloatType>(getElementType(getX())))
+    return emitOpError("interpolates floats only");
+  if (getGiven() ? !getElementType(getGiven()).isF32() || dimsOf(getGiven()) != Dims{DimExpr(3)}
+                 : getScale().isNegative())
+    return emitOpError("needs three floats where it is given its scale");
+  dims[getDim()] = size->front();
+  results.push_back({dims, getElementType(getX())});
+  return success();
+}
+
+namespace {
+
+struct Tap {
+  Index index; // may lie outside
+  Value weight;
+};
+
+} // namespace
+
+/// Nearest neighbours at a whole factor, up or down, by integers alone; nullopt where it takes floats.
+static std::optional<Index> nearestByIntegers(ResizeOp op, ElementBuilder &e, Index at) {
+  Dims dims = getDims(op.getX());
+  std::optional<int64_t> in = dims[op.getDim()].constant(), out = parseDims(op.getSize())->front().constant();
+  StringRef coordinates = op.getCoordinates(), nearest = op.getNearest();
+  bool asymmetric = coordinates == "asymmetric";
+  bool centered = coordinates == "half_pixel" || coordinates == "half_pixel_symmetric" ||
+                  (coordinates == "pytorch_half_pixel" && out != 1);
+  double scale = op.getScale().convertToDouble();
+  int64_t up = 0, down = 0;
+  if (scale < 0)
+    return std::nullopt;
+  if (in && out && *in > 0 && *out > 0 && (scale == 0 || scale == double(*out) / double(*in))) {
+    up = *out % *in == 0 ? *out / *in : 0;
+    down = *in % *out == 0 ? *in / *out : 0;
+  } else if (scale >= 1 && scale < 1e6 && scale == std::floor(scale)) {
+    up = int64_t(scale);
+  }
+  bool rounds = nearest == "round_prefer_floor" || nearest == "round_prefer_ceil";
+  if (up == 1 && (asymmetric || centered))
+    return at;
+  if (up && ((centered && rounds) || (asymmetric && nearest == "floor")))
+    return e.floorDiv(at, e.constant(up));
+  if (up && asymmetric) {
+    // ceil(i / k), or i / k rounded to the half that is asked for.
+    Index twice = e.mul(at, e.constant(2));
+    Index picked =
+        nearest == "ceil"
+            ? e.floorDiv(e.add(at, e.constant(up - 1)), e.constant(up))
+            : e.floorDiv(e.add(twice, e.constant(nearest == "round_prefer_ceil" ? up : up - 1)), e.constant(2 * up));
+    return e.min(picked, e.sub(e.extent(op.getX(), op.getDim()), e.constant(1)));
+  }
+  if (down && asymmetric)
+    return e.mul(at, e.constant(down));
+  if (down && centered) // the middle of the elements that one stands for; between two of them for even factors
+    return e.add(e.mul(at, e.constant(down)),
+                 e.constant(nearest == "ceil" || nearest == "round_prefer_ceil" ? down / 2 : (down - 1) / 2));
+  return std::nullopt;
+}
+
+/// Number `i` of what is given when the model runs.
+static Value givenAt(ResizeOp op, Positions &p, int64_t i) {
+  Value number = p.e.read(op.getGiven(), p.e.constant(i));
+  return number.getType() == p.type ? number : p.e.b.createOrFold<arith::ExtFOp>(p.e.loc, p.type, number);
+}
+
+/// The position in the operand of result index `at`.
+static Value originalPosition(ResizeOp op, Positions &p, Index at) {
+  ElementBuilder &e = p.e;
+  Value in = p.of(e.extent(op.getX(), op.getDim())), out = p.of(e.expression(parseDims(op.getSize())->front()));
+  Value one = p.constant(1), half = p.constant(0.5), y = p.of(at);
+  double written = op.getScale().convertToDouble();
+  Value scale = written < 0 ? givenAt(op, p, 0) : written != 0 ? p.constant(written) : p.div(out, in);
+  Value width = written != 0 ? p.mul(scale, in) : out;
+  StringRef mode = op.getCoordinates();
+  auto centered = [&] { return p.sub(p.div(p.add(y, half), scale), half); };
+  Value single = p.compare(arith::CmpFPredicate::OEQ, width, one);
+  // Where the result has one element the quotient below is not looked at; it must not be x/0 either.
+  Value steps = p.select(single, one, p.sub(width, one));
+  if (mode == "align_corners")
+    return p.select(single, p.constant(0), p.div(p.mul(y, p.sub(in, one)), steps));
+  if (mode == "asymmetric")
+    return p.div(y, scale);
+  if (mode == "pytorch_half_pixel")
+    return p.select(single, p.constant(-0.5), centered());
+  if (mode == "half_pixel_symmetric")
+    return p.add(p.mul(p.mul(in, half), p.sub(one, p.div(out, width))), centered());
+  if (mode == "tf_crop_and_resize") {
+    Value start = op.getGiven() ? givenAt(op, p, 1) : p.constant(op.getRoiStart().convertToDouble());
+    Value end = op.getGiven() ? givenAt(op, p, 2) : p.constant(op.getRoiEnd().convertToDouble());
+    Value reach = p.mul(p.sub(end, start), p.sub(in, one));
+    Value within = p.select(single, p.mul(reach, half), p.div(p.mul(y, reach), steps));
+    return p.add(within, p.mul(start, p.sub(in, one)));
+  }
+  if (mode == "tf_half_pixel_for_nn")
+    return p.div(p.add(y, half), scale);
+  return centered();
+}
+
+/// The elements that are weighed at `position`, with weights that sum to 1.
+static SmallVector<Tap> tapsAt(ResizeOp op, Positions &p, Value position) {
+  bool cubic = op.getMode() == "cubic";
+  double a = op.getCubic().convertToDouble(), shrink = 1; // the least that it may be
+  Value factor;
+  // The number of weights is bounded: an image shrunk by more than 64 is blurred less than it should be.
+  constexpr double least = 1.0 / 64;
+  if (op.getAntialias()) {
+    std::optional<int64_t> in = getDims(op.getX())[op.getDim()].constant(),
+                           out = parseDims(op.getSize())->front().constant();
+    double scale = op.getScale().convertToDouble();
+    if (scale == 0 && in && out && *in > 0)
+      scale = double(*out) / double(*in);
+    if (scale > 0 && scale < 1)
+      shrink = std::max(scale, least);
+    if (scale < 0 || (scale == 0 && !(in && out))) {
+      shrink = std::max(in && *in > 0 ? 1.0 / double(*in) : 0.0, least);
+      Value told = scale < 0 ? givenAt(op, p, 0)
+                             : p.div(p.of(p.e.expression(parseDims(op.getSize())->front())),
+                                     p.of(p.e.extent(op.getX(), op.getDim())));
+      factor = p.max(p.constant(shrink), p.sub(p.constant(1), p.max(p.constant(0), p.sub(p.constant(1), told))));
+    }
+  }
+  if (!factor)
+    factor = p.constant(shrink);
+  Value whole = p.floor(position), ratio = p.sub(position, whole);
+  Index base = p.toIndex(whole);
+  int64_t reach = cubic ? 2 : 1, first = int64_t(std::floor(-double(reach) / shrink)) + 1, last = 1 - first;
+  Index zero = p.e.constant(0), extent = p.e.extent(op.getX(), op.getDim());
+  SmallVector<Tap> taps;
+  Value sum;
+  for (int64_t i = first; i <= last; ++i) {
+    Value distance = p.mul(p.abs(p.sub(p.constant(double(i)), ratio)), factor);
+    Value weight = cubic ? cubicWeight(p, distance, a) : p.max(p.constant(0), p.sub(p.constant(1), distance));
+    Index index = p.e.add(base, p.e.constant(i));
+    if (op.getExcludeOutside())
+      weight = p.select(p.e.inBounds(index, extent), weight, p.constant(0));
+    taps.push_back({p.e.max(zero, p.e.min(index, p.e.sub(extent, p.e.constant(1)))), weight});
+    sum = sum ? p.add(sum, weight) : weight;
+  }
+  if (op.getExcludeOutside() || shrink < 1) {
+    Value none = p.compare(arith::CmpFPredicate::OEQ, sum, p.constant(0));
+    sum = p.select(none, p.constant(1), sum);
+    for (Tap &tap : taps)
+      tap.weight = p.div(tap.weight, sum);
+  }
+  return taps;
+}
+
+/// The element index that `nearest` rounds a position to.
+static Index roundPosition(ResizeOp op, Positions &p, Value position) {
+  StringRef nearest = op.getNearest();
+  Value whole;
+  if (nearest == "floor")
+    whole = p.floor(position);
+  else if (nearest == "round_prefer_ceil")
+    whole = p.floor(p.add(position, p.constant(0.5)));
+  else // -floor(-x) is ceil(x)
+    whole = p.sub(p.constant(0), p.floor(p.sub(p.constant(nearest == "ceil" ? 0 : 0.5), position)));
+  Index extent = p.e.extent(op.getX(), op.getDim());
+  return p.e.max(p.e.constant(0), p.e.min(p.toIndex(whole), p.e.sub(extent, p.e.constant(1))));
+}
+
+Value ResizeOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
+  int64_t dim = getDim();
+  Type element = computeType(getElementType(getX()));
+  SmallVector<Index> from(at);
+  bool nearest = getMode() == "nearest";
+  if (std::optional<Index> index = nearest ? nearestByIntegers(*this, e, at[dim]) : std::nullopt) {
+    from[dim] = *index;
+    return e.read(getX(), from);
+  }
+  Positions p(e, element.isF64() ? element : Type(e.b.getF32Type()));
+  Value position = originalPosition(*this, p, at[dim]), result;
+  if (nearest) {
+    from[dim] = roundPosition(*this, p, position);
+    result = e.read(getX(), from);
+  } else {
+    for (const Tap &tap : tapsAt(*this, p, position)) {
+      from[dim] = tap.index;
+      Value term = p.mul(tap.weight, e.read(getX(), from));
+      result = result ? p.add(result, term) : term;
+    }
+  }
+  if (getCoordinates() != "tf_crop_and_resize")
+    return result;
+  Value low = p.compare(arith::CmpFPredicate::OGE, position, p.constant(0));
+  Value last = p.of(e.sub(e.extent(getX(), dim), e.constant(1)));
+  Value inside = e.logicalAnd(low, p.compare(arith::CmpFPredicate::OLE, position, last));
+  return e.selectElement(inside, result,
+                         e.constantElement(getElementType(getX()), getExtrapolation().convertToDouble()));
+}
+
+} // namespace hewn::graph

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How ONNX's Resize and Upsample become one graph.resize a dim.
+#include "dialects/Graph/Builders/Compose.h"
+#include "dialects/Graph/Builders/OnnxNode.h"
+#include "dialects/Graph/GraphOps.h"
+
+using namespace mlir;
+
+namespace hewn::graph {
+
+namespace {
+/// What a node says, one entry for each dim of the input.
+struct Resizing {
+  SmallVector<double> scales; // 0: by sizes; below 0: `given` has it
+  Dims sizes;
+  SmallVector<double> roiStart, roiEnd;
+  SmallVector<Value> given; // null where all is known
+};
+} // namespace
+
+/// floor(dim * scale), the scale being a fraction of small numbers where the dim is a symbol.
+static std::optional<DimExpr> scaledDim(const DimExpr &dim, double scale) {
+  if (dim.constant())
+    return DimExpr(int64_t(double(*dim.constant()) * scale));
+  for (int64_t denominator = 1; denominator <= 64; ++denominator) {
+    double numerator = scale * double(denominator);
+    if (numerator == std::floor(numerator) && numerator < 1e9)
+      return (dim * DimExpr(int64_t(numerator))).floorDiv(DimExpr(denominator));
+  }
+  return std::nullopt;
+}
+
+static Value valuesOf(OnnxNode &node, ArrayRef<DimExpr> dims, Type type) {
+  return Composer(node).cast(node.make<DimValueOp>({}, node.attr("values", dims)), type);
+}
+
+/// Element `i` of a list, as a list of one f32.
+static Value elementOf(OnnxNode &node, Value list, int64_t i) {
+  Composer c(node);
+  return c.cast(c.slice(list, 0, DimExpr(i), DimExpr(1)), node.b.getF32Type());
+}
+
+static bool isGiven(Value value) { return value && (getRank(value) == 0 || !getDims(value)[0].is(0)); }
+
+/// Scales of the node: by attribute or input, as the version has it; `value` stays null where there are none.
+static std::optional<SmallVector<double>> writtenScales(OnnxNode &node, Value &value) {
+  if (std::optional<SmallVector<float>> attr = node.getFloats("scales"))
+    return SmallVector<double>(attr->begin(), attr->end());
+  if (node.hasAttr("height_scale"))
+    return SmallVector<double>{1, 1, node.getFloat("height_scale", 1), node.getFloat("width_scale", 1)};
+  bool first = node.opType() == "Upsample" || node.opset() < 11;
+  value = node.input(first ? 1 : 2);
+  if (!isGiven(value)) {
+    value = {};
+    return std::nullopt;
+  }
+  return node.floatContents(value);
+}
+
+/// keep_aspect_ratio_policy: one scale for all axes, and the sizes that it gives.
+static LogicalResult keepAspectRatio(OnnxNode &node, bool least, ArrayRef<DimExpr> dims, ArrayRef<int64_t> axes,
+                                     Resizing &r) {
+  std::optional<double> scale;
+  Dims in, out;
+  bool known = true;
+  for (int64_t axis : axes) {
+    in.push_back(dims[axis]);
+    out.push_back(r.sizes[axis]);
+    known &= in.back().constant() && out.back().constant();
+    if (!known)
+      continue;
+    if (*in.back().constant() < 1)
+      return node.refuse("keeps the aspect ratio of nothing");
+    double own = double(*out.back().constant()) / double(*in.back().constant());
+    scale = !scale ? own : least ? std::min(*scale, own) : std::max(*scale, own);
+  }
+  for (int64_t axis : axes)
+    if (known) {
+      r.scales[axis] = *scale;
+      r.sizes[axis] = DimExpr(int64_t(*scale * double(*dims[axis].constant()) + 0.5));
+    }
+  if (known)
+    return success();
+  // By ops: floor(least or largest ratio * dim + 0.5).
+  Composer c(node);
+  Type wide = node.b.getF64Type();
+  Value from = valuesOf(node, in, wide), ratios = c.op("graph.div", {valuesOf(node, out, wide), from});
+  Value ratio = c.reduce(least ? "graph.reduce_min" : "graph.reduce_max", ratios, 0, true);
+  Value sizes = c.op("graph.add", {c.op("graph.mul", {ratio, from}), c.scalarLike(from, 0.5)});
+  sizes = c.cast(sizes, node.b.getI64Type()); // rounds toward zero
+  std::optional<Dims> read = sizes ? node.contentsOrRead(sizes) : std::nullopt;
+  if (!read)
+    return failure();
+  for (auto [i, axis] : llvm::enumerate(axes)) {
+    r.scales[axis] = -1;
+    r.sizes[axis] = (*read)[i];
+    r.given[axis] = elementOf(node, ratio, 0);
+  }
+  return success();
+}
+
+/// Scales that are computed when the model runs, and the sizes floor(shape * scales), by ops.
+static LogicalResult readScales(OnnxNode &node, ArrayRef<DimExpr> dims, ArrayRef<int64_t> axes, Value scales,
+                                Resizing &r) {
+  Composer c(node);
+  Dims scaled;
+  for (int64_t axis : axes)
+    scaled.push_back(dims[axis]);
+  if (getDims(scales) != Dims{DimExpr(int64_t(axes.size()))})
+    return node.refuse("has not as many scales as axes");
+  Value sizes = c.op("graph.mul", {valuesOf(node, scaled, getElementType(scales)), scales});
+  sizes = c.cast(sizes, node.b.getI64Type()); // rounds toward zero
+  std::optional<Dims> read = sizes ? node.contentsOrRead(sizes) : std::nullopt;
+  if (!read)
+    return failure();
+  for (auto [i, axis] : llvm::enumerate(axes)) {
+    r.scales[axis] = -1;
+    r.sizes[axis] = (*read)[i];
+    r.given[axis] = elementOf(node, scales, i);
+  }
+  return success();
+}
+
+/// The part of the input that is resized: for each axis where it starts and ends, as shares of the dim.
+static LogicalResult readRoi(OnnxNode &node, ArrayRef<DimExpr> dims, ArrayRef<int64_t> axes, Resizing &r) {
+  Value roi = node.input(1);
+  int64_t count = axes.size();
+  if (!roi || getDims(roi) != Dims{DimExpr(2 * count)})
+    return node.refuse("crops, and needs a start and an end for each axis");
+  std::optional<SmallVector<double>> known = node.floatContents(roi);
+  Composer c(node);
+  for (auto [i, axis] : llvm::enumerate(axes)) {
+    if (known) {
+      r.roiStart[axis] = (*known)[i];
+      r.roiEnd[axis] = (*known)[count + i];
+    }
+    if (known && !r.given[axis])
+      continue;
+    Value scale = r.given[axis] ? r.given[axis] : makeSplat(node.b, node.loc, node.b.getF32Type(), 0, {1});
+    r.given[axis] = c.concat({scale, elementOf(node, roi, i), elementOf(node, roi, count + i)}, 0);
+  }
+  return success();
+}
+
+static std::optional<Resizing> readResizing(OnnxNode &node, ArrayRef<DimExpr> dims, ArrayRef<int64_t> axes) {
+  Resizing r;
+  r.scales.assign(dims.size(), 0);
+  r.sizes.assign(dims.begin(), dims.end());
+  r.roiStart.assign(dims.size(), 0);
+  r.roiEnd.assign(dims.size(), 1);
+  r.given.assign(dims.size(), Value());
+  auto refuse = [&](const Twine &why) {
+    (void)node.refuse(why);
+    return std::nullopt;
+  };
+  Value scaleInput;
+  std::optional<SmallVector<double>> scales = writtenScales(node, scaleInput);
+  std::optional<Dims> sizes;
+  if (!scales && scaleInput) {
+    if (failed(readScales(node, dims, axes, scaleInput, r)))
+      return std::nullopt;
+  } else if (!scales && isGiven(node.input(3))) {
+    sizes = node.contentsOrRead(node.input(3));
+    if (!sizes)
+      return std::nullopt;
+  } else if (!scales) {
+    return refuse("needs scales or sizes");
+  }
+  if ((scales && scales->size() != axes.size()) || (sizes && sizes->size() != axes.size()))
+    return refuse("has not as many scales or sizes as axes");
+  for (auto [i, axis] : llvm::enumerate(axes)) {
+    if (sizes)
+      r.sizes[axis] = (*sizes)[i];
+    if (!scales)
+      continue;
+    double scale = (*scales)[i];
+    std::optional<DimExpr> size = scale > 0 && scale < 1e9 ? scaledDim(dims[axis], scale) : std::nullopt;
+    if (!size)
+      return refuse("scales dim " + dims[axis].str() + " by " + Twine(std::to_string(scale)));
+    r.scales[axis] = scale;
+    r.sizes[axis] = *size;
+  }
+  std::string policy = node.getString("keep_aspect_ratio_policy", "stretch");
+  if (sizes && policy != "stretch" && failed(keepAspectRatio(node, policy == "not_larger", dims, axes, r)))
+    return std::nullopt;
+  bool crops = node.getString("coordinate_transformation_mode", "") == "tf_crop_and_resize";
+  if (crops && failed(readRoi(node, dims, axes, r)))
+    return std::nullopt;
+  // Three numbers each, whatever of them is known.
+  Composer c(node);
+  for (Value &given : r.given)
+    if (given && !crops)
+      given = c.concat({given, makeSplat(node.b, node.loc, node.b.getF32Type(), 0, {2})}, 0);
+  return r;
+}
+
+LogicalResult buildResize(OnnxNode &node) {
+  Composer c(node);
+  Value x = node.input(0);
+  Dims dims = getDims(x);
+  SmallVector<int64_t> axes = llvm::to_vector(llvm::seq<int64_t>(0, int64_t(dims.size())));
+  if (std::optional<SmallVector<int64_t>> written = node.getInts("axes")) {
+    axes.clear();
+    for (int64_t axis : *written) {
+      std::optional<int64_t> dim = node.axis(axis, dims.size());
+      if (!dim)
+        return failure();
+      axes.push_back(*dim);
+    }
+  }
+  bool old = node.opType() == "Upsample" || node.opset() < 11;
+  std::string coordinates = node.getString("coordinate_transformation_mode", old ? "asymmetric" : "half_pixel");
+  std::string mode = node.getString("mode", "nearest");
+  std::string nearest = node.getString("nearest_mode", old ? "floor" : "round_prefer_floor");
+  if (mode == "bilinear")
+    mode = "linear";
+  std::optional<Resizing> r = readResizing(node, dims, axes);
+  if (!r)
+    return failure();
+  Type element = getElementType(x);
+  if (mode != "nearest" && !isa<FloatType>(element))
+    x = c.cast(x, node.b.getF32Type());
+  bool crops = coordinates == "tf_crop_and_resize";
+  OpBuilder &b = node.b;
+  for (int64_t axis : axes) {
+    if (!x)
+      return failure();
+    if (!r->given[axis] && r->sizes[axis] == dims[axis] && (r->scales[axis] == 0 || r->scales[axis] == 1) &&
+        (!crops || (r->roiStart[axis] == 0 && r->roiEnd[axis] == 1)))
+      continue;
+    Dims size = {r->sizes[axis]};
+    SmallVector<Value> operands = {x};
+    if (r->given[axis])
+      operands.push_back(r->given[axis]);
+    x = node.make<ResizeOp>(
+        operands,
+        {node.attr("dim", axis), node.attr("size", ArrayRef<DimExpr>(size)),
+         node.attr("scale", b.getF64FloatAttr(r->scales[axis])), node.attr("mode", b.getStringAttr(mode)),
+         node.attr("coordinates", b.getStringAttr(coordinates)), node.attr("nearest", b.getStringAttr(nearest)),
+         node.attr("cubic", b.getF64FloatAttr(node.getFloat("cubic_coeff_a", -0.75))),
+         node.attr("excludeOutside", b.getBoolAttr(node.getInt("exclude_outside", 0))),
+         node.attr("antialias", b.getBoolAttr(node.getInt("antialias", 0))),
+         node.attr("roiStart", b.getF64FloatAttr(r->roiStart[axis])),
+         node.attr("roiEnd", b.getF64FloatAttr(r->roiEnd[axis])),
+         node.attr("extrapolation", b.getF64FloatAttr(node.getFloat("extrapolation_value", 0)))});
+  }
+  return node.finish(c.cast(x, element));
+}
+
+} // namespace hewn::graph

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Meaning of the quantizing ops.
+#include "dialects/Graph/Quant/Quant.h"
+#include "dialects/Graph/Builders/Element.h"
+#include "dialects/Graph/GraphOps.h"
+
+using namespace mlir;
+
+namespace hewn::graph {
+
+namespace body {
+
+static constexpr NumberKind kFloat = NumberKind::Float;
+
+Value quantize(Builder &e, Type xType, Type scaleType, Type to, bool multiply, bool saturate, ValueRange in) {
+  Type work = computeType(scaleType);
+  Value x = cast(e, xType, work, in[0]);
+  Value q = multiply ? mul(e, kFloat, x, in[1]) : div(e, kFloat, x, in[1]);
+  // The scale's type is the precision of the division.
+  q = cast(e, work, scaleType, q);
+  if (isa<FloatType>(to))
+    return cast(e, work, to, q, saturate);
+  q = math::RoundEvenOp::create(e, q);
+  if (in.size() > 2)
+    q = add(e, kFloat, q, cast(e, to, work, in[2]));
+  // Sums past 2^24 are inexact, and far out of range. The first comparison is
+  // false for NaN.
+  unsigned width = to.getIntOrFloatBitWidth();
+  double low = isUnsigned(to) ? 0 : -double(1u << (width - 1));
+  Value lowest = constant(e, q, low), highest = constant(e, q, low + double((1u << width) - 1));
+  q = e.createOrFold<arith::SelectOp>(compare(e, kFloat, Order::Greater, q, lowest), q, lowest);
+  q = e.createOrFold<arith::SelectOp>(compare(e, kFloat, Order::Less, q, highest), q, highest);
+  Value wide = e.createOrFold<arith::FPToSIOp>(withElement(q.getType(), e.getI32Type()), q);
+  return e.createOrFold<arith::TruncIOp>(withElement(q.getType(), e.getIntegerType(width)), wide);
+}
+
+Value dequantize(Builder &e, Type xType, Type scaleType, Type to, ValueRange in) {
+  Type work = computeType(scaleType), i32 = e.getI32Type();
+  Value x = in[0];
+  if (isa<FloatType>(xType)) {
+    x = cast(e, xType, work, x);
+    if (in.size() > 2)
+      x = sub(e, kFloat, x, cast(e, xType, work, in[2]));
+  } else {
+    x = cast(e, xType, i32, x);
+    if (in.size() > 2)
+      x = sub(e, NumberKind::Signed, x, cast(e, xType, i32, in[2]));
+    x = cast(e, i32, work, x);
+  }
+  return cast(e, work, to, mul(e, kFloat, x, in[1]));
+}
+
+static LogicalResult checkScale(Operation *op, Type numbers, Type quantized) {
+  Type scale = getElementType(op->getOperand(1));
+  if (!isa<FloatType>(scale))
+    return op->emitOpError() << "scales by floats, not by " << scale;
+  if (!isa<FloatType>(numbers) && !numbers.isSignlessInteger(32))
+    return op->emitOpError() << "has numbers that are floats or i32, not " << numbers;
+  if (op->getNumOperands() > 2 && getElementType(op->getOperand(2)) != quantized)
+    return op->emitOpError() << "zero point is " << getElementType(op->getOperand(2)) << ", not " << quantized;
+  return success();
+}
+
+LogicalResult quantizable(Operation *op, Type to) {
+  bool fits = isa<FloatType>(to) ? to.getIntOrFloatBitWidth() <= 8
+                                 : isa<IntegerType>(to) && !to.isInteger(1) && to.getIntOrFloatBitWidth() <= 16;
+  if (!fits)
+    return op->emitOpError() << "quantizes to integers of 16 bits or less and to float8 and float4, not to " << to;
+  return checkScale(op, getElementType(op->getOperand(0)), to);
+}
+
+LogicalResult dequantizable(Operation *op, Type to) {
+  Type from = getElementType(op->getOperand(0));
+  if (isa<IntegerType>(from) && (from.isInteger(1) || from.getIntOrFloatBitWidth() > 32))
+    return op->emitOpError() << "dequantizes integers of 32 bits or less, not " << from;
+  if (!isa<FloatType>(to))
+    return op->emitOpError() << "gives floats, not " << to;
+  return checkScale(op, to, from);
+}
+
+} // namespace body
+
+Value composeQuantize(Composer &c, Value x, Value scale, Value zeroPoint, Type to, bool multiply, bool saturate) {
+  SmallVector<Value> operands = {x, scale};
+  if (zeroPoint)
+    operands.push_back(zeroPoint);
+  return make<QuantizeOp>(c.b, c.loc, operands,
+                          {c.b.getNamedAttr("to", TypeAttr::get(to)),
+                           c.b.getNamedAttr("multiply", c.b.getBoolAttr(multiply)),
+                           c.b.getNamedAttr("saturate", c.b.getBoolAttr(saturate))});
+}
+
+Value composeDequantize(Composer &c, Value x, Value scale, Value zeroPoint, Type to) {
+  SmallVector<Value> operands = {x, scale};
+  if (zeroPoint)
+    operands.push_back(zeroPoint);
+  return make<DequantizeOp>(c.b, c.loc, operands, c.b.getNamedAttr("to", TypeAttr::get(to)));
+}
+
+} // namespace hewn::graph

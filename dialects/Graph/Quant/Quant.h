@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Bodies of Quant.td, and what its importers share.
+#ifndef HEWN_DIALECTS_GRAPH_QUANT_QUANT_H
+#define HEWN_DIALECTS_GRAPH_QUANT_QUANT_H
+
+#include "dialects/Graph/Builders/Compose.h"
+#include "dialects/Graph/Elementwise/ElementwiseBodies.h"
+
+namespace hewn::graph {
+
+namespace body {
+/// `in`: x, scale and perhaps a zero point, in compute types.
+Value quantize(Builder &e, mlir::Type xType, mlir::Type scaleType, mlir::Type to, bool multiply, bool saturate,
+               mlir::ValueRange in);
+Value dequantize(Builder &e, mlir::Type xType, mlir::Type scaleType, mlir::Type to, mlir::ValueRange in);
+/// What the rows verify; an op error where it fails.
+llvm::LogicalResult quantizable(mlir::Operation *op, mlir::Type to);
+llvm::LogicalResult dequantizable(mlir::Operation *op, mlir::Type to);
+} // namespace body
+
+/// Builds the ops; `zeroPoint` may be null. Null where `x` or `scale` is.
+mlir::Value composeQuantize(Composer &c, mlir::Value x, mlir::Value scale, mlir::Value zeroPoint, mlir::Type to,
+                            bool multiply = false, bool saturate = true);
+mlir::Value composeDequantize(Composer &c, mlir::Value x, mlir::Value scale, mlir::Value zeroPoint, mlir::Type to);
+/// Quantized to ui8 over the range of all its elements and zero.
+struct DynamicallyQuantized {
+  mlir::Value value, scale, zeroPoint;
+};
+DynamicallyQuantized composeDynamicQuantize(Composer &c, mlir::Value x);
+/// x - zeroPoint in i32; a zero point of rank 1 and more than one element lies
+/// along dim `axis` of x.
+mlir::Value composeWiden(OnnxNode &node, Composer &c, mlir::Value x, mlir::Value zeroPoint, int64_t axis);
+/// A scalar where there is one element, else with dims of 1 behind so that its
+/// dim meets dim `axis` of `rank`; other than rank 1 as it is.
+mlir::Value alongAxis(Composer &c, mlir::Value parameter, int64_t axis, int64_t rank);
+/// numpy's matmul of quantized operands as i32; zero points may be null.
+mlir::Value composeIntegerMatMul(OnnxNode &node, Composer &c, mlir::Value a, mlir::Value aZero, mlir::Value b,
+                                 mlir::Value bZero);
+
+} // namespace hewn::graph
+
+#endif

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How the normalizations compose.
+#include "dialects/Graph/Reduce/Normalize/Normalize.h"
+#include "dialects/Graph/Builders/Element.h"
+#include "dialects/Graph/GraphOps.h"
+
+using namespace mlir;
+
+namespace hewn::graph {
+
+using Composed = FailureOr<SmallVector<Value>>;
+
+/// The one result, in the element type of x; failure where it is null.
+static Composed finish(Composer &c, Value result, Value x) {
+  result = c.cast(result, getElementType(x));
+  if (!result)
+    return failure();
+  return SmallVector<Value>{result};
+}
+
+Type normalizeType(Value x) { return computeType(getElementType(x)); }
+
+SmallVector<int64_t> dimsFrom(Value x, int64_t from) { return llvm::to_vector(llvm::seq<int64_t>(from, getRank(x))); }
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Verification
+//===------------------------------------------------------------------------------------------------------------------===//
+
+static LogicalResult checkFloats(Operation *op) {
+  for (Value operand : op->getOperands())
+    if (!isa<FloatType>(getElementType(operand)))
+      return op->emitOpError() << "takes floats, not " << getElementType(operand);
+  return success();
+}
+
+LogicalResult checkAxis(Operation *op, int64_t axis) {
+  int64_t rank = getRank(op->getOperand(0));
+  if (axis < 0 || axis >= rank)
+    return op->emitOpError() << "axis " << axis << " is outside of rank " << rank;
+  // Scale and bias must not make the result larger.
+  Dims dims = getDims(op->getOperand(0));
+  for (Value other : op->getOperands().drop_front()) {
+    std::optional<Dims> both = broadcastDims({dims, getDims(other)});
+    if (!both || both->size() != dims.size())
+      return op->emitOpError("scale or bias does not broadcast to the operand");
+  }
+  return checkFloats(op);
+}
+
+LogicalResult checkChannels(Operation *op) {
+  Dims dims = getDims(op->getOperand(0));
+  if (dims.empty())
+    return op->emitOpError("needs an operand of rank 1 or more");
+  DimExpr channels = dims.size() > 1 ? dims[1] : DimExpr(1);
+  for (Value other : op->getOperands().drop_front()) {
+    Dims more = getDims(other);
+    if (more.empty() || (more[0].constant() && channels.constant() && more[0] != channels))
+      return op->emitOpError() << "needs one value for each of " << channels.str() << " channels";
+  }
+  return checkFloats(op);
+}
+
+LogicalResult checkGroups(Operation *op, int64_t groups) {
+  Dims dims = getDims(op->getOperand(0));
+  if (dims.size() < 2)
+    return op->emitOpError("needs an operand of rank 2 or more");
+  if (groups < 0 || (groups && dims[1].constant() && *dims[1].constant() % groups))
+    return op->emitOpError() << groups << " groups do not divide " << dims[1].str() << " channels";
+  return checkChannels(op);
+}
+
+LogicalResult checkLRN(Operation *op, int64_t size) {
+  if (size < 1 || getRank(op->getOperand(0)) < 2)
+    return op->emitOpError("needs a size above 0 and channels");
+  return checkFloats(op);
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Softmax
+//===------------------------------------------------------------------------------------------------------------------===//
+
+/// x - max(x), and e to the power of it, along `axis`.
+static std::pair<Value, Value> shiftedExp(Composer &c, Value x, int64_t axis) {
+  Value shifted = c.op("graph.sub", {x, c.reduce("graph.reduce_max", x, axis, true)});
+  return {shifted, c.op("graph.exp", shifted)};
+}
+
+Composed SoftmaxOp::compose(OpBuilder &b) {
+  Composer c(b, getLoc());
+  int64_t axis = getAxis();
+  Value powers = shiftedExp(c, c.cast(getX(), normalizeType(getX())), axis).second;
+  // One division a row instead of one an element.
+  Value inverse = c.op("graph.reciprocal", c.reduce("graph.reduce_sum", powers, axis, true));
+  return finish(c, c.op("graph.mul", {powers, inverse}), getX());
+}
+
+Composed LogSoftmaxOp::compose(OpBuilder &b) {
+  Composer c(b, getLoc());
+  int64_t axis = getAxis();
+  auto [shifted, powers] = shiftedExp(c, c.cast(getX(), normalizeType(getX())), axis);
+  Value log = c.op("graph.log", c.reduce("graph.reduce_sum", powers, axis, true));
+  return finish(c, c.op("graph.sub", {shifted, log}), getX());
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// By mean and variance
+//===------------------------------------------------------------------------------------------------------------------===//
+
+Moments composeMoments(Composer &c, Value x, ArrayRef<int64_t> dims, double epsilon, bool center) {
+  Moments m;
+  m.centered = x;
+  if (center) {
+    m.mean = c.reduce("graph.reduce_mean", x, dims, true);
+    m.centered = c.op("graph.sub", {x, m.mean});
+  }
+  Value variance = c.reduce("graph.reduce_mean", c.op("graph.mul", {m.centered, m.centered}), dims, true);
+  Value deviation = c.op("graph.sqrt", c.op("graph.add", {variance, c.scalarLike(x, epsilon)}));
+  m.inverse = c.op("graph.reciprocal", deviation);
+  return m;
+}
+
+Composed LayerNormOp::compose(OpBuilder &b) {
+  Composer c(b, getLoc());
+  Type type = normalizeType(getX());
+  Moments m = composeMoments(c, c.cast(getX(), type), dimsFrom(getX(), getAxis()), getEpsilon().convertToDouble());
+  Value y = c.op("graph.mul", {m.centered, m.inverse});
+  y = c.op("graph.mul", {y, c.cast(getScale(), type)});
+  if (getBias())
+    y = c.op("graph.add", {y, c.cast(getBias(), type)});
+  return finish(c, y, getX());
+}
+
+Composed RMSNormOp::compose(OpBuilder &b) {
+  Composer c(b, getLoc());
+  Type type = normalizeType(getX());
+  Value x = c.cast(getX(), type);
+  Moments m = composeMoments(c, x, dimsFrom(x, getAxis()), getEpsilon().convertToDouble(), /*center=*/false);
+  Value y = c.op("graph.mul", {x, m.inverse});
+  return finish(c, c.op("graph.mul", {y, c.cast(getScale(), type)}), getX());
+}
+
+/// `value` [C, d..] with dims of 1 behind, so that C meets dim 1 of `rank`.
+static Value alongChannels(Composer &c, Value value, Type type, int64_t rank) {
+  Dims dims = getDims(value);
+  while (int64_t(dims.size()) < rank - 1)
+    dims.push_back(DimExpr(1));
+  return c.cast(c.reshape(value, dims), type);
+}
+
+Composed BatchNormOp::compose(OpBuilder &b) {
+  Composer c(b, getLoc());
+  // Statistics may be wider than the data.
+  Type type = normalizeType(getX());
+  for (Value value : {getScale(), getMean()})
+    if (getElementType(value).isF64())
+      type = b.getF64Type();
+  Value scale = c.cast(getScale(), type), bias = c.cast(getBias(), type), mean = c.cast(getMean(), type);
+  Value variance = c.cast(getVariance(), type);
+  Value deviation =
+      c.op("graph.sqrt", c.op("graph.add", {variance, c.scalarLike(variance, getEpsilon().convertToDouble())}));
+  Value factor = c.op("graph.div", {scale, deviation});
+  Value shift = c.op("graph.sub", {bias, c.op("graph.mul", {mean, factor})});
+  if (!shift)
+    return failure();
+  int64_t rank = getRank(getX());
+  Value y = c.op("graph.mul", {c.cast(getX(), type), alongChannels(c, factor, type, rank)});
+  return finish(c, c.op("graph.add", {y, alongChannels(c, shift, type, rank)}), getX());
+}
+
+Composed GroupNormOp::compose(OpBuilder &b) {
+  Composer c(b, getLoc());
+  Type type = normalizeType(getX());
+  Dims dims = graph::getDims(getX()), grouped = dims;
+  if (int64_t groups = getGroups()) {
+    grouped[1] = dims[1].floorDiv(DimExpr(groups));
+    grouped.insert(grouped.begin() + 1, DimExpr(groups));
+  }
+  Value x = c.reshape(c.cast(getX(), type), grouped);
+  if (!x)
+    return failure();
+  // A channel of one element is a group of one: its deviation is 0.
+  Moments m = composeMoments(c, x, dimsFrom(x, 2), getEpsilon().convertToDouble());
+  Value y = c.reshape(c.op("graph.mul", {m.centered, m.inverse}), dims);
+  y = c.op("graph.mul", {y, alongChannels(c, getScale(), type, dims.size())});
+  return finish(c, c.op("graph.add", {y, alongChannels(c, getBias(), type, dims.size())}), getX());
+}
+
+Composed LRNOp::compose(OpBuilder &b) {
+  Composer c(b, getLoc());
+  Value x = c.cast(getX(), normalizeType(getX()));
+  Dims dims = graph::getDims(x);
+  // Windows over the channels and, one wide, over the dims behind them: no
+  // transposition.
+  size_t n = dims.size() - 1;
+  SmallVector<int64_t> ones(n, 1), kernel(n, 1), low(n, 0);
+  kernel[0] = getSize();
+  low[0] = (getSize() - 1) / 2;
+  Value squares = c.op("graph.mul", {x, x});
+  Value window = make<WindowOp>(b, getLoc(), squares,
+                                {b.getNamedAttr("kernel", b.getDenseI64ArrayAttr(kernel)),
+                                 b.getNamedAttr("strides", b.getDenseI64ArrayAttr(ones)),
+                                 b.getNamedAttr("dilations", b.getDenseI64ArrayAttr(ones)),
+                                 b.getNamedAttr("low", b.getDenseI64ArrayAttr(low)),
+                                 b.getNamedAttr("sizes", dimsAttr(b.getContext(), ArrayRef(dims).drop_front())),
+                                 b.getNamedAttr("fill", b.getF64FloatAttr(0))});
+  if (!window)
+    return failure();
+  Value sum = c.reduce("graph.reduce_sum", window, dimsFrom(window, dims.size()), false);
+  auto scalar = [&](double value) { return c.scalarLike(x, value); };
+  Value scaled = c.op("graph.mul", {sum, scalar(getAlpha().convertToDouble() / double(getSize()))});
+  Value base = c.op("graph.add", {scaled, scalar(getBias().convertToDouble())});
+  return finish(c, c.op("graph.div", {x, c.op("graph.pow", {base, scalar(getBeta().convertToDouble())})}), getX());
+}
+
+} // namespace hewn::graph

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How ONNX's normalizations become ours: axes, old forms, and the outputs that
+// only some models ask for.
+#include "dialects/Graph/Builders/OnnxNode.h"
+#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Reduce/Normalize/Normalize.h"
+
+using namespace mlir;
+
+namespace hewn::graph {
+
+static NamedAttribute epsilonOf(OnnxNode &node, double otherwise = 1e-5) {
+  return node.attr("epsilon", node.b.getF32FloatAttr(float(node.getFloat("epsilon", otherwise))));
+}
+
+/// Refuses where one of the first `n` inputs is missing.
+static LogicalResult needs(OnnxNode &node, unsigned n) {
+  for (unsigned i = 0; i < n; ++i)
+    if (!node.input(i))
+      return node.refuse("needs " + Twine(n) + " inputs");
+  return success();
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Along an axis
+//===------------------------------------------------------------------------------------------------------------------===//
+
+/// Up to opset 12 these ops ran over all dims from `axis` together: applies
+/// `along` to x in that form, or to x as it is and its axis.
+static LogicalResult buildAlongAxis(OnnxNode &node, llvm::function_ref<Value(Composer &, Value, int64_t)> along) {
+  if (failed(needs(node, 1)))
+    return failure();
+  Composer c(node);
+  Value x = node.input(0);
+  Dims dims = getDims(x);
+  bool flattens = node.opset() < 13;
+  std::optional<int64_t> axis = node.axis(node.getInt("axis", flattens ? 1 : -1), dims.size());
+  if (!axis)
+    return failure();
+  if (!flattens || *axis + 1 == int64_t(dims.size()))
+    return node.finish(along(c, x, *axis));
+  Dims flat = {numElements(ArrayRef(dims).take_front(*axis)), numElements(ArrayRef(dims).drop_front(*axis))};
+  return node.finish(c.reshape(along(c, c.reshape(x, flat), 1), dims));
+}
+
+LogicalResult buildSoftmax(OnnxNode &node) {
+  StringRef name = node.opType() == "Softmax" ? SoftmaxOp::getOperationName() : LogSoftmaxOp::getOperationName();
+  return buildAlongAxis(node, [&](Composer &c, Value x, int64_t axis) {
+    return makeNamed(c.b, c.loc, name, x, c.b.getNamedAttr("axis", c.b.getI64IntegerAttr(axis)));
+  });
+}
+
+LogicalResult buildHardmax(OnnxNode &node) {
+  return buildAlongAxis(node, [&](Composer &c, Value x, int64_t axis) -> Value {
+    Value largest = c.reduce(ArgMaxOp::getOperationName(), x, axis, false);
+    auto type = RankedTensorType::get({2}, getElementType(x));
+    auto floats = cast<FloatType>(getElementType(x));
+    Attribute offOn[] = {FloatAttr::get(floats, 0), FloatAttr::get(floats, 1)};
+    Value values = makeConstant(c.b, c.loc, DenseElementsAttr::get(type, ArrayRef<Attribute>(offOn)));
+    return make<OneHotOp>(c.b, c.loc, {largest, values},
+                          {node.attr("depth", ArrayRef<DimExpr>{getDims(x)[axis]}), node.attr("axis", axis)});
+  });
+}
+
+LogicalResult buildLpNormalization(OnnxNode &node) {
+  if (failed(needs(node, 1)))
+    return failure();
+  Composer c(node);
+  std::optional<int64_t> axis = node.axis(node.getInt("axis", -1), getRank(node.input(0)));
+  if (!axis)
+    return failure();
+  int64_t p = node.getInt("p", 2);
+  if (p != 1 && p != 2)
+    return node.refuse("p " + Twine(p) + " is neither 1 nor 2");
+  Type type = getElementType(node.input(0));
+  Value x = c.cast(node.input(0), normalizeType(node.input(0)));
+  Value terms = p == 1 ? c.op("graph.abs", x) : c.op("graph.mul", {x, x});
+  Value norm = c.reduce("graph.reduce_sum", terms, *axis, true);
+  if (p == 2)
+    norm = c.op("graph.sqrt", norm);
+  // Where all is 0, the result is 0.
+  Value zero = c.scalarLike(x, 0), isZero = c.op("graph.equal", {norm, zero});
+  Value divisor = c.op("graph.where", {isZero, c.scalarLike(x, 1), norm});
+  return node.finish(c.cast(c.op("graph.div", {x, divisor}), type));
+}
+
+LogicalResult buildMeanVarianceNormalization(OnnxNode &node) {
+  if (failed(needs(node, 1)))
+    return failure();
+  Composer c(node);
+  Value x = c.cast(node.input(0), normalizeType(node.input(0)));
+  SmallVector<int64_t> dims;
+  for (int64_t written : node.getInts("axes").value_or(SmallVector<int64_t>{0, 2, 3})) {
+    std::optional<int64_t> dim = node.axis(written, getRank(x));
+    if (!dim)
+      return failure();
+    dims.push_back(*dim);
+  }
+  llvm::sort(dims);
+  dims.erase(llvm::unique(dims), dims.end());
+  // ONNX adds its epsilon to the deviation, not to the variance.
+  Value centered = c.op("graph.sub", {x, c.reduce("graph.reduce_mean", x, dims, true)});
+  Value variance = c.reduce("graph.reduce_mean", c.op("graph.mul", {centered, centered}), dims, true);
+  Value deviation = c.op("graph.add", {c.op("graph.sqrt", variance), c.scalarLike(x, 1e-9)});
+  return node.finish(c.cast(c.op("graph.div", {centered, deviation}), getElementType(node.input(0))));
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Layers
+//===------------------------------------------------------------------------------------------------------------------===//
+
+/// Mean and 1/deviation where the model asks for them: outputs `mean` and
+/// `mean + 1`, or (without `center`) the latter alone.
+static LogicalResult setMoments(OnnxNode &node, Composer &c, Value x, int64_t axis, double epsilon, unsigned mean,
+                                bool center = true) {
+  unsigned inverse = center ? mean + 1 : mean;
+  if (!(center && node.wantsOutput(mean)) && !node.wantsOutput(inverse))
+    return success();
+  Moments m = composeMoments(c, c.cast(x, normalizeType(x)), dimsFrom(x, axis), epsilon, center);
+  if (!m.inverse)
+    return failure();
+  if (center && node.wantsOutput(mean))
+    node.setOutput(mean, m.mean);
+  if (node.wantsOutput(inverse))
+    node.setOutput(inverse, m.inverse);
+  return success();
+}
+
+LogicalResult buildLayerNorm(OnnxNode &node) {
+  if (failed(needs(node, 2)))
+    return failure();
+  Composer c(node);
+  Value x = node.input(0);
+  std::optional<int64_t> axis = node.axis(node.getInt("axis", -1), getRank(x));
+  if (!axis)
+    return failure();
+  SmallVector<Value> operands = {x, node.input(1)};
+  if (node.input(2))
+    operands.push_back(node.input(2));
+  if (failed(setMoments(node, c, x, *axis, node.getFloat("epsilon", 1e-5), 1)))
+    return failure();
+  return node.finish(node.make<LayerNormOp>(operands, {node.attr("axis", *axis), epsilonOf(node)}));
+}
+
+LogicalResult buildRMSNorm(OnnxNode &node) {
+  if (failed(needs(node, 2)))
+    return failure();
+  Composer c(node);
+  Value x = node.input(0);
+  std::optional<int64_t> axis = node.axis(node.getInt("axis", -1), getRank(x));
+  if (!axis || failed(setMoments(node, c, x, *axis, node.getFloat("epsilon", 1e-5), 1, /*center=*/false)))
+    return failure();
+  return node.finish(node.make<RMSNormOp>({x, node.input(1)}, {node.attr("axis", *axis), epsilonOf(node)}));
+}
+
+LogicalResult buildSkipLayerNorm(OnnxNode &node) {
+  if (failed(needs(node, 3)))
+    return failure();
+  Composer c(node);
+  bool center = node.opType() == "SkipLayerNormalization";
+  Value sum = c.op("graph.add", {node.input(0), node.input(1)});
+  if (Value bias = node.input(center ? 4 : 3))
+    sum = c.op("graph.add", {sum, bias});
+  if (!sum)
+    return failure();
+  int64_t axis = getRank(sum) - 1;
+  if (axis < 0)
+    return node.refuse("needs an input of rank 1 or more");
+  SmallVector<Value> operands = {sum, node.input(2)};
+  if (center && node.input(3))
+    operands.push_back(node.input(3));
+  double epsilon = node.getFloat("epsilon", 1e-12);
+  if (failed(setMoments(node, c, sum, axis, epsilon, center ? 1 : 2, center)))
+    return failure();
+  if (node.wantsOutput(3))
+    node.setOutput(3, sum);
+  StringRef name = center ? LayerNormOp::getOperationName() : RMSNormOp::getOperationName();
+  return node.finish(makeNamed(node.b, node.loc, name, operands, {node.attr("axis", axis), epsilonOf(node, 1e-12)}));
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Batches, groups, instances
+//===------------------------------------------------------------------------------------------------------------------===//
+
+/// Whether the node computes the batch's own statistics.
+static bool trains(OnnxNode &node) {
+  if (node.opset() >= 14)
+    return node.getInt("training_mode", 0) != 0;
+  if (node.opset() < 7)
+    return node.getInt("is_test", 0) == 0;
+  return node.wantsOutput(1) || node.wantsOutput(2) || node.wantsOutput(3) || node.wantsOutput(4);
+}
+
+LogicalResult buildBatchNorm(OnnxNode &node) {
+  if (failed(needs(node, 5)))
+    return failure();
+  Composer c(node);
+  Value x = node.input(0), mean = node.input(3), variance = node.input(4);
+  if (trains(node)) {
+    if (getRank(node.input(1)) != 1 || getRank(x) < 2)
+      return node.refuse("training mode with statistics that are not one a channel");
+    SmallVector<int64_t> dims = {0};
+    llvm::append_range(dims, dimsFrom(x, 2));
+    Value wide = c.cast(x, normalizeType(x)), kept = c.reduce("graph.reduce_mean", wide, dims, true);
+    Value centered = c.op("graph.sub", {wide, kept});
+    Value batchMean = c.cast(c.reduce("graph.reduce_mean", wide, dims, false), getElementType(mean));
+    Value batchVariance = c.cast(c.reduce("graph.reduce_mean", c.op("graph.mul", {centered, centered}), dims, false),
+                                 getElementType(mean));
+    double momentum = node.getFloat("momentum", 0.9);
+    auto running = [&](Value old, Value fresh) {
+      return c.op("graph.add", {c.op("graph.mul", {old, c.scalarLike(old, momentum)}),
+                                c.op("graph.mul", {fresh, c.scalarLike(old, 1 - momentum)})});
+    };
+    Value outputs[] = {running(mean, batchMean), running(variance, batchVariance), batchMean, batchVariance};
+    for (unsigned i = 0; i < 4; ++i)
+      if (node.wantsOutput(i + 1)) {
+        if (!outputs[i])
+          return failure();
+        node.setOutput(i + 1, outputs[i]);
+      }
+    mean = batchMean;
+    variance = batchVariance;
+  }
+  return node.finish(node.make<BatchNormOp>({x, node.input(1), node.input(2), mean, variance}, epsilonOf(node)));
+}
+
+LogicalResult buildGroupNorm(OnnxNode &node) {
+  if (failed(needs(node, 3)))
+    return failure();
+  Composer c(node);
+  Value x = node.input(0), scale = node.input(1), bias = node.input(2);
+  int64_t groups = node.getInt("num_groups", 0);
+  if (groups < 1 || getRank(x) < 2)
+    return node.refuse("needs groups, and an input of rank 2 or more");
+  if (node.opset() < 21) {
+    // Scale and bias were one a group: each stands for all of its channels.
+    DimExpr channels = getDims(x)[1];
+    auto spread = [&](Value value) {
+      Value column = c.reshape(value, {DimExpr(groups), DimExpr(1)});
+      return c.reshape(c.expand(column, {DimExpr(groups), channels.floorDiv(DimExpr(groups))}), channels);
+    };
+    scale = spread(scale);
+    bias = spread(bias);
+  }
+  return node.finish(node.make<GroupNormOp>({x, scale, bias}, {node.attr("groups", groups), epsilonOf(node)}));
+}
+
+LogicalResult buildInstanceNorm(OnnxNode &node) {
+  if (failed(needs(node, 3)))
+    return failure();
+  return node.finish(node.make<GroupNormOp>({node.input(0), node.input(1), node.input(2)},
+                                            {node.attr("groups", int64_t(0)), epsilonOf(node)}));
+}
+
+} // namespace hewn::graph

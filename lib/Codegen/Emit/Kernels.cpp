@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Compiles the kernels of a module, each alone.
+#include "dialects/Plan/Plan.h"
+#include "lib/Codegen/Emit/LowerToLLVM.h"
+#include "lib/Codegen/Emit/Object.h"
+
+#include "mlir/Bytecode/BytecodeWriter.h"
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVM.h"
+#include "mlir/Conversion/IndexToLLVM/IndexToLLVM.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
+#include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
+#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
+#include "mlir/Dialect/Index/IR/IndexDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/ModuleTranslation.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/CachePruning.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/SHA256.h"
+#include "llvm/Support/ThreadPool.h"
+
+using namespace mlir;
+using llvm::createStringError;
+using llvm::Expected;
+
+namespace hewn::codegen {
+
+void registerLoweringDialects(DialectRegistry &registry) {
+  registry.insert<affine::AffineDialect, arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect,
+                  index::IndexDialect, LLVM::LLVMDialect, math::MathDialect, memref::MemRefDialect, scf::SCFDialect,
+                  ub::UBDialect, vector::VectorDialect>();
+  arith::registerConvertArithToLLVMInterface(registry);
+  cf::registerConvertControlFlowToLLVMInterface(registry);
+  index::registerConvertIndexToLLVMInterface(registry);
+  registerConvertFuncToLLVMInterface(registry);
+  registerConvertMathToLLVMInterface(registry);
+  registerConvertMemRefToLLVMInterface(registry);
+  ub::registerConvertUBToLLVMInterface(registry);
+  vector::registerConvertVectorToLLVMInterface(registry);
+  registerBuiltinDialectTranslation(registry);
+  registerLLVMDialectTranslation(registry);
+}
+
+namespace {
+
+/// A kernel on its way to a thread.
+struct Job {
+  std::string name;
+  std::string bytecode;
+};
+
+/// The kernel and every function that it reaches.
+Job packKernel(FunctionOpInterface kernel, SymbolTable &table) {
+  OwningOpRef<ModuleOp> alone = ModuleOp::create(kernel.getLoc());
+  llvm::SetVector<Operation *> reached;
+  reached.insert(kernel);
+  for (unsigned i = 0; i < reached.size(); ++i) {
+    if (auto uses = SymbolTable::getSymbolUses(reached[i]))
+      for (const SymbolTable::SymbolUse &use : *uses)
+        if (Operation *other = table.lookup(use.getSymbolRef().getRootReference()))
+          reached.insert(other);
+    alone->push_back(reached[i]->clone());
+  }
+  Job job;
+  job.name = kernel.getName().str();
+  llvm::raw_string_ostream os(job.bytecode);
+  BytecodeWriterConfig config;
+  config.setElideResourceDataFlag();
+  (void)writeBytecodeToFile(*alone, os, config);
+  return job;
+}
+
+/// Kernels get the model's name in front and are seen by nobody outside of the artifact; all else is the module's own.
+void nameFunctions(llvm::Module &module, StringRef kernel, StringRef prefix) {
+  for (llvm::Function &function : module) {
+    if (function.isDeclaration())
+      continue;
+    if (function.getName() == kernel) {
+      function.setName(prefix + kernel);
+      function.setVisibility(llvm::GlobalValue::HiddenVisibility);
+    } else {
+      function.setLinkage(llvm::GlobalValue::InternalLinkage);
+    }
+  }
+}
+
+Expected<std::string> compile(const Job &job, const CodeOptions &options) {
+  DialectRegistry registry;
+  registerLoweringDialects(registry);
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  std::string problem;
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+    if (problem.empty())
+      problem = diagnostic.str();
+    return success();
+  });
+  auto failure = [&](StringRef stage) {
+    return createStringError("internal error: kernel " + job.name + " can't be " + stage + ": " + problem);
+  };
+  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(job.bytecode, ParserConfig(&context));
+  if (!module)
+    return failure("read");
+  for (auto function : module->getOps<func::FuncOp>())
+    usePointers(function);
+  PassManager pm(&context);
+  pm.enableVerifier(false); // upstream passes on what a verified stage gave: a quarter of the time of a kernel
+  buildLowerToLLVM(pm);
+  if (failed(pm.run(*module)))
+    return failure("lowered");
+  llvm::LLVMContext llvmContext;
+  std::unique_ptr<llvm::Module> code = translateModuleToLLVMIR(*module, llvmContext, job.name);
+  if (!code)
+    return failure("translated");
+  if (llvm::Error error = setMachine(*code, options.machine))
+    return std::move(error);
+  nameFunctions(*code, job.name, options.prefix);
+  return generateCode(*code, options);
+}
+
+/// Where the code of a job is kept: named by all that it depends on.
+std::string cachePath(const Job &job, const CodeOptions &options) {
+  if (options.cacheDir.empty())
+    return "";
+  llvm::SHA256 hash;
+  const MachineSpec &machine = options.machine;
+  for (StringRef text : {StringRef(LLVM_VERSION_STRING), StringRef(machine.triple), StringRef(machine.cpu),
+                         StringRef(machine.features), StringRef(options.prefix), StringRef(job.bytecode)}) {
+    hash.update(std::to_string(text.size()));
+    hash.update(text);
+  }
+  uint8_t rest[] = {uint8_t(options.form), uint8_t(options.optimize), uint8_t(machine.vectorBytes)};
+  hash.update(rest);
+  llvm::SmallString<128> path(options.cacheDir);
+  // The name that LLVM's pruning of caches takes for its own.
+  llvm::sys::path::append(path, "llvmcache-" + llvm::toHex(hash.final(), /*LowerCase=*/true));
+  return path.str().str();
+}
+
+/// A cache grows to this size, then loses what was not used for longest.
+constexpr uint64_t kCacheBytes = uint64_t(1) << 30;
+
+/// Written beside and renamed, so that nobody reads half of one. A cache that can't be written is no failure.
+void keep(const std::string &path, StringRef code) {
+  if (llvm::Error error = llvm::writeToOutput(path, [&](llvm::raw_ostream &os) {
+        os << code;
+        return llvm::Error::success();
+      }))
+    llvm::consumeError(std::move(error));
+}
+
+Expected<std::string> compileCached(const Job &job, const CodeOptions &options) {
+  std::string path = cachePath(job, options);
+  if (!path.empty())
+    if (auto kept = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false))
+      return (*kept)->getBuffer().str();
+  std::string code;
+  if (llvm::Error error = recoverLLVM([&]() -> llvm::Error {
+        Expected<std::string> result = compile(job, options);
+        if (!result)
+          return result.takeError();
+        code = std::move(*result);
+        return llvm::Error::success();
+      }))
+    return std::move(error);
+  if (!path.empty())
+    keep(path, code);
+  return code;
+}
+
+} // namespace
+
+Expected<std::vector<CompiledKernel>> compileKernels(ModuleOp module, const CodeOptions &options) {
+  SymbolTable table(module);
+  std::vector<Job> jobs;
+  for (auto function : module.getOps<FunctionOpInterface>())
+    if (!function.isDeclaration() && function.isPublic() && function.getName() != plan::kProgramName)
+      jobs.push_back(packKernel(function, table));
+  if (!options.cacheDir.empty())
+    (void)llvm::sys::fs::create_directories(options.cacheDir);
+
+  std::vector<Expected<std::string>> results;
+  for (size_t i = 0; i < jobs.size(); ++i)
+    results.emplace_back(std::string());
+  {
+    llvm::DefaultThreadPool pool(llvm::hardware_concurrency(options.threads));
+    for (size_t i = 0; i < jobs.size(); ++i)
+      pool.async([&, i] {
+        Expected<std::string> code = compileCached(jobs[i], options);
+        consumeError(results[i].takeError());
+        results[i] = std::move(code);
+      });
+    pool.wait();
+  }
+  if (!options.cacheDir.empty()) {
+    llvm::CachePruningPolicy policy;
+    policy.MaxSizeBytes = kCacheBytes;
+    llvm::pruneCache(options.cacheDir, policy);
+  }
+  std::vector<CompiledKernel> kernels;
+  llvm::Error errors = llvm::Error::success();
+  for (auto [job, result] : llvm::zip(jobs, results)) {
+    if (result)
+      kernels.push_back({job.name, std::move(*result)});
+    else
+      errors = llvm::joinErrors(std::move(errors), result.takeError());
+  }
+  if (errors)
+    return std::move(errors);
+  return kernels;
+}
+
+} // namespace hewn::codegen

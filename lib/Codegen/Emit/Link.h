@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Objects to artifacts: a shared library, an archive, one object. No compiler and no linker is needed on the machine:
+// lld is a part of us.
+#ifndef HEWN_LIB_CODEGEN_EMIT_LINK_H
+#define HEWN_LIB_CODEGEN_EMIT_LINK_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/Support/Error.h"
+#include <string>
+#include <vector>
+
+namespace hewn::codegen {
+
+/// A folder of this process's own, removed with its content.
+class ScratchFolder {
+public:
+  static llvm::Expected<ScratchFolder> create();
+  ScratchFolder(ScratchFolder &&other) : folder(std::move(other.folder)) { other.folder.clear(); }
+  ScratchFolder &operator=(ScratchFolder &&) = delete;
+  ~ScratchFolder();
+  std::string path(llvm::StringRef name) const;
+  /// Writes a file and returns its path.
+  llvm::Expected<std::string> write(llvm::StringRef name, llvm::StringRef content) const;
+
+private:
+  explicit ScratchFolder(std::string folder) : folder(std::move(folder)) {}
+  std::string folder;
+};
+
+struct LinkJob {
+  std::vector<std::string> objects;
+  /// The object of embedded weights; empty: none. In an archive it is a member of its own.
+  std::string weights;
+  /// libhewn_runtime.a.
+  std::string runtime;
+  /// The model's name: what is exported.
+  std::string model;
+  std::string output;
+};
+
+/// A shared library that exports the model's names alone and needs libc and libm.
+llvm::Error linkShared(const LinkJob &job, const ScratchFolder &scratch);
+/// One relocatable object of all; the runtime is linked in by whoever uses it.
+llvm::Error linkObject(const LinkJob &job);
+/// An archive of one object of all code, the weights', and the runtime's.
+llvm::Error writeArchive(const LinkJob &job, const ScratchFolder &scratch);
+
+} // namespace hewn::codegen
+
+#endif

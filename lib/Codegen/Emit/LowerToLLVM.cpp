@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Codegen/Emit/LowerToLLVM.h"
+
+#include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
+#include "mlir/Conversion/ConvertToLLVM/ToLLVMPass.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVMPass.h"
+#include "mlir/Conversion/VectorToSCF/VectorToSCF.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+
+using namespace mlir;
+
+namespace hewn::codegen {
+
+/// The descriptor of a 1-D memref at `pointer`: aligned and allocated pointer, offset, sizes, strides. Kernels know
+/// their sizes from their symbols, so the size here is never read.
+static Value describe(OpBuilder &b, Location loc, Value pointer, MemRefType type) {
+  MLIRContext *context = b.getContext();
+  Type i64 = b.getI64Type(), one = LLVM::LLVMArrayType::get(i64, 1);
+  auto record = LLVM::LLVMStructType::getLiteral(context, {pointer.getType(), pointer.getType(), i64, one, one});
+  auto constant = [&](int64_t v) -> Value { return LLVM::ConstantOp::create(b, loc, i64, b.getI64IntegerAttr(v)); };
+  Value value = LLVM::PoisonOp::create(b, loc, record);
+  value = LLVM::InsertValueOp::create(b, loc, value, pointer, ArrayRef<int64_t>{0});
+  value = LLVM::InsertValueOp::create(b, loc, value, pointer, ArrayRef<int64_t>{1});
+  value = LLVM::InsertValueOp::create(b, loc, value, constant(0), ArrayRef<int64_t>{2});
+  value = LLVM::InsertValueOp::create(b, loc, value, constant(INT64_MAX), ArrayRef<int64_t>{3, 0});
+  value = LLVM::InsertValueOp::create(b, loc, value, constant(1), ArrayRef<int64_t>{4, 0});
+  return UnrealizedConversionCastOp::create(b, loc, type, value).getResult(0);
+}
+
+void usePointers(func::FuncOp function) {
+  if (function.isDeclaration())
+    return;
+  OpBuilder b = OpBuilder::atBlockBegin(&function.front());
+  Type pointer = LLVM::LLVMPointerType::get(function.getContext());
+  SmallVector<Type> types;
+  for (BlockArgument argument : function.getArguments()) {
+    auto memref = dyn_cast<MemRefType>(argument.getType());
+    if (memref && memref.getRank() == 1 && memref.getLayout().isIdentity()) {
+      argument.setType(pointer);
+      auto described = describe(b, function.getLoc(), argument, memref).getDefiningOp<UnrealizedConversionCastOp>();
+      // All uses but the ones that make the descriptor itself.
+      argument.replaceUsesWithIf(described.getResult(0),
+                                 [](OpOperand &use) { return !isa<LLVM::InsertValueOp>(use.getOwner()); });
+      function.setArgAttr(argument.getArgNumber(), LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
+    }
+    types.push_back(argument.getType());
+  }
+  function.setFunctionType(b.getFunctionType(types, function.getResultTypes()));
+}
+
+void buildLowerToLLVM(OpPassManager &pm) {
+  pm.addNestedPass<func::FuncOp>(createConvertVectorToSCFPass(VectorTransferToSCFOptions().enableFullUnroll()));
+  pm.addPass(createLowerAffinePass());
+  pm.addPass(createSCFToControlFlowPass());
+  pm.addPass(memref::createExpandStridedMetadataPass());
+  pm.addNestedPass<func::FuncOp>(arith::createArithExpandOpsPass());
+  pm.addNestedPass<func::FuncOp>(createConvertMathToLLVMPass());
+  pm.addPass(createConvertVectorToLLVMPass());
+  pm.addPass(createConvertToLLVMPass());
+  pm.addPass(createReconcileUnrealizedCastsPass());
+}
+
+} // namespace hewn::codegen

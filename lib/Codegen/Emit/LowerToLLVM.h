@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Functions of loops to the LLVM dialect.
+#ifndef HEWN_LIB_CODEGEN_EMIT_LOWERTOLLVM_H
+#define HEWN_LIB_CODEGEN_EMIT_LOWERTOLLVM_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/PassManager.h"
+
+namespace hewn::codegen {
+
+/// Replaces 1-D memref arguments by bare pointers, which may be assumed not to overlap.
+void usePointers(mlir::func::FuncOp function);
+
+/// The passes from scf, vector, memref, arith and math to the LLVM dialect.
+void buildLowerToLLVM(mlir::OpPassManager &pm);
+
+} // namespace hewn::codegen
+
+#endif

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Codegen/Emit/Object.h"
+#include "dialects/Plan/Plan.h"
+
+#include "llvm/Analysis/CGSCCPassManager.h"
+#include "llvm/Analysis/LoopAnalysisManager.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/CrashRecoveryContext.h"
+#include "llvm/Support/ErrorHandling.h"
+#include "llvm/Support/SmallVectorMemoryBuffer.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/Target/TargetOptions.h"
+#include "llvm/Transforms/InstCombine/InstCombine.h"
+#include "llvm/Transforms/Scalar/EarlyCSE.h"
+#include "llvm/Transforms/Scalar/GVN.h"
+#include "llvm/Transforms/Scalar/LICM.h"
+#include "llvm/Transforms/Scalar/LoopPassManager.h"
+#include "llvm/Transforms/Scalar/SROA.h"
+#include "llvm/Transforms/Scalar/SimplifyCFG.h"
+#include <atomic>
+#include <mutex>
+
+using namespace llvm;
+
+namespace hewn::codegen {
+
+static Expected<std::unique_ptr<TargetMachine>> createMachine(const MachineSpec &spec, bool optimize) {
+  std::string error;
+  Triple triple(spec.triple);
+  const Target *target = TargetRegistry::lookupTarget(triple, error);
+  if (!target)
+    return createStringError("no code generator for " + spec.triple);
+  TargetOptions options;
+  // a*b + c may be one instruction: what every peer does, and more exact than two.
+  options.AllowFPOpFusion = FPOpFusion::Fast;
+  options.FunctionSections = true;
+  options.DataSections = true;
+  std::unique_ptr<TargetMachine> machine(
+      target->createTargetMachine(triple, spec.cpu, spec.features, options, Reloc::PIC_, CodeModel::Small,
+                                  optimize ? CodeGenOptLevel::Default : CodeGenOptLevel::None));
+  if (!machine || !machine->getMCSubtargetInfo()->isCPUStringValid(spec.cpu))
+    return createStringError("LLVM has no processor '" + spec.cpu + "'");
+  return machine;
+}
+
+Error setMachine(Module &module, const MachineSpec &spec) {
+  auto machine = createMachine(spec, true);
+  if (!machine)
+    return machine.takeError();
+  module.setTargetTriple(Triple(spec.triple));
+  module.setDataLayout((*machine)->createDataLayout());
+  return Error::success();
+}
+
+/// Our emitters write what LLVM's loop and vector passes would make, so a short list does: half the time of O2, the
+/// same code.
+static void optimizeModule(Module &module, TargetMachine &machine) {
+  LoopAnalysisManager loops;
+  FunctionAnalysisManager functions;
+  CGSCCAnalysisManager graphs;
+  ModuleAnalysisManager modules;
+  PassBuilder builder(&machine);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(graphs);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, graphs, modules);
+
+  FunctionPassManager passes;
+  passes.addPass(SROAPass(SROAOptions::ModifyCFG));
+  passes.addPass(EarlyCSEPass(/*UseMemorySSA=*/true));
+  passes.addPass(SimplifyCFGPass());
+  passes.addPass(InstCombinePass());
+  passes.addPass(createFunctionToLoopPassAdaptor(LICMPass(LICMOptions()), /*UseMemorySSA=*/true));
+  passes.addPass(GVNPass());
+  passes.addPass(InstCombinePass());
+  passes.addPass(SimplifyCFGPass());
+  ModulePassManager all;
+  all.addPass(createModuleToFunctionPassAdaptor(std::move(passes)));
+  all.run(module, modules);
+}
+
+/// What LLVM reads from functions instead of from the machine.
+static void setFunctionAttributes(Module &module, const MachineSpec &spec) {
+  for (Function &function : module) {
+    function.addFnAttr("target-cpu", spec.cpu);
+    function.addFnAttr("target-features", spec.features);
+    function.addFnAttr("prefer-vector-width", std::to_string(spec.vectorBytes * 8));
+    function.addFnAttr(Attribute::NoUnwind);
+  }
+}
+
+Expected<std::string> generateCode(Module &module, const CodeOptions &options) {
+  auto machine = createMachine(options.machine, options.optimize);
+  if (!machine)
+    return machine.takeError();
+  setFunctionAttributes(module, options.machine);
+  std::string problem;
+  raw_string_ostream problems(problem);
+  if (verifyModule(module, &problems))
+    return createStringError("invalid LLVM IR: " + problem);
+  if (options.optimize)
+    optimizeModule(module, **machine);
+  if (options.form == CodeForm::LLVM) {
+    std::string text;
+    raw_string_ostream os(text);
+    module.print(os, nullptr);
+    return text;
+  }
+  SmallVector<char, 0> code;
+  raw_svector_ostream os(code);
+  legacy::PassManager emit;
+  CodeGenFileType type = options.form == CodeForm::Object ? CodeGenFileType::ObjectFile : CodeGenFileType::AssemblyFile;
+  if ((*machine)->addPassesToEmitFile(emit, os, nullptr, type))
+    return createStringError("the code generator for " + options.machine.triple + " has no such output");
+  emit.run(module);
+  return std::string(code.begin(), code.end());
+}
+
+/// What LLVM said last before it gave up, on the thread where it did.
+static thread_local std::string fatalMessage;
+/// After a crash locks may be held and memory is lost: nothing more is compiled in this process.
+static std::atomic<bool> broken = false;
+
+Error recoverLLVM(function_ref<Error()> work) {
+  if (broken)
+    return createStringError("internal error: the code generator failed before in this process");
+  fatalMessage.clear();
+  Error result = Error::success();
+  CrashRecoveryContext recovery;
+  if (recovery.RunSafely([&] { result = work(); }))
+    return result;
+  broken = true;
+  consumeError(std::move(result));
+  return createStringError("internal error in the code generator: " +
+                           (fatalMessage.empty() ? "it crashed" : fatalMessage));
+}
+
+Error guardLLVM(function_ref<Error()> work) {
+  static std::mutex oneAtATime;
+  std::lock_guard<std::mutex> lock(oneAtATime);
+  ScopedFatalErrorHandler handler([](void *, const char *reason, bool) {
+    fatalMessage = reason;
+    if (CrashRecoveryContext *recovery = CrashRecoveryContext::GetCurrent())
+      recovery->HandleExit(70);
+  });
+  CrashRecoveryContext::Enable();
+  Error result = recoverLLVM(work);
+  CrashRecoveryContext::Disable();
+  return result;
+}
+
+} // namespace hewn::codegen

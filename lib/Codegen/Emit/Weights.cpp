@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Codegen/Emit/Weights.h"
+#include "hewn/runtime.h"
+#include "lib/Support/WeightTable.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/BinaryFormat/ELF.h"
+#include "llvm/Support/MathExtras.h"
+#include "llvm/Support/SHA1.h"
+#include "llvm/Support/xxhash.h"
+#include <cstring>
+
+using namespace llvm;
+
+namespace hewn::codegen {
+
+static constexpr uint64_t kAlignment = 64;
+
+uint64_t Weights::add(ArrayRef<char> bytes) {
+  uint64_t hash = xxh3_64bits(ArrayRef<uint8_t>(reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()));
+  WeightTable::letGo(bytes);
+  std::vector<size_t> &same = byHash[hash >> 1]; // the map has keys of its own at the end of the range
+  for (size_t i : same)
+    if (pieces[i].bytes == bytes)
+      return pieces[i].offset;
+  same.push_back(pieces.size());
+  pieces.push_back({bytes, total, hash});
+  total = alignTo(total + bytes.size(), kAlignment);
+  return pieces.back().offset;
+}
+
+uint64_t Weights::add(std::string bytes) {
+  kept.push_back(std::move(bytes));
+  return add(ArrayRef<char>(kept.back().data(), kept.back().size()));
+}
+
+std::string Weights::digest() const {
+  SHA1 hash;
+  for (const Piece &piece : pieces) {
+    uint64_t record[] = {piece.offset, piece.bytes.size(), piece.hash};
+    hash.update(ArrayRef<uint8_t>(reinterpret_cast<const uint8_t *>(record), sizeof(record)));
+  }
+  return toHex(hash.final(), /*LowerCase=*/true);
+}
+
+void Weights::write(raw_ostream &os) const {
+  for (const Piece &piece : pieces) {
+    os.write(piece.bytes.data(), piece.bytes.size());
+    os.write_zeros(unsigned(alignTo(piece.bytes.size(), kAlignment) - piece.bytes.size()));
+    WeightTable::letGo(piece.bytes);
+  }
+}
+
+/// Written under another name first: a program that has the old file mapped keeps it.
+static Error writeStream(StringRef path, function_ref<void(raw_ostream &)> body) {
+  return writeToOutput(path, [&](raw_ostream &os) {
+    body(os);
+    return Error::success();
+  });
+}
+
+Error Weights::writeFile(StringRef path) const {
+  hewn_weights_header header = {};
+  std::memcpy(header.magic, "HEWNW", sizeof(header.magic));
+  header.version = HEWN_WEIGHTS_VERSION;
+  header.data_bytes = total;
+  std::string text = digest();
+  std::memcpy(header.digest, text.data(), std::min(text.size(), sizeof(header.digest)));
+  return writeStream(path, [&](raw_ostream &os) {
+    os.write(reinterpret_cast<const char *>(&header), sizeof(header));
+    write(os);
+  });
+}
+
+Error Weights::writeObject(StringRef path, StringRef symbol) const {
+  enum Section { Null, Data, Stack, Symbols, Strings, Names, Count };
+  static constexpr char names[] = "\0.rodata.hewn_weights\0.note.GNU-stack\0.symtab\0.strtab\0.shstrtab";
+  const StringRef sectionNames(names, sizeof(names));
+  auto nameOf = [&](StringRef name) { return ELF::Elf64_Word(sectionNames.find(name)); };
+  std::string strings = std::string(1, '\0') + symbol.str() + '\0';
+
+  ELF::Elf64_Ehdr header = {};
+  std::memcpy(header.e_ident, ELF::ElfMagic, 4);
+  header.e_ident[ELF::EI_CLASS] = ELF::ELFCLASS64;
+  header.e_ident[ELF::EI_DATA] = ELF::ELFDATA2LSB;
+  header.e_ident[ELF::EI_VERSION] = ELF::EV_CURRENT;
+  header.e_type = ELF::ET_REL;
+  header.e_machine = ELF::EM_X86_64;
+  header.e_version = ELF::EV_CURRENT;
+  header.e_ehsize = sizeof(header);
+  header.e_shentsize = sizeof(ELF::Elf64_Shdr);
+  header.e_shnum = Count;
+  header.e_shstrndx = Names;
+
+  ELF::Elf64_Sym table[2] = {};
+  table[1].st_name = 1;
+  table[1].setBindingAndType(ELF::STB_GLOBAL, ELF::STT_OBJECT);
+  table[1].st_other = ELF::STV_HIDDEN;
+  table[1].st_shndx = Data;
+  table[1].st_size = total;
+
+  ELF::Elf64_Shdr sections[Count] = {};
+  uint64_t offset = kAlignment; // the data first, so that it is aligned in the file too
+  auto place = [&](Section which, StringRef name, unsigned type, uint64_t size, uint64_t align) {
+    offset = alignTo(offset, align);
+    sections[which].sh_name = nameOf(name);
+    sections[which].sh_type = type;
+    sections[which].sh_offset = offset;
+    sections[which].sh_size = size;
+    sections[which].sh_addralign = align;
+    offset += size;
+  };
+  place(Data, ".rodata.hewn_weights", ELF::SHT_PROGBITS, total, kAlignment);
+  sections[Data].sh_flags = ELF::SHF_ALLOC;
+  place(Stack, ".note.GNU-stack", ELF::SHT_PROGBITS, 0, 1);
+  place(Symbols, ".symtab", ELF::SHT_SYMTAB, sizeof(table), 8);
+  sections[Symbols].sh_link = Strings;
+  sections[Symbols].sh_info = 1;
+  sections[Symbols].sh_entsize = sizeof(ELF::Elf64_Sym);
+  place(Strings, ".strtab", ELF::SHT_STRTAB, strings.size(), 1);
+  place(Names, ".shstrtab", ELF::SHT_STRTAB, sectionNames.size(), 1);
+  header.e_shoff = alignTo(offset, 8);
+
+  return writeStream(path, [&](raw_ostream &os) {
+    uint64_t at = 0;
+    auto put = [&](uint64_t where, const void *data, uint64_t size) {
+      os.write_zeros(unsigned(where - at));
+      os.write(static_cast<const char *>(data), size);
+      at = where + size;
+    };
+    put(0, &header, sizeof(header));
+    os.write_zeros(unsigned(sections[Data].sh_offset - at));
+    write(os);
+    at = sections[Data].sh_offset + total;
+    put(sections[Symbols].sh_offset, table, sizeof(table));
+    put(sections[Strings].sh_offset, strings.data(), strings.size());
+    put(sections[Names].sh_offset, sectionNames.data(), sectionNames.size());
+    put(header.e_shoff, sections, sizeof(sections));
+  });
+}
+
+} // namespace hewn::codegen

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The constants of an artifact: where each lies among the weights, and how they are written, as a file that is mapped
+// when the model runs or as a part of the object.
+#ifndef HEWN_LIB_CODEGEN_EMIT_WEIGHTS_H
+#define HEWN_LIB_CODEGEN_EMIT_WEIGHTS_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/raw_ostream.h"
+#include <deque>
+#include <string>
+#include <vector>
+
+namespace hewn::codegen {
+
+/// Constants in the order in which they were added; equal bytes lie there once. Nothing is copied: whoever adds bytes
+/// keeps them until they are written.
+class Weights {
+public:
+  /// Returns the offset, a multiple of 64.
+  uint64_t add(llvm::ArrayRef<char> bytes);
+  /// The same for bytes that are kept here.
+  uint64_t add(std::string bytes);
+
+  uint64_t size() const { return total; }
+  /// 40 hex digits of all of the content.
+  std::string digest() const;
+  /// The bytes alone, as `size` says.
+  void write(llvm::raw_ostream &os) const;
+  /// The weights file: header and bytes.
+  llvm::Error writeFile(llvm::StringRef path) const;
+  /// A relocatable object of one read-only section that defines `symbol`, hidden. Written as a stream: compiling the
+  /// bytes as code would take several times their size.
+  llvm::Error writeObject(llvm::StringRef path, llvm::StringRef symbol) const;
+
+private:
+  struct Piece {
+    llvm::ArrayRef<char> bytes;
+    uint64_t offset;
+    uint64_t hash;
+  };
+  std::vector<Piece> pieces;
+  std::deque<std::string> kept;
+  llvm::DenseMap<uint64_t, std::vector<size_t>> byHash;
+  uint64_t total = 0;
+};
+
+} // namespace hewn::codegen
+
+#endif

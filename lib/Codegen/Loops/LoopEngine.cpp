@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Codegen/Loops/LoopEngine.h"
+#include "lib/Codegen/Loops/RowProgram.h"
+#include "lib/Codegen/Tasks.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using hewn::graph::DimExpr;
+using hewn::graph::Dims;
+using hewn::graph::Index;
+
+namespace hewn::codegen {
+
+void vectorLoop(KernelElements &e, const DimExpr &extent, llvm::function_ref<void(Index)> body) {
+  DimExpr whole = extent.floorDiv(e.lanes) * DimExpr(e.lanes);
+  vectorLoop(e, e.constant(0), e.expression(whole), e.expression(extent), body);
+}
+
+void vectorLoop(KernelElements &e, Index from, Index whole, Index to, llvm::function_ref<void(Index)> body) {
+  OpBuilder &b = e.b;
+  std::optional<int64_t> first = getConstantIntValue(from.base), middle = getConstantIntValue(whole.base),
+                         last = getConstantIntValue(to.base);
+  Value step = e.constant(e.lanes).base;
+  e.forget();
+  if (!first || middle != first) {
+    auto loop = scf::ForOp::create(b, e.loc, from.base, whole.base, step);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(loop.getBody()->getTerminator());
+    body({loop.getInductionVar(), 1});
+  }
+  e.forget();
+  if (whole.base == to.base || (middle && middle == last))
+    return;
+  // The rest, at most one vector: a loop of no or one trip where the extent is known only when run.
+  auto rest = [&](Value base) {
+    Value count = e.sub(to, {base}).base;
+    e.setMask(vector::CreateMaskOp::create(b, e.loc, VectorType::get({e.lanes}, b.getI1Type()), count));
+    body({base, 1});
+    e.setMask({});
+  };
+  if (middle && last) {
+    rest(whole.base);
+  } else {
+    auto loop = scf::ForOp::create(b, e.loc, whole.base, to.base, step);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(loop.getBody()->getTerminator());
+    rest(loop.getInductionVar());
+  }
+  e.forget();
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Aligned: elementwise chains
+//===------------------------------------------------------------------------------------------------------------------===//
+
+namespace {
+
+/// A buffer seen from the iteration space: the distance between neighbours along each of its dims, 0 where it is
+/// broadcast.
+struct Access {
+  Value value;
+  const Buffer *buffer;
+  Dims strides;
+};
+
+struct AlignedNest {
+  Dims extents; // outermost first
+  SmallVector<Access> reads, writes;
+};
+
+/// The nest, where every op is elementwise and every buffer is a full or broadcast image of the results' space.
+std::optional<AlignedNest> alignedNest(KernelFunction &k) {
+  Block &body = k.kernel.getBody().front();
+  for (Operation &op : body.without_terminator())
+    if (!isa<graph::ElementwiseOpInterface, graph::ConstantOp>(op))
+      return std::nullopt;
+  Dims space = graph::getDims(k.results[0]);
+  SmallVector<int64_t> order = memoryOrder(k.results[0]);
+  AlignedNest nest;
+  auto addAccess = [&](Value value, const Buffer &buffer, SmallVector<Access> &into) {
+    if (buffer.blockDim >= 0 || buffer.dims.size() > space.size())
+      return false;
+    Access access{value, &buffer, {}};
+    for (int64_t d : order) {
+      int64_t own = d - int64_t(space.size() - buffer.dims.size());
+      if (own < 0 || (buffer.dims[own].is(1) && !space[d].is(1)))
+        access.strides.push_back(DimExpr(0));
+      else if (buffer.dims[own] == space[d])
+        access.strides.push_back(space[d].is(1) ? DimExpr(0) : buffer.strides[own]);
+      else
+        return false; // may be broadcast when run
+    }
+    into.push_back(std::move(access));
+    return true;
+  };
+  for (Value input : body.getArguments())
+    if (!addAccess(input, k.inputs.find(input)->second, nest.reads))
+      return std::nullopt;
+  for (auto [result, buffer] : llvm::zip(k.results, k.outputs))
+    if (graph::getDims(result) != space || !addAccess(result, buffer, nest.writes))
+      return std::nullopt;
+  for (int64_t d : order)
+    nest.extents.push_back(space[d]);
+  return nest;
+}
+
+/// Merges neighbouring dims that lie one after the other in every buffer.
+void collapse(AlignedNest &nest) {
+  auto all = [&](auto predicate) {
+    return llvm::all_of(nest.reads, predicate) && llvm::all_of(nest.writes, predicate);
+  };
+  auto drop = [&](unsigned d) {
+    nest.extents.erase(nest.extents.begin() + d);
+    for (auto *list : {&nest.reads, &nest.writes})
+      for (Access &access : *list)
+        access.strides.erase(access.strides.begin() + d);
+  };
+  for (unsigned d = nest.extents.size(); d-- > 0;)
+    if (nest.extents[d].is(1) && nest.extents.size() > 1)
+      drop(d);
+  for (unsigned d = nest.extents.size(); d-- > 1;) {
+    bool joins = all([&](const Access &a) { return a.strides[d - 1] == a.strides[d] * nest.extents[d]; });
+    if (!joins)
+      continue;
+    nest.extents[d] = nest.extents[d] * nest.extents[d - 1];
+    drop(d - 1);
+  }
+}
+
+/// Elements in a task of a long run: some microseconds.
+constexpr int64_t kChunk = 8192;
+
+void emitAligned(KernelFunction &k, OpBuilder &b, AlignedNest nest) {
+  collapse(nest);
+  if (nest.extents.empty())
+    nest.extents.push_back(DimExpr(1)), llvm::for_each(nest.reads, [](Access &a) { a.strides.push_back(DimExpr(0)); }),
+        llvm::for_each(nest.writes, [](Access &a) { a.strides.push_back(DimExpr(0)); });
+  bool scalar = nest.extents.back().is(1);
+  KernelElements e(b, k.loc(), scalar ? 0 : vectorLanes(k.kernel), k.symbols, k.inputs);
+  auto flat = [](const Access &access, Dims extents) { // the buffer over the collapsed dims
+    Buffer buffer{access.buffer->memref, access.buffer->elementType, std::move(extents), access.strides};
+    return buffer;
+  };
+  auto element = [&](ArrayRef<Index> at) {
+    for (const Access &access : nest.reads)
+      e.bind(access.value, e.load(flat(access, nest.extents), at));
+    e.forget();
+    SmallVector<Value> values;
+    for (const Access &access : nest.writes) {
+      SmallVector<Index> anywhere(graph::getRank(access.value), e.constant(0)); // leaves are bound: no index matters
+      values.push_back(e.read(access.value, anywhere));
+    }
+    for (auto [access, value] : llvm::zip(nest.writes, values))
+      e.write(flat(access, nest.extents), at, value);
+  };
+  // Long runs fall into chunks that are tasks: whole vectors, the rest with the last one.
+  const DimExpr extent = nest.extents.back();
+  Dims counts(ArrayRef(nest.extents).drop_back());
+  DimExpr work =
+      vectorWork(graph::numElements(nest.extents), e.lanes, 8 + 2 * llvm::range_size(k.kernel.getBody().front()));
+  bool cut = !scalar && extent.constant().value_or(2 * kChunk) >= 2 * kChunk;
+  counts.push_back(cut ? extent.ceilDiv(kChunk) : DimExpr(1));
+  overTasks(k, e, counts, work, [&](ArrayRef<Index> outer) {
+    SmallVector<Index> at(outer);
+    at.back() = e.constant(0);
+    auto inner = [&](Index index) {
+      at.back() = index;
+      element(at);
+    };
+    if (scalar) {
+      element(at);
+    } else if (!cut) {
+      vectorLoop(e, extent, inner);
+    } else {
+      Index from = e.mul(outer.back(), e.constant(kChunk)), length = e.expression(extent);
+      Index to = e.min(e.add(from, e.constant(kChunk)), length);
+      Index whole = e.min(to, e.mul(e.floorDiv(length, e.constant(e.lanes)), e.constant(e.lanes)));
+      vectorLoop(e, from, whole, extent.mod(e.lanes).is(0) ? whole : to, inner);
+    }
+  });
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Map: any element where it is needed
+//===------------------------------------------------------------------------------------------------------------------===//
+
+/// The dim that is spread over lanes: the innermost in memory that is longer than 1, or a longer one outside of it
+/// where it fills less than half a vector (a transposed image of three channels).
+int64_t laneDim(ArrayRef<DimExpr> dims, ArrayRef<int64_t> order, int64_t lanes) {
+  int64_t innermost = -1, longest = -1;
+  for (int64_t d : llvm::reverse(order)) {
+    if (dims[d].is(1))
+      continue;
+    if (innermost < 0)
+      innermost = d;
+    if (longest < 0 && dims[d].constant().value_or(lanes) >= lanes)
+      longest = d;
+  }
+  if (innermost >= 0 && longest >= 0 && dims[innermost].constant().value_or(lanes) * 2 <= lanes)
+    return longest;
+  return innermost;
+}
+
+/// A part of a result's space: `extent` indices from `start` on along `dim`.
+struct Piece {
+  graph::MoveOpInterface op;
+  unsigned operand;
+  int64_t dim;
+  DimExpr start, extent;
+};
+
+/// The result in pieces, where the kernel puts operands one after another and does nothing after that but elementwise ops.
+SmallVector<Piece> piecesOf(Value result) {
+  Dims dims = graph::getDims(result);
+  Operation *op = result.getDefiningOp();
+  while (isa_and_nonnull<graph::ElementwiseOpInterface>(op)) {
+    Operation *next = nullptr;
+    for (Value operand : op->getOperands())
+      if (!next && operand.getDefiningOp() && graph::getDims(operand) == dims)
+        next = operand.getDefiningOp();
+    op = next;
+  }
+  auto move = dyn_cast_or_null<graph::MoveOpInterface>(op);
+  std::optional<int64_t> dim = move ? move.getPieceDim() : std::nullopt;
+  constexpr unsigned most = 64; // each is a nest of its own
+  SmallVector<Piece> pieces;
+  if (!dim || op->getNumOperands() > most)
+    return pieces;
+  DimExpr start(0);
+  for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
+    DimExpr extent = graph::getDims(operand)[*dim];
+    if (!extent.is(0))
+      pieces.push_back({move, unsigned(i), *dim, start, extent});
+    start = start + extent;
+  }
+  return pieces;
+}
+
+/// A nest over results of the same dims, or over one piece of them.
+void emitMap(KernelFunction &k, OpBuilder &b, ArrayRef<unsigned> results, bool alone, const Piece *piece) {
+  Value first = k.results[results[0]];
+  Dims dims = graph::getDims(first);
+  if (piece)
+    dims[piece->dim] = piece->extent;
+  SmallVector<int64_t> order = memoryOrder(first);
+  int64_t lanes = vectorLanes(k.kernel), lane = laneDim(dims, order, lanes);
+  KernelElements e(b, k.loc(), lane < 0 ? 0 : lanes, k.symbols, k.inputs);
+  if (piece) {
+    graph::MoveOpInterface op = piece->op;
+    e.setPiece(op, piece->operand);
+  }
+  Dims outer;
+  SmallVector<int64_t> outerDims;
+  for (int64_t d : order)
+    if (d != lane) {
+      outerDims.push_back(d);
+      outer.push_back(dims[d]);
+    }
+  auto nest = [&](ArrayRef<Index> indices) {
+    SmallVector<Index> at(dims.size());
+    for (auto [d, index] : llvm::zip(outerDims, indices))
+      at[d] = index;
+    auto element = [&] {
+      SmallVector<Index> place(at);
+      if (piece)
+        place[piece->dim] = e.add(place[piece->dim], e.expression(piece->start));
+      SmallVector<Value> values = llvm::map_to_vector(results, [&](unsigned r) { return e.read(k.results[r], place); });
+      for (auto [r, value] : llvm::zip(results, values))
+        e.write(k.outputs[r], place, value);
+    };
+    if (lane < 0) {
+      element();
+    } else {
+      vectorLoop(e, dims[lane], [&](Index inner) {
+        at[lane] = inner;
+        element();
+      });
+    }
+  };
+  if (alone)
+    return overTasks(k, e, outer, vectorWork(graph::numElements(dims), lane < 0 ? 1 : lanes, 32), nest);
+  e.loopNest(outer, {}, 1, [&](ArrayRef<Index> indices, ValueRange) -> SmallVector<Value> {
+    nest(indices);
+    return {};
+  });
+}
+
+} // namespace
+
+void emitLoops(KernelFunction &k, OpBuilder &b) {
+  if (std::optional<AlignedNest> nest = alignedNest(k))
+    return emitAligned(k, b, std::move(*nest));
+  if (std::optional<RowProgram> rows = planRows(k))
+    return emitRows(k, b, *rows);
+  SmallVector<bool> done(k.results.size(), false);
+  for (unsigned i = 0; i < k.results.size(); ++i) {
+    if (done[i])
+      continue;
+    SmallVector<unsigned> together;
+    for (unsigned j = i; j < k.results.size(); ++j)
+      if (!done[j] && graph::getDims(k.results[j]) == graph::getDims(k.results[i])) {
+        together.push_back(j);
+        done[j] = true;
+      }
+    SmallVector<Piece> pieces = together.size() == 1 ? piecesOf(k.results[i]) : SmallVector<Piece>();
+    for (const Piece &piece : pieces)
+      emitMap(k, b, together, /*alone=*/false, &piece);
+    if (pieces.empty())
+      emitMap(k, b, together, /*alone=*/together.size() == k.results.size(), nullptr);
+  }
+}
+
+} // namespace hewn::codegen

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The loop engine: kernels of elementwise, move, reduce and scan ops as vector code.
+//
+// Three shapes of code, from the most special to the most general:
+//   aligned   all ops elementwise: dims that lie alike in every buffer collapse into one long row
+//   rows      reductions over the same dims with consumers over them (softmax, norms): passes over a row
+//   map       everything else: a nest over the result, each element evaluated where it is needed
+#ifndef HEWN_LIB_CODEGEN_LOOPS_LOOPENGINE_H
+#define HEWN_LIB_CODEGEN_LOOPS_LOOPENGINE_H
+
+#include "lib/Codegen/KernelFunction.h"
+
+namespace hewn::codegen {
+
+/// Fills `k.function` with loops at the builder's insertion point.
+void emitLoops(KernelFunction &k, mlir::OpBuilder &b);
+
+/// Calls `body` for the vector of indices at each step of [0, extent): whole vectors, then one masked by `elements`'
+/// mask.
+void vectorLoop(KernelElements &elements, const graph::DimExpr &extent, llvm::function_ref<void(graph::Index)> body);
+/// The same over [from, to): vectors up to `whole`, where whole ones end, then a masked one.
+void vectorLoop(KernelElements &elements, graph::Index from, graph::Index whole, graph::Index to,
+                llvm::function_ref<void(graph::Index)> body);
+
+} // namespace hewn::codegen
+
+#endif

@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Codegen/Loops/RowProgram.h"
+#include "dialects/Graph/Analysis/Cost.h"
+#include "lib/Codegen/Loops/LoopEngine.h"
+#include "lib/Codegen/Tasks.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using hewn::graph::DimExpr;
+using hewn::graph::Dims;
+using hewn::graph::Index;
+using hewn::graph::ReduceOpInterface;
+
+namespace hewn::codegen {
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Plan
+//===------------------------------------------------------------------------------------------------------------------===//
+
+/// The pass in which each value of the kernel is known: one after the latest reduction that it needs.
+static llvm::DenseMap<Value, unsigned> passOf(plan::KernelOp kernel) {
+  llvm::DenseMap<Value, unsigned> pass;
+  for (Value argument : kernel.getBody().getArguments())
+    pass[argument] = 0;
+  for (Operation &op : kernel.getBody().front().without_terminator()) {
+    unsigned latest = 0;
+    for (Value operand : op.getOperands())
+      latest = std::max(latest, pass.lookup(operand));
+    for (Value result : op.getResults())
+      pass[result] = latest + isa<ReduceOpInterface>(op);
+  }
+  return pass;
+}
+
+std::optional<RowProgram> planRows(KernelFunction &k) {
+  RowProgram rows;
+  llvm::DenseMap<Value, unsigned> pass = passOf(k.kernel);
+  for (Operation &op : k.kernel.getBody().front().without_terminator()) {
+    auto reduce = dyn_cast<ReduceOpInterface>(op);
+    if (!reduce) {
+      if (isa<graph::ContractOpInterface, graph::ScanOpInterface>(op))
+        return std::nullopt;
+      continue;
+    }
+    Dims space = graph::getDims(op.getOperand(0));
+    if (rows.passes.empty()) {
+      rows.space = space;
+      rows.reduced = reduce.getReducedDims();
+      rows.order = memoryOrder(op.getOperand(0));
+    } else if (rows.space != space || rows.reduced != reduce.getReducedDims()) {
+      return std::nullopt;
+    }
+    rows.passes.resize(std::max<size_t>(rows.passes.size(), pass[op.getResult(0)]));
+    rows.passes[pass[op.getResult(0)] - 1].push_back(reduce);
+  }
+  if (rows.passes.empty())
+    return std::nullopt;
+  Dims kept;
+  for (auto [d, dim] : llvm::enumerate(rows.space))
+    if (!llvm::is_contained(rows.reduced, int64_t(d)))
+      kept.push_back(dim);
+  bool writesRows = false;
+  DimExpr keptElements = graph::numElements(kept);
+  for (Value result : k.results) {
+    Dims dims = graph::getDims(result);
+    if (dims == rows.space)
+      writesRows = true;
+    else if (graph::numElements(dims) != keptElements)
+      return std::nullopt;
+  }
+  // A small window per element, as pooling has, is straight code in a nest over the result.
+  DimExpr width(1);
+  for (int64_t d : rows.reduced)
+    width = width * rows.space[d];
+  if (!writesRows && rows.passes.size() == 1 && width.constant() && *width.constant() <= 64 &&
+      keptElements.constant().value_or(1024) >= 64)
+    return std::nullopt;
+  return rows;
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Emit
+//===------------------------------------------------------------------------------------------------------------------===//
+
+namespace {
+
+class RowEmitter {
+public:
+  RowEmitter(KernelFunction &k, OpBuilder &b, const RowProgram &rows)
+      : k(k), b(b), rows(rows), e(b, k.loc(), vectorLanes(k.kernel), k.symbols, k.inputs), at(rows.space.size()) {}
+
+  void run() {
+    // Lanes run along the innermost dim in memory. If that is reduced, a row's partial results meet in the end
+    // (horizontal); if not, each lane is a row of its own (vertical).
+    for (int64_t d : rows.order)
+      if (!rows.space[d].is(1))
+        lane = d;
+    if (lane < 0)
+      lane = rows.order.empty() ? -1 : rows.order.back();
+    horizontal = llvm::is_contained(rows.reduced, lane);
+    Dims outer;
+    SmallVector<int64_t> outerDims;
+    for (int64_t d : rows.order) {
+      if (d == lane)
+        continue;
+      if (llvm::is_contained(rows.reduced, d)) {
+        innerDims.push_back(d);
+      } else {
+        outerDims.push_back(d);
+        outer.push_back(rows.space[d]);
+      }
+    }
+    spilled = spillable();
+    // A pass loads, combines and perhaps calls a function.
+    DimExpr work = vectorWork(graph::numElements(rows.space), e.lanes, 8 * int64_t(rows.passes.size() + 1));
+    overTasks(k, e, outer, work, [&](ArrayRef<Index> indices) {
+      for (auto [d, index] : llvm::zip(outerDims, indices))
+        at[d] = index;
+      if (horizontal)
+        row();
+      else
+        vectorLoop(e, rows.space[lane], [&](Index lanesOfRows) {
+          at[lane] = lanesOfRows;
+          row();
+        });
+    });
+  }
+
+private:
+  KernelFunction &k;
+  OpBuilder &b;
+  const RowProgram &rows;
+  KernelElements e;
+  SmallVector<Index> at;
+  int64_t lane = -1;
+  bool horizontal = false;
+  SmallVector<int64_t> innerDims; // reduced dims other than the lanes'
+  /// A value kept in the row of result `index` from pass `pass` on.
+  struct Spill {
+    Value value;
+    unsigned pass, index;
+  };
+  std::optional<Spill> spilled;
+
+  Location loc() { return k.loc(); }
+
+  /// All passes for the row (or vector of rows) at `at`.
+  void row() {
+    if (spilled)
+      e.unbindBuffer(spilled->value);
+    for (auto [number, reductions] : llvm::enumerate(rows.passes)) {
+      bool spillsHere = spilled && spilled->pass == number;
+      pass(reductions, spillsHere ? &*spilled : nullptr);
+      if (spillsHere)
+        e.bindBuffer(spilled->value, k.outputs[spilled->index]);
+    }
+    bool rowResults = false;
+    for (auto [r, result] : llvm::enumerate(k.results)) {
+      if (graph::getDims(result) == rows.space) {
+        rowResults = true;
+        continue;
+      }
+      // One element a row: the indices of the kept dims, in the rank that the result has.
+      SmallVector<Index> where;
+      bool keeps = graph::getRank(result) == int64_t(rows.space.size());
+      for (unsigned d = 0; d < rows.space.size(); ++d) {
+        if (!llvm::is_contained(rows.reduced, int64_t(d)))
+          where.push_back(at[d]);
+        else if (keeps)
+          where.push_back(e.constant(0));
+      }
+      while (int64_t(where.size()) < graph::getRank(result))
+        where.insert(where.begin(), e.constant(0));
+      e.write(k.outputs[r], where, e.read(result, where));
+    }
+    if (rowResults)
+      overRow([&] {
+        SmallVector<std::pair<unsigned, Value>> values;
+        for (auto [r, result] : llvm::enumerate(k.results))
+          if (graph::getDims(result) == rows.space)
+            values.push_back({unsigned(r), e.read(result, at)});
+        for (auto [r, value] : values)
+          e.write(k.outputs[r], at, value);
+      });
+    for (auto &reductions : rows.passes)
+      for (ReduceOpInterface reduce : reductions)
+        e.unbind(reduce->getResult(0));
+  }
+
+  /// `body` at every index of the row; lanes (and the tail's mask) along the lane dim where it is reduced.
+  void overRow(llvm::function_ref<void()> body) {
+    Dims extents = llvm::map_to_vector<4>(innerDims, [&](int64_t d) { return rows.space[d]; });
+    e.loopNest(extents, {}, 1, [&](ArrayRef<Index> indices, ValueRange) -> SmallVector<Value> {
+      for (auto [d, index] : llvm::zip(innerDims, indices))
+        at[d] = index;
+      if (horizontal)
+        vectorLoop(e, rows.space[lane], [&](Index inner) {
+          at[lane] = inner;
+          body();
+        });
+      else
+        body();
+      return {};
+    });
+  }
+
+  SmallVector<Value> identities(ArrayRef<ReduceOpInterface> reductions) {
+    SmallVector<Value> states;
+    for (ReduceOpInterface reduce : reductions)
+      llvm::append_range(states, reduce.identity(b, loc(), e.lanes));
+    return states;
+  }
+
+  /// `states` merged with the elements at `at`; lanes outside of `mask` keep their state.
+  SmallVector<Value> step(ArrayRef<ReduceOpInterface> reductions, ValueRange states, Value mask, const Spill *spill) {
+    SmallVector<Value> next;
+    unsigned offset = 0;
+    for (ReduceOpInterface op : reductions) {
+      ReduceOpInterface reduce = op;
+      Value element = e.spread(e.read(reduce->getOperand(0), at));
+      Value position;
+      if (reduce.usesPosition()) {
+        Index linear = e.constant(0);
+        for (int64_t d : rows.reduced)
+          linear = e.add(e.mul(linear, e.expression(rows.space[d])), at[d]);
+        position = e.spread(e.toElement(linear, b.getI64Type()));
+      }
+      SmallVector<Value> lifted = reduce.lift(b, loc(), element, position);
+      unsigned size = lifted.size();
+      SmallVector<Value> current(states.slice(offset, size)), merged = reduce.merge(b, loc(), current, lifted);
+      for (unsigned i = 0; i < size; ++i)
+        next.push_back(mask ? Value(arith::SelectOp::create(b, loc(), mask, merged[i], current[i])) : merged[i]);
+      offset += size;
+    }
+    if (spill)
+      e.write(k.outputs[spill->index], at, e.read(spill->value, at));
+    return next;
+  }
+
+  /// One loop along the lane dim in steps of `unroll` vectors, each with states of its own; returns the states and
+  /// where it ended.
+  SmallVector<Value> laneLoop(ArrayRef<ReduceOpInterface> reductions, SmallVector<Value> states, DimExpr from,
+                              DimExpr to, int64_t unroll, const Spill *spill) {
+    if (from == to)
+      return states;
+    size_t each = states.size() / unroll;
+    auto loop = scf::ForOp::create(b, loc(), e.expression(from).base, e.expression(to).base,
+                                   e.constant(unroll * e.lanes).base, states);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    SmallVector<Value> next;
+    for (int64_t u = 0; u < unroll; ++u) {
+      at[lane] = e.add({loop.getInductionVar(), 1}, e.constant(u * e.lanes));
+      e.forget();
+      llvm::append_range(next, step(reductions, loop.getRegionIterArgs().slice(u * each, each), {}, spill));
+    }
+    scf::YieldOp::create(b, loc(), next);
+    e.forget();
+    return llvm::to_vector(llvm::map_range(loop.getResults(), [](OpResult r) { return Value(r); }));
+  }
+
+  SmallVector<Value> mergeAll(ArrayRef<ReduceOpInterface> reductions, ValueRange a, ValueRange c) {
+    SmallVector<Value> merged;
+    unsigned offset = 0;
+    for (ReduceOpInterface op : reductions) {
+      ReduceOpInterface reduce = op;
+      unsigned size = reduce.identity(b, loc(), 0).size();
+      llvm::append_range(merged, reduce.merge(b, loc(), a.slice(offset, size), c.slice(offset, size)));
+      offset += size;
+    }
+    return merged;
+  }
+
+  /// The states of the whole row along the lane dim.
+  SmallVector<Value> sweep(ArrayRef<ReduceOpInterface> reductions, ValueRange initial, const Spill *spill) {
+    const DimExpr extent = rows.space[lane];
+    // Four chains hide the latency of the merge; short rows are not worth them.
+    int64_t unroll = extent.constant().value_or(1 << 20) >= 8 * e.lanes ? 4 : 1;
+    DimExpr wide = extent.floorDiv(unroll * e.lanes) * DimExpr(unroll * e.lanes);
+    DimExpr whole = extent.floorDiv(e.lanes) * DimExpr(e.lanes);
+    SmallVector<Value> states(initial);
+    if (unroll > 1) {
+      SmallVector<Value> many(states);
+      for (int64_t u = 1; u < unroll; ++u)
+        llvm::append_range(many, identities(reductions));
+      many = laneLoop(reductions, many, DimExpr(0), wide, unroll, spill);
+      size_t each = states.size();
+      for (size_t i = 0; i < each; ++i)
+        states[i] = many[i];
+      for (int64_t u = 1; u < unroll; ++u)
+        states = mergeAll(reductions, states, ValueRange(many).slice(u * each, each));
+      states = laneLoop(reductions, states, wide, whole, 1, spill);
+    } else {
+      states = laneLoop(reductions, states, DimExpr(0), whole, 1, spill);
+    }
+    if (extent == whole)
+      return states;
+    auto tail = [&](Value base, ValueRange current) {
+      Value count = e.sub(e.expression(extent), {base}).base;
+      Value mask = vector::CreateMaskOp::create(b, loc(), VectorType::get({e.lanes}, b.getI1Type()), count);
+      e.setMask(mask);
+      at[lane] = {base, 1};
+      SmallVector<Value> next = step(reductions, current, mask, spill);
+      e.setMask({});
+      return next;
+    };
+    if (extent.constant())
+      return tail(e.expression(whole).base, states);
+    auto loop = scf::ForOp::create(b, loc(), e.expression(whole).base, e.expression(extent).base,
+                                   e.constant(e.lanes).base, states);
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(loop.getBody());
+      scf::YieldOp::create(b, loc(), tail(loop.getInductionVar(), loop.getRegionIterArgs()));
+    }
+    e.forget();
+    return llvm::to_vector(llvm::map_range(loop.getResults(), [](OpResult r) { return Value(r); }));
+  }
+
+  /// Lanes of a state halved until one is left.
+  SmallVector<Value> acrossLanes(ReduceOpInterface reduce, SmallVector<Value> state) {
+    for (int64_t width = e.lanes; width > 1; width /= 2) {
+      SmallVector<Value> low, high;
+      SmallVector<int64_t> lowLanes = llvm::to_vector(llvm::seq<int64_t>(0, width / 2));
+      SmallVector<int64_t> highLanes = llvm::to_vector(llvm::seq<int64_t>(width / 2, width));
+      for (Value v : state) {
+        low.push_back(vector::ShuffleOp::create(b, loc(), v, v, lowLanes));
+        high.push_back(vector::ShuffleOp::create(b, loc(), v, v, highLanes));
+      }
+      state = reduce.merge(b, loc(), low, high);
+    }
+    for (Value &v : state)
+      v = vector::ExtractOp::create(b, loc(), v, ArrayRef<int64_t>{0});
+    return state;
+  }
+
+  void pass(ArrayRef<ReduceOpInterface> reductions, const Spill *spill) {
+    Dims extents = llvm::map_to_vector<4>(innerDims, [&](int64_t d) { return rows.space[d]; });
+    Index savedLane = at[lane];
+    SmallVector<Value> states =
+        e.loopNest(extents, identities(reductions), 1, [&](ArrayRef<Index> indices, ValueRange carried) {
+          for (auto [d, index] : llvm::zip(innerDims, indices))
+            at[d] = index;
+          return horizontal ? sweep(reductions, carried, spill) : step(reductions, carried, {}, spill);
+        });
+    at[lane] = savedLane;
+    Dims all = llvm::map_to_vector<4>(rows.reduced, [&](int64_t d) { return rows.space[d]; });
+    Value count = e.toElement(e.expression(graph::numElements(all)), b.getI64Type());
+    unsigned offset = 0;
+    SmallVector<Value> finished;
+    for (ReduceOpInterface op : reductions) {
+      ReduceOpInterface reduce = op;
+      unsigned size = reduce.identity(b, loc(), 0).size();
+      SmallVector<Value> state(ValueRange(states).slice(offset, size));
+      offset += size;
+      if (horizontal)
+        state = acrossLanes(reduce, state);
+      finished.push_back(reduce.finish(b, loc(), state, horizontal ? count : e.spread(count)));
+    }
+    for (auto [reduce, value] : llvm::zip(reductions, finished))
+      e.bind(reduce->getResult(0), value);
+  }
+
+  /// A value with a row's extent that is dear, computed for some pass and needed after it, where a result can hold it.
+  std::optional<Spill> spillable() {
+    std::optional<unsigned> room;
+    for (auto [r, result] : llvm::enumerate(k.results))
+      if (graph::getDims(result) == rows.space)
+        room = room ? std::optional<unsigned>(k.results.size()) : std::optional<unsigned>(r);
+    if (!room || *room >= k.results.size()) // none, or more than one: they may need each other's rows
+      return std::nullopt;
+    Value result = k.results[*room];
+    llvm::DenseMap<Value, unsigned> passes = passOf(k.kernel);
+    auto reaches = [](Value from, Value to) {
+      SmallVector<Value> work = {to};
+      llvm::DenseSet<Value> seen;
+      while (!work.empty()) {
+        Value v = work.pop_back_val();
+        if (v == from)
+          return true;
+        if (seen.insert(v).second && v.getDefiningOp())
+          llvm::append_range(work, v.getDefiningOp()->getOperands());
+      }
+      return false;
+    };
+    for (Operation &op : k.kernel.getBody().front().without_terminator()) {
+      if (op.getNumResults() != 1 || !graph::isTranscendental(op))
+        continue;
+      Value v = op.getResult(0);
+      if (v == result || graph::getDims(v) != rows.space || graph::getElementType(v) != k.outputs[*room].elementType ||
+          graph::computeType(graph::getElementType(v)) != storageType(graph::getElementType(v)))
+        continue;
+      unsigned number = passes[v];
+      if (number >= rows.passes.size())
+        continue;
+      bool here = llvm::any_of(rows.passes[number], [&](ReduceOpInterface r) { return reaches(v, r->getOperand(0)); });
+      if (here && reaches(v, result))
+        return Spill{v, number, *room};
+    }
+    return std::nullopt;
+  }
+};
+
+} // namespace
+
+void emitRows(KernelFunction &k, OpBuilder &b, const RowProgram &rows) { RowEmitter(k, b, rows).run(); }
+
+} // namespace hewn::codegen

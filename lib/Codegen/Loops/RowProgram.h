@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Row programs: kernels whose reductions all run over the same dims.
+//
+// A row is what is reduced. For each row the code makes passes over it: a pass computes the reductions whose operands
+// need only what earlier passes found, the last one writes what has a row's extent. Softmax is three passes: max; exp
+// and sum; scale. A value that is dear (an exponential) and needed by a later pass is kept in the row of the result,
+// which is written last anyway, so no scratch memory is needed.
+#ifndef HEWN_LIB_CODEGEN_LOOPS_ROWPROGRAM_H
+#define HEWN_LIB_CODEGEN_LOOPS_ROWPROGRAM_H
+
+#include "lib/Codegen/KernelFunction.h"
+
+namespace hewn::codegen {
+
+struct RowProgram {
+  graph::Dims space;                  // the dims of the reduced operands
+  llvm::SmallVector<int64_t> reduced; // which of them are reduced
+  llvm::SmallVector<int64_t> order;   // memory order of the space
+  /// Reductions by pass.
+  llvm::SmallVector<llvm::SmallVector<graph::ReduceOpInterface>> passes;
+};
+
+/// The passes of a kernel; nullopt where its reductions do not share a space, or are better done element by element
+/// (small windows).
+std::optional<RowProgram> planRows(KernelFunction &k);
+void emitRows(KernelFunction &k, mlir::OpBuilder &b, const RowProgram &rows);
+
+} // namespace hewn::codegen
+
+#endif
