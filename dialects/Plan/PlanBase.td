@@ -32,8 +32,8 @@ def Plan_TargetAttr : AttrDef<PlanDialect, "Target"> {
 
 def Plan_ScheduleAttr : AttrDef<PlanDialect, "Schedule"> {
   let mnemonic = "schedule";
-  let summary = "How a contraction is tiled: m rows by n columns of accumulators, K in blocks of kBlock (0: whole).";
-  let parameters = (ins "int64_t":$m, "int64_t":$n, DefaultValuedParameter<"int64_t", "0">:$kBlock);
+  let summary = "How a contraction is tiled: m rows by n columns of accumulators over the whole sum.";
+  let parameters = (ins "int64_t":$m, "int64_t":$n);
   let assemblyFormat = "`<` struct(params) `>`";
 }
 

@@ -23,10 +23,6 @@ ContractShape contractShape(graph::ContractOpInterface op, const graph::Contract
   AffineMap left = op.getIndexingMaps()[0];
   ContractShape shape{graph::DimExpr(1), extents[roles.column], 0, roles.columnInLeft};
   bool windowed = llvm::any_of(left.getResults(), [](AffineExpr e) { return isa<AffineBinaryOpExpr>(e); });
-  graph::DimExpr channels(1);
-  for (unsigned d : roles.summed)
-    if (std::optional<unsigned> i = graph::resultWith(left, d); i && isa<AffineDimExpr>(left.getResult(*i)))
-      channels = channels * extents[d];
   if (roles.rows.empty())
     return shape;
   unsigned tiled = graph::tiledRow(op, roles);
@@ -36,7 +32,8 @@ ContractShape contractShape(graph::ContractOpInterface op, const graph::Contract
     for (unsigned d : roles.rows)
       shape.rows = shape.rows * extents[d];
   if (std::optional<unsigned> i = graph::resultWith(left, tiled))
-    shape.rowBytes = channels.constant().value_or(0) * graph::factorOf(left.getResult(*i), tiled) * 4;
+    if (std::optional<unsigned> k = graph::plainSummedDim(op, roles))
+      shape.rowBytes = extents[*k].constant().value_or(0) * graph::factorOf(left.getResult(*i), tiled) * 4;
   return shape;
 }
 
@@ -76,7 +73,7 @@ ScheduleAttr chooseSchedule(Operation *op, const ContractShape &shape, int64_t n
   if (shape.columnInLeft) {
     // A chain of sums a row: enough of them to hide the latency of an addition, and of a length that divides the line.
     int64_t most = registers >= 32 ? 14 : 7, tiles = (rows + most - 1) / most;
-    return ScheduleAttr::get(op->getContext(), (rows + tiles - 1) / tiles, n ? n : lanes, 0);
+    return ScheduleAttr::get(op->getContext(), (rows + tiles - 1) / tiles, n ? n : lanes);
   }
   int64_t bestM = 1, bestVectors = 1;
   double best = 0;
@@ -101,7 +98,7 @@ ScheduleAttr chooseSchedule(Operation *op, const ContractShape &shape, int64_t n
       }
     }
   }
-  return ScheduleAttr::get(op->getContext(), bestM, n ? n : bestVectors * lanes, 0);
+  return ScheduleAttr::get(op->getContext(), bestM, n ? n : bestVectors * lanes);
 }
 
 int64_t chainRows(Operation *op, int64_t columns) {

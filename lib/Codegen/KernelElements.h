@@ -98,6 +98,9 @@ public:
   loopNest(llvm::ArrayRef<graph::DimExpr> extents, mlir::ValueRange state, int64_t unrollLimit,
            llvm::function_ref<llvm::SmallVector<mlir::Value>(llvm::ArrayRef<graph::Index>, mlir::ValueRange)> body);
 
+  /// A linear expression over the iteration dims of a contraction, at an iteration.
+  graph::Index affine(mlir::AffineExpr expr, llvm::ArrayRef<graph::Index> iteration);
+
   const llvm::StringMap<mlir::Value> &symbolValues() const { return symbols; }
 
 private:
@@ -105,7 +108,6 @@ private:
   mlir::Value elementwise(graph::ElementwiseOpInterface op, llvm::ArrayRef<graph::Index> at);
   mlir::Value scan(graph::ScanOpInterface op, llvm::ArrayRef<graph::Index> at);
   graph::Index offset(const Buffer &buffer, llvm::ArrayRef<graph::Index> at);
-  graph::Index affine(mlir::AffineExpr expr, llvm::ArrayRef<graph::Index> iteration);
   mlir::Value allLanes();
   mlir::Value toCompute(mlir::Value stored, mlir::Type elementType);
   mlir::Value toStorage(mlir::Value element, mlir::Type elementType);

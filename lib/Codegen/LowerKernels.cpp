@@ -27,23 +27,26 @@ namespace hewn::codegen {
 #define GEN_PASS_DEF_LOWERKERNELSPASS
 #include "lib/Codegen/Passes.h.inc"
 
-void lowerKernel(plan::KernelOp kernel) {
+LogicalResult lowerKernel(plan::KernelOp kernel) {
   OpBuilder b(kernel);
   KernelFunction k = beginKernelFunction(kernel, b);
+  LogicalResult lowered = success();
   if (std::optional<graph::Chain> chain = chainIn(kernel))
-    emitChain(k, b, *chain);
+    lowered = emitChain(k, b, *chain);
   else if (std::optional<ContractForm> contraction = contractForm(k))
     emitContraction(k, b, *contraction);
   else
     emitLoops(k, b);
   kernel.erase();
+  return lowered;
 }
 
 namespace {
 struct LowerKernelsPass : impl::LowerKernelsPassBase<LowerKernelsPass> {
   void runOnOperation() override {
     for (plan::KernelOp kernel : llvm::make_early_inc_range(getOperation().getOps<plan::KernelOp>()))
-      lowerKernel(kernel);
+      if (failed(lowerKernel(kernel)))
+        return signalPassFailure();
   }
 };
 } // namespace

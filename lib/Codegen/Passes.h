@@ -10,7 +10,7 @@
 namespace hewn::codegen {
 
 /// Replaces one kernel by its function.
-void lowerKernel(plan::KernelOp kernel);
+llvm::LogicalResult lowerKernel(plan::KernelOp kernel);
 
 #define GEN_PASS_DECL
 #include "lib/Codegen/Passes.h.inc"

@@ -12,10 +12,7 @@
 
 namespace hewn::codegen {
 
-/// What one thread does alone sooner than two would agree on sharing it, in the unit of `Work`.
-inline constexpr int64_t kWorkWorthSharing = 40000;
-
-/// The cost of a kernel, in vector instructions or thereabouts, so that the threshold means some 10 microseconds.
+/// The cost of a kernel in vector instructions or thereabouts.
 graph::DimExpr vectorWork(const graph::DimExpr &elements, int64_t lanes, int64_t instructionsEach);
 
 /// A nest over `counts`, its leading dims as tasks where the kernel's `work` is worth sharing. Call it once a kernel; a kernel

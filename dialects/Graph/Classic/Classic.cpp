@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
+#include "dialects/Graph/Control/Control.h"
 #include "dialects/Graph/GraphOps.h"
 
 using namespace mlir;
@@ -34,6 +35,8 @@ LogicalResult buildArrayFeatureExtractor(OnnxNode &node) {
     return node.refuse("lacks an input");
   Dims dims = getDims(x);
   DimExpr count = numElements(getDims(indices));
+  if (failed(checkIndices(node, indices, dims.back())))
+    return failure();
   Value chosen = node.make<GatherOp>({x, c.reshape(indices, Dims{count})}, node.attr("axis", int64_t(dims.size()) - 1));
   return node.finish(dims.size() == 1 ? c.reshape(chosen, Dims{DimExpr(1), count}) : chosen);
 }

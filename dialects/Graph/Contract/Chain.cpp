@@ -85,8 +85,7 @@ std::optional<Chain> findChain(ArrayRef<Operation *> ops) {
   for (Operation *op : ops) {
     if (early.contains(op) || isa<ConstantOp>(op))
       continue;
-    bool late = op->isBeforeInBlock(chain.second) ? false : true;
-    if (late) {
+    if (!op->isBeforeInBlock(chain.second)) {
       if (op != chain.second.getOperation() &&
           (!isa<ElementwiseOpInterface>(op) || getDims(op->getResult(0)) != getDims(second)))
         return std::nullopt;
@@ -112,22 +111,19 @@ std::optional<Chain> findChain(ArrayRef<Operation *> ops) {
       for (Operation *user : op->getUsers())
         if (!inside.contains(user))
           return std::nullopt;
-  // What the steps read from outside lies along the same rows.
-  for (Operation *op : chain.middle)
-    for (Value operand : op->getOperands())
-      if (!isRowOf(getDims(operand), space))
-        return std::nullopt;
-  for (Operation *op : chain.head)
-    if (op != chain.first.getOperation())
-      for (Value operand : op->getOperands())
-        if (!isRowOf(getDims(operand), space))
-          return std::nullopt;
-  for (Operation *op : chain.tail)
-    if (op != chain.second.getOperation())
-      for (Value operand : op->getOperands())
-        if (!isRowOf(getDims(operand), getDims(second)))
-          return std::nullopt;
-  return chain;
+  // A step reads of an earlier one what that hands on, and from outside what lies along the same rows.
+  auto fits = [&](ArrayRef<Operation *> step, Value handedOn, const Dims &rows) {
+    return llvm::all_of(step, [&](Operation *op) {
+      return llvm::all_of(op->getOperands(), [&](Value operand) {
+        Operation *maker = operand.getDefiningOp();
+        bool earlier = inside.contains(maker) && !isa<ConstantOp>(maker) && !llvm::is_contained(step, maker);
+        return earlier ? operand == handedOn : isa<ContractOpInterface>(op) || isRowOf(getDims(operand), rows);
+      });
+    });
+  };
+  bool keepsApart = fits(chain.head, Value(), space) && fits(chain.middle, chain.scores, space) &&
+                    fits(chain.tail, chain.weights, getDims(second));
+  return keepsApart ? std::optional(chain) : std::nullopt;
 }
 
 } // namespace hewn::graph

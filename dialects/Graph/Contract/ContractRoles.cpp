@@ -137,10 +137,6 @@ bool leavesOutBorder(ContractOpInterface op, MoveOpInterface border) {
     return false;
   Dims extents = op.getIterationDims(getDims);
   unsigned tiled = tiledRow(op, *roles);
-  DimExpr summed(1);
-  SmallVector<AffineMap> maps = op.getIndexingMaps();
-  for (unsigned d : roles->summed)
-    summed = summed * extents[d];
   for (const Clip &clip : *clips) {
     std::optional<int64_t> window = extents[clip.summed].constant();
     if (!window)
@@ -153,11 +149,8 @@ bool leavesOutBorder(ContractOpInterface op, MoveOpInterface border) {
       return false;
   }
   // A few channels are less work than finding out which of their windows are inside.
-  DimExpr windows(1);
-  for (const Clip &clip : *clips)
-    windows = windows * extents[clip.summed];
-  std::optional<int64_t> channels = summed.floorDiv(windows).constant();
-  return roles->columnInLeft || (channels && *channels >= 8);
+  std::optional<unsigned> channels = plainSummedDim(op, *roles);
+  return roles->columnInLeft || (channels && extents[*channels].constant().value_or(0) >= 8);
 }
 
 } // namespace hewn::graph

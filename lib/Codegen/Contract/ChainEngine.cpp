@@ -18,7 +18,9 @@ namespace hewn::codegen {
 std::optional<Chain> chainIn(plan::KernelOp kernel) {
   SmallVector<Operation *> ops =
       llvm::map_to_vector(kernel.getBody().front().without_terminator(), [](Operation &op) { return &op; });
-  return graph::findChain(ops);
+  std::optional<Chain> chain = graph::findChain(ops);
+  std::optional<int64_t> columns = chain ? graph::getDims(chain->scores).back().constant() : std::nullopt;
+  return columns && plan::chainRows(kernel, *columns) > 0 ? chain : std::nullopt;
 }
 
 namespace {
@@ -32,7 +34,7 @@ public:
       : k(k), b(b), chain(chain), e(b, k.loc(), vectorLanes(k.kernel), k.symbols, k.inputs),
         space(graph::getDims(chain.first->getResult(0))) {}
 
-  void run() {
+  LogicalResult run() {
     DimExpr rows = space[chain.rowDim];
     int64_t most = plan::chainRows(k.kernel, *space.back().constant());
     bool even = rows.constant() && *rows.constant() % most == 0;
@@ -49,11 +51,12 @@ public:
       llvm::StringMap<Value> symbols = k.symbols;
       if (!even)
         symbols[kRows] = e.min(e.sub(e.expression(rows), firstRow), e.constant(most)).base;
-      step(chain.head, {chain.scores}, {scores}, symbols);
-      step(chain.middle, {chain.weights}, {weights}, symbols);
-      step(chain.tail, k.results, taskOutputs(), symbols);
+      fits &= succeeded(step(chain.head, {chain.scores}, {scores}, symbols)) &&
+              succeeded(step(chain.middle, {chain.weights}, {weights}, symbols)) &&
+              succeeded(step(chain.tail, k.results, taskOutputs(), symbols));
       e.forget();
     });
+    return success(fits);
   }
 
 private:
@@ -66,6 +69,7 @@ private:
   Buffer scores, weights;
   SmallVector<Index> batch;
   Index firstRow;
+  bool fits = true;
 
   Dims taskDims() {
     Dims dims(space.size(), DimExpr(1));
@@ -130,8 +134,8 @@ private:
 
   /// One step as a kernel of its own on the task's part of everything: the ops over again in the task's shapes, emitted here
   /// by the engine for them.
-  void step(ArrayRef<Operation *> ops, ValueRange results, ArrayRef<Buffer> outputs,
-            const llvm::StringMap<Value> &symbols) {
+  LogicalResult step(ArrayRef<Operation *> ops, ValueRange results, ArrayRef<Buffer> outputs,
+                     const llvm::StringMap<Value> &symbols) {
     MLIRContext *context = b.getContext();
     OpBuilder build(context);
     build.setInsertionPoint(k.kernel);
@@ -174,8 +178,10 @@ private:
         setSignature(kernel, argumentDims);
       }
       Operation *clone = build.clone(*op, mapping);
-      if (failed(graph::inferResults(clone)))
-        return; // findChain has looked at every op: shapes fit in part as they do in whole
+      if (failed(graph::inferResults(clone))) { // which has said why
+        kernel.erase();
+        return failure();
+      }
     }
     nested.outputs.assign(outputs.begin(), outputs.end());
     for (Value result : results)
@@ -187,6 +193,7 @@ private:
     else
       emitLoops(nested, b);
     kernel.erase();
+    return success();
   }
 
   static void setSignature(plan::KernelOp kernel, ArrayRef<Attribute> dims) {
@@ -201,6 +208,6 @@ private:
 
 } // namespace
 
-void emitChain(KernelFunction &k, OpBuilder &b, const Chain &chain) { ChainEmitter(k, b, chain).run(); }
+LogicalResult emitChain(KernelFunction &k, OpBuilder &b, const Chain &chain) { return ChainEmitter(k, b, chain).run(); }
 
 } // namespace hewn::codegen

@@ -14,11 +14,11 @@
 
 namespace hewn::codegen {
 
-/// The kernel as a chain; nullopt where it is none.
+/// The kernel as a chain; nullopt where it is none, or where its rows are of unknown length or too long for a task.
 std::optional<graph::Chain> chainIn(plan::KernelOp kernel);
 
-/// Emits it. Its scores' columns must be known when compiling (`plan::chainRows`).
-void emitChain(KernelFunction &k, mlir::OpBuilder &b, const graph::Chain &chain);
+/// Emits it; an error on the kernel where a step does not fit.
+llvm::LogicalResult emitChain(KernelFunction &k, mlir::OpBuilder &b, const graph::Chain &chain);
 
 } // namespace hewn::codegen
 

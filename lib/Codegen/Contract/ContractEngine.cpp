@@ -49,6 +49,7 @@ public:
     n = packed ? form.rhs.block : schedule.getN();
     columns = form.extents[form.roles.column];
     heavy = llvm::any_of(k.kernel.getBody().front().without_terminator(), graph::isTranscendental);
+    variants = rowVariants();
     for (Index &index : iteration)
       index = e.constant(0);
 
@@ -84,6 +85,7 @@ private:
   DimExpr columns;
   int64_t m = 1, n = 1;
   bool heavy = false;
+  SmallVector<RowVariant> variants;
 
   Location loc() { return k.loc(); }
   Dims extentsOf(ArrayRef<unsigned> dims) {
@@ -166,7 +168,6 @@ private:
   }
 
   void overRows(const Panel &panel, Index firstColumn, Index tile) {
-    SmallVector<RowVariant> variants = rowVariants();
     if (variants.empty()) {
       Index first = e.mul(tile, e.constant(m));
       return unknownRows(panel, firstColumn, first, e.sub(e.expression(form.rows), first), m);
@@ -240,23 +241,13 @@ private:
     iteration = std::move(outside);
   }
 
-  Index affine(AffineExpr expr, ArrayRef<Index> at) {
-    if (auto dim = dyn_cast<AffineDimExpr>(expr))
-      return at[dim.getPosition()];
-    if (auto number = dyn_cast<AffineConstantExpr>(expr))
-      return e.constant(number.getValue());
-    auto binary = cast<AffineBinaryOpExpr>(expr);
-    Index l = affine(binary.getLHS(), at), r = affine(binary.getRHS(), at);
-    return expr.getKind() == AffineExprKind::Add ? e.add(l, r) : e.mul(l, r);
-  }
-
   /// The offset in `buffer` at `at`; a blocked dim's index is at the start of a block.
   Index offset(const Buffer &buffer, AffineMap map, ArrayRef<Index> at, ArrayRef<Clip> clips = {}) {
     Index sum = buffer.start ? Index{buffer.start} : e.constant(0);
     for (auto [i, expr] : llvm::enumerate(map.getResults())) {
       if (buffer.dims[i].is(1) && llvm::none_of(clips, [&](const Clip &c) { return c.operandDim == i; }))
         continue;
-      Index index = affine(expr, at), stride = e.expression(buffer.strides[i]);
+      Index index = e.affine(expr, at), stride = e.expression(buffer.strides[i]);
       for (const Clip &clip : clips)
         if (clip.operandDim == i)
           index = e.sub(index, e.constant(clip.low));
@@ -459,7 +450,7 @@ private:
     point[form.roles.column] = column;
     if (form.tiled)
       point[*form.tiled] = row;
-    return llvm::map_to_vector(form.maps[2].getResults(), [&](AffineExpr x) { return affine(x, point); });
+    return llvm::map_to_vector(form.maps[2].getResults(), [&](AffineExpr x) { return e.affine(x, point); });
   }
 
   void epilogue(const Panel &panel, ArrayRef<Index> rows, Index firstColumn, Index firstRow, ArrayRef<Value> sums) {

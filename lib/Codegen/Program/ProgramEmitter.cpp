@@ -152,11 +152,15 @@ LogicalResult ProgramEmitter::emitLaunch(plan::LaunchOp op) {
   b.CreateCall(trace, {runContext, b.getInt32(HEWN_TRACE_BEGIN), name});
   auto function = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(op, op.getKernelAttr());
   std::optional<DimExpr> tasks;
-  if (function && function->hasAttr(plan::kTasksAttr))
+  ArrayAttr names;
+  if (function && function->hasAttr(plan::kTasksAttr)) {
     tasks = DimExpr::fromAttr(function->getAttr(plan::kTasksAttr));
+    names = function->getAttrOfType<ArrayAttr>(plan::kSymbolsAttr);
+    if (!tasks || !names || names.size() != op.getSymbols().size() || !llvm::all_of(names, llvm::IsaPred<StringAttr>))
+      return op.emitOpError("launches a kernel whose tasks or symbols are not well written");
+  }
   if (tasks)
     callTasks(op, arguments, tasks->substitute([&](StringRef symbol) {
-      ArrayAttr names = function->getAttrOfType<ArrayAttr>(plan::kSymbolsAttr);
       for (auto [known, attr] : llvm::zip(names, op.getSymbols()))
         if (cast<StringAttr>(known).getValue() == symbol)
           return *DimExpr::fromAttr(attr);

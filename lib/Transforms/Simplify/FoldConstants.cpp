@@ -9,8 +9,9 @@
 //     %y = graph.conv %x, %f
 //
 // Left alone: results of many more elements than what they are made from (an expanded scalar would grow the weights; a
-// dequantized matrix does too, but is read at every run), sizes that are not static, ops with regions, and all where the evaluator is missing or refuses. Work is done in batches, so that
-// a model of large constants does not lie in memory twice.
+// dequantized matrix does too, but is read at every run), sizes that are not static, ops with regions, and all where the
+// evaluator is missing or refuses. Work is done in batches, so that a model of large constants does not lie in memory
+// twice.
 #include "dialects/Graph/Graph.h"
 #include "lib/Transforms/Simplify/Passes.h"
 

@@ -34,11 +34,10 @@ Value reshaped(Value value) {
 
 /// Whether the value is a contraction's result or elementwise ops on one, all in one shape.
 bool isOnContraction(Value value) {
-  for (unsigned steps = 0; steps < 64; ++steps) {
-    Operation *op = value.getDefiningOp();
-    if (isa_and_nonnull<graph::ContractOpInterface>(op))
+  while (Operation *op = value.getDefiningOp()) {
+    if (isa<graph::ContractOpInterface>(op))
       return true;
-    if (!isa_and_nonnull<graph::ElementwiseOpInterface>(op))
+    if (!isa<graph::ElementwiseOpInterface>(op))
       return false;
     Value next;
     for (Value operand : op->getOperands())

@@ -2,6 +2,7 @@
 //
 // ONNX's own Attention and RotaryEmbedding.
 #include "dialects/Graph/Contract/Attention/Onnx.h"
+#include "dialects/Graph/Control/Control.h"
 
 #include "dialects/Graph/GraphOps.h"
 #include <cmath>
@@ -200,6 +201,8 @@ LogicalResult buildRotaryEmbedding(OnnxNode &node) {
   if (!node.input(0) || !cos || !sin)
     return node.refuse("lacks an input");
   if (positions) {
+    if (failed(checkIndices(node, positions, getDims(cos)[0])))
+      return failure();
     cos = rowsOf(node, cos, positions);
     sin = rowsOf(node, sin, positions);
   }

@@ -168,6 +168,8 @@ struct Layer {
   /// Gates whose recurrent bias is added with x W + b; the others' is the cell's.
   int64_t biasedGates;
   unsigned numStates;
+  /// Whether x is rounded to 256 steps of its range.
+  bool quantizesData = false;
 };
 
 /// x rounded to what an ui8 over its range tells apart, as float again.
@@ -210,7 +212,7 @@ private:
     Direction d(op, c, index, layer.gates);
     Type element = getElementType(x);
     // x W for all steps at once.
-    Value flat = c.reshape(quantizesData ? quantized(c, x) : x, {dims[0] * dims[1], dims[2]});
+    Value flat = c.reshape(layer.quantizesData ? quantized(c, x) : x, {dims[0] * dims[1], dims[2]});
     Value gates = d.matmul(flat, c.transpose(d.own(op.getW()), {1, 0}));
     Value recurrentBias;
     if (op.getBias()) {
@@ -289,9 +291,6 @@ private:
   Dims dims;
   DimExpr hidden;
   bool keepsSteps;
-
-public:
-  bool quantizesData = false;
 };
 
 } // namespace
@@ -316,9 +315,8 @@ FailureOr<SmallVector<Value>> LSTMOp::compose(OpBuilder &b) {
     Value out = d.activate(0, peep(d.gate(gates, 1), 1, after));
     return {d.op("graph.mul", out, d.activate(2, after)), after};
   };
-  LayerComposer<LSTMOp> layer(*this, b, {4, 4, 2});
-  layer.quantizesData = getQuantizesData();
-  return layer.compose({getInitialH(), getInitialC()}, prepare, cell);
+  return LayerComposer<LSTMOp>(*this, b, {4, 4, 2, getQuantizesData()})
+      .compose({getInitialH(), getInitialC()}, prepare, cell);
 }
 
 FailureOr<SmallVector<Value>> GRUOp::compose(OpBuilder &b) {

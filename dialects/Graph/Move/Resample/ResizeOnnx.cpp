@@ -58,6 +58,22 @@ static std::optional<SmallVector<double>> writtenScales(OnnxNode &node, Value &v
   return node.floatContents(value);
 }
 
+/// Sizes and scales that are computed when the model runs: `sizes`, a list as long as `axes`, becomes dims; `scales` is such a
+/// list, or a list of one for all axes.
+static LogicalResult readSizes(OnnxNode &node, ArrayRef<int64_t> axes, Value sizes, Value scales, Resizing &r) {
+  sizes = Composer(node).cast(sizes, node.b.getI64Type()); // rounds toward zero
+  std::optional<Dims> read = sizes ? node.contentsOrRead(sizes) : std::nullopt;
+  if (!read)
+    return failure();
+  bool one = getDims(scales)[0].is(1);
+  for (auto [i, axis] : llvm::enumerate(axes)) {
+    r.scales[axis] = -1;
+    r.sizes[axis] = (*read)[i];
+    r.given[axis] = elementOf(node, scales, one ? 0 : i);
+  }
+  return success();
+}
+
 /// keep_aspect_ratio_policy: one scale for all axes, and the sizes that it gives.
 static LogicalResult keepAspectRatio(OnnxNode &node, bool least, ArrayRef<DimExpr> dims, ArrayRef<int64_t> axes,
                                      Resizing &r) {
@@ -88,16 +104,7 @@ static LogicalResult keepAspectRatio(OnnxNode &node, bool least, ArrayRef<DimExp
   Value from = valuesOf(node, in, wide), ratios = c.op("graph.div", {valuesOf(node, out, wide), from});
   Value ratio = c.reduce(least ? "graph.reduce_min" : "graph.reduce_max", ratios, 0, true);
   Value sizes = c.op("graph.add", {c.op("graph.mul", {ratio, from}), c.scalarLike(from, 0.5)});
-  sizes = c.cast(sizes, node.b.getI64Type()); // rounds toward zero
-  std::optional<Dims> read = sizes ? node.contentsOrRead(sizes) : std::nullopt;
-  if (!read)
-    return failure();
-  for (auto [i, axis] : llvm::enumerate(axes)) {
-    r.scales[axis] = -1;
-    r.sizes[axis] = (*read)[i];
-    r.given[axis] = elementOf(node, ratio, 0);
-  }
-  return success();
+  return readSizes(node, axes, sizes, ratio, r);
 }
 
 /// Scales that are computed when the model runs, and the sizes floor(shape * scales), by ops.
@@ -110,16 +117,7 @@ static LogicalResult readScales(OnnxNode &node, ArrayRef<DimExpr> dims, ArrayRef
   if (getDims(scales) != Dims{DimExpr(int64_t(axes.size()))})
     return node.refuse("has not as many scales as axes");
   Value sizes = c.op("graph.mul", {valuesOf(node, scaled, getElementType(scales)), scales});
-  sizes = c.cast(sizes, node.b.getI64Type()); // rounds toward zero
-  std::optional<Dims> read = sizes ? node.contentsOrRead(sizes) : std::nullopt;
-  if (!read)
-    return failure();
-  for (auto [i, axis] : llvm::enumerate(axes)) {
-    r.scales[axis] = -1;
-    r.sizes[axis] = (*read)[i];
-    r.given[axis] = elementOf(node, scales, i);
-  }
-  return success();
+  return readSizes(node, axes, sizes, scales, r);
 }
 
 /// The part of the input that is resized: for each axis where it starts and ends, as shares of the dim.
