@@ -168,8 +168,8 @@ def test_a_cache_gives_the_same_library(tmp_path):
     assert [f for f in cache.iterdir() if f.name.startswith("llvmcache-")]
 
 
-def test_a_cache_that_lies_is_not_believed_for_another_kernel(tmp_path):
-    """Entries are found by the hash of all that they depend on: another machine or option finds none of them."""
+def test_cache_entries_are_not_used_for_another_target(tmp_path):
+    """Entries are found by the hash of all that they depend on."""
     cache = tmp_path / "cache"
     hewn.compile(models.scaled(), cache_dir=cache)
     before = set(cache.iterdir())
