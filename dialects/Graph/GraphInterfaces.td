@@ -80,6 +80,17 @@ def ContractOpInterface : OpInterface<"ContractOpInterface"> {
       (ins "::hewn::graph::DimsOf":$dimsOf)>];
 }
 
+def QuantizedOpInterface : OpInterface<"QuantizedOpInterface"> {
+  let cppNamespace = "::hewn::graph";
+  let description = [{
+    An elementwise op whose result is (operand 0 - zero point) * scale, of integers that stand for numbers. A contraction of two
+    of them can be computed on the integers.
+  }];
+  let methods = [
+    InterfaceMethod<"The scale, broadcast to the data; null: 1.", "::mlir::Value", "getQuantizedScale">,
+    InterfaceMethod<"The zero point, of the data's type and broadcast to it; null: 0.", "::mlir::Value", "getQuantizedZero">];
+}
+
 def MoveOpInterface : OpInterface<"MoveOpInterface"> {
   let cppNamespace = "::hewn::graph";
   let description = [{

@@ -14,8 +14,8 @@ include "dialects/Graph/GraphBase.td"
 
 // `check` says which operands fit (`alike(*this, of)`: all of one element type of that sort), `elementType` what the result's
 // elements are: C++ over `operandType(i)` and the attributes.
-class Elementwise<string mnemonic, dag args, string body, string check = "alike(*this, Accepts::Any)", string elementType = "operandType(0)">
-    : GraphTensorOp<mnemonic, [DeclareOpInterfaceMethods<ElementwiseOpInterface>]> {
+class Elementwise<string mnemonic, dag args, string body, string check = "alike(*this, Accepts::Any)", string elementType = "operandType(0)", list<Trait> also = []>
+    : GraphTensorOp<mnemonic, !listconcat([DeclareOpInterfaceMethods<ElementwiseOpInterface>], also)> {
   let arguments = args;
   let extraClassDefinition = [{
     ::mlir::Value $cppClass::emit(::mlir::OpBuilder &builder, ::mlir::Location loc, ::mlir::ValueRange in) {

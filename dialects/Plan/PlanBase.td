@@ -18,14 +18,29 @@ def PlanDialect : Dialect {
   let useDefaultAttributePrinterParser = 1;
 }
 
+def Plan_DotAttr : AttrDef<PlanDialect, "Dot"> {
+  let mnemonic = "dot";
+  let summary = "An instruction that sums products of neighbours: sum + left[0] * right[0] + ... in each lane of 32 bits.";
+  let description = [{
+    `left` and `right` are the elements, as many as fill a lane; `sum` the lane's type. `intrinsic` names LLVM's, with the
+    accumulator as its first operand where it `accumulates`, else without one.
+  }];
+  let parameters = (ins "::mlir::Type":$left, "::mlir::Type":$right, "::mlir::Type":$sum, "::mlir::StringAttr":$intrinsic,
+                        DefaultValuedParameter<"bool", "true">:$accumulates);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let extraClassDeclaration = [{
+    /// Elements of an operand in a lane.
+    int64_t getGroup() { return 32 / getRight().getIntOrFloatBitWidth(); }
+  }];
+}
+
 def Plan_TargetAttr : AttrDef<PlanDialect, "Target"> {
   let mnemonic = "target";
   let summary = "What passes may know of the machine: sizes, never names.";
   let parameters = (ins "int64_t":$vectorBytes, "int64_t":$vectorRegisters, "int64_t":$l1Bytes, "int64_t":$l1Ways, "int64_t":$l2Bytes, "int64_t":$l3Bytes,
-                        OptionalParameter<"::mlir::StringAttr">:$bf16Dot);
+                        OptionalParameter<"::mlir::ArrayAttr">:$dots);
   let description = [{
-    `bf16Dot` names the intrinsic acc + a0 * b0 + a1 * b1 of pairs of bfloat16 with float32 sums, where that is faster than
-    float32 products; absent: it is not.
+    `dots` are the `#plan.dot`s that are faster than products of the sums' type.
   }];
   let assemblyFormat = "`<` struct(params) `>`";
 }

@@ -13,6 +13,20 @@ TargetAttr targetOf(Operation *op) {
   return module ? module->getAttrOfType<TargetAttr>(kTargetAttr) : TargetAttr();
 }
 
+DotAttr findDot(Operation *op, Type left, Type right, Type sum) {
+  TargetAttr target = targetOf(op);
+  if (target && target.getDots())
+    for (DotAttr dot : target.getDots().getAsRange<DotAttr>())
+      if (dot.getLeft() == left && dot.getRight() == right && dot.getSum() == sum)
+        return dot;
+  return {};
+}
+
+DotAttr findDot(graph::ContractOpInterface op) {
+  return findDot(op, graph::getElementType(op->getOperand(0)), graph::getElementType(op->getOperand(1)),
+                 graph::getElementType(op->getResult(0)));
+}
+
 int64_t vectorLanes(Operation *op) {
   TargetAttr target = targetOf(op);
   return target ? std::max<int64_t>(4, target.getVectorBytes() / 4) : 8;
@@ -21,7 +35,8 @@ int64_t vectorLanes(Operation *op) {
 ContractShape contractShape(graph::ContractOpInterface op, const graph::ContractRoles &roles) {
   graph::Dims extents = op.getIterationDims(graph::getDims);
   AffineMap left = op.getIndexingMaps()[0];
-  ContractShape shape{graph::DimExpr(1), extents[roles.column], 0, roles.columnInLeft};
+  ContractShape shape{graph::DimExpr(1), extents[roles.column], 0, roles.columnInLeft,
+                      graph::elementBytes(op->getResult(0))};
   bool windowed = llvm::any_of(left.getResults(), [](AffineExpr e) { return isa<AffineBinaryOpExpr>(e); });
   if (roles.rows.empty())
     return shape;
@@ -33,7 +48,8 @@ ContractShape contractShape(graph::ContractOpInterface op, const graph::Contract
       shape.rows = shape.rows * extents[d];
   if (std::optional<unsigned> i = graph::resultWith(left, tiled))
     if (std::optional<unsigned> k = graph::plainSummedDim(op, roles))
-      shape.rowBytes = extents[*k].constant().value_or(0) * graph::factorOf(left.getResult(*i), tiled) * 4;
+      shape.rowBytes = extents[*k].constant().value_or(0) * graph::factorOf(left.getResult(*i), tiled) *
+                       graph::elementBytes(op->getOperand(0));
   return shape;
 }
 
@@ -67,6 +83,7 @@ double cyclesPerDepth(int64_t m, int64_t vectors, int64_t rows) {
 ScheduleAttr chooseSchedule(Operation *op, const ContractShape &shape, int64_t n) {
   TargetAttr target = targetOf(op);
   int64_t lanes = vectorLanes(op), registers = target ? target.getVectorRegisters() : 16;
+  registers = registers * 4 / std::max<int64_t>(shape.sumBytes, 4);
   int64_t columns = shape.columns.constant().value_or(int64_t(1) << 20);
   int64_t rows = std::min<int64_t>(shape.rows.constant().value_or(int64_t(1) << 12), int64_t(1) << 16);
   rows = std::max<int64_t>(rows, 1);

@@ -14,6 +14,11 @@ namespace hewn::plan {
 /// The machine of the module around `op`; null where the module does not say.
 TargetAttr targetOf(mlir::Operation *op);
 
+/// The target's instruction for such products; null where it has none.
+DotAttr findDot(mlir::Operation *op, mlir::Type left, mlir::Type right, mlir::Type sum);
+/// The one for this contraction's types; null where it has none or is computed in its own type.
+DotAttr findDot(graph::ContractOpInterface op);
+
 /// Lanes of vector code: vector bytes over four; eight where the module names no machine.
 int64_t vectorLanes(mlir::Operation *op);
 
@@ -25,12 +30,14 @@ struct ContractShape {
   int64_t rowBytes = 0;
   /// Lanes run along the left operand too, so that it gives vectors and not scalars.
   bool columnInLeft = false;
+  /// Bytes of a lane.
+  int64_t sumBytes = 4;
 };
 
 /// The shape of a contraction whose left operand lies with its channels innermost.
 ContractShape contractShape(graph::ContractOpInterface op, const graph::ContractRoles &roles);
 
-/// The tile for a float32 contraction. `n` is a multiple of the lanes; it is also the block in which a constant right
+/// The tile for a contraction. `n` is a multiple of the lanes; it is also the block in which a constant right
 /// operand is packed. With `n` given, the best m for it.
 ScheduleAttr chooseSchedule(mlir::Operation *op, const ContractShape &shape, int64_t n = 0);
 

@@ -23,6 +23,11 @@ void buildGraphStage(OpPassManager &pm, const PipelineOptions &options) {
   // Ops that are defined by others are written in them.
   pm.addPass(createComposeOpsPass());
   pm.addPass(createCSEPass());
+  // Products of quantized tensors are products of integers.
+  if (options.optimize) {
+    pm.addNestedPass<func::FuncOp>(createFormIntegerContractionsPass(options.weights));
+    pm.addPass(createCSEPass());
+  }
   // What is constant is run now.
   if (options.weights && options.evaluate)
     pm.addNestedPass<func::FuncOp>(createFoldConstantsPass(options.weights, options.evaluate));
@@ -32,13 +37,14 @@ void buildKernelsStage(OpPassManager &pm, const PipelineOptions &options) {
   if (options.optimize) {
     // What is done with a contraction's result is done in its shape.
     pm.addNestedPass<func::FuncOp>(createSinkReshapesPass());
-    if (options.narrow) {
-      // Products in bfloat16 where the machine is faster at them; weights are rounded now.
+    // Products in bfloat16 where the machine is faster at them, of integers as the machine has them; weights are rounded and
+    // widened now.
+    if (options.narrow)
       pm.addNestedPass<func::FuncOp>(createNarrowContractionsPass());
-      pm.addPass(createCSEPass());
-      if (options.weights && options.evaluate)
-        pm.addNestedPass<func::FuncOp>(createFoldConstantsPass(options.weights, options.evaluate));
-    }
+    pm.addNestedPass<func::FuncOp>(createWidenContractionsPass());
+    pm.addPass(createCSEPass());
+    if (options.weights && options.evaluate)
+      pm.addNestedPass<func::FuncOp>(createFoldConstantsPass(options.weights, options.evaluate));
     // Orders of dims in memory, and constants packed to them.
     pm.addNestedPass<func::FuncOp>(createAssignLayoutsPass());
     if (options.weights)

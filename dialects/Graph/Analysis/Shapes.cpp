@@ -62,6 +62,8 @@ Dims getDims(Value value) {
 
 Type getElementType(Value value) { return getElementTypeOrSelf(value.getType()); }
 int64_t getRank(Value value) { return cast<RankedTensorType>(value.getType()).getRank(); }
+int64_t elementBytes(Value value) { return (getElementType(value).getIntOrFloatBitWidth() + 7) / 8; }
+
 bool isUnsigned(Type elementType) { return elementType.isUnsignedInteger() || elementType.isInteger(1); }
 
 RankedTensorType tensorType(ArrayRef<DimExpr> dims, Type elementType) {

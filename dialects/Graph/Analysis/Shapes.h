@@ -39,6 +39,8 @@ Dims getDims(mlir::Value value);
 mlir::Type getElementType(mlir::Value value);
 int64_t getRank(mlir::Value value);
 bool isUnsigned(mlir::Type elementType);
+/// Bytes of an element in memory: one for bools and what is narrower than a byte.
+int64_t elementBytes(mlir::Value value);
 
 /// Row-major tensor type of these dims.
 mlir::RankedTensorType tensorType(llvm::ArrayRef<DimExpr> dims, mlir::Type elementType);

@@ -235,6 +235,8 @@ LogicalResult PadOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &re
     return emitOpError() << "low and high must have " << dims.size() << " entries";
   if (!llvm::is_contained({"constant", "reflect", "edge", "wrap"}, getMode()))
     return emitOpError() << "mode '" << getMode() << "' is none of constant, reflect, edge, wrap";
+  if (getValue() && (getRank(getValue()) != 0 || getElementType(getValue()) != getElementType(getX())))
+    return emitOpError("fills with a scalar of the data's element type");
   for (auto [dim, l, h] : llvm::zip(dims, *low, *high)) {
     dim = dim + l + h;
     if (dim.constant() && *dim.constant() < 0)

@@ -161,24 +161,21 @@ LogicalResult buildDynamicQuantize(OnnxNode &node) {
 // Products
 //===------------------------------------------------------------------------------------------------------------------===//
 
-Value composeWiden(OnnxNode &node, Composer &c, Value x, Value zeroPoint, int64_t axis) {
+Value composeCenter(OnnxNode &node, Composer &c, Value x, Value zeroPoint, int64_t axis) {
   if (!x)
     return x;
-  Type i32 = c.b.getI32Type();
-  Value wide = c.cast(x, i32);
-  if (!zeroPoint)
-    return wide;
+  SmallVector<Value> operands = {x};
   // A zero point that is known to be zero costs nothing.
-  std::optional<Dims> known = node.contents(zeroPoint);
-  if (known && llvm::all_of(*known, [](const DimExpr &zero) { return zero.is(0); }))
-    return wide;
-  return c.op("graph.sub", {wide, c.cast(alongAxis(c, zeroPoint, axis, getRank(x)), i32)});
+  std::optional<Dims> known = zeroPoint ? node.contents(zeroPoint) : std::nullopt;
+  if (zeroPoint && !(known && llvm::all_of(*known, [](const DimExpr &zero) { return zero.is(0); })))
+    operands.push_back(alongAxis(c, zeroPoint, axis, getRank(x)));
+  return make<CenterOp>(c.b, c.loc, operands);
 }
 
 Value composeIntegerMatMul(OnnxNode &node, Composer &c, Value a, Value aZero, Value b, Value bZero) {
   // Zero points lie along a's rows and b's columns.
-  Value left = composeWiden(node, c, a, aZero, std::max<int64_t>(getRank(a) - 2, 0));
-  Value right = composeWiden(node, c, b, bZero, getRank(b) - 1);
+  Value left = composeCenter(node, c, a, aZero, std::max<int64_t>(getRank(a) - 2, 0));
+  Value right = composeCenter(node, c, b, bZero, getRank(b) - 1);
   return composeMatMul(c, left, right);
 }
 
@@ -232,7 +229,7 @@ static Value convolve(OnnxNode &node, Composer &c, Value x, Value xZero, Value w
   std::optional<Window> window = readConvWindow(node, x, w);
   if (!window)
     return {};
-  return composeConv(c, composeWiden(node, c, x, xZero, 1), composeWiden(node, c, w, wZero, 0), *window,
+  return composeConv(c, composeCenter(node, c, x, xZero, 1), composeCenter(node, c, w, wZero, 0), *window,
                      node.getInt("group", 1));
 }
 

@@ -51,6 +51,12 @@ Value dequantize(Builder &e, Type xType, Type scaleType, Type to, ValueRange in)
   return cast(e, work, to, mul(e, kFloat, x, in[1]));
 }
 
+Value center(Builder &e, Type xType, ValueRange in) {
+  Type i32 = e.getI32Type();
+  Value x = cast(e, xType, i32, in[0]);
+  return in.size() > 1 ? sub(e, NumberKind::Signed, x, cast(e, xType, i32, in[1])) : x;
+}
+
 static LogicalResult checkScale(Operation *op, Type numbers, Type quantized) {
   Type scale = getElementType(op->getOperand(1));
   if (!isa<FloatType>(scale))
@@ -77,6 +83,15 @@ LogicalResult dequantizable(Operation *op, Type to) {
   if (!isa<FloatType>(to))
     return op->emitOpError() << "gives floats, not " << to;
   return checkScale(op, to, from);
+}
+
+LogicalResult centerable(Operation *op) {
+  Type x = getElementType(op->getOperand(0));
+  if (!isa<IntegerType>(x) || x.isInteger(1) || x.getIntOrFloatBitWidth() > 16)
+    return op->emitOpError() << "takes integers of 16 bits or less, not " << x;
+  if (op->getNumOperands() > 1 && getElementType(op->getOperand(1)) != x)
+    return op->emitOpError() << "zero point is " << getElementType(op->getOperand(1)) << ", not " << x;
+  return success();
 }
 
 } // namespace body

@@ -14,9 +14,11 @@ namespace body {
 Value quantize(Builder &e, mlir::Type xType, mlir::Type scaleType, mlir::Type to, bool multiply, bool saturate,
                mlir::ValueRange in);
 Value dequantize(Builder &e, mlir::Type xType, mlir::Type scaleType, mlir::Type to, mlir::ValueRange in);
+Value center(Builder &e, mlir::Type xType, mlir::ValueRange in);
 /// What the rows verify; an op error where it fails.
 llvm::LogicalResult quantizable(mlir::Operation *op, mlir::Type to);
 llvm::LogicalResult dequantizable(mlir::Operation *op, mlir::Type to);
+llvm::LogicalResult centerable(mlir::Operation *op);
 } // namespace body
 
 /// Builds the ops; `zeroPoint` may be null. Null where `x` or `scale` is.
@@ -28,9 +30,8 @@ struct DynamicallyQuantized {
   mlir::Value value, scale, zeroPoint;
 };
 DynamicallyQuantized composeDynamicQuantize(Composer &c, mlir::Value x);
-/// x - zeroPoint in i32; a zero point of rank 1 and more than one element lies
-/// along dim `axis` of x.
-mlir::Value composeWiden(OnnxNode &node, Composer &c, mlir::Value x, mlir::Value zeroPoint, int64_t axis);
+/// x - zeroPoint in i32 (graph.center); a zero point of rank 1 and more than one element lies along dim `axis` of x.
+mlir::Value composeCenter(OnnxNode &node, Composer &c, mlir::Value x, mlir::Value zeroPoint, int64_t axis);
 /// A scalar where there is one element, else with dims of 1 behind so that its
 /// dim meets dim `axis` of `rank`; other than rank 1 as it is.
 mlir::Value alongAxis(Composer &c, mlir::Value parameter, int64_t axis, int64_t rank);

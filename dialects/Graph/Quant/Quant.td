@@ -15,9 +15,22 @@ def Graph_QuantizeOp : Elementwise<"quantize", (ins Tensor:$x, Tensor:$scale, Op
   let onnx = [Onnx<"QuantizeLinear", 10, 0, "buildQuantize">, Onnx<"QuantizeLinear", 1, 0, "buildQuantize", "com.microsoft">];
 }
 def Graph_DequantizeOp : Elementwise<"dequantize", (ins Tensor:$x, Tensor:$scale, Optional<Tensor>:$zeroPoint, TypeAttr:$to),
-    "dequantize(e, operandType(0), operandType(1), getTo(), in)", "dequantizable(*this, getTo())", "getTo()"> {
+    "dequantize(e, operandType(0), operandType(1), getTo(), in)", "dequantizable(*this, getTo())", "getTo()", [QuantizedOpInterface]> {
   let summary = "(x - zeroPoint) * scale.";
+  let extraClassDeclaration = [{
+    ::mlir::Value getQuantizedScale() { return getScale(); }
+    ::mlir::Value getQuantizedZero() { return getZeroPoint(); }
+  }];
   let onnx = [Onnx<"DequantizeLinear", 10, 0, "buildDequantize">, Onnx<"DequantizeLinear", 1, 0, "buildDequantize", "com.microsoft">];
+}
+
+def Graph_CenterOp : Elementwise<"center", (ins Tensor:$x, Optional<Tensor>:$zeroPoint), "center(e, operandType(0), in)",
+    "centerable(*this)", "::mlir::IntegerType::get(getContext(), 32)", [QuantizedOpInterface]> {
+  let summary = "x - zeroPoint as i32, of integers of 16 bits or less.";
+  let extraClassDeclaration = [{
+    ::mlir::Value getQuantizedScale() { return {}; }
+    ::mlir::Value getQuantizedZero() { return getZeroPoint(); }
+  }];
 }
 
 def : OnnxCompose<"DynamicQuantizeLinear", "buildDynamicQuantize", 11>;

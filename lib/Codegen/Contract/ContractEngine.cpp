@@ -66,13 +66,14 @@ public:
       llvm::append_range(counts, extentsOf(form.outerRows));
     }
     counts.push_back(form.rows.ceilDiv(m));
-    overTasks(k, e, counts, vectorWork(graph::numElements(form.extents), e.lanes, 1), [&](ArrayRef<Index> at) {
-      unsigned next = 0;
-      for (unsigned i = 0; i + 1 < at.size(); ++i)
-        if (i != panelAt)
-          iteration[outer[next++]] = at[i];
-      overPanels(at[panelAt], at.back());
-    });
+    overTasks(k, e, counts, vectorWork(graph::numElements(form.extents), e.lanes * form.group(), 1),
+              [&](ArrayRef<Index> at) {
+                unsigned next = 0;
+                for (unsigned i = 0; i + 1 < at.size(); ++i)
+                  if (i != panelAt)
+                    iteration[outer[next++]] = at[i];
+                overPanels(at[panelAt], at.back());
+              });
   }
 
 private:
@@ -88,6 +89,9 @@ private:
   SmallVector<RowVariant> variants;
 
   Location loc() { return k.loc(); }
+  VectorType sumType() {
+    return VectorType::get({e.lanes}, graph::computeType(graph::getElementType(op->getResult(0))));
+  }
   Dims extentsOf(ArrayRef<unsigned> dims) {
     return llvm::map_to_vector<4>(dims, [&](unsigned d) { return form.extents[d]; });
   }
@@ -293,8 +297,8 @@ private:
         continue;
       KLoop loop{form.extents[d], ContractForm::strideAlong(form.lhs, form.maps[0], d),
                  ContractForm::strideAlong(form.rhs, form.maps[1], d)};
-      if (form.pairs == d) // the right operand's stride is a pair's already
-        loop = {loop.extent.floorDiv(2), loop.left * DimExpr(2), loop.right};
+      if (form.grouped == d) // the right operand's stride is a group's already
+        loop = {loop.extent.floorDiv(form.group()), loop.left * DimExpr(form.group()), loop.right};
       if (!loops.empty() && loops.back().left == loop.left * loop.extent &&
           loops.back().right == loop.right * loop.extent) {
         loop.extent = loop.extent * loops.back().extent;
@@ -307,8 +311,7 @@ private:
   }
 
   SmallVector<Value> sumOfProducts(const Panel &panel, const RowVariant &variant, ArrayRef<Index> rows) {
-    auto vectorType = VectorType::get({e.lanes}, b.getF32Type());
-    Value zero = arith::ConstantOp::create(b, loc(), b.getZeroAttr(vectorType));
+    Value zero = arith::ConstantOp::create(b, loc(), b.getZeroAttr(sumType()));
     SmallVector<Value> sums(variant.m * panel.vectors, zero);
     SmallVector<const Clip *> loops;
     for (const Clip &clip : form.clips)
@@ -359,12 +362,14 @@ private:
     return llvm::to_vector(llvm::map_range(loop.getResults(), [](OpResult r) { return Value(r); }));
   }
 
-  /// The left operand's float, or pair, in every lane.
+  /// The left operand's element, or group of them, in every lane.
   Value spreadScalar(Value left, Index position, VectorType type) {
-    if (!form.pairs)
+    if (!form.dot)
       return vector::BroadcastOp::create(b, loc(), type, memref::LoadOp::create(b, loc(), left, position.base));
-    auto pair = VectorType::get({2}, type.getElementType()), word = VectorType::get({1}, b.getI32Type());
-    Value bits = vector::BitCastOp::create(b, loc(), word, vector::LoadOp::create(b, loc(), pair, left, position.base));
+    auto group = VectorType::get({form.group()}, cast<MemRefType>(left.getType()).getElementType());
+    auto word = VectorType::get({1}, b.getI32Type());
+    Value bits =
+        vector::BitCastOp::create(b, loc(), word, vector::LoadOp::create(b, loc(), group, left, position.base));
     bits = vector::ExtractOp::create(b, loc(), bits, ArrayRef<int64_t>{0});
     bits = vector::BroadcastOp::create(b, loc(), VectorType::get({e.lanes}, b.getI32Type()), bits);
     return vector::BitCastOp::create(b, loc(), type, bits);
@@ -372,18 +377,31 @@ private:
 
   /// sum + x * y, lane by lane.
   Value product(Value x, Value y, Value sum) {
-    if (!form.pairs)
-      return vector::FMAOp::create(b, loc(), x, y, sum);
-    StringAttr intrinsic = plan::targetOf(k.kernel).getBf16Dot();
-    return LLVM::CallIntrinsicOp::create(b, loc(), sum.getType(), intrinsic, ValueRange{sum, x, y}).getResult(0);
+    bool isFloat = isa<FloatType>(sumType().getElementType());
+    if (!form.dot) {
+      if (isFloat)
+        return vector::FMAOp::create(b, loc(), x, y, sum);
+      return arith::AddIOp::create(b, loc(), arith::MulIOp::create(b, loc(), x, y), sum);
+    }
+    plan::DotAttr dot = form.dot;
+    SmallVector<Value> operands = {x, y};
+    if (dot.getAccumulates())
+      operands.insert(operands.begin(), sum);
+    Value result = LLVM::CallIntrinsicOp::create(b, loc(), sum.getType(), dot.getIntrinsic(), operands).getResult(0);
+    if (dot.getAccumulates())
+      return result;
+    return isFloat ? arith::AddFOp::create(b, loc(), result, sum).getResult()
+                   : arith::AddIOp::create(b, loc(), result, sum).getResult();
   }
 
   /// The products over the summed dims that have no border, for the rows in `inside` (empty: all).
   SmallVector<Value> innerLoops(const Panel &panel, ArrayRef<bool> inside, ArrayRef<Index> rows,
                                 SmallVector<Value> sums) {
-    // A lane holds one float or a pair of narrower ones.
-    int64_t width = form.pairs ? 2 : 1;
-    auto vectorType = VectorType::get({e.lanes * width}, form.rhs.elementType);
+    // A lane holds one element of the sums' type or a group of narrower ones.
+    int64_t width = form.group();
+    auto stored = [](const Buffer &buffer) { return cast<MemRefType>(buffer.memref.getType()).getElementType(); };
+    auto leftType = VectorType::get({e.lanes * width}, stored(form.lhs));
+    auto vectorType = VectorType::get({e.lanes * width}, stored(form.rhs));
     bool packed = form.rhs.blockDim >= 0, shared = form.roles.columnInLeft;
     // Distances count from the first row that is read: the ones before it may lie outside of the operand.
     int64_t base = 0;
@@ -421,7 +439,7 @@ private:
         Index position = e.add(leftOffset, distance[r]);
         Value spread;
         if (!shared)
-          spread = spreadScalar(left, position, vectorType);
+          spread = spreadScalar(left, position, leftType);
         for (int64_t j = 0; j < panel.vectors; ++j) {
           Value &sum = next[r * panel.vectors + j];
           sum = product(shared ? load(left, position, j, false) : spread, vectors[j], sum);
@@ -487,7 +505,7 @@ private:
     {
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToStart(&k.function.front());
-      scratch = memref::AllocaOp::create(b, loc(), MemRefType::get({variant.m * width}, b.getF32Type()),
+      scratch = memref::AllocaOp::create(b, loc(), MemRefType::get({variant.m * width}, sumType().getElementType()),
                                          b.getI64IntegerAttr(64));
     }
     for (auto [i, sum] : llvm::enumerate(sums))
@@ -500,11 +518,10 @@ private:
     b.setInsertionPoint(loop.getBody()->getTerminator());
     e.forget();
     Index row{loop.getInductionVar()};
-    auto vectorType = VectorType::get({e.lanes}, b.getF32Type());
     for (int64_t j = 0; j < panel.vectors; ++j) {
       Index place = e.add(e.mul(row, e.constant(width)), e.constant(j * e.lanes));
       e.setMask(panel.masks[j]);
-      e.bind(op->getResult(0), vector::LoadOp::create(b, loc(), vectorType, scratch, place.base));
+      e.bind(op->getResult(0), vector::LoadOp::create(b, loc(), sumType(), scratch, place.base));
       SmallVector<Index> at = resultIndex(e.add(firstColumn, {e.constant(j * e.lanes).base, 1}), e.add(firstRow, row));
       SmallVector<Value> elements = llvm::map_to_vector(k.results, [&](Value result) { return e.read(result, at); });
       for (auto [output, element] : llvm::zip(k.outputs, elements))

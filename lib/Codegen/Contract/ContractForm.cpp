@@ -23,7 +23,9 @@ const Clip *ContractForm::tiledClip() const {
 }
 
 plan::ContractShape ContractForm::shape() const {
-  plan::ContractShape shape{rows, extents[roles.column], rowStride.constant().value_or(0) * 4, roles.columnInLeft};
+  plan::ContractShape shape{rows, extents[roles.column],
+                            rowStride.constant().value_or(0) * graph::elementBytes(op->getOperand(0)),
+                            roles.columnInLeft, graph::elementBytes(op->getResult(0))};
   return shape;
 }
 
@@ -64,15 +66,20 @@ bool columnsAreLanes(const ContractForm &form) {
   return true;
 }
 
-/// The summed dim whose neighbours lie in pairs in both operands, for a machine that multiplies such pairs.
-std::optional<unsigned> pairedDim(const ContractForm &form, plan::TargetAttr target) {
+/// The summed dim whose neighbours lie in groups in both operands, for a machine that sums products of such groups.
+std::optional<unsigned> groupedDim(const ContractForm &form) {
   std::optional<unsigned> k = graph::plainSummedDim(form.op, form.roles);
-  if (!target || !target.getBf16Dot() || !k || form.roles.columnInLeft || !form.lhs.elementType.isBF16() ||
-      !form.rhs.elementType.isBF16() || form.extents[*k].constant().value_or(1) % 2 != 0)
+  int64_t group = form.group();
+  if (!form.dot || !k || form.roles.columnInLeft || form.extents[*k].constant().value_or(1) % group != 0)
     return std::nullopt;
   std::optional<unsigned> right = graph::resultWith(form.maps[1], *k);
-  bool grouped = right && form.rhs.group == 2 && form.rhs.groupDim == int64_t(*right);
+  bool grouped = right && form.rhs.group == group && form.rhs.groupDim == int64_t(*right);
   return grouped && ContractForm::strideAlong(form.lhs, form.maps[0], *k).is(1) ? k : std::nullopt;
+}
+
+/// Whether the machine multiplies and adds the type by vectors of as many lanes as float32's.
+bool hasProducts(Type element) {
+  return element.isF32() || element.isF64() || element.isSignlessInteger(32) || element.isSignlessInteger(64);
 }
 
 /// Whether `outer` and `inner`, two row dims, lie like one in a buffer of these dims whose last ones are the result's.
@@ -125,7 +132,7 @@ bool mergesRows(const ContractForm &form, KernelFunction &k, ArrayRef<unsigned> 
 
 std::optional<ContractForm> contractForm(KernelFunction &k) {
   ContractOpInterface op = onlyContraction(k.kernel);
-  if (!op || !graph::getElementType(op->getResult(0)).isF32())
+  if (!op || !hasProducts(graph::getElementType(op->getResult(0))))
     return std::nullopt;
   std::optional<graph::ContractRoles> roles = graph::contractRoles(op);
   Value left = op->getOperand(0), right = op->getOperand(1);
@@ -149,9 +156,11 @@ std::optional<ContractForm> contractForm(KernelFunction &k) {
   form.lhs = k.inputs.find(left)->second;
   if (!columnsAreLanes(form))
     return std::nullopt;
-  if (!form.lhs.elementType.isF32() || !form.rhs.elementType.isF32()) {
-    form.pairs = pairedDim(form, plan::targetOf(k.kernel));
-    if (!form.pairs)
+  Type sum = graph::getElementType(op->getResult(0));
+  if (graph::getElementType(left) != sum || graph::getElementType(right) != sum) {
+    form.dot = plan::findDot(op);
+    form.grouped = groupedDim(form);
+    if (!form.grouped)
       return std::nullopt;
   }
   for (Value output : k.results)

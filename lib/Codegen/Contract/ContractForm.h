@@ -26,8 +26,12 @@ struct ContractForm {
   bool merged = false;
   /// Rows along the tiled dim, and elements between neighbours of them in the left operand.
   graph::DimExpr rows, rowStride;
-  /// Operands are bfloat16, summed in float32 two neighbours along this dim at a time.
-  std::optional<unsigned> pairs;
+  /// The machine's instruction for operands narrower than the sums, and the dim whose neighbours it sums; null: operands are
+  /// of the sums' type.
+  plan::DotAttr dot;
+  std::optional<unsigned> grouped;
+  /// Elements of an operand in a lane.
+  int64_t group() const { return dot ? plan::DotAttr(dot).getGroup() : 1; }
   /// The clip along the tiled dim; null where there is none.
   const graph::Clip *tiledClip() const;
   plan::ContractShape shape() const;
@@ -36,7 +40,7 @@ struct ContractForm {
   static graph::DimExpr strideAlong(const Buffer &buffer, mlir::AffineMap map, unsigned d);
 };
 
-/// The kernel's contraction, where the engine can take it: one contraction of float32, operands in memory (the left one
+/// The kernel's contraction, where the engine can take it: one contraction, operands in memory (the left one
 /// perhaps inside a border of zeros), columns contiguous in the right one or packed in blocks, around it elementwise ops and
 /// moves alone.
 std::optional<ContractForm> contractForm(KernelFunction &k);

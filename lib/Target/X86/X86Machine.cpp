@@ -146,17 +146,39 @@ static bool hasFeature(const codegen::MachineSpec &machine, StringRef name) {
   return llvm::is_contained(list, ("+" + name).str());
 }
 
+/// The instructions that sum products of neighbours and are faster than products of the sums' type, best first.
+static ArrayAttr dotsOf(MLIRContext *context, const codegen::MachineSpec &machine) {
+  Builder b(context);
+  SmallVector<Attribute> dots;
+  auto add = [&](Type left, Type right, Type sum, StringRef intrinsic, bool accumulates = true) {
+    dots.push_back(plan::DotAttr::get(context, left, right, sum, b.getStringAttr(intrinsic), accumulates));
+  };
+  Type i16 = b.getI16Type(), i32 = b.getI32Type();
+  bool wide = machine.vectorBytes == 64, middle = machine.vectorBytes == 32;
+  // With a matrix unit the vector form runs at half the speed of float32 products.
+  if (wide && hasFeature(machine, "avx512bf16") && !hasFeature(machine, "amx-bf16"))
+    add(b.getBF16Type(), b.getBF16Type(), b.getF32Type(), "llvm.x86.avx512bf16.dpbf16ps.512");
+  Type ui8 = b.getIntegerType(8, /*isSigned=*/false);
+  if (wide && hasFeature(machine, "avx512vnni"))
+    add(ui8, b.getI8Type(), i32, "llvm.x86.avx512.vpdpbusd.512");
+  else if (middle && hasFeature(machine, "avxvnni"))
+    add(ui8, b.getI8Type(), i32, "llvm.x86.avx512.vpdpbusd.256");
+  add(i16, i16, i32,
+      wide     ? "llvm.x86.avx512.pmaddw.d.512"
+      : middle ? "llvm.x86.avx2.pmadd.wd"
+               : "llvm.x86.sse2.pmadd.wd",
+      /*accumulates=*/false);
+  return b.getArrayAttr(dots);
+}
+
 plan::TargetAttr targetAttr(MLIRContext *context, const codegen::MachineSpec &machine) {
   bool wide = machine.vectorBytes == 64;
   // Sizes that every machine of the class has at least: code for "host" must not depend on which of two alike made it.
   int64_t l1 = machine.cpu == "sapphirerapids" || machine.cpu == "icelake-server" ? 48 << 10 : 32 << 10;
   int64_t l1Ways = l1 == 48 << 10 ? 12 : 8;
   int64_t l2 = machine.cpu == "sapphirerapids" ? 2 << 20 : wide ? 1 << 20 : 256 << 10;
-  // With a matrix unit the vector form runs at half the speed of float32 products.
-  bool dot = wide && hasFeature(machine, "avx512bf16") && !hasFeature(machine, "amx-bf16");
-  StringAttr bf16Dot = dot ? StringAttr::get(context, "llvm.x86.avx512bf16.dpbf16ps.512") : StringAttr();
   return plan::TargetAttr::get(context, machine.vectorBytes, /*vectorRegisters=*/wide ? 32 : 16, l1, l1Ways, l2,
-                               /*l3Bytes=*/8 << 20, bf16Dot);
+                               /*l3Bytes=*/8 << 20, dotsOf(context, machine));
 }
 
 } // namespace hewn::x86

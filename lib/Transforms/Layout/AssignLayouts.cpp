@@ -260,17 +260,18 @@ private:
     }
     // Constants take any order for free: columns innermost, summed dims as the left operand has them.
     Order order = constantOrder(op, maps, *lanes);
-    bool pairs = type.getElementType().isBF16() && graph::getElementType(op->getResult(0)).isF32();
-    bool packs = roles && !roles->columnInLeft && (pairs || type.getElementType().isF32());
+    plan::DotAttr dot = plan::findDot(op);
+    bool packs =
+        roles && !roles->columnInLeft && (dot || type.getElementType() == graph::getElementType(op->getResult(0)));
     int64_t block = packs ? blockFor(op, *roles) : 0;
     if (!block) {
       require(right, moveLast(order, *lanes));
       return;
     }
-    std::optional<unsigned> k = pairs ? graph::plainSummedDim(op, *roles) : std::nullopt;
+    std::optional<unsigned> k = dot ? graph::plainSummedDim(op, *roles) : std::nullopt;
     std::optional<unsigned> grouped = k ? graph::resultWith(maps[1], *k) : std::nullopt;
     auto packed = graph::LayoutAttr::get(type.getContext(), order, *lanes, block, grouped ? int64_t(*grouped) : -1,
-                                         grouped ? 2 : 1);
+                                         grouped ? dot.getGroup() : 1);
     right.set(relayout(right.get(), RankedTensorType::get(type.getShape(), type.getElementType(), packed), op));
   }
 

@@ -10,11 +10,11 @@
 // does two of them where it does one of float32, and weights are half as many bytes. Casts of constants are folded, those of
 // data become a second result of whatever makes the data.
 //
-// Left alone: machines without an instruction that pays (`bf16Dot` of #plan.target), right operands that are not constant (they
+// Left alone: machines without an instruction that pays (`dots` of #plan.target), right operands that are not constant (they
 // would have to be packed in pairs at every run), depthwise and grouped windows, sums over an odd or short dim, few columns.
-#include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
 #include "dialects/Plan/Schedule.h"
+#include "lib/Transforms/Quantize/Operands.h"
 #include "lib/Transforms/Quantize/Passes.h"
 
 using namespace mlir;
@@ -48,39 +48,20 @@ bool pays(ContractOpInterface op) {
   return summed >= kFewest && summed % 2 == 0;
 }
 
-void narrow(ContractOpInterface op) {
-  OpBuilder b(op);
-  graph::Composer c(b, op->getLoc());
-  Type bf16 = b.getBF16Type();
-  Value left = op->getOperand(0);
-  auto border = left.getDefiningOp<graph::MoveOpInterface>();
-  if (border && border.getZeroBorder() && left.hasOneUse()) {
-    // Behind the cast, so that it stays next to the contraction that leaves it out.
-    Value narrowed = c.cast(border->getOperand(0), bf16);
-    Operation *moved = b.clone(*border);
-    moved->setOperand(0, narrowed);
-    moved->getResult(0).setType(RankedTensorType::get(cast<RankedTensorType>(left.getType()).getShape(), bf16));
-    op->setOperand(0, moved->getResult(0));
-    border->erase();
-  } else {
-    op->setOperand(0, c.cast(left, bf16));
-  }
-  op->setOperand(1, c.cast(op->getOperand(1), bf16));
-  op->setAttr("to", TypeAttr::get(b.getF32Type()));
-}
-
 struct NarrowContractionsPass : impl::NarrowContractionsPassBase<NarrowContractionsPass> {
   void runOnOperation() override {
-    plan::TargetAttr target = plan::targetOf(getOperation());
-    if (!target || !target.getBf16Dot())
+    Builder b(&getContext());
+    if (!plan::findDot(getOperation(), b.getBF16Type(), b.getBF16Type(), b.getF32Type()))
       return;
     SmallVector<ContractOpInterface> ops;
     getOperation().walk([&](ContractOpInterface op) {
       if (pays(op))
         ops.push_back(op);
     });
-    for (ContractOpInterface op : ops)
-      narrow(op);
+    for (ContractOpInterface op : ops) {
+      castOperands(op, b.getBF16Type());
+      op->setAttr("to", TypeAttr::get(b.getF32Type()));
+    }
   }
 };
 

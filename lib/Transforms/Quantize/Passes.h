@@ -4,10 +4,14 @@
 #ifndef HEWN_LIB_TRANSFORMS_QUANTIZE_PASSES_H
 #define HEWN_LIB_TRANSFORMS_QUANTIZE_PASSES_H
 
+#include "lib/Support/WeightTable.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
 
 namespace hewn {
+
+/// `weights` holds the constants that zero points may be; null: only those in the IR are known.
+std::unique_ptr<mlir::Pass> createFormIntegerContractionsPass(const WeightTable *weights);
 
 #define GEN_PASS_DECL
 #include "lib/Transforms/Quantize/Passes.h.inc"

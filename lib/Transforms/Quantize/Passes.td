@@ -8,4 +8,12 @@ def NarrowContractionsPass : Pass<"hewn-narrow-contractions", "::mlir::func::Fun
   let summary = "Give products of float32 to bfloat16 where the machine is faster at them";
 }
 
+def FormIntegerContractionsPass : Pass<"hewn-form-integer-contractions", "::mlir::func::FuncOp"> {
+  let summary = "Compute contractions of quantized tensors on their integers";
+}
+
+def WidenContractionsPass : Pass<"hewn-widen-contractions", "::mlir::func::FuncOp"> {
+  let summary = "Give contractions of 8-bit integers operands that the machine has instructions for";
+}
+
 #endif

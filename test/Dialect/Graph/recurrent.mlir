@@ -14,7 +14,7 @@ func.func @lstm(%x: tensor<?x2x3xf32> {graph.dims = ["t", 2, 3]}, %w: tensor<1x1
   // CHECK-COUNT-2: graph.sigmoid
   // CHECK: graph.tanh
   // CHECK: graph.yield %[[N:.*]], %{{.*}}, %[[N]] : tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xf32>
-  %y, %h, %c = graph.lstm %x, %w, %r, %b {operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0, 0>, activations = ["sigmoid", "tanh", "tanh"],
+  %y, %h, %c = graph.lstm %x, %w, %r, %b {operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0>, activations = ["sigmoid", "tanh", "tanh"],
       alphas = array<f64: 0.0, 0.0, 0.0>, betas = array<f64: 0.0, 0.0, 0.0>, graph.dims = [["t", 1, 2, 4], [1, 2, 4], [1, 2, 4]]}
       : (tensor<?x2x3xf32>, tensor<1x16x3xf32>, tensor<1x16x4xf32>, tensor<1x32xf32>) -> (tensor<?x1x2x4xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>)
   return %y, %h : tensor<?x1x2x4xf32>, tensor<1x2x4xf32>

@@ -1,6 +1,6 @@
 // RUN: hewn-opt %s --split-input-file --hewn-narrow-contractions | FileCheck %s
 
-#fast = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, bf16Dot = "llvm.some.dot">
+#fast = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, dots = [#plan.dot<left = bf16, right = bf16, sum = f32, intrinsic = "llvm.some.dot">]>
 
 // CHECK-LABEL: func.func @product
 // CHECK: %[[W:.*]] = graph.constant
@@ -17,7 +17,7 @@ module attributes {plan.target = #fast} {
 
 // -----
 
-#fast = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, bf16Dot = "llvm.some.dot">
+#fast = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, dots = [#plan.dot<left = bf16, right = bf16, sum = f32, intrinsic = "llvm.some.dot">]>
 
 // A border of zeros stays next to the contraction.
 // CHECK-LABEL: func.func @border
@@ -35,7 +35,7 @@ module attributes {plan.target = #fast} {
 
 // -----
 
-#fast = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, bf16Dot = "llvm.some.dot">
+#fast = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, dots = [#plan.dot<left = bf16, right = bf16, sum = f32, intrinsic = "llvm.some.dot">]>
 
 // Left alone: a sum over an odd dim, and a right operand that is computed.
 // CHECK-LABEL: func.func @alone

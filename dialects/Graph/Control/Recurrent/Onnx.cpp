@@ -5,14 +5,13 @@
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Control/Recurrent/Recurrent.h"
 #include "dialects/Graph/GraphOps.h"
-#include "dialects/Graph/Quant/Quant.h"
 
 using namespace mlir;
 
 namespace hewn::graph {
 
 /// The layers' inputs are the same up to `initial_h`; LSTM has two more.
-static constexpr unsigned kNumInputs = 6, kNumLstmInputs = 8;
+static constexpr unsigned kNumInputs = 6, kNumLstmInputs = 8, kNumLstmOperands = 12;
 
 /// ONNX lists parameters in the order of the functions that take any.
 static LogicalResult readActivations(OnnxNode &node, ArrayRef<StringRef> otherwise, int64_t directions,
@@ -46,32 +45,17 @@ static LogicalResult readActivations(OnnxNode &node, ArrayRef<StringRef> otherwi
   return success();
 }
 
-/// Quantized weights (input `i`) as floats in LSTM's order of dims: they come with inputs before gates, and with a scale
-/// a direction, or a direction and gate.
-static Value dequantizedWeights(OnnxNode &node, unsigned i, unsigned scaleAt) {
-  Composer c(node);
-  Value w = node.input(i), scale = node.input(scaleAt), zero = node.input(scaleAt + 1);
-  if (!w || !scale || getRank(w) != 3)
-    return {};
-  auto meetWeights = [&](Value parameter) {
-    Dims dims = getDims(parameter);
-    dims.insert(dims.begin() + std::min<size_t>(dims.size(), 1), DimExpr(1));
-    dims.resize(3, DimExpr(1));
-    return c.reshape(parameter, dims);
-  };
-  w = composeDequantize(c, w, meetWeights(scale), zero ? meetWeights(zero) : zero, getElementType(scale));
-  return c.transpose(w, {0, 2, 1});
-}
-
 LogicalResult buildRecurrent(OnnxNode &node) {
   bool isQuantized = node.opType() == "DynamicQuantizeLSTM", isLstm = isQuantized || node.opType() == "LSTM",
        isGru = node.opType() == "GRU";
   StringRef name = isLstm ? LSTMOp::getOperationName() : isGru ? GRUOp::getOperationName() : RNNOp::getOperationName();
   OperationState state(node.loc, name);
   SmallVector<int32_t> segments;
-  for (unsigned i = 0, n = isLstm ? kNumLstmInputs : kNumInputs; i < n; ++i) {
-    bool dequantize = isQuantized && (i == 1 || i == 2);
-    Value input = dequantize ? dequantizedWeights(node, i, i == 1 ? 8 : 10) : node.input(i);
+  for (unsigned i = 0, n = isLstm ? kNumLstmOperands : kNumInputs; i < n; ++i) {
+    // DynamicQuantizeLSTM's scales and zero points follow LSTM's inputs; its weights come with inputs before gates.
+    Value input = isQuantized || i < kNumLstmInputs ? node.input(i) : Value();
+    if (input && isQuantized && (i == 1 || i == 2))
+      input = getRank(input) == 3 ? Composer(node).transpose(input, {0, 2, 1}) : Value();
     if (input)
       state.addOperands(input);
     else if (i < 3)
@@ -95,7 +79,6 @@ LogicalResult buildRecurrent(OnnxNode &node) {
   attributes.push_back(node.attr("layout", node.getInt("layout", 0)));
   if (isLstm) {
     attributes.push_back(node.attr("inputForget", node.b.getBoolAttr(node.getInt("input_forget", 0) != 0)));
-    attributes.push_back(node.attr("quantizesData", node.b.getBoolAttr(isQuantized)));
   }
   if (isGru)
     attributes.push_back(

@@ -82,6 +82,19 @@ static LogicalResult inferRecurrent(OpTy op, int64_t gates, unsigned functions, 
 }
 
 LogicalResult LSTMOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
+  for (auto [weights, scale, zero] : {std::tuple(getW(), getWScale(), getWZero()), {getR(), getRScale(), getRZero()}}) {
+    Type type = getElementType(weights);
+    if (isa<IntegerType>(type) != bool(scale) || (zero && (!scale || getElementType(zero) != type)) ||
+        (scale && getElementType(scale) != getElementType(getX())))
+      return emitOpError("needs weights of the input's type, or of integers with a scale of the input's type and zero "
+                         "points of their own");
+    for (Value parameter : {scale, zero}) {
+      Dims wanted = parameter ? dimsOf(parameter) : Dims();
+      if (parameter && (wanted.empty() || wanted.size() > 2 || dimsOf(weights).empty() ||
+                        wanted[0] != dimsOf(weights)[0] || (wanted.size() > 1 && wanted[1] != dimsOf(weights)[1])))
+        return emitOpError("has scales or zero points that are not one a direction, or one a direction and gate");
+    }
+  }
   if (failed(inferRecurrent(*this, 4, 3, dimsOf, results)))
     return failure();
   results.push_back(results.back());
@@ -168,14 +181,23 @@ struct Layer {
   /// Gates whose recurrent bias is added with x W + b; the others' is the cell's.
   int64_t biasedGates;
   unsigned numStates;
-  /// Whether x is rounded to 256 steps of its range.
-  bool quantizesData = false;
+  /// Of integer weights.
+  Value wScale = {}, wZero = {};
 };
 
-/// x rounded to what an ui8 over its range tells apart, as float again.
-Value quantized(Composer &c, Value x) {
-  DynamicallyQuantized q = composeDynamicQuantize(c, x);
-  return q.value ? composeDequantize(c, q.value, q.scale, q.zeroPoint, getElementType(x)) : Value();
+/// A direction's weights, [k, gates] of floats: integers as (w - zero) * scale.
+Value weightsOf(Direction &d, Value w, Value scale, Value zero) {
+  w = d.c.transpose(w, {1, 0});
+  return scale && w ? composeDequantize(d.c, w, d.own(scale), d.own(zero), getElementType(scale)) : w;
+}
+
+/// x times weights; with `quantizes`, x is rounded to 256 steps of its range.
+Value product(Direction &d, Value x, Value weights, bool quantizes) {
+  if (quantizes) {
+    DynamicallyQuantized q = composeDynamicQuantize(d.c, x);
+    x = q.value ? composeDequantize(d.c, q.value, q.scale, q.zeroPoint, getElementType(x)) : Value();
+  }
+  return d.matmul(x, weights);
 }
 
 template <typename OpTy> class LayerComposer {
@@ -212,8 +234,8 @@ private:
     Direction d(op, c, index, layer.gates);
     Type element = getElementType(x);
     // x W for all steps at once.
-    Value flat = c.reshape(layer.quantizesData ? quantized(c, x) : x, {dims[0] * dims[1], dims[2]});
-    Value gates = d.matmul(flat, c.transpose(d.own(op.getW()), {1, 0}));
+    Value flat = c.reshape(x, {dims[0] * dims[1], dims[2]});
+    Value gates = product(d, flat, weightsOf(d, d.own(op.getW()), layer.wScale, layer.wZero), bool(layer.wScale));
     Value recurrentBias;
     if (op.getBias()) {
       Value bias = d.own(op.getBias());
@@ -296,14 +318,14 @@ private:
 } // namespace
 
 FailureOr<SmallVector<Value>> LSTMOp::compose(OpBuilder &b) {
-  Value rT, peepholes;
+  Value recurrent, peepholes;
   auto prepare = [&](Direction &d, Value r, Value) {
-    rT = d.c.transpose(r, {1, 0});
+    recurrent = weightsOf(d, r, getRScale(), getRZero());
     peepholes = getPeepholes() ? d.own(getPeepholes()) : Value();
   };
   auto cell = [&](Direction &d, ValueRange states, Value gates) -> SmallVector<Value> {
     Value h = states[0], before = states[1];
-    gates = d.op("graph.add", d.matmul(getQuantizesData() ? quantized(d.c, h) : h, rT), gates);
+    gates = d.op("graph.add", product(d, h, recurrent, bool(getRScale())), gates);
     auto peep = [&](Value gate, int64_t which, Value at) {
       return peepholes ? d.op("graph.add", gate, d.op("graph.mul", d.gate(peepholes, which), at)) : gate;
     };
@@ -315,7 +337,7 @@ FailureOr<SmallVector<Value>> LSTMOp::compose(OpBuilder &b) {
     Value out = d.activate(0, peep(d.gate(gates, 1), 1, after));
     return {d.op("graph.mul", out, d.activate(2, after)), after};
   };
-  return LayerComposer<LSTMOp>(*this, b, {4, 4, 2, getQuantizesData()})
+  return LayerComposer<LSTMOp>(*this, b, {4, 4, 2, getWScale(), getWZero()})
       .compose({getInitialH(), getInitialC()}, prepare, cell);
 }
 

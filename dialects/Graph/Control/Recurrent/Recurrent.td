@@ -24,10 +24,14 @@ class Recurrent<string mnemonic, dag special> : GraphOp<mnemonic, [Pure, AttrSiz
 }
 
 def Graph_LSTMOp : Recurrent<"lstm", (ins Optional<Tensor>:$initialC, Optional<Tensor>:$peepholes,
-                                          DefaultValuedAttr<BoolAttr, "false">:$inputForget,
-                                          DefaultValuedAttr<BoolAttr, "false">:$quantizesData)> {
+                                          Optional<Tensor>:$wScale, Optional<Tensor>:$wZero, Optional<Tensor>:$rScale,
+                                          Optional<Tensor>:$rZero,
+                                          DefaultValuedAttr<BoolAttr, "false">:$inputForget)> {
   let summary = "i, o, f = F(x W + h R + b [+ p c]); c' = f c + i G(x W + h R + b); h' = o H(c'). `inputForget`: f = 1 - i.";
-  let description = "`quantizesData`: x (all of it) and h (each step's) are rounded to 256 steps of their range before the products.";
+  let description = [{
+    With `wScale` and `rScale` weights are integers that stand for (w - wZero) * wScale, a scale a direction or a direction and
+    gate, and x (all of it) and h (each step's) are quantized to 256 steps of their range before the products.
+  }];
   let results = (outs Tensor:$y, Tensor:$yH, Tensor:$yC);
   let onnx = [Onnx<"LSTM", 1, 0, "buildRecurrent">,
               Onnx<"DynamicQuantizeLSTM", 1, 0, "buildRecurrent", "com.microsoft">];

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Computes contractions of quantized tensors on their integers.
+//
+//     %a = graph.dequantize %x, %sx, %zx                  %s = graph.matmul %x, %w {to = i32} : (..xui8, ..xi8) -> ..xi32
+//     %b = graph.dequantize %w, %sw              →        %c = graph.reduce_sum %w in i32, over k
+//     %y = graph.matmul %a, %b : tensor<..xf32>           %y = cast(%s - %zx * %c) * (%sx * %sw)
+//
+// In general, with zx and zw the zero points: Σ (x - zx)(w - zw) = Σ x w - zx (Σ w - k zw) - zw Σ x. What depends on weights
+// alone is folded; the rest is elementwise on the sums and becomes the kernel's epilogue. Left operands are brought to ui8 and
+// right ones to i8, as the instructions of machines have them, by moving zero points by 128; sums of groups that do not divide
+// k are padded. A border of zeros becomes one of zero points. (Jacob et al., "Quantization and Training of Neural Networks for
+// Efficient Integer-Arithmetic-Only Inference", 2018.)
+//
+// Left alone: right operands that are computed, scales and zero points along k or along rows, zero points of weights under
+// windows, depthwise windows and groups, few columns, sums that could leave i32.
+#include "dialects/Graph/Analysis/Contents.h"
+#include "dialects/Graph/Builders/Compose.h"
+#include "dialects/Graph/Contract/ContractRoles.h"
+#include "lib/Transforms/Quantize/Passes.h"
+
+using namespace mlir;
+using hewn::graph::ContractOpInterface;
+using hewn::graph::DimExpr;
+using hewn::graph::Dims;
+
+namespace hewn {
+#define GEN_PASS_DEF_FORMINTEGERCONTRACTIONSPASS
+#include "lib/Transforms/Quantize/Passes.h.inc"
+
+namespace {
+
+constexpr int64_t kFewestColumns = 8;
+/// |sum| <= k * 255 * 255 stays in i32.
+constexpr int64_t kLongestSum = 32768;
+/// Elements that instructions sum in a lane.
+constexpr int64_t kGroup = 4;
+
+/// Integers that stand for (data - zero) * scale; zero and scale are null where they are 0 and 1.
+struct Quantized {
+  Value data, scale, zero;
+};
+
+bool isScalar(Value value) { return !value || graph::numElements(graph::getDims(value)).is(1); }
+
+/// A broadcast parameter with as many dims as the data; one of one element has none.
+Value aligned(graph::Composer &c, Value parameter, int64_t rank) {
+  if (isScalar(parameter))
+    return parameter ? c.reshape(parameter, {}) : parameter;
+  Dims dims = graph::getDims(parameter);
+  while (int64_t(dims.size()) < rank)
+    dims.insert(dims.begin(), DimExpr(1));
+  return c.reshape(parameter, dims);
+}
+
+/// What `value` stands for, through transpositions and reshapes; nullopt where it is not quantized.
+std::optional<Quantized> quantizedOf(graph::Composer &c, Value value) {
+  Operation *op = value.getDefiningOp();
+  if (auto quantized = dyn_cast_or_null<graph::QuantizedOpInterface>(op)) {
+    Value data = op->getOperand(0);
+    int64_t rank = graph::getRank(data);
+    auto type = dyn_cast<IntegerType>(graph::getElementType(data));
+    if (!type || type.getWidth() != 8 || graph::getDims(data) != graph::getDims(value))
+      return std::nullopt;
+    return Quantized{data, aligned(c, quantized.getQuantizedScale(), rank),
+                     aligned(c, quantized.getQuantizedZero(), rank)};
+  }
+  auto view = dyn_cast_or_null<graph::MoveOpInterface>(op);
+  if (!view || view.getViewKind() == graph::ViewKind::None)
+    return std::nullopt;
+  std::optional<Quantized> inner = quantizedOf(c, op->getOperand(0));
+  if (!inner)
+    return std::nullopt;
+  if (view.getViewKind() == graph::ViewKind::Reshape) {
+    if (!isScalar(inner->scale) || !isScalar(inner->zero))
+      return std::nullopt;
+    return Quantized{c.reshape(inner->data, graph::getDims(value)), inner->scale, inner->zero};
+  }
+  auto moved = [&](Value parameter) {
+    return isScalar(parameter) ? parameter : c.transpose(parameter, view.getViewOrder());
+  };
+  return Quantized{c.transpose(inner->data, view.getViewOrder()), moved(inner->scale), moved(inner->zero)};
+}
+
+/// Whether the value is made from constants by moves and changes of type.
+bool isConstant(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return false;
+  if (isa<graph::ConstantOp>(op))
+    return true;
+  return op->getNumOperands() > 0 && isa<graph::MoveOpInterface, graph::ElementwiseOpInterface>(op) &&
+         llvm::all_of(op->getOperands(), isConstant);
+}
+
+class Former {
+public:
+  Former(ContractOpInterface op, const WeightTable &weights) : op(op), b(op), c(b, op->getLoc()), contents(weights) {}
+
+  /// Whether the contraction is one of these and was replaced.
+  bool run() {
+    if (!fits())
+      return false;
+    // What a border of zeros surrounds.
+    auto border = op->getOperand(0).getDefiningOp<graph::MoveOpInterface>();
+    std::optional<SmallVector<int64_t>> low = border ? border.getZeroBorder() : std::nullopt;
+    std::optional<Quantized> l = quantizedOf(c, low ? border->getOperand(0) : op->getOperand(0));
+    std::optional<Quantized> r = l ? quantizedOf(c, op->getOperand(1)) : std::nullopt;
+    if (!r || !l->data || !r->data || !isConstant(r->data) || !isScalar(l->scale) || !isScalar(l->zero) ||
+        !alongColumns(r->scale) || !alongColumns(r->zero))
+      return false;
+    left = *l;
+    right = *r;
+    shiftTo(left, /*isUnsigned=*/true);
+    shiftTo(right, /*isUnsigned=*/false);
+    if (right.zero && !sumOfRows())
+      return false;
+    padSums();
+    if (low) {
+      Dims inner = graph::getDims(left.data), outer = graph::getDims(op->getOperand(0)), before, after;
+      for (auto [i, width] : llvm::enumerate(*low)) {
+        before.push_back(DimExpr(width));
+        DimExpr whole = i == depthInLeft ? inner[i] : outer[i];
+        after.push_back(whole - inner[i] - DimExpr(width));
+      }
+      Value zero = left.zero ? c.cast(left.zero, graph::getElementType(left.data)) : Value();
+      left.data = c.pad(left.data, before, after, "constant", zero);
+    }
+    Value result = scaled(withZeros(product()));
+    if (!result)
+      return false;
+    op->getResult(0).replaceAllUsesWith(result);
+    op->erase();
+    return true;
+  }
+
+private:
+  /// Sizes and types that do not depend on what the operands stand for.
+  bool fits() {
+    Type type = graph::getElementType(op->getResult(0));
+    if (!type.isF32() && !type.isSignlessInteger(32))
+      return false;
+    std::optional<graph::ContractRoles> found = graph::contractRoles(op);
+    if (!found || found->columnInLeft)
+      return false;
+    roles = *found;
+    maps = op.getIndexingMaps();
+    extents = op.getIterationDims(graph::getDims);
+    for (unsigned d : roles.batch)
+      if (!extents[d].is(1))
+        return false;
+    depth = graph::plainSummedDim(op, roles);
+    if (!depth || extents[roles.column].constant().value_or(0) < kFewestColumns)
+      return false;
+    DimExpr summed(1);
+    for (unsigned d : roles.summed)
+      summed = summed * extents[d];
+    std::optional<unsigned> l = graph::resultWith(maps[0], *depth), r = graph::resultWith(maps[1], *depth);
+    std::optional<unsigned> column = graph::resultWith(maps[1], roles.column);
+    std::optional<unsigned> out = graph::resultWith(maps[2], roles.column);
+    if (!l || !r || !column || !out || summed.constant().value_or(kLongestSum + 1) > kLongestSum)
+      return false;
+    depthInLeft = *l;
+    depthInRight = *r;
+    columnInRight = *column;
+    columnInResult = *out;
+    sumLength = *summed.constant();
+    return true;
+  }
+
+  /// Whether a parameter of the right operand is one, or one a column.
+  bool alongColumns(Value parameter) {
+    if (isScalar(parameter))
+      return true;
+    for (auto [i, dim] : llvm::enumerate(graph::getDims(parameter)))
+      if (i != columnInRight && !dim.is(1))
+        return false;
+    return true;
+  }
+
+  /// A parameter of the right operand, or a row of one element a column, as it broadcasts to the result.
+  Value alongResult(Value parameter) {
+    if (isScalar(parameter))
+      return parameter;
+    Dims dims(graph::getRank(op->getResult(0)) - columnInResult, DimExpr(1));
+    dims[0] = extents[roles.column];
+    return c.reshape(parameter, dims);
+  }
+
+  Value asInt(Value value) { return c.cast(value, b.getI32Type()); }
+  Value number(double value) { return graph::makeSplat(b, op->getLoc(), b.getI32Type(), value); }
+
+  /// Whether it is known to be `value` throughout.
+  bool isKnown(Value zero, int64_t value) {
+    std::optional<Dims> known = contents.integers(zero);
+    return known && llvm::all_of(*known, [&](const DimExpr &e) { return e.is(value); });
+  }
+
+  /// Brings the integers to one signedness; zero becomes i32, null where it is known to be 0.
+  void shiftTo(Quantized &q, bool isUnsigned) {
+    Type type = b.getIntegerType(8);
+    if (isUnsigned)
+      type = IntegerType::get(b.getContext(), 8, IntegerType::Unsigned);
+    bool moves = graph::isUnsigned(graph::getElementType(q.data)) != isUnsigned;
+    int64_t by = !moves ? 0 : isUnsigned ? 128 : -128;
+    if (q.zero ? isKnown(q.zero, -by) : by == 0)
+      q.zero = {};
+    else if (q.zero)
+      q.zero = c.op("graph.add", {asInt(q.zero), number(double(by))});
+    else
+      q.zero = number(double(by));
+    if (moves)
+      q.data = c.cast(c.op("graph.add", {asInt(q.data), number(double(by))}), type);
+  }
+
+  /// Σ x for each row, as it broadcasts to the result, in `rowSums`; false where rows of the left operand are windows.
+  bool sumOfRows() {
+    for (auto [i, expr] : llvm::enumerate(maps[0].getResults())) {
+      bool same = i < maps[2].getNumResults() && maps[2].getResult(i) == expr;
+      if (!same && !(i == depthInLeft && i == columnInResult))
+        return false;
+    }
+    if (maps[0].getNumResults() != maps[2].getNumResults())
+      return false;
+    rowSums = c.reduce("graph.reduce_sum", asInt(left.data), int64_t(depthInLeft), true);
+    return rowSums != nullptr;
+  }
+
+  /// Makes the summed dim a multiple of what instructions take: zeros of the right operand make any left one count nothing.
+  void padSums() {
+    int64_t k = *extents[*depth].constant(), more = (kGroup - k % kGroup) % kGroup;
+    if (more == 0)
+      return;
+    auto padded = [&](Value x, unsigned dim) {
+      Dims low(graph::getRank(x), DimExpr(0)), high = low;
+      high[dim] = DimExpr(more);
+      return c.pad(x, low, high);
+    };
+    left.data = padded(left.data, depthInLeft);
+    right.data = padded(right.data, depthInRight);
+  }
+
+  Value product() {
+    Operation *sum = b.clone(*op);
+    sum->setOperand(0, left.data);
+    sum->setOperand(1, right.data);
+    sum->setAttr("to", TypeAttr::get(b.getI32Type()));
+    return succeeded(graph::inferResults(sum)) ? sum->getResult(0) : Value();
+  }
+
+  Value withZeros(Value sum) {
+    if (left.zero) {
+      SmallVector<int64_t> others;
+      for (int64_t d = 0; d < graph::getRank(right.data); ++d)
+        if (d != int64_t(columnInRight))
+          others.push_back(d);
+      Value columnSums = alongResult(c.reduce("graph.reduce_sum", asInt(right.data), others, false));
+      if (right.zero)
+        columnSums = c.op("graph.sub", {columnSums, c.op("graph.mul", {alongResult(right.zero), number(sumLength)})});
+      sum = c.op("graph.sub", {sum, c.op("graph.mul", {columnSums, left.zero})});
+    }
+    if (right.zero)
+      sum = c.op("graph.sub", {sum, c.op("graph.mul", {rowSums, alongResult(right.zero)})});
+    return sum;
+  }
+
+  Value scaled(Value sum) {
+    Type type = graph::getElementType(op->getResult(0));
+    if (!left.scale && !right.scale)
+      return c.cast(sum, type);
+    Value scale = left.scale ? left.scale : alongResult(right.scale);
+    if (left.scale && right.scale)
+      scale = c.op("graph.mul", {left.scale, alongResult(right.scale)});
+    return c.op("graph.mul", {c.cast(sum, type), scale});
+  }
+
+  ContractOpInterface op;
+  OpBuilder b;
+  graph::Composer c;
+  graph::Contents contents;
+  graph::ContractRoles roles;
+  SmallVector<AffineMap> maps;
+  Dims extents;
+  std::optional<unsigned> depth; // the summed dim whose neighbours make a group
+  unsigned depthInLeft = 0, depthInRight = 0, columnInRight = 0, columnInResult = 0;
+  int64_t sumLength = 0;
+  Quantized left, right;
+  Value rowSums;
+};
+
+struct FormIntegerContractionsPass : impl::FormIntegerContractionsPassBase<FormIntegerContractionsPass> {
+  FormIntegerContractionsPass() = default;
+  explicit FormIntegerContractionsPass(const WeightTable *weights) : weights(weights) {}
+  const WeightTable *weights = nullptr;
+
+  void runOnOperation() override {
+    static const WeightTable none;
+    SmallVector<ContractOpInterface> ops;
+    getOperation().walk([&](ContractOpInterface op) { ops.push_back(op); });
+    for (ContractOpInterface op : ops)
+      Former(op, weights ? *weights : none).run();
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createFormIntegerContractionsPass(const WeightTable *weights) {
+  return std::make_unique<FormIntegerContractionsPass>(weights);
+}
+
+} // namespace hewn

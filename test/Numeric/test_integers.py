@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Contractions of quantized tensors on their integers: the same numbers as ONNX's definition, on every machine at hand."""
+
+import hewn
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+from onnx.reference import ReferenceEvaluator
+
+TARGETS = ["host", "x86-64-v2", "x86-64-v3", "x86-64-v4"]
+
+
+def model_of(nodes, inputs, outputs, initializers):
+    graph = helper.make_graph(
+        nodes,
+        "integers",
+        [helper.make_tensor_value_info(n, t, s) for n, t, s in inputs],
+        [helper.make_tensor_value_info(n, t, None) for n, t in outputs],
+        [onnx.numpy_helper.from_array(np.asarray(a), n) for n, a in initializers.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=9)
+
+
+def compiled(model, target):
+    try:
+        return hewn.compile(model, target=target)
+    except hewn.RunError as error:
+        pytest.skip(f"this machine can't run code for {target}: {error}")
+
+
+def run(model, feeds, target):
+    return list(compiled(model, target).run(feeds).values())
+
+
+def random(generator, dtype, *shape):
+    limits = np.iinfo(dtype)
+    return generator.integers(limits.min, limits.max + 1, shape).astype(dtype)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("types", [("uint8", "int8"), ("int8", "int8"), ("uint8", "uint8"), ("int8", "uint8")])
+@pytest.mark.parametrize("k, columns", [(64, 100), (29, 17)])
+def test_integer_product_is_exact(k, columns, types, target):
+    generator = np.random.default_rng(4)
+    weights = {
+        "w": random(generator, types[1], k, columns),
+        "xz": random(generator, types[0], 1)[0],
+        "wz": random(generator, types[1], columns),
+    }
+    model = model_of(
+        [helper.make_node("MatMulInteger", ["x", "w", "xz", "wz"], ["y"])],
+        [("x", helper.np_dtype_to_tensor_dtype(np.dtype(types[0])), ["rows", k])],
+        [("y", TensorProto.INT32)],
+        weights,
+    )
+    module = compiled(model, target)
+    for rows in (1, 7, 13):
+        x = random(generator, types[0], rows, k)
+        want = (x.astype(np.int64) - weights["xz"]) @ (weights["w"].astype(np.int64) - weights["wz"])
+        np.testing.assert_array_equal(module.run({"x": x})["y"], want)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("zero", [0, 113])
+@pytest.mark.parametrize("channels, kernel, pad, stride", [(16, 3, 1, 1), (3, 3, 1, 2), (8, 1, 0, 1), (10, 5, 2, 1)])
+def test_quantized_convolution(channels, kernel, pad, stride, zero, target):
+    """QuantizeLinear - DequantizeLinear - Conv - QuantizeLinear, weights a scale a channel."""
+    generator = np.random.default_rng(5)
+    features = 24
+    weights = {
+        "sx": np.float32(0.02),
+        "zx": np.uint8(zero),
+        "w": random(generator, np.int8, features, channels, kernel, kernel),
+        "sw": generator.uniform(0.001, 0.01, features).astype(np.float32),
+        "zw": np.zeros(features, np.int8),
+        "b": generator.standard_normal(features).astype(np.float32),
+        "sy": np.float32(0.1),
+        "zy": np.uint8(128),
+    }
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "sx", "zx"], ["xq"]),
+        helper.make_node("DequantizeLinear", ["xq", "sx", "zx"], ["xd"]),
+        helper.make_node("DequantizeLinear", ["w", "sw", "zw"], ["wd"], axis=0),
+        helper.make_node("Conv", ["xd", "wd", "b"], ["c"], pads=[pad] * 4, strides=[stride] * 2),
+        helper.make_node("QuantizeLinear", ["c", "sy", "zy"], ["y"]),
+    ]
+    outputs = [("c", TensorProto.FLOAT), ("y", TensorProto.UINT8)]
+    model = model_of(nodes, [("x", TensorProto.FLOAT, [1, channels, 11, 13])], outputs, weights)
+    x = generator.uniform(-2, 3, (1, channels, 11, 13)).astype(np.float32)
+    got, rounded = run(model, {"x": x}, target)
+    want, expected = ReferenceEvaluator(model).run(None, {"x": x})
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5 * np.abs(want).max())
+    # A sum in another order may fall on the other side of a half.
+    assert np.abs(rounded.astype(int) - expected).max() <= 1
+    assert (rounded != expected).mean() < 0.001
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_quantized_when_run(target):
+    """DynamicQuantizeLinear - MatMulInteger - Cast - Mul, as dynamic quantization writes a product."""
+    generator = np.random.default_rng(6)
+    weights = {
+        "w": random(generator, np.int8, 96, 80),
+        "wz": np.int8(0),
+        "sw": generator.uniform(0.001, 0.01, 80).astype(np.float32),
+    }
+    nodes = [
+        helper.make_node("DynamicQuantizeLinear", ["x"], ["q", "s", "z"]),
+        helper.make_node("MatMulInteger", ["q", "w", "z", "wz"], ["sum"]),
+        helper.make_node("Cast", ["sum"], ["float"], to=TensorProto.FLOAT),
+        helper.make_node("Mul", ["s", "sw"], ["scale"]),
+        helper.make_node("Mul", ["float", "scale"], ["y"]),
+    ]
+    model = model_of(nodes, [("x", TensorProto.FLOAT, ["rows", 96])], [("y", TensorProto.FLOAT)], weights)
+    x = generator.standard_normal((9, 96)).astype(np.float32)
+    (got,) = run(model, {"x": x}, target)
+    (want,) = ReferenceEvaluator(model).run(None, {"x": x})
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)

@@ -1,0 +1,76 @@
+// RUN: hewn-opt %s --split-input-file --hewn-form-integer-contractions | FileCheck %s
+
+// Symmetric weights: one correction, a number a column, that folds.
+// CHECK-LABEL: func.func @product
+// CHECK: %[[W:.*]] = graph.constant {{.*}} : tensor<64x32xi8>
+// CHECK: %[[S:.*]] = graph.matmul %arg0, %[[W]] {to = i32} : (tensor<6x64xui8>, tensor<64x32xi8>) -> tensor<6x32xi32>
+// CHECK: %[[C:.*]] = graph.reduce_sum %{{.*}} {dims = array<i64: 0>, keepdims = false}
+// CHECK: %[[Z:.*]] = graph.mul %[[C]], %{{.*}} : (tensor<32xi32>, tensor<i32>)
+// CHECK: %[[D:.*]] = graph.sub %[[S]], %[[Z]]
+// CHECK: %[[F:.*]] = graph.cast %[[D]] {to = f32}
+// CHECK: graph.mul %[[F]], %{{.*}} : (tensor<6x32xf32>, tensor<32xf32>)
+func.func @product(%x: tensor<6x64xui8>, %sw: tensor<32xf32>) -> tensor<6x32xf32> {
+  %s = graph.constant {value = dense<0.5> : tensor<f32>} : tensor<f32>
+  %z = graph.constant {value = dense<7> : tensor<ui8>} : tensor<ui8>
+  %q = graph.constant {value = dense<1> : tensor<64x32xi8>} : tensor<64x32xi8>
+  %a = graph.dequantize %x, %s, %z {to = f32} : (tensor<6x64xui8>, tensor<f32>, tensor<ui8>) -> tensor<6x64xf32>
+  %w = graph.dequantize %q, %sw {to = f32} : (tensor<64x32xi8>, tensor<32xf32>) -> tensor<64x32xf32>
+  %0 = graph.matmul %a, %w : (tensor<6x64xf32>, tensor<64x32xf32>) -> tensor<6x32xf32>
+  return %0 : tensor<6x32xf32>
+}
+
+// -----
+
+// Signed data and unsigned weights move by 128; a zero point of weights takes the sums of rows; 6 is padded to 8.
+// CHECK-LABEL: func.func @shifted
+// CHECK: graph.cast %{{.*}} {to = ui8} : (tensor<5x6xi32>) -> tensor<5x6xui8>
+// CHECK: graph.cast %{{.*}} {to = i8} : (tensor<6x16xi32>) -> tensor<6x16xi8>
+// CHECK: %[[R:.*]] = graph.reduce_sum %{{.*}} : (tensor<5x6xi32>) -> tensor<5x1xi32>
+// CHECK: graph.matmul %{{.*}} : (tensor<5x8xui8>, tensor<8x16xi8>) -> tensor<5x16xi32>
+// CHECK: graph.mul %[[R]]
+func.func @shifted(%x: tensor<5x6xi8>) -> tensor<5x16xi32> {
+  %z = graph.constant {value = dense<100> : tensor<ui8>} : tensor<ui8>
+  %q = graph.constant {value = dense<1> : tensor<6x16xui8>} : tensor<6x16xui8>
+  %a = graph.center %x : (tensor<5x6xi8>) -> tensor<5x6xi32>
+  %w = graph.center %q, %z : (tensor<6x16xui8>, tensor<ui8>) -> tensor<6x16xi32>
+  %0 = graph.matmul %a, %w : (tensor<5x6xi32>, tensor<6x16xi32>) -> tensor<5x16xi32>
+  return %0 : tensor<5x16xi32>
+}
+
+// -----
+
+// A border of zeros is one of zero points; weights come through a transposition.
+// CHECK-LABEL: func.func @border
+// CHECK: %[[P:.*]] = graph.pad %arg0, %{{.*}} : (tensor<1x16x4x4xui8>, tensor<ui8>) -> tensor<1x16x6x6xui8>
+// CHECK: graph.conv %[[P]], %{{.*}} to = i32
+func.func @border(%x: tensor<1x16x4x4xui8>) -> tensor<1x32x4x4xf32> {
+  %s = graph.constant {value = dense<0.5> : tensor<f32>} : tensor<f32>
+  %z = graph.constant {value = dense<7> : tensor<ui8>} : tensor<ui8>
+  %q = graph.constant {value = dense<1> : tensor<16x32x3x3xi8>} : tensor<16x32x3x3xi8>
+  %sw = graph.constant {value = dense<0.5> : tensor<1x32x1x1xf32>} : tensor<1x32x1x1xf32>
+  %a = graph.dequantize %x, %s, %z {to = f32} : (tensor<1x16x4x4xui8>, tensor<f32>, tensor<ui8>) -> tensor<1x16x4x4xf32>
+  %w = graph.dequantize %q, %sw {to = f32} : (tensor<16x32x3x3xi8>, tensor<1x32x1x1xf32>) -> tensor<16x32x3x3xf32>
+  %t = graph.transpose %w {order = array<i64: 1, 0, 2, 3>} : (tensor<16x32x3x3xf32>) -> tensor<32x16x3x3xf32>
+  %0 = graph.pad %a {low = [0, 0, 1, 1], high = [0, 0, 1, 1]} : (tensor<1x16x4x4xf32>) -> tensor<1x16x6x6xf32>
+  %1 = graph.conv %0, %t {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, groups = 1 : i64} : (tensor<1x16x6x6xf32>, tensor<32x16x3x3xf32>) -> tensor<1x32x4x4xf32>
+  return %1 : tensor<1x32x4x4xf32>
+}
+
+// -----
+
+// Left alone: weights that are computed, scales along k, few columns.
+// CHECK-LABEL: func.func @alone
+// CHECK-NOT: to = i32
+func.func @alone(%x: tensor<6x64xui8>, %y: tensor<64x32xi8>, %sk: tensor<64x1xf32>) -> (tensor<6x32xf32>, tensor<6x32xf32>, tensor<6x2xf32>) {
+  %s = graph.constant {value = dense<0.5> : tensor<f32>} : tensor<f32>
+  %q = graph.constant {value = dense<1> : tensor<64x32xi8>} : tensor<64x32xi8>
+  %n = graph.constant {value = dense<1> : tensor<64x2xi8>} : tensor<64x2xi8>
+  %a = graph.dequantize %x, %s {to = f32} : (tensor<6x64xui8>, tensor<f32>) -> tensor<6x64xf32>
+  %b = graph.dequantize %y, %s {to = f32} : (tensor<64x32xi8>, tensor<f32>) -> tensor<64x32xf32>
+  %c = graph.dequantize %q, %sk {to = f32} : (tensor<64x32xi8>, tensor<64x1xf32>) -> tensor<64x32xf32>
+  %d = graph.dequantize %n, %s {to = f32} : (tensor<64x2xi8>, tensor<f32>) -> tensor<64x2xf32>
+  %0 = graph.matmul %a, %b : (tensor<6x64xf32>, tensor<64x32xf32>) -> tensor<6x32xf32>
+  %1 = graph.matmul %a, %c : (tensor<6x64xf32>, tensor<64x32xf32>) -> tensor<6x32xf32>
+  %2 = graph.matmul %a, %d : (tensor<6x64xf32>, tensor<64x2xf32>) -> tensor<6x2xf32>
+  return %0, %1, %2 : tensor<6x32xf32>, tensor<6x32xf32>, tensor<6x2xf32>
+}

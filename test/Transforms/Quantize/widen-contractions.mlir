@@ -1,0 +1,45 @@
+// RUN: hewn-opt %s --split-input-file --hewn-widen-contractions | FileCheck %s
+
+#pairs = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, dots = [#plan.dot<left = i16, right = i16, sum = i32, intrinsic = "llvm.some.dot", accumulates = false>]>
+
+// The border stays next to the contraction.
+// CHECK-LABEL: func.func @pairs
+// CHECK: %[[X:.*]] = graph.cast %arg0 {to = i16}
+// CHECK: %[[P:.*]] = graph.pad %[[X]] {{.*}} -> tensor<1x16x6x6xi16>
+// CHECK: %[[W:.*]] = graph.cast %{{.*}} {to = i16}
+// CHECK: graph.conv %[[P]], %[[W]] {{.*}} to = i32
+module attributes {plan.target = #pairs} {
+  func.func @pairs(%x: tensor<1x16x4x4xui8>) -> tensor<1x32x4x4xi32> {
+    %w = graph.constant {value = dense<1> : tensor<32x16x3x3xi8>} : tensor<32x16x3x3xi8>
+    %0 = graph.pad %x {low = [0, 0, 1, 1], high = [0, 0, 1, 1]} : (tensor<1x16x4x4xui8>) -> tensor<1x16x6x6xui8>
+    %1 = graph.conv %0, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, groups = 1 : i64, to = i32} : (tensor<1x16x6x6xui8>, tensor<32x16x3x3xi8>) -> tensor<1x32x4x4xi32>
+    return %1 : tensor<1x32x4x4xi32>
+  }
+}
+
+// -----
+
+// Without any such instruction: products of i32.
+// CHECK-LABEL: func.func @none
+// CHECK: graph.matmul {{.*}} : (tensor<6x64xi32>, tensor<64x32xi32>) -> tensor<6x32xi32>
+func.func @none(%x: tensor<6x64xui8>) -> tensor<6x32xi32> {
+  %w = graph.constant {value = dense<1> : tensor<64x32xi8>} : tensor<64x32xi8>
+  %0 = graph.matmul %x, %w {to = i32} : (tensor<6x64xui8>, tensor<64x32xi8>) -> tensor<6x32xi32>
+  return %0 : tensor<6x32xi32>
+}
+
+// -----
+
+#quads = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, dots = [#plan.dot<left = ui8, right = i8, sum = i32, intrinsic = "llvm.some.dot">]>
+
+// Left alone: what the machine has, and floats.
+// CHECK-LABEL: func.func @alone
+// CHECK-NOT: graph.cast
+module attributes {plan.target = #quads} {
+  func.func @alone(%x: tensor<6x64xui8>, %y: tensor<6x64xf32>, %v: tensor<64x32xf32>) -> (tensor<6x32xi32>, tensor<6x32xf32>) {
+    %w = graph.constant {value = dense<1> : tensor<64x32xi8>} : tensor<64x32xi8>
+    %0 = graph.matmul %x, %w {to = i32} : (tensor<6x64xui8>, tensor<64x32xi8>) -> tensor<6x32xi32>
+    %1 = graph.matmul %y, %v : (tensor<6x64xf32>, tensor<64x32xf32>) -> tensor<6x32xf32>
+    return %0, %1 : tensor<6x32xi32>, tensor<6x32xf32>
+  }
+}
