@@ -39,8 +39,8 @@ public:
     int64_t most = plan::chainRows(k.kernel, *space.back().constant());
     bool even = rows.constant() && *rows.constant() % most == 0;
     count = even ? DimExpr(most) : DimExpr::symbol(kRows);
-    scores = scratch(most);
-    weights = scratch(most);
+    // Reductions along whole rows come before the pass that makes the weights, which reads a score where it writes one.
+    scores = weights = scratch(most);
     // Batches first: a batch's k and v stay in the cache for all of its rows.
     Dims counts(ArrayRef(space).take_front(chain.rowDim));
     counts.push_back(rows.ceilDiv(most));
