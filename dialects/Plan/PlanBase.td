@@ -34,13 +34,29 @@ def Plan_DotAttr : AttrDef<PlanDialect, "Dot"> {
   }];
 }
 
+def Plan_MatrixAttr : AttrDef<PlanDialect, "Matrix"> {
+  let mnemonic = "matrix";
+  let summary = "A matrix unit: sum += left x right of whole tiles that lie in registers of their own.";
+  let description = [{
+    A tile of `left` is up to `rows` rows of `depth` elements, one of `right` is `depth` rows of `columns` elements in groups that
+    fill 32 bits, one of sums is `rows` by `columns` lanes of 32 bits. `tile` is the type of a register; `zero`, `load`, `store`
+    and `product` name LLVM's intrinsics, which take rows and bytes of a row as i16, then a pointer and the bytes between
+    rows, then tiles; `product` takes rows, bytes of a row of sums, bytes of a row of `left`, sums, left, right.
+  }];
+  let parameters = (ins "::mlir::Type":$left, "::mlir::Type":$right, "::mlir::Type":$sum, "int64_t":$rows, "int64_t":$columns, "int64_t":$depth,
+                        "::mlir::Type":$tile, "::mlir::StringAttr":$zero, "::mlir::StringAttr":$load,
+                        "::mlir::StringAttr":$store, "::mlir::StringAttr":$product);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
 def Plan_TargetAttr : AttrDef<PlanDialect, "Target"> {
   let mnemonic = "target";
   let summary = "What passes may know of the machine: sizes, never names.";
   let parameters = (ins "int64_t":$vectorBytes, "int64_t":$vectorRegisters, "int64_t":$l1Bytes, "int64_t":$l1Ways, "int64_t":$l2Bytes, "int64_t":$l3Bytes,
-                        OptionalParameter<"::mlir::ArrayAttr">:$dots);
+                        OptionalParameter<"::mlir::ArrayAttr">:$dots, OptionalParameter<"::mlir::ArrayAttr">:$matrices);
   let description = [{
-    `dots` are the `#plan.dot`s that are faster than products of the sums' type.
+    `dots` are the `#plan.dot`s that are not slower than products of the sums' type, `matrices` the `#plan.matrix`es, which are
+    much faster.
   }];
   let assemblyFormat = "`<` struct(params) `>`";
 }

@@ -27,6 +27,38 @@ DotAttr findDot(graph::ContractOpInterface op) {
                  graph::getElementType(op->getResult(0)));
 }
 
+MatrixAttr findMatrix(Operation *op, Type left, Type right, Type sum) {
+  TargetAttr target = targetOf(op);
+  if (target && target.getMatrices())
+    for (MatrixAttr matrix : target.getMatrices().getAsRange<MatrixAttr>())
+      if (matrix.getLeft() == left && matrix.getRight() == right && matrix.getSum() == sum)
+        return matrix;
+  return {};
+}
+
+bool fills(graph::ContractOpInterface op, MatrixAttr matrix) {
+  // Fewer rows are as fast by vectors, which don't wait for tiles.
+  constexpr int64_t fewestRows = 6;
+  std::optional<graph::ContractRoles> roles = graph::contractRoles(op);
+  if (!roles || roles->columnInLeft || roles->rows.empty())
+    return false;
+  graph::Dims extents = op.getIterationDims(graph::getDims);
+  std::optional<unsigned> k = graph::plainSummedDim(op, *roles);
+  if (!k || extents[*k].constant().value_or(1) % matrix.getDepth() != 0)
+    return false;
+  return contractShape(op, *roles).rows.constant().value_or(fewestRows) >= fewestRows;
+}
+
+MatrixAttr findMatrix(graph::ContractOpInterface op) {
+  MatrixAttr matrix = findMatrix(op, graph::getElementType(op->getOperand(0)), graph::getElementType(op->getOperand(1)),
+                                 graph::getElementType(op->getResult(0)));
+  return matrix && fills(op, matrix) ? matrix : MatrixAttr();
+}
+
+bool leavesOutBorder(graph::ContractOpInterface op, graph::MoveOpInterface border) {
+  return !findMatrix(op) && graph::leavesOutBorder(op, border);
+}
+
 int64_t vectorLanes(Operation *op) {
   TargetAttr target = targetOf(op);
   return target ? std::max<int64_t>(4, target.getVectorBytes() / 4) : 8;
@@ -84,6 +116,14 @@ ScheduleAttr chooseSchedule(Operation *op, const ContractShape &shape, int64_t n
   TargetAttr target = targetOf(op);
   int64_t lanes = vectorLanes(op), registers = target ? target.getVectorRegisters() : 16;
   registers = registers * 4 / std::max<int64_t>(shape.sumBytes, 4);
+  if (MatrixAttr matrix = shape.matrix) {
+    // Four tiles of sums: two by two, so that each operand's tile serves twice; one by four where rows fill but one.
+    int64_t rows = shape.rows.constant().value_or(2 * matrix.getRows());
+    bool square = rows >= 2 * matrix.getRows();
+    int64_t tiles = n ? n / matrix.getColumns() : square ? 2 : 4;
+    int64_t m = square && tiles <= 2 ? 2 * matrix.getRows() : std::min(rows, matrix.getRows());
+    return ScheduleAttr::get(op->getContext(), m, tiles * matrix.getColumns());
+  }
   int64_t columns = shape.columns.constant().value_or(int64_t(1) << 20);
   int64_t rows = std::min<int64_t>(shape.rows.constant().value_or(int64_t(1) << 12), int64_t(1) << 16);
   rows = std::max<int64_t>(rows, 1);

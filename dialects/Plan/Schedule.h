@@ -19,6 +19,18 @@ DotAttr findDot(mlir::Operation *op, mlir::Type left, mlir::Type right, mlir::Ty
 /// The one for this contraction's types; null where it has none or is computed in its own type.
 DotAttr findDot(graph::ContractOpInterface op);
 
+/// The target's matrix unit for a contraction of such operands and sums; null where it has none.
+MatrixAttr findMatrix(mlir::Operation *op, mlir::Type left, mlir::Type right, mlir::Type sum);
+/// Whether a contraction of these sizes can run on the unit and should: the summed dim is a multiple of its depth, and the rows
+/// fill a tile, or may when run.
+bool fills(graph::ContractOpInterface op, MatrixAttr matrix);
+/// The matrix unit that this contraction runs on: its types have one, and it fills it; null otherwise.
+MatrixAttr findMatrix(graph::ContractOpInterface op);
+
+/// Whether the contraction leaves out the border of zeros (graph::leavesOutBorder): not where it runs on a matrix unit, which
+/// reads whole tiles.
+bool leavesOutBorder(graph::ContractOpInterface op, graph::MoveOpInterface border);
+
 /// Lanes of vector code: vector bytes over four; eight where the module names no machine.
 int64_t vectorLanes(mlir::Operation *op);
 
@@ -32,6 +44,8 @@ struct ContractShape {
   bool columnInLeft = false;
   /// Bytes of a lane.
   int64_t sumBytes = 4;
+  /// What it runs on; null: vectors.
+  MatrixAttr matrix = {};
 };
 
 /// The shape of a contraction whose left operand lies with its channels innermost.

@@ -142,7 +142,7 @@ Stage firstStage(ModuleOp module) {
 bool runStages(Compilation &c) {
   PipelineOptions options;
   options.optimize = c.options.optimize;
-  options.narrow = c.options.precision == "medium";
+  options.narrowProducts = c.options.precision == "medium" ? 1 : c.options.precision == "high" ? 3 : 0;
   options.weights = &c.weights;
   options.evaluate = [&](OwningOpRef<ModuleOp> module) { return evaluate(std::move(module), c.weights); };
   for (unsigned s = firstStage(*c.module); s < Behind; ++s) {

@@ -39,8 +39,11 @@ void buildKernelsStage(OpPassManager &pm, const PipelineOptions &options) {
     pm.addNestedPass<func::FuncOp>(createSinkReshapesPass());
     // Products in bfloat16 where the machine is faster at them, of integers as the machine has them; weights are rounded and
     // widened now.
-    if (options.narrow)
-      pm.addNestedPass<func::FuncOp>(createNarrowContractionsPass());
+    if (options.narrowProducts) {
+      NarrowContractionsPassOptions narrow;
+      narrow.products = options.narrowProducts;
+      pm.addNestedPass<func::FuncOp>(createNarrowContractionsPass(narrow));
+    }
     pm.addNestedPass<func::FuncOp>(createWidenContractionsPass());
     pm.addPass(createCSEPass());
     if (options.weights && options.evaluate)

@@ -13,8 +13,8 @@ namespace hewn {
 struct PipelineOptions {
   /// Off: every op is a kernel of its own, in the model's layout.
   bool optimize = true;
-  /// Whether products of float32 may be computed in a narrower type where that is faster.
-  bool narrow = false;
+  /// How many products of bfloat16 may stand for one of float32, where that is faster: 1 or 3; 0: none.
+  unsigned narrowProducts = 0;
   /// Constants' bytes. Null (in hewn-opt): what needs them is left out.
   WeightTable *weights = nullptr;
   /// Runs what is constant; null: it stays.

@@ -52,6 +52,7 @@ CASES = {
     "one-row": (product(1, 256, 1024), [], "znver4", "vfmadd", 4, 4.0),
     "convolution": (convolution(64, 64, 56), [], "znver4", "vfmadd", 24, 24.0),
     "depthwise": (convolution(128, 128, 28, groups=128), [], "znver4", "vfmadd", 42, 42.0),
+    "matrix-bfloat16": (product(96, 256, 1024), ["--float32-precision=medium"], "sapphirerapids", "tdpbf16ps", 4, None),
     "bfloat16": (product(96, 256, 1024), ["--float32-precision=medium"], "znver4", "vdpbf16ps", 24, None),
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/Contract/ContractEngine.h"
 #include "dialects/Graph/Analysis/Cost.h"
+#include "lib/Codegen/Contract/MatrixUnit.h"
 #include "lib/Codegen/Tasks.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -172,11 +173,36 @@ private:
   }
 
   void overRows(const Panel &panel, Index firstColumn, Index tile) {
+    if (form.matrix)
+      return overMatrixRows(panel, firstColumn, tile);
     if (variants.empty()) {
       Index first = e.mul(tile, e.constant(m));
       return unknownRows(panel, firstColumn, first, e.sub(e.expression(form.rows), first), m);
     }
     choose(variants, panel, firstColumn, tile);
+  }
+
+  /// Whole tiles of a matrix unit: the last one starts early enough to be whole, and stores what is new. Where there are not
+  /// enough rows for one, which is known only when run, vectors do it.
+  void overMatrixRows(const Panel &panel, Index firstColumn, Index tile) {
+    Index rows = e.expression(form.rows), start = e.mul(tile, e.constant(m));
+    auto whole = [&] {
+      Index first = e.min(start, e.sub(rows, e.constant(m)));
+      emitMatrixTile(panel, firstColumn, first, e.sub(start, first));
+    };
+    if (form.rows.constant())
+      return whole();
+    plan::ContractShape shape = form.shape();
+    shape.matrix = {};
+    int64_t most = plan::chooseSchedule(k.kernel, shape, n).getM();
+    branch(e.compare(arith::CmpIPredicate::sge, rows, e.constant(m)), whole, [&] {
+      auto loop = scf::ForOp::create(b, loc(), e.constant(0).base, rows.base, e.constant(most).base);
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPoint(loop.getBody()->getTerminator());
+      e.forget();
+      Index first{loop.getInductionVar()};
+      unknownRows(panel, firstColumn, first, e.sub(rows, first), most);
+    });
   }
 
   /// As many rows as there are, up to `most`: a full tile, one row (a batch of one is what most models run on), or half a
@@ -245,6 +271,48 @@ private:
     iteration = std::move(outside);
   }
 
+  /// `m` rows from `firstRow` on by a matrix unit, through memory beside the stack's top; rows before `fresh` are not stored.
+  void emitMatrixTile(const Panel &panel, Index firstColumn, Index firstRow, Index fresh) {
+    SmallVector<Index> outside(iteration);
+    iteration[form.roles.column] = firstColumn;
+    iteration[*form.tiled] = firstRow;
+    MatrixUnit unit(b, loc(), form.matrix);
+    int64_t most = plan::MatrixAttr(form.matrix).getRows(), rows = std::min(m, most);
+    int64_t down = m / rows, across = panel.vectors, width = across * e.lanes;
+    Index left = offset(form.lhs, form.maps[0], iteration), right = offset(form.rhs, form.maps[1], iteration);
+    Index rowStride = e.expression(form.rowStride), wordStride = e.constant(n * form.group());
+    SmallVector<KLoop> loops = kLoops(plan::MatrixAttr(form.matrix).getDepth());
+    Dims counts = llvm::map_to_vector<4>(loops, [](const KLoop &l) { return l.extent; });
+    SmallVector<Value> sums;
+    for (int64_t i = 0; i < down * across; ++i) // one each: tiles can't be copied
+      sums.push_back(unit.zero(rows));
+    sums = e.loopNest(counts, sums, 1, [&](ArrayRef<Index> indices, ValueRange carried) {
+      Index leftAt = left, rightAt = right;
+      for (auto [loop, index] : llvm::zip(loops, indices)) {
+        leftAt = e.add(leftAt, e.mul(index, e.expression(loop.left)));
+        rightAt = e.add(rightAt, e.mul(index, e.expression(loop.right)));
+      }
+      SmallVector<Value> lefts, next(carried);
+      for (int64_t i = 0; i < down; ++i) {
+        Index at = e.add(leftAt, e.mul(e.constant(i * rows), rowStride));
+        lefts.push_back(unit.load(rows, form.lhs.memref, at, rowStride));
+      }
+      for (int64_t j = 0; j < across; ++j) {
+        Index at = e.add(rightAt, e.constant(j * e.lanes * form.group()));
+        Value tile = unit.load(most, form.rhs.memref, at, wordStride);
+        for (int64_t i = 0; i < down; ++i)
+          next[i * across + j] = unit.product(rows, next[i * across + j], lefts[i], tile);
+      }
+      return next;
+    });
+    Value scratch = scratchOf(m * width);
+    for (int64_t i = 0; i < down; ++i)
+      for (int64_t j = 0; j < across; ++j)
+        unit.store(sums[i * across + j], rows, scratch, e.constant(i * rows * width + j * e.lanes), e.constant(width));
+    epilogueFrom(scratch, panel, firstColumn, firstRow, fresh, e.constant(m));
+    iteration = std::move(outside);
+  }
+
   /// The offset in `buffer` at `at`; a blocked dim's index is at the start of a block.
   Index offset(const Buffer &buffer, AffineMap map, ArrayRef<Index> at, ArrayRef<Clip> clips = {}) {
     Index sum = buffer.start ? Index{buffer.start} : e.constant(0);
@@ -279,8 +347,8 @@ private:
   };
 
   /// The summed dims that no clip has, outermost first in the right operand's memory; neighbours that lie alike in both
-  /// are one.
-  SmallVector<KLoop> kLoops() {
+  /// are one. A step along the grouped dim is `step` elements.
+  SmallVector<KLoop> kLoops(int64_t step) {
     SmallVector<KLoop> loops;
     SmallVector<unsigned> order;
     for (unsigned d : form.roles.summed)
@@ -298,7 +366,7 @@ private:
       KLoop loop{form.extents[d], ContractForm::strideAlong(form.lhs, form.maps[0], d),
                  ContractForm::strideAlong(form.rhs, form.maps[1], d)};
       if (form.grouped == d) // the right operand's stride is a group's already
-        loop = {loop.extent.floorDiv(form.group()), loop.left * DimExpr(form.group()), loop.right};
+        loop = {loop.extent.floorDiv(step), loop.left * DimExpr(step), loop.right * DimExpr(step / form.group())};
       if (!loops.empty() && loops.back().left == loop.left * loop.extent &&
           loops.back().right == loop.right * loop.extent) {
         loop.extent = loop.extent * loops.back().extent;
@@ -415,7 +483,7 @@ private:
     SmallVector<Index> distance;
     for (const Index &row : rows)
       distance.push_back(e.mul(e.sub(row, rows[base]), e.expression(form.rowStride)));
-    SmallVector<KLoop> loops = kLoops();
+    SmallVector<KLoop> loops = kLoops(form.group());
     Dims counts = llvm::map_to_vector<4>(loops, [](const KLoop &l) { return l.extent; });
     auto load = [&](Value memref, Index position, int64_t j, bool mayPass) -> Value {
       Value address = e.add(position, e.constant(j * e.lanes * width)).base;
@@ -500,20 +568,27 @@ private:
   /// The tile is stored beside the stack's top, and a loop over its rows takes it up again from L1.
   void spilledEpilogue(const Panel &panel, const RowVariant &variant, Index firstColumn, Index firstRow,
                        std::optional<Index> rest, ArrayRef<Value> sums) {
-    int64_t width = panel.vectors * e.lanes;
-    Value scratch;
-    {
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToStart(&k.function.front());
-      scratch = memref::AllocaOp::create(b, loc(), MemRefType::get({variant.m * width}, sumType().getElementType()),
-                                         b.getI64IntegerAttr(64));
-    }
+    Value scratch = scratchOf(variant.m * panel.vectors * e.lanes);
     for (auto [i, sum] : llvm::enumerate(sums))
       vector::StoreOp::create(b, loc(), sum, scratch, e.constant(int64_t(i) * e.lanes).base);
     Index count = e.constant(variant.m);
     if (rest)
       count = e.min(count, *rest);
-    auto loop = scf::ForOp::create(b, loc(), e.constant(0).base, count.base, e.constant(1).base);
+    epilogueFrom(scratch, panel, firstColumn, firstRow, e.constant(0), count);
+  }
+
+  /// Memory for so many sums, on the stack.
+  Value scratchOf(int64_t count) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(&k.function.front());
+    return memref::AllocaOp::create(b, loc(), MemRefType::get({count}, sumType().getElementType()),
+                                    b.getI64IntegerAttr(64));
+  }
+
+  /// The epilogue of rows `begin` to `end` of a tile in memory.
+  void epilogueFrom(Value scratch, const Panel &panel, Index firstColumn, Index firstRow, Index begin, Index end) {
+    int64_t width = panel.vectors * e.lanes;
+    auto loop = scf::ForOp::create(b, loc(), begin.base, end.base, e.constant(1).base);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPoint(loop.getBody()->getTerminator());
     e.forget();

@@ -23,9 +23,12 @@ const Clip *ContractForm::tiledClip() const {
 }
 
 plan::ContractShape ContractForm::shape() const {
-  plan::ContractShape shape{rows, extents[roles.column],
+  plan::ContractShape shape{rows,
+                            extents[roles.column],
                             rowStride.constant().value_or(0) * graph::elementBytes(op->getOperand(0)),
-                            roles.columnInLeft, graph::elementBytes(op->getResult(0))};
+                            roles.columnInLeft,
+                            graph::elementBytes(op->getResult(0)),
+                            matrix};
   return shape;
 }
 
@@ -66,11 +69,12 @@ bool columnsAreLanes(const ContractForm &form) {
   return true;
 }
 
-/// The summed dim whose neighbours lie in groups in both operands, for a machine that sums products of such groups.
+/// The summed dim whose neighbours lie in groups in both operands, for a machine that sums products of such groups, by
+/// vectors or by a matrix unit.
 std::optional<unsigned> groupedDim(const ContractForm &form) {
   std::optional<unsigned> k = graph::plainSummedDim(form.op, form.roles);
   int64_t group = form.group();
-  if (!form.dot || !k || form.roles.columnInLeft || form.extents[*k].constant().value_or(1) % group != 0)
+  if (group == 1 || !k || form.roles.columnInLeft || form.extents[*k].constant().value_or(1) % group != 0)
     return std::nullopt;
   std::optional<unsigned> right = graph::resultWith(form.maps[1], *k);
   bool grouped = right && form.rhs.group == group && form.rhs.groupDim == int64_t(*right);
@@ -146,7 +150,7 @@ std::optional<ContractForm> contractForm(KernelFunction &k) {
   form.rhs = k.inputs.find(right)->second;
   if (auto border = left.getDefiningOp<graph::MoveOpInterface>()) {
     std::optional<SmallVector<Clip>> clips = graph::clipsOf(op, border);
-    if (!clips || !graph::leavesOutBorder(op, border) || !left.hasOneUse())
+    if (!clips || !plan::leavesOutBorder(op, border) || !left.hasOneUse())
       return std::nullopt;
     form.clips = std::move(*clips);
     left = border->getOperand(0);
@@ -159,6 +163,7 @@ std::optional<ContractForm> contractForm(KernelFunction &k) {
   Type sum = graph::getElementType(op->getResult(0));
   if (graph::getElementType(left) != sum || graph::getElementType(right) != sum) {
     form.dot = plan::findDot(op);
+    form.matrix = plan::findMatrix(op);
     form.grouped = groupedDim(form);
     if (!form.grouped)
       return std::nullopt;
@@ -174,7 +179,7 @@ std::optional<ContractForm> contractForm(KernelFunction &k) {
   form.rows = DimExpr(1);
   form.rowStride = DimExpr(0);
   if (rows.empty())
-    return form;
+    return form.matrix ? std::nullopt : std::optional(form);
   form.merged = rows.size() > 1 && mergesRows(form, k, rows);
   form.tiled = form.merged ? rows.back() : graph::tiledRow(op, *roles);
   for (unsigned d : rows) {
@@ -184,6 +189,9 @@ std::optional<ContractForm> contractForm(KernelFunction &k) {
       form.outerRows.push_back(d);
   }
   form.rowStride = ContractForm::strideAlong(form.lhs, form.maps[0], *form.tiled);
+  // Too few rows for a tile, which only a run can tell, are done by vectors.
+  if (form.matrix && !form.rows.constant() && !form.dot)
+    return std::nullopt;
   return form;
 }
 

@@ -30,8 +30,10 @@ struct ContractForm {
   /// of the sums' type.
   plan::DotAttr dot;
   std::optional<unsigned> grouped;
+  /// The matrix unit for whole tiles, beside or instead of `dot`; null: vectors alone.
+  plan::MatrixAttr matrix;
   /// Elements of an operand in a lane.
-  int64_t group() const { return dot ? plan::DotAttr(dot).getGroup() : 1; }
+  int64_t group() const { return dot || matrix ? 32 / int64_t(rhs.elementType.getIntOrFloatBitWidth()) : 1; }
   /// The clip along the tiled dim; null where there is none.
   const graph::Clip *tiledClip() const;
   plan::ContractShape shape() const;

@@ -2,6 +2,8 @@
 #include "lib/Target/X86/X86Machine.h"
 #include "hewn/services.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/TargetParser/Host.h"
@@ -155,8 +157,7 @@ static ArrayAttr dotsOf(MLIRContext *context, const codegen::MachineSpec &machin
   };
   Type i16 = b.getI16Type(), i32 = b.getI32Type();
   bool wide = machine.vectorBytes == 64, middle = machine.vectorBytes == 32;
-  // With a matrix unit the vector form runs at half the speed of float32 products.
-  if (wide && hasFeature(machine, "avx512bf16") && !hasFeature(machine, "amx-bf16"))
+  if (wide && hasFeature(machine, "avx512bf16"))
     add(b.getBF16Type(), b.getBF16Type(), b.getF32Type(), "llvm.x86.avx512bf16.dpbf16ps.512");
   Type ui8 = b.getIntegerType(8, /*isSigned=*/false);
   if (wide && hasFeature(machine, "avx512vnni"))
@@ -171,6 +172,24 @@ static ArrayAttr dotsOf(MLIRContext *context, const codegen::MachineSpec &machin
   return b.getArrayAttr(dots);
 }
 
+/// AMX: eight registers of 16 rows of 64 bytes.
+static ArrayAttr matricesOf(MLIRContext *context, const codegen::MachineSpec &machine) {
+  Builder b(context);
+  SmallVector<Attribute> matrices;
+  auto add = [&](Type left, Type right, Type sum, StringRef product) {
+    auto name = [&](StringRef which) { return b.getStringAttr("llvm.x86." + which + ".internal"); };
+    matrices.push_back(plan::MatrixAttr::get(context, left, right, sum, /*rows=*/16, /*columns=*/16,
+                                             /*depth=*/512 / left.getIntOrFloatBitWidth(),
+                                             LLVM::LLVMX86AMXType::get(context), name("tilezero"), name("tileloadd64"),
+                                             name("tilestored64"), name(product)));
+  };
+  if (hasFeature(machine, "amx-bf16"))
+    add(b.getBF16Type(), b.getBF16Type(), b.getF32Type(), "tdpbf16ps");
+  if (hasFeature(machine, "amx-int8"))
+    add(b.getIntegerType(8, /*isSigned=*/false), b.getI8Type(), b.getI32Type(), "tdpbusd");
+  return matrices.empty() ? ArrayAttr() : b.getArrayAttr(matrices);
+}
+
 plan::TargetAttr targetAttr(MLIRContext *context, const codegen::MachineSpec &machine) {
   bool wide = machine.vectorBytes == 64;
   // Sizes that every machine of the class has at least: code for "host" must not depend on which of two alike made it.
@@ -178,7 +197,7 @@ plan::TargetAttr targetAttr(MLIRContext *context, const codegen::MachineSpec &ma
   int64_t l1Ways = l1 == 48 << 10 ? 12 : 8;
   int64_t l2 = machine.cpu == "sapphirerapids" ? 2 << 20 : wide ? 1 << 20 : 256 << 10;
   return plan::TargetAttr::get(context, machine.vectorBytes, /*vectorRegisters=*/wide ? 32 : 16, l1, l1Ways, l2,
-                               /*l3Bytes=*/8 << 20, dotsOf(context, machine));
+                               /*l3Bytes=*/8 << 20, dotsOf(context, machine), matricesOf(context, machine));
 }
 
 } // namespace hewn::x86

@@ -186,7 +186,7 @@ private:
   void joinBorder(graph::ContractOpInterface op) {
     auto border = op->getOperand(0).getDefiningOp<graph::MoveOpInterface>();
     Group *own = groupWith(op->getOperand(0));
-    if (!border || !own || own->ops.size() != 1 || !border->hasOneUse() || !graph::leavesOutBorder(op, border))
+    if (!border || !own || own->ops.size() != 1 || !border->hasOneUse() || !plan::leavesOutBorder(op, border))
       return;
     own->ops.clear();
     groupOf[border] = groupOf[op];

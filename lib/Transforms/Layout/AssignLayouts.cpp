@@ -301,7 +301,9 @@ private:
   /// Columns in a block; 0 where blocks would straddle groups.
   static int64_t blockFor(graph::ContractOpInterface op, const graph::ContractRoles &roles) {
     Dims extents = op.getIterationDims(graph::getDims);
-    int64_t block = plan::chooseSchedule(op, plan::contractShape(op, roles)).getN();
+    plan::ContractShape shape = plan::contractShape(op, roles);
+    shape.matrix = plan::findMatrix(op);
+    int64_t block = plan::chooseSchedule(op, shape).getN();
     std::optional<unsigned> column = graph::resultWith(op.getIndexingMaps()[1], roles.column);
     bool shared = llvm::any_of(roles.batch, [&](unsigned d) {
       return !extents[d].is(1) && graph::resultWith(op.getIndexingMaps()[1], d) == column;

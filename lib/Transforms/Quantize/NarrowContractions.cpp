@@ -10,8 +10,14 @@
 // does two of them where it does one of float32, and weights are half as many bytes. Casts of constants are folded, those of
 // data become a second result of whatever makes the data.
 //
-// Left alone: machines without an instruction that pays (`dots` of #plan.target), right operands that are not constant (they
-// would have to be packed in pairs at every run), depthwise and grouped windows, sums over an odd or short dim, few columns.
+// With three products each operand is the sum of two bfloat16, and the smallest of the four products is left out: an error of
+// some 2^-16, where a matrix unit does three products faster than vectors one of float32. (Henry, Tang and Heinecke,
+// "Leveraging the bfloat16 Artificial Intelligence Datatype For Higher-Precision Computations", 2019.)
+//
+// Left alone: machines without an instruction that pays (`dots` and `matrices` of #plan.target), right operands that are not
+// constant (they would have to be packed in pairs at every run), depthwise and grouped windows, sums over an odd or short dim,
+// few columns.
+#include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
 #include "dialects/Plan/Schedule.h"
 #include "lib/Transforms/Quantize/Operands.h"
@@ -30,7 +36,7 @@ namespace {
 constexpr int64_t kFewest = 16;
 
 /// Whether the engine has a narrow form for it that pays.
-bool pays(ContractOpInterface op) {
+bool pays(ContractOpInterface op, unsigned products) {
   for (Value value : {op->getOperand(0), op->getOperand(1), Value(op->getResult(0))})
     if (!graph::getElementType(value).isF32())
       return false;
@@ -45,22 +51,59 @@ bool pays(ContractOpInterface op) {
     return false;
   std::optional<unsigned> pairs = graph::plainSummedDim(op, *roles);
   int64_t summed = pairs ? extents[*pairs].constant().value_or(0) : 0;
-  return summed >= kFewest && summed % 2 == 0;
+  if (summed < kFewest || summed % 2 != 0)
+    return false;
+  Builder b(op.getContext());
+  Type bf16 = b.getBF16Type(), f32 = b.getF32Type();
+  plan::MatrixAttr matrix = plan::findMatrix(op, bf16, bf16, f32);
+  bool hasDot = bool(plan::findDot(op, bf16, bf16, f32));
+  if (products > 1)
+    return matrix && plan::fills(op, matrix);
+  if (!matrix)
+    return hasDot;
+  // Beside a matrix unit vectors of pairs are slow, but a few rows wait for weights, which are half as long.
+  constexpr int64_t fewRows = 4;
+  bool few = plan::contractShape(op, *roles).rows.constant().value_or(fewRows + 1) <= fewRows;
+  return few ? hasDot : plan::fills(op, matrix);
+}
+
+/// x as the bfloat16 next to it and the one next to what is left, which is 0 where x is infinite.
+std::pair<Value, Value> split(graph::Composer &c, Value x) {
+  Type bf16 = c.b.getBF16Type();
+  Value first = c.cast(x, bf16), near = c.cast(first, graph::getElementType(x));
+  Value rest = c.op("graph.sub", {x, near});
+  Value whole = c.op("graph.equal", {x, near}); // infinities among them, whose rest is no number
+  return {first, c.cast(c.op("graph.where", {whole, c.scalarLike(x, 0), rest}), bf16)};
+}
+
+/// x y as x1 y1 + x1 y2 + x2 y1: one contraction over three times the depth.
+void splitOperands(ContractOpInterface op) {
+  std::optional<graph::ContractRoles> roles = graph::contractRoles(op);
+  unsigned depth = *graph::plainSummedDim(op, *roles);
+  OpBuilder b(op);
+  graph::Composer c(b, op->getLoc());
+  SmallVector<AffineMap> maps = op.getIndexingMaps();
+  rewriteOperands(op, b.getF32Type(), [&](unsigned operand, Value value) {
+    auto [first, second] = split(c, value);
+    int64_t axis = *graph::resultWith(maps[operand], depth);
+    return c.concat({first, operand == 0 ? first : second, operand == 0 ? second : first}, axis);
+  });
 }
 
 struct NarrowContractionsPass : impl::NarrowContractionsPassBase<NarrowContractionsPass> {
+  using NarrowContractionsPassBase::NarrowContractionsPassBase;
+
   void runOnOperation() override {
-    Builder b(&getContext());
-    if (!plan::findDot(getOperation(), b.getBF16Type(), b.getBF16Type(), b.getF32Type()))
-      return;
     SmallVector<ContractOpInterface> ops;
     getOperation().walk([&](ContractOpInterface op) {
-      if (pays(op))
+      if (pays(op, products))
         ops.push_back(op);
     });
     for (ContractOpInterface op : ops) {
-      castOperands(op, b.getBF16Type());
-      op->setAttr("to", TypeAttr::get(b.getF32Type()));
+      if (products > 1)
+        splitOperands(op);
+      else
+        castOperands(op, Builder(op.getContext()).getBF16Type());
     }
   }
 };

@@ -8,8 +8,13 @@
 
 namespace hewn {
 
-/// Casts both operands. A border of zeros around the left one that nobody else reads stays next to the contraction, which can
-/// leave it out: the cast goes before it.
+/// The same contraction of other operands with sums of type `sum`, in the place of `op`, which is erased; `rewrite` gives the
+/// operand (0 or 1) for a value that stands for it. A border of zeros around the left one that nobody else reads stays next
+/// to the contraction, which can leave it out: what it surrounds is rewritten.
+void rewriteOperands(graph::ContractOpInterface op, mlir::Type sum,
+                     llvm::function_ref<mlir::Value(unsigned operand, mlir::Value value)> rewrite);
+
+/// Casts both operands.
 void castOperands(graph::ContractOpInterface op, mlir::Type type);
 
 } // namespace hewn

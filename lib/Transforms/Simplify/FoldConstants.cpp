@@ -41,8 +41,11 @@ int64_t bytesOf(Value value) {
 
 bool isTensor(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
-  return tensor && tensor.hasStaticShape() && tensor.getElementTypeBitWidth() >= 8;
+  return tensor && tensor.hasStaticShape();
 }
+
+/// Whether a result can be a constant: what is narrower than a byte is made and used on the way.
+bool isStorable(Type type) { return cast<RankedTensorType>(type).getElementTypeBitWidth() >= 8; }
 
 class Folder {
 public:
@@ -54,6 +57,9 @@ public:
       if (isFoldable(op))
         foldable.insert(op);
     });
+    for (Operation *op : llvm::to_vector(llvm::reverse(foldable)))
+      if (!llvm::all_of(op->getResultTypes(), isStorable) && hasUserOutside(op))
+        foldable.remove(op);
     SmallVector<Value> batch;
     int64_t bytes = 0;
     for (Operation *op : foldable)
@@ -75,6 +81,10 @@ public:
   }
 
 private:
+  bool hasUserOutside(Operation *op) {
+    return llvm::any_of(op->getUsers(), [&](Operation *user) { return !foldable.contains(user); });
+  }
+
   bool isConstant(Value value) {
     Operation *op = value.getDefiningOp();
     return op && (isa<graph::ConstantOp>(op) || foldable.contains(op));

@@ -1,4 +1,5 @@
 // RUN: hewn-opt %s --split-input-file --hewn-narrow-contractions | FileCheck %s
+// RUN: hewn-opt %s --split-input-file --hewn-narrow-contractions=products=3 | FileCheck %s --check-prefix=THREE
 
 #fast = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, dots = [#plan.dot<left = bf16, right = bf16, sum = f32, intrinsic = "llvm.some.dot">]>
 
@@ -39,7 +40,7 @@ module attributes {plan.target = #fast} {
 
 // Left alone: a sum over an odd dim, and a right operand that is computed.
 // CHECK-LABEL: func.func @alone
-// CHECK-NOT: bf16
+// CHECK-NOT: to = bf16
 module attributes {plan.target = #fast} {
   func.func @alone(%x: tensor<6x65xf32>, %y: tensor<6x64xf32>, %v: tensor<64x32xf32>) -> (tensor<6x32xf32>, tensor<6x32xf32>) {
     %w = graph.constant {value = dense<1.0> : tensor<65x32xf32>} : tensor<65x32xf32>
@@ -53,11 +54,37 @@ module attributes {plan.target = #fast} {
 
 // Left alone: a machine without such products.
 // CHECK-LABEL: func.func @machine
-// CHECK-NOT: bf16
+// CHECK-NOT: to = bf16
 module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
   func.func @machine(%x: tensor<6x64xf32>) -> tensor<6x32xf32> {
     %w = graph.constant {value = dense<1.0> : tensor<64x32xf32>} : tensor<64x32xf32>
     %0 = graph.matmul %x, %w : (tensor<6x64xf32>, tensor<64x32xf32>) -> tensor<6x32xf32>
     return %0 : tensor<6x32xf32>
+  }
+}
+
+// -----
+
+#unit = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608,
+    matrices = [#plan.matrix<left = bf16, right = bf16, sum = f32, rows = 16, columns = 16, depth = 32, tile = !llvm.x86_amx, zero = "llvm.zero", load = "llvm.load", store = "llvm.store", product = "llvm.product">]>
+
+// A matrix unit takes what fills its tiles; by three products, the first and second terms side by side along the depth.
+// CHECK-LABEL: func.func @unit
+// CHECK: graph.matmul {{.*}} : (tensor<32x64xbf16>, tensor<64x32xbf16>) -> tensor<32x32xf32>
+// CHECK: graph.matmul {{.*}} : (tensor<2x64xf32>, tensor<64x32xf32>) -> tensor<2x32xf32>
+// THREE-LABEL: func.func @unit
+// THREE: %[[X1:.*]] = graph.cast %arg0 {to = bf16}
+// THREE: %[[XF:.*]] = graph.cast %[[X1]] {to = f32}
+// THREE: graph.sub %arg0, %[[XF]]
+// THREE: %[[X2:.*]] = graph.cast %{{.*}} {to = bf16}
+// THREE: %[[L:.*]] = graph.concat %[[X1]], %[[X1]], %[[X2]] {{.*}} -> tensor<32x192xbf16>
+// THREE: %[[R:.*]] = graph.concat {{.*}} -> tensor<192x32xbf16>
+// THREE: graph.matmul %[[L]], %[[R]] {to = f32}
+module attributes {plan.target = #unit} {
+  func.func @unit(%x: tensor<32x64xf32>, %y: tensor<2x64xf32>) -> (tensor<32x32xf32>, tensor<2x32xf32>) {
+    %w = graph.constant {value = dense<1.0> : tensor<64x32xf32>} : tensor<64x32xf32>
+    %0 = graph.matmul %x, %w : (tensor<32x64xf32>, tensor<64x32xf32>) -> tensor<32x32xf32>
+    %1 = graph.matmul %y, %w : (tensor<2x64xf32>, tensor<64x32xf32>) -> tensor<2x32xf32>
+    return %0, %1 : tensor<32x32xf32>, tensor<2x32xf32>
   }
 }
