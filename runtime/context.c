@@ -91,28 +91,6 @@ static const char *readOptions(const hewn_context_options *given, hewn_context_o
   return NULL;
 }
 
-static int32_t checkMachine(hewn_context *context) {
-  static const char *const names[] = {"x86-64-v2",   "x86-64-v3",   "x86-64-v4", "AVX-VNNI", "AVX512-VNNI",
-                                      "AVX512-BF16", "AVX512-FP16", "AMX-INT8",  "AMX-BF16"};
-  const hewn_model *model = context->model;
-  context->cpu = hewn_rt_cpu(NULL);
-  uint64_t missing = model->cpu_features & ~context->cpu;
-  hewn_text text;
-  if (!missing || !hewn_message_open(context, &text))
-    return HEWN_OK;
-  hewn_text_put(&text, "model ");
-  hewn_text_name(&text, model->name);
-  hewn_text_put(&text, " was compiled for ");
-  hewn_text_put(&text, model->target ? model->target : "another machine");
-  hewn_text_put(&text, "; this machine lacks");
-  for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i)
-    if (missing >> i & 1) {
-      hewn_text_put(&text, " ");
-      hewn_text_put(&text, names[i]);
-    }
-  return hewn_text_close(context, HEWN_UNSUPPORTED, &text);
-}
-
 static int32_t failArena(hewn_context *context, int64_t need) {
   hewn_text text;
   if (!hewn_message_open(context, &text))
@@ -131,7 +109,7 @@ static int32_t failArena(hewn_context *context, int64_t need) {
 }
 
 int32_t hewn_context_grow(hewn_context *context) {
-  int64_t need = context->model->arena_bytes(context->symbols);
+  int64_t need = context->variant->arena_bytes(context->symbols);
   if (need < 0)
     return hewn_message_fail(context, HEWN_OUT_OF_MEMORY, "the arena's size overflows for these dimensions");
   if (need <= context->arena_bytes)
@@ -162,7 +140,7 @@ static int isStatic(hewn_context *context) {
 
 /// The parts of creation that may fail with a message in the context.
 static int32_t furnish(hewn_context *context, const hewn_context_options *options) {
-  int32_t code = checkMachine(context);
+  int32_t code = hewn_variant_choose(context);
   if (code == HEWN_OK)
     code = hewn_weights_acquire(context, options->weights_path);
   if (code == HEWN_OK && isStatic(context))

@@ -31,6 +31,7 @@ struct hewn_context {
   /// First in every version of the runtime: door.c of another version reads it.
   const hewn_runtime_table *table;
   const hewn_model *model;
+  const hewn_variant *variant;
 
   hewn_allocator allocator;
   hewn_thread_hook thread_hook;
@@ -92,6 +93,11 @@ int32_t hewn_message_fail(hewn_context *context, int32_t code, const char *messa
 /// Forgets the last call's failure.
 void hewn_message_clear(hewn_context *context);
 hewn_status hewn_message_status(const hewn_context *context);
+
+//===-- variant.c ---------------------------------------------------------===//
+
+/// Finds the variant of the context's model for this machine.
+int32_t hewn_variant_choose(hewn_context *context);
 
 //===-- memory.c ----------------------------------------------------------===//
 

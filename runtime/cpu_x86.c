@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which instructions this machine has, by CPUID, and which of them the system
 // saves across a switch of threads, by XGETBV. Elsewhere than on x86: none.
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 
 #include "context.h"
 
@@ -74,6 +76,8 @@ static uint64_t queryFeatures(void) {
     found |= HEWN_CPU_X86_64_V3;
   if ((found & HEWN_CPU_X86_64_V3) && hasAll(l.eax7_1, BIT(4)))
     found |= HEWN_CPU_AVX_VNNI;
+  if ((found & HEWN_CPU_X86_64_V3) && hasAll(l.ecx7, BIT(8)))
+    found |= HEWN_CPU_GFNI;
   // AVX512 F, DQ, CD, BW, VL; the system's masks and ZMM.
   if (!(found & HEWN_CPU_X86_64_V3) || !hasAll(l.xcr0, BIT(5) | BIT(6) | BIT(7)) ||
       !hasAll(l.ebx7, BIT(16) | BIT(17) | BIT(28) | BIT(30) | BIT(31)))
@@ -83,6 +87,9 @@ static uint64_t queryFeatures(void) {
     found |= HEWN_CPU_AVX512_VNNI;
   if (hasAll(l.eax7_1, BIT(5)))
     found |= HEWN_CPU_AVX512_BF16;
+  // VBMI, VBMI2, BITALG, VPOPCNTDQ; IFMA.
+  if (hasAll(l.ecx7, BIT(1) | BIT(6) | BIT(12) | BIT(14)) && hasAll(l.ebx7, BIT(21)))
+    found |= HEWN_CPU_AVX512_VBMI;
   if (hasAll(l.edx7, BIT(23)))
     found |= HEWN_CPU_AVX512_FP16;
   // AMX-TILE with one of its types; the system's tile state.

@@ -63,7 +63,12 @@ int64_t hewn_arena_bytes(const hewn_model *model, const int64_t *symbols) {
   for (int32_t s = 0; s < model->num_symbols; ++s)
     if (symbols[s] < model->symbols[s].min || symbols[s] > model->symbols[s].max)
       return -1;
-  return model->arena_bytes(symbols);
+  const hewn_variant *variant = model->runtime->model_variant(model);
+  return variant ? variant->arena_bytes(symbols) : -1;
+}
+
+const hewn_variant *hewn_model_variant(const hewn_model *model) {
+  return checkModel(model) ? NULL : model->runtime->model_variant(model);
 }
 
 hewn_status hewn_run_counted(const hewn_model *model, hewn_context *context, const DLTensor *inputs, int32_t num_inputs,
@@ -102,4 +107,5 @@ const hewn_runtime_table hewn_rt_table = {
     hewn_impl_run,
     hewn_impl_run_pointers,
     hewn_impl_output_release,
+    hewn_rt_variant,
 };

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory whose size depends on data: scratch for a run, and outputs. All of it
 // through the context's allocator; everything else is in the arena.
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 
 #include "context.h"
 

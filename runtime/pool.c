@@ -17,7 +17,9 @@
 // third. Spinning is bounded in time; sleepers count themselves, then look at
 // the sequence again, so that a wake-up cannot be lost. No spinning where
 // there are more threads than processors.
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 
 #include "pool.h"
 #include "futex.h"

@@ -16,7 +16,7 @@ static int32_t execute(hewn_context *context) {
   const hewn_model *model = context->model;
   hewn_frame frame = {context->input_data, context->input_dims, context->output_data, context->output_dims,
                       context->symbols,    context->arena,      context->weights};
-  int32_t code = model->run(context, &frame);
+  int32_t code = context->variant->run(context, &frame);
   hewn_memory_end_run(context);
   if (code == HEWN_OK)
     code = hewn_rt_code(context);

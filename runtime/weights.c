@@ -2,7 +2,9 @@
 // The weights file: mapped read-only once a process and model, shared by all
 // contexts, unmapped with the last one. The kernel shares its pages between
 // processes.
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 
 #include "context.h"
 #include "futex.h"

@@ -39,7 +39,7 @@ extern "C" {
 #endif
 
 /// Changes with every incompatible change of a struct in this header.
-#define HEWN_ABI_VERSION 1
+#define HEWN_ABI_VERSION 2
 
 /// A generated shared library exports its descriptor under the model's name,
 /// and a second time under this one, for loaders that know only the file.
@@ -152,24 +152,36 @@ typedef struct hewn_frame {
   const unsigned char *weights; ///< 64-byte aligned; NULL if there are none
 } hewn_frame;
 
+/// A model's code for one set of instructions. Inputs, outputs, symbols and
+/// weights are the same for all.
+typedef struct hewn_variant {
+  const char *target; ///< e.g. "x86-64-v3"
+  /// Bits of services.h's HEWN_CPU_* without which the code does not run.
+  uint64_t cpu_features;
+  /// The arena's exact size; negative on overflow.
+  int64_t (*arena_bytes)(const int64_t *symbols);
+  /// Returns a hewn_code; what fails has told `hewn_rt_fail` before.
+  int32_t (*run)(hewn_context *context, const hewn_frame *frame);
+} hewn_variant;
+
 /// A compiled model.
 struct hewn_model {
   uint32_t abi_version;  ///< HEWN_ABI_VERSION
   uint32_t struct_bytes; ///< sizeof(hewn_model)
   const char *name;
   const char *digest; ///< of the model and the compiler's options, in hex
-  const char *target; ///< as given to the compiler, e.g. "x86-64-v3"
+  const char *target; ///< as given to the compiler, e.g. "portable"
   /// `&hewn_rt_table`: the runtime that the generated code was linked with.
   const hewn_runtime_table *runtime;
   int32_t num_inputs;
   int32_t num_outputs;
   int32_t num_symbols;
-  uint32_t flags; ///< 0
+  int32_t num_variants;
   const hewn_tensor_info *inputs;
   const hewn_tensor_info *outputs;
   const hewn_symbol *symbols;
-  /// Bits of services.h's HEWN_CPU_* without which the code does not run.
-  uint64_t cpu_features;
+  /// The best first: a machine runs the first one whose instructions it has.
+  const hewn_variant *variants;
   /// Name of the weights file, without a folder; it is looked for beside the
   /// binary that holds this descriptor. NULL: no weights, or embedded ones.
   const char *weights_file;
@@ -177,12 +189,8 @@ struct hewn_model {
   uint64_t weights_bytes;            ///< of the data, without the file's header
   const unsigned char *weights;      ///< embedded (64-byte aligned), or NULL
   hewn_weights_state *weights_state; ///< needed where weights_file is set
-  /// The arena's exact size; negative on overflow.
-  int64_t (*arena_bytes)(const int64_t *symbols);
   /// Writes every output's dims; HEWN_DIM_DYNAMIC where it depends on data.
   void (*output_dims)(const int64_t *symbols, int64_t *const *dims);
-  /// Returns a hewn_code; what fails has told `hewn_rt_fail` before.
-  int32_t (*run)(hewn_context *context, const hewn_frame *frame);
 };
 
 //===----------------------------------------------------------------------===//
@@ -236,7 +244,11 @@ typedef struct hewn_context_options {
   const char *weights_path;
 } hewn_context_options;
 
-/// Makes a context: maps the weights, starts the threads, and allocates the
+/// The variant that runs on this machine; NULL where it has the instructions of
+/// none. Asks the processor: some microseconds.
+HEWN_API const hewn_variant *hewn_model_variant(const hewn_model *model);
+
+/// Makes a context: chooses the variant of the code, maps the weights, starts the threads, and allocates the
 /// arena if its size does not depend on symbols. `options` may be NULL.
 ///
 /// On failure `*context` may still be set: it then holds the message and is
@@ -255,8 +267,9 @@ HEWN_API hewn_status hewn_context_reserve(hewn_context *context, const int64_t *
 /// The message of the last call on this context, "" after success.
 HEWN_API const char *hewn_context_message(const hewn_context *context);
 
-/// The exact number of bytes of arena for these symbols; negative if a symbol
-/// is outside its range or the size overflows.
+/// The exact number of bytes of arena for these symbols on this machine;
+/// negative if a symbol is outside its range, the size overflows, or this
+/// machine cannot run the model.
 HEWN_API int64_t hewn_arena_bytes(const hewn_model *model, const int64_t *symbols);
 
 //===----------------------------------------------------------------------===//
@@ -305,6 +318,7 @@ struct hewn_runtime_table {
   hewn_status (*run_pointers)(const hewn_model *, hewn_context *, const void *const *, void **, int64_t *const *,
                               const int64_t *);
   void (*output_release)(hewn_context *, void *);
+  const hewn_variant *(*model_variant)(const hewn_model *);
 };
 
 #ifdef __cplusplus

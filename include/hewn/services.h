@@ -64,6 +64,9 @@ HEWN_RT void hewn_rt_trace(hewn_context *context, int32_t phase, const char *ker
 /// has numbers of its own. Only from the thread that runs the model.
 HEWN_RT uint64_t hewn_rt_draw_index(hewn_context *context);
 
+/// `hewn_model_variant` of the runtime that the code was linked with.
+HEWN_RT const hewn_variant *hewn_rt_variant(const hewn_model *model);
+
 //===----------------------------------------------------------------------===//
 // The machine
 //===----------------------------------------------------------------------===//
@@ -80,6 +83,9 @@ HEWN_RT uint64_t hewn_rt_draw_index(hewn_context *context);
 #define HEWN_CPU_AVX512_FP16 (UINT64_C(1) << 6)
 #define HEWN_CPU_AMX_INT8 (UINT64_C(1) << 7)
 #define HEWN_CPU_AMX_BF16 (UINT64_C(1) << 8)
+/// VBMI, VBMI2, IFMA, BITALG and VPOPCNTDQ: what AVX-512 gained with Ice Lake.
+#define HEWN_CPU_AVX512_VBMI (UINT64_C(1) << 9)
+#define HEWN_CPU_GFNI (UINT64_C(1) << 10)
 
 /// The features of this machine. Found once per context; with NULL they are
 /// found anew (some CPUID instructions: microseconds, more in virtual

@@ -5,6 +5,7 @@
 #include "lib/Codegen/Emit/Link.h"
 #include "lib/Compiler/Compilation.h"
 #include "lib/Compiler/Generate.h"
+#include "lib/Target/X86/X86Machine.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -57,7 +58,6 @@ std::string ArtifactWriter::beside(StringRef extension) {
 
 codegen::CodeOptions ArtifactWriter::codeOptions() {
   codegen::CodeOptions code;
-  code.machine = c.machine;
   code.optimize = options.optimize;
   code.threads = unsigned(std::max(options.jobs, 0));
   code.cacheDir = options.cacheDir;
@@ -114,26 +114,30 @@ Error ArtifactWriter::link() {
 }
 
 bool ArtifactWriter::write() {
-  auto program = c.module->lookupSymbol<func::FuncOp>(plan::kProgramName);
+  auto program = c.variants.front()->lookupSymbol<func::FuncOp>(plan::kProgramName);
   FailureOr<codegen::ProgramInterface> read =
       codegen::readInterface(program, options.name.empty() ? stem() : options.name);
   if (failed(read))
     return false;
   codegen::ProgramInterface &interface = generated.interface = std::move(*read);
-  interface.target = c.machine.name;
-  interface.cpuFeatures = c.machine.cpuFeatures;
+  interface.target = options.target;
   c.result.name = interface.name;
+  std::vector<PlannedVariant> variants;
+  for (auto [machine, module] : llvm::zip(c.machines, c.variants)) {
+    variants.push_back({machine, *module});
+    interface.variants.push_back({machine.name, machine.cpuFeatures});
+  }
   if (options.emit == "header")
     return deliver(c, codegen::headerText(interface));
   std::string weightsFile = options.embedWeights ? "" : stem() + ".weights";
-  if (!report(
-          codegen::guardLLVM([&] { return generate(*c.module, codeOptions(), weightsFile, c.weights, generated); })))
+  if (!report(codegen::guardLLVM(
+          [&] { return generate(variants, x86::baseMachine(), codeOptions(), weightsFile, c.weights, generated); })))
     return false;
-  c.result.numKernels = generated.code.size() - 1;
+  c.result.numKernels = generated.numKernels;
   if (!options.emit.empty()) {
     std::string text;
-    for (const codegen::CompiledKernel &kernel : generated.code)
-      text += kernel.code + "\n";
+    for (const codegen::CompiledUnit &unit : generated.code)
+      text += unit.code + "\n";
     return deliver(c, text);
   }
   return report(link());

@@ -20,10 +20,13 @@ struct Compilation {
   CompileResult &result;
   /// Declared in this order: what the module names must outlive it.
   WeightTable weights;
-  codegen::MachineSpec machine;
+  /// In the order in which a loader tries them.
+  std::vector<codegen::MachineSpec> machines;
   std::vector<importer::DimBinding> dims;
   std::unique_ptr<mlir::MLIRContext> context;
+  /// The model up to the stage that is the same for all machines, then one for each of them.
   mlir::OwningOpRef<mlir::ModuleOp> module;
+  std::vector<mlir::OwningOpRef<mlir::ModuleOp>> variants;
 };
 
 /// From the plan stage to text (llvm, asm, header) or files. Returns false after an error.

@@ -86,10 +86,10 @@ bool checkOptions(Compilation &c) {
   } else {
     if (!options.emit.empty() && !llvm::is_contained(emitStages(), options.emit))
       refuse("unknown stage '" + options.emit + "' for --emit; there are: " + llvm::join(emitStages(), ", "));
-    if (std::optional<codegen::MachineSpec> machine = x86::findMachine(options.target))
-      c.machine = *machine;
+    if (auto machines = x86::findMachines(options.target))
+      c.machines = std::move(*machines);
     else
-      refuse("unknown target '" + options.target + "'; there are: " + llvm::join(compileTargets(), ", "));
+      refuse(llvm::toString(machines.takeError()));
   }
   if (!llvm::is_contained({"highest", "high", "medium"}, options.precision))
     refuse("unknown float32 precision '" + options.precision + "'; there are: highest, high, medium");
@@ -139,28 +139,68 @@ Stage firstStage(ModuleOp module) {
   return launches ? Plan : Graph;
 }
 
+bool runStage(Compilation &c, const StageInfo &stage, const PipelineOptions &options, ModuleOp module) {
+  PassManager pm(c.context.get());
+  pm.enableVerifier(true);
+  stage.build(pm, options);
+  if (succeeded(pm.run(module)))
+    return true;
+  if (!c.diagnostics.hasErrors())
+    c.diagnostics.error("internal error in stage '" + stage.name + "'");
+  return false;
+}
+
+/// One module for each machine, each of which may be told of its own.
+void splitVariants(Compilation &c) {
+  for (const codegen::MachineSpec &machine : llvm::drop_begin(c.machines)) {
+    c.variants.push_back(c.module->clone());
+    (*c.variants.back())->setAttr(plan::kTargetAttr, x86::targetAttr(c.context.get(), machine));
+  }
+  (*c.module)->setAttr(plan::kTargetAttr, x86::targetAttr(c.context.get(), c.machines.front()));
+  c.variants.insert(c.variants.begin(), std::move(c.module));
+}
+
+/// The stages up to the plan, or to the one that is wanted as text. What a machine decides begins behind the graph.
 bool runStages(Compilation &c) {
   PipelineOptions options;
   options.optimize = c.options.optimize;
   options.narrowProducts = c.options.precision == "medium" ? 1 : c.options.precision == "high" ? 3 : 0;
   options.weights = &c.weights;
   options.evaluate = [&](OwningOpRef<ModuleOp> module) { return evaluate(std::move(module), c.weights); };
-  for (unsigned s = firstStage(*c.module); s < Behind; ++s) {
+  unsigned s = firstStage(*c.module);
+  if (s == Graph) {
     Timer timer(c, stages[s].name);
-    PassManager pm(c.context.get());
-    pm.enableVerifier(true);
-    stages[s].build(pm, options);
-    if (failed(pm.run(*c.module))) {
-      if (!c.diagnostics.hasErrors())
-        c.diagnostics.error("internal error in stage '" + stages[s].name + "'");
+    if (!runStage(c, stages[s++], options, *c.module))
       return false;
+  }
+  splitVariants(c);
+  if (c.options.emit == stages[Graph].name)
+    return true;
+  for (; s < Behind; ++s) {
+    Timer timer(c, stages[s].name);
+    for (auto [machine, module] : llvm::zip(c.machines, c.variants)) {
+      if (!runStage(c, stages[s], options, *module))
+        return false;
+      if (c.options.emit == "explain" && s == Kernels)
+        c.result.text += (c.machines.size() > 1 ? "for " + machine.name + "\n" : "") + describeKernels(*module);
     }
     if (c.options.emit == stages[s].name)
       return true;
-    if (c.options.emit == "explain" && s == Kernels)
-      c.result.text = describeKernels(*c.module);
   }
   return true;
+}
+
+/// Texts of several modules have MLIR's own line between them.
+std::string printVariants(Compilation &c) {
+  std::string text;
+  if (c.options.emit == stages[Graph].name)
+    return printModule(*c.variants.front());
+  for (auto [machine, module] : llvm::zip(c.machines, c.variants)) {
+    if (c.machines.size() > 1)
+      text += (text.empty() ? "// " : "// -----\n// ") + machine.name + "\n";
+    text += printModule(*module);
+  }
+  return text;
 }
 
 bool run(Compilation &c) {
@@ -178,14 +218,16 @@ bool run(Compilation &c) {
       c.diagnostics.error("the model can't be read");
     return false;
   }
-  (*c.module)->setAttr(plan::kTargetAttr, x86::targetAttr(c.context.get(), c.machine));
   if (!runStages(c))
     return false;
   for (const StageInfo &stage : stages)
     if (c.options.emit == stage.name)
-      return deliver(c, printModule(*c.module));
+      return deliver(c, printVariants(c));
   if (c.options.emit == "explain") {
-    std::string text = "target: " + c.machine.name + "\n" + c.result.text + describePlan(*c.module) + "stages:";
+    std::string text = "target: " + c.options.target + "\n" + c.result.text;
+    for (auto [machine, module] : llvm::zip(c.machines, c.variants))
+      text += (c.machines.size() > 1 ? "for " + machine.name + "\n" : "") + describePlan(*module);
+    text += "stages:";
     for (auto &[stage, seconds] : c.result.stageSeconds)
       text += llvm::formatv(" {0} {1:f2} s", stage, seconds);
     c.result.text.clear();
@@ -206,7 +248,7 @@ ArrayRef<StringRef> emitStages() {
 
 CompileResult compile(const CompileOptions &options, Diagnostics &diagnostics) {
   CompileResult result;
-  Compilation compilation{options, diagnostics, result, {}, {}, {}, nullptr, nullptr};
+  Compilation compilation{options, diagnostics, result, {}, {}, {}, nullptr, nullptr, {}};
   result.ok = run(compilation);
   if (!result.ok && !diagnostics.hasErrors())
     diagnostics.error("internal error: a compile failed without saying why");

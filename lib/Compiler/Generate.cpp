@@ -12,44 +12,141 @@ using llvm::Error;
 
 namespace hewn {
 
+using codegen::Variant;
+
+namespace {
+
 /// Of all that the code and the numbers depend on.
-static std::string digestOf(ModuleOp module, const codegen::CodeOptions &options, const GeneratedCode &generated) {
-  std::string bytes, constants = generated.weights.digest();
-  llvm::raw_string_ostream os(bytes);
-  (void)writeBytecodeToFile(module, os);
+std::string digestOf(ArrayRef<Variant> variants, const GeneratedCode &generated) {
   llvm::SHA256 hash;
-  for (StringRef text : {StringRef(bytes), StringRef(options.machine.cpu), StringRef(options.machine.features),
-                         StringRef(generated.interface.name), StringRef(constants)})
-    hash.update(text);
+  for (const Variant &variant : variants) {
+    std::string bytes;
+    llvm::raw_string_ostream os(bytes);
+    (void)writeBytecodeToFile(variant.module, os);
+    for (StringRef text : {StringRef(bytes), StringRef(variant.machine.cpu), StringRef(variant.machine.features)})
+      hash.update(text);
+  }
+  hash.update(generated.interface.name);
+  hash.update(generated.weights.digest());
   return llvm::toHex(hash.final(), /*LowerCase=*/true).substr(0, 40);
 }
 
-Error generate(ModuleOp module, codegen::CodeOptions options, StringRef weightsFile, const WeightTable &table,
-               GeneratedCode &generated) {
-  codegen::ProgramInterface &interface = generated.interface;
-  options.prefix = interface.name + "_";
-  llvm::Expected<std::vector<codegen::CompiledKernel>> kernels = codegen::compileKernels(module, options);
-  if (!kernels)
-    return kernels.takeError();
-  generated.code = std::move(*kernels);
+std::vector<Variant> nameVariants(ArrayRef<PlannedVariant> planned, StringRef model) {
+  std::vector<Variant> variants;
+  for (const PlannedVariant &variant : planned) {
+    // Dots, which no C name has: a model's functions are never those of another one.
+    std::string prefix = model.str() + ".";
+    if (planned.size() > 1)
+      prefix += codegen::cName(variant.machine.name) + ".";
+    variants.push_back({variant.module, variant.machine, prefix});
+  }
+  return variants;
+}
 
+/// A program as LLVM has it, in a context of its own.
+struct Program {
+  std::unique_ptr<llvm::LLVMContext> context;
+  std::unique_ptr<llvm::Module> module;
+  const codegen::MachineSpec *machine;
+  std::string symbol, code;
+};
+
+class Generator {
+public:
+  Generator(ArrayRef<Variant> variants, const codegen::CodeOptions &options, GeneratedCode &generated)
+      : variants(variants), options(options), generated(generated) {}
+
+  Error emitPrograms(ArrayRef<codegen::KernelSymbols> kernels, const WeightTable &table);
+  Error compilePrograms();
+  Error compileDescriptor(const codegen::MachineSpec &base, const codegen::WeightsReference &weights);
+
+private:
+  ArrayRef<Variant> variants;
+  const codegen::CodeOptions &options;
+  GeneratedCode &generated;
+  std::vector<Program> programs;
+};
+
+/// Every variant's program. Those that come out the same, which they do where all kernels are shared, are one.
+Error Generator::emitPrograms(ArrayRef<codegen::KernelSymbols> kernels, const WeightTable &table) {
+  codegen::ProgramInterface &interface = generated.interface;
+  interface.variants.resize(variants.size());
+  llvm::StringMap<std::string> byText;
+  for (size_t v = variants.size(); v-- > 0;) {
+    const codegen::MachineSpec &machine = variants[v].machine;
+    Program program{std::make_unique<llvm::LLVMContext>(), nullptr, &machine, variants[v].prefix + "main", ""};
+    program.module = std::make_unique<llvm::Module>(interface.name, *program.context);
+    if (Error error = codegen::setMachine(*program.module, machine))
+      return error;
+    auto function = ModuleOp(variants[v].module).lookupSymbol<func::FuncOp>(plan::kProgramName);
+    FailureOr<llvm::Function *> run =
+        codegen::emitProgram(function, interface, kernels[v], table, generated.weights, *program.module);
+    if (failed(run))
+      return llvm::createStringError("internal error: the program can't be emitted");
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    program.module->print(os, nullptr);
+    codegen::VariantInterface &shown = interface.variants[v];
+    shown.target = machine.name;
+    shown.cpuFeatures = machine.cpuFeatures;
+    shown.arenaBytes = graph::DimExpr::fromAttr(function->getAttr(plan::kArenaBytesAttr)).value_or(graph::DimExpr(0));
+    // Less demanding ones come first here: what serves them serves all that has the same text.
+    shown.run = byText.try_emplace(text, program.symbol).first->second;
+    if (shown.run != program.symbol)
+      continue;
+    (*run)->setName(program.symbol);
+    programs.push_back(std::move(program));
+  }
+  return Error::success();
+}
+
+Error Generator::compilePrograms() {
+  if (Error error = codegen::forEachInParallel(options.threads, programs.size(), [&](size_t i) -> Error {
+        llvm::Expected<std::string> code = codegen::generateCode(*programs[i].module, *programs[i].machine, options);
+        if (!code)
+          return code.takeError();
+        programs[i].code = std::move(*code);
+        return Error::success();
+      }))
+    return error;
+  generated.numPrograms = programs.size();
+  for (Program &program : programs)
+    generated.code.push_back({program.symbol, std::move(program.code)});
+  return Error::success();
+}
+
+Error Generator::compileDescriptor(const codegen::MachineSpec &base, const codegen::WeightsReference &weights) {
   llvm::LLVMContext context;
-  llvm::Module code(interface.name, context);
-  if (Error error = codegen::setMachine(code, options.machine))
+  llvm::Module code(generated.interface.name, context);
+  if (Error error = codegen::setMachine(code, base))
     return error;
-  auto program = module.lookupSymbol<func::FuncOp>(plan::kProgramName);
-  FailureOr<llvm::Function *> run = codegen::emitProgram(program, interface, table, generated.weights, code);
-  if (failed(run))
-    return llvm::createStringError("internal error: the program can't be emitted");
-  interface.digest = digestOf(module, options, generated);
-  codegen::WeightsReference reference{generated.weights.size(), generated.weights.digest(), weightsFile.str()};
-  if (Error error = codegen::emitDescriptor(interface, reference, *run, code))
+  if (Error error = codegen::emitDescriptor(generated.interface, weights, code))
     return error;
-  llvm::Expected<std::string> object = codegen::generateCode(code, options);
+  llvm::Expected<std::string> object = codegen::generateCode(code, base, options);
   if (!object)
     return object.takeError();
-  generated.code.push_back({plan::kProgramName.str(), std::move(*object)});
+  generated.code.push_back({generated.interface.name, std::move(*object)});
   return Error::success();
+}
+
+} // namespace
+
+Error generate(ArrayRef<PlannedVariant> planned, const codegen::MachineSpec &base, const codegen::CodeOptions &options,
+               StringRef weightsFile, const WeightTable &table, GeneratedCode &generated) {
+  std::vector<Variant> variants = nameVariants(planned, generated.interface.name);
+  llvm::Expected<codegen::CompiledKernels> kernels = codegen::compileKernels(variants, options);
+  if (!kernels)
+    return kernels.takeError();
+  generated.code = std::move(kernels->units);
+  generated.numKernels = generated.code.size();
+
+  Generator generator(variants, options, generated);
+  if (Error error = generator.emitPrograms(kernels->symbols, table))
+    return error;
+  if (Error error = generator.compilePrograms())
+    return error;
+  generated.interface.digest = digestOf(variants, generated);
+  return generator.compileDescriptor(base, {generated.weights.size(), generated.weights.digest(), weightsFile.str()});
 }
 
 } // namespace hewn

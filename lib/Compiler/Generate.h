@@ -10,17 +10,26 @@
 
 namespace hewn {
 
+/// The model planned for one machine.
+struct PlannedVariant {
+  codegen::MachineSpec machine;
+  mlir::ModuleOp module;
+};
+
 struct GeneratedCode {
   codegen::ProgramInterface interface;
   codegen::Weights weights;
-  /// The kernels in the module's order, the program last.
-  std::vector<codegen::CompiledKernel> code;
+  /// The kernels (each once, whatever number of variants it serves), the programs, the descriptor.
+  std::vector<codegen::CompiledUnit> code;
+  size_t numKernels = 0, numPrograms = 0;
 };
 
-/// Compiles kernels and program of a planned module. `options.prefix` is set by it; `weightsFile` is the name that the
-/// descriptor gives (empty: the weights are linked in). `generated.interface` is filled in before.
-llvm::Error generate(mlir::ModuleOp module, codegen::CodeOptions options, llvm::StringRef weightsFile,
-                     const WeightTable &table, GeneratedCode &generated);
+/// Compiles kernels and programs of planned modules, and the descriptor for `base`, which all of the machines have: it runs
+/// before one is chosen. `variants` are in the order in which a loader tries them. `weightsFile` is the name that the
+/// descriptor gives (empty: the weights are linked in). `generated.interface` is filled in before, but for its variants.
+llvm::Error generate(llvm::ArrayRef<PlannedVariant> variants, const codegen::MachineSpec &base,
+                     const codegen::CodeOptions &options, llvm::StringRef weightsFile, const WeightTable &table,
+                     GeneratedCode &generated);
 
 } // namespace hewn
 

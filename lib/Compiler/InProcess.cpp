@@ -68,6 +68,7 @@ llvm::orc::SymbolMap services(llvm::orc::LLJIT &jit) {
   HEWN_SERVICE(hewn_rt_trace)
   HEWN_SERVICE(hewn_rt_draw_index)
   HEWN_SERVICE(hewn_rt_cpu)
+  HEWN_SERVICE(hewn_rt_variant)
   HEWN_SERVICE(hewn_run_pointers)
 #undef HEWN_SERVICE
   return map;
@@ -108,8 +109,8 @@ Error run(GeneratedCode &generated, llvm::ArrayRef<size_t> sizes, Results &resul
   llvm::orc::JITDylib &library = (*jit)->getMainJITDylib();
   if (Error error = library.define(llvm::orc::absoluteSymbols(std::move(symbols))))
     return error;
-  for (const codegen::CompiledKernel &kernel : generated.code)
-    if (Error error = (*jit)->addObjectFile(llvm::MemoryBuffer::getMemBufferCopy(kernel.code, kernel.name)))
+  for (const codegen::CompiledUnit &unit : generated.code)
+    if (Error error = (*jit)->addObjectFile(llvm::MemoryBuffer::getMemBufferCopy(unit.code, unit.name)))
       return error;
   auto found = (*jit)->lookup(name);
   if (!found)
@@ -133,9 +134,8 @@ Error run(GeneratedCode &generated, llvm::ArrayRef<size_t> sizes, Results &resul
 } // namespace
 
 FailureOr<Results> evaluate(OwningOpRef<ModuleOp> module, WeightTable &weights) {
-  codegen::CodeOptions options;
-  options.machine = *x86::findMachine("host");
-  (*module)->setAttr(plan::kTargetAttr, x86::targetAttr(module->getContext(), options.machine));
+  const PlannedVariant host{*x86::findMachine("host"), *module};
+  (*module)->setAttr(plan::kTargetAttr, x86::targetAttr(module->getContext(), host.machine));
   Results results;
   // What fails here is no error of the user's: the ops stay, and are compiled like all others.
   ScopedDiagnosticHandler quiet(module->getContext(), [](Diagnostic &) { return success(); });
@@ -148,7 +148,7 @@ FailureOr<Results> evaluate(OwningOpRef<ModuleOp> module, WeightTable &weights) 
     if (failed(interface))
       return llvm::createStringError("no interface");
     generated.interface = std::move(*interface);
-    if (Error error = generate(*module, options, "", weights, generated))
+    if (Error error = generate(host, x86::baseMachine(), {}, "", weights, generated))
       return error;
     return run(generated, resultBytes(*module), results);
   });

@@ -68,7 +68,7 @@ void makeStaticShaped(FakeModel &fake) {
     dims[0][0] = symbols[0];
     dims[0][1] = 3;
   };
-  fake.model.run = [](hewn_context *context, const hewn_frame *frame) -> int32_t {
+  fake.variant.run = [](hewn_context *context, const hewn_frame *frame) -> int32_t {
     return hewn_rt_parallel_for(
         context, frame->symbols[0],
         [](void *arg, int64_t begin, int64_t end) {

@@ -45,11 +45,46 @@ TEST(Context, RefusesAnotherAbi) {
 
 TEST(Context, RefusesAnotherMachine) {
   FakeModel fake;
-  fake.model.cpu_features = UINT64_C(1) << 63;
+  fake.variant.cpu_features = UINT64_C(1) << 63;
   hewn_context *context = nullptr;
   hewn_status status = hewn_context_create(&fake.model, nullptr, &context);
   EXPECT_EQ(status.code, HEWN_UNSUPPORTED);
   EXPECT_THAT(status.message, HasSubstr("'fake' was compiled for x86-64-v2"));
+  hewn_context_destroy(context);
+}
+
+TEST(Context, TakesTheFirstVariantThatRuns) {
+  FakeModel fake;
+  const auto bytes = [](const int64_t *) -> int64_t { return 192; };
+  hewn_variant variants[] = {fake.variant, fake.variant, fake.variant};
+  variants[0].cpu_features = UINT64_C(1) << 63;
+  variants[1].arena_bytes = bytes;
+  fake.model.variants = variants;
+  fake.model.num_variants = 3;
+  const int64_t symbols[] = {1};
+  EXPECT_EQ(hewn_model_variant(&fake.model), &variants[1]);
+  EXPECT_EQ(hewn_arena_bytes(&fake.model, symbols), 192);
+  alignas(64) static unsigned char arena[192];
+  hewn_context *context = nullptr;
+  hewn_context_options options = defaultOptions();
+  options.arena = arena;
+  options.arena_bytes = 128; // enough for the others
+  ASSERT_EQ(hewn_context_create(&fake.model, &options, &context).code, HEWN_OK);
+  EXPECT_THAT(hewn_context_reserve(context, symbols).message, HasSubstr("an arena of 192 bytes"));
+  hewn_context_destroy(context);
+}
+
+TEST(Context, KnowsNoVariantOfAnotherMachine) {
+  FakeModel fake;
+  fake.variant.cpu_features = UINT64_C(1) << 63;
+  const int64_t symbols[] = {1};
+  EXPECT_EQ(hewn_model_variant(&fake.model), nullptr);
+  EXPECT_EQ(hewn_arena_bytes(&fake.model, symbols), -1);
+  fake.model.num_variants = 0;
+  hewn_context *context = nullptr;
+  hewn_status status = hewn_context_create(&fake.model, nullptr, &context);
+  EXPECT_EQ(status.code, HEWN_UNSUPPORTED);
+  EXPECT_THAT(status.message, HasSubstr("no code"));
   hewn_context_destroy(context);
 }
 

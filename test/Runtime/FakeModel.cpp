@@ -71,7 +71,10 @@ FakeModel::FakeModel() {
   model.struct_bytes = sizeof(hewn_model);
   model.name = "fake";
   model.digest = "feed";
-  model.target = "x86-64-v2";
+  variant = {"x86-64-v2", 0, arenaBytes, run};
+  model.target = "portable";
+  model.num_variants = 1;
+  model.variants = &variant;
   model.runtime = &hewn_rt_table;
   model.num_inputs = 2;
   model.num_outputs = 2;
@@ -83,9 +86,7 @@ FakeModel::FakeModel() {
   model.weights_bytes = sizeof(embeddedWeights);
   model.weights = reinterpret_cast<const unsigned char *>(embeddedWeights);
   model.weights_state = &state;
-  model.arena_bytes = arenaBytes;
   model.output_dims = outputDims;
-  model.run = run;
 }
 
 BodyModel::BodyModel(Body body) : body(std::move(body)) {
@@ -96,9 +97,11 @@ BodyModel::BodyModel(Body body) : body(std::move(body)) {
   model.runtime = &hewn_rt_table;
   model.num_outputs = 1;
   model.outputs = &output;
-  model.arena_bytes = [](const int64_t *) -> int64_t { return 0; };
+  variant.arena_bytes = [](const int64_t *) -> int64_t { return 0; };
   model.output_dims = [](const int64_t *, int64_t *const *) {};
-  model.run = [](hewn_context *context, const hewn_frame *frame) { return current->body(context, frame); };
+  variant.run = [](hewn_context *context, const hewn_frame *frame) { return current->body(context, frame); };
+  model.num_variants = 1;
+  model.variants = &variant;
 }
 
 int32_t BodyModel::run(const hewn_context_options *options) {

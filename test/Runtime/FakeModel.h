@@ -23,6 +23,7 @@ public:
   FakeModel(const FakeModel &) = delete;
 
   hewn_model model{};
+  hewn_variant variant{};
   hewn_tensor_info inputs[2]{};
   hewn_tensor_info outputs[2]{};
   hewn_symbol symbols[1]{};
@@ -39,6 +40,7 @@ public:
   int32_t run(const hewn_context_options *options = nullptr);
 
   hewn_model model{};
+  hewn_variant variant{};
   hewn_tensor_info output{};
   Body body;
   std::string message; ///< of the last `run`

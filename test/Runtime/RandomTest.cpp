@@ -93,9 +93,9 @@ TEST(Random, WithoutASeedEveryRunDiffers) {
   fake.model.num_outputs = 1;
   static const int64_t dims[] = {4};
   fake.outputs[0] = {"random", float32, 1, dims, 0};
-  fake.model.arena_bytes = [](const int64_t *) -> int64_t { return 0; };
+  fake.variant.arena_bytes = [](const int64_t *) -> int64_t { return 0; };
   fake.model.output_dims = [](const int64_t *, int64_t *const *out) { out[0][0] = 4; };
-  fake.model.run = [](hewn_context *context, const hewn_frame *frame) {
+  fake.variant.run = [](hewn_context *context, const hewn_frame *frame) {
     hewn_part_tensor out{frame->outputs[0], 1, 1, frame->output_dims[0]};
     const int64_t params[] = {0, 3, 0, bitsOf(1)};
     return hewn_part_randomuniform(context, "random", 0, nullptr, 1, &out, params);

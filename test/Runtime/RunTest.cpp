@@ -209,12 +209,12 @@ TEST(RunShapes, ScalarsEmptyTensorsAndBool) {
   fake.model.num_symbols = 0;
   fake.model.inputs = inputs;
   fake.model.outputs = outputs;
-  fake.model.arena_bytes = [](const int64_t *) -> int64_t { return 0; };
+  fake.variant.arena_bytes = [](const int64_t *) -> int64_t { return 0; };
   fake.model.output_dims = [](const int64_t *, int64_t *const *dims) {
     dims[1][0] = 0;
     dims[1][1] = 4;
   };
-  fake.model.run = [](hewn_context *, const hewn_frame *frame) -> int32_t {
+  fake.variant.run = [](hewn_context *, const hewn_frame *frame) -> int32_t {
     *static_cast<float *>(frame->outputs[0]) = *static_cast<const bool *>(frame->inputs[0]) ? 5 : 6;
     return HEWN_OK;
   };

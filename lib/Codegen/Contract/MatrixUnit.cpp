@@ -12,9 +12,7 @@ namespace hewn::codegen {
 /// Bytes of a row of a tile.
 static constexpr int64_t kRow = 64;
 
-Value MatrixUnit::i16(int64_t value) {
-  return arith::ConstantOp::create(b, loc, b.getI16IntegerAttr(int16_t(value)));
-}
+Value MatrixUnit::i16(int64_t value) { return arith::ConstantOp::create(b, loc, b.getI16IntegerAttr(int16_t(value))); }
 
 Value MatrixUnit::bytes(Value memref, Index elements) {
   int64_t size = cast<MemRefType>(memref.getType()).getElementTypeBitWidth() / 8;

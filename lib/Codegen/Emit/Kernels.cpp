@@ -31,7 +31,6 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/SHA256.h"
-#include "llvm/Support/ThreadPool.h"
 
 using namespace mlir;
 using llvm::createStringError;
@@ -61,6 +60,9 @@ namespace {
 struct Job {
   std::string name;
   std::string bytecode;
+  /// The variant that it is compiled for; others may use it too.
+  const Variant *variant = nullptr;
+  std::string symbol() const { return variant->prefix + name; }
 };
 
 /// The kernel and every function that it reaches.
@@ -84,13 +86,13 @@ Job packKernel(FunctionOpInterface kernel, SymbolTable &table) {
   return job;
 }
 
-/// Kernels get the model's name in front and are seen by nobody outside of the artifact; all else is the module's own.
-void nameFunctions(llvm::Module &module, StringRef kernel, StringRef prefix) {
+/// Kernels are seen by nobody outside of the artifact; all else is the module's own.
+void nameFunctions(llvm::Module &module, StringRef kernel, const std::string &symbol) {
   for (llvm::Function &function : module) {
     if (function.isDeclaration())
       continue;
     if (function.getName() == kernel) {
-      function.setName(prefix + kernel);
+      function.setName(symbol);
       function.setVisibility(llvm::GlobalValue::HiddenVisibility);
     } else {
       function.setLinkage(llvm::GlobalValue::InternalLinkage);
@@ -125,10 +127,10 @@ Expected<std::string> compile(const Job &job, const CodeOptions &options) {
   std::unique_ptr<llvm::Module> code = translateModuleToLLVMIR(*module, llvmContext, job.name);
   if (!code)
     return failure("translated");
-  if (llvm::Error error = setMachine(*code, options.machine))
+  if (llvm::Error error = setMachine(*code, job.variant->machine))
     return std::move(error);
-  nameFunctions(*code, job.name, options.prefix);
-  return generateCode(*code, options);
+  nameFunctions(*code, job.name, job.symbol());
+  return generateCode(*code, job.variant->machine, options);
 }
 
 /// Where the code of a job is kept: named by all that it depends on.
@@ -136,9 +138,9 @@ std::string cachePath(const Job &job, const CodeOptions &options) {
   if (options.cacheDir.empty())
     return "";
   llvm::SHA256 hash;
-  const MachineSpec &machine = options.machine;
+  const MachineSpec &machine = job.variant->machine;
   for (StringRef text : {StringRef(LLVM_VERSION_STRING), StringRef(machine.triple), StringRef(machine.cpu),
-                         StringRef(machine.features), StringRef(options.prefix), StringRef(job.bytecode)}) {
+                         StringRef(machine.features), StringRef(job.variant->prefix), StringRef(job.bytecode)}) {
     hash.update(std::to_string(text.size()));
     hash.update(text);
   }
@@ -167,59 +169,66 @@ Expected<std::string> compileCached(const Job &job, const CodeOptions &options) 
   if (!path.empty())
     if (auto kept = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false))
       return (*kept)->getBuffer().str();
-  std::string code;
-  if (llvm::Error error = recoverLLVM([&]() -> llvm::Error {
-        Expected<std::string> result = compile(job, options);
-        if (!result)
-          return result.takeError();
-        code = std::move(*result);
-        return llvm::Error::success();
-      }))
-    return std::move(error);
-  if (!path.empty())
-    keep(path, code);
+  Expected<std::string> code = compile(job, options);
+  if (code && !path.empty())
+    keep(path, *code);
   return code;
+}
+
+/// Whether code for `less` runs as well where code for `more` does, at the same width.
+bool serves(const MachineSpec &less, const MachineSpec &more) {
+  return (less.cpuFeatures & ~more.cpuFeatures) == 0 && less.vectorBytes == more.vectorBytes;
+}
+
+/// The kernels of all variants, each once, the least demanding variant's first; `symbols` says which serves which.
+std::vector<Job> gatherJobs(ArrayRef<Variant> variants, std::vector<llvm::StringMap<std::string>> &symbols) {
+  std::vector<Job> jobs;
+  llvm::StringMap<SmallVector<size_t>> byContent;
+  symbols.resize(variants.size());
+  for (size_t v = variants.size(); v-- > 0;) {
+    const Variant &variant = variants[v];
+    SymbolTable table(variant.module);
+    for (auto function : ModuleOp(variant.module).getOps<FunctionOpInterface>()) {
+      if (function.isDeclaration() || !function.isPublic() || function.getName() == plan::kProgramName)
+        continue;
+      Job job = packKernel(function, table);
+      job.variant = &variant;
+      SmallVector<size_t> &equal = byContent[job.bytecode];
+      const auto *found =
+          llvm::find_if(equal, [&](size_t i) { return serves(jobs[i].variant->machine, variant.machine); });
+      if (found == equal.end()) {
+        equal.push_back(jobs.size());
+        found = std::prev(equal.end());
+        jobs.push_back(std::move(job));
+      }
+      symbols[v][function.getName()] = jobs[*found].symbol();
+    }
+  }
+  return jobs;
 }
 
 } // namespace
 
-Expected<std::vector<CompiledKernel>> compileKernels(ModuleOp module, const CodeOptions &options) {
-  SymbolTable table(module);
-  std::vector<Job> jobs;
-  for (auto function : module.getOps<FunctionOpInterface>())
-    if (!function.isDeclaration() && function.isPublic() && function.getName() != plan::kProgramName)
-      jobs.push_back(packKernel(function, table));
+Expected<CompiledKernels> compileKernels(ArrayRef<Variant> variants, const CodeOptions &options) {
+  CompiledKernels kernels;
+  std::vector<Job> jobs = gatherJobs(variants, kernels.symbols);
   if (!options.cacheDir.empty())
     (void)llvm::sys::fs::create_directories(options.cacheDir);
-
-  std::vector<Expected<std::string>> results;
-  for (size_t i = 0; i < jobs.size(); ++i)
-    results.emplace_back(std::string());
-  {
-    llvm::DefaultThreadPool pool(llvm::hardware_concurrency(options.threads));
-    for (size_t i = 0; i < jobs.size(); ++i)
-      pool.async([&, i] {
+  for (const Job &job : jobs)
+    kernels.units.push_back({job.name, ""});
+  if (llvm::Error error = forEachInParallel(options.threads, jobs.size(), [&](size_t i) -> llvm::Error {
         Expected<std::string> code = compileCached(jobs[i], options);
-        consumeError(results[i].takeError());
-        results[i] = std::move(code);
-      });
-    pool.wait();
-  }
+        if (!code)
+          return code.takeError();
+        kernels.units[i].code = std::move(*code);
+        return llvm::Error::success();
+      }))
+    return std::move(error);
   if (!options.cacheDir.empty()) {
     llvm::CachePruningPolicy policy;
     policy.MaxSizeBytes = kCacheBytes;
     llvm::pruneCache(options.cacheDir, policy);
   }
-  std::vector<CompiledKernel> kernels;
-  llvm::Error errors = llvm::Error::success();
-  for (auto [job, result] : llvm::zip(jobs, results)) {
-    if (result)
-      kernels.push_back({job.name, std::move(*result)});
-    else
-      errors = llvm::joinErrors(std::move(errors), result.takeError());
-  }
-  if (errors)
-    return std::move(errors);
   return kernels;
 }
 

@@ -82,7 +82,7 @@ Error linkShared(const LinkJob &job, const ScratchFolder &scratch) {
   // Everything of the runtime that a loader or the typed functions need is reached from the descriptor.
   std::string exports = "{ global: " + job.model + "; " + job.model + "_run; " + job.model +
                         "_arena_bytes; " HEWN_MODEL_SYMBOL "; hewn_context_*; hewn_run*; hewn_output_release; "
-                        "hewn_arena_bytes; local: *; };\n";
+                        "hewn_arena_bytes; hewn_model_variant; local: *; };\n";
   Expected<std::string> script = scratch.write("exports.map", exports);
   if (!script)
     return script.takeError();

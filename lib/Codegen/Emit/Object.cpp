@@ -13,6 +13,7 @@
 #include "llvm/Support/CrashRecoveryContext.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/SmallVectorMemoryBuffer.h"
+#include "llvm/Support/ThreadPool.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Target/TargetOptions.h"
 #include "llvm/Transforms/InstCombine/InstCombine.h"
@@ -95,11 +96,11 @@ static void setFunctionAttributes(Module &module, const MachineSpec &spec) {
   }
 }
 
-Expected<std::string> generateCode(Module &module, const CodeOptions &options) {
-  auto machine = createMachine(options.machine, options.optimize);
+Expected<std::string> generateCode(Module &module, const MachineSpec &spec, const CodeOptions &options) {
+  auto machine = createMachine(spec, options.optimize);
   if (!machine)
     return machine.takeError();
-  setFunctionAttributes(module, options.machine);
+  setFunctionAttributes(module, spec);
   std::string problem;
   raw_string_ostream problems(problem);
   if (verifyModule(module, &problems))
@@ -117,7 +118,7 @@ Expected<std::string> generateCode(Module &module, const CodeOptions &options) {
   legacy::PassManager emit;
   CodeGenFileType type = options.form == CodeForm::Object ? CodeGenFileType::ObjectFile : CodeGenFileType::AssemblyFile;
   if ((*machine)->addPassesToEmitFile(emit, os, nullptr, type))
-    return createStringError("the code generator for " + options.machine.triple + " has no such output");
+    return createStringError("the code generator for " + spec.triple + " has no such output");
   emit.run(module);
   return std::string(code.begin(), code.end());
 }
@@ -153,6 +154,18 @@ Error guardLLVM(function_ref<Error()> work) {
   Error result = recoverLLVM(work);
   CrashRecoveryContext::Disable();
   return result;
+}
+
+Error forEachInParallel(unsigned threads, size_t count, function_ref<Error(size_t)> work) {
+  std::vector<std::optional<Error>> results(count);
+  DefaultThreadPool pool(hardware_concurrency(threads));
+  for (size_t i = 0; i < count; ++i)
+    pool.async([&, i] { results[i] = recoverLLVM([&] { return work(i); }); });
+  pool.wait();
+  Error errors = Error::success();
+  for (std::optional<Error> &result : results)
+    errors = joinErrors(std::move(errors), std::move(*result));
+  return errors;
 }
 
 } // namespace hewn::codegen

@@ -10,6 +10,7 @@
 
 #include "lib/Codegen/Emit/Machine.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Error.h"
 #include <memory>
 #include <vector>
@@ -25,9 +26,6 @@ namespace hewn::codegen {
 enum class CodeForm { Object, Assembly, LLVM };
 
 struct CodeOptions {
-  MachineSpec machine;
-  /// In front of the name of every kernel.
-  std::string prefix;
   CodeForm form = CodeForm::Object;
   bool optimize = true;
   /// 0: as many as the machine has.
@@ -36,20 +34,36 @@ struct CodeOptions {
   std::string cacheDir;
 };
 
-/// The code of one kernel.
-struct CompiledKernel {
+/// Code that is linked as one file.
+struct CompiledUnit {
   std::string name;
   std::string code;
+};
+
+/// A planned module and the machine that its code is for.
+struct Variant {
+  mlir::ModuleOp module;
+  MachineSpec machine;
+  /// In front of the names of its functions.
+  std::string prefix;
+};
+
+struct CompiledKernels {
+  std::vector<CompiledUnit> units;
+  /// For each variant the symbols of its kernels, by the kernels' names.
+  std::vector<llvm::StringMap<std::string>> symbols;
 };
 
 /// Everything that lowering to LLVM and translating looks up in a registry.
 void registerLoweringDialects(mlir::DialectRegistry &registry);
 
-/// Compiles every public function of `module` but the program, in the module's order.
-llvm::Expected<std::vector<CompiledKernel>> compileKernels(mlir::ModuleOp module, const CodeOptions &options);
+/// Compiles every public function of each variant's module but the program, in the module's order. Where a variant's
+/// kernel is the same as one of a variant that asks for less of the processor, that one's code serves both. No variant
+/// may come behind one that asks for less.
+llvm::Expected<CompiledKernels> compileKernels(llvm::ArrayRef<Variant> variants, const CodeOptions &options);
 
 /// Optimizes a module and returns its code. It must have the machine's data layout.
-llvm::Expected<std::string> generateCode(llvm::Module &module, const CodeOptions &options);
+llvm::Expected<std::string> generateCode(llvm::Module &module, const MachineSpec &machine, const CodeOptions &options);
 /// Gives an empty module the machine's triple and data layout.
 llvm::Error setMachine(llvm::Module &module, const MachineSpec &machine);
 
@@ -57,6 +71,9 @@ llvm::Error setMachine(llvm::Module &module, const MachineSpec &machine);
 /// threads that `work` starts wrap what they do in `recoverLLVM`.
 llvm::Error recoverLLVM(llvm::function_ref<llvm::Error()> work);
 llvm::Error guardLLVM(llvm::function_ref<llvm::Error()> work);
+/// `work` for each of [0, count), on `threads` threads (0: as many as the machine has), each in `recoverLLVM`. To be
+/// called inside of `guardLLVM`.
+llvm::Error forEachInParallel(unsigned threads, size_t count, llvm::function_ref<llvm::Error(size_t)> work);
 
 } // namespace hewn::codegen
 

@@ -7,14 +7,19 @@
 #include "lib/Codegen/Emit/Weights.h"
 #include "lib/Codegen/Program/ProgramInterface.h"
 #include "lib/Support/WeightTable.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/IR/Module.h"
 
 namespace hewn::codegen {
 
-/// Emits `<name>.run(ctx, frame)` into `module`: the launches of `program` with memory where its places say. Constants
-/// are added to `weights`. Fails with errors on the ops.
+/// The symbols of the kernels that a program launches, by their names in its module.
+using KernelSymbols = llvm::StringMap<std::string>;
+
+/// Emits `run(ctx, frame)` into `module`: the launches of `program` with memory where its places say. Constants are added
+/// to `weights`. Fails with errors on the ops.
 mlir::FailureOr<llvm::Function *> emitProgram(mlir::func::FuncOp program, const ProgramInterface &interface,
-                                              const WeightTable &table, Weights &weights, llvm::Module &module);
+                                              const KernelSymbols &kernels, const WeightTable &table, Weights &weights,
+                                              llvm::Module &module);
 
 /// How the artifact gets its weights.
 struct WeightsReference {
@@ -24,11 +29,9 @@ struct WeightsReference {
   std::string file;
 };
 
-/// Emits the descriptor `<name>` (a `hewn_model`), the functions that it points to, and the typed functions
-/// `<name>_run` and
-/// `<name>_arena_bytes`.
-llvm::Error emitDescriptor(const ProgramInterface &interface, const WeightsReference &weights, llvm::Function *run,
-                           llvm::Module &module);
+/// Emits the descriptor `<name>` (a `hewn_model`), the functions that it points to, and the typed functions `<name>_run`
+/// and `<name>_arena_bytes`. The variants' functions are linked to it by their symbols.
+llvm::Error emitDescriptor(const ProgramInterface &interface, const WeightsReference &weights, llvm::Module &module);
 
 /// The text of `<name>.h`.
 std::string headerText(const ProgramInterface &interface);

@@ -21,7 +21,7 @@ public:
   DescriptorEmitter(const ProgramInterface &interface, Module &module)
       : interface(interface), module(module), context(module.getContext()), b(context), ptr(b.getPtrTy()) {}
 
-  Error emit(const WeightsReference &weights, Function *run);
+  Error emit(const WeightsReference &weights);
 
 private:
   /// With a dot in front, since a model may have any C name: it would have to go by another.
@@ -42,10 +42,11 @@ private:
   int64_t dimCode(const TensorInterface &tensor, const DimExpr &dim);
   Function *function(const Twine &name, Type *result, ArrayRef<Type *> arguments, GlobalValue::LinkageTypes linkage);
   ExpressionBuilder symbolsIn(Value *array);
-  Function *arenaBytes();
+  Constant *variants();
+  Function *arenaBytes(const DimExpr &expression);
   Function *outputDims();
   void typedRun(Constant *model);
-  void typedArenaBytes(Function *arenaBytes);
+  void typedArenaBytes(Constant *model);
   Value *arrayOf(ArrayRef<Value *> entries, Type *type);
   Error checkLayout(StructType *type);
 
@@ -99,10 +100,27 @@ ExpressionBuilder DescriptorEmitter::symbolsIn(Value *array) {
   });
 }
 
-Function *DescriptorEmitter::arenaBytes() {
+Constant *DescriptorEmitter::variants() {
+  SmallVector<Constant *> entries;
+  SmallVector<std::pair<DimExpr, Function *>> arenas;
+  for (const VariantInterface &variant : interface.variants) {
+    auto *same = find_if(arenas, [&](const auto &known) { return known.first == variant.arenaBytes; });
+    if (same == arenas.end()) {
+      arenas.push_back({variant.arenaBytes, arenaBytes(variant.arenaBytes)});
+      same = std::prev(arenas.end());
+    }
+    FunctionCallee run = module.getOrInsertFunction(variant.run, FunctionType::get(b.getInt32Ty(), {ptr, ptr}, false));
+    cast<Function>(run.getCallee())->setVisibility(GlobalValue::HiddenVisibility);
+    entries.push_back(
+        record({text(variant.target), number(variant.cpuFeatures, 64), same->second, cast<Constant>(run.getCallee())}));
+  }
+  return array(entries, "variants");
+}
+
+Function *DescriptorEmitter::arenaBytes(const DimExpr &expression) {
   Function *f = function(interface.name + ".arena_bytes", b.getInt64Ty(), {ptr}, GlobalValue::InternalLinkage);
   Value *overflow = nullptr;
-  Value *bytes = symbolsIn(f->getArg(0)).checked(interface.arenaBytes, overflow);
+  Value *bytes = symbolsIn(f->getArg(0)).checked(expression, overflow);
   b.CreateRet(overflow ? b.CreateSelect(overflow, b.getInt64(uint64_t(-1)), bytes) : bytes);
   return f;
 }
@@ -163,27 +181,35 @@ void DescriptorEmitter::typedRun(Constant *model) {
   b.CreateRet(result);
 }
 
-void DescriptorEmitter::typedArenaBytes(Function *arenaBytes) {
+/// int64_t NAME_arena_bytes(symbols...): what the variant for this machine needs; -1 where there is none.
+void DescriptorEmitter::typedArenaBytes(Constant *model) {
   SmallVector<Type *> types(interface.symbols.size(), b.getInt64Ty());
   Function *f = function(interface.name + "_arena_bytes", b.getInt64Ty(), types, GlobalValue::ExternalLinkage);
   SmallVector<Value *> symbols;
   for (Argument &argument : f->args())
     symbols.push_back(&argument);
-  b.CreateRet(b.CreateCall(arenaBytes, {arrayOf(symbols, b.getInt64Ty())}));
+  Value *symbolArray = arrayOf(symbols, b.getInt64Ty());
+  FunctionCallee choose = module.getOrInsertFunction("hewn_rt_variant", FunctionType::get(ptr, {ptr}, false));
+  cast<Function>(choose.getCallee())->setVisibility(GlobalValue::HiddenVisibility);
+  Value *variant = b.CreateCall(choose, {model});
+  BasicBlock *none = BasicBlock::Create(context, "none", f), *some = BasicBlock::Create(context, "some", f);
+  b.CreateCondBr(b.CreateIsNull(variant), none, some);
+  b.SetInsertPoint(none);
+  b.CreateRet(b.getInt64(uint64_t(-1)));
+  b.SetInsertPoint(some);
+  Value *field = b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), variant, offsetof(hewn_variant, arena_bytes));
+  b.CreateRet(b.CreateCall(FunctionType::get(b.getInt64Ty(), {ptr}, false), b.CreateLoad(ptr, field), {symbolArray}));
 }
 
 Error DescriptorEmitter::checkLayout(StructType *type) {
-  const size_t offsets[] = {offsetof(hewn_model, abi_version),   offsetof(hewn_model, struct_bytes),
-                            offsetof(hewn_model, name),          offsetof(hewn_model, digest),
-                            offsetof(hewn_model, target),        offsetof(hewn_model, runtime),
-                            offsetof(hewn_model, num_inputs),    offsetof(hewn_model, num_outputs),
-                            offsetof(hewn_model, num_symbols),   offsetof(hewn_model, flags),
-                            offsetof(hewn_model, inputs),        offsetof(hewn_model, outputs),
-                            offsetof(hewn_model, symbols),       offsetof(hewn_model, cpu_features),
-                            offsetof(hewn_model, weights_file),  offsetof(hewn_model, weights_digest),
-                            offsetof(hewn_model, weights_bytes), offsetof(hewn_model, weights),
-                            offsetof(hewn_model, weights_state), offsetof(hewn_model, arena_bytes),
-                            offsetof(hewn_model, output_dims),   offsetof(hewn_model, run)};
+  const size_t offsets[] = {
+      offsetof(hewn_model, abi_version),    offsetof(hewn_model, struct_bytes),  offsetof(hewn_model, name),
+      offsetof(hewn_model, digest),         offsetof(hewn_model, target),        offsetof(hewn_model, runtime),
+      offsetof(hewn_model, num_inputs),     offsetof(hewn_model, num_outputs),   offsetof(hewn_model, num_symbols),
+      offsetof(hewn_model, num_variants),   offsetof(hewn_model, inputs),        offsetof(hewn_model, outputs),
+      offsetof(hewn_model, symbols),        offsetof(hewn_model, variants),      offsetof(hewn_model, weights_file),
+      offsetof(hewn_model, weights_digest), offsetof(hewn_model, weights_bytes), offsetof(hewn_model, weights),
+      offsetof(hewn_model, weights_state),  offsetof(hewn_model, output_dims)};
   const StructLayout *layout = module.getDataLayout().getStructLayout(type);
   bool fits = type->getNumElements() == std::size(offsets) && layout->getSizeInBytes() == sizeof(hewn_model);
   for (auto [i, offset] : enumerate(offsets))
@@ -194,9 +220,11 @@ Error DescriptorEmitter::checkLayout(StructType *type) {
 // The small structs are the same on every 64-bit machine.
 static_assert(sizeof(hewn_tensor_info) == 32 && offsetof(hewn_tensor_info, rank) == 12 &&
               offsetof(hewn_tensor_info, dims) == 16 && sizeof(hewn_symbol) == 24 && sizeof(DLDataType) == 4 &&
-              sizeof(hewn_weights_state) == 32);
+              sizeof(hewn_weights_state) == 32 && sizeof(hewn_variant) == 32 &&
+              offsetof(hewn_variant, cpu_features) == 8 && offsetof(hewn_variant, arena_bytes) == 16 &&
+              offsetof(hewn_variant, run) == 24);
 
-Error DescriptorEmitter::emit(const WeightsReference &weights, Function *run) {
+Error DescriptorEmitter::emit(const WeightsReference &weights) {
   SmallVector<Constant *> symbols;
   for (const SymbolInterface &symbol : interface.symbols)
     symbols.push_back(record({text(symbol.name), number(uint64_t(symbol.min), 64), number(uint64_t(symbol.max), 64)}));
@@ -216,7 +244,8 @@ Error DescriptorEmitter::emit(const WeightsReference &weights, Function *run) {
   }
   auto *table = new GlobalVariable(module, b.getInt8Ty(), true, GlobalValue::ExternalLinkage, nullptr, "hewn_rt_table");
   table->setVisibility(GlobalValue::HiddenVisibility);
-  Function *arena = arenaBytes(), *dims = outputDims();
+  Constant *variantTable = variants();
+  Function *dims = outputDims();
   Constant *value = record({number(HEWN_ABI_VERSION, 32),
                             number(sizeof(hewn_model), 32),
                             text(interface.name),
@@ -226,30 +255,27 @@ Error DescriptorEmitter::emit(const WeightsReference &weights, Function *run) {
                             number(interface.inputs.size(), 32),
                             number(interface.outputs.size(), 32),
                             number(interface.symbols.size(), 32),
-                            number(0, 32),
+                            number(interface.variants.size(), 32),
                             tensors(interface.inputs, "inputs"),
                             tensors(interface.outputs, "outputs"),
                             array(symbols, "symbols"),
-                            number(interface.cpuFeatures, 64),
+                            variantTable,
                             file,
                             digest,
                             number(weights.bytes, 64),
                             embedded,
                             state,
-                            arena,
-                            dims,
-                            run});
+                            dims});
   if (Error error = checkLayout(cast<StructType>(value->getType())))
     return error;
   auto *model = new GlobalVariable(module, value->getType(), true, GlobalValue::ExternalLinkage, value, interface.name);
   typedRun(model);
-  typedArenaBytes(arena);
+  typedArenaBytes(model);
   return Error::success();
 }
 
-Error emitDescriptor(const ProgramInterface &interface, const WeightsReference &weights, Function *run,
-                     Module &module) {
-  return DescriptorEmitter(interface, module).emit(weights, run);
+Error emitDescriptor(const ProgramInterface &interface, const WeightsReference &weights, Module &module) {
+  return DescriptorEmitter(interface, module).emit(weights);
 }
 
 } // namespace hewn::codegen

@@ -12,13 +12,14 @@ using llvm::ConstantInt;
 namespace hewn::codegen {
 
 FailureOr<llvm::Function *> emitProgram(func::FuncOp program, const ProgramInterface &interface,
-                                        const WeightTable &table, Weights &weights, llvm::Module &module) {
-  return ProgramEmitter(program, interface, table, weights, module).emit();
+                                        const KernelSymbols &kernels, const WeightTable &table, Weights &weights,
+                                        llvm::Module &module) {
+  return ProgramEmitter(program, interface, kernels, table, weights, module).emit();
 }
 
-ProgramEmitter::ProgramEmitter(func::FuncOp program, const ProgramInterface &interface, const WeightTable &table,
-                               Weights &weights, llvm::Module &module)
-    : program(program), interface(interface), table(table), weights(weights), module(module),
+ProgramEmitter::ProgramEmitter(func::FuncOp program, const ProgramInterface &interface, const KernelSymbols &kernels,
+                               const WeightTable &table, Weights &weights, llvm::Module &module)
+    : program(program), interface(interface), kernels(kernels), table(table), weights(weights), module(module),
       context(module.getContext()), b(context),
       expressions(b, [this](StringRef name) -> llvm::Value * { return symbolValue(name); }), ptr(b.getPtrTy()),
       i64(b.getInt64Ty()), i32(b.getInt32Ty()), i8(b.getInt8Ty()) {}
@@ -41,7 +42,8 @@ llvm::Value *ProgramEmitter::symbolValue(StringRef name) {
 
 void ProgramEmitter::begin() {
   auto *type = llvm::FunctionType::get(i32, {ptr, ptr}, false);
-  run = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, interface.name + ".run", module);
+  run = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, "run", module);
+  run->setVisibility(llvm::GlobalValue::HiddenVisibility);
   b.SetInsertPoint(llvm::BasicBlock::Create(context, "entry", run));
   runContext = run->getArg(0);
   llvm::Value *frame = run->getArg(1);
@@ -174,7 +176,8 @@ LogicalResult ProgramEmitter::emitLaunch(plan::LaunchOp op) {
 
 llvm::FunctionCallee ProgramEmitter::kernelFunction(plan::LaunchOp op, ArrayRef<llvm::Value *> arguments) {
   SmallVector<llvm::Type *> types = llvm::map_to_vector(arguments, [](llvm::Value *v) { return v->getType(); });
-  return service(interface.name + "_" + op.getKernel().str(), b.getVoidTy(), types);
+  auto known = kernels.find(op.getKernel());
+  return service(known == kernels.end() ? op.getKernel() : StringRef(known->second), b.getVoidTy(), types);
 }
 
 void ProgramEmitter::callTasks(plan::LaunchOp op, SmallVector<llvm::Value *> arguments, const DimExpr &tasks) {
@@ -185,7 +188,7 @@ void ProgramEmitter::callTasks(plan::LaunchOp op, SmallVector<llvm::Value *> arg
     b.CreateStore(argument, b.CreateStructGEP(record, packed, i));
 
   // What a thread calls: unpacks the arguments, and does some of the tasks. One a kernel.
-  std::string name = interface.name + "_" + op.getKernel().str() + ".tasks";
+  std::string name = "tasks." + op.getKernel().str();
   llvm::Function *task = module.getFunction(name);
   if (!task) {
     auto *type = llvm::FunctionType::get(b.getVoidTy(), {ptr, i64, i64}, false);

@@ -15,8 +15,8 @@ namespace hewn::codegen {
 
 class ProgramEmitter {
 public:
-  ProgramEmitter(mlir::func::FuncOp program, const ProgramInterface &interface, const WeightTable &table,
-                 Weights &weights, llvm::Module &module);
+  ProgramEmitter(mlir::func::FuncOp program, const ProgramInterface &interface, const KernelSymbols &kernels,
+                 const WeightTable &table, Weights &weights, llvm::Module &module);
   mlir::FailureOr<llvm::Function *> emit();
 
 private:
@@ -91,6 +91,7 @@ private:
 
   mlir::func::FuncOp program;
   const ProgramInterface &interface;
+  const KernelSymbols &kernels;
   const WeightTable &table;
   Weights &weights;
   llvm::Module &module;

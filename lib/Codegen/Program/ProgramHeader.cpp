@@ -3,6 +3,7 @@
 // The C header of a model.
 #include "lib/Codegen/Program/Program.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -64,13 +65,18 @@ std::string headerText(const ProgramInterface &interface) {
   }
   for (const SymbolInterface &symbol : interface.symbols)
     symbols += ", int64_t " + names.take(symbol.name);
+  std::string targets = llvm::join(
+      llvm::map_range(interface.variants, [](const VariantInterface &variant) { return variant.target; }), ", ");
   bool dynamic = llvm::any_of(interface.outputs, [](const TensorInterface &t) { return t.dynamic; });
 
   os << "/* Made by hewn. */\n#ifndef " << guard << "\n#define " << guard << "\n\n#include <hewn/runtime.h>\n\n"
      << "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
-     << "/** The model, for the functions of hewn/runtime.h. */\nextern const hewn_model " << name << ";\n\n"
-     << "/** Bytes of memory that a run needs; negative where they do not fit in 64 bits. */\nint64_t " << name
-     << "_arena_bytes(" << (symbols.empty() ? "void" : symbols.substr(2)) << ");\n\n"
+     << "/** The model, for the functions of hewn/runtime.h. Code for: " << targets << ". */\nextern const hewn_model "
+     << name << ";\n\n"
+     << "/** Bytes of memory that a run needs on this machine; negative where they do not fit in 64 bits, or where it "
+        "can run\n"
+        " * none of the code. */\nint64_t "
+     << name << "_arena_bytes(" << (symbols.empty() ? "void" : symbols.substr(2)) << ");\n\n"
      << "/** Runs the model.\n"
      << comment;
   if (dynamic)

@@ -137,8 +137,6 @@ FailureOr<ProgramInterface> readInterface(func::FuncOp program, StringRef name) 
         symbol.min = range[0];
         symbol.max = range[1];
       }
-  if (std::optional<DimExpr> bytes = DimExpr::fromAttr(program->getAttr(plan::kArenaBytesAttr)))
-    interface.arenaBytes = *bytes;
   return interface;
 }
 

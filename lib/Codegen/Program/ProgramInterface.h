@@ -26,20 +26,31 @@ struct SymbolInterface {
   int64_t min = 0, max = INT64_MAX;
 };
 
+/// What differs from one set of instructions to another.
+struct VariantInterface {
+  /// The machine's name, and bits of services.h.
+  std::string target;
+  uint64_t cpuFeatures = 0;
+  graph::DimExpr arenaBytes = {};
+  /// The symbol of the function that runs the program.
+  std::string run = {};
+};
+
 struct ProgramInterface {
   /// A C name: the prefix of all that is exported.
   std::string name;
   /// What the compiler says of the artifact, as text.
   std::string digest, target;
-  uint64_t cpuFeatures = 0;
   std::vector<TensorInterface> inputs, outputs;
   std::vector<SymbolInterface> symbols;
-  graph::DimExpr arenaBytes;
+  /// In the order in which a loader tries them.
+  std::vector<VariantInterface> variants;
 
   bool hasSymbol(llvm::StringRef symbol) const;
 };
 
-/// Fails with an error on `program` where an input or output has no place in C.
+/// All but the digest, the target and the variants. Fails with an error on `program` where an input or output has no
+/// place in C.
 mlir::FailureOr<ProgramInterface> readInterface(mlir::func::FuncOp program, llvm::StringRef name);
 
 /// A C name as near to `text` as one can be: "ResNet-50" is ResNet_50, "class" is class_.

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Target/X86/X86Machine.h"
-#include "hewn/services.h"
+#include "lib/Target/X86/X86Features.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/TargetParser/Host.h"
-#include "llvm/TargetParser/X86TargetParser.h"
 #include <mutex>
 
 using namespace mlir;
@@ -28,119 +27,121 @@ void initialize() {
 
 namespace {
 
-using Features = llvm::StringMap<bool>;
-
-/// A name that users may write, and the processor of LLVM's whose features it means.
+/// A name that users may write, the processor of LLVM's whose scheduling model it means, and its instructions.
 struct Named {
-  const char *name;
-  const char *cpu;
+  StringRef name, cpu;
+  uint64_t bits;
 };
+
+constexpr uint64_t kIceLake = kV4 | HEWN_CPU_AVX512_VNNI | HEWN_CPU_AVX512_VBMI | HEWN_CPU_GFNI;
+constexpr uint64_t kAmx = HEWN_CPU_AMX_INT8 | HEWN_CPU_AMX_BF16;
 
 constexpr Named machines[] = {
-    {"x86-64-v2", "x86-64-v2"},
-    {"x86-64-v3", "x86-64-v3"},
-    {"x86-64-v4", "x86-64-v4"},
-    {"haswell", "haswell"},
-    {"skylake-avx512", "skylake-avx512"},
-    {"icelake-server", "icelake-server"},
-    {"znver3", "znver3"},
-    {"znver4", "znver4"},
-    {"sapphirerapids", "sapphirerapids"},
+    {"x86-64-v2", "x86-64-v2", kV2},
+    {"x86-64-v3", "x86-64-v3", kV3},
+    {"x86-64-v4", "x86-64-v4", kV4},
+    {"haswell", "haswell", kV3},
+    {"skylake-avx512", "skylake-avx512", kV4},
+    {"icelake-server", "icelake-server", kIceLake},
+    {"znver3", "znver3", kV3},
+    {"znver4", "znver4", kIceLake | HEWN_CPU_AVX512_BF16},
+    {"sapphirerapids", "sapphirerapids",
+     kIceLake | HEWN_CPU_AVX_VNNI | HEWN_CPU_AVX512_BF16 | HEWN_CPU_AVX512_FP16 | kAmx},
 };
 
-bool hasAll(const Features &features, llvm::ArrayRef<StringRef> names) {
-  return llvm::all_of(names, [&](StringRef name) { return features.lookup(name); });
-}
+/// What "portable" stands for: the machines for which kernels differ.
+constexpr StringRef portable[] = {"x86-64-v2", "x86-64-v3", "x86-64-v4", "x86-64-v4+vnni+bf16"};
 
-/// The bits of services.h that stand for these features.
-uint64_t runtimeBits(const Features &features) {
-  struct Row {
-    uint64_t bit;
-    std::vector<StringRef> features;
-  };
-  const std::vector<StringRef> v2 = {"sse3", "ssse3", "sse4.1", "sse4.2", "popcnt", "cx16"};
-  const std::vector<StringRef> v3 = {"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"};
-  const std::vector<StringRef> v4 = {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"};
-  const Row rows[] = {{HEWN_CPU_AVX_VNNI, {"avxvnni"}},       {HEWN_CPU_AVX512_VNNI, {"avx512vnni"}},
-                      {HEWN_CPU_AVX512_BF16, {"avx512bf16"}}, {HEWN_CPU_AVX512_FP16, {"avx512fp16"}},
-                      {HEWN_CPU_AMX_INT8, {"amx-int8"}},      {HEWN_CPU_AMX_BF16, {"amx-bf16"}}};
-  uint64_t bits = 0;
-  if (hasAll(features, v2)) {
-    bits |= HEWN_CPU_X86_64_V2;
-    if (hasAll(features, v3)) {
-      bits |= HEWN_CPU_X86_64_V3;
-      if (hasAll(features, v4))
-        bits |= HEWN_CPU_X86_64_V4;
-    }
-  }
-  for (const Row &row : rows)
-    if (hasAll(features, row.features))
-      bits |= row.bit;
-  return bits;
-}
-
-codegen::MachineSpec makeMachine(StringRef name, StringRef cpu, const Features &features) {
+codegen::MachineSpec makeMachine(StringRef name, StringRef cpu, uint64_t bits) {
   codegen::MachineSpec machine;
   machine.name = name.str();
   machine.triple = "x86_64-unknown-linux-gnu";
   machine.cpu = cpu.str();
-  // The map has no order that could be relied on.
-  std::vector<std::string> list;
-  for (const auto &feature : features)
-    list.push_back((feature.second ? "+" : "-") + feature.first().str());
-  llvm::sort(list);
-  machine.features = llvm::join(list, ",");
-  machine.vectorBytes = features.lookup("avx512f") ? 64 : features.lookup("avx2") ? 32 : 16;
-  machine.cpuFeatures = runtimeBits(features);
+  machine.features = featureList(cpu, bits);
+  machine.vectorBytes = bits & HEWN_CPU_X86_64_V4 ? 64 : bits & HEWN_CPU_X86_64_V3 ? 32 : 16;
+  machine.cpuFeatures = bits;
   return machine;
 }
 
-Features featuresOf(StringRef cpu) {
-  Features features;
-  llvm::SmallVector<StringRef, 64> names;
-  llvm::X86::getFeaturesForCPU(cpu, names);
-  for (StringRef name : names)
-    features[name] = true;
-  return features;
+codegen::MachineSpec hostMachine() {
+  llvm::StringMap<bool> features = llvm::sys::getHostCPUFeatures();
+  auto has = [&](std::initializer_list<StringRef> names) {
+    return llvm::all_of(names, [&](StringRef name) { return features.lookup(name); });
+  };
+  StringRef cpu = "x86-64";
+  if (has({"amx-tile", "avx512bf16"}))
+    cpu = "sapphirerapids";
+  else if (has({"avx512bf16", "clzero"}))
+    cpu = "znver4";
+  else if (has({"avx512vnni", "avx512vbmi2"}))
+    cpu = "icelake-server";
+  else if (has({"avx512f", "avx512vl"}))
+    cpu = "skylake-avx512";
+  else if (has({"avx2", "fma", "clzero"}))
+    cpu = "znver3";
+  else if (has({"avx2", "fma"}))
+    cpu = "haswell";
+  else if (has({"sse4.2"}))
+    cpu = "x86-64-v2";
+  return makeMachine("host", cpu, bitsOf(features));
 }
 
-codegen::MachineSpec hostMachine() {
-  Features features = llvm::sys::getHostCPUFeatures();
-  const char *cpu = "x86-64";
-  if (hasAll(features, {"amx-tile", "avx512bf16"}))
-    cpu = "sapphirerapids";
-  else if (hasAll(features, {"avx512bf16", "clzero"}))
-    cpu = "znver4";
-  else if (hasAll(features, {"avx512vnni", "avx512vbmi2"}))
-    cpu = "icelake-server";
-  else if (hasAll(features, {"avx512f", "avx512vl"}))
-    cpu = "skylake-avx512";
-  else if (hasAll(features, {"avx2", "fma", "clzero"}))
-    cpu = "znver3";
-  else if (hasAll(features, {"avx2", "fma"}))
-    cpu = "haswell";
-  else if (hasAll(features, {"sse4.2"}))
-    cpu = "x86-64-v2";
-  return makeMachine("host", cpu, features);
+/// Wider vectors first, then more sets: a machine that has all of another's, and more, comes before it.
+bool comesBefore(const codegen::MachineSpec &a, const codegen::MachineSpec &b) {
+  return std::pair(a.vectorBytes, llvm::popcount(a.cpuFeatures)) >
+         std::pair(b.vectorBytes, llvm::popcount(b.cpuFeatures));
 }
 
 } // namespace
 
 std::vector<std::string> targetNames() {
-  std::vector<std::string> names = {"host"};
+  std::vector<std::string> names = {"host", "portable"};
   for (const Named &machine : machines)
-    names.push_back(machine.name);
+    names.push_back(machine.name.str());
   return names;
 }
 
 std::optional<codegen::MachineSpec> findMachine(StringRef name) {
   if (name == "host")
     return hostMachine();
-  for (const Named &machine : machines)
-    if (name == machine.name)
-      return makeMachine(name, machine.cpu, featuresOf(machine.cpu));
-  return std::nullopt;
+  auto [base, rest] = name.split('+');
+  const auto *found = llvm::find_if(machines, [&, base = base](const Named &m) { return m.name == base; });
+  if (found == std::end(machines) || name.ends_with("+"))
+    return std::nullopt;
+  uint64_t bits = found->bits;
+  while (!rest.empty()) {
+    StringRef one;
+    std::tie(one, rest) = rest.split('+');
+    const auto *set = llvm::find_if(instructionSets(), [&](const InstructionSet &s) { return s.name == one; });
+    if (one.empty() || set == instructionSets().end() || (set->needs & ~bits))
+      return std::nullopt;
+    bits |= set->bit;
+  }
+  return makeMachine(name, found->cpu, bits);
 }
+
+llvm::Expected<std::vector<codegen::MachineSpec>> findMachines(StringRef list) {
+  llvm::SmallVector<StringRef> names;
+  list.split(names, ',');
+  std::vector<codegen::MachineSpec> found;
+  for (StringRef name : names) {
+    for (StringRef one : name == "portable" ? llvm::ArrayRef(portable) : llvm::ArrayRef(name)) {
+      std::optional<codegen::MachineSpec> machine = findMachine(one);
+      if (!machine)
+        return llvm::createStringError("unknown target '" + one + "'; there are: " + llvm::join(targetNames(), ", ") +
+                                       "; +vnni, +bf16 and others may follow a name, and commas part several");
+      const auto same =
+          llvm::find_if(found, [&](const codegen::MachineSpec &m) { return m.cpuFeatures == machine->cpuFeatures; });
+      if (same != found.end())
+        return llvm::createStringError("of the targets '" + same->name + "' and '" + machine->name +
+                                       "' only one could ever run: they have the same instructions");
+      found.insert(llvm::upper_bound(found, *machine, comesBefore), *machine);
+    }
+  }
+  return found;
+}
+
+codegen::MachineSpec baseMachine() { return makeMachine("x86-64", "x86-64", 0); }
 
 static bool hasFeature(const codegen::MachineSpec &machine, StringRef name) {
   llvm::SmallVector<StringRef, 128> list;
