@@ -168,4 +168,14 @@ int64_t chainRows(Operation *op, int64_t columns) {
   return tiles * tile;
 }
 
+graph::Dims chainScratch(Operation *op, const graph::DimExpr &rows, const graph::DimExpr &columns) {
+  // As many threads as may share a kernel; two tiles of rows, so that the right operands are read half as often.
+  constexpr int64_t slots = 16, line = 16;
+  TargetAttr target = targetOf(op);
+  int64_t most = target && target.getVectorRegisters() >= 32 ? 12 : 8;
+  graph::DimExpr lines = columns.ceilDiv(line);
+  return {graph::DimExpr(slots), graph::DimExpr(std::min(most, rows.constant().value_or(most))),
+          (lines + graph::DimExpr(1) - lines.mod(2)) * graph::DimExpr(line)};
+}
+
 } // namespace hewn::plan

@@ -55,9 +55,13 @@ ContractShape contractShape(graph::ContractOpInterface op, const graph::Contract
 /// operand is packed. With `n` given, the best m for it.
 ScheduleAttr chooseSchedule(mlir::Operation *op, const ContractShape &shape, int64_t n = 0);
 
-/// Rows of scores that a task of a chain (graph::Chain) holds, for so many columns; 0 where not even a few fit beside the
-/// operands in the cache, or on a stack.
+/// Rows of scores that a task of a chain (graph::Chain) holds on its stack, for so many columns; 0 where not even a few fit
+/// there, or beside the operands in the cache.
 int64_t chainRows(mlir::Operation *op, int64_t columns);
+
+/// Dims of the memory that a chain of so many rows and columns needs where its stack won't do: slots, rows of a slot, elements
+/// between rows (an odd number of cache lines). A task works in the slot of its number.
+graph::Dims chainScratch(mlir::Operation *op, const graph::DimExpr &rows, const graph::DimExpr &columns);
 
 } // namespace hewn::plan
 

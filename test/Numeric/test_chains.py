@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attention as exporters write it, which becomes one kernel, against onnxruntime."""
 
+import os
+import pathlib
+import re
+import subprocess
+
 import hewn
 import numpy as np
 import onnx
@@ -9,7 +14,7 @@ import pytest
 from onnx import TensorProto, helper
 
 
-def attention(batch, heads, rows, columns, width, mask, scale_first, dynamic_rows=False):
+def attention(batch, heads, rows, columns, width, mask, scale_first, dynamic_rows=False, dynamic_columns=False):
     """softmax(q k^T / sqrt(width) + mask) v, and the feeds."""
     generator = np.random.default_rng(4)
     scale = np.float32(1 / np.sqrt(width))
@@ -47,6 +52,10 @@ def attention(batch, heads, rows, columns, width, mask, scale_first, dynamic_row
         shape = list(value.shape)
         if dynamic_rows and value.ndim == 4 and shape[2] == rows and name in ("q", "mask"):
             shape[2] = "rows"
+        if dynamic_columns and name in ("k", "v"):
+            shape[2] = "columns"
+        elif dynamic_columns and name == "mask":
+            shape[-1] = "columns"
         inputs.append(helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(value.dtype), shape))
     graph = helper.make_graph(
         nodes, "attention", inputs, [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], constants
@@ -62,4 +71,26 @@ def test_attention(shape, mask, dynamic, threads):
     model, feeds = attention(*shape, mask, scale_first=dynamic, dynamic_rows=dynamic)
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     (got,) = hewn.compile(model, threads=threads).run(feeds).values()
+    np.testing.assert_allclose(got, session.run(None, feeds)[0], rtol=1e-4, atol=2e-6)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("mask", ["none", "add", "row"])
+@pytest.mark.parametrize("shape", [(1, 2, 240, 256, 32), (2, 3, 7, 9, 16), (1, 4, 1, 700, 24)], ids=str)
+def test_any_number_of_columns(shape, mask, threads):
+    model, feeds = attention(*shape, mask, scale_first=False, dynamic_rows=True, dynamic_columns=True)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    (got,) = hewn.compile(model, threads=threads).run(feeds).values()
+    np.testing.assert_allclose(got, session.run(None, feeds)[0], rtol=1e-4, atol=2e-6)
+
+
+def test_no_buffer_of_all_scores(tmp_path):
+    """Long sequences: memory grows with the columns, not with rows times columns."""
+    model, feeds = attention(1, 2, 6000, 6000, 16, "none", scale_first=True)
+    onnx.save(model, tmp_path / "long.onnx")
+    tool = pathlib.Path(os.environ["HEWN_TOOLS"]) / "hewn"
+    said = subprocess.run([tool, "explain", tmp_path / "long.onnx"], check=True, capture_output=True, text=True).stdout
+    assert int(re.search(r"arena: (\d+) bytes", said)[1]) < 6000 * 6000 * 4 / 8
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    (got,) = hewn.compile(model).run(feeds).values()
     np.testing.assert_allclose(got, session.run(None, feeds)[0], rtol=1e-4, atol=2e-6)

@@ -83,7 +83,7 @@ std::optional<Chain> findChain(ArrayRef<Operation *> ops) {
   llvm::SmallPtrSet<Operation *, 8> early(chain.head.begin(), chain.head.end());
   bool reduces = false;
   for (Operation *op : ops) {
-    if (early.contains(op) || isa<ConstantOp>(op))
+    if (early.contains(op) || isa<ConstantOp, ScratchOp>(op))
       continue;
     if (!op->isBeforeInBlock(chain.second)) {
       if (op != chain.second.getOperation() &&

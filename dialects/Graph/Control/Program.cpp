@@ -15,6 +15,16 @@ LogicalResult DimValueOp::inferShapes(DimsOf, SmallVectorImpl<TensorShape> &resu
   return success();
 }
 
+LogicalResult ScratchOp::inferShapes(DimsOf, SmallVectorImpl<TensorShape> &results) {
+  std::optional<Dims> dims = parseDims(getShape());
+  if (!dims)
+    return emitOpError("shape is no list of integers and expressions");
+  results.push_back({*dims, getOf()});
+  return success();
+}
+
+Value ScratchOp::emitAt(ElementBuilder &e, ArrayRef<Index>) { return e.constantElement(getOf(), 0); }
+
 Value DimValueOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
   Dims values = *parseDims(getValues());
   if (values.empty())

@@ -29,6 +29,14 @@ def Graph_DimValueOp : GraphTensorOp<"dim_value", [DeclareOpInterfaceMethods<Mov
   let arguments = (ins ArrayAttr:$values);
 }
 
+def Graph_ScratchOp : GraphTensorOp<"scratch", [DeclareOpInterfaceMethods<MoveOpInterface>]> {
+  let summary = "Memory of these dims for an engine to work in; nobody reads it afterwards.";
+  let description = [{
+    A result of a kernel like others, so that it has a place in the arena while the kernel runs. Where no engine uses it, it is zero.
+  }];
+  let arguments = (ins ArrayAttr:$shape, TypeAttr:$of);
+}
+
 def Graph_YieldOp : GraphOp<"yield", [Pure, ReturnLike, Terminator]> {
   let arguments = (ins Variadic<AnyType>:$values);
   let assemblyFormat = "attr-dict ($values^ `:` type($values))?";

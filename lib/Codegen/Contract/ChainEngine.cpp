@@ -5,6 +5,7 @@
 #include "lib/Codegen/Tasks.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
@@ -15,11 +16,25 @@ using hewn::graph::Index;
 
 namespace hewn::codegen {
 
+/// Where the kernel's scratch memory stands among its results; nullopt where it has none of the form that we need.
+static std::optional<unsigned> scratchIn(plan::KernelOp kernel) {
+  for (OpOperand &result : kernel.getBody().front().getTerminator()->getOpOperands())
+    if (result.get().getDefiningOp<graph::ScratchOp>()) {
+      Dims dims = graph::getDims(result.get());
+      bool fits = dims.size() == 3 && dims[0].constant() && dims[1].constant().value_or(0) > 0 &&
+                  graph::getElementType(result.get()).isF32();
+      return fits ? std::optional(result.getOperandNumber()) : std::nullopt;
+    }
+  return std::nullopt;
+}
+
 std::optional<Chain> chainIn(plan::KernelOp kernel) {
   SmallVector<Operation *> ops =
       llvm::map_to_vector(kernel.getBody().front().without_terminator(), [](Operation &op) { return &op; });
   std::optional<Chain> chain = graph::findChain(ops);
-  std::optional<int64_t> columns = chain ? graph::getDims(chain->scores).back().constant() : std::nullopt;
+  if (!chain || scratchIn(kernel))
+    return chain;
+  std::optional<int64_t> columns = graph::getDims(chain->scores).back().constant();
   return columns && plan::chainRows(kernel, *columns) > 0 ? chain : std::nullopt;
 }
 
@@ -36,26 +51,28 @@ public:
 
   LogicalResult run() {
     DimExpr rows = space[chain.rowDim];
-    int64_t most = plan::chainRows(k.kernel, *space.back().constant());
+    std::optional<unsigned> given = scratchIn(k.kernel);
+    if (given) {
+      memory = k.outputs[*given];
+      k.results.erase(k.results.begin() + *given);
+      k.outputs.erase(k.outputs.begin() + *given);
+      most = *memory.dims[1].constant();
+    } else {
+      most = plan::chainRows(k.kernel, *space.back().constant());
+    }
     bool even = rows.constant() && *rows.constant() % most == 0;
     count = even ? DimExpr(most) : DimExpr::symbol(kRows);
     // Reductions along whole rows come before the pass that makes the weights, which reads a score where it writes one.
-    scores = weights = scratch(most);
+    if (!given)
+      scores = onStack();
     // Batches first: a batch's k and v stay in the cache for all of its rows.
     Dims counts(ArrayRef(space).take_front(chain.rowDim));
     counts.push_back(rows.ceilDiv(most));
     DimExpr work = vectorWork(graph::numElements(space), e.lanes, 128);
-    overTasks(k, e, counts, work, [&](ArrayRef<Index> at) {
-      batch.assign(at.begin(), at.end() - 1);
-      firstRow = e.mul(at.back(), e.constant(most));
-      llvm::StringMap<Value> symbols = k.symbols;
-      if (!even)
-        symbols[kRows] = e.min(e.sub(e.expression(rows), firstRow), e.constant(most)).base;
-      fits &= succeeded(step(chain.head, {chain.scores}, {scores}, symbols)) &&
-              succeeded(step(chain.middle, {chain.weights}, {weights}, symbols)) &&
-              succeeded(step(chain.tail, k.results, taskOutputs(), symbols));
-      e.forget();
-    });
+    if (given)
+      overSlots(counts, work);
+    else
+      overTasks(k, e, counts, work, [&](ArrayRef<Index> at) { block(at); });
     return success(fits);
   }
 
@@ -66,10 +83,53 @@ private:
   KernelElements e;
   Dims space;
   DimExpr count;
-  Buffer scores, weights;
+  Buffer scores, memory;
+  int64_t most = 0; // rows of a block
   SmallVector<Index> batch;
   Index firstRow;
   bool fits = true;
+
+  /// All steps for one block of rows.
+  void block(ArrayRef<Index> at) {
+    DimExpr rows = space[chain.rowDim];
+    batch.assign(at.begin(), at.end() - 1);
+    firstRow = e.mul(at.back(), e.constant(most));
+    llvm::StringMap<Value> symbols = k.symbols;
+    if (!count.constant())
+      symbols[kRows] = e.min(e.sub(e.expression(rows), firstRow), e.constant(most)).base;
+    fits &= succeeded(step(chain.head, {chain.scores}, {scores}, symbols)) &&
+            succeeded(step(chain.middle, {chain.weights}, {scores}, symbols)) &&
+            succeeded(step(chain.tail, k.results, taskOutputs(), symbols));
+    e.forget();
+  }
+
+  /// A task for each slot of the memory given: neighbouring blocks, as many for each.
+  void overSlots(const Dims &counts, const DimExpr &work) {
+    int64_t slots = *memory.dims[0].constant();
+    overTasks(k, e, {DimExpr(slots)}, work, [&](ArrayRef<Index> slot) {
+      Index all = e.expression(graph::numElements(counts));
+      Index share = e.floorDiv(e.add(all, e.constant(slots - 1)), e.constant(slots));
+      Index begin = e.mul(slot[0], share), end = e.min(e.add(begin, share), all);
+      scores = memory;
+      scores.dims = taskDims();
+      scores.strides.assign(space.size(), DimExpr(0));
+      scores.strides[chain.rowDim] = memory.dims[2];
+      scores.strides.back() = DimExpr(1);
+      scores.start = e.mul(slot[0], e.mul(e.constant(most), e.expression(memory.dims[2]))).base;
+      auto loop = scf::ForOp::create(b, k.loc(), begin.base, end.base, e.constant(1).base);
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPoint(loop.getBody()->getTerminator());
+      e.forget();
+      SmallVector<Index> at(counts.size());
+      Index rest{loop.getInductionVar()};
+      for (unsigned i = counts.size(); i-- > 0;) {
+        Index size = e.expression(counts[i]);
+        at[i] = i == 0 ? rest : e.mod(rest, size);
+        rest = e.floorDiv(rest, size);
+      }
+      block(at);
+    });
+  }
 
   Dims taskDims() {
     Dims dims(space.size(), DimExpr(1));
@@ -80,13 +140,13 @@ private:
 
   /// Room for a task's rows on the stack. Rows start at an odd multiple of a cache line, so that neighbouring ones don't fall
   /// into one set of the cache.
-  Buffer scratch(int64_t rows) {
+  Buffer onStack() {
     int64_t line = 16, lines = (*space.back().constant() + line - 1) / line;
     int64_t stride = (lines + (lines % 2 == 0)) * line;
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(&k.function.front());
     Value memory =
-        memref::AllocaOp::create(b, k.loc(), MemRefType::get({rows * stride}, b.getF32Type()), b.getI64IntegerAttr(64));
+        memref::AllocaOp::create(b, k.loc(), MemRefType::get({most * stride}, b.getF32Type()), b.getI64IntegerAttr(64));
     Value anySize = memref::CastOp::create(b, k.loc(), MemRefType::get({ShapedType::kDynamic}, b.getF32Type()), memory);
     Buffer buffer{anySize, b.getF32Type(), taskDims(), Dims(space.size(), DimExpr(0))};
     buffer.strides[chain.rowDim] = DimExpr(stride);
@@ -162,10 +222,8 @@ private:
           continue;
         }
         Buffer buffer;
-        if (operand == chain.scores)
+        if (operand == chain.scores || operand == chain.weights)
           buffer = scores;
-        else if (operand == chain.weights)
-          buffer = weights;
         else
           buffer = part(k.inputs.find(operand)->second, alongOf(operand, op, i));
         auto type = cast<RankedTensorType>(operand.getType());

@@ -168,18 +168,33 @@ private:
     Group &own = groups[groupOf[op]];
     own.ops = std::move(ops);
     own.why = "a row of the first product is used up by the second";
+    if (Operation *scratch = makeScratch(*chain, own.ops.front()))
+      own.ops.insert(own.ops.begin(), scratch);
     for (Operation *member : own.ops)
       groupOf[member] = groupOf[op];
     return true;
   }
 
-  /// Whether a few rows fit near the registers, while all of them would not.
+  /// Whether all rows would not fit near the registers, or might not.
   bool keepsRowsNear(const graph::Chain &chain) {
-    Dims space = graph::getDims(chain.first->getResult(0));
     plan::TargetAttr target = plan::targetOf(chain.first);
-    std::optional<int64_t> columns = space.back().constant();
+    Dims space = graph::getDims(chain.first->getResult(0));
     int64_t all = graph::numElements(space).constant().value_or(INT64_MAX / 4) * 4;
-    return target && columns && plan::chainRows(chain.first, *columns) > 0 && all > target.getL2Bytes() / 4;
+    return target && all > target.getL2Bytes() / 4;
+  }
+
+  /// Memory for the rows of a chain before `first`, where they are too long for a stack, or of unknown length; else null.
+  Operation *makeScratch(const graph::Chain &chain, Operation *first) {
+    Dims space = graph::getDims(chain.first->getResult(0));
+    std::optional<int64_t> columns = space.back().constant();
+    if (columns && plan::chainRows(chain.first, *columns) > 0)
+      return nullptr;
+    OpBuilder b(first);
+    Dims dims = plan::chainScratch(chain.first, space[chain.rowDim], space.back());
+    Value scratch = graph::make<graph::ScratchOp>(b, chain.first->getLoc(), {},
+                                                  {b.getNamedAttr("shape", graph::dimsAttr(b.getContext(), dims)),
+                                                   b.getNamedAttr("of", TypeAttr::get(b.getF32Type()))});
+    return scratch.getDefiningOp();
   }
 
   /// A border of zeros that only this contraction reads is left out by it.

@@ -39,7 +39,8 @@ void formGroup(ArrayRef<Operation *> ops) {
       }
     }
     for (Value result : op->getResults())
-      if (llvm::any_of(result.getUsers(), [&](Operation *user) { return !members.contains(user); }))
+      if (isa<graph::ScratchOp>(op) ||
+          llvm::any_of(result.getUsers(), [&](Operation *user) { return !members.contains(user); }))
         outputs.push_back(result);
   }
   Operation *last = ops.back();

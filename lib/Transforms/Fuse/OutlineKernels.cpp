@@ -120,7 +120,8 @@ private:
   std::string nameFor(plan::KernelOp kernel) {
     SmallVector<StringRef> names;
     for (Operation &op : kernel.getBody().front().without_terminator())
-      if (!isa<graph::ConstantOp>(op) && (names.empty() || names.back() != op.getName().stripDialect()))
+      if (!isa<graph::ConstantOp, graph::ScratchOp>(op) &&
+          (names.empty() || names.back() != op.getName().stripDialect()))
         names.push_back(op.getName().stripDialect());
     if (names.size() > 4) // the first ones and the last say enough
       names = {names[0], names[1], names[2], names.back()};

@@ -52,3 +52,20 @@ module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters 
     return %y, %s : tensor<512x64xf32>, tensor<512x512xf32>
   }
 }
+
+// -----
+
+// Rows of unknown length don't fit a stack for sure: memory for sixteen tasks of twelve rows each.
+// CHECK-LABEL: func.func @unknown
+// CHECK: graph.scratch {{.*}}graph.in_group = 0 : i64{{.*}} of = f32, shape = [16, 12, "{{.*}}n{{.*}}"]
+// CHECK: graph.matmul {{.*}}graph.in_group = 0
+// CHECK: graph.matmul {{.*}}graph.in_group = 0
+module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608>} {
+  func.func @unknown(%q: tensor<?x64xf32> {graph.dims = ["m", 64]}, %k: tensor<64x?xf32> {graph.dims = [64, "n"]}, %v: tensor<?x64xf32> {graph.dims = ["n", 64]}) -> tensor<?x64xf32> {
+    %s = graph.matmul %q, %k {graph.dims = [["m", "n"]]} : (tensor<?x64xf32>, tensor<64x?xf32>) -> tensor<?x?xf32>
+    %m = graph.reduce_max %s {dims = array<i64: 1>, graph.dims = [["m", 1]]} : (tensor<?x?xf32>) -> tensor<?x1xf32>
+    %d = graph.sub %s, %m {graph.dims = [["m", "n"]]} : (tensor<?x?xf32>, tensor<?x1xf32>) -> tensor<?x?xf32>
+    %y = graph.matmul %d, %v {graph.dims = [["m", 64]]} : (tensor<?x?xf32>, tensor<?x64xf32>) -> tensor<?x64xf32>
+    return %y : tensor<?x64xf32>
+  }
+}
