@@ -28,6 +28,10 @@ cl::SubCommand &benchCommand() {
   static cl::SubCommand command("bench", "time a model or a compiled library");
   return command;
 }
+cl::SubCommand &profileCommand() {
+  static cl::SubCommand command("profile", "say where a run's time goes, kernel by kernel");
+  return command;
+}
 cl::SubCommand &explainCommand() {
   static cl::SubCommand command("explain", "say what the compiler decides about a model, and why");
   return command;

@@ -13,8 +13,8 @@ namespace cl = llvm::cl;
 namespace hewn::tool {
 
 /// What compiles has these flags; explain, run and bench as well.
-static cl::SubCommandGroup compiling = {&compileCommand(), &checkCommand(), &runCommand(), &benchCommand(),
-                                        &explainCommand()};
+static cl::SubCommandGroup compiling = {&compileCommand(), &checkCommand(),   &runCommand(),
+                                        &benchCommand(),   &profileCommand(), &explainCommand()};
 static cl::opt<std::string> target("target", cl::init("host"), cl::value_desc("machine"),
                                    cl::desc("host, x86-64-v2, x86-64-v3, x86-64-v4, znver4, sapphirerapids, ..."),
                                    cl::sub(compiling));

@@ -20,7 +20,7 @@ static void *allocate(void *, size_t bytes, size_t alignment) {
 }
 static void release(void *, void *memory) { std::free(memory); }
 
-std::unique_ptr<Loaded> Loaded::open(const std::string &path, int threads) {
+std::unique_ptr<Loaded> Loaded::open(const std::string &path, int threads, hewn_trace_hook trace) {
   std::unique_ptr<Loaded> loaded(new Loaded);
   std::string library = path;
   if (llvm::sys::path::extension(path) != ".so") {
@@ -56,6 +56,7 @@ std::unique_ptr<Loaded> Loaded::open(const std::string &path, int threads) {
   options.size = sizeof(options);
   options.threads = threads;
   options.allocator = {allocate, release, nullptr};
+  options.trace_hook = trace;
   hewn_status status = loaded->descriptor->runtime->context_create(loaded->descriptor, &options, &loaded->context);
   if (status.code != HEWN_OK) {
     llvm::errs() << "error: " << status.message << "\n";

@@ -13,7 +13,8 @@ namespace hewn::tool {
 class Loaded {
 public:
   /// `path`: a .so, or a model to compile. Null after an error was printed.
-  static std::unique_ptr<Loaded> open(const std::string &path, int threads);
+  /// `trace` hears of every launch.
+  static std::unique_ptr<Loaded> open(const std::string &path, int threads, hewn_trace_hook trace = {});
   ~Loaded();
 
   const hewn_model &model() const { return *descriptor; }

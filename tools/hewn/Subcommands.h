@@ -14,6 +14,7 @@ namespace hewn::tool {
 llvm::cl::SubCommand &compileCommand();
 llvm::cl::SubCommand &runCommand();
 llvm::cl::SubCommand &benchCommand();
+llvm::cl::SubCommand &profileCommand();
 llvm::cl::SubCommand &explainCommand();
 llvm::cl::SubCommand &checkCommand();
 
@@ -21,6 +22,7 @@ llvm::cl::SubCommand &checkCommand();
 int compileMain();
 int runMain();
 int benchMain();
+int profileMain();
 int explainMain();
 int checkMain();
 

@@ -24,6 +24,7 @@ int usage(llvm::raw_ostream &os, int status) {
         "  hewn compile model.onnx -o libmodel.so   make a library (.so, .a or .o), a C header and a weights file\n"
         "  hewn run MODEL --input x=x.npy           run a model or a compiled library on arrays\n"
         "  hewn bench MODEL                         time a model or a compiled library\n"
+        "  hewn profile MODEL                       say where a run's time goes, kernel by kernel\n"
         "  hewn explain model.onnx                  say what the compiler decides, and why\n"
         "  hewn check model.onnx                    say whether the model compiles, and what stands in the way\n"
         "  hewn help COMMAND                        the flags of a command\n";
@@ -37,11 +38,9 @@ bool asksForHelp(llvm::ArrayRef<const char *> arguments) {
 } // namespace
 
 int main(int argc, char **argv) {
-  const Subcommand all[] = {{compileCommand(), compileMain},
-                            {runCommand(), runMain},
-                            {benchCommand(), benchMain},
-                            {explainCommand(), explainMain},
-                            {checkCommand(), checkMain}};
+  const Subcommand all[] = {{compileCommand(), compileMain}, {runCommand(), runMain},
+                            {benchCommand(), benchMain},     {profileCommand(), profileMain},
+                            {explainCommand(), explainMain}, {checkCommand(), checkMain}};
   std::string first = argc > 1 ? argv[1] : "";
   if (first.empty() || ((first == "help" || first == "--help" || first == "-h") && argc == 2))
     return usage(first.empty() ? llvm::errs() : llvm::outs(), first.empty() ? 2 : 0);
