@@ -90,12 +90,8 @@ static void printTable(const Run &run) {
 static bool writeTrace(const std::string &path, const Run &run) {
   llvm::json::Array events;
   for (const Launch &launch : run.launches)
-    events.push_back(llvm::json::Object{{"name", launch.kernel},
-                                        {"ph", "X"},
-                                        {"ts", launch.begin},
-                                        {"dur", launch.duration},
-                                        {"pid", 1},
-                                        {"tid", 1}});
+    events.push_back(llvm::json::Object{
+        {"name", launch.kernel}, {"ph", "X"}, {"ts", launch.begin}, {"dur", launch.duration}, {"pid", 1}, {"tid", 1}});
   std::error_code error;
   llvm::raw_fd_ostream os(path, error);
   if (!error) {
