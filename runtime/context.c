@@ -143,6 +143,8 @@ static int32_t furnish(hewn_context *context, const hewn_context_options *option
   int32_t code = hewn_variant_choose(context);
   if (code == HEWN_OK)
     code = hewn_weights_acquire(context, options->weights_path);
+  if (code == HEWN_OK && context->model->device)
+    code = context->model->device->table->create(context);
   if (code == HEWN_OK && isStatic(context))
     code = hewn_context_grow(context);
   if (code != HEWN_OK || context->threads <= 1 || context->thread_hook.parallel_for)
@@ -195,6 +197,8 @@ void hewn_impl_context_destroy(hewn_context *context) {
   hewn_allocator allocator = context->allocator;
   if (context->pool)
     hewn_pool_destroy(&allocator, context->pool);
+  if (context->model->device)
+    context->model->device->table->destroy(context);
   hewn_weights_release(context);
   if (context->arena && !context->arena_is_callers)
     allocator.release(allocator.user, context->arena);

@@ -50,6 +50,8 @@ struct hewn_context {
   uint8_t holds_weights; ///< counted in the model's weights state
   const unsigned char *weights;
 
+  void *device; ///< what the model's device table keeps; NULL: nothing
+
   int64_t *symbols;
   int32_t *bound_by; ///< per symbol: the input that set it, -1 for none
   const void **input_data;

@@ -33,6 +33,9 @@ inline constexpr llvm::StringLiteral kStagingAttr = "plan.staging";
 inline constexpr llvm::StringLiteral kMayOverwriteAttr = "plan.may_overwrite";
 /// On the program: the arena's size, an integer or an expression.
 inline constexpr llvm::StringLiteral kTasksAttr = "plan.tasks";
+/// On a kernel's function for a grid: how many blocks it is launched on, an integer or an expression, and threads of a block.
+inline constexpr llvm::StringLiteral kBlocksAttr = "plan.blocks";
+inline constexpr llvm::StringLiteral kThreadsAttr = "plan.threads";
 /// On a kernel's function: the names in which its attributes are written, in the order of its symbols.
 inline constexpr llvm::StringLiteral kSymbolsAttr = "plan.symbols";
 inline constexpr llvm::StringLiteral kArenaBytesAttr = "plan.arena_bytes";

@@ -30,3 +30,11 @@ def Plan_LaunchOp : PlanOp<"launch", [Pure]> {
   let results = (outs Variadic<AnyRankedTensor>:$outputs);
   let assemblyFormat = "$kernel `(` $inputs `)` `symbols` $symbols attr-dict `:` functional-type($inputs, $outputs)";
 }
+
+def Plan_CopyOp : PlanOp<"copy", [Pure, AllTypesMatch<["input", "output"]>]> {
+  let summary = "The operand's elements in the other memory of a machine that has two: `to` is \"host\" or \"device\".";
+  let arguments = (ins AnyRankedTensor:$input, StrAttr:$to);
+  let results = (outs AnyRankedTensor:$output);
+  let assemblyFormat = "$input `to` $to attr-dict `:` type($output)";
+  let hasVerifier = 1;
+}

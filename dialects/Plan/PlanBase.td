@@ -49,14 +49,26 @@ def Plan_MatrixAttr : AttrDef<PlanDialect, "Matrix"> {
   let assemblyFormat = "`<` struct(params) `>`";
 }
 
+def Plan_GridAttr : AttrDef<PlanDialect, "Grid"> {
+  let mnemonic = "grid";
+  let summary = "A machine of many threads, launched as a grid of blocks: code is written for one thread, which runs no vectors.";
+  let parameters = (ins "int64_t":$processors, "int64_t":$warp, "int64_t":$sharedBytes);
+  let description = [{
+    `warp` threads run in step and see each other's registers; the threads of a block share up to `sharedBytes` of memory and can
+    wait for each other. Such a machine has memory of its own.
+  }];
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
 def Plan_TargetAttr : AttrDef<PlanDialect, "Target"> {
   let mnemonic = "target";
   let summary = "What passes may know of the machine: sizes, never names.";
   let parameters = (ins "int64_t":$vectorBytes, "int64_t":$vectorRegisters, "int64_t":$l1Bytes, "int64_t":$l1Ways, "int64_t":$l2Bytes, "int64_t":$l3Bytes,
-                        OptionalParameter<"::mlir::ArrayAttr">:$dots, OptionalParameter<"::mlir::ArrayAttr">:$matrices);
+                        OptionalParameter<"::mlir::ArrayAttr">:$dots, OptionalParameter<"::mlir::ArrayAttr">:$matrices,
+                        OptionalParameter<"::hewn::plan::GridAttr">:$grid);
   let description = [{
     `dots` are the `#plan.dot`s that are not slower than products of the sums' type, `matrices` the `#plan.matrix`es, which are
-    much faster.
+    much faster. `grid`: kernels run on a grid of threads.
   }];
   let assemblyFormat = "`<` struct(params) `>`";
 }

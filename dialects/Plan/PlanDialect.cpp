@@ -27,6 +27,12 @@ void PlanDialect::initialize() {
       >();
 }
 
+LogicalResult CopyOp::verify() {
+  if (getTo() != "host" && getTo() != "device")
+    return emitOpError("goes to \"host\" or \"device\", not to ") << getToAttr();
+  return success();
+}
+
 ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
   auto build = [](Builder &b, ArrayRef<Type> inputs, ArrayRef<Type> outputs, function_interface_impl::VariadicFlag,
                   std::string &) { return b.getFunctionType(inputs, outputs); };

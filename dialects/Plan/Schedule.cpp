@@ -2,6 +2,7 @@
 #include "dialects/Plan/Schedule.h"
 
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/Support/MathExtras.h"
 #include <numeric>
 
 using namespace mlir;
@@ -57,6 +58,11 @@ MatrixAttr findMatrix(graph::ContractOpInterface op) {
 
 bool leavesOutBorder(graph::ContractOpInterface op, graph::MoveOpInterface border) {
   return !findMatrix(op) && graph::leavesOutBorder(op, border);
+}
+
+GridAttr gridOf(Operation *op) {
+  TargetAttr target = targetOf(op);
+  return target ? target.getGrid() : GridAttr();
 }
 
 int64_t vectorLanes(Operation *op) {
@@ -127,6 +133,12 @@ ScheduleAttr chooseSchedule(Operation *op, const ContractShape &shape, int64_t n
   int64_t columns = shape.columns.constant().value_or(int64_t(1) << 20);
   int64_t rows = std::min<int64_t>(shape.rows.constant().value_or(int64_t(1) << 12), int64_t(1) << 16);
   rows = std::max<int64_t>(rows, 1);
+  if (gridOf(op)) {
+    // A block's tile; narrow matrices are not padded to it.
+    constexpr int64_t side = 64, least = 8;
+    auto fit = [&](int64_t extent) { return std::clamp(int64_t(llvm::PowerOf2Ceil(extent)), least, side); };
+    return ScheduleAttr::get(op->getContext(), fit(rows), n ? n : fit(columns));
+  }
   if (shape.columnInLeft) {
     // A chain of sums a row: enough of them to hide the latency of an addition, and of a length that divides the line.
     int64_t most = registers >= 32 ? 14 : 7, tiles = (rows + most - 1) / most;
@@ -162,6 +174,8 @@ int64_t chainRows(Operation *op, int64_t columns) {
   // A tile of rows, or several: what is on the stack may fill an eighth of the cache.
   constexpr int64_t mostOfAStack = 96 << 10;
   TargetAttr target = targetOf(op);
+  if (gridOf(op)) // the steps are kernels of their own there
+    return 0;
   int64_t tile = target && target.getVectorRegisters() >= 32 ? 6 : 4;
   int64_t room = std::min<int64_t>(mostOfAStack, target ? target.getL2Bytes() / 8 : 64 << 10);
   int64_t tiles = std::min<int64_t>(room / (4 * std::max<int64_t>(columns, 1) * tile), 4);

@@ -31,6 +31,9 @@ MatrixAttr findMatrix(graph::ContractOpInterface op);
 /// reads whole tiles.
 bool leavesOutBorder(graph::ContractOpInterface op, graph::MoveOpInterface border);
 
+/// The grid of that machine; null: it runs vectors.
+GridAttr gridOf(mlir::Operation *op);
+
 /// Lanes of vector code: vector bytes over four; eight where the module names no machine.
 int64_t vectorLanes(mlir::Operation *op);
 

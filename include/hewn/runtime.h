@@ -81,6 +81,7 @@ typedef struct hewn_status {
 typedef struct hewn_context hewn_context;
 typedef struct hewn_model hewn_model;
 typedef struct hewn_runtime_table hewn_runtime_table;
+typedef struct hewn_device_code hewn_device_code; ///< see services.h
 
 /// `DLDataType.code` of ONNX's bool (bits = 8): DLPack 1's kDLBool, which the
 /// headers of older DLPack lack. Tensors of uint8 are accepted in its place.
@@ -191,6 +192,8 @@ struct hewn_model {
   hewn_weights_state *weights_state; ///< needed where weights_file is set
   /// Writes every output's dims; HEWN_DIM_DYNAMIC where it depends on data.
   void (*output_dims)(const int64_t *symbols, int64_t *const *dims);
+  /// The code for a device beside the host; NULL: the host does it all.
+  const hewn_device_code *device;
 };
 
 //===----------------------------------------------------------------------===//

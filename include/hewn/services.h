@@ -93,6 +93,72 @@ HEWN_RT const hewn_variant *hewn_rt_variant(const hewn_model *model);
 HEWN_RT uint64_t hewn_rt_cpu(const hewn_context *context);
 
 //===----------------------------------------------------------------------===//
+// Devices: models whose kernels run beside the host
+//===----------------------------------------------------------------------===//
+
+/// A kernel: its name in the code, threads of a block, and bytes of shared
+/// memory that it is given when launched.
+typedef struct hewn_device_kernel {
+  const char *name;
+  int32_t threads;
+  int32_t shared_bytes;
+} hewn_device_kernel;
+
+/// What the runtime remembers about a model on the device. Generated code
+/// defines one, all zero, in writable memory.
+typedef struct hewn_device_state {
+  uint64_t opaque[8];
+} hewn_device_state;
+
+/// A kind of device: what contexts call when they begin and end.
+typedef struct hewn_device_table {
+  int32_t (*create)(hewn_context *context);
+  void (*destroy)(hewn_context *context);
+} hewn_device_table;
+
+/// The kernels of a model, as `hewn_model.device` points at them.
+struct hewn_device_code {
+  const hewn_device_table *table;
+  const char *text;     ///< ends with a zero byte
+  const char *language; ///< of the text, with its version: "PTX 7.0"
+  int32_t num_kernels;
+  uint32_t reserved;
+  const hewn_device_kernel *kernels;
+  hewn_device_state *state;
+};
+
+/// NVIDIA's devices, through the driver that is found when a context is made.
+extern HEWN_RT const hewn_device_table hewn_device_cuda;
+
+/// Before anything else of a run: the device's memory for the arena, and where
+/// its copy of the weights is. Pointers to a device's memory mean nothing to
+/// the host. Once it returned HEWN_OK, `hewn_device_end` must be called.
+HEWN_RT int32_t hewn_device_begin(hewn_context *context, void **arena, void **weights);
+
+/// Waits for all that was begun; returns `code`, or what went wrong meanwhile.
+HEWN_RT int32_t hewn_device_end(hewn_context *context, int32_t code);
+
+/// The device's memory with input `index`, and for output `index`. NULL on
+/// failure, which is then recorded already.
+HEWN_RT void *hewn_device_input(hewn_context *context, int32_t index, int64_t bytes);
+HEWN_RT void *hewn_device_output(hewn_context *context, int32_t index, int64_t bytes);
+
+/// Memory of the device whose size depends on data, for the rest of this run;
+/// NULL as above.
+HEWN_RT void *hewn_device_alloc(hewn_context *context, int64_t bytes);
+HEWN_RT void hewn_device_free(hewn_context *context, void *memory);
+
+enum hewn_device_direction { HEWN_DEVICE_WITHIN = 0, HEWN_DEVICE_FROM_HOST = 1, HEWN_DEVICE_TO_HOST = 2 };
+
+/// Copies in the order of the launches around it; to the host it waits. What
+/// lies on the host must stay as it is until the run ends.
+HEWN_RT int32_t hewn_device_copy(hewn_context *context, void *to, const void *from, int64_t bytes, int32_t direction);
+
+/// Starts a kernel on `blocks` blocks; none: nothing happens. `arguments` are
+/// pointers to its arguments.
+HEWN_RT int32_t hewn_device_launch(hewn_context *context, int32_t kernel, int64_t blocks, void **arguments);
+
+//===----------------------------------------------------------------------===//
 // Parts: ops that no tensor code says well, one object file each
 //===----------------------------------------------------------------------===//
 

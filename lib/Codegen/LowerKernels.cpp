@@ -9,9 +9,10 @@
 //
 // A kernel of two contractions with rows between them goes to the chain engine, one around a contraction that the contraction
 // engine can tile to that, all others to the loop engine. Nothing is refused: what none has a good form for is a nest that
-// evaluates each element where it is needed.
+// evaluates each element where it is needed. Where the machine runs a grid of threads, the grid's engine takes all.
 #include "lib/Codegen/Contract/ChainEngine.h"
 #include "lib/Codegen/Contract/ContractEngine.h"
+#include "lib/Codegen/Grid/GridEngine.h"
 #include "lib/Codegen/Loops/LoopEngine.h"
 #include "lib/Codegen/Passes.h"
 
@@ -31,7 +32,9 @@ LogicalResult lowerKernel(plan::KernelOp kernel) {
   OpBuilder b(kernel);
   KernelFunction k = beginKernelFunction(kernel, b);
   LogicalResult lowered = success();
-  if (std::optional<graph::Chain> chain = chainIn(kernel))
+  if (plan::gridOf(kernel))
+    emitGrid(k, b);
+  else if (std::optional<graph::Chain> chain = chainIn(kernel))
     lowered = emitChain(k, b, *chain);
   else if (std::optional<ContractForm> contraction = contractForm(k))
     emitContraction(k, b, *contraction);

@@ -5,8 +5,9 @@
 #include "lib/Codegen/Emit/Link.h"
 #include "lib/Compiler/Compilation.h"
 #include "lib/Compiler/Generate.h"
-#include "lib/Target/X86/X86Machine.h"
+#include "lib/Target/Targets.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
@@ -34,6 +35,7 @@ private:
   std::string beside(StringRef extension);
   codegen::CodeOptions codeOptions();
   Error link();
+  Error emitDeviceCode();
   Error writeWeights(const codegen::ScratchFolder &scratch, std::string &object);
 
   Compilation &c;
@@ -113,6 +115,23 @@ Error ArtifactWriter::link() {
   });
 }
 
+/// The kernels alone, as one text.
+Error ArtifactWriter::emitDeviceCode() {
+  codegen::CodeOptions code = codeOptions();
+  code.form = options.emit == "llvm" ? codegen::CodeForm::LLVM : codegen::CodeForm::Assembly;
+  const codegen::MachineSpec &machine = c.machines.front();
+  llvm::Expected<codegen::CompiledKernels> kernels =
+      codegen::compileKernels(codegen::Variant{*c.variants.front(), machine, generated.interface.name + "_"}, code);
+  if (!kernels)
+    return kernels.takeError();
+  c.result.numKernels = kernels->units.size();
+  std::vector<StringRef> texts;
+  for (const codegen::CompiledUnit &unit : kernels->units)
+    texts.push_back(unit.code);
+  std::string text = options.emit == "ptx" ? machine.device->join(texts) : llvm::join(texts, "\n");
+  return deliver(c, text) ? Error::success() : createStringError("nothing was written");
+}
+
 bool ArtifactWriter::write() {
   auto program = c.variants.front()->lookupSymbol<func::FuncOp>(plan::kProgramName);
   FailureOr<codegen::ProgramInterface> read =
@@ -129,9 +148,11 @@ bool ArtifactWriter::write() {
   }
   if (options.emit == "header")
     return deliver(c, codegen::headerText(interface));
+  if (c.machines.front().device && (options.emit == "ptx" || options.emit == "llvm"))
+    return report(codegen::guardLLVM([&] { return emitDeviceCode(); }));
   std::string weightsFile = options.embedWeights ? "" : stem() + ".weights";
   if (!report(codegen::guardLLVM(
-          [&] { return generate(variants, x86::baseMachine(), codeOptions(), weightsFile, c.weights, generated); })))
+          [&] { return generate(variants, target::baseMachine(), codeOptions(), weightsFile, c.weights, generated); })))
     return false;
   c.result.numKernels = generated.numKernels;
   if (!options.emit.empty()) {

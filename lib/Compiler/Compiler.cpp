@@ -9,7 +9,7 @@
 #include "lib/Compiler/InProcess.h"
 #include "lib/Importer/ONNX/Importer.h"
 #include "lib/Pipelines/Pipelines.h"
-#include "lib/Target/X86/X86Machine.h"
+#include "lib/Target/Targets.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"
@@ -81,15 +81,17 @@ std::string whyNotWritable(StringRef path) {
 bool checkOptions(Compilation &c) {
   const CompileOptions &options = c.options;
   auto refuse = [&](const llvm::Twine &why) { c.diagnostics.error(why); };
-  if (options.emit == "ptx" || StringRef(options.target).starts_with("sm_")) {
-    refuse("GPU targets are not there yet: '" + (options.emit == "ptx" ? "--emit=ptx" : options.target) + "'");
+  if (!options.emit.empty() && !llvm::is_contained(emitStages(), options.emit))
+    refuse("unknown stage '" + options.emit + "' for --emit; there are: " + llvm::join(emitStages(), ", "));
+  if (auto machines = target::findAll(options.target)) {
+    c.machines = std::move(*machines);
+    bool isDevice = c.machines.front().device;
+    if (options.emit == "ptx" && !isDevice)
+      refuse("--emit=ptx is for GPUs; '" + options.target + "' is none");
+    if (isDevice && !options.optimize)
+      refuse("-O0 has no code for GPUs: '" + options.target + "'");
   } else {
-    if (!options.emit.empty() && !llvm::is_contained(emitStages(), options.emit))
-      refuse("unknown stage '" + options.emit + "' for --emit; there are: " + llvm::join(emitStages(), ", "));
-    if (auto machines = x86::findMachines(options.target))
-      c.machines = std::move(*machines);
-    else
-      refuse(llvm::toString(machines.takeError()));
+    refuse(llvm::toString(machines.takeError()));
   }
   if (!llvm::is_contained({"highest", "high", "medium"}, options.precision))
     refuse("unknown float32 precision '" + options.precision + "'; there are: highest, high, medium");
@@ -154,9 +156,9 @@ bool runStage(Compilation &c, const StageInfo &stage, const PipelineOptions &opt
 void splitVariants(Compilation &c) {
   for (const codegen::MachineSpec &machine : llvm::drop_begin(c.machines)) {
     c.variants.push_back(c.module->clone());
-    (*c.variants.back())->setAttr(plan::kTargetAttr, x86::targetAttr(c.context.get(), machine));
+    (*c.variants.back())->setAttr(plan::kTargetAttr, target::attribute(c.context.get(), machine));
   }
-  (*c.module)->setAttr(plan::kTargetAttr, x86::targetAttr(c.context.get(), c.machines.front()));
+  (*c.module)->setAttr(plan::kTargetAttr, target::attribute(c.context.get(), c.machines.front()));
   c.variants.insert(c.variants.begin(), std::move(c.module));
 }
 
@@ -206,7 +208,7 @@ std::string printVariants(Compilation &c) {
 bool run(Compilation &c) {
   if (!checkOptions(c))
     return false;
-  x86::initialize();
+  target::initialize();
   DialectRegistry registry;
   registry.insert<graph::GraphDialect, plan::PlanDialect>();
   codegen::registerLoweringDialects(registry);
@@ -239,10 +241,10 @@ bool run(Compilation &c) {
 
 } // namespace
 
-std::vector<std::string> compileTargets() { return x86::targetNames(); }
+std::vector<std::string> compileTargets() { return target::names(); }
 
 ArrayRef<StringRef> emitStages() {
-  static const StringRef names[] = {"graph", "kernels", "loops", "plan", "llvm", "asm", "header", "explain"};
+  static const StringRef names[] = {"graph", "kernels", "loops", "plan", "llvm", "asm", "ptx", "header", "explain"};
   return names;
 }
 

@@ -74,6 +74,9 @@ std::string describePlan(ModuleOp module) {
       ++constants;
     }
   });
+  module.walk([&](plan::CopyOp copy) {
+    os << "copy to the " << copy.getTo() << ": " << typeText(copy.getOutput().getType()) << "\n";
+  });
   os << "weights: " << weights << " bytes in " << constants << " constants\n";
   return text;
 }

@@ -36,7 +36,9 @@ std::vector<Variant> nameVariants(ArrayRef<PlannedVariant> planned, StringRef mo
   for (const PlannedVariant &variant : planned) {
     // Dots, which no C name has: a model's functions are never those of another one.
     std::string prefix = model.str() + ".";
-    if (planned.size() > 1)
+    if (variant.machine.device) // whose code allows of no dots
+      prefix = model.str() + "_";
+    else if (planned.size() > 1)
       prefix += codegen::cName(variant.machine.name) + ".";
     variants.push_back({variant.module, variant.machine, prefix});
   }
@@ -53,18 +55,24 @@ struct Program {
 
 class Generator {
 public:
-  Generator(ArrayRef<Variant> variants, const codegen::CodeOptions &options, GeneratedCode &generated)
-      : variants(variants), options(options), generated(generated) {}
+  Generator(ArrayRef<Variant> variants, const codegen::MachineSpec &base, const codegen::CodeOptions &options,
+            GeneratedCode &generated)
+      : variants(variants), base(base), options(options), generated(generated) {}
 
   Error emitPrograms(ArrayRef<codegen::KernelSymbols> kernels, const WeightTable &table);
   Error compilePrograms();
-  Error compileDescriptor(const codegen::MachineSpec &base, const codegen::WeightsReference &weights);
+  /// The texts of a device's kernels become a part of the descriptor.
+  void joinKernels(const codegen::MachineSpec &machine);
+  Error compileDescriptor(const codegen::WeightsReference &weights);
 
 private:
   ArrayRef<Variant> variants;
+  const codegen::MachineSpec &base;
   const codegen::CodeOptions &options;
   GeneratedCode &generated;
   std::vector<Program> programs;
+  codegen::DeviceKernels deviceKernels;
+  std::optional<codegen::DeviceReference> deviceCode;
 };
 
 /// Every variant's program. Those that come out the same, which they do where all kernels are shared, are one.
@@ -73,21 +81,23 @@ Error Generator::emitPrograms(ArrayRef<codegen::KernelSymbols> kernels, const We
   interface.variants.resize(variants.size());
   llvm::StringMap<std::string> byText;
   for (size_t v = variants.size(); v-- > 0;) {
-    const codegen::MachineSpec &machine = variants[v].machine;
+    // What launches a device's kernels runs wherever a driver does.
+    const codegen::MachineSpec &machine = variants[v].machine.device ? base : variants[v].machine;
     Program program{std::make_unique<llvm::LLVMContext>(), nullptr, &machine, variants[v].prefix + "main", ""};
     program.module = std::make_unique<llvm::Module>(interface.name, *program.context);
     if (Error error = codegen::setMachine(*program.module, machine))
       return error;
     auto function = ModuleOp(variants[v].module).lookupSymbol<func::FuncOp>(plan::kProgramName);
     FailureOr<llvm::Function *> run =
-        codegen::emitProgram(function, interface, kernels[v], table, generated.weights, *program.module);
+        codegen::emitProgram(function, interface, kernels[v], table, generated.weights, *program.module,
+                             variants[v].machine.device ? &deviceKernels : nullptr);
     if (failed(run))
       return llvm::createStringError("internal error: the program can't be emitted");
     std::string text;
     llvm::raw_string_ostream os(text);
     program.module->print(os, nullptr);
     codegen::VariantInterface &shown = interface.variants[v];
-    shown.target = machine.name;
+    shown.target = variants[v].machine.name;
     shown.cpuFeatures = machine.cpuFeatures;
     shown.arenaBytes = graph::DimExpr::fromAttr(function->getAttr(plan::kArenaBytesAttr)).value_or(graph::DimExpr(0));
     // Less demanding ones come first here: what serves them serves all that has the same text.
@@ -115,12 +125,20 @@ Error Generator::compilePrograms() {
   return Error::success();
 }
 
-Error Generator::compileDescriptor(const codegen::MachineSpec &base, const codegen::WeightsReference &weights) {
+void Generator::joinKernels(const codegen::MachineSpec &machine) {
+  std::vector<StringRef> texts;
+  for (const codegen::CompiledUnit &unit : generated.code)
+    texts.push_back(unit.code);
+  deviceCode = {machine.device->join(texts), machine.device->language(machine), machine.device->table(), &deviceKernels};
+  generated.code.clear();
+}
+
+Error Generator::compileDescriptor(const codegen::WeightsReference &weights) {
   llvm::LLVMContext context;
   llvm::Module code(generated.interface.name, context);
   if (Error error = codegen::setMachine(code, base))
     return error;
-  if (Error error = codegen::emitDescriptor(generated.interface, weights, code))
+  if (Error error = codegen::emitDescriptor(generated.interface, weights, code, deviceCode ? &*deviceCode : nullptr))
     return error;
   llvm::Expected<std::string> object = codegen::generateCode(code, base, options);
   if (!object)
@@ -140,13 +158,15 @@ Error generate(ArrayRef<PlannedVariant> planned, const codegen::MachineSpec &bas
   generated.code = std::move(kernels->units);
   generated.numKernels = generated.code.size();
 
-  Generator generator(variants, options, generated);
+  Generator generator(variants, base, options, generated);
+  if (variants.front().machine.device)
+    generator.joinKernels(variants.front().machine);
   if (Error error = generator.emitPrograms(kernels->symbols, table))
     return error;
   if (Error error = generator.compilePrograms())
     return error;
   generated.interface.digest = digestOf(variants, generated);
-  return generator.compileDescriptor(base, {generated.weights.size(), generated.weights.digest(), weightsFile.str()});
+  return generator.compileDescriptor({generated.weights.size(), generated.weights.digest(), weightsFile.str()});
 }
 
 } // namespace hewn

@@ -25,7 +25,7 @@ struct GeneratedCode {
 };
 
 /// Compiles kernels and programs of planned modules, and the descriptor for `base`, which all of the machines have: it runs
-/// before one is chosen. `variants` are in the order in which a loader tries them. `weightsFile` is the name that the
+/// before one is chosen. A device comes alone. `variants` are in the order in which a loader tries them. `weightsFile` is the name that the
 /// descriptor gives (empty: the weights are linked in). `generated.interface` is filled in before, but for its variants.
 llvm::Error generate(llvm::ArrayRef<PlannedVariant> variants, const codegen::MachineSpec &base,
                      const codegen::CodeOptions &options, llvm::StringRef weightsFile, const WeightTable &table,

@@ -7,7 +7,7 @@
 #include "hewn/services.h"
 #include "lib/Compiler/Generate.h"
 #include "lib/Pipelines/Pipelines.h"
-#include "lib/Target/X86/X86Machine.h"
+#include "lib/Target/Targets.h"
 #include "lib/Transforms/Plan/Buffers.h"
 
 #include "llvm/ExecutionEngine/Orc/AbsoluteSymbols.h"
@@ -134,8 +134,8 @@ Error run(GeneratedCode &generated, llvm::ArrayRef<size_t> sizes, Results &resul
 } // namespace
 
 FailureOr<Results> evaluate(OwningOpRef<ModuleOp> module, WeightTable &weights) {
-  const PlannedVariant host{*x86::findMachine("host"), *module};
-  (*module)->setAttr(plan::kTargetAttr, x86::targetAttr(module->getContext(), host.machine));
+  const PlannedVariant host{*target::find("host"), *module};
+  (*module)->setAttr(plan::kTargetAttr, target::attribute(module->getContext(), host.machine));
   Results results;
   // What fails here is no error of the user's: the ops stay, and are compiled like all others.
   ScopedDiagnosticHandler quiet(module->getContext(), [](Diagnostic &) { return success(); });
@@ -148,7 +148,7 @@ FailureOr<Results> evaluate(OwningOpRef<ModuleOp> module, WeightTable &weights) 
     if (failed(interface))
       return llvm::createStringError("no interface");
     generated.interface = std::move(*interface);
-    if (Error error = generate(host, x86::baseMachine(), {}, "", weights, generated))
+    if (Error error = generate(host, target::baseMachine(), {}, "", weights, generated))
       return error;
     return run(generated, resultBytes(*module), results);
   });

@@ -16,7 +16,8 @@ namespace hewn::tool {
 static cl::SubCommandGroup compiling = {&compileCommand(), &checkCommand(),   &runCommand(),
                                         &benchCommand(),   &profileCommand(), &explainCommand()};
 static cl::opt<std::string> target("target", cl::init("host"), cl::value_desc("machine"),
-                                   cl::desc("host, x86-64-v2, x86-64-v3, x86-64-v4, znver4, sapphirerapids, ..."),
+                                   cl::desc("host, x86-64-v2, x86-64-v3, x86-64-v4, znver4, sapphirerapids, ..., or an "
+                                            "NVIDIA GPU: sm_80, sm_86, sm_89, sm_90a, sm_100a"),
                                    cl::sub(compiling));
 static cl::opt<std::string> precision("float32-precision", cl::init("highest"), cl::value_desc("precision"),
                                       cl::desc("highest, high or medium, as PyTorch means them"), cl::sub(compiling));
@@ -36,7 +37,7 @@ static cl::opt<std::string> output("o", cl::value_desc("file"),
                                    cl::sub(compileCommand()));
 static cl::opt<std::string>
     emit("emit", cl::value_desc("stage"),
-         cl::desc("Stop at a stage and give its text: graph, kernels, loops, plan, llvm, asm, header"),
+         cl::desc("Stop at a stage and give its text: graph, kernels, loops, plan, llvm, asm, ptx, header"),
          cl::sub(compileCommand()));
 static cl::opt<std::string> name("name", cl::value_desc("name"),
                                  cl::desc("The model's name in C; else from the output's"), cl::sub(compileCommand()));

@@ -63,6 +63,8 @@ struct Job {
   /// The variant that it is compiled for; others may use it too.
   const Variant *variant = nullptr;
   std::string symbol() const { return variant->prefix + name; }
+  /// Threads of a block, for a grid.
+  int64_t threads = 0;
 };
 
 /// The kernel and every function that it reaches.
@@ -79,6 +81,8 @@ Job packKernel(FunctionOpInterface kernel, SymbolTable &table) {
   }
   Job job;
   job.name = kernel.getName().str();
+  if (auto threads = kernel->getAttrOfType<IntegerAttr>(plan::kThreadsAttr))
+    job.threads = threads.getInt();
   llvm::raw_string_ostream os(job.bytecode);
   BytecodeWriterConfig config;
   config.setElideResourceDataFlag();
@@ -130,7 +134,17 @@ Expected<std::string> compile(const Job &job, const CodeOptions &options) {
   if (llvm::Error error = setMachine(*code, job.variant->machine))
     return std::move(error);
   nameFunctions(*code, job.name, job.symbol());
-  return generateCode(*code, job.variant->machine, options);
+  CodeOptions wanted = options;
+  if (const Device *device = job.variant->machine.device) {
+    llvm::Function &kernel = *code->getFunction(job.symbol());
+    if (llvm::Error error = device->link(*code, kernel))
+      return createStringError("kernel " + job.name + ": " + llvm::toString(std::move(error)));
+    if (wanted.form == CodeForm::Object)
+      wanted.form = CodeForm::Assembly;
+    if (wanted.form != CodeForm::LLVM)
+      device->finish(*code, kernel, job.threads);
+  }
+  return generateCode(*code, job.variant->machine, wanted);
 }
 
 /// Where the code of a job is kept: named by all that it depends on.

@@ -4,10 +4,36 @@
 #ifndef HEWN_LIB_CODEGEN_EMIT_MACHINE_H
 #define HEWN_LIB_CODEGEN_EMIT_MACHINE_H
 
+#include "llvm/Support/Error.h"
 #include <cstdint>
 #include <string>
+#include <vector>
+
+namespace llvm {
+class Function;
+class Module;
+} // namespace llvm
 
 namespace hewn::codegen {
+
+struct MachineSpec;
+
+/// A machine beside the one that runs the program: kernels are text that the program hands to its driver.
+class Device {
+public:
+  virtual ~Device() = default;
+  /// Links in what a translated module calls and the device has no instruction for.
+  virtual llvm::Error link(llvm::Module &module, llvm::Function &kernel) const = 0;
+  /// Turns such a module, whose `kernel` runs on blocks of `threads`, into one that the machine's code generator takes:
+  /// the functions of Grid/Grid.h become instructions. Without this step it is code for any machine that has them.
+  virtual void finish(llvm::Module &module, llvm::Function &kernel, int64_t threads) const = 0;
+  /// The texts of kernels as one.
+  virtual std::string join(const std::vector<llvm::StringRef> &kernels) const = 0;
+  /// What the text is, for messages: "PTX 7.0".
+  virtual std::string language(const MachineSpec &machine) const = 0;
+  /// The symbol of the runtime's functions for such devices (services.h).
+  virtual std::string table() const = 0;
+};
 
 struct MachineSpec {
   /// As the user wrote it: "host", "x86-64-v3".
@@ -20,6 +46,8 @@ struct MachineSpec {
   int64_t vectorBytes = 16;
   /// What the code needs of the processor: bits of services.h.
   uint64_t cpuFeatures = 0;
+  /// Null: kernels are objects, and the program calls them.
+  const Device *device = nullptr;
 };
 
 } // namespace hewn::codegen

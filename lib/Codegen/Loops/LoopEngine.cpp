@@ -204,41 +204,6 @@ int64_t laneDim(ArrayRef<DimExpr> dims, ArrayRef<int64_t> order, int64_t lanes) 
   return innermost;
 }
 
-/// A part of a result's space: `extent` indices from `start` on along `dim`.
-struct Piece {
-  graph::MoveOpInterface op;
-  unsigned operand;
-  int64_t dim;
-  DimExpr start, extent;
-};
-
-/// The result in pieces, where the kernel puts operands one after another and does nothing after that but elementwise ops.
-SmallVector<Piece> piecesOf(Value result) {
-  Dims dims = graph::getDims(result);
-  Operation *op = result.getDefiningOp();
-  while (isa_and_nonnull<graph::ElementwiseOpInterface>(op)) {
-    Operation *next = nullptr;
-    for (Value operand : op->getOperands())
-      if (!next && operand.getDefiningOp() && graph::getDims(operand) == dims)
-        next = operand.getDefiningOp();
-    op = next;
-  }
-  auto move = dyn_cast_or_null<graph::MoveOpInterface>(op);
-  std::optional<int64_t> dim = move ? move.getPieceDim() : std::nullopt;
-  constexpr unsigned most = 64; // each is a nest of its own
-  SmallVector<Piece> pieces;
-  if (!dim || op->getNumOperands() > most)
-    return pieces;
-  DimExpr start(0);
-  for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
-    DimExpr extent = graph::getDims(operand)[*dim];
-    if (!extent.is(0))
-      pieces.push_back({move, unsigned(i), *dim, start, extent});
-    start = start + extent;
-  }
-  return pieces;
-}
-
 /// A nest over results of the same dims, or over one piece of them.
 void emitMap(KernelFunction &k, OpBuilder &b, ArrayRef<unsigned> results, bool alone, const Piece *piece) {
   Value first = k.results[results[0]];
@@ -290,22 +255,52 @@ void emitMap(KernelFunction &k, OpBuilder &b, ArrayRef<unsigned> results, bool a
 
 } // namespace
 
+SmallVector<Piece> piecesOf(Value result) {
+  Dims dims = graph::getDims(result);
+  Operation *op = result.getDefiningOp();
+  while (isa_and_nonnull<graph::ElementwiseOpInterface>(op)) {
+    Operation *next = nullptr;
+    for (Value operand : op->getOperands())
+      if (!next && operand.getDefiningOp() && graph::getDims(operand) == dims)
+        next = operand.getDefiningOp();
+    op = next;
+  }
+  auto move = dyn_cast_or_null<graph::MoveOpInterface>(op);
+  std::optional<int64_t> dim = move ? move.getPieceDim() : std::nullopt;
+  constexpr unsigned most = 64; // each is a nest of its own
+  SmallVector<Piece> pieces;
+  if (!dim || op->getNumOperands() > most)
+    return pieces;
+  DimExpr start(0);
+  for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
+    DimExpr extent = graph::getDims(operand)[*dim];
+    if (!extent.is(0))
+      pieces.push_back({move, unsigned(i), *dim, start, extent});
+    start = start + extent;
+  }
+  return pieces;
+}
+
+SmallVector<SmallVector<unsigned>> resultsOfEqualDims(const KernelFunction &k) {
+  SmallVector<SmallVector<unsigned>> groups;
+  for (auto [i, result] : llvm::enumerate(k.results)) {
+    auto *group = llvm::find_if(
+        groups, [&](ArrayRef<unsigned> g) { return graph::getDims(k.results[g[0]]) == graph::getDims(result); });
+    if (group == groups.end())
+      groups.push_back({unsigned(i)});
+    else
+      group->push_back(i);
+  }
+  return groups;
+}
+
 void emitLoops(KernelFunction &k, OpBuilder &b) {
   if (std::optional<AlignedNest> nest = alignedNest(k))
     return emitAligned(k, b, std::move(*nest));
   if (std::optional<RowProgram> rows = planRows(k))
     return emitRows(k, b, *rows);
-  SmallVector<bool> done(k.results.size(), false);
-  for (unsigned i = 0; i < k.results.size(); ++i) {
-    if (done[i])
-      continue;
-    SmallVector<unsigned> together;
-    for (unsigned j = i; j < k.results.size(); ++j)
-      if (!done[j] && graph::getDims(k.results[j]) == graph::getDims(k.results[i])) {
-        together.push_back(j);
-        done[j] = true;
-      }
-    SmallVector<Piece> pieces = together.size() == 1 ? piecesOf(k.results[i]) : SmallVector<Piece>();
+  for (const auto &together : resultsOfEqualDims(k)) {
+    SmallVector<Piece> pieces = together.size() == 1 ? piecesOf(k.results[together[0]]) : SmallVector<Piece>();
     for (const Piece &piece : pieces)
       emitMap(k, b, together, /*alone=*/false, &piece);
     if (pieces.empty())

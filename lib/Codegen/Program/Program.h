@@ -15,11 +15,21 @@ namespace hewn::codegen {
 /// The symbols of the kernels that a program launches, by their names in its module.
 using KernelSymbols = llvm::StringMap<std::string>;
 
+/// The kernels of a program whose machine is a device, in the order of their numbers in launches.
+struct DeviceKernels {
+  struct Kernel {
+    std::string name; // in the device's code
+    int64_t threads = 0;
+  };
+  std::vector<Kernel> kernels;
+  llvm::StringMap<unsigned> numbers; // by the name in the module
+};
+
 /// Emits `run(ctx, frame)` into `module`: the launches of `program` with memory where its places say. Constants are added
-/// to `weights`. Fails with errors on the ops.
+/// to `weights`. With a `device`, launches go there, and its kernels are noted. Fails with errors on the ops.
 mlir::FailureOr<llvm::Function *> emitProgram(mlir::func::FuncOp program, const ProgramInterface &interface,
                                               const KernelSymbols &kernels, const WeightTable &table, Weights &weights,
-                                              llvm::Module &module);
+                                              llvm::Module &module, DeviceKernels *device = nullptr);
 
 /// How the artifact gets its weights.
 struct WeightsReference {
@@ -29,9 +39,19 @@ struct WeightsReference {
   std::string file;
 };
 
+/// The device's code, which the artifact carries as text.
+struct DeviceReference {
+  std::string text, language;
+  /// The symbol of the runtime's table for such devices.
+  std::string table;
+  const DeviceKernels *kernels = nullptr;
+};
+
 /// Emits the descriptor `<name>` (a `hewn_model`), the functions that it points to, and the typed functions `<name>_run`
-/// and `<name>_arena_bytes`. The variants' functions are linked to it by their symbols.
-llvm::Error emitDescriptor(const ProgramInterface &interface, const WeightsReference &weights, llvm::Module &module);
+/// and `<name>_arena_bytes`. The variants' functions are linked to it by their symbols. Without a `device` all is done on
+/// the host.
+llvm::Error emitDescriptor(const ProgramInterface &interface, const WeightsReference &weights, llvm::Module &module,
+                           const DeviceReference *device = nullptr);
 
 /// The text of `<name>.h`.
 std::string headerText(const ProgramInterface &interface);

@@ -49,7 +49,7 @@ LogicalResult ProgramEmitter::emitIf(graph::IfOp op) {
     for (int64_t d = 0, rank = graph::getRank(result); d < rank; ++d)
       list.push_back(variable(i64));
   }
-  llvm::Value *condition = b.CreateICmpNE(b.CreateLoad(i8, pointer(op.getCondition())), b.getInt8(0));
+  llvm::Value *condition = b.CreateICmpNE(b.CreateLoad(i8, hostPointer(op.getCondition())), b.getInt8(0));
   llvm::BasicBlock *branches[] = {block("then"), block("else")}, *after = block("after");
   b.CreateCondBr(condition, branches[0], branches[1]);
   for (auto [region, branch] : llvm::zip(op->getRegions(), branches)) {
@@ -117,12 +117,12 @@ void ProgramEmitter::handOver(Operation *op, MutableArrayRef<Carried> carried, O
       // Its variable is this loop's own: not among what a step gives back.
       std::vector<SmallVector<Slot>> steps;
       std::swap(steps, stepMemory);
-      llvm::Value *fresh = allocate(graph::getDims(yielded), cast<RankedTensorType>(yielded.getType()));
+      llvm::Value *fresh = allocate(graph::getDims(yielded), cast<RankedTensorType>(yielded.getType()), device);
       std::swap(steps, stepMemory);
       copy(fresh, source, bytesOf(yielded));
       source = fresh;
     } else if (plan::PlaceAttr where = stagedAt(i)) {
-      llvm::Value *detour = offset(arena, this->value(*DimExpr::fromAttr(where.getOffset())));
+      llvm::Value *detour = offset(device ? deviceArena : arena, this->value(*DimExpr::fromAttr(where.getOffset())));
       copy(detour, source, bytesOf(yielded));
       source = detour;
     }
@@ -133,7 +133,7 @@ void ProgramEmitter::handOver(Operation *op, MutableArrayRef<Carried> carried, O
       copy(value.memory, source, bytesOf(yielded));
       continue;
     }
-    b.CreateCall(service("hewn_rt_free", b.getVoidTy(), {ptr, ptr}), {runContext, b.CreateLoad(ptr, value.owned)});
+    release(b.CreateLoad(ptr, value.owned), device);
     b.CreateStore(source, value.owned);
     b.CreateStore(source, value.current);
     for (auto [size, slot] : llvm::zip(values(graph::getDims(yielded)), value.dims))
@@ -207,10 +207,10 @@ void ProgramEmitter::append(Appended &appended, Value slice, llvm::Value *step) 
   llvm::Value *old = b.CreateLoad(ptr, appended.current), *room = b.CreateMul(needed, b.getInt64(2));
   std::vector<SmallVector<Slot>> steps;
   std::swap(steps, stepMemory);
-  llvm::Value *fresh = allocateBytes(room);
+  llvm::Value *fresh = allocateBytes(room, device);
   std::swap(steps, stepMemory);
-  b.CreateMemCpy(fresh, llvm::Align(1), old, llvm::Align(1), used);
-  b.CreateCall(service("hewn_rt_free", b.getVoidTy(), {ptr, ptr}), {runContext, old});
+  copy(fresh, old, used);
+  release(old, device);
   b.CreateStore(fresh, appended.current);
   b.CreateStore(room, appended.capacity);
   b.CreateBr(enough);
@@ -263,12 +263,11 @@ LogicalResult ProgramEmitter::emitStep(Block &body, llvm::function_ref<void()> h
   handOver();
   SmallVector<Slot> allocated = std::move(stepMemory.back());
   stepMemory.pop_back();
-  llvm::FunctionCallee release = service("hewn_rt_free", b.getVoidTy(), {ptr, ptr});
   llvm::IRBuilder<> atStart(start, start->getFirstInsertionPt());
   for (Slot slot : allocated) {
     // Not every step takes every branch.
     atStart.CreateStore(llvm::ConstantPointerNull::get(ptr), slot);
-    b.CreateCall(release, {runContext, b.CreateLoad(ptr, slot)});
+    release(b.CreateLoad(ptr, slot), device && !hostMemory.contains(slot));
   }
   return success();
 }
@@ -283,11 +282,11 @@ LogicalResult ProgramEmitter::emitLoop(graph::LoopOp op) {
     carried.push_back(beginCarried(op->getResult(i), body.getArgument(2 + i), op.getCarried()[i]));
   for (unsigned i = numCarried; i < op->getNumResults(); ++i)
     appended.push_back(beginAppended(op->getResult(i)));
-  llvm::Value *trips = b.CreateLoad(i64, pointer(op.getTrips()));
+  llvm::Value *trips = b.CreateLoad(i64, hostPointer(op.getTrips()));
   Slot condition = variable(i8), trip = variable(i64);
   trip->setAlignment(llvm::Align(64));
   condition->setAlignment(llvm::Align(64));
-  b.CreateStore(b.CreateLoad(i8, pointer(op.getCondition())), condition);
+  b.CreateStore(b.CreateLoad(i8, hostPointer(op.getCondition())), condition);
 
   LoopBlocks loop = beginLoop([&](llvm::Value *index) {
     return b.CreateAnd(b.CreateICmpSLT(index, trips), b.CreateICmpNE(b.CreateLoad(i8, condition), b.getInt8(0)));
@@ -302,7 +301,7 @@ LogicalResult ProgramEmitter::emitLoop(graph::LoopOp op) {
     OperandRange yields = yield->getOperands();
     for (auto [output, slice] : llvm::zip(appended, yields.drop_front(1 + numCarried)))
       append(output, slice, loop.index);
-    b.CreateStore(b.CreateLoad(i8, pointer(yields[0])), condition);
+    b.CreateStore(b.CreateLoad(i8, hostPointer(yields[0])), condition);
     handOver(op, carried, yields.slice(1, numCarried));
   });
   symbols = std::move(outside);

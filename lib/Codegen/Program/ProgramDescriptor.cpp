@@ -2,7 +2,7 @@
 //
 // The descriptor of a model and the functions around it. The structs here have the fields of runtime.h's in their
 // order; that they lie where C puts them is checked against that header.
-#include "hewn/runtime.h"
+#include "hewn/services.h"
 #include "lib/Codegen/Program/Program.h"
 #include "lib/Codegen/Program/ProgramExpressions.h"
 
@@ -21,7 +21,7 @@ public:
   DescriptorEmitter(const ProgramInterface &interface, Module &module)
       : interface(interface), module(module), context(module.getContext()), b(context), ptr(b.getPtrTy()) {}
 
-  Error emit(const WeightsReference &weights);
+  Error emit(const WeightsReference &weights, const DeviceReference *device);
 
 private:
   /// With a dot in front, since a model may have any C name: it would have to go by another.
@@ -47,6 +47,7 @@ private:
   Function *outputDims();
   void typedRun(Constant *model);
   void typedArenaBytes(Constant *model);
+  Constant *deviceCode(const DeviceReference &device);
   Value *arrayOf(ArrayRef<Value *> entries, Type *type);
   Error checkLayout(StructType *type);
 
@@ -209,7 +210,8 @@ Error DescriptorEmitter::checkLayout(StructType *type) {
       offsetof(hewn_model, num_variants),   offsetof(hewn_model, inputs),        offsetof(hewn_model, outputs),
       offsetof(hewn_model, symbols),        offsetof(hewn_model, variants),      offsetof(hewn_model, weights_file),
       offsetof(hewn_model, weights_digest), offsetof(hewn_model, weights_bytes), offsetof(hewn_model, weights),
-      offsetof(hewn_model, weights_state),  offsetof(hewn_model, output_dims)};
+      offsetof(hewn_model, weights_state),  offsetof(hewn_model, output_dims),
+      offsetof(hewn_model, device)};
   const StructLayout *layout = module.getDataLayout().getStructLayout(type);
   bool fits = type->getNumElements() == std::size(offsets) && layout->getSizeInBytes() == sizeof(hewn_model);
   for (auto [i, offset] : enumerate(offsets))
@@ -224,7 +226,23 @@ static_assert(sizeof(hewn_tensor_info) == 32 && offsetof(hewn_tensor_info, rank)
               offsetof(hewn_variant, cpu_features) == 8 && offsetof(hewn_variant, arena_bytes) == 16 &&
               offsetof(hewn_variant, run) == 24);
 
-Error DescriptorEmitter::emit(const WeightsReference &weights) {
+static_assert(sizeof(hewn_device_kernel) == 16 && sizeof(hewn_device_code) == 48 &&
+              offsetof(hewn_device_code, kernels) == 32);
+
+Constant *DescriptorEmitter::deviceCode(const DeviceReference &device) {
+  SmallVector<Constant *> kernels;
+  for (const DeviceKernels::Kernel &kernel : device.kernels->kernels)
+    kernels.push_back(record({text(kernel.name), number(uint64_t(kernel.threads), 32), number(0, 32)}));
+  auto *table = new GlobalVariable(module, b.getInt8Ty(), true, GlobalValue::ExternalLinkage, nullptr, device.table);
+  table->setVisibility(GlobalValue::HiddenVisibility);
+  auto *state = ArrayType::get(b.getInt64Ty(), sizeof(hewn_device_state) / 8);
+  return global(
+      record({table, text(device.text), text(device.language), number(kernels.size(), 32), number(0, 32),
+              array(kernels, "kernels"), global(Constant::getNullValue(state), "device_state", /*isConstant=*/false)}),
+      "device");
+}
+
+Error DescriptorEmitter::emit(const WeightsReference &weights, const DeviceReference *device) {
   SmallVector<Constant *> symbols;
   for (const SymbolInterface &symbol : interface.symbols)
     symbols.push_back(record({text(symbol.name), number(uint64_t(symbol.min), 64), number(uint64_t(symbol.max), 64)}));
@@ -265,7 +283,8 @@ Error DescriptorEmitter::emit(const WeightsReference &weights) {
                             number(weights.bytes, 64),
                             embedded,
                             state,
-                            dims});
+                            dims,
+                            device ? deviceCode(*device) : null()});
   if (Error error = checkLayout(cast<StructType>(value->getType())))
     return error;
   auto *model = new GlobalVariable(module, value->getType(), true, GlobalValue::ExternalLinkage, value, interface.name);
@@ -274,8 +293,9 @@ Error DescriptorEmitter::emit(const WeightsReference &weights) {
   return Error::success();
 }
 
-Error emitDescriptor(const ProgramInterface &interface, const WeightsReference &weights, Module &module) {
-  return DescriptorEmitter(interface, module).emit(weights);
+Error emitDescriptor(const ProgramInterface &interface, const WeightsReference &weights, Module &module,
+                     const DeviceReference *device) {
+  return DescriptorEmitter(interface, module).emit(weights, device);
 }
 
 } // namespace hewn::codegen

@@ -13,16 +13,17 @@ namespace hewn::codegen {
 
 FailureOr<llvm::Function *> emitProgram(func::FuncOp program, const ProgramInterface &interface,
                                         const KernelSymbols &kernels, const WeightTable &table, Weights &weights,
-                                        llvm::Module &module) {
-  return ProgramEmitter(program, interface, kernels, table, weights, module).emit();
+                                        llvm::Module &module, DeviceKernels *device) {
+  return ProgramEmitter(program, interface, kernels, table, weights, module, device).emit();
 }
 
 ProgramEmitter::ProgramEmitter(func::FuncOp program, const ProgramInterface &interface, const KernelSymbols &kernels,
-                               const WeightTable &table, Weights &weights, llvm::Module &module)
+                               const WeightTable &table, Weights &weights, llvm::Module &module,
+                               DeviceKernels *device)
     : program(program), interface(interface), kernels(kernels), table(table), weights(weights), module(module),
       context(module.getContext()), b(context),
       expressions(b, [this](StringRef name) -> llvm::Value * { return symbolValue(name); }), ptr(b.getPtrTy()),
-      i64(b.getInt64Ty()), i32(b.getInt32Ty()), i8(b.getInt8Ty()) {}
+      i64(b.getInt64Ty()), i32(b.getInt32Ty()), i8(b.getInt8Ty()), device(device) {}
 
 FailureOr<llvm::Function *> ProgramEmitter::emit() {
   begin();
@@ -51,7 +52,8 @@ void ProgramEmitter::begin() {
   exit = llvm::BasicBlock::Create(context, "exit", run);
   llvm::IRBuilder<> atExit(exit);
   exitCode = atExit.CreatePHI(i32, 2);
-  atExit.CreateRet(exitCode);
+  if (!device)
+    atExit.CreateRet(exitCode);
 
   auto field = [&](size_t offset, llvm::Type *type = nullptr) -> llvm::Value * {
     return b.CreateLoad(ptr, b.CreateConstInBoundsGEP1_64(i8, frame, offset));
@@ -69,6 +71,8 @@ void ProgramEmitter::begin() {
     pointers[argument] = element(inputs, ptr, i);
   for (auto [i, output] : llvm::enumerate(interface.outputs))
     outputs.push_back(output.dynamic ? nullptr : element(results, ptr, i));
+  if (device)
+    beginDevice();
 }
 
 LogicalResult ProgramEmitter::emitBlock(Block &block) {
@@ -101,8 +105,14 @@ LogicalResult ProgramEmitter::emitOp(Operation *op) {
     return emitLoop(loop);
   if (auto scan = dyn_cast<graph::ScanOp>(op))
     return emitScan(scan);
+  if (auto across = dyn_cast<plan::CopyOp>(op)) {
+    copyAcross(across);
+    return success();
+  }
   if (plan::isView(op)) {
-    pointers[op->getResult(0)] = pointer(op->getOperand(0));
+    pointers[op->getResult(0)] = hostPointer(op->getOperand(0));
+    if (auto both = devicePointers.find(op->getOperand(0)); both != devicePointers.end())
+      devicePointers[op->getResult(0)] = both->second;
     return success();
   }
   if (isa<func::ReturnOp>(op))
@@ -152,26 +162,35 @@ LogicalResult ProgramEmitter::emitLaunch(plan::LaunchOp op) {
   llvm::FunctionCallee trace = service("hewn_rt_trace", b.getVoidTy(), {ptr, i32, ptr});
   llvm::Value *name = string(op.getKernel());
   b.CreateCall(trace, {runContext, b.getInt32(HEWN_TRACE_BEGIN), name});
-  auto function = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(op, op.getKernelAttr());
-  std::optional<DimExpr> tasks;
-  ArrayAttr names;
-  if (function && function->hasAttr(plan::kTasksAttr)) {
-    tasks = DimExpr::fromAttr(function->getAttr(plan::kTasksAttr));
-    names = function->getAttrOfType<ArrayAttr>(plan::kSymbolsAttr);
-    if (!tasks || !names || names.size() != op.getSymbols().size() || !llvm::all_of(names, llvm::IsaPred<StringAttr>))
-      return op.emitOpError("launches a kernel whose tasks or symbols are not well written");
-  }
-  if (tasks)
-    callTasks(op, arguments, tasks->substitute([&](StringRef symbol) {
-      for (auto [known, attr] : llvm::zip(names, op.getSymbols()))
-        if (cast<StringAttr>(known).getValue() == symbol)
-          return *DimExpr::fromAttr(attr);
-      return DimExpr::symbol(symbol);
-    }));
-  else
+  FailureOr<std::optional<DimExpr>> tasks = kernelExpression(op, plan::kTasksAttr);
+  if (failed(tasks))
+    return failure();
+  if (device) {
+    if (failed(launchOnDevice(op, arguments)))
+      return failure();
+  } else if (*tasks) {
+    callTasks(op, arguments, **tasks);
+  } else {
     b.CreateCall(kernelFunction(op, arguments), arguments);
+  }
   b.CreateCall(trace, {runContext, b.getInt32(HEWN_TRACE_END), name});
   return success();
+}
+
+FailureOr<std::optional<DimExpr>> ProgramEmitter::kernelExpression(plan::LaunchOp op, StringRef name) {
+  auto function = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(op, op.getKernelAttr());
+  if (!function || !function->hasAttr(name))
+    return std::optional<DimExpr>();
+  std::optional<DimExpr> expr = DimExpr::fromAttr(function->getAttr(name));
+  auto names = function->getAttrOfType<ArrayAttr>(plan::kSymbolsAttr);
+  if (!expr || !names || names.size() != op.getSymbols().size() || !llvm::all_of(names, llvm::IsaPred<StringAttr>))
+    return op.emitOpError("launches a kernel whose tasks or symbols are not well written");
+  return std::optional<DimExpr>(expr->substitute([&](StringRef symbol) {
+    for (auto [known, attr] : llvm::zip(names, op.getSymbols()))
+      if (cast<StringAttr>(known).getValue() == symbol)
+        return *DimExpr::fromAttr(attr);
+    return DimExpr::symbol(symbol);
+  }));
 }
 
 llvm::FunctionCallee ProgramEmitter::kernelFunction(plan::LaunchOp op, ArrayRef<llvm::Value *> arguments) {
@@ -254,7 +273,7 @@ LogicalResult ProgramEmitter::emitPart(graph::PartOpInterface part) {
     if (number < 0)
       continue;
     Value operand = op->getOperand(number);
-    fillPartTensor(b.CreateConstInBoundsGEP1_64(record, inputTable, i), pointer(operand),
+    fillPartTensor(b.CreateConstInBoundsGEP1_64(record, inputTable, i), hostPointer(operand),
                    cast<RankedTensorType>(operand.getType()), values(graph::getDims(operand)), dimsArray);
   }
   SmallVector<llvm::Value *> written(op->getNumResults());
@@ -294,7 +313,7 @@ LogicalResult ProgramEmitter::emitReadSymbol(graph::ReadSymbolOp op) {
     return op.emitOpError("reads an element that is no integer");
   llvm::Type *element = b.getIntNTy(integer.getWidth());
   llvm::Value *loaded =
-      b.CreateLoad(element, b.CreateConstInBoundsGEP1_64(element, pointer(op.getTensor()), op.getIndex()));
+      b.CreateLoad(element, b.CreateConstInBoundsGEP1_64(element, hostPointer(op.getTensor()), op.getIndex()));
   symbols[op.getSymbol()] = integer.isUnsigned() ? b.CreateZExt(loaded, i64) : b.CreateSExt(loaded, i64);
   return success();
 }
@@ -315,12 +334,16 @@ LogicalResult ProgramEmitter::emitDimValue(graph::DimValueOp op) {
 LogicalResult ProgramEmitter::emitReturn(Operation *op) {
   for (OpOperand &operand : op->getOpOperands()) {
     unsigned i = operand.getOperandNumber();
-    llvm::Value *memory = pointer(operand.get());
+    bool onDevice = isOnDevice(operand.get());
+    llvm::Value *memory = hostPointer(operand.get());
     if (memory == outputs[i])
       continue; // made there
     if (interface.outputs[i].dynamic)
       outputs[i] = allocateOutput(i, interface.outputs[i].dims);
-    copy(outputs[i], memory, bytesOf(operand.get()));
+    if (onDevice)
+      deviceCopy(outputs[i], memory, bytesOf(operand.get()), HEWN_DEVICE_TO_HOST);
+    else if (outputs[i] != memory)
+      b.CreateMemCpy(outputs[i], llvm::Align(1), memory, llvm::Align(1), bytesOf(operand.get()));
   }
   exitCode->addIncoming(b.getInt32(HEWN_OK), b.GetInsertBlock());
   b.CreateBr(exit);

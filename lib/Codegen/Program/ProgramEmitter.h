@@ -16,7 +16,8 @@ namespace hewn::codegen {
 class ProgramEmitter {
 public:
   ProgramEmitter(mlir::func::FuncOp program, const ProgramInterface &interface, const KernelSymbols &kernels,
-                 const WeightTable &table, Weights &weights, llvm::Module &module);
+                 const WeightTable &table, Weights &weights, llvm::Module &module,
+                 DeviceKernels *device);
   mlir::FailureOr<llvm::Function *> emit();
 
 private:
@@ -28,6 +29,8 @@ private:
   mlir::LogicalResult emitOp(mlir::Operation *op);
   mlir::LogicalResult emitLaunch(plan::LaunchOp op);
   llvm::FunctionCallee kernelFunction(plan::LaunchOp op, llvm::ArrayRef<llvm::Value *> arguments);
+  /// The expression in attribute `name` of the launched kernel's function, over the program's symbols; nullopt: it has none.
+  mlir::FailureOr<std::optional<graph::DimExpr>> kernelExpression(plan::LaunchOp op, llvm::StringRef name);
   /// Runs a kernel's tasks on the context's threads.
   void callTasks(plan::LaunchOp op, llvm::SmallVector<llvm::Value *> arguments, const graph::DimExpr &tasks);
   mlir::LogicalResult emitPart(graph::PartOpInterface op);
@@ -36,6 +39,13 @@ private:
   mlir::LogicalResult emitReadSymbol(graph::ReadSymbolOp op);
   mlir::LogicalResult emitDimValue(graph::DimValueOp op);
   mlir::LogicalResult emitReturn(mlir::Operation *op);
+  // ProgramDevice.cpp
+  void beginDevice();
+  mlir::LogicalResult launchOnDevice(plan::LaunchOp op, llvm::ArrayRef<llvm::Value *> arguments);
+  void copyAcross(plan::CopyOp op);
+  void deviceCopy(llvm::Value *to, llvm::Value *from, llvm::Value *bytes, int32_t direction);
+  void failIfNotOk(llvm::Value *code);
+
   llvm::FunctionCallee service(llvm::StringRef name, llvm::Type *result, llvm::ArrayRef<llvm::Type *> arguments);
   llvm::Value *string(llvm::StringRef text);
   /// Leaves the program with this code.
@@ -47,17 +57,23 @@ private:
   /// The memory in which `op`'s result is made.
   llvm::Value *place(mlir::OpResult result);
   plan::PlaceAttr placeOf(mlir::OpResult result);
-  llvm::Value *allocate(llvm::ArrayRef<graph::DimExpr> dims, mlir::RankedTensorType type);
-  llvm::Value *allocateBytes(llvm::Value *bytes);
+  llvm::Value *allocate(llvm::ArrayRef<graph::DimExpr> dims, mlir::RankedTensorType type, bool onDevice);
+  llvm::Value *allocateBytes(llvm::Value *bytes, bool onDevice);
+  void release(llvm::Value *memory, bool onDevice);
+  /// Whether the value's memory is the device's.
+  bool isOnDevice(mlir::Value value);
   llvm::Value *allocateOutput(unsigned index, llvm::ArrayRef<graph::DimExpr> dims);
   llvm::Value *bytesOf(mlir::Value value);
   llvm::Value *value(const graph::DimExpr &expr) { return expressions.value(expr); }
   llvm::SmallVector<llvm::Value *> values(llvm::ArrayRef<graph::DimExpr> dims);
   llvm::Value *offset(llvm::Value *pointer, llvm::Value *bytes);
+  /// In the memory that kernels use.
   void copy(llvm::Value *to, llvm::Value *from, llvm::Value *bytes);
   /// A variable of the function, made in its first block.
   Slot variable(llvm::Type *type, llvm::Value *count = nullptr);
+  /// Where kernels and loops find the value, and where the host does.
   llvm::Value *pointer(mlir::Value value);
+  llvm::Value *hostPointer(mlir::Value value);
 
   // Symbols
   /// Defines each symbol among `dims` that has no value yet as the actual size.
@@ -109,11 +125,17 @@ private:
   llvm::StringMap<llvm::Value *> symbols;
   std::string unknownSymbol;
   llvm::DenseMap<mlir::Value, llvm::Value *> pointers;
+  /// Null: the host's memory is all there is. Otherwise `devicePointers` has what is in both memories.
+  DeviceKernels *device;
+  llvm::Value *deviceArena = nullptr, *deviceWeights = nullptr;
+  llvm::DenseMap<mlir::Value, llvm::Value *> devicePointers;
   llvm::StringMap<llvm::Constant *> strings;
   /// For each scan around, the memory of this step's output slices by result number.
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<llvm::Value *>> slices;
   /// For each loop around, the variables with memory that its step must give back.
   std::vector<llvm::SmallVector<Slot>> stepMemory;
+  /// Those among them that hold the host's memory though kernels run on a device.
+  llvm::DenseSet<Slot> hostMemory;
 };
 
 } // namespace hewn::codegen

@@ -4,6 +4,7 @@
 #include "hewn/services.h"
 #include "lib/Codegen/Program/ProgramEmitter.h"
 #include "lib/Transforms/Plan/Buffers.h"
+#include "lib/Transforms/Plan/Memories.h"
 
 using namespace mlir;
 using hewn::graph::DimExpr;
@@ -47,8 +48,10 @@ FailureOr<llvm::Value *> ProgramEmitter::constantPointer(graph::ConstantOp op) {
   }
   if (!size || int64_t(bytes.size()) != *size)
     return op.emitOpError("has ") << bytes.size() << " bytes where its type has " << size.value_or(-1);
-  if (bytes.size() > kSmallConstant) {
+  if (bytes.size() > kSmallConstant || device) { // what stands beside the code is not on the device
     uint64_t at = own.empty() ? weights.add(bytes) : weights.add(std::move(own));
+    if (device)
+      devicePointers[op.getResult()] = offset(deviceWeights, b.getInt64(at));
     return offset(weightsBase, b.getInt64(at));
   }
   auto *data = llvm::ConstantDataArray::getRaw(StringRef(bytes.data(), bytes.size()), bytes.size(), i8);
@@ -66,21 +69,32 @@ plan::PlaceAttr ProgramEmitter::placeOf(OpResult result) {
 
 llvm::Value *ProgramEmitter::place(OpResult result) {
   plan::PlaceAttr where = placeOf(result);
+  bool onDevice = isOnDevice(result);
   if (where.getKind() == "dynamic")
-    return allocate(plan::bufferDims(result), cast<RankedTensorType>(result.getType()));
+    return allocate(plan::bufferDims(result), cast<RankedTensorType>(result.getType()), onDevice);
   DimExpr at = DimExpr::fromAttr(where.getOffset()).value_or(DimExpr(0));
   if (where.getKind() == "output") {
     unsigned i = unsigned(at.constant().value_or(0));
+    if (onDevice) { // and goes to the host in the end
+      if (interface.outputs[i].dynamic)
+        return allocate(plan::bufferDims(result), cast<RankedTensorType>(result.getType()), onDevice);
+      llvm::Value *memory = b.CreateCall(service("hewn_device_output", ptr, {ptr, i32, i64}),
+                                         {runContext, b.getInt32(i), bytesOf(result)});
+      failIfNull(memory);
+      return memory;
+    }
     if (interface.outputs[i].dynamic)
       outputs[i] = allocateOutput(i, interface.outputs[i].dims);
     return outputs[i];
   }
   if (where.getKind() == "slice")
     return slices[result.getOwner()->getParentOp()][unsigned(at.constant().value_or(0))];
-  return offset(arena, value(at));
+  return offset(onDevice ? deviceArena : arena, value(at));
 }
 
-llvm::Value *ProgramEmitter::allocate(ArrayRef<DimExpr> dims, RankedTensorType type) {
+bool ProgramEmitter::isOnDevice(Value v) { return device && plan::memoryOf(v) == plan::Memory::Device; }
+
+llvm::Value *ProgramEmitter::allocate(ArrayRef<DimExpr> dims, RankedTensorType type, bool onDevice) {
   // These sizes come from data: they may be negative, and their product may not fit.
   llvm::Value *bad = nullptr;
   llvm::Value *bytes = expressions.checked(plan::bufferBytes(type, dims), bad);
@@ -89,19 +103,27 @@ llvm::Value *ProgramEmitter::allocate(ArrayRef<DimExpr> dims, RankedTensorType t
   for (const DimExpr &dim : dims)
     if (!dim.constant())
       bad = b.CreateOr(bad, b.CreateICmpSLT(value(dim), b.getInt64(0)));
-  return allocateBytes(b.CreateSelect(bad, b.getInt64(uint64_t(-1)), bytes));
+  return allocateBytes(b.CreateSelect(bad, b.getInt64(uint64_t(-1)), bytes), onDevice);
 }
 
-llvm::Value *ProgramEmitter::allocateBytes(llvm::Value *bytes) {
+llvm::Value *ProgramEmitter::allocateBytes(llvm::Value *bytes, bool onDevice) {
   llvm::Value *memory =
-      b.CreateCall(service("hewn_rt_alloc", ptr, {ptr, i64, i64}), {runContext, bytes, b.getInt64(64)});
+      onDevice ? b.CreateCall(service("hewn_device_alloc", ptr, {ptr, i64}), {runContext, bytes})
+               : b.CreateCall(service("hewn_rt_alloc", ptr, {ptr, i64, i64}), {runContext, bytes, b.getInt64(64)});
   if (!stepMemory.empty()) {
     Slot holder = variable(ptr);
     stepMemory.back().push_back(holder);
+    if (device && !onDevice)
+      hostMemory.insert(holder);
     b.CreateStore(memory, holder);
   }
   failIfNull(memory);
   return memory;
+}
+
+void ProgramEmitter::release(llvm::Value *memory, bool onDevice) {
+  b.CreateCall(service(onDevice ? "hewn_device_free" : "hewn_rt_free", b.getVoidTy(), {ptr, ptr}),
+               {runContext, memory});
 }
 
 llvm::Value *ProgramEmitter::allocateOutput(unsigned index, ArrayRef<DimExpr> dims) {
@@ -129,7 +151,11 @@ llvm::Value *ProgramEmitter::offset(llvm::Value *base, llvm::Value *bytes) {
 }
 
 void ProgramEmitter::copy(llvm::Value *to, llvm::Value *from, llvm::Value *bytes) {
-  if (to != from)
+  if (to == from)
+    return;
+  if (device)
+    deviceCopy(to, from, bytes, HEWN_DEVICE_WITHIN);
+  else
     b.CreateMemCpy(to, llvm::Align(1), from, llvm::Align(1), bytes);
 }
 
@@ -139,6 +165,11 @@ ProgramEmitter::Slot ProgramEmitter::variable(llvm::Type *type, llvm::Value *cou
 }
 
 llvm::Value *ProgramEmitter::pointer(Value v) {
+  auto both = devicePointers.find(v);
+  return both == devicePointers.end() ? hostPointer(v) : both->second;
+}
+
+llvm::Value *ProgramEmitter::hostPointer(Value v) {
   auto found = pointers.find(v);
   return found == pointers.end() ? llvm::PoisonValue::get(ptr) : found->second;
 }

@@ -198,7 +198,8 @@ plan::TargetAttr targetAttr(MLIRContext *context, const codegen::MachineSpec &ma
   int64_t l1Ways = l1 == 48 << 10 ? 12 : 8;
   int64_t l2 = machine.cpu == "sapphirerapids" ? 2 << 20 : wide ? 1 << 20 : 256 << 10;
   return plan::TargetAttr::get(context, machine.vectorBytes, /*vectorRegisters=*/wide ? 32 : 16, l1, l1Ways, l2,
-                               /*l3Bytes=*/8 << 20, dotsOf(context, machine), matricesOf(context, machine));
+                               /*l3Bytes=*/8 << 20, dotsOf(context, machine), matricesOf(context, machine),
+                               plan::GridAttr());
 }
 
 } // namespace hewn::x86

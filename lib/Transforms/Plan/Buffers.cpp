@@ -47,7 +47,7 @@ bool isView(Operation *op) {
 bool ownsBuffer(OpResult result) {
   Operation *op = result.getOwner();
   return isa<RankedTensorType>(result.getType()) &&
-         (isa<LaunchOp, graph::PartOpInterface, graph::DimValueOp, graph::LoopOp, graph::ScanOp>(op));
+         (isa<LaunchOp, CopyOp, graph::PartOpInterface, graph::DimValueOp, graph::LoopOp, graph::ScanOp>(op));
 }
 
 static void collectRoots(Value value, Roots &found) {

@@ -10,6 +10,11 @@ def MarkInPlacePass : Pass<"hewn-mark-in-place", "::mlir::ModuleOp"> {
   let summary = "Says of each launch which inputs' memory its result may take, by what the kernel does.";
 }
 
+def InsertCopiesPass : Pass<"hewn-insert-copies", "::mlir::ModuleOp"> {
+  let summary = "Copies values between the host's memory and the device's, where the machine has both.";
+  let dependentDialects = ["::hewn::plan::PlanDialect"];
+}
+
 def PlanMemoryPass : Pass<"hewn-plan-memory", "::mlir::ModuleOp"> {
   let summary = "Gives every value of the program a place: arena offset, output, or memory allocated when run.";
 }

@@ -21,8 +21,8 @@ namespace {
 
 /// An op that the program may hold, with memory that views can share.
 LogicalResult verifyForm(Operation *op) {
-  if (isa<LaunchOp, graph::ConstantOp, graph::ReadSymbolOp, graph::DimValueOp, graph::PartOpInterface, graph::IfOp,
-          graph::LoopOp, graph::ScanOp, graph::YieldOp, func::ReturnOp>(op))
+  if (isa<LaunchOp, CopyOp, graph::ConstantOp, graph::ReadSymbolOp, graph::DimValueOp, graph::PartOpInterface,
+          graph::IfOp, graph::LoopOp, graph::ScanOp, graph::YieldOp, func::ReturnOp>(op))
     return success();
   if (!isView(op))
     return op->emitOpError("is not in a kernel, and the program can't do it by itself");

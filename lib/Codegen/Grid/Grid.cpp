@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Codegen/Grid/Grid.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/IR/Function.h"
+
+using namespace mlir;
+using hewn::graph::DimExpr;
+using hewn::graph::Index;
+
+namespace hewn::codegen {
+
+/// More blocks than any machine has at once: threads then take more than one item.
+constexpr int64_t kMostBlocks = 1 << 20;
+
+bool describeGridFunction(llvm::Function &function) {
+  StringRef name = function.getName();
+  bool meets = name == kGridBarrier || name == kGridShuffle;
+  if (!meets && name != kGridThread && name != kGridBlock && name != kGridBlocks)
+    return false;
+  function.addFnAttr(llvm::Attribute::NoUnwind);
+  function.addFnAttr(llvm::Attribute::WillReturn);
+  if (meets) // all threads of a block, or a warp, do it at the same place
+    function.addFnAttr(llvm::Attribute::Convergent);
+  else
+    function.setDoesNotAccessMemory();
+  if (name == kGridShuffle)
+    function.setOnlyAccessesInaccessibleMemory();
+  return true;
+}
+
+Grid::Grid(KernelFunction &k, KernelElements &e, int64_t threads)
+    : threads(threads), warp(plan::gridOf(k.kernel).getWarp()), k(k), e(e) {
+  auto position = [&](StringRef name) -> Value {
+    return arith::IndexCastUIOp::create(e.b, e.loc, e.b.getIndexType(), call(name, {}, true));
+  };
+  thread = position(kGridThread);
+  block = position(kGridBlock);
+  blocks = position(kGridBlocks);
+  k.function->setAttr(plan::kThreadsAttr, e.b.getI64IntegerAttr(threads));
+  k.function->setAttr(plan::kSymbolsAttr, k.kernel.getSymbolsAttr());
+}
+
+Value Grid::call(StringRef name, ValueRange operands, bool result) {
+  OpBuilder &b = e.b;
+  auto module = k.function->getParentOfType<ModuleOp>();
+  auto callee = module.lookupSymbol<func::FuncOp>(name);
+  if (!callee) {
+    OpBuilder top(module.getBodyRegion());
+    SmallVector<Type> results;
+    if (result)
+      results.push_back(b.getI32Type());
+    callee = func::FuncOp::create(top, module.getLoc(), name, b.getFunctionType(operands.getTypes(), results));
+    callee.setPrivate();
+  }
+  auto made = func::CallOp::create(b, e.loc, callee, operands);
+  return result ? made.getResult(0) : Value();
+}
+
+Value Grid::number(int32_t value) { return arith::ConstantOp::create(e.b, e.loc, e.b.getI32IntegerAttr(value)); }
+
+void Grid::wantBlocks(const DimExpr &count) {
+  DimExpr some = DimExpr::min(count, DimExpr(kMostBlocks));
+  wanted = wanted ? DimExpr::max(*wanted, some) : some;
+  k.function->setAttr(plan::kBlocksAttr, wanted->toAttr(e.b.getContext()));
+}
+
+void Grid::stride(Index from, Index to, Index step, llvm::function_ref<void(Index)> body) {
+  e.forget();
+  auto loop = scf::ForOp::create(e.b, e.loc, from.base, to.base, step.base);
+  OpBuilder::InsertionGuard guard(e.b);
+  e.b.setInsertionPoint(loop.getBody()->getTerminator());
+  body({loop.getInductionVar()});
+  e.forget();
+}
+
+SmallVector<Index> Grid::unravel(Index linear, ArrayRef<DimExpr> counts) {
+  SmallVector<Index> at(counts.size(), e.constant(0));
+  for (unsigned i = counts.size(); i-- > 0;) {
+    if (counts[i].is(1))
+      continue;
+    bool last = llvm::all_of(counts.take_front(i), [](const DimExpr &c) { return c.is(1); });
+    if (last) {
+      at[i] = linear;
+      break;
+    }
+    Value count = e.expression(counts[i]).base;
+    at[i] = {arith::RemUIOp::create(e.b, e.loc, linear.base, count)};
+    linear = {arith::DivUIOp::create(e.b, e.loc, linear.base, count)};
+  }
+  return at;
+}
+
+void Grid::overThreads(ArrayRef<DimExpr> counts, llvm::function_ref<void(ArrayRef<Index>)> body) {
+  DimExpr total = graph::numElements(counts);
+  wantBlocks(total.ceilDiv(threads));
+  Index size = e.constant(threads);
+  Index first = e.add(e.mul({block}, size), {thread}), all = e.mul({blocks}, size);
+  stride(first, e.expression(total), all, [&](Index linear) { body(unravel(linear, counts)); });
+}
+
+void Grid::overBlocks(const DimExpr &count, llvm::function_ref<void(Index)> body) {
+  wantBlocks(count);
+  stride({block}, e.expression(count), {blocks}, body);
+}
+
+void Grid::barrier() { call(kGridBarrier, ValueRange{number(0)}, false); }
+
+Value Grid::shuffle(Value value, int64_t laneXor) {
+  OpBuilder &b = e.b;
+  Type type = value.getType();
+  if (isa<IndexType>(type)) {
+    Value wide = arith::IndexCastOp::create(b, e.loc, b.getI64Type(), value);
+    return arith::IndexCastOp::create(b, e.loc, type, shuffle(wide, laneXor));
+  }
+  unsigned bits = type.getIntOrFloatBitWidth();
+  if (isa<FloatType>(type)) {
+    Type integer = b.getIntegerType(bits);
+    Value word = arith::BitcastOp::create(b, e.loc, integer, value);
+    return arith::BitcastOp::create(b, e.loc, type, shuffle(word, laneXor));
+  }
+  if (bits < 32) {
+    Value word = arith::ExtUIOp::create(b, e.loc, b.getI32Type(), value);
+    return arith::TruncIOp::create(b, e.loc, type, shuffle(word, laneXor));
+  }
+  if (bits == 64) {
+    Value shift = arith::ConstantOp::create(b, e.loc, b.getI64IntegerAttr(32));
+    Value low = arith::TruncIOp::create(b, e.loc, b.getI32Type(), value);
+    Value high = arith::TruncIOp::create(b, e.loc, b.getI32Type(), arith::ShRUIOp::create(b, e.loc, value, shift));
+    low = arith::ExtUIOp::create(b, e.loc, type, shuffle(low, laneXor));
+    high = arith::ExtUIOp::create(b, e.loc, type, shuffle(high, laneXor));
+    return arith::OrIOp::create(b, e.loc, low, arith::ShLIOp::create(b, e.loc, high, shift));
+  }
+  return call(kGridShuffle, ValueRange{number(-1), value, number(int32_t(laneXor)), number(int32_t(warp - 1))}, true);
+}
+
+static Type sharedType(Type type) { return type.isInteger(1) ? Type(IntegerType::get(type.getContext(), 8)) : type; }
+
+Value Grid::shared(int64_t elements, Type type) {
+  auto memref =
+      MemRefType::get({elements}, sharedType(type), MemRefLayoutAttrInterface(), e.b.getI64IntegerAttr(kSharedSpace));
+  std::string name = (k.function.getName() + "_shared" + Twine(memories++)).str();
+  OpBuilder top(k.function);
+  memref::GlobalOp::create(top, e.loc, name, top.getStringAttr("private"), memref, top.getUnitAttr(),
+                           /*constant=*/false, top.getI64IntegerAttr(16));
+  return memref::GetGlobalOp::create(e.b, e.loc, memref, name);
+}
+
+void Grid::storeShared(Value value, Value memory, Value at) {
+  if (value.getType().isInteger(1))
+    value = arith::ExtUIOp::create(e.b, e.loc, e.b.getI8Type(), value);
+  memref::StoreOp::create(e.b, e.loc, value, memory, at);
+}
+
+Value Grid::loadShared(Type type, Value memory, Value at) {
+  Value value = memref::LoadOp::create(e.b, e.loc, memory, at);
+  return type.isInteger(1) ? Value(arith::TruncIOp::create(e.b, e.loc, type, value)) : value;
+}
+
+} // namespace hewn::codegen

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernels as code for one thread of a grid.
+//
+// The same kinds of op as in Loops/ and Contract/, and the same elements (KernelElements), in three forms:
+//   map       a thread an element of the result: evaluates all that it needs
+//   rows      reductions over the same dims: a warp or a block a row
+//   tiles     a contraction: a block a tile of the result, operands staged in shared memory
+#ifndef HEWN_LIB_CODEGEN_GRID_GRIDENGINE_H
+#define HEWN_LIB_CODEGEN_GRID_GRIDENGINE_H
+
+#include "lib/Codegen/Grid/GridTiles.h"
+#include "lib/Codegen/KernelFunction.h"
+#include "lib/Codegen/Loops/RowProgram.h"
+
+namespace hewn::codegen {
+
+/// Fills `k.function` at the builder's insertion point. Nothing is refused.
+void emitGrid(KernelFunction &k, mlir::OpBuilder &b);
+
+/// The forms, each for what it takes.
+void emitGridRows(KernelFunction &k, mlir::OpBuilder &b, const RowProgram &rows);
+void emitGridTiles(KernelFunction &k, mlir::OpBuilder &b, const GridTiles &tiles);
+
+} // namespace hewn::codegen
+
+#endif

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Row programs on a grid: the threads of a team take every so-manyth element of a row, their partial results meet in
+// registers (within a warp) and in shared memory (between warps), and then each thread knows the row's result.
+#include "lib/Codegen/Grid/Grid.h"
+#include "lib/Codegen/Grid/GridEngine.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using hewn::graph::DimExpr;
+using hewn::graph::Dims;
+using hewn::graph::Index;
+using hewn::graph::ReduceOpInterface;
+
+namespace hewn::codegen {
+
+namespace {
+
+/// Threads of a row, and of a block.
+struct Team {
+  int64_t size = 1, threads = 256;
+};
+
+/// A thread a row where rows lie side by side or are short, a warp where they are many, else a block.
+Team teamFor(const DimExpr &rows, const DimExpr &width, bool sideBySide, int64_t warp) {
+  constexpr int64_t unknown = 1024, shortRow = 16, longRow = 8192, manyRows = 512;
+  int64_t length = width.constant().value_or(unknown), count = rows.constant().value_or(manyRows);
+  if (length <= shortRow || (sideBySide && count >= manyRows / 2))
+    return {1, 256};
+  if (length <= 4 * warp || (count >= manyRows && length <= unknown))
+    return {warp, 256};
+  int64_t threads = length > longRow ? 1024 : 256;
+  return {threads, threads};
+}
+
+class GridRowEmitter {
+public:
+  GridRowEmitter(KernelFunction &k, OpBuilder &b, const RowProgram &rows)
+      : k(k), b(b), rows(rows), e(b, k.loc(), /*lanes=*/0, k.symbols, k.inputs), at(rows.space.size()) {}
+
+  void run() {
+    std::optional<int64_t> innermost;
+    for (int64_t d : rows.order) {
+      (llvm::is_contained(rows.reduced, d) ? inner : outer).push_back(d);
+      if (!rows.space[d].is(1))
+        innermost = d;
+    }
+    bool sideBySide = innermost && !llvm::is_contained(rows.reduced, *innermost);
+    width = graph::numElements(dimsOf(inner));
+    DimExpr count = graph::numElements(dimsOf(outer));
+    team = teamFor(count, width, sideBySide, plan::gridOf(k.kernel).getWarp());
+    Grid made(k, e, team.threads);
+    grid = &made;
+    for (Index &index : at)
+      index = e.constant(0);
+    if (team.size == 1) {
+      member = e.constant(0);
+      return grid->overThreads(dimsOf(outer), [&](ArrayRef<Index> indices) {
+        setOuter(indices);
+        row({});
+      });
+    }
+    if (team.size > grid->warp)
+      makeMeetingPlaces();
+    member = e.mod({grid->thread}, e.constant(team.size));
+    int64_t each = team.threads / team.size;
+    Index own = e.floorDiv({grid->thread}, e.constant(team.size)), last = e.sub(e.expression(count), e.constant(1));
+    grid->overBlocks(count.ceilDiv(each), [&](Index item) {
+      // Threads beyond the last row do it once more, since all must meet, but write nothing.
+      Index number = e.add(e.mul(item, e.constant(each)), own);
+      Value exists = each > 1 ? e.compare(arith::CmpIPredicate::sle, number, last) : Value();
+      setOuter(grid->unravel(each > 1 ? e.min(number, last) : number, dimsOf(outer)));
+      row(exists);
+    });
+  }
+
+private:
+  KernelFunction &k;
+  OpBuilder &b;
+  const RowProgram &rows;
+  KernelElements e;
+  SmallVector<Index> at;
+  SmallVector<int64_t> inner, outer; // in memory's order
+  DimExpr width;
+  Team team;
+  Grid *grid = nullptr;
+  Index member; // of the team: this thread's first element
+  SmallVector<Value> places;
+
+  Location loc() { return k.loc(); }
+  Dims dimsOf(ArrayRef<int64_t> list) {
+    return llvm::map_to_vector<4>(list, [&](int64_t d) { return rows.space[d]; });
+  }
+  void setOuter(ArrayRef<Index> indices) {
+    for (auto [d, index] : llvm::zip(outer, indices))
+      at[d] = index;
+  }
+
+  SmallVector<Value> identities(ArrayRef<ReduceOpInterface> reductions) {
+    SmallVector<Value> states;
+    for (ReduceOpInterface reduce : reductions)
+      llvm::append_range(states, reduce.identity(b, loc(), 0));
+    return states;
+  }
+
+  /// Shared memory for one value of each warp, for as many states as the widest pass has.
+  void makeMeetingPlaces() {
+    for (const auto &pass : rows.passes) {
+      SmallVector<Value> states = identities(pass);
+      for (auto [i, state] : llvm::enumerate(states)) {
+        // A place a pass and state: passes need not wait for each other's readers.
+        places.push_back(grid->shared(team.threads / grid->warp, state.getType()));
+      }
+    }
+  }
+
+  void row(Value exists) {
+    unsigned nextPlace = 0;
+    for (const auto &reductions : rows.passes)
+      pass(reductions, nextPlace);
+    auto guarded = [&](Value condition, llvm::function_ref<void()> body) {
+      if (!condition)
+        return body();
+      auto branch = scf::IfOp::create(b, loc(), condition, /*withElseRegion=*/false);
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPoint(branch.thenBlock()->getTerminator());
+      e.forget();
+      body();
+      e.forget();
+    };
+    guarded(exists, [&] {
+      Value leads = team.size > 1 ? e.compare(arith::CmpIPredicate::eq, member, e.constant(0)) : Value();
+      guarded(leads, [&] { writeOnes(); });
+      writeRows();
+    });
+    if (team.size > grid->warp)
+      grid->barrier(); // before the next row's values come to the meeting places
+    for (const auto &reductions : rows.passes)
+      for (ReduceOpInterface reduce : reductions)
+        e.unbind(reduce->getResult(0));
+  }
+
+  /// The results that have one element a row.
+  void writeOnes() {
+    for (auto [r, result] : llvm::enumerate(k.results)) {
+      if (graph::getDims(result) == rows.space)
+        continue;
+      SmallVector<Index> where;
+      bool keeps = graph::getRank(result) == int64_t(rows.space.size());
+      for (unsigned d = 0; d < rows.space.size(); ++d) {
+        if (!llvm::is_contained(rows.reduced, int64_t(d)))
+          where.push_back(at[d]);
+        else if (keeps)
+          where.push_back(e.constant(0));
+      }
+      while (int64_t(where.size()) < graph::getRank(result))
+        where.insert(where.begin(), e.constant(0));
+      e.write(k.outputs[r], where, e.read(result, where));
+    }
+  }
+
+  /// The results that have the row's extent.
+  void writeRows() {
+    SmallVector<unsigned> list;
+    for (auto [r, result] : llvm::enumerate(k.results))
+      if (graph::getDims(result) == rows.space)
+        list.push_back(r);
+    if (list.empty())
+      return;
+    overRow({}, [&](ValueRange) -> SmallVector<Value> {
+      SmallVector<Value> values = llvm::map_to_vector(list, [&](unsigned r) { return e.read(k.results[r], at); });
+      for (auto [r, value] : llvm::zip(list, values))
+        e.write(k.outputs[r], at, value);
+      return {};
+    });
+  }
+
+  /// `body` at this thread's elements of the row.
+  SmallVector<Value> overRow(ValueRange states, llvm::function_ref<SmallVector<Value>(ValueRange)> body) {
+    e.forget();
+    auto loop = scf::ForOp::create(b, loc(), member.base, e.expression(width).base, e.constant(team.size).base, states);
+    OpBuilder::InsertionGuard guard(b);
+    if (states.empty())
+      b.setInsertionPoint(loop.getBody()->getTerminator());
+    else
+      b.setInsertionPointToStart(loop.getBody());
+    SmallVector<Index> saved(at);
+    SmallVector<Index> indices = grid->unravel({loop.getInductionVar()}, dimsOf(inner));
+    for (auto [d, index] : llvm::zip(inner, indices))
+      at[d] = index;
+    SmallVector<Value> next = body(loop.getRegionIterArgs());
+    if (!states.empty())
+      scf::YieldOp::create(b, loc(), next);
+    at = saved;
+    e.forget();
+    return llvm::map_to_vector(loop.getResults(), [](OpResult r) { return Value(r); });
+  }
+
+  SmallVector<Value> mergeAll(ArrayRef<ReduceOpInterface> reductions, ValueRange a, ValueRange c) {
+    SmallVector<Value> merged;
+    unsigned offset = 0;
+    for (ReduceOpInterface reduce : reductions) {
+      unsigned size = reduce.identity(b, loc(), 0).size();
+      llvm::append_range(merged, reduce.merge(b, loc(), a.slice(offset, size), c.slice(offset, size)));
+      offset += size;
+    }
+    return merged;
+  }
+
+  /// The team's states merged, in the same order in every thread.
+  SmallVector<Value> meet(ArrayRef<ReduceOpInterface> reductions, SmallVector<Value> states, unsigned &nextPlace) {
+    for (int64_t distance = std::min(team.size, grid->warp) / 2; distance > 0; distance /= 2) {
+      SmallVector<Value> other =
+          llvm::map_to_vector(states, [&](Value state) { return grid->shuffle(state, distance); });
+      states = mergeAll(reductions, states, other);
+    }
+    if (team.size <= grid->warp)
+      return states;
+    Value warp = e.floorDiv({grid->thread}, e.constant(grid->warp)).base;
+    ArrayRef<Value> mine = ArrayRef(places).slice(nextPlace, states.size());
+    nextPlace += states.size();
+    for (auto [state, place] : llvm::zip(states, mine))
+      grid->storeShared(state, place, warp);
+    grid->barrier();
+    SmallVector<Type> types = llvm::map_to_vector(states, [](Value v) { return v.getType(); });
+    states.clear();
+    for (int64_t w = 0; w < team.threads / grid->warp; ++w) {
+      SmallVector<Value> other;
+      for (auto [type, place] : llvm::zip(types, mine))
+        other.push_back(grid->loadShared(type, place, e.constant(w).base));
+      states = states.empty() ? other : mergeAll(reductions, states, other);
+    }
+    return states;
+  }
+
+  void pass(ArrayRef<ReduceOpInterface> reductions, unsigned &nextPlace) {
+    SmallVector<Value> states = overRow(identities(reductions), [&](ValueRange carried) {
+      SmallVector<Value> lifted;
+      for (ReduceOpInterface reduce : reductions) {
+        Value position;
+        if (reduce.usesPosition()) {
+          Index linear = e.constant(0);
+          for (int64_t d : rows.reduced)
+            linear = e.add(e.mul(linear, e.expression(rows.space[d])), at[d]);
+          position = e.toElement(linear, b.getI64Type());
+        }
+        llvm::append_range(lifted, reduce.lift(b, loc(), e.read(reduce->getOperand(0), at), position));
+      }
+      return mergeAll(reductions, carried, lifted);
+    });
+    if (team.size > 1)
+      states = meet(reductions, states, nextPlace);
+    Value count = e.toElement(e.expression(width), b.getI64Type());
+    unsigned offset = 0;
+    SmallVector<Value> finished;
+    for (ReduceOpInterface reduce : reductions) {
+      unsigned size = reduce.identity(b, loc(), 0).size();
+      finished.push_back(reduce.finish(b, loc(), ValueRange(states).slice(offset, size), count));
+      offset += size;
+    }
+    for (auto [op, value] : llvm::zip(reductions, finished)) {
+      ReduceOpInterface reduce = op;
+      e.bind(reduce->getResult(0), value);
+    }
+  }
+};
+
+} // namespace
+
+void emitGridRows(KernelFunction &k, OpBuilder &b, const RowProgram &rows) { GridRowEmitter(k, b, rows).run(); }
+
+} // namespace hewn::codegen

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Contractions on a grid: a block makes a tile of rows by columns. Its threads bring a slice of both operands into shared
+// memory, wherever and however those lie (borders, casts and other prologues are evaluated on the way), then each
+// multiplies for its own rows and columns of the tile.
+#include "lib/Codegen/Grid/GridTiles.h"
+#include "lib/Codegen/Grid/Grid.h"
+#include "lib/Codegen/Grid/GridEngine.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using hewn::graph::DimExpr;
+using hewn::graph::Dims;
+using hewn::graph::Index;
+
+namespace hewn::codegen {
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// What the engine takes
+//===------------------------------------------------------------------------------------------------------------------===//
+
+/// The kernel's only contraction; null where it has others, or what is no elementwise op, move or constant beside it.
+static graph::ContractOpInterface onlyContraction(plan::KernelOp kernel) {
+  graph::ContractOpInterface found;
+  for (Operation &op : kernel.getBody().front().without_terminator()) {
+    if (auto contraction = dyn_cast<graph::ContractOpInterface>(op)) {
+      if (found)
+        return {};
+      found = contraction;
+    } else if (!isa<graph::ElementwiseOpInterface, graph::MoveOpInterface, graph::ConstantOp>(op)) {
+      return {};
+    }
+  }
+  return found;
+}
+
+/// Whether all that is made of the contraction's result is made of its elements at the same index.
+static bool followedByElements(KernelFunction &k, Value sums) {
+  SmallVector<Value> work = {sums};
+  llvm::DenseSet<Value> seen;
+  while (!work.empty()) {
+    Value value = work.pop_back_val();
+    if (!seen.insert(value).second)
+      continue;
+    if (graph::getDims(value) != graph::getDims(sums))
+      return false;
+    for (Operation *user : value.getUsers()) {
+      if (user->hasTrait<OpTrait::IsTerminator>())
+        continue;
+      if (!isa<graph::ElementwiseOpInterface>(user))
+        return false;
+      llvm::append_range(work, user->getResults());
+    }
+  }
+  return llvm::all_of(k.results, [&](Value result) { return seen.contains(result); });
+}
+
+/// The iteration dims of which neighbours lie next to each other in the value that `map` reads.
+static bool liesAlong(Value tensor, AffineMap map, ArrayRef<unsigned> dims, const Dims &extents) {
+  SmallVector<int64_t> order = memoryOrder(tensor);
+  auto layout = dyn_cast_or_null<graph::LayoutAttr>(cast<RankedTensorType>(tensor.getType()).getEncoding());
+  if (layout && layout.getBlockDim() >= 0)
+    order.push_back(layout.getBlockDim());
+  if (layout && layout.getGroupDim() >= 0)
+    order.push_back(layout.getGroupDim());
+  for (int64_t i : llvm::reverse(order)) {
+    AffineExpr expr = map.getResult(i);
+    bool one = true, along = false;
+    for (unsigned d = 0; d < map.getNumDims(); ++d)
+      if (expr.isFunctionOfDim(d) && !extents[d].is(1)) {
+        one = false;
+        along |= llvm::is_contained(dims, d);
+      }
+    if (!one)
+      return along;
+  }
+  return false;
+}
+
+std::optional<GridTiles> gridTiles(KernelFunction &k) {
+  GridTiles tiles;
+  tiles.op = onlyContraction(k.kernel);
+  if (!tiles.op || !followedByElements(k, tiles.op->getResult(0)))
+    return std::nullopt;
+  tiles.maps = tiles.op.getIndexingMaps();
+  tiles.extents = tiles.op.getIterationDims(graph::getDims);
+  SmallVector<bool> summed = tiles.op.getReductionDims();
+  for (unsigned d = 0; d < summed.size(); ++d) {
+    bool left = tiles.maps[0].isFunctionOfDim(d), right = tiles.maps[1].isFunctionOfDim(d);
+    (summed[d] ? tiles.summed : left == right ? tiles.batch : left ? tiles.rows : tiles.columns).push_back(d);
+  }
+  // Small sides leave most of a tile's threads without work, and short sums are over before operands are shared.
+  constexpr int64_t least = 8;
+  for (ArrayRef<unsigned> list : {ArrayRef(tiles.rows), ArrayRef(tiles.columns), ArrayRef(tiles.summed)})
+    if (graph::numElements(tiles.dims(list)).constant().value_or(least) < least)
+      return std::nullopt;
+  tiles.leftAlongSum = liesAlong(tiles.op->getOperand(0), tiles.maps[0], tiles.summed, tiles.extents);
+  tiles.rightAlongSum = liesAlong(tiles.op->getOperand(1), tiles.maps[1], tiles.summed, tiles.extents);
+  tiles.resultAlongRows = liesAlong(k.results[0], tiles.maps[2], tiles.rows, tiles.extents);
+  return tiles;
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Emit
+//===------------------------------------------------------------------------------------------------------------------===//
+
+namespace {
+
+/// Threads along each side of a tile, and summed elements of a slice.
+constexpr int64_t kSide = 16, kDepth = 16;
+
+class GridTileEmitter {
+public:
+  GridTileEmitter(KernelFunction &k, OpBuilder &b, const GridTiles &tiles)
+      : k(k), b(b), tiles(tiles), op(tiles.op), e(b, k.loc(), /*lanes=*/0, k.symbols, k.inputs),
+        grid(k, e, kSide * kSide), iteration(tiles.extents.size(), e.constant(0)) {}
+
+  void run() {
+    DimExpr rows = graph::numElements(tiles.dims(tiles.rows)), columns = graph::numElements(tiles.dims(tiles.columns));
+    DimExpr depth = graph::numElements(tiles.dims(tiles.summed)), batch = graph::numElements(tiles.dims(tiles.batch));
+    rowsEach = each(rows);
+    columnsEach = each(columns);
+    sumType = zeroSum().getType();
+    leftShared = grid.shared(kDepth * (rowsEach * kSide + 1), sumType);
+    rightShared = grid.shared(kDepth * (columnsEach * kSide + 1), sumType);
+    Index thread{grid.thread}, side = e.constant(kSide);
+    low = e.mod(thread, side);
+    high = e.floorDiv(thread, side);
+
+    Dims counts = {batch, rows.ceilDiv(rowsEach * kSide), columns.ceilDiv(columnsEach * kSide)};
+    grid.overBlocks(graph::numElements(counts), [&](Index item) {
+      SmallVector<Index> at = grid.unravel(item, counts);
+      set(tiles.batch, at[0]);
+      Index firstRow = e.mul(at[1], e.constant(rowsEach * kSide)),
+            firstColumn = e.mul(at[2], e.constant(columnsEach * kSide));
+      SmallVector<Value> sums = multiply(firstRow, rows, firstColumn, columns, depth);
+      store(sums, firstRow, rows, firstColumn, columns);
+    });
+  }
+
+private:
+  KernelFunction &k;
+  OpBuilder &b;
+  const GridTiles &tiles;
+  graph::ContractOpInterface op;
+  KernelElements e;
+  Grid grid;
+  SmallVector<Index> iteration;
+  /// Rows and columns of a tile that are one thread's.
+  int64_t rowsEach = 1, columnsEach = 1;
+  Type sumType;
+  Value leftShared, rightShared;
+  /// The thread's number in the tile's two directions: neighbours differ in `low`.
+  Index low, high;
+
+  Location loc() { return k.loc(); }
+  Value zeroSum() { return e.constantElement(graph::getElementType(op->getResult(0)), 0); }
+
+  static int64_t each(const DimExpr &extent) {
+    constexpr int64_t most = 4;
+    return std::min<int64_t>(most,
+                             llvm::PowerOf2Ceil(llvm::divideCeil(extent.constant().value_or(most * kSide), kSide)));
+  }
+
+  void set(ArrayRef<unsigned> list, Index linear) {
+    for (auto [d, index] : llvm::zip(list, grid.unravel(linear, tiles.dims(list))))
+      iteration[d] = index;
+  }
+
+  /// A slice of an operand into shared memory at [summed][side]; zero beyond its ends.
+  void bring(unsigned operand, ArrayRef<unsigned> list, Value memory, int64_t count, bool alongSum, Index first,
+             const DimExpr &extent, Index firstSummed, const DimExpr &depth) {
+    int64_t width = count * kSide;
+    for (int64_t step = 0; step < width * kDepth; step += kSide * kSide) {
+      // Neighbouring threads read what lies side by side.
+      Index linear = e.add({grid.thread}, e.constant(step));
+      Index inSum = alongSum ? low : e.floorDiv(linear, e.constant(width));
+      Index inSide = alongSum ? e.floorDiv(linear, e.constant(kDepth)) : e.mod(linear, e.constant(width));
+      Index position = e.add(first, inSide), summed = e.add(firstSummed, inSum);
+      Value inside = e.logicalAnd(e.compare(arith::CmpIPredicate::slt, position, e.expression(extent)),
+                                  e.compare(arith::CmpIPredicate::slt, summed, e.expression(depth)));
+      e.forget();
+      auto branch = scf::IfOp::create(b, loc(), sumType, inside, /*withElseRegion=*/true);
+      {
+        OpBuilder::InsertionGuard guard(b);
+        b.setInsertionPointToStart(branch.thenBlock());
+        set(list, position);
+        set(tiles.summed, summed);
+        SmallVector<Index> at = llvm::map_to_vector(tiles.maps[operand].getResults(),
+                                                    [&](AffineExpr expr) { return e.affine(expr, iteration); });
+        scf::YieldOp::create(b, loc(), e.read(op->getOperand(operand), at));
+        b.setInsertionPointToStart(branch.elseBlock());
+        scf::YieldOp::create(b, loc(), zeroSum());
+        e.forget();
+      }
+      Index to = e.add(e.mul(inSum, e.constant(width + 1)), inSide);
+      grid.storeShared(branch.getResult(0), memory, to.base);
+    }
+  }
+
+  Index rowOf(int64_t i) { return e.add(tiles.resultAlongRows ? low : high, e.constant(i * kSide)); }
+  Index columnOf(int64_t j) { return e.add(tiles.resultAlongRows ? high : low, e.constant(j * kSide)); }
+
+  SmallVector<Value> multiply(Index firstRow, const DimExpr &rows, Index firstColumn, const DimExpr &columns,
+                              const DimExpr &depth) {
+    SmallVector<Value> start(rowsEach * columnsEach, zeroSum());
+    auto loop =
+        scf::ForOp::create(b, loc(), e.constant(0).base, e.expression(depth).base, e.constant(kDepth).base, start);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    e.forget();
+    Index summed{loop.getInductionVar()};
+    bring(0, tiles.rows, leftShared, rowsEach, tiles.leftAlongSum, firstRow, rows, summed, depth);
+    bring(1, tiles.columns, rightShared, columnsEach, tiles.rightAlongSum, firstColumn, columns, summed, depth);
+    grid.barrier();
+    SmallVector<Value> sums(loop.getRegionIterArgs());
+    bool isFloat = isa<FloatType>(sumType);
+    for (int64_t s = 0; s < kDepth; ++s) {
+      auto operands = [&](Value memory, int64_t count, llvm::function_ref<Index(int64_t)> at) {
+        SmallVector<Value> list;
+        for (int64_t i = 0; i < count; ++i)
+          list.push_back(grid.loadShared(sumType, memory, e.add(e.constant(s * (count * kSide + 1)), at(i)).base));
+        return list;
+      };
+      SmallVector<Value> left = operands(leftShared, rowsEach, [&](int64_t i) { return rowOf(i); });
+      SmallVector<Value> right = operands(rightShared, columnsEach, [&](int64_t j) { return columnOf(j); });
+      for (int64_t i = 0; i < rowsEach; ++i)
+        for (int64_t j = 0; j < columnsEach; ++j) {
+          Value &sum = sums[i * columnsEach + j];
+          if (isFloat)
+            sum = arith::AddFOp::create(b, loc(), sum, arith::MulFOp::create(b, loc(), left[i], right[j]));
+          else
+            sum = arith::AddIOp::create(b, loc(), sum, arith::MulIOp::create(b, loc(), left[i], right[j]));
+        }
+    }
+    grid.barrier(); // before the next slice overwrites this one
+    scf::YieldOp::create(b, loc(), sums);
+    return llvm::map_to_vector(loop.getResults(), [](OpResult r) { return Value(r); });
+  }
+
+  void store(ArrayRef<Value> sums, Index firstRow, const DimExpr &rows, Index firstColumn, const DimExpr &columns) {
+    e.forget();
+    for (int64_t i = 0; i < rowsEach; ++i)
+      for (int64_t j = 0; j < columnsEach; ++j) {
+        Index row = e.add(firstRow, rowOf(i)), column = e.add(firstColumn, columnOf(j));
+        Value inside = e.logicalAnd(e.compare(arith::CmpIPredicate::slt, row, e.expression(rows)),
+                                    e.compare(arith::CmpIPredicate::slt, column, e.expression(columns)));
+        auto branch = scf::IfOp::create(b, loc(), inside, /*withElseRegion=*/false);
+        OpBuilder::InsertionGuard guard(b);
+        b.setInsertionPoint(branch.thenBlock()->getTerminator());
+        set(tiles.rows, row);
+        set(tiles.columns, column);
+        SmallVector<Index> at =
+            llvm::map_to_vector(tiles.maps[2].getResults(), [&](AffineExpr expr) { return e.affine(expr, iteration); });
+        e.bind(op->getResult(0), sums[i * columnsEach + j]);
+        SmallVector<Value> values = llvm::map_to_vector(k.results, [&](Value result) { return e.read(result, at); });
+        for (auto [buffer, value] : llvm::zip(k.outputs, values))
+          e.write(buffer, at, value);
+        e.unbind(op->getResult(0));
+      }
+  }
+};
+
+} // namespace
+
+void emitGridTiles(KernelFunction &k, OpBuilder &b, const GridTiles &tiles) { GridTileEmitter(k, b, tiles).run(); }
+
+} // namespace hewn::codegen

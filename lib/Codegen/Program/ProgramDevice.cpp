@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The program of a machine whose kernels run on a device with memory of its own. The arena is there twice, with the same
+// offsets: a value lies in the one or the other, as lib/Transforms/Plan/Memories.h says.
+#include "hewn/services.h"
+#include "lib/Codegen/Program/ProgramEmitter.h"
+#include "lib/Transforms/Plan/Buffers.h"
+#include "lib/Transforms/Plan/Memories.h"
+
+using namespace mlir;
+using hewn::graph::DimExpr;
+
+namespace hewn::codegen {
+
+void ProgramEmitter::failIfNotOk(llvm::Value *code) { failIf(b.CreateICmpNE(code, b.getInt32(HEWN_OK)), code); }
+
+void ProgramEmitter::beginDevice() {
+  Slot arenaSlot = variable(ptr), weightsSlot = variable(ptr);
+  llvm::Value *code =
+      b.CreateCall(service("hewn_device_begin", i32, {ptr, ptr, ptr}), {runContext, arenaSlot, weightsSlot});
+  // What has not begun must not be ended.
+  llvm::BasicBlock *failed = block("failed"), *begun = block("begun");
+  b.CreateCondBr(b.CreateICmpNE(code, b.getInt32(HEWN_OK)), failed, begun);
+  b.SetInsertPoint(failed);
+  b.CreateRet(code);
+  b.SetInsertPoint(exit);
+  b.CreateRet(b.CreateCall(service("hewn_device_end", i32, {ptr, i32}), {runContext, exitCode}));
+  b.SetInsertPoint(begun);
+  deviceArena = b.CreateLoad(ptr, arenaSlot);
+  deviceWeights = b.CreateLoad(ptr, weightsSlot);
+  for (BlockArgument argument : program.getArguments()) {
+    if (!plan::isReadFrom(argument, plan::Memory::Device))
+      continue;
+    llvm::Value *memory = b.CreateCall(service("hewn_device_input", ptr, {ptr, i32, i64}),
+                                       {runContext, b.getInt32(argument.getArgNumber()), bytesOf(argument)});
+    failIfNull(memory);
+    devicePointers[argument] = memory;
+  }
+}
+
+LogicalResult ProgramEmitter::launchOnDevice(plan::LaunchOp op, ArrayRef<llvm::Value *> arguments) {
+  FailureOr<std::optional<DimExpr>> blocks = kernelExpression(op, plan::kBlocksAttr);
+  auto function = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(op, op.getKernelAttr());
+  auto threads = function ? function->getAttrOfType<IntegerAttr>(plan::kThreadsAttr) : IntegerAttr();
+  if (failed(blocks))
+    return failure();
+  if (!*blocks || !threads)
+    return op.emitOpError("launches a kernel that does not say on how many blocks of how many threads");
+  auto [number, isNew] = device->numbers.try_emplace(op.getKernel(), unsigned(device->kernels.size()));
+  if (isNew)
+    device->kernels.push_back({kernels.lookup(op.getKernel()), threads.getInt()});
+
+  // The context, which comes first, means nothing to a device.
+  SmallVector<llvm::Value *> values = {llvm::ConstantPointerNull::get(ptr)};
+  llvm::append_range(values, arguments.drop_front());
+  Slot memory = variable(i64, b.getInt64(values.size())), addresses = variable(ptr, b.getInt64(values.size()));
+  for (auto [i, value] : llvm::enumerate(values)) {
+    llvm::Value *at = b.CreateConstInBoundsGEP1_64(i64, memory, i);
+    b.CreateStore(value, at);
+    b.CreateStore(at, b.CreateConstInBoundsGEP1_64(ptr, addresses, i));
+  }
+  failIfNotOk(b.CreateCall(service("hewn_device_launch", i32, {ptr, i32, i64, ptr}),
+                           {runContext, b.getInt32(number->second), value(**blocks), addresses}));
+  return success();
+}
+
+void ProgramEmitter::deviceCopy(llvm::Value *to, llvm::Value *from, llvm::Value *bytes, int32_t direction) {
+  failIfNotOk(b.CreateCall(service("hewn_device_copy", i32, {ptr, ptr, ptr, i64, i32}),
+                           {runContext, to, from, bytes, b.getInt32(direction)}));
+}
+
+void ProgramEmitter::copyAcross(plan::CopyOp op) {
+  auto result = cast<OpResult>(op.getOutput());
+  llvm::Value *from = hostPointer(op.getInput()), *to = pointers[result] = place(result);
+  deviceCopy(to, from, bytesOf(op.getInput()), op.getTo() == "host" ? HEWN_DEVICE_TO_HOST : HEWN_DEVICE_FROM_HOST);
+}
+
+} // namespace hewn::codegen

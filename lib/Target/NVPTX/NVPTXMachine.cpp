@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Target/NVPTX/NVPTXMachine.h"
+#include "lib/Target/NVPTX/NVPTXDevice.h"
+
+#include "llvm/Support/TargetSelect.h"
+#include <mutex>
+
+using namespace mlir;
+using llvm::StringRef;
+
+namespace hewn::nvptx {
+
+void initialize() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+  });
+}
+
+namespace {
+
+/// A machine, and the oldest PTX that has it: newer text needs a newer driver, and LLVM ends the process over an older one.
+struct Named {
+  const char *name;
+  const char *features;
+  int64_t processors;
+  int64_t sharedBytes;
+};
+
+constexpr Named machines[] = {
+    {"sm_80", "+ptx70", 108, 163 << 10},  {"sm_86", "+ptx71", 84, 99 << 10},     {"sm_89", "+ptx78", 128, 99 << 10},
+    {"sm_90a", "+ptx80", 132, 227 << 10}, {"sm_100a", "+ptx86", 148, 227 << 10},
+};
+
+const Named *find(StringRef name) {
+  for (const Named &machine : machines)
+    if (name == machine.name)
+      return &machine;
+  return nullptr;
+}
+
+} // namespace
+
+std::vector<std::string> targetNames() {
+  std::vector<std::string> names;
+  for (const Named &machine : machines)
+    names.push_back(machine.name);
+  return names;
+}
+
+std::optional<codegen::MachineSpec> findMachine(StringRef name) {
+  const Named *found = find(name);
+  if (!found)
+    return std::nullopt;
+  codegen::MachineSpec machine;
+  machine.name = found->name;
+  machine.triple = "nvptx64-nvidia-cuda";
+  machine.cpu = found->name;
+  machine.features = found->features;
+  machine.device = &device();
+  return machine;
+}
+
+plan::TargetAttr targetAttr(MLIRContext *context, const codegen::MachineSpec &machine) {
+  const Named *found = find(machine.name);
+  auto grid =
+      plan::GridAttr::get(context, found ? found->processors : 1, /*warp=*/32, found ? found->sharedBytes : 48 << 10);
+  return plan::TargetAttr::get(context, machine.vectorBytes, /*vectorRegisters=*/16, /*l1Bytes=*/128 << 10,
+                               /*l1Ways=*/0, /*l2Bytes=*/40 << 20, /*l3Bytes=*/0, /*dots=*/ArrayAttr(),
+                               /*matrices=*/ArrayAttr(), grid);
+}
+
+} // namespace hewn::nvptx

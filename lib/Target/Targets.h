@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// All machines that code can be made for, whatever their kind.
+#ifndef HEWN_LIB_TARGET_TARGETS_H
+#define HEWN_LIB_TARGET_TARGETS_H
+
+#include "dialects/Plan/Plan.h"
+#include "lib/Codegen/Emit/Machine.h"
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hewn::target {
+
+/// Makes LLVM's code generators available; any number of times.
+void initialize();
+
+/// What `--target` may say, and the one machine that a name means; nullopt for any other name.
+std::vector<std::string> names();
+std::optional<codegen::MachineSpec> find(llvm::StringRef name);
+
+/// The machines of `--target`, in the order in which a loader tries them. A device comes alone. An error names the name.
+llvm::Expected<std::vector<codegen::MachineSpec>> findAll(llvm::StringRef list);
+
+/// The machine of what runs before one is chosen, and of the program in front of a device.
+codegen::MachineSpec baseMachine();
+
+/// What passes may know of the machine.
+plan::TargetAttr attribute(mlir::MLIRContext *context, const codegen::MachineSpec &machine);
+
+} // namespace hewn::target
+
+#endif

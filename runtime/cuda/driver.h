@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef HEWN_RUNTIME_CUDA_DRIVER_H
+#define HEWN_RUNTIME_CUDA_DRIVER_H
+
+/// \file
+/// NVIDIA's driver, opened when a model needs it. The types are our own: no
+/// header of CUDA is needed to build this, and no library of it to link.
+
+#include "context.h"
+
+typedef int cuda_result; ///< 0: success
+typedef int cuda_device;
+typedef uint64_t cuda_pointer; ///< memory of a device
+typedef struct cuda_context_s *cuda_context;
+typedef struct cuda_module_s *cuda_module;
+typedef struct cuda_function_s *cuda_function;
+typedef struct cuda_stream_s *cuda_stream;
+
+/// What the driver is asked for: result type, name, arguments. All of them by
+/// the ABI of CUDA 12.0, whatever the driver's own version.
+#define HEWN_CUDA_FUNCTIONS(X)                                                                                         \
+  X(cuInit, (unsigned flags))                                                                                          \
+  X(cuDriverGetVersion, (int *version))                                                                                \
+  X(cuDeviceGetCount, (int *count))                                                                                    \
+  X(cuDeviceGet, (cuda_device * device, int ordinal))                                                                  \
+  X(cuDeviceGetName, (char *name, int bytes, cuda_device device))                                                      \
+  X(cuDeviceGetAttribute, (int *value, int attribute, cuda_device device))                                             \
+  X(cuDevicePrimaryCtxRetain, (cuda_context * context, cuda_device device))                                            \
+  X(cuDevicePrimaryCtxRelease, (cuda_device device))                                                                   \
+  X(cuCtxPushCurrent, (cuda_context context))                                                                          \
+  X(cuCtxPopCurrent, (cuda_context * context))                                                                         \
+  X(cuGetErrorString, (cuda_result result, const char **text))                                                         \
+  X(cuModuleLoadDataEx, (cuda_module * module, const void *image, unsigned count, int *options, void **values))        \
+  X(cuModuleUnload, (cuda_module module))                                                                              \
+  X(cuModuleGetFunction, (cuda_function * function, cuda_module module, const char *name))                             \
+  X(cuMemAlloc, (cuda_pointer * memory, size_t bytes))                                                                 \
+  X(cuMemFree, (cuda_pointer memory))                                                                                  \
+  X(cuMemcpyHtoDAsync, (cuda_pointer to, const void *from, size_t bytes, cuda_stream stream))                          \
+  X(cuMemcpyDtoHAsync, (void *to, cuda_pointer from, size_t bytes, cuda_stream stream))                                \
+  X(cuMemcpyDtoDAsync, (cuda_pointer to, cuda_pointer from, size_t bytes, cuda_stream stream))                         \
+  X(cuStreamCreate, (cuda_stream * stream, unsigned flags))                                                            \
+  X(cuStreamDestroy, (cuda_stream stream))                                                                             \
+  X(cuStreamSynchronize, (cuda_stream stream))                                                                         \
+  X(cuLaunchKernel,                                                                                                    \
+    (cuda_function function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX, unsigned blockY,         \
+     unsigned blockZ, unsigned sharedBytes, cuda_stream stream, void **arguments, void **extra))
+
+typedef struct hewn_cuda_driver {
+  void *library;
+  int version; ///< 12040: CUDA 12.4
+#define HEWN_CUDA_MEMBER(name, arguments) cuda_result(*name) arguments;
+  HEWN_CUDA_FUNCTIONS(HEWN_CUDA_MEMBER)
+#undef HEWN_CUDA_MEMBER
+} hewn_cuda_driver;
+
+/// Opens the driver and starts it; a failure, with the reason, where there is
+/// none, or no device.
+int32_t hewn_cuda_open(hewn_context *context, hewn_cuda_driver *driver);
+void hewn_cuda_close(hewn_cuda_driver *driver);
+
+/// HEWN_OK, or a failure that says what was tried and what the driver said.
+int32_t hewn_cuda_check(hewn_context *context, const hewn_cuda_driver *driver, cuda_result result, const char *what);
+
+enum {
+  CUDA_SUCCESS = 0,
+  CUDA_OUT_OF_MEMORY = 2,
+  CUDA_STUB_LIBRARY = 34,
+  CUDA_NO_DEVICE = 100,
+  CUDA_NO_BINARY_FOR_GPU = 209,
+  CUDA_INVALID_PTX = 218,
+  CUDA_UNSUPPORTED_PTX_VERSION = 222
+};
+
+#endif // HEWN_RUNTIME_CUDA_DRIVER_H

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "test/Emulator/Code.h"
+
+#include "llvm/ExecutionEngine/Orc/AbsoluteSymbols.h"
+#include "llvm/ExecutionEngine/Orc/LLJIT.h"
+#include "llvm/ExecutionEngine/Orc/ThreadSafeModule.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IRReader/IRReader.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/TargetSelect.h"
+#include <map>
+
+using namespace llvm;
+
+namespace emulator {
+
+namespace {
+
+class JITCode : public Code {
+public:
+  Error load(StringRef text);
+  const Kernel *find(const std::string &name) override;
+
+private:
+  struct Found {
+    Kernel kernel;
+    std::vector<std::pair<std::string, uint64_t>> shared; // symbols, bytes
+    bool resolved = false;
+  };
+  Error addModule(StringRef text);
+  void prepare(Module &module);
+
+  std::unique_ptr<orc::LLJIT> jit;
+  std::map<std::string, Found> kernels;
+  unsigned modules = 0;
+};
+
+bool calls(const Module &module, StringRef name) {
+  const Function *function = module.getFunction(name);
+  return function && !function->use_empty();
+}
+
+/// Makes code for this machine of code for a thread of a grid.
+void JITCode::prepare(Module &module) {
+  module.setTargetTriple(jit->getTargetTriple());
+  module.setDataLayout(jit->getDataLayout());
+  std::vector<std::pair<std::string, uint64_t>> shared;
+  for (GlobalVariable &variable : module.globals())
+    if (variable.getAddressSpace() == 3) {
+      variable.setInitializer(Constant::getNullValue(variable.getValueType()));
+      variable.setLinkage(GlobalValue::ExternalLinkage);
+      variable.setName("shared" + Twine(modules) + "_" + Twine(shared.size()));
+      shared.push_back({variable.getName().str(), module.getDataLayout().getTypeAllocSize(variable.getValueType())});
+    }
+  bool synchronizes = calls(module, "hewn.grid.barrier") || calls(module, "hewn.grid.shuffle");
+  std::vector<Function *> found;
+  for (Function &function : module) {
+    function.removeFnAttr("target-cpu");
+    function.removeFnAttr("target-features");
+    if (!function.isDeclaration() && !function.hasLocalLinkage())
+      found.push_back(&function);
+  }
+  Type *i64 = Type::getInt64Ty(module.getContext());
+  for (Function *function : found) {
+    Found &entry = kernels[function->getName().str()];
+    function->setVisibility(GlobalValue::DefaultVisibility);
+    entry.shared = shared;
+    entry.kernel.synchronizes = synchronizes;
+    // void NAME.call(const uint64_t *arguments)
+    auto *type =
+        FunctionType::get(Type::getVoidTy(module.getContext()), {PointerType::get(module.getContext(), 0)}, false);
+    Function *call = Function::Create(type, GlobalValue::ExternalLinkage, function->getName() + ".call", module);
+    IRBuilder<> b(BasicBlock::Create(module.getContext(), "entry", call));
+    SmallVector<Value *> arguments;
+    for (Argument &argument : function->args()) {
+      entry.kernel.pointers.push_back(argument.getType()->isPointerTy());
+      arguments.push_back(
+          b.CreateLoad(argument.getType(), b.CreateConstInBoundsGEP1_64(i64, call->getArg(0), argument.getArgNo())));
+    }
+    b.CreateCall(function, arguments);
+    b.CreateRetVoid();
+  }
+}
+
+Error JITCode::addModule(StringRef text) {
+  auto context = std::make_unique<LLVMContext>();
+  SMDiagnostic problem;
+  std::unique_ptr<MemoryBuffer> buffer = MemoryBuffer::getMemBufferCopy(text);
+  std::unique_ptr<Module> module = parseIR(*buffer, problem, *context);
+  if (!module)
+    return createStringError("line " + std::to_string(problem.getLineNo()) + ": " + problem.getMessage().str());
+  prepare(*module);
+  ++modules;
+  return jit->addIRModule(orc::ThreadSafeModule(std::move(module), std::move(context)));
+}
+
+template <typename T> orc::ExecutorSymbolDef symbolOf(T *address) {
+  return {orc::ExecutorAddr::fromPtr(address), JITSymbolFlags::Exported};
+}
+
+Error JITCode::load(StringRef text) {
+  auto made = orc::LLJITBuilder().create();
+  if (!made)
+    return made.takeError();
+  jit = std::move(*made);
+  orc::SymbolMap symbols;
+  symbols[jit->mangleAndIntern("hewn.grid.thread")] = symbolOf(&gridThread);
+  symbols[jit->mangleAndIntern("hewn.grid.block")] = symbolOf(&gridBlock);
+  symbols[jit->mangleAndIntern("hewn.grid.blocks")] = symbolOf(&gridBlocks);
+  symbols[jit->mangleAndIntern("hewn.grid.barrier")] = symbolOf(&gridBarrier);
+  symbols[jit->mangleAndIntern("hewn.grid.shuffle")] = symbolOf(&gridShuffle);
+  if (Error error = jit->getMainJITDylib().define(orc::absoluteSymbols(std::move(symbols))))
+    return error;
+  // The C library's mathematics for LLVM's own intrinsics, and memory functions.
+  auto process = orc::DynamicLibrarySearchGenerator::GetForCurrentProcess(jit->getDataLayout().getGlobalPrefix());
+  if (!process)
+    return process.takeError();
+  jit->getMainJITDylib().addGenerator(std::move(*process));
+  constexpr StringLiteral head = "; ModuleID";
+  for (size_t at = text.find(head); at != StringRef::npos;) {
+    size_t next = text.find(head, at + head.size());
+    if (Error error = addModule(text.slice(at, next)))
+      return error;
+    at = next;
+  }
+  return Error::success();
+}
+
+const Kernel *JITCode::find(const std::string &name) {
+  auto found = kernels.find(name);
+  if (found == kernels.end())
+    return nullptr;
+  Found &entry = found->second;
+  if (!entry.resolved) {
+    auto call = jit->lookup(name + ".call");
+    if (!call) {
+      consumeError(call.takeError());
+      return nullptr;
+    }
+    entry.kernel.call = call->toPtr<void (*)(const uint64_t *)>();
+    for (auto &[symbol, bytes] : entry.shared)
+      if (auto address = jit->lookup(symbol))
+        entry.kernel.shared.push_back({address->toPtr<char *>(), bytes});
+      else
+        consumeError(address.takeError());
+    entry.resolved = true;
+  }
+  return &entry.kernel;
+}
+
+} // namespace
+
+std::unique_ptr<Code> loadCode(const std::string &path, std::string &problem) {
+  InitializeNativeTarget();
+  InitializeNativeTargetAsmPrinter();
+  auto buffer = MemoryBuffer::getFile(path, /*IsText=*/true);
+  if (!buffer) {
+    problem = "can't read " + path + ": " + buffer.getError().message();
+    return nullptr;
+  }
+  auto code = std::make_unique<JITCode>();
+  if (Error error = code->load((*buffer)->getBuffer())) {
+    problem = path + ": " + toString(std::move(error));
+    return nullptr;
+  }
+  return code;
+}
+
+} // namespace emulator

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernels for a grid, run on the CPU: each thread is a fiber, blocks run one after another, and what synchronizes threads
+// is checked.
+#ifndef HEWN_TEST_EMULATOR_MACHINE_H
+#define HEWN_TEST_EMULATOR_MACHINE_H
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace emulator {
+
+/// In which order threads take their turns; a program without races does not care.
+enum class Schedule { Forward, Backward, Random };
+
+/// A region of a block's shared memory: filled with ones' bits (not a number) before each block.
+struct SharedMemory {
+  char *address;
+  uint64_t bytes;
+};
+
+/// A kernel as machine code.
+struct Kernel {
+  void (*call)(const uint64_t *arguments);
+  /// For each argument, whether it is a pointer.
+  std::vector<bool> pointers;
+  std::vector<SharedMemory> shared;
+  /// Whether threads wait for each other: if not, they run one after another without fibers.
+  bool synchronizes = false;
+};
+
+/// Runs all blocks; an error's text, empty after success: threads that wait for ever, or meet where not all come.
+std::string runGrid(const Kernel &kernel, int64_t blocks, int64_t threads, const uint64_t *arguments,
+                    Schedule schedule);
+
+/// What kernels call. The shuffle's mask and width are those of whole warps.
+int32_t gridThread();
+int32_t gridBlock();
+int32_t gridBlocks();
+void gridBarrier(int32_t number);
+int32_t gridShuffle(int32_t mask, int32_t value, int32_t laneXor, int32_t width);
+
+} // namespace emulator
+
+#endif

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels for GPUs on the CPU: every form, under three schedules, against the same model for this machine."""
+
+import pathlib
+import re
+import sys
+
+import hewn
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "Target"))
+import emulated
+from test_ptx import MODELS, model
+
+SCHEDULES = ["forward", "backward", "random"]
+
+
+def feeds_for(inputs):
+    random = np.random.default_rng(0)
+    feeds = {}
+    for tensor in inputs:
+        shape = [dim if isinstance(dim, int) else 5 for dim in tensor.shape]
+        if np.dtype(tensor.dtype).kind == "f":
+            feeds[tensor.name] = random.standard_normal(shape).astype(tensor.dtype)
+        else:
+            feeds[tensor.name] = random.integers(0, 100, shape).astype(tensor.dtype)
+    return feeds
+
+
+def compare(got, want):
+    assert got.keys() == want.keys()
+    for name, values in want.items():
+        scale = np.abs(values.astype(np.float64)).max(initial=0) if values.dtype.kind == "f" else 0
+        tolerance = (2e-3 if values.dtype == np.float16 else 1e-5) if values.dtype.kind == "f" else 0
+        np.testing.assert_allclose(got[name], values, rtol=tolerance, atol=tolerance * max(scale, 1e-3), err_msg=name)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("name", MODELS)
+def test_as_on_the_host(name, schedule):
+    reference = hewn.compile(MODELS[name])
+    feeds = feeds_for(reference.inputs)
+    want = reference.run(feeds)
+    with emulated.compiled(MODELS[name]) as module, emulated.setting("SCHEDULE", schedule):
+        compare(module.run(feeds), want)
+        compare(module.run(feeds), want)  # with memory as the first run has left it
+
+
+def branch(name, op):
+    node = helper.make_node(op, ["x", "y"], [name])
+    return helper.make_graph([node], name, [], [helper.make_tensor_value_info(name, TensorProto.FLOAT, [8])])
+
+
+def test_control_flow():
+    """Conditions are the host's, what the branches compute the device's."""
+    nodes = [
+        helper.make_node("ReduceSum", ["x"], ["s"], keepdims=0),
+        helper.make_node("Greater", ["s", "zero"], ["c"]),
+        helper.make_node("If", ["c"], ["z"], then_branch=branch("a", "Add"), else_branch=branch("b", "Mul")),
+        helper.make_node("Relu", ["z"], ["r"]),
+    ]
+    inputs = [("x", TensorProto.FLOAT, [8]), ("y", TensorProto.FLOAT, [8])]
+    both = model(nodes, inputs, [("r", TensorProto.FLOAT)], zero=np.float32(0))
+    with emulated.compiled(both) as module:
+        y = np.arange(8, dtype=np.float32)
+        for x in (np.full(8, 2, np.float32), np.full(8, -2, np.float32)):
+            want = np.maximum(x + y if x.sum() > 0 else x * y, 0)
+            np.testing.assert_allclose(module.run({"x": x, "y": y})["r"], want)
+
+
+def test_parts_of_the_host():
+    """Ops that are the runtime's get their operands from the device, and give their results to it."""
+    nodes = [
+        helper.make_node("Mul", ["x", "x"], ["m"]),
+        helper.make_node("TopK", ["m", "k"], ["v", "i"]),
+        helper.make_node("Neg", ["v"], ["n"]),
+        helper.make_node("NonZero", ["m"], ["z"]),
+        helper.make_node("Add", ["z", "z"], ["zz"]),
+    ]
+    outputs = [("n", TensorProto.FLOAT), ("i", TensorProto.INT64), ("zz", TensorProto.INT64)]
+    parts = model(nodes, [("x", TensorProto.FLOAT, [20])], outputs, k=np.array([3]))
+    reference = hewn.compile(parts)
+    feeds = {"x": (np.arange(20) % 7 - 3).astype(np.float32)}
+    with emulated.compiled(parts) as module:
+        compare(module.run(feeds), reference.run(feeds))
+
+
+def test_nothing_is_left():
+    before = emulated.DRIVER.emulator_allocations()
+    with emulated.compiled(MODELS["recurrent"]) as module:
+        module.run(feeds_for(module.inputs))
+        assert emulated.DRIVER.emulator_allocations() > before
+        del module
+    assert emulated.DRIVER.emulator_allocations() == before
+
+
+FAILURES = {
+    "no-device": "the NVIDIA driver finds no device",
+    "old-driver": "the driver, for CUDA 12.0, is too old for the model's code, which is PTX 7.0",
+    "wrong-device": "compiled for sm_80, which this device does not run: emulator",
+    "out-of-memory": "out of device memory: the model's weights needs [0-9]+ bytes",
+}
+
+
+@pytest.mark.parametrize("what", FAILURES)
+def test_failures_when_loaded(what):
+    before = emulated.DRIVER.emulator_allocations()
+    with emulated.setting("FAIL", what), pytest.raises(hewn.RunError, match=FAILURES[what]):
+        with emulated.compiled(MODELS["product"]):
+            pass
+    assert emulated.DRIVER.emulator_allocations() == before
+
+
+def test_a_device_that_is_lost():
+    with emulated.compiled(MODELS["elementwise"]) as module:
+        feeds = feeds_for(module.inputs)
+        with emulated.setting("FAIL", "launch"), pytest.raises(hewn.RunError, match="unspecified launch failure"):
+            module.run(feeds)
+        with pytest.raises(hewn.RunError, match="the device failed in an earlier run"):
+            module.run(feeds)
+
+
+MUTATIONS = {
+    "softmax": ["call void @hewn.grid.barrier", "call i32 @hewn.grid.shuffle"],
+    "product": ["call void @hewn.grid.barrier"],
+    "norm": ["call void @hewn.grid.barrier", "call i32 @hewn.grid.shuffle"],
+}
+
+
+@pytest.mark.parametrize("name", MUTATIONS)
+def test_mutations_are_caught(name):
+    """Without its barriers, or with shuffles that bring the thread's own value, a kernel gives something else."""
+    want = hewn.compile(MODELS[name])
+    feeds = feeds_for(want.inputs)
+    want = want.run(feeds)
+    for call in MUTATIONS[name]:
+        caught = 0
+        for schedule in SCHEDULES:
+            with emulated.mutated(lambda text, call=call: without(text, call)):
+                with emulated.compiled(MODELS[name]) as module, emulated.setting("SCHEDULE", schedule):
+                    try:
+                        compare(module.run(feeds), want)
+                    except (AssertionError, hewn.RunError):
+                        caught += 1
+        assert caught > 0, call
+
+
+def without(text, call):
+    if "void" in call:
+        return re.sub(rf"^.*{re.escape(call)}.*\n", "", text, flags=re.M)
+    # shuffle(mask, value, xor, width): the value itself
+    return re.sub(rf"(?:tail )?{re.escape(call)}\(i32 -1, (i32 [^,]+), i32 \d+, i32 31\)", r"add \1, 0", text)

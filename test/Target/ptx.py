@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ptxas, NVIDIA's assembler for PTX, where it is installed: tools/setup brings it along, a toolkit has it too."""
+
+import pathlib
+import re
+import shutil
+import subprocess
+import sysconfig
+
+import pytest
+
+
+def find_ptxas():
+    package = pathlib.Path(sysconfig.get_path("purelib")) / "nvidia" / "cu13" / "bin" / "ptxas"
+    return str(package) if package.exists() else shutil.which("ptxas")
+
+
+PTXAS = find_ptxas()
+needs_ptxas = pytest.mark.skipif(PTXAS is None, reason="ptxas is not installed: tools/setup gets it from PyPI")
+
+
+def assemble(text, machine, folder):
+    """What ptxas says of each kernel: {name: (registers, bytes of spills)}."""
+    path = pathlib.Path(folder) / "kernels.ptx"
+    path.write_text(text)
+    command = [PTXAS, "-v", f"-arch={machine}", str(path), "-o", str(path.with_suffix(".cubin"))]
+    done = subprocess.run(command, capture_output=True, text=True)
+    said = done.stdout + done.stderr
+    assert done.returncode == 0, said[:2000]
+    kernels = {}
+    for part in re.split(r"Compiling entry function '", said)[1:]:
+        registers = re.search(r"Used (\d+) registers", part)
+        spills = re.search(r"(\d+) bytes spill stores", part)
+        kernels[part.split("'")[0]] = (int(registers[1]), int(spills[1]))
+    return kernels

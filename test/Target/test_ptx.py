@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The code for GPUs: PTX that the oldest possible driver takes, that calls nothing, and that NVIDIA's assembler accepts."""
+
+import os
+import pathlib
+import re
+import subprocess
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+from ptx import assemble, needs_ptxas
+
+HEWN = pathlib.Path(os.environ["HEWN_TOOLS"]) / "hewn"
+VERSIONS = {"sm_80": "7.0", "sm_86": "7.1", "sm_89": "7.8", "sm_90a": "8.0", "sm_100a": "8.6"}
+
+
+def model(nodes, inputs, outputs, **constants):
+    def value(name, kind, shape):
+        return helper.make_tensor_value_info(name, kind, shape)
+
+    graph = helper.make_graph(
+        nodes,
+        "one",
+        [value(*i) for i in inputs],
+        [value(o, kind, None) for o, kind in outputs],
+        [onnx.numpy_helper.from_array(array, name) for name, array in constants.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+
+
+def one(op, shapes, kind=TensorProto.FLOAT, to=None, constants=None, **attributes):
+    names = [f"x{i}" for i in range(len(shapes))]
+    node = helper.make_node(op, names + list(constants or {}), ["y"], **attributes)
+    inputs = [(name, kind, shape) for name, shape in zip(names, shapes)]
+    return model([node], inputs, [("y", to or kind)], **(constants or {}))
+
+
+def ones(*shape):
+    return np.ones(shape, np.float32)
+
+
+FLOAT, DOUBLE, HALF = TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16
+MODELS = {
+    "elementwise": one("Gelu", [[4, 1000]]),
+    "symbolic": one("Relu", [["n", 8]]),
+    "half": one("Tanh", [[64, 64]], HALF),
+    "double": one("Exp", [[64]], DOUBLE),
+    "remainder": one("Mod", [[64], [64]], fmod=1),
+    "transpose": one("Transpose", [[3, 5, 7]], perm=[2, 0, 1]),
+    "gather": one("Gather", [[100, 64]], constants={"i": np.array([3, -1, 5])}),
+    "softmax": one("Softmax", [[16, 1024]]),
+    "short-rows": one("Softmax", [[1000, 10]]),
+    "columns": one("ReduceMean", [[64, 500]], axes=None, constants={"a": np.array([0])}),
+    "argmax": one("ArgMax", [[16, 5000]], to=TensorProto.INT64, axis=1),
+    "norm": one("LayerNormalization", [[64, 768], [768], [768]]),
+    "cumulate": one("CumSum", [[8, 30]], constants={"a": np.array(1)}),
+    "pool": one("MaxPool", [[1, 8, 20, 20]], kernel_shape=[3, 3]),
+    "product": one("MatMul", [[100, 200]], constants={"w": ones(200, 300)}),
+    "one-row": one("MatMul", [[1, 200]], constants={"w": ones(200, 300)}),
+    "convolution": one("Conv", [[1, 16, 20, 20]], constants={"w": ones(32, 16, 3, 3)}, pads=[1, 1, 1, 1]),
+    "depthwise": one("Conv", [[1, 16, 20, 20]], constants={"w": ones(16, 1, 3, 3)}, group=16),
+    "integers": one("MatMulInteger", [[32, 64], [64, 32]], TensorProto.UINT8, TensorProto.INT32),
+    "recurrent": one("LSTM", [[5, 2, 16]], constants={"w": ones(1, 64, 16), "r": ones(1, 64, 16)}, hidden_size=16),
+}
+for attribute in MODELS["columns"].graph.node[0].attribute[:]:
+    MODELS["columns"].graph.node[0].attribute.remove(attribute)
+
+
+def ptx(name, machine, tmp_path):
+    source, text = tmp_path / "model.onnx", tmp_path / "model.ptx"
+    onnx.save(MODELS[name], source)
+    command = [HEWN, "compile", source, f"--target={machine}", "--emit=ptx", "-o", text]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return text.read_text()
+
+
+@pytest.mark.parametrize("machine", VERSIONS)
+def test_head(machine, tmp_path):
+    """One head, with the oldest version that has the machine."""
+    text = ptx("elementwise", machine, tmp_path)
+    assert re.findall(r"^\.version (.*)$", text, re.M) == [VERSIONS[machine]]
+    assert re.findall(r"^\.target (\S+)", text, re.M) == [machine]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_calls_nothing_from_outside(name, tmp_path):
+    text = ptx(name, "sm_80", tmp_path)
+    assert ".entry" in text
+    assert ".extern .func" not in text
+
+
+@needs_ptxas
+@pytest.mark.parametrize("machine", ["sm_80", "sm_90a", "sm_100a"])
+@pytest.mark.parametrize("name", MODELS)
+def test_assembles(name, machine, tmp_path):
+    kernels = assemble(ptx(name, machine, tmp_path), machine, tmp_path)
+    assert kernels
+    for kernel, (registers, spills) in kernels.items():
+        assert registers <= 255 and spills == 0, kernel
