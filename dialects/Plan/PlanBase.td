@@ -52,10 +52,11 @@ def Plan_MatrixAttr : AttrDef<PlanDialect, "Matrix"> {
 def Plan_GridAttr : AttrDef<PlanDialect, "Grid"> {
   let mnemonic = "grid";
   let summary = "A machine of many threads, launched as a grid of blocks: code is written for one thread, which runs no vectors.";
-  let parameters = (ins "int64_t":$processors, "int64_t":$warp, "int64_t":$sharedBytes);
+  let parameters = (ins "int64_t":$processors, "int64_t":$warp, "int64_t":$sharedBytes, DefaultValuedParameter<"int64_t", "0">:$products);
   let description = [{
     `warp` threads run in step and see each other's registers; the threads of a block share up to `sharedBytes` of memory and can
-    wait for each other. Such a machine has memory of its own.
+    wait for each other. Such a machine has memory of its own. `products`: how many products of matrices of a warp make one of
+    float32, for the precision that is wanted; 0: it has no such instruction.
   }];
   let assemblyFormat = "`<` struct(params) `>`";
 }

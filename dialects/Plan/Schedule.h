@@ -58,6 +58,9 @@ ContractShape contractShape(graph::ContractOpInterface op, const graph::Contract
 /// operand is packed. With `n` given, the best m for it.
 ScheduleAttr chooseSchedule(mlir::Operation *op, const ContractShape &shape, int64_t n = 0);
 
+/// A block's tile for a contraction on a grid: multiples of 32 in both directions, as large as still gives every processor one.
+ScheduleAttr chooseTile(mlir::Operation *op, const graph::DimExpr &rows, const graph::DimExpr &columns);
+
 /// Rows of scores that a task of a chain (graph::Chain) holds on its stack, for so many columns; 0 where not even a few fit
 /// there, or beside the operands in the cache.
 int64_t chainRows(mlir::Operation *op, int64_t columns);

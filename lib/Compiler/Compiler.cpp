@@ -154,11 +154,12 @@ bool runStage(Compilation &c, const StageInfo &stage, const PipelineOptions &opt
 
 /// One module for each machine, each of which may be told of its own.
 void splitVariants(Compilation &c) {
+  bool exact = c.options.precision == "highest";
   for (const codegen::MachineSpec &machine : llvm::drop_begin(c.machines)) {
     c.variants.push_back(c.module->clone());
-    (*c.variants.back())->setAttr(plan::kTargetAttr, target::attribute(c.context.get(), machine));
+    (*c.variants.back())->setAttr(plan::kTargetAttr, target::attribute(c.context.get(), machine, exact));
   }
-  (*c.module)->setAttr(plan::kTargetAttr, target::attribute(c.context.get(), c.machines.front()));
+  (*c.module)->setAttr(plan::kTargetAttr, target::attribute(c.context.get(), c.machines.front(), exact));
   c.variants.insert(c.variants.begin(), std::move(c.module));
 }
 

@@ -135,7 +135,7 @@ Error run(GeneratedCode &generated, llvm::ArrayRef<size_t> sizes, Results &resul
 
 FailureOr<Results> evaluate(OwningOpRef<ModuleOp> module, WeightTable &weights) {
   const PlannedVariant host{*target::find("host"), *module};
-  (*module)->setAttr(plan::kTargetAttr, target::attribute(module->getContext(), host.machine));
+  (*module)->setAttr(plan::kTargetAttr, target::attribute(module->getContext(), host.machine, /*exact=*/true));
   Results results;
   // What fails here is no error of the user's: the ops stay, and are compiled like all others.
   ScopedDiagnosticHandler quiet(module->getContext(), [](Diagnostic &) { return success(); });

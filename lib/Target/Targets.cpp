@@ -39,8 +39,8 @@ llvm::Expected<std::vector<codegen::MachineSpec>> findAll(llvm::StringRef list) 
 
 codegen::MachineSpec baseMachine() { return x86::baseMachine(); }
 
-plan::TargetAttr attribute(mlir::MLIRContext *context, const codegen::MachineSpec &machine) {
-  return machine.device ? nvptx::targetAttr(context, machine) : x86::targetAttr(context, machine);
+plan::TargetAttr attribute(mlir::MLIRContext *context, const codegen::MachineSpec &machine, bool exact) {
+  return machine.device ? nvptx::targetAttr(context, machine, exact) : x86::targetAttr(context, machine);
 }
 
 } // namespace hewn::target

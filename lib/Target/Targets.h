@@ -25,8 +25,9 @@ llvm::Expected<std::vector<codegen::MachineSpec>> findAll(llvm::StringRef list);
 /// The machine of what runs before one is chosen, and of the program in front of a device.
 codegen::MachineSpec baseMachine();
 
-/// What passes may know of the machine.
-plan::TargetAttr attribute(mlir::MLIRContext *context, const codegen::MachineSpec &machine);
+/// What passes may know of the machine. `exact`: products of float32 are as exact as float32's; passes that narrow them are
+/// another thing.
+plan::TargetAttr attribute(mlir::MLIRContext *context, const codegen::MachineSpec &machine, bool exact);
 
 } // namespace hewn::target
 

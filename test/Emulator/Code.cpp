@@ -42,6 +42,30 @@ bool calls(const Module &module, StringRef name) {
   return function && !function->use_empty();
 }
 
+/// {f32 x 4} hewn.grid.product(i32 x 4, i32 x 2, f32 x 4), by a function that takes arrays.
+void defineProduct(Module &module) {
+  Function *product = module.getFunction("hewn.grid.product");
+  if (!product)
+    return;
+  product->setLinkage(GlobalValue::InternalLinkage);
+  product->removeFnAttr(Attribute::Memory);
+  LLVMContext &context = module.getContext();
+  IRBuilder<> b(BasicBlock::Create(context, "entry", product));
+  Value *factors = b.CreateAlloca(b.getInt32Ty(), b.getInt64(6)), *sums = b.CreateAlloca(b.getFloatTy(), b.getInt64(4));
+  for (Argument &argument : product->args()) {
+    unsigned i = argument.getArgNo();
+    b.CreateStore(&argument, i < 6 ? b.CreateConstInBoundsGEP1_64(b.getInt32Ty(), factors, i)
+                                   : b.CreateConstInBoundsGEP1_64(b.getFloatTy(), sums, i - 6));
+  }
+  b.CreateCall(module.getOrInsertFunction("emulator.product", b.getVoidTy(), b.getPtrTy(), b.getPtrTy()),
+               {factors, sums});
+  Value *result = PoisonValue::get(product->getReturnType());
+  for (unsigned i = 0; i < 4; ++i)
+    result = b.CreateInsertValue(
+        result, b.CreateLoad(b.getFloatTy(), b.CreateConstInBoundsGEP1_64(b.getFloatTy(), sums, i)), i);
+  b.CreateRet(result);
+}
+
 /// Makes code for this machine of code for a thread of a grid.
 void JITCode::prepare(Module &module) {
   module.setTargetTriple(jit->getTargetTriple());
@@ -54,7 +78,9 @@ void JITCode::prepare(Module &module) {
       variable.setName("shared" + Twine(modules) + "_" + Twine(shared.size()));
       shared.push_back({variable.getName().str(), module.getDataLayout().getTypeAllocSize(variable.getValueType())});
     }
-  bool synchronizes = calls(module, "hewn.grid.barrier") || calls(module, "hewn.grid.shuffle");
+  bool synchronizes =
+      calls(module, "hewn.grid.barrier") || calls(module, "hewn.grid.shuffle") || calls(module, "hewn.grid.product");
+  defineProduct(module);
   std::vector<Function *> found;
   for (Function &function : module) {
     function.removeFnAttr("target-cpu");
@@ -111,6 +137,7 @@ Error JITCode::load(StringRef text) {
   symbols[jit->mangleAndIntern("hewn.grid.blocks")] = symbolOf(&gridBlocks);
   symbols[jit->mangleAndIntern("hewn.grid.barrier")] = symbolOf(&gridBarrier);
   symbols[jit->mangleAndIntern("hewn.grid.shuffle")] = symbolOf(&gridShuffle);
+  symbols[jit->mangleAndIntern("emulator.product")] = symbolOf(&gridProduct);
   if (Error error = jit->getMainJITDylib().define(orc::absoluteSymbols(std::move(symbols))))
     return error;
   // The C library's mathematics for LLVM's own intrinsics, and memory functions.

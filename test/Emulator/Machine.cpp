@@ -43,6 +43,9 @@ struct Fiber {
   void *stack = nullptr; // where it was left
   State state = State::Done;
   int32_t value = 0, laneXor = 0;
+  /// Of a product; null at a shuffle.
+  const int32_t *factors = nullptr;
+  float *sums = nullptr;
 };
 
 struct Run {
@@ -104,6 +107,36 @@ void runReady(Schedule schedule) {
   }
 }
 
+/// A factor as the instruction reads it: the leading eleven significant bits.
+double factor(int32_t bits) {
+  bits &= int32_t(0xffffe000);
+  float value;
+  std::memcpy(&value, &bits, sizeof(value));
+  return double(value);
+}
+
+/// 16x8 sums += 16x8 times 8x8, spread over lanes as Grid.h says.
+void multiply(Fiber *warp) {
+  double left[16][8], right[8][8];
+  for (int64_t lane = 0; lane < kWarp; ++lane) {
+    int64_t g = lane / 4, t = lane % 4;
+    const int32_t *factors = warp[lane].factors;
+    left[g][t] = factor(factors[0]);
+    left[g + 8][t] = factor(factors[1]);
+    left[g][t + 4] = factor(factors[2]);
+    left[g + 8][t + 4] = factor(factors[3]);
+    right[t][g] = factor(factors[4]);
+    right[t + 4][g] = factor(factors[5]);
+  }
+  for (int64_t lane = 0; lane < kWarp; ++lane)
+    for (int64_t r = 0; r < 4; ++r) {
+      double sum = double(warp[lane].sums[r]);
+      for (int64_t i = 0; i < 8; ++i)
+        sum += left[lane / 4 + r / 2 * 8][i] * right[i][lane % 4 * 2 + r % 2];
+      warp[lane].sums[r] = float(sum);
+    }
+}
+
 /// Warps whose threads are all at a shuffle go on; whether there was one.
 bool shuffleWarps(std::string &problem) {
   bool any = false;
@@ -115,6 +148,20 @@ bool shuffleWarps(std::string &problem) {
       continue;
     if (waiting != kWarp) {
       problem = "only " + std::to_string(waiting) + " threads of a warp come to a shuffle" + where();
+      return false;
+    }
+    int64_t atProduct = 0;
+    for (int64_t t = warp; t < warp + kWarp; ++t)
+      atProduct += run.fibers[t].factors != nullptr;
+    if (atProduct == kWarp) {
+      multiply(&run.fibers[warp]);
+      for (int64_t t = warp; t < warp + kWarp; ++t)
+        run.fibers[t].state = State::Ready;
+      any = true;
+      continue;
+    }
+    if (atProduct != 0) {
+      problem = "threads of a warp come to a product and to a shuffle" + where();
       return false;
     }
     int32_t values[kWarp];
@@ -196,8 +243,16 @@ int32_t gridShuffle(int32_t, int32_t value, int32_t laneXor, int32_t) {
   int64_t self = run.current;
   run.fibers[self].value = value;
   run.fibers[self].laneXor = laneXor;
+  run.fibers[self].factors = nullptr;
   leave(State::AtShuffle);
   return run.fibers[self].value;
+}
+
+void gridProduct(const int32_t *factors, float *sums) {
+  Fiber &fiber = run.fibers[run.current];
+  fiber.factors = factors;
+  fiber.sums = sums;
+  leave(State::AtShuffle);
 }
 
 } // namespace emulator

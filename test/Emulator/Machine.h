@@ -41,6 +41,8 @@ int32_t gridBlock();
 int32_t gridBlocks();
 void gridBarrier(int32_t number);
 int32_t gridShuffle(int32_t mask, int32_t value, int32_t laneXor, int32_t width);
+/// `factors`: four of the left matrix, two of the right one; `sums`: four, which are added to.
+void gridProduct(const int32_t *factors, float *sums);
 
 } // namespace emulator
 

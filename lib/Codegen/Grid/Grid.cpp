@@ -16,7 +16,7 @@ constexpr int64_t kMostBlocks = 1 << 20;
 
 bool describeGridFunction(llvm::Function &function) {
   StringRef name = function.getName();
-  bool meets = name == kGridBarrier || name == kGridShuffle;
+  bool meets = name == kGridBarrier || name == kGridShuffle || name == kGridProduct;
   if (!meets && name != kGridThread && name != kGridBlock && name != kGridBlocks)
     return false;
   function.addFnAttr(llvm::Attribute::NoUnwind);
@@ -25,7 +25,7 @@ bool describeGridFunction(llvm::Function &function) {
     function.addFnAttr(llvm::Attribute::Convergent);
   else
     function.setDoesNotAccessMemory();
-  if (name == kGridShuffle)
+  if (name == kGridShuffle || name == kGridProduct)
     function.setOnlyAccessesInaccessibleMemory();
   return true;
 }
@@ -33,7 +33,7 @@ bool describeGridFunction(llvm::Function &function) {
 Grid::Grid(KernelFunction &k, KernelElements &e, int64_t threads)
     : threads(threads), warp(plan::gridOf(k.kernel).getWarp()), k(k), e(e) {
   auto position = [&](StringRef name) -> Value {
-    return arith::IndexCastUIOp::create(e.b, e.loc, e.b.getIndexType(), call(name, {}, true));
+    return arith::IndexCastUIOp::create(e.b, e.loc, e.b.getIndexType(), call(name, {}, e.b.getI32Type())[0]);
   };
   thread = position(kGridThread);
   block = position(kGridBlock);
@@ -42,20 +42,23 @@ Grid::Grid(KernelFunction &k, KernelElements &e, int64_t threads)
   k.function->setAttr(plan::kSymbolsAttr, k.kernel.getSymbolsAttr());
 }
 
-Value Grid::call(StringRef name, ValueRange operands, bool result) {
+ValueRange Grid::call(StringRef name, ValueRange operands, TypeRange results) {
   OpBuilder &b = e.b;
   auto module = k.function->getParentOfType<ModuleOp>();
   auto callee = module.lookupSymbol<func::FuncOp>(name);
   if (!callee) {
     OpBuilder top(module.getBodyRegion());
-    SmallVector<Type> results;
-    if (result)
-      results.push_back(b.getI32Type());
     callee = func::FuncOp::create(top, module.getLoc(), name, b.getFunctionType(operands.getTypes(), results));
     callee.setPrivate();
   }
-  auto made = func::CallOp::create(b, e.loc, callee, operands);
-  return result ? made.getResult(0) : Value();
+  return func::CallOp::create(b, e.loc, callee, operands).getResults();
+}
+
+SmallVector<Value> Grid::product(ArrayRef<Value> left, ArrayRef<Value> right, ArrayRef<Value> sums) {
+  SmallVector<Value> operands(left);
+  llvm::append_range(operands, right);
+  llvm::append_range(operands, sums);
+  return llvm::to_vector(call(kGridProduct, operands, SmallVector<Type>(4, e.b.getF32Type())));
 }
 
 Value Grid::number(int32_t value) { return arith::ConstantOp::create(e.b, e.loc, e.b.getI32IntegerAttr(value)); }
@@ -105,7 +108,7 @@ void Grid::overBlocks(const DimExpr &count, llvm::function_ref<void(Index)> body
   stride({block}, e.expression(count), {blocks}, body);
 }
 
-void Grid::barrier() { call(kGridBarrier, ValueRange{number(0)}, false); }
+void Grid::barrier() { call(kGridBarrier, ValueRange{number(0)}, {}); }
 
 Value Grid::shuffle(Value value, int64_t laneXor) {
   OpBuilder &b = e.b;
@@ -132,7 +135,8 @@ Value Grid::shuffle(Value value, int64_t laneXor) {
     high = arith::ExtUIOp::create(b, e.loc, type, shuffle(high, laneXor));
     return arith::OrIOp::create(b, e.loc, low, arith::ShLIOp::create(b, e.loc, high, shift));
   }
-  return call(kGridShuffle, ValueRange{number(-1), value, number(int32_t(laneXor)), number(int32_t(warp - 1))}, true);
+  return call(kGridShuffle, ValueRange{number(-1), value, number(int32_t(laneXor)), number(int32_t(warp - 1))},
+              b.getI32Type())[0];
 }
 
 static Type sharedType(Type type) { return type.isInteger(1) ? Type(IntegerType::get(type.getContext(), 8)) : type; }

@@ -9,6 +9,11 @@
 //     i32 hewn.grid.thread(), hewn.grid.block(), hewn.grid.blocks()     this thread in its block, its block, all blocks
 //     void hewn.grid.barrier(i32 0)                                     waits for all threads of the block
 //     i32 hewn.grid.shuffle(i32 mask, i32 value, i32 xor, i32 31)       the value of the lane `lane ^ xor` of the warp
+//     {f32 x 4} hewn.grid.product(i32 x 4, i32 x 2, f32 x 4)            a warp's 16x8 matrix of sums += 16x8 times 8x8
+//
+// Of the product's factors, float32s as bits, the leading eleven significant bits count. With lane = 4 g + t, a lane has of the
+// left one (g, t), (g+8, t), (g, t+4), (g+8, t+4), of the right one (t, g), (t+4, g), of the sums (g, 2t), (g, 2t+1), (g+8, 2t),
+// (g+8, 2t+1).
 #ifndef HEWN_LIB_CODEGEN_GRID_GRID_H
 #define HEWN_LIB_CODEGEN_GRID_GRID_H
 
@@ -25,6 +30,7 @@ inline constexpr llvm::StringLiteral kGridBlock = "hewn.grid.block";
 inline constexpr llvm::StringLiteral kGridBlocks = "hewn.grid.blocks";
 inline constexpr llvm::StringLiteral kGridBarrier = "hewn.grid.barrier";
 inline constexpr llvm::StringLiteral kGridShuffle = "hewn.grid.shuffle";
+inline constexpr llvm::StringLiteral kGridProduct = "hewn.grid.product";
 
 /// Tells LLVM what it may do with a declared function of the grid; false: it is none.
 bool describeGridFunction(llvm::Function &function);
@@ -56,6 +62,9 @@ public:
   void barrier();
   /// The value of another lane of the warp; of any type that elements are computed in.
   mlir::Value shuffle(mlir::Value value, int64_t laneXor);
+  /// `sums` plus the product of the warp's two matrices, of each lane's parts.
+  llvm::SmallVector<mlir::Value> product(llvm::ArrayRef<mlir::Value> left, llvm::ArrayRef<mlir::Value> right,
+                                         llvm::ArrayRef<mlir::Value> sums);
   /// A block's memory for `elements` of `type`, as a memref in the shared space; i1 is stored as i8.
   mlir::Value shared(int64_t elements, mlir::Type type);
   void storeShared(mlir::Value value, mlir::Value memory, mlir::Value at);
@@ -67,7 +76,7 @@ private:
   std::optional<graph::DimExpr> wanted;
   unsigned memories = 0;
 
-  mlir::Value call(llvm::StringRef name, mlir::ValueRange operands, bool result);
+  mlir::ValueRange call(llvm::StringRef name, mlir::ValueRange operands, mlir::TypeRange results);
   mlir::Value number(int32_t value);
 };
 

@@ -6,6 +6,7 @@
 //   map       a thread an element of the result: evaluates all that it needs
 //   rows      reductions over the same dims: a warp or a block a row
 //   tiles     a contraction: a block a tile of the result, operands staged in shared memory
+//   matrix    the same by the matrix instruction of warps
 #ifndef HEWN_LIB_CODEGEN_GRID_GRIDENGINE_H
 #define HEWN_LIB_CODEGEN_GRID_GRIDENGINE_H
 
@@ -20,6 +21,9 @@ void emitGrid(KernelFunction &k, mlir::OpBuilder &b);
 
 /// The forms, each for what it takes.
 void emitGridRows(KernelFunction &k, mlir::OpBuilder &b, const RowProgram &rows);
+/// Whether the warps' matrix instruction takes the contraction's types, and gains by its sizes.
+bool takesMatrix(KernelFunction &k, const GridTiles &tiles);
+void emitGridMatrix(KernelFunction &k, mlir::OpBuilder &b, const GridTiles &tiles);
 void emitGridTiles(KernelFunction &k, mlir::OpBuilder &b, const GridTiles &tiles);
 
 } // namespace hewn::codegen

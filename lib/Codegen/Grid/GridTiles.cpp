@@ -4,7 +4,7 @@
 // memory, wherever and however those lie (borders, casts and other prologues are evaluated on the way), then each
 // multiplies for its own rows and columns of the tile.
 #include "lib/Codegen/Grid/GridTiles.h"
-#include "lib/Codegen/Grid/Grid.h"
+#include "lib/Codegen/Grid/GridContraction.h"
 #include "lib/Codegen/Grid/GridEngine.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -111,15 +111,12 @@ namespace {
 /// Threads along each side of a tile, and summed elements of a slice.
 constexpr int64_t kSide = 16, kDepth = 16;
 
-class GridTileEmitter {
+class GridTileEmitter : GridContraction {
 public:
   GridTileEmitter(KernelFunction &k, OpBuilder &b, const GridTiles &tiles)
-      : k(k), b(b), tiles(tiles), op(tiles.op), e(b, k.loc(), /*lanes=*/0, k.symbols, k.inputs),
-        grid(k, e, kSide * kSide), iteration(tiles.extents.size(), e.constant(0)) {}
+      : GridContraction(k, b, tiles, kSide * kSide) {}
 
   void run() {
-    DimExpr rows = graph::numElements(tiles.dims(tiles.rows)), columns = graph::numElements(tiles.dims(tiles.columns));
-    DimExpr depth = graph::numElements(tiles.dims(tiles.summed)), batch = graph::numElements(tiles.dims(tiles.batch));
     rowsEach = each(rows);
     columnsEach = each(columns);
     sumType = zeroSum().getType();
@@ -135,19 +132,15 @@ public:
       set(tiles.batch, at[0]);
       Index firstRow = e.mul(at[1], e.constant(rowsEach * kSide)),
             firstColumn = e.mul(at[2], e.constant(columnsEach * kSide));
-      SmallVector<Value> sums = multiply(firstRow, rows, firstColumn, columns, depth);
-      store(sums, firstRow, rows, firstColumn, columns);
+      SmallVector<Value> sums = multiply(firstRow, firstColumn);
+      e.forget();
+      for (int64_t i = 0; i < rowsEach; ++i)
+        for (int64_t j = 0; j < columnsEach; ++j)
+          store(sums[i * columnsEach + j], e.add(firstRow, rowOf(i)), e.add(firstColumn, columnOf(j)));
     });
   }
 
 private:
-  KernelFunction &k;
-  OpBuilder &b;
-  const GridTiles &tiles;
-  graph::ContractOpInterface op;
-  KernelElements e;
-  Grid grid;
-  SmallVector<Index> iteration;
   /// Rows and columns of a tile that are one thread's.
   int64_t rowsEach = 1, columnsEach = 1;
   Type sumType;
@@ -155,7 +148,6 @@ private:
   /// The thread's number in the tile's two directions: neighbours differ in `low`.
   Index low, high;
 
-  Location loc() { return k.loc(); }
   Value zeroSum() { return e.constantElement(graph::getElementType(op->getResult(0)), 0); }
 
   static int64_t each(const DimExpr &extent) {
@@ -164,14 +156,9 @@ private:
                              llvm::PowerOf2Ceil(llvm::divideCeil(extent.constant().value_or(most * kSide), kSide)));
   }
 
-  void set(ArrayRef<unsigned> list, Index linear) {
-    for (auto [d, index] : llvm::zip(list, grid.unravel(linear, tiles.dims(list))))
-      iteration[d] = index;
-  }
-
   /// A slice of an operand into shared memory at [summed][side]; zero beyond its ends.
   void bring(unsigned operand, ArrayRef<unsigned> list, Value memory, int64_t count, bool alongSum, Index first,
-             const DimExpr &extent, Index firstSummed, const DimExpr &depth) {
+             const DimExpr &extent, Index firstSummed) {
     int64_t width = count * kSide;
     for (int64_t step = 0; step < width * kDepth; step += kSide * kSide) {
       // Neighbouring threads read what lies side by side.
@@ -188,9 +175,7 @@ private:
         b.setInsertionPointToStart(branch.thenBlock());
         set(list, position);
         set(tiles.summed, summed);
-        SmallVector<Index> at = llvm::map_to_vector(tiles.maps[operand].getResults(),
-                                                    [&](AffineExpr expr) { return e.affine(expr, iteration); });
-        scf::YieldOp::create(b, loc(), e.read(op->getOperand(operand), at));
+        scf::YieldOp::create(b, loc(), readOperand(e, operand));
         b.setInsertionPointToStart(branch.elseBlock());
         scf::YieldOp::create(b, loc(), zeroSum());
         e.forget();
@@ -203,8 +188,7 @@ private:
   Index rowOf(int64_t i) { return e.add(tiles.resultAlongRows ? low : high, e.constant(i * kSide)); }
   Index columnOf(int64_t j) { return e.add(tiles.resultAlongRows ? high : low, e.constant(j * kSide)); }
 
-  SmallVector<Value> multiply(Index firstRow, const DimExpr &rows, Index firstColumn, const DimExpr &columns,
-                              const DimExpr &depth) {
+  SmallVector<Value> multiply(Index firstRow, Index firstColumn) {
     SmallVector<Value> start(rowsEach * columnsEach, zeroSum());
     auto loop =
         scf::ForOp::create(b, loc(), e.constant(0).base, e.expression(depth).base, e.constant(kDepth).base, start);
@@ -212,8 +196,8 @@ private:
     b.setInsertionPointToStart(loop.getBody());
     e.forget();
     Index summed{loop.getInductionVar()};
-    bring(0, tiles.rows, leftShared, rowsEach, tiles.leftAlongSum, firstRow, rows, summed, depth);
-    bring(1, tiles.columns, rightShared, columnsEach, tiles.rightAlongSum, firstColumn, columns, summed, depth);
+    bring(0, tiles.rows, leftShared, rowsEach, tiles.leftAlongSum, firstRow, rows, summed);
+    bring(1, tiles.columns, rightShared, columnsEach, tiles.rightAlongSum, firstColumn, columns, summed);
     grid.barrier();
     SmallVector<Value> sums(loop.getRegionIterArgs());
     bool isFloat = isa<FloatType>(sumType);
@@ -238,28 +222,6 @@ private:
     grid.barrier(); // before the next slice overwrites this one
     scf::YieldOp::create(b, loc(), sums);
     return llvm::map_to_vector(loop.getResults(), [](OpResult r) { return Value(r); });
-  }
-
-  void store(ArrayRef<Value> sums, Index firstRow, const DimExpr &rows, Index firstColumn, const DimExpr &columns) {
-    e.forget();
-    for (int64_t i = 0; i < rowsEach; ++i)
-      for (int64_t j = 0; j < columnsEach; ++j) {
-        Index row = e.add(firstRow, rowOf(i)), column = e.add(firstColumn, columnOf(j));
-        Value inside = e.logicalAnd(e.compare(arith::CmpIPredicate::slt, row, e.expression(rows)),
-                                    e.compare(arith::CmpIPredicate::slt, column, e.expression(columns)));
-        auto branch = scf::IfOp::create(b, loc(), inside, /*withElseRegion=*/false);
-        OpBuilder::InsertionGuard guard(b);
-        b.setInsertionPoint(branch.thenBlock()->getTerminator());
-        set(tiles.rows, row);
-        set(tiles.columns, column);
-        SmallVector<Index> at =
-            llvm::map_to_vector(tiles.maps[2].getResults(), [&](AffineExpr expr) { return e.affine(expr, iteration); });
-        e.bind(op->getResult(0), sums[i * columnsEach + j]);
-        SmallVector<Value> values = llvm::map_to_vector(k.results, [&](Value result) { return e.read(result, at); });
-        for (auto [buffer, value] : llvm::zip(k.outputs, values))
-          e.write(buffer, at, value);
-        e.unbind(op->getResult(0));
-      }
   }
 };
 

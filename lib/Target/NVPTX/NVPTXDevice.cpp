@@ -25,6 +25,7 @@ const Instruction instructions[] = {
     {codegen::kGridBlocks, Intrinsic::nvvm_read_ptx_sreg_nctaid_x},
     {codegen::kGridBarrier, Intrinsic::nvvm_barrier_cta_sync_aligned_all},
     {codegen::kGridShuffle, Intrinsic::nvvm_shfl_sync_bfly_i32},
+    {codegen::kGridProduct, Intrinsic::nvvm_mma_m16n8k8_row_col_tf32},
 };
 
 /// Calls of the grid's functions become instructions. Theirs have the same arguments.

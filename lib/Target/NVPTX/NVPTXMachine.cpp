@@ -64,10 +64,10 @@ std::optional<codegen::MachineSpec> findMachine(StringRef name) {
   return machine;
 }
 
-plan::TargetAttr targetAttr(MLIRContext *context, const codegen::MachineSpec &machine) {
+plan::TargetAttr targetAttr(MLIRContext *context, const codegen::MachineSpec &machine, bool exact) {
   const Named *found = find(machine.name);
-  auto grid =
-      plan::GridAttr::get(context, found ? found->processors : 1, /*warp=*/32, found ? found->sharedBytes : 48 << 10);
+  auto grid = plan::GridAttr::get(context, found ? found->processors : 1, /*warp=*/32,
+                                  found ? found->sharedBytes : 48 << 10, /*products=*/exact ? 3 : 1);
   return plan::TargetAttr::get(context, machine.vectorBytes, /*vectorRegisters=*/16, /*l1Bytes=*/128 << 10,
                                /*l1Ways=*/0, /*l2Bytes=*/40 << 20, /*l3Bytes=*/0, /*dots=*/ArrayAttr(),
                                /*matrices=*/ArrayAttr(), grid);

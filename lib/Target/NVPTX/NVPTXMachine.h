@@ -19,8 +19,8 @@ void initialize();
 std::optional<codegen::MachineSpec> findMachine(llvm::StringRef name);
 std::vector<std::string> targetNames();
 
-/// What passes may know of the machine.
-plan::TargetAttr targetAttr(mlir::MLIRContext *context, const codegen::MachineSpec &machine);
+/// What passes may know of the machine; `exact`: products of float32 are as exact as float32's.
+plan::TargetAttr targetAttr(mlir::MLIRContext *context, const codegen::MachineSpec &machine, bool exact);
 
 } // namespace hewn::nvptx
 
