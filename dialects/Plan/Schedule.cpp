@@ -195,8 +195,6 @@ int64_t chainRows(Operation *op, int64_t columns) {
   // A tile of rows, or several: what is on the stack may fill an eighth of the cache.
   constexpr int64_t mostOfAStack = 96 << 10;
   TargetAttr target = targetOf(op);
-  if (gridOf(op)) // the steps are kernels of their own there
-    return 0;
   int64_t tile = target && target.getVectorRegisters() >= 32 ? 6 : 4;
   int64_t room = std::min<int64_t>(mostOfAStack, target ? target.getL2Bytes() / 8 : 64 << 10);
   int64_t tiles = std::min<int64_t>(room / (4 * std::max<int64_t>(columns, 1) * tile), 4);

@@ -129,7 +129,8 @@ void Generator::joinKernels(const codegen::MachineSpec &machine) {
   std::vector<StringRef> texts;
   for (const codegen::CompiledUnit &unit : generated.code)
     texts.push_back(unit.code);
-  deviceCode = {machine.device->join(texts), machine.device->language(machine), machine.device->table(), &deviceKernels};
+  deviceCode = {machine.device->join(texts), machine.device->language(machine), machine.device->table(),
+                &deviceKernels};
   generated.code.clear();
 }
 

@@ -20,8 +20,8 @@ void GridContraction::set(ArrayRef<unsigned> list, Index linear) {
 }
 
 Value GridContraction::readOperand(KernelElements &elements, unsigned operand) {
-  SmallVector<Index> at = llvm::map_to_vector(
-      tiles.maps[operand].getResults(), [&](AffineExpr expr) { return elements.affine(expr, iteration); });
+  SmallVector<Index> at = llvm::map_to_vector(tiles.maps[operand].getResults(),
+                                              [&](AffineExpr expr) { return elements.affine(expr, iteration); });
   return elements.read(op->getOperand(operand), at);
 }
 
@@ -33,8 +33,8 @@ void GridContraction::store(Value sum, Index row, Index column) {
   b.setInsertionPoint(branch.thenBlock()->getTerminator());
   set(tiles.rows, row);
   set(tiles.columns, column);
-  SmallVector<Index> at = llvm::map_to_vector(tiles.maps[2].getResults(),
-                                              [&](AffineExpr expr) { return e.affine(expr, iteration); });
+  SmallVector<Index> at =
+      llvm::map_to_vector(tiles.maps[2].getResults(), [&](AffineExpr expr) { return e.affine(expr, iteration); });
   e.bind(op->getResult(0), sum);
   SmallVector<Value> values = llvm::map_to_vector(k.results, [&](Value result) { return e.read(result, at); });
   for (auto [buffer, value] : llvm::zip(k.outputs, values))

@@ -241,7 +241,8 @@ private:
     if (!two)
       return {word, Value()}; // the instruction reads the leading bits
     auto rounded = [&](Value w) -> Value {
-      return arith::AndIOp::create(b, loc(), arith::AddIOp::create(b, loc(), w, bits(0x1000)), bits(int32_t(0xffffe000)));
+      return arith::AndIOp::create(b, loc(), arith::AddIOp::create(b, loc(), w, bits(0x1000)),
+                                   bits(int32_t(0xffffe000)));
     };
     // Numbers that would be rounded to infinity, and those that are it or none, have no second factor.
     Value size = arith::AndIOp::create(b, loc(), word, bits(0x7fffffff));
@@ -255,7 +256,8 @@ private:
   using Factors = SmallVector<std::pair<Value, Value>>;
 
   /// This lane's factors of a fragment: at (`side`, `summed`) pairs counted from the fragment's first ones.
-  Factors load(const Side &from, Index buffer, Index first, int64_t step, ArrayRef<std::pair<int64_t, int64_t>> places) {
+  Factors load(const Side &from, Index buffer, Index first, int64_t step,
+               ArrayRef<std::pair<int64_t, int64_t>> places) {
     Factors list;
     Index base = e.mul(buffer, e.constant(from.room()));
     for (auto [inSide, inSum] : places) {
@@ -279,8 +281,8 @@ private:
     for (int64_t step = 0; step < kDepth; step += kStep) {
       std::vector<Factors> lefts, rights;
       for (int64_t i = 0; i < fragmentsHigh; ++i)
-        lefts.push_back(load(left, buffer, e.add(warpRow, e.constant(i * kFragmentRows)), step,
-                             {{0, 0}, {8, 0}, {0, 4}, {8, 4}}));
+        lefts.push_back(
+            load(left, buffer, e.add(warpRow, e.constant(i * kFragmentRows)), step, {{0, 0}, {8, 0}, {0, 4}, {8, 4}}));
       for (int64_t j = 0; j < fragmentsWide; ++j)
         rights.push_back(
             load(right, buffer, e.add(warpColumn, e.constant(j * kFragmentColumns)), step, {{0, 0}, {0, 4}}));
@@ -335,12 +337,12 @@ private:
             Value word = arith::AndIOp::create(b, loc(), arith::BitcastOp::create(b, loc(), b.getI32Type(), sum),
                                                bits(0x7fffffff));
             Value isFinite = arith::CmpIOp::create(b, loc(), arith::CmpIPredicate::ult, word, bits(0x7f800000));
-            sum = arith::SelectOp::create(b, loc(), isFinite,
-                                          arith::AddFOp::create(b, loc(), sum, all[sums() + at]), sum);
+            sum = arith::SelectOp::create(b, loc(), isFinite, arith::AddFOp::create(b, loc(), sum, all[sums() + at]),
+                                          sum);
           }
           Index row = e.add(e.add(warpRow, group), e.constant(i * kFragmentRows + r / 2 * 8));
-          Index column = e.add(e.add(warpColumn, e.mul(inGroup, e.constant(2))),
-                               e.constant(j * kFragmentColumns + r % 2));
+          Index column =
+              e.add(e.add(warpColumn, e.mul(inGroup, e.constant(2))), e.constant(j * kFragmentColumns + r % 2));
           store(sum, e.add(left.first, row), e.add(right.first, column));
         }
   }

@@ -57,8 +57,9 @@ static bool followedByElements(KernelFunction &k, Value sums) {
   return llvm::all_of(k.results, [&](Value result) { return seen.contains(result); });
 }
 
-/// The iteration dims of which neighbours lie next to each other in the value that `map` reads.
-static bool liesAlong(Value tensor, AffineMap map, ArrayRef<unsigned> dims, const Dims &extents) {
+/// The iteration dim along which neighbours lie next to each other in the value that `map` reads; nullopt where that is none
+/// or several.
+static std::optional<unsigned> innermost(Value tensor, AffineMap map, const Dims &extents) {
   SmallVector<int64_t> order = memoryOrder(tensor);
   auto layout = dyn_cast_or_null<graph::LayoutAttr>(cast<RankedTensorType>(tensor.getType()).getEncoding());
   if (layout && layout.getBlockDim() >= 0)
@@ -67,16 +68,26 @@ static bool liesAlong(Value tensor, AffineMap map, ArrayRef<unsigned> dims, cons
     order.push_back(layout.getGroupDim());
   for (int64_t i : llvm::reverse(order)) {
     AffineExpr expr = map.getResult(i);
-    bool one = true, along = false;
+    std::optional<unsigned> found;
+    bool several = false;
     for (unsigned d = 0; d < map.getNumDims(); ++d)
       if (expr.isFunctionOfDim(d) && !extents[d].is(1)) {
-        one = false;
-        along |= llvm::is_contained(dims, d);
+        several |= found.has_value();
+        found = d;
       }
-    if (!one)
-      return along;
+    if (found)
+      return several ? std::nullopt : found;
   }
-  return false;
+  return std::nullopt;
+}
+
+/// Makes `dim`, if it is in `list`, the one that runs fastest; whether it is.
+static bool countLast(SmallVectorImpl<unsigned> &list, std::optional<unsigned> dim) {
+  auto *at = dim ? llvm::find(list, *dim) : list.end();
+  if (at == list.end())
+    return false;
+  std::rotate(at, at + 1, list.end());
+  return true;
 }
 
 std::optional<GridTiles> gridTiles(KernelFunction &k) {
@@ -96,9 +107,16 @@ std::optional<GridTiles> gridTiles(KernelFunction &k) {
   for (ArrayRef<unsigned> list : {ArrayRef(tiles.rows), ArrayRef(tiles.columns), ArrayRef(tiles.summed)})
     if (graph::numElements(tiles.dims(list)).constant().value_or(least) < least)
       return std::nullopt;
-  tiles.leftAlongSum = liesAlong(tiles.op->getOperand(0), tiles.maps[0], tiles.summed, tiles.extents);
-  tiles.rightAlongSum = liesAlong(tiles.op->getOperand(1), tiles.maps[1], tiles.summed, tiles.extents);
-  tiles.resultAlongRows = liesAlong(k.results[0], tiles.maps[2], tiles.rows, tiles.extents);
+  std::optional<unsigned> left = innermost(tiles.op->getOperand(0), tiles.maps[0], tiles.extents);
+  std::optional<unsigned> right = innermost(tiles.op->getOperand(1), tiles.maps[1], tiles.extents);
+  std::optional<unsigned> result = innermost(k.results[0], tiles.maps[2], tiles.extents);
+  countLast(tiles.columns, result);
+  tiles.resultAlongRows = countLast(tiles.rows, result);
+  // Where both operands lie along sums, but not the same one, the right one waits.
+  countLast(tiles.columns, right);
+  tiles.rightAlongSum = countLast(tiles.summed, right);
+  countLast(tiles.rows, left);
+  tiles.leftAlongSum = countLast(tiles.summed, left);
   return tiles;
 }
 

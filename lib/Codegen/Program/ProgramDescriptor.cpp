@@ -210,8 +210,7 @@ Error DescriptorEmitter::checkLayout(StructType *type) {
       offsetof(hewn_model, num_variants),   offsetof(hewn_model, inputs),        offsetof(hewn_model, outputs),
       offsetof(hewn_model, symbols),        offsetof(hewn_model, variants),      offsetof(hewn_model, weights_file),
       offsetof(hewn_model, weights_digest), offsetof(hewn_model, weights_bytes), offsetof(hewn_model, weights),
-      offsetof(hewn_model, weights_state),  offsetof(hewn_model, output_dims),
-      offsetof(hewn_model, device)};
+      offsetof(hewn_model, weights_state),  offsetof(hewn_model, output_dims),   offsetof(hewn_model, device)};
   const StructLayout *layout = module.getDataLayout().getStructLayout(type);
   bool fits = type->getNumElements() == std::size(offsets) && layout->getSizeInBytes() == sizeof(hewn_model);
   for (auto [i, offset] : enumerate(offsets))

@@ -18,8 +18,7 @@ FailureOr<llvm::Function *> emitProgram(func::FuncOp program, const ProgramInter
 }
 
 ProgramEmitter::ProgramEmitter(func::FuncOp program, const ProgramInterface &interface, const KernelSymbols &kernels,
-                               const WeightTable &table, Weights &weights, llvm::Module &module,
-                               DeviceKernels *device)
+                               const WeightTable &table, Weights &weights, llvm::Module &module, DeviceKernels *device)
     : program(program), interface(interface), kernels(kernels), table(table), weights(weights), module(module),
       context(module.getContext()), b(context),
       expressions(b, [this](StringRef name) -> llvm::Value * { return symbolValue(name); }), ptr(b.getPtrTy()),

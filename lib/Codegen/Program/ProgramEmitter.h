@@ -16,8 +16,7 @@ namespace hewn::codegen {
 class ProgramEmitter {
 public:
   ProgramEmitter(mlir::func::FuncOp program, const ProgramInterface &interface, const KernelSymbols &kernels,
-                 const WeightTable &table, Weights &weights, llvm::Module &module,
-                 DeviceKernels *device);
+                 const WeightTable &table, Weights &weights, llvm::Module &module, DeviceKernels *device);
   mlir::FailureOr<llvm::Function *> emit();
 
 private:

@@ -178,6 +178,8 @@ private:
   /// Whether all rows would not fit near the registers, or might not.
   bool keepsRowsNear(const graph::Chain &chain) {
     plan::TargetAttr target = plan::targetOf(chain.first);
+    if (plan::gridOf(chain.first)) // whose engine has no such form yet
+      return false;
     Dims space = graph::getDims(chain.first->getResult(0));
     int64_t all = graph::numElements(space).constant().value_or(INT64_MAX / 4) * 4;
     return target && all > target.getL2Bytes() / 4;
