@@ -7,13 +7,16 @@
 //
 // A kernel is a function of shapes, layouts and types alone: its dims are written in symbols of its own (s0, s1, in
 // order of appearance) and the launch says what they stand for, so groups that differ only in weights and in the names
-// of symbols are one kernel, compiled once. Names come from the ops inside.
+// of symbols are one kernel, compiled once. Splat constants stand inside of groups, where engines see them; those in which
+// groups differ that are alike otherwise (the scales of quantized layers) are made arguments first. Names come from the ops
+// inside.
 #include "dialects/Graph/Graph.h"
 #include "lib/Transforms/Fuse/Passes.h"
 
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/raw_ostream.h"
+#include <map>
 
 using namespace mlir;
 using hewn::graph::DimExpr;
@@ -47,6 +50,9 @@ public:
     SmallVector<graph::GroupOp> groups;
     module.walk([&](graph::GroupOp group) { groups.push_back(group); });
     for (graph::GroupOp group : groups)
+      renameSymbolsOf(group);
+    shareConstants(groups);
+    for (graph::GroupOp group : groups)
       outline(group);
   }
 
@@ -54,25 +60,79 @@ private:
   ModuleOp module;
   SymbolTable symbolTable;
   llvm::StringMap<plan::KernelOp> known; // by text without the name
-
-  void outline(graph::GroupOp group) {
-    MLIRContext *context = module.getContext();
+  /// A group's symbols in order of appearance, and its arguments' dims in the kernel's own ones.
+  struct Names {
     SmallVector<std::string> symbols;
+    SmallVector<Attribute> argumentDims;
+  };
+  llvm::DenseMap<Operation *, Names> namesOf;
+
+  void renameSymbolsOf(graph::GroupOp group) {
+    Names &names = namesOf[group];
     auto rename = [&](StringRef name) {
-      auto *found = llvm::find(symbols, name);
-      size_t index = found - symbols.begin();
-      if (found == symbols.end())
-        symbols.push_back(name.str());
+      auto *found = llvm::find(names.symbols, name);
+      size_t index = found - names.symbols.begin();
+      if (found == names.symbols.end())
+        names.symbols.push_back(name.str());
       return DimExpr::symbol("s" + std::to_string(index));
     };
     Block &body = group.getBody().front();
-    SmallVector<Attribute> argumentDims;
     for (Value argument : body.getArguments())
-      argumentDims.push_back(renameSymbols(graph::dimsAttr(context, graph::getDims(argument)), rename));
+      names.argumentDims.push_back(
+          renameSymbols(graph::dimsAttr(module.getContext(), graph::getDims(argument)), rename));
     for (Operation &op : body)
       for (NamedAttribute attr : llvm::to_vector(op.getAttrs()))
         op.setAttr(attr.getName(), renameSymbols(attr.getValue(), rename));
+  }
 
+  /// The group's text with `?` for the values of constants.
+  std::string textWithoutConstants(graph::GroupOp group) {
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    OpPrintingFlags flags;
+    flags.useLocalScope();
+    for (auto [argument, dims] : llvm::zip(group.getBody().getArguments(), namesOf[group].argumentDims))
+      os << argument.getType() << dims << "\n";
+    for (Operation &op : group.getBody().front()) {
+      if (isa<graph::ConstantOp>(op))
+        os << "? " << op.getResult(0).getType();
+      else
+        op.print(os, flags);
+      os << "\n";
+    }
+    return text;
+  }
+
+  /// Makes arguments of the constants in which groups of the same text differ.
+  void shareConstants(ArrayRef<graph::GroupOp> groups) {
+    std::map<std::string, SmallVector<graph::GroupOp>> alike;
+    for (graph::GroupOp group : groups)
+      alike[textWithoutConstants(group)].push_back(group);
+    for (auto &[text, members] : alike) {
+      SmallVector<SmallVector<graph::ConstantOp>> constants =
+          llvm::map_to_vector(ArrayRef(members), [](graph::GroupOp group) {
+            return llvm::to_vector(group.getBody().getOps<graph::ConstantOp>());
+          });
+      for (size_t i = 0; i < constants[0].size(); ++i)
+        if (llvm::any_of(constants, [&](auto &own) { return own[i].getValue() != constants[0][i].getValue(); }))
+          for (auto [group, own] : llvm::zip(members, constants))
+            makeArgument(group, own[i]);
+    }
+  }
+
+  void makeArgument(graph::GroupOp group, graph::ConstantOp constant) {
+    Operation *outside = OpBuilder(group).clone(*constant);
+    group.getInputsMutable().append(outside->getResult(0));
+    Value argument = group.getBody().addArgument(constant.getType(), constant.getLoc());
+    Attribute dims = graph::dimsAttr(module.getContext(), graph::getDims(outside->getResult(0)));
+    namesOf[group].argumentDims.push_back(dims);
+    constant.getResult().replaceAllUsesWith(argument);
+    constant->erase();
+  }
+
+  void outline(graph::GroupOp group) {
+    MLIRContext *context = module.getContext();
+    auto &[symbols, argumentDims] = namesOf[group];
     OpBuilder b(context);
     b.setInsertionPointToStart(module.getBody());
     auto type = b.getFunctionType(group.getInputs().getTypes(), group.getOutputs().getTypes());

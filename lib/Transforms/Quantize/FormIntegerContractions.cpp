@@ -95,7 +95,8 @@ bool isConstant(Value value) {
 
 class Former {
 public:
-  Former(ContractOpInterface op, const WeightTable &weights) : op(op), b(op), c(b, op->getLoc()), contents(weights) {}
+  Former(ContractOpInterface op, const WeightTable &weights)
+      : op(op), b(op), c(b, op->getLoc()), weights(weights), contents(weights) {}
 
   /// Whether the contraction is one of these and was replaced.
   bool run() {
@@ -190,8 +191,19 @@ private:
   Value asInt(Value value) { return c.cast(value, b.getI32Type()); }
   Value number(double value) { return graph::makeSplat(b, op->getLoc(), b.getI32Type(), value); }
 
-  /// Whether it is known to be `value` throughout.
+  /// Whether 8-bit integers are known to be `value` throughout.
   bool isKnown(Value zero, int64_t value) {
+    Value whole = zero;
+    while (auto view = whole.getDefiningOp<graph::MoveOpInterface>()) {
+      if (view.getViewKind() == graph::ViewKind::None)
+        break;
+      whole = view->getOperand(0);
+    }
+    if (auto constant = whole.getDefiningOp<graph::ConstantOp>())
+      if (auto weight = dyn_cast<graph::WeightAttr>(constant.getValue())) {
+        ArrayRef<char> bytes = weights.bytes(weight);
+        return !bytes.empty() && llvm::all_of(bytes, [&](char byte) { return byte == char(value); });
+      }
     std::optional<Dims> known = contents.integers(zero);
     return known && llvm::all_of(*known, [&](const DimExpr &e) { return e.is(value); });
   }
@@ -277,6 +289,7 @@ private:
   ContractOpInterface op;
   OpBuilder b;
   graph::Composer c;
+  const WeightTable &weights;
   graph::Contents contents;
   graph::ContractRoles roles;
   SmallVector<AffineMap> maps;

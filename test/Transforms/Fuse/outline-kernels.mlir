@@ -1,5 +1,5 @@
 // Groups become kernels and launches; equal kernels are one, whatever their weights and symbols are called.
-// RUN: hewn-opt %s --hewn-outline-kernels | FileCheck %s
+// RUN: hewn-opt %s --split-input-file --hewn-outline-kernels | FileCheck %s
 
 // A kernel has no name of the C library's.
 // CHECK: plan.kernel @exp_kernel
@@ -41,4 +41,33 @@ func.func @main(%x: tensor<?xf32> {graph.dims = ["batch"]}, %y: tensor<?xf32> {g
 func.func @left_alone(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = graph.neg %x : (tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
+}
+
+// -----
+
+// Groups that differ in a constant alone are one kernel, whose argument it is; the one that is equal stays inside.
+// CHECK: plan.kernel @mul_add(%[[X:.*]]: tensor<4xf32>, %[[S:.*]]: tensor<f32>)
+// CHECK-NEXT: graph.constant {value = dense<1.000000e+00> : tensor<f32>}
+// CHECK-NOT: plan.kernel
+// CHECK-LABEL: func.func @scales
+// CHECK: plan.launch @mul_add(%arg0, %[[TWO:.*]]) symbols
+// CHECK: plan.launch @mul_add(%{{.*}}, %{{.*}}) symbols
+func.func @scales(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = graph.group(%x) {
+  ^bb0(%a: tensor<4xf32>):
+    %s = graph.constant {value = dense<2.0> : tensor<f32>} : tensor<f32>
+    %o = graph.constant {value = dense<1.0> : tensor<f32>} : tensor<f32>
+    %m = graph.mul %a, %s : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+    %n = graph.add %m, %o : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+    graph.yield %n : tensor<4xf32>
+  } : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = graph.group(%0) {
+  ^bb0(%a: tensor<4xf32>):
+    %s = graph.constant {value = dense<3.0> : tensor<f32>} : tensor<f32>
+    %o = graph.constant {value = dense<1.0> : tensor<f32>} : tensor<f32>
+    %m = graph.mul %a, %s : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+    %n = graph.add %m, %o : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+    graph.yield %n : tensor<4xf32>
+  } : (tensor<4xf32>) -> tensor<4xf32>
+  return %1 : tensor<4xf32>
 }
