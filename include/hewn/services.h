@@ -143,6 +143,16 @@ HEWN_RT int32_t hewn_device_end(hewn_context *context, int32_t code);
 HEWN_RT void *hewn_device_input(hewn_context *context, int32_t index, int64_t bytes);
 HEWN_RT void *hewn_device_output(hewn_context *context, int32_t index, int64_t bytes);
 
+/// For programs that do the same whenever their symbols are the same: begins to
+/// record what is launched, or, where that was recorded for these symbols,
+/// does it all, outputs included. After the inputs, before the first launch.
+enum hewn_device_play { HEWN_DEVICE_FAILED = -1, HEWN_DEVICE_GO_ON = 0, HEWN_DEVICE_DONE = 1 };
+HEWN_RT int32_t hewn_device_replay(hewn_context *context);
+
+/// Output `index` is done, at `from` on the device: copies it to where the
+/// caller wants it. After the last launch.
+HEWN_RT int32_t hewn_device_give(hewn_context *context, int32_t index, const void *from, int64_t bytes);
+
 /// Memory of the device whose size depends on data, for the rest of this run;
 /// NULL as above.
 HEWN_RT void *hewn_device_alloc(hewn_context *context, int64_t bytes);

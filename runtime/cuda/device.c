@@ -31,6 +31,12 @@ typedef struct device_block {
   cuda_pointer memory;
 } device_block;
 
+/// Where an output is when a recorded run has ended.
+typedef struct given_output {
+  cuda_pointer from;
+  int64_t bytes; ///< -1: not given
+} given_output;
+
 typedef struct cuda_state {
   hewn_cuda_driver driver;
   cuda_device device;
@@ -42,6 +48,11 @@ typedef struct cuda_state {
   device_buffer *inputs;
   device_buffer *outputs;
   device_block *blocks;
+  /// The launches of one run, for one set of symbols. NULL: none is recorded.
+  cuda_exec recorded;
+  int64_t *recorded_symbols;
+  given_output *given;
+  int32_t recording;
   int32_t lost; ///< the device failed: nothing more is run
 } cuda_state;
 
@@ -75,10 +86,17 @@ static int32_t checkRun(hewn_context *context, cuda_result result, const char *w
   return code;
 }
 
+static void forgetRecording(cuda_state *state) {
+  if (state->recorded)
+    state->driver.cuGraphExecDestroy(state->recorded);
+  state->recorded = NULL;
+}
+
 static int32_t grow(hewn_context *context, device_buffer *buffer, int64_t bytes, const char *what) {
   cuda_state *state = stateOf(context);
   if (bytes <= buffer->bytes)
     return HEWN_OK;
+  forgetRecording(state); // it has the old address
   if (buffer->memory)
     state->driver.cuMemFree(buffer->memory);
   buffer->memory = 0;
@@ -234,7 +252,9 @@ static int32_t furnish(hewn_context *context) {
   state->functions = allocateHost(context, sizeof(cuda_function) * (size_t)(codeOf(context)->num_kernels + 1));
   state->inputs = allocateHost(context, sizeof(device_buffer) * (size_t)(model->num_inputs + 1));
   state->outputs = allocateHost(context, sizeof(device_buffer) * (size_t)(model->num_outputs + 1));
-  if (!state->functions || !state->inputs || !state->outputs)
+  state->given = allocateHost(context, sizeof(given_output) * (size_t)(model->num_outputs + 1));
+  state->recorded_symbols = allocateHost(context, sizeof(int64_t) * (size_t)(model->num_symbols + 1));
+  if (!state->functions || !state->inputs || !state->outputs || !state->given || !state->recorded_symbols)
     return HEWN_OUT_OF_MEMORY;
   if ((code = check(context, driver->cuCtxPushCurrent(state->primary), "using the device")) != HEWN_OK)
     return code;
@@ -267,6 +287,7 @@ static void destroy(hewn_context *context) {
   if (state->primary) {
     cuda_context popped;
     state->driver.cuCtxPushCurrent(state->primary);
+    forgetRecording(state);
     freeBuffers(state, &state->arena, 1);
     freeBuffers(state, state->inputs, context->model->num_inputs);
     freeBuffers(state, state->outputs, context->model->num_outputs);
@@ -285,6 +306,8 @@ static void destroy(hewn_context *context) {
   releaseHost(context, state->functions);
   releaseHost(context, state->inputs);
   releaseHost(context, state->outputs);
+  releaseHost(context, state->given);
+  releaseHost(context, state->recorded_symbols);
   releaseHost(context, state);
   context->device = NULL;
 }
@@ -311,8 +334,72 @@ int32_t hewn_device_begin(hewn_context *context, void **arena, void **weights) {
   return HEWN_OK;
 }
 
+/// Ends a recording: of a run that goes on, or of one that failed.
+static int32_t endRecording(hewn_context *context, int keep) {
+  cuda_state *state = stateOf(context);
+  cuda_graph graph = NULL;
+  state->recording = 0;
+  int32_t code = checkRun(context, state->driver.cuStreamEndCapture(state->stream, &graph), "recording the run");
+  if (code == HEWN_OK && keep) {
+    code = checkRun(context, state->driver.cuGraphInstantiateWithFlags(&state->recorded, graph, 0), "recording the run");
+    if (code != HEWN_OK)
+      state->recorded = NULL;
+  }
+  if (graph)
+    state->driver.cuGraphDestroy(graph);
+  if (code == HEWN_OK && keep)
+    code = checkRun(context, state->driver.cuGraphLaunch(state->recorded, state->stream), "running the model");
+  return code;
+}
+
+static int32_t copyOutput(hewn_context *context, int32_t index, given_output given) {
+  cuda_state *state = stateOf(context);
+  if (given.bytes <= 0)
+    return HEWN_OK;
+  return checkRun(context,
+                  state->driver.cuMemcpyDtoHAsync(context->output_data[index], given.from, (size_t)given.bytes,
+                                                  state->stream),
+                  "copying an output");
+}
+
+int32_t hewn_device_replay(hewn_context *context) {
+  cuda_state *state = stateOf(context);
+  size_t symbols = (size_t)context->model->num_symbols;
+  if (context->trace_hook.event) // which wants to hear of each launch
+    return HEWN_DEVICE_GO_ON;
+  if (!state->recorded || memcmp(state->recorded_symbols, context->symbols, symbols * sizeof(int64_t)) != 0) {
+    forgetRecording(state);
+    for (int32_t i = 0; i < context->model->num_outputs; ++i)
+      state->given[i].bytes = -1;
+    memcpy(state->recorded_symbols, context->symbols, symbols * sizeof(int64_t));
+    const int thisThread = 1;
+    if (checkRun(context, state->driver.cuStreamBeginCapture(state->stream, thisThread), "recording the run") != HEWN_OK)
+      return HEWN_DEVICE_FAILED;
+    state->recording = 1;
+    return HEWN_DEVICE_GO_ON;
+  }
+  if (checkRun(context, state->driver.cuGraphLaunch(state->recorded, state->stream), "running the model") != HEWN_OK)
+    return HEWN_DEVICE_FAILED;
+  for (int32_t i = 0; i < context->model->num_outputs; ++i)
+    if (copyOutput(context, i, state->given[i]) != HEWN_OK)
+      return HEWN_DEVICE_FAILED;
+  return HEWN_DEVICE_DONE;
+}
+
+int32_t hewn_device_give(hewn_context *context, int32_t index, const void *from, int64_t bytes) {
+  cuda_state *state = stateOf(context);
+  int32_t code = state->recording ? endRecording(context, 1) : HEWN_OK;
+  state->given[index].from = (cuda_pointer)(uintptr_t)from;
+  state->given[index].bytes = bytes;
+  return code != HEWN_OK ? code : copyOutput(context, index, state->given[index]);
+}
+
 int32_t hewn_device_end(hewn_context *context, int32_t code) {
   cuda_state *state = stateOf(context);
+  if (state->recording) { // what failed is forgotten
+    endRecording(context, 0);
+    forgetRecording(state);
+  }
   int32_t waited = checkRun(context, state->driver.cuStreamSynchronize(state->stream), "running the model");
   while (state->blocks)
     hewn_device_free(context, (void *)(uintptr_t)state->blocks->memory);

@@ -15,6 +15,8 @@ typedef struct cuda_context_s *cuda_context;
 typedef struct cuda_module_s *cuda_module;
 typedef struct cuda_function_s *cuda_function;
 typedef struct cuda_stream_s *cuda_stream;
+typedef struct cuda_graph_s *cuda_graph;
+typedef struct cuda_exec_s *cuda_exec;
 
 /// What the driver is asked for: result type, name, arguments. All of them by
 /// the ABI of CUDA 12.0, whatever the driver's own version.
@@ -40,6 +42,12 @@ typedef struct cuda_stream_s *cuda_stream;
   X(cuMemcpyDtoDAsync, (cuda_pointer to, cuda_pointer from, size_t bytes, cuda_stream stream))                         \
   X(cuStreamCreate, (cuda_stream * stream, unsigned flags))                                                            \
   X(cuStreamDestroy, (cuda_stream stream))                                                                             \
+  X(cuStreamBeginCapture, (cuda_stream stream, int mode))                                                              \
+  X(cuStreamEndCapture, (cuda_stream stream, cuda_graph * graph))                                                      \
+  X(cuGraphInstantiateWithFlags, (cuda_exec * exec, cuda_graph graph, unsigned long long flags))                       \
+  X(cuGraphLaunch, (cuda_exec exec, cuda_stream stream))                                                               \
+  X(cuGraphExecDestroy, (cuda_exec exec))                                                                              \
+  X(cuGraphDestroy, (cuda_graph graph))                                                                                \
   X(cuStreamSynchronize, (cuda_stream stream))                                                                         \
   X(cuLaunchKernel,                                                                                                    \
     (cuda_function function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX, unsigned blockY,         \

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <string>
@@ -22,12 +23,15 @@ using namespace emulator;
 
 constexpr uint64_t kDevice = uint64_t(1) << 60;
 constexpr int kInvalidValue = 1, kOutOfMemory = 2, kNoDevice = 100, kNoBinary = 209, kUnsupportedPtx = 222,
-              kNotFound = 500, kLaunchFailed = 719;
+              kNotFound = 500, kLaunchFailed = 719, kCapturing = 900;
 
 struct Module {
   std::unique_ptr<Code> code;
   std::string text;
 };
+
+/// What a stream was asked for while it was recorded.
+using Graph = std::vector<std::function<int()>>;
 
 struct Function {
   const Kernel *kernel;
@@ -39,6 +43,8 @@ std::mutex mutex;
 std::map<uint64_t, size_t> allocations;
 uint64_t launches = 0;
 std::map<std::string, std::unique_ptr<Function>> functions;
+Graph *recording = nullptr;
+uint64_t graphLaunches = 0;
 
 bool fails(const char *what) {
   const char *wanted = std::getenv("HEWN_EMULATOR_FAIL");
@@ -119,6 +125,8 @@ int moduleGetFunction(void **function, void *module, const char *name) {
 }
 
 int memAlloc(uint64_t *address, size_t bytes) {
+  if (recording)
+    return kCapturing;
   if (fails("out-of-memory") || bytes == 0 || bytes > size_t(1) << 36)
     return kOutOfMemory;
   // The end is the end of a page (but for alignment), with a page behind it that nobody may touch.
@@ -147,21 +155,43 @@ int memFree(uint64_t address) {
 }
 
 int copyIn(uint64_t to, const void *from, size_t bytes, void *) {
+  if (recording)
+    return kCapturing;
   char *memory = memoryAt(to, bytes);
   return memory ? (std::memcpy(memory, from, bytes), 0) : kInvalidValue;
 }
 int copyOut(void *to, uint64_t from, size_t bytes, void *) {
+  if (recording)
+    return kCapturing;
   char *memory = memoryAt(from, bytes);
   return memory ? (std::memcpy(to, memory, bytes), 0) : kInvalidValue;
 }
-int copyWithin(uint64_t to, uint64_t from, size_t bytes, void *) {
+int copyWithin(uint64_t to, uint64_t from, size_t bytes, void *stream) {
+  if (recording)
+    return recording->push_back([=] { return copyWithin(to, from, bytes, stream); }), 0;
   char *target = memoryAt(to, bytes), *source = memoryAt(from, bytes);
   return target && source ? (std::memmove(target, source, bytes), 0) : kInvalidValue;
 }
 
 int streamCreate(void **stream, unsigned) { return *stream = &launches, 0; }
 int streamDestroy(void *) { return 0; }
-int streamSynchronize(void *) { return 0; }
+int streamSynchronize(void *) { return recording ? kCapturing : 0; }
+
+int beginCapture(void *, int) { return recording ? kInvalidValue : (recording = new Graph, 0); }
+int endCapture(void *, Graph **graph) {
+  *graph = recording;
+  recording = nullptr;
+  return *graph ? 0 : kInvalidValue;
+}
+int graphInstantiate(Graph **exec, Graph *graph, unsigned long long) { return *exec = new Graph(*graph), 0; }
+int graphDestroy(Graph *graph) { return delete graph, 0; }
+int graphLaunch(Graph *exec, void *) {
+  ++graphLaunches;
+  for (auto &step : *exec)
+    if (int result = step())
+      return result;
+  return 0;
+}
 
 int launchKernel(Function *function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX, unsigned blockY,
                  unsigned blockZ, unsigned, void *, void **arguments, void **) {
@@ -184,11 +214,14 @@ int launchKernel(Function *function, unsigned gridX, unsigned gridY, unsigned gr
     }
     values.push_back(value);
   }
-  std::string problem = runGrid(kernel, gridX, blockX, values.data(), schedule());
-  if (problem.empty())
-    return 0;
-  std::fprintf(stderr, "emulator: %s: %s\n", function->name.c_str(), problem.c_str());
-  return kLaunchFailed;
+  auto run = [=, &kernel] {
+    std::string problem = runGrid(kernel, gridX, blockX, values.data(), schedule());
+    if (problem.empty())
+      return 0;
+    std::fprintf(stderr, "emulator: %s: %s\n", function->name.c_str(), problem.c_str());
+    return kLaunchFailed;
+  };
+  return recording ? (recording->push_back(run), 0) : run();
 }
 
 } // namespace
@@ -198,6 +231,8 @@ int launchKernel(Function *function, unsigned gridX, unsigned gridY, unsigned gr
 /// For tests: how much is allocated, and how many kernels were launched.
 EXPORT uint64_t emulator_allocations() { return allocations.size(); }
 EXPORT uint64_t emulator_launches() { return launches; }
+/// How many recorded runs were played.
+EXPORT uint64_t emulator_graphs() { return graphLaunches; }
 
 EXPORT int cuGetProcAddress_v2(const char *name, void **function, int version, uint64_t, int *found) {
   static const std::map<std::string, void *> table = {
@@ -223,6 +258,12 @@ EXPORT int cuGetProcAddress_v2(const char *name, void **function, int version, u
       {"cuStreamCreate", reinterpret_cast<void *>(streamCreate)},
       {"cuStreamDestroy", reinterpret_cast<void *>(streamDestroy)},
       {"cuStreamSynchronize", reinterpret_cast<void *>(streamSynchronize)},
+      {"cuStreamBeginCapture", reinterpret_cast<void *>(beginCapture)},
+      {"cuStreamEndCapture", reinterpret_cast<void *>(endCapture)},
+      {"cuGraphInstantiateWithFlags", reinterpret_cast<void *>(graphInstantiate)},
+      {"cuGraphLaunch", reinterpret_cast<void *>(graphLaunch)},
+      {"cuGraphExecDestroy", reinterpret_cast<void *>(graphDestroy)},
+      {"cuGraphDestroy", reinterpret_cast<void *>(graphDestroy)},
       {"cuLaunchKernel", reinterpret_cast<void *>(launchKernel)},
   };
   auto entry = table.find(name);

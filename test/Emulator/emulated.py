@@ -14,7 +14,7 @@ import hewn
 from hewn import _hewn
 
 DRIVER = ctypes.CDLL(os.environ["HEWN_EMULATOR"], mode=ctypes.RTLD_GLOBAL)
-for name in ("emulator_allocations", "emulator_launches"):
+for name in ("emulator_allocations", "emulator_launches", "emulator_graphs"):
     getattr(DRIVER, name).restype = ctypes.c_uint64
 
 

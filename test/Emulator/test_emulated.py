@@ -87,6 +87,30 @@ def test_parts_of_the_host():
         compare(module.run(feeds), reference.run(feeds))
 
 
+def test_runs_are_recorded():
+    """One graph a run, recorded anew where dims are others or memory had to grow; the caller's memory may change."""
+    random = np.random.default_rng(0)
+    with emulated.compiled(MODELS["symbolic"]) as module:
+
+        def run(rows):
+            x = random.standard_normal((rows, 8)).astype(np.float32)
+            graphs, launches = emulated.DRIVER.emulator_graphs(), emulated.DRIVER.emulator_launches()
+            np.testing.assert_array_equal(module.run({"x0": x})["y"], np.maximum(x, 0))
+            assert emulated.DRIVER.emulator_graphs() == graphs + 1
+            return emulated.DRIVER.emulator_launches() - launches  # while recorded
+
+        assert [run(rows) for rows in (5, 5, 3, 3, 100, 5, 5)] == [1, 0, 1, 0, 1, 1, 0]
+
+
+def test_scans_are_recorded():
+    with emulated.compiled(MODELS["recurrent"]) as module:
+        feeds = feeds_for(module.inputs)
+        first = module.run(feeds)
+        launches = emulated.DRIVER.emulator_launches()
+        compare(module.run(feeds), first)
+        assert emulated.DRIVER.emulator_launches() == launches
+
+
 def test_nothing_is_left():
     before = emulated.DRIVER.emulator_allocations()
     with emulated.compiled(MODELS["recurrent"]) as module:

@@ -36,6 +36,32 @@ void ProgramEmitter::beginDevice() {
     failIfNull(memory);
     devicePointers[argument] = memory;
   }
+  if (!isReplayable())
+    return;
+  // Nothing may be allocated while a run is recorded.
+  for (OpOperand &operand : program.getBody().front().getTerminator()->getOpOperands()) {
+    llvm::Value *bytes = bytesOf(operand.get());
+    failIfNull(b.CreateCall(service("hewn_device_output", ptr, {ptr, i32, i64}),
+                            {runContext, b.getInt32(operand.getOperandNumber()), bytes}));
+  }
+  llvm::Value *play = b.CreateCall(service("hewn_device_replay", i32, {ptr}), {runContext});
+  failIf(b.CreateICmpSLT(play, b.getInt32(0)), b.getInt32(HEWN_UNSUPPORTED));
+  failIf(b.CreateICmpSGT(play, b.getInt32(0)), b.getInt32(HEWN_OK)); // done
+}
+
+bool ProgramEmitter::isReplayable() {
+  // What it returns comes from launches; sizes and trips of scans follow from the inputs' dims.
+  bool same = llvm::none_of(interface.outputs, [](const TensorInterface &output) { return output.dynamic; });
+  program.getBody().walk([&](Operation *op) {
+    same &= isa<plan::LaunchOp, graph::ConstantOp, graph::ScanOp, graph::YieldOp, func::ReturnOp>(op) ||
+            plan::isView(op);
+    if (auto places = op->getAttrOfType<ArrayAttr>(plan::kPlacesAttr))
+      same &= llvm::none_of(places.getAsRange<plan::PlaceAttr>(),
+                            [](plan::PlaceAttr place) { return place.getKind() == "dynamic"; });
+  });
+  for (Value returned : program.getBody().front().getTerminator()->getOperands())
+    same &= isOnDevice(returned);
+  return same;
 }
 
 LogicalResult ProgramEmitter::launchOnDevice(plan::LaunchOp op, ArrayRef<llvm::Value *> arguments) {
@@ -67,6 +93,11 @@ LogicalResult ProgramEmitter::launchOnDevice(plan::LaunchOp op, ArrayRef<llvm::V
 void ProgramEmitter::deviceCopy(llvm::Value *to, llvm::Value *from, llvm::Value *bytes, int32_t direction) {
   failIfNotOk(b.CreateCall(service("hewn_device_copy", i32, {ptr, ptr, ptr, i64, i32}),
                            {runContext, to, from, bytes, b.getInt32(direction)}));
+}
+
+void ProgramEmitter::giveOutput(unsigned index, llvm::Value *memory, Value value) {
+  failIfNotOk(b.CreateCall(service("hewn_device_give", i32, {ptr, i32, ptr, i64}),
+                           {runContext, b.getInt32(index), memory, bytesOf(value)}));
 }
 
 void ProgramEmitter::copyAcross(plan::CopyOp op) {

@@ -340,7 +340,7 @@ LogicalResult ProgramEmitter::emitReturn(Operation *op) {
     if (interface.outputs[i].dynamic)
       outputs[i] = allocateOutput(i, interface.outputs[i].dims);
     if (onDevice)
-      deviceCopy(outputs[i], memory, bytesOf(operand.get()), HEWN_DEVICE_TO_HOST);
+      giveOutput(i, memory, operand.get());
     else if (outputs[i] != memory)
       b.CreateMemCpy(outputs[i], llvm::Align(1), memory, llvm::Align(1), bytesOf(operand.get()));
   }

@@ -40,8 +40,11 @@ private:
   mlir::LogicalResult emitReturn(mlir::Operation *op);
   // ProgramDevice.cpp
   void beginDevice();
+  /// Whether the program does the same whenever its symbols are the same.
+  bool isReplayable();
   mlir::LogicalResult launchOnDevice(plan::LaunchOp op, llvm::ArrayRef<llvm::Value *> arguments);
   void copyAcross(plan::CopyOp op);
+  void giveOutput(unsigned index, llvm::Value *memory, mlir::Value value);
   void deviceCopy(llvm::Value *to, llvm::Value *from, llvm::Value *bytes, int32_t direction);
   void failIfNotOk(llvm::Value *code);
 
