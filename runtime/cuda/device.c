@@ -341,7 +341,8 @@ static int32_t endRecording(hewn_context *context, int keep) {
   state->recording = 0;
   int32_t code = checkRun(context, state->driver.cuStreamEndCapture(state->stream, &graph), "recording the run");
   if (code == HEWN_OK && keep) {
-    code = checkRun(context, state->driver.cuGraphInstantiateWithFlags(&state->recorded, graph, 0), "recording the run");
+    code =
+        checkRun(context, state->driver.cuGraphInstantiateWithFlags(&state->recorded, graph, 0), "recording the run");
     if (code != HEWN_OK)
       state->recorded = NULL;
   }
@@ -356,10 +357,10 @@ static int32_t copyOutput(hewn_context *context, int32_t index, given_output giv
   cuda_state *state = stateOf(context);
   if (given.bytes <= 0)
     return HEWN_OK;
-  return checkRun(context,
-                  state->driver.cuMemcpyDtoHAsync(context->output_data[index], given.from, (size_t)given.bytes,
-                                                  state->stream),
-                  "copying an output");
+  return checkRun(
+      context,
+      state->driver.cuMemcpyDtoHAsync(context->output_data[index], given.from, (size_t)given.bytes, state->stream),
+      "copying an output");
 }
 
 int32_t hewn_device_replay(hewn_context *context) {
@@ -373,7 +374,8 @@ int32_t hewn_device_replay(hewn_context *context) {
       state->given[i].bytes = -1;
     memcpy(state->recorded_symbols, context->symbols, symbols * sizeof(int64_t));
     const int thisThread = 1;
-    if (checkRun(context, state->driver.cuStreamBeginCapture(state->stream, thisThread), "recording the run") != HEWN_OK)
+    if (checkRun(context, state->driver.cuStreamBeginCapture(state->stream, thisThread), "recording the run") !=
+        HEWN_OK)
       return HEWN_DEVICE_FAILED;
     state->recording = 1;
     return HEWN_DEVICE_GO_ON;

@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """ONNX's own cases of one node each: compiled, run, and compared with what ONNX says.
 
-A model that hewn refuses is skipped, with the compiler's reason; what it compiles must be right.
+A model that hewn refuses is skipped, with the compiler's reason; what it compiles must be right. HEWN_SUITE_TARGET names a GPU:
+the cases then run by test/Emulator.
 """
 
+import contextlib
 import functools
+import os
+import pathlib
 import re
+import sys
 import warnings
 
 import hewn
@@ -14,6 +19,11 @@ import numpy as np
 import onnx
 import pytest
 from onnx.backend.test.loader import load_model_tests
+
+TARGET = os.environ.get("HEWN_SUITE_TARGET")
+if TARGET:
+    sys.path.append(str(pathlib.Path(__file__).parents[1] / "Emulator"))
+    import emulated
 
 # Not right yet. Who mends one takes its line out.
 WRONG = {
@@ -28,6 +38,16 @@ def cases():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the suite computes some of its cases with overflows
         return {case.name: case for case in load_model_tests(kind="node")}
+
+
+@contextlib.contextmanager
+def compiled(model):
+    if not TARGET:
+        yield hewn.compile(model)
+        return
+    with emulated.compiled(model, TARGET) as module:
+        yield module
+        del module
 
 
 def plain(value):
@@ -60,16 +80,16 @@ def check(got, want, case, values):
 def test_node(name):
     case = cases()[name]
     graph = case.model.graph
-    try:
-        module = hewn.compile(case.model)
-    except hewn.CompileError as problem:
-        pytest.skip(str(problem).splitlines()[0])
     values = not any(node.op_type in RANDOM for node in graph.node)
     try:
-        for inputs, outputs in case.data_sets:
-            got = module.run({info.name: plain(value) for info, value in zip(graph.input, inputs)})
-            for info, want in zip(graph.output, outputs):
-                check(got[info.name], plain(want), case, values)
+        with compiled(case.model) as module:
+            for inputs, outputs in case.data_sets:
+                got = module.run({info.name: plain(value) for info, value in zip(graph.input, inputs)})
+                for info, want in zip(graph.output, outputs):
+                    check(got[info.name], plain(want), case, values)
+            del module
+    except hewn.CompileError as problem:
+        pytest.skip(str(problem).splitlines()[0])
     except (AssertionError, hewn.RunError):
         why = [reason for pattern, reason in WRONG.items() if re.search(pattern, name)]
         if not why:

@@ -38,8 +38,14 @@ static void emitMap(KernelFunction &k, Grid &grid, OpBuilder &b, ArrayRef<unsign
 }
 
 void emitGrid(KernelFunction &k, OpBuilder &b) {
-  if (std::optional<GridTiles> tiles = gridTiles(k))
-    return takesMatrix(k, *tiles) ? emitGridMatrix(k, b, *tiles) : emitGridTiles(k, b, *tiles);
+  if (std::optional<GridTiles> tiles = gridTiles(k)) {
+    if (takesMatrix(k, *tiles))
+      return emitGridMatrix(k, b, *tiles);
+    if (takesFew(*tiles))
+      return emitGridFew(k, b, *tiles);
+    if (takesTiles(*tiles))
+      return emitGridTiles(k, b, *tiles);
+  }
   if (std::optional<RowProgram> rows = planRows(k))
     return emitGridRows(k, b, *rows);
   KernelElements e(b, k.loc(), /*lanes=*/0, k.symbols, k.inputs);

@@ -7,6 +7,7 @@
 //   rows      reductions over the same dims: a warp or a block a row
 //   tiles     a contraction: a block a tile of the result, operands staged in shared memory
 //   matrix    the same by the matrix instruction of warps
+//   few       a contraction of few rows or columns: a warp or a block some columns
 #ifndef HEWN_LIB_CODEGEN_GRID_GRIDENGINE_H
 #define HEWN_LIB_CODEGEN_GRID_GRIDENGINE_H
 
@@ -24,6 +25,11 @@ void emitGridRows(KernelFunction &k, mlir::OpBuilder &b, const RowProgram &rows)
 /// Whether the warps' matrix instruction takes the contraction's types, and gains by its sizes.
 bool takesMatrix(KernelFunction &k, const GridTiles &tiles);
 void emitGridMatrix(KernelFunction &k, mlir::OpBuilder &b, const GridTiles &tiles);
+/// Whether it has few rows or columns, and enough of the rest.
+bool takesFew(const GridTiles &tiles);
+void emitGridFew(KernelFunction &k, mlir::OpBuilder &b, const GridTiles &tiles);
+/// Whether a tile's threads have enough to share.
+bool takesTiles(const GridTiles &tiles);
 void emitGridTiles(KernelFunction &k, mlir::OpBuilder &b, const GridTiles &tiles);
 
 } // namespace hewn::codegen

@@ -102,11 +102,6 @@ std::optional<GridTiles> gridTiles(KernelFunction &k) {
     bool left = tiles.maps[0].isFunctionOfDim(d), right = tiles.maps[1].isFunctionOfDim(d);
     (summed[d] ? tiles.summed : left == right ? tiles.batch : left ? tiles.rows : tiles.columns).push_back(d);
   }
-  // Small sides leave most of a tile's threads without work, and short sums are over before operands are shared.
-  constexpr int64_t least = 8;
-  for (ArrayRef<unsigned> list : {ArrayRef(tiles.rows), ArrayRef(tiles.columns), ArrayRef(tiles.summed)})
-    if (graph::numElements(tiles.dims(list)).constant().value_or(least) < least)
-      return std::nullopt;
   std::optional<unsigned> left = innermost(tiles.op->getOperand(0), tiles.maps[0], tiles.extents);
   std::optional<unsigned> right = innermost(tiles.op->getOperand(1), tiles.maps[1], tiles.extents);
   std::optional<unsigned> result = innermost(k.results[0], tiles.maps[2], tiles.extents);
@@ -244,6 +239,15 @@ private:
 };
 
 } // namespace
+
+bool takesTiles(const GridTiles &tiles) {
+  // Small sides leave most of a tile's threads without work, and short sums are over before operands are shared.
+  constexpr int64_t least = 8;
+  return llvm::all_of(std::initializer_list<ArrayRef<unsigned>>{tiles.rows, tiles.columns, tiles.summed},
+                      [&](ArrayRef<unsigned> list) {
+                        return graph::numElements(tiles.dims(list)).constant().value_or(least) >= least;
+                      });
+}
 
 void emitGridTiles(KernelFunction &k, OpBuilder &b, const GridTiles &tiles) { GridTileEmitter(k, b, tiles).run(); }
 

@@ -23,8 +23,7 @@ struct GridTiles {
   }
 };
 
-/// The kernel's only contraction, followed by elementwise ops alone, where a tile's threads have enough to share; nullopt
-/// otherwise.
+/// The kernel's only contraction, where it is followed by elementwise ops alone; nullopt otherwise.
 std::optional<GridTiles> gridTiles(KernelFunction &k);
 
 } // namespace hewn::codegen

@@ -53,8 +53,8 @@ bool ProgramEmitter::isReplayable() {
   // What it returns comes from launches; sizes and trips of scans follow from the inputs' dims.
   bool same = llvm::none_of(interface.outputs, [](const TensorInterface &output) { return output.dynamic; });
   program.getBody().walk([&](Operation *op) {
-    same &= isa<plan::LaunchOp, graph::ConstantOp, graph::ScanOp, graph::YieldOp, func::ReturnOp>(op) ||
-            plan::isView(op);
+    same &=
+        isa<plan::LaunchOp, graph::ConstantOp, graph::ScanOp, graph::YieldOp, func::ReturnOp>(op) || plan::isView(op);
     if (auto places = op->getAttrOfType<ArrayAttr>(plan::kPlacesAttr))
       same &= llvm::none_of(places.getAsRange<plan::PlaceAttr>(),
                             [](plan::PlaceAttr place) { return place.getKind() == "dynamic"; });
