@@ -99,6 +99,60 @@ def test_calls_nothing_from_outside(name, tmp_path):
     assert ".extern .func" not in text
 
 
+def test_needs_no_toolkit(tmp_path):
+    """No CUDA on the machine that compiles: nothing in the path, and a folder of it that is none."""
+    source, text = tmp_path / "model.onnx", tmp_path / "model.ptx"
+    onnx.save(MODELS["softmax"], source)
+    hidden = {"PATH": "/nowhere", "CUDA_HOME": "/nowhere", "CUDA_PATH": "/nowhere", "CUDA_ROOT": "/nowhere"}
+    command = [HEWN, "compile", source, "--target=sm_90a", "--emit=ptx", "-o", text]
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | hidden)
+    assert done.returncode == 0, done.stderr
+    assert text.read_text() == ptx("softmax", "sm_90a", tmp_path)
+
+
+# Of the products: instructions, the most registers, whether several elements are loaded at once. A figure may be changed with a reason.
+FIGURES = {
+    "large-product": (one("MatMul", [[2048, 512]], constants={"w": ones(512, 2048)}), [], 48, 200, True),
+    "large-product-high": (
+        one("MatMul", [[2048, 512]], constants={"w": ones(512, 2048)}),
+        ["--float32-precision=high"],
+        16,
+        160,
+        True,
+    ),
+    "large-half": (one("MatMul", [[2048, 512], [512, 2048]], HALF), [], 16, 160, True),
+    "large-convolution": (
+        one("Conv", [[8, 64, 56, 56]], constants={"w": ones(128, 64, 3, 3)}, pads=[1, 1, 1, 1]),
+        [],
+        48,
+        232,
+        True,
+    ),
+    "product-of-odd-sizes": (one("MatMul", [[2047, 511], [511, 2047]]), [], 48, 232, False),
+}
+
+
+@needs_ptxas
+@pytest.mark.parametrize("machine", ["sm_80", "sm_90a"])
+@pytest.mark.parametrize("name", FIGURES)
+def test_figures(name, machine, tmp_path):
+    source, text = tmp_path / "model.onnx", tmp_path / "model.ptx"
+    built, flags, products, most, wide = FIGURES[name]
+    onnx.save(built, source)
+    command = [HEWN, "compile", source, f"--target={machine}", "--emit=ptx", "-o", text, *flags]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    code = text.read_text()
+    # Kernels that only change a layout have none.
+    parts = [part for part in code.split(".entry")[1:] if "mma.sync" in part]
+    assert len(parts) == 1
+    assert parts[0].count("mma.sync") == products
+    assert bool(re.search(r"ld\.global(\.nc)?\.v[24]\.b", parts[0])) == wide
+    kernel = parts[0].split("(")[0].strip()
+    registers, spills = assemble(code, machine, tmp_path)[kernel]
+    assert registers <= most and spills == 0
+
+
 @needs_ptxas
 @pytest.mark.parametrize("machine", ["sm_80", "sm_90a", "sm_100a"])
 @pytest.mark.parametrize("name", MODELS)
