@@ -92,13 +92,22 @@ static const unsigned char *dataOf(const DLTensor *tensor) {
   return (const unsigned char *)tensor->data + tensor->byte_offset;
 }
 
+/// Whether its memory is the device's on which the model's kernels run.
+static int isOnDevice(const hewn_context *context, const DLTensor *tensor) {
+  return context->model->device && tensor->device.device_type == kDLCUDA;
+}
+
 /// What holds for every tensor that has data, its shape apart.
 static int32_t checkMemory(hewn_context *context, const checked_tensor *checked) {
   const DLTensor *tensor = checked->tensor;
   int64_t bytes = hewn_tensor_bytes(tensor->dtype, tensor->ndim, tensor->shape);
   if (bytes < 0)
     return failShape(context, checked, NULL);
-  if (tensor->device.device_type != kDLCPU)
+  if (isOnDevice(context, tensor)) {
+    if (tensor->device.device_id != HEWN_DEVICE_NUMBER)
+      return failNumbers(context, checked, "memory of device ", HEWN_DEVICE_NUMBER, " expected, got that of device ",
+                         tensor->device.device_id);
+  } else if (tensor->device.device_type != kDLCPU)
     return failNumbers(context, checked, "DLPack device type ", kDLCPU, " (CPU) expected, got ",
                        tensor->device.device_type);
   if (bytes == 0)
@@ -177,6 +186,7 @@ static int32_t bindInput(hewn_context *context, int32_t index, const DLTensor *t
       (code = checkMemory(context, &checked)) != HEWN_OK)
     return code;
   context->input_data[index] = tensor->data ? dataOf(tensor) : NULL;
+  context->input_on_device[index] = (uint8_t)isOnDevice(context, tensor);
   context->input_dims[index] = tensor->shape;
   return bindDims(context, index, &checked);
 }
@@ -263,6 +273,7 @@ static int32_t bindOutput(hewn_context *context, int32_t index, const DLTensor *
   state->capacity = -1;
   state->given = NULL;
   state->allocated = 0;
+  state->on_device = 0;
   if (!tensor->data) {
     if (rank > 0 && !tensor->shape)
       return failWith(context, &checked,
@@ -276,6 +287,7 @@ static int32_t bindOutput(hewn_context *context, int32_t index, const DLTensor *
     return code;
   state->capacity = hewn_tensor_bytes(tensor->dtype, tensor->ndim, tensor->shape);
   state->given = (unsigned char *)tensor->data + tensor->byte_offset;
+  state->on_device = (uint8_t)isOnDevice(context, tensor);
   return HEWN_OK;
 }
 

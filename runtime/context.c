@@ -48,6 +48,7 @@ static size_t layOut(hewn_context *context, unsigned char *base) {
   context->bound_by = carve(&carver, symbols, sizeof(int32_t));
   context->input_data = carve(&carver, inputs, sizeof(void *));
   context->input_dims = carve(&carver, inputs, sizeof(int64_t *));
+  context->input_on_device = carve(&carver, inputs, sizeof(uint8_t));
   context->input_shapes = carve(&carver, sumRanks(model->inputs, inputs), sizeof(int64_t));
   context->output_data = carve(&carver, outputs, sizeof(void *));
   context->output_dims = carve(&carver, outputs, sizeof(int64_t *));

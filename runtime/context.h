@@ -25,6 +25,7 @@ typedef struct hewn_output_state {
   void *given;       ///< the caller's memory
   uint8_t allocated; ///< this run allocated it: released if the run fails
   uint8_t dynamic;   ///< some dim depends on data
+  uint8_t on_device; ///< the caller's memory is the device's
 } hewn_output_state;
 
 struct hewn_context {
@@ -56,7 +57,8 @@ struct hewn_context {
   int32_t *bound_by; ///< per symbol: the input that set it, -1 for none
   const void **input_data;
   const int64_t **input_dims;
-  int64_t *input_shapes; ///< room for all inputs' dims, one after the other
+  uint8_t *input_on_device; ///< the caller's memory is the device's
+  int64_t *input_shapes;    ///< room for all inputs' dims, one after the other
   void **output_data;
   int64_t **output_dims;
   hewn_output_state *outputs;

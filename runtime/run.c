@@ -155,6 +155,7 @@ static int32_t bindInputPointers(hewn_context *context, const void *const *input
     if (code != HEWN_OK)
       return code;
     context->input_data[i] = inputs[i];
+    context->input_on_device[i] = 0;
     context->input_dims[i] = dims;
     dims += info->rank;
   }
@@ -168,6 +169,7 @@ static int32_t bindOutputPointers(hewn_context *context, void *const *outputs) {
     hewn_output_state *state = &context->outputs[i];
     const hewn_tensor_info *info = &model->outputs[i];
     state->allocated = 0;
+    state->on_device = 0;
     state->given = NULL;
     state->capacity = -1;
     if (state->dynamic)

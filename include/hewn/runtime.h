@@ -280,7 +280,9 @@ HEWN_API int64_t hewn_arena_bytes(const hewn_model *model, const int64_t *symbol
 //===----------------------------------------------------------------------===//
 
 /// Runs the model on `num_inputs` tensors into `num_outputs` tensors: on the
-/// CPU, row-major, aligned to their element. Everything is checked before the
+/// CPU, row-major, aligned to their element. Tensors of a model for a GPU may
+/// be on it (kDLCUDA); what they hold must be complete before the call, and is
+/// when it returns. Everything is checked before the
 /// first kernel starts, and outputs are untouched if a check fails. Memory of
 /// outputs must not overlap that of inputs.
 ///

@@ -130,6 +130,9 @@ struct hewn_device_code {
 /// NVIDIA's devices, through the driver that is found when a context is made.
 extern HEWN_RT const hewn_device_table hewn_device_cuda;
 
+/// The device that is used, as the driver and DLPack count them.
+#define HEWN_DEVICE_NUMBER 0
+
 /// Before anything else of a run: the device's memory for the arena, and where
 /// its copy of the weights is. Pointers to a device's memory mean nothing to
 /// the host. Once it returned HEWN_OK, `hewn_device_end` must be called.
@@ -143,6 +146,9 @@ HEWN_RT int32_t hewn_device_end(hewn_context *context, int32_t code);
 HEWN_RT void *hewn_device_input(hewn_context *context, int32_t index, int64_t bytes);
 HEWN_RT void *hewn_device_output(hewn_context *context, int32_t index, int64_t bytes);
 
+/// Input `index` for the host, wherever the caller has it; NULL as above.
+HEWN_RT const void *hewn_device_host_input(hewn_context *context, int32_t index, int64_t bytes);
+
 /// For programs that do the same whenever their symbols are the same: begins to
 /// record what is launched, or, where that was recorded for these symbols,
 /// does it all, outputs included. After the inputs, before the first launch.
@@ -152,6 +158,8 @@ HEWN_RT int32_t hewn_device_replay(hewn_context *context);
 /// Output `index` is done, at `from` on the device: copies it to where the
 /// caller wants it. After the last launch.
 HEWN_RT int32_t hewn_device_give(hewn_context *context, int32_t index, const void *from, int64_t bytes);
+/// The same for one that the host has made.
+HEWN_RT int32_t hewn_device_give_host(hewn_context *context, int32_t index, const void *from, int64_t bytes);
 
 /// Memory of the device whose size depends on data, for the rest of this run;
 /// NULL as above.

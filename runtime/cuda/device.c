@@ -357,6 +357,9 @@ static int32_t copyOutput(hewn_context *context, int32_t index, given_output giv
   cuda_state *state = stateOf(context);
   if (given.bytes <= 0)
     return HEWN_OK;
+  if (context->outputs[index].on_device)
+    return hewn_device_copy(context, context->output_data[index], (const void *)(uintptr_t)given.from, given.bytes,
+                            HEWN_DEVICE_WITHIN);
   return checkRun(
       context,
       state->driver.cuMemcpyDtoHAsync(context->output_data[index], given.from, (size_t)given.bytes, state->stream),
@@ -415,12 +418,27 @@ void *hewn_device_input(hewn_context *context, int32_t index, int64_t bytes) {
   device_buffer *buffer = &state->inputs[index];
   if (grow(context, buffer, bytes > 0 ? bytes : 1, "an input") != HEWN_OK)
     return NULL;
-  if (bytes > 0 && checkRun(context,
-                            state->driver.cuMemcpyHtoDAsync(buffer->memory, context->input_data[index], (size_t)bytes,
-                                                            state->stream),
-                            "copying an input") != HEWN_OK)
+  void *memory = (void *)(uintptr_t)buffer->memory;
+  int32_t direction = context->input_on_device[index] ? HEWN_DEVICE_WITHIN : HEWN_DEVICE_FROM_HOST;
+  return hewn_device_copy(context, memory, context->input_data[index], bytes, direction) == HEWN_OK ? memory : NULL;
+}
+
+const void *hewn_device_host_input(hewn_context *context, int32_t index, int64_t bytes) {
+  if (!context->input_on_device[index])
+    return context->input_data[index];
+  void *memory = hewn_rt_alloc(context, bytes, HEWN_ALIGNMENT);
+  if (memory && hewn_device_copy(context, memory, context->input_data[index], bytes, HEWN_DEVICE_TO_HOST) != HEWN_OK)
     return NULL;
-  return (void *)(uintptr_t)buffer->memory;
+  return memory;
+}
+
+int32_t hewn_device_give_host(hewn_context *context, int32_t index, const void *from, int64_t bytes) {
+  void *to = context->output_data[index];
+  if (context->outputs[index].on_device)
+    return hewn_device_copy(context, to, from, bytes, HEWN_DEVICE_FROM_HOST);
+  if (bytes > 0 && to != from)
+    memcpy(to, from, (size_t)bytes);
+  return HEWN_OK;
 }
 
 void *hewn_device_output(hewn_context *context, int32_t index, int64_t bytes) {

@@ -65,5 +65,6 @@ def compiled(model, target="sm_80", dims=None, precision="highest"):
                 assert other != text
                 kernels.write_text(other)
             module = hewn.load(output)
+            module.artifact = output
             yield module
             del module

@@ -29,6 +29,11 @@ void ProgramEmitter::beginDevice() {
   deviceArena = b.CreateLoad(ptr, arenaSlot);
   deviceWeights = b.CreateLoad(ptr, weightsSlot);
   for (BlockArgument argument : program.getArguments()) {
+    if (plan::isReadFrom(argument, plan::Memory::Host)) {
+      pointers[argument] = b.CreateCall(service("hewn_device_host_input", ptr, {ptr, i32, i64}),
+                                        {runContext, b.getInt32(argument.getArgNumber()), bytesOf(argument)});
+      failIfNull(pointers[argument]);
+    }
     if (!plan::isReadFrom(argument, plan::Memory::Device))
       continue;
     llvm::Value *memory = b.CreateCall(service("hewn_device_input", ptr, {ptr, i32, i64}),
@@ -96,8 +101,9 @@ void ProgramEmitter::deviceCopy(llvm::Value *to, llvm::Value *from, llvm::Value 
 }
 
 void ProgramEmitter::giveOutput(unsigned index, llvm::Value *memory, Value value) {
-  failIfNotOk(b.CreateCall(service("hewn_device_give", i32, {ptr, i32, ptr, i64}),
-                           {runContext, b.getInt32(index), memory, bytesOf(value)}));
+  StringRef name = isOnDevice(value) ? "hewn_device_give" : "hewn_device_give_host";
+  failIfNotOk(
+      b.CreateCall(service(name, i32, {ptr, i32, ptr, i64}), {runContext, b.getInt32(index), memory, bytesOf(value)}));
 }
 
 void ProgramEmitter::copyAcross(plan::CopyOp op) {

@@ -333,16 +333,15 @@ LogicalResult ProgramEmitter::emitDimValue(graph::DimValueOp op) {
 LogicalResult ProgramEmitter::emitReturn(Operation *op) {
   for (OpOperand &operand : op->getOpOperands()) {
     unsigned i = operand.getOperandNumber();
-    bool onDevice = isOnDevice(operand.get());
     llvm::Value *memory = hostPointer(operand.get());
     if (memory == outputs[i])
       continue; // made there
     if (interface.outputs[i].dynamic)
       outputs[i] = allocateOutput(i, interface.outputs[i].dims);
-    if (onDevice)
+    if (device)
       giveOutput(i, memory, operand.get());
-    else if (outputs[i] != memory)
-      b.CreateMemCpy(outputs[i], llvm::Align(1), memory, llvm::Align(1), bytesOf(operand.get()));
+    else
+      copy(outputs[i], memory, bytesOf(operand.get()));
   }
   exitCode->addIncoming(b.getInt32(HEWN_OK), b.GetInsertBlock());
   b.CreateBr(exit);

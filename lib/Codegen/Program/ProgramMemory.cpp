@@ -75,7 +75,9 @@ llvm::Value *ProgramEmitter::place(OpResult result) {
   DimExpr at = DimExpr::fromAttr(where.getOffset()).value_or(DimExpr(0));
   if (where.getKind() == "output") {
     unsigned i = unsigned(at.constant().value_or(0));
-    if (onDevice) { // and goes to the host in the end
+    if (device && !onDevice) // the output itself may be on the device
+      return allocate(plan::bufferDims(result), cast<RankedTensorType>(result.getType()), onDevice);
+    if (onDevice) { // and goes to the caller's memory in the end
       if (interface.outputs[i].dynamic)
         return allocate(plan::bufferDims(result), cast<RankedTensorType>(result.getType()), onDevice);
       llvm::Value *memory = b.CreateCall(service("hewn_device_output", ptr, {ptr, i32, i64}),
