@@ -70,6 +70,15 @@ int64_t vectorLanes(Operation *op) {
   return target ? std::max<int64_t>(4, target.getVectorBytes() / 4) : 8;
 }
 
+int64_t contractLanes(Operation *op, const ContractShape &shape) {
+  int64_t lanes = vectorLanes(op), columns = shape.columns.constant().value_or(0);
+  TargetAttr target = targetOf(op);
+  if (!target || !target.getFastHalves() || shape.grouped || shape.matrix)
+    return lanes;
+  int64_t rest = columns % lanes;
+  return rest > 0 && rest <= lanes / 2 ? lanes / 2 : lanes;
+}
+
 ContractShape contractShape(graph::ContractOpInterface op, const graph::ContractRoles &roles) {
   graph::Dims extents = op.getIterationDims(graph::getDims);
   AffineMap left = op.getIndexingMaps()[0];
@@ -105,13 +114,13 @@ bool fitsWays(int64_t m, int64_t rowBytes, TargetAttr target) {
   return (m + distinct - 1) / distinct <= target.getL1Ways();
 }
 
-/// Cycles for one k over all rows and 64 bytes times `vectors` of columns, in products per cycle of one vector, plus what
-/// loads cost beside them.
-double cyclesPerDepth(int64_t m, int64_t vectors, int64_t rows) {
+/// Cycles for one k over all rows and `vectors` of columns, a product of which takes `each` cycles, plus what loads cost beside
+/// them.
+double cyclesPerDepth(int64_t m, int64_t vectors, int64_t rows, double each) {
   auto tile = [&](int64_t r) {
     // Below three rows the panel does not come from L2 as fast as it is used; few accumulators wait for each other.
-    double products = std::max<double>({double(r * vectors), 2.2 * vectors, 4.0});
-    return products + 0.15 * vectors + 0.1 * r;
+    double products = std::max<double>({r * vectors * each, 2.2 * vectors * each, 4.0});
+    return products + 0.15 * vectors * each + 0.1 * r;
   };
   return double(rows / m) * tile(m) + (rows % m ? tile(rows % m) : 0);
 }
@@ -120,7 +129,7 @@ double cyclesPerDepth(int64_t m, int64_t vectors, int64_t rows) {
 
 ScheduleAttr chooseSchedule(Operation *op, const ContractShape &shape, int64_t n) {
   TargetAttr target = targetOf(op);
-  int64_t lanes = vectorLanes(op), registers = target ? target.getVectorRegisters() : 16;
+  int64_t lanes = contractLanes(op, shape), registers = target ? target.getVectorRegisters() : 16;
   registers = registers * 4 / std::max<int64_t>(shape.sumBytes, 4);
   if (MatrixAttr matrix = shape.matrix) {
     // Four tiles of sums: two by two, so that each operand's tile serves twice; one by four where rows fill but one.
@@ -146,20 +155,22 @@ ScheduleAttr chooseSchedule(Operation *op, const ContractShape &shape, int64_t n
   }
   int64_t bestM = 1, bestVectors = 1;
   double best = 0;
-  for (int64_t vectors = registers >= 32 ? 4 : 2; vectors >= 1; --vectors) {
+  bool halves = lanes < vectorLanes(op);
+  double each = halves ? 0.5 : 1; // cycles of a vector
+  for (int64_t vectors = registers < 32 ? 2 : halves ? 6 : 4; vectors >= 1; --vectors) {
     if (n ? vectors * lanes != n : vectors > 1 && (vectors - 1) * lanes >= columns)
       continue;
     // Accumulators, a vector of each column, one scalar spread over lanes.
     int64_t most = std::min<int64_t>((registers - vectors - 1) / vectors, 14);
-    if (registers >= 32 && vectors == 4)
+    if (registers >= 32 && vectors == 4 && !halves)
       most = 6;
     for (int64_t m = 1; m <= std::min(most, rows); ++m) {
       if (!fitsWays(m, shape.rowBytes, target))
         continue;
       // The last panel leaves out vectors that have no columns.
       int64_t vectorColumns = (columns + lanes - 1) / lanes;
-      double cycles = double(vectorColumns / vectors) * cyclesPerDepth(m, vectors, rows) +
-                      (vectorColumns % vectors ? cyclesPerDepth(m, vectorColumns % vectors, rows) : 0);
+      double cycles = double(vectorColumns / vectors) * cyclesPerDepth(m, vectors, rows, each) +
+                      (vectorColumns % vectors ? cyclesPerDepth(m, vectorColumns % vectors, rows, each) : 0);
       if (best == 0 || cycles < best) {
         best = cycles;
         bestM = m;

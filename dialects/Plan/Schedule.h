@@ -47,14 +47,19 @@ struct ContractShape {
   bool columnInLeft = false;
   /// Bytes of a lane.
   int64_t sumBytes = 4;
+  /// Whether lanes hold groups of narrower elements.
+  bool grouped = false;
   /// What it runs on; null: vectors.
   MatrixAttr matrix = {};
 };
 
+/// Lanes of the vectors that a contraction of this shape uses: vectorLanes, or half of them where that wastes less.
+int64_t contractLanes(mlir::Operation *op, const ContractShape &shape);
+
 /// The shape of a contraction whose left operand lies with its channels innermost.
 ContractShape contractShape(graph::ContractOpInterface op, const graph::ContractRoles &roles);
 
-/// The tile for a contraction. `n` is a multiple of the lanes; it is also the block in which a constant right
+/// The tile for a contraction. `n` is a multiple of `contractLanes`; it is also the block in which a constant right
 /// operand is packed. With `n` given, the best m for it.
 ScheduleAttr chooseSchedule(mlir::Operation *op, const ContractShape &shape, int64_t n = 0);
 

@@ -38,7 +38,8 @@ struct Panel {
 class ContractEmitter {
 public:
   ContractEmitter(KernelFunction &k, OpBuilder &b, const ContractForm &form)
-      : k(k), b(b), form(form), op(form.op), e(b, k.loc(), vectorLanes(k.kernel), k.symbols, k.inputs),
+      : k(k), b(b), form(form), op(form.op),
+        e(b, k.loc(), plan::contractLanes(k.kernel, form.shape()), k.symbols, k.inputs),
         iteration(form.extents.size()) {}
 
   void run() {

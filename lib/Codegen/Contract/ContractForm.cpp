@@ -28,6 +28,7 @@ plan::ContractShape ContractForm::shape() const {
                             rowStride.constant().value_or(0) * graph::elementBytes(op->getOperand(0)),
                             roles.columnInLeft,
                             graph::elementBytes(op->getResult(0)),
+                            bool(grouped),
                             matrix};
   return shape;
 }

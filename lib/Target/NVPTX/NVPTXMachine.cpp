@@ -70,7 +70,7 @@ plan::TargetAttr targetAttr(MLIRContext *context, const codegen::MachineSpec &ma
                                   found ? found->sharedBytes : 48 << 10, /*products=*/exact ? 3 : 1);
   return plan::TargetAttr::get(context, machine.vectorBytes, /*vectorRegisters=*/16, /*l1Bytes=*/128 << 10,
                                /*l1Ways=*/0, /*l2Bytes=*/40 << 20, /*l3Bytes=*/0, /*dots=*/ArrayAttr(),
-                               /*matrices=*/ArrayAttr(), grid);
+                               /*matrices=*/ArrayAttr(), grid, /*fastHalves=*/false);
 }
 
 } // namespace hewn::nvptx

@@ -303,12 +303,13 @@ private:
     Dims extents = op.getIterationDims(graph::getDims);
     plan::ContractShape shape = plan::contractShape(op, roles);
     shape.matrix = plan::findMatrix(op);
+    shape.grouped = bool(plan::findDot(op));
     int64_t block = plan::chooseSchedule(op, shape).getN();
     std::optional<unsigned> column = graph::resultWith(op.getIndexingMaps()[1], roles.column);
     bool shared = llvm::any_of(roles.batch, [&](unsigned d) {
       return !extents[d].is(1) && graph::resultWith(op.getIndexingMaps()[1], d) == column;
     });
-    int64_t lanes = plan::vectorLanes(op);
+    int64_t lanes = plan::contractLanes(op, shape);
     while (shared && block > 0 && extents[roles.column].constant().value_or(1) % block != 0)
       block -= lanes;
     return block;
