@@ -48,6 +48,45 @@ def test_as_on_the_host(name, schedule):
         compare(module.run(feeds), want)  # with memory as the first run has left it
 
 
+def product_error(x, w, precision):
+    """The largest error of x @ w, in units of the sums of the products' sizes."""
+    exact = x.astype(np.float64) @ w.astype(np.float64)
+    scale = np.abs(x).astype(np.float64) @ np.abs(w).astype(np.float64)
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"])]
+    inputs = [("x", TensorProto.FLOAT, list(x.shape)), ("w", TensorProto.FLOAT, list(w.shape))]
+    with emulated.compiled(model(nodes, inputs, [("y", TensorProto.FLOAT)]), precision=precision) as module:
+        got = module.run({"x": x, "w": w})["y"]
+    return np.abs((got - exact) / scale).max(), np.abs((x @ w - exact) / scale).max()
+
+
+@pytest.mark.parametrize("shape", [(64, 300, 128), (33, 64, 17), (100, 1024, 36)])
+def test_products_are_as_exact_as_asked_for(shape):
+    rows, summed, columns = shape
+    random = np.random.default_rng(0)
+    x = random.standard_normal((rows, summed)).astype(np.float32) * 10.0 ** random.integers(-3, 4, (rows, summed))
+    w = random.standard_normal((summed, columns)).astype(np.float32)
+    error, plain = product_error(x.astype(np.float32), w, "highest")
+    assert error < max(2 * plain, 2e-7)
+    error, _ = product_error(x.astype(np.float32), w, "high")
+    assert 1e-6 < error < 1e-3
+
+
+def test_products_keep_special_values():
+    """What float32 makes of infinities, of no numbers, and of numbers at its ends."""
+    x = np.ones((32, 64), np.float32)
+    w = np.ones((64, 32), np.float32)
+    x[0, 3], x[1, 3], x[2, 3], x[3, 3:5] = np.inf, -np.inf, np.nan, (np.inf, -np.inf)
+    x[4, 3], x[5, 3], x[6], x[7] = 3.4028234e38, 3.4025e38, 0, 1e-33
+    w[3, 1] = 0.1  # not a sum of powers that are few
+    w[3, 2] = 0
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"])]
+    inputs = [("x", TensorProto.FLOAT, [32, 64]), ("w", TensorProto.FLOAT, [64, 32])]
+    with np.errstate(invalid="ignore"):
+        want = x @ w
+    with emulated.compiled(model(nodes, inputs, [("y", TensorProto.FLOAT)])) as module:
+        np.testing.assert_allclose(module.run({"x": x, "w": w})["y"], want, rtol=1e-6)
+
+
 def branch(name, op):
     node = helper.make_node(op, ["x", "y"], [name])
     return helper.make_graph([node], name, [], [helper.make_tensor_value_info(name, TensorProto.FLOAT, [8])])

@@ -4,7 +4,8 @@
 //
 // A float32 is the sum of two such numbers but for its last two bits. Of the four products of two sums the three largest are
 // taken: errors stay at what float32's own sums leave. The largest has an accumulator of its own: it alone is the answer
-// where it is infinite or no number, since then the corrections say nothing. Numbers that come from narrower types, or
+// where it is infinite or no number, since then the corrections say nothing. (Of numbers below 2^-115 the second factor is a
+// denormal, which has less bits: what is lost there is below 2^-138.) Numbers that come from narrower types, or
 // where the user allows it, take one product.
 //
 // A block of eight warps makes a tile, two warps high and four wide. While it multiplies one slice of the operands from
@@ -69,7 +70,8 @@ struct Side {
   int64_t line() const { return alongSum ? kDepth + 4 : width + 8; }
   int64_t room() const { return (alongSum ? width : kDepth) * line(); }
   int64_t elements() const { return width * kDepth; }
-  bool two = true; // its numbers are sums of two factors
+  bool exact = false; // its numbers are factors
+  bool two = false;   // its numbers are sums of two factors
 };
 
 class GridMatrixEmitter : GridContraction {
@@ -122,7 +124,8 @@ private:
     made.width = width;
     made.extent = extent;
     made.vectors = comesInVectors(operand, alongSum ? ArrayRef(tiles.summed) : list);
-    made.two = plan::gridOf(k.kernel).getProducts() > 1 && graph::getElementType(op->getOperand(operand)).isF32();
+    made.exact = !graph::getElementType(op->getOperand(operand)).isF32();
+    made.two = !made.exact && plan::gridOf(k.kernel).getProducts() > 1;
     made.memory = grid.shared(2 * made.room(), b.getF32Type());
     return made;
   }
@@ -236,21 +239,21 @@ private:
   Value bits(int64_t value) { return arith::ConstantOp::create(b, loc(), b.getI32IntegerAttr(int32_t(value))); }
 
   /// A number as the sum of two factors (the second null where one is enough), as bits.
-  std::pair<Value, Value> factors(Value x, bool two) {
+  std::pair<Value, Value> factors(Value x, const Side &from) {
     Value word = arith::BitcastOp::create(b, loc(), b.getI32Type(), x);
-    if (!two)
-      return {word, Value()}; // the instruction reads the leading bits
-    auto rounded = [&](Value w) -> Value {
-      return arith::AndIOp::create(b, loc(), arith::AddIOp::create(b, loc(), w, bits(0x1000)),
-                                   bits(int32_t(0xffffe000)));
-    };
-    // Numbers that would be rounded to infinity, and those that are it or none, have no second factor.
+    if (from.exact)
+      return {word, Value()};
+    auto leading = [&](Value w) -> Value { return arith::AndIOp::create(b, loc(), w, bits(int32_t(0xffffe000))); };
+    auto rounded = [&](Value w) { return leading(arith::AddIOp::create(b, loc(), w, bits(0x1000))); };
+    // What would be rounded to infinity is cut off instead, and so is what is infinite or no number.
     Value size = arith::AndIOp::create(b, loc(), word, bits(0x7fffffff));
     Value large = arith::CmpIOp::create(b, loc(), arith::CmpIPredicate::uge, size, bits(0x7f7ff000));
-    Value high = arith::SelectOp::create(b, loc(), large, word, rounded(word));
+    Value high = arith::SelectOp::create(b, loc(), large, leading(word), rounded(word));
+    if (!from.two)
+      return {high, Value()};
     Value rest = arith::SubFOp::create(b, loc(), x, arith::BitcastOp::create(b, loc(), b.getF32Type(), high));
-    Value low = rounded(arith::BitcastOp::create(b, loc(), b.getI32Type(), rest));
-    return {high, arith::SelectOp::create(b, loc(), large, bits(0), low)};
+    Value low = arith::BitcastOp::create(b, loc(), b.getI32Type(), rest);
+    return {high, arith::SelectOp::create(b, loc(), large, leading(low), rounded(low))};
   }
 
   using Factors = SmallVector<std::pair<Value, Value>>;
@@ -264,7 +267,7 @@ private:
       Index s = e.add(e.add(first, group), e.constant(inSide)), d = e.add(inGroup, e.constant(step + inSum));
       Index line = from.alongSum ? s : d, inner = from.alongSum ? d : s;
       Index at = e.add(base, e.add(e.mul(line, e.constant(from.line())), inner));
-      list.push_back(factors(grid.loadShared(b.getF32Type(), from.memory, at.base), from.two));
+      list.push_back(factors(grid.loadShared(b.getF32Type(), from.memory, at.base), from));
     }
     return list;
   }
@@ -352,12 +355,15 @@ private:
 
 bool takesMatrix(KernelFunction &k, const GridTiles &tiles) {
   auto narrow = [](Type type) { return type.isF32() || type.isF16() || type.isBF16(); };
-  constexpr int64_t least = 16;
+  // Fewer rows or columns have a form of their own; a slice's worth of sums.
+  constexpr int64_t leastSide = 9, leastSum = 16;
   if (!plan::gridOf(k.kernel).getProducts() || !narrow(graph::getElementType(tiles.op->getResult(0))))
     return false;
-  for (ArrayRef<unsigned> list : {ArrayRef(tiles.rows), ArrayRef(tiles.columns), ArrayRef(tiles.summed)})
-    if (graph::numElements(tiles.dims(list)).constant().value_or(least) < least)
-      return false;
+  auto has = [&](ArrayRef<unsigned> list, int64_t least) {
+    return graph::numElements(tiles.dims(list)).constant().value_or(least) >= least;
+  };
+  if (!has(tiles.rows, leastSide) || !has(tiles.columns, leastSide) || !has(tiles.summed, leastSum))
+    return false;
   return llvm::all_of(tiles.op->getOperands(), [&](Value v) { return narrow(graph::getElementType(v)); });
 }
 

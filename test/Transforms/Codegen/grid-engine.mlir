@@ -18,6 +18,17 @@ plan.kernel @tiles(%x: tensor<256x96xf32>, %w: tensor<96x512xf32>, %b: tensor<51
   graph.yield %1 : tensor<256x512xf32>
 }
 
+// Few rows: a block takes 32 columns, its warps share the sum.
+// CHECK-LABEL: func.func @few(
+// CHECK-SAME: plan.blocks = 16 : i64, plan.symbols = [], plan.threads = 256 : i64
+// CHECK: scf.for {{.*}} -> (f32, f32)
+// CHECK: memref.store {{.*}} : memref<512xf32, 3>
+// CHECK: call @hewn.grid.barrier
+plan.kernel @few(%x: tensor<2x96xf32>, %w: tensor<96x512xf32>) -> tensor<2x512xf32> attributes {symbols = []} {
+  %0 = graph.matmul %x, %w : (tensor<2x96xf32>, tensor<96x512xf32>) -> tensor<2x512xf32>
+  graph.yield %0 : tensor<2x512xf32>
+}
+
 // A warp a row of 128, eight rows a block: partial sums meet in registers.
 // CHECK-LABEL: func.func @warps(
 // CHECK-SAME: plan.blocks = 125 : i64, plan.symbols = [], plan.threads = 256 : i64
