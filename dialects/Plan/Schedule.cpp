@@ -202,23 +202,24 @@ ScheduleAttr chooseTile(Operation *op, const graph::DimExpr &rows, const graph::
   return ScheduleAttr::get(op->getContext(), best.first, best.second);
 }
 
-int64_t chainRows(Operation *op, int64_t columns) {
+int64_t chainRows(Operation *op, int64_t columns, bool inPlace) {
   // A tile of rows, or several: what is on the stack may fill an eighth of the cache.
   constexpr int64_t mostOfAStack = 96 << 10;
   TargetAttr target = targetOf(op);
   int64_t tile = target && target.getVectorRegisters() >= 32 ? 6 : 4;
   int64_t room = std::min<int64_t>(mostOfAStack, target ? target.getL2Bytes() / 8 : 64 << 10);
-  int64_t tiles = std::min<int64_t>(room / (4 * std::max<int64_t>(columns, 1) * tile), 4);
+  int64_t tiles = std::min<int64_t>(room / ((inPlace ? 4 : 8) * std::max<int64_t>(columns, 1) * tile), 4);
   return tiles * tile;
 }
 
-graph::Dims chainScratch(Operation *op, const graph::DimExpr &rows, const graph::DimExpr &columns) {
+graph::Dims chainScratch(Operation *op, const graph::DimExpr &rows, const graph::DimExpr &columns, bool inPlace) {
   // As many threads as may share a kernel; two tiles of rows, so that the right operands are read half as often.
   constexpr int64_t slots = 16, line = 16;
   TargetAttr target = targetOf(op);
   int64_t most = target && target.getVectorRegisters() >= 32 ? 12 : 8;
   graph::DimExpr lines = columns.ceilDiv(line);
-  return {graph::DimExpr(slots), graph::DimExpr(std::min(most, rows.constant().value_or(most))),
+  return {graph::DimExpr(slots), graph::DimExpr(inPlace ? 1 : 2),
+          graph::DimExpr(std::min(most, rows.constant().value_or(most))),
           (lines + graph::DimExpr(1) - lines.mod(2)) * graph::DimExpr(line)};
 }
 

@@ -66,13 +66,14 @@ ScheduleAttr chooseSchedule(mlir::Operation *op, const ContractShape &shape, int
 /// A block's tile for a contraction on a grid: multiples of 32 in both directions, as large as still gives every processor one.
 ScheduleAttr chooseTile(mlir::Operation *op, const graph::DimExpr &rows, const graph::DimExpr &columns);
 
-/// Rows of scores that a task of a chain (graph::Chain) holds on its stack, for so many columns; 0 where not even a few fit
-/// there, or beside the operands in the cache.
-int64_t chainRows(mlir::Operation *op, int64_t columns);
+/// Rows of scores that a task of a chain (graph::Chain) holds on its stack, for so many columns, twice where weights have
+/// memory of their own; 0 where not even a few fit there, or beside the operands in the cache.
+int64_t chainRows(mlir::Operation *op, int64_t columns, bool inPlace);
 
-/// Dims of the memory that a chain of so many rows and columns needs where its stack won't do: slots, rows of a slot, elements
-/// between rows (an odd number of cache lines). A task works in the slot of its number.
-graph::Dims chainScratch(mlir::Operation *op, const graph::DimExpr &rows, const graph::DimExpr &columns);
+/// Dims of the memory that a chain of so many rows and columns needs where its stack won't do: slots, buffers of a slot (scores,
+/// and weights where these are not in place), rows of a buffer, elements between rows (an odd number of cache lines). A task
+/// works in the slot of its number.
+graph::Dims chainScratch(mlir::Operation *op, const graph::DimExpr &rows, const graph::DimExpr &columns, bool inPlace);
 
 } // namespace hewn::plan
 

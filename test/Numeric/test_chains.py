@@ -94,3 +94,42 @@ def test_no_buffer_of_all_scores(tmp_path):
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     (got,) = hewn.compile(model).run(feeds).values()
     np.testing.assert_allclose(got, session.run(None, feeds)[0], rtol=1e-4, atol=2e-6)
+
+
+# After the scores s of q k, which reads of them and of the operands there are.
+UNUSUAL = {
+    "weights times scores": ([("Softmax", ["s"], "w"), ("Mul", ["w", "s"], "u"), ("MatMul", ["u", "v"], "y")], {}),
+    "scores where positive": (
+        [
+            ("Softmax", ["s"], "w"),
+            ("Greater", ["s", "zero"], "p"),
+            ("Where", ["p", "w", "s"], "u"),
+            ("MatMul", ["u", "v"], "y"),
+        ],
+        {},
+    ),
+    "v as a residual": ([("Softmax", ["s"], "w"), ("MatMul", ["w", "v"], "o"), ("Add", ["o", "v"], "y")], {}),
+    "k as a bias": ([("Add", ["s", "k"], "b"), ("Softmax", ["b"], "w"), ("MatMul", ["w", "v"], "y")], {}),
+    "q is k": ([("Softmax", ["s"], "w"), ("MatMul", ["w", "v"], "y")], {"k": "q"}),
+}
+
+
+@pytest.mark.parametrize("case", UNUSUAL)
+@pytest.mark.parametrize("size", [256, "n"])
+def test_operands_that_are_read_twice(case, size):
+    nodes, same = UNUSUAL[case]
+    generator = np.random.default_rng(5)
+    feeds = {name: generator.standard_normal((4, 256, 256)).astype(np.float32) / 4 for name in "qkv"}
+    feeds = {name: value for name, value in feeds.items() if name not in same}
+    nodes = [("MatMul", ["q", same.get("k", "k")], "s"), *nodes]
+    graph = helper.make_graph(
+        [helper.make_node(op, reads, [makes]) for op, reads, makes in nodes],
+        "unusual",
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, [4, size, size]) for name in feeds],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [onnx.numpy_helper.from_array(np.array(0, np.float32), "zero")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    (got,) = hewn.compile(model).run(feeds).values()
+    np.testing.assert_allclose(got, session.run(None, feeds)[0], rtol=1e-4, atol=1e-5)

@@ -117,3 +117,68 @@ def test_quantized_when_run(target):
     (got,) = run(model, {"x": x}, target)
     (want,) = ReferenceEvaluator(model).run(None, {"x": x})
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("pads", [[2, 0, 1, 0], [0, 1, 0, 2], [1, 1, 1, 1]], ids=["rows", "depth", "both"])
+@pytest.mark.parametrize("rows", [1, 4])
+@pytest.mark.parametrize("zero", [0, 100])
+def test_border_around_a_product(rows, pads, zero):
+    """A border along rows or along the summed dim, with and without a zero point of the weights."""
+    generator = np.random.default_rng(7)
+    k = 32 + pads[1] + pads[3]
+    weights = {
+        "sx": np.float32(0.1),
+        "zx": np.uint8(77),
+        "pads": np.array(pads, np.int64),
+        "w": random(generator, np.uint8, k, 16),
+        "sw": np.float32(0.05),
+        "zw": np.uint8(zero),
+    }
+    nodes = [
+        helper.make_node("DequantizeLinear", ["x", "sx", "zx"], ["xd"]),
+        helper.make_node("Pad", ["xd", "pads"], ["xp"]),
+        helper.make_node("DequantizeLinear", ["w", "sw", "zw"], ["wd"]),
+        helper.make_node("MatMul", ["xp", "wd"], ["y"]),
+    ]
+    model = model_of(nodes, [("x", TensorProto.UINT8, [rows, 32])], [("y", TensorProto.FLOAT)], weights)
+    x = random(generator, np.uint8, rows, 32)
+    (got,) = run(model, {"x": x}, "host")
+    padded = np.pad((x.astype(np.float64) - 77) * 0.1, [(pads[0], pads[2]), (pads[1], pads[3])])
+    want = padded @ ((weights["w"].astype(np.float64) - zero) * 0.05)
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5 * np.abs(want).max())
+
+
+def test_border_along_channels():
+    generator = np.random.default_rng(8)
+    weights = {
+        "sx": np.float32(0.1),
+        "zx": np.uint8(77),
+        "pads": np.array([0, 1, 0, 0, 0, 2, 0, 0], np.int64),
+        "w": random(generator, np.int8, 16, 8, 3, 3),
+        "sw": np.float32(0.05),
+    }
+    nodes = [
+        helper.make_node("DequantizeLinear", ["x", "sx", "zx"], ["xd"]),
+        helper.make_node("Pad", ["xd", "pads"], ["xp"]),
+        helper.make_node("DequantizeLinear", ["w", "sw"], ["wd"]),
+        helper.make_node("Conv", ["xp", "wd"], ["y"]),
+    ]
+    model = model_of(nodes, [("x", TensorProto.UINT8, [1, 5, 9, 9])], [("y", TensorProto.FLOAT)], weights)
+    x = random(generator, np.uint8, 1, 5, 9, 9)
+    (got,) = run(model, {"x": x}, "host")
+    (want,) = ReferenceEvaluator(model).run(None, {"x": x})
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5 * np.abs(want).max())
+
+
+def test_weights_that_are_sums_of_themselves_are_looked_at_once():
+    """A constant behind forty additions has 2^40 ways to it."""
+    nodes = [helper.make_node("DequantizeLinear", ["w", "s"], ["w0"])]
+    nodes += [helper.make_node("Add", [f"w{i}", f"w{i}"], [f"w{i + 1}"]) for i in range(40)]
+    nodes += [
+        helper.make_node("DequantizeLinear", ["x", "s"], ["xd"]),
+        helper.make_node("MatMul", ["xd", "w40"], ["y"]),
+    ]
+    weights = {"w": np.ones((32, 16), np.int8), "s": np.float32(1e-6)}
+    model = model_of(nodes, [("x", TensorProto.UINT8, [3, 32])], [("y", TensorProto.FLOAT)], weights)
+    (got,) = run(model, {"x": np.ones((3, 32), np.uint8)}, "host")
+    np.testing.assert_allclose(got, np.full((3, 16), 32 * 1e-12 * 2.0**40), rtol=1e-5)

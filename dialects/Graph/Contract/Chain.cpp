@@ -40,6 +40,28 @@ static bool isRowOf(const Dims &dims, const Dims &space) {
   return true;
 }
 
+/// Chain::inPlace.
+static bool isOneLine(const Chain &chain, const Dims &space) {
+  llvm::SmallPtrSet<Operation *, 16> between(chain.middle.begin(), chain.middle.end());
+  llvm::SmallPtrSet<Value, 4> reduced;
+  auto runsOn = [&](Value value) {
+    unsigned readers = 0;
+    for (Operation *user : value.getUsers()) {
+      if (!between.contains(user))
+        continue;
+      if (!isa<ReduceOpInterface>(user))
+        ++readers;
+      else if (value != chain.scores)
+        reduced.insert(value);
+    }
+    return readers <= 1;
+  };
+  for (Operation *op : chain.middle)
+    if (getDims(op->getResult(0)) == space && !isa<ReduceOpInterface>(op) && !runsOn(op->getResult(0)))
+      return false;
+  return runsOn(chain.scores) && reduced.size() <= 1;
+}
+
 std::optional<Chain> findChain(ArrayRef<Operation *> ops) {
   Chain chain;
   for (Operation *op : ops)
@@ -123,6 +145,7 @@ std::optional<Chain> findChain(ArrayRef<Operation *> ops) {
   };
   bool keepsApart = fits(chain.head, Value(), space) && fits(chain.middle, chain.scores, space) &&
                     fits(chain.tail, chain.weights, getDims(second));
+  chain.inPlace = isOneLine(chain, space);
   return keepsApart ? std::optional(chain) : std::nullopt;
 }
 

@@ -23,6 +23,9 @@ struct Chain {
   llvm::SmallVector<mlir::Operation *> head, middle, tail;
   /// Dims of `scores`: batch dims, then rows, then columns.
   unsigned rowDim = 0;
+  /// Whether weights may be written over scores: the ops between are one line of whole rows, with reductions of the scores and
+  /// of one value more, so that nobody reads a score after what was made of it was kept.
+  bool inPlace = false;
 };
 
 /// `ops` (of one block, in program order) as a chain; nullopt where they are none.

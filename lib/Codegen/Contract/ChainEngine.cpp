@@ -16,26 +16,42 @@ using hewn::graph::Index;
 
 namespace hewn::codegen {
 
-/// Where the kernel's scratch memory stands among its results; nullopt where it has none of the form that we need.
+/// Where the kernel's scratch memory stands among its results; nullopt where it has none.
 static std::optional<unsigned> scratchIn(plan::KernelOp kernel) {
   for (OpOperand &result : kernel.getBody().front().getTerminator()->getOpOperands())
-    if (result.get().getDefiningOp<graph::ScratchOp>()) {
-      Dims dims = graph::getDims(result.get());
-      bool fits = dims.size() == 3 && dims[0].constant() && dims[1].constant().value_or(0) > 0 &&
-                  graph::getElementType(result.get()).isF32();
-      return fits ? std::optional(result.getOperandNumber()) : std::nullopt;
-    }
+    if (result.get().getDefiningOp<graph::ScratchOp>())
+      return result.getOperandNumber();
   return std::nullopt;
+}
+
+/// Whether the results are the chain's: what its last step makes, and its scratch memory, of the dims that we ask for.
+static bool resultsFit(plan::KernelOp kernel, const Chain &chain) {
+  bool seen = false;
+  Dims space = graph::getDims(chain.first->getResult(0));
+  for (Value result : kernel.getBody().front().getTerminator()->getOperands()) {
+    Operation *maker = result.getDefiningOp();
+    if (isa_and_nonnull<graph::ScratchOp>(maker)) {
+      if (seen || !graph::getElementType(result).isF32() ||
+          graph::getDims(result) != plan::chainScratch(kernel, space[chain.rowDim], space.back(), chain.inPlace))
+        return false;
+      seen = true;
+    } else if (!llvm::is_contained(chain.tail, maker)) {
+      return false;
+    }
+  }
+  return true;
 }
 
 std::optional<Chain> chainIn(plan::KernelOp kernel) {
   SmallVector<Operation *> ops =
       llvm::map_to_vector(kernel.getBody().front().without_terminator(), [](Operation &op) { return &op; });
   std::optional<Chain> chain = graph::findChain(ops);
-  if (!chain || scratchIn(kernel))
+  if (!chain || !resultsFit(kernel, *chain))
+    return std::nullopt;
+  if (scratchIn(kernel))
     return chain;
   std::optional<int64_t> columns = graph::getDims(chain->scores).back().constant();
-  return columns && plan::chainRows(kernel, *columns) > 0 ? chain : std::nullopt;
+  return columns && plan::chainRows(kernel, *columns, chain->inPlace) > 0 ? chain : std::nullopt;
 }
 
 namespace {
@@ -56,15 +72,16 @@ public:
       memory = k.outputs[*given];
       k.results.erase(k.results.begin() + *given);
       k.outputs.erase(k.outputs.begin() + *given);
-      most = *memory.dims[1].constant();
+      most = *memory.dims[2].constant();
     } else {
-      most = plan::chainRows(k.kernel, *space.back().constant());
+      most = plan::chainRows(k.kernel, *space.back().constant(), chain.inPlace);
     }
     bool even = rows.constant() && *rows.constant() % most == 0;
     count = even ? DimExpr(most) : DimExpr::symbol(kRows);
-    // Reductions along whole rows come before the pass that makes the weights, which reads a score where it writes one.
-    if (!given)
+    if (!given) {
       scores = onStack();
+      weights = chain.inPlace ? scores : onStack();
+    }
     // Batches first: a batch's k and v stay in the cache for all of its rows.
     Dims counts(ArrayRef(space).take_front(chain.rowDim));
     counts.push_back(rows.ceilDiv(most));
@@ -83,7 +100,7 @@ private:
   KernelElements e;
   Dims space;
   DimExpr count;
-  Buffer scores, memory;
+  Buffer scores, weights, memory;
   int64_t most = 0; // rows of a block
   SmallVector<Index> batch;
   Index firstRow;
@@ -98,7 +115,7 @@ private:
     if (!count.constant())
       symbols[kRows] = e.min(e.sub(e.expression(rows), firstRow), e.constant(most)).base;
     fits &= succeeded(step(chain.head, {chain.scores}, {scores}, symbols)) &&
-            succeeded(step(chain.middle, {chain.weights}, {scores}, symbols)) &&
+            succeeded(step(chain.middle, {chain.weights}, {weights}, symbols)) &&
             succeeded(step(chain.tail, k.results, taskOutputs(), symbols));
     e.forget();
   }
@@ -110,12 +127,18 @@ private:
       Index all = e.expression(graph::numElements(counts));
       Index share = e.floorDiv(e.add(all, e.constant(slots - 1)), e.constant(slots));
       Index begin = e.mul(slot[0], share), end = e.min(e.add(begin, share), all);
-      scores = memory;
-      scores.dims = taskDims();
-      scores.strides.assign(space.size(), DimExpr(0));
-      scores.strides[chain.rowDim] = memory.dims[2];
-      scores.strides.back() = DimExpr(1);
-      scores.start = e.mul(slot[0], e.mul(e.constant(most), e.expression(memory.dims[2]))).base;
+      auto bufferAt = [&](int64_t number) {
+        Buffer buffer = memory;
+        buffer.dims = taskDims();
+        buffer.strides.assign(space.size(), DimExpr(0));
+        buffer.strides[chain.rowDim] = memory.dims[3];
+        buffer.strides.back() = DimExpr(1);
+        Index which = e.add(e.mul(slot[0], e.constant(chain.inPlace ? 1 : 2)), e.constant(number));
+        buffer.start = e.mul(which, e.mul(e.constant(most), e.expression(memory.dims[3]))).base;
+        return buffer;
+      };
+      scores = bufferAt(0);
+      weights = chain.inPlace ? scores : bufferAt(1);
       auto loop = scf::ForOp::create(b, k.loc(), begin.base, end.base, e.constant(1).base);
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPoint(loop.getBody()->getTerminator());
@@ -213,29 +236,38 @@ private:
       nested.symbols[symbol.getKey()] = symbol.getValue();
     IRMapping mapping;
     SmallVector<Attribute> argumentDims;
+    // A value may be seen whole by one op and by rows by another, or by both operands of one.
+    SmallVector<std::tuple<Value, SmallVector<int64_t>, Value>> seen;
+    auto argumentFor = [&](Operation *op, unsigned i) -> Value {
+      Value operand = op->getOperand(i);
+      if (mapping.contains(operand))
+        return mapping.lookup(operand);
+      if (auto constant = operand.getDefiningOp<graph::ConstantOp>(); constant && !k.inputs.contains(operand))
+        return build.clone(*constant, mapping)->getResult(0);
+      bool own = operand == chain.scores || operand == chain.weights;
+      SmallVector<int64_t> along = own ? SmallVector<int64_t>() : alongOf(operand, op, i);
+      for (auto &[value, how, argument] : seen)
+        if (value == operand && how == along)
+          return argument;
+      Buffer buffer = operand == chain.scores    ? scores
+                      : operand == chain.weights ? weights
+                                                 : part(k.inputs.find(operand)->second, along);
+      auto type = cast<RankedTensorType>(operand.getType());
+      Value argument = body->addArgument(
+          RankedTensorType::get(graph::staticShape(buffer.dims), type.getElementType(), type.getEncoding()),
+          operand.getLoc());
+      argumentDims.push_back(graph::dimsAttr(context, buffer.dims));
+      nested.inputs[argument] = buffer;
+      seen.push_back({operand, along, argument});
+      setSignature(kernel, argumentDims);
+      return argument;
+    };
     for (Operation *op : ops) {
-      for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
-        if (mapping.contains(operand))
-          continue;
-        if (auto constant = operand.getDefiningOp<graph::ConstantOp>(); constant && !k.inputs.contains(operand)) {
-          build.clone(*constant, mapping);
-          continue;
-        }
-        Buffer buffer;
-        if (operand == chain.scores || operand == chain.weights)
-          buffer = scores;
-        else
-          buffer = part(k.inputs.find(operand)->second, alongOf(operand, op, i));
-        auto type = cast<RankedTensorType>(operand.getType());
-        Value argument = body->addArgument(
-            RankedTensorType::get(graph::staticShape(buffer.dims), type.getElementType(), type.getEncoding()),
-            operand.getLoc());
-        argumentDims.push_back(graph::dimsAttr(context, buffer.dims));
-        nested.inputs[argument] = buffer;
-        mapping.map(operand, argument);
-        setSignature(kernel, argumentDims);
-      }
+      SmallVector<Value> operands;
+      for (unsigned i = 0; i < op->getNumOperands(); ++i)
+        operands.push_back(argumentFor(op, i));
       Operation *clone = build.clone(*op, mapping);
+      clone->setOperands(operands);
       if (failed(graph::inferResults(clone))) { // which has said why
         kernel.erase();
         return failure();

@@ -49,6 +49,8 @@ public:
       schedule = plan::chooseSchedule(k.kernel, form.shape(), packed ? form.rhs.block : 0);
     m = schedule.getM();
     n = packed ? form.rhs.block : schedule.getN();
+    if (form.matrix && !fillsTiles(m)) // a schedule by hand
+      m = plan::chooseSchedule(k.kernel, form.shape(), n).getM();
     columns = form.extents[form.roles.column];
     heavy = llvm::any_of(k.kernel.getBody().front().without_terminator(), graph::isTranscendental);
     variants = rowVariants();
@@ -96,6 +98,12 @@ private:
   }
   Dims extentsOf(ArrayRef<unsigned> dims) {
     return llvm::map_to_vector<4>(dims, [&](unsigned d) { return form.extents[d]; });
+  }
+
+  /// Whether so many rows are whole tiles of the matrix unit, and there are as many.
+  bool fillsTiles(int64_t count) {
+    int64_t most = plan::MatrixAttr(form.matrix).getRows();
+    return count > 0 && (count <= most || count % most == 0) && count <= form.rows.constant().value_or(count);
   }
 
   //===----------------------------------------------------------------------------------------------------------------===//

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/Contract/ContractForm.h"
+#include "lib/Codegen/Contract/MatrixUnit.h"
 
 using namespace mlir;
 using hewn::graph::Clip;
@@ -165,6 +166,8 @@ std::optional<ContractForm> contractForm(KernelFunction &k) {
   if (graph::getElementType(left) != sum || graph::getElementType(right) != sum) {
     form.dot = plan::findDot(op);
     form.matrix = plan::findMatrix(op);
+    if (form.matrix && !MatrixUnit::fits(form.matrix, vectorLanes(k.kernel)))
+      return std::nullopt;
     form.grouped = groupedDim(form);
     if (!form.grouped)
       return std::nullopt;

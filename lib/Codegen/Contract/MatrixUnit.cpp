@@ -12,6 +12,12 @@ namespace hewn::codegen {
 /// Bytes of a row of a tile.
 static constexpr int64_t kRow = 64;
 
+bool MatrixUnit::fits(plan::MatrixAttr unit, int64_t lanes) {
+  return unit.getColumns() == lanes && unit.getRows() > 0 && unit.getRows() <= kRow / 4 &&
+         unit.getDepth() * unit.getLeft().getIntOrFloatBitWidth() == 8 * kRow &&
+         unit.getLeft().getIntOrFloatBitWidth() == unit.getRight().getIntOrFloatBitWidth();
+}
+
 Value MatrixUnit::i16(int64_t value) { return arith::ConstantOp::create(b, loc, b.getI16IntegerAttr(int16_t(value))); }
 
 Value MatrixUnit::bytes(Value memref, Index elements) {

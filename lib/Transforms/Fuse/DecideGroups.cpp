@@ -189,10 +189,10 @@ private:
   Operation *makeScratch(const graph::Chain &chain, Operation *first) {
     Dims space = graph::getDims(chain.first->getResult(0));
     std::optional<int64_t> columns = space.back().constant();
-    if (columns && plan::chainRows(chain.first, *columns) > 0)
+    if (columns && plan::chainRows(chain.first, *columns, chain.inPlace) > 0)
       return nullptr;
     OpBuilder b(first);
-    Dims dims = plan::chainScratch(chain.first, space[chain.rowDim], space.back());
+    Dims dims = plan::chainScratch(chain.first, space[chain.rowDim], space.back(), chain.inPlace);
     Value scratch = graph::make<graph::ScratchOp>(b, chain.first->getLoc(), {},
                                                   {b.getNamedAttr("shape", graph::dimsAttr(b.getContext(), dims)),
                                                    b.getNamedAttr("of", TypeAttr::get(b.getF32Type()))});

@@ -17,7 +17,9 @@
 #include "dialects/Graph/Analysis/Contents.h"
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
+#include "lib/Transforms/Quantize/Operands.h"
 #include "lib/Transforms/Quantize/Passes.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using hewn::graph::ContractOpInterface;
@@ -82,15 +84,23 @@ std::optional<Quantized> quantizedOf(graph::Composer &c, Value value) {
   return Quantized{c.transpose(inner->data, view.getViewOrder()), moved(inner->scale), moved(inner->zero)};
 }
 
-/// Whether the value is made from constants by moves and changes of type.
+/// Whether the value is made from constants by moves and elementwise ops.
 bool isConstant(Value value) {
-  Operation *op = value.getDefiningOp();
-  if (!op)
+  llvm::SetVector<Operation *> makers;
+  auto add = [&](Value made) {
+    Operation *op = made.getDefiningOp();
+    bool known = isa_and_nonnull<graph::ConstantOp>(op) ||
+                 (isa_and_nonnull<graph::MoveOpInterface, graph::ElementwiseOpInterface>(op) && op->getNumOperands());
+    if (known)
+      makers.insert(op);
+    return known;
+  };
+  if (!add(value))
     return false;
-  if (isa<graph::ConstantOp>(op))
-    return true;
-  return op->getNumOperands() > 0 && isa<graph::MoveOpInterface, graph::ElementwiseOpInterface>(op) &&
-         llvm::all_of(op->getOperands(), isConstant);
+  for (size_t i = 0; i < makers.size(); ++i)
+    if (!llvm::all_of(makers[i]->getOperands(), add))
+      return false;
+  return true;
 }
 
 class Former {
@@ -102,10 +112,8 @@ public:
   bool run() {
     if (!fits())
       return false;
-    // What a border of zeros surrounds.
-    auto border = op->getOperand(0).getDefiningOp<graph::MoveOpInterface>();
-    std::optional<SmallVector<int64_t>> low = border ? border.getZeroBorder() : std::nullopt;
-    std::optional<Quantized> l = quantizedOf(c, low ? border->getOperand(0) : op->getOperand(0));
+    std::optional<Border> border = borderOf(op);
+    std::optional<Quantized> l = quantizedOf(c, border ? border->inside() : op->getOperand(0));
     std::optional<Quantized> r = l ? quantizedOf(c, op->getOperand(1)) : std::nullopt;
     if (!r || !l->data || !r->data || !isConstant(r->data) || !isScalar(l->scale) || !isScalar(l->zero) ||
         !alongColumns(r->scale) || !alongColumns(r->zero))
@@ -114,18 +122,12 @@ public:
     right = *r;
     shiftTo(left, /*isUnsigned=*/true);
     shiftTo(right, /*isUnsigned=*/false);
-    if (right.zero && !sumOfRows())
+    if (right.zero && !rowsMatch())
       return false;
     padSums();
-    if (low) {
-      Dims inner = graph::getDims(left.data), outer = graph::getDims(op->getOperand(0)), before, after;
-      for (auto [i, width] : llvm::enumerate(*low)) {
-        before.push_back(DimExpr(width));
-        DimExpr whole = i == depthInLeft ? inner[i] : outer[i];
-        after.push_back(whole - inner[i] - DimExpr(width));
-      }
+    if (border) {
       Value zero = left.zero ? c.cast(left.zero, graph::getElementType(left.data)) : Value();
-      left.data = c.pad(left.data, before, after, "constant", zero);
+      left.data = border->around(b, left.data, zero);
     }
     Value result = scaled(withZeros(product()));
     if (!result)
@@ -225,17 +227,14 @@ private:
       q.data = c.cast(c.op("graph.add", {asInt(q.data), number(double(by))}), type);
   }
 
-  /// Σ x for each row, as it broadcasts to the result, in `rowSums`; false where rows of the left operand are windows.
-  bool sumOfRows() {
-    for (auto [i, expr] : llvm::enumerate(maps[0].getResults())) {
-      bool same = i < maps[2].getNumResults() && maps[2].getResult(i) == expr;
-      if (!same && !(i == depthInLeft && i == columnInResult))
-        return false;
-    }
+  /// Whether the left operand's rows are the result's, so that their sums broadcast to it; not where they are windows.
+  bool rowsMatch() {
     if (maps[0].getNumResults() != maps[2].getNumResults())
       return false;
-    rowSums = c.reduce("graph.reduce_sum", asInt(left.data), int64_t(depthInLeft), true);
-    return rowSums != nullptr;
+    for (auto [i, expr] : llvm::enumerate(maps[0].getResults()))
+      if (maps[2].getResult(i) != expr && !(i == depthInLeft && i == columnInResult))
+        return false;
+    return true;
   }
 
   /// Makes the summed dim a multiple of what instructions take: zeros of the right operand make any left one count nothing.
@@ -271,8 +270,10 @@ private:
         columnSums = c.op("graph.sub", {columnSums, c.op("graph.mul", {alongResult(right.zero), number(sumLength)})});
       sum = c.op("graph.sub", {sum, c.op("graph.mul", {columnSums, left.zero})});
     }
-    if (right.zero)
+    if (right.zero) {
+      Value rowSums = c.reduce("graph.reduce_sum", asInt(left.data), int64_t(depthInLeft), true);
       sum = c.op("graph.sub", {sum, c.op("graph.mul", {rowSums, alongResult(right.zero)})});
+    }
     return sum;
   }
 
@@ -298,7 +299,6 @@ private:
   unsigned depthInLeft = 0, depthInRight = 0, columnInRight = 0, columnInResult = 0;
   int64_t sumLength = 0;
   Quantized left, right;
-  Value rowSums;
 };
 
 struct FormIntegerContractionsPass : impl::FormIntegerContractionsPassBase<FormIntegerContractionsPass> {

@@ -22,6 +22,7 @@
 #include "dialects/Plan/Schedule.h"
 #include "lib/Transforms/Quantize/Operands.h"
 #include "lib/Transforms/Quantize/Passes.h"
+#include <limits>
 
 using namespace mlir;
 using hewn::graph::ContractOpInterface;
@@ -67,13 +68,22 @@ bool pays(ContractOpInterface op, unsigned products) {
   return few ? hasDot : plan::fills(op, matrix);
 }
 
-/// x as the bfloat16 next to it and the one next to what is left, which is 0 where x is infinite.
-std::pair<Value, Value> split(graph::Composer &c, Value x) {
-  Type bf16 = c.b.getBF16Type();
-  Value first = c.cast(x, bf16), near = c.cast(first, graph::getElementType(x));
-  Value rest = c.op("graph.sub", {x, near});
-  Value whole = c.op("graph.equal", {x, near}); // infinities among them, whose rest is no number
-  return {first, c.cast(c.op("graph.where", {whole, c.scalarLike(x, 0), rest}), bf16)};
+/// x as the sum of two bfloat16. `cross` is the first one where that is finite, else 0: it meets other second terms, which may
+/// be 0 and must not make infinity a NaN. Numbers beyond bfloat16's largest are that one and a rest.
+struct Terms {
+  Value first, cross, second;
+};
+
+Terms split(graph::Composer &c, Value x) {
+  Type bf16 = c.b.getBF16Type(), type = graph::getElementType(x);
+  constexpr double largest = 3.3895313892515355e38, infinity = std::numeric_limits<double>::infinity();
+  Value finite = c.op("graph.less", {c.op("graph.abs", {x}), c.scalarLike(x, infinity)});
+  Value clamped = c.op("graph.minimum", {x, c.scalarLike(x, largest)});
+  clamped = c.op("graph.maximum", {clamped, c.scalarLike(x, -largest)});
+  Value first = c.cast(c.op("graph.where", {finite, clamped, x}), bf16);
+  Value near = c.cast(first, type), zero = c.scalarLike(x, 0);
+  return {first, c.cast(c.op("graph.where", {finite, near, zero}), bf16),
+          c.cast(c.op("graph.where", {finite, c.op("graph.sub", {x, near}), zero}), bf16)};
 }
 
 /// x y as x1 y1 + x1 y2 + x2 y1: one contraction over three times the depth.
@@ -84,9 +94,9 @@ void splitOperands(ContractOpInterface op) {
   graph::Composer c(b, op->getLoc());
   SmallVector<AffineMap> maps = op.getIndexingMaps();
   rewriteOperands(op, b.getF32Type(), [&](unsigned operand, Value value) {
-    auto [first, second] = split(c, value);
+    Terms t = split(c, value);
     int64_t axis = *graph::resultWith(maps[operand], depth);
-    return c.concat({first, operand == 0 ? first : second, operand == 0 ? second : first}, axis);
+    return operand == 0 ? c.concat({t.first, t.cross, t.second}, axis) : c.concat({t.first, t.second, t.cross}, axis);
   });
 }
 

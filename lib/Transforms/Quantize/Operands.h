@@ -8,9 +8,22 @@
 
 namespace hewn {
 
+/// A border of zeros around a contraction's left operand, none of it along the summed dim.
+struct Border {
+  graph::MoveOpInterface op;
+  llvm::SmallVector<int64_t> low;
+
+  mlir::Value inside() { return op->getOperand(0); }
+  /// The same border around another value, of other dims along dims that have no border; `fill` (rank 0) null: zeros.
+  mlir::Value around(mlir::OpBuilder &b, mlir::Value value, mlir::Value fill = {});
+};
+
+/// The border that makes the left operand; nullopt where there is none, or where it reaches along the summed dim.
+std::optional<Border> borderOf(graph::ContractOpInterface op);
+
 /// The same contraction of other operands with sums of type `sum`, in the place of `op`, which is erased; `rewrite` gives the
-/// operand (0 or 1) for a value that stands for it. A border of zeros around the left one that nobody else reads stays next
-/// to the contraction, which can leave it out: what it surrounds is rewritten.
+/// operand (0 or 1) for a value that stands for it. A border that nobody else reads stays next to the contraction, which can
+/// leave it out: what it surrounds is rewritten. Nothing is done where the operands do not fit.
 void rewriteOperands(graph::ContractOpInterface op, mlir::Type sum,
                      llvm::function_ref<mlir::Value(unsigned operand, mlir::Value value)> rewrite);
 

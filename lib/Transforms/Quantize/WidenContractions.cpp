@@ -30,7 +30,7 @@ struct WidenContractionsPass : impl::WidenContractionsPassBase<WidenContractions
     for (ContractOpInterface op : ops) {
       Type left = graph::getElementType(op->getOperand(0)), right = graph::getElementType(op->getOperand(1)),
            sum = graph::getElementType(op->getResult(0)), half = IntegerType::get(&getContext(), 16);
-      if (!sum.isSignlessInteger(32) || left == sum || right == sum || plan::findDot(op))
+      if (!sum.isSignlessInteger(32) || left == sum || right == sum || plan::findDot(op) || plan::findMatrix(op))
         continue;
       castOperands(op, plan::findDot(op, half, half, sum) ? half : sum);
     }

@@ -25,8 +25,8 @@ func.func @product(%x: tensor<6x64xui8>, %sw: tensor<32xf32>) -> tensor<6x32xf32
 // CHECK-LABEL: func.func @shifted
 // CHECK: graph.cast %{{.*}} {to = ui8} : (tensor<5x6xi32>) -> tensor<5x6xui8>
 // CHECK: graph.cast %{{.*}} {to = i8} : (tensor<6x16xi32>) -> tensor<6x16xi8>
-// CHECK: %[[R:.*]] = graph.reduce_sum %{{.*}} : (tensor<5x6xi32>) -> tensor<5x1xi32>
 // CHECK: graph.matmul %{{.*}} : (tensor<5x8xui8>, tensor<8x16xi8>) -> tensor<5x16xi32>
+// CHECK: %[[R:.*]] = graph.reduce_sum %{{.*}} : (tensor<5x8xi32>) -> tensor<5x1xi32>
 // CHECK: graph.mul %[[R]]
 func.func @shifted(%x: tensor<5x6xi8>) -> tensor<5x16xi32> {
   %z = graph.constant {value = dense<100> : tensor<ui8>} : tensor<ui8>

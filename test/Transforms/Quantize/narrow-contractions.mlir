@@ -73,11 +73,12 @@ module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters 
 // CHECK: graph.matmul {{.*}} : (tensor<32x64xbf16>, tensor<64x32xbf16>) -> tensor<32x32xf32>
 // CHECK: graph.matmul {{.*}} : (tensor<2x64xf32>, tensor<64x32xf32>) -> tensor<2x32xf32>
 // THREE-LABEL: func.func @unit
-// THREE: %[[X1:.*]] = graph.cast %arg0 {to = bf16}
+// THREE: %[[X1:.*]] = graph.cast %{{.*}} {to = bf16}
 // THREE: %[[XF:.*]] = graph.cast %[[X1]] {to = f32}
+// THREE: %[[XC:.*]] = graph.cast %{{.*}} {to = bf16}
 // THREE: graph.sub %arg0, %[[XF]]
 // THREE: %[[X2:.*]] = graph.cast %{{.*}} {to = bf16}
-// THREE: %[[L:.*]] = graph.concat %[[X1]], %[[X1]], %[[X2]] {{.*}} -> tensor<32x192xbf16>
+// THREE: %[[L:.*]] = graph.concat %[[X1]], %[[XC]], %[[X2]] {{.*}} -> tensor<32x192xbf16>
 // THREE: %[[R:.*]] = graph.concat {{.*}} -> tensor<192x32xbf16>
 // THREE: graph.matmul %[[L]], %[[R]] {to = f32}
 module attributes {plan.target = #unit} {
