@@ -121,6 +121,13 @@ public:
   nb::list inputs() const { return describe(model, model->inputs, model->num_inputs); }
   nb::list outputs() const { return describe(model, model->outputs, model->num_outputs); }
   const char *name() const { return model->name; }
+  std::vector<std::string> variants() const {
+    std::vector<std::string> names;
+    for (int i = 0; i < model->num_variants; ++i)
+      names.push_back(model->variants[i].target);
+    return names;
+  }
+  const char *variant() const { return model->runtime->model_variant(model)->target; }
 
   /// `arrays`: (address, type code, bits, shape) each. Returns (bytes, type code, bits, shape) each.
   nb::list run(const std::vector<std::tuple<uintptr_t, int, int, std::vector<int64_t>>> &arrays) {
@@ -186,6 +193,8 @@ NB_MODULE(_hewn, m) {
   nb::class_<Model>(m, "Model")
       .def(nb::init<const std::string &, int>(), nb::arg("path"), nb::arg("threads"))
       .def_prop_ro("name", &Model::name)
+      .def_prop_ro("variants", &Model::variants)
+      .def_prop_ro("variant", &Model::variant)
       .def_prop_ro("inputs", &Model::inputs)
       .def_prop_ro("outputs", &Model::outputs)
       .def("run", &Model::run);

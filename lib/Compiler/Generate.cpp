@@ -83,7 +83,8 @@ Error Generator::emitPrograms(ArrayRef<codegen::KernelSymbols> kernels, const We
   for (size_t v = variants.size(); v-- > 0;) {
     // What launches a device's kernels runs wherever a driver does.
     const codegen::MachineSpec &machine = variants[v].machine.device ? base : variants[v].machine;
-    Program program{std::make_unique<llvm::LLVMContext>(), nullptr, &machine, variants[v].prefix + "main", ""};
+    Program program{std::make_unique<llvm::LLVMContext>(), nullptr, &machine,
+                    (variants[v].prefix + plan::kProgramName).str(), ""};
     program.module = std::make_unique<llvm::Module>(interface.name, *program.context);
     if (Error error = codegen::setMachine(*program.module, machine))
       return error;
@@ -104,7 +105,9 @@ Error Generator::emitPrograms(ArrayRef<codegen::KernelSymbols> kernels, const We
     shown.run = byText.try_emplace(text, program.symbol).first->second;
     if (shown.run != program.symbol)
       continue;
-    (*run)->setName(program.symbol);
+    for (llvm::Function &defined : *program.module)
+      if (!defined.isDeclaration())
+        defined.setName(variants[v].prefix + defined.getName());
     programs.push_back(std::move(program));
   }
   return Error::success();

@@ -28,6 +28,10 @@ public:
   /// The same for bytes that the table takes over.
   std::string add(llvm::StringRef wanted, std::vector<char> bytes);
 
+  /// The key of bytes that were made of others, by a description of all that they depend on; empty until it is set. Whoever
+  /// makes the same for another machine finds them here.
+  std::string &derived(const std::string &description) { return derivedKeys[description]; }
+
   /// Tells of a mapped file that bytes lie in, for `releasePages`.
   void noteMapping(std::shared_ptr<const llvm::MemoryBuffer> mapping) { mappings.push_back(std::move(mapping)); }
   /// Gives the pages of mapped files back to the system, which reads them again when they are needed. To be called
@@ -55,6 +59,7 @@ private:
     std::shared_ptr<const void> owner;
   };
   llvm::StringMap<Entry> entries;
+  llvm::StringMap<std::string> derivedKeys;
   std::vector<std::shared_ptr<const llvm::MemoryBuffer>> mappings;
 };
 

@@ -14,7 +14,7 @@ import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -110,6 +110,16 @@ class Module:
         """The model's name in C."""
         return self._model.name
 
+    @property
+    def variants(self) -> list[str]:
+        """The targets that the library has code for, the best first."""
+        return self._model.variants
+
+    @property
+    def variant(self) -> str:
+        """The one of `variants` that this machine runs."""
+        return self._model.variant
+
     def run(self, feeds: Mapping[str, object]) -> dict[str, np.ndarray]:
         """Runs on arrays by name (numpy, or anything with DLPack) and returns the outputs by name."""
         if not isinstance(feeds, Mapping):
@@ -153,7 +163,7 @@ class Module:
 def compile(
     model: object,
     *,
-    target: str = "host",
+    target: str | Sequence[str] = "host",
     precision: str = "highest",
     dims: Mapping[str, int | tuple[int, int] | str] | None = None,
     quantize: str | None = None,
@@ -164,6 +174,7 @@ def compile(
 ) -> Module:
     """Compiles a model (a path, bytes, or an onnx.ModelProto) and loads it; `output` keeps the library at that path.
 
+    `target` is a machine, or several, each with code of its own in the library; "portable" stands for the usual ones.
     `dims` binds symbolic dims: a number, or (low, high). `cache_dir` keeps compiled kernels for the next compile.
     """
     path = data = None
@@ -186,7 +197,7 @@ def compile(
             data,
             artifact,
             None,
-            target,
+            target if isinstance(target, str) else ",".join(target),
             bindings,
             precision,
             quantize or "",

@@ -14,13 +14,37 @@
 
 namespace hewn::tool {
 
+namespace cl = llvm::cl;
+static cl::opt<std::string> variantFlag("variant", cl::value_desc("target"),
+                                        cl::desc("Which of a library's variants to run, instead of the machine's best"),
+                                        cl::sub(runCommand()), cl::sub(benchCommand()), cl::sub(profileCommand()));
+
 static void *allocate(void *, size_t bytes, size_t alignment) {
   void *memory = nullptr;
   return posix_memalign(&memory, std::max<size_t>(64, alignment), std::max<size_t>(1, bytes)) == 0 ? memory : nullptr;
 }
 static void release(void *, void *memory) { std::free(memory); }
 
+bool Loaded::force(const std::string &variant) {
+  const hewn_model &whole = *descriptor;
+  forced = whole;
+  forced.num_variants = 1;
+  llvm::SmallVector<std::string> names;
+  for (int32_t i = 0; i < whole.num_variants; ++i) {
+    names.push_back(whole.variants[i].target);
+    if (variant == names.back())
+      forced.variants = &whole.variants[i];
+  }
+  descriptor = &forced;
+  if (llvm::is_contained(names, variant))
+    return true;
+  llvm::errs() << "error: " << whole.name << " has no variant '" << variant
+               << "'; there are: " << llvm::join(names, ", ") << "\n";
+  return false;
+}
+
 std::unique_ptr<Loaded> Loaded::open(const std::string &path, int threads, hewn_trace_hook trace) {
+  const std::string variant = variantFlag; // compiling ends with the linker, which resets flags
   std::unique_ptr<Loaded> loaded(new Loaded);
   std::string library = path;
   if (llvm::sys::path::extension(path) != ".so") {
@@ -52,6 +76,8 @@ std::unique_ptr<Loaded> Loaded::open(const std::string &path, int threads, hewn_
     loaded->descriptor = nullptr;
     return nullptr;
   }
+  if (!variant.empty() && !loaded->force(variant))
+    return nullptr;
   hewn_context_options options = {};
   options.size = sizeof(options);
   options.threads = threads;

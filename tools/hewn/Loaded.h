@@ -12,12 +12,15 @@ namespace hewn::tool {
 
 class Loaded {
 public:
-  /// `path`: a .so, or a model to compile. Null after an error was printed.
+  /// `path`: a .so, or a model to compile. The flag --variant says which code of it to run, if not the machine's choice.
+  /// Null after an error was printed.
   /// `trace` hears of every launch.
   static std::unique_ptr<Loaded> open(const std::string &path, int threads, hewn_trace_hook trace = {});
   ~Loaded();
 
   const hewn_model &model() const { return *descriptor; }
+  /// The code that runs.
+  const hewn_variant &variant() const { return *descriptor->runtime->model_variant(descriptor); }
   /// The input of this name; -1 where there is none.
   int inputNamed(const std::string &name) const;
   /// One array an input, in order. False after an error was printed. Outputs live until the next run.
@@ -25,9 +28,12 @@ public:
 
 private:
   Loaded() = default;
+  bool force(const std::string &variant);
   std::string folder;
   void *library = nullptr;
   const hewn_model *descriptor = nullptr;
+  /// The library's descriptor with one variant alone, where the user chose it: the runtime has no switch for that.
+  hewn_model forced = {};
   hewn_context *context = nullptr;
 };
 

@@ -127,6 +127,7 @@ int profileMain() {
       best = std::move(recorder.run);
   }
   printTable(best);
+  llvm::outs() << "code for " << loaded->variant().target << "\n";
   return file.empty() || writeTrace(file, best) ? 0 : 1;
 }
 

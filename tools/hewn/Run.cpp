@@ -93,8 +93,8 @@ int benchMain() {
     times.push_back(std::chrono::duration<double, std::milli>(Clock::now() - start).count());
   }
   std::sort(times.begin(), times.end());
-  llvm::outs() << llvm::format("%zu runs: fastest %.4f ms, median %.4f ms, slowest %.4f ms\n", times.size(),
-                               times.front(), times[times.size() / 2], times.back());
+  llvm::outs() << llvm::format("%zu runs: fastest %.4f ms, median %.4f ms, slowest %.4f ms, %s\n", times.size(),
+                               times.front(), times[times.size() / 2], times.back(), loaded->variant().target);
   return 0;
 }
 

@@ -87,7 +87,7 @@ Error linkShared(const LinkJob &job, const ScratchFolder &scratch) {
   if (!script)
     return script.takeError();
   std::vector<std::string> arguments = {
-      "-shared", "--version-script=" + *script, "--gc-sections", "--hash-style=gnu", "--build-id=none",
+      "-shared", "--version-script=" + *script, "--gc-sections", "--strip-debug", "--hash-style=gnu", "--build-id=none",
       // Not data: a program that is linked to the library may hold the descriptor.
       "-Bsymbolic-functions", "-znoexecstack", "-zrelro", "--defsym=" HEWN_MODEL_SYMBOL "=" + job.model,
       "-soname=" + sys::path::filename(job.output).str(), "-o", job.output};

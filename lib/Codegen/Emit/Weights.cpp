@@ -17,12 +17,16 @@ namespace hewn::codegen {
 static constexpr uint64_t kAlignment = 64;
 
 uint64_t Weights::add(ArrayRef<char> bytes) {
+  // Programs of several machines name the same bytes: reading them again would cost more than all else.
+  auto [known, isNew] = byAddress.try_emplace({bytes.data(), bytes.size()}, total);
+  if (!isNew)
+    return known->second;
   uint64_t hash = xxh3_64bits(ArrayRef<uint8_t>(reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()));
   WeightTable::letGo(bytes);
   std::vector<size_t> &same = byHash[hash >> 1]; // the map has keys of its own at the end of the range
   for (size_t i : same)
     if (pieces[i].bytes == bytes)
-      return pieces[i].offset;
+      return known->second = pieces[i].offset;
   same.push_back(pieces.size());
   pieces.push_back({bytes, total, hash});
   total = alignTo(total + bytes.size(), kAlignment);

@@ -44,6 +44,7 @@ private:
   std::vector<Piece> pieces;
   std::deque<std::string> kept;
   llvm::DenseMap<uint64_t, std::vector<size_t>> byHash;
+  llvm::DenseMap<std::pair<const char *, size_t>, uint64_t> byAddress;
   uint64_t total = 0;
 };
 

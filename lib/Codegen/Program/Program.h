@@ -25,7 +25,7 @@ struct DeviceKernels {
   llvm::StringMap<unsigned> numbers; // by the name in the module
 };
 
-/// Emits `run(ctx, frame)` into `module`: the launches of `program` with memory where its places say. Constants are added
+/// Emits `main(ctx, frame)` into `module`: the launches of `program` with memory where its places say. Constants are added
 /// to `weights`. With a `device`, launches go there, and its kernels are noted. Fails with errors on the ops.
 mlir::FailureOr<llvm::Function *> emitProgram(mlir::func::FuncOp program, const ProgramInterface &interface,
                                               const KernelSymbols &kernels, const WeightTable &table, Weights &weights,

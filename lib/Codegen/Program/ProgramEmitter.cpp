@@ -42,7 +42,7 @@ llvm::Value *ProgramEmitter::symbolValue(StringRef name) {
 
 void ProgramEmitter::begin() {
   auto *type = llvm::FunctionType::get(i32, {ptr, ptr}, false);
-  run = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, "run", module);
+  run = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, plan::kProgramName, module);
   run->setVisibility(llvm::GlobalValue::HiddenVisibility);
   b.SetInsertPoint(llvm::BasicBlock::Create(context, "entry", run));
   runContext = run->getArg(0);

@@ -25,8 +25,8 @@ llvm::ArrayRef<InstructionSet> instructionSets() {
        kV4,
        {"avx512bitalg", "avx512ifma", "avx512vbmi", "avx512vbmi2", "avx512vpopcntdq"}},
       {"gfni", HEWN_CPU_GFNI, kV3, {"gfni"}},
-      {"amxint8", HEWN_CPU_AMX_INT8, kV4, {"amx-tile", "amx-int8"}},
-      {"amxbf16", HEWN_CPU_AMX_BF16, kV4, {"amx-tile", "amx-bf16"}},
+      {"amx", HEWN_CPU_AMX_INT8, kV4, {"amx-tile", "amx-int8"}},
+      {"amx", HEWN_CPU_AMX_BF16, kV4, {"amx-tile", "amx-bf16"}},
   };
   return sets;
 }

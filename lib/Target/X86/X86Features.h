@@ -18,7 +18,7 @@ namespace hewn::x86 {
 
 /// What the runtime asks the processor for as one.
 struct InstructionSet {
-  /// Behind a "+" in a machine's name; empty: only the name of a whole machine brings it.
+  /// Behind a "+" in a machine's name, all sets of that name; empty: only the name of a whole machine brings it.
   llvm::StringRef name;
   /// One of services.h's HEWN_CPU_*, and those without which it is of no use.
   uint64_t bit, needs;

@@ -50,7 +50,8 @@ constexpr Named machines[] = {
 };
 
 /// What "portable" stands for: the machines for which kernels differ.
-constexpr StringRef portable[] = {"x86-64-v2", "x86-64-v3", "x86-64-v4", "x86-64-v4+vnni+bf16"};
+constexpr StringRef portable[] = {"x86-64-v2", "x86-64-v3", "x86-64-v4", "x86-64-v4+vnni+bf16",
+                                  "x86-64-v4+vnni+bf16+amx"};
 
 codegen::MachineSpec makeMachine(StringRef name, StringRef cpu, uint64_t bits) {
   codegen::MachineSpec machine;
@@ -112,10 +113,13 @@ std::optional<codegen::MachineSpec> findMachine(StringRef name) {
   while (!rest.empty()) {
     StringRef one;
     std::tie(one, rest) = rest.split('+');
-    const auto *set = llvm::find_if(instructionSets(), [&](const InstructionSet &s) { return s.name == one; });
-    if (one.empty() || set == instructionSets().end() || (set->needs & ~bits))
+    uint64_t added = 0;
+    for (const InstructionSet &set : instructionSets())
+      if (set.name == one && !one.empty() && (set.needs & ~bits) == 0)
+        added |= set.bit;
+    if (!added)
       return std::nullopt;
-    bits |= set->bit;
+    bits |= added;
   }
   return makeMachine(name, found->cpu, bits);
 }

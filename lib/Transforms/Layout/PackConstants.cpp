@@ -127,10 +127,18 @@ struct PackConstantsPass : impl::PackConstantsPassBase<PackConstantsPass> {
     int64_t size = bits == 1 ? 1 : bits / 8;
     if (!weights || size == 0 || from.getNumElements() == 0)
       return {};
+    Memory source(from), target(to);
+    auto packed = [&](StringRef key) {
+      auto weight = graph::WeightAttr::get(op->getContext(), key, 0, target.elements * size);
+      return graph::ConstantOp::create(b, constant.getLoc(), to, weight);
+    };
     std::vector<char> dense;
     ArrayRef<char> bytes;
-    std::string key = "constant";
+    std::string key = "constant", description;
     if (auto weight = dyn_cast<graph::WeightAttr>(constant.getValue())) {
+      llvm::raw_string_ostream(description) << weight << " as " << from << " to " << to;
+      if (StringRef known = weights->derived(description); !known.empty())
+        return packed(known);
       bytes = weights->bytes(weight);
       key = weight.getKey().str();
     } else if (auto elements = dyn_cast<DenseElementsAttr>(constant.getValue())) {
@@ -143,7 +151,6 @@ struct PackConstantsPass : impl::PackConstantsPassBase<PackConstantsPass> {
         dense.assign(elements.getRawData().begin(), elements.getRawData().end());
       bytes = dense;
     }
-    Memory source(from), target(to);
     if (int64_t(bytes.size()) < source.elements * size)
       return {};
     std::vector<char> out(target.elements * size, 0);
@@ -165,10 +172,10 @@ struct PackConstantsPass : impl::PackConstantsPassBase<PackConstantsPass> {
                         from, source, target);
     }
     WeightTable::letGo(bytes);
-    int64_t total = out.size();
     std::string name = weights->add(key + ".packed", std::move(out));
-    return graph::ConstantOp::create(b, constant.getLoc(), to,
-                                     graph::WeightAttr::get(op->getContext(), name, 0, total));
+    if (!description.empty())
+      weights->derived(description) = name;
+    return packed(name);
   }
 
   static bool hasBlock(RankedTensorType type) {

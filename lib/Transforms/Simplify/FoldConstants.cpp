@@ -160,7 +160,10 @@ private:
     if (int64_t(bytes.size()) <= kInlineBytes && !type.getEncoding() && !bytes.empty())
       return DenseElementsAttr::getFromRawBuffer(type, bytes);
     int64_t size = int64_t(bytes.size());
-    std::string key = weights.add("folded", std::move(bytes));
+    // The same may have been computed for another machine.
+    std::string &key = weights.derived("folded " + WeightTable::contentHash(bytes));
+    if (key.empty() || weights.bytes(key, 0, size) != ArrayRef<char>(bytes))
+      key = weights.add("folded", std::move(bytes));
     return graph::WeightAttr::get(type.getContext(), key, 0, size);
   }
 

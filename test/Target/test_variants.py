@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One library, many processors: each variant's numbers, the loader's choice, what variants share.
+
+Variants that this machine has run here, each forced. x86-64-v2 and v3 run under qemu too, on processors that have nothing more:
+an instruction that does not belong there would be an illegal one, and the loader must find the variant by CPUID.
+"""
+
+import re
+import shutil
+import subprocess
+
+import numpy as np
+import onnxruntime
+import pytest
+from libraries import MODELS, PORTABLE, build_runner, compile_library, feeds
+
+QEMU = shutil.which("qemu-x86_64")
+OBJDUMP = shutil.which("llvm-objdump-22") or "/usr/lib/llvm-22/bin/llvm-objdump"
+
+
+class Case:
+    def __init__(self, folder, name, *flags):
+        self.model = MODELS[name]()
+        self.folder = folder
+        self.library = compile_library(self.model, folder, name, "--target=portable", *flags)
+        session = onnxruntime.InferenceSession(self.model.SerializeToString(), providers=["CPUExecutionProvider"])
+        results = session.run(None, feeds(self.model))
+        self.want = np.concatenate([np.ravel(r) for r in results])
+
+    def run(self, runner, *variant, before=()):
+        """The exit status, what was printed, and the outputs."""
+        out = self.folder / "out.bin"
+        done = subprocess.run([*before, runner, self.library, "1", out, *variant], capture_output=True, text=True)
+        values = np.fromfile(out, np.float32) if done.returncode == 0 else None
+        return done.returncode, done.stdout.strip(), values
+
+    def check(self, values, bound):
+        assert values.shape == self.want.shape
+        assert np.max(np.abs(values - self.want)) <= bound * np.max(np.abs(self.want))
+
+
+@pytest.fixture(scope="module")
+def runner(tmp_path_factory):
+    return build_runner(tmp_path_factory.mktemp("runner"))
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def case(request, tmp_path_factory):
+    return Case(tmp_path_factory.mktemp(request.param), request.param)
+
+
+@pytest.mark.parametrize("variant", PORTABLE)
+def test_numbers(case, runner, variant):
+    status, said, values = case.run(runner, variant)
+    if status == 3:
+        pytest.skip(said)
+    assert (status, said) == (0, variant)
+    case.check(values, 1e-5)
+
+
+@pytest.mark.parametrize("variant", PORTABLE)
+def test_numbers_of_medium(runner, variant, tmp_path):
+    case = Case(tmp_path, "layers", "--float32-precision=medium")
+    status, said, values = case.run(runner, variant)
+    if status == 3:
+        pytest.skip(said)
+    assert (status, said) == (0, variant)
+    case.check(values, 1e-5 if "bf16" not in variant else 2e-2)
+
+
+@pytest.mark.skipif(not QEMU, reason="no qemu-x86_64 here: Debian's qemu-user has it")
+@pytest.mark.parametrize("machine, variant", [("Nehalem", "x86-64-v2"), ("Haswell", "x86-64-v3")])
+def test_on_a_machine_with_nothing_more(case, runner, machine, variant):
+    status, said, values = case.run(runner, before=[QEMU, "-cpu", machine])
+    assert (status, said) == (0, variant)
+    case.check(values, 1e-5)
+
+
+@pytest.mark.skipif(not QEMU, reason="no qemu-x86_64 here: Debian's qemu-user has it")
+def test_a_machine_without_any(runner, tmp_path):
+    status, said, _ = Case(tmp_path, "layers").run(runner, before=[QEMU, "-cpu", "qemu64"])
+    assert status == 3
+    assert said == f"model 'layers' was compiled for {', '.join(PORTABLE)}; this machine lacks x86-64-v2"
+
+
+def instructions(library):
+    """The functions of a library, as their names and instructions."""
+    text = subprocess.run(
+        [OBJDUMP, "-d", "--no-show-raw-insn", "--no-leading-addr", library], check=True, capture_output=True, text=True
+    ).stdout
+    return re.findall(r"^<(.+)>:\n((?:[ \t]+.*\n?)+)", text, re.MULTILINE)
+
+
+def test_what_all_machines_run_has_no_more_than_all_have(case):
+    """What belongs to no variant, and the least one's code: no instruction of AVX; v3's: none of AVX-512."""
+    seen = set()
+    for name, body in instructions(case.library):
+        least = ".x86_64_v" not in name or ".x86_64_v2." in name
+        if least:
+            assert not re.search(r"^\s+v[a-z]|[yz]mm", body, re.MULTILINE), name
+        elif ".x86_64_v3." in name:
+            assert not re.search(r"zmm|%k[0-7]|[xy]mm(1[6-9]|[23]\d)", body), name
+        seen.add(next((v for v in ("x86_64_v2", "x86_64_v3", "x86_64_v4") if v in name), "none"))
+    assert seen == {"x86_64_v2", "x86_64_v3", "x86_64_v4", "none"}
+
+
+def test_code_is_shared(case, tmp_path):
+    """Float kernels are the same from x86-64-v4 on, so that five variants have three sets of kernels."""
+    one = compile_library(case.model, tmp_path, "one", "--target=x86-64-v4").stat().st_size
+    assert case.library.stat().st_size < 4 * one
+    owners = {n.split(".")[1] for n, _ in instructions(case.library) if n.endswith(".main")}
+    if not case.library.stem.endswith("integers"):
+        assert owners == {"x86_64_v2", "x86_64_v3", "x86_64_v4"}
