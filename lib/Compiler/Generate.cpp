@@ -100,7 +100,7 @@ Error Generator::emitPrograms(ArrayRef<codegen::KernelSymbols> kernels, const We
     codegen::VariantInterface &shown = interface.variants[v];
     shown.target = variants[v].machine.name;
     shown.cpuFeatures = machine.cpuFeatures;
-    shown.arenaBytes = graph::DimExpr::fromAttr(function->getAttr(plan::kArenaBytesAttr)).value_or(graph::DimExpr(0));
+    shown.arena = codegen::readArenaSize(function);
     // Less demanding ones come first here: what serves them serves all that has the same text.
     shown.run = byText.try_emplace(text, program.symbol).first->second;
     if (shown.run != program.symbol)

@@ -43,7 +43,7 @@ private:
   Function *function(const Twine &name, Type *result, ArrayRef<Type *> arguments, GlobalValue::LinkageTypes linkage);
   ExpressionBuilder symbolsIn(Value *array);
   Constant *variants();
-  Function *arenaBytes(const DimExpr &expression);
+  Function *arenaBytes(const ArenaSize &arena);
   Function *outputDims();
   void typedRun(Constant *model);
   void typedArenaBytes(Constant *model);
@@ -103,11 +103,11 @@ ExpressionBuilder DescriptorEmitter::symbolsIn(Value *array) {
 
 Constant *DescriptorEmitter::variants() {
   SmallVector<Constant *> entries;
-  SmallVector<std::pair<DimExpr, Function *>> arenas;
+  SmallVector<std::pair<ArenaSize, Function *>> arenas;
   for (const VariantInterface &variant : interface.variants) {
-    auto *same = find_if(arenas, [&](const auto &known) { return known.first == variant.arenaBytes; });
+    auto *same = find_if(arenas, [&](const auto &known) { return known.first == variant.arena; });
     if (same == arenas.end()) {
-      arenas.push_back({variant.arenaBytes, arenaBytes(variant.arenaBytes)});
+      arenas.push_back({variant.arena, arenaBytes(variant.arena)});
       same = std::prev(arenas.end());
     }
     FunctionCallee run = module.getOrInsertFunction(variant.run, FunctionType::get(b.getInt32Ty(), {ptr, ptr}, false));
@@ -118,10 +118,18 @@ Constant *DescriptorEmitter::variants() {
   return array(entries, "variants");
 }
 
-Function *DescriptorEmitter::arenaBytes(const DimExpr &expression) {
+Function *DescriptorEmitter::arenaBytes(const ArenaSize &arena) {
   Function *f = function(interface.name + ".arena_bytes", b.getInt64Ty(), {ptr}, GlobalValue::InternalLinkage);
   Value *overflow = nullptr;
-  Value *bytes = symbolsIn(f->getArg(0)).checked(expression, overflow);
+  StringMap<Value *> levels;
+  ExpressionBuilder symbols = symbolsIn(f->getArg(0));
+  ExpressionBuilder expressions(b, [&](StringRef name) {
+    auto level = levels.find(name);
+    return level == levels.end() ? symbols.value(DimExpr::symbol(name)) : level->second;
+  });
+  for (auto &[name, level] : arena.levels)
+    levels[name] = expressions.checked(level, overflow);
+  Value *bytes = expressions.checked(arena.bytes, overflow);
   b.CreateRet(overflow ? b.CreateSelect(overflow, b.getInt64(uint64_t(-1)), bytes) : bytes);
   return f;
 }

@@ -66,6 +66,8 @@ void ProgramEmitter::begin() {
   weightsBase = field(offsetof(hewn_frame, weights));
   for (auto [i, symbol] : llvm::enumerate(interface.symbols))
     symbols[symbol.name] = element(symbolValues, i64, i);
+  for (auto &[name, level] : readArenaSize(program).levels)
+    symbols[name] = value(level);
   for (auto [i, argument] : llvm::enumerate(program.getArguments()))
     pointers[argument] = element(inputs, ptr, i);
   for (auto [i, output] : llvm::enumerate(interface.outputs))

@@ -3,6 +3,7 @@
 #include "dialects/Graph/Graph.h"
 #include "dialects/Plan/Plan.h"
 #include "hewn/runtime.h"
+#include "lib/Transforms/Plan/Offsets.h"
 
 #include "llvm/ADT/StringSet.h"
 
@@ -138,6 +139,15 @@ FailureOr<ProgramInterface> readInterface(func::FuncOp program, StringRef name) 
         symbol.max = range[1];
       }
   return interface;
+}
+
+ArenaSize readArenaSize(func::FuncOp program) {
+  ArenaSize size;
+  size.bytes = DimExpr::fromAttr(program->getAttr(plan::kArenaBytesAttr)).value_or(DimExpr(0));
+  if (auto levels = program->getAttrOfType<ArrayAttr>(plan::kArenaLevelsAttr))
+    for (auto [i, level] : llvm::enumerate(levels))
+      size.levels.push_back({plan::levelName(i), DimExpr::fromAttr(level).value_or(DimExpr(0))});
+  return size;
 }
 
 } // namespace hewn::codegen

@@ -26,12 +26,19 @@ struct SymbolInterface {
   int64_t min = 0, max = INT64_MAX;
 };
 
+/// A closed form: levels by name, to which offsets refer as well, each over the symbols and the ones before it.
+struct ArenaSize {
+  graph::DimExpr bytes = {};
+  std::vector<std::pair<std::string, graph::DimExpr>> levels = {};
+  bool operator==(const ArenaSize &other) const = default;
+};
+
 /// What differs from one set of instructions to another.
 struct VariantInterface {
   /// The machine's name, and bits of services.h.
   std::string target;
   uint64_t cpuFeatures = 0;
-  graph::DimExpr arenaBytes = {};
+  ArenaSize arena = {};
   /// The symbol of the function that runs the program.
   std::string run = {};
 };
@@ -52,6 +59,9 @@ struct ProgramInterface {
 /// All but the digest, the target and the variants. Fails with an error on `program` where an input or output has no
 /// place in C.
 mlir::FailureOr<ProgramInterface> readInterface(mlir::func::FuncOp program, llvm::StringRef name);
+
+/// What the plan says on the program of its arena.
+ArenaSize readArenaSize(mlir::func::FuncOp program);
 
 /// A C name as near to `text` as one can be: "ResNet-50" is ResNet_50, "class" is class_.
 std::string cName(llvm::StringRef text);

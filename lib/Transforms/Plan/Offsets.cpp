@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Transforms/Plan/Offsets.h"
+#include "dialects/Graph/Analysis/Bounds.h"
+#include "lib/Transforms/Plan/Packing.h"
 
-#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/MathExtras.h"
-#include <map>
+#include "llvm/ADT/StringMap.h"
+#include <numeric>
 
 using hewn::graph::DimExpr;
 using llvm::ArrayRef;
@@ -14,139 +16,274 @@ namespace hewn::plan {
 
 namespace {
 
-/// A buffer whose size is a number of units.
-struct Block {
-  unsigned request;
-  int64_t size;
-  Lifetime life;
-  int64_t offset = 0;
-};
+using Order = std::vector<unsigned>;
 
-/// Greedy by size; returns the end of the highest block.
-int64_t pack(std::vector<Block> &blocks) {
-  llvm::sort(blocks,
-             [](const Block &a, const Block &b) { return a.size != b.size ? a.size > b.size : a.request < b.request; });
-  int64_t total = 0;
-  SmallVector<const Block *> placed; // by offset
-  for (Block &block : blocks) {
-    int64_t at = 0;
-    for (const Block *other : placed) {
-      if (!other->life.overlaps(block.life))
-        continue;
-      if (at + block.size <= other->offset)
-        break;
-      at = std::max(at, other->offset + other->size);
+class Symbolic {
+public:
+  Symbolic(ArrayRef<Request> requests, ArrayRef<Sample> samples) : requests(requests), beside(requests.size()) {
+    for (auto [i, a] : llvm::enumerate(requests))
+      for (auto [j, b] : llvm::enumerate(requests))
+        if (i != j && a.life.overlaps(b.life))
+          beside[i].push_back(unsigned(j));
+    // A size that data could make negative takes no room: nothing may slide below what it lies on.
+    for (const Request &request : requests)
+      bytes.push_back(
+          aligned(graph::isNeverNegative(request.bytes) ? request.bytes : DimExpr::max(request.bytes, DimExpr(0))));
+    for (const Sample &sample : samples) {
+      std::vector<ArenaBlock> blocks;
+      sizes.emplace_back();
+      for (auto [request, size] : llvm::zip(requests, bytes)) {
+        sizes.back().push_back(evaluate(size, sample));
+        blocks.push_back({sizes.back().back(), request.life});
+      }
+      live.push_back(std::max<int64_t>(1, liveAtOnce(blocks)));
     }
-    block.offset = at;
-    total = std::max(total, at + block.size);
-    placed.insert(
-        llvm::upper_bound(placed, &block, [](const Block *a, const Block *b) { return a->offset < b->offset; }),
-        &block);
   }
-  return total;
-}
 
-int64_t liveAtOnce(ArrayRef<Block> blocks) {
-  std::map<unsigned, int64_t> changes;
-  for (const Block &block : blocks) {
-    changes[block.life.begin] += block.size;
-    changes[block.life.end + 1] -= block.size;
+  Arena run() {
+    // With many buffers one order is enough.
+    size_t tried = requests.size() > mostClimbed ? 1 : sizes.size();
+    std::vector<std::pair<double, Order>> starts;
+    for (size_t sample = 0; sample < tried && (starts.empty() || starts[0].first > 0); ++sample) {
+      Order order = orderFor(sizes.size() - 1 - sample);
+      starts.insert(starts.begin(), {excessOf(order), std::move(order)});
+      llvm::stable_sort(starts, [](const auto &a, const auto &b) { return a.first < b.first; });
+    }
+    starts.resize(std::min<size_t>(starts.size(), 3));
+    size_t best = 0;
+    for (size_t i = 0; i < starts.size(); ++i) {
+      if (starts[best].first > enough && requests.size() <= mostClimbed)
+        climb(starts[i].second, starts[i].first);
+      if (starts[i].first < starts[best].first)
+        best = i;
+    }
+    return write(starts[best].second);
   }
-  int64_t live = 0, most = 0;
-  for (auto [position, change] : changes)
-    most = std::max(most, live += change);
-  return most;
-}
 
-/// Whether a <= b whatever the symbols are. Symbols are never negative; of floordiv and the like that is not known.
-bool alwaysFits(const DimExpr &a, const DimExpr &b) {
-  DimExpr room = b - a;
-  for (const DimExpr::Term &term : room.terms()) {
-    if (term.coefficient < 0)
-      return false;
-    for (const DimExpr::AtomRef &factor : term.factors)
-      if (factor->name.empty())
-        return false;
-  }
-  return true;
-}
+private:
+  static constexpr size_t mostClimbed = 2000;
+  /// An excess that no search is worth.
+  static constexpr double enough = 0.02;
+  /// Buffers looked at in all: some tenths of a second.
+  static constexpr int64_t mostSteps = 200'000'000;
 
-struct Slot {
-  DimExpr bytes;
-  SmallVector<unsigned> requests;
-};
-
-/// A size to sort by, where sizes are not comparable.
-int64_t typicalSize(const DimExpr &bytes) {
-  return bytes.substitute([](llvm::StringRef) { return DimExpr(64); }).constant().value_or(0);
-}
-
-std::vector<Slot> fillSlots(ArrayRef<Request> requests, SmallVector<unsigned> members) {
-  llvm::sort(members, [&](unsigned a, unsigned b) {
-    int64_t x = typicalSize(requests[a].bytes), y = typicalSize(requests[b].bytes);
-    return x != y ? x > y : a < b;
-  });
-  std::vector<Slot> slots;
-  for (unsigned member : members) {
-    const Request &request = requests[member];
-    auto slot = llvm::find_if(slots, [&](const Slot &s) {
-      return alwaysFits(request.bytes, s.bytes) &&
-             llvm::none_of(s.requests, [&](unsigned r) { return requests[r].life.overlaps(request.life); });
+  /// The requests by their offsets in a packing for a sample's sizes.
+  Order orderFor(size_t sample) {
+    constexpr int64_t steps = 1'000'000;
+    std::vector<ArenaBlock> blocks;
+    for (auto [request, size] : llvm::zip(requests, sizes[sample]))
+      blocks.push_back({size, request.life});
+    packBlocks(blocks, steps);
+    Order order(requests.size());
+    std::iota(order.begin(), order.end(), 0u);
+    llvm::sort(order, [&](unsigned a, unsigned b) {
+      return blocks[a].offset != blocks[b].offset ? blocks[a].offset < blocks[b].offset : a < b;
     });
-    if (slot == slots.end())
-      slot = slots.insert(slots.end(), Slot{request.bytes, {}});
-    slot->requests.push_back(member);
+    return order;
   }
-  return slots;
-}
+
+  /// The end of each buffer where they are laid in this order, with a sample's sizes.
+  std::vector<int64_t> topsOf(const Order &order, ArrayRef<int64_t> own) {
+    std::vector<int64_t> tops(own.size(), 0);
+    for (unsigned request : order) {
+      int64_t at = 0;
+      for (unsigned other : beside[request]) // those that come later are at 0 still
+        at = std::max(at, tops[other]);
+      tops[request] = at + own[request];
+      steps += int64_t(beside[request].size());
+    }
+    return tops;
+  }
+  double aboveOf(const Order &order, size_t sample) {
+    return double(*llvm::max_element(topsOf(order, sizes[sample]))) / double(live[sample]) - 1;
+  }
+  /// How far an order is above what is live: over all samples, and where it is worst.
+  double excessOf(const Order &order) {
+    double sum = 0, worst = 0;
+    for (size_t sample = 0; sample < sizes.size(); ++sample) {
+      double above = aboveOf(order, sample);
+      sum += above;
+      worst = std::max(worst, above);
+    }
+    return sum + 4 * worst;
+  }
+
+  /// Moves buffers to other places in the order as long as that helps, those of the stack that is too high first.
+  void climb(Order &order, double &excess) {
+    for (bool better = true; better && excess > 0;) {
+      better = false;
+      SmallVector<unsigned> candidates = highestStack(order);
+      for (unsigned request : order)
+        if (!llvm::is_contained(candidates, request))
+          candidates.push_back(request);
+      for (unsigned request : candidates) {
+        Order without(order), best;
+        without.erase(llvm::find(without, request));
+        for (size_t place = 0; place < order.size() && steps < mostSteps; ++place) {
+          Order trial(without);
+          trial.insert(trial.begin() + place, request);
+          if (double found = excessOf(trial); found < excess - 1e-9) {
+            excess = found;
+            best = std::move(trial);
+          }
+        }
+        if (best.empty())
+          continue;
+        order = std::move(best);
+        better = true;
+        break;
+      }
+    }
+  }
+
+  /// The buffers on each other that reach highest, in the sample that is furthest above what is live.
+  SmallVector<unsigned> highestStack(const Order &order) {
+    size_t worst = 0;
+    double most = -1;
+    for (size_t sample = 0; sample < sizes.size(); ++sample)
+      if (double above = aboveOf(order, sample); above > most) {
+        most = above;
+        worst = sample;
+      }
+    std::vector<int64_t> tops = topsOf(order, sizes[worst]);
+    SmallVector<unsigned> stack{unsigned(llvm::max_element(tops) - tops.begin())};
+    while (true) {
+      int64_t at = tops[stack.back()] - sizes[worst][stack.back()];
+      if (at == 0)
+        return stack;
+      for (unsigned other : beside[stack.back()])
+        if (tops[other] == at && sizes[worst][other] > 0) {
+          stack.push_back(other);
+          break;
+        }
+      if (tops[stack.back()] != at)
+        return stack;
+    }
+  }
+
+  /// For each request those on which it may lie: the ones before it in the order that live at the same time, but for those on
+  /// which another of them lies.
+  std::vector<SmallVector<unsigned, 4>> underEach(const Order &order) {
+    std::vector<SmallVector<unsigned, 4>> under(requests.size());
+    std::vector<llvm::BitVector> below(requests.size(), llvm::BitVector(requests.size()));
+    llvm::BitVector laid(requests.size());
+    for (unsigned request : order) {
+      for (unsigned other : beside[request])
+        if (laid[other])
+          below[request].set(other);
+      for (unsigned other : below[request].set_bits())
+        if (llvm::none_of(below[request].set_bits(), [&](unsigned between) { return below[between].test(other); }))
+          under[request].push_back(other);
+      laid.set(request);
+    }
+    return under;
+  }
+
+  Arena write(const Order &order) {
+    std::vector<SmallVector<unsigned, 4>> underThem = underEach(order);
+    arena.offsets.resize(requests.size());
+    SmallVector<DimExpr> tops(requests.size()), highest;
+    std::vector<bool> carries(requests.size());
+    for (unsigned request : order) {
+      SmallVector<DimExpr> under;
+      for (unsigned other : underThem[request]) {
+        under.push_back(tops[other]);
+        carries[other] = true;
+      }
+      arena.offsets[request] = most(under);
+      tops[request] = arena.offsets[request] + bytes[request];
+    }
+    for (unsigned request : order)
+      if (!carries[request])
+        highest.push_back(tops[request]);
+    arena.bytes = most(highest);
+    return std::move(arena);
+  }
+
+  /// Whether a <= b. A level is at least each of its sides, and at most where all of them are.
+  bool neverAbove(const DimExpr &a, const DimExpr &b, int depth = 3) {
+    if (graph::isNeverAbove(a, b))
+      return true;
+    if (depth == 0)
+      return false;
+    if (const SmallVector<DimExpr> *sides = levelIn(a))
+      return llvm::all_of(*sides, [&](const DimExpr &side) { return neverAbove(with(a, side), b, depth - 1); });
+    if (const SmallVector<DimExpr> *sides = levelIn(b))
+      return llvm::any_of(*sides, [&](const DimExpr &side) { return neverAbove(a, with(b, side), depth - 1); });
+    return false;
+  }
+  /// The sides of the level that is a term of `expr`. Levels are never more than that.
+  const SmallVector<DimExpr> *levelIn(const DimExpr &expr) {
+    for (const DimExpr::Term &term : expr.terms())
+      if (term.factors.size() == 1)
+        if (auto found = sidesOf.find(term.factors[0]->name); found != sidesOf.end())
+          return &found->second;
+    return nullptr;
+  }
+  DimExpr with(const DimExpr &expr, const DimExpr &side) {
+    for (const DimExpr::Term &term : expr.terms())
+      if (term.factors.size() == 1 && sidesOf.contains(term.factors[0]->name))
+        return expr - DimExpr::symbol(term.factors[0]->name) + side;
+    return expr;
+  }
+
+  DimExpr most(ArrayRef<DimExpr> all) {
+    SmallVector<DimExpr> sides;
+    for (const DimExpr &one : all) {
+      if (llvm::any_of(sides, [&](const DimExpr &other) { return neverAbove(one, other); }))
+        continue;
+      llvm::erase_if(sides, [&](const DimExpr &other) { return neverAbove(other, one); });
+      sides.push_back(one);
+    }
+    if (sides.empty())
+      return DimExpr(0);
+    if (sides.size() == 1)
+      return sides[0];
+    llvm::sort(sides, [](const DimExpr &a, const DimExpr &b) { return a.str() < b.str(); });
+    DimExpr level = sides[0];
+    for (const DimExpr &side : ArrayRef(sides).drop_front())
+      level = DimExpr::max(level, side);
+    auto found = llvm::find(arena.levels, level);
+    std::string name = levelName(size_t(found - arena.levels.begin()));
+    if (found == arena.levels.end()) {
+      arena.levels.push_back(level);
+      sidesOf[name] = std::move(sides);
+    }
+    return DimExpr::symbol(name);
+  }
+
+  ArrayRef<Request> requests;
+  std::vector<DimExpr> bytes;
+  /// For each sample the sizes of all requests, and what is live at once.
+  std::vector<std::vector<int64_t>> sizes;
+  std::vector<int64_t> live;
+  /// For each request those that live at the same time.
+  std::vector<std::vector<unsigned>> beside;
+  int64_t steps = 0;
+  llvm::StringMap<SmallVector<DimExpr>> sidesOf;
+  Arena arena;
+};
 
 } // namespace
 
-Arena packArena(ArrayRef<Request> requests) {
-  // Below this many bytes a unit, rounding the coefficient to the alignment would waste more than slots do.
-  constexpr int64_t smallestCoefficient = 1024;
-  Arena arena;
-  arena.offsets.resize(requests.size());
-  std::vector<Block> fixed;
-  llvm::MapVector<llvm::StringRef, std::pair<DimExpr, std::vector<Block>>> products;
-  std::vector<std::string> names; // keeps the keys
-  names.reserve(requests.size());
-  SmallVector<unsigned> rest;
-  for (auto [i, request] : llvm::enumerate(requests)) {
-    ArrayRef<DimExpr::Term> terms = request.bytes.terms();
-    if (std::optional<int64_t> bytes = request.bytes.constant()) {
-      fixed.push_back({unsigned(i), int64_t(llvm::alignTo(uint64_t(*bytes), kAlignment)), request.life});
-    } else if (terms.size() == 1 && terms[0].coefficient >= smallestCoefficient) {
-      DimExpr unit = *request.bytes.divideExactly(DimExpr(terms[0].coefficient));
-      auto found = products.find(unit.str());
-      if (found == products.end()) {
-        names.push_back(unit.str().str());
-        found = products.insert({names.back(), {unit, {}}}).first;
-      }
-      found->second.second.push_back(
-          {unsigned(i), int64_t(llvm::alignTo(uint64_t(terms[0].coefficient), kAlignment)), request.life});
-    } else {
-      rest.push_back(unsigned(i));
-    }
-  }
+std::string levelName(size_t level) { return "$" + std::to_string(level); }
 
-  int64_t fixedBytes = pack(fixed);
-  arena.maxLive = liveAtOnce(fixed);
-  for (const Block &block : fixed)
-    arena.offsets[block.request] = DimExpr(block.offset);
-  arena.bytes = DimExpr(fixedBytes);
-  for (auto &[name, product] : products) {
-    auto &[unit, blocks] = product;
-    int64_t total = pack(blocks);
-    for (const Block &block : blocks)
-      arena.offsets[block.request] = arena.bytes + DimExpr(block.offset) * unit;
-    arena.bytes = arena.bytes + DimExpr(total) * unit;
-  }
-  for (const Slot &slot : fillSlots(requests, rest)) {
-    for (unsigned request : slot.requests)
-      arena.offsets[request] = arena.bytes;
-    arena.bytes = arena.bytes + slot.bytes.ceilDiv(DimExpr(kAlignment)) * DimExpr(kAlignment);
-  }
+DimExpr aligned(const DimExpr &bytes) {
+  DimExpr unit(kAlignment);
+  return bytes.ceilDiv(unit) * unit;
+}
+
+Arena packArena(ArrayRef<Request> requests, ArrayRef<Sample> samples) {
+  bool known = llvm::all_of(requests, [](const Request &r) { return r.bytes.constant().has_value(); });
+  if (!known)
+    return Symbolic(requests, samples).run();
+  std::vector<ArenaBlock> blocks;
+  for (const Request &request : requests)
+    blocks.push_back({*aligned(request.bytes).constant(), request.life});
+  Arena arena;
+  arena.bytes = DimExpr(packBlocks(blocks));
+  for (const ArenaBlock &block : blocks)
+    arena.offsets.push_back(DimExpr(block.offset));
   return arena;
 }
 

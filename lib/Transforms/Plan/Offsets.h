@@ -2,16 +2,18 @@
 //
 // Packs buffers with lifetimes into one arena.
 //
-// Static sizes: the largest first, each at the lowest offset where nothing that lives at the same time is in the way.
-// With symbols in the sizes the same is done among all sizes that are multiples of one product of symbols
-// (4096*batch*seq: units of batch*seq), which gives offsets in closed form; what is left shares slots, a smaller size
-// in a larger one where it is smaller whatever the symbols are.
+// Where all sizes are static, offsets are numbers (Packing.h). Else what is decided is the order from the bottom up: a
+// buffer lies on top of the highest one before it that lives at the same time. That is right for all sizes, and its
+// offsets are sums and maxima of sizes: a closed form. The order is that of a packing for sample sizes, the one that comes
+// nearest to what is live over all samples.
+//
+// Maxima of which neither side is always the larger are levels: they have names and are computed once, each from the ones
+// before it.
 #ifndef HEWN_LIB_TRANSFORMS_PLAN_OFFSETS_H
 #define HEWN_LIB_TRANSFORMS_PLAN_OFFSETS_H
 
-#include "dialects/Graph/Analysis/Dims.h"
 #include "lib/Transforms/Plan/Liveness.h"
-#include <vector>
+#include "lib/Transforms/Plan/Samples.h"
 
 namespace hewn::plan {
 
@@ -24,14 +26,20 @@ struct Request {
 };
 
 struct Arena {
-  /// One a request.
+  /// One a request, over the inputs' symbols and the levels.
   std::vector<graph::DimExpr> offsets;
+  /// Level i is the symbol `levelName(i)`, over the inputs' symbols and the levels before it.
+  std::vector<graph::DimExpr> levels;
   graph::DimExpr bytes;
-  /// The most bytes of static size that are live at once.
-  int64_t maxLive = 0;
 };
 
-Arena packArena(llvm::ArrayRef<Request> requests);
+/// A name that no input's symbol has: those are made of letters, digits, '_', '.' and '/'.
+std::string levelName(size_t level);
+
+/// Bytes rounded up to the alignment.
+graph::DimExpr aligned(const graph::DimExpr &bytes);
+
+Arena packArena(llvm::ArrayRef<Request> requests, llvm::ArrayRef<Sample> samples);
 
 } // namespace hewn::plan
 

@@ -9,18 +9,19 @@
 // After:
 //     %1 = plan.launch @k0(%0) symbols [] {plan.places = [#plan.place<arena, 0>]} ...
 //     %2 = plan.launch @k1(%1) symbols [] {plan.places = [#plan.place<output, 0>]} ...
-// and the function has `plan.arena_bytes` and, where all sizes are static, `plan.max_live`.
+// and the function has `plan.arena_bytes`, where all sizes are static `plan.max_live`, and else, where offsets refer to them,
+// `plan.arena_levels`.
 //
 // In this order: results that are returned go to the outputs; what a scan yields slice by slice is made in the slice;
 // sizes that are known only when run are allocated then; all else is packed into the arena by lifetime
 // (Offsets.h), in the memory of an input where the launch allows it and nobody else needs that.
 //
-// It does not choose the order of ops, does not let a kernel write over its inputs, and carries a loop's values by
-// copies.
+// It does not choose the order of ops, and carries a loop's values by copies.
 #include "lib/Transforms/Plan/Buffers.h"
 #include "lib/Transforms/Plan/Liveness.h"
 #include "lib/Transforms/Plan/Offsets.h"
 #include "lib/Transforms/Plan/Passes.h"
+#include "lib/Transforms/Plan/PlannedArena.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -66,10 +67,14 @@ public:
       if (!llvm::all_of(list, llvm::IsaPred<UnitAttr>))
         loop->setAttr(kStagingAttr, ArrayAttr::get(context, list));
     program->setAttr(kArenaBytesAttr, arena.bytes.toAttr(context));
+    program->removeAttr(kArenaLevelsAttr);
+    if (!arena.levels.empty())
+      program->setAttr(kArenaLevelsAttr,
+                       ArrayAttr::get(context, llvm::map_to_vector(
+                                                   arena.levels, [&](const DimExpr &e) { return e.toAttr(context); })));
+    program->removeAttr(kMaxLiveAttr);
     if (arena.bytes.constant())
-      program->setAttr(kMaxLiveAttr, DimExpr(arena.maxLive).toAttr(context));
-    else
-      program->removeAttr(kMaxLiveAttr);
+      program->setAttr(kMaxLiveAttr, DimExpr(PlannedArena(program).at({}).live).toAttr(context));
   }
 
 private:
@@ -179,7 +184,7 @@ private:
   }
 
   void pack() {
-    arena = packArena(requests);
+    arena = packArena(requests, samplesOf(program));
     for (auto [assign, offset] : llvm::zip(requesters, arena.offsets))
       assign(place("arena", offset.toAttr(context)));
     for (auto [value, request] : sharers)

@@ -3,8 +3,8 @@
 // What is true of a planned program, so that emission need not ask.
 #include "dialects/Graph/Analysis/Views.h"
 #include "lib/Transforms/Plan/Buffers.h"
-#include "lib/Transforms/Plan/Liveness.h"
 #include "lib/Transforms/Plan/Passes.h"
+#include "lib/Transforms/Plan/PlannedArena.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -48,32 +48,23 @@ LogicalResult verifyPlaces(Operation *op) {
   return success();
 }
 
+/// No two buffers that live at the same time share memory, and all lie in the arena; with symbols, for the sample sizes.
 LogicalResult verifyDisjoint(func::FuncOp program) {
-  struct Block {
-    Value value;
-    Lifetime life;
-    int64_t begin, end;
-  };
-  std::vector<Block> blocks;
-  Liveness liveness(program);
-  for (auto &[value, life] : liveness.lifetimes()) {
-    auto result = cast<OpResult>(value);
-    auto place = cast<PlaceAttr>(result.getOwner()->getAttrOfType<ArrayAttr>(kPlacesAttr)[result.getResultNumber()]);
-    if (place.getKind() != "arena")
-      continue;
-    std::optional<int64_t> offset = graph::DimExpr::fromAttr(place.getOffset())->constant();
-    std::optional<int64_t> bytes = bufferBytes(value).constant();
-    if (offset && bytes)
-      blocks.push_back({value, life, *offset, *offset + *bytes});
+  PlannedArena arena(program);
+  for (const Sample &sample : samplesOf(program)) {
+    PlannedArena::Sized sized = arena.at(sample);
+    for (auto [i, a] : llvm::enumerate(sized.blocks)) {
+      Location loc = arena.buffers()[i].value.getLoc();
+      if (a.offset < 0 || a.offset + a.size > sized.bytes)
+        return emitError(loc, "does not lie within the arena");
+      for (auto [j, b] : llvm::enumerate(llvm::ArrayRef(sized.blocks).take_front(i)))
+        if (a.life.overlaps(b.life) && a.offset < b.offset + b.size && b.offset < a.offset + a.size) {
+          InFlightDiagnostic error = emitError(loc, "overlaps another value in the arena");
+          error.attachNote(arena.buffers()[j].value.getLoc()) << "this one";
+          return error;
+        }
+    }
   }
-  for (auto [i, a] : llvm::enumerate(blocks))
-    for (const Block &b : llvm::ArrayRef(blocks).drop_front(i + 1))
-      if (a.life.overlaps(b.life) && a.begin < b.end && b.begin < a.end &&
-          !(a.life.end == b.life.begin && llvm::is_contained(overwritableBuffers(b.value.getDefiningOp()), a.value))) {
-        InFlightDiagnostic error = emitError(b.value.getLoc(), "overlaps another value in the arena");
-        error.attachNote(a.value.getLoc()) << "this one";
-        return error;
-      }
   return success();
 }
 

@@ -48,6 +48,29 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> attributes {plan.arena_bytes
 
 // -----
 
+// With symbols, for sample sizes: these two are apart where b is large.
+func.func private @k()
+func.func @main(%x: tensor<?xf32> {graph.dims = ["a"]}, %y: tensor<?xf32> {graph.dims = ["b"]}) -> tensor<?xf32> attributes {plan.arena_bytes = "4096*a + $0", plan.arena_levels = ["4096*b"]} {
+  // expected-note@+1 {{this one}}
+  %0 = plan.launch @k(%x) symbols ["a"] {graph.dims = [["a", 1024]], plan.places = [#plan.place<"arena", 0 : i64>]} : (tensor<?xf32>) -> tensor<?x1024xf32>
+  // expected-error@+1 {{overlaps another value in the arena}}
+  %1 = plan.launch @k(%0) symbols ["a"] {graph.dims = [["a", 1024]], plan.places = [#plan.place<"arena", "$0">]} : (tensor<?x1024xf32>) -> tensor<?x1024xf32>
+  %2 = plan.launch @k(%1) symbols ["a"] {graph.dims = [["a"]], plan.places = [#plan.place<"output", 0 : i64>]} : (tensor<?x1024xf32>) -> tensor<?xf32>
+  return %2 : tensor<?xf32>
+}
+
+// -----
+
+func.func private @k()
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> attributes {plan.arena_bytes = 64} {
+  // expected-error@+1 {{does not lie within the arena}}
+  %0 = plan.launch @k(%x) symbols [] {plan.places = [#plan.place<"arena", 64 : i64>]} : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = plan.launch @k(%0) symbols [] {plan.places = [#plan.place<"output", 0 : i64>]} : (tensor<4xf32>) -> tensor<4xf32>
+  return %1 : tensor<4xf32>
+}
+
+// -----
+
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> attributes {plan.arena_bytes = 64} {
   // expected-error@+1 {{launches a kernel that is not there}}
   %0 = plan.launch @nobody(%x) symbols [] {plan.places = [#plan.place<"output", 0 : i64>]} : (tensor<4xf32>) -> tensor<4xf32>

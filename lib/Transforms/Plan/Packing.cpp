@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Transforms/Plan/Packing.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include <array>
+#include <map>
+#include <numeric>
+
+using llvm::ArrayRef;
+using llvm::MutableArrayRef;
+using llvm::SmallVector;
+
+namespace hewn::plan {
+
+namespace {
+
+using Order = std::vector<unsigned>;
+
+int64_t length(const ArenaBlock &block) { return int64_t(block.life.end) - block.life.begin + 1; }
+
+using Key = std::array<double, 2>;
+
+Order orderBy(ArrayRef<ArenaBlock> blocks, llvm::function_ref<Key(unsigned)> key) {
+  Order order(blocks.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::vector<Key> keys;
+  for (unsigned i : order)
+    keys.push_back(key(i));
+  llvm::sort(order, [&](unsigned a, unsigned b) { return keys[a] != keys[b] ? keys[a] > keys[b] : a < b; });
+  return order;
+}
+
+double area(const ArenaBlock &block) { return double(block.size) * double(length(block)); }
+
+/// Which to lay first: the larger, the larger for the longer, the longer.
+SmallVector<Order> greedyOrders(ArrayRef<ArenaBlock> blocks) {
+  return {orderBy(blocks, [&](unsigned i) { return Key{double(blocks[i].size), 0}; }),
+          orderBy(blocks, [&](unsigned i) { return Key{area(blocks[i]), 0}; }),
+          orderBy(blocks, [&](unsigned i) { return Key{double(length(blocks[i])), area(blocks[i])}; })};
+}
+
+/// Which to try first: those that live where most is live.
+SmallVector<Order> searchOrders(ArrayRef<ArenaBlock> blocks) {
+  std::vector<double> most(blocks.size(), 0);
+  for (const ArenaBlock &at : blocks) {
+    double live = 0;
+    for (const ArenaBlock &block : blocks)
+      if (block.life.begin <= at.life.begin && at.life.begin <= block.life.end)
+        live += double(block.size);
+    for (auto [i, block] : llvm::enumerate(blocks))
+      if (block.life.begin <= at.life.begin && at.life.begin <= block.life.end)
+        most[i] = std::max(most[i], live);
+  }
+  return {orderBy(blocks, [&](unsigned i) { return Key{double(length(blocks[i])), area(blocks[i])}; }),
+          orderBy(blocks, [&](unsigned i) { return Key{most[i], area(blocks[i])}; }),
+          orderBy(blocks, [&](unsigned i) { return Key{most[i], double(length(blocks[i]))}; })};
+}
+
+/// Each block in `order` at the lowest offset where nothing that lives at the same time is in the way.
+void packGreedily(MutableArrayRef<ArenaBlock> blocks, const Order &order) {
+  SmallVector<const ArenaBlock *> placed; // by offset
+  for (unsigned i : order) {
+    ArenaBlock &block = blocks[i];
+    int64_t at = 0;
+    for (const ArenaBlock *other : placed) {
+      if (!other->life.overlaps(block.life))
+        continue;
+      if (at + block.size <= other->offset)
+        break;
+      at = std::max(at, other->offset + other->size);
+    }
+    block.offset = at;
+    placed.insert(
+        llvm::upper_bound(placed, &block, [](const ArenaBlock *a, const ArenaBlock *b) { return a->offset < b->offset; }),
+        &block);
+  }
+}
+
+/// Looks for a packing within `capacity`.
+class Search {
+public:
+  Search(MutableArrayRef<ArenaBlock> blocks, const Order &order, int64_t capacity, int64_t steps)
+      : blocks(blocks), capacity(capacity), steps(steps), ranks(blocks.size()), least(blocks.size(), 0),
+        beside(blocks.size()) {
+    for (auto [rank, i] : llvm::enumerate(order))
+      ranks[i] = unsigned(rank);
+    // Positions at which nothing begins say nothing new.
+    std::map<unsigned, unsigned> begins;
+    for (const ArenaBlock &block : blocks)
+      begins[block.life.begin];
+    unsigned next = 0;
+    for (auto &[position, section] : begins)
+      section = next++;
+    sections.resize(begins.size());
+    for (auto [i, block] : llvm::enumerate(blocks)) {
+      auto after = begins.upper_bound(block.life.end);
+      spans.push_back({begins[block.life.begin], after == begins.end() ? unsigned(begins.size()) : after->second});
+      for (unsigned s = spans.back().begin; s < spans.back().end; ++s)
+        sections[s].toCome += block.size;
+    }
+    for (auto [i, a] : llvm::enumerate(blocks))
+      for (auto [j, b] : llvm::enumerate(blocks))
+        if (i != j && a.life.overlaps(b.life))
+          beside[i].push_back(unsigned(j));
+    laid.resize(blocks.size());
+  }
+
+  bool run() {
+    std::vector<unsigned> all(blocks.size());
+    std::iota(all.begin(), all.end(), 0u);
+    return lay(std::move(all), 0, 0);
+  }
+
+private:
+  /// Sections [begin, end) of a block's life.
+  struct Span {
+    unsigned begin, end;
+  };
+  /// The end of what is laid, and the bytes that are not.
+  struct Section {
+    int64_t floor = 0, toCome = 0, lowest = 0;
+  };
+
+  bool laidBefore(unsigned i, unsigned j) const {
+    return least[i] != least[j] ? least[i] < least[j] : ranks[i] < ranks[j];
+  }
+
+  /// Lays `rest`, none of it below `bottom`; at `bottom` itself in the order of ranks from `rank` on.
+  bool lay(std::vector<unsigned> rest, int64_t bottom, unsigned rank) {
+    steps -= 4 * int64_t(rest.size());
+    if (steps < 0 || !mayFit(rest, bottom))
+      return false;
+    llvm::sort(rest, [&](unsigned i, unsigned j) { return laidBefore(i, j); });
+    int64_t ceiling = INT64_MAX;
+    for (unsigned i : rest)
+      ceiling = std::min(ceiling, least[i] + blocks[i].size);
+    // `put` gives back what it changed: one order serves all turns.
+    for (unsigned i : rest) {
+      // What could lie wholly below another one's place comes before that; the same set in another order is the same.
+      if (least[i] >= ceiling)
+        break;
+      if (least[i] < bottom || (least[i] == bottom && ranks[i] < rank))
+        continue;
+      bool covered = false;
+      if (put(i, rest, covered))
+        return true;
+      // Nothing comes on top of it: elsewhere it would be no better.
+      if (!covered || steps < 0)
+        return false;
+    }
+    return rest.empty();
+  }
+
+  /// Whether at each section there is room for what is to come there. A section begins where the lowest block that is to
+  /// come can lie.
+  bool mayFit(ArrayRef<unsigned> rest, int64_t bottom) {
+    for (unsigned i : rest)
+      for (unsigned s = spans[i].begin; s < spans[i].end; ++s)
+        sections[s].lowest = INT64_MAX;
+    for (unsigned i : rest)
+      for (unsigned s = spans[i].begin; s < spans[i].end; ++s)
+        sections[s].lowest = std::min(sections[s].lowest, least[i]);
+    for (unsigned i : rest) {
+      steps -= spans[i].end - spans[i].begin;
+      for (unsigned s = spans[i].begin; s < spans[i].end; ++s)
+        if (std::max({sections[s].floor, sections[s].lowest, bottom}) + sections[s].toCome > capacity)
+          return false;
+    }
+    return true;
+  }
+
+  bool put(unsigned i, ArrayRef<unsigned> rest, bool &covered) {
+    Span span = spans[i];
+    int64_t offset = least[i], end = offset + blocks[i].size;
+    SmallVector<int64_t> floors;
+    for (unsigned s = span.begin; s < span.end; ++s) {
+      floors.push_back(sections[s].floor);
+      sections[s].floor = end;
+      sections[s].toCome -= blocks[i].size;
+    }
+    laid[i] = true;
+    blocks[i].offset = offset;
+    SmallVector<std::pair<unsigned, int64_t>> raised;
+    for (unsigned other : beside[i]) {
+      covered |= !laid[other];
+      if (laid[other] || least[other] >= end)
+        continue;
+      raised.push_back({other, least[other]});
+      least[other] = end;
+    }
+    bool found = layParts(rest, offset, ranks[i] + 1);
+    // Also after success, so that another part begins where this one did; the offsets stay.
+    for (auto [other, before] : raised)
+      least[other] = before;
+    laid[i] = false;
+    for (unsigned s = span.begin; s < span.end; ++s) {
+      sections[s].floor = floors[s - span.begin];
+      sections[s].toCome += blocks[i].size;
+    }
+    return found;
+  }
+
+  /// What is left may fall into parts that share no section: each is laid for itself.
+  bool layParts(ArrayRef<unsigned> rest, int64_t bottom, unsigned rank) {
+    std::vector<unsigned> left;
+    for (unsigned i : rest)
+      if (!laid[i])
+        left.push_back(i);
+    llvm::sort(left, [&](unsigned i, unsigned j) {
+      return spans[i].begin != spans[j].begin ? spans[i].begin < spans[j].begin : i < j;
+    });
+    for (size_t first = 0; first < left.size();) {
+      unsigned end = spans[left[first]].end;
+      size_t last = first + 1;
+      for (; last < left.size() && spans[left[last]].begin < end; ++last)
+        end = std::max(end, spans[left[last]].end);
+      if (!lay({left.begin() + first, left.begin() + last}, bottom, rank))
+        return false;
+      first = last;
+    }
+    return true;
+  }
+
+  MutableArrayRef<ArenaBlock> blocks;
+  int64_t capacity, steps;
+  std::vector<unsigned> ranks;
+  /// The lowest offset that what is laid already leaves to a block.
+  std::vector<int64_t> least;
+  std::vector<std::vector<unsigned>> beside;
+  std::vector<bool> laid;
+  std::vector<Span> spans;
+  std::vector<Section> sections;
+};
+
+/// Packs blocks of which each lives beside another of them, at most `enough` high where that is found.
+int64_t packTogether(MutableArrayRef<ArenaBlock> blocks, int64_t enough, int64_t steps) {
+  constexpr size_t mostSearched = 2000;
+  std::vector<ArenaBlock> best, trial(blocks.begin(), blocks.end());
+  int64_t height = INT64_MAX;
+  auto keep = [&] {
+    int64_t found = 0;
+    for (const ArenaBlock &block : trial)
+      found = std::max(found, block.offset + block.size);
+    if (found < height) {
+      height = found;
+      best = trial;
+    }
+  };
+  for (const Order &order : greedyOrders(blocks)) {
+    packGreedily(trial, order);
+    keep();
+  }
+  if (height > enough && blocks.size() <= mostSearched) {
+    SmallVector<Order> orders = searchOrders(blocks);
+    // Some seconds in all where nothing is found, which no net has been seen to need.
+    for (auto [slack, share] :
+         {std::pair(0.0, 100), {0.0, 5}, {0.0, 1}, {0.01, 2}, {0.02, 2}, {0.05, 5}, {0.1, 5}}) {
+      auto capacity = int64_t(double(enough) * (1 + slack));
+      for (const Order &order : orders)
+        if (capacity < height && Search(trial, order, capacity, steps / share).run())
+          keep();
+    }
+  }
+  llvm::copy(best, blocks.begin());
+  return height;
+}
+
+} // namespace
+
+int64_t liveAtOnce(ArrayRef<ArenaBlock> blocks) {
+  std::map<unsigned, int64_t> changes;
+  for (const ArenaBlock &block : blocks) {
+    changes[block.life.begin] += block.size;
+    changes[block.life.end + 1] -= block.size;
+  }
+  int64_t live = 0, most = 0;
+  for (auto [position, change] : changes)
+    most = std::max(most, live += change);
+  return most;
+}
+
+int64_t packBlocks(MutableArrayRef<ArenaBlock> blocks, int64_t steps) {
+  int64_t enough = liveAtOnce(blocks), total = 0;
+  // Parts of the program over whose border nothing lives are packed alone.
+  Order byBegin(blocks.size());
+  std::iota(byBegin.begin(), byBegin.end(), 0u);
+  llvm::stable_sort(byBegin, [&](unsigned a, unsigned b) { return blocks[a].life.begin < blocks[b].life.begin; });
+  for (size_t first = 0; first < byBegin.size();) {
+    std::vector<ArenaBlock> part;
+    size_t end = first;
+    for (unsigned last = 0; end < byBegin.size(); ++end) {
+      const ArenaBlock &block = blocks[byBegin[end]];
+      if (end > first && block.life.begin > last)
+        break;
+      last = std::max(last, block.life.end);
+      part.push_back(block);
+    }
+    total = std::max(total, packTogether(part, enough, steps));
+    for (size_t i = first; i < end; ++i)
+      blocks[byBegin[i]].offset = part[i - first].offset;
+    first = end;
+  }
+  return total;
+}
+
+} // namespace hewn::plan
