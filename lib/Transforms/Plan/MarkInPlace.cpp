@@ -5,10 +5,13 @@
 //     plan.kernel @add(%a: tensor<8xf32>, %b: tensor<1xf32>) { graph.add %a, %b }
 //     %1 = plan.launch @add(%0, %w) ...    →    %1 = plan.launch @add(%0, %w) ... {plan.may_overwrite = array<i64: 0>}
 //
-// A kernel whose ops are all elementwise reads element i of an input of the result's size for element i of the result
-// alone, and reads it before that is written. Whether the input is needed afterwards is for PlanMemory to see.
+// An input of the result's size of which element i is read for element i of the result alone, and before that is written:
+// where between the input and the result there are elementwise ops only. That is so in kernels that are all elementwise, and
+// for what the epilogue of one contraction reads (the other side of a residual connection): the contraction reads its
+// operands for many elements, but no other input. Engines keep to it: an element of the result is computed once, and tiles
+// do not overlap. Whether the input is needed afterwards is for PlanMemory to see.
 //
-// Kernels with reductions, contractions or moves are left alone, as are those of several results: what they read, and
+// Kernels with reductions, scans or two contractions are left alone, as are those of several results: what they read, and
 // when, is the engine's affair.
 #include "dialects/Graph/Graph.h"
 #include "dialects/Plan/Plan.h"
@@ -25,22 +28,36 @@ using namespace hewn::plan;
 
 namespace {
 
+/// Whether between `value` and the result are elementwise ops only.
+bool isReadInPlace(Value value) {
+  return llvm::all_of(value.getUsers(), [](Operation *user) {
+    return user->hasTrait<OpTrait::IsTerminator>() ||
+           (isa<graph::ElementwiseOpInterface>(user) && llvm::all_of(user->getResults(), isReadInPlace));
+  });
+}
+
 SmallVector<int64_t> overwritable(KernelOp kernel) {
   Block &body = kernel.getBody().front();
   Operation *yield = body.getTerminator();
   if (yield->getNumOperands() != 1)
     return {};
-  for (Operation &op : body.without_terminator())
-    if (!isa<graph::ElementwiseOpInterface, graph::ConstantOp>(op))
-      return {};
   Value result = yield->getOperand(0);
+  unsigned contractions = 0;
+  for (Operation &op : body.without_terminator()) {
+    contractions += isa<graph::ContractOpInterface>(op);
+    if (!isa<graph::ElementwiseOpInterface, graph::ContractOpInterface, graph::MoveOpInterface, graph::ConstantOp>(op))
+      return {};
+  }
+  if (contractions > 1)
+    return {};
   auto type = cast<RankedTensorType>(result.getType());
   SmallVector<int64_t> inputs;
   for (BlockArgument argument : body.getArguments()) {
     auto input = dyn_cast<RankedTensorType>(argument.getType());
-    if (input && input.getEncoding() == type.getEncoding() &&
-        input.getElementTypeBitWidth() == type.getElementTypeBitWidth() &&
-        graph::getDims(argument) == graph::getDims(result))
+    bool alike = input && input.getEncoding() == type.getEncoding() &&
+                 input.getElementTypeBitWidth() == type.getElementTypeBitWidth() &&
+                 graph::getDims(argument) == graph::getDims(result);
+    if (alike && isReadInPlace(argument))
       inputs.push_back(argument.getArgNumber());
   }
   return inputs;

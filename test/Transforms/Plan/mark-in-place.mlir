@@ -9,6 +9,20 @@ plan.kernel @turn(%a: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {symbols = 
   %0 = graph.transpose %a {order = array<i64: 1, 0>} : (tensor<4x4xf32>) -> tensor<4x4xf32>
   graph.yield %0 : tensor<4x4xf32>
 }
+// What the epilogue adds, but neither side of the product, and nothing that is read for another element as well.
+plan.kernel @residual(%a: tensor<4x4xf32>, %b: tensor<4x4xf32>, %c: tensor<4x4xf32>, %d: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {symbols = []} {
+  %0 = graph.matmul %a, %b : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %1 = graph.add %0, %c : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %2 = graph.transpose %d {order = array<i64: 1, 0>} : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %3 = graph.add %1, %2 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  graph.yield %3 : tensor<4x4xf32>
+}
+plan.kernel @chain(%a: tensor<4x4xf32>, %b: tensor<4x4xf32>, %c: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {symbols = []} {
+  %0 = graph.matmul %a, %b : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %1 = graph.matmul %0, %b : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %2 = graph.add %1, %c : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  graph.yield %2 : tensor<4x4xf32>
+}
 // CHECK-LABEL: func.func @main
 func.func @main(%x: tensor<8xf32>, %w: tensor<1xf32>, %m: tensor<4x4xf32>) -> (tensor<8xf32>, tensor<4x4xf32>) {
   // CHECK: plan.launch @add{{.*}}plan.may_overwrite = array<i64: 0, 2>
@@ -16,5 +30,10 @@ func.func @main(%x: tensor<8xf32>, %w: tensor<1xf32>, %m: tensor<4x4xf32>) -> (t
   // CHECK: plan.launch @turn
   // CHECK-NOT: may_overwrite
   %1 = plan.launch @turn(%m) symbols [] : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  // CHECK: plan.launch @residual{{.*}}plan.may_overwrite = array<i64: 2>
+  %2 = plan.launch @residual(%m, %m, %1, %m) symbols [] : (tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  // CHECK: plan.launch @chain
+  // CHECK-NOT: may_overwrite
+  %3 = plan.launch @chain(%m, %m, %2) symbols [] : (tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
   return %0, %1 : tensor<8xf32>, tensor<4x4xf32>
 }
