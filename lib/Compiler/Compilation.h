@@ -34,10 +34,11 @@ bool emitArtifact(Compilation &compilation);
 /// Text to the output file, or into the result.
 bool deliver(Compilation &compilation, const std::string &text);
 
-/// For `explain`: the kernels of a module of the kernels stage with what brought their ops together, and the memory and weights
+/// For `explain`: the kernels of a module of the kernels stage with what brought their ops together, and the arena and weights
 /// of one of the plan stage.
 std::string describeKernels(mlir::ModuleOp module);
-std::string describePlan(mlir::ModuleOp module);
+std::string describeArena(mlir::ModuleOp module);
+std::string describeWeights(mlir::ModuleOp module);
 
 /// The path of libhewn_runtime.a; empty where there is none.
 std::string findRuntime();

@@ -229,7 +229,8 @@ bool run(Compilation &c) {
   if (c.options.emit == "explain") {
     std::string text = "target: " + c.options.target + "\n" + c.result.text;
     for (auto [machine, module] : llvm::zip(c.machines, c.variants))
-      text += (c.machines.size() > 1 ? "for " + machine.name + "\n" : "") + describePlan(*module);
+      text += (c.machines.size() > 1 ? "for " + machine.name + "\n" : "") + describeArena(*module) +
+              describeWeights(*module);
     text += "stages:";
     for (auto &[stage, seconds] : c.result.stageSeconds)
       text += llvm::formatv(" {0} {1:f2} s", stage, seconds);

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `hewn explain` prints: the decisions that stand in a planned module, with their reasons.
+// What `hewn explain` says of kernels and weights.
 #include "dialects/Graph/Graph.h"
 #include "dialects/Plan/Plan.h"
 #include "lib/Compiler/Compilation.h"
-#include "lib/Transforms/Plan/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/MapVector.h"
-#include "llvm/Support/Format.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 
@@ -22,49 +21,55 @@ std::string typeText(Type type) {
   return text;
 }
 
+/// "1 constant", "2 constants".
+std::string counted(int64_t count, StringRef what) {
+  return std::to_string(count) + " " + what.str() + (count == 1 ? "" : "s");
+}
+
 } // namespace
 
 std::string describeKernels(ModuleOp module) {
   std::string text;
   llvm::raw_string_ostream os(text);
-  llvm::StringMap<unsigned> launches;
-  module.walk([&](plan::LaunchOp launch) { ++launches[launch.getKernel()]; });
-  unsigned count = 0, total = 0, relayouts = 0;
-  for (auto kernel : module.getOps<plan::KernelOp>()) {
-    ++count;
-    total += launches[kernel.getSymName()];
+  // In the order of their first launches.
+  llvm::MapVector<StringRef, SmallVector<plan::LaunchOp>> launches;
+  module.walk<WalkOrder::PreOrder>([&](plan::LaunchOp launch) { launches[launch.getKernel()].push_back(launch); });
+  SymbolTable table(module);
+  unsigned total = 0, relayouts = 0;
+  for (auto &[name, list] : launches)
+    total += list.size();
+  for (auto kernel : module.getOps<plan::KernelOp>())
     for (Operation &op : kernel.getBody().front())
       relayouts += op.getName().stripDialect() == "relayout";
-  }
-  os << "kernels: " << count << ", launched " << total << " times in the program's text\n";
-  for (auto kernel : module.getOps<plan::KernelOp>()) {
-    os << "  " << kernel.getSymName() << " x" << launches[kernel.getSymName()];
+  os << "kernels: " << launches.size() << ", launched " << counted(total, "time") << " in the program's text\n";
+  for (auto &[name, list] : launches) {
+    auto kernel = table.lookup<plan::KernelOp>(name);
+    if (!kernel)
+      continue;
+    os << "  " << name << " x" << list.size();
     if (std::optional<StringRef> why = kernel.getWhy())
       os << "  because: " << *why;
     os << "\n";
     if (plan::ScheduleAttr schedule = kernel.getScheduleAttr())
       os << "    schedule: " << schedule << "\n";
-    for (Type result : kernel.getFunctionType().getResults())
-      os << "    makes " << typeText(result) << "\n";
+    auto tell = [&](StringRef what, ArrayRef<Type> types) {
+      if (!types.empty())
+        os << "    " << what << " " << llvm::join(llvm::map_range(types, typeText), ", ") << "\n";
+    };
+    SmallVector<Type> values, constants;
+    for (Value operand : list.front()->getOperands())
+      (operand.getDefiningOp<graph::ConstantOp>() ? constants : values).push_back(operand.getType());
+    tell("takes", values);
+    tell("with constants", constants);
+    tell("makes", kernel.getFunctionType().getResults());
   }
   os << "changes of layout inside kernels: " << relayouts << "\n";
   return text;
 }
 
-std::string describePlan(ModuleOp module) {
+std::string describeWeights(ModuleOp module) {
   std::string text;
   llvm::raw_string_ostream os(text);
-  module.walk([&](func::FuncOp function) {
-    Attribute arena = function->getAttr(plan::kArenaBytesAttr), live = function->getAttr(plan::kMaxLiveAttr);
-    if (!arena)
-      return;
-    std::optional<graph::DimExpr> bytes = graph::DimExpr::fromAttr(arena), least = graph::DimExpr::fromAttr(live);
-    os << "arena: " << (bytes ? bytes->str() : "?") << " bytes";
-    if (bytes && least && bytes->constant() && least->constant() && *least->constant() > 0)
-      os << ", at most " << least->str() << " alive at once, ratio "
-         << llvm::format("%.3f", double(*bytes->constant()) / double(*least->constant()));
-    os << "\n";
-  });
   int64_t weights = 0, constants = 0;
   llvm::StringMap<int> seen;
   module.walk([&](graph::ConstantOp constant) {
@@ -77,7 +82,7 @@ std::string describePlan(ModuleOp module) {
   module.walk([&](plan::CopyOp copy) {
     os << "copy to the " << copy.getTo() << ": " << typeText(copy.getOutput().getType()) << "\n";
   });
-  os << "weights: " << weights << " bytes in " << constants << " constants\n";
+  os << "weights: " << weights << " bytes in " << counted(constants, "constant") << "\n";
   return text;
 }
 
