@@ -50,7 +50,7 @@ int main(int argc, char **argv) {
   }
   bool help = first == "help";
   std::string name = help ? argv[2] : first;
-  llvm::SmallVector<llvm::StringRef> names;
+  llvm::SmallVector<llvm::StringRef> names = {"help", "version"};
   for (const Subcommand &one : all) {
     names.push_back(one.command.getName());
     if (name != one.command.getName())
