@@ -66,7 +66,7 @@ compileModel(std::optional<std::string> path, std::optional<nb::bytes> bytes, st
   return result;
 }
 
-/// (name, type code, bits, dims: an int, or a symbol's name, or None where the data decides)
+/// (name, type code, bits, dims: an int, or a symbol's name, or the text of a formula, or None where the data decides)
 nb::list describe(const hewn_model *model, const hewn_tensor_info *infos, int count) {
   nb::list all;
   for (int i = 0; i < count; ++i) {
@@ -75,6 +75,8 @@ nb::list describe(const hewn_model *model, const hewn_tensor_info *infos, int co
       int64_t dim = infos[i].dims[d];
       if (dim >= 0)
         dims.append(dim);
+      else if (dim == HEWN_DIM_FORMULA && infos[i].formulas && infos[i].formulas[d])
+        dims.append(infos[i].formulas[d]);
       else if (dim == HEWN_DIM_DYNAMIC || dim == HEWN_DIM_FORMULA)
         dims.append(nb::none());
       else

@@ -110,7 +110,9 @@ typedef struct hewn_tensor_info {
   DLDataType dtype;
   int32_t rank;
   const int64_t *dims; ///< `rank` entries; may be NULL when rank is 0
-  uint64_t flags;      ///< 0
+  /// `rank` entries: the text of each dim that is a formula, else NULL. NULL
+  /// where there is none.
+  const char *const *formulas;
 } hewn_tensor_info;
 
 /// One symbolic dimension: `min` <= value <= `max` (INT64_MAX: unbounded).

@@ -51,7 +51,7 @@ class RunError(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Tensor:
-    """An input or output: symbols in the shape are names, None is a dim that only a run tells."""
+    """An input or output: symbols in the shape are names, formulas of them text, None is a dim that only a run tells."""
 
     name: str
     dtype: np.dtype

@@ -126,6 +126,18 @@ def test_wrong_fixed_dim(scaled):
         scaled.run({"x": np.zeros((2, 5), np.float32)})
 
 
+def test_a_shape_that_is_a_formula_of_symbols():
+    twice = models.model(
+        [helper.make_node("Concat", ["x", "x"], ["y"], axis=0)],
+        [("x", TensorProto.FLOAT, ["n", 4])],
+        [("y", TensorProto.FLOAT, None)],
+    )
+    module = hewn.compile(twice)
+    assert module.inputs[0].shape == ("n", 4)
+    assert module.outputs[0].shape == ("2*n", 4)
+    assert module.run({"x": X})["y"].shape == (4, 4)
+
+
 def test_a_shape_that_the_data_decides():
     count = models.model(
         [helper.make_node("Range", ["zero", "n", "one"], ["y"])],

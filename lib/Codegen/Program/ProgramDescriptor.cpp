@@ -74,13 +74,18 @@ int64_t DescriptorEmitter::dimCode(const TensorInterface &tensor, const DimExpr 
 Constant *DescriptorEmitter::tensors(ArrayRef<TensorInterface> list, StringRef name) {
   SmallVector<Constant *> entries;
   for (const TensorInterface &tensor : list) {
-    SmallVector<Constant *> dims;
-    for (const DimExpr &dim : tensor.dims)
-      dims.push_back(number(uint64_t(dimCode(tensor, dim)), 64));
+    SmallVector<Constant *> dims, formulas;
+    bool anyFormula = false;
+    for (const DimExpr &dim : tensor.dims) {
+      int64_t code = dimCode(tensor, dim);
+      dims.push_back(number(uint64_t(code), 64));
+      formulas.push_back(code == HEWN_DIM_FORMULA ? text(dim.str()) : null());
+      anyFormula |= code == HEWN_DIM_FORMULA;
+    }
     ElementCodes codes = *elementCodes(tensor.elementType);
     Constant *type = record({number(codes.dlCode, 8), number(codes.dlBits, 8), number(1, 16)});
-    entries.push_back(
-        record({text(tensor.name), type, number(tensor.dims.size(), 32), array(dims, "dims"), number(0, 64)}));
+    entries.push_back(record({text(tensor.name), type, number(tensor.dims.size(), 32), array(dims, "dims"),
+                              anyFormula ? array(formulas, "formulas") : null()}));
   }
   return array(entries, name);
 }
