@@ -119,7 +119,11 @@ LogicalResult ModelImporter::expandFunction(std::shared_ptr<FunctionProto> funct
     Value input = i < int(inputs.size()) ? inputs[i] : Value();
     inner.names[function->input(i)] = {input ? Binding::Kind::Value : Binding::Kind::Absent, input};
   }
-  if (failed(importNodes(function->node(), inner)))
+  SmallVector<StringRef> wanted;
+  for (int i = 0; i < node.output_size(); ++i)
+    if (!node.output(i).empty())
+      wanted.push_back(function->output(i));
+  if (failed(importNodes(function->node(), inner, wanted)))
     return failure();
   for (int i = 0; i < node.output_size(); ++i) {
     if (node.output(i).empty())

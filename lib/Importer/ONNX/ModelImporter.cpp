@@ -74,6 +74,11 @@ void ModelImporter::importInitializers(const onnx::GraphProto &graph, Frame &fra
   }
 }
 
+static SmallVector<StringRef> outputNames(const onnx::GraphProto &graph) {
+  return llvm::map_to_vector(graph.output(),
+                             [](const onnx::ValueInfoProto &output) { return StringRef(output.name()); });
+}
+
 std::optional<SmallVector<Value>> ModelImporter::importGraph(const onnx::GraphProto &graph, Frame &frame,
                                                              ValueRange arguments) {
   if (graph.input_size() != int(arguments.size())) {
@@ -84,7 +89,7 @@ std::optional<SmallVector<Value>> ModelImporter::importGraph(const onnx::GraphPr
   importInitializers(graph, frame);
   for (auto [input, argument] : llvm::zip(graph.input(), arguments))
     frame.names[input.name()] = {argument ? Binding::Kind::Value : Binding::Kind::Failed, argument};
-  bool good = succeeded(importNodes(graph.node(), frame));
+  bool good = succeeded(importNodes(graph.node(), frame, outputNames(graph)));
   SmallVector<Value> outputs;
   for (const onnx::ValueInfoProto &output : graph.output()) {
     const Binding *binding = frame.find(output.name());
@@ -346,7 +351,7 @@ OwningOpRef<ModuleOp> ModelImporter::run() {
   attachMetadata(*module);
   builder.setInsertionPointToStart(&main.getBody().front());
   importInitializers(model->graph(), frame);
-  good &= succeeded(importNodes(model->graph().node(), frame));
+  good &= succeeded(importNodes(model->graph().node(), frame, outputNames(model->graph())));
   good = good && !diagnostics.hasErrors() && importOutputs(frame);
   return good ? std::move(module) : OwningOpRef<ModuleOp>();
 }

@@ -87,7 +87,8 @@ private:
   std::string freshSymbol(llvm::StringRef prefix, unsigned &counter);
 
   void importInitializers(const onnx::GraphProto &graph, Frame &frame);
-  llvm::LogicalResult importNodes(const Nodes &nodes, Frame &frame);
+  /// Imports the nodes that the values in `wanted` need; others need not even be known ops.
+  llvm::LogicalResult importNodes(const Nodes &nodes, Frame &frame, llvm::ArrayRef<llvm::StringRef> wanted);
   llvm::LogicalResult importNode(const onnx::NodeProto &node, Frame &frame, NodeInfo &info);
   llvm::LogicalResult buildNode(const onnx::NodeProto &node, Frame &frame, NodeInfo &info,
                                 llvm::ArrayRef<mlir::Value> inputs);

@@ -87,7 +87,24 @@ static SmallVector<int> sortNodes(const Nodes &nodes) {
   return order;
 }
 
-LogicalResult ModelImporter::importNodes(const Nodes &nodes, Frame &frame) {
+/// For each node whether one of `wanted` needs it.
+static std::vector<bool> neededNodes(const Nodes &nodes, ArrayRef<int> order, ArrayRef<StringRef> wanted) {
+  llvm::StringSet<> names;
+  for (StringRef name : wanted)
+    names.insert(name);
+  std::vector<bool> needed(nodes.size());
+  for (int i : llvm::reverse(order)) {
+    needed[i] = llvm::any_of(nodes[i].output(), [&](const std::string &name) { return names.contains(name); });
+    if (needed[i])
+      namesRead(nodes[i], [&](StringRef name) {
+        if (!name.empty())
+          names.insert(name);
+      });
+  }
+  return needed;
+}
+
+LogicalResult ModelImporter::importNodes(const Nodes &nodes, Frame &frame, ArrayRef<StringRef> wanted) {
   auto infoOf = [&](int i) {
     const onnx::NodeProto &node = nodes[i];
     NodeInfo info{frame.prefix, node.op_type(), domainOf(node.domain()).str(), 0};
@@ -106,7 +123,10 @@ LogicalResult ModelImporter::importNodes(const Nodes &nodes, Frame &frame) {
         return failure();
       }
   }
+  std::vector<bool> needed = neededNodes(nodes, order, wanted);
   for (int i : order) {
+    if (!needed[i])
+      continue;
     NodeInfo info = infoOf(i);
     if (failed(importNode(nodes[i], frame, info))) {
       good = false;
