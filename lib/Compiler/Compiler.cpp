@@ -13,6 +13,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -109,6 +110,26 @@ bool checkOptions(Compilation &c) {
   return !c.diagnostics.hasErrors();
 }
 
+/// Whether a stage's text can be compiled further: weights are only named in it, their bytes are not there. To look at it,
+/// another stage's text will do.
+bool hasAllConstants(Compilation &c) {
+  if (llvm::is_contained({"graph", "kernels", "loops", "plan", "explain"}, c.options.emit))
+    return true;
+  llvm::SetVector<StringRef> names;
+  c.module->walk([&](graph::ConstantOp constant) {
+    if (auto weight = dyn_cast<graph::WeightAttr>(constant.getValue()))
+      names.insert(weight.getKey());
+  });
+  if (names.empty())
+    return true;
+  constexpr size_t told = 3;
+  std::string more = names.size() > told ? " and " + std::to_string(names.size() - told) + " more" : "";
+  c.diagnostics.error("'" + c.options.modelPath + "' names weights whose bytes are not in a stage's text: '" +
+                      llvm::join(names.getArrayRef().take_front(told), "', '") + "'" + more +
+                      "; compile the model that it was made of");
+  return false;
+}
+
 /// The text of a stage that was written before: for tests, and for going on from where a stage was looked at.
 bool readText(Compilation &c) {
   auto file = llvm::MemoryBuffer::getFile(c.options.modelPath, /*IsText=*/true);
@@ -117,7 +138,7 @@ bool readText(Compilation &c) {
     return false;
   }
   c.module = parseSourceString<ModuleOp>((*file)->getBuffer(), ParserConfig(c.context.get()), c.options.modelPath);
-  return bool(c.module);
+  return c.module && hasAllConstants(c);
 }
 
 bool import(Compilation &c) {
