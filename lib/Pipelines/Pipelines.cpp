@@ -85,6 +85,8 @@ void buildLoopsStage(OpPassManager &pm, const PipelineOptions &options) {
 }
 
 void buildPlanStage(OpPassManager &pm, const PipelineOptions &options) {
+  // An order in which less is live at once.
+  pm.addPass(createOrderLaunchesPass());
   // Where kernels run on a device with memory of its own: what crosses between it and the host.
   pm.addPass(createInsertCopiesPass());
   // A place for every value.

@@ -14,6 +14,7 @@
 
 #include "lib/Transforms/Plan/Liveness.h"
 #include "lib/Transforms/Plan/Samples.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace hewn::plan {
 
@@ -24,6 +25,9 @@ struct Request {
   graph::DimExpr bytes;
   Lifetime life;
 };
+
+/// What a program's arena must hold (PlanMemory.cpp): in the order of the text, so that two orders can be compared.
+std::vector<Request> arenaRequests(mlir::func::FuncOp program);
 
 struct Arena {
   /// One a request, over the inputs' symbols and the levels.

@@ -70,9 +70,9 @@ void packGreedily(MutableArrayRef<ArenaBlock> blocks, const Order &order) {
       at = std::max(at, other->offset + other->size);
     }
     block.offset = at;
-    placed.insert(
-        llvm::upper_bound(placed, &block, [](const ArenaBlock *a, const ArenaBlock *b) { return a->offset < b->offset; }),
-        &block);
+    placed.insert(llvm::upper_bound(placed, &block,
+                                    [](const ArenaBlock *a, const ArenaBlock *b) { return a->offset < b->offset; }),
+                  &block);
   }
 }
 
@@ -253,8 +253,7 @@ int64_t packTogether(MutableArrayRef<ArenaBlock> blocks, int64_t enough, int64_t
   if (height > enough && blocks.size() <= mostSearched) {
     SmallVector<Order> orders = searchOrders(blocks);
     // Some seconds in all where nothing is found, which no net has been seen to need.
-    for (auto [slack, share] :
-         {std::pair(0.0, 100), {0.0, 5}, {0.0, 1}, {0.01, 2}, {0.02, 2}, {0.05, 5}, {0.1, 5}}) {
+    for (auto [slack, share] : {std::pair(0.0, 100), {0.0, 5}, {0.0, 1}, {0.01, 2}, {0.02, 2}, {0.05, 5}, {0.1, 5}}) {
       auto capacity = int64_t(double(enough) * (1 + slack));
       for (const Order &order : orders)
         if (capacity < height && Search(trial, order, capacity, steps / share).run())

@@ -10,6 +10,10 @@ def MarkInPlacePass : Pass<"hewn-mark-in-place", "::mlir::ModuleOp"> {
   let summary = "Says of each launch which inputs' memory its result may take, by what the kernel does.";
 }
 
+def OrderLaunchesPass : Pass<"hewn-order-launches", "::mlir::ModuleOp"> {
+  let summary = "Puts launches into an order in which less memory is live at once, where there is one.";
+}
+
 def InsertCopiesPass : Pass<"hewn-insert-copies", "::mlir::ModuleOp"> {
   let summary = "Copies values between the host's memory and the device's, where the machine has both.";
   let dependentDialects = ["::hewn::plan::PlanDialect"];

@@ -16,7 +16,7 @@
 // sizes that are known only when run are allocated then; all else is packed into the arena by lifetime
 // (Offsets.h), in the memory of an input where the launch allows it and nobody else needs that.
 //
-// It does not choose the order of ops, and carries a loop's values by copies.
+// It does not choose the order of ops (OrderLaunches), and carries a loop's values by copies.
 #include "lib/Transforms/Plan/Buffers.h"
 #include "lib/Transforms/Plan/Liveness.h"
 #include "lib/Transforms/Plan/Offsets.h"
@@ -42,7 +42,8 @@ public:
   explicit MemoryPlan(func::FuncOp program)
       : program(program), context(program.getContext()), symbols(inputSymbols(program)), liveness(program) {}
 
-  void decide() {
+  /// Places what has a place of its own, and lists what the arena must hold.
+  void collect() {
     placeReturned();
     program.getBody().walk([&](graph::ScanOp scan) { placeSlices(scan); });
     for (auto &[value, life] : liveness.lifetimes())
@@ -52,7 +53,16 @@ public:
       if (isa<graph::LoopOp, graph::ScanOp>(op))
         stage(op);
     });
-    pack();
+  }
+  const std::vector<Request> &inArena() const { return requests; }
+
+  /// Gives everything in the arena an offset.
+  void pack() {
+    arena = packArena(requests, samplesOf(program));
+    for (auto [assign, offset] : llvm::zip(requesters, arena.offsets))
+      assign(place("arena", offset.toAttr(context)));
+    for (auto [value, request] : sharers)
+      places[value] = place("arena", arena.offsets[request].toAttr(context));
   }
 
   void write() {
@@ -183,14 +193,6 @@ private:
     }
   }
 
-  void pack() {
-    arena = packArena(requests, samplesOf(program));
-    for (auto [assign, offset] : llvm::zip(requesters, arena.offsets))
-      assign(place("arena", offset.toAttr(context)));
-    for (auto [value, request] : sharers)
-      places[value] = place("arena", arena.offsets[request].toAttr(context));
-  }
-
   Attribute placeOf(OpResult result) {
     if (auto found = places.find(result); found != places.end())
       return found->second;
@@ -219,9 +221,20 @@ struct PlanMemory : public hewn::impl::PlanMemoryPassBase<PlanMemory> {
     if (!program || program.isDeclaration())
       return;
     MemoryPlan plan(program);
-    plan.decide();
+    plan.collect();
+    plan.pack();
     plan.write();
   }
 };
 
 } // namespace
+
+namespace hewn::plan {
+
+std::vector<Request> arenaRequests(func::FuncOp program) {
+  MemoryPlan plan(program);
+  plan.collect();
+  return plan.inArena();
+}
+
+} // namespace hewn::plan

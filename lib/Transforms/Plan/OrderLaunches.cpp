@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Puts launches into an order in which less memory is live at once.
+//
+// Before: both wide values live until the end.         After: one at a time.
+//     %0 = plan.launch @widen(%x)                          %0 = plan.launch @widen(%x)
+//     %1 = plan.launch @widen(%y)                          %2 = plan.launch @sum(%0)
+//     %2 = plan.launch @sum(%0)                            %1 = plan.launch @widen(%y)
+//     %3 = plan.launch @sum(%1)                            %3 = plan.launch @sum(%1)
+//
+// Exporters write ops in an order that suits them; all that counts here is the peak. Neighbouring launches and views are
+// ordered anew (OrderSearch.h) where the peak falls; parts, loops, branches and what reads symbols stay where they are, and
+// nothing moves across them. With symbols in the sizes the order is sought for middle sizes, and taken where no sample needs
+// more than before and one needs less.
+//
+// It keeps the order as it stands where that is as good, since it is likely the better one for caches; and it never makes
+// anything twice.
+#include "lib/Transforms/Plan/Buffers.h"
+#include "lib/Transforms/Plan/Offsets.h"
+#include "lib/Transforms/Plan/OrderSearch.h"
+#include "lib/Transforms/Plan/Packing.h"
+#include "lib/Transforms/Plan/Passes.h"
+
+namespace hewn {
+#define GEN_PASS_DEF_ORDERLAUNCHESPASS
+#include "lib/Transforms/Plan/Passes.h.inc"
+} // namespace hewn
+
+using namespace mlir;
+using namespace hewn;
+using namespace hewn::plan;
+
+namespace {
+
+using Steps = SmallVector<Operation *>;
+
+bool moves(Operation *op) { return isa<LaunchOp>(op) || isView(op); }
+
+/// Launches and views without anything between them but constants, which go first.
+std::vector<Steps> runsOf(mlir::Block &block) {
+  std::vector<Steps> runs(1);
+  for (Operation &op : llvm::make_early_inc_range(block)) {
+    if (isa<graph::ConstantOp>(op)) {
+      if (!runs.back().empty())
+        op.moveBefore(runs.back().front());
+    } else if (moves(&op)) {
+      runs.back().push_back(&op);
+    } else if (!runs.back().empty()) {
+      runs.emplace_back();
+    }
+  }
+  return runs;
+}
+
+class Problem {
+public:
+  Problem(const Steps &steps, const Sample &sample, const llvm::StringSet<> &symbols)
+      : steps(steps), sample(sample), symbols(symbols) {
+    for (auto [i, op] : llvm::enumerate(steps))
+      index[op] = unsigned(i);
+    for (Operation *op : steps)
+      add(op);
+  }
+  OrderProblem problem;
+
+private:
+  void add(Operation *op) {
+    OrderProblem::Step step;
+    SetVector<unsigned> after, reads;
+    for (Value operand : op->getOperands()) {
+      if (auto before = index.find(operand.getDefiningOp()); before != index.end())
+        after.insert(before->second);
+      for (Value root : roots(operand))
+        if (std::optional<unsigned> buffer = bufferOf(root))
+          reads.insert(*buffer);
+    }
+    if (isa<LaunchOp>(op)) {
+      for (OpResult result : op->getResults())
+        if (std::optional<unsigned> buffer = bufferOf(result))
+          step.makes.push_back(*buffer);
+      for (Value taken : overwritableBuffers(op))
+        if (std::optional<unsigned> buffer = bufferOf(taken))
+          step.overwrites.push_back(*buffer);
+      step.reads.assign(reads.begin(), reads.end());
+    }
+    step.after.assign(after.begin(), after.end());
+    problem.steps.push_back(std::move(step));
+  }
+
+  /// The buffer's number, where it is a launch's of this block and of a size that is known before a run.
+  std::optional<unsigned> bufferOf(Value root) {
+    auto result = dyn_cast<OpResult>(root);
+    if (!result || !isa<LaunchOp>(result.getOwner()) || result.getOwner()->getBlock() != steps[0]->getBlock())
+      return std::nullopt;
+    auto [found, isNew] = buffers.try_emplace(root, unsigned(problem.buffers.size()));
+    if (isNew) {
+      graph::DimExpr bytes = bufferBytes(root);
+      OrderProblem::Buffer buffer;
+      bool returned = false;
+      buffer.stays = isUsedElsewhere(root, returned);
+      buffer.given = !index.contains(result.getOwner());
+      if (!returned && isKnown(bytes, symbols))
+        buffer.bytes = std::max<int64_t>(0, evaluate(aligned(bytes), sample));
+      problem.buffers.push_back(buffer);
+    }
+    return found->second;
+  }
+
+  /// Whether anything but these steps reads the value through any alias. What the program returns is made in the output.
+  bool isUsedElsewhere(Value value, bool &returned) {
+    bool elsewhere = false;
+    for (Operation *user : value.getUsers()) {
+      if (user->hasTrait<OpTrait::IsTerminator>())
+        returned |= isa<func::FuncOp>(user->getParentOp());
+      elsewhere |= !index.contains(user);
+      if (isView(user))
+        elsewhere |= isUsedElsewhere(user->getResult(0), returned);
+    }
+    return elsewhere;
+  }
+
+  const Steps &steps;
+  const Sample &sample;
+  const llvm::StringSet<> &symbols;
+  llvm::DenseMap<Operation *, unsigned> index;
+  llvm::DenseMap<Value, unsigned> buffers;
+};
+
+/// What is live at once for each sample.
+std::vector<int64_t> needsOf(func::FuncOp program, ArrayRef<Sample> samples) {
+  std::vector<Request> requests = arenaRequests(program);
+  std::vector<int64_t> needs;
+  for (const Sample &sample : samples) {
+    std::vector<ArenaBlock> blocks;
+    for (const Request &request : requests)
+      blocks.push_back({std::max<int64_t>(0, evaluate(aligned(request.bytes), sample)), request.life});
+    needs.push_back(liveAtOnce(blocks));
+  }
+  return needs;
+}
+
+void apply(const Steps &steps) {
+  for (auto [before, op] : llvm::zip(steps, ArrayRef(steps).drop_front()))
+    op->moveAfter(before);
+}
+
+struct OrderLaunches : public hewn::impl::OrderLaunchesPassBase<OrderLaunches> {
+  void runOnOperation() override {
+    auto program = getOperation().lookupSymbol<func::FuncOp>(kProgramName);
+    if (!program || program.isDeclaration())
+      return;
+    std::vector<Sample> samples = samplesOf(program);
+    llvm::StringSet<> symbols = inputSymbols(program);
+    // All symbols alike: the middle one of those.
+    const Sample &middle = samples[std::min<size_t>(3, samples.size() - 1)];
+    SmallVector<mlir::Block *> blocks;
+    program.getBody().walk([&](mlir::Block *block) { blocks.push_back(block); });
+    for (mlir::Block *block : blocks)
+      for (Steps &steps : runsOf(*block)) {
+        if (steps.size() < 3)
+          continue;
+        std::optional<std::vector<unsigned>> order = findOrder(Problem(steps, middle, symbols).problem);
+        if (!order)
+          continue;
+        std::vector<int64_t> before = needsOf(program, samples);
+        Steps better = llvm::map_to_vector(*order, [&](unsigned i) { return steps[i]; });
+        better.front()->moveBefore(steps.front());
+        apply(better);
+        std::vector<int64_t> now = needsOf(program, samples);
+        if (now != before && llvm::all_of(llvm::zip(now, before), [](auto p) { return std::get<0>(p) <= std::get<1>(p); }))
+          continue;
+        steps.front()->moveBefore(better.front());
+        apply(steps);
+      }
+  }
+};
+
+} // namespace
