@@ -2,6 +2,7 @@
 #include "dialects/Graph/Analysis/Bounds.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 using Term = hewn::graph::DimExpr::Term;
 
@@ -13,11 +14,44 @@ namespace {
 constexpr int kMostSteps = 64;
 constexpr int64_t kLargestCoefficient = int64_t(1) << 48;
 
+DimExpr valueOf(const DimExpr::Atom &atom) {
+  if (!atom.name.empty())
+    return DimExpr::symbol(atom.name);
+  switch (atom.op) {
+  case DimExpr::Op::FloorDiv:
+    return atom.lhs.floorDiv(atom.rhs);
+  case DimExpr::Op::Mod:
+    return atom.lhs.mod(atom.rhs);
+  case DimExpr::Op::Min:
+    return DimExpr::min(atom.lhs, atom.rhs);
+  case DimExpr::Op::Max:
+    return DimExpr::max(atom.lhs, atom.rhs);
+  }
+  return DimExpr(0);
+}
+
 DimExpr productOf(int64_t coefficient, llvm::ArrayRef<DimExpr::AtomRef> factors) {
   DimExpr product(coefficient);
   for (const DimExpr::AtomRef &factor : factors)
-    product = product * DimExpr::ofAtom(factor);
+    product = product * valueOf(*factor);
   return product;
+}
+
+int64_t wrapMul(int64_t a, int64_t b) { return int64_t(uint64_t(a) * uint64_t(b)); }
+int64_t wrapAdd(int64_t a, int64_t b) { return int64_t(uint64_t(a) + uint64_t(b)); }
+
+int64_t evaluateAtom(const DimExpr::Atom &atom, llvm::function_ref<int64_t(llvm::StringRef)> value) {
+  if (!atom.name.empty())
+    return value(atom.name);
+  int64_t l = evaluate(atom.lhs, value), r = evaluate(atom.rhs, value);
+  if (atom.op == DimExpr::Op::Min)
+    return std::min(l, r);
+  if (atom.op == DimExpr::Op::Max)
+    return std::max(l, r);
+  if (r == 0)
+    return 0;
+  int64_t quotient = r == -1 ? int64_t(-uint64_t(l)) : llvm::divideFloorSigned(l, r);
+  return atom.op == DimExpr::Op::FloorDiv ? quotient : wrapAdd(l, -wrapMul(quotient, r));
 }
 
 bool holds(const DimExpr &expr, int &steps);
@@ -96,6 +130,17 @@ bool holds(const DimExpr &expr, int &steps) {
 }
 
 } // namespace
+
+int64_t evaluate(const DimExpr &expr, llvm::function_ref<int64_t(llvm::StringRef)> value) {
+  int64_t sum = 0;
+  for (const Term &term : expr.terms()) {
+    int64_t product = term.coefficient;
+    for (const DimExpr::AtomRef &factor : term.factors)
+      product = wrapMul(product, evaluateAtom(*factor, value));
+    sum = wrapAdd(sum, product);
+  }
+  return sum;
+}
 
 bool isNeverNegative(const DimExpr &expr) {
   int steps = kMostSteps;

@@ -86,11 +86,9 @@ DimExpr::DimExpr(int64_t constant) {
   rep = std::move(fresh);
 }
 
-DimExpr DimExpr::symbol(StringRef name) { return ofAtom(std::make_shared<const Atom>(name)); }
-
-DimExpr DimExpr::ofAtom(AtomRef atom) {
+DimExpr DimExpr::symbol(StringRef name) {
   llvm::SmallVector<Term, 2> terms;
-  terms.push_back({1, {std::move(atom)}});
+  terms.push_back({1, {std::make_shared<const Atom>(name)}});
   return DimExpr(std::move(terms));
 }
 
@@ -100,7 +98,9 @@ DimExpr::Atom::Atom(Op op, const DimExpr &a, const DimExpr &b) : op(op), lhs(a),
 }
 
 DimExpr DimExpr::atom(Op op, const DimExpr &a, const DimExpr &b) {
-  return ofAtom(std::make_shared<const Atom>(op, a, b));
+  llvm::SmallVector<Term, 2> terms;
+  terms.push_back({1, {std::make_shared<const Atom>(op, a, b)}});
+  return DimExpr(std::move(terms));
 }
 
 std::optional<int64_t> DimExpr::constant() const {
@@ -273,37 +273,6 @@ DimExpr DimExpr::substitute(llvm::function_ref<DimExpr(StringRef)> map) const {
           product * (factor->name.empty() ? apply(factor->op, factor->lhs.substitute(map), factor->rhs.substitute(map))
                                           : map(factor->name));
     sum = sum + product;
-  }
-  return sum;
-}
-
-int64_t DimExpr::evaluate(llvm::function_ref<int64_t(StringRef)> value) const {
-  int64_t sum = 0;
-  for (const Term &term : rep->terms) {
-    int64_t product = term.coefficient;
-    for (const AtomRef &factor : term.factors) {
-      if (!factor->name.empty()) {
-        product = wrapMul(product, value(factor->name));
-        continue;
-      }
-      int64_t l = factor->lhs.evaluate(value), r = factor->rhs.evaluate(value);
-      int64_t quotient = factor->op > Op::Mod || r == 0 ? 0 : floorDivide(l, r);
-      switch (factor->op) {
-      case Op::FloorDiv:
-        product = wrapMul(product, quotient);
-        break;
-      case Op::Mod:
-        product = wrapMul(product, r == 0 ? 0 : wrapAdd(l, -wrapMul(quotient, r)));
-        break;
-      case Op::Min:
-        product = wrapMul(product, std::min(l, r));
-        break;
-      case Op::Max:
-        product = wrapMul(product, std::max(l, r));
-        break;
-      }
-    }
-    sum = wrapAdd(sum, product);
   }
   return sum;
 }

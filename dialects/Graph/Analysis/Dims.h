@@ -41,8 +41,6 @@ public:
   DimExpr() : DimExpr(0) {}
   DimExpr(int64_t constant);
   static DimExpr symbol(llvm::StringRef name);
-  /// An atom of another expression for itself.
-  static DimExpr ofAtom(AtomRef atom);
   /// Parses what `str` prints; nullopt where the text is not an expression.
   static std::optional<DimExpr> parse(llvm::StringRef text);
 
@@ -73,8 +71,6 @@ public:
   void walkSymbols(llvm::function_ref<void(llvm::StringRef)> visit) const;
   /// The expression with each symbol replaced by `map(name)`.
   DimExpr substitute(llvm::function_ref<DimExpr(llvm::StringRef)> map) const;
-  /// The expression's number where each symbol is `value(name)`; sums and products wrap, and what is divided by 0 is 0.
-  int64_t evaluate(llvm::function_ref<int64_t(llvm::StringRef)> value) const;
   /// The expression as `arith` ops on index values; `symbolValue` gives each
   /// symbol's value.
   mlir::Value materialize(mlir::OpBuilder &b, mlir::Location loc,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Transforms/Plan/Samples.h"
+#include "dialects/Graph/Analysis/Bounds.h"
 #include "dialects/Graph/Graph.h"
 
 using namespace mlir;
@@ -57,7 +58,7 @@ std::vector<Sample> samplesOf(FunctionOpInterface program) {
 }
 
 int64_t evaluate(const graph::DimExpr &expr, const Sample &sample) {
-  return expr.evaluate([&](StringRef name) { return sample.lookup(name); });
+  return graph::evaluate(expr, [&](StringRef name) { return sample.lookup(name); });
 }
 
 } // namespace hewn::plan
