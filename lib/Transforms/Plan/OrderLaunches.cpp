@@ -167,7 +167,8 @@ struct OrderLaunches : public hewn::impl::OrderLaunchesPassBase<OrderLaunches> {
         better.front()->moveBefore(steps.front());
         apply(better);
         std::vector<int64_t> now = needsOf(program, samples);
-        if (now != before && llvm::all_of(llvm::zip(now, before), [](auto p) { return std::get<0>(p) <= std::get<1>(p); }))
+        if (now != before &&
+            llvm::all_of(llvm::zip(now, before), [](auto p) { return std::get<0>(p) <= std::get<1>(p); }))
           continue;
         steps.front()->moveBefore(better.front());
         apply(steps);

@@ -123,7 +123,7 @@ static int runAt(int64_t size) {
   int64_t used = need;
   while (used > 0 && arena[used - 1] == 0xa5)
     --used;
-  if (need - used > 64)
+  if (need - used > 64 * 1024)
     return fail("the end of the arena is never used", size, "");
   hewn_context_destroy(context);
 
