@@ -221,13 +221,16 @@ bool ModelImporter::importInputs(Frame &frame) {
       if (!dim.dim_param().empty())
         symbolFor(dim.dim_param());
   bool good = true;
+  std::vector<std::string> defaults;
   SmallVector<Type> types;
   SmallVector<DictionaryAttr> attributes;
   Block &entry = *main.addEntryBlock();
   for (const onnx::ValueInfoProto &input : graph.input()) {
     // An input with an initializer is a constant that callers may replace elsewhere; here it is a constant.
-    if (initialized.contains(input.name()))
+    if (initialized.contains(input.name())) {
+      defaults.push_back("'" + input.name() + "'");
       continue;
+    }
     if (frame.names.contains(input.name())) {
       diagnostics.error("there are two inputs '" + input.name() + "'");
       good = false;
@@ -244,6 +247,13 @@ bool ModelImporter::importInputs(Frame &frame) {
          builder.getNamedAttr(graph::kDimsAttr, graph::dimsAttr(builder.getContext(), shape->dims))}));
     Value argument = entry.addArgument(types.back(), NameLoc::get(builder.getStringAttr(input.name())));
     frame.names[input.name()] = {Binding::Kind::Value, argument};
+  }
+  // Before IR version 4 every initializer had to be an input too.
+  if (constexpr size_t told = 3; !defaults.empty() && model->ir_version() >= 4) {
+    std::string more = defaults.size() > told ? " and " + std::to_string(defaults.size() - told) + " more" : "";
+    diagnostics.warning(
+        "inputs that have an initializer stay that constant: " + llvm::join(ArrayRef(defaults).take_front(told), ", ") +
+        more + "; take the initializer out of the model to have an input");
   }
   main.setType(builder.getFunctionType(types, {}));
   main.setAllArgAttrs(attributes);
