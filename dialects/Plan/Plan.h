@@ -25,6 +25,8 @@
 namespace hewn::plan {
 /// The module's attribute of type TargetAttr.
 inline constexpr llvm::StringLiteral kTargetAttr = "plan.target";
+/// The module's attribute where several machines share its constants: how many lanes the widest of them has.
+inline constexpr llvm::StringLiteral kPackingLanesAttr = "plan.packing_lanes";
 /// On every op of the program that has results: a PlaceAttr for each.
 inline constexpr llvm::StringLiteral kPlacesAttr = "plan.places";
 /// On loops: for each carried value a PlaceAttr of memory through which it is copied when a step ends, or unit.

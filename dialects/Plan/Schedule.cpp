@@ -127,7 +127,7 @@ double cyclesPerDepth(int64_t m, int64_t vectors, int64_t rows, double each) {
 
 } // namespace
 
-ScheduleAttr chooseSchedule(Operation *op, const ContractShape &shape, int64_t n) {
+ScheduleAttr chooseSchedule(Operation *op, const ContractShape &shape, int64_t block) {
   TargetAttr target = targetOf(op);
   int64_t lanes = contractLanes(op, shape), registers = target ? target.getVectorRegisters() : 16;
   registers = registers * 4 / std::max<int64_t>(shape.sumBytes, 4);
@@ -135,7 +135,7 @@ ScheduleAttr chooseSchedule(Operation *op, const ContractShape &shape, int64_t n
     // Four tiles of sums: two by two, so that each operand's tile serves twice; one by four where rows fill but one.
     int64_t rows = shape.rows.constant().value_or(2 * matrix.getRows());
     bool square = rows >= 2 * matrix.getRows();
-    int64_t tiles = n ? n / matrix.getColumns() : square ? 2 : 4;
+    int64_t tiles = std::max<int64_t>(square ? 2 : 4, block / matrix.getColumns());
     int64_t m = square && tiles <= 2 ? 2 * matrix.getRows() : std::min(rows, matrix.getRows());
     return ScheduleAttr::get(op->getContext(), m, tiles * matrix.getColumns());
   }
@@ -146,19 +146,32 @@ ScheduleAttr chooseSchedule(Operation *op, const ContractShape &shape, int64_t n
     // A block's tile; narrow matrices are not padded to it.
     constexpr int64_t side = 64, least = 8;
     auto fit = [&](int64_t extent) { return std::clamp(int64_t(llvm::PowerOf2Ceil(extent)), least, side); };
-    return ScheduleAttr::get(op->getContext(), fit(rows), n ? n : fit(columns));
+    return ScheduleAttr::get(op->getContext(), fit(rows), block ? block : fit(columns));
   }
   if (shape.columnInLeft) {
     // A chain of sums a row: enough of them to hide the latency of an addition, and of a length that divides the line.
     int64_t most = registers >= 32 ? 14 : 7, tiles = (rows + most - 1) / most;
-    return ScheduleAttr::get(op->getContext(), (rows + tiles - 1) / tiles, n ? n : lanes);
+    return ScheduleAttr::get(op->getContext(), (rows + tiles - 1) / tiles, lanes);
+  }
+  bool halves = lanes < vectorLanes(op);
+  double each = halves ? 0.5 : 1; // cycles of a vector
+  int64_t mostVectors = registers < 32 ? 2 : halves ? 6 : 4;
+  if (block > mostVectors * lanes && rows == 1) {
+    // One row reads the panel as it lies, as far as there are registers for the sums.
+    for (int64_t n = block; n >= lanes; n -= lanes)
+      if (block % n == 0 && n / lanes <= registers / 2)
+        return ScheduleAttr::get(op->getContext(), 1, n);
   }
   int64_t bestM = 1, bestVectors = 1;
   double best = 0;
-  bool halves = lanes < vectorLanes(op);
-  double each = halves ? 0.5 : 1; // cycles of a vector
-  for (int64_t vectors = registers < 32 ? 2 : halves ? 6 : 4; vectors >= 1; --vectors) {
-    if (n ? vectors * lanes != n : vectors > 1 && (vectors - 1) * lanes >= columns)
+  auto suits = [&](int64_t vectors) {
+    int64_t n = vectors * lanes;
+    if (block && n <= block)
+      return n == block || (block > mostVectors * lanes && block % n == 0);
+    return (!block || n % block == 0) && (vectors == 1 || n - lanes < columns);
+  };
+  for (int64_t vectors = mostVectors; vectors >= 1; --vectors) {
+    if (!suits(vectors))
       continue;
     // Accumulators, a vector of each column, one scalar spread over lanes.
     int64_t most = std::min<int64_t>((registers - vectors - 1) / vectors, 14);
@@ -178,7 +191,26 @@ ScheduleAttr chooseSchedule(Operation *op, const ContractShape &shape, int64_t n
       }
     }
   }
-  return ScheduleAttr::get(op->getContext(), bestM, n ? n : bestVectors * lanes);
+  return ScheduleAttr::get(op->getContext(), bestM, bestVectors * lanes);
+}
+
+int64_t packingLanes(Operation *op) {
+  auto module = op->getParentOfType<ModuleOp>();
+  auto lanes = module ? module->getAttrOfType<IntegerAttr>(kPackingLanesAttr) : IntegerAttr();
+  return lanes ? std::max<int64_t>(0, lanes.getInt()) : 0;
+}
+
+int64_t choosePanel(Operation *op, const ContractShape &shape) {
+  int64_t lanes = packingLanes(op);
+  if (!lanes)
+    return chooseSchedule(op, shape).getN();
+  if (!shape.rows.is(1))
+    return lanes;
+  // One row is as fast as the panels come from memory, and that is fastest in large pieces; equal ones, to pad little.
+  constexpr int64_t most = 4;
+  int64_t vectors = llvm::divideCeil(shape.columns.constant().value_or(most * lanes), lanes);
+  int64_t panels = llvm::divideCeil(vectors, most);
+  return int64_t(llvm::divideCeil(vectors, panels)) * lanes;
 }
 
 ScheduleAttr chooseTile(Operation *op, const graph::DimExpr &rows, const graph::DimExpr &columns) {

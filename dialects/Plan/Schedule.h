@@ -59,9 +59,15 @@ int64_t contractLanes(mlir::Operation *op, const ContractShape &shape);
 /// The shape of a contraction whose left operand lies with its channels innermost.
 ContractShape contractShape(graph::ContractOpInterface op, const graph::ContractRoles &roles);
 
-/// The tile for a contraction. `n` is a multiple of `contractLanes`; it is also the block in which a constant right
-/// operand is packed. With `n` given, the best m for it.
-ScheduleAttr chooseSchedule(mlir::Operation *op, const ContractShape &shape, int64_t n = 0);
+/// The tile for a contraction. `n` is a multiple of `contractLanes`. With `block` given, the right operand is packed in panels of so
+/// many columns, and n is one or several of them, or a part of one that was made for a machine with more room in its registers.
+ScheduleAttr chooseSchedule(mlir::Operation *op, const ContractShape &shape, int64_t block = 0);
+
+/// Columns in a panel of a constant right operand: those of a tile, or where several machines share the constant, as many
+/// as all of them read well.
+int64_t choosePanel(mlir::Operation *op, const ContractShape &shape);
+/// The lanes of the widest machine of those that share constants; 0 where the constants are one machine's.
+int64_t packingLanes(mlir::Operation *op);
 
 /// A block's tile for a contraction on a grid: multiples of 32 in both directions, as large as still gives every processor one.
 ScheduleAttr chooseTile(mlir::Operation *op, const graph::DimExpr &rows, const graph::DimExpr &columns);

@@ -175,6 +175,9 @@ bool runStage(Compilation &c, const StageInfo &stage, const PipelineOptions &opt
 
 /// One module for each machine, each of which may be told of its own.
 void splitVariants(Compilation &c) {
+  if (c.machines.size() > 1)
+    (*c.module)->setAttr(plan::kPackingLanesAttr,
+                         Builder(c.context.get()).getI64IntegerAttr(c.machines.front().vectorBytes / 4));
   bool exact = c.options.precision == "highest";
   for (const codegen::MachineSpec &machine : llvm::drop_begin(c.machines)) {
     c.variants.push_back(c.module->clone());

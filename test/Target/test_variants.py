@@ -104,6 +104,20 @@ def test_what_all_machines_run_has_no_more_than_all_have(case):
     assert seen == {"x86_64_v2", "x86_64_v3", "x86_64_v4", "none"}
 
 
+def test_no_lane_calls_the_library(case):
+    """Where the processor has no fused products, vectors of float64 stand in for them."""
+    assert b"fmaf" not in case.library.read_bytes()
+
+
+def test_constants_are_shared(case, tmp_path):
+    """The weights file of all variants is that of one, and some padding where panels are wider than one would have them."""
+    name = case.library.stem.removeprefix("lib")
+    if name == "integers":
+        pytest.skip("machines without VNNI multiply pairs of 16 bits: these weights have two widths")
+    one = compile_library(case.model, tmp_path, name, "--target=x86-64-v4").with_name(f"{name}.weights").stat().st_size
+    assert case.library.with_name(f"{name}.weights").stat().st_size <= 1.02 * one + 4096
+
+
 def test_code_is_shared(case, tmp_path):
     """Float kernels are the same from x86-64-v4 on, so that five variants have three sets of kernels."""
     one = compile_library(case.model, tmp_path, "one", "--target=x86-64-v4").stat().st_size

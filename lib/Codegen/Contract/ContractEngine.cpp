@@ -43,13 +43,12 @@ public:
         iteration(form.extents.size()) {}
 
   void run() {
-    bool packed = form.rhs.blockDim >= 0;
-    plan::ScheduleAttr schedule = k.kernel.getScheduleAttr();
-    if (!schedule)
-      schedule = plan::chooseSchedule(k.kernel, form.shape(), packed ? form.rhs.block : 0);
+    plan::ScheduleAttr byHand = k.kernel.getScheduleAttr();
+    plan::ScheduleAttr schedule =
+        byHand ? byHand : plan::chooseSchedule(k.kernel, form.shape(), packed() ? form.rhs.block : 0);
     m = schedule.getM();
-    n = packed ? form.rhs.block : schedule.getN();
-    if (form.matrix && !fillsTiles(m)) // a schedule by hand
+    n = byHand && packed() ? form.rhs.block : schedule.getN();
+    if (form.matrix && !fillsTiles(m))
       m = plan::chooseSchedule(k.kernel, form.shape(), n).getM();
     columns = form.extents[form.roles.column];
     heavy = llvm::any_of(k.kernel.getBody().front().without_terminator(), graph::isTranscendental);
@@ -203,6 +202,7 @@ private:
       return whole();
     plan::ContractShape shape = form.shape();
     shape.matrix = {};
+    shape.columns = DimExpr(n);
     int64_t most = plan::chooseSchedule(k.kernel, shape, n).getM();
     branch(e.compare(arith::CmpIPredicate::sge, rows, e.constant(m)), whole, [&] {
       auto loop = scf::ForOp::create(b, loc(), e.constant(0).base, rows.base, e.constant(most).base);
@@ -289,7 +289,8 @@ private:
     int64_t most = plan::MatrixAttr(form.matrix).getRows(), rows = std::min(m, most);
     int64_t down = m / rows, across = panel.vectors, width = across * e.lanes;
     Index left = offset(form.lhs, form.maps[0], iteration), right = offset(form.rhs, form.maps[1], iteration);
-    Index rowStride = e.expression(form.rowStride), wordStride = e.constant(n * form.group());
+    Index rowStride = e.expression(form.rowStride),
+          wordStride = e.constant((packed() ? form.rhs.block : n) * form.group());
     SmallVector<KLoop> loops = kLoops(plan::MatrixAttr(form.matrix).getDepth());
     Dims counts = llvm::map_to_vector<4>(loops, [](const KLoop &l) { return l.extent; });
     SmallVector<Value> sums;
@@ -307,7 +308,7 @@ private:
         lefts.push_back(unit.load(rows, form.lhs.memref, at, rowStride));
       }
       for (int64_t j = 0; j < across; ++j) {
-        Index at = e.add(rightAt, e.constant(j * e.lanes * form.group()));
+        Index at = e.add(rightAt, rightDistance(j));
         Value tile = unit.load(most, form.rhs.memref, at, wordStride);
         for (int64_t i = 0; i < down; ++i)
           next[i * across + j] = unit.product(rows, next[i * across + j], lefts[i], tile);
@@ -322,7 +323,17 @@ private:
     iteration = std::move(outside);
   }
 
-  /// The offset in `buffer` at `at`; a blocked dim's index is at the start of a block.
+  bool packed() const { return form.rhs.blockDim >= 0; }
+  /// From the tile's first column to vector `j` in the right operand: the vectors of a tile may lie in several panels.
+  Index rightDistance(int64_t j) {
+    int64_t first = j * e.lanes, block = packed() ? form.rhs.block : n;
+    if (first < block)
+      return e.constant(first * form.group());
+    Index stride = e.expression(form.rhs.strides[form.rhs.blockDim]);
+    return e.add(e.mul(stride, e.constant(first / block)), e.constant(first % block * form.group()));
+  }
+
+  /// The offset in `buffer` at `at`.
   Index offset(const Buffer &buffer, AffineMap map, ArrayRef<Index> at, ArrayRef<Clip> clips = {}) {
     Index sum = buffer.start ? Index{buffer.start} : e.constant(0);
     for (auto [i, expr] : llvm::enumerate(map.getResults())) {
@@ -332,8 +343,11 @@ private:
       for (const Clip &clip : clips)
         if (clip.operandDim == i)
           index = e.sub(index, e.constant(clip.low));
-      if (int64_t(i) == buffer.blockDim)
+      if (int64_t(i) == buffer.blockDim) {
+        if (n % buffer.block != 0) // a tile may begin inside of a panel
+          sum = e.add(sum, e.mul(e.mod(index, e.constant(buffer.block)), e.constant(buffer.group)));
         index = e.floorDiv(index, e.constant(buffer.block));
+      }
       if (int64_t(i) == buffer.groupDim)
         index = e.floorDiv(index, e.constant(buffer.group));
       sum = e.add(sum, e.mul(index, stride));
@@ -479,7 +493,7 @@ private:
     auto stored = [](const Buffer &buffer) { return cast<MemRefType>(buffer.memref.getType()).getElementType(); };
     auto leftType = VectorType::get({e.lanes * width}, stored(form.lhs));
     auto vectorType = VectorType::get({e.lanes * width}, stored(form.rhs));
-    bool packed = form.rhs.blockDim >= 0, shared = form.roles.columnInLeft;
+    bool shared = form.roles.columnInLeft;
     // Distances count from the first row that is read: the ones before it may lie outside of the operand.
     int64_t base = 0;
     while (!inside.empty() && !inside[base])
@@ -495,7 +509,7 @@ private:
     SmallVector<KLoop> loops = kLoops(form.group());
     Dims counts = llvm::map_to_vector<4>(loops, [](const KLoop &l) { return l.extent; });
     auto load = [&](Value memref, Index position, int64_t j, bool mayPass) -> Value {
-      Value address = e.add(position, e.constant(j * e.lanes * width)).base;
+      Value address = position.base;
       if (mayPass || !panel.masks[j])
         return vector::LoadOp::create(b, loc(), vectorType, memref, address);
       Value zero = arith::ConstantOp::create(b, loc(), b.getZeroAttr(vectorType));
@@ -509,7 +523,7 @@ private:
       }
       SmallVector<Value> vectors, next(carried);
       for (int64_t j = 0; j < panel.vectors; ++j) // packed panels are padded with zeros
-        vectors.push_back(load(right, rightOffset, j, packed));
+        vectors.push_back(load(right, e.add(rightOffset, rightDistance(j)), j, packed()));
       for (size_t r = 0; r < rows.size(); ++r) {
         if (!inside.empty() && !inside[r])
           continue;
@@ -519,7 +533,8 @@ private:
           spread = spreadScalar(left, position, leftType);
         for (int64_t j = 0; j < panel.vectors; ++j) {
           Value &sum = next[r * panel.vectors + j];
-          sum = product(shared ? load(left, position, j, false) : spread, vectors[j], sum);
+          Value factor = shared ? load(left, e.add(position, e.constant(j * e.lanes)), j, false) : spread;
+          sum = product(factor, vectors[j], sum);
         }
       }
       return next;

@@ -44,6 +44,8 @@ struct MachineSpec {
   std::string features;
   /// The widest vector that is worth using.
   int64_t vectorBytes = 16;
+  /// Whether a * b + c with one rounding is an instruction.
+  bool fusedProducts = true;
   /// What the code needs of the processor: bits of services.h.
   uint64_t cpuFeatures = 0;
   /// Null: kernels are objects, and the program calls them.

@@ -4,6 +4,9 @@
 
 #include "llvm/Analysis/CGSCCPassManager.h"
 #include "llvm/Analysis/LoopAnalysisManager.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"
@@ -86,6 +89,27 @@ static void optimizeModule(Module &module, TargetMachine &machine) {
   all.run(module, modules);
 }
 
+/// Products that must be rounded once, on a machine that has no such instruction: LLVM would call the C library for each
+/// lane. In float64 the product is exact, and the sum is rounded where float32 hardly ever sees it.
+static void expandFusedProducts(Module &module) {
+  SmallVector<IntrinsicInst *> found;
+  for (Function &function : module)
+    for (Instruction &instruction : instructions(function))
+      if (auto *call = dyn_cast<IntrinsicInst>(&instruction);
+          call && call->getIntrinsicID() == Intrinsic::fma && call->getType()->getScalarType()->isFloatTy())
+        found.push_back(call);
+  for (IntrinsicInst *call : found) {
+    IRBuilder<> b(call);
+    Type *wide = call->getType()->getWithNewType(b.getDoubleTy());
+    Value *operands[3];
+    for (unsigned i = 0; i < 3; ++i)
+      operands[i] = b.CreateFPExt(call->getArgOperand(i), wide);
+    Value *sum = b.CreateFAdd(b.CreateFMul(operands[0], operands[1]), operands[2]);
+    call->replaceAllUsesWith(b.CreateFPTrunc(sum, call->getType()));
+    call->eraseFromParent();
+  }
+}
+
 /// What LLVM reads from functions instead of from the machine.
 static void setFunctionAttributes(Module &module, const MachineSpec &spec) {
   for (Function &function : module) {
@@ -105,6 +129,8 @@ Expected<std::string> generateCode(Module &module, const MachineSpec &spec, cons
   raw_string_ostream problems(problem);
   if (verifyModule(module, &problems))
     return createStringError("invalid LLVM IR: " + problem);
+  if (!spec.fusedProducts)
+    expandFusedProducts(module);
   if (options.optimize)
     optimizeModule(module, **machine);
   if (options.form == CodeForm::LLVM) {

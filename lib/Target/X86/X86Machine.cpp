@@ -60,6 +60,7 @@ codegen::MachineSpec makeMachine(StringRef name, StringRef cpu, uint64_t bits) {
   machine.cpu = cpu.str();
   machine.features = featureList(cpu, bits);
   machine.vectorBytes = bits & HEWN_CPU_X86_64_V4 ? 64 : bits & HEWN_CPU_X86_64_V3 ? 32 : 16;
+  machine.fusedProducts = bits & HEWN_CPU_X86_64_V3;
   machine.cpuFeatures = bits;
   return machine;
 }

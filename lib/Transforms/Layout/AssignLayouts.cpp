@@ -304,12 +304,12 @@ private:
     plan::ContractShape shape = plan::contractShape(op, roles);
     shape.matrix = plan::findMatrix(op);
     shape.grouped = bool(plan::findDot(op));
-    int64_t block = plan::chooseSchedule(op, shape).getN();
+    int64_t block = plan::choosePanel(op, shape);
     std::optional<unsigned> column = graph::resultWith(op.getIndexingMaps()[1], roles.column);
     bool shared = llvm::any_of(roles.batch, [&](unsigned d) {
       return !extents[d].is(1) && graph::resultWith(op.getIndexingMaps()[1], d) == column;
     });
-    int64_t lanes = plan::contractLanes(op, shape);
+    int64_t lanes = std::max(plan::contractLanes(op, shape), plan::packingLanes(op));
     while (shared && block > 0 && extents[roles.column].constant().value_or(1) % block != 0)
       block -= lanes;
     return block;
