@@ -104,6 +104,33 @@ def test_product_of_any_rows_and_columns(rows, columns):
         np.testing.assert_allclose(got, expected(model, {"x": x}), rtol=1e-5, atol=1e-5)
 
 
+def test_a_residual_is_overwritten_row_by_row():
+    """Rows known only when run: what a tile repeats past the end must not see results that lie over the residual."""
+    generator = np.random.default_rng(4)
+    weights = generator.standard_normal((64, 64)).astype(np.float32)
+    nodes = [
+        helper.make_node("Sigmoid", ["x"], ["r"]),
+        helper.make_node("MatMul", ["x", "w"], ["p"]),
+        helper.make_node("Add", ["p", "r"], ["s"]),
+        helper.make_node("MatMul", ["s", "w"], ["q"]),
+        helper.make_node("Add", ["q", "s"], ["t"]),
+        helper.make_node("Sin", ["t"], ["y"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "residual",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["rows", 64])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [onnx.numpy_helper.from_array(weights / 8, "w")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    module = hewn.compile(model)
+    for rows in (1, 2, 3, 4, 5, 8, 9, 10, 16, 100):
+        feeds = {"x": generator.standard_normal((rows, 64)).astype(np.float32)}
+        (got,) = module.run(feeds).values()
+        np.testing.assert_allclose(got, expected(model, feeds), rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize("case", [CONVOLUTIONS[i] for i in (0, 1, 2, 3, 11, 12)], ids=str)
 def test_medium_rounds_operands_alone(case):
     """bfloat16 operands, float32 sums: 2^-8 of the sum of the products' magnitudes bounds the error."""

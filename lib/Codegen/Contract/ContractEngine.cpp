@@ -264,7 +264,7 @@ private:
     SmallVector<Index> rows; // from the first one
     for (int64_t r = 0; r < variant.m; ++r) {
       Index row = e.constant(r);
-      if (rest && r > 0) // rows past the end repeat the last one: what is stored twice is the same
+      if (rest && r > 0) // rows past the end repeat the last one, and are not stored
         row = e.min(row, e.sub(*rest, e.constant(1)));
       rows.push_back(row);
     }
@@ -276,7 +276,7 @@ private:
     if (heavy)
       spilledEpilogue(panel, variant, first, firstRow, rest, sums);
     else
-      epilogue(panel, rows, first, firstRow, sums);
+      epilogue(panel, rows, first, firstRow, rest, sums);
     iteration = std::move(outside);
   }
 
@@ -563,7 +563,8 @@ private:
     return llvm::map_to_vector(form.maps[2].getResults(), [&](AffineExpr x) { return e.affine(x, point); });
   }
 
-  void epilogue(const Panel &panel, ArrayRef<Index> rows, Index firstColumn, Index firstRow, ArrayRef<Value> sums) {
+  void epilogue(const Panel &panel, ArrayRef<Index> rows, Index firstColumn, Index firstRow, std::optional<Index> rest,
+                ArrayRef<Value> sums) {
     struct Store {
       unsigned output;
       SmallVector<Index> at;
@@ -579,10 +580,21 @@ private:
         for (auto [o, result] : llvm::enumerate(k.results))
           stores.push_back({unsigned(o), at, e.read(result, at), panel.masks[j]});
       }
-    // All rows are read before any is written: a repeated row must not see its own result.
-    for (const Store &store : stores) {
-      e.setMask(store.mask);
-      e.write(k.outputs[store.output], store.at, store.element);
+    // A repeated row is not written: where the result lies over an operand it may have seen its own.
+    size_t each = stores.size() / rows.size();
+    for (size_t r = 0; r < rows.size(); ++r) {
+      OpBuilder::InsertionGuard guard(b);
+      if (rest && r > 0) {
+        Value exists = e.compare(arith::CmpIPredicate::slt, e.constant(int64_t(r)), *rest);
+        b.setInsertionPointToStart(scf::IfOp::create(b, loc(), exists, /*withElseRegion=*/false).thenBlock());
+        e.forget();
+      }
+      for (const Store &store : ArrayRef(stores).slice(r * each, each)) {
+        e.setMask(store.mask);
+        e.write(k.outputs[store.output], store.at, store.element);
+      }
+      if (rest && r > 0)
+        e.forget();
     }
     e.setMask({});
     e.unbind(op->getResult(0));
