@@ -3,8 +3,8 @@
 // What `hewn explain` says of the arena: its size beside what is live, and a picture of what lies where when.
 #include "dialects/Plan/Plan.h"
 #include "lib/Compiler/Compilation.h"
-#include "lib/Transforms/Plan/Offsets.h"
-#include "lib/Transforms/Plan/PlannedArena.h"
+#include "lib/Transforms/Plan/Arena/Offsets.h"
+#include "lib/Transforms/Plan/Arena/PlannedArena.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/Support/Format.h"

@@ -8,7 +8,7 @@
 #include "lib/Compiler/Generate.h"
 #include "lib/Pipelines/Pipelines.h"
 #include "lib/Target/Targets.h"
-#include "lib/Transforms/Plan/Buffers.h"
+#include "lib/Transforms/Plan/Values/Buffers.h"
 
 #include "llvm/ExecutionEngine/Orc/AbsoluteSymbols.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"

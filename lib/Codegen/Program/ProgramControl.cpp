@@ -6,7 +6,7 @@
 // (the result of a branch, sizes that a loop finds out) goes through variables.
 #include "hewn/runtime.h"
 #include "lib/Codegen/Program/ProgramEmitter.h"
-#include "lib/Transforms/Plan/Buffers.h"
+#include "lib/Transforms/Plan/Values/Buffers.h"
 
 using namespace mlir;
 using hewn::graph::DimExpr;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The program of a machine whose kernels run on a device with memory of its own. The arena is there twice, with the same
-// offsets: a value lies in the one or the other, as lib/Transforms/Plan/Memories.h says.
+// offsets: a value lies in the one or the other, as lib/Transforms/Plan/Copies/Memories.h says.
 #include "hewn/services.h"
 #include "lib/Codegen/Program/ProgramEmitter.h"
-#include "lib/Transforms/Plan/Buffers.h"
-#include "lib/Transforms/Plan/Memories.h"
+#include "lib/Transforms/Plan/Copies/Memories.h"
+#include "lib/Transforms/Plan/Values/Buffers.h"
 
 using namespace mlir;
 using hewn::graph::DimExpr;

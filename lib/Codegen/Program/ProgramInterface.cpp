@@ -3,7 +3,7 @@
 #include "dialects/Graph/Graph.h"
 #include "dialects/Plan/Plan.h"
 #include "hewn/runtime.h"
-#include "lib/Transforms/Plan/Offsets.h"
+#include "lib/Transforms/Plan/Arena/Offsets.h"
 
 #include "llvm/ADT/StringSet.h"
 

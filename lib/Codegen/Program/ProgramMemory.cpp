@@ -3,8 +3,8 @@
 // Where the values of a program lie: constants, the arena, outputs, memory allocated when run.
 #include "hewn/services.h"
 #include "lib/Codegen/Program/ProgramEmitter.h"
-#include "lib/Transforms/Plan/Buffers.h"
-#include "lib/Transforms/Plan/Memories.h"
+#include "lib/Transforms/Plan/Copies/Memories.h"
+#include "lib/Transforms/Plan/Values/Buffers.h"
 
 using namespace mlir;
 using hewn::graph::DimExpr;

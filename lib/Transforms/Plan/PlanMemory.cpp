@@ -17,11 +17,11 @@
 // (Offsets.h), in the memory of an input where the launch allows it and nobody else needs that.
 //
 // It does not choose the order of ops (OrderLaunches), and carries a loop's values by copies.
-#include "lib/Transforms/Plan/Buffers.h"
-#include "lib/Transforms/Plan/Liveness.h"
-#include "lib/Transforms/Plan/Offsets.h"
+#include "lib/Transforms/Plan/Arena/Offsets.h"
+#include "lib/Transforms/Plan/Arena/PlannedArena.h"
 #include "lib/Transforms/Plan/Passes.h"
-#include "lib/Transforms/Plan/PlannedArena.h"
+#include "lib/Transforms/Plan/Values/Buffers.h"
+#include "lib/Transforms/Plan/Values/Liveness.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 

@@ -2,9 +2,9 @@
 //
 // What is true of a planned program, so that emission need not ask.
 #include "dialects/Graph/Analysis/Views.h"
-#include "lib/Transforms/Plan/Buffers.h"
+#include "lib/Transforms/Plan/Arena/PlannedArena.h"
 #include "lib/Transforms/Plan/Passes.h"
-#include "lib/Transforms/Plan/PlannedArena.h"
+#include "lib/Transforms/Plan/Values/Buffers.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 

@@ -4,8 +4,8 @@
 //
 // Kernels and what loops carry are the device's; parts of the runtime, conditions and numbers of trips are the host's.
 // Inputs and constants are had in both.
-#ifndef HEWN_LIB_TRANSFORMS_PLAN_MEMORIES_H
-#define HEWN_LIB_TRANSFORMS_PLAN_MEMORIES_H
+#ifndef HEWN_LIB_TRANSFORMS_PLAN_COPIES_MEMORIES_H
+#define HEWN_LIB_TRANSFORMS_PLAN_COPIES_MEMORIES_H
 
 #include "dialects/Graph/Graph.h"
 #include "dialects/Plan/Plan.h"

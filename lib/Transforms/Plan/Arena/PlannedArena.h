@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What lies in the arena of a planned program, when and where: read off its places. For those who check a plan or show it.
-#ifndef HEWN_LIB_TRANSFORMS_PLAN_PLANNEDARENA_H
-#define HEWN_LIB_TRANSFORMS_PLAN_PLANNEDARENA_H
+#ifndef HEWN_LIB_TRANSFORMS_PLAN_ARENA_PLANNEDARENA_H
+#define HEWN_LIB_TRANSFORMS_PLAN_ARENA_PLANNEDARENA_H
 
 #include "dialects/Graph/Analysis/Dims.h"
-#include "lib/Transforms/Plan/Packing.h"
-#include "lib/Transforms/Plan/Samples.h"
+#include "lib/Transforms/Plan/Arena/Packing.h"
+#include "lib/Transforms/Plan/Arena/Samples.h"
 
 namespace hewn::plan {
 

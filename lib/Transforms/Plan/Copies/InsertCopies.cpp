@@ -11,7 +11,7 @@
 //
 // Machines whose kernels run where the program does have one memory; their programs are left alone.
 #include "dialects/Plan/Schedule.h"
-#include "lib/Transforms/Plan/Memories.h"
+#include "lib/Transforms/Plan/Copies/Memories.h"
 #include "lib/Transforms/Plan/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/Transforms/Plan/OrderSearch.h"
+#include "lib/Transforms/Plan/Order/OrderSearch.h"
 
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/DenseMap.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/Transforms/Plan/PlannedArena.h"
-#include "lib/Transforms/Plan/Buffers.h"
-#include "lib/Transforms/Plan/Offsets.h"
+#include "lib/Transforms/Plan/Arena/PlannedArena.h"
+#include "lib/Transforms/Plan/Arena/Offsets.h"
+#include "lib/Transforms/Plan/Values/Buffers.h"
 
 using namespace mlir;
 using hewn::graph::DimExpr;

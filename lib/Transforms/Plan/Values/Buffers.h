@@ -5,8 +5,8 @@
 // Views are their operand's memory, a loop's body sees its carried values in the buffers of the loop's results, and the
 // result of a branch is wherever the branch that ran left it. All others own a buffer. `roots` follows these rules back
 // to the owners.
-#ifndef HEWN_LIB_TRANSFORMS_PLAN_BUFFERS_H
-#define HEWN_LIB_TRANSFORMS_PLAN_BUFFERS_H
+#ifndef HEWN_LIB_TRANSFORMS_PLAN_VALUES_BUFFERS_H
+#define HEWN_LIB_TRANSFORMS_PLAN_VALUES_BUFFERS_H
 
 #include "dialects/Graph/Graph.h"
 #include "dialects/Plan/Plan.h"

@@ -7,10 +7,10 @@
 // that only packings without a block that could slide down are looked at (the canonical ones of MiniMalloc, Moffitt,
 // ASPLOS 2024); a branch ends where what is yet to come can't fit at some position. A bound on steps and not on time:
 // the same model gives the same bytes everywhere.
-#ifndef HEWN_LIB_TRANSFORMS_PLAN_PACKING_H
-#define HEWN_LIB_TRANSFORMS_PLAN_PACKING_H
+#ifndef HEWN_LIB_TRANSFORMS_PLAN_ARENA_PACKING_H
+#define HEWN_LIB_TRANSFORMS_PLAN_ARENA_PACKING_H
 
-#include "lib/Transforms/Plan/Liveness.h"
+#include "lib/Transforms/Plan/Values/Liveness.h"
 #include "llvm/ADT/ArrayRef.h"
 
 namespace hewn::plan {

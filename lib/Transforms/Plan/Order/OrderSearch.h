@@ -5,8 +5,8 @@
 // A state is the set of steps that are done: what is live then does not depend on their order. The states are walked from the
 // lowest peak up, so the first that has done everything has the lowest peak there is. A step that can be done without a new
 // peak and leaves no more behind than before is done at once, without alternatives: nothing is lost by it.
-#ifndef HEWN_LIB_TRANSFORMS_PLAN_ORDERSEARCH_H
-#define HEWN_LIB_TRANSFORMS_PLAN_ORDERSEARCH_H
+#ifndef HEWN_LIB_TRANSFORMS_PLAN_ORDER_ORDERSEARCH_H
+#define HEWN_LIB_TRANSFORMS_PLAN_ORDER_ORDERSEARCH_H
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/Transforms/Plan/Buffers.h"
+#include "lib/Transforms/Plan/Values/Buffers.h"
 
 using namespace mlir;
 using hewn::graph::DimExpr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/Transforms/Plan/Packing.h"
+#include "lib/Transforms/Plan/Arena/Packing.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include <array>

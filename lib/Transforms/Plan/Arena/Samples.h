@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Sizes of a program's symbols by which a plan is judged, where what is best depends on them.
-#ifndef HEWN_LIB_TRANSFORMS_PLAN_SAMPLES_H
-#define HEWN_LIB_TRANSFORMS_PLAN_SAMPLES_H
+#ifndef HEWN_LIB_TRANSFORMS_PLAN_ARENA_SAMPLES_H
+#define HEWN_LIB_TRANSFORMS_PLAN_ARENA_SAMPLES_H
 
 #include "dialects/Graph/Analysis/Dims.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/Transforms/Plan/Memories.h"
-#include "lib/Transforms/Plan/Buffers.h"
+#include "lib/Transforms/Plan/Copies/Memories.h"
+#include "lib/Transforms/Plan/Values/Buffers.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 

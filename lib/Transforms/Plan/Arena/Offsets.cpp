@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/Transforms/Plan/Offsets.h"
+#include "lib/Transforms/Plan/Arena/Offsets.h"
 #include "dialects/Graph/Analysis/Bounds.h"
-#include "lib/Transforms/Plan/Packing.h"
+#include "lib/Transforms/Plan/Arena/Packing.h"
 
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/STLExtras.h"

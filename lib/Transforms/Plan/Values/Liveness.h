@@ -5,8 +5,8 @@
 // Ops are numbered in the order of the text, an op with regions before and after them. A buffer lives from its op to
 // its last use through any alias; a use inside a loop of a buffer from outside lasts to the loop's end, since the next
 // step uses it again. Branches count as if both ran.
-#ifndef HEWN_LIB_TRANSFORMS_PLAN_LIVENESS_H
-#define HEWN_LIB_TRANSFORMS_PLAN_LIVENESS_H
+#ifndef HEWN_LIB_TRANSFORMS_PLAN_VALUES_LIVENESS_H
+#define HEWN_LIB_TRANSFORMS_PLAN_VALUES_LIVENESS_H
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/MapVector.h"

@@ -9,11 +9,11 @@
 //
 // Maxima of which neither side is always the larger are levels: they have names and are computed once, each from the ones
 // before it.
-#ifndef HEWN_LIB_TRANSFORMS_PLAN_OFFSETS_H
-#define HEWN_LIB_TRANSFORMS_PLAN_OFFSETS_H
+#ifndef HEWN_LIB_TRANSFORMS_PLAN_ARENA_OFFSETS_H
+#define HEWN_LIB_TRANSFORMS_PLAN_ARENA_OFFSETS_H
 
-#include "lib/Transforms/Plan/Liveness.h"
-#include "lib/Transforms/Plan/Samples.h"
+#include "lib/Transforms/Plan/Arena/Samples.h"
+#include "lib/Transforms/Plan/Values/Liveness.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace hewn::plan {

@@ -15,11 +15,11 @@
 //
 // It keeps the order as it stands where that is as good, since it is likely the better one for caches; and it never makes
 // anything twice.
-#include "lib/Transforms/Plan/Buffers.h"
-#include "lib/Transforms/Plan/Offsets.h"
-#include "lib/Transforms/Plan/OrderSearch.h"
-#include "lib/Transforms/Plan/Packing.h"
+#include "lib/Transforms/Plan/Arena/Offsets.h"
+#include "lib/Transforms/Plan/Arena/Packing.h"
+#include "lib/Transforms/Plan/Order/OrderSearch.h"
 #include "lib/Transforms/Plan/Passes.h"
+#include "lib/Transforms/Plan/Values/Buffers.h"
 
 namespace hewn {
 #define GEN_PASS_DEF_ORDERLAUNCHESPASS

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/Transforms/Plan/Samples.h"
+#include "lib/Transforms/Plan/Arena/Samples.h"
 #include "dialects/Graph/Analysis/Bounds.h"
 #include "dialects/Graph/Graph.h"
 

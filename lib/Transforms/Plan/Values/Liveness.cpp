@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/Transforms/Plan/Liveness.h"
-#include "lib/Transforms/Plan/Buffers.h"
+#include "lib/Transforms/Plan/Values/Liveness.h"
+#include "lib/Transforms/Plan/Values/Buffers.h"
 
 using namespace mlir;
 
