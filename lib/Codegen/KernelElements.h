@@ -46,7 +46,7 @@ public:
   /// `symbols`: the values of the kernel's symbols. `buffers`: the kernel's arguments and results.
   KernelElements(mlir::OpBuilder &b, mlir::Location loc, int64_t lanes, const llvm::StringMap<mlir::Value> &symbols,
                  const llvm::DenseMap<mlir::Value, Buffer> &buffers)
-      : ElementBuilder(b, loc, lanes), symbols(symbols), buffers(buffers) {
+      : ElementBuilder(b, loc, lanes), buffers(buffers), symbols(symbols) {
     if (auto function = b.getInsertionBlock()->getParent()->getParentOfType<mlir::FunctionOpInterface>())
       home = &function.getFunctionBody().front();
   }
@@ -103,17 +103,21 @@ public:
 
   const llvm::StringMap<mlir::Value> &symbolValues() const { return symbols; }
 
+protected:
+  /// Elements from the buffer's first one to the one at `at`.
+  graph::Index offset(const Buffer &buffer, llvm::ArrayRef<graph::Index> at);
+
+  const llvm::DenseMap<mlir::Value, Buffer> &buffers;
+
 private:
   mlir::Value evaluate(mlir::Value tensor, llvm::ArrayRef<graph::Index> at);
   mlir::Value elementwise(graph::ElementwiseOpInterface op, llvm::ArrayRef<graph::Index> at);
   mlir::Value scan(graph::ScanOpInterface op, llvm::ArrayRef<graph::Index> at);
-  graph::Index offset(const Buffer &buffer, llvm::ArrayRef<graph::Index> at);
   mlir::Value allLanes();
   mlir::Value toCompute(mlir::Value stored, mlir::Type elementType);
   mlir::Value toStorage(mlir::Value element, mlir::Type elementType);
 
   const llvm::StringMap<mlir::Value> &symbols;
-  const llvm::DenseMap<mlir::Value, Buffer> &buffers;
   llvm::DenseMap<mlir::Value, mlir::Value> bound;
   llvm::DenseMap<mlir::Value, Buffer> spilled;
   llvm::StringMap<mlir::Value> expressions;

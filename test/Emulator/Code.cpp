@@ -37,33 +37,51 @@ private:
   unsigned modules = 0;
 };
 
-bool calls(const Module &module, StringRef name) {
-  const Function *function = module.getFunction(name);
-  return function && !function->use_empty();
+/// Defines a function of the grid that returns four values by one that writes them where its last argument says. Arguments are
+/// stored, by type, to arrays; `leading` is passed before these. What has no array is passed as it is.
+void define(Module &module, StringRef name, StringRef by, int32_t leading) {
+  Function *function = module.getFunction(name);
+  if (!function)
+    return;
+  function->setLinkage(GlobalValue::InternalLinkage);
+  function->removeFnAttr(Attribute::Memory);
+  IRBuilder<> b(BasicBlock::Create(module.getContext(), "entry", function));
+  auto *results = cast<StructType>(function->getReturnType());
+  Type *element = results->getElementType(0);
+  Value *made = b.CreateAlloca(element, b.getInt64(4));
+  SmallVector<Value *> arguments;
+  if (by == "emulator.product") {
+    Value *factors = b.CreateAlloca(b.getInt32Ty(), b.getInt64(6));
+    for (Argument &argument : function->args()) {
+      unsigned i = argument.getArgNo();
+      b.CreateStore(&argument, i < 6 ? b.CreateConstInBoundsGEP1_64(b.getInt32Ty(), factors, i)
+                                     : b.CreateConstInBoundsGEP1_64(element, made, i - 6));
+    }
+    arguments = {b.getInt32(uint32_t(leading)), factors, made};
+  } else {
+    arguments = {function->getArg(0), b.getInt32(uint32_t(leading)), made};
+  }
+  SmallVector<Type *> types;
+  for (Value *argument : arguments)
+    types.push_back(argument->getType());
+  b.CreateCall(module.getOrInsertFunction(by, FunctionType::get(b.getVoidTy(), types, false)), arguments);
+  Value *result = PoisonValue::get(results);
+  for (unsigned i = 0; i < 4; ++i)
+    result = b.CreateInsertValue(result, b.CreateLoad(element, b.CreateConstInBoundsGEP1_64(element, made, i)), i);
+  b.CreateRet(result);
 }
 
-/// {f32 x 4} hewn.grid.product(i32 x 4, i32 x 2, f32 x 4), by a function that takes arrays.
-void defineProduct(Module &module) {
-  Function *product = module.getFunction("hewn.grid.product");
-  if (!product)
+/// Defines a copy by the one for any number of bytes.
+void defineCopy(Module &module, StringRef name, int32_t bytes) {
+  Function *function = module.getFunction(name);
+  if (!function)
     return;
-  product->setLinkage(GlobalValue::InternalLinkage);
-  product->removeFnAttr(Attribute::Memory);
-  LLVMContext &context = module.getContext();
-  IRBuilder<> b(BasicBlock::Create(context, "entry", product));
-  Value *factors = b.CreateAlloca(b.getInt32Ty(), b.getInt64(6)), *sums = b.CreateAlloca(b.getFloatTy(), b.getInt64(4));
-  for (Argument &argument : product->args()) {
-    unsigned i = argument.getArgNo();
-    b.CreateStore(&argument, i < 6 ? b.CreateConstInBoundsGEP1_64(b.getInt32Ty(), factors, i)
-                                   : b.CreateConstInBoundsGEP1_64(b.getFloatTy(), sums, i - 6));
-  }
-  b.CreateCall(module.getOrInsertFunction("emulator.product", b.getVoidTy(), b.getPtrTy(), b.getPtrTy()),
-               {factors, sums});
-  Value *result = PoisonValue::get(product->getReturnType());
-  for (unsigned i = 0; i < 4; ++i)
-    result = b.CreateInsertValue(
-        result, b.CreateLoad(b.getFloatTy(), b.CreateConstInBoundsGEP1_64(b.getFloatTy(), sums, i)), i);
-  b.CreateRet(result);
+  function->setLinkage(GlobalValue::InternalLinkage);
+  IRBuilder<> b(BasicBlock::Create(module.getContext(), "entry", function));
+  b.CreateCall(module.getOrInsertFunction("emulator.copy", b.getVoidTy(), b.getInt64Ty(), b.getInt64Ty(),
+                                          b.getInt32Ty(), b.getInt32Ty()),
+               {function->getArg(0), function->getArg(1), function->getArg(2), b.getInt32(uint32_t(bytes))});
+  b.CreateRetVoid();
 }
 
 /// Makes code for this machine of code for a thread of a grid.
@@ -78,9 +96,18 @@ void JITCode::prepare(Module &module) {
       variable.setName("shared" + Twine(modules) + "_" + Twine(shared.size()));
       shared.push_back({variable.getName().str(), module.getDataLayout().getTypeAllocSize(variable.getValueType())});
     }
-  bool synchronizes =
-      calls(module, "hewn.grid.barrier") || calls(module, "hewn.grid.shuffle") || calls(module, "hewn.grid.product");
-  defineProduct(module);
+  bool synchronizes = any_of(module.functions(), [](const Function &function) {
+    static const StringRef positions[] = {"hewn.grid.thread", "hewn.grid.block", "hewn.grid.blocks"};
+    return function.getName().starts_with("hewn.grid.") && !is_contained(positions, function.getName());
+  });
+  define(module, "hewn.grid.product", "emulator.product", 32);
+  define(module, "hewn.grid.product.f16", "emulator.product", 16);
+  define(module, "hewn.grid.product.bf16", "emulator.product", -16);
+  define(module, "hewn.grid.lines", "emulator.lines", 0);
+  define(module, "hewn.grid.lines.turned", "emulator.lines", 1);
+  defineCopy(module, "hewn.grid.copy16", 16);
+  defineCopy(module, "hewn.grid.copy8", 8);
+  defineCopy(module, "hewn.grid.copy4", 4);
   std::vector<Function *> found;
   for (Function &function : module) {
     function.removeFnAttr("target-cpu");
@@ -137,7 +164,11 @@ Error JITCode::load(StringRef text) {
   symbols[jit->mangleAndIntern("hewn.grid.blocks")] = symbolOf(&gridBlocks);
   symbols[jit->mangleAndIntern("hewn.grid.barrier")] = symbolOf(&gridBarrier);
   symbols[jit->mangleAndIntern("hewn.grid.shuffle")] = symbolOf(&gridShuffle);
+  symbols[jit->mangleAndIntern("hewn.grid.copies.close")] = symbolOf(&gridCopiesClose);
+  symbols[jit->mangleAndIntern("hewn.grid.copies.wait")] = symbolOf(&gridCopiesWait);
   symbols[jit->mangleAndIntern("emulator.product")] = symbolOf(&gridProduct);
+  symbols[jit->mangleAndIntern("emulator.lines")] = symbolOf(&gridLines);
+  symbols[jit->mangleAndIntern("emulator.copy")] = symbolOf(&gridCopy);
   if (Error error = jit->getMainJITDylib().define(orc::absoluteSymbols(std::move(symbols))))
     return error;
   // The C library's mathematics for LLVM's own intrinsics, and memory functions.

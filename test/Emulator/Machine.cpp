@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "test/Emulator/Machine.h"
+#include "test/Emulator/Warp.h"
 
 #include <cstring>
 #include <sys/mman.h>
@@ -34,18 +35,25 @@ namespace emulator {
 
 namespace {
 
-constexpr int64_t kWarp = 32;
 constexpr size_t kStack = 64 << 10;
 
-enum class State { Ready, AtBarrier, AtShuffle, Done };
+enum class State { Ready, AtBarrier, AtMeeting, Done };
+
+/// A copy to shared memory that is on its way.
+struct Copy {
+  char *to;
+  const char *from;
+  int32_t bytes, present;
+  int64_t group;
+};
 
 struct Fiber {
   void *stack = nullptr; // where it was left
   State state = State::Done;
-  int32_t value = 0, laneXor = 0;
-  /// Of a product; null at a shuffle.
-  const int32_t *factors = nullptr;
-  float *sums = nullptr;
+  Meeting meeting;
+  std::vector<Copy> copies;
+  /// Groups of copies that are closed.
+  int64_t groups = 0;
 };
 
 struct Run {
@@ -55,6 +63,9 @@ struct Run {
   std::vector<Fiber> fibers;
   void *scheduler = nullptr;
   uint64_t random = 88172645463325252u;
+  Schedule schedule = Schedule::Forward;
+  /// What a thread has done that it must not.
+  std::string problem;
 };
 
 thread_local Run run;
@@ -74,6 +85,8 @@ void leave(State state) {
 
 void begin() {
   run.kernel->call(run.arguments);
+  if (!run.fibers[run.current].copies.empty())
+    run.problem = "a thread ends before its copies";
   leave(State::Done);
 }
 
@@ -83,6 +96,7 @@ void prepare(int64_t thread) {
   auto *frame = reinterpret_cast<void **>(top - 8) - 7;
   std::memset(frame, 0, 7 * sizeof(void *));
   frame[6] = reinterpret_cast<void *>(&begin);
+  run.fibers[thread] = Fiber();
   run.fibers[thread].stack = frame;
   run.fibers[thread].state = State::Ready;
 }
@@ -95,11 +109,11 @@ uint64_t nextRandom() {
 
 std::string where() { return " in block " + std::to_string(run.block); }
 
-/// Lets every ready thread run until it waits.
-void runReady(Schedule schedule) {
-  int64_t first = schedule == Schedule::Random ? int64_t(nextRandom() % uint64_t(run.threads)) : 0;
-  for (int64_t i = 0; i < run.threads; ++i) {
-    int64_t thread = schedule == Schedule::Backward ? run.threads - 1 - i : (i + first) % run.threads;
+/// Lets every ready thread of a warp run until it waits.
+void runReady(int64_t warp) {
+  int64_t first = run.schedule == Schedule::Random ? int64_t(nextRandom() % kWarp) : 0;
+  for (int64_t i = 0; i < kWarp; ++i) {
+    int64_t thread = warp + (run.schedule == Schedule::Backward ? kWarp - 1 - i : (i + first) % kWarp);
     if (run.fibers[thread].state != State::Ready)
       continue;
     run.current = thread;
@@ -107,94 +121,66 @@ void runReady(Schedule schedule) {
   }
 }
 
-/// A factor as the instruction reads it: the leading eleven significant bits.
-double factor(int32_t bits) {
-  bits &= int32_t(0xffffe000);
-  float value;
-  std::memcpy(&value, &bits, sizeof(value));
-  return double(value);
+int64_t count(int64_t warp, State state) {
+  int64_t found = 0;
+  for (int64_t t = warp; t < warp + kWarp; ++t)
+    found += run.fibers[t].state == state;
+  return found;
 }
 
-/// 16x8 sums += 16x8 times 8x8, spread over lanes as Grid.h says.
-void multiply(Fiber *warp) {
-  double left[16][8], right[8][8];
-  for (int64_t lane = 0; lane < kWarp; ++lane) {
-    int64_t g = lane / 4, t = lane % 4;
-    const int32_t *factors = warp[lane].factors;
-    left[g][t] = factor(factors[0]);
-    left[g + 8][t] = factor(factors[1]);
-    left[g][t + 4] = factor(factors[2]);
-    left[g + 8][t + 4] = factor(factors[3]);
-    right[t][g] = factor(factors[4]);
-    right[t + 4][g] = factor(factors[5]);
+/// A warp whose threads have all come to a meeting goes on; whether it has.
+bool meetWarp(int64_t warp) {
+  int64_t waiting = count(warp, State::AtMeeting);
+  if (waiting == 0)
+    return false;
+  if (waiting != kWarp) {
+    run.problem = "only " + std::to_string(waiting) + " threads of a warp come to a meeting";
+    return false;
   }
-  for (int64_t lane = 0; lane < kWarp; ++lane)
-    for (int64_t r = 0; r < 4; ++r) {
-      double sum = double(warp[lane].sums[r]);
-      for (int64_t i = 0; i < 8; ++i)
-        sum += left[lane / 4 + r / 2 * 8][i] * right[i][lane % 4 * 2 + r % 2];
-      warp[lane].sums[r] = float(sum);
-    }
-}
-
-/// Warps whose threads are all at a shuffle go on; whether there was one.
-bool shuffleWarps(std::string &problem) {
-  bool any = false;
-  for (int64_t warp = 0; warp < run.threads; warp += kWarp) {
-    int64_t waiting = 0;
-    for (int64_t t = warp; t < warp + kWarp; ++t)
-      waiting += run.fibers[t].state == State::AtShuffle;
-    if (waiting == 0)
-      continue;
-    if (waiting != kWarp) {
-      problem = "only " + std::to_string(waiting) + " threads of a warp come to a shuffle" + where();
-      return false;
-    }
-    int64_t atProduct = 0;
-    for (int64_t t = warp; t < warp + kWarp; ++t)
-      atProduct += run.fibers[t].factors != nullptr;
-    if (atProduct == kWarp) {
-      multiply(&run.fibers[warp]);
-      for (int64_t t = warp; t < warp + kWarp; ++t)
-        run.fibers[t].state = State::Ready;
-      any = true;
-      continue;
-    }
-    if (atProduct != 0) {
-      problem = "threads of a warp come to a product and to a shuffle" + where();
-      return false;
-    }
-    int32_t values[kWarp];
-    for (int64_t i = 0; i < kWarp; ++i) {
-      Fiber &fiber = run.fibers[warp + i];
-      if (fiber.laneXor != run.fibers[warp].laneXor)
-        problem = "threads of a warp come to different shuffles" + where();
-      values[i] = run.fibers[warp + (i ^ fiber.laneXor) % kWarp].value;
-    }
-    for (int64_t i = 0; i < kWarp; ++i) {
-      run.fibers[warp + i].value = values[i];
-      run.fibers[warp + i].state = State::Ready;
-    }
-    any = true;
+  Meeting *lanes[kWarp];
+  for (int64_t i = 0; i < kWarp; ++i) {
+    lanes[i] = &run.fibers[warp + i].meeting;
+    run.fibers[warp + i].state = State::Ready;
   }
-  return any;
+  if (std::string problem = meet(lanes); !problem.empty())
+    run.problem = problem;
+  return true;
 }
 
-std::string runBlock(Schedule schedule) {
+/// Runs warps until all threads wait at a barrier or have ended: each as far as it comes before the next one begins, so that
+/// those which don't wait for others are found out; or a random one a little further.
+void runWarps() {
+  if (run.schedule == Schedule::Random) {
+    std::vector<int64_t> left;
+    for (int64_t warp = 0; warp < run.threads; warp += kWarp)
+      left.push_back(warp);
+    while (!left.empty() && run.problem.empty()) {
+      size_t i = size_t(nextRandom() % left.size());
+      runReady(left[i]);
+      if (!meetWarp(left[i]))
+        left.erase(left.begin() + int64_t(i));
+    }
+    return;
+  }
+  for (int64_t i = 0; i < run.threads && run.problem.empty(); i += kWarp) {
+    int64_t warp = run.schedule == Schedule::Backward ? run.threads - kWarp - i : i;
+    do
+      runReady(warp);
+    while (meetWarp(warp) && run.problem.empty());
+  }
+}
+
+std::string runBlock() {
   for (int64_t t = 0; t < run.threads; ++t)
     prepare(t);
   for (;;) {
-    runReady(schedule);
-    std::string problem;
-    bool shuffled = shuffleWarps(problem);
-    if (!problem.empty())
-      return problem;
-    if (shuffled)
-      continue;
+    runWarps();
+    if (!run.problem.empty())
+      return run.problem + where();
     int64_t waiting = 0, done = 0;
-    for (const Fiber &fiber : run.fibers) {
-      waiting += fiber.state == State::AtBarrier;
-      done += fiber.state == State::Done;
+    for (int64_t warp = 0; warp < run.threads; warp += kWarp) {
+      waiting += count(warp, State::AtBarrier);
+      done += count(warp, State::Done);
     }
     if (done == run.threads)
       return "";
@@ -204,6 +190,19 @@ std::string runBlock(Schedule schedule) {
     for (Fiber &fiber : run.fibers)
       fiber.state = State::Ready;
   }
+}
+
+void land(const Copy &copy) {
+  if (copy.present) // else nobody may look there
+    std::memcpy(copy.to, copy.from, size_t(copy.present));
+  std::memset(copy.to + copy.present, 0, size_t(copy.bytes - copy.present));
+}
+
+/// What this thread comes to its warp with.
+Meeting &meetAt(Meeting::Kind kind) {
+  Meeting &meeting = run.fibers[run.current].meeting;
+  meeting.kind = kind;
+  return meeting;
 }
 
 } // namespace
@@ -217,12 +216,14 @@ std::string runGrid(const Kernel &kernel, int64_t blocks, int64_t threads, const
   run.blocks = blocks;
   run.threads = threads;
   run.fibers.assign(size_t(threads), Fiber());
+  run.schedule = schedule;
+  run.problem.clear();
   for (int64_t i = 0; i < blocks; ++i) {
     run.block = schedule == Schedule::Backward ? blocks - 1 - i : i;
     for (const SharedMemory &memory : kernel.shared)
       std::memset(memory.address, 0xff, memory.bytes);
     if (kernel.synchronizes) {
-      if (std::string problem = runBlock(schedule); !problem.empty())
+      if (std::string problem = runBlock(); !problem.empty())
         return problem;
       continue;
     }
@@ -240,19 +241,50 @@ int32_t gridBlocks() { return int32_t(run.blocks); }
 void gridBarrier(int32_t) { leave(State::AtBarrier); }
 
 int32_t gridShuffle(int32_t, int32_t value, int32_t laneXor, int32_t) {
-  int64_t self = run.current;
-  run.fibers[self].value = value;
-  run.fibers[self].laneXor = laneXor;
-  run.fibers[self].factors = nullptr;
-  leave(State::AtShuffle);
-  return run.fibers[self].value;
+  Meeting &meeting = meetAt(Meeting::Kind::Shuffle);
+  meeting.value = value;
+  meeting.laneXor = laneXor;
+  leave(State::AtMeeting);
+  return meeting.value;
 }
 
-void gridProduct(const int32_t *factors, float *sums) {
+void gridProduct(int32_t bits, const int32_t *factors, float *sums) {
+  using Kind = Meeting::Kind;
+  Meeting &meeting = meetAt(bits == 32 ? Kind::Product : bits == 16 ? Kind::ProductF16 : Kind::ProductBF16);
+  meeting.factors = factors;
+  meeting.sums = sums;
+  leave(State::AtMeeting);
+}
+
+void gridLines(int64_t from, int32_t turned, int32_t *words) {
+  Meeting &meeting = meetAt(turned ? Meeting::Kind::LinesTurned : Meeting::Kind::Lines);
+  meeting.line = reinterpret_cast<const char *>(from);
+  meeting.words = words;
+  leave(State::AtMeeting);
+}
+
+void gridCopy(int64_t to, int64_t from, int32_t present, int32_t bytes) {
+  if (to % bytes != 0 || (present && from % bytes != 0) || present < 0 || present > bytes)
+    run.problem = "a copy of " + std::to_string(bytes) + " bytes is not at a multiple of them";
   Fiber &fiber = run.fibers[run.current];
-  fiber.factors = factors;
-  fiber.sums = sums;
-  leave(State::AtShuffle);
+  Copy copy{reinterpret_cast<char *>(to), reinterpret_cast<const char *>(from), bytes, present, fiber.groups};
+  if (run.schedule == Schedule::Backward || (run.schedule == Schedule::Random && nextRandom() % 2))
+    land(copy); // as early as it may; it is waited for all the same
+  else
+    fiber.copies.push_back(copy);
+}
+
+void gridCopiesClose() { ++run.fibers[run.current].groups; }
+
+void gridCopiesWait(int32_t open) {
+  Fiber &fiber = run.fibers[run.current];
+  std::vector<Copy> rest;
+  for (const Copy &copy : fiber.copies)
+    if (copy.group < fiber.groups - open)
+      land(copy);
+    else
+      rest.push_back(copy);
+  fiber.copies = std::move(rest);
 }
 
 } // namespace emulator

@@ -12,7 +12,7 @@
 
 namespace emulator {
 
-/// In which order threads take their turns; a program without races does not care.
+/// In which order threads take their turns, and when copies land; a program without races does not care.
 enum class Schedule { Forward, Backward, Random };
 
 /// A region of a block's shared memory: filled with ones' bits (not a number) before each block.
@@ -41,8 +41,15 @@ int32_t gridBlock();
 int32_t gridBlocks();
 void gridBarrier(int32_t number);
 int32_t gridShuffle(int32_t mask, int32_t value, int32_t laneXor, int32_t width);
-/// `factors`: four of the left matrix, two of the right one; `sums`: four, which are added to.
-void gridProduct(const int32_t *factors, float *sums);
+/// `bits`: 32 for float32, 16 for float16, -16 for bfloat16. `factors`: four words of the left matrix, two of the right one;
+/// `sums`: four, which are added to.
+void gridProduct(int32_t bits, const int32_t *factors, float *sums);
+/// `from`: where this lane's line is.
+void gridLines(int64_t from, int32_t turned, int32_t *words);
+/// Copies land as late as they may where threads take their turns forward, as early where backward.
+void gridCopy(int64_t to, int64_t from, int32_t present, int32_t bytes);
+void gridCopiesClose();
+void gridCopiesWait(int32_t open);
 
 } // namespace emulator
 

@@ -16,17 +16,23 @@ constexpr int64_t kMostBlocks = 1 << 20;
 
 bool describeGridFunction(llvm::Function &function) {
   StringRef name = function.getName();
-  bool meets = name == kGridBarrier || name == kGridShuffle || name == kGridProduct;
-  if (!meets && name != kGridThread && name != kGridBlock && name != kGridBlocks)
+  bool position = name == kGridThread || name == kGridBlock || name == kGridBlocks;
+  bool exchanges = name == kGridShuffle || name == kGridProduct || name == kGridProductF16 || name == kGridProductBF16;
+  bool lines = name == kGridLines || name == kGridLinesTurned;
+  bool copies = name == kGridCopy16 || name == kGridCopy8 || name == kGridCopy4 || name == kGridCopiesClose ||
+                name == kGridCopiesWait;
+  if (!position && !exchanges && !lines && !copies && name != kGridBarrier)
     return false;
   function.addFnAttr(llvm::Attribute::NoUnwind);
   function.addFnAttr(llvm::Attribute::WillReturn);
-  if (meets) // all threads of a block, or a warp, do it at the same place
+  if (exchanges || lines || name == kGridBarrier) // all threads of a block, or a warp, do it at the same place
     function.addFnAttr(llvm::Attribute::Convergent);
-  else
+  if (position)
     function.setDoesNotAccessMemory();
-  if (name == kGridShuffle || name == kGridProduct)
+  if (exchanges)
     function.setOnlyAccessesInaccessibleMemory();
+  if (lines)
+    function.setOnlyReadsMemory();
   return true;
 }
 
@@ -54,12 +60,31 @@ ValueRange Grid::call(StringRef name, ValueRange operands, TypeRange results) {
   return func::CallOp::create(b, e.loc, callee, operands).getResults();
 }
 
-SmallVector<Value> Grid::product(ArrayRef<Value> left, ArrayRef<Value> right, ArrayRef<Value> sums) {
+SmallVector<Value> Grid::product(Type factors, ArrayRef<Value> left, ArrayRef<Value> right, ArrayRef<Value> sums) {
   SmallVector<Value> operands(left);
   llvm::append_range(operands, right);
   llvm::append_range(operands, sums);
-  return llvm::to_vector(call(kGridProduct, operands, SmallVector<Type>(4, e.b.getF32Type())));
+  StringRef name = factors.isF16() ? kGridProductF16 : factors.isBF16() ? kGridProductBF16 : kGridProduct;
+  return llvm::to_vector(call(name, operands, SmallVector<Type>(4, e.b.getF32Type())));
 }
+
+SmallVector<Value> Grid::lines(Index from, bool turned) {
+  return llvm::to_vector(
+      call(turned ? kGridLinesTurned : kGridLines, wide(from), SmallVector<Type>(4, e.b.getI32Type())));
+}
+
+Value Grid::wide(Index index) { return arith::IndexCastOp::create(e.b, e.loc, e.b.getI64Type(), index.base); }
+
+void Grid::copy(Index to, Index from, int64_t bytes, Value inside) {
+  Value present = arith::SelectOp::create(e.b, e.loc, inside, number(int32_t(bytes)), number(0));
+  StringRef name = bytes == 16 ? kGridCopy16 : bytes == 8 ? kGridCopy8 : kGridCopy4;
+  call(name, {wide(to), wide(from), present}, {});
+}
+
+void Grid::closeCopies() { call(kGridCopiesClose, {}, {}); }
+void Grid::waitForCopies(int64_t open) { call(kGridCopiesWait, number(int32_t(open)), {}); }
+
+Index Grid::address(Value memory) { return {memref::ExtractAlignedPointerAsIndexOp::create(e.b, e.loc, memory)}; }
 
 Value Grid::number(int32_t value) { return arith::ConstantOp::create(e.b, e.loc, e.b.getI32IntegerAttr(value)); }
 

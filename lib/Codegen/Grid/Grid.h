@@ -9,11 +9,23 @@
 //     i32 hewn.grid.thread(), hewn.grid.block(), hewn.grid.blocks()     this thread in its block, its block, all blocks
 //     void hewn.grid.barrier(i32 0)                                     waits for all threads of the block
 //     i32 hewn.grid.shuffle(i32 mask, i32 value, i32 xor, i32 31)       the value of the lane `lane ^ xor` of the warp
-//     {f32 x 4} hewn.grid.product(i32 x 4, i32 x 2, f32 x 4)            a warp's 16x8 matrix of sums += 16x8 times 8x8
+//     {f32 x 4} hewn.grid.product(i32 x 4, i32 x 2, f32 x 4)            a warp's 16x8 matrix of sums += 16x8 times 8x8 words
+//     {f32 x 4} hewn.grid.product.f16(i32 x 4, i32 x 2, f32 x 4)        the same of 16x16 times 16x8 float16s, two a word
+//     {f32 x 4} hewn.grid.product.bf16(i32 x 4, i32 x 2, f32 x 4)       ... and of bfloat16s
+//     {i32 x 4} hewn.grid.lines(i64 from)                               four matrices of eight lines of 16 bytes, spread over a warp
+//     {i32 x 4} hewn.grid.lines.turned(i64 from)                        the same, each turned as one of 8x8 elements of 16 bits
+//     void hewn.grid.copy16(i64 to, i64 from, i32 present)              16 bytes to shared memory, zeros behind those `present`
+//     void hewn.grid.copy8, hewn.grid.copy4                             the same of so many bytes, at a multiple of them
+//     void hewn.grid.copies.close()                                     the thread's copies so far are a group
+//     void hewn.grid.copies.wait(i32 open)                              until all of its groups but the last `open` have landed
 //
-// Of the product's factors, float32s as bits, the leading eleven significant bits count. With lane = 4 g + t, a lane has of the
-// left one (g, t), (g+8, t), (g, t+4), (g+8, t+4), of the right one (t, g), (t+4, g), of the sums (g, 2t), (g, 2t+1), (g+8, 2t),
-// (g+8, 2t+1).
+// Factors of `product` are float32s as bits, of which the leading eleven significant bits count. With lane = 4 g + t, a lane has
+// of the left one the words (g, t), (g+8, t), (g, t+4), (g+8, t+4), of the right one (t, g), (t+4, g), of the sums (g, 2t),
+// (g, 2t+1), (g+8, 2t), (g+8, 2t+1). Words of the right one go along the sum as those of the left one do.
+//
+// `lines`: lane 8 m + r says where line r of matrix m is; each lane gets of every matrix word t of line g, turned the elements
+// (2t, g) and (2t+1, g). A copy lands in shared memory some time before a wait for its group ends, in any order; other threads
+// see it behind a barrier after that.
 #ifndef HEWN_LIB_CODEGEN_GRID_GRID_H
 #define HEWN_LIB_CODEGEN_GRID_GRID_H
 
@@ -31,6 +43,15 @@ inline constexpr llvm::StringLiteral kGridBlocks = "hewn.grid.blocks";
 inline constexpr llvm::StringLiteral kGridBarrier = "hewn.grid.barrier";
 inline constexpr llvm::StringLiteral kGridShuffle = "hewn.grid.shuffle";
 inline constexpr llvm::StringLiteral kGridProduct = "hewn.grid.product";
+inline constexpr llvm::StringLiteral kGridProductF16 = "hewn.grid.product.f16";
+inline constexpr llvm::StringLiteral kGridProductBF16 = "hewn.grid.product.bf16";
+inline constexpr llvm::StringLiteral kGridLines = "hewn.grid.lines";
+inline constexpr llvm::StringLiteral kGridLinesTurned = "hewn.grid.lines.turned";
+inline constexpr llvm::StringLiteral kGridCopy16 = "hewn.grid.copy16";
+inline constexpr llvm::StringLiteral kGridCopy8 = "hewn.grid.copy8";
+inline constexpr llvm::StringLiteral kGridCopy4 = "hewn.grid.copy4";
+inline constexpr llvm::StringLiteral kGridCopiesClose = "hewn.grid.copies.close";
+inline constexpr llvm::StringLiteral kGridCopiesWait = "hewn.grid.copies.wait";
 
 /// Tells LLVM what it may do with a declared function of the grid; false: it is none.
 bool describeGridFunction(llvm::Function &function);
@@ -62,9 +83,17 @@ public:
   void barrier();
   /// The value of another lane of the warp; of any type that elements are computed in.
   mlir::Value shuffle(mlir::Value value, int64_t laneXor);
-  /// `sums` plus the product of the warp's two matrices, of each lane's parts.
-  llvm::SmallVector<mlir::Value> product(llvm::ArrayRef<mlir::Value> left, llvm::ArrayRef<mlir::Value> right,
-                                         llvm::ArrayRef<mlir::Value> sums);
+  /// `sums` plus the product of the warp's two matrices of `factors` (float32, float16, bfloat16), of each lane's parts.
+  llvm::SmallVector<mlir::Value> product(mlir::Type factors, llvm::ArrayRef<mlir::Value> left,
+                                         llvm::ArrayRef<mlir::Value> right, llvm::ArrayRef<mlir::Value> sums);
+  /// Four words of the warp's matrices in shared memory; `from`: the address of this lane's line.
+  llvm::SmallVector<mlir::Value> lines(graph::Index from, bool turned);
+  /// Sends `bytes` (16, 8, 4) on their way from memory to shared memory; zeros instead where `inside` does not hold.
+  void copy(graph::Index to, graph::Index from, int64_t bytes, mlir::Value inside);
+  void closeCopies();
+  void waitForCopies(int64_t open);
+  /// Where a buffer's or shared memory's first element is, in bytes.
+  graph::Index address(mlir::Value memory);
   /// A block's memory for `elements` of `type`, as a memref in the shared space; i1 is stored as i8.
   mlir::Value shared(int64_t elements, mlir::Type type);
   void storeShared(mlir::Value value, mlir::Value memory, mlir::Value at);
@@ -78,6 +107,7 @@ private:
 
   mlir::ValueRange call(llvm::StringRef name, mlir::ValueRange operands, mlir::TypeRange results);
   mlir::Value number(int32_t value);
+  mlir::Value wide(graph::Index index);
 };
 
 } // namespace hewn::codegen

@@ -10,7 +10,7 @@
 namespace hewn::codegen {
 
 class GridContraction {
-protected:
+public:
   GridContraction(KernelFunction &k, mlir::OpBuilder &b, const GridTiles &tiles, int64_t threads);
 
   mlir::Location loc() { return k.loc(); }

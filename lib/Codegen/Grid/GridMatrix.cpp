@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Contractions of floats by the matrix instruction of a warp (Grid::product), whose factors have eleven significant bits.
+// Contractions of floats by the matrix instruction of a warp (Grid::product).
 //
-// A float32 is the sum of two such numbers but for its last two bits. Of the four products of two sums the three largest are
-// taken: errors stay at what float32's own sums leave. The largest has an accumulator of its own: it alone is the answer
-// where it is infinite or no number, since then the corrections say nothing. (Of numbers below 2^-115 the second factor is a
-// denormal, which has less bits: what is lost there is below 2^-138.) Numbers that come from narrower types, or
-// where the user allows it, take one product.
+// Narrow floats are its factors as they are. Of float32 it has factors of eleven significant bits: a number is the sum of two of
+// them but for its last two bits. Of the four products of two sums the three largest are taken: errors stay at what
+// float32's own sums leave. The largest has an accumulator of its own: it alone is the answer where it is infinite or no number,
+// since then the corrections say nothing. (Of numbers below 2^-115 the second factor is a denormal, which has less bits: what
+// is lost there is below 2^-138.) Numbers that come from narrower types, or where the user allows it, take one product.
 //
-// A block of eight warps makes a tile, two warps high and four wide. While it multiplies one slice of the operands from
-// shared memory, the next one is on its way: two buffers, one barrier a slice. Rows of the buffers are padded so that the
-// lanes of a warp, which read eight rows by four columns, fall into different banks.
-#include "lib/Codegen/Contract/ContractForm.h"
-#include "lib/Codegen/Grid/GridContraction.h"
+// A block makes a tile. While its warps multiply one slice of the operands from shared memory, the next ones are on their way:
+// a ring of buffers, one barrier a slice.
+//
+//     bring slices 0, ..., buffers - 2
+//     for slice:  wait for its copies;  barrier;  bring slice + buffers - 1, to where slice - 1 was;  multiply slice
 #include "lib/Codegen/Grid/GridEngine.h"
+#include "lib/Codegen/Grid/GridOperand.h"
 
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include <array>
 
 using namespace mlir;
 using hewn::graph::DimExpr;
@@ -28,209 +28,90 @@ namespace hewn::codegen {
 
 namespace {
 
-constexpr int64_t kWarpsHigh = 2, kWarpsWide = 4, kWarp = 32, kThreads = kWarpsHigh * kWarpsWide * kWarp;
-/// Summed elements of a slice, and of one instruction.
-constexpr int64_t kDepth = 16, kStep = 8;
-/// Rows and columns of one instruction's result.
-constexpr int64_t kFragmentRows = 16, kFragmentColumns = 8;
-/// Elements that are brought at once.
-constexpr int64_t kLanes = 4;
+/// Rows and columns of one instruction's result; operands come for two such columns.
+constexpr int64_t kFragmentRows = 16, kFragmentColumns = 8, kPairColumns = 2 * kFragmentColumns;
+constexpr int64_t kSteps = GridOperand::kSliceBytes / GridOperand::kStepBytes;
+/// Shared memory that a kernel has on every machine without asking for it.
+constexpr int64_t kSharedBytes = 48 << 10;
 
-/// Reads of whole vectors: a condition that holds for all lanes or none is a branch.
-class VectorElements : public KernelElements {
-public:
-  using KernelElements::KernelElements;
-  Value readIf(Value inside, Value tensor, ArrayRef<Index> at, Value fill) override {
-    if (isa<VectorType>(inside.getType()))
-      return KernelElements::readIf(inside, tensor, at, fill);
-    Value otherwise = spread(fill);
-    auto branch = scf::IfOp::create(b, loc, otherwise.getType(), inside, /*withElseRegion=*/true);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(branch.thenBlock());
-    forget();
-    scf::YieldOp::create(b, loc, spread(read(tensor, at)));
-    b.setInsertionPointToStart(branch.elseBlock());
-    scf::YieldOp::create(b, loc, otherwise);
-    forget();
-    return branch.getResult(0);
+/// How a block makes its tile.
+struct Tile {
+  int64_t rows, columns, warpsHigh, warpsWide;
+  /// Slices in shared memory.
+  int64_t buffers;
+  int64_t warpRows() const { return rows / warpsHigh; }
+  int64_t warpColumns() const { return columns / warpsWide; }
+};
+
+Tile layOut(plan::ScheduleAttr schedule) {
+  auto upTo = [](int64_t size) { return std::max<int64_t>((size + 31) / 32, 1) * 32; };
+  Tile tile{upTo(schedule.getM()), upTo(schedule.getN()), 1, 1, 2};
+  int64_t warps = tile.rows * tile.columns >= 64 * 128 ? 8 : 4;
+  // The squarest part of a tile for each warp, which reads least for its work.
+  int64_t least = 0;
+  for (int64_t high = 1; high <= warps; high *= 2) {
+    int64_t wide = warps / high;
+    if (tile.rows % (high * kFragmentRows) != 0 || tile.columns % (wide * kPairColumns) != 0)
+      continue;
+    int64_t sides = tile.rows / high + tile.columns / wide;
+    if (least == 0 || sides < least) {
+      least = sides;
+      tile.warpsHigh = high;
+      tile.warpsWide = wide;
+    }
   }
-};
+  int64_t slice = (tile.rows + tile.columns) * GridOperand::kSliceBytes;
+  tile.buffers = std::clamp<int64_t>(kSharedBytes / slice, 2, 4);
+  return tile;
+}
 
-/// One operand on its way to the warps.
-struct Side {
-  unsigned operand = 0;
-  ArrayRef<unsigned> list; // its own iteration dims
-  bool alongSum = false;   // in memory, and so in shared memory
-  bool vectors = false;    // it is brought a vector at a time
-  int64_t width = 0;       // of the tile
-  DimExpr extent;
-  Index first;
-  Value memory;
-  /// Elements between lines of a buffer, and of all of it.
-  int64_t line() const { return alongSum ? kDepth + 4 : width + 8; }
-  int64_t room() const { return (alongSum ? width : kDepth) * line(); }
-  int64_t elements() const { return width * kDepth; }
-  bool exact = false; // its numbers are factors
-  bool two = false;   // its numbers are sums of two factors
-};
+/// What the elements of both operands are in shared memory: what they are where the matrix instruction takes that.
+Type stagedType(graph::ContractOpInterface op) {
+  Type left = graph::getElementType(op->getOperand(0)), right = graph::getElementType(op->getOperand(1));
+  return left == right ? left : Type(Float32Type::get(op->getContext()));
+}
 
 class GridMatrixEmitter : GridContraction {
 public:
-  GridMatrixEmitter(KernelFunction &k, OpBuilder &b, const GridTiles &tiles)
-      : GridContraction(k, b, tiles, kThreads), wide(b, k.loc(), kLanes, k.symbols, k.inputs) {}
+  GridMatrixEmitter(KernelFunction &k, OpBuilder &b, const GridTiles &tiles, const Tile &tile)
+      : GridContraction(k, b, tiles, tile.warpsHigh * tile.warpsWide * plan::gridOf(k.kernel).getWarp()), tile(tile),
+        staged(stagedType(op)), left(*this, 0, staged, tile.rows, tile.buffers),
+        right(*this, 1, staged, tile.columns, tile.buffers) {}
 
   void run() {
-    plan::ScheduleAttr schedule = k.kernel.getScheduleAttr();
-    if (!schedule)
-      schedule = plan::chooseTile(k.kernel, rows * batch, columns);
-    fragmentsHigh = std::max<int64_t>(schedule.getM() / (kWarpsHigh * kFragmentRows), 1);
-    fragmentsWide = std::max<int64_t>(schedule.getN() / (kWarpsWide * kFragmentColumns), 1);
-    left = side(0, tiles.rows, tiles.leftAlongSum, fragmentsHigh * kWarpsHigh * kFragmentRows, rows);
-    right = side(1, tiles.columns, tiles.rightAlongSum, fragmentsWide * kWarpsWide * kFragmentColumns, columns);
-    Index thread{grid.thread}, warp = e.floorDiv(thread, e.constant(kWarp)), lane = e.mod(thread, e.constant(kWarp));
-    group = e.floorDiv(lane, e.constant(4));
-    inGroup = e.mod(lane, e.constant(4));
-    warpRow = e.mul(e.mod(warp, e.constant(kWarpsHigh)), e.constant(fragmentsHigh * kFragmentRows));
-    warpColumn = e.mul(e.floorDiv(warp, e.constant(kWarpsHigh)), e.constant(fragmentsWide * kFragmentColumns));
+    Index warps = e.constant(tile.warpsHigh), size = e.constant(grid.warp), four = e.constant(4);
+    Index warp = e.floorDiv({grid.thread}, size), lane = e.mod({grid.thread}, size);
+    group = e.floorDiv(lane, four);
+    inGroup = e.mod(lane, four);
+    warpRow = e.mul(e.mod(warp, warps), e.constant(tile.warpRows()));
+    warpColumn = e.mul(e.floorDiv(warp, warps), e.constant(tile.warpColumns()));
 
-    Dims counts = {batch, columns.ceilDiv(right.width), rows.ceilDiv(left.width)};
+    Dims counts = {batch, columns.ceilDiv(tile.columns), rows.ceilDiv(tile.rows)};
     grid.overBlocks(graph::numElements(counts), [&](Index item) {
       SmallVector<Index> at = grid.unravel(item, counts);
       set(tiles.batch, at[0]);
-      left.first = e.mul(at[2], e.constant(left.width));
-      right.first = e.mul(at[1], e.constant(right.width));
+      firstRow = e.mul(at[2], e.constant(tile.rows));
+      firstColumn = e.mul(at[1], e.constant(tile.columns));
+      left.begin(firstRow);
+      right.begin(firstColumn);
       finish(multiply());
-    });
-    k.function.walk([&](vector::LoadOp load) { // by how `side` has chosen
-      int64_t bytes = load.getVectorType().getElementTypeBitWidth() / 8 * kLanes;
-      load.setAlignment(bytes);
     });
   }
 
 private:
-  VectorElements wide;
-  int64_t fragmentsHigh = 1, fragmentsWide = 1;
-  Side left, right;
-  Index group, inGroup, warpRow, warpColumn;
+  Tile tile;
+  Type staged;
+  GridOperand left, right;
+  Index group, inGroup, warpRow, warpColumn, firstRow, firstColumn;
 
-  bool corrects() const { return left.two || right.two; }
-  size_t sums() const { return size_t(fragmentsHigh * fragmentsWide * 4); }
-
-  Side side(unsigned operand, ArrayRef<unsigned> list, bool alongSum, int64_t width, const DimExpr &extent) {
-    Side made;
-    made.operand = operand;
-    made.list = list;
-    made.alongSum = alongSum;
-    made.width = width;
-    made.extent = extent;
-    made.vectors = comesInVectors(operand, alongSum ? ArrayRef(tiles.summed) : list);
-    made.exact = !graph::getElementType(op->getOperand(operand)).isF32();
-    made.two = !made.exact && plan::gridOf(k.kernel).getProducts() > 1;
-    made.memory = grid.shared(2 * made.room(), b.getF32Type());
-    return made;
-  }
-
-  /// Whether `kLanes` neighbours along the last dim of `list` lie side by side in the operand, at a multiple of their size: the
-  /// operand is memory (perhaps in a border of zeros), and all other strides are multiples too.
-  bool comesInVectors(unsigned operand, ArrayRef<unsigned> list) {
-    Value value = op->getOperand(operand);
-    AffineMap map = tiles.maps[operand];
-    unsigned last = list.back();
-    auto multiple = [](const DimExpr &expr) { return expr.constant() && *expr.constant() % kLanes == 0; };
-    SmallVector<int64_t> lows;
-    if (auto border = value.getDefiningOp<graph::MoveOpInterface>())
-      if (std::optional<SmallVector<int64_t>> widths = border.getZeroBorder()) {
-        lows = *widths;
-        value = border->getOperand(0);
-      }
-    auto found = k.inputs.find(value);
-    std::optional<unsigned> dim = graph::resultWith(map, last);
-    if (found == k.inputs.end() || !dim || !isa<AffineDimExpr>(map.getResult(*dim)) || !multiple(tiles.extents[last]))
-      return false;
-    const Buffer &buffer = found->second;
-    int64_t bits = buffer.elementType.isF32() ? 32 : buffer.elementType.isF16() || buffer.elementType.isBF16() ? 16 : 0;
-    if (!bits || buffer.groupDim >= 0 || !multiple(buffer.dims[*dim]))
-      return false;
-    if (!lows.empty() && (lows[*dim] != 0 || !(graph::getDims(op->getOperand(operand))[*dim] == buffer.dims[*dim])))
-      return false;
-    for (auto [d, stride] : llvm::enumerate(buffer.strides)) {
-      if (buffer.dims[d].is(1))
-        continue;
-      bool innermost = buffer.blockDim >= 0 ? int64_t(d) == buffer.blockDim : d == *dim && stride.is(1);
-      if (innermost ? d != *dim || (buffer.blockDim >= 0 && buffer.block % kLanes != 0) : !multiple(stride))
-        return false;
-    }
-    return buffer.blockDim >= 0 ? buffer.blockDim == int64_t(*dim) : buffer.strides[*dim].is(1);
-  }
-
-  //===----------------------------------------------------------------------------------------------------------------===//
-  // Operands
-  //===----------------------------------------------------------------------------------------------------------------===//
-
-  struct Brought {
-    Value value;
-    Index to; // in a buffer
-  };
-
-  /// This thread's part of the slice that begins at `firstSummed`; zero beyond the operand's ends.
-  SmallVector<Brought> bring(const Side &from, Index firstSummed) {
-    KernelElements &elements = from.vectors ? static_cast<KernelElements &>(wide) : e;
-    int64_t each = from.vectors ? kLanes : 1, inLine = (from.alongSum ? kDepth : from.width) / each;
-    Type type = from.vectors ? Type(VectorType::get({kLanes}, b.getF32Type())) : Type(b.getF32Type());
-    SmallVector<Brought> list;
-    for (int64_t step = 0; step * each < from.elements(); step += kThreads) {
-      Index linear = e.add({grid.thread}, e.constant(step));
-      Index line = e.floorDiv(linear, e.constant(inLine)),
-            inner = e.mul(e.mod(linear, e.constant(inLine)), e.constant(each));
-      Index inSide = from.alongSum ? line : inner, inSum = from.alongSum ? inner : line;
-      Index position = e.add(from.first, inSide), summed = e.add(firstSummed, inSum);
-      Value inside = e.logicalAnd(e.compare(arith::CmpIPredicate::slt, position, e.expression(from.extent)),
-                                  e.compare(arith::CmpIPredicate::slt, summed, e.expression(depth)));
-      if (from.elements() < each * kThreads) // not every thread has a part
-        inside = e.logicalAnd(inside, e.compare(arith::CmpIPredicate::slt, linear, e.constant(from.elements() / each)));
-      Index to = e.add(e.mul(line, e.constant(from.line())), inner);
-      e.forget();
-      wide.forget();
-      auto branch = scf::IfOp::create(b, loc(), type, inside, /*withElseRegion=*/true);
-      list.push_back({branch.getResult(0), to});
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToStart(branch.thenBlock());
-      set(from.list, position);
-      set(tiles.summed, summed);
-      if (from.vectors)
-        iteration[from.alongSum ? tiles.summed.back() : from.list.back()].stride = 1;
-      Value element = readOperand(elements, from.operand);
-      scf::YieldOp::create(b, loc(), from.vectors ? elements.spread(element) : element);
-      b.setInsertionPointToStart(branch.elseBlock());
-      scf::YieldOp::create(b, loc(), Value(arith::ConstantOp::create(b, loc(), b.getZeroAttr(type))));
-      e.forget();
-      wide.forget();
-    }
-    return list;
-  }
-
-  void put(const Side &to, ArrayRef<Brought> list, Index buffer) {
-    for (auto [step, part] : llvm::enumerate(list)) {
-      Index at = e.add(e.mul(buffer, e.constant(to.room())), part.to);
-      int64_t each = to.vectors ? kLanes : 1;
-      auto write = [&] {
-        if (to.vectors)
-          vector::StoreOp::create(b, loc(), part.value, to.memory, at.base, /*nontemporal=*/false,
-                                  llvm::MaybeAlign(16));
-        else
-          grid.storeShared(part.value, to.memory, at.base);
-      };
-      if (to.elements() >= each * kThreads) {
-        write();
-        continue;
-      }
-      Value has = e.compare(arith::CmpIPredicate::slt, {grid.thread}, e.constant(to.elements() / each));
-      auto branch = scf::IfOp::create(b, loc(), has, /*withElseRegion=*/false);
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPoint(branch.thenBlock()->getTerminator());
-      write();
-    }
-  }
+  int64_t fragmentsHigh() const { return tile.warpRows() / kFragmentRows; }
+  int64_t fragmentsWide() const { return tile.warpColumns() / kFragmentColumns; }
+  size_t sums() const { return size_t(fragmentsHigh() * fragmentsWide() * 4); }
+  /// Whether float32s are sums of two factors.
+  bool splits() const { return plan::gridOf(k.kernel).getProducts() > 1; }
+  /// Whether an operand's numbers are factors.
+  bool isWhole(unsigned operand) { return !staged.isF32() || !graph::getElementType(op->getOperand(operand)).isF32(); }
+  bool corrects() { return splits() && !(isWhole(0) && isWhole(1)); }
 
   //===----------------------------------------------------------------------------------------------------------------===//
   // Products
@@ -238,103 +119,115 @@ private:
 
   Value bits(int64_t value) { return arith::ConstantOp::create(b, loc(), b.getI32IntegerAttr(int32_t(value))); }
 
-  /// A number as the sum of two factors (the second null where one is enough), as bits.
-  std::pair<Value, Value> factors(Value x, const Side &from) {
-    Value word = arith::BitcastOp::create(b, loc(), b.getI32Type(), x);
-    if (from.exact)
+  /// A word as the sum of two factors; the second is null where one is enough.
+  std::pair<Value, Value> factors(Value word, bool whole) {
+    if (whole)
       return {word, Value()};
+    Value x = arith::BitcastOp::create(b, loc(), b.getF32Type(), word);
     auto leading = [&](Value w) -> Value { return arith::AndIOp::create(b, loc(), w, bits(int32_t(0xffffe000))); };
     auto rounded = [&](Value w) { return leading(arith::AddIOp::create(b, loc(), w, bits(0x1000))); };
     // What would be rounded to infinity is cut off instead, and so is what is infinite or no number.
     Value size = arith::AndIOp::create(b, loc(), word, bits(0x7fffffff));
     Value large = arith::CmpIOp::create(b, loc(), arith::CmpIPredicate::uge, size, bits(0x7f7ff000));
     Value high = arith::SelectOp::create(b, loc(), large, leading(word), rounded(word));
-    if (!from.two)
+    if (!splits())
       return {high, Value()};
     Value rest = arith::SubFOp::create(b, loc(), x, arith::BitcastOp::create(b, loc(), b.getF32Type(), high));
     Value low = arith::BitcastOp::create(b, loc(), b.getI32Type(), rest);
     return {high, arith::SelectOp::create(b, loc(), large, leading(low), rounded(low))};
   }
 
-  using Factors = SmallVector<std::pair<Value, Value>>;
+  /// The factors of a fragment, and what they leave out: empty where that is nothing.
+  struct Fragment {
+    SmallVector<Value> first, second;
+  };
 
-  /// This lane's factors of a fragment: at (`side`, `summed`) pairs counted from the fragment's first ones.
-  Factors load(const Side &from, Index buffer, Index first, int64_t step,
-               ArrayRef<std::pair<int64_t, int64_t>> places) {
-    Factors list;
-    Index base = e.mul(buffer, e.constant(from.room()));
-    for (auto [inSide, inSum] : places) {
-      Index s = e.add(e.add(first, group), e.constant(inSide)), d = e.add(inGroup, e.constant(step + inSum));
-      Index line = from.alongSum ? s : d, inner = from.alongSum ? d : s;
-      Index at = e.add(base, e.add(e.mul(line, e.constant(from.line())), inner));
-      list.push_back(factors(grid.loadShared(b.getF32Type(), from.memory, at.base), from));
+  Fragment fragment(ArrayRef<Value> words, bool whole) {
+    Fragment made;
+    for (Value word : words) {
+      auto [first, second] = factors(word, whole);
+      made.first.push_back(first);
+      if (second)
+        made.second.push_back(second);
     }
-    return list;
-  }
-
-  static SmallVector<Value> firsts(const Factors &list) {
-    return llvm::map_to_vector(list, [](auto &pair) { return pair.first; });
-  }
-  static SmallVector<Value> seconds(const Factors &list) {
-    return llvm::map_to_vector(list, [](auto &pair) { return pair.second; });
+    return made;
   }
 
   /// The accumulators, then those of the corrections, after one slice from `buffer`.
   SmallVector<Value> products(SmallVector<Value> all, Index buffer) {
-    for (int64_t step = 0; step < kDepth; step += kStep) {
-      std::vector<Factors> lefts, rights;
-      for (int64_t i = 0; i < fragmentsHigh; ++i)
-        lefts.push_back(
-            load(left, buffer, e.add(warpRow, e.constant(i * kFragmentRows)), step, {{0, 0}, {8, 0}, {0, 4}, {8, 4}}));
-      for (int64_t j = 0; j < fragmentsWide; ++j)
-        rights.push_back(
-            load(right, buffer, e.add(warpColumn, e.constant(j * kFragmentColumns)), step, {{0, 0}, {0, 4}}));
-      for (int64_t i = 0; i < fragmentsHigh; ++i)
-        for (int64_t j = 0; j < fragmentsWide; ++j) {
-          size_t at = size_t(i * fragmentsWide + j) * 4;
+    for (int64_t step = 0; step < kSteps; ++step) {
+      std::vector<Fragment> lefts, rights;
+      for (int64_t i = 0; i < fragmentsHigh(); ++i)
+        lefts.push_back(fragment(left.left(buffer, warpRow, i * kFragmentRows, step), isWhole(0)));
+      for (int64_t j = 0; j < fragmentsWide(); j += 2) {
+        SmallVector<Value> words = right.right(buffer, warpColumn, j * kFragmentColumns, step);
+        rights.push_back(fragment(ArrayRef(words).take_front(2), isWhole(1)));
+        rights.push_back(fragment(ArrayRef(words).drop_front(2), isWhole(1)));
+      }
+      for (int64_t i = 0; i < fragmentsHigh(); ++i)
+        for (int64_t j = 0; j < fragmentsWide(); ++j) {
+          size_t at = size_t(i * fragmentsWide() + j) * 4;
           auto add = [&](ArrayRef<Value> l, ArrayRef<Value> r, size_t to) {
-            SmallVector<Value> sum = grid.product(l, r, ArrayRef(all).slice(to, 4));
-            llvm::copy(sum, all.begin() + to);
+            if (!l.empty() && !r.empty())
+              llvm::copy(grid.product(staged, l, r, ArrayRef(all).slice(to, 4)), all.begin() + to);
           };
-          if (left.two)
-            add(seconds(lefts[i]), firsts(rights[j]), sums() + at);
-          if (right.two)
-            add(firsts(lefts[i]), seconds(rights[j]), sums() + at);
-          add(firsts(lefts[i]), firsts(rights[j]), at);
+          add(lefts[i].second, rights[j].first, sums() + at);
+          add(lefts[i].first, rights[j].second, sums() + at);
+          add(lefts[i].first, rights[j].first, at);
         }
     }
     return all;
   }
 
+  /// Sends a slice on its way. Returns what is computed instead of copied.
+  std::array<SmallVector<Value>, 2> bring(Index slice, Index buffer) {
+    e.forget();
+    std::array<SmallVector<Value>, 2> computed = {left.bring(slice, buffer), right.bring(slice, buffer)};
+    grid.closeCopies();
+    return computed;
+  }
+
+  void put(const std::array<SmallVector<Value>, 2> &computed, Index buffer) {
+    left.put(computed[0], buffer);
+    right.put(computed[1], buffer);
+  }
+
   SmallVector<Value> multiply() {
-    Index zero = e.constant(0), one = e.constant(1), size = e.constant(kDepth);
-    e.forget();
-    for (Side *operand : {&left, &right})
-      put(*operand, bring(*operand, zero), zero);
-    grid.barrier();
+    Index zero = e.constant(0), one = e.constant(1), ahead = e.constant(tile.buffers - 1);
+    for (int64_t slice = 0; slice + 1 < tile.buffers; ++slice)
+      put(bring(e.constant(slice), e.constant(slice)), e.constant(slice));
     SmallVector<Value> start((corrects() ? 2 : 1) * sums(), e.constantElement(b.getF32Type(), 0));
-    auto loop = scf::ForOp::create(b, loc(), zero.base, e.expression(depth).base, size.base, start);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(loop.getBody());
-    e.forget();
-    Index summed{loop.getInductionVar()}, next = e.add(summed, size);
-    Index buffer = e.mod(e.floorDiv(summed, size), e.constant(2));
-    SmallVector<Brought> nextLeft = bring(left, next), nextRight = bring(right, next);
-    SmallVector<Value> all = products(SmallVector<Value>(loop.getRegionIterArgs()), buffer);
-    put(left, nextLeft, e.sub(one, buffer));
-    put(right, nextRight, e.sub(one, buffer));
+    start.push_back(zero.base);
+    Index slices = e.expression(depth.ceilDiv(left.depth()));
+    auto loop = scf::ForOp::create(b, loc(), zero.base, slices.base, one.base, start);
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(loop.getBody());
+      Index slice{loop.getInductionVar()}, buffer{loop.getRegionIterArgs().back()};
+      grid.waitForCopies(tile.buffers - 2);
+      grid.barrier();
+      Value isFirst = e.compare(arith::CmpIPredicate::eq, buffer, zero);
+      Index last = e.select(isFirst, ahead, e.sub(buffer, one));
+      Value wraps = e.compare(arith::CmpIPredicate::eq, buffer, ahead);
+      auto computed = bring(e.add(slice, ahead), last);
+      SmallVector<Value> all = products(SmallVector<Value>(loop.getRegionIterArgs().drop_back()), buffer);
+      put(computed, last);
+      all.push_back(e.select(wraps, zero, e.add(buffer, one)).base);
+      scf::YieldOp::create(b, loc(), all);
+      e.forget();
+    }
+    // Before the next tile's slices come.
+    grid.waitForCopies(0);
     grid.barrier();
-    scf::YieldOp::create(b, loc(), all);
-    e.forget();
-    return llvm::map_to_vector(loop.getResults(), [](OpResult r) { return Value(r); });
+    return llvm::map_to_vector(loop.getResults().drop_back(), [](OpResult r) { return Value(r); });
   }
 
   /// The sums to where the kernel wants them. A lane has two neighbours in each of two rows of a fragment.
   void finish(ArrayRef<Value> all) {
-    for (int64_t i = 0; i < fragmentsHigh; ++i)
-      for (int64_t j = 0; j < fragmentsWide; ++j)
+    for (int64_t i = 0; i < fragmentsHigh(); ++i)
+      for (int64_t j = 0; j < fragmentsWide(); ++j)
         for (int64_t r = 0; r < 4; ++r) {
-          size_t at = size_t(i * fragmentsWide + j) * 4 + size_t(r);
+          size_t at = size_t(i * fragmentsWide() + j) * 4 + size_t(r);
           Value sum = all[at];
           if (corrects()) {
             Value word = arith::AndIOp::create(b, loc(), arith::BitcastOp::create(b, loc(), b.getI32Type(), sum),
@@ -346,7 +239,7 @@ private:
           Index row = e.add(e.add(warpRow, group), e.constant(i * kFragmentRows + r / 2 * 8));
           Index column =
               e.add(e.add(warpColumn, e.mul(inGroup, e.constant(2))), e.constant(j * kFragmentColumns + r % 2));
-          store(sum, e.add(left.first, row), e.add(right.first, column));
+          store(sum, e.add(firstRow, row), e.add(firstColumn, column));
         }
   }
 };
@@ -367,6 +260,13 @@ bool takesMatrix(KernelFunction &k, const GridTiles &tiles) {
   return llvm::all_of(tiles.op->getOperands(), [&](Value v) { return narrow(graph::getElementType(v)); });
 }
 
-void emitGridMatrix(KernelFunction &k, OpBuilder &b, const GridTiles &tiles) { GridMatrixEmitter(k, b, tiles).run(); }
+void emitGridMatrix(KernelFunction &k, OpBuilder &b, const GridTiles &tiles) {
+  plan::ScheduleAttr schedule = k.kernel.getScheduleAttr();
+  if (!schedule) {
+    DimExpr rows = graph::numElements(tiles.dims(tiles.rows)) * graph::numElements(tiles.dims(tiles.batch));
+    schedule = plan::chooseTile(k.kernel, rows, graph::numElements(tiles.dims(tiles.columns)));
+  }
+  GridMatrixEmitter(k, b, tiles, layOut(schedule)).run();
+}
 
 } // namespace hewn::codegen

@@ -3,9 +3,12 @@
 #include "lib/Codegen/Grid/Grid.h"
 #include "lib/Codegen/Math/Device/DeviceMath.h"
 
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/IR/Dominators.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Transforms/Utils/LoopUtils.h"
 
 using namespace llvm;
 
@@ -26,14 +29,59 @@ const Instruction instructions[] = {
     {codegen::kGridBarrier, Intrinsic::nvvm_barrier_cta_sync_aligned_all},
     {codegen::kGridShuffle, Intrinsic::nvvm_shfl_sync_bfly_i32},
     {codegen::kGridProduct, Intrinsic::nvvm_mma_m16n8k8_row_col_tf32},
+    {codegen::kGridProductF16, Intrinsic::nvvm_mma_m16n8k16_row_col_f32_f32},
+    {codegen::kGridProductBF16, Intrinsic::nvvm_mma_m16n8k16_row_col_bf16},
+    {codegen::kGridLines, Intrinsic::nvvm_ldmatrix_sync_aligned_m8n8_x4_b16},
+    {codegen::kGridLinesTurned, Intrinsic::nvvm_ldmatrix_sync_aligned_m8n8_x4_trans_b16},
+    {codegen::kGridCopy16, Intrinsic::nvvm_cp_async_cg_shared_global_16_s},
+    {codegen::kGridCopy8, Intrinsic::nvvm_cp_async_ca_shared_global_8_s},
+    {codegen::kGridCopy4, Intrinsic::nvvm_cp_async_ca_shared_global_4_s},
+    {codegen::kGridCopiesClose, Intrinsic::nvvm_cp_async_commit_group},
+    {codegen::kGridCopiesWait, Intrinsic::nvvm_cp_async_wait_group},
 };
 
-/// Calls of the grid's functions become instructions. Theirs have the same arguments.
+/// The instruction, of which some are overloaded by the memory that they read.
+Function *declare(Module &module, Intrinsic::ID intrinsic) {
+  SmallVector<Type *> types;
+  if (Intrinsic::isOverloaded(intrinsic))
+    types.push_back(PointerType::get(module.getContext(), codegen::kSharedSpace));
+  return Intrinsic::getOrInsertDeclaration(&module, intrinsic, types);
+}
+
+/// Calls of the grid's functions become instructions. Theirs have the same arguments, but for addresses and words that they take
+/// as pointers and vectors.
 void useInstructions(Module &module) {
-  for (const Instruction &instruction : instructions)
-    if (Function *function = module.getFunction(instruction.name)) {
-      function->replaceAllUsesWith(Intrinsic::getOrInsertDeclaration(&module, instruction.intrinsic));
-      function->eraseFromParent();
+  for (const Instruction &instruction : instructions) {
+    Function *function = module.getFunction(instruction.name);
+    if (!function)
+      continue;
+    Function *callee = declare(module, instruction.intrinsic);
+    for (User *user : make_early_inc_range(function->users())) {
+      auto *call = cast<CallInst>(user);
+      IRBuilder<> b(call);
+      SmallVector<Value *> arguments;
+      for (auto [argument, type] : zip(call->args(), callee->getFunctionType()->params()))
+        arguments.push_back(b.CreateBitOrPointerCast(argument, type));
+      CallInst *made = b.CreateCall(callee, arguments);
+      call->replaceAllUsesWith(made);
+      call->eraseFromParent();
+    }
+    function->eraseFromParent();
+  }
+}
+
+/// Keeps the assembler from unrolling loops over products of matrices, which are as long as their registers allow, and gives
+/// a block all registers that it wants: left alone, it spills some to run more blocks at once.
+void keepLoops(Module &module, Function &kernel) {
+  DominatorTree dominators(kernel);
+  LoopInfo loops(dominators);
+  for (StringRef name : {codegen::kGridProduct, codegen::kGridProductF16, codegen::kGridProductBF16})
+    if (Function *product = module.getFunction(name)) {
+      kernel.addFnAttr("nvvm.minctasm", "1");
+      for (User *user : product->users())
+        if (Loop *loop = loops.getLoopFor(cast<CallInst>(user)->getParent()))
+          if (!findStringMetadataForLoop(loop, "llvm.loop.unroll.disable"))
+            addStringMetadataToLoop(loop, "llvm.loop.unroll.disable");
     }
 }
 
@@ -52,6 +100,7 @@ public:
   }
 
   void finish(Module &module, Function &kernel, int64_t threads) const override {
+    keepLoops(module, kernel);
     useInstructions(module);
     kernel.setCallingConv(CallingConv::PTX_Kernel);
     kernel.addFnAttr("nvvm.reqntid", std::to_string(threads));

@@ -3,28 +3,52 @@
 
 module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 166912, products = 3>>} {
 
-// A tile of 32 by 32, one fragment of 16 by 8 a warp; two steps of 8 a slice. The next slice is brought while this one is multiplied.
+// A tile of 32 by 32 by four warps, two fragments of 16 by 8 each; two steps of 8 a slice, three slices ahead in a ring of four.
+// The left operand lies along the sum and comes by lines, the right one by elements.
 // CHECK-LABEL: func.func @three(
-// CHECK-SAME: plan.blocks = 16 : i64, plan.symbols = [], plan.threads = 256 : i64
-// CHECK: scf.for {{.*}} -> (f32, f32, f32, f32, f32, f32, f32, f32)
-// CHECK: vector.load {{.*}} {alignment = 16 : i64} : memref<?xf32>, vector<4xf32>
-// CHECK-COUNT-6: call @hewn.grid.product
+// CHECK-SAME: plan.blocks = 16 : i64, plan.symbols = [], plan.threads = 128 : i64
+// CHECK-COUNT-3: call @hewn.grid.copies.close
+// CHECK: scf.for {{.*}} -> (f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, index)
+// CHECK: call @hewn.grid.copies.wait(%c2_i32)
+// CHECK: call @hewn.grid.barrier
+// CHECK: call @hewn.grid.copy16
+// CHECK: call @hewn.grid.copies.close
+// CHECK: call @hewn.grid.lines(
+// CHECK: memref.load {{.*}} : memref<2048xf32, 3>
+// CHECK-COUNT-12: call @hewn.grid.product(
 // CHECK-NOT: call @hewn.grid.product
-// CHECK: vector.store {{.*}} : memref<{{.*}}, 3>, vector<4xf32>
+// CHECK: call @hewn.grid.copies.wait(%c0_i32)
 // CHECK: call @hewn.grid.barrier
 plan.kernel @three(%x: tensor<128x64xf32>, %w: tensor<64x128xf32>) -> tensor<128x128xf32> attributes {symbols = [], schedule = #plan.schedule<m = 32, n = 32>} {
   %0 = graph.matmul %x, %w : (tensor<128x64xf32>, tensor<64x128xf32>) -> tensor<128x128xf32>
   graph.yield %0 : tensor<128x128xf32>
 }
 
-// Half floats are one product, exactly.
+// Half floats are factors: one product, of twice the depth. The right operand's lines are turned.
 // CHECK-LABEL: func.func @half(
-// CHECK: scf.for {{.*}} -> (f32, f32, f32, f32)
-// CHECK-COUNT-2: call @hewn.grid.product
+// CHECK: scf.for {{.*}} -> (f32, f32, f32, f32, f32, f32, f32, f32, index)
+// CHECK: call @hewn.grid.lines(
+// CHECK: call @hewn.grid.lines.turned(
+// CHECK-COUNT-4: call @hewn.grid.product.f16(
 // CHECK-NOT: call @hewn.grid.product
 // CHECK: return
 plan.kernel @half(%x: tensor<128x64xf16>, %w: tensor<64x128xf16>) -> tensor<128x128xf16> attributes {symbols = [], schedule = #plan.schedule<m = 32, n = 32>} {
   %0 = graph.matmul %x, %w : (tensor<128x64xf16>, tensor<64x128xf16>) -> tensor<128x128xf16>
   graph.yield %0 : tensor<128x128xf16>
+}
+
+// An operand that is computed is written to shared memory after the products that hide its loads.
+// CHECK-LABEL: func.func @computed(
+// CHECK: scf.for {{.*}} -> (f32, f32, f32, f32, f32, f32, f32, f32, index)
+// CHECK: call @hewn.grid.barrier
+// CHECK: arith.cmpf ogt
+// CHECK: call @hewn.grid.copy16
+// CHECK-COUNT-4: call @hewn.grid.product.f16(
+// CHECK: memref.store {{.*}} : memref<4096xf16, 3>
+// CHECK: return
+plan.kernel @computed(%x: tensor<128x64xf16>, %w: tensor<64x128xf16>) -> tensor<128x128xf16> attributes {symbols = [], schedule = #plan.schedule<m = 32, n = 32>} {
+  %0 = graph.relu %x : (tensor<128x64xf16>) -> tensor<128x64xf16>
+  %1 = graph.matmul %0, %w : (tensor<128x64xf16>, tensor<64x128xf16>) -> tensor<128x128xf16>
+  graph.yield %1 : tensor<128x128xf16>
 }
 }

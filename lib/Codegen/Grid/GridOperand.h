@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One operand of a contraction on its way to the warps' matrix instruction: slices of it, in a ring of buffers in shared memory.
+//
+// A slice is 64 bytes along the sum of each place of a tile. It lies as the operand does in memory: along the sum, a line a
+// place; or along the places, a line a summed element. Pieces of 16 bytes change their places within a line by the line's
+// number, so that lanes that read a piece of eight lines each meet different banks, as those do that write a line.
+//
+// Where the operand is memory, perhaps in a border of zeros, it is copied on its own, 16 bytes at a time where its sizes
+// allow; anything else is computed, an element at a time.
+#ifndef HEWN_LIB_CODEGEN_GRID_GRIDOPERAND_H
+#define HEWN_LIB_CODEGEN_GRID_GRIDOPERAND_H
+
+#include "lib/Codegen/Grid/GridContraction.h"
+
+namespace hewn::codegen {
+
+class GridOperand {
+public:
+  /// Bytes of a slice along the sum, and of one step of the matrix instruction.
+  static constexpr int64_t kSliceBytes = 64, kStepBytes = 32;
+
+  /// `staged`: what elements are in shared memory (float32, float16, bfloat16). `width`: places of a tile, a multiple of 32.
+  GridOperand(GridContraction &c, unsigned operand, mlir::Type staged, int64_t width, int64_t buffers);
+
+  /// Summed elements of a slice.
+  int64_t depth() const { return kSliceBytes / bytes; }
+  int64_t tileWidth() const { return width; }
+  const graph::DimExpr &extent() const { return places; }
+
+  /// From now on the tile begins at place `first`.
+  void begin(graph::Index first) { firstPlace = first; }
+  /// Sends slice number `slice` on its way to a buffer; zeros beyond the operand's ends. Returns what is not copied but computed,
+  /// for `put`, which may come later.
+  llvm::SmallVector<mlir::Value> bring(graph::Index slice, graph::Index buffer);
+  void put(llvm::ArrayRef<mlir::Value> computed, graph::Index buffer);
+
+  /// This lane's words of 16 places from `base + offset` on and step number `step` of a slice: as the matrix instruction wants the
+  /// left factor of 16 rows, or the right ones of twice eight columns. `base` and `offset` are multiples of 16.
+  llvm::SmallVector<mlir::Value> left(graph::Index buffer, graph::Index base, int64_t offset, int64_t step);
+  llvm::SmallVector<mlir::Value> right(graph::Index buffer, graph::Index base, int64_t offset, int64_t step);
+
+private:
+  GridContraction &c;
+  KernelElements &e;
+  unsigned operand;
+  mlir::Type staged;
+  int64_t width, bytes; // of a tile; of an element
+  llvm::ArrayRef<unsigned> list;
+  graph::DimExpr places;
+  bool alongSum;
+  /// Bytes that are copied at once; 0: elements are computed.
+  int64_t copied = 0;
+  mlir::Value memory;
+  graph::Index firstPlace;
+
+  int64_t line() const { return alongSum ? depth() : width; }
+  int64_t lines() const { return alongSum ? width : depth(); }
+  int64_t room() const { return line() * lines(); }
+  int64_t pieceElements() const { return 16 / bytes; }
+  /// Elements that a thread brings at once, and how often the block's threads do.
+  int64_t each() const { return copied ? copied / bytes : 1; }
+  int64_t parts() const;
+  bool readsElements() const { return bytes == 4 && !alongSum; }
+
+  int64_t bytesAtOnce() const;
+  graph::Index key(graph::Index line);
+  graph::Index swapped(graph::Index piece, graph::Index key);
+  /// Where part `part` of this thread goes: line and place in it.
+  std::pair<graph::Index, graph::Index> partAt(int64_t part);
+  graph::Index elementAt(graph::Index line, graph::Index inner);
+  void overParts(llvm::function_ref<void(int64_t part)> body);
+  void setSummed(graph::Index slice, graph::Index inSlice);
+  mlir::Value exists(graph::Index slice, graph::Index place, graph::Index inSlice);
+  void copy(int64_t part, graph::Index slice, graph::Index buffer);
+  mlir::Value compute(int64_t part, graph::Index slice);
+  llvm::SmallVector<mlir::Value> words(graph::Index buffer, graph::Index base, int64_t offset, int64_t step,
+                                       bool isLeft);
+  llvm::SmallVector<mlir::Value> wordsByElement(graph::Index buffer, graph::Index base, int64_t offset, int64_t step,
+                                                bool isLeft);
+};
+
+} // namespace hewn::codegen
+
+#endif

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "test/Emulator/Warp.h"
+
+#include <cstring>
+
+namespace emulator {
+
+namespace {
+
+float asFloat(uint32_t bits) {
+  float value;
+  std::memcpy(&value, &bits, sizeof(value));
+  return value;
+}
+
+/// A factor as the instruction reads it: the leading eleven significant bits.
+double leading(int32_t word) { return double(asFloat(uint32_t(word) & 0xffffe000)); }
+
+double halfOf(int32_t word, int64_t which) {
+  uint16_t bits = uint16_t(uint32_t(word) >> (16 * which));
+  _Float16 value;
+  std::memcpy(&value, &bits, sizeof(value));
+  return double(value);
+}
+
+double bfloatOf(int32_t word, int64_t which) { return double(asFloat((uint32_t(word) >> (16 * which)) << 16)); }
+
+/// 16 x 8 sums += 16 x 8 words times 8 x 8 words, of `count` elements each.
+template <typename Element> void multiply(Meeting *const *lanes, int64_t count, Element element) {
+  double left[16][16], right[16][8];
+  for (int64_t lane = 0; lane < kWarp; ++lane) {
+    int64_t g = lane / 4, t = lane % 4;
+    const int32_t *factors = lanes[lane]->factors;
+    for (int64_t i = 0; i < count; ++i) {
+      for (int64_t part = 0; part < 4; ++part)
+        left[g + part % 2 * 8][(t + part / 2 * 4) * count + i] = element(factors[part], i);
+      for (int64_t part = 0; part < 2; ++part)
+        right[(t + part * 4) * count + i][g] = element(factors[4 + part], i);
+    }
+  }
+  for (int64_t lane = 0; lane < kWarp; ++lane)
+    for (int64_t r = 0; r < 4; ++r) {
+      double sum = double(lanes[lane]->sums[r]);
+      for (int64_t i = 0; i < 8 * count; ++i)
+        sum += left[lane / 4 + r / 2 * 8][i] * right[i][lane % 4 * 2 + r % 2];
+      lanes[lane]->sums[r] = float(sum);
+    }
+}
+
+std::string shuffle(Meeting *const *lanes) {
+  int32_t values[kWarp];
+  for (int64_t i = 0; i < kWarp; ++i) {
+    if (lanes[i]->laneXor != lanes[0]->laneXor)
+      return "threads of a warp come to different shuffles";
+    values[i] = lanes[(i ^ lanes[i]->laneXor) % kWarp]->value;
+  }
+  for (int64_t i = 0; i < kWarp; ++i)
+    lanes[i]->value = values[i];
+  return "";
+}
+
+std::string readLines(Meeting *const *lanes, bool turned) {
+  for (int64_t i = 0; i < kWarp; ++i)
+    if (reinterpret_cast<uintptr_t>(lanes[i]->line) % 16 != 0)
+      return "a line of a matrix begins within 16 bytes";
+  for (int64_t lane = 0; lane < kWarp; ++lane)
+    for (int64_t matrix = 0; matrix < 4; ++matrix) {
+      int64_t g = lane / 4, t = lane % 4;
+      uint16_t parts[2];
+      for (int64_t i = 0; i < 2; ++i) {
+        int64_t line = turned ? 2 * t + i : g, element = turned ? g : 2 * t + i;
+        std::memcpy(&parts[i], lanes[matrix * 8 + line]->line + 2 * element, 2);
+      }
+      std::memcpy(&lanes[lane]->words[matrix], parts, 4);
+    }
+  return "";
+}
+
+} // namespace
+
+std::string meet(Meeting *const *lanes) {
+  for (int64_t i = 0; i < kWarp; ++i)
+    if (lanes[i]->kind != lanes[0]->kind)
+      return "threads of a warp meet for different things";
+  switch (lanes[0]->kind) {
+  case Meeting::Kind::None:
+    return "";
+  case Meeting::Kind::Shuffle:
+    return shuffle(lanes);
+  case Meeting::Kind::Product:
+    multiply(lanes, 1, [](int32_t word, int64_t) { return leading(word); });
+    return "";
+  case Meeting::Kind::ProductF16:
+    multiply(lanes, 2, halfOf);
+    return "";
+  case Meeting::Kind::ProductBF16:
+    multiply(lanes, 2, bfloatOf);
+    return "";
+  case Meeting::Kind::Lines:
+  case Meeting::Kind::LinesTurned:
+    return readLines(lanes, lanes[0]->kind == Meeting::Kind::LinesTurned);
+  }
+  return "";
+}
+
+} // namespace emulator
