@@ -96,7 +96,7 @@ void release(void *, void *memory) { std::free(memory); }
 /// A loaded library and a context of it.
 class Model {
 public:
-  Model(const std::string &path, int threads) {
+  Model(const std::string &path, int threads, int device, const std::string &cacheDir) {
     library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!library)
       throw std::runtime_error(dlerror());
@@ -110,6 +110,8 @@ public:
     options.size = sizeof(options);
     options.threads = threads;
     options.allocator = {allocate, release, nullptr};
+    options.device = device;
+    options.device_cache = cacheDir.empty() ? nullptr : cacheDir.c_str();
     hewn_status status = model->runtime->context_create(model, &options, &context);
     if (status.code != HEWN_OK) {
       std::string why = status.message;
@@ -193,7 +195,8 @@ NB_MODULE(_hewn, m) {
         nb::arg("threads"), nb::arg("optimize"), nb::arg("cache_dir"));
   m.def("version", &hewn_compiler_version);
   nb::class_<Model>(m, "Model")
-      .def(nb::init<const std::string &, int>(), nb::arg("path"), nb::arg("threads"))
+      .def(nb::init<const std::string &, int, int, const std::string &>(), nb::arg("path"), nb::arg("threads"),
+           nb::arg("device"), nb::arg("cache_dir"))
       .def_prop_ro("name", &Model::name)
       .def_prop_ro("variants", &Model::variants)
       .def_prop_ro("variant", &Model::variant)

@@ -104,9 +104,9 @@ static int32_t checkMemory(hewn_context *context, const checked_tensor *checked)
   if (bytes < 0)
     return failShape(context, checked, NULL);
   if (isOnDevice(context, tensor)) {
-    if (tensor->device.device_id != HEWN_DEVICE_NUMBER)
-      return failNumbers(context, checked, "memory of device ", HEWN_DEVICE_NUMBER, " expected, got that of device ",
-                         tensor->device.device_id);
+    if (tensor->device.device_id != context->device_number)
+      return failNumbers(context, checked, "memory of device ", context->device_number,
+                         " expected, got that of device ", tensor->device.device_id);
   } else if (tensor->device.device_type != kDLCPU)
     return failNumbers(context, checked, "DLPack device type ", kDLCPU, " (CPU) expected, got ",
                        tensor->device.device_type);

@@ -89,6 +89,8 @@ static const char *readOptions(const hewn_context_options *given, hewn_context_o
     return "options.arena is not aligned to 64 bytes";
   if (options->arena_bytes > INT64_MAX)
     return "options.arena_bytes is too large";
+  if (options->device < 0)
+    return "options.device is negative: devices are counted from 0";
   return NULL;
 }
 
@@ -145,7 +147,7 @@ static int32_t furnish(hewn_context *context, const hewn_context_options *option
   if (code == HEWN_OK)
     code = hewn_weights_acquire(context, options->weights_path);
   if (code == HEWN_OK && context->model->device)
-    code = context->model->device->table->create(context);
+    code = context->model->device->table->create(context, options);
   if (code == HEWN_OK && isStatic(context))
     code = hewn_context_grow(context);
   if (code != HEWN_OK || context->threads <= 1 || context->thread_hook.parallel_for)
@@ -215,6 +217,23 @@ hewn_status hewn_impl_context_reserve(hewn_context *context, const int64_t *symb
     hewn_message_clear(context);
     if (hewn_bind_symbols(context, symbols) == HEWN_OK)
       hewn_context_grow(context);
+  }
+  hewn_status status = hewn_message_status(context);
+  errno = savedErrno;
+  hewn_context_leave(context);
+  return status;
+}
+
+hewn_status hewn_impl_context_set_stream(hewn_context *context, void *stream) {
+  if (!hewn_context_enter(context))
+    return failEarly(HEWN_INVALID_ARGUMENT, hewn_context_busy_message);
+  int savedErrno = errno;
+  if (context->broken == HEWN_OK) {
+    hewn_message_clear(context);
+    if (context->model->device)
+      context->model->device->table->set_stream(context, stream);
+    else
+      hewn_message_fail(context, HEWN_INVALID_ARGUMENT, "the model runs on the host, which has no streams");
   }
   hewn_status status = hewn_message_status(context);
   errno = savedErrno;

@@ -51,7 +51,8 @@ struct hewn_context {
   uint8_t holds_weights; ///< counted in the model's weights state
   const unsigned char *weights;
 
-  void *device; ///< what the model's device table keeps; NULL: nothing
+  void *device;          ///< what the model's device table keeps; NULL: nothing
+  int32_t device_number; ///< of the device that the context is on
 
   int64_t *symbols;
   int32_t *bound_by; ///< per symbol: the input that set it, -1 for none
@@ -136,6 +137,7 @@ hewn_status hewn_impl_context_create(const hewn_model *model, const hewn_context
                                      hewn_context **context);
 void hewn_impl_context_destroy(hewn_context *context);
 hewn_status hewn_impl_context_reserve(hewn_context *context, const int64_t *symbols);
+hewn_status hewn_impl_context_set_stream(hewn_context *context, void *stream);
 const char *hewn_impl_context_message(const hewn_context *context);
 
 //===-- run.c -------------------------------------------------------------===//

@@ -53,6 +53,12 @@ hewn_status hewn_context_reserve(hewn_context *context, const int64_t *symbols) 
   return tableOf(context)->context_reserve(context, symbols);
 }
 
+hewn_status hewn_context_set_stream(hewn_context *context, void *stream) {
+  if (!context)
+    return fail(HEWN_INVALID_ARGUMENT, "the context is NULL");
+  return tableOf(context)->context_set_stream(context, stream);
+}
+
 const char *hewn_context_message(const hewn_context *context) {
   return context ? tableOf(context)->context_message(context) : "";
 }
@@ -108,4 +114,5 @@ const hewn_runtime_table hewn_rt_table = {
     hewn_impl_run_pointers,
     hewn_impl_output_release,
     hewn_rt_variant,
+    hewn_impl_context_set_stream,
 };

@@ -247,6 +247,23 @@ typedef struct hewn_context_options {
   /// The weights file, if it is not beside the model. Weights that are mapped
   /// already for another context are shared, whatever their path.
   const char *weights_path;
+  /// Of models for a GPU: its number, as the driver and DLPack count devices.
+  /// Code and weights are kept once a device. Ignored where one of the next two
+  /// is set: the context is then on theirs.
+  int32_t device;
+  uint32_t reserved_device;
+  /// The driver's stream (CUstream) that runs go to; NULL: one of the context's
+  /// own. See hewn_run for what a run then waits for.
+  void *device_stream;
+  /// The driver's context (CUcontext), which must outlive this one; NULL: the
+  /// stream's, or the device's primary one.
+  void *device_context;
+  /// A folder for code that the driver has translated, for the next process:
+  /// files are named by what they hold, written whole, and safe to share. NULL:
+  /// nothing is kept. `device_cache_bytes`: at most so much, the least recently
+  /// used go first; 0: 256 MiB.
+  const char *device_cache;
+  uint64_t device_cache_bytes;
 } hewn_context_options;
 
 /// The variant that runs on this machine; NULL where it has the instructions of
@@ -269,6 +286,11 @@ HEWN_API void hewn_context_destroy(hewn_context *context);
 /// (an array of `num_symbols`), so that those runs call no allocator.
 HEWN_API hewn_status hewn_context_reserve(hewn_context *context, const int64_t *symbols);
 
+/// Of models for a GPU: later runs go to this stream (CUstream) of the driver's
+/// context that the context was made in, behind what earlier ones have begun;
+/// NULL: to the context's own.
+HEWN_API hewn_status hewn_context_set_stream(hewn_context *context, void *stream);
+
 /// The message of the last call on this context, "" after success.
 HEWN_API const char *hewn_context_message(const hewn_context *context);
 
@@ -282,11 +304,17 @@ HEWN_API int64_t hewn_arena_bytes(const hewn_model *model, const int64_t *symbol
 //===----------------------------------------------------------------------===//
 
 /// Runs the model on `num_inputs` tensors into `num_outputs` tensors: on the
-/// CPU, row-major, aligned to their element. Tensors of a model for a GPU may
-/// be on it (kDLCUDA); what they hold must be complete before the call, and is
-/// when it returns. Everything is checked before the
+/// CPU, row-major, aligned to their element. Everything is checked before the
 /// first kernel starts, and outputs are untouched if a check fails. Memory of
 /// outputs must not overlap that of inputs.
+///
+/// Tensors of a model for a GPU may be on the context's device (kDLCUDA). What
+/// they hold must be complete before the call, and is when it returns. On the
+/// caller's stream it is complete in the stream's order instead: where all
+/// outputs are on the device, the call returns when all is enqueued, and what
+/// fails then is the status of a later call. Tensors that lie at the same places
+/// in every run (and at multiples of 64 bytes) are used where they are; others
+/// are copied, on the device.
 ///
 /// An output whose `data` is set must have the right shape; where the shape
 /// depends on data, `shape` says how much room there is and is overwritten.
@@ -326,6 +354,7 @@ struct hewn_runtime_table {
                               const int64_t *);
   void (*output_release)(hewn_context *, void *);
   const hewn_variant *(*model_variant)(const hewn_model *);
+  hewn_status (*context_set_stream)(hewn_context *, void *);
 };
 
 #ifdef __cplusplus

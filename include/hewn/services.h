@@ -104,16 +104,17 @@ typedef struct hewn_device_kernel {
   int32_t shared_bytes;
 } hewn_device_kernel;
 
-/// What the runtime remembers about a model on the device. Generated code
+/// What the runtime remembers about a model on its devices. Generated code
 /// defines one, all zero, in writable memory.
 typedef struct hewn_device_state {
-  uint64_t opaque[8];
+  uint64_t opaque[68];
 } hewn_device_state;
 
 /// A kind of device: what contexts call when they begin and end.
 typedef struct hewn_device_table {
-  int32_t (*create)(hewn_context *context);
+  int32_t (*create)(hewn_context *context, const hewn_context_options *options);
   void (*destroy)(hewn_context *context);
+  int32_t (*set_stream)(hewn_context *context, void *stream);
 } hewn_device_table;
 
 /// The kernels of a model, as `hewn_model.device` points at them.
@@ -130,15 +131,13 @@ struct hewn_device_code {
 /// NVIDIA's devices, through the driver that is found when a context is made.
 extern HEWN_RT const hewn_device_table hewn_device_cuda;
 
-/// The device that is used, as the driver and DLPack count them.
-#define HEWN_DEVICE_NUMBER 0
-
 /// Before anything else of a run: the device's memory for the arena, and where
 /// its copy of the weights is. Pointers to a device's memory mean nothing to
 /// the host. Once it returned HEWN_OK, `hewn_device_end` must be called.
 HEWN_RT int32_t hewn_device_begin(hewn_context *context, void **arena, void **weights);
 
-/// Waits for all that was begun; returns `code`, or what went wrong meanwhile.
+/// Waits for all that was begun, unless the caller's stream has it all; returns
+/// `code`, or what went wrong meanwhile.
 HEWN_RT int32_t hewn_device_end(hewn_context *context, int32_t code);
 
 /// The device's memory with input `index`, and for output `index`. NULL on
@@ -168,8 +167,7 @@ HEWN_RT void hewn_device_free(hewn_context *context, void *memory);
 
 enum hewn_device_direction { HEWN_DEVICE_WITHIN = 0, HEWN_DEVICE_FROM_HOST = 1, HEWN_DEVICE_TO_HOST = 2 };
 
-/// Copies in the order of the launches around it; to the host it waits. What
-/// lies on the host must stay as it is until the run ends.
+/// Copies in the order of the launches around it; to the host it waits.
 HEWN_RT int32_t hewn_device_copy(hewn_context *context, void *to, const void *from, int64_t bytes, int32_t direction);
 
 /// Starts a kernel on `blocks` blocks; none: nothing happens. `arguments` are

@@ -91,9 +91,16 @@ def _release(model_holder: list, folder: str | None) -> None:
 class Module:
     """A compiled model, loaded. Runs of one module take turns; load it again to run at the same time."""
 
-    def __init__(self, path: str | os.PathLike[str], threads: int = 1, _folder: str | None = None) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        threads: int = 1,
+        device: int = 0,
+        cache_dir: str | os.PathLike[str] | None = None,
+        _folder: str | None = None,
+    ) -> None:
         try:
-            model = _hewn.Model(os.path.abspath(path), threads)
+            model = _hewn.Model(os.path.abspath(path), threads, device, os.fspath(cache_dir) if cache_dir else "")
         except RuntimeError as problem:
             raise RunError(str(problem)) from None
         self._held = [model]
@@ -175,7 +182,8 @@ def compile(
     """Compiles a model (a path, bytes, or an onnx.ModelProto) and loads it; `output` keeps the library at that path.
 
     `target` is a machine, or several, each with code of its own in the library; "portable" stands for the usual ones.
-    `dims` binds symbolic dims: a number, or (low, high). `cache_dir` keeps compiled kernels for the next compile.
+    `dims` binds symbolic dims: a number, or (low, high). `cache_dir` keeps compiled kernels for the next compile,
+    and what a GPU's driver makes of them.
     """
     path = data = None
     if isinstance(model, (str, os.PathLike)):
@@ -207,13 +215,22 @@ def compile(
         )
         if not ok:
             raise CompileError([Diagnostic(*m) for m in messages])
-        return Module(artifact, threads, folder)
+        return Module(artifact, threads, cache_dir=cache_dir, _folder=folder)
     except BaseException:
         if folder:
             shutil.rmtree(folder, ignore_errors=True)
         raise
 
 
-def load(path: str | os.PathLike[str], threads: int = 1) -> Module:
-    """Loads a library that hewn has compiled; its weights file lies beside it."""
-    return Module(path, threads)
+def load(
+    path: str | os.PathLike[str],
+    threads: int = 1,
+    *,
+    device: int = 0,
+    cache_dir: str | os.PathLike[str] | None = None,
+) -> Module:
+    """Loads a library that hewn has compiled; its weights file lies beside it.
+
+    Of models for a GPU: `device` is its number, `cache_dir` keeps what the driver makes of their code for the next process.
+    """
+    return Module(path, threads, device, cache_dir)

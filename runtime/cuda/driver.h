@@ -17,6 +17,8 @@ typedef struct cuda_function_s *cuda_function;
 typedef struct cuda_stream_s *cuda_stream;
 typedef struct cuda_graph_s *cuda_graph;
 typedef struct cuda_exec_s *cuda_exec;
+typedef struct cuda_event_s *cuda_event;
+typedef struct cuda_link_s *cuda_link;
 
 /// What the driver is asked for: result type, name, arguments. All of them by
 /// the ABI of CUDA 12.0, whatever the driver's own version.
@@ -26,29 +28,45 @@ typedef struct cuda_exec_s *cuda_exec;
   X(cuDeviceGetCount, (int *count))                                                                                    \
   X(cuDeviceGet, (cuda_device * device, int ordinal))                                                                  \
   X(cuDeviceGetName, (char *name, int bytes, cuda_device device))                                                      \
-  X(cuDeviceGetAttribute, (int *value, int attribute, cuda_device device))                                             \
   X(cuDevicePrimaryCtxRetain, (cuda_context * context, cuda_device device))                                            \
   X(cuDevicePrimaryCtxRelease, (cuda_device device))                                                                   \
   X(cuCtxPushCurrent, (cuda_context context))                                                                          \
   X(cuCtxPopCurrent, (cuda_context * context))                                                                         \
+  X(cuCtxGetDevice, (cuda_device * device))                                                                            \
   X(cuGetErrorString, (cuda_result result, const char **text))                                                         \
   X(cuModuleLoadDataEx, (cuda_module * module, const void *image, unsigned count, int *options, void **values))        \
   X(cuModuleUnload, (cuda_module module))                                                                              \
   X(cuModuleGetFunction, (cuda_function * function, cuda_module module, const char *name))                             \
+  X(cuFuncSetAttribute, (cuda_function function, int attribute, int value))                                            \
+  X(cuLinkCreate, (unsigned count, int *options, void **values, cuda_link *link))                                      \
+  X(cuLinkAddData, (cuda_link link, int kind, void *data, size_t bytes, const char *name, unsigned count,              \
+                    int *options, void **values))                                                                      \
+  X(cuLinkComplete, (cuda_link link, void **image, size_t *bytes))                                                     \
+  X(cuLinkDestroy, (cuda_link link))                                                                                   \
+  X(cuMemGetInfo, (size_t *available, size_t *total))                                                                  \
   X(cuMemAlloc, (cuda_pointer * memory, size_t bytes))                                                                 \
   X(cuMemFree, (cuda_pointer memory))                                                                                  \
+  X(cuMemHostAlloc, (void **memory, size_t bytes, unsigned flags))                                                     \
+  X(cuMemFreeHost, (void *memory))                                                                                     \
+  X(cuPointerGetAttribute, (void *value, int attribute, cuda_pointer memory))                                          \
   X(cuMemcpyHtoDAsync, (cuda_pointer to, const void *from, size_t bytes, cuda_stream stream))                          \
   X(cuMemcpyDtoHAsync, (void *to, cuda_pointer from, size_t bytes, cuda_stream stream))                                \
   X(cuMemcpyDtoDAsync, (cuda_pointer to, cuda_pointer from, size_t bytes, cuda_stream stream))                         \
   X(cuStreamCreate, (cuda_stream * stream, unsigned flags))                                                            \
   X(cuStreamDestroy, (cuda_stream stream))                                                                             \
+  X(cuStreamGetCtx, (cuda_stream stream, cuda_context * context))                                                      \
+  X(cuStreamWaitEvent, (cuda_stream stream, cuda_event event, unsigned flags))                                         \
+  X(cuStreamSynchronize, (cuda_stream stream))                                                                         \
   X(cuStreamBeginCapture, (cuda_stream stream, int mode))                                                              \
   X(cuStreamEndCapture, (cuda_stream stream, cuda_graph * graph))                                                      \
+  X(cuEventCreate, (cuda_event * event, unsigned flags))                                                               \
+  X(cuEventRecord, (cuda_event event, cuda_stream stream))                                                             \
+  X(cuEventSynchronize, (cuda_event event))                                                                            \
+  X(cuEventDestroy, (cuda_event event))                                                                                \
   X(cuGraphInstantiateWithFlags, (cuda_exec * exec, cuda_graph graph, unsigned long long flags))                       \
   X(cuGraphLaunch, (cuda_exec exec, cuda_stream stream))                                                               \
   X(cuGraphExecDestroy, (cuda_exec exec))                                                                              \
   X(cuGraphDestroy, (cuda_graph graph))                                                                                \
-  X(cuStreamSynchronize, (cuda_stream stream))                                                                         \
   X(cuLaunchKernel,                                                                                                    \
     (cuda_function function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX, unsigned blockY,         \
      unsigned blockZ, unsigned sharedBytes, cuda_stream stream, void **arguments, void **extra))
@@ -71,6 +89,7 @@ int32_t hewn_cuda_check(hewn_context *context, const hewn_cuda_driver *driver, c
 
 enum {
   CUDA_SUCCESS = 0,
+  CUDA_INVALID_VALUE = 1,
   CUDA_OUT_OF_MEMORY = 2,
   CUDA_STUB_LIBRARY = 34,
   CUDA_NO_DEVICE = 100,

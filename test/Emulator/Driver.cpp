@@ -3,48 +3,42 @@
 // A libcuda.so.1 without a device: the functions of NVIDIA's driver that the runtime calls, on the CPU.
 //
 // The PTX that it is given is not read but for its kernels' names: it runs the same kernels from the LLVM IR in the file that
-// HEWN_EMULATOR_CODE names. Pointers to its "device" memory lie where no process has memory, so that whoever mixes up the two
-// memories crashes. HEWN_EMULATOR_SCHEDULE is forward, backward or random; HEWN_EMULATOR_FAIL names what goes wrong:
-// no-device, old-driver, wrong-device, out-of-memory, launch.
+// HEWN_EMULATOR_CODE names. There are two devices, whose state is Device.h's. HEWN_EMULATOR_SCHEDULE is forward, backward or
+// random; HEWN_EMULATOR_FAIL names what goes wrong: no-device, old-driver, wrong-device, out-of-memory, no-pinned-memory,
+// launch (a kernel fails when it is run). emulator_fail_at makes any one call fail.
 #include "test/Emulator/Code.h"
+#include "test/Emulator/Device.h"
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <functional>
-#include <map>
-#include <mutex>
 #include <string>
-#include <sys/mman.h>
 
 namespace {
 
 using namespace emulator;
-
-constexpr uint64_t kDevice = uint64_t(1) << 60;
-constexpr int kInvalidValue = 1, kOutOfMemory = 2, kNoDevice = 100, kNoBinary = 209, kUnsupportedPtx = 222,
-              kNotFound = 500, kLaunchFailed = 719, kCapturing = 900;
 
 struct Module {
   std::unique_ptr<Code> code;
   std::string text;
 };
 
-/// What a stream was asked for while it was recorded.
-using Graph = std::vector<std::function<int()>>;
-
 struct Function {
   const Kernel *kernel;
   std::string name;
 };
 
-std::mutex mutex;
-/// Device memory: address, bytes.
-std::map<uint64_t, size_t> allocations;
-uint64_t launches = 0;
-std::map<std::string, std::unique_ptr<Function>> functions;
-Graph *recording = nullptr;
-uint64_t graphLaunches = 0;
+struct Link {
+  std::string image;
+};
+
+const std::string kTranslated = "translated for the emulator\n";
+
+uint64_t launches = 0, graphLaunches = 0, translations = 0, hostCopies = 0;
+/// The call that fails, counted from 1, and how.
+uint64_t calls = 0, failAt = 0;
+int failWith = 0;
+int recordings = 0;
 
 bool fails(const char *what) {
   const char *wanted = std::getenv("HEWN_EMULATOR_FAIL");
@@ -58,28 +52,51 @@ Schedule schedule() {
   return wanted && std::strcmp(wanted, "random") == 0 ? Schedule::Random : Schedule::Forward;
 }
 
-constexpr size_t kPage = 4096;
-size_t roundUp(size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
+Context *context() { return current().back(); }
 
-/// Where `bytes` at a device's address are; null where they are not all in one allocation.
-char *memoryAt(uint64_t address, size_t bytes) {
-  auto next = allocations.upper_bound(address);
-  if (next == allocations.begin())
-    return nullptr;
-  auto &[start, size] = *--next;
-  return address + bytes <= start + size ? reinterpret_cast<char *>(address - kDevice) : nullptr;
+/// An object of the current context.
+template <typename T> T *keep(T *object) {
+  context()->objects[object] = [object] { delete object; };
+  return object;
+}
+template <typename T> int drop(T *object) {
+  return context()->objects.erase(object) ? (delete object, 0) : kInvalidHandle;
 }
 
 int init(unsigned) { return fails("no-device") ? kNoDevice : 0; }
 int driverGetVersion(int *version) { return *version = fails("old-driver") ? 12000 : 13000, 0; }
-int deviceGetCount(int *count) { return *count = 1, 0; }
-int deviceGet(int *device, int ordinal) { return *device = ordinal, ordinal == 0 ? 0 : kInvalidValue; }
+int deviceGetCount(int *count) { return *count = kDevices, 0; }
+// Not the ordinal: who mixes up the two finds no device.
+int deviceGet(int *device, int ordinal) {
+  return *device = ordinal + 70, ordinal >= 0 && ordinal < kDevices ? 0 : kInvalidValue;
+}
 int deviceGetName(char *name, int bytes, int) { return std::snprintf(name, size_t(bytes), "emulator"), 0; }
 int deviceGetAttribute(int *value, int, int) { return *value = 0, 0; }
-int primaryRetain(void **context, int) { return *context = &allocations, 0; }
-int primaryRelease(int) { return 0; }
-int pushCurrent(void *) { return 0; }
-int popCurrent(void **context) { return *context = &allocations, 0; }
+
+int primaryRetain(Context **made, int device) {
+  *made = &primary(device - 70);
+  return ++(*made)->retained, 0;
+}
+int primaryRelease(int device) {
+  Context &released = primary(device - 70);
+  if (released.retained == 0)
+    return kInvalidContext;
+  if (--released.retained == 0)
+    released.clear();
+  return 0;
+}
+int pushCurrent(Context *pushed) {
+  if (!pushed || !contexts().count(pushed))
+    return kInvalidContext;
+  return current().push_back(pushed), 0;
+}
+int popCurrent(Context **popped) {
+  if (current().empty())
+    return kInvalidContext;
+  *popped = context();
+  return current().pop_back(), 0;
+}
+int ctxGetDevice(int *device) { return *device = context()->device + 70, 0; }
 
 int getErrorString(int result, const char **text) {
   *text = result == kOutOfMemory    ? "out of memory"
@@ -88,13 +105,20 @@ int getErrorString(int result, const char **text) {
   return 0;
 }
 
-int moduleLoad(void **module, const void *image, unsigned, int *, void **) {
+int translate(const char *text) {
   if (fails("old-driver"))
     return kUnsupportedPtx;
   if (fails("wrong-device"))
     return kNoBinary;
+  return ++translations, text ? 0 : kInvalidValue;
+}
+
+int moduleLoad(Module **module, const void *image, unsigned, int *, void **) {
   auto made = std::make_unique<Module>();
   made->text = static_cast<const char *>(image);
+  if (made->text.rfind(kTranslated, 0) != 0)
+    if (int result = translate(made->text.c_str()))
+      return result;
   const char *path = std::getenv("HEWN_EMULATOR_CODE");
   std::string problem = "HEWN_EMULATOR_CODE is not set";
   if (path)
@@ -103,100 +127,176 @@ int moduleLoad(void **module, const void *image, unsigned, int *, void **) {
     std::fprintf(stderr, "emulator: %s\n", problem.c_str());
     return kInvalidValue;
   }
-  *module = made.release();
-  return 0;
+  return *module = keep(made.release()), 0;
 }
 
-int moduleUnload(void *module) { return delete static_cast<Module *>(module), 0; }
-
-int moduleGetFunction(void **function, void *module, const char *name) {
-  auto *from = static_cast<Module *>(module);
+int moduleGetFunction(Function **function, Module *module, const char *name) {
   std::string entry = ".entry " + std::string(name) + "(";
-  const Kernel *kernel = from->code->find(name);
-  if (!kernel || from->text.find(entry) == std::string::npos) {
+  const Kernel *kernel = module->code->find(name);
+  if (!kernel || module->text.find(entry) == std::string::npos) {
     std::fprintf(stderr, "emulator: no kernel %s\n", name);
     return kNotFound;
   }
-  std::lock_guard<std::mutex> lock(mutex);
-  auto &made = functions[std::to_string(uintptr_t(module)) + name];
-  made.reset(new Function{kernel, name});
-  *function = made.get();
-  return 0;
+  static std::map<std::pair<Module *, std::string>, Function> functions;
+  Function &made = functions[{module, name}] = {kernel, name};
+  return *function = &made, 0;
 }
+
+int funcSetAttribute(Function *, int, int) { return 0; }
+
+int linkCreate(unsigned, int *, void **, Link **link) { return *link = keep(new Link), 0; }
+int linkAddData(Link *link, int, void *data, size_t bytes, const char *, unsigned, int *, void **) {
+  link->image = kTranslated + std::string(static_cast<const char *>(data), bytes);
+  return translate(link->image.c_str());
+}
+int linkComplete(Link *link, const void **image, size_t *bytes) {
+  return *image = link->image.data(), *bytes = link->image.size() + 1, 0;
+}
+
+int memGetInfo(size_t *available, size_t *total) { return *available = 1000, *total = 4000, 0; }
 
 int memAlloc(uint64_t *address, size_t bytes) {
-  if (recording)
+  if (recordings)
     return kCapturing;
-  if (fails("out-of-memory") || bytes == 0 || bytes > size_t(1) << 36)
-    return kOutOfMemory;
-  // The end is the end of a page (but for alignment), with a page behind it that nobody may touch.
-  size_t pages = roundUp(bytes);
-  void *memory =
-      mmap(nullptr, pages + kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED || mprotect(static_cast<char *>(memory) + pages, kPage, PROT_NONE) != 0)
-    return kOutOfMemory;
-  size_t front = (pages - bytes) / 64 * 64;
-  std::memset(static_cast<char *>(memory) + front, 0xff, bytes);
-  *address = reinterpret_cast<uint64_t>(memory) + front + kDevice;
-  std::lock_guard<std::mutex> lock(mutex);
-  allocations[*address] = bytes;
-  return 0;
+  *address = fails("out-of-memory") ? 0 : allocate(bytes);
+  return *address ? 0 : kOutOfMemory;
 }
 
-int memFree(uint64_t address) {
-  std::lock_guard<std::mutex> lock(mutex);
-  auto found = allocations.find(address);
-  if (found == allocations.end())
-    return kInvalidValue;
-  uint64_t start = (address - kDevice) / kPage * kPage;
-  munmap(reinterpret_cast<void *>(start), roundUp(found->second) + kPage);
-  allocations.erase(found);
+int memFree(uint64_t address) { return release(address); }
+
+int memHostAlloc(void **memory, size_t bytes, unsigned) {
+  if (recordings)
+    return kCapturing;
+  if (fails("no-pinned-memory"))
+    return kOutOfMemory;
+  *memory = allocatePinned(bytes);
+  void *made = *memory;
+  context()->objects[made] = [made] { releasePinned(made); };
   return 0;
 }
-
-int copyIn(uint64_t to, const void *from, size_t bytes, void *) {
-  if (recording)
-    return kCapturing;
-  char *memory = memoryAt(to, bytes);
-  return memory ? (std::memcpy(memory, from, bytes), 0) : kInvalidValue;
+int memFreeHost(void *memory) {
+  int result = context()->flush();
+  context()->objects.erase(memory);
+  int freed = releasePinned(memory);
+  return result ? result : freed;
 }
-int copyOut(void *to, uint64_t from, size_t bytes, void *) {
-  if (recording)
+
+int pointerGetAttribute(int *value, int attribute, uint64_t address) {
+  return attribute == 9 && (*value = deviceOf(address)) >= 0 ? 0 : kInvalidValue;
+}
+
+int copyIn(uint64_t to, const void *from, size_t bytes, void *stream) {
+  if (recordings)
     return kCapturing;
-  char *memory = memoryAt(from, bytes);
-  return memory ? (std::memcpy(to, memory, bytes), 0) : kInvalidValue;
+  ++hostCopies;
+  // Of memory that the device can't read itself the driver takes a copy first.
+  std::shared_ptr<std::vector<char>> taken;
+  if (!isPinned(from, bytes)) {
+    auto *bytesOf = static_cast<const char *>(from);
+    taken = std::make_shared<std::vector<char>>(bytesOf, bytesOf + bytes);
+  }
+  int device = context()->device;
+  return ask(stream, [=] {
+    char *memory = memoryAt(to, bytes, device);
+    return memory ? (std::memcpy(memory, taken ? taken->data() : from, bytes), 0) : kInvalidValue;
+  });
+}
+int copyOut(void *to, uint64_t from, size_t bytes, void *stream) {
+  if (recordings)
+    return kCapturing;
+  ++hostCopies;
+  int device = context()->device;
+  int result = ask(stream, [=] {
+    char *memory = memoryAt(from, bytes, device);
+    return memory ? (std::memcpy(to, memory, bytes), 0) : kInvalidValue;
+  });
+  return result || isPinned(to, bytes) ? result : streamOf(stream)->flush();
 }
 int copyWithin(uint64_t to, uint64_t from, size_t bytes, void *stream) {
-  if (recording)
-    return recording->push_back([=] { return copyWithin(to, from, bytes, stream); }), 0;
-  char *target = memoryAt(to, bytes), *source = memoryAt(from, bytes);
-  return target && source ? (std::memmove(target, source, bytes), 0) : kInvalidValue;
+  int device = context()->device;
+  return ask(stream, [=] {
+    char *target = memoryAt(to, bytes, device), *source = memoryAt(from, bytes, device);
+    return target && source ? (std::memmove(target, source, bytes), 0) : kInvalidValue;
+  });
 }
 
-int streamCreate(void **stream, unsigned) { return *stream = &launches, 0; }
-int streamDestroy(void *) { return 0; }
-int streamSynchronize(void *) { return recording ? kCapturing : 0; }
-
-int beginCapture(void *, int) { return recording ? kInvalidValue : (recording = new Graph, 0); }
-int endCapture(void *, Graph **graph) {
-  *graph = recording;
-  recording = nullptr;
-  return *graph ? 0 : kInvalidValue;
+int streamCreate(void **stream, unsigned) {
+  auto made = std::make_shared<Stream>();
+  made->context = context();
+  context()->streams.insert(made);
+  return *stream = made.get(), 0;
 }
-int graphInstantiate(Graph **exec, Graph *graph, unsigned long long) { return *exec = new Graph(*graph), 0; }
-int graphDestroy(Graph *graph) { return delete graph, 0; }
-int graphLaunch(Graph *exec, void *) {
+int streamDestroy(void *stream) {
+  std::shared_ptr<Stream> found = streamOf(stream);
+  if (!found)
+    return kInvalidHandle;
+  int result = found->flush();
+  found->context->streams.erase(found);
+  return result;
+}
+int streamGetCtx(void *stream, Context **found) {
+  if (uintptr_t(stream) <= 2)
+    return current().empty() ? kInvalidContext : (*found = context(), 0);
+  for (Context *one : contexts())
+    for (auto &candidate : one->streams)
+      if (candidate.get() == stream)
+        return *found = one, 0;
+  return kInvalidHandle;
+}
+int streamWaitEvent(void *stream, Event *event, unsigned) {
+  Event waited = *event;
+  return ask(stream, [waited] { return waited.stream ? waited.stream->flush(waited.at) : 0; });
+}
+int streamSynchronize(void *stream) {
+  std::shared_ptr<Stream> found = streamOf(stream);
+  if (!found || found->recording)
+    return found ? kCapturing : kInvalidHandle;
+  return found == context()->legacy ? context()->flush() : found->flush();
+}
+
+int eventCreate(Event **event, unsigned) { return *event = keep(new Event), 0; }
+int eventRecord(Event *event, void *stream) {
+  event->stream = streamOf(stream);
+  if (!event->stream || event->stream->recording)
+    return event->stream ? kCapturing : kInvalidHandle;
+  return event->at = event->stream->asked, 0;
+}
+int eventSynchronize(Event *event) { return event->stream ? event->stream->flush(event->at) : 0; }
+
+int beginCapture(void *stream, int) {
+  std::shared_ptr<Stream> found = streamOf(stream);
+  if (!found || found->recording || found == context()->legacy)
+    return kInvalidValue;
+  found->recording = std::make_unique<Graph>();
+  return ++recordings, 0;
+}
+int endCapture(void *stream, Graph **graph) {
+  std::shared_ptr<Stream> found = streamOf(stream);
+  *graph = nullptr;
+  if (!found || !found->recording)
+    return kInvalidValue;
+  --recordings;
+  std::unique_ptr<Graph> made = std::move(found->recording);
+  return *graph = keep(made.release()), 0;
+}
+void abandonCapture(void *stream, Graph **graph) {
+  if (endCapture(stream, graph) == 0)
+    drop(*graph);
+  *graph = nullptr;
+}
+int graphInstantiate(Graph **exec, Graph *graph, unsigned long long) { return *exec = keep(new Graph(*graph)), 0; }
+int graphLaunch(Graph *exec, void *stream) {
   ++graphLaunches;
-  for (auto &step : *exec)
-    if (int result = step())
-      return result;
-  return 0;
+  return ask(stream, [steps = *exec] {
+    for (const Step &step : steps)
+      if (int result = step())
+        return result;
+    return 0;
+  });
 }
 
 int launchKernel(Function *function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX, unsigned blockY,
-                 unsigned blockZ, unsigned, void *, void **arguments, void **) {
-  if (fails("launch"))
-    return kLaunchFailed;
+                 unsigned blockZ, unsigned, void *stream, void **arguments, void **) {
   if (gridX == 0 || gridY != 1 || gridZ != 1 || blockY != 1 || blockZ != 1)
     return kInvalidValue;
   ++launches;
@@ -206,65 +306,151 @@ int launchKernel(Function *function, unsigned gridX, unsigned gridY, unsigned gr
     uint64_t value;
     std::memcpy(&value, arguments[i], sizeof(value));
     if (kernel.pointers[i] && value) {
-      if (!memoryAt(value, 0)) {
+      if (!memoryAt(value, 0, context()->device)) {
         std::fprintf(stderr, "emulator: argument %zu of %s is no device memory\n", i, function->name.c_str());
         return kInvalidValue;
       }
-      value -= kDevice;
+      value = hostAddress(value);
     }
     values.push_back(value);
   }
-  auto run = [=, &kernel] {
+  return ask(stream, [=, &kernel] {
+    if (fails("launch"))
+      return int(kLaunchFailed);
     std::string problem = runGrid(kernel, gridX, blockX, values.data(), schedule());
     if (problem.empty())
       return 0;
     std::fprintf(stderr, "emulator: %s: %s\n", function->name.c_str(), problem.c_str());
-    return kLaunchFailed;
-  };
-  return recording ? (recording->push_back(run), 0) : run();
+    return int(kLaunchFailed);
+  });
 }
+
+/// What goes wrong before a function does anything: the call that a test chose, or a context that is lost or none.
+int problemOf(bool acquires, bool inContext) {
+  if (acquires && ++calls == failAt) {
+    if (failWith == kLaunchFailed && !current().empty())
+      context()->lost = true;
+    return failWith;
+  }
+  if (inContext && current().empty())
+    return kInvalidContext;
+  return inContext && context()->lost ? kLaunchFailed : 0;
+}
+
+/// How a function is entered.
+template <auto F, bool acquires, bool inContext> struct Entry;
+template <typename... Arguments, int (*F)(Arguments...), bool acquires, bool inContext>
+struct Entry<F, acquires, inContext> {
+  static int call(Arguments... arguments) {
+    std::lock_guard<std::recursive_mutex> lock(mutex);
+    int problem = problemOf(acquires, inContext);
+    if constexpr (std::is_same_v<decltype(F), decltype(&endCapture)>)
+      if (problem && !current().empty()) // it ends all the same
+        abandonCapture(arguments...);
+    return problem ? problem : F(arguments...);
+  }
+};
+
+template <auto F> void *makes() { return reinterpret_cast<void *>(&Entry<F, true, true>::call); }
+template <auto F> void *asks() { return reinterpret_cast<void *>(&Entry<F, true, false>::call); }
+template <auto F> void *frees() { return reinterpret_cast<void *>(&Entry<F, false, true>::call); }
+template <auto F> void *always() { return reinterpret_cast<void *>(&Entry<F, false, false>::call); }
 
 } // namespace
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
-/// For tests: how much is allocated, and how many kernels were launched.
-EXPORT uint64_t emulator_allocations() { return allocations.size(); }
+/// For tests: how much is allocated, how many kernels were launched, recorded runs played, texts translated, and copies made
+/// between the two memories.
+EXPORT uint64_t emulator_allocations() { return numAllocations(); }
 EXPORT uint64_t emulator_launches() { return launches; }
-/// How many recorded runs were played.
 EXPORT uint64_t emulator_graphs() { return graphLaunches; }
+EXPORT uint64_t emulator_translations() { return translations; }
+EXPORT uint64_t emulator_host_copies() { return hostCopies; }
+/// All that somebody has to give back.
+EXPORT uint64_t emulator_objects() {
+  uint64_t count = numAllocations() + leaked;
+  for (Context *one : contexts())
+    count += one->objects.size() + one->streams.size() + uint64_t(one->retained);
+  return count + uint64_t(recordings);
+}
+/// What streams were asked for and have not done.
+EXPORT uint64_t emulator_waiting() {
+  uint64_t count = 0;
+  for (Context *one : contexts())
+    for (auto &stream : one->streams)
+      count += stream->work.size();
+  return count;
+}
+/// The `call`th call from now on that can fail does; 0: none. Returns how many there were since the last time.
+EXPORT uint64_t emulator_fail_at(uint64_t call, int result) {
+  uint64_t made = calls;
+  calls = 0;
+  failAt = call;
+  failWith = result;
+  return made;
+}
+/// A context of an application's own.
+EXPORT void *emulator_context_create(int device) {
+  auto *made = new Context;
+  made->device = device;
+  contexts().insert(made);
+  return made;
+}
+EXPORT void emulator_context_destroy(void *made) {
+  auto *gone = static_cast<Context *>(made);
+  gone->clear();
+  contexts().erase(gone);
+  delete gone;
+}
 
 EXPORT int cuGetProcAddress_v2(const char *name, void **function, int version, uint64_t, int *found) {
   static const std::map<std::string, void *> table = {
-      {"cuInit", reinterpret_cast<void *>(init)},
-      {"cuDriverGetVersion", reinterpret_cast<void *>(driverGetVersion)},
-      {"cuDeviceGetCount", reinterpret_cast<void *>(deviceGetCount)},
-      {"cuDeviceGet", reinterpret_cast<void *>(deviceGet)},
-      {"cuDeviceGetName", reinterpret_cast<void *>(deviceGetName)},
-      {"cuDeviceGetAttribute", reinterpret_cast<void *>(deviceGetAttribute)},
-      {"cuDevicePrimaryCtxRetain", reinterpret_cast<void *>(primaryRetain)},
-      {"cuDevicePrimaryCtxRelease", reinterpret_cast<void *>(primaryRelease)},
-      {"cuCtxPushCurrent", reinterpret_cast<void *>(pushCurrent)},
-      {"cuCtxPopCurrent", reinterpret_cast<void *>(popCurrent)},
-      {"cuGetErrorString", reinterpret_cast<void *>(getErrorString)},
-      {"cuModuleLoadDataEx", reinterpret_cast<void *>(moduleLoad)},
-      {"cuModuleUnload", reinterpret_cast<void *>(moduleUnload)},
-      {"cuModuleGetFunction", reinterpret_cast<void *>(moduleGetFunction)},
-      {"cuMemAlloc", reinterpret_cast<void *>(memAlloc)},
-      {"cuMemFree", reinterpret_cast<void *>(memFree)},
-      {"cuMemcpyHtoDAsync", reinterpret_cast<void *>(copyIn)},
-      {"cuMemcpyDtoHAsync", reinterpret_cast<void *>(copyOut)},
-      {"cuMemcpyDtoDAsync", reinterpret_cast<void *>(copyWithin)},
-      {"cuStreamCreate", reinterpret_cast<void *>(streamCreate)},
-      {"cuStreamDestroy", reinterpret_cast<void *>(streamDestroy)},
-      {"cuStreamSynchronize", reinterpret_cast<void *>(streamSynchronize)},
-      {"cuStreamBeginCapture", reinterpret_cast<void *>(beginCapture)},
-      {"cuStreamEndCapture", reinterpret_cast<void *>(endCapture)},
-      {"cuGraphInstantiateWithFlags", reinterpret_cast<void *>(graphInstantiate)},
-      {"cuGraphLaunch", reinterpret_cast<void *>(graphLaunch)},
-      {"cuGraphExecDestroy", reinterpret_cast<void *>(graphDestroy)},
-      {"cuGraphDestroy", reinterpret_cast<void *>(graphDestroy)},
-      {"cuLaunchKernel", reinterpret_cast<void *>(launchKernel)},
+      {"cuInit", asks<init>()},
+      {"cuDriverGetVersion", asks<driverGetVersion>()},
+      {"cuDeviceGetCount", asks<deviceGetCount>()},
+      {"cuDeviceGet", asks<deviceGet>()},
+      {"cuDeviceGetName", always<deviceGetName>()},
+      {"cuDeviceGetAttribute", asks<deviceGetAttribute>()},
+      {"cuDevicePrimaryCtxRetain", asks<primaryRetain>()},
+      {"cuDevicePrimaryCtxRelease", always<primaryRelease>()},
+      {"cuCtxPushCurrent", always<pushCurrent>()},
+      {"cuCtxPopCurrent", always<popCurrent>()},
+      {"cuCtxGetDevice", asks<ctxGetDevice>()},
+      {"cuGetErrorString", always<getErrorString>()},
+      {"cuModuleLoadDataEx", makes<moduleLoad>()},
+      {"cuModuleUnload", frees<drop<Module>>()},
+      {"cuModuleGetFunction", makes<moduleGetFunction>()},
+      {"cuFuncSetAttribute", makes<funcSetAttribute>()},
+      {"cuLinkCreate", makes<linkCreate>()},
+      {"cuLinkAddData", makes<linkAddData>()},
+      {"cuLinkComplete", makes<linkComplete>()},
+      {"cuLinkDestroy", frees<drop<Link>>()},
+      {"cuMemGetInfo", always<memGetInfo>()},
+      {"cuMemAlloc", makes<memAlloc>()},
+      {"cuMemFree", frees<memFree>()},
+      {"cuMemHostAlloc", makes<memHostAlloc>()},
+      {"cuMemFreeHost", frees<memFreeHost>()},
+      {"cuPointerGetAttribute", asks<pointerGetAttribute>()},
+      {"cuMemcpyHtoDAsync", makes<copyIn>()},
+      {"cuMemcpyDtoHAsync", makes<copyOut>()},
+      {"cuMemcpyDtoDAsync", makes<copyWithin>()},
+      {"cuStreamCreate", makes<streamCreate>()},
+      {"cuStreamDestroy", frees<streamDestroy>()},
+      {"cuStreamGetCtx", asks<streamGetCtx>()},
+      {"cuStreamWaitEvent", makes<streamWaitEvent>()},
+      {"cuStreamSynchronize", makes<streamSynchronize>()},
+      {"cuStreamBeginCapture", makes<beginCapture>()},
+      {"cuStreamEndCapture", makes<endCapture>()},
+      {"cuEventCreate", makes<eventCreate>()},
+      {"cuEventRecord", makes<eventRecord>()},
+      {"cuEventSynchronize", makes<eventSynchronize>()},
+      {"cuEventDestroy", frees<drop<Event>>()},
+      {"cuGraphInstantiateWithFlags", makes<graphInstantiate>()},
+      {"cuGraphLaunch", makes<graphLaunch>()},
+      {"cuGraphExecDestroy", frees<drop<Graph>>()},
+      {"cuGraphDestroy", frees<drop<Graph>>()},
+      {"cuLaunchKernel", makes<launchKernel>()},
   };
   auto entry = table.find(name);
   *function = entry == table.end() ? nullptr : entry->second;

@@ -14,8 +14,9 @@ import hewn
 from hewn import _hewn
 
 DRIVER = ctypes.CDLL(os.environ["HEWN_EMULATOR"], mode=ctypes.RTLD_GLOBAL)
-for name in ("emulator_allocations", "emulator_launches", "emulator_graphs"):
-    getattr(DRIVER, name).restype = ctypes.c_uint64
+for name in ("allocations", "launches", "graphs", "translations", "host_copies", "objects", "waiting", "fail_at"):
+    getattr(DRIVER, f"emulator_{name}").restype = ctypes.c_uint64
+DRIVER.emulator_context_create.restype = ctypes.c_void_p
 
 
 @contextlib.contextmanager

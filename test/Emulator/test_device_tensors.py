@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The C interface with tensors that are on the device, as a program would call it."""
 
-import ctypes
 import pathlib
 import sys
 
@@ -10,115 +9,66 @@ import hewn
 import numpy as np
 from onnx import TensorProto, helper
 
+from runtime import InContext, Loaded, Memory, on_device, tensor
+
 sys.path.append(str(pathlib.Path(__file__).parents[1] / "Target"))
 from test_ptx import MODELS, model
 
-CPU, CUDA = 1, 2
 
-
-class DLDevice(ctypes.Structure):
-    _fields_ = [("type", ctypes.c_int32), ("id", ctypes.c_int32)]
-
-
-class DLDataType(ctypes.Structure):
-    _fields_ = [("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16)]
-
-
-class DLTensor(ctypes.Structure):
-    _fields_ = [
-        ("data", ctypes.c_void_p),
-        ("device", DLDevice),
-        ("ndim", ctypes.c_int32),
-        ("dtype", DLDataType),
-        ("shape", ctypes.POINTER(ctypes.c_int64)),
-        ("strides", ctypes.c_void_p),
-        ("byte_offset", ctypes.c_uint64),
-    ]
-
-
-class Status(ctypes.Structure):
-    _fields_ = [("code", ctypes.c_int32), ("message", ctypes.c_char_p)]
-
-
-def driver(name, *types):
-    function, found = ctypes.c_void_p(), ctypes.c_int()
-    address = ctypes.byref(function)
-    assert (
-        emulated.DRIVER.cuGetProcAddress_v2(name.encode(), address, 12000, ctypes.c_uint64(0), ctypes.byref(found)) == 0
-    )
-    return ctypes.CFUNCTYPE(ctypes.c_int, *types)(function.value)
-
-
-ALLOCATE = driver("cuMemAlloc", ctypes.POINTER(ctypes.c_uint64), ctypes.c_size_t)
-FREE = driver("cuMemFree", ctypes.c_uint64)
-TO_DEVICE = driver("cuMemcpyHtoDAsync", ctypes.c_uint64, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
-TO_HOST = driver("cuMemcpyDtoHAsync", ctypes.c_void_p, ctypes.c_uint64, ctypes.c_size_t, ctypes.c_void_p)
-
-
-class Memory:
-    """An array on the device."""
-
-    def __init__(self, array):
-        self.array, self.address = np.ascontiguousarray(array), ctypes.c_uint64()
-        assert ALLOCATE(ctypes.byref(self.address), self.array.nbytes) == 0
-        assert TO_DEVICE(self.address, self.array.ctypes.data, self.array.nbytes, None) == 0
-
-    def read(self):
-        got = np.empty_like(self.array)
-        assert TO_HOST(got.ctypes.data, self.address, got.nbytes, None) == 0
-        return got
-
-    def free(self):
-        assert FREE(self.address) == 0
-
-
-def tensor(array, address=None, number=0):
-    kind = DLDataType({"f": 2, "i": 0}[array.dtype.kind], array.dtype.itemsize * 8, 1)
-    shape = (ctypes.c_int64 * max(array.ndim, 1))(*array.shape)
-    device = DLDevice(CPU, 0) if address is None else DLDevice(CUDA, number)
-    return DLTensor(array.ctypes.data if address is None else address.value, device, array.ndim, kind, shape, None, 0)
-
-
-class Loaded:
-    """A library of a model, by its C interface."""
-
-    def __init__(self, path):
-        self.library = ctypes.CDLL(str(path))
-        self.library.hewn_context_create.restype = self.library.hewn_run.restype = Status
-        self.model = ctypes.addressof(ctypes.c_char.in_dll(self.library, "hewn_model_main"))
-        self.context = ctypes.c_void_p()
-        status = self.library.hewn_context_create(ctypes.c_void_p(self.model), None, ctypes.byref(self.context))
-        assert status.code == 0, status.message
-
-    def run(self, inputs, outputs):
-        arrays = [(DLTensor * len(list_))(*list_) for list_ in (inputs, outputs)]
-        return self.library.hewn_run(ctypes.c_void_p(self.model), self.context, *arrays)
-
-    def close(self):
-        self.library.hewn_context_destroy(self.context)
-
-
-def on_device(built, inputs, wanted):
-    """Outputs with inputs and outputs on the device, in other memory at each of three runs."""
-    with emulated.compiled(built) as module:
-        loaded = Loaded(module.artifact)
-        for _ in range(3):
-            given = [Memory(array) for array in inputs]
-            made = [Memory(np.zeros_like(array)) for array in wanted]
-            status = loaded.run([tensor(m.array, m.address) for m in given], [tensor(m.array, m.address) for m in made])
+def check(built, inputs, wanted, offset=0, moves=True):
+    """Outputs with inputs and outputs on the device, in other memory at each of five runs, or (not `moves`) the same."""
+    before = emulated.DRIVER.emulator_objects()
+    with emulated.compiled(built) as module, InContext(), Loaded(module.artifact) as loaded:
+        given, made = [], []
+        for _ in range(5):
+            if moves or not given:
+                given += [Memory(array, offset) for array in inputs]
+                made += [Memory(np.zeros_like(array), offset) for array in wanted]
+            now = given[-len(inputs) :], made[-len(wanted) :]
+            status = loaded.run(*([on_device(m) for m in list_] for list_ in now))
             assert status.code == 0, status.message
-            for memory, array in zip(made, wanted):
+            for memory, array in zip(now[1], wanted):
                 np.testing.assert_allclose(memory.read(), array, rtol=1e-5, atol=1e-5)
-            for memory in given + made:
-                memory.free()
-        loaded.close()
+        for memory in given + made:
+            memory.free()
         del module
+    assert emulated.DRIVER.emulator_objects() == before
+
+
+def softmax():
+    x = np.random.default_rng(0).standard_normal((16, 1024)).astype(np.float32)
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return x, e / e.sum(-1, keepdims=True)
 
 
 def test_recorded_program():
-    x = np.random.default_rng(0).standard_normal((16, 1024)).astype(np.float32)
-    e = np.exp(x - x.max(-1, keepdims=True))
-    on_device(MODELS["softmax"], [x], [e / e.sum(-1, keepdims=True)])
+    x, want = softmax()
+    check(MODELS["softmax"], [x], [want])
+    check(MODELS["softmax"], [x], [want], offset=1)  # not where kernels may work on it
+    check(MODELS["softmax"], [x], [want], moves=False)
+
+
+def test_nothing_is_copied():
+    """Tensors that stay where they are are used there; ones that move are copied, and recorded twice at most."""
+    x, want = softmax()
+    with emulated.compiled(MODELS["softmax"]) as module, InContext(), Loaded(module.artifact) as loaded:
+        memory, result = Memory(x), Memory(want * 0)
+        loaded.run([on_device(memory)], [on_device(result)])
+        launches, allocations = emulated.DRIVER.emulator_launches(), emulated.DRIVER.emulator_allocations()
+        memory.write(-x)
+        for _ in range(3):
+            loaded.run([on_device(memory)], [on_device(result)])
+        assert emulated.DRIVER.emulator_launches() == launches
+        np.testing.assert_allclose(result.read().sum(-1), 1, rtol=1e-5)
+        others = [Memory(x) for _ in range(3)]
+        for other in others:
+            loaded.run([on_device(other)], [on_device(result)])
+            np.testing.assert_allclose(result.read(), want, rtol=1e-5, atol=1e-7)
+        assert emulated.DRIVER.emulator_launches() <= 2 * launches
+        assert emulated.DRIVER.emulator_allocations() == allocations + len(others) + 2  # a buffer for each tensor
+        for each in [memory, result, *others]:
+            each.free()
+        del module
 
 
 def test_parts_of_the_host():
@@ -128,28 +78,44 @@ def test_parts_of_the_host():
     parts = model(nodes, [("x", TensorProto.FLOAT, [20])], outputs, k=np.array([3]))
     x = np.random.default_rng(0).standard_normal(20).astype(np.float32)
     best = np.argsort(-x)[:3]
-    on_device(parts, [x], [x[best], best.astype(np.int64), -x])
+    check(parts, [x], [x[best], best.astype(np.int64), -x])
 
 
 def test_another_device():
-    with emulated.compiled(MODELS["softmax"]) as module:
-        loaded = Loaded(module.artifact)
-        x = np.zeros((16, 1024), np.float32)
-        memory = Memory(x)
-        status = loaded.run([tensor(x, memory.address, number=1)], [tensor(np.empty_like(x))])
-        assert status.code == 1
-        assert b"memory of device 0 expected, got that of device 1" in status.message
-        memory.free()
-        loaded.close()
+    x, _ = softmax()
+    with emulated.compiled(MODELS["softmax"]) as module, Loaded(module.artifact) as loaded:
+        with InContext():
+            memory = Memory(x)
+            status = loaded.run([on_device(memory, number=1)], [tensor(np.empty_like(x))])
+            assert status.code == 1
+            assert b"input 'x0': memory of device 0 expected, got that of device 1" in status.message
+            memory.free()
+        # What the tensor says is not what the driver says.
+        with InContext(1):
+            memory = Memory(x)
+            status = loaded.run([on_device(memory)], [tensor(np.empty_like(x))])
+            assert status.code == 1
+            assert b"memory of device 0 expected, the driver says that it is that of device 1" in status.message
+            status = loaded.run([tensor(x)], [on_device(memory)])
+            assert b"output 'y': memory of device 0 expected, the driver says" in status.message
+            memory.free()
+        made = np.empty_like(x)
+        claimed = tensor(x)
+        claimed.device.type = 2
+        status = loaded.run([claimed], [tensor(made)])
+        assert status.code == 1 and b"the driver says that it is no device's" in status.message
+        assert loaded.run([tensor(x)], [tensor(made)]).code == 0  # and the context is as good as before
         del module
 
 
 def test_host_model_refuses_device_memory(tmp_path):
     module = hewn.compile(MODELS["softmax"], output=tmp_path / "model.so")
     x = np.zeros((16, 1024), np.float32)
-    loaded, memory = Loaded(tmp_path / "model.so"), Memory(x)
-    status = loaded.run([tensor(x, memory.address)], [tensor(np.empty_like(x))])
-    assert status.code == 1 and b"DLPack device type 1 (CPU) expected, got 2" in status.message
-    memory.free()
-    loaded.close()
+    with Loaded(tmp_path / "model.so") as loaded, InContext():
+        memory = Memory(x)
+        status = loaded.run([on_device(memory)], [tensor(np.empty_like(x))])
+        assert status.code == 1 and b"DLPack device type 1 (CPU) expected, got 2" in status.message
+        memory.free()
+        status = loaded.set_stream(1)
+        assert status.code == 1 and b"the model runs on the host, which has no streams" in status.message
     del module

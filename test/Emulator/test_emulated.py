@@ -163,7 +163,7 @@ FAILURES = {
     "no-device": "the NVIDIA driver finds no device",
     "old-driver": "the driver, for CUDA 12.0, is too old for the model's code, which is PTX 7.0",
     "wrong-device": "compiled for sm_80, which this device does not run: emulator",
-    "out-of-memory": "out of device memory: the model's weights needs [0-9]+ bytes",
+    "out-of-memory": "out of device memory: the model's weights needs [0-9]+ bytes; device 0 has 1000 of 4000 free",
 }
 
 

@@ -101,6 +101,9 @@ TEST(Context, RefusesBadOptions) {
   options.arena = reinterpret_cast<void *>(8);
   EXPECT_THAT(hewn_context_create(&fake.model, &options, &context).message, HasSubstr("64 bytes"));
   options = defaultOptions();
+  options.device = -1;
+  EXPECT_THAT(hewn_context_create(&fake.model, &options, &context).message, HasSubstr("options.device"));
+  options = defaultOptions();
   options.allocator.allocate = [](void *, size_t, size_t) -> void * { return nullptr; };
   EXPECT_THAT(hewn_context_create(&fake.model, &options, &context).message, HasSubstr("allocator"));
   EXPECT_EQ(context, nullptr);

@@ -19,6 +19,13 @@ static cl::opt<std::string> variantFlag("variant", cl::value_desc("target"),
                                         cl::desc("Which of a library's variants to run, instead of the machine's best"),
                                         cl::sub(runCommand()), cl::sub(benchCommand()), cl::sub(profileCommand()));
 
+static cl::opt<int> deviceFlag("device", cl::init(0), cl::value_desc("number"),
+                               cl::desc("The GPU to run on, as its driver counts them"), cl::sub(runCommand()),
+                               cl::sub(benchCommand()), cl::sub(profileCommand()));
+static cl::opt<std::string> deviceCacheFlag("device-cache", cl::value_desc("folder"),
+                                            cl::desc("Keep what a GPU's driver makes of its code there"),
+                                            cl::sub(runCommand()), cl::sub(benchCommand()), cl::sub(profileCommand()));
+
 static void *allocate(void *, size_t bytes, size_t alignment) {
   void *memory = nullptr;
   return posix_memalign(&memory, std::max<size_t>(64, alignment), std::max<size_t>(1, bytes)) == 0 ? memory : nullptr;
@@ -44,7 +51,9 @@ bool Loaded::force(const std::string &variant) {
 }
 
 std::unique_ptr<Loaded> Loaded::open(const std::string &path, int threads, hewn_trace_hook trace) {
-  const std::string variant = variantFlag; // compiling ends with the linker, which resets flags
+  // Compiling ends with the linker, which resets flags.
+  const std::string variant = variantFlag, deviceCache = deviceCacheFlag;
+  const int device = deviceFlag;
   std::unique_ptr<Loaded> loaded(new Loaded);
   std::string library = path;
   if (llvm::sys::path::extension(path) != ".so") {
@@ -83,6 +92,8 @@ std::unique_ptr<Loaded> Loaded::open(const std::string &path, int threads, hewn_
   options.threads = threads;
   options.allocator = {allocate, release, nullptr};
   options.trace_hook = trace;
+  options.device = device;
+  options.device_cache = deviceCache.empty() ? nullptr : deviceCache.c_str();
   hewn_status status = loaded->descriptor->runtime->context_create(loaded->descriptor, &options, &loaded->context);
   if (status.code != HEWN_OK) {
     llvm::errs() << "error: " << status.message << "\n";

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// A run on a device: its beginning and end, and what generated code asks for in
+// between.
+#define _GNU_SOURCE
+
+#include "cuda/state.h"
+
+#include <string.h>
+
+int32_t hewn_device_begin(hewn_context *context, void **arena, void **weights) {
+  cuda_state *state = hewn_cuda_state(context);
+  if (state->lost)
+    return hewn_message_fail(context, HEWN_UNSUPPORTED, "the device failed in an earlier run: make a new context");
+  int32_t code = hewn_cuda_done(context, state->driver.cuCtxPushCurrent(state->context), "using the device");
+  if (code != HEWN_OK)
+    return code;
+  state->waits = state->stream == state->own;
+  code = hewn_cuda_check_places(context);
+  if (code == HEWN_OK)
+    code = hewn_cuda_grow(context, &state->arena, context->variant->arena_bytes(context->symbols), "the model's arena");
+  if (code != HEWN_OK) {
+    cuda_context popped;
+    state->driver.cuCtxPopCurrent(&popped);
+    return code;
+  }
+  hewn_cuda_choose_places(context);
+  *arena = (void *)(uintptr_t)state->arena.memory;
+  *weights = (void *)(uintptr_t)state->shared->weights;
+  return HEWN_OK;
+}
+
+int32_t hewn_device_end(hewn_context *context, int32_t code) {
+  cuda_state *state = hewn_cuda_state(context);
+  int32_t ended = HEWN_OK;
+  if (state->recording) { // what failed is forgotten
+    hewn_cuda_end_recording(context, 0);
+    hewn_cuda_forget(state);
+  }
+  state->pending = 0;
+  if (state->waits || code != HEWN_OK) {
+    if (state->staging)
+      ended = hewn_cuda_arrive(context);
+    int32_t waited =
+        hewn_cuda_ran(context, state->driver.cuStreamSynchronize(state->stream), "running the model");
+    ended = ended != HEWN_OK ? ended : waited;
+  } else {
+    ended = hewn_cuda_ran(context, state->driver.cuEventRecord(state->done, state->stream), "running the model");
+    state->pending = ended == HEWN_OK;
+  }
+  while (state->blocks)
+    hewn_device_free(context, (void *)(uintptr_t)state->blocks->memory);
+  cuda_context popped;
+  state->driver.cuCtxPopCurrent(&popped);
+  return code != HEWN_OK ? code : ended;
+}
+
+const void *hewn_device_host_input(hewn_context *context, int32_t index, int64_t bytes) {
+  if (!context->input_on_device[index])
+    return context->input_data[index];
+  void *memory = hewn_rt_alloc(context, bytes, HEWN_ALIGNMENT);
+  if (memory && hewn_device_copy(context, memory, context->input_data[index], bytes, HEWN_DEVICE_TO_HOST) != HEWN_OK)
+    return NULL;
+  return memory;
+}
+
+int32_t hewn_device_give_host(hewn_context *context, int32_t index, const void *from, int64_t bytes) {
+  void *to = context->output_data[index];
+  if (context->outputs[index].on_device)
+    return hewn_device_copy(context, to, from, bytes, HEWN_DEVICE_FROM_HOST);
+  if (bytes > 0 && to != from)
+    memcpy(to, from, (size_t)bytes);
+  return HEWN_OK;
+}
+
+int32_t hewn_device_copy(hewn_context *context, void *to, const void *from, int64_t bytes, int32_t direction) {
+  cuda_state *state = hewn_cuda_state(context);
+  cuda_pointer toDevice = (cuda_pointer)(uintptr_t)to, fromDevice = (cuda_pointer)(uintptr_t)from;
+  if (bytes <= 0 || to == from)
+    return HEWN_OK;
+  if (direction == HEWN_DEVICE_FROM_HOST)
+    return hewn_cuda_copy_in(context, toDevice, from, (size_t)bytes);
+  if (direction == HEWN_DEVICE_TO_HOST) {
+    int32_t code = hewn_cuda_copy_out(context, to, fromDevice, (size_t)bytes);
+    return code != HEWN_OK ? code : hewn_cuda_arrive(context); // the host reads it next
+  }
+  cuda_stream stream = state->recording ? state->own : state->stream;
+  return hewn_cuda_ran(context, state->driver.cuMemcpyDtoDAsync(toDevice, fromDevice, (size_t)bytes, stream),
+                       "copying on the device");
+}
+
+int32_t hewn_device_launch(hewn_context *context, int32_t kernel, int64_t blocks, void **arguments) {
+  cuda_state *state = hewn_cuda_state(context);
+  const hewn_device_kernel *info = &context->model->device->kernels[kernel];
+  if (blocks <= 0)
+    return HEWN_OK;
+  cuda_stream stream = state->recording ? state->own : state->stream;
+  cuda_result result =
+      state->driver.cuLaunchKernel(state->functions[kernel], (unsigned)blocks, 1, 1, (unsigned)info->threads, 1, 1,
+                                   (unsigned)info->shared_bytes, stream, arguments, NULL);
+  return result == CUDA_SUCCESS ? HEWN_OK : hewn_cuda_ran(context, result, info->name);
+}

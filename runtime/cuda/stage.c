@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies between the two memories, through pieces of memory that the device
+// itself reads and writes: while one piece is on its way, the host fills or
+// empties the next. Where there is no such memory to be had, the driver copies.
+#define _GNU_SOURCE
+
+#include "cuda/state.h"
+
+#include <string.h>
+
+/// Whether there are stages.
+static int haveStages(hewn_context *context) {
+  cuda_state *state = hewn_cuda_state(context);
+  void *memory = NULL;
+  if (state->staging || state->no_stages)
+    return state->staging != NULL;
+  const unsigned withoutTime = 2;
+  int made = 0;
+  while (made < HEWN_CUDA_STAGES &&
+         state->driver.cuEventCreate(&state->stages[made].done, withoutTime) == CUDA_SUCCESS)
+    ++made;
+  if (made == HEWN_CUDA_STAGES &&
+      state->driver.cuMemHostAlloc(&memory, HEWN_CUDA_STAGES * HEWN_CUDA_STAGE_BYTES, 0) == CUDA_SUCCESS) {
+    state->staging = memory;
+    return 1;
+  }
+  while (made-- > 0)
+    state->driver.cuEventDestroy(state->stages[made].done);
+  state->no_stages = 1;
+  return 0;
+}
+
+void hewn_cuda_free_stages(cuda_state *state) {
+  if (!state->staging)
+    return;
+  for (int i = 0; i < HEWN_CUDA_STAGES; ++i) {
+    if (state->stages[i].busy)
+      state->driver.cuEventSynchronize(state->stages[i].done);
+    state->driver.cuEventDestroy(state->stages[i].done);
+  }
+  state->driver.cuMemFreeHost(state->staging);
+  state->staging = NULL;
+}
+
+static unsigned char *memoryOf(cuda_state *state, uint32_t number) {
+  return state->staging + number * HEWN_CUDA_STAGE_BYTES;
+}
+
+/// Waits for a stage's copy; what came from the device goes to where the host wants it.
+static int32_t empty(hewn_context *context, uint32_t number) {
+  cuda_state *state = hewn_cuda_state(context);
+  stage *one = &state->stages[number];
+  if (!one->busy)
+    return HEWN_OK;
+  one->busy = 0;
+  int32_t code = hewn_cuda_ran(context, state->driver.cuEventSynchronize(one->done), "running the model");
+  if (code == HEWN_OK && one->to)
+    memcpy(one->to, memoryOf(state, number), one->bytes);
+  one->to = NULL;
+  return code;
+}
+
+/// The next stage in turn, empty.
+static int32_t take(hewn_context *context, uint32_t *number) {
+  cuda_state *state = hewn_cuda_state(context);
+  *number = state->next_stage;
+  state->next_stage = (state->next_stage + 1) % HEWN_CUDA_STAGES;
+  return empty(context, *number);
+}
+
+static int32_t begun(hewn_context *context, uint32_t number, void *to, size_t bytes) {
+  cuda_state *state = hewn_cuda_state(context);
+  stage *one = &state->stages[number];
+  int32_t code = hewn_cuda_ran(context, state->driver.cuEventRecord(one->done, state->stream), "copying");
+  one->busy = code == HEWN_OK;
+  one->to = to;
+  one->bytes = bytes;
+  return code;
+}
+
+int32_t hewn_cuda_copy_in(hewn_context *context, cuda_pointer to, const void *from, size_t bytes) {
+  cuda_state *state = hewn_cuda_state(context);
+  const char *what = "copying to the device";
+  if (!haveStages(context)) {
+    state->waits = 1; // the host's memory is read until then
+    return hewn_cuda_ran(context, state->driver.cuMemcpyHtoDAsync(to, from, bytes, state->stream), what);
+  }
+  for (size_t at = 0; at < bytes; at += HEWN_CUDA_STAGE_BYTES) {
+    size_t size = bytes - at < HEWN_CUDA_STAGE_BYTES ? bytes - at : HEWN_CUDA_STAGE_BYTES;
+    uint32_t number;
+    int32_t code = take(context, &number);
+    if (code != HEWN_OK)
+      return code;
+    memcpy(memoryOf(state, number), (const unsigned char *)from + at, size);
+    code = hewn_cuda_ran(context,
+                         state->driver.cuMemcpyHtoDAsync(to + at, memoryOf(state, number), size, state->stream), what);
+    if (code != HEWN_OK || (code = begun(context, number, NULL, size)) != HEWN_OK)
+      return code;
+  }
+  return HEWN_OK;
+}
+
+int32_t hewn_cuda_copy_out(hewn_context *context, void *to, cuda_pointer from, size_t bytes) {
+  cuda_state *state = hewn_cuda_state(context);
+  const char *what = "copying from the device";
+  state->waits = 1;
+  if (!haveStages(context))
+    return hewn_cuda_ran(context, state->driver.cuMemcpyDtoHAsync(to, from, bytes, state->stream), what);
+  for (size_t at = 0; at < bytes; at += HEWN_CUDA_STAGE_BYTES) {
+    size_t size = bytes - at < HEWN_CUDA_STAGE_BYTES ? bytes - at : HEWN_CUDA_STAGE_BYTES;
+    uint32_t number;
+    int32_t code = take(context, &number);
+    if (code != HEWN_OK)
+      return code;
+    code = hewn_cuda_ran(
+        context, state->driver.cuMemcpyDtoHAsync(memoryOf(state, number), from + at, size, state->stream), what);
+    if (code != HEWN_OK || (code = begun(context, number, (unsigned char *)to + at, size)) != HEWN_OK)
+      return code;
+  }
+  return HEWN_OK;
+}
+
+int32_t hewn_cuda_arrive(hewn_context *context) {
+  cuda_state *state = hewn_cuda_state(context);
+  int32_t code = HEWN_OK;
+  if (!state->staging) // the driver copies: the stream must be done
+    return hewn_cuda_ran(context, state->driver.cuStreamSynchronize(state->stream), "running the model");
+  for (uint32_t i = 0; i < HEWN_CUDA_STAGES; ++i) { // the oldest first
+    int32_t one = empty(context, (state->next_stage + i) % HEWN_CUDA_STAGES);
+    code = code != HEWN_OK ? code : one;
+  }
+  return code;
+}

@@ -1,0 +1,369 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The runtime on a GPU: the caller's streams and contexts, several devices, copies, kept code, and every call that can fail."""
+
+import contextlib
+import pathlib
+import sys
+import threading
+
+import emulated
+import hewn
+import numpy as np
+import pytest
+
+from runtime import DROP_STREAM, WAIT, HostMemory, InContext, Loaded, Memory, on_device, tensor
+
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "Target"))
+from onnx import TensorProto, helper
+from test_ptx import MODELS, model, one
+
+DRIVER = emulated.DRIVER
+ADD = one("Add", [[4, 1000]], constants={"w": np.ones((1000,), np.float32)})  # it has weights
+
+
+@contextlib.contextmanager
+def nothing_left():
+    before = DRIVER.emulator_objects()
+    yield
+    assert DRIVER.emulator_objects() == before
+
+
+def numbers(seed=0):
+    return np.random.default_rng(seed).integers(-1000, 1000, (4, 1000)).astype(np.float32)
+
+
+@contextlib.contextmanager
+def added():
+    """The library of a model that adds one."""
+    with nothing_left(), emulated.compiled(ADD) as module:
+        yield module.artifact
+        del module
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_the_callers_stream(own):
+    """Runs are only enqueued; what is enqueued behind them on the stream sees their results."""
+    with added() as library, InContext(1, own=own) as here:
+        stream = here.stream()
+        with Loaded(library, device_stream=stream) as loaded:
+            x, y = Memory(numbers()), Memory(numbers() * 0)
+            assert DRIVER.emulator_waiting() == 0
+            for _ in range(3):
+                assert loaded.run([on_device(x, 1)], [on_device(y, 1)]).code == 0
+                assert loaded.run([on_device(y, 1)], [on_device(x, 1)]).code == 0
+            assert DRIVER.emulator_waiting() > 0
+            assert WAIT(stream) == 0
+            np.testing.assert_allclose(x.read(), numbers() + 6, rtol=1e-6)
+            # An input from the host may change when the call returns; an output on it is there.
+            given = numbers(1)
+            assert loaded.run([tensor(given)], [on_device(y, 1)]).code == 0
+            given[:] = 0
+            np.testing.assert_allclose(y.read(), numbers(1) + 1)
+            assert loaded.run([on_device(y, 1)], [tensor(given)]).code == 0
+            np.testing.assert_allclose(given, numbers(1) + 2)
+            # To another stream, behind what the first has.
+            assert loaded.run([on_device(y, 1)], [on_device(x, 1)]).code == 0
+            other = here.stream()
+            assert loaded.set_stream(other).code == 0
+            assert loaded.run([on_device(x, 1)], [on_device(y, 1)]).code == 0
+            assert WAIT(other) == 0
+            assert DRIVER.emulator_waiting() == 0
+            np.testing.assert_allclose(y.read(), numbers(1) + 3, rtol=1e-6)
+            # To the context's own: the call waits.
+            assert loaded.set_stream(0).code == 0
+            assert loaded.run([on_device(y, 1)], [on_device(x, 1)]).code == 0
+            assert DRIVER.emulator_waiting() == 0
+            # To the one that stands for the context's default.
+            assert loaded.set_stream(1).code == 0
+            assert loaded.run([on_device(x, 1)], [on_device(y, 1)]).code == 0
+            np.testing.assert_allclose(y.read(), numbers(1) + 5, rtol=1e-6)
+            assert loaded.set_stream(stream).code == 0
+            # The context is destroyed while the stream has work of its.
+            assert loaded.run([on_device(y, 1)], [on_device(x, 1)]).code == 0
+            assert DRIVER.emulator_waiting() > 0
+        x.free()
+        y.free()
+        assert DROP_STREAM(stream) == 0 and DROP_STREAM(other) == 0
+
+
+def test_a_stream_of_another_context():
+    with added() as library, InContext(0) as here:
+        stream = here.stream()
+        with InContext(1), Loaded(library, device=1) as loaded:
+            status = loaded.set_stream(stream)
+            assert status.code == 1 and b"the stream is of another context of the driver" in status.message
+        failed = Loaded(library, device_stream=12345)
+        assert failed.status.code == 5 and b"asking for options.device_stream's context" in failed.status.message
+        failed.close()
+        assert DROP_STREAM(stream) == 0
+
+
+def test_several_devices():
+    """Code and weights once a device, whatever the number of contexts."""
+    with added() as library, Loaded(library) as first:
+        one_device = DRIVER.emulator_allocations()
+        with Loaded(library, device=1) as second, Loaded(library, device=1) as third:
+            assert DRIVER.emulator_allocations() == one_device + 1
+            y = np.zeros((4, 1000), np.float32)
+            for loaded in (first, second, third, first):
+                assert loaded.run([tensor(numbers())], [tensor(y)]).code == 0
+                np.testing.assert_allclose(y, numbers() + 1)
+                y[:] = 0
+            with InContext(1):
+                x = Memory(numbers(2))
+                assert third.run([on_device(x, 1)], [tensor(y)]).code == 0
+                np.testing.assert_allclose(y, numbers(2) + 1)
+                status = first.run([on_device(x, 1)], [tensor(y)])
+                assert b"memory of device 0 expected, got that of device 1" in status.message
+                x.free()
+
+
+def test_devices_that_are_not_there():
+    with added() as library:
+        for number, message in ((2, b"options.device is 2, and the driver finds 2 devices"), (-1, b"negative")):
+            loaded = Loaded(library, device=number)
+            assert loaded.status.code == 1 and message in loaded.status.message
+            loaded.close()
+        with pytest.raises(hewn.RunError, match=r"options\.device is 7"):
+            hewn.load(library, device=7)
+
+
+@pytest.mark.parametrize("fail", ["", "no-pinned-memory"])
+def test_long_copies(fail):
+    """Tensors of many pieces, several of them, and ones of none."""
+    rows = 3_000_001
+    outputs = [("s", TensorProto.FLOAT), ("d", TensorProto.FLOAT)]
+    nodes = [helper.make_node("Add", ["x", "y"], ["s"]), helper.make_node("Sub", ["x", "y"], ["d"])]
+    both = model(nodes, [(name, TensorProto.FLOAT, ["n"]) for name in "xy"], outputs)
+    with nothing_left(), emulated.compiled(both) as module, emulated.setting("FAIL", fail):
+        for count in (rows, 3, rows, 0, 70000):
+            x, y = (np.random.default_rng(i).standard_normal(count).astype(np.float32) for i in (count, 1))
+            got = module.run({"x": x, "y": y})
+            np.testing.assert_array_equal(got["s"], x + y)
+            np.testing.assert_array_equal(got["d"], x - y)
+        del module
+
+
+def test_many_threads():
+    """Contexts that are made, used and destroyed at the same time, on both devices."""
+    problems = []
+
+    def work(library, number):
+        for seed in range(3):
+            with Loaded(library, device=number % 2) as loaded:
+                y = np.zeros((4, 1000), np.float32)
+                status = loaded.run([tensor(numbers(seed))], [tensor(y)])
+                if status.code or not np.allclose(y, numbers(seed) + 1):
+                    problems.append(status.message)
+
+    with added() as library:
+        threads = [threading.Thread(target=work, args=(library, i)) for i in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert not problems
+
+
+def test_kept_code(tmp_path):
+    """Translated once for a text; a file that is cut off or changed is made anew; never more than the limit."""
+    folder = tmp_path / "kept"
+
+    def translations(library, **options):
+        before = DRIVER.emulator_translations()
+        # (Device 0 has it already.)
+        with Loaded(library, device_cache=str(folder).encode(), device=1, **options) as loaded:
+            y = np.zeros((4, 1000), np.float32)
+            assert loaded.run([tensor(numbers())], [tensor(y)]).code == 0
+            np.testing.assert_allclose(y, numbers() + 1)
+        return DRIVER.emulator_translations() - before
+
+    with added() as library:
+        assert [translations(library), translations(library), translations(library)] == [1, 0, 0]
+        (kept,) = folder.iterdir()
+        whole = kept.read_bytes()
+        for bad in (b"", whole[:40], whole[:-1], whole[:-9] + b"x" + whole[-8:], whole + b"x"):
+            kept.write_bytes(bad)
+            assert [translations(library), translations(library)] == [1, 0]
+            assert [path.read_bytes() for path in folder.iterdir()] == [whole]
+        # Others' files stay, and what was not used for longest goes.
+        (folder / "notes.txt").write_text("mine")
+        for i in range(3):
+            (folder / f"{i:032}.cubin").write_bytes(bytes(len(whole)))
+        kept.unlink()
+        assert translations(library, device_cache_bytes=2 * len(whole)) == 1
+        names = sorted(path.name for path in folder.iterdir())
+        assert names == sorted([f"{2:032}.cubin", kept.name, "notes.txt"])
+        kept.unlink()
+        assert translations(library, device_cache_bytes=10) == 1  # it does not fit: nothing is kept
+        assert not kept.exists()
+        # A folder that can't be: no code is kept, and that is all.
+        folder = tmp_path / "a file"
+        folder.write_text("")
+        assert [translations(library), translations(library)] == [1, 1]
+        folder = tmp_path / ("long" * 300)
+        assert translations(library) == 1
+    with emulated.compiled(MODELS["softmax"]) as module:  # through Python
+        for count in (1, 0):
+            before = DRIVER.emulator_translations()
+            hewn.load(module.artifact, device=1, cache_dir=tmp_path / "python")
+            assert DRIVER.emulator_translations() == before + count
+        del module
+
+
+def test_kept_code_of_several_processes(tmp_path):
+    """Contexts that are made at the same time, of libraries that share nothing but the folder."""
+    problems = []
+
+    def work(library):
+        for _ in range(5):
+            with Loaded(library, device=1, device_cache=str(tmp_path / "kept").encode()) as loaded:
+                y = np.zeros((4, 1000), np.float32)
+                if loaded.run([tensor(numbers())], [tensor(y)]).code or not np.allclose(y, numbers() + 1):
+                    problems.append(library)
+
+    with added() as library:
+        copies = []
+        for i in range(3):
+            for end in (".so", ".weights"):
+                source = library.with_suffix(end)
+                if source.exists():
+                    (tmp_path / f"{i}").mkdir(exist_ok=True)
+                    (tmp_path / f"{i}" / source.name).write_bytes(source.read_bytes())
+            copies.append(tmp_path / f"{i}" / library.name)
+        threads = [threading.Thread(target=work, args=(copy,)) for copy in copies]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert not problems
+    assert [path.suffix for path in (tmp_path / "kept").iterdir()] == [".cubin"]
+
+
+def parts():
+    """A program that is not recorded: what the host computes, and memory whose size depends on data."""
+    nodes = [
+        helper.make_node("Mul", ["x", "x"], ["m"]),
+        helper.make_node("NonZero", ["m"], ["z"]),
+        helper.make_node("Add", ["z", "z"], ["zz"]),
+        helper.make_node("TopK", ["m", "k"], ["v", "i"]),
+        helper.make_node("Neg", ["v"], ["n"]),
+    ]
+    outputs = [("n", TensorProto.FLOAT), ("zz", TensorProto.INT64)]
+    return model(nodes, [("x", TensorProto.FLOAT, [20])], outputs, k=np.array([3]))
+
+
+OUT_OF_MEMORY, LOST = 2, 719
+
+
+def each_failure(library, error, use, **options):
+    """`use` with the first call of the driver failing, then with the second, ... until all have: what is left each time."""
+    before = DRIVER.emulator_objects()
+    failures = 0
+    for call in range(1, 1000):
+        host = HostMemory()
+        DRIVER.emulator_fail_at(call, error)
+        loaded = Loaded(library, host, **({"device": 1} | options))
+        status = loaded.status if loaded.status.code else use(loaded)
+        loaded.close()
+        made = DRIVER.emulator_fail_at(0, 0)
+        if status.code:
+            failures += 1
+            assert status.message and status.code in (2, 5), (call, status.message)
+        assert not host.live, f"host memory left after call {call} failed"
+        assert DRIVER.emulator_objects() == before, f"left after call {call} failed"
+        if made < call:
+            assert status.code == 0, status.message
+            return failures
+    raise AssertionError("no end")
+
+
+@pytest.mark.parametrize("error", [OUT_OF_MEMORY, LOST])
+@pytest.mark.parametrize("cached", [False, True])
+def test_every_call_that_fails(error, cached, tmp_path):
+    """Is a status with a message, and leaves nothing: while a context is made, and in runs, recorded and played."""
+
+    def use(loaded):
+        y = np.zeros((4, 1000), np.float32)
+        for _ in range(2):
+            status = loaded.run([tensor(numbers())], [tensor(y)])
+            if status.code:
+                return status
+            np.testing.assert_allclose(y, numbers() + 1)
+        return status
+
+    with added() as library:
+        options = {"device_cache": str(tmp_path / "kept").encode()} if cached else {}
+        assert each_failure(library, error, use, **options) > 20
+
+
+@pytest.mark.parametrize("error", [OUT_OF_MEMORY, LOST])
+def test_every_call_that_fails_with_parts_of_the_host(error):
+    def use(loaded):
+        n, zz = np.zeros(3, np.float32), np.zeros((1, 20), np.int64)
+        x = (np.arange(20) % 7 - 3).astype(np.float32)
+        return loaded.run([tensor(x)], [tensor(n), tensor(zz)])
+
+    with nothing_left(), emulated.compiled(parts()) as module:
+        assert each_failure(module.artifact, error, use) > 20
+        del module
+
+
+@pytest.mark.parametrize("error", [OUT_OF_MEMORY, LOST])
+def test_every_call_that_fails_on_a_stream(error):
+    """The caller's stream and tensors are his own, whatever happens to the context."""
+    with added() as library:
+        before = DRIVER.emulator_objects()
+        for call in range(1, 1000):
+            with InContext(1, own=True) as here:
+                stream = here.stream()
+                x, y = Memory(numbers()), Memory(numbers() * 0)
+                host = HostMemory()
+                DRIVER.emulator_fail_at(call, error)
+                loaded = Loaded(library, host, device_stream=stream)
+                status = loaded.status
+                for _ in range(3):
+                    if not status.code:
+                        status = loaded.run([on_device(x, 1)], [on_device(y, 1)])
+                loaded.close()
+                made = DRIVER.emulator_fail_at(0, 0)
+                assert not host.live
+                if error != LOST or made < call:  # else they go with the context
+                    x.free()
+                    y.free()
+                    assert DROP_STREAM(stream) == 0
+            assert DRIVER.emulator_objects() == before, call
+            if made < call:
+                assert status.code == 0, status.message
+                return
+            # (Where there is no memory for a stage, the driver copies.)
+            assert status.code == 0 or status.message
+
+
+def test_a_device_that_is_lost():
+    """What was enqueued fails later: a status, and so is all that comes then; new contexts work when the old ones are gone."""
+    with added() as library:
+        with Loaded(library, device=1) as loaded, InContext(1) as here:
+            stream = here.stream()
+            assert loaded.set_stream(stream).code == 0
+            x = Memory(numbers())
+            with emulated.setting("FAIL", "launch"):
+                assert loaded.run([on_device(x, 1)], [on_device(x, 1)]).code == 0
+                y = np.zeros((4, 1000), np.float32)
+                status = loaded.run([on_device(x, 1)], [tensor(y)])
+                assert status.code == 5 and b"unspecified launch failure (CUDA error 719)" in status.message
+            status = loaded.run([on_device(x, 1)], [tensor(y)])
+            assert status.code == 5 and b"the device failed in an earlier run: make a new context" in status.message
+            other = Loaded(library, device=1)
+            assert b"destroy all contexts that are on it first" in other.status.message
+            other.close()
+        with Loaded(library, device=1) as loaded:
+            assert loaded.run([tensor(numbers())], [tensor(y)]).code == 0
+            np.testing.assert_allclose(y, numbers() + 1)
+
+
+def test_no_memory_for_an_arena():
+    with nothing_left(), emulated.compiled(MODELS["softmax"]) as module, emulated.setting("FAIL", "out-of-memory"):
+        with pytest.raises(hewn.RunError, match=r"needs [0-9]+ bytes; device 0 has 1000 of 4000 free"):
+            module.run({"x0": np.zeros((16, 1024), np.float32)})
+        del module
