@@ -14,7 +14,9 @@
 // some 2^-16, where a matrix unit does three products faster than vectors one of float32. (Henry, Tang and Heinecke,
 // "Leveraging the bfloat16 Artificial Intelligence Datatype For Higher-Precision Computations", 2019.)
 //
-// Left alone: machines without an instruction that pays (`dots` and `matrices` of #plan.target), right operands that are not
+// On a grid of threads one product is what the warps' matrix instruction does twice as fast; more of them it does itself.
+//
+// Left alone: machines without an instruction that pays (`dots`, `matrices` and `grid` of #plan.target), right operands that are not
 // constant (they would have to be packed in pairs at every run), depthwise and grouped windows, sums over an odd or short dim,
 // few columns.
 #include "dialects/Graph/Builders/Compose.h"
@@ -54,6 +56,8 @@ bool pays(ContractOpInterface op, unsigned products) {
   int64_t summed = pairs ? extents[*pairs].constant().value_or(0) : 0;
   if (summed < kFewest || summed % 2 != 0)
     return false;
+  if (plan::GridAttr grid = plan::gridOf(op)) // whose warps take more than one term of float32 without this
+    return products == 1 && grid.getProducts() > 0;
   Builder b(op.getContext());
   Type bf16 = b.getBF16Type(), f32 = b.getF32Type();
   plan::MatrixAttr matrix = plan::findMatrix(op, bf16, bf16, f32);

@@ -89,3 +89,20 @@ module attributes {plan.target = #unit} {
     return %0, %1 : tensor<32x32xf32>, tensor<2x32xf32>
   }
 }
+
+// -----
+
+#grid = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 166912, products = 1>>
+
+// Warps take more than one term of float32 themselves.
+// CHECK-LABEL: func.func @grid
+// CHECK: graph.matmul {{.*}} : (tensor<32x64xbf16>, tensor<64x32xbf16>) -> tensor<32x32xf32>
+// THREE-LABEL: func.func @grid
+// THREE: graph.matmul {{.*}} : (tensor<32x64xf32>, tensor<64x32xf32>) -> tensor<32x32xf32>
+module attributes {plan.target = #grid} {
+  func.func @grid(%x: tensor<32x64xf32>) -> tensor<32x32xf32> {
+    %w = graph.constant {value = dense<1.0> : tensor<64x32xf32>} : tensor<64x32xf32>
+    %0 = graph.matmul %x, %w : (tensor<32x64xf32>, tensor<64x32xf32>) -> tensor<32x32xf32>
+    return %0 : tensor<32x32xf32>
+  }
+}
