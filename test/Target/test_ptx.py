@@ -70,6 +70,10 @@ MODELS = {
     "half-in-pairs": one("MatMul", [[41, 66], [66, 46]], HALF),
     "double-product": one("MatMul", [[40, 64], [64, 48]], DOUBLE),
     "one-row": one("MatMul", [[1, 200]], constants={"w": ones(200, 300)}),
+    "no-rows": one("MatMul", [[0, 200]], constants={"w": ones(200, 300)}),
+    "no-columns": one("MatMul", [[3, 200], [200, 0]]),
+    "no-sum": one("MatMul", [[3, 0], [0, 200]]),
+    "no-images": one("Conv", [[0, 16, 20, 20]], constants={"w": ones(32, 16, 3, 3)}, pads=[1, 1, 1, 1]),
     "convolution": one("Conv", [[1, 16, 20, 20]], constants={"w": ones(32, 16, 3, 3)}, pads=[1, 1, 1, 1]),
     "half-convolution": one("Conv", [[2, 16, 15, 20]], HALF, constants={"w": ones(32, 16, 3, 3).astype(np.float16)}),
     "strided-convolution": one(

@@ -26,7 +26,7 @@ constexpr int64_t kMostRows = 8, kAhead = 4;
 
 bool isFew(const GridTiles &tiles, ArrayRef<unsigned> list) {
   std::optional<int64_t> count = graph::numElements(tiles.dims(list)).constant();
-  return count && *count <= kMostRows;
+  return count && *count >= 1 && *count <= kMostRows;
 }
 
 class GridFewEmitter : GridContraction {
