@@ -113,11 +113,14 @@ def ptx(name, machine, tmp_path):
 
 
 @pytest.mark.parametrize("machine", VERSIONS)
-def test_head(machine, tmp_path):
-    """One head, with the oldest version that has the machine."""
-    text = ptx("elementwise", machine, tmp_path)
+@pytest.mark.parametrize("name", ["elementwise", "recurrent"])
+def test_head(name, machine, tmp_path):
+    """One head for all kernels, with the oldest version that has the machine."""
+    text = ptx(name, machine, tmp_path)
+    assert text.count(".entry") >= (2 if name == "recurrent" else 1)
     assert re.findall(r"^\.version (.*)$", text, re.M) == [VERSIONS[machine]]
     assert re.findall(r"^\.target (\S+)", text, re.M) == [machine]
+    assert len(re.findall(r"^\.address_size", text, re.M)) == 1
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -3,6 +3,7 @@
 #include "lib/Codegen/Grid/Grid.h"
 #include "lib/Codegen/Math/Device/DeviceMath.h"
 
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/IRBuilder.h"
@@ -109,13 +110,13 @@ public:
 
   std::string join(const std::vector<StringRef> &kernels) const override {
     std::string text;
+    StringSet<> heads; // there once, for all kernels
     for (StringRef kernel : kernels) {
       while (!kernel.empty()) {
         auto [line, rest] = kernel.split('\n');
         kernel = rest;
         bool head = line.starts_with(".version") || line.starts_with(".target") || line.starts_with(".address_size");
-        bool first = text.find(line.str() + "\n") == std::string::npos;
-        if ((head && !first) || line.starts_with("//"))
+        if ((head && !heads.insert(line).second) || line.starts_with("//"))
           continue;
         text += line;
         text += '\n';
