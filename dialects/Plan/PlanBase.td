@@ -28,6 +28,7 @@ def Plan_DotAttr : AttrDef<PlanDialect, "Dot"> {
   let parameters = (ins "::mlir::Type":$left, "::mlir::Type":$right, "::mlir::Type":$sum, "::mlir::StringAttr":$intrinsic,
                         DefaultValuedParameter<"bool", "true">:$accumulates);
   let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     /// Elements of an operand in a lane.
     int64_t getGroup() { return 32 / getRight().getIntOrFloatBitWidth(); }
@@ -47,6 +48,7 @@ def Plan_MatrixAttr : AttrDef<PlanDialect, "Matrix"> {
                         "::mlir::Type":$tile, "::mlir::StringAttr":$zero, "::mlir::StringAttr":$load,
                         "::mlir::StringAttr":$store, "::mlir::StringAttr":$product);
   let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
 }
 
 def Plan_GridAttr : AttrDef<PlanDialect, "Grid"> {
@@ -59,6 +61,7 @@ def Plan_GridAttr : AttrDef<PlanDialect, "Grid"> {
     float32, for the precision that is wanted; 0: it has no such instruction.
   }];
   let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
 }
 
 def Plan_TargetAttr : AttrDef<PlanDialect, "Target"> {
@@ -73,6 +76,7 @@ def Plan_TargetAttr : AttrDef<PlanDialect, "Target"> {
     that columns which fill half a vector more cost half a vector more.
   }];
   let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
 }
 
 def Plan_ScheduleAttr : AttrDef<PlanDialect, "Schedule"> {
@@ -80,6 +84,7 @@ def Plan_ScheduleAttr : AttrDef<PlanDialect, "Schedule"> {
   let summary = "How a contraction is tiled: m rows by n columns of accumulators over the whole sum.";
   let parameters = (ins "int64_t":$m, "int64_t":$n);
   let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
 }
 
 def Plan_PlaceAttr : AttrDef<PlanDialect, "Place"> {

@@ -27,6 +27,66 @@ void PlanDialect::initialize() {
       >();
 }
 
+//===------------------------------------------------------------------------------------------------------------------===//
+// What attributes may say: passes and engines divide by these sizes, and trust these types.
+//===------------------------------------------------------------------------------------------------------------------===//
+
+using Emit = llvm::function_ref<InFlightDiagnostic()>;
+
+/// Elements of 8 or 16 bits, alike in both operands, and sums of 32: a lane holds whole groups.
+static LogicalResult verifyProducts(Emit emitError, Type left, Type right, Type sum) {
+  auto bits = [](Type type) { return type.isIntOrFloat() ? type.getIntOrFloatBitWidth() : 0; };
+  if ((bits(left) != 8 && bits(left) != 16) || bits(right) != bits(left))
+    return emitError() << "left and right must be types of 8 or 16 bits, both alike";
+  if (bits(sum) != 32)
+    return emitError() << "sum must be a type of 32 bits";
+  return success();
+}
+
+LogicalResult DotAttr::verify(Emit emitError, Type left, Type right, Type sum, StringAttr, bool) {
+  return verifyProducts(emitError, left, right, sum);
+}
+
+LogicalResult MatrixAttr::verify(Emit emitError, Type left, Type right, Type sum, int64_t rows, int64_t columns,
+                                 int64_t depth, Type, StringAttr, StringAttr, StringAttr, StringAttr) {
+  if (rows < 1 || columns < 1 || depth < 1)
+    return emitError() << "rows, columns and depth must be at least 1";
+  return verifyProducts(emitError, left, right, sum);
+}
+
+LogicalResult GridAttr::verify(Emit emitError, int64_t processors, int64_t warp, int64_t sharedBytes,
+                               int64_t products) {
+  if (processors < 1)
+    return emitError() << "processors must be at least 1";
+  if (warp < 1 || warp > 1024 || !llvm::isPowerOf2_64(uint64_t(warp)))
+    return emitError() << "warp must be a power of two of at most 1024";
+  if (sharedBytes < 0 || products < 0)
+    return emitError() << "sharedBytes and products must not be negative";
+  return success();
+}
+
+LogicalResult TargetAttr::verify(Emit emitError, int64_t vectorBytes, int64_t vectorRegisters, int64_t l1Bytes,
+                                 int64_t l1Ways, int64_t l2Bytes, int64_t l3Bytes, ArrayAttr dots, ArrayAttr matrices,
+                                 GridAttr, bool) {
+  if (vectorBytes < 1 || vectorBytes > 1024 || !llvm::isPowerOf2_64(uint64_t(vectorBytes)))
+    return emitError() << "vectorBytes must be a power of two of at most 1024";
+  if (vectorRegisters < 1 || vectorRegisters > 1024)
+    return emitError() << "vectorRegisters must be 1 to 1024";
+  if (l1Bytes < 0 || l1Ways < 0 || l2Bytes < 0 || l3Bytes < 0)
+    return emitError() << "sizes of caches must not be negative";
+  if (dots && !llvm::all_of(dots, llvm::IsaPred<DotAttr>))
+    return emitError() << "dots must be #plan.dot attributes";
+  if (matrices && !llvm::all_of(matrices, llvm::IsaPred<MatrixAttr>))
+    return emitError() << "matrices must be #plan.matrix attributes";
+  return success();
+}
+
+LogicalResult ScheduleAttr::verify(Emit emitError, int64_t m, int64_t n) {
+  if (m < 1 || n < 1)
+    return emitError() << "m and n must be at least 1";
+  return success();
+}
+
 LogicalResult CopyOp::verify() {
   if (getTo() != "host" && getTo() != "device")
     return emitOpError("goes to \"host\" or \"device\", not to ") << getToAttr();

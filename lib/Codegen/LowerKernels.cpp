@@ -8,7 +8,7 @@
 //       graph.yield %y }                                             }
 //
 // A kernel of two contractions with rows between them goes to the chain engine, one around a contraction that the contraction
-// engine can tile to that, all others to the loop engine. Nothing is refused: what none has a good form for is a nest that
+// engine can tile to that, all others to the loop engine. No op is refused: what none has a good form for is a nest that
 // evaluates each element where it is needed. Where the machine runs a grid of threads, the grid's engine takes all.
 #include "lib/Codegen/Contract/ChainEngine.h"
 #include "lib/Codegen/Contract/ContractEngine.h"
@@ -37,7 +37,7 @@ LogicalResult lowerKernel(plan::KernelOp kernel) {
   else if (std::optional<graph::Chain> chain = chainIn(kernel))
     lowered = emitChain(k, b, *chain);
   else if (std::optional<ContractForm> contraction = contractForm(k))
-    emitContraction(k, b, *contraction);
+    lowered = emitContraction(k, b, *contraction);
   else
     emitLoops(k, b);
   kernel.erase();

@@ -21,6 +21,9 @@ namespace hewn::codegen {
 
 namespace {
 
+/// The most accumulators of a tile, many more than any machine has registers: a schedule by hand must end somewhere.
+constexpr int64_t kMostVectors = 1024;
+
 /// Tiles [first, last] along the tiled row that are the same code: `m` rows, and for each place in the clipped window the
 /// rows that are inside the source (empty: all, everywhere).
 struct RowVariant {
@@ -42,7 +45,7 @@ public:
         e(b, k.loc(), plan::contractLanes(k.kernel, form.shape()), k.symbols, k.inputs),
         iteration(form.extents.size()) {}
 
-  void run() {
+  LogicalResult run() {
     plan::ScheduleAttr byHand = k.kernel.getScheduleAttr();
     plan::ScheduleAttr schedule =
         byHand ? byHand : plan::chooseSchedule(k.kernel, form.shape(), packed() ? form.rhs.block : 0);
@@ -50,6 +53,10 @@ public:
     n = byHand && packed() ? form.rhs.block : schedule.getN();
     if (form.matrix && !fillsTiles(m))
       m = plan::chooseSchedule(k.kernel, form.shape(), n).getM();
+    if (n % e.lanes != 0 || n / e.lanes > kMostVectors / m)
+      return k.kernel.emitOpError("@") << k.kernel.getName() << " has a schedule of " << m << " rows by " << n
+                                       << " columns: n must be a multiple of " << e.lanes << ", and there may be "
+                                       << kMostVectors << " accumulators of so many at most";
     columns = form.extents[form.roles.column];
     heavy = llvm::any_of(k.kernel.getBody().front().without_terminator(), graph::isTranscendental);
     variants = rowVariants();
@@ -77,6 +84,7 @@ public:
                     iteration[outer[next++]] = at[i];
                 overPanels(at[panelAt], at.back());
               });
+    return success();
   }
 
 private:
@@ -645,6 +653,8 @@ private:
 
 } // namespace
 
-void emitContraction(KernelFunction &k, OpBuilder &b, const ContractForm &form) { ContractEmitter(k, b, form).run(); }
+LogicalResult emitContraction(KernelFunction &k, OpBuilder &b, const ContractForm &form) {
+  return ContractEmitter(k, b, form).run();
+}
 
 } // namespace hewn::codegen

@@ -20,8 +20,9 @@
 
 namespace hewn::codegen {
 
-/// Emits the loops of a kernel of this form.
-void emitContraction(KernelFunction &k, mlir::OpBuilder &b, const ContractForm &form);
+/// Emits the loops of a kernel of this form; fails with a message at the kernel where its schedule, set by hand, is none for
+/// this machine.
+llvm::LogicalResult emitContraction(KernelFunction &k, mlir::OpBuilder &b, const ContractForm &form);
 
 } // namespace hewn::codegen
 

@@ -1,0 +1,95 @@
+// What attributes of the dialect plan may not say, each refused where it is read.
+// RUN: hewn-opt %s --split-input-file --verify-diagnostics
+
+// expected-error@+1 {{left and right must be types of 8 or 16 bits, both alike}}
+#dot = #plan.dot<left = f32, right = f32, sum = f32, intrinsic = "llvm.some.dot">
+
+// -----
+
+// expected-error@+1 {{left and right must be types of 8 or 16 bits, both alike}}
+#dot = #plan.dot<left = i16, right = i8, sum = i32, intrinsic = "llvm.some.dot">
+
+// -----
+
+// expected-error@+1 {{left and right must be types of 8 or 16 bits, both alike}}
+#dot = #plan.dot<left = index, right = tuple<>, sum = i32, intrinsic = "llvm.some.dot">
+
+// -----
+
+// expected-error@+1 {{sum must be a type of 32 bits}}
+#dot = #plan.dot<left = i8, right = i8, sum = i64, intrinsic = "llvm.some.dot">
+
+// -----
+
+// expected-error@+1 {{rows, columns and depth must be at least 1}}
+#matrix = #plan.matrix<left = bf16, right = bf16, sum = f32, rows = 16, columns = 0, depth = 32, tile = f32, zero = "z", load = "l", store = "s", product = "p">
+
+// -----
+
+// expected-error@+1 {{rows, columns and depth must be at least 1}}
+#matrix = #plan.matrix<left = bf16, right = bf16, sum = f32, rows = 16, columns = 16, depth = 0, tile = f32, zero = "z", load = "l", store = "s", product = "p">
+
+// -----
+
+// expected-error@+1 {{sum must be a type of 32 bits}}
+#matrix = #plan.matrix<left = bf16, right = bf16, sum = bf16, rows = 16, columns = 16, depth = 32, tile = f32, zero = "z", load = "l", store = "s", product = "p">
+
+// -----
+
+// expected-error@+1 {{processors must be at least 1}}
+#grid = #plan.grid<processors = 0, warp = 32, sharedBytes = 49152>
+
+// -----
+
+// expected-error@+1 {{warp must be a power of two of at most 1024}}
+#grid = #plan.grid<processors = 108, warp = 0, sharedBytes = 49152>
+
+// -----
+
+// expected-error@+1 {{warp must be a power of two of at most 1024}}
+#grid = #plan.grid<processors = 108, warp = 24, sharedBytes = 49152>
+
+// -----
+
+// expected-error@+1 {{sharedBytes and products must not be negative}}
+#grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 49152, products = -1>
+
+// -----
+
+// expected-error@+1 {{vectorBytes must be a power of two of at most 1024}}
+#target = #plan.target<vectorBytes = 0, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 0>
+
+// -----
+
+// expected-error@+1 {{vectorBytes must be a power of two of at most 1024}}
+#target = #plan.target<vectorBytes = 48, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 0>
+
+// -----
+
+// expected-error@+1 {{vectorRegisters must be 1 to 1024}}
+#target = #plan.target<vectorBytes = 32, vectorRegisters = -1, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 0>
+
+// -----
+
+// expected-error@+1 {{sizes of caches must not be negative}}
+#target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = -8, l2Bytes = 262144, l3Bytes = 0>
+
+// -----
+
+// expected-error@+1 {{dots must be #plan.dot attributes}}
+#target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 0, dots = [1 : i64]>
+
+// -----
+
+// expected-error@+1 {{matrices must be #plan.matrix attributes}}
+#target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 0, matrices = ["amx"]>
+
+// -----
+
+// expected-error@+1 {{m and n must be at least 1}}
+#schedule = #plan.schedule<m = 0, n = 16>
+
+// -----
+
+// expected-error@+1 {{m and n must be at least 1}}
+#schedule = #plan.schedule<m = 6, n = 0>
