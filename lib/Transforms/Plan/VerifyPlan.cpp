@@ -30,6 +30,21 @@ LogicalResult verifyForm(Operation *op) {
                            : op->emitOpError("is a view whose result does not lie in memory as its operand does");
 }
 
+/// What a place may be of: an output of the program, a sequence that the scan right around makes.
+bool exists(PlaceAttr place, Operation *op) {
+  if (place.getKind() != "output" && place.getKind() != "slice")
+    return true;
+  std::optional<int64_t> index = graph::DimExpr::fromAttr(place.getOffset())->constant();
+  int64_t first = 0, end = 0;
+  if (place.getKind() == "output") {
+    end = op->getParentOfType<func::FuncOp>().getNumResults();
+  } else if (auto scan = dyn_cast<graph::ScanOp>(op->getParentOp())) {
+    first = scan.getNumStates();
+    end = scan->getNumResults();
+  }
+  return index && *index >= first && *index < end;
+}
+
 LogicalResult verifyPlaces(Operation *op) {
   if (op->getNumResults() == 0 || isa<graph::ConstantOp>(op))
     return success();
@@ -44,7 +59,28 @@ LogicalResult verifyPlaces(Operation *op) {
     bool needsOffset = llvm::is_contained({"arena", "output", "slice"}, place.getKind());
     if (!fits || (needsOffset && !graph::DimExpr::fromAttr(place.getOffset())))
       return op->emitOpError("has no use for the place ") << place;
+    if (!exists(place, op))
+      return op->emitOpError("has a result at a place that is not there: ") << place;
   }
+  return success();
+}
+
+/// A loop's detours lie in the arena: one place, or unit, for each carried value.
+LogicalResult verifyStaging(Operation *op) {
+  Attribute attr = op->getAttr(kStagingAttr);
+  if (!attr)
+    return success();
+  auto loop = dyn_cast<graph::LoopOp>(op);
+  auto scan = dyn_cast<graph::ScanOp>(op);
+  size_t carried = loop ? loop.getCarried().size() : scan ? size_t(scan.getNumStates()) : 0;
+  auto isDetour = [](Attribute one) {
+    auto place = dyn_cast<PlaceAttr>(one);
+    return isa<UnitAttr>(one) ||
+           (place && place.getKind() == "arena" && graph::DimExpr::fromAttr(place.getOffset()).has_value());
+  };
+  auto list = dyn_cast<ArrayAttr>(attr);
+  if ((!loop && !scan) || !list || list.size() != carried || !llvm::all_of(list, isDetour))
+    return op->emitOpError("needs a place in the arena or unit for each carried value in '") << kStagingAttr << "'";
   return success();
 }
 
@@ -54,13 +90,13 @@ LogicalResult verifyDisjoint(func::FuncOp program) {
   for (const Sample &sample : samplesOf(program)) {
     PlannedArena::Sized sized = arena.at(sample);
     for (auto [i, a] : llvm::enumerate(sized.blocks)) {
-      Location loc = arena.buffers()[i].value.getLoc();
+      auto ownerOf = [&](size_t buffer) { return arena.buffers()[buffer].value.getDefiningOp(); };
       if (a.offset < 0 || a.offset + a.size > sized.bytes)
-        return emitError(loc, "does not lie within the arena");
+        return ownerOf(i)->emitOpError("does not lie within the arena");
       for (auto [j, b] : llvm::enumerate(llvm::ArrayRef(sized.blocks).take_front(i)))
         if (a.life.overlaps(b.life) && a.offset < b.offset + b.size && b.offset < a.offset + a.size) {
-          InFlightDiagnostic error = emitError(loc, "overlaps another value in the arena");
-          error.attachNote(arena.buffers()[j].value.getLoc()) << "this one";
+          InFlightDiagnostic error = ownerOf(i)->emitOpError("overlaps another value in the arena");
+          error.attachNote(ownerOf(j)->getLoc()) << "this one";
           return error;
         }
     }
@@ -78,7 +114,7 @@ struct VerifyPlan : public hewn::impl::VerifyPlanPassBase<VerifyPlan> {
     SymbolTable table(getOperation());
     bool failedAny = false;
     program.getBody().walk([&](Operation *op) {
-      failedAny |= failed(verifyForm(op)) || failed(verifyPlaces(op));
+      failedAny |= failed(verifyForm(op)) || failed(verifyPlaces(op)) || failed(verifyStaging(op));
       if (auto launch = dyn_cast<LaunchOp>(op); launch && !table.lookup(launch.getKernel())) {
         launch.emitOpError("launches a kernel that is not there: ") << launch.getKernel();
         failedAny = true;

@@ -91,3 +91,59 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> attributes {plan.arena_bytes
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   return %x : tensor<4xf32>
 }
+
+// -----
+
+func.func private @k()
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> attributes {plan.arena_bytes = 64} {
+  // expected-error@+1 {{has a result at a place that is not there: #plan.place<"output", 9 : i64>}}
+  %0 = plan.launch @k(%x) symbols [] {plan.places = [#plan.place<"output", 9 : i64>]} : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func private @k()
+func.func @main(%x: tensor<?xf32> {graph.dims = ["n"]}) -> tensor<?xf32> attributes {plan.arena_bytes = 64} {
+  // expected-error@+1 {{has a result at a place that is not there: #plan.place<"output", "n">}}
+  %0 = plan.launch @k(%x) symbols [] {graph.dims = [["n"]], plan.places = [#plan.place<"output", "n">]} : (tensor<?xf32>) -> tensor<?xf32>
+  return %0 : tensor<?xf32>
+}
+
+// -----
+
+// A scan's states have memory of their own; only what it makes step by step has slices.
+func.func private @k()
+func.func @main(%h: tensor<4xf32>, %x: tensor<10x4xf32>) -> tensor<10x4xf32> attributes {plan.arena_bytes = 64} {
+  %0:2 = graph.scan %h, %x attributes {numStates = 1 : i64, backward = array<i1: false, false>, plan.places = [#plan.place<"arena", 0 : i64>, #plan.place<"output", 0 : i64>]} {
+  ^bb0(%hh: tensor<4xf32>, %xx: tensor<4xf32>):
+    // expected-error@+1 {{has a result at a place that is not there: #plan.place<"slice", 0 : i64>}}
+    %1 = plan.launch @k(%hh, %xx) symbols [] {plan.places = [#plan.place<"slice", 0 : i64>]} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    // expected-error@+1 {{has a result at a place that is not there: #plan.place<"slice", 2 : i64>}}
+    %2 = plan.launch @k(%hh, %xx) symbols [] {plan.places = [#plan.place<"slice", 2 : i64>]} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    graph.yield %1, %2 : tensor<4xf32>, tensor<4xf32>
+  } : (tensor<4xf32>, tensor<10x4xf32>) -> (tensor<4xf32>, tensor<10x4xf32>)
+  return %0#1 : tensor<10x4xf32>
+}
+
+// -----
+
+func.func private @k()
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> attributes {plan.arena_bytes = 64} {
+  // expected-error@+1 {{has a result at a place that is not there: #plan.place<"slice", 0 : i64>}}
+  %0 = plan.launch @k(%x) symbols [] {plan.places = [#plan.place<"slice", 0 : i64>]} : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func private @k()
+func.func @main(%h: tensor<4xf32>, %x: tensor<10x4xf32>) -> tensor<10x4xf32> attributes {plan.arena_bytes = 128} {
+  // expected-error@+1 {{needs a place in the arena or unit for each carried value in 'plan.staging'}}
+  %0:2 = graph.scan %h, %x attributes {numStates = 1 : i64, backward = array<i1: false, false>, plan.places = [#plan.place<"arena", 0 : i64>, #plan.place<"output", 0 : i64>], plan.staging = [#plan.place<"arena">]} {
+  ^bb0(%hh: tensor<4xf32>, %xx: tensor<4xf32>):
+    %1 = plan.launch @k(%hh, %xx) symbols [] {plan.places = [#plan.place<"slice", 1 : i64>]} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    graph.yield %hh, %1 : tensor<4xf32>, tensor<4xf32>
+  } : (tensor<4xf32>, tensor<10x4xf32>) -> (tensor<4xf32>, tensor<10x4xf32>)
+  return %0#1 : tensor<10x4xf32>
+}
