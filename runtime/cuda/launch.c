@@ -40,8 +40,7 @@ int32_t hewn_device_end(hewn_context *context, int32_t code) {
   if (state->waits || code != HEWN_OK) {
     if (state->staging)
       ended = hewn_cuda_arrive(context);
-    int32_t waited =
-        hewn_cuda_ran(context, state->driver.cuStreamSynchronize(state->stream), "running the model");
+    int32_t waited = hewn_cuda_ran(context, state->driver.cuStreamSynchronize(state->stream), "running the model");
     ended = ended != HEWN_OK ? ended : waited;
   } else {
     ended = hewn_cuda_ran(context, state->driver.cuEventRecord(state->done, state->stream), "running the model");

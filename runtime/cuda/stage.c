@@ -16,8 +16,7 @@ static int haveStages(hewn_context *context) {
     return state->staging != NULL;
   const unsigned withoutTime = 2;
   int made = 0;
-  while (made < HEWN_CUDA_STAGES &&
-         state->driver.cuEventCreate(&state->stages[made].done, withoutTime) == CUDA_SUCCESS)
+  while (made < HEWN_CUDA_STAGES && state->driver.cuEventCreate(&state->stages[made].done, withoutTime) == CUDA_SUCCESS)
     ++made;
   if (made == HEWN_CUDA_STAGES &&
       state->driver.cuMemHostAlloc(&memory, HEWN_CUDA_STAGES * HEWN_CUDA_STAGE_BYTES, 0) == CUDA_SUCCESS) {

@@ -163,7 +163,8 @@ char *memoryAt(uint64_t address, size_t bytes, int device) {
 
 int deviceOf(uint64_t address) {
   auto found = allocationAt(address);
-  return found == allocations.end() || address > found->first + found->second.bytes ? -1 : found->second.context->device;
+  return found == allocations.end() || address > found->first + found->second.bytes ? -1
+                                                                                    : found->second.context->device;
 }
 
 uint64_t hostAddress(uint64_t address) { return address & kHostBits; }
