@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/KernelElements.h"
+#include "dialects/Graph/Analysis/Layout.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -26,44 +27,19 @@ Type storageType(Type elementType) {
   return elementType;
 }
 
-SmallVector<int64_t> memoryOrder(RankedTensorType type) {
-  if (auto layout = dyn_cast_or_null<graph::LayoutAttr>(type.getEncoding()))
-    return llvm::to_vector(layout.getOrder());
-  return llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
-}
-
-SmallVector<int64_t> memoryOrder(Value tensor) { return memoryOrder(cast<RankedTensorType>(tensor.getType())); }
-
-static graph::LayoutAttr blockedLayout(RankedTensorType type) {
-  auto layout = dyn_cast_or_null<graph::LayoutAttr>(type.getEncoding());
-  return layout && layout.getBlockDim() >= 0 ? layout : graph::LayoutAttr();
-}
-
-DimExpr bufferElements(RankedTensorType type, ArrayRef<DimExpr> dims) {
-  Dims padded(dims.begin(), dims.end());
-  if (graph::LayoutAttr layout = blockedLayout(type))
-    padded[layout.getBlockDim()] = padded[layout.getBlockDim()].ceilDiv(layout.getBlock()) * DimExpr(layout.getBlock());
-  if (graph::LayoutAttr layout = blockedLayout(type); layout && layout.getGroupDim() >= 0)
-    padded[layout.getGroupDim()] = padded[layout.getGroupDim()].ceilDiv(layout.getGroup()) * DimExpr(layout.getGroup());
-  return graph::numElements(padded);
-}
+SmallVector<int64_t> memoryOrder(Value tensor) { return graph::memoryOrder(cast<RankedTensorType>(tensor.getType())); }
 
 Buffer describeBuffer(Value memref, RankedTensorType type, ArrayRef<DimExpr> dims) {
   Buffer buffer{memref, type.getElementType(), Dims(dims.begin(), dims.end()), Dims(dims.size(), DimExpr(0))};
-  DimExpr stride(1);
-  Dims extents(dims.begin(), dims.end());
-  if (graph::LayoutAttr layout = blockedLayout(type)) {
+  if (auto layout = dyn_cast_or_null<graph::LayoutAttr>(type.getEncoding()); layout && layout.getBlockDim() >= 0) {
     buffer.blockDim = layout.getBlockDim();
     buffer.block = layout.getBlock();
     buffer.groupDim = layout.getGroupDim();
     buffer.group = layout.getGroup();
-    stride = DimExpr(buffer.block * buffer.group);
-    extents[buffer.blockDim] = extents[buffer.blockDim].ceilDiv(buffer.block);
-    if (buffer.groupDim >= 0)
-      extents[buffer.groupDim] = extents[buffer.groupDim].ceilDiv(buffer.group);
   }
-  SmallVector<int64_t> order = memoryOrder(type);
-  for (int64_t dim : llvm::reverse(order)) {
+  DimExpr stride(graph::storedTogether(type));
+  Dims extents = graph::storedExtents(type, dims);
+  for (int64_t dim : llvm::reverse(graph::memoryOrder(type))) {
     buffer.strides[dim] = stride;
     stride = stride * extents[dim];
   }

@@ -36,9 +36,6 @@ struct Buffer {
 mlir::Type storageType(mlir::Type elementType);
 /// Logical dims from outermost to innermost in memory.
 llvm::SmallVector<int64_t> memoryOrder(mlir::Value tensor);
-llvm::SmallVector<int64_t> memoryOrder(mlir::RankedTensorType type);
-/// Elements that a buffer of this type and these dims holds, block padding included.
-graph::DimExpr bufferElements(mlir::RankedTensorType type, llvm::ArrayRef<graph::DimExpr> dims);
 Buffer describeBuffer(mlir::Value memref, mlir::RankedTensorType type, llvm::ArrayRef<graph::DimExpr> dims);
 
 class KernelElements : public graph::ElementBuilder {

@@ -18,6 +18,7 @@
 // arguments and what runtime parts read stay row-major; a graph.relayout stands where a value must change, and fuses
 // like any elementwise op. Not done: weighing the cost of changes over the whole graph; layouts follow the
 // contractions.
+#include "dialects/Graph/Analysis/Layout.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
 #include "dialects/Graph/GraphOps.h"
 #include "dialects/Plan/Schedule.h"
@@ -36,11 +37,7 @@ using Order = SmallVector<int64_t>;
 
 Order rowMajor(int64_t rank) { return llvm::to_vector(llvm::seq<int64_t>(0, rank)); }
 
-Order orderOf(Value value) {
-  auto type = cast<RankedTensorType>(value.getType());
-  auto layout = dyn_cast_or_null<graph::LayoutAttr>(type.getEncoding());
-  return layout ? Order(layout.getOrder()) : rowMajor(type.getRank());
-}
+Order orderOf(Value value) { return graph::memoryOrder(cast<RankedTensorType>(value.getType())); }
 
 /// The dims longer than 1, in memory order: two orders that agree on these are the same memory.
 Order significant(ArrayRef<int64_t> order, RankedTensorType type) {

@@ -7,6 +7,7 @@
 //
 // Views of constants become constants of another type over the same bytes first, so a transposed weight is packed in
 // one go. Left alone: weights that the table does not have (text that was read back), 4-bit elements.
+#include "dialects/Graph/Analysis/Layout.h"
 #include "dialects/Graph/GraphOps.h"
 #include "lib/Support/WeightTable.h"
 #include "lib/Transforms/Layout/Passes.h"
@@ -19,31 +20,22 @@ namespace hewn {
 
 namespace {
 
-SmallVector<int64_t> orderOf(RankedTensorType type) {
-  auto layout = dyn_cast_or_null<graph::LayoutAttr>(type.getEncoding());
-  return layout ? llvm::to_vector(layout.getOrder()) : llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
-}
-
 struct Memory {
   SmallVector<int64_t> strides;
-  int64_t blockDim = -1, block = 1, groupDim = -1, group = 1, elements = 1;
+  int64_t blockDim = -1, block = 1, groupDim = -1, group = 1, elements;
 
-  explicit Memory(RankedTensorType type) : strides(type.getRank(), 0) {
-    SmallVector<int64_t> extents(type.getShape());
+  explicit Memory(RankedTensorType type) : strides(type.getRank(), 0), elements(graph::storedTogether(type)) {
     if (auto layout = dyn_cast_or_null<graph::LayoutAttr>(type.getEncoding()); layout && layout.getBlockDim() >= 0) {
       blockDim = layout.getBlockDim();
       block = layout.getBlock();
-      extents[blockDim] = (extents[blockDim] + block - 1) / block;
       groupDim = layout.getGroupDim();
       group = layout.getGroup();
-      if (groupDim >= 0)
-        extents[groupDim] = (extents[groupDim] + group - 1) / group;
-      elements = block * group;
     }
-    SmallVector<int64_t> order = orderOf(type);
-    for (int64_t d : llvm::reverse(order)) {
+    graph::Dims dims = llvm::map_to_vector<4>(type.getShape(), [](int64_t d) { return graph::DimExpr(d); });
+    graph::Dims extents = graph::storedExtents(type, dims);
+    for (int64_t d : llvm::reverse(graph::memoryOrder(type))) {
       strides[d] = elements;
-      elements *= extents[d];
+      elements *= *extents[d].constant();
     }
   }
   int64_t along(unsigned d, int64_t index) const {

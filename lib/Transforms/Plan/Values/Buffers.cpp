@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Transforms/Plan/Values/Buffers.h"
+#include "dialects/Graph/Analysis/Layout.h"
 
 using namespace mlir;
 using hewn::graph::DimExpr;
@@ -7,26 +8,9 @@ using hewn::graph::Dims;
 
 namespace hewn::plan {
 
-SmallVector<int64_t> memoryOrder(RankedTensorType type) {
-  if (auto layout = dyn_cast_or_null<graph::LayoutAttr>(type.getEncoding()))
-    return SmallVector<int64_t>(layout.getOrder());
-  return llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
-}
-
 DimExpr bufferBytes(RankedTensorType type, ArrayRef<DimExpr> dims) {
-  Dims padded(dims);
-  auto layout = dyn_cast_or_null<graph::LayoutAttr>(type.getEncoding());
-  if (layout && layout.getBlockDim() >= 0 && layout.getBlockDim() < int64_t(padded.size())) {
-    DimExpr block(layout.getBlock()), &dim = padded[layout.getBlockDim()];
-    dim = dim.ceilDiv(block) * block;
-  }
-  if (layout && layout.getGroupDim() >= 0) {
-    DimExpr group(layout.getGroup()), &dim = padded[layout.getGroupDim()];
-    dim = dim.ceilDiv(group) * group;
-  }
-  DimExpr elements = graph::numElements(padded);
   int64_t bits = type.getElementType().getIntOrFloatBitWidth();
-  return elements * DimExpr(std::max<int64_t>(bits / 8, 1));
+  return graph::storedElements(type, dims) * DimExpr(std::max<int64_t>(bits / 8, 1));
 }
 
 Dims bufferDims(Value value) {

@@ -23,8 +23,6 @@ graph::Dims bufferDims(mlir::Value value);
 inline graph::DimExpr bufferBytes(mlir::Value value) {
   return bufferBytes(mlir::cast<mlir::RankedTensorType>(value.getType()), bufferDims(value));
 }
-/// Logical dims from outermost to innermost in memory.
-llvm::SmallVector<int64_t> memoryOrder(mlir::RankedTensorType type);
 
 /// Whether the op's result is its operand's memory.
 bool isView(mlir::Operation *op);

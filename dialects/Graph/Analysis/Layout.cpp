@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dialects/Graph/Analysis/Layout.h"
+#include "dialects/Graph/Graph.h"
+
+using namespace mlir;
+
+namespace hewn::graph {
+
+static LayoutAttr blockedLayout(RankedTensorType type) {
+  auto layout = dyn_cast_or_null<LayoutAttr>(type.getEncoding());
+  return layout && layout.getBlockDim() >= 0 ? layout : LayoutAttr();
+}
+
+SmallVector<int64_t> memoryOrder(RankedTensorType type) {
+  if (auto layout = dyn_cast_or_null<LayoutAttr>(type.getEncoding()))
+    return llvm::to_vector(layout.getOrder());
+  return llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
+}
+
+SmallVector<int64_t> significantOrder(RankedTensorType type) {
+  SmallVector<int64_t> order = memoryOrder(type);
+  llvm::erase_if(order, [&](int64_t d) { return type.getDimSize(d) == 1; });
+  return order;
+}
+
+Dims storedExtents(RankedTensorType type, ArrayRef<DimExpr> dims) {
+  Dims extents(dims);
+  if (LayoutAttr layout = blockedLayout(type)) {
+    extents[layout.getBlockDim()] = extents[layout.getBlockDim()].ceilDiv(layout.getBlock());
+    if (layout.getGroupDim() >= 0)
+      extents[layout.getGroupDim()] = extents[layout.getGroupDim()].ceilDiv(layout.getGroup());
+  }
+  return extents;
+}
+
+int64_t storedTogether(RankedTensorType type) {
+  LayoutAttr layout = blockedLayout(type);
+  return layout ? layout.getBlock() * layout.getGroup() : 1;
+}
+
+DimExpr storedElements(RankedTensorType type, ArrayRef<DimExpr> dims) {
+  return numElements(storedExtents(type, dims)) * DimExpr(storedTogether(type));
+}
+
+} // namespace hewn::graph
