@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dialects/Graph/Builders/OnnxNode.h"
+#include "dialects/Graph/Contract/Winograd.h"
 #include "dialects/Graph/GraphOps.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -26,7 +27,8 @@ void GraphDialect::initialize() {
 }
 
 LogicalResult LayoutAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> order,
-                                 int64_t blockDim, int64_t block, int64_t groupDim, int64_t group) {
+                                 int64_t blockDim, int64_t block, int64_t groupDim, int64_t group, int64_t tile,
+                                 ArrayRef<int64_t> windows) {
   SmallVector<bool> seen(order.size(), false);
   for (int64_t dim : order) {
     if (dim < 0 || dim >= int64_t(order.size()) || seen[dim])
@@ -38,6 +40,10 @@ LogicalResult LayoutAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitEr
   if (groupDim < -1 || groupDim >= int64_t(order.size()) || group < 1 || (groupDim >= 0 && groupDim == blockDim) ||
       (groupDim >= 0 && blockDim < 0))
     return emitError() << "groupDim must name a dim beside the blocked one and group be positive";
+  bool twoDims = windows.size() == 2 && windows[0] != windows[1] &&
+                 llvm::all_of(windows, [&](int64_t d) { return d >= 0 && d < int64_t(order.size()) && d != blockDim; });
+  if (tile != 0 && (!winograd(tile) || !twoDims || blockDim < 0 || groupDim >= 0))
+    return emitError() << "a tile is 2 or 4, with two dims as windows beside the blocked one and none grouped";
   return success();
 }
 

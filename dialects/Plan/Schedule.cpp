@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dialects/Plan/Schedule.h"
+#include "dialects/Graph/Contract/Winograd.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/MathExtras.h"
@@ -57,6 +58,8 @@ MatrixAttr findMatrix(graph::ContractOpInterface op) {
 }
 
 bool leavesOutBorder(graph::ContractOpInterface op, graph::MoveOpInterface border) {
+  if (graph::winogradTile(op->getOperand(1).getType())) // whose tiles are masked one by one
+    return graph::clipsOf(op, border).has_value();
   return !findMatrix(op) && graph::leavesOutBorder(op, border);
 }
 

@@ -39,7 +39,8 @@ Buffer describeBuffer(Value memref, RankedTensorType type, ArrayRef<DimExpr> dim
   }
   DimExpr stride(graph::storedTogether(type));
   Dims extents = graph::storedExtents(type, dims);
-  for (int64_t dim : llvm::reverse(graph::memoryOrder(type))) {
+  SmallVector<int64_t> order = graph::memoryOrder(type);
+  for (int64_t dim : llvm::reverse(order)) {
     buffer.strides[dim] = stride;
     stride = stride * extents[dim];
   }
@@ -302,6 +303,28 @@ SmallVector<Value> KernelElements::loopNest(ArrayRef<DimExpr> extents, ValueRang
   }
   cache = std::move(outer);
   return current;
+}
+
+void KernelElements::branch(Value condition, llvm::function_ref<void()> then, llvm::function_ref<void()> otherwise) {
+  auto choice = scf::IfOp::create(b, loc, condition, /*withElseRegion=*/true);
+  for (auto [block, body] : {std::pair(choice.thenBlock(), then), std::pair(choice.elseBlock(), otherwise)}) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(block->getTerminator());
+    forget();
+    body();
+  }
+  forget();
+}
+
+void KernelElements::forEach(Index begin, Index end, int64_t step, llvm::function_ref<void(Index)> body) {
+  auto loop = scf::ForOp::create(b, loc, begin.base, end.base, constant(step).base);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(loop.getBody()->getTerminator());
+    forget();
+    body({loop.getInductionVar()});
+  }
+  forget();
 }
 
 Value KernelElements::reduce(graph::ReduceOpInterface op, ArrayRef<Index> at) {

@@ -95,6 +95,11 @@ public:
   loopNest(llvm::ArrayRef<graph::DimExpr> extents, mlir::ValueRange state, int64_t unrollLimit,
            llvm::function_ref<llvm::SmallVector<mlir::Value>(llvm::ArrayRef<graph::Index>, mlir::ValueRange)> body);
 
+  /// `then` where `condition` holds, else `otherwise`.
+  void branch(mlir::Value condition, llvm::function_ref<void()> then, llvm::function_ref<void()> otherwise);
+  /// `body` at begin, begin + step, ... before `end`.
+  void forEach(graph::Index begin, graph::Index end, int64_t step, llvm::function_ref<void(graph::Index)> body);
+
   /// A linear expression over the iteration dims of a contraction, at an iteration.
   graph::Index affine(mlir::AffineExpr expr, llvm::ArrayRef<graph::Index> iteration);
 

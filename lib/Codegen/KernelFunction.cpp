@@ -44,4 +44,15 @@ KernelFunction beginKernelFunction(plan::KernelOp kernel, OpBuilder &b) {
   return k;
 }
 
+std::optional<Buffer> takeScratch(KernelFunction &k) {
+  for (size_t i = 0; i < k.results.size(); ++i)
+    if (k.results[i].getDefiningOp<graph::ScratchOp>()) {
+      Buffer memory = k.outputs[i];
+      k.results.erase(k.results.begin() + i);
+      k.outputs.erase(k.outputs.begin() + i);
+      return memory;
+    }
+  return std::nullopt;
+}
+
 } // namespace hewn::codegen

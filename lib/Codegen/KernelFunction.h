@@ -31,6 +31,9 @@ struct KernelFunction {
 /// an insertion point at the end of its body, in front of the return.
 KernelFunction beginKernelFunction(plan::KernelOp kernel, mlir::OpBuilder &b);
 
+/// The kernel's scratch memory, which is then none of its results anymore; nullopt where it has none.
+std::optional<Buffer> takeScratch(KernelFunction &k);
+
 using plan::vectorLanes;
 
 } // namespace hewn::codegen

@@ -12,6 +12,7 @@
 // evaluates each element where it is needed. Where the machine runs a grid of threads, the grid's engine takes all.
 #include "lib/Codegen/Contract/ChainEngine.h"
 #include "lib/Codegen/Contract/ContractEngine.h"
+#include "lib/Codegen/Contract/WinogradEngine.h"
 #include "lib/Codegen/Grid/GridEngine.h"
 #include "lib/Codegen/Loops/LoopEngine.h"
 #include "lib/Codegen/Passes.h"
@@ -32,12 +33,19 @@ LogicalResult lowerKernel(plan::KernelOp kernel) {
   OpBuilder b(kernel);
   KernelFunction k = beginKernelFunction(kernel, b);
   LogicalResult lowered = success();
-  if (plan::gridOf(kernel))
+  if (llvm::any_of(kernel.getFunctionType().getResults(), graph::winogradTile))
+    lowered =
+        kernel.emitOpError("would transform windows by Winograd's method when run, which is done to constants alone");
+  else if (plan::gridOf(kernel))
     emitGrid(k, b);
   else if (std::optional<graph::Chain> chain = chainIn(kernel))
     lowered = emitChain(k, b, *chain);
+  else if (std::optional<WinogradForm> filtering = winogradForm(k))
+    emitWinograd(k, b, *filtering);
   else if (std::optional<ContractForm> contraction = contractForm(k))
     lowered = emitContraction(k, b, *contraction);
+  else if (llvm::any_of(kernel.getFunctionType().getInputs(), graph::winogradTile))
+    lowered = kernel.emitOpError("has windows transformed by Winograd's method, but is not such a contraction");
   else
     emitLoops(k, b);
   kernel.erase();

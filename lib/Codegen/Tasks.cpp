@@ -69,4 +69,23 @@ void overTasks(KernelFunction &k, KernelElements &e, ArrayRef<DimExpr> counts, c
   nest(outer);
 }
 
+void overSlots(KernelFunction &k, KernelElements &e, int64_t slots, ArrayRef<DimExpr> counts, const DimExpr &work,
+               llvm::function_ref<void(Index)> enter, llvm::function_ref<void(ArrayRef<Index>)> body) {
+  overTasks(k, e, {DimExpr(slots)}, work, [&](ArrayRef<Index> slot) {
+    Index all = e.expression(graph::numElements(counts));
+    Index share = e.floorDiv(e.add(all, e.constant(slots - 1)), e.constant(slots));
+    Index begin = e.mul(slot[0], share), end = e.min(e.add(begin, share), all);
+    enter(slot[0]);
+    e.forEach(begin, end, 1, [&](Index rest) {
+      SmallVector<Index> at(counts.size());
+      for (unsigned i = counts.size(); i-- > 0;) {
+        Index size = e.expression(counts[i]);
+        at[i] = i == 0 ? rest : e.mod(rest, size);
+        rest = e.floorDiv(rest, size);
+      }
+      body(at);
+    });
+  });
+}
+
 } // namespace hewn::codegen

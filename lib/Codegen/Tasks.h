@@ -20,6 +20,12 @@ graph::DimExpr vectorWork(const graph::DimExpr &elements, int64_t lanes, int64_t
 void overTasks(KernelFunction &k, KernelElements &e, llvm::ArrayRef<graph::DimExpr> counts, const graph::DimExpr &work,
                llvm::function_ref<void(llvm::ArrayRef<graph::Index>)> body);
 
+/// The same for work that needs memory beside its operands: a task for each of `slots` pieces of it, with an equal share of the
+/// nest in order. `enter` is called at the start of a slot, `body` at each point.
+void overSlots(KernelFunction &k, KernelElements &e, int64_t slots, llvm::ArrayRef<graph::DimExpr> counts,
+               const graph::DimExpr &work, llvm::function_ref<void(graph::Index)> enter,
+               llvm::function_ref<void(llvm::ArrayRef<graph::Index>)> body);
+
 } // namespace hewn::codegen
 
 #endif

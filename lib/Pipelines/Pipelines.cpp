@@ -49,7 +49,10 @@ void buildKernelsStage(OpPassManager &pm, const PipelineOptions &options) {
     if (options.weights && options.evaluate)
       pm.addNestedPass<func::FuncOp>(createFoldConstantsPass(options.weights, options.evaluate));
     // Orders of dims in memory, and constants packed to them.
-    pm.addNestedPass<func::FuncOp>(createAssignLayoutsPass());
+    AssignLayoutsPassOptions layouts;
+    if (options.weights) // tiles of 2 lose no more digits than sums do, those of 4 one
+      layouts.largestTile = options.narrowProducts ? 4 : 2;
+    pm.addNestedPass<func::FuncOp>(createAssignLayoutsPass(layouts));
     if (options.weights)
       pm.addNestedPass<func::FuncOp>(createPackConstantsPass(options.weights));
     pm.addPass(createCSEPass());

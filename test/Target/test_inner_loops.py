@@ -26,9 +26,9 @@ def product(rows, summed, columns):
     return model("MatMul", [rows, summed], weights)
 
 
-def convolution(channels, features, size, groups=1):
-    weights = np.ones((features, channels // groups, 3, 3), np.float32)
-    return model("Conv", [1, channels, size, size], weights, group=groups, pads=[1, 1, 1, 1])
+def convolution(channels, features, size, groups=1, window=3):
+    weights = np.ones((features, channels // groups, window, window), np.float32)
+    return model("Conv", [1, channels, size, size], weights, group=groups, pads=[window // 2] * 4)
 
 
 def model(op, shape, weights, **attributes):
@@ -50,7 +50,9 @@ CASES = {
     "product-256": (product(96, 256, 1024), [], "haswell", "vfmadd", 12, 6.0),
     "narrow-columns": (product(96, 256, 32), [], "znver4", "vfmadd", 28, 28.0),
     "one-row": (product(1, 256, 1024), [], "znver4", "vfmadd", 4, 4.0),
-    "convolution": (convolution(64, 64, 56), [], "znver4", "vfmadd", 24, 24.0),
+    "convolution": (convolution(64, 64, 56, window=5), [], "znver4", "vfmadd", 24, 24.0),
+    "minimal-filtering": (convolution(64, 64, 56), [], "znver4", "vfmadd", 20, 20.0),
+    "minimal-filtering-256": (convolution(64, 64, 56), [], "haswell", "vfmadd", 12, 6.0),
     "depthwise": (convolution(128, 128, 28, groups=128), [], "znver4", "vfmadd", 42, 42.0),
     "matrix-bfloat16": (product(96, 256, 1024), ["--float32-precision=medium"], "sapphirerapids", "tdpbf16ps", 4, None),
     "bfloat16": (product(96, 256, 1024), ["--float32-precision=medium"], "znver4", "vdpbf16ps", 24, None),

@@ -29,6 +29,8 @@ Dims storedExtents(RankedTensorType type, ArrayRef<DimExpr> dims) {
     extents[layout.getBlockDim()] = extents[layout.getBlockDim()].ceilDiv(layout.getBlock());
     if (layout.getGroupDim() >= 0)
       extents[layout.getGroupDim()] = extents[layout.getGroupDim()].ceilDiv(layout.getGroup());
+    for (int64_t d : layout.getWindows())
+      extents[d] = extents[d] + DimExpr(layout.getTile() - 1);
   }
   return extents;
 }

@@ -15,7 +15,7 @@ llvm::SmallVector<int64_t> memoryOrder(mlir::RankedTensorType type);
 llvm::SmallVector<int64_t> significantOrder(mlir::RankedTensorType type);
 
 /// How often memory steps along each dim of a tensor of these dims: the number of blocks of a blocked dim, of groups of a
-/// grouped one, else the dim itself.
+/// grouped one, the elements of a transformed window, else the dim itself.
 Dims storedExtents(mlir::RankedTensorType type, llvm::ArrayRef<DimExpr> dims);
 /// The elements that lie together innermost, where a dim is blocked; 1 otherwise.
 int64_t storedTogether(mlir::RankedTensorType type);

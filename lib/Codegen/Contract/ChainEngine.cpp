@@ -16,17 +16,10 @@ using hewn::graph::Index;
 
 namespace hewn::codegen {
 
-/// Where the kernel's scratch memory stands among its results; nullopt where it has none.
-static std::optional<unsigned> scratchIn(plan::KernelOp kernel) {
-  for (OpOperand &result : kernel.getBody().front().getTerminator()->getOpOperands())
-    if (result.get().getDefiningOp<graph::ScratchOp>())
-      return result.getOperandNumber();
-  return std::nullopt;
-}
-
-/// Whether the results are the chain's: what its last step makes, and its scratch memory, of the dims that we ask for.
-static bool resultsFit(plan::KernelOp kernel, const Chain &chain) {
-  bool seen = false;
+/// Whether the results are the chain's: what its last step makes, and its scratch memory, if there is some (`seen`), of the
+/// dims that we ask for.
+static bool resultsFit(plan::KernelOp kernel, const Chain &chain, bool &seen) {
+  seen = false;
   Dims space = graph::getDims(chain.first->getResult(0));
   for (Value result : kernel.getBody().front().getTerminator()->getOperands()) {
     Operation *maker = result.getDefiningOp();
@@ -46,9 +39,10 @@ std::optional<Chain> chainIn(plan::KernelOp kernel) {
   SmallVector<Operation *> ops =
       llvm::map_to_vector(kernel.getBody().front().without_terminator(), [](Operation &op) { return &op; });
   std::optional<Chain> chain = graph::findChain(ops);
-  if (!chain || !resultsFit(kernel, *chain))
+  bool hasScratch;
+  if (!chain || !resultsFit(kernel, *chain, hasScratch))
     return std::nullopt;
-  if (scratchIn(kernel))
+  if (hasScratch)
     return chain;
   std::optional<int64_t> columns = graph::getDims(chain->scores).back().constant();
   return columns && plan::chainRows(kernel, *columns, chain->inPlace) > 0 ? chain : std::nullopt;
@@ -67,11 +61,9 @@ public:
 
   LogicalResult run() {
     DimExpr rows = space[chain.rowDim];
-    std::optional<unsigned> given = scratchIn(k.kernel);
+    std::optional<Buffer> given = takeScratch(k);
     if (given) {
-      memory = k.outputs[*given];
-      k.results.erase(k.results.begin() + *given);
-      k.outputs.erase(k.outputs.begin() + *given);
+      memory = *given;
       most = *memory.dims[2].constant();
     } else {
       most = plan::chainRows(k.kernel, *space.back().constant(), chain.inPlace);
@@ -87,7 +79,9 @@ public:
     counts.push_back(rows.ceilDiv(most));
     DimExpr work = vectorWork(graph::numElements(space), e.lanes, 128);
     if (given)
-      overSlots(counts, work);
+      overSlots(
+          k, e, *memory.dims[0].constant(), counts, work, [&](Index slot) { enterSlot(slot); },
+          [&](ArrayRef<Index> at) { block(at); });
     else
       overTasks(k, e, counts, work, [&](ArrayRef<Index> at) { block(at); });
     return success(fits);
@@ -120,38 +114,20 @@ private:
     e.forget();
   }
 
-  /// A task for each slot of the memory given: neighbouring blocks, as many for each.
-  void overSlots(const Dims &counts, const DimExpr &work) {
-    int64_t slots = *memory.dims[0].constant();
-    overTasks(k, e, {DimExpr(slots)}, work, [&](ArrayRef<Index> slot) {
-      Index all = e.expression(graph::numElements(counts));
-      Index share = e.floorDiv(e.add(all, e.constant(slots - 1)), e.constant(slots));
-      Index begin = e.mul(slot[0], share), end = e.min(e.add(begin, share), all);
-      auto bufferAt = [&](int64_t number) {
-        Buffer buffer = memory;
-        buffer.dims = taskDims();
-        buffer.strides.assign(space.size(), DimExpr(0));
-        buffer.strides[chain.rowDim] = memory.dims[3];
-        buffer.strides.back() = DimExpr(1);
-        Index which = e.add(e.mul(slot[0], e.constant(chain.inPlace ? 1 : 2)), e.constant(number));
-        buffer.start = e.mul(which, e.mul(e.constant(most), e.expression(memory.dims[3]))).base;
-        return buffer;
-      };
-      scores = bufferAt(0);
-      weights = chain.inPlace ? scores : bufferAt(1);
-      auto loop = scf::ForOp::create(b, k.loc(), begin.base, end.base, e.constant(1).base);
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPoint(loop.getBody()->getTerminator());
-      e.forget();
-      SmallVector<Index> at(counts.size());
-      Index rest{loop.getInductionVar()};
-      for (unsigned i = counts.size(); i-- > 0;) {
-        Index size = e.expression(counts[i]);
-        at[i] = i == 0 ? rest : e.mod(rest, size);
-        rest = e.floorDiv(rest, size);
-      }
-      block(at);
-    });
+  /// The buffers of a slot of the memory given.
+  void enterSlot(Index slot) {
+    auto bufferAt = [&](int64_t number) {
+      Buffer buffer = memory;
+      buffer.dims = taskDims();
+      buffer.strides.assign(space.size(), DimExpr(0));
+      buffer.strides[chain.rowDim] = memory.dims[3];
+      buffer.strides.back() = DimExpr(1);
+      Index which = e.add(e.mul(slot, e.constant(chain.inPlace ? 1 : 2)), e.constant(number));
+      buffer.start = e.mul(which, e.mul(e.constant(most), e.expression(memory.dims[3]))).base;
+      return buffer;
+    };
+    scores = bufferAt(0);
+    weights = chain.inPlace ? scores : bufferAt(1);
   }
 
   Dims taskDims() {

@@ -117,18 +117,6 @@ private:
   // Which code a tile gets
   //===----------------------------------------------------------------------------------------------------------------===//
 
-  /// `then` where `condition` holds, else `otherwise`.
-  void branch(Value condition, llvm::function_ref<void()> then, llvm::function_ref<void()> otherwise) {
-    auto choice = scf::IfOp::create(b, loc(), condition, /*withElseRegion=*/true);
-    for (auto [block, body] : {std::pair(choice.thenBlock(), then), std::pair(choice.elseBlock(), otherwise)}) {
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPoint(block->getTerminator());
-      e.forget();
-      body();
-    }
-    e.forget();
-  }
-
   void overPanels(Index panel, Index tile) {
     Index firstColumn = e.mul(panel, e.constant(n));
     std::optional<int64_t> count = columns.constant();
@@ -154,7 +142,7 @@ private:
     if (whole == 0)
       return withColumns(rest);
     Value isLast = e.compare(arith::CmpIPredicate::eq, panel, e.constant(whole));
-    branch(isLast, [&] { withColumns(rest); }, [&] { withColumns(n); });
+    e.branch(isLast, [&] { withColumns(rest); }, [&] { withColumns(n); });
   }
 
   /// The kinds of tile along the tiled row, in order; empty where their number is known only when run.
@@ -212,13 +200,9 @@ private:
     shape.matrix = {};
     shape.columns = DimExpr(n);
     int64_t most = plan::chooseSchedule(k.kernel, shape, n).getM();
-    branch(e.compare(arith::CmpIPredicate::sge, rows, e.constant(m)), whole, [&] {
-      auto loop = scf::ForOp::create(b, loc(), e.constant(0).base, rows.base, e.constant(most).base);
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPoint(loop.getBody()->getTerminator());
-      e.forget();
-      Index first{loop.getInductionVar()};
-      unknownRows(panel, firstColumn, first, e.sub(rows, first), most);
+    e.branch(e.compare(arith::CmpIPredicate::sge, rows, e.constant(m)), whole, [&] {
+      e.forEach(e.constant(0), rows, most,
+                [&](Index first) { unknownRows(panel, firstColumn, first, e.sub(rows, first), most); });
     });
   }
 
@@ -233,12 +217,12 @@ private:
     auto some = [&] {
       if (half < 2)
         return tile(most, false);
-      branch(atLeast(half + 1), [&] { tile(most, false); }, [&] { tile(half, false); });
+      e.branch(atLeast(half + 1), [&] { tile(most, false); }, [&] { tile(half, false); });
     };
-    auto notFull = [&] { branch(atLeast(2), some, [&] { tile(1, true); }); };
+    auto notFull = [&] { e.branch(atLeast(2), some, [&] { tile(1, true); }); };
     if (most == 1)
       return tile(1, true);
-    branch(atLeast(most), [&] { tile(most, true); }, notFull);
+    e.branch(atLeast(most), [&] { tile(most, true); }, notFull);
   }
 
   /// The code of the variant that `tile` falls into: the longest run last, without a test of its own.
@@ -260,7 +244,8 @@ private:
                                 e.compare(arith::CmpIPredicate::sle, tile, e.constant(test->last)));
     if (test->first == test->last)
       inside = e.compare(arith::CmpIPredicate::eq, tile, e.constant(test->first));
-    branch(inside, [&] { choose(*test, panel, firstColumn, tile); }, [&] { choose(others, panel, firstColumn, tile); });
+    e.branch(
+        inside, [&] { choose(*test, panel, firstColumn, tile); }, [&] { choose(others, panel, firstColumn, tile); });
   }
 
   //===----------------------------------------------------------------------------------------------------------------===//
@@ -632,20 +617,18 @@ private:
   /// The epilogue of rows `begin` to `end` of a tile in memory.
   void epilogueFrom(Value scratch, const Panel &panel, Index firstColumn, Index firstRow, Index begin, Index end) {
     int64_t width = panel.vectors * e.lanes;
-    auto loop = scf::ForOp::create(b, loc(), begin.base, end.base, e.constant(1).base);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPoint(loop.getBody()->getTerminator());
-    e.forget();
-    Index row{loop.getInductionVar()};
-    for (int64_t j = 0; j < panel.vectors; ++j) {
-      Index place = e.add(e.mul(row, e.constant(width)), e.constant(j * e.lanes));
-      e.setMask(panel.masks[j]);
-      e.bind(op->getResult(0), vector::LoadOp::create(b, loc(), sumType(), scratch, place.base));
-      SmallVector<Index> at = resultIndex(e.add(firstColumn, {e.constant(j * e.lanes).base, 1}), e.add(firstRow, row));
-      SmallVector<Value> elements = llvm::map_to_vector(k.results, [&](Value result) { return e.read(result, at); });
-      for (auto [output, element] : llvm::zip(k.outputs, elements))
-        e.write(output, at, element);
-    }
+    e.forEach(begin, end, 1, [&](Index row) {
+      for (int64_t j = 0; j < panel.vectors; ++j) {
+        Index place = e.add(e.mul(row, e.constant(width)), e.constant(j * e.lanes));
+        e.setMask(panel.masks[j]);
+        e.bind(op->getResult(0), vector::LoadOp::create(b, loc(), sumType(), scratch, place.base));
+        SmallVector<Index> at =
+            resultIndex(e.add(firstColumn, {e.constant(j * e.lanes).base, 1}), e.add(firstRow, row));
+        SmallVector<Value> elements = llvm::map_to_vector(k.results, [&](Value result) { return e.read(result, at); });
+        for (auto [output, element] : llvm::zip(k.outputs, elements))
+          e.write(output, at, element);
+      }
+    });
     e.setMask({});
     e.unbind(op->getResult(0));
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/Contract/ContractForm.h"
+#include "dialects/Graph/Contract/Winograd.h"
 #include "lib/Codegen/Contract/MatrixUnit.h"
 
 using namespace mlir;
@@ -34,9 +35,6 @@ plan::ContractShape ContractForm::shape() const {
   return shape;
 }
 
-namespace {
-
-/// The only contraction among elementwise ops and moves.
 ContractOpInterface onlyContraction(plan::KernelOp kernel) {
   ContractOpInterface found;
   for (Operation &op : kernel.getBody().front().without_terminator()) {
@@ -50,6 +48,8 @@ ContractOpInterface onlyContraction(plan::KernelOp kernel) {
   }
   return found;
 }
+
+namespace {
 
 /// Whether columns can be read as vectors of the right operand, and of the left one where they run along it.
 bool columnsAreLanes(const ContractForm &form) {
@@ -142,7 +142,7 @@ std::optional<ContractForm> contractForm(KernelFunction &k) {
     return std::nullopt;
   std::optional<graph::ContractRoles> roles = graph::contractRoles(op);
   Value left = op->getOperand(0), right = op->getOperand(1);
-  if (!roles || !k.inputs.contains(right))
+  if (!roles || !k.inputs.contains(right) || graph::winogradTile(right.getType()))
     return std::nullopt;
   ContractForm form;
   form.op = op;

@@ -20,7 +20,7 @@
 #include "dialects/Graph/Contract/Chain.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
 #include "dialects/Graph/Graph.h"
-#include "dialects/Plan/Schedule.h"
+#include "dialects/Plan/WinogradSchedule.h"
 #include "lib/Transforms/Fuse/Passes.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -72,8 +72,10 @@ public:
       if (!groupOf.contains(&op))
         open(&op);
       if (auto contraction = dyn_cast<graph::ContractOpInterface>(op); fuse && contraction)
-        if (!joinChain(contraction))
+        if (!joinChain(contraction)) {
           joinBorder(contraction);
+          joinFiltering(contraction);
+        }
     }
     unsigned number = 0;
     for (Group &group : groups) {
@@ -191,12 +193,7 @@ private:
     std::optional<int64_t> columns = space.back().constant();
     if (columns && plan::chainRows(chain.first, *columns, chain.inPlace) > 0)
       return nullptr;
-    OpBuilder b(first);
-    Dims dims = plan::chainScratch(chain.first, space[chain.rowDim], space.back(), chain.inPlace);
-    Value scratch = graph::make<graph::ScratchOp>(b, chain.first->getLoc(), {},
-                                                  {b.getNamedAttr("shape", graph::dimsAttr(b.getContext(), dims)),
-                                                   b.getNamedAttr("of", TypeAttr::get(b.getF32Type()))});
-    return scratch.getDefiningOp();
+    return scratchBefore(first, plan::chainScratch(chain.first, space[chain.rowDim], space.back(), chain.inPlace));
   }
 
   /// A border of zeros that only this contraction reads is left out by it.
@@ -210,6 +207,28 @@ private:
     Group &group = groups[groupOf[op]];
     group.ops.insert(group.ops.begin(), border);
     group.why = "a border of zeros that is left out";
+  }
+
+  /// Memory for the transformed tiles of a contraction whose weights are transformed.
+  void joinFiltering(graph::ContractOpInterface op) {
+    auto weights = cast<RankedTensorType>(op->getOperand(1).getType());
+    int64_t tile = graph::winogradTile(weights);
+    if (!tile || !graph::winogradDims(op))
+      return;
+    int64_t panel = cast<graph::LayoutAttr>(weights.getEncoding()).getBlock();
+    Group &group = groups[groupOf[op]];
+    Operation *scratch = scratchBefore(group.ops.front(), plan::winogradSchedule(op, tile, panel).scratch);
+    group.ops.insert(group.ops.begin(), scratch);
+    groupOf[scratch] = groupOf[op];
+    group.why += (group.why.empty() ? "" : "; ") + ("windows by minimal filtering, tiles of " + Twine(tile)).str();
+  }
+
+  static Operation *scratchBefore(Operation *first, const Dims &dims) {
+    OpBuilder b(first);
+    Value scratch = graph::make<graph::ScratchOp>(b, first->getLoc(), {},
+                                                  {b.getNamedAttr("shape", graph::dimsAttr(b.getContext(), dims)),
+                                                   b.getNamedAttr("of", TypeAttr::get(b.getF32Type()))});
+    return scratch.getDefiningOp();
   }
 
   void joinProducers(Operation *op) {

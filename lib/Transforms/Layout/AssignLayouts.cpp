@@ -16,12 +16,13 @@
 //
 // A transposition of a value is the same memory under another layout, and costs nothing. Inputs, outputs, region
 // arguments and what runtime parts read stay row-major; a graph.relayout stands where a value must change, and fuses
-// like any elementwise op. Not done: weighing the cost of changes over the whole graph; layouts follow the
+// like any elementwise op. Constant weights of 3 x 3 windows may be laid out as Winograd's minimal filtering has them, where
+// the model of the machine says that this wins and `largest-tile` allows it. Not done: weighing the cost of changes over the whole graph; layouts follow the
 // contractions.
 #include "dialects/Graph/Analysis/Layout.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
 #include "dialects/Graph/GraphOps.h"
-#include "dialects/Plan/Schedule.h"
+#include "dialects/Plan/WinogradSchedule.h"
 #include "lib/Transforms/Layout/Passes.h"
 
 using namespace mlir;
@@ -62,6 +63,8 @@ Order moveLast(Order order, int64_t dim) {
 
 class Assigner {
 public:
+  explicit Assigner(int64_t largestTile) : largestTile(largestTile) {}
+
   void run(Block &block) {
     for (Operation &op : llvm::make_early_inc_range(block)) {
       if (auto contraction = dyn_cast<graph::ContractOpInterface>(op))
@@ -82,6 +85,8 @@ public:
   }
 
 private:
+  int64_t largestTile;
+
   void setOrder(Value result, ArrayRef<int64_t> order) {
     result.setType(withOrder(cast<RankedTensorType>(result.getType()), order));
   }
@@ -258,6 +263,17 @@ private:
     // Constants take any order for free: columns innermost, summed dims as the left operand has them.
     Order order = constantOrder(op, maps, *lanes);
     plan::DotAttr dot = plan::findDot(op);
+    if (int64_t tile = plan::chooseWinogradTile(op, largestTile)) {
+      // The products are one for each place of the transformed windows, which are outermost: panels of channels.
+      graph::WinogradDims dims = *graph::winogradDims(op);
+      Order windows(std::begin(dims.right), std::end(dims.right));
+      llvm::erase_if(order, [&](int64_t d) { return llvm::is_contained(windows, d); });
+      order.insert(order.begin(), windows.begin(), windows.end());
+      auto transformed = graph::LayoutAttr::get(type.getContext(), order, *lanes,
+                                                plan::winogradSchedule(op, tile, 0).panel, -1, 1, tile, windows);
+      right.set(relayout(right.get(), RankedTensorType::get(type.getShape(), type.getElementType(), transformed), op));
+      return;
+    }
     bool packs =
         roles && !roles->columnInLeft && (dot || type.getElementType() == graph::getElementType(op->getResult(0)));
     int64_t block = packs ? blockFor(op, *roles) : 0;
@@ -314,9 +330,10 @@ private:
 };
 
 struct AssignLayoutsPass : impl::AssignLayoutsPassBase<AssignLayoutsPass> {
+  using AssignLayoutsPassBase::AssignLayoutsPassBase;
   void runOnOperation() override {
     for (Block &block : getOperation().getBody())
-      Assigner().run(block);
+      Assigner(largestTile).run(block);
   }
 };
 

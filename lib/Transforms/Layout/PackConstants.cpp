@@ -8,6 +8,7 @@
 // Views of constants become constants of another type over the same bytes first, so a transposed weight is packed in
 // one go. Left alone: weights that the table does not have (text that was read back), 4-bit elements.
 #include "dialects/Graph/Analysis/Layout.h"
+#include "dialects/Graph/Contract/Winograd.h"
 #include "dialects/Graph/GraphOps.h"
 #include "lib/Support/WeightTable.h"
 #include "lib/Transforms/Layout/Passes.h"
@@ -33,7 +34,8 @@ struct Memory {
     }
     graph::Dims dims = llvm::map_to_vector<4>(type.getShape(), [](int64_t d) { return graph::DimExpr(d); });
     graph::Dims extents = graph::storedExtents(type, dims);
-    for (int64_t d : llvm::reverse(graph::memoryOrder(type))) {
+    SmallVector<int64_t> order = graph::memoryOrder(type);
+    for (int64_t d : llvm::reverse(order)) {
       strides[d] = elements;
       elements *= *extents[d].constant();
     }
@@ -78,6 +80,49 @@ void permute(const T *from, T *to, RankedTensorType type, const Memory &source, 
     }
     if (d < 0)
       return;
+  }
+}
+
+/// The windows of float32 weights as the layout of `to` has them, row-major in all else; `shape` becomes what is there then.
+/// In double precision: the transformed weights are rounded once.
+std::vector<float> transformWindows(const float *from, const Memory &source, RankedTensorType to,
+                                    SmallVector<int64_t> &shape) {
+  auto layout = cast<graph::LayoutAttr>(to.getEncoding());
+  const graph::Winograd &f = *graph::winograd(layout.getTile());
+  constexpr int64_t window = graph::Winograd::window;
+  int64_t h = layout.getWindows()[0], w = layout.getWindows()[1], rank = to.getRank();
+  shape.assign(to.getShape().begin(), to.getShape().end());
+  shape[h] = shape[w] = f.size;
+  SmallVector<int64_t> strides(rank, 1), at(rank, 0);
+  for (int64_t d = rank - 1; d-- > 0;)
+    strides[d] = strides[d + 1] * shape[d + 1];
+  std::vector<float> out(strides[0] * shape[0]);
+  while (true) {
+    int64_t s = 0, t = 0;
+    for (int64_t d = 0; d < rank; ++d)
+      if (d != h && d != w) {
+        s += source.along(d, at[d]);
+        t += strides[d] * at[d];
+      }
+    for (int64_t i = 0; i < f.size; ++i)
+      for (int64_t j = 0; j < f.size; ++j) {
+        double sum = 0;
+        for (int64_t y = 0; y < window; ++y)
+          for (int64_t x = 0; x < window; ++x)
+            sum +=
+                f.filter[i * window + y] * f.filter[j * window + x] * from[s + source.along(h, y) + source.along(w, x)];
+        out[t + i * strides[h] + j * strides[w]] = float(sum);
+      }
+    int64_t d = rank - 1;
+    for (; d >= 0; --d) {
+      if (d == h || d == w)
+        continue;
+      if (++at[d] < shape[d])
+        break;
+      at[d] = 0;
+    }
+    if (d < 0)
+      return out;
   }
 }
 
@@ -146,6 +191,15 @@ struct PackConstantsPass : impl::PackConstantsPassBase<PackConstantsPass> {
     if (int64_t(bytes.size()) < source.elements * size)
       return {};
     std::vector<char> out(target.elements * size, 0);
+    std::vector<float> transformed;
+    if (graph::winogradTile(to) && from.getElementType().isF32()) {
+      SmallVector<int64_t> shape;
+      transformed = transformWindows(reinterpret_cast<const float *>(bytes.data()), source, to, shape);
+      WeightTable::letGo(bytes);
+      bytes = {reinterpret_cast<const char *>(transformed.data()), transformed.size() * sizeof(float)};
+      from = RankedTensorType::get(shape, from.getElementType());
+      source = Memory(from);
+    }
     switch (size) {
     case 1:
       permute<uint8_t>(reinterpret_cast<const uint8_t *>(bytes.data()), reinterpret_cast<uint8_t *>(out.data()), from,

@@ -8,6 +8,9 @@ def AssignLayoutsPass : Pass<"hewn-assign-layouts", "::mlir::func::FuncOp"> {
   let summary = "Choose the order of dims in memory for each value, and blocks for constant right operands";
   // Blocks are as wide as a schedule's tile.
   let dependentDialects = ["::hewn::plan::PlanDialect"];
+  let options = [Option<"largestTile", "largest-tile", "int64_t", /*default=*/"0",
+                        "Windows of constant weights may be transformed by Winograd's minimal filtering for tiles of up to so many "
+                        "results a side, 2 or 4; 0: not">];
 }
 
 def PackConstantsPass : Pass<"hewn-pack-constants", "::mlir::func::FuncOp"> {

@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Codegen/Contract/WinogradEngine.h"
+#include "lib/Codegen/Contract/ContractForm.h"
+#include "lib/Codegen/Tasks.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/AffineMap.h"
+
+using namespace mlir;
+using hewn::graph::DimExpr;
+using hewn::graph::Dims;
+using hewn::graph::Index;
+
+namespace hewn::codegen {
+
+std::optional<WinogradForm> winogradForm(KernelFunction &k) {
+  graph::ContractOpInterface op = onlyContraction(k.kernel);
+  int64_t tile = op ? graph::winogradTile(op->getOperand(1).getType()) : 0;
+  std::optional<graph::WinogradDims> dims = tile ? graph::winogradDims(op) : std::nullopt;
+  if (!dims || !k.inputs.contains(op->getOperand(1)))
+    return std::nullopt;
+  WinogradForm form;
+  form.op = op;
+  form.maps = op.getIndexingMaps();
+  form.extents = op.getIterationDims(graph::getDims);
+  form.roles = *graph::contractRoles(op);
+  form.dims = *dims;
+  form.transform = graph::winograd(tile);
+  form.rhs = k.inputs.find(op->getOperand(1))->second;
+  form.schedule = plan::winogradSchedule(op, tile, form.rhs.block);
+  std::optional<unsigned> column = graph::resultWith(form.maps[1], form.roles.column);
+  if (!column || form.rhs.blockDim != int64_t(*column))
+    return std::nullopt;
+  Value left = op->getOperand(0);
+  if (auto border = left.getDefiningOp<graph::MoveOpInterface>()) {
+    std::optional<SmallVector<graph::Clip>> clips = graph::clipsOf(op, border);
+    if (!clips)
+      return std::nullopt;
+    for (const graph::Clip &clip : *clips)
+      for (unsigned i = 0; i < 2; ++i)
+        if (clip.operandDim == form.dims.left[i])
+          form.low[i] = clip.low;
+    left = border->getOperand(0);
+  }
+  if (!k.inputs.contains(left))
+    return std::nullopt;
+  form.lhs = k.inputs.find(left)->second;
+  if (!ContractForm::strideAlong(form.lhs, form.maps[0], form.dims.channels).is(1))
+    return std::nullopt;
+  bool memory = false;
+  for (Value output : k.results) {
+    bool scratch = bool(output.getDefiningOp<graph::ScratchOp>());
+    if ((scratch && memory) ||
+        graph::getDims(output) != (scratch ? form.schedule.scratch : graph::getDims(op->getResult(0))))
+      return std::nullopt;
+    memory |= scratch;
+  }
+  return memory ? std::optional(form) : std::nullopt;
+}
+
+namespace {
+
+class WinogradEmitter {
+public:
+  WinogradEmitter(KernelFunction &k, OpBuilder &b, const WinogradForm &form)
+      : k(k), b(b), form(form), f(*form.transform), s(form.schedule), memory(*takeScratch(k)),
+        e(b, k.loc(), s.lanes, k.symbols, k.inputs), iteration(form.extents.size()) {}
+
+  void run() {
+    for (Index &index : iteration)
+      index = e.constant(0);
+    tiles = s.down * s.across;
+    channels = *form.extents[form.dims.channels].constant();
+    columns = *form.extents[form.roles.column].constant();
+    SmallVector<unsigned> images;
+    Dims counts;
+    for (unsigned d : form.roles.rows)
+      if (d != form.dims.rows[0] && d != form.dims.rows[1]) {
+        images.push_back(d);
+        counts.push_back(form.extents[d]);
+      }
+    counts.push_back(tiles.ceilDiv(s.block));
+    DimExpr work = vectorWork(graph::numElements(form.extents), e.lanes, 1);
+    overSlots(
+        k, e, *memory.dims[0].constant(), counts, work,
+        [&](Index slot) { operandsAt = e.mul(slot, e.expression(memory.strides[0])); },
+        [&](ArrayRef<Index> at) {
+          for (auto [d, index] : llvm::zip(images, at))
+            iteration[d] = index;
+          block(e.mul(at.back(), e.constant(s.block)));
+        });
+  }
+
+private:
+  KernelFunction &k;
+  OpBuilder &b;
+  const WinogradForm &form;
+  const graph::Winograd &f;
+  const plan::WinogradSchedule &s;
+  Buffer memory;
+  KernelElements e;
+  SmallVector<Index> iteration;
+  DimExpr tiles;
+  int64_t channels = 0, columns = 0;
+  Index operandsAt; // in the scratch memory: [place][tile][channel]; behind them sums: [place][tile][column]
+
+  Location loc() { return k.loc(); }
+  VectorType vectorType() { return VectorType::get({e.lanes}, b.getF32Type()); }
+  int64_t places() const { return f.size * f.size; }
+  Index operandOf(Index tile) { return e.add(operandsAt, e.mul(tile, e.constant(s.stride))); }
+  int64_t betweenOperands() const { return s.block * s.stride; }
+  Index sumOf(Index tile) {
+    return e.add(operandsAt, e.add(e.constant(places() * betweenOperands()), e.mul(tile, e.constant(s.n))));
+  }
+  int64_t betweenSums() const { return s.block * s.n; }
+
+  /// The tiles from `first` on.
+  void block(Index first) {
+    Index count = e.min(e.sub(e.expression(tiles), first), e.constant(s.block));
+    e.forEach(e.constant(0), count, 1, [&](Index tile) { transformOperand(tile, e.add(first, tile)); });
+    int64_t whole = columns / s.n, rest = columns % s.n;
+    auto panels = [&](Index begin, Index end, int64_t width) {
+      e.forEach(begin, end, 1, [&](Index panel) {
+        multiply(panel, count, width);
+        e.forEach(e.constant(0), count, 1, [&](Index tile) { transformSums(tile, e.add(first, tile), panel, width); });
+      });
+    };
+    panels(e.constant(0), e.constant(whole), s.n);
+    if (rest > 0)
+      panels(e.constant(whole), e.constant(whole + 1), rest);
+  }
+
+  //===----------------------------------------------------------------------------------------------------------------===//
+  // Transformations
+  //===----------------------------------------------------------------------------------------------------------------===//
+
+  /// matrix * x, row by row; the matrix has small whole numbers, mostly 0, 1 and -1.
+  SmallVector<Value> times(ArrayRef<double> matrix, ArrayRef<Value> x) {
+    SmallVector<Value> results;
+    for (size_t row = 0; row < matrix.size(); row += x.size()) {
+      ArrayRef<double> factors = matrix.slice(row, x.size());
+      // A sum begins with a term to which the others are added, without a product of its own where there is one.
+      size_t lead = llvm::find(factors, 1.0) - factors.begin();
+      if (lead == factors.size())
+        lead = llvm::find_if(factors, [](double factor) { return factor != 0; }) - factors.begin();
+      Value sum =
+          factors[lead] == 1 ? x[lead] : arith::MulFOp::create(b, loc(), splat(factors[lead]), x[lead]).getResult();
+      for (auto [i, factor] : llvm::enumerate(factors)) {
+        if (i == lead || factor == 0)
+          continue;
+        if (factor == 1)
+          sum = arith::AddFOp::create(b, loc(), sum, x[i]);
+        else if (factor == -1)
+          sum = arith::SubFOp::create(b, loc(), sum, x[i]);
+        else
+          sum = vector::FMAOp::create(b, loc(), splat(factor), x[i], sum);
+      }
+      results.push_back(sum);
+    }
+    return results;
+  }
+
+  Value splat(double value) {
+    return arith::ConstantOp::create(b, loc(), DenseElementsAttr::get(vectorType(), float(value)));
+  }
+
+  /// matrix * x * matrix', where x is a square of elements, row by row.
+  SmallVector<Value> timesBothSides(ArrayRef<double> matrix, ArrayRef<Value> x) {
+    int64_t from = f.size, to = int64_t(matrix.size()) / from;
+    SmallVector<Value> half(to * from), whole;
+    for (int64_t column = 0; column < from; ++column) {
+      SmallVector<Value> along;
+      for (int64_t row = 0; row < from; ++row)
+        along.push_back(x[row * from + column]);
+      for (auto [row, value] : llvm::enumerate(times(matrix, along)))
+        half[row * from + column] = value;
+    }
+    for (int64_t row = 0; row < to; ++row)
+      llvm::append_range(whole, times(matrix, ArrayRef(half).slice(row * from, from)));
+    return whole;
+  }
+
+  /// The first result of tile number `position` along both rows.
+  std::pair<Index, Index> startOf(Index position) {
+    Index across = e.expression(s.across);
+    return {e.mul(e.floorDiv(position, across), e.constant(f.tile)),
+            e.mul(e.mod(position, across), e.constant(f.tile))};
+  }
+
+  void transformOperand(Index tile, Index position) {
+    auto [row, column] = startOf(position);
+    Index start[2] = {e.sub(row, e.constant(form.low[0])), e.sub(column, e.constant(form.low[1]))};
+    Value inside;
+    for (unsigned i = 0; i < 2; ++i) {
+      Index extent = e.expression(form.lhs.dims[form.dims.left[i]]);
+      for (Value one : {e.compare(arith::CmpIPredicate::sge, start[i], e.constant(0)),
+                        e.compare(arith::CmpIPredicate::sle, e.add(start[i], e.constant(f.size)), extent)})
+        inside = inside ? e.logicalAnd(inside, one) : one;
+    }
+    auto all = [&](bool masked) {
+      SmallVector<Value> exists(places());
+      if (masked)
+        for (int64_t place = 0; place < places(); ++place) {
+          Index at[2] = {e.add(start[0], e.constant(place / f.size)), e.add(start[1], e.constant(place % f.size))};
+          Value in;
+          for (unsigned i = 0; i < 2; ++i) {
+            Value one = e.inBounds(at[i], e.expression(form.lhs.dims[form.dims.left[i]]));
+            in = in ? e.logicalAnd(in, one) : one;
+          }
+          exists[place] = e.spread(in);
+        }
+      int64_t whole = channels / e.lanes * e.lanes;
+      e.forEach(e.constant(0), e.constant(whole), e.lanes,
+                [&](Index channel) { transformVector(tile, start, channel, exists, {}); });
+      if (whole < channels) {
+        Value lanes = vector::CreateMaskOp::create(b, loc(), VectorType::get({e.lanes}, b.getI1Type()),
+                                                   e.constant(channels - whole).base);
+        transformVector(tile, start, e.constant(whole), exists, lanes);
+      }
+    };
+    e.branch(inside, [&] { all(false); }, [&] { all(true); });
+  }
+
+  /// B' d B for a vector of channels. `exists`: for each place of the tile which lanes are read (null: all); `lanes`: the
+  /// channels that there are (null: all).
+  void transformVector(Index tile, const Index *start, Index channel, ArrayRef<Value> exists, Value lanes) {
+    SmallVector<Index> at(iteration);
+    at[form.dims.channels] = channel;
+    SmallVector<Value> elements;
+    Value zero = arith::ConstantOp::create(b, loc(), b.getZeroAttr(vectorType()));
+    Index origin = operandOffset(at, start);
+    for (int64_t place = 0; place < places(); ++place) {
+      Index from = origin;
+      int64_t steps[2] = {place / f.size, place % f.size};
+      for (unsigned i = 0; i < 2; ++i)
+        from = e.add(from, e.mul(e.constant(steps[i]), e.expression(form.lhs.strides[form.dims.left[i]])));
+      Value mask = exists[place];
+      if (lanes)
+        mask = mask ? arith::AndIOp::create(b, loc(), mask, lanes).getResult() : lanes;
+      elements.push_back(
+          mask
+              ? vector::MaskedLoadOp::create(b, loc(), vectorType(), form.lhs.memref, from.base, mask, zero).getResult()
+              : vector::LoadOp::create(b, loc(), vectorType(), form.lhs.memref, from.base).getResult());
+    }
+    Index to = e.add(operandOf(tile), channel);
+    for (auto [place, value] : llvm::enumerate(timesBothSides(f.input, elements)))
+      vector::StoreOp::create(b, loc(), value, memory.memref,
+                              e.add(to, e.constant(int64_t(place) * betweenOperands())).base);
+  }
+
+  Index operandOffset(ArrayRef<Index> at, const Index *start) {
+    Index sum = form.lhs.start ? Index{form.lhs.start} : e.constant(0);
+    for (auto [i, expr] : llvm::enumerate(form.maps[0].getResults())) {
+      Index index = i == form.dims.left[0] ? start[0] : i == form.dims.left[1] ? start[1] : e.affine(expr, at);
+      if (!form.lhs.dims[i].is(1) || i == form.dims.left[0] || i == form.dims.left[1])
+        sum = e.add(sum, e.mul(index, e.expression(form.lhs.strides[i])));
+    }
+    return sum;
+  }
+
+  /// A' m A for a tile's sums of a panel of `width` columns, the kernel's other ops, and stores.
+  void transformSums(Index tile, Index position, Index panel, int64_t width) {
+    auto [row, column] = startOf(position);
+    Index starts[2] = {row, column}, firstColumn = e.mul(panel, e.constant(s.n));
+    for (int64_t first = 0; first < width; first += e.lanes) {
+      SmallVector<Value> elements;
+      Index from = e.add(sumOf(tile), e.constant(first));
+      for (int64_t place = 0; place < places(); ++place)
+        elements.push_back(vector::LoadOp::create(b, loc(), vectorType(), memory.memref,
+                                                  e.add(from, e.constant(place * betweenSums())).base));
+      SmallVector<Value> results = timesBothSides(f.output, elements);
+      Value mask;
+      if (width - first < e.lanes)
+        mask = vector::CreateMaskOp::create(b, loc(), VectorType::get({e.lanes}, b.getI1Type()),
+                                            e.constant(width - first).base);
+      Index lanes{e.add(firstColumn, e.constant(first)).base, 1};
+      for (auto [i, result] : llvm::enumerate(results))
+        storeResult(result, starts, {int64_t(i) / f.tile, int64_t(i) % f.tile}, lanes, mask);
+    }
+  }
+
+  void storeResult(Value result, const Index *starts, std::array<int64_t, 2> steps, Index lanes, Value mask) {
+    SmallVector<Index> point(iteration);
+    point[form.roles.column] = lanes;
+    Value exists; // the last tile of a line may reach over its end
+    for (unsigned i = 0; i < 2; ++i) {
+      const DimExpr &extent = form.extents[form.dims.rows[i]];
+      point[form.dims.rows[i]] = e.add(starts[i], e.constant(steps[i]));
+      if (steps[i] == 0 || extent.mod(f.tile).is(0))
+        continue;
+      Value one = e.compare(arith::CmpIPredicate::slt, point[form.dims.rows[i]], e.expression(extent));
+      exists = exists ? e.logicalAnd(exists, one) : one;
+    }
+    OpBuilder::InsertionGuard guard(b);
+    if (exists) {
+      b.setInsertionPointToStart(scf::IfOp::create(b, loc(), exists, /*withElseRegion=*/false).thenBlock());
+      e.forget();
+    }
+    SmallVector<Index> at =
+        llvm::map_to_vector(form.maps[2].getResults(), [&](AffineExpr x) { return e.affine(x, point); });
+    e.setMask(mask);
+    e.bind(form.op->getResult(0), result);
+    SmallVector<Value> elements = llvm::map_to_vector(k.results, [&](Value value) { return e.read(value, at); });
+    for (auto [output, element] : llvm::zip(k.outputs, elements))
+      e.write(output, at, element);
+    e.setMask({});
+    e.unbind(form.op->getResult(0));
+  }
+
+  //===----------------------------------------------------------------------------------------------------------------===//
+  // Products
+  //===----------------------------------------------------------------------------------------------------------------===//
+
+  /// The sums of `width` columns from the panel on, for the first `count` tiles (rounded up to whole register tiles), at every
+  /// place.
+  void multiply(Index panel, Index count, int64_t width) {
+    e.forEach(e.constant(0), e.constant(places()), 1, [&](Index place) {
+      Index left = e.add(operandsAt, e.mul(place, e.constant(betweenOperands())));
+      Index right = e.add(placeInWeights(place), panelInWeights(panel));
+      Index sums = e.add(sumOf(e.constant(0)), e.mul(place, e.constant(betweenSums())));
+      e.forEach(e.constant(0), count, s.m, [&](Index tile) {
+        registerTile(e.add(left, e.mul(tile, e.constant(s.stride))), right, e.add(sums, e.mul(tile, e.constant(s.n))),
+                     (width + e.lanes - 1) / e.lanes);
+      });
+    });
+  }
+
+  Index placeInWeights(Index place) {
+    Index size = e.constant(f.size);
+    return e.add(e.mul(e.floorDiv(place, size), e.expression(form.rhs.strides[form.dims.right[0]])),
+                 e.mul(e.mod(place, size), e.expression(form.rhs.strides[form.dims.right[1]])));
+  }
+
+  /// The first column of panel number `panel`, of s.n columns: several of the weights' blocks, or a part of one.
+  Index panelInWeights(Index panel) {
+    Index stride = e.expression(form.rhs.strides[form.rhs.blockDim]), block = e.constant(form.rhs.block);
+    Index column = e.mul(panel, e.constant(s.n));
+    return e.add(e.mul(e.floorDiv(column, block), stride), e.mod(column, block));
+  }
+
+  void registerTile(Index left, Index right, Index sums, int64_t vectors) {
+    Value zero = arith::ConstantOp::create(b, loc(), b.getZeroAttr(vectorType()));
+    SmallVector<Value> state(s.m * vectors, zero);
+    unsigned inRight = *graph::resultWith(form.maps[1], form.dims.channels);
+    Index step = e.expression(form.rhs.strides[inRight]), stride = e.expression(form.rhs.strides[form.rhs.blockDim]);
+    state = e.loopNest({DimExpr(channels)}, state, 1, [&](ArrayRef<Index> at, ValueRange carried) {
+      SmallVector<Value> next(carried), weights;
+      Index row = e.add(right, e.mul(at[0], step));
+      for (int64_t j = 0; j < vectors; ++j) {
+        int64_t column = j * e.lanes;
+        Index from = e.add(row, e.mul(e.constant(column / form.rhs.block), stride));
+        weights.push_back(vector::LoadOp::create(b, loc(), vectorType(), form.rhs.memref,
+                                                 e.add(from, e.constant(column % form.rhs.block)).base));
+      }
+      for (int64_t r = 0; r < s.m; ++r) {
+        Index from = e.add(left, e.add(at[0], e.constant(r * s.stride)));
+        Value scalar = memref::LoadOp::create(b, loc(), memory.memref, from.base);
+        Value spread = vector::BroadcastOp::create(b, loc(), vectorType(), scalar);
+        for (int64_t j = 0; j < vectors; ++j)
+          next[r * vectors + j] = vector::FMAOp::create(b, loc(), spread, weights[j], next[r * vectors + j]);
+      }
+      return next;
+    });
+    for (auto [i, value] : llvm::enumerate(state)) {
+      int64_t r = int64_t(i) / vectors, j = int64_t(i) % vectors;
+      vector::StoreOp::create(b, loc(), value, memory.memref, e.add(sums, e.constant(r * s.n + j * e.lanes)).base);
+    }
+  }
+};
+
+} // namespace
+
+void emitWinograd(KernelFunction &k, OpBuilder &b, const WinogradForm &form) { WinogradEmitter(k, b, form).run(); }
+
+} // namespace hewn::codegen

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Windows of 3 x 3 by minimal filtering, against sums in double precision."""
+
+import os
+import subprocess
+
+import hewn
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+# images, channels, features, size, pads; sizes that tiles of 2 and 4 divide or not, lanes that are full or not
+CASES = [
+    (1, 64, 64, (16, 16), (1, 1, 1, 1)),
+    (2, 48, 40, (15, 17), (1, 1, 1, 1)),
+    (1, 40, 72, (14, 18), (0, 0, 0, 0)),
+    (3, 33, 50, (7, 7), (2, 0, 1, 3)),
+    (1, 32, 128, (4, 50), (1, 1, 1, 1)),
+    (1, 272, 56, (10, 11), (1, 1, 1, 1)),
+]
+# Of the largest result: that of sums in float32, and of three products of bfloat16.
+BOUNDS = {"highest": 2e-6, "high": 3e-5}
+
+
+def conv_model(case, dynamic):
+    images, channels, features, size, pads = case
+    generator = np.random.default_rng(3)
+    scale = np.float32(1 / np.sqrt(9 * channels))
+    weights = generator.standard_normal((features, channels, 3, 3)).astype(np.float32) * scale
+    bias = generator.standard_normal(features).astype(np.float32)
+    out = [images, features, size[0] + pads[0] + pads[2] - 2, size[1] + pads[1] + pads[3] - 2]
+    nodes = [
+        helper.make_node("Conv", ["x", "w", "b"], ["c"], pads=pads, kernel_shape=(3, 3)),
+        helper.make_node("Add", ["c", "r"], ["a"]),
+        helper.make_node("Relu", ["a"], ["y"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "conv",
+        [
+            helper.make_tensor_value_info(
+                "x", TensorProto.FLOAT, ["n", channels, "h", "w"] if dynamic else [images, channels, *size]
+            ),
+            helper.make_tensor_value_info("r", TensorProto.FLOAT, ["n", features, "p", "q"] if dynamic else out),
+        ],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [onnx.numpy_helper.from_array(weights, "w"), onnx.numpy_helper.from_array(bias, "b")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    feeds = {
+        "x": generator.standard_normal((images, channels, *size)).astype(np.float32),
+        "r": generator.standard_normal(out).astype(np.float32),
+    }
+    x = np.pad(feeds["x"].astype(np.float64), ((0, 0), (0, 0), (pads[0], pads[2]), (pads[1], pads[3])))
+    want = feeds["r"] + bias[None, :, None, None].astype(np.float64)
+    for i in range(3):
+        for j in range(3):
+            part = x[:, :, i : i + out[2], j : j + out[3]]
+            want += np.einsum("nchw,kc->nkhw", part, weights[:, :, i, j].astype(np.float64))
+    return model, feeds, np.maximum(want, 0)
+
+
+def check(module, feeds, want, bound):
+    (got,) = module.run(feeds).values()
+    assert np.abs(got - want).max() <= bound * np.abs(want).max()
+
+
+@pytest.mark.parametrize("precision", BOUNDS)
+@pytest.mark.parametrize("dynamic", [False, True], ids=["fixed", "dynamic"])
+@pytest.mark.parametrize("case", CASES, ids=lambda c: "-".join(str(x) for x in c).replace(" ", ""))
+def test_minimal_filtering(case, dynamic, precision):
+    model, feeds, want = conv_model(case, dynamic)
+    check(hewn.compile(model, precision=precision), feeds, want, BOUNDS[precision])
+
+
+def test_what_is_no_number_is_seen():
+    """By the results whose windows have it; by none outside of their tiles."""
+    model, feeds, _ = conv_model(CASES[0], False)
+    feeds["x"][0, 5, 8, 9] = np.nan
+    (got,) = hewn.compile(model).run(feeds).values()
+    lost = np.isnan(got[0])
+    assert lost[:, 7:10, 8:11].all() and not lost[:, :6].any() and not lost[:, 10:].any()
+
+
+@pytest.mark.parametrize("target", ["x86-64-v2", "x86-64-v3", "x86-64-v4"])
+@pytest.mark.parametrize("case", CASES, ids=lambda c: "-".join(str(x) for x in c).replace(" ", ""))
+def test_for_other_machines(case, target):
+    model, feeds, want = conv_model(case, False)
+    try:
+        module = hewn.compile(model, target=target)
+    except hewn.RunError as error:
+        pytest.skip(f"this machine does not run {target}: {error}")
+    check(module, feeds, want, BOUNDS["highest"])
+
+
+def test_threads_have_slots_of_their_own():
+    model, feeds, want = conv_model((2, 64, 64, (40, 40), (1, 1, 1, 1)), False)
+    check(hewn.compile(model, threads=3), feeds, want, BOUNDS["highest"])
+
+
+@pytest.mark.parametrize(
+    ("precision", "tile"), [("highest", "tile = 2"), ("high", "tile = 4")], ids=lambda x: x.replace(" ", "")
+)
+def test_is_chosen(tmp_path, precision, tile):
+    """That the cases above are what they say."""
+    for number, case in enumerate(CASES):
+        model, _, _ = conv_model(case, False)
+        onnx.save(model, tmp_path / "model.onnx")
+        tool = os.path.join(os.environ["HEWN_TOOLS"], "hewn")
+        command = [tool, "compile", "model.onnx", "--target=x86-64-v4", "--emit=kernels", "-o", "kernels.mlir"]
+        subprocess.run([*command, f"--float32-precision={precision}"], cwd=tmp_path, check=True)
+        text = (tmp_path / "kernels.mlir").read_text()
+        assert "tile = " in text, f"case {number}"
+        assert tile in text or case[3] in [(10, 11), (7, 7)], f"case {number}"
