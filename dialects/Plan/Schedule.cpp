@@ -237,6 +237,19 @@ ScheduleAttr chooseTile(Operation *op, const graph::DimExpr &rows, const graph::
   return ScheduleAttr::get(op->getContext(), best.first, best.second);
 }
 
+bool gridTakesChain(const graph::Chain &chain) {
+  constexpr int64_t longest = 128;
+  GridAttr grid = gridOf(chain.first);
+  graph::ContractOpInterface first = chain.first;
+  std::optional<graph::ContractRoles> roles = graph::contractRoles(first);
+  std::optional<unsigned> summed = roles ? graph::plainSummedDim(first, *roles) : std::nullopt;
+  if (!grid || !grid.getProducts() || !summed)
+    return false;
+  std::optional<int64_t> depth = first.getIterationDims(graph::getDims)[*summed].constant(),
+                         width = graph::getDims(chain.second->getResult(0)).back().constant();
+  return depth && width && *depth <= longest && *width <= longest;
+}
+
 int64_t chainRows(Operation *op, int64_t columns, bool inPlace) {
   // A tile of rows, or several: what is on the stack may fill an eighth of the cache.
   constexpr int64_t mostOfAStack = 96 << 10;

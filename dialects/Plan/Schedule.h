@@ -6,7 +6,7 @@
 #define HEWN_DIALECTS_PLAN_SCHEDULE_H
 
 #include "dialects/Graph/Analysis/Dims.h"
-#include "dialects/Graph/Contract/ContractRoles.h"
+#include "dialects/Graph/Contract/Chain.h"
 #include "dialects/Plan/Plan.h"
 
 namespace hewn::plan {
@@ -71,6 +71,10 @@ int64_t packingLanes(mlir::Operation *op);
 
 /// A block's tile for a contraction on a grid: multiples of 32 in both directions, as large as still gives every processor one.
 ScheduleAttr chooseTile(mlir::Operation *op, const graph::DimExpr &rows, const graph::DimExpr &columns);
+
+/// Whether a grid's matrix instruction takes a chain: lines of its factors are of known length, and short enough for sums in
+/// registers.
+bool gridTakesChain(const graph::Chain &chain);
 
 /// Rows of scores that a task of a chain (graph::Chain) holds on its stack, for so many columns, twice where weights have
 /// memory of their own; 0 where not even a few fit there, or beside the operands in the cache.

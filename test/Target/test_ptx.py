@@ -192,6 +192,40 @@ def test_figures(name, machine, tmp_path):
     assert registers <= most and spills == 0
 
 
+def softmax_between_products(rows, columns, width):
+    nodes = [
+        helper.make_node("Transpose", ["k"], ["t"], perm=[0, 2, 1]),
+        helper.make_node("MatMul", ["q", "t"], ["s"]),
+        helper.make_node("Softmax", ["s"], ["w"]),
+        helper.make_node("MatMul", ["w", "v"], ["y"]),
+    ]
+    inputs = [("q", FLOAT, [8, rows, width]), ("k", FLOAT, [8, columns, width]), ("v", FLOAT, [8, columns, width])]
+    return model(nodes, inputs, [("y", FLOAT)])
+
+
+# Of attention: rows, columns, width, products in a tile of a warp.
+ATTENTION = {"rows": (512, 512, 64, 192), "long-lines": (512, 512, 128, 192), "one-row": (1, 2048, 64, 96)}
+
+
+@needs_ptxas
+@pytest.mark.parametrize("machine", ["sm_80", "sm_90a", "sm_100a"])
+@pytest.mark.parametrize("name", ATTENTION)
+def test_attention(name, machine, tmp_path):
+    """One kernel: the scores in one pass, lines of k and v copied 16 bytes at once, no spills."""
+    *sizes, products = ATTENTION[name]
+    source, text = tmp_path / "model.onnx", tmp_path / "model.ptx"
+    onnx.save(softmax_between_products(*sizes), source)
+    command = [HEWN, "compile", source, f"--target={machine}", "--emit=ptx", "-o", text]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    code = text.read_text()
+    assert code.count(".entry") == 1
+    assert code.count("mma.sync") == products
+    assert "cp.async.cg.shared.global" in code and "cp.async.ca.shared.global" not in code
+    ((registers, spills),) = assemble(code, machine, tmp_path).values()
+    assert registers <= 255 and spills == 0
+
+
 @needs_ptxas
 @pytest.mark.parametrize("machine", ["sm_80", "sm_90a", "sm_100a"])
 @pytest.mark.parametrize("name", MODELS)

@@ -38,6 +38,8 @@ static void emitMap(KernelFunction &k, Grid &grid, OpBuilder &b, ArrayRef<unsign
 }
 
 void emitGrid(KernelFunction &k, OpBuilder &b) {
+  if (std::optional<graph::Chain> chain = gridChain(k))
+    return emitGridChain(k, b, *chain);
   if (std::optional<GridTiles> tiles = gridTiles(k)) {
     if (takesMatrix(k, *tiles))
       return emitGridMatrix(k, b, *tiles);

@@ -8,9 +8,11 @@
 //   tiles     a contraction: a block a tile of the result, operands staged in shared memory
 //   matrix    the same by the matrix instruction of warps
 //   few       a contraction of few rows or columns: a warp or a block some columns
+//   chain     two contractions with rows between them: a warp some rows
 #ifndef HEWN_LIB_CODEGEN_GRID_GRIDENGINE_H
 #define HEWN_LIB_CODEGEN_GRID_GRIDENGINE_H
 
+#include "dialects/Graph/Contract/Chain.h"
 #include "lib/Codegen/Grid/GridTiles.h"
 #include "lib/Codegen/KernelFunction.h"
 #include "lib/Codegen/Loops/RowProgram.h"
@@ -31,6 +33,9 @@ void emitGridFew(KernelFunction &k, mlir::OpBuilder &b, const GridTiles &tiles);
 /// Whether a tile's threads have enough to share.
 bool takesTiles(const GridTiles &tiles);
 void emitGridTiles(KernelFunction &k, mlir::OpBuilder &b, const GridTiles &tiles);
+/// The kernel as a chain that the matrix instruction takes.
+std::optional<graph::Chain> gridChain(KernelFunction &k);
+void emitGridChain(KernelFunction &k, mlir::OpBuilder &b, const graph::Chain &chain);
 
 } // namespace hewn::codegen
 

@@ -180,8 +180,8 @@ private:
   /// Whether all rows would not fit near the registers, or might not.
   bool keepsRowsNear(const graph::Chain &chain) {
     plan::TargetAttr target = plan::targetOf(chain.first);
-    if (plan::gridOf(chain.first)) // whose engine has no such form yet
-      return false;
+    if (plan::gridOf(chain.first)) // where rows never leave the registers
+      return plan::gridTakesChain(chain);
     Dims space = graph::getDims(chain.first->getResult(0));
     int64_t all = graph::numElements(space).constant().value_or(INT64_MAX / 4) * 4;
     return target && all > target.getL2Bytes() / 4;
@@ -191,6 +191,8 @@ private:
   Operation *makeScratch(const graph::Chain &chain, Operation *first) {
     Dims space = graph::getDims(chain.first->getResult(0));
     std::optional<int64_t> columns = space.back().constant();
+    if (plan::gridOf(chain.first))
+      return nullptr;
     if (columns && plan::chainRows(chain.first, *columns, chain.inPlace) > 0)
       return nullptr;
     return scratchBefore(first, plan::chainScratch(chain.first, space[chain.rowDim], space.back(), chain.inPlace));

@@ -255,6 +255,8 @@ private:
     if (!lanes)
       return;
     if (!constant) {
+      if (plan::gridOf(op)) // whose threads read lines and columns alike
+        return;
       Order order = orderOf(right.get());
       if (significant(order, type).empty() || significant(order, type).back() != *lanes)
         require(right, moveLast(order, *lanes));

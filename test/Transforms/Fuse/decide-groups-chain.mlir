@@ -69,3 +69,36 @@ module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters 
     return %y : tensor<?x64xf32>
   }
 }
+
+// -----
+
+// On a grid rows stay in registers, however few they are, and there is no memory for them.
+// CHECK-LABEL: func.func @grid
+// CHECK-NOT: graph.scratch
+// CHECK: graph.matmul {{.*}}graph.in_group = 0
+// CHECK: graph.matmul {{.*}}graph.in_group = 0
+module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 166912, products = 3>>} {
+  func.func @grid(%q: tensor<8x64xf32>, %k: tensor<64x16xf32>, %v: tensor<16x64xf32>) -> tensor<8x64xf32> {
+    %s = graph.matmul %q, %k : (tensor<8x64xf32>, tensor<64x16xf32>) -> tensor<8x16xf32>
+    %m = graph.reduce_max %s {dims = array<i64: 1>} : (tensor<8x16xf32>) -> tensor<8x1xf32>
+    %d = graph.sub %s, %m : (tensor<8x16xf32>, tensor<8x1xf32>) -> tensor<8x16xf32>
+    %y = graph.matmul %d, %v : (tensor<8x16xf32>, tensor<16x64xf32>) -> tensor<8x64xf32>
+    return %y : tensor<8x64xf32>
+  }
+}
+
+// -----
+
+// Left alone: sums of lines so long don't fit into registers.
+// CHECK-LABEL: func.func @long_lines
+// CHECK: graph.matmul {{.*}}graph.in_group = 0
+// CHECK: graph.matmul {{.*}}graph.in_group = 2
+module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 166912, products = 3>>} {
+  func.func @long_lines(%q: tensor<512x256xf32>, %k: tensor<256x512xf32>, %v: tensor<512x256xf32>) -> tensor<512x256xf32> {
+    %s = graph.matmul %q, %k : (tensor<512x256xf32>, tensor<256x512xf32>) -> tensor<512x512xf32>
+    %m = graph.reduce_max %s {dims = array<i64: 1>} : (tensor<512x512xf32>) -> tensor<512x1xf32>
+    %d = graph.sub %s, %m : (tensor<512x512xf32>, tensor<512x1xf32>) -> tensor<512x512xf32>
+    %y = graph.matmul %d, %v : (tensor<512x512xf32>, tensor<512x256xf32>) -> tensor<512x256xf32>
+    return %y : tensor<512x256xf32>
+  }
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Codegen/Grid/GridChain.h"
+#include "lib/Codegen/Grid/GridEngine.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using hewn::graph::Chain;
+using hewn::graph::DimExpr;
+using hewn::graph::Dims;
+using hewn::graph::Index;
+using hewn::graph::ReduceOpInterface;
+
+namespace hewn::codegen {
+
+static int64_t depthOf(const Chain &chain) { return *ChainProduct(chain.first).depth().constant(); }
+static int64_t widthOf(const Chain &chain) { return *graph::getDims(chain.second->getResult(0)).back().constant(); }
+
+GridChain::GridChain(KernelFunction &k, OpBuilder &b, const Chain &chain, Spread spread)
+    : k(k), b(b), chain(chain), spread(spread), depth(depthOf(chain)), width(widthOf(chain)),
+      e(b, k.loc(), /*lanes=*/0, k.symbols, k.inputs),
+      grid(k, e, spread.high * spread.wide * plan::gridOf(k.kernel).getWarp()),
+      products(b, k.loc(), grid, plan::gridOf(k.kernel).getProducts() > 1), first(chain.first), second(chain.second),
+      space(graph::getDims(chain.first->getResult(0))),
+      queries(k, e, grid, first, GridLines::Line::Row, space[chain.rowDim], depth, spread.high * kWarpRows),
+      keys(k, e, grid, first, GridLines::Line::Column, space.back(), depth, tile()),
+      values(k, e, grid, second, GridLines::Line::Summed, space.back(), width, tile()) {}
+
+void GridChain::run() {
+  Index four = e.constant(4), thread{grid.thread};
+  Index warp = e.floorDiv(thread, e.constant(grid.warp)), lane = e.mod(thread, e.constant(grid.warp));
+  group = e.floorDiv(lane, four);
+  inGroup = e.mod(lane, four);
+  warpHigh = e.mod(warp, e.constant(spread.high));
+  warpWide = e.floorDiv(warp, e.constant(spread.high));
+  warpColumn = e.mul(warpWide, e.constant(spread.columns));
+  DimExpr rows = space[chain.rowDim];
+  Dims counts(ArrayRef(space).take_front(chain.rowDim));
+  counts.push_back(rows.ceilDiv(spread.high * kWarpRows));
+  grid.overBlocks(graph::numElements(counts), [&](Index item) {
+    SmallVector<Index> at = grid.unravel(item, counts);
+    batch.assign(at.begin(), at.end() - 1);
+    Index firstRow = e.mul(at.back(), e.constant(spread.high * kWarpRows));
+    Index start = e.add(firstRow, e.add(e.mul(warpHigh, e.constant(kWarpRows)), group));
+    Index last = e.sub(e.expression(rows), e.constant(1));
+    for (int64_t i = 0; i < 2; ++i) {
+      row[i] = e.add(start, e.constant(i * 8));
+      exists[i] = e.compare(arith::CmpIPredicate::sle, row[i], last);
+      row[i] = e.min(row[i], last); // those beyond the end do the last one's work once more
+    }
+    queries.bring(batch, firstRow);
+    finish(sumsOfRows());
+  });
+}
+
+/// This warp's scores of a tile that is in shared memory: four for each eight columns.
+SmallVector<Value> GridChain::scores() {
+  int64_t count = spread.columns / kFragment;
+  SmallVector<GridFactors::Sum> sums(count, products.begin(SmallVector<Value>(4, number(0))));
+  Index row = e.add(e.mul(warpHigh, e.constant(kWarpRows)), group), four = e.constant(4), eight = e.constant(8);
+  for (int64_t step = 0; step < depth; step += kFragment) {
+    Index inSum = e.add(inGroup, e.constant(step)), next = e.add(inSum, four), below = e.add(row, eight);
+    GridFactors::Fragment left = products.fragment(
+        {queries.at(row, inSum), queries.at(below, inSum), queries.at(row, next), queries.at(below, next)});
+    for (int64_t i = 0; i < count; ++i) {
+      Index line = e.add(warpColumn, e.add(group, e.constant(i * kFragment)));
+      products.multiply(sums[i], left, products.fragment({keys.at(line, inSum), keys.at(line, next)}));
+    }
+  }
+  SmallVector<Value> all;
+  for (const GridFactors::Sum &sum : sums)
+    llvm::append_range(all, products.finish(sum));
+  return all;
+}
+
+SmallVector<Value> GridChain::addValues(ArrayRef<Value> sums, ArrayRef<Value> weights) {
+  SmallVector<GridFactors::Fragment> lefts;
+  for (size_t i = 0; i < weights.size(); i += 4)
+    lefts.push_back(products.fragment({weights[i], weights[i + 2], weights[i + 1], weights[i + 3]}));
+  SmallVector<Value> all;
+  for (size_t c = 0; c < sums.size(); c += 4) {
+    GridFactors::Sum sum = products.begin(sums.slice(c, 4));
+    Index inner = e.add(group, e.constant(int64_t(c) / 4 * kFragment));
+    for (auto [i, factor] : llvm::enumerate(lefts)) {
+      Index line = e.add(warpColumn, e.add(e.mul(inGroup, e.constant(2)), e.constant(int64_t(i) * kFragment)));
+      products.multiply(sum, factor,
+                        products.fragment({values.at(line, inner), values.at(e.add(line, e.constant(1)), inner)}));
+    }
+    llvm::append_range(all, products.finish(sum));
+  }
+  return all;
+}
+
+SmallVector<Value> GridChain::overTiles(ArrayRef<Value> start, bool adds, Step step) {
+  e.forget();
+  keys.bring(batch, e.constant(0));
+  auto loop =
+      scf::ForOp::create(b, loc(), e.constant(0).base, e.expression(space.back()).base, e.constant(tile()).base, start);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    e.forget();
+    Index column{loop.getInductionVar()};
+    grid.waitForCopies(0);
+    grid.barrier(); // all have k's lines, and are done with the last tile's of v
+    if (adds)
+      values.bring(batch, column);
+    SmallVector<Value> made = scores();
+    grid.waitForCopies(0);
+    grid.barrier(); // all have v's, and are done with k's
+    keys.bring(batch, e.add(column, e.constant(tile())));
+    SmallVector<Value> next = step(loop.getRegionIterArgs(), made, e.add(column, warpColumn));
+    scf::YieldOp::create(b, loc(), next);
+  }
+  e.forget();
+  grid.waitForCopies(0);
+  grid.barrier();
+  return llvm::map_to_vector(loop.getResults(), [](OpResult r) { return Value(r); });
+}
+
+Index GridChain::columnOf(size_t i, Index firstColumn) {
+  Index own = e.add(e.mul(inGroup, e.constant(2)), e.constant(int64_t(i) / 4 * kFragment + int64_t(i) % 2));
+  return e.add(firstColumn, own);
+}
+Value GridChain::hasColumn(Index column) {
+  std::optional<int64_t> all = space.back().constant();
+  return all && *all % tile() == 0 ? Value() : e.compare(arith::CmpIPredicate::slt, column, e.expression(space.back()));
+}
+SmallVector<Index> GridChain::placeOf(size_t i, Index column) {
+  SmallVector<Index> at(batch);
+  at.append({row[rowOf(i)], e.min(column, e.sub(e.expression(space.back()), e.constant(1)))});
+  return at;
+}
+
+Value GridChain::readAt(Value tensor, Value score, ArrayRef<Index> at) {
+  e.bind(chain.first->getResult(0), score);
+  Value value = e.read(tensor, at);
+  e.unbind(chain.first->getResult(0));
+  return value;
+}
+
+SmallVector<Value> GridChain::meet(ReduceOpInterface reduce, SmallVector<Value> states) {
+  for (int64_t distance : {1, 2}) {
+    SmallVector<Value> other = llvm::map_to_vector(states, [&](Value v) { return grid.shuffle(v, distance); });
+    states = reduce.merge(b, loc(), states, other);
+  }
+  return states;
+}
+
+void GridChain::finish(ArrayRef<Value> sums) {
+  e.forget();
+  Value some = space.back().constant()
+                   ? Value()
+                   : e.compare(arith::CmpIPredicate::slt, e.constant(0), e.expression(space.back()));
+  Value gives = spread.wide > 1 ? e.compare(arith::CmpIPredicate::eq, warpWide, e.constant(0)) : Value();
+  for (size_t i = 0; i < sums.size(); ++i) {
+    Index column = e.add(e.mul(inGroup, e.constant(2)), e.constant(int64_t(i) / 4 * kFragment + int64_t(i) % 2));
+    Value writes = exists[rowOf(i)];
+    if (width % kFragment != 0)
+      writes = e.logicalAnd(writes, e.compare(arith::CmpIPredicate::slt, column, e.constant(width)));
+    if (gives)
+      writes = e.logicalAnd(writes, gives);
+    Value sum = some ? e.selectElement(some, sums[i], number(0)) : sums[i]; // of nothing
+    auto branch = scf::IfOp::create(b, loc(), writes, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(branch.thenBlock()->getTerminator());
+    e.forget();
+    SmallVector<Index> at(batch);
+    at.append({row[rowOf(i)], column});
+    e.bind(chain.second->getResult(0), sum);
+    SmallVector<Value> made = llvm::map_to_vector(k.results, [&](Value result) { return e.read(result, at); });
+    for (auto [buffer, value] : llvm::zip(k.outputs, made))
+      e.write(buffer, at, value);
+    e.unbind(chain.second->getResult(0));
+    e.forget();
+  }
+}
+std::optional<Chain> gridChain(KernelFunction &k) {
+  SmallVector<Operation *> ops =
+      llvm::map_to_vector(k.kernel.getBody().front().without_terminator(), [](Operation &op) { return &op; });
+  std::optional<Chain> chain = graph::findChain(ops);
+  bool fits = chain && plan::gridTakesChain(*chain) && llvm::all_of(k.results, [&](Value result) {
+                return llvm::is_contained(chain->tail, result.getDefiningOp());
+              });
+  return fits ? chain : std::nullopt;
+}
+
+void emitGridChain(KernelFunction &k, OpBuilder &b, const Chain &chain) {
+  constexpr int64_t unknown = 1024;
+  int64_t rows = graph::getDims(chain.first->getResult(0))[chain.rowDim].constant().value_or(unknown);
+  int64_t longest = std::max(depthOf(chain), widthOf(chain)), high = (rows + 15) / 16;
+  // What fits into registers and 48 KB of shared memory.
+  bool narrow = longest <= 64;
+  GridChain::Spread many = narrow ? GridChain::Spread{4, 1, 32} : GridChain::Spread{3, 1, 16};
+  GridChain::Spread few = narrow ? GridChain::Spread{1, 4, 16} : GridChain::Spread{1, 3, 8};
+  many.high = std::min(many.high, high);
+  if (!emitOnlineChain(k, b, chain, few, many, high == 1))
+    emitChainPasses(k, b, chain, many);
+}
+
+} // namespace hewn::codegen

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Two products with rows between them (dialects/Graph/Contract/Chain.h: attention) in one kernel.
+//
+// A warp has sixteen rows of scores, of which it makes some columns at a time, by its matrix instruction, and keeps the sums of
+// the second product in registers. The second factors come through shared memory:
+//
+//     bring lines 0 of k
+//     for tile:  wait; barrier;  bring the tile's lines of v;  scores = q k;  wait; barrier;  bring the next tile's of k;
+//                weights from scores;  sums += weights v
+//
+// A softmax between them is computed as it comes (OnlineRows.h): one pass. Anything else takes a pass for each reduction that needs
+// another's result, in which the scores are made again, and one for the second product. No score is ever in memory.
+//
+// Where rows are few, the warps of a block share them and divide the columns; their sums meet in shared memory at the end, always
+// in the same order.
+//
+// Lanes hold scores as the instruction leaves them, two neighbouring columns each. As a left factor they would have to be columns
+// four apart; since a sum has no order, the lines of v are taken in that other order instead.
+#ifndef HEWN_LIB_CODEGEN_GRID_GRIDCHAIN_H
+#define HEWN_LIB_CODEGEN_GRID_GRIDCHAIN_H
+
+#include "lib/Codegen/Grid/GridFactors.h"
+#include "lib/Codegen/Grid/GridLines.h"
+
+namespace hewn::codegen {
+
+class GridChain {
+public:
+  static constexpr int64_t kWarpRows = 16, kFragment = 8;
+
+  /// How a block's warps are spread over rows and columns, and columns of a tile for each.
+  struct Spread {
+    int64_t high, wide, columns;
+  };
+
+  GridChain(KernelFunction &k, mlir::OpBuilder &b, const graph::Chain &chain, Spread spread);
+  virtual ~GridChain() = default;
+  void run();
+
+protected:
+  KernelFunction &k;
+  mlir::OpBuilder &b;
+  const graph::Chain &chain;
+  const Spread spread;
+  const int64_t depth, width; // summed by the first product, columns of the second
+  KernelElements e;
+  Grid grid;
+  GridFactors products;
+  ChainProduct first, second;
+  graph::Dims space;
+  GridLines queries, keys, values;
+  graph::Index group, inGroup, warpHigh, warpWide, warpColumn;
+  llvm::SmallVector<graph::Index> batch;
+  graph::Index row[2];
+  mlir::Value exists[2];
+
+  mlir::Location loc() { return k.loc(); }
+  int64_t tile() const { return spread.wide * spread.columns; }
+  size_t numSums() const { return size_t((width + 7) / 8 * 4); }
+  mlir::Value number(double value) { return e.constantElement(b.getF32Type(), value); }
+
+  /// The second product's sums of this lane's rows, which begin here.
+  virtual llvm::SmallVector<mlir::Value> sumsOfRows() = 0;
+
+  using Step = llvm::function_ref<llvm::SmallVector<mlir::Value>(
+      mlir::ValueRange states, llvm::ArrayRef<mlir::Value> scores, graph::Index firstColumn)>;
+  /// `step` for every tile of the rows. Where it `adds`, v's lines are there too when it calls `addValues`.
+  llvm::SmallVector<mlir::Value> overTiles(llvm::ArrayRef<mlir::Value> start, bool adds, Step step);
+  /// `sums` plus weights times the lines in shared memory.
+  llvm::SmallVector<mlir::Value> addValues(llvm::ArrayRef<mlir::Value> sums, llvm::ArrayRef<mlir::Value> weights);
+
+  /// Of score or sum `i` of a lane: which of its two rows it is in, its column, whether there is one (null: always), its place.
+  static size_t rowOf(size_t i) { return i % 4 / 2; }
+  graph::Index columnOf(size_t i, graph::Index firstColumn);
+  mlir::Value hasColumn(graph::Index column);
+  llvm::SmallVector<graph::Index> placeOf(size_t i, graph::Index column);
+  /// The value of `tensor` made of one score.
+  mlir::Value readAt(mlir::Value tensor, mlir::Value score, llvm::ArrayRef<graph::Index> at);
+  /// A row's states of four neighbouring lanes, merged.
+  llvm::SmallVector<mlir::Value> meet(graph::ReduceOpInterface reduce, llvm::SmallVector<mlir::Value> states);
+
+private:
+  llvm::SmallVector<mlir::Value> scores();
+  void finish(llvm::ArrayRef<mlir::Value> sums);
+};
+
+/// With a softmax between: in one pass, where one of the kernel is found (`true` was returned); and of any rows.
+bool emitOnlineChain(KernelFunction &k, mlir::OpBuilder &b, const graph::Chain &chain, GridChain::Spread few,
+                     GridChain::Spread many, bool rowsAreFew);
+void emitChainPasses(KernelFunction &k, mlir::OpBuilder &b, const graph::Chain &chain, GridChain::Spread spread);
+
+} // namespace hewn::codegen
+
+#endif

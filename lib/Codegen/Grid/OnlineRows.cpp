@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Codegen/Grid/OnlineRows.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+using hewn::graph::Index;
+using hewn::graph::ReduceOpInterface;
+
+namespace hewn::codegen {
+
+namespace {
+
+/// Some number that nothing is known of.
+Value anyNumber(KernelElements &e) {
+  return UnrealizedConversionCastOp::create(e.b, e.loc, e.b.getF32Type(), ValueRange()).getResult(0);
+}
+
+/// Whether the reduction's state is one number, merged by one of `Merge`, and made of an element, and into the result, as it is.
+template <typename... Merge> bool isPlain(KernelElements &e, ReduceOpInterface reduce) {
+  OpBuilder &b = e.b;
+  if (reduce.usesPosition() || reduce.identity(b, e.loc, 0).size() != 1 ||
+      !graph::getElementType(reduce->getResult(0)).isF32())
+    return false;
+  Value x = anyNumber(e), y = anyNumber(e), count = e.toElement(e.constant(1), b.getI64Type());
+  SmallVector<Value> lifted = reduce.lift(b, e.loc, x, Value());
+  return lifted.size() == 1 && lifted[0] == x &&
+         isa_and_nonnull<Merge...>(reduce.merge(b, e.loc, {x}, {y})[0].getDefiningOp()) &&
+         reduce.finish(b, e.loc, {x}, count) == x;
+}
+
+/// The op of `value`; null where it is another.
+template <typename Op> Op madeBy(Value value) { return value.getDefiningOp<Op>(); }
+
+bool isQuotient(Value value, Value x, Value y) {
+  if (auto divide = madeBy<arith::DivFOp>(value))
+    return divide.getLhs() == x && divide.getRhs() == y;
+  auto multiply = madeBy<arith::MulFOp>(value);
+  if (!multiply)
+    return false;
+  Value other = multiply.getLhs() == x ? multiply.getRhs() : multiply.getLhs();
+  auto inverse = madeBy<arith::DivFOp>(other);
+  return (multiply.getLhs() == x || multiply.getRhs() == x) && other != x && inverse && inverse.getLhs() != x &&
+         inverse.getRhs() == y && matchPattern(inverse.getLhs(), m_OneFloat());
+}
+
+std::optional<OnlineRows> find(KernelElements &e, const graph::Chain &chain) {
+  SmallVector<ReduceOpInterface> reductions;
+  for (Operation *op : chain.middle)
+    if (auto reduce = dyn_cast<ReduceOpInterface>(op))
+      reductions.push_back(reduce);
+  if (reductions.size() != 2)
+    return std::nullopt;
+  OnlineRows rows{reductions[0]->getOperand(0), reductions[1]->getOperand(0), reductions[0], reductions[1]};
+  Value maximum = rows.maximum->getResult(0), sum = rows.sum->getResult(0);
+  // (Whichever number is subtracted, the quotient is the same but for rounding: that it is a choice of elements is enough.)
+  if (!isPlain<arith::MaximumFOp, arith::MaxNumFOp, arith::SelectOp>(e, rows.maximum) ||
+      !isPlain<arith::AddFOp>(e, rows.sum) || !graph::getElementType(rows.logits).isF32() ||
+      !graph::getElementType(rows.powers).isF32())
+    return std::nullopt;
+  SmallVector<Index> at(graph::getRank(rows.logits), e.constant(0));
+  // What stands for the values is told from all else by being bound.
+  auto readWith = [&](Value value, Value x, Value asX, Value y, Value asY) {
+    e.bind(x, asX);
+    e.bind(y, asY);
+    Value read = e.read(value, at);
+    e.unbind(x);
+    e.unbind(y);
+    return read;
+  };
+  Value x = anyNumber(e), y = anyNumber(e);
+  auto power = madeBy<math::ExpOp>(readWith(rows.powers, rows.logits, x, maximum, y));
+  auto difference = power ? madeBy<arith::SubFOp>(power.getOperand()) : arith::SubFOp();
+  if (!difference || difference.getLhs() != x || difference.getRhs() != y)
+    return std::nullopt;
+  if (!isQuotient(readWith(chain.weights, rows.powers, x, sum, y), x, y))
+    return std::nullopt;
+  return rows;
+}
+
+} // namespace
+
+std::optional<OnlineRows> onlineRows(KernelElements &e, const graph::Chain &chain) {
+  // In a place of its own: what is tried out may leave reads of memory behind.
+  Block *block = e.b.getInsertionBlock();
+  auto point = e.b.getInsertionPoint();
+  Operation *before = point == block->begin() ? nullptr : &*std::prev(point);
+  std::optional<OnlineRows> rows = find(e, chain);
+  e.forget();
+  for (;;) {
+    auto now = e.b.getInsertionPoint();
+    Operation *last = now == block->begin() ? nullptr : &*std::prev(now);
+    if (last == before)
+      return rows;
+    last->dropAllUses();
+    last->erase();
+  }
+}
+
+} // namespace hewn::codegen

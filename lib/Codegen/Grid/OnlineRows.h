@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A softmax between the products of a chain, by the arithmetic that its ops emit: whichever ops these are, the weights of a row are
+//
+//     weights = powers / sum,   sum = the sum of the powers,   powers = exp(logits - maximum),   maximum = that of the logits
+//
+// So they can be computed while the row comes, piece by piece: when the maximum grows from m to m', all that was added so far is
+// multiplied by exp(m - m') (Milakov and Gimelshein 2018).
+#ifndef HEWN_LIB_CODEGEN_GRID_ONLINEROWS_H
+#define HEWN_LIB_CODEGEN_GRID_ONLINEROWS_H
+
+#include "dialects/Graph/Contract/Chain.h"
+#include "lib/Codegen/KernelElements.h"
+
+namespace hewn::codegen {
+
+struct OnlineRows {
+  mlir::Value logits, powers;
+  graph::ReduceOpInterface maximum, sum;
+};
+
+/// nullopt where the ops between do anything else. Emits code at the builder's place and erases it.
+std::optional<OnlineRows> onlineRows(KernelElements &e, const graph::Chain &chain);
+
+} // namespace hewn::codegen
+
+#endif

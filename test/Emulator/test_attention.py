@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attention in one kernel of a grid: as on the host, under three schedules, and what a deleted barrier does."""
+
+import pathlib
+import re
+import sys
+
+import emulated
+import hewn
+import numpy as np
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from test_emulated import BARRIER, SCHEDULES, SHUFFLE, WAIT, without
+
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "Numeric"))
+from test_chains import UNUSUAL, attention
+
+
+def check(model, feeds, kernels=1, schedules=("random",), **options):
+    """As on the host, in so many kernels (None: any number)."""
+    (want,) = hewn.compile(model, **options).run(feeds).values()
+    with emulated.compiled(model, **options) as module:
+        for schedule in schedules:
+            with emulated.setting("SCHEDULE", schedule):
+                before = emulated.DRIVER.emulator_launches()
+                (got,) = module.run(feeds).values()
+                if schedule == schedules[0] and kernels is not None:
+                    assert emulated.DRIVER.emulator_launches() == before + kernels
+                np.testing.assert_allclose(got, want, rtol=1e-4, atol=3e-6)
+        del module
+
+
+# Batch, heads, rows, columns, width: tiles that end within, one row, few rows and many columns, lines of odd and of many elements.
+SHAPES = [(2, 3, 70, 70, 64), (1, 2, 1, 300, 64), (1, 2, 7, 33, 20), (1, 1, 50, 90, 128), (1, 2, 40, 40, 33)]
+
+
+@pytest.mark.parametrize("mask, shape", list(zip(["add", "none", "row", "where", "none"], SHAPES)), ids=str)
+def test_as_on_the_host(shape, mask):
+    # (A scale in front of the product is a kernel of its own.)
+    check(*attention(*shape, mask, scale_first=mask == "row"), kernels=2 if mask == "row" else 1)
+
+
+@pytest.mark.parametrize("shape", [(1, 2, 70, 45, 16), (1, 4, 1, 200, 24)], ids=str)
+def test_schedules(shape):
+    check(*attention(*shape, "add", scale_first=False), schedules=SCHEDULES)
+    check(*attention(*shape, "where", False, dynamic_rows=True, dynamic_columns=True), schedules=SCHEDULES)
+
+
+@pytest.mark.parametrize("precision", ["high", "medium"])
+def test_less_precision(precision):
+    model, feeds = attention(1, 2, 40, 70, 32, "add", scale_first=False)
+    (want,) = hewn.compile(model).run(feeds).values()
+    with emulated.compiled(model, precision=precision) as module:
+        (got,) = module.run(feeds).values()
+        error = np.abs(got - want).max()
+        assert 1e-5 < error < 3e-3
+        del module
+
+
+@pytest.mark.parametrize("case", UNUSUAL)
+def test_rows_that_are_no_softmax(case):
+    """Weights that are something else take passes over the scores; operands may be read twice."""
+    nodes, same = UNUSUAL[case]
+    generator = np.random.default_rng(5)
+    feeds = {name: generator.standard_normal((2, 40, 40)).astype(np.float32) / 4 for name in "qkv" if name not in same}
+    for size in (40, "n"):
+        graph = helper.make_graph(
+            [
+                helper.make_node(op, reads, [makes])
+                for op, reads, makes in [("MatMul", ["q", same.get("k", "k")], "s"), *nodes]
+            ],
+            "unusual",
+            [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, size, size]) for name in feeds],
+            [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+            [numpy_helper.from_array(np.array(0, np.float32), "zero")],
+        )
+        # (Of unknown size it is not known that lines are short enough.)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        check(model, feeds, kernels=1 if size == 40 else None)
+
+
+def masked(rows, mask):
+    nodes = [
+        helper.make_node("MatMul", ["q", "k"], ["s"]),
+        helper.make_node("Add", ["s", "mask"], ["m"]),
+        helper.make_node("Softmax", ["m"], ["w"]),
+        helper.make_node("MatMul", ["w", "v"], ["y"]),
+    ]
+    generator = np.random.default_rng(3)
+    feeds = {"q": generator.standard_normal((rows, 8)), "k": generator.standard_normal((8, mask.shape[1]))}
+    feeds |= {"v": generator.standard_normal((mask.shape[1], 12)), "mask": mask}
+    feeds = {name: value.astype(np.float32) for name, value in feeds.items()}
+    inputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, value.shape) for name, value in feeds.items()]
+    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)]
+    graph = helper.make_graph(nodes, "masked", inputs, outputs)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), feeds
+
+
+@pytest.mark.parametrize("rows", [5, 40])
+def test_rows_without_columns(rows):
+    """Columns that are left out altogether, in front, within, at the end, and in whole rows, which have no answer."""
+    mask = np.zeros((rows, 150))
+    mask[0, :100] = mask[1, 30:110] = mask[2, 40:] = mask[3] = -np.inf
+    mask[4, 149] = np.inf
+    model, feeds = masked(rows, mask)
+    with np.errstate(invalid="ignore"):
+        check(model, feeds, schedules=SCHEDULES)
+
+
+def grouped(heads, shared, rows, columns, causal):
+    """ONNX's Attention with fewer heads of k and v than of q."""
+    generator = np.random.default_rng(6)
+    shapes = {"q": (1, heads, rows, 16), "k": (1, shared, columns, 16), "v": (1, shared, columns, 24)}
+    feeds = {name: generator.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+    inputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in shapes.items()]
+    node = helper.make_node("Attention", ["q", "k", "v"], ["y"], is_causal=causal)
+    graph = helper.make_graph([node], "grouped", inputs, [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=11), feeds
+
+
+@pytest.mark.parametrize("causal", [0, 1])
+@pytest.mark.parametrize("heads", [(4, 4), (6, 2), (4, 1)], ids=str)
+def test_groups_of_heads(heads, causal):
+    check(*grouped(*heads, rows=20, columns=50, causal=causal), kernels=None)
+    check(*grouped(*heads, rows=1, columns=70, causal=0), kernels=None)
+
+
+def caught(model, feeds, change, schedules=SCHEDULES):
+    (want,) = hewn.compile(model).run(feeds).values()
+    for schedule in schedules:
+        with emulated.mutated(change), emulated.compiled(model) as module, emulated.setting("SCHEDULE", schedule):
+            try:
+                (got,) = module.run(feeds).values()
+            except hewn.RunError:
+                return True
+            if not np.allclose(got, want, rtol=1e-4, atol=1e-5):
+                return True
+            del module
+    return False
+
+
+@pytest.mark.parametrize("rows", [20, 1])
+def test_each_barrier_is_needed(rows):
+    """But for the last ones, which let a block go on to its next rows."""
+    model, feeds = attention(1, 1, rows, 200, 16, "none", scale_first=False)
+    with emulated.compiled(model) as module:
+        text = module.artifact.with_suffix(".ll").read_text()
+        del module
+    call = re.compile(rf"^.*{re.escape(BARRIER)}.*\n", re.M)
+    found = len(call.findall(text))
+    assert found >= 3
+
+    def delete(number):
+        def change(text):
+            match = list(call.finditer(text))[number]
+            return text[: match.start()] + text[match.end() :]
+
+        return change
+
+    unnoticed = [number for number in range(found) if not caught(model, feeds, delete(number))]
+    assert len(unnoticed) <= (1 if rows > 16 else 2), unnoticed
+    assert caught(model, feeds, lambda text: without(text, SHUFFLE))
+    assert caught(model, feeds, lambda text: text.replace(f"@{WAIT}(i32 0)", f"@{WAIT}(i32 1)"))

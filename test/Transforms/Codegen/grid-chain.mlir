@@ -1,0 +1,71 @@
+// Two contractions with rows between them on a grid: scores stay in registers.
+// RUN: hewn-opt %s --hewn-lower-kernels --canonicalize --cse | FileCheck %s
+
+module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 166912, products = 1>>} {
+
+// A softmax takes one pass: maximum and sum of two rows, and the sums of eight columns of the result in four registers each lane. A
+// block has 64 rows by four warps; a tile 32 columns, of two steps of 8 each, then of four for the second product.
+// CHECK-LABEL: func.func @softmax(
+// CHECK-SAME: plan.blocks = 4 : i64, plan.symbols = [], plan.threads = 128 : i64
+// CHECK: call @hewn.grid.copy16
+// CHECK: scf.for {{.*}} -> (f32, f32, f32, f32, f32, f32, f32, f32) {
+// CHECK: call @hewn.grid.copies.wait(%c0_i32)
+// CHECK: call @hewn.grid.barrier
+// CHECK: call @hewn.grid.copy16
+// CHECK-COUNT-8: call @hewn.grid.product(
+// CHECK: call @hewn.grid.copies.wait(%c0_i32)
+// CHECK: call @hewn.grid.barrier
+// CHECK: call @hewn.grid.copy16
+// CHECK: call @hewn.grid.shuffle
+// CHECK: math.exp
+// CHECK-COUNT-4: call @hewn.grid.product(
+// CHECK-NOT: call @hewn.grid.product
+// CHECK-NOT: scf.for
+// CHECK: return
+plan.kernel @softmax(%q: tensor<2x128x16xf32>, %k: tensor<2x16x256xf32, #graph.layout<[0, 2, 1]>>, %v: tensor<2x256x8xf32>) -> tensor<2x128x8xf32> attributes {symbols = []} {
+  %s = graph.matmul %q, %k : (tensor<2x128x16xf32>, tensor<2x16x256xf32, #graph.layout<[0, 2, 1]>>) -> tensor<2x128x256xf32>
+  %m = graph.reduce_max %s {dims = array<i64: 2>} : (tensor<2x128x256xf32>) -> tensor<2x128x1xf32>
+  %d = graph.sub %s, %m : (tensor<2x128x256xf32>, tensor<2x128x1xf32>) -> tensor<2x128x256xf32>
+  %e = graph.exp %d : (tensor<2x128x256xf32>) -> tensor<2x128x256xf32>
+  %t = graph.reduce_sum %e {dims = array<i64: 2>} : (tensor<2x128x256xf32>) -> tensor<2x128x1xf32>
+  %w = graph.div %e, %t : (tensor<2x128x256xf32>, tensor<2x128x1xf32>) -> tensor<2x128x256xf32>
+  %y = graph.matmul %w, %v : (tensor<2x128x256xf32>, tensor<2x256x8xf32>) -> tensor<2x128x8xf32>
+  graph.yield %y : tensor<2x128x8xf32>
+}
+
+// One row: the warps divide the columns, and meet at the end.
+// CHECK-LABEL: func.func @one_row(
+// CHECK-SAME: plan.blocks = 2 : i64, plan.symbols = [], plan.threads = 128 : i64
+// CHECK: scf.for
+// CHECK: scf.for {{.*}} -> (f32, f32, f32, f32, f32, f32, f32, f32) {
+// CHECK-COUNT-3: memref.store {{.*}} : memref<256xf32, 3>
+// CHECK: call @hewn.grid.barrier
+// CHECK: memref.load {{.*}} : memref<256xf32, 3>
+// CHECK: return
+plan.kernel @one_row(%q: tensor<2x1x16xf32>, %k: tensor<2x16x256xf32, #graph.layout<[0, 2, 1]>>, %v: tensor<2x256x8xf32>) -> tensor<2x1x8xf32> attributes {symbols = []} {
+  %s = graph.matmul %q, %k : (tensor<2x1x16xf32>, tensor<2x16x256xf32, #graph.layout<[0, 2, 1]>>) -> tensor<2x1x256xf32>
+  %m = graph.reduce_max %s {dims = array<i64: 2>} : (tensor<2x1x256xf32>) -> tensor<2x1x1xf32>
+  %d = graph.sub %s, %m : (tensor<2x1x256xf32>, tensor<2x1x1xf32>) -> tensor<2x1x256xf32>
+  %e = graph.exp %d : (tensor<2x1x256xf32>) -> tensor<2x1x256xf32>
+  %t = graph.reduce_sum %e {dims = array<i64: 2>} : (tensor<2x1x256xf32>) -> tensor<2x1x1xf32>
+  %w = graph.div %e, %t : (tensor<2x1x256xf32>, tensor<2x1x1xf32>) -> tensor<2x1x256xf32>
+  %y = graph.matmul %w, %v : (tensor<2x1x256xf32>, tensor<2x256x8xf32>) -> tensor<2x1x8xf32>
+  graph.yield %y : tensor<2x1x8xf32>
+}
+
+// Anything else takes a pass for the reduction, and one for the second product.
+// CHECK-LABEL: func.func @centred(
+// CHECK: scf.for {{.*}} -> (f32, f32) {
+// CHECK-COUNT-8: call @hewn.grid.product(
+// CHECK: scf.for {{.*}} -> (f32, f32, f32, f32) {
+// CHECK-COUNT-12: call @hewn.grid.product(
+// CHECK-NOT: call @hewn.grid.product
+// CHECK: return
+plan.kernel @centred(%q: tensor<128x16xf32>, %k: tensor<16x256xf32>, %v: tensor<256x8xf32>) -> tensor<128x8xf32> attributes {symbols = []} {
+  %s = graph.matmul %q, %k : (tensor<128x16xf32>, tensor<16x256xf32>) -> tensor<128x256xf32>
+  %m = graph.reduce_max %s {dims = array<i64: 1>} : (tensor<128x256xf32>) -> tensor<128x1xf32>
+  %d = graph.sub %s, %m : (tensor<128x256xf32>, tensor<128x1xf32>) -> tensor<128x256xf32>
+  %y = graph.matmul %d, %v : (tensor<128x256xf32>, tensor<256x8xf32>) -> tensor<128x8xf32>
+  graph.yield %y : tensor<128x8xf32>
+}
+}
