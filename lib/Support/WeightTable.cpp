@@ -41,14 +41,18 @@ std::string WeightTable::contentHash(llvm::ArrayRef<char> bytes) {
   return llvm::utohexstr(hash.high64, true, 16) + llvm::utohexstr(hash.low64, true, 16);
 }
 
-void WeightTable::letGo(llvm::ArrayRef<char> bytes) {
-#ifdef MADV_PAGEOUT
-  // Whole pages alone: those at the ends belong to others too. Nothing is lost, whatever kind of memory it is.
+void WeightTable::letGo(llvm::ArrayRef<char> bytes) const {
+  // Memory that is no file's would be lost.
+  if (llvm::none_of(mappings, [&](const auto &mapping) {
+        return mapping->getBufferStart() <= bytes.begin() && bytes.end() <= mapping->getBufferEnd() &&
+               mapping->getBufferKind() == llvm::MemoryBuffer::MemoryBuffer_MMap;
+      }))
+    return;
+  // Whole pages alone: those at the ends belong to others too.
   constexpr uintptr_t page = 4096;
   uintptr_t begin = (uintptr_t(bytes.begin()) + page - 1) / page * page, end = uintptr_t(bytes.end()) / page * page;
   if (begin < end)
-    (void)madvise(reinterpret_cast<void *>(begin), end - begin, MADV_PAGEOUT);
-#endif
+    (void)madvise(reinterpret_cast<void *>(begin), end - begin, MADV_DONTNEED);
 }
 
 } // namespace hewn

@@ -46,8 +46,9 @@ public:
     return bytes(weight.getKey(), weight.getOffset(), weight.getBytes());
   }
 
-  /// Says that these bytes are not read soon: what is mapped from a file need not stay in memory until then.
-  static void letGo(llvm::ArrayRef<char> bytes);
+  /// Says that these bytes, of a weight or made of one, are not read soon: pages of mapped files then don't count as memory of
+  /// the process until they are. The system keeps the file.
+  void letGo(llvm::ArrayRef<char> bytes) const;
 
   /// A hash of the content, the same on every machine: equal weights have equal hashes whatever their keys.
   template <typename WeightAttr> std::string contentHash(WeightAttr weight) const { return contentHash(bytes(weight)); }

@@ -16,19 +16,20 @@ namespace hewn::codegen {
 
 static constexpr uint64_t kAlignment = 64;
 
-uint64_t Weights::add(ArrayRef<char> bytes) {
+uint64_t Weights::add(ArrayRef<char> bytes, const WeightTable *table) {
   // Programs of several machines name the same bytes: reading them again would cost more than all else.
   auto [known, isNew] = byAddress.try_emplace({bytes.data(), bytes.size()}, total);
   if (!isNew)
     return known->second;
   uint64_t hash = xxh3_64bits(ArrayRef<uint8_t>(reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()));
-  WeightTable::letGo(bytes);
+  if (table)
+    table->letGo(bytes);
   std::vector<size_t> &same = byHash[hash >> 1]; // the map has keys of its own at the end of the range
   for (size_t i : same)
     if (pieces[i].bytes == bytes)
       return known->second = pieces[i].offset;
   same.push_back(pieces.size());
-  pieces.push_back({bytes, total, hash});
+  pieces.push_back({bytes, total, hash, table});
   total = alignTo(total + bytes.size(), kAlignment);
   return pieces.back().offset;
 }
@@ -51,7 +52,8 @@ void Weights::write(raw_ostream &os) const {
   for (const Piece &piece : pieces) {
     os.write(piece.bytes.data(), piece.bytes.size());
     os.write_zeros(unsigned(alignTo(piece.bytes.size(), kAlignment) - piece.bytes.size()));
-    WeightTable::letGo(piece.bytes);
+    if (piece.table)
+      piece.table->letGo(piece.bytes);
   }
 }
 

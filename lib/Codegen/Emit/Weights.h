@@ -13,14 +13,18 @@
 #include <string>
 #include <vector>
 
+namespace hewn {
+class WeightTable;
+}
+
 namespace hewn::codegen {
 
 /// Constants in the order in which they were added; equal bytes lie there once. Nothing is copied: whoever adds bytes
 /// keeps them until they are written.
 class Weights {
 public:
-  /// Returns the offset, a multiple of 64.
-  uint64_t add(llvm::ArrayRef<char> bytes);
+  /// Returns the offset, a multiple of 64. `table` has the bytes, and is told whenever they were read; null: somebody else has.
+  uint64_t add(llvm::ArrayRef<char> bytes, const WeightTable *table = nullptr);
   /// The same for bytes that are kept here.
   uint64_t add(std::string bytes);
 
@@ -40,6 +44,7 @@ private:
     llvm::ArrayRef<char> bytes;
     uint64_t offset;
     uint64_t hash;
+    const WeightTable *table;
   };
   std::vector<Piece> pieces;
   std::deque<std::string> kept;

@@ -49,7 +49,7 @@ FailureOr<llvm::Value *> ProgramEmitter::constantPointer(graph::ConstantOp op) {
   if (!size || int64_t(bytes.size()) != *size)
     return op.emitOpError("has ") << bytes.size() << " bytes where its type has " << size.value_or(-1);
   if (bytes.size() > kSmallConstant || device) { // what stands beside the code is not on the device
-    uint64_t at = own.empty() ? weights.add(bytes) : weights.add(std::move(own));
+    uint64_t at = own.empty() ? weights.add(bytes, &table) : weights.add(std::move(own));
     if (device)
       devicePointers[op.getResult()] = offset(deviceWeights, b.getInt64(at));
     return offset(weightsBase, b.getInt64(at));

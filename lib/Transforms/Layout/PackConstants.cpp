@@ -57,9 +57,9 @@ struct PackConstantsPass : impl::PackConstantsPassBase<PackConstantsPass> {
         toPack.push_back(&job);
     llvm::erase_if(toPack, [&](Job *job) { return !findBytes(*job); });
     // Names are given in order afterwards, so that the result does not depend on who is first.
-    parallelForEach(&getContext(), toPack, [](Job *job) {
+    parallelForEach(&getContext(), toPack, [&](Job *job) {
       job->packed = packElements(job->bytes, job->from, job->to);
-      WeightTable::letGo(job->bytes);
+      weights->letGo(job->bytes);
     });
     for (Job *job : toPack) {
       std::string name = weights->add(job->key + ".packed", std::move(job->packed));
