@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from numeric import check, one_node, run
 from onnx import TensorProto, helper, numpy_helper
+from test_integers import compiled
 
 SMALL = {
     "int2": TensorProto.INT2,
@@ -50,6 +51,36 @@ def test_float4_rounds_and_saturates():
     x = np.concatenate([np.linspace(-9, 9, 577), [1e9, -1e9, np.inf, -np.inf, -0.0, 1e-30]]).astype(np.float32)
     (got,) = run(one_node("Cast", [x], opset=25, to=TensorProto.FLOAT4E2M1), {"x0": x})
     same(got, x.astype(ml_dtypes.float4_e2m1fn))
+
+
+def halfway(dtype):
+    """Every value of a type of 16 bits, what lies between neighbours, and the numbers right beside that."""
+    codes = np.arange(1 << 16, dtype=np.uint16).view(dtype)
+    with np.errstate(invalid="ignore"):
+        values = codes.astype(np.float32)
+    values = np.unique(values[np.isfinite(values)])
+    middles = ((values[1:].astype(np.float64) + values[:-1]) / 2).astype(np.float32)
+    beside = [np.nextafter(middles, np.float32(end)) for end in (-np.inf, np.inf)]
+    ends = np.array([np.inf, -np.inf, np.nan, -0.0, 3.4028235e38, 1e-45, 65519.996, 65520], np.float32)
+    return codes, np.concatenate([values, middles, *beside, ends])
+
+
+@pytest.mark.parametrize("target", ["host", "x86-64-v2", "x86-64-v3", "x86-64-v4"])
+@pytest.mark.parametrize("name", ["float16", "bfloat16"])
+def test_halves(name, target):
+    """On machines with an instruction for the conversion, and without."""
+    dtype, kind = np.dtype(getattr(ml_dtypes, name, name)), getattr(TensorProto, name.upper())
+    codes, wide = halfway(dtype)
+    for x, to in ((codes, TensorProto.FLOAT), (wide, kind)):
+        with np.errstate(over="ignore"):
+            want = x.astype(np.float32 if to == TensorProto.FLOAT else dtype)
+        got = compiled(one_node("Cast", [x], to=to), target).run({"x0": x})["y0"]
+        bits = np.dtype(f"u{want.itemsize}")
+        numbers = ~np.isnan(want.astype(np.float32))
+        np.testing.assert_array_equal(np.isnan(got.astype(np.float32)), ~numbers)
+        if name == "bfloat16" and target == "host":  # where the instruction takes denormals for zeros
+            numbers &= (want == 0) | (np.abs(want.astype(np.float32)) > np.finfo(np.float32).tiny)
+        np.testing.assert_array_equal(got.view(bits)[numbers], want.view(bits)[numbers])
 
 
 @pytest.mark.parametrize("mode", ["up", "down", "nearest"])

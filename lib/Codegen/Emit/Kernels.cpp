@@ -4,6 +4,7 @@
 #include "dialects/Plan/Plan.h"
 #include "lib/Codegen/Emit/LowerToLLVM.h"
 #include "lib/Codegen/Emit/Object.h"
+#include "lib/Codegen/Passes.h"
 
 #include "mlir/Bytecode/BytecodeWriter.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
@@ -124,9 +125,15 @@ Expected<std::string> compile(const Job &job, const CodeOptions &options) {
     usePointers(function);
   PassManager pm(&context);
   pm.enableVerifier(false); // upstream passes on what a verified stage gave: a quarter of the time of a kernel
+  ExpandFloat8PassOptions conversions;
+  conversions.half = !job.variant->machine.convertsHalf;
+  conversions.bfloat = !job.variant->machine.convertsBfloat;
+  if (conversions.half || conversions.bfloat)
+    pm.addPass(createExpandFloat8Pass(conversions));
   buildLowerToLLVM(pm);
   if (failed(pm.run(*module)))
     return failure("lowered");
+  moveHalvesAsIntegers(*module);
   llvm::LLVMContext llvmContext;
   std::unique_ptr<llvm::Module> code = translateModuleToLLVMIR(*module, llvmContext, job.name);
   if (!code)

@@ -66,4 +66,28 @@ void buildLowerToLLVM(OpPassManager &pm) {
   pm.addPass(createReconcileUnrealizedCastsPass());
 }
 
+void moveHalvesAsIntegers(ModuleOp module) {
+  auto asIntegers = [](Type type) -> Type {
+    auto vector = dyn_cast<VectorType>(type);
+    if (!vector || !isa<Float16Type, BFloat16Type>(vector.getElementType()))
+      return {};
+    return vector.clone(IntegerType::get(type.getContext(), 16));
+  };
+  module.walk([&](Operation *op) {
+    if (!isa<LLVM::MaskedLoadOp, LLVM::MaskedStoreOp, LLVM::masked_gather, LLVM::masked_scatter>(op))
+      return;
+    OpBuilder b(op);
+    for (OpOperand &operand : op->getOpOperands())
+      if (Type type = asIntegers(operand.get().getType()))
+        operand.set(LLVM::BitcastOp::create(b, op->getLoc(), type, operand.get()));
+    for (OpResult result : op->getResults())
+      if (Type type = asIntegers(result.getType())) {
+        b.setInsertionPointAfter(op);
+        auto back = LLVM::BitcastOp::create(b, op->getLoc(), result.getType(), result);
+        result.setType(type);
+        result.replaceAllUsesExcept(back, back);
+      }
+  });
+}
+
 } // namespace hewn::codegen

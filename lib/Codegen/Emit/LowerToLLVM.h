@@ -5,6 +5,7 @@
 #define HEWN_LIB_CODEGEN_EMIT_LOWERTOLLVM_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
 
 namespace hewn::codegen {
@@ -14,6 +15,10 @@ void usePointers(mlir::func::FuncOp function);
 
 /// The passes from scf, vector, memref, arith and math to the LLVM dialect.
 void buildLowerToLLVM(mlir::OpPassManager &pm);
+
+/// Makes loads and stores of some lanes of f16 and bf16, in the LLVM dialect, those of integers: where LLVM takes such vectors
+/// apart it would convert each element to f32 and back, by a library that artifacts don't have on older machines.
+void moveHalvesAsIntegers(mlir::ModuleOp module);
 
 } // namespace hewn::codegen
 

@@ -46,6 +46,8 @@ struct MachineSpec {
   int64_t vectorBytes = 16;
   /// Whether a * b + c with one rounding is an instruction.
   bool fusedProducts = true;
+  /// Whether conversions between float16 and float32 are instructions, and those from float32 to bfloat16.
+  bool convertsHalf = true, convertsBfloat = true;
   /// What the code needs of the processor: bits of services.h.
   uint64_t cpuFeatures = 0;
   /// Null: kernels are objects, and the program calls them.

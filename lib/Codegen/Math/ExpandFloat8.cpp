@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rewrites conversions between float8 (or float4) and f32, which no machine of ours has an instruction for, as integer arithmetic.
+// Rewrites conversions between float8 (or float4) and f32, which no machine of ours has an instruction for, as integer arithmetic;
+// and, where the machine is one of the older ones, those of f16 and to bf16, for which LLVM would call a library that artifacts
+// don't have.
 //
 //     arith.extf %x : f8E4M3FN to f32      the exponent is rebased by one multiplication, exact for subnormals too
 //     arith.truncf %x : f32 to f8E5M2      rounds to the nearest, halves to even; what is too large becomes what the format
@@ -20,7 +22,7 @@ namespace hewn::codegen {
 
 namespace {
 
-/// A format: sign, exponent, `mantissa` bits. `largest` is the largest finite magnitude's code, `overflow` the code of what
+/// A format of at most 16 bits: sign, exponent, `mantissa` bits. `largest` is the largest finite magnitude's code, `overflow` the code of what
 /// lies beyond, `nan` that of NaN. A format without a negative zero has NaN in its place.
 struct Format {
   int mantissa, bias;
@@ -42,6 +44,10 @@ std::optional<Format> formatOf(Type type) {
     return Format{1, 1, 0x7, 0x7, 0x8, true, 4};
   if (isa<Float8E8M0FNUType>(type)) // exponents alone
     return Format{0, 127, 0xfe, 0xff, 0xff, false};
+  if (isa<Float16Type>(type))
+    return Format{10, 15, 0x7bff, 0x7c00, 0x7e00, true, 16};
+  if (isa<BFloat16Type>(type))
+    return Format{7, 127, 0x7f7f, 0x7f80, 0x7fc0, true, 16};
   return std::nullopt;
 }
 
@@ -158,16 +164,26 @@ private:
 };
 
 struct ExpandFloat8Pass : impl::ExpandFloat8PassBase<ExpandFloat8Pass> {
+  using ExpandFloat8PassBase::ExpandFloat8PassBase;
+
+  /// Whether a conversion from (`widens`) or to the type is rewritten.
+  bool takes(Type type, bool widens) const {
+    if (isa<BFloat16Type>(type))
+      return bfloat && !widens;
+    return (half || !isa<Float16Type>(type)) && formatOf(type);
+  }
+
   void runOnOperation() override {
-    getOperation()->walk([](Operation *op) {
+    getOperation()->walk([&](Operation *op) {
       if (!isa<arith::ExtFOp, arith::TruncFOp>(op))
         return;
       Value x = op->getOperand(0);
       Type from = x.getType(), to = op->getResult(0).getType();
       bool widens = isa<arith::ExtFOp>(op);
-      std::optional<Format> format = formatOf(getElementTypeOrSelf(widens ? from : to));
-      if (!format)
+      Type narrow = getElementTypeOrSelf(widens ? from : to);
+      if (!takes(narrow, widens))
         return;
+      std::optional<Format> format = formatOf(narrow);
       ImplicitLocOpBuilder b(op->getLoc(), op);
       Writer writer(b, to, *format);
       // Other widths, which folding brings about, go through f32.

@@ -61,6 +61,8 @@ codegen::MachineSpec makeMachine(StringRef name, StringRef cpu, uint64_t bits) {
   machine.features = featureList(cpu, bits);
   machine.vectorBytes = bits & HEWN_CPU_X86_64_V4 ? 64 : bits & HEWN_CPU_X86_64_V3 ? 32 : 16;
   machine.fusedProducts = bits & HEWN_CPU_X86_64_V3;
+  machine.convertsHalf = bits & HEWN_CPU_X86_64_V3; // F16C
+  machine.convertsBfloat = bits & HEWN_CPU_AVX512_BF16;
   machine.cpuFeatures = bits;
   return machine;
 }

@@ -1,4 +1,5 @@
 // RUN: hewn-opt %s --hewn-expand-float8 | FileCheck %s
+// RUN: hewn-opt %s --hewn-expand-float8="half=true bfloat=true" | FileCheck %s --check-prefix=OLD
 
 // Conversions become integer arithmetic, in vectors as in scalars; those of other types stay.
 
@@ -23,9 +24,25 @@ func.func @narrow(%x: f32) -> f8E5M2 {
 
 // CHECK-LABEL: @half
 // CHECK: arith.extf
+// OLD-LABEL: @half
+// OLD: arith.bitcast %{{.*}} : f16 to i16
+// OLD-NOT: arith.extf
+// OLD: return
 func.func @half(%x: f16) -> f32 {
   %0 = arith.extf %x : f16 to f32
   return %0 : f32
+}
+
+// To bfloat16 some machines have no instruction; from it, all do.
+// CHECK-LABEL: @bfloat
+// CHECK: arith.truncf
+// OLD-LABEL: @bfloat
+// OLD-NOT: arith.truncf
+// OLD: arith.extf %{{.*}} : vector<8xbf16> to vector<8xf32>
+func.func @bfloat(%x: vector<8xf32>) -> vector<8xf32> {
+  %0 = arith.truncf %x : vector<8xf32> to vector<8xbf16>
+  %1 = arith.extf %0 : vector<8xbf16> to vector<8xf32>
+  return %1 : vector<8xf32>
 }
 
 // CHECK-LABEL: @half_to_float8
