@@ -48,13 +48,19 @@ bool fills(graph::ContractOpInterface op, MatrixAttr matrix) {
   std::optional<unsigned> k = graph::plainSummedDim(op, *roles);
   if (!k || extents[*k].constant().value_or(1) % matrix.getDepth() != 0)
     return false;
-  return contractShape(op, *roles).rows.constant().value_or(fewestRows) >= fewestRows;
+  std::optional<int64_t> rows = contractShape(op, *roles).rows.constant();
+  return rows ? *rows >= fewestRows : bool(findDot(op, matrix.getLeft(), matrix.getRight(), matrix.getSum()));
 }
 
 MatrixAttr findMatrix(graph::ContractOpInterface op) {
   MatrixAttr matrix = findMatrix(op, graph::getElementType(op->getOperand(0)), graph::getElementType(op->getOperand(1)),
                                  graph::getElementType(op->getResult(0)));
   return matrix && fills(op, matrix) ? matrix : MatrixAttr();
+}
+
+int64_t groupSize(graph::ContractOpInterface op) {
+  constexpr int64_t lane = 32;
+  return findDot(op) || findMatrix(op) ? lane / graph::getElementType(op->getOperand(1)).getIntOrFloatBitWidth() : 1;
 }
 
 bool leavesOutBorder(graph::ContractOpInterface op, graph::MoveOpInterface border) {

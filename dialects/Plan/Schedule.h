@@ -22,10 +22,13 @@ DotAttr findDot(graph::ContractOpInterface op);
 /// The target's matrix unit for a contraction of such operands and sums; null where it has none.
 MatrixAttr findMatrix(mlir::Operation *op, mlir::Type left, mlir::Type right, mlir::Type sum);
 /// Whether a contraction of these sizes can run on the unit and should: the summed dim is a multiple of its depth, and the rows
-/// fill a tile, or may when run.
+/// fill a tile, or may when run; then the machine must have vectors for the same products, for when they do not.
 bool fills(graph::ContractOpInterface op, MatrixAttr matrix);
 /// The matrix unit that this contraction runs on: its types have one, and it fills it; null otherwise.
 MatrixAttr findMatrix(graph::ContractOpInterface op);
+
+/// Neighbours along the sum that a lane of what this contraction runs on takes at once; 1: it is computed in its own type.
+int64_t groupSize(graph::ContractOpInterface op);
 
 /// Whether the contraction leaves out the border of zeros (graph::leavesOutBorder): not where it runs on a matrix unit, which
 /// reads whole tiles.

@@ -383,6 +383,20 @@ Index KernelElements::affine(AffineExpr expr, ArrayRef<Index> iteration) {
   return expr.getKind() == AffineExprKind::Add ? add(l, r) : mul(l, r);
 }
 
+/// A factor in the type of the sums, which may be wider; `elementType` says whether an integer has a sign.
+static Value widen(OpBuilder &b, Location loc, Value factor, Type elementType, Type sumType) {
+  Type own = getElementTypeOrSelf(factor.getType());
+  if (own == sumType || own.getIntOrFloatBitWidth() >= sumType.getIntOrFloatBitWidth())
+    return factor;
+  auto vector = dyn_cast<VectorType>(factor.getType());
+  Type type = vector ? Type(vector.clone(sumType)) : sumType;
+  if (isa<FloatType>(sumType))
+    return arith::ExtFOp::create(b, loc, type, factor);
+  if (elementType.isUnsignedInteger())
+    return arith::ExtUIOp::create(b, loc, type, factor);
+  return arith::ExtSIOp::create(b, loc, type, factor);
+}
+
 Value KernelElements::contract(graph::ContractOpInterface op, ArrayRef<Index> at) {
   SmallVector<AffineMap> maps = op.getIndexingMaps();
   SmallVector<bool> summed = op.getReductionDims();
@@ -418,17 +432,19 @@ Value KernelElements::contract(graph::ContractOpInterface op, ArrayRef<Index> at
   Value zero = constantElement(graph::getElementType(op->getResult(0)), 0);
   if (!uniform)
     zero = spread(zero);
-  bool isFloat = isa<FloatType>(getElementTypeOrSelf(zero.getType()));
+  Type sumType = getElementTypeOrSelf(zero.getType());
+  bool isFloat = isa<FloatType>(sumType);
   return loopNest(inner, zero, 25, [&](ArrayRef<Index> k, ValueRange carried) -> SmallVector<Value> {
     for (auto [i, d] : llvm::enumerate(innerDims))
       iteration[d] = k[i];
     auto operandAt = [&](unsigned i) {
       return llvm::map_to_vector(maps[i].getResults(), [&](AffineExpr e) { return affine(e, iteration); });
     };
-    Value factors[] = {read(op->getOperand(0), operandAt(0)), read(op->getOperand(1), operandAt(1))};
-    if (!uniform)
-      for (Value &v : factors)
-        v = spread(v);
+    Value factors[2];
+    for (unsigned i : {0, 1}) {
+      Value read = this->read(op->getOperand(i), operandAt(i));
+      factors[i] = widen(b, loc, uniform ? read : spread(read), graph::getElementType(op->getOperand(i)), sumType);
+    }
     if (isFloat)
       return {arith::AddFOp::create(b, loc, carried[0], arith::MulFOp::create(b, loc, factors[0], factors[1]))};
     return {arith::AddIOp::create(b, loc, carried[0], arith::MulIOp::create(b, loc, factors[0], factors[1]))};

@@ -81,10 +81,10 @@ def emulated(text):
     return text + PRELUDE + "".join(PRODUCT.replace("NAME", name) for name in names)
 
 
-def run_emulated(model, feeds, folder, flags=()):
+def run_emulated(model, feeds, folder, flags=(), target="sapphirerapids"):
     path = folder / "m.onnx"
     onnx.save(model, path)
-    command = [TOOLS / "hewn", "compile", path, "--target=sapphirerapids", *flags]
+    command = [TOOLS / "hewn", "compile", path, f"--target={target}", *flags]
     subprocess.run([*command, "-o", folder / "m.o"], check=True)  # for the weights
     subprocess.run([*command, "--emit=llvm", "-o", folder / "m.ll"], check=True)
     modules = re.split(r"(?=^; ModuleID)", (folder / "m.ll").read_text(), flags=re.M)[1:]
@@ -114,12 +114,14 @@ def product(rows, k, columns, dynamic):
     return model, {"x": generator.standard_normal((rows, k)).astype(np.float32)}
 
 
+# A machine whose vectors sum neither pairs of bfloat16 nor groups of bytes.
+TILES_ALONE = "x86-64-v4+amx"
 # One product of bfloat16, and three of terms that sum to the operands.
 BOUNDS = {"medium": 2.0**-6, "high": 3e-5}
 
 
-def check(model, feeds, folder, precision):
-    tiles, (got,) = run_emulated(model, feeds, folder, [f"--float32-precision={precision}"])
+def check(model, feeds, folder, precision, **options):
+    tiles, (got,) = run_emulated(model, feeds, folder, [f"--float32-precision={precision}"], **options)
     want = expected(model, feeds)
     assert tiles > 0
     assert np.abs(got - want).max() <= np.abs(want).max() * BOUNDS[precision]
@@ -129,6 +131,12 @@ def check(model, feeds, folder, precision):
 @pytest.mark.parametrize("rows", [7, 20, 45])
 def test_product(rows, dynamic, tmp_path):
     check(*product(rows, 96, 72, dynamic), tmp_path, "medium")
+
+
+@pytest.mark.parametrize("precision", BOUNDS)
+def test_tiles_without_a_dot_instruction(precision, tmp_path):
+    """Operands are packed in groups for the tiles alone."""
+    check(*product(20, 96, 72, False), tmp_path, precision, target=TILES_ALONE)
 
 
 def test_three_products(tmp_path):
@@ -157,13 +165,14 @@ def test_convolution(size, stride, precision, tmp_path):
     check(model, {"x": generator.standard_normal((1, 32, size, size)).astype(np.float32)}, tmp_path, precision)
 
 
+@pytest.mark.parametrize("target", ["sapphirerapids", TILES_ALONE])
 @pytest.mark.parametrize("rows", [9, 33])
-def test_integers_are_exact(rows, tmp_path):
+def test_integers_are_exact(rows, target, tmp_path):
     generator = np.random.default_rng(9)
     weights = {"w": random(generator, np.int8, 128, 40), "xz": np.uint8(77)}
     x = random(generator, np.uint8, rows, 128)
     nodes = [helper.make_node("MatMulInteger", ["x", "w", "xz"], ["y"])]
     model = model_of(nodes, [("x", TensorProto.UINT8, [rows, 128])], [("y", TensorProto.INT32)], weights)
-    tiles, (got,) = run_emulated(model, {"x": x}, tmp_path)
+    tiles, (got,) = run_emulated(model, {"x": x}, tmp_path, target=target)
     assert tiles > 0
     np.testing.assert_array_equal(got, (x.astype(np.int64) - 77) @ weights["w"].astype(np.int64))

@@ -264,7 +264,6 @@ private:
     }
     // Constants take any order for free: columns innermost, summed dims as the left operand has them.
     Order order = constantOrder(op, maps, *lanes);
-    plan::DotAttr dot = plan::findDot(op);
     if (int64_t tile = plan::chooseWinogradTile(op, largestTile)) {
       // The products are one for each place of the transformed windows, which are outermost: panels of channels.
       graph::WinogradDims dims = *graph::winogradDims(op);
@@ -276,17 +275,18 @@ private:
       right.set(relayout(right.get(), RankedTensorType::get(type.getShape(), type.getElementType(), transformed), op));
       return;
     }
-    bool packs =
-        roles && !roles->columnInLeft && (dot || type.getElementType() == graph::getElementType(op->getResult(0)));
+    int64_t group = plan::groupSize(op);
+    bool packs = roles && !roles->columnInLeft &&
+                 (group > 1 || type.getElementType() == graph::getElementType(op->getResult(0)));
     int64_t block = packs ? blockFor(op, *roles) : 0;
     if (!block) {
       require(right, moveLast(order, *lanes));
       return;
     }
-    std::optional<unsigned> k = dot ? graph::plainSummedDim(op, *roles) : std::nullopt;
+    std::optional<unsigned> k = group > 1 ? graph::plainSummedDim(op, *roles) : std::nullopt;
     std::optional<unsigned> grouped = k ? graph::resultWith(maps[1], *k) : std::nullopt;
     auto packed = graph::LayoutAttr::get(type.getContext(), order, *lanes, block, grouped ? int64_t(*grouped) : -1,
-                                         grouped ? dot.getGroup() : 1);
+                                         grouped ? group : 1);
     right.set(relayout(right.get(), RankedTensorType::get(type.getShape(), type.getElementType(), packed), op));
   }
 
@@ -318,7 +318,7 @@ private:
     Dims extents = op.getIterationDims(graph::getDims);
     plan::ContractShape shape = plan::contractShape(op, roles);
     shape.matrix = plan::findMatrix(op);
-    shape.grouped = bool(plan::findDot(op));
+    shape.grouped = plan::groupSize(op) > 1;
     int64_t block = plan::choosePanel(op, shape);
     std::optional<unsigned> column = graph::resultWith(op.getIndexingMaps()[1], roles.column);
     bool shared = llvm::any_of(roles.batch, [&](unsigned d) {

@@ -64,6 +64,29 @@ func.func @reshape(%x: tensor<1x3x8x8xf32>, %w: tensor<16x3x1x1xf32>) -> tensor<
 
 // -----
 
+// A matrix unit takes groups too, with or without an instruction of the vectors for them; not where vectors must stand in for it.
+#tiles = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608,
+    matrices = [#plan.matrix<left = bf16, right = bf16, sum = f32, rows = 16, columns = 16, depth = 32, tile = !llvm.x86_amx, zero = "llvm.zero", load = "llvm.load", store = "llvm.store", product = "llvm.product">]>
+module attributes {plan.target = #tiles} {
+// CHECK-LABEL: func.func @tiles
+// CHECK: graph.matmul {{.*}} : (tensor<32x64xbf16>, tensor<64x96xbf16, #graph.layout<[1, 0], blockDim = 1, block = {{[0-9]+}}, groupDim = 0, group = 2>>)
+func.func @tiles(%x: tensor<32x64xbf16>) -> tensor<32x96xf32> {
+  %w = graph.constant {value = dense<1.0> : tensor<64x96xbf16>} : tensor<64x96xbf16>
+  %0 = graph.matmul %x, %w {to = f32} : (tensor<32x64xbf16>, tensor<64x96xbf16>) -> tensor<32x96xf32>
+  return %0 : tensor<32x96xf32>
+}
+// CHECK-LABEL: func.func @unknown_rows
+// CHECK-NOT: group =
+// CHECK: return
+func.func @unknown_rows(%x: tensor<?x64xbf16> {graph.dims = ["n", 64]}) -> tensor<?x96xf32> {
+  %w = graph.constant {value = dense<1.0> : tensor<64x96xbf16>} : tensor<64x96xbf16>
+  %0 = graph.matmul %x, %w {graph.dims = [["n", 96]], to = f32} : (tensor<?x64xbf16>, tensor<64x96xbf16>) -> tensor<?x96xf32>
+  return %0 : tensor<?x96xf32>
+}
+}
+
+// -----
+
 // Without a contraction everything stays row-major.
 // CHECK-LABEL: func.func @left_alone
 // CHECK-NOT: graph.layout
