@@ -10,7 +10,7 @@ using hewn::graph::Index;
 namespace hewn::codegen {
 
 /// What one thread does alone sooner than two would agree on sharing it, in vector instructions.
-constexpr int64_t kWorkWorthSharing = 40000;
+constexpr int64_t kWorkWorthSharing = 8000;
 /// Enough tasks to even out between any number of threads that a model is likely to get.
 constexpr int64_t kEnoughTasks = 64;
 
