@@ -6,6 +6,9 @@
 Each engine runs each model in a process of its own; the engines take turns, and a figure is the median over the rounds of a
 process's median run. Inputs are random, dims that the model leaves open are 1 unless --dim says more. The ratio is the best
 other engine's time over hewn's; the error is the largest difference from onnxruntime's float32 result, relative to its largest.
+The limit is what the model's sums of products as ONNX defines them, and its weights and values, would take by the machine's own
+speed: kernel by kernel the longer of the two (`hewn explain` counts them). The speeds are measured first, in the same session: the
+best that an engine reaches on a product of 1,024 square matrices, and reading as many bytes as the model's weights have.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import statistics
 import subprocess
 import sys
@@ -90,6 +94,74 @@ def one(engine: str, path: str, dims: dict[str, int], threads: int, precision: s
     return {"ms": statistics.median(times) * 1e3, **facts}
 
 
+def fastest(run, seconds: float = 0.5) -> float:
+    best, end = math.inf, time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        start = time.perf_counter()
+        run()
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def products_a_second(threads: int, precision: str) -> float:
+    """Multiplications and additions a second on a large product of matrices, by the better of two engines."""
+    from onnx import TensorProto, helper, numpy_helper, save
+
+    size = 1024
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "w"], ["y"])],
+        "product",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [size, size])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [size, size])],
+        [numpy_helper.from_array(np.ones((size, size), np.float32), "w")],
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "product.onnx")
+        save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+        feeds = {"x": np.ones((size, size), np.float32)}
+        runs = [runner(engine, path, feeds, threads, precision)[0] for engine in ("hewn", "openvino")]
+        return 2.0 * size**3 / min(fastest(run) for run in runs)
+
+
+def bytes_a_second(size: int, threads: int) -> float:
+    """How fast so many bytes are read again and again: a product of one row with a matrix, by hewn."""
+    import hewn
+    from onnx import TensorProto, helper, numpy_helper
+
+    columns = 1024
+    rows = max(size // (4 * columns), 16)
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "w"], ["y"])],
+        "read",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, rows])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, columns])],
+        [numpy_helper.from_array(np.ones((rows, columns), np.float32), "w")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    module = hewn.compile(model, threads=threads)
+    feeds = {"x": np.ones((1, rows), np.float32)}
+    return rows * columns * 4 / fastest(lambda: module.run(feeds))
+
+
+def limit(path: str, dims: dict[str, int], threads: int, precision: str) -> float:
+    """Milliseconds, or nan where the work is known only when run."""
+    tool = pathlib.Path(sys.executable).parent / "hewn"
+    command = [
+        str(tool),
+        "explain",
+        path,
+        f"--float32-precision={precision}",
+        *(f"--dim={n}={s}" for n, s in dims.items()),
+    ]
+    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    work = re.findall(r"a launch: (\d+) flop in contractions, (\d+) bytes; (\d+) launch", text)
+    if not work or len(work) < len(re.findall(r"^    makes ", text, re.MULTILINE)):
+        return math.nan
+    weights = int(re.search(r"^weights: (\d+) bytes", text, re.MULTILINE)[1])
+    flop, read = products_a_second(threads, precision), bytes_a_second(weights, threads)
+    return 1e3 * sum(int(n) * max(int(f) / flop, int(b) / read) for f, b, n in work)
+
+
 def error(got: str, wanted: str) -> float:
     worst = 0.0
     with np.load(got) as a, np.load(wanted) as b:
@@ -114,8 +186,8 @@ def main() -> None:
         print(json.dumps(one(said.one, said.models[0], dims, said.threads, said.precision, said.results)))
         return
 
-    print("| model | hewn ms | onnxruntime ms | openvino ms | ratio | error | compile s | code KB |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    print("| model | hewn ms | onnxruntime ms | openvino ms | ratio | % of limit | error | compile s | code KB |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     ratios = []
     for path in said.models:
         figures: dict[str, list[dict]] = {engine: [] for engine in ENGINES}
@@ -144,7 +216,14 @@ def main() -> None:
             ratios.append(ratio)
         facts = figures["hewn"][0] if figures["hewn"] else {}
         cells = [f"{ms[e]:.3f}" if e in ms else "-" for e in ENGINES]
-        cells += [f"{ratio:.2f}", f"{off:.1e}", f"{facts.get('compile_s', 0):.1f}", f"{facts.get('code_kb', 0):.0f}"]
+        most = limit(path, dims, said.threads, said.precision) / ms["hewn"] if "hewn" in ms else math.nan
+        cells += [
+            f"{ratio:.2f}",
+            "-" if math.isnan(most) else f"{100 * most:.0f}",
+            f"{off:.1e}",
+            f"{facts.get('compile_s', 0):.1f}",
+            f"{facts.get('code_kb', 0):.0f}",
+        ]
         print(f"| {pathlib.Path(path).stem} | {' | '.join(cells)} |", flush=True)
     if ratios:
         mean = math.exp(sum(map(math.log, ratios)) / len(ratios))

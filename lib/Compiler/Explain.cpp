@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What `hewn explain` says of kernels and weights.
+#include "lib/Compiler/Explain.h"
 #include "dialects/Graph/Graph.h"
 #include "dialects/Plan/Plan.h"
 #include "lib/Compiler/Compilation.h"
@@ -52,6 +53,18 @@ std::string describeKernels(ModuleOp module) {
     os << "\n";
     if (plan::ScheduleAttr schedule = kernel.getScheduleAttr())
       os << "    schedule: " << schedule << "\n";
+    std::optional<int64_t> times = 0;
+    for (plan::LaunchOp launch : list)
+      if (std::optional<int64_t> each = launchesARun(launch); each && times)
+        *times += *each;
+      else
+        times = std::nullopt;
+    if (std::optional<Work> work = workOf(kernel)) {
+      os << "    a launch: " << work->flop << " flop in contractions, " << work->bytes << " bytes";
+      if (times)
+        os << "; " << *times << (*times == 1 ? " launch" : " launches") << " a run";
+      os << "\n";
+    }
     auto tell = [&](StringRef what, ArrayRef<Type> types) {
       if (!types.empty())
         os << "    " << what << " " << llvm::join(llvm::map_range(types, typeText), ", ") << "\n";
