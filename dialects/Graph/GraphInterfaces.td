@@ -110,7 +110,10 @@ def MoveOpInterface : OpInterface<"MoveOpInterface"> {
       "std::optional<int64_t>", "getPieceDim", (ins), "", "return std::nullopt;">,
     InterfaceMethod<[{Where the result is operand 0 inside a border of zeros: the border's width before it along each dim. A
       contraction can leave the zeros out instead of reading them.}],
-      "std::optional<::llvm::SmallVector<int64_t>>", "getZeroBorder", (ins), "", "return std::nullopt;">];
+      "std::optional<::llvm::SmallVector<int64_t>>", "getZeroBorder", (ins), "", "return std::nullopt;">,
+    InterfaceMethod<[{Where the result is any tensors along a new first dim whose sum is operand 0: how many. A contraction can cut
+      its own sum into so many parts.}],
+      "std::optional<int64_t>", "getSpreadParts", (ins), "", "return std::nullopt;">];
 }
 
 def ComposeOpInterface : OpInterface<"ComposeOpInterface"> {

@@ -54,14 +54,16 @@ LogicalResult MatrixAttr::verify(Emit emitError, Type left, Type right, Type sum
   return verifyProducts(emitError, left, right, sum);
 }
 
-LogicalResult GridAttr::verify(Emit emitError, int64_t processors, int64_t warp, int64_t sharedBytes,
-                               int64_t products) {
+LogicalResult GridAttr::verify(Emit emitError, int64_t processors, int64_t warp, int64_t sharedBytes, int64_t products,
+                               int64_t rate, int64_t memoryRate) {
   if (processors < 1)
     return emitError() << "processors must be at least 1";
   if (warp < 1 || warp > 1024 || !llvm::isPowerOf2_64(uint64_t(warp)))
     return emitError() << "warp must be a power of two of at most 1024";
   if (sharedBytes < 0 || products < 0)
     return emitError() << "sharedBytes and products must not be negative";
+  if (rate < 1 || memoryRate < 1)
+    return emitError() << "rate and memoryRate must be at least 1";
   return success();
 }
 
@@ -81,9 +83,9 @@ LogicalResult TargetAttr::verify(Emit emitError, int64_t vectorBytes, int64_t ve
   return success();
 }
 
-LogicalResult ScheduleAttr::verify(Emit emitError, int64_t m, int64_t n) {
-  if (m < 1 || n < 1)
-    return emitError() << "m and n must be at least 1";
+LogicalResult ScheduleAttr::verify(Emit emitError, int64_t m, int64_t n, int64_t parts) {
+  if (m < 1 || n < 1 || parts < 1)
+    return emitError() << "m, n and parts must be at least 1";
   return success();
 }
 

@@ -222,27 +222,6 @@ int64_t choosePanel(Operation *op, const ContractShape &shape) {
   return int64_t(llvm::divideCeil(vectors, panels)) * lanes;
 }
 
-ScheduleAttr chooseTile(Operation *op, const graph::DimExpr &rows, const graph::DimExpr &columns) {
-  GridAttr grid = gridOf(op);
-  constexpr int64_t unknown = 1024;
-  int64_t m = rows.constant().value_or(unknown), n = columns.constant().value_or(unknown);
-  int64_t processors = grid ? grid.getProcessors() : 1;
-  // What a block brings for its work falls with the tile's sides; blocks that don't fill the processors cost a turn each.
-  constexpr std::pair<int64_t, int64_t> tiles[] = {{64, 128}, {64, 64}, {32, 64}, {32, 32}};
-  std::pair<int64_t, int64_t> best = tiles[0];
-  double least = 0;
-  for (auto [height, width] : tiles) {
-    int64_t blocks = llvm::divideCeil(m, height) * llvm::divideCeil(n, width);
-    double turn = double(height * width) / 64 + 12.0 * double(height + width) / 8;
-    double cost = double(llvm::divideCeil(blocks, processors)) * turn;
-    if (least == 0 || cost < least) {
-      least = cost;
-      best = {height, width};
-    }
-  }
-  return ScheduleAttr::get(op->getContext(), best.first, best.second);
-}
-
 bool gridTakesChain(const graph::Chain &chain) {
   constexpr int64_t longest = 128;
   GridAttr grid = gridOf(chain.first);

@@ -72,9 +72,6 @@ int64_t choosePanel(mlir::Operation *op, const ContractShape &shape);
 /// The lanes of the widest machine of those that share constants; 0 where the constants are one machine's.
 int64_t packingLanes(mlir::Operation *op);
 
-/// A block's tile for a contraction on a grid: multiples of 32 in both directions, as large as still gives every processor one.
-ScheduleAttr chooseTile(mlir::Operation *op, const graph::DimExpr &rows, const graph::DimExpr &columns);
-
 /// Whether a grid's matrix instruction takes a chain: lines of its factors are of known length, and short enough for sums in
 /// registers.
 bool gridTakesChain(const graph::Chain &chain);

@@ -63,6 +63,11 @@ void buildKernelsStage(OpPassManager &pm, const PipelineOptions &options) {
   pm.addNestedPass<func::FuncOp>(createDecideGroupsPass(groups));
   pm.addNestedPass<func::FuncOp>(createFormGroupsPass());
   pm.addPass(createOutlineKernelsPass());
+  if (options.optimize) {
+    // How a grid multiplies matrices: decided, then what of it needs a kernel more.
+    pm.addPass(createChooseTilesPass());
+    pm.addPass(createSplitSumsPass());
+  }
   // Which launches may write over an input.
   pm.addPass(createMarkInPlacePass());
   pm.addPass(createVerifyKernelsPass());

@@ -194,6 +194,7 @@ MUTATIONS = {
     "product": [BARRIER, WAIT],
     "half-product": [BARRIER, WAIT],
     "half-of-odd-sizes": [BARRIER],
+    "parts-of-sums": [BARRIER, WAIT],
     "convolution": [BARRIER, WAIT],
     "norm": [BARRIER, SHUFFLE],
 }

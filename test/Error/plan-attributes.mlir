@@ -56,6 +56,11 @@
 
 // -----
 
+// expected-error@+1 {{rate and memoryRate must be at least 1}}
+#grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 49152, rate = 0>
+
+// -----
+
 // expected-error@+1 {{vectorBytes must be a power of two of at most 1024}}
 #target = #plan.target<vectorBytes = 0, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 0>
 
@@ -86,10 +91,15 @@
 
 // -----
 
-// expected-error@+1 {{m and n must be at least 1}}
+// expected-error@+1 {{m, n and parts must be at least 1}}
 #schedule = #plan.schedule<m = 0, n = 16>
 
 // -----
 
-// expected-error@+1 {{m and n must be at least 1}}
+// expected-error@+1 {{m, n and parts must be at least 1}}
 #schedule = #plan.schedule<m = 6, n = 0>
+
+// -----
+
+// expected-error@+1 {{m, n and parts must be at least 1}}
+#schedule = #plan.schedule<m = 32, n = 32, parts = 0>

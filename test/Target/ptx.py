@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sysconfig
+from typing import NamedTuple
 
 import pytest
 
@@ -19,8 +20,16 @@ PTXAS = find_ptxas()
 needs_ptxas = pytest.mark.skipif(PTXAS is None, reason="ptxas is not installed: tools/setup gets it from PyPI")
 
 
+class Used(NamedTuple):
+    """Of a kernel: registers of a thread, bytes of them that are spilled, bytes of shared memory."""
+
+    registers: int
+    spills: int
+    shared: int
+
+
 def assemble(text, machine, folder):
-    """What ptxas says of each kernel: {name: (registers, bytes of spills)}."""
+    """What ptxas says of each kernel, by its name."""
     path = pathlib.Path(folder) / "kernels.ptx"
     path.write_text(text)
     command = [PTXAS, "-v", f"-arch={machine}", str(path), "-o", str(path.with_suffix(".cubin"))]
@@ -31,5 +40,6 @@ def assemble(text, machine, folder):
     for part in re.split(r"Compiling entry function '", said)[1:]:
         registers = re.search(r"Used (\d+) registers", part)
         spills = re.search(r"(\d+) bytes spill stores", part)
-        kernels[part.split("'")[0]] = (int(registers[1]), int(spills[1]))
+        shared = re.search(r"(\d+) bytes smem", part)
+        kernels[part.split("'")[0]] = Used(int(registers[1]), int(spills[1]), int(shared[1]) if shared else 0)
     return kernels

@@ -68,6 +68,8 @@ MODELS = {
     "half-turned": one("Gemm", [[96, 72], [96, 40]], HALF, transA=1),
     "half-of-odd-sizes": one("MatMul", [[41, 63], [63, 47]], HALF),
     "half-in-pairs": one("MatMul", [[41, 66], [66, 46]], HALF),
+    "parts-of-sums": one("Gemm", [[49, 1000], [96, 1000], [96]], transB=1),
+    "parts-of-half-sums": one("MatMul", [[2, 33, 2048]], HALF, constants={"w": ones(2048, 96).astype(np.float16)}),
     "double-product": one("MatMul", [[40, 64], [64, 48]], DOUBLE),
     "one-row": one("MatMul", [[1, 200]], constants={"w": ones(200, 300)}),
     "no-rows": one("MatMul", [[0, 200]], constants={"w": ones(200, 300)}),
@@ -141,55 +143,46 @@ def test_needs_no_toolkit(tmp_path):
     assert text.read_text() == ptx("softmax", "sm_90a", tmp_path)
 
 
-# Of the products: instructions, the most registers, whether 16 bytes are copied at once. A figure may be changed with a reason.
-FIGURES = {
-    "large-product": (one("MatMul", [[2048, 512]], constants={"w": ones(512, 2048)}), [], 48, 184, True),
-    "large-product-high": (
-        one("MatMul", [[2048, 512]], constants={"w": ones(512, 2048)}),
-        ["--float32-precision=high"],
-        16,
-        128,
-        True,
-    ),
-    "large-product-medium": (
-        one("MatMul", [[2048, 512]], constants={"w": ones(512, 2048)}),
-        ["--float32-precision=medium"],
-        16,
-        120,
-        True,
-    ),
-    "large-half": (one("MatMul", [[2048, 512], [512, 2048]], HALF), [], 16, 120, True),
-    "large-convolution": (
-        one("Conv", [[8, 64, 56, 56]], constants={"w": ones(128, 64, 3, 3)}, pads=[1, 1, 1, 1]),
-        [],
-        48,
-        176,
-        True,
-    ),
-    "product-of-odd-sizes": (one("MatMul", [[2047, 511], [511, 2047]]), [], 48, 224, False),
+HIGH, MEDIUM = "--float32-precision=high", "--float32-precision=medium"
+LARGE = one("MatMul", [[2048, 512]], constants={"w": ones(512, 2048)})
+# Kernels whose figures are recorded: a model that has one contraction, and flags.
+RECORDED = {
+    "large-product": (LARGE, []),
+    "large-product-high": (LARGE, [HIGH]),
+    "large-product-medium": (LARGE, [MEDIUM]),
+    "large-half": (one("MatMul", [[2048, 512], [512, 2048]], HALF), []),
+    "large-convolution": (one("Conv", [[8, 64, 56, 56]], constants={"w": ones(128, 64, 3, 3)}, pads=[1, 1, 1, 1]), []),
+    "product-of-odd-sizes": (one("MatMul", [[2047, 511], [511, 2047]]), []),
+    "half-along-sum": (one("Gemm", [[1024, 512], [1024, 512]], HALF, transB=1), []),
+    "half-turned": (one("Gemm", [[512, 1024], [512, 1024]], HALF, transA=1), []),
+    "rows-of-bert": (one("MatMul", [[128, 768]], constants={"w": ones(768, 3072)}), []),
+    "parts-of-sums": (one("Conv", [[1, 512, 7, 7]], constants={"w": ones(512, 512, 3, 3)}, pads=[1, 1, 1, 1]), []),
 }
+TABLE = pathlib.Path(__file__).with_name("figures.txt")
+FIGURES = {tuple(line.split()[:2]): line.split()[2:8] for line in TABLE.read_text().splitlines() if line[0] != "#"}
 
 
 @needs_ptxas
-@pytest.mark.parametrize("machine", ["sm_80", "sm_90a"])
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name, machine", FIGURES)
 def test_figures(name, machine, tmp_path):
+    """The kernel with the products: what the text has, what ptxas says of it; nothing spilled."""
     source, text = tmp_path / "model.onnx", tmp_path / "model.ptx"
-    built, flags, products, most, wide = FIGURES[name]
+    built, flags = RECORDED[name]
     onnx.save(built, source)
     command = [HEWN, "compile", source, f"--target={machine}", "--emit=ptx", "-o", text, *flags]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     code = text.read_text()
-    # Kernels that only change a layout have none.
-    parts = [part for part in code.split(".entry")[1:] if "mma.sync" in part]
-    assert len(parts) == 1
-    assert parts[0].count("mma.sync") == products
-    assert "ldmatrix" in parts[0]
-    assert "cp.async.cg.shared.global" in parts[0] if wide else "cp.async.ca.shared.global" in parts[0]
-    kernel = parts[0].split("(")[0].strip()
-    registers, spills = assemble(code, machine, tmp_path)[kernel]
-    assert registers <= most and spills == 0
+    (part,) = [part for part in code.split(".entry")[1:] if "mma.sync" in part]
+    used = assemble(code, machine, tmp_path)[part.split("(")[0].strip()]
+    counts = [part.count("mma.sync"), len(re.findall(r"cp\.async\.c[ag].*, 16,", part)), part.count("cp.async.ca")]
+    counts += [part.count("ldmatrix"), used.shared]
+    want = [int(figure) for figure in FIGURES[name, machine]]
+    found = f"{name} {machine} {' '.join(str(count) for count in counts)} {used.registers}"
+    assert counts == want[:5], found
+    assert used.spills == 0, found
+    # Another version of ptxas may need some registers more.
+    assert used.registers <= 1.05 * want[5], found
 
 
 def softmax_between_products(rows, columns, width):
@@ -232,5 +225,5 @@ def test_attention(name, machine, tmp_path):
 def test_assembles(name, machine, tmp_path):
     kernels = assemble(ptx(name, machine, tmp_path), machine, tmp_path)
     assert kernels
-    for kernel, (registers, spills) in kernels.items():
-        assert registers <= 255 and spills == 0, kernel
+    for kernel, used in kernels.items():
+        assert used.registers <= 255 and used.spills == 0, kernel

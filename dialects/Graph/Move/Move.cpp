@@ -223,7 +223,7 @@ Value ExpandOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
-// Pad, window
+// Pad, spread, window
 //===------------------------------------------------------------------------------------------------------------------===//
 
 LogicalResult PadOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
@@ -291,6 +291,22 @@ std::optional<SmallVector<int64_t>> PadOp::getZeroBorder() {
   }
   return border;
 }
+
+LogicalResult SpreadOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
+  if (int64_t(getParts()) < 1)
+    return emitOpError("spreads over no parts");
+  Dims dims = {DimExpr(int64_t(getParts()))};
+  llvm::append_range(dims, dimsOf(getX()));
+  results.push_back({dims, getElementType(getX())});
+  return success();
+}
+
+Value SpreadOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
+  Value inside = e.inBounds(at[0], e.constant(1));
+  return e.readIf(inside, getX(), at.drop_front(), e.constantElement(getElementType(getX()), 0));
+}
+
+std::optional<int64_t> SpreadOp::getSpreadParts() { return int64_t(getParts()); }
 
 LogicalResult WindowOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
   FailureOr<Dims> sizes = dimsFrom(*this, getSizes(), "sizes");

@@ -52,6 +52,14 @@ def Graph_GatherOp : Move<"gather"> {
   let onnx = [Onnx<"Gather", 1, 0, "buildGather">];
 }
 
+def Graph_SpreadOp : Move<"spread", ["getSpreadParts"]> {
+  let summary = "`parts` tensors along a new first dim whose sum is x.";
+  let description = [{
+    Which they are is left to the engine that makes them: x and zeros, or what it has of x's own sums.
+  }];
+  let arguments = (ins Tensor:$x, I64Attr:$parts);
+}
+
 def Graph_WindowOp : Move<"window"> {
   let summary = "Sliding windows over trailing dims: result[.., o, k] = x[.., o*strides + k*dilations - low], `fill` outside.";
   let description = [{

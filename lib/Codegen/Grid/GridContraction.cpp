@@ -35,6 +35,10 @@ void GridContraction::store(Value sum, Index row, Index column) {
   set(tiles.columns, column);
   SmallVector<Index> at =
       llvm::map_to_vector(tiles.maps[2].getResults(), [&](AffineExpr expr) { return e.affine(expr, iteration); });
+  if (tiles.parts > 1) {
+    at.insert(at.begin(), part);
+    return e.write(k.outputs[0], at, sum);
+  }
   e.bind(op->getResult(0), sum);
   SmallVector<Value> values = llvm::map_to_vector(k.results, [&](Value result) { return e.read(result, at); });
   for (auto [buffer, value] : llvm::zip(k.outputs, values))

@@ -18,7 +18,7 @@ public:
   void set(llvm::ArrayRef<unsigned> list, graph::Index linear);
   /// An operand's element at the current iteration, by `elements` (which may run over lanes).
   mlir::Value readOperand(KernelElements &elements, unsigned operand);
-  /// All that the kernel makes of `sum`, where row and column exist.
+  /// All that the kernel makes of `sum`, or where it is a part of one that part, where row and column exist.
   void store(mlir::Value sum, graph::Index row, graph::Index column);
 
   KernelFunction &k;
@@ -28,6 +28,8 @@ public:
   KernelElements e;
   Grid grid;
   llvm::SmallVector<graph::Index> iteration;
+  /// Of `tiles.parts`, the one that is made.
+  graph::Index part;
   graph::DimExpr rows, columns, depth, batch;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/Grid/GridEngine.h"
+#include "dialects/Plan/GridSchedule.h"
 #include "lib/Codegen/Grid/Grid.h"
 #include "lib/Codegen/Loops/LoopEngine.h"
 
@@ -41,11 +42,11 @@ void emitGrid(KernelFunction &k, OpBuilder &b) {
   if (std::optional<graph::Chain> chain = gridChain(k))
     return emitGridChain(k, b, *chain);
   if (std::optional<GridTiles> tiles = gridTiles(k)) {
-    if (takesMatrix(k, *tiles))
+    if (plan::multipliesMatrices(tiles->op))
       return emitGridMatrix(k, b, *tiles);
-    if (takesFew(*tiles))
+    if (tiles->parts == 1 && takesFew(*tiles))
       return emitGridFew(k, b, *tiles);
-    if (takesTiles(*tiles))
+    if (tiles->parts == 1 && takesTiles(*tiles))
       return emitGridTiles(k, b, *tiles);
   }
   if (std::optional<RowProgram> rows = planRows(k))

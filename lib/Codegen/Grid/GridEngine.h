@@ -24,8 +24,7 @@ void emitGrid(KernelFunction &k, mlir::OpBuilder &b);
 
 /// The forms, each for what it takes.
 void emitGridRows(KernelFunction &k, mlir::OpBuilder &b, const RowProgram &rows);
-/// Whether the warps' matrix instruction takes the contraction's types, and gains by its sizes.
-bool takesMatrix(KernelFunction &k, const GridTiles &tiles);
+/// For what plan::multipliesMatrices.
 void emitGridMatrix(KernelFunction &k, mlir::OpBuilder &b, const GridTiles &tiles);
 /// Whether it has few rows or columns, and enough of the rest.
 bool takesFew(const GridTiles &tiles);

@@ -13,6 +13,7 @@
 //
 //     bring slices 0, ..., buffers - 2
 //     for slice:  wait for its copies;  barrier;  bring slice + buffers - 1, to where slice - 1 was;  multiply slice
+#include "dialects/Plan/GridSchedule.h"
 #include "lib/Codegen/Grid/GridEngine.h"
 #include "lib/Codegen/Grid/GridOperand.h"
 
@@ -29,53 +30,14 @@ namespace hewn::codegen {
 namespace {
 
 /// Rows and columns of one instruction's result; operands come for two such columns.
-constexpr int64_t kFragmentRows = 16, kFragmentColumns = 8, kPairColumns = 2 * kFragmentColumns;
-constexpr int64_t kSteps = GridOperand::kSliceBytes / GridOperand::kStepBytes;
-/// Shared memory that a kernel has on every machine without asking for it.
-constexpr int64_t kSharedBytes = 48 << 10;
-
-/// How a block makes its tile.
-struct Tile {
-  int64_t rows, columns, warpsHigh, warpsWide;
-  /// Slices in shared memory.
-  int64_t buffers;
-  int64_t warpRows() const { return rows / warpsHigh; }
-  int64_t warpColumns() const { return columns / warpsWide; }
-};
-
-Tile layOut(plan::ScheduleAttr schedule) {
-  auto upTo = [](int64_t size) { return std::max<int64_t>((size + 31) / 32, 1) * 32; };
-  Tile tile{upTo(schedule.getM()), upTo(schedule.getN()), 1, 1, 2};
-  int64_t warps = tile.rows * tile.columns >= 64 * 128 ? 8 : 4;
-  // The squarest part of a tile for each warp, which reads least for its work.
-  int64_t least = 0;
-  for (int64_t high = 1; high <= warps; high *= 2) {
-    int64_t wide = warps / high;
-    if (tile.rows % (high * kFragmentRows) != 0 || tile.columns % (wide * kPairColumns) != 0)
-      continue;
-    int64_t sides = tile.rows / high + tile.columns / wide;
-    if (least == 0 || sides < least) {
-      least = sides;
-      tile.warpsHigh = high;
-      tile.warpsWide = wide;
-    }
-  }
-  int64_t slice = (tile.rows + tile.columns) * GridOperand::kSliceBytes;
-  tile.buffers = std::clamp<int64_t>(kSharedBytes / slice, 2, 4);
-  return tile;
-}
-
-/// What the elements of both operands are in shared memory: what they are where the matrix instruction takes that.
-Type stagedType(graph::ContractOpInterface op) {
-  Type left = graph::getElementType(op->getOperand(0)), right = graph::getElementType(op->getOperand(1));
-  return left == right ? left : Type(Float32Type::get(op->getContext()));
-}
+constexpr int64_t kFragmentRows = 16, kFragmentColumns = 8;
+constexpr int64_t kSteps = plan::kSliceBytes / GridOperand::kStepBytes;
 
 class GridMatrixEmitter : GridContraction {
 public:
-  GridMatrixEmitter(KernelFunction &k, OpBuilder &b, const GridTiles &tiles, const Tile &tile)
-      : GridContraction(k, b, tiles, tile.warpsHigh * tile.warpsWide * plan::gridOf(k.kernel).getWarp()), tile(tile),
-        staged(stagedType(op)), left(*this, 0, staged, tile.rows, tile.buffers),
+  GridMatrixEmitter(KernelFunction &k, OpBuilder &b, const GridTiles &tiles, const plan::GridTile &tile)
+      : GridContraction(k, b, tiles, tile.warps() * plan::gridOf(k.kernel).getWarp()), tile(tile),
+        staged(plan::stagedType(op)), left(*this, 0, staged, tile.rows, tile.buffers),
         right(*this, 1, staged, tile.columns, tile.buffers) {}
 
   void run() {
@@ -86,20 +48,24 @@ public:
     warpRow = e.mul(e.mod(warp, warps), e.constant(tile.warpRows()));
     warpColumn = e.mul(e.floorDiv(warp, warps), e.constant(tile.warpColumns()));
 
-    Dims counts = {batch, columns.ceilDiv(tile.columns), rows.ceilDiv(tile.rows)};
+    DimExpr slices = depth.ceilDiv(left.depth()), ofPart = slices.ceilDiv(tiles.parts);
+    Dims counts = {batch, DimExpr(tiles.parts), columns.ceilDiv(tile.columns), rows.ceilDiv(tile.rows)};
     grid.overBlocks(graph::numElements(counts), [&](Index item) {
       SmallVector<Index> at = grid.unravel(item, counts);
       set(tiles.batch, at[0]);
-      firstRow = e.mul(at[2], e.constant(tile.rows));
-      firstColumn = e.mul(at[1], e.constant(tile.columns));
-      left.begin(firstRow);
-      right.begin(firstColumn);
-      finish(multiply());
+      part = at[1];
+      firstColumn = e.mul(at[2], e.constant(tile.columns));
+      firstRow = e.mul(at[3], e.constant(tile.rows));
+      Index all = e.expression(slices), first = e.min(e.mul(part, e.expression(ofPart)), all);
+      Index end = tiles.parts > 1 ? e.min(e.add(first, e.expression(ofPart)), all) : all;
+      left.begin(firstRow, end);
+      right.begin(firstColumn, end);
+      finish(multiply(first, end));
     });
   }
 
 private:
-  Tile tile;
+  plan::GridTile tile;
   Type staged;
   GridOperand left, right;
   Index group, inGroup, warpRow, warpColumn, firstRow, firstColumn;
@@ -192,14 +158,14 @@ private:
     right.put(computed[1], buffer);
   }
 
-  SmallVector<Value> multiply() {
+  /// The tile's sums over slices [first, end).
+  SmallVector<Value> multiply(Index first, Index end) {
     Index zero = e.constant(0), one = e.constant(1), ahead = e.constant(tile.buffers - 1);
     for (int64_t slice = 0; slice + 1 < tile.buffers; ++slice)
-      put(bring(e.constant(slice), e.constant(slice)), e.constant(slice));
+      put(bring(e.add(first, e.constant(slice)), e.constant(slice)), e.constant(slice));
     SmallVector<Value> start((corrects() ? 2 : 1) * sums(), e.constantElement(b.getF32Type(), 0));
     start.push_back(zero.base);
-    Index slices = e.expression(depth.ceilDiv(left.depth()));
-    auto loop = scf::ForOp::create(b, loc(), zero.base, slices.base, one.base, start);
+    auto loop = scf::ForOp::create(b, loc(), first.base, end.base, one.base, start);
     {
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToStart(loop.getBody());
@@ -246,27 +212,11 @@ private:
 
 } // namespace
 
-bool takesMatrix(KernelFunction &k, const GridTiles &tiles) {
-  auto narrow = [](Type type) { return type.isF32() || type.isF16() || type.isBF16(); };
-  // Fewer rows or columns have a form of their own; a slice's worth of sums.
-  constexpr int64_t leastSide = 9, leastSum = 16;
-  if (!plan::gridOf(k.kernel).getProducts() || !narrow(graph::getElementType(tiles.op->getResult(0))))
-    return false;
-  auto has = [&](ArrayRef<unsigned> list, int64_t least) {
-    return graph::numElements(tiles.dims(list)).constant().value_or(least) >= least;
-  };
-  if (!has(tiles.rows, leastSide) || !has(tiles.columns, leastSide) || !has(tiles.summed, leastSum))
-    return false;
-  return llvm::all_of(tiles.op->getOperands(), [&](Value v) { return narrow(graph::getElementType(v)); });
-}
-
 void emitGridMatrix(KernelFunction &k, OpBuilder &b, const GridTiles &tiles) {
   plan::ScheduleAttr schedule = k.kernel.getScheduleAttr();
-  if (!schedule) {
-    DimExpr rows = graph::numElements(tiles.dims(tiles.rows)) * graph::numElements(tiles.dims(tiles.batch));
-    schedule = plan::chooseTile(k.kernel, rows, graph::numElements(tiles.dims(tiles.columns)));
-  }
-  GridMatrixEmitter(k, b, tiles, layOut(schedule)).run();
+  if (!schedule)
+    schedule = plan::chooseTile(tiles.op, /*mayPart=*/false);
+  GridMatrixEmitter(k, b, tiles, plan::gridTile(schedule)).run();
 }
 
 } // namespace hewn::codegen

@@ -161,10 +161,10 @@ void GridOperand::setSummed(Index slice, Index inSlice) {
 /// Whether the operand has the element.
 Value GridOperand::exists(Index slice, Index place, Index inSlice) {
   std::optional<int64_t> depthKnown = c.depth.constant(), placesKnown = places.constant();
-  Value inSum = depthKnown && *depthKnown % depth() == 0
-                    ? e.compare(arith::CmpIPredicate::slt, slice, e.constant(*depthKnown / depth()))
-                    : e.compare(arith::CmpIPredicate::slt, e.add(e.mul(slice, e.constant(depth())), inSlice),
-                                e.expression(c.depth));
+  Value inSum = e.compare(arith::CmpIPredicate::slt, slice, endSlice);
+  if (!depthKnown || *depthKnown % depth() != 0)
+    inSum = e.logicalAnd(inSum, e.compare(arith::CmpIPredicate::slt, e.add(e.mul(slice, e.constant(depth())), inSlice),
+                                          e.expression(c.depth)));
   if (placesKnown && *placesKnown % width == 0)
     return inSum;
   return e.logicalAnd(inSum, e.compare(arith::CmpIPredicate::slt, place, e.expression(places)));

@@ -11,25 +11,29 @@
 #ifndef HEWN_LIB_CODEGEN_GRID_GRIDOPERAND_H
 #define HEWN_LIB_CODEGEN_GRID_GRIDOPERAND_H
 
+#include "dialects/Plan/GridSchedule.h"
 #include "lib/Codegen/Grid/GridContraction.h"
 
 namespace hewn::codegen {
 
 class GridOperand {
 public:
-  /// Bytes of a slice along the sum, and of one step of the matrix instruction.
-  static constexpr int64_t kSliceBytes = 64, kStepBytes = 32;
+  /// Bytes along the sum of one step of the matrix instruction.
+  static constexpr int64_t kStepBytes = 32;
 
   /// `staged`: what elements are in shared memory (float32, float16, bfloat16). `width`: places of a tile, a multiple of 32.
   GridOperand(GridContraction &c, unsigned operand, mlir::Type staged, int64_t width, int64_t buffers);
 
   /// Summed elements of a slice.
-  int64_t depth() const { return kSliceBytes / bytes; }
+  int64_t depth() const { return plan::kSliceBytes / bytes; }
   int64_t tileWidth() const { return width; }
   const graph::DimExpr &extent() const { return places; }
 
-  /// From now on the tile begins at place `first`.
-  void begin(graph::Index first) { firstPlace = first; }
+  /// From now on the tile begins at place `first`, and slices from `end` on are zeros.
+  void begin(graph::Index first, graph::Index end) {
+    firstPlace = first;
+    endSlice = end;
+  }
   /// Sends slice number `slice` on its way to a buffer; zeros beyond the operand's ends. Returns what is not copied but computed,
   /// for `put`, which may come later.
   llvm::SmallVector<mlir::Value> bring(graph::Index slice, graph::Index buffer);
@@ -52,7 +56,7 @@ private:
   /// Bytes that are copied at once; 0: elements are computed.
   int64_t copied = 0;
   mlir::Value memory;
-  graph::Index firstPlace;
+  graph::Index firstPlace, endSlice;
 
   int64_t line() const { return alongSum ? depth() : width; }
   int64_t lines() const { return alongSum ? width : depth(); }

@@ -4,6 +4,7 @@
 // memory, wherever and however those lie (borders, casts and other prologues are evaluated on the way), then each
 // multiplies for its own rows and columns of the tile.
 #include "lib/Codegen/Grid/GridTiles.h"
+#include "dialects/Plan/GridSchedule.h"
 #include "lib/Codegen/Grid/GridContraction.h"
 #include "lib/Codegen/Grid/GridEngine.h"
 
@@ -93,18 +94,24 @@ static bool countLast(SmallVectorImpl<unsigned> &list, std::optional<unsigned> d
 std::optional<GridTiles> gridTiles(KernelFunction &k) {
   GridTiles tiles;
   tiles.op = onlyContraction(k.kernel);
-  if (!tiles.op || !followedByElements(k, tiles.op->getResult(0)))
+  if (!tiles.op)
+    return std::nullopt;
+  Value sums = tiles.op->getResult(0);
+  auto spread = k.results[0].getDefiningOp<graph::MoveOpInterface>();
+  if (k.results.size() == 1 && spread && spread.getSpreadParts() && spread->getOperand(0) == sums)
+    tiles.parts = *spread.getSpreadParts();
+  else if (!followedByElements(k, sums))
     return std::nullopt;
   tiles.maps = tiles.op.getIndexingMaps();
-  tiles.extents = tiles.op.getIterationDims(graph::getDims);
-  SmallVector<bool> summed = tiles.op.getReductionDims();
-  for (unsigned d = 0; d < summed.size(); ++d) {
-    bool left = tiles.maps[0].isFunctionOfDim(d), right = tiles.maps[1].isFunctionOfDim(d);
-    (summed[d] ? tiles.summed : left == right ? tiles.batch : left ? tiles.rows : tiles.columns).push_back(d);
-  }
+  plan::GridProduct product = plan::gridProduct(tiles.op);
+  tiles.extents = product.extents;
+  tiles.batch = product.batch;
+  tiles.rows = product.rows;
+  tiles.columns = product.columns;
+  tiles.summed = product.summed;
   std::optional<unsigned> left = innermost(tiles.op->getOperand(0), tiles.maps[0], tiles.extents);
   std::optional<unsigned> right = innermost(tiles.op->getOperand(1), tiles.maps[1], tiles.extents);
-  std::optional<unsigned> result = innermost(k.results[0], tiles.maps[2], tiles.extents);
+  std::optional<unsigned> result = innermost(tiles.parts > 1 ? sums : k.results[0], tiles.maps[2], tiles.extents);
   countLast(tiles.columns, result);
   tiles.resultAlongRows = countLast(tiles.rows, result);
   // Where both operands lie along sums, but not the same one, the right one waits.

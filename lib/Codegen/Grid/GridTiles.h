@@ -15,6 +15,8 @@ struct GridTiles {
   graph::Dims extents;
   /// Iteration dims: in both operands, in the left one, in the right one, summed.
   llvm::SmallVector<unsigned> batch, rows, columns, summed;
+  /// The kernel's result is parts of the sum, so many.
+  int64_t parts = 1;
   /// Which operands lie with a summed dim innermost, and whether the result does with a row.
   bool leftAlongSum = false, rightAlongSum = false, resultAlongRows = false;
 

@@ -20,6 +20,14 @@ def OutlineKernelsPass : Pass<"hewn-outline-kernels", "::mlir::ModuleOp"> {
   let dependentDialects = ["::hewn::plan::PlanDialect"];
 }
 
+def ChooseTilesPass : Pass<"hewn-choose-tiles", "::mlir::ModuleOp"> {
+  let summary = "Say by which tiles a grid's kernels multiply matrices, and into how many parts they cut sums";
+}
+
+def SplitSumsPass : Pass<"hewn-split-sums", "::mlir::ModuleOp"> {
+  let summary = "Make two kernels of one whose schedule cuts a sum into parts";
+}
+
 def VerifyKernelsPass : Pass<"hewn-verify-kernels", "::mlir::ModuleOp"> {
   let summary = "Check that no op that computes lies outside of a kernel";
 }

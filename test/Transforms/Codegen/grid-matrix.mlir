@@ -51,4 +51,18 @@ plan.kernel @computed(%x: tensor<128x64xf16>, %w: tensor<64x128xf16>) -> tensor<
   %1 = graph.matmul %0, %w : (tensor<128x64xf16>, tensor<64x128xf16>) -> tensor<128x128xf16>
   graph.yield %1 : tensor<128x128xf16>
 }
+
+// Parts of a sum: a block takes one of them, and writes it as it is.
+// CHECK-LABEL: func.func @parts(
+// CHECK-SAME: plan.blocks = 48 : i64
+// CHECK: %[[FIRST:.*]] = arith.minsi
+// CHECK: %[[END:.*]] = arith.minsi
+// CHECK: scf.for %{{.*}} = %[[FIRST]] to %[[END]] step
+// CHECK: memref.store {{.*}} : memref<?xf32>
+// CHECK: return
+plan.kernel @parts(%x: tensor<128x80xf32>, %w: tensor<80x128xf32>) -> tensor<3x128x128xf32> attributes {symbols = [], schedule = #plan.schedule<m = 32, n = 32, parts = 3>} {
+  %0 = graph.matmul %x, %w : (tensor<128x80xf32>, tensor<80x128xf32>) -> tensor<128x128xf32>
+  %1 = graph.spread %0 {parts = 3} : (tensor<128x128xf32>) -> tensor<3x128x128xf32>
+  graph.yield %1 : tensor<3x128x128xf32>
+}
 }

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dialects/Plan/GridSchedule.h"
+
+#include "llvm/Support/MathExtras.h"
+#include <algorithm>
+
+using namespace mlir;
+
+namespace hewn::plan {
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Products
+//===------------------------------------------------------------------------------------------------------------------===//
+
+graph::DimExpr GridProduct::count(ArrayRef<unsigned> list) const {
+  graph::DimExpr product(1);
+  for (unsigned d : list)
+    product = product * extents[d];
+  return product;
+}
+
+GridProduct gridProduct(graph::ContractOpInterface op) {
+  GridProduct product;
+  SmallVector<AffineMap> maps = op.getIndexingMaps();
+  SmallVector<bool> summed = op.getReductionDims();
+  product.extents = op.getIterationDims(graph::getDims);
+  for (unsigned d = 0; d < summed.size(); ++d) {
+    bool left = maps[0].isFunctionOfDim(d), right = maps[1].isFunctionOfDim(d);
+    (summed[d] ? product.summed : left == right ? product.batch : left ? product.rows : product.columns).push_back(d);
+  }
+  return product;
+}
+
+bool multipliesMatrices(graph::ContractOpInterface op) {
+  auto narrow = [](Type type) { return type.isF32() || type.isF16() || type.isBF16(); };
+  // Fewer rows or columns have a form of their own; a slice's worth of sums.
+  constexpr int64_t leastSide = 9, leastSum = 16;
+  GridAttr grid = gridOf(op);
+  if (!grid || !grid.getProducts() || !narrow(graph::getElementType(op->getResult(0))))
+    return false;
+  GridProduct product = gridProduct(op);
+  auto has = [&](ArrayRef<unsigned> list, int64_t least) {
+    return product.count(list).constant().value_or(least) >= least;
+  };
+  if (!has(product.rows, leastSide) || !has(product.columns, leastSide) || !has(product.summed, leastSum))
+    return false;
+  return llvm::all_of(op->getOperands(), [&](Value v) { return narrow(graph::getElementType(v)); });
+}
+
+Type stagedType(graph::ContractOpInterface op) {
+  Type left = graph::getElementType(op->getOperand(0)), right = graph::getElementType(op->getOperand(1));
+  return left == right ? left : Type(Float32Type::get(op->getContext()));
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Tiles
+//===------------------------------------------------------------------------------------------------------------------===//
+
+/// Shared memory that a kernel has on every machine without asking for it.
+constexpr int64_t kSharedBytes = 48 << 10;
+/// Rows of one instruction's result, and columns of the two that share a load.
+constexpr int64_t kFragmentRows = 16, kPairColumns = 16;
+
+GridTile gridTile(ScheduleAttr schedule) {
+  constexpr int64_t step = 32, most = 128;
+  auto upTo = [&](int64_t size) { return int64_t(llvm::divideCeil(std::clamp<int64_t>(size, 1, most), step)) * step; };
+  GridTile tile{upTo(schedule.getM()), upTo(schedule.getN()), 1, 1, 2};
+  int64_t warps = tile.rows * tile.columns >= 64 * 128 ? 8 : 4;
+  // The squarest part of a tile for each warp, which reads least for its work.
+  int64_t least = 0;
+  for (int64_t high = 1; high <= warps; high *= 2) {
+    int64_t wide = warps / high;
+    if (tile.rows % (high * kFragmentRows) != 0 || tile.columns % (wide * kPairColumns) != 0)
+      continue;
+    int64_t sides = tile.rows / high + tile.columns / wide;
+    if (least == 0 || sides < least) {
+      least = sides;
+      tile.warpsHigh = high;
+      tile.warpsWide = wide;
+    }
+  }
+  tile.buffers = std::clamp<int64_t>(kSharedBytes / ((tile.rows + tile.columns) * kSliceBytes), 2, 4);
+  return tile;
+}
+
+namespace {
+
+/// What the model looks at; unknown extents are of some size.
+struct Sizes {
+  int64_t batch, rows, columns, slices;
+  /// Products of a pair of words.
+  int64_t terms;
+  /// Of the operands and the result, once.
+  double bytes;
+};
+
+/// Cycles that it takes to make factors of a place's part of a slice: nine instructions for each word of a lane, by four units.
+constexpr double kFactorCycles = 9.0 * (kSliceBytes / 4) / 32 / 4;
+/// Sums of a thread, beside which there are registers enough for everything else.
+constexpr int64_t kMostSums = 64;
+
+int64_t sumsOfThread(const GridTile &tile, int64_t threads, int64_t terms) {
+  return tile.rows * tile.columns / threads * (terms > 1 ? 2 : 1);
+}
+
+/// Cycles that a grid takes for the product with a tile and so many parts of the sum.
+double cycles(GridAttr grid, const Sizes &sizes, const GridTile &tile, int64_t parts) {
+  // Bytes of a cycle from the cache that all share, and from shared memory; cycles of a slice that nothing else hides, of a block,
+  // of a launch.
+  constexpr double cacheRate = 48, sharedRate = 128, sliceLatency = 150, termLatency = 50, blockLatency = 1200,
+                   launchLatency = 3000;
+  constexpr int64_t registers = 65536, mostThreads = 2048, otherRegisters = 64;
+  int64_t threads = tile.warps() * grid.getWarp(), each = sumsOfThread(tile, threads, sizes.terms) + otherRegisters;
+  int64_t together = std::max<int64_t>(
+      1, std::min({grid.getSharedBytes() / tile.sharedBytes(), registers / (each * threads), mostThreads / threads}));
+  int64_t blocks = sizes.batch * parts * int64_t(llvm::divideCeil(sizes.rows, tile.rows)) *
+                   int64_t(llvm::divideCeil(sizes.columns, tile.columns));
+  int64_t busiest = int64_t(llvm::divideCeil(blocks, grid.getProcessors()));
+  int64_t slices = int64_t(llvm::divideCeil(sizes.slices, parts));
+  double words = double(tile.rows * tile.columns * (kSliceBytes / 4) * sizes.terms);
+  double multiply = words / double(grid.getRate());
+  // Each warp reads its part of both operands, and makes two factors of each word that needs them: what can be hidden behind
+  // products only half.
+  double parted = double(tile.warps() * (tile.warpRows() + tile.warpColumns()));
+  double read = parted * kSliceBytes / sharedRate, factors = sizes.terms > 1 ? parted * kFactorCycles : 0;
+  double bring = double((tile.rows + tile.columns) * kSliceBytes) / cacheRate;
+  double latency = sliceLatency + termLatency * double(sizes.terms);
+  double write = double(tile.rows * tile.columns * 4) / cacheRate;
+  double time = 0;
+  for (int64_t left = busiest; left > 0; left -= together) {
+    double here = double(std::min(left, together));
+    time += double(slices) * std::max({here * (multiply + factors / 2), here * bring, here * read, latency}) +
+            blockLatency + here * write;
+  }
+  time = std::max(time, sizes.bytes / double(grid.getMemoryRate()));
+  if (parts > 1) {
+    double result = double(sizes.batch * sizes.rows * sizes.columns * 4);
+    time += launchLatency + blockLatency + result * double(parts + 1) / (cacheRate * double(grid.getProcessors()));
+  }
+  return time;
+}
+
+} // namespace
+
+ScheduleAttr chooseTile(graph::ContractOpInterface op, bool mayPart) {
+  constexpr int64_t unknown = 1024, leastSlices = 4;
+  GridAttr grid = gridOf(op);
+  GridProduct product = gridProduct(op);
+  auto count = [&](ArrayRef<unsigned> list) { return product.count(list).constant().value_or(unknown); };
+  Type staged = stagedType(op);
+  int64_t bytes = staged.getIntOrFloatBitWidth() / 8;
+  Sizes sizes{count(product.batch), count(product.rows), count(product.columns), 1, 1, 0};
+  int64_t depth = count(product.summed);
+  sizes.slices = int64_t(llvm::divideCeil(depth * bytes, kSliceBytes));
+  bool isFloat32 = llvm::any_of(op->getOperands(), [](Value v) { return graph::getElementType(v).isF32(); });
+  sizes.terms = isFloat32 ? grid.getProducts() : 1;
+  sizes.bytes = double(sizes.batch) * double(bytes) *
+                (double(sizes.rows * depth) + double(depth * sizes.columns) + double(sizes.rows * sizes.columns));
+
+  constexpr std::pair<int64_t, int64_t> tiles[] = {{128, 128}, {64, 128}, {128, 64}, {64, 64},
+                                                   {32, 64},   {64, 32},  {32, 32}};
+  constexpr int64_t splits[] = {1, 2, 3, 4, 6, 8, 12, 16};
+  ScheduleAttr best;
+  double least = 0;
+  for (auto [height, width] : tiles)
+    for (int64_t parts : splits) {
+      if (parts > 1 && (!mayPart || sizes.slices / parts < leastSlices))
+        break;
+      auto schedule = ScheduleAttr::get(op->getContext(), height, width, parts);
+      GridTile tile = gridTile(schedule);
+      if (sumsOfThread(tile, tile.warps() * grid.getWarp(), sizes.terms) > kMostSums)
+        break;
+      double cost = cycles(grid, sizes, tile, parts);
+      if (!best || cost < least) {
+        least = cost;
+        best = schedule;
+      }
+    }
+  return best;
+}
+
+} // namespace hewn::plan

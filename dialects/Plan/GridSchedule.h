@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The analytic model of contractions on a grid of threads that multiplies matrices: from the machine's processors, their
+// rates and their shared memory to the tile of a block, and to how many parts a sum is cut into.
+#ifndef HEWN_DIALECTS_PLAN_GRIDSCHEDULE_H
+#define HEWN_DIALECTS_PLAN_GRIDSCHEDULE_H
+
+#include "dialects/Plan/Schedule.h"
+
+namespace hewn::plan {
+
+/// Bytes along the sum that a block brings to shared memory at once, of each place of its tile.
+inline constexpr int64_t kSliceBytes = 64;
+
+/// A contraction as a product of matrices.
+struct GridProduct {
+  /// Iteration dims: in both operands, in the left one, in the right one, summed.
+  llvm::SmallVector<unsigned> batch, rows, columns, summed;
+  graph::Dims extents;
+  graph::DimExpr count(llvm::ArrayRef<unsigned> list) const;
+};
+GridProduct gridProduct(graph::ContractOpInterface op);
+
+/// Whether the warps' matrix instruction takes the contraction's types, and gains by its sizes.
+bool multipliesMatrices(graph::ContractOpInterface op);
+
+/// What elements of both operands are in shared memory: what they are, where that is the same, else float32.
+mlir::Type stagedType(graph::ContractOpInterface op);
+
+/// How a block makes its tile.
+struct GridTile {
+  int64_t rows, columns, warpsHigh, warpsWide;
+  /// Slices in shared memory.
+  int64_t buffers;
+  int64_t warps() const { return warpsHigh * warpsWide; }
+  int64_t warpRows() const { return rows / warpsHigh; }
+  int64_t warpColumns() const { return columns / warpsWide; }
+  int64_t sharedBytes() const { return buffers * (rows + columns) * kSliceBytes; }
+};
+/// Multiples of 32 up to 128 in both directions, whatever the schedule says.
+GridTile gridTile(ScheduleAttr schedule);
+
+/// The tile for a contraction that `multipliesMatrices`, and where `mayPart` the parts of its sum: what takes least time.
+ScheduleAttr chooseTile(graph::ContractOpInterface op, bool mayPart);
+
+} // namespace hewn::plan
+
+#endif

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Writes on each kernel of a grid that multiplies matrices by which tiles it does, and into how many parts it cuts the sum.
+//
+//     plan.kernel @matmul(...)   →   plan.kernel @matmul(...) attributes {schedule = #plan.schedule<m = 64, n = 64, parts = 4>}
+//
+// The model is in dialects/Plan/GridSchedule.h. Sums are cut where the tiles alone would leave processors without work; of
+// kernels that have other contractions, reductions or sizes known only when run they are not. A schedule that is there stays.
+#include "dialects/Plan/GridSchedule.h"
+#include "lib/Transforms/Fuse/Passes.h"
+#include "lib/Transforms/Fuse/SplitSums.h"
+
+using namespace mlir;
+
+namespace hewn {
+#define GEN_PASS_DEF_CHOOSETILESPASS
+#include "lib/Transforms/Fuse/Passes.h.inc"
+
+namespace {
+
+struct ChooseTilesPass : impl::ChooseTilesPassBase<ChooseTilesPass> {
+  void runOnOperation() override {
+    for (auto kernel : getOperation().getOps<plan::KernelOp>()) {
+      if (kernel.getScheduleAttr())
+        continue;
+      SmallVector<graph::ContractOpInterface> found(kernel.getBody().getOps<graph::ContractOpInterface>());
+      if (found.size() == 1 && plan::multipliesMatrices(found[0]))
+        kernel.setScheduleAttr(plan::chooseTile(found[0], /*mayPart=*/bool(splittableSum(kernel))));
+    }
+  }
+};
+
+} // namespace
+} // namespace hewn
