@@ -18,10 +18,10 @@
 //
 // Left alone: machines without an instruction that pays (`dots`, `matrices` and `grid` of #plan.target), right operands that are not
 // constant (they would have to be packed in pairs at every run), depthwise and grouped windows, sums over an odd or short dim,
-// few columns.
+// few columns, windows that minimal filtering does in less time.
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
-#include "dialects/Plan/Schedule.h"
+#include "dialects/Plan/WinogradSchedule.h"
 #include "lib/Transforms/Quantize/Operands.h"
 #include "lib/Transforms/Quantize/Passes.h"
 #include <limits>
@@ -37,6 +37,8 @@ namespace hewn {
 namespace {
 
 constexpr int64_t kFewest = 16;
+/// Of the results of minimal filtering, where operands may be rounded.
+constexpr int64_t kLargestTile = 4;
 
 /// Whether the engine has a narrow form for it that pays.
 bool pays(ContractOpInterface op, unsigned products) {
@@ -64,8 +66,8 @@ bool pays(ContractOpInterface op, unsigned products) {
   bool hasDot = bool(plan::findDot(op, bf16, bf16, f32));
   if (products > 1)
     return matrix && plan::fills(op, matrix);
-  if (!matrix)
-    return hasDot;
+  if (!matrix) // minimal filtering of float32 may be faster still, and loses fewer digits
+    return hasDot && !plan::chooseWinogradTile(op, kLargestTile, plan::findDot(op, bf16, bf16, f32).getGroup());
   // Beside a matrix unit vectors of pairs are slow, but a few rows wait for weights, which are half as long.
   constexpr int64_t fewRows = 4;
   bool few = plan::contractShape(op, *roles).rows.constant().value_or(fewRows + 1) <= fewRows;

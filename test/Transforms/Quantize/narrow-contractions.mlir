@@ -38,6 +38,21 @@ module attributes {plan.target = #fast} {
 
 #fast = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, dots = [#plan.dot<left = bf16, right = bf16, sum = f32, intrinsic = "llvm.some.dot">]>
 
+// Left alone: a window of many channels, which minimal filtering of float32 does in less time.
+// CHECK-LABEL: func.func @window
+// CHECK-NOT: to = bf16
+module attributes {plan.target = #fast} {
+  func.func @window(%x: tensor<1x128x58x58xf32>) -> tensor<1x128x56x56xf32> {
+    %w = graph.constant {value = dense<1.0> : tensor<128x128x3x3xf32>} : tensor<128x128x3x3xf32>
+    %0 = graph.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, groups = 1 : i64} : (tensor<1x128x58x58xf32>, tensor<128x128x3x3xf32>) -> tensor<1x128x56x56xf32>
+    return %0 : tensor<1x128x56x56xf32>
+  }
+}
+
+// -----
+
+#fast = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, dots = [#plan.dot<left = bf16, right = bf16, sum = f32, intrinsic = "llvm.some.dot">]>
+
 // Left alone: a sum over an odd dim, and a right operand that is computed.
 // CHECK-LABEL: func.func @alone
 // CHECK-NOT: to = bf16
