@@ -235,13 +235,13 @@ bool gridTakesChain(const graph::Chain &chain) {
   return depth && width && *depth <= longest && *width <= longest;
 }
 
-int64_t chainRows(Operation *op, int64_t columns, bool inPlace) {
+int64_t chainRows(Operation *op, int64_t columns, int64_t columnBytes) {
   // A tile of rows, or several: what is on the stack may fill an eighth of the cache.
   constexpr int64_t mostOfAStack = 96 << 10;
   TargetAttr target = targetOf(op);
   int64_t tile = target && target.getVectorRegisters() >= 32 ? 6 : 4;
   int64_t room = std::min<int64_t>(mostOfAStack, target ? target.getL2Bytes() / 8 : 64 << 10);
-  int64_t tiles = std::min<int64_t>(room / ((inPlace ? 4 : 8) * std::max<int64_t>(columns, 1) * tile), 4);
+  int64_t tiles = std::min<int64_t>(room / (columnBytes * std::max<int64_t>(columns, 1) * tile), 4);
   return tiles * tile;
 }
 

@@ -76,9 +76,9 @@ int64_t packingLanes(mlir::Operation *op);
 /// registers.
 bool gridTakesChain(const graph::Chain &chain);
 
-/// Rows of scores that a task of a chain (graph::Chain) holds on its stack, for so many columns, twice where weights have
-/// memory of their own; 0 where not even a few fit there, or beside the operands in the cache.
-int64_t chainRows(mlir::Operation *op, int64_t columns, bool inPlace);
+/// Rows of scores that a task of a chain (graph::Chain) holds on its stack, for so many columns of so many bytes; 0 where not
+/// even a few fit there, or beside the operands in the cache.
+int64_t chainRows(mlir::Operation *op, int64_t columns, int64_t columnBytes);
 
 /// Dims of the memory that a chain of so many rows and columns needs where its stack won't do: slots, buffers of a slot (scores,
 /// and weights where these are not in place), rows of a buffer, elements between rows (an odd number of cache lines). A task

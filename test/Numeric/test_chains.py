@@ -84,6 +84,17 @@ def test_any_number_of_columns(shape, mask, threads):
     np.testing.assert_allclose(got, session.run(None, feeds)[0], rtol=1e-4, atol=2e-6)
 
 
+@pytest.mark.parametrize("mask", ["none", "add", "row"])
+@pytest.mark.parametrize("shape", [(1, 2, 96, 200, 64), (2, 3, 130, 77, 32), (1, 4, 64, 1500, 64), (1, 1, 200, 98, 18)])
+def test_products_of_bfloat16(shape, mask):
+    """Both products round their operands; sums of pairs need an even number of columns, and lanes need not be full."""
+    model, feeds = attention(*shape, mask, True)
+    (got,) = hewn.compile(model, precision="medium").run(feeds).values()
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    want = session.run(None, feeds)[0]
+    assert np.abs(got - want).max() <= 1e-2 * np.abs(want).max()
+
+
 def test_no_buffer_of_all_scores(tmp_path):
     """Long sequences: memory grows with the columns, not with rows times columns."""
     model, feeds = attention(1, 2, 6000, 6000, 16, "none", scale_first=True)

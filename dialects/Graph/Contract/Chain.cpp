@@ -59,8 +59,10 @@ static bool isOneLine(const Chain &chain, const Dims &space) {
   for (Operation *op : chain.middle)
     if (getDims(op->getResult(0)) == space && !isa<ReduceOpInterface>(op) && !runsOn(op->getResult(0)))
       return false;
-  return runsOn(chain.scores) && reduced.size() <= 1;
+  return runsOn(chain.scores) && reduced.size() <= 1 && getElementType(chain.weights) == getElementType(chain.scores);
 }
+
+int64_t Chain::columnBytes() const { return elementBytes(scores) + (inPlace ? 0 : elementBytes(weights)); }
 
 std::optional<Chain> findChain(ArrayRef<Operation *> ops) {
   Chain chain;
@@ -80,7 +82,7 @@ std::optional<Chain> findChain(ArrayRef<Operation *> ops) {
   chain.rowDim = rank - 2;
   std::optional<ContractRoles> roles = contractRoles(chain.second);
   AffineMap left = chain.second.getIndexingMaps()[0];
-  if (getDims(chain.weights) != space || !getElementType(first).isF32() || !getElementType(chain.weights).isF32() ||
+  if (getDims(chain.weights) != space || !getElementType(first).isF32() || elementBytes(chain.weights) > 4 ||
       !getElementType(second).isF32() || rank != unsigned(getRank(second)) ||
       resultWith(left, *plainSummedDim(chain.second, *roles)) != rank - 1 ||
       !inside.contains(chain.weights.getDefiningOp()))

@@ -26,6 +26,9 @@ struct Chain {
   /// Whether weights may be written over scores: the ops between are one line of whole rows, with reductions of the scores and
   /// of one value more, so that nobody reads a score after what was made of it was kept.
   bool inPlace = false;
+
+  /// Bytes of a column of a row, of scores and of weights where these have memory of their own.
+  int64_t columnBytes() const;
 };
 
 /// `ops` (of one block, in program order) as a chain; nullopt where they are none.

@@ -24,7 +24,7 @@ static bool resultsFit(plan::KernelOp kernel, const Chain &chain, bool &seen) {
   for (Value result : kernel.getBody().front().getTerminator()->getOperands()) {
     Operation *maker = result.getDefiningOp();
     if (isa_and_nonnull<graph::ScratchOp>(maker)) {
-      if (seen || !graph::getElementType(result).isF32() ||
+      if (seen || !graph::getElementType(result).isF32() || !graph::getElementType(chain.weights).isF32() ||
           graph::getDims(result) != plan::chainScratch(kernel, space[chain.rowDim], space.back(), chain.inPlace))
         return false;
       seen = true;
@@ -45,7 +45,7 @@ std::optional<Chain> chainIn(plan::KernelOp kernel) {
   if (hasScratch)
     return chain;
   std::optional<int64_t> columns = graph::getDims(chain->scores).back().constant();
-  return columns && plan::chainRows(kernel, *columns, chain->inPlace) > 0 ? chain : std::nullopt;
+  return columns && plan::chainRows(kernel, *columns, chain->columnBytes()) > 0 ? chain : std::nullopt;
 }
 
 namespace {
@@ -66,13 +66,13 @@ public:
       memory = *given;
       most = *memory.dims[2].constant();
     } else {
-      most = plan::chainRows(k.kernel, *space.back().constant(), chain.inPlace);
+      most = plan::chainRows(k.kernel, *space.back().constant(), chain.columnBytes());
     }
     bool even = rows.constant() && *rows.constant() % most == 0;
     count = even ? DimExpr(most) : DimExpr::symbol(kRows);
     if (!given) {
-      scores = onStack();
-      weights = chain.inPlace ? scores : onStack();
+      scores = onStack(graph::getElementType(chain.scores));
+      weights = chain.inPlace ? scores : onStack(graph::getElementType(chain.weights));
     }
     // Batches first: a batch's k and v stay in the cache for all of its rows.
     Dims counts(ArrayRef(space).take_front(chain.rowDim));
@@ -139,15 +139,15 @@ private:
 
   /// Room for a task's rows on the stack. Rows start at an odd multiple of a cache line, so that neighbouring ones don't fall
   /// into one set of the cache.
-  Buffer onStack() {
+  Buffer onStack(Type element) {
     int64_t line = 16, lines = (*space.back().constant() + line - 1) / line;
     int64_t stride = (lines + (lines % 2 == 0)) * line;
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(&k.function.front());
     Value memory =
-        memref::AllocaOp::create(b, k.loc(), MemRefType::get({most * stride}, b.getF32Type()), b.getI64IntegerAttr(64));
-    Value anySize = memref::CastOp::create(b, k.loc(), MemRefType::get({ShapedType::kDynamic}, b.getF32Type()), memory);
-    Buffer buffer{anySize, b.getF32Type(), taskDims(), Dims(space.size(), DimExpr(0))};
+        memref::AllocaOp::create(b, k.loc(), MemRefType::get({most * stride}, element), b.getI64IntegerAttr(64));
+    Value anySize = memref::CastOp::create(b, k.loc(), MemRefType::get({ShapedType::kDynamic}, element), memory);
+    Buffer buffer{anySize, element, taskDims(), Dims(space.size(), DimExpr(0))};
     buffer.strides[chain.rowDim] = DimExpr(stride);
     buffer.strides.back() = DimExpr(1);
     return buffer;

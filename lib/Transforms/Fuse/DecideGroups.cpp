@@ -183,18 +183,22 @@ private:
     if (plan::gridOf(chain.first)) // where rows never leave the registers
       return plan::gridTakesChain(chain);
     Dims space = graph::getDims(chain.first->getResult(0));
+    if (!graph::getElementType(chain.weights).isF32() && !fitsStack(chain)) // scratch memory is float32's
+      return false;
     int64_t all = graph::numElements(space).constant().value_or(INT64_MAX / 4) * 4;
     return target && all > target.getL2Bytes() / 4;
   }
 
+  static bool fitsStack(const graph::Chain &chain) {
+    std::optional<int64_t> columns = graph::getDims(chain.first->getResult(0)).back().constant();
+    return columns && plan::chainRows(chain.first, *columns, chain.columnBytes()) > 0;
+  }
+
   /// Memory for the rows of a chain before `first`, where they are too long for a stack, or of unknown length; else null.
   Operation *makeScratch(const graph::Chain &chain, Operation *first) {
+    if (plan::gridOf(chain.first) || fitsStack(chain))
+      return nullptr;
     Dims space = graph::getDims(chain.first->getResult(0));
-    std::optional<int64_t> columns = space.back().constant();
-    if (plan::gridOf(chain.first))
-      return nullptr;
-    if (columns && plan::chainRows(chain.first, *columns, chain.inPlace) > 0)
-      return nullptr;
     return scratchBefore(first, plan::chainScratch(chain.first, space[chain.rowDim], space.back(), chain.inPlace));
   }
 

@@ -254,7 +254,8 @@ private:
           lanes = graph::resultWith(maps[1], d);
     if (!lanes)
       return;
-    if (!constant) {
+    bool inGroups = roles && plan::groupSize(op) > 1 && graph::getDims(right.get())[*lanes].constant();
+    if (!constant && !inGroups) {
       if (plan::gridOf(op)) // whose threads read lines and columns alike
         return;
       Order order = orderOf(right.get());
@@ -262,7 +263,8 @@ private:
         require(right, moveLast(order, *lanes));
       return;
     }
-    // Constants take any order for free: columns innermost, summed dims as the left operand has them.
+    // Constants take any order for free: columns innermost, summed dims as the left operand has them. So does what is packed in
+    // groups when run.
     Order order = constantOrder(op, maps, *lanes);
     if (int64_t tile = plan::chooseWinogradTile(op, largestTile)) {
       // The products are one for each place of the transformed windows, which are outermost: panels of channels.

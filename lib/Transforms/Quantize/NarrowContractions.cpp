@@ -16,8 +16,8 @@
 //
 // On a grid of threads one product is what the warps' matrix instruction does twice as fast; more of them it does itself.
 //
-// Left alone: machines without an instruction that pays (`dots`, `matrices` and `grid` of #plan.target), right operands that are not
-// constant (they would have to be packed in pairs at every run), depthwise and grouped windows, sums over an odd or short dim,
+// Left alone: machines without an instruction that pays (`dots`, `matrices` and `grid` of #plan.target), computed right operands
+// that few rows read or that would be packed for a matrix unit at every run, depthwise and grouped windows, sums over an odd or short dim,
 // few columns, windows that minimal filtering does in less time.
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
@@ -40,17 +40,33 @@ constexpr int64_t kFewest = 16;
 /// Of the results of minimal filtering, where operands may be rounded.
 constexpr int64_t kLargestTile = 4;
 
+/// Whether a computed right operand is read by so many rows that it pays to pack it in pairs when run. What is summed is then
+/// what a task of a chain may hold on its stack.
+bool paysPacking(ContractOpInterface op, const graph::ContractRoles &roles, unsigned products) {
+  constexpr int64_t enoughRows = 64, floatBytes = 4, narrowBytes = 2;
+  Builder b(op.getContext());
+  std::optional<unsigned> summed = graph::plainSummedDim(op, roles);
+  std::optional<int64_t> depth = summed ? op.getIterationDims(graph::getDims)[*summed].constant() : std::nullopt;
+  return products == 1 && depth && !plan::gridOf(op) &&
+         !plan::findMatrix(op, b.getBF16Type(), b.getBF16Type(), b.getF32Type()) &&
+         plan::chainRows(op, *depth, floatBytes + narrowBytes) > 0 &&
+         plan::contractShape(op, roles).rows.constant().value_or(0) >= enoughRows;
+}
+
 /// Whether the engine has a narrow form for it that pays.
 bool pays(ContractOpInterface op, unsigned products) {
   for (Value value : {op->getOperand(0), op->getOperand(1), Value(op->getResult(0))})
     if (!graph::getElementType(value).isF32())
       return false;
   std::optional<graph::ContractRoles> roles = graph::contractRoles(op);
-  if (!roles || roles->columnInLeft || !isa_and_nonnull<graph::ConstantOp>(op->getOperand(1).getDefiningOp()))
+  if (!roles || roles->columnInLeft)
     return false;
   Dims extents = op.getIterationDims(graph::getDims);
+  bool constant = isa_and_nonnull<graph::ConstantOp>(op->getOperand(1).getDefiningOp());
+  if (!constant && !paysPacking(op, *roles, products))
+    return false;
   for (unsigned d : roles->batch)
-    if (!extents[d].is(1))
+    if (constant && !extents[d].is(1))
       return false;
   if (extents[roles->column].constant().value_or(0) < kFewest)
     return false;

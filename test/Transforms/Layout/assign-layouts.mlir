@@ -96,3 +96,15 @@ func.func @left_alone(%x: tensor<2x3x4xf32>) -> tensor<2x4xf32> {
   %1 = graph.reduce_max %0 {dims = array<i64: 1>, keepdims = false} : (tensor<2x3x4xf32>) -> tensor<2x4xf32>
   return %1 : tensor<2x4xf32>
 }
+
+// -----
+
+// Where the machine sums products of pairs, a computed right operand is packed in pairs when run.
+// CHECK-LABEL: func.func @pairs
+// CHECK: graph.relayout %{{.*}} -> tensor<4x64x96xbf16, #graph.layout<[0, 2, 1], blockDim = 2, block = {{[0-9]+}}, groupDim = 1, group = 2>>
+module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, dots = [#plan.dot<left = bf16, right = bf16, sum = f32, intrinsic = "llvm.some.dot">]>} {
+  func.func @pairs(%q: tensor<4x128x64xbf16>, %k: tensor<4x64x96xbf16>) -> tensor<4x128x96xf32> {
+    %0 = graph.matmul %q, %k {to = f32} : (tensor<4x128x64xbf16>, tensor<4x64x96xbf16>) -> tensor<4x128x96xf32>
+    return %0 : tensor<4x128x96xf32>
+  }
+}

@@ -38,6 +38,20 @@ module attributes {plan.target = #fast} {
 
 #fast = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, dots = [#plan.dot<left = bf16, right = bf16, sum = f32, intrinsic = "llvm.some.dot">]>
 
+// A computed right operand that many rows read: both products of attention.
+// CHECK-LABEL: func.func @computed
+// CHECK: graph.matmul {{.*}} {to = f32} : (tensor<4x128x64xbf16>, tensor<4x64x96xbf16>) -> tensor<4x128x96xf32>
+module attributes {plan.target = #fast} {
+  func.func @computed(%q: tensor<4x128x64xf32>, %k: tensor<4x64x96xf32>) -> tensor<4x128x96xf32> {
+    %0 = graph.matmul %q, %k : (tensor<4x128x64xf32>, tensor<4x64x96xf32>) -> tensor<4x128x96xf32>
+    return %0 : tensor<4x128x96xf32>
+  }
+}
+
+// -----
+
+#fast = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, dots = [#plan.dot<left = bf16, right = bf16, sum = f32, intrinsic = "llvm.some.dot">]>
+
 // Left alone: a window of many channels, which minimal filtering of float32 does in less time.
 // CHECK-LABEL: func.func @window
 // CHECK-NOT: to = bf16
@@ -53,7 +67,7 @@ module attributes {plan.target = #fast} {
 
 #fast = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, dots = [#plan.dot<left = bf16, right = bf16, sum = f32, intrinsic = "llvm.some.dot">]>
 
-// Left alone: a sum over an odd dim, and a right operand that is computed.
+// Left alone: a sum over an odd dim, and a right operand that is computed for a few rows.
 // CHECK-LABEL: func.func @alone
 // CHECK-NOT: to = bf16
 module attributes {plan.target = #fast} {
