@@ -20,6 +20,11 @@ public:
   mlir::Value readOperand(KernelElements &elements, unsigned operand);
   /// All that the kernel makes of `sum`, or where it is a part of one that part, where row and column exist.
   void store(mlir::Value sum, graph::Index row, graph::Index column);
+  /// Whether two neighbouring columns, the first an even one, are neighbours in all that the kernel writes and, at a multiple of
+  /// their size, in all that it reads for that.
+  bool storesPairs();
+  /// The same for a vector of such a pair.
+  void storePair(mlir::Value sums, graph::Index row, graph::Index column);
 
   KernelFunction &k;
   mlir::OpBuilder &b;
@@ -31,6 +36,9 @@ public:
   /// Of `tiles.parts`, the one that is made.
   graph::Index part;
   graph::DimExpr rows, columns, depth, batch;
+
+private:
+  void storeBy(KernelElements &elements, mlir::Value sum, graph::Index row, graph::Index column);
 };
 
 } // namespace hewn::codegen

@@ -40,18 +40,17 @@ GridFactors::Sum GridFactors::begin(ArrayRef<Value> sums) {
   return sum;
 }
 
-void GridFactors::multiply(Sum &sum, const Fragment &left, const Fragment &right) {
-  Type type = b.getF32Type();
-  if (two) {
+void GridFactors::multiply(Sum &sum, const Fragment &left, const Fragment &right, Type type) {
+  if (!left.low.empty())
     sum.corrections = grid.product(type, left.low, right.high, sum.corrections);
+  if (!right.low.empty())
     sum.corrections = grid.product(type, left.high, right.low, sum.corrections);
-  }
   sum.main = grid.product(type, left.high, right.high, sum.main);
 }
 
 SmallVector<Value> GridFactors::finish(const Sum &sum) {
   SmallVector<Value> values(sum.main);
-  if (!two)
+  if (sum.corrections.empty())
     return values;
   for (auto [value, correction] : llvm::zip(values, sum.corrections)) {
     Value word =

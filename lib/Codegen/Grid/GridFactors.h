@@ -21,13 +21,17 @@ public:
     llvm::SmallVector<mlir::Value> high, low;
   };
   Fragment fragment(llvm::ArrayRef<mlir::Value> numbers);
+  /// The same of words that are factors as they are.
+  static Fragment whole(llvm::ArrayRef<mlir::Value> words) { return {llvm::SmallVector<mlir::Value>(words), {}}; }
 
-  /// A lane's sums of a fragment, in two parts.
+  /// A lane's sums of a fragment, in two parts; without corrections where all factors are whole.
   struct Sum {
     llvm::SmallVector<mlir::Value> main, corrections;
   };
   Sum begin(llvm::ArrayRef<mlir::Value> sums);
-  void multiply(Sum &sum, const Fragment &left, const Fragment &right);
+  /// `type` of the factors: float32, or for whole ones float16 or bfloat16.
+  void multiply(Sum &sum, const Fragment &left, const Fragment &right, mlir::Type type);
+  void multiply(Sum &sum, const Fragment &left, const Fragment &right) { multiply(sum, left, right, b.getF32Type()); }
   llvm::SmallVector<mlir::Value> finish(const Sum &sum);
 
 private:

@@ -2,11 +2,9 @@
 //
 // Contractions of floats by the matrix instruction of a warp (Grid::product).
 //
-// Narrow floats are its factors as they are. Of float32 it has factors of eleven significant bits: a number is the sum of two of
-// them but for its last two bits. Of the four products of two sums the three largest are taken: errors stay at what
-// float32's own sums leave. The largest has an accumulator of its own: it alone is the answer where it is infinite or no number,
-// since then the corrections say nothing. (Of numbers below 2^-115 the second factor is a denormal, which has less bits: what
-// is lost there is below 2^-138.) Numbers that come from narrower types, or where the user allows it, take one product.
+// Narrow floats are its factors as they are, float32s are split (GridFactors.h): errors stay at what float32's own sums leave. (Of
+// numbers below 2^-115 the second factor is a denormal, which has less bits: what is lost there is below 2^-138.) Numbers that
+// come from narrower types, or where the user allows it, take one product.
 //
 // A block makes a tile. While its warps multiply one slice of the operands from shared memory, the next ones are on their way:
 // a ring of buffers, one barrier a slice.
@@ -15,9 +13,11 @@
 //     for slice:  wait for its copies;  barrier;  bring slice + buffers - 1, to where slice - 1 was;  multiply slice
 #include "dialects/Plan/GridSchedule.h"
 #include "lib/Codegen/Grid/GridEngine.h"
+#include "lib/Codegen/Grid/GridFactors.h"
 #include "lib/Codegen/Grid/GridOperand.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include <array>
 
 using namespace mlir;
@@ -37,8 +37,8 @@ class GridMatrixEmitter : GridContraction {
 public:
   GridMatrixEmitter(KernelFunction &k, OpBuilder &b, const GridTiles &tiles, const plan::GridTile &tile)
       : GridContraction(k, b, tiles, tile.warps() * plan::gridOf(k.kernel).getWarp()), tile(tile),
-        staged(plan::stagedType(op)), left(*this, 0, staged, tile.rows, tile.buffers),
-        right(*this, 1, staged, tile.columns, tile.buffers) {}
+        staged(plan::stagedType(op)), factors(b, k.loc(), grid, splits()),
+        left(*this, 0, staged, tile.rows, tile.buffers), right(*this, 1, staged, tile.columns, tile.buffers) {}
 
   void run() {
     Index warps = e.constant(tile.warpsHigh), size = e.constant(grid.warp), four = e.constant(4);
@@ -67,6 +67,7 @@ public:
 private:
   plan::GridTile tile;
   Type staged;
+  GridFactors factors;
   GridOperand left, right;
   Index group, inGroup, warpRow, warpColumn, firstRow, firstColumn;
 
@@ -83,46 +84,25 @@ private:
   // Products
   //===----------------------------------------------------------------------------------------------------------------===//
 
-  Value bits(int64_t value) { return arith::ConstantOp::create(b, loc(), b.getI32IntegerAttr(int32_t(value))); }
-
-  /// A word as the sum of two factors; the second is null where one is enough.
-  std::pair<Value, Value> factors(Value word, bool whole) {
+  GridFactors::Fragment fragment(ArrayRef<Value> words, bool whole) {
     if (whole)
-      return {word, Value()};
-    Value x = arith::BitcastOp::create(b, loc(), b.getF32Type(), word);
-    auto leading = [&](Value w) -> Value { return arith::AndIOp::create(b, loc(), w, bits(int32_t(0xffffe000))); };
-    auto rounded = [&](Value w) { return leading(arith::AddIOp::create(b, loc(), w, bits(0x1000))); };
-    // What would be rounded to infinity is cut off instead, and so is what is infinite or no number.
-    Value size = arith::AndIOp::create(b, loc(), word, bits(0x7fffffff));
-    Value large = arith::CmpIOp::create(b, loc(), arith::CmpIPredicate::uge, size, bits(0x7f7ff000));
-    Value high = arith::SelectOp::create(b, loc(), large, leading(word), rounded(word));
-    if (!splits())
-      return {high, Value()};
-    Value rest = arith::SubFOp::create(b, loc(), x, arith::BitcastOp::create(b, loc(), b.getF32Type(), high));
-    Value low = arith::BitcastOp::create(b, loc(), b.getI32Type(), rest);
-    return {high, arith::SelectOp::create(b, loc(), large, leading(low), rounded(low))};
+      return GridFactors::whole(words);
+    auto number = [&](Value word) -> Value { return arith::BitcastOp::create(b, loc(), b.getF32Type(), word); };
+    return factors.fragment(llvm::map_to_vector(words, number));
   }
 
-  /// The factors of a fragment, and what they leave out: empty where that is nothing.
-  struct Fragment {
-    SmallVector<Value> first, second;
-  };
-
-  Fragment fragment(ArrayRef<Value> words, bool whole) {
-    Fragment made;
-    for (Value word : words) {
-      auto [first, second] = factors(word, whole);
-      made.first.push_back(first);
-      if (second)
-        made.second.push_back(second);
-    }
-    return made;
+  /// A lane's sums of a fragment, which begin at `at`, as they are carried through the loop.
+  GridFactors::Sum sumAt(ArrayRef<Value> all, size_t at) {
+    GridFactors::Sum sum{SmallVector<Value>(all.slice(at, 4)), {}};
+    if (corrects())
+      sum.corrections.assign(all.begin() + sums() + at, all.begin() + sums() + at + 4);
+    return sum;
   }
 
   /// The accumulators, then those of the corrections, after one slice from `buffer`.
   SmallVector<Value> products(SmallVector<Value> all, Index buffer) {
     for (int64_t step = 0; step < kSteps; ++step) {
-      std::vector<Fragment> lefts, rights;
+      std::vector<GridFactors::Fragment> lefts, rights;
       for (int64_t i = 0; i < fragmentsHigh(); ++i)
         lefts.push_back(fragment(left.left(buffer, warpRow, i * kFragmentRows, step), isWhole(0)));
       for (int64_t j = 0; j < fragmentsWide(); j += 2) {
@@ -133,13 +113,11 @@ private:
       for (int64_t i = 0; i < fragmentsHigh(); ++i)
         for (int64_t j = 0; j < fragmentsWide(); ++j) {
           size_t at = size_t(i * fragmentsWide() + j) * 4;
-          auto add = [&](ArrayRef<Value> l, ArrayRef<Value> r, size_t to) {
-            if (!l.empty() && !r.empty())
-              llvm::copy(grid.product(staged, l, r, ArrayRef(all).slice(to, 4)), all.begin() + to);
-          };
-          add(lefts[i].second, rights[j].first, sums() + at);
-          add(lefts[i].first, rights[j].second, sums() + at);
-          add(lefts[i].first, rights[j].first, at);
+          GridFactors::Sum sum = sumAt(all, at);
+          factors.multiply(sum, lefts[i], rights[j], staged);
+          llvm::copy(sum.main, all.begin() + at);
+          if (corrects())
+            llvm::copy(sum.corrections, all.begin() + sums() + at);
         }
     }
     return all;
@@ -190,23 +168,28 @@ private:
 
   /// The sums to where the kernel wants them. A lane has two neighbours in each of two rows of a fragment.
   void finish(ArrayRef<Value> all) {
+    bool pairs = storesPairs();
     for (int64_t i = 0; i < fragmentsHigh(); ++i)
-      for (int64_t j = 0; j < fragmentsWide(); ++j)
-        for (int64_t r = 0; r < 4; ++r) {
-          size_t at = size_t(i * fragmentsWide() + j) * 4 + size_t(r);
-          Value sum = all[at];
-          if (corrects()) {
-            Value word = arith::AndIOp::create(b, loc(), arith::BitcastOp::create(b, loc(), b.getI32Type(), sum),
-                                               bits(0x7fffffff));
-            Value isFinite = arith::CmpIOp::create(b, loc(), arith::CmpIPredicate::ult, word, bits(0x7f800000));
-            sum = arith::SelectOp::create(b, loc(), isFinite, arith::AddFOp::create(b, loc(), sum, all[sums() + at]),
-                                          sum);
+      for (int64_t j = 0; j < fragmentsWide(); ++j) {
+        SmallVector<Value> four = factors.finish(sumAt(all, size_t(i * fragmentsWide() + j) * 4));
+        for (int64_t r = 0; r < 2; ++r) {
+          ArrayRef<Value> two = ArrayRef(four).slice(r * 2, 2);
+          Index row = e.add(firstRow, e.add(e.add(warpRow, group), e.constant(i * kFragmentRows + r * 8)));
+          Index inTile = e.add(e.add(warpColumn, e.mul(inGroup, e.constant(2))), e.constant(j * kFragmentColumns));
+          Index column = e.add(firstColumn, inTile);
+          if (pairs) {
+            auto type = VectorType::get({2}, b.getF32Type());
+            storePair(vector::FromElementsOp::create(b, loc(), type, two), row, column);
+            continue;
           }
-          Index row = e.add(e.add(warpRow, group), e.constant(i * kFragmentRows + r / 2 * 8));
-          Index column =
-              e.add(e.add(warpColumn, e.mul(inGroup, e.constant(2))), e.constant(j * kFragmentColumns + r % 2));
-          store(sum, e.add(firstRow, row), e.add(firstColumn, column));
+          store(two[0], row, column);
+          store(two[1], row, e.add(column, e.constant(1)));
         }
+      }
+    if (pairs)
+      k.function.walk([&](vector::StoreOp store) { // as `storesPairs` has found
+        store.setAlignment(store.getVectorType().getElementTypeBitWidth() / 8 * 2);
+      });
   }
 };
 

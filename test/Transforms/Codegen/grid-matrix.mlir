@@ -19,6 +19,7 @@ module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters 
 // CHECK-NOT: call @hewn.grid.product
 // CHECK: call @hewn.grid.copies.wait(%c0_i32)
 // CHECK: call @hewn.grid.barrier
+// CHECK: vector.store {{.*}} {alignment = 8 : i64} : memref<?xf32>, vector<2xf32>
 plan.kernel @three(%x: tensor<128x64xf32>, %w: tensor<64x128xf32>) -> tensor<128x128xf32> attributes {symbols = [], schedule = #plan.schedule<m = 32, n = 32>} {
   %0 = graph.matmul %x, %w : (tensor<128x64xf32>, tensor<64x128xf32>) -> tensor<128x128xf32>
   graph.yield %0 : tensor<128x128xf32>
@@ -58,11 +59,20 @@ plan.kernel @computed(%x: tensor<128x64xf16>, %w: tensor<64x128xf16>) -> tensor<
 // CHECK: %[[FIRST:.*]] = arith.minsi
 // CHECK: %[[END:.*]] = arith.minsi
 // CHECK: scf.for %{{.*}} = %[[FIRST]] to %[[END]] step
-// CHECK: memref.store {{.*}} : memref<?xf32>
+// CHECK: vector.store {{.*}} {alignment = 8 : i64} : memref<?xf32>, vector<2xf32>
 // CHECK: return
 plan.kernel @parts(%x: tensor<128x80xf32>, %w: tensor<80x128xf32>) -> tensor<3x128x128xf32> attributes {symbols = [], schedule = #plan.schedule<m = 32, n = 32, parts = 3>} {
   %0 = graph.matmul %x, %w : (tensor<128x80xf32>, tensor<80x128xf32>) -> tensor<128x128xf32>
   %1 = graph.spread %0 {parts = 3} : (tensor<128x128xf32>) -> tensor<3x128x128xf32>
   graph.yield %1 : tensor<3x128x128xf32>
+}
+
+// A result with an odd number of columns is stored an element at a time.
+// CHECK-LABEL: func.func @odd(
+// CHECK-NOT: vector.
+// CHECK: return
+plan.kernel @odd(%x: tensor<128x80xf32>, %w: tensor<80x127xf32>) -> tensor<128x127xf32> attributes {symbols = [], schedule = #plan.schedule<m = 32, n = 32>} {
+  %0 = graph.matmul %x, %w : (tensor<128x80xf32>, tensor<80x127xf32>) -> tensor<128x127xf32>
+  graph.yield %0 : tensor<128x127xf32>
 }
 }
