@@ -90,6 +90,13 @@ MODELS = {
     "integers": one("MatMulInteger", [[32, 64], [64, 32]], TensorProto.UINT8, TensorProto.INT32),
     "recurrent": one("LSTM", [[5, 2, 16]], constants={"w": ones(1, 64, 16), "r": ones(1, 64, 16)}, hidden_size=16),
 }
+MODELS |= {
+    "wide": one("Gelu", [[64, 1024]]),
+    "wide-half": one("Tanh", [[64, 1024]], HALF),
+    "wide-broadcast": one("Add", [["n", 4, 1000], [4, 1]]),
+    "wide-rows": one("Softmax", [[600, 256]]),
+    "wide-half-norm": one("LayerNormalization", [[8, 3, 768], [768], [768]], HALF),
+}
 MODELS["bfloat-product"] = model(
     [
         helper.make_node("Cast", ["x"], ["b"], to=TensorProto.BFLOAT16),
@@ -217,6 +224,16 @@ def test_attention(name, machine, tmp_path):
     assert "cp.async.cg.shared.global" in code and "cp.async.ca.shared.global" not in code
     ((registers, spills),) = assemble(code, machine, tmp_path).values()
     assert registers <= 255 and spills == 0
+
+
+@pytest.mark.parametrize("name", ["wide", "wide-half", "wide-rows", "wide-half-norm", "norm", "softmax"])
+def test_wide(name, tmp_path):
+    """All loads and stores are of 16 bytes, in a kernel that calls nothing."""
+    code = ptx(name, "sm_80", tmp_path)
+    for access in ("ld", "st"):
+        found = re.findall(rf"{access}\.global[.\w]*", code)
+        assert found and all(".v4.b32" in each for each in found)
+    assert "call" not in code
 
 
 @needs_ptxas

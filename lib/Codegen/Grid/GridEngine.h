@@ -3,7 +3,7 @@
 // Kernels as code for one thread of a grid.
 //
 // The same kinds of op as in Loops/ and Contract/, and the same elements (KernelElements), in three forms:
-//   map       a thread an element of the result: evaluates all that it needs
+//   map       a thread an element of the result, or 16 bytes of them: evaluates all that it needs
 //   rows      reductions over the same dims: a warp or a block a row
 //   tiles     a contraction: a block a tile of the result, operands staged in shared memory
 //   matrix    the same by the matrix instruction of warps
@@ -23,6 +23,7 @@ namespace hewn::codegen {
 void emitGrid(KernelFunction &k, mlir::OpBuilder &b);
 
 /// The forms, each for what it takes.
+void emitGridMap(KernelFunction &k, mlir::OpBuilder &b);
 void emitGridRows(KernelFunction &k, mlir::OpBuilder &b, const RowProgram &rows);
 /// For what plan::multipliesMatrices.
 void emitGridMatrix(KernelFunction &k, mlir::OpBuilder &b, const GridTiles &tiles);

@@ -4,6 +4,7 @@
 // registers (within a warp) and in shared memory (between warps), and then each thread knows the row's result.
 #include "lib/Codegen/Grid/Grid.h"
 #include "lib/Codegen/Grid/GridEngine.h"
+#include "lib/Codegen/Grid/GridWide.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
@@ -51,6 +52,8 @@ public:
     width = graph::numElements(dimsOf(inner));
     DimExpr count = graph::numElements(dimsOf(outer));
     team = teamFor(count, width, sideBySide, plan::gridOf(k.kernel).getWarp());
+    if (team.size > 1 && inner.size() == 1)
+      chooseWide();
     Grid made(k, e, team.threads);
     grid = &made;
     for (Index &index : at)
@@ -87,6 +90,8 @@ private:
   Team team;
   Grid *grid = nullptr;
   Index member; // of the team: this thread's first element
+  /// Several elements at once, where they lie side by side.
+  std::optional<GridWide> wide;
   SmallVector<Value> places;
 
   Location loc() { return k.loc(); }
@@ -169,6 +174,8 @@ private:
         list.push_back(r);
     if (list.empty())
       return;
+    if (wide)
+      return writeWide(list);
     overRow({}, [&](ValueRange) -> SmallVector<Value> {
       SmallVector<Value> values = llvm::map_to_vector(list, [&](unsigned r) { return e.read(k.results[r], at); });
       for (auto [r, value] : llvm::zip(list, values))
@@ -177,10 +184,44 @@ private:
     });
   }
 
+  /// Where at least half of the team's threads have a vector of their own; a block may be smaller for it.
+  void chooseWide() {
+    SmallVector<unsigned> list;
+    for (auto [r, result] : llvm::enumerate(k.results))
+      if (graph::getDims(result) == rows.space)
+        list.push_back(r);
+    wide = GridWide::along(k, rows.space, unsigned(inner[0]), list);
+    if (!wide)
+      return;
+    int64_t vectors = width.constant().value_or(0) / wide->lanes(), warp = plan::gridOf(k.kernel).getWarp();
+    while (team.size > warp && vectors > 0 && vectors * 2 < team.size)
+      team.threads = team.size /= 2;
+    if (vectors * 2 < team.size)
+      wide.reset();
+  }
+
+  void writeWide(ArrayRef<unsigned> list) {
+    SmallVector<SmallVector<Value>> values(list.size());
+    auto write = [&](ValueRange) -> SmallVector<Value> {
+      for (auto [lanes, r] : llvm::zip(values, list))
+        lanes.push_back(e.read(k.results[r], at));
+      if (int64_t(values[0].size()) < wide->lanes())
+        return {};
+      SmallVector<Index> first(at);
+      first[inner[0]] = e.sub(at[inner[0]], e.constant(wide->lanes() - 1));
+      for (auto [lanes, r] : llvm::zip(values, list))
+        wide->write(e, r, first, lanes);
+      return {};
+    };
+    overRow({}, write);
+  }
+
   /// `body` at this thread's elements of the row.
   SmallVector<Value> overRow(ValueRange states, llvm::function_ref<SmallVector<Value>(ValueRange)> body) {
     e.forget();
-    auto loop = scf::ForOp::create(b, loc(), member.base, e.expression(width).base, e.constant(team.size).base, states);
+    int64_t each = wide ? wide->lanes() : 1;
+    auto loop = scf::ForOp::create(b, loc(), e.mul(member, e.constant(each)).base, e.expression(width).base,
+                                   e.constant(team.size * each).base, states);
     OpBuilder::InsertionGuard guard(b);
     if (states.empty())
       b.setInsertionPoint(loop.getBody()->getTerminator());
@@ -190,7 +231,16 @@ private:
     SmallVector<Index> indices = grid->unravel({loop.getInductionVar()}, dimsOf(inner));
     for (auto [d, index] : llvm::zip(inner, indices))
       at[d] = index;
-    SmallVector<Value> next = body(loop.getRegionIterArgs());
+    SmallVector<Value> next(loop.getRegionIterArgs());
+    if (wide) {
+      SmallVector<Index> first(at);
+      wide->overLanes(e, first, [&](ArrayRef<Index> own) {
+        at.assign(own.begin(), own.end());
+        next = body(next);
+      });
+    } else {
+      next = body(next);
+    }
     if (!states.empty())
       scf::YieldOp::create(b, loc(), next);
     at = saved;
