@@ -46,6 +46,30 @@ def test_schedules(shape):
     check(*attention(*shape, "where", False, dynamic_rows=True, dynamic_columns=True), schedules=SCHEDULES)
 
 
+def in_halves(model, feeds):
+    """The same with float16 throughout."""
+    for value in [*model.graph.input, *model.graph.output]:
+        value.type.tensor_type.elem_type = TensorProto.FLOAT16
+    for constant in model.graph.initializer:
+        constant.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(constant).astype(np.float16), constant.name))
+    return model, {name: value.astype(np.float16) for name, value in feeds.items()}
+
+
+@pytest.mark.parametrize("shape", [(1, 2, 70, 45, 64), (1, 2, 1, 200, 20), (1, 1, 20, 30, 13)], ids=str)
+def test_halves(shape):
+    """Narrow floats are factors as they are, and what is between them is not rounded."""
+    model, feeds = attention(*shape, "none", scale_first=False)
+    (want,) = hewn.compile(model).run({n: v.astype(np.float16).astype(np.float32) for n, v in feeds.items()}).values()
+    model, feeds = in_halves(model, feeds)
+    with emulated.compiled(model) as module:
+        for schedule in SCHEDULES:
+            with emulated.setting("SCHEDULE", schedule):
+                (got,) = module.run(feeds).values()
+                np.testing.assert_allclose(got, want, rtol=2e-3, atol=1e-3)
+        assert emulated.DRIVER.emulator_launches() > 0
+        del module
+
+
 @pytest.mark.parametrize("precision", ["high", "medium"])
 def test_less_precision(precision):
     model, feeds = attention(1, 2, 40, 70, 32, "add", scale_first=False)

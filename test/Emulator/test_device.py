@@ -2,55 +2,92 @@
 """The models of test_emulated.py on a real device: skipped where there is none. In a process without the emulator:
 
 PYTHONPATH=build/dev/python HEWN_TOOLS=build/dev/bin .venv/bin/python -m pytest test/Emulator/test_device.py
+
+With a name as its argument it runs that one model, which is what NVIDIA's compute-sanitizer looks at.
 """
 
-import ctypes
-import os
 import pathlib
+import shutil
+import subprocess
 import sys
 
 import hewn
 import numpy as np
 import pytest
+from device import TARGET, WHY
 
 sys.path.append(str(pathlib.Path(__file__).parents[1] / "Target"))
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "Numeric"))
+from test_chains import attention
 from test_ptx import MODELS
 
-
-def device():
-    """The real device's name for --target, or why there is none."""
-    if os.environ.get("HEWN_EMULATOR"):
-        return None, "the emulator is this process's driver"
-    try:
-        driver = ctypes.CDLL("libcuda.so.1")
-    except OSError as problem:
-        return None, f"no driver: {problem}"
-    count, major, minor = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
-    if driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count)) or count.value == 0:
-        return None, "the driver finds no device"
-    driver.cuDeviceGetAttribute(ctypes.byref(major), 75, 0)
-    driver.cuDeviceGetAttribute(ctypes.byref(minor), 76, 0)
-    exact = {(9, 0): "sm_90a", (10, 0): "sm_100a", (8, 9): "sm_89", (8, 6): "sm_86"}
-    return exact.get((major.value, minor.value), "sm_80"), ""
+ATTENTION = {
+    "attention": (2, 3, 70, 70, 64, "add", False),
+    "attention-one-row": (1, 2, 1, 300, 64, "row", False),
+    "attention-long-lines": (1, 1, 50, 90, 128, "none", False),
+    "attention-dynamic": (1, 2, 45, 133, 32, "where", False, True, True),
+}
+needs_device = pytest.mark.skipif(TARGET is None, reason=f"no GPU: {WHY}")
+SANITIZER = shutil.which("compute-sanitizer")
 
 
-TARGET, WHY = device()
-
-
-@pytest.mark.skipif(TARGET is None, reason=WHY)
-@pytest.mark.parametrize("name", MODELS)
-def test_as_on_the_host(name):
-    reference, module = hewn.compile(MODELS[name]), hewn.compile(MODELS[name], target=TARGET)
+def given(name):
+    """A model by name, and its inputs."""
+    if name in ATTENTION:
+        return attention(*ATTENTION[name])
     random = np.random.default_rng(0)
     feeds = {}
-    for tensor in reference.inputs:
+    for tensor in hewn.compile(MODELS[name]).inputs:
         shape = [dim if isinstance(dim, int) else 5 for dim in tensor.shape]
         floats = np.dtype(tensor.dtype).kind == "f"
         values = random.standard_normal(shape) if floats else random.integers(0, 100, shape)
         feeds[tensor.name] = values.astype(tensor.dtype)
-    want = reference.run(feeds)
+    return MODELS[name], feeds
+
+
+@needs_device
+@pytest.mark.parametrize("name", [*MODELS, *ATTENTION])
+def test_as_on_the_host(name):
+    model, feeds = given(name)
+    module, want = hewn.compile(model, target=TARGET), hewn.compile(model).run(feeds)
     for _ in range(3):  # recorded, then played
         for key, got in module.run(feeds).items():
             tolerance = 2e-3 if got.dtype == np.float16 else 1e-5
             scale = float(np.abs(want[key].astype(np.float64)).max(initial=1e-3))
             np.testing.assert_allclose(got, want[key], rtol=tolerance, atol=tolerance * scale)
+
+
+@needs_device
+def test_kept_code(tmp_path):
+    """The second time the driver's translation is read from the folder, and is as good."""
+    model, feeds = given("softmax")
+    hewn.compile(model, target=TARGET, output=tmp_path / "model.so")
+    first = hewn.load(tmp_path / "model.so", cache_dir=tmp_path / "kept").run(feeds)
+    assert [path.suffix for path in (tmp_path / "kept").iterdir()] == [".cubin"]
+    second = hewn.load(tmp_path / "model.so", cache_dir=tmp_path / "kept").run(feeds)
+    for key, value in first.items():
+        np.testing.assert_array_equal(second[key], value)
+
+
+@needs_device
+@pytest.mark.skipif(SANITIZER is None, reason="compute-sanitizer is not installed: a CUDA toolkit has it")
+@pytest.mark.parametrize("tool", ["memcheck", "racecheck", "synccheck"])
+@pytest.mark.parametrize("name", [*MODELS, *ATTENTION])
+def test_sanitized(name, tool):
+    command = [SANITIZER, "--tool", tool, "--error-exitcode", "9", sys.executable, __file__, name]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-4000:]
+
+
+def test_benchmark_says_why_not():
+    """Without a device the benchmark prints the reason and is no error."""
+    script = pathlib.Path(__file__).parents[2] / "tools" / "benchmark_gpu.py"
+    if TARGET is not None:
+        pytest.skip("there is a GPU: run tools/benchmark_gpu.py for figures")
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True)
+    assert done.returncode == 0 and "no GPU" in done.stdout, done.stdout + done.stderr
+
+
+if __name__ == "__main__":
+    model, feeds = given(sys.argv[1])
+    hewn.compile(model, target=TARGET).run(feeds)

@@ -197,6 +197,8 @@ MUTATIONS = {
     "parts-of-sums": [BARRIER, WAIT],
     "convolution": [BARRIER, WAIT],
     "norm": [BARRIER, SHUFFLE],
+    "wide-rows": [SHUFFLE],
+    "turn": [BARRIER],
 }
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """ONNX's own cases of one node each: compiled, run, and compared with what ONNX says.
 
-A model that hewn refuses is skipped, with the compiler's reason; what it compiles must be right. HEWN_SUITE_TARGET names a GPU:
-the cases then run by test/Emulator.
+A model that hewn refuses is skipped, with the compiler's reason; what it compiles must be right. HEWN_SUITE_TARGET names a GPU: the
+cases then run by test/Emulator, or, where it is `device`, on the one that is here.
 """
 
 import contextlib
@@ -21,8 +21,13 @@ import pytest
 from onnx.backend.test.loader import load_model_tests
 
 TARGET = os.environ.get("HEWN_SUITE_TARGET")
-if TARGET:
-    sys.path.append(str(pathlib.Path(__file__).parents[1] / "Emulator"))
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "Emulator"))
+if TARGET == "device":
+    import device
+
+    if device.TARGET is None:
+        pytest.skip(f"no GPU: {device.WHY}", allow_module_level=True)
+elif TARGET:
     import emulated
 
 # Not right yet. Who mends one takes its line out.
@@ -42,8 +47,8 @@ def cases():
 
 @contextlib.contextmanager
 def compiled(model):
-    if not TARGET:
-        yield hewn.compile(model)
+    if not TARGET or TARGET == "device":
+        yield hewn.compile(model, target=device.TARGET if TARGET else "host")
         return
     with emulated.compiled(model, TARGET) as module:
         yield module

@@ -64,8 +64,12 @@ static bool isOneLine(const Chain &chain, const Dims &space) {
 
 int64_t Chain::columnBytes() const { return elementBytes(scores) + (inPlace ? 0 : elementBytes(weights)); }
 
-std::optional<Chain> findChain(ArrayRef<Operation *> ops) {
+std::optional<Chain> findChain(ArrayRef<Operation *> ops, bool narrow) {
   Chain chain;
+  auto fitting = [&](Value value) {
+    Type type = getElementType(value);
+    return type.isF32() || (narrow && (type.isF16() || type.isBF16()));
+  };
   for (Operation *op : ops)
     if (auto contraction = dyn_cast<ContractOpInterface>(op)) {
       if (chain.second)
@@ -82,9 +86,9 @@ std::optional<Chain> findChain(ArrayRef<Operation *> ops) {
   chain.rowDim = rank - 2;
   std::optional<ContractRoles> roles = contractRoles(chain.second);
   AffineMap left = chain.second.getIndexingMaps()[0];
-  if (getDims(chain.weights) != space || !getElementType(first).isF32() || elementBytes(chain.weights) > 4 ||
-      !getElementType(second).isF32() || rank != unsigned(getRank(second)) ||
-      resultWith(left, *plainSummedDim(chain.second, *roles)) != rank - 1 ||
+  bool weightsFit = narrow ? fitting(chain.weights) : elementBytes(chain.weights) <= 4;
+  if (getDims(chain.weights) != space || !fitting(first) || !weightsFit || !fitting(second) ||
+      rank != unsigned(getRank(second)) || resultWith(left, *plainSummedDim(chain.second, *roles)) != rank - 1 ||
       !inside.contains(chain.weights.getDefiningOp()))
     return std::nullopt;
 
@@ -99,7 +103,7 @@ std::optional<Chain> findChain(ArrayRef<Operation *> ops) {
     bool others = llvm::all_of(user->getOperands(), [&](Value v) {
       return v == chain.scores || !inside.contains(v.getDefiningOp()) || isa<ConstantOp>(v.getDefiningOp());
     });
-    if (!others || !getElementType(user->getResult(0)).isF32())
+    if (!others || !fitting(user->getResult(0)))
       break;
     chain.scores = user->getResult(0);
     chain.head.push_back(user);

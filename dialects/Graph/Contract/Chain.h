@@ -31,8 +31,9 @@ struct Chain {
   int64_t columnBytes() const;
 };
 
-/// `ops` (of one block, in program order) as a chain; nullopt where they are none.
-std::optional<Chain> findChain(llvm::ArrayRef<mlir::Operation *> ops);
+/// `ops` (of one block, in program order) as a chain; nullopt where they are none. `narrow`: whether floats narrower than 32 bits
+/// will do, where who makes the chain keeps what is between in registers.
+std::optional<Chain> findChain(llvm::ArrayRef<mlir::Operation *> ops, bool narrow = false);
 
 } // namespace hewn::graph
 

@@ -19,7 +19,8 @@ void emitGrid(KernelFunction &k, OpBuilder &b) {
   }
   if (std::optional<RowProgram> rows = planRows(k))
     return emitGridRows(k, b, *rows);
-  emitGridMap(k, b);
+  if (!emitGridTurn(k, b))
+    emitGridMap(k, b);
 }
 
 } // namespace hewn::codegen

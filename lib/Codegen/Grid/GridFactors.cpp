@@ -22,8 +22,13 @@ std::pair<Value, Value> GridFactors::factors(Value number) {
   return {high, arith::SelectOp::create(b, loc, large, leading(low), rounded(low))};
 }
 
-GridFactors::Fragment GridFactors::fragment(ArrayRef<Value> numbers) {
+GridFactors::Fragment GridFactors::fragment(ArrayRef<Value> numbers, bool whole) {
   Fragment made;
+  if (whole) {
+    for (Value number : numbers)
+      made.high.push_back(arith::BitcastOp::create(b, loc, b.getI32Type(), number));
+    return made;
+  }
   for (Value number : numbers) {
     auto [high, low] = factors(number);
     made.high.push_back(high);

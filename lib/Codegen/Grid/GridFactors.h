@@ -20,8 +20,9 @@ public:
   struct Fragment {
     llvm::SmallVector<mlir::Value> high, low;
   };
-  Fragment fragment(llvm::ArrayRef<mlir::Value> numbers);
-  /// The same of words that are factors as they are.
+  /// `whole`: the numbers come from narrower types, and are factors as they are.
+  Fragment fragment(llvm::ArrayRef<mlir::Value> numbers, bool whole = false);
+  /// The same of words.
   static Fragment whole(llvm::ArrayRef<mlir::Value> words) { return {llvm::SmallVector<mlir::Value>(words), {}}; }
 
   /// A lane's sums of a fragment, in two parts; without corrections where all factors are whole.

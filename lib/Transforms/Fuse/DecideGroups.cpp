@@ -162,7 +162,7 @@ private:
     for (unsigned part : parts)
       llvm::append_range(ops, groups[part].ops);
     llvm::sort(ops, [&](Operation *x, Operation *y) { return position[x] < position[y]; });
-    std::optional<graph::Chain> chain = graph::findChain(ops);
+    std::optional<graph::Chain> chain = graph::findChain(ops, /*narrow=*/bool(plan::gridOf(op)));
     if (!chain || !keepsRowsNear(*chain))
       return false;
     for (unsigned part : parts)

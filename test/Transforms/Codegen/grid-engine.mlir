@@ -1,4 +1,5 @@
-// Kernels of a machine with a grid are code for one thread: no vectors, and no loop but over what the thread takes itself.
+// Kernels of a machine with a grid are code for one thread: vectors are read and written, nothing else, and no loop but over what
+// the thread takes itself.
 // RUN: hewn-opt %s --hewn-lower-kernels --canonicalize --cse | FileCheck %s
 
 module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 166912>>} {
@@ -66,5 +67,39 @@ plan.kernel @block(%x: tensor<16x4096xf32>) -> tensor<16xf32> attributes {symbol
 plan.kernel @map(%x: tensor<?xf32> {graph.dims = ["s0"]}) -> tensor<?xf32> attributes {symbols = ["s0"]} {
   %0 = graph.add %x, %x {graph.dims = [["s0"]]} : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
   graph.yield %0 : tensor<?xf32>
+}
+// Where neighbours lie side by side, a thread has 16 bytes of them. A scalar stays one; what is between is evaluated by elements.
+// CHECK-LABEL: func.func @wide(
+// CHECK-SAME: plan.blocks = 63 : i64
+// CHECK: vector.load {{.*}} {alignment = 8 : i64} : memref<?xf16>, vector<4xf16>
+// CHECK: memref.load {{.*}} : memref<?xf32>
+// CHECK-COUNT-4: arith.addf {{.*}} : f32
+// CHECK: vector.store {{.*}} {alignment = 16 : i64} : memref<?xf32>, vector<4xf32>
+plan.kernel @wide(%x: tensor<64x1000xf16>, %y: tensor<64x1xf32>) -> tensor<64x1000xf32> attributes {symbols = []} {
+  %0 = graph.cast %x {to = f32} : (tensor<64x1000xf16>) -> tensor<64x1000xf32>
+  %1 = graph.add %0, %y : (tensor<64x1000xf32>, tensor<64x1xf32>) -> tensor<64x1000xf32>
+  graph.yield %1 : tensor<64x1000xf32>
+}
+
+// A row by 16 bytes a thread at a time.
+// CHECK-LABEL: func.func @wide_rows(
+// CHECK: vector.load {{.*}} {alignment = 16 : i64} : memref<?xf32>, vector<4xf32>
+// CHECK-COUNT-5: call @hewn.grid.shuffle
+plan.kernel @wide_rows(%x: tensor<1000x256xf32>) -> tensor<1000xf32> attributes {symbols = []} {
+  %0 = graph.reduce_sum %x {dims = array<i64: 1>, keepdims = false} : (tensor<1000x256xf32>) -> tensor<1000xf32>
+  graph.yield %0 : tensor<1000xf32>
+}
+
+// What lies along another dim than the result goes through a tile in shared memory, with lines of 33.
+// CHECK-LABEL: func.func @turn(
+// CHECK-SAME: plan.blocks = 8 : i64
+// CHECK: memref.store {{.*}} : memref<1056xf32, 3>
+// CHECK: call @hewn.grid.barrier
+// CHECK: memref.load {{.*}} : memref<1056xf32, 3>
+// CHECK: arith.addf
+// CHECK: call @hewn.grid.barrier
+plan.kernel @turn(%x: tensor<50x100xf32, #graph.layout<[1, 0]>>, %y: tensor<100xf32>) -> tensor<50x100xf32> attributes {symbols = []} {
+  %0 = graph.add %x, %y : (tensor<50x100xf32, #graph.layout<[1, 0]>>, tensor<100xf32>) -> tensor<50x100xf32>
+  graph.yield %0 : tensor<50x100xf32>
 }
 }

@@ -3,8 +3,8 @@
 // A factor of a chain's product (q, k or v of attention), some lines at a time in shared memory: a line is a row of scores (q) or a
 // column (k, v), in it is what is summed (q, k) or what the result has (v). Lines are padded so that the lanes of a warp, which
 // read eight lines by four elements or four lines by eight, meet different banks.
-#ifndef HEWN_LIB_CODEGEN_GRID_GRIDLINES_H
-#define HEWN_LIB_CODEGEN_GRID_GRIDLINES_H
+#ifndef HEWN_LIB_CODEGEN_GRID_CHAIN_GRIDLINES_H
+#define HEWN_LIB_CODEGEN_GRID_CHAIN_GRIDLINES_H
 
 #include "dialects/Graph/Contract/Chain.h"
 #include "lib/Codegen/Grid/Grid.h"
@@ -36,9 +36,13 @@ public:
   GridLines(KernelFunction &k, KernelElements &e, Grid &grid, const ChainProduct &product, Line line,
             const graph::DimExpr &lines, int64_t extent, int64_t room);
 
-  /// Sends `room` lines from `first` on, of batch `batch`, on their way; zeros beyond the ends.
-  void bring(llvm::ArrayRef<graph::Index> batch, graph::Index first);
+  /// Sends `room` lines from `first` on, of batch `batch`, on their way; zeros beyond the ends. Returns what is not copied but
+  /// loaded or computed, for `put`, which may come later.
+  llvm::SmallVector<mlir::Value> bring(llvm::ArrayRef<graph::Index> batch, graph::Index first);
+  void put(llvm::ArrayRef<mlir::Value> values);
   mlir::Value at(graph::Index line, graph::Index inner);
+  /// Whether elements have no more bits than a factor of the matrix instruction.
+  bool isWhole() const;
 
 private:
   KernelFunction &k;
@@ -48,15 +52,28 @@ private:
   Line kind;
   graph::DimExpr lines;
   int64_t extent, room, padded;
-  /// Elements that are copied at once; 0: they are computed. Whether neighbouring threads bring neighbouring lines.
-  int64_t each = 0;
+  /// Elements that a thread brings at once: by copies, or, of narrower floats, by loads; else one, which is computed.
+  int64_t each = 1;
+  enum class How { Copied, Loaded, Computed } how = How::Computed;
+  /// Whether neighbouring threads bring neighbouring lines.
   bool linesFirst = false;
+  unsigned innerDim = 0; // of the operand, where it is loaded
   mlir::Value memory;
 
   int64_t step() const { return padded + 4; }
   mlir::Value operand() const;
   llvm::SmallVector<graph::Index> placeOf(llvm::ArrayRef<graph::Index> batch, graph::Index line, graph::Index inner);
-  void chooseCopies();
+  void chooseHow();
+
+  /// What a thread brings: where it is, where it goes, whether the operand has it, whether the thread does (null: it does).
+  struct Piece {
+    graph::Index line, inner, to;
+    mlir::Value inside, has;
+  };
+  int64_t pieces() const { return room * (padded / each); }
+  Piece pieceAt(int64_t part, graph::Index first);
+  void where(mlir::Value has, llvm::function_ref<void()> body);
+  mlir::Value load(const Piece &piece, llvm::ArrayRef<graph::Index> from);
 };
 
 } // namespace hewn::codegen

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A chain with a softmax between its products, in one pass over the columns (OnlineRows.h).
-#include "lib/Codegen/Grid/GridChain.h"
-#include "lib/Codegen/Grid/OnlineRows.h"
+#include "lib/Codegen/Grid/Chain/GridChain.h"
+#include "lib/Codegen/Grid/Chain/OnlineRows.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 

@@ -6,8 +6,8 @@
 //
 // So they can be computed while the row comes, piece by piece: when the maximum grows from m to m', all that was added so far is
 // multiplied by exp(m - m') (Milakov and Gimelshein 2018).
-#ifndef HEWN_LIB_CODEGEN_GRID_ONLINEROWS_H
-#define HEWN_LIB_CODEGEN_GRID_ONLINEROWS_H
+#ifndef HEWN_LIB_CODEGEN_GRID_CHAIN_ONLINEROWS_H
+#define HEWN_LIB_CODEGEN_GRID_CHAIN_ONLINEROWS_H
 
 #include "dialects/Graph/Contract/Chain.h"
 #include "lib/Codegen/KernelElements.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/Codegen/Grid/OnlineRows.h"
+#include "lib/Codegen/Grid/Chain/OnlineRows.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 
@@ -11,6 +11,8 @@ namespace hewn::codegen {
 
 namespace {
 
+bool isComputedInFloat(Value value) { return graph::computeType(graph::getElementType(value)).isF32(); }
+
 /// Some number that nothing is known of.
 Value anyNumber(KernelElements &e) {
   return UnrealizedConversionCastOp::create(e.b, e.loc, e.b.getF32Type(), ValueRange()).getResult(0);
@@ -19,8 +21,7 @@ Value anyNumber(KernelElements &e) {
 /// Whether the reduction's state is one number, merged by one of `Merge`, and made of an element, and into the result, as it is.
 template <typename... Merge> bool isPlain(KernelElements &e, ReduceOpInterface reduce) {
   OpBuilder &b = e.b;
-  if (reduce.usesPosition() || reduce.identity(b, e.loc, 0).size() != 1 ||
-      !graph::getElementType(reduce->getResult(0)).isF32())
+  if (reduce.usesPosition() || reduce.identity(b, e.loc, 0).size() != 1 || !isComputedInFloat(reduce->getResult(0)))
     return false;
   Value x = anyNumber(e), y = anyNumber(e), count = e.toElement(e.constant(1), b.getI64Type());
   SmallVector<Value> lifted = reduce.lift(b, e.loc, x, Value());
@@ -32,7 +33,11 @@ template <typename... Merge> bool isPlain(KernelElements &e, ReduceOpInterface r
 /// The op of `value`; null where it is another.
 template <typename Op> Op madeBy(Value value) { return value.getDefiningOp<Op>(); }
 
+/// x / y, perhaps rounded to a narrower type: the result of such weights is rounded to it too, once.
 bool isQuotient(Value value, Value x, Value y) {
+  if (auto wider = madeBy<arith::ExtFOp>(value))
+    if (auto narrower = madeBy<arith::TruncFOp>(wider.getIn()))
+      value = narrower.getIn();
   if (auto divide = madeBy<arith::DivFOp>(value))
     return divide.getLhs() == x && divide.getRhs() == y;
   auto multiply = madeBy<arith::MulFOp>(value);
@@ -55,8 +60,7 @@ std::optional<OnlineRows> find(KernelElements &e, const graph::Chain &chain) {
   Value maximum = rows.maximum->getResult(0), sum = rows.sum->getResult(0);
   // (Whichever number is subtracted, the quotient is the same but for rounding: that it is a choice of elements is enough.)
   if (!isPlain<arith::MaximumFOp, arith::MaxNumFOp, arith::SelectOp>(e, rows.maximum) ||
-      !isPlain<arith::AddFOp>(e, rows.sum) || !graph::getElementType(rows.logits).isF32() ||
-      !graph::getElementType(rows.powers).isF32())
+      !isPlain<arith::AddFOp>(e, rows.sum) || !isComputedInFloat(rows.logits) || !isComputedInFloat(rows.powers))
     return std::nullopt;
   SmallVector<Index> at(graph::getRank(rows.logits), e.constant(0));
   // What stands for the values is told from all else by being bound.

@@ -2,7 +2,7 @@
 //
 // A chain with any rows between its products: a pass over the columns for each reduction that needs another's result, in which the
 // scores are made again, and one for the second product.
-#include "lib/Codegen/Grid/GridChain.h"
+#include "lib/Codegen/Grid/Chain/GridChain.h"
 
 using namespace mlir;
 using hewn::graph::Chain;

@@ -17,11 +17,11 @@
 //
 // Lanes hold scores as the instruction leaves them, two neighbouring columns each. As a left factor they would have to be columns
 // four apart; since a sum has no order, the lines of v are taken in that other order instead.
-#ifndef HEWN_LIB_CODEGEN_GRID_GRIDCHAIN_H
-#define HEWN_LIB_CODEGEN_GRID_GRIDCHAIN_H
+#ifndef HEWN_LIB_CODEGEN_GRID_CHAIN_GRIDCHAIN_H
+#define HEWN_LIB_CODEGEN_GRID_CHAIN_GRIDCHAIN_H
 
+#include "lib/Codegen/Grid/Chain/GridLines.h"
 #include "lib/Codegen/Grid/GridFactors.h"
-#include "lib/Codegen/Grid/GridLines.h"
 
 namespace hewn::codegen {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/Codegen/Grid/GridChain.h"
+#include "lib/Codegen/Grid/Chain/GridChain.h"
 #include "lib/Codegen/Grid/GridEngine.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -48,7 +48,7 @@ void GridChain::run() {
       exists[i] = e.compare(arith::CmpIPredicate::sle, row[i], last);
       row[i] = e.min(row[i], last); // those beyond the end do the last one's work once more
     }
-    queries.bring(batch, firstRow);
+    queries.put(queries.bring(batch, firstRow));
     finish(sumsOfRows());
   });
 }
@@ -61,10 +61,11 @@ SmallVector<Value> GridChain::scores() {
   for (int64_t step = 0; step < depth; step += kFragment) {
     Index inSum = e.add(inGroup, e.constant(step)), next = e.add(inSum, four), below = e.add(row, eight);
     GridFactors::Fragment left = products.fragment(
-        {queries.at(row, inSum), queries.at(below, inSum), queries.at(row, next), queries.at(below, next)});
+        {queries.at(row, inSum), queries.at(below, inSum), queries.at(row, next), queries.at(below, next)},
+        queries.isWhole());
     for (int64_t i = 0; i < count; ++i) {
       Index line = e.add(warpColumn, e.add(group, e.constant(i * kFragment)));
-      products.multiply(sums[i], left, products.fragment({keys.at(line, inSum), keys.at(line, next)}));
+      products.multiply(sums[i], left, products.fragment({keys.at(line, inSum), keys.at(line, next)}, keys.isWhole()));
     }
   }
   SmallVector<Value> all;
@@ -83,8 +84,9 @@ SmallVector<Value> GridChain::addValues(ArrayRef<Value> sums, ArrayRef<Value> we
     Index inner = e.add(group, e.constant(int64_t(c) / 4 * kFragment));
     for (auto [i, factor] : llvm::enumerate(lefts)) {
       Index line = e.add(warpColumn, e.add(e.mul(inGroup, e.constant(2)), e.constant(int64_t(i) * kFragment)));
-      products.multiply(sum, factor,
-                        products.fragment({values.at(line, inner), values.at(e.add(line, e.constant(1)), inner)}));
+      products.multiply(
+          sum, factor,
+          products.fragment({values.at(line, inner), values.at(e.add(line, e.constant(1)), inner)}, values.isWhole()));
     }
     llvm::append_range(all, products.finish(sum));
   }
@@ -93,7 +95,7 @@ SmallVector<Value> GridChain::addValues(ArrayRef<Value> sums, ArrayRef<Value> we
 
 SmallVector<Value> GridChain::overTiles(ArrayRef<Value> start, bool adds, Step step) {
   e.forget();
-  keys.bring(batch, e.constant(0));
+  keys.put(keys.bring(batch, e.constant(0)));
   auto loop =
       scf::ForOp::create(b, loc(), e.constant(0).base, e.expression(space.back()).base, e.constant(tile()).base, start);
   {
@@ -103,13 +105,14 @@ SmallVector<Value> GridChain::overTiles(ArrayRef<Value> start, bool adds, Step s
     Index column{loop.getInductionVar()};
     grid.waitForCopies(0);
     grid.barrier(); // all have k's lines, and are done with the last tile's of v
-    if (adds)
-      values.bring(batch, column);
+    SmallVector<Value> nextValues = adds ? values.bring(batch, column) : SmallVector<Value>();
     SmallVector<Value> made = scores();
+    values.put(nextValues);
     grid.waitForCopies(0);
     grid.barrier(); // all have v's, and are done with k's
-    keys.bring(batch, e.add(column, e.constant(tile())));
+    SmallVector<Value> nextKeys = keys.bring(batch, e.add(column, e.constant(tile())));
     SmallVector<Value> next = step(loop.getRegionIterArgs(), made, e.add(column, warpColumn));
+    keys.put(nextKeys);
     scf::YieldOp::create(b, loc(), next);
   }
   e.forget();
@@ -178,7 +181,7 @@ void GridChain::finish(ArrayRef<Value> sums) {
 std::optional<Chain> gridChain(KernelFunction &k) {
   SmallVector<Operation *> ops =
       llvm::map_to_vector(k.kernel.getBody().front().without_terminator(), [](Operation &op) { return &op; });
-  std::optional<Chain> chain = graph::findChain(ops);
+  std::optional<Chain> chain = graph::findChain(ops, /*narrow=*/true);
   bool fits = chain && plan::gridTakesChain(*chain) && llvm::all_of(k.results, [&](Value result) {
                 return llvm::is_contained(chain->tail, result.getDefiningOp());
               });

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Codegen/Grid/Chain/GridLines.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using hewn::graph::DimExpr;
+using hewn::graph::Index;
+
+namespace hewn::codegen {
+
+ChainProduct::ChainProduct(graph::ContractOpInterface op)
+    : op(op), maps(op.getIndexingMaps()), extents(op.getIterationDims(graph::getDims)),
+      summed(*graph::plainSummedDim(op, *graph::contractRoles(op))) {}
+
+SmallVector<Index> ChainProduct::place(KernelElements &e, unsigned operand, ArrayRef<Index> result, Index inSum) const {
+  SmallVector<Index> iteration(extents.size(), e.constant(0));
+  for (unsigned d = 0; d < extents.size(); ++d)
+    if (std::optional<unsigned> there = graph::resultWith(maps[2], d))
+      iteration[d] = result[*there];
+  iteration[summed] = inSum;
+  return llvm::map_to_vector(maps[operand].getResults(), [&](AffineExpr expr) { return e.affine(expr, iteration); });
+}
+
+namespace {
+
+/// Tells where an element of a buffer is.
+class Places : public KernelElements {
+public:
+  using KernelElements::KernelElements;
+  Index of(const Buffer &buffer, ArrayRef<Index> at) { return offset(buffer, at); }
+};
+
+} // namespace
+
+GridLines::GridLines(KernelFunction &k, KernelElements &e, Grid &grid, const ChainProduct &product, Line line,
+                     const DimExpr &lines, int64_t extent, int64_t room)
+    : k(k), e(e), grid(grid), product(product), kind(line), lines(lines), extent(extent), room(room),
+      padded((extent + 7) / 8 * 8) {
+  chooseHow();
+  memory = grid.shared(room * step(), e.b.getF32Type());
+}
+
+Value GridLines::operand() const { return product.op->getOperand(kind == Line::Row ? 0 : 1); }
+
+SmallVector<Index> GridLines::placeOf(ArrayRef<Index> batch, Index line, Index inner) {
+  SmallVector<Index> result(batch);
+  result.push_back(kind == Line::Row ? line : e.constant(0));
+  result.push_back(kind == Line::Column ? line : kind == Line::Summed ? inner : e.constant(0));
+  return product.place(e, kind == Line::Row ? 0 : 1, result, kind == Line::Summed ? line : inner);
+}
+
+bool GridLines::isWhole() const { return !graph::getElementType(operand()).isF32(); }
+
+/// By how the operand lies in memory.
+void GridLines::chooseHow() {
+  auto found = k.inputs.find(operand());
+  if (found == k.inputs.end())
+    return;
+  const Buffer &buffer = found->second;
+  bool narrow = buffer.elementType.isF16() || buffer.elementType.isBF16();
+  if (buffer.elementType.isF32())
+    how = How::Copied;
+  else if (!narrow)
+    return;
+  AffineMap map = product.maps[kind == Line::Row ? 0 : 1], result = product.maps[2];
+  unsigned rank = result.getNumResults();
+  auto dimOf = [&](unsigned position) { // of the result, in the operand
+    for (unsigned d = 0; d < product.extents.size(); ++d)
+      if (graph::resultWith(result, d) == position)
+        return graph::resultWith(map, d);
+    return std::optional<unsigned>();
+  };
+  std::optional<unsigned> summed = graph::resultWith(map, product.summed);
+  std::optional<unsigned> line = kind == Line::Row ? dimOf(rank - 2) : kind == Line::Column ? dimOf(rank - 1) : summed;
+  std::optional<unsigned> inner = kind == Line::Summed ? dimOf(rank - 1) : summed;
+  bool plain = buffer.blockDim < 0 && buffer.groupDim < 0 && !buffer.start;
+  if (!plain || !inner)
+    return;
+  linesFirst = line && buffer.strides[*line].is(1) && !buffer.strides[*inner].is(1);
+  if (!buffer.strides[*inner].is(1))
+    return;
+  for (int64_t count : {8, 4, 2}) {
+    bool fits = extent % count == 0 && (narrow || count <= 4);
+    for (auto [d, stride] : llvm::enumerate(buffer.strides))
+      fits &= d == *inner || buffer.dims[d].is(1) || stride.divideExactly(DimExpr(count)).has_value();
+    if (!fits)
+      continue;
+    each = count;
+    innerDim = *inner;
+    if (narrow)
+      how = How::Loaded;
+    return;
+  }
+}
+
+GridLines::Piece GridLines::pieceAt(int64_t part, Index first) {
+  Index linear = e.add({grid.thread}, e.constant(part * grid.threads));
+  Index run = e.constant(linesFirst ? room : padded / each);
+  Index slow = e.floorDiv(linear, run), fast = e.mod(linear, run);
+  Piece piece;
+  Index inRoom = linesFirst ? fast : slow;
+  piece.inner = e.mul(linesFirst ? slow : fast, e.constant(each));
+  piece.line = e.add(first, inRoom);
+  piece.to = e.add(e.mul(inRoom, e.constant(step())), piece.inner);
+  piece.inside = e.compare(arith::CmpIPredicate::slt, piece.line, e.expression(lines));
+  if (padded != extent)
+    piece.inside = e.logicalAnd(piece.inside, e.compare(arith::CmpIPredicate::slt, piece.inner, e.constant(extent)));
+  if (pieces() - part * grid.threads < grid.threads)
+    piece.has = e.compare(arith::CmpIPredicate::slt, linear, e.constant(pieces()));
+  return piece;
+}
+
+/// `body`, where the thread has the piece.
+void GridLines::where(Value has, llvm::function_ref<void()> body) {
+  if (!has)
+    return body();
+  auto branch = scf::IfOp::create(e.b, e.loc, has, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(e.b);
+  e.b.setInsertionPoint(branch.thenBlock()->getTerminator());
+  e.forget();
+  body();
+  e.forget();
+}
+
+/// The piece's elements; zeros where it is not inside.
+Value GridLines::load(const Piece &piece, ArrayRef<Index> from) {
+  OpBuilder &b = e.b;
+  Type type = how == How::Loaded ? Type(VectorType::get({each}, b.getF32Type())) : Type(b.getF32Type());
+  Value inside = piece.has ? e.logicalAnd(piece.inside, piece.has) : piece.inside;
+  e.forget();
+  auto branch = scf::IfOp::create(b, e.loc, type, inside, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  if (how == How::Loaded) {
+    SmallVector<Index> vector(from);
+    vector[innerDim].stride = 1;
+    KernelElements wide(b, e.loc, each, k.symbols, k.inputs);
+    Value loaded = wide.load(k.inputs.find(operand())->second, vector);
+    branch.thenBlock()->walk([&](vector::LoadOp load) { load.setAlignment(2 * each); });
+    scf::YieldOp::create(b, e.loc, loaded);
+  } else {
+    scf::YieldOp::create(b, e.loc, e.read(operand(), from));
+  }
+  b.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(b, e.loc, Value(arith::ConstantOp::create(b, e.loc, b.getZeroAttr(type))));
+  e.forget();
+  return branch.getResult(0);
+}
+
+SmallVector<Value> GridLines::bring(ArrayRef<Index> batch, Index first) {
+  SmallVector<Value> values;
+  for (int64_t part = 0; part * grid.threads < pieces(); ++part) {
+    Piece piece = pieceAt(part, first);
+    SmallVector<Index> from = placeOf(batch, piece.line, piece.inner);
+    if (how != How::Copied) {
+      values.push_back(load(piece, from));
+      continue;
+    }
+    where(piece.has, [&] {
+      Index size = e.constant(4);
+      const Buffer &buffer = k.inputs.find(operand())->second;
+      Index place = Places(e.b, e.loc, /*lanes=*/0, k.symbols, k.inputs).of(buffer, from);
+      grid.copy(e.add(grid.address(memory), e.mul(piece.to, size)),
+                e.add(grid.address(buffer.memref), e.mul(place, size)), 4 * each, piece.inside);
+    });
+  }
+  grid.closeCopies();
+  return values;
+}
+
+void GridLines::put(ArrayRef<Value> values) {
+  for (auto [part, value] : llvm::enumerate(values)) {
+    Value element = value;
+    Piece piece = pieceAt(int64_t(part), e.constant(0));
+    where(piece.has, [&] {
+      if (isa<VectorType>(element.getType()))
+        vector::StoreOp::create(e.b, e.loc, element, memory, piece.to.base, /*nontemporal=*/false,
+                                llvm::MaybeAlign(std::min<int64_t>(16, 4 * each)));
+      else
+        grid.storeShared(element, memory, piece.to.base);
+    });
+  }
+}
+
+Value GridLines::at(Index line, Index inner) {
+  Index place = e.add(e.mul(line, e.constant(step())), inner);
+  return grid.loadShared(e.b.getF32Type(), memory, place.base);
+}
+
+} // namespace hewn::codegen
