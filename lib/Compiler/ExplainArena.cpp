@@ -32,9 +32,15 @@ std::string rowName(Operation *op) {
   return op->getName().stripDialect().str();
 }
 
-/// A row for each op that has a buffer in the arena. Of many, neighbours are one: the fullest of them.
-std::vector<Row> rowsOf(const plan::PlannedArena &arena, const plan::PlannedArena::Sized &sized) {
-  std::vector<Row> all, rows;
+struct Picture {
+  std::vector<Row> rows;
+  /// Whether a row stands for several ops, the fullest of which it shows.
+  bool merged = false;
+};
+
+/// A row for each op that has a buffer in the arena; of many, one for several neighbours.
+Picture pictureOf(const plan::PlannedArena &arena, const plan::PlannedArena::Sized &sized) {
+  std::vector<Row> all;
   llvm::DenseSet<unsigned> seen;
   for (const plan::PlannedArena::Buffer &buffer : arena.buffers())
     if (seen.insert(buffer.life.begin).second)
@@ -45,25 +51,27 @@ std::vector<Row> rowsOf(const plan::PlannedArena &arena, const plan::PlannedAren
       if (block.life.begin <= row.position && row.position <= block.life.end)
         row.live += block.size;
   size_t each = (all.size() + kMostRows - 1) / kMostRows;
+  Picture picture;
+  picture.merged = each > 1;
   for (size_t first = 0; first < all.size(); first += each) {
     auto group = llvm::MutableArrayRef(all).slice(first, std::min(each, all.size() - first));
-    rows.push_back(*llvm::max_element(group, [](const Row &a, const Row &b) { return a.live < b.live; }));
+    picture.rows.push_back(*llvm::max_element(group, [](const Row &a, const Row &b) { return a.live < b.live; }));
   }
-  return rows;
+  return picture;
 }
 
 void draw(llvm::raw_ostream &os, const plan::PlannedArena &arena, const plan::PlannedArena::Sized &sized) {
-  std::vector<Row> rows = rowsOf(arena, sized);
-  size_t width = 0, launches = arena.buffers().size();
-  for (const Row &row : rows)
+  Picture picture = pictureOf(arena, sized);
+  size_t width = 0;
+  for (const Row &row : picture.rows)
     width = std::max(width, row.name.size());
   double cell = double(sized.bytes) / double(kColumns);
   os << "  from left to right: offsets, " << llvm::format("%.0f", cell)
      << " bytes a character; a letter: a buffer, '.': free; down: time";
-  if (rows.size() < launches)
+  if (picture.merged)
     os << ", of neighbouring kernels the fullest";
   os << "\n";
-  for (const Row &row : rows) {
+  for (const Row &row : picture.rows) {
     std::string line(kColumns, '.');
     for (auto [i, block] : llvm::enumerate(sized.blocks)) {
       if (row.position < block.life.begin || block.life.end < row.position)
