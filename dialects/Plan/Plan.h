@@ -33,13 +33,14 @@ inline constexpr llvm::StringLiteral kPlacesAttr = "plan.places";
 inline constexpr llvm::StringLiteral kStagingAttr = "plan.staging";
 /// On a launch of one result: the inputs in whose memory the result may be made.
 inline constexpr llvm::StringLiteral kMayOverwriteAttr = "plan.may_overwrite";
-/// On the program: the arena's size, an integer or an expression.
+/// On a kernel's function that is cut into tasks: how many there are, an integer or an expression.
 inline constexpr llvm::StringLiteral kTasksAttr = "plan.tasks";
 /// On a kernel's function for a grid: how many blocks it is launched on, an integer or an expression, and threads of a block.
 inline constexpr llvm::StringLiteral kBlocksAttr = "plan.blocks";
 inline constexpr llvm::StringLiteral kThreadsAttr = "plan.threads";
 /// On a kernel's function: the names in which its attributes are written, in the order of its symbols.
 inline constexpr llvm::StringLiteral kSymbolsAttr = "plan.symbols";
+/// On the program: the arena's size, an integer or an expression.
 inline constexpr llvm::StringLiteral kArenaBytesAttr = "plan.arena_bytes";
 /// On the program: the most bytes of arena that are live at once, where sizes are static: no plan needs less.
 inline constexpr llvm::StringLiteral kMaxLiveAttr = "plan.max_live";

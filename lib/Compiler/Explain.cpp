@@ -2,7 +2,7 @@
 //
 // What `hewn explain` says of kernels and weights.
 #include "lib/Compiler/Explain.h"
-#include "dialects/Graph/Graph.h"
+#include "dialects/Graph/GraphOps.h"
 #include "dialects/Plan/Plan.h"
 #include "lib/Compiler/Compilation.h"
 
@@ -41,7 +41,7 @@ std::string describeKernels(ModuleOp module) {
     total += list.size();
   for (auto kernel : module.getOps<plan::KernelOp>())
     for (Operation &op : kernel.getBody().front())
-      relayouts += op.getName().stripDialect() == "relayout";
+      relayouts += isa<graph::RelayoutOp>(op);
   os << "kernels: " << launches.size() << ", launched " << counted(total, "time") << " in the program's text\n";
   for (auto &[name, list] : launches) {
     auto kernel = table.lookup<plan::KernelOp>(name);

@@ -7,10 +7,15 @@ using namespace mlir;
 
 namespace hewn::graph {
 
-bool isView(Operation *op) {
+bool isViewKind(Operation *op) {
   auto move = dyn_cast<MoveOpInterface>(op);
-  if (!move || move.getViewKind() == ViewKind::None)
+  return move && op->getNumOperands() > 0 && move.getViewKind() != ViewKind::None;
+}
+
+bool isView(Operation *op) {
+  if (!isViewKind(op))
     return false;
+  auto move = cast<MoveOpInterface>(op);
   auto from = cast<RankedTensorType>(op->getOperand(0).getType());
   auto to = cast<RankedTensorType>(op->getResult(0).getType());
   if (move.getViewKind() == ViewKind::Reshape)

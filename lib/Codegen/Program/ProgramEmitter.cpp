@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/Program/ProgramEmitter.h"
+#include "dialects/Graph/Analysis/Views.h"
 #include "hewn/services.h"
 #include "lib/Transforms/Plan/Values/Buffers.h"
 
@@ -110,7 +111,7 @@ LogicalResult ProgramEmitter::emitOp(Operation *op) {
     copyAcross(across);
     return success();
   }
-  if (plan::isView(op)) {
+  if (graph::isViewKind(op)) {
     pointers[op->getResult(0)] = hostPointer(op->getOperand(0));
     if (auto both = devicePointers.find(op->getOperand(0)); both != devicePointers.end())
       devicePointers[op->getResult(0)] = both->second;

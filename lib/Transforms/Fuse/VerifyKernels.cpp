@@ -2,6 +2,7 @@
 //
 // Closes the kernels stage: what computes lies in a kernel, and a kernel holds only ops of the kinds that engines know.
 // What may stand outside is what costs nothing or is control: constants, views, symbols, parts, If, Loop, Scan.
+#include "dialects/Graph/Analysis/Views.h"
 #include "dialects/Graph/Graph.h"
 #include "lib/Transforms/Fuse/Passes.h"
 
@@ -23,11 +24,9 @@ struct VerifyKernelsPass : impl::VerifyKernelsPassBase<VerifyKernelsPass> {
       bool inKernel = op->getParentOfType<plan::KernelOp>() != nullptr;
       bool kind = isa<graph::ElementwiseOpInterface, graph::ReduceOpInterface, graph::ScanOpInterface,
                       graph::ContractOpInterface, graph::MoveOpInterface>(op);
-      auto move = dyn_cast<graph::MoveOpInterface>(op);
-      bool view = move && move.getViewKind() != graph::ViewKind::None;
       if (isa<graph::GroupOp, graph::ComposeOpInterface>(op))
         refuse(op, "is left over: groups and composed ops end in kernels");
-      else if (kind && !inKernel && !view)
+      else if (kind && !inKernel && !graph::isViewKind(op))
         refuse(op, "computes outside of a kernel");
       else if (inKernel && !kind && !isa<graph::ConstantOp, graph::YieldOp>(op))
         refuse(op, "cannot be part of a kernel");

@@ -24,7 +24,7 @@ LogicalResult verifyForm(Operation *op) {
   if (isa<LaunchOp, CopyOp, graph::ConstantOp, graph::ReadSymbolOp, graph::DimValueOp, graph::PartOpInterface,
           graph::IfOp, graph::LoopOp, graph::ScanOp, graph::YieldOp, func::ReturnOp>(op))
     return success();
-  if (!isView(op))
+  if (!graph::isViewKind(op))
     return op->emitOpError("is not in a kernel, and the program can't do it by itself");
   return graph::isView(op) ? success()
                            : op->emitOpError("is a view whose result does not lie in memory as its operand does");

@@ -15,6 +15,7 @@
 // Left alone: right operands that are computed, scales and zero points along k or along rows, zero points of weights under
 // windows, depthwise windows and groups, few columns, sums that could leave i32.
 #include "dialects/Graph/Analysis/Contents.h"
+#include "dialects/Graph/Analysis/Views.h"
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
 #include "lib/Transforms/Quantize/Operands.h"
@@ -67,9 +68,9 @@ std::optional<Quantized> quantizedOf(graph::Composer &c, Value value) {
     return Quantized{data, aligned(c, quantized.getQuantizedScale(), rank),
                      aligned(c, quantized.getQuantizedZero(), rank)};
   }
-  auto view = dyn_cast_or_null<graph::MoveOpInterface>(op);
-  if (!view || view.getViewKind() == graph::ViewKind::None)
+  if (!op || !graph::isViewKind(op))
     return std::nullopt;
+  auto view = cast<graph::MoveOpInterface>(op);
   std::optional<Quantized> inner = quantizedOf(c, op->getOperand(0));
   if (!inner)
     return std::nullopt;
@@ -196,11 +197,8 @@ private:
   /// Whether 8-bit integers are known to be `value` throughout.
   bool isKnown(Value zero, int64_t value) {
     Value whole = zero;
-    while (auto view = whole.getDefiningOp<graph::MoveOpInterface>()) {
-      if (view.getViewKind() == graph::ViewKind::None)
-        break;
+    for (Operation *view = whole.getDefiningOp(); view && graph::isViewKind(view); view = whole.getDefiningOp())
       whole = view->getOperand(0);
-    }
     if (auto constant = whole.getDefiningOp<graph::ConstantOp>())
       if (auto weight = dyn_cast<graph::WeightAttr>(constant.getValue())) {
         ArrayRef<char> bytes = weights.bytes(weight);

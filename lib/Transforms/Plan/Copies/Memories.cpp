@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Transforms/Plan/Copies/Memories.h"
+#include "dialects/Graph/Analysis/Views.h"
 #include "lib/Transforms/Plan/Values/Buffers.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -18,7 +19,7 @@ Memory memoryOf(Value value) {
   Operation *op = value.getDefiningOp();
   if (auto copy = dyn_cast<CopyOp>(op))
     return copy.getTo() == "host" ? Memory::Host : Memory::Device;
-  if (isView(op))
+  if (graph::isViewKind(op))
     return memoryOf(op->getOperand(0));
   if (isa<graph::ConstantOp>(op))
     return Memory::Both;
@@ -40,7 +41,7 @@ Memory memoryWanted(OpOperand &operand) {
 
 bool isReadFrom(Value argument, Memory memory) {
   return llvm::any_of(argument.getUses(), [&](OpOperand &use) {
-    if (isView(use.getOwner()))
+    if (graph::isViewKind(use.getOwner()))
       return isReadFrom(use.getOwner()->getResult(0), memory);
     return memoryWanted(use) == memory || (memory == Memory::Host && isa<func::ReturnOp>(use.getOwner()));
   });

@@ -15,6 +15,7 @@
 //
 // It keeps the order as it stands where that is as good, since it is likely the better one for caches; and it never makes
 // anything twice.
+#include "dialects/Graph/Analysis/Views.h"
 #include "lib/Transforms/Plan/Arena/Offsets.h"
 #include "lib/Transforms/Plan/Arena/Packing.h"
 #include "lib/Transforms/Plan/Order/OrderSearch.h"
@@ -34,7 +35,7 @@ namespace {
 
 using Steps = SmallVector<Operation *>;
 
-bool moves(Operation *op) { return isa<LaunchOp>(op) || isView(op); }
+bool moves(Operation *op) { return isa<LaunchOp>(op) || graph::isViewKind(op); }
 
 /// Launches and views without anything between them but constants, which go first.
 std::vector<Steps> runsOf(mlir::Block &block) {
@@ -113,7 +114,7 @@ private:
       if (user->hasTrait<OpTrait::IsTerminator>())
         returned |= isa<func::FuncOp>(user->getParentOp());
       elsewhere |= !index.contains(user);
-      if (isView(user))
+      if (graph::isViewKind(user))
         elsewhere |= isUsedElsewhere(user->getResult(0), returned);
     }
     return elsewhere;

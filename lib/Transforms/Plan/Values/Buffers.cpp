@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Transforms/Plan/Values/Buffers.h"
 #include "dialects/Graph/Analysis/Layout.h"
+#include "dialects/Graph/Analysis/Views.h"
 
 using namespace mlir;
 using hewn::graph::DimExpr;
@@ -21,11 +22,6 @@ Dims bufferDims(Value value) {
         return bounds[result.getResultNumber()];
     }
   return graph::getDims(value);
-}
-
-bool isView(Operation *op) {
-  auto move = dyn_cast<graph::MoveOpInterface>(op);
-  return move && op->getNumOperands() > 0 && move.getViewKind() != graph::ViewKind::None;
 }
 
 bool ownsBuffer(OpResult result) {
@@ -49,7 +45,7 @@ static void collectRoots(Value value, Roots &found) {
   }
   auto result = cast<OpResult>(value);
   Operation *op = result.getOwner();
-  if (isView(op))
+  if (graph::isViewKind(op))
     return collectRoots(op->getOperand(0), found);
   if (isa<graph::IfOp>(op)) {
     for (Region &region : op->getRegions())

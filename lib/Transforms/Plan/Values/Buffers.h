@@ -15,8 +15,8 @@
 
 namespace hewn::plan {
 
-/// Bytes of a dense buffer of this type and these dims: bools are bytes, two 4-bit integers share one, the padding of a
-/// blocked layout is included.
+/// Bytes of a dense buffer of this type and these dims: bools are bytes, and so are integers of less than
+/// eight bits; the padding of a blocked layout is included.
 graph::DimExpr bufferBytes(mlir::RankedTensorType type, llvm::ArrayRef<graph::DimExpr> dims);
 /// The dims that the buffer of a result must hold: a part's bounds, else the value's own.
 graph::Dims bufferDims(mlir::Value value);
@@ -24,8 +24,6 @@ inline graph::DimExpr bufferBytes(mlir::Value value) {
   return bufferBytes(mlir::cast<mlir::RankedTensorType>(value.getType()), bufferDims(value));
 }
 
-/// Whether the op's result is its operand's memory.
-bool isView(mlir::Operation *op);
 /// Whether the result is a buffer that the op fills.
 bool ownsBuffer(mlir::OpResult result);
 
