@@ -254,12 +254,13 @@ private:
       nested.results.push_back(mapping.lookup(result));
     graph::YieldOp::create(build, k.loc(), nested.results);
     e.forget();
+    LogicalResult emitted = success();
     if (std::optional<ContractForm> form = contractForm(nested))
-      emitContraction(nested, b, *form);
+      emitted = emitContraction(nested, b, *form);
     else
       emitLoops(nested, b);
     kernel.erase();
-    return success();
+    return emitted;
   }
 
   static void setSignature(plan::KernelOp kernel, ArrayRef<Attribute> dims) {
