@@ -48,6 +48,12 @@ MODELS = {
     "half": one("Tanh", [[64, 64]], HALF),
     "double": one("Exp", [[64]], DOUBLE),
     "remainder": one("Mod", [[64], [64]], fmod=1),
+    # Two kernels, each with the library's tables.
+    "tables": model(
+        [helper.make_node(op, [f"x{i}"], [f"{op}{i}"]) for i in range(2) for op in ("Atan", "Sin")],
+        [("x0", DOUBLE, [64]), ("x1", DOUBLE, [7, 100])],
+        [(f"{op}{i}", DOUBLE) for i in range(2) for op in ("Atan", "Sin")],
+    ),
     "transpose": one("Transpose", [[3, 5, 7]], perm=[2, 0, 1]),
     "gather": one("Gather", [[100, 64]], constants={"i": np.array([3, -1, 5])}),
     "softmax": one("Softmax", [[16, 1024]]),

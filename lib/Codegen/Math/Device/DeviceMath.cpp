@@ -32,20 +32,39 @@ static void callRemainders(Module &module) {
   }
 }
 
+/// The library in a context; null with a reason where it can't be read.
+static std::unique_ptr<Module> readLibrary(LLVMContext &context, SMDiagnostic &problem) {
+  return parseIR(MemoryBufferRef(StringRef(source, sizeof(source) - 1), "libm"), problem, context);
+}
+
+/// The functions that it has: read once, since most kernels call none of them.
+static const StringSet<> &libraryFunctions() {
+  static const StringSet<> names = [] {
+    StringSet<> found;
+    LLVMContext context;
+    SMDiagnostic problem;
+    if (std::unique_ptr<Module> library = readLibrary(context, problem))
+      for (const Function &function : *library)
+        if (!function.isDeclaration())
+          found.insert(function.getName());
+    return found;
+  }();
+  return names;
+}
+
 Error linkDeviceMath(Module &module, StringRef prefix) {
   callRemainders(module);
-  StringSet<> own;
+  StringSet<> own; // what was there before
   bool needed = false;
-  for (const Function &function : module) {
-    needed |= function.isDeclaration() && !function.isIntrinsic();
-    if (!function.isDeclaration())
-      own.insert(function.getName());
+  for (const GlobalValue &value : module.global_values()) {
+    needed |= value.isDeclaration() && libraryFunctions().contains(value.getName());
+    if (!value.isDeclaration())
+      own.insert(value.getName());
   }
   if (!needed)
     return Error::success();
   SMDiagnostic problem;
-  std::unique_ptr<Module> library =
-      parseIR(MemoryBufferRef(StringRef(source, sizeof(source) - 1), "libm"), problem, module.getContext());
+  std::unique_ptr<Module> library = readLibrary(module.getContext(), problem);
   if (!library)
     return createStringError("internal error: the device's math can't be read: " + problem.getMessage());
   library->setTargetTriple(module.getTargetTriple());
@@ -54,14 +73,15 @@ Error linkDeviceMath(Module &module, StringRef prefix) {
     library->eraseNamedMetadata(flags);
   if (Linker::linkModules(module, std::move(library), Linker::LinkOnlyNeeded))
     return createStringError("internal error: the device's math can't be linked");
+  auto isLinked = [&](const GlobalValue &value) { return !value.isDeclaration() && !own.contains(value.getName()); };
   for (Function &function : module)
-    if (!function.isDeclaration() && !own.contains(function.getName())) {
+    if (isLinked(function)) {
       function.setAttributes({}); // those of the machine that it was read as
       function.setLinkage(GlobalValue::InternalLinkage);
       function.setName(prefix + "_" + function.getName());
     }
-  for (GlobalVariable &variable : module.globals())
-    if (variable.getName() == "twoOverPi" || variable.getName().starts_with("atanOf"))
+  for (GlobalVariable &variable : module.globals()) // its tables: kernels of one text must not share a name
+    if (isLinked(variable))
       variable.setName(prefix + "_" + variable.getName());
   return Error::success();
 }
