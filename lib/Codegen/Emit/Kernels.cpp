@@ -154,14 +154,20 @@ Expected<std::string> compile(const Job &job, const CodeOptions &options) {
   return generateCode(*code, job.variant->machine, wanted);
 }
 
+/// Another one where the sources are others that make code of a job.
+constexpr char kCodeId[] =
+#include "lib/Codegen/Emit/CodeId.inc"
+    ;
+
 /// Where the code of a job is kept: named by all that it depends on.
 std::string cachePath(const Job &job, const CodeOptions &options) {
   if (options.cacheDir.empty())
     return "";
   llvm::SHA256 hash;
   const MachineSpec &machine = job.variant->machine;
-  for (StringRef text : {StringRef(LLVM_VERSION_STRING), StringRef(machine.triple), StringRef(machine.cpu),
-                         StringRef(machine.features), StringRef(job.variant->prefix), StringRef(job.bytecode)}) {
+  for (StringRef text :
+       {StringRef(LLVM_VERSION_STRING), StringRef(kCodeId), StringRef(machine.triple), StringRef(machine.cpu),
+        StringRef(machine.features), StringRef(job.variant->prefix), StringRef(job.bytecode)}) {
     hash.update(std::to_string(text.size()));
     hash.update(text);
   }
