@@ -21,7 +21,7 @@
 
 /// What is behind `hewn_weights_state.opaque`: all zero means unmapped.
 typedef struct weights_state {
-  uint32_t lock; ///< 0 free, 1 taken, 2 taken and somebody sleeps
+  uint32_t lock;
   uint32_t users;
   void *base;
   size_t bytes;
@@ -31,19 +31,6 @@ typedef char stateFits[sizeof(weights_state) <= sizeof(hewn_weights_state) ? 1 :
 typedef char headerIs64[sizeof(hewn_weights_header) == 64 ? 1 : -1];
 
 static weights_state *stateOf(const hewn_model *model) { return (weights_state *)(void *)model->weights_state; }
-
-static void lock(weights_state *state) {
-  uint32_t expected = 0;
-  if (__atomic_compare_exchange_n(&state->lock, &expected, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-    return;
-  while (__atomic_exchange_n(&state->lock, 2, __ATOMIC_ACQUIRE) != 0)
-    hewn_futex_wait(&state->lock, 2);
-}
-
-static void unlock(weights_state *state) {
-  if (__atomic_exchange_n(&state->lock, 0, __ATOMIC_RELEASE) == 2)
-    hewn_futex_wake(&state->lock, 1);
-}
 
 static int openFailure(hewn_context *context, const char *path, hewn_text *text) {
   if (!hewn_message_open(context, text))
@@ -198,7 +185,7 @@ int32_t hewn_weights_acquire(hewn_context *context, const char *path) {
     return HEWN_OK;
   weights_state *state = stateOf(model);
   int32_t code = HEWN_OK;
-  lock(state);
+  hewn_lock(&state->lock);
   if (state->users == 0)
     code = openFile(context, path, state);
   if (code == HEWN_OK) {
@@ -206,7 +193,7 @@ int32_t hewn_weights_acquire(hewn_context *context, const char *path) {
     context->holds_weights = 1;
     context->weights = (const unsigned char *)state->base + sizeof(hewn_weights_header);
   }
-  unlock(state);
+  hewn_unlock(&state->lock);
   return code;
 }
 
@@ -214,11 +201,11 @@ void hewn_weights_release(hewn_context *context) {
   if (!context->holds_weights)
     return;
   weights_state *state = stateOf(context->model);
-  lock(state);
+  hewn_lock(&state->lock);
   if (--state->users == 0) {
     munmap(state->base, state->bytes);
     state->base = NULL;
     state->bytes = 0;
   }
-  unlock(state);
+  hewn_unlock(&state->lock);
 }

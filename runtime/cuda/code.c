@@ -122,16 +122,6 @@ static void unload(cuda_state *state, shared_code *shared) {
   memset(shared, 0, sizeof(*shared));
 }
 
-static void lock(shared_state *shared) {
-  while (__atomic_exchange_n(&shared->lock, 1, __ATOMIC_ACQUIRE))
-    hewn_futex_wait(&shared->lock, 1);
-}
-
-static void unlock(shared_state *shared) {
-  __atomic_store_n(&shared->lock, 0, __ATOMIC_RELEASE);
-  hewn_futex_wake(&shared->lock, 1);
-}
-
 static shared_state *stateOfModel(hewn_context *context) {
   return (shared_state *)(void *)context->model->device->state;
 }
@@ -169,10 +159,10 @@ static int32_t acquireLocked(hewn_context *context, const hewn_context_options *
 
 int32_t hewn_cuda_usable(hewn_context *context) {
   shared_state *all = stateOfModel(context);
-  lock(all);
+  hewn_lock(&all->lock);
   shared_code *shared = findPlace(all, hewn_cuda_state(context)->context);
   int lost = shared && __atomic_load_n(&shared->lost, __ATOMIC_RELAXED);
-  unlock(all);
+  hewn_unlock(&all->lock);
   return lost ? hewn_message_fail(context, HEWN_UNSUPPORTED,
                                   "the device failed in an earlier run: destroy all contexts that are on it first")
               : HEWN_OK;
@@ -180,9 +170,9 @@ int32_t hewn_cuda_usable(hewn_context *context) {
 
 int32_t hewn_cuda_acquire(hewn_context *context, const hewn_context_options *options) {
   shared_state *all = stateOfModel(context);
-  lock(all);
+  hewn_lock(&all->lock);
   int32_t code = acquireLocked(context, options, findPlace(all, hewn_cuda_state(context)->context));
-  unlock(all);
+  hewn_unlock(&all->lock);
   return code;
 }
 
@@ -191,12 +181,12 @@ void hewn_cuda_unshare(hewn_context *context, int alive) {
   shared_state *all = stateOfModel(context);
   if (!state->shared)
     return;
-  lock(all);
+  hewn_lock(&all->lock);
   if (--state->shared->users == 0) {
     if (!alive) // its addresses may be somebody else's by now
       state->shared->weights = 0, state->shared->module = NULL;
     unload(state, state->shared);
   }
-  unlock(all);
+  hewn_unlock(&all->lock);
   state->shared = NULL;
 }
