@@ -383,6 +383,18 @@ Index KernelElements::affine(AffineExpr expr, ArrayRef<Index> iteration) {
   return expr.getKind() == AffineExprKind::Add ? add(l, r) : mul(l, r);
 }
 
+Value KernelElements::addElements(Value x, Value y) {
+  if (isa<FloatType>(getElementTypeOrSelf(x.getType())))
+    return arith::AddFOp::create(b, loc, x, y);
+  return arith::AddIOp::create(b, loc, x, y);
+}
+
+Value KernelElements::multiplyAdd(Value sum, Value x, Value y) {
+  if (isa<FloatType>(getElementTypeOrSelf(x.getType())))
+    return addElements(sum, arith::MulFOp::create(b, loc, x, y));
+  return addElements(sum, arith::MulIOp::create(b, loc, x, y));
+}
+
 /// A factor in the type of the sums, which may be wider; `elementType` says whether an integer has a sign.
 static Value widen(OpBuilder &b, Location loc, Value factor, Type elementType, Type sumType) {
   Type own = getElementTypeOrSelf(factor.getType());
@@ -433,7 +445,6 @@ Value KernelElements::contract(graph::ContractOpInterface op, ArrayRef<Index> at
   if (!uniform)
     zero = spread(zero);
   Type sumType = getElementTypeOrSelf(zero.getType());
-  bool isFloat = isa<FloatType>(sumType);
   return loopNest(inner, zero, 25, [&](ArrayRef<Index> k, ValueRange carried) -> SmallVector<Value> {
     for (auto [i, d] : llvm::enumerate(innerDims))
       iteration[d] = k[i];
@@ -445,9 +456,7 @@ Value KernelElements::contract(graph::ContractOpInterface op, ArrayRef<Index> at
       Value read = this->read(op->getOperand(i), operandAt(i));
       factors[i] = widen(b, loc, uniform ? read : spread(read), graph::getElementType(op->getOperand(i)), sumType);
     }
-    if (isFloat)
-      return {arith::AddFOp::create(b, loc, carried[0], arith::MulFOp::create(b, loc, factors[0], factors[1]))};
-    return {arith::AddIOp::create(b, loc, carried[0], arith::MulIOp::create(b, loc, factors[0], factors[1]))};
+    return {multiplyAdd(carried[0], factors[0], factors[1])};
   })[0];
 }
 

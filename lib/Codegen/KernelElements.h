@@ -100,6 +100,10 @@ public:
   /// `body` at begin, begin + step, ... before `end`.
   void forEach(graph::Index begin, graph::Index end, int64_t step, llvm::function_ref<void(graph::Index)> body);
 
+  /// x + y and sum + x * y, rounded after each operation, of floats or integers, of scalars or vectors, all of one type.
+  mlir::Value addElements(mlir::Value x, mlir::Value y);
+  mlir::Value multiplyAdd(mlir::Value sum, mlir::Value x, mlir::Value y);
+
   /// A linear expression over the iteration dims of a contraction, at an iteration.
   graph::Index affine(mlir::AffineExpr expr, llvm::ArrayRef<graph::Index> iteration);
 

@@ -91,11 +91,7 @@ private:
     SmallVector<Value> next;
     for (auto [i, sum] : llvm::enumerate(sums)) {
       set(fewList, e.constant(int64_t(i)));
-      Value other = readOperand(e, rowsAreFew ? 0 : 1);
-      if (isa<FloatType>(sum.getType()))
-        next.push_back(arith::AddFOp::create(b, loc(), sum, arith::MulFOp::create(b, loc(), shared, other)));
-      else
-        next.push_back(arith::AddIOp::create(b, loc(), sum, arith::MulIOp::create(b, loc(), shared, other)));
+      next.push_back(e.multiplyAdd(sum, shared, readOperand(e, rowsAreFew ? 0 : 1)));
     }
     return next;
   }
@@ -123,8 +119,7 @@ private:
   SmallVector<Value> added(ArrayRef<Value> x, ArrayRef<Value> y) {
     SmallVector<Value> sums;
     for (auto [l, r] : llvm::zip(x, y))
-      sums.push_back(isa<FloatType>(l.getType()) ? Value(arith::AddFOp::create(b, loc(), l, r))
-                                                 : Value(arith::AddIOp::create(b, loc(), l, r)));
+      sums.push_back(e.addElements(l, r));
     return sums;
   }
 

@@ -220,7 +220,6 @@ private:
     bring(1, tiles.columns, rightShared, columnsEach, tiles.rightAlongSum, firstColumn, columns, summed);
     grid.barrier();
     SmallVector<Value> sums(loop.getRegionIterArgs());
-    bool isFloat = isa<FloatType>(sumType);
     for (int64_t s = 0; s < kDepth; ++s) {
       auto operands = [&](Value memory, int64_t count, llvm::function_ref<Index(int64_t)> at) {
         SmallVector<Value> list;
@@ -233,10 +232,7 @@ private:
       for (int64_t i = 0; i < rowsEach; ++i)
         for (int64_t j = 0; j < columnsEach; ++j) {
           Value &sum = sums[i * columnsEach + j];
-          if (isFloat)
-            sum = arith::AddFOp::create(b, loc(), sum, arith::MulFOp::create(b, loc(), left[i], right[j]));
-          else
-            sum = arith::AddIOp::create(b, loc(), sum, arith::MulIOp::create(b, loc(), left[i], right[j]));
+          sum = e.multiplyAdd(sum, left[i], right[j]);
         }
     }
     grid.barrier(); // before the next slice overwrites this one
