@@ -8,7 +8,7 @@ def ExpandMathPass : Pass<"hewn-expand-math", "::mlir::ModuleOp"> {
   let summary = "Rewrite exp, tanh, log and other math ops as arithmetic of our own; what has no formula calls libm";
   let options = [Option<"libm", "libm", "bool", "false", "Call libm for all of them: an oracle must not share our formulas">];
   let dependentDialects = ["::mlir::func::FuncDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
-                           "::mlir::vector::VectorDialect"];
+                           "::mlir::vector::VectorDialect", "::mlir::LLVM::LLVMDialect"];
 }
 
 def ExpandFloat8Pass : Pass<"hewn-expand-float8"> {

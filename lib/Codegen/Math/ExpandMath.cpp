@@ -9,6 +9,7 @@
 // sin, cos and tan of huge angles, which no model has, are called of libm behind a branch.
 //
 // With libm=true every one of these ops is a call: -O0 is the oracle, and must not share our formulas.
+#include "dialects/Plan/Schedule.h"
 #include "lib/Codegen/Math/VectorMath.h"
 #include "lib/Codegen/Passes.h"
 
@@ -80,7 +81,10 @@ Type withElement(Type like, Type element) {
 
 class Expander {
 public:
-  Expander(ModuleOp module, bool libm) : module(module), symbols(module), libm(libm) {}
+  Expander(ModuleOp module, bool libm) : module(module), symbols(module), libm(libm) {
+    plan::TargetAttr target = plan::targetOf(module);
+    scales = target && target.getScalesVectors();
+  }
 
   void run() {
     SmallVector<Operation *> found;
@@ -136,7 +140,7 @@ private:
   }
 
   Value approximate(ImplicitLocOpBuilder &b, const Rule &rule, ArrayRef<Value> in) {
-    Formula f(b, b.getLoc());
+    Formula f(b, b.getLoc(), scales);
     return rule.unary ? rule.unary({&f, in[0]}).v : rule.binary({&f, in[0]}, {&f, in[1]}).v;
   }
 
@@ -181,7 +185,7 @@ private:
 
   ModuleOp module;
   SymbolTable symbols;
-  bool libm;
+  bool libm, scales;
 };
 
 struct ExpandMathPass : impl::ExpandMathPassBase<ExpandMathPass> {

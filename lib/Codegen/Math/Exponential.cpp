@@ -28,9 +28,11 @@ static Whole roundSum(Num sum) { return {sum - kRound, toBits(sum)}; }
 /// 2^(n + bias); n + bias within the exponents of normal numbers.
 static Num powerOfTwo(Whole n, int64_t bias = 0) { return fromBits(shiftLeft(n.bits + n.bits(127 + bias), 23)); }
 
-/// value * 2^(n + bias), right where the result overflows or is denormal: in two steps that do not.
+/// value * 2^(n + bias), right where the result overflows or is denormal: in two steps that do not, where no instruction does it.
 static Num scale(Num value, Whole n, int64_t bias = 0) {
   Num whole = n.bits - n.bits(int64_t(0x4B400000) - bias); // the bits of kRound
+  if (value.f->scales && llvm::isa<mlir::VectorType>(value.type()))
+    return ldexp(value, whole);
   Num half = shiftRight(whole, 1);
   auto power = [](Num exponent) { return fromBits(shiftLeft(exponent + exponent(int64_t(127)), 23)); };
   return value * power(half) * power(whole - half);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/Math/Formula.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/BuiltinTypes.h"
 
@@ -105,6 +106,13 @@ Num polynomial(Num x, std::initializer_list<double> c) {
   while (next != c.begin())
     sum = fma(sum, x, *--next);
   return sum;
+}
+
+Num ldexp(Num a, Num exponent) {
+  OpBuilder &b = a.f->b; // MLIR's own op takes no vector of exponents
+  auto call = LLVM::CallIntrinsicOp::create(b, a.f->b.getLoc(), a.type(), b.getStringAttr("llvm.ldexp"),
+                                            ValueRange{a.v, exponent.v});
+  return {a.f, call.getResult(0)};
 }
 
 } // namespace hewn::codegen::vecmath

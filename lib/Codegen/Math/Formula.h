@@ -19,12 +19,14 @@ namespace hewn::codegen::vecmath {
 /// Builds the ops of one formula; each constant once.
 class Formula {
 public:
-  Formula(mlir::OpBuilder &b, mlir::Location loc) : b(loc, b) {}
+  /// `scales`: the machine multiplies vectors by powers of two in one instruction.
+  Formula(mlir::OpBuilder &b, mlir::Location loc, bool scales = false) : b(loc, b), scales(scales) {}
   /// The number `value` in `type`, a scalar or vector of floats or integers.
   mlir::Value constant(mlir::Type type, double value);
   mlir::Value constant(mlir::Type type, int64_t value);
 
   mlir::ImplicitLocOpBuilder b;
+  const bool scales;
 
 private:
   mlir::Value constant(mlir::Type type, mlir::TypedAttr element);
@@ -89,6 +91,9 @@ Num copysign(Num magnitude, Num sign);
 /// a clamped to at most or at least `bound`; NaN stays.
 Num atMost(Num a, double bound);
 Num atLeast(Num a, double bound);
+
+/// a * 2^exponent (i32), rounded once. Where the machine has no instruction for it this is a function call: ask `scales`.
+Num ldexp(Num a, Num exponent);
 
 /// The bits of a float as a signless integer of the same width, and back.
 Num toBits(Num a);

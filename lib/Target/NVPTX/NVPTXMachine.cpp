@@ -74,7 +74,7 @@ plan::TargetAttr targetAttr(MLIRContext *context, const codegen::MachineSpec &ma
                           /*products=*/exact ? 3 : 1, found ? found->rate : 128, found ? found->memoryRate : 400);
   return plan::TargetAttr::get(context, machine.vectorBytes, /*vectorRegisters=*/16, /*l1Bytes=*/128 << 10,
                                /*l1Ways=*/0, /*l2Bytes=*/40 << 20, /*l3Bytes=*/0, /*dots=*/ArrayAttr(),
-                               /*matrices=*/ArrayAttr(), grid, /*fastHalves=*/false);
+                               /*matrices=*/ArrayAttr(), grid, /*fastHalves=*/false, /*scalesVectors=*/false);
 }
 
 } // namespace hewn::nvptx

@@ -206,7 +206,8 @@ plan::TargetAttr targetAttr(MLIRContext *context, const codegen::MachineSpec &ma
   int64_t l2 = machine.cpu == "sapphirerapids" ? 2 << 20 : wide ? 1 << 20 : 256 << 10;
   return plan::TargetAttr::get(context, machine.vectorBytes, /*vectorRegisters=*/wide ? 32 : 16, l1, l1Ways, l2,
                                /*l3Bytes=*/8 << 20, dotsOf(context, machine), matricesOf(context, machine),
-                               plan::GridAttr(), /*fastHalves=*/wide && machine.cpu == "znver4");
+                               plan::GridAttr(), /*fastHalves=*/wide && machine.cpu == "znver4",
+                               /*scalesVectors=*/wide);
 }
 
 } // namespace hewn::x86
