@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How long the pool takes to share work of no length among two threads and to join: microseconds by percentile.
+extern "C" {
 #include "runtime/pool.h"
+}
 
 #include <algorithm>
 #include <chrono>
