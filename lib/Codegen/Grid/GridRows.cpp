@@ -5,6 +5,7 @@
 #include "lib/Codegen/Grid/Grid.h"
 #include "lib/Codegen/Grid/GridEngine.h"
 #include "lib/Codegen/Grid/GridWide.h"
+#include "lib/Codegen/Loops/RowElements.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
@@ -103,17 +104,10 @@ private:
       at[d] = index;
   }
 
-  SmallVector<Value> identities(ArrayRef<ReduceOpInterface> reductions) {
-    SmallVector<Value> states;
-    for (ReduceOpInterface reduce : reductions)
-      llvm::append_range(states, reduce.identity(b, loc(), 0));
-    return states;
-  }
-
   /// Shared memory for one value of each warp, for as many states as the widest pass has.
   void makeMeetingPlaces() {
     for (const auto &pass : rows.passes) {
-      SmallVector<Value> states = identities(pass);
+      SmallVector<Value> states = rowIdentities(e, pass);
       for (auto [i, state] : llvm::enumerate(states)) {
         // A place a pass and state: passes need not wait for each other's readers.
         places.push_back(grid->shared(team.threads / grid->warp, state.getType()));
@@ -137,60 +131,30 @@ private:
     };
     guarded(exists, [&] {
       Value leads = team.size > 1 ? e.compare(arith::CmpIPredicate::eq, member, e.constant(0)) : Value();
-      guarded(leads, [&] { writeOnes(); });
+      guarded(leads, [&] { writeRowResults(k, e, rows, at); });
       writeRows();
     });
     if (team.size > grid->warp)
       grid->barrier(); // before the next row's values come to the meeting places
-    for (const auto &reductions : rows.passes)
-      for (ReduceOpInterface reduce : reductions)
-        e.unbind(reduce->getResult(0));
-  }
-
-  /// The results that have one element a row.
-  void writeOnes() {
-    for (auto [r, result] : llvm::enumerate(k.results)) {
-      if (graph::getDims(result) == rows.space)
-        continue;
-      SmallVector<Index> where;
-      bool keeps = graph::getRank(result) == int64_t(rows.space.size());
-      for (unsigned d = 0; d < rows.space.size(); ++d) {
-        if (!llvm::is_contained(rows.reduced, int64_t(d)))
-          where.push_back(at[d]);
-        else if (keeps)
-          where.push_back(e.constant(0));
-      }
-      while (int64_t(where.size()) < graph::getRank(result))
-        where.insert(where.begin(), e.constant(0));
-      e.write(k.outputs[r], where, e.read(result, where));
-    }
+    unbindFinished(e, rows);
   }
 
   /// The results that have the row's extent.
   void writeRows() {
-    SmallVector<unsigned> list;
-    for (auto [r, result] : llvm::enumerate(k.results))
-      if (graph::getDims(result) == rows.space)
-        list.push_back(r);
+    SmallVector<unsigned> list = resultsAlongRow(k, rows);
     if (list.empty())
       return;
     if (wide)
       return writeWide(list);
     overRow({}, [&](ValueRange) -> SmallVector<Value> {
-      SmallVector<Value> values = llvm::map_to_vector(list, [&](unsigned r) { return e.read(k.results[r], at); });
-      for (auto [r, value] : llvm::zip(list, values))
-        e.write(k.outputs[r], at, value);
+      writeElements(k, e, list, at);
       return {};
     });
   }
 
   /// Where at least half of the team's threads have a vector of their own; a block may be smaller for it.
   void chooseWide() {
-    SmallVector<unsigned> list;
-    for (auto [r, result] : llvm::enumerate(k.results))
-      if (graph::getDims(result) == rows.space)
-        list.push_back(r);
-    wide = GridWide::along(k, rows.space, unsigned(inner[0]), list);
+    wide = GridWide::along(k, rows.space, unsigned(inner[0]), resultsAlongRow(k, rows));
     if (!wide)
       return;
     int64_t vectors = width.constant().value_or(0) / wide->lanes(), warp = plan::gridOf(k.kernel).getWarp();
@@ -248,23 +212,12 @@ private:
     return llvm::map_to_vector(loop.getResults(), [](OpResult r) { return Value(r); });
   }
 
-  SmallVector<Value> mergeAll(ArrayRef<ReduceOpInterface> reductions, ValueRange a, ValueRange c) {
-    SmallVector<Value> merged;
-    unsigned offset = 0;
-    for (ReduceOpInterface reduce : reductions) {
-      unsigned size = reduce.identity(b, loc(), 0).size();
-      llvm::append_range(merged, reduce.merge(b, loc(), a.slice(offset, size), c.slice(offset, size)));
-      offset += size;
-    }
-    return merged;
-  }
-
   /// The team's states merged, in the same order in every thread.
   SmallVector<Value> meet(ArrayRef<ReduceOpInterface> reductions, SmallVector<Value> states, unsigned &nextPlace) {
     for (int64_t distance = std::min(team.size, grid->warp) / 2; distance > 0; distance /= 2) {
       SmallVector<Value> other =
           llvm::map_to_vector(states, [&](Value state) { return grid->shuffle(state, distance); });
-      states = mergeAll(reductions, states, other);
+      states = mergeStates(e, reductions, states, other);
     }
     if (team.size <= grid->warp)
       return states;
@@ -280,40 +233,18 @@ private:
       SmallVector<Value> other;
       for (auto [type, place] : llvm::zip(types, mine))
         other.push_back(grid->loadShared(type, place, e.constant(w).base));
-      states = states.empty() ? other : mergeAll(reductions, states, other);
+      states = states.empty() ? other : mergeStates(e, reductions, states, other);
     }
     return states;
   }
 
   void pass(ArrayRef<ReduceOpInterface> reductions, unsigned &nextPlace) {
-    SmallVector<Value> states = overRow(identities(reductions), [&](ValueRange carried) {
-      SmallVector<Value> lifted;
-      for (ReduceOpInterface reduce : reductions) {
-        Value position;
-        if (reduce.usesPosition()) {
-          Index linear = e.constant(0);
-          for (int64_t d : rows.reduced)
-            linear = e.add(e.mul(linear, e.expression(rows.space[d])), at[d]);
-          position = e.toElement(linear, b.getI64Type());
-        }
-        llvm::append_range(lifted, reduce.lift(b, loc(), e.read(reduce->getOperand(0), at), position));
-      }
-      return mergeAll(reductions, carried, lifted);
+    SmallVector<Value> states = overRow(rowIdentities(e, reductions), [&](ValueRange carried) {
+      return mergeStates(e, reductions, carried, liftElement(e, rows, reductions, at));
     });
     if (team.size > 1)
       states = meet(reductions, states, nextPlace);
-    Value count = e.toElement(e.expression(width), b.getI64Type());
-    unsigned offset = 0;
-    SmallVector<Value> finished;
-    for (ReduceOpInterface reduce : reductions) {
-      unsigned size = reduce.identity(b, loc(), 0).size();
-      finished.push_back(reduce.finish(b, loc(), ValueRange(states).slice(offset, size), count));
-      offset += size;
-    }
-    for (auto [op, value] : llvm::zip(reductions, finished)) {
-      ReduceOpInterface reduce = op;
-      e.bind(reduce->getResult(0), value);
-    }
+    bindFinished(e, rows, reductions, states);
   }
 };
 

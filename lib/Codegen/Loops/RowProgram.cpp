@@ -2,6 +2,7 @@
 #include "lib/Codegen/Loops/RowProgram.h"
 #include "dialects/Graph/Analysis/Cost.h"
 #include "lib/Codegen/Loops/LoopEngine.h"
+#include "lib/Codegen/Loops/RowElements.h"
 #include "lib/Codegen/Tasks.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -156,37 +157,11 @@ private:
       if (spillsHere)
         e.bindBuffer(spilled->value, k.outputs[spilled->index]);
     }
-    bool rowResults = false;
-    for (auto [r, result] : llvm::enumerate(k.results)) {
-      if (graph::getDims(result) == rows.space) {
-        rowResults = true;
-        continue;
-      }
-      // One element a row: the indices of the kept dims, in the rank that the result has.
-      SmallVector<Index> where;
-      bool keeps = graph::getRank(result) == int64_t(rows.space.size());
-      for (unsigned d = 0; d < rows.space.size(); ++d) {
-        if (!llvm::is_contained(rows.reduced, int64_t(d)))
-          where.push_back(at[d]);
-        else if (keeps)
-          where.push_back(e.constant(0));
-      }
-      while (int64_t(where.size()) < graph::getRank(result))
-        where.insert(where.begin(), e.constant(0));
-      e.write(k.outputs[r], where, e.read(result, where));
-    }
-    if (rowResults)
-      overRow([&] {
-        SmallVector<std::pair<unsigned, Value>> values;
-        for (auto [r, result] : llvm::enumerate(k.results))
-          if (graph::getDims(result) == rows.space)
-            values.push_back({unsigned(r), e.read(result, at)});
-        for (auto [r, value] : values)
-          e.write(k.outputs[r], at, value);
-      });
-    for (auto &reductions : rows.passes)
-      for (ReduceOpInterface reduce : reductions)
-        e.unbind(reduce->getResult(0));
+    writeRowResults(k, e, rows, at);
+    SmallVector<unsigned> along = resultsAlongRow(k, rows);
+    if (!along.empty())
+      overRow([&] { writeElements(k, e, along, at); });
+    unbindFinished(e, rows);
   }
 
   /// `body` at every index of the row; lanes (and the tail's mask) along the lane dim where it is reduced.
@@ -206,34 +181,12 @@ private:
     });
   }
 
-  SmallVector<Value> identities(ArrayRef<ReduceOpInterface> reductions) {
-    SmallVector<Value> states;
-    for (ReduceOpInterface reduce : reductions)
-      llvm::append_range(states, reduce.identity(b, loc(), e.lanes));
-    return states;
-  }
-
   /// `states` merged with the elements at `at`; lanes outside of `mask` keep their state.
   SmallVector<Value> step(ArrayRef<ReduceOpInterface> reductions, ValueRange states, Value mask, const Spill *spill) {
-    SmallVector<Value> next;
-    unsigned offset = 0;
-    for (ReduceOpInterface op : reductions) {
-      ReduceOpInterface reduce = op;
-      Value element = e.spread(e.read(reduce->getOperand(0), at));
-      Value position;
-      if (reduce.usesPosition()) {
-        Index linear = e.constant(0);
-        for (int64_t d : rows.reduced)
-          linear = e.add(e.mul(linear, e.expression(rows.space[d])), at[d]);
-        position = e.spread(e.toElement(linear, b.getI64Type()));
-      }
-      SmallVector<Value> lifted = reduce.lift(b, loc(), element, position);
-      unsigned size = lifted.size();
-      SmallVector<Value> current(states.slice(offset, size)), merged = reduce.merge(b, loc(), current, lifted);
-      for (unsigned i = 0; i < size; ++i)
-        next.push_back(mask ? Value(arith::SelectOp::create(b, loc(), mask, merged[i], current[i])) : merged[i]);
-      offset += size;
-    }
+    SmallVector<Value> next = mergeStates(e, reductions, states, liftElement(e, rows, reductions, at));
+    if (mask)
+      for (auto [merged, current] : llvm::zip(next, states))
+        merged = arith::SelectOp::create(b, loc(), mask, merged, current);
     if (spill)
       e.write(k.outputs[spill->index], at, e.read(spill->value, at));
     return next;
@@ -261,18 +214,6 @@ private:
     return llvm::to_vector(llvm::map_range(loop.getResults(), [](OpResult r) { return Value(r); }));
   }
 
-  SmallVector<Value> mergeAll(ArrayRef<ReduceOpInterface> reductions, ValueRange a, ValueRange c) {
-    SmallVector<Value> merged;
-    unsigned offset = 0;
-    for (ReduceOpInterface op : reductions) {
-      ReduceOpInterface reduce = op;
-      unsigned size = reduce.identity(b, loc(), 0).size();
-      llvm::append_range(merged, reduce.merge(b, loc(), a.slice(offset, size), c.slice(offset, size)));
-      offset += size;
-    }
-    return merged;
-  }
-
   /// The states of the whole row along the lane dim.
   SmallVector<Value> sweep(ArrayRef<ReduceOpInterface> reductions, ValueRange initial, const Spill *spill) {
     const DimExpr extent = rows.space[lane];
@@ -284,13 +225,13 @@ private:
     if (unroll > 1) {
       SmallVector<Value> many(states);
       for (int64_t u = 1; u < unroll; ++u)
-        llvm::append_range(many, identities(reductions));
+        llvm::append_range(many, rowIdentities(e, reductions));
       many = laneLoop(reductions, many, DimExpr(0), wide, unroll, spill);
       size_t each = states.size();
       for (size_t i = 0; i < each; ++i)
         states[i] = many[i];
       for (int64_t u = 1; u < unroll; ++u)
-        states = mergeAll(reductions, states, ValueRange(many).slice(u * each, each));
+        states = mergeStates(e, reductions, states, ValueRange(many).slice(u * each, each));
       states = laneLoop(reductions, states, wide, whole, 1, spill);
     } else {
       states = laneLoop(reductions, states, DimExpr(0), whole, 1, spill);
@@ -319,48 +260,34 @@ private:
     return llvm::to_vector(llvm::map_range(loop.getResults(), [](OpResult r) { return Value(r); }));
   }
 
-  /// Lanes of a state halved until one is left.
-  SmallVector<Value> acrossLanes(ReduceOpInterface reduce, SmallVector<Value> state) {
+  /// Lanes of the states halved until one is left.
+  SmallVector<Value> acrossLanes(ArrayRef<ReduceOpInterface> reductions, SmallVector<Value> states) {
     for (int64_t width = e.lanes; width > 1; width /= 2) {
       SmallVector<Value> low, high;
       SmallVector<int64_t> lowLanes = llvm::to_vector(llvm::seq<int64_t>(0, width / 2));
       SmallVector<int64_t> highLanes = llvm::to_vector(llvm::seq<int64_t>(width / 2, width));
-      for (Value v : state) {
+      for (Value v : states) {
         low.push_back(vector::ShuffleOp::create(b, loc(), v, v, lowLanes));
         high.push_back(vector::ShuffleOp::create(b, loc(), v, v, highLanes));
       }
-      state = reduce.merge(b, loc(), low, high);
+      states = mergeStates(e, reductions, low, high);
     }
-    for (Value &v : state)
+    for (Value &v : states)
       v = vector::ExtractOp::create(b, loc(), v, ArrayRef<int64_t>{0});
-    return state;
+    return states;
   }
 
   void pass(ArrayRef<ReduceOpInterface> reductions, const Spill *spill) {
     Dims extents = llvm::map_to_vector<4>(innerDims, [&](int64_t d) { return rows.space[d]; });
     Index savedLane = at[lane];
     SmallVector<Value> states =
-        e.loopNest(extents, identities(reductions), 1, [&](ArrayRef<Index> indices, ValueRange carried) {
+        e.loopNest(extents, rowIdentities(e, reductions), 1, [&](ArrayRef<Index> indices, ValueRange carried) {
           for (auto [d, index] : llvm::zip(innerDims, indices))
             at[d] = index;
           return horizontal ? sweep(reductions, carried, spill) : step(reductions, carried, {}, spill);
         });
     at[lane] = savedLane;
-    Dims all = llvm::map_to_vector<4>(rows.reduced, [&](int64_t d) { return rows.space[d]; });
-    Value count = e.toElement(e.expression(graph::numElements(all)), b.getI64Type());
-    unsigned offset = 0;
-    SmallVector<Value> finished;
-    for (ReduceOpInterface op : reductions) {
-      ReduceOpInterface reduce = op;
-      unsigned size = reduce.identity(b, loc(), 0).size();
-      SmallVector<Value> state(ValueRange(states).slice(offset, size));
-      offset += size;
-      if (horizontal)
-        state = acrossLanes(reduce, state);
-      finished.push_back(reduce.finish(b, loc(), state, horizontal ? count : e.spread(count)));
-    }
-    for (auto [reduce, value] : llvm::zip(reductions, finished))
-      e.bind(reduce->getResult(0), value);
+    bindFinished(e, rows, reductions, horizontal ? acrossLanes(reductions, states) : states);
   }
 
   /// A value with a row's extent that is dear, computed for some pass and needed after it, where a result can hold it.

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Codegen/Loops/RowElements.h"
+
+using namespace mlir;
+using hewn::graph::Index;
+using hewn::graph::ReduceOpInterface;
+
+namespace hewn::codegen {
+
+static size_t stateSize(KernelElements &e, ReduceOpInterface reduce) { return reduce.identity(e.b, e.loc, 0).size(); }
+
+SmallVector<Value> rowIdentities(KernelElements &e, ArrayRef<ReduceOpInterface> reductions) {
+  SmallVector<Value> states;
+  for (ReduceOpInterface reduce : reductions)
+    llvm::append_range(states, reduce.identity(e.b, e.loc, e.lanes));
+  return states;
+}
+
+/// Which element of the row is at `at`, in the order of the logical dims.
+static Value positionInRow(KernelElements &e, const RowProgram &rows, ArrayRef<Index> at) {
+  Index linear = e.constant(0);
+  for (int64_t d : rows.reduced)
+    linear = e.add(e.mul(linear, e.expression(rows.space[d])), at[d]);
+  return e.spread(e.toElement(linear, e.b.getI64Type()));
+}
+
+SmallVector<Value> liftElement(KernelElements &e, const RowProgram &rows, ArrayRef<ReduceOpInterface> reductions,
+                               ArrayRef<Index> at) {
+  SmallVector<Value> lifted;
+  for (ReduceOpInterface reduce : reductions) {
+    Value element = e.spread(e.read(reduce->getOperand(0), at));
+    Value position = reduce.usesPosition() ? positionInRow(e, rows, at) : Value();
+    llvm::append_range(lifted, reduce.lift(e.b, e.loc, element, position));
+  }
+  return lifted;
+}
+
+SmallVector<Value> mergeStates(KernelElements &e, ArrayRef<ReduceOpInterface> reductions, ValueRange a, ValueRange c) {
+  SmallVector<Value> merged;
+  for (ReduceOpInterface reduce : reductions) {
+    size_t offset = merged.size(), size = stateSize(e, reduce);
+    llvm::append_range(merged, reduce.merge(e.b, e.loc, a.slice(offset, size), c.slice(offset, size)));
+  }
+  return merged;
+}
+
+void bindFinished(KernelElements &e, const RowProgram &rows, ArrayRef<ReduceOpInterface> reductions,
+                  ValueRange states) {
+  graph::Dims reduced = llvm::map_to_vector<4>(rows.reduced, [&](int64_t d) { return rows.space[d]; });
+  Value count = e.toElement(e.expression(graph::numElements(reduced)), e.b.getI64Type());
+  SmallVector<Value> finished;
+  for (ReduceOpInterface reduce : reductions) {
+    ValueRange state = states.take_front(stateSize(e, reduce));
+    states = states.drop_front(state.size());
+    bool vector = isa<VectorType>(state.front().getType());
+    finished.push_back(reduce.finish(e.b, e.loc, state, vector ? e.spread(count) : count));
+  }
+  for (auto [op, value] : llvm::zip(reductions, finished)) {
+    ReduceOpInterface reduce = op;
+    e.bind(reduce->getResult(0), value);
+  }
+}
+
+void unbindFinished(KernelElements &e, const RowProgram &rows) {
+  for (const auto &reductions : rows.passes)
+    for (ReduceOpInterface reduce : reductions)
+      e.unbind(reduce->getResult(0));
+}
+
+void writeRowResults(KernelFunction &k, KernelElements &e, const RowProgram &rows, ArrayRef<Index> at) {
+  for (auto [r, result] : llvm::enumerate(k.results)) {
+    if (graph::getDims(result) == rows.space)
+      continue;
+    // The indices of the kept dims, in the rank that the result has.
+    SmallVector<Index> where;
+    bool keeps = graph::getRank(result) == int64_t(rows.space.size());
+    for (unsigned d = 0; d < rows.space.size(); ++d) {
+      if (!llvm::is_contained(rows.reduced, int64_t(d)))
+        where.push_back(at[d]);
+      else if (keeps)
+        where.push_back(e.constant(0));
+    }
+    while (int64_t(where.size()) < graph::getRank(result))
+      where.insert(where.begin(), e.constant(0));
+    e.write(k.outputs[r], where, e.read(result, where));
+  }
+}
+
+SmallVector<unsigned> resultsAlongRow(const KernelFunction &k, const RowProgram &rows) {
+  SmallVector<unsigned> list;
+  for (auto [r, result] : llvm::enumerate(k.results))
+    if (graph::getDims(result) == rows.space)
+      list.push_back(r);
+  return list;
+}
+
+void writeElements(KernelFunction &k, KernelElements &e, ArrayRef<unsigned> results, ArrayRef<Index> at) {
+  SmallVector<Value> values = llvm::map_to_vector(results, [&](unsigned r) { return e.read(k.results[r], at); });
+  for (auto [r, value] : llvm::zip(results, values))
+    e.write(k.outputs[r], at, value);
+}
+
+} // namespace hewn::codegen
