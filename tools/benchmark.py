@@ -14,6 +14,7 @@ best that an engine reaches on a product of 1,024 square matrices, and reading a
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import math
 import os
@@ -103,6 +104,7 @@ def fastest(run, seconds: float = 0.5) -> float:
     return best
 
 
+@functools.cache
 def products_a_second(threads: int, precision: str) -> float:
     """Multiplications and additions a second on a large product of matrices, by the better of two engines."""
     from onnx import TensorProto, helper, numpy_helper, save
