@@ -58,8 +58,9 @@ LogicalResult GridAttr::verify(Emit emitError, int64_t processors, int64_t warp,
                                int64_t rate, int64_t memoryRate) {
   if (processors < 1)
     return emitError() << "processors must be at least 1";
-  if (warp < 1 || warp > 1024 || !llvm::isPowerOf2_64(uint64_t(warp)))
-    return emitError() << "warp must be a power of two of at most 1024";
+  constexpr int64_t most = 256; // threads of the smallest blocks that kernels have
+  if (warp < 1 || warp > most || !llvm::isPowerOf2_64(uint64_t(warp)))
+    return emitError() << "warp must be a power of two of at most " << most;
   if (sharedBytes < 0 || products < 0)
     return emitError() << "sharedBytes and products must not be negative";
   if (rate < 1 || memoryRate < 1)

@@ -41,12 +41,12 @@
 
 // -----
 
-// expected-error@+1 {{warp must be a power of two of at most 1024}}
+// expected-error@+1 {{warp must be a power of two of at most 256}}
 #grid = #plan.grid<processors = 108, warp = 0, sharedBytes = 49152>
 
 // -----
 
-// expected-error@+1 {{warp must be a power of two of at most 1024}}
+// expected-error@+1 {{warp must be a power of two of at most 256}}
 #grid = #plan.grid<processors = 108, warp = 24, sharedBytes = 49152>
 
 // -----

@@ -4,8 +4,8 @@
 // read each element of the larger operand once, so the memory is what counts: all processors must read, and neighbouring
 // threads what lies side by side.
 //
-// Where the larger operand lies along its own dim, a block takes 32 places of it, its warps share the sum, and meet in shared
-// memory. Where it lies along the sum, a warp takes a place, its lanes share the sum, and meet in registers.
+// Where the larger operand lies along its own dim, a block takes a warp's places of it, its warps share the sum, and meet in
+// shared memory. Where it lies along the sum, a warp takes a place, its lanes share the sum, and meet in registers.
 #include "lib/Codegen/Grid/GridContraction.h"
 #include "lib/Codegen/Grid/GridEngine.h"
 
@@ -20,7 +20,7 @@ namespace hewn::codegen {
 
 namespace {
 
-constexpr int64_t kThreads = 256, kWarp = 32, kWarps = kThreads / kWarp;
+constexpr int64_t kThreads = 256;
 /// The most rows that share what is read, and loads of a thread on their way at once.
 constexpr int64_t kMostRows = 8, kAhead = 4;
 
@@ -32,7 +32,7 @@ bool isFew(const GridTiles &tiles, ArrayRef<unsigned> list) {
 class GridFewEmitter : GridContraction {
 public:
   GridFewEmitter(KernelFunction &k, OpBuilder &b, const GridTiles &tiles)
-      : GridContraction(k, b, tiles, kThreads), rowsAreFew(isFew(tiles, tiles.rows)) {}
+      : GridContraction(k, b, tiles, kThreads), warps(kThreads / grid.warp), rowsAreFew(isFew(tiles, tiles.rows)) {}
 
   void run() {
     manyList = rowsAreFew ? tiles.columns : tiles.rows;
@@ -40,13 +40,13 @@ public:
     many = rowsAreFew ? columns : rows;
     few = *(rowsAreFew ? rows : columns).constant();
     bool alongSum = rowsAreFew ? tiles.rightAlongSum : tiles.leftAlongSum;
-    Index lane = e.mod({grid.thread}, e.constant(kWarp)), warp = e.floorDiv({grid.thread}, e.constant(kWarp));
+    Index lane = e.mod({grid.thread}, e.constant(grid.warp)), warp = e.floorDiv({grid.thread}, e.constant(grid.warp));
     Value zero = e.constantElement(graph::getElementType(op->getResult(0)), 0);
     // Places of a block, this thread's one, and its part of the sum.
-    int64_t places = alongSum ? kWarps : kWarp;
+    int64_t places = alongSum ? warps : grid.warp;
     Index ownPlace = alongSum ? warp : lane, ownSum = alongSum ? lane : warp;
-    sharers = alongSum ? kWarp : kWarps;
-    Value meeting = alongSum ? Value() : grid.shared(kWarps * few * kWarp, zero.getType());
+    sharers = alongSum ? grid.warp : warps;
+    Value meeting = alongSum ? Value() : grid.shared(warps * few * grid.warp, zero.getType());
     Dims counts = {batch, many.ceilDiv(places)};
     grid.overBlocks(graph::numElements(counts), [&](Index item) {
       SmallVector<Index> at = grid.unravel(item, counts);
@@ -79,6 +79,7 @@ public:
   }
 
 private:
+  const int64_t warps;
   bool rowsAreFew;
   ArrayRef<unsigned> manyList, fewList;
   DimExpr many;
@@ -124,14 +125,14 @@ private:
   }
 
   void meetInRegisters(SmallVector<Value> &sums) {
-    for (int64_t distance = kWarp / 2; distance > 0; distance /= 2)
+    for (int64_t distance = grid.warp / 2; distance > 0; distance /= 2)
       sums = added(sums, llvm::map_to_vector(sums, [&](Value sum) { return grid.shuffle(sum, distance); }));
   }
 
   /// Every warp's sums to memory, and all of them added by each thread.
   void meetInMemory(SmallVector<Value> &sums, Value memory, Index lane, Index warp) {
     auto place = [&](Index w, int64_t i) {
-      return e.add(e.mul(e.add(e.mul(w, e.constant(few)), e.constant(i)), e.constant(kWarp)), lane).base;
+      return e.add(e.mul(e.add(e.mul(w, e.constant(few)), e.constant(i)), e.constant(grid.warp)), lane).base;
     };
     for (int64_t i = 0; i < few; ++i)
       grid.storeShared(sums[i], memory, place(warp, i));
@@ -144,7 +145,7 @@ private:
       return list;
     };
     sums = of(0);
-    for (int64_t w = 1; w < kWarps; ++w)
+    for (int64_t w = 1; w < warps; ++w)
       sums = added(sums, of(w));
   }
 };
