@@ -12,29 +12,10 @@ from onnx import TensorProto, helper
 
 sys.path.append(str(pathlib.Path(__file__).parents[1] / "Target"))
 import emulated
+from comparison import compare, feeds_for
 from test_ptx import MODELS, model
 
 SCHEDULES = ["forward", "backward", "random"]
-
-
-def feeds_for(inputs):
-    random = np.random.default_rng(0)
-    feeds = {}
-    for tensor in inputs:
-        shape = [dim if isinstance(dim, int) else 5 for dim in tensor.shape]
-        if np.dtype(tensor.dtype).kind == "f":
-            feeds[tensor.name] = random.standard_normal(shape).astype(tensor.dtype)
-        else:
-            feeds[tensor.name] = random.integers(0, 100, shape).astype(tensor.dtype)
-    return feeds
-
-
-def compare(got, want):
-    assert got.keys() == want.keys()
-    for name, values in want.items():
-        scale = np.abs(values.astype(np.float64)).max(initial=0) if values.dtype.kind == "f" else 0
-        tolerance = (2e-3 if values.dtype == np.float16 else 1e-5) if values.dtype.kind == "f" else 0
-        np.testing.assert_allclose(got[name], values, rtol=tolerance, atol=tolerance * max(scale, 1e-3), err_msg=name)
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
