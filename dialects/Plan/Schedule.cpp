@@ -15,13 +15,18 @@ TargetAttr targetOf(Operation *op) {
   return module ? module->getAttrOfType<TargetAttr>(kTargetAttr) : TargetAttr();
 }
 
+/// The instruction of `list` for these types; null: none.
+template <typename Instruction> static Instruction findByTypes(ArrayAttr list, Type left, Type right, Type sum) {
+  if (list)
+    for (auto found : list.getAsRange<Instruction>())
+      if (found.getLeft() == left && found.getRight() == right && found.getSum() == sum)
+        return found;
+  return {};
+}
+
 DotAttr findDot(Operation *op, Type left, Type right, Type sum) {
   TargetAttr target = targetOf(op);
-  if (target && target.getDots())
-    for (DotAttr dot : target.getDots().getAsRange<DotAttr>())
-      if (dot.getLeft() == left && dot.getRight() == right && dot.getSum() == sum)
-        return dot;
-  return {};
+  return target ? findByTypes<DotAttr>(target.getDots(), left, right, sum) : DotAttr();
 }
 
 DotAttr findDot(graph::ContractOpInterface op) {
@@ -31,11 +36,7 @@ DotAttr findDot(graph::ContractOpInterface op) {
 
 MatrixAttr findMatrix(Operation *op, Type left, Type right, Type sum) {
   TargetAttr target = targetOf(op);
-  if (target && target.getMatrices())
-    for (MatrixAttr matrix : target.getMatrices().getAsRange<MatrixAttr>())
-      if (matrix.getLeft() == left && matrix.getRight() == right && matrix.getSum() == sum)
-        return matrix;
-  return {};
+  return target ? findByTypes<MatrixAttr>(target.getMatrices(), left, right, sum) : MatrixAttr();
 }
 
 bool fills(graph::ContractOpInterface op, MatrixAttr matrix) {

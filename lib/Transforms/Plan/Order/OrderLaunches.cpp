@@ -154,6 +154,7 @@ struct OrderLaunches : public hewn::impl::OrderLaunchesPassBase<OrderLaunches> {
     llvm::StringSet<> symbols = inputSymbols(program);
     // All symbols alike: the middle one of those.
     const Sample &middle = samples[std::min<size_t>(3, samples.size() - 1)];
+    std::vector<int64_t> before; // what the order as it stands needs, once some other one was found
     SmallVector<mlir::Block *> blocks;
     program.getBody().walk([&](mlir::Block *block) { blocks.push_back(block); });
     for (mlir::Block *block : blocks)
@@ -163,14 +164,17 @@ struct OrderLaunches : public hewn::impl::OrderLaunchesPassBase<OrderLaunches> {
         std::optional<std::vector<unsigned>> order = findOrder(Problem(steps, middle, symbols).problem);
         if (!order)
           continue;
-        std::vector<int64_t> before = needsOf(program, samples);
+        if (before.empty())
+          before = needsOf(program, samples);
         Steps better = llvm::map_to_vector(*order, [&](unsigned i) { return steps[i]; });
         better.front()->moveBefore(steps.front());
         apply(better);
         std::vector<int64_t> now = needsOf(program, samples);
         if (now != before &&
-            llvm::all_of(llvm::zip(now, before), [](auto p) { return std::get<0>(p) <= std::get<1>(p); }))
+            llvm::all_of(llvm::zip(now, before), [](auto p) { return std::get<0>(p) <= std::get<1>(p); })) {
+          before = std::move(now);
           continue;
+        }
         steps.front()->moveBefore(better.front());
         apply(steps);
       }
