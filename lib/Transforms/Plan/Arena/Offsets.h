@@ -29,9 +29,6 @@ struct Request {
   Lifetime life;
 };
 
-/// What a program's arena must hold (PlanMemory.cpp): in the order of the text, so that two orders can be compared.
-std::vector<Request> arenaRequests(mlir::func::FuncOp program);
-
 struct Arena {
   /// One a request, over the inputs' symbols and the levels.
   std::vector<graph::DimExpr> offsets;

@@ -16,8 +16,8 @@
 // It keeps the order as it stands where that is as good, since it is likely the better one for caches; and it never makes
 // anything twice.
 #include "dialects/Graph/Analysis/Views.h"
-#include "lib/Transforms/Plan/Arena/Offsets.h"
 #include "lib/Transforms/Plan/Arena/Packing.h"
+#include "lib/Transforms/Plan/MemoryPlan.h"
 #include "lib/Transforms/Plan/Order/OrderSearch.h"
 #include "lib/Transforms/Plan/Passes.h"
 #include "lib/Transforms/Plan/Values/Buffers.h"

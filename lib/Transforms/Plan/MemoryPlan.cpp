@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Transforms/Plan/MemoryPlan.h"
+#include "lib/Transforms/Plan/Arena/PlannedArena.h"
+
+using namespace mlir;
+using hewn::graph::DimExpr;
+
+namespace hewn::plan {
+
+void MemoryPlan::collect() {
+  placeReturned();
+  program.getBody().walk([&](graph::ScanOp scan) { placeSlices(scan); });
+  for (auto &[value, life] : liveness.lifetimes())
+    if (!places.count(value))
+      placeInMemory(value, life);
+  program.getBody().walk([&](Operation *op) {
+    if (isa<graph::LoopOp, graph::ScanOp>(op))
+      stage(op);
+  });
+}
+
+void MemoryPlan::pack() {
+  arena = packArena(requests, samplesOf(program));
+  for (auto [assign, offset] : llvm::zip(requesters, arena.offsets))
+    assign(place("arena", offset.toAttr(context)));
+  for (auto [value, request] : sharers)
+    places[value] = place("arena", arena.offsets[request].toAttr(context));
+}
+
+void MemoryPlan::write() {
+  program.getBody().walk([&](Operation *op) {
+    SmallVector<Attribute> list;
+    for (OpResult result : op->getResults())
+      list.push_back(placeOf(result));
+    if (!list.empty() && !isa<graph::ConstantOp>(op))
+      op->setAttr(kPlacesAttr, ArrayAttr::get(context, list));
+  });
+  for (auto &[loop, list] : staging)
+    if (!llvm::all_of(list, llvm::IsaPred<UnitAttr>))
+      loop->setAttr(kStagingAttr, ArrayAttr::get(context, list));
+  program->setAttr(kArenaBytesAttr, arena.bytes.toAttr(context));
+  program->removeAttr(kArenaLevelsAttr);
+  if (!arena.levels.empty())
+    program->setAttr(kArenaLevelsAttr,
+                     ArrayAttr::get(context, llvm::map_to_vector(
+                                                 arena.levels, [&](const DimExpr &e) { return e.toAttr(context); })));
+  program->removeAttr(kMaxLiveAttr);
+  if (arena.bytes.constant())
+    program->setAttr(kMaxLiveAttr, DimExpr(PlannedArena(program).at({}).live).toAttr(context));
+}
+
+Value MemoryPlan::ownRoot(Value value, Block *block) {
+  Roots all = roots(value);
+  auto result = all.size() == 1 ? dyn_cast<OpResult>(all[0]) : OpResult();
+  if (!result || !ownsBuffer(result) || places.count(result) || result.getOwner()->getBlock() != block)
+    return {};
+  // A buffer of a part's bounds may be larger than what it holds in the end.
+  if (isa<graph::PartOpInterface>(result.getOwner()) && bufferDims(result) != graph::getDims(result))
+    return {};
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type && bufferBytes(result) == bufferBytes(type, graph::getDims(value)) ? Value(result) : Value();
+}
+
+void MemoryPlan::placeReturned() {
+  Block *entry = &program.getBody().front();
+  for (OpOperand &operand : entry->getTerminator()->getOpOperands()) {
+    Value root = ownRoot(operand.get(), entry);
+    if (!root)
+      continue;
+    // The memory of an output whose size depends on data exists from the op on that makes it; loops fill theirs
+    // earlier.
+    bool known = isKnown(bufferBytes(root), symbols);
+    if (known ? !isLoopCarriedElsewhere(root) : isa<LaunchOp, graph::DimValueOp>(root.getDefiningOp()))
+      places[root] = place("output", int64_t(operand.getOperandNumber()));
+  }
+}
+
+bool MemoryPlan::isLoopCarriedElsewhere(Value root) {
+  return isa<graph::LoopOp, graph::ScanOp>(root.getDefiningOp()) && !keepsSize(cast<OpResult>(root));
+}
+
+bool MemoryPlan::keepsSize(OpResult result) {
+  Operation *op = result.getOwner();
+  unsigned i = result.getResultNumber();
+  Block &body = op->getRegion(0).front();
+  auto scan = dyn_cast<graph::ScanOp>(op);
+  unsigned carried = scan ? unsigned(scan.getNumStates()) : op->getNumOperands() - 2;
+  if (i >= carried)
+    return true;
+  unsigned skipped = scan ? 0 : 2;
+  graph::Dims dims = graph::getDims(result);
+  return dims == graph::getDims(op->getOperand(i + skipped)) &&
+         dims == graph::getDims(body.getArgument(i + skipped)) &&
+         dims == graph::getDims(body.getTerminator()->getOperand(i + (scan ? 0 : 1)));
+}
+
+void MemoryPlan::placeSlices(graph::ScanOp scan) {
+  Block &body = scan.getBody().front();
+  for (OpOperand &operand : body.getTerminator()->getOpOperands())
+    if (operand.getOperandNumber() >= scan.getNumStates())
+      if (Value root = ownRoot(operand.get(), &body))
+        if (isa<LaunchOp>(root.getDefiningOp()))
+          places[root] = place("slice", int64_t(operand.getOperandNumber()));
+}
+
+void MemoryPlan::placeInMemory(Value value, Lifetime life) {
+  DimExpr bytes = bufferBytes(value);
+  if (!isKnown(bytes, symbols) || isLoopCarriedElsewhere(value)) {
+    places[value] = place("dynamic");
+    return;
+  }
+  places[value] = {}; // set when packed
+  // In place: the buffer of an input that ends here lives on.
+  for (Value buffer : overwritableBuffers(value.getDefiningOp())) {
+    auto owner = requestOf.find(buffer);
+    if (owner == requestOf.end() || requests[owner->second].life.end != life.begin)
+      continue;
+    unsigned request = owner->second;
+    requests[request].life.end = life.end;
+    requestOf[value] = request;
+    sharers.push_back({value, request});
+    return;
+  }
+  requestOf[value] = unsigned(requests.size());
+  requests.push_back({bytes, life});
+  requesters.push_back([this, value](PlaceAttr p) { places[value] = p; });
+}
+
+void MemoryPlan::stage(Operation *loop) {
+  auto scan = dyn_cast<graph::ScanOp>(loop);
+  unsigned carried = scan ? unsigned(scan.getNumStates()) : loop->getNumOperands() - 2;
+  Operation *yield = loop->getRegion(0).front().getTerminator();
+  SmallVector<Attribute> &list = staging[loop];
+  list.assign(carried, UnitAttr::get(context));
+  for (unsigned i = 0; i < carried; ++i) {
+    Value result = loop->getResult(i);
+    auto found = places.find(result);
+    if (found == places.end() || (found->second && found->second.getKind() == "dynamic"))
+      continue;
+    bool swaps = llvm::any_of(roots(yield->getOperand(i + (scan ? 0 : 1))), [&](Value root) {
+      return root != result && root.getDefiningOp() == loop && cast<OpResult>(root).getResultNumber() < carried;
+    });
+    if (!swaps)
+      continue;
+    requests.push_back({bufferBytes(result), liveness.handOver(loop)});
+    requesters.push_back([&list, i](PlaceAttr p) { list[i] = p; });
+  }
+}
+
+Attribute MemoryPlan::placeOf(OpResult result) {
+  if (auto found = places.find(result); found != places.end())
+    return found->second;
+  if (isa<graph::IfOp>(result.getOwner()))
+    return place("forward");
+  return place("alias");
+}
+
+std::vector<Request> arenaRequests(func::FuncOp program) {
+  MemoryPlan plan(program);
+  plan.collect();
+  return plan.inArena();
+}
+
+} // namespace hewn::plan
