@@ -52,6 +52,10 @@ Type stagedType(graph::ContractOpInterface op) {
   return left == right ? left : Type(Float32Type::get(op->getContext()));
 }
 
+bool multipliesByGroups(graph::ContractOpInterface op) {
+  return gridOf(op).getGroupRate() > 0 && stagedType(op).getIntOrFloatBitWidth() == 16;
+}
+
 //===------------------------------------------------------------------------------------------------------------------===//
 // Tiles
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -61,10 +65,16 @@ constexpr int64_t kSharedBytes = 48 << 10;
 /// Rows of one instruction's result, and columns of the two that share a load.
 constexpr int64_t kFragmentRows = 16, kPairColumns = 16;
 
-GridTile gridTile(ScheduleAttr schedule) {
+GridTile gridTile(ScheduleAttr schedule, bool groups) {
   constexpr int64_t step = 32, most = 128;
   auto upTo = [&](int64_t size) { return int64_t(llvm::divideCeil(std::clamp<int64_t>(size, 1, most), step)) * step; };
   GridTile tile{upTo(schedule.getM()), upTo(schedule.getN()), 1, 1, 2};
+  tile.buffers = std::clamp<int64_t>(kSharedBytes / ((tile.rows + tile.columns) * kSliceBytes), 2, 4);
+  if (groups && tile.rows % kGroupRows == 0) {
+    tile.byGroups = true;
+    tile.warpsHigh = tile.rows / kGroupRows * kGroupWarps;
+    return tile;
+  }
   int64_t warps = tile.rows * tile.columns >= 64 * 128 ? 8 : 4;
   // The squarest part of a tile for each warp, which reads least for its work.
   int64_t least = 0;
@@ -79,7 +89,6 @@ GridTile gridTile(ScheduleAttr schedule) {
       tile.warpsWide = wide;
     }
   }
-  tile.buffers = std::clamp<int64_t>(kSharedBytes / ((tile.rows + tile.columns) * kSliceBytes), 2, 4);
   return tile;
 }
 
@@ -118,10 +127,12 @@ double cycles(GridAttr grid, const Sizes &sizes, const GridTile &tile, int64_t p
   int64_t busiest = int64_t(llvm::divideCeil(blocks, grid.getProcessors()));
   int64_t slices = int64_t(llvm::divideCeil(sizes.slices, parts));
   double words = double(tile.rows * tile.columns * (kSliceBytes / 4) * sizes.terms);
-  double multiply = words / double(grid.getRate());
+  double multiply = words / double(tile.byGroups ? grid.getGroupRate() : grid.getRate());
   // Each warp reads its part of both operands, and makes two factors of each word that needs them: what can be hidden behind
   // products only half.
-  double parted = double(tile.warps() * (tile.warpRows() + tile.warpColumns()));
+  // Warps of a group read the columns once.
+  double parted = double(tile.byGroups ? tile.rows + tile.rows / kGroupRows * tile.columns
+                                       : tile.warps() * (tile.warpRows() + tile.warpColumns()));
   double read = parted * kSliceBytes / sharedRate, factors = sizes.terms > 1 ? parted * kFactorCycles : 0;
   double bring = double((tile.rows + tile.columns) * kSliceBytes) / cacheRate;
   double latency = sliceLatency + termLatency * double(sizes.terms);
@@ -167,7 +178,7 @@ ScheduleAttr chooseTile(graph::ContractOpInterface op, bool mayPart) {
       if (parts > 1 && (!mayPart || sizes.slices / parts < leastSlices))
         break;
       auto schedule = ScheduleAttr::get(op->getContext(), height, width, parts);
-      GridTile tile = gridTile(schedule);
+      GridTile tile = gridTile(schedule, multipliesByGroups(op));
       if (sumsOfThread(tile, tile.warps() * grid.getWarp(), sizes.terms) > kMostSums)
         break;
       double cost = cycles(grid, sizes, tile, parts);

@@ -24,6 +24,12 @@ GridProduct gridProduct(graph::ContractOpInterface op);
 /// Whether the warps' matrix instruction takes the contraction's types, and gains by its sizes.
 bool multipliesMatrices(graph::ContractOpInterface op);
 
+/// Warps of a group that multiplies together, and rows of its product.
+inline constexpr int64_t kGroupWarps = 4, kGroupRows = 64;
+
+/// Whether groups of warps have an instruction for what `multipliesMatrices`: both operands are in shared memory as its factors.
+bool multipliesByGroups(graph::ContractOpInterface op);
+
 /// What elements of both operands are in shared memory: what they are, where that is the same, else float32.
 mlir::Type stagedType(graph::ContractOpInterface op);
 
@@ -32,13 +38,16 @@ struct GridTile {
   int64_t rows, columns, warpsHigh, warpsWide;
   /// Slices in shared memory.
   int64_t buffers;
+  /// Whether groups of warps multiply, each all columns of its rows, else each warp on its own.
+  bool byGroups = false;
   int64_t warps() const { return warpsHigh * warpsWide; }
   int64_t warpRows() const { return rows / warpsHigh; }
   int64_t warpColumns() const { return columns / warpsWide; }
   int64_t sharedBytes() const { return buffers * (rows + columns) * kSliceBytes; }
 };
-/// Multiples of 32 up to 128 in both directions, whatever the schedule says.
-GridTile gridTile(ScheduleAttr schedule);
+/// Multiples of 32 up to 128 in both directions, whatever the schedule says. `groups`: whether groups of warps may multiply
+/// (`multipliesByGroups`); they do where the tile has rows for them.
+GridTile gridTile(ScheduleAttr schedule, bool groups);
 
 /// The tile for a contraction that `multipliesMatrices`, and where `mayPart` the parts of its sum: what takes least time.
 ScheduleAttr chooseTile(graph::ContractOpInterface op, bool mayPart);

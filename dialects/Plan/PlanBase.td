@@ -55,12 +55,15 @@ def Plan_GridAttr : AttrDef<PlanDialect, "Grid"> {
   let mnemonic = "grid";
   let summary = "A machine of many threads, launched as a grid of blocks: code is written for one thread, which runs no vectors.";
   let parameters = (ins "int64_t":$processors, "int64_t":$warp, "int64_t":$sharedBytes, DefaultValuedParameter<"int64_t", "0">:$products,
-                        DefaultValuedParameter<"int64_t", "512">:$rate, DefaultValuedParameter<"int64_t", "1000">:$memoryRate);
+                        DefaultValuedParameter<"int64_t", "512">:$rate, DefaultValuedParameter<"int64_t", "1000">:$memoryRate,
+                        DefaultValuedParameter<"int64_t", "0">:$groupRate);
   let description = [{
     `warp` threads run in step and see each other's registers; the threads of a block share up to `sharedBytes` of memory and can
     wait for each other. Such a machine has memory of its own. `products`: how many products of matrices of a warp make one of
     float32, for the precision that is wanted; 0: it has no such instruction. `rate`: products of words of 32 bits that the
     instructions of a processor's warps make in a cycle; `memoryRate`: bytes that come from memory in a cycle, for all processors.
+    `groupRate`: the same as `rate` for products of 16-bit elements that groups of four warps make from shared memory while they do
+    other things; 0: it has no such instruction.
   }];
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;

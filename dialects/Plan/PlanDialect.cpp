@@ -55,14 +55,14 @@ LogicalResult MatrixAttr::verify(Emit emitError, Type left, Type right, Type sum
 }
 
 LogicalResult GridAttr::verify(Emit emitError, int64_t processors, int64_t warp, int64_t sharedBytes, int64_t products,
-                               int64_t rate, int64_t memoryRate) {
+                               int64_t rate, int64_t memoryRate, int64_t groupRate) {
   if (processors < 1)
     return emitError() << "processors must be at least 1";
   constexpr int64_t most = 256; // threads of the smallest blocks that kernels have
   if (warp < 1 || warp > most || !llvm::isPowerOf2_64(uint64_t(warp)))
     return emitError() << "warp must be a power of two of at most " << most;
-  if (sharedBytes < 0 || products < 0)
-    return emitError() << "sharedBytes and products must not be negative";
+  if (sharedBytes < 0 || products < 0 || groupRate < 0)
+    return emitError() << "sharedBytes, products and groupRate must not be negative";
   if (rate < 1 || memoryRate < 1)
     return emitError() << "rate and memoryRate must be at least 1";
   return success();

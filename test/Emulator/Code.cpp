@@ -84,6 +84,39 @@ void defineCopy(Module &module, StringRef name, int32_t bytes) {
   b.CreateRetVoid();
 }
 
+/// Defines what groups of warps do with sums, which become an array: their product, or a wait for it.
+void defineGroup(Module &module, Function &function) {
+  StringRef name = function.getName();
+  bool isWait = !name.consume_front("hewn.grid.group.product.");
+  auto *results = cast<StructType>(function.getReturnType());
+  unsigned count = results->getNumElements(), first = function.arg_size() - count;
+  function.setLinkage(GlobalValue::InternalLinkage);
+  IRBuilder<> b(BasicBlock::Create(module.getContext(), "entry", &function));
+  Value *sums = b.CreateAlloca(b.getFloatTy(), b.getInt64(count));
+  auto sum = [&](unsigned i) { return b.CreateConstInBoundsGEP1_64(b.getFloatTy(), sums, i); };
+  for (unsigned i = 0; i < count; ++i)
+    b.CreateStore(function.getArg(first + i), sum(i));
+  SmallVector<Value *> arguments;
+  for (unsigned i = 0; i < first; ++i)
+    arguments.push_back(function.getArg(i));
+  if (!isWait) {
+    SmallVector<StringRef> parts; // type, how left and right lie, columns
+    name.split(parts, '.');
+    arguments.push_back(b.getInt32((parts[0] == "bf16") | (parts[1] == "k") << 1 | (parts[2] == "k") << 2));
+  }
+  arguments.append({b.getInt32(count * 2), sums});
+  SmallVector<Type *> types;
+  for (Value *argument : arguments)
+    types.push_back(argument->getType());
+  b.CreateCall(module.getOrInsertFunction(isWait ? "emulator.group.wait" : "emulator.group.product",
+                                          FunctionType::get(b.getVoidTy(), types, false)),
+               arguments);
+  Value *result = PoisonValue::get(results);
+  for (unsigned i = 0; i < count; ++i)
+    result = b.CreateInsertValue(result, b.CreateLoad(b.getFloatTy(), sum(i)), i);
+  b.CreateRet(result);
+}
+
 /// Makes code for this machine of code for a thread of a grid.
 void JITCode::prepare(Module &module) {
   module.setTargetTriple(jit->getTargetTriple());
@@ -109,6 +142,12 @@ void JITCode::prepare(Module &module) {
   defineCopy(module, "hewn.grid.copy8", 8);
   defineCopy(module, "hewn.grid.copy4", 4);
   std::vector<Function *> found;
+  for (Function &function : module)
+    if (function.getName().starts_with("hewn.grid.group.") && function.getReturnType()->isStructTy())
+      found.push_back(&function);
+  for (Function *function : found)
+    defineGroup(module, *function);
+  found.clear();
   for (Function &function : module) {
     function.removeFnAttr("target-cpu");
     function.removeFnAttr("target-features");
@@ -169,6 +208,11 @@ Error JITCode::load(StringRef text) {
   symbols[jit->mangleAndIntern("emulator.product")] = symbolOf(&gridProduct);
   symbols[jit->mangleAndIntern("emulator.lines")] = symbolOf(&gridLines);
   symbols[jit->mangleAndIntern("emulator.copy")] = symbolOf(&gridCopy);
+  symbols[jit->mangleAndIntern("hewn.grid.group.begin")] = symbolOf(&gridGroupBegin);
+  symbols[jit->mangleAndIntern("hewn.grid.group.close")] = symbolOf(&gridGroupClose);
+  symbols[jit->mangleAndIntern("hewn.grid.group.publish")] = symbolOf(&gridGroupPublish);
+  symbols[jit->mangleAndIntern("emulator.group.product")] = symbolOf(&gridGroupProduct);
+  symbols[jit->mangleAndIntern("emulator.group.wait")] = symbolOf(&gridGroupWait);
   if (Error error = jit->getMainJITDylib().define(orc::absoluteSymbols(std::move(symbols))))
     return error;
   // The C library's mathematics for LLVM's own intrinsics, and memory functions.

@@ -54,6 +54,8 @@ struct Fiber {
   std::vector<Copy> copies;
   /// Groups of copies that are closed.
   int64_t groups = 0;
+  /// Whether all that it has written is for groups; whether it was at the last barrier.
+  bool published = false, visible = false;
 };
 
 struct Run {
@@ -61,6 +63,7 @@ struct Run {
   const uint64_t *arguments = nullptr;
   int64_t block = 0, blocks = 0, threads = 0, current = 0;
   std::vector<Fiber> fibers;
+  std::vector<GroupWarp> groups; // of each warp
   void *scheduler = nullptr;
   uint64_t random = 88172645463325252u;
   Schedule schedule = Schedule::Forward;
@@ -107,6 +110,9 @@ uint64_t nextRandom() {
   return run.random ^= run.random << 17;
 }
 
+/// Whether what is asynchronous is done at once, or not before it is waited for.
+bool isEarly() { return run.schedule == Schedule::Backward || (run.schedule == Schedule::Random && nextRandom() % 2); }
+
 std::string where() { return " in block " + std::to_string(run.block); }
 
 /// Lets every ready thread of a warp run until it waits.
@@ -128,6 +134,20 @@ int64_t count(int64_t warp, State state) {
   return found;
 }
 
+/// A warp's newest product must be that of the others of its group, and what it reads published.
+void checkGroup(int64_t warp) {
+  size_t last = run.groups[warp].history.size() - 1;
+  for (int64_t other = warp / 4 * 4; other < warp / 4 * 4 + 4; ++other)
+    if (other >= int64_t(run.groups.size()))
+      run.problem = "a group lacks warps";
+    else if (run.groups[other].history.size() > last &&
+             run.groups[other].history[last] != run.groups[warp].history[last])
+      run.problem = "warps of a group have different products";
+  for (const Fiber &fiber : run.fibers)
+    if (!fiber.visible)
+      run.problem = "a group reads what is not published";
+}
+
 /// A warp whose threads have all come to a meeting goes on; whether it has.
 bool meetWarp(int64_t warp) {
   int64_t waiting = count(warp, State::AtMeeting);
@@ -142,8 +162,12 @@ bool meetWarp(int64_t warp) {
     lanes[i] = &run.fibers[warp + i].meeting;
     run.fibers[warp + i].state = State::Ready;
   }
-  if (std::string problem = meet(lanes); !problem.empty())
+  GroupWarp &group = run.groups[warp / kWarp];
+  size_t before = group.history.size();
+  if (std::string problem = meet(lanes, group); !problem.empty())
     run.problem = problem;
+  if (group.history.size() > before)
+    checkGroup(warp / kWarp);
   return true;
 }
 
@@ -170,9 +194,22 @@ void runWarps() {
   }
 }
 
+std::string endGroups() {
+  for (const GroupWarp &group : run.groups) {
+    if (std::string problem = group.end(); !problem.empty())
+      return problem + where();
+    if (group.history.size() != run.groups[size_t(&group - run.groups.data()) / 4 * 4].history.size())
+      return "warps of a group have different products" + where();
+  }
+  return "";
+}
+
 std::string runBlock() {
   for (int64_t t = 0; t < run.threads; ++t)
     prepare(t);
+  run.groups.clear();
+  for (int64_t warp = 0; warp < run.threads / kWarp; ++warp)
+    run.groups.emplace_back(warp, run.kernel->shared, isEarly);
   for (;;) {
     runWarps();
     if (!run.problem.empty())
@@ -183,12 +220,15 @@ std::string runBlock() {
       done += count(warp, State::Done);
     }
     if (done == run.threads)
-      return "";
+      return endGroups();
     if (waiting != run.threads)
       return std::to_string(waiting) + " threads wait at a barrier and " + std::to_string(done) + " have ended" +
              where();
-    for (Fiber &fiber : run.fibers)
+    for (Fiber &fiber : run.fibers) {
       fiber.state = State::Ready;
+      fiber.visible = fiber.published;
+      fiber.published = false;
+    }
   }
 }
 
@@ -268,7 +308,7 @@ void gridCopy(int64_t to, int64_t from, int32_t present, int32_t bytes) {
     run.problem = "a copy of " + std::to_string(bytes) + " bytes is not at a multiple of them";
   Fiber &fiber = run.fibers[run.current];
   Copy copy{reinterpret_cast<char *>(to), reinterpret_cast<const char *>(from), bytes, present, fiber.groups};
-  if (run.schedule == Schedule::Backward || (run.schedule == Schedule::Random && nextRandom() % 2))
+  if (isEarly())
     land(copy); // as early as it may; it is waited for all the same
   else
     fiber.copies.push_back(copy);
@@ -276,14 +316,52 @@ void gridCopy(int64_t to, int64_t from, int32_t present, int32_t bytes) {
 
 void gridCopiesClose() { ++run.fibers[run.current].groups; }
 
+void gridGroupPublish() { run.fibers[run.current].published = true; }
+
+static GroupStep &groupStep(GroupStep::Kind kind) {
+  GroupStep &step = meetAt(Meeting::Kind::Group).group;
+  step = GroupStep();
+  step.kind = kind;
+  return step;
+}
+
+void gridGroupBegin() {
+  groupStep(GroupStep::Kind::Begin);
+  leave(State::AtMeeting);
+}
+
+void gridGroupClose() {
+  groupStep(GroupStep::Kind::Close);
+  leave(State::AtMeeting);
+}
+
+void gridGroupProduct(int64_t left, int64_t right, int64_t leftForm, int64_t rightForm, int32_t form, int32_t columns,
+                      float *sums) {
+  GroupStep &step = groupStep(GroupStep::Kind::Product);
+  step.matrices = {form & 1 ? -16 : 16, (form & 2) != 0, (form & 4) != 0, left, right, leftForm, rightForm};
+  step.columns = columns;
+  step.sums = sums;
+  leave(State::AtMeeting);
+}
+
+void gridGroupWait(int32_t open, int32_t columns, float *sums) {
+  GroupStep &step = groupStep(GroupStep::Kind::Wait);
+  step.open = open;
+  step.columns = columns;
+  step.sums = sums;
+  leave(State::AtMeeting);
+}
+
 void gridCopiesWait(int32_t open) {
   Fiber &fiber = run.fibers[run.current];
   std::vector<Copy> rest;
   for (const Copy &copy : fiber.copies)
-    if (copy.group < fiber.groups - open)
+    if (copy.group < fiber.groups - open) {
       land(copy);
-    else
+      fiber.published = false;
+    } else {
       rest.push_back(copy);
+    }
   fiber.copies = std::move(rest);
 }
 

@@ -5,7 +5,8 @@
 #ifndef HEWN_TEST_EMULATOR_MACHINE_H
 #define HEWN_TEST_EMULATOR_MACHINE_H
 
-#include <cstdint>
+#include "test/Emulator/Group.h"
+
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,12 +15,6 @@ namespace emulator {
 
 /// In which order threads take their turns, and when copies land; a program without races does not care.
 enum class Schedule { Forward, Backward, Random };
-
-/// A region of a block's shared memory: filled with ones' bits (not a number) before each block.
-struct SharedMemory {
-  char *address;
-  uint64_t bytes;
-};
 
 /// A kernel as machine code.
 struct Kernel {
@@ -50,6 +45,14 @@ void gridLines(int64_t from, int32_t turned, int32_t *words);
 void gridCopy(int64_t to, int64_t from, int32_t present, int32_t bytes);
 void gridCopiesClose();
 void gridCopiesWait(int32_t open);
+/// `form`: bit 0, whether elements are bfloat16s; bits 1 and 2, whether the left and the right matrix lie along the sum. `sums`:
+/// columns / 2, which become those that are under way.
+void gridGroupProduct(int64_t left, int64_t right, int64_t leftForm, int64_t rightForm, int32_t form, int32_t columns,
+                      float *sums);
+void gridGroupWait(int32_t open, int32_t columns, float *sums);
+void gridGroupBegin();
+void gridGroupClose();
+void gridGroupPublish();
 
 } // namespace emulator
 

@@ -78,7 +78,7 @@ std::string readLines(Meeting *const *lanes, bool turned) {
 
 } // namespace
 
-std::string meet(Meeting *const *lanes) {
+std::string meet(Meeting *const *lanes, GroupWarp &group) {
   for (int64_t i = 0; i < kWarp; ++i)
     if (lanes[i]->kind != lanes[0]->kind)
       return "threads of a warp meet for different things";
@@ -99,6 +99,12 @@ std::string meet(Meeting *const *lanes) {
   case Meeting::Kind::Lines:
   case Meeting::Kind::LinesTurned:
     return readLines(lanes, lanes[0]->kind == Meeting::Kind::LinesTurned);
+  case Meeting::Kind::Group: {
+    GroupStep *steps[kWarp];
+    for (int64_t i = 0; i < kWarp; ++i)
+      steps[i] = &lanes[i]->group;
+    return group.step(steps);
+  }
   }
   return "";
 }

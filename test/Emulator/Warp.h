@@ -4,16 +4,15 @@
 #ifndef HEWN_TEST_EMULATOR_WARP_H
 #define HEWN_TEST_EMULATOR_WARP_H
 
-#include <cstdint>
+#include "test/Emulator/Group.h"
+
 #include <string>
 
 namespace emulator {
 
-constexpr int64_t kWarp = 32;
-
 /// What a thread comes to such a meeting with, and what it gets.
 struct Meeting {
-  enum class Kind { None, Shuffle, Product, ProductF16, ProductBF16, Lines, LinesTurned };
+  enum class Kind { None, Shuffle, Product, ProductF16, ProductBF16, Lines, LinesTurned, Group };
   Kind kind = Kind::None;
   /// Of a shuffle: its value, then the other lane's; and which that is.
   int32_t value = 0, laneXor = 0;
@@ -23,10 +22,13 @@ struct Meeting {
   /// Of lines: where this lane's one is; four words.
   const char *line = nullptr;
   int32_t *words = nullptr;
+  /// Of what concerns groups.
+  GroupStep group;
 };
 
-/// Lets the threads of a warp do what they have met for; why they can't, or nothing.
-std::string meet(Meeting *const *lanes);
+/// Lets the threads of a warp do what they have met for; why they can't, or nothing. `group`: the warp's
+/// products by groups.
+std::string meet(Meeting *const *lanes, GroupWarp &group);
 
 } // namespace emulator
 

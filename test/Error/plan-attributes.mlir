@@ -51,8 +51,13 @@
 
 // -----
 
-// expected-error@+1 {{sharedBytes and products must not be negative}}
+// expected-error@+1 {{sharedBytes, products and groupRate must not be negative}}
 #grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 49152, products = -1>
+
+// -----
+
+// expected-error@+1 {{sharedBytes, products and groupRate must not be negative}}
+#grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 49152, groupRate = -1>
 
 // -----
 

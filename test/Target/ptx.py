@@ -36,6 +36,8 @@ def assemble(text, machine, folder):
     done = subprocess.run(command, capture_output=True, text=True)
     said = done.stdout + done.stderr
     assert done.returncode == 0, said[:2000]
+    # What it says where products of groups of warps can't go on beside each other.
+    assert "Potential Performance Loss" not in said, said[:2000]
     kernels = {}
     for part in re.split(r"Compiling entry function '", said)[1:]:
         registers = re.search(r"Used (\d+) registers", part)

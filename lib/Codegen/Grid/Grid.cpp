@@ -21,11 +21,14 @@ bool describeGridFunction(llvm::Function &function) {
   bool lines = name == kGridLines || name == kGridLinesTurned;
   bool copies = name == kGridCopy16 || name == kGridCopy8 || name == kGridCopy4 || name == kGridCopiesClose ||
                 name == kGridCopiesWait;
-  if (!position && !exchanges && !lines && !copies && name != kGridBarrier)
+  bool groups = name == kGridGroupBegin || name.starts_with(kGridGroupProduct) || name == kGridGroupClose ||
+                name.starts_with(kGridGroupWait);
+  if (!position && !exchanges && !lines && !copies && !groups && name != kGridGroupPublish && name != kGridBarrier)
     return false;
   function.addFnAttr(llvm::Attribute::NoUnwind);
   function.addFnAttr(llvm::Attribute::WillReturn);
-  if (exchanges || lines || name == kGridBarrier) // all threads of a block, or a warp, do it at the same place
+  if (exchanges || lines || groups ||
+      name == kGridBarrier) // all threads of a block, or a warp, do it at the same place
     function.addFnAttr(llvm::Attribute::Convergent);
   if (position)
     function.setDoesNotAccessMemory();
@@ -79,6 +82,31 @@ void Grid::copy(Index to, Index from, int64_t bytes, Value inside) {
   Value present = arith::SelectOp::create(e.b, e.loc, inside, number(int32_t(bytes)), number(0));
   StringRef name = bytes == 16 ? kGridCopy16 : bytes == 8 ? kGridCopy8 : kGridCopy4;
   call(name, {wide(to), wide(from), present}, {});
+}
+
+void Grid::publishToGroups() { call(kGridGroupPublish, {}, {}); }
+void Grid::beginGroup() { call(kGridGroupBegin, {}, {}); }
+void Grid::closeGroup() { call(kGridGroupClose, {}, {}); }
+
+SmallVector<Value> Grid::groupProduct(Type factors, const Matrix &left, const Matrix &right, ArrayRef<Value> sums) {
+  auto form = [&](const Matrix &matrix) -> Value {
+    uint64_t lines = matrix.lineBytes == 128 ? 1 : matrix.lineBytes == 64 ? 2 : 3;
+    uint64_t bits = uint64_t(matrix.panelStride / 16) << 16 | uint64_t(matrix.blockStride / 16) << 32 | lines << 62;
+    return arith::ConstantOp::create(e.b, e.loc, e.b.getI64IntegerAttr(int64_t(bits)));
+  };
+  SmallVector<Value> operands = {wide(left.address), wide(right.address), form(left), form(right)};
+  llvm::append_range(operands, sums);
+  std::string name = (kGridGroupProduct + (factors.isF16() ? "f16" : "bf16") + (left.alongSum ? ".k" : ".m") +
+                      (right.alongSum ? ".k." : ".m.") + Twine(sums.size() * 2))
+                         .str();
+  return llvm::to_vector(call(name, operands, SmallVector<Type>(sums.size(), e.b.getF32Type())));
+}
+
+SmallVector<Value> Grid::waitForGroup(int64_t open, ArrayRef<Value> sums) {
+  SmallVector<Value> operands = {number(int32_t(open))};
+  llvm::append_range(operands, sums);
+  std::string name = (kGridGroupWait + Twine(sums.size() * 2)).str();
+  return llvm::to_vector(call(name, operands, SmallVector<Type>(sums.size(), e.b.getF32Type())));
 }
 
 void Grid::closeCopies() { call(kGridCopiesClose, {}, {}); }
@@ -166,13 +194,13 @@ Value Grid::shuffle(Value value, int64_t laneXor) {
 
 static Type sharedType(Type type) { return type.isInteger(1) ? Type(IntegerType::get(type.getContext(), 8)) : type; }
 
-Value Grid::shared(int64_t elements, Type type) {
+Value Grid::shared(int64_t elements, Type type, int64_t alignment) {
   auto memref =
       MemRefType::get({elements}, sharedType(type), MemRefLayoutAttrInterface(), e.b.getI64IntegerAttr(kSharedSpace));
   std::string name = (k.function.getName() + "_shared" + Twine(memories++)).str();
   OpBuilder top(k.function);
   memref::GlobalOp::create(top, e.loc, name, top.getStringAttr("private"), memref, top.getUnitAttr(),
-                           /*constant=*/false, top.getI64IntegerAttr(16));
+                           /*constant=*/false, top.getI64IntegerAttr(alignment));
   return memref::GetGlobalOp::create(e.b, e.loc, memref, name);
 }
 

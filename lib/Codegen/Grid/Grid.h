@@ -18,6 +18,12 @@
 //     void hewn.grid.copy8, hewn.grid.copy4                             the same of so many bytes, at a multiple of them
 //     void hewn.grid.copies.close()                                     the thread's copies so far are a group
 //     void hewn.grid.copies.wait(i32 open)                              until all of its groups but the last `open` have landed
+//     void hewn.grid.group.publish()                                    the thread's copies and stores so far are for products of groups
+//     void hewn.grid.group.begin()                                      its sums are ready for them
+//     {f32 x n/2} hewn.grid.group.product.TYPE.LEFT.RIGHT.n(i64 left, i64 right, i64 leftForm, i64 rightForm, f32 x n/2)
+//                                                                       four warps' 64xn matrix of sums += 64x16 times 16xn TYPEs
+//     void hewn.grid.group.close()                                      the warp's products so far are a set
+//     {f32 x n/2} hewn.grid.group.wait.n(i32 open, f32 x n/2)           sums, when all of its sets but the last `open` are done
 //
 // Factors of `product` are float32s as bits, of which the leading eleven significant bits count. With lane = 4 g + t, a lane has
 // of the left one the words (g, t), (g+8, t), (g, t+4), (g+8, t+4), of the right one (t, g), (t+4, g), of the sums (g, 2t),
@@ -26,6 +32,15 @@
 // `lines`: lane 8 m + r says where line r of matrix m is; each lane gets of every matrix word t of line g, turned the elements
 // (2t, g) and (2t+1, g). A copy lands in shared memory some time before a wait for its group ends, in any order; other threads
 // see it behind a barrier after that.
+//
+// Groups are warps 4 i to 4 i + 3 of a block. Warp w of a group has rows 16 w to 16 w + 15 of its sums: a lane has for each eight
+// columns, in turn, what it has of `product`'s. A group's product reads shared memory some time before a wait for its set ends, what
+// was published before the last barrier. Until then its sums may only be passed to another product, or to a wait. LEFT and
+// RIGHT: `k`, a matrix lies along the sum, or `m`, it lies along its rows (columns of the right one). Lines of L = 128, 64 or 32
+// bytes are in blocks of eight, of which line r (counted from a multiple of 8 L bytes of shared memory) has the 16 bytes number p
+// at p ^ (r * L / 128) % (L / 16). Along the sum a line is a row, from the address on; blocks follow each other at one stride. Along
+// the rows a line is a place along the sum, of L/2 rows; blocks again follow along the sum, and the next rows at another stride. FORM:
+// that other stride / 16 << 16 | blocks' stride / 16 << 32 | (1, 2, 3 for 128, 64, 32 bytes) << 62.
 #ifndef HEWN_LIB_CODEGEN_GRID_GRID_H
 #define HEWN_LIB_CODEGEN_GRID_GRID_H
 
@@ -52,6 +67,11 @@ inline constexpr llvm::StringLiteral kGridCopy8 = "hewn.grid.copy8";
 inline constexpr llvm::StringLiteral kGridCopy4 = "hewn.grid.copy4";
 inline constexpr llvm::StringLiteral kGridCopiesClose = "hewn.grid.copies.close";
 inline constexpr llvm::StringLiteral kGridCopiesWait = "hewn.grid.copies.wait";
+inline constexpr llvm::StringLiteral kGridGroupPublish = "hewn.grid.group.publish";
+inline constexpr llvm::StringLiteral kGridGroupBegin = "hewn.grid.group.begin";
+inline constexpr llvm::StringLiteral kGridGroupProduct = "hewn.grid.group.product."; // ... and its types
+inline constexpr llvm::StringLiteral kGridGroupClose = "hewn.grid.group.close";
+inline constexpr llvm::StringLiteral kGridGroupWait = "hewn.grid.group.wait."; // ... and its columns
 
 /// Tells LLVM what it may do with a declared function of the grid; false: it is none.
 bool describeGridFunction(llvm::Function &function);
@@ -90,12 +110,29 @@ public:
   llvm::SmallVector<mlir::Value> lines(graph::Index from, bool turned);
   /// Sends `bytes` (16, 8, 4) on their way from memory to shared memory; zeros instead where `inside` does not hold.
   void copy(graph::Index to, graph::Index from, int64_t bytes, mlir::Value inside);
+  /// A matrix in shared memory as a group's product reads it; strides and the length of a line in bytes.
+  struct Matrix {
+    graph::Index address;
+    bool alongSum;
+    int64_t lineBytes, blockStride, panelStride;
+  };
+  /// What shared memory must begin at a multiple of for matrices, in bytes.
+  static constexpr int64_t kMatrixAlignment = 1024;
+  /// Before the barrier that lets groups read what this thread has written, and before products of sums that were not theirs.
+  void publishToGroups();
+  void beginGroup();
+  /// `sums` of this thread, under way from now on, plus the product of the group's matrices of `factors` (float16, bfloat16).
+  llvm::SmallVector<mlir::Value> groupProduct(mlir::Type factors, const Matrix &left, const Matrix &right,
+                                              llvm::ArrayRef<mlir::Value> sums);
+  void closeGroup();
+  llvm::SmallVector<mlir::Value> waitForGroup(int64_t open, llvm::ArrayRef<mlir::Value> sums);
   void closeCopies();
   void waitForCopies(int64_t open);
   /// Where a buffer's or shared memory's first element is, in bytes.
   graph::Index address(mlir::Value memory);
-  /// A block's memory for `elements` of `type`, as a memref in the shared space; i1 is stored as i8.
-  mlir::Value shared(int64_t elements, mlir::Type type);
+  /// A block's memory for `elements` of `type`, as a memref in the shared space, at a multiple of `alignment` bytes; i1 is
+  /// stored as i8.
+  mlir::Value shared(int64_t elements, mlir::Type type, int64_t alignment = 16);
   void storeShared(mlir::Value value, mlir::Value memory, mlir::Value at);
   mlir::Value loadShared(mlir::Type type, mlir::Value memory, mlir::Value at);
 

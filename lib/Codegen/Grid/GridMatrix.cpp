@@ -11,6 +11,10 @@
 //
 //     bring slices 0, ..., buffers - 2
 //     for slice:  wait for its copies;  barrier;  bring slice + buffers - 1, to where slice - 1 was;  multiply slice
+//
+// Where groups of warps multiply, they do so from shared memory, while their threads bring the next slice:
+//
+//     for slice:  wait for its copies;  publish;  barrier;  multiply slice;  bring as above;  wait for the products
 #include "dialects/Plan/GridSchedule.h"
 #include "lib/Codegen/Grid/GridEngine.h"
 #include "lib/Codegen/Grid/GridFactors.h"
@@ -38,7 +42,8 @@ public:
   GridMatrixEmitter(KernelFunction &k, OpBuilder &b, const GridTiles &tiles, const plan::GridTile &tile)
       : GridContraction(k, b, tiles, tile.warps() * plan::gridOf(k.kernel).getWarp()), tile(tile),
         staged(plan::stagedType(op)), factors(b, k.loc(), grid, splits()),
-        left(*this, 0, staged, tile.rows, tile.buffers), right(*this, 1, staged, tile.columns, tile.buffers) {}
+        left(*this, 0, staged, tile.rows, tile.buffers, tile.byGroups),
+        right(*this, 1, staged, tile.columns, tile.buffers, tile.byGroups) {}
 
   void run() {
     Index warps = e.constant(tile.warpsHigh), size = e.constant(grid.warp), four = e.constant(4);
@@ -123,6 +128,18 @@ private:
     return all;
   }
 
+  /// The same by groups of warps; under way.
+  SmallVector<Value> groupProducts(SmallVector<Value> sums, Index buffer) {
+    // Of the group's first row: that of its first warp.
+    Index groupRow = e.mul(e.floorDiv(warpRow, e.constant(plan::kGroupRows)), e.constant(plan::kGroupRows));
+    grid.beginGroup();
+    for (int64_t step = 0; step < kSteps; ++step)
+      sums = grid.groupProduct(staged, left.matrix(buffer, groupRow, step), right.matrix(buffer, e.constant(0), step),
+                               sums);
+    grid.closeGroup();
+    return sums;
+  }
+
   /// Sends a slice on its way. Returns what is computed instead of copied.
   std::array<SmallVector<Value>, 2> bring(Index slice, Index buffer) {
     e.forget();
@@ -149,12 +166,17 @@ private:
       b.setInsertionPointToStart(loop.getBody());
       Index slice{loop.getInductionVar()}, buffer{loop.getRegionIterArgs().back()};
       grid.waitForCopies(tile.buffers - 2);
+      if (tile.byGroups)
+        grid.publishToGroups();
       grid.barrier();
+      SmallVector<Value> all(loop.getRegionIterArgs().drop_back());
+      if (tile.byGroups)
+        all = groupProducts(all, buffer);
       Value isFirst = e.compare(arith::CmpIPredicate::eq, buffer, zero);
       Index last = e.select(isFirst, ahead, e.sub(buffer, one));
       Value wraps = e.compare(arith::CmpIPredicate::eq, buffer, ahead);
       auto computed = bring(e.add(slice, ahead), last);
-      SmallVector<Value> all = products(SmallVector<Value>(loop.getRegionIterArgs().drop_back()), buffer);
+      all = tile.byGroups ? grid.waitForGroup(0, all) : products(all, buffer);
       put(computed, last);
       all.push_back(e.select(wraps, zero, e.add(buffer, one)).base);
       scf::YieldOp::create(b, loc(), all);
@@ -199,7 +221,7 @@ void emitGridMatrix(KernelFunction &k, OpBuilder &b, const GridTiles &tiles) {
   plan::ScheduleAttr schedule = k.kernel.getScheduleAttr();
   if (!schedule)
     schedule = plan::chooseTile(tiles.op, /*mayPart=*/false);
-  GridMatrixEmitter(k, b, tiles, plan::gridTile(schedule)).run();
+  GridMatrixEmitter(k, b, tiles, plan::gridTile(schedule, plan::multipliesByGroups(tiles.op))).run();
 }
 
 } // namespace hewn::codegen

@@ -38,12 +38,13 @@ int64_t powerIn(int64_t value, int64_t most) { return std::min(value & -value, m
 
 } // namespace
 
-GridOperand::GridOperand(GridContraction &c, unsigned operand, Type staged, int64_t width, int64_t buffers)
+GridOperand::GridOperand(GridContraction &c, unsigned operand, Type staged, int64_t width, int64_t buffers,
+                         bool forGroups)
     : c(c), e(c.e), operand(operand), staged(staged), width(width), bytes(staged.getIntOrFloatBitWidth() / 8),
       list(operand == 0 ? c.tiles.rows : c.tiles.columns), places(operand == 0 ? c.rows : c.columns),
-      alongSum(operand == 0 ? c.tiles.leftAlongSum : c.tiles.rightAlongSum) {
+      alongSum(operand == 0 ? c.tiles.leftAlongSum : c.tiles.rightAlongSum), forGroups(forGroups) {
   copied = bytesAtOnce();
-  memory = c.grid.shared(buffers * room(), staged);
+  memory = c.grid.shared(buffers * room(), staged, forGroups ? Grid::kMatrixAlignment : 16);
 }
 
 /// 16, 8 or 4 where so many bytes along the lines always lie side by side in the operand, at a multiple of their number; 0: it
@@ -87,9 +88,14 @@ int64_t GridOperand::bytesAtOnce() const {
 // Where elements are
 //===------------------------------------------------------------------------------------------------------------------===//
 
+int64_t GridOperand::panel() const {
+  constexpr int64_t bytesOfPanel = 128;
+  return forGroups && !alongSum ? powerIn(width, bytesOfPanel / bytes) : line();
+}
+
 /// By which the pieces of a line are swapped.
 Index GridOperand::key(Index line) {
-  int64_t groups = powerIn(this->line() / pieceElements(), 8);
+  int64_t groups = powerIn(panel() / pieceElements(), 8);
   if (groups == 1)
     return e.constant(0);
   // Lanes read four lines of elements, eight pairs of neighbours apart; or eight lines of pieces.
@@ -103,9 +109,13 @@ Index GridOperand::swapped(Index piece, Index key) {
 }
 
 Index GridOperand::elementAt(Index line, Index inner) {
-  Index size = e.constant(pieceElements());
-  Index piece = swapped(e.floorDiv(inner, size), key(line));
-  return e.add(e.mul(line, e.constant(this->line())), e.add(e.mul(piece, size), e.mod(inner, size)));
+  Index size = e.constant(pieceElements()), inPanel = inner, start = e.mul(line, e.constant(panel()));
+  if (panel() != this->line()) {
+    inPanel = e.mod(inner, e.constant(panel()));
+    start = e.add(start, e.mul(e.floorDiv(inner, e.constant(panel())), e.constant(panel() * depth())));
+  }
+  Index piece = swapped(e.floorDiv(inPanel, size), key(line));
+  return e.add(start, e.add(e.mul(piece, size), e.mod(inPanel, size)));
 }
 
 int64_t GridOperand::parts() const {
@@ -233,6 +243,21 @@ void GridOperand::put(ArrayRef<Value> computed, Index buffer) {
 //===------------------------------------------------------------------------------------------------------------------===//
 // Take
 //===------------------------------------------------------------------------------------------------------------------===//
+
+Grid::Matrix GridOperand::matrix(Index buffer, Index base, int64_t step) {
+  constexpr int64_t linesOfBlock = 8; // after which pieces lie as before
+  Grid::Matrix matrix;
+  matrix.alongSum = alongSum;
+  matrix.lineBytes = panel() * bytes;
+  matrix.blockStride = linesOfBlock * matrix.lineBytes;
+  matrix.panelStride = alongSum ? 0 : panel() * depth() * bytes;
+  // Along the places a group's rows, or a tile's columns from the first one on, begin at a panel.
+  Index start = e.mul(base, e.constant(depth() * bytes));
+  int64_t inSlice = alongSum ? step * kStepBytes : step * (kStepBytes / bytes) * matrix.lineBytes;
+  start = e.add(e.add(start, e.mul(buffer, e.constant(room() * bytes))), e.constant(inSlice));
+  matrix.address = e.add(c.grid.address(memory), start);
+  return matrix;
+}
 
 SmallVector<Value> GridOperand::left(Index buffer, Index base, int64_t offset, int64_t step) {
   return readsElements() ? wordsByElement(buffer, base, offset, step, true) : words(buffer, base, offset, step, true);

@@ -4,7 +4,9 @@
 //
 // A slice is 64 bytes along the sum of each place of a tile. It lies as the operand does in memory: along the sum, a line a
 // place; or along the places, a line a summed element. Pieces of 16 bytes change their places within a line by the line's
-// number, so that lanes that read a piece of eight lines each meet different banks, as those do that write a line.
+// number, so that lanes that read a piece of eight lines each meet different banks, as those do that write a line. For groups of
+// warps lines along the places are no longer than the 128 bytes within which their instruction knows such changes: a slice is
+// then several such panels, one behind the other.
 //
 // Where the operand is memory, perhaps in a border of zeros, it is copied on its own, 16 bytes at a time where its sizes
 // allow; anything else is computed, an element at a time.
@@ -21,8 +23,9 @@ public:
   /// Bytes along the sum of one step of the matrix instruction.
   static constexpr int64_t kStepBytes = 32;
 
-  /// `staged`: what elements are in shared memory (float32, float16, bfloat16). `width`: places of a tile, a multiple of 32.
-  GridOperand(GridContraction &c, unsigned operand, mlir::Type staged, int64_t width, int64_t buffers);
+  /// `staged`: what elements are in shared memory (float32, float16, bfloat16). `width`: places of a tile, a multiple of 32;
+  /// `forGroups`: groups of warps multiply, from `matrix`.
+  GridOperand(GridContraction &c, unsigned operand, mlir::Type staged, int64_t width, int64_t buffers, bool forGroups);
 
   /// Summed elements of a slice.
   int64_t depth() const { return plan::kSliceBytes / bytes; }
@@ -43,6 +46,8 @@ public:
   /// left factor of 16 rows, or the right ones of twice eight columns. `base` and `offset` are multiples of 16.
   llvm::SmallVector<mlir::Value> left(graph::Index buffer, graph::Index base, int64_t offset, int64_t step);
   llvm::SmallVector<mlir::Value> right(graph::Index buffer, graph::Index base, int64_t offset, int64_t step);
+  /// The matrix of the places from `base` on, a multiple of a group's rows, and step number `step` of a slice.
+  Grid::Matrix matrix(graph::Index buffer, graph::Index base, int64_t step);
 
 private:
   GridContraction &c;
@@ -52,15 +57,16 @@ private:
   int64_t width, bytes; // of a tile; of an element
   llvm::ArrayRef<unsigned> list;
   graph::DimExpr places;
-  bool alongSum;
+  bool alongSum, forGroups;
   /// Bytes that are copied at once; 0: elements are computed.
   int64_t copied = 0;
   mlir::Value memory;
   graph::Index firstPlace, endSlice;
 
+  /// Elements of a line of the slice, and of one in shared memory.
   int64_t line() const { return alongSum ? depth() : width; }
-  int64_t lines() const { return alongSum ? width : depth(); }
-  int64_t room() const { return line() * lines(); }
+  int64_t panel() const;
+  int64_t room() const { return width * depth(); }
   int64_t pieceElements() const { return 16 / bytes; }
   /// Elements that a thread brings at once, and how often the block's threads do.
   int64_t each() const { return copied ? copied / bytes : 1; }

@@ -2,6 +2,7 @@
 #include "lib/Target/NVPTX/NVPTXDevice.h"
 #include "lib/Codegen/Grid/Grid.h"
 #include "lib/Codegen/Math/Device/DeviceMath.h"
+#include "lib/Target/NVPTX/NVPTXGroups.h"
 
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Analysis/LoopInfo.h"
@@ -39,6 +40,8 @@ const Instruction instructions[] = {
     {codegen::kGridCopy4, Intrinsic::nvvm_cp_async_ca_shared_global_4_s},
     {codegen::kGridCopiesClose, Intrinsic::nvvm_cp_async_commit_group},
     {codegen::kGridCopiesWait, Intrinsic::nvvm_cp_async_wait_group},
+    {codegen::kGridGroupBegin, Intrinsic::nvvm_wgmma_fence_sync_aligned},
+    {codegen::kGridGroupClose, Intrinsic::nvvm_wgmma_commit_group_sync_aligned},
 };
 
 /// The instruction, of which some are overloaded by the memory that they read.
@@ -76,14 +79,17 @@ void useInstructions(Module &module) {
 void keepLoops(Module &module, Function &kernel) {
   DominatorTree dominators(kernel);
   LoopInfo loops(dominators);
-  for (StringRef name : {codegen::kGridProduct, codegen::kGridProductF16, codegen::kGridProductBF16})
-    if (Function *product = module.getFunction(name)) {
-      kernel.addFnAttr("nvvm.minctasm", "1");
-      for (User *user : product->users())
-        if (Loop *loop = loops.getLoopFor(cast<CallInst>(user)->getParent()))
-          if (!findStringMetadataForLoop(loop, "llvm.loop.unroll.disable"))
-            addStringMetadataToLoop(loop, "llvm.loop.unroll.disable");
-    }
+  for (Function &function : module) {
+    StringRef name = function.getName();
+    if (name != codegen::kGridProduct && name != codegen::kGridProductF16 && name != codegen::kGridProductBF16 &&
+        !name.starts_with(codegen::kGridGroupProduct))
+      continue;
+    kernel.addFnAttr("nvvm.minctasm", "1");
+    for (User *user : function.users())
+      if (Loop *loop = loops.getLoopFor(cast<CallInst>(user)->getParent()))
+        if (!findStringMetadataForLoop(loop, "llvm.loop.unroll.disable"))
+          addStringMetadataToLoop(loop, "llvm.loop.unroll.disable");
+  }
 }
 
 class NVPTXDevice : public codegen::Device {
@@ -102,6 +108,7 @@ public:
 
   void finish(Module &module, Function &kernel, int64_t threads) const override {
     keepLoops(module, kernel);
+    useGroupInstructions(module);
     useInstructions(module);
     kernel.setCallingConv(CallingConv::PTX_Kernel);
     kernel.addFnAttr("nvvm.reqntid", std::to_string(threads));

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products of groups of warps: matrices however they lie, under three schedules, and what each mistake does."""
+
+import re
+
+import emulated
+import hewn
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+from comparison import compare, feeds_for
+from test_emulated import SCHEDULES
+from test_ptx import model, one
+
+TARGET, PRODUCT = "sm_90a", "hewn.grid.group.product."
+HALF, FLOAT = TensorProto.FLOAT16, TensorProto.FLOAT
+
+
+def batches(rows, columns, depth, left="k", right="m", count=64):
+    """`count` products, so many that large tiles pay; `k`: the operand lies along the sum."""
+    nodes = [helper.make_node("MatMul", ["l", "r"], ["y"])]
+    shapes = {"l": [count, rows, depth], "r": [count, depth, columns]}
+    for name, turned in (("l", left == "m"), ("r", right == "k")):
+        if turned:
+            nodes.insert(0, helper.make_node("Transpose", [f"{name}t"], [name], perm=[0, 2, 1]))
+            shapes[f"{name}t"] = [shapes[name][i] for i in (0, 2, 1)]
+            del shapes[name]
+    return model(nodes, [(name, HALF, shape) for name, shape in shapes.items()], [("y", HALF)])
+
+
+def weights(*shape):
+    return (np.random.default_rng(1).standard_normal(shape) * 0.1).astype(np.float16)
+
+
+def narrowed(count, rows, columns, depth):
+    """Operands that are computed, in bfloat16."""
+    casts = [helper.make_node("Cast", [name], [name * 2], to=TensorProto.BFLOAT16) for name in "ab"]
+    nodes = [*casts, helper.make_node("MatMul", ["aa", "bb"], ["p"]), helper.make_node("Cast", ["p"], ["y"], to=FLOAT)]
+    return model(nodes, [("a", FLOAT, [count, rows, depth]), ("b", FLOAT, [count, depth, columns])], [("y", FLOAT)])
+
+
+# With the beginning of the product's name, which says how matrices lie.
+MODELS = {
+    "k-k": (batches(128, 128, 96, "k", "k"), "f16.k.k.128"),
+    "k-m": (batches(128, 128, 96, "k", "m"), "f16.k.m.128"),
+    "m-k": (batches(128, 128, 96, "m", "k"), "f16.m.k.128"),
+    "m-m": (batches(248, 248, 64, "m", "m"), "f16.m.m.128"),
+    "edges": (batches(250, 250, 64), "f16.k.m.128"),
+    "few-columns": (batches(150, 36, 96, count=200), "f16.k.m."),
+    "odd-sizes": (batches(129, 47, 63), "f16.k.m."),
+    "computed": (narrowed(64, 128, 128, 96), "bf16.k.m.128"),
+    "convolution": (one("Conv", [[32, 32, 15, 20]], HALF, constants={"w": weights(64, 32, 3, 3)}), "f16."),
+}
+
+
+def error_of(name, want, schedule, change=None):
+    """What differs, or what the driver says of it; nothing where the numbers are right."""
+    built, product = MODELS[name]
+
+    def changed(text):
+        assert f"@{PRODUCT}{product}" in text
+        return (change or (lambda text: text + "\n"))(text)
+
+    with emulated.mutated(changed), emulated.compiled(built, TARGET) as module:
+        with emulated.setting("SCHEDULE", schedule):
+            try:
+                compare(module.run(feeds_for(module.inputs)), want)
+            except (AssertionError, hewn.RunError) as error:
+                return str(error)
+    return ""
+
+
+def expected(name):
+    reference = hewn.compile(MODELS[name][0])
+    return reference.run(feeds_for(reference.inputs))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_as_on_the_host(name):
+    want = expected(name)
+    for schedule in SCHEDULES:
+        assert not error_of(name, want, schedule)
+
+
+def test_medium_precision():
+    """Products of float32, which the user lets be made of bfloat16s."""
+    random = np.random.default_rng(0)
+    x = random.standard_normal((1100, 96)).astype(np.float32)
+    w = random.standard_normal((96, 1200)).astype(np.float32)
+    product = model([helper.make_node("MatMul", ["x", "w"], ["y"])], [("x", FLOAT, [1100, 96])], [("y", FLOAT)], w=w)
+    used = []
+
+    def look(text):
+        used.append(PRODUCT + "bf16." in text)
+        return text + "\n"
+
+    with emulated.mutated(look), emulated.compiled(product, TARGET, precision="medium") as module:
+        error = np.abs(module.run({"x": x})["y"] - x @ w).max() / (np.abs(x) @ np.abs(w)).max()
+    assert used == [True] and 1e-5 < error < 1e-2
+
+
+def without(name):
+    return lambda text: re.sub(rf"^.*call void @hewn\.grid\.{re.escape(name)}\(.*\n", "", text, flags=re.M)
+
+
+def waits(name):
+    """For one set, or group of copies, less."""
+    call = rf"(@hewn\.grid\.{name}\(i32 )(\d+)"
+    return lambda text: re.sub(call, lambda found: found[1] + str(int(found[2]) + 1), text)
+
+
+def operands(change):
+    """`change` of a product's four first operands: addresses and forms, as texts."""
+
+    def edit(found):
+        left, right, left_form, right_form = change(*found[2].split(", "))
+        return f"{found[1]}{left}, {right}, {left_form}, {right_form}"
+
+    call = rf"(call [^\n]*@{re.escape(PRODUCT)}[^(]*\()((?:i64 [^,]+, ){{3}}i64 [^,]+)"
+    return lambda text: re.sub(call, edit, text)
+
+
+def forms(change):
+    """`change` of the right matrix's form, a number."""
+
+    def edit(left, right, left_form, right_form):
+        value = change(int(right_form.removeprefix("i64 ")) % 2**64)
+        return left, right, left_form, f"i64 {value - 2**64 if value >= 2**63 else value}"
+
+    return operands(edit)
+
+
+def same_step(text):
+    """Of the slice all steps read the first one."""
+    first = []
+
+    def edit(left, right, left_form, right_form):
+        first.append(left)
+        return first[0], right, left_form, right_form
+
+    return operands(edit)(text)
+
+
+MISTAKES = {
+    "no barrier": without("barrier"),
+    "copies are not waited for": waits(r"copies\.wait"),
+    "not published": without("group.publish"),
+    "sums not ready": without("group.begin"),
+    "products not closed": without("group.close"),
+    "products not waited for": waits(r"group\.wait\.\d+"),
+    "wrong matrix": operands(lambda left, right, *rest: (right, right, *rest)),
+    "wrong step": same_step,
+    "wrong stride of blocks": forms(lambda form: form + (1 << 32)),
+    "wrong length of lines": forms(lambda form: form ^ (3 << 62)),
+    "lines not known": forms(lambda form: form & ~(3 << 62)),
+    "wrong stride of panels": forms(lambda form: form + (8 << 16)),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_mistakes_are_caught(mistake):
+    want = expected("k-m")
+    caught = [schedule for schedule in SCHEDULES if error_of("k-m", want, schedule, MISTAKES[mistake])]
+    assert caught
+
+
+def test_matrices_that_lie_otherwise():
+    want = expected("k-k")
+    assert error_of("k-k", want, "forward", lambda text: text.replace(".k.k.", ".m.k."))
+    assert error_of("k-k", want, "forward", lambda text: text.replace(".k.k.", ".k.m."))
