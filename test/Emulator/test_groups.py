@@ -7,8 +7,8 @@ import emulated
 import hewn
 import numpy as np
 import pytest
-from onnx import TensorProto, helper
 from comparison import compare, feeds_for
+from onnx import TensorProto, helper
 from test_emulated import SCHEDULES
 from test_ptx import model, one
 

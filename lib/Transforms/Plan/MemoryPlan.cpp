@@ -41,9 +41,9 @@ void MemoryPlan::write() {
   program->setAttr(kArenaBytesAttr, arena.bytes.toAttr(context));
   program->removeAttr(kArenaLevelsAttr);
   if (!arena.levels.empty())
-    program->setAttr(kArenaLevelsAttr,
-                     ArrayAttr::get(context, llvm::map_to_vector(
-                                                 arena.levels, [&](const DimExpr &e) { return e.toAttr(context); })));
+    program->setAttr(kArenaLevelsAttr, ArrayAttr::get(context, llvm::map_to_vector(arena.levels, [&](const DimExpr &e) {
+                                                        return e.toAttr(context);
+                                                      })));
   program->removeAttr(kMaxLiveAttr);
   if (arena.bytes.constant())
     program->setAttr(kMaxLiveAttr, DimExpr(PlannedArena(program).at({}).live).toAttr(context));
@@ -89,8 +89,7 @@ bool MemoryPlan::keepsSize(OpResult result) {
     return true;
   unsigned skipped = scan ? 0 : 2;
   graph::Dims dims = graph::getDims(result);
-  return dims == graph::getDims(op->getOperand(i + skipped)) &&
-         dims == graph::getDims(body.getArgument(i + skipped)) &&
+  return dims == graph::getDims(op->getOperand(i + skipped)) && dims == graph::getDims(body.getArgument(i + skipped)) &&
          dims == graph::getDims(body.getTerminator()->getOperand(i + (scan ? 0 : 1)));
 }
 
