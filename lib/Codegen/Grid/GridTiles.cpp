@@ -5,6 +5,7 @@
 // multiplies for its own rows and columns of the tile.
 #include "lib/Codegen/Grid/GridTiles.h"
 #include "dialects/Plan/GridSchedule.h"
+#include "lib/Codegen/Contract/ContractForm.h"
 #include "lib/Codegen/Grid/GridContraction.h"
 #include "lib/Codegen/Grid/GridEngine.h"
 
@@ -21,21 +22,6 @@ namespace hewn::codegen {
 //===------------------------------------------------------------------------------------------------------------------===//
 // What the engine takes
 //===------------------------------------------------------------------------------------------------------------------===//
-
-/// The kernel's only contraction; null where it has others, or what is no elementwise op, move or constant beside it.
-static graph::ContractOpInterface onlyContraction(plan::KernelOp kernel) {
-  graph::ContractOpInterface found;
-  for (Operation &op : kernel.getBody().front().without_terminator()) {
-    if (auto contraction = dyn_cast<graph::ContractOpInterface>(op)) {
-      if (found)
-        return {};
-      found = contraction;
-    } else if (!isa<graph::ElementwiseOpInterface, graph::MoveOpInterface, graph::ConstantOp>(op)) {
-      return {};
-    }
-  }
-  return found;
-}
 
 /// Whether all that is made of the contraction's result is made of its elements at the same index.
 static bool followedByElements(KernelFunction &k, Value sums) {
