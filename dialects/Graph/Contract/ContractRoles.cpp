@@ -24,6 +24,20 @@ int64_t factorOf(AffineExpr expr, unsigned d) {
   return right ? factorOf(binary.getLHS(), d) * right.getValue() : 0;
 }
 
+ContractOpInterface onlyContraction(Block &body) {
+  ContractOpInterface found;
+  for (Operation &op : body.without_terminator()) {
+    if (auto contraction = dyn_cast<ContractOpInterface>(op)) {
+      if (found)
+        return {};
+      found = contraction;
+    } else if (!isa<ElementwiseOpInterface, MoveOpInterface, ConstantOp>(op)) {
+      return {};
+    }
+  }
+  return found;
+}
+
 /// The batch dim for the lanes of a contraction without columns: one that all three operands have, where nothing is
 /// summed but windows.
 static std::optional<unsigned> sharedColumn(const ContractRoles &roles, ArrayRef<AffineMap> maps, const Dims &extents) {

@@ -22,6 +22,9 @@ struct ContractRoles {
 /// The roles; nullopt where more than one dim could be the column.
 std::optional<ContractRoles> contractRoles(ContractOpInterface op);
 
+/// The contraction in `body` where it is the only one, among elementwise ops, moves and constants; null otherwise.
+ContractOpInterface onlyContraction(mlir::Block &body);
+
 /// The summed dim longer than 1 that is no window's: the channels or k; nullopt where there is none or more than one.
 std::optional<unsigned> plainSummedDim(ContractOpInterface op, const ContractRoles &roles);
 

@@ -35,20 +35,6 @@ plan::ContractShape ContractForm::shape() const {
   return shape;
 }
 
-ContractOpInterface onlyContraction(plan::KernelOp kernel) {
-  ContractOpInterface found;
-  for (Operation &op : kernel.getBody().front().without_terminator()) {
-    if (auto contraction = dyn_cast<ContractOpInterface>(op)) {
-      if (found)
-        return {};
-      found = contraction;
-    } else if (!isa<graph::ElementwiseOpInterface, graph::MoveOpInterface, graph::ConstantOp>(op)) {
-      return {};
-    }
-  }
-  return found;
-}
-
 namespace {
 
 /// Whether columns can be read as vectors of the right operand, and of the left one where they run along it.
@@ -137,7 +123,7 @@ bool mergesRows(const ContractForm &form, KernelFunction &k, ArrayRef<unsigned> 
 } // namespace
 
 std::optional<ContractForm> contractForm(KernelFunction &k) {
-  ContractOpInterface op = onlyContraction(k.kernel);
+  ContractOpInterface op = graph::onlyContraction(k.kernel.getBody().front());
   if (!op || !hasProducts(graph::getElementType(op->getResult(0))))
     return std::nullopt;
   std::optional<graph::ContractRoles> roles = graph::contractRoles(op);

@@ -42,9 +42,6 @@ struct ContractForm {
   static graph::DimExpr strideAlong(const Buffer &buffer, mlir::AffineMap map, unsigned d);
 };
 
-/// The kernel's contraction where it is the only one, among elementwise ops and moves; null otherwise.
-graph::ContractOpInterface onlyContraction(plan::KernelOp kernel);
-
 /// The kernel's contraction, where the engine can take it: one contraction, operands in memory (the left one
 /// perhaps inside a border of zeros), columns contiguous in the right one or packed in blocks, around it elementwise ops and
 /// moves alone.

@@ -16,7 +16,7 @@ using hewn::graph::Index;
 namespace hewn::codegen {
 
 std::optional<WinogradForm> winogradForm(KernelFunction &k) {
-  graph::ContractOpInterface op = onlyContraction(k.kernel);
+  graph::ContractOpInterface op = graph::onlyContraction(k.kernel.getBody().front());
   int64_t tile = op ? graph::winogradTile(op->getOperand(1).getType()) : 0;
   std::optional<graph::WinogradDims> dims = tile ? graph::winogradDims(op) : std::nullopt;
   if (!dims || !k.inputs.contains(op->getOperand(1)))

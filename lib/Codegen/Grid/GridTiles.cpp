@@ -5,7 +5,6 @@
 // multiplies for its own rows and columns of the tile.
 #include "lib/Codegen/Grid/GridTiles.h"
 #include "dialects/Plan/GridSchedule.h"
-#include "lib/Codegen/Contract/ContractForm.h"
 #include "lib/Codegen/Grid/GridContraction.h"
 #include "lib/Codegen/Grid/GridEngine.h"
 
@@ -79,7 +78,7 @@ static bool countLast(SmallVectorImpl<unsigned> &list, std::optional<unsigned> d
 
 std::optional<GridTiles> gridTiles(KernelFunction &k) {
   GridTiles tiles;
-  tiles.op = onlyContraction(k.kernel);
+  tiles.op = graph::onlyContraction(k.kernel.getBody().front());
   if (!tiles.op)
     return std::nullopt;
   Value sums = tiles.op->getResult(0);

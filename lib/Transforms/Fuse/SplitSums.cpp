@@ -18,6 +18,7 @@
 // Parts are always added in the same order.
 #include "lib/Transforms/Fuse/SplitSums.h"
 #include "dialects/Graph/Builders/Compose.h"
+#include "dialects/Graph/Contract/ContractRoles.h"
 #include "dialects/Graph/GraphOps.h"
 #include "lib/Transforms/Fuse/Passes.h"
 
@@ -32,21 +33,13 @@ namespace hewn {
 #include "lib/Transforms/Fuse/Passes.h.inc"
 
 ContractOpInterface splittableSum(plan::KernelOp kernel) {
-  ContractOpInterface found;
   if (!kernel.getSymbols().empty())
     return {};
-  for (Operation &op : kernel.getBody().front().without_terminator()) {
+  for (Operation &op : kernel.getBody().front().without_terminator())
     for (Type type : op.getResultTypes())
       if (auto tensor = dyn_cast<RankedTensorType>(type); !tensor || !tensor.hasStaticShape())
         return {};
-    if (auto contraction = dyn_cast<ContractOpInterface>(op)) {
-      if (found)
-        return {};
-      found = contraction;
-    } else if (!isa<graph::ElementwiseOpInterface, graph::MoveOpInterface, graph::ConstantOp>(op)) {
-      return {};
-    }
-  }
+  ContractOpInterface found = graph::onlyContraction(kernel.getBody().front());
   auto type = found ? cast<RankedTensorType>(found->getResult(0).getType()) : RankedTensorType();
   auto layout = type ? dyn_cast_or_null<graph::LayoutAttr>(type.getEncoding()) : graph::LayoutAttr();
   return layout && layout.getBlockDim() >= 0 ? ContractOpInterface() : found;
