@@ -30,6 +30,7 @@ enum Result {
   kNotFound = 500,
   kLaunchFailed = 719,
   kCapturing = 900,
+  kWrongThread = 908,
 };
 
 inline constexpr int kDevices = 2;
@@ -45,6 +46,8 @@ struct Stream {
   std::deque<Step> work;
   uint64_t asked = 0, done = 0;
   std::unique_ptr<Graph> recording;
+  /// What is the recording thread's alone.
+  const int *recorder = nullptr;
   /// Does what was asked for up to number `upTo`.
   int flush(uint64_t upTo = ~uint64_t(0));
 };

@@ -38,7 +38,9 @@ uint64_t launches = 0, graphLaunches = 0, translations = 0, hostCopies = 0;
 /// The call that fails, counted from 1, and how.
 uint64_t calls = 0, failAt = 0;
 int failWith = 0;
+/// Streams that are recorded: all of them, and this thread's, which may neither wait nor allocate meanwhile.
 int recordings = 0;
+thread_local int recordingsHere = 0;
 
 bool fails(const char *what) {
   const char *wanted = std::getenv("HEWN_EMULATOR_FAIL");
@@ -156,7 +158,7 @@ int linkComplete(Link *link, const void **image, size_t *bytes) {
 int memGetInfo(size_t *available, size_t *total) { return *available = 1000, *total = 4000, 0; }
 
 int memAlloc(uint64_t *address, size_t bytes) {
-  if (recordings)
+  if (recordingsHere)
     return kCapturing;
   *address = fails("out-of-memory") ? 0 : allocate(bytes);
   return *address ? 0 : kOutOfMemory;
@@ -165,7 +167,7 @@ int memAlloc(uint64_t *address, size_t bytes) {
 int memFree(uint64_t address) { return release(address); }
 
 int memHostAlloc(void **memory, size_t bytes, unsigned) {
-  if (recordings)
+  if (recordingsHere)
     return kCapturing;
   if (fails("no-pinned-memory"))
     return kOutOfMemory;
@@ -186,7 +188,7 @@ int pointerGetAttribute(int *value, int attribute, uint64_t address) {
 }
 
 int copyIn(uint64_t to, const void *from, size_t bytes, void *stream) {
-  if (recordings)
+  if (recordingsHere)
     return kCapturing;
   ++hostCopies;
   // Of memory that the device can't read itself the driver takes a copy first.
@@ -202,7 +204,7 @@ int copyIn(uint64_t to, const void *from, size_t bytes, void *stream) {
   });
 }
 int copyOut(void *to, uint64_t from, size_t bytes, void *stream) {
-  if (recordings)
+  if (recordingsHere)
     return kCapturing;
   ++hostCopies;
   int device = context()->device;
@@ -263,18 +265,27 @@ int eventRecord(Event *event, void *stream) {
 }
 int eventSynchronize(Event *event) { return event->stream ? event->stream->flush(event->at) : 0; }
 
-int beginCapture(void *stream, int) {
+int beginCapture(void *stream, int mode) {
+  const int threadLocal = 1;
   std::shared_ptr<Stream> found = streamOf(stream);
   if (!found || found->recording || found == context()->legacy)
     return kInvalidValue;
+  if (mode != threadLocal) {
+    std::fprintf(stderr, "emulator: this recording makes calls of the application's other threads fail\n");
+    return kInvalidValue;
+  }
   found->recording = std::make_unique<Graph>();
-  return ++recordings, 0;
+  found->recorder = &recordingsHere;
+  return ++recordingsHere, ++recordings, 0;
 }
 int endCapture(void *stream, Graph **graph) {
   std::shared_ptr<Stream> found = streamOf(stream);
   *graph = nullptr;
   if (!found || !found->recording)
     return kInvalidValue;
+  if (found->recorder != &recordingsHere)
+    return kWrongThread;
+  --recordingsHere;
   --recordings;
   std::unique_ptr<Graph> made = std::move(found->recording);
   return *graph = keep(made.release()), 0;

@@ -5,6 +5,7 @@ import ctypes
 
 import emulated
 import numpy as np
+import pytest
 
 CPU, CUDA = 1, 2
 
@@ -195,7 +196,10 @@ class Loaded:
         self.library.hewn_context_destroy(self.context)
 
     def __enter__(self):
-        assert self.status.code == 0, self.status.message
+        if self.status.code != 0:
+            message = self.status.message
+            self.close()
+            pytest.fail(message.decode())
         return self
 
     def __exit__(self, *_):

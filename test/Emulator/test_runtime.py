@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The runtime on a GPU: the caller's streams and contexts, several devices, copies, kept code, and every call that can fail."""
 
+import concurrent.futures
 import contextlib
 import pathlib
 import sys
-import threading
 
 import emulated
 import hewn
@@ -144,25 +144,26 @@ def test_long_copies(fail):
         del module
 
 
+def at_once(work, arguments):
+    """`work` in a thread for each of the arguments; what fails in one fails here."""
+    with concurrent.futures.ThreadPoolExecutor(len(arguments)) as pool:
+        for done in [pool.submit(work, *given) for given in arguments]:
+            done.result()
+
+
 def test_many_threads():
     """Contexts that are made, used and destroyed at the same time, on both devices."""
-    problems = []
 
     def work(library, number):
-        for seed in range(3):
+        for seed in range(50):
             with Loaded(library, device=number % 2) as loaded:
                 y = np.zeros((4, 1000), np.float32)
                 status = loaded.run([tensor(numbers(seed))], [tensor(y)])
-                if status.code or not np.allclose(y, numbers(seed) + 1):
-                    problems.append(status.message)
+                assert status.code == 0, status.message
+                np.testing.assert_allclose(y, numbers(seed) + 1)
 
     with added() as library:
-        threads = [threading.Thread(target=work, args=(library, i)) for i in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert not problems
+        at_once(work, [(library, number) for number in range(4)])
 
 
 def test_kept_code(tmp_path):
@@ -213,14 +214,14 @@ def test_kept_code(tmp_path):
 
 def test_kept_code_of_several_processes(tmp_path):
     """Contexts that are made at the same time, of libraries that share nothing but the folder."""
-    problems = []
 
     def work(library):
         for _ in range(5):
             with Loaded(library, device=1, device_cache=str(tmp_path / "kept").encode()) as loaded:
                 y = np.zeros((4, 1000), np.float32)
-                if loaded.run([tensor(numbers())], [tensor(y)]).code or not np.allclose(y, numbers() + 1):
-                    problems.append(library)
+                status = loaded.run([tensor(numbers())], [tensor(y)])
+                assert status.code == 0, status.message
+                np.testing.assert_allclose(y, numbers() + 1)
 
     with added() as library:
         copies = []
@@ -231,12 +232,7 @@ def test_kept_code_of_several_processes(tmp_path):
                     (tmp_path / f"{i}").mkdir(exist_ok=True)
                     (tmp_path / f"{i}" / source.name).write_bytes(source.read_bytes())
             copies.append(tmp_path / f"{i}" / library.name)
-        threads = [threading.Thread(target=work, args=(copy,)) for copy in copies]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert not problems
+        at_once(work, [(copy,) for copy in copies])
     assert [path.suffix for path in (tmp_path / "kept").iterdir()] == [".cubin"]
 
 
