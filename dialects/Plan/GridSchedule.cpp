@@ -60,18 +60,22 @@ bool multipliesByGroups(graph::ContractOpInterface op) {
 // Tiles
 //===------------------------------------------------------------------------------------------------------------------===//
 
-/// Shared memory that a kernel has on every machine without asking for it.
-constexpr int64_t kSharedBytes = 48 << 10;
+/// More slices under way than these hide nothing more.
+constexpr int64_t kMostBuffers = 4;
 /// Rows of one instruction's result, and columns of the two that share a load.
 constexpr int64_t kFragmentRows = 16, kPairColumns = 16;
 
-GridTile gridTile(ScheduleAttr schedule, bool groups) {
-  constexpr int64_t step = 32, most = 128;
-  auto upTo = [&](int64_t size) { return int64_t(llvm::divideCeil(std::clamp<int64_t>(size, 1, most), step)) * step; };
-  GridTile tile{upTo(schedule.getM()), upTo(schedule.getN()), 1, 1, 2};
-  tile.buffers = std::clamp<int64_t>(kSharedBytes / ((tile.rows + tile.columns) * kSliceBytes), 2, 4);
-  if (groups && tile.rows % kGroupRows == 0) {
-    tile.byGroups = true;
+GridTile gridTile(ScheduleAttr schedule, graph::ContractOpInterface op) {
+  constexpr int64_t step = 32, mostRows = 128, mostColumns = 256;
+  auto upTo = [&](int64_t size, int64_t most) {
+    return int64_t(llvm::divideCeil(std::clamp<int64_t>(size, 1, most), step)) * step;
+  };
+  GridTile tile{upTo(schedule.getM(), mostRows), upTo(schedule.getN(), mostColumns), 1, 1, 1};
+  tile.byGroups = multipliesByGroups(op) && tile.rows % kGroupRows == 0;
+  // One slice is multiplied while another one comes.
+  int64_t fit = gridOf(op).getSharedBytes() / tile.sharedBytes(), wanted = schedule.getBuffers();
+  tile.buffers = std::clamp<int64_t>(wanted > 0 ? std::min(wanted, fit) : fit, 2, kMostBuffers);
+  if (tile.byGroups) {
     tile.warpsHigh = tile.rows / kGroupRows * kGroupWarps;
     return tile;
   }
@@ -105,8 +109,9 @@ struct Sizes {
 
 /// Cycles that it takes to make factors of a place's part of a slice: nine instructions for each word of a lane, by four units.
 constexpr double kFactorCycles = 9.0 * (kSliceBytes / 4) / 32 / 4;
-/// Sums of a thread, beside which there are registers enough for everything else.
-constexpr int64_t kMostSums = 64;
+/// Sums of a thread, beside which there are registers enough for everything else: of a group it is but little, a warp has what it
+/// reads in registers too.
+constexpr int64_t kMostSums = 64, kMostSumsOfGroup = 128;
 
 int64_t sumsOfThread(const GridTile &tile, int64_t threads, int64_t terms) {
   return tile.rows * tile.columns / threads * (terms > 1 ? 2 : 1);
@@ -114,14 +119,16 @@ int64_t sumsOfThread(const GridTile &tile, int64_t threads, int64_t terms) {
 
 /// Cycles that a grid takes for the product with a tile and so many parts of the sum.
 double cycles(GridAttr grid, const Sizes &sizes, const GridTile &tile, int64_t parts) {
-  // Bytes of a cycle from the cache that all share, and from shared memory; cycles of a slice that nothing else hides, of a block,
-  // of a launch.
-  constexpr double cacheRate = 48, sharedRate = 128, sliceLatency = 150, termLatency = 50, blockLatency = 1200,
-                   launchLatency = 3000;
-  constexpr int64_t registers = 65536, mostThreads = 2048, otherRegisters = 64;
+  // Bytes of a cycle from the cache that all share, and from shared memory; cycles of a slice that nothing else hides, until one
+  // has come, of a block, of a launch.
+  constexpr double cacheRate = 48, sharedRate = 128, sliceLatency = 150, termLatency = 50, fetchLatency = 600,
+                   blockLatency = 1200, launchLatency = 3000;
+  // A block has some shared memory that is not its own.
+  constexpr int64_t registers = 65536, mostThreads = 2048, otherRegisters = 64, blockBytes = 1024;
   int64_t threads = tile.warps() * grid.getWarp(), each = sumsOfThread(tile, threads, sizes.terms) + otherRegisters;
+  int64_t shared = grid.getBlocksBytes() > 0 ? grid.getBlocksBytes() : grid.getSharedBytes();
   int64_t together = std::max<int64_t>(
-      1, std::min({grid.getSharedBytes() / tile.sharedBytes(), registers / (each * threads), mostThreads / threads}));
+      1, std::min({shared / (tile.sharedBytes() + blockBytes), registers / (each * threads), mostThreads / threads}));
   int64_t blocks = sizes.batch * parts * int64_t(llvm::divideCeil(sizes.rows, tile.rows)) *
                    int64_t(llvm::divideCeil(sizes.columns, tile.columns));
   int64_t busiest = int64_t(llvm::divideCeil(blocks, grid.getProcessors()));
@@ -135,7 +142,7 @@ double cycles(GridAttr grid, const Sizes &sizes, const GridTile &tile, int64_t p
                                        : tile.warps() * (tile.warpRows() + tile.warpColumns()));
   double read = parted * kSliceBytes / sharedRate, factors = sizes.terms > 1 ? parted * kFactorCycles : 0;
   double bring = double((tile.rows + tile.columns) * kSliceBytes) / cacheRate;
-  double latency = sliceLatency + termLatency * double(sizes.terms);
+  double latency = std::max(sliceLatency + termLatency * double(sizes.terms), fetchLatency / double(tile.buffers - 1));
   double write = double(tile.rows * tile.columns * 4) / cacheRate;
   double time = 0;
   for (int64_t left = busiest; left > 0; left -= together) {
@@ -168,23 +175,27 @@ ScheduleAttr chooseTile(graph::ContractOpInterface op, bool mayPart) {
   sizes.bytes = double(sizes.batch) * double(bytes) *
                 (double(sizes.rows * depth) + double(depth * sizes.columns) + double(sizes.rows * sizes.columns));
 
-  constexpr std::pair<int64_t, int64_t> tiles[] = {{128, 128}, {64, 128}, {128, 64}, {64, 64},
-                                                   {32, 64},   {64, 32},  {32, 32}};
-  constexpr int64_t splits[] = {1, 2, 3, 4, 6, 8, 12, 16};
+  constexpr std::pair<int64_t, int64_t> tiles[] = {{128, 256}, {128, 128}, {64, 128}, {128, 64},
+                                                   {64, 64},   {32, 64},   {64, 32},  {32, 32}};
+  constexpr int64_t splits[] = {1, 2, 3, 4, 6, 8, 12, 16}, rings[] = {0, 3, 2};
   ScheduleAttr best;
   double least = 0;
   for (auto [height, width] : tiles)
     for (int64_t parts : splits) {
       if (parts > 1 && (!mayPart || sizes.slices / parts < leastSlices))
         break;
-      auto schedule = ScheduleAttr::get(op->getContext(), height, width, parts);
-      GridTile tile = gridTile(schedule, multipliesByGroups(op));
-      if (sumsOfThread(tile, tile.warps() * grid.getWarp(), sizes.terms) > kMostSums)
-        break;
-      double cost = cycles(grid, sizes, tile, parts);
-      if (!best || cost < least) {
-        least = cost;
-        best = schedule;
+      for (int64_t buffers : rings) {
+        auto schedule = ScheduleAttr::get(op->getContext(), height, width, parts, buffers);
+        GridTile tile = gridTile(schedule, op);
+        if (tile.sharedBytes() > grid.getSharedBytes() ||
+            sumsOfThread(tile, tile.warps() * grid.getWarp(), sizes.terms) >
+                (tile.byGroups ? kMostSumsOfGroup : kMostSums))
+          break;
+        double cost = cycles(grid, sizes, tile, parts);
+        if (!best || cost < least) {
+          least = cost;
+          best = schedule;
+        }
       }
     }
   return best;

@@ -45,9 +45,8 @@ struct GridTile {
   int64_t warpColumns() const { return columns / warpsWide; }
   int64_t sharedBytes() const { return buffers * (rows + columns) * kSliceBytes; }
 };
-/// Multiples of 32 up to 128 in both directions, whatever the schedule says. `groups`: whether groups of warps may multiply
-/// (`multipliesByGroups`); they do where the tile has rows for them.
-GridTile gridTile(ScheduleAttr schedule, bool groups);
+/// Multiples of 32, up to 128 rows and 256 columns, whatever the schedule says, with no more buffers than fit. Groups multiply where they may (`multipliesByGroups`) and the tile has rows for them.
+GridTile gridTile(ScheduleAttr schedule, graph::ContractOpInterface op);
 
 /// The tile for a contraction that `multipliesMatrices`, and where `mayPart` the parts of its sum: what takes least time.
 ScheduleAttr chooseTile(graph::ContractOpInterface op, bool mayPart);

@@ -56,10 +56,10 @@ def Plan_GridAttr : AttrDef<PlanDialect, "Grid"> {
   let summary = "A machine of many threads, launched as a grid of blocks: code is written for one thread, which runs no vectors.";
   let parameters = (ins "int64_t":$processors, "int64_t":$warp, "int64_t":$sharedBytes, DefaultValuedParameter<"int64_t", "0">:$products,
                         DefaultValuedParameter<"int64_t", "512">:$rate, DefaultValuedParameter<"int64_t", "1000">:$memoryRate,
-                        DefaultValuedParameter<"int64_t", "0">:$groupRate);
+                        DefaultValuedParameter<"int64_t", "0">:$groupRate, DefaultValuedParameter<"int64_t", "0">:$blocksBytes);
   let description = [{
     `warp` threads run in step and see each other's registers; the threads of a block share up to `sharedBytes` of memory and can
-    wait for each other. Such a machine has memory of its own. `products`: how many products of matrices of a warp make one of
+    wait for each other. The blocks that a processor runs at once share `blocksBytes`, 0: as many. Such a machine has memory of its own. `products`: how many products of matrices of a warp make one of
     float32, for the precision that is wanted; 0: it has no such instruction. `rate`: products of words of 32 bits that the
     instructions of a processor's warps make in a cycle; `memoryRate`: bytes that come from memory in a cycle, for all processors.
     `groupRate`: the same as `rate` for products of 16-bit elements that groups of four warps make from shared memory while they do
@@ -89,8 +89,12 @@ def Plan_TargetAttr : AttrDef<PlanDialect, "Target"> {
 def Plan_ScheduleAttr : AttrDef<PlanDialect, "Schedule"> {
   let mnemonic = "schedule";
   let summary = "How a contraction is tiled: m rows by n columns of accumulators over the whole sum, or over one of `parts` of it.";
-  let parameters = (ins "int64_t":$m, "int64_t":$n, DefaultValuedParameter<"int64_t", "1">:$parts);
-  let builders = [AttrBuilder<(ins "int64_t":$m, "int64_t":$n), [{ return $_get($_ctxt, m, n, int64_t(1)); }]>];
+  let description = [{
+    `buffers`: of a grid, slices of the operands in shared memory; 0: as many as are of use and fit.
+  }];
+  let parameters = (ins "int64_t":$m, "int64_t":$n, DefaultValuedParameter<"int64_t", "1">:$parts,
+                        DefaultValuedParameter<"int64_t", "0">:$buffers);
+  let builders = [AttrBuilder<(ins "int64_t":$m, "int64_t":$n), [{ return $_get($_ctxt, m, n, int64_t(1), int64_t(0)); }]>];
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }

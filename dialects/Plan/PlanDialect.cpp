@@ -55,14 +55,14 @@ LogicalResult MatrixAttr::verify(Emit emitError, Type left, Type right, Type sum
 }
 
 LogicalResult GridAttr::verify(Emit emitError, int64_t processors, int64_t warp, int64_t sharedBytes, int64_t products,
-                               int64_t rate, int64_t memoryRate, int64_t groupRate) {
+                               int64_t rate, int64_t memoryRate, int64_t groupRate, int64_t blocksBytes) {
   if (processors < 1)
     return emitError() << "processors must be at least 1";
   constexpr int64_t most = 256; // threads of the smallest blocks that kernels have
   if (warp < 1 || warp > most || !llvm::isPowerOf2_64(uint64_t(warp)))
     return emitError() << "warp must be a power of two of at most " << most;
-  if (sharedBytes < 0 || products < 0 || groupRate < 0)
-    return emitError() << "sharedBytes, products and groupRate must not be negative";
+  if (sharedBytes < 0 || products < 0 || groupRate < 0 || blocksBytes < 0)
+    return emitError() << "sharedBytes, blocksBytes, products and groupRate must not be negative";
   if (rate < 1 || memoryRate < 1)
     return emitError() << "rate and memoryRate must be at least 1";
   return success();
@@ -84,9 +84,11 @@ LogicalResult TargetAttr::verify(Emit emitError, int64_t vectorBytes, int64_t ve
   return success();
 }
 
-LogicalResult ScheduleAttr::verify(Emit emitError, int64_t m, int64_t n, int64_t parts) {
+LogicalResult ScheduleAttr::verify(Emit emitError, int64_t m, int64_t n, int64_t parts, int64_t buffers) {
   if (m < 1 || n < 1 || parts < 1)
     return emitError() << "m, n and parts must be at least 1";
+  if (buffers < 0)
+    return emitError() << "buffers must not be negative";
   return success();
 }
 

@@ -23,9 +23,13 @@ struct Module {
   std::string text;
 };
 
+/// Shared memory of a block without asking, and the most that it may ask for, in bytes.
+constexpr int kFreeShared = 48 << 10, kMostShared = 227 << 10;
+
 struct Function {
   const Kernel *kernel;
   std::string name;
+  int mostShared = kFreeShared;
 };
 
 struct Link {
@@ -144,7 +148,12 @@ int moduleGetFunction(Function **function, Module *module, const char *name) {
   return *function = &made, 0;
 }
 
-int funcSetAttribute(Function *, int, int) { return 0; }
+int funcSetAttribute(Function *function, int attribute, int value) {
+  constexpr int mostShared = 8;
+  if (attribute != mostShared || value > kMostShared || fails("shared-memory"))
+    return kInvalidValue;
+  return function->mostShared = value, 0;
+}
 
 int linkCreate(unsigned, int *, void **, Link **link) { return *link = keep(new Link), 0; }
 int linkAddData(Link *link, int, void *data, size_t bytes, const char *, unsigned, int *, void **) {
@@ -307,11 +316,12 @@ int graphLaunch(Graph *exec, void *stream) {
 }
 
 int launchKernel(Function *function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX, unsigned blockY,
-                 unsigned blockZ, unsigned, void *stream, void **arguments, void **) {
-  if (gridX == 0 || gridY != 1 || gridZ != 1 || blockY != 1 || blockZ != 1)
+                 unsigned blockZ, unsigned sharedBytes, void *stream, void **arguments, void **) {
+  const Kernel &kernel = *function->kernel;
+  if (gridX == 0 || gridY != 1 || gridZ != 1 || blockY != 1 || blockZ != 1 || int(sharedBytes) > function->mostShared ||
+      (kernel.sharedBytes() > kFreeShared && sharedBytes < kernel.sharedBytes()))
     return kInvalidValue;
   ++launches;
-  const Kernel &kernel = *function->kernel;
   std::vector<uint64_t> values;
   for (size_t i = 0; i < kernel.pointers.size(); ++i) {
     uint64_t value;

@@ -24,6 +24,13 @@ struct Kernel {
   std::vector<SharedMemory> shared;
   /// Whether threads wait for each other: if not, they run one after another without fibers.
   bool synchronizes = false;
+
+  uint64_t sharedBytes() const {
+    uint64_t bytes = 0;
+    for (const SharedMemory &memory : shared)
+      bytes += memory.bytes;
+    return bytes;
+  }
 };
 
 /// Runs all blocks; an error's text, empty after success: threads that wait for ever, or meet where not all come.

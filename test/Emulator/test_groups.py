@@ -44,8 +44,8 @@ MODELS = {
     "k-k": (batches(128, 128, 96, "k", "k"), "f16.k.k.128"),
     "k-m": (batches(128, 128, 96, "k", "m"), "f16.k.m.128"),
     "m-k": (batches(128, 128, 96, "m", "k"), "f16.m.k.128"),
-    "m-m": (batches(248, 248, 64, "m", "m"), "f16.m.m.128"),
-    "edges": (batches(250, 250, 64), "f16.k.m.128"),
+    "m-m": (batches(248, 248, 64, "m", "m"), "f16.m.m.256"),
+    "edges": (batches(250, 250, 64), "f16.k.m.256"),
     "few-columns": (batches(150, 36, 96, count=200), "f16.k.m."),
     "odd-sizes": (batches(129, 47, 63), "f16.k.m."),
     "computed": (narrowed(64, 128, 128, 96), "bf16.k.m.128"),
@@ -162,6 +162,33 @@ def test_mistakes_are_caught(mistake):
     want = expected("k-m")
     caught = [schedule for schedule in SCHEDULES if error_of("k-m", want, schedule, MISTAKES[mistake])]
     assert caught
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_rings_of_warps(schedule):
+    """Where warps multiply alone, rings may want more memory than blocks have without asking too."""
+    built = batches(128, 128, 96)
+    want = hewn.compile(built)
+    feeds = feeds_for(want.inputs)
+    used = []
+
+    def look(text):
+        used.append("[65536 x i8]" in text and "hewn.grid.product.f16" in text)
+        return text + "\n"
+
+    with emulated.mutated(look), emulated.compiled(built, "sm_80") as module, emulated.setting("SCHEDULE", schedule):
+        compare(module.run(feeds), want.run(feeds))
+    assert used == [True]
+
+
+def test_memory_that_is_not_given():
+    """A kernel that needs more than its launch asks for is not run, nor one whose request fails."""
+    want = expected("m-m")
+    assert "CUDA error 1)" in error_of(
+        "m-m", want, "forward", lambda text: text.replace("[98304 x i8]", "[98320 x i8]")
+    )
+    with emulated.setting("FAIL", "shared-memory"), pytest.raises(hewn.RunError, match="matmul"):
+        error_of("m-m", want, "forward")
 
 
 def test_matrices_that_lie_otherwise():

@@ -51,12 +51,12 @@
 
 // -----
 
-// expected-error@+1 {{sharedBytes, products and groupRate must not be negative}}
+// expected-error@+1 {{sharedBytes, blocksBytes, products and groupRate must not be negative}}
 #grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 49152, products = -1>
 
 // -----
 
-// expected-error@+1 {{sharedBytes, products and groupRate must not be negative}}
+// expected-error@+1 {{sharedBytes, blocksBytes, products and groupRate must not be negative}}
 #grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 49152, groupRate = -1>
 
 // -----
@@ -108,3 +108,8 @@
 
 // expected-error@+1 {{m, n and parts must be at least 1}}
 #schedule = #plan.schedule<m = 32, n = 32, parts = 0>
+
+// -----
+
+// expected-error@+1 {{buffers must not be negative}}
+#schedule = #plan.schedule<m = 32, n = 32, buffers = -1>

@@ -64,8 +64,8 @@ struct Job {
   /// The variant that it is compiled for; others may use it too.
   const Variant *variant = nullptr;
   std::string symbol() const { return variant->prefix + name; }
-  /// Threads of a block, for a grid.
-  int64_t threads = 0;
+  /// Threads of a block, for a grid, and bytes of shared memory that it is given.
+  int64_t threads = 0, sharedBytes = 0;
 };
 
 /// The kernel and every function that it reaches.
@@ -84,6 +84,8 @@ Job packKernel(FunctionOpInterface kernel, SymbolTable &table) {
   job.name = kernel.getName().str();
   if (auto threads = kernel->getAttrOfType<IntegerAttr>(plan::kThreadsAttr))
     job.threads = threads.getInt();
+  if (auto bytes = kernel->getAttrOfType<IntegerAttr>(plan::kSharedBytesAttr))
+    job.sharedBytes = bytes.getInt();
   llvm::raw_string_ostream os(job.bytecode);
   BytecodeWriterConfig config;
   config.setElideResourceDataFlag();
@@ -149,7 +151,7 @@ Expected<std::string> compile(const Job &job, const CodeOptions &options) {
     if (wanted.form == CodeForm::Object)
       wanted.form = CodeForm::Assembly;
     if (wanted.form != CodeForm::LLVM)
-      device->finish(*code, kernel, job.threads);
+      device->finish(*code, kernel, job.threads, job.sharedBytes);
   }
   return generateCode(*code, job.variant->machine, wanted);
 }

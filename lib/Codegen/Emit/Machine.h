@@ -26,7 +26,8 @@ public:
   virtual llvm::Error link(llvm::Module &module, llvm::Function &kernel) const = 0;
   /// Turns such a module, whose `kernel` runs on blocks of `threads`, into one that the machine's code generator takes:
   /// the functions of Grid/Grid.h become instructions. Without this step it is code for any machine that has them.
-  virtual void finish(llvm::Module &module, llvm::Function &kernel, int64_t threads) const = 0;
+  /// `sharedBytes` > 0: the block's shared memory is one variable of so many, which it is given when launched.
+  virtual void finish(llvm::Module &module, llvm::Function &kernel, int64_t threads, int64_t sharedBytes) const = 0;
   /// The texts of kernels as one.
   virtual std::string join(const std::vector<llvm::StringRef> &kernels) const = 0;
   /// What the text is, for messages: "PTX 7.0".

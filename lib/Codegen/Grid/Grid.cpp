@@ -4,6 +4,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/IR/Function.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using hewn::graph::DimExpr;
@@ -202,6 +203,43 @@ Value Grid::shared(int64_t elements, Type type, int64_t alignment) {
   memref::GlobalOp::create(top, e.loc, name, top.getStringAttr("private"), memref, top.getUnitAttr(),
                            /*constant=*/false, top.getI64IntegerAttr(alignment));
   return memref::GetGlobalOp::create(e.b, e.loc, memref, name);
+}
+
+void gatherShared(KernelFunction &k) {
+  SmallVector<memref::GetGlobalOp> uses;
+  k.function.walk([&](memref::GetGlobalOp use) { uses.push_back(use); });
+  auto module = k.function->getParentOfType<ModuleOp>();
+  auto globalOf = [&](memref::GetGlobalOp use) { return module.lookupSymbol<memref::GlobalOp>(use.getNameAttr()); };
+  // Those that want the largest alignment first: nothing is lost between them.
+  llvm::stable_sort(uses, [&](memref::GetGlobalOp a, memref::GetGlobalOp b) {
+    return globalOf(a).getAlignment().value_or(1) > globalOf(b).getAlignment().value_or(1);
+  });
+  int64_t bytes = 0, alignment = 1;
+  SmallVector<int64_t> offsets;
+  for (memref::GetGlobalOp use : uses) {
+    int64_t own = int64_t(globalOf(use).getAlignment().value_or(1));
+    alignment = std::max(alignment, own);
+    offsets.push_back(int64_t(llvm::alignTo(uint64_t(bytes), uint64_t(own))));
+    MemRefType type = use.getType();
+    bytes = offsets.back() + type.getNumElements() * int64_t(type.getElementTypeBitWidth() / 8);
+  }
+  if (bytes <= kSharedBytes)
+    return;
+  OpBuilder b(k.function);
+  auto type = MemRefType::get({bytes}, b.getI8Type(), MemRefLayoutAttrInterface(), b.getI64IntegerAttr(kSharedSpace));
+  std::string name = (k.function.getName() + "_shared").str();
+  memref::GlobalOp::create(b, k.loc(), name, b.getStringAttr("private"), type, b.getUnitAttr(), /*constant=*/false,
+                           b.getI64IntegerAttr(alignment));
+  for (auto [use, offset] : llvm::zip(uses, offsets)) {
+    b.setInsertionPoint(use);
+    Value all = memref::GetGlobalOp::create(b, k.loc(), type, name);
+    Value at = arith::ConstantIndexOp::create(b, k.loc(), offset);
+    Operation *global = globalOf(use);
+    use.replaceAllUsesWith(Value(memref::ViewOp::create(b, k.loc(), use.getType(), all, at, ValueRange())));
+    use.erase();
+    global->erase();
+  }
+  k.function->setAttr(plan::kSharedBytesAttr, b.getI64IntegerAttr(bytes));
 }
 
 void Grid::storeShared(Value value, Value memory, Value at) {

@@ -78,6 +78,12 @@ bool describeGridFunction(llvm::Function &function);
 
 /// The memory space of a block's shared memory.
 inline constexpr int64_t kSharedSpace = 3;
+/// Shared memory that a block has on every machine without asking for it.
+inline constexpr int64_t kSharedBytes = 48 << 10;
+
+/// At the end of a kernel: where its shared memories are more than `kSharedBytes`, they become parts of one, which each
+/// block is given when launched (plan.shared_bytes).
+void gatherShared(KernelFunction &k);
 
 /// A kernel on its way to a grid: one nest after another, each spread over all of its threads.
 class Grid {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/Grid/GridEngine.h"
 #include "dialects/Plan/GridSchedule.h"
+#include "lib/Codegen/Grid/Grid.h"
 
 using namespace mlir;
 
 namespace hewn::codegen {
 
-void emitGrid(KernelFunction &k, OpBuilder &b) {
+static void emitForm(KernelFunction &k, OpBuilder &b) {
   if (std::optional<graph::Chain> chain = gridChain(k))
     return emitGridChain(k, b, *chain);
   if (std::optional<GridTiles> tiles = gridTiles(k)) {
@@ -21,6 +22,11 @@ void emitGrid(KernelFunction &k, OpBuilder &b) {
     return emitGridRows(k, b, *rows);
   if (!emitGridTurn(k, b))
     emitGridMap(k, b);
+}
+
+void emitGrid(KernelFunction &k, OpBuilder &b) {
+  emitForm(k, b);
+  gatherShared(k);
 }
 
 } // namespace hewn::codegen

@@ -221,7 +221,7 @@ void emitGridMatrix(KernelFunction &k, OpBuilder &b, const GridTiles &tiles) {
   plan::ScheduleAttr schedule = k.kernel.getScheduleAttr();
   if (!schedule)
     schedule = plan::chooseTile(tiles.op, /*mayPart=*/false);
-  GridMatrixEmitter(k, b, tiles, plan::gridTile(schedule, plan::multipliesByGroups(tiles.op))).run();
+  GridMatrixEmitter(k, b, tiles, plan::gridTile(schedule, tiles.op)).run();
 }
 
 } // namespace hewn::codegen

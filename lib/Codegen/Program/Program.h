@@ -19,7 +19,7 @@ using KernelSymbols = llvm::StringMap<std::string>;
 struct DeviceKernels {
   struct Kernel {
     std::string name; // in the device's code
-    int64_t threads = 0;
+    int64_t threads = 0, sharedBytes = 0;
   };
   std::vector<Kernel> kernels;
   llvm::StringMap<unsigned> numbers; // by the name in the module

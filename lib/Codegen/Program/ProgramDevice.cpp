@@ -79,8 +79,9 @@ LogicalResult ProgramEmitter::launchOnDevice(plan::LaunchOp op, ArrayRef<llvm::V
   if (!*blocks || !threads)
     return op.emitOpError("launches a kernel that does not say on how many blocks of how many threads");
   auto [number, isNew] = device->numbers.try_emplace(op.getKernel(), unsigned(device->kernels.size()));
+  auto shared = function->getAttrOfType<IntegerAttr>(plan::kSharedBytesAttr);
   if (isNew)
-    device->kernels.push_back({kernels.lookup(op.getKernel()), threads.getInt()});
+    device->kernels.push_back({kernels.lookup(op.getKernel()), threads.getInt(), shared ? shared.getInt() : 0});
 
   // The context, which comes first, means nothing to a device.
   SmallVector<llvm::Value *> values = {llvm::ConstantPointerNull::get(ptr)};

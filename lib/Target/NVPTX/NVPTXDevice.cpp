@@ -92,6 +92,21 @@ void keepLoops(Module &module, Function &kernel) {
   }
 }
 
+/// The kernel's shared memory as what it is given when launched: a variable from outside, of no size.
+void takeShared(Module &module, Function &kernel) {
+  for (GlobalVariable &variable : make_early_inc_range(module.globals())) {
+    if (variable.getAddressSpace() != codegen::kSharedSpace)
+      continue;
+    auto *type = ArrayType::get(Type::getInt8Ty(module.getContext()), 0);
+    auto *given =
+        new GlobalVariable(module, type, /*isConstant=*/false, GlobalValue::ExternalLinkage, nullptr,
+                           kernel.getName() + "_given", nullptr, GlobalValue::NotThreadLocal, codegen::kSharedSpace);
+    given->setAlignment(variable.getAlign());
+    variable.replaceAllUsesWith(given);
+    variable.eraseFromParent();
+  }
+}
+
 class NVPTXDevice : public codegen::Device {
 public:
   Error link(Module &module, Function &kernel) const override {
@@ -106,7 +121,9 @@ public:
     return Error::success();
   }
 
-  void finish(Module &module, Function &kernel, int64_t threads) const override {
+  void finish(Module &module, Function &kernel, int64_t threads, int64_t sharedBytes) const override {
+    if (sharedBytes > 0)
+      takeShared(module, kernel);
     keepLoops(module, kernel);
     useGroupInstructions(module);
     useInstructions(module);

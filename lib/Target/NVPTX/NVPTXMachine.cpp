@@ -27,15 +27,18 @@ struct Named {
   const char *name;
   const char *features;
   int64_t processors;
-  int64_t sharedBytes;
+  /// Of a block, and of all blocks of a processor.
+  int64_t sharedBytes, blocksBytes;
   /// Products of tf32 of a processor, and bytes from memory of all, in a cycle; pairs of products of 16 bits by groups of warps.
   int64_t rate, memoryRate, groupRate;
 };
 
 constexpr Named machines[] = {
-    {"sm_80", "+ptx70", 108, 163 << 10, 512, 1100, 0},   {"sm_86", "+ptx71", 84, 99 << 10, 128, 520, 0},
-    {"sm_89", "+ptx78", 128, 99 << 10, 128, 400, 0},     {"sm_90a", "+ptx80", 132, 227 << 10, 640, 1900, 1000},
-    {"sm_100a", "+ptx86", 148, 227 << 10, 640, 4200, 0},
+    {"sm_80", "+ptx70", 108, 163 << 10, 164 << 10, 512, 1100, 0},
+    {"sm_86", "+ptx71", 84, 99 << 10, 100 << 10, 128, 520, 0},
+    {"sm_89", "+ptx78", 128, 99 << 10, 100 << 10, 128, 400, 0},
+    {"sm_90a", "+ptx80", 132, 227 << 10, 228 << 10, 640, 1900, 1000},
+    {"sm_100a", "+ptx86", 148, 227 << 10, 228 << 10, 640, 4200, 0},
 };
 
 const Named *find(StringRef name) {
@@ -72,7 +75,7 @@ plan::TargetAttr targetAttr(MLIRContext *context, const codegen::MachineSpec &ma
   auto grid =
       plan::GridAttr::get(context, found ? found->processors : 1, /*warp=*/32, found ? found->sharedBytes : 48 << 10,
                           /*products=*/exact ? 3 : 1, found ? found->rate : 128, found ? found->memoryRate : 400,
-                          found ? found->groupRate : 0);
+                          found ? found->groupRate : 0, found ? found->blocksBytes : 0);
   return plan::TargetAttr::get(context, machine.vectorBytes, /*vectorRegisters=*/16, /*l1Bytes=*/128 << 10,
                                /*l1Ways=*/0, /*l2Bytes=*/40 << 20, /*l3Bytes=*/0, /*dots=*/ArrayAttr(),
                                /*matrices=*/ArrayAttr(), grid, /*fastHalves=*/false, /*scalesVectors=*/false);
