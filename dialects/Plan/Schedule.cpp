@@ -246,15 +246,20 @@ int64_t chainRows(Operation *op, int64_t columns, int64_t columnBytes) {
   return tiles * tile;
 }
 
+graph::DimExpr rowStride(const graph::DimExpr &elements, int64_t bytesEach) {
+  constexpr int64_t line = 64;
+  int64_t lineElements = std::max<int64_t>(line / bytesEach, 1);
+  graph::DimExpr lines = elements.ceilDiv(lineElements);
+  return (lines + graph::DimExpr(1) - lines.mod(2)) * graph::DimExpr(lineElements);
+}
+
 graph::Dims chainScratch(Operation *op, const graph::DimExpr &rows, const graph::DimExpr &columns, bool inPlace) {
   // As many threads as may share a kernel; two tiles of rows, so that the right operands are read half as often.
-  constexpr int64_t slots = 16, line = 16;
+  constexpr int64_t slots = 16;
   TargetAttr target = targetOf(op);
   int64_t most = target && target.getVectorRegisters() >= 32 ? 12 : 8;
-  graph::DimExpr lines = columns.ceilDiv(line);
   return {graph::DimExpr(slots), graph::DimExpr(inPlace ? 1 : 2),
-          graph::DimExpr(std::min(most, rows.constant().value_or(most))),
-          (lines + graph::DimExpr(1) - lines.mod(2)) * graph::DimExpr(line)};
+          graph::DimExpr(std::min(most, rows.constant().value_or(most))), rowStride(columns, sizeof(float))};
 }
 
 } // namespace hewn::plan

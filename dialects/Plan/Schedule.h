@@ -80,8 +80,12 @@ bool gridTakesChain(const graph::Chain &chain);
 /// even a few fit there, or beside the operands in the cache.
 int64_t chainRows(mlir::Operation *op, int64_t columns, int64_t columnBytes);
 
+/// Elements between rows of `elements` each that are used together: an odd number of cache lines, so that neighbours don't fall
+/// into one set of the cache.
+graph::DimExpr rowStride(const graph::DimExpr &elements, int64_t bytesEach);
+
 /// Dims of the memory that a chain of so many rows and columns needs where its stack won't do: slots, buffers of a slot (scores,
-/// and weights where these are not in place), rows of a buffer, elements between rows (an odd number of cache lines). A task
+/// and weights where these are not in place), rows of a buffer, elements between rows. A task
 /// works in the slot of its number.
 graph::Dims chainScratch(mlir::Operation *op, const graph::DimExpr &rows, const graph::DimExpr &columns, bool inPlace);
 

@@ -22,10 +22,7 @@ WinogradSchedule winogradSchedule(graph::ContractOpInterface op, int64_t tile, i
   WinogradSchedule s;
   s.down = extents[dims.rows[0]].ceilDiv(tile);
   s.across = extents[dims.rows[1]].ceilDiv(tile);
-  // Neighbours an odd number of cache lines apart don't fall into one set of the cache.
-  constexpr int64_t line = 16;
-  int64_t lines = llvm::divideCeil(*extents[dims.channels].constant(), line);
-  s.stride = (lines + (lines % 2 == 0)) * line;
+  s.stride = *rowStride(extents[dims.channels], sizeof(float)).constant();
   int64_t planes = graph::winograd(tile)->size * graph::winograd(tile)->size;
   // The transformed operand stays in the cache beside the weights that stream by; the more tiles, the more often each of
   // these is used.

@@ -316,6 +316,22 @@ void KernelElements::branch(Value condition, llvm::function_ref<void()> then, ll
   forget();
 }
 
+SmallVector<Index> KernelElements::unravel(Index linear, ArrayRef<DimExpr> counts) {
+  SmallVector<Index> at(counts.size(), constant(0));
+  for (unsigned i = counts.size(); i-- > 0;) {
+    if (counts[i].is(1))
+      continue;
+    if (llvm::all_of(counts.take_front(i), [](const DimExpr &count) { return count.is(1); })) {
+      at[i] = linear;
+      break;
+    }
+    Value count = expression(counts[i]).base;
+    at[i] = {arith::RemUIOp::create(b, loc, linear.base, count)};
+    linear = {arith::DivUIOp::create(b, loc, linear.base, count)};
+  }
+  return at;
+}
+
 void KernelElements::forEach(Index begin, Index end, int64_t step, llvm::function_ref<void(Index)> body) {
   auto loop = scf::ForOp::create(b, loc, begin.base, end.base, constant(step).base);
   {

@@ -100,6 +100,9 @@ public:
   /// `body` at begin, begin + step, ... before `end`.
   void forEach(graph::Index begin, graph::Index end, int64_t step, llvm::function_ref<void(graph::Index)> body);
 
+  /// A number of `counts`' product as an index in dims of these extents, the last one fastest.
+  llvm::SmallVector<graph::Index> unravel(graph::Index linear, llvm::ArrayRef<graph::DimExpr> counts);
+
   /// x + y and sum + x * y, rounded after each operation, of floats or integers, of scalars or vectors, all of one type.
   mlir::Value addElements(mlir::Value x, mlir::Value y);
   mlir::Value multiplyAdd(mlir::Value sum, mlir::Value x, mlir::Value y);

@@ -53,20 +53,7 @@ void overTasks(KernelFunction &k, KernelElements &e, ArrayRef<DimExpr> counts, c
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(loop.getBody()->getTerminator());
   e.forget();
-  SmallVector<Index> outer(leading);
-  Index rest{loop.getInductionVar()};
-  for (unsigned i = leading; i-- > 0;) {
-    if (counts[i].is(1)) {
-      outer[i] = e.constant(0);
-      continue;
-    }
-    bool last = llvm::all_of(counts.take_front(i), [](const DimExpr &c) { return c.is(1); });
-    Index count = e.expression(counts[i]);
-    outer[i] = last ? rest : Index{arith::RemUIOp::create(b, e.loc, rest.base, count.base)};
-    if (!last)
-      rest = {arith::DivUIOp::create(b, e.loc, rest.base, count.base)};
-  }
-  nest(outer);
+  nest(e.unravel({loop.getInductionVar()}, counts.take_front(leading)));
 }
 
 void overSlots(KernelFunction &k, KernelElements &e, int64_t slots, ArrayRef<DimExpr> counts, const DimExpr &work,
@@ -76,15 +63,7 @@ void overSlots(KernelFunction &k, KernelElements &e, int64_t slots, ArrayRef<Dim
     Index share = e.floorDiv(e.add(all, e.constant(slots - 1)), e.constant(slots));
     Index begin = e.mul(slot[0], share), end = e.min(e.add(begin, share), all);
     enter(slot[0]);
-    e.forEach(begin, end, 1, [&](Index rest) {
-      SmallVector<Index> at(counts.size());
-      for (unsigned i = counts.size(); i-- > 0;) {
-        Index size = e.expression(counts[i]);
-        at[i] = i == 0 ? rest : e.mod(rest, size);
-        rest = e.floorDiv(rest, size);
-      }
-      body(at);
-    });
+    e.forEach(begin, end, 1, [&](Index linear) { body(e.unravel(linear, counts)); });
   });
 }
 

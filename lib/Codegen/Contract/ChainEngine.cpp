@@ -71,8 +71,8 @@ public:
     bool even = rows.constant() && *rows.constant() % most == 0;
     count = even ? DimExpr(most) : DimExpr::symbol(kRows);
     if (!given) {
-      scores = onStack(graph::getElementType(chain.scores));
-      weights = chain.inPlace ? scores : onStack(graph::getElementType(chain.weights));
+      scores = onStack(chain.scores);
+      weights = chain.inPlace ? scores : onStack(chain.weights);
     }
     // Batches first: a batch's k and v stay in the cache for all of its rows.
     Dims counts(ArrayRef(space).take_front(chain.rowDim));
@@ -137,11 +137,10 @@ private:
     return dims;
   }
 
-  /// Room for a task's rows on the stack. Rows start at an odd multiple of a cache line, so that neighbouring ones don't fall
-  /// into one set of the cache.
-  Buffer onStack(Type element) {
-    int64_t line = 16, lines = (*space.back().constant() + line - 1) / line;
-    int64_t stride = (lines + (lines % 2 == 0)) * line;
+  /// Room for a task's rows on the stack.
+  Buffer onStack(Value rows) {
+    Type element = graph::getElementType(rows);
+    int64_t stride = *plan::rowStride(space.back(), graph::elementBytes(rows)).constant();
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(&k.function.front());
     Value memory =

@@ -132,29 +132,12 @@ void Grid::stride(Index from, Index to, Index step, llvm::function_ref<void(Inde
   e.forget();
 }
 
-SmallVector<Index> Grid::unravel(Index linear, ArrayRef<DimExpr> counts) {
-  SmallVector<Index> at(counts.size(), e.constant(0));
-  for (unsigned i = counts.size(); i-- > 0;) {
-    if (counts[i].is(1))
-      continue;
-    bool last = llvm::all_of(counts.take_front(i), [](const DimExpr &c) { return c.is(1); });
-    if (last) {
-      at[i] = linear;
-      break;
-    }
-    Value count = e.expression(counts[i]).base;
-    at[i] = {arith::RemUIOp::create(e.b, e.loc, linear.base, count)};
-    linear = {arith::DivUIOp::create(e.b, e.loc, linear.base, count)};
-  }
-  return at;
-}
-
 void Grid::overThreads(ArrayRef<DimExpr> counts, llvm::function_ref<void(ArrayRef<Index>)> body) {
   DimExpr total = graph::numElements(counts);
   wantBlocks(total.ceilDiv(threads));
   Index size = e.constant(threads);
   Index first = e.add(e.mul({block}, size), {thread}), all = e.mul({blocks}, size);
-  stride(first, e.expression(total), all, [&](Index linear) { body(unravel(linear, counts)); });
+  stride(first, e.expression(total), all, [&](Index linear) { body(e.unravel(linear, counts)); });
 }
 
 void Grid::overBlocks(const DimExpr &count, llvm::function_ref<void(Index)> body) {

@@ -101,8 +101,6 @@ public:
   void overThreads(llvm::ArrayRef<graph::DimExpr> counts, llvm::function_ref<void(llvm::ArrayRef<graph::Index>)> body);
   /// `body` at every item of [0, count), each by all threads of one block: it may wait at barriers.
   void overBlocks(const graph::DimExpr &count, llvm::function_ref<void(graph::Index)> body);
-  /// A number as an index in dims of `counts`, the last one fastest.
-  llvm::SmallVector<graph::Index> unravel(graph::Index linear, llvm::ArrayRef<graph::DimExpr> counts);
   /// The two loops' common form: from, from + step, ... below `to`.
   void stride(graph::Index from, graph::Index to, graph::Index step, llvm::function_ref<void(graph::Index)> body);
 

@@ -16,7 +16,7 @@ GridContraction::GridContraction(KernelFunction &k, OpBuilder &b, const GridTile
       batch(graph::numElements(tiles.dims(tiles.batch))) {}
 
 void GridContraction::set(ArrayRef<unsigned> list, Index linear) {
-  for (auto [d, index] : llvm::zip(list, grid.unravel(linear, tiles.dims(list))))
+  for (auto [d, index] : llvm::zip(list, e.unravel(linear, tiles.dims(list))))
     iteration[d] = index;
 }
 

@@ -49,7 +49,7 @@ public:
     Value meeting = alongSum ? Value() : grid.shared(warps * few * grid.warp, zero.getType());
     Dims counts = {batch, many.ceilDiv(places)};
     grid.overBlocks(graph::numElements(counts), [&](Index item) {
-      SmallVector<Index> at = grid.unravel(item, counts);
+      SmallVector<Index> at = e.unravel(item, counts);
       set(tiles.batch, at[0]);
       Index place = e.add(e.mul(at[1], e.constant(places)), ownPlace);
       // Those beyond the end do the last one's work once more: all must meet.

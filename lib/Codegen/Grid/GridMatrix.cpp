@@ -56,7 +56,7 @@ public:
     DimExpr slices = depth.ceilDiv(left.depth()), ofPart = slices.ceilDiv(tiles.parts);
     Dims counts = {batch, DimExpr(tiles.parts), columns.ceilDiv(tile.columns), rows.ceilDiv(tile.rows)};
     grid.overBlocks(graph::numElements(counts), [&](Index item) {
-      SmallVector<Index> at = grid.unravel(item, counts);
+      SmallVector<Index> at = e.unravel(item, counts);
       set(tiles.batch, at[0]);
       part = at[1];
       firstColumn = e.mul(at[2], e.constant(tile.columns));

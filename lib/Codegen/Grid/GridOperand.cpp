@@ -159,7 +159,7 @@ void GridOperand::setSummed(Index slice, Index inSlice) {
   graph::Dims dims = c.tiles.dims(c.tiles.summed);
   if (std::optional<int64_t> last = dims.back().constant(); last && *last % depth() == 0) {
     dims.back() = DimExpr(*last / depth());
-    SmallVector<Index> at = c.grid.unravel(slice, dims);
+    SmallVector<Index> at = c.e.unravel(slice, dims);
     at.back() = e.add(e.mul(at.back(), e.constant(depth())), inSlice);
     for (auto [d, index] : llvm::zip(c.tiles.summed, at))
       c.iteration[d] = index;

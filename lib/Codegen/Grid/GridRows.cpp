@@ -75,7 +75,7 @@ public:
       // Threads beyond the last row do it once more, since all must meet, but write nothing.
       Index number = e.add(e.mul(item, e.constant(each)), own);
       Value exists = each > 1 ? e.compare(arith::CmpIPredicate::sle, number, last) : Value();
-      setOuter(grid->unravel(each > 1 ? e.min(number, last) : number, dimsOf(outer)));
+      setOuter(e.unravel(each > 1 ? e.min(number, last) : number, dimsOf(outer)));
       row(exists);
     });
   }
@@ -192,7 +192,7 @@ private:
     else
       b.setInsertionPointToStart(loop.getBody());
     SmallVector<Index> saved(at);
-    SmallVector<Index> indices = grid->unravel({loop.getInductionVar()}, dimsOf(inner));
+    SmallVector<Index> indices = e.unravel({loop.getInductionVar()}, dimsOf(inner));
     for (auto [d, index] : llvm::zip(inner, indices))
       at[d] = index;
     SmallVector<Value> next(loop.getRegionIterArgs());

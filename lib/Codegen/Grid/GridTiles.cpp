@@ -133,7 +133,7 @@ public:
 
     Dims counts = {batch, rows.ceilDiv(rowsEach * kSide), columns.ceilDiv(columnsEach * kSide)};
     grid.overBlocks(graph::numElements(counts), [&](Index item) {
-      SmallVector<Index> at = grid.unravel(item, counts);
+      SmallVector<Index> at = e.unravel(item, counts);
       set(tiles.batch, at[0]);
       Index firstRow = e.mul(at[1], e.constant(rowsEach * kSide)),
             firstColumn = e.mul(at[2], e.constant(columnsEach * kSide));

@@ -155,7 +155,7 @@ bool emitGridTurn(KernelFunction &k, OpBuilder &b) {
     }
   };
   grid.overBlocks(graph::numElements(counts), [&](Index item) {
-    SmallVector<Index> first = grid.unravel(item, counts);
+    SmallVector<Index> first = e.unravel(item, counts);
     for (unsigned d : {turn->along, turn->across})
       first[d] = e.mul(first[d], size);
     each(first, /*brings=*/true, [&](ArrayRef<Index> at, Index place) {

@@ -38,7 +38,7 @@ void GridChain::run() {
   Dims counts(ArrayRef(space).take_front(chain.rowDim));
   counts.push_back(rows.ceilDiv(spread.high * kWarpRows));
   grid.overBlocks(graph::numElements(counts), [&](Index item) {
-    SmallVector<Index> at = grid.unravel(item, counts);
+    SmallVector<Index> at = e.unravel(item, counts);
     batch.assign(at.begin(), at.end() - 1);
     Index firstRow = e.mul(at.back(), e.constant(spread.high * kWarpRows));
     Index start = e.add(firstRow, e.add(e.mul(warpHigh, e.constant(kWarpRows)), group));
