@@ -3,7 +3,8 @@
 
     .venv/bin/python tools/benchmark.py [--threads N] [--precision P] [--rounds N] [--dim NAME=SIZE] MODEL.onnx ...
 
-Each engine runs each model in a process of its own; the engines take turns, and a figure is the median over the rounds of a
+The engines are those that are installed: onnxruntime, OpenVINO, and torch's inductor where torch and onnx2torch are (it is given
+the model as onnx2torch reads it). Each runs each model in a process of its own; the engines take turns, and a figure is the median over the rounds of a
 process's median run. Inputs are random, dims that the model leaves open are 1 unless --dim says more. The ratio is the best
 other engine's time over hewn's; the error is the largest difference from onnxruntime's float32 result, relative to its largest.
 The limit is what the model's sums of products as ONNX defines them, and its weights and values, would take by the machine's own
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import importlib.util
 import json
 import math
 import os
@@ -28,7 +30,6 @@ import time
 
 import numpy as np
 
-ENGINES = ("hewn", "onnxruntime", "openvino")
 SECONDS = 1.5
 
 
@@ -49,24 +50,27 @@ def inputs_of(path: str, dims: dict[str, int]) -> dict[str, np.ndarray]:
     return feeds
 
 
-def runner(engine: str, path: str, feeds: dict[str, np.ndarray], threads: int, precision: str):
-    """A function that runs the model once and gives its results in order, and what else is known of the artifact."""
-    if engine == "hewn":
-        import hewn
+def start_hewn(path: str, feeds: dict[str, np.ndarray], threads: int, precision: str):
+    import hewn
 
-        folder = tempfile.TemporaryDirectory()
-        library = pathlib.Path(folder.name) / "model.so"
-        start = time.perf_counter()
-        module = hewn.compile(path, threads=threads, precision=precision, output=library)
-        facts = {"compile_s": time.perf_counter() - start, "code_kb": library.stat().st_size / 1024}
-        return lambda: (list(module.run(feeds).values()), folder)[0], facts
-    if engine == "onnxruntime":
-        import onnxruntime
+    folder = tempfile.TemporaryDirectory()
+    library = pathlib.Path(folder.name) / "model.so"
+    start = time.perf_counter()
+    module = hewn.compile(path, threads=threads, precision=precision, output=library)
+    facts = {"compile_s": time.perf_counter() - start, "code_kb": library.stat().st_size / 1024}
+    return lambda: (list(module.run(feeds).values()), folder)[0], facts
 
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
-        session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-        return lambda: session.run(None, feeds), {}
+
+def start_onnxruntime(path: str, feeds: dict[str, np.ndarray], threads: int, precision: str):
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    return lambda: session.run(None, feeds), {}
+
+
+def start_openvino(path: str, feeds: dict[str, np.ndarray], threads: int, precision: str):
     import openvino
 
     model = openvino.Core().read_model(path)
@@ -83,9 +87,43 @@ def runner(engine: str, path: str, feeds: dict[str, np.ndarray], threads: int, p
     return run, {}
 
 
+def start_inductor(path: str, feeds: dict[str, np.ndarray], threads: int, precision: str):
+    import onnx2torch
+    import torch
+
+    torch.set_num_threads(threads)
+    torch.set_float32_matmul_precision(precision)
+    torch._inductor.config.freezing = True  # weights are constants, as they are for the others
+    model = torch.compile(onnx2torch.convert(path).eval())
+    inputs = [torch.from_numpy(feed) for feed in feeds.values()]
+
+    def run():
+        with torch.no_grad(), torch.autocast("cpu", torch.bfloat16, enabled=precision == "medium"):
+            outputs = model(*inputs)
+        outputs = outputs if isinstance(outputs, (list, tuple)) else [outputs]
+        return [y.float().numpy() if y.dtype == torch.bfloat16 else y.numpy() for y in outputs]
+
+    run()
+    return run, {}
+
+
+#: What each engine is imported as, and how it is given a model: (path, feeds, threads, precision) -> a function that runs the model
+#: once and gives its results in order, and what else is known of the artifact.
+ENGINES = {
+    "hewn": (("hewn",), start_hewn),
+    "onnxruntime": (("onnxruntime",), start_onnxruntime),
+    "openvino": (("openvino",), start_openvino),
+    "inductor": (("torch", "onnx2torch"), start_inductor),
+}
+
+
+def is_installed(engine: str) -> bool:
+    return all(importlib.util.find_spec(name) for name in ENGINES[engine][0])
+
+
 def one(engine: str, path: str, dims: dict[str, int], threads: int, precision: str, results: str) -> dict:
     feeds = inputs_of(path, dims)
-    run, facts = runner(engine, path, feeds, threads, precision)
+    run, facts = ENGINES[engine][1](path, feeds, threads, precision)
     np.savez(results, *[np.asarray(y) for y in run()])
     times, end = [], time.perf_counter() + SECONDS
     while len(times) < 5 or time.perf_counter() < end:
@@ -106,7 +144,7 @@ def fastest(run, seconds: float = 0.5) -> float:
 
 @functools.cache
 def products_a_second(threads: int, precision: str) -> float:
-    """Multiplications and additions a second on a large product of matrices, by the better of two engines."""
+    """Multiplications and additions a second on a large product of matrices, by the best of the engines that are near the machine's."""
     from onnx import TensorProto, helper, numpy_helper, save
 
     size = 1024
@@ -121,7 +159,8 @@ def products_a_second(threads: int, precision: str) -> float:
         path = os.path.join(folder, "product.onnx")
         save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
         feeds = {"x": np.ones((size, size), np.float32)}
-        runs = [runner(engine, path, feeds, threads, precision)[0] for engine in ("hewn", "openvino")]
+        engines = [engine for engine in ("hewn", "openvino") if is_installed(engine)]
+        runs = [ENGINES[engine][1](path, feeds, threads, precision)[0] for engine in engines]
         return 2.0 * size**3 / min(fastest(run) for run in runs)
 
 
@@ -150,8 +189,12 @@ def bytes_a_second(size: int, threads: int) -> float:
     return (rows - fewest) * columns * 4 / (read(rows) - read(fewest))  # without the call itself
 
 
-def limit(path: str, dims: dict[str, int], threads: int, precision: str) -> float:
-    """Milliseconds, or nan where the work is known only when run."""
+def last_line(text: str) -> str:
+    return (text.strip() or "?").splitlines()[-1]
+
+
+def explain(path: str, dims: dict[str, int], precision: str) -> str:
+    """What `hewn explain` says of the model; nothing where it fails."""
     import onnxruntime
 
     tool = pathlib.Path(sys.executable).parent / "hewn"
@@ -159,11 +202,19 @@ def limit(path: str, dims: dict[str, int], threads: int, precision: str) -> floa
     known = {d for tensor in session.get_inputs() for d in tensor.shape}
     command = [str(tool), "explain", path, f"--float32-precision={precision}"]
     command += [f"--dim={name}={size}" for name, size in dims.items() if name in known]
-    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    work = re.findall(r"a launch: (\d+) flop in contractions, (\d+) bytes; (\d+) launch", text)
-    if not work or len(work) < len(re.findall(r"^    makes ", text, re.MULTILINE)):
+    explained = subprocess.run(command, capture_output=True, text=True)
+    if explained.returncode != 0:
+        print(f"{path}: neither limit nor arena: {last_line(explained.stderr)}", file=sys.stderr)
+        return ""
+    return explained.stdout
+
+
+def limit(explained: str, threads: int, precision: str) -> float:
+    """Milliseconds, or nan where the work is known only when run."""
+    work = re.findall(r"a launch: (\d+) flop in contractions, (\d+) bytes; (\d+) launch", explained)
+    if not work or len(work) < len(re.findall(r"^    makes ", explained, re.MULTILINE)):
         return math.nan
-    weights = int(re.search(r"^weights: (\d+) bytes", text, re.MULTILINE)[1])
+    weights = int(re.search(r"^weights: (\d+) bytes", explained, re.MULTILINE)[1])
     flop, read = products_a_second(threads, precision), bytes_a_second(weights, threads)
     return 1e3 * sum(int(n) * max(int(f) / flop, int(b) / read) for f, b, n in work)
 
@@ -192,14 +243,24 @@ def main() -> None:
         print(json.dumps(one(said.one, said.models[0], dims, said.threads, said.precision, said.results)))
         return
 
-    print("| model | hewn ms | onnxruntime ms | openvino ms | ratio | % of limit | error | compile s | code KB |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    engines = [engine for engine in ENGINES if is_installed(engine)]
+    heads = [
+        "model",
+        *(f"{engine} ms" for engine in engines),
+        "ratio",
+        "% of limit",
+        "error",
+        "arena KB",
+        "compile s",
+        "code KB",
+    ]
+    print(f"| {' | '.join(heads)} |\n|{' --- |' * len(heads)}")
     ratios = []
     for path in said.models:
-        figures: dict[str, list[dict]] = {engine: [] for engine in ENGINES}
+        figures: dict[str, list[dict]] = {engine: [] for engine in engines}
         with tempfile.TemporaryDirectory() as folder:
             for _ in range(said.rounds):
-                for engine in ENGINES:
+                for engine in engines:
                     command = [sys.executable, __file__, path, "--one", engine, "--results", f"{folder}/{engine}.npz"]
                     command += [f"--threads={said.threads}", f"--precision={said.precision}"]
                     command += [f"--dim={d}" for d in said.dim]
@@ -207,9 +268,7 @@ def main() -> None:
                     if done.returncode == 0:
                         figures[engine].append(json.loads(done.stdout.splitlines()[-1]))
                     else:
-                        print(
-                            f"{path}: {engine} failed: {(done.stderr.strip() or '?').splitlines()[-1]}", file=sys.stderr
-                        )
+                        print(f"{path}: {engine} failed: {last_line(done.stderr)}", file=sys.stderr)
             ms = {e: statistics.median(f["ms"] for f in fs) for e, fs in figures.items() if fs}
             off = (
                 error(f"{folder}/hewn.npz", f"{folder}/onnxruntime.npz")
@@ -221,12 +280,15 @@ def main() -> None:
         if ratio:
             ratios.append(ratio)
         facts = figures["hewn"][0] if figures["hewn"] else {}
-        cells = [f"{ms[e]:.3f}" if e in ms else "-" for e in ENGINES]
-        most = limit(path, dims, said.threads, said.precision) / ms["hewn"] if "hewn" in ms else math.nan
+        cells = [f"{ms[e]:.3f}" if e in ms else "-" for e in engines]
+        explained = explain(path, dims, said.precision) if "hewn" in ms else ""
+        most = limit(explained, said.threads, said.precision) / ms.get("hewn", math.nan)
+        arena = re.search(r"^arena: (\d+) bytes", explained, re.MULTILINE)
         cells += [
             f"{ratio:.2f}",
             "-" if math.isnan(most) else f"{100 * most:.0f}",
             f"{off:.1e}",
+            f"{int(arena[1]) / 1024:.0f}" if arena else "-",
             f"{facts.get('compile_s', 0):.1f}",
             f"{facts.get('code_kb', 0):.0f}",
         ]
