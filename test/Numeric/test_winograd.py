@@ -94,6 +94,19 @@ def test_for_other_machines(case, target):
     check(module, feeds, want, BOUNDS["highest"])
 
 
+@pytest.mark.parametrize("channels, side", [(64, 56), (128, 28), (256, 14)])
+def test_error_beside_sums(channels, side):
+    """Tiles of 2 lose no more than sums in float32 do; `-s` prints a row of docs/decisions/winograd.md's table."""
+    model, feeds, want = conv_model((1, channels, channels, (side, side), (1, 1, 1, 1)), False)
+    errors = []
+    for options in ({"optimize": False}, {"precision": "highest"}, {"precision": "high"}):
+        (got,) = hewn.compile(model, **options).run(feeds).values()
+        errors.append(np.abs(got - want).max() / np.abs(want).max())
+    print(f"\n| {channels}, {channels}, {side} x {side} | {' | '.join(f'{error:.1e}' for error in errors)} |")
+    assert errors[1] <= errors[0]
+    assert errors[2] <= BOUNDS["high"]
+
+
 def test_threads_have_slots_of_their_own():
     model, feeds, want = conv_model((2, 64, 64, (40, 40), (1, 1, 1, 1)), False)
     check(hewn.compile(model, threads=3), feeds, want, BOUNDS["highest"])
