@@ -10,6 +10,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
+#include <future>
 
 using namespace mlir;
 using llvm::createStringError;
@@ -36,7 +37,8 @@ private:
   codegen::CodeOptions codeOptions();
   Error link();
   Error emitDeviceCode();
-  Error writeWeights(const codegen::ScratchFolder &scratch, std::string &object);
+  /// The weights as an object to be linked: its path.
+  llvm::Expected<std::string> embedWeights(const codegen::ScratchFolder &scratch);
 
   Compilation &c;
   const CompileOptions &options;
@@ -70,18 +72,13 @@ codegen::CodeOptions ArtifactWriter::codeOptions() {
   return code;
 }
 
-Error ArtifactWriter::writeWeights(const codegen::ScratchFolder &scratch, std::string &object) {
-  if (generated.weights.size() == 0)
-    return Error::success();
-  c.result.weightsBytes = generated.weights.size();
-  if (options.embedWeights) {
-    if (generated.weights.size() > uint64_t(1) << 30)
-      return createStringError("weights of more than 1 GiB can't be embedded: leave --embed-weights out");
-    object = scratch.path("weights.o");
-    return generated.weights.writeObject(object, generated.interface.name + "_weights");
-  }
-  c.result.files.push_back(beside(".weights"));
-  return generated.weights.writeFile(c.result.files.back());
+llvm::Expected<std::string> ArtifactWriter::embedWeights(const codegen::ScratchFolder &scratch) {
+  if (generated.weights.size() > uint64_t(1) << 30)
+    return createStringError("weights of more than 1 GiB can't be embedded: leave --embed-weights out");
+  std::string object = scratch.path("weights.o");
+  if (Error error = generated.weights.writeObject(object, generated.interface.name + "_weights"))
+    return std::move(error);
+  return object;
 }
 
 Error ArtifactWriter::link() {
@@ -101,12 +98,24 @@ Error ArtifactWriter::link() {
       return file.takeError();
     job.objects.push_back(*file);
   }
-  if (Error error = writeWeights(*scratch, job.weights))
-    return error;
+  // A file of hundreds of megabytes is written while the rest is linked.
+  std::future<Error> written;
+  c.result.weightsBytes = generated.weights.size();
+  if (generated.weights.size() != 0 && options.embedWeights) {
+    llvm::Expected<std::string> object = embedWeights(*scratch);
+    if (!object)
+      return object.takeError();
+    job.weights = *object;
+  } else if (generated.weights.size() != 0) {
+    c.result.files.push_back(beside(".weights"));
+    written = std::async(std::launch::async,
+                         [this, path = c.result.files.back()] { return generated.weights.writeFile(path); });
+  }
   c.result.files.push_back(options.output);
-  if (Error error = kind == ".so"  ? codegen::linkShared(job, *scratch)
-                    : kind == ".a" ? codegen::writeArchive(job, *scratch)
-                                   : codegen::linkObject(job))
+  Error linked = kind == ".so"  ? codegen::linkShared(job, *scratch)
+                 : kind == ".a" ? codegen::writeArchive(job, *scratch)
+                                : codegen::linkObject(job);
+  if (Error error = llvm::joinErrors(written.valid() ? written.get() : Error::success(), std::move(linked)))
     return error;
   c.result.files.push_back(beside(".h"));
   return llvm::writeToOutput(c.result.files.back(), [&](llvm::raw_ostream &os) {

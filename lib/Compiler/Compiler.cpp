@@ -193,7 +193,12 @@ bool runStages(Compilation &c) {
   options.optimize = c.options.optimize;
   options.narrowProducts = c.options.precision == "medium" ? 1 : c.options.precision == "high" ? 3 : 0;
   options.weights = &c.weights;
-  options.evaluate = [&](OwningOpRef<ModuleOp> module) { return evaluate(std::move(module), c.weights); };
+  options.evaluate = [&](OwningOpRef<ModuleOp> module) {
+    codegen::CodeOptions code;
+    code.threads = unsigned(std::max(c.options.jobs, 0));
+    code.cacheDir = c.options.cacheDir;
+    return evaluate(std::move(module), c.weights, code);
+  };
   unsigned s = firstStage(*c.module);
   if (s == Graph) {
     Timer timer(c, stages[s].name);
@@ -237,7 +242,7 @@ bool run(Compilation &c) {
   DialectRegistry registry;
   registry.insert<graph::GraphDialect, plan::PlanDialect>();
   codegen::registerLoweringDialects(registry);
-  c.context = std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
+  c.context = std::make_unique<MLIRContext>(registry);
   c.context->loadAllAvailableDialects();
   CollectDiagnostics collect(*c.context, c.diagnostics);
   if (!import(c)) {

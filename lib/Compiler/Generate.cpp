@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Compiler/Generate.h"
 #include "dialects/Plan/Plan.h"
+#include "lib/Codegen/Emit/CodeCache.h"
 
 #include "mlir/Bytecode/BytecodeWriter.h"
 #include "llvm/ADT/StringExtras.h"
@@ -50,7 +51,7 @@ struct Program {
   std::unique_ptr<llvm::LLVMContext> context;
   std::unique_ptr<llvm::Module> module;
   const codegen::MachineSpec *machine;
-  std::string symbol, code;
+  std::string symbol, text, code;
 };
 
 class Generator {
@@ -83,8 +84,8 @@ Error Generator::emitPrograms(ArrayRef<codegen::KernelSymbols> kernels, const We
   for (size_t v = variants.size(); v-- > 0;) {
     // What launches a device's kernels runs wherever a driver does.
     const codegen::MachineSpec &machine = variants[v].machine.device ? base : variants[v].machine;
-    Program program{std::make_unique<llvm::LLVMContext>(), nullptr, &machine,
-                    (variants[v].prefix + plan::kProgramName).str(), ""};
+    Program program{std::make_unique<llvm::LLVMContext>(),           nullptr, &machine,
+                    (variants[v].prefix + plan::kProgramName).str(), "",      ""};
     program.module = std::make_unique<llvm::Module>(interface.name, *program.context);
     if (Error error = codegen::setMachine(*program.module, machine))
       return error;
@@ -94,15 +95,14 @@ Error Generator::emitPrograms(ArrayRef<codegen::KernelSymbols> kernels, const We
                              variants[v].machine.device ? &deviceKernels : nullptr);
     if (failed(run))
       return llvm::createStringError("internal error: the program can't be emitted");
-    std::string text;
-    llvm::raw_string_ostream os(text);
+    llvm::raw_string_ostream os(program.text);
     program.module->print(os, nullptr);
     codegen::VariantInterface &shown = interface.variants[v];
     shown.target = variants[v].machine.name;
     shown.cpuFeatures = machine.cpuFeatures;
     shown.arena = codegen::readArenaSize(function);
     // Less demanding ones come first here: what serves them serves all that has the same text.
-    shown.run = byText.try_emplace(text, program.symbol).first->second;
+    shown.run = byText.try_emplace(program.text, program.symbol).first->second;
     if (shown.run != program.symbol)
       continue;
     for (llvm::Function &defined : *program.module)
@@ -114,11 +114,15 @@ Error Generator::emitPrograms(ArrayRef<codegen::KernelSymbols> kernels, const We
 }
 
 Error Generator::compilePrograms() {
+  codegen::CodeCache cache(options);
   if (Error error = codegen::forEachInParallel(options.threads, programs.size(), [&](size_t i) -> Error {
-        llvm::Expected<std::string> code = codegen::generateCode(*programs[i].module, *programs[i].machine, options);
+        Program &program = programs[i];
+        llvm::Expected<std::string> code = cache.find({program.symbol, program.text}, *program.machine, [&] {
+          return codegen::generateCode(*program.module, *program.machine, options);
+        });
         if (!code)
           return code.takeError();
-        programs[i].code = std::move(*code);
+        program.code = std::move(*code);
         return Error::success();
       }))
     return error;

@@ -133,7 +133,7 @@ Error run(GeneratedCode &generated, llvm::ArrayRef<size_t> sizes, Results &resul
 
 } // namespace
 
-FailureOr<Results> evaluate(OwningOpRef<ModuleOp> module, WeightTable &weights) {
+FailureOr<Results> evaluate(OwningOpRef<ModuleOp> module, WeightTable &weights, const codegen::CodeOptions &options) {
   const PlannedVariant host{*target::find("host"), *module};
   (*module)->setAttr(plan::kTargetAttr, target::attribute(module->getContext(), host.machine, /*exact=*/true));
   Results results;
@@ -148,7 +148,7 @@ FailureOr<Results> evaluate(OwningOpRef<ModuleOp> module, WeightTable &weights) 
     if (failed(interface))
       return llvm::createStringError("no interface");
     generated.interface = std::move(*interface);
-    if (Error error = generate(host, target::baseMachine(), {}, "", weights, generated))
+    if (Error error = generate(host, target::baseMachine(), options, "", weights, generated))
       return error;
     return run(generated, resultBytes(*module), results);
   });

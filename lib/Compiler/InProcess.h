@@ -4,7 +4,7 @@
 #ifndef HEWN_LIB_COMPILER_INPROCESS_H
 #define HEWN_LIB_COMPILER_INPROCESS_H
 
-#include "lib/Codegen/Emit/Machine.h"
+#include "lib/Codegen/Emit/Object.h"
 #include "lib/Support/WeightTable.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -13,9 +13,9 @@
 namespace hewn {
 
 /// Compiles a graph-stage module whose `main` has no arguments, without optimizations, runs it and returns the bytes of
-/// the results. Fails without a word where that can't be done: folding then leaves the ops as they are.
-mlir::FailureOr<std::vector<std::vector<char>>> evaluate(mlir::OwningOpRef<mlir::ModuleOp> module,
-                                                         WeightTable &weights);
+/// the results. `options`: objects, and where they are kept. Fails without a word where that can't be done: folding then leaves the ops as they are.
+mlir::FailureOr<std::vector<std::vector<char>>> evaluate(mlir::OwningOpRef<mlir::ModuleOp> module, WeightTable &weights,
+                                                         const codegen::CodeOptions &options);
 
 } // namespace hewn
 

@@ -2,6 +2,7 @@
 //
 // Compiles the kernels of a module, each alone.
 #include "dialects/Plan/Plan.h"
+#include "lib/Codegen/Emit/CodeCache.h"
 #include "lib/Codegen/Emit/LowerToLLVM.h"
 #include "lib/Codegen/Emit/Object.h"
 #include "lib/Codegen/Passes.h"
@@ -27,11 +28,6 @@
 #include "mlir/Target/LLVMIR/ModuleTranslation.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
-#include "llvm/Support/CachePruning.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/Path.h"
-#include "llvm/Support/SHA256.h"
 
 using namespace mlir;
 using llvm::createStringError;
@@ -156,54 +152,6 @@ Expected<std::string> compile(const Job &job, const CodeOptions &options) {
   return generateCode(*code, job.variant->machine, wanted);
 }
 
-/// Another one where the sources are others that make code of a job.
-constexpr char kCodeId[] =
-#include "lib/Codegen/Emit/CodeId.inc"
-    ;
-
-/// Where the code of a job is kept: named by all that it depends on.
-std::string cachePath(const Job &job, const CodeOptions &options) {
-  if (options.cacheDir.empty())
-    return "";
-  llvm::SHA256 hash;
-  const MachineSpec &machine = job.variant->machine;
-  for (StringRef text :
-       {StringRef(LLVM_VERSION_STRING), StringRef(kCodeId), StringRef(machine.triple), StringRef(machine.cpu),
-        StringRef(machine.features), StringRef(job.variant->prefix), StringRef(job.bytecode)}) {
-    hash.update(std::to_string(text.size()));
-    hash.update(text);
-  }
-  uint8_t rest[] = {uint8_t(options.form), uint8_t(options.optimize), uint8_t(machine.vectorBytes)};
-  hash.update(rest);
-  llvm::SmallString<128> path(options.cacheDir);
-  // The name that LLVM's pruning of caches takes for its own.
-  llvm::sys::path::append(path, "llvmcache-" + llvm::toHex(hash.final(), /*LowerCase=*/true));
-  return path.str().str();
-}
-
-/// A cache grows to this size, then loses what was not used for longest.
-constexpr uint64_t kCacheBytes = uint64_t(1) << 30;
-
-/// Written beside and renamed, so that nobody reads half of one. A cache that can't be written is no failure.
-void keep(const std::string &path, StringRef code) {
-  if (llvm::Error error = llvm::writeToOutput(path, [&](llvm::raw_ostream &os) {
-        os << code;
-        return llvm::Error::success();
-      }))
-    llvm::consumeError(std::move(error));
-}
-
-Expected<std::string> compileCached(const Job &job, const CodeOptions &options) {
-  std::string path = cachePath(job, options);
-  if (!path.empty())
-    if (auto kept = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false))
-      return (*kept)->getBuffer().str();
-  Expected<std::string> code = compile(job, options);
-  if (code && !path.empty())
-    keep(path, *code);
-  return code;
-}
-
 /// Whether code for `less` runs as well where code for `more` does, at the same width.
 bool serves(const MachineSpec &less, const MachineSpec &more) {
   return (less.cpuFeatures & ~more.cpuFeatures) == 0 && less.vectorBytes == more.vectorBytes;
@@ -241,23 +189,20 @@ std::vector<Job> gatherJobs(ArrayRef<Variant> variants, std::vector<llvm::String
 Expected<CompiledKernels> compileKernels(ArrayRef<Variant> variants, const CodeOptions &options) {
   CompiledKernels kernels;
   std::vector<Job> jobs = gatherJobs(variants, kernels.symbols);
-  if (!options.cacheDir.empty())
-    (void)llvm::sys::fs::create_directories(options.cacheDir);
+  CodeCache cache(options);
   for (const Job &job : jobs)
     kernels.units.push_back({job.name, ""});
   if (llvm::Error error = forEachInParallel(options.threads, jobs.size(), [&](size_t i) -> llvm::Error {
-        Expected<std::string> code = compileCached(jobs[i], options);
+        const Variant &variant = *jobs[i].variant;
+        Expected<std::string> code =
+            cache.find({variant.prefix, jobs[i].bytecode}, variant.machine, [&] { return compile(jobs[i], options); });
         if (!code)
           return code.takeError();
         kernels.units[i].code = std::move(*code);
         return llvm::Error::success();
       }))
     return std::move(error);
-  if (!options.cacheDir.empty()) {
-    llvm::CachePruningPolicy policy;
-    policy.MaxSizeBytes = kCacheBytes;
-    llvm::pruneCache(options.cacheDir, policy);
-  }
+  cache.prune();
   return kernels;
 }
 

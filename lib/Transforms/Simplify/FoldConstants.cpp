@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Folds by compiling: what depends on constants alone is compiled by our own pipeline, run, and replaced by its result.
-// No op has a folder of its own.
+// No op has a folder of its own. Views of constants are constants of another type, and nothing has to be run.
 //
 //     %w = graph.constant ...                         %f = graph.constant {value = #graph.weight<"folded", 0 : 4096>}
 //     %s = graph.sqrt %w                          →   %y = graph.conv %x, %f
@@ -12,6 +12,7 @@
 // dequantized matrix does too, but is read at every run), sizes that are not static, ops with regions, and all where the
 // evaluator is missing or refuses. Work is done in batches, so that a model of large constants does not lie in memory
 // twice.
+#include "dialects/Graph/Analysis/Views.h"
 #include "dialects/Graph/Graph.h"
 #include "lib/Transforms/Simplify/Passes.h"
 
@@ -46,6 +47,22 @@ bool isTensor(Type type) {
 
 /// Whether a result can be a constant: what is narrower than a byte is made and used on the way.
 bool isStorable(Type type) { return cast<RankedTensorType>(type).getElementTypeBitWidth() >= 8; }
+
+/// A view of a constant is the same bytes as another tensor.
+void retypeView(Operation *op) {
+  auto constant = graph::isView(op) ? op->getOperand(0).getDefiningOp<graph::ConstantOp>() : nullptr;
+  if (!constant || !isTensor(op->getResult(0).getType()))
+    return;
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  Attribute value = constant.getValue();
+  if (auto elements = dyn_cast<DenseElementsAttr>(value))
+    value = elements.reshape(type);
+  else if (!isa<graph::WeightAttr>(value))
+    return;
+  OpBuilder b(op);
+  op->getResult(0).replaceAllUsesWith(graph::ConstantOp::create(b, op->getLoc(), type, value).getResult());
+  op->erase();
+}
 
 class Folder {
 public:
@@ -178,6 +195,7 @@ struct FoldConstantsPass : impl::FoldConstantsPassBase<FoldConstantsPass> {
   FoldConstantsPass(WeightTable *weights, ConstantEvaluator evaluate)
       : weights(weights), evaluate(std::move(evaluate)) {}
   void runOnOperation() override {
+    getOperation().walk(retypeView);
     if (weights && evaluate)
       Folder(getOperation(), *weights, evaluate).fold();
   }

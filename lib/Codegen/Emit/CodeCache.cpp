@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Codegen/Emit/CodeCache.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/CachePruning.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/SHA256.h"
+
+using namespace llvm;
+
+namespace hewn::codegen {
+
+/// Another one where the sources are others that make code.
+static constexpr char kCodeId[] =
+#include "lib/Codegen/Emit/CodeId.inc"
+    ;
+
+/// A cache grows to this size, then loses what was not used for longest.
+static constexpr uint64_t kMostBytes = uint64_t(1) << 30;
+
+CodeCache::CodeCache(const CodeOptions &options) : options(options) {
+  if (!options.cacheDir.empty())
+    (void)sys::fs::create_directories(options.cacheDir);
+}
+
+Expected<std::string> CodeCache::find(ArrayRef<StringRef> texts, const MachineSpec &machine,
+                                      function_ref<Expected<std::string>()> make) const {
+  if (options.cacheDir.empty())
+    return make();
+  SHA256 hash;
+  SmallVector<StringRef> all = {LLVM_VERSION_STRING, kCodeId, machine.triple, machine.cpu, machine.features};
+  all.append(texts.begin(), texts.end());
+  for (StringRef text : all) {
+    hash.update(std::to_string(text.size()));
+    hash.update(text);
+  }
+  uint8_t rest[] = {uint8_t(options.form), uint8_t(options.optimize), uint8_t(machine.vectorBytes)};
+  hash.update(rest);
+  SmallString<128> path(options.cacheDir);
+  // The name that LLVM's pruning of caches takes for its own.
+  sys::path::append(path, "llvmcache-" + toHex(hash.final(), /*LowerCase=*/true));
+  if (auto kept = MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false))
+    return (*kept)->getBuffer().str();
+  Expected<std::string> code = make();
+  if (code)
+    consumeError(writeToOutput(path, [&](raw_ostream &os) {
+      os << *code;
+      return Error::success();
+    }));
+  return code;
+}
+
+void CodeCache::prune() const {
+  if (options.cacheDir.empty())
+    return;
+  CachePruningPolicy policy;
+  policy.MaxSizeBytes = kMostBytes;
+  pruneCache(options.cacheDir, policy);
+}
+
+} // namespace hewn::codegen

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Code on disk, by a hash of all that it depends on.
+//
+// Several compiles may use a folder at once: files are written beside and renamed. A folder that can't be written or read is no
+// failure.
+#ifndef HEWN_LIB_CODEGEN_EMIT_CODECACHE_H
+#define HEWN_LIB_CODEGEN_EMIT_CODECACHE_H
+
+#include "lib/Codegen/Emit/Object.h"
+
+namespace hewn::codegen {
+
+class CodeCache {
+public:
+  /// In options.cacheDir, which is made; empty: nothing is kept.
+  explicit CodeCache(const CodeOptions &options);
+
+  /// The code that `make` gives, or gave before for the same texts, machine and options.
+  llvm::Expected<std::string> find(llvm::ArrayRef<llvm::StringRef> texts, const MachineSpec &machine,
+                                   llvm::function_ref<llvm::Expected<std::string>()> make) const;
+  /// Drops what was not used for longest where the folder is larger than 1 GiB.
+  void prune() const;
+
+private:
+  const CodeOptions &options;
+};
+
+} // namespace hewn::codegen
+
+#endif
