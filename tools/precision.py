@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The error of each precision beside onnxruntime's float32, against float64: prints the table of docs/performance.md.
+
+    .venv/bin/python tools/precision.py [--dim NAME=SIZE] MODEL.onnx ...
+
+The reference is the model with every float32 made a float64, as hewn compiles it. (onnxruntime has no float64 for convolutions. That
+its column is small says that the reference is right.) An error is the largest difference of all outputs, relative to the output's
+largest element. Inputs are random, dims that the model leaves open are 1 unless --dim says more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import pathlib
+
+import hewn
+import numpy as np
+import onnx
+from benchmark import inputs_of
+from onnx import AttributeProto, TensorProto, numpy_helper
+
+PRECISIONS = ("highest", "high", "medium")
+
+
+def widen_tensor(tensor: TensorProto) -> None:
+    if tensor.data_type == TensorProto.FLOAT:
+        tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor).astype(np.float64), tensor.name))
+
+
+def widen(graph: onnx.GraphProto) -> None:
+    """Makes all float32 of a graph float64, and those that attributes name."""
+    for tensor in graph.initializer:
+        widen_tensor(tensor)
+    for value in [*graph.input, *graph.output, *graph.value_info]:
+        if value.type.tensor_type.elem_type == TensorProto.FLOAT:
+            value.type.tensor_type.elem_type = TensorProto.DOUBLE
+    for attribute in (a for node in graph.node for a in node.attribute):
+        if attribute.type == AttributeProto.TENSOR:
+            widen_tensor(attribute.t)
+        elif attribute.type == AttributeProto.GRAPH:
+            widen(attribute.g)
+        elif attribute.name in ("to", "dtype", "stash_type") and attribute.i == TensorProto.FLOAT:
+            attribute.i = TensorProto.DOUBLE
+
+
+def run_float64(path: str, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
+    model = onnx.load(path)
+    widen(model.graph)
+    wide = {name: x.astype(np.float64) if x.dtype == np.float32 else x for name, x in feeds.items()}
+    return list(hewn.compile(model, threads=2).run(wide).values())
+
+
+def error(got: list[np.ndarray], wanted: list[np.ndarray]) -> float:
+    return max(float(np.abs(x - y).max() / max(np.abs(y).max(), 1e-30)) for x, y in zip(got, wanted) if y.size)
+
+
+def main() -> None:
+    import onnxruntime
+
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="+", metavar="MODEL.onnx")
+    parser.add_argument("--dim", action="append", default=[], metavar="NAME=SIZE")
+    said = parser.parse_args()
+    dims = {name: int(size) for name, size in (d.split("=") for d in said.dim)}
+    print(f"| model | onnxruntime | {' | '.join(PRECISIONS)} |\n|{' --- |' * (len(PRECISIONS) + 2)}")
+    for path in said.models:
+        feeds = inputs_of(path, dims)
+        wanted = run_float64(path, feeds)
+        session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+        errors = [error(session.run(None, feeds), wanted)]
+        for precision in PRECISIONS:
+            errors.append(error(list(hewn.compile(path, threads=2, precision=precision).run(feeds).values()), wanted))
+        print(f"| {pathlib.Path(path).stem} | {' | '.join(f'{e:.1e}' for e in errors)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
