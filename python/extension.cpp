@@ -93,6 +93,25 @@ void *allocate(void *, size_t bytes, size_t alignment) {
 }
 void release(void *, void *memory) { std::free(memory); }
 
+/// An array of Python's, held while it is used.
+class Buffer {
+public:
+  ~Buffer() {
+    if (view.obj)
+      PyBuffer_Release(&view);
+  }
+  const Py_buffer &open(nb::handle array) {
+    if (PyObject_GetBuffer(array.ptr(), &view, PyBUF_C_CONTIGUOUS) != 0)
+      throw nb::python_error();
+    shape.assign(view.shape, view.shape + view.ndim);
+    return view;
+  }
+  std::vector<int64_t> shape;
+
+private:
+  Py_buffer view = {};
+};
+
 /// A loaded library and a context of it.
 class Model {
 public:
@@ -133,17 +152,21 @@ public:
   }
   const char *variant() const { return model->runtime->model_variant(model)->target; }
 
-  /// `arrays`: (address, type code, bits, shape) each. Returns (bytes, type code, bits, shape) each.
-  nb::list run(const std::vector<std::tuple<uintptr_t, int, int, std::vector<int64_t>>> &arrays) {
+  /// `arrays`: one for each input, with the buffer protocol, of the input's element size, one element after another. Returns
+  /// (bytes, shape) each.
+  nb::list run(const nb::list &arrays) {
+    if (arrays.size() != size_t(model->num_inputs))
+      throw std::runtime_error("an array for each input is expected");
+    std::vector<Buffer> buffers(arrays.size());
     std::vector<DLTensor> in(arrays.size()), out(model->num_outputs);
-    for (size_t i = 0; i < arrays.size(); ++i) {
-      const auto &[address, code, bits, shape] = arrays[i];
+    for (size_t i = 0; i < buffers.size(); ++i) {
+      const Py_buffer &buffer = buffers[i].open(arrays[i]);
       in[i] = {};
-      in[i].data = reinterpret_cast<void *>(address);
+      in[i].data = buffer.buf;
       in[i].device = {kDLCPU, 0};
-      in[i].ndim = int32_t(shape.size());
-      in[i].dtype = {uint8_t(code), uint8_t(bits), 1};
-      in[i].shape = const_cast<int64_t *>(shape.data());
+      in[i].ndim = buffer.ndim;
+      in[i].dtype = model->inputs[i].dtype;
+      in[i].shape = buffers[i].shape.data();
     }
     std::vector<std::vector<int64_t>> shapes(out.size());
     for (size_t i = 0; i < out.size(); ++i) {
@@ -169,7 +192,7 @@ public:
       }
       nb::capsule owner(tensor.data, [](void *memory) noexcept { std::free(memory); });
       nb::ndarray<nb::numpy, uint8_t> array(tensor.data, {bytes}, owner);
-      results.append(nb::make_tuple(array.cast(), tensor.dtype.code, tensor.dtype.bits, nb::tuple(shape)));
+      results.append(nb::make_tuple(array.cast(), nb::tuple(shape)));
     }
     return results;
   }

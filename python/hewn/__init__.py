@@ -105,7 +105,6 @@ class Module:
             raise RunError(str(problem)) from None
         self._held = [model]
         self._model = model
-        self._types = [(code, bits) for _, code, bits, _ in model.inputs]
         self.inputs = [Tensor(name, _dtype(code, bits), shape) for name, code, bits, shape in model.inputs]
         self.outputs = [Tensor(name, _dtype(code, bits), shape) for name, code, bits, shape in model.outputs]
         self._names = {t.name for t in self.inputs}
@@ -129,26 +128,21 @@ class Module:
 
     def run(self, feeds: Mapping[str, object]) -> dict[str, np.ndarray]:
         """Runs on arrays by name (numpy, or anything with DLPack) and returns the outputs by name."""
-        if not isinstance(feeds, Mapping):
+        if type(feeds) is not dict and not isinstance(feeds, Mapping):
             raise TypeError(f"run takes arrays by name, as in run({{'x': array}}), not {type(feeds).__name__}")
         if feeds.keys() != self._names:
             missing, extra = self._names - feeds.keys(), feeds.keys() - self._names
             told = [f"missing inputs: {', '.join(sorted(missing))}"] * bool(missing)
             told += [f"no such inputs: {', '.join(sorted(extra))}"] * bool(extra)
             raise RunError("; ".join(told))
-        arrays, arguments = [], []
-        for tensor, (code, bits) in zip(self.inputs, self._types):
-            array = self._array(tensor, feeds[tensor.name])
-            arrays.append(array)
-            arguments.append((array.ctypes.data, code, bits, array.shape))
+        arrays = [self._array(tensor, feeds[tensor.name]) for tensor in self.inputs]
         try:
             with self._turn:
-                results = self._model.run(arguments)
+                results = self._model.run(arrays)
         except RuntimeError as problem:
             raise RunError(str(problem)) from None
         return {
-            tensor.name: data.view(_dtype(code, bits)).reshape(shape)
-            for tensor, (data, code, bits, shape) in zip(self.outputs, results)
+            tensor.name: data.view(tensor.dtype).reshape(shape) for tensor, (data, shape) in zip(self.outputs, results)
         }
 
     @staticmethod
@@ -164,7 +158,10 @@ class Module:
             raise RunError(f"input '{tensor.name}': {problem}") from None
         if array.dtype != tensor.dtype:
             raise RunError(f"input '{tensor.name}' is {array.dtype}, the model wants {tensor.dtype}")
-        return np.ascontiguousarray(array).reshape(array.shape)
+        if not array.flags.c_contiguous:
+            array = np.ascontiguousarray(array).reshape(array.shape)
+        # What numpy itself does not know it hands to nobody but as bytes.
+        return array if array.dtype.isbuiltin == 1 else array.view(f"u{array.itemsize}")
 
 
 def compile(
