@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Innermost loops as LLVM's machine code analyser sees them: figures that no noise can move.
 
-Whole models keep all vectors in registers. Each case compiles a model of one product for a machine that need not be this one, and looks at the loop with the most products:
-how many there are, that no accumulator leaves its register inside, and the cycles that one trip takes by the machine's model. A
-figure may be changed with a reason.
+Whole models keep all vectors in registers. Each case compiles a model of one product for a machine that need not be this one, and
+looks at the loop with the most products: how many there are, that no accumulator leaves its register inside, and the cycles that
+one trip takes by the machine's model. A figure may be changed with a reason.
 """
 
 import os

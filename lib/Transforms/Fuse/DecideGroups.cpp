@@ -14,7 +14,8 @@
 // Refused: what would compute an element many times over (a dear producer behind a broadcast or a window), what would
 // need a value that a later op makes (a cycle), two contractions in one kernel, what a contraction reads, results of unlike
 // shape in one kernel.
-// The pass is a single walk in program order; it does not undo a choice. FormGroups applies the decision.
+// The pass is a single walk in program order; it does not undo a choice, but for what rows would compute more than once. FormGroups
+// applies the decision.
 #include "dialects/Graph/Analysis/Cost.h"
 #include "dialects/Graph/Analysis/Views.h"
 #include "dialects/Graph/Contract/Chain.h"
@@ -77,6 +78,8 @@ public:
           joinFiltering(contraction);
         }
     }
+    for (unsigned i = 0; i < groups.size(); ++i) // more come behind
+      computeOnce(i);
     unsigned number = 0;
     for (Group &group : groups) {
       if (group.ops.empty())
@@ -227,6 +230,80 @@ private:
     group.ops.insert(group.ops.begin(), scratch);
     groupOf[scratch] = groupOf[op];
     group.why += (group.why.empty() ? "" : "; ") + ("windows by minimal filtering, tiles of " + Twine(tile)).str();
+  }
+
+  /// What several passes of rows need and is dear is kept in the row of a result until that is written. Where no result can hold
+  /// it, it becomes a group of its own, with what it is made from.
+  void computeOnce(unsigned number) {
+    if (groups[number].shape != Shape::Rows)
+      return;
+    llvm::sort(groups[number].ops, [&](Operation *x, Operation *y) { return position[x] < position[y]; });
+    llvm::SetVector<Operation *> ops(groups[number].ops.begin(), groups[number].ops.end());
+    llvm::DenseSet<Operation *> late; // behind a reduction
+    for (Operation *op : ops)
+      if (llvm::any_of(op->getOperands(), [&](Value v) {
+            Operation *maker = v.getDefiningOp();
+            return late.contains(maker) || (ops.contains(maker) && isa<graph::ReduceOpInterface>(maker));
+          }))
+        late.insert(op);
+    for (Operation *op : ops) {
+      if (late.contains(op) || !isa<graph::ElementwiseOpInterface>(op) || !isDear(op) ||
+          graph::getDims(op->getResult(0)) != groups[number].space || !isNeededTwice(op, ops, late) ||
+          hasRoomFor(op, ops))
+        continue;
+      llvm::SetVector<Operation *> made;
+      made.insert(op);
+      for (unsigned i = 0; i < made.size(); ++i)
+        for (Value operand : made[i]->getOperands())
+          if (ops.contains(operand.getDefiningOp()))
+            made.insert(operand.getDefiningOp());
+      bool alone = llvm::all_of(made, [&](Operation *member) {
+        return graph::getDims(member->getResult(0)) == groups[number].space ||
+               llvm::all_of(member->getUsers(), [&](Operation *user) { return made.contains(user); });
+      });
+      if (!alone)
+        continue;
+      Group own;
+      own.ops = made.takeVector();
+      own.space = groups[number].space;
+      own.why = "dear, and needed by several passes over a row";
+      for (Operation *member : own.ops) {
+        ops.remove(member);
+        groupOf[member] = groups.size();
+      }
+      groups[number].ops = llvm::to_vector(ops);
+      groups.push_back(std::move(own));
+      return computeOnce(number);
+    }
+  }
+
+  /// Whether a reduction reads what is made of the op's result, and so does something behind a reduction.
+  static bool isNeededTwice(Operation *op, const llvm::SetVector<Operation *> &ops,
+                            const llvm::DenseSet<Operation *> &late) {
+    bool reduced = false, later = false;
+    llvm::SetVector<Operation *> reached;
+    reached.insert(op);
+    for (unsigned i = 0; i < reached.size(); ++i)
+      for (Operation *user : reached[i]->getUsers()) {
+        if (!ops.contains(user))
+          continue;
+        if (late.contains(user))
+          later = true;
+        else if (isa<graph::ReduceOpInterface>(user))
+          reduced = true;
+        else
+          reached.insert(user);
+      }
+    return reduced && later;
+  }
+
+  /// Whether one of the group's results can hold the op's.
+  static bool hasRoomFor(Operation *op, const llvm::SetVector<Operation *> &ops) {
+    return llvm::any_of(ops, [&](Operation *member) {
+      return llvm::any_of(member->getUsers(), [&](Operation *user) { return !ops.contains(user); }) &&
+             graph::getDims(member->getResult(0)) == graph::getDims(op->getResult(0)) &&
+             graph::getElementType(member->getResult(0)) == graph::getElementType(op->getResult(0));
+    });
   }
 
   static Operation *scratchBefore(Operation *first, const Dims &dims) {

@@ -1,0 +1,40 @@
+// What is dear, and needed on both sides of a reduction, is computed once: kept in a result's row, or in a tensor of its own.
+// RUN: hewn-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(hewn-decide-groups))' | FileCheck %s
+
+// The result has other elements: a kernel for the sum and the tangent.
+// CHECK-LABEL: func.func @apart
+// CHECK: graph.add %{{.*}} {graph.in_group = [[A:[0-9]+]] : i64, graph.why = "dear, and needed by several passes over a row"}
+// CHECK: graph.tanh %{{.*}} {graph.in_group = [[A]] : i64
+// CHECK: graph.reduce_max %{{.*}} {{{.*}}graph.in_group = [[B:[0-9]+]] : i64
+// CHECK: graph.quantize %{{.*}} {graph.in_group = [[B]] : i64
+func.func @apart(%x: tensor<8x512xf32>, %y: tensor<8x512xf32>, %z: tensor<8x1xui8>) -> tensor<8x512xui8> {
+  %0 = graph.add %x, %y : (tensor<8x512xf32>, tensor<8x512xf32>) -> tensor<8x512xf32>
+  %1 = graph.tanh %0 : (tensor<8x512xf32>) -> tensor<8x512xf32>
+  %2 = graph.reduce_max %1 {dims = array<i64: 1>, keepdims = true} : (tensor<8x512xf32>) -> tensor<8x1xf32>
+  %3 = graph.quantize %1, %2, %z {to = ui8} : (tensor<8x512xf32>, tensor<8x1xf32>, tensor<8x1xui8>) -> tensor<8x512xui8>
+  return %3 : tensor<8x512xui8>
+}
+
+// -----
+// The result's row holds it.
+// CHECK-LABEL: func.func @together
+// CHECK: graph.tanh %{{.*}} {graph.in_group = [[A:[0-9]+]] : i64
+// CHECK: graph.div %{{.*}} {graph.in_group = [[A]] : i64
+func.func @together(%x: tensor<8x512xf32>) -> tensor<8x512xf32> {
+  %1 = graph.tanh %x : (tensor<8x512xf32>) -> tensor<8x512xf32>
+  %2 = graph.reduce_max %1 {dims = array<i64: 1>, keepdims = true} : (tensor<8x512xf32>) -> tensor<8x1xf32>
+  %3 = graph.div %1, %2 : (tensor<8x512xf32>, tensor<8x1xf32>) -> tensor<8x512xf32>
+  return %3 : tensor<8x512xf32>
+}
+
+// -----
+// Cheap ones are computed again.
+// CHECK-LABEL: func.func @cheap
+// CHECK: graph.neg %{{.*}} {graph.in_group = [[A:[0-9]+]] : i64
+// CHECK: graph.quantize %{{.*}} {graph.in_group = [[A]] : i64
+func.func @cheap(%x: tensor<8x512xf32>, %z: tensor<8x1xui8>) -> tensor<8x512xui8> {
+  %1 = graph.neg %x : (tensor<8x512xf32>) -> tensor<8x512xf32>
+  %2 = graph.reduce_max %1 {dims = array<i64: 1>, keepdims = true} : (tensor<8x512xf32>) -> tensor<8x1xf32>
+  %3 = graph.quantize %1, %2, %z {to = ui8} : (tensor<8x512xf32>, tensor<8x1xf32>, tensor<8x1xui8>) -> tensor<8x512xui8>
+  return %3 : tensor<8x512xui8>
+}
