@@ -478,6 +478,35 @@ private:
                    : arith::AddIOp::create(b, loc(), result, sum).getResult();
   }
 
+  /// What a step of the innermost loop asks for of the next panel: `step` elements behind the step before, from `first` behind the
+  /// tile's own first column on.
+  struct Ahead {
+    Index first;
+    int64_t step;
+  };
+
+  /// Weights that no cache has kept come one panel ahead, a part by each tile of rows: a core waits less for memory that it
+  /// asked for while it had other work. Not where few tiles share a panel: they wait for memory anyhow.
+  std::optional<Ahead> fetchAhead(ArrayRef<DimExpr> counts) {
+    constexpr int64_t fewest = 4;
+    if (!packed() || !form.tiled || form.tiledClip() || counts.size() != 1 || n % form.rhs.block != 0)
+      return std::nullopt;
+    std::optional<int64_t> rows = form.rows.constant(), depth = counts[0].constant(), width = columns.constant(),
+                           stride = form.rhs.strides[form.rhs.blockDim].constant();
+    plan::TargetAttr target = plan::targetOf(k.kernel);
+    if (!rows || !depth || !width || !stride || !target || !isa<BlockArgument>(op->getOperand(1)))
+      return std::nullopt;
+    int64_t tiles = llvm::divideCeil(*rows, m), panels = llvm::divideCeil(*width, n);
+    int64_t panel = *stride * (n / form.rhs.block), bytes = graph::elementBytes(op->getOperand(1));
+    if (tiles < fewest || panels * panel * bytes <= target.getL2Bytes())
+      return std::nullopt;
+    int64_t step = llvm::divideCeil(panel, tiles * *depth);
+    Index tile = e.floorDiv(iteration[*form.tiled], e.constant(m));
+    Index isLast = e.floorDiv(e.add(iteration[form.roles.column], e.constant(n)), e.constant(panels * n)); // 0 or 1
+    Index next = e.mul(e.sub(e.constant(1), isLast), e.constant(panel));
+    return Ahead{e.add(next, e.mul(tile, e.constant(*depth * step))), step};
+  }
+
   /// The products over the summed dims that have no border, for the rows in `inside` (empty: all).
   SmallVector<Value> innerLoops(const Panel &panel, ArrayRef<bool> inside, ArrayRef<Index> rows,
                                 SmallVector<Value> sums) {
@@ -501,6 +530,7 @@ private:
       distance.push_back(e.mul(e.sub(row, rows[base]), e.expression(form.rowStride)));
     SmallVector<KLoop> loops = kLoops(form.group());
     Dims counts = llvm::map_to_vector<4>(loops, [](const KLoop &l) { return l.extent; });
+    std::optional<Ahead> ahead = fetchAhead(counts);
     auto load = [&](Value memref, Index position, int64_t j, bool mayPass) -> Value {
       Value address = position.base;
       if (mayPass || !panel.masks[j])
@@ -513,6 +543,11 @@ private:
       for (auto [loop, index] : llvm::zip(loops, indices)) {
         leftOffset = e.add(leftOffset, e.mul(index, e.expression(loop.left)));
         rightOffset = e.add(rightOffset, e.mul(index, e.expression(loop.right)));
+      }
+      if (ahead) {
+        Index place = e.add(ahead->first, e.mul(indices.back(), e.constant(ahead->step)));
+        memref::PrefetchOp::create(b, loc(), right, ValueRange(place.base), /*isWrite=*/false, /*localityHint=*/2,
+                                   /*isDataCache=*/true);
       }
       SmallVector<Value> vectors, next(carried);
       for (int64_t j = 0; j < panel.vectors; ++j) // packed panels are padded with zeros

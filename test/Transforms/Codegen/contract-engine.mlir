@@ -48,4 +48,24 @@ plan.kernel @conv(%x: tensor<1x4x8x8xf32, #graph.layout<[0, 2, 3, 1]>>, %w: tens
   graph.yield %0 : tensor<1x16x6x6xf32, #graph.layout<[0, 2, 3, 1]>>
 }
 
+// Weights that are more than L2 holds: while one panel serves its tiles of rows, the next one is fetched, a part by each tile.
+// CHECK-LABEL: func.func @ahead(
+// CHECK: scf.for
+// CHECK: scf.for
+// CHECK: memref.prefetch %{{.*}}, read, locality<2>, data
+// CHECK-COUNT-4: vector.fma
+// CHECK-LABEL: func.func @cached(
+// CHECK-NOT: memref.prefetch
+// CHECK: return
+plan.kernel @ahead(%x: tensor<64x512xf32>, %w: tensor<512x256xf32, #graph.layout<[1, 0], blockDim = 1, block = 16>>) -> tensor<64x256xf32>
+    attributes {symbols = [], schedule = #plan.schedule<m = 2, n = 16>} {
+  %0 = graph.matmul %x, %w : (tensor<64x512xf32>, tensor<512x256xf32, #graph.layout<[1, 0], blockDim = 1, block = 16>>) -> tensor<64x256xf32>
+  graph.yield %0 : tensor<64x256xf32>
+}
+plan.kernel @cached(%x: tensor<64x512xf32>, %w: tensor<512x64xf32, #graph.layout<[1, 0], blockDim = 1, block = 16>>) -> tensor<64x64xf32>
+    attributes {symbols = [], schedule = #plan.schedule<m = 2, n = 16>} {
+  %0 = graph.matmul %x, %w : (tensor<64x512xf32>, tensor<512x64xf32, #graph.layout<[1, 0], blockDim = 1, block = 16>>) -> tensor<64x64xf32>
+  graph.yield %0 : tensor<64x64xf32>
+}
+
 }
