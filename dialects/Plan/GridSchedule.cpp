@@ -62,6 +62,8 @@ bool multipliesByGroups(graph::ContractOpInterface op) {
 
 /// More slices under way than these hide nothing more.
 constexpr int64_t kMostBuffers = 4;
+/// What the gates of such a ring take of shared memory.
+constexpr int64_t kGateBytes = 2 * 8 * kMostBuffers;
 /// Rows of one instruction's result, and columns of the two that share a load.
 constexpr int64_t kFragmentRows = 16, kPairColumns = 16;
 
@@ -96,6 +98,25 @@ GridTile gridTile(ScheduleAttr schedule, graph::ContractOpInterface op) {
   return tile;
 }
 
+GridTile fetchedTile(GridTile tile, graph::ContractOpInterface op) {
+  GridTile fetched = tile;
+  fetched.fetches = true;
+  fetched.buffers = 1;
+  int64_t fit = (gridOf(op).getSharedBytes() - kGateBytes) / fetched.sharedBytes();
+  fetched.buffers = std::min(fit, kMostBuffers);
+  return tile.byGroups && fit >= 2 ? fetched : tile;
+}
+
+/// Shared memory of each block that is not its own.
+constexpr int64_t kBlockBytes = 1024;
+
+static int64_t sharedBlocks(const GridTile &tile, GridAttr grid) {
+  int64_t shared = grid.getBlocksBytes() > 0 ? grid.getBlocksBytes() : grid.getSharedBytes();
+  return std::max<int64_t>(1, shared / (tile.sharedBytes() + kBlockBytes));
+}
+
+int64_t blocksAtOnce(const GridTile &tile, GridAttr grid) { return sharedBlocks(tile, grid) * grid.getProcessors(); }
+
 namespace {
 
 /// What the model looks at; unknown extents are of some size.
@@ -123,12 +144,10 @@ double cycles(GridAttr grid, const Sizes &sizes, const GridTile &tile, int64_t p
   // has come, of a block, of a launch.
   constexpr double cacheRate = 48, sharedRate = 128, sliceLatency = 150, termLatency = 50, fetchLatency = 600,
                    blockLatency = 1200, launchLatency = 3000;
-  // A block has some shared memory that is not its own.
-  constexpr int64_t registers = 65536, mostThreads = 2048, otherRegisters = 64, blockBytes = 1024;
+  constexpr int64_t registers = 65536, mostThreads = 2048, otherRegisters = 64;
   int64_t threads = tile.warps() * grid.getWarp(), each = sumsOfThread(tile, threads, sizes.terms) + otherRegisters;
-  int64_t shared = grid.getBlocksBytes() > 0 ? grid.getBlocksBytes() : grid.getSharedBytes();
-  int64_t together = std::max<int64_t>(
-      1, std::min({shared / (tile.sharedBytes() + blockBytes), registers / (each * threads), mostThreads / threads}));
+  int64_t together =
+      std::max<int64_t>(1, std::min({sharedBlocks(tile, grid), registers / (each * threads), mostThreads / threads}));
   int64_t blocks = sizes.batch * parts * int64_t(llvm::divideCeil(sizes.rows, tile.rows)) *
                    int64_t(llvm::divideCeil(sizes.columns, tile.columns));
   int64_t busiest = int64_t(llvm::divideCeil(blocks, grid.getProcessors()));

@@ -9,8 +9,8 @@
 
 namespace hewn::plan {
 
-/// Bytes along the sum that a block brings to shared memory at once, of each place of its tile.
-inline constexpr int64_t kSliceBytes = 64;
+/// Bytes along the sum that a block brings to shared memory at once, of each place of its tile; and of one that is fetched.
+inline constexpr int64_t kSliceBytes = 64, kFetchedBytes = 128;
 
 /// A contraction as a product of matrices.
 struct GridProduct {
@@ -40,13 +40,22 @@ struct GridTile {
   int64_t buffers;
   /// Whether groups of warps multiply, each all columns of its rows, else each warp on its own.
   bool byGroups = false;
+  /// Whether the block has one group more, whose first thread has slices fetched, whole boxes at a time.
+  bool fetches = false;
   int64_t warps() const { return warpsHigh * warpsWide; }
   int64_t warpRows() const { return rows / warpsHigh; }
   int64_t warpColumns() const { return columns / warpsWide; }
-  int64_t sharedBytes() const { return buffers * (rows + columns) * kSliceBytes; }
+  int64_t sliceBytes() const { return fetches ? kFetchedBytes : kSliceBytes; }
+  int64_t sharedBytes() const { return buffers * (rows + columns) * sliceBytes(); }
 };
 /// Multiples of 32, up to 128 rows and 256 columns, whatever the schedule says, with no more buffers than fit. Groups multiply where they may (`multipliesByGroups`) and the tile has rows for them.
 GridTile gridTile(ScheduleAttr schedule, graph::ContractOpInterface op);
+
+/// The same tile where a group that multiplies nothing has the operands fetched; as it is where that is not worth it.
+GridTile fetchedTile(GridTile tile, graph::ContractOpInterface op);
+
+/// Blocks with such a tile that all processors have room for at once.
+int64_t blocksAtOnce(const GridTile &tile, GridAttr grid);
 
 /// The tile for a contraction that `multipliesMatrices`, and where `mayPart` the parts of its sum: what takes least time.
 ScheduleAttr chooseTile(graph::ContractOpInterface op, bool mayPart);

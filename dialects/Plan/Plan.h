@@ -40,6 +40,8 @@ inline constexpr llvm::StringLiteral kBlocksAttr = "plan.blocks";
 inline constexpr llvm::StringLiteral kThreadsAttr = "plan.threads";
 /// On such a function: bytes of shared memory that a block is given when launched; absent where it has what it needs.
 inline constexpr llvm::StringLiteral kSharedBytesAttr = "plan.shared_bytes";
+/// On such a function: for each of its last arguments a BoxAttr that says what it is; they are made when it is launched.
+inline constexpr llvm::StringLiteral kBoxesAttr = "plan.boxes";
 /// On a kernel's function: the names in which its attributes are written, in the order of its symbols.
 inline constexpr llvm::StringLiteral kSymbolsAttr = "plan.symbols";
 /// On the program: the arena's size, an integer or an expression.

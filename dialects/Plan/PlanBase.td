@@ -99,6 +99,21 @@ def Plan_ScheduleAttr : AttrDef<PlanDialect, "Schedule"> {
   let genVerifyDecl = 1;
 }
 
+def Plan_BoxAttr : AttrDef<PlanDialect, "Box"> {
+  let mnemonic = "box";
+  let summary = "A tensor from which a kernel's blocks fetch boxes, as an argument of the kernel says it.";
+  let description = [{
+    The memory is that of argument number `argument` of the kernel, elements of `bytes`, counted by `extents`, the innermost dim first;
+    `strides` are the bytes from one to the next along the others. Extents and strides are integers or expressions over the
+    kernel's symbols. A box has `sizes` elements along the dims; the bytes of its innermost one are a line, whose pieces of 16 bytes
+    are swapped as in lib/Codegen/Grid/Grid.h.
+  }];
+  let parameters = (ins "int64_t":$argument, "int64_t":$bytes, "::mlir::ArrayAttr":$extents, "::mlir::ArrayAttr":$strides,
+                        "::mlir::DenseI64ArrayAttr":$sizes);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
 def Plan_PlaceAttr : AttrDef<PlanDialect, "Place"> {
   let mnemonic = "place";
   let summary = "Where the memory of an op's result is.";

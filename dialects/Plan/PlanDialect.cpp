@@ -92,6 +92,22 @@ LogicalResult ScheduleAttr::verify(Emit emitError, int64_t m, int64_t n, int64_t
   return success();
 }
 
+LogicalResult BoxAttr::verify(Emit emitError, int64_t argument, int64_t bytes, ArrayAttr extents, ArrayAttr strides,
+                              DenseI64ArrayAttr sizes) {
+  constexpr size_t mostDims = 5;
+  if (argument < 0 || bytes < 1)
+    return emitError() << "argument must not be negative, and bytes at least 1";
+  if (extents.empty() || extents.size() > mostDims || strides.size() + 1 != extents.size() ||
+      size_t(sizes.size()) != extents.size())
+    return emitError() << "a box has 1 to " << mostDims << " extents, as many sizes, and strides of all but one";
+  auto isExpression = [](Attribute attr) { return isa<IntegerAttr, StringAttr>(attr); };
+  if (!llvm::all_of(extents, isExpression) || !llvm::all_of(strides, isExpression))
+    return emitError() << "extents and strides must be integers or expressions";
+  if (!llvm::all_of(sizes.asArrayRef(), [](int64_t size) { return size > 0; }))
+    return emitError() << "sizes must be at least 1";
+  return success();
+}
+
 LogicalResult CopyOp::verify() {
   if (getTo() != "host" && getTo() != "device")
     return emitOpError("goes to \"host\" or \"device\", not to ") << getToAttr();

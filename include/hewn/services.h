@@ -170,6 +170,17 @@ enum hewn_device_direction { HEWN_DEVICE_WITHIN = 0, HEWN_DEVICE_FROM_HOST = 1, 
 /// Copies in the order of the launches around it; to the host it waits.
 HEWN_RT int32_t hewn_device_copy(hewn_context *context, void *to, const void *from, int64_t bytes, int32_t direction);
 
+/// Describes a tensor in the device's memory, from which a kernel fetches
+/// boxes: what the kernel gets as an argument, at a multiple of 64 bytes.
+/// `sizes`: `rank` extents, the innermost dim first, bytes from one to the next
+/// along the other dims, and `rank` extents of a box, of elements of
+/// `element_bytes`. A tensor without elements is described by nothing.
+typedef struct hewn_device_box {
+  uint64_t opaque[16];
+} hewn_device_box;
+HEWN_RT int32_t hewn_device_describe(hewn_context *context, hewn_device_box *box, void *memory, int32_t element_bytes,
+                                     int32_t rank, const int64_t *sizes);
+
 /// Starts a kernel on `blocks` blocks; none: nothing happens. `arguments` are
 /// pointers to its arguments.
 HEWN_RT int32_t hewn_device_launch(hewn_context *context, int32_t kernel, int64_t blocks, void **arguments);

@@ -67,6 +67,9 @@ typedef struct cuda_link_s *cuda_link;
   X(cuGraphLaunch, (cuda_exec exec, cuda_stream stream))                                                               \
   X(cuGraphExecDestroy, (cuda_exec exec))                                                                              \
   X(cuGraphDestroy, (cuda_graph graph))                                                                                \
+  X(cuTensorMapEncodeTiled,                                                                                            \
+    (void *map, int type, unsigned rank, void *memory, const uint64_t *extents, const uint64_t *strides,               \
+     const unsigned *box, const unsigned *steps, int interleave, int swizzle, int promotion, int fill))                \
   X(cuLaunchKernel,                                                                                                    \
     (cuda_function function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX, unsigned blockY,         \
      unsigned blockZ, unsigned sharedBytes, cuda_stream stream, void **arguments, void **extra))

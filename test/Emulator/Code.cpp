@@ -167,7 +167,11 @@ void JITCode::prepare(Module &module) {
     IRBuilder<> b(BasicBlock::Create(module.getContext(), "entry", call));
     SmallVector<Value *> arguments;
     for (Argument &argument : function->args()) {
-      entry.kernel.pointers.push_back(argument.getType()->isPointerTy());
+      bool isTensor = argument.hasByValAttr();
+      argument.removeAttr(Attribute::ByVal); // it comes as a pointer here
+      entry.kernel.parameters.push_back(isTensor                            ? Kernel::Argument::Tensor
+                                        : argument.getType()->isPointerTy() ? Kernel::Argument::Pointer
+                                                                            : Kernel::Argument::Value);
       arguments.push_back(
           b.CreateLoad(argument.getType(), b.CreateConstInBoundsGEP1_64(i64, call->getArg(0), argument.getArgNo())));
     }
@@ -211,6 +215,15 @@ Error JITCode::load(StringRef text) {
   symbols[jit->mangleAndIntern("hewn.grid.group.begin")] = symbolOf(&gridGroupBegin);
   symbols[jit->mangleAndIntern("hewn.grid.group.close")] = symbolOf(&gridGroupClose);
   symbols[jit->mangleAndIntern("hewn.grid.group.publish")] = symbolOf(&gridGroupPublish);
+  symbols[jit->mangleAndIntern("hewn.grid.gate.init")] = symbolOf(&gridGateInit);
+  symbols[jit->mangleAndIntern("hewn.grid.gates.ready")] = symbolOf(&gridGatesReady);
+  symbols[jit->mangleAndIntern("hewn.grid.gate.arrive")] = symbolOf(&gridGateArrive);
+  symbols[jit->mangleAndIntern("hewn.grid.gate.expect")] = symbolOf(&gridGateExpect);
+  symbols[jit->mangleAndIntern("hewn.grid.gate.wait")] = symbolOf(&gridGateWait);
+  symbols[jit->mangleAndIntern("hewn.grid.fetch.2")] = symbolOf(&gridFetch2);
+  symbols[jit->mangleAndIntern("hewn.grid.fetch.3")] = symbolOf(&gridFetch3);
+  symbols[jit->mangleAndIntern("hewn.grid.registers.keep")] = symbolOf(&gridRegisters);
+  symbols[jit->mangleAndIntern("hewn.grid.registers.take")] = symbolOf(&gridRegisters);
   symbols[jit->mangleAndIntern("emulator.group.product")] = symbolOf(&gridGroupProduct);
   symbols[jit->mangleAndIntern("emulator.group.wait")] = symbolOf(&gridGroupWait);
   if (Error error = jit->getMainJITDylib().define(orc::absoluteSymbols(std::move(symbols))))

@@ -8,6 +8,7 @@
 // launch (a kernel fails when it is run). emulator_fail_at makes any one call fail.
 #include "test/Emulator/Code.h"
 #include "test/Emulator/Device.h"
+#include "test/Emulator/Gates.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -315,6 +316,34 @@ int graphLaunch(Graph *exec, void *stream) {
   });
 }
 
+/// What the driver checks, and that the tensor lies in one allocation.
+int tensorMapEncodeTiled(void *map, int type, unsigned rank, void *memory, const uint64_t *extents,
+                         const uint64_t *strides, const unsigned *box, const unsigned *steps, int interleave,
+                         int swizzle, int, int) {
+  constexpr unsigned mostDims = 3, mostOfBox = 256;
+  auto address = uint64_t(uintptr_t(memory));
+  if (uintptr_t(map) % 64 != 0 || type < 0 || type > 2 || rank < 1 || rank > mostDims || address % 16 != 0 ||
+      interleave != 0)
+    return kInvalidValue;
+  Tensor tensor{Tensor::kMagic, hostAddress(address), 1u << type, rank, {}, {}, {}};
+  uint64_t span = tensor.bytes;
+  for (unsigned i = 0; i < rank; ++i) {
+    tensor.extents[i] = extents[i];
+    tensor.strides[i] = i ? strides[i - 1] : tensor.bytes;
+    tensor.box[i] = box[i];
+    if (extents[i] == 0 || box[i] == 0 || box[i] > mostOfBox || steps[i] != 1 || (i && tensor.strides[i] % 16 != 0))
+      return kInvalidValue;
+    span += (extents[i] - 1) * tensor.strides[i];
+  }
+  unsigned line = box[0] * tensor.bytes;
+  if (line % 16 != 0 || swizzle < 1 || swizzle > 3 || line != 16u << swizzle ||
+      !memoryAt(address, span, context()->device))
+    return kInvalidValue;
+  std::memset(map, 0, kTensorBytes);
+  std::memcpy(map, &tensor, sizeof(tensor));
+  return 0;
+}
+
 int launchKernel(Function *function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX, unsigned blockY,
                  unsigned blockZ, unsigned sharedBytes, void *stream, void **arguments, void **) {
   const Kernel &kernel = *function->kernel;
@@ -323,10 +352,17 @@ int launchKernel(Function *function, unsigned gridX, unsigned gridY, unsigned gr
     return kInvalidValue;
   ++launches;
   std::vector<uint64_t> values;
-  for (size_t i = 0; i < kernel.pointers.size(); ++i) {
+  std::vector<std::shared_ptr<Tensor>> tensors; // kept until it has run
+  for (size_t i = 0; i < kernel.parameters.size(); ++i) {
     uint64_t value;
+    if (kernel.parameters[i] == Kernel::Argument::Tensor) {
+      tensors.push_back(std::make_shared<Tensor>());
+      std::memcpy(tensors.back().get(), arguments[i], sizeof(Tensor));
+      values.push_back(reinterpret_cast<uint64_t>(tensors.back().get()));
+      continue;
+    }
     std::memcpy(&value, arguments[i], sizeof(value));
-    if (kernel.pointers[i] && value) {
+    if (kernel.parameters[i] == Kernel::Argument::Pointer && value) {
       if (!memoryAt(value, 0, context()->device)) {
         std::fprintf(stderr, "emulator: argument %zu of %s is no device memory\n", i, function->name.c_str());
         return kInvalidValue;
@@ -336,6 +372,7 @@ int launchKernel(Function *function, unsigned gridX, unsigned gridY, unsigned gr
     values.push_back(value);
   }
   return ask(stream, [=, &kernel] {
+    (void)tensors;
     if (fails("launch"))
       return int(kLaunchFailed);
     std::string problem = runGrid(kernel, gridX, blockX, values.data(), schedule());
@@ -471,6 +508,7 @@ EXPORT int cuGetProcAddress_v2(const char *name, void **function, int version, u
       {"cuGraphLaunch", makes<graphLaunch>()},
       {"cuGraphExecDestroy", frees<drop<Graph>>()},
       {"cuGraphDestroy", frees<drop<Graph>>()},
+      {"cuTensorMapEncodeTiled", makes<tensorMapEncodeTiled>()},
       {"cuLaunchKernel", makes<launchKernel>()},
   };
   auto entry = table.find(name);

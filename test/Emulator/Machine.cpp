@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "test/Emulator/Machine.h"
+#include "test/Emulator/Gates.h"
 #include "test/Emulator/Warp.h"
 
 #include <cstring>
@@ -37,7 +38,7 @@ namespace {
 
 constexpr size_t kStack = 64 << 10;
 
-enum class State { Ready, AtBarrier, AtMeeting, Done };
+enum class State { Ready, AtBarrier, AtMeeting, AtGate, Done };
 
 /// A copy to shared memory that is on its way.
 struct Copy {
@@ -56,6 +57,11 @@ struct Fiber {
   int64_t groups = 0;
   /// Whether all that it has written is for groups; whether it was at the last barrier.
   bool published = false, visible = false;
+  /// The gate where it waits, and for what.
+  int64_t gate = 0;
+  int32_t parity = 0;
+  /// What it has said that it needs; 0: nothing.
+  int32_t registers = 0;
 };
 
 struct Run {
@@ -64,6 +70,7 @@ struct Run {
   int64_t block = 0, blocks = 0, threads = 0, current = 0;
   std::vector<Fiber> fibers;
   std::vector<GroupWarp> groups; // of each warp
+  std::unique_ptr<Gates> gates;
   void *scheduler = nullptr;
   uint64_t random = 88172645463325252u;
   Schedule schedule = Schedule::Forward;
@@ -115,16 +122,35 @@ bool isEarly() { return run.schedule == Schedule::Backward || (run.schedule == S
 
 std::string where() { return " in block " + std::to_string(run.block); }
 
-/// Lets every ready thread of a warp run until it waits.
-void runReady(int64_t warp) {
+/// Keeps the first problem.
+void note(const std::string &problem) {
+  if (run.problem.empty())
+    run.problem = problem;
+}
+
+/// Whether a thread that waits at a gate may go on.
+bool passesGate(const Fiber &fiber) {
+  bool does = false;
+  note(run.gates->passes(uint64_t(fiber.gate), fiber.parity, does));
+  return does;
+}
+
+/// Lets every ready thread of a warp run until it waits; whether there was one.
+bool runReady(int64_t warp) {
+  bool any = false;
   int64_t first = run.schedule == Schedule::Random ? int64_t(nextRandom() % kWarp) : 0;
   for (int64_t i = 0; i < kWarp; ++i) {
     int64_t thread = warp + (run.schedule == Schedule::Backward ? kWarp - 1 - i : (i + first) % kWarp);
-    if (run.fibers[thread].state != State::Ready)
+    Fiber &fiber = run.fibers[thread];
+    if (fiber.state == State::AtGate && passesGate(fiber))
+      fiber.state = State::Ready;
+    if (fiber.state != State::Ready)
       continue;
     run.current = thread;
-    emulatorSwitch(&run.scheduler, run.fibers[thread].stack);
+    emulatorSwitch(&run.scheduler, fiber.stack);
+    any = true;
   }
+  return any;
 }
 
 int64_t count(int64_t warp, State state) {
@@ -143,6 +169,9 @@ void checkGroup(int64_t warp) {
     else if (run.groups[other].history.size() > last &&
              run.groups[other].history[last] != run.groups[warp].history[last])
       run.problem = "warps of a group have different products";
+  const GroupMatrices &matrices = run.groups[warp].history[last];
+  if (run.gates->isFetched(uint64_t(matrices.left)) && run.gates->isFetched(uint64_t(matrices.right)))
+    return;
   for (const Fiber &fiber : run.fibers)
     if (!fiber.visible)
       run.problem = "a group reads what is not published";
@@ -152,6 +181,8 @@ void checkGroup(int64_t warp) {
 bool meetWarp(int64_t warp) {
   int64_t waiting = count(warp, State::AtMeeting);
   if (waiting == 0)
+    return false;
+  if (waiting != kWarp && count(warp, State::AtGate) > 0)
     return false;
   if (waiting != kWarp) {
     run.problem = "only " + std::to_string(waiting) + " threads of a warp come to a meeting";
@@ -171,30 +202,51 @@ bool meetWarp(int64_t warp) {
   return true;
 }
 
-/// Runs warps until all threads wait at a barrier or have ended: each as far as it comes before the next one begins, so that
-/// those which don't wait for others are found out; or a random one a little further.
-void runWarps() {
+/// Runs warps until none can go on: each as far as it comes before the next one begins, so that those which don't wait for others
+/// are found out; or a random one a little further. Whether any has gone on.
+bool runWarps() {
+  bool any = false;
   if (run.schedule == Schedule::Random) {
     std::vector<int64_t> left;
     for (int64_t warp = 0; warp < run.threads; warp += kWarp)
       left.push_back(warp);
     while (!left.empty() && run.problem.empty()) {
       size_t i = size_t(nextRandom() % left.size());
-      runReady(left[i]);
+      bool ran = runReady(left[i]);
+      any |= ran;
       if (!meetWarp(left[i]))
         left.erase(left.begin() + int64_t(i));
     }
-    return;
+    return any;
   }
   for (int64_t i = 0; i < run.threads && run.problem.empty(); i += kWarp) {
     int64_t warp = run.schedule == Schedule::Backward ? run.threads - kWarp - i : i;
     do
-      runReady(warp);
+      any |= runReady(warp);
     while (meetWarp(warp) && run.problem.empty());
   }
+  return any;
+}
+
+/// Registers that groups have divided among them must be the block's.
+std::string checkRegisters() {
+  constexpr int64_t all = 65536, group = 4 * kWarp;
+  int64_t sum = 0, saying = 0;
+  for (int64_t t = 0; t < run.threads; ++t) {
+    const Fiber &fiber = run.fibers[size_t(t)];
+    sum += fiber.registers;
+    saying += fiber.registers > 0;
+    if (fiber.registers != run.fibers[size_t(t / group * group)].registers)
+      return "threads of a group want different numbers of registers";
+  }
+  return sum > all || (saying > 0 && saying < run.threads) ? "groups divide registers that a block does not have" : "";
 }
 
 std::string endGroups() {
+  if (std::string problem = checkRegisters(); !problem.empty())
+    return problem + where();
+  if (std::string problem = run.gates->end(); !problem.empty())
+    return problem + where();
   for (const GroupWarp &group : run.groups) {
     if (std::string problem = group.end(); !problem.empty())
       return problem + where();
@@ -208,22 +260,33 @@ std::string runBlock() {
   for (int64_t t = 0; t < run.threads; ++t)
     prepare(t);
   run.groups.clear();
+  run.gates = std::make_unique<Gates>(run.kernel->shared);
   for (int64_t warp = 0; warp < run.threads / kWarp; ++warp)
     run.groups.emplace_back(warp, run.kernel->shared, isEarly);
   for (;;) {
-    runWarps();
+    while (runWarps() && run.problem.empty())
+      ;
+    std::string problem;
+    bool landed = run.gates->landOne(problem);
+    note(problem);
     if (!run.problem.empty())
       return run.problem + where();
-    int64_t waiting = 0, done = 0;
+    if (landed)
+      continue;
+    int64_t waiting = 0, done = 0, atGates = 0;
     for (int64_t warp = 0; warp < run.threads; warp += kWarp) {
       waiting += count(warp, State::AtBarrier);
       done += count(warp, State::Done);
+      atGates += count(warp, State::AtGate);
     }
     if (done == run.threads)
       return endGroups();
+    if (atGates > 0)
+      return std::to_string(atGates) + " threads wait at gates for ever" + where();
     if (waiting != run.threads)
       return std::to_string(waiting) + " threads wait at a barrier and " + std::to_string(done) + " have ended" +
              where();
+    run.gates->meet();
     for (Fiber &fiber : run.fibers) {
       fiber.state = State::Ready;
       fiber.visible = fiber.published;
@@ -363,6 +426,42 @@ void gridCopiesWait(int32_t open) {
       rest.push_back(copy);
     }
   fiber.copies = std::move(rest);
+}
+
+void gridGateInit(int64_t gate, int32_t arrivals) { note(run.gates->make(uint64_t(gate), arrivals)); }
+void gridGatesReady() { run.gates->ready(); }
+void gridGateArrive(int64_t gate) { note(run.gates->arrive(uint64_t(gate))); }
+void gridGateExpect(int64_t gate, int32_t bytes) { note(run.gates->expect(uint64_t(gate), bytes)); }
+
+void gridGateWait(int64_t gate, int32_t parity) {
+  Fiber &fiber = run.fibers[run.current];
+  fiber.gate = gate;
+  fiber.parity = parity;
+  if (!passesGate(fiber))
+    leave(State::AtGate);
+}
+
+static void fetch(int64_t to, const void *memory, const int32_t *at, int64_t gate) {
+  Tensor tensor;
+  std::memcpy(&tensor, memory, sizeof(tensor));
+  note(run.gates->fetch(uint64_t(to), tensor, at, uint64_t(gate), isEarly()));
+}
+
+void gridFetch2(int64_t to, const void *tensor, int32_t x, int32_t y, int64_t gate) {
+  int32_t at[] = {x, y};
+  fetch(to, tensor, at, gate);
+}
+
+void gridFetch3(int64_t to, const void *tensor, int32_t x, int32_t y, int32_t z, int64_t gate) {
+  int32_t at[] = {x, y, z};
+  fetch(to, tensor, at, gate);
+}
+
+void gridRegisters(int32_t count) {
+  constexpr int32_t least = 24, most = 256, step = 8;
+  if (count < least || count > most || count % step != 0)
+    note("a group wants a number of registers that no thread can have");
+  run.fibers[run.current].registers = count;
 }
 
 } // namespace emulator

@@ -19,8 +19,9 @@ enum class Schedule { Forward, Backward, Random };
 /// A kernel as machine code.
 struct Kernel {
   void (*call)(const uint64_t *arguments);
-  /// For each argument, whether it is a pointer.
-  std::vector<bool> pointers;
+  /// What each argument is: a value, the device's memory, or a tensor's description.
+  enum class Argument { Value, Pointer, Tensor };
+  std::vector<Argument> parameters;
   std::vector<SharedMemory> shared;
   /// Whether threads wait for each other: if not, they run one after another without fibers.
   bool synchronizes = false;
@@ -60,6 +61,14 @@ void gridGroupWait(int32_t open, int32_t columns, float *sums);
 void gridGroupBegin();
 void gridGroupClose();
 void gridGroupPublish();
+void gridGateInit(int64_t gate, int32_t arrivals);
+void gridGatesReady();
+void gridGateArrive(int64_t gate);
+void gridGateExpect(int64_t gate, int32_t bytes);
+void gridGateWait(int64_t gate, int32_t parity);
+void gridFetch2(int64_t to, const void *tensor, int32_t x, int32_t y, int64_t gate);
+void gridFetch3(int64_t to, const void *tensor, int32_t x, int32_t y, int32_t z, int64_t gate);
+void gridRegisters(int32_t count);
 
 } // namespace emulator
 

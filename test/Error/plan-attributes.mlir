@@ -113,3 +113,18 @@
 
 // expected-error@+1 {{buffers must not be negative}}
 #schedule = #plan.schedule<m = 32, n = 32, buffers = -1>
+
+// -----
+
+// expected-error@+1 {{a box has 1 to 5 extents, as many sizes, and strides of all but one}}
+#box = #plan.box<argument = 1, bytes = 2, extents = [64, 64], strides = [128], sizes = [64]>
+
+// -----
+
+// expected-error@+1 {{sizes must be at least 1}}
+#box = #plan.box<argument = 1, bytes = 2, extents = [64, 64], strides = [128], sizes = [64, 0]>
+
+// -----
+
+// expected-error@+1 {{extents and strides must be integers or expressions}}
+#box = #plan.box<argument = 1, bytes = 2, extents = [64, unit], strides = [128], sizes = [64, 8]>

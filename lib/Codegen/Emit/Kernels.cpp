@@ -74,7 +74,9 @@ Job packKernel(FunctionOpInterface kernel, SymbolTable &table) {
       for (const SymbolTable::SymbolUse &use : *uses)
         if (Operation *other = table.lookup(use.getSymbolRef().getRootReference()))
           reached.insert(other);
-    alone->push_back(reached[i]->clone());
+    Operation *copy = reached[i]->clone();
+    copy->removeAttr(plan::kBoxesAttr); // the launch's, of a dialect that is not read there
+    alone->push_back(copy);
   }
   Job job;
   job.name = kernel.getName().str();

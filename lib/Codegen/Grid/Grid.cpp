@@ -24,11 +24,15 @@ bool describeGridFunction(llvm::Function &function) {
                 name == kGridCopiesWait;
   bool groups = name == kGridGroupBegin || name.starts_with(kGridGroupProduct) || name == kGridGroupClose ||
                 name.starts_with(kGridGroupWait);
-  if (!position && !exchanges && !lines && !copies && !groups && name != kGridGroupPublish && name != kGridBarrier)
+  bool gates = name == kGridGateInit || name == kGridGatesReady || name == kGridGateArrive || name == kGridGateExpect ||
+               name == kGridGateWait || name.starts_with(kGridFetch);
+  bool registers = name == kGridRegistersKeep || name == kGridRegistersTake;
+  if (!position && !exchanges && !lines && !copies && !groups && !gates && !registers && name != kGridGroupPublish &&
+      name != kGridBarrier)
     return false;
   function.addFnAttr(llvm::Attribute::NoUnwind);
   function.addFnAttr(llvm::Attribute::WillReturn);
-  if (exchanges || lines || groups ||
+  if (exchanges || lines || groups || registers ||
       name == kGridBarrier) // all threads of a block, or a warp, do it at the same place
     function.addFnAttr(llvm::Attribute::Convergent);
   if (position)
@@ -110,6 +114,25 @@ SmallVector<Value> Grid::waitForGroup(int64_t open, ArrayRef<Value> sums) {
   return llvm::to_vector(call(name, operands, SmallVector<Type>(sums.size(), e.b.getF32Type())));
 }
 
+Value Grid::narrow(Index index) { return arith::IndexCastOp::create(e.b, e.loc, e.b.getI32Type(), index.base); }
+
+void Grid::makeGate(Index gate, int64_t arrivals) { call(kGridGateInit, {wide(gate), number(int32_t(arrivals))}, {}); }
+void Grid::gatesAreReady() { call(kGridGatesReady, {}, {}); }
+void Grid::arrive(Index gate) { call(kGridGateArrive, wide(gate), {}); }
+void Grid::expect(Index gate, int64_t bytes) { call(kGridGateExpect, {wide(gate), number(int32_t(bytes))}, {}); }
+void Grid::waitAtGate(Index gate, Index parity) { call(kGridGateWait, {wide(gate), narrow(parity)}, {}); }
+
+void Grid::fetch(Index to, Value tensor, ArrayRef<Index> at, Index gate) {
+  SmallVector<Value> operands = {wide(to), tensor};
+  for (Index place : at)
+    operands.push_back(narrow(place));
+  operands.push_back(wide(gate));
+  call((kGridFetch + Twine(at.size())).str(), operands, {});
+}
+
+void Grid::keepRegisters(int64_t count) { call(kGridRegistersKeep, number(int32_t(count)), {}); }
+void Grid::takeRegisters(int64_t count) { call(kGridRegistersTake, number(int32_t(count)), {}); }
+
 void Grid::closeCopies() { call(kGridCopiesClose, {}, {}); }
 void Grid::waitForCopies(int64_t open) { call(kGridCopiesWait, number(int32_t(open)), {}); }
 
@@ -143,6 +166,19 @@ void Grid::overThreads(ArrayRef<DimExpr> counts, llvm::function_ref<void(ArrayRe
 void Grid::overBlocks(const DimExpr &count, llvm::function_ref<void(Index)> body) {
   wantBlocks(count);
   stride({block}, e.expression(count), {blocks}, body);
+}
+
+SmallVector<Value> Grid::overBlocks(const DimExpr &count, int64_t most, ArrayRef<Value> start,
+                                    llvm::function_ref<SmallVector<Value>(Index, ValueRange)> body) {
+  wantBlocks(DimExpr::min(count, DimExpr(most)));
+  e.forget();
+  auto loop = scf::ForOp::create(e.b, e.loc, block, e.expression(count).base, blocks, start);
+  OpBuilder::InsertionGuard guard(e.b);
+  e.b.setInsertionPointToStart(loop.getBody());
+  SmallVector<Value> carried = body({loop.getInductionVar()}, loop.getRegionIterArgs());
+  scf::YieldOp::create(e.b, e.loc, carried);
+  e.forget();
+  return llvm::map_to_vector(loop.getResults(), [](OpResult r) { return Value(r); });
 }
 
 void Grid::barrier() { call(kGridBarrier, ValueRange{number(0)}, {}); }

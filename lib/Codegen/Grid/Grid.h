@@ -24,6 +24,18 @@
 //                                                                       four warps' 64xn matrix of sums += 64x16 times 16xn TYPEs
 //     void hewn.grid.group.close()                                      the warp's products so far are a set
 //     {f32 x n/2} hewn.grid.group.wait.n(i32 open, f32 x n/2)           sums, when all of its sets but the last `open` are done
+//     void hewn.grid.gate.init(i64 gate, i32 arrivals)                  eight bytes of shared memory are a gate from now on
+//     void hewn.grid.gates.ready()                                      this thread has made its gates, before a barrier
+//     void hewn.grid.gate.arrive(i64 gate)                              an arrival
+//     void hewn.grid.gate.expect(i64 gate, i32 bytes)                   the same, and so many bytes are to come in this phase
+//     void hewn.grid.gate.wait(i64 gate, i32 parity)                    until the last phase of this parity has ended
+//     void hewn.grid.fetch.RANK(i64 to, ptr tensor, i32 x RANK, i64 gate)   a box of the tensor, from a place on, comes to shared memory
+//     void hewn.grid.registers.keep(i32 n), hewn.grid.registers.take(i32 n)   a group's threads have n registers from now on: fewer, more
+//
+// A gate's phases are numbered from 0. One ends when all arrivals and expected bytes have come, and the next one begins; what a
+// thread did before it arrived, and what was fetched, others see when they have waited. Before phase 0 ends, that of parity 1 has.
+// The tensor (#plan.box) is an argument of the kernel. Places begin at its innermost dim, may be outside of it, and are zeros there.
+// A fetched box lies in lines as groups' products read them, one a line of the box, without being published.
 //
 // Factors of `product` are float32s as bits, of which the leading eleven significant bits count. With lane = 4 g + t, a lane has
 // of the left one the words (g, t), (g+8, t), (g, t+4), (g+8, t+4), of the right one (t, g), (t+4, g), of the sums (g, 2t),
@@ -72,6 +84,14 @@ inline constexpr llvm::StringLiteral kGridGroupBegin = "hewn.grid.group.begin";
 inline constexpr llvm::StringLiteral kGridGroupProduct = "hewn.grid.group.product."; // ... and its types
 inline constexpr llvm::StringLiteral kGridGroupClose = "hewn.grid.group.close";
 inline constexpr llvm::StringLiteral kGridGroupWait = "hewn.grid.group.wait."; // ... and its columns
+inline constexpr llvm::StringLiteral kGridGateInit = "hewn.grid.gate.init";
+inline constexpr llvm::StringLiteral kGridGatesReady = "hewn.grid.gates.ready";
+inline constexpr llvm::StringLiteral kGridGateArrive = "hewn.grid.gate.arrive";
+inline constexpr llvm::StringLiteral kGridGateExpect = "hewn.grid.gate.expect";
+inline constexpr llvm::StringLiteral kGridGateWait = "hewn.grid.gate.wait";
+inline constexpr llvm::StringLiteral kGridFetch = "hewn.grid.fetch."; // ... and its rank
+inline constexpr llvm::StringLiteral kGridRegistersKeep = "hewn.grid.registers.keep";
+inline constexpr llvm::StringLiteral kGridRegistersTake = "hewn.grid.registers.take";
 
 /// Tells LLVM what it may do with a declared function of the grid; false: it is none.
 bool describeGridFunction(llvm::Function &function);
@@ -101,6 +121,10 @@ public:
   void overThreads(llvm::ArrayRef<graph::DimExpr> counts, llvm::function_ref<void(llvm::ArrayRef<graph::Index>)> body);
   /// `body` at every item of [0, count), each by all threads of one block: it may wait at barriers.
   void overBlocks(const graph::DimExpr &count, llvm::function_ref<void(graph::Index)> body);
+  /// The same, carrying values from one item of the block to the next, on no more blocks than `most`.
+  llvm::SmallVector<mlir::Value>
+  overBlocks(const graph::DimExpr &count, int64_t most, llvm::ArrayRef<mlir::Value> start,
+             llvm::function_ref<llvm::SmallVector<mlir::Value>(graph::Index, mlir::ValueRange)> body);
   /// The two loops' common form: from, from + step, ... below `to`.
   void stride(graph::Index from, graph::Index to, graph::Index step, llvm::function_ref<void(graph::Index)> body);
 
@@ -130,6 +154,17 @@ public:
                                               llvm::ArrayRef<mlir::Value> sums);
   void closeGroup();
   llvm::SmallVector<mlir::Value> waitForGroup(int64_t open, llvm::ArrayRef<mlir::Value> sums);
+  /// Gates: an address of eight bytes in shared memory each.
+  void makeGate(graph::Index gate, int64_t arrivals);
+  void gatesAreReady();
+  void arrive(graph::Index gate);
+  void expect(graph::Index gate, int64_t bytes);
+  void waitAtGate(graph::Index gate, graph::Index parity);
+  /// A box of the kernel's argument `tensor` from place `at` on, the innermost dim first.
+  void fetch(graph::Index to, mlir::Value tensor, llvm::ArrayRef<graph::Index> at, graph::Index gate);
+  /// Of each thread of a group: fewer registers than the kernel began with, or more.
+  void keepRegisters(int64_t count);
+  void takeRegisters(int64_t count);
   void closeCopies();
   void waitForCopies(int64_t open);
   /// Where a buffer's or shared memory's first element is, in bytes.
@@ -149,6 +184,7 @@ private:
   mlir::ValueRange call(llvm::StringRef name, mlir::ValueRange operands, mlir::TypeRange results);
   mlir::Value number(int32_t value);
   mlir::Value wide(graph::Index index);
+  mlir::Value narrow(graph::Index index);
 };
 
 } // namespace hewn::codegen

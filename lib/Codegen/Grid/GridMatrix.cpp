@@ -15,9 +15,16 @@
 // Where groups of warps multiply, they do so from shared memory, while their threads bring the next slice:
 //
 //     for slice:  wait for its copies;  publish;  barrier;  multiply slice;  bring as above;  wait for the products
+//
+// Where both operands can be fetched, a group of its own does nothing else, also while the others finish a tile, and two gates a
+// buffer are all that they wait at (GridGates.h):
+//
+//     one thread:  for tile: for slice:  wait until the buffer is empty;  have it filled
+//     the others:  for tile: for slice:  wait until it is full;  multiply slice;  wait for the products;  say so
 #include "dialects/Plan/GridSchedule.h"
 #include "lib/Codegen/Grid/GridEngine.h"
 #include "lib/Codegen/Grid/GridFactors.h"
+#include "lib/Codegen/Grid/GridGates.h"
 #include "lib/Codegen/Grid/GridOperand.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -35,15 +42,16 @@ namespace {
 
 /// Rows and columns of one instruction's result; operands come for two such columns.
 constexpr int64_t kFragmentRows = 16, kFragmentColumns = 8;
-constexpr int64_t kSteps = plan::kSliceBytes / GridOperand::kStepBytes;
+
+/// Warps beside those that multiply.
+int64_t otherWarps(const plan::GridTile &tile) { return tile.fetches ? plan::kGroupWarps : 0; }
 
 class GridMatrixEmitter : GridContraction {
 public:
   GridMatrixEmitter(KernelFunction &k, OpBuilder &b, const GridTiles &tiles, const plan::GridTile &tile)
-      : GridContraction(k, b, tiles, tile.warps() * plan::gridOf(k.kernel).getWarp()), tile(tile),
-        staged(plan::stagedType(op)), factors(b, k.loc(), grid, splits()),
-        left(*this, 0, staged, tile.rows, tile.buffers, tile.byGroups),
-        right(*this, 1, staged, tile.columns, tile.buffers, tile.byGroups) {}
+      : GridContraction(k, b, tiles, (tile.warps() + otherWarps(tile)) * plan::gridOf(k.kernel).getWarp()), tile(tile),
+        staged(plan::stagedType(op)), factors(b, k.loc(), grid, splits()), left(*this, 0, staged, tile.rows, tile),
+        right(*this, 1, staged, tile.columns, tile) {}
 
   void run() {
     Index warps = e.constant(tile.warpsHigh), size = e.constant(grid.warp), four = e.constant(4);
@@ -53,20 +61,17 @@ public:
     warpRow = e.mul(e.mod(warp, warps), e.constant(tile.warpRows()));
     warpColumn = e.mul(e.floorDiv(warp, warps), e.constant(tile.warpColumns()));
 
-    DimExpr slices = depth.ceilDiv(left.depth()), ofPart = slices.ceilDiv(tiles.parts);
-    Dims counts = {batch, DimExpr(tiles.parts), columns.ceilDiv(tile.columns), rows.ceilDiv(tile.rows)};
-    grid.overBlocks(graph::numElements(counts), [&](Index item) {
-      SmallVector<Index> at = e.unravel(item, counts);
-      set(tiles.batch, at[0]);
-      part = at[1];
-      firstColumn = e.mul(at[2], e.constant(tile.columns));
-      firstRow = e.mul(at[3], e.constant(tile.rows));
-      Index all = e.expression(slices), first = e.min(e.mul(part, e.expression(ofPart)), all);
-      Index end = tiles.parts > 1 ? e.min(e.add(first, e.expression(ofPart)), all) : all;
-      left.begin(firstRow, end);
-      right.begin(firstColumn, end);
-      finish(multiply(first, end));
+    if (tile.fetches)
+      return runFetching(lane);
+    grid.overBlocks(graph::numElements(counts()), [&](Index item) {
+      Slices slices = beginTile(item);
+      finish(multiply(slices));
     });
+  }
+
+  void fetchFrom(const GridBox &leftBox, const GridBox &rightBox) {
+    left.fetchFrom(leftBox);
+    right.fetchFrom(rightBox);
   }
 
 private:
@@ -74,7 +79,7 @@ private:
   Type staged;
   GridFactors factors;
   GridOperand left, right;
-  Index group, inGroup, warpRow, warpColumn, firstRow, firstColumn;
+  Index group, inGroup, warpRow, warpColumn, firstRow, firstColumn, batchNumber;
 
   int64_t fragmentsHigh() const { return tile.warpRows() / kFragmentRows; }
   int64_t fragmentsWide() const { return tile.warpColumns() / kFragmentColumns; }
@@ -84,6 +89,34 @@ private:
   /// Whether an operand's numbers are factors.
   bool isWhole(unsigned operand) { return !staged.isF32() || !graph::getElementType(op->getOperand(operand)).isF32(); }
   bool corrects() { return splits() && !(isWhole(0) && isWhole(1)); }
+
+  int64_t steps() const { return tile.sliceBytes() / GridOperand::kStepBytes; }
+
+  //===----------------------------------------------------------------------------------------------------------------===//
+  // Tiles
+  //===----------------------------------------------------------------------------------------------------------------===//
+
+  DimExpr slicesOfSum() { return depth.ceilDiv(left.depth()); }
+  Dims counts() { return {batch, DimExpr(tiles.parts), columns.ceilDiv(tile.columns), rows.ceilDiv(tile.rows)}; }
+
+  /// Slices [first, end) of the sum.
+  struct Slices {
+    Index first, end;
+  };
+  Slices beginTile(Index item) {
+    SmallVector<Index> at = e.unravel(item, counts());
+    set(tiles.batch, at[0]);
+    batchNumber = at[0];
+    part = at[1];
+    firstColumn = e.mul(at[2], e.constant(tile.columns));
+    firstRow = e.mul(at[3], e.constant(tile.rows));
+    DimExpr ofPart = slicesOfSum().ceilDiv(tiles.parts);
+    Index all = e.expression(slicesOfSum()), first = e.min(e.mul(part, e.expression(ofPart)), all);
+    Index end = tiles.parts > 1 ? e.min(e.add(first, e.expression(ofPart)), all) : all;
+    left.begin(firstRow, end);
+    right.begin(firstColumn, end);
+    return {first, end};
+  }
 
   //===----------------------------------------------------------------------------------------------------------------===//
   // Products
@@ -106,7 +139,7 @@ private:
 
   /// The accumulators, then those of the corrections, after one slice from `buffer`.
   SmallVector<Value> products(SmallVector<Value> all, Index buffer) {
-    for (int64_t step = 0; step < kSteps; ++step) {
+    for (int64_t step = 0; step < steps(); ++step) {
       std::vector<GridFactors::Fragment> lefts, rights;
       for (int64_t i = 0; i < fragmentsHigh(); ++i)
         lefts.push_back(fragment(left.left(buffer, warpRow, i * kFragmentRows, step), isWhole(0)));
@@ -133,7 +166,7 @@ private:
     // Of the group's first row: that of its first warp.
     Index groupRow = e.mul(e.floorDiv(warpRow, e.constant(plan::kGroupRows)), e.constant(plan::kGroupRows));
     grid.beginGroup();
-    for (int64_t step = 0; step < kSteps; ++step)
+    for (int64_t step = 0; step < steps(); ++step)
       sums = grid.groupProduct(staged, left.matrix(buffer, groupRow, step), right.matrix(buffer, e.constant(0), step),
                                sums);
     grid.closeGroup();
@@ -153,14 +186,18 @@ private:
     right.put(computed[1], buffer);
   }
 
-  /// The tile's sums over slices [first, end).
-  SmallVector<Value> multiply(Index first, Index end) {
+  SmallVector<Value> zeros() {
+    return SmallVector<Value>((corrects() ? 2 : 1) * sums(), e.constantElement(b.getF32Type(), 0));
+  }
+
+  /// The tile's sums over its slices.
+  SmallVector<Value> multiply(Slices slices) {
     Index zero = e.constant(0), one = e.constant(1), ahead = e.constant(tile.buffers - 1);
     for (int64_t slice = 0; slice + 1 < tile.buffers; ++slice)
-      put(bring(e.add(first, e.constant(slice)), e.constant(slice)), e.constant(slice));
-    SmallVector<Value> start((corrects() ? 2 : 1) * sums(), e.constantElement(b.getF32Type(), 0));
+      put(bring(e.add(slices.first, e.constant(slice)), e.constant(slice)), e.constant(slice));
+    SmallVector<Value> start = zeros();
     start.push_back(zero.base);
-    auto loop = scf::ForOp::create(b, loc(), first.base, end.base, one.base, start);
+    auto loop = scf::ForOp::create(b, loc(), slices.first.base, slices.end.base, one.base, start);
     {
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToStart(loop.getBody());
@@ -186,6 +223,86 @@ private:
     grid.waitForCopies(0);
     grid.barrier();
     return llvm::map_to_vector(loop.getResults().drop_back(), [](OpResult r) { return Value(r); });
+  }
+
+  //===----------------------------------------------------------------------------------------------------------------===//
+  // Fetched slices
+  //===----------------------------------------------------------------------------------------------------------------===//
+
+  /// `body` for each slice of each of the block's tiles, with the number of its turn; `end` of a tile, with what the body carried
+  /// from slice to slice. Both sides go over the same.
+  void overTurns(ArrayRef<Value> start,
+                 llvm::function_ref<SmallVector<Value>(Index slice, Index turn, ValueRange)> body,
+                 llvm::function_ref<void(ArrayRef<Value>)> end) {
+    Value none = e.constant(0).base;
+    int64_t most = plan::blocksAtOnce(tile, plan::gridOf(k.kernel));
+    grid.overBlocks(graph::numElements(counts()), most, none, [&](Index item, ValueRange done) -> SmallVector<Value> {
+      Slices slices = beginTile(item);
+      SmallVector<Value> carried(start);
+      carried.push_back(done[0]);
+      auto loop = scf::ForOp::create(b, loc(), slices.first.base, slices.end.base, e.constant(1).base, carried);
+      {
+        OpBuilder::InsertionGuard guard(b);
+        b.setInsertionPointToStart(loop.getBody());
+        e.forget();
+        Index turn{loop.getRegionIterArgs().back()};
+        SmallVector<Value> next = body({loop.getInductionVar()}, turn, loop.getRegionIterArgs().drop_back());
+        next.push_back(e.add(turn, e.constant(1)).base);
+        scf::YieldOp::create(b, loc(), next);
+        e.forget();
+      }
+      SmallVector<Value> results = llvm::map_to_vector(loop.getResults(), [](OpResult r) { return Value(r); });
+      Value turns = results.pop_back_val();
+      end(results);
+      return {turns};
+    });
+  }
+
+  void runFetching(Index lane) {
+    // Of the threads of a block, when its registers are divided anew.
+    constexpr int64_t forFetching = 40, forProducts = 232;
+    GridGates gates(grid, e, tile.buffers, tile.warps());
+    bool divides = tile.warps() > plan::kGroupWarps;
+    Index others = e.constant(tile.warps() * grid.warp);
+    auto branch = scf::IfOp::create(b, loc(), e.compare(arith::CmpIPredicate::slt, {grid.thread}, others),
+                                    /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(branch.thenBlock()->getTerminator());
+    if (divides)
+      grid.takeRegisters(forProducts);
+    Value speaks = e.compare(arith::CmpIPredicate::eq, lane, e.constant(0));
+    overTurns(
+        zeros(),
+        [&](Index, Index turn, ValueRange sums) {
+          GridGates::Turn at = gates.turn(turn);
+          gates.waitUntilFull(at);
+          SmallVector<Value> all = grid.waitForGroup(0, groupProducts(SmallVector<Value>(sums), at.buffer));
+          auto one = scf::IfOp::create(b, loc(), speaks, /*withElseRegion=*/false);
+          OpBuilder::InsertionGuard guard(b);
+          b.setInsertionPoint(one.thenBlock()->getTerminator());
+          gates.hasRead(at);
+          return all;
+        },
+        [&](ArrayRef<Value> sums) { finish(sums); });
+
+    b.setInsertionPoint(branch.elseBlock()->getTerminator());
+    e.forget();
+    if (divides)
+      grid.keepRegisters(forFetching);
+    auto one = scf::IfOp::create(b, loc(), e.compare(arith::CmpIPredicate::eq, {grid.thread}, others),
+                                 /*withElseRegion=*/false);
+    b.setInsertionPoint(one.thenBlock()->getTerminator());
+    overTurns(
+        {},
+        [&](Index slice, Index turn, ValueRange) -> SmallVector<Value> {
+          GridGates::Turn at = gates.turn(turn);
+          gates.beginFilling(at, left.slice() + right.slice());
+          left.fetch(slice, at.buffer, batchNumber, at.full);
+          right.fetch(slice, at.buffer, batchNumber, at.full);
+          return {};
+        },
+        [](ArrayRef<Value>) {});
+    e.forget();
   }
 
   /// The sums to where the kernel wants them. A lane has two neighbours in each of two rows of a fragment.
@@ -221,7 +338,15 @@ void emitGridMatrix(KernelFunction &k, OpBuilder &b, const GridTiles &tiles) {
   plan::ScheduleAttr schedule = k.kernel.getScheduleAttr();
   if (!schedule)
     schedule = plan::chooseTile(tiles.op, /*mayPart=*/false);
-  GridMatrixEmitter(k, b, tiles, plan::gridTile(schedule, tiles.op)).run();
+  plan::GridTile tile = plan::gridTile(schedule, tiles.op);
+  Type staged = plan::stagedType(tiles.op);
+  std::optional<GridBox> left = gridBox(k, tiles, 0, staged), right = gridBox(k, tiles, 1, staged);
+  if (left && right)
+    tile = plan::fetchedTile(tile, tiles.op);
+  GridMatrixEmitter emitter(k, b, tiles, tile);
+  if (tile.fetches)
+    emitter.fetchFrom(*left, *right);
+  emitter.run();
 }
 
 } // namespace hewn::codegen

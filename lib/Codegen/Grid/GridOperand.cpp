@@ -38,13 +38,13 @@ int64_t powerIn(int64_t value, int64_t most) { return std::min(value & -value, m
 
 } // namespace
 
-GridOperand::GridOperand(GridContraction &c, unsigned operand, Type staged, int64_t width, int64_t buffers,
-                         bool forGroups)
+GridOperand::GridOperand(GridContraction &c, unsigned operand, Type staged, int64_t width, const plan::GridTile &tile)
     : c(c), e(c.e), operand(operand), staged(staged), width(width), bytes(staged.getIntOrFloatBitWidth() / 8),
-      list(operand == 0 ? c.tiles.rows : c.tiles.columns), places(operand == 0 ? c.rows : c.columns),
-      alongSum(operand == 0 ? c.tiles.leftAlongSum : c.tiles.rightAlongSum), forGroups(forGroups) {
+      sliceBytes(tile.sliceBytes()), list(operand == 0 ? c.tiles.rows : c.tiles.columns),
+      places(operand == 0 ? c.rows : c.columns), alongSum(operand == 0 ? c.tiles.leftAlongSum : c.tiles.rightAlongSum),
+      forGroups(tile.byGroups) {
   copied = bytesAtOnce();
-  memory = c.grid.shared(buffers * room(), staged, forGroups ? Grid::kMatrixAlignment : 16);
+  memory = c.grid.shared(tile.buffers * room(), staged, forGroups ? Grid::kMatrixAlignment : 16);
 }
 
 /// 16, 8 or 4 where so many bytes along the lines always lie side by side in the operand, at a multiple of their number; 0: it
@@ -64,7 +64,7 @@ int64_t GridOperand::bytesAtOnce() const {
   const Buffer &buffer = found->second;
   std::optional<unsigned> dim = graph::resultWith(c.tiles.maps[operand], last);
   auto sideBySide = [&](int64_t count) {
-    auto multiple = [&](const DimExpr &expr) { return expr.constant() && *expr.constant() % count == 0; };
+    auto multiple = [&](const DimExpr &expr) { return expr.divideExactly(DimExpr(count)).has_value(); };
     if (!dim || !isa<AffineDimExpr>(c.tiles.maps[operand].getResult(*dim)) || !multiple(c.tiles.extents[last]) ||
         buffer.groupDim >= 0 || !multiple(buffer.dims[*dim]) || buffer.start)
       return false;
@@ -238,6 +238,29 @@ void GridOperand::put(ArrayRef<Value> computed, Index buffer) {
       value = arith::TruncFOp::create(c.b, c.loc(), staged, value);
     c.grid.storeShared(value, memory, e.add(start, elementAt(line, inner)).base);
   });
+}
+
+void GridOperand::fetchFrom(const GridBox &box) {
+  SmallVector<int64_t> sizes = {panel(), alongSum ? width : depth()};
+  sizes.resize(box.extents.size(), 1);
+  rank = unsigned(sizes.size());
+  block = box.block;
+  tensor = addBox(c.k, box, bytes, sizes);
+}
+
+void GridOperand::fetch(Index slice, Index buffer, Index batch, Index gate) {
+  Index inSum = e.mul(slice, e.constant(depth()));
+  Index to = e.add(c.grid.address(memory), e.mul(buffer, e.constant(room() * bytes)));
+  // Lines of a panel each.
+  for (int64_t start = 0; start < line(); start += panel()) {
+    Index place = e.add(firstPlace, e.constant(start));
+    SmallVector<Index> at = {alongSum ? inSum : place, alongSum ? place : inSum};
+    if (block)
+      at = {e.mod(place, e.constant(block)), inSum, e.floorDiv(place, e.constant(block))};
+    else if (rank > 2)
+      at.push_back(batch);
+    c.grid.fetch(e.add(to, e.constant(start * depth() * bytes)), tensor, at, gate);
+  }
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//

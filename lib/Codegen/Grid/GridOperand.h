@@ -2,18 +2,19 @@
 //
 // One operand of a contraction on its way to the warps' matrix instruction: slices of it, in a ring of buffers in shared memory.
 //
-// A slice is 64 bytes along the sum of each place of a tile. It lies as the operand does in memory: along the sum, a line a
+// A slice is 64 bytes along the sum of each place of a tile, 128 where it is fetched. It lies as the operand does in memory: along the sum, a line a
 // place; or along the places, a line a summed element. Pieces of 16 bytes change their places within a line by the line's
 // number, so that lanes that read a piece of eight lines each meet different banks, as those do that write a line. For groups of
 // warps lines along the places are no longer than the 128 bytes within which their instruction knows such changes: a slice is
 // then several such panels, one behind the other.
 //
 // Where the operand is memory, perhaps in a border of zeros, it is copied on its own, 16 bytes at a time where its sizes
-// allow; anything else is computed, an element at a time.
+// allow; anything else is computed, an element at a time. One that is a tensor of boxes (GridBox.h) may be fetched instead.
 #ifndef HEWN_LIB_CODEGEN_GRID_GRIDOPERAND_H
 #define HEWN_LIB_CODEGEN_GRID_GRIDOPERAND_H
 
 #include "dialects/Plan/GridSchedule.h"
+#include "lib/Codegen/Grid/GridBox.h"
 #include "lib/Codegen/Grid/GridContraction.h"
 
 namespace hewn::codegen {
@@ -24,11 +25,13 @@ public:
   static constexpr int64_t kStepBytes = 32;
 
   /// `staged`: what elements are in shared memory (float32, float16, bfloat16). `width`: places of a tile, a multiple of 32;
-  /// `forGroups`: groups of warps multiply, from `matrix`.
-  GridOperand(GridContraction &c, unsigned operand, mlir::Type staged, int64_t width, int64_t buffers, bool forGroups);
+  /// where groups of warps multiply, from `matrix`.
+  GridOperand(GridContraction &c, unsigned operand, mlir::Type staged, int64_t width, const plan::GridTile &tile);
 
   /// Summed elements of a slice.
-  int64_t depth() const { return plan::kSliceBytes / bytes; }
+  int64_t depth() const { return sliceBytes / bytes; }
+  /// Bytes of a slice.
+  int64_t slice() const { return room() * bytes; }
   int64_t tileWidth() const { return width; }
   const graph::DimExpr &extent() const { return places; }
 
@@ -41,6 +44,9 @@ public:
   /// for `put`, which may come later.
   llvm::SmallVector<mlir::Value> bring(graph::Index slice, graph::Index buffer);
   void put(llvm::ArrayRef<mlir::Value> computed, graph::Index buffer);
+  /// Instead of both: from now on slices are fetched from `box`; and one thread has one of batch number `batch` come, by `gate`.
+  void fetchFrom(const GridBox &box);
+  void fetch(graph::Index slice, graph::Index buffer, graph::Index batch, graph::Index gate);
 
   /// This lane's words of 16 places from `base + offset` on and step number `step` of a slice: as the matrix instruction wants the
   /// left factor of 16 rows, or the right ones of twice eight columns. `base` and `offset` are multiples of 16.
@@ -54,13 +60,16 @@ private:
   KernelElements &e;
   unsigned operand;
   mlir::Type staged;
-  int64_t width, bytes; // of a tile; of an element
+  int64_t width, bytes, sliceBytes; // of a tile; of an element; along the sum
   llvm::ArrayRef<unsigned> list;
   graph::DimExpr places;
   bool alongSum, forGroups;
   /// Bytes that are copied at once; 0: elements are computed.
   int64_t copied = 0;
   mlir::Value memory;
+  mlir::Value tensor; // from which it is fetched
+  unsigned rank = 0;
+  int64_t block = 0; // of places, as GridBox has it
   graph::Index firstPlace, endSlice;
 
   /// Elements of a line of the slice, and of one in shared memory.

@@ -70,6 +70,34 @@ bool ProgramEmitter::isReplayable() {
   return same;
 }
 
+llvm::Value *ProgramEmitter::describeBox(plan::LaunchOp op, plan::BoxAttr box, ArrayRef<llvm::Value *> arguments) {
+  if (box.getArgument() >= int64_t(arguments.size()))
+    return nullptr;
+  SmallVector<llvm::Value *> sizes;
+  auto add = [&](ArrayRef<Attribute> list) {
+    for (Attribute attr : list) {
+      FailureOr<DimExpr> expr = ofLaunch(op, attr);
+      if (failed(expr))
+        return false;
+      sizes.push_back(value(*expr));
+    }
+    return true;
+  };
+  if (!add(box.getExtents().getValue()) || !add(box.getStrides().getValue()))
+    return nullptr;
+  for (int64_t size : box.getSizes().asArrayRef())
+    sizes.push_back(b.getInt64(uint64_t(size)));
+  Slot memory = variable(i64, b.getInt64(sizes.size())), made = variable(i64, b.getInt64(sizeof(hewn_device_box) / 8));
+  made->setAlignment(llvm::Align(64));
+  for (auto [i, size] : llvm::enumerate(sizes))
+    b.CreateStore(size, b.CreateConstInBoundsGEP1_64(i64, memory, i));
+  failIfNotOk(
+      b.CreateCall(service("hewn_device_describe", i32, {ptr, ptr, ptr, i32, i32, ptr}),
+                   {runContext, made, arguments[size_t(box.getArgument())], b.getInt32(uint32_t(box.getBytes())),
+                    b.getInt32(uint32_t(box.getExtents().size())), memory}));
+  return made;
+}
+
 LogicalResult ProgramEmitter::launchOnDevice(plan::LaunchOp op, ArrayRef<llvm::Value *> arguments) {
   FailureOr<std::optional<DimExpr>> blocks = kernelExpression(op, plan::kBlocksAttr);
   auto function = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(op, op.getKernelAttr());
@@ -86,11 +114,20 @@ LogicalResult ProgramEmitter::launchOnDevice(plan::LaunchOp op, ArrayRef<llvm::V
   // The context, which comes first, means nothing to a device.
   SmallVector<llvm::Value *> values = {llvm::ConstantPointerNull::get(ptr)};
   llvm::append_range(values, arguments.drop_front());
-  Slot memory = variable(i64, b.getInt64(values.size())), addresses = variable(ptr, b.getInt64(values.size()));
+  auto boxes = function->getAttrOfType<ArrayAttr>(plan::kBoxesAttr);
+  size_t count = values.size() + (boxes ? boxes.size() : 0);
+  Slot memory = variable(i64, b.getInt64(values.size())), addresses = variable(ptr, b.getInt64(count));
   for (auto [i, value] : llvm::enumerate(values)) {
     llvm::Value *at = b.CreateConstInBoundsGEP1_64(i64, memory, i);
     b.CreateStore(value, at);
     b.CreateStore(at, b.CreateConstInBoundsGEP1_64(ptr, addresses, i));
+  }
+  for (size_t i = values.size(); i < count; ++i) {
+    auto box = dyn_cast<plan::BoxAttr>(boxes[i - values.size()]);
+    llvm::Value *made = box ? describeBox(op, box, arguments) : nullptr;
+    if (!made)
+      return op.emitOpError("launches a kernel whose boxes are not well written");
+    b.CreateStore(made, b.CreateConstInBoundsGEP1_64(ptr, addresses, i));
   }
   failIfNotOk(b.CreateCall(service("hewn_device_launch", i32, {ptr, i32, i64, ptr}),
                            {runContext, b.getInt32(number->second), value(**blocks), addresses}));

@@ -183,16 +183,24 @@ FailureOr<std::optional<DimExpr>> ProgramEmitter::kernelExpression(plan::LaunchO
   auto function = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(op, op.getKernelAttr());
   if (!function || !function->hasAttr(name))
     return std::optional<DimExpr>();
-  std::optional<DimExpr> expr = DimExpr::fromAttr(function->getAttr(name));
+  FailureOr<DimExpr> expr = ofLaunch(op, function->getAttr(name));
+  if (failed(expr))
+    return failure();
+  return std::optional<DimExpr>(*expr);
+}
+
+FailureOr<DimExpr> ProgramEmitter::ofLaunch(plan::LaunchOp op, Attribute attr) {
+  auto function = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(op, op.getKernelAttr());
+  std::optional<DimExpr> expr = DimExpr::fromAttr(attr);
   auto names = function->getAttrOfType<ArrayAttr>(plan::kSymbolsAttr);
   if (!expr || !names || names.size() != op.getSymbols().size() || !llvm::all_of(names, llvm::IsaPred<StringAttr>))
     return op.emitOpError("launches a kernel whose tasks or symbols are not well written");
-  return std::optional<DimExpr>(expr->substitute([&](StringRef symbol) {
+  return expr->substitute([&](StringRef symbol) {
     for (auto [known, attr] : llvm::zip(names, op.getSymbols()))
       if (cast<StringAttr>(known).getValue() == symbol)
         return *DimExpr::fromAttr(attr);
     return DimExpr::symbol(symbol);
-  }));
+  });
 }
 
 llvm::FunctionCallee ProgramEmitter::kernelFunction(plan::LaunchOp op, ArrayRef<llvm::Value *> arguments) {

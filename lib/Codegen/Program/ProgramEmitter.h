@@ -30,6 +30,8 @@ private:
   llvm::FunctionCallee kernelFunction(plan::LaunchOp op, llvm::ArrayRef<llvm::Value *> arguments);
   /// The expression in attribute `name` of the launched kernel's function, over the program's symbols; nullopt: it has none.
   mlir::FailureOr<std::optional<graph::DimExpr>> kernelExpression(plan::LaunchOp op, llvm::StringRef name);
+  /// The same of an attribute that is such an expression.
+  mlir::FailureOr<graph::DimExpr> ofLaunch(plan::LaunchOp op, mlir::Attribute attr);
   /// Runs a kernel's tasks on the context's threads.
   void callTasks(plan::LaunchOp op, llvm::SmallVector<llvm::Value *> arguments, const graph::DimExpr &tasks);
   mlir::LogicalResult emitPart(graph::PartOpInterface op);
@@ -42,6 +44,8 @@ private:
   void beginDevice();
   /// Whether the program does the same whenever its symbols are the same.
   bool isReplayable();
+  /// A kernel's argument for `box`, described anew at each launch; null where the attribute is not well written.
+  llvm::Value *describeBox(plan::LaunchOp op, plan::BoxAttr box, llvm::ArrayRef<llvm::Value *> arguments);
   mlir::LogicalResult launchOnDevice(plan::LaunchOp op, llvm::ArrayRef<llvm::Value *> arguments);
   void copyAcross(plan::CopyOp op);
   void giveOutput(unsigned index, llvm::Value *memory, mlir::Value value);

@@ -2,6 +2,7 @@
 #include "lib/Target/NVPTX/NVPTXDevice.h"
 #include "lib/Codegen/Grid/Grid.h"
 #include "lib/Codegen/Math/Device/DeviceMath.h"
+#include "lib/Target/NVPTX/NVPTXGates.h"
 #include "lib/Target/NVPTX/NVPTXGroups.h"
 
 #include "llvm/ADT/StringSet.h"
@@ -42,6 +43,8 @@ const Instruction instructions[] = {
     {codegen::kGridCopiesWait, Intrinsic::nvvm_cp_async_wait_group},
     {codegen::kGridGroupBegin, Intrinsic::nvvm_wgmma_fence_sync_aligned},
     {codegen::kGridGroupClose, Intrinsic::nvvm_wgmma_commit_group_sync_aligned},
+    {codegen::kGridRegistersKeep, Intrinsic::nvvm_setmaxnreg_dec_sync_aligned_u32},
+    {codegen::kGridRegistersTake, Intrinsic::nvvm_setmaxnreg_inc_sync_aligned_u32},
 };
 
 /// The instruction, of which some are overloaded by the memory that they read.
@@ -126,6 +129,7 @@ public:
       takeShared(module, kernel);
     keepLoops(module, kernel);
     useGroupInstructions(module);
+    useGateInstructions(module, kernel);
     useInstructions(module);
     kernel.setCallingConv(CallingConv::PTX_Kernel);
     kernel.addFnAttr("nvvm.reqntid", std::to_string(threads));

@@ -3,9 +3,9 @@
 
 module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 132, warp = 32, sharedBytes = 232448, products = 3, groupRate = 1000>>} {
 
-// A group has 64 rows: two of them, four slices of 64 bytes, which both operands have in one memory that a block is given. The left operand's lines are 64 bytes along the sum, eight of them 512
-// bytes; the right one's 128 bytes along its columns, a second panel of them 4096 bytes behind the first. The next slice is brought
-// while the products go on.
+// A group has 64 rows: two of them, four slices of 64 bytes, which both operands have in one memory that a block is given. The left
+// operand's lines are 64 bytes along the sum, eight of them 512 bytes; the right one's 128 bytes along its columns, a second panel of
+// them 4096 bytes behind the first. The next slice is brought while the products go on. Rows of 508 halves begin within 16 bytes: such an operand can't be fetched.
 // CHECK-DAG: memref.global "private" @groups_shared : memref<65536xi8, 3> = uninitialized {alignment = 1024 : i64}
 // CHECK-LABEL: func.func @groups(
 // CHECK-SAME: plan.blocks = 16 : i64, plan.shared_bytes = 65536 : i64, plan.symbols = [], plan.threads = 256 : i64
@@ -26,9 +26,9 @@ module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters 
 // CHECK: call @hewn.grid.copies.close
 // CHECK: call @hewn.grid.group.wait.128(%c0_i32
 // CHECK: return
-plan.kernel @groups(%x: tensor<512x64xf16>, %w: tensor<64x512xf16>) -> tensor<512x512xf16> attributes {symbols = [], schedule = #plan.schedule<m = 128, n = 128>} {
-  %0 = graph.matmul %x, %w : (tensor<512x64xf16>, tensor<64x512xf16>) -> tensor<512x512xf16>
-  graph.yield %0 : tensor<512x512xf16>
+plan.kernel @groups(%x: tensor<512x64xf16>, %w: tensor<64x508xf16>) -> tensor<512x508xf16> attributes {symbols = [], schedule = #plan.schedule<m = 128, n = 128>} {
+  %0 = graph.matmul %x, %w : (tensor<512x64xf16>, tensor<64x508xf16>) -> tensor<512x508xf16>
+  graph.yield %0 : tensor<512x508xf16>
 }
 
 // As few slices as the schedule says: nothing has to be given.
@@ -36,9 +36,54 @@ plan.kernel @groups(%x: tensor<512x64xf16>, %w: tensor<64x512xf16>) -> tensor<51
 // CHECK-SAME: attributes {plan.blocks = 16 : i64, plan.symbols = [], plan.threads = 256 : i64}
 // CHECK: call @hewn.grid.copies.wait(%c1_i32)
 // CHECK: return
-plan.kernel @ring(%x: tensor<512x64xf16>, %w: tensor<64x512xf16>) -> tensor<512x512xf16> attributes {symbols = [], schedule = #plan.schedule<m = 128, n = 128, buffers = 3>} {
-  %0 = graph.matmul %x, %w : (tensor<512x64xf16>, tensor<64x512xf16>) -> tensor<512x512xf16>
+plan.kernel @ring(%x: tensor<512x64xf16>, %w: tensor<64x508xf16>) -> tensor<512x508xf16> attributes {symbols = [], schedule = #plan.schedule<m = 128, n = 128, buffers = 3>} {
+  %0 = graph.matmul %x, %w : (tensor<512x64xf16>, tensor<64x508xf16>) -> tensor<512x508xf16>
+  graph.yield %0 : tensor<512x508xf16>
+}
+
+// Operands whose rows follow each other are fetched, 128 bytes along the sum: the left one's as one box, the right one's as one for each
+// 64 columns. Eight warps multiply, of a group more one thread has that done; both sides go over all tiles and slices.
+// CHECK-LABEL: func.func @fetched(
+// CHECK-SAME: %[[A:[a-z0-9]+]]: !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>}, %[[B:[a-z0-9]+]]: !llvm.ptr {
+// CHECK-SAME: plan.blocks = 16 : i64, plan.boxes = [#plan.box<argument = 1, bytes = 2, extents = [128, 512], strides = [256], sizes = [64, 128]>, #plan.box<argument = 2, bytes = 2, extents = [512, 128], strides = [1024], sizes = [64, 64]>], plan.shared_bytes = 131136 : i64, plan.symbols = [], plan.threads = 384 : i64
+// CHECK-COUNT-4: func.call @hewn.grid.gate.init({{.*}}, %c1_i32)
+// CHECK-COUNT-4: func.call @hewn.grid.gate.init({{.*}}, %c8_i32)
+// CHECK: func.call @hewn.grid.gates.ready()
+// CHECK: call @hewn.grid.barrier
+// CHECK: call @hewn.grid.registers.take(%c232_i32)
+// CHECK: scf.for
+// CHECK: scf.for
+// CHECK: call @hewn.grid.gate.wait
+// CHECK-NOT: publish
+// CHECK-COUNT-4: call @hewn.grid.group.product.f16.k.m.128(
+// CHECK: call @hewn.grid.group.wait.128(%c0_i32
+// CHECK-NEXT: scf.if
+// CHECK-NEXT: arith.index_cast
+// CHECK-NEXT: call @hewn.grid.gate.arrive
+// CHECK: } else {
+// CHECK: call @hewn.grid.registers.keep(%c40_i32)
+// CHECK: scf.for
+// CHECK: scf.for
+// CHECK: call @hewn.grid.gate.wait
+// CHECK: call @hewn.grid.gate.expect({{.*}}, %c32768_i32)
+// CHECK: call @hewn.grid.fetch.2({{.*}}, %[[A]],
+// CHECK-COUNT-2: call @hewn.grid.fetch.2({{.*}}, %[[B]],
+// CHECK-NOT: fetch
+// CHECK: return
+plan.kernel @fetched(%x: tensor<512x128xf16>, %w: tensor<128x512xf16>) -> tensor<512x512xf16> attributes {symbols = [], schedule = #plan.schedule<m = 128, n = 128>} {
+  %0 = graph.matmul %x, %w : (tensor<512x128xf16>, tensor<128x512xf16>) -> tensor<512x512xf16>
   graph.yield %0 : tensor<512x512xf16>
+}
+
+// One group divides no registers. Extents may be known only when run.
+// CHECK-LABEL: func.func @unknown(
+// CHECK-SAME: extents = [64, "s0"], strides = [128], sizes = [64, 64]
+// CHECK-NOT: registers
+// CHECK: call @hewn.grid.fetch.2
+// CHECK: return
+plan.kernel @unknown(%x: tensor<?x64xf16> {graph.dims = ["s0", 64]}, %w: tensor<64x512xf16>) -> tensor<?x512xf16> attributes {symbols = ["s0"], schedule = #plan.schedule<m = 64, n = 128>} {
+  %0 = graph.matmul %x, %w {graph.dims = [["s0", 512]]} : (tensor<?x64xf16>, tensor<64x512xf16>) -> tensor<?x512xf16>
+  graph.yield %0 : tensor<?x512xf16>
 }
 
 // Fewer rows than a group has are multiplied by each warp on its own, and so is float32.

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products whose operands are fetched, through gates, by a group of warps that does nothing else: and what each mistake does."""
+
+import re
+
+import emulated
+import hewn
+import numpy as np
+import pytest
+from comparison import compare, feeds_for
+from test_emulated import SCHEDULES
+from test_groups import HALF, TARGET, batches, waits, weights
+from test_ptx import one
+
+# With how many boxes of two and of three dims the kernel's code fetches.
+MODELS = {
+    "k-k": (batches(128, 128, 96, "k", "k"), 0, 2),
+    "k-m": (batches(128, 128, 200, "k", "m"), 0, 3),
+    # More tiles than blocks, the last ones with rows and columns beyond the end.
+    "m-m": (batches(248, 248, 72, "m", "m", count=70), 0, 4),
+    # More slices than buffers.
+    "deep": (batches(128, 128, 1096, count=24), 0, 2),
+    "weights": (one("MatMul", [[2000, 136]], HALF, constants={"w": weights(136, 1000)}), 1, 2),
+    "parts": (one("MatMul", [[256, 4096]], HALF, constants={"w": weights(4096, 128)}), 1, 1),
+    # Columns in blocks.
+    "pointwise": (one("Conv", [[32, 72, 15, 20]], HALF, constants={"w": weights(48, 72, 1, 1)}), 1, 1),
+    "symbolic": (one("MatMul", [["n", 64]], HALF, constants={"w": weights(64, 4096)}), 1, 4),
+}
+
+
+def error_of(name, want, schedule, change=None):
+    """What differs, or what the driver says of it; nothing where the numbers are right."""
+    with emulated.mutated(change or (lambda text: text + "\n")), emulated.compiled(MODELS[name][0], TARGET) as module:
+        with emulated.setting("SCHEDULE", schedule):
+            try:
+                compare(module.run(feeds_for(module.inputs)), want)
+            except (AssertionError, hewn.RunError) as error:
+                return str(error)
+    return ""
+
+
+def expected(name):
+    reference = hewn.compile(MODELS[name][0])
+    return reference.run(feeds_for(reference.inputs))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_as_on_the_host(name):
+    want = expected(name)
+    boxes = []
+
+    def look(text):
+        boxes.append([len(re.findall(rf"call void @hewn\.grid\.fetch\.{rank}", text)) for rank in (2, 3)])
+        return text + "\n"
+
+    for schedule in SCHEDULES:
+        assert not error_of(name, want, schedule, look)
+        assert boxes.pop() == list(MODELS[name][1:])
+
+
+def test_sizes_known_only_when_run():
+    """Tensors are described anew for each size, also for none."""
+    model = MODELS["symbolic"][0]
+    reference, random = hewn.compile(model), np.random.default_rng(0)
+    with emulated.compiled(model, TARGET) as module:
+        for rows in (300, 64, 1, 0, 300):
+            feeds = {"x0": random.standard_normal((rows, 64)).astype(np.float16)}
+            compare(module.run(feeds), reference.run(feeds))
+
+
+def nth(call, number, edit):
+    """`edit` of the line with a call of the grid's function, the `number`th one; None: of all."""
+
+    def change(text):
+        lines = text.split("\n")
+        found = [i for i, line in enumerate(lines) if f"call void @hewn.grid.{call}(" in line]
+        for i in found if number is None else [found[number]]:
+            lines[i] = edit(lines[i])
+        return "\n".join(lines)
+
+    return change
+
+
+def gone(line):
+    return ""
+
+
+def twice(line):
+    return line + "\n" + line
+
+
+def with_number(change):
+    """Of the call's last argument, a number."""
+    return lambda line: re.sub(r"i32 (\d+)\)", lambda found: f"i32 {change(int(found[1]))})", line)
+
+
+def other_parity(line):
+    return re.sub(
+        r"(.*), i32 (%\w+)\)",
+        lambda found: f"  %other.parity = xor i32 {found[2]}, 1\n{found[1]}, i32 %other.parity)",
+        line,
+    )
+
+
+def other_gate(line):
+    return re.sub(r"(.*), i64 (%\w+)\)", r"  %other.gate = add i64 \2, 8\n\1, i64 %other.gate)", line)
+
+
+def turned(line):
+    """Places along the first two dims, taken for each other."""
+    return re.sub(r"(ptr [^,]+), (i32 [^,]+), (i32 [^,]+),", r"\1, \3, \2,", line)
+
+
+def only_arrives(line):
+    return re.sub(r"gate\.expect\((i64 [^,]+), .*", r"gate.arrive(\1)", line)
+
+
+# Of waits the first one is the readers'.
+MISTAKES = {
+    "no barrier": nth("barrier", None, gone),
+    "gates not ready": nth("gates.ready", None, gone),
+    "a gate that is none": nth("gate.init", -1, gone),
+    "fewer readers": nth("gate.init", None, with_number(lambda count: max(1, count - 1))),
+    "more readers": nth("gate.init", -1, with_number(lambda count: count + 1)),
+    "no arrival": nth("gate.arrive", 0, gone),
+    "two arrivals": nth("gate.arrive", 0, twice),
+    "full is not waited for": nth("gate.wait", 0, gone),
+    "empty is not waited for": nth("gate.wait", 1, gone),
+    "wrong phase of full": nth("gate.wait", 0, other_parity),
+    "wrong phase of empty": nth("gate.wait", 1, other_parity),
+    "nothing expected": nth("gate.expect", 0, only_arrives),
+    "fewer bytes expected": nth("gate.expect", 0, with_number(lambda count: count - 16)),
+    "more bytes expected": nth("gate.expect", 0, with_number(lambda count: count + 16)),
+    "not fetched": nth("fetch.3", 0, gone),
+    "fetched twice": nth("fetch.3", 0, twice),
+    "fetched from elsewhere": nth("fetch.3", 0, turned),
+    "fetched through another gate": nth("fetch.3", 0, other_gate),
+    "products not waited for": waits(r"group\.wait\.\d+"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_mistakes_are_caught(mistake):
+    want = expected("deep")
+    assert any(error_of("deep", want, schedule, MISTAKES[mistake]) for schedule in SCHEDULES)
+
+
+def test_registers_are_those_of_a_block():
+    want = expected("m-m")
+    assert not error_of("m-m", want, "forward")
+    assert error_of("m-m", want, "forward", nth("registers.take", 0, with_number(lambda count: count + 8)))
+    assert error_of("m-m", want, "forward", nth("registers.keep", 0, gone))
