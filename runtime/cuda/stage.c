@@ -77,46 +77,49 @@ static int32_t begun(hewn_context *context, uint32_t number, void *to, size_t by
   return code;
 }
 
-int32_t hewn_cuda_copy_in(hewn_context *context, cuda_pointer to, const void *from, size_t bytes) {
+/// One piece on its way: between the stage and `device`, with `host` on the stage's other side.
+static int32_t send(hewn_context *context, cuda_pointer device, unsigned char *host, size_t bytes, int toDevice,
+                    const char *what) {
   cuda_state *state = hewn_cuda_state(context);
-  const char *what = "copying to the device";
+  uint32_t number;
+  int32_t code = take(context, &number);
+  if (code != HEWN_OK)
+    return code;
+  unsigned char *memory = memoryOf(state, number);
+  if (toDevice)
+    memcpy(memory, host, bytes);
+  code = hewn_cuda_ran(context,
+                       toDevice ? state->driver.cuMemcpyHtoDAsync(device, memory, bytes, state->stream)
+                                : state->driver.cuMemcpyDtoHAsync(memory, device, bytes, state->stream),
+                       what);
+  return code == HEWN_OK ? begun(context, number, toDevice ? NULL : host, bytes) : code;
+}
+
+static int32_t copy(hewn_context *context, cuda_pointer device, unsigned char *host, size_t bytes, int toDevice) {
+  cuda_state *state = hewn_cuda_state(context);
+  const char *what = toDevice ? "copying to the device" : "copying from the device";
+  int32_t code = HEWN_OK;
   if (!haveStages(context)) {
-    state->waits = 1; // the host's memory is read until then
-    return hewn_cuda_ran(context, state->driver.cuMemcpyHtoDAsync(to, from, bytes, state->stream), what);
+    state->waits = 1; // the host's memory is used until then
+    return hewn_cuda_ran(context,
+                         toDevice ? state->driver.cuMemcpyHtoDAsync(device, host, bytes, state->stream)
+                                  : state->driver.cuMemcpyDtoHAsync(host, device, bytes, state->stream),
+                         what);
   }
-  for (size_t at = 0; at < bytes; at += HEWN_CUDA_STAGE_BYTES) {
+  for (size_t at = 0; code == HEWN_OK && at < bytes; at += HEWN_CUDA_STAGE_BYTES) {
     size_t size = bytes - at < HEWN_CUDA_STAGE_BYTES ? bytes - at : HEWN_CUDA_STAGE_BYTES;
-    uint32_t number;
-    int32_t code = take(context, &number);
-    if (code != HEWN_OK)
-      return code;
-    memcpy(memoryOf(state, number), (const unsigned char *)from + at, size);
-    code = hewn_cuda_ran(context,
-                         state->driver.cuMemcpyHtoDAsync(to + at, memoryOf(state, number), size, state->stream), what);
-    if (code != HEWN_OK || (code = begun(context, number, NULL, size)) != HEWN_OK)
-      return code;
+    code = send(context, device + at, host + at, size, toDevice, what);
   }
-  return HEWN_OK;
+  return code;
+}
+
+int32_t hewn_cuda_copy_in(hewn_context *context, cuda_pointer to, const void *from, size_t bytes) {
+  return copy(context, to, (unsigned char *)from, bytes, 1); // which is only read
 }
 
 int32_t hewn_cuda_copy_out(hewn_context *context, void *to, cuda_pointer from, size_t bytes) {
-  cuda_state *state = hewn_cuda_state(context);
-  const char *what = "copying from the device";
-  state->waits = 1;
-  if (!haveStages(context))
-    return hewn_cuda_ran(context, state->driver.cuMemcpyDtoHAsync(to, from, bytes, state->stream), what);
-  for (size_t at = 0; at < bytes; at += HEWN_CUDA_STAGE_BYTES) {
-    size_t size = bytes - at < HEWN_CUDA_STAGE_BYTES ? bytes - at : HEWN_CUDA_STAGE_BYTES;
-    uint32_t number;
-    int32_t code = take(context, &number);
-    if (code != HEWN_OK)
-      return code;
-    code = hewn_cuda_ran(
-        context, state->driver.cuMemcpyDtoHAsync(memoryOf(state, number), from + at, size, state->stream), what);
-    if (code != HEWN_OK || (code = begun(context, number, (unsigned char *)to + at, size)) != HEWN_OK)
-      return code;
-  }
-  return HEWN_OK;
+  hewn_cuda_state(context)->waits = 1;
+  return copy(context, from, to, bytes, 0);
 }
 
 int32_t hewn_cuda_arrive(hewn_context *context) {

@@ -239,3 +239,11 @@ def test_mel(bands, length, rate, low, high):
     numbers = [scalar(bands, np.int64), scalar(length, np.int64), scalar(rate, np.int64), scalar(low), scalar(high)]
     model = one_node("MelWeightMatrix", numbers, opset=17, constants=range(5))
     check(run(model, {}), oracle(model, {}), atol=1e-6)
+
+
+@pytest.mark.parametrize(("parts", "axis"), [(3, 0), (3, 1), (100, 0), (100, 1), (1100, 1)])
+def test_concat_of_many(parts, axis):
+    """As loops piece by piece, and as a choice for each element where there would be too many."""
+    arrays = [floats(2, 3 + i % 5) if axis else floats(1 + i % 2, 19) for i in range(parts)]
+    (got,) = run(one_node("Concat", arrays, axis=axis), feeds_of(arrays))
+    np.testing.assert_array_equal(got, np.concatenate(arrays, axis))

@@ -267,7 +267,8 @@ SmallVector<Piece> piecesOf(Value result) {
   }
   auto move = dyn_cast_or_null<graph::MoveOpInterface>(op);
   std::optional<int64_t> dim = move ? move.getPieceDim() : std::nullopt;
-  constexpr unsigned most = 64; // each is a nest of its own
+  constexpr unsigned most =
+      1024; // each is a nest of its own; without them an element asks every operand whether it is there
   SmallVector<Piece> pieces;
   if (!dim || op->getNumOperands() > most)
     return pieces;
