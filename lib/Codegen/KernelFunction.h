@@ -21,6 +21,9 @@ struct KernelFunction {
   llvm::SmallVector<Buffer> outputs;
   llvm::SmallVector<mlir::Value> results;
 
+  /// Inputs that nobody reads afterwards: their memory may hold other values from then on when the kernel has read them itself.
+  llvm::DenseSet<mlir::Value> consumed;
+
   /// A part of a kernel, emitted inside of its loops: it has no tasks of its own.
   bool nested = false;
 

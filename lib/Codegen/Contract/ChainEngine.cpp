@@ -233,6 +233,8 @@ private:
           operand.getLoc());
       argumentDims.push_back(graph::dimsAttr(context, buffer.dims));
       nested.inputs[argument] = buffer;
+      if (operand == chain.scores)
+        nested.consumed.insert(argument);
       seen.push_back({operand, along, argument});
       setSignature(kernel, argumentDims);
       return argument;

@@ -138,10 +138,11 @@ private:
   int64_t lane = -1;
   bool horizontal = false;
   SmallVector<int64_t> innerDims; // reduced dims other than the lanes'
-  /// A value kept in the row of result `index` from pass `pass` on.
+  /// A value kept in a row of `room` from pass `pass` on.
   struct Spill {
     Value value;
-    unsigned pass, index;
+    unsigned pass;
+    Buffer room;
   };
   std::optional<Spill> spilled;
 
@@ -155,7 +156,7 @@ private:
       bool spillsHere = spilled && spilled->pass == number;
       pass(reductions, spillsHere ? &*spilled : nullptr);
       if (spillsHere)
-        e.bindBuffer(spilled->value, k.outputs[spilled->index]);
+        e.bindBuffer(spilled->value, spilled->room);
     }
     writeRowResults(k, e, rows, at);
     SmallVector<unsigned> along = resultsAlongRow(k, rows);
@@ -188,7 +189,7 @@ private:
       for (auto [merged, current] : llvm::zip(next, states))
         merged = arith::SelectOp::create(b, loc(), mask, merged, current);
     if (spill)
-      e.write(k.outputs[spill->index], at, e.read(spill->value, at));
+      e.write(spill->room, at, e.read(spill->value, at));
     return next;
   }
 
@@ -290,40 +291,75 @@ private:
     bindFinished(e, rows, reductions, horizontal ? acrossLanes(reductions, states) : states);
   }
 
-  /// A value with a row's extent that is dear, computed for some pass and needed after it, where a result can hold it.
-  std::optional<Spill> spillable() {
-    std::optional<unsigned> room;
+  /// Whether `to` is computed from `from`, other than through `through`.
+  static bool reaches(Value from, Value to, Value through = {}) {
+    SmallVector<Value> work = {to};
+    llvm::DenseSet<Value> seen;
+    while (!work.empty()) {
+      Value v = work.pop_back_val();
+      if (v == through)
+        continue;
+      if (v == from)
+        return true;
+      if (seen.insert(v).second && v.getDefiningOp())
+        llvm::append_range(work, v.getDefiningOp()->getOperands());
+    }
+    return false;
+  }
+
+  /// The only result with a row's extent; several may need each other's rows.
+  std::optional<unsigned> rowResult() {
+    std::optional<unsigned> found;
     for (auto [r, result] : llvm::enumerate(k.results))
-      if (graph::getDims(result) == rows.space)
-        room = room ? std::optional<unsigned>(k.results.size()) : std::optional<unsigned>(r);
-    if (!room || *room >= k.results.size()) // none, or more than one: they may need each other's rows
-      return std::nullopt;
-    Value result = k.results[*room];
-    llvm::DenseMap<Value, unsigned> passes = passOf(k.kernel);
-    auto reaches = [](Value from, Value to) {
-      SmallVector<Value> work = {to};
-      llvm::DenseSet<Value> seen;
-      while (!work.empty()) {
-        Value v = work.pop_back_val();
-        if (v == from)
-          return true;
-        if (seen.insert(v).second && v.getDefiningOp())
-          llvm::append_range(work, v.getDefiningOp()->getOperands());
+      if (graph::getDims(result) == rows.space) {
+        if (found)
+          return std::nullopt;
+        found = r;
       }
-      return false;
-    };
+    return found;
+  }
+
+  /// Memory that can hold `value` from pass `number` on: a result's row that is written last, or that of an operand which nobody
+  /// reads anymore.
+  std::optional<Buffer> roomFor(Value value, unsigned number) {
+    Type type = graph::getElementType(value);
+    if (graph::computeType(type) != storageType(type))
+      return std::nullopt;
+    std::optional<unsigned> row = rowResult();
+    if (row && k.outputs[*row].elementType == type)
+      return k.outputs[*row];
+    for (auto &[input, buffer] : k.inputs) {
+      bool fits = k.consumed.contains(input) && graph::getDims(input) == rows.space && buffer.elementType == type;
+      auto reads = [&](Value later) { return reaches(input, later, value); };
+      if (!fits || llvm::any_of(k.results, reads))
+        continue;
+      bool free = true;
+      for (size_t later = number + 1; later < rows.passes.size(); ++later)
+        for (ReduceOpInterface reduce : rows.passes[later])
+          free &= !reads(reduce->getOperand(0));
+      if (free)
+        return buffer;
+    }
+    return std::nullopt;
+  }
+
+  /// A value with a row's extent that is dear, computed for some pass and needed after it, where there is room for it.
+  std::optional<Spill> spillable() {
+    std::optional<unsigned> row = rowResult();
+    if (!row)
+      return std::nullopt;
+    Value result = k.results[*row];
+    llvm::DenseMap<Value, unsigned> passes = passOf(k.kernel);
     for (Operation &op : k.kernel.getBody().front().without_terminator()) {
       if (op.getNumResults() != 1 || !graph::isTranscendental(op))
         continue;
       Value v = op.getResult(0);
-      if (v == result || graph::getDims(v) != rows.space || graph::getElementType(v) != k.outputs[*room].elementType ||
-          graph::computeType(graph::getElementType(v)) != storageType(graph::getElementType(v)))
-        continue;
       unsigned number = passes[v];
-      if (number >= rows.passes.size())
+      if (v == result || graph::getDims(v) != rows.space || number >= rows.passes.size())
         continue;
       bool here = llvm::any_of(rows.passes[number], [&](ReduceOpInterface r) { return reaches(v, r->getOperand(0)); });
-      if (here && reaches(v, result))
+      std::optional<Buffer> room = here && reaches(v, result) ? roomFor(v, number) : std::nullopt;
+      if (room)
         return Spill{v, number, *room};
     }
     return std::nullopt;

@@ -1,5 +1,5 @@
 // Two contractions with rows between them: a few rows of scores on the stack, which become the weights, and no other buffer.
-// RUN: hewn-opt %s --hewn-lower-kernels --canonicalize --cse | FileCheck %s
+// RUN: hewn-opt %s --split-input-file --hewn-lower-kernels --canonicalize --cse | FileCheck %s
 
 module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
 
@@ -19,6 +19,34 @@ plan.kernel @attention(%q: tensor<16x64x32xf32>, %k: tensor<16x32x64xf32>, %v: t
   %d = graph.sub %s, %m : (tensor<16x64x64xf32>, tensor<16x64x1xf32>) -> tensor<16x64x64xf32>
   %e = graph.exp %d : (tensor<16x64x64xf32>) -> tensor<16x64x64xf32>
   %y = graph.matmul %e, %v : (tensor<16x64x64xf32>, tensor<16x64x32xf32>) -> tensor<16x64x32xf32>
+  graph.yield %y : tensor<16x64x32xf32>
+}
+}
+
+// -----
+
+// Weights in bfloat16 have no room for the exponentials, which the sum needs before them: these lie where the scores were.
+module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608,
+    dots = [#plan.dot<left = bf16, right = bf16, sum = f32, intrinsic = "llvm.x86.avx512bf16.dpbf16ps.256">]>} {
+// CHECK-LABEL: func.func @narrow(
+// CHECK-DAG: memref.alloca() {alignment = 64 : i64} : memref<{{.*}}xf32>
+// CHECK-DAG: memref.alloca() {alignment = 64 : i64} : memref<{{.*}}xbf16>
+// CHECK: vector.fma
+// CHECK-COUNT-4: math.exp
+// CHECK-NOT: math.exp
+// CHECK: arith.truncf
+// CHECK-NOT: math.exp
+// CHECK: llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.256"
+plan.kernel @narrow(%q: tensor<16x64x32xf32>, %k: tensor<16x32x64xf32>, %v: tensor<16x64x32xbf16, #graph.layout<[0, 2, 1], blockDim = 2, block = 16, groupDim = 1, group = 2>>) -> tensor<16x64x32xf32>
+    attributes {symbols = []} {
+  %s = graph.matmul %q, %k : (tensor<16x64x32xf32>, tensor<16x32x64xf32>) -> tensor<16x64x64xf32>
+  %m = graph.reduce_max %s {dims = array<i64: 2>} : (tensor<16x64x64xf32>) -> tensor<16x64x1xf32>
+  %d = graph.sub %s, %m : (tensor<16x64x64xf32>, tensor<16x64x1xf32>) -> tensor<16x64x64xf32>
+  %e = graph.exp %d : (tensor<16x64x64xf32>) -> tensor<16x64x64xf32>
+  %t = graph.reduce_sum %e {dims = array<i64: 2>} : (tensor<16x64x64xf32>) -> tensor<16x64x1xf32>
+  %w = graph.div %e, %t : (tensor<16x64x64xf32>, tensor<16x64x1xf32>) -> tensor<16x64x64xf32>
+  %b = graph.cast %w {to = bf16} : (tensor<16x64x64xf32>) -> tensor<16x64x64xbf16>
+  %y = graph.matmul %b, %v {to = f32} : (tensor<16x64x64xbf16>, tensor<16x64x32xbf16, #graph.layout<[0, 2, 1], blockDim = 2, block = 16, groupDim = 1, group = 2>>) -> tensor<16x64x32xf32>
   graph.yield %y : tensor<16x64x32xf32>
 }
 }
