@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the files of the contraction engine share: one kernel being emitted.
+//
+// ContractEngine.cpp chooses which code a tile of the result gets, ContractTile.cpp emits a tile's sums of products,
+// ContractEpilogue.cpp what is done with them.
+#ifndef HEWN_LIB_CODEGEN_CONTRACT_CONTRACTEMITTER_H
+#define HEWN_LIB_CODEGEN_CONTRACT_CONTRACTEMITTER_H
+
+#include "lib/Codegen/Contract/ContractForm.h"
+#include "lib/Codegen/KernelFunction.h"
+
+namespace hewn::codegen {
+
+/// Tiles [first, last] along the tiled row that are the same code: `m` rows, and for each place in the clipped window the
+/// rows that are inside the source (empty: all, everywhere).
+struct RowVariant {
+  int64_t first = 0, last = 0, m = 1;
+  llvm::SmallVector<llvm::SmallVector<bool>> inside;
+  bool sameCode(const RowVariant &other) const { return m == other.m && inside == other.inside; }
+};
+
+/// The columns of a panel: vectors, and which lanes of each exist (null: all).
+struct Panel {
+  int64_t vectors = 1;
+  llvm::SmallVector<mlir::Value> masks;
+};
+
+/// Emits the kernel of a contraction into its function. One object emits one kernel, once.
+class ContractEmitter {
+public:
+  ContractEmitter(KernelFunction &k, mlir::OpBuilder &b, const ContractForm &form)
+      : k(k), b(b), form(form), op(form.op),
+        e(b, k.loc(), plan::contractLanes(k.kernel, form.shape()), k.symbols, k.inputs),
+        iteration(form.extents.size()) {}
+
+  mlir::LogicalResult run();
+
+private:
+  KernelFunction &k;
+  mlir::OpBuilder &b;
+  const ContractForm &form;
+  graph::ContractOpInterface op;
+  KernelElements e;
+  llvm::SmallVector<graph::Index> iteration;
+  graph::DimExpr columns;
+  int64_t m = 1, n = 1;
+  bool heavy = false;
+  llvm::SmallVector<RowVariant> variants;
+
+  mlir::Location loc() { return k.loc(); }
+
+  mlir::VectorType sumType() {
+    return mlir::VectorType::get({e.lanes}, graph::computeType(graph::getElementType(op->getResult(0))));
+  }
+
+  graph::Dims extentsOf(llvm::ArrayRef<unsigned> dims) {
+    return llvm::map_to_vector<4>(dims, [&](unsigned d) { return form.extents[d]; });
+  }
+
+  // Which code a tile gets (ContractEngine.cpp)
+
+  /// Whether so many rows are whole tiles of the matrix unit, and there are as many.
+  bool fillsTiles(int64_t count);
+  void overPanels(graph::Index panel, graph::Index tile);
+  /// The kinds of tile along the tiled row, in order; empty where their number is known only when run.
+  llvm::SmallVector<RowVariant> rowVariants();
+  void overRows(const Panel &panel, graph::Index firstColumn, graph::Index tile);
+  /// Whole tiles of a matrix unit: the last one starts early enough to be whole, and stores what is new. Where there are not
+  /// enough rows for one, which is known only when run, vectors do it.
+  void overMatrixRows(const Panel &panel, graph::Index firstColumn, graph::Index tile);
+  /// As many rows as there are, up to `most`: a full tile, one row (a batch of one is what most models run on), or half a
+  /// tile or a whole one that repeats its last row.
+  void unknownRows(const Panel &panel, graph::Index firstColumn, graph::Index first, graph::Index rest, int64_t most);
+  /// The code of the variant that `tile` falls into: the longest run last, without a test of its own.
+  void choose(llvm::ArrayRef<RowVariant> variants, const Panel &panel, graph::Index firstColumn, graph::Index tile);
+
+  // One tile (ContractTile.cpp)
+
+  /// `variant.m` rows from `first` on by the panel; `rest`, where given, is how many of them exist.
+  void emitTile(const Panel &panel, const RowVariant &variant, graph::Index first, graph::Index firstRow, std::optional<graph::Index> rest);
+  /// `m` rows from `firstRow` on by a matrix unit, through memory beside the stack's top; rows before `fresh` are not stored.
+  void emitMatrixTile(const Panel &panel, graph::Index firstColumn, graph::Index firstRow, graph::Index fresh);
+
+  bool packed() const { return form.rhs.blockDim >= 0; }
+  /// From the tile's first column to vector `j` in the right operand: the vectors of a tile may lie in several panels.
+  graph::Index rightDistance(int64_t j);
+  /// The offset in `buffer` at `at`.
+  graph::Index offset(const Buffer &buffer, mlir::AffineMap map, llvm::ArrayRef<graph::Index> at, llvm::ArrayRef<graph::Clip> clips = {});
+  /// The buffer from an offset on, so that inner loops add one index to a fixed pointer.
+  mlir::Value from(const Buffer &buffer, graph::Index start);
+
+  struct KLoop {
+    graph::DimExpr extent, left, right; // strides in the operands
+  };
+  /// The summed dims that no clip has, outermost first in the right operand's memory; neighbours that lie alike in both
+  /// are one. A step along the grouped dim is `step` elements.
+  llvm::SmallVector<KLoop> kLoops(int64_t step);
+  llvm::SmallVector<mlir::Value> sumOfProducts(const Panel &panel, const RowVariant &variant, llvm::ArrayRef<graph::Index> rows);
+  /// Loops over the places of outer windows that are inside, then the tile's own window place by place.
+  llvm::SmallVector<mlir::Value> clippedLoops(llvm::ArrayRef<const graph::Clip *> loops, const Panel &panel, const RowVariant &variant,
+                                  llvm::ArrayRef<graph::Index> rows, llvm::SmallVector<mlir::Value> sums);
+  /// The left operand's element, or group of them, in every lane.
+  mlir::Value spreadScalar(mlir::Value left, graph::Index position, mlir::VectorType type);
+  /// sum + x * y, lane by lane.
+  mlir::Value product(mlir::Value x, mlir::Value y, mlir::Value sum);
+
+  /// What a step of the innermost loop asks for of the next panel: `step` elements behind the step before, from `first` behind the
+  /// tile's own first column on.
+  struct Ahead {
+    graph::Index first;
+    int64_t step;
+  };
+  /// Weights that no cache has kept come one panel ahead, a part by each tile of rows: a core waits less for memory that it
+  /// asked for while it had other work. Not where few tiles share a panel: they wait for memory anyhow.
+  std::optional<Ahead> fetchAhead(llvm::ArrayRef<graph::DimExpr> counts);
+  /// The products over the summed dims that have no border, for the rows in `inside` (empty: all).
+  llvm::SmallVector<mlir::Value> innerLoops(const Panel &panel, llvm::ArrayRef<bool> inside, llvm::ArrayRef<graph::Index> rows,
+                                llvm::SmallVector<mlir::Value> sums);
+
+  // What is done with the sums (ContractEpilogue.cpp)
+
+  llvm::SmallVector<graph::Index> resultIndex(graph::Index column, graph::Index row);
+  void epilogue(const Panel &panel, llvm::ArrayRef<graph::Index> rows, graph::Index firstColumn, graph::Index firstRow, std::optional<graph::Index> rest,
+                llvm::ArrayRef<mlir::Value> sums);
+  /// The same by way of memory: an epilogue of many instructions would be copied for each accumulator, and spill them all.
+  /// The tile is stored beside the stack's top, and a loop over its rows takes it up again from L1.
+  void spilledEpilogue(const Panel &panel, const RowVariant &variant, graph::Index firstColumn, graph::Index firstRow,
+                       std::optional<graph::Index> rest, llvm::ArrayRef<mlir::Value> sums);
+  /// Memory for so many sums, on the stack.
+  mlir::Value scratchOf(int64_t count);
+  /// The epilogue of rows `begin` to `end` of a tile in memory.
+  void epilogueFrom(mlir::Value scratch, const Panel &panel, graph::Index firstColumn, graph::Index firstRow, graph::Index begin, graph::Index end);
+};
+
+} // namespace hewn::codegen
+
+#endif
