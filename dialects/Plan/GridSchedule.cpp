@@ -31,12 +31,19 @@ GridProduct gridProduct(graph::ContractOpInterface op) {
   return product;
 }
 
+/// Operands of eight bits, whose products are summed in 32.
+static bool isOfBytes(graph::ContractOpInterface op) {
+  return graph::getElementType(op->getResult(0)).isSignlessInteger(32) &&
+         llvm::all_of(op->getOperands(), [](Value v) { return graph::getElementType(v).isInteger(8); });
+}
+
 bool multipliesMatrices(graph::ContractOpInterface op) {
   auto narrow = [](Type type) { return type.isF32() || type.isF16() || type.isBF16(); };
   // Fewer rows or columns have a form of their own; a slice's worth of sums.
   constexpr int64_t leastSide = 9, leastSum = 16;
   GridAttr grid = gridOf(op);
-  if (!grid || !grid.getProducts() || !narrow(graph::getElementType(op->getResult(0))))
+  bool bytes = isOfBytes(op);
+  if (!grid || !grid.getProducts() || (!bytes && !narrow(graph::getElementType(op->getResult(0)))))
     return false;
   GridProduct product = gridProduct(op);
   auto has = [&](ArrayRef<unsigned> list, int64_t least) {
@@ -44,13 +51,17 @@ bool multipliesMatrices(graph::ContractOpInterface op) {
   };
   if (!has(product.rows, leastSide) || !has(product.columns, leastSide) || !has(product.summed, leastSum))
     return false;
-  return llvm::all_of(op->getOperands(), [&](Value v) { return narrow(graph::getElementType(v)); });
+  return bytes || llvm::all_of(op->getOperands(), [&](Value v) { return narrow(graph::getElementType(v)); });
 }
 
-Type stagedType(graph::ContractOpInterface op) {
+Type stagedType(graph::ContractOpInterface op, unsigned operand) {
   Type left = graph::getElementType(op->getOperand(0)), right = graph::getElementType(op->getOperand(1));
+  if (isOfBytes(op))
+    return operand == 0 ? left : right;
   return left == right ? left : Type(Float32Type::get(op->getContext()));
 }
+
+bool multipliesAlongSum(graph::ContractOpInterface op) { return isOfBytes(op); }
 
 bool multipliesByGroups(graph::ContractOpInterface op) {
   return gridOf(op).getGroupRate() > 0 && stagedType(op).getIntOrFloatBitWidth() == 16;

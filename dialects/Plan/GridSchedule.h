@@ -30,8 +30,11 @@ inline constexpr int64_t kGroupWarps = 4, kGroupRows = 64;
 /// Whether groups of warps have an instruction for what `multipliesMatrices`: both operands are in shared memory as its factors.
 bool multipliesByGroups(graph::ContractOpInterface op);
 
-/// What elements of both operands are in shared memory: what they are, where that is the same, else float32.
-mlir::Type stagedType(graph::ContractOpInterface op);
+/// What an operand's elements are in shared memory: what they are, where both are the same or integers, else float32.
+mlir::Type stagedType(graph::ContractOpInterface op, unsigned operand = 0);
+
+/// Whether they must lie along the sum there, and had best do so in memory: the instruction has no other form for such elements.
+bool multipliesAlongSum(graph::ContractOpInterface op);
 
 /// How a block makes its tile.
 struct GridTile {

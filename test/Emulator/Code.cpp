@@ -136,6 +136,10 @@ void JITCode::prepare(Module &module) {
   define(module, "hewn.grid.product", "emulator.product", 32);
   define(module, "hewn.grid.product.f16", "emulator.product", 16);
   define(module, "hewn.grid.product.bf16", "emulator.product", -16);
+  define(module, "hewn.grid.product.u8.u8", "emulator.product", kProductOfBytes);
+  define(module, "hewn.grid.product.s8.u8", "emulator.product", kProductOfBytes + 1);
+  define(module, "hewn.grid.product.u8.s8", "emulator.product", kProductOfBytes + 2);
+  define(module, "hewn.grid.product.s8.s8", "emulator.product", kProductOfBytes + 3);
   define(module, "hewn.grid.lines", "emulator.lines", 0);
   define(module, "hewn.grid.lines.turned", "emulator.lines", 1);
   defineCopy(module, "hewn.grid.copy16", 16);

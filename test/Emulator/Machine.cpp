@@ -351,9 +351,11 @@ int32_t gridShuffle(int32_t, int32_t value, int32_t laneXor, int32_t) {
   return meeting.value;
 }
 
-void gridProduct(int32_t bits, const int32_t *factors, float *sums) {
+void gridProduct(int32_t bits, const int32_t *factors, void *sums) {
   using Kind = Meeting::Kind;
-  Meeting &meeting = meetAt(bits == 32 ? Kind::Product : bits == 16 ? Kind::ProductF16 : Kind::ProductBF16);
+  Kind kind = bits == 32 ? Kind::Product : bits == 16 ? Kind::ProductF16 : Kind::ProductBF16;
+  Meeting &meeting = meetAt(bits >= kProductOfBytes ? Kind::ProductBytes : kind);
+  meeting.isSigned = bits - kProductOfBytes;
   meeting.factors = factors;
   meeting.sums = sums;
   leave(State::AtMeeting);

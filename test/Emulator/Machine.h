@@ -44,9 +44,10 @@ int32_t gridBlock();
 int32_t gridBlocks();
 void gridBarrier(int32_t number);
 int32_t gridShuffle(int32_t mask, int32_t value, int32_t laneXor, int32_t width);
-/// `bits`: 32 for float32, 16 for float16, -16 for bfloat16. `factors`: four words of the left matrix, two of the right one;
-/// `sums`: four, which are added to.
-void gridProduct(int32_t bits, const int32_t *factors, float *sums);
+/// `bits`: 32 for float32, 16 for float16, -16 for bfloat16, of integers kProductOfBytes, + 1 and + 2 where the left and the right ones
+/// are signed. `factors`: four words of the left matrix, two of the right one; `sums`: four, which are added to, of int32 or float.
+constexpr int32_t kProductOfBytes = 80;
+void gridProduct(int32_t bits, const int32_t *factors, void *sums);
 /// `from`: where this lane's line is.
 void gridLines(int64_t from, int32_t turned, int32_t *words);
 /// Copies land as late as they may where threads take their turns forward, as early where backward.

@@ -25,25 +25,32 @@ double halfOf(int32_t word, int64_t which) {
 
 double bfloatOf(int32_t word, int64_t which) { return double(asFloat((uint32_t(word) >> (16 * which)) << 16)); }
 
-/// 16 x 8 sums += 16 x 8 words times 8 x 8 words, of `count` elements each.
-template <typename Element> void multiply(Meeting *const *lanes, int64_t count, Element element) {
-  double left[16][16], right[16][8];
+double byteOf(int32_t word, int64_t which, bool isSigned) {
+  auto byte = uint8_t(uint32_t(word) >> (8 * which));
+  return isSigned ? double(int8_t(byte)) : double(byte);
+}
+
+/// 16 x 8 sums += 16 x 8 words times 8 x 8 words, of `count` elements each: `left` and `right` take them out of words.
+template <typename Sum, typename Left, typename Right>
+void multiply(Meeting *const *lanes, int64_t count, Left leftElement, Right rightElement) {
+  double left[16][32], right[32][8];
   for (int64_t lane = 0; lane < kWarp; ++lane) {
     int64_t g = lane / 4, t = lane % 4;
     const int32_t *factors = lanes[lane]->factors;
     for (int64_t i = 0; i < count; ++i) {
       for (int64_t part = 0; part < 4; ++part)
-        left[g + part % 2 * 8][(t + part / 2 * 4) * count + i] = element(factors[part], i);
+        left[g + part % 2 * 8][(t + part / 2 * 4) * count + i] = leftElement(factors[part], i);
       for (int64_t part = 0; part < 2; ++part)
-        right[(t + part * 4) * count + i][g] = element(factors[4 + part], i);
+        right[(t + part * 4) * count + i][g] = rightElement(factors[4 + part], i);
     }
   }
   for (int64_t lane = 0; lane < kWarp; ++lane)
     for (int64_t r = 0; r < 4; ++r) {
-      double sum = double(lanes[lane]->sums[r]);
+      Sum *to = static_cast<Sum *>(lanes[lane]->sums) + r;
+      double sum = double(*to);
       for (int64_t i = 0; i < 8 * count; ++i)
         sum += left[lane / 4 + r / 2 * 8][i] * right[i][lane % 4 * 2 + r % 2];
-      lanes[lane]->sums[r] = float(sum);
+      *to = Sum(sum);
     }
 }
 
@@ -88,14 +95,23 @@ std::string meet(Meeting *const *lanes, GroupWarp &group) {
   case Meeting::Kind::Shuffle:
     return shuffle(lanes);
   case Meeting::Kind::Product:
-    multiply(lanes, 1, [](int32_t word, int64_t) { return leading(word); });
+    multiply<float>(
+        lanes, 1, [](int32_t word, int64_t) { return leading(word); },
+        [](int32_t word, int64_t) { return leading(word); });
     return "";
   case Meeting::Kind::ProductF16:
-    multiply(lanes, 2, halfOf);
+    multiply<float>(lanes, 2, halfOf, halfOf);
     return "";
   case Meeting::Kind::ProductBF16:
-    multiply(lanes, 2, bfloatOf);
+    multiply<float>(lanes, 2, bfloatOf, bfloatOf);
     return "";
+  case Meeting::Kind::ProductBytes: {
+    int32_t isSigned = lanes[0]->isSigned;
+    multiply<int32_t>(
+        lanes, 4, [=](int32_t word, int64_t i) { return byteOf(word, i, isSigned & 1); },
+        [=](int32_t word, int64_t i) { return byteOf(word, i, isSigned & 2); });
+    return "";
+  }
   case Meeting::Kind::Lines:
   case Meeting::Kind::LinesTurned:
     return readLines(lanes, lanes[0]->kind == Meeting::Kind::LinesTurned);

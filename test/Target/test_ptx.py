@@ -41,7 +41,16 @@ def ones(*shape):
     return np.ones(shape, np.float32)
 
 
-FLOAT, DOUBLE, HALF = TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16
+def quantized(op, shape, weights, **attributes):
+    """Products of integers, with results of eight bits."""
+    names = ["x", "xs", "xz", "w", "ws", "wz", "ys", "yz"]
+    scales = {"xs": np.float32(0.02), "ws": np.float32(0.01), "ys": np.float32(3)}
+    zeros = {"xz": np.uint8(7), "wz": np.int8(0), "yz": np.uint8(7)}
+    nodes = [helper.make_node(op, names, ["y"], **attributes)]
+    return model(nodes, [("x", UINT8, shape)], [("y", UINT8)], w=ones(*weights).astype(np.int8), **scales, **zeros)
+
+
+FLOAT, DOUBLE, HALF, UINT8 = TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.UINT8
 MODELS = {
     "elementwise": one("Gelu", [[4, 1000]]),
     "symbolic": one("Relu", [["n", 8]]),
@@ -108,6 +117,8 @@ MODELS |= {
     "turn-half": one("Transpose", [[40, 3, "n"]], HALF, perm=[2, 1, 0]),
     "wide-half-norm": one("LayerNormalization", [[8, 3, 768], [768], [768]], HALF),
 }
+MODELS["quantized-product"] = quantized("QLinearMatMul", [100, 64], [64, 96])
+MODELS["quantized-convolution"] = quantized("QLinearConv", [2, 16, 15, 15], [48, 16, 3, 3], pads=[1, 1, 1, 1])
 MODELS["turn-and-more"] = model(
     [
         helper.make_node("Transpose", ["x"], ["t"], perm=[2, 0, 1]),
@@ -182,6 +193,11 @@ RECORDED = {
     "product-of-odd-sizes": (one("MatMul", [[2047, 511], [511, 2047]]), []),
     "half-along-sum": (one("Gemm", [[1024, 512], [1024, 512]], HALF, transB=1), []),
     "half-turned": (one("Gemm", [[512, 1024], [512, 1024]], HALF, transA=1), []),
+    "large-integers": (quantized("QLinearMatMul", [2048, 512], [512, 2048]), []),
+    "integer-convolution": (
+        quantized("QLinearConv", [8, 64, 56, 56], [128, 64, 3, 3], pads=[1, 1, 1, 1]),
+        [],
+    ),
     "rows-of-bert": (one("MatMul", [[128, 768]], constants={"w": ones(768, 3072)}), []),
     "parts-of-sums": (one("Conv", [[1, 512, 7, 7]], constants={"w": ones(512, 512, 3, 3)}, pads=[1, 1, 1, 1]), []),
 }

@@ -18,7 +18,7 @@ constexpr int64_t kMostBlocks = 1 << 20;
 bool describeGridFunction(llvm::Function &function) {
   StringRef name = function.getName();
   bool position = name == kGridThread || name == kGridBlock || name == kGridBlocks;
-  bool exchanges = name == kGridShuffle || name == kGridProduct || name == kGridProductF16 || name == kGridProductBF16;
+  bool exchanges = name == kGridShuffle || name.starts_with(kGridProduct);
   bool lines = name == kGridLines || name == kGridLinesTurned;
   bool copies = name == kGridCopy16 || name == kGridCopy8 || name == kGridCopy4 || name == kGridCopiesClose ||
                 name == kGridCopiesWait;
@@ -68,12 +68,18 @@ ValueRange Grid::call(StringRef name, ValueRange operands, TypeRange results) {
   return func::CallOp::create(b, e.loc, callee, operands).getResults();
 }
 
-SmallVector<Value> Grid::product(Type factors, ArrayRef<Value> left, ArrayRef<Value> right, ArrayRef<Value> sums) {
+SmallVector<Value> Grid::product(Type leftFactors, Type rightFactors, ArrayRef<Value> left, ArrayRef<Value> right,
+                                 ArrayRef<Value> sums) {
   SmallVector<Value> operands(left);
   llvm::append_range(operands, right);
   llvm::append_range(operands, sums);
-  StringRef name = factors.isF16() ? kGridProductF16 : factors.isBF16() ? kGridProductBF16 : kGridProduct;
-  return llvm::to_vector(call(name, operands, SmallVector<Type>(4, e.b.getF32Type())));
+  auto byte = [](Type type) { return type.isUnsignedInteger() ? ".u8" : ".s8"; };
+  std::string name = kGridProduct.str();
+  if (isa<IntegerType>(leftFactors))
+    name += std::string(byte(leftFactors)) + byte(rightFactors);
+  else
+    name += leftFactors.isF16() ? ".f16" : leftFactors.isBF16() ? ".bf16" : "";
+  return llvm::to_vector(call(name, operands, SmallVector<Type>(4, sums[0].getType())));
 }
 
 SmallVector<Value> Grid::lines(Index from, bool turned) {

@@ -12,6 +12,7 @@
 //     {f32 x 4} hewn.grid.product(i32 x 4, i32 x 2, f32 x 4)            a warp's 16x8 matrix of sums += 16x8 times 8x8 words
 //     {f32 x 4} hewn.grid.product.f16(i32 x 4, i32 x 2, f32 x 4)        the same of 16x16 times 16x8 float16s, two a word
 //     {f32 x 4} hewn.grid.product.bf16(i32 x 4, i32 x 2, f32 x 4)       ... and of bfloat16s
+//     {i32 x 4} hewn.grid.product.LEFT.RIGHT(i32 x 4, i32 x 2, i32 x 4)   ... and of integers u8 or s8, 16x32 times 32x8, four a word
 //     {i32 x 4} hewn.grid.lines(i64 from)                               four matrices of eight lines of 16 bytes, spread over a warp
 //     {i32 x 4} hewn.grid.lines.turned(i64 from)                        the same, each turned as one of 8x8 elements of 16 bits
 //     void hewn.grid.copy16(i64 to, i64 from, i32 present)              16 bytes to shared memory, zeros behind those `present`
@@ -69,9 +70,7 @@ inline constexpr llvm::StringLiteral kGridBlock = "hewn.grid.block";
 inline constexpr llvm::StringLiteral kGridBlocks = "hewn.grid.blocks";
 inline constexpr llvm::StringLiteral kGridBarrier = "hewn.grid.barrier";
 inline constexpr llvm::StringLiteral kGridShuffle = "hewn.grid.shuffle";
-inline constexpr llvm::StringLiteral kGridProduct = "hewn.grid.product";
-inline constexpr llvm::StringLiteral kGridProductF16 = "hewn.grid.product.f16";
-inline constexpr llvm::StringLiteral kGridProductBF16 = "hewn.grid.product.bf16";
+inline constexpr llvm::StringLiteral kGridProduct = "hewn.grid.product"; // ... and, but for float32, its types
 inline constexpr llvm::StringLiteral kGridLines = "hewn.grid.lines";
 inline constexpr llvm::StringLiteral kGridLinesTurned = "hewn.grid.lines.turned";
 inline constexpr llvm::StringLiteral kGridCopy16 = "hewn.grid.copy16";
@@ -131,9 +130,11 @@ public:
   void barrier();
   /// The value of another lane of the warp; of any type that elements are computed in.
   mlir::Value shuffle(mlir::Value value, int64_t laneXor);
-  /// `sums` plus the product of the warp's two matrices of `factors` (float32, float16, bfloat16), of each lane's parts.
-  llvm::SmallVector<mlir::Value> product(mlir::Type factors, llvm::ArrayRef<mlir::Value> left,
-                                         llvm::ArrayRef<mlir::Value> right, llvm::ArrayRef<mlir::Value> sums);
+  /// `sums` plus the product of the warp's two matrices of each lane's parts. `factors` of both: float32, float16, bfloat16, or
+  /// each of them i8 or ui8, whose sums are i32.
+  llvm::SmallVector<mlir::Value> product(mlir::Type leftFactors, mlir::Type rightFactors,
+                                         llvm::ArrayRef<mlir::Value> left, llvm::ArrayRef<mlir::Value> right,
+                                         llvm::ArrayRef<mlir::Value> sums);
   /// Four words of the warp's matrices in shared memory; `from`: the address of this lane's line.
   llvm::SmallVector<mlir::Value> lines(graph::Index from, bool turned);
   /// Sends `bytes` (16, 8, 4) on their way from memory to shared memory; zeros instead where `inside` does not hold.

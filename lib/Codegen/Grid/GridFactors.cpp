@@ -47,10 +47,10 @@ GridFactors::Sum GridFactors::begin(ArrayRef<Value> sums) {
 
 void GridFactors::multiply(Sum &sum, const Fragment &left, const Fragment &right, Type type) {
   if (!left.low.empty())
-    sum.corrections = grid.product(type, left.low, right.high, sum.corrections);
+    sum.corrections = grid.product(type, type, left.low, right.high, sum.corrections);
   if (!right.low.empty())
-    sum.corrections = grid.product(type, left.high, right.low, sum.corrections);
-  sum.main = grid.product(type, left.high, right.high, sum.main);
+    sum.corrections = grid.product(type, type, left.high, right.low, sum.corrections);
+  sum.main = grid.product(type, type, left.high, right.high, sum.main);
 }
 
 SmallVector<Value> GridFactors::finish(const Sum &sum) {

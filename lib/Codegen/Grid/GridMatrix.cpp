@@ -51,7 +51,7 @@ public:
   GridMatrixEmitter(KernelFunction &k, OpBuilder &b, const GridTiles &tiles, const plan::GridTile &tile)
       : GridContraction(k, b, tiles, (tile.warps() + otherWarps(tile)) * plan::gridOf(k.kernel).getWarp()), tile(tile),
         staged(plan::stagedType(op)), factors(b, k.loc(), grid, splits()), left(*this, 0, staged, tile.rows, tile),
-        right(*this, 1, staged, tile.columns, tile) {}
+        right(*this, 1, plan::stagedType(op, 1), tile.columns, tile) {}
 
   void run() {
     Index warps = e.constant(tile.warpsHigh), size = e.constant(grid.warp), four = e.constant(4);
@@ -88,6 +88,8 @@ private:
   bool splits() const { return plan::gridOf(k.kernel).getProducts() > 1; }
   /// Whether an operand's numbers are factors.
   bool isWhole(unsigned operand) { return !staged.isF32() || !graph::getElementType(op->getOperand(operand)).isF32(); }
+  /// What sums are of.
+  Type sumType() { return isa<IntegerType>(staged) ? Type(b.getI32Type()) : b.getF32Type(); }
   bool corrects() { return splits() && !(isWhole(0) && isWhole(1)); }
 
   int64_t steps() const { return tile.sliceBytes() / GridOperand::kStepBytes; }
@@ -152,7 +154,10 @@ private:
         for (int64_t j = 0; j < fragmentsWide(); ++j) {
           size_t at = size_t(i * fragmentsWide() + j) * 4;
           GridFactors::Sum sum = sumAt(all, at);
-          factors.multiply(sum, lefts[i], rights[j], staged);
+          if (isa<IntegerType>(staged))
+            sum.main = grid.product(staged, plan::stagedType(op, 1), lefts[i].high, rights[j].high, sum.main);
+          else
+            factors.multiply(sum, lefts[i], rights[j], staged);
           llvm::copy(sum.main, all.begin() + at);
           if (corrects())
             llvm::copy(sum.corrections, all.begin() + sums() + at);
@@ -187,7 +192,7 @@ private:
   }
 
   SmallVector<Value> zeros() {
-    return SmallVector<Value>((corrects() ? 2 : 1) * sums(), e.constantElement(b.getF32Type(), 0));
+    return SmallVector<Value>((corrects() ? 2 : 1) * sums(), e.constantElement(sumType(), 0));
   }
 
   /// The tile's sums over its slices.
@@ -317,7 +322,7 @@ private:
           Index inTile = e.add(e.add(warpColumn, e.mul(inGroup, e.constant(2))), e.constant(j * kFragmentColumns));
           Index column = e.add(firstColumn, inTile);
           if (pairs) {
-            auto type = VectorType::get({2}, b.getF32Type());
+            auto type = VectorType::get({2}, sumType());
             storePair(vector::FromElementsOp::create(b, loc(), type, two), row, column);
             continue;
           }

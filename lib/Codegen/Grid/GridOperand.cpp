@@ -41,10 +41,11 @@ int64_t powerIn(int64_t value, int64_t most) { return std::min(value & -value, m
 GridOperand::GridOperand(GridContraction &c, unsigned operand, Type staged, int64_t width, const plan::GridTile &tile)
     : c(c), e(c.e), operand(operand), staged(staged), width(width), bytes(staged.getIntOrFloatBitWidth() / 8),
       sliceBytes(tile.sliceBytes()), list(operand == 0 ? c.tiles.rows : c.tiles.columns),
-      places(operand == 0 ? c.rows : c.columns), alongSum(operand == 0 ? c.tiles.leftAlongSum : c.tiles.rightAlongSum),
+      places(operand == 0 ? c.rows : c.columns),
+      alongSum(plan::multipliesAlongSum(c.op) || (operand == 0 ? c.tiles.leftAlongSum : c.tiles.rightAlongSum)),
       forGroups(tile.byGroups) {
   copied = bytesAtOnce();
-  memory = c.grid.shared(tile.buffers * room(), staged, forGroups ? Grid::kMatrixAlignment : 16);
+  memory = c.grid.shared(tile.buffers * room(), storageType(staged), forGroups ? Grid::kMatrixAlignment : 16);
 }
 
 /// 16, 8 or 4 where so many bytes along the lines always lie side by side in the operand, at a multiple of their number; 0: it
@@ -204,7 +205,7 @@ Value GridOperand::compute(int64_t part, Index slice) {
   if (rest < c.grid.threads)
     inside = e.logicalAnd(inside, e.compare(arith::CmpIPredicate::slt, {c.grid.thread}, e.constant(rest)));
   e.forget();
-  Type type = c.b.getF32Type();
+  Type type = isa<FloatType>(staged) ? Type(c.b.getF32Type()) : graph::computeType(staged);
   auto branch = scf::IfOp::create(c.b, c.loc(), type, inside, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(c.b);
   c.b.setInsertionPointToStart(branch.thenBlock());
@@ -234,7 +235,7 @@ void GridOperand::put(ArrayRef<Value> computed, Index buffer) {
   overParts([&](int64_t part) {
     auto [line, inner] = partAt(part);
     Value value = computed[part];
-    if (value.getType() != staged) // a narrower operand in wider words is exact
+    if (isa<FloatType>(staged) && value.getType() != staged) // a narrower operand in wider words is exact
       value = arith::TruncFOp::create(c.b, c.loc(), staged, value);
     c.grid.storeShared(value, memory, e.add(start, elementAt(line, inner)).base);
   });

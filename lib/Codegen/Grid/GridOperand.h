@@ -24,7 +24,7 @@ public:
   /// Bytes along the sum of one step of the matrix instruction.
   static constexpr int64_t kStepBytes = 32;
 
-  /// `staged`: what elements are in shared memory (float32, float16, bfloat16). `width`: places of a tile, a multiple of 32;
+  /// `staged`: what elements are in shared memory (float32, float16, bfloat16, integers of eight bits). `width`: places of a tile, a multiple of 32;
   /// where groups of warps multiply, from `matrix`.
   GridOperand(GridContraction &c, unsigned operand, mlir::Type staged, int64_t width, const plan::GridTile &tile);
 

@@ -32,8 +32,12 @@ const Instruction instructions[] = {
     {codegen::kGridBarrier, Intrinsic::nvvm_barrier_cta_sync_aligned_all},
     {codegen::kGridShuffle, Intrinsic::nvvm_shfl_sync_bfly_i32},
     {codegen::kGridProduct, Intrinsic::nvvm_mma_m16n8k8_row_col_tf32},
-    {codegen::kGridProductF16, Intrinsic::nvvm_mma_m16n8k16_row_col_f32_f32},
-    {codegen::kGridProductBF16, Intrinsic::nvvm_mma_m16n8k16_row_col_bf16},
+    {"hewn.grid.product.f16", Intrinsic::nvvm_mma_m16n8k16_row_col_f32_f32},
+    {"hewn.grid.product.bf16", Intrinsic::nvvm_mma_m16n8k16_row_col_bf16},
+    {"hewn.grid.product.u8.u8", Intrinsic::nvvm_mma_m16n8k32_row_col_u8},
+    {"hewn.grid.product.u8.s8", Intrinsic::nvvm_mma_m16n8k32_row_col_u8_s8},
+    {"hewn.grid.product.s8.u8", Intrinsic::nvvm_mma_m16n8k32_row_col_s8_u8},
+    {"hewn.grid.product.s8.s8", Intrinsic::nvvm_mma_m16n8k32_row_col_s8},
     {codegen::kGridLines, Intrinsic::nvvm_ldmatrix_sync_aligned_m8n8_x4_b16},
     {codegen::kGridLinesTurned, Intrinsic::nvvm_ldmatrix_sync_aligned_m8n8_x4_trans_b16},
     {codegen::kGridCopy16, Intrinsic::nvvm_cp_async_cg_shared_global_16_s},
@@ -84,8 +88,7 @@ void keepLoops(Module &module, Function &kernel) {
   LoopInfo loops(dominators);
   for (Function &function : module) {
     StringRef name = function.getName();
-    if (name != codegen::kGridProduct && name != codegen::kGridProductF16 && name != codegen::kGridProductBF16 &&
-        !name.starts_with(codegen::kGridGroupProduct))
+    if (!name.starts_with(codegen::kGridProduct) && !name.starts_with(codegen::kGridGroupProduct))
       continue;
     kernel.addFnAttr("nvvm.minctasm", "1");
     for (User *user : function.users())

@@ -47,7 +47,13 @@ ContractOpInterface splittableSum(plan::KernelOp kernel) {
 
 namespace {
 
-/// The type of `parts` such tensors of float32, one after another.
+/// What sums are of while they are parts: float32, or integers as they are.
+Type partType(RankedTensorType type) {
+  Type element = type.getElementType();
+  return isa<IntegerType>(element) ? element : Type(Float32Type::get(type.getContext()));
+}
+
+/// The type of `parts` such tensors, one after another.
 RankedTensorType partsType(RankedTensorType type, int64_t parts) {
   SmallVector<int64_t> shape = {parts};
   llvm::append_range(shape, type.getShape());
@@ -58,7 +64,7 @@ RankedTensorType partsType(RankedTensorType type, int64_t parts) {
       order.push_back(d + 1);
     encoding = graph::LayoutAttr::get(type.getContext(), order);
   }
-  return RankedTensorType::get(shape, Float32Type::get(type.getContext()), encoding);
+  return RankedTensorType::get(shape, partType(type), encoding);
 }
 
 /// A kernel that is being made of some of another one's ops.
@@ -120,13 +126,13 @@ struct SplitSumsPass : impl::SplitSumsPassBase<SplitSumsPass> {
                     ArrayRef<plan::LaunchOp> launches) {
     OpBuilder b(kernel);
     auto type = cast<RankedTensorType>(sum->getResult(0).getType());
-    Type f32 = b.getF32Type();
+    Type sums = partType(type);
     int64_t count = kernel.getScheduleAttr().getParts();
 
     Part parts(kernel, b);
     Value whole = parts.take(sum->getResult(0));
-    whole.getDefiningOp()->setAttr("to", TypeAttr::get(f32));
-    whole.setType(type.clone(f32));
+    whole.getDefiningOp()->setAttr("to", TypeAttr::get(sums));
+    whole.setType(type.clone(sums));
     Value spread = graph::make<graph::SpreadOp>(parts.inside, kernel.getLoc(), whole,
                                                 b.getNamedAttr("parts", b.getI64IntegerAttr(count)));
     spread.setType(partsType(type, count));
@@ -135,8 +141,8 @@ struct SplitSumsPass : impl::SplitSumsPassBase<SplitSumsPass> {
     Part rest(kernel, b);
     graph::Composer c(rest.inside, kernel.getLoc());
     Value added = c.reduce("graph.reduce_sum", rest.addArgument(spread.getType()), 0, /*keep=*/false);
-    added.setType(type.clone(f32));
-    if (type.getElementType() != f32) {
+    added.setType(type.clone(sums));
+    if (type.getElementType() != sums) {
       added = c.cast(added, type.getElementType());
       added.setType(type);
     }

@@ -22,6 +22,7 @@
 #include "dialects/Graph/Analysis/Layout.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
 #include "dialects/Graph/GraphOps.h"
+#include "dialects/Plan/GridSchedule.h"
 #include "dialects/Plan/WinogradSchedule.h"
 #include "lib/Transforms/Layout/Passes.h"
 
@@ -255,6 +256,9 @@ private:
     if (!lanes)
       return;
     bool inGroups = roles && plan::groupSize(op) > 1 && graph::getDims(right.get())[*lanes].constant();
+    // Where a grid multiplies what lies along the sum, all of it does.
+    if (constant && plan::multipliesMatrices(op) && plan::multipliesAlongSum(op))
+      return require(right, constantOrder(op, maps, *lanes));
     if (!constant && !inGroups) {
       if (plan::gridOf(op)) // whose threads read lines and columns alike
         return;

@@ -9,8 +9,8 @@
 // Without sums of four neighbours a machine has those of two (x86: pmaddwd, from the first vectors on), and without these
 // products of i32. Casts of constants are folded, those of data are done by whatever makes the data.
 //
-// Left alone: contractions that the machine takes as they are (`dots` of #plan.target).
-#include "dialects/Plan/Schedule.h"
+// Left alone: contractions that the machine takes as they are (`dots` of #plan.target, or matrices of its grid).
+#include "dialects/Plan/GridSchedule.h"
 #include "lib/Transforms/Quantize/Operands.h"
 #include "lib/Transforms/Quantize/Passes.h"
 
@@ -30,7 +30,8 @@ struct WidenContractionsPass : impl::WidenContractionsPassBase<WidenContractions
     for (ContractOpInterface op : ops) {
       Type left = graph::getElementType(op->getOperand(0)), right = graph::getElementType(op->getOperand(1)),
            sum = graph::getElementType(op->getResult(0)), half = IntegerType::get(&getContext(), 16);
-      if (!sum.isSignlessInteger(32) || left == sum || right == sum || plan::findDot(op) || plan::findMatrix(op))
+      if (!sum.isSignlessInteger(32) || left == sum || right == sum || plan::findDot(op) || plan::findMatrix(op) ||
+          plan::multipliesMatrices(op))
         continue;
       castOperands(op, plan::findDot(op, half, half, sum) ? half : sum);
     }

@@ -75,4 +75,31 @@ plan.kernel @odd(%x: tensor<128x80xf32>, %w: tensor<80x127xf32>) -> tensor<128x1
   %0 = graph.matmul %x, %w : (tensor<128x80xf32>, tensor<80x127xf32>) -> tensor<128x127xf32>
   graph.yield %0 : tensor<128x127xf32>
 }
+
+// Bytes are words of four, products of integers. Both operands are lines along the sum; what comes after follows on the sums.
+// CHECK-LABEL: func.func @bytes(
+// CHECK: scf.for {{.*}} -> (i32, i32, i32, i32, i32, i32, i32, i32, index)
+// CHECK: call @hewn.grid.lines(
+// CHECK-NOT: turned
+// CHECK-COUNT-4: call @hewn.grid.product.u8.s8(
+// CHECK-NOT: call @hewn.grid.product
+// CHECK: arith.subi {{.*}} : vector<2xi32>
+// CHECK: vector.store {{.*}} : memref<?xi32>, vector<2xi32>
+plan.kernel @bytes(%x: tensor<128x128xui8>, %w: tensor<128x128xi8, #graph.layout<[1, 0]>>, %b: tensor<128xi32>) -> tensor<128x128xi32> attributes {symbols = [], schedule = #plan.schedule<m = 32, n = 32>} {
+  %0 = graph.matmul %x, %w {to = i32} : (tensor<128x128xui8>, tensor<128x128xi8, #graph.layout<[1, 0]>>) -> tensor<128x128xi32>
+  %1 = graph.sub %0, %b : (tensor<128x128xi32>, tensor<128xi32>) -> tensor<128x128xi32>
+  graph.yield %1 : tensor<128x128xi32>
+}
+
+// One that lies along its columns is turned on the way.
+// CHECK-LABEL: func.func @turned(
+// CHECK: call @hewn.grid.copy16
+// CHECK: memref.load {{.*}} : memref<?xi8>
+// CHECK: call @hewn.grid.product.s8.s8(
+// CHECK: memref.store {{.*}} : memref<8192xi8, 3>
+// CHECK: return
+plan.kernel @turned(%x: tensor<128x128xi8>, %w: tensor<128x128xi8>) -> tensor<128x128xi32> attributes {symbols = [], schedule = #plan.schedule<m = 32, n = 32>} {
+  %0 = graph.matmul %x, %w {to = i32} : (tensor<128x128xi8>, tensor<128x128xi8>) -> tensor<128x128xi32>
+  graph.yield %0 : tensor<128x128xi32>
+}
 }

@@ -46,3 +46,15 @@ func.func @main(%x: tensor<49x64xf16>, %w: tensor<64x96xf16>, %b: tensor<96xf16>
   %0 = plan.launch @half(%x, %w, %b) symbols [] : (tensor<49x64xf16>, tensor<64x96xf16>, tensor<96xf16>) -> tensor<49x96xf16>
   return %0 : tensor<49x96xf16>
 }
+
+// Integers stay what they are.
+// CHECK: plan.kernel @integers_parts
+// CHECK: graph.matmul {{.*}} {to = i32} : (tensor<49x64xui8>, tensor<64x96xi8>) -> tensor<49x96xi32>
+// CHECK: graph.spread {{.*}} -> tensor<4x49x96xi32>
+// CHECK: plan.kernel @integers(
+// CHECK: graph.reduce_sum {{.*}} -> tensor<49x96xi32>
+// CHECK-NEXT: graph.yield
+plan.kernel @integers(%x: tensor<49x64xui8>, %w: tensor<64x96xi8>) -> tensor<49x96xi32> attributes {symbols = [], schedule = #plan.schedule<m = 32, n = 32, parts = 4>} {
+  %0 = graph.matmul %x, %w {to = i32} : (tensor<49x64xui8>, tensor<64x96xi8>) -> tensor<49x96xi32>
+  graph.yield %0 : tensor<49x96xi32>
+}

@@ -108,3 +108,16 @@ module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters 
     return %0 : tensor<4x128x96xf32>
   }
 }
+
+// -----
+
+// A grid multiplies bytes that lie along the sum: constants do.
+// CHECK-LABEL: func.func @bytes
+// CHECK: graph.relayout %{{.*}} -> tensor<64x32xi8, #graph.layout<[1, 0]>>
+module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 166912, products = 3>>} {
+  func.func @bytes(%x: tensor<64x64xui8>) -> tensor<64x32xi32> {
+    %w = graph.constant {value = dense<1> : tensor<64x32xi8>} : tensor<64x32xi8>
+    %0 = graph.matmul %x, %w {to = i32} : (tensor<64x64xui8>, tensor<64x32xi8>) -> tensor<64x32xi32>
+    return %0 : tensor<64x32xi32>
+  }
+}

@@ -43,3 +43,18 @@ module attributes {plan.target = #quads} {
     return %0, %1 : tensor<6x32xi32>, tensor<6x32xf32>
   }
 }
+
+// -----
+
+// Matrices of bytes, which a grid multiplies; of few rows it does not.
+// CHECK-LABEL: func.func @matrices
+// CHECK: graph.matmul {{.*}} : (tensor<64x64xui8>, tensor<64x32xi8>) -> tensor<64x32xi32>
+// CHECK: graph.matmul {{.*}} : (tensor<6x64xi32>, tensor<64x32xi32>) -> tensor<6x32xi32>
+module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 166912, products = 3>>} {
+  func.func @matrices(%x: tensor<64x64xui8>, %y: tensor<6x64xui8>) -> (tensor<64x32xi32>, tensor<6x32xi32>) {
+    %w = graph.constant {value = dense<1> : tensor<64x32xi8>} : tensor<64x32xi8>
+    %0 = graph.matmul %x, %w {to = i32} : (tensor<64x64xui8>, tensor<64x32xi8>) -> tensor<64x32xi32>
+    %1 = graph.matmul %y, %w {to = i32} : (tensor<6x64xui8>, tensor<64x32xi8>) -> tensor<6x32xi32>
+    return %0, %1 : tensor<64x32xi32>, tensor<6x32xi32>
+  }
+}

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products of integers of eight bits by the matrix instruction of warps, with what follows in the same kernel: bit by bit."""
+
+import re
+
+import emulated
+import hewn
+import numpy as np
+import pytest
+from comparison import compare
+from onnx import TensorProto, helper
+from test_emulated import SCHEDULES, WAIT, without
+from test_ptx import model
+
+FLOAT, UNSIGNED, SIGNED = TensorProto.FLOAT, TensorProto.UINT8, TensorProto.INT8
+
+
+def integers(kind, *shape):
+    low, high = (0, 256) if kind is np.uint8 else (-128, 128)
+    return np.random.default_rng(1).integers(low, high, shape).astype(kind)
+
+
+def feeds_for(inputs):
+    (x,) = inputs
+    if np.dtype(x.dtype).kind == "f":
+        return {x.name: np.random.default_rng(0).standard_normal(x.shape).astype(np.float32)}
+    return {x.name: integers(np.dtype(x.dtype).type, *x.shape)}
+
+
+def parameters(left, right, zero, right_zero, columns=None):
+    """Scales and zero points of both operands and of the result; of the right one one for each column."""
+    scale = np.full(columns, 0.01, np.float32) if columns else np.float32(0.01)
+    zeros = np.full(columns, right_zero, right) if columns else right(right_zero)
+    return {"xs": np.float32(0.02), "xz": left(zero), "ws": scale, "wz": zeros, "ys": np.float32(3), "yz": left(zero)}
+
+
+def matmul(rows, depth, columns, left=np.uint8, right=np.int8, zero=7, right_zero=0, by_column=False):
+    names = ["x", "xs", "xz", "w", "ws", "wz", "ys", "yz"]
+    kind = UNSIGNED if left is np.uint8 else SIGNED
+    constants = parameters(left, right, zero, right_zero, columns if by_column else None) | {
+        "w": integers(right, depth, columns)
+    }
+    nodes = [helper.make_node("QLinearMatMul", names, ["y"])]
+    return model(nodes, [("x", kind, [*rows, depth])], [("y", kind)], **constants)
+
+
+def convolution(shape, filters, **attributes):
+    names = ["x", "xs", "xz", "w", "ws", "wz", "ys", "yz"]
+    constants = parameters(np.uint8, np.int8, 7, 0, columns=filters[0]) | {"w": integers(np.int8, *filters)}
+    nodes = [helper.make_node("QLinearConv", names, ["y"], **attributes)]
+    return model(nodes, [("x", UNSIGNED, shape)], [("y", UNSIGNED)], **constants)
+
+
+def layer():
+    """Floats to integers and back around a product, a bias and an activation."""
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "xs", "xz"], ["xq"]),
+        helper.make_node("DequantizeLinear", ["xq", "xs", "xz"], ["xd"]),
+        helper.make_node("DequantizeLinear", ["w", "ws", "wz"], ["wd"]),
+        helper.make_node("MatMul", ["xd", "wd"], ["m"]),
+        helper.make_node("Add", ["m", "b"], ["a"]),
+        helper.make_node("Relu", ["a"], ["y"]),
+    ]
+    constants = parameters(np.uint8, np.int8, 128, 0) | {"w": integers(np.int8, 64, 96)}
+    del constants["ys"], constants["yz"]
+    bias = np.arange(96, dtype=np.float32)
+    return model(nodes, [("x", FLOAT, [100, 64])], [("y", FLOAT)], b=bias, **constants)
+
+
+MODELS = {
+    "matmul": matmul([128], 64, 128),
+    "signed": matmul([128], 96, 64, left=np.int8, zero=-3),
+    "unsigned-weights": matmul([100], 64, 40, right=np.uint8, right_zero=128),
+    "zero-points": matmul([3, 20], 64, 48, right_zero=5),
+    "columns": matmul([65], 192, 70, by_column=True),
+    "odd-sizes": matmul([41], 61, 47),
+    "parts": matmul([64], 4096, 64),
+    "large": matmul([3072], 128, 512),
+    "convolution": convolution([2, 64, 14, 14], (64, 64, 3, 3), pads=[1, 1, 1, 1]),
+    "first-convolution": convolution([1, 3, 33, 33], (32, 3, 7, 7), strides=[2, 2], pads=[3, 3, 3, 3]),
+    "layer": layer(),
+}
+MACHINES = {name: ["sm_80", "sm_90a"] if name in ("matmul", "convolution") else ["sm_80"] for name in MODELS}
+
+
+@pytest.mark.parametrize("name, machine", [(name, machine) for name in MODELS for machine in MACHINES[name]])
+def test_as_on_the_host(name, machine):
+    reference = hewn.compile(MODELS[name])
+    feeds = feeds_for(reference.inputs)
+    want = reference.run(feeds)
+    used = []
+
+    def look(text):
+        used.append(re.findall(r"@hewn\.grid\.product\.(\w+\.\w+)\(", text)[:1])
+        return text + "\n"
+
+    with emulated.mutated(look), emulated.compiled(MODELS[name], machine) as module:
+        for schedule in SCHEDULES:
+            with emulated.setting("SCHEDULE", schedule):
+                compare(module.run(feeds), want)
+    assert used == [["u8.s8"]]
+
+
+BARRIER = "call void @hewn.grid.barrier"
+MISTAKES = {
+    "no barrier": lambda text: without(text, BARRIER),
+    "copies are not waited for": lambda text: without(text, WAIT),
+    "left taken for signed": lambda text: text.replace("product.u8.s8", "product.s8.s8"),
+    "right taken for unsigned": lambda text: text.replace("product.u8.s8", "product.u8.u8"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+@pytest.mark.parametrize("name", ["columns", "convolution"])
+def test_mistakes_are_caught(name, mistake):
+    reference = hewn.compile(MODELS[name])
+    feeds = feeds_for(reference.inputs)
+    want, caught = reference.run(feeds), 0
+    for schedule in SCHEDULES:
+        with emulated.mutated(MISTAKES[mistake]), emulated.compiled(MODELS[name]) as module:
+            with emulated.setting("SCHEDULE", schedule):
+                try:
+                    compare(module.run(feeds), want)
+                except (AssertionError, hewn.RunError):
+                    caught += 1
+    assert caught
