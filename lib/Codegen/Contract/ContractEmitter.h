@@ -78,7 +78,8 @@ private:
   // One tile (ContractTile.cpp)
 
   /// `variant.m` rows from `first` on by the panel; `rest`, where given, is how many of them exist.
-  void emitTile(const Panel &panel, const RowVariant &variant, graph::Index first, graph::Index firstRow, std::optional<graph::Index> rest);
+  void emitTile(const Panel &panel, const RowVariant &variant, graph::Index first, graph::Index firstRow,
+                std::optional<graph::Index> rest);
   /// `m` rows from `firstRow` on by a matrix unit, through memory beside the stack's top; rows before `fresh` are not stored.
   void emitMatrixTile(const Panel &panel, graph::Index firstColumn, graph::Index firstRow, graph::Index fresh);
 
@@ -86,7 +87,8 @@ private:
   /// From the tile's first column to vector `j` in the right operand: the vectors of a tile may lie in several panels.
   graph::Index rightDistance(int64_t j);
   /// The offset in `buffer` at `at`.
-  graph::Index offset(const Buffer &buffer, mlir::AffineMap map, llvm::ArrayRef<graph::Index> at, llvm::ArrayRef<graph::Clip> clips = {});
+  graph::Index offset(const Buffer &buffer, mlir::AffineMap map, llvm::ArrayRef<graph::Index> at,
+                      llvm::ArrayRef<graph::Clip> clips = {});
   /// The buffer from an offset on, so that inner loops add one index to a fixed pointer.
   mlir::Value from(const Buffer &buffer, graph::Index start);
 
@@ -96,10 +98,12 @@ private:
   /// The summed dims that no clip has, outermost first in the right operand's memory; neighbours that lie alike in both
   /// are one. A step along the grouped dim is `step` elements.
   llvm::SmallVector<KLoop> kLoops(int64_t step);
-  llvm::SmallVector<mlir::Value> sumOfProducts(const Panel &panel, const RowVariant &variant, llvm::ArrayRef<graph::Index> rows);
+  llvm::SmallVector<mlir::Value> sumOfProducts(const Panel &panel, const RowVariant &variant,
+                                               llvm::ArrayRef<graph::Index> rows);
   /// Loops over the places of outer windows that are inside, then the tile's own window place by place.
-  llvm::SmallVector<mlir::Value> clippedLoops(llvm::ArrayRef<const graph::Clip *> loops, const Panel &panel, const RowVariant &variant,
-                                  llvm::ArrayRef<graph::Index> rows, llvm::SmallVector<mlir::Value> sums);
+  llvm::SmallVector<mlir::Value> clippedLoops(llvm::ArrayRef<const graph::Clip *> loops, const Panel &panel,
+                                              const RowVariant &variant, llvm::ArrayRef<graph::Index> rows,
+                                              llvm::SmallVector<mlir::Value> sums);
   /// The left operand's element, or group of them, in every lane.
   mlir::Value spreadScalar(mlir::Value left, graph::Index position, mlir::VectorType type);
   /// sum + x * y, lane by lane.
@@ -115,14 +119,14 @@ private:
   /// asked for while it had other work. Not where few tiles share a panel: they wait for memory anyhow.
   std::optional<Ahead> fetchAhead(llvm::ArrayRef<graph::DimExpr> counts);
   /// The products over the summed dims that have no border, for the rows in `inside` (empty: all).
-  llvm::SmallVector<mlir::Value> innerLoops(const Panel &panel, llvm::ArrayRef<bool> inside, llvm::ArrayRef<graph::Index> rows,
-                                llvm::SmallVector<mlir::Value> sums);
+  llvm::SmallVector<mlir::Value> innerLoops(const Panel &panel, llvm::ArrayRef<bool> inside,
+                                            llvm::ArrayRef<graph::Index> rows, llvm::SmallVector<mlir::Value> sums);
 
   // What is done with the sums (ContractEpilogue.cpp)
 
   llvm::SmallVector<graph::Index> resultIndex(graph::Index column, graph::Index row);
-  void epilogue(const Panel &panel, llvm::ArrayRef<graph::Index> rows, graph::Index firstColumn, graph::Index firstRow, std::optional<graph::Index> rest,
-                llvm::ArrayRef<mlir::Value> sums);
+  void epilogue(const Panel &panel, llvm::ArrayRef<graph::Index> rows, graph::Index firstColumn, graph::Index firstRow,
+                std::optional<graph::Index> rest, llvm::ArrayRef<mlir::Value> sums);
   /// The same by way of memory: an epilogue of many instructions would be copied for each accumulator, and spill them all.
   /// The tile is stored beside the stack's top, and a loop over its rows takes it up again from L1.
   void spilledEpilogue(const Panel &panel, const RowVariant &variant, graph::Index firstColumn, graph::Index firstRow,
@@ -130,7 +134,8 @@ private:
   /// Memory for so many sums, on the stack.
   mlir::Value scratchOf(int64_t count);
   /// The epilogue of rows `begin` to `end` of a tile in memory.
-  void epilogueFrom(mlir::Value scratch, const Panel &panel, graph::Index firstColumn, graph::Index firstRow, graph::Index begin, graph::Index end);
+  void epilogueFrom(mlir::Value scratch, const Panel &panel, graph::Index firstColumn, graph::Index firstRow,
+                    graph::Index begin, graph::Index end);
 };
 
 } // namespace hewn::codegen

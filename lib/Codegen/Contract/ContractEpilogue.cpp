@@ -20,8 +20,8 @@ SmallVector<Index> ContractEmitter::resultIndex(Index column, Index row) {
   return llvm::map_to_vector(form.maps[2].getResults(), [&](AffineExpr x) { return e.affine(x, point); });
 }
 
-void ContractEmitter::epilogue(const Panel &panel, ArrayRef<Index> rows, Index firstColumn, Index firstRow, std::optional<Index> rest,
-              ArrayRef<Value> sums) {
+void ContractEmitter::epilogue(const Panel &panel, ArrayRef<Index> rows, Index firstColumn, Index firstRow,
+                               std::optional<Index> rest, ArrayRef<Value> sums) {
   struct Store {
     unsigned output;
     SmallVector<Index> at;
@@ -30,8 +30,7 @@ void ContractEmitter::epilogue(const Panel &panel, ArrayRef<Index> rows, Index f
   SmallVector<Store> stores;
   for (auto [r, row] : llvm::enumerate(rows))
     for (int64_t j = 0; j < panel.vectors; ++j) {
-      SmallVector<Index> at =
-          resultIndex(e.add(firstColumn, {e.constant(j * e.lanes).base, 1}), e.add(firstRow, row));
+      SmallVector<Index> at = resultIndex(e.add(firstColumn, {e.constant(j * e.lanes).base, 1}), e.add(firstRow, row));
       e.setMask(panel.masks[j]);
       e.bind(op->getResult(0), sums[r * panel.vectors + j]);
       for (auto [o, result] : llvm::enumerate(k.results))
@@ -58,7 +57,7 @@ void ContractEmitter::epilogue(const Panel &panel, ArrayRef<Index> rows, Index f
 }
 
 void ContractEmitter::spilledEpilogue(const Panel &panel, const RowVariant &variant, Index firstColumn, Index firstRow,
-                     std::optional<Index> rest, ArrayRef<Value> sums) {
+                                      std::optional<Index> rest, ArrayRef<Value> sums) {
   Value scratch = scratchOf(variant.m * panel.vectors * e.lanes);
   for (auto [i, sum] : llvm::enumerate(sums))
     vector::StoreOp::create(b, loc(), sum, scratch, e.constant(int64_t(i) * e.lanes).base);
@@ -75,15 +74,15 @@ Value ContractEmitter::scratchOf(int64_t count) {
                                   b.getI64IntegerAttr(64));
 }
 
-void ContractEmitter::epilogueFrom(Value scratch, const Panel &panel, Index firstColumn, Index firstRow, Index begin, Index end) {
+void ContractEmitter::epilogueFrom(Value scratch, const Panel &panel, Index firstColumn, Index firstRow, Index begin,
+                                   Index end) {
   int64_t width = panel.vectors * e.lanes;
   e.forEach(begin, end, 1, [&](Index row) {
     for (int64_t j = 0; j < panel.vectors; ++j) {
       Index place = e.add(e.mul(row, e.constant(width)), e.constant(j * e.lanes));
       e.setMask(panel.masks[j]);
       e.bind(op->getResult(0), vector::LoadOp::create(b, loc(), sumType(), scratch, place.base));
-      SmallVector<Index> at =
-          resultIndex(e.add(firstColumn, {e.constant(j * e.lanes).base, 1}), e.add(firstRow, row));
+      SmallVector<Index> at = resultIndex(e.add(firstColumn, {e.constant(j * e.lanes).base, 1}), e.add(firstRow, row));
       SmallVector<Value> elements = llvm::map_to_vector(k.results, [&](Value result) { return e.read(result, at); });
       for (auto [output, element] : llvm::zip(k.outputs, elements))
         e.write(output, at, element);

@@ -17,7 +17,8 @@ using hewn::graph::Index;
 
 namespace hewn::codegen {
 
-void ContractEmitter::emitTile(const Panel &panel, const RowVariant &variant, Index first, Index firstRow, std::optional<Index> rest) {
+void ContractEmitter::emitTile(const Panel &panel, const RowVariant &variant, Index first, Index firstRow,
+                               std::optional<Index> rest) {
   SmallVector<Index> rows; // from the first one
   for (int64_t r = 0; r < variant.m; ++r) {
     Index row = e.constant(r);
@@ -157,8 +158,9 @@ SmallVector<Value> ContractEmitter::sumOfProducts(const Panel &panel, const RowV
   return clippedLoops(loops, panel, variant, rows, std::move(sums));
 }
 
-SmallVector<Value> ContractEmitter::clippedLoops(ArrayRef<const Clip *> loops, const Panel &panel, const RowVariant &variant,
-                                ArrayRef<Index> rows, SmallVector<Value> sums) {
+SmallVector<Value> ContractEmitter::clippedLoops(ArrayRef<const Clip *> loops, const Panel &panel,
+                                                 const RowVariant &variant, ArrayRef<Index> rows,
+                                                 SmallVector<Value> sums) {
   if (loops.empty()) {
     const Clip *clip = form.tiledClip();
     if (!clip)
@@ -203,8 +205,7 @@ Value ContractEmitter::spreadScalar(Value left, Index position, VectorType type)
     return vector::BroadcastOp::create(b, loc(), type, memref::LoadOp::create(b, loc(), left, position.base));
   auto group = VectorType::get({form.group()}, cast<MemRefType>(left.getType()).getElementType());
   auto word = VectorType::get({1}, b.getI32Type());
-  Value bits =
-      vector::BitCastOp::create(b, loc(), word, vector::LoadOp::create(b, loc(), group, left, position.base));
+  Value bits = vector::BitCastOp::create(b, loc(), word, vector::LoadOp::create(b, loc(), group, left, position.base));
   bits = vector::ExtractOp::create(b, loc(), bits, ArrayRef<int64_t>{0});
   bits = vector::BroadcastOp::create(b, loc(), VectorType::get({e.lanes}, b.getI32Type()), bits);
   return vector::BitCastOp::create(b, loc(), type, bits);
@@ -249,7 +250,7 @@ std::optional<ContractEmitter::Ahead> ContractEmitter::fetchAhead(ArrayRef<DimEx
 }
 
 SmallVector<Value> ContractEmitter::innerLoops(const Panel &panel, ArrayRef<bool> inside, ArrayRef<Index> rows,
-                              SmallVector<Value> sums) {
+                                               SmallVector<Value> sums) {
   // A lane holds one element of the sums' type or a group of narrower ones.
   int64_t width = form.group();
   auto stored = [](const Buffer &buffer) { return cast<MemRefType>(buffer.memref.getType()).getElementType(); };
