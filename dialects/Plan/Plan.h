@@ -42,6 +42,18 @@ inline constexpr llvm::StringLiteral kThreadsAttr = "plan.threads";
 inline constexpr llvm::StringLiteral kSharedBytesAttr = "plan.shared_bytes";
 /// On such a function: for each of its last arguments a BoxAttr that says what it is; they are made when it is launched.
 inline constexpr llvm::StringLiteral kBoxesAttr = "plan.boxes";
+/// On a kernel's function for a grid: its products, as those of words at the machine's `rate` that take as long, an integer or an
+/// expression; absent: none.
+inline constexpr llvm::StringLiteral kWorkAttr = "plan.work";
+/// On such a function: how many bytes it reads and writes, each once.
+inline constexpr llvm::StringLiteral kTrafficAttr = "plan.traffic";
+/// On a kernel's function for a grid: it is launched by itself, never as a part of another kernel.
+inline constexpr llvm::StringLiteral kAloneAttr = "plan.alone";
+/// On a kernel's function for a grid: its blocks wait for each other, so that all must run at once. Behind its symbols it takes
+/// the arena and a counter of 32 bits.
+inline constexpr llvm::StringLiteral kMeetsAttr = "plan.meets";
+/// On ops of a block of the program: neighbours of equal numbers become one kernel.
+inline constexpr llvm::StringLiteral kJointAttr = "plan.joint";
 /// On a kernel's function: the names in which its attributes are written, in the order of its symbols.
 inline constexpr llvm::StringLiteral kSymbolsAttr = "plan.symbols";
 /// On the program: the arena's size, an integer or an expression.

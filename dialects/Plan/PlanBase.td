@@ -56,14 +56,17 @@ def Plan_GridAttr : AttrDef<PlanDialect, "Grid"> {
   let summary = "A machine of many threads, launched as a grid of blocks: code is written for one thread, which runs no vectors.";
   let parameters = (ins "int64_t":$processors, "int64_t":$warp, "int64_t":$sharedBytes, DefaultValuedParameter<"int64_t", "0">:$products,
                         DefaultValuedParameter<"int64_t", "512">:$rate, DefaultValuedParameter<"int64_t", "1000">:$memoryRate,
-                        DefaultValuedParameter<"int64_t", "0">:$groupRate, DefaultValuedParameter<"int64_t", "0">:$blocksBytes);
+                        DefaultValuedParameter<"int64_t", "0">:$groupRate, DefaultValuedParameter<"int64_t", "0">:$blocksBytes,
+                        DefaultValuedParameter<"int64_t", "1500">:$megahertz, DefaultValuedParameter<"int64_t", "0">:$launchCycles,
+                        DefaultValuedParameter<"int64_t", "0">:$meetingCycles);
   let description = [{
     `warp` threads run in step and see each other's registers; the threads of a block share up to `sharedBytes` of memory and can
     wait for each other. The blocks that a processor runs at once share `blocksBytes`, 0: as many. Such a machine has memory of its own. `products`: how many products of matrices of a warp make one of
     float32, for the precision that is wanted; 0: it has no such instruction. `rate`: products of words of 32 bits that the
     instructions of a processor's warps make in a cycle; `memoryRate`: bytes that come from memory in a cycle, for all processors.
     `groupRate`: the same as `rate` for products of 16-bit elements that groups of four warps make from shared memory while they do
-    other things; 0: it has no such instruction.
+    other things; 0: it has no such instruction. `megahertz`: cycles of a microsecond. `launchCycles`: from the end of one kernel to the
+    beginning of one behind it, `meetingCycles`: until all blocks of a kernel have waited for each other; 0: they can't.
   }];
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;

@@ -55,7 +55,8 @@ LogicalResult MatrixAttr::verify(Emit emitError, Type left, Type right, Type sum
 }
 
 LogicalResult GridAttr::verify(Emit emitError, int64_t processors, int64_t warp, int64_t sharedBytes, int64_t products,
-                               int64_t rate, int64_t memoryRate, int64_t groupRate, int64_t blocksBytes) {
+                               int64_t rate, int64_t memoryRate, int64_t groupRate, int64_t blocksBytes,
+                               int64_t megahertz, int64_t launchCycles, int64_t meetingCycles) {
   if (processors < 1)
     return emitError() << "processors must be at least 1";
   constexpr int64_t most = 256; // threads of the smallest blocks that kernels have
@@ -63,8 +64,10 @@ LogicalResult GridAttr::verify(Emit emitError, int64_t processors, int64_t warp,
     return emitError() << "warp must be a power of two of at most " << most;
   if (sharedBytes < 0 || products < 0 || groupRate < 0 || blocksBytes < 0)
     return emitError() << "sharedBytes, blocksBytes, products and groupRate must not be negative";
-  if (rate < 1 || memoryRate < 1)
-    return emitError() << "rate and memoryRate must be at least 1";
+  if (launchCycles < 0 || meetingCycles < 0)
+    return emitError() << "launchCycles and meetingCycles must not be negative";
+  if (rate < 1 || memoryRate < 1 || megahertz < 1)
+    return emitError() << "rate, memoryRate and megahertz must be at least 1";
   return success();
 }
 

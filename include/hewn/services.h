@@ -96,12 +96,14 @@ HEWN_RT uint64_t hewn_rt_cpu(const hewn_context *context);
 // Devices: models whose kernels run beside the host
 //===----------------------------------------------------------------------===//
 
-/// A kernel: its name in the code, threads of a block, and bytes of shared
-/// memory that it is given when launched.
+/// A kernel: its name in the code, threads of a block, bytes of shared memory
+/// that it is given when launched, and whether its blocks wait for each other.
 typedef struct hewn_device_kernel {
   const char *name;
   int32_t threads;
   int32_t shared_bytes;
+  int32_t meets;
+  int32_t reserved;
 } hewn_device_kernel;
 
 /// What the runtime remembers about a model on its devices. Generated code
@@ -181,8 +183,13 @@ typedef struct hewn_device_box {
 HEWN_RT int32_t hewn_device_describe(hewn_context *context, hewn_device_box *box, void *memory, int32_t element_bytes,
                                      int32_t rank, const int64_t *sizes);
 
-/// Starts a kernel on `blocks` blocks; none: nothing happens. `arguments` are
-/// pointers to its arguments.
+/// The counter by which blocks that wait for each other count themselves, 0
+/// when the context is made; NULL as above.
+HEWN_RT void *hewn_device_counter(hewn_context *context);
+
+/// Starts a kernel on `blocks` blocks; none: nothing happens. Of one whose
+/// blocks wait for each other there are at most as many as run at once.
+/// `arguments` are pointers to its arguments.
 HEWN_RT int32_t hewn_device_launch(hewn_context *context, int32_t kernel, int64_t blocks, void **arguments);
 
 //===----------------------------------------------------------------------===//

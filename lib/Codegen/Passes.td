@@ -25,4 +25,10 @@ def LowerKernelsPass : Pass<"hewn-lower-kernels", "::mlir::ModuleOp"> {
                            "::mlir::vector::VectorDialect", "::mlir::memref::MemRefDialect", "::mlir::LLVM::LLVMDialect"];
 }
 
+def FormJointsPass : Pass<"hewn-form-joints", "::mlir::ModuleOp"> {
+  let summary = "Make neighbouring launches of equal plan.joint one kernel, whose blocks wait for each other";
+  let dependentDialects = ["::mlir::func::FuncDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::memref::MemRefDialect", "::mlir::LLVM::LLVMDialect"];
+}
+
 #endif

@@ -39,6 +39,8 @@ bool deliver(Compilation &compilation, const std::string &text);
 std::string describeKernels(mlir::ModuleOp module);
 std::string describeArena(mlir::ModuleOp module);
 std::string describeWeights(mlir::ModuleOp module);
+/// What a device takes for a planned program, by the model; empty for machines that have none.
+std::string describeTime(mlir::ModuleOp module);
 
 /// The path of libhewn_runtime.a; empty where there is none.
 std::string findRuntime();

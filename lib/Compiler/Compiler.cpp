@@ -222,6 +222,20 @@ bool runStages(Compilation &c) {
   return true;
 }
 
+/// What the plan says of kernels of several launches, done.
+bool formJoints(Compilation &c) {
+  for (auto [machine, module] : llvm::zip(c.machines, c.variants)) {
+    PassManager pm(c.context.get());
+    buildJointStage(pm);
+    if (machine.device && failed(pm.run(*module))) {
+      if (!c.diagnostics.hasErrors())
+        c.diagnostics.error("internal error where launches become one kernel");
+      return false;
+    }
+  }
+  return true;
+}
+
 /// Texts of several modules have MLIR's own line between them.
 std::string printVariants(Compilation &c) {
   std::string text;
@@ -259,7 +273,7 @@ bool run(Compilation &c) {
     std::string text = "target: " + c.options.target + "\n" + c.result.text;
     for (auto [machine, module] : llvm::zip(c.machines, c.variants))
       text += (c.machines.size() > 1 ? "for " + machine.name + "\n" : "") + describeArena(*module) +
-              describeWeights(*module);
+              describeWeights(*module) + describeTime(*module);
     text += "stages:";
     for (auto &[stage, seconds] : c.result.stageSeconds)
       text += llvm::formatv(" {0} {1:f2} s", stage, seconds);
@@ -267,7 +281,7 @@ bool run(Compilation &c) {
     return deliver(c, text + "\n");
   }
   Timer timer(c, "emit");
-  return emitArtifact(c);
+  return formJoints(c) && emitArtifact(c);
 }
 
 } // namespace

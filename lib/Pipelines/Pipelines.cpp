@@ -100,6 +100,13 @@ void buildPlanStage(OpPassManager &pm, const PipelineOptions &options) {
   // A place for every value.
   pm.addPass(createPlanMemoryPass());
   pm.addPass(createVerifyPlanPass());
+  // Which launches cost more than what they launch.
+  pm.addPass(createJoinLaunchesPass());
+}
+
+void buildJointStage(OpPassManager &pm) {
+  // Those become one kernel, whose blocks wait for each other.
+  pm.addPass(codegen::createFormJointsPass());
 }
 
 void registerPipelines() {

@@ -29,6 +29,8 @@ void buildKernelsStage(mlir::OpPassManager &pm, const PipelineOptions &options);
 void buildLoopsStage(mlir::OpPassManager &pm, const PipelineOptions &options);
 /// The program with a place for every value.
 void buildPlanStage(mlir::OpPassManager &pm, const PipelineOptions &options);
+/// What the plan says of launches that become one kernel, done: the last step before code is made.
+void buildJointStage(mlir::OpPassManager &pm);
 
 /// Each stage as --hewn-<name>-stage.
 void registerPipelines();

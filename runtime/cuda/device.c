@@ -102,16 +102,48 @@ static int32_t makeArrays(hewn_context *context) {
   const hewn_model *model = context->model;
   size_t inputs = (size_t)model->num_inputs, outputs = (size_t)model->num_outputs;
   state->functions = hewn_cuda_allocate(context, sizeof(cuda_function) * (size_t)(model->device->num_kernels + 1));
+  state->together = hewn_cuda_allocate(context, sizeof(int32_t) * (size_t)(model->device->num_kernels + 1));
   state->inputs = hewn_cuda_allocate(context, sizeof(device_buffer) * (inputs + 1));
   state->outputs = hewn_cuda_allocate(context, sizeof(device_buffer) * (outputs + 1));
   state->given = hewn_cuda_allocate(context, sizeof(given_output) * (outputs + 1));
   state->places = hewn_cuda_allocate(context, sizeof(cuda_pointer) * (inputs + outputs + 1));
   state->recorded_places = hewn_cuda_allocate(context, sizeof(cuda_pointer) * (inputs + outputs + 1));
   state->recorded_symbols = hewn_cuda_allocate(context, sizeof(int64_t) * (size_t)(model->num_symbols + 1));
-  return state->functions && state->inputs && state->outputs && state->given && state->places &&
+  return state->functions && state->together && state->inputs && state->outputs && state->given && state->places &&
                  state->recorded_places && state->recorded_symbols
              ? HEWN_OK
              : HEWN_OUT_OF_MEMORY;
+}
+
+/// How many blocks of the kernel run at once, and what they count themselves by.
+static int32_t letMeet(hewn_context *context, int32_t kernel) {
+  cuda_state *state = hewn_cuda_state(context);
+  hewn_cuda_driver *driver = &state->driver;
+  const hewn_device_kernel *info = &context->model->device->kernels[kernel];
+  const int processors = 16, cooperates = 95;
+  int count = 0, each = 0, can = 0;
+  int32_t code = hewn_cuda_done(context, driver->cuDeviceGetAttribute(&can, cooperates, state->device), info->name);
+  if (code == HEWN_OK && !can)
+    return hewn_message_fail(context, HEWN_UNSUPPORTED,
+                             "the device can't run kernels whose blocks wait for each other");
+  if (code == HEWN_OK)
+    code = hewn_cuda_done(context, driver->cuDeviceGetAttribute(&count, processors, state->device), info->name);
+  if (code == HEWN_OK)
+    code = hewn_cuda_done(context,
+                          driver->cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                              &each, state->functions[kernel], info->threads, (size_t)info->shared_bytes),
+                          info->name);
+  if (code == HEWN_OK && count * each <= 0)
+    return hewn_message_fail(context, HEWN_UNSUPPORTED, "the device is too small for a block of the model's kernels");
+  state->together[kernel] = count * each;
+  if (code != HEWN_OK || state->counter.memory)
+    return code;
+  code = hewn_cuda_grow(context, &state->counter, HEWN_ALIGNMENT, "a counter");
+  if (code == HEWN_OK)
+    code = hewn_cuda_done(context, driver->cuMemsetD8Async(state->counter.memory, 0, HEWN_ALIGNMENT, state->own),
+                          "a counter");
+  // Runs may be on another stream.
+  return code == HEWN_OK ? hewn_cuda_done(context, driver->cuStreamSynchronize(state->own), "a counter") : code;
 }
 
 /// What needs the driver's context to be the thread's.
@@ -142,6 +174,8 @@ static int32_t furnish(hewn_context *context, const hewn_context_options *option
     if (code == HEWN_OK && kernel->shared_bytes > without)
       code = hewn_cuda_done(context, driver->cuFuncSetAttribute(state->functions[i], mostShared, kernel->shared_bytes),
                             kernel->name);
+    if (code == HEWN_OK && kernel->meets)
+      code = letMeet(context, i);
   }
   return code;
 }
@@ -225,6 +259,7 @@ static void destroy(hewn_context *context) {
     driver->cuDevicePrimaryCtxRelease(state->device);
   hewn_cuda_close(driver);
   hewn_cuda_release(context, state->functions);
+  hewn_cuda_release(context, state->together);
   hewn_cuda_release(context, state->inputs);
   hewn_cuda_release(context, state->outputs);
   hewn_cuda_release(context, state->given);

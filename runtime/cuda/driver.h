@@ -27,6 +27,7 @@ typedef struct cuda_link_s *cuda_link;
   X(cuDriverGetVersion, (int *version))                                                                                \
   X(cuDeviceGetCount, (int *count))                                                                                    \
   X(cuDeviceGet, (cuda_device * device, int ordinal))                                                                  \
+  X(cuDeviceGetAttribute, (int *value, int attribute, cuda_device device))                                             \
   X(cuDeviceGetName, (char *name, int bytes, cuda_device device))                                                      \
   X(cuDevicePrimaryCtxRetain, (cuda_context * context, cuda_device device))                                            \
   X(cuDevicePrimaryCtxRelease, (cuda_device device))                                                                   \
@@ -37,6 +38,8 @@ typedef struct cuda_link_s *cuda_link;
   X(cuModuleLoadDataEx, (cuda_module * module, const void *image, unsigned count, int *options, void **values))        \
   X(cuModuleUnload, (cuda_module module))                                                                              \
   X(cuModuleGetFunction, (cuda_function * function, cuda_module module, const char *name))                             \
+  X(cuOccupancyMaxActiveBlocksPerMultiprocessor,                                                                       \
+    (int *blocks, cuda_function function, int threads, size_t sharedBytes))                                            \
   X(cuFuncSetAttribute, (cuda_function function, int attribute, int value))                                            \
   X(cuLinkCreate, (unsigned count, int *options, void **values, cuda_link *link))                                      \
   X(cuLinkAddData, (cuda_link link, int kind, void *data, size_t bytes, const char *name, unsigned count,              \
@@ -72,7 +75,11 @@ typedef struct cuda_link_s *cuda_link;
      const unsigned *box, const unsigned *steps, int interleave, int swizzle, int promotion, int fill))                \
   X(cuLaunchKernel,                                                                                                    \
     (cuda_function function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX, unsigned blockY,         \
-     unsigned blockZ, unsigned sharedBytes, cuda_stream stream, void **arguments, void **extra))
+     unsigned blockZ, unsigned sharedBytes, cuda_stream stream, void **arguments, void **extra))                       \
+  X(cuLaunchCooperativeKernel,                                                                                         \
+    (cuda_function function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX, unsigned blockY,         \
+     unsigned blockZ, unsigned sharedBytes, cuda_stream stream, void **arguments))                                     \
+  X(cuMemsetD8Async, (cuda_pointer memory, unsigned char value, size_t bytes, cuda_stream stream))
 
 typedef struct hewn_cuda_driver {
   void *library;

@@ -93,8 +93,17 @@ int32_t hewn_device_launch(hewn_context *context, int32_t kernel, int64_t blocks
   if (blocks <= 0)
     return HEWN_OK;
   cuda_stream stream = state->recording ? state->own : state->stream;
-  cuda_result result =
-      state->driver.cuLaunchKernel(state->functions[kernel], (unsigned)blocks, 1, 1, (unsigned)info->threads, 1, 1,
-                                   (unsigned)info->shared_bytes, stream, arguments, NULL);
+  unsigned threads = (unsigned)info->threads, shared = (unsigned)info->shared_bytes;
+  cuda_result result;
+  if (info->meets) {
+    int64_t grid = blocks < state->together[kernel] ? blocks : state->together[kernel];
+    result = state->driver.cuLaunchCooperativeKernel(state->functions[kernel], (unsigned)grid, 1, 1, threads, 1, 1,
+                                                     shared, stream, arguments);
+  } else {
+    result = state->driver.cuLaunchKernel(state->functions[kernel], (unsigned)blocks, 1, 1, threads, 1, 1, shared,
+                                          stream, arguments, NULL);
+  }
   return result == CUDA_SUCCESS ? HEWN_OK : hewn_cuda_ran(context, result, info->name);
 }
+
+void *hewn_device_counter(hewn_context *context) { return (void *)(uintptr_t)hewn_cuda_state(context)->counter.memory; }

@@ -210,6 +210,9 @@ Error JITCode::load(StringRef text) {
   symbols[jit->mangleAndIntern("hewn.grid.block")] = symbolOf(&gridBlock);
   symbols[jit->mangleAndIntern("hewn.grid.blocks")] = symbolOf(&gridBlocks);
   symbols[jit->mangleAndIntern("hewn.grid.barrier")] = symbolOf(&gridBarrier);
+  symbols[jit->mangleAndIntern("hewn.grid.barrier.some")] = symbolOf(&gridBarrierSome);
+  symbols[jit->mangleAndIntern("hewn.grid.counter.add")] = symbolOf(&gridCounterAdd);
+  symbols[jit->mangleAndIntern("hewn.grid.counter.read")] = symbolOf(&gridCounterRead);
   symbols[jit->mangleAndIntern("hewn.grid.shuffle")] = symbolOf(&gridShuffle);
   symbols[jit->mangleAndIntern("hewn.grid.copies.close")] = symbolOf(&gridCopiesClose);
   symbols[jit->mangleAndIntern("hewn.grid.copies.wait")] = symbolOf(&gridCopiesWait);

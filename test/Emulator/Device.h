@@ -29,6 +29,7 @@ enum Result {
   kInvalidHandle = 400,
   kNotFound = 500,
   kLaunchFailed = 719,
+  kTooLarge = 720,
   kCapturing = 900,
   kWrongThread = 908,
 };

@@ -78,7 +78,13 @@ int deviceGet(int *device, int ordinal) {
   return *device = ordinal + 70, ordinal >= 0 && ordinal < kDevices ? 0 : kInvalidValue;
 }
 int deviceGetName(char *name, int bytes, int) { return std::snprintf(name, size_t(bytes), "emulator"), 0; }
-int deviceGetAttribute(int *value, int, int) { return *value = 0, 0; }
+/// Few, so that blocks of tests have more than one task each.
+constexpr int kProcessors = 3;
+int deviceGetAttribute(int *value, int attribute, int) {
+  const int processors = 16, cooperates = 95;
+  *value = attribute == processors ? kProcessors : attribute == cooperates ? !fails("no-meetings") : 0;
+  return 0;
+}
 
 int primaryRetain(Context **made, int device) {
   *made = &primary(device - 70);
@@ -149,6 +155,7 @@ int moduleGetFunction(Function **function, Module *module, const char *name) {
   return *function = &made, 0;
 }
 
+int occupancy(int *blocks, Function *, int, size_t) { return *blocks = 1, 0; }
 int funcSetAttribute(Function *function, int attribute, int value) {
   constexpr int mostShared = 8;
   if (attribute != mostShared || value > kMostShared || fails("shared-memory"))
@@ -344,9 +351,11 @@ int tensorMapEncodeTiled(void *map, int type, unsigned rank, void *memory, const
   return 0;
 }
 
-int launchKernel(Function *function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX, unsigned blockY,
-                 unsigned blockZ, unsigned sharedBytes, void *stream, void **arguments, void **) {
+int launch(Function *function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX, unsigned blockY,
+           unsigned blockZ, unsigned sharedBytes, void *stream, void **arguments, bool together) {
   const Kernel &kernel = *function->kernel;
+  if (together && gridX > unsigned(kProcessors))
+    return kTooLarge;
   if (gridX == 0 || gridY != 1 || gridZ != 1 || blockY != 1 || blockZ != 1 || int(sharedBytes) > function->mostShared ||
       (kernel.sharedBytes() > kFreeShared && sharedBytes < kernel.sharedBytes()))
     return kInvalidValue;
@@ -375,11 +384,28 @@ int launchKernel(Function *function, unsigned gridX, unsigned gridY, unsigned gr
     (void)tensors;
     if (fails("launch"))
       return int(kLaunchFailed);
-    std::string problem = runGrid(kernel, gridX, blockX, values.data(), schedule());
+    std::string problem = runGrid(kernel, gridX, blockX, values.data(), schedule(), together);
     if (problem.empty())
       return 0;
     std::fprintf(stderr, "emulator: %s: %s\n", function->name.c_str(), problem.c_str());
     return int(kLaunchFailed);
+  });
+}
+
+int launchKernel(Function *function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX, unsigned blockY,
+                 unsigned blockZ, unsigned sharedBytes, void *stream, void **arguments, void **) {
+  return launch(function, gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes, stream, arguments, false);
+}
+int launchTogether(Function *function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX, unsigned blockY,
+                   unsigned blockZ, unsigned sharedBytes, void *stream, void **arguments) {
+  return launch(function, gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes, stream, arguments, true);
+}
+
+int setBytes(uint64_t at, unsigned char value, size_t bytes, void *stream) {
+  int device = context()->device;
+  return ask(stream, [=] {
+    char *memory = memoryAt(at, bytes, device);
+    return memory ? (std::memset(memory, value, bytes), 0) : kInvalidValue;
   });
 }
 
@@ -510,6 +536,9 @@ EXPORT int cuGetProcAddress_v2(const char *name, void **function, int version, u
       {"cuGraphDestroy", frees<drop<Graph>>()},
       {"cuTensorMapEncodeTiled", makes<tensorMapEncodeTiled>()},
       {"cuLaunchKernel", makes<launchKernel>()},
+      {"cuLaunchCooperativeKernel", makes<launchTogether>()},
+      {"cuOccupancyMaxActiveBlocksPerMultiprocessor", asks<occupancy>()},
+      {"cuMemsetD8Async", makes<setBytes>()},
   };
   auto entry = table.find(name);
   *function = entry == table.end() ? nullptr : entry->second;

@@ -4,6 +4,7 @@
 #include "test/Emulator/Warp.h"
 
 #include <cstring>
+#include <map>
 #include <sys/mman.h>
 
 // Saves the callee's registers on the stack, stores the stack in *from, and goes on where `to` was left.
@@ -38,7 +39,7 @@ namespace {
 
 constexpr size_t kStack = 64 << 10;
 
-enum class State { Ready, AtBarrier, AtMeeting, AtGate, Done };
+enum class State { Ready, AtBarrier, AtMeeting, AtGate, AtCounter, Done };
 
 /// A copy to shared memory that is on its way.
 struct Copy {
@@ -51,6 +52,8 @@ struct Copy {
 struct Fiber {
   void *stack = nullptr; // where it was left
   State state = State::Done;
+  /// How many threads come to the barrier that it waits at.
+  int64_t comers = 0;
   Meeting meeting;
   std::vector<Copy> copies;
   /// Groups of copies that are closed.
@@ -64,6 +67,17 @@ struct Fiber {
   int32_t registers = 0;
 };
 
+/// What a block that others take turns with has of its own.
+struct Block {
+  std::vector<Fiber> fibers;
+  std::vector<GroupWarp> groups; // of each warp
+  std::unique_ptr<Gates> gates;
+  std::vector<std::vector<char>> shared;
+  bool begun = false, ended = false;
+  /// How often counters had changed when it last looked.
+  uint64_t seen = 0;
+};
+
 struct Run {
   const Kernel *kernel = nullptr;
   const uint64_t *arguments = nullptr;
@@ -71,6 +85,9 @@ struct Run {
   std::vector<Fiber> fibers;
   std::vector<GroupWarp> groups; // of each warp
   std::unique_ptr<Gates> gates;
+  /// Whether all blocks run at once, and how often their counters have changed.
+  bool together = false;
+  uint64_t changes = 0;
   void *scheduler = nullptr;
   uint64_t random = 88172645463325252u;
   Schedule schedule = Schedule::Forward;
@@ -80,11 +97,15 @@ struct Run {
 
 thread_local Run run;
 
-/// Stacks of all threads that a block can have, kept.
+/// Blocks that can run at once.
+constexpr int64_t kMostTogether = 8;
+
+/// Stacks of all threads that the current block can have, kept.
 char *stacks() {
-  static thread_local char *memory = static_cast<char *>(
-      mmap(nullptr, kStack * 1024, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
-  return memory;
+  static thread_local char *memory =
+      static_cast<char *>(mmap(nullptr, kStack * 1024 * kMostTogether, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+  return memory + (run.together ? run.block : 0) * int64_t(kStack * 1024);
 }
 
 void leave(State state) {
@@ -256,13 +277,39 @@ std::string endGroups() {
   return "";
 }
 
-std::string runBlock() {
+void beginBlock() {
   for (int64_t t = 0; t < run.threads; ++t)
     prepare(t);
   run.groups.clear();
   run.gates = std::make_unique<Gates>(run.kernel->shared);
   for (int64_t warp = 0; warp < run.threads / kWarp; ++warp)
     run.groups.emplace_back(warp, run.kernel->shared, isEarly);
+}
+
+/// Lets those go on who wait at a barrier to which all have come; whether there are any.
+bool openBarriers() {
+  std::map<int64_t, int64_t> waiting;
+  for (const Fiber &fiber : run.fibers)
+    if (fiber.state == State::AtBarrier)
+      ++waiting[fiber.comers];
+  bool opened = false;
+  for (auto [comers, came] : waiting) {
+    if (came != comers)
+      continue;
+    opened = true;
+    run.gates->meet();
+    for (Fiber &fiber : run.fibers)
+      if (fiber.state == State::AtBarrier && fiber.comers == comers) {
+        fiber.state = State::Ready;
+        fiber.visible = fiber.published;
+        fiber.published = false;
+      }
+  }
+  return opened;
+}
+
+/// Runs the block until it has ended, or can't go on before another one counts.
+std::string runBlock(bool &ended) {
   for (;;) {
     while (runWarps() && run.problem.empty())
       ;
@@ -273,26 +320,89 @@ std::string runBlock() {
       return run.problem + where();
     if (landed)
       continue;
-    int64_t waiting = 0, done = 0, atGates = 0;
+    int64_t waiting = 0, done = 0, atGates = 0, counting = 0;
     for (int64_t warp = 0; warp < run.threads; warp += kWarp) {
       waiting += count(warp, State::AtBarrier);
       done += count(warp, State::Done);
       atGates += count(warp, State::AtGate);
+      counting += count(warp, State::AtCounter);
     }
-    if (done == run.threads)
+    ended = done == run.threads;
+    if (ended)
       return endGroups();
     if (atGates > 0)
       return std::to_string(atGates) + " threads wait at gates for ever" + where();
-    if (waiting != run.threads)
+    if (openBarriers())
+      continue;
+    if (counting == 0)
       return std::to_string(waiting) + " threads wait at a barrier and " + std::to_string(done) + " have ended" +
              where();
-    run.gates->meet();
-    for (Fiber &fiber : run.fibers) {
-      fiber.state = State::Ready;
-      fiber.visible = fiber.published;
-      fiber.published = false;
-    }
+    return "";
   }
+}
+
+void poisonShared() {
+  for (const SharedMemory &memory : run.kernel->shared)
+    std::memset(memory.address, 0xff, memory.bytes);
+}
+
+std::vector<std::pair<const SharedMemory *, std::vector<char> *>> zipShared(Block &block) {
+  std::vector<std::pair<const SharedMemory *, std::vector<char> *>> list;
+  for (size_t i = 0; i < block.shared.size(); ++i)
+    list.push_back({&run.kernel->shared[i], &block.shared[i]});
+  return list;
+}
+
+/// The blocks' turns: the first one, or the last, that can go on, or any. So those that don't wait for others are found out.
+Block *nextBlock(std::vector<Block> &blocks) {
+  std::vector<Block *> able;
+  for (Block &block : blocks)
+    if (!block.ended && (!block.begun || block.seen != run.changes))
+      able.push_back(&block);
+  if (able.empty())
+    return nullptr;
+  size_t i = run.schedule == Schedule::Forward    ? 0
+             : run.schedule == Schedule::Backward ? able.size() - 1
+                                                  : size_t(nextRandom() % able.size());
+  return able[i];
+}
+
+std::string runTogether() {
+  std::vector<Block> blocks{size_t(run.blocks)};
+  int64_t ended = 0;
+  while (Block *next = nextBlock(blocks)) {
+    run.block = next - blocks.data();
+    if (next->begun) {
+      std::swap(run.fibers, next->fibers);
+      std::swap(run.groups, next->groups);
+      std::swap(run.gates, next->gates);
+      for (auto [memory, kept] : zipShared(*next))
+        std::memcpy(memory->address, kept->data(), memory->bytes);
+      for (Fiber &fiber : run.fibers)
+        if (fiber.state == State::AtCounter)
+          fiber.state = State::Ready;
+    } else {
+      run.fibers.assign(size_t(run.threads), Fiber());
+      next->shared.resize(run.kernel->shared.size());
+      for (size_t i = 0; i < next->shared.size(); ++i)
+        next->shared[i].resize(run.kernel->shared[i].bytes);
+      poisonShared();
+      beginBlock();
+      next->begun = true;
+    }
+    next->seen = run.changes;
+    if (std::string problem = runBlock(next->ended); !problem.empty())
+      return problem;
+    ended += next->ended;
+    for (auto [memory, kept] : zipShared(*next))
+      std::memcpy(kept->data(), memory->address, memory->bytes);
+    std::swap(run.fibers, next->fibers);
+    std::swap(run.groups, next->groups);
+    std::swap(run.gates, next->gates);
+  }
+  return ended == run.blocks ? ""
+                             : std::to_string(run.blocks - ended) + " blocks wait for others, of which " +
+                                   std::to_string(ended) + " have ended";
 }
 
 void land(const Copy &copy) {
@@ -310,8 +420,10 @@ Meeting &meetAt(Meeting::Kind kind) {
 
 } // namespace
 
-std::string runGrid(const Kernel &kernel, int64_t blocks, int64_t threads, const uint64_t *arguments,
-                    Schedule schedule) {
+std::string runGrid(const Kernel &kernel, int64_t blocks, int64_t threads, const uint64_t *arguments, Schedule schedule,
+                    bool together) {
+  if (together && blocks > kMostTogether)
+    return std::to_string(blocks) + " blocks at once";
   if (threads <= 0 || threads > 1024 || threads % kWarp != 0)
     return "a block of " + std::to_string(threads) + " threads";
   run.kernel = &kernel;
@@ -321,12 +433,16 @@ std::string runGrid(const Kernel &kernel, int64_t blocks, int64_t threads, const
   run.fibers.assign(size_t(threads), Fiber());
   run.schedule = schedule;
   run.problem.clear();
+  run.together = together;
+  if (together)
+    return runTogether();
   for (int64_t i = 0; i < blocks; ++i) {
     run.block = schedule == Schedule::Backward ? blocks - 1 - i : i;
-    for (const SharedMemory &memory : kernel.shared)
-      std::memset(memory.address, 0xff, memory.bytes);
+    poisonShared();
     if (kernel.synchronizes) {
-      if (std::string problem = runBlock(); !problem.empty())
+      bool ended;
+      beginBlock();
+      if (std::string problem = runBlock(ended); !problem.empty())
         return problem;
       continue;
     }
@@ -341,7 +457,26 @@ std::string runGrid(const Kernel &kernel, int64_t blocks, int64_t threads, const
 int32_t gridThread() { return int32_t(run.current); }
 int32_t gridBlock() { return int32_t(run.block); }
 int32_t gridBlocks() { return int32_t(run.blocks); }
-void gridBarrier(int32_t) { leave(State::AtBarrier); }
+void gridBarrierSome(int32_t, int32_t threads) {
+  run.fibers[run.current].comers = threads;
+  leave(State::AtBarrier);
+}
+void gridBarrier(int32_t number) { gridBarrierSome(number, int32_t(run.threads)); }
+
+int32_t gridCounterAdd(int64_t at, int32_t more) {
+  auto *counter = reinterpret_cast<uint32_t *>(at);
+  uint32_t before = *counter;
+  *counter += uint32_t(more);
+  ++run.changes;
+  return int32_t(before);
+}
+
+int32_t gridCounterRead(int64_t at) {
+  if (!run.together)
+    run.problem = "a block waits for others, which may not run at the same time";
+  leave(State::AtCounter);
+  return *reinterpret_cast<const int32_t *>(at);
+}
 
 int32_t gridShuffle(int32_t, int32_t value, int32_t laneXor, int32_t) {
   Meeting &meeting = meetAt(Meeting::Kind::Shuffle);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels for a grid, run on the CPU: each thread is a fiber, blocks run one after another, and what synchronizes threads
-// is checked.
+// Kernels for a grid, run on the CPU: each thread is a fiber, blocks run one after another, or where they wait for each other in
+// turns, and what synchronizes threads is checked.
 #ifndef HEWN_TEST_EMULATOR_MACHINE_H
 #define HEWN_TEST_EMULATOR_MACHINE_H
 
@@ -34,15 +34,20 @@ struct Kernel {
   }
 };
 
-/// Runs all blocks; an error's text, empty after success: threads that wait for ever, or meet where not all come.
-std::string runGrid(const Kernel &kernel, int64_t blocks, int64_t threads, const uint64_t *arguments,
-                    Schedule schedule);
+/// Runs all blocks, `together` or not; an error's text, empty after success: threads or blocks that wait for ever, or meet where not
+/// all come.
+std::string runGrid(const Kernel &kernel, int64_t blocks, int64_t threads, const uint64_t *arguments, Schedule schedule,
+                    bool together = false);
 
 /// What kernels call. The shuffle's mask and width are those of whole warps.
 int32_t gridThread();
 int32_t gridBlock();
 int32_t gridBlocks();
 void gridBarrier(int32_t number);
+void gridBarrierSome(int32_t number, int32_t threads);
+/// Only where all blocks run: whoever reads lets others go on before.
+int32_t gridCounterAdd(int64_t at, int32_t more);
+int32_t gridCounterRead(int64_t at);
 int32_t gridShuffle(int32_t mask, int32_t value, int32_t laneXor, int32_t width);
 /// `bits`: 32 for float32, 16 for float16, -16 for bfloat16, of integers kProductOfBytes, + 1 and + 2 where the left and the right ones
 /// are signed. `factors`: four words of the left matrix, two of the right one; `sums`: four, which are added to, of int32 or float.

@@ -17,7 +17,7 @@ from test_chains import UNUSUAL, attention
 
 
 def check(model, feeds, kernels=1, schedules=("random",), **options):
-    """As on the host, in so many kernels (None: any number)."""
+    """As on the host, in so many kernels (None: any number), or in one that they have become together."""
     (want,) = hewn.compile(model, **options).run(feeds).values()
     with emulated.compiled(model, **options) as module:
         for schedule in schedules:
@@ -25,7 +25,7 @@ def check(model, feeds, kernels=1, schedules=("random",), **options):
                 before = emulated.DRIVER.emulator_launches()
                 (got,) = module.run(feeds).values()
                 if schedule == schedules[0] and kernels is not None:
-                    assert emulated.DRIVER.emulator_launches() == before + kernels
+                    assert emulated.DRIVER.emulator_launches() - before in (1, kernels)
                 np.testing.assert_allclose(got, want, rtol=1e-4, atol=3e-6)
         del module
 

@@ -123,4 +123,5 @@ def test_mistakes_are_caught(name, mistake):
                     compare(module.run(feeds), want)
                 except (AssertionError, hewn.RunError):
                     caught += 1
+            del module  # a context that is lost is so for all who share it
     assert caught

@@ -61,8 +61,13 @@
 
 // -----
 
-// expected-error@+1 {{rate and memoryRate must be at least 1}}
+// expected-error@+1 {{rate, memoryRate and megahertz must be at least 1}}
 #grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 49152, rate = 0>
+
+// -----
+
+// expected-error@+1 {{launchCycles and meetingCycles must not be negative}}
+#grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 49152, launchCycles = -1>
 
 // -----
 

@@ -5,6 +5,7 @@
 #include "lib/Codegen/Emit/CodeCache.h"
 #include "lib/Codegen/Emit/LowerToLLVM.h"
 #include "lib/Codegen/Emit/Object.h"
+#include "lib/Codegen/Emit/SharedMemory.h"
 #include "lib/Codegen/Passes.h"
 
 #include "mlir/Bytecode/BytecodeWriter.h"
@@ -60,8 +61,9 @@ struct Job {
   /// The variant that it is compiled for; others may use it too.
   const Variant *variant = nullptr;
   std::string symbol() const { return variant->prefix + name; }
-  /// Threads of a block, for a grid, and bytes of shared memory that it is given.
+  /// Threads of a block, for a grid, and bytes of shared memory that it is given; whether its blocks wait for each other.
   int64_t threads = 0, sharedBytes = 0;
+  bool meets = false;
 };
 
 /// The kernel and every function that it reaches.
@@ -84,6 +86,7 @@ Job packKernel(FunctionOpInterface kernel, SymbolTable &table) {
     job.threads = threads.getInt();
   if (auto bytes = kernel->getAttrOfType<IntegerAttr>(plan::kSharedBytesAttr))
     job.sharedBytes = bytes.getInt();
+  job.meets = kernel->hasAttr(plan::kMeetsAttr);
   llvm::raw_string_ostream os(job.bytecode);
   BytecodeWriterConfig config;
   config.setElideResourceDataFlag();
@@ -144,6 +147,14 @@ Expected<std::string> compile(const Job &job, const CodeOptions &options) {
   CodeOptions wanted = options;
   if (const Device *device = job.variant->machine.device) {
     llvm::Function &kernel = *code->getFunction(job.symbol());
+    if (job.meets) {
+      shareMemoryOfParts(*code);
+      for (llvm::Function &part : *code) {
+        part.setConvergent(); // threads wait for each other in there
+        if (!part.isDeclaration() && &part != &kernel)
+          part.addFnAttr(kPartAttr);
+      }
+    }
     if (llvm::Error error = device->link(*code, kernel))
       return createStringError("kernel " + job.name + ": " + llvm::toString(std::move(error)));
     if (wanted.form == CodeForm::Object)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/Emit/LowerToLLVM.h"
+#include "dialects/Plan/Plan.h"
 
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Conversion/ConvertToLLVM/ToLLVMPass.h"
@@ -33,21 +34,41 @@ static Value describe(OpBuilder &b, Location loc, Value pointer, MemRefType type
   return UnrealizedConversionCastOp::create(b, loc, type, value).getResult(0);
 }
 
+static bool isPassedAsPointer(MemRefType type) { return type.getRank() == 1 && type.getLayout().isIdentity(); }
+
+/// Of a descriptor, as calls pass it.
+static Value pointerOf(OpBuilder &b, Location loc, Value memref) {
+  Type pointer = LLVM::LLVMPointerType::get(b.getContext()), i64 = b.getI64Type();
+  Type size = LLVM::LLVMArrayType::get(i64, 1);
+  Type descriptor = LLVM::LLVMStructType::getLiteral(b.getContext(), {pointer, pointer, i64, size, size});
+  Value described = UnrealizedConversionCastOp::create(b, loc, descriptor, memref).getResult(0);
+  return LLVM::ExtractValueOp::create(b, loc, described, ArrayRef<int64_t>{1});
+}
+
 void usePointers(func::FuncOp function) {
   if (function.isDeclaration())
     return;
+  function.walk([](func::CallOp call) {
+    OpBuilder b(call);
+    for (OpOperand &operand : call->getOpOperands())
+      if (auto memref = dyn_cast<MemRefType>(operand.get().getType()); memref && isPassedAsPointer(memref))
+        operand.set(pointerOf(b, call.getLoc(), operand.get()));
+  });
+  // Parts of a joint kernel write what others read.
+  bool overlap = function->hasAttr(plan::kMeetsAttr);
   OpBuilder b = OpBuilder::atBlockBegin(&function.front());
   Type pointer = LLVM::LLVMPointerType::get(function.getContext());
   SmallVector<Type> types;
   for (BlockArgument argument : function.getArguments()) {
     auto memref = dyn_cast<MemRefType>(argument.getType());
-    if (memref && memref.getRank() == 1 && memref.getLayout().isIdentity()) {
+    if (memref && isPassedAsPointer(memref)) {
       argument.setType(pointer);
       auto described = describe(b, function.getLoc(), argument, memref).getDefiningOp<UnrealizedConversionCastOp>();
       // All uses but the ones that make the descriptor itself.
       argument.replaceUsesWithIf(described.getResult(0),
                                  [](OpOperand &use) { return !isa<LLVM::InsertValueOp>(use.getOwner()); });
-      function.setArgAttr(argument.getArgNumber(), LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
+      if (!overlap)
+        function.setArgAttr(argument.getArgNumber(), LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
     }
     types.push_back(argument.getType());
   }

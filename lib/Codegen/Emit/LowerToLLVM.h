@@ -10,7 +10,8 @@
 
 namespace hewn::codegen {
 
-/// Replaces 1-D memref arguments by bare pointers, which may be assumed not to overlap.
+/// Replaces 1-D memref arguments, of the function and of those that it calls, by bare pointers. They may be assumed not to overlap,
+/// except those of a function that plan.meets.
 void usePointers(mlir::func::FuncOp function);
 
 /// The passes from scf, vector, memref, arith and math to the LLVM dialect.

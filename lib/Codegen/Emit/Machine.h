@@ -18,6 +18,9 @@ namespace hewn::codegen {
 
 struct MachineSpec;
 
+/// On functions that are parts of a device's kernel: all pointers that they are given are of the device's memory.
+inline constexpr char kPartAttr[] = "hewn-part";
+
 /// A machine beside the one that runs the program: kernels are text that the program hands to its driver.
 class Device {
 public:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/Grid/Grid.h"
+#include "dialects/Plan/GridSchedule.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -27,13 +28,15 @@ bool describeGridFunction(llvm::Function &function) {
   bool gates = name == kGridGateInit || name == kGridGatesReady || name == kGridGateArrive || name == kGridGateExpect ||
                name == kGridGateWait || name.starts_with(kGridFetch);
   bool registers = name == kGridRegistersKeep || name == kGridRegistersTake;
-  if (!position && !exchanges && !lines && !copies && !groups && !gates && !registers && name != kGridGroupPublish &&
-      name != kGridBarrier)
+  bool barrier = name == kGridBarrier || name == kGridBarrierSome;
+  bool counter = name == kGridCounterAdd || name == kGridCounterRead;
+  if (!position && !exchanges && !lines && !copies && !groups && !gates && !registers && !barrier && !counter &&
+      name != kGridGroupPublish)
     return false;
   function.addFnAttr(llvm::Attribute::NoUnwind);
   function.addFnAttr(llvm::Attribute::WillReturn);
   if (exchanges || lines || groups || registers ||
-      name == kGridBarrier) // all threads of a block, or a warp, do it at the same place
+      barrier) // all threads of a block, or a warp, do it at the same place
     function.addFnAttr(llvm::Attribute::Convergent);
   if (position)
     function.setDoesNotAccessMemory();
@@ -42,6 +45,34 @@ bool describeGridFunction(llvm::Function &function) {
   if (lines)
     function.setOnlyReadsMemory();
   return true;
+}
+
+/// Products of words at the rate of the machine's matrix instruction that take as long as the contraction does.
+static DimExpr matrixWork(graph::ContractOpInterface op) {
+  constexpr int64_t scalarRate = 128; // of threads that multiply by themselves
+  plan::GridAttr grid = plan::gridOf(op);
+  DimExpr products = graph::numElements(op.getIterationDims(graph::getDims));
+  if (!plan::multipliesMatrices(op))
+    return (products * DimExpr(grid.getRate())).floorDiv(DimExpr(scalarRate));
+  int64_t bits = plan::stagedType(op).getIntOrFloatBitWidth();
+  int64_t rate = plan::multipliesByGroups(op) ? grid.getGroupRate() : grid.getRate();
+  int64_t each = bits == 32 ? std::max<int64_t>(grid.getProducts(), 1) : 1;
+  return (products * DimExpr(each * bits * grid.getRate())).floorDiv(DimExpr(32 * rate));
+}
+
+/// What a kernel reads of an input: where only moves do, no more than they give.
+static DimExpr bytesRead(Value input) {
+  auto bytes = [](Value value) {
+    return graph::numElements(graph::getDims(value)) * DimExpr(graph::elementBytes(value));
+  };
+  DimExpr moved;
+  for (Operation *user : input.getUsers()) {
+    if (!isa<graph::MoveOpInterface>(user))
+      return bytes(input);
+    for (Value result : user->getResults())
+      moved = moved + bytes(result);
+  }
+  return DimExpr::min(bytes(input), moved);
 }
 
 Grid::Grid(KernelFunction &k, KernelElements &e, int64_t threads)
@@ -54,18 +85,32 @@ Grid::Grid(KernelFunction &k, KernelElements &e, int64_t threads)
   blocks = position(kGridBlocks);
   k.function->setAttr(plan::kThreadsAttr, e.b.getI64IntegerAttr(threads));
   k.function->setAttr(plan::kSymbolsAttr, k.kernel.getSymbolsAttr());
+  DimExpr work, traffic;
+  for (Operation &op : k.kernel.getBody().front())
+    if (auto contraction = dyn_cast<graph::ContractOpInterface>(op))
+      work = work + matrixWork(contraction);
+  for (Value input : k.kernel.getBody().getArguments())
+    traffic = traffic + bytesRead(input);
+  for (Value result : k.results)
+    traffic = traffic + graph::numElements(graph::getDims(result)) * DimExpr(graph::elementBytes(result));
+  if (!work.is(0))
+    k.function->setAttr(plan::kWorkAttr, work.toAttr(e.b.getContext()));
+  k.function->setAttr(plan::kTrafficAttr, traffic.toAttr(e.b.getContext()));
 }
 
-ValueRange Grid::call(StringRef name, ValueRange operands, TypeRange results) {
-  OpBuilder &b = e.b;
-  auto module = k.function->getParentOfType<ModuleOp>();
+ValueRange callGrid(OpBuilder &b, Location loc, StringRef name, ValueRange operands, TypeRange results) {
+  auto module = b.getInsertionBlock()->getParentOp()->getParentOfType<ModuleOp>();
   auto callee = module.lookupSymbol<func::FuncOp>(name);
   if (!callee) {
     OpBuilder top(module.getBodyRegion());
     callee = func::FuncOp::create(top, module.getLoc(), name, b.getFunctionType(operands.getTypes(), results));
     callee.setPrivate();
   }
-  return func::CallOp::create(b, e.loc, callee, operands).getResults();
+  return func::CallOp::create(b, loc, callee, operands).getResults();
+}
+
+ValueRange Grid::call(StringRef name, ValueRange operands, TypeRange results) {
+  return callGrid(e.b, e.loc, name, operands, results);
 }
 
 SmallVector<Value> Grid::product(Type leftFactors, Type rightFactors, ArrayRef<Value> left, ArrayRef<Value> right,
@@ -96,7 +141,10 @@ void Grid::copy(Index to, Index from, int64_t bytes, Value inside) {
 }
 
 void Grid::publishToGroups() { call(kGridGroupPublish, {}, {}); }
-void Grid::beginGroup() { call(kGridGroupBegin, {}, {}); }
+void Grid::beginGroup() {
+  k.function->setAttr(plan::kAloneAttr, e.b.getUnitAttr()); // groups are made of all threads of a block
+  call(kGridGroupBegin, {}, {});
+}
 void Grid::closeGroup() { call(kGridGroupClose, {}, {}); }
 
 SmallVector<Value> Grid::groupProduct(Type factors, const Matrix &left, const Matrix &right, ArrayRef<Value> sums) {

@@ -8,6 +8,10 @@
 //
 //     i32 hewn.grid.thread(), hewn.grid.block(), hewn.grid.blocks()     this thread in its block, its block, all blocks
 //     void hewn.grid.barrier(i32 0)                                     waits for all threads of the block
+//     void hewn.grid.barrier.some(i32 1, i32 n)                         the same for the block's first n threads
+//     i32 hewn.grid.counter.add(i64 at, i32 more)                       adds to a counter of all blocks, behind all that this thread has
+//                                                                       seen or written; what it was
+//     i32 hewn.grid.counter.read(i64 at)                                the counter, before all that this thread does next
 //     i32 hewn.grid.shuffle(i32 mask, i32 value, i32 xor, i32 31)       the value of the lane `lane ^ xor` of the warp
 //     {f32 x 4} hewn.grid.product(i32 x 4, i32 x 2, f32 x 4)            a warp's 16x8 matrix of sums += 16x8 times 8x8 words
 //     {f32 x 4} hewn.grid.product.f16(i32 x 4, i32 x 2, f32 x 4)        the same of 16x16 times 16x8 float16s, two a word
@@ -69,6 +73,9 @@ inline constexpr llvm::StringLiteral kGridThread = "hewn.grid.thread";
 inline constexpr llvm::StringLiteral kGridBlock = "hewn.grid.block";
 inline constexpr llvm::StringLiteral kGridBlocks = "hewn.grid.blocks";
 inline constexpr llvm::StringLiteral kGridBarrier = "hewn.grid.barrier";
+inline constexpr llvm::StringLiteral kGridBarrierSome = "hewn.grid.barrier.some";
+inline constexpr llvm::StringLiteral kGridCounterAdd = "hewn.grid.counter.add";
+inline constexpr llvm::StringLiteral kGridCounterRead = "hewn.grid.counter.read";
 inline constexpr llvm::StringLiteral kGridShuffle = "hewn.grid.shuffle";
 inline constexpr llvm::StringLiteral kGridProduct = "hewn.grid.product"; // ... and, but for float32, its types
 inline constexpr llvm::StringLiteral kGridLines = "hewn.grid.lines";
@@ -91,6 +98,10 @@ inline constexpr llvm::StringLiteral kGridGateWait = "hewn.grid.gate.wait";
 inline constexpr llvm::StringLiteral kGridFetch = "hewn.grid.fetch."; // ... and its rank
 inline constexpr llvm::StringLiteral kGridRegistersKeep = "hewn.grid.registers.keep";
 inline constexpr llvm::StringLiteral kGridRegistersTake = "hewn.grid.registers.take";
+
+/// Calls such a function, which is declared in the module where it is not yet.
+mlir::ValueRange callGrid(mlir::OpBuilder &b, mlir::Location loc, llvm::StringRef name, mlir::ValueRange operands,
+                          mlir::TypeRange results);
 
 /// Tells LLVM what it may do with a declared function of the grid; false: it is none.
 bool describeGridFunction(llvm::Function &function);

@@ -20,6 +20,7 @@ struct DeviceKernels {
   struct Kernel {
     std::string name; // in the device's code
     int64_t threads = 0, sharedBytes = 0;
+    bool meets = false; // its blocks wait for each other
   };
   std::vector<Kernel> kernels;
   llvm::StringMap<unsigned> numbers; // by the name in the module

@@ -109,11 +109,17 @@ LogicalResult ProgramEmitter::launchOnDevice(plan::LaunchOp op, ArrayRef<llvm::V
   auto [number, isNew] = device->numbers.try_emplace(op.getKernel(), unsigned(device->kernels.size()));
   auto shared = function->getAttrOfType<IntegerAttr>(plan::kSharedBytesAttr);
   if (isNew)
-    device->kernels.push_back({kernels.lookup(op.getKernel()), threads.getInt(), shared ? shared.getInt() : 0});
+    device->kernels.push_back({kernels.lookup(op.getKernel()), threads.getInt(), shared ? shared.getInt() : 0,
+                               function->hasAttr(plan::kMeetsAttr)});
 
   // The context, which comes first, means nothing to a device.
   SmallVector<llvm::Value *> values = {llvm::ConstantPointerNull::get(ptr)};
   llvm::append_range(values, arguments.drop_front());
+  if (function->hasAttr(plan::kMeetsAttr)) {
+    llvm::Value *counter = b.CreateCall(service("hewn_device_counter", ptr, {ptr}), {runContext});
+    failIfNull(counter);
+    values.append({deviceArena, counter});
+  }
   auto boxes = function->getAttrOfType<ArrayAttr>(plan::kBoxesAttr);
   size_t count = values.size() + (boxes ? boxes.size() : 0);
   Slot memory = variable(i64, b.getInt64(values.size())), addresses = variable(ptr, b.getInt64(count));

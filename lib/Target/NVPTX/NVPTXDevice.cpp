@@ -9,9 +9,11 @@
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Transforms/Utils/LoopUtils.h"
+#include <map>
 
 using namespace llvm;
 
@@ -30,6 +32,7 @@ const Instruction instructions[] = {
     {codegen::kGridBlock, Intrinsic::nvvm_read_ptx_sreg_ctaid_x},
     {codegen::kGridBlocks, Intrinsic::nvvm_read_ptx_sreg_nctaid_x},
     {codegen::kGridBarrier, Intrinsic::nvvm_barrier_cta_sync_aligned_all},
+    {codegen::kGridBarrierSome, Intrinsic::nvvm_barrier_cta_sync_aligned_count},
     {codegen::kGridShuffle, Intrinsic::nvvm_shfl_sync_bfly_i32},
     {codegen::kGridProduct, Intrinsic::nvvm_mma_m16n8k8_row_col_tf32},
     {"hewn.grid.product.f16", Intrinsic::nvvm_mma_m16n8k16_row_col_f32_f32},
@@ -84,17 +87,80 @@ void useInstructions(Module &module) {
 /// Keeps the assembler from unrolling loops over products of matrices, which are as long as their registers allow, and gives
 /// a block all registers that it wants: left alone, it spills some to run more blocks at once.
 void keepLoops(Module &module, Function &kernel) {
-  DominatorTree dominators(kernel);
-  LoopInfo loops(dominators);
+  struct Loops {
+    DominatorTree dominators;
+    LoopInfo loops;
+    explicit Loops(Function &function) : dominators(function), loops(dominators) {}
+  };
+  std::map<Function *, Loops> known;
   for (Function &function : module) {
     StringRef name = function.getName();
     if (!name.starts_with(codegen::kGridProduct) && !name.starts_with(codegen::kGridGroupProduct))
       continue;
     kernel.addFnAttr("nvvm.minctasm", "1");
-    for (User *user : function.users())
-      if (Loop *loop = loops.getLoopFor(cast<CallInst>(user)->getParent()))
+    for (User *user : function.users()) {
+      auto *call = cast<CallInst>(user);
+      Function *caller = call->getFunction();
+      if (Loop *loop = known.try_emplace(caller, *caller).first->second.loops.getLoopFor(call->getParent()))
         if (!findStringMetadataForLoop(loop, "llvm.loop.unroll.disable"))
           addStringMetadataToLoop(loop, "llvm.loop.unroll.disable");
+    }
+  }
+}
+
+/// Counters of all blocks. LLVM has atomic operations, but loses the order of those that add: the text is the machine's.
+void useCounters(Module &module) {
+  auto replace = [&](StringRef name, StringRef text, StringRef constraints) {
+    Function *function = module.getFunction(name);
+    if (!function)
+      return;
+    for (User *user : make_early_inc_range(function->users())) {
+      auto *call = cast<CallInst>(user);
+      IRBuilder<> b(call);
+      SmallVector<Value *> arguments(call->args());
+      CallInst *made = b.CreateCall(
+          InlineAsm::get(function->getFunctionType(), text, constraints, /*hasSideEffects=*/true), arguments);
+      call->replaceAllUsesWith(made);
+      call->eraseFromParent();
+    }
+    function->eraseFromParent();
+  };
+  replace(codegen::kGridCounterAdd, "atom.acq_rel.gpu.global.add.u32 $0, [$1], $2;", "=r,l,r,~{memory}");
+  replace(codegen::kGridCounterRead, "ld.acquire.gpu.global.u32 $0, [$1];", "=r,l,~{memory}");
+}
+
+/// Parts of a kernel get pointers to global memory, as LLVM knows of a kernel's own arguments alone.
+void tellMemory(Module &module) {
+  constexpr unsigned globalSpace = 1;
+  SmallVector<Function *> parts;
+  for (Function &function : module)
+    if (function.hasFnAttribute(codegen::kPartAttr))
+      parts.push_back(&function);
+  for (Function *part : parts) {
+    Function &function = *part;
+    Type *there = PointerType::get(module.getContext(), globalSpace);
+    SmallVector<Type *> types;
+    for (Argument &argument : function.args())
+      types.push_back(argument.getType()->isPointerTy() ? there : argument.getType());
+    auto *type = FunctionType::get(function.getReturnType(), types, /*isVarArg=*/false);
+    Function *made = Function::Create(type, function.getLinkage(), "", module);
+    made->copyAttributesFrom(&function);
+    made->takeName(&function);
+    made->splice(made->begin(), &function);
+    IRBuilder<> b(&made->getEntryBlock(), made->getEntryBlock().getFirstInsertionPt());
+    for (auto [argument, own] : zip(function.args(), made->args()))
+      argument.replaceAllUsesWith(argument.getType()->isPointerTy() ? b.CreateAddrSpaceCast(&own, argument.getType())
+                                                                    : &own);
+    for (User *user : make_early_inc_range(function.users())) {
+      auto *call = cast<CallInst>(user);
+      b.SetInsertPoint(call);
+      SmallVector<Value *> arguments;
+      for (auto [argument, wanted] : zip(call->args(), types))
+        arguments.push_back(wanted == there ? b.CreateAddrSpaceCast(argument, there) : argument.get());
+      b.CreateCall(made, arguments);
+      call->eraseFromParent();
+    }
+    function.eraseFromParent();
   }
 }
 
@@ -131,8 +197,10 @@ public:
     if (sharedBytes > 0)
       takeShared(module, kernel);
     keepLoops(module, kernel);
+    tellMemory(module);
     useGroupInstructions(module);
     useGateInstructions(module, kernel);
+    useCounters(module);
     useInstructions(module);
     kernel.setCallingConv(CallingConv::PTX_Kernel);
     kernel.addFnAttr("nvvm.reqntid", std::to_string(threads));

@@ -31,14 +31,16 @@ struct Named {
   int64_t sharedBytes, blocksBytes;
   /// Products of tf32 of a processor, and bytes from memory of all, in a cycle; pairs of products of 16 bits by groups of warps.
   int64_t rate, memoryRate, groupRate;
+  /// Cycles of a microsecond; of a launch in a recorded graph, and of a meeting of all blocks.
+  int64_t megahertz, launchCycles, meetingCycles;
 };
 
 constexpr Named machines[] = {
-    {"sm_80", "+ptx70", 108, 163 << 10, 164 << 10, 512, 1100, 0},
-    {"sm_86", "+ptx71", 84, 99 << 10, 100 << 10, 128, 520, 0},
-    {"sm_89", "+ptx78", 128, 99 << 10, 100 << 10, 128, 400, 0},
-    {"sm_90a", "+ptx80", 132, 227 << 10, 228 << 10, 640, 1900, 1000},
-    {"sm_100a", "+ptx86", 148, 227 << 10, 228 << 10, 640, 4200, 0},
+    {"sm_80", "+ptx70", 108, 163 << 10, 164 << 10, 512, 1100, 0, 1410, 2500, 1400},
+    {"sm_86", "+ptx71", 84, 99 << 10, 100 << 10, 128, 520, 0, 1700, 3000, 1700},
+    {"sm_89", "+ptx78", 128, 99 << 10, 100 << 10, 128, 400, 0, 2500, 4400, 2500},
+    {"sm_90a", "+ptx80", 132, 227 << 10, 228 << 10, 640, 1900, 1000, 1750, 3000, 1700},
+    {"sm_100a", "+ptx86", 148, 227 << 10, 228 << 10, 640, 4200, 0, 1900, 3300, 1900},
 };
 
 const Named *find(StringRef name) {
@@ -72,10 +74,10 @@ std::optional<codegen::MachineSpec> findMachine(StringRef name) {
 
 plan::TargetAttr targetAttr(MLIRContext *context, const codegen::MachineSpec &machine, bool exact) {
   const Named *found = find(machine.name);
-  auto grid =
-      plan::GridAttr::get(context, found ? found->processors : 1, /*warp=*/32, found ? found->sharedBytes : 48 << 10,
-                          /*products=*/exact ? 3 : 1, found ? found->rate : 128, found ? found->memoryRate : 400,
-                          found ? found->groupRate : 0, found ? found->blocksBytes : 0);
+  const Named &row = found ? *found : machines[0];
+  auto grid = plan::GridAttr::get(context, row.processors, /*warp=*/32, row.sharedBytes, /*products=*/exact ? 3 : 1,
+                                  row.rate, row.memoryRate, row.groupRate, row.blocksBytes, row.megahertz,
+                                  row.launchCycles, row.meetingCycles);
   return plan::TargetAttr::get(context, machine.vectorBytes, /*vectorRegisters=*/16, /*l1Bytes=*/128 << 10,
                                /*l1Ways=*/0, /*l2Bytes=*/40 << 20, /*l3Bytes=*/0, /*dots=*/ArrayAttr(),
                                /*matrices=*/ArrayAttr(), grid, /*fastHalves=*/false, /*scalesVectors=*/false);

@@ -27,4 +27,8 @@ def VerifyPlanPass : Pass<"hewn-verify-plan", "::mlir::ModuleOp"> {
   let summary = "Checks that the program can be emitted: known ops, a place for every result, no two live values in one place.";
 }
 
+def JoinLaunchesPass : Pass<"hewn-join-launches", "::mlir::ModuleOp"> {
+  let summary = "Says which neighbouring launches become one kernel, where launching costs a grid more than what is launched.";
+}
+
 #endif

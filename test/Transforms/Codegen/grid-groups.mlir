@@ -33,7 +33,7 @@ plan.kernel @groups(%x: tensor<512x64xf16>, %w: tensor<64x508xf16>) -> tensor<51
 
 // As few slices as the schedule says: nothing has to be given.
 // CHECK-LABEL: func.func @ring(
-// CHECK-SAME: attributes {plan.blocks = 16 : i64, plan.symbols = [], plan.threads = 256 : i64}
+// CHECK-SAME: attributes {plan.alone, plan.blocks = 16 : i64, plan.symbols = [], plan.threads = 256 : i64,
 // CHECK: call @hewn.grid.copies.wait(%c1_i32)
 // CHECK: return
 plan.kernel @ring(%x: tensor<512x64xf16>, %w: tensor<64x508xf16>) -> tensor<512x508xf16> attributes {symbols = [], schedule = #plan.schedule<m = 128, n = 128, buffers = 3>} {

@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Codegen/Grid/Joint/JointEmitter.h"
+#include "dialects/Graph/Analysis/Views.h"
+#include "lib/Codegen/Grid/Grid.h"
+#include "lib/Transforms/Plan/Join/JointCost.h"
+#include "lib/Transforms/Plan/Values/Buffers.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using hewn::graph::DimExpr;
+using hewn::plan::Handover;
+
+namespace hewn::codegen {
+
+static MemRefType memrefOf(Type element) { return MemRefType::get({ShapedType::kDynamic}, element); }
+
+JointEmitter::JointEmitter(ModuleOp module, const Joint &joint)
+    : module(module), joint(joint), needs(joint.ops), b(module.getContext()), loc(joint.ops.front()->getLoc()) {
+  for (Operation *op : joint.ops)
+    op->walk([&](plan::LaunchOp launch) {
+      auto own = plan::functionOf(launch)->getAttrOfType<IntegerAttr>(plan::kThreadsAttr);
+      threads = std::max(threads, own.getInt());
+    });
+}
+
+Value JointEmitter::constant(int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
+Value JointEmitter::number(int32_t value) { return arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(value)); }
+Value JointEmitter::position(StringRef name) { return callGrid(b, loc, name, {}, b.getI32Type())[0]; }
+
+Value JointEmitter::expression(const DimExpr &expr) {
+  return expr.materialize(b, loc, [&](StringRef name) { return symbols.lookup(name); });
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// The function
+//===------------------------------------------------------------------------------------------------------------------===//
+
+void JointEmitter::begin() {
+  MLIRContext *context = module.getContext();
+  Type bytes = memrefOf(b.getI8Type());
+  SmallVector<Type> types = {LLVM::LLVMPointerType::get(context)};
+  types.append(joint.inputs.size() + joint.outputs.size(), bytes);
+  types.append(joint.symbols.size(), b.getIndexType());
+  types.append(2, bytes);
+  b.setInsertionPoint(joint.ops.front()->getParentOfType<func::FuncOp>());
+  function = func::FuncOp::create(b, loc, joint.name, b.getFunctionType(types, {}));
+  Block *entry = function.addEntryBlock();
+  b.setInsertionPointToEnd(entry);
+  b.setInsertionPoint(func::ReturnOp::create(b, loc));
+  unsigned next = 1;
+  for (Value input : joint.inputs)
+    pointers[input] = entry->getArgument(next++);
+  for (OpResult output : joint.outputs)
+    pointers[output] = entry->getArgument(next++);
+  SmallVector<Attribute> names;
+  for (const std::string &symbol : joint.symbols) {
+    symbols[symbol] = entry->getArgument(next++);
+    names.push_back(b.getStringAttr(symbol));
+  }
+  arena = entry->getArgument(next++);
+  Value address = memref::ExtractAlignedPointerAsIndexOp::create(b, loc, entry->getArgument(next));
+  counter = arith::IndexCastOp::create(b, loc, b.getI64Type(), address);
+  thread = position(kGridThread);
+  block = position(kGridBlock);
+  blocks = position(kGridBlocks);
+  function->setAttr(plan::kThreadsAttr, b.getI64IntegerAttr(threads));
+  function->setAttr(plan::kSymbolsAttr, b.getArrayAttr(names));
+  function->setAttr(plan::kMeetsAttr, b.getUnitAttr());
+}
+
+func::FuncOp JointEmitter::emit() {
+  begin();
+  if (failed(emitOps(joint.ops))) {
+    function.erase();
+    return nullptr;
+  }
+  return function;
+}
+
+/// The blocks count themselves. What the first one adds makes the counter's sign change when all have come, whatever it was before:
+/// so nobody has to reset it, and the next launch may have another number of blocks.
+void JointEmitter::emitMeeting() {
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(function);
+  meeting = func::FuncOp::create(b, loc, joint.name + "_meet", b.getFunctionType(b.getI64Type(), {}));
+  meeting.setPrivate();
+  b.setInsertionPointToEnd(meeting.addEntryBlock());
+  Value at = meeting.getArgument(0);
+  auto barrier = [&] { callGrid(b, loc, kGridBarrier, ValueRange{number(0)}, {}); };
+  auto equal = [&](Value x, Value y) -> Value { return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, x, y); };
+  barrier();
+  auto first = scf::IfOp::create(b, loc, equal(position(kGridThread), number(0)), /*withElseRegion=*/false);
+  {
+    OpBuilder::InsertionGuard inner(b);
+    b.setInsertionPoint(first.thenBlock()->getTerminator());
+    Value others = arith::SubIOp::create(b, loc, position(kGridBlocks), number(1));
+    Value turns = arith::SubIOp::create(b, loc, number(INT32_MIN), others);
+    Value more = arith::SelectOp::create(b, loc, equal(position(kGridBlock), number(0)), turns, number(1));
+    Value before = callGrid(b, loc, kGridCounterAdd, {at, more}, b.getI32Type())[0];
+    auto loop = scf::WhileOp::create(b, loc, TypeRange(), ValueRange());
+    b.createBlock(&loop.getBefore());
+    Value now = callGrid(b, loc, kGridCounterRead, at, b.getI32Type())[0];
+    Value changed = arith::XOrIOp::create(b, loc, now, before);
+    Value waits = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, changed, number(0));
+    scf::ConditionOp::create(b, loc, waits, ValueRange());
+    b.createBlock(&loop.getAfter());
+    scf::YieldOp::create(b, loc);
+  }
+  barrier();
+  func::ReturnOp::create(b, loc);
+}
+
+void JointEmitter::separate(JointPart part) {
+  if (!needs.meetsBefore(part)) { // what shares a block's memory is still apart
+    callGrid(b, loc, kGridBarrier, ValueRange{number(0)}, {});
+    return;
+  }
+  if (!meeting)
+    emitMeeting();
+  func::CallOp::create(b, loc, meeting, counter);
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Memory
+//===------------------------------------------------------------------------------------------------------------------===//
+
+Value JointEmitter::at(Value base, Value byte, const DimExpr &bytes) {
+  return memref::ViewOp::create(b, loc, memrefOf(b.getI8Type()), base, byte, expression(bytes));
+}
+
+Value JointEmitter::pointer(Value value) { return pointers.lookup(plan::behindViews(value)); }
+
+Value JointEmitter::placeFor(OpResult result) {
+  if (Value given = pointers.lookup(result)) // outputs, and what is outside of the joint kernel otherwise
+    if (!plan::arenaOffset(result))
+      return given;
+  auto step = steps.find(result.getOwner()->getParentOp());
+  if (std::optional<DimExpr> offset = plan::arenaOffset(result)) {
+    if (step != steps.end())
+      for (auto &[place, turn] : step->second.turns)
+        if (place == *offset)
+          return turn;
+    return at(arena, expression(*offset), plan::bufferBytes(result));
+  }
+  plan::PlaceAttr place = plan::placeOf(result);
+  if (place && place.getKind() == "slice" && step != steps.end())
+    return step->second.slices.lookup(DimExpr::fromAttr(place.getOffset())->constant().value_or(-1));
+  return nullptr;
+}
+
+void JointEmitter::copy(Value to, Value from, const DimExpr &bytes) {
+  std::optional<int64_t> known = bytes.constant();
+  int64_t width = known && *known % 4 == 0 ? 4 : 1;
+  auto type = memrefOf(b.getIntegerType(unsigned(width * 8)));
+  Value count = expression(bytes.floorDiv(DimExpr(width))), zero = constant(0);
+  auto typed = [&](Value memory) -> Value { return memref::ViewOp::create(b, loc, type, memory, zero, count); };
+  Value target = typed(to), source = typed(from);
+  auto index = [&](Value v) -> Value { return arith::IndexCastUIOp::create(b, loc, b.getIndexType(), v); };
+  Value size = constant(threads);
+  Value first = arith::AddIOp::create(b, loc, arith::MulIOp::create(b, loc, index(block), size), index(thread));
+  auto loop = scf::ForOp::create(b, loc, first, count, arith::MulIOp::create(b, loc, index(blocks), size));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(loop.getBody()->getTerminator());
+  Value element = memref::LoadOp::create(b, loc, source, loop.getInductionVar());
+  memref::StoreOp::create(b, loc, element, target, loop.getInductionVar());
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Parts
+//===------------------------------------------------------------------------------------------------------------------===//
+
+LogicalResult JointEmitter::emitOps(ArrayRef<Operation *> ops) {
+  for (Operation *op : ops) {
+    LogicalResult done = success();
+    if (auto launch = dyn_cast<plan::LaunchOp>(op))
+      done = emitLaunch(launch);
+    else if (auto scan = dyn_cast<graph::ScanOp>(op))
+      done = emitScan(scan);
+    else if (!graph::isViewKind(op) && !isa<graph::YieldOp>(op))
+      done = op->emitOpError("can't be a part of a joint kernel");
+    if (failed(done))
+      return failure();
+  }
+  return success();
+}
+
+func::FuncOp JointEmitter::partOf(plan::LaunchOp launch) {
+  func::FuncOp &part = parts[launch.getKernel()];
+  if (part)
+    return part;
+  func::FuncOp kernel = plan::functionOf(launch);
+  part = kernel.clone();
+  part.setName(joint.name + "_" + launch.getKernel().str());
+  part.setPrivate();
+  module.insert(function, part);
+  int64_t own = kernel->getAttrOfType<IntegerAttr>(plan::kThreadsAttr).getInt();
+  if (own == threads)
+    return part;
+  // Its threads are some of the block's: they wait for each other alone.
+  part.walk([&](func::CallOp call) {
+    if (call.getCallee() != kGridBarrier)
+      return;
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(call);
+    callGrid(b, loc, kGridBarrierSome, {number(1), number(int32_t(own))}, {});
+    call.erase();
+  });
+  return part;
+}
+
+LogicalResult JointEmitter::emitLaunch(plan::LaunchOp launch) {
+  separate({launch, JointPart::Launch});
+  func::FuncOp part = partOf(launch);
+  SmallVector<Value> arguments = {function.getArgument(0)};
+  auto pass = [&](Value value, Value memory) {
+    if (!memory)
+      return false;
+    auto type = cast<MemRefType>(part.getArgumentTypes()[arguments.size()]);
+    int64_t width = int64_t(llvm::divideCeil(type.getElementTypeBitWidth(), 8));
+    Value count = expression(plan::bufferBytes(value).floorDiv(DimExpr(width)));
+    arguments.push_back(memref::ViewOp::create(b, loc, type, memory, constant(0), count));
+    return true;
+  };
+  for (Value input : launch.getInputs())
+    if (!pass(input, pointer(input)))
+      return launch.emitOpError("reads what a joint kernel does not have");
+  for (OpResult result : launch->getResults()) {
+    Value memory = placeFor(result);
+    if (!pass(result, memory))
+      return launch.emitOpError("has a result at a place that a joint kernel does not have");
+    pointers[result] = memory;
+  }
+  for (Attribute attr : launch.getSymbols()) {
+    std::optional<DimExpr> expr = DimExpr::fromAttr(attr);
+    if (!expr)
+      return launch.emitOpError("has symbols that are no expressions");
+    arguments.push_back(expression(*expr));
+  }
+  auto own = part->getAttrOfType<IntegerAttr>(plan::kThreadsAttr).getInt();
+  OpBuilder::InsertionGuard guard(b);
+  if (own < threads) {
+    Value takesPart = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, thread, number(int32_t(own)));
+    auto branch = scf::IfOp::create(b, loc, takesPart, /*withElseRegion=*/false);
+    b.setInsertionPoint(branch.thenBlock()->getTerminator());
+  }
+  func::CallOp::create(b, loc, part, arguments);
+  return success();
+}
+
+LogicalResult JointEmitter::emitScan(graph::ScanOp scan) {
+  Block &body = scan.getBody().front();
+  Operation *yield = body.getTerminator();
+  auto states = unsigned(scan.getNumStates()), inputs = unsigned(scan->getNumOperands()) - states;
+  ArrayRef<bool> backward = scan.getBackward();
+  auto runsBackward = [&](unsigned i) { return i < backward.size() && backward[i]; };
+  auto bytesOf = [&](unsigned i) { return plan::bufferBytes(scan->getResult(i)); };
+  // Where each state is, and where the next steps make those that take turns.
+  SmallVector<Value> homes, carried;
+  SmallVector<Handover> how;
+  bool entered = false;
+  for (unsigned i = 0; i < states; ++i) {
+    how.push_back(plan::handover(scan, i).value_or(Handover::Same));
+    homes.push_back(placeFor(scan->getResult(i)));
+    Value initial = pointer(scan->getOperand(i));
+    if (!homes[i] || !initial)
+      return scan.emitOpError("has a state that a joint kernel does not have");
+    if (beginsAsCopy(scan, i)) {
+      if (!std::exchange(entered, true))
+        separate({scan, JointPart::Enter});
+      copy(homes[i], initial, bytesOf(i));
+      initial = homes[i];
+    }
+    carried.push_back(initial);
+  }
+  for (unsigned i = 0; i < states; ++i)
+    if (how[i] == Handover::Turns) {
+      Value made = plan::behindViews(yield->getOperand(i));
+      carried.push_back(at(arena, expression(*plan::arenaOffset(made)), bytesOf(i)));
+      carried.push_back(homes[i]);
+    }
+  SmallVector<Value> sequences;
+  for (OpResult result : scan->getResults().drop_front(states)) {
+    sequences.push_back(placeFor(result));
+    if (!sequences.back())
+      return scan.emitOpError("has an output at a place that a joint kernel does not have");
+    pointers[result] = sequences.back();
+  }
+
+  Value length = expression(graph::getDims(scan->getOperand(states))[0]);
+  auto loop = scf::ForOp::create(b, loc, constant(0), length, constant(1), carried);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    Value index = loop.getInductionVar();
+    Value fromEnd = arith::SubIOp::create(b, loc, arith::SubIOp::create(b, loc, length, constant(1)), index);
+    auto slice = [&](unsigned sequence, Value base, const DimExpr &bytes) {
+      Value place = runsBackward(sequence) ? fromEnd : index;
+      return at(base, arith::MulIOp::create(b, loc, place, expression(bytes)), bytes);
+    };
+    ValueRange current = loop.getRegionIterArgs();
+    for (unsigned i = 0; i < states; ++i)
+      pointers[body.getArgument(i)] = current[i];
+    for (unsigned i = 0; i < inputs; ++i) {
+      BlockArgument argument = body.getArgument(states + i);
+      Value base = pointer(scan->getOperand(states + i));
+      if (!base)
+        return scan.emitOpError("goes through what a joint kernel does not have");
+      pointers[argument] = slice(i, base, plan::bufferBytes(argument));
+    }
+    Step step;
+    for (auto [i, base] : llvm::enumerate(sequences)) {
+      OpResult result = scan->getResult(states + unsigned(i));
+      graph::Dims dims = graph::getDims(result);
+      DimExpr bytes = plan::bufferBytes(cast<RankedTensorType>(result.getType()), ArrayRef<DimExpr>(dims).drop_front());
+      step.slices[int64_t(states + i)] = slice(inputs + unsigned(i), base, bytes);
+    }
+    for (unsigned i = 0, next = states; i < states; ++i)
+      if (how[i] == Handover::Turns) {
+        step.turns.push_back({*plan::arenaOffset(plan::behindViews(yield->getOperand(i))), current[next]});
+        next += 2;
+      }
+    steps[scan] = std::move(step);
+    SmallVector<Operation *> ops;
+    for (Operation &op : body)
+      ops.push_back(&op);
+    if (failed(emitOps(ops)))
+      return failure();
+    SmallVector<Value> next;
+    for (unsigned i = 0; i < states; ++i)
+      next.push_back(how[i] == Handover::Slice || how[i] == Handover::Turns ? pointer(yield->getOperand(i))
+                                                                            : current[i]);
+    for (unsigned i = states; i < current.size(); i += 2) {
+      next.push_back(current[i + 1]);
+      next.push_back(current[i]);
+    }
+    scf::YieldOp::create(b, loc, next);
+  }
+  bool left = false;
+  for (unsigned i = 0; i < states; ++i) {
+    pointers[scan->getResult(i)] = loop.getResult(i);
+    if (!endsAsCopy(scan, i, joint.ops))
+      continue;
+    if (!std::exchange(left, true))
+      separate({scan, JointPart::Leave});
+    copy(homes[i], loop.getResult(i), bytesOf(i));
+  }
+  return success();
+}
+
+} // namespace hewn::codegen

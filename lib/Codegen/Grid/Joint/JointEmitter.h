@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Emits the function of a joint kernel: its parts one after another, and meetings of all blocks between those that need it.
+#ifndef HEWN_LIB_CODEGEN_GRID_JOINT_JOINTEMITTER_H
+#define HEWN_LIB_CODEGEN_GRID_JOINT_JOINTEMITTER_H
+
+#include "lib/Codegen/Grid/Joint/JointNeeds.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace hewn::codegen {
+
+/// What a joint kernel is made of. All values are those of the program.
+struct Joint {
+  std::string name;
+  llvm::SmallVector<mlir::Operation *> ops;
+  /// What it reads from outside, and what it makes there, in the order of its arguments.
+  llvm::SmallVector<mlir::Value> inputs;
+  llvm::SmallVector<mlir::OpResult> outputs;
+  /// The names of the symbols that sizes, offsets and trips are written in.
+  llvm::SmallVector<std::string> symbols;
+};
+
+class JointEmitter {
+public:
+  JointEmitter(mlir::ModuleOp module, const Joint &joint);
+  /// The function, before the program; null after an error.
+  mlir::func::FuncOp emit();
+
+private:
+  void begin();
+  mlir::LogicalResult emitOps(llvm::ArrayRef<mlir::Operation *> ops);
+  mlir::LogicalResult emitLaunch(plan::LaunchOp launch);
+  mlir::LogicalResult emitScan(graph::ScanOp scan);
+  /// All blocks, or at least the threads of each one, are done with what is before the part.
+  void separate(JointPart part);
+  void emitMeeting();
+  /// The kernel's function as one that the joint kernel calls.
+  mlir::func::FuncOp partOf(plan::LaunchOp launch);
+
+  // Memory: bytes from the first one of a value on.
+  mlir::Value pointer(mlir::Value value);
+  mlir::Value placeFor(mlir::OpResult result);
+  mlir::Value at(mlir::Value base, mlir::Value byte, const graph::DimExpr &bytes);
+  void copy(mlir::Value to, mlir::Value from, const graph::DimExpr &bytes);
+
+  mlir::Value expression(const graph::DimExpr &expr);
+  mlir::Value constant(int64_t value);
+  mlir::Value number(int32_t value);
+  mlir::Value position(llvm::StringRef name);
+
+  mlir::ModuleOp module;
+  const Joint &joint;
+  JointNeeds needs;
+  mlir::OpBuilder b;
+  mlir::Location loc;
+  mlir::func::FuncOp function, meeting;
+  mlir::Value arena, counter, thread, block, blocks;
+  int64_t threads = 0;
+  llvm::StringMap<mlir::Value> symbols;
+  llvm::StringMap<mlir::func::FuncOp> parts;
+  llvm::DenseMap<mlir::Value, mlir::Value> pointers;
+  /// Of the current step of each scan: the slices of its outputs, and where states that take turns are made, by their places.
+  struct Step {
+    llvm::DenseMap<int64_t, mlir::Value> slices;
+    llvm::SmallVector<std::pair<graph::DimExpr, mlir::Value>> turns;
+  };
+  llvm::DenseMap<mlir::Operation *, Step> steps;
+};
+
+} // namespace hewn::codegen
+
+#endif

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How a scan that runs inside of one kernel hands its states from step to step.
+//
+// Where the host runs the steps, a state is copied to its place when a step ends. Inside of a kernel a copy is one more thing to
+// wait for, so what moves is where the state is.
+#ifndef HEWN_LIB_TRANSFORMS_PLAN_JOIN_HANDOVER_H
+#define HEWN_LIB_TRANSFORMS_PLAN_JOIN_HANDOVER_H
+
+#include "dialects/Graph/Graph.h"
+#include "dialects/Plan/Plan.h"
+
+namespace hewn::plan {
+
+enum class Handover {
+  /// A step makes it in its slice of an output: the next one reads it there.
+  Slice,
+  /// A step makes it in a buffer of its own, which nobody else uses: it and the state's place take turns.
+  Turns,
+  /// A step makes it in the state's place.
+  Place,
+  /// A step gives it on as it is.
+  Same,
+};
+
+/// How the state number `state` moves; nullopt: it has to be copied.
+std::optional<Handover> handover(graph::ScanOp scan, unsigned state);
+
+/// The value behind views.
+mlir::Value behindViews(mlir::Value value);
+/// The place of a result; null: it has none.
+PlaceAttr placeOf(mlir::Value value);
+/// The offset of a result in the arena; nullopt: it is not there.
+std::optional<graph::DimExpr> arenaOffset(mlir::Value value);
+
+/// Bytes from `offset` on.
+struct Span {
+  graph::DimExpr offset, bytes;
+};
+/// Whether the two may have bytes in common; symbols are of any size from 0 on.
+bool mayOverlap(const Span &a, const Span &b);
+
+} // namespace hewn::plan
+
+#endif

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The analytic model of a program on a grid: what its launches take one by one, and as parts of one kernel whose blocks wait for
+// each other.
+#ifndef HEWN_LIB_TRANSFORMS_PLAN_JOIN_JOINTCOST_H
+#define HEWN_LIB_TRANSFORMS_PLAN_JOIN_JOINTCOST_H
+
+#include "dialects/Graph/Graph.h"
+#include "dialects/Plan/Plan.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include <vector>
+
+namespace hewn::plan {
+
+/// What a symbol is taken for where a decision depends on it.
+inline constexpr int64_t kTypicalSize = 128;
+
+/// The function of the kernel; null: it is not there.
+mlir::func::FuncOp functionOf(LaunchOp launch);
+
+/// Cycles of an op of the program.
+struct JointCost {
+  /// With a launch each, and as a part of a kernel that runs.
+  double launched = 0, joined = 0;
+  /// Launches a run.
+  double launches = 0;
+  JointCost &operator+=(const JointCost &other);
+};
+
+/// The cost of what the device does for `op`; of loops for as many steps as are known, or kTypicalSize.
+JointCost costOf(mlir::Operation *op, GridAttr grid);
+
+/// Beside the cost of its parts what a joint kernel takes: it is launched, and nobody meets before its first part.
+inline double beginning(GridAttr grid) { return double(grid.getLaunchCycles()) - double(grid.getMeetingCycles()); }
+
+/// What the model says of a planned program, in cycles.
+struct Prediction {
+  /// Launches that become one kernel.
+  struct Joint {
+    mlir::Operation *first = nullptr;
+    JointCost cost;
+    /// How often it is launched.
+    double times = 1;
+  };
+  std::vector<Joint> joints;
+  /// A run as it is planned, and one with a launch for each kernel.
+  double cycles = 0, apart = 0;
+};
+Prediction predict(mlir::func::FuncOp program, GridAttr grid);
+
+/// Why `op` can't be a part of a joint kernel; empty: it can, or it costs nothing.
+llvm::StringRef whyNotJoined(mlir::Operation *op);
+
+} // namespace hewn::plan
+
+#endif

@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels of several launches, whose blocks wait for each other: numbers, and what a meeting too few or too early does."""
+
+import pathlib
+import re
+import sys
+
+import hewn
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "Target"))
+import emulated
+from comparison import compare, feeds_for
+from test_ptx import FLOAT, model
+
+SCHEDULES = ["forward", "backward", "random"]
+RANDOM = np.random.default_rng(3)
+
+
+def weights(*shape):
+    return (RANDOM.standard_normal(shape) / np.sqrt(shape[-1])).astype(np.float32)
+
+
+def recurrent(op, gates, directions=1, sequence=6, hidden=40, ends=True, **attributes):
+    """Two layers of it, with all outputs of the second, its states' last values too if `ends`."""
+    initial = {"h": weights(directions, 2, hidden)} | ({"c": weights(directions, 2, hidden)} if op == "LSTM" else {})
+    nodes, constants, x, size = [], dict(initial), "x", 24
+    outputs = ["y"] + (["last"] if ends else []) + (["cell"] if ends and op == "LSTM" else [])
+    for layer in range(2):
+        constants |= {
+            f"w{layer}": weights(directions, gates * hidden, size),
+            f"r{layer}": weights(directions, gates * hidden, hidden),
+            f"b{layer}": weights(directions, 2 * gates * hidden),
+        }
+        names = [f"{name}{layer}" for name in outputs] if layer == 0 else outputs
+        nodes.append(
+            helper.make_node(
+                op,
+                [x, f"w{layer}", f"r{layer}", f"b{layer}", "", *initial],
+                names,
+                hidden_size=hidden,
+                direction="bidirectional" if directions == 2 else "forward",
+                **attributes,
+            )
+        )
+        constants["shape"] = np.array([0, 0, -1])
+        nodes.append(helper.make_node("Transpose", [names[0]], [f"t{layer}"], perm=[0, 2, 1, 3]))
+        nodes.append(helper.make_node("Reshape", [f"t{layer}", "shape"], [f"z{layer}"]))
+        x, size = f"z{layer}", directions * hidden
+    return model(nodes, [("x", FLOAT, [sequence, 2, 24])], [(name, FLOAT) for name in outputs], **constants)
+
+
+def layers():
+    """Small products one behind the other, of which one is read twice, and one by nobody else than a sum of rows."""
+    constants = {f"w{i}": weights(96, 96) for i in range(3)}
+    nodes = [
+        helper.make_node("MatMul", ["x", "w0"], ["a"]),
+        helper.make_node("Relu", ["a"], ["b"]),
+        helper.make_node("MatMul", ["b", "w1"], ["c"]),
+        helper.make_node("MatMul", ["b", "w2"], ["d"]),
+        helper.make_node("Softmax", ["c"], ["e"]),
+        helper.make_node("Mul", ["e", "d"], ["y"]),
+    ]
+    return model(nodes, [("x", FLOAT, [2, 96])], [("y", FLOAT), ("b", FLOAT)], **constants)
+
+
+def scan(shift=False):
+    """Two states, one of them of a computed value, from the end of the sequence; shift: one takes the other's last value."""
+    value = helper.make_tensor_value_info
+    body = helper.make_graph(
+        [
+            helper.make_node("MatMul", ["s", "w"], ["m"]),
+            helper.make_node("Add", ["m", "x_t"], ["a"]),
+            helper.make_node("Tanh", ["a"], ["s_out"]),
+            helper.make_node("Identity", ["s"], ["t_out"]) if shift else helper.make_node("Add", ["t", "s"], ["t_out"]),
+            helper.make_node("Mul", ["s_out", "t"], ["y_t"]),
+        ],
+        "body",
+        [value("s", FLOAT, [2, 70]), value("t", FLOAT, [2, 70]), value("x_t", FLOAT, [2, 70])],
+        [value("s_out", FLOAT, [2, 70]), value("t_out", FLOAT, [2, 70]), value("y_t", FLOAT, [2, 70])],
+        [helper.make_tensor("w", FLOAT, [70, 70], weights(70, 70).tobytes(), raw=True)],
+    )
+    nodes = [
+        helper.make_node("Mul", ["first", "first"], ["begin"]),
+        helper.make_node(
+            "Scan",
+            ["begin", "zero", "x"],
+            ["s_end", "t_end", "y"],
+            body=body,
+            num_scan_inputs=1,
+            scan_input_directions=[1],
+            scan_output_directions=[1],
+        ),
+    ]
+    inputs = [("first", FLOAT, [2, 70]), ("x", FLOAT, ["n", 2, 70])]
+    outputs = [("s_end", FLOAT), ("t_end", FLOAT), ("y", FLOAT)]
+    return model(nodes, inputs, outputs, zero=np.zeros((2, 70), np.float32))
+
+
+MODELS = {
+    "lstm": recurrent("LSTM", 4),
+    "lstm-both-ways": recurrent("LSTM", 4, directions=2),
+    "lstm-of-any-length": recurrent("LSTM", 4, sequence="n"),
+    "gru": recurrent("GRU", 3, linear_before_reset=1),
+    "gru-reset-before": recurrent("GRU", 3),
+    "rnn": recurrent("RNN", 1, directions=2),
+    # More elements than a block has threads.
+    "large-lstm": recurrent("LSTM", 4, hidden=200, sequence=3, ends=False),
+    "large-gru": recurrent("GRU", 3, hidden=200, sequence=3, ends=False, linear_before_reset=1),
+    "layers": layers(),
+    "scan": scan(),
+    # Products of matrices, whose blocks have fewer threads, between what has others.
+    "mixed": model(
+        [
+            helper.make_node("MatMul", ["x", "w"], ["a"]),
+            helper.make_node("Softmax", ["a"], ["b"], axis=0),
+            helper.make_node("MatMul", ["b", "v"], ["y"]),
+        ],
+        [("x", FLOAT, [40, 64])],
+        [("y", FLOAT)],
+        w=weights(64, 96),
+        v=weights(96, 64),
+    ),
+}
+
+
+def launches_of(module, feeds):
+    before = emulated.DRIVER.emulator_launches()
+    result = module.run(feeds)
+    return result, emulated.DRIVER.emulator_launches() - before
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("name", MODELS)
+def test_one_kernel(name, schedule):
+    reference = hewn.compile(MODELS[name])
+    feeds = feeds_for(reference.inputs)
+    want = reference.run(feeds)
+    with emulated.compiled(MODELS[name]) as module, emulated.setting("SCHEDULE", schedule):
+        got, launches = launches_of(module, feeds)
+        compare(got, want)
+        assert launches == 1
+        compare(module.run(feeds), want)  # with the counter as the first run has left it
+
+
+def test_no_steps():
+    """States are what they began as."""
+    reference = hewn.compile(MODELS["scan"])
+    feeds = {"first": weights(2, 70), "x": np.zeros((0, 2, 70), np.float32)}
+    with emulated.compiled(MODELS["scan"]) as module:
+        compare(module.run(feeds), reference.run(feeds))
+
+
+def test_states_that_have_to_be_copied():
+    """One state becomes another: the host runs the steps, each of which is one kernel."""
+    shifted = scan(shift=True)
+    reference = hewn.compile(shifted)
+    feeds = feeds_for(reference.inputs)
+    with emulated.compiled(shifted) as module:
+        got, launches = launches_of(module, feeds)
+        compare(got, reference.run(feeds))
+        assert launches > 1
+
+
+def caught(name, change):
+    """Under how many schedules the model gives something else, or fails, after the change."""
+    want = hewn.compile(MODELS[name])
+    feeds = feeds_for(want.inputs)
+    want = want.run(feeds)
+    count = 0
+    for schedule in SCHEDULES:
+        with emulated.mutated(change), emulated.compiled(MODELS[name]) as module:
+            with emulated.setting("SCHEDULE", schedule):
+                try:
+                    compare(module.run(feeds), want)
+                except (AssertionError, hewn.RunError):
+                    count += 1
+            del module  # a context that is lost is so for all who share it
+    return count
+
+
+MEETING = re.compile(r"^.*call void @joint\d+_meet\(.*\n", re.M)
+MUTATED = ["large-lstm", "large-gru", "layers", "mixed"]
+
+
+@pytest.mark.parametrize("name", MUTATED)
+def test_every_meeting_is_needed(name):
+    text = text_of(MODELS[name])
+    places = [found.span() for found in MEETING.finditer(text)]
+    assert places
+    for begin, end in places:
+        assert caught(name, lambda text, begin=begin, end=end: text[:begin] + text[end:]) > 0, text[begin:end]
+
+
+@pytest.mark.parametrize("name", MUTATED)
+def test_meetings_wait_for_all(name):
+    """One block less is waited for, or one that does not come; those that wait don't look."""
+    for wrong in ("2147483646", "2147483645"):
+        assert caught(name, lambda text, wrong=wrong: text.replace("i32 -2147483647,", f"i32 -{wrong},")) > 0
+    assert caught(name, lambda text: re.sub(r"icmp sgt (i32 %\d+, -1)", r"icmp eq \1", text)) > 0
+
+
+def test_blocks_that_do_not_come(capfd):
+    """Where a meeting lacks some, who waits is found out."""
+    lacking = re.compile(r"select i1 (%\d+), i32 (%\d+), i32 1")
+    with emulated.mutated(lambda text: lacking.sub(r"select i1 \1, i32 \2, i32 0", text)):
+        with emulated.compiled(MODELS["layers"]) as module:
+            with pytest.raises(hewn.RunError, match="unspecified launch failure"):
+                module.run(feeds_for(module.inputs))
+            del module
+    assert "3 blocks wait for others, of which 0 have ended" in capfd.readouterr().err
+
+
+def test_devices_that_run_no_such_kernels():
+    with emulated.setting("FAIL", "no-meetings"), pytest.raises(hewn.RunError, match="blocks wait for each other"):
+        with emulated.compiled(MODELS["layers"]):
+            pass
+
+
+def test_large_work_stays_alone():
+    """What takes longer than launches cost has all blocks that it wants."""
+    nodes = [helper.make_node("MatMul", [f"x{i}", "w"], [f"x{i + 1}"]) for i in range(3)]
+    large = model(nodes, [("x0", TensorProto.FLOAT, [2048, 2048])], [("x3", FLOAT)], w=weights(2048, 2048))
+    assert "_joint" not in text_of(large)
+    assert "_joint" in text_of(layers())
+
+
+def text_of(some):
+    with emulated.compiled(some) as module:
+        return module.artifact.with_suffix(".ll").read_text()

@@ -1,0 +1,78 @@
+// Launches of one number become one kernel: its parts, and a meeting of all blocks where one part needs what another has made.
+// RUN: hewn-opt %s -split-input-file --hewn-form-joints | FileCheck %s
+
+// The first two parts don't touch each other's memory; the third one, of fewer threads, reads what both have made.
+// CHECK: func.func private @joint0_a(
+// CHECK: func.func private @joint0_meet(%[[AT:.*]]: i64)
+// CHECK: call @hewn.grid.barrier
+// CHECK: scf.if
+// CHECK: %[[WAS:.*]] = func.call @hewn.grid.counter.add(%[[AT]], %{{.*}}) : (i64, i32) -> i32
+// CHECK: scf.while
+// CHECK: call @hewn.grid.counter.read(%[[AT]])
+// CHECK: call @hewn.grid.barrier
+// CHECK: func.func private @joint0_b(
+// CHECK: call @hewn.grid.barrier.some(%{{.*}}, %{{.*}}) : (i32, i32) -> ()
+// CHECK-LABEL: func.func @joint0(
+// CHECK-SAME: plan.blocks = 7 : i64, plan.meets, plan.symbols = [], plan.threads = 256 : i64
+// CHECK: call @joint0_a(
+// CHECK-NOT: call @joint0_meet
+// CHECK: call @hewn.grid.barrier
+// CHECK-NOT: call @joint0_meet
+// CHECK: call @joint0_a(
+// CHECK: call @joint0_meet(
+// CHECK: arith.cmpi ult
+// CHECK: scf.if
+// CHECK: func.call @joint0_b(
+// CHECK: return
+// CHECK-LABEL: func.func @main(
+// CHECK: %[[OUT:.*]] = plan.launch @joint0(%arg0) symbols [] {plan.places = [#plan.place<"output", 0 : i64>]} : (tensor<10xf32>) -> tensor<10xf32>
+// CHECK-NEXT: %[[VIEW:.*]] = graph.reshape %[[OUT]]
+// CHECK-NEXT: return %[[OUT]], %[[VIEW]]
+func.func private @hewn.grid.barrier(i32)
+func.func @a(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>) attributes {plan.blocks = 4 : i64, plan.threads = 256 : i64, plan.symbols = []} {
+  return
+}
+func.func @b(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>, %z: memref<?xf32>) attributes {plan.blocks = 7 : i64, plan.threads = 128 : i64, plan.symbols = []} {
+  %0 = arith.constant 0 : i32
+  call @hewn.grid.barrier(%0) : (i32) -> ()
+  return
+}
+func.func @main(%x: tensor<10xf32>) -> (tensor<10xf32>, tensor<2x5xf32>) attributes {plan.arena_bytes = 128 : i64} {
+  %0 = plan.launch @a(%x) symbols [] {plan.joint = 0 : i64, plan.places = [#plan.place<"arena", 0 : i64>]} : (tensor<10xf32>) -> tensor<10xf32>
+  %1 = plan.launch @a(%x) symbols [] {plan.joint = 0 : i64, plan.places = [#plan.place<"arena", 64 : i64>]} : (tensor<10xf32>) -> tensor<10xf32>
+  %2 = plan.launch @b(%0, %1) symbols [] {plan.joint = 0 : i64, plan.places = [#plan.place<"output", 0 : i64>]} : (tensor<10xf32>, tensor<10xf32>) -> tensor<10xf32>
+  %3 = graph.reshape %2 {plan.joint = 0 : i64, shape = [2, 5], plan.places = [#plan.place<"alias">]} : (tensor<10xf32>) -> tensor<2x5xf32>
+  return %2, %3 : tensor<10xf32>, tensor<2x5xf32>
+}
+
+// -----
+
+// A scan: its state is made in a buffer of its own, which takes turns with the state's place, and its slice of the output. Nobody
+// reads its last value, so it is copied nowhere; its first one, which a launch has made, is.
+// CHECK-LABEL: func.func @joint0(
+// CHECK-SAME: index, %[[ARENA:.*]]: memref<?xi8>, %{{.*}}: memref<?xi8>) attributes {plan.blocks = "max(4, floordiv(n + 255, 256))"
+// CHECK: call @joint0_a(
+// CHECK: call @joint0_meet(
+// CHECK: scf.for
+// CHECK: memref.store
+// CHECK: scf.for {{.*}} iter_args(%[[NOW:.*]] = %{{.*}}, %[[NEXT:.*]] = %{{.*}}, %[[LATER:.*]] = %{{.*}}) -> (memref<?xi8>, memref<?xi8>, memref<?xi8>)
+// CHECK: call @joint0_meet(
+// CHECK: call @joint0_step(
+// CHECK: scf.yield %[[NEXT]], %[[LATER]], %[[NEXT]]
+// CHECK-NOT: joint0_meet
+// CHECK: return
+func.func @a(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>) attributes {plan.blocks = 4 : i64, plan.threads = 256 : i64, plan.symbols = []} {
+  return
+}
+func.func @step(%ctx: !llvm.ptr, %x: memref<?xf32>, %t: memref<?xf32>, %y: memref<?xf32>, %z: memref<?xf32>, %n: index) attributes {plan.blocks = "floordiv(k + 255, 256)", plan.threads = 256 : i64, plan.symbols = ["k"]} {
+  return
+}
+func.func @main(%x: tensor<10xf32>, %s: tensor<?x10xf32> {graph.dims = ["n", 10]}) -> tensor<?x10xf32> attributes {plan.arena_bytes = 192 : i64} {
+  %0 = plan.launch @a(%x) symbols [] {plan.joint = 0 : i64, plan.places = [#plan.place<"arena", 0 : i64>]} : (tensor<10xf32>) -> tensor<10xf32>
+  %1:2 = graph.scan %0, %s attributes {backward = array<i1: false, true>, graph.dims = [[10], ["n", 10]], plan.joint = 0 : i64, numStates = 1 : i64, plan.places = [#plan.place<"arena", 64 : i64>, #plan.place<"output", 0 : i64>]} {
+  ^bb0(%h: tensor<10xf32>, %t: tensor<10xf32>):
+    %2:2 = plan.launch @step(%h, %t) symbols ["n"] {plan.places = [#plan.place<"arena", 128 : i64>, #plan.place<"slice", 1 : i64>]} : (tensor<10xf32>, tensor<10xf32>) -> (tensor<10xf32>, tensor<10xf32>)
+    graph.yield %2#0, %2#1 : tensor<10xf32>, tensor<10xf32>
+  } : (tensor<10xf32>, tensor<?x10xf32>) -> (tensor<10xf32>, tensor<?x10xf32>)
+  return %1#1 : tensor<?x10xf32>
+}

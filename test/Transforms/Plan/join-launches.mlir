@@ -1,0 +1,81 @@
+// Neighbouring launches become one kernel where launching costs more than what is launched: the decision, as an attribute.
+// RUN: hewn-opt %s -split-input-file --hewn-join-launches | FileCheck %s
+
+module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 166912, launchCycles = 3000, meetingCycles = 1500>>} {
+func.func private @k() attributes {plan.blocks = 4 : i64, plan.threads = 256 : i64, plan.symbols = [], plan.traffic = 4000 : i64}
+func.func private @large() attributes {plan.blocks = 4000 : i64, plan.threads = 256 : i64, plan.symbols = [], plan.traffic = 400000000 : i64}
+func.func private @groups() attributes {plan.alone, plan.blocks = 4 : i64, plan.threads = 256 : i64, plan.symbols = [], plan.traffic = 4000 : i64}
+
+// What is large stays alone, and so does what has groups of all threads. Views at an end are nobody's.
+// CHECK-LABEL: func.func @main(
+// CHECK: plan.launch @k({{.*}}plan.joint = 0
+// CHECK: plan.launch @k({{.*}}plan.joint = 0
+// CHECK: graph.reshape
+// CHECK-NOT: plan.joint
+// CHECK: plan.launch @large
+// CHECK-NOT: plan.joint
+// CHECK: plan.launch @k({{.*}}plan.joint = 1
+// CHECK: graph.reshape {{.*}}plan.joint = 1
+// CHECK: plan.launch @k({{.*}}plan.joint = 1
+// CHECK: plan.launch @groups
+// CHECK-NOT: plan.joint
+func.func @main(%x: tensor<10xf32>) -> tensor<10xf32> attributes {plan.arena_bytes = 256 : i64} {
+  %0 = plan.launch @k(%x) symbols [] {plan.places = [#plan.place<"arena", 0 : i64>]} : (tensor<10xf32>) -> tensor<10xf32>
+  %1 = plan.launch @k(%0) symbols [] {plan.places = [#plan.place<"arena", 64 : i64>]} : (tensor<10xf32>) -> tensor<10xf32>
+  %2 = graph.reshape %1 {shape = [2, 5], plan.places = [#plan.place<"alias">]} : (tensor<10xf32>) -> tensor<2x5xf32>
+  %3 = plan.launch @large(%2) symbols [] {plan.places = [#plan.place<"arena", 0 : i64>]} : (tensor<2x5xf32>) -> tensor<10xf32>
+  %4 = plan.launch @k(%3) symbols [] {plan.places = [#plan.place<"arena", 64 : i64>]} : (tensor<10xf32>) -> tensor<10xf32>
+  %5 = graph.reshape %4 {shape = [2, 5], plan.places = [#plan.place<"alias">]} : (tensor<10xf32>) -> tensor<2x5xf32>
+  %6 = plan.launch @k(%5) symbols [] {plan.places = [#plan.place<"arena", 0 : i64>]} : (tensor<2x5xf32>) -> tensor<10xf32>
+  %7 = plan.launch @groups(%6) symbols [] {plan.places = [#plan.place<"arena", 64 : i64>]} : (tensor<10xf32>) -> tensor<10xf32>
+  %8 = plan.launch @large(%7) symbols [] {plan.places = [#plan.place<"output", 0 : i64>]} : (tensor<10xf32>) -> tensor<10xf32>
+  return %8 : tensor<10xf32>
+}
+}
+
+// -----
+
+module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 166912, launchCycles = 3000, meetingCycles = 1500>>} {
+func.func private @k() attributes {plan.blocks = 4 : i64, plan.threads = 256 : i64, plan.symbols = [], plan.traffic = 4000 : i64}
+func.func private @two() attributes {plan.blocks = 4 : i64, plan.threads = 256 : i64, plan.symbols = [], plan.traffic = 4000 : i64}
+
+// A scan whose states move by themselves is joined as a whole; where one becomes another, only what a step does.
+// CHECK-LABEL: func.func @main(
+// CHECK: plan.launch @k({{.*}}plan.joint = 0
+// CHECK: graph.scan {{.*}}plan.joint = 0
+// CHECK-NOT: plan.joint
+// CHECK: graph.scan
+// CHECK-NOT: plan.joint
+// CHECK: plan.launch @k({{.*}}plan.joint = 1
+// CHECK: plan.launch @two({{.*}}plan.joint = 1
+func.func @main(%x: tensor<10xf32>, %s: tensor<100x10xf32>) -> (tensor<100x10xf32>, tensor<100x10xf32>) attributes {plan.arena_bytes = 512 : i64} {
+  %0 = plan.launch @k(%x) symbols [] {plan.places = [#plan.place<"arena", 0 : i64>]} : (tensor<10xf32>) -> tensor<10xf32>
+  %1:2 = graph.scan %0, %s attributes {backward = array<i1: false, false>, numStates = 1 : i64, plan.places = [#plan.place<"arena", 64 : i64>, #plan.place<"output", 0 : i64>]} {
+  ^bb0(%h: tensor<10xf32>, %t: tensor<10xf32>):
+    %3 = plan.launch @k(%h) symbols [] {plan.places = [#plan.place<"arena", 128 : i64>]} : (tensor<10xf32>) -> tensor<10xf32>
+    %4:2 = plan.launch @two(%3, %t) symbols [] {plan.places = [#plan.place<"arena", 192 : i64>, #plan.place<"slice", 1 : i64>]} : (tensor<10xf32>, tensor<10xf32>) -> (tensor<10xf32>, tensor<10xf32>)
+    graph.yield %4#0, %4#1 : tensor<10xf32>, tensor<10xf32>
+  } : (tensor<10xf32>, tensor<100x10xf32>) -> (tensor<10xf32>, tensor<100x10xf32>)
+  %2:3 = graph.scan %0, %0, %s attributes {backward = array<i1: false, false>, numStates = 2 : i64, plan.places = [#plan.place<"arena", 64 : i64>, #plan.place<"arena", 256 : i64>, #plan.place<"output", 1 : i64>]} {
+  ^bb0(%h: tensor<10xf32>, %g: tensor<10xf32>, %t: tensor<10xf32>):
+    %3 = plan.launch @k(%h) symbols [] {plan.places = [#plan.place<"arena", 128 : i64>]} : (tensor<10xf32>) -> tensor<10xf32>
+    %4:2 = plan.launch @two(%3, %g, %t) symbols [] {plan.places = [#plan.place<"arena", 192 : i64>, #plan.place<"slice", 2 : i64>]} : (tensor<10xf32>, tensor<10xf32>, tensor<10xf32>) -> (tensor<10xf32>, tensor<10xf32>)
+    graph.yield %4#0, %h, %4#1 : tensor<10xf32>, tensor<10xf32>, tensor<10xf32>
+  } : (tensor<10xf32>, tensor<10xf32>, tensor<100x10xf32>) -> (tensor<10xf32>, tensor<10xf32>, tensor<100x10xf32>)
+  return %1#1, %2#2 : tensor<100x10xf32>, tensor<100x10xf32>
+}
+}
+
+// -----
+
+// Machines whose blocks don't wait for each other.
+module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 166912, launchCycles = 3000>>} {
+func.func private @k() attributes {plan.blocks = 4 : i64, plan.threads = 256 : i64, plan.symbols = [], plan.traffic = 4000 : i64}
+// CHECK-LABEL: func.func @main(
+// CHECK-NOT: plan.joint
+func.func @main(%x: tensor<10xf32>) -> tensor<10xf32> attributes {plan.arena_bytes = 256 : i64} {
+  %0 = plan.launch @k(%x) symbols [] {plan.places = [#plan.place<"arena", 0 : i64>]} : (tensor<10xf32>) -> tensor<10xf32>
+  %1 = plan.launch @k(%0) symbols [] {plan.places = [#plan.place<"output", 0 : i64>]} : (tensor<10xf32>) -> tensor<10xf32>
+  return %1 : tensor<10xf32>
+}
+}
