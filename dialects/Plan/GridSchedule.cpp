@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dialects/Plan/GridSchedule.h"
+#include "dialects/Graph/Analysis/Layout.h"
 
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
@@ -63,8 +64,37 @@ Type stagedType(graph::ContractOpInterface op, unsigned operand) {
 
 bool multipliesAlongSum(graph::ContractOpInterface op) { return isOfBytes(op); }
 
+/// Float32s that are one factor each, where groups of warps multiply.
+static bool isOfRounded(graph::ContractOpInterface op) {
+  GridAttr grid = gridOf(op);
+  return grid && grid.getGroupRate() > 0 && grid.getProducts() == 1 &&
+         llvm::all_of(op->getOperands(), [](Value v) { return graph::getElementType(v).isF32(); });
+}
+
+bool wantsAlongSum(graph::ContractOpInterface op) { return isOfBytes(op) || isOfRounded(op); }
+
+/// Whether an operand's innermost dim in memory is summed.
+static bool liesAlongSum(graph::ContractOpInterface op, unsigned operand) {
+  auto type = cast<RankedTensorType>(op->getOperand(operand).getType());
+  auto layout = dyn_cast_or_null<graph::LayoutAttr>(type.getEncoding());
+  if (layout && (layout.getBlockDim() >= 0 || layout.getGroupDim() >= 0))
+    return false;
+  graph::Dims extents = op.getIterationDims(graph::getDims);
+  SmallVector<bool> summed = op.getReductionDims();
+  AffineMap map = op.getIndexingMaps()[operand];
+  for (int64_t i : llvm::reverse(graph::memoryOrder(type)))
+    for (unsigned d = 0; d < summed.size(); ++d)
+      if (map.getResult(unsigned(i)).isFunctionOfDim(d) && !extents[d].is(1))
+        return summed[d];
+  return false;
+}
+
+bool roundsFetched(graph::ContractOpInterface op) {
+  return isOfRounded(op) && liesAlongSum(op, 0) && liesAlongSum(op, 1);
+}
+
 bool multipliesByGroups(graph::ContractOpInterface op) {
-  return gridOf(op).getGroupRate() > 0 && stagedType(op).getIntOrFloatBitWidth() == 16;
+  return gridOf(op).getGroupRate() > 0 && (stagedType(op).getIntOrFloatBitWidth() == 16 || roundsFetched(op));
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -78,13 +108,14 @@ constexpr int64_t kGateBytes = 2 * 8 * kMostBuffers;
 /// Rows of one instruction's result, and columns of the two that share a load.
 constexpr int64_t kFragmentRows = 16, kPairColumns = 16;
 
-GridTile gridTile(ScheduleAttr schedule, graph::ContractOpInterface op) {
-  constexpr int64_t step = 32, mostRows = 128, mostColumns = 256;
+GridTile gridTile(ScheduleAttr schedule, graph::ContractOpInterface op, bool groups) {
+  constexpr int64_t step = 32, mostRows = 128, mostColumns = 128, mostOfGroup = 256;
   auto upTo = [&](int64_t size, int64_t most) {
     return int64_t(llvm::divideCeil(std::clamp<int64_t>(size, 1, most), step)) * step;
   };
-  GridTile tile{upTo(schedule.getM(), mostRows), upTo(schedule.getN(), mostColumns), 1, 1, 1};
-  tile.byGroups = multipliesByGroups(op) && tile.rows % kGroupRows == 0;
+  GridTile tile{upTo(schedule.getM(), mostRows), 1, 1, 1, 1};
+  tile.byGroups = groups && tile.rows % kGroupRows == 0;
+  tile.columns = upTo(schedule.getN(), tile.byGroups ? mostOfGroup : mostColumns);
   // One slice is multiplied while another one comes.
   int64_t fit = gridOf(op).getSharedBytes() / tile.sharedBytes(), wanted = schedule.getBuffers();
   tile.buffers = std::clamp<int64_t>(wanted > 0 ? std::min(wanted, fit) : fit, 2, kMostBuffers);
@@ -216,7 +247,7 @@ ScheduleAttr chooseTile(graph::ContractOpInterface op, bool mayPart) {
         break;
       for (int64_t buffers : rings) {
         auto schedule = ScheduleAttr::get(op->getContext(), height, width, parts, buffers);
-        GridTile tile = gridTile(schedule, op);
+        GridTile tile = gridTile(schedule, op, multipliesByGroups(op));
         if (tile.sharedBytes() > grid.getSharedBytes() ||
             sumsOfThread(tile, tile.warps() * grid.getWarp(), sizes.terms) >
                 (tile.byGroups ? kMostSumsOfGroup : kMostSums))

@@ -29,12 +29,16 @@ inline constexpr int64_t kGroupWarps = 4, kGroupRows = 64;
 
 /// Whether groups of warps have an instruction for what `multipliesMatrices`: both operands are in shared memory as its factors.
 bool multipliesByGroups(graph::ContractOpInterface op);
+/// Whether the operands must be fetched for that: float32s become factors on their way.
+bool roundsFetched(graph::ContractOpInterface op);
 
 /// What an operand's elements are in shared memory: what they are, where both are the same or integers, else float32.
 mlir::Type stagedType(graph::ContractOpInterface op, unsigned operand = 0);
 
 /// Whether they must lie along the sum there, and had best do so in memory: the instruction has no other form for such elements.
 bool multipliesAlongSum(graph::ContractOpInterface op);
+/// Whether constants had best lie so: also where groups of warps multiply only what does.
+bool wantsAlongSum(graph::ContractOpInterface op);
 
 /// How a block makes its tile.
 struct GridTile {
@@ -51,8 +55,9 @@ struct GridTile {
   int64_t sliceBytes() const { return fetches ? kFetchedBytes : kSliceBytes; }
   int64_t sharedBytes() const { return buffers * (rows + columns) * sliceBytes(); }
 };
-/// Multiples of 32, up to 128 rows and 256 columns, whatever the schedule says, with no more buffers than fit. Groups multiply where they may (`multipliesByGroups`) and the tile has rows for them.
-GridTile gridTile(ScheduleAttr schedule, graph::ContractOpInterface op);
+/// Multiples of 32, up to 128 rows and 256 columns, whatever the schedule says, with no more buffers than fit. Groups multiply
+/// where they may (`groups`, of what `multipliesByGroups`) and the tile has rows for them; else columns are at most 128.
+GridTile gridTile(ScheduleAttr schedule, graph::ContractOpInterface op, bool groups);
 
 /// The same tile where a group that multiplies nothing has the operands fetched; as it is where that is not worth it.
 GridTile fetchedTile(GridTile tile, graph::ContractOpInterface op);

@@ -109,10 +109,10 @@ def Plan_BoxAttr : AttrDef<PlanDialect, "Box"> {
     The memory is that of argument number `argument` of the kernel, elements of `bytes`, counted by `extents`, the innermost dim first;
     `strides` are the bytes from one to the next along the others. Extents and strides are integers or expressions over the
     kernel's symbols. A box has `sizes` elements along the dims; the bytes of its innermost one are a line, whose pieces of 16 bytes
-    are swapped as in lib/Codegen/Grid/Grid.h.
+    are swapped as in lib/Codegen/Grid/Grid.h. `rounds`: float32s come with eleven significant bits.
   }];
   let parameters = (ins "int64_t":$argument, "int64_t":$bytes, "::mlir::ArrayAttr":$extents, "::mlir::ArrayAttr":$strides,
-                        "::mlir::DenseI64ArrayAttr":$sizes);
+                        "::mlir::DenseI64ArrayAttr":$sizes, DefaultValuedParameter<"bool", "false">:$rounds);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }

@@ -96,7 +96,7 @@ LogicalResult ScheduleAttr::verify(Emit emitError, int64_t m, int64_t n, int64_t
 }
 
 LogicalResult BoxAttr::verify(Emit emitError, int64_t argument, int64_t bytes, ArrayAttr extents, ArrayAttr strides,
-                              DenseI64ArrayAttr sizes) {
+                              DenseI64ArrayAttr sizes, bool rounds) {
   constexpr size_t mostDims = 5;
   if (argument < 0 || bytes < 1)
     return emitError() << "argument must not be negative, and bytes at least 1";
@@ -106,6 +106,8 @@ LogicalResult BoxAttr::verify(Emit emitError, int64_t argument, int64_t bytes, A
   auto isExpression = [](Attribute attr) { return isa<IntegerAttr, StringAttr>(attr); };
   if (!llvm::all_of(extents, isExpression) || !llvm::all_of(strides, isExpression))
     return emitError() << "extents and strides must be integers or expressions";
+  if (rounds && bytes != 4)
+    return emitError() << "only float32s are rounded";
   if (!llvm::all_of(sizes.asArrayRef(), [](int64_t size) { return size > 0; }))
     return emitError() << "sizes must be at least 1";
   return success();

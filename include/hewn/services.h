@@ -176,12 +176,13 @@ HEWN_RT int32_t hewn_device_copy(hewn_context *context, void *to, const void *fr
 /// boxes: what the kernel gets as an argument, at a multiple of 64 bytes.
 /// `sizes`: `rank` extents, the innermost dim first, bytes from one to the next
 /// along the other dims, and `rank` extents of a box, of elements of
-/// `element_bytes`. A tensor without elements is described by nothing.
+/// `element_bytes`. A tensor without elements is described by nothing. `rounds`
+/// is not 0: elements are float32s, and come with eleven significant bits.
 typedef struct hewn_device_box {
   uint64_t opaque[16];
 } hewn_device_box;
 HEWN_RT int32_t hewn_device_describe(hewn_context *context, hewn_device_box *box, void *memory, int32_t element_bytes,
-                                     int32_t rank, const int64_t *sizes);
+                                     int32_t rounds, int32_t rank, const int64_t *sizes);
 
 /// The counter by which blocks that wait for each other count themselves, 0
 /// when the context is made; NULL as above.

@@ -8,20 +8,22 @@
 
 #define MOST_DIMS 5
 
-/// The driver's number for words of so many bytes, which it moves as they are; -1: it has none.
-static int wordType(int32_t bytes) {
-  const int uint8 = 0, uint16 = 1, uint32 = 2;
+/// The driver's number for words of so many bytes, which it moves as they are, or rounds; -1: it has none.
+static int wordType(int32_t bytes, int32_t rounds) {
+  const int uint8 = 0, uint16 = 1, uint32 = 2, tfloat32 = 11;
+  if (rounds)
+    return bytes == 4 ? tfloat32 : -1;
   return bytes == 1 ? uint8 : bytes == 2 ? uint16 : bytes == 4 ? uint32 : -1;
 }
 
 int32_t hewn_device_describe(hewn_context *context, hewn_device_box *box, void *memory, int32_t element_bytes,
-                             int32_t rank, const int64_t *sizes) {
+                             int32_t rounds, int32_t rank, const int64_t *sizes) {
   cuda_state *state = hewn_cuda_state(context);
   uint64_t extents[MOST_DIMS], strides[MOST_DIMS];
   unsigned ofBox[MOST_DIMS], steps[MOST_DIMS];
   const int none = 0, throughCache128 = 2;
   memset(box, 0, sizeof(*box));
-  if (rank < 1 || rank > MOST_DIMS || wordType(element_bytes) < 0)
+  if (rank < 1 || rank > MOST_DIMS || wordType(element_bytes, rounds) < 0)
     return hewn_message_fail(context, HEWN_UNSUPPORTED, "a kernel fetches boxes of a tensor that no device has");
   for (int32_t i = 0; i < rank; ++i) {
     if (sizes[i] <= 0)
@@ -35,8 +37,8 @@ int32_t hewn_device_describe(hewn_context *context, hewn_device_box *box, void *
   unsigned line = ofBox[0] * (unsigned)element_bytes;
   int swaps = line == 128 ? 3 : line == 64 ? 2 : line == 32 ? 1 : 0;
   return hewn_cuda_done(context,
-                        state->driver.cuTensorMapEncodeTiled(box, wordType(element_bytes), (unsigned)rank, memory,
-                                                             extents, strides, ofBox, steps, none, swaps,
+                        state->driver.cuTensorMapEncodeTiled(box, wordType(element_bytes, rounds), (unsigned)rank,
+                                                             memory, extents, strides, ofBox, steps, none, swaps,
                                                              throughCache128, none),
                         "describing a tensor");
 }

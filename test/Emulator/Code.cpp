@@ -102,7 +102,8 @@ void defineGroup(Module &module, Function &function) {
   if (!isWait) {
     SmallVector<StringRef> parts; // type, how left and right lie, columns
     name.split(parts, '.');
-    arguments.push_back(b.getInt32((parts[0] == "bf16") | (parts[1] == "k") << 1 | (parts[2] == "k") << 2));
+    arguments.push_back(
+        b.getInt32((parts[0] == "bf16") | (parts[0] == "f32") << 3 | (parts[1] == "k") << 1 | (parts[2] == "k") << 2));
   }
   arguments.append({b.getInt32(count * 2), sums});
   SmallVector<Type *> types;

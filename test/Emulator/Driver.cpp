@@ -328,11 +328,13 @@ int tensorMapEncodeTiled(void *map, int type, unsigned rank, void *memory, const
                          const uint64_t *strides, const unsigned *box, const unsigned *steps, int interleave,
                          int swizzle, int, int) {
   constexpr unsigned mostDims = 3, mostOfBox = 256;
+  constexpr int tfloat32 = 11;
   auto address = uint64_t(uintptr_t(memory));
-  if (uintptr_t(map) % 64 != 0 || type < 0 || type > 2 || rank < 1 || rank > mostDims || address % 16 != 0 ||
-      interleave != 0)
+  if (uintptr_t(map) % 64 != 0 || type < 0 || (type > 2 && type != tfloat32) || rank < 1 || rank > mostDims ||
+      address % 16 != 0 || interleave != 0)
     return kInvalidValue;
-  Tensor tensor{Tensor::kMagic, hostAddress(address), 1u << type, rank, {}, {}, {}};
+  Tensor tensor{Tensor::kMagic,  hostAddress(address), type == tfloat32 ? 4u : 1u << type, rank, {}, {}, {},
+                type == tfloat32};
   uint64_t span = tensor.bytes;
   for (unsigned i = 0; i < rank; ++i) {
     tensor.extents[i] = extents[i];

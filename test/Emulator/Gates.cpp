@@ -10,6 +10,16 @@ namespace {
 /// What a gate's own eight bytes hold: nobody else may write there.
 constexpr uint64_t kGateBits = 0x6a7e6a7e6a7e6a7e;
 
+/// A float32's leading eleven significant bits, to the nearest.
+void roundWord(char *memory) {
+  uint32_t word;
+  std::memcpy(&word, memory, sizeof(word));
+  if ((word & 0x7f800000) != 0x7f800000)
+    word += 0xfff + (word >> 13 & 1);
+  word &= 0xffffe000;
+  std::memcpy(memory, &word, sizeof(word));
+}
+
 uint64_t boxBytes(const Tensor &tensor) {
   uint64_t bytes = tensor.bytes;
   for (uint32_t i = 0; i < tensor.rank; ++i)
@@ -137,6 +147,8 @@ std::string Gates::land(const Fetch &fetch) {
         std::memcpy(memory, reinterpret_cast<const char *>(from + uint64_t(place) * tensor.bytes), tensor.bytes);
       else
         std::memset(memory, 0, tensor.bytes);
+      if (tensor.rounds)
+        roundWord(memory);
     }
   }
   for (uint64_t piece = fetch.to / kPiece; piece < (fetch.to + lines * line) / kPiece; ++piece)

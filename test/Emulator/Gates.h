@@ -18,7 +18,7 @@ struct Tensor {
   uint64_t magic, address;
   uint32_t bytes, rank;
   uint64_t extents[3], strides[3];
-  uint32_t box[3];
+  uint32_t box[3], rounds;
   static constexpr uint64_t kMagic = 0x7e4507e450;
 };
 constexpr size_t kTensorBytes = 128;

@@ -24,10 +24,11 @@ void name(float *sums, int32_t count, uint32_t bits) {
 
 /// A matrix in shared memory, as its form says; rows are columns of a right one.
 struct Form {
-  uint64_t address, line, blocks, panels;
+  uint64_t address, line, blocks, panels, bytes;
   bool alongSum;
 
-  Form(int64_t address, int64_t form, bool alongSum) : address(uint64_t(address)), alongSum(alongSum) {
+  Form(int64_t address, int64_t form, bool alongSum, int32_t elementBits)
+      : address(uint64_t(address)), bytes(elementBits == 32 ? 4 : 2), alongSum(alongSum) {
     auto bits = uint64_t(form);
     line = uint64_t(256) >> (bits >> 62);
     blocks = (bits >> 32 & 0x3fff) * 16;
@@ -38,15 +39,23 @@ struct Form {
   uint64_t at(uint64_t row, uint64_t inSum) const {
     uint64_t to = address;
     if (alongSum)
-      to += row / 8 * blocks + row % 8 * line + inSum * 2;
+      to += row / 8 * blocks + row % 8 * line + inSum * bytes;
     else
-      to += row * 2 / line * panels + row * 2 % line + inSum / 8 * blocks + inSum % 8 * line;
+      to += row * bytes / line * panels + row * bytes % line + inSum / 8 * blocks + inSum % 8 * line;
     // Pieces change by the bits of the address itself.
     return to ^ ((to >> 7 & (line / 16 - 1)) << 4);
   }
 };
 
 double elementAt(uint64_t address, int32_t bits) {
+  if (bits == 32) { // its leading eleven significant bits
+    uint32_t word;
+    std::memcpy(&word, reinterpret_cast<const char *>(address), sizeof(word));
+    word &= 0xffffe000;
+    float value;
+    std::memcpy(&value, &word, sizeof(value));
+    return double(value);
+  }
   uint16_t word;
   std::memcpy(&word, reinterpret_cast<const char *>(address), sizeof(word));
   if (bits > 0) {
@@ -63,10 +72,12 @@ double elementAt(uint64_t address, int32_t bits) {
 } // namespace
 
 std::string GroupWarp::make(const Product &product) {
-  constexpr uint64_t depth = 16;
   const GroupMatrices &matrices = product.matrices;
-  Form left(matrices.left, matrices.leftForm, matrices.leftAlongSum),
-      right(matrices.right, matrices.rightForm, matrices.rightAlongSum);
+  Form left(matrices.left, matrices.leftForm, matrices.leftAlongSum, matrices.bits),
+      right(matrices.right, matrices.rightForm, matrices.rightAlongSum, matrices.bits);
+  uint64_t depth = 32 / left.bytes;
+  if (matrices.bits == 32 && (!left.alongSum || !right.alongSum))
+    return "matrices of float32s that do not lie along the sum";
   if (!left.exists(matrices.leftForm) || !right.exists(matrices.rightForm))
     return "a matrix of a group has a form that is none";
   std::string problem;
@@ -74,7 +85,7 @@ std::string GroupWarp::make(const Product &product) {
     uint64_t at = form.at(row, inSum);
     for (const SharedMemory &memory : *shared) {
       auto start = reinterpret_cast<uint64_t>(memory.address);
-      if (at >= start && at + 2 <= start + memory.bytes)
+      if (at >= start && at + form.bytes <= start + memory.bytes)
         return elementAt(at, matrices.bits);
     }
     problem = "a group's matrix lies outside of shared memory";

@@ -24,7 +24,7 @@ struct SharedMemory {
 
 /// Two matrices whose product is to be added.
 struct GroupMatrices {
-  /// 16 for float16, -16 for bfloat16; which of them lie along the sum.
+  /// 16 for float16, -16 for bfloat16, 32 for float32; which of them lie along the sum.
   int32_t bits = 0;
   bool leftAlongSum = false, rightAlongSum = false;
   int64_t left = 0, right = 0, leftForm = 0, rightForm = 0;

@@ -538,7 +538,8 @@ void gridGroupClose() {
 void gridGroupProduct(int64_t left, int64_t right, int64_t leftForm, int64_t rightForm, int32_t form, int32_t columns,
                       float *sums) {
   GroupStep &step = groupStep(GroupStep::Kind::Product);
-  step.matrices = {form & 1 ? -16 : 16, (form & 2) != 0, (form & 4) != 0, left, right, leftForm, rightForm};
+  step.matrices = {
+      form & 8 ? 32 : form & 1 ? -16 : 16, (form & 2) != 0, (form & 4) != 0, left, right, leftForm, rightForm};
   step.columns = columns;
   step.sums = sums;
   leave(State::AtMeeting);

@@ -59,7 +59,7 @@ void gridLines(int64_t from, int32_t turned, int32_t *words);
 void gridCopy(int64_t to, int64_t from, int32_t present, int32_t bytes);
 void gridCopiesClose();
 void gridCopiesWait(int32_t open);
-/// `form`: bit 0, whether elements are bfloat16s; bits 1 and 2, whether the left and the right matrix lie along the sum. `sums`:
+/// `form`: bits 0 and 3, whether elements are bfloat16s, or float32s; 1 and 2, whether the left and the right matrix lie along the sum. `sums`:
 /// columns / 2, which become those that are under way.
 void gridGroupProduct(int64_t left, int64_t right, int64_t leftForm, int64_t rightForm, int32_t form, int32_t columns,
                       float *sums);

@@ -8,9 +8,10 @@ import hewn
 import numpy as np
 import pytest
 from comparison import compare, feeds_for
+from onnx import helper
 from test_emulated import SCHEDULES
-from test_groups import HALF, TARGET, batches, waits, weights
-from test_ptx import one
+from test_groups import FLOAT, HALF, TARGET, batches, waits, weights
+from test_ptx import model, one
 
 # With how many boxes of two and of three dims the kernel's code fetches.
 MODELS = {
@@ -60,12 +61,44 @@ def test_as_on_the_host(name):
 
 def test_sizes_known_only_when_run():
     """Tensors are described anew for each size, also for none."""
-    model = MODELS["symbolic"][0]
-    reference, random = hewn.compile(model), np.random.default_rng(0)
-    with emulated.compiled(model, TARGET) as module:
+    built = MODELS["symbolic"][0]
+    reference, random = hewn.compile(built), np.random.default_rng(0)
+    with emulated.compiled(built, TARGET) as module:
         for rows in (300, 64, 1, 0, 300):
             feeds = {"x0": random.standard_normal((rows, 64)).astype(np.float16)}
             compare(module.run(feeds), reference.run(feeds))
+
+
+def factors(shape):
+    return np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+
+
+def rounded(schedule, change=None):
+    """The error of a product of float32s by groups of warps, in units of its parts; what is wrong with it else."""
+    x, w, texts = factors((1000, 104)), factors((104, 1200)), []
+    built = model([helper.make_node("MatMul", ["x", "w"], ["y"])], [("x", FLOAT, list(x.shape))], [("y", FLOAT)], w=w)
+
+    def look(text):
+        texts.append(text)
+        return change(text) if change else text + "\n"
+
+    with emulated.mutated(look), emulated.compiled(built, TARGET, precision="high") as module:
+        assert "hewn.grid.group.product.f32.k.k." in texts[0]
+        with emulated.setting("SCHEDULE", schedule):
+            exact, scale = x.astype(np.float64) @ w, np.abs(x).astype(np.float64) @ np.abs(w)
+            return (np.abs(module.run({"x": x})["y"] - exact) / scale).max()
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_float32s_are_rounded_when_fetched(schedule):
+    """Each to the nearest of eleven significant bits: cut off they would be some 2^-11 too small."""
+    assert 1e-6 < rounded(schedule) < 2.5e-4
+
+
+def test_wrong_matrices_of_float32s():
+    assert not rounded("forward", lambda text: text.replace("product.f32.k.k", "product.f16.k.k")) < 1e-3
+    with pytest.raises(hewn.RunError):
+        rounded("forward", lambda text: text.replace("product.f32.k.k", "product.f32.k.m"))
 
 
 def nth(call, number, edit):

@@ -133,3 +133,8 @@
 
 // expected-error@+1 {{extents and strides must be integers or expressions}}
 #box = #plan.box<argument = 1, bytes = 2, extents = [64, unit], strides = [128], sizes = [64, 8]>
+
+// -----
+
+// expected-error@+1 {{only float32s are rounded}}
+#box = #plan.box<argument = 1, bytes = 2, extents = [64, 64], strides = [128], sizes = [64, 8], rounds = true>

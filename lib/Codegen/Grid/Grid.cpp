@@ -155,8 +155,11 @@ SmallVector<Value> Grid::groupProduct(Type factors, const Matrix &left, const Ma
   };
   SmallVector<Value> operands = {wide(left.address), wide(right.address), form(left), form(right)};
   llvm::append_range(operands, sums);
-  std::string name = (kGridGroupProduct + (factors.isF16() ? "f16" : "bf16") + (left.alongSum ? ".k" : ".m") +
-                      (right.alongSum ? ".k." : ".m.") + Twine(sums.size() * 2))
+  std::string name = (kGridGroupProduct +
+                      (factors.isF16()    ? "f16"
+                       : factors.isBF16() ? "bf16"
+                                          : "f32") +
+                      (left.alongSum ? ".k" : ".m") + (right.alongSum ? ".k." : ".m.") + Twine(sums.size() * 2))
                          .str();
   return llvm::to_vector(call(name, operands, SmallVector<Type>(sums.size(), e.b.getF32Type())));
 }

@@ -26,7 +26,7 @@
 //     void hewn.grid.group.publish()                                    the thread's copies and stores so far are for products of groups
 //     void hewn.grid.group.begin()                                      its sums are ready for them
 //     {f32 x n/2} hewn.grid.group.product.TYPE.LEFT.RIGHT.n(i64 left, i64 right, i64 leftForm, i64 rightForm, f32 x n/2)
-//                                                                       four warps' 64xn matrix of sums += 64x16 times 16xn TYPEs
+//                                                                       four warps' 64xn matrix of sums += 64xD times Dxn TYPEs (f16, bf16, f32)
 //     void hewn.grid.group.close()                                      the warp's products so far are a set
 //     {f32 x n/2} hewn.grid.group.wait.n(i32 open, f32 x n/2)           sums, when all of its sets but the last `open` are done
 //     void hewn.grid.gate.init(i64 gate, i32 arrivals)                  eight bytes of shared memory are a gate from now on
@@ -50,7 +50,7 @@
 // (2t, g) and (2t+1, g). A copy lands in shared memory some time before a wait for its group ends, in any order; other threads
 // see it behind a barrier after that.
 //
-// Groups are warps 4 i to 4 i + 3 of a block. Warp w of a group has rows 16 w to 16 w + 15 of its sums: a lane has for each eight
+// D is as many as 32 bytes have; f32s lie along the sum, and are factors as those of `product`. Groups are warps 4 i to 4 i + 3 of a block. Warp w of a group has rows 16 w to 16 w + 15 of its sums: a lane has for each eight
 // columns, in turn, what it has of `product`'s. A group's product reads shared memory some time before a wait for its set ends, what
 // was published before the last barrier. Until then its sums may only be passed to another product, or to a wait. LEFT and
 // RIGHT: `k`, a matrix lies along the sum, or `m`, it lies along its rows (columns of the right one). Lines of L = 128, 64 or 32
@@ -161,7 +161,7 @@ public:
   /// Before the barrier that lets groups read what this thread has written, and before products of sums that were not theirs.
   void publishToGroups();
   void beginGroup();
-  /// `sums` of this thread, under way from now on, plus the product of the group's matrices of `factors` (float16, bfloat16).
+  /// `sums` of this thread, under way from now on, plus the product of the group's matrices of `factors` (float16, bfloat16, float32).
   llvm::SmallVector<mlir::Value> groupProduct(mlir::Type factors, const Matrix &left, const Matrix &right,
                                               llvm::ArrayRef<mlir::Value> sums);
   void closeGroup();

@@ -80,7 +80,7 @@ std::optional<GridBox> gridBox(KernelFunction &k, const GridTiles &tiles, unsign
   return box;
 }
 
-Value addBox(KernelFunction &k, const GridBox &box, int64_t bytes, ArrayRef<int64_t> sizes) {
+Value addBox(KernelFunction &k, const GridBox &box, int64_t bytes, bool rounds, ArrayRef<int64_t> sizes) {
   constexpr int64_t descriptionBytes = 128, alignment = 64;
   MLIRContext *context = k.kernel.getContext();
   Builder b(context);
@@ -99,7 +99,7 @@ Value addBox(KernelFunction &k, const GridBox &box, int64_t bytes, ArrayRef<int6
   if (auto before = k.function->getAttrOfType<ArrayAttr>(plan::kBoxesAttr))
     llvm::append_range(boxes, before);
   boxes.push_back(plan::BoxAttr::get(context, box.argument, bytes, b.getArrayAttr(extents), b.getArrayAttr(strides),
-                                     b.getDenseI64ArrayAttr(sizes)));
+                                     b.getDenseI64ArrayAttr(sizes), rounds));
   k.function->setAttr(plan::kBoxesAttr, b.getArrayAttr(boxes));
   return k.function.getArgument(number);
 }

@@ -24,8 +24,8 @@ struct GridBox {
 /// of two or three do.
 std::optional<GridBox> gridBox(KernelFunction &k, const GridTiles &tiles, unsigned operand, mlir::Type staged);
 
-/// A new argument of the kernel, for boxes of `sizes` elements of `bytes`.
-mlir::Value addBox(KernelFunction &k, const GridBox &box, int64_t bytes, llvm::ArrayRef<int64_t> sizes);
+/// A new argument of the kernel, for boxes of `sizes` elements of `bytes`; `rounds`: float32s come as factors of products.
+mlir::Value addBox(KernelFunction &k, const GridBox &box, int64_t bytes, bool rounds, llvm::ArrayRef<int64_t> sizes);
 
 } // namespace hewn::codegen
 

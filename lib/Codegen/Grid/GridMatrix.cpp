@@ -343,11 +343,13 @@ void emitGridMatrix(KernelFunction &k, OpBuilder &b, const GridTiles &tiles) {
   plan::ScheduleAttr schedule = k.kernel.getScheduleAttr();
   if (!schedule)
     schedule = plan::chooseTile(tiles.op, /*mayPart=*/false);
-  plan::GridTile tile = plan::gridTile(schedule, tiles.op);
-  Type staged = plan::stagedType(tiles.op);
-  std::optional<GridBox> left = gridBox(k, tiles, 0, staged), right = gridBox(k, tiles, 1, staged);
+  std::optional<GridBox> left = gridBox(k, tiles, 0, plan::stagedType(tiles.op, 0)),
+                         right = gridBox(k, tiles, 1, plan::stagedType(tiles.op, 1));
+  plan::GridTile tile = plan::gridTile(schedule, tiles.op, plan::multipliesByGroups(tiles.op));
   if (left && right)
     tile = plan::fetchedTile(tile, tiles.op);
+  if (!tile.fetches && plan::roundsFetched(tiles.op))
+    tile = plan::gridTile(schedule, tiles.op, /*groups=*/false);
   GridMatrixEmitter emitter(k, b, tiles, tile);
   if (tile.fetches)
     emitter.fetchFrom(*left, *right);

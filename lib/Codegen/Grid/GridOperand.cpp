@@ -246,7 +246,7 @@ void GridOperand::fetchFrom(const GridBox &box) {
   sizes.resize(box.extents.size(), 1);
   rank = unsigned(sizes.size());
   block = box.block;
-  tensor = addBox(c.k, box, bytes, sizes);
+  tensor = addBox(c.k, box, bytes, /*rounds=*/staged.isF32(), sizes);
 }
 
 void GridOperand::fetch(Index slice, Index buffer, Index batch, Index gate) {

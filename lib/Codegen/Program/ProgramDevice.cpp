@@ -92,9 +92,9 @@ llvm::Value *ProgramEmitter::describeBox(plan::LaunchOp op, plan::BoxAttr box, A
   for (auto [i, size] : llvm::enumerate(sizes))
     b.CreateStore(size, b.CreateConstInBoundsGEP1_64(i64, memory, i));
   failIfNotOk(
-      b.CreateCall(service("hewn_device_describe", i32, {ptr, ptr, ptr, i32, i32, ptr}),
+      b.CreateCall(service("hewn_device_describe", i32, {ptr, ptr, ptr, i32, i32, i32, ptr}),
                    {runContext, made, arguments[size_t(box.getArgument())], b.getInt32(uint32_t(box.getBytes())),
-                    b.getInt32(uint32_t(box.getExtents().size())), memory}));
+                    b.getInt32(box.getRounds()), b.getInt32(uint32_t(box.getExtents().size())), memory}));
   return made;
 }
 

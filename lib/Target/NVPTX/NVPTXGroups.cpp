@@ -54,11 +54,14 @@ Value *product(IRBuilder<> &b, CallInst *call, StringRef name) {
   std::string registers;
   for (size_t i = 0; i < sums.size(); ++i)
     registers += (i ? ", $" : "$") + std::to_string(i);
-  auto turned = [](StringRef form) { return form == "m" ? "1" : "0"; };
+  // Float32s have one form.
+  bool words = parts[0] == "f32";
+  StringRef factors = words ? "tf32" : parts[0];
+  auto turned = [&](StringRef form) { return words ? "" : form == "m" ? ", 1" : ", 0"; };
   std::string first = std::to_string(2 * sums.size()), second = std::to_string(2 * sums.size() + 1);
   std::string text = ("{ .reg .pred adds; setp.ne.b32 adds, 1, 0; wgmma.mma_async.sync.aligned.m64n" + parts[3] +
-                      "k16.f32." + parts[0] + "." + parts[0] + " {" + registers + "}, $" + first + ", $" + second +
-                      ", adds, 1, 1, " + turned(parts[1]) + ", " + turned(parts[2]) + "; }")
+                      (words ? "k8" : "k16") + ".f32." + factors + "." + factors + " {" + registers + "}, $" + first +
+                      ", $" + second + ", adds, 1, 1" + turned(parts[1]) + turned(parts[2]) + "; }")
                          .str();
   Value *left = descriptor(b, call->getArgOperand(0), call->getArgOperand(2));
   Value *right = descriptor(b, call->getArgOperand(1), call->getArgOperand(3));

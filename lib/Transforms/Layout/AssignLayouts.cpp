@@ -257,7 +257,7 @@ private:
       return;
     bool inGroups = roles && plan::groupSize(op) > 1 && graph::getDims(right.get())[*lanes].constant();
     // Where a grid multiplies what lies along the sum, all of it does.
-    if (constant && plan::multipliesMatrices(op) && plan::multipliesAlongSum(op))
+    if (constant && plan::multipliesMatrices(op) && plan::wantsAlongSum(op))
       return require(right, constantOrder(op, maps, *lanes));
     if (!constant && !inGroups) {
       if (plan::gridOf(op)) // whose threads read lines and columns alike

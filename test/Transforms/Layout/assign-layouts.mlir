@@ -121,3 +121,16 @@ module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters 
     return %0 : tensor<64x32xi32>
   }
 }
+
+// -----
+
+// So do float32s where groups of warps multiply them as one factor each.
+// CHECK-LABEL: func.func @rounded
+// CHECK: graph.relayout %{{.*}} -> tensor<64x32xf32, #graph.layout<[1, 0]>>
+module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 132, warp = 32, sharedBytes = 232448, products = 1, groupRate = 1000>>} {
+  func.func @rounded(%x: tensor<64x64xf32>) -> tensor<64x32xf32> {
+    %w = graph.constant {value = dense<1.0> : tensor<64x32xf32>} : tensor<64x32xf32>
+    %0 = graph.matmul %x, %w : (tensor<64x64xf32>, tensor<64x32xf32>) -> tensor<64x32xf32>
+    return %0 : tensor<64x32xf32>
+  }
+}

@@ -1,0 +1,33 @@
+// Contractions of float32s of which each is one factor, by groups of warps: they are rounded when they are fetched.
+// RUN: hewn-opt %s --hewn-lower-kernels --canonicalize --cse | FileCheck %s
+
+module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 132, warp = 32, sharedBytes = 232448, products = 1, groupRate = 1000>>} {
+
+// CHECK-LABEL: func.func @rounded(
+// CHECK-SAME: plan.boxes = [#plan.box<argument = 1, bytes = 4, extents = [128, 512], strides = [512], sizes = [32, 128], rounds = true>, #plan.box<argument = 2, bytes = 4, extents = [128, 512], strides = [512], sizes = [32, 128], rounds = true>]
+// CHECK-COUNT-4: call @hewn.grid.group.product.f32.k.k.128(
+// CHECK: return
+plan.kernel @rounded(%x: tensor<512x128xf32>, %w: tensor<128x512xf32, #graph.layout<[1, 0]>>) -> tensor<512x512xf32> attributes {symbols = [], schedule = #plan.schedule<m = 128, n = 128>} {
+  %0 = graph.matmul %x, %w : (tensor<512x128xf32>, tensor<128x512xf32, #graph.layout<[1, 0]>>) -> tensor<512x512xf32>
+  graph.yield %0 : tensor<512x512xf32>
+}
+
+// What does not lie along the sum, or can't be fetched, is multiplied by each warp on its own.
+// CHECK-LABEL: func.func @along_columns(
+// CHECK-NOT: hewn.grid.group
+// CHECK: call @hewn.grid.product(
+// CHECK: return
+plan.kernel @along_columns(%x: tensor<512x128xf32>, %w: tensor<128x512xf32>) -> tensor<512x512xf32> attributes {symbols = [], schedule = #plan.schedule<m = 128, n = 128>} {
+  %0 = graph.matmul %x, %w : (tensor<512x128xf32>, tensor<128x512xf32>) -> tensor<512x512xf32>
+  graph.yield %0 : tensor<512x512xf32>
+}
+
+// CHECK-LABEL: func.func @odd(
+// CHECK-NOT: hewn.grid.group
+// CHECK: call @hewn.grid.product(
+// CHECK: return
+plan.kernel @odd(%x: tensor<512x126xf32>, %w: tensor<126x512xf32, #graph.layout<[1, 0]>>) -> tensor<512x512xf32> attributes {symbols = [], schedule = #plan.schedule<m = 128, n = 256>} {
+  %0 = graph.matmul %x, %w : (tensor<512x126xf32>, tensor<126x512xf32, #graph.layout<[1, 0]>>) -> tensor<512x512xf32>
+  graph.yield %0 : tensor<512x512xf32>
+}
+}
