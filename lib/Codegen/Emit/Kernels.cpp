@@ -148,7 +148,7 @@ Expected<std::string> compile(const Job &job, const CodeOptions &options) {
   if (const Device *device = job.variant->machine.device) {
     llvm::Function &kernel = *code->getFunction(job.symbol());
     if (job.meets) {
-      shareMemoryOfParts(*code);
+      shareMemoryOfParts(*code, job.symbol());
       for (llvm::Function &part : *code) {
         part.setConvergent(); // threads wait for each other in there
         if (!part.isDeclaration() && &part != &kernel)

@@ -29,7 +29,7 @@ static Function *userOf(GlobalVariable &variable) {
   return found;
 }
 
-void shareMemoryOfParts(Module &module) {
+void shareMemoryOfParts(Module &module, StringRef kernel) {
   const DataLayout &layout = module.getDataLayout();
   struct Place {
     GlobalVariable *variable;
@@ -52,13 +52,13 @@ void shareMemoryOfParts(Module &module) {
     most = std::max(most, used[user]);
     alignment = std::max(alignment, own);
   }
-  if (places.size() < 2)
+  if (places.empty())
     return;
   Type *byte = Type::getInt8Ty(module.getContext());
   auto *type = ArrayType::get(byte, most);
-  auto *all = new GlobalVariable(module, type, /*isConstant=*/false, places[0].variable->getLinkage(),
-                                 UndefValue::get(type), places[0].variable->getName() + "_all", nullptr,
-                                 GlobalValue::NotThreadLocal, unsigned(kSharedSpace));
+  auto *all =
+      new GlobalVariable(module, type, /*isConstant=*/false, places[0].variable->getLinkage(), UndefValue::get(type),
+                         kernel + "_shared", nullptr, GlobalValue::NotThreadLocal, unsigned(kSharedSpace));
   all->setAlignment(alignment);
   for (Place &place : places) {
     Constant *offset = ConstantInt::get(Type::getInt64Ty(module.getContext()), place.offset);

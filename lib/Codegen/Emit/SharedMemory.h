@@ -2,6 +2,8 @@
 #ifndef HEWN_LIB_CODEGEN_EMIT_SHAREDMEMORY_H
 #define HEWN_LIB_CODEGEN_EMIT_SHAREDMEMORY_H
 
+#include "llvm/ADT/StringRef.h"
+
 namespace llvm {
 class Module;
 } // namespace llvm
@@ -9,8 +11,8 @@ class Module;
 namespace hewn::codegen {
 
 /// Puts the shared memory of each function of a joint kernel at the same place: the parts run one after another, and a block's
-/// threads wait for each other in between.
-void shareMemoryOfParts(llvm::Module &module);
+/// threads wait for each other in between. `kernel`: its symbol, which no other kernel's memory is named by.
+void shareMemoryOfParts(llvm::Module &module, llvm::StringRef kernel);
 
 } // namespace hewn::codegen
 

@@ -15,7 +15,7 @@ namespace hewn::plan {
 /// What a kernel takes before its first load and behind its last one.
 static constexpr double kStageCycles = 1200;
 /// Of the work of one kernel as a part of another: it gets the blocks and the registers that all of them can have.
-static constexpr double kJoinedWork = 1.2;
+static constexpr double kJoinedWork = 2;
 
 func::FuncOp functionOf(LaunchOp launch) {
   return SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(launch, launch.getKernelAttr());
