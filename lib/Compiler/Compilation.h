@@ -11,6 +11,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/Support/Error.h"
+#include "llvm/Support/ThreadPool.h"
 
 namespace hewn {
 
@@ -23,6 +24,8 @@ struct Compilation {
   /// In the order in which a loader tries them.
   std::vector<codegen::MachineSpec> machines;
   std::vector<importer::DimBinding> dims;
+  /// As many threads as CompileOptions::jobs says; null: one.
+  std::unique_ptr<llvm::ThreadPoolInterface> pool;
   std::unique_ptr<mlir::MLIRContext> context;
   /// The model up to the stage that is the same for all machines, then one for each of them.
   mlir::OwningOpRef<mlir::ModuleOp> module;

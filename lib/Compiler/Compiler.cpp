@@ -256,7 +256,12 @@ bool run(Compilation &c) {
   DialectRegistry registry;
   registry.insert<graph::GraphDialect, plan::PlanDialect>();
   codegen::registerLoweringDialects(registry);
-  c.context = std::make_unique<MLIRContext>(registry);
+  c.context = std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
+  if (c.options.jobs != 1) {
+    c.pool =
+        std::make_unique<llvm::DefaultThreadPool>(llvm::hardware_concurrency(unsigned(std::max(c.options.jobs, 0))));
+    c.context->setThreadPool(*c.pool);
+  }
   c.context->loadAllAvailableDialects();
   CollectDiagnostics collect(*c.context, c.diagnostics);
   if (!import(c)) {
@@ -295,7 +300,7 @@ ArrayRef<StringRef> emitStages() {
 
 CompileResult compile(const CompileOptions &options, Diagnostics &diagnostics) {
   CompileResult result;
-  Compilation compilation{options, diagnostics, result, {}, {}, {}, nullptr, nullptr, {}};
+  Compilation compilation{options, diagnostics, result, {}, {}, {}, nullptr, nullptr, nullptr, {}};
   result.ok = run(compilation);
   if (!result.ok && !diagnostics.hasErrors())
     diagnostics.error("internal error: a compile failed without saying why");
