@@ -139,6 +139,24 @@ MODELS["apart"] = model(
     [("n", FLOAT)],
     k=np.array([3]),
 )
+# Kernels of several launches, each with shared memory, around what the host does.
+MODELS["joints-apart"] = model(
+    [
+        helper.make_node("MatMul", ["x", "w"], ["a"]),
+        helper.make_node("Relu", ["a"], ["b"]),
+        helper.make_node("MatMul", ["b", "v"], ["c"]),
+        helper.make_node("TopK", ["c", "k"], ["t", "i"]),
+        helper.make_node("MatMul", ["t", "u"], ["d"]),
+        helper.make_node("Relu", ["d"], ["e"]),
+        helper.make_node("MatMul", ["e", "v"], ["y"]),
+    ],
+    [("x", FLOAT, [16, 96])],
+    [("y", FLOAT)],
+    w=ones(96, 80),
+    v=ones(80, 48),
+    u=ones(48, 80),
+    k=np.array([48]),
+)
 MODELS["bfloat-product"] = model(
     [
         helper.make_node("Cast", ["x"], ["b"], to=TensorProto.BFLOAT16),
@@ -303,6 +321,12 @@ def test_assembles(name, machine, tmp_path):
     assert kernels
     for kernel, used in kernels.items():
         assert used.registers <= 255 and used.spills == 0, kernel
+
+
+def test_joints_of_one_model(tmp_path):
+    """Each has memory of its own name (`test_assembles`)."""
+    code = ptx("joints-apart", "sm_80", tmp_path)
+    assert code.count(".entry") == 2 and code.count("atom.acq_rel.gpu.global.add.u32") == 2
 
 
 def test_meetings(tmp_path):
