@@ -2,7 +2,7 @@
 //
 // Kernels as code for one thread of a grid.
 //
-// The same kinds of op as in Loops/ and Contract/, and the same elements (KernelElements), in three forms:
+// The same kinds of op as in Loops/ and Contract/, and the same elements (KernelElements), in these forms:
 //   map       a thread an element of the result, or 16 bytes of them: evaluates all that it needs
 //   turn      the same of what lies along another dim than the result: a block a tile, through shared memory
 //   rows      reductions over the same dims: a warp or a block a row
@@ -14,7 +14,7 @@
 #define HEWN_LIB_CODEGEN_GRID_GRIDENGINE_H
 
 #include "dialects/Graph/Contract/Chain.h"
-#include "lib/Codegen/Grid/GridTiles.h"
+#include "lib/Codegen/Grid/Contract/GridTiles.h"
 #include "lib/Codegen/KernelFunction.h"
 #include "lib/Codegen/Loops/RowProgram.h"
 

@@ -21,7 +21,7 @@
 #define HEWN_LIB_CODEGEN_GRID_CHAIN_GRIDCHAIN_H
 
 #include "lib/Codegen/Grid/Chain/GridLines.h"
-#include "lib/Codegen/Grid/GridFactors.h"
+#include "lib/Codegen/Grid/Contract/GridFactors.h"
 
 namespace hewn::codegen {
 

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Contractions with few rows, or few columns: one row of an image's features, one step of a recurrence or of decoding. They
+// read each element of the larger operand once, so the memory is what counts: all processors must read, and neighbouring
+// threads what lies side by side.
+//
+// Where the larger operand lies along its own dim, a block takes a warp's places of it, its warps share the sum, and meet in
+// shared memory. Where it lies along the sum, a warp takes a place, its lanes share the sum, and meet in registers.
+#include "lib/Codegen/Grid/Contract/GridContraction.h"
+#include "lib/Codegen/Grid/GridEngine.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using hewn::graph::DimExpr;
+using hewn::graph::Dims;
+using hewn::graph::Index;
+
+namespace hewn::codegen {
+
+namespace {
+
+constexpr int64_t kThreads = 256;
+/// The most rows that share what is read, and loads of a thread on their way at once.
+constexpr int64_t kMostRows = 8, kAhead = 4;
+
+bool isFew(const GridTiles &tiles, ArrayRef<unsigned> list) {
+  std::optional<int64_t> count = graph::numElements(tiles.dims(list)).constant();
+  return count && *count >= 1 && *count <= kMostRows;
+}
+
+class GridFewEmitter : GridContraction {
+public:
+  GridFewEmitter(KernelFunction &k, OpBuilder &b, const GridTiles &tiles)
+      : GridContraction(k, b, tiles, kThreads), warps(kThreads / grid.warp), rowsAreFew(isFew(tiles, tiles.rows)) {}
+
+  void run() {
+    manyList = rowsAreFew ? tiles.columns : tiles.rows;
+    fewList = rowsAreFew ? tiles.rows : tiles.columns;
+    many = rowsAreFew ? columns : rows;
+    few = *(rowsAreFew ? rows : columns).constant();
+    bool alongSum = rowsAreFew ? tiles.rightAlongSum : tiles.leftAlongSum;
+    Index lane = e.mod({grid.thread}, e.constant(grid.warp)), warp = e.floorDiv({grid.thread}, e.constant(grid.warp));
+    Value zero = e.constantElement(graph::getElementType(op->getResult(0)), 0);
+    // Places of a block, this thread's one, and its part of the sum.
+    int64_t places = alongSum ? warps : grid.warp;
+    Index ownPlace = alongSum ? warp : lane, ownSum = alongSum ? lane : warp;
+    sharers = alongSum ? grid.warp : warps;
+    Value meeting = alongSum ? Value() : grid.shared(warps * few * grid.warp, zero.getType());
+    Dims counts = {batch, many.ceilDiv(places)};
+    grid.overBlocks(graph::numElements(counts), [&](Index item) {
+      SmallVector<Index> at = e.unravel(item, counts);
+      set(tiles.batch, at[0]);
+      Index place = e.add(e.mul(at[1], e.constant(places)), ownPlace);
+      // Those beyond the end do the last one's work once more: all must meet.
+      set(manyList, e.min(place, e.sub(e.expression(many), e.constant(1))));
+      SmallVector<Value> sums = sumUp(SmallVector<Value>(few, zero), ownSum);
+      if (alongSum)
+        meetInRegisters(sums);
+      else
+        meetInMemory(sums, meeting, lane, warp);
+      Value writes = e.compare(arith::CmpIPredicate::eq, ownSum, e.constant(0));
+      auto branch = scf::IfOp::create(b, loc(), writes, /*withElseRegion=*/false);
+      {
+        OpBuilder::InsertionGuard guard(b);
+        b.setInsertionPoint(branch.thenBlock()->getTerminator());
+        e.forget();
+        for (int64_t i = 0; i < few; ++i) {
+          if (rowsAreFew)
+            store(sums[i], e.constant(i), place);
+          else
+            store(sums[i], place, e.constant(i));
+        }
+        e.forget();
+      }
+      if (!alongSum)
+        grid.barrier(); // before the next places' sums come
+    });
+  }
+
+private:
+  const int64_t warps;
+  bool rowsAreFew;
+  ArrayRef<unsigned> manyList, fewList;
+  DimExpr many;
+  int64_t few = 1, sharers = 1;
+
+  /// The products at summed place `at`, added.
+  SmallVector<Value> step(ValueRange sums, Index at) {
+    set(tiles.summed, at);
+    Value shared = readOperand(e, rowsAreFew ? 1 : 0);
+    SmallVector<Value> next;
+    for (auto [i, sum] : llvm::enumerate(sums)) {
+      set(fewList, e.constant(int64_t(i)));
+      next.push_back(e.multiplyAdd(sum, shared, readOperand(e, rowsAreFew ? 0 : 1)));
+    }
+    return next;
+  }
+
+  /// This thread's part of the sum: every `sharers`th place from `own` on, several at a time while there are.
+  SmallVector<Value> sumUp(SmallVector<Value> sums, Index own) {
+    auto loop = [&](Index from, Index to, int64_t ahead) {
+      e.forget();
+      auto made = scf::ForOp::create(b, loc(), from.base, to.base, e.constant(sharers * ahead).base, sums);
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(made.getBody());
+      SmallVector<Value> next(made.getRegionIterArgs());
+      for (int64_t i = 0; i < ahead; ++i)
+        next = step(next, e.add({made.getInductionVar()}, e.constant(i * sharers)));
+      scf::YieldOp::create(b, loc(), next);
+      e.forget();
+      sums.assign(made.getResults().begin(), made.getResults().end());
+    };
+    Index whole = e.expression(depth.floorDiv(sharers * kAhead) * DimExpr(sharers * kAhead));
+    loop(own, whole, kAhead);
+    loop(e.add(whole, own), e.expression(depth), 1);
+    return sums;
+  }
+
+  SmallVector<Value> added(ArrayRef<Value> x, ArrayRef<Value> y) {
+    SmallVector<Value> sums;
+    for (auto [l, r] : llvm::zip(x, y))
+      sums.push_back(e.addElements(l, r));
+    return sums;
+  }
+
+  void meetInRegisters(SmallVector<Value> &sums) {
+    for (int64_t distance = grid.warp / 2; distance > 0; distance /= 2)
+      sums = added(sums, llvm::map_to_vector(sums, [&](Value sum) { return grid.shuffle(sum, distance); }));
+  }
+
+  /// Every warp's sums to memory, and all of them added by each thread.
+  void meetInMemory(SmallVector<Value> &sums, Value memory, Index lane, Index warp) {
+    auto place = [&](Index w, int64_t i) {
+      return e.add(e.mul(e.add(e.mul(w, e.constant(few)), e.constant(i)), e.constant(grid.warp)), lane).base;
+    };
+    for (int64_t i = 0; i < few; ++i)
+      grid.storeShared(sums[i], memory, place(warp, i));
+    grid.barrier();
+    Type type = sums[0].getType();
+    auto of = [&](int64_t w) {
+      SmallVector<Value> list;
+      for (int64_t i = 0; i < few; ++i)
+        list.push_back(grid.loadShared(type, memory, place(e.constant(w), i)));
+      return list;
+    };
+    sums = of(0);
+    for (int64_t w = 1; w < warps; ++w)
+      sums = added(sums, of(w));
+  }
+};
+
+} // namespace
+
+bool takesFew(const GridTiles &tiles) {
+  constexpr int64_t leastMany = 16, leastSum = 64;
+  auto count = [&](ArrayRef<unsigned> list) { return graph::numElements(tiles.dims(list)).constant(); };
+  bool rowsAreFew = isFew(tiles, tiles.rows), columnsAreFew = isFew(tiles, tiles.columns);
+  if (rowsAreFew == columnsAreFew)
+    return false;
+  return count(rowsAreFew ? tiles.columns : tiles.rows).value_or(leastMany) >= leastMany &&
+         count(tiles.summed).value_or(leastSum) >= leastSum;
+}
+
+void emitGridFew(KernelFunction &k, OpBuilder &b, const GridTiles &tiles) { GridFewEmitter(k, b, tiles).run(); }
+
+} // namespace hewn::codegen

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Contractions of floats by the matrix instruction of a warp (Grid::product).
+//
+// Narrow floats are its factors as they are, float32s are split (GridFactors.h): errors stay at what float32's own sums leave. (Of
+// numbers below 2^-115 the second factor is a denormal, which has less bits: what is lost there is below 2^-138.) Numbers that
+// come from narrower types, or where the user allows it, take one product.
+//
+// A block makes a tile. While its warps multiply one slice of the operands from shared memory, the next ones are on their way:
+// a ring of buffers, one barrier a slice.
+//
+//     bring slices 0, ..., buffers - 2
+//     for slice:  wait for its copies;  barrier;  bring slice + buffers - 1, to where slice - 1 was;  multiply slice
+//
+// Where groups of warps multiply, they do so from shared memory, while their threads bring the next slice:
+//
+//     for slice:  wait for its copies;  publish;  barrier;  multiply slice;  bring as above;  wait for the products
+//
+// Where both operands can be fetched, a group of its own does nothing else, also while the others finish a tile, and two gates a
+// buffer are all that they wait at (GridGates.h):
+//
+//     one thread:  for tile: for slice:  wait until the buffer is empty;  have it filled
+//     the others:  for tile: for slice:  wait until it is full;  multiply slice;  wait for the products;  say so
+#include "dialects/Plan/GridSchedule.h"
+#include "lib/Codegen/Grid/Contract/GridFactors.h"
+#include "lib/Codegen/Grid/Contract/GridGates.h"
+#include "lib/Codegen/Grid/Contract/GridOperand.h"
+#include "lib/Codegen/Grid/GridEngine.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include <array>
+
+using namespace mlir;
+using hewn::graph::DimExpr;
+using hewn::graph::Dims;
+using hewn::graph::Index;
+
+namespace hewn::codegen {
+
+namespace {
+
+/// Rows and columns of one instruction's result; operands come for two such columns.
+constexpr int64_t kFragmentRows = 16, kFragmentColumns = 8;
+
+/// Warps beside those that multiply.
+int64_t otherWarps(const plan::GridTile &tile) { return tile.fetches ? plan::kGroupWarps : 0; }
+
+class GridMatrixEmitter : GridContraction {
+public:
+  GridMatrixEmitter(KernelFunction &k, OpBuilder &b, const GridTiles &tiles, const plan::GridTile &tile)
+      : GridContraction(k, b, tiles, (tile.warps() + otherWarps(tile)) * plan::gridOf(k.kernel).getWarp()), tile(tile),
+        staged(plan::stagedType(op)), factors(b, k.loc(), grid, splits()), left(*this, 0, staged, tile.rows, tile),
+        right(*this, 1, plan::stagedType(op, 1), tile.columns, tile) {}
+
+  void run() {
+    Index warps = e.constant(tile.warpsHigh), size = e.constant(grid.warp), four = e.constant(4);
+    Index warp = e.floorDiv({grid.thread}, size), lane = e.mod({grid.thread}, size);
+    group = e.floorDiv(lane, four);
+    inGroup = e.mod(lane, four);
+    warpRow = e.mul(e.mod(warp, warps), e.constant(tile.warpRows()));
+    warpColumn = e.mul(e.floorDiv(warp, warps), e.constant(tile.warpColumns()));
+
+    if (tile.fetches)
+      return runFetching(lane);
+    grid.overBlocks(graph::numElements(counts()), [&](Index item) {
+      Slices slices = beginTile(item);
+      finish(multiply(slices));
+    });
+  }
+
+  void fetchFrom(const GridBox &leftBox, const GridBox &rightBox) {
+    left.fetchFrom(leftBox);
+    right.fetchFrom(rightBox);
+  }
+
+private:
+  plan::GridTile tile;
+  Type staged;
+  GridFactors factors;
+  GridOperand left, right;
+  Index group, inGroup, warpRow, warpColumn, firstRow, firstColumn, batchNumber;
+
+  int64_t fragmentsHigh() const { return tile.warpRows() / kFragmentRows; }
+  int64_t fragmentsWide() const { return tile.warpColumns() / kFragmentColumns; }
+  size_t sums() const { return size_t(fragmentsHigh() * fragmentsWide() * 4); }
+  /// Whether float32s are sums of two factors.
+  bool splits() const { return plan::gridOf(k.kernel).getProducts() > 1; }
+  /// Whether an operand's numbers are factors.
+  bool isWhole(unsigned operand) { return !staged.isF32() || !graph::getElementType(op->getOperand(operand)).isF32(); }
+  /// What sums are of.
+  Type sumType() { return isa<IntegerType>(staged) ? Type(b.getI32Type()) : b.getF32Type(); }
+  bool corrects() { return splits() && !(isWhole(0) && isWhole(1)); }
+
+  int64_t steps() const { return tile.sliceBytes() / GridOperand::kStepBytes; }
+
+  //===----------------------------------------------------------------------------------------------------------------===//
+  // Tiles
+  //===----------------------------------------------------------------------------------------------------------------===//
+
+  DimExpr slicesOfSum() { return depth.ceilDiv(left.depth()); }
+  Dims counts() { return {batch, DimExpr(tiles.parts), columns.ceilDiv(tile.columns), rows.ceilDiv(tile.rows)}; }
+
+  /// Slices [first, end) of the sum.
+  struct Slices {
+    Index first, end;
+  };
+  Slices beginTile(Index item) {
+    SmallVector<Index> at = e.unravel(item, counts());
+    set(tiles.batch, at[0]);
+    batchNumber = at[0];
+    part = at[1];
+    firstColumn = e.mul(at[2], e.constant(tile.columns));
+    firstRow = e.mul(at[3], e.constant(tile.rows));
+    DimExpr ofPart = slicesOfSum().ceilDiv(tiles.parts);
+    Index all = e.expression(slicesOfSum()), first = e.min(e.mul(part, e.expression(ofPart)), all);
+    Index end = tiles.parts > 1 ? e.min(e.add(first, e.expression(ofPart)), all) : all;
+    left.begin(firstRow, end);
+    right.begin(firstColumn, end);
+    return {first, end};
+  }
+
+  //===----------------------------------------------------------------------------------------------------------------===//
+  // Products
+  //===----------------------------------------------------------------------------------------------------------------===//
+
+  GridFactors::Fragment fragment(ArrayRef<Value> words, bool whole) {
+    if (whole)
+      return GridFactors::whole(words);
+    auto number = [&](Value word) -> Value { return arith::BitcastOp::create(b, loc(), b.getF32Type(), word); };
+    return factors.fragment(llvm::map_to_vector(words, number));
+  }
+
+  /// A lane's sums of a fragment, which begin at `at`, as they are carried through the loop.
+  GridFactors::Sum sumAt(ArrayRef<Value> all, size_t at) {
+    GridFactors::Sum sum{SmallVector<Value>(all.slice(at, 4)), {}};
+    if (corrects())
+      sum.corrections.assign(all.begin() + sums() + at, all.begin() + sums() + at + 4);
+    return sum;
+  }
+
+  /// The accumulators, then those of the corrections, after one slice from `buffer`.
+  SmallVector<Value> products(SmallVector<Value> all, Index buffer) {
+    for (int64_t step = 0; step < steps(); ++step) {
+      std::vector<GridFactors::Fragment> lefts, rights;
+      for (int64_t i = 0; i < fragmentsHigh(); ++i)
+        lefts.push_back(fragment(left.left(buffer, warpRow, i * kFragmentRows, step), isWhole(0)));
+      for (int64_t j = 0; j < fragmentsWide(); j += 2) {
+        SmallVector<Value> words = right.right(buffer, warpColumn, j * kFragmentColumns, step);
+        rights.push_back(fragment(ArrayRef(words).take_front(2), isWhole(1)));
+        rights.push_back(fragment(ArrayRef(words).drop_front(2), isWhole(1)));
+      }
+      for (int64_t i = 0; i < fragmentsHigh(); ++i)
+        for (int64_t j = 0; j < fragmentsWide(); ++j) {
+          size_t at = size_t(i * fragmentsWide() + j) * 4;
+          GridFactors::Sum sum = sumAt(all, at);
+          if (isa<IntegerType>(staged))
+            sum.main = grid.product(staged, plan::stagedType(op, 1), lefts[i].high, rights[j].high, sum.main);
+          else
+            factors.multiply(sum, lefts[i], rights[j], staged);
+          llvm::copy(sum.main, all.begin() + at);
+          if (corrects())
+            llvm::copy(sum.corrections, all.begin() + sums() + at);
+        }
+    }
+    return all;
+  }
+
+  /// The same by groups of warps; under way.
+  SmallVector<Value> groupProducts(SmallVector<Value> sums, Index buffer) {
+    // Of the group's first row: that of its first warp.
+    Index groupRow = e.mul(e.floorDiv(warpRow, e.constant(plan::kGroupRows)), e.constant(plan::kGroupRows));
+    grid.beginGroup();
+    for (int64_t step = 0; step < steps(); ++step)
+      sums = grid.groupProduct(staged, left.matrix(buffer, groupRow, step), right.matrix(buffer, e.constant(0), step),
+                               sums);
+    grid.closeGroup();
+    return sums;
+  }
+
+  /// Sends a slice on its way. Returns what is computed instead of copied.
+  std::array<SmallVector<Value>, 2> bring(Index slice, Index buffer) {
+    e.forget();
+    std::array<SmallVector<Value>, 2> computed = {left.bring(slice, buffer), right.bring(slice, buffer)};
+    grid.closeCopies();
+    return computed;
+  }
+
+  void put(const std::array<SmallVector<Value>, 2> &computed, Index buffer) {
+    left.put(computed[0], buffer);
+    right.put(computed[1], buffer);
+  }
+
+  SmallVector<Value> zeros() {
+    return SmallVector<Value>((corrects() ? 2 : 1) * sums(), e.constantElement(sumType(), 0));
+  }
+
+  /// The tile's sums over its slices.
+  SmallVector<Value> multiply(Slices slices) {
+    Index zero = e.constant(0), one = e.constant(1), ahead = e.constant(tile.buffers - 1);
+    for (int64_t slice = 0; slice + 1 < tile.buffers; ++slice)
+      put(bring(e.add(slices.first, e.constant(slice)), e.constant(slice)), e.constant(slice));
+    SmallVector<Value> start = zeros();
+    start.push_back(zero.base);
+    auto loop = scf::ForOp::create(b, loc(), slices.first.base, slices.end.base, one.base, start);
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(loop.getBody());
+      Index slice{loop.getInductionVar()}, buffer{loop.getRegionIterArgs().back()};
+      grid.waitForCopies(tile.buffers - 2);
+      if (tile.byGroups)
+        grid.publishToGroups();
+      grid.barrier();
+      SmallVector<Value> all(loop.getRegionIterArgs().drop_back());
+      if (tile.byGroups)
+        all = groupProducts(all, buffer);
+      Value isFirst = e.compare(arith::CmpIPredicate::eq, buffer, zero);
+      Index last = e.select(isFirst, ahead, e.sub(buffer, one));
+      Value wraps = e.compare(arith::CmpIPredicate::eq, buffer, ahead);
+      auto computed = bring(e.add(slice, ahead), last);
+      all = tile.byGroups ? grid.waitForGroup(0, all) : products(all, buffer);
+      put(computed, last);
+      all.push_back(e.select(wraps, zero, e.add(buffer, one)).base);
+      scf::YieldOp::create(b, loc(), all);
+      e.forget();
+    }
+    // Before the next tile's slices come.
+    grid.waitForCopies(0);
+    grid.barrier();
+    return llvm::map_to_vector(loop.getResults().drop_back(), [](OpResult r) { return Value(r); });
+  }
+
+  //===----------------------------------------------------------------------------------------------------------------===//
+  // Fetched slices
+  //===----------------------------------------------------------------------------------------------------------------===//
+
+  /// `body` for each slice of each of the block's tiles, with the number of its turn; `end` of a tile, with what the body carried
+  /// from slice to slice. Both sides go over the same.
+  void overTurns(ArrayRef<Value> start,
+                 llvm::function_ref<SmallVector<Value>(Index slice, Index turn, ValueRange)> body,
+                 llvm::function_ref<void(ArrayRef<Value>)> end) {
+    Value none = e.constant(0).base;
+    int64_t most = plan::blocksAtOnce(tile, plan::gridOf(k.kernel));
+    grid.overBlocks(graph::numElements(counts()), most, none, [&](Index item, ValueRange done) -> SmallVector<Value> {
+      Slices slices = beginTile(item);
+      SmallVector<Value> carried(start);
+      carried.push_back(done[0]);
+      auto loop = scf::ForOp::create(b, loc(), slices.first.base, slices.end.base, e.constant(1).base, carried);
+      {
+        OpBuilder::InsertionGuard guard(b);
+        b.setInsertionPointToStart(loop.getBody());
+        e.forget();
+        Index turn{loop.getRegionIterArgs().back()};
+        SmallVector<Value> next = body({loop.getInductionVar()}, turn, loop.getRegionIterArgs().drop_back());
+        next.push_back(e.add(turn, e.constant(1)).base);
+        scf::YieldOp::create(b, loc(), next);
+        e.forget();
+      }
+      SmallVector<Value> results = llvm::map_to_vector(loop.getResults(), [](OpResult r) { return Value(r); });
+      Value turns = results.pop_back_val();
+      end(results);
+      return {turns};
+    });
+  }
+
+  void runFetching(Index lane) {
+    // Of the threads of a block, when its registers are divided anew.
+    constexpr int64_t forFetching = 40, forProducts = 232;
+    GridGates gates(grid, e, tile.buffers, tile.warps());
+    bool divides = tile.warps() > plan::kGroupWarps;
+    Index others = e.constant(tile.warps() * grid.warp);
+    auto branch = scf::IfOp::create(b, loc(), e.compare(arith::CmpIPredicate::slt, {grid.thread}, others),
+                                    /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(branch.thenBlock()->getTerminator());
+    if (divides)
+      grid.takeRegisters(forProducts);
+    Value speaks = e.compare(arith::CmpIPredicate::eq, lane, e.constant(0));
+    overTurns(
+        zeros(),
+        [&](Index, Index turn, ValueRange sums) {
+          GridGates::Turn at = gates.turn(turn);
+          gates.waitUntilFull(at);
+          SmallVector<Value> all = grid.waitForGroup(0, groupProducts(SmallVector<Value>(sums), at.buffer));
+          auto one = scf::IfOp::create(b, loc(), speaks, /*withElseRegion=*/false);
+          OpBuilder::InsertionGuard guard(b);
+          b.setInsertionPoint(one.thenBlock()->getTerminator());
+          gates.hasRead(at);
+          return all;
+        },
+        [&](ArrayRef<Value> sums) { finish(sums); });
+
+    b.setInsertionPoint(branch.elseBlock()->getTerminator());
+    e.forget();
+    if (divides)
+      grid.keepRegisters(forFetching);
+    auto one = scf::IfOp::create(b, loc(), e.compare(arith::CmpIPredicate::eq, {grid.thread}, others),
+                                 /*withElseRegion=*/false);
+    b.setInsertionPoint(one.thenBlock()->getTerminator());
+    overTurns(
+        {},
+        [&](Index slice, Index turn, ValueRange) -> SmallVector<Value> {
+          GridGates::Turn at = gates.turn(turn);
+          gates.beginFilling(at, left.slice() + right.slice());
+          left.fetch(slice, at.buffer, batchNumber, at.full);
+          right.fetch(slice, at.buffer, batchNumber, at.full);
+          return {};
+        },
+        [](ArrayRef<Value>) {});
+    e.forget();
+  }
+
+  /// The sums to where the kernel wants them. A lane has two neighbours in each of two rows of a fragment.
+  void finish(ArrayRef<Value> all) {
+    bool pairs = storesPairs();
+    for (int64_t i = 0; i < fragmentsHigh(); ++i)
+      for (int64_t j = 0; j < fragmentsWide(); ++j) {
+        SmallVector<Value> four = factors.finish(sumAt(all, size_t(i * fragmentsWide() + j) * 4));
+        for (int64_t r = 0; r < 2; ++r) {
+          ArrayRef<Value> two = ArrayRef(four).slice(r * 2, 2);
+          Index row = e.add(firstRow, e.add(e.add(warpRow, group), e.constant(i * kFragmentRows + r * 8)));
+          Index inTile = e.add(e.add(warpColumn, e.mul(inGroup, e.constant(2))), e.constant(j * kFragmentColumns));
+          Index column = e.add(firstColumn, inTile);
+          if (pairs) {
+            auto type = VectorType::get({2}, sumType());
+            storePair(vector::FromElementsOp::create(b, loc(), type, two), row, column);
+            continue;
+          }
+          store(two[0], row, column);
+          store(two[1], row, e.add(column, e.constant(1)));
+        }
+      }
+    if (pairs)
+      k.function.walk([&](vector::StoreOp store) { // as `storesPairs` has found
+        store.setAlignment(store.getVectorType().getElementTypeBitWidth() / 8 * 2);
+      });
+  }
+};
+
+} // namespace
+
+void emitGridMatrix(KernelFunction &k, OpBuilder &b, const GridTiles &tiles) {
+  plan::ScheduleAttr schedule = k.kernel.getScheduleAttr();
+  if (!schedule)
+    schedule = plan::chooseTile(tiles.op, /*mayPart=*/false);
+  std::optional<GridBox> left = gridBox(k, tiles, 0, plan::stagedType(tiles.op, 0)),
+                         right = gridBox(k, tiles, 1, plan::stagedType(tiles.op, 1));
+  plan::GridTile tile = plan::gridTile(schedule, tiles.op, plan::multipliesByGroups(tiles.op));
+  if (left && right)
+    tile = plan::fetchedTile(tile, tiles.op);
+  if (!tile.fetches && plan::roundsFetched(tiles.op))
+    tile = plan::gridTile(schedule, tiles.op, /*groups=*/false);
+  GridMatrixEmitter emitter(k, b, tiles, tile);
+  if (tile.fetches)
+    emitter.fetchFrom(*left, *right);
+  emitter.run();
+}
+
+} // namespace hewn::codegen

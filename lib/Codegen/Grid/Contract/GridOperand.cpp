@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Codegen/Grid/Contract/GridOperand.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using hewn::graph::DimExpr;
+using hewn::graph::Index;
+
+namespace hewn::codegen {
+
+namespace {
+
+/// Finds where an element lies instead of reading it.
+class ElementPlace : public KernelElements {
+public:
+  using KernelElements::KernelElements;
+  Index place;  // of the element in its buffer
+  Value memory; // the buffer's
+  Value inside; // null: always
+
+  Value read(Value tensor, ArrayRef<Index> at) override {
+    auto found = buffers.find(tensor);
+    if (found == buffers.end())
+      return KernelElements::read(tensor, at);
+    place = offset(found->second, at);
+    memory = found->second.memref;
+    return constantElement(found->second.elementType, 0);
+  }
+  Value readIf(Value condition, Value tensor, ArrayRef<Index> at, Value) override {
+    inside = inside ? logicalAnd(inside, condition) : condition;
+    return read(tensor, at);
+  }
+};
+
+/// The largest power of two that divides `value`, up to `most`.
+int64_t powerIn(int64_t value, int64_t most) { return std::min(value & -value, most); }
+
+} // namespace
+
+GridOperand::GridOperand(GridContraction &c, unsigned operand, Type staged, int64_t width, const plan::GridTile &tile)
+    : c(c), e(c.e), operand(operand), staged(staged), width(width), bytes(staged.getIntOrFloatBitWidth() / 8),
+      sliceBytes(tile.sliceBytes()), list(operand == 0 ? c.tiles.rows : c.tiles.columns),
+      places(operand == 0 ? c.rows : c.columns),
+      alongSum(plan::multipliesAlongSum(c.op) || (operand == 0 ? c.tiles.leftAlongSum : c.tiles.rightAlongSum)),
+      forGroups(tile.byGroups) {
+  copied = bytesAtOnce();
+  memory = c.grid.shared(tile.buffers * room(), storageType(staged), forGroups ? Grid::kMatrixAlignment : 16);
+}
+
+/// 16, 8 or 4 where so many bytes along the lines always lie side by side in the operand, at a multiple of their number; 0: it
+/// is not the memory of staged elements.
+int64_t GridOperand::bytesAtOnce() const {
+  Value value = c.op->getOperand(operand);
+  unsigned last = alongSum ? c.tiles.summed.back() : list.back();
+  SmallVector<int64_t> lows;
+  if (auto border = value.getDefiningOp<graph::MoveOpInterface>())
+    if (std::optional<SmallVector<int64_t>> widths = border.getZeroBorder()) {
+      lows = *widths;
+      value = border->getOperand(0);
+    }
+  auto found = c.k.inputs.find(value);
+  if (found == c.k.inputs.end() || found->second.elementType != staged)
+    return 0;
+  const Buffer &buffer = found->second;
+  std::optional<unsigned> dim = graph::resultWith(c.tiles.maps[operand], last);
+  auto sideBySide = [&](int64_t count) {
+    auto multiple = [&](const DimExpr &expr) { return expr.divideExactly(DimExpr(count)).has_value(); };
+    if (!dim || !isa<AffineDimExpr>(c.tiles.maps[operand].getResult(*dim)) || !multiple(c.tiles.extents[last]) ||
+        buffer.groupDim >= 0 || !multiple(buffer.dims[*dim]) || buffer.start)
+      return false;
+    if (!lows.empty() && (lows[*dim] != 0 || !(graph::getDims(c.op->getOperand(operand))[*dim] == buffer.dims[*dim])))
+      return false;
+    if (buffer.blockDim >= 0 ? buffer.blockDim != int64_t(*dim) || buffer.block % count != 0
+                             : !buffer.strides[*dim].is(1))
+      return false;
+    for (auto [d, stride] : llvm::enumerate(buffer.strides))
+      if (!buffer.dims[d].is(1) && !(d == *dim && buffer.blockDim < 0) && !multiple(stride))
+        return false;
+    return true;
+  };
+  for (int64_t size : {16, 8})
+    if (sideBySide(size / bytes))
+      return size;
+  return bytes == 4 || sideBySide(4 / bytes) ? 4 : 0;
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Where elements are
+//===------------------------------------------------------------------------------------------------------------------===//
+
+int64_t GridOperand::panel() const {
+  constexpr int64_t bytesOfPanel = 128;
+  return forGroups && !alongSum ? powerIn(width, bytesOfPanel / bytes) : line();
+}
+
+/// By which the pieces of a line are swapped.
+Index GridOperand::key(Index line) {
+  int64_t groups = powerIn(panel() / pieceElements(), 8);
+  if (groups == 1)
+    return e.constant(0);
+  // Lanes read four lines of elements, eight pairs of neighbours apart; or eight lines of pieces.
+  if (readsElements())
+    return e.mul(e.mod(line, e.constant(groups / 2)), e.constant(2));
+  return e.mod(e.floorDiv(line, e.constant(8 / groups)), e.constant(groups));
+}
+
+Index GridOperand::swapped(Index piece, Index key) {
+  return {arith::XOrIOp::create(c.b, c.loc(), piece.base, key.base)};
+}
+
+Index GridOperand::elementAt(Index line, Index inner) {
+  Index size = e.constant(pieceElements()), inPanel = inner, start = e.mul(line, e.constant(panel()));
+  if (panel() != this->line()) {
+    inPanel = e.mod(inner, e.constant(panel()));
+    start = e.add(start, e.mul(e.floorDiv(inner, e.constant(panel())), e.constant(panel() * depth())));
+  }
+  Index piece = swapped(e.floorDiv(inPanel, size), key(line));
+  return e.add(start, e.add(e.mul(piece, size), e.mod(inPanel, size)));
+}
+
+int64_t GridOperand::parts() const {
+  int64_t pieces = room() / each();
+  return (pieces + c.grid.threads - 1) / c.grid.threads;
+}
+
+std::pair<Index, Index> GridOperand::partAt(int64_t part) {
+  int64_t inLine = line() / each();
+  Index thread{c.grid.thread}, count = e.constant(inLine);
+  if (c.grid.threads % inLine == 0)
+    return {e.add(e.floorDiv(thread, count), e.constant(part * (c.grid.threads / inLine))),
+            e.mul(e.mod(thread, count), e.constant(each()))};
+  Index linear = e.add(thread, e.constant(part * c.grid.threads));
+  return {e.floorDiv(linear, count), e.mul(e.mod(linear, count), e.constant(each()))};
+}
+
+/// `body` for each part that this thread has: the last one is not every thread's.
+void GridOperand::overParts(llvm::function_ref<void(int64_t part)> body) {
+  int64_t pieces = room() / each();
+  for (int64_t part = 0; part < parts(); ++part) {
+    int64_t rest = pieces - part * c.grid.threads;
+    if (rest >= c.grid.threads) {
+      body(part);
+      continue;
+    }
+    Value has = e.compare(arith::CmpIPredicate::slt, {c.grid.thread}, e.constant(rest));
+    auto branch = scf::IfOp::create(c.b, c.loc(), has, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(c.b);
+    c.b.setInsertionPoint(branch.thenBlock()->getTerminator());
+    body(part);
+  }
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Bring
+//===------------------------------------------------------------------------------------------------------------------===//
+
+/// The summed dims at an element of a slice. Where slices divide the last one, the others are the same for all threads.
+void GridOperand::setSummed(Index slice, Index inSlice) {
+  graph::Dims dims = c.tiles.dims(c.tiles.summed);
+  if (std::optional<int64_t> last = dims.back().constant(); last && *last % depth() == 0) {
+    dims.back() = DimExpr(*last / depth());
+    SmallVector<Index> at = c.e.unravel(slice, dims);
+    at.back() = e.add(e.mul(at.back(), e.constant(depth())), inSlice);
+    for (auto [d, index] : llvm::zip(c.tiles.summed, at))
+      c.iteration[d] = index;
+    return;
+  }
+  c.set(c.tiles.summed, e.add(e.mul(slice, e.constant(depth())), inSlice));
+}
+
+/// Whether the operand has the element.
+Value GridOperand::exists(Index slice, Index place, Index inSlice) {
+  std::optional<int64_t> depthKnown = c.depth.constant(), placesKnown = places.constant();
+  Value inSum = e.compare(arith::CmpIPredicate::slt, slice, endSlice);
+  if (!depthKnown || *depthKnown % depth() != 0)
+    inSum = e.logicalAnd(inSum, e.compare(arith::CmpIPredicate::slt, e.add(e.mul(slice, e.constant(depth())), inSlice),
+                                          e.expression(c.depth)));
+  if (placesKnown && *placesKnown % width == 0)
+    return inSum;
+  return e.logicalAnd(inSum, e.compare(arith::CmpIPredicate::slt, place, e.expression(places)));
+}
+
+void GridOperand::copy(int64_t part, Index slice, Index buffer) {
+  auto [line, inner] = partAt(part);
+  Index inSlice = alongSum ? inner : line, place = e.add(firstPlace, alongSum ? line : inner);
+  c.set(list, place);
+  setSummed(slice, inSlice);
+  ElementPlace found(c.b, c.loc(), /*lanes=*/0, c.k.symbols, c.k.inputs);
+  c.readOperand(found, operand);
+  Value inside = exists(slice, place, inSlice);
+  if (found.inside)
+    inside = e.logicalAnd(inside, found.inside);
+  Index size = e.constant(bytes);
+  Index to = e.add(e.mul(buffer, e.constant(room() * bytes)), e.mul(elementAt(line, inner), size));
+  c.grid.copy(e.add(c.grid.address(memory), to), e.add(c.grid.address(found.memory), e.mul(found.place, size)), copied,
+              inside);
+}
+
+Value GridOperand::compute(int64_t part, Index slice) {
+  auto [line, inner] = partAt(part);
+  Index inSlice = alongSum ? inner : line, place = e.add(firstPlace, alongSum ? line : inner);
+  Value inside = exists(slice, place, inSlice);
+  int64_t rest = room() - part * c.grid.threads;
+  if (rest < c.grid.threads)
+    inside = e.logicalAnd(inside, e.compare(arith::CmpIPredicate::slt, {c.grid.thread}, e.constant(rest)));
+  e.forget();
+  Type type = isa<FloatType>(staged) ? Type(c.b.getF32Type()) : graph::computeType(staged);
+  auto branch = scf::IfOp::create(c.b, c.loc(), type, inside, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(c.b);
+  c.b.setInsertionPointToStart(branch.thenBlock());
+  c.set(list, place);
+  setSummed(slice, inSlice);
+  scf::YieldOp::create(c.b, c.loc(), c.readOperand(e, operand));
+  c.b.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(c.b, c.loc(), e.constantElement(type, 0));
+  e.forget();
+  return branch.getResult(0);
+}
+
+SmallVector<Value> GridOperand::bring(Index slice, Index buffer) {
+  SmallVector<Value> computed;
+  if (copied)
+    overParts([&](int64_t part) { copy(part, slice, buffer); });
+  else
+    for (int64_t part = 0; part < parts(); ++part)
+      computed.push_back(compute(part, slice));
+  return computed;
+}
+
+void GridOperand::put(ArrayRef<Value> computed, Index buffer) {
+  if (copied)
+    return;
+  Index start = e.mul(buffer, e.constant(room()));
+  overParts([&](int64_t part) {
+    auto [line, inner] = partAt(part);
+    Value value = computed[part];
+    if (isa<FloatType>(staged) && value.getType() != staged) // a narrower operand in wider words is exact
+      value = arith::TruncFOp::create(c.b, c.loc(), staged, value);
+    c.grid.storeShared(value, memory, e.add(start, elementAt(line, inner)).base);
+  });
+}
+
+void GridOperand::fetchFrom(const GridBox &box) {
+  SmallVector<int64_t> sizes = {panel(), alongSum ? width : depth()};
+  sizes.resize(box.extents.size(), 1);
+  rank = unsigned(sizes.size());
+  block = box.block;
+  tensor = addBox(c.k, box, bytes, /*rounds=*/staged.isF32(), sizes);
+}
+
+void GridOperand::fetch(Index slice, Index buffer, Index batch, Index gate) {
+  Index inSum = e.mul(slice, e.constant(depth()));
+  Index to = e.add(c.grid.address(memory), e.mul(buffer, e.constant(room() * bytes)));
+  // Lines of a panel each.
+  for (int64_t start = 0; start < line(); start += panel()) {
+    Index place = e.add(firstPlace, e.constant(start));
+    SmallVector<Index> at = {alongSum ? inSum : place, alongSum ? place : inSum};
+    if (block)
+      at = {e.mod(place, e.constant(block)), inSum, e.floorDiv(place, e.constant(block))};
+    else if (rank > 2)
+      at.push_back(batch);
+    c.grid.fetch(e.add(to, e.constant(start * depth() * bytes)), tensor, at, gate);
+  }
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Take
+//===------------------------------------------------------------------------------------------------------------------===//
+
+Grid::Matrix GridOperand::matrix(Index buffer, Index base, int64_t step) {
+  constexpr int64_t linesOfBlock = 8; // after which pieces lie as before
+  Grid::Matrix matrix;
+  matrix.alongSum = alongSum;
+  matrix.lineBytes = panel() * bytes;
+  matrix.blockStride = linesOfBlock * matrix.lineBytes;
+  matrix.panelStride = alongSum ? 0 : panel() * depth() * bytes;
+  // Along the places a group's rows, or a tile's columns from the first one on, begin at a panel.
+  Index start = e.mul(base, e.constant(depth() * bytes));
+  int64_t inSlice = alongSum ? step * kStepBytes : step * (kStepBytes / bytes) * matrix.lineBytes;
+  start = e.add(e.add(start, e.mul(buffer, e.constant(room() * bytes))), e.constant(inSlice));
+  matrix.address = e.add(c.grid.address(memory), start);
+  return matrix;
+}
+
+SmallVector<Value> GridOperand::left(Index buffer, Index base, int64_t offset, int64_t step) {
+  return readsElements() ? wordsByElement(buffer, base, offset, step, true) : words(buffer, base, offset, step, true);
+}
+
+SmallVector<Value> GridOperand::right(Index buffer, Index base, int64_t offset, int64_t step) {
+  return readsElements() ? wordsByElement(buffer, base, offset, step, false) : words(buffer, base, offset, step, false);
+}
+
+/// Of the four matrices of a left factor the second one has the next places, the third one what follows along the sum; of
+/// right ones it is the other way round.
+SmallVector<Value> GridOperand::words(Index buffer, Index base, int64_t offset, int64_t step, bool isLeft) {
+  Index lane = e.mod({c.grid.thread}, e.constant(c.grid.warp)), eight = e.constant(8);
+  Index matrix = e.floorDiv(lane, eight), row = e.mod(lane, eight);
+  Index low = e.mod(matrix, e.constant(2)), high = e.floorDiv(matrix, e.constant(2));
+  Index inPlaces = isLeft ? low : high, inSum = isLeft ? high : low;
+  // What differs between lanes first, what is the same for all last: the former is the same for all slices.
+  Index own, fixed, size = e.constant(line() * bytes), sixteen = e.constant(16);
+  if (alongSum) {
+    Index piece = swapped(e.add(inSum, e.constant(step * 2)), key(row));
+    own = e.add(e.mul(e.add(e.add(base, e.mul(inPlaces, eight)), row), size), e.mul(piece, sixteen));
+    fixed = e.constant(offset * line() * bytes);
+  } else {
+    Index piece = e.add(e.floorDiv(e.add(base, e.constant(offset)), eight), inPlaces);
+    own = e.add(e.mul(e.add(e.mul(inSum, eight), row), size), e.mul(swapped(piece, key(row)), sixteen));
+    fixed = e.constant(step * (kStepBytes / bytes) * line() * bytes);
+  }
+  Index start = e.add(c.grid.address(memory), e.mul(buffer, e.constant(room() * bytes)));
+  return c.grid.lines(e.add(e.add(start, own), fixed), /*turned=*/!alongSum);
+}
+
+SmallVector<Value> GridOperand::wordsByElement(Index buffer, Index base, int64_t offset, int64_t step, bool isLeft) {
+  Index lane = e.mod({c.grid.thread}, e.constant(c.grid.warp)), four = e.constant(4);
+  Index group = e.floorDiv(lane, four), inGroup = e.mod(lane, four);
+  Index start = e.mul(buffer, e.constant(room()));
+  SmallVector<Value> list;
+  for (int64_t i = 0; i < 4; ++i) {
+    int64_t inPlaces = (isLeft ? i % 2 : i / 2) * 8, inSum = (isLeft ? i / 2 : i % 2) * 4;
+    Index place = e.add(base, e.add(group, e.constant(offset + inPlaces)));
+    // The key of a line is that of the group's, which are four.
+    Index piece = swapped(e.floorDiv(place, four), key(inGroup));
+    Index own = e.add(e.mul(inGroup, e.constant(line())), e.add(e.mul(piece, four), e.mod(place, four)));
+    Index at = e.add(e.add(start, own), e.constant((step * 8 + inSum) * line()));
+    Value element = c.grid.loadShared(staged, memory, at.base);
+    list.push_back(arith::BitcastOp::create(c.b, c.loc(), c.b.getI32Type(), element));
+  }
+  return list;
+}
+
+} // namespace hewn::codegen

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Maps on a grid: a thread an element of the result, or, where neighbours lie side by side and there are enough of them for all
+// processors, as many elements as 16 bytes hold.
+#include "lib/Codegen/Grid/Grid.h"
+#include "lib/Codegen/Grid/GridEngine.h"
+#include "lib/Codegen/Grid/Loops/GridWide.h"
+#include "lib/Codegen/Loops/LoopEngine.h"
+
+using namespace mlir;
+using hewn::graph::DimExpr;
+using hewn::graph::Dims;
+using hewn::graph::Index;
+
+namespace hewn::codegen {
+
+/// Threads of a block that share nothing.
+constexpr int64_t kMapThreads = 256;
+
+/// A thread an element: of results of the same dims, or of one piece of them.
+static void emitMap(KernelFunction &k, Grid &grid, OpBuilder &b, ArrayRef<unsigned> results, const Piece *piece) {
+  KernelElements e(b, k.loc(), /*lanes=*/0, k.symbols, k.inputs);
+  Value first = k.results[results[0]];
+  Dims dims = graph::getDims(first);
+  if (piece) {
+    dims[piece->dim] = piece->extent;
+    graph::MoveOpInterface op = piece->op;
+    e.setPiece(op, piece->operand);
+  }
+  SmallVector<int64_t> order = memoryOrder(first);
+  Dims counts = llvm::map_to_vector<4>(order, [&](int64_t d) { return dims[d]; });
+  grid.overThreads(counts, [&](ArrayRef<Index> indices) {
+    SmallVector<Index> at(dims.size());
+    for (auto [d, index] : llvm::zip(order, indices))
+      at[d] = index;
+    if (piece)
+      at[piece->dim] = e.add(at[piece->dim], e.expression(piece->start));
+    SmallVector<Value> values = llvm::map_to_vector(results, [&](unsigned r) { return e.read(k.results[r], at); });
+    for (auto [r, value] : llvm::zip(results, values))
+      e.write(k.outputs[r], at, value);
+  });
+}
+
+/// The same of several elements; false: the kernel is none for that, and nothing was done.
+static bool emitWideMap(KernelFunction &k, Grid &grid, OpBuilder &b, ArrayRef<unsigned> results) {
+  Value first = k.results[results[0]];
+  Dims dims = graph::getDims(first);
+  SmallVector<int64_t> order = memoryOrder(first);
+  std::optional<int64_t> all = graph::numElements(dims).constant();
+  if (order.empty() || (all && *all < plan::gridOf(k.kernel).getProcessors() * kMapThreads))
+    return false;
+  std::optional<GridWide> wide = GridWide::along(k, dims, unsigned(order.back()), results);
+  if (!wide)
+    return false;
+  KernelElements e(b, k.loc(), /*lanes=*/0, k.symbols, k.inputs);
+  Dims counts = llvm::map_to_vector<4>(order, [&](int64_t d) { return dims[d]; });
+  counts.back() = counts.back().floorDiv(wide->lanes());
+  grid.overThreads(counts, [&](ArrayRef<Index> indices) {
+    SmallVector<Index> at(dims.size());
+    for (auto [d, index] : llvm::zip(order, indices))
+      at[d] = index;
+    at[order.back()] = e.mul(at[order.back()], e.constant(wide->lanes()));
+    SmallVector<SmallVector<Value>> values(results.size());
+    wide->overLanes(e, at, [&](ArrayRef<Index> own) {
+      for (auto [list, r] : llvm::zip(values, results))
+        list.push_back(e.read(k.results[r], own));
+    });
+    for (auto [list, r] : llvm::zip(values, results))
+      wide->write(e, r, at, list);
+  });
+  return true;
+}
+
+void emitGridMap(KernelFunction &k, OpBuilder &b) {
+  KernelElements e(b, k.loc(), /*lanes=*/0, k.symbols, k.inputs);
+  Grid grid(k, e, kMapThreads);
+  for (const auto &together : resultsOfEqualDims(k)) {
+    if (emitWideMap(k, grid, b, together))
+      continue;
+    SmallVector<Piece> pieces = together.size() == 1 ? piecesOf(k.results[together[0]]) : SmallVector<Piece>();
+    for (const Piece &piece : pieces)
+      emitMap(k, grid, b, together, &piece);
+    if (pieces.empty())
+      emitMap(k, grid, b, together, nullptr);
+  }
+}
+
+} // namespace hewn::codegen

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Row programs on a grid: the threads of a team take every so-manyth element of a row, their partial results meet in
+// registers (within a warp) and in shared memory (between warps), and then each thread knows the row's result.
+#include "lib/Codegen/Grid/Grid.h"
+#include "lib/Codegen/Grid/GridEngine.h"
+#include "lib/Codegen/Grid/Loops/GridWide.h"
+#include "lib/Codegen/Loops/RowElements.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using hewn::graph::DimExpr;
+using hewn::graph::Dims;
+using hewn::graph::Index;
+using hewn::graph::ReduceOpInterface;
+
+namespace hewn::codegen {
+
+namespace {
+
+/// Threads of a row, and of a block.
+struct Team {
+  int64_t size = 1, threads = 256;
+};
+
+/// A thread a row where rows lie side by side or are short, a warp where they are many, else a block.
+Team teamFor(const DimExpr &rows, const DimExpr &width, bool sideBySide, int64_t warp) {
+  constexpr int64_t unknown = 1024, shortRow = 16, longRow = 8192, manyRows = 512;
+  int64_t length = width.constant().value_or(unknown), count = rows.constant().value_or(manyRows);
+  if (length <= shortRow || (sideBySide && count >= manyRows / 2))
+    return {1, 256};
+  if (length <= 4 * warp || (count >= manyRows && length <= unknown))
+    return {warp, 256};
+  int64_t threads = length > longRow ? 1024 : 256;
+  return {threads, threads};
+}
+
+class GridRowEmitter {
+public:
+  GridRowEmitter(KernelFunction &k, OpBuilder &b, const RowProgram &rows)
+      : k(k), b(b), rows(rows), e(b, k.loc(), /*lanes=*/0, k.symbols, k.inputs), at(rows.space.size()) {}
+
+  void run() {
+    std::optional<int64_t> innermost;
+    for (int64_t d : rows.order) {
+      (llvm::is_contained(rows.reduced, d) ? inner : outer).push_back(d);
+      if (!rows.space[d].is(1))
+        innermost = d;
+    }
+    bool sideBySide = innermost && !llvm::is_contained(rows.reduced, *innermost);
+    width = graph::numElements(dimsOf(inner));
+    DimExpr count = graph::numElements(dimsOf(outer));
+    team = teamFor(count, width, sideBySide, plan::gridOf(k.kernel).getWarp());
+    if (team.size > 1 && inner.size() == 1)
+      chooseWide();
+    Grid made(k, e, team.threads);
+    grid = &made;
+    for (Index &index : at)
+      index = e.constant(0);
+    if (team.size == 1) {
+      member = e.constant(0);
+      return grid->overThreads(dimsOf(outer), [&](ArrayRef<Index> indices) {
+        setOuter(indices);
+        row({});
+      });
+    }
+    if (team.size > grid->warp)
+      makeMeetingPlaces();
+    member = e.mod({grid->thread}, e.constant(team.size));
+    int64_t each = team.threads / team.size;
+    Index own = e.floorDiv({grid->thread}, e.constant(team.size)), last = e.sub(e.expression(count), e.constant(1));
+    grid->overBlocks(count.ceilDiv(each), [&](Index item) {
+      // Threads beyond the last row do it once more, since all must meet, but write nothing.
+      Index number = e.add(e.mul(item, e.constant(each)), own);
+      Value exists = each > 1 ? e.compare(arith::CmpIPredicate::sle, number, last) : Value();
+      setOuter(e.unravel(each > 1 ? e.min(number, last) : number, dimsOf(outer)));
+      row(exists);
+    });
+  }
+
+private:
+  KernelFunction &k;
+  OpBuilder &b;
+  const RowProgram &rows;
+  KernelElements e;
+  SmallVector<Index> at;
+  SmallVector<int64_t> inner, outer; // in memory's order
+  DimExpr width;
+  Team team;
+  Grid *grid = nullptr;
+  Index member; // of the team: this thread's first element
+  /// Several elements at once, where they lie side by side.
+  std::optional<GridWide> wide;
+  SmallVector<Value> places;
+
+  Location loc() { return k.loc(); }
+  Dims dimsOf(ArrayRef<int64_t> list) {
+    return llvm::map_to_vector<4>(list, [&](int64_t d) { return rows.space[d]; });
+  }
+  void setOuter(ArrayRef<Index> indices) {
+    for (auto [d, index] : llvm::zip(outer, indices))
+      at[d] = index;
+  }
+
+  /// Shared memory for one value of each warp, for as many states as the widest pass has.
+  void makeMeetingPlaces() {
+    for (const auto &pass : rows.passes) {
+      SmallVector<Value> states = rowIdentities(e, pass);
+      for (auto [i, state] : llvm::enumerate(states)) {
+        // A place a pass and state: passes need not wait for each other's readers.
+        places.push_back(grid->shared(team.threads / grid->warp, state.getType()));
+      }
+    }
+  }
+
+  void row(Value exists) {
+    unsigned nextPlace = 0;
+    for (const auto &reductions : rows.passes)
+      pass(reductions, nextPlace);
+    auto guarded = [&](Value condition, llvm::function_ref<void()> body) {
+      if (!condition)
+        return body();
+      auto branch = scf::IfOp::create(b, loc(), condition, /*withElseRegion=*/false);
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPoint(branch.thenBlock()->getTerminator());
+      e.forget();
+      body();
+      e.forget();
+    };
+    guarded(exists, [&] {
+      Value leads = team.size > 1 ? e.compare(arith::CmpIPredicate::eq, member, e.constant(0)) : Value();
+      guarded(leads, [&] { writeRowResults(k, e, rows, at); });
+      writeRows();
+    });
+    if (team.size > grid->warp)
+      grid->barrier(); // before the next row's values come to the meeting places
+    unbindFinished(e, rows);
+  }
+
+  /// The results that have the row's extent.
+  void writeRows() {
+    SmallVector<unsigned> list = resultsAlongRow(k, rows);
+    if (list.empty())
+      return;
+    if (wide)
+      return writeWide(list);
+    overRow({}, [&](ValueRange) -> SmallVector<Value> {
+      writeElements(k, e, list, at);
+      return {};
+    });
+  }
+
+  /// Where at least half of the team's threads have a vector of their own; a block may be smaller for it.
+  void chooseWide() {
+    wide = GridWide::along(k, rows.space, unsigned(inner[0]), resultsAlongRow(k, rows));
+    if (!wide)
+      return;
+    int64_t vectors = width.constant().value_or(0) / wide->lanes(), warp = plan::gridOf(k.kernel).getWarp();
+    while (team.size > warp && vectors > 0 && vectors * 2 < team.size)
+      team.threads = team.size /= 2;
+    if (vectors * 2 < team.size)
+      wide.reset();
+  }
+
+  void writeWide(ArrayRef<unsigned> list) {
+    SmallVector<SmallVector<Value>> values(list.size());
+    auto write = [&](ValueRange) -> SmallVector<Value> {
+      for (auto [lanes, r] : llvm::zip(values, list))
+        lanes.push_back(e.read(k.results[r], at));
+      if (int64_t(values[0].size()) < wide->lanes())
+        return {};
+      SmallVector<Index> first(at);
+      first[inner[0]] = e.sub(at[inner[0]], e.constant(wide->lanes() - 1));
+      for (auto [lanes, r] : llvm::zip(values, list))
+        wide->write(e, r, first, lanes);
+      return {};
+    };
+    overRow({}, write);
+  }
+
+  /// `body` at this thread's elements of the row.
+  SmallVector<Value> overRow(ValueRange states, llvm::function_ref<SmallVector<Value>(ValueRange)> body) {
+    e.forget();
+    int64_t each = wide ? wide->lanes() : 1;
+    auto loop = scf::ForOp::create(b, loc(), e.mul(member, e.constant(each)).base, e.expression(width).base,
+                                   e.constant(team.size * each).base, states);
+    OpBuilder::InsertionGuard guard(b);
+    if (states.empty())
+      b.setInsertionPoint(loop.getBody()->getTerminator());
+    else
+      b.setInsertionPointToStart(loop.getBody());
+    SmallVector<Index> saved(at);
+    SmallVector<Index> indices = e.unravel({loop.getInductionVar()}, dimsOf(inner));
+    for (auto [d, index] : llvm::zip(inner, indices))
+      at[d] = index;
+    SmallVector<Value> next(loop.getRegionIterArgs());
+    if (wide) {
+      SmallVector<Index> first(at);
+      wide->overLanes(e, first, [&](ArrayRef<Index> own) {
+        at.assign(own.begin(), own.end());
+        next = body(next);
+      });
+    } else {
+      next = body(next);
+    }
+    if (!states.empty())
+      scf::YieldOp::create(b, loc(), next);
+    at = saved;
+    e.forget();
+    return llvm::map_to_vector(loop.getResults(), [](OpResult r) { return Value(r); });
+  }
+
+  /// The team's states merged, in the same order in every thread.
+  SmallVector<Value> meet(ArrayRef<ReduceOpInterface> reductions, SmallVector<Value> states, unsigned &nextPlace) {
+    for (int64_t distance = std::min(team.size, grid->warp) / 2; distance > 0; distance /= 2) {
+      SmallVector<Value> other =
+          llvm::map_to_vector(states, [&](Value state) { return grid->shuffle(state, distance); });
+      states = mergeStates(e, reductions, states, other);
+    }
+    if (team.size <= grid->warp)
+      return states;
+    Value warp = e.floorDiv({grid->thread}, e.constant(grid->warp)).base;
+    ArrayRef<Value> mine = ArrayRef(places).slice(nextPlace, states.size());
+    nextPlace += states.size();
+    for (auto [state, place] : llvm::zip(states, mine))
+      grid->storeShared(state, place, warp);
+    grid->barrier();
+    SmallVector<Type> types = llvm::map_to_vector(states, [](Value v) { return v.getType(); });
+    states.clear();
+    for (int64_t w = 0; w < team.threads / grid->warp; ++w) {
+      SmallVector<Value> other;
+      for (auto [type, place] : llvm::zip(types, mine))
+        other.push_back(grid->loadShared(type, place, e.constant(w).base));
+      states = states.empty() ? other : mergeStates(e, reductions, states, other);
+    }
+    return states;
+  }
+
+  void pass(ArrayRef<ReduceOpInterface> reductions, unsigned &nextPlace) {
+    SmallVector<Value> states = overRow(rowIdentities(e, reductions), [&](ValueRange carried) {
+      return mergeStates(e, reductions, carried, liftElement(e, rows, reductions, at));
+    });
+    if (team.size > 1)
+      states = meet(reductions, states, nextPlace);
+    bindFinished(e, rows, reductions, states);
+  }
+};
+
+} // namespace
+
+void emitGridRows(KernelFunction &k, OpBuilder &b, const RowProgram &rows) { GridRowEmitter(k, b, rows).run(); }
+
+} // namespace hewn::codegen

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Codegen/Grid/Loops/GridWide.h"
+
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using hewn::graph::DimExpr;
+using hewn::graph::Dims;
+using hewn::graph::Index;
+
+namespace hewn::codegen {
+
+/// Bytes of an element of a kind that vectors are converted of as a whole; 0: of another.
+static int64_t bytesOf(Type type) {
+  if (type.isInteger(1))
+    return 1;
+  if (!type.isF32() && !type.isF16() && !type.isBF16() && !type.isF64() && !type.isInteger(8) && !type.isInteger(16) &&
+      !type.isInteger(32) && !type.isInteger(64))
+    return 0;
+  return type.getIntOrFloatBitWidth() / 8;
+}
+
+/// Whether the buffer has the space's dim `dim`, with neighbours side by side, and of the others all or one of each.
+static bool liesAlong(const Buffer &buffer, const Dims &space, unsigned dim) {
+  if (buffer.blockDim >= 0 || buffer.groupDim >= 0 || buffer.start || buffer.dims.size() > space.size())
+    return false;
+  size_t skipped = space.size() - buffer.dims.size();
+  for (auto [d, size] : llvm::enumerate(buffer.dims)) // one that may be 1 when run is neither
+    if (!size.is(1) && size != space[skipped + d])
+      return false;
+  return dim >= skipped && buffer.dims[dim - skipped] == space[dim] && buffer.strides[dim - skipped].is(1);
+}
+
+/// Whether vectors of so many elements begin at multiples of their size.
+static bool divides(int64_t lanes, const Buffer &buffer, const Dims &space, unsigned dim) {
+  for (auto [d, stride] : llvm::enumerate(buffer.strides))
+    if (d != dim - (space.size() - buffer.dims.size()) && !buffer.dims[d].is(1) &&
+        !stride.divideExactly(DimExpr(lanes)))
+      return false;
+  return space[dim].divideExactly(DimExpr(lanes)).has_value();
+}
+
+std::optional<GridWide> GridWide::along(KernelFunction &k, const Dims &space, unsigned dim,
+                                        ArrayRef<unsigned> results) {
+  Block &body = k.kernel.getBody().front();
+  for (Operation &op : body.without_terminator())
+    if (!isa<graph::ElementwiseOpInterface, graph::ReduceOpInterface, graph::ConstantOp>(op))
+      return std::nullopt;
+  int64_t largest = 1;
+  auto see = [&](const Buffer &buffer) {
+    int64_t bytes = liesAlong(buffer, space, dim) ? bytesOf(buffer.elementType) : 0;
+    largest = std::max(largest, bytes);
+    return bytes > 0;
+  };
+  SmallVector<Value> found;
+  for (unsigned r : results)
+    if (!see(k.outputs[r]))
+      return std::nullopt;
+  for (Value argument : body.getArguments())
+    if (see(k.inputs.find(argument)->second))
+      found.push_back(argument);
+  constexpr int64_t most = 8;
+  GridWide wide;
+  wide.k = &k;
+  wide.dim = dim;
+  wide.count = std::min<int64_t>(16 / largest, most);
+  for (unsigned r : results)
+    if (!divides(wide.count, k.outputs[r], space, dim))
+      return std::nullopt;
+  for (Value leaf : found)
+    if (divides(wide.count, k.inputs.find(leaf)->second, space, dim))
+      wide.leaves.push_back(leaf);
+  if (wide.count < 2 || (wide.leaves.empty() && results.empty()))
+    return std::nullopt;
+  return wide;
+}
+
+SmallVector<Index> GridWide::vectorAt(ArrayRef<Index> at, size_t rank) const {
+  SmallVector<Index> list(at.take_back(rank));
+  list[dim - (at.size() - rank)].stride = 1;
+  return list;
+}
+
+/// Says of the load just made at what multiples it is.
+static void align(OpBuilder &b) {
+  Block *block = b.getInsertionBlock();
+  for (auto point = b.getInsertionPoint(); point != block->begin();)
+    if (auto load = dyn_cast<vector::LoadOp>(*--point)) {
+      load.setAlignment(load.getVectorType().getNumElements() * load.getVectorType().getElementTypeBitWidth() / 8);
+      return;
+    }
+}
+
+void GridWide::overLanes(KernelElements &e, ArrayRef<Index> at, llvm::function_ref<void(ArrayRef<Index>)> body) const {
+  KernelElements wide(e.b, e.loc, count, k->symbols, k->inputs);
+  SmallVector<Value> vectors;
+  for (Value leaf : leaves) {
+    const Buffer &buffer = k->inputs.find(leaf)->second;
+    SmallVector<Index> from = vectorAt(at, buffer.dims.size());
+    for (auto [d, index] : llvm::enumerate(from))
+      if (buffer.dims[d].is(1))
+        index = e.constant(0);
+    vectors.push_back(wide.load(buffer, from));
+    align(e.b);
+  }
+  for (int64_t lane = 0; lane < count; ++lane) {
+    for (auto [leaf, vector] : llvm::zip(leaves, vectors))
+      e.bind(leaf, vector::ExtractOp::create(e.b, e.loc, vector, ArrayRef<int64_t>{lane}));
+    SmallVector<Index> own(at);
+    own[dim] = e.add(own[dim], e.constant(lane));
+    body(own);
+  }
+  for (Value leaf : leaves)
+    e.unbind(leaf);
+}
+
+void GridWide::write(KernelElements &e, unsigned result, ArrayRef<Index> at, ArrayRef<Value> values) const {
+  KernelElements wide(e.b, e.loc, count, k->symbols, k->inputs);
+  Value vector = vector::FromElementsOp::create(e.b, e.loc, VectorType::get({count}, values[0].getType()), values);
+  wide.write(k->outputs[result], vectorAt(at, at.size()), vector);
+  auto store = cast<vector::StoreOp>(*std::prev(e.b.getInsertionPoint()));
+  store.setAlignment(count * store.getVectorType().getElementTypeBitWidth() / 8);
+}
+
+} // namespace hewn::codegen

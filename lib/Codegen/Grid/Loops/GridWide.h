@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Several neighbouring elements by one thread, so that memory is read and written 16 bytes at once. Only loads and stores are of
+// vectors: a leaf's lanes are bound one after the other, and everything between is evaluated by elements.
+#ifndef HEWN_LIB_CODEGEN_GRID_LOOPS_GRIDWIDE_H
+#define HEWN_LIB_CODEGEN_GRID_LOOPS_GRIDWIDE_H
+
+#include "lib/Codegen/KernelFunction.h"
+
+namespace hewn::codegen {
+
+class GridWide {
+public:
+  /// For results of dims `space`, neighbours along dim `dim`: nullopt where ops do more than combine elements at the same place (and
+  /// reduce them), or where a result does not lie that way, at multiples of the vectors.
+  static std::optional<GridWide> along(KernelFunction &k, const graph::Dims &space, unsigned dim,
+                                       llvm::ArrayRef<unsigned> results);
+
+  int64_t lanes() const { return count; }
+  /// `body` for each lane, `at` being the first one's place, with the leaves of that lane bound.
+  void overLanes(KernelElements &e, llvm::ArrayRef<graph::Index> at,
+                 llvm::function_ref<void(llvm::ArrayRef<graph::Index>)> body) const;
+  /// Stores a lane each of `values`, elements of result number `result`.
+  void write(KernelElements &e, unsigned result, llvm::ArrayRef<graph::Index> at,
+             llvm::ArrayRef<mlir::Value> values) const;
+
+private:
+  KernelFunction *k = nullptr;
+  unsigned dim = 0;
+  int64_t count = 0;
+  llvm::SmallVector<mlir::Value> leaves;
+
+  llvm::SmallVector<graph::Index> vectorAt(llvm::ArrayRef<graph::Index> at, size_t rank) const;
+};
+
+} // namespace hewn::codegen
+
+#endif

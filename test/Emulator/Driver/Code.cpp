@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "test/Emulator/Driver/Code.h"
+
+#include "llvm/ExecutionEngine/Orc/AbsoluteSymbols.h"
+#include "llvm/ExecutionEngine/Orc/LLJIT.h"
+#include "llvm/ExecutionEngine/Orc/ThreadSafeModule.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IRReader/IRReader.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/TargetSelect.h"
+#include <map>
+
+using namespace llvm;
+
+namespace emulator {
+
+namespace {
+
+class JITCode : public Code {
+public:
+  Error load(StringRef text);
+  const Kernel *find(const std::string &name) override;
+
+private:
+  struct Found {
+    Kernel kernel;
+    std::vector<std::pair<std::string, uint64_t>> shared; // symbols, bytes
+    bool resolved = false;
+  };
+  Error addModule(StringRef text);
+  void prepare(Module &module);
+
+  std::unique_ptr<orc::LLJIT> jit;
+  std::map<std::string, Found> kernels;
+  unsigned modules = 0;
+};
+
+/// Defines a function of the grid that returns four values by one that writes them where its last argument says. Arguments are
+/// stored, by type, to arrays; `leading` is passed before these. What has no array is passed as it is.
+void define(Module &module, StringRef name, StringRef by, int32_t leading) {
+  Function *function = module.getFunction(name);
+  if (!function)
+    return;
+  function->setLinkage(GlobalValue::InternalLinkage);
+  function->removeFnAttr(Attribute::Memory);
+  IRBuilder<> b(BasicBlock::Create(module.getContext(), "entry", function));
+  auto *results = cast<StructType>(function->getReturnType());
+  Type *element = results->getElementType(0);
+  Value *made = b.CreateAlloca(element, b.getInt64(4));
+  SmallVector<Value *> arguments;
+  if (by == "emulator.product") {
+    Value *factors = b.CreateAlloca(b.getInt32Ty(), b.getInt64(6));
+    for (Argument &argument : function->args()) {
+      unsigned i = argument.getArgNo();
+      b.CreateStore(&argument, i < 6 ? b.CreateConstInBoundsGEP1_64(b.getInt32Ty(), factors, i)
+                                     : b.CreateConstInBoundsGEP1_64(element, made, i - 6));
+    }
+    arguments = {b.getInt32(uint32_t(leading)), factors, made};
+  } else {
+    arguments = {function->getArg(0), b.getInt32(uint32_t(leading)), made};
+  }
+  SmallVector<Type *> types;
+  for (Value *argument : arguments)
+    types.push_back(argument->getType());
+  b.CreateCall(module.getOrInsertFunction(by, FunctionType::get(b.getVoidTy(), types, false)), arguments);
+  Value *result = PoisonValue::get(results);
+  for (unsigned i = 0; i < 4; ++i)
+    result = b.CreateInsertValue(result, b.CreateLoad(element, b.CreateConstInBoundsGEP1_64(element, made, i)), i);
+  b.CreateRet(result);
+}
+
+/// Defines a copy by the one for any number of bytes.
+void defineCopy(Module &module, StringRef name, int32_t bytes) {
+  Function *function = module.getFunction(name);
+  if (!function)
+    return;
+  function->setLinkage(GlobalValue::InternalLinkage);
+  IRBuilder<> b(BasicBlock::Create(module.getContext(), "entry", function));
+  b.CreateCall(module.getOrInsertFunction("emulator.copy", b.getVoidTy(), b.getInt64Ty(), b.getInt64Ty(),
+                                          b.getInt32Ty(), b.getInt32Ty()),
+               {function->getArg(0), function->getArg(1), function->getArg(2), b.getInt32(uint32_t(bytes))});
+  b.CreateRetVoid();
+}
+
+/// Defines what groups of warps do with sums, which become an array: their product, or a wait for it.
+void defineGroup(Module &module, Function &function) {
+  StringRef name = function.getName();
+  bool isWait = !name.consume_front("hewn.grid.group.product.");
+  auto *results = cast<StructType>(function.getReturnType());
+  unsigned count = results->getNumElements(), first = function.arg_size() - count;
+  function.setLinkage(GlobalValue::InternalLinkage);
+  IRBuilder<> b(BasicBlock::Create(module.getContext(), "entry", &function));
+  Value *sums = b.CreateAlloca(b.getFloatTy(), b.getInt64(count));
+  auto sum = [&](unsigned i) { return b.CreateConstInBoundsGEP1_64(b.getFloatTy(), sums, i); };
+  for (unsigned i = 0; i < count; ++i)
+    b.CreateStore(function.getArg(first + i), sum(i));
+  SmallVector<Value *> arguments;
+  for (unsigned i = 0; i < first; ++i)
+    arguments.push_back(function.getArg(i));
+  if (!isWait) {
+    SmallVector<StringRef> parts; // type, how left and right lie, columns
+    name.split(parts, '.');
+    arguments.push_back(
+        b.getInt32((parts[0] == "bf16") | (parts[0] == "f32") << 3 | (parts[1] == "k") << 1 | (parts[2] == "k") << 2));
+  }
+  arguments.append({b.getInt32(count * 2), sums});
+  SmallVector<Type *> types;
+  for (Value *argument : arguments)
+    types.push_back(argument->getType());
+  b.CreateCall(module.getOrInsertFunction(isWait ? "emulator.group.wait" : "emulator.group.product",
+                                          FunctionType::get(b.getVoidTy(), types, false)),
+               arguments);
+  Value *result = PoisonValue::get(results);
+  for (unsigned i = 0; i < count; ++i)
+    result = b.CreateInsertValue(result, b.CreateLoad(b.getFloatTy(), sum(i)), i);
+  b.CreateRet(result);
+}
+
+/// Makes code for this machine of code for a thread of a grid.
+void JITCode::prepare(Module &module) {
+  module.setTargetTriple(jit->getTargetTriple());
+  module.setDataLayout(jit->getDataLayout());
+  std::vector<std::pair<std::string, uint64_t>> shared;
+  for (GlobalVariable &variable : module.globals())
+    if (variable.getAddressSpace() == 3) {
+      variable.setInitializer(Constant::getNullValue(variable.getValueType()));
+      variable.setLinkage(GlobalValue::ExternalLinkage);
+      variable.setName("shared" + Twine(modules) + "_" + Twine(shared.size()));
+      shared.push_back({variable.getName().str(), module.getDataLayout().getTypeAllocSize(variable.getValueType())});
+    }
+  bool synchronizes = any_of(module.functions(), [](const Function &function) {
+    static const StringRef positions[] = {"hewn.grid.thread", "hewn.grid.block", "hewn.grid.blocks"};
+    return function.getName().starts_with("hewn.grid.") && !is_contained(positions, function.getName());
+  });
+  define(module, "hewn.grid.product", "emulator.product", 32);
+  define(module, "hewn.grid.product.f16", "emulator.product", 16);
+  define(module, "hewn.grid.product.bf16", "emulator.product", -16);
+  define(module, "hewn.grid.product.u8.u8", "emulator.product", kProductOfBytes);
+  define(module, "hewn.grid.product.s8.u8", "emulator.product", kProductOfBytes + 1);
+  define(module, "hewn.grid.product.u8.s8", "emulator.product", kProductOfBytes + 2);
+  define(module, "hewn.grid.product.s8.s8", "emulator.product", kProductOfBytes + 3);
+  define(module, "hewn.grid.lines", "emulator.lines", 0);
+  define(module, "hewn.grid.lines.turned", "emulator.lines", 1);
+  defineCopy(module, "hewn.grid.copy16", 16);
+  defineCopy(module, "hewn.grid.copy8", 8);
+  defineCopy(module, "hewn.grid.copy4", 4);
+  std::vector<Function *> found;
+  for (Function &function : module)
+    if (function.getName().starts_with("hewn.grid.group.") && function.getReturnType()->isStructTy())
+      found.push_back(&function);
+  for (Function *function : found)
+    defineGroup(module, *function);
+  found.clear();
+  for (Function &function : module) {
+    function.removeFnAttr("target-cpu");
+    function.removeFnAttr("target-features");
+    if (!function.isDeclaration() && !function.hasLocalLinkage())
+      found.push_back(&function);
+  }
+  Type *i64 = Type::getInt64Ty(module.getContext());
+  for (Function *function : found) {
+    Found &entry = kernels[function->getName().str()];
+    function->setVisibility(GlobalValue::DefaultVisibility);
+    entry.shared = shared;
+    entry.kernel.synchronizes = synchronizes;
+    // void NAME.call(const uint64_t *arguments)
+    auto *type =
+        FunctionType::get(Type::getVoidTy(module.getContext()), {PointerType::get(module.getContext(), 0)}, false);
+    Function *call = Function::Create(type, GlobalValue::ExternalLinkage, function->getName() + ".call", module);
+    IRBuilder<> b(BasicBlock::Create(module.getContext(), "entry", call));
+    SmallVector<Value *> arguments;
+    for (Argument &argument : function->args()) {
+      bool isTensor = argument.hasByValAttr();
+      argument.removeAttr(Attribute::ByVal); // it comes as a pointer here
+      entry.kernel.parameters.push_back(isTensor                            ? Kernel::Argument::Tensor
+                                        : argument.getType()->isPointerTy() ? Kernel::Argument::Pointer
+                                                                            : Kernel::Argument::Value);
+      arguments.push_back(
+          b.CreateLoad(argument.getType(), b.CreateConstInBoundsGEP1_64(i64, call->getArg(0), argument.getArgNo())));
+    }
+    b.CreateCall(function, arguments);
+    b.CreateRetVoid();
+  }
+}
+
+Error JITCode::addModule(StringRef text) {
+  auto context = std::make_unique<LLVMContext>();
+  SMDiagnostic problem;
+  std::unique_ptr<MemoryBuffer> buffer = MemoryBuffer::getMemBufferCopy(text);
+  std::unique_ptr<Module> module = parseIR(*buffer, problem, *context);
+  if (!module)
+    return createStringError("line " + std::to_string(problem.getLineNo()) + ": " + problem.getMessage().str());
+  prepare(*module);
+  ++modules;
+  return jit->addIRModule(orc::ThreadSafeModule(std::move(module), std::move(context)));
+}
+
+template <typename T> orc::ExecutorSymbolDef symbolOf(T *address) {
+  return {orc::ExecutorAddr::fromPtr(address), JITSymbolFlags::Exported};
+}
+
+Error JITCode::load(StringRef text) {
+  auto made = orc::LLJITBuilder().create();
+  if (!made)
+    return made.takeError();
+  jit = std::move(*made);
+  orc::SymbolMap symbols;
+  symbols[jit->mangleAndIntern("hewn.grid.thread")] = symbolOf(&gridThread);
+  symbols[jit->mangleAndIntern("hewn.grid.block")] = symbolOf(&gridBlock);
+  symbols[jit->mangleAndIntern("hewn.grid.blocks")] = symbolOf(&gridBlocks);
+  symbols[jit->mangleAndIntern("hewn.grid.barrier")] = symbolOf(&gridBarrier);
+  symbols[jit->mangleAndIntern("hewn.grid.barrier.some")] = symbolOf(&gridBarrierSome);
+  symbols[jit->mangleAndIntern("hewn.grid.counter.add")] = symbolOf(&gridCounterAdd);
+  symbols[jit->mangleAndIntern("hewn.grid.counter.read")] = symbolOf(&gridCounterRead);
+  symbols[jit->mangleAndIntern("hewn.grid.shuffle")] = symbolOf(&gridShuffle);
+  symbols[jit->mangleAndIntern("hewn.grid.copies.close")] = symbolOf(&gridCopiesClose);
+  symbols[jit->mangleAndIntern("hewn.grid.copies.wait")] = symbolOf(&gridCopiesWait);
+  symbols[jit->mangleAndIntern("emulator.product")] = symbolOf(&gridProduct);
+  symbols[jit->mangleAndIntern("emulator.lines")] = symbolOf(&gridLines);
+  symbols[jit->mangleAndIntern("emulator.copy")] = symbolOf(&gridCopy);
+  symbols[jit->mangleAndIntern("hewn.grid.group.begin")] = symbolOf(&gridGroupBegin);
+  symbols[jit->mangleAndIntern("hewn.grid.group.close")] = symbolOf(&gridGroupClose);
+  symbols[jit->mangleAndIntern("hewn.grid.group.publish")] = symbolOf(&gridGroupPublish);
+  symbols[jit->mangleAndIntern("hewn.grid.gate.init")] = symbolOf(&gridGateInit);
+  symbols[jit->mangleAndIntern("hewn.grid.gates.ready")] = symbolOf(&gridGatesReady);
+  symbols[jit->mangleAndIntern("hewn.grid.gate.arrive")] = symbolOf(&gridGateArrive);
+  symbols[jit->mangleAndIntern("hewn.grid.gate.expect")] = symbolOf(&gridGateExpect);
+  symbols[jit->mangleAndIntern("hewn.grid.gate.wait")] = symbolOf(&gridGateWait);
+  symbols[jit->mangleAndIntern("hewn.grid.fetch.2")] = symbolOf(&gridFetch2);
+  symbols[jit->mangleAndIntern("hewn.grid.fetch.3")] = symbolOf(&gridFetch3);
+  symbols[jit->mangleAndIntern("hewn.grid.registers.keep")] = symbolOf(&gridRegisters);
+  symbols[jit->mangleAndIntern("hewn.grid.registers.take")] = symbolOf(&gridRegisters);
+  symbols[jit->mangleAndIntern("emulator.group.product")] = symbolOf(&gridGroupProduct);
+  symbols[jit->mangleAndIntern("emulator.group.wait")] = symbolOf(&gridGroupWait);
+  if (Error error = jit->getMainJITDylib().define(orc::absoluteSymbols(std::move(symbols))))
+    return error;
+  // The C library's mathematics for LLVM's own intrinsics, and memory functions.
+  auto process = orc::DynamicLibrarySearchGenerator::GetForCurrentProcess(jit->getDataLayout().getGlobalPrefix());
+  if (!process)
+    return process.takeError();
+  jit->getMainJITDylib().addGenerator(std::move(*process));
+  constexpr StringLiteral head = "; ModuleID";
+  for (size_t at = text.find(head); at != StringRef::npos;) {
+    size_t next = text.find(head, at + head.size());
+    if (Error error = addModule(text.slice(at, next)))
+      return error;
+    at = next;
+  }
+  return Error::success();
+}
+
+const Kernel *JITCode::find(const std::string &name) {
+  auto found = kernels.find(name);
+  if (found == kernels.end())
+    return nullptr;
+  Found &entry = found->second;
+  if (!entry.resolved) {
+    auto call = jit->lookup(name + ".call");
+    if (!call) {
+      consumeError(call.takeError());
+      return nullptr;
+    }
+    entry.kernel.call = call->toPtr<void (*)(const uint64_t *)>();
+    for (auto &[symbol, bytes] : entry.shared)
+      if (auto address = jit->lookup(symbol))
+        entry.kernel.shared.push_back({address->toPtr<char *>(), bytes});
+      else
+        consumeError(address.takeError());
+    entry.resolved = true;
+  }
+  return &entry.kernel;
+}
+
+} // namespace
+
+std::unique_ptr<Code> loadCode(const std::string &path, std::string &problem) {
+  InitializeNativeTarget();
+  InitializeNativeTargetAsmPrinter();
+  auto buffer = MemoryBuffer::getFile(path, /*IsText=*/true);
+  if (!buffer) {
+    problem = "can't read " + path + ": " + buffer.getError().message();
+    return nullptr;
+  }
+  auto code = std::make_unique<JITCode>();
+  if (Error error = code->load((*buffer)->getBuffer())) {
+    problem = path + ": " + toString(std::move(error));
+    return nullptr;
+  }
+  return code;
+}
+
+} // namespace emulator

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "test/Emulator/Driver/Gates.h"
+
+#include <cstring>
+
+namespace emulator {
+
+namespace {
+
+/// What a gate's own eight bytes hold: nobody else may write there.
+constexpr uint64_t kGateBits = 0x6a7e6a7e6a7e6a7e;
+
+/// A float32's leading eleven significant bits, to the nearest.
+void roundWord(char *memory) {
+  uint32_t word;
+  std::memcpy(&word, memory, sizeof(word));
+  if ((word & 0x7f800000) != 0x7f800000)
+    word += 0xfff + (word >> 13 & 1);
+  word &= 0xffffe000;
+  std::memcpy(memory, &word, sizeof(word));
+}
+
+uint64_t boxBytes(const Tensor &tensor) {
+  uint64_t bytes = tensor.bytes;
+  for (uint32_t i = 0; i < tensor.rank; ++i)
+    bytes *= tensor.box[i];
+  return bytes;
+}
+
+} // namespace
+
+bool Gates::isShared(uint64_t from, uint64_t bytes) const {
+  for (const SharedMemory &memory : *shared) {
+    auto start = reinterpret_cast<uint64_t>(memory.address);
+    if (from >= start && from + bytes <= start + memory.bytes)
+      return true;
+  }
+  return false;
+}
+
+std::string Gates::make(uint64_t gate, int32_t arrivals) {
+  if (gate % 8 != 0 || !isShared(gate, 8))
+    return "a gate is not at a multiple of eight bytes of shared memory";
+  if (arrivals < 1)
+    return "a gate without arrivals";
+  if (gates.count(gate))
+    return "a gate is made twice";
+  gates[gate] = {arrivals, arrivals};
+  std::memcpy(reinterpret_cast<char *>(gate), &kGateBits, sizeof(kGateBits));
+  return "";
+}
+
+void Gates::ready() {
+  for (auto &[address, gate] : gates)
+    if (gate.state == Gate::Made)
+      gate.state = Gate::Ready;
+}
+
+void Gates::meet() {
+  for (auto &[address, gate] : gates)
+    if (gate.state == Gate::Ready)
+      gate.state = Gate::Used;
+}
+
+Gates::Gate *Gates::find(uint64_t gate, std::string &problem) {
+  auto found = gates.find(gate);
+  if (found == gates.end())
+    problem = "what should be a gate is none";
+  else if (found->second.state != Gate::Used)
+    problem = "a gate is used before all threads know of it";
+  else if (std::memcmp(reinterpret_cast<char *>(gate), &kGateBits, sizeof(kGateBits)) != 0)
+    problem = "a gate was written over";
+  return problem.empty() ? &found->second : nullptr;
+}
+
+void Gates::step(Gate &gate) {
+  if (gate.missing > 0 || gate.bytes != 0)
+    return;
+  ++gate.phases;
+  gate.missing = gate.arrivals;
+}
+
+std::string Gates::arrive(uint64_t address) { return expect(address, 0); }
+
+std::string Gates::expect(uint64_t address, int32_t bytes) {
+  std::string problem;
+  Gate *gate = find(address, problem);
+  if (!gate)
+    return problem;
+  if (gate->missing == 0)
+    return "more arrive at a gate than it has been made for";
+  gate->bytes += bytes;
+  --gate->missing;
+  step(*gate);
+  return "";
+}
+
+std::string Gates::passes(uint64_t address, int32_t parity, bool &does) {
+  std::string problem;
+  Gate *gate = find(address, problem);
+  does = gate && gate->phases % 2 != parity;
+  if (gate && parity != 0 && parity != 1)
+    return "a phase's parity is neither 0 nor 1";
+  return problem;
+}
+
+std::string Gates::fetch(uint64_t to, const Tensor &tensor, const int32_t *at, uint64_t gate, bool early) {
+  if (tensor.magic != Tensor::kMagic)
+    return "what should describe a tensor does not";
+  uint64_t bytes = boxBytes(tensor);
+  if (to % 128 != 0 || !isShared(to, bytes))
+    return "a box comes to where it can't be";
+  Fetch one{to, gate, tensor, {}};
+  for (uint32_t i = 0; i < tensor.rank; ++i)
+    one.at[i] = at[i];
+  std::memset(reinterpret_cast<char *>(to), 0xff, bytes);
+  for (uint64_t piece = to / kPiece; piece < (to + bytes) / kPiece; ++piece)
+    fetched.erase(piece);
+  if (early)
+    return land(one);
+  open.push_back(one);
+  return "";
+}
+
+std::string Gates::land(const Fetch &fetch) {
+  const Tensor &tensor = fetch.tensor;
+  std::string problem;
+  Gate *gate = find(fetch.gate, problem);
+  if (!gate)
+    return problem;
+  uint64_t line = uint64_t(tensor.box[0]) * tensor.bytes, lines = boxBytes(tensor) / line;
+  for (uint64_t i = 0; i < lines; ++i) {
+    uint64_t rest = i, from = tensor.address;
+    bool inside = true;
+    for (uint32_t d = 1; d < tensor.rank; ++d) {
+      int64_t place = fetch.at[d] + int64_t(rest % tensor.box[d]);
+      rest /= tensor.box[d];
+      inside &= place >= 0 && place < int64_t(tensor.extents[d]);
+      from += uint64_t(place) * tensor.strides[d];
+    }
+    for (uint64_t j = 0; j < tensor.box[0]; ++j) {
+      int64_t place = fetch.at[0] + int64_t(j);
+      uint64_t to = fetch.to + i * line + j * tensor.bytes;
+      to ^= (to >> 7 & (line / kPiece - 1)) << 4;
+      auto *memory = reinterpret_cast<char *>(to);
+      if (inside && place >= 0 && place < int64_t(tensor.extents[0]))
+        std::memcpy(memory, reinterpret_cast<const char *>(from + uint64_t(place) * tensor.bytes), tensor.bytes);
+      else
+        std::memset(memory, 0, tensor.bytes);
+      if (tensor.rounds)
+        roundWord(memory);
+    }
+  }
+  for (uint64_t piece = fetch.to / kPiece; piece < (fetch.to + lines * line) / kPiece; ++piece)
+    fetched.insert(piece);
+  gate->bytes -= int64_t(lines * line);
+  step(*gate);
+  return "";
+}
+
+bool Gates::landOne(std::string &problem) {
+  if (open.empty())
+    return false;
+  Fetch last = open.back();
+  open.pop_back();
+  problem = land(last);
+  return true;
+}
+
+std::string Gates::end() const { return open.empty() ? "" : "a block ends before what it fetches has come"; }
+
+} // namespace emulator

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Gates of a block, and boxes of tensors that come to its shared memory through them (lib/Codegen/Grid/Grid.h).
+//
+// A box is fetched as late as it may be, when no thread can go on without it, or at once. From when it is asked for until it has come,
+// its place in shared memory holds no numbers.
+#ifndef HEWN_TEST_EMULATOR_DRIVER_GATES_H
+#define HEWN_TEST_EMULATOR_DRIVER_GATES_H
+
+#include "test/Emulator/Driver/Group.h"
+
+#include <set>
+
+namespace emulator {
+
+/// What the driver makes of a description of a tensor; a launch copies it.
+struct Tensor {
+  uint64_t magic, address;
+  uint32_t bytes, rank;
+  uint64_t extents[3], strides[3];
+  uint32_t box[3], rounds;
+  static constexpr uint64_t kMagic = 0x7e4507e450;
+};
+constexpr size_t kTensorBytes = 128;
+static_assert(sizeof(Tensor) <= kTensorBytes);
+
+class Gates {
+public:
+  explicit Gates(const std::vector<SharedMemory> &shared) : shared(&shared) {}
+
+  // Each returns what is wrong with it, or nothing.
+  std::string make(uint64_t gate, int32_t arrivals);
+  std::string expect(uint64_t gate, int32_t bytes);
+  std::string arrive(uint64_t gate);
+  std::string fetch(uint64_t to, const Tensor &tensor, const int32_t *at, uint64_t gate, bool early);
+  std::string end() const;
+  /// What has been made is ready when its thread has said so, and used when all have met after that.
+  void ready();
+  void meet();
+  /// Whether the last phase of that parity has ended.
+  std::string passes(uint64_t gate, int32_t parity, bool &does);
+  /// The box that was asked for last comes; false: none is on its way.
+  bool landOne(std::string &problem);
+  /// Whether the line that begins there was fetched.
+  bool isFetched(uint64_t address) const { return fetched.count(address / kPiece) > 0; }
+
+private:
+  static constexpr uint64_t kPiece = 16;
+  struct Gate {
+    int32_t arrivals, missing;
+    int64_t bytes = 0, phases = 0;
+    enum { Made, Ready, Used } state = Made;
+  };
+  struct Fetch {
+    uint64_t to, gate;
+    Tensor tensor;
+    int32_t at[3];
+  };
+  const std::vector<SharedMemory> *shared;
+  std::map<uint64_t, Gate> gates;
+  std::vector<Fetch> open;
+  /// Numbers of pieces of 16 bytes.
+  std::set<uint64_t> fetched;
+
+  Gate *find(uint64_t gate, std::string &problem);
+  bool isShared(uint64_t from, uint64_t bytes) const;
+  void step(Gate &gate);
+  std::string land(const Fetch &fetch);
+};
+
+} // namespace emulator
+
+#endif

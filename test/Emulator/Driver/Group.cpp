@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "test/Emulator/Driver/Group.h"
+
+#include <cstring>
+
+namespace emulator {
+
+namespace {
+
+/// Sums that are under way: a number that signals, which no arithmetic gives, with their name.
+constexpr uint32_t kUnderWay = 0x7fa50000;
+
+uint32_t bitsOf(float value) {
+  uint32_t bits;
+  std::memcpy(&bits, &value, sizeof(bits));
+  return bits;
+}
+
+/// Threads keep words, so that nothing makes another number of it.
+void name(float *sums, int32_t count, uint32_t bits) {
+  for (int32_t i = 0; i < count; ++i)
+    std::memcpy(&sums[i], &bits, sizeof(bits));
+}
+
+/// A matrix in shared memory, as its form says; rows are columns of a right one.
+struct Form {
+  uint64_t address, line, blocks, panels, bytes;
+  bool alongSum;
+
+  Form(int64_t address, int64_t form, bool alongSum, int32_t elementBits)
+      : address(uint64_t(address)), bytes(elementBits == 32 ? 4 : 2), alongSum(alongSum) {
+    auto bits = uint64_t(form);
+    line = uint64_t(256) >> (bits >> 62);
+    blocks = (bits >> 32 & 0x3fff) * 16;
+    panels = (bits >> 16 & 0x3fff) * 16;
+  }
+  bool exists(int64_t form) const { return uint64_t(form) >> 62 != 0 && address % 16 == 0; }
+
+  uint64_t at(uint64_t row, uint64_t inSum) const {
+    uint64_t to = address;
+    if (alongSum)
+      to += row / 8 * blocks + row % 8 * line + inSum * bytes;
+    else
+      to += row * bytes / line * panels + row * bytes % line + inSum / 8 * blocks + inSum % 8 * line;
+    // Pieces change by the bits of the address itself.
+    return to ^ ((to >> 7 & (line / 16 - 1)) << 4);
+  }
+};
+
+double elementAt(uint64_t address, int32_t bits) {
+  if (bits == 32) { // its leading eleven significant bits
+    uint32_t word;
+    std::memcpy(&word, reinterpret_cast<const char *>(address), sizeof(word));
+    word &= 0xffffe000;
+    float value;
+    std::memcpy(&value, &word, sizeof(value));
+    return double(value);
+  }
+  uint16_t word;
+  std::memcpy(&word, reinterpret_cast<const char *>(address), sizeof(word));
+  if (bits > 0) {
+    _Float16 value;
+    std::memcpy(&value, &word, sizeof(value));
+    return double(value);
+  }
+  uint32_t wide = uint32_t(word) << 16;
+  float value;
+  std::memcpy(&value, &wide, sizeof(value));
+  return double(value);
+}
+
+} // namespace
+
+std::string GroupWarp::make(const Product &product) {
+  const GroupMatrices &matrices = product.matrices;
+  Form left(matrices.left, matrices.leftForm, matrices.leftAlongSum, matrices.bits),
+      right(matrices.right, matrices.rightForm, matrices.rightAlongSum, matrices.bits);
+  uint64_t depth = 32 / left.bytes;
+  if (matrices.bits == 32 && (!left.alongSum || !right.alongSum))
+    return "matrices of float32s that do not lie along the sum";
+  if (!left.exists(matrices.leftForm) || !right.exists(matrices.rightForm))
+    return "a matrix of a group has a form that is none";
+  std::string problem;
+  auto read = [&](const Form &form, uint64_t row, uint64_t inSum) {
+    uint64_t at = form.at(row, inSum);
+    for (const SharedMemory &memory : *shared) {
+      auto start = reinterpret_cast<uint64_t>(memory.address);
+      if (at >= start && at + form.bytes <= start + memory.bytes)
+        return elementAt(at, matrices.bits);
+    }
+    problem = "a group's matrix lies outside of shared memory";
+    return 0.0;
+  };
+  Sums &to = sums.at(product.sums);
+  std::vector<double> lefts(16 * depth), rights(uint64_t(to.columns) * depth);
+  for (uint64_t i = 0; i < 16; ++i)
+    for (uint64_t s = 0; s < depth; ++s)
+      lefts[i * depth + s] = read(left, uint64_t(warp % 4) * 16 + i, s);
+  for (uint64_t j = 0; j < uint64_t(to.columns); ++j)
+    for (uint64_t s = 0; s < depth; ++s)
+      rights[j * depth + s] = read(right, j, s);
+  for (uint64_t lane = 0; lane < kWarp; ++lane)
+    for (uint64_t i = 0; i < uint64_t(to.columns) / 2; ++i) {
+      uint64_t row = lane / 4 + i / 2 % 2 * 8, column = i / 4 * 8 + lane % 4 * 2 + i % 2;
+      double sum = double(to.values[lane][i]);
+      for (uint64_t s = 0; s < depth; ++s)
+        sum += lefts[row * depth + s] * rights[column * depth + s];
+      to.values[lane][i] = float(sum);
+    }
+  --to.left;
+  return problem;
+}
+
+std::string GroupWarp::product(GroupStep *const *lanes) {
+  int32_t count = lanes[0]->columns / 2;
+  uint32_t word = bitsOf(lanes[0]->sums[0]), which = word & 0xffff;
+  bool underWay = (word & 0xffff0000) == kUnderWay && sums.count(which);
+  for (int64_t lane = 0; lane < kWarp; ++lane) {
+    if (lanes[lane]->matrices != lanes[0]->matrices)
+      return "threads of a warp come with different matrices";
+    for (int32_t i = 0; underWay && i < count; ++i)
+      if (bitsOf(lanes[lane]->sums[i]) != word)
+        return "sums of a group's product that is under way are changed";
+  }
+  if (!underWay) {
+    if (!begun)
+      return "a group's product has sums that are not ready for it";
+    which = names++ & 0xffff;
+    Sums fresh{lanes[0]->columns, {}, 0};
+    for (int64_t lane = 0; lane < kWarp; ++lane)
+      fresh.values[lane].assign(lanes[lane]->sums, lanes[lane]->sums + count);
+    sums[which] = std::move(fresh);
+  }
+  if (sums.at(which).columns != lanes[0]->columns)
+    return "a group's product has sums of other columns";
+  for (int64_t lane = 0; lane < kWarp; ++lane)
+    name(lanes[lane]->sums, count, kUnderWay | which);
+  ++sums.at(which).left;
+  history.push_back(lanes[0]->matrices);
+  open.push_back({lanes[0]->matrices, which, sets});
+  if (!early())
+    return "";
+  // Those before it too, to keep their order. They are done all the same only when they have been waited for.
+  for (Product &earlier : open)
+    if (earlier.matrices.bits) {
+      if (std::string problem = make(earlier); !problem.empty())
+        return problem;
+      earlier.matrices.bits = 0;
+      ++sums.at(earlier.sums).left;
+    }
+  return "";
+}
+
+std::string GroupWarp::wait(GroupStep *const *lanes) {
+  std::vector<Product> rest;
+  for (const Product &product : open) {
+    if (product.set >= sets - lanes[0]->open) {
+      rest.push_back(product);
+    } else if (!product.matrices.bits) {
+      --sums.at(product.sums).left;
+    } else if (std::string problem = make(product); !problem.empty()) {
+      return problem;
+    }
+  }
+  open = std::move(rest);
+  begun = false; // whoever waits may change sums
+  uint32_t word = bitsOf(lanes[0]->sums[0]), which = word & 0xffff;
+  if ((word & 0xffff0000) != kUnderWay || !sums.count(which) || sums.at(which).left > 0)
+    return "";
+  for (int64_t lane = 0; lane < kWarp; ++lane) {
+    const std::vector<float> &values = sums.at(which).values[lane];
+    std::memcpy(lanes[lane]->sums, values.data(), values.size() * sizeof(float));
+  }
+  sums.erase(which);
+  return "";
+}
+
+std::string GroupWarp::step(GroupStep *const *lanes) {
+  for (int64_t lane = 1; lane < kWarp; ++lane)
+    if (lanes[lane]->kind != lanes[0]->kind || lanes[lane]->columns != lanes[0]->columns ||
+        lanes[lane]->open != lanes[0]->open)
+      return "threads of a warp come to their group for different things";
+  switch (lanes[0]->kind) {
+  case GroupStep::Kind::Begin:
+    begun = true;
+    return "";
+  case GroupStep::Kind::Product:
+    return product(lanes);
+  case GroupStep::Kind::Close:
+    ++sets;
+    return "";
+  case GroupStep::Kind::Wait:
+    return wait(lanes);
+  }
+  return "";
+}
+
+std::string GroupWarp::end() const { return open.empty() ? "" : "a warp ends before its group's products"; }
+
+} // namespace emulator

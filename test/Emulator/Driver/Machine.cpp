@@ -1,0 +1,605 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "test/Emulator/Driver/Machine.h"
+#include "test/Emulator/Driver/Gates.h"
+#include "test/Emulator/Driver/Warp.h"
+
+#include <cstring>
+#include <map>
+#include <sys/mman.h>
+
+// Saves the callee's registers on the stack, stores the stack in *from, and goes on where `to` was left.
+extern "C" void emulatorSwitch(void **from, void *to);
+asm(R"(
+.text
+.globl emulatorSwitch
+.hidden emulatorSwitch
+.type emulatorSwitch, @function
+emulatorSwitch:
+  pushq %rbp
+  pushq %rbx
+  pushq %r12
+  pushq %r13
+  pushq %r14
+  pushq %r15
+  movq %rsp, (%rdi)
+  movq %rsi, %rsp
+  popq %r15
+  popq %r14
+  popq %r13
+  popq %r12
+  popq %rbx
+  popq %rbp
+  ret
+.size emulatorSwitch, .-emulatorSwitch
+)");
+
+namespace emulator {
+
+namespace {
+
+constexpr size_t kStack = 64 << 10;
+
+enum class State { Ready, AtBarrier, AtMeeting, AtGate, AtCounter, Done };
+
+/// A copy to shared memory that is on its way.
+struct Copy {
+  char *to;
+  const char *from;
+  int32_t bytes, present;
+  int64_t group;
+};
+
+struct Fiber {
+  void *stack = nullptr; // where it was left
+  State state = State::Done;
+  /// How many threads come to the barrier that it waits at.
+  int64_t comers = 0;
+  Meeting meeting;
+  std::vector<Copy> copies;
+  /// Groups of copies that are closed.
+  int64_t groups = 0;
+  /// Whether all that it has written is for groups; whether it was at the last barrier.
+  bool published = false, visible = false;
+  /// The gate where it waits, and for what.
+  int64_t gate = 0;
+  int32_t parity = 0;
+  /// What it has said that it needs; 0: nothing.
+  int32_t registers = 0;
+};
+
+/// What a block that others take turns with has of its own.
+struct Block {
+  std::vector<Fiber> fibers;
+  std::vector<GroupWarp> groups; // of each warp
+  std::unique_ptr<Gates> gates;
+  std::vector<std::vector<char>> shared;
+  bool begun = false, ended = false;
+  /// How often counters had changed when it last looked.
+  uint64_t seen = 0;
+};
+
+struct Run {
+  const Kernel *kernel = nullptr;
+  const uint64_t *arguments = nullptr;
+  int64_t block = 0, blocks = 0, threads = 0, current = 0;
+  std::vector<Fiber> fibers;
+  std::vector<GroupWarp> groups; // of each warp
+  std::unique_ptr<Gates> gates;
+  /// Whether all blocks run at once, and how often their counters have changed.
+  bool together = false;
+  uint64_t changes = 0;
+  void *scheduler = nullptr;
+  uint64_t random = 88172645463325252u;
+  Schedule schedule = Schedule::Forward;
+  /// What a thread has done that it must not.
+  std::string problem;
+};
+
+thread_local Run run;
+
+/// Blocks that can run at once.
+constexpr int64_t kMostTogether = 8;
+
+/// Stacks of all threads that the current block can have, kept.
+char *stacks() {
+  static thread_local char *memory =
+      static_cast<char *>(mmap(nullptr, kStack * 1024 * kMostTogether, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+  return memory + (run.together ? run.block : 0) * int64_t(kStack * 1024);
+}
+
+void leave(State state) {
+  Fiber &fiber = run.fibers[run.current];
+  fiber.state = state;
+  emulatorSwitch(&fiber.stack, run.scheduler);
+}
+
+void begin() {
+  run.kernel->call(run.arguments);
+  if (!run.fibers[run.current].copies.empty())
+    run.problem = "a thread ends before its copies";
+  leave(State::Done);
+}
+
+void prepare(int64_t thread) {
+  // As emulatorSwitch leaves a stack: six registers, then where to return to; aligned as after a call.
+  char *top = stacks() + kStack * (thread + 1) - 64;
+  auto *frame = reinterpret_cast<void **>(top - 8) - 7;
+  std::memset(frame, 0, 7 * sizeof(void *));
+  frame[6] = reinterpret_cast<void *>(&begin);
+  run.fibers[thread] = Fiber();
+  run.fibers[thread].stack = frame;
+  run.fibers[thread].state = State::Ready;
+}
+
+uint64_t nextRandom() {
+  run.random ^= run.random << 13;
+  run.random ^= run.random >> 7;
+  return run.random ^= run.random << 17;
+}
+
+/// Whether what is asynchronous is done at once, or not before it is waited for.
+bool isEarly() { return run.schedule == Schedule::Backward || (run.schedule == Schedule::Random && nextRandom() % 2); }
+
+std::string where() { return " in block " + std::to_string(run.block); }
+
+/// Keeps the first problem.
+void note(const std::string &problem) {
+  if (run.problem.empty())
+    run.problem = problem;
+}
+
+/// Whether a thread that waits at a gate may go on.
+bool passesGate(const Fiber &fiber) {
+  bool does = false;
+  note(run.gates->passes(uint64_t(fiber.gate), fiber.parity, does));
+  return does;
+}
+
+/// Lets every ready thread of a warp run until it waits; whether there was one.
+bool runReady(int64_t warp) {
+  bool any = false;
+  int64_t first = run.schedule == Schedule::Random ? int64_t(nextRandom() % kWarp) : 0;
+  for (int64_t i = 0; i < kWarp; ++i) {
+    int64_t thread = warp + (run.schedule == Schedule::Backward ? kWarp - 1 - i : (i + first) % kWarp);
+    Fiber &fiber = run.fibers[thread];
+    if (fiber.state == State::AtGate && passesGate(fiber))
+      fiber.state = State::Ready;
+    if (fiber.state != State::Ready)
+      continue;
+    run.current = thread;
+    emulatorSwitch(&run.scheduler, fiber.stack);
+    any = true;
+  }
+  return any;
+}
+
+int64_t count(int64_t warp, State state) {
+  int64_t found = 0;
+  for (int64_t t = warp; t < warp + kWarp; ++t)
+    found += run.fibers[t].state == state;
+  return found;
+}
+
+/// A warp's newest product must be that of the others of its group, and what it reads published.
+void checkGroup(int64_t warp) {
+  size_t last = run.groups[warp].history.size() - 1;
+  for (int64_t other = warp / 4 * 4; other < warp / 4 * 4 + 4; ++other)
+    if (other >= int64_t(run.groups.size()))
+      run.problem = "a group lacks warps";
+    else if (run.groups[other].history.size() > last &&
+             run.groups[other].history[last] != run.groups[warp].history[last])
+      run.problem = "warps of a group have different products";
+  const GroupMatrices &matrices = run.groups[warp].history[last];
+  if (run.gates->isFetched(uint64_t(matrices.left)) && run.gates->isFetched(uint64_t(matrices.right)))
+    return;
+  for (const Fiber &fiber : run.fibers)
+    if (!fiber.visible)
+      run.problem = "a group reads what is not published";
+}
+
+/// A warp whose threads have all come to a meeting goes on; whether it has.
+bool meetWarp(int64_t warp) {
+  int64_t waiting = count(warp, State::AtMeeting);
+  if (waiting == 0)
+    return false;
+  if (waiting != kWarp && count(warp, State::AtGate) > 0)
+    return false;
+  if (waiting != kWarp) {
+    run.problem = "only " + std::to_string(waiting) + " threads of a warp come to a meeting";
+    return false;
+  }
+  Meeting *lanes[kWarp];
+  for (int64_t i = 0; i < kWarp; ++i) {
+    lanes[i] = &run.fibers[warp + i].meeting;
+    run.fibers[warp + i].state = State::Ready;
+  }
+  GroupWarp &group = run.groups[warp / kWarp];
+  size_t before = group.history.size();
+  if (std::string problem = meet(lanes, group); !problem.empty())
+    run.problem = problem;
+  if (group.history.size() > before)
+    checkGroup(warp / kWarp);
+  return true;
+}
+
+/// Runs warps until none can go on: each as far as it comes before the next one begins, so that those which don't wait for others
+/// are found out; or a random one a little further. Whether any has gone on.
+bool runWarps() {
+  bool any = false;
+  if (run.schedule == Schedule::Random) {
+    std::vector<int64_t> left;
+    for (int64_t warp = 0; warp < run.threads; warp += kWarp)
+      left.push_back(warp);
+    while (!left.empty() && run.problem.empty()) {
+      size_t i = size_t(nextRandom() % left.size());
+      bool ran = runReady(left[i]);
+      any |= ran;
+      if (!meetWarp(left[i]))
+        left.erase(left.begin() + int64_t(i));
+    }
+    return any;
+  }
+  for (int64_t i = 0; i < run.threads && run.problem.empty(); i += kWarp) {
+    int64_t warp = run.schedule == Schedule::Backward ? run.threads - kWarp - i : i;
+    do
+      any |= runReady(warp);
+    while (meetWarp(warp) && run.problem.empty());
+  }
+  return any;
+}
+
+/// Registers that groups have divided among them must be the block's.
+std::string checkRegisters() {
+  constexpr int64_t all = 65536, group = 4 * kWarp;
+  int64_t sum = 0, saying = 0;
+  for (int64_t t = 0; t < run.threads; ++t) {
+    const Fiber &fiber = run.fibers[size_t(t)];
+    sum += fiber.registers;
+    saying += fiber.registers > 0;
+    if (fiber.registers != run.fibers[size_t(t / group * group)].registers)
+      return "threads of a group want different numbers of registers";
+  }
+  return sum > all || (saying > 0 && saying < run.threads) ? "groups divide registers that a block does not have" : "";
+}
+
+std::string endGroups() {
+  if (std::string problem = checkRegisters(); !problem.empty())
+    return problem + where();
+  if (std::string problem = run.gates->end(); !problem.empty())
+    return problem + where();
+  for (const GroupWarp &group : run.groups) {
+    if (std::string problem = group.end(); !problem.empty())
+      return problem + where();
+    if (group.history.size() != run.groups[size_t(&group - run.groups.data()) / 4 * 4].history.size())
+      return "warps of a group have different products" + where();
+  }
+  return "";
+}
+
+void beginBlock() {
+  for (int64_t t = 0; t < run.threads; ++t)
+    prepare(t);
+  run.groups.clear();
+  run.gates = std::make_unique<Gates>(run.kernel->shared);
+  for (int64_t warp = 0; warp < run.threads / kWarp; ++warp)
+    run.groups.emplace_back(warp, run.kernel->shared, isEarly);
+}
+
+/// Lets those go on who wait at a barrier to which all have come; whether there are any.
+bool openBarriers() {
+  std::map<int64_t, int64_t> waiting;
+  for (const Fiber &fiber : run.fibers)
+    if (fiber.state == State::AtBarrier)
+      ++waiting[fiber.comers];
+  bool opened = false;
+  for (auto [comers, came] : waiting) {
+    if (came != comers)
+      continue;
+    opened = true;
+    run.gates->meet();
+    for (Fiber &fiber : run.fibers)
+      if (fiber.state == State::AtBarrier && fiber.comers == comers) {
+        fiber.state = State::Ready;
+        fiber.visible = fiber.published;
+        fiber.published = false;
+      }
+  }
+  return opened;
+}
+
+/// Runs the block until it has ended, or can't go on before another one counts.
+std::string runBlock(bool &ended) {
+  for (;;) {
+    while (runWarps() && run.problem.empty())
+      ;
+    std::string problem;
+    bool landed = run.gates->landOne(problem);
+    note(problem);
+    if (!run.problem.empty())
+      return run.problem + where();
+    if (landed)
+      continue;
+    int64_t waiting = 0, done = 0, atGates = 0, counting = 0;
+    for (int64_t warp = 0; warp < run.threads; warp += kWarp) {
+      waiting += count(warp, State::AtBarrier);
+      done += count(warp, State::Done);
+      atGates += count(warp, State::AtGate);
+      counting += count(warp, State::AtCounter);
+    }
+    ended = done == run.threads;
+    if (ended)
+      return endGroups();
+    if (atGates > 0)
+      return std::to_string(atGates) + " threads wait at gates for ever" + where();
+    if (openBarriers())
+      continue;
+    if (counting == 0)
+      return std::to_string(waiting) + " threads wait at a barrier and " + std::to_string(done) + " have ended" +
+             where();
+    return "";
+  }
+}
+
+void poisonShared() {
+  for (const SharedMemory &memory : run.kernel->shared)
+    std::memset(memory.address, 0xff, memory.bytes);
+}
+
+std::vector<std::pair<const SharedMemory *, std::vector<char> *>> zipShared(Block &block) {
+  std::vector<std::pair<const SharedMemory *, std::vector<char> *>> list;
+  for (size_t i = 0; i < block.shared.size(); ++i)
+    list.push_back({&run.kernel->shared[i], &block.shared[i]});
+  return list;
+}
+
+/// The blocks' turns: the first one, or the last, that can go on, or any. So those that don't wait for others are found out.
+Block *nextBlock(std::vector<Block> &blocks) {
+  std::vector<Block *> able;
+  for (Block &block : blocks)
+    if (!block.ended && (!block.begun || block.seen != run.changes))
+      able.push_back(&block);
+  if (able.empty())
+    return nullptr;
+  size_t i = run.schedule == Schedule::Forward    ? 0
+             : run.schedule == Schedule::Backward ? able.size() - 1
+                                                  : size_t(nextRandom() % able.size());
+  return able[i];
+}
+
+std::string runTogether() {
+  std::vector<Block> blocks{size_t(run.blocks)};
+  int64_t ended = 0;
+  while (Block *next = nextBlock(blocks)) {
+    run.block = next - blocks.data();
+    if (next->begun) {
+      std::swap(run.fibers, next->fibers);
+      std::swap(run.groups, next->groups);
+      std::swap(run.gates, next->gates);
+      for (auto [memory, kept] : zipShared(*next))
+        std::memcpy(memory->address, kept->data(), memory->bytes);
+      for (Fiber &fiber : run.fibers)
+        if (fiber.state == State::AtCounter)
+          fiber.state = State::Ready;
+    } else {
+      run.fibers.assign(size_t(run.threads), Fiber());
+      next->shared.resize(run.kernel->shared.size());
+      for (size_t i = 0; i < next->shared.size(); ++i)
+        next->shared[i].resize(run.kernel->shared[i].bytes);
+      poisonShared();
+      beginBlock();
+      next->begun = true;
+    }
+    next->seen = run.changes;
+    if (std::string problem = runBlock(next->ended); !problem.empty())
+      return problem;
+    ended += next->ended;
+    for (auto [memory, kept] : zipShared(*next))
+      std::memcpy(kept->data(), memory->address, memory->bytes);
+    std::swap(run.fibers, next->fibers);
+    std::swap(run.groups, next->groups);
+    std::swap(run.gates, next->gates);
+  }
+  return ended == run.blocks ? ""
+                             : std::to_string(run.blocks - ended) + " blocks wait for others, of which " +
+                                   std::to_string(ended) + " have ended";
+}
+
+void land(const Copy &copy) {
+  if (copy.present) // else nobody may look there
+    std::memcpy(copy.to, copy.from, size_t(copy.present));
+  std::memset(copy.to + copy.present, 0, size_t(copy.bytes - copy.present));
+}
+
+/// What this thread comes to its warp with.
+Meeting &meetAt(Meeting::Kind kind) {
+  Meeting &meeting = run.fibers[run.current].meeting;
+  meeting.kind = kind;
+  return meeting;
+}
+
+} // namespace
+
+std::string runGrid(const Kernel &kernel, int64_t blocks, int64_t threads, const uint64_t *arguments, Schedule schedule,
+                    bool together) {
+  if (together && blocks > kMostTogether)
+    return std::to_string(blocks) + " blocks at once";
+  if (threads <= 0 || threads > 1024 || threads % kWarp != 0)
+    return "a block of " + std::to_string(threads) + " threads";
+  run.kernel = &kernel;
+  run.arguments = arguments;
+  run.blocks = blocks;
+  run.threads = threads;
+  run.fibers.assign(size_t(threads), Fiber());
+  run.schedule = schedule;
+  run.problem.clear();
+  run.together = together;
+  if (together)
+    return runTogether();
+  for (int64_t i = 0; i < blocks; ++i) {
+    run.block = schedule == Schedule::Backward ? blocks - 1 - i : i;
+    poisonShared();
+    if (kernel.synchronizes) {
+      bool ended;
+      beginBlock();
+      if (std::string problem = runBlock(ended); !problem.empty())
+        return problem;
+      continue;
+    }
+    for (int64_t t = 0; t < threads; ++t) {
+      run.current = t;
+      kernel.call(arguments);
+    }
+  }
+  return "";
+}
+
+int32_t gridThread() { return int32_t(run.current); }
+int32_t gridBlock() { return int32_t(run.block); }
+int32_t gridBlocks() { return int32_t(run.blocks); }
+void gridBarrierSome(int32_t, int32_t threads) {
+  run.fibers[run.current].comers = threads;
+  leave(State::AtBarrier);
+}
+void gridBarrier(int32_t number) { gridBarrierSome(number, int32_t(run.threads)); }
+
+int32_t gridCounterAdd(int64_t at, int32_t more) {
+  auto *counter = reinterpret_cast<uint32_t *>(at);
+  uint32_t before = *counter;
+  *counter += uint32_t(more);
+  ++run.changes;
+  return int32_t(before);
+}
+
+int32_t gridCounterRead(int64_t at) {
+  if (!run.together)
+    run.problem = "a block waits for others, which may not run at the same time";
+  leave(State::AtCounter);
+  return *reinterpret_cast<const int32_t *>(at);
+}
+
+int32_t gridShuffle(int32_t, int32_t value, int32_t laneXor, int32_t) {
+  Meeting &meeting = meetAt(Meeting::Kind::Shuffle);
+  meeting.value = value;
+  meeting.laneXor = laneXor;
+  leave(State::AtMeeting);
+  return meeting.value;
+}
+
+void gridProduct(int32_t bits, const int32_t *factors, void *sums) {
+  using Kind = Meeting::Kind;
+  Kind kind = bits == 32 ? Kind::Product : bits == 16 ? Kind::ProductF16 : Kind::ProductBF16;
+  Meeting &meeting = meetAt(bits >= kProductOfBytes ? Kind::ProductBytes : kind);
+  meeting.isSigned = bits - kProductOfBytes;
+  meeting.factors = factors;
+  meeting.sums = sums;
+  leave(State::AtMeeting);
+}
+
+void gridLines(int64_t from, int32_t turned, int32_t *words) {
+  Meeting &meeting = meetAt(turned ? Meeting::Kind::LinesTurned : Meeting::Kind::Lines);
+  meeting.line = reinterpret_cast<const char *>(from);
+  meeting.words = words;
+  leave(State::AtMeeting);
+}
+
+void gridCopy(int64_t to, int64_t from, int32_t present, int32_t bytes) {
+  if (to % bytes != 0 || (present && from % bytes != 0) || present < 0 || present > bytes)
+    run.problem = "a copy of " + std::to_string(bytes) + " bytes is not at a multiple of them";
+  Fiber &fiber = run.fibers[run.current];
+  Copy copy{reinterpret_cast<char *>(to), reinterpret_cast<const char *>(from), bytes, present, fiber.groups};
+  if (isEarly())
+    land(copy); // as early as it may; it is waited for all the same
+  else
+    fiber.copies.push_back(copy);
+}
+
+void gridCopiesClose() { ++run.fibers[run.current].groups; }
+
+void gridGroupPublish() { run.fibers[run.current].published = true; }
+
+static GroupStep &groupStep(GroupStep::Kind kind) {
+  GroupStep &step = meetAt(Meeting::Kind::Group).group;
+  step = GroupStep();
+  step.kind = kind;
+  return step;
+}
+
+void gridGroupBegin() {
+  groupStep(GroupStep::Kind::Begin);
+  leave(State::AtMeeting);
+}
+
+void gridGroupClose() {
+  groupStep(GroupStep::Kind::Close);
+  leave(State::AtMeeting);
+}
+
+void gridGroupProduct(int64_t left, int64_t right, int64_t leftForm, int64_t rightForm, int32_t form, int32_t columns,
+                      float *sums) {
+  GroupStep &step = groupStep(GroupStep::Kind::Product);
+  step.matrices = {
+      form & 8 ? 32 : form & 1 ? -16 : 16, (form & 2) != 0, (form & 4) != 0, left, right, leftForm, rightForm};
+  step.columns = columns;
+  step.sums = sums;
+  leave(State::AtMeeting);
+}
+
+void gridGroupWait(int32_t open, int32_t columns, float *sums) {
+  GroupStep &step = groupStep(GroupStep::Kind::Wait);
+  step.open = open;
+  step.columns = columns;
+  step.sums = sums;
+  leave(State::AtMeeting);
+}
+
+void gridCopiesWait(int32_t open) {
+  Fiber &fiber = run.fibers[run.current];
+  std::vector<Copy> rest;
+  for (const Copy &copy : fiber.copies)
+    if (copy.group < fiber.groups - open) {
+      land(copy);
+      fiber.published = false;
+    } else {
+      rest.push_back(copy);
+    }
+  fiber.copies = std::move(rest);
+}
+
+void gridGateInit(int64_t gate, int32_t arrivals) { note(run.gates->make(uint64_t(gate), arrivals)); }
+void gridGatesReady() { run.gates->ready(); }
+void gridGateArrive(int64_t gate) { note(run.gates->arrive(uint64_t(gate))); }
+void gridGateExpect(int64_t gate, int32_t bytes) { note(run.gates->expect(uint64_t(gate), bytes)); }
+
+void gridGateWait(int64_t gate, int32_t parity) {
+  Fiber &fiber = run.fibers[run.current];
+  fiber.gate = gate;
+  fiber.parity = parity;
+  if (!passesGate(fiber))
+    leave(State::AtGate);
+}
+
+static void fetch(int64_t to, const void *memory, const int32_t *at, int64_t gate) {
+  Tensor tensor;
+  std::memcpy(&tensor, memory, sizeof(tensor));
+  note(run.gates->fetch(uint64_t(to), tensor, at, uint64_t(gate), isEarly()));
+}
+
+void gridFetch2(int64_t to, const void *tensor, int32_t x, int32_t y, int64_t gate) {
+  int32_t at[] = {x, y};
+  fetch(to, tensor, at, gate);
+}
+
+void gridFetch3(int64_t to, const void *tensor, int32_t x, int32_t y, int32_t z, int64_t gate) {
+  int32_t at[] = {x, y, z};
+  fetch(to, tensor, at, gate);
+}
+
+void gridRegisters(int32_t count) {
+  constexpr int32_t least = 24, most = 256, step = 8;
+  if (count < least || count > most || count % step != 0)
+    note("a group wants a number of registers that no thread can have");
+  run.fibers[run.current].registers = count;
+}
+
+} // namespace emulator
