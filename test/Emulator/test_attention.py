@@ -1,18 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attention in one kernel of a grid: as on the host, under three schedules, and what a deleted barrier does."""
 
-import pathlib
 import re
-import sys
 
 import emulated
 import hewn
 import numpy as np
 import pytest
+from mutation import BARRIER, SCHEDULES, SHUFFLE, WAIT, is_caught, without
 from onnx import TensorProto, helper, numpy_helper
-from test_emulated import BARRIER, SCHEDULES, SHUFFLE, WAIT, without
-
-sys.path.append(str(pathlib.Path(__file__).parents[1] / "Numeric"))
 from test_chains import UNUSUAL, attention
 
 
@@ -149,20 +145,6 @@ def test_groups_of_heads(heads, causal):
     check(*grouped(*heads, rows=1, columns=70, causal=0), kernels=None)
 
 
-def caught(model, feeds, change, schedules=SCHEDULES):
-    (want,) = hewn.compile(model).run(feeds).values()
-    for schedule in schedules:
-        with emulated.mutated(change), emulated.compiled(model) as module, emulated.setting("SCHEDULE", schedule):
-            try:
-                (got,) = module.run(feeds).values()
-            except hewn.RunError:
-                return True
-            if not np.allclose(got, want, rtol=1e-4, atol=1e-5):
-                return True
-            del module
-    return False
-
-
 @pytest.mark.parametrize("rows", [20, 1])
 def test_each_barrier_is_needed(rows):
     """But for the last ones, which let a block go on to its next rows."""
@@ -181,7 +163,7 @@ def test_each_barrier_is_needed(rows):
 
         return change
 
-    unnoticed = [number for number in range(found) if not caught(model, feeds, delete(number))]
+    unnoticed = [number for number in range(found) if not is_caught(model, delete(number), feeds)]
     assert len(unnoticed) <= (1 if rows > 16 else 2), unnoticed
-    assert caught(model, feeds, lambda text: without(text, SHUFFLE))
-    assert caught(model, feeds, lambda text: text.replace(f"@{WAIT}(i32 0)", f"@{WAIT}(i32 1)"))
+    assert is_caught(model, without(SHUFFLE), feeds)
+    assert is_caught(model, lambda text: text.replace(f"@{WAIT}(i32 0)", f"@{WAIT}(i32 1)"), feeds)

@@ -1,29 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels for GPUs on the CPU: every form, under three schedules, against the same model for this machine."""
 
-import pathlib
-import re
-import sys
-
+import emulated
 import hewn
 import numpy as np
 import pytest
-from onnx import TensorProto, helper
-
-sys.path.append(str(pathlib.Path(__file__).parents[1] / "Target"))
-import emulated
 from comparison import compare, feeds_for
+from mutation import BARRIER, SCHEDULES, SHUFFLE, WAIT, is_caught, on_host, without
+from onnx import TensorProto, helper
 from test_ptx import MODELS, model
-
-SCHEDULES = ["forward", "backward", "random"]
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("name", MODELS)
 def test_as_on_the_host(name, schedule):
-    reference = hewn.compile(MODELS[name])
-    feeds = feeds_for(reference.inputs)
-    want = reference.run(feeds)
+    feeds, want = on_host(MODELS[name])
     with emulated.compiled(MODELS[name]) as module, emulated.setting("SCHEDULE", schedule):
         compare(module.run(feeds), want)
         compare(module.run(feeds), want)  # with memory as the first run has left it
@@ -169,7 +160,6 @@ def test_a_device_that_is_lost():
             module.run(feeds)
 
 
-BARRIER, SHUFFLE, WAIT = "call void @hewn.grid.barrier", "call i32 @hewn.grid.shuffle", "hewn.grid.copies.wait"
 MUTATIONS = {
     "softmax": [BARRIER, SHUFFLE],
     "product": [BARRIER, WAIT],
@@ -187,26 +177,5 @@ MUTATIONS = {
 def test_mutations_are_caught(name):
     """Without its barriers, with shuffles that bring the thread's own value, or where it waits for one group of copies less, a
     kernel gives something else."""
-    want = hewn.compile(MODELS[name])
-    feeds = feeds_for(want.inputs)
-    want = want.run(feeds)
     for call in MUTATIONS[name]:
-        caught = 0
-        for schedule in SCHEDULES:
-            with emulated.mutated(lambda text, call=call: without(text, call)):
-                with emulated.compiled(MODELS[name]) as module, emulated.setting("SCHEDULE", schedule):
-                    try:
-                        compare(module.run(feeds), want)
-                    except (AssertionError, hewn.RunError):
-                        caught += 1
-                    del module  # a context that is lost is so for all who share it
-        assert caught > 0, call
-
-
-def without(text, call):
-    if call == WAIT:
-        return re.sub(rf"@{re.escape(WAIT)}\(i32 ([1-9])\)", lambda found: f"@{WAIT}(i32 {int(found[1]) + 1})", text)
-    if "void" in call:
-        return re.sub(rf"^.*{re.escape(call)}.*\n", "", text, flags=re.M)
-    # shuffle(mask, value, xor, width): the value itself
-    return re.sub(rf"(?:tail )?{re.escape(call)}\(i32 -1, (i32 [^,]+), i32 \d+, i32 31\)", r"add \1, 0", text)
+        assert is_caught(MODELS[name], without(call)), call

@@ -7,9 +7,9 @@ import emulated
 import hewn
 import numpy as np
 import pytest
-from comparison import compare, feeds_for
+from comparison import compare
+from mutation import SCHEDULES, error_of, is_caught, looking, on_host
 from onnx import helper
-from test_emulated import SCHEDULES
 from test_groups import FLOAT, HALF, TARGET, batches, waits, weights
 from test_ptx import model, one
 
@@ -29,34 +29,18 @@ MODELS = {
 }
 
 
-def error_of(name, want, schedule, change=None):
-    """What differs, or what the driver says of it; nothing where the numbers are right."""
-    with emulated.mutated(change or (lambda text: text + "\n")), emulated.compiled(MODELS[name][0], TARGET) as module:
-        with emulated.setting("SCHEDULE", schedule):
-            try:
-                compare(module.run(feeds_for(module.inputs)), want)
-            except (AssertionError, hewn.RunError) as error:
-                return str(error)
-    return ""
-
-
-def expected(name):
-    reference = hewn.compile(MODELS[name][0])
-    return reference.run(feeds_for(reference.inputs))
-
-
 @pytest.mark.parametrize("name", MODELS)
 def test_as_on_the_host(name):
-    want = expected(name)
-    boxes = []
+    built, *boxes = MODELS[name]
+    feeds, want = on_host(built)
+    found = []
 
     def look(text):
-        boxes.append([len(re.findall(rf"call void @hewn\.grid\.fetch\.{rank}", text)) for rank in (2, 3)])
-        return text + "\n"
+        found.append([len(re.findall(rf"call void @hewn\.grid\.fetch\.{rank}", text)) for rank in (2, 3)])
 
     for schedule in SCHEDULES:
-        assert not error_of(name, want, schedule, look)
-        assert boxes.pop() == list(MODELS[name][1:])
+        assert not error_of(built, feeds, want, schedule, looking(look), target=TARGET)
+        assert found.pop() == boxes
 
 
 def test_sizes_known_only_when_run():
@@ -174,12 +158,10 @@ MISTAKES = {
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_mistakes_are_caught(mistake):
-    want = expected("deep")
-    assert any(error_of("deep", want, schedule, MISTAKES[mistake]) for schedule in SCHEDULES)
+    assert is_caught(MODELS["deep"][0], MISTAKES[mistake], target=TARGET)
 
 
 def test_registers_are_those_of_a_block():
-    want = expected("m-m")
-    assert not error_of("m-m", want, "forward")
-    assert error_of("m-m", want, "forward", nth("registers.take", 0, with_number(lambda count: count + 8)))
-    assert error_of("m-m", want, "forward", nth("registers.keep", 0, gone))
+    built = MODELS["m-m"][0]
+    assert is_caught(built, nth("registers.take", 0, with_number(lambda count: count + 8)), target=TARGET)
+    assert is_caught(built, nth("registers.keep", 0, gone), target=TARGET)

@@ -7,9 +7,8 @@ import emulated
 import hewn
 import numpy as np
 import pytest
-from comparison import compare, feeds_for
+from mutation import SCHEDULES, error_of, is_caught, looking, on_host
 from onnx import TensorProto, helper
-from test_emulated import SCHEDULES
 from test_ptx import model, one
 
 TARGET, PRODUCT = "sm_90a", "hewn.grid.group.product."
@@ -55,33 +54,22 @@ MODELS = {
 }
 
 
-def error_of(name, want, schedule, change=None):
-    """What differs, or what the driver says of it; nothing where the numbers are right."""
-    built, product = MODELS[name]
+def only_with(product, change=lambda text: text + "\n"):
+    """`change`, of kernels that have the product."""
 
-    def changed(text):
+    def checked(text):
         assert f"@{PRODUCT}{product}" in text
-        return (change or (lambda text: text + "\n"))(text)
+        return change(text)
 
-    with emulated.mutated(changed), emulated.compiled(built, TARGET) as module:
-        with emulated.setting("SCHEDULE", schedule):
-            try:
-                compare(module.run(feeds_for(module.inputs)), want)
-            except (AssertionError, hewn.RunError) as error:
-                return str(error)
-    return ""
-
-
-def expected(name):
-    reference = hewn.compile(MODELS[name][0])
-    return reference.run(feeds_for(reference.inputs))
+    return checked
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_as_on_the_host(name):
-    want = expected(name)
+    built, product = MODELS[name]
+    feeds, want = on_host(built)
     for schedule in SCHEDULES:
-        assert not error_of(name, want, schedule)
+        assert not error_of(built, feeds, want, schedule, only_with(product), target=TARGET)
 
 
 def test_medium_precision():
@@ -91,11 +79,7 @@ def test_medium_precision():
     w = random.standard_normal((96, 1200)).astype(np.float32)
     product = model([helper.make_node("MatMul", ["x", "w"], ["y"])], [("x", FLOAT, [1100, 96])], [("y", FLOAT)], w=w)
     used = []
-
-    def look(text):
-        used.append(PRODUCT + "bf16." in text)
-        return text + "\n"
-
+    look = looking(lambda text: used.append(PRODUCT + "bf16." in text))
     with emulated.mutated(look), emulated.compiled(product, TARGET, precision="medium") as module:
         error = np.abs(module.run({"x": x})["y"] - x @ w).max() / (np.abs(x) @ np.abs(w)).max()
     assert used == [True] and 1e-5 < error < 1e-2
@@ -161,37 +145,28 @@ MISTAKES = {
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_mistakes_are_caught(mistake):
-    want = expected("copied")
-    caught = [schedule for schedule in SCHEDULES if error_of("copied", want, schedule, MISTAKES[mistake])]
-    assert caught
+    assert is_caught(MODELS["copied"][0], MISTAKES[mistake], target=TARGET)
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_rings_of_warps(schedule):
     """Where warps multiply alone, rings may want more memory than blocks have without asking too."""
-    built = batches(128, 128, 96)
-    want = hewn.compile(built)
-    feeds = feeds_for(want.inputs)
-    used = []
-
-    def look(text):
-        used.append("[65536 x i8]" in text and "hewn.grid.product.f16" in text)
-        return text + "\n"
-
-    with emulated.mutated(look), emulated.compiled(built, "sm_80") as module, emulated.setting("SCHEDULE", schedule):
-        compare(module.run(feeds), want.run(feeds))
+    built, used = batches(128, 128, 96), []
+    look = looking(lambda text: used.append("[65536 x i8]" in text and "hewn.grid.product.f16" in text))
+    assert not error_of(built, *on_host(built), schedule, look)
     assert used == [True]
 
 
 def test_memory_that_is_not_given():
     """A kernel that needs more than its launch asks for is not run, nor one whose request fails."""
-    want = expected("m-m")
-    assert "CUDA error 1)" in error_of("m-m", want, "forward", lambda text: text.replace("[196672 x", "[196688 x"))
+    built = MODELS["m-m"][0]
+    feeds, want = on_host(built)
+    more = error_of(built, feeds, want, "forward", lambda text: text.replace("[196672 x", "[196688 x"), target=TARGET)
+    assert "CUDA error 1)" in more
     with emulated.setting("FAIL", "shared-memory"), pytest.raises(hewn.RunError, match="matmul"):
-        error_of("m-m", want, "forward")
+        error_of(built, feeds, want, "forward", target=TARGET)
 
 
 def test_matrices_that_lie_otherwise():
-    want = expected("k-k")
-    assert error_of("k-k", want, "forward", lambda text: text.replace(".k.k.", ".m.k."))
-    assert error_of("k-k", want, "forward", lambda text: text.replace(".k.k.", ".k.m."))
+    for other in (".m.k.", ".k.m."):
+        assert is_caught(MODELS["k-k"][0], lambda text, other=other: text.replace(".k.k.", other), target=TARGET)

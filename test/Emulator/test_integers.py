@@ -3,13 +3,10 @@
 
 import re
 
-import emulated
-import hewn
 import numpy as np
 import pytest
-from comparison import compare
+from mutation import BARRIER, SCHEDULES, WAIT, error_of, is_caught, looking, on_host, without
 from onnx import TensorProto, helper
-from test_emulated import SCHEDULES, WAIT, without
 from test_ptx import model
 
 FLOAT, UNSIGNED, SIGNED = TensorProto.FLOAT, TensorProto.UINT8, TensorProto.INT8
@@ -20,11 +17,12 @@ def integers(kind, *shape):
     return np.random.default_rng(1).integers(low, high, shape).astype(kind)
 
 
-def feeds_for(inputs):
-    (x,) = inputs
-    if np.dtype(x.dtype).kind == "f":
-        return {x.name: np.random.default_rng(0).standard_normal(x.shape).astype(np.float32)}
-    return {x.name: integers(np.dtype(x.dtype).type, *x.shape)}
+def feeds_for(built):
+    (x,) = built.graph.input
+    kind, shape = x.type.tensor_type.elem_type, [dim.dim_value for dim in x.type.tensor_type.shape.dim]
+    if kind == FLOAT:
+        return {x.name: np.random.default_rng(0).standard_normal(shape).astype(np.float32)}
+    return {x.name: integers(np.uint8 if kind == UNSIGNED else np.int8, *shape)}
 
 
 def parameters(left, right, zero, right_zero, columns=None):
@@ -85,26 +83,17 @@ MACHINES = {name: ["sm_80", "sm_90a"] if name in ("matmul", "convolution") else 
 
 @pytest.mark.parametrize("name, machine", [(name, machine) for name in MODELS for machine in MACHINES[name]])
 def test_as_on_the_host(name, machine):
-    reference = hewn.compile(MODELS[name])
-    feeds = feeds_for(reference.inputs)
-    want = reference.run(feeds)
+    feeds, want = on_host(MODELS[name], feeds_for(MODELS[name]))
     used = []
-
-    def look(text):
-        used.append(re.findall(r"@hewn\.grid\.product\.(\w+\.\w+)\(", text)[:1])
-        return text + "\n"
-
-    with emulated.mutated(look), emulated.compiled(MODELS[name], machine) as module:
-        for schedule in SCHEDULES:
-            with emulated.setting("SCHEDULE", schedule):
-                compare(module.run(feeds), want)
-    assert used == [["u8.s8"]]
+    look = looking(lambda text: used.append(re.findall(r"@hewn\.grid\.product\.(\w+\.\w+)\(", text)[:1]))
+    for schedule in SCHEDULES:
+        assert not error_of(MODELS[name], feeds, want, schedule, look, target=machine)
+        assert used.pop() == ["u8.s8"]
 
 
-BARRIER = "call void @hewn.grid.barrier"
 MISTAKES = {
-    "no barrier": lambda text: without(text, BARRIER),
-    "copies are not waited for": lambda text: without(text, WAIT),
+    "no barrier": without(BARRIER),
+    "copies are not waited for": without(WAIT),
     "left taken for signed": lambda text: text.replace("product.u8.s8", "product.s8.s8"),
     "right taken for unsigned": lambda text: text.replace("product.u8.s8", "product.u8.u8"),
 }
@@ -113,15 +102,4 @@ MISTAKES = {
 @pytest.mark.parametrize("mistake", MISTAKES)
 @pytest.mark.parametrize("name", ["columns", "convolution"])
 def test_mistakes_are_caught(name, mistake):
-    reference = hewn.compile(MODELS[name])
-    feeds = feeds_for(reference.inputs)
-    want, caught = reference.run(feeds), 0
-    for schedule in SCHEDULES:
-        with emulated.mutated(MISTAKES[mistake]), emulated.compiled(MODELS[name]) as module:
-            with emulated.setting("SCHEDULE", schedule):
-                try:
-                    compare(module.run(feeds), want)
-                except (AssertionError, hewn.RunError):
-                    caught += 1
-            del module  # a context that is lost is so for all who share it
-    assert caught
+    assert is_caught(MODELS[name], MISTAKES[mistake], feeds_for(MODELS[name]))

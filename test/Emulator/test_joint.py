@@ -1,21 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels of several launches, whose blocks wait for each other: numbers, and what a meeting too few or too early does."""
 
-import pathlib
 import re
-import sys
 
+import emulated
 import hewn
 import numpy as np
 import pytest
-from onnx import TensorProto, helper
-
-sys.path.append(str(pathlib.Path(__file__).parents[1] / "Target"))
-import emulated
 from comparison import compare, feeds_for
+from mutation import SCHEDULES, is_caught, on_host
+from onnx import TensorProto, helper
 from test_ptx import FLOAT, model
 
-SCHEDULES = ["forward", "backward", "random"]
 RANDOM = np.random.default_rng(3)
 
 
@@ -135,9 +131,7 @@ def launches_of(module, feeds):
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("name", MODELS)
 def test_one_kernel(name, schedule):
-    reference = hewn.compile(MODELS[name])
-    feeds = feeds_for(reference.inputs)
-    want = reference.run(feeds)
+    feeds, want = on_host(MODELS[name])
     with emulated.compiled(MODELS[name]) as module, emulated.setting("SCHEDULE", schedule):
         got, launches = launches_of(module, feeds)
         compare(got, want)
@@ -156,29 +150,11 @@ def test_no_steps():
 def test_states_that_have_to_be_copied():
     """One state becomes another: the host runs the steps, each of which is one kernel."""
     shifted = scan(shift=True)
-    reference = hewn.compile(shifted)
-    feeds = feeds_for(reference.inputs)
+    feeds, want = on_host(shifted)
     with emulated.compiled(shifted) as module:
         got, launches = launches_of(module, feeds)
-        compare(got, reference.run(feeds))
+        compare(got, want)
         assert launches > 1
-
-
-def caught(name, change):
-    """Under how many schedules the model gives something else, or fails, after the change."""
-    want = hewn.compile(MODELS[name])
-    feeds = feeds_for(want.inputs)
-    want = want.run(feeds)
-    count = 0
-    for schedule in SCHEDULES:
-        with emulated.mutated(change), emulated.compiled(MODELS[name]) as module:
-            with emulated.setting("SCHEDULE", schedule):
-                try:
-                    compare(module.run(feeds), want)
-                except (AssertionError, hewn.RunError):
-                    count += 1
-            del module  # a context that is lost is so for all who share it
-    return count
 
 
 MEETING = re.compile(r"^.*call void @joint\d+_meet\(.*\n", re.M)
@@ -191,15 +167,15 @@ def test_every_meeting_is_needed(name):
     places = [found.span() for found in MEETING.finditer(text)]
     assert places
     for begin, end in places:
-        assert caught(name, lambda text, begin=begin, end=end: text[:begin] + text[end:]) > 0, text[begin:end]
+        assert is_caught(MODELS[name], lambda text, begin=begin, end=end: text[:begin] + text[end:]), text[begin:end]
 
 
 @pytest.mark.parametrize("name", MUTATED)
 def test_meetings_wait_for_all(name):
     """One block less is waited for, or one that does not come; those that wait don't look."""
     for wrong in ("2147483646", "2147483645"):
-        assert caught(name, lambda text, wrong=wrong: text.replace("i32 -2147483647,", f"i32 -{wrong},")) > 0
-    assert caught(name, lambda text: re.sub(r"icmp sgt (i32 %\d+, -1)", r"icmp eq \1", text)) > 0
+        assert is_caught(MODELS[name], lambda text, wrong=wrong: text.replace("i32 -2147483647,", f"i32 -{wrong},"))
+    assert is_caught(MODELS[name], lambda text: re.sub(r"icmp sgt (i32 %\d+, -1)", r"icmp eq \1", text))
 
 
 def test_blocks_that_do_not_come(capfd):

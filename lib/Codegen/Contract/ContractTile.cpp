@@ -231,7 +231,7 @@ Value ContractEmitter::product(Value x, Value y, Value sum) {
 
 std::optional<ContractEmitter::Ahead> ContractEmitter::fetchAhead(ArrayRef<DimExpr> counts) {
   constexpr int64_t fewest = 4;
-  if (!packed() || !form.tiled || form.tiledClip() || counts.size() != 1 || n % form.rhs.block != 0)
+  if (!packed() || !form.tiled || !form.clips.empty() || counts.size() != 1 || n % form.rhs.block != 0)
     return std::nullopt;
   std::optional<int64_t> rows = form.rows.constant(), depth = counts[0].constant(), width = columns.constant(),
                          stride = form.rhs.strides[form.rhs.blockDim].constant();
