@@ -50,8 +50,13 @@ inline constexpr llvm::StringLiteral kTrafficAttr = "plan.traffic";
 /// On a kernel's function for a grid: it is launched by itself, never as a part of another kernel.
 inline constexpr llvm::StringLiteral kAloneAttr = "plan.alone";
 /// On a kernel's function for a grid: its blocks wait for each other, so that all must run at once. Behind its symbols it takes
-/// the arena and a counter of 32 bits.
+/// the arena.
 inline constexpr llvm::StringLiteral kMeetsAttr = "plan.meets";
+/// On a kernel's function for a grid: so many counters of 32 bits it takes behind its symbols, and behind the arena where its blocks
+/// wait for each other. They are 0 before and behind it, but for the first one, by which blocks wait.
+inline constexpr llvm::StringLiteral kCountersAttr = "plan.counters";
+/// On an argument of such a function: memory that blocks write for each other.
+inline constexpr llvm::StringLiteral kSharedArgumentAttr = "plan.shared";
 /// On ops of a block of the program: neighbours of equal numbers become one kernel.
 inline constexpr llvm::StringLiteral kJointAttr = "plan.joint";
 /// On a kernel's function: the names in which its attributes are written, in the order of its symbols.

@@ -97,13 +97,14 @@ HEWN_RT uint64_t hewn_rt_cpu(const hewn_context *context);
 //===----------------------------------------------------------------------===//
 
 /// A kernel: its name in the code, threads of a block, bytes of shared memory
-/// that it is given when launched, and whether its blocks wait for each other.
+/// that it is given when launched, whether its blocks wait for each other, and
+/// how many counters of 32 bits it takes.
 typedef struct hewn_device_kernel {
   const char *name;
   int32_t threads;
   int32_t shared_bytes;
   int32_t meets;
-  int32_t reserved;
+  int32_t counters;
 } hewn_device_kernel;
 
 /// What the runtime remembers about a model on its devices. Generated code
@@ -184,9 +185,9 @@ typedef struct hewn_device_box {
 HEWN_RT int32_t hewn_device_describe(hewn_context *context, hewn_device_box *box, void *memory, int32_t element_bytes,
                                      int32_t rounds, int32_t rank, const int64_t *sizes);
 
-/// The counter by which blocks that wait for each other count themselves, 0
-/// when the context is made; NULL as above.
-HEWN_RT void *hewn_device_counter(hewn_context *context);
+/// Counters for the kernel that takes most of them, 0 when the context is made;
+/// NULL as above. Kernels leave all but the first one as they were.
+HEWN_RT void *hewn_device_counters(hewn_context *context);
 
 /// Starts a kernel on `blocks` blocks; none: nothing happens. Of one whose
 /// blocks wait for each other there are at most as many as run at once.

@@ -59,8 +59,8 @@ void hewn_cuda_free_buffers(hewn_context *context) {
       state->driver.cuMemFree(state->outputs[i].memory);
   if (state->arena.memory)
     state->driver.cuMemFree(state->arena.memory);
-  if (state->counter.memory)
-    state->driver.cuMemFree(state->counter.memory);
+  if (state->counters.memory)
+    state->driver.cuMemFree(state->counters.memory);
 }
 
 static int32_t checkPlace(hewn_context *context, const char *kind, const char *name, const void *data) {

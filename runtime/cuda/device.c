@@ -115,7 +115,7 @@ static int32_t makeArrays(hewn_context *context) {
              : HEWN_OUT_OF_MEMORY;
 }
 
-/// How many blocks of the kernel run at once, and what they count themselves by.
+/// How many blocks of the kernel run at once.
 static int32_t letMeet(hewn_context *context, int32_t kernel) {
   cuda_state *state = hewn_cuda_state(context);
   hewn_cuda_driver *driver = &state->driver;
@@ -136,14 +136,25 @@ static int32_t letMeet(hewn_context *context, int32_t kernel) {
   if (code == HEWN_OK && count * each <= 0)
     return hewn_message_fail(context, HEWN_UNSUPPORTED, "the device is too small for a block of the model's kernels");
   state->together[kernel] = count * each;
-  if (code != HEWN_OK || state->counter.memory)
-    return code;
-  code = hewn_cuda_grow(context, &state->counter, HEWN_ALIGNMENT, "a counter");
+  return code;
+}
+
+/// Counters for the kernel that wants most: kernels run one after another, and leave them as they were.
+static int32_t makeCounters(hewn_context *context) {
+  cuda_state *state = hewn_cuda_state(context);
+  const hewn_device_code *device = context->model->device;
+  int32_t most = 0;
+  for (int32_t i = 0; i < device->num_kernels; ++i)
+    most = device->kernels[i].counters > most ? device->kernels[i].counters : most;
+  int64_t bytes = (most * (int64_t)sizeof(uint32_t) + HEWN_ALIGNMENT - 1) / HEWN_ALIGNMENT * HEWN_ALIGNMENT;
+  if (bytes == 0)
+    return HEWN_OK;
+  int32_t code = hewn_cuda_grow(context, &state->counters, bytes, "counters");
   if (code == HEWN_OK)
-    code = hewn_cuda_done(context, driver->cuMemsetD8Async(state->counter.memory, 0, HEWN_ALIGNMENT, state->own),
-                          "a counter");
+    code = hewn_cuda_done(context, state->driver.cuMemsetD8Async(state->counters.memory, 0, (size_t)bytes, state->own),
+                          "counters");
   // Runs may be on another stream.
-  return code == HEWN_OK ? hewn_cuda_done(context, driver->cuStreamSynchronize(state->own), "a counter") : code;
+  return code == HEWN_OK ? hewn_cuda_done(context, state->driver.cuStreamSynchronize(state->own), "counters") : code;
 }
 
 /// What needs the driver's context to be the thread's.
@@ -165,6 +176,8 @@ static int32_t furnish(hewn_context *context, const hewn_context_options *option
     return code;
   }
   code = hewn_cuda_acquire(context, options);
+  if (code == HEWN_OK)
+    code = makeCounters(context);
   const hewn_device_code *device = context->model->device;
   for (int32_t i = 0; code == HEWN_OK && i < device->num_kernels; ++i) {
     const hewn_device_kernel *kernel = &device->kernels[i];

@@ -106,4 +106,6 @@ int32_t hewn_device_launch(hewn_context *context, int32_t kernel, int64_t blocks
   return result == CUDA_SUCCESS ? HEWN_OK : hewn_cuda_ran(context, result, info->name);
 }
 
-void *hewn_device_counter(hewn_context *context) { return (void *)(uintptr_t)hewn_cuda_state(context)->counter.memory; }
+void *hewn_device_counters(hewn_context *context) {
+  return (void *)(uintptr_t)hewn_cuda_state(context)->counters.memory;
+}

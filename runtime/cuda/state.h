@@ -69,8 +69,8 @@ typedef struct cuda_state {
   cuda_event done;      ///< behind the last run
   shared_code *shared;  ///< NULL: not counted there
   cuda_function *functions;
-  int32_t *together;     ///< for each kernel whose blocks wait for each other, how many run at once
-  device_buffer counter; ///< of those blocks; no memory: there are none
+  int32_t *together;      ///< for each kernel whose blocks wait for each other, how many run at once
+  device_buffer counters; ///< of kernels that have some; no memory: there are none
   device_buffer arena;
   device_buffer *inputs;
   device_buffer *outputs;

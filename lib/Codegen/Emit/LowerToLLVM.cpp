@@ -67,7 +67,9 @@ void usePointers(func::FuncOp function) {
       // All uses but the ones that make the descriptor itself.
       argument.replaceUsesWithIf(described.getResult(0),
                                  [](OpOperand &use) { return !isa<LLVM::InsertValueOp>(use.getOwner()); });
-      if (!overlap)
+      // Blocks write some of it for each other, too.
+      Attribute shared = function.removeArgAttr(argument.getArgNumber(), plan::kSharedArgumentAttr);
+      if (!overlap && !shared)
         function.setArgAttr(argument.getArgNumber(), LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
     }
     types.push_back(argument.getType());

@@ -190,6 +190,10 @@ void Grid::fetch(Index to, Value tensor, ArrayRef<Index> at, Index gate) {
 void Grid::keepRegisters(int64_t count) { call(kGridRegistersKeep, number(int32_t(count)), {}); }
 void Grid::takeRegisters(int64_t count) { call(kGridRegistersTake, number(int32_t(count)), {}); }
 
+Value Grid::count(Index counter, Value more) {
+  return call(kGridCounterAdd, {wide(counter), more}, e.b.getI32Type())[0];
+}
+
 void Grid::closeCopies() { call(kGridCopiesClose, {}, {}); }
 void Grid::waitForCopies(int64_t open) { call(kGridCopiesWait, number(int32_t(open)), {}); }
 

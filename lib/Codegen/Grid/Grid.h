@@ -177,6 +177,8 @@ public:
   /// Of each thread of a group: fewer registers than the kernel began with, or more.
   void keepRegisters(int64_t count);
   void takeRegisters(int64_t count);
+  /// Adds to a counter of all blocks, an address: behind what this thread has seen or written. What it was.
+  mlir::Value count(graph::Index counter, mlir::Value more);
   void closeCopies();
   void waitForCopies(int64_t open);
   /// Where a buffer's or shared memory's first element is, in bytes.

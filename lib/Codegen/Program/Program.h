@@ -21,6 +21,7 @@ struct DeviceKernels {
     std::string name; // in the device's code
     int64_t threads = 0, sharedBytes = 0;
     bool meets = false; // its blocks wait for each other
+    int64_t counters = 0;
   };
   std::vector<Kernel> kernels;
   llvm::StringMap<unsigned> numbers; // by the name in the module

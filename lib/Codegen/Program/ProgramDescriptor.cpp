@@ -244,8 +244,9 @@ static_assert(sizeof(hewn_device_kernel) == 24 && sizeof(hewn_device_code) == 48
 Constant *DescriptorEmitter::deviceCode(const DeviceReference &device) {
   SmallVector<Constant *> kernels;
   for (const DeviceKernels::Kernel &kernel : device.kernels->kernels)
-    kernels.push_back(record({text(kernel.name), number(uint64_t(kernel.threads), 32),
-                              number(uint64_t(kernel.sharedBytes), 32), number(kernel.meets, 32), number(0, 32)}));
+    kernels.push_back(
+        record({text(kernel.name), number(uint64_t(kernel.threads), 32), number(uint64_t(kernel.sharedBytes), 32),
+                number(kernel.meets, 32), number(uint64_t(kernel.counters), 32)}));
   auto *table = new GlobalVariable(module, b.getInt8Ty(), true, GlobalValue::ExternalLinkage, nullptr, device.table);
   table->setVisibility(GlobalValue::HiddenVisibility);
   auto *state = ArrayType::get(b.getInt64Ty(), sizeof(hewn_device_state) / 8);

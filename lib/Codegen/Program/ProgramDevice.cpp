@@ -107,18 +107,20 @@ LogicalResult ProgramEmitter::launchOnDevice(plan::LaunchOp op, ArrayRef<llvm::V
   if (!*blocks || !threads)
     return op.emitOpError("launches a kernel that does not say on how many blocks of how many threads");
   auto [number, isNew] = device->numbers.try_emplace(op.getKernel(), unsigned(device->kernels.size()));
-  auto shared = function->getAttrOfType<IntegerAttr>(plan::kSharedBytesAttr);
+  auto shared = function->getAttrOfType<IntegerAttr>(plan::kSharedBytesAttr),
+       counters = function->getAttrOfType<IntegerAttr>(plan::kCountersAttr);
   if (isNew)
     device->kernels.push_back({kernels.lookup(op.getKernel()), threads.getInt(), shared ? shared.getInt() : 0,
-                               function->hasAttr(plan::kMeetsAttr)});
+                               function->hasAttr(plan::kMeetsAttr), counters ? counters.getInt() : 0});
 
   // The context, which comes first, means nothing to a device.
   SmallVector<llvm::Value *> values = {llvm::ConstantPointerNull::get(ptr)};
   llvm::append_range(values, arguments.drop_front());
-  if (function->hasAttr(plan::kMeetsAttr)) {
-    llvm::Value *counter = b.CreateCall(service("hewn_device_counter", ptr, {ptr}), {runContext});
-    failIfNull(counter);
-    values.append({deviceArena, counter});
+  if (function->hasAttr(plan::kMeetsAttr))
+    values.push_back(deviceArena);
+  if (counters) {
+    values.push_back(b.CreateCall(service("hewn_device_counters", ptr, {ptr}), {runContext}));
+    failIfNull(values.back());
   }
   auto boxes = function->getAttrOfType<ArrayAttr>(plan::kBoxesAttr);
   size_t count = values.size() + (boxes ? boxes.size() : 0);

@@ -21,6 +21,7 @@
 #include "dialects/Graph/Contract/Chain.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
 #include "dialects/Graph/Graph.h"
+#include "dialects/Plan/GridChainSchedule.h"
 #include "dialects/Plan/WinogradSchedule.h"
 #include "lib/Transforms/Fuse/Passes.h"
 #include "llvm/ADT/SetVector.h"
@@ -175,6 +176,10 @@ private:
     own.why = "a row of the first product is used up by the second";
     if (Operation *scratch = makeScratch(*chain, own.ops.front()))
       own.ops.insert(own.ops.begin(), scratch);
+    if (Dims parts = plan::gridChainScratch(*chain); !parts.empty()) {
+      own.ops.insert(own.ops.begin(), scratchBefore(own.ops.front(), parts));
+      own.why += ("; its columns are divided over blocks, so many parts: " + plan::gridChainParts(*chain).str()).str();
+    }
     for (Operation *member : own.ops)
       groupOf[member] = groupOf[op];
     return true;

@@ -134,6 +134,7 @@ void JITCode::prepare(Module &module) {
     static const StringRef positions[] = {"hewn.grid.thread", "hewn.grid.block", "hewn.grid.blocks"};
     return function.getName().starts_with("hewn.grid.") && !is_contained(positions, function.getName());
   });
+  bool counts = module.getFunction("hewn.grid.counter.add") != nullptr;
   define(module, "hewn.grid.product", "emulator.product", 32);
   define(module, "hewn.grid.product.f16", "emulator.product", 16);
   define(module, "hewn.grid.product.bf16", "emulator.product", -16);
@@ -165,6 +166,7 @@ void JITCode::prepare(Module &module) {
     function->setVisibility(GlobalValue::DefaultVisibility);
     entry.shared = shared;
     entry.kernel.synchronizes = synchronizes;
+    entry.kernel.counts = counts;
     // void NAME.call(const uint64_t *arguments)
     auto *type =
         FunctionType::get(Type::getVoidTy(module.getContext()), {PointerType::get(module.getContext(), 0)}, false);

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <map>
 #include <sys/mman.h>
+#include <utility>
 
 // Saves the callee's registers on the stack, stores the stack in *from, and goes on where `to` was left.
 extern "C" void emulatorSwitch(void **from, void *to);
@@ -73,7 +74,7 @@ struct Block {
   std::vector<GroupWarp> groups; // of each warp
   std::unique_ptr<Gates> gates;
   std::vector<std::vector<char>> shared;
-  bool begun = false, ended = false;
+  bool begun = false, paused = false, ended = false;
   /// How often counters had changed when it last looked.
   uint64_t seen = 0;
 };
@@ -88,6 +89,9 @@ struct Run {
   /// Whether all blocks run at once, and how often their counters have changed.
   bool together = false;
   uint64_t changes = 0;
+  /// Of the blocks that take turns, the one whose turn it is; whether its turn has ended, with threads that could go on.
+  int64_t slot = 0;
+  bool paused = false;
   void *scheduler = nullptr;
   uint64_t random = 88172645463325252u;
   Schedule schedule = Schedule::Forward;
@@ -105,7 +109,7 @@ char *stacks() {
   static thread_local char *memory =
       static_cast<char *>(mmap(nullptr, kStack * 1024 * kMostTogether, PROT_READ | PROT_WRITE,
                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
-  return memory + (run.together ? run.block : 0) * int64_t(kStack * 1024);
+  return memory + run.slot * int64_t(kStack * 1024);
 }
 
 void leave(State state) {
@@ -170,6 +174,8 @@ bool runReady(int64_t warp) {
     run.current = thread;
     emulatorSwitch(&run.scheduler, fiber.stack);
     any = true;
+    if (run.paused)
+      break;
   }
   return any;
 }
@@ -235,6 +241,8 @@ bool runWarps() {
       size_t i = size_t(nextRandom() % left.size());
       bool ran = runReady(left[i]);
       any |= ran;
+      if (run.paused)
+        return any;
       if (!meetWarp(left[i]))
         left.erase(left.begin() + int64_t(i));
     }
@@ -244,7 +252,9 @@ bool runWarps() {
     int64_t warp = run.schedule == Schedule::Backward ? run.threads - kWarp - i : i;
     do
       any |= runReady(warp);
-    while (meetWarp(warp) && run.problem.empty());
+    while (!run.paused && meetWarp(warp) && run.problem.empty());
+    if (run.paused)
+      return any;
   }
   return any;
 }
@@ -308,11 +318,16 @@ bool openBarriers() {
   return opened;
 }
 
-/// Runs the block until it has ended, or can't go on before another one counts.
-std::string runBlock(bool &ended) {
+/// Runs the block until it has ended, has counted, or can't go on before another one counts.
+std::string runBlock(bool &ended, bool &paused) {
   for (;;) {
-    while (runWarps() && run.problem.empty())
+    while (!run.paused && runWarps() && run.problem.empty())
       ;
+    paused = std::exchange(run.paused, false);
+    if (paused && run.problem.empty()) {
+      ended = false;
+      return "";
+    }
     std::string problem;
     bool landed = run.gates->landOne(problem);
     note(problem);
@@ -367,11 +382,13 @@ Block *nextBlock(std::vector<Block> &blocks) {
   return able[i];
 }
 
-std::string runTogether() {
-  std::vector<Block> blocks{size_t(run.blocks)};
+/// Runs some blocks by turns.
+std::string runTogether(int64_t first, int64_t count) {
+  std::vector<Block> blocks{size_t(count)};
   int64_t ended = 0;
   while (Block *next = nextBlock(blocks)) {
-    run.block = next - blocks.data();
+    run.slot = next - blocks.data();
+    run.block = first + run.slot;
     if (next->begun) {
       std::swap(run.fibers, next->fibers);
       std::swap(run.groups, next->groups);
@@ -390,8 +407,8 @@ std::string runTogether() {
       beginBlock();
       next->begun = true;
     }
-    next->seen = run.changes;
-    if (std::string problem = runBlock(next->ended); !problem.empty())
+    next->seen = run.changes - (std::exchange(next->paused, false) ? 1 : 0); // its own change may be what it waits for
+    if (std::string problem = runBlock(next->ended, next->paused); !problem.empty())
       return problem;
     ended += next->ended;
     for (auto [memory, kept] : zipShared(*next))
@@ -400,9 +417,9 @@ std::string runTogether() {
     std::swap(run.groups, next->groups);
     std::swap(run.gates, next->gates);
   }
-  return ended == run.blocks ? ""
-                             : std::to_string(run.blocks - ended) + " blocks wait for others, of which " +
-                                   std::to_string(ended) + " have ended";
+  return ended == count ? ""
+                        : std::to_string(count - ended) + " blocks wait for others, of which " + std::to_string(ended) +
+                              " have ended";
 }
 
 void land(const Copy &copy) {
@@ -434,15 +451,26 @@ std::string runGrid(const Kernel &kernel, int64_t blocks, int64_t threads, const
   run.schedule = schedule;
   run.problem.clear();
   run.together = together;
+  run.slot = 0;
+  run.paused = false;
   if (together)
-    return runTogether();
+    return runTogether(0, blocks);
+  if (kernel.counts) {
+    for (int64_t i = 0; i < blocks; i += kMostTogether) {
+      int64_t count = std::min(kMostTogether, blocks - i);
+      if (std::string problem = runTogether(schedule == Schedule::Backward ? blocks - i - count : i, count);
+          !problem.empty())
+        return problem;
+    }
+    return "";
+  }
   for (int64_t i = 0; i < blocks; ++i) {
     run.block = schedule == Schedule::Backward ? blocks - 1 - i : i;
     poisonShared();
     if (kernel.synchronizes) {
-      bool ended;
+      bool ended, paused;
       beginBlock();
-      if (std::string problem = runBlock(ended); !problem.empty())
+      if (std::string problem = runBlock(ended, paused); !problem.empty())
         return problem;
       continue;
     }
@@ -468,6 +496,8 @@ int32_t gridCounterAdd(int64_t at, int32_t more) {
   uint32_t before = *counter;
   *counter += uint32_t(more);
   ++run.changes;
+  run.paused = true; // whatever this block has not done yet others may miss
+  leave(State::Ready);
   return int32_t(before);
 }
 

@@ -25,6 +25,8 @@ struct Kernel {
   std::vector<SharedMemory> shared;
   /// Whether threads wait for each other: if not, they run one after another without fibers.
   bool synchronizes = false;
+  /// Whether blocks count something for each other: then some take turns, else they run one after another.
+  bool counts = false;
 
   uint64_t sharedBytes() const {
     uint64_t bytes = 0;

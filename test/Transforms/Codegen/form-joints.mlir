@@ -13,7 +13,7 @@
 // CHECK: func.func private @joint0_b(
 // CHECK: call @hewn.grid.barrier.some(%{{.*}}, %{{.*}}) : (i32, i32) -> ()
 // CHECK-LABEL: func.func @joint0(
-// CHECK-SAME: plan.blocks = 7 : i64, plan.meets, plan.symbols = [], plan.threads = 256 : i64
+// CHECK-SAME: plan.blocks = 7 : i64, plan.counters = 1 : i64, plan.meets, plan.symbols = [], plan.threads = 256 : i64
 // CHECK: call @joint0_a(
 // CHECK-NOT: call @joint0_meet
 // CHECK: call @hewn.grid.barrier

@@ -68,4 +68,29 @@ plan.kernel @centred(%q: tensor<128x16xf32>, %k: tensor<16x256xf32>, %v: tensor<
   %y = graph.matmul %d, %v : (tensor<128x256xf32>, tensor<256x8xf32>) -> tensor<128x8xf32>
   graph.yield %y : tensor<128x8xf32>
 }
+
+// Memory for parts: each block makes one part of one row's columns, and the last of four adds them up. Of the counters the first one is not
+// its own.
+// CHECK-LABEL: func.func @divided(
+// CHECK-SAME: memref<{{.*}}> {plan.shared}, %{{.*}}: memref<{{.*}}>, %[[COUNTERS:.*]]: memref<?xi8>) attributes {plan.blocks = 8 : i64, plan.counters = 3 : i64
+// CHECK: scf.for
+// CHECK: scf.for {{.*}} -> (f32, f32, f32, f32, f32, f32, f32, f32) {
+// CHECK: memref.store {{.*}} : memref<{{.*}}>
+// CHECK: call @hewn.grid.barrier
+// CHECK: call @hewn.grid.counter.add
+// CHECK: call @hewn.grid.counter.add
+// CHECK: call @hewn.grid.barrier
+// CHECK: scf.for {{.*}} -> (f32, f32, f32, f32, f32, f32, f32, f32) {
+// CHECK: return
+plan.kernel @divided(%q: tensor<2x1x16xf32>, %k: tensor<2x16x256xf32, #graph.layout<[0, 2, 1]>>, %v: tensor<2x256x8xf32>) -> (tensor<4x512xf32>, tensor<2x1x8xf32>) attributes {symbols = []} {
+  %parts = graph.scratch {shape = [4, 512], of = f32} : () -> tensor<4x512xf32>
+  %s = graph.matmul %q, %k : (tensor<2x1x16xf32>, tensor<2x16x256xf32, #graph.layout<[0, 2, 1]>>) -> tensor<2x1x256xf32>
+  %m = graph.reduce_max %s {dims = array<i64: 2>} : (tensor<2x1x256xf32>) -> tensor<2x1x1xf32>
+  %d = graph.sub %s, %m : (tensor<2x1x256xf32>, tensor<2x1x1xf32>) -> tensor<2x1x256xf32>
+  %e = graph.exp %d : (tensor<2x1x256xf32>) -> tensor<2x1x256xf32>
+  %t = graph.reduce_sum %e {dims = array<i64: 2>} : (tensor<2x1x256xf32>) -> tensor<2x1x1xf32>
+  %w = graph.div %e, %t : (tensor<2x1x256xf32>, tensor<2x1x1xf32>) -> tensor<2x1x256xf32>
+  %y = graph.matmul %w, %v : (tensor<2x1x256xf32>, tensor<2x256x8xf32>) -> tensor<2x1x8xf32>
+  graph.yield %parts, %y : tensor<4x512xf32>, tensor<2x1x8xf32>
+}
 }

@@ -16,12 +16,13 @@ namespace hewn::codegen {
 static int64_t depthOf(const Chain &chain) { return *ChainProduct(chain.first).depth().constant(); }
 static int64_t widthOf(const Chain &chain) { return *graph::getDims(chain.second->getResult(0)).back().constant(); }
 
-GridChain::GridChain(KernelFunction &k, OpBuilder &b, const Chain &chain, Spread spread)
+GridChain::GridChain(KernelFunction &k, OpBuilder &b, const Chain &chain, plan::GridChainSpread spread,
+                     const std::optional<Buffer> &memory)
     : k(k), b(b), chain(chain), spread(spread), depth(depthOf(chain)), width(widthOf(chain)),
       e(b, k.loc(), /*lanes=*/0, k.symbols, k.inputs),
       grid(k, e, spread.high * spread.wide * plan::gridOf(k.kernel).getWarp()),
-      products(b, k.loc(), grid, plan::gridOf(k.kernel).getProducts() > 1), first(chain.first), second(chain.second),
-      space(graph::getDims(chain.first->getResult(0))),
+      products(b, k.loc(), grid, plan::gridOf(k.kernel).getProducts() > 1), parts(k, e, grid, chain, spread, memory),
+      first(chain.first), second(chain.second), space(graph::getDims(chain.first->getResult(0))),
       queries(k, e, grid, first, GridLines::Line::Row, space[chain.rowDim], depth, spread.high * kWarpRows),
       keys(k, e, grid, first, GridLines::Line::Column, space.back(), depth, tile()),
       values(k, e, grid, second, GridLines::Line::Summed, space.back(), width, tile()) {}
@@ -37,7 +38,10 @@ void GridChain::run() {
   DimExpr rows = space[chain.rowDim];
   Dims counts(ArrayRef(space).take_front(chain.rowDim));
   counts.push_back(rows.ceilDiv(spread.high * kWarpRows));
-  grid.overBlocks(graph::numElements(counts), [&](Index item) {
+  const DimExpr &several = parts.count();
+  grid.overBlocks(graph::numElements(counts) * several, [&](Index number) {
+    item = several.is(1) ? number : e.floorDiv(number, e.expression(several));
+    part = several.is(1) ? e.constant(0) : e.mod(number, e.expression(several));
     SmallVector<Index> at = e.unravel(item, counts);
     batch.assign(at.begin(), at.end() - 1);
     Index firstRow = e.mul(at.back(), e.constant(spread.high * kWarpRows));
@@ -49,6 +53,7 @@ void GridChain::run() {
       row[i] = e.min(row[i], last); // those beyond the end do the last one's work once more
     }
     queries.put(queries.bring(batch, firstRow));
+    hasAll = nullptr;
     finish(sumsOfRows());
   });
 }
@@ -95,9 +100,14 @@ SmallVector<Value> GridChain::addValues(ArrayRef<Value> sums, ArrayRef<Value> we
 
 SmallVector<Value> GridChain::overTiles(ArrayRef<Value> start, bool adds, Step step) {
   e.forget();
-  keys.put(keys.bring(batch, e.constant(0)));
-  auto loop =
-      scf::ForOp::create(b, loc(), e.constant(0).base, e.expression(space.back()).base, e.constant(tile()).base, start);
+  Index begin = e.constant(0), end = e.expression(space.back());
+  if (!parts.count().is(1)) { // whole tiles
+    Index each = e.expression(space.back().ceilDiv(tile()).ceilDiv(parts.count()) * DimExpr(tile()));
+    begin = e.mul(part, each);
+    end = e.min(end, e.add(begin, each));
+  }
+  keys.put(keys.bring(batch, begin));
+  auto loop = scf::ForOp::create(b, loc(), begin.base, end.base, e.constant(tile()).base, start);
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
@@ -163,6 +173,8 @@ void GridChain::finish(ArrayRef<Value> sums) {
       writes = e.logicalAnd(writes, e.compare(arith::CmpIPredicate::slt, column, e.constant(width)));
     if (gives)
       writes = e.logicalAnd(writes, gives);
+    if (hasAll)
+      writes = e.logicalAnd(writes, hasAll);
     Value sum = some ? e.selectElement(some, sums[i], number(0)) : sums[i]; // of nothing
     auto branch = scf::IfOp::create(b, loc(), writes, /*withElseRegion=*/false);
     OpBuilder::InsertionGuard guard(b);
@@ -182,23 +194,17 @@ std::optional<Chain> gridChain(KernelFunction &k) {
   SmallVector<Operation *> ops =
       llvm::map_to_vector(k.kernel.getBody().front().without_terminator(), [](Operation &op) { return &op; });
   std::optional<Chain> chain = graph::findChain(ops, /*narrow=*/true);
-  bool fits = chain && plan::gridTakesChain(*chain) && llvm::all_of(k.results, [&](Value result) {
-                return llvm::is_contained(chain->tail, result.getDefiningOp());
-              });
+  bool fits =
+      chain && plan::gridTakesChain(*chain) && llvm::all_of(k.results, [&](Value result) {
+        return result.getDefiningOp<graph::ScratchOp>() || llvm::is_contained(chain->tail, result.getDefiningOp());
+      });
   return fits ? chain : std::nullopt;
 }
 
 void emitGridChain(KernelFunction &k, OpBuilder &b, const Chain &chain) {
-  constexpr int64_t unknown = 1024;
-  int64_t rows = graph::getDims(chain.first->getResult(0))[chain.rowDim].constant().value_or(unknown);
-  int64_t longest = std::max(depthOf(chain), widthOf(chain)), high = (rows + 15) / 16;
-  // What fits into registers and 48 KB of shared memory.
-  bool narrow = longest <= 64;
-  GridChain::Spread many = narrow ? GridChain::Spread{4, 1, 32} : GridChain::Spread{3, 1, 16};
-  GridChain::Spread few = narrow ? GridChain::Spread{1, 4, 16} : GridChain::Spread{1, 3, 8};
-  many.high = std::min(many.high, high);
-  if (!emitOnlineChain(k, b, chain, few, many, high == 1))
-    emitChainPasses(k, b, chain, many);
+  std::optional<Buffer> memory = takeScratch(k);
+  if (!emitOnlineChain(k, b, chain, memory))
+    emitChainPasses(k, b, chain);
 }
 
 } // namespace hewn::codegen

@@ -13,13 +13,14 @@
 // another's result, in which the scores are made again, and one for the second product. No score is ever in memory.
 //
 // Where rows are few, the warps of a block share them and divide the columns; their sums meet in shared memory at the end, always
-// in the same order.
+// in the same order. So may several blocks: ChainParts.h.
 //
 // Lanes hold scores as the instruction leaves them, two neighbouring columns each. As a left factor they would have to be columns
 // four apart; since a sum has no order, the lines of v are taken in that other order instead.
 #ifndef HEWN_LIB_CODEGEN_GRID_CHAIN_GRIDCHAIN_H
 #define HEWN_LIB_CODEGEN_GRID_CHAIN_GRIDCHAIN_H
 
+#include "lib/Codegen/Grid/Chain/ChainParts.h"
 #include "lib/Codegen/Grid/Chain/GridLines.h"
 #include "lib/Codegen/Grid/Contract/GridFactors.h"
 
@@ -27,14 +28,11 @@ namespace hewn::codegen {
 
 class GridChain {
 public:
-  static constexpr int64_t kWarpRows = 16, kFragment = 8;
+  static constexpr int64_t kWarpRows = plan::GridChainSpread::kWarpRows, kFragment = 8;
 
-  /// How a block's warps are spread over rows and columns, and columns of a tile for each.
-  struct Spread {
-    int64_t high, wide, columns;
-  };
-
-  GridChain(KernelFunction &k, mlir::OpBuilder &b, const graph::Chain &chain, Spread spread);
+  /// `memory`: in which parts of columns meet; none: there is one part.
+  GridChain(KernelFunction &k, mlir::OpBuilder &b, const graph::Chain &chain, plan::GridChainSpread spread,
+            const std::optional<Buffer> &memory);
   virtual ~GridChain() = default;
   void run();
 
@@ -42,21 +40,25 @@ protected:
   KernelFunction &k;
   mlir::OpBuilder &b;
   const graph::Chain &chain;
-  const Spread spread;
+  const plan::GridChainSpread spread;
   const int64_t depth, width; // summed by the first product, columns of the second
   KernelElements e;
   Grid grid;
   GridFactors products;
+  ChainParts parts;
   ChainProduct first, second;
   graph::Dims space;
   GridLines queries, keys, values;
   graph::Index group, inGroup, warpHigh, warpWide, warpColumn;
+  /// The block's rows, and which part of their columns; whether it has what all parts give (null: it does).
+  graph::Index item, part;
+  mlir::Value hasAll;
   llvm::SmallVector<graph::Index> batch;
   graph::Index row[2];
   mlir::Value exists[2];
 
   mlir::Location loc() { return k.loc(); }
-  int64_t tile() const { return spread.wide * spread.columns; }
+  int64_t tile() const { return spread.tile(); }
   size_t numSums() const { return size_t((width + 7) / 8 * 4); }
   mlir::Value number(double value) { return e.constantElement(b.getF32Type(), value); }
 
@@ -86,9 +88,9 @@ private:
 };
 
 /// With a softmax between: in one pass, where one of the kernel is found (`true` was returned); and of any rows.
-bool emitOnlineChain(KernelFunction &k, mlir::OpBuilder &b, const graph::Chain &chain, GridChain::Spread few,
-                     GridChain::Spread many, bool rowsAreFew);
-void emitChainPasses(KernelFunction &k, mlir::OpBuilder &b, const graph::Chain &chain, GridChain::Spread spread);
+bool emitOnlineChain(KernelFunction &k, mlir::OpBuilder &b, const graph::Chain &chain,
+                     const std::optional<Buffer> &memory);
+void emitChainPasses(KernelFunction &k, mlir::OpBuilder &b, const graph::Chain &chain);
 
 } // namespace hewn::codegen
 

@@ -17,8 +17,9 @@ namespace {
 
 class OnlineChain : public GridChain {
 public:
-  OnlineChain(KernelFunction &k, OpBuilder &b, const Chain &chain, Spread spread, const OnlineRows &online)
-      : GridChain(k, b, chain, spread), online(online) {
+  OnlineChain(KernelFunction &k, OpBuilder &b, const Chain &chain, plan::GridChainSpread spread,
+              const std::optional<Buffer> &memory, const OnlineRows &online)
+      : GridChain(k, b, chain, spread, memory), online(online) {
     if (spread.wide > 1)
       meeting = grid.shared(spread.high * grid.warp * int64_t(4 + numSums()), b.getF32Type());
   }
@@ -87,6 +88,8 @@ private:
     const SmallVector<Value> given(states);
     for (int64_t w = 1; w < spread.wide; ++w)
       states = mergedWith(w, given, states);
+    if (!parts.count().is(1))
+      states = mergedParts(states);
     SmallVector<Value> sums;
     for (size_t i = 0; i < numSums(); ++i) {
       e.bind(online.powers, states[4 + i]);
@@ -114,10 +117,16 @@ private:
       e.forget();
     }
     grid.barrier();
-    SmallVector<Value> merged(own), other;
+    SmallVector<Value> other;
     for (size_t i = 0; i < own.size(); ++i)
       other.push_back(grid.loadShared(b.getF32Type(), meeting, at(i)));
     grid.barrier(); // before the next one's come
+    return merged(own, other);
+  }
+
+  /// States of the same rows and of other columns, as those of all.
+  SmallVector<Value> merged(ArrayRef<Value> own, ArrayRef<Value> other) {
+    SmallVector<Value> merged(own);
     SmallVector<Index> anywhere = placeOf(0, e.constant(0));
     Value mine[2], others[2];
     for (size_t r = 0; r < 2; ++r) {
@@ -133,16 +142,66 @@ private:
     }
     return merged;
   }
+
+  /// Of the block that is the last one, the states of all parts; of others anything.
+  SmallVector<Value> mergedParts(const SmallVector<Value> &own) {
+    SmallVector<Type> types(own.size(), b.getF32Type());
+    types.push_back(b.getI1Type());
+    Value yes = arith::ConstantOp::create(b, loc(), b.getBoolAttr(true)), several = parts.areSeveral();
+    e.forget();
+    auto branch = scf::IfOp::create(b, loc(), types, several ? several : yes, /*withElseRegion=*/true);
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(branch.thenBlock());
+      SmallVector<Value> all = metParts(own);
+      all.push_back(hasAll);
+      scf::YieldOp::create(b, loc(), all);
+      b.setInsertionPointToStart(branch.elseBlock());
+      all = own;
+      all.push_back(yes);
+      scf::YieldOp::create(b, loc(), all);
+    }
+    e.forget();
+    hasAll = branch.getResults().back();
+    return llvm::map_to_vector(branch.getResults().drop_back(), [](OpResult r) { return Value(r); });
+  }
+
+  SmallVector<Value> metParts(ArrayRef<Value> own) {
+    // One of the warps that share rows has what all of them made; lanes whose rows are beyond the end have nothing.
+    Value gives = e.logicalAnd(exists[0], e.compare(arith::CmpIPredicate::eq, warpWide, e.constant(0)));
+    auto branch = scf::IfOp::create(b, loc(), gives, /*withElseRegion=*/false);
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPoint(branch.thenBlock()->getTerminator());
+      parts.give(item, part, warpHigh, own);
+    }
+    e.forget();
+    hasAll = parts.isLast(item);
+    Value takes = e.logicalAnd(hasAll, gives), none = online.maximum.identity(b, loc(), 0)[0];
+    Index zero = e.constant(0);
+    Value count = arith::SelectOp::create(b, loc(), takes, e.expression(parts.count()).base, zero.base);
+    SmallVector<Value> start(own.size(), number(0));
+    start[0] = start[1] = none;
+    e.forget();
+    auto loop = scf::ForOp::create(b, loc(), zero.base, count, e.constant(1).base, start);
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(loop.getBody());
+      SmallVector<Value> other = parts.taken(item, {loop.getInductionVar()}, warpHigh, own.size());
+      scf::YieldOp::create(b, loc(), merged(SmallVector<Value>(loop.getRegionIterArgs()), other));
+    }
+    e.forget();
+    return llvm::map_to_vector(loop.getResults(), [](OpResult r) { return Value(r); });
+  }
 };
 
 } // namespace
 
-bool emitOnlineChain(KernelFunction &k, OpBuilder &b, const Chain &chain, GridChain::Spread few, GridChain::Spread many,
-                     bool rowsAreFew) {
+bool emitOnlineChain(KernelFunction &k, OpBuilder &b, const Chain &chain, const std::optional<Buffer> &memory) {
   KernelElements tried(b, k.loc(), /*lanes=*/0, k.symbols, k.inputs);
   std::optional<OnlineRows> online = onlineRows(tried, chain);
   if (online)
-    OnlineChain(k, b, chain, rowsAreFew ? few : many, *online).run();
+    OnlineChain(k, b, chain, plan::gridChainSpread(chain, /*online=*/true), memory, *online).run();
   return online.has_value();
 }
 

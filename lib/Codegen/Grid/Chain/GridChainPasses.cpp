@@ -110,8 +110,8 @@ private:
 
 } // namespace
 
-void emitChainPasses(KernelFunction &k, OpBuilder &b, const Chain &chain, GridChain::Spread spread) {
-  ChainPasses(k, b, chain, spread).run();
+void emitChainPasses(KernelFunction &k, OpBuilder &b, const Chain &chain) {
+  ChainPasses(k, b, chain, plan::gridChainSpread(chain, /*online=*/false), std::nullopt).run();
 }
 
 } // namespace hewn::codegen

@@ -44,7 +44,7 @@ void JointEmitter::begin() {
   SmallVector<Type> types = {LLVM::LLVMPointerType::get(context)};
   types.append(joint.inputs.size() + joint.outputs.size(), bytes);
   types.append(joint.symbols.size(), b.getIndexType());
-  types.append(2, bytes);
+  types.append(2, bytes); // the arena and the counters
   b.setInsertionPoint(joint.ops.front()->getParentOfType<func::FuncOp>());
   function = func::FuncOp::create(b, loc, joint.name, b.getFunctionType(types, {}));
   Block *entry = function.addEntryBlock();
@@ -61,7 +61,8 @@ void JointEmitter::begin() {
     names.push_back(b.getStringAttr(symbol));
   }
   arena = entry->getArgument(next++);
-  Value address = memref::ExtractAlignedPointerAsIndexOp::create(b, loc, entry->getArgument(next));
+  counters = entry->getArgument(next);
+  Value address = memref::ExtractAlignedPointerAsIndexOp::create(b, loc, counters);
   counter = arith::IndexCastOp::create(b, loc, b.getI64Type(), address);
   thread = position(kGridThread);
   block = position(kGridBlock);
@@ -69,6 +70,13 @@ void JointEmitter::begin() {
   function->setAttr(plan::kThreadsAttr, b.getI64IntegerAttr(threads));
   function->setAttr(plan::kSymbolsAttr, b.getArrayAttr(names));
   function->setAttr(plan::kMeetsAttr, b.getUnitAttr());
+  int64_t most = 1; // by which blocks meet
+  for (Operation *op : joint.ops)
+    op->walk([&](plan::LaunchOp launch) {
+      if (auto own = plan::functionOf(launch)->getAttrOfType<IntegerAttr>(plan::kCountersAttr))
+        most = std::max(most, own.getInt());
+    });
+  function->setAttr(plan::kCountersAttr, b.getI64IntegerAttr(most));
 }
 
 func::FuncOp JointEmitter::emit() {
@@ -239,6 +247,8 @@ LogicalResult JointEmitter::emitLaunch(plan::LaunchOp launch) {
       return launch.emitOpError("has symbols that are no expressions");
     arguments.push_back(expression(*expr));
   }
+  if (part->hasAttr(plan::kCountersAttr))
+    arguments.push_back(counters);
   auto own = part->getAttrOfType<IntegerAttr>(plan::kThreadsAttr).getInt();
   OpBuilder::InsertionGuard guard(b);
   if (own < threads) {

@@ -57,7 +57,7 @@ private:
   mlir::OpBuilder b;
   mlir::Location loc;
   mlir::func::FuncOp function, meeting;
-  mlir::Value arena, counter, thread, block, blocks;
+  mlir::Value arena, counters, counter, thread, block, blocks;
   int64_t threads = 0;
   llvm::StringMap<mlir::Value> symbols;
   llvm::StringMap<mlir::func::FuncOp> parts;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/Grid/Joint/JointNeeds.h"
 #include "dialects/Graph/Analysis/Views.h"
+#include "lib/Transforms/Plan/Join/JointCost.h"
 #include "lib/Transforms/Plan/Values/Buffers.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -41,7 +42,7 @@ bool endsAsCopy(graph::ScanOp scan, unsigned state, ArrayRef<Operation *> joint)
 
 namespace {
 /// Names of memory that no value has.
-const char arenaSpace = 0, anySpace = 0;
+const char arenaSpace = 0, anySpace = 0, counterSpace = 0;
 } // namespace
 
 JointNeeds::JointNeeds(ArrayRef<Operation *> ops) : ops(ops) {
@@ -172,6 +173,10 @@ void JointNeeds::walk(ArrayRef<Operation *> list, Accesses &pending) {
       add(accesses, operand, false);
     for (Value result : op->getResults())
       add(accesses, result, true);
+    // Who counts finds the counters as they are when nobody does.
+    if (func::FuncOp function = plan::functionOf(cast<plan::LaunchOp>(op));
+        function && function->hasAttr(plan::kCountersAttr))
+      accesses.push_back({{&counterSpace, std::nullopt}, true});
     visit({op, JointPart::Launch}, accesses, pending);
   }
 }

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The analytic model of chains (dialects/Graph/Contract/Chain.h: attention) on a grid: how a block's warps share rows and columns,
+// and over how many blocks the columns of a row are divided.
+//
+// Rows of a softmax can be made in parts: each block has the maximum, the sum and the result of its columns, and the last one to
+// come adds them up. Where rows are too few for all processors (decoding: one row a head) the columns are what there is to share.
+#ifndef HEWN_DIALECTS_PLAN_GRIDCHAINSCHEDULE_H
+#define HEWN_DIALECTS_PLAN_GRIDCHAINSCHEDULE_H
+
+#include "dialects/Graph/Contract/Chain.h"
+
+namespace hewn::plan {
+
+/// How a block's warps are spread over rows and columns, and columns of a tile for each.
+struct GridChainSpread {
+  static constexpr int64_t kWarpRows = 16;
+  int64_t high, wide, columns;
+  int64_t rows() const { return high * kWarpRows; }
+  int64_t tile() const { return wide * columns; }
+};
+
+/// What fits into registers and shared memory. `online`: rows are made in one pass, so that warps can share them.
+GridChainSpread gridChainSpread(const graph::Chain &chain, bool online);
+
+/// Rows of the chain by a block's, over all batches.
+graph::DimExpr gridChainItems(const graph::Chain &chain, const GridChainSpread &spread);
+
+/// Float32s that a block has of its part of the columns: a warp's words one lane after another, of every warp of rows.
+int64_t gridChainStates(const graph::Chain &chain, const GridChainSpread &spread);
+
+/// Over how many blocks the columns of a row are divided: as many as have no rows of their own, of a few tiles each. 1 where that
+/// gains nothing.
+graph::DimExpr gridChainParts(const graph::Chain &chain);
+
+/// Dims of the memory in which the parts meet: parts, and what all of them have; none where the columns are not divided for any
+/// sizes. There are no parts in it where sizes known only when run make it one.
+graph::Dims gridChainScratch(const graph::Chain &chain);
+
+} // namespace hewn::plan
+
+#endif

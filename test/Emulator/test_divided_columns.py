@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attention of few rows, whose columns are divided over blocks: the last one to come adds up what all of them have."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import emulated
+import hewn
+import numpy as np
+import onnx
+import pytest
+from mutation import BARRIER, SCHEDULES, is_caught, looking, on_host
+from onnx import TensorProto, helper
+from test_attention import grouped, in_halves
+
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "Numeric"))
+from test_chains import attention
+
+DIVIDED = "its columns are divided over blocks"
+
+
+def reasons(model):
+    """Why the kernels of the model are what they are."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "model.onnx"
+        onnx.save(model, path)
+        command = [os.environ["HEWN_TOOLS"] + "/hewn", "explain", str(path), "--target=sm_80"]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def run(model, feeds, want, schedule, rtol=1e-4, atol=3e-6):
+    """Twice, since the first run must leave the counters as they were."""
+    with emulated.compiled(model) as module, emulated.setting("SCHEDULE", schedule):
+        for _ in range(2):
+            for name, value in module.run(feeds).items():
+                np.testing.assert_allclose(value, want[name], rtol=rtol, atol=atol)
+        del module
+
+
+# Batch, heads, rows, columns, width: columns that end within a part, rows of several warps, lines of odd and of many elements, and
+# so many parts that the last ones have no columns.
+SHAPES = [(1, 2, 1, 600, 64), (2, 1, 1, 1000, 20), (1, 3, 20, 400, 16), (1, 1, 7, 500, 128), (1, 1, 1, 4500, 33)]
+
+
+@pytest.mark.parametrize("mask, shape", list(zip(["add", "none", "where", "none", "row"], SHAPES)), ids=str)
+def test_as_on_the_host(shape, mask):
+    model, feeds = attention(*shape, mask, scale_first=False)
+    assert DIVIDED in reasons(model)
+    _, want = on_host(model, feeds)
+    for schedule in SCHEDULES:
+        run(model, feeds, want, schedule)
+
+
+def test_of_any_length():
+    """One code for all lengths: few columns are one part, and none have no result."""
+    model, _ = attention(1, 2, 1, 8, 16, "add", False, dynamic_rows=True, dynamic_columns=True)
+    assert DIVIDED in reasons(model)
+    reference = hewn.compile(model)
+    generator = np.random.default_rng(8)
+    with emulated.compiled(model) as module:
+        for rows, columns in [(1, 3), (1, 700), (3, 129), (70, 500), (1, 300), (1, 0)]:
+            shapes = {
+                "q": (1, 2, rows, 16),
+                "k": (1, 2, columns, 16),
+                "v": (1, 2, columns, 16),
+                "mask": (1, 1, rows, columns),
+            }
+            feeds = {name: generator.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+            (want,) = reference.run(feeds).values()
+            (got,) = module.run(feeds).values()
+            np.testing.assert_allclose(got, want, rtol=1e-4, atol=3e-6)
+        del module
+
+
+def test_halves():
+    model, feeds = attention(1, 2, 1, 700, 24, "none", scale_first=False)
+    _, want = on_host(model, feeds)
+    run(*in_halves(model, feeds), want, "random", rtol=2e-3, atol=1e-3)
+
+
+def test_parts_without_columns_that_count():
+    """A part may be left out altogether: it has no maximum."""
+    model, feeds = attention(1, 1, 1, 900, 16, "add", scale_first=False)
+    for keeps in (slice(0, 3), slice(897, 900), slice(400, 500)):
+        feeds["mask"] = np.full((1, 1, 1, 900), -np.inf, np.float32)
+        feeds["mask"][..., keeps] = 0
+        _, want = on_host(model, feeds)
+        run(model, feeds, want, "random")
+
+
+@pytest.mark.parametrize("heads", [(6, 2), (4, 1)], ids=str)
+def test_groups_of_heads(heads):
+    model, feeds = grouped(*heads, rows=1, columns=500, causal=0)
+    _, want = on_host(model, feeds)
+    run(model, feeds, want, "random")
+
+
+def test_enough_rows_are_left_alone():
+    """Where rows keep all processors busy, or columns are few."""
+    for shape in [(2, 16, 512, 512, 64), (1, 2, 1, 200, 64)]:
+        model, _ = attention(*shape, "none", scale_first=False)
+        assert DIVIDED not in reasons(model)
+
+
+def test_every_step_is_needed():
+    model, feeds = attention(1, 1, 20, 300, 16, "none", scale_first=False)
+    found = []
+    is_caught(model, looking(lambda text: found.append(text)), feeds)
+    text = found[0]
+    call = re.compile(rf"^.*{re.escape(BARRIER)}.*\n", re.M)
+    places = [match.span() for match in call.finditer(text)]
+    # But for the last one of the loop over tiles, which lets a block go on to its next rows: those in front of the counter follow.
+    counts = list(re.finditer(r"^.*call i32 @hewn.grid.counter.add.*\n", text, re.M))
+    assert len(counts) == 2
+    around = [place for place in places if place[0] < counts[0].start()][-1:] + [
+        place for place in places if place[0] > counts[-1].start()
+    ][:1]
+    for begin, end in around:
+        assert is_caught(model, lambda text, begin=begin, end=end: text[:begin] + text[end:], feeds), text[begin:end]
+    # Who comes is not counted, or is taken for the last one too early.
+    add = r"(call i32 @hewn.grid.counter.add\(i64 [^,]+, i32) 1\)"
+    assert is_caught(model, lambda text: re.sub(add, r"\1 0)", text), feeds)
+    assert is_caught(model, lambda text: re.sub(add, r"\1 2)", text), feeds)
+
+
+def test_counters_are_left_as_they_were():
+    model, feeds = attention(1, 1, 1, 300, 16, "none", scale_first=False)
+    _, want = on_host(model, feeds)
+    reset = r"(call i32 @hewn.grid.counter.add\(i64 [^,]+, i32) -\d+\)"
+    with emulated.mutated(lambda text: re.sub(reset, r"\1 0)", text)), pytest.raises(AssertionError):
+        run(model, feeds, want, "random")
+
+
+def several():
+    """Three that know nothing of each other, in one kernel with what is around them."""
+    value = helper.make_tensor_value_info
+    nodes, feeds, generator = [], {}, np.random.default_rng(9)
+    for i in range(3):
+        nodes += [
+            helper.make_node("MatMul", [f"q{i}", f"k{i}"], [f"s{i}"]),
+            helper.make_node("Softmax", [f"s{i}"], [f"w{i}"]),
+            helper.make_node("MatMul", [f"w{i}", f"v{i}"], [f"y{i}"]),
+        ]
+        for name, shape in {"q": (2, 1, 16), "k": (2, 16, 700), "v": (2, 700, 16)}.items():
+            feeds[f"{name}{i}"] = generator.standard_normal(shape).astype(np.float32)
+    graph = helper.make_graph(
+        nodes,
+        "several",
+        [value(name, TensorProto.FLOAT, data.shape) for name, data in feeds.items()],
+        [value(f"y{i}", TensorProto.FLOAT, None) for i in range(3)],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), feeds
+
+
+def test_parts_of_a_joint_kernel():
+    model, feeds = several()
+    _, want = on_host(model, feeds)
+    for schedule in SCHEDULES:
+        before = emulated.DRIVER.emulator_launches()
+        run(model, feeds, want, schedule)
+        assert emulated.DRIVER.emulator_launches() - before == 1  # the second run is a recorded one
+    # They count by the same counters.
+    meeting = re.compile(r"^.*call void @joint\d+_meet\(.*\n", re.M)
+    assert is_caught(model, lambda text: meeting.sub("", text), feeds)
