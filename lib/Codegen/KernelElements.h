@@ -81,6 +81,7 @@ public:
     mask = lanesThatExist;
     forget();
   }
+  bool isMasked() const { return mask != nullptr; }
   /// Elements computed so far are not visible at the new insertion point.
   void forget() { cache.clear(); }
 

@@ -7,6 +7,10 @@ using namespace mlir;
 
 namespace hewn::graph {
 
+static SmallVector<int64_t> significantOnly(ArrayRef<int64_t> order, RankedTensorType type) {
+  return llvm::filter_to_vector(order, [&](int64_t d) { return type.getDimSize(d) != 1; });
+}
+
 bool isViewKind(Operation *op) {
   auto move = dyn_cast<MoveOpInterface>(op);
   return move && op->getNumOperands() > 0 && move.getViewKind() != ViewKind::None;
@@ -18,10 +22,75 @@ bool isView(Operation *op) {
   auto move = cast<MoveOpInterface>(op);
   auto from = cast<RankedTensorType>(op->getOperand(0).getType());
   auto to = cast<RankedTensorType>(op->getResult(0).getType());
-  if (move.getViewKind() == ViewKind::Reshape)
-    return llvm::is_sorted(significantOrder(from)) && llvm::is_sorted(significantOrder(to));
+  if (move.getViewKind() == ViewKind::Reshape) {
+    std::optional<SmallVector<int64_t>> order =
+        reshapedOrder(memoryOrder(from), getDims(op->getOperand(0)), getDims(op->getResult(0)));
+    return order && significantOnly(*order, to) == significantOrder(to);
+  }
   SmallVector<int64_t> view = move.getViewOrder();
   return llvm::map_to_vector(significantOrder(to), [&](int64_t d) { return view[d]; }) == significantOrder(from);
+}
+
+SmallVector<ReshapeRun> reshapeRuns(const Dims &from, const Dims &to) {
+  SmallVector<ReshapeRun> runs;
+  unsigned i = 0, j = 0;
+  while (i < from.size() || j < to.size()) {
+    ReshapeRun run;
+    DimExpr p(1), q(1);
+    if (i < from.size())
+      run.operandDims.push_back(i), p = from[i++];
+    if (j < to.size())
+      run.resultDims.push_back(j), q = to[j++];
+    while (p != q && (i < from.size() || j < to.size())) {
+      // Take from the side that is smaller where both are known; else from the one that the other divides.
+      bool takeFrom = p.constant() && q.constant() ? *p.constant() < *q.constant() : q.divideExactly(p).has_value();
+      if ((takeFrom && i < from.size()) || j == to.size())
+        run.operandDims.push_back(i), p = p * from[i++];
+      else
+        run.resultDims.push_back(j), q = q * to[j++];
+    }
+    runs.push_back(std::move(run));
+  }
+  return runs;
+}
+
+/// Where in memory, counted in dims longer than 1, the dims of `run` lie.
+static SmallVector<int64_t> placesOf(const ReshapeRun &run, ArrayRef<int64_t> order, const Dims &from) {
+  SmallVector<int64_t> kept = llvm::filter_to_vector(order, [&](int64_t d) { return !from[d].is(1); });
+  SmallVector<int64_t> places;
+  for (unsigned d : run.operandDims)
+    if (!from[d].is(1))
+      places.push_back(llvm::find(kept, int64_t(d)) - kept.begin());
+  return places;
+}
+
+std::optional<SmallVector<int64_t>> reshapedOrder(ArrayRef<int64_t> order, const Dims &from, const Dims &to) {
+  SmallVector<std::pair<int64_t, SmallVector<unsigned>>> placed; // place of a run's first dim, what the run becomes
+  for (ReshapeRun &run : reshapeRuns(from, to)) {
+    SmallVector<int64_t> places = placesOf(run, order, from);
+    for (auto [i, place] : llvm::enumerate(places))
+      if (place != places.front() + int64_t(i))
+        return std::nullopt;
+    placed.push_back({places.empty() ? -1 : places.front(), std::move(run.resultDims)});
+  }
+  llvm::sort(placed);
+  SmallVector<int64_t> result;
+  for (auto &[place, dims] : placed)
+    result.append(dims.begin(), dims.end());
+  return result;
+}
+
+SmallVector<int64_t> orderToReshape(ArrayRef<int64_t> order, const Dims &from, const Dims &to) {
+  if (reshapedOrder(order, from, to))
+    return llvm::to_vector(order);
+  SmallVector<int64_t> runs, innermost;
+  unsigned last = llvm::filter_to_vector(order, [&](int64_t d) { return !from[d].is(1); }).back();
+  for (const ReshapeRun &run : reshapeRuns(from, to)) {
+    bool holds = llvm::is_contained(run.operandDims, last);
+    (holds ? innermost : runs).append(run.operandDims.begin(), run.operandDims.end());
+  }
+  runs.append(innermost);
+  return runs;
 }
 
 } // namespace hewn::graph

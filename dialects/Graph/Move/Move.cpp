@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Meaning of the moves: shapes and the index map of each.
+#include "dialects/Graph/Analysis/Views.h"
 #include "dialects/Graph/GraphOps.h"
 
 using namespace mlir;
@@ -59,38 +60,10 @@ LogicalResult ReshapeOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape>
   return success();
 }
 
-/// Runs of operand dims and result dims with the same number of elements: each
-/// run is linearized alone, so that the innermost dim stays simple in vector
-/// code.
-static SmallVector<std::pair<SmallVector<unsigned>, SmallVector<unsigned>>> matchDims(const Dims &from,
-                                                                                      const Dims &to) {
-  SmallVector<std::pair<SmallVector<unsigned>, SmallVector<unsigned>>> runs;
-  unsigned i = 0, j = 0;
-  while (i < from.size() || j < to.size()) {
-    SmallVector<unsigned> a, b;
-    DimExpr p(1), q(1);
-    if (i < from.size())
-      a.push_back(i), p = from[i++];
-    if (j < to.size())
-      b.push_back(j), q = to[j++];
-    while (p != q && (i < from.size() || j < to.size())) {
-      // Take from the side that is smaller where both are known; else from the
-      // one that the other divides.
-      bool takeFrom = p.constant() && q.constant() ? *p.constant() < *q.constant() : q.divideExactly(p).has_value();
-      if ((takeFrom && i < from.size()) || j == to.size())
-        a.push_back(i), p = p * from[i++];
-      else
-        b.push_back(j), q = q * to[j++];
-    }
-    runs.push_back({a, b});
-  }
-  return runs;
-}
-
 Value ReshapeOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
   Dims from = graph::getDims(getX()), to = *parseDims(getShape());
   SmallVector<Index> source(from.size());
-  for (auto &[operandDims, resultDims] : matchDims(from, to)) {
+  for (auto &[operandDims, resultDims] : reshapeRuns(from, to)) {
     Index linear = e.constant(0);
     for (unsigned dim : resultDims)
       linear = to[dim].is(1) ? linear : e.add(e.mul(linear, e.expression(to[dim])), at[dim]);

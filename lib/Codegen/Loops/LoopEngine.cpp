@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/Loops/LoopEngine.h"
+#include "dialects/Graph/Analysis/Layout.h"
 #include "lib/Codegen/Loops/RowProgram.h"
+#include "lib/Codegen/Loops/Turn.h"
 #include "lib/Codegen/Tasks.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -130,6 +132,22 @@ void collapse(AlignedNest &nest) {
   }
 }
 
+/// The nest turned, where that saves gathers: in vectors along the dim in which what is gathered lies innermost.
+std::optional<Turn> alignedTurn(const AlignedNest &nest, int64_t lanes) {
+  unsigned line = nest.extents.size() - 1;
+  auto gathers = [&](unsigned d) {
+    return llvm::count_if(nest.reads, [&](const Access &a) { return !a.strides[d].is(0) && !a.strides[d].is(1); });
+  };
+  for (unsigned d = 0; d < line; ++d) {
+    if (gathers(d) >= gathers(line))
+      continue;
+    std::optional<Turn> turn = planTurn(d, line, nest.extents, nest.writes[0].strides, lanes);
+    if (turn && llvm::all_of(nest.writes, [&](const Access &a) { return a.strides[line].is(1); }))
+      return turn;
+  }
+  return std::nullopt;
+}
+
 /// Elements in a task of a long run: some microseconds.
 constexpr int64_t kChunk = 8192;
 
@@ -144,23 +162,35 @@ void emitAligned(KernelFunction &k, OpBuilder &b, AlignedNest nest) {
     Buffer buffer{access.buffer->memref, access.buffer->elementType, std::move(extents), access.strides};
     return buffer;
   };
-  auto element = [&](ArrayRef<Index> at) {
+  auto valuesAt = [&](ArrayRef<Index> at) {
     for (const Access &access : nest.reads)
       e.bind(access.value, e.load(flat(access, nest.extents), at));
     e.forget();
-    SmallVector<Value> values;
-    for (const Access &access : nest.writes) {
+    return llvm::map_to_vector(nest.writes, [&](const Access &access) {
       SmallVector<Index> anywhere(graph::getRank(access.value), e.constant(0)); // leaves are bound: no index matters
-      values.push_back(e.read(access.value, anywhere));
-    }
-    for (auto [access, value] : llvm::zip(nest.writes, values))
-      e.write(flat(access, nest.extents), at, value);
+      return e.read(access.value, anywhere);
+    });
   };
-  // Long runs fall into chunks that are tasks: whole vectors, the rest with the last one.
-  const DimExpr extent = nest.extents.back();
-  Dims counts(ArrayRef(nest.extents).drop_back());
+  auto store = [&](unsigned i, ArrayRef<Index> at, Value value) {
+    e.write(flat(nest.writes[i], nest.extents), at, value);
+  };
+  auto element = [&](ArrayRef<Index> at) {
+    for (auto [i, value] : llvm::enumerate(valuesAt(at)))
+      store(i, at, value);
+  };
   DimExpr work =
       vectorWork(graph::numElements(nest.extents), e.lanes, 8 + 2 * llvm::range_size(k.kernel.getBody().front()));
+  Dims counts(ArrayRef(nest.extents).drop_back());
+  if (std::optional<Turn> turn = scalar ? std::nullopt : alignedTurn(nest, e.lanes)) {
+    counts[turn->lane] = turnTiles(*turn, nest.extents);
+    return overTasks(k, e, counts, work, [&](ArrayRef<Index> outer) {
+      SmallVector<Index> at(outer);
+      at.push_back({});
+      turnedLoop(e, *turn, nest.extents, at, outer[turn->lane], valuesAt, store);
+    });
+  }
+  // Long runs fall into chunks that are tasks: whole vectors, the rest with the last one.
+  const DimExpr extent = nest.extents.back();
   bool cut = !scalar && extent.constant().value_or(2 * kChunk) >= 2 * kChunk;
   counts.push_back(cut ? extent.ceilDiv(kChunk) : DimExpr(1));
   overTasks(k, e, counts, work, [&](ArrayRef<Index> outer) {
@@ -204,6 +234,34 @@ int64_t laneDim(ArrayRef<DimExpr> dims, ArrayRef<int64_t> order, int64_t lanes) 
   return innermost;
 }
 
+/// The dim in which most operands that have the results' rank lie innermost, or -1.
+int64_t operandsLaneDim(KernelFunction &k, size_t rank) {
+  SmallVector<int64_t> votes(rank);
+  for (Value input : k.kernel.getBody().getArguments()) {
+    SmallVector<int64_t> order = graph::significantOrder(cast<RankedTensorType>(input.getType()));
+    if (graph::getRank(input) == int64_t(rank) && !order.empty())
+      ++votes[order.back()];
+  }
+  auto most = llvm::max_element(votes);
+  return most == votes.end() || *most == 0 ? -1 : most - votes.begin();
+}
+
+/// The nest turned, where the results' lines are shorter than vectors, so that these are along `lane`, or where operands lie along
+/// another dim; not for code that is long.
+std::optional<Turn> mapTurn(KernelFunction &k, ArrayRef<unsigned> results, const Dims &dims, int64_t lane,
+                            int64_t lanes) {
+  constexpr int64_t mostOps = 64;
+  const Buffer &output = k.outputs[results[0]];
+  auto alike = [&](unsigned r) { return k.outputs[r].strides == output.strides; };
+  if (lane < 0 || !llvm::all_of(results, alike))
+    return std::nullopt;
+  int64_t line = graph::significantOrder(cast<RankedTensorType>(k.results[results[0]].getType())).back();
+  int64_t along = lane != line ? lane : operandsLaneDim(k, dims.size());
+  std::optional<Turn> turn = along < 0 ? std::nullopt : planTurn(along, line, dims, output.strides, lanes);
+  int64_t ops = llvm::range_size(k.kernel.getBody().front());
+  return turn && turn->count * ops <= mostOps ? turn : std::nullopt;
+}
+
 /// A nest over results of the same dims, or over one piece of them.
 void emitMap(KernelFunction &k, OpBuilder &b, ArrayRef<unsigned> results, bool alone, const Piece *piece) {
   Value first = k.results[results[0]];
@@ -212,6 +270,9 @@ void emitMap(KernelFunction &k, OpBuilder &b, ArrayRef<unsigned> results, bool a
     dims[piece->dim] = piece->extent;
   SmallVector<int64_t> order = memoryOrder(first);
   int64_t lanes = vectorLanes(k.kernel), lane = laneDim(dims, order, lanes);
+  std::optional<Turn> turn = mapTurn(k, results, dims, lane, lanes);
+  if (turn)
+    lane = turn->lane;
   KernelElements e(b, k.loc(), lane < 0 ? 0 : lanes, k.symbols, k.inputs);
   if (piece) {
     graph::MoveOpInterface op = piece->op;
@@ -220,30 +281,38 @@ void emitMap(KernelFunction &k, OpBuilder &b, ArrayRef<unsigned> results, bool a
   Dims outer;
   SmallVector<int64_t> outerDims;
   for (int64_t d : order)
-    if (d != lane) {
+    if (d != lane && !(turn && d == turn->line)) {
       outerDims.push_back(d);
       outer.push_back(dims[d]);
     }
+  if (turn)
+    outer.push_back(turnTiles(*turn, dims));
+  auto placeOf = [&](ArrayRef<Index> at) {
+    SmallVector<Index> place(at);
+    if (piece)
+      place[piece->dim] = e.add(place[piece->dim], e.expression(piece->start));
+    return place;
+  };
+  auto valuesAt = [&](ArrayRef<Index> at) {
+    return llvm::map_to_vector(results, [&](unsigned r) { return e.read(k.results[r], placeOf(at)); });
+  };
+  auto store = [&](unsigned i, ArrayRef<Index> at, Value value) { e.write(k.outputs[results[i]], placeOf(at), value); };
   auto nest = [&](ArrayRef<Index> indices) {
     SmallVector<Index> at(dims.size());
-    for (auto [d, index] : llvm::zip(outerDims, indices))
+    for (auto [d, index] : llvm::zip_first(outerDims, indices))
       at[d] = index;
     auto element = [&] {
-      SmallVector<Index> place(at);
-      if (piece)
-        place[piece->dim] = e.add(place[piece->dim], e.expression(piece->start));
-      SmallVector<Value> values = llvm::map_to_vector(results, [&](unsigned r) { return e.read(k.results[r], place); });
-      for (auto [r, value] : llvm::zip(results, values))
-        e.write(k.outputs[r], place, value);
+      for (auto [i, value] : llvm::enumerate(valuesAt(at)))
+        store(i, at, value);
     };
-    if (lane < 0) {
+    if (turn)
+      return turnedLoop(e, *turn, dims, at, indices.back(), valuesAt, store);
+    if (lane < 0)
+      return element();
+    vectorLoop(e, dims[lane], [&](Index inner) {
+      at[lane] = inner;
       element();
-    } else {
-      vectorLoop(e, dims[lane], [&](Index inner) {
-        at[lane] = inner;
-        element();
-      });
-    }
+    });
   };
   if (alone)
     return overTasks(k, e, outer, vectorWork(graph::numElements(dims), lane < 0 ? 1 : lanes, 32), nest);

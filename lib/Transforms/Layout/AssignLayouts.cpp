@@ -14,12 +14,14 @@
 //     %0 = graph.conv %x1, %w1 : ... -> tensor<1x64x56x56xf32, #graph.layout<[0, 2, 3, 1]>>
 //     %1 = graph.relu %0 : ... (the same layout)
 //
-// A transposition of a value is the same memory under another layout, and costs nothing. Inputs, outputs, region
+// A transposition of a value is the same memory under another layout, and costs nothing. So is a reshape where dims that become
+// one, or come from one, lie together; else its operand changes its layout. Inputs, outputs, region
 // arguments and what runtime parts read stay row-major; a graph.relayout stands where a value must change, and fuses
 // like any elementwise op. Constant weights of 3 x 3 windows may be laid out as Winograd's minimal filtering has them, where
 // the model of the machine says that this wins and `largest-tile` allows it. Not done: weighing the cost of changes over the whole graph; layouts follow the
 // contractions.
 #include "dialects/Graph/Analysis/Layout.h"
+#include "dialects/Graph/Analysis/Views.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
 #include "dialects/Graph/GraphOps.h"
 #include "dialects/Plan/GridSchedule.h"
@@ -121,18 +123,19 @@ private:
     return op->getResult(0);
   }
 
+  /// The order of the first value that is not row-major.
+  static Order leadingOrder(ValueRange values, int64_t rank) {
+    for (Value value : values)
+      if (Order own = orderOf(value); !llvm::is_sorted(own))
+        return own;
+    return rowMajor(rank);
+  }
+
   void assignElementwise(Operation *op) {
-    Value result = op->getResult(0);
-    Dims dims = graph::getDims(result);
-    Order order = rowMajor(dims.size());
-    for (Value operand : op->getOperands())
-      if (graph::getDims(operand) == dims) {
-        Order own = orderOf(operand);
-        order = own;
-        if (!llvm::is_sorted(own))
-          break; // the first that is not row-major leads
-      }
-    setOrder(result, order);
+    Dims dims = graph::getDims(op->getResult(0));
+    SmallVector<Value> whole =
+        llvm::filter_to_vector(op->getOperands(), [&](Value operand) { return graph::getDims(operand) == dims; });
+    setOrder(op->getResult(0), leadingOrder(whole, dims.size()));
   }
 
   void inherit(Operation *op, Value operand) {
@@ -164,7 +167,9 @@ private:
       return;
     }
     if (move.getViewKind() == graph::ViewKind::Reshape) {
-      require(op->getOpOperand(0), {});
+      Dims from = graph::getDims(op->getOperand(0)), to = graph::getDims(result);
+      require(op->getOpOperand(0), graph::orderToReshape(orderOf(op->getOperand(0)), from, to));
+      setOrder(result, *graph::reshapedOrder(orderOf(op->getOperand(0)), from, to));
       return;
     }
     // A move that keeps the rank keeps the order; one that adds dims behind (a window's) puts them innermost; others
@@ -172,7 +177,9 @@ private:
     if (op->getNumOperands() == 0)
       return;
     int64_t own = graph::getRank(op->getOperand(0));
-    if (own == rank) {
+    if (move.getPieceDim()) {
+      setOrder(result, leadingOrder(op->getOperands(), rank));
+    } else if (own == rank) {
       inherit(op, op->getOperand(0));
     } else if (own < rank) {
       Order order = orderOf(op->getOperand(0));

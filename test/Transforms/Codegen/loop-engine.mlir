@@ -55,4 +55,27 @@ plan.kernel @move(%x: tensor<8x16xf32>, %y: tensor<4x16xf32>) -> tensor<4x16xf32
   graph.yield %1 : tensor<4x16xf32>
 }
 
+// Channels first to channels last: vectors along a row of pixels become lines of three channels.
+// CHECK-LABEL: func.func @channels_last(
+// CHECK-NOT: vector.gather
+// CHECK-COUNT-3: vector.load
+// CHECK: vector.shuffle
+// CHECK-COUNT-3: vector.store
+// CHECK-NOT: vector.scatter
+plan.kernel @channels_last(%x: tensor<1x3x4x16xf32>) -> tensor<1x3x4x16xf32, #graph.layout<[0, 2, 3, 1]>> attributes {symbols = []} {
+  %0 = graph.relayout %x : (tensor<1x3x4x16xf32>) -> tensor<1x3x4x16xf32, #graph.layout<[0, 2, 3, 1]>>
+  graph.yield %0 : tensor<1x3x4x16xf32, #graph.layout<[0, 2, 3, 1]>>
+}
+
+// Eight vectors of eight become as many lines, by shuffles of two.
+// CHECK-LABEL: func.func @turn(
+// CHECK-NOT: vector.gather
+// CHECK-COUNT-8: vector.load
+// CHECK-COUNT-24: vector.shuffle
+// CHECK-COUNT-8: vector.store
+plan.kernel @turn(%x: tensor<64x32xf32>) -> tensor<64x32xf32, #graph.layout<[1, 0]>> attributes {symbols = []} {
+  %0 = graph.relayout %x : (tensor<64x32xf32>) -> tensor<64x32xf32, #graph.layout<[1, 0]>>
+  graph.yield %0 : tensor<64x32xf32, #graph.layout<[1, 0]>>
+}
+
 }

@@ -51,15 +51,57 @@ func.func @matmul(%x: tensor<4x8xf32>, %y: tensor<8x32xf32>) -> (tensor<4x32xf32
 
 // -----
 
-// A reshape reads row-major memory.
+// What lies together becomes one dim where it is.
 // CHECK-LABEL: func.func @reshape
 // CHECK: %[[C:.*]] = graph.conv {{.*}} -> tensor<1x16x8x8xf32, #graph.layout<[0, 2, 3, 1]>>
-// CHECK: %[[R:.*]] = graph.relayout %[[C]] : {{.*}} -> tensor<1x16x8x8xf32>
-// CHECK: graph.reshape %[[R]]
+// CHECK: graph.reshape %[[C]] {{.*}} -> tensor<1x16x64xf32, #graph.layout<[0, 2, 1]>>
 func.func @reshape(%x: tensor<1x3x8x8xf32>, %w: tensor<16x3x1x1xf32>) -> tensor<1x16x64xf32> {
   %0 = graph.conv %x, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<1x3x8x8xf32>, tensor<16x3x1x1xf32>) -> tensor<1x16x8x8xf32>
   %1 = graph.reshape %0 {shape = [1, 16, 64]} : (tensor<1x16x8x8xf32>) -> tensor<1x16x64xf32>
   return %1 : tensor<1x16x64xf32>
+}
+
+// -----
+
+// Channels in groups, and in another order: only they move.
+// CHECK-LABEL: func.func @shuffle
+// CHECK: %[[C:.*]] = graph.conv {{.*}} -> tensor<1x16x8x8xf32, #graph.layout<[0, 2, 3, 1]>>
+// CHECK: %[[G:.*]] = graph.reshape %[[C]] {{.*}} -> tensor<1x2x8x8x8xf32, #graph.layout<[0, 3, 4, 1, 2]>>
+// CHECK: %[[T:.*]] = graph.transpose %[[G]] {{.*}} -> tensor<1x8x2x8x8xf32, #graph.layout<[0, 3, 4, 2, 1]>>
+// CHECK: %[[R:.*]] = graph.relayout %[[T]] : {{.*}} -> tensor<1x8x2x8x8xf32, #graph.layout<[0, 3, 4, 1, 2]>>
+// CHECK: graph.reshape %[[R]] {{.*}} -> tensor<1x16x8x8xf32, #graph.layout<[0, 2, 3, 1]>>
+func.func @shuffle(%x: tensor<1x3x8x8xf32>, %w: tensor<16x3x1x1xf32>) -> tensor<1x16x8x8xf32> {
+  %0 = graph.conv %x, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<1x3x8x8xf32>, tensor<16x3x1x1xf32>) -> tensor<1x16x8x8xf32>
+  %1 = graph.reshape %0 {shape = [1, 2, 8, 8, 8]} : (tensor<1x16x8x8xf32>) -> tensor<1x2x8x8x8xf32>
+  %2 = graph.transpose %1 {order = array<i64: 0, 2, 1, 3, 4>} : (tensor<1x2x8x8x8xf32>) -> tensor<1x8x2x8x8xf32>
+  %3 = graph.reshape %2 {shape = [1, 16, 8, 8]} : (tensor<1x8x2x8x8xf32>) -> tensor<1x16x8x8xf32>
+  return %3 : tensor<1x16x8x8xf32>
+}
+
+// -----
+
+// Dims that don't lie together change their places, but for the innermost one.
+// CHECK-LABEL: func.func @heads
+// CHECK: %[[T:.*]] = graph.transpose %arg0 {{.*}} -> tensor<4x6x10x32xf32, #graph.layout<[0, 2, 1, 3]>>
+// CHECK: %[[R:.*]] = graph.relayout %[[T]] : {{.*}} -> tensor<4x6x10x32xf32>
+// CHECK: graph.reshape %[[R]] {{.*}} -> tensor<24x10x32xf32>
+func.func @heads(%x: tensor<4x10x6x32xf32>) -> tensor<24x10x32xf32> {
+  %0 = graph.transpose %x {order = array<i64: 0, 2, 1, 3>} : (tensor<4x10x6x32xf32>) -> tensor<4x6x10x32xf32>
+  %1 = graph.reshape %0 {shape = [24, 10, 32]} : (tensor<4x6x10x32xf32>) -> tensor<24x10x32xf32>
+  return %1 : tensor<24x10x32xf32>
+}
+
+// -----
+
+// Flattened, all of a picture is in its own order.
+// CHECK-LABEL: func.func @flatten
+// CHECK: %[[C:.*]] = graph.conv {{.*}} -> tensor<1x16x8x8xf32, #graph.layout<[0, 2, 3, 1]>>
+// CHECK: %[[R:.*]] = graph.relayout %[[C]] : {{.*}} -> tensor<1x16x8x8xf32>
+// CHECK: graph.reshape %[[R]] {{.*}} -> tensor<1x1024xf32>
+func.func @flatten(%x: tensor<1x3x8x8xf32>, %w: tensor<16x3x1x1xf32>) -> tensor<1x1024xf32> {
+  %0 = graph.conv %x, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<1x3x8x8xf32>, tensor<16x3x1x1xf32>) -> tensor<1x16x8x8xf32>
+  %1 = graph.reshape %0 {shape = [1, 1024]} : (tensor<1x16x8x8xf32>) -> tensor<1x1024xf32>
+  return %1 : tensor<1x1024xf32>
 }
 
 // -----

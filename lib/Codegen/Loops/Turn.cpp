@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Codegen/Loops/Turn.h"
+#include "lib/Codegen/Loops/LoopEngine.h"
+
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using hewn::graph::DimExpr;
+using hewn::graph::Dims;
+using hewn::graph::Index;
+
+namespace hewn::codegen {
+
+std::optional<Turn> planTurn(unsigned lane, unsigned line, ArrayRef<DimExpr> extents, ArrayRef<DimExpr> strides,
+                             int64_t lanes) {
+  int64_t width = extents[lane].constant().value_or(lanes), length = extents[line].constant().value_or(lanes);
+  if (lane == line || lanes < 2 || length < 2 || 2 * width < lanes)
+    return std::nullopt;
+  if (extents[line].constant() && length < lanes && strides[lane] == extents[line])
+    return Turn{lane, line, length, true};
+  if (2 * length < lanes)
+    return std::nullopt;
+  return Turn{lane, line, lanes, false};
+}
+
+DimExpr turnTiles(const Turn &turn, ArrayRef<DimExpr> extents) { return extents[turn.line].ceilDiv(turn.count); }
+
+/// Rows of a matrix, vectors of equal length, to its columns one after the other, in as many vectors.
+static SmallVector<Value> columnsOf(OpBuilder &b, Location loc, SmallVector<Value> rows) {
+  int64_t count = rows.size(), lanes = cast<VectorType>(rows[0].getType()).getNumElements();
+  SmallVector<Value> columns(count);
+  if (llvm::isPowerOf2_64(count)) {
+    // Perfect shuffles: each makes the highest bit of an element's number the lowest one.
+    for (int64_t step = 1; step < count; step *= 2) {
+      for (int64_t i = 0; i < count; ++i) {
+        auto places = llvm::map_to_vector(llvm::seq(lanes), [&](int64_t lane) {
+          return i % 2 * (lanes / 2) + lane / 2 + lane % 2 * lanes;
+        });
+        columns[i] = vector::ShuffleOp::create(b, loc, rows[i / 2], rows[i / 2 + count / 2], places);
+      }
+      std::swap(rows, columns);
+    }
+    return rows;
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    for (int64_t row = 0; row < count; ++row) { // puts the row's elements among those of the rows before it
+      auto places = llvm::map_to_vector(llvm::seq(lanes), [&](int64_t lane) {
+        int64_t element = i * lanes + lane;
+        return element % count == row ? (row > 0 ? lanes : 0) + element / count : lane;
+      });
+      columns[i] = vector::ShuffleOp::create(b, loc, row > 0 ? columns[i] : rows[0], rows[row], places);
+    }
+  }
+  return columns;
+}
+
+void turnedLoop(KernelElements &e, const Turn &turn, ArrayRef<DimExpr> extents, SmallVector<Index> at, Index tile,
+                llvm::function_ref<SmallVector<Value>(ArrayRef<Index>)> values,
+                llvm::function_ref<void(unsigned, ArrayRef<Index>, Value)> store) {
+  const DimExpr &width = extents[turn.lane], &length = extents[turn.line];
+  auto maskOf = [&](Index count) {
+    return vector::CreateMaskOp::create(e.b, e.loc, VectorType::get({e.lanes}, e.b.getI1Type()), count.base);
+  };
+  Index first = e.mul(tile, e.constant(turn.count)), lines = e.constant(turn.count);
+  bool full = length.mod(turn.count).is(0);
+  if (!full)
+    lines = e.min(e.sub(e.expression(length), first), lines);
+  vectorLoop(e, width, [&](Index lane) {
+    at[turn.lane] = lane;
+    SmallVector<SmallVector<Value>> rows; // of each result
+    for (int64_t i = 0; i < turn.count; ++i) {
+      Index place = e.constant(i); // behind the line's end, what is there is read again
+      at[turn.line] = e.add(first, full ? place : e.min(place, e.sub(lines, e.constant(1))));
+      SmallVector<Value> elements = values(at);
+      rows.resize(elements.size());
+      for (auto [row, element] : llvm::zip(rows, elements))
+        row.push_back(e.spread(element));
+    }
+    bool masked = e.isMasked();
+    Index there = masked ? e.sub(e.expression(width), {lane.base}) : e.constant(e.lanes); // of neighbours along `lane`
+    for (auto [result, row] : llvm::enumerate(rows)) {
+      for (auto [i, column] : llvm::enumerate(columnsOf(e.b, e.loc, row))) {
+        Index number = e.constant(i);
+        if (turn.whole) { // neighbours' lines as one
+          Index begin = e.constant(i * e.lanes);
+          at[turn.lane] = {lane.base};
+          at[turn.line] = {begin.base, 1};
+          if (masked)
+            e.setMask(maskOf(e.sub(e.mul(there, e.constant(turn.count)), begin)));
+        } else {
+          at[turn.lane] = e.add({lane.base}, number);
+          at[turn.line] = {first.base, 1};
+          if (masked)
+            e.setMask(maskOf(e.select(e.compare(arith::CmpIPredicate::slt, number, there), lines, e.constant(0))));
+          else if (!full)
+            e.setMask(maskOf(lines));
+        }
+        store(result, at, column);
+      }
+    }
+    e.setMask({});
+  });
+}
+
+} // namespace hewn::codegen
