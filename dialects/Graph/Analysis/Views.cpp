@@ -83,11 +83,12 @@ std::optional<SmallVector<int64_t>> reshapedOrder(ArrayRef<int64_t> order, const
 SmallVector<int64_t> orderToReshape(ArrayRef<int64_t> order, const Dims &from, const Dims &to) {
   if (reshapedOrder(order, from, to))
     return llvm::to_vector(order);
+  int64_t dims = llvm::count_if(from, [](const DimExpr &dim) { return !dim.is(1); });
   SmallVector<int64_t> runs, innermost;
-  unsigned last = llvm::filter_to_vector(order, [&](int64_t d) { return !from[d].is(1); }).back();
   for (const ReshapeRun &run : reshapeRuns(from, to)) {
-    bool holds = llvm::is_contained(run.operandDims, last);
-    (holds ? innermost : runs).append(run.operandDims.begin(), run.operandDims.end());
+    SmallVector<int64_t> places = placesOf(run, order, from);
+    bool behind = !places.empty() && *llvm::min_element(places) == dims - int64_t(places.size());
+    (behind ? innermost : runs).append(run.operandDims.begin(), run.operandDims.end());
   }
   runs.append(innermost);
   return runs;

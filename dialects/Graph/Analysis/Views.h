@@ -25,7 +25,7 @@ llvm::SmallVector<ReshapeRun> reshapeRuns(const Dims &from, const Dims &to);
 /// have to move: dims of a run must lie one after the other. Dims of `from` that are 1 lie anywhere.
 std::optional<llvm::SmallVector<int64_t>> reshapedOrder(llvm::ArrayRef<int64_t> order, const Dims &from,
                                                         const Dims &to);
-/// `order`, or another one for which reshapedOrder has an answer: runs one after the other, but last what was innermost.
+/// `order`, or another one for which reshapedOrder has an answer: runs one after the other, but last the one that is innermost.
 llvm::SmallVector<int64_t> orderToReshape(llvm::ArrayRef<int64_t> order, const Dims &from, const Dims &to);
 
 } // namespace hewn::graph

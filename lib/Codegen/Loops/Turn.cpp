@@ -34,9 +34,8 @@ static SmallVector<Value> columnsOf(OpBuilder &b, Location loc, SmallVector<Valu
     // Perfect shuffles: each makes the highest bit of an element's number the lowest one.
     for (int64_t step = 1; step < count; step *= 2) {
       for (int64_t i = 0; i < count; ++i) {
-        auto places = llvm::map_to_vector(llvm::seq(lanes), [&](int64_t lane) {
-          return i % 2 * (lanes / 2) + lane / 2 + lane % 2 * lanes;
-        });
+        auto places = llvm::map_to_vector(
+            llvm::seq(lanes), [&](int64_t lane) { return i % 2 * (lanes / 2) + lane / 2 + lane % 2 * lanes; });
         columns[i] = vector::ShuffleOp::create(b, loc, rows[i / 2], rows[i / 2 + count / 2], places);
       }
       std::swap(rows, columns);

@@ -15,7 +15,7 @@
 //     %1 = graph.relu %0 : ... (the same layout)
 //
 // A transposition of a value is the same memory under another layout, and costs nothing. So is a reshape where dims that become
-// one, or come from one, lie together; else its operand changes its layout. Inputs, outputs, region
+// one, or come from one, lie together and its readers want what comes of it; else its operand changes its layout. Inputs, outputs, region
 // arguments and what runtime parts read stay row-major; a graph.relayout stands where a value must change, and fuses
 // like any elementwise op. Constant weights of 3 x 3 windows may be laid out as Winograd's minimal filtering has them, where
 // the model of the machine says that this wins and `largest-tile` allows it. Not done: weighing the cost of changes over the whole graph; layouts follow the
@@ -27,6 +27,7 @@
 #include "dialects/Plan/GridSchedule.h"
 #include "dialects/Plan/WinogradSchedule.h"
 #include "lib/Transforms/Layout/Passes.h"
+#include "lib/Transforms/Layout/Wishes.h"
 
 using namespace mlir;
 using hewn::graph::Dims;
@@ -168,7 +169,10 @@ private:
     }
     if (move.getViewKind() == graph::ViewKind::Reshape) {
       Dims from = graph::getDims(op->getOperand(0)), to = graph::getDims(result);
-      require(op->getOpOperand(0), graph::orderToReshape(orderOf(op->getOperand(0)), from, to));
+      Order order = graph::orderToReshape(orderOf(op->getOperand(0)), from, to);
+      if (!readersWant(result, *graph::reshapedOrder(order, from, to)))
+        order = rowMajor(from.size());
+      require(op->getOpOperand(0), order);
       setOrder(result, *graph::reshapedOrder(orderOf(op->getOperand(0)), from, to));
       return;
     }
@@ -212,22 +216,6 @@ private:
     }
     assignRight(op, maps, roles);
     setOrder(op->getResult(0), resultOrder);
-  }
-
-  /// The left operand's dim that no row dim runs along: its channels.
-  static std::optional<int64_t> channelDim(ArrayRef<AffineMap> maps, ArrayRef<bool> summed) {
-    std::optional<int64_t> found;
-    for (auto [i, expr] : llvm::enumerate(maps[0].getResults())) {
-      bool alongRow = false;
-      for (unsigned d = 0; d < summed.size(); ++d)
-        alongRow |= !summed[d] && expr.isFunctionOfDim(d) && !maps[1].isFunctionOfDim(d);
-      if (alongRow)
-        continue;
-      if (found)
-        return std::nullopt;
-      found = i;
-    }
-    return found;
   }
 
   /// Where there are no columns: the result's dim that runs along both operands.

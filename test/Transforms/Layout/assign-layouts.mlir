@@ -51,14 +51,18 @@ func.func @matmul(%x: tensor<4x8xf32>, %y: tensor<8x32xf32>) -> (tensor<4x32xf32
 
 // -----
 
-// What lies together becomes one dim where it is.
+// What lies together becomes one dim where it is, for readers that want it so.
 // CHECK-LABEL: func.func @reshape
 // CHECK: %[[C:.*]] = graph.conv {{.*}} -> tensor<1x16x8x8xf32, #graph.layout<[0, 2, 3, 1]>>
 // CHECK: graph.reshape %[[C]] {{.*}} -> tensor<1x16x64xf32, #graph.layout<[0, 2, 1]>>
-func.func @reshape(%x: tensor<1x3x8x8xf32>, %w: tensor<16x3x1x1xf32>) -> tensor<1x16x64xf32> {
+// CHECK: %[[R:.*]] = graph.relayout %[[C]] : {{.*}} -> tensor<1x16x8x8xf32>
+// CHECK: graph.reshape %[[R]] {{.*}} -> tensor<1x32x32xf32>
+func.func @reshape(%x: tensor<1x3x8x8xf32>, %w: tensor<16x3x1x1xf32>) -> (tensor<1x64x16xf32>, tensor<1x32x32xf32>) {
   %0 = graph.conv %x, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<1x3x8x8xf32>, tensor<16x3x1x1xf32>) -> tensor<1x16x8x8xf32>
   %1 = graph.reshape %0 {shape = [1, 16, 64]} : (tensor<1x16x8x8xf32>) -> tensor<1x16x64xf32>
-  return %1 : tensor<1x16x64xf32>
+  %2 = graph.transpose %1 {order = array<i64: 0, 2, 1>} : (tensor<1x16x64xf32>) -> tensor<1x64x16xf32>
+  %3 = graph.reshape %0 {shape = [1, 32, 32]} : (tensor<1x16x8x8xf32>) -> tensor<1x32x32xf32>
+  return %2, %3 : tensor<1x64x16xf32>, tensor<1x32x32xf32>
 }
 
 // -----
@@ -70,12 +74,13 @@ func.func @reshape(%x: tensor<1x3x8x8xf32>, %w: tensor<16x3x1x1xf32>) -> tensor<
 // CHECK: %[[T:.*]] = graph.transpose %[[G]] {{.*}} -> tensor<1x8x2x8x8xf32, #graph.layout<[0, 3, 4, 2, 1]>>
 // CHECK: %[[R:.*]] = graph.relayout %[[T]] : {{.*}} -> tensor<1x8x2x8x8xf32, #graph.layout<[0, 3, 4, 1, 2]>>
 // CHECK: graph.reshape %[[R]] {{.*}} -> tensor<1x16x8x8xf32, #graph.layout<[0, 2, 3, 1]>>
-func.func @shuffle(%x: tensor<1x3x8x8xf32>, %w: tensor<16x3x1x1xf32>) -> tensor<1x16x8x8xf32> {
+func.func @shuffle(%x: tensor<1x3x8x8xf32>, %w: tensor<16x3x1x1xf32>, %v: tensor<4x16x1x1xf32>) -> tensor<1x4x8x8xf32> {
   %0 = graph.conv %x, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<1x3x8x8xf32>, tensor<16x3x1x1xf32>) -> tensor<1x16x8x8xf32>
   %1 = graph.reshape %0 {shape = [1, 2, 8, 8, 8]} : (tensor<1x16x8x8xf32>) -> tensor<1x2x8x8x8xf32>
   %2 = graph.transpose %1 {order = array<i64: 0, 2, 1, 3, 4>} : (tensor<1x2x8x8x8xf32>) -> tensor<1x8x2x8x8xf32>
   %3 = graph.reshape %2 {shape = [1, 16, 8, 8]} : (tensor<1x8x2x8x8xf32>) -> tensor<1x16x8x8xf32>
-  return %3 : tensor<1x16x8x8xf32>
+  %4 = graph.conv %3, %v {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<1x16x8x8xf32>, tensor<4x16x1x1xf32>) -> tensor<1x4x8x8xf32>
+  return %4 : tensor<1x4x8x8xf32>
 }
 
 // -----

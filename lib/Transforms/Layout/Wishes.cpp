@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Transforms/Layout/Wishes.h"
+#include "dialects/Graph/Analysis/Views.h"
+#include "dialects/Graph/Contract/ContractRoles.h"
+
+using namespace mlir;
+using hewn::graph::Dims;
+
+namespace hewn {
+
+std::optional<int64_t> channelDim(ArrayRef<AffineMap> maps, ArrayRef<bool> summed) {
+  std::optional<int64_t> found;
+  for (auto [i, expr] : llvm::enumerate(maps[0].getResults())) {
+    bool alongRow = false;
+    for (unsigned d = 0; d < summed.size(); ++d)
+      alongRow |= !summed[d] && expr.isFunctionOfDim(d) && !maps[1].isFunctionOfDim(d);
+    if (alongRow)
+      continue;
+    if (found)
+      return std::nullopt;
+    found = i;
+  }
+  return found;
+}
+
+namespace {
+
+/// Counts readers, those that want the order and those that do not.
+class Readers {
+public:
+  /// Positive where more want it.
+  int count(Value value, ArrayRef<int64_t> order, unsigned depth = 0) {
+    constexpr unsigned deepest = 16;
+    if (depth == deepest)
+      return 0;
+    SmallVector<int64_t> kept = longerThanOne(value, order);
+    int sum = 0;
+    for (OpOperand &use : value.getUses()) {
+      if (++seen > mostSeen)
+        break;
+      sum += llvm::is_sorted(kept) ? 1 : wish(use, order, kept, depth);
+    }
+    return sum;
+  }
+
+private:
+  static constexpr unsigned mostSeen = 100; // of a large graph its nearest part
+  unsigned seen = 0;
+
+  static SmallVector<int64_t> longerThanOne(Value value, ArrayRef<int64_t> order) {
+    auto type = cast<RankedTensorType>(value.getType());
+    return llvm::filter_to_vector(order, [&](int64_t d) { return type.getDimSize(d) != 1; });
+  }
+
+  int wish(OpOperand &use, ArrayRef<int64_t> order, ArrayRef<int64_t> kept, unsigned depth) {
+    Operation *op = use.getOwner();
+    if (auto contraction = dyn_cast<graph::ContractOpInterface>(op))
+      return ofContraction(contraction, use.getOperandNumber(), kept.back());
+    if (auto reduce = dyn_cast<graph::ReduceOpInterface>(op))
+      return llvm::is_contained(reduce.getReducedDims(), kept.back()) ? 1 : -1;
+    if (op->getNumResults() != 1)
+      return -1;
+    Value result = op->getResult(0);
+    if (isa<graph::ElementwiseOpInterface>(op))
+      return graph::getDims(result) == graph::getDims(use.get()) ? count(result, order, depth + 1) : 0;
+    auto move = dyn_cast<graph::MoveOpInterface>(op);
+    if (!move)
+      return -1;
+    if (move.getViewKind() == graph::ViewKind::Transpose) {
+      SmallVector<int64_t> view = move.getViewOrder();
+      return count(result, llvm::map_to_vector(order, [&](int64_t d) -> int64_t { return llvm::find(view, d) - view.begin(); }),
+                   depth + 1);
+    }
+    if (move.getViewKind() == graph::ViewKind::Reshape) {
+      Dims from = graph::getDims(use.get()), to = graph::getDims(result);
+      return count(result, *graph::reshapedOrder(graph::orderToReshape(order, from, to), from, to), depth + 1);
+    }
+    bool keeps = graph::getRank(result) == int64_t(order.size()) && (use.getOperandNumber() == 0 || move.getPieceDim());
+    return keeps ? count(result, order, depth + 1) : -1;
+  }
+
+  static int ofContraction(graph::ContractOpInterface op, unsigned operand, int64_t innermost) {
+    SmallVector<AffineMap> maps = op.getIndexingMaps();
+    if (operand > 1)
+      return 0;
+    AffineExpr along = maps[operand].getResult(innermost);
+    bool windowed =
+        llvm::any_of(maps[0].getResults(), [](AffineExpr e) { return !isa<AffineDimExpr, AffineConstantExpr>(e); });
+    if (windowed)
+      return operand == 0 && channelDim(maps, op.getReductionDims()) == innermost ? 1 : -1;
+    std::optional<graph::ContractRoles> roles = graph::contractRoles(op);
+    if (operand == 1) // whose columns become lanes
+      return roles && along.isFunctionOfDim(roles->column) ? 1 : -1;
+    SmallVector<bool> summed = op.getReductionDims();
+    return llvm::any_of(llvm::seq<unsigned>(0, summed.size()), [&](unsigned d) { return summed[d] && along.isFunctionOfDim(d); })
+               ? 1
+               : -1;
+  }
+};
+
+} // namespace
+
+bool readersWant(Value value, ArrayRef<int64_t> order) { return Readers().count(value, order) > 0; }
+
+} // namespace hewn
