@@ -53,7 +53,7 @@ typedef struct hewn_compile_options {
   const char *name; ///< the model's name in C; NULL: from `output`
   int32_t no_optimize;
   int32_t embed_weights;
-  const char *cache_dir; ///< where compiled kernels are kept; NULL: nowhere
+  const char *cache_dir; ///< where artifacts and compiled kernels are kept; NULL: nowhere
   const char *runtime;   ///< libhewn_runtime.a; NULL: it is looked for
   /// Told the name of each stage when it begins.
   void (*progress)(void *user, const char *stage);

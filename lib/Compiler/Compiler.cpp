@@ -5,6 +5,7 @@
 #include "dialects/Graph/Graph.h"
 #include "dialects/Plan/Plan.h"
 #include "lib/Codegen/Emit/Object.h"
+#include "lib/Compiler/ArtifactCache.h"
 #include "lib/Compiler/Compilation.h"
 #include "lib/Compiler/InProcess.h"
 #include "lib/Importer/ONNX/Importer.h"
@@ -252,6 +253,9 @@ std::string printVariants(Compilation &c) {
 bool run(Compilation &c) {
   if (!checkOptions(c))
     return false;
+  ArtifactCache cache(c);
+  if (cache.restore())
+    return true;
   target::initialize();
   DialectRegistry registry;
   registry.insert<graph::GraphDialect, plan::PlanDialect>();
@@ -286,7 +290,10 @@ bool run(Compilation &c) {
     return deliver(c, text + "\n");
   }
   Timer timer(c, "emit");
-  return formJoints(c) && emitArtifact(c);
+  if (!formJoints(c) || !emitArtifact(c))
+    return false;
+  cache.keep();
+  return true;
 }
 
 } // namespace

@@ -35,7 +35,7 @@ struct CompileOptions {
   std::string name;
   bool optimize = true;
   bool embedWeights = false;
-  /// Where compiled kernels are kept; empty: nowhere.
+  /// Where artifacts and compiled kernels are kept for later compiles; empty: nowhere.
   std::string cacheDir;
   /// libhewn_runtime.a; empty: it is looked for.
   std::string runtime;

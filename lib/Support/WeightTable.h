@@ -34,6 +34,7 @@ public:
 
   /// Tells of a mapped file that bytes lie in, for `releasePages`.
   void noteMapping(std::shared_ptr<const llvm::MemoryBuffer> mapping) { mappings.push_back(std::move(mapping)); }
+  llvm::ArrayRef<std::shared_ptr<const llvm::MemoryBuffer>> mappedFiles() const { return mappings; }
   /// Gives the pages of mapped files back to the system, which reads them again when they are needed. To be called
   /// after a stage has read weights: pages that were read count as memory of the process.
   void releasePages() const;

@@ -179,7 +179,7 @@ def compile(
     """Compiles a model (a path, bytes, or an onnx.ModelProto) and loads it; `output` keeps the library at that path.
 
     `target` is a machine, or several, each with code of its own in the library; "portable" stands for the usual ones.
-    `dims` binds symbolic dims: a number, or (low, high). `cache_dir` keeps compiled kernels for the next compile,
+    `dims` binds symbolic dims: a number, or (low, high). `cache_dir` keeps artifacts and kernels for later compiles,
     and what a GPU's driver makes of them.
     """
     path = data = None

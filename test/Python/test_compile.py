@@ -175,3 +175,40 @@ def test_cache_entries_are_not_used_for_another_target(tmp_path):
     before = set(cache.iterdir())
     hewn.compile(models.scaled(), cache_dir=cache, target="x86-64-v2")
     assert set(cache.iterdir()) > before
+
+
+def test_an_artifact_is_kept_whole(tmp_path):
+    """An equal compile copies the files that the first one made; where one is gone, or an option is another, it compiles."""
+    cache, path = tmp_path / "cache", tmp_path / "model.so"
+    hewn.compile(models.scaled(), output=path, cache_dir=cache)
+    library, header = path.read_bytes(), path.with_suffix(".h").read_text()
+    (kept,) = [f for f in cache.iterdir() if f.name.startswith("llvmcache-") and f.read_bytes() == header.encode()]
+    kept.write_text(header + "// kept\n")
+    hewn.compile(models.scaled(), output=path, cache_dir=cache)
+    assert path.with_suffix(".h").read_text() == header + "// kept\n"
+    assert path.read_bytes() == library
+    hewn.compile(models.scaled(), output=path, cache_dir=cache, dims={"batch": 2})
+    assert "// kept" not in path.with_suffix(".h").read_text()
+    kept.unlink()
+    hewn.compile(models.scaled(), output=path, cache_dir=cache)
+    assert path.with_suffix(".h").read_text() == header
+    assert path.read_bytes() == library
+
+
+def test_kept_artifacts_know_their_external_data(tmp_path):
+    model = tmp_path / "model.onnx"
+    weight = np.arange(4096, dtype=np.float32)
+    node = onnx.helper.make_node("Add", ["x", "w"], ["y"])
+    shape = ("x", onnx.TensorProto.FLOAT, [4096])
+    proto = models.model([node], [shape], [("y", *shape[1:])], [("w", weight)])
+    onnx.save(proto, model, save_as_external_data=True, location="model.data", size_threshold=0)
+
+    def run():
+        return hewn.compile(model, cache_dir=tmp_path / "cache").run({"x": weight})["y"]
+
+    for factor in (1, 3, 1):
+        (tmp_path / "model.data").write_bytes((weight * factor).tobytes())
+        np.testing.assert_array_equal(run(), (1 + factor) * weight)
+    (tmp_path / "model.data").unlink()
+    with pytest.raises(hewn.CompileError, match=r"model\.data"):
+        run()

@@ -27,7 +27,8 @@ static cl::list<std::string> dims("dim", cl::value_desc("name=value|low..high"),
 static cl::opt<int, false, CountParser> threads("threads", cl::init(1), cl::value_desc("count"),
                                                 cl::desc("How many threads the model will run on"), cl::sub(compiling));
 static cl::opt<std::string> cacheDir("cache-dir", cl::value_desc("folder"),
-                                     cl::desc("Keep compiled kernels there for the next compile"), cl::sub(compiling));
+                                     cl::desc("Keep artifacts and kernels there for later compiles"),
+                                     cl::sub(compiling));
 static cl::opt<bool> naive("O0", cl::desc("No fusion and no vectors: the oracle"), cl::sub(compiling));
 
 static cl::opt<std::string> model(cl::Positional, cl::Required, cl::value_desc("model.onnx"), cl::sub(compileCommand()),

@@ -68,7 +68,8 @@ private:
       return -1;
     if (move.getViewKind() == graph::ViewKind::Transpose) {
       SmallVector<int64_t> view = move.getViewOrder();
-      return count(result, llvm::map_to_vector(order, [&](int64_t d) -> int64_t { return llvm::find(view, d) - view.begin(); }),
+      return count(result,
+                   llvm::map_to_vector(order, [&](int64_t d) -> int64_t { return llvm::find(view, d) - view.begin(); }),
                    depth + 1);
     }
     if (move.getViewKind() == graph::ViewKind::Reshape) {
@@ -92,7 +93,8 @@ private:
     if (operand == 1) // whose columns become lanes
       return roles && along.isFunctionOfDim(roles->column) ? 1 : -1;
     SmallVector<bool> summed = op.getReductionDims();
-    return llvm::any_of(llvm::seq<unsigned>(0, summed.size()), [&](unsigned d) { return summed[d] && along.isFunctionOfDim(d); })
+    return llvm::any_of(llvm::seq<unsigned>(0, summed.size()),
+                        [&](unsigned d) { return summed[d] && along.isFunctionOfDim(d); })
                ? 1
                : -1;
   }
