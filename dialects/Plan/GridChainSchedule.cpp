@@ -26,14 +26,27 @@ static Dims spaceOf(const Chain &chain) {
   return graph::getDims(graph::ContractOpInterface(chain.first)->getResult(0));
 }
 
+Type gridChainFactors(const Chain &chain) {
+  graph::ContractOpInterface first = chain.first, second = chain.second;
+  Type type = graph::getElementType(chain.weights);
+  bool all = llvm::all_of(ArrayRef<Value>{first->getOperand(0), first->getOperand(1), second->getOperand(1)},
+                          [&](Value v) { return graph::getElementType(v) == type; });
+  return all && (type.isF16() || type.isBF16()) ? type : Type(Float32Type::get(first->getContext()));
+}
+
 GridChainSpread gridChainSpread(const Chain &chain, bool online) {
   constexpr int64_t unknown = 1024, shortLine = 64;
   int64_t rows = spaceOf(chain)[chain.rowDim].constant().value_or(unknown);
   int64_t high = int64_t(llvm::divideCeil(rows, GridChainSpread::kWarpRows));
   bool isNarrow = std::max(depthOf(chain), widthOf(chain)) <= shortLine;
+  bool isHalf = !gridChainFactors(chain).isF32();
+  if (online && high == 1 && isHalf)
+    return {1, 4, 16};
   if (online && high == 1)
     return isNarrow ? GridChainSpread{1, 4, 16} : GridChainSpread{1, 3, 8};
-  GridChainSpread many = isNarrow ? GridChainSpread{4, 1, 32} : GridChainSpread{3, 1, 16};
+  GridChainSpread many = isHalf     ? GridChainSpread{4, 1, isNarrow ? 64 : 32}
+                         : isNarrow ? GridChainSpread{4, 1, 32}
+                                    : GridChainSpread{3, 1, 16};
   many.high = std::min(many.high, std::max<int64_t>(high, 1));
   return many;
 }
@@ -56,8 +69,9 @@ static int64_t leastTiles(const Chain &chain, const GridChainSpread &spread) {
   constexpr double partCycles = 2500, tileLatency = 600, cacheRate = 48;
   GridAttr grid = gridOf(chain.first);
   auto lines = double(depthOf(chain) + widthOf(chain)), tile = double(spread.tile());
-  double multiply =
-      double(spread.rows()) * tile * lines * double(std::max<int64_t>(grid.getProducts(), 1)) / double(grid.getRate());
+  bool isHalf = !gridChainFactors(chain).isF32();
+  double words = isHalf ? 0.5 : double(std::max<int64_t>(grid.getProducts(), 1));
+  double multiply = double(spread.rows()) * tile * lines * words / double(grid.getRate());
   double bring = tile * lines * double(graph::elementBytes(chain.first->getOperand(1))) / cacheRate;
   return std::max<int64_t>(1, int64_t(std::ceil(partCycles / (std::max(multiply, bring) + tileLatency))));
 }

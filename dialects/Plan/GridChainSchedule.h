@@ -20,6 +20,10 @@ struct GridChainSpread {
   int64_t tile() const { return wide * columns; }
 };
 
+/// What the matrix instruction multiplies: the type of all three operands and of the weights where that is a narrow float, else
+/// float32.
+mlir::Type gridChainFactors(const graph::Chain &chain);
+
 /// What fits into registers and shared memory. `online`: rows are made in one pass, so that warps can share them.
 GridChainSpread gridChainSpread(const graph::Chain &chain, bool online);
 

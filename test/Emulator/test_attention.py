@@ -7,7 +7,7 @@ import emulated
 import hewn
 import numpy as np
 import pytest
-from mutation import BARRIER, SCHEDULES, SHUFFLE, WAIT, is_caught, without
+from mutation import BARRIER, SCHEDULES, SHUFFLE, WAIT, is_caught, looking, on_host, without
 from onnx import TensorProto, helper, numpy_helper
 from test_chains import UNUSUAL, attention
 
@@ -53,7 +53,7 @@ def in_halves(model, feeds):
 
 @pytest.mark.parametrize("shape", [(1, 2, 70, 45, 64), (1, 2, 1, 200, 20), (1, 1, 20, 30, 13)], ids=str)
 def test_halves(shape):
-    """Narrow floats are factors as they are, and what is between them is not rounded."""
+    """Narrow floats are factors as they are, and so are weights, rounded; scores are not rounded."""
     model, feeds = attention(*shape, "none", scale_first=False)
     (want,) = hewn.compile(model).run({n: v.astype(np.float16).astype(np.float32) for n, v in feeds.items()}).values()
     model, feeds = in_halves(model, feeds)
@@ -64,6 +64,40 @@ def test_halves(shape):
                 np.testing.assert_allclose(got, want, rtol=2e-3, atol=1e-3)
         assert emulated.DRIVER.emulator_launches() > 0
         del module
+
+
+def cast_to(narrow, model):
+    """The same with operands that are cast to a narrow float before, and a result that is cast from it."""
+    before = [helper.make_node("Cast", [name], [f"{name}_narrow"], to=narrow) for name in "qkv"]
+    for node in model.graph.node:
+        node.input[:] = [f"{name}_narrow" if name in ("q", "k", "v") else name for name in node.input]
+        node.output[:] = ["y_narrow" if name == "y" else name for name in node.output]
+    nodes = [*before, *model.graph.node, helper.make_node("Cast", ["y_narrow"], ["y"], to=TensorProto.FLOAT)]
+    for constant in model.graph.initializer:
+        nodes.insert(0, helper.make_node("Cast", [constant.name + "_wide"], [constant.name], to=narrow))
+        constant.name += "_wide"
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)
+    return model
+
+
+@pytest.mark.parametrize(
+    "shape", [(1, 2, 70, 130, 64), (1, 2, 1, 200, 20), (1, 1, 20, 30, 13), (1, 1, 40, 50, 128)], ids=str
+)
+@pytest.mark.parametrize("narrow, error", [(TensorProto.FLOAT16, 1e-3), (TensorProto.BFLOAT16, 8e-3)])
+def test_narrow_operands(narrow, error, shape):
+    """Products are of narrow floats, whatever makes them."""
+    model, feeds = attention(*shape, "none", scale_first=False)
+    _, want = on_host(model, feeds)
+    texts = []
+    narrowed = cast_to(narrow, model)
+    for schedule in SCHEDULES:
+        with emulated.mutated(looking(texts.append)), emulated.compiled(narrowed) as module:
+            with emulated.setting("SCHEDULE", schedule):
+                np.testing.assert_allclose(module.run(feeds)["y"], want["y"], rtol=2 * error, atol=error)
+            del module
+    name = "f16" if narrow == TensorProto.FLOAT16 else "bf16"
+    assert f"@hewn.grid.product.{name}(" in texts[0] and "@hewn.grid.product(" not in texts[0]
 
 
 @pytest.mark.parametrize("precision", ["high", "medium"])
@@ -145,10 +179,14 @@ def test_groups_of_heads(heads, causal):
     check(*grouped(*heads, rows=1, columns=70, causal=0), kernels=None)
 
 
+@pytest.mark.parametrize("narrow", [False, True])
 @pytest.mark.parametrize("rows", [20, 1])
-def test_each_barrier_is_needed(rows):
+def test_each_barrier_is_needed(rows, narrow):
     """But for the last ones, which let a block go on to its next rows."""
-    model, feeds = attention(1, 1, rows, 200, 16, "none", scale_first=False)
+    # (Lines are so long that a warp does not bring just those that it reads.)
+    model, feeds = attention(1, 1, rows, 200, 24 if narrow else 16, "none", scale_first=False)
+    if narrow:
+        model, feeds = in_halves(model, feeds)
     with emulated.compiled(model) as module:
         text = module.artifact.with_suffix(".ll").read_text()
         del module
@@ -167,3 +205,7 @@ def test_each_barrier_is_needed(rows):
     assert len(unnoticed) <= (1 if rows > 16 else 2), unnoticed
     assert is_caught(model, without(SHUFFLE), feeds)
     assert is_caught(model, lambda text: text.replace(f"@{WAIT}(i32 0)", f"@{WAIT}(i32 1)"), feeds)
+    if narrow:
+        assert is_caught(
+            model, lambda text: text.replace("} @hewn.grid.lines.turned(i64 %", "} @hewn.grid.lines(i64 %"), feeds
+        )

@@ -269,19 +269,27 @@ def test_figures(name, machine, tmp_path):
     assert used.registers <= 1.05 * want[7], found
 
 
-def softmax_between_products(rows, columns, width):
+def softmax_between_products(rows, columns, width, element=FLOAT):
     nodes = [
         helper.make_node("Transpose", ["k"], ["t"], perm=[0, 2, 1]),
         helper.make_node("MatMul", ["q", "t"], ["s"]),
         helper.make_node("Softmax", ["s"], ["w"]),
         helper.make_node("MatMul", ["w", "v"], ["y"]),
     ]
-    inputs = [("q", FLOAT, [8, rows, width]), ("k", FLOAT, [8, columns, width]), ("v", FLOAT, [8, columns, width])]
-    return model(nodes, inputs, [("y", FLOAT)])
+    shapes = {"q": [8, rows, width], "k": [8, columns, width], "v": [8, columns, width]}
+    return model(nodes, [(name, element, shape) for name, shape in shapes.items()], [("y", element)])
 
 
-# Of attention: rows, columns, width, products in a tile of a warp.
-ATTENTION = {"rows": (512, 512, 64, 192), "long-lines": (512, 512, 128, 192), "one-row": (1, 2048, 64, 96)}
+# Of attention: rows, columns, width, products in a tile of a warp, elements.
+ATTENTION = {
+    "rows": (512, 512, 64, 192, FLOAT),
+    "long-lines": (512, 512, 128, 192, FLOAT),
+    "one-row": (1, 2048, 64, 96, FLOAT),
+    "half-rows": (512, 512, 64, 64, HALF),
+    "half-long-lines": (512, 512, 128, 64, HALF),
+    "half-one-row": (1, 2048, 64, 16, HALF),
+    "bfloat16-rows": (512, 512, 64, 64, TensorProto.BFLOAT16),
+}
 
 
 @needs_ptxas
@@ -289,15 +297,16 @@ ATTENTION = {"rows": (512, 512, 64, 192), "long-lines": (512, 512, 128, 192), "o
 @pytest.mark.parametrize("name", ATTENTION)
 def test_attention(name, machine, tmp_path):
     """One kernel: the scores in one pass, lines of k and v copied 16 bytes at once, no spills."""
-    *sizes, products = ATTENTION[name]
+    *sizes, products, element = ATTENTION[name]
     source, text = tmp_path / "model.onnx", tmp_path / "model.ptx"
-    onnx.save(softmax_between_products(*sizes), source)
+    onnx.save(softmax_between_products(*sizes, element), source)
     command = [HEWN, "compile", source, f"--target={machine}", "--emit=ptx", "-o", text]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     code = text.read_text()
     assert code.count(".entry") == 1
     assert code.count("mma.sync") == products
+    assert element == FLOAT or ("ldmatrix" in code and "f16x2" in code)
     assert "cp.async.cg.shared.global" in code and "cp.async.ca.shared.global" not in code
     (used,) = assemble(code, machine, tmp_path).values()
     assert used.registers <= 255 and used.spills == 0

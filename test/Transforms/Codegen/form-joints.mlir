@@ -76,3 +76,23 @@ func.func @main(%x: tensor<10xf32>, %s: tensor<?x10xf32> {graph.dims = ["n", 10]
   } : (tensor<10xf32>, tensor<?x10xf32>) -> (tensor<10xf32>, tensor<?x10xf32>)
   return %1#1 : tensor<?x10xf32>
 }
+
+// -----
+
+// The blocks of parts that come again and again are asked for once.
+// CHECK-LABEL: func.func @joint0(
+// CHECK-SAME: plan.blocks = "max(2*n, max(7, n))"
+func.func @some(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>, %k: index) attributes {plan.blocks = "k", plan.threads = 256 : i64, plan.symbols = ["k"]} {
+  return
+}
+func.func @seven(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>) attributes {plan.blocks = 7 : i64, plan.threads = 256 : i64, plan.symbols = []} {
+  return
+}
+func.func @main(%x: tensor<?xf32> {graph.dims = ["n"]}) -> tensor<?xf32> attributes {plan.arena_bytes = "16*n"} {
+  %0 = plan.launch @some(%x) symbols ["n"] {graph.dims = [["n"]], plan.joint = 0 : i64, plan.places = [#plan.place<"arena", 0 : i64>]} : (tensor<?xf32>) -> tensor<?xf32>
+  %1 = plan.launch @seven(%0) symbols [] {graph.dims = [["n"]], plan.joint = 0 : i64, plan.places = [#plan.place<"arena", "4*n">]} : (tensor<?xf32>) -> tensor<?xf32>
+  %2 = plan.launch @some(%1) symbols ["n"] {graph.dims = [["n"]], plan.joint = 0 : i64, plan.places = [#plan.place<"arena", "8*n">]} : (tensor<?xf32>) -> tensor<?xf32>
+  %3 = plan.launch @seven(%2) symbols [] {graph.dims = [["n"]], plan.joint = 0 : i64, plan.places = [#plan.place<"arena", "12*n">]} : (tensor<?xf32>) -> tensor<?xf32>
+  %4 = plan.launch @some(%3) symbols ["2*n"] {graph.dims = [["n"]], plan.joint = 0 : i64, plan.places = [#plan.place<"output", 0 : i64>]} : (tensor<?xf32>) -> tensor<?xf32>
+  return %4 : tensor<?xf32>
+}

@@ -19,7 +19,8 @@ ChainParts::ChainParts(KernelFunction &k, KernelElements &e, Grid &grid, const C
   DimExpr items = plan::gridChainItems(chain, spread);
   if (!given || given->dims.size() != 2 || given->dims[1] != items * DimExpr(plan::gridChainStates(chain, spread)))
     return;
-  parts = DimExpr::max(given->dims[0], DimExpr(1));
+  parts = given->dims == plan::gridChainScratch(chain) ? plan::gridChainParts(chain)
+                                                       : DimExpr::max(given->dims[0], DimExpr(1));
   if (parts.is(1))
     return;
   memory = *given;

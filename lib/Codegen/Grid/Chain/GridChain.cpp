@@ -20,12 +20,13 @@ GridChain::GridChain(KernelFunction &k, OpBuilder &b, const Chain &chain, plan::
                      const std::optional<Buffer> &memory)
     : k(k), b(b), chain(chain), spread(spread), depth(depthOf(chain)), width(widthOf(chain)),
       e(b, k.loc(), /*lanes=*/0, k.symbols, k.inputs),
-      grid(k, e, spread.high * spread.wide * plan::gridOf(k.kernel).getWarp()),
-      products(b, k.loc(), grid, plan::gridOf(k.kernel).getProducts() > 1), parts(k, e, grid, chain, spread, memory),
-      first(chain.first), second(chain.second), space(graph::getDims(chain.first->getResult(0))),
-      queries(k, e, grid, first, GridLines::Line::Row, space[chain.rowDim], depth, spread.high * kWarpRows),
-      keys(k, e, grid, first, GridLines::Line::Column, space.back(), depth, tile()),
-      values(k, e, grid, second, GridLines::Line::Summed, space.back(), width, tile()) {}
+      grid(k, e, spread.high * spread.wide * plan::gridOf(k.kernel).getWarp()), factors(plan::gridChainFactors(chain)),
+      products(b, k.loc(), grid, plan::gridOf(k.kernel).getProducts() > 1 && factors.isF32()),
+      parts(k, e, grid, chain, spread, memory), first(chain.first), second(chain.second),
+      space(graph::getDims(chain.first->getResult(0))),
+      queries(k, e, grid, first, GridLines::Line::Row, space[chain.rowDim], depth, spread.high * kWarpRows, factors),
+      keys(k, e, grid, first, GridLines::Line::Column, space.back(), depth, tile(), factors),
+      values(k, e, grid, second, GridLines::Line::Summed, space.back(), width, tile(), factors) {}
 
 void GridChain::run() {
   Index four = e.constant(4), thread{grid.thread};
@@ -60,6 +61,8 @@ void GridChain::run() {
 
 /// This warp's scores of a tile that is in shared memory: four for each eight columns.
 SmallVector<Value> GridChain::scores() {
+  if (!factors.isF32())
+    return narrowScores();
   int64_t count = spread.columns / kFragment;
   SmallVector<GridFactors::Sum> sums(count, products.begin(SmallVector<Value>(4, number(0))));
   Index row = e.add(e.mul(warpHigh, e.constant(kWarpRows)), group), four = e.constant(4), eight = e.constant(8);
@@ -80,6 +83,8 @@ SmallVector<Value> GridChain::scores() {
 }
 
 SmallVector<Value> GridChain::addValues(ArrayRef<Value> sums, ArrayRef<Value> weights) {
+  if (!factors.isF32())
+    return addNarrowValues(sums, weights);
   SmallVector<GridFactors::Fragment> lefts;
   for (size_t i = 0; i < weights.size(); i += 4)
     lefts.push_back(products.fragment({weights[i], weights[i + 2], weights[i + 1], weights[i + 3]}));

@@ -17,6 +17,9 @@
 //
 // Lanes hold scores as the instruction leaves them, two neighbouring columns each. As a left factor they would have to be columns
 // four apart; since a sum has no order, the lines of v are taken in that other order instead.
+//
+// Where all operands and the weights are of one narrow float, they are the factors, and weights are rounded to it: they lie in lanes as a
+// left factor does already.
 #ifndef HEWN_LIB_CODEGEN_GRID_CHAIN_GRIDCHAIN_H
 #define HEWN_LIB_CODEGEN_GRID_CHAIN_GRIDCHAIN_H
 
@@ -44,6 +47,7 @@ protected:
   const int64_t depth, width; // summed by the first product, columns of the second
   KernelElements e;
   Grid grid;
+  const mlir::Type factors; // of the matrix instruction
   GridFactors products;
   ChainParts parts;
   ChainProduct first, second;
@@ -84,6 +88,8 @@ protected:
 
 private:
   llvm::SmallVector<mlir::Value> scores();
+  llvm::SmallVector<mlir::Value> narrowScores();
+  llvm::SmallVector<mlir::Value> addNarrowValues(llvm::ArrayRef<mlir::Value> sums, llvm::ArrayRef<mlir::Value> weights);
   void finish(llvm::ArrayRef<mlir::Value> sums);
 };
 

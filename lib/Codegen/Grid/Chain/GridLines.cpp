@@ -35,11 +35,11 @@ public:
 } // namespace
 
 GridLines::GridLines(KernelFunction &k, KernelElements &e, Grid &grid, const ChainProduct &product, Line line,
-                     const DimExpr &lines, int64_t extent, int64_t room)
+                     const DimExpr &lines, int64_t extent, int64_t room, Type factors)
     : k(k), e(e), grid(grid), product(product), kind(line), lines(lines), extent(extent), room(room),
-      padded((extent + 7) / 8 * 8) {
+      padded(factors.isF32() ? (extent + 7) / 8 * 8 : (extent + 15) / 16 * 16), factors(factors) {
   chooseHow();
-  memory = grid.shared(room * step(), e.b.getF32Type());
+  memory = grid.shared(room * step(), factors);
 }
 
 Value GridLines::operand() const { return product.op->getOperand(kind == Line::Row ? 0 : 1); }
@@ -60,10 +60,10 @@ void GridLines::chooseHow() {
     return;
   const Buffer &buffer = found->second;
   bool narrow = buffer.elementType.isF16() || buffer.elementType.isBF16();
-  if (buffer.elementType.isF32())
-    how = How::Copied;
-  else if (!narrow)
+  if (!narrow && !buffer.elementType.isF32())
     return;
+  if (buffer.elementType.isF32() && factors.isF32()) // if need be one by one
+    how = How::Copied;
   AffineMap map = product.maps[kind == Line::Row ? 0 : 1], result = product.maps[2];
   unsigned rank = result.getNumResults();
   auto dimOf = [&](unsigned position) { // of the result, in the operand
@@ -89,8 +89,7 @@ void GridLines::chooseHow() {
       continue;
     each = count;
     innerDim = *inner;
-    if (narrow)
-      how = How::Loaded;
+    how = buffer.elementType == factors ? How::Copied : How::Loaded;
     return;
   }
 }
@@ -159,11 +158,11 @@ SmallVector<Value> GridLines::bring(ArrayRef<Index> batch, Index first) {
       continue;
     }
     where(piece.has, [&] {
-      Index size = e.constant(4);
+      Index size = e.constant(elementBytes());
       const Buffer &buffer = k.inputs.find(operand())->second;
       Index place = Places(e.b, e.loc, /*lanes=*/0, k.symbols, k.inputs).of(buffer, from);
       grid.copy(e.add(grid.address(memory), e.mul(piece.to, size)),
-                e.add(grid.address(buffer.memref), e.mul(place, size)), 4 * each, piece.inside);
+                e.add(grid.address(buffer.memref), e.mul(place, size)), elementBytes() * each, piece.inside);
     });
   }
   grid.closeCopies();
@@ -179,7 +178,8 @@ void GridLines::put(ArrayRef<Value> values) {
         vector::StoreOp::create(e.b, e.loc, element, memory, piece.to.base, /*nontemporal=*/false,
                                 llvm::MaybeAlign(std::min<int64_t>(16, 4 * each)));
       else
-        grid.storeShared(element, memory, piece.to.base);
+        grid.storeShared(isNarrow() ? Value(arith::TruncFOp::create(e.b, e.loc, factors, element)) : element, memory,
+                         piece.to.base);
     });
   }
 }
@@ -187,6 +187,16 @@ void GridLines::put(ArrayRef<Value> values) {
 Value GridLines::at(Index line, Index inner) {
   Index place = e.add(e.mul(line, e.constant(step())), inner);
   return grid.loadShared(e.b.getF32Type(), memory, place.base);
+}
+
+SmallVector<Value> GridLines::matrices(Index line, Index inner, bool turned) {
+  constexpr int64_t side = 8;
+  Index lane = e.mod({grid.thread}, e.constant(grid.warp)), eight = e.constant(side), two = e.constant(2);
+  Index own = e.mod(lane, eight), number = e.floorDiv(lane, eight);
+  line = e.add(line, e.add(own, e.mul(e.mod(number, two), eight)));
+  inner = e.add(inner, e.mul(e.floorDiv(number, two), eight));
+  Index place = e.add(e.mul(line, e.constant(step())), inner);
+  return grid.lines(e.add(grid.address(memory), e.mul(place, e.constant(elementBytes()))), turned);
 }
 
 } // namespace hewn::codegen

@@ -2,7 +2,8 @@
 //
 // A factor of a chain's product (q, k or v of attention), some lines at a time in shared memory: a line is a row of scores (q) or a
 // column (k, v), in it is what is summed (q, k) or what the result has (v). Lines are padded so that the lanes of a warp, which
-// read eight lines by four elements or four lines by eight, meet different banks.
+// read eight lines by four elements or four lines by eight, meet different banks. Narrow floats that are factors as they are lie there as
+// they are, and are read as matrices of eight lines of eight.
 #ifndef HEWN_LIB_CODEGEN_GRID_CHAIN_GRIDLINES_H
 #define HEWN_LIB_CODEGEN_GRID_CHAIN_GRIDLINES_H
 
@@ -32,15 +33,19 @@ class GridLines {
 public:
   /// What a line is: a row of the left factor, or of the right one a column or a place of the sum.
   enum class Line { Row, Column, Summed };
-  /// `extent`: elements of a line; `room`: lines in shared memory.
+  /// `extent`: elements of a line; `room`: lines in shared memory, a multiple of 16; `factors`: float32, or a narrow float.
   GridLines(KernelFunction &k, KernelElements &e, Grid &grid, const ChainProduct &product, Line line,
-            const graph::DimExpr &lines, int64_t extent, int64_t room);
+            const graph::DimExpr &lines, int64_t extent, int64_t room, mlir::Type factors);
 
   /// Sends `room` lines from `first` on, of batch `batch`, on their way; zeros beyond the ends. Returns what is not copied but
   /// loaded or computed, for `put`, which may come later.
   llvm::SmallVector<mlir::Value> bring(llvm::ArrayRef<graph::Index> batch, graph::Index first);
   void put(llvm::ArrayRef<mlir::Value> values);
+  /// An element as float32, of float32s.
   mlir::Value at(graph::Index line, graph::Index inner);
+  /// Four matrices of eight lines by eight elements, of narrow floats, spread over a warp, `turned` or not (Grid::lines): two by two
+  /// from `line` and `inner` on, those along the lines first.
+  llvm::SmallVector<mlir::Value> matrices(graph::Index line, graph::Index inner, bool turned);
   /// Whether elements have no more bits than a factor of the matrix instruction.
   bool isWhole() const;
 
@@ -52,6 +57,7 @@ private:
   Line kind;
   graph::DimExpr lines;
   int64_t extent, room, padded;
+  mlir::Type factors;
   /// Elements that a thread brings at once: by copies, or, of narrower floats, by loads; else one, which is computed.
   int64_t each = 1;
   enum class How { Copied, Loaded, Computed } how = How::Computed;
@@ -60,7 +66,9 @@ private:
   unsigned innerDim = 0; // of the operand, where it is loaded
   mlir::Value memory;
 
-  int64_t step() const { return padded + 4; }
+  bool isNarrow() const { return !factors.isF32(); }
+  int64_t elementBytes() const { return isNarrow() ? 2 : 4; }
+  int64_t step() const { return padded + 16 / elementBytes(); }
   mlir::Value operand() const;
   llvm::SmallVector<graph::Index> placeOf(llvm::ArrayRef<graph::Index> batch, graph::Index line, graph::Index inner);
   void chooseHow();

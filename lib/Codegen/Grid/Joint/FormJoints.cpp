@@ -130,19 +130,27 @@ private:
 
   /// As many as the part that wants most.
   DimExpr blocks() {
-    DimExpr most(1);
+    int64_t known = 1;
+    SmallVector<DimExpr> others; // each once, however often it is launched
     for (Operation *op : joint.ops)
       op->walk([&](plan::LaunchOp launch) {
         func::FuncOp function = plan::functionOf(launch);
         auto names = function->getAttrOfType<ArrayAttr>(plan::kSymbolsAttr);
         std::optional<DimExpr> own = DimExpr::fromAttr(function->getAttr(plan::kBlocksAttr));
-        most = DimExpr::max(most, own.value_or(DimExpr(1)).substitute([&](StringRef symbol) {
+        DimExpr count = own.value_or(DimExpr(1)).substitute([&](StringRef symbol) {
           for (auto [known, attr] : llvm::zip(names, launch.getSymbols()))
             if (cast<StringAttr>(known).getValue() == symbol)
               return *DimExpr::fromAttr(attr);
           return DimExpr::symbol(symbol);
-        }));
+        });
+        if (std::optional<int64_t> constant = count.constant())
+          known = std::max(known, *constant);
+        else if (!llvm::is_contained(others, count))
+          others.push_back(count);
       });
+    DimExpr most(known);
+    for (const DimExpr &other : others)
+      most = DimExpr::max(most, other);
     return most;
   }
 

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The products of a chain whose factors are narrow floats (GridChain.h), sixteen places of the sum at a time.
+#include "lib/Codegen/Grid/Chain/GridChain.h"
+
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using hewn::graph::Index;
+
+namespace hewn::codegen {
+
+/// Places of the sum of one instruction: of two fragments.
+constexpr int64_t kNarrowDepth = 16;
+
+SmallVector<Value> GridChain::narrowScores() {
+  int64_t count = spread.columns / kFragment;
+  SmallVector<GridFactors::Sum> sums(count, products.begin(SmallVector<Value>(4, number(0))));
+  Index row = e.mul(warpHigh, e.constant(kWarpRows));
+  for (int64_t step = 0; step < depth; step += kNarrowDepth) {
+    Index inSum = e.constant(step);
+    GridFactors::Fragment left = GridFactors::whole(queries.matrices(row, inSum, /*turned=*/false));
+    for (int64_t i = 0; i < count; i += 2) {
+      // Lines of two fragments, each with both halves of the sum.
+      SmallVector<Value> words =
+          keys.matrices(e.add(warpColumn, e.constant(i * kFragment)), inSum, /*turned=*/false);
+      products.multiply(sums[i], left, GridFactors::whole({words[0], words[2]}), factors);
+      products.multiply(sums[i + 1], left, GridFactors::whole({words[1], words[3]}), factors);
+    }
+  }
+  SmallVector<Value> all;
+  for (const GridFactors::Sum &sum : sums)
+    llvm::append_range(all, products.finish(sum));
+  return all;
+}
+
+/// Two numbers as one word of narrow floats.
+static Value packed(OpBuilder &b, Location loc, Value low, Value high, Type narrow) {
+  Value pair = vector::FromElementsOp::create(b, loc, VectorType::get({2}, b.getF32Type()), ValueRange{low, high});
+  pair = arith::TruncFOp::create(b, loc, VectorType::get({2}, narrow), pair);
+  Value word = vector::BitCastOp::create(b, loc, VectorType::get({1}, b.getI32Type()), pair);
+  return vector::ExtractOp::create(b, loc, word, 0);
+}
+
+SmallVector<Value> GridChain::addNarrowValues(ArrayRef<Value> sums, ArrayRef<Value> weights) {
+  SmallVector<GridFactors::Fragment> lefts;
+  for (size_t i = 0; i < weights.size(); i += 8) {
+    SmallVector<Value> words;
+    for (size_t pair = 0; pair < 8; pair += 2)
+      words.push_back(packed(b, loc(), weights[i + pair], weights[i + pair + 1], factors));
+    lefts.push_back(GridFactors::whole(words));
+  }
+  SmallVector<Value> all;
+  for (size_t c = 0; c < sums.size(); c += 8) {
+    bool two = c + 4 < sums.size();
+    GridFactors::Sum one = products.begin(sums.slice(c, 4)), other = products.begin(sums.slice(two ? c + 4 : c, 4));
+    Index inner = e.constant(int64_t(c) / 4 * kFragment);
+    for (auto [i, left] : llvm::enumerate(lefts)) {
+      Index line = e.add(warpColumn, e.constant(int64_t(i) * kNarrowDepth));
+      SmallVector<Value> words = values.matrices(line, inner, /*turned=*/true);
+      products.multiply(one, left, GridFactors::whole({words[0], words[1]}), factors);
+      if (two)
+        products.multiply(other, left, GridFactors::whole({words[2], words[3]}), factors);
+    }
+    llvm::append_range(all, products.finish(one));
+    if (two)
+      llvm::append_range(all, products.finish(other));
+  }
+  return all;
+}
+
+} // namespace hewn::codegen
