@@ -59,8 +59,11 @@ bool copyFile(const std::string &from, const std::string &to) {
 }
 
 json::Object toJSON(const Message &message) {
-  return json::Object{{"node", message.node},     {"op", message.op},           {"domain", message.domain},
-          {"opset", message.opset}, {"message", message.message}};
+  return json::Object{{"node", message.node},
+                      {"op", message.op},
+                      {"domain", message.domain},
+                      {"opset", message.opset},
+                      {"message", message.message}};
 }
 
 Message messageFrom(const json::Object &object) {
@@ -113,7 +116,8 @@ bool ArtifactCache::restore() {
   if (!parsed)
     consumeError(parsed.takeError());
   json::Object *external = entry ? entry->getObject("external") : nullptr;
-  json::Array *files = entry ? entry->getArray("files") : nullptr, *warnings = entry ? entry->getArray("warnings") : nullptr;
+  json::Array *files = entry ? entry->getArray("files") : nullptr,
+              *warnings = entry ? entry->getArray("warnings") : nullptr;
   if (!external || !files || !warnings)
     return false;
   for (auto &[name, wanted] : *external) {

@@ -2,6 +2,7 @@
 """Convolutions and products over the shapes that the contraction engine has forms of its own for, against onnxruntime."""
 
 import hewn
+import ml_dtypes
 import numpy as np
 import onnx
 import onnxruntime
@@ -146,6 +147,46 @@ def test_medium_rounds_operands_alone(case):
     (got,) = hewn.compile(model, precision="medium").run(feeds).values()
     magnitude = np.abs(exact).max() * 4
     assert np.abs(got - exact).max() <= magnitude * 2.0**-8
+
+
+def narrowed(model, dtype):
+    """The same with another type throughout; constants are rounded to it."""
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    for value in [*model.graph.input, *model.graph.output]:
+        value.type.tensor_type.elem_type = kind
+    for constant in model.graph.initializer:
+        values = onnx.numpy_helper.to_array(constant).astype(dtype)
+        constant.CopyFrom(helper.make_tensor(constant.name, kind, values.shape, values.tobytes(), raw=True))
+    model.opset_import[0].version, model.ir_version = 22, 10
+    return model
+
+
+def widened(model):
+    """The same with float32 throughout, of numbers that were rounded."""
+    wide = onnx.ModelProto()
+    wide.CopyFrom(model)
+    for value in [*wide.graph.input, *wide.graph.output]:
+        value.type.tensor_type.elem_type = TensorProto.FLOAT
+    for constant in wide.graph.initializer:
+        values = onnx.numpy_helper.to_array(constant).astype(np.float32)
+        constant.CopyFrom(onnx.numpy_helper.from_array(values, constant.name))
+    return wide
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+@pytest.mark.parametrize("case", CONVOLUTIONS[:18], ids=lambda c: "-".join(str(x) for x in c).replace(" ", ""))
+def test_narrow_floats(case, dtype):
+    """Sums are float32's: what differs from float32 throughout is the rounding of each op's result."""
+    model, feeds = conv_model(case, False, "Relu")
+    model = narrowed(model, dtype)
+    feeds = {name: value.astype(dtype) for name, value in feeds.items()}
+    (got,) = hewn.compile(model).run(feeds).values()
+    (want,) = (
+        hewn.compile(widened(model)).run({name: value.astype(np.float32) for name, value in feeds.items()}).values()
+    )
+    assert got.dtype == dtype
+    error = np.abs(got.astype(np.float32) - want)
+    assert (error <= 2 * float(ml_dtypes.finfo(dtype).eps) * np.maximum(np.abs(want), 1)).all()
 
 
 def threads_model():

@@ -58,21 +58,13 @@ bool pays(ContractOpInterface op, unsigned products) {
   for (Value value : {op->getOperand(0), op->getOperand(1), Value(op->getResult(0))})
     if (!graph::getElementType(value).isF32())
       return false;
-  std::optional<graph::ContractRoles> roles = graph::contractRoles(op);
-  if (!roles || roles->columnInLeft)
+  if (!comesInPairs(op))
     return false;
+  graph::ContractRoles roles = *graph::contractRoles(op);
   Dims extents = op.getIterationDims(graph::getDims);
   bool constant = isa_and_nonnull<graph::ConstantOp>(op->getOperand(1).getDefiningOp());
-  if (!constant && !paysPacking(op, *roles, products))
-    return false;
-  for (unsigned d : roles->batch)
-    if (constant && !extents[d].is(1))
-      return false;
-  if (extents[roles->column].constant().value_or(0) < kFewest)
-    return false;
-  std::optional<unsigned> pairs = graph::plainSummedDim(op, *roles);
-  int64_t summed = pairs ? extents[*pairs].constant().value_or(0) : 0;
-  if (summed < kFewest || summed % 2 != 0)
+  if ((!constant && !paysPacking(op, roles, products)) || extents[roles.column].constant().value_or(0) < kFewest ||
+      extents[*graph::plainSummedDim(op, roles)].constant().value_or(0) < kFewest)
     return false;
   if (plan::GridAttr grid = plan::gridOf(op)) // whose warps take more than one term of float32 without this
     return products == 1 && grid.getProducts() > 0;
@@ -86,7 +78,7 @@ bool pays(ContractOpInterface op, unsigned products) {
     return hasDot && !plan::chooseWinogradTile(op, kLargestTile, plan::findDot(op, bf16, bf16, f32).getGroup());
   // Beside a matrix unit vectors of pairs are slow, but a few rows wait for weights, which are half as long.
   constexpr int64_t fewRows = 4;
-  bool few = plan::contractShape(op, *roles).rows.constant().value_or(fewRows + 1) <= fewRows;
+  bool few = plan::contractShape(op, roles).rows.constant().value_or(fewRows + 1) <= fewRows;
   return few ? hasDot : plan::fills(op, matrix);
 }
 

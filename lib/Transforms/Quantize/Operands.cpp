@@ -29,23 +29,39 @@ std::optional<Border> borderOf(graph::ContractOpInterface op) {
   return Border{border, *low};
 }
 
-void rewriteOperands(graph::ContractOpInterface op, Type sum, llvm::function_ref<Value(unsigned, Value)> rewrite) {
+bool comesInPairs(graph::ContractOpInterface op) {
+  std::optional<graph::ContractRoles> roles = graph::contractRoles(op);
+  std::optional<unsigned> summed = roles && !roles->columnInLeft ? graph::plainSummedDim(op, *roles) : std::nullopt;
+  if (!summed)
+    return false;
+  Dims extents = op.getIterationDims(graph::getDims);
+  if (extents[*summed].constant().value_or(1) % 2 != 0)
+    return false;
+  bool constant = isa_and_nonnull<graph::ConstantOp>(op->getOperand(1).getDefiningOp());
+  return !constant || llvm::all_of(roles->batch, [&](unsigned d) { return extents[d].is(1); });
+}
+
+graph::ContractOpInterface rewriteOperands(graph::ContractOpInterface op, Type sum,
+                                           llvm::function_ref<Value(unsigned, Value)> rewrite) {
   OpBuilder b(op);
   Value left = op->getOperand(0);
   std::optional<Border> border = left.hasOneUse() ? borderOf(op) : std::nullopt;
   left = border ? border->around(b, rewrite(0, border->inside())) : rewrite(0, left);
   Value right = rewrite(1, op->getOperand(1));
   if (!left || !right)
-    return;
+    return {};
   Operation *made = b.clone(*op);
   made->setOperands({left, right});
   made->setAttr("to", TypeAttr::get(sum));
-  if (failed(graph::inferResults(made)))
-    return made->erase();
+  if (failed(graph::inferResults(made))) {
+    made->erase();
+    return {};
+  }
   op->getResult(0).replaceAllUsesWith(made->getResult(0));
   op->erase();
   if (border)
     border->op->erase();
+  return cast<graph::ContractOpInterface>(made);
 }
 
 void castOperands(graph::ContractOpInterface op, Type type) {

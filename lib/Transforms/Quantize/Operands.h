@@ -21,11 +21,16 @@ struct Border {
 /// The border that makes the left operand; nullopt where there is none, or where it reaches along the summed dim.
 std::optional<Border> borderOf(graph::ContractOpInterface op);
 
+/// Whether the operands have neighbours along the summed dim in whole pairs, and the right one columns for a vector's lanes: what the
+/// engine needs to sum products of pairs.
+bool comesInPairs(graph::ContractOpInterface op);
+
 /// The same contraction of other operands with sums of type `sum`, in the place of `op`, which is erased; `rewrite` gives the
 /// operand (0 or 1) for a value that stands for it. A border that nobody else reads stays next to the contraction, which can
-/// leave it out: what it surrounds is rewritten. Nothing is done where the operands do not fit.
-void rewriteOperands(graph::ContractOpInterface op, mlir::Type sum,
-                     llvm::function_ref<mlir::Value(unsigned operand, mlir::Value value)> rewrite);
+/// leave it out: what it surrounds is rewritten. Null, and nothing is done, where the operands do not fit.
+graph::ContractOpInterface
+rewriteOperands(graph::ContractOpInterface op, mlir::Type sum,
+                llvm::function_ref<mlir::Value(unsigned operand, mlir::Value value)> rewrite);
 
 /// Casts both operands.
 void castOperands(graph::ContractOpInterface op, mlir::Type type);

@@ -14,7 +14,7 @@ def FormIntegerContractionsPass : Pass<"hewn-form-integer-contractions", "::mlir
 }
 
 def WidenContractionsPass : Pass<"hewn-widen-contractions", "::mlir::func::FuncOp"> {
-  let summary = "Give contractions of 8-bit integers operands that the machine has instructions for";
+  let summary = "Give contractions of 8-bit integers and narrow floats operands and sums that the machine has instructions for";
 }
 
 #endif

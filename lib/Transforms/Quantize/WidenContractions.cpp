@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gives contractions of 8-bit integers operands that the machine has instructions for.
+// Gives contractions operands and sums that the machine has instructions for.
 //
 //     %y = graph.matmul %x, %w {to = i32}          →   %xw = graph.cast %x {to = i16}
 //                                                      %ww = graph.cast %w {to = i16}
@@ -9,7 +9,16 @@
 // Without sums of four neighbours a machine has those of two (x86: pmaddwd, from the first vectors on), and without these
 // products of i32. Casts of constants are folded, those of data are done by whatever makes the data.
 //
-// Left alone: contractions that the machine takes as they are (`dots` of #plan.target, or matrices of its grid).
+//     %y = graph.matmul %x, %w                     →   %xw, %ww: the same to f32
+//          : (..xf16, ..xf16) -> ..xf16                %s = graph.matmul %xw, %ww {to = f32}
+//                                                      %y = graph.cast %s {to = f16}
+//
+// Sums of narrow floats are float32's and are rounded once. A contraction whose operand is such a result takes the sums as they are,
+// and loses no digits between. Operands stay narrow where the machine has a product of them (bfloat16).
+//
+// Left alone: contractions that the machine takes as they are (`dots` of #plan.target, or matrices of its grid), and narrow floats on
+// a grid, whose threads widen what they read.
+#include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Plan/GridSchedule.h"
 #include "lib/Transforms/Quantize/Operands.h"
 #include "lib/Transforms/Quantize/Passes.h"
@@ -23,18 +32,64 @@ namespace hewn {
 
 namespace {
 
+/// Whether the machine has products of narrow floats as the operands are.
+bool takesNarrow(ContractOpInterface op, Type left, Type right, Type sum) {
+  return (plan::findDot(op, left, right, sum) || plan::findMatrix(op, left, right, sum)) && comesInPairs(op);
+}
+
+class Widener {
+public:
+  explicit Widener(MLIRContext *context) : b(context) {}
+
+  void run(ContractOpInterface op) {
+    Type sum = graph::getElementType(op->getResult(0));
+    if (sum.isSignlessInteger(32))
+      widenIntegers(op);
+    else if (auto floats = dyn_cast<FloatType>(sum); floats && floats.getWidth() <= 32 && !plan::gridOf(op))
+      widenFloats(op);
+  }
+
+private:
+  Builder b;
+  /// Results that were rounded here, and the sums that they were.
+  DenseMap<Value, Value> sums;
+
+  void widenIntegers(ContractOpInterface op) {
+    Type left = graph::getElementType(op->getOperand(0)), right = graph::getElementType(op->getOperand(1)),
+         sum = b.getI32Type(), half = b.getIntegerType(16);
+    if (left == sum || right == sum || plan::findDot(op) || plan::findMatrix(op) || plan::multipliesMatrices(op))
+      return;
+    castOperands(op, plan::findDot(op, half, half, sum) ? half : sum);
+  }
+
+  void widenFloats(ContractOpInterface op) {
+    Type left = graph::getElementType(op->getOperand(0)), right = graph::getElementType(op->getOperand(1)),
+         result = graph::getElementType(op->getResult(0)), sum = b.getF32Type();
+    bool narrow = takesNarrow(op, left, right, sum);
+    if (result == sum && ((left == sum && right == sum) || narrow))
+      return;
+    OpBuilder at(op);
+    graph::Composer c(at, op->getLoc());
+    ContractOpInterface widened = rewriteOperands(op, sum, [&](unsigned, Value value) {
+      Value known = sums.lookup(value);
+      return narrow ? value : known ? known : c.cast(value, sum);
+    });
+    if (!widened || result == sum)
+      return;
+    at.setInsertionPointAfter(widened);
+    Value whole = widened->getResult(0), rounded = c.cast(whole, result);
+    whole.replaceAllUsesExcept(rounded, rounded.getDefiningOp());
+    sums[rounded] = whole;
+  }
+};
+
 struct WidenContractionsPass : impl::WidenContractionsPassBase<WidenContractionsPass> {
   void runOnOperation() override {
     SmallVector<ContractOpInterface> ops;
     getOperation().walk([&](ContractOpInterface op) { ops.push_back(op); });
-    for (ContractOpInterface op : ops) {
-      Type left = graph::getElementType(op->getOperand(0)), right = graph::getElementType(op->getOperand(1)),
-           sum = graph::getElementType(op->getResult(0)), half = IntegerType::get(&getContext(), 16);
-      if (!sum.isSignlessInteger(32) || left == sum || right == sum || plan::findDot(op) || plan::findMatrix(op) ||
-          plan::multipliesMatrices(op))
-        continue;
-      castOperands(op, plan::findDot(op, half, half, sum) ? half : sum);
-    }
+    Widener widener(&getContext());
+    for (ContractOpInterface op : ops)
+      widener.run(op);
   }
 };
 

@@ -58,3 +58,37 @@ module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters 
     return %0, %1 : tensor<64x32xi32>, tensor<6x32xi32>
   }
 }
+
+// -----
+
+// Narrow floats: sums of float32, rounded once; the next contraction takes them as they were.
+// CHECK-LABEL: func.func @halves
+// CHECK: %[[X:.*]] = graph.cast %arg0 {to = f32}
+// CHECK: %[[V:.*]] = graph.cast %arg1 {to = f32}
+// CHECK: %[[S:.*]] = graph.matmul %[[X]], %[[V]] {to = f32} : {{.*}} -> tensor<6x32xf32>
+// CHECK: %[[R:.*]] = graph.cast %[[S]] {to = f16}
+// CHECK: %[[W:.*]] = graph.cast %arg2 {to = f32}
+// CHECK: %[[T:.*]] = graph.matmul %[[S]], %[[W]] {to = f32}
+// CHECK: %[[Y:.*]] = graph.cast %[[T]] {to = f16}
+// CHECK: return %[[R]], %[[Y]]
+func.func @halves(%x: tensor<6x64xf16>, %v: tensor<64x32xf16>, %w: tensor<32x8xf16>) -> (tensor<6x32xf16>, tensor<6x8xf16>) {
+  %0 = graph.matmul %x, %v : (tensor<6x64xf16>, tensor<64x32xf16>) -> tensor<6x32xf16>
+  %1 = graph.matmul %0, %w : (tensor<6x32xf16>, tensor<32x8xf16>) -> tensor<6x8xf16>
+  return %0, %1 : tensor<6x32xf16>, tensor<6x8xf16>
+}
+
+// -----
+
+#dots = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, dots = [#plan.dot<left = bf16, right = bf16, sum = f32, intrinsic = "llvm.some.dot">]>
+
+// Products of pairs of bfloat16, where there are pairs.
+// CHECK-LABEL: func.func @products_of_pairs
+// CHECK: graph.matmul %arg0, %arg1 {to = f32} : (tensor<6x64xbf16>, tensor<64x32xbf16>) -> tensor<6x32xf32>
+// CHECK: graph.matmul {{.*}} {to = f32} : (tensor<6x63xf32>, tensor<63x32xf32>) -> tensor<6x32xf32>
+module attributes {plan.target = #dots} {
+  func.func @products_of_pairs(%x: tensor<6x64xbf16>, %v: tensor<64x32xbf16>, %y: tensor<6x63xbf16>, %w: tensor<63x32xbf16>) -> (tensor<6x32xbf16>, tensor<6x32xbf16>) {
+    %0 = graph.matmul %x, %v : (tensor<6x64xbf16>, tensor<64x32xbf16>) -> tensor<6x32xbf16>
+    %1 = graph.matmul %y, %w : (tensor<6x63xbf16>, tensor<63x32xbf16>) -> tensor<6x32xbf16>
+    return %0, %1 : tensor<6x32xbf16>, tensor<6x32xbf16>
+  }
+}
