@@ -477,7 +477,7 @@ Value KernelElements::contract(graph::ContractOpInterface op, ArrayRef<Index> at
 }
 
 Value KernelElements::scan(graph::ScanOpInterface op, ArrayRef<Index> at) {
-  // One element asks for everything before it; the loop engine runs a scan that ends a kernel in one sweep instead.
+  // One element asks for everything before it, where a scan is not alone in its kernel (LoopEngine.cpp makes one sweep of those).
   int64_t dim = op.getScanDim();
   Value operand = op->getOperand(0);
   bool uniform = llvm::all_of(at, [](const Index &i) { return i.uniform(); });

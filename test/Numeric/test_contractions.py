@@ -65,6 +65,46 @@ def conv_model(case, dynamic, activation):
     return model, {"x": generator.standard_normal((2, channels, *size)).astype(np.float32)}
 
 
+# channels, features, groups, kernel, size, pads, strides, output padding
+TRANSPOSED = [
+    (8, 6, 1, (4, 4), (5, 7), (1, 1, 1, 1), (2, 2), (0, 0)),
+    (8, 6, 1, (3, 3), (5, 7), (1, 1, 1, 1), (2, 2), (1, 1)),
+    (8, 6, 1, (3, 3), (5, 7), (0, 0, 0, 0), (2, 2), (0, 1)),
+    (8, 32, 1, (3, 2), (5, 7), (0, 1, 2, 0), (2, 3), (1, 2)),
+    (8, 6, 2, (5, 4), (4, 4), (3, 2, 0, 1), (2, 2), (0, 0)),
+    (6, 6, 6, (4, 4), (4, 9), (1, 1, 1, 1), (2, 2), (0, 0)),
+    (6, 12, 6, (4, 4), (4, 9), (1, 1, 1, 1), (2, 2), (0, 0)),
+    (16, 8, 1, (16,), (20,), (4, 4), (8,), (0,)),
+    (16, 8, 1, (11,), (20,), (7, 9), (5,), (4,)),
+    (16, 8, 1, (2,), (20,), (0, 0), (5,), (0,)),
+    (4, 4, 1, (3, 3, 3), (4, 3, 5), (1, 0, 1, 1, 0, 1), (2, 1, 2), (1, 0, 1)),
+    (8, 6, 1, (1, 4), (3, 3), (0, 0, 0, 0), (1, 4), (0, 0)),
+]
+
+
+@pytest.mark.parametrize("dynamic", [False, True], ids=["fixed", "dynamic"])
+@pytest.mark.parametrize("case", TRANSPOSED, ids=lambda c: "-".join(str(x) for x in c).replace(" ", ""))
+def test_transposed_convolution(case, dynamic):
+    channels, features, groups, kernel, size, pads, strides, more = case
+    generator = np.random.default_rng(4)
+    weights = generator.standard_normal((channels, features // groups, *kernel)).astype(np.float32)
+    attributes = {"group": groups, "pads": pads, "strides": strides, "output_padding": more}
+    node = helper.make_node("ConvTranspose", ["x", "w", "b"], ["y"], **attributes)
+    shape = ["n", channels, *(f"d{i}" for i in range(len(size)))] if dynamic else [2, channels, *size]
+    bias = generator.standard_normal(features).astype(np.float32)
+    graph = helper.make_graph(
+        [node],
+        "transposed",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [onnx.numpy_helper.from_array(weights, "w"), onnx.numpy_helper.from_array(bias, "b")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    feeds = {"x": generator.standard_normal((2, channels, *size)).astype(np.float32)}
+    (got,) = hewn.compile(model).run(feeds).values()
+    np.testing.assert_allclose(got, expected(model, feeds), rtol=1e-4, atol=1e-4)
+
+
 def expected(model, feeds):
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     return session.run(None, feeds)[0]

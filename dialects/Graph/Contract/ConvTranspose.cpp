@@ -2,7 +2,9 @@
 //
 // ConvTranspose in other ops. Its meaning: each input element adds its multiple of the kernel to the output. The same
 // written as a sum for each output element is a plain convolution of the input, with zeros put between its elements, by
-// the kernel turned around. Where the copies of the kernel don't overlap it is a matrix product and a move.
+// the kernel turned around. Where the copies of the kernel don't overlap it is a matrix product and a move. Else, with a stride s,
+// the results at s*t + p for one p are a convolution of the input by every s-th tap: all of them are one convolution with s times
+// the features, and a move ("sub-pixel convolution", Shi et al. 2016, section 3.2). No zeros are multiplied.
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Contract/Contract.h"
 #include "dialects/Graph/GraphOps.h"
@@ -71,6 +73,79 @@ static Value composeByTiles(Composer &c, Value x, Value weights, ArrayRef<int64_
   return c.transpose(c.reshape(c.transpose(c.reshape(tiles, apart), order), shape), channelsFirst);
 }
 
+/// The first tile (of `strides` results) that is wanted, and how many taps of each phase come behind an input's last element.
+struct Phases {
+  SmallVector<int64_t> taps, first, last;
+};
+
+/// Nothing where a stride is 1 in all dims, taps lie apart, or the padding is known only when run.
+static std::optional<Phases> readPhases(const Window &w, ArrayRef<int64_t> more) {
+  if (llvm::all_of(w.strides, [](int64_t s) { return s == 1; }) ||
+      llvm::any_of(w.dilations, [](int64_t d) { return d != 1; }))
+    return std::nullopt;
+  Phases phases;
+  for (size_t i = 0; i < w.kernel.size(); ++i) {
+    std::optional<int64_t> low = w.low[i].constant(), high = w.high[i].constant();
+    if (!low || !high || *low < 0)
+      return std::nullopt;
+    phases.taps.push_back(llvm::divideCeil(w.kernel[i], w.strides[i]));
+    phases.first.push_back(*low / w.strides[i]);
+    phases.last.push_back(llvm::divideCeilSigned(w.kernel[i] - *high + more[i], w.strides[i]) - 1);
+  }
+  return phases;
+}
+
+/// One convolution for all phases, then each pixel's features to the places that they stand for.
+static Value composeByPhases(Composer &c, Value x, Value weights, const Window &w, const Phases &phases,
+                             ArrayRef<int64_t> more, int64_t groups) {
+  Dims in = getDims(x), from = getDims(weights);
+  int64_t n = w.kernel.size();
+  DimExpr features = from[1], perGroup = from[0].floorDiv(DimExpr(groups));
+  // [C, M, k..] -> [G, C/G, M, taps, phases, ..], taps from the last on -> [G, phases.., M, C/G, taps..] together
+  Dims none(2 + n, DimExpr(0)), filled = none, apart = {DimExpr(groups), perGroup, features};
+  SmallVector<int64_t> phasesFirst = {0}, tapsLast;
+  DimExpr all(groups);
+  for (int64_t i = 0; i < n; ++i) {
+    filled[2 + i] = DimExpr(phases.taps[i] * w.strides[i] - w.kernel[i]);
+    apart.push_back(DimExpr(phases.taps[i]));
+    apart.push_back(DimExpr(w.strides[i]));
+    phasesFirst.push_back(4 + 2 * i);
+    tapsLast.push_back(3 + 2 * i);
+    all = all * DimExpr(w.strides[i]);
+  }
+  phasesFirst.append({2, 1});
+  phasesFirst.append(tapsLast);
+  weights = c.reshape(c.pad(weights, none, filled), apart);
+  for (int64_t i = 0; i < n; ++i)
+    weights = c.slice(weights, 3 + 2 * i, DimExpr(phases.taps[i] - 1), DimExpr(phases.taps[i]), -1);
+  Dims together = {all * features, perGroup};
+  together.append(phases.taps.begin(), phases.taps.end());
+  weights = c.reshape(c.transpose(weights, phasesFirst), together);
+  Window plain{phases.taps, SmallVector<int64_t>(n, 1), SmallVector<int64_t>(n, 1), {}, {}};
+  for (int64_t i = 0; i < n; ++i) {
+    plain.low.push_back(DimExpr(phases.taps[i] - 1 - phases.first[i]));
+    plain.high.push_back(DimExpr(phases.last[i]));
+  }
+  Value tiles = composeConv(c, x, weights, plain, groups);
+  // [N, G * phases.. * M, t..] -> [N, G, M, t1, phases1, t2, ..] -> [N, G * M, t1 * phases1, ..]
+  Dims counts = getDims(tiles), split = {in[0], DimExpr(groups)}, shape = {in[0], DimExpr(groups) * features};
+  SmallVector<int64_t> order = {0, 1, 2 + n};
+  for (int64_t i = 0; i < n; ++i) {
+    split.push_back(DimExpr(w.strides[i]));
+    order.append({3 + n + i, 2 + i});
+    shape.push_back(counts[2 + i] * DimExpr(w.strides[i]));
+  }
+  split.push_back(features);
+  split.append(counts.begin() + 2, counts.end());
+  Value whole = c.reshape(c.transpose(c.reshape(tiles, split), order), shape);
+  for (int64_t i = 0; i < n; ++i) {
+    DimExpr extent =
+        (in[2 + i] - DimExpr(1)) * DimExpr(w.strides[i]) + DimExpr(w.kernel[i] + more[i]) - w.low[i] - w.high[i];
+    whole = c.slice(whole, 2 + i, w.low[i] - DimExpr(phases.first[i] * w.strides[i]), extent);
+  }
+  return whole;
+}
+
 /// [C, M/groups, k..] turned around: [M, C/groups, k..] with every kernel dim reversed.
 static Value turnWeights(Composer &c, Value weights, int64_t groups) {
   Dims w = getDims(weights);
@@ -113,6 +188,8 @@ LogicalResult buildConvTranspose(OnnxNode &node) {
                llvm::all_of(more, [](int64_t v) { return v == 0; });
   if (tiles)
     return node.finish(addChannelBias(c, composeByTiles(c, x, weights, w.kernel), bias));
+  if (std::optional<Phases> phases = readPhases(w, more))
+    return node.finish(addChannelBias(c, composeByPhases(c, x, weights, w, *phases, more, groups), bias));
   if (!llvm::all_of(w.strides, isOne)) {
     SmallVector<int64_t> factors = {1, 1};
     llvm::append_range(factors, w.strides);

@@ -322,6 +322,49 @@ void emitMap(KernelFunction &k, OpBuilder &b, ArrayRef<unsigned> results, bool a
   });
 }
 
+//===------------------------------------------------------------------------------------------------------------------===//
+// Scans
+//===------------------------------------------------------------------------------------------------------------------===//
+
+/// A scan alone in its kernel: a sweep along its dim for each vector of neighbours, or each line where it runs along lines.
+void emitScan(KernelFunction &k, OpBuilder &b, graph::ScanOpInterface op) {
+  Value result = op->getResult(0), operand = op->getOperand(0);
+  Dims dims = graph::getDims(result);
+  int64_t dim = op.getScanDim(), lane = -1;
+  SmallVector<int64_t> outerDims;
+  for (int64_t d : memoryOrder(result))
+    if (!dims[d].is(1) || d == dim) {
+      lane = d;
+      outerDims.push_back(d);
+    }
+  lane = lane == dim ? -1 : lane;
+  llvm::erase_if(outerDims, [&](int64_t d) { return d == dim || d == lane; });
+  Dims outer = llvm::map_to_vector<8>(outerDims, [&](int64_t d) { return dims[d]; });
+  KernelElements e(b, k.loc(), lane < 0 ? 0 : vectorLanes(k.kernel), k.symbols, k.inputs);
+  SmallVector<Index> at(dims.size(), e.constant(0));
+  auto sweep = [&] {
+    Index length = e.expression(dims[dim]);
+    e.loopNest({dims[dim]}, op.initial(b, k.loc(), e.lanes), 1, [&](ArrayRef<Index> inner, ValueRange carried) {
+      at[dim] = op.runsBackward() ? e.sub(e.sub(length, e.constant(1)), inner[0]) : inner[0];
+      SmallVector<Value> state(carried);
+      Value element = e.read(operand, at), out = op.step(b, k.loc(), state, e.lanes ? e.spread(element) : element);
+      e.write(k.outputs[0], at, out);
+      return state;
+    });
+  };
+  DimExpr work = vectorWork(graph::numElements(dims), std::max<int64_t>(e.lanes, 1), 8);
+  overTasks(k, e, outer, work, [&](ArrayRef<Index> indices) {
+    for (auto [d, index] : llvm::zip(outerDims, indices))
+      at[d] = index;
+    if (lane < 0)
+      return sweep();
+    vectorLoop(e, dims[lane], [&](Index inner) {
+      at[lane] = inner;
+      sweep();
+    });
+  });
+}
+
 } // namespace
 
 SmallVector<Piece> piecesOf(Value result) {
@@ -369,6 +412,8 @@ void emitLoops(KernelFunction &k, OpBuilder &b) {
     return emitAligned(k, b, std::move(*nest));
   if (std::optional<RowProgram> rows = planRows(k))
     return emitRows(k, b, *rows);
+  if (auto scan = k.results.size() == 1 ? k.results[0].getDefiningOp<graph::ScanOpInterface>() : nullptr)
+    return emitScan(k, b, scan);
   for (const auto &together : resultsOfEqualDims(k)) {
     SmallVector<Piece> pieces = together.size() == 1 ? piecesOf(k.results[together[0]]) : SmallVector<Piece>();
     for (const Piece &piece : pieces)

@@ -2,9 +2,10 @@
 //
 // The loop engine: kernels of elementwise, move, reduce and scan ops as vector code.
 //
-// Three shapes of code, from the most special to the most general:
+// Four shapes of code, from the most special to the most general:
 //   aligned   all ops elementwise: dims that lie alike in every buffer collapse into one long row
 //   rows      reductions over the same dims with consumers over them (softmax, norms): passes over a row
+//   scan      a running sum alone: one sweep along its dim
 //   map       everything else: a nest over the result, each element evaluated where it is needed
 #ifndef HEWN_LIB_CODEGEN_LOOPS_LOOPENGINE_H
 #define HEWN_LIB_CODEGEN_LOOPS_LOOPENGINE_H
