@@ -17,6 +17,7 @@
 // The pass is a single walk in program order; it does not undo a choice, but for what rows would compute more than once. FormGroups
 // applies the decision.
 #include "dialects/Graph/Analysis/Cost.h"
+#include "dialects/Graph/Analysis/Layout.h"
 #include "dialects/Graph/Analysis/Views.h"
 #include "dialects/Graph/Contract/Chain.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
@@ -356,12 +357,24 @@ private:
       group.why += (group.why.empty() ? "" : "; ") + why.str();
   }
 
+  /// Whether neighbours in memory are no longer neighbours: lanes would be written one element at a time, where a kernel of its own
+  /// turns them by vectors.
+  static bool turns(Value from, Value to) {
+    SmallVector<int64_t> before = graph::significantOrder(cast<RankedTensorType>(from.getType())),
+                         after = graph::significantOrder(cast<RankedTensorType>(to.getType()));
+    return !before.empty() && !after.empty() && before.back() != after.back();
+  }
+
   /// Why `op`, which reads `operand` of `group`, belongs into it; nullopt where it does not.
   std::optional<std::string> accepts(Group &group, Value operand, Operation *op) {
     if (group.shape == Shape::Alone || !mayRunAt(group, op))
       return std::nullopt;
     Dims result = graph::getDims(op->getResult(0)), from = graph::getDims(operand);
     bool elementwise = isa<graph::ElementwiseOpInterface>(op);
+    // A map's own nest is turned, unless others read what it makes as it is.
+    if (elementwise && turns(operand, op->getResult(0)) &&
+        (group.shape == Shape::Contract || windowed(group) || !operand.hasOneUse()))
+      return std::nullopt;
     switch (group.shape) {
     case Shape::Contract:
       if (elementwise && result == group.space && from == group.space &&
