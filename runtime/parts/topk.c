@@ -58,13 +58,38 @@ static void siftDown(const row *row, int64_t slot, int64_t size) {
   }
 }
 
+/// The first index from `i` on whose float may be better than the worst of the best: most are passed over here, many at once.
+static int64_t passOver(const row *row, int64_t i, int64_t n) {
+  enum { together = 16 };
+  if (row->dtype != HEWN_PART_FLOAT || row->stride != 1)
+    return i;
+  const float *values = (const float *)row->input;
+  float worst = *(const float *)row->values;
+  int smallest = row->flip != 0;
+  for (; i + together <= n; i += together) {
+    int better = 0;
+    for (int j = 0; j < together; ++j) // whatever is no number is looked at
+      better |= smallest ? !(values[i + j] >= worst) : !(values[i + j] <= worst);
+    if (better)
+      return i;
+  }
+  return i;
+}
+
 static void selectRow(const row *row, int64_t n, int64_t k) {
   for (int64_t i = 0; i < k; ++i)
     put(row, i, i);
   for (int64_t i = k / 2; i-- > 0;)
     siftDown(row, i, k);
   uint64_t worst = keyOf(row, row->values, 0);
+  int64_t checked = k; // nothing before it is passed over unseen
   for (int64_t i = k; i < n; ++i) {
+    if (i == checked) {
+      i = passOver(row, i, n);
+      checked = i + 16;
+      if (i >= n)
+        break;
+    }
     // Of equal values the one that came first stays.
     if (keyOf(row, row->input, i) <= worst)
       continue;

@@ -28,6 +28,8 @@ CASES = [
     ("TopK", 11, [X, int64(0)], 2, {}),
     ("TopK", 11, [X.astype(np.int64), int64(6)], 2, {"largest": 0}),
     ("TopK", 10, [X, int64(2)], 2, {"axis": 0}),
+    ("TopK", 11, [floats(5, 1003), int64(7)], 2, {}),
+    ("TopK", 11, [np.round(floats(5, 1003) * 9), int64(20)], 2, {"largest": 0}),
     ("NonZero", 13, [X], 1, {}),
     ("NonZero", 13, [X > 9], 1, {}),
     ("NonZero", 13, [X.astype(np.uint8)], 1, {}),

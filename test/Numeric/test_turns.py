@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results that lie along another dim than their operands: turned in registers, by whole and by broken vectors and lines."""
+"""Results that lie along another dim than their operands: turned in registers, by whole and by broken vectors and lines; sweeps."""
 
 import hewn
 import numpy as np
@@ -115,3 +115,21 @@ def test_pictures_as_tokens_and_back(batch, size):
     got = hewn.compile(model).run({"x": x})
     for name, value in want.items():
         np.testing.assert_allclose(got[name], value, rtol=1e-4, atol=1e-5, err_msg=name)
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("shape", [(3, 4, 5), (2, 40, 33), (7,), (5, 1, 9), (4, 64, 1)], ids=str)
+def test_running_sums(shape, dynamic):
+    """Sweeps along any dim: by vectors of neighbours, or along lines."""
+    x = np.round(np.random.default_rng(3).standard_normal(shape) * 9).astype(np.float32)
+    for axis in range(len(shape)):
+        for exclusive in (0, 1):
+            for reverse in (0, 1):
+                node = helper.make_node("CumSum", ["x", "axis"], ["y"], exclusive=exclusive, reverse=reverse)
+                given = [f"d{i}" for i in range(len(shape))] if dynamic else shape
+                model = built([node], [("x", TensorProto.FLOAT, given)], ["y"])
+                model.graph.initializer.append(helper.make_tensor("axis", TensorProto.INT64, [], [axis]))
+                ordered = np.flip(x, axis) if reverse else x
+                want = np.cumsum(ordered, axis) - (ordered if exclusive else 0)
+                want = np.flip(want, axis) if reverse else want
+                np.testing.assert_array_equal(hewn.compile(model).run({"x": x})["y"], want)
