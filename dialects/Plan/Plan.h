@@ -57,6 +57,14 @@ inline constexpr llvm::StringLiteral kMeetsAttr = "plan.meets";
 inline constexpr llvm::StringLiteral kCountersAttr = "plan.counters";
 /// On an argument of such a function: memory that blocks write for each other.
 inline constexpr llvm::StringLiteral kSharedArgumentAttr = "plan.shared";
+/// On a kernel for a grid: the number of an argument, a constant, which it may keep on chip where one kernel runs all steps of a
+/// loop. On its function: it does, with functions beside it (kKeepSuffix) that bring the argument there, and that read it there.
+inline constexpr llvm::StringLiteral kKeepsAttr = "plan.keeps";
+/// On such a function: bytes of shared memory that a block keeps.
+inline constexpr llvm::StringLiteral kKeptBytesAttr = "plan.kept_bytes";
+/// Behind the name of such a function: the one that brings, of the context, that argument and the symbols; and the one that reads, of
+/// the same arguments as the function itself.
+inline constexpr llvm::StringLiteral kKeepSuffix = "_keep", kKeptSuffix = "_kept", kKeptMemorySuffix = "_kept_memory";
 /// On ops of a block of the program: neighbours of equal numbers become one kernel.
 inline constexpr llvm::StringLiteral kJointAttr = "plan.joint";
 /// On a kernel's function: the names in which its attributes are written, in the order of its symbols.

@@ -27,7 +27,10 @@ std::string describeTime(ModuleOp module) {
     joint.first->walk([&](plan::LaunchOp launch) { name = name.empty() ? launch.getKernel() : name; });
     os << "joint kernel " << i << ": from " << name << " on, " << int64_t(joint.cost.launches)
        << " launches and copies; by the model " << microseconds(joint.cost.launched) << " one by one, "
-       << microseconds(joint.cost.joined) << " as one\n";
+       << microseconds(joint.cost.joined) << " as one";
+    if (joint.kept > 0)
+      os << "; each block keeps up to " << joint.kept << " bytes of constants on chip over the steps of its loops";
+    os << "\n";
   }
   os << "predicted: a run takes " << microseconds(prediction.cycles) << "; " << microseconds(prediction.apart)
      << " with a launch for each kernel";

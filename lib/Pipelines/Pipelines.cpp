@@ -67,6 +67,8 @@ void buildKernelsStage(OpPassManager &pm, const PipelineOptions &options) {
     // How a grid multiplies matrices: decided, then what of it needs a kernel more.
     pm.addPass(createChooseTilesPass());
     pm.addPass(createSplitSumsPass());
+    // Weights of a recurrence that blocks may keep over its steps.
+    pm.addPass(createKeepConstantsPass());
   }
   // Which launches may write over an input.
   pm.addPass(createMarkInPlacePass());

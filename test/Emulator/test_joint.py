@@ -102,6 +102,9 @@ MODELS = {
     "gru": recurrent("GRU", 3, linear_before_reset=1),
     "gru-reset-before": recurrent("GRU", 3),
     "rnn": recurrent("RNN", 1, directions=2),
+    # Sums that blocks share by warps.
+    "wide-rnn": recurrent("RNN", 1, directions=2, hidden=70, sequence=3),
+    "wide-gru": recurrent("GRU", 3, hidden=70, sequence="n"),
     # More elements than a block has threads.
     "large-lstm": recurrent("LSTM", 4, hidden=200, sequence=3, ends=False),
     "large-gru": recurrent("GRU", 3, hidden=200, sequence=3, ends=False, linear_before_reset=1),
@@ -176,6 +179,24 @@ def test_meetings_wait_for_all(name):
     for wrong in ("2147483646", "2147483645"):
         assert is_caught(MODELS[name], lambda text, wrong=wrong: text.replace("i32 -2147483647,", f"i32 -{wrong},"))
     assert is_caught(MODELS[name], lambda text: re.sub(r"icmp sgt (i32 %\d+, -1)", r"icmp eq \1", text))
+
+
+# Constants that blocks keep: of two loops one after another whose last part reads them, of more places than blocks, of one layer.
+KEEPING = ["wide-rnn", "large-lstm", "wide-gru"]
+KEEP = re.compile(r"^.*call void @joint\d+_\w+_keep\(.*\n", re.M)
+
+
+@pytest.mark.parametrize("name", KEEPING)
+def test_kept_constants(name):
+    """They come before the first step, each to its own loop, and are read in each."""
+    text = text_of(MODELS[name])
+    places = [found.span() for found in KEEP.finditer(text)]
+    assert places and len(re.findall(r"call void @joint\d+_\w+_kept\(", text)) == len(places)
+    for begin, end in places:
+        assert is_caught(MODELS[name], lambda text, begin=begin, end=end: text[:begin] + text[end:])
+    # A block takes the places of another one for its own.
+    memory = re.compile(r"(define internal void @joint\d+_\w+_keep\(.*?)@hewn.grid.block\(\)", re.S)
+    assert is_caught(MODELS[name], lambda text: memory.sub(r"\1@hewn.grid.blocks()", text))
 
 
 def test_blocks_that_do_not_come(capfd):

@@ -3,6 +3,7 @@
 #include "lib/Codegen/Grid/Grid.h"
 
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/Module.h"
@@ -11,9 +12,9 @@ using namespace llvm;
 
 namespace hewn::codegen {
 
-/// The only function that uses it; null: there are several, or none.
-static Function *userOf(GlobalVariable &variable) {
-  Function *found = nullptr;
+/// The functions that use it.
+static SmallSetVector<Function *, 4> usersOf(GlobalVariable &variable) {
+  SmallSetVector<Function *, 4> found;
   SmallVector<User *> users(variable.users());
   while (!users.empty()) {
     User *user = users.pop_back_val();
@@ -22,9 +23,7 @@ static Function *userOf(GlobalVariable &variable) {
       append_range(users, user->users());
       continue;
     }
-    if (found && found != instruction->getFunction())
-      return nullptr;
-    found = instruction->getFunction();
+    found.insert(instruction->getFunction());
   }
   return found;
 }
@@ -37,19 +36,32 @@ void shareMemoryOfParts(Module &module, StringRef kernel) {
   };
   SmallVector<Place> places;
   MapVector<Function *, uint64_t> used;
+  SmallVector<GlobalVariable *> kept; // several parts' own
   uint64_t most = 0;
   Align alignment(16);
-  for (GlobalVariable &variable : module.globals()) {
+  for (GlobalVariable &variable : make_early_inc_range(module.globals())) {
     if (variable.getAddressSpace() != unsigned(kSharedSpace))
       continue;
-    Function *user = userOf(variable);
-    if (!user)
+    SmallSetVector<Function *, 4> users = usersOf(variable);
+    if (users.size() > 1)
+      kept.push_back(&variable);
+    if (users.empty())
+      variable.eraseFromParent();
+    if (users.size() != 1)
       continue;
+    Function *user = users[0];
     Align own = variable.getAlign().valueOrOne();
     uint64_t offset = alignTo(used[user], own);
     places.push_back({&variable, offset});
     used[user] = offset + layout.getTypeAllocSize(variable.getValueType());
     most = std::max(most, used[user]);
+    alignment = std::max(alignment, own);
+  }
+  for (GlobalVariable *variable : kept) { // stays, whatever part runs
+    Align own = variable->getAlign().valueOrOne();
+    uint64_t offset = alignTo(most, own);
+    places.push_back({variable, offset});
+    most = offset + layout.getTypeAllocSize(variable->getValueType());
     alignment = std::max(alignment, own);
   }
   if (places.empty())

@@ -11,7 +11,7 @@ class Module;
 namespace hewn::codegen {
 
 /// Puts the shared memory of each function of a joint kernel at the same place: the parts run one after another, and a block's
-/// threads wait for each other in between. `kernel`: its symbol, which no other kernel's memory is named by.
+/// threads wait for each other in between. What several functions use, they keep: it is behind all of that. `kernel`: its symbol, which no other kernel's memory is named by.
 void shareMemoryOfParts(llvm::Module &module, llvm::StringRef kernel);
 
 } // namespace hewn::codegen

@@ -33,6 +33,11 @@ void emitGridMatrix(KernelFunction &k, mlir::OpBuilder &b, const GridTiles &tile
 /// Whether it has few rows or columns, and enough of the rest.
 bool takesFew(const GridTiles &tiles);
 void emitGridFew(KernelFunction &k, mlir::OpBuilder &b, const GridTiles &tiles);
+/// Bytes of a block that keeps the larger operand on chip; nullopt: it can't. The functions that bring it to `kept`, and that read it
+/// there: its threads wait for each other when they have.
+std::optional<int64_t> bytesKeptByFew(const GridTiles &tiles, int64_t warp);
+void emitGridFewKeep(KernelFunction &k, mlir::OpBuilder &b, const GridTiles &tiles, mlir::Value kept);
+void emitGridFewKept(KernelFunction &k, mlir::OpBuilder &b, const GridTiles &tiles, mlir::Value kept);
 /// Whether a tile's threads have enough to share.
 bool takesTiles(const GridTiles &tiles);
 void emitGridTiles(KernelFunction &k, mlir::OpBuilder &b, const GridTiles &tiles);

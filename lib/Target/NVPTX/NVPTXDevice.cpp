@@ -166,16 +166,18 @@ void tellMemory(Module &module) {
 
 /// The kernel's shared memory as what it is given when launched: a variable from outside, of no size.
 void takeShared(Module &module, Function &kernel) {
-  for (GlobalVariable &variable : make_early_inc_range(module.globals())) {
-    if (variable.getAddressSpace() != codegen::kSharedSpace)
-      continue;
+  SmallVector<GlobalVariable *> shared; // before there is another one
+  for (GlobalVariable &variable : module.globals())
+    if (variable.getAddressSpace() == codegen::kSharedSpace)
+      shared.push_back(&variable);
+  for (GlobalVariable *variable : shared) {
     auto *type = ArrayType::get(Type::getInt8Ty(module.getContext()), 0);
     auto *given =
         new GlobalVariable(module, type, /*isConstant=*/false, GlobalValue::ExternalLinkage, nullptr,
                            kernel.getName() + "_given", nullptr, GlobalValue::NotThreadLocal, codegen::kSharedSpace);
-    given->setAlignment(variable.getAlign());
-    variable.replaceAllUsesWith(given);
-    variable.eraseFromParent();
+    given->setAlignment(variable->getAlign());
+    variable->replaceAllUsesWith(given);
+    variable->eraseFromParent();
   }
 }
 

@@ -28,6 +28,10 @@ def SplitSumsPass : Pass<"hewn-split-sums", "::mlir::ModuleOp"> {
   let summary = "Make two kernels of one whose schedule cuts a sum into parts";
 }
 
+def KeepConstantsPass : Pass<"hewn-keep-constants", "::mlir::ModuleOp"> {
+  let summary = "Say which constants a grid's kernels may keep on chip over the steps of a loop";
+}
+
 def VerifyKernelsPass : Pass<"hewn-verify-kernels", "::mlir::ModuleOp"> {
   let summary = "Check that no op that computes lies outside of a kernel";
 }

@@ -22,8 +22,7 @@ SmallVector<Value> GridChain::narrowScores() {
     GridFactors::Fragment left = GridFactors::whole(queries.matrices(row, inSum, /*turned=*/false));
     for (int64_t i = 0; i < count; i += 2) {
       // Lines of two fragments, each with both halves of the sum.
-      SmallVector<Value> words =
-          keys.matrices(e.add(warpColumn, e.constant(i * kFragment)), inSum, /*turned=*/false);
+      SmallVector<Value> words = keys.matrices(e.add(warpColumn, e.constant(i * kFragment)), inSum, /*turned=*/false);
       products.multiply(sums[i], left, GridFactors::whole({words[0], words[2]}), factors);
       products.multiply(sums[i + 1], left, GridFactors::whole({words[1], words[3]}), factors);
     }

@@ -6,6 +6,10 @@
 //
 // Where the larger operand lies along its own dim, a block takes a warp's places of it, its warps share the sum, and meet in
 // shared memory. Where it lies along the sum, a warp takes a place, its lanes share the sum, and meet in registers.
+//
+// Of the first form a block may keep what it reads of the larger operand in shared memory, where that is the same for many launches
+// (lib/Transforms/Fuse/KeepConstants.cpp): one function brings it there, another one reads it there. The function that reads has
+// no more than the block's first places there; what is left for a block to do, where few run, it reads from memory.
 #include "lib/Codegen/Grid/Contract/GridContraction.h"
 #include "lib/Codegen/Grid/GridEngine.h"
 
@@ -35,47 +39,34 @@ public:
       : GridContraction(k, b, tiles, kThreads), warps(kThreads / grid.warp), rowsAreFew(isFew(tiles, tiles.rows)) {}
 
   void run() {
-    manyList = rowsAreFew ? tiles.columns : tiles.rows;
-    fewList = rowsAreFew ? tiles.rows : tiles.columns;
-    many = rowsAreFew ? columns : rows;
-    few = *(rowsAreFew ? rows : columns).constant();
-    bool alongSum = rowsAreFew ? tiles.rightAlongSum : tiles.leftAlongSum;
-    Index lane = e.mod({grid.thread}, e.constant(grid.warp)), warp = e.floorDiv({grid.thread}, e.constant(grid.warp));
-    Value zero = e.constantElement(graph::getElementType(op->getResult(0)), 0);
-    // Places of a block, this thread's one, and its part of the sum.
-    int64_t places = alongSum ? warps : grid.warp;
-    Index ownPlace = alongSum ? warp : lane, ownSum = alongSum ? lane : warp;
-    sharers = alongSum ? grid.warp : warps;
-    Value meeting = alongSum ? Value() : grid.shared(warps * few * grid.warp, zero.getType());
-    Dims counts = {batch, many.ceilDiv(places)};
-    grid.overBlocks(graph::numElements(counts), [&](Index item) {
-      SmallVector<Index> at = e.unravel(item, counts);
-      set(tiles.batch, at[0]);
-      Index place = e.add(e.mul(at[1], e.constant(places)), ownPlace);
-      // Those beyond the end do the last one's work once more: all must meet.
-      set(manyList, e.min(place, e.sub(e.expression(many), e.constant(1))));
-      SmallVector<Value> sums = sumUp(SmallVector<Value>(few, zero), ownSum);
-      if (alongSum)
-        meetInRegisters(sums);
-      else
-        meetInMemory(sums, meeting, lane, warp);
-      Value writes = e.compare(arith::CmpIPredicate::eq, ownSum, e.constant(0));
-      auto branch = scf::IfOp::create(b, loc(), writes, /*withElseRegion=*/false);
-      {
-        OpBuilder::InsertionGuard guard(b);
-        b.setInsertionPoint(branch.thenBlock()->getTerminator());
-        e.forget();
-        for (int64_t i = 0; i < few; ++i) {
-          if (rowsAreFew)
-            store(sums[i], e.constant(i), place);
-          else
-            store(sums[i], place, e.constant(i));
-        }
-        e.forget();
-      }
-      if (!alongSum)
-        grid.barrier(); // before the next places' sums come
+    prepare();
+    makeMeeting();
+    grid.overBlocks(graph::numElements(counts), [&](Index item) { make(item, Value()); });
+  }
+
+  /// Brings the larger operand of the block's first places to `kept`.
+  void keep(Value kept) {
+    prepare();
+    forFirst([&] {
+      moveTo({grid.block});
+      e.forget();
+      auto loop = scf::ForOp::create(b, loc(), ownSum.base, e.expression(depth).base, e.constant(sharers).base);
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPoint(loop.getBody()->getTerminator());
+      Index at{loop.getInductionVar()};
+      set(tiles.summed, at);
+      grid.storeShared(readOperand(e, rowsAreFew ? 1 : 0), kept, placeInKept(at));
+      e.forget();
     });
+  }
+
+  void runKept(Value kept) {
+    prepare();
+    makeMeeting();
+    grid.wantBlocks(graph::numElements(counts));
+    forFirst([&] { make({grid.block}, kept); });
+    grid.stride(e.add({grid.block}, {grid.blocks}), e.expression(graph::numElements(counts)), {grid.blocks},
+                [&](Index item) { make(item, Value()); });
   }
 
 private:
@@ -83,12 +74,83 @@ private:
   bool rowsAreFew;
   ArrayRef<unsigned> manyList, fewList;
   DimExpr many;
-  int64_t few = 1, sharers = 1;
+  int64_t few = 1, sharers = 1, places = 1;
+  bool alongSum = false;
+  Dims counts;
+  Index lane, warp, ownPlace, ownSum, place;
+  Value meeting, zero;
+
+  void prepare() {
+    manyList = rowsAreFew ? tiles.columns : tiles.rows;
+    fewList = rowsAreFew ? tiles.rows : tiles.columns;
+    many = rowsAreFew ? columns : rows;
+    few = *(rowsAreFew ? rows : columns).constant();
+    alongSum = rowsAreFew ? tiles.rightAlongSum : tiles.leftAlongSum;
+    lane = e.mod({grid.thread}, e.constant(grid.warp));
+    warp = e.floorDiv({grid.thread}, e.constant(grid.warp));
+    zero = e.constantElement(graph::getElementType(op->getResult(0)), 0);
+    // Places of a block, this thread's one, and its part of the sum.
+    places = alongSum ? warps : grid.warp;
+    ownPlace = alongSum ? warp : lane;
+    ownSum = alongSum ? lane : warp;
+    sharers = alongSum ? grid.warp : warps;
+    counts = {batch, many.ceilDiv(places)};
+  }
+
+  /// The memory in which warps meet.
+  void makeMeeting() { meeting = alongSum ? Value() : grid.shared(warps * few * grid.warp, zero.getType()); }
+
+  /// `body`, where the block has places at all.
+  void forFirst(llvm::function_ref<void()> body) {
+    Value has = e.compare(arith::CmpIPredicate::slt, {grid.block}, e.expression(graph::numElements(counts)));
+    auto branch = scf::IfOp::create(b, loc(), has, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(branch.thenBlock()->getTerminator());
+    e.forget();
+    body();
+    e.forget();
+  }
+
+  void moveTo(Index item) {
+    SmallVector<Index> at = e.unravel(item, counts);
+    set(tiles.batch, at[0]);
+    place = e.add(e.mul(at[1], e.constant(places)), ownPlace);
+    // Those beyond the end do the last one's work once more: all must meet.
+    set(manyList, e.min(place, e.sub(e.expression(many), e.constant(1))));
+  }
+
+  Value placeInKept(Index inSum) { return e.add(e.mul(inSum, e.constant(grid.warp)), lane).base; }
+
+  /// The places of an item; `kept`: where the larger operand is, null: in memory.
+  void make(Index item, Value kept) {
+    moveTo(item);
+    SmallVector<Value> sums = sumUp(SmallVector<Value>(few, zero), ownSum, kept);
+    if (alongSum)
+      meetInRegisters(sums);
+    else
+      meetInMemory(sums, meeting, lane, warp);
+    Value writes = e.compare(arith::CmpIPredicate::eq, ownSum, e.constant(0));
+    auto branch = scf::IfOp::create(b, loc(), writes, /*withElseRegion=*/false);
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPoint(branch.thenBlock()->getTerminator());
+      e.forget();
+      for (int64_t i = 0; i < few; ++i) {
+        if (rowsAreFew)
+          store(sums[i], e.constant(i), place);
+        else
+          store(sums[i], place, e.constant(i));
+      }
+      e.forget();
+    }
+    if (!alongSum)
+      grid.barrier(); // before the next places' sums come
+  }
 
   /// The products at summed place `at`, added.
-  SmallVector<Value> step(ValueRange sums, Index at) {
+  SmallVector<Value> step(ValueRange sums, Index at, Value kept) {
     set(tiles.summed, at);
-    Value shared = readOperand(e, rowsAreFew ? 1 : 0);
+    Value shared = kept ? grid.loadShared(b.getF32Type(), kept, placeInKept(at)) : readOperand(e, rowsAreFew ? 1 : 0);
     SmallVector<Value> next;
     for (auto [i, sum] : llvm::enumerate(sums)) {
       set(fewList, e.constant(int64_t(i)));
@@ -98,7 +160,7 @@ private:
   }
 
   /// This thread's part of the sum: every `sharers`th place from `own` on, several at a time while there are.
-  SmallVector<Value> sumUp(SmallVector<Value> sums, Index own) {
+  SmallVector<Value> sumUp(SmallVector<Value> sums, Index own, Value kept) {
     auto loop = [&](Index from, Index to, int64_t ahead) {
       e.forget();
       auto made = scf::ForOp::create(b, loc(), from.base, to.base, e.constant(sharers * ahead).base, sums);
@@ -106,7 +168,7 @@ private:
       b.setInsertionPointToStart(made.getBody());
       SmallVector<Value> next(made.getRegionIterArgs());
       for (int64_t i = 0; i < ahead; ++i)
-        next = step(next, e.add({made.getInductionVar()}, e.constant(i * sharers)));
+        next = step(next, e.add({made.getInductionVar()}, e.constant(i * sharers)), kept);
       scf::YieldOp::create(b, loc(), next);
       e.forget();
       sums.assign(made.getResults().begin(), made.getResults().end());
@@ -163,5 +225,23 @@ bool takesFew(const GridTiles &tiles) {
 }
 
 void emitGridFew(KernelFunction &k, OpBuilder &b, const GridTiles &tiles) { GridFewEmitter(k, b, tiles).run(); }
+
+std::optional<int64_t> bytesKeptByFew(const GridTiles &tiles, int64_t warp) {
+  bool rowsAreFew = isFew(tiles, tiles.rows);
+  std::optional<int64_t> depth = graph::numElements(tiles.dims(tiles.summed)).constant();
+  Value larger = graph::ContractOpInterface(tiles.op)->getOperand(rowsAreFew ? 1 : 0);
+  Type type = graph::computeType(graph::getElementType(larger));
+  if (!depth || !type.isF32() || (rowsAreFew ? tiles.rightAlongSum : tiles.leftAlongSum))
+    return std::nullopt;
+  return *depth * warp * 4;
+}
+
+void emitGridFewKeep(KernelFunction &k, OpBuilder &b, const GridTiles &tiles, Value kept) {
+  GridFewEmitter(k, b, tiles).keep(kept);
+}
+
+void emitGridFewKept(KernelFunction &k, OpBuilder &b, const GridTiles &tiles, Value kept) {
+  GridFewEmitter(k, b, tiles).runKept(kept);
+}
 
 } // namespace hewn::codegen

@@ -226,6 +226,12 @@ private:
       if (function != program && function.isPublic() && function->hasAttr(plan::kThreadsAttr) &&
           !launched.contains(function.getName()))
         function.erase();
+    // Nobody else calls what stands beside them.
+    for (auto function : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
+      if (function.isPrivate() && function->hasAttr(plan::kThreadsAttr) &&
+          (function.getName().ends_with(plan::kKeepSuffix) || function.getName().ends_with(plan::kKeptSuffix)) &&
+          SymbolTable::symbolKnownUseEmpty(function, getOperation()))
+        function.erase();
   }
 };
 

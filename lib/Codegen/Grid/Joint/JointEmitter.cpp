@@ -85,6 +85,7 @@ func::FuncOp JointEmitter::emit() {
     function.erase();
     return nullptr;
   }
+  giveShared();
   return function;
 }
 
@@ -195,13 +196,12 @@ LogicalResult JointEmitter::emitOps(ArrayRef<Operation *> ops) {
   return success();
 }
 
-func::FuncOp JointEmitter::partOf(plan::LaunchOp launch) {
-  func::FuncOp &part = parts[launch.getKernel()];
+func::FuncOp JointEmitter::partOf(func::FuncOp kernel) {
+  func::FuncOp &part = parts[kernel.getName()];
   if (part)
     return part;
-  func::FuncOp kernel = plan::functionOf(launch);
   part = kernel.clone();
-  part.setName(joint.name + "_" + launch.getKernel().str());
+  part.setName(joint.name + "_" + kernel.getName().str());
   part.setPrivate();
   module.insert(function, part);
   int64_t own = kernel->getAttrOfType<IntegerAttr>(plan::kThreadsAttr).getInt();
@@ -221,7 +221,10 @@ func::FuncOp JointEmitter::partOf(plan::LaunchOp launch) {
 
 LogicalResult JointEmitter::emitLaunch(plan::LaunchOp launch) {
   separate({launch, JointPart::Launch});
-  func::FuncOp part = partOf(launch);
+  func::FuncOp kernel = plan::functionOf(launch);
+  if (keeping.contains(launch))
+    kernel = module.lookupSymbol<func::FuncOp>((launch.getKernel() + plan::kKeptSuffix).str());
+  func::FuncOp part = partOf(kernel);
   SmallVector<Value> arguments = {function.getArgument(0)};
   auto pass = [&](Value value, Value memory) {
     if (!memory)
@@ -241,14 +244,25 @@ LogicalResult JointEmitter::emitLaunch(plan::LaunchOp launch) {
       return launch.emitOpError("has a result at a place that a joint kernel does not have");
     pointers[result] = memory;
   }
+  if (failed(passSymbols(launch, arguments)))
+    return failure();
+  if (part->hasAttr(plan::kCountersAttr))
+    arguments.push_back(counters);
+  callPart(part, arguments);
+  return success();
+}
+
+LogicalResult JointEmitter::passSymbols(plan::LaunchOp launch, SmallVector<Value> &arguments) {
   for (Attribute attr : launch.getSymbols()) {
     std::optional<DimExpr> expr = DimExpr::fromAttr(attr);
     if (!expr)
       return launch.emitOpError("has symbols that are no expressions");
     arguments.push_back(expression(*expr));
   }
-  if (part->hasAttr(plan::kCountersAttr))
-    arguments.push_back(counters);
+  return success();
+}
+
+void JointEmitter::callPart(func::FuncOp part, ValueRange arguments) {
   auto own = part->getAttrOfType<IntegerAttr>(plan::kThreadsAttr).getInt();
   OpBuilder::InsertionGuard guard(b);
   if (own < threads) {
@@ -257,7 +271,6 @@ LogicalResult JointEmitter::emitLaunch(plan::LaunchOp launch) {
     b.setInsertionPoint(branch.thenBlock()->getTerminator());
   }
   func::CallOp::create(b, loc, part, arguments);
-  return success();
 }
 
 LogicalResult JointEmitter::emitScan(graph::ScanOp scan) {
@@ -299,6 +312,8 @@ LogicalResult JointEmitter::emitScan(graph::ScanOp scan) {
     pointers[result] = sequences.back();
   }
 
+  if (failed(keepConstants(scan)))
+    return failure();
   Value length = expression(graph::getDims(scan->getOperand(states))[0]);
   auto loop = scf::ForOp::create(b, loc, constant(0), length, constant(1), carried);
   {

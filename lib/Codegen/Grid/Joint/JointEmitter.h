@@ -9,6 +9,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace hewn::codegen {
 
@@ -34,11 +35,19 @@ private:
   mlir::LogicalResult emitOps(llvm::ArrayRef<mlir::Operation *> ops);
   mlir::LogicalResult emitLaunch(plan::LaunchOp launch);
   mlir::LogicalResult emitScan(graph::ScanOp scan);
+  mlir::LogicalResult passSymbols(plan::LaunchOp launch, llvm::SmallVector<mlir::Value> &arguments);
+  /// By as many threads as the part has.
+  void callPart(mlir::func::FuncOp part, mlir::ValueRange arguments);
   /// All blocks, or at least the threads of each one, are done with what is before the part.
   void separate(JointPart part);
   void emitMeeting();
-  /// The kernel's function as one that the joint kernel calls.
-  mlir::func::FuncOp partOf(plan::LaunchOp launch);
+  /// A kernel's function, or one beside it, as one that the joint kernel calls.
+  mlir::func::FuncOp partOf(mlir::func::FuncOp kernel);
+  /// Launches of a scan's steps whose blocks keep a constant: brings it there. Others don't find room.
+  mlir::LogicalResult keepConstants(graph::ScanOp scan);
+  /// Bytes of shared memory that a function has for itself.
+  int64_t sharedBytesOf(mlir::func::FuncOp part);
+  void giveShared();
 
   // Memory: bytes from the first one of a value on.
   mlir::Value pointer(mlir::Value value);
@@ -61,6 +70,9 @@ private:
   int64_t threads = 0;
   llvm::StringMap<mlir::Value> symbols;
   llvm::StringMap<mlir::func::FuncOp> parts;
+  /// Launches that read what their blocks keep, and the memory of all kernels that do.
+  llvm::DenseSet<mlir::Operation *> keeping;
+  llvm::StringMap<int64_t> kept;
   llvm::DenseMap<mlir::Value, mlir::Value> pointers;
   /// Of the current step of each scan: the slices of its outputs, and where states that take turns are made, by their places.
   struct Step {

@@ -4,6 +4,7 @@
 #include "lib/Transforms/Plan/Join/Handover.h"
 #include "lib/Transforms/Plan/Values/Buffers.h"
 
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
 #include <cmath>
 
@@ -48,6 +49,16 @@ static double attributeOf(LaunchOp launch, StringRef name) {
   }));
 }
 
+std::optional<unsigned> keptOperand(LaunchOp launch) {
+  func::FuncOp function = functionOf(launch);
+  auto argument = function ? function->getAttrOfType<IntegerAttr>(kKeepsAttr) : IntegerAttr();
+  if (!argument || !isa<graph::ScanOp>(launch->getParentOp()) ||
+      argument.getInt() >= int64_t(launch.getInputs().size()) ||
+      !launch.getInputs()[unsigned(argument.getInt())].getDefiningOp<graph::ConstantOp>())
+    return std::nullopt;
+  return unsigned(argument.getInt());
+}
+
 static JointCost costOfLaunch(LaunchOp launch, GridAttr grid) {
   double bytes = attributeOf(launch, kTrafficAttr);
   double multiply = attributeOf(launch, kWorkAttr) / double(grid.getProcessors() * grid.getRate());
@@ -57,6 +68,14 @@ static JointCost costOfLaunch(LaunchOp launch, GridAttr grid) {
   double work = std::max(multiply, bytes / double(grid.getMemoryRate()));
   JointCost cost;
   cost.launched = double(grid.getLaunchCycles()) + kStageCycles + work;
+  if (std::optional<unsigned> kept = keptOperand(launch)) {
+    // It is read once, before the first step; in a step a block reads its share of it from its own memory.
+    constexpr double sharedRate = 128;
+    auto share = functionOf(launch)->getAttrOfType<IntegerAttr>(kKeptBytesAttr);
+    double others = bytes - typical(bufferBytes(launch.getInputs()[*kept]));
+    work =
+        std::max({multiply, others / double(grid.getMemoryRate()), (share ? double(share.getInt()) : 0) / sharedRate});
+  }
   cost.joined = double(grid.getMeetingCycles()) + kStageCycles + kJoinedWork * work;
   cost.launches = 1;
   return cost;
@@ -145,6 +164,7 @@ StringRef whyNotJoined(Operation *op) {
 Prediction predict(func::FuncOp program, GridAttr grid) {
   Prediction prediction;
   llvm::MapVector<Attribute, Prediction::Joint> joints;
+  llvm::DenseSet<std::pair<Attribute, Attribute>> keeping;
   auto add = [&](auto &self, Block &block, double times) -> void {
     for (Operation &op : block) {
       JointCost cost = costOf(&op, grid);
@@ -153,6 +173,10 @@ Prediction predict(func::FuncOp program, GridAttr grid) {
         joint.first = joint.first ? joint.first : &op;
         joint.cost += cost;
         joint.times = times;
+        op.walk([&, number = number](LaunchOp launch) {
+          if (keptOperand(launch) && keeping.insert({number, launch.getKernelAttr()}).second)
+            joint.kept += functionOf(launch)->getAttrOfType<IntegerAttr>(kKeptBytesAttr).getInt();
+        });
         continue;
       }
       double trips = tripsOf(&op), inside = 0;

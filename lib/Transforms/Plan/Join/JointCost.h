@@ -18,6 +18,9 @@ inline constexpr int64_t kTypicalSize = 128;
 /// The function of the kernel; null: it is not there.
 mlir::func::FuncOp functionOf(LaunchOp launch);
 
+/// The number of the launch's operand that blocks keep where one kernel runs all steps of the scan around it; nullopt: none.
+std::optional<unsigned> keptOperand(LaunchOp launch);
+
 /// Cycles of an op of the program.
 struct JointCost {
   /// With a launch each, and as a part of a kernel that runs.
@@ -41,6 +44,8 @@ struct Prediction {
     JointCost cost;
     /// How often it is launched.
     double times = 1;
+    /// Bytes of constants that each block keeps over the steps of its loops; of a kernel once.
+    int64_t kept = 0;
   };
   std::vector<Joint> joints;
   /// A run as it is planned, and one with a launch for each kernel.

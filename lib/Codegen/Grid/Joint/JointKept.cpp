@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Constants that the blocks of a joint kernel keep in shared memory over the steps of a loop (lib/Transforms/Fuse/KeepConstants.cpp).
+//
+//     call @joint_k_keep(%w)                what each block reads of %w, to memory that no other part has
+//     scf.for ... { call @joint_k_kept(%state, %w) }
+#include "lib/Codegen/Grid/Grid.h"
+#include "lib/Codegen/Grid/Joint/JointEmitter.h"
+#include "lib/Transforms/Plan/Join/JointCost.h"
+#include "lib/Transforms/Plan/Values/Buffers.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using hewn::graph::DimExpr;
+
+namespace hewn::codegen {
+
+int64_t JointEmitter::sharedBytesOf(func::FuncOp part) {
+  int64_t bytes = 0;
+  part.walk([&](memref::GetGlobalOp use) {
+    MemRefType type = use.getType();
+    auto global = module.lookupSymbol<memref::GlobalOp>(use.getNameAttr());
+    if (type.getMemorySpaceAsInt() != kSharedSpace || !global || use.getName().ends_with(plan::kKeptMemorySuffix))
+      return;
+    bytes = int64_t(llvm::alignTo(uint64_t(bytes), std::max<uint64_t>(global.getAlignment().value_or(1), 16)));
+    bytes += type.getNumElements() * int64_t(llvm::divideCeil(type.getElementTypeBitWidth(), 8));
+  });
+  return int64_t(llvm::alignTo(uint64_t(bytes), 16));
+}
+
+/// Where parts have more than what every block has, and what they keep.
+void JointEmitter::giveShared() {
+  int64_t all = 0;
+  for (auto &[name, part] : parts)
+    all = std::max(all, sharedBytesOf(part));
+  for (auto &[name, bytes] : kept)
+    all += bytes;
+  if (all > kSharedBytes)
+    function->setAttr(plan::kSharedBytesAttr, b.getI64IntegerAttr(all));
+}
+
+LogicalResult JointEmitter::keepConstants(graph::ScanOp scan) {
+  // What parts have of their own is not known before all are there.
+  constexpr int64_t others = 32 << 10;
+  int64_t room = plan::gridOf(scan).getSharedBytes() - others;
+  llvm::StringSet<> here; // a kernel's memory has one constant at a time
+  for (auto launch : scan.getBody().front().getOps<plan::LaunchOp>()) {
+    std::optional<unsigned> operand = plan::keptOperand(launch);
+    func::FuncOp kernel = plan::functionOf(launch);
+    if (!operand || !here.insert(launch.getKernel()).second)
+      continue;
+    int64_t own = kernel->getAttrOfType<IntegerAttr>(plan::kKeptBytesAttr).getInt(), sum = own;
+    for (auto &[name, bytes] : kept)
+      sum += name == launch.getKernel() ? 0 : bytes;
+    auto bringing = module.lookupSymbol<func::FuncOp>((launch.getKernel() + plan::kKeepSuffix).str());
+    Value memory = pointer(launch.getInputs()[*operand]);
+    if (sum > room || !bringing || !memory)
+      continue;
+    kept[launch.getKernel()] = own;
+    keeping.insert(launch);
+    func::FuncOp part = partOf(bringing); // (What was there nobody reads: who did has met the others since.)
+    SmallVector<Value> arguments = {function.getArgument(0)};
+    auto type = cast<MemRefType>(part.getArgumentTypes()[1]);
+    int64_t width = int64_t(llvm::divideCeil(type.getElementTypeBitWidth(), 8));
+    Value count = expression(plan::bufferBytes(launch.getInputs()[*operand]).floorDiv(DimExpr(width)));
+    arguments.push_back(memref::ViewOp::create(b, loc, type, memory, constant(0), count));
+    if (failed(passSymbols(launch, arguments)))
+      return failure();
+    callPart(part, arguments);
+  }
+  return success();
+}
+
+} // namespace hewn::codegen

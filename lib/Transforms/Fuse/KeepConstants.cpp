@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Says which constant a grid's kernel may keep on chip over the steps of a loop.
+//
+// The problem: each step of a recurrence reads all of its weights, which do not change. Where a step's kernel is a part of a kernel
+// that runs all steps, its blocks live as long: each may keep what it reads of the weights in the memory that its threads share.
+//
+//     plan.kernel @k(%h, %w)   →   plan.kernel @k(%h, %w) attributes {plan.keeps = 1}
+//
+//     graph.scan { plan.launch @k(%state, %constant) }
+//
+// Kept is an operand of the kernel's only contraction, of few rows or columns, where a block's share of it fits, and all blocks that
+// have one run at once. Nothing is kept where loops are run by the host (lib/Codegen/Grid/Joint decides no more than that). It
+// costs shared memory, so that fewer blocks run at once; it gains the time in which the constant comes from memory or the cache.
+#include "dialects/Graph/Contract/ContractRoles.h"
+#include "dialects/Graph/GraphOps.h"
+#include "dialects/Plan/GridSchedule.h"
+#include "lib/Transforms/Fuse/Passes.h"
+
+#include "mlir/IR/SymbolTable.h"
+
+using namespace mlir;
+using hewn::graph::DimExpr;
+
+namespace hewn {
+#define GEN_PASS_DEF_KEEPCONSTANTSPASS
+#include "lib/Transforms/Fuse/Passes.h.inc"
+
+namespace {
+
+struct KeepConstantsPass : impl::KeepConstantsPassBase<KeepConstantsPass> {
+  void runOnOperation() override {
+    SymbolTable table(getOperation());
+    getOperation().walk([&](plan::LaunchOp launch) {
+      auto scan = dyn_cast<graph::ScanOp>(launch->getParentOp());
+      auto kernel = table.lookup<plan::KernelOp>(launch.getKernel());
+      if (!scan || !kernel || !plan::gridOf(kernel) || kernel->hasAttr(plan::kKeepsAttr))
+        return;
+      std::optional<unsigned> kept = keptArgument(kernel);
+      if (kept && launch.getInputs()[*kept].getDefiningOp<graph::ConstantOp>())
+        kernel->setAttr(plan::kKeepsAttr, Builder(&getContext()).getI64IntegerAttr(*kept));
+    });
+  }
+
+private:
+  /// The number of the argument that would be worth it and fit.
+  static std::optional<unsigned> keptArgument(plan::KernelOp kernel) {
+    graph::ContractOpInterface op = graph::onlyContraction(kernel.getBody().front());
+    if (!op || plan::multipliesMatrices(op))
+      return std::nullopt;
+    plan::GridProduct product = plan::gridProduct(op);
+    auto count = [&](ArrayRef<unsigned> list) { return product.count(list).constant().value_or(0); };
+    int64_t rows = count(product.rows), columns = count(product.columns);
+    unsigned larger = rows < columns ? 1 : 0;
+    auto argument = dyn_cast<BlockArgument>(op->getOperand(larger));
+    plan::GridAttr grid = plan::gridOf(kernel);
+    // A warp's places in float32, all along the sum, beside what the kernel's other memory may be.
+    int64_t places = count(product.batch) * ((std::max(rows, columns) + grid.getWarp() - 1) / grid.getWarp());
+    int64_t bytes = count(product.summed) * grid.getWarp() * 4;
+    constexpr int64_t others = 32 << 10;
+    if (!argument || places == 0 || places > grid.getProcessors() || bytes + others > grid.getSharedBytes())
+      return std::nullopt;
+    return argument.getArgNumber();
+  }
+};
+
+} // namespace
+} // namespace hewn

@@ -1,0 +1,45 @@
+// Which constant a kernel may keep on chip: one that the steps of a scan multiply by few rows, where a block's share fits.
+// RUN: hewn-opt %s --hewn-keep-constants | FileCheck %s
+
+module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 166912, products = 3>>} {
+// CHECK: plan.kernel @step({{.*}} attributes {plan.keeps = 1 : i64, symbols = []}
+plan.kernel @step(%h: tensor<1x64xf32>, %w: tensor<64x64xf32>) -> tensor<1x64xf32> attributes {symbols = []} {
+  %0 = graph.matmul %h, %w : (tensor<1x64xf32>, tensor<64x64xf32>) -> tensor<1x64xf32>
+  graph.yield %0 : tensor<1x64xf32>
+}
+// Left alone: what is launched once, what a step makes, more places than processors, a sum too long, many rows.
+// CHECK-NOT: plan.keeps
+plan.kernel @once(%h: tensor<1x64xf32>, %w: tensor<64x96xf32>) -> tensor<1x96xf32> attributes {symbols = []} {
+  %0 = graph.matmul %h, %w : (tensor<1x64xf32>, tensor<64x96xf32>) -> tensor<1x96xf32>
+  graph.yield %0 : tensor<1x96xf32>
+}
+plan.kernel @made(%h: tensor<1x64xf32>, %w: tensor<64x1xf32>) -> tensor<1x1xf32> attributes {symbols = []} {
+  %0 = graph.matmul %h, %w : (tensor<1x64xf32>, tensor<64x1xf32>) -> tensor<1x1xf32>
+  graph.yield %0 : tensor<1x1xf32>
+}
+plan.kernel @wide(%h: tensor<1x64xf32>, %w: tensor<64x4096xf32>) -> tensor<1x4096xf32> attributes {symbols = []} {
+  %0 = graph.matmul %h, %w : (tensor<1x64xf32>, tensor<64x4096xf32>) -> tensor<1x4096xf32>
+  graph.yield %0 : tensor<1x4096xf32>
+}
+plan.kernel @long(%h: tensor<1x4096xf32>, %w: tensor<4096x64xf32>) -> tensor<1x64xf32> attributes {symbols = []} {
+  %0 = graph.matmul %h, %w : (tensor<1x4096xf32>, tensor<4096x64xf32>) -> tensor<1x64xf32>
+  graph.yield %0 : tensor<1x64xf32>
+}
+func.func @main(%x: tensor<9x1x64xf32>, %s: tensor<1x64xf32>) -> (tensor<1x64xf32>, tensor<1x96xf32>) {
+  %w = graph.constant {value = dense<1.0> : tensor<64x64xf32>} : tensor<64x64xf32>
+  %o = graph.constant {value = dense<1.0> : tensor<64x96xf32>} : tensor<64x96xf32>
+  %v = graph.constant {value = dense<1.0> : tensor<64x4096xf32>} : tensor<64x4096xf32>
+  %l = graph.constant {value = dense<1.0> : tensor<4096x64xf32>} : tensor<4096x64xf32>
+  %0 = graph.scan %s, %x attributes {backward = array<i1: false>, numStates = 1 : i64} {
+  ^bb0(%h: tensor<1x64xf32>, %t: tensor<1x64xf32>):
+    %1 = plan.launch @step(%h, %w) symbols [] : (tensor<1x64xf32>, tensor<64x64xf32>) -> tensor<1x64xf32>
+    %2 = graph.reshape %t {shape = [64, 1]} : (tensor<1x64xf32>) -> tensor<64x1xf32>
+    %3 = plan.launch @made(%1, %2) symbols [] : (tensor<1x64xf32>, tensor<64x1xf32>) -> tensor<1x1xf32>
+    %4 = plan.launch @wide(%1, %v) symbols [] : (tensor<1x64xf32>, tensor<64x4096xf32>) -> tensor<1x4096xf32>
+    %5 = plan.launch @long(%4, %l) symbols [] : (tensor<1x4096xf32>, tensor<4096x64xf32>) -> tensor<1x64xf32>
+    graph.yield %5 : tensor<1x64xf32>
+  } : (tensor<1x64xf32>, tensor<9x1x64xf32>) -> tensor<1x64xf32>
+  %6 = plan.launch @once(%0, %o) symbols [] : (tensor<1x64xf32>, tensor<64x96xf32>) -> tensor<1x96xf32>
+  return %0, %6 : tensor<1x64xf32>, tensor<1x96xf32>
+}
+}
