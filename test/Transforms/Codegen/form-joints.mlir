@@ -96,3 +96,37 @@ func.func @main(%x: tensor<?xf32> {graph.dims = ["n"]}) -> tensor<?xf32> attribu
   %4 = plan.launch @some(%3) symbols ["2*n"] {graph.dims = [["n"]], plan.joint = 0 : i64, plan.places = [#plan.place<"output", 0 : i64>]} : (tensor<?xf32>) -> tensor<?xf32>
   return %4 : tensor<?xf32>
 }
+
+// -----
+
+// What blocks keep comes before the loop, and is read in it; nobody else needs the function that reads it in memory.
+// CHECK-LABEL: func.func @joint0(
+// CHECK-SAME: plan.shared_bytes = 65536 : i64
+// CHECK: call @joint0_step_keep(
+// CHECK: scf.for
+// CHECK: call @joint0_step_kept(
+// CHECK-NOT: func.func @step
+// CHECK-LABEL: func.func @main(
+module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 166912>>} {
+memref.global "private" @step_kept_memory : memref<16384xf32, 3> = uninitialized {alignment = 16 : i64}
+func.func @step(%ctx: !llvm.ptr, %h: memref<?xf32>, %w: memref<?xf32>, %y: memref<?xf32>) attributes {plan.blocks = 4 : i64, plan.keeps = 1 : i64, plan.kept_bytes = 65536 : i64, plan.threads = 256 : i64, plan.symbols = []} {
+  return
+}
+func.func private @step_keep(%ctx: !llvm.ptr, %w: memref<?xf32>) attributes {plan.threads = 256 : i64, plan.symbols = []} {
+  %0 = memref.get_global @step_kept_memory : memref<16384xf32, 3>
+  return
+}
+func.func private @step_kept(%ctx: !llvm.ptr, %h: memref<?xf32>, %w: memref<?xf32>, %y: memref<?xf32>) attributes {plan.blocks = 4 : i64, plan.threads = 256 : i64, plan.symbols = []} {
+  %0 = memref.get_global @step_kept_memory : memref<16384xf32, 3>
+  return
+}
+func.func @main(%s: tensor<1x64xf32>, %x: tensor<9x1x64xf32>) -> tensor<9x1x64xf32> attributes {plan.arena_bytes = 512 : i64} {
+  %w = graph.constant {value = dense<1.0> : tensor<64x64xf32>} : tensor<64x64xf32>
+  %0:2 = graph.scan %s, %x attributes {backward = array<i1: false, false>, plan.joint = 0 : i64, numStates = 1 : i64, plan.places = [#plan.place<"arena", 0 : i64>, #plan.place<"output", 0 : i64>]} {
+  ^bb0(%h: tensor<1x64xf32>, %t: tensor<1x64xf32>):
+    %1 = plan.launch @step(%h, %w) symbols [] {plan.places = [#plan.place<"slice", 1 : i64>]} : (tensor<1x64xf32>, tensor<64x64xf32>) -> tensor<1x64xf32>
+    graph.yield %1, %1 : tensor<1x64xf32>, tensor<1x64xf32>
+  } : (tensor<1x64xf32>, tensor<9x1x64xf32>) -> (tensor<1x64xf32>, tensor<9x1x64xf32>)
+  return %0#1 : tensor<9x1x64xf32>
+}
+}

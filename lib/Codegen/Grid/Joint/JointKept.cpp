@@ -44,7 +44,8 @@ void JointEmitter::giveShared() {
 LogicalResult JointEmitter::keepConstants(graph::ScanOp scan) {
   // What parts have of their own is not known before all are there.
   constexpr int64_t others = 32 << 10;
-  int64_t room = plan::gridOf(scan).getSharedBytes() - others;
+  plan::GridAttr grid = plan::gridOf(scan);
+  int64_t room = grid ? grid.getSharedBytes() - others : 0;
   llvm::StringSet<> here; // a kernel's memory has one constant at a time
   for (auto launch : scan.getBody().front().getOps<plan::LaunchOp>()) {
     std::optional<unsigned> operand = plan::keptOperand(launch);
