@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dialects/Plan/GridSchedule.h"
-#include "dialects/Graph/Analysis/Layout.h"
 
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
@@ -10,118 +9,56 @@ using namespace mlir;
 namespace hewn::plan {
 
 //===------------------------------------------------------------------------------------------------------------------===//
-// Products
-//===------------------------------------------------------------------------------------------------------------------===//
-
-graph::DimExpr GridProduct::count(ArrayRef<unsigned> list) const {
-  graph::DimExpr product(1);
-  for (unsigned d : list)
-    product = product * extents[d];
-  return product;
-}
-
-GridProduct gridProduct(graph::ContractOpInterface op) {
-  GridProduct product;
-  SmallVector<AffineMap> maps = op.getIndexingMaps();
-  SmallVector<bool> summed = op.getReductionDims();
-  product.extents = op.getIterationDims(graph::getDims);
-  for (unsigned d = 0; d < summed.size(); ++d) {
-    bool left = maps[0].isFunctionOfDim(d), right = maps[1].isFunctionOfDim(d);
-    (summed[d] ? product.summed : left == right ? product.batch : left ? product.rows : product.columns).push_back(d);
-  }
-  return product;
-}
-
-/// Operands of eight bits, whose products are summed in 32.
-static bool isOfBytes(graph::ContractOpInterface op) {
-  return graph::getElementType(op->getResult(0)).isSignlessInteger(32) &&
-         llvm::all_of(op->getOperands(), [](Value v) { return graph::getElementType(v).isInteger(8); });
-}
-
-bool multipliesMatrices(graph::ContractOpInterface op) {
-  auto narrow = [](Type type) { return type.isF32() || type.isF16() || type.isBF16(); };
-  // Fewer rows or columns have a form of their own; a slice's worth of sums.
-  constexpr int64_t leastSide = 9, leastSum = 16;
-  GridAttr grid = gridOf(op);
-  bool bytes = isOfBytes(op);
-  if (!grid || !grid.getProducts() || (!bytes && !narrow(graph::getElementType(op->getResult(0)))))
-    return false;
-  GridProduct product = gridProduct(op);
-  auto has = [&](ArrayRef<unsigned> list, int64_t least) {
-    return product.count(list).constant().value_or(least) >= least;
-  };
-  if (!has(product.rows, leastSide) || !has(product.columns, leastSide) || !has(product.summed, leastSum))
-    return false;
-  return bytes || llvm::all_of(op->getOperands(), [&](Value v) { return narrow(graph::getElementType(v)); });
-}
-
-Type stagedType(graph::ContractOpInterface op, unsigned operand) {
-  Type left = graph::getElementType(op->getOperand(0)), right = graph::getElementType(op->getOperand(1));
-  if (isOfBytes(op))
-    return operand == 0 ? left : right;
-  return left == right ? left : Type(Float32Type::get(op->getContext()));
-}
-
-bool multipliesAlongSum(graph::ContractOpInterface op) { return isOfBytes(op); }
-
-/// Float32s that are one factor each, where groups of warps multiply.
-static bool isOfRounded(graph::ContractOpInterface op) {
-  GridAttr grid = gridOf(op);
-  return grid && grid.getGroupRate() > 0 && grid.getProducts() == 1 &&
-         llvm::all_of(op->getOperands(), [](Value v) { return graph::getElementType(v).isF32(); });
-}
-
-bool wantsAlongSum(graph::ContractOpInterface op) { return isOfBytes(op) || isOfRounded(op); }
-
-/// Whether an operand's innermost dim in memory is summed.
-static bool liesAlongSum(graph::ContractOpInterface op, unsigned operand) {
-  auto type = cast<RankedTensorType>(op->getOperand(operand).getType());
-  auto layout = dyn_cast_or_null<graph::LayoutAttr>(type.getEncoding());
-  if (layout && (layout.getBlockDim() >= 0 || layout.getGroupDim() >= 0))
-    return false;
-  graph::Dims extents = op.getIterationDims(graph::getDims);
-  SmallVector<bool> summed = op.getReductionDims();
-  AffineMap map = op.getIndexingMaps()[operand];
-  for (int64_t i : llvm::reverse(graph::memoryOrder(type)))
-    for (unsigned d = 0; d < summed.size(); ++d)
-      if (map.getResult(unsigned(i)).isFunctionOfDim(d) && !extents[d].is(1))
-        return summed[d];
-  return false;
-}
-
-bool roundsFetched(graph::ContractOpInterface op) {
-  return isOfRounded(op) && liesAlongSum(op, 0) && liesAlongSum(op, 1);
-}
-
-bool multipliesByGroups(graph::ContractOpInterface op) {
-  return gridOf(op).getGroupRate() > 0 && (stagedType(op).getIntOrFloatBitWidth() == 16 || roundsFetched(op));
-}
-
-//===------------------------------------------------------------------------------------------------------------------===//
 // Tiles
 //===------------------------------------------------------------------------------------------------------------------===//
 
 /// More slices under way than these hide nothing more.
 constexpr int64_t kMostBuffers = 4;
 /// What the gates of such a ring take of shared memory.
-constexpr int64_t kGateBytes = 2 * 8 * kMostBuffers;
+constexpr int64_t kGateBytes = 3 * 8 * kMostBuffers;
 /// Rows of one instruction's result, and columns of the two that share a load.
 constexpr int64_t kFragmentRows = 16, kPairColumns = 16;
+/// Sums of a thread, beside which there are registers enough for everything else: of a group it is but little, a warp has what it
+/// reads in registers too.
+constexpr int64_t kMostSums = 64, kMostSumsOfGroup = 128;
 
-GridTile gridTile(ScheduleAttr schedule, graph::ContractOpInterface op, bool groups) {
+static int64_t sumsOfThread(const GridTile &tile, int64_t threads, int64_t terms) {
+  return tile.rows * tile.columns / threads * (terms > 1 ? 2 : 1);
+}
+
+/// With a group that has the operands fetched; as it was where not even two slices fit.
+static GridTile fetchedTile(GridTile tile, graph::ContractOpInterface op) {
+  GridTile fetched = tile;
+  fetched.fetches = true;
+  fetched.splits = productsOf(op) > 1;
+  fetched.buffers = 1;
+  int64_t fit = (gridOf(op).getSharedBytes() - kGateBytes) / fetched.sharedBytes();
+  fetched.buffers = std::min(fit, kMostBuffers);
+  return fit >= 2 ? fetched : tile;
+}
+
+GridTile gridTile(ScheduleAttr schedule, graph::ContractOpInterface op, bool fetchable) {
   constexpr int64_t step = 32, mostRows = 128, mostColumns = 128, mostOfGroup = 256;
   auto upTo = [&](int64_t size, int64_t most) {
     return int64_t(llvm::divideCeil(std::clamp<int64_t>(size, 1, most), step)) * step;
   };
   GridTile tile{upTo(schedule.getM(), mostRows), 1, 1, 1, 1};
-  tile.byGroups = groups && tile.rows % kGroupRows == 0;
+  tile.byGroups = schedule.getGroups() && multipliesByGroups(op) && tile.rows % kGroupRows == 0;
   tile.columns = upTo(schedule.getN(), tile.byGroups ? mostOfGroup : mostColumns);
   // One slice is multiplied while another one comes.
   int64_t fit = gridOf(op).getSharedBytes() / tile.sharedBytes(), wanted = schedule.getBuffers();
   tile.buffers = std::clamp<int64_t>(wanted > 0 ? std::min(wanted, fit) : fit, 2, kMostBuffers);
   if (tile.byGroups) {
     tile.warpsHigh = tile.rows / kGroupRows * kGroupWarps;
-    return tile;
+    if (fetchable)
+      tile = fetchedTile(tile, op);
+    if (tile.fetches || !mustBeFetched(op))
+      return tile;
+    // Each warp on its own then, with no more columns than it has registers for.
+    auto alone =
+        ScheduleAttr::get(op->getContext(), tile.rows, std::min(tile.columns, productsOf(op) > 1 ? 64 : mostColumns),
+                          schedule.getParts(), wanted, /*groups=*/false);
+    return gridTile(alone, op, fetchable);
   }
   int64_t warps = tile.rows * tile.columns >= 64 * 128 ? 8 : 4;
   // The squarest part of a tile for each warp, which reads least for its work.
@@ -138,15 +75,6 @@ GridTile gridTile(ScheduleAttr schedule, graph::ContractOpInterface op, bool gro
     }
   }
   return tile;
-}
-
-GridTile fetchedTile(GridTile tile, graph::ContractOpInterface op) {
-  GridTile fetched = tile;
-  fetched.fetches = true;
-  fetched.buffers = 1;
-  int64_t fit = (gridOf(op).getSharedBytes() - kGateBytes) / fetched.sharedBytes();
-  fetched.buffers = std::min(fit, kMostBuffers);
-  return tile.byGroups && fit >= 2 ? fetched : tile;
 }
 
 /// Shared memory of each block that is not its own.
@@ -172,13 +100,6 @@ struct Sizes {
 
 /// Cycles that it takes to make factors of a place's part of a slice: nine instructions for each word of a lane, by four units.
 constexpr double kFactorCycles = 9.0 * (kSliceBytes / 4) / 32 / 4;
-/// Sums of a thread, beside which there are registers enough for everything else: of a group it is but little, a warp has what it
-/// reads in registers too.
-constexpr int64_t kMostSums = 64, kMostSumsOfGroup = 128;
-
-int64_t sumsOfThread(const GridTile &tile, int64_t threads, int64_t terms) {
-  return tile.rows * tile.columns / threads * (terms > 1 ? 2 : 1);
-}
 
 /// Cycles that a grid takes for the product with a tile and so many parts of the sum.
 double cycles(GridAttr grid, const Sizes &sizes, const GridTile &tile, int64_t parts) {
@@ -188,6 +109,8 @@ double cycles(GridAttr grid, const Sizes &sizes, const GridTile &tile, int64_t p
                    blockLatency = 1200, launchLatency = 3000;
   constexpr int64_t registers = 65536, mostThreads = 2048, otherRegisters = 64;
   int64_t threads = tile.warps() * grid.getWarp(), each = sumsOfThread(tile, threads, sizes.terms) + otherRegisters;
+  if (tile.fetches)
+    threads += kGroupWarps * grid.getWarp();
   int64_t together =
       std::max<int64_t>(1, std::min({sharedBlocks(tile, grid), registers / (each * threads), mostThreads / threads}));
   int64_t blocks = sizes.batch * parts * int64_t(llvm::divideCeil(sizes.rows, tile.rows)) *
@@ -201,15 +124,23 @@ double cycles(GridAttr grid, const Sizes &sizes, const GridTile &tile, int64_t p
   // Warps of a group read the columns once.
   double parted = double(tile.byGroups ? tile.rows + tile.rows / kGroupRows * tile.columns
                                        : tile.warps() * (tile.warpRows() + tile.warpColumns()));
-  double read = parted * kSliceBytes / sharedRate, factors = sizes.terms > 1 ? parted * kFactorCycles : 0;
+  double factors = sizes.terms > 1 ? parted * kFactorCycles : 0;
+  // Where groups take factors, they read the columns for each product, which were fetched, read once more, and written twice.
+  if (tile.splits) {
+    parted = double(2 * tile.rows + (sizes.terms * tile.rows / kGroupRows + 4) * tile.columns);
+    factors = double(tile.rows + tile.columns) * kFactorCycles;
+  }
+  double read = parted * kSliceBytes / sharedRate;
   double bring = double((tile.rows + tile.columns) * kSliceBytes) / cacheRate;
   double latency = std::max(sliceLatency + termLatency * double(sizes.terms), fetchLatency / double(tile.buffers - 1));
+  latency *= double(kSliceBytes) / double(tile.sliceBytes());
   double write = double(tile.rows * tile.columns * 4) / cacheRate;
-  double time = 0;
+  // Where operands are fetched, the next tile's come while one is finished.
+  double time = tile.fetches ? blockLatency : 0;
   for (int64_t left = busiest; left > 0; left -= together) {
     double here = double(std::min(left, together));
     time += double(slices) * std::max({here * (multiply + factors / 2), here * bring, here * read, latency}) +
-            blockLatency + here * write;
+            (tile.fetches ? 0 : blockLatency) + here * write;
   }
   time = std::max(time, sizes.bytes / double(grid.getMemoryRate()));
   if (parts > 1) {
@@ -231,8 +162,11 @@ ScheduleAttr chooseTile(graph::ContractOpInterface op, bool mayPart) {
   Sizes sizes{count(product.batch), count(product.rows), count(product.columns), 1, 1, 0};
   int64_t depth = count(product.summed);
   sizes.slices = int64_t(llvm::divideCeil(depth * bytes, kSliceBytes));
-  bool isFloat32 = llvm::any_of(op->getOperands(), [](Value v) { return graph::getElementType(v).isF32(); });
-  sizes.terms = isFloat32 ? grid.getProducts() : 1;
+  sizes.terms = productsOf(op);
+  bool fetchable = looksFetchable(op);
+  SmallVector<bool, 2> byGroups = {true};
+  if (multipliesByGroups(op))
+    byGroups = mustBeFetched(op) && !fetchable ? SmallVector<bool, 2>{false} : SmallVector<bool, 2>{true, false};
   sizes.bytes = double(sizes.batch) * double(bytes) *
                 (double(sizes.rows * depth) + double(depth * sizes.columns) + double(sizes.rows * sizes.columns));
 
@@ -242,23 +176,24 @@ ScheduleAttr chooseTile(graph::ContractOpInterface op, bool mayPart) {
   ScheduleAttr best;
   double least = 0;
   for (auto [height, width] : tiles)
-    for (int64_t parts : splits) {
-      if (parts > 1 && (!mayPart || sizes.slices / parts < leastSlices))
-        break;
-      for (int64_t buffers : rings) {
-        auto schedule = ScheduleAttr::get(op->getContext(), height, width, parts, buffers);
-        GridTile tile = gridTile(schedule, op, multipliesByGroups(op));
-        if (tile.sharedBytes() > grid.getSharedBytes() ||
-            sumsOfThread(tile, tile.warps() * grid.getWarp(), sizes.terms) >
-                (tile.byGroups ? kMostSumsOfGroup : kMostSums))
+    for (bool groups : byGroups)
+      for (int64_t parts : splits) {
+        if (parts > 1 && (!mayPart || sizes.slices / parts < leastSlices))
           break;
-        double cost = cycles(grid, sizes, tile, parts);
-        if (!best || cost < least) {
-          least = cost;
-          best = schedule;
+        for (int64_t buffers : rings) {
+          auto schedule = ScheduleAttr::get(op->getContext(), height, width, parts, buffers, groups);
+          GridTile tile = gridTile(schedule, op, fetchable);
+          if (tile.sharedBytes() > grid.getSharedBytes() ||
+              sumsOfThread(tile, tile.warps() * grid.getWarp(), sizes.terms) >
+                  (tile.byGroups ? kMostSumsOfGroup : kMostSums))
+            break;
+          double cost = cycles(grid, sizes, tile, parts);
+          if (!best || cost < least) {
+            least = cost;
+            best = schedule;
+          }
         }
       }
-    }
   return best;
 }
 

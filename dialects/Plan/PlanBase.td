@@ -93,11 +93,12 @@ def Plan_ScheduleAttr : AttrDef<PlanDialect, "Schedule"> {
   let mnemonic = "schedule";
   let summary = "How a contraction is tiled: m rows by n columns of accumulators over the whole sum, or over one of `parts` of it.";
   let description = [{
-    `buffers`: of a grid, slices of the operands in shared memory; 0: as many as are of use and fit.
+    `buffers`: of a grid, slices of the operands in shared memory; 0: as many as are of use and fit. `groups`: whether groups of
+    its warps multiply together, where they can.
   }];
   let parameters = (ins "int64_t":$m, "int64_t":$n, DefaultValuedParameter<"int64_t", "1">:$parts,
-                        DefaultValuedParameter<"int64_t", "0">:$buffers);
-  let builders = [AttrBuilder<(ins "int64_t":$m, "int64_t":$n), [{ return $_get($_ctxt, m, n, int64_t(1), int64_t(0)); }]>];
+                        DefaultValuedParameter<"int64_t", "0">:$buffers, DefaultValuedParameter<"bool", "true">:$groups);
+  let builders = [AttrBuilder<(ins "int64_t":$m, "int64_t":$n), [{ return $_get($_ctxt, m, n, int64_t(1), int64_t(0), true); }]>];
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }

@@ -87,7 +87,7 @@ LogicalResult TargetAttr::verify(Emit emitError, int64_t vectorBytes, int64_t ve
   return success();
 }
 
-LogicalResult ScheduleAttr::verify(Emit emitError, int64_t m, int64_t n, int64_t parts, int64_t buffers) {
+LogicalResult ScheduleAttr::verify(Emit emitError, int64_t m, int64_t n, int64_t parts, int64_t buffers, bool) {
   if (m < 1 || n < 1 || parts < 1)
     return emitError() << "m, n and parts must be at least 1";
   if (buffers < 0)

@@ -28,7 +28,7 @@ bool describeGridFunction(llvm::Function &function) {
   bool gates = name == kGridGateInit || name == kGridGatesReady || name == kGridGateArrive || name == kGridGateExpect ||
                name == kGridGateWait || name.starts_with(kGridFetch);
   bool registers = name == kGridRegistersKeep || name == kGridRegistersTake;
-  bool barrier = name == kGridBarrier || name == kGridBarrierSome;
+  bool barrier = name == kGridBarrier || name == kGridBarrierSome || name == kGridWarpMeet;
   bool counter = name == kGridCounterAdd || name == kGridCounterRead;
   if (!position && !exchanges && !lines && !copies && !groups && !gates && !registers && !barrier && !counter &&
       name != kGridGroupPublish)
@@ -55,9 +55,10 @@ static DimExpr matrixWork(graph::ContractOpInterface op) {
   if (!plan::multipliesMatrices(op))
     return (products * DimExpr(grid.getRate())).floorDiv(DimExpr(scalarRate));
   int64_t bits = plan::stagedType(op).getIntOrFloatBitWidth();
-  int64_t rate = plan::multipliesByGroups(op) ? grid.getGroupRate() : grid.getRate();
-  int64_t each = bits == 32 ? std::max<int64_t>(grid.getProducts(), 1) : 1;
-  return (products * DimExpr(each * bits * grid.getRate())).floorDiv(DimExpr(32 * rate));
+  plan::ScheduleAttr schedule = op->getParentOfType<plan::KernelOp>().getScheduleAttr();
+  bool byGroups = schedule && plan::gridTile(schedule, op, plan::looksFetchable(op)).byGroups;
+  int64_t rate = byGroups ? grid.getGroupRate() : grid.getRate();
+  return (products * DimExpr(plan::productsOf(op) * bits * grid.getRate())).floorDiv(DimExpr(32 * rate));
 }
 
 /// What a kernel reads of an input: where only moves do, no more than they give.
@@ -147,21 +148,30 @@ void Grid::beginGroup() {
 }
 void Grid::closeGroup() { call(kGridGroupClose, {}, {}); }
 
-SmallVector<Value> Grid::groupProduct(Type factors, const Matrix &left, const Matrix &right, ArrayRef<Value> sums) {
-  auto form = [&](const Matrix &matrix) -> Value {
-    uint64_t lines = matrix.lineBytes == 128 ? 1 : matrix.lineBytes == 64 ? 2 : 3;
-    uint64_t bits = uint64_t(matrix.panelStride / 16) << 16 | uint64_t(matrix.blockStride / 16) << 32 | lines << 62;
-    return arith::ConstantOp::create(e.b, e.loc, e.b.getI64IntegerAttr(int64_t(bits)));
-  };
-  SmallVector<Value> operands = {wide(left.address), wide(right.address), form(left), form(right)};
+Value Grid::form(const Matrix &matrix) {
+  uint64_t lines = matrix.lineBytes == 128 ? 1 : matrix.lineBytes == 64 ? 2 : 3;
+  uint64_t bits = uint64_t(matrix.panelStride / 16) << 16 | uint64_t(matrix.blockStride / 16) << 32 | lines << 62;
+  return arith::ConstantOp::create(e.b, e.loc, e.b.getI64IntegerAttr(int64_t(bits)));
+}
+
+SmallVector<Value> Grid::groupProduct(Type factors, StringRef leftForm, bool rightAlongSum, SmallVector<Value> operands,
+                                      ArrayRef<Value> sums) {
   llvm::append_range(operands, sums);
-  std::string name = (kGridGroupProduct +
-                      (factors.isF16()    ? "f16"
-                       : factors.isBF16() ? "bf16"
-                                          : "f32") +
-                      (left.alongSum ? ".k" : ".m") + (right.alongSum ? ".k." : ".m.") + Twine(sums.size() * 2))
-                         .str();
+  StringRef type = factors.isF16() ? "f16" : factors.isBF16() ? "bf16" : "f32";
+  std::string name =
+      (kGridGroupProduct + type + leftForm + (rightAlongSum ? ".k." : ".m.") + Twine(sums.size() * 2)).str();
   return llvm::to_vector(call(name, operands, SmallVector<Type>(sums.size(), e.b.getF32Type())));
+}
+
+SmallVector<Value> Grid::groupProduct(Type factors, const Matrix &left, const Matrix &right, ArrayRef<Value> sums) {
+  return groupProduct(factors, left.alongSum ? ".k" : ".m", right.alongSum,
+                      {wide(left.address), wide(right.address), form(left), form(right)}, sums);
+}
+
+SmallVector<Value> Grid::groupProduct(Type factors, ArrayRef<Value> left, const Matrix &right, ArrayRef<Value> sums) {
+  SmallVector<Value> operands(left);
+  operands.append({wide(right.address), form(right)});
+  return groupProduct(factors, ".r", right.alongSum, operands, sums);
 }
 
 SmallVector<Value> Grid::waitForGroup(int64_t open, ArrayRef<Value> sums) {
@@ -243,6 +253,7 @@ SmallVector<Value> Grid::overBlocks(const DimExpr &count, int64_t most, ArrayRef
 }
 
 void Grid::barrier() { call(kGridBarrier, ValueRange{number(0)}, {}); }
+void Grid::meetWarp() { call(kGridWarpMeet, ValueRange{number(-1)}, {}); }
 
 Value Grid::shuffle(Value value, int64_t laneXor) {
   OpBuilder &b = e.b;

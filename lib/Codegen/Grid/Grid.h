@@ -12,6 +12,7 @@
 //     i32 hewn.grid.counter.add(i64 at, i32 more)                       adds to a counter of all blocks, behind all that this thread has
 //                                                                       seen or written; what it was
 //     i32 hewn.grid.counter.read(i64 at)                                the counter, before all that this thread does next
+//     void hewn.grid.warp.meet(i32 mask)                                the same for the warp's threads
 //     i32 hewn.grid.shuffle(i32 mask, i32 value, i32 xor, i32 31)       the value of the lane `lane ^ xor` of the warp
 //     {f32 x 4} hewn.grid.product(i32 x 4, i32 x 2, f32 x 4)            a warp's 16x8 matrix of sums += 16x8 times 8x8 words
 //     {f32 x 4} hewn.grid.product.f16(i32 x 4, i32 x 2, f32 x 4)        the same of 16x16 times 16x8 float16s, two a word
@@ -27,6 +28,8 @@
 //     void hewn.grid.group.begin()                                      its sums are ready for them
 //     {f32 x n/2} hewn.grid.group.product.TYPE.LEFT.RIGHT.n(i64 left, i64 right, i64 leftForm, i64 rightForm, f32 x n/2)
 //                                                                       four warps' 64xn matrix of sums += 64xD times Dxn TYPEs (f16, bf16, f32)
+//     {f32 x n/2} hewn.grid.group.product.TYPE.r.RIGHT.n(i32 x 4, i64 right, i64 rightForm, f32 x n/2)
+//                                                                       the same, of a left matrix that is in registers
 //     void hewn.grid.group.close()                                      the warp's products so far are a set
 //     {f32 x n/2} hewn.grid.group.wait.n(i32 open, f32 x n/2)           sums, when all of its sets but the last `open` are done
 //     void hewn.grid.gate.init(i64 gate, i32 arrivals)                  eight bytes of shared memory are a gate from now on
@@ -53,7 +56,8 @@
 // D is as many as 32 bytes have; f32s lie along the sum, and are factors as those of `product`. Groups are warps 4 i to 4 i + 3 of a block. Warp w of a group has rows 16 w to 16 w + 15 of its sums: a lane has for each eight
 // columns, in turn, what it has of `product`'s. A group's product reads shared memory some time before a wait for its set ends, what
 // was published before the last barrier. Until then its sums may only be passed to another product, or to a wait. LEFT and
-// RIGHT: `k`, a matrix lies along the sum, or `m`, it lies along its rows (columns of the right one). Lines of L = 128, 64 or 32
+// RIGHT: `k`, a matrix lies along the sum, or `m`, it lies along its rows (columns of the right one); `r`: each warp has its rows as
+// those of `product`'s left matrix, in words that stay as they are until the wait. Lines of L = 128, 64 or 32
 // bytes are in blocks of eight, of which line r (counted from a multiple of 8 L bytes of shared memory) has the 16 bytes number p
 // at p ^ (r * L / 128) % (L / 16). Along the sum a line is a row, from the address on; blocks follow each other at one stride. Along
 // the rows a line is a place along the sum, of L/2 rows; blocks again follow along the sum, and the next rows at another stride. FORM:
@@ -76,6 +80,7 @@ inline constexpr llvm::StringLiteral kGridBarrier = "hewn.grid.barrier";
 inline constexpr llvm::StringLiteral kGridBarrierSome = "hewn.grid.barrier.some";
 inline constexpr llvm::StringLiteral kGridCounterAdd = "hewn.grid.counter.add";
 inline constexpr llvm::StringLiteral kGridCounterRead = "hewn.grid.counter.read";
+inline constexpr llvm::StringLiteral kGridWarpMeet = "hewn.grid.warp.meet";
 inline constexpr llvm::StringLiteral kGridShuffle = "hewn.grid.shuffle";
 inline constexpr llvm::StringLiteral kGridProduct = "hewn.grid.product"; // ... and, but for float32, its types
 inline constexpr llvm::StringLiteral kGridLines = "hewn.grid.lines";
@@ -139,6 +144,8 @@ public:
   void stride(graph::Index from, graph::Index to, graph::Index step, llvm::function_ref<void(graph::Index)> body);
 
   void barrier();
+  /// Waits for the warp's threads, which then see what each has done.
+  void meetWarp();
   /// The value of another lane of the warp; of any type that elements are computed in.
   mlir::Value shuffle(mlir::Value value, int64_t laneXor);
   /// `sums` plus the product of the warp's two matrices of each lane's parts. `factors` of both: float32, float16, bfloat16, or
@@ -163,6 +170,9 @@ public:
   void beginGroup();
   /// `sums` of this thread, under way from now on, plus the product of the group's matrices of `factors` (float16, bfloat16, float32).
   llvm::SmallVector<mlir::Value> groupProduct(mlir::Type factors, const Matrix &left, const Matrix &right,
+                                              llvm::ArrayRef<mlir::Value> sums);
+  /// The same of a left matrix in registers: this lane's four words, as for `product`.
+  llvm::SmallVector<mlir::Value> groupProduct(mlir::Type factors, llvm::ArrayRef<mlir::Value> left, const Matrix &right,
                                               llvm::ArrayRef<mlir::Value> sums);
   void closeGroup();
   llvm::SmallVector<mlir::Value> waitForGroup(int64_t open, llvm::ArrayRef<mlir::Value> sums);
@@ -196,6 +206,10 @@ private:
   unsigned memories = 0;
 
   mlir::ValueRange call(llvm::StringRef name, mlir::ValueRange operands, mlir::TypeRange results);
+  llvm::SmallVector<mlir::Value> groupProduct(mlir::Type factors, llvm::StringRef leftForm, bool rightAlongSum,
+                                              llvm::SmallVector<mlir::Value> operands,
+                                              llvm::ArrayRef<mlir::Value> sums);
+  mlir::Value form(const Matrix &matrix);
   mlir::Value number(int32_t value);
   mlir::Value wide(graph::Index index);
   mlir::Value narrow(graph::Index index);

@@ -33,6 +33,7 @@ const Instruction instructions[] = {
     {codegen::kGridBlocks, Intrinsic::nvvm_read_ptx_sreg_nctaid_x},
     {codegen::kGridBarrier, Intrinsic::nvvm_barrier_cta_sync_aligned_all},
     {codegen::kGridBarrierSome, Intrinsic::nvvm_barrier_cta_sync_aligned_count},
+    {codegen::kGridWarpMeet, Intrinsic::nvvm_bar_warp_sync},
     {codegen::kGridShuffle, Intrinsic::nvvm_shfl_sync_bfly_i32},
     {codegen::kGridProduct, Intrinsic::nvvm_mma_m16n8k8_row_col_tf32},
     {"hewn.grid.product.f16", Intrinsic::nvvm_mma_m16n8k16_row_col_f32_f32},

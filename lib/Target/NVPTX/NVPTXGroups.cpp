@@ -50,22 +50,32 @@ SmallVector<Value *> argumentsFrom(CallInst *call, unsigned first) {
 Value *product(IRBuilder<> &b, CallInst *call, StringRef name) {
   SmallVector<StringRef> parts;
   name.split(parts, '.');
-  SmallVector<Value *> sums = argumentsFrom(call, 4);
+  // The left matrix: an address and its form, or four words.
+  bool inRegisters = parts[1] == "r";
+  SmallVector<Value *> sums = argumentsFrom(call, inRegisters ? 6 : 4);
   std::string registers;
   for (size_t i = 0; i < sums.size(); ++i)
     registers += (i ? ", $" : "$") + std::to_string(i);
   // Float32s have one form.
   bool words = parts[0] == "f32";
   StringRef factors = words ? "tf32" : parts[0];
-  auto turned = [&](StringRef form) { return words ? "" : form == "m" ? ", 1" : ", 0"; };
-  std::string first = std::to_string(2 * sums.size()), second = std::to_string(2 * sums.size() + 1);
+  auto turned = [&](StringRef form) { return words || form == "r" ? "" : form == "m" ? ", 1" : ", 0"; };
+  size_t first = 2 * sums.size();
+  std::string left = "$" + std::to_string(first), right = "$" + std::to_string(first + (inRegisters ? 4 : 1));
+  if (inRegisters)
+    left = "{" + left + ", $" + std::to_string(first + 1) + ", $" + std::to_string(first + 2) + ", $" +
+           std::to_string(first + 3) + "}";
   std::string text = ("{ .reg .pred adds; setp.ne.b32 adds, 1, 0; wgmma.mma_async.sync.aligned.m64n" + parts[3] +
-                      (words ? "k8" : "k16") + ".f32." + factors + "." + factors + " {" + registers + "}, $" + first +
-                      ", $" + second + ", adds, 1, 1" + turned(parts[1]) + turned(parts[2]) + "; }")
+                      (words ? "k8" : "k16") + ".f32." + factors + "." + factors + " {" + registers + "}, " + left +
+                      ", " + right + ", adds, 1, 1" + turned(parts[1]) + turned(parts[2]) + "; }")
                          .str();
-  Value *left = descriptor(b, call->getArgOperand(0), call->getArgOperand(2));
-  Value *right = descriptor(b, call->getArgOperand(1), call->getArgOperand(3));
-  return changeSums(b, text, sums, {left, right}, "l,l");
+  auto argument = [&](unsigned i) { return call->getArgOperand(i); };
+  if (inRegisters)
+    return changeSums(b, text, sums,
+                      {argument(0), argument(1), argument(2), argument(3), descriptor(b, argument(4), argument(5))},
+                      "r,r,r,r,l");
+  return changeSums(b, text, sums, {descriptor(b, argument(0), argument(2)), descriptor(b, argument(1), argument(3))},
+                    "l,l");
 }
 
 Value *wait(IRBuilder<> &b, CallInst *call) {

@@ -99,9 +99,12 @@ void defineGroup(Module &module, Function &function) {
   SmallVector<Value *> arguments;
   for (unsigned i = 0; i < first; ++i)
     arguments.push_back(function.getArg(i));
+  StringRef by = isWait ? "emulator.group.wait" : "emulator.group.product";
   if (!isWait) {
     SmallVector<StringRef> parts; // type, how left and right lie, columns
     name.split(parts, '.');
+    if (parts[1] == "r")
+      by = "emulator.group.product.words";
     arguments.push_back(
         b.getInt32((parts[0] == "bf16") | (parts[0] == "f32") << 3 | (parts[1] == "k") << 1 | (parts[2] == "k") << 2));
   }
@@ -109,9 +112,7 @@ void defineGroup(Module &module, Function &function) {
   SmallVector<Type *> types;
   for (Value *argument : arguments)
     types.push_back(argument->getType());
-  b.CreateCall(module.getOrInsertFunction(isWait ? "emulator.group.wait" : "emulator.group.product",
-                                          FunctionType::get(b.getVoidTy(), types, false)),
-               arguments);
+  b.CreateCall(module.getOrInsertFunction(by, FunctionType::get(b.getVoidTy(), types, false)), arguments);
   Value *result = PoisonValue::get(results);
   for (unsigned i = 0; i < count; ++i)
     result = b.CreateInsertValue(result, b.CreateLoad(b.getFloatTy(), sum(i)), i);
@@ -235,6 +236,8 @@ Error JITCode::load(StringRef text) {
   symbols[jit->mangleAndIntern("hewn.grid.registers.keep")] = symbolOf(&gridRegisters);
   symbols[jit->mangleAndIntern("hewn.grid.registers.take")] = symbolOf(&gridRegisters);
   symbols[jit->mangleAndIntern("emulator.group.product")] = symbolOf(&gridGroupProduct);
+  symbols[jit->mangleAndIntern("emulator.group.product.words")] = symbolOf(&gridGroupProductWords);
+  symbols[jit->mangleAndIntern("hewn.grid.warp.meet")] = symbolOf(&gridWarpMeet);
   symbols[jit->mangleAndIntern("emulator.group.wait")] = symbolOf(&gridGroupWait);
   if (Error error = jit->getMainJITDylib().define(orc::absoluteSymbols(std::move(symbols))))
     return error;

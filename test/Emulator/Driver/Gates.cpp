@@ -78,11 +78,11 @@ void Gates::step(Gate &gate) {
     return;
   ++gate.phases;
   gate.missing = gate.arrivals;
+  gate.before = gate.published;
+  gate.published = true;
 }
 
-std::string Gates::arrive(uint64_t address) { return expect(address, 0); }
-
-std::string Gates::expect(uint64_t address, int32_t bytes) {
+std::string Gates::arrive(uint64_t address, bool published, int32_t bytes) {
   std::string problem;
   Gate *gate = find(address, problem);
   if (!gate)
@@ -90,15 +90,17 @@ std::string Gates::expect(uint64_t address, int32_t bytes) {
   if (gate->missing == 0)
     return "more arrive at a gate than it has been made for";
   gate->bytes += bytes;
+  gate->published &= published;
   --gate->missing;
   step(*gate);
   return "";
 }
 
-std::string Gates::passes(uint64_t address, int32_t parity, bool &does) {
+std::string Gates::passes(uint64_t address, int32_t parity, bool &does, bool &published) {
   std::string problem;
   Gate *gate = find(address, problem);
   does = gate && gate->phases % 2 != parity;
+  published = gate && gate->before;
   if (gate && parity != 0 && parity != 1)
     return "a phase's parity is neither 0 nor 1";
   return problem;

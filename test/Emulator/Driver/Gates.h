@@ -30,15 +30,16 @@ public:
 
   // Each returns what is wrong with it, or nothing.
   std::string make(uint64_t gate, int32_t arrivals);
-  std::string expect(uint64_t gate, int32_t bytes);
-  std::string arrive(uint64_t gate);
+  std::string expect(uint64_t gate, int32_t bytes) { return arrive(gate, false, bytes); }
+  /// `published`: whether what was written before is for groups.
+  std::string arrive(uint64_t gate, bool published, int32_t bytes = 0);
   std::string fetch(uint64_t to, const Tensor &tensor, const int32_t *at, uint64_t gate, bool early);
   std::string end() const;
   /// What has been made is ready when its thread has said so, and used when all have met after that.
   void ready();
   void meet();
-  /// Whether the last phase of that parity has ended.
-  std::string passes(uint64_t gate, int32_t parity, bool &does);
+  /// Whether the last phase of that parity has ended; of the last one to end, whether all that arrived had published.
+  std::string passes(uint64_t gate, int32_t parity, bool &does, bool &published);
   /// The box that was asked for last comes; false: none is on its way.
   bool landOne(std::string &problem);
   /// Whether the line that begins there was fetched.
@@ -49,6 +50,8 @@ private:
   struct Gate {
     int32_t arrivals, missing;
     int64_t bytes = 0, phases = 0;
+    /// Of those that have arrived in this phase, and in the one before.
+    bool published = true, before = false;
     enum { Made, Ready, Used } state = Made;
   };
   struct Fetch {

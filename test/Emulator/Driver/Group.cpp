@@ -76,9 +76,10 @@ std::string GroupWarp::make(const Product &product) {
   Form left(matrices.left, matrices.leftForm, matrices.leftAlongSum, matrices.bits),
       right(matrices.right, matrices.rightForm, matrices.rightAlongSum, matrices.bits);
   uint64_t depth = 32 / left.bytes;
-  if (matrices.bits == 32 && (!left.alongSum || !right.alongSum))
+  bool inRegisters = matrices.leftInRegisters;
+  if (matrices.bits == 32 && ((!left.alongSum && !inRegisters) || !right.alongSum))
     return "matrices of float32s that do not lie along the sum";
-  if (!left.exists(matrices.leftForm) || !right.exists(matrices.rightForm))
+  if ((!inRegisters && !left.exists(matrices.leftForm)) || !right.exists(matrices.rightForm))
     return "a matrix of a group has a form that is none";
   std::string problem;
   auto read = [&](const Form &form, uint64_t row, uint64_t inSum) {
@@ -92,8 +93,9 @@ std::string GroupWarp::make(const Product &product) {
     return 0.0;
   };
   Sums &to = sums.at(product.sums);
-  std::vector<double> lefts(16 * depth), rights(uint64_t(to.columns) * depth);
-  for (uint64_t i = 0; i < 16; ++i)
+  std::vector<double> lefts = product.left, rights(uint64_t(to.columns) * depth);
+  lefts.resize(16 * depth);
+  for (uint64_t i = 0; i < 16 && !inRegisters; ++i)
     for (uint64_t s = 0; s < depth; ++s)
       lefts[i * depth + s] = read(left, uint64_t(warp % 4) * 16 + i, s);
   for (uint64_t j = 0; j < uint64_t(to.columns); ++j)
@@ -109,6 +111,21 @@ std::string GroupWarp::make(const Product &product) {
     }
   --to.left;
   return problem;
+}
+
+/// A warp's 16 rows of a left matrix that its lanes have.
+static std::vector<double> rowsOf(GroupStep *const *lanes) {
+  int32_t bits = lanes[0]->matrices.bits;
+  int64_t count = bits == 32 ? 1 : 2, depth = 8 * count, bytes = 4 / count;
+  std::vector<double> rows(size_t(16 * depth));
+  for (int64_t lane = 0; lane < kWarp; ++lane)
+    for (int64_t part = 0; part < 4; ++part)
+      for (int64_t i = 0; i < count; ++i) {
+        int64_t row = lane / 4 + part % 2 * 8, inSum = (lane % 4 + part / 2 * 4) * count + i;
+        rows[size_t(row * depth + inSum)] =
+            elementAt(reinterpret_cast<uint64_t>(&lanes[lane]->words[part]) + uint64_t(i * bytes), bits);
+      }
+  return rows;
 }
 
 std::string GroupWarp::product(GroupStep *const *lanes) {
@@ -137,7 +154,8 @@ std::string GroupWarp::product(GroupStep *const *lanes) {
     name(lanes[lane]->sums, count, kUnderWay | which);
   ++sums.at(which).left;
   history.push_back(lanes[0]->matrices);
-  open.push_back({lanes[0]->matrices, which, sets});
+  open.push_back(
+      {lanes[0]->matrices, which, sets, lanes[0]->matrices.leftInRegisters ? rowsOf(lanes) : std::vector<double>()});
   if (!early())
     return "";
   // Those before it too, to keep their order. They are done all the same only when they have been waited for.

@@ -26,7 +26,7 @@ struct SharedMemory {
 struct GroupMatrices {
   /// 16 for float16, -16 for bfloat16, 32 for float32; which of them lie along the sum.
   int32_t bits = 0;
-  bool leftAlongSum = false, rightAlongSum = false;
+  bool leftAlongSum = false, rightAlongSum = false, leftInRegisters = false;
   int64_t left = 0, right = 0, leftForm = 0, rightForm = 0;
   bool operator==(const GroupMatrices &) const = default;
 };
@@ -36,6 +36,8 @@ struct GroupStep {
   enum class Kind { Begin, Product, Close, Wait };
   Kind kind = Kind::Begin;
   GroupMatrices matrices;
+  /// This thread's words of a left matrix in registers.
+  int32_t words[4] = {};
   /// Of a wait: sets that may stay open.
   int32_t open = 0;
   /// Of a product or a wait: columns / 2 sums, which are replaced.
@@ -66,6 +68,7 @@ private:
     GroupMatrices matrices;
     uint32_t sums;
     int64_t set;
+    std::vector<double> left; // in registers: 16 rows
   };
   int64_t warp;
   const std::vector<SharedMemory> *shared;

@@ -59,8 +59,9 @@ struct Fiber {
   std::vector<Copy> copies;
   /// Groups of copies that are closed.
   int64_t groups = 0;
-  /// Whether all that it has written is for groups; whether it was at the last barrier.
-  bool published = false, visible = false;
+  /// Whether all that it has written is for groups; whether it was at the last barrier; whether it was of all threads of its warp when
+  /// they met, for which it may speak at a gate; whether all have who came to the gate where it has waited last.
+  bool published = false, visible = false, speaks = false, told = false;
   /// The gate where it waits, and for what.
   int64_t gate = 0;
   int32_t parity = 0;
@@ -154,9 +155,9 @@ void note(const std::string &problem) {
 }
 
 /// Whether a thread that waits at a gate may go on.
-bool passesGate(const Fiber &fiber) {
+bool passesGate(Fiber &fiber) {
   bool does = false;
-  note(run.gates->passes(uint64_t(fiber.gate), fiber.parity, does));
+  note(run.gates->passes(uint64_t(fiber.gate), fiber.parity, does, fiber.told));
   return does;
 }
 
@@ -197,7 +198,13 @@ void checkGroup(int64_t warp) {
              run.groups[other].history[last] != run.groups[warp].history[last])
       run.problem = "warps of a group have different products";
   const GroupMatrices &matrices = run.groups[warp].history[last];
-  if (run.gates->isFetched(uint64_t(matrices.left)) && run.gates->isFetched(uint64_t(matrices.right)))
+  if ((matrices.leftInRegisters || run.gates->isFetched(uint64_t(matrices.left))) &&
+      run.gates->isFetched(uint64_t(matrices.right)))
+    return;
+  bool told = true;
+  for (int64_t t = warp * kWarp; t < (warp + 1) * kWarp; ++t)
+    told &= run.fibers[size_t(t)].told;
+  if (told)
     return;
   for (const Fiber &fiber : run.fibers)
     if (!fiber.visible)
@@ -219,6 +226,15 @@ bool meetWarp(int64_t warp) {
   for (int64_t i = 0; i < kWarp; ++i) {
     lanes[i] = &run.fibers[warp + i].meeting;
     run.fibers[warp + i].state = State::Ready;
+  }
+  if (lanes[0]->kind == Meeting::Kind::None) {
+    bool all = true;
+    for (int64_t t = warp; t < warp + kWarp; ++t)
+      all &= run.fibers[size_t(t)].published;
+    for (int64_t t = warp; t < warp + kWarp; ++t) {
+      run.fibers[size_t(t)].speaks = all;
+      run.fibers[size_t(t)].published = false;
+    }
   }
   GroupWarp &group = run.groups[warp / kWarp];
   size_t before = group.history.size();
@@ -555,6 +571,11 @@ static GroupStep &groupStep(GroupStep::Kind kind) {
   return step;
 }
 
+void gridWarpMeet(int32_t) {
+  meetAt(Meeting::Kind::None);
+  leave(State::AtMeeting);
+}
+
 void gridGroupBegin() {
   groupStep(GroupStep::Kind::Begin);
   leave(State::AtMeeting);
@@ -569,7 +590,18 @@ void gridGroupProduct(int64_t left, int64_t right, int64_t leftForm, int64_t rig
                       float *sums) {
   GroupStep &step = groupStep(GroupStep::Kind::Product);
   step.matrices = {
-      form & 8 ? 32 : form & 1 ? -16 : 16, (form & 2) != 0, (form & 4) != 0, left, right, leftForm, rightForm};
+      form & 8 ? 32 : form & 1 ? -16 : 16, (form & 2) != 0, (form & 4) != 0, false, left, right, leftForm, rightForm};
+  step.columns = columns;
+  step.sums = sums;
+  leave(State::AtMeeting);
+}
+
+void gridGroupProductWords(int32_t word0, int32_t word1, int32_t word2, int32_t word3, int64_t right, int64_t rightForm,
+                           int32_t form, int32_t columns, float *sums) {
+  GroupStep &step = groupStep(GroupStep::Kind::Product);
+  step.matrices = {form & 8 ? 32 : form & 1 ? -16 : 16, false, (form & 4) != 0, true, 0, right, 0, rightForm};
+  int32_t words[] = {word0, word1, word2, word3};
+  std::memcpy(step.words, words, sizeof(words));
   step.columns = columns;
   step.sums = sums;
   leave(State::AtMeeting);
@@ -598,7 +630,12 @@ void gridCopiesWait(int32_t open) {
 
 void gridGateInit(int64_t gate, int32_t arrivals) { note(run.gates->make(uint64_t(gate), arrivals)); }
 void gridGatesReady() { run.gates->ready(); }
-void gridGateArrive(int64_t gate) { note(run.gates->arrive(uint64_t(gate))); }
+void gridGateArrive(int64_t gate) {
+  Fiber &fiber = run.fibers[run.current];
+  bool published = fiber.speaks;
+  fiber.speaks = false;
+  note(run.gates->arrive(uint64_t(gate), published));
+}
 void gridGateExpect(int64_t gate, int32_t bytes) { note(run.gates->expect(uint64_t(gate), bytes)); }
 
 void gridGateWait(int64_t gate, int32_t parity) {

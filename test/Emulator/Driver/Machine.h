@@ -65,7 +65,10 @@ void gridCopiesWait(int32_t open);
 /// columns / 2, which become those that are under way.
 void gridGroupProduct(int64_t left, int64_t right, int64_t leftForm, int64_t rightForm, int32_t form, int32_t columns,
                       float *sums);
+void gridGroupProductWords(int32_t word0, int32_t word1, int32_t word2, int32_t word3, int64_t right, int64_t rightForm,
+                           int32_t form, int32_t columns, float *sums);
 void gridGroupWait(int32_t open, int32_t columns, float *sums);
+void gridWarpMeet(int32_t mask);
 void gridGroupBegin();
 void gridGroupClose();
 void gridGroupPublish();

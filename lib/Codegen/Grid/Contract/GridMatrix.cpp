@@ -21,6 +21,16 @@
 //
 //     one thread:  for tile: for slice:  wait until the buffer is empty;  have it filled
 //     the others:  for tile: for slice:  wait until it is full;  multiply slice;  wait for the products;  say so
+//
+// Where float32s are split, the other warps of that group make the right operand's two factors, in shared memory, where groups
+// must have them; of the left one each warp makes its own, in registers, from which the instruction takes them as well:
+//
+//     other warps:  for tile: for slice:  wait until it is full;  split the right operand's;  say so
+//     the others:   for tile: for slice:  wait until it is full;  split the left one's;  wait for the right one's;  multiply, ...
+//
+// A tile of 128 x 128 so reads, for three products of 32 summed elements, 96 KB of right factors, and 32 KB for splitting, writes
+// 64 KB: 1500 cycles of a shared memory that gives 128 bytes in one, while the products take 1570. Were the left factors there as well,
+// it would be 2000.
 #include "dialects/Plan/GridSchedule.h"
 #include "lib/Codegen/Grid/Contract/GridFactors.h"
 #include "lib/Codegen/Grid/Contract/GridGates.h"
@@ -166,6 +176,32 @@ private:
     return all;
   }
 
+  /// This warp's rows of a slice as factors, a step each.
+  std::vector<GridFactors::Fragment> leftFactors(Index buffer) {
+    std::vector<GridFactors::Fragment> list;
+    for (int64_t step = 0; step < steps(); ++step)
+      list.push_back(fragment(left.left(buffer, warpRow, 0, step), isWhole(0)));
+    return list;
+  }
+
+  /// The sums, then the corrections, after the products of one slice's factors; waited for.
+  SmallVector<Value> splitProducts(ArrayRef<Value> all, ArrayRef<GridFactors::Fragment> lefts, Index buffer) {
+    SmallVector<Value> main(all.take_front(sums())), corrections(all.drop_front(sums()));
+    auto add = [&](SmallVector<Value> &to, ArrayRef<Value> factors, int64_t step, bool second) {
+      to = grid.groupProduct(staged, factors, right.matrix(buffer, e.constant(0), step, second), to);
+    };
+    grid.beginGroup();
+    for (int64_t step = 0; step < steps(); ++step) {
+      add(corrections, lefts[step].low, step, false);
+      add(corrections, lefts[step].high, step, true);
+      add(main, lefts[step].high, step, false);
+    }
+    grid.closeGroup();
+    main = grid.waitForGroup(0, main);
+    llvm::append_range(main, grid.waitForGroup(0, corrections));
+    return main;
+  }
+
   /// The same by groups of warps; under way.
   SmallVector<Value> groupProducts(SmallVector<Value> sums, Index buffer) {
     // Of the group's first row: that of its first warp.
@@ -265,8 +301,9 @@ private:
 
   void runFetching(Index lane) {
     // Of the threads of a block, when its registers are divided anew.
-    constexpr int64_t forFetching = 40, forProducts = 232;
-    GridGates gates(grid, e, tile.buffers, tile.warps());
+    const int64_t forFetching = tile.splits ? 56 : 40, forProducts = tile.splits ? 224 : 232;
+    int64_t makers = tile.splits ? plan::kGroupWarps - 1 : 0;
+    GridGates gates(grid, e, tile.buffers, tile.warps(), makers);
     bool divides = tile.warps() > plan::kGroupWarps;
     Index others = e.constant(tile.warps() * grid.warp);
     auto branch = scf::IfOp::create(b, loc(), e.compare(arith::CmpIPredicate::slt, {grid.thread}, others),
@@ -281,7 +318,14 @@ private:
         [&](Index, Index turn, ValueRange sums) {
           GridGates::Turn at = gates.turn(turn);
           gates.waitUntilFull(at);
-          SmallVector<Value> all = grid.waitForGroup(0, groupProducts(SmallVector<Value>(sums), at.buffer));
+          SmallVector<Value> all;
+          if (tile.splits) {
+            std::vector<GridFactors::Fragment> lefts = leftFactors(at.buffer);
+            gates.waitUntilMade(at);
+            all = splitProducts(SmallVector<Value>(sums), lefts, at.buffer);
+          } else {
+            all = grid.waitForGroup(0, groupProducts(SmallVector<Value>(sums), at.buffer));
+          }
           auto one = scf::IfOp::create(b, loc(), speaks, /*withElseRegion=*/false);
           OpBuilder::InsertionGuard guard(b);
           b.setInsertionPoint(one.thenBlock()->getTerminator());
@@ -304,6 +348,36 @@ private:
           gates.beginFilling(at, left.slice() + right.slice());
           left.fetch(slice, at.buffer, batchNumber, at.full);
           right.fetch(slice, at.buffer, batchNumber, at.full);
+          return {};
+        },
+        [](ArrayRef<Value>) {});
+    e.forget();
+    if (makers > 0) {
+      b.setInsertionPointAfter(one);
+      splitFetched(gates, others, makers, lane);
+    }
+  }
+
+  /// What those warps of the last group do that fetch nothing.
+  void splitFetched(GridGates &gates, Index others, int64_t makers, Index lane) {
+    Index worker = e.sub({grid.thread}, e.add(others, e.constant(grid.warp)));
+    auto has = scf::IfOp::create(b, loc(), e.compare(arith::CmpIPredicate::sge, worker, e.constant(0)),
+                                 /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(has.thenBlock()->getTerminator());
+    Value speaks = e.compare(arith::CmpIPredicate::eq, lane, e.constant(0));
+    overTurns(
+        {},
+        [&](Index, Index turn, ValueRange) -> SmallVector<Value> {
+          GridGates::Turn at = gates.turn(turn);
+          gates.waitUntilFull(at);
+          right.split(factors, at.buffer, worker, makers * grid.warp);
+          grid.publishToGroups();
+          grid.meetWarp();
+          auto says = scf::IfOp::create(b, loc(), speaks, /*withElseRegion=*/false);
+          OpBuilder::InsertionGuard guard(b);
+          b.setInsertionPoint(says.thenBlock()->getTerminator());
+          gates.hasMade(at);
           return {};
         },
         [](ArrayRef<Value>) {});
@@ -332,7 +406,7 @@ private:
       }
     if (pairs)
       k.function.walk([&](vector::StoreOp store) { // as `storesPairs` has found
-        store.setAlignment(store.getVectorType().getElementTypeBitWidth() / 8 * 2);
+        store.setAlignment(store.getVectorType().getElementTypeBitWidth() / 8 * store.getVectorType().getNumElements());
       });
   }
 };
@@ -345,11 +419,7 @@ void emitGridMatrix(KernelFunction &k, OpBuilder &b, const GridTiles &tiles) {
     schedule = plan::chooseTile(tiles.op, /*mayPart=*/false);
   std::optional<GridBox> left = gridBox(k, tiles, 0, plan::stagedType(tiles.op, 0)),
                          right = gridBox(k, tiles, 1, plan::stagedType(tiles.op, 1));
-  plan::GridTile tile = plan::gridTile(schedule, tiles.op, plan::multipliesByGroups(tiles.op));
-  if (left && right)
-    tile = plan::fetchedTile(tile, tiles.op);
-  if (!tile.fetches && plan::roundsFetched(tiles.op))
-    tile = plan::gridTile(schedule, tiles.op, /*groups=*/false);
+  plan::GridTile tile = plan::gridTile(schedule, tiles.op, left && right);
   GridMatrixEmitter emitter(k, b, tiles, tile);
   if (tile.fetches)
     emitter.fetchFrom(*left, *right);

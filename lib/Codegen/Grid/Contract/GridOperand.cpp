@@ -2,6 +2,7 @@
 #include "lib/Codegen/Grid/Contract/GridOperand.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using hewn::graph::DimExpr;
@@ -43,9 +44,11 @@ GridOperand::GridOperand(GridContraction &c, unsigned operand, Type staged, int6
       sliceBytes(tile.sliceBytes()), list(operand == 0 ? c.tiles.rows : c.tiles.columns),
       places(operand == 0 ? c.rows : c.columns),
       alongSum(plan::multipliesAlongSum(c.op) || (operand == 0 ? c.tiles.leftAlongSum : c.tiles.rightAlongSum)),
-      forGroups(tile.byGroups) {
+      forGroups(tile.byGroups), splits(tile.splits) {
   copied = bytesAtOnce();
   memory = c.grid.shared(tile.buffers * room(), storageType(staged), forGroups ? Grid::kMatrixAlignment : 16);
+  if (splits && operand == 1)
+    secondFactors = c.grid.shared(tile.buffers * room(), storageType(staged), Grid::kMatrixAlignment);
 }
 
 /// 16, 8 or 4 where so many bytes along the lines always lie side by side in the operand, at a multiple of their number; 0: it
@@ -246,7 +249,7 @@ void GridOperand::fetchFrom(const GridBox &box) {
   sizes.resize(box.extents.size(), 1);
   rank = unsigned(sizes.size());
   block = box.block;
-  tensor = addBox(c.k, box, bytes, /*rounds=*/staged.isF32(), sizes);
+  tensor = addBox(c.k, box, bytes, /*rounds=*/staged.isF32() && !splits, sizes);
 }
 
 void GridOperand::fetch(Index slice, Index buffer, Index batch, Index gate) {
@@ -264,11 +267,59 @@ void GridOperand::fetch(Index slice, Index buffer, Index batch, Index gate) {
   }
 }
 
+void GridOperand::split(GridFactors &factors, Index buffer, Index worker, int64_t workers) {
+  constexpr int64_t ahead = 2; // pieces of a thread that are read at once
+  auto type = VectorType::get({pieceElements()}, staged);
+  Index start = e.mul(buffer, e.constant(room()));
+  // Pieces of a thread, from number `first` of it on.
+  auto some = [&](Index first, int64_t count) {
+    SmallVector<Index> at;
+    SmallVector<Value> numbers;
+    for (int64_t i = 0; i < count; ++i) {
+      Index piece = e.add(e.mul(e.add(first, e.constant(i)), e.constant(workers)), worker);
+      at.push_back(e.add(start, e.mul(piece, e.constant(pieceElements()))));
+      numbers.push_back(vector::LoadOp::create(c.b, c.loc(), type, memory, at.back().base));
+    }
+    for (auto [place, piece] : llvm::zip(at, numbers)) {
+      SmallVector<Value> words;
+      for (int64_t i = 0; i < pieceElements(); ++i)
+        words.push_back(vector::ExtractOp::create(c.b, c.loc(), piece, i));
+      GridFactors::Fragment made = factors.fragment(words);
+      for (auto [words, to] : {std::pair(&made.high, memory), std::pair(&made.low, secondFactors)}) {
+        SmallVector<Value> values = llvm::map_to_vector(
+            *words, [&](Value word) -> Value { return arith::BitcastOp::create(c.b, c.loc(), staged, word); });
+        Value all = vector::FromElementsOp::create(c.b, c.loc(), type, values);
+        vector::StoreOp::create(c.b, c.loc(), all, to, place.base).setAlignment(16);
+      }
+    }
+    for (Value number : numbers)
+      number.getDefiningOp<vector::LoadOp>().setAlignment(16);
+  };
+  int64_t pieces = room() / pieceElements(), each = pieces / workers, together = each / ahead * ahead;
+  auto loop = scf::ForOp::create(c.b, c.loc(), e.constant(0).base, e.constant(together).base, e.constant(ahead).base);
+  {
+    OpBuilder::InsertionGuard guard(c.b);
+    c.b.setInsertionPoint(loop.getBody()->getTerminator());
+    e.forget();
+    some({loop.getInductionVar()}, ahead);
+    e.forget();
+  }
+  if (together < each)
+    some(e.constant(together), each - together);
+  if (pieces % workers == 0)
+    return;
+  Value has = e.compare(arith::CmpIPredicate::slt, worker, e.constant(pieces % workers));
+  auto branch = scf::IfOp::create(c.b, c.loc(), has, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(c.b);
+  c.b.setInsertionPoint(branch.thenBlock()->getTerminator());
+  some(e.constant(each), 1);
+}
+
 //===------------------------------------------------------------------------------------------------------------------===//
 // Take
 //===------------------------------------------------------------------------------------------------------------------===//
 
-Grid::Matrix GridOperand::matrix(Index buffer, Index base, int64_t step) {
+Grid::Matrix GridOperand::matrix(Index buffer, Index base, int64_t step, bool second) {
   constexpr int64_t linesOfBlock = 8; // after which pieces lie as before
   Grid::Matrix matrix;
   matrix.alongSum = alongSum;
@@ -279,7 +330,7 @@ Grid::Matrix GridOperand::matrix(Index buffer, Index base, int64_t step) {
   Index start = e.mul(base, e.constant(depth() * bytes));
   int64_t inSlice = alongSum ? step * kStepBytes : step * (kStepBytes / bytes) * matrix.lineBytes;
   start = e.add(e.add(start, e.mul(buffer, e.constant(room() * bytes))), e.constant(inSlice));
-  matrix.address = e.add(c.grid.address(memory), start);
+  matrix.address = e.add(c.grid.address(second ? secondFactors : memory), start);
   return matrix;
 }
 

@@ -16,6 +16,7 @@
 #include "dialects/Plan/GridSchedule.h"
 #include "lib/Codegen/Grid/Contract/GridBox.h"
 #include "lib/Codegen/Grid/Contract/GridContraction.h"
+#include "lib/Codegen/Grid/Contract/GridFactors.h"
 
 namespace hewn::codegen {
 
@@ -47,13 +48,17 @@ public:
   /// Instead of both: from now on slices are fetched from `box`; and one thread has one of batch number `batch` come, by `gate`.
   void fetchFrom(const GridBox &box);
   void fetch(graph::Index slice, graph::Index buffer, graph::Index batch, graph::Index gate);
+  /// Of a tile that `splits`: makes two factors of each float32 of a slice that has come, by `workers` threads, of which this one is
+  /// number `worker`. The first ones take its place.
+  void split(GridFactors &factors, graph::Index buffer, graph::Index worker, int64_t workers);
 
   /// This lane's words of 16 places from `base + offset` on and step number `step` of a slice: as the matrix instruction wants the
   /// left factor of 16 rows, or the right ones of twice eight columns. `base` and `offset` are multiples of 16.
   llvm::SmallVector<mlir::Value> left(graph::Index buffer, graph::Index base, int64_t offset, int64_t step);
   llvm::SmallVector<mlir::Value> right(graph::Index buffer, graph::Index base, int64_t offset, int64_t step);
-  /// The matrix of the places from `base` on, a multiple of a group's rows, and step number `step` of a slice.
-  Grid::Matrix matrix(graph::Index buffer, graph::Index base, int64_t step);
+  /// The matrix of the places from `base` on, a multiple of a group's rows, and step number `step` of a slice; `second`: of the
+  /// second factors.
+  Grid::Matrix matrix(graph::Index buffer, graph::Index base, int64_t step, bool second = false);
 
 private:
   GridContraction &c;
@@ -66,7 +71,8 @@ private:
   bool alongSum, forGroups;
   /// Bytes that are copied at once; 0: elements are computed.
   int64_t copied = 0;
-  mlir::Value memory;
+  bool splits;
+  mlir::Value memory, secondFactors;
   mlir::Value tensor; // from which it is fetched
   unsigned rank = 0;
   int64_t block = 0; // of places, as GridBox has it

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products of float32s, each the sum of two factors, by groups of warps: their errors, what is infinite or no number, and what each
+mistake does."""
+
+import re
+
+import emulated
+import hewn
+import numpy as np
+import pytest
+from onnx import helper, numpy_helper
+from test_emulated import SCHEDULES
+from test_fetching import gone, nth, other_parity, twice, with_number
+from test_groups import FLOAT, PRODUCT, TARGET, waits, without
+from test_ptx import model, one
+
+
+def numbers(*shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def weights(rows, depth, columns):
+    return one("MatMul", [[rows, depth]], constants={"w": numbers(depth, columns, seed=1)})
+
+
+def batches(count, rows, columns, depth):
+    """The right operand lies along the sum, and is none of the model's constants."""
+    nodes = [
+        helper.make_node("Transpose", ["t"], ["r"], perm=[0, 2, 1]),
+        helper.make_node("MatMul", ["l", "r"], ["y"]),
+    ]
+    return model(nodes, [("l", FLOAT, [count, rows, depth]), ("t", FLOAT, [count, columns, depth])], [("y", FLOAT)])
+
+
+# With what NumPy makes of the two operands.
+MODELS = {
+    "weights": (weights(1000, 104, 1200), lambda x, w: x @ w),
+    # More slices than buffers, the last one not full.
+    "deep": (weights(384, 420, 384), lambda x, w: x @ w),
+    "batches": (batches(70, 120, 60, 72), lambda x, w: x @ w.swapaxes(1, 2)),
+    "pointwise": (
+        one("Conv", [[16, 72, 15, 20]], constants={"w": numbers(144, 72, 1, 1, seed=1)}),
+        lambda x, w: np.einsum("nchw,oc->nohw", x, w[:, :, 0, 0], optimize=True),
+    ),
+}
+
+
+def run(name, schedule, change=None, edit=None):
+    """Both operands, after `edit` of the first one, and the result; the kernels' text goes through `change`."""
+    built, _ = MODELS[name]
+
+    def look(text):
+        assert f"@{PRODUCT}f32.r.k." in text
+        return change(text) if change else text + "\n"
+
+    with emulated.mutated(look), emulated.compiled(built, TARGET) as module, emulated.setting("SCHEDULE", schedule):
+        feeds = {x.name: numbers(*x.shape, seed=i) for i, x in enumerate(module.inputs)}
+        if edit:
+            edit(next(iter(feeds.values())))
+        operands = [*feeds.values(), *map(numpy_helper.to_array, built.graph.initializer)]
+        return operands, module.run(feeds)["y"]
+
+
+def errors(name, operands, result):
+    """The largest error in units of the sum of its parts' sizes, and that of float32's own products and sums."""
+    products = MODELS[name][1]
+    wide = [x.astype(np.float64) for x in operands]
+    exact, scale = products(*wide), products(*map(np.abs, wide))
+    return [np.max(np.abs(found - exact) / scale) for found in (result, products(*operands))]
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("name", MODELS)
+def test_errors(name, schedule):
+    """Of the size of float32's: without the second factors of either side they would be a thousand times that."""
+    own, float32 = errors(name, *run(name, schedule))
+    assert own < max(2 * float32, 2e-7)
+
+
+def test_what_is_no_number():
+    """Infinite, no number, too large to be rounded up, too small to be two factors: as in float32."""
+
+    def edit(x):
+        x[0, 0], x[1, 3], x[2, 5] = np.inf, np.nan, np.finfo(np.float32).max
+        x[3], x[4] = 1e-42, 0
+
+    (x, w), y = run("weights", "forward", edit=edit)
+    with np.errstate(all="ignore"):
+        want = x @ w
+    np.testing.assert_array_equal(np.isnan(y), np.isnan(want))
+    np.testing.assert_array_equal(np.isposinf(y), np.isposinf(want))
+    np.testing.assert_array_equal(np.isneginf(y), np.isneginf(want))
+    np.testing.assert_allclose(y[2:], want[2:], rtol=1e-3, atol=1e-4)
+
+
+def words_of(edit):
+    """`edit` of the four words of the left matrix, of every product."""
+    call = rf"(call [^\n]*@{re.escape(PRODUCT)}f32\.r[^(]*\()((?:i32 [^,]+, ){{4}})"
+    return lambda text: re.sub(call, lambda found: found[1] + ", ".join(edit(found[2].split(", ")[:4])) + ", ", text)
+
+
+def stores(edit):
+    """`edit` of the lines that store the factors of a piece, in turn the first and the second ones."""
+
+    def change(text):
+        lines = text.split("\n")
+        found = [i for i, line in enumerate(lines) if re.search(r"store <4 x (?:float|i32)> .*addrspace\(3\)", line)]
+        assert len(found) >= 4
+        for number, i in enumerate(found):
+            lines[i] = edit(lines[i], number % 2)
+        return "\n".join(lines)
+
+    return change
+
+
+def only_first(text):
+    """Of a step's three products the second one, of the left one's first factors and the right one's second ones."""
+    call = re.compile(rf"(@{re.escape(PRODUCT)}f32\.r[^(]*\((?:i32 [^,]+, ){{4}}i64 )(%[\w.]+)")
+    addresses = []
+
+    def edit(found):
+        addresses.append(found[2])
+        return found[1] + addresses[(len(addresses) - 1) // 3 * 3]
+
+    return call.sub(edit, text)
+
+
+# The first waits are those of the readers: for what has come, for what has been made of it; then who fetches, then who splits.
+MISTAKES = {
+    "not published": without("group.publish"),
+    "warps do not meet": without("warp.meet"),
+    "made is not waited for": nth("gate.wait", 1, gone),
+    "wrong phase of made": nth("gate.wait", 1, other_parity),
+    "made before it has come": nth("gate.wait", 3, gone),
+    "wrong phase of what is split": nth("gate.wait", 3, other_parity),
+    "full is not waited for": nth("gate.wait", 0, gone),
+    "empty is not waited for": nth("gate.wait", 2, gone),
+    "nobody says that it is made": nth("gate.arrive", 1, gone),
+    "said twice": nth("gate.arrive", 1, twice),
+    "fewer makers": nth("gate.init", -1, with_number(lambda count: count - 1)),
+    "more makers": nth("gate.init", -1, with_number(lambda count: count + 1)),
+    "sums not ready": without("group.begin"),
+    "products not waited for": waits(r"group\.wait\.\d+"),
+    "rows taken for each other": words_of(lambda words: [words[1], words[0], *words[2:]]),
+    "sums taken for each other": words_of(lambda words: [words[2], words[3], *words[:2]]),
+    "first factors not stored": stores(lambda line, second: line if second else ""),
+    "second factors not stored": stores(lambda line, second: "" if second else line),
+    "only first factors of the right one": only_first,
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_mistakes_are_caught(mistake):
+    def caught(schedule):
+        try:
+            own, float32 = errors("deep", *run("deep", schedule, MISTAKES[mistake]))
+            return not own < max(2 * float32, 2e-7)
+        except hewn.RunError:
+            return True
+
+    assert any(caught(schedule) for schedule in SCHEDULES)

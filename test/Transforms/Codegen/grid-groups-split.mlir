@@ -1,0 +1,54 @@
+// Contractions of float32s of which each is the sum of two factors, by groups of warps: a group splits the right ones that were
+// fetched, each warp its rows' left ones in registers.
+// RUN: hewn-opt %s --hewn-choose-tiles | FileCheck %s --check-prefix=CHOOSE
+// RUN: hewn-opt %s --hewn-choose-tiles --hewn-lower-kernels --canonicalize --cse | FileCheck %s
+
+module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 132, warp = 32, sharedBytes = 232448, products = 3, rate = 640, groupRate = 1000>>} {
+
+// Fetched as they are, not rounded. For each of four steps: second times first factors, first times second, first times first.
+// CHOOSE: plan.kernel @split({{.*}} {schedule = #plan.schedule<m = 128, n = 128>, symbols = []}
+// CHECK-LABEL: func.func @split(
+// CHECK-SAME: plan.boxes = [#plan.box<argument = 1, bytes = 4, extents = [512, 2048], strides = [2048], sizes = [32, 128]>, #plan.box<argument = 2, bytes = 4, extents = [512, 2048], strides = [2048], sizes = [32, 128]>]
+// CHECK: call @hewn.grid.registers.take(
+// CHECK: call @hewn.grid.gate.wait(
+// CHECK-COUNT-4: call @hewn.grid.lines(
+// CHECK: call @hewn.grid.gate.wait(
+// CHECK: call @hewn.grid.group.begin(
+// CHECK-COUNT-12: call @hewn.grid.group.product.f32.r.k.128(
+// CHECK-NOT: hewn.grid.group.product
+// CHECK: call @hewn.grid.group.close(
+// CHECK-COUNT-2: call @hewn.grid.group.wait.128(
+// CHECK: call @hewn.grid.gate.arrive(
+// CHECK: call @hewn.grid.fetch.2(
+// CHECK: call @hewn.grid.gate.wait(
+// CHECK: vector.load
+// CHECK-COUNT-2: vector.store
+// CHECK: call @hewn.grid.group.publish(
+// CHECK: call @hewn.grid.warp.meet(
+// CHECK: call @hewn.grid.gate.arrive(
+// CHECK: return
+plan.kernel @split(%x: tensor<2048x512xf32>, %w: tensor<512x2048xf32, #graph.layout<[1, 0]>>) -> tensor<2048x2048xf32> attributes {symbols = []} {
+  %0 = graph.matmul %x, %w : (tensor<2048x512xf32>, tensor<512x2048xf32, #graph.layout<[1, 0]>>) -> tensor<2048x2048xf32>
+  graph.yield %0 : tensor<2048x2048xf32>
+}
+
+// What can't be fetched is not chosen for groups; nor what has few rows to a tile.
+// CHOOSE: plan.kernel @computed({{.*}} groups = false>
+// CHECK-LABEL: func.func @computed(
+// CHECK-NOT: hewn.grid.group
+// CHECK: return
+plan.kernel @computed(%x: tensor<2048x512xf32>, %w: tensor<512x2048xf32, #graph.layout<[1, 0]>>) -> tensor<2048x2048xf32> attributes {symbols = []} {
+  %0 = graph.relu %x : (tensor<2048x512xf32>) -> tensor<2048x512xf32>
+  %1 = graph.matmul %0, %w : (tensor<2048x512xf32>, tensor<512x2048xf32, #graph.layout<[1, 0]>>) -> tensor<2048x2048xf32>
+  graph.yield %1 : tensor<2048x2048xf32>
+}
+
+// Where a schedule wants groups and they can't, warps have no more columns than registers.
+// CHECK-LABEL: func.func @odd(
+// CHECK-NOT: hewn.grid.group
+// CHECK: return
+plan.kernel @odd(%x: tensor<512x126xf32>, %w: tensor<126x512xf32, #graph.layout<[1, 0]>>) -> tensor<512x512xf32> attributes {symbols = [], schedule = #plan.schedule<m = 128, n = 128>} {
+  %0 = graph.matmul %x, %w : (tensor<512x126xf32>, tensor<126x512xf32, #graph.layout<[1, 0]>>) -> tensor<512x512xf32>
+  graph.yield %0 : tensor<512x512xf32>
+}
+}
