@@ -5,11 +5,10 @@ mistake does."""
 import re
 
 import emulated
-import hewn
 import numpy as np
 import pytest
+from mutation import SCHEDULES, is_caught, looking
 from onnx import helper, numpy_helper
-from test_emulated import SCHEDULES
 from test_fetching import gone, nth, other_parity, twice, with_number
 from test_groups import FLOAT, PRODUCT, TARGET, waits, without
 from test_ptx import model, one
@@ -45,20 +44,20 @@ MODELS = {
 }
 
 
-def run(name, schedule, change=None, edit=None):
-    """Both operands, after `edit` of the first one, and the result; the kernels' text goes through `change`."""
+def run(name, schedule, edit=None):
+    """Both operands, after `edit` of the first one, and the result."""
     built, _ = MODELS[name]
 
     def look(text):
         assert f"@{PRODUCT}f32.r.k." in text
-        return change(text) if change else text + "\n"
 
-    with emulated.mutated(look), emulated.compiled(built, TARGET) as module, emulated.setting("SCHEDULE", schedule):
+    with emulated.mutated(looking(look)), emulated.compiled(built, TARGET) as module:
         feeds = {x.name: numbers(*x.shape, seed=i) for i, x in enumerate(module.inputs)}
         if edit:
             edit(next(iter(feeds.values())))
         operands = [*feeds.values(), *map(numpy_helper.to_array, built.graph.initializer)]
-        return operands, module.run(feeds)["y"]
+        with emulated.setting("SCHEDULE", schedule):
+            return operands, module.run(feeds)["y"]
 
 
 def errors(name, operands, result):
@@ -151,11 +150,4 @@ MISTAKES = {
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_mistakes_are_caught(mistake):
-    def caught(schedule):
-        try:
-            own, float32 = errors("deep", *run("deep", schedule, MISTAKES[mistake]))
-            return not own < max(2 * float32, 2e-7)
-        except hewn.RunError:
-            return True
-
-    assert any(caught(schedule) for schedule in SCHEDULES)
+    assert is_caught(MODELS["deep"][0], MISTAKES[mistake], target=TARGET)
