@@ -101,24 +101,34 @@ struct Sizes {
 /// Cycles that it takes to make factors of a place's part of a slice: nine instructions for each word of a lane, by four units.
 constexpr double kFactorCycles = 9.0 * (kSliceBytes / 4) / 32 / 4;
 
+/// Cycles of a block beside its slices.
+constexpr double kBlockLatency = 1200;
+
+/// Products of words that a block makes of a slice, and blocks of the processor that has most of them.
+double wordsOfSlice(const Sizes &sizes, const GridTile &tile) {
+  return double(tile.rows * tile.columns * (kSliceBytes / 4) * sizes.terms);
+}
+int64_t busiestBlocks(GridAttr grid, const Sizes &sizes, const GridTile &tile, int64_t parts) {
+  int64_t blocks = sizes.batch * parts * int64_t(llvm::divideCeil(sizes.rows, tile.rows)) *
+                   int64_t(llvm::divideCeil(sizes.columns, tile.columns));
+  return int64_t(llvm::divideCeil(blocks, grid.getProcessors()));
+}
+
 /// Cycles that a grid takes for the product with a tile and so many parts of the sum.
 double cycles(GridAttr grid, const Sizes &sizes, const GridTile &tile, int64_t parts) {
   // Bytes of a cycle from the cache that all share, and from shared memory; cycles of a slice that nothing else hides, until one
-  // has come, of a block, of a launch.
+  // has come, of a launch.
   constexpr double cacheRate = 48, sharedRate = 128, sliceLatency = 150, termLatency = 50, fetchLatency = 600,
-                   blockLatency = 1200, launchLatency = 3000;
+                   launchLatency = 3000;
   constexpr int64_t registers = 65536, mostThreads = 2048, otherRegisters = 64;
   int64_t threads = tile.warps() * grid.getWarp(), each = sumsOfThread(tile, threads, sizes.terms) + otherRegisters;
   if (tile.fetches)
     threads += kGroupWarps * grid.getWarp();
   int64_t together =
       std::max<int64_t>(1, std::min({sharedBlocks(tile, grid), registers / (each * threads), mostThreads / threads}));
-  int64_t blocks = sizes.batch * parts * int64_t(llvm::divideCeil(sizes.rows, tile.rows)) *
-                   int64_t(llvm::divideCeil(sizes.columns, tile.columns));
-  int64_t busiest = int64_t(llvm::divideCeil(blocks, grid.getProcessors()));
+  int64_t busiest = busiestBlocks(grid, sizes, tile, parts);
   int64_t slices = int64_t(llvm::divideCeil(sizes.slices, parts));
-  double words = double(tile.rows * tile.columns * (kSliceBytes / 4) * sizes.terms);
-  double multiply = words / double(tile.byGroups ? grid.getGroupRate() : grid.getRate());
+  double multiply = wordsOfSlice(sizes, tile) / double(tile.byGroups ? grid.getGroupRate() : grid.getRate());
   // Each warp reads its part of both operands, and makes two factors of each word that needs them: what can be hidden behind
   // products only half.
   // Warps of a group read the columns once.
@@ -132,22 +142,37 @@ double cycles(GridAttr grid, const Sizes &sizes, const GridTile &tile, int64_t p
   }
   double read = parted * kSliceBytes / sharedRate;
   double bring = double((tile.rows + tile.columns) * kSliceBytes) / cacheRate;
-  double latency = std::max(sliceLatency + termLatency * double(sizes.terms), fetchLatency / double(tile.buffers - 1));
-  latency *= double(kSliceBytes) / double(tile.sliceBytes());
+  // Fetched slices are as long as several of these.
+  double ofSlice = double(kSliceBytes) / double(tile.sliceBytes());
+  double latency =
+      ofSlice * std::max(sliceLatency + termLatency * double(sizes.terms), fetchLatency / double(tile.buffers - 1));
   double write = double(tile.rows * tile.columns * 4) / cacheRate;
   // Where operands are fetched, the next tile's come while one is finished.
-  double time = tile.fetches ? blockLatency : 0;
+  double time = tile.fetches ? kBlockLatency : 0;
   for (int64_t left = busiest; left > 0; left -= together) {
     double here = double(std::min(left, together));
     time += double(slices) * std::max({here * (multiply + factors / 2), here * bring, here * read, latency}) +
-            (tile.fetches ? 0 : blockLatency) + here * write;
+            (tile.fetches ? 0 : kBlockLatency) + here * write;
   }
   time = std::max(time, sizes.bytes / double(grid.getMemoryRate()));
   if (parts > 1) {
     double result = double(sizes.batch * sizes.rows * sizes.columns * 4);
-    time += launchLatency + blockLatency + result * double(parts + 1) / (cacheRate * double(grid.getProcessors()));
+    time += launchLatency + kBlockLatency + result * double(parts + 1) / (cacheRate * double(grid.getProcessors()));
   }
   return time;
+}
+
+/// What it costs that a kernel by groups, which are made of all threads of a block, can't be a part of one with others: what two
+/// launches, its own and that of what follows, take more than two meetings of blocks, but for its work, of which a part does half as
+/// much in a time (lib/Transforms/Plan/Join/JointCost.cpp). More work than one such gain is no part.
+double aloneCycles(GridAttr grid, const Sizes &sizes, const GridTile &tile, int64_t parts) {
+  if (!tile.byGroups || grid.getMeetingCycles() == 0)
+    return 0;
+  double slices = double(llvm::divideCeil(sizes.slices, parts) * busiestBlocks(grid, sizes, tile, parts));
+  double multiply = slices * wordsOfSlice(sizes, tile) / double(grid.getRate());
+  double work = std::max(multiply, sizes.bytes / double(grid.getMemoryRate()));
+  double more = double(grid.getLaunchCycles() - grid.getMeetingCycles());
+  return work < more ? 2 * more - work : 0;
 }
 
 } // namespace
@@ -187,7 +212,7 @@ ScheduleAttr chooseTile(graph::ContractOpInterface op, bool mayPart) {
               sumsOfThread(tile, tile.warps() * grid.getWarp(), sizes.terms) >
                   (tile.byGroups ? kMostSumsOfGroup : kMostSums))
             break;
-          double cost = cycles(grid, sizes, tile, parts);
+          double cost = cycles(grid, sizes, tile, parts) + aloneCycles(grid, sizes, tile, parts);
           if (!best || cost < least) {
             least = cost;
             best = schedule;

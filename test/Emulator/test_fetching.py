@@ -24,7 +24,7 @@ MODELS = {
     "weights": (one("MatMul", [[2000, 136]], HALF, constants={"w": weights(136, 1000)}), 1, 2),
     "parts": (one("MatMul", [[256, 4096]], HALF, constants={"w": weights(4096, 128)}), 1, 1),
     # Columns in blocks.
-    "pointwise": (one("Conv", [[32, 72, 15, 20]], HALF, constants={"w": weights(48, 72, 1, 1)}), 1, 1),
+    "pointwise": (one("Conv", [[64, 264, 15, 20]], HALF, constants={"w": weights(96, 264, 1, 1)}), 1, 2),
     "symbolic": (one("MatMul", [["n", 64]], HALF, constants={"w": weights(64, 4096)}), 1, 4),
 }
 

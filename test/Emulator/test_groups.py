@@ -48,7 +48,7 @@ MODELS = {
     "copied": (batches(150, 100, 96), "f16.k.m.128"),
     "edges": (batches(250, 250, 64), "f16.k.m.256"),
     "few-columns": (batches(150, 36, 96, count=200), "f16.k.m."),
-    "odd-sizes": (batches(129, 47, 63), "f16.k.m."),
+    "odd-sizes": (batches(129, 47, 191), "f16.k.m."),
     "computed": (narrowed(64, 128, 128, 96), "bf16.k.m.128"),
     "convolution": (one("Conv", [[32, 32, 15, 20]], HALF, constants={"w": weights(64, 32, 3, 3)}), "f16."),
 }
