@@ -3,11 +3,15 @@
 // heap, since few are wanted), dropping those that overlap a chosen one.
 #include "element.h"
 
+/// How many chosen boxes a box is compared with at once.
+enum { TOGETHER = 16 };
+
 /// One batch and class.
 typedef struct problem {
   const float *boxes;
   const float *scores;
   int64_t *heap; ///< room for all boxes
+  float *chosen; ///< groups of TOGETHER chosen boxes: their low x, high x, low y, high y and areas
   float overlap;
   int isCentered; ///< boxes are (x, y, width, height), not two corners
 } problem;
@@ -48,22 +52,43 @@ static void extentOf(const problem *p, const float *box, int dim, float *low, fl
   }
 }
 
-static int overlaps(const problem *p, int64_t a, int64_t b) {
-  float common = 1, areaA = 1, areaB = 1;
-  for (int dim = 0; dim < 2; ++dim) {
-    float lowA, highA, lowB, highB;
-    extentOf(p, p->boxes + 4 * a, dim, &lowA, &highA);
-    extentOf(p, p->boxes + 4 * b, dim, &lowB, &highB);
-    float low = lowA > lowB ? lowA : lowB;
-    float high = highA < highB ? highA : highB;
-    if (high <= low)
-      return 0;
-    common *= high - low;
-    areaA *= highA - lowA;
-    areaB *= highB - lowB;
+/// A box as `chosen` has it.
+typedef struct extents {
+  float lowX, highX, lowY, highY, area;
+} extents;
+
+static extents extentsOf(const problem *p, int64_t box) {
+  extents e;
+  extentOf(p, p->boxes + 4 * box, 0, &e.lowX, &e.highX);
+  extentOf(p, p->boxes + 4 * box, 1, &e.lowY, &e.highY);
+  e.area = (e.highX - e.lowX) * (e.highY - e.lowY);
+  return e;
+}
+
+/// Whether a box overlaps one of a group; without branches, so that a compiler makes vectors of it.
+static int overlapsOne(const extents *box, const float *group, float most) {
+  const float *lowX = group, *highX = group + TOGETHER, *lowY = group + 2 * TOGETHER, *highY = group + 3 * TOGETHER,
+              *area = group + 4 * TOGETHER;
+  int any = 0;
+  for (int i = 0; i < TOGETHER; ++i) {
+    float left = box->lowX > lowX[i] ? box->lowX : lowX[i], right = box->highX < highX[i] ? box->highX : highX[i];
+    float below = box->lowY > lowY[i] ? box->lowY : lowY[i], above = box->highY < highY[i] ? box->highY : highY[i];
+    float common = (right - left) * (above - below), all = box->area + area[i] - common;
+    any |= (right > left) & (above > below) & (box->area > 0) & (area[i] > 0) & (all > 0) & (common / all > most);
   }
-  float all = areaA + areaB - common;
-  return areaA > 0 && areaB > 0 && all > 0 && common / all > p->overlap;
+  return any;
+}
+
+static void chooseBox(const problem *p, int64_t number, const extents *box) {
+  float *place = p->chosen + number / TOGETHER * (5 * TOGETHER) + number % TOGETHER;
+  if (number % TOGETHER == 0) // boxes that aren't there overlap none
+    for (int i = 0; i < 5 * TOGETHER; ++i)
+      place[i] = 0;
+  place[0] = box->lowX;
+  place[TOGETHER] = box->highX;
+  place[2 * TOGETHER] = box->lowY;
+  place[3 * TOGETHER] = box->highY;
+  place[4 * TOGETHER] = box->area;
 }
 
 /// Writes up to `limit` chosen boxes as rows of three, from `out` on; returns
@@ -76,11 +101,14 @@ static int64_t choose(const problem *p, int64_t size, int64_t limit, int64_t *ou
     int64_t box = p->heap[0];
     p->heap[0] = p->heap[--size];
     siftDown(p, 0, size);
+    extents e = extentsOf(p, box);
     int isFree = 1;
-    for (int64_t i = 0; isFree && i < chosen; ++i)
-      isFree = !overlaps(p, box, out[3 * i + 2]);
-    if (isFree)
-      out[3 * chosen++ + 2] = box;
+    for (int64_t i = 0; isFree && i < chosen; i += TOGETHER)
+      isFree = !overlapsOne(&e, p->chosen + 5 * i, p->overlap);
+    if (!isFree)
+      continue;
+    chooseBox(p, chosen, &e);
+    out[3 * chosen++ + 2] = box;
   }
   return chosen;
 }
@@ -104,9 +132,12 @@ int32_t hewn_part_nonmaxsuppression(hewn_context *context, const char *node, int
   problem p = {0};
   p.overlap = overlapInput ? *overlapInput : 0;
   p.isCentered = params[0] != 0;
-  p.heap = hewn_rt_alloc(context, n * (int64_t)sizeof(int64_t), 64);
+  int64_t most = limit < n ? (limit > 0 ? limit : 0) : n, groups = (most + TOGETHER - 1) / TOGETHER;
+  int64_t heapBytes = n * (int64_t)sizeof(int64_t);
+  p.heap = hewn_rt_alloc(context, heapBytes + groups * 5 * TOGETHER * (int64_t)sizeof(float), 64);
   if (!p.heap)
     return hewn_rt_code(context);
+  p.chosen = (float *)(p.heap + n);
   for (int64_t bc = 0; limit > 0 && bc < batches * classes; ++bc) {
     p.boxes = (const float *)inputs[0].data + bc / classes * n * 4;
     p.scores = (const float *)inputs[1].data + bc * n;
