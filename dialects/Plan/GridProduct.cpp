@@ -90,7 +90,7 @@ static bool liesAlongSum(graph::ContractOpInterface op, unsigned operand) {
 bool mustBeFetched(graph::ContractOpInterface op) { return isOfWords(op); }
 
 bool multipliesByGroups(graph::ContractOpInterface op) {
-  return gridOf(op).getGroupRate() > 0 && (stagedType(op).getIntOrFloatBitWidth() == 16 ||
+  return gridOf(op).getGroupRate() > 0 && (isOfBytes(op) || stagedType(op).getIntOrFloatBitWidth() == 16 ||
                                            (isOfWords(op) && liesAlongSum(op, 0) && liesAlongSum(op, 1)));
 }
 
@@ -98,7 +98,8 @@ static bool looksFetchable(graph::ContractOpInterface op, unsigned operand) {
   constexpr int64_t strideBytes = 16;
   Value value = op->getOperand(operand);
   auto type = cast<RankedTensorType>(value.getType());
-  if (!isa<BlockArgument>(value) || graph::getElementType(value) != stagedType(op, operand))
+  if (!isa<BlockArgument>(value) || graph::getElementType(value) != stagedType(op, operand) ||
+      (multipliesAlongSum(op) && !liesAlongSum(op, operand)))
     return false;
   graph::Dims extents = op.getIterationDims(graph::getDims);
   // What of a window is always at its first place is not there.

@@ -103,3 +103,45 @@ MISTAKES = {
 @pytest.mark.parametrize("name", ["columns", "convolution"])
 def test_mistakes_are_caught(name, mistake):
     assert is_caught(MODELS[name], MISTAKES[mistake], feeds_for(MODELS[name]))
+
+
+# By groups of warps: with how many boxes the kernel's code fetches.
+GROUPS = {
+    "fetched": (matmul([2000], 272, 1000), 2),
+    "signed": (matmul([2000], 272, 1000, left=np.int8, zero=-3), 2),
+    # Windows are copied.
+    "windows": (convolution([8, 64, 28, 28], (128, 64, 3, 3), pads=[1, 1, 1, 1]), 0),
+}
+
+
+@pytest.mark.parametrize("name", GROUPS)
+def test_groups(name):
+    built, boxes = GROUPS[name]
+    feeds, want = on_host(built, feeds_for(built))
+    used = []
+    look = looking(
+        lambda text: used.append(
+            [
+                len(re.findall(rf"call[^@]*@hewn\.grid\.{call}", text))
+                for call in (r"group\.product\.u8s8\.k\.k", "fetch")
+            ]
+        )
+    )
+    for schedule in SCHEDULES:
+        assert not error_of(built, feeds, want, schedule, look, target="sm_90a")
+        products, found = used.pop()
+        assert products and found == boxes
+
+
+GROUP_MISTAKES = {
+    "left taken for signed": lambda text: text.replace("product.u8s8", "product.s8s8"),
+    "right taken for unsigned": lambda text: text.replace("product.u8s8", "product.u8u8"),
+    "not published": lambda text: re.sub(r"^.*call void @hewn\.grid\.group\.publish\(.*\n", "", text, flags=re.M),
+    "products not waited for": lambda text: re.sub(r"(@hewn\.grid\.group\.wait\.i32\.\d+\(i32 )0", r"\g<1>1", text),
+}
+
+
+@pytest.mark.parametrize("mistake", GROUP_MISTAKES)
+def test_mistakes_of_groups_are_caught(mistake):
+    built = GROUPS["windows"][0]
+    assert is_caught(built, GROUP_MISTAKES[mistake], feeds_for(built), target="sm_90a")

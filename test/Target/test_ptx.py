@@ -13,7 +13,7 @@ from onnx import TensorProto, helper
 from ptx import assemble, needs_ptxas
 
 HEWN = pathlib.Path(os.environ["HEWN_TOOLS"]) / "hewn"
-VERSIONS = {"sm_80": "7.0", "sm_86": "7.1", "sm_89": "7.8", "sm_90a": "8.0", "sm_100a": "8.6"}
+VERSIONS = {"sm_80": "7.0", "sm_86": "7.1", "sm_89": "7.8", "sm_90a": "8.4", "sm_100a": "8.6"}
 
 
 def model(nodes, inputs, outputs, **constants):

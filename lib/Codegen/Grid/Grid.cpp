@@ -154,16 +154,23 @@ Value Grid::form(const Matrix &matrix) {
   return arith::ConstantOp::create(e.b, e.loc, e.b.getI64IntegerAttr(int64_t(bits)));
 }
 
-SmallVector<Value> Grid::groupProduct(Type factors, StringRef leftForm, bool rightAlongSum, SmallVector<Value> operands,
-                                      ArrayRef<Value> sums) {
+static StringRef floatName(Type type) { return type.isF16() ? "f16" : type.isBF16() ? "bf16" : "f32"; }
+
+SmallVector<Value> Grid::groupProduct(StringRef factors, StringRef leftForm, bool rightAlongSum,
+                                      SmallVector<Value> operands, ArrayRef<Value> sums) {
   llvm::append_range(operands, sums);
-  StringRef type = factors.isF16() ? "f16" : factors.isBF16() ? "bf16" : "f32";
   std::string name =
-      (kGridGroupProduct + type + leftForm + (rightAlongSum ? ".k." : ".m.") + Twine(sums.size() * 2)).str();
-  return llvm::to_vector(call(name, operands, SmallVector<Type>(sums.size(), e.b.getF32Type())));
+      (kGridGroupProduct + factors + leftForm + (rightAlongSum ? ".k." : ".m.") + Twine(sums.size() * 2)).str();
+  return llvm::to_vector(call(name, operands, SmallVector<Type>(sums.size(), sums[0].getType())));
 }
 
-SmallVector<Value> Grid::groupProduct(Type factors, const Matrix &left, const Matrix &right, ArrayRef<Value> sums) {
+SmallVector<Value> Grid::groupProduct(Type leftFactors, Type rightFactors, const Matrix &left, const Matrix &right,
+                                      ArrayRef<Value> sums) {
+  std::string factors = floatName(leftFactors).str();
+  if (isa<IntegerType>(leftFactors)) {
+    factors = leftFactors.isUnsignedInteger() ? "u8" : "s8";
+    factors += rightFactors.isUnsignedInteger() ? "u8" : "s8";
+  }
   return groupProduct(factors, left.alongSum ? ".k" : ".m", right.alongSum,
                       {wide(left.address), wide(right.address), form(left), form(right)}, sums);
 }
@@ -171,14 +178,15 @@ SmallVector<Value> Grid::groupProduct(Type factors, const Matrix &left, const Ma
 SmallVector<Value> Grid::groupProduct(Type factors, ArrayRef<Value> left, const Matrix &right, ArrayRef<Value> sums) {
   SmallVector<Value> operands(left);
   operands.append({wide(right.address), form(right)});
-  return groupProduct(factors, ".r", right.alongSum, operands, sums);
+  return groupProduct(floatName(factors), ".r", right.alongSum, operands, sums);
 }
 
 SmallVector<Value> Grid::waitForGroup(int64_t open, ArrayRef<Value> sums) {
   SmallVector<Value> operands = {number(int32_t(open))};
   llvm::append_range(operands, sums);
-  std::string name = (kGridGroupWait + Twine(sums.size() * 2)).str();
-  return llvm::to_vector(call(name, operands, SmallVector<Type>(sums.size(), e.b.getF32Type())));
+  Type type = sums[0].getType();
+  std::string name = (kGridGroupWait + (type.isInteger() ? "i32." : "") + Twine(sums.size() * 2)).str();
+  return llvm::to_vector(call(name, operands, SmallVector<Type>(sums.size(), type)));
 }
 
 Value Grid::narrow(Index index) { return arith::IndexCastOp::create(e.b, e.loc, e.b.getI32Type(), index.base); }

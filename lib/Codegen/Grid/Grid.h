@@ -27,11 +27,12 @@
 //     void hewn.grid.group.publish()                                    the thread's copies and stores so far are for products of groups
 //     void hewn.grid.group.begin()                                      its sums are ready for them
 //     {f32 x n/2} hewn.grid.group.product.TYPE.LEFT.RIGHT.n(i64 left, i64 right, i64 leftForm, i64 rightForm, f32 x n/2)
-//                                                                       four warps' 64xn matrix of sums += 64xD times Dxn TYPEs (f16, bf16, f32)
+//                                                                       four warps' 64xn matrix of sums += 64xD times Dxn TYPEs (f16, bf16, f32;
+//                                                                       u8u8, u8s8, s8u8, s8s8: integers, left and right, and sums are i32)
 //     {f32 x n/2} hewn.grid.group.product.TYPE.r.RIGHT.n(i32 x 4, i64 right, i64 rightForm, f32 x n/2)
 //                                                                       the same, of a left matrix that is in registers
 //     void hewn.grid.group.close()                                      the warp's products so far are a set
-//     {f32 x n/2} hewn.grid.group.wait.n(i32 open, f32 x n/2)           sums, when all of its sets but the last `open` are done
+//     {f32 x n/2} hewn.grid.group.wait.n(i32 open, f32 x n/2)           sums (of i32s `wait.i32.n`), when all of its sets but the last `open` are done
 //     void hewn.grid.gate.init(i64 gate, i32 arrivals)                  eight bytes of shared memory are a gate from now on
 //     void hewn.grid.gates.ready()                                      this thread has made its gates, before a barrier
 //     void hewn.grid.gate.arrive(i64 gate)                              an arrival
@@ -53,7 +54,7 @@
 // (2t, g) and (2t+1, g). A copy lands in shared memory some time before a wait for its group ends, in any order; other threads
 // see it behind a barrier after that.
 //
-// D is as many as 32 bytes have; f32s lie along the sum, and are factors as those of `product`. Groups are warps 4 i to 4 i + 3 of a block. Warp w of a group has rows 16 w to 16 w + 15 of its sums: a lane has for each eight
+// D is as many as 32 bytes have; f32s and integers lie along the sum, and f32s are factors as those of `product`. Groups are warps 4 i to 4 i + 3 of a block. Warp w of a group has rows 16 w to 16 w + 15 of its sums: a lane has for each eight
 // columns, in turn, what it has of `product`'s. A group's product reads shared memory some time before a wait for its set ends, what
 // was published before the last barrier. Until then its sums may only be passed to another product, or to a wait. LEFT and
 // RIGHT: `k`, a matrix lies along the sum, or `m`, it lies along its rows (columns of the right one); `r`: each warp has its rows as
@@ -168,9 +169,9 @@ public:
   /// Before the barrier that lets groups read what this thread has written, and before products of sums that were not theirs.
   void publishToGroups();
   void beginGroup();
-  /// `sums` of this thread, under way from now on, plus the product of the group's matrices of `factors` (float16, bfloat16, float32).
-  llvm::SmallVector<mlir::Value> groupProduct(mlir::Type factors, const Matrix &left, const Matrix &right,
-                                              llvm::ArrayRef<mlir::Value> sums);
+  /// `sums` of this thread, under way from now on, plus the product of the group's matrices of factors as those of `product`.
+  llvm::SmallVector<mlir::Value> groupProduct(mlir::Type leftFactors, mlir::Type rightFactors, const Matrix &left,
+                                              const Matrix &right, llvm::ArrayRef<mlir::Value> sums);
   /// The same of a left matrix in registers: this lane's four words, as for `product`.
   llvm::SmallVector<mlir::Value> groupProduct(mlir::Type factors, llvm::ArrayRef<mlir::Value> left, const Matrix &right,
                                               llvm::ArrayRef<mlir::Value> sums);
@@ -206,7 +207,7 @@ private:
   unsigned memories = 0;
 
   mlir::ValueRange call(llvm::StringRef name, mlir::ValueRange operands, mlir::TypeRange results);
-  llvm::SmallVector<mlir::Value> groupProduct(mlir::Type factors, llvm::StringRef leftForm, bool rightAlongSum,
+  llvm::SmallVector<mlir::Value> groupProduct(llvm::StringRef factors, llvm::StringRef leftForm, bool rightAlongSum,
                                               llvm::SmallVector<mlir::Value> operands,
                                               llvm::ArrayRef<mlir::Value> sums);
   mlir::Value form(const Matrix &matrix);

@@ -16,11 +16,12 @@ namespace {
 Value *changeSums(IRBuilder<> &b, const Twine &text, ArrayRef<Value *> sums, ArrayRef<Value *> others,
                   StringRef constraints) {
   std::string all;
+  Type *element = sums[0]->getType();
   for (size_t i = 0; i < sums.size(); ++i)
-    all += "=f,";
+    all += element->isIntegerTy() ? "=r," : "=f,";
   for (size_t i = 0; i < sums.size(); ++i)
     all += std::to_string(i) + ",";
-  SmallVector<Type *> results(sums.size(), b.getFloatTy()), types = results;
+  SmallVector<Type *> results(sums.size(), element), types = results;
   SmallVector<Value *> arguments(sums);
   for (Value *other : others) {
     types.push_back(other->getType());
@@ -56,18 +57,23 @@ Value *product(IRBuilder<> &b, CallInst *call, StringRef name) {
   std::string registers;
   for (size_t i = 0; i < sums.size(); ++i)
     registers += (i ? ", $" : "$") + std::to_string(i);
-  // Float32s have one form.
-  bool words = parts[0] == "f32";
-  StringRef factors = words ? "tf32" : parts[0];
-  auto turned = [&](StringRef form) { return words || form == "r" ? "" : form == "m" ? ", 1" : ", 0"; };
+  // Float32s and integers have one form.
+  bool words = parts[0] == "f32", bytes = sums[0]->getType()->isIntegerTy();
+  std::string types = bytes   ? (".s32." + parts[0].take_front(2) + "." + parts[0].drop_front(2)).str()
+                      : words ? ".f32.tf32.tf32"
+                              : (".f32." + parts[0] + "." + parts[0]).str();
+  auto turned = [&](StringRef form) { return words || bytes || form == "r" ? "" : form == "m" ? ", 1" : ", 0"; };
   size_t first = 2 * sums.size();
   std::string left = "$" + std::to_string(first), right = "$" + std::to_string(first + (inRegisters ? 4 : 1));
   if (inRegisters)
     left = "{" + left + ", $" + std::to_string(first + 1) + ", $" + std::to_string(first + 2) + ", $" +
            std::to_string(first + 3) + "}";
   std::string text = ("{ .reg .pred adds; setp.ne.b32 adds, 1, 0; wgmma.mma_async.sync.aligned.m64n" + parts[3] +
-                      (words ? "k8" : "k16") + ".f32." + factors + "." + factors + " {" + registers + "}, " + left +
-                      ", " + right + ", adds, 1, 1" + turned(parts[1]) + turned(parts[2]) + "; }")
+                      (bytes   ? "k32"
+                       : words ? "k8"
+                               : "k16") +
+                      types + " {" + registers + "}, " + left + ", " + right + ", adds" + (bytes ? "" : ", 1, 1") +
+                      turned(parts[1]) + turned(parts[2]) + "; }")
                          .str();
   auto argument = [&](unsigned i) { return call->getArgOperand(i); };
   if (inRegisters)

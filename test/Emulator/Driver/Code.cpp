@@ -92,8 +92,9 @@ void defineGroup(Module &module, Function &function) {
   unsigned count = results->getNumElements(), first = function.arg_size() - count;
   function.setLinkage(GlobalValue::InternalLinkage);
   IRBuilder<> b(BasicBlock::Create(module.getContext(), "entry", &function));
-  Value *sums = b.CreateAlloca(b.getFloatTy(), b.getInt64(count));
-  auto sum = [&](unsigned i) { return b.CreateConstInBoundsGEP1_64(b.getFloatTy(), sums, i); };
+  Type *element = results->getElementType(0);
+  Value *sums = b.CreateAlloca(element, b.getInt64(count));
+  auto sum = [&](unsigned i) { return b.CreateConstInBoundsGEP1_64(element, sums, i); };
   for (unsigned i = 0; i < count; ++i)
     b.CreateStore(function.getArg(first + i), sum(i));
   SmallVector<Value *> arguments;
@@ -105,8 +106,9 @@ void defineGroup(Module &module, Function &function) {
     name.split(parts, '.');
     if (parts[1] == "r")
       by = "emulator.group.product.words";
-    arguments.push_back(
-        b.getInt32((parts[0] == "bf16") | (parts[0] == "f32") << 3 | (parts[1] == "k") << 1 | (parts[2] == "k") << 2));
+    arguments.push_back(b.getInt32((parts[0] == "bf16") | (parts[0] == "f32") << 3 | (parts[1] == "k") << 1 |
+                                   (parts[2] == "k") << 2 | element->isIntegerTy() << 4 |
+                                   parts[0].starts_with("s") << 5 | parts[0].ends_with("s8") << 6));
   }
   arguments.append({b.getInt32(count * 2), sums});
   SmallVector<Type *> types;
@@ -115,7 +117,7 @@ void defineGroup(Module &module, Function &function) {
   b.CreateCall(module.getOrInsertFunction(by, FunctionType::get(b.getVoidTy(), types, false)), arguments);
   Value *result = PoisonValue::get(results);
   for (unsigned i = 0; i < count; ++i)
-    result = b.CreateInsertValue(result, b.CreateLoad(b.getFloatTy(), sum(i)), i);
+    result = b.CreateInsertValue(result, b.CreateLoad(element, sum(i)), i);
   b.CreateRet(result);
 }
 

@@ -28,7 +28,10 @@ struct Form {
   bool alongSum;
 
   Form(int64_t address, int64_t form, bool alongSum, int32_t elementBits)
-      : address(uint64_t(address)), bytes(elementBits == 32 ? 4 : 2), alongSum(alongSum) {
+      : address(uint64_t(address)), bytes(elementBits == 32  ? 4
+                                          : elementBits == 8 ? 1
+                                                             : 2),
+        alongSum(alongSum) {
     auto bits = uint64_t(form);
     line = uint64_t(256) >> (bits >> 62);
     blocks = (bits >> 32 & 0x3fff) * 16;
@@ -47,7 +50,11 @@ struct Form {
   }
 };
 
-double elementAt(uint64_t address, int32_t bits) {
+double elementAt(uint64_t address, int32_t bits, bool isSigned = false) {
+  if (bits == 8) {
+    uint8_t byte = *reinterpret_cast<const uint8_t *>(address);
+    return isSigned ? double(int8_t(byte)) : double(byte);
+  }
   if (bits == 32) { // its leading eleven significant bits
     uint32_t word;
     std::memcpy(&word, reinterpret_cast<const char *>(address), sizeof(word));
@@ -77,17 +84,17 @@ std::string GroupWarp::make(const Product &product) {
       right(matrices.right, matrices.rightForm, matrices.rightAlongSum, matrices.bits);
   uint64_t depth = 32 / left.bytes;
   bool inRegisters = matrices.leftInRegisters;
-  if (matrices.bits == 32 && ((!left.alongSum && !inRegisters) || !right.alongSum))
-    return "matrices of float32s that do not lie along the sum";
+  if ((matrices.bits == 32 || matrices.bits == 8) && ((!left.alongSum && !inRegisters) || !right.alongSum))
+    return "matrices of float32s, or of integers, that do not lie along the sum";
   if ((!inRegisters && !left.exists(matrices.leftForm)) || !right.exists(matrices.rightForm))
     return "a matrix of a group has a form that is none";
   std::string problem;
-  auto read = [&](const Form &form, uint64_t row, uint64_t inSum) {
+  auto read = [&](const Form &form, bool isSigned, uint64_t row, uint64_t inSum) {
     uint64_t at = form.at(row, inSum);
     for (const SharedMemory &memory : *shared) {
       auto start = reinterpret_cast<uint64_t>(memory.address);
       if (at >= start && at + form.bytes <= start + memory.bytes)
-        return elementAt(at, matrices.bits);
+        return elementAt(at, matrices.bits, isSigned);
     }
     problem = "a group's matrix lies outside of shared memory";
     return 0.0;
@@ -97,17 +104,23 @@ std::string GroupWarp::make(const Product &product) {
   lefts.resize(16 * depth);
   for (uint64_t i = 0; i < 16 && !inRegisters; ++i)
     for (uint64_t s = 0; s < depth; ++s)
-      lefts[i * depth + s] = read(left, uint64_t(warp % 4) * 16 + i, s);
+      lefts[i * depth + s] = read(left, matrices.leftSigned, uint64_t(warp % 4) * 16 + i, s);
   for (uint64_t j = 0; j < uint64_t(to.columns); ++j)
     for (uint64_t s = 0; s < depth; ++s)
-      rights[j * depth + s] = read(right, j, s);
+      rights[j * depth + s] = read(right, matrices.rightSigned, j, s);
   for (uint64_t lane = 0; lane < kWarp; ++lane)
     for (uint64_t i = 0; i < uint64_t(to.columns) / 2; ++i) {
       uint64_t row = lane / 4 + i / 2 % 2 * 8, column = i / 4 * 8 + lane % 4 * 2 + i % 2;
-      double sum = double(to.values[lane][i]);
+      double sum = 0;
       for (uint64_t s = 0; s < depth; ++s)
         sum += lefts[row * depth + s] * rights[column * depth + s];
-      to.values[lane][i] = float(sum);
+      float &value = to.values[lane][i];
+      if (matrices.bits != 8) {
+        value = float(double(value) + sum);
+        continue;
+      }
+      uint32_t word = bitsOf(value) + uint32_t(int32_t(sum));
+      name(&value, 1, word);
     }
   --to.left;
   return problem;

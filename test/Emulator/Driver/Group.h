@@ -24,10 +24,11 @@ struct SharedMemory {
 
 /// Two matrices whose product is to be added.
 struct GroupMatrices {
-  /// 16 for float16, -16 for bfloat16, 32 for float32; which of them lie along the sum.
+  /// 16 for float16, -16 for bfloat16, 32 for float32, 8 for integers; which of them lie along the sum.
   int32_t bits = 0;
   bool leftAlongSum = false, rightAlongSum = false, leftInRegisters = false;
   int64_t left = 0, right = 0, leftForm = 0, rightForm = 0;
+  bool leftSigned = false, rightSigned = false;
   bool operator==(const GroupMatrices &) const = default;
 };
 
@@ -40,7 +41,7 @@ struct GroupStep {
   int32_t words[4] = {};
   /// Of a wait: sets that may stay open.
   int32_t open = 0;
-  /// Of a product or a wait: columns / 2 sums, which are replaced.
+  /// Of a product or a wait: columns / 2 sums, which are replaced; of integers their words.
   float *sums = nullptr;
   int32_t columns = 0;
 };

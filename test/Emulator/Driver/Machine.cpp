@@ -589,8 +589,10 @@ void gridGroupClose() {
 void gridGroupProduct(int64_t left, int64_t right, int64_t leftForm, int64_t rightForm, int32_t form, int32_t columns,
                       float *sums) {
   GroupStep &step = groupStep(GroupStep::Kind::Product);
-  step.matrices = {
-      form & 8 ? 32 : form & 1 ? -16 : 16, (form & 2) != 0, (form & 4) != 0, false, left, right, leftForm, rightForm};
+  int32_t bits = form & 16 ? 8 : form & 8 ? 32 : form & 1 ? -16 : 16;
+  step.matrices = {bits, (form & 2) != 0, (form & 4) != 0, false, left, right, leftForm, rightForm};
+  step.matrices.leftSigned = (form & 32) != 0;
+  step.matrices.rightSigned = (form & 64) != 0;
   step.columns = columns;
   step.sums = sums;
   leave(State::AtMeeting);

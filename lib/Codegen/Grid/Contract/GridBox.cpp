@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/Grid/Contract/GridBox.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
+#include "dialects/Plan/GridProduct.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
@@ -48,6 +49,8 @@ std::optional<GridBox> gridBox(KernelFunction &k, const GridTiles &tiles, unsign
   AffineMap map = tiles.maps[operand].replaceDimsAndSymbols(dims, {}, unsigned(dims.size()), 0);
   const auto &places = operand == 0 ? tiles.rows : tiles.columns;
   bool alongSum = operand == 0 ? tiles.leftAlongSum : tiles.rightAlongSum;
+  if (plan::multipliesAlongSum(tiles.op) && !alongSum)
+    return std::nullopt;
   GridBox box{memory.getArgNumber(), {}, {}};
   auto isMultiple = [&](const DimExpr &stride) {
     return stride.divideExactly(DimExpr(strideBytes / bytes)).has_value();

@@ -28,9 +28,7 @@
 //     other warps:  for tile: for slice:  wait until it is full;  split the right operand's;  say so
 //     the others:   for tile: for slice:  wait until it is full;  split the left one's;  wait for the right one's;  multiply, ...
 //
-// A tile of 128 x 128 so reads, for three products of 32 summed elements, 96 KB of right factors, and 32 KB for splitting, writes
-// 64 KB: 1500 cycles of a shared memory that gives 128 bytes in one, while the products take 1570. Were the left factors there as well,
-// it would be 2000.
+// Why there: docs/decisions/factors-by-groups.md.
 #include "dialects/Plan/GridSchedule.h"
 #include "lib/Codegen/Grid/Contract/GridFactors.h"
 #include "lib/Codegen/Grid/Contract/GridGates.h"
@@ -208,8 +206,8 @@ private:
     Index groupRow = e.mul(e.floorDiv(warpRow, e.constant(plan::kGroupRows)), e.constant(plan::kGroupRows));
     grid.beginGroup();
     for (int64_t step = 0; step < steps(); ++step)
-      sums = grid.groupProduct(staged, left.matrix(buffer, groupRow, step), right.matrix(buffer, e.constant(0), step),
-                               sums);
+      sums = grid.groupProduct(staged, plan::stagedType(op, 1), left.matrix(buffer, groupRow, step),
+                               right.matrix(buffer, e.constant(0), step), sums);
     grid.closeGroup();
     return sums;
   }
