@@ -92,11 +92,17 @@ def test_parts_without_columns_that_count():
         run(model, feeds, want, "random")
 
 
+@pytest.mark.parametrize("causal", [0, 1])
 @pytest.mark.parametrize("heads", [(6, 2), (4, 1)], ids=str)
-def test_groups_of_heads(heads):
-    model, feeds = grouped(*heads, rows=1, columns=500, causal=0)
+def test_groups_of_heads(heads, causal):
+    """Heads that share keys are rows of one product."""
+    model, feeds = grouped(*heads, rows=1, columns=600, causal=causal)
+    assert DIVIDED in reasons(model)
     _, want = on_host(model, feeds)
-    run(model, feeds, want, "random")
+    texts = []
+    with emulated.mutated(looking(texts.append)):
+        run(model, feeds, want, "random")
+    assert "@hewn.grid.counter.add" in texts[0]
 
 
 def test_enough_rows_are_left_alone():

@@ -46,7 +46,7 @@ class AttentionComposer {
 public:
   AttentionComposer(AttentionOp op, OpBuilder &b)
       : op(op), c(b, op.getLoc()), q(getDims(op.getQ())), k(getDims(op.getK())), v(getDims(op.getV())),
-        groups(*q[1].constant() / *k[1].constant()) {}
+        groups(*q[1].constant() / *k[1].constant()), together(groups > 1 && masksRowsAlike()) {}
 
   FailureOr<SmallVector<Value>> run() {
     Value raw = product(), capped = softcap(raw), masked = addMask(capped);
@@ -54,10 +54,13 @@ public:
     Value stages[] = {raw, capped, masked, weights};
     if (!weights || op.getStage() > 3)
       return failure();
-    Value result = c.reshape(c.op("graph.matmul", {grouped(weights), op.getV()}), Dims{q[0], q[1], q[2], v[3]});
-    if (!result)
+    if (!together)
+      weights = grouped(weights);
+    Value result = c.reshape(c.op("graph.matmul", {weights, op.getV()}), Dims{q[0], q[1], q[2], v[3]});
+    Value stage = c.reshape(stages[op.getStage()], Dims{q[0], q[1], q[2], k[2]});
+    if (!result || !stage)
       return failure();
-    return SmallVector<Value>{result, stages[op.getStage()]};
+    return SmallVector<Value>{result, stage};
   }
 
 private:
@@ -65,6 +68,17 @@ private:
   Composer c;
   Dims q, k, v;
   int64_t groups;
+  /// Whether the heads that share keys stay rows of one product up to the result.
+  bool together;
+
+  /// Whether what is done to scores is the same for all rows of the heads that share keys: then nothing lies between the products that
+  /// would have to know which row it is.
+  bool masksRowsAlike() {
+    Dims mask = op.getMask() ? getDims(op.getMask()) : Dims();
+    bool ofHeads = mask.size() >= 3 && !mask[mask.size() - 3].is(1),
+         ofRows = mask.size() >= 2 && !mask[mask.size() - 2].is(1);
+    return !ofHeads && !ofRows && (q[2].is(1) || !isBounded());
+  }
 
   /// The heads that share keys as rows of one product: [batch, kvHead, group * query, last].
   Value grouped(Value x) {
@@ -84,7 +98,7 @@ private:
     Value scores = c.op("graph.matmul", {grouped(query), keys});
     if (!narrow && scores)
       scores = c.op("graph.mul", {scores, c.scalarLike(scores, scale)});
-    return c.reshape(scores, Dims{q[0], q[1], q[2], k[2]});
+    return together ? scores : c.reshape(scores, Dims{q[0], q[1], q[2], k[2]});
   }
 
   Value softcap(Value scores) {

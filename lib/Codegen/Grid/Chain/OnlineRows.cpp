@@ -33,20 +33,40 @@ template <typename... Merge> bool isPlain(KernelElements &e, ReduceOpInterface r
 /// The op of `value`; null where it is another.
 template <typename Op> Op madeBy(Value value) { return value.getDefiningOp<Op>(); }
 
+/// y, or where that is less than a constant the constant, as rows without any columns have it; of which `fits` may ask something.
+bool isBounded(Value value, Value y, llvm::function_ref<bool(double)> fits) {
+  if (value == y)
+    return true;
+  auto isConstant = [&](Value v) {
+    FloatAttr attr;
+    return matchPattern(v, m_Constant(&attr)) && fits(attr.getValueAsDouble());
+  };
+  // What is no number stays so.
+  auto select = madeBy<arith::SelectOp>(value);
+  auto compare = select ? madeBy<arith::CmpFOp>(select.getCondition()) : arith::CmpFOp();
+  if (compare && compare.getLhs() == y && compare.getRhs() == y && select.getTrueValue() == y) {
+    select = madeBy<arith::SelectOp>(select.getFalseValue());
+    compare = select ? madeBy<arith::CmpFOp>(select.getCondition()) : arith::CmpFOp();
+  }
+  return compare && compare.getPredicate() == arith::CmpFPredicate::OGT && compare.getLhs() == y &&
+         isConstant(compare.getRhs()) && select.getTrueValue() == y && select.getFalseValue() == compare.getRhs();
+}
+
 /// x / y, perhaps rounded to a narrower type: the result of such weights is rounded to it too, once.
 bool isQuotient(Value value, Value x, Value y) {
+  auto any = [](double) { return true; };
   if (auto wider = madeBy<arith::ExtFOp>(value))
     if (auto narrower = madeBy<arith::TruncFOp>(wider.getIn()))
       value = narrower.getIn();
   if (auto divide = madeBy<arith::DivFOp>(value))
-    return divide.getLhs() == x && divide.getRhs() == y;
+    return divide.getLhs() == x && isBounded(divide.getRhs(), y, any);
   auto multiply = madeBy<arith::MulFOp>(value);
   if (!multiply)
     return false;
   Value other = multiply.getLhs() == x ? multiply.getRhs() : multiply.getLhs();
   auto inverse = madeBy<arith::DivFOp>(other);
   return (multiply.getLhs() == x || multiply.getRhs() == x) && other != x && inverse && inverse.getLhs() != x &&
-         inverse.getRhs() == y && matchPattern(inverse.getLhs(), m_OneFloat());
+         isBounded(inverse.getRhs(), y, any) && matchPattern(inverse.getLhs(), m_OneFloat());
 }
 
 std::optional<OnlineRows> find(KernelElements &e, const graph::Chain &chain) {
@@ -75,7 +95,9 @@ std::optional<OnlineRows> find(KernelElements &e, const graph::Chain &chain) {
   Value x = anyNumber(e), y = anyNumber(e);
   auto power = madeBy<math::ExpOp>(readWith(rows.powers, rows.logits, x, maximum, y));
   auto difference = power ? madeBy<arith::SubFOp>(power.getOperand()) : arith::SubFOp();
-  if (!difference || difference.getLhs() != x || difference.getRhs() != y)
+  // No float16 is less: as long as the maximum is nothing has been added yet.
+  auto lowest = [](double bound) { return bound <= -65504; };
+  if (!difference || difference.getLhs() != x || !isBounded(difference.getRhs(), y, lowest))
     return std::nullopt;
   if (!isQuotient(readWith(chain.weights, rows.powers, x, sum, y), x, y))
     return std::nullopt;
