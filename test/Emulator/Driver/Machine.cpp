@@ -3,6 +3,7 @@
 #include "test/Emulator/Driver/Gates.h"
 #include "test/Emulator/Driver/Warp.h"
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <sys/mman.h>
@@ -76,8 +77,8 @@ struct Block {
   std::unique_ptr<Gates> gates;
   std::vector<std::vector<char>> shared;
   bool begun = false, paused = false, ended = false;
-  /// How often counters had changed when it last looked.
-  uint64_t seen = 0;
+  /// How often counters had changed when it last looked, and when it last counted.
+  uint64_t seen = 0, counted = 0;
 };
 
 struct Run {
@@ -384,7 +385,8 @@ std::vector<std::pair<const SharedMemory *, std::vector<char> *>> zipShared(Bloc
   return list;
 }
 
-/// The blocks' turns: the first one, or the last, that can go on, or any. So those that don't wait for others are found out.
+/// The blocks' turns: the first one, or the last, that can go on, or any. So those that don't wait for others are found out. Those
+/// that have just counted come after the others, who did last first: it may be the one that does what is left.
 Block *nextBlock(std::vector<Block> &blocks) {
   std::vector<Block *> able;
   for (Block &block : blocks)
@@ -392,6 +394,13 @@ Block *nextBlock(std::vector<Block> &blocks) {
       able.push_back(&block);
   if (able.empty())
     return nullptr;
+  if (run.schedule != Schedule::Random) {
+    auto counted = [](const Block *block) { return block->paused; };
+    if (std::all_of(able.begin(), able.end(), counted))
+      return *std::max_element(able.begin(), able.end(),
+                               [](const Block *a, const Block *b) { return a->counted < b->counted; });
+    able.erase(std::remove_if(able.begin(), able.end(), counted), able.end());
+  }
   size_t i = run.schedule == Schedule::Forward    ? 0
              : run.schedule == Schedule::Backward ? able.size() - 1
                                                   : size_t(nextRandom() % able.size());
@@ -426,6 +435,7 @@ std::string runTogether(int64_t first, int64_t count) {
     next->seen = run.changes - (std::exchange(next->paused, false) ? 1 : 0); // its own change may be what it waits for
     if (std::string problem = runBlock(next->ended, next->paused); !problem.empty())
       return problem;
+    next->counted = run.changes;
     ended += next->ended;
     for (auto [memory, kept] : zipShared(*next))
       std::memcpy(kept->data(), memory->address, memory->bytes);
