@@ -42,14 +42,14 @@ was compiled, run, and replaced by its result.
 
 `#graph.layout<[0, 2, 3, 1]>` says that channels are innermost in memory, since they are the lanes of vectors; no dim changes its
 meaning. Weights were packed into blocks of 64 features while compiling. The 3x3 convolution's kernel has taken its border, which
-it leaves out instead of reading zeros, and all that is done with its sums, up to storing them in the order that the model's
-output has.
+it leaves out instead of reading zeros, and all that is done with its sums. (That the model's output has channels first is left to a
+kernel of its own, which turns vectors instead of writing sums one by one.)
 
 ```mlir
 {kernels}
 ```
 
-The program launches them, a change of layout of the input before them, and names the packed weights:
+The program launches them, between changes of layout of the input and of the output, and names the packed weights:
 
 ```mlir
 {program}

@@ -167,4 +167,9 @@ bool leavesOutBorder(ContractOpInterface op, MoveOpInterface border) {
   return roles->columnInLeft || (channels && extents[*channels].constant().value_or(0) >= 8);
 }
 
+bool widensRight(ContractOpInterface op) {
+  Type left = getElementType(op->getOperand(0)), right = getElementType(op->getOperand(1));
+  return left == getElementType(op->getResult(0)) && left.isF32() && (right.isF16() || right.isBF16());
+}
+
 } // namespace hewn::graph

@@ -53,6 +53,10 @@ unsigned tiledRow(ContractOpInterface op, const ContractRoles &roles);
 /// along the tiled row, windows that are unrolled short, and columns or channels that share the bookkeeping.
 bool leavesOutBorder(ContractOpInterface op, MoveOpInterface border);
 
+/// Whether the right operand is of narrower floats than the left one and the sums, which are of one type: as weights that are widened
+/// when they are read.
+bool widensRight(ContractOpInterface op);
+
 } // namespace hewn::graph
 
 #endif

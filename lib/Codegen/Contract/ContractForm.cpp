@@ -149,7 +149,10 @@ std::optional<ContractForm> contractForm(KernelFunction &k) {
   if (!columnsAreLanes(form))
     return std::nullopt;
   Type sum = graph::getElementType(op->getResult(0));
-  if (graph::getElementType(left) != sum || graph::getElementType(right) != sum) {
+  if (graph::widensRight(op)) {
+    if (roles->columnInLeft)
+      return std::nullopt;
+  } else if (graph::getElementType(left) != sum || graph::getElementType(right) != sum) {
     form.dot = plan::findDot(op);
     form.matrix = plan::findMatrix(op);
     if (form.matrix && !MatrixUnit::fits(form.matrix, vectorLanes(k.kernel)))

@@ -272,12 +272,16 @@ SmallVector<Value> ContractEmitter::innerLoops(const Panel &panel, ArrayRef<bool
   SmallVector<KLoop> loops = kLoops(form.group());
   Dims counts = llvm::map_to_vector<4>(loops, [](const KLoop &l) { return l.extent; });
   std::optional<Ahead> ahead = fetchAhead(counts);
+  bool widens = graph::widensRight(form.op);
   auto load = [&](Value memref, Index position, int64_t j, bool mayPass) -> Value {
-    Value address = position.base;
-    if (mayPass || !panel.masks[j])
-      return vector::LoadOp::create(b, loc(), vectorType, memref, address);
-    Value zero = arith::ConstantOp::create(b, loc(), b.getZeroAttr(vectorType));
-    return vector::MaskedLoadOp::create(b, loc(), vectorType, memref, address, panel.masks[j], zero);
+    Value address = position.base, loaded;
+    if (mayPass || !panel.masks[j]) {
+      loaded = vector::LoadOp::create(b, loc(), vectorType, memref, address);
+    } else {
+      Value zero = arith::ConstantOp::create(b, loc(), b.getZeroAttr(vectorType));
+      loaded = vector::MaskedLoadOp::create(b, loc(), vectorType, memref, address, panel.masks[j], zero);
+    }
+    return widens ? arith::ExtFOp::create(b, loc(), sumType(), loaded).getResult() : loaded;
   };
   auto products = [&](ArrayRef<Index> indices, ValueRange carried) {
     Index leftOffset = e.constant(0), rightOffset = e.constant(0);

@@ -277,8 +277,9 @@ private:
       return;
     }
     int64_t group = plan::groupSize(op);
-    bool packs = roles && !roles->columnInLeft &&
-                 (group > 1 || type.getElementType() == graph::getElementType(op->getResult(0)));
+    bool packs =
+        roles && !roles->columnInLeft &&
+        (group > 1 || graph::widensRight(op) || type.getElementType() == graph::getElementType(op->getResult(0)));
     int64_t block = packs ? blockFor(op, *roles) : 0;
     if (!block) {
       require(right, moveLast(order, *lanes));

@@ -16,9 +16,12 @@
 // Sums of narrow floats are float32's and are rounded once. A contraction whose operand is such a result takes the sums as they are,
 // and loses no digits between. Operands stay narrow where the machine has a product of them (bfloat16).
 //
+// So do constants that few rows read: they wait for memory, and are widened when they have come.
+//
 // Left alone: contractions that the machine takes as they are (`dots` of #plan.target, or matrices of its grid), and narrow floats on
 // a grid, whose threads widen what they read.
 #include "dialects/Graph/Builders/Compose.h"
+#include "dialects/Graph/Contract/ContractRoles.h"
 #include "dialects/Plan/GridSchedule.h"
 #include "lib/Transforms/Quantize/Operands.h"
 #include "lib/Transforms/Quantize/Passes.h"
@@ -35,6 +38,20 @@ namespace {
 /// Whether the machine has products of narrow floats as the operands are.
 bool takesNarrow(ContractOpInterface op, Type left, Type right, Type sum) {
   return (plan::findDot(op, left, right, sum) || plan::findMatrix(op, left, right, sum)) && comesInPairs(op);
+}
+
+/// Whether a few rows are multiplied by constants of 16 bits, which take less time to come from memory as they are. Machines of short
+/// vectors have no instruction that widens float16.
+bool waitsForWeights(ContractOpInterface op) {
+  constexpr int64_t fewRows = 4, shortVector = 16;
+  Value right = op->getOperand(1);
+  plan::TargetAttr target = plan::targetOf(op);
+  if (graph::getElementType(right).isF16() && target && target.getVectorBytes() <= shortVector)
+    return false;
+  std::optional<graph::ContractRoles> roles = graph::contractRoles(op);
+  return roles && !roles->columnInLeft && isa_and_nonnull<graph::ConstantOp>(right.getDefiningOp()) &&
+         graph::elementBytes(right) == 2 &&
+         plan::contractShape(op, *roles).rows.constant().value_or(fewRows + 1) <= fewRows;
 }
 
 class Widener {
@@ -70,9 +87,10 @@ private:
       return;
     OpBuilder at(op);
     graph::Composer c(at, op->getLoc());
-    ContractOpInterface widened = rewriteOperands(op, sum, [&](unsigned, Value value) {
+    bool waits = waitsForWeights(op);
+    ContractOpInterface widened = rewriteOperands(op, sum, [&](unsigned operand, Value value) {
       Value known = sums.lookup(value);
-      return narrow ? value : known ? known : c.cast(value, sum);
+      return narrow || (waits && operand == 1) ? value : known ? known : c.cast(value, sum);
     });
     if (!widened || result == sum)
       return;

@@ -92,3 +92,20 @@ module attributes {plan.target = #dots} {
     return %0, %1 : tensor<6x32xbf16>, tensor<6x32xbf16>
   }
 }
+
+// -----
+
+#wide = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>
+
+// Weights that a few rows wait for stay as they are.
+// CHECK-LABEL: func.func @weights
+// CHECK: graph.matmul {{.*}} {to = f32} : (tensor<1x64xf32>, tensor<64x32xf16>) -> tensor<1x32xf32>
+// CHECK: graph.matmul {{.*}} {to = f32} : (tensor<8x64xf32>, tensor<64x32xf32>) -> tensor<8x32xf32>
+module attributes {plan.target = #wide} {
+  func.func @weights(%x: tensor<1x64xf16>, %y: tensor<8x64xf16>) -> (tensor<1x32xf16>, tensor<8x32xf16>) {
+    %w = graph.constant {value = dense<1.0> : tensor<64x32xf16>} : tensor<64x32xf16>
+    %0 = graph.matmul %x, %w : (tensor<1x64xf16>, tensor<64x32xf16>) -> tensor<1x32xf16>
+    %1 = graph.matmul %y, %w : (tensor<8x64xf16>, tensor<64x32xf16>) -> tensor<8x32xf16>
+    return %0, %1 : tensor<1x32xf16>, tensor<8x32xf16>
+  }
+}
