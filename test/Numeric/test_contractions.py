@@ -229,6 +229,30 @@ def test_narrow_floats(case, dtype):
     assert (error <= 2 * float(ml_dtypes.finfo(dtype).eps) * np.maximum(np.abs(want), 1)).all()
 
 
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+@pytest.mark.parametrize("target", ["host", "x86-64-v3", "x86-64-v2"])
+def test_narrow_weights(target, dtype):
+    """Of few rows they are widened when they are read, also where columns and depth fill no vectors."""
+    generator = np.random.default_rng(5)
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    for rows in (1, 3, 5):
+        for depth, columns in ((64, 64), (33, 50), (7, 1)):
+            w = generator.standard_normal((depth, columns)).astype(dtype)
+            x = generator.standard_normal((rows, depth)).astype(dtype)
+            graph = helper.make_graph(
+                [helper.make_node("MatMul", ["x", "w"], ["y"])],
+                "product",
+                [helper.make_tensor_value_info("x", kind, x.shape)],
+                [helper.make_tensor_value_info("y", kind, None)],
+                [helper.make_tensor("w", kind, w.shape, w.tobytes(), raw=True)],
+            )
+            model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10)
+            got = hewn.compile(model, target=target).run({"x": x})["y"].astype(np.float64)
+            want = x.astype(np.float64) @ w.astype(np.float64)
+            error = np.abs(got - want) / np.maximum(np.abs(want), 1)
+            assert error.max() <= 2 * float(ml_dtypes.finfo(dtype).eps), (rows, depth, columns)
+
+
 def threads_model():
     """Every engine once, each kernel large enough to be shared: a convolution, a long chain, rows, a gather."""
     generator = np.random.default_rng(3)
