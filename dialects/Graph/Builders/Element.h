@@ -91,9 +91,14 @@ public:
   /// integers.
   mlir::Value constantElement(mlir::Type elementType, double value);
 
-  /// From now on elements of `op` are asked for within its operand `piece` alone.
-  void setPiece(mlir::Operation *op, unsigned piece) { pieces[op] = piece; }
-  std::optional<unsigned> pieceOf(mlir::Operation *op) const {
+  /// One of the operands that an op puts one after another, and the index at which it begins.
+  struct Piece {
+    unsigned operand;
+    Index start;
+  };
+  /// From now on elements of `op` are asked for within this piece alone.
+  void setPiece(mlir::Operation *op, Piece piece) { pieces[op] = piece; }
+  std::optional<Piece> pieceOf(mlir::Operation *op) const {
     auto found = pieces.find(op);
     return found == pieces.end() ? std::nullopt : std::optional(found->second);
   }
@@ -110,7 +115,7 @@ protected:
 
 private:
   llvm::DenseMap<int64_t, mlir::Value> constants;
-  llvm::DenseMap<mlir::Operation *, unsigned> pieces;
+  llvm::DenseMap<mlir::Operation *, Piece> pieces;
   Index binary(Index a, Index b, llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)> make);
 };
 

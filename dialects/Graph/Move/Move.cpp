@@ -145,6 +145,11 @@ std::optional<int64_t> ConcatOp::getPieceDim() { return normalizeAxis(getAxis(),
 
 Value ConcatOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
   int64_t axis = *normalizeAxis(getAxis(), at.size());
+  if (std::optional<ElementBuilder::Piece> piece = e.pieceOf(*this)) {
+    SmallVector<Index> from(at);
+    from[axis] = e.sub(at[axis], piece->start);
+    return e.read(getInputs()[piece->operand], from);
+  }
   // From the last operand to the first: the innermost choice is the one with
   // nothing after it.
   SmallVector<Index> starts;
@@ -152,11 +157,6 @@ Value ConcatOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
   for (Value operand : getInputs()) {
     starts.push_back(start);
     start = e.add(start, e.extent(operand, axis));
-  }
-  if (std::optional<unsigned> piece = e.pieceOf(*this)) {
-    SmallVector<Index> from(at);
-    from[axis] = e.sub(at[axis], starts[*piece]);
-    return e.read(getInputs()[*piece], from);
   }
   Value result;
   for (unsigned k = getInputs().size(); k-- > 0;) {

@@ -262,8 +262,9 @@ std::optional<Turn> mapTurn(KernelFunction &k, ArrayRef<unsigned> results, const
   return turn && turn->count * ops <= mostOps ? turn : std::nullopt;
 }
 
-/// A nest over results of the same dims, or over one piece of them.
-void emitMap(KernelFunction &k, OpBuilder &b, ArrayRef<unsigned> results, bool alone, const Piece *piece) {
+/// A nest over results of the same dims, or over one piece of them, whose first index is `start`.
+void emitMap(KernelFunction &k, OpBuilder &b, ArrayRef<unsigned> results, bool alone, const Piece *piece,
+             Index start = {}) {
   Value first = k.results[results[0]];
   Dims dims = graph::getDims(first);
   if (piece)
@@ -276,7 +277,7 @@ void emitMap(KernelFunction &k, OpBuilder &b, ArrayRef<unsigned> results, bool a
   KernelElements e(b, k.loc(), lane < 0 ? 0 : lanes, k.symbols, k.inputs);
   if (piece) {
     graph::MoveOpInterface op = piece->op;
-    e.setPiece(op, piece->operand);
+    e.setPiece(op, {piece->operand, start});
   }
   Dims outer;
   SmallVector<int64_t> outerDims;
@@ -290,7 +291,7 @@ void emitMap(KernelFunction &k, OpBuilder &b, ArrayRef<unsigned> results, bool a
   auto placeOf = [&](ArrayRef<Index> at) {
     SmallVector<Index> place(at);
     if (piece)
-      place[piece->dim] = e.add(place[piece->dim], e.expression(piece->start));
+      place[piece->dim] = e.add(place[piece->dim], start);
     return place;
   };
   auto valuesAt = [&](ArrayRef<Index> at) {
@@ -416,8 +417,13 @@ void emitLoops(KernelFunction &k, OpBuilder &b) {
     return emitScan(k, b, scan);
   for (const auto &together : resultsOfEqualDims(k)) {
     SmallVector<Piece> pieces = together.size() == 1 ? piecesOf(k.results[together[0]]) : SmallVector<Piece>();
-    for (const Piece &piece : pieces)
-      emitMap(k, b, together, /*alone=*/false, &piece);
+    // Each begins where the one before it ends: written out, starts would be sums of all extents before them.
+    KernelElements e(b, k.loc(), 0, k.symbols, k.inputs);
+    Index start = e.constant(0);
+    for (const Piece &piece : pieces) {
+      emitMap(k, b, together, /*alone=*/false, &piece, start);
+      start = e.add(start, e.expression(piece.extent));
+    }
     if (pieces.empty())
       emitMap(k, b, together, /*alone=*/together.size() == k.results.size(), nullptr);
   }

@@ -22,10 +22,12 @@ static void emitMap(KernelFunction &k, Grid &grid, OpBuilder &b, ArrayRef<unsign
   KernelElements e(b, k.loc(), /*lanes=*/0, k.symbols, k.inputs);
   Value first = k.results[results[0]];
   Dims dims = graph::getDims(first);
+  Index start = e.constant(0);
   if (piece) {
+    start = e.expression(piece->start);
     dims[piece->dim] = piece->extent;
     graph::MoveOpInterface op = piece->op;
-    e.setPiece(op, piece->operand);
+    e.setPiece(op, {piece->operand, start});
   }
   SmallVector<int64_t> order = memoryOrder(first);
   Dims counts = llvm::map_to_vector<4>(order, [&](int64_t d) { return dims[d]; });
@@ -34,7 +36,7 @@ static void emitMap(KernelFunction &k, Grid &grid, OpBuilder &b, ArrayRef<unsign
     for (auto [d, index] : llvm::zip(order, indices))
       at[d] = index;
     if (piece)
-      at[piece->dim] = e.add(at[piece->dim], e.expression(piece->start));
+      at[piece->dim] = e.add(at[piece->dim], start);
     SmallVector<Value> values = llvm::map_to_vector(results, [&](unsigned r) { return e.read(k.results[r], at); });
     for (auto [r, value] : llvm::zip(results, values))
       e.write(k.outputs[r], at, value);
