@@ -32,10 +32,10 @@ def weights(*shape):
 
 
 def narrowed(count, rows, columns, depth):
-    """Operands that are computed, in bfloat16."""
+    """Operands that are computed, in bfloat16; what comes of them is near enough whether or not sums are rounded to it."""
     casts = [helper.make_node("Cast", [name], [name * 2], to=TensorProto.BFLOAT16) for name in "ab"]
-    nodes = [*casts, helper.make_node("MatMul", ["aa", "bb"], ["p"]), helper.make_node("Cast", ["p"], ["y"], to=FLOAT)]
-    return model(nodes, [("a", FLOAT, [count, rows, depth]), ("b", FLOAT, [count, depth, columns])], [("y", FLOAT)])
+    nodes = [*casts, helper.make_node("MatMul", ["aa", "bb"], ["p"]), helper.make_node("Cast", ["p"], ["y"], to=HALF)]
+    return model(nodes, [("a", FLOAT, [count, rows, depth]), ("b", FLOAT, [count, depth, columns])], [("y", HALF)])
 
 
 # With the beginning of the product's name, which says how matrices lie.
