@@ -60,6 +60,9 @@ inline constexpr llvm::StringLiteral kSharedArgumentAttr = "plan.shared";
 /// On a kernel for a grid: the number of an argument, a constant, which it may keep on chip where one kernel runs all steps of a
 /// loop. On its function: it does, with functions beside it (kKeepSuffix) that bring the argument there, and that read it there.
 inline constexpr llvm::StringLiteral kKeepsAttr = "plan.keeps";
+/// Bytes of shared memory that stay for everything else beside what blocks keep: what parts have of their own is not known before
+/// all are there.
+inline constexpr int64_t kSharedBesideKept = 32 << 10;
 /// On such a function: bytes of shared memory that a block keeps.
 inline constexpr llvm::StringLiteral kKeptBytesAttr = "plan.kept_bytes";
 /// Behind the name of such a function: the one that brings, of the context, that argument and the symbols; and the one that reads, of

@@ -58,17 +58,19 @@ static void siftDown(const row *row, int64_t slot, int64_t size) {
   }
 }
 
+/// How many elements are passed over at once.
+enum { TOGETHER = 16 };
+
 /// The first index from `i` on whose float may be better than the worst of the best: most are passed over here, many at once.
 static int64_t passOver(const row *row, int64_t i, int64_t n) {
-  enum { together = 16 };
   if (row->dtype != HEWN_PART_FLOAT || row->stride != 1)
     return i;
   const float *values = (const float *)row->input;
   float worst = *(const float *)row->values;
   int smallest = row->flip != 0;
-  for (; i + together <= n; i += together) {
+  for (; i + TOGETHER <= n; i += TOGETHER) {
     int better = 0;
-    for (int j = 0; j < together; ++j) // whatever is no number is looked at
+    for (int j = 0; j < TOGETHER; ++j) // whatever is no number is looked at
       better |= smallest ? !(values[i + j] >= worst) : !(values[i + j] <= worst);
     if (better)
       return i;
@@ -86,7 +88,7 @@ static void selectRow(const row *row, int64_t n, int64_t k) {
   for (int64_t i = k; i < n; ++i) {
     if (i == checked) {
       i = passOver(row, i, n);
-      checked = i + 16;
+      checked = i + TOGETHER;
       if (i >= n)
         break;
     }

@@ -28,13 +28,19 @@ def test_a_model_is_nothing_else():
         hewn.compile(7)
 
 
-def test_external_data_lies_beside_the_model(tmp_path):
-    path = tmp_path / "model.onnx"
+def with_external_data(folder):
+    """y = x + weight, with the weight in model.data: the model's path and the weight."""
+    path = folder / "model.onnx"
     weight = np.arange(4096, dtype=np.float32)
     node = onnx.helper.make_node("Add", ["x", "w"], ["y"])
     shape = ("x", onnx.TensorProto.FLOAT, [4096])
     proto = models.model([node], [shape], [("y", *shape[1:])], [("w", weight)])
     onnx.save(proto, path, save_as_external_data=True, location="model.data", size_threshold=0)
+    return path, weight
+
+
+def test_external_data_lies_beside_the_model(tmp_path):
+    path, weight = with_external_data(tmp_path)
     assert (tmp_path / "model.data").exists()
     np.testing.assert_array_equal(hewn.compile(path).run({"x": weight})["y"], 2 * weight)
 
@@ -196,12 +202,7 @@ def test_an_artifact_is_kept_whole(tmp_path):
 
 
 def test_kept_artifacts_know_their_external_data(tmp_path):
-    model = tmp_path / "model.onnx"
-    weight = np.arange(4096, dtype=np.float32)
-    node = onnx.helper.make_node("Add", ["x", "w"], ["y"])
-    shape = ("x", onnx.TensorProto.FLOAT, [4096])
-    proto = models.model([node], [shape], [("y", *shape[1:])], [("w", weight)])
-    onnx.save(proto, model, save_as_external_data=True, location="model.data", size_threshold=0)
+    model, weight = with_external_data(tmp_path)
 
     def run():
         return hewn.compile(model, cache_dir=tmp_path / "cache").run({"x": weight})["y"]

@@ -17,10 +17,10 @@ SmallVector<int64_t> memoryOrder(RankedTensorType type) {
   return llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
 }
 
-SmallVector<int64_t> significantOrder(RankedTensorType type) {
-  SmallVector<int64_t> order = memoryOrder(type);
-  llvm::erase_if(order, [&](int64_t d) { return type.getDimSize(d) == 1; });
-  return order;
+SmallVector<int64_t> significantOrder(RankedTensorType type) { return significantOrder(memoryOrder(type), type); }
+
+SmallVector<int64_t> significantOrder(ArrayRef<int64_t> order, RankedTensorType type) {
+  return llvm::filter_to_vector(order, [&](int64_t d) { return type.getDimSize(d) != 1; });
 }
 
 Dims storedExtents(RankedTensorType type, ArrayRef<DimExpr> dims) {

@@ -13,6 +13,8 @@ namespace hewn::graph {
 llvm::SmallVector<int64_t> memoryOrder(mlir::RankedTensorType type);
 /// The dims longer than 1 among them. Types that agree here and in their shape are the same memory.
 llvm::SmallVector<int64_t> significantOrder(mlir::RankedTensorType type);
+/// The same for a tensor of that shape in another order.
+llvm::SmallVector<int64_t> significantOrder(llvm::ArrayRef<int64_t> order, mlir::RankedTensorType type);
 
 /// How often memory steps along each dim of a tensor of these dims: the number of blocks of a blocked dim, of groups of a
 /// grouped one, the elements of a transformed window, else the dim itself.

@@ -7,10 +7,6 @@ using namespace mlir;
 
 namespace hewn::graph {
 
-static SmallVector<int64_t> significantOnly(ArrayRef<int64_t> order, RankedTensorType type) {
-  return llvm::filter_to_vector(order, [&](int64_t d) { return type.getDimSize(d) != 1; });
-}
-
 bool isViewKind(Operation *op) {
   auto move = dyn_cast<MoveOpInterface>(op);
   return move && op->getNumOperands() > 0 && move.getViewKind() != ViewKind::None;
@@ -25,10 +21,13 @@ bool isView(Operation *op) {
   if (move.getViewKind() == ViewKind::Reshape) {
     std::optional<SmallVector<int64_t>> order =
         reshapedOrder(memoryOrder(from), getDims(op->getOperand(0)), getDims(op->getResult(0)));
-    return order && significantOnly(*order, to) == significantOrder(to);
+    return order && significantOrder(*order, to) == significantOrder(to);
   }
-  SmallVector<int64_t> view = move.getViewOrder();
-  return llvm::map_to_vector(significantOrder(to), [&](int64_t d) { return view[d]; }) == significantOrder(from);
+  return significantOrder(transposedOrder(memoryOrder(from), move.getViewOrder()), to) == significantOrder(to);
+}
+
+SmallVector<int64_t> transposedOrder(ArrayRef<int64_t> order, ArrayRef<int64_t> view) {
+  return llvm::map_to_vector(order, [&](int64_t d) -> int64_t { return llvm::find(view, d) - view.begin(); });
 }
 
 SmallVector<ReshapeRun> reshapeRuns(const Dims &from, const Dims &to) {

@@ -14,6 +14,9 @@ bool isViewKind(mlir::Operation *op);
 /// Whether `op` is a reshape or transposition whose result type lies in memory as its operand's does, so that nothing moves.
 bool isView(mlir::Operation *op);
 
+/// The memory order in which a transposition's result, whose dim i is dim `view[i]` of the operand, is the memory of its operand.
+llvm::SmallVector<int64_t> transposedOrder(llvm::ArrayRef<int64_t> order, llvm::ArrayRef<int64_t> view);
+
 /// Operand dims of a reshape, and the result dims that they become: as few of each as have the same number of elements.
 struct ReshapeRun {
   llvm::SmallVector<unsigned> operandDims, resultDims;

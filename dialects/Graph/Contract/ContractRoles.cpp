@@ -167,6 +167,11 @@ bool leavesOutBorder(ContractOpInterface op, MoveOpInterface border) {
   return roles->columnInLeft || (channels && extents[*channels].constant().value_or(0) >= 8);
 }
 
+bool hasWindows(ContractOpInterface op) {
+  return llvm::any_of(op.getIndexingMaps()[0].getResults(),
+                      [](AffineExpr position) { return !isa<AffineDimExpr, AffineConstantExpr>(position); });
+}
+
 bool widensRight(ContractOpInterface op) {
   Type left = getElementType(op->getOperand(0)), right = getElementType(op->getOperand(1));
   return left == getElementType(op->getResult(0)) && left.isF32() && (right.isF16() || right.isBF16());

@@ -53,6 +53,9 @@ unsigned tiledRow(ContractOpInterface op, const ContractRoles &roles);
 /// along the tiled row, windows that are unrolled short, and columns or channels that share the bookkeeping.
 bool leavesOutBorder(ContractOpInterface op, MoveOpInterface border);
 
+/// Whether the left operand is read through windows: at positions that are no iteration dim's alone.
+bool hasWindows(ContractOpInterface op);
+
 /// Whether the right operand is of narrower floats than the left one and the sums, which are of one type: as weights that are widened
 /// when they are read.
 bool widensRight(ContractOpInterface op);

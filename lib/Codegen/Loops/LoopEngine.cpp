@@ -385,14 +385,21 @@ SmallVector<Piece> piecesOf(Value result) {
   SmallVector<Piece> pieces;
   if (!dim || op->getNumOperands() > most)
     return pieces;
-  DimExpr start(0);
-  for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
-    DimExpr extent = graph::getDims(operand)[*dim];
-    if (!extent.is(0))
-      pieces.push_back({move, unsigned(i), *dim, start, extent});
-    start = start + extent;
-  }
+  for (auto [i, operand] : llvm::enumerate(op->getOperands()))
+    if (DimExpr extent = graph::getDims(operand)[*dim]; !extent.is(0))
+      pieces.push_back({move, unsigned(i), *dim, extent});
   return pieces;
+}
+
+void forEachPiece(KernelFunction &k, OpBuilder &b, ArrayRef<Piece> pieces,
+                  llvm::function_ref<void(const Piece &, Index)> body) {
+  // Written out, each start would be a sum of all extents before it.
+  KernelElements e(b, k.loc(), /*lanes=*/0, k.symbols, k.inputs);
+  Index start = e.constant(0);
+  for (const Piece &piece : pieces) {
+    body(piece, start);
+    start = e.add(start, e.expression(piece.extent));
+  }
 }
 
 SmallVector<SmallVector<unsigned>> resultsOfEqualDims(const KernelFunction &k) {
@@ -417,13 +424,8 @@ void emitLoops(KernelFunction &k, OpBuilder &b) {
     return emitScan(k, b, scan);
   for (const auto &together : resultsOfEqualDims(k)) {
     SmallVector<Piece> pieces = together.size() == 1 ? piecesOf(k.results[together[0]]) : SmallVector<Piece>();
-    // Each begins where the one before it ends: written out, starts would be sums of all extents before them.
-    KernelElements e(b, k.loc(), 0, k.symbols, k.inputs);
-    Index start = e.constant(0);
-    for (const Piece &piece : pieces) {
-      emitMap(k, b, together, /*alone=*/false, &piece, start);
-      start = e.add(start, e.expression(piece.extent));
-    }
+    forEachPiece(k, b, pieces,
+                 [&](const Piece &piece, Index start) { emitMap(k, b, together, /*alone=*/false, &piece, start); });
     if (pieces.empty())
       emitMap(k, b, together, /*alone=*/together.size() == k.results.size(), nullptr);
   }

@@ -57,8 +57,8 @@ private:
     // A warp's places in float32, all along the sum, beside what the kernel's other memory may be.
     int64_t places = count(product.batch) * ((std::max(rows, columns) + grid.getWarp() - 1) / grid.getWarp());
     int64_t bytes = count(product.summed) * grid.getWarp() * 4;
-    constexpr int64_t others = 32 << 10;
-    if (!argument || places == 0 || places > grid.getProcessors() || bytes + others > grid.getSharedBytes())
+    if (!argument || places == 0 || places > grid.getProcessors() ||
+        bytes + plan::kSharedBesideKept > grid.getSharedBytes())
       return std::nullopt;
     return argument.getArgNumber();
   }

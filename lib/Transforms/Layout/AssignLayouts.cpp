@@ -44,17 +44,8 @@ Order rowMajor(int64_t rank) { return llvm::to_vector(llvm::seq<int64_t>(0, rank
 
 Order orderOf(Value value) { return graph::memoryOrder(cast<RankedTensorType>(value.getType())); }
 
-/// The dims longer than 1, in memory order: two orders that agree on these are the same memory.
-Order significant(ArrayRef<int64_t> order, RankedTensorType type) {
-  Order kept;
-  for (int64_t d : order)
-    if (type.getDimSize(d) != 1)
-      kept.push_back(d);
-  return kept;
-}
-
 RankedTensorType withOrder(RankedTensorType type, ArrayRef<int64_t> order) {
-  bool plain = llvm::is_sorted(significant(order, type));
+  bool plain = llvm::is_sorted(graph::significantOrder(order, type));
   Attribute encoding = plain ? Attribute() : graph::LayoutAttr::get(type.getContext(), order, -1, 1);
   return RankedTensorType::get(type.getShape(), type.getElementType(), encoding);
 }
@@ -104,7 +95,7 @@ private:
       return;
     if (order.empty())
       order = rowMajor(type.getRank());
-    if (significant(orderOf(value), type) == significant(order, type))
+    if (graph::significantOrder(type) == graph::significantOrder(order, type))
       return;
     operand.set(relayout(value, withOrder(type, order), operand.getOwner()));
   }
@@ -159,12 +150,7 @@ private:
     Value result = op->getResult(0);
     int64_t rank = graph::getRank(result);
     if (move.getViewKind() == graph::ViewKind::Transpose) {
-      // Result dim i is operand dim view[i]: the memory is the operand's.
-      SmallVector<int64_t> view = move.getViewOrder();
-      Order order;
-      for (int64_t d : orderOf(op->getOperand(0)))
-        order.push_back(llvm::find(view, d) - view.begin());
-      setOrder(result, order);
+      setOrder(result, graph::transposedOrder(orderOf(op->getOperand(0)), move.getViewOrder()));
       return;
     }
     if (move.getViewKind() == graph::ViewKind::Reshape) {
@@ -200,10 +186,8 @@ private:
   void assignContraction(graph::ContractOpInterface op) {
     SmallVector<AffineMap> maps = op.getIndexingMaps();
     std::optional<graph::ContractRoles> roles = graph::contractRoles(op);
-    bool windowed =
-        llvm::any_of(maps[0].getResults(), [](AffineExpr e) { return !isa<AffineDimExpr, AffineConstantExpr>(e); });
     Order resultOrder = rowMajor(maps[2].getNumResults());
-    if (windowed) {
+    if (graph::hasWindows(op)) {
       std::optional<int64_t> channel = channelDim(maps, op.getReductionDims());
       if (channel)
         require(op->getOpOperand(0), moveLast(rowMajor(maps[0].getNumResults()), *channel));
@@ -257,9 +241,9 @@ private:
     if (!constant && !inGroups) {
       if (plan::gridOf(op)) // whose threads read lines and columns alike
         return;
-      Order order = orderOf(right.get());
-      if (significant(order, type).empty() || significant(order, type).back() != *lanes)
-        require(right, moveLast(order, *lanes));
+      Order significant = graph::significantOrder(type);
+      if (significant.empty() || significant.back() != *lanes)
+        require(right, moveLast(orderOf(right.get()), *lanes));
       return;
     }
     // Constants take any order for free: columns innermost, summed dims as the left operand has them. So does what is packed in

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Transforms/Layout/Wishes.h"
+#include "dialects/Graph/Analysis/Layout.h"
 #include "dialects/Graph/Analysis/Views.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
 
@@ -33,7 +34,7 @@ public:
     constexpr unsigned deepest = 16;
     if (depth == deepest)
       return 0;
-    SmallVector<int64_t> kept = longerThanOne(value, order);
+    SmallVector<int64_t> kept = graph::significantOrder(order, cast<RankedTensorType>(value.getType()));
     int sum = 0;
     for (OpOperand &use : value.getUses()) {
       if (++seen > mostSeen)
@@ -46,11 +47,6 @@ public:
 private:
   static constexpr unsigned mostSeen = 100; // of a large graph its nearest part
   unsigned seen = 0;
-
-  static SmallVector<int64_t> longerThanOne(Value value, ArrayRef<int64_t> order) {
-    auto type = cast<RankedTensorType>(value.getType());
-    return llvm::filter_to_vector(order, [&](int64_t d) { return type.getDimSize(d) != 1; });
-  }
 
   int wish(OpOperand &use, ArrayRef<int64_t> order, ArrayRef<int64_t> kept, unsigned depth) {
     Operation *op = use.getOwner();
@@ -66,12 +62,8 @@ private:
     auto move = dyn_cast<graph::MoveOpInterface>(op);
     if (!move)
       return -1;
-    if (move.getViewKind() == graph::ViewKind::Transpose) {
-      SmallVector<int64_t> view = move.getViewOrder();
-      return count(result,
-                   llvm::map_to_vector(order, [&](int64_t d) -> int64_t { return llvm::find(view, d) - view.begin(); }),
-                   depth + 1);
-    }
+    if (move.getViewKind() == graph::ViewKind::Transpose)
+      return count(result, graph::transposedOrder(order, move.getViewOrder()), depth + 1);
     if (move.getViewKind() == graph::ViewKind::Reshape) {
       Dims from = graph::getDims(use.get()), to = graph::getDims(result);
       return count(result, *graph::reshapedOrder(graph::orderToReshape(order, from, to), from, to), depth + 1);
@@ -85,9 +77,7 @@ private:
     if (operand > 1)
       return 0;
     AffineExpr along = maps[operand].getResult(innermost);
-    bool windowed =
-        llvm::any_of(maps[0].getResults(), [](AffineExpr e) { return !isa<AffineDimExpr, AffineConstantExpr>(e); });
-    if (windowed)
+    if (graph::hasWindows(op))
       return operand == 0 && channelDim(maps, op.getReductionDims()) == innermost ? 1 : -1;
     std::optional<graph::ContractRoles> roles = graph::contractRoles(op);
     if (operand == 1) // whose columns become lanes

@@ -229,10 +229,7 @@ LogicalResult JointEmitter::emitLaunch(plan::LaunchOp launch) {
   auto pass = [&](Value value, Value memory) {
     if (!memory)
       return false;
-    auto type = cast<MemRefType>(part.getArgumentTypes()[arguments.size()]);
-    int64_t width = int64_t(llvm::divideCeil(type.getElementTypeBitWidth(), 8));
-    Value count = expression(plan::bufferBytes(value).floorDiv(DimExpr(width)));
-    arguments.push_back(memref::ViewOp::create(b, loc, type, memory, constant(0), count));
+    arguments.push_back(viewOf(value, memory, part.getArgumentTypes()[arguments.size()]));
     return true;
   };
   for (Value input : launch.getInputs())
@@ -250,6 +247,13 @@ LogicalResult JointEmitter::emitLaunch(plan::LaunchOp launch) {
     arguments.push_back(counters);
   callPart(part, arguments);
   return success();
+}
+
+Value JointEmitter::viewOf(Value value, Value memory, Type argument) {
+  auto type = cast<MemRefType>(argument);
+  int64_t width = int64_t(llvm::divideCeil(type.getElementTypeBitWidth(), 8));
+  Value count = expression(plan::bufferBytes(value).floorDiv(DimExpr(width)));
+  return memref::ViewOp::create(b, loc, type, memory, constant(0), count);
 }
 
 LogicalResult JointEmitter::passSymbols(plan::LaunchOp launch, SmallVector<Value> &arguments) {

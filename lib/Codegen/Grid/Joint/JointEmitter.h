@@ -53,6 +53,8 @@ private:
   mlir::Value pointer(mlir::Value value);
   mlir::Value placeFor(mlir::OpResult result);
   mlir::Value at(mlir::Value base, mlir::Value byte, const graph::DimExpr &bytes);
+  /// A value's memory as a part takes it.
+  mlir::Value viewOf(mlir::Value value, mlir::Value memory, mlir::Type argument);
   void copy(mlir::Value to, mlir::Value from, const graph::DimExpr &bytes);
 
   mlir::Value expression(const graph::DimExpr &expr);

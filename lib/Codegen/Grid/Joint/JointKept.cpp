@@ -42,10 +42,8 @@ void JointEmitter::giveShared() {
 }
 
 LogicalResult JointEmitter::keepConstants(graph::ScanOp scan) {
-  // What parts have of their own is not known before all are there.
-  constexpr int64_t others = 32 << 10;
   plan::GridAttr grid = plan::gridOf(scan);
-  int64_t room = grid ? grid.getSharedBytes() - others : 0;
+  int64_t room = grid ? grid.getSharedBytes() - plan::kSharedBesideKept : 0;
   llvm::StringSet<> here; // a kernel's memory has one constant at a time
   for (auto launch : scan.getBody().front().getOps<plan::LaunchOp>()) {
     std::optional<unsigned> operand = plan::keptOperand(launch);
@@ -63,10 +61,7 @@ LogicalResult JointEmitter::keepConstants(graph::ScanOp scan) {
     keeping.insert(launch);
     func::FuncOp part = partOf(bringing); // (What was there nobody reads: who did has met the others since.)
     SmallVector<Value> arguments = {function.getArgument(0)};
-    auto type = cast<MemRefType>(part.getArgumentTypes()[1]);
-    int64_t width = int64_t(llvm::divideCeil(type.getElementTypeBitWidth(), 8));
-    Value count = expression(plan::bufferBytes(launch.getInputs()[*operand]).floorDiv(DimExpr(width)));
-    arguments.push_back(memref::ViewOp::create(b, loc, type, memory, constant(0), count));
+    arguments.push_back(viewOf(launch.getInputs()[*operand], memory, part.getArgumentTypes()[1]));
     if (failed(passSymbols(launch, arguments)))
       return failure();
     callPart(part, arguments);

@@ -18,13 +18,12 @@ namespace hewn::codegen {
 constexpr int64_t kMapThreads = 256;
 
 /// A thread an element: of results of the same dims, or of one piece of them.
-static void emitMap(KernelFunction &k, Grid &grid, OpBuilder &b, ArrayRef<unsigned> results, const Piece *piece) {
+static void emitMap(KernelFunction &k, Grid &grid, OpBuilder &b, ArrayRef<unsigned> results, const Piece *piece,
+                    Index start = {}) {
   KernelElements e(b, k.loc(), /*lanes=*/0, k.symbols, k.inputs);
   Value first = k.results[results[0]];
   Dims dims = graph::getDims(first);
-  Index start = e.constant(0);
   if (piece) {
-    start = e.expression(piece->start);
     dims[piece->dim] = piece->extent;
     graph::MoveOpInterface op = piece->op;
     e.setPiece(op, {piece->operand, start});
@@ -80,8 +79,7 @@ void emitGridMap(KernelFunction &k, OpBuilder &b) {
     if (emitWideMap(k, grid, b, together))
       continue;
     SmallVector<Piece> pieces = together.size() == 1 ? piecesOf(k.results[together[0]]) : SmallVector<Piece>();
-    for (const Piece &piece : pieces)
-      emitMap(k, grid, b, together, &piece);
+    forEachPiece(k, b, pieces, [&](const Piece &piece, Index start) { emitMap(k, grid, b, together, &piece, start); });
     if (pieces.empty())
       emitMap(k, grid, b, together, nullptr);
   }
