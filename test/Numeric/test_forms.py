@@ -247,3 +247,15 @@ def test_concat_of_many(parts, axis):
     arrays = [floats(2, 3 + i % 5) if axis else floats(1 + i % 2, 19) for i in range(parts)]
     (got,) = run(one_node("Concat", arrays, axis=axis), feeds_of(arrays))
     np.testing.assert_array_equal(got, np.concatenate(arrays, axis))
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("lengths", [range(1, 13), [20, 0, 3, 3, 0, 17, 1, 16, 33, 2]])
+def test_concat_of_many_lengths_known_when_run(lengths, axis):
+    """Each piece by a function."""
+    arrays = [floats(2, n) if axis else floats(n, 5) for n in lengths]
+    model = one_node("Concat", arrays, axis=axis)
+    for i, value in enumerate(model.graph.input):
+        value.type.tensor_type.shape.dim[axis].dim_param = f"n{i}"
+    (got,) = run(model, feeds_of(arrays))
+    np.testing.assert_array_equal(got, np.concatenate(arrays, axis))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/Loops/LoopEngine.h"
 #include "dialects/Graph/Analysis/Layout.h"
+#include "lib/Codegen/Loops/Pieces.h"
 #include "lib/Codegen/Loops/RowProgram.h"
 #include "lib/Codegen/Loops/Turn.h"
 #include "lib/Codegen/Tasks.h"
@@ -368,40 +369,6 @@ void emitScan(KernelFunction &k, OpBuilder &b, graph::ScanOpInterface op) {
 
 } // namespace
 
-SmallVector<Piece> piecesOf(Value result) {
-  Dims dims = graph::getDims(result);
-  Operation *op = result.getDefiningOp();
-  while (isa_and_nonnull<graph::ElementwiseOpInterface>(op)) {
-    Operation *next = nullptr;
-    for (Value operand : op->getOperands())
-      if (!next && operand.getDefiningOp() && graph::getDims(operand) == dims)
-        next = operand.getDefiningOp();
-    op = next;
-  }
-  auto move = dyn_cast_or_null<graph::MoveOpInterface>(op);
-  std::optional<int64_t> dim = move ? move.getPieceDim() : std::nullopt;
-  constexpr unsigned most =
-      1024; // each is a nest of its own; without them an element asks every operand whether it is there
-  SmallVector<Piece> pieces;
-  if (!dim || op->getNumOperands() > most)
-    return pieces;
-  for (auto [i, operand] : llvm::enumerate(op->getOperands()))
-    if (DimExpr extent = graph::getDims(operand)[*dim]; !extent.is(0))
-      pieces.push_back({move, unsigned(i), *dim, extent});
-  return pieces;
-}
-
-void forEachPiece(KernelFunction &k, OpBuilder &b, ArrayRef<Piece> pieces,
-                  llvm::function_ref<void(const Piece &, Index)> body) {
-  // Written out, each start would be a sum of all extents before it.
-  KernelElements e(b, k.loc(), /*lanes=*/0, k.symbols, k.inputs);
-  Index start = e.constant(0);
-  for (const Piece &piece : pieces) {
-    body(piece, start);
-    start = e.add(start, e.expression(piece.extent));
-  }
-}
-
 SmallVector<SmallVector<unsigned>> resultsOfEqualDims(const KernelFunction &k) {
   SmallVector<SmallVector<unsigned>> groups;
   for (auto [i, result] : llvm::enumerate(k.results)) {
@@ -424,8 +391,13 @@ void emitLoops(KernelFunction &k, OpBuilder &b) {
     return emitScan(k, b, scan);
   for (const auto &together : resultsOfEqualDims(k)) {
     SmallVector<Piece> pieces = together.size() == 1 ? piecesOf(k.results[together[0]]) : SmallVector<Piece>();
-    forEachPiece(k, b, pieces,
-                 [&](const Piece &piece, Index start) { emitMap(k, b, together, /*alone=*/false, &piece, start); });
+    auto emitPiece = [&](KernelFunction &in, const Piece &piece, Index start) {
+      emitMap(in, b, together, /*alone=*/false, &piece, start);
+    };
+    if (haveFunctions(k, pieces))
+      callEachPiece(k, b, pieces, emitPiece);
+    else
+      forEachPiece(k, b, pieces, [&](const Piece &piece, Index start) { emitPiece(k, piece, start); });
     if (pieces.empty())
       emitMap(k, b, together, /*alone=*/together.size() == k.results.size(), nullptr);
   }

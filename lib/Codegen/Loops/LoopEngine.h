@@ -24,21 +24,6 @@ void vectorLoop(KernelElements &elements, const graph::DimExpr &extent, llvm::fu
 void vectorLoop(KernelElements &elements, graph::Index from, graph::Index whole, graph::Index to,
                 llvm::function_ref<void(graph::Index)> body);
 
-/// A part of a result's space: `extent` indices along `dim`, behind those of the pieces before it.
-struct Piece {
-  graph::MoveOpInterface op;
-  unsigned operand;
-  int64_t dim;
-  graph::DimExpr extent;
-};
-
-/// The result in pieces, where the kernel puts operands one after another and does nothing after that but elementwise ops.
-llvm::SmallVector<Piece> piecesOf(mlir::Value result);
-
-/// `body` for each of them, with the index at which it begins.
-void forEachPiece(KernelFunction &k, mlir::OpBuilder &b, llvm::ArrayRef<Piece> pieces,
-                  llvm::function_ref<void(const Piece &, graph::Index)> body);
-
 /// The kernel's results by their number, those of the same dims together.
 llvm::SmallVector<llvm::SmallVector<unsigned>> resultsOfEqualDims(const KernelFunction &k);
 

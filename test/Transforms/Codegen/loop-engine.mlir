@@ -78,4 +78,16 @@ plan.kernel @turn(%x: tensor<64x32xf32>) -> tensor<64x32xf32, #graph.layout<[1, 
   graph.yield %0 : tensor<64x32xf32, #graph.layout<[1, 0]>>
 }
 
+// Many pieces of sizes known only when run are functions: of those alike there is one.
+// CHECK: func.func private @pieces.piece0(%{{.*}}: memref<?xf32>, %{{.*}}: memref<?xf32>, %{{.*}}: index, %{{.*}}: index)
+// CHECK-SAME: noinline
+// CHECK-NOT: @pieces.piece1
+// CHECK-LABEL: func.func @pieces(
+// CHECK-COUNT-9: call @pieces.piece0(
+// CHECK-NOT: scf.for
+plan.kernel @pieces(%a: tensor<?xf32> {graph.dims = ["s0"]}, %b: tensor<?xf32> {graph.dims = ["s1"]}, %c: tensor<?xf32> {graph.dims = ["s2"]}, %d: tensor<?xf32> {graph.dims = ["s3"]}, %e: tensor<?xf32> {graph.dims = ["s4"]}, %f: tensor<?xf32> {graph.dims = ["s5"]}, %g: tensor<?xf32> {graph.dims = ["s6"]}, %h: tensor<?xf32> {graph.dims = ["s7"]}, %i: tensor<?xf32> {graph.dims = ["s8"]}) -> (tensor<?xf32> {graph.dims = ["s0 + s1 + s2 + s3 + s4 + s5 + s6 + s7 + s8"]}) attributes {symbols = ["s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8"]} {
+  %0 = graph.concat %a, %b, %c, %d, %e, %f, %g, %h, %i {axis = 0 : i64, graph.dims = [["s0 + s1 + s2 + s3 + s4 + s5 + s6 + s7 + s8"]]} : (tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+  graph.yield %0 : tensor<?xf32>
+}
+
 }

@@ -6,6 +6,7 @@
 #include "lib/Codegen/Grid/GridEngine.h"
 #include "lib/Codegen/Grid/Loops/GridWide.h"
 #include "lib/Codegen/Loops/LoopEngine.h"
+#include "lib/Codegen/Loops/Pieces.h"
 
 using namespace mlir;
 using hewn::graph::DimExpr;

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Codegen/Loops/Pieces.h"
+
+#include "mlir/IR/OperationSupport.h"
+
+using namespace mlir;
+using hewn::graph::DimExpr;
+using hewn::graph::Dims;
+using hewn::graph::Index;
+
+namespace hewn::codegen {
+
+SmallVector<Piece> piecesOf(Value result) {
+  Dims dims = graph::getDims(result);
+  Operation *op = result.getDefiningOp();
+  while (isa_and_nonnull<graph::ElementwiseOpInterface>(op)) {
+    Operation *next = nullptr;
+    for (Value operand : op->getOperands())
+      if (!next && operand.getDefiningOp() && graph::getDims(operand) == dims)
+        next = operand.getDefiningOp();
+    op = next;
+  }
+  auto move = dyn_cast_or_null<graph::MoveOpInterface>(op);
+  std::optional<int64_t> dim = move ? move.getPieceDim() : std::nullopt;
+  constexpr unsigned most =
+      1024; // each is a nest of its own; without them an element asks every operand whether it is there
+  SmallVector<Piece> pieces;
+  if (!dim || op->getNumOperands() > most)
+    return pieces;
+  for (auto [i, operand] : llvm::enumerate(op->getOperands()))
+    if (DimExpr extent = graph::getDims(operand)[*dim]; !extent.is(0))
+      pieces.push_back({move, unsigned(i), *dim, extent});
+  return pieces;
+}
+
+void forEachPiece(KernelFunction &k, OpBuilder &b, ArrayRef<Piece> pieces,
+                  llvm::function_ref<void(const Piece &, Index)> body) {
+  // Written out, each start would be a sum of all extents before it.
+  KernelElements e(b, k.loc(), /*lanes=*/0, k.symbols, k.inputs);
+  Index start = e.constant(0);
+  for (const Piece &piece : pieces) {
+    body(piece, start);
+    start = e.add(start, e.expression(piece.extent));
+  }
+}
+
+bool haveFunctions(const KernelFunction &k, ArrayRef<Piece> pieces) {
+  constexpr size_t few = 8;
+  return !k.nested && pieces.size() > few && llvm::any_of(pieces, [](const Piece &piece) { return !piece.extent.constant(); });
+}
+
+namespace {
+
+/// An empty function with the kernel's arguments and an index after them, as a kernel of its own.
+KernelFunction beginPieceFunction(KernelFunction &k, OpBuilder &b, unsigned number) {
+  KernelFunction piece = k;
+  SmallVector<Type> types(k.function.getArgumentTypes());
+  types.push_back(b.getIndexType());
+  b.setInsertionPoint(k.function);
+  piece.function = func::FuncOp::create(b, k.loc(), (k.function.getName() + ".piece" + Twine(number)).str(),
+                                        b.getFunctionType(types, {}));
+  piece.function.setPrivate();
+  // Back in one function they would be what they are kept from.
+  piece.function->setAttr("passthrough", b.getStrArrayAttr({"noinline"}));
+  Block *entry = piece.function.addEntryBlock();
+  b.setInsertionPointToEnd(entry);
+  b.setInsertionPoint(func::ReturnOp::create(b, k.loc()));
+  auto own = [&](Value argument) { return entry->getArgument(cast<BlockArgument>(argument).getArgNumber()); };
+  for (auto &[value, buffer] : piece.inputs)
+    buffer.memref = own(buffer.memref);
+  for (Buffer &buffer : piece.outputs)
+    buffer.memref = own(buffer.memref);
+  for (auto &symbol : piece.symbols)
+    symbol.second = own(symbol.second);
+  return piece;
+}
+
+/// Takes the arguments away that are not used, and says which are.
+BitVector dropUnusedArguments(func::FuncOp function) {
+  BitVector unused(function.getNumArguments());
+  for (BlockArgument argument : function.getArguments())
+    unused[argument.getArgNumber()] = argument.use_empty();
+  (void)function.eraseArguments(unused); // fails for bodies with arguments that functions don't know: there are none
+  return unused.flip();
+}
+
+} // namespace
+
+void callEachPiece(KernelFunction &k, OpBuilder &b, ArrayRef<Piece> pieces,
+                   llvm::function_ref<void(KernelFunction &, const Piece &, Index)> body) {
+  SmallVector<func::FuncOp> functions;
+  auto alike = [](func::FuncOp x, func::FuncOp y) {
+    return OperationEquivalence::isRegionEquivalentTo(&x.getBody(), &y.getBody(),
+                                                      OperationEquivalence::IgnoreLocations);
+  };
+  forEachPiece(k, b, pieces, [&](const Piece &piece, Index start) {
+    OpBuilder::InsertionGuard guard(b);
+    OpBuilder::InsertPoint caller = b.saveInsertionPoint();
+    KernelFunction own = beginPieceFunction(k, b, functions.size());
+    body(own, piece, {own.function.getArguments().back()});
+    BitVector used = dropUnusedArguments(own.function);
+    auto found = llvm::find_if(functions, [&](func::FuncOp other) { return alike(other, own.function); });
+    if (found != functions.end()) {
+      own.function.erase();
+      own.function = *found;
+    } else {
+      functions.push_back(own.function);
+    }
+    b.restoreInsertionPoint(caller);
+    SmallVector<Value> all(k.function.getArguments()), passed;
+    all.push_back(start.base);
+    for (unsigned i : used.set_bits())
+      passed.push_back(all[i]);
+    func::CallOp::create(b, k.loc(), own.function, passed);
+  });
+}
+
+} // namespace hewn::codegen

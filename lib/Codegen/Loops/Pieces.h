@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Results that operands make one after another, a piece each.
+//
+//     %r = graph.concat %a, %b     →     a nest over %a at 0, a nest over %b behind it
+#ifndef HEWN_LIB_CODEGEN_LOOPS_PIECES_H
+#define HEWN_LIB_CODEGEN_LOOPS_PIECES_H
+
+#include "lib/Codegen/KernelFunction.h"
+
+namespace hewn::codegen {
+
+/// A part of a result's space: `extent` indices along `dim`, behind those of the pieces before it.
+struct Piece {
+  graph::MoveOpInterface op;
+  unsigned operand;
+  int64_t dim;
+  graph::DimExpr extent;
+};
+
+/// The result in pieces, where the kernel puts operands one after another and does nothing after that but elementwise ops.
+llvm::SmallVector<Piece> piecesOf(mlir::Value result);
+
+/// `body` for each of them, with the index at which it begins.
+void forEachPiece(KernelFunction &k, mlir::OpBuilder &b, llvm::ArrayRef<Piece> pieces,
+                  llvm::function_ref<void(const Piece &, graph::Index)> body);
+
+/// Whether each piece is better off in a function of its own: they are many, and of sizes known only when run. LLVM's time for
+/// one function of so many nests grows with the square of their number. Not inside of another kernel's loops.
+bool haveFunctions(const KernelFunction &k, llvm::ArrayRef<Piece> pieces);
+
+/// The same in functions: `body` fills the one that it is given, whose arguments stand for the kernel's. Of those that turn out
+/// alike one is left, which is called for all.
+void callEachPiece(KernelFunction &k, mlir::OpBuilder &b, llvm::ArrayRef<Piece> pieces,
+                   llvm::function_ref<void(KernelFunction &, const Piece &, graph::Index)> body);
+
+} // namespace hewn::codegen
+
+#endif
