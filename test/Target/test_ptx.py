@@ -312,6 +312,35 @@ def test_attention(name, machine, tmp_path):
     assert used.registers <= 255 and used.spills == 0
 
 
+def masked_attention(rows, columns, width):
+    """Of keys that lie along the sum's other side, with a mask: addresses of single elements."""
+    nodes = [
+        helper.make_node("MatMul", ["q", "k"], ["s"]),
+        helper.make_node("Add", ["s", "m"], ["a"]),
+        helper.make_node("Softmax", ["a"], ["w"]),
+        helper.make_node("MatMul", ["w", "v"], ["y"]),
+    ]
+    shapes = {"q": [8, rows, width], "k": [8, width, columns], "m": [rows, columns], "v": [8, columns, width]}
+    return model(nodes, [(name, FLOAT, shape) for name, shape in shapes.items()], [("y", FLOAT)])
+
+
+@needs_ptxas
+@pytest.mark.parametrize("machine", ["sm_80", "sm_90a"])
+@pytest.mark.parametrize(
+    "sizes", [(128, 128, 64), (197, 197, 64), ("r", "c", 64), (1, "c", 64), (200, 200, 128)], ids=str
+)
+def test_masked_attention(sizes, machine, tmp_path):
+    """Nothing spilled: what a thread brings is at one address and constant distances from there."""
+    source, text = tmp_path / "model.onnx", tmp_path / "model.ptx"
+    onnx.save(masked_attention(*sizes), source)
+    command = [HEWN, "compile", source, f"--target={machine}", "--emit=ptx", "-o", text]
+    subprocess.run(command, check=True, capture_output=True)
+    code = text.read_text()
+    assert "mma.sync" in code
+    for kernel, used in assemble(code, machine, tmp_path).items():
+        assert used.registers <= 255 and used.spills == 0, kernel
+
+
 @pytest.mark.parametrize("name", ["wide", "wide-half", "wide-rows", "wide-half-norm", "norm", "softmax"])
 def test_wide(name, tmp_path):
     """All loads and stores are of 16 bytes, in a kernel that calls nothing."""

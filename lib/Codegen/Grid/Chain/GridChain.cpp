@@ -140,13 +140,15 @@ Index GridChain::columnOf(size_t i, Index firstColumn) {
   Index own = e.add(e.mul(inGroup, e.constant(2)), e.constant(int64_t(i) / 4 * kFragment + int64_t(i) % 2));
   return e.add(firstColumn, own);
 }
+bool GridChain::fillsTiles() const { return space.back().constant().value_or(1) % tile() == 0; }
 Value GridChain::hasColumn(Index column) {
-  std::optional<int64_t> all = space.back().constant();
-  return all && *all % tile() == 0 ? Value() : e.compare(arith::CmpIPredicate::slt, column, e.expression(space.back()));
+  return fillsTiles() ? Value() : e.compare(arith::CmpIPredicate::slt, column, e.expression(space.back()));
 }
 SmallVector<Index> GridChain::placeOf(size_t i, Index column) {
   SmallVector<Index> at(batch);
-  at.append({row[rowOf(i)], e.min(column, e.sub(e.expression(space.back()), e.constant(1)))});
+  if (!fillsTiles())
+    column = e.min(column, e.sub(e.expression(space.back()), e.constant(1)));
+  at.append({row[rowOf(i)], column});
   return at;
 }
 

@@ -80,6 +80,8 @@ protected:
   static size_t rowOf(size_t i) { return i % 4 / 2; }
   graph::Index columnOf(size_t i, graph::Index firstColumn);
   mlir::Value hasColumn(graph::Index column);
+  /// Whether columns are whole tiles, whatever the sizes.
+  bool fillsTiles() const;
   llvm::SmallVector<graph::Index> placeOf(size_t i, graph::Index column);
   /// The value of `tensor` made of one score.
   mlir::Value readAt(mlir::Value tensor, mlir::Value score, llvm::ArrayRef<graph::Index> at);

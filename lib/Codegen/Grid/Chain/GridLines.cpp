@@ -95,9 +95,12 @@ void GridLines::chooseHow() {
 }
 
 GridLines::Piece GridLines::pieceAt(int64_t part, Index first) {
-  Index linear = e.add({grid.thread}, e.constant(part * grid.threads));
-  Index run = e.constant(linesFirst ? room : padded / each);
-  Index slow = e.floorDiv(linear, run), fast = e.mod(linear, run);
+  int64_t length = linesFirst ? room : padded / each, before = part * grid.threads;
+  Index linear = e.add({grid.thread}, e.constant(before)), run = e.constant(length);
+  // Where a thread's pieces are apart by whole runs, they are at one place and constant distances from there: one address for all.
+  bool regular = before % length == 0;
+  Index slow = regular ? e.add(e.floorDiv({grid.thread}, run), e.constant(before / length)) : e.floorDiv(linear, run);
+  Index fast = e.mod(regular ? Index{grid.thread} : linear, run);
   Piece piece;
   Index inRoom = linesFirst ? fast : slow;
   piece.inner = e.mul(linesFirst ? slow : fast, e.constant(each));
