@@ -113,7 +113,10 @@ def MoveOpInterface : OpInterface<"MoveOpInterface"> {
       "std::optional<::llvm::SmallVector<int64_t>>", "getZeroBorder", (ins), "", "return std::nullopt;">,
     InterfaceMethod<[{Where the result is any tensors along a new first dim whose sum is operand 0: how many. A contraction can cut
       its own sum into so many parts.}],
-      "std::optional<int64_t>", "getSpreadParts", (ins), "", "return std::nullopt;">];
+      "std::optional<int64_t>", "getSpreadParts", (ins), "", "return std::nullopt;">,
+    InterfaceMethod<[{Where the result is a matrix of numbers in few bits (operand 0, words) by scales and perhaps offsets (operands 1 and 2):
+      how. A contraction can take the words as they are.}],
+      "std::optional<::hewn::graph::Code>", "getCode", (ins), "", "return std::nullopt;">];
 }
 
 def ComposeOpInterface : OpInterface<"ComposeOpInterface"> {

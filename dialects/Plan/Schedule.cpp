@@ -64,6 +64,22 @@ int64_t groupSize(graph::ContractOpInterface op) {
   return findDot(op) || findMatrix(op) ? lane / graph::getElementType(op->getOperand(1)).getIntOrFloatBitWidth() : 1;
 }
 
+graph::MoveOpInterface decoderOf(graph::ContractOpInterface op) {
+  return gridOf(op) ? graph::MoveOpInterface() : graph::rightDecoder(op);
+}
+
+graph::Dims decodedPanels(graph::ContractOpInterface op, const graph::ContractRoles &roles) {
+  constexpr int64_t slots = 16; // as many threads as may share a kernel
+  ContractShape shape = contractShape(op, roles);
+  auto words = cast<RankedTensorType>(op->getOperand(1).getDefiningOp()->getOperand(0).getType());
+  auto layout = dyn_cast_or_null<graph::LayoutAttr>(words.getEncoding());
+  ScheduleAttr schedule = chooseSchedule(op, shape, layout ? layout.getBlock() : 0);
+  if (shape.rows.constant().value_or(schedule.getM() + 1) <= schedule.getM())
+    return {};
+  return {graph::DimExpr(slots),
+          op.getIterationDims(graph::getDims)[roles.summed.front()] * graph::DimExpr(schedule.getN())};
+}
+
 bool leavesOutBorder(graph::ContractOpInterface op, graph::MoveOpInterface border) {
   if (graph::winogradTile(op->getOperand(1).getType())) // whose tiles are masked one by one
     return graph::clipsOf(op, border).has_value();

@@ -30,6 +30,13 @@ MatrixAttr findMatrix(graph::ContractOpInterface op);
 /// Neighbours along the sum that a lane of what this contraction runs on takes at once; 1: it is computed in its own type.
 int64_t groupSize(graph::ContractOpInterface op);
 
+/// The op that makes the contraction's right operand of a code, where the contraction decodes it as it goes; null: not so.
+graph::MoveOpInterface decoderOf(graph::ContractOpInterface op);
+
+/// Dims of the memory of a contraction that decodes for weights in full, which more rows than a tile's share: slots, floats of a
+/// panel. A task works in the slot of its number. Empty where rows are no more than that.
+graph::Dims decodedPanels(graph::ContractOpInterface op, const graph::ContractRoles &roles);
+
 /// Whether the contraction leaves out the border of zeros (graph::leavesOutBorder): not where it runs on a matrix unit, which
 /// reads whole tiles.
 bool leavesOutBorder(graph::ContractOpInterface op, graph::MoveOpInterface border);

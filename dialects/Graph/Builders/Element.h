@@ -31,6 +31,15 @@ struct Index {
 /// What `MoveOpInterface::getViewKind` answers.
 enum class ViewKind { None, Reshape, Transpose };
 
+/// What `MoveOpInterface::getCode` answers: each element is the number that `bits` bits of a 32-bit word say, times a scale and plus an
+/// offset that `block` neighbours along the first dim share (without offsets the middle number is zero). A word holds neighbours along
+/// that dim, lowest bits first.
+struct Code {
+  int64_t bits = 0, block = 0;
+  /// Elements of a word.
+  int64_t perWord() const { return 32 / bits; }
+};
+
 /// The type in which a tensor element is computed: f32 for the narrow floats,
 /// signless integers otherwise.
 mlir::Type computeType(mlir::Type elementType);

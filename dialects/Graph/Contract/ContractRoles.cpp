@@ -177,4 +177,17 @@ bool widensRight(ContractOpInterface op) {
   return left == getElementType(op->getResult(0)) && left.isF32() && (right.isF16() || right.isBF16());
 }
 
+MoveOpInterface rightDecoder(ContractOpInterface op) {
+  auto decoder = op->getOperand(1).getDefiningOp<MoveOpInterface>();
+  std::optional<ContractRoles> roles = contractRoles(op);
+  std::optional<unsigned> k = roles ? plainSummedDim(op, *roles) : std::nullopt;
+  AffineMap right = op.getIndexingMaps()[1];
+  bool isCode = decoder && decoder.getCode() && k && roles->summed.size() == 1 && !roles->columnInLeft;
+  return isCode && right.getNumResults() == 2 && right.getResult(0) == getAffineDimExpr(*k, op->getContext()) &&
+                 right.getResult(1) == getAffineDimExpr(roles->column, op->getContext()) &&
+                 getElementType(op->getOperand(0)).isF32() && getElementType(op->getResult(0)).isF32()
+             ? decoder
+             : MoveOpInterface();
+}
+
 } // namespace hewn::graph

@@ -60,6 +60,9 @@ bool hasWindows(ContractOpInterface op);
 /// when they are read.
 bool widensRight(ContractOpInterface op);
 
+/// The op that makes the right operand, a matrix, of a code (MoveOpInterface::getCode), which columns lie along; null where none does.
+MoveOpInterface rightDecoder(ContractOpInterface op);
+
 } // namespace hewn::graph
 
 #endif

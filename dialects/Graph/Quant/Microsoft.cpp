@@ -183,24 +183,31 @@ LogicalResult buildMatMulNBits(OnnxNode &node) {
     return node.refuse("weights must be bytes");
   Type type = getElementType(node.input(0));
   int64_t blocks = (k + block - 1) / block, zeroBytes = (blocks * bits + 7) / 8;
-  Value packed = c.reshape(node.input(1), {DimExpr(n), DimExpr(blocks), DimExpr(block * bits / 8)});
-  Value scale = c.reshape(node.input(2), {DimExpr(n), DimExpr(blocks), DimExpr(1)}), zero = node.input(3), w;
-  if (zero && getElementType(zero) != ui8) {
-    // Zero points that are no integers: q - zero in floats.
-    Value numbers = c.cast(unpack(c, packed, bits), type);
-    zero = c.cast(c.reshape(zero, {DimExpr(n), DimExpr(blocks), DimExpr(1)}), type);
-    w = c.op("graph.mul", {c.op("graph.sub", {numbers, zero}), c.cast(scale, type)});
+  Dims perBlock = {DimExpr(n), DimExpr(blocks)};
+  Value bytes = node.input(1), scale = c.reshape(node.input(2), perBlock), zero = node.input(3);
+  if (zero && getElementType(zero) != ui8) // no integers
+    zero = c.reshape(zero, perBlock);
+  else if (zero)
+    zero = c.slice(unpack(c, c.reshape(zero, {DimExpr(n), DimExpr(zeroBytes)}), bits), 1, DimExpr(0), DimExpr(blocks));
+  Code code{bits, block};
+  bool constant = llvm::all_of(ArrayRef<unsigned>{1, 2, 3}, [&](unsigned i) {
+    return !node.input(i) || isa_and_nonnull<ConstantOp>(node.input(i).getDefiningOp());
+  });
+  Value y;
+  if (constant && canDecode(code, k)) {
+    Value w = composeDecode(c, c.reshape(bytes, {DimExpr(n), DimExpr(k * bits / 8)}), scale, zero, code);
+    y = composeMatMul(c, c.cast(node.input(0), c.b.getF32Type()), w);
+    y = y ? c.cast(y, type) : y;
   } else {
-    if (zero) {
-      zero = unpack(c, c.reshape(zero, {DimExpr(n), DimExpr(zeroBytes)}), bits);
-      zero = c.reshape(c.slice(zero, 1, DimExpr(0), DimExpr(blocks)), {DimExpr(n), DimExpr(blocks), DimExpr(1)});
-    } else {
-      zero = makeSplat(c.b, c.loc, ui8, double(1 << (bits - 1)));
-    }
-    w = composeDequantize(c, unpack(c, packed, bits), scale, zero, type);
+    Dims expanded = {DimExpr(n), DimExpr(blocks), DimExpr(1)};
+    Value numbers = unpack(c, c.reshape(bytes, {DimExpr(n), DimExpr(blocks), DimExpr(block * bits / 8)}), bits);
+    zero = zero ? c.cast(c.reshape(zero, expanded), c.b.getF32Type())
+                : makeSplat(c.b, c.loc, c.b.getF32Type(), double(1 << (bits - 1)));
+    Value centered = c.op("graph.sub", {c.cast(numbers, c.b.getF32Type()), zero});
+    Value w = c.cast(c.op("graph.mul", {centered, c.cast(c.reshape(scale, expanded), c.b.getF32Type())}), type);
+    w = c.slice(c.reshape(w, {DimExpr(n), DimExpr(blocks * block)}), 1, DimExpr(0), DimExpr(k));
+    y = composeMatMul(c, node.input(0), c.transpose(w, {1, 0}));
   }
-  w = c.slice(c.reshape(w, {DimExpr(n), DimExpr(blocks * block)}), 1, DimExpr(0), DimExpr(k));
-  Value y = composeMatMul(c, node.input(0), c.transpose(w, {1, 0}));
   if (y && node.input(5))
     y = c.op("graph.add", {y, node.input(5)});
   return node.finish(y);

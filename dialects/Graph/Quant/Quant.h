@@ -5,6 +5,7 @@
 #define HEWN_DIALECTS_GRAPH_QUANT_QUANT_H
 
 #include "dialects/Graph/Builders/Compose.h"
+#include "dialects/Graph/Builders/Element.h"
 #include "dialects/Graph/Elementwise/ElementwiseBodies.h"
 
 namespace hewn::graph {
@@ -38,6 +39,12 @@ mlir::Value alongAxis(Composer &c, mlir::Value parameter, int64_t axis, int64_t 
 /// numpy's matmul of quantized operands as i32; zero points may be null.
 mlir::Value composeIntegerMatMul(OnnxNode &node, Composer &c, mlir::Value a, mlir::Value aZero, mlir::Value b,
                                  mlir::Value bZero);
+
+/// Whether a matrix of so many rows can be kept in such a code.
+bool canDecode(Code code, int64_t rows);
+/// The matrix [k, n] of codes in `bytes` [n, k * bits / 8], lowest bits first, as (code - zero) * scale; `scale` and `zero` are
+/// [n, k / block]; without `zero` it is the middle code.
+mlir::Value composeDecode(Composer &c, mlir::Value bytes, mlir::Value scale, mlir::Value zero, Code code);
 
 } // namespace hewn::graph
 

@@ -33,6 +33,16 @@ def Graph_CenterOp : Elementwise<"center", (ins Tensor:$x, Optional<Tensor>:$zer
   }];
 }
 
+def Graph_DecodeOp : Move<"decode", ["getCode"]> {
+  let summary = "A matrix [k, n] of code * scale[k / block, n] + offset[k / block, n], codes of `bits` bits in words [k * bits / 32, n].";
+  let description = [{
+    Weights of few bits: a kernel that waits for memory reads them as they are. Codes are unsigned, the lowest bits of a word are the
+    first of the 32 / `bits` rows in it; scales and offsets are float32, as is the result. Without an offset the middle code,
+    2^(bits - 1), is zero.
+  }];
+  let arguments = (ins Tensor:$codes, Tensor:$scale, Optional<Tensor>:$offset, I64Attr:$bits, I64Attr:$block);
+}
+
 def : OnnxCompose<"DynamicQuantizeLinear", "buildDynamicQuantize", 11>;
 def : OnnxCompose<"MatMulInteger", "buildMatMulInteger", 10>;
 def : OnnxCompose<"ConvInteger", "buildConvInteger", 10>;

@@ -2,8 +2,8 @@
 //
 // What the files of the contraction engine share: one kernel being emitted.
 //
-// ContractEngine.cpp chooses which code a tile of the result gets, ContractTile.cpp emits a tile's sums of products,
-// ContractEpilogue.cpp what is done with them.
+// ContractEngine.cpp chooses which code a tile of the result gets, ContractTile.cpp emits a tile's sums of products
+// (ContractDecode.cpp where weights come in few bits), ContractEpilogue.cpp what is done with them.
 #ifndef HEWN_LIB_CODEGEN_CONTRACT_CONTRACTEMITTER_H
 #define HEWN_LIB_CODEGEN_CONTRACT_CONTRACTEMITTER_H
 
@@ -29,8 +29,8 @@ struct Panel {
 /// Emits the kernel of a contraction into its function. One object emits one kernel, once.
 class ContractEmitter {
 public:
-  ContractEmitter(KernelFunction &k, mlir::OpBuilder &b, const ContractForm &form)
-      : k(k), b(b), form(form), op(form.op),
+  ContractEmitter(KernelFunction &k, mlir::OpBuilder &b, const ContractForm &given)
+      : k(k), b(b), form(given), op(given.op),
         e(b, k.loc(), plan::contractLanes(k.kernel, form.shape()), k.symbols, k.inputs),
         iteration(form.extents.size()) {}
 
@@ -39,7 +39,7 @@ public:
 private:
   KernelFunction &k;
   mlir::OpBuilder &b;
-  const ContractForm &form;
+  ContractForm form;
   graph::ContractOpInterface op;
   KernelElements e;
   llvm::SmallVector<graph::Index> iteration;
@@ -83,9 +83,28 @@ private:
   /// `m` rows from `firstRow` on by a matrix unit, through memory beside the stack's top; rows before `fresh` are not stored.
   void emitMatrixTile(const Panel &panel, graph::Index firstColumn, graph::Index firstRow, graph::Index fresh);
 
+  // Weights that come as a code (ContractDecode.cpp)
+
+  /// The kernel, where it decodes. Rows of one tile take codes as they go; where there are more, they share a panel of weights in
+  /// `panels`, the kernel's scratch memory.
+  void runDecoding(const Buffer &panels);
+  /// The nest over all rows for a panel of columns, which tiles of rows are in.
+  void overAllRows(graph::Index panel);
+  /// The panel's weights to `memory` from `start` on, rows of `n`.
+  void decodePanel(graph::Index panel, const Buffer &memory, graph::Index start);
+  /// `body` for each summed index, with the weights there as vectors, from the column of `iteration` on.
+  llvm::SmallVector<mlir::Value> overWeights(
+      int64_t vectors, mlir::ValueRange state,
+      llvm::function_ref<void(graph::Index, llvm::ArrayRef<mlir::Value>, llvm::SmallVector<mlir::Value> &)> body);
+  /// The sums of a tile's products.
+  llvm::SmallVector<mlir::Value> codedProducts(const Panel &panel, llvm::ArrayRef<graph::Index> rows,
+                                               llvm::SmallVector<mlir::Value> sums);
+
   bool packed() const { return form.rhs.blockDim >= 0; }
-  /// From the tile's first column to vector `j` in the right operand: the vectors of a tile may lie in several panels.
-  graph::Index rightDistance(int64_t j);
+  /// From the tile's first column to vector `j` in the right operand, or what lies as it does: the vectors of a tile may lie in
+  /// several panels.
+  graph::Index rightDistance(int64_t j) { return rightDistance(form.rhs, j); }
+  graph::Index rightDistance(const Buffer &buffer, int64_t j);
   /// The offset in `buffer` at `at`.
   graph::Index offset(const Buffer &buffer, mlir::AffineMap map, llvm::ArrayRef<graph::Index> at,
                       llvm::ArrayRef<graph::Clip> clips = {});

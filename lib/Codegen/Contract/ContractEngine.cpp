@@ -35,6 +35,12 @@ LogicalResult ContractEmitter::run() {
   for (Index &index : iteration)
     index = e.constant(0);
 
+  if (form.code) {
+    if (std::optional<Buffer> panels = takeScratch(k)) {
+      runDecoding(*panels);
+      return success();
+    }
+  }
   // A panel of columns serves all rows before the next one is taken; where both operands run along the columns there is
   // nothing to keep, and a line is read from end to end.
   SmallVector<unsigned> outer(form.roles.batch);

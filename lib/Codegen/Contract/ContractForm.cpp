@@ -96,8 +96,9 @@ bool mergesRows(const ContractForm &form, KernelFunction &k, ArrayRef<unsigned> 
   graph::ContractOpInterface op = form.op;
   Operation *contraction = op;
   Value left = contraction->getOperand(0), right = contraction->getOperand(1);
+  Operation *decoder = plan::decoderOf(op);
   for (Operation &other : k.kernel.getBody().front().without_terminator())
-    if (isa<graph::MoveOpInterface>(other))
+    if (isa<graph::MoveOpInterface>(other) && &other != decoder)
       return false;
   for (auto [outer, inner] : llvm::zip(rows.drop_back(), rows.drop_front())) {
     for (unsigned d : {outer, inner}) {
@@ -109,7 +110,11 @@ bool mergesRows(const ContractForm &form, KernelFunction &k, ArrayRef<unsigned> 
         ContractForm::strideAlong(form.lhs, form.maps[0], inner) * form.extents[inner])
       return false;
     for (auto &[value, buffer] : k.inputs) {
-      bool epilogue = llvm::any_of(value.getUsers(), [&](Operation *user) { return user != contraction; });
+      bool epilogue =
+          llvm::any_of(value.getUsers(), [&](Operation *user) { return user != contraction && user != decoder; });
+      bool decoded = decoder && llvm::is_contained(decoder->getOperands(), value);
+      if (decoded && !epilogue)
+        continue;
       if ((epilogue || (value != left && value != right)) && !liesFlat(buffer, form, outer, inner))
         return false;
     }
@@ -117,6 +122,25 @@ bool mergesRows(const ContractForm &form, KernelFunction &k, ArrayRef<unsigned> 
       if (!liesFlat(buffer, form, outer, inner))
         return false;
   }
+  return true;
+}
+
+/// Fills in what the contraction decodes; false where it can't as the code lies.
+bool takeCode(ContractForm &form, KernelFunction &k, graph::MoveOpInterface decoder) {
+  SmallVector<Buffer> buffers;
+  for (Value operand : decoder->getOperands()) {
+    auto found = k.inputs.find(operand);
+    if (found == k.inputs.end())
+      return false;
+    buffers.push_back(found->second);
+  }
+  auto inPanels = [&](const Buffer &buffer) { return buffer.blockDim == 1 && buffer.block == buffers[0].block; };
+  if (!llvm::all_of(buffers, inPanels))
+    return false;
+  form.code = decoder.getCode();
+  form.scale = buffers[1];
+  if (buffers.size() > 2)
+    form.offset = buffers[2];
   return true;
 }
 
@@ -128,9 +152,14 @@ std::optional<ContractForm> contractForm(KernelFunction &k) {
     return std::nullopt;
   std::optional<graph::ContractRoles> roles = graph::contractRoles(op);
   Value left = op->getOperand(0), right = op->getOperand(1);
+  graph::MoveOpInterface decoder = plan::decoderOf(op);
+  if (decoder)
+    right = decoder->getOperand(0);
   if (!roles || !k.inputs.contains(right) || graph::winogradTile(right.getType()))
     return std::nullopt;
   ContractForm form;
+  if (decoder && !takeCode(form, k, decoder))
+    return std::nullopt;
   form.op = op;
   form.maps = op.getIndexingMaps();
   form.extents = op.getIterationDims(graph::getDims);
@@ -152,7 +181,7 @@ std::optional<ContractForm> contractForm(KernelFunction &k) {
   if (graph::widensRight(op)) {
     if (roles->columnInLeft)
       return std::nullopt;
-  } else if (graph::getElementType(left) != sum || graph::getElementType(right) != sum) {
+  } else if (!form.code && (graph::getElementType(left) != sum || graph::getElementType(right) != sum)) {
     form.dot = plan::findDot(op);
     form.matrix = plan::findMatrix(op);
     if (form.matrix && !MatrixUnit::fits(form.matrix, vectorLanes(k.kernel)))
@@ -162,7 +191,8 @@ std::optional<ContractForm> contractForm(KernelFunction &k) {
       return std::nullopt;
   }
   for (Value output : k.results)
-    if (graph::getDims(output) != graph::getDims(op->getResult(0)))
+    if (graph::getDims(output) != graph::getDims(op->getResult(0)) &&
+        !(form.code && output.getDefiningOp<graph::ScratchOp>()))
       return std::nullopt;
 
   SmallVector<unsigned> rows;

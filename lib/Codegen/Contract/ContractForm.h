@@ -17,6 +17,10 @@ struct ContractForm {
   graph::ContractRoles roles;
   /// Operands; the left one without its border.
   Buffer lhs, rhs;
+  /// Where the right operand comes as a code, whose words `rhs` is: how, and its scales and offsets (no memref: none), which lie in panels
+  /// as it does.
+  std::optional<graph::Code> code;
+  Buffer scale, offset;
   /// Where a border of zeros is left out.
   llvm::SmallVector<graph::Clip> clips;
   /// The row dim that tiles are cut from, and the others that are longer than 1. Where all rows lie evenly spaced in every

@@ -80,11 +80,11 @@ void ContractEmitter::emitMatrixTile(const Panel &panel, Index firstColumn, Inde
   iteration = std::move(outside);
 }
 
-Index ContractEmitter::rightDistance(int64_t j) {
+Index ContractEmitter::rightDistance(const Buffer &buffer, int64_t j) {
   int64_t first = j * e.lanes, block = packed() ? form.rhs.block : n;
   if (first < block)
     return e.constant(first * form.group());
-  Index stride = e.expression(form.rhs.strides[form.rhs.blockDim]);
+  Index stride = e.expression(buffer.strides[buffer.blockDim]);
   return e.add(e.mul(stride, e.constant(first / block)), e.constant(first % block * form.group()));
 }
 
@@ -151,6 +151,8 @@ SmallVector<ContractEmitter::KLoop> ContractEmitter::kLoops(int64_t step) {
 SmallVector<Value> ContractEmitter::sumOfProducts(const Panel &panel, const RowVariant &variant, ArrayRef<Index> rows) {
   Value zero = arith::ConstantOp::create(b, loc(), b.getZeroAttr(sumType()));
   SmallVector<Value> sums(variant.m * panel.vectors, zero);
+  if (form.code)
+    return codedProducts(panel, rows, std::move(sums));
   SmallVector<const Clip *> loops;
   for (const Clip &clip : form.clips)
     if (&clip != form.tiledClip())

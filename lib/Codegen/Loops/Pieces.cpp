@@ -46,7 +46,8 @@ void forEachPiece(KernelFunction &k, OpBuilder &b, ArrayRef<Piece> pieces,
 
 bool haveFunctions(const KernelFunction &k, ArrayRef<Piece> pieces) {
   constexpr size_t few = 8;
-  return !k.nested && pieces.size() > few && llvm::any_of(pieces, [](const Piece &piece) { return !piece.extent.constant(); });
+  return !k.nested && pieces.size() > few &&
+         llvm::any_of(pieces, [](const Piece &piece) { return !piece.extent.constant(); });
 }
 
 namespace {

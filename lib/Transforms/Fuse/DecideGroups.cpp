@@ -77,6 +77,7 @@ public:
       if (auto contraction = dyn_cast<graph::ContractOpInterface>(op); fuse && contraction)
         if (!joinChain(contraction)) {
           joinBorder(contraction);
+          joinDecoder(contraction);
           joinFiltering(contraction);
         }
     }
@@ -222,6 +223,24 @@ private:
     Group &group = groups[groupOf[op]];
     group.ops.insert(group.ops.begin(), border);
     group.why = "a border of zeros that is left out";
+  }
+
+  /// Weights that come as a code are decoded where they are multiplied.
+  void joinDecoder(graph::ContractOpInterface op) {
+    graph::MoveOpInterface decoder = plan::decoderOf(op);
+    Group *own = decoder ? groupWith(op->getOperand(1)) : nullptr;
+    if (!own || own->ops.size() != 1 || !decoder->hasOneUse())
+      return;
+    own->ops.clear();
+    groupOf[decoder] = groupOf[op];
+    Group &group = groups[groupOf[op]];
+    group.ops.insert(group.ops.begin(), decoder);
+    group.why += (group.why.empty() ? "" : "; ") + std::string("weights in few bits");
+    if (Dims panels = plan::decodedPanels(op, *graph::contractRoles(op)); !panels.empty()) {
+      Operation *scratch = scratchBefore(group.ops.front(), panels);
+      group.ops.insert(group.ops.begin(), scratch);
+      groupOf[scratch] = groupOf[op];
+    }
   }
 
   /// Memory for the transformed tiles of a contraction whose weights are transformed.

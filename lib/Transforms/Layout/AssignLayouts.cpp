@@ -220,11 +220,30 @@ private:
     return Order(move.getViewOrder());
   }
 
+  /// A code of its own for this contraction, in panels as its weights would be.
+  void assignCode(graph::ContractOpInterface op, graph::MoveOpInterface decoder) {
+    OpBuilder b(op);
+    Operation *own = b.clone(*decoder);
+    int64_t block = blockFor(op, *graph::contractRoles(op));
+    for (OpOperand &operand : own->getOpOperands()) {
+      auto type = cast<RankedTensorType>(operand.get().getType());
+      auto packed = graph::LayoutAttr::get(type.getContext(), rowMajor(2), /*blockDim=*/1, block);
+      operand.set(relayout(operand.get(), RankedTensorType::get(type.getShape(), type.getElementType(), packed), own));
+    }
+    op->setOperand(1, own->getResult(0));
+    if (decoder->use_empty())
+      decoder->erase();
+  }
+
   void assignRight(graph::ContractOpInterface op, ArrayRef<AffineMap> maps,
                    const std::optional<graph::ContractRoles> &roles) {
+    auto isConstant = [](Value v) { return isa_and_nonnull<graph::ConstantOp>(v.getDefiningOp()); };
+    if (graph::MoveOpInterface decoder = plan::decoderOf(op);
+        decoder && llvm::all_of(decoder->getOperands(), isConstant))
+      return assignCode(op, decoder);
     OpOperand &right = op->getOpOperand(1);
     auto type = cast<RankedTensorType>(right.get().getType());
-    bool constant = isa_and_nonnull<graph::ConstantOp>(right.get().getDefiningOp());
+    bool constant = isConstant(right.get());
     std::optional<unsigned> lanes;
     if (roles)
       lanes = graph::resultWith(maps[1], roles->column);

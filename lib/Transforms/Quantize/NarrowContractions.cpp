@@ -18,7 +18,7 @@
 //
 // Left alone: machines without an instruction that pays (`dots`, `matrices` and `grid` of #plan.target), computed right operands
 // that few rows read or that would be packed for a matrix unit at every run, depthwise and grouped windows, sums over an odd or short dim,
-// few columns, windows that minimal filtering does in less time.
+// few columns, weights that come as a code, windows that minimal filtering does in less time.
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
 #include "dialects/Plan/WinogradSchedule.h"
@@ -58,7 +58,7 @@ bool pays(ContractOpInterface op, unsigned products) {
   for (Value value : {op->getOperand(0), op->getOperand(1), Value(op->getResult(0))})
     if (!graph::getElementType(value).isF32())
       return false;
-  if (!comesInPairs(op))
+  if (!comesInPairs(op) || plan::decoderOf(op))
     return false;
   graph::ContractRoles roles = *graph::contractRoles(op);
   Dims extents = op.getIterationDims(graph::getDims);

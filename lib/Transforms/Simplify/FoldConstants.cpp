@@ -9,11 +9,12 @@
 //     %y = graph.conv %x, %f
 //
 // Left alone: results of many more elements than what they are made from (an expanded scalar would grow the weights; a
-// dequantized matrix does too, but is read at every run), sizes that are not static, ops with regions, and all where the
+// dequantized matrix does too, but is read at every run; what contractions decode as they go stays a code), sizes that are not static, ops with regions, and all where the
 // evaluator is missing or refuses. Work is done in batches, so that a model of large constants does not lie in memory
 // twice.
 #include "dialects/Graph/Analysis/Views.h"
 #include "dialects/Graph/Graph.h"
+#include "dialects/Plan/Schedule.h"
 #include "lib/Transforms/Simplify/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -102,6 +103,14 @@ private:
     return llvm::any_of(op->getUsers(), [&](Operation *user) { return !foldable.contains(user); });
   }
 
+  /// Whether all readers take the code as it is.
+  static bool staysCode(graph::MoveOpInterface op) {
+    return llvm::all_of(op->getUsers(), [&](Operation *user) {
+      auto contraction = dyn_cast<graph::ContractOpInterface>(user);
+      return contraction && plan::decoderOf(contraction) == op;
+    });
+  }
+
   bool isConstant(Value value) {
     Operation *op = value.getDefiningOp();
     return op && (isa<graph::ConstantOp>(op) || foldable.contains(op));
@@ -123,6 +132,8 @@ private:
         return false;
       to += cast<RankedTensorType>(result.getType()).getNumElements();
     }
+    if (auto move = dyn_cast<graph::MoveOpInterface>(op); move && move.getCode())
+      return to <= kSmallElements || !staysCode(move);
     return to <= from;
   }
 

@@ -32,3 +32,38 @@ func.func @scale(%x: tensor<2xi8>, %scale: tensor<i32>) {
   %0 = graph.dequantize %x, %scale {to = f32} : (tensor<2xi8>, tensor<i32>) -> tensor<2xf32>
   return
 }
+
+// -----
+
+// CHECK-LABEL: @decode
+func.func @decode(%codes: tensor<4x6xui32>, %scale: tensor<2x6xf32>, %offset: tensor<2x6xf32>) {
+  // CHECK: graph.decode %{{.*}}, %{{.*}}, %{{.*}} {bits = 4 : i64, block = 16 : i64} : (tensor<4x6xui32>, tensor<2x6xf32>, tensor<2x6xf32>) -> tensor<32x6xf32>
+  %0 = graph.decode %codes, %scale, %offset {bits = 4, block = 16} : (tensor<4x6xui32>, tensor<2x6xf32>, tensor<2x6xf32>) -> tensor<32x6xf32>
+  // CHECK: graph.decode %{{.*}}, %{{.*}} {bits = 8 : i64, block = 8 : i64} : (tensor<4x6xui32>, tensor<2x6xf32>) -> tensor<16x6xf32>
+  %1 = graph.decode %codes, %scale {bits = 8, block = 8} : (tensor<4x6xui32>, tensor<2x6xf32>) -> tensor<16x6xf32>
+  return
+}
+
+// -----
+
+func.func @odd(%codes: tensor<4x6xui32>, %scale: tensor<2x6xf32>) {
+  // expected-error @below {{needs 2, 4 or 8 bits, and blocks of whole words}}
+  %0 = graph.decode %codes, %scale {bits = 4, block = 12} : (tensor<4x6xui32>, tensor<2x6xf32>) -> tensor<32x6xf32>
+  return
+}
+
+// -----
+
+func.func @types(%codes: tensor<4x6xi32>, %scale: tensor<2x6xf32>) {
+  // expected-error @below {{needs codes in words of ui32, scales and offsets of f32}}
+  %0 = graph.decode %codes, %scale {bits = 4, block = 16} : (tensor<4x6xi32>, tensor<2x6xf32>) -> tensor<32x6xf32>
+  return
+}
+
+// -----
+
+func.func @blocks(%codes: tensor<4x6xui32>, %scale: tensor<3x6xf32>) {
+  // expected-error @below {{needs a scale and an offset for each block of each column}}
+  %0 = graph.decode %codes, %scale {bits = 4, block = 16} : (tensor<4x6xui32>, tensor<3x6xf32>) -> tensor<32x6xf32>
+  return
+}

@@ -127,3 +127,22 @@ func.func @moves(%x: tensor<8x8xf32>) -> (tensor<4x8xf32>, tensor<64xf32>) {
   %2 = graph.reshape %x {shape = [64]} : (tensor<8x8xf32>) -> tensor<64xf32>
   return %1, %2 : tensor<4x8xf32>, tensor<64xf32>
 }
+
+// -----
+
+// Weights of few bits are decoded where they are multiplied; rows that are more than a tile's share them in memory.
+// CHECK-LABEL: func.func @decode
+module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
+func.func @decode(%w: tensor<32x128xui32>, %s: tensor<8x128xf32>, %x: tensor<1x256xf32>, %many: tensor<100x256xf32>) -> (tensor<1x128xf32>, tensor<100x128xf32>) {
+  // CHECK: graph.decode {{.*}}graph.in_group = 0 : i64, graph.why = "weights in few bits"
+  %0 = graph.decode %w, %s {bits = 4, block = 32} : (tensor<32x128xui32>, tensor<8x128xf32>) -> tensor<256x128xf32>
+  // CHECK: graph.matmul {{.*}}graph.in_group = 0
+  %1 = graph.matmul %x, %0 : (tensor<1x256xf32>, tensor<256x128xf32>) -> tensor<1x128xf32>
+  // CHECK: graph.scratch {{.*}}graph.in_group = 1
+  // CHECK: graph.decode {{.*}}graph.in_group = 1
+  %2 = graph.decode %w, %s {bits = 4, block = 32} : (tensor<32x128xui32>, tensor<8x128xf32>) -> tensor<256x128xf32>
+  // CHECK: graph.matmul {{.*}}graph.in_group = 1
+  %3 = graph.matmul %many, %2 : (tensor<100x256xf32>, tensor<256x128xf32>) -> tensor<100x128xf32>
+  return %1, %3 : tensor<1x128xf32>, tensor<100x128xf32>
+}
+}

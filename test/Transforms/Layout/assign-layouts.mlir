@@ -181,3 +181,19 @@ module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters 
     return %0 : tensor<64x32xf32>
   }
 }
+
+// -----
+
+// Weights of few bits: words and scales in panels as the weights would be, in a code of the contraction's own.
+// CHECK-LABEL: func.func @code(
+// CHECK-DAG: %[[WL:.*]] = graph.relayout %{{.*}} -> tensor<32x128xui32, #graph.layout<[0, 1], blockDim = 1, block = [[N:[0-9]+]]>>
+// CHECK-DAG: %[[SL:.*]] = graph.relayout %{{.*}} -> tensor<8x128xf32, #graph.layout<[0, 1], blockDim = 1, block = [[N]]>>
+// CHECK: %[[D:.*]] = graph.decode %[[WL]], %[[SL]] {{.*}} -> tensor<256x128xf32>
+// CHECK-NEXT: graph.matmul %{{.*}}, %[[D]]
+func.func @code(%x: tensor<2x256xf32>) -> tensor<2x128xf32> {
+  %w = graph.constant {value = dense<1985229328> : tensor<32x128xui32>} : tensor<32x128xui32>
+  %s = graph.constant {value = dense<0.5> : tensor<8x128xf32>} : tensor<8x128xf32>
+  %0 = graph.decode %w, %s {bits = 4, block = 32} : (tensor<32x128xui32>, tensor<8x128xf32>) -> tensor<256x128xf32>
+  %y = graph.matmul %x, %0 : (tensor<2x256xf32>, tensor<256x128xf32>) -> tensor<2x128xf32>
+  return %y : tensor<2x128xf32>
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A tile's products with weights of few bits.
+//
+// A code becomes the high bits of a mantissa, which is one shift and one operation on bits for a vector, and no conversion:
+//
+//     1.mantissa = 1 + code / 2^bits        code * scale + offset = (1 + code / 2^bits) * (2^bits scale) + (offset - 2^bits scale)
+//
+// Both factors are made once for the rows that share a scale.
+#include "lib/Codegen/Contract/ContractEmitter.h"
+#include "lib/Codegen/Tasks.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using hewn::graph::DimExpr;
+using hewn::graph::Dims;
+using hewn::graph::Index;
+
+namespace hewn::codegen {
+
+static constexpr int64_t kMantissaBits = 23;
+static constexpr int64_t kOne = 0x3f800000; // 1.0
+
+/// 1 + code / 2^bits, of the code that is `position` from the lowest in each word.
+static Value mantissaOf(OpBuilder &b, Location loc, Value words, graph::Code code, int64_t position) {
+  auto type = cast<VectorType>(words.getType());
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(
+        b, loc, DenseElementsAttr::get(type, b.getIntegerAttr(type.getElementType(), value)));
+  };
+  int64_t left = kMantissaBits - code.bits * (position + 1);
+  Value shifted = words;
+  if (left > 0)
+    shifted = arith::ShLIOp::create(b, loc, words, constant(left));
+  else if (left < 0)
+    shifted = arith::ShRUIOp::create(b, loc, words, constant(-left));
+  int64_t mask = ((int64_t(1) << code.bits) - 1) << (kMantissaBits - code.bits);
+  Value bits = arith::OrIOp::create(b, loc, arith::AndIOp::create(b, loc, shifted, constant(mask)), constant(kOne));
+  return vector::BitCastOp::create(b, loc, VectorType::get(type.getShape(), b.getF32Type()), bits);
+}
+
+SmallVector<Value>
+ContractEmitter::overWeights(int64_t vectors, ValueRange state,
+                             llvm::function_ref<void(Index, ArrayRef<Value>, SmallVector<Value> &)> body) {
+  graph::Code code = *form.code;
+  unsigned k = form.roles.summed.front();
+  auto fromColumn = [&](const Buffer &buffer) { return from(buffer, offset(buffer, form.maps[1], iteration)); };
+  auto stepIn = [&](const Buffer &buffer) {
+    return e.expression(ContractForm::strideAlong(buffer, form.maps[1], k));
+  };
+  Value words = fromColumn(form.rhs), scales = fromColumn(form.scale), offsets;
+  if (form.offset.memref)
+    offsets = fromColumn(form.offset);
+  Index wordStep = stepIn(form.rhs), scaleStep = stepIn(form.scale);
+  auto wordType = VectorType::get({e.lanes}, b.getI32Type());
+  // Panels are padded with zeros: no lane needs a mask.
+  auto load = [&](VectorType type, Value memref, const Buffer &buffer, Index start, int64_t j) -> Value {
+    return vector::LoadOp::create(b, loc(), type, memref, e.add(start, rightDistance(buffer, j)).base);
+  };
+  auto splat = [&](double value) {
+    return arith::ConstantOp::create(b, loc(), DenseElementsAttr::get(sumType(), b.getF32FloatAttr(float(value))));
+  };
+  Value one = splat(double(int64_t(1) << code.bits)), toMiddle = splat(-1.5);
+  graph::DimExpr blocks = form.scale.dims[0], perBlock(code.block / code.perWord());
+  return e.loopNest({blocks}, state, 1, [&](ArrayRef<Index> block, ValueRange carried) {
+    Index scaleAt = e.mul(block[0], scaleStep), firstWord = e.mul(block[0], e.expression(perBlock));
+    SmallVector<Value> factor, addend;
+    for (int64_t j = 0; j < vectors; ++j) {
+      factor.push_back(
+          arith::MulFOp::create(b, loc(), load(sumType(), scales, form.scale, scaleAt, j), one));
+      addend.push_back(
+          offsets
+              ? arith::SubFOp::create(b, loc(), load(sumType(), offsets, form.offset, scaleAt, j), factor[j]).getResult()
+              : arith::MulFOp::create(b, loc(), factor[j], toMiddle).getResult());
+    }
+    return e.loopNest({perBlock}, carried, 1, [&](ArrayRef<Index> inner, ValueRange before) {
+      Index word = e.add(firstWord, inner[0]), wordAt = e.mul(word, wordStep);
+      Index first = e.mul(word, e.constant(code.perWord()));
+      SmallVector<Value> loaded, next(before);
+      for (int64_t j = 0; j < vectors; ++j)
+        loaded.push_back(load(wordType, words, form.rhs, wordAt, j));
+      for (int64_t i = 0; i < code.perWord(); ++i) {
+        SmallVector<Value> weights;
+        for (int64_t j = 0; j < vectors; ++j)
+          weights.push_back(
+              vector::FMAOp::create(b, loc(), mantissaOf(b, loc(), loaded[j], code, i), factor[j], addend[j]));
+        body(e.add(first, e.constant(i)), weights, next);
+      }
+      return next;
+    });
+  });
+}
+
+SmallVector<Value> ContractEmitter::codedProducts(const Panel &panel, ArrayRef<Index> rows, SmallVector<Value> sums) {
+  SmallVector<Index> at(iteration);
+  if (form.tiled)
+    at[*form.tiled] = e.add(at[*form.tiled], rows[0]);
+  Value left = from(form.lhs, offset(form.lhs, form.maps[0], at));
+  Index step = e.expression(ContractForm::strideAlong(form.lhs, form.maps[0], form.roles.summed.front()));
+  SmallVector<Index> distance;
+  for (const Index &row : rows)
+    distance.push_back(e.mul(e.sub(row, rows[0]), e.expression(form.rowStride)));
+  return overWeights(panel.vectors, sums, [&](Index depth, ArrayRef<Value> weights, SmallVector<Value> &next) {
+    for (size_t r = 0; r < rows.size(); ++r) {
+      Value spread = spreadScalar(left, e.add(e.mul(depth, step), distance[r]), sumType());
+      for (int64_t j = 0; j < panel.vectors; ++j) {
+        Value &sum = next[r * panel.vectors + j];
+        sum = product(spread, weights[j], sum);
+      }
+    }
+  });
+}
+
+void ContractEmitter::decodePanel(Index panel, const Buffer &memory, Index start) {
+  Index outside = iteration[form.roles.column];
+  iteration[form.roles.column] = e.mul(panel, e.constant(n));
+  overWeights(n / e.lanes, {}, [&](Index depth, ArrayRef<Value> weights, SmallVector<Value> &) {
+    Index row = e.add(start, e.mul(depth, e.constant(n)));
+    for (auto [j, weight] : llvm::enumerate(weights))
+      vector::StoreOp::create(b, loc(), weight, memory.memref, e.add(row, e.constant(int64_t(j) * e.lanes)).base);
+  });
+  iteration[form.roles.column] = outside;
+}
+
+void ContractEmitter::overAllRows(Index panel) {
+  Dims counts = extentsOf(form.outerRows);
+  counts.push_back(form.rows.ceilDiv(m));
+  e.loopNest(counts, {}, 1, [&](ArrayRef<Index> at, ValueRange) -> SmallVector<Value> {
+    for (auto [d, index] : llvm::zip(form.outerRows, at))
+      iteration[d] = index;
+    overPanels(panel, at.back());
+    return {};
+  });
+}
+
+void ContractEmitter::runDecoding(const Buffer &panels) {
+  Index start = e.constant(0);
+  auto sharing = [&](Index panel) {
+    decodePanel(panel, panels, start);
+    ContractForm coded = form;
+    // All panels lie in one place, one after another.
+    form.code = std::nullopt;
+    form.rhs = {panels.memref, b.getF32Type(), {form.extents[form.roles.summed.front()], columns},
+                {DimExpr(n), DimExpr(0)}, /*blockDim=*/1, /*block=*/n, /*groupDim=*/-1, /*group=*/1, start.base};
+    overAllRows(panel);
+    form = coded;
+  };
+  bool known = form.rows.constant().has_value();
+  overSlots(
+      k, e, *panels.dims[0].constant(), {columns.ceilDiv(n)},
+      vectorWork(graph::numElements(form.extents), e.lanes, 1),
+      [&](Index slot) { start = e.mul(slot, e.expression(panels.strides[0])); },
+      [&](ArrayRef<Index> at) {
+        if (known)
+          return sharing(at[0]);
+        Value few = e.compare(arith::CmpIPredicate::sle, e.expression(form.rows), e.constant(m));
+        e.branch(few, [&] { overAllRows(at[0]); }, [&] { sharing(at[0]); });
+      });
+}
+
+} // namespace hewn::codegen

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Weights of few bits, which contractions decode as they go (MatMulNBits)."""
+
+import hewn
+import numpy as np
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+TARGETS = ["host", "x86-64-v2", "x86-64-v3", "x86-64-v4"]
+DEPTH = 384
+
+
+def packed(numbers, bits):
+    """Numbers [.., n] as bytes [.., n * bits / 8], lowest bits first; zeros behind where the last byte is not full."""
+    each = 8 // bits
+    numbers = np.pad(numbers, [(0, 0)] * (numbers.ndim - 1) + [(0, -numbers.shape[-1] % each)])
+    parts = numbers.reshape(*numbers.shape[:-1], -1, each).astype(np.uint32) << (np.arange(each) * bits)
+    return parts.sum(-1).astype(np.uint8)
+
+
+class Weights:
+    """A matrix [DEPTH, columns] in few bits, the initializers that say it, and what it is."""
+
+    def __init__(self, columns, bits, block, zero, seed=3):
+        random = np.random.default_rng(seed)
+        blocks = DEPTH // block
+        codes = random.integers(0, 1 << bits, (columns, blocks, block))
+        scale = random.uniform(0.01, 0.1, (columns, blocks)).astype(np.float32)
+        middle = np.full((columns, blocks), 1 << (bits - 1))
+        self.initializers = {"w": packed(codes, bits), "s": scale.reshape(-1)}
+        if zero == "integer":
+            middle = random.integers(0, 1 << bits, (columns, blocks))
+            self.initializers["z"] = packed(middle, bits).reshape(-1)
+        elif zero == "float":
+            middle = random.uniform(0, 1 << bits, (columns, blocks)).astype(np.float32)
+            self.initializers["z"] = middle.reshape(-1)
+        self.matrix = ((codes - middle[..., None]) * scale[..., None].astype(np.float64)).reshape(columns, DEPTH).T
+        self.attributes = {"K": DEPTH, "N": columns, "bits": bits, "block_size": block}
+
+    def model(self, rows, bias=None, element=TensorProto.FLOAT):
+        initializers = dict(self.initializers, **({} if bias is None else {"b": bias}))
+        inputs = ["x", "w", "s", "z" if "z" in initializers else ""] + ([] if bias is None else ["", "b"])
+        node = helper.make_node("MatMulNBits", inputs, ["p"], domain="com.microsoft", **self.attributes)
+        graph = helper.make_graph(
+            [node, helper.make_node("Relu", ["p"], ["y"])],
+            "codes",
+            [helper.make_tensor_value_info("x", element, [*rows, DEPTH])],
+            [helper.make_tensor_value_info("y", element, [*rows, self.matrix.shape[1]])],
+            [numpy_helper.from_array(a, n) for n, a in initializers.items()],
+        )
+        opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
+        return helper.make_model(graph, opset_imports=opsets, ir_version=10)
+
+
+def check(weights, model, x, bias=0, rtol=2e-6, **options):
+    (got,) = hewn.compile(model, **options).run({"x": x}).values()
+    want = np.maximum(x.astype(np.float64) @ weights.matrix + bias, 0)
+    assert got.shape == want.shape and got.dtype == x.dtype
+    np.testing.assert_allclose(got, want, rtol=0, atol=rtol * np.abs(want).max())
+
+
+def data(*shape):
+    return np.random.default_rng(7).standard_normal(shape).astype(np.float32)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("bits, block", [(4, 32), (4, 128), (8, 32), (2, 16)])
+@pytest.mark.parametrize("zero", [None, "integer", "float"])
+def test_rows_known_when_run(bits, block, zero, target):
+    weights = Weights(200, bits, block, zero)
+    compiled = hewn.compile(weights.model(["rows"]), target=target)
+    for rows in (1, 2, 5, 6, 7, 40, 0):
+        x = data(rows, DEPTH)
+        (got,) = compiled.run({"x": x}).values()
+        want = np.maximum(x.astype(np.float64) @ weights.matrix, 0)
+        np.testing.assert_allclose(got, want, rtol=0, atol=2e-6 * np.abs(want).max(initial=1))
+
+
+@pytest.mark.parametrize("rows", [(1,), (4,), (3, 2), (31,), (2, 1, 20)])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_rows_known(rows, threads):
+    weights, bias = Weights(130, 4, 32, "integer"), data(130)
+    check(weights, weights.model(rows, bias), data(*rows, DEPTH), bias, threads=threads)
+
+
+def test_half():
+    weights = Weights(96, 4, 32, None)
+    weights.initializers["s"] = weights.initializers["s"].astype(np.float16)
+    scale = weights.initializers["s"].astype(np.float64).reshape(96, -1)
+    numbers = np.stack([weights.initializers["w"] & 15, weights.initializers["w"] >> 4], -1).reshape(96, -1, 32)
+    weights.matrix = ((numbers - 8.0) * scale[..., None]).reshape(96, DEPTH).T
+    x = data(3, DEPTH).astype(np.float16)
+    check(weights, weights.model([3], element=TensorProto.FLOAT16), x, rtol=1e-3)
+
+
+def test_depth_of_no_whole_blocks():
+    """Left to floats: 384 is no multiple of 256."""
+    random = np.random.default_rng(5)
+    weights = Weights(64, 4, 128, None)
+    codes = random.integers(0, 16, (64, 2, 256))
+    scale = random.uniform(0.01, 0.1, (64, 2)).astype(np.float32)
+    weights.initializers = {"w": packed(codes, 4), "s": scale.reshape(-1)}
+    weights.attributes["block_size"] = 256
+    weights.matrix = ((codes - 8) * scale[..., None].astype(np.float64)).reshape(64, 512)[:, :DEPTH].T
+    check(weights, weights.model([2]), data(2, DEPTH))
+
+
+def test_weights_stay_in_few_bits(tmp_path):
+    weights = Weights(512, 4, 128, None)
+    hewn.compile(weights.model(["rows"]), output=tmp_path / "libm.so")
+    codes, scales = DEPTH * 512 // 2, DEPTH // 128 * 512 * 4
+    assert (tmp_path / "m.weights").stat().st_size <= codes + scales + 4096

@@ -1,0 +1,55 @@
+// Weights of few bits: words in panels, decoded in registers.
+// RUN: hewn-opt %s --hewn-lower-kernels --canonicalize --cse | FileCheck %s
+
+#panels = #graph.layout<[0, 1], blockDim = 1, block = 16>
+
+module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
+
+// A row: for each block its scales, for each word of it eight codes from the lowest on, shifted below a one. Without offsets the middle
+// code is zero.
+// CHECK-LABEL: func.func @row(
+// CHECK: scf.for {{.*}} iter_args
+// CHECK: vector.load %{{.*}} vector<8xf32>
+// CHECK-NOT: vector.load %{{.*}} vector<8xi32>
+// CHECK: scf.for {{.*}} iter_args
+// CHECK-COUNT-2: vector.load %{{.*}} vector<8xi32>
+// CHECK: %[[S:.*]] = arith.shli %{{.*}}, %{{.*}} : vector<8xi32>
+// CHECK: %[[A:.*]] = arith.andi %[[S]]
+// CHECK: %[[O:.*]] = arith.ori %[[A]]
+// CHECK: vector.bitcast %[[O]] : vector<8xi32> to vector<8xf32>
+// CHECK: vector.fma
+// CHECK-COUNT-15: vector.bitcast
+// CHECK-NOT: vector.bitcast
+// CHECK: vector.store
+plan.kernel @row(%w: tensor<8x16xui32, #panels>, %s: tensor<2x16xf32, #panels>, %x: tensor<1x64xf32>) -> tensor<1x16xf32> attributes {symbols = []} {
+  %0 = graph.decode %w, %s {bits = 4, block = 32} : (tensor<8x16xui32, #panels>, tensor<2x16xf32, #panels>) -> tensor<64x16xf32>
+  %1 = graph.matmul %x, %0 : (tensor<1x64xf32>, tensor<64x16xf32>) -> tensor<1x16xf32>
+  graph.yield %1 : tensor<1x16xf32>
+}
+
+// Many rows share a panel of weights: stored once in the slot's memory, then tiles as of any weights.
+// CHECK-LABEL: func.func @rows(
+// CHECK-SAME: memref<?xi32>, %{{[a-z0-9]*}}: memref<?xf32>, %{{[a-z0-9]*}}: memref<?xf32>, %[[MEMORY:[a-z0-9]*]]: memref<?xf32>
+// CHECK: vector.bitcast
+// CHECK-COUNT-16: vector.store %{{.*}}, %[[MEMORY]]
+// CHECK-NOT: vector.bitcast
+// CHECK: memref.reinterpret_cast %[[MEMORY]]
+// CHECK: scf.for {{.*}} iter_args
+plan.kernel @rows(%w: tensor<8x16xui32, #panels>, %s: tensor<2x16xf32, #panels>, %x: tensor<100x64xf32>) -> (tensor<16x1024xf32>, tensor<100x16xf32>) attributes {symbols = []} {
+  %m = graph.scratch {shape = [16, 1024], of = f32} : () -> tensor<16x1024xf32>
+  %0 = graph.decode %w, %s {bits = 4, block = 32} : (tensor<8x16xui32, #panels>, tensor<2x16xf32, #panels>) -> tensor<64x16xf32>
+  %1 = graph.matmul %x, %0 : (tensor<100x64xf32>, tensor<64x16xf32>) -> tensor<100x16xf32>
+  graph.yield %m, %1 : tensor<16x1024xf32>, tensor<100x16xf32>
+}
+
+// A code that lies in no panels is an operand like any other: each element where it is needed.
+// CHECK-LABEL: func.func @loops(
+// CHECK: arith.shrui
+// CHECK: arith.sitofp
+plan.kernel @loops(%w: tensor<8x16xui32>, %s: tensor<2x16xf32>, %x: tensor<1x64xf32>) -> tensor<1x16xf32> attributes {symbols = []} {
+  %0 = graph.decode %w, %s {bits = 4, block = 32} : (tensor<8x16xui32>, tensor<2x16xf32>) -> tensor<64x16xf32>
+  %1 = graph.matmul %x, %0 : (tensor<1x64xf32>, tensor<64x16xf32>) -> tensor<1x16xf32>
+  graph.yield %1 : tensor<1x16xf32>
+}
+
+}
