@@ -63,7 +63,10 @@ def ScanOpInterface : OpInterface<"ScanOpInterface"> {
       (ins "::mlir::OpBuilder &":$b, "::mlir::Location":$loc, "int64_t":$lanes)>,
     InterfaceMethod<"One step: replaces `state`, returns the output element.", "::mlir::Value", "step",
       (ins "::mlir::OpBuilder &":$b, "::mlir::Location":$loc, "::llvm::SmallVectorImpl<::mlir::Value> &":$state,
-           "::mlir::Value":$element)>];
+           "::mlir::Value":$element)>,
+    InterfaceMethod<"The state of elements and those behind them, of two states that both began at `initial`.",
+      "::llvm::SmallVector<::mlir::Value>", "join",
+      (ins "::mlir::OpBuilder &":$b, "::mlir::Location":$loc, "::mlir::ValueRange":$earlier, "::mlir::ValueRange":$later)>];
 }
 
 def ContractOpInterface : OpInterface<"ContractOpInterface"> {

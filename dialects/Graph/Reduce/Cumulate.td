@@ -32,6 +32,13 @@ class Cumulate<string mnemonic, string first, string merge> : GraphTensorOp<mnem
       state[0] = }] # merge # [{;
       return getExclusive() ? before : state[0];
     }
+    ::llvm::SmallVector<::mlir::Value> $cppClass::join(::mlir::OpBuilder &builder, ::mlir::Location loc, ::mlir::ValueRange state, ::mlir::ValueRange later) {
+      using namespace ::hewn::graph::body;
+      ::mlir::ImplicitLocOpBuilder e(loc, builder);
+      NumberKind kind = numberKind(::hewn::graph::getElementType(getX()));
+      ::mlir::Value element = later[0];
+      return {}] # merge # [{};
+    }
   }];
 }
 

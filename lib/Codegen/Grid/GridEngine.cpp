@@ -23,7 +23,7 @@ static void emitForm(KernelFunction &k, OpBuilder &b) {
   }
   if (std::optional<RowProgram> rows = planRows(k))
     return emitGridRows(k, b, *rows);
-  if (!emitGridTurn(k, b))
+  if (!emitGridSweep(k, b) && !emitGridTurn(k, b))
     emitGridMap(k, b);
 }
 
