@@ -14,13 +14,17 @@
 // some 2^-16, where a matrix unit does three products faster than vectors one of float32. (Henry, Tang and Heinecke,
 // "Leveraging the bfloat16 Artificial Intelligence Datatype For Higher-Precision Computations", 2019.)
 //
-// On a grid of threads one product is what the warps' matrix instruction does twice as fast; more of them it does itself.
+// On a grid of threads one product is what the warps' matrix instruction does twice as fast; more of them it does itself. What has
+// too few rows for it waits for weights: these alone are rounded, and widened when they are read. So are those of a small product
+// whose other operand a kernel of its own would have to round.
 //
 // Left alone: machines without an instruction that pays (`dots`, `matrices` and `grid` of #plan.target), computed right operands
 // that few rows read or that would be packed for a matrix unit at every run, depthwise and grouped windows, sums over an odd or short dim,
 // few columns, weights that come as a code, windows that minimal filtering does in less time.
+#include "dialects/Graph/Analysis/Views.h"
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
+#include "dialects/Plan/GridProduct.h"
 #include "dialects/Plan/WinogradSchedule.h"
 #include "lib/Transforms/Quantize/Operands.h"
 #include "lib/Transforms/Quantize/Passes.h"
@@ -114,6 +118,29 @@ void splitOperands(ContractOpInterface op) {
   });
 }
 
+/// Whether a grid multiplies with less work where the weights alone are rounded: it has too few rows for matrix instructions, or the left
+/// operand comes from no kernel that could round it on the way, and a kernel of its own takes longer than is gained.
+bool roundsWeightsAlone(ContractOpInterface op) {
+  plan::GridAttr grid = plan::gridOf(op);
+  if (!grid || !plan::multipliesMatrices(op))
+    return bool(grid);
+  Operation *maker = op->getOperand(0).getDefiningOp();
+  while (maker && graph::isViewKind(maker))
+    maker = maker->getOperand(0).getDefiningOp();
+  if (maker && maker->getNumRegions() == 0)
+    return false;
+  // Factors of 16 bits take half the time of longer ones.
+  int64_t products = graph::numElements(op.getIterationDims(graph::getDims)).constant().value_or(INT64_MAX);
+  return products / (2 * grid.getProcessors() * grid.getRate()) < grid.getLaunchCycles();
+}
+
+void narrowWeights(ContractOpInterface op) {
+  OpBuilder b(op);
+  graph::Composer c(b, op->getLoc());
+  rewriteOperands(op, b.getF32Type(),
+                  [&](unsigned operand, Value value) { return operand == 1 ? c.cast(value, b.getBF16Type()) : value; });
+}
+
 struct NarrowContractionsPass : impl::NarrowContractionsPassBase<NarrowContractionsPass> {
   using NarrowContractionsPassBase::NarrowContractionsPassBase;
 
@@ -126,6 +153,8 @@ struct NarrowContractionsPass : impl::NarrowContractionsPassBase<NarrowContracti
     for (ContractOpInterface op : ops) {
       if (products > 1)
         splitOperands(op);
+      else if (roundsWeightsAlone(op))
+        narrowWeights(op);
       else
         castOperands(op, Builder(op.getContext()).getBF16Type());
     }

@@ -134,4 +134,15 @@ module attributes {plan.target = #grid} {
     %0 = graph.matmul %x, %w : (tensor<32x64xf32>, tensor<64x32xf32>) -> tensor<32x32xf32>
     return %0 : tensor<32x32xf32>
   }
+
+  // Few rows have no work for matrix instructions: what they wait for is narrow, what is computed stays as it is.
+  // CHECK-LABEL: func.func @few_rows
+  // CHECK: graph.matmul {{.*}} : (tensor<2x64xf32>, tensor<64x32xbf16>) -> tensor<2x32xf32>
+  // THREE-LABEL: func.func @few_rows
+  // THREE: graph.matmul {{.*}} : (tensor<2x64xf32>, tensor<64x32xf32>) -> tensor<2x32xf32>
+  func.func @few_rows(%x: tensor<2x64xf32>) -> tensor<2x32xf32> {
+    %w = graph.constant {value = dense<1.0> : tensor<64x32xf32>} : tensor<64x32xf32>
+    %0 = graph.matmul %x, %w : (tensor<2x64xf32>, tensor<64x32xf32>) -> tensor<2x32xf32>
+    return %0 : tensor<2x32xf32>
+  }
 }
