@@ -120,12 +120,12 @@ double cycles(GridAttr grid, const Sizes &sizes, const GridTile &tile, int64_t p
   // has come, of a launch.
   constexpr double cacheRate = 48, sharedRate = 128, sliceLatency = 150, termLatency = 50, fetchLatency = 600,
                    launchLatency = 3000;
-  constexpr int64_t registers = 65536, mostThreads = 2048, otherRegisters = 64;
+  constexpr int64_t otherRegisters = 64;
   int64_t threads = tile.warps() * grid.getWarp(), each = sumsOfThread(tile, threads, sizes.terms) + otherRegisters;
   if (tile.fetches)
     threads += kGroupWarps * grid.getWarp();
-  int64_t together =
-      std::max<int64_t>(1, std::min({sharedBlocks(tile, grid), registers / (each * threads), mostThreads / threads}));
+  int64_t together = std::max<int64_t>(
+      1, std::min({sharedBlocks(tile, grid), grid.getRegisters() / (each * threads), grid.getThreads() / threads}));
   int64_t busiest = busiestBlocks(grid, sizes, tile, parts);
   int64_t slices = int64_t(llvm::divideCeil(sizes.slices, parts));
   double multiply = wordsOfSlice(sizes, tile) / double(tile.byGroups ? grid.getGroupRate() : grid.getRate());

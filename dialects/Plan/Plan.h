@@ -42,6 +42,9 @@ inline constexpr llvm::StringLiteral kThreadsAttr = "plan.threads";
 inline constexpr llvm::StringLiteral kSharedBytesAttr = "plan.shared_bytes";
 /// On such a function: for each of its last arguments a BoxAttr that says what it is; they are made when it is launched.
 inline constexpr llvm::StringLiteral kBoxesAttr = "plan.boxes";
+/// On a kernel's function for a grid: registers that a thread wants, about; absent: few. Bytes of shared memory of a block; absent: none.
+inline constexpr llvm::StringLiteral kRegistersAttr = "plan.registers";
+inline constexpr llvm::StringLiteral kBlockBytesAttr = "plan.block_bytes";
 /// On a kernel's function for a grid: its products, as those of words at the machine's `rate` that take as long, an integer or an
 /// expression; absent: none.
 inline constexpr llvm::StringLiteral kWorkAttr = "plan.work";

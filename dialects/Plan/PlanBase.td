@@ -58,7 +58,8 @@ def Plan_GridAttr : AttrDef<PlanDialect, "Grid"> {
                         DefaultValuedParameter<"int64_t", "512">:$rate, DefaultValuedParameter<"int64_t", "1000">:$memoryRate,
                         DefaultValuedParameter<"int64_t", "0">:$groupRate, DefaultValuedParameter<"int64_t", "0">:$blocksBytes,
                         DefaultValuedParameter<"int64_t", "1500">:$megahertz, DefaultValuedParameter<"int64_t", "0">:$launchCycles,
-                        DefaultValuedParameter<"int64_t", "0">:$meetingCycles);
+                        DefaultValuedParameter<"int64_t", "0">:$meetingCycles, DefaultValuedParameter<"int64_t", "65536">:$registers,
+                        DefaultValuedParameter<"int64_t", "2048">:$threads);
   let description = [{
     `warp` threads run in step and see each other's registers; the threads of a block share up to `sharedBytes` of memory and can
     wait for each other. The blocks that a processor runs at once share `blocksBytes`, 0: as many. Such a machine has memory of its own. `products`: how many products of matrices of a warp make one of
@@ -67,6 +68,7 @@ def Plan_GridAttr : AttrDef<PlanDialect, "Grid"> {
     `groupRate`: the same as `rate` for products of 16-bit elements that groups of four warps make from shared memory while they do
     other things; 0: it has no such instruction. `megahertz`: cycles of a microsecond. `launchCycles`: from the end of one kernel to the
     beginning of one behind it, `meetingCycles`: until all blocks of a kernel have waited for each other; 0: they can't.
+    `registers`, `threads`: of a processor, for all blocks that it runs at once.
   }];
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;

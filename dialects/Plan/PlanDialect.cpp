@@ -56,7 +56,8 @@ LogicalResult MatrixAttr::verify(Emit emitError, Type left, Type right, Type sum
 
 LogicalResult GridAttr::verify(Emit emitError, int64_t processors, int64_t warp, int64_t sharedBytes, int64_t products,
                                int64_t rate, int64_t memoryRate, int64_t groupRate, int64_t blocksBytes,
-                               int64_t megahertz, int64_t launchCycles, int64_t meetingCycles) {
+                               int64_t megahertz, int64_t launchCycles, int64_t meetingCycles, int64_t registers,
+                               int64_t threads) {
   if (processors < 1)
     return emitError() << "processors must be at least 1";
   constexpr int64_t most = 256; // threads of the smallest blocks that kernels have
@@ -66,8 +67,8 @@ LogicalResult GridAttr::verify(Emit emitError, int64_t processors, int64_t warp,
     return emitError() << "sharedBytes, blocksBytes, products and groupRate must not be negative";
   if (launchCycles < 0 || meetingCycles < 0)
     return emitError() << "launchCycles and meetingCycles must not be negative";
-  if (rate < 1 || memoryRate < 1 || megahertz < 1)
-    return emitError() << "rate, memoryRate and megahertz must be at least 1";
+  if (rate < 1 || memoryRate < 1 || megahertz < 1 || registers < 1 || threads < 1)
+    return emitError() << "rate, memoryRate, megahertz, registers and threads must be at least 1";
   return success();
 }
 

@@ -25,9 +25,11 @@ std::string describeTime(ModuleOp module) {
   for (auto [i, joint] : llvm::enumerate(prediction.joints)) {
     StringRef name;
     joint.first->walk([&](plan::LaunchOp launch) { name = name.empty() ? launch.getKernel() : name; });
-    os << "joint kernel " << i << ": from " << name << " on, " << int64_t(joint.cost.launches)
-       << " launches and copies; by the model " << microseconds(joint.cost.launched) << " one by one, "
-       << microseconds(joint.cost.joined) << " as one";
+    os << "joint kernel " << i << ": from " << name << " on, " << int64_t(joint.launches)
+       << " launches and copies; by the model " << microseconds(joint.launched) << " one by one, "
+       << microseconds(joint.joined) << " as one";
+    os << "; blocks of " << joint.needs.threads << " threads of some " << joint.needs.registers << " registers, "
+       << plan::blocksAtOnce(joint.needs, grid) << " at once on a processor";
     if (joint.kept > 0)
       os << "; each block keeps up to " << joint.kept << " bytes of constants on chip over the steps of its loops";
     os << "\n";

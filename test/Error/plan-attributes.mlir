@@ -61,7 +61,7 @@
 
 // -----
 
-// expected-error@+1 {{rate, memoryRate and megahertz must be at least 1}}
+// expected-error@+1 {{rate, memoryRate, megahertz, registers and threads must be at least 1}}
 #grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 49152, rate = 0>
 
 // -----

@@ -219,6 +219,11 @@ Index Grid::address(Value memory) { return {memref::ExtractAlignedPointerAsIndex
 
 Value Grid::number(int32_t value) { return arith::ConstantOp::create(e.b, e.loc, e.b.getI32IntegerAttr(value)); }
 
+void Grid::wantRegisters(int64_t count) {
+  constexpr int64_t most = 255; // a thread can have
+  k.function->setAttr(plan::kRegistersAttr, e.b.getI64IntegerAttr(std::min(count, most)));
+}
+
 void Grid::wantBlocks(const DimExpr &count) {
   DimExpr some = DimExpr::min(count, DimExpr(kMostBlocks));
   wanted = wanted ? DimExpr::max(*wanted, some) : some;
@@ -322,9 +327,11 @@ void gatherShared(KernelFunction &k) {
     MemRefType type = use.getType();
     bytes = offsets.back() + type.getNumElements() * int64_t(type.getElementTypeBitWidth() / 8);
   }
+  OpBuilder b(k.function);
+  if (bytes > 0)
+    k.function->setAttr(plan::kBlockBytesAttr, b.getI64IntegerAttr(bytes));
   if (bytes <= kSharedBytes)
     return;
-  OpBuilder b(k.function);
   auto type = MemRefType::get({bytes}, b.getI8Type(), MemRefLayoutAttrInterface(), b.getI64IntegerAttr(kSharedSpace));
   std::string name = (k.function.getName() + "_shared").str();
   memref::GlobalOp::create(b, k.loc(), name, b.getStringAttr("private"), type, b.getUnitAttr(), /*constant=*/false,

@@ -117,8 +117,8 @@ inline constexpr int64_t kSharedSpace = 3;
 /// Shared memory that a block has on every machine without asking for it.
 inline constexpr int64_t kSharedBytes = 48 << 10;
 
-/// At the end of a kernel: where its shared memories are more than `kSharedBytes`, they become parts of one, which each
-/// block is given when launched (plan.shared_bytes).
+/// At the end of a kernel: says what shared memory its blocks have (plan.block_bytes). Where that is more than `kSharedBytes`, all of
+/// it becomes one, which each block is given when launched (plan.shared_bytes).
 void gatherShared(KernelFunction &k);
 
 /// A kernel on its way to a grid: one nest after another, each spread over all of its threads.
@@ -131,6 +131,8 @@ public:
   /// Positions of index type.
   mlir::Value thread, block, blocks;
 
+  /// Says that a thread wants about so many registers, where these are more than few.
+  void wantRegisters(int64_t count);
   /// Says that the kernel wants so many blocks; of several nests the largest counts. Any number gives the same results.
   void wantBlocks(const graph::DimExpr &count);
   /// `body` at every index of `counts`, each by one thread; neighbours along the last dim by neighbouring threads.

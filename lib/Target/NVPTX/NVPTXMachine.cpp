@@ -33,14 +33,16 @@ struct Named {
   int64_t rate, memoryRate, groupRate;
   /// Cycles of a microsecond; of a launch in a recorded graph, and of a meeting of all blocks.
   int64_t megahertz, launchCycles, meetingCycles;
+  /// Threads that a processor has room for; registers have all 65536.
+  int64_t threads;
 };
 
 constexpr Named machines[] = {
-    {"sm_80", "+ptx70", 108, 163 << 10, 164 << 10, 512, 1100, 0, 1410, 2500, 1400},
-    {"sm_86", "+ptx71", 84, 99 << 10, 100 << 10, 128, 520, 0, 1700, 3000, 1700},
-    {"sm_89", "+ptx78", 128, 99 << 10, 100 << 10, 128, 400, 0, 2500, 4400, 2500},
-    {"sm_90a", "+ptx84", 132, 227 << 10, 228 << 10, 640, 1900, 1000, 1750, 3000, 1700},
-    {"sm_100a", "+ptx86", 148, 227 << 10, 228 << 10, 640, 4200, 0, 1900, 3300, 1900},
+    {"sm_80", "+ptx70", 108, 163 << 10, 164 << 10, 512, 1100, 0, 1410, 2500, 1400, 2048},
+    {"sm_86", "+ptx71", 84, 99 << 10, 100 << 10, 128, 520, 0, 1700, 3000, 1700, 1536},
+    {"sm_89", "+ptx78", 128, 99 << 10, 100 << 10, 128, 400, 0, 2500, 4400, 2500, 1536},
+    {"sm_90a", "+ptx84", 132, 227 << 10, 228 << 10, 640, 1900, 1000, 1750, 3000, 1700, 2048},
+    {"sm_100a", "+ptx86", 148, 227 << 10, 228 << 10, 640, 4200, 0, 1900, 3300, 1900, 2048},
 };
 
 const Named *find(StringRef name) {
@@ -77,7 +79,7 @@ plan::TargetAttr targetAttr(MLIRContext *context, const codegen::MachineSpec &ma
   const Named &row = found ? *found : machines[0];
   auto grid = plan::GridAttr::get(context, row.processors, /*warp=*/32, row.sharedBytes, /*products=*/exact ? 3 : 1,
                                   row.rate, row.memoryRate, row.groupRate, row.blocksBytes, row.megahertz,
-                                  row.launchCycles, row.meetingCycles);
+                                  row.launchCycles, row.meetingCycles, /*registers=*/65536, row.threads);
   return plan::TargetAttr::get(context, machine.vectorBytes, /*vectorRegisters=*/16, /*l1Bytes=*/128 << 10,
                                /*l1Ways=*/0, /*l2Bytes=*/40 << 20, /*l3Bytes=*/0, /*dots=*/ArrayAttr(),
                                /*matrices=*/ArrayAttr(), grid, /*fastHalves=*/false, /*scalesVectors=*/false);

@@ -50,7 +50,7 @@ func.func @main(%x: tensor<10xf32>) -> (tensor<10xf32>, tensor<2x5xf32>) attribu
 // A scan: its state is made in a buffer of its own, which takes turns with the state's place, and its slice of the output. Nobody
 // reads its last value, so it is copied nowhere; its first one, which a launch has made, is.
 // CHECK-LABEL: func.func @joint0(
-// CHECK-SAME: index, %[[ARENA:.*]]: memref<?xi8>, %{{.*}}: memref<?xi8>) attributes {plan.blocks = "max(4, floordiv(n + 255, 256))"
+// CHECK-SAME: index, %[[ARENA:.*]]: memref<?xi8>, %{{.*}}: memref<?xi8>) attributes {{.*}}plan.blocks = "max(4, floordiv(n + 255, 256))"
 // CHECK: call @joint0_a(
 // CHECK: call @joint0_meet(
 // CHECK: scf.for

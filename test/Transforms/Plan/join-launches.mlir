@@ -39,9 +39,11 @@ module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters 
 func.func private @k() attributes {plan.blocks = 4 : i64, plan.threads = 256 : i64, plan.symbols = [], plan.traffic = 4000 : i64}
 func.func private @two() attributes {plan.blocks = 4 : i64, plan.threads = 256 : i64, plan.symbols = [], plan.traffic = 4000 : i64}
 
-// A scan whose states move by themselves is joined as a whole; where one becomes another, only what a step does.
+// Scans are joined as a whole, whose states move by themselves or one of which becomes another; where the host has to hand over a state,
+// as one whose memory is not planned, only what a step does.
 // CHECK-LABEL: func.func @main(
 // CHECK: plan.launch @k({{.*}}plan.joint = 0
+// CHECK: graph.scan {{.*}}plan.joint = 0
 // CHECK: graph.scan {{.*}}plan.joint = 0
 // CHECK-NOT: plan.joint
 // CHECK: graph.scan
@@ -62,7 +64,13 @@ func.func @main(%x: tensor<10xf32>, %s: tensor<100x10xf32>) -> (tensor<100x10xf3
     %4:2 = plan.launch @two(%3, %g, %t) symbols [] {plan.places = [#plan.place<"arena", 192 : i64>, #plan.place<"slice", 2 : i64>]} : (tensor<10xf32>, tensor<10xf32>, tensor<10xf32>) -> (tensor<10xf32>, tensor<10xf32>)
     graph.yield %4#0, %h, %4#1 : tensor<10xf32>, tensor<10xf32>, tensor<10xf32>
   } : (tensor<10xf32>, tensor<10xf32>, tensor<100x10xf32>) -> (tensor<10xf32>, tensor<10xf32>, tensor<100x10xf32>)
-  return %1#1, %2#2 : tensor<100x10xf32>, tensor<100x10xf32>
+  %5:2 = graph.scan %0, %s attributes {backward = array<i1: false, false>, numStates = 1 : i64, plan.places = [#plan.place<"dynamic">, #plan.place<"output", 1 : i64>]} {
+  ^bb0(%h: tensor<10xf32>, %t: tensor<10xf32>):
+    %3 = plan.launch @k(%h) symbols [] {plan.places = [#plan.place<"arena", 128 : i64>]} : (tensor<10xf32>) -> tensor<10xf32>
+    %4:2 = plan.launch @two(%3, %t) symbols [] {plan.places = [#plan.place<"arena", 192 : i64>, #plan.place<"slice", 1 : i64>]} : (tensor<10xf32>, tensor<10xf32>) -> (tensor<10xf32>, tensor<10xf32>)
+    graph.yield %4#0, %4#1 : tensor<10xf32>, tensor<10xf32>
+  } : (tensor<10xf32>, tensor<100x10xf32>) -> (tensor<10xf32>, tensor<100x10xf32>)
+  return %1#1, %5#1 : tensor<100x10xf32>, tensor<100x10xf32>
 }
 }
 
@@ -77,5 +85,25 @@ func.func @main(%x: tensor<10xf32>) -> tensor<10xf32> attributes {plan.arena_byt
   %0 = plan.launch @k(%x) symbols [] {plan.places = [#plan.place<"arena", 0 : i64>]} : (tensor<10xf32>) -> tensor<10xf32>
   %1 = plan.launch @k(%0) symbols [] {plan.places = [#plan.place<"output", 0 : i64>]} : (tensor<10xf32>) -> tensor<10xf32>
   return %1 : tensor<10xf32>
+}
+}
+
+// -----
+
+// All parts of a kernel get the registers and threads of the largest: where a processor has not so many, there are two kernels.
+module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 166912, launchCycles = 3000, meetingCycles = 1500>>} {
+func.func private @many() attributes {plan.blocks = 4 : i64, plan.threads = 1024 : i64, plan.symbols = [], plan.traffic = 4000 : i64}
+func.func private @large() attributes {plan.blocks = 4 : i64, plan.threads = 256 : i64, plan.registers = 200 : i64, plan.symbols = [], plan.traffic = 4000 : i64}
+// CHECK-LABEL: func.func @main(
+// CHECK: plan.launch @many({{.*}}plan.joint = 0
+// CHECK: plan.launch @many({{.*}}plan.joint = 0
+// CHECK: plan.launch @large({{.*}}plan.joint = 1
+// CHECK: plan.launch @large({{.*}}plan.joint = 1
+func.func @main(%x: tensor<10xf32>) -> tensor<10xf32> attributes {plan.arena_bytes = 256 : i64} {
+  %0 = plan.launch @many(%x) symbols [] {plan.places = [#plan.place<"arena", 0 : i64>]} : (tensor<10xf32>) -> tensor<10xf32>
+  %1 = plan.launch @many(%0) symbols [] {plan.places = [#plan.place<"arena", 64 : i64>]} : (tensor<10xf32>) -> tensor<10xf32>
+  %2 = plan.launch @large(%1) symbols [] {plan.places = [#plan.place<"arena", 0 : i64>]} : (tensor<10xf32>) -> tensor<10xf32>
+  %3 = plan.launch @large(%2) symbols [] {plan.places = [#plan.place<"output", 0 : i64>]} : (tensor<10xf32>) -> tensor<10xf32>
+  return %3 : tensor<10xf32>
 }
 }

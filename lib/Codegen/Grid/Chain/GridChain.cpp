@@ -29,6 +29,10 @@ GridChain::GridChain(KernelFunction &k, OpBuilder &b, const Chain &chain, plan::
       values(k, e, grid, second, GridLines::Line::Summed, space.back(), width, tile(), factors) {}
 
 void GridChain::run() {
+  // Sums, scores as they are made and as factors, and beside them fragments, addresses, and what is on its way.
+  constexpr int64_t others = 96;
+  int64_t scores = spread.columns / kFragment * 4;
+  grid.wantRegisters(int64_t(numSums()) + (products.makesTwo() ? 6 : 2) * scores + others);
   Index four = e.constant(4), thread{grid.thread};
   Index warp = e.floorDiv(thread, e.constant(grid.warp)), lane = e.mod(thread, e.constant(grid.warp));
   group = e.floorDiv(lane, four);

@@ -35,6 +35,9 @@ public:
   void multiply(Sum &sum, const Fragment &left, const Fragment &right) { multiply(sum, left, right, b.getF32Type()); }
   llvm::SmallVector<mlir::Value> finish(const Sum &sum);
 
+  /// Whether float32s are made two factors each.
+  bool makesTwo() const { return two; }
+
 private:
   mlir::OpBuilder &b;
   mlir::Location loc;

@@ -62,6 +62,9 @@ public:
         right(*this, 1, plan::stagedType(op, 1), tile.columns, tile) {}
 
   void run() {
+    // Sums, twice where there are corrections, and beside them fragments, addresses, and what is on its way.
+    constexpr int64_t others = 56, splitOthers = 96;
+    grid.wantRegisters(corrects() ? 2 * int64_t(sums()) + splitOthers : int64_t(sums()) + others);
     Index warps = e.constant(tile.warpsHigh), size = e.constant(grid.warp), four = e.constant(4);
     Index warp = e.floorDiv({grid.thread}, size), lane = e.mod({grid.thread}, size);
     group = e.floorDiv(lane, four);

@@ -124,6 +124,8 @@ public:
   void run() {
     rowsEach = each(rows);
     columnsEach = each(columns);
+    constexpr int64_t others = 48;
+    grid.wantRegisters(rowsEach * columnsEach + 2 * (rowsEach + columnsEach) + others);
     sumType = zeroSum().getType();
     leftShared = grid.shared(kDepth * (rowsEach * kSide + 1), sumType);
     rightShared = grid.shared(kDepth * (columnsEach * kSide + 1), sumType);

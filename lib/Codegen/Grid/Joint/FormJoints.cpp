@@ -112,6 +112,10 @@ private:
         }
         for (Value result : inner->getResults())
           addSymbols(result);
+        if (auto scan = dyn_cast<graph::ScanOp>(inner))
+          for (unsigned i = 0; i < unsigned(scan.getNumStates()); ++i)
+            if (plan::PlaceAttr staging = plan::stagingOf(scan, i))
+              addSymbols(*DimExpr::fromAttr(staging.getOffset()));
         if (auto launch = dyn_cast<plan::LaunchOp>(inner))
           for (Attribute attr : launch.getSymbols())
             if (std::optional<DimExpr> expr = DimExpr::fromAttr(attr))

@@ -277,6 +277,34 @@ void JointEmitter::callPart(func::FuncOp part, ValueRange arguments) {
   func::CallOp::create(b, loc, part, arguments);
 }
 
+LogicalResult JointEmitter::handOver(graph::ScanOp scan, ArrayRef<Value> homes) {
+  Operation *yield = scan.getBody().front().getTerminator();
+  SmallVector<unsigned> copied;
+  for (unsigned i = 0; i < homes.size(); ++i)
+    if (plan::handover(scan, i) == Handover::Copy)
+      copied.push_back(i);
+  if (copied.empty())
+    return success();
+  separate({scan, JointPart::Hand});
+  // A state's bytes have the same threads wherever they are: a thread sees what it has put aside, and nobody else's.
+  SmallVector<Value> sources;
+  for (unsigned i : copied) {
+    DimExpr bytes = plan::bufferBytes(scan->getResult(i));
+    Value source = pointer(yield->getOperand(i));
+    if (!source)
+      return scan.emitOpError("gives on what a joint kernel does not have");
+    if (plan::PlaceAttr place = plan::stagingOf(scan, i)) {
+      Value aside = at(arena, expression(*DimExpr::fromAttr(place.getOffset())), bytes);
+      copy(aside, source, bytes);
+      source = aside;
+    }
+    sources.push_back(source);
+  }
+  for (auto [i, source] : llvm::zip(copied, sources))
+    copy(homes[i], source, plan::bufferBytes(scan->getResult(i)));
+  return success();
+}
+
 LogicalResult JointEmitter::emitScan(graph::ScanOp scan) {
   Block &body = scan.getBody().front();
   Operation *yield = body.getTerminator();
@@ -355,7 +383,7 @@ LogicalResult JointEmitter::emitScan(graph::ScanOp scan) {
     SmallVector<Operation *> ops;
     for (Operation &op : body)
       ops.push_back(&op);
-    if (failed(emitOps(ops)))
+    if (failed(emitOps(ops)) || failed(handOver(scan, homes)))
       return failure();
     SmallVector<Value> next;
     for (unsigned i = 0; i < states; ++i)

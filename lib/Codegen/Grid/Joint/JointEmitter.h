@@ -35,6 +35,8 @@ private:
   mlir::LogicalResult emitOps(llvm::ArrayRef<mlir::Operation *> ops);
   mlir::LogicalResult emitLaunch(plan::LaunchOp launch);
   mlir::LogicalResult emitScan(graph::ScanOp scan);
+  /// Copies of states at the end of a step, to their places, the last argument.
+  mlir::LogicalResult handOver(graph::ScanOp scan, llvm::ArrayRef<mlir::Value> homes);
   mlir::LogicalResult passSymbols(plan::LaunchOp launch, llvm::SmallVector<mlir::Value> &arguments);
   /// By as many threads as the part has.
   void callPart(mlir::func::FuncOp part, mlir::ValueRange arguments);

@@ -18,12 +18,13 @@ bool beginsAsCopy(graph::ScanOp scan, unsigned state) {
   auto argument = dyn_cast<BlockArgument>(initial);
   bool stays = (argument && isa<func::FuncOp>(argument.getOwner()->getParentOp())) ||
                isa_and_nonnull<graph::ConstantOp>(initial.getDefiningOp());
-  return !stays || plan::handover(scan, state) == Handover::Place;
+  std::optional<Handover> how = plan::handover(scan, state);
+  return !stays || how == Handover::Place || how == Handover::Copy;
 }
 
 bool endsAsCopy(graph::ScanOp scan, unsigned state, ArrayRef<Operation *> joint) {
   std::optional<Handover> how = plan::handover(scan, state);
-  if (how == Handover::Place || (how == Handover::Same && beginsAsCopy(scan, state)))
+  if (how == Handover::Place || how == Handover::Copy || (how == Handover::Same && beginsAsCopy(scan, state)))
     return false;
   SmallVector<Value> values = {scan->getResult(state)};
   while (!values.empty()) {
@@ -66,6 +67,8 @@ JointNeeds::Places JointNeeds::placesOfResult(OpResult result) {
 
 JointNeeds::Places JointNeeds::placesOfState(graph::ScanOp scan, unsigned state) {
   Places places = placesOfResult(cast<OpResult>(scan->getResult(state)));
+  if (plan::handover(scan, state) == Handover::Copy) // and nowhere else, from before the first step on
+    return places;
   llvm::append_range(places, placesOf(scan->getOperand(state)));
   Value yielded = plan::behindViews(scan.getBody().front().getTerminator()->getOperand(state));
   if (auto made = dyn_cast<OpResult>(yielded))
@@ -142,6 +145,18 @@ void JointNeeds::walkScan(graph::ScanOp scan, Accesses &pending) {
   }
   if (!enter.empty())
     visit({scan, JointPart::Enter}, enter, pending);
+  Accesses hand;
+  for (unsigned i = 0; i < states; ++i) {
+    if (plan::handover(scan, i) != Handover::Copy)
+      continue;
+    add(hand, scan.getBody().front().getTerminator()->getOperand(i), false);
+    Places written = placesOfResult(scan->getResult(i));
+    if (plan::PlaceAttr staging = plan::stagingOf(scan, i))
+      written.push_back(
+          {&arenaSpace, plan::Span{*DimExpr::fromAttr(staging.getOffset()), plan::bufferBytes(scan->getResult(i))}});
+    for (const Place &place : written)
+      hand.push_back({place, true});
+  }
   SmallVector<Operation *> body;
   for (Operation &op : scan.getBody().front())
     body.push_back(&op);
@@ -152,6 +167,8 @@ void JointNeeds::walkScan(graph::ScanOp scan, Accesses &pending) {
     Accesses both = before;
     llvm::append_range(both, after);
     walk(body, both);
+    if (!hand.empty())
+      visit({scan, JointPart::Hand}, hand, both);
     after = both;
   }
   pending = before; // there may be no step at all

@@ -10,9 +10,9 @@
 
 namespace hewn::codegen {
 
-/// A part of a joint kernel: a launch, or the copies of a scan's states before its first step or behind its last one.
+/// A part of a joint kernel: a launch, or copies of a scan's states: before its first step, behind its last one, and when a step ends.
 struct JointPart {
-  enum Kind { Launch, Enter, Leave };
+  enum Kind { Launch, Enter, Leave, Hand };
   mlir::Operation *op;
   Kind kind;
 };

@@ -74,7 +74,12 @@ std::optional<Handover> handover(graph::ScanOp scan, unsigned state) {
     return Handover::Same;
   Operation *maker = yielded.getDefiningOp();
   PlaceAttr place = placeOf(yielded), home = placeOf(scan->getResult(state));
-  if (!maker || maker->getBlock() != &body || !isa<LaunchOp>(maker) || !place || !home || home.getKind() == "dynamic")
+  DimExpr bytes = bufferBytes(scan->getResult(state));
+  if (!home || home.getKind() == "dynamic" || bytes != bufferBytes(yielded))
+    return std::nullopt;
+  if (auto argument = dyn_cast<BlockArgument>(yielded); argument && argument.getOwner() == &body)
+    return Handover::Copy;
+  if (!maker || maker->getBlock() != &body || !isa<LaunchOp>(maker) || !place || place.getKind() == "dynamic")
     return std::nullopt;
   if (place.getKind() == "slice")
     return Handover::Slice;
@@ -83,16 +88,20 @@ std::optional<Handover> handover(graph::ScanOp scan, unsigned state) {
     return std::nullopt;
   if (place == home)
     return Handover::Place;
-  DimExpr bytes = bufferBytes(scan->getResult(state));
-  if (bytes != bufferBytes(yielded) || !isUnshared(scan, {*own, bytes}))
-    return std::nullopt;
+  if (!isUnshared(scan, {*own, bytes}))
+    return Handover::Copy;
   if (std::optional<DimExpr> homeOffset = arenaOffset(scan->getResult(state)))
     if (!isUnused(scan, {*homeOffset, bytes}))
-      return std::nullopt;
+      return Handover::Copy;
   for (unsigned other = 0; other < unsigned(scan.getNumStates()); ++other)
     if (other != state && arenaOffset(behindViews(yield->getOperand(other))) == own)
-      return std::nullopt;
+      return Handover::Copy;
   return Handover::Turns;
+}
+
+PlaceAttr stagingOf(graph::ScanOp scan, unsigned state) {
+  auto staging = scan->getAttrOfType<ArrayAttr>(kStagingAttr);
+  return staging && state < staging.size() ? dyn_cast<PlaceAttr>(staging[state]) : PlaceAttr();
 }
 
 } // namespace hewn::plan

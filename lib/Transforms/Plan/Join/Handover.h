@@ -3,7 +3,7 @@
 // How a scan that runs inside of one kernel hands its states from step to step.
 //
 // Where the host runs the steps, a state is copied to its place when a step ends. Inside of a kernel a copy is one more thing to
-// wait for, so what moves is where the state is.
+// wait for, so what moves is where the state is, wherever that can be.
 #ifndef HEWN_LIB_TRANSFORMS_PLAN_JOIN_HANDOVER_H
 #define HEWN_LIB_TRANSFORMS_PLAN_JOIN_HANDOVER_H
 
@@ -21,10 +21,14 @@ enum class Handover {
   Place,
   /// A step gives it on as it is.
   Same,
+  /// It is copied to the state's place when a step ends, as the host would: another state becomes this one, or memory is shared.
+  Copy,
 };
 
-/// How the state number `state` moves; nullopt: it has to be copied.
+/// How the state number `state` moves; nullopt: it can't inside of a kernel.
 std::optional<Handover> handover(graph::ScanOp scan, unsigned state);
+/// The place through which a state that is copied goes, so that the next value of another one can be read before; null: none.
+PlaceAttr stagingOf(graph::ScanOp scan, unsigned state);
 
 /// The value behind views.
 mlir::Value behindViews(mlir::Value value);

@@ -10,14 +10,18 @@
 //     %1 = plan.launch @b(%0)     →    %1 = plan.launch @b(%0) {plan.joint = 0}
 //
 // Whole scans are joined, or what is inside of them; a scan's states then move from step to step without a copy (Handover.h). A
-// kernel whose work is large runs better by itself, with as many blocks as it wants: the model of JointCost.h weighs the two, and
-// what is joined is the best way to cut each block of the program. What stays: branches and loops whose trips are known only when
+// kernel whose work is large runs better by itself, with as many blocks as it wants: the model of JointCost.h weighs the two. All
+// parts of a kernel get the registers, threads and shared memory that the largest wants (Occupancy.h), so that parts of different
+// kinds may be better in kernels of their own. What is joined is the best way to cut each block of the program. What stays: branches and loops whose trips are known only when
 // run, parts of the host, what allocates, kernels with groups of all threads. lib/Codegen/Grid/Joint makes the kernels.
 #include "dialects/Graph/Analysis/Views.h"
 #include "lib/Transforms/Plan/Join/JointCost.h"
 #include "lib/Transforms/Plan/Passes.h"
 
 #include "llvm/ADT/SmallPtrSet.h"
+#include <algorithm>
+#include <limits>
+#include <set>
 
 namespace hewn {
 #define GEN_PASS_DEF_JOINLAUNCHESPASS
@@ -32,6 +36,8 @@ namespace {
 
 /// A kernel's arguments have 4 KB on every machine, eight bytes each; some stay for symbols.
 constexpr size_t kMostArguments = 440;
+/// Registers of a thread.
+constexpr int64_t kMostRegisters = 255;
 
 /// Values that a kernel of these ops has from outside or gives there.
 size_t countArguments(ArrayRef<Operation *> run) {
@@ -65,26 +71,65 @@ private:
   GridAttr grid;
   int64_t next = 0;
 
-  /// For each op of the block, whether it is joined where all take least time together.
-  std::vector<bool> choose(ArrayRef<Operation *> ops) {
-    // The least time up to an op that is launched by itself, and up to one that is joined; from which of the two it came.
-    double alone = 0, joined = std::numeric_limits<double>::infinity();
-    std::vector<std::pair<bool, bool>> from;
-    for (Operation *op : ops) {
-      JointCost cost = costOf(op, grid);
-      double begun = alone + beginning(grid);
-      double nextAlone = std::min(alone, joined) + cost.launched;
-      double nextJoined =
-          whyNotJoined(op).empty() ? std::min(begun, joined) + cost.joined : std::numeric_limits<double>::infinity();
-      from.push_back({joined < alone, joined <= begun});
-      alone = nextAlone;
-      joined = nextJoined;
+  /// What joint kernels of these ops may be given: of each thing an amount that one of them wants.
+  std::vector<KernelNeeds> possibleNeeds(ArrayRef<DeviceWork> ops) {
+    // Estimates that differ by less are one amount.
+    constexpr int64_t registerStep = 32, sharedStep = 8 << 10;
+    std::set<int64_t> threads, registers, shared;
+    auto roundUp = [](int64_t value, int64_t step) { return (value + step - 1) / step * step; };
+    for (const DeviceWork &op : ops)
+      if (op.needs().threads > 0) {
+        threads.insert(op.needs().threads);
+        registers.insert(std::min<int64_t>(roundUp(op.needs().registers, registerStep), kMostRegisters));
+        shared.insert(roundUp(op.needs().sharedBytes, sharedStep));
+      }
+    std::vector<KernelNeeds> all = {{}}; // for what launches nothing
+    for (int64_t t : threads)
+      for (int64_t r : registers)
+        for (int64_t s : shared)
+          if (KernelNeeds needs{t, r, s}; blocksAtOnce(needs, grid) > 0)
+            all.push_back(needs);
+    return all;
+  }
+
+  /// For each op of the block, in which kind of joint kernel it is where all take least time together, -1: in none. Neighbours of one
+  /// kind are one kernel.
+  std::vector<int> choose(ArrayRef<Operation *> ops) {
+    constexpr double never = std::numeric_limits<double>::infinity();
+    std::vector<DeviceWork> works;
+    for (Operation *op : ops)
+      works.emplace_back(op, grid);
+    std::vector<KernelNeeds> kinds = possibleNeeds(works);
+    // The least time up to an op that is launched by itself (kind -1, the last one), and up to one that is a part; which came before.
+    size_t alone = kinds.size();
+    std::vector<double> least(kinds.size() + 1, never);
+    least[alone] = 0;
+    std::vector<std::vector<int>> from(ops.size());
+    for (auto [i, work] : llvm::enumerate(works)) {
+      bool canJoin = whyNotJoined(ops[i]).empty();
+      size_t best = size_t(std::min_element(least.begin(), least.end()) - least.begin());
+      if (least[alone] <= least[best])
+        best = alone;
+      std::vector<double> next(kinds.size() + 1, never);
+      from[i].assign(kinds.size() + 1, int(best));
+      next[alone] = least[best] + work.launched();
+      for (auto [kind, needs] : llvm::enumerate(kinds)) {
+        if (!canJoin || needs.with(work.needs()) != needs)
+          continue;
+        double begun = least[best] + beginning(grid);
+        if (least[kind] <= begun)
+          from[i][kind] = int(kind);
+        next[kind] = std::min(least[kind], begun) + work.joined(needs);
+      }
+      least = std::move(next);
     }
-    std::vector<bool> chosen(ops.size());
-    bool state = joined < alone;
+    std::vector<int> chosen(ops.size());
+    size_t state = size_t(std::min_element(least.begin(), least.end()) - least.begin());
+    if (!least.empty() && least[alone] <= least[state])
+      state = alone;
     for (size_t i = ops.size(); i-- > 0;) {
-      chosen[i] = state;
-      state = state ? from[i].second : from[i].first;
+      chosen[i] = state == alone ? -1 : int(state);
+      state = size_t(from[i][state]);
     }
     return chosen;
   }
@@ -94,14 +139,17 @@ private:
     for (Operation &op : block)
       if (!isa<graph::ConstantOp, func::ReturnOp, graph::YieldOp>(op))
         ops.push_back(&op);
-    std::vector<bool> chosen = choose(ops);
+    std::vector<int> chosen = choose(ops);
     SmallVector<Operation *> run;
     auto finish = [&] {
       mark(run);
       run.clear();
     };
-    for (auto [op, isJoined] : llvm::zip(ops, chosen)) {
-      if (isJoined) {
+    int last = -1;
+    for (auto [op, kind] : llvm::zip(ops, chosen)) {
+      if (kind != std::exchange(last, kind))
+        finish();
+      if (kind >= 0) {
         run.push_back(op);
         if (countArguments(run) <= kMostArguments)
           continue;
@@ -110,7 +158,6 @@ private:
         run.push_back(op);
         continue;
       }
-      finish();
       for (Region &region : op->getRegions())
         join(region.front());
     }
@@ -123,7 +170,7 @@ private:
       run.pop_back();
     double launches = 0;
     for (Operation *op : run)
-      launches += costOf(op, grid).launches;
+      launches += DeviceWork(op, grid).launches();
     if (launches < 2)
       return;
     bool begun = false;

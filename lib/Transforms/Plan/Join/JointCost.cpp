@@ -6,7 +6,7 @@
 
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
-#include <cmath>
+#include <limits>
 
 using namespace mlir;
 using hewn::graph::DimExpr;
@@ -15,18 +15,11 @@ namespace hewn::plan {
 
 /// What a kernel takes before its first load and behind its last one.
 static constexpr double kStageCycles = 1200;
-/// Of the work of one kernel as a part of another: it gets the blocks and the registers that all of them can have.
-static constexpr double kJoinedWork = 2;
+/// Of the work of one kernel as a part of another: its blocks get shares of equal numbers, not of equal time.
+static constexpr double kSharedWork = 1.1;
 
 func::FuncOp functionOf(LaunchOp launch) {
   return SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(launch, launch.getKernelAttr());
-}
-
-JointCost &JointCost::operator+=(const JointCost &other) {
-  launched += other.launched;
-  joined += other.joined;
-  launches += other.launches;
-  return *this;
 }
 
 /// The expression's value where sizes are the typical ones.
@@ -59,28 +52,6 @@ std::optional<unsigned> keptOperand(LaunchOp launch) {
   return unsigned(argument.getInt());
 }
 
-static JointCost costOfLaunch(LaunchOp launch, GridAttr grid) {
-  double bytes = attributeOf(launch, kTrafficAttr);
-  double multiply = attributeOf(launch, kWorkAttr) / double(grid.getProcessors() * grid.getRate());
-  // The last blocks leave processors without work.
-  double blocks = std::max(attributeOf(launch, kBlocksAttr), 1.0), processors = double(grid.getProcessors());
-  multiply *= std::ceil(blocks / processors) * processors / blocks;
-  double work = std::max(multiply, bytes / double(grid.getMemoryRate()));
-  JointCost cost;
-  cost.launched = double(grid.getLaunchCycles()) + kStageCycles + work;
-  if (std::optional<unsigned> kept = keptOperand(launch)) {
-    // It is read once, before the first step; in a step a block reads its share of it from its own memory.
-    constexpr double sharedRate = 128;
-    auto share = functionOf(launch)->getAttrOfType<IntegerAttr>(kKeptBytesAttr);
-    double others = bytes - typical(bufferBytes(launch.getInputs()[*kept]));
-    work =
-        std::max({multiply, others / double(grid.getMemoryRate()), (share ? double(share.getInt()) : 0) / sharedRate});
-  }
-  cost.joined = double(grid.getMeetingCycles()) + kStageCycles + kJoinedWork * work;
-  cost.launches = 1;
-  return cost;
-}
-
 /// Scans whose trip is a size go through it; the trips of other loops are known when run.
 static double tripsOf(Operation *op) {
   auto scan = dyn_cast<graph::ScanOp>(op);
@@ -90,29 +61,86 @@ static double tripsOf(Operation *op) {
   return scan->getNumOperands() > states ? typical(graph::getDims(scan->getOperand(states))[0]) : 0;
 }
 
-JointCost costOf(Operation *op, GridAttr grid) {
+void DeviceWork::addLaunch(LaunchOp launch, double times) {
+  Part part;
+  part.times = times;
+  KernelNeeds needs = needsOf(functionOf(launch));
+  part.work = {attributeOf(launch, kWorkAttr) / double(grid.getProcessors() * grid.getRate()),
+               attributeOf(launch, kTrafficAttr), std::max(attributeOf(launch, kBlocksAttr), 1.0), needs.threads};
+  part.besideKept = part.work;
+  int64_t together = std::max<int64_t>(blocksAtOnce(needs, grid), 1);
+  alone += times * (double(grid.getLaunchCycles()) + kStageCycles + part.work.cycles(grid, together, /*shared=*/false));
+  count += times;
+  if (std::optional<unsigned> kept = keptOperand(launch)) {
+    // It is read once, before the first step; in a step a block reads its share of it from its own memory.
+    constexpr double sharedRate = 128;
+    auto share = functionOf(launch)->getAttrOfType<IntegerAttr>(kKeptBytesAttr);
+    part.besideKept.bytes -= typical(bufferBytes(launch.getInputs()[*kept]));
+    part.readsKept = (share ? double(share.getInt()) : 0) / sharedRate;
+  }
+  parts.push_back(part);
+  largest = largest.with(needs);
+}
+
+/// By the host: what is in a joint kernel has none.
+void DeviceWork::addCopies(double number, double times) {
+  alone += times * number * (double(grid.getLaunchCycles()) + kStageCycles);
+  count += times * number;
+}
+
+/// Of a joint kernel alone: the states that it copies when a step ends.
+void DeviceWork::addHandover(graph::ScanOp scan, double times) {
+  constexpr double readAndWritten = 2, blockBytes = 1024;
+  constexpr int64_t threads = 256;
+  double bytes = 0;
+  for (unsigned i = 0; i < unsigned(scan.getNumStates()); ++i)
+    if (handover(scan, i) == Handover::Copy)
+      bytes += readAndWritten * typical(bufferBytes(scan->getResult(i)));
+  if (bytes == 0)
+    return;
+  Part part;
+  part.times = times;
+  part.work = part.besideKept = {0, bytes, std::max(bytes / blockBytes, 1.0), threads};
+  parts.push_back(part);
+}
+
+void DeviceWork::add(Operation *op, double times) {
   if (auto launch = dyn_cast<LaunchOp>(op))
-    return costOfLaunch(launch, grid);
-  JointCost cost;
-  auto copies = [&](double count) {
-    cost.launched += count * (double(grid.getLaunchCycles()) + kStageCycles);
-    cost.launches += count;
-  };
+    return addLaunch(launch, times);
+  times *= tripsOf(op);
   if (isa<CopyOp>(op))
-    copies(1);
+    addCopies(1, times);
+  if (auto scan = dyn_cast<graph::ScanOp>(op)) {
+    addCopies(double(scan.getNumStates()), times);
+    addHandover(scan, times);
+  }
   for (Region &region : op->getRegions())
     for (Operation &inner : region.front())
-      cost += costOf(&inner, grid);
-  // The host hands states over by copies.
-  auto scan = dyn_cast<graph::ScanOp>(op);
-  double states = scan ? double(scan.getNumStates()) : 0;
-  if (scan)
-    copies(states);
-  double trips = tripsOf(op);
-  cost.launched *= trips;
-  cost.joined *= trips;
-  cost.launches *= trips;
-  return cost;
+      add(&inner, times);
+}
+
+DeviceWork::DeviceWork(Operation *op, GridAttr grid) : grid(grid) {
+  add(op, 1);
+  int64_t kept = 0;
+  llvm::DenseSet<Attribute> keeping;
+  op->walk([&](LaunchOp launch) {
+    if (keptOperand(launch) && keeping.insert(launch.getKernelAttr()).second)
+      if (auto own = functionOf(launch)->getAttrOfType<IntegerAttr>(kKeptBytesAttr))
+        kept += kept + own.getInt() > grid.getSharedBytes() - kSharedBesideKept ? 0 : own.getInt();
+  });
+  largest.sharedBytes += kept;
+}
+
+double DeviceWork::joined(const KernelNeeds &joint) const {
+  int64_t together = blocksAtOnce(joint, grid);
+  double cycles = 0;
+  for (const Part &part : parts) {
+    if (together < 1)
+      return std::numeric_limits<double>::infinity();
+    double work = std::max(part.besideKept.cycles(grid, together, /*shared=*/true), part.readsKept);
+    cycles += part.times * (double(grid.getMeetingCycles()) + kStageCycles + kSharedWork * work);
+  }
+  return cycles;
 }
 
 static StringRef whyNotLaunchJoined(LaunchOp launch) {
@@ -141,7 +169,7 @@ StringRef whyNotJoined(Operation *op) {
     return "it goes through no sequence";
   for (unsigned i = 0; i < unsigned(scan.getNumStates()); ++i)
     if (!handover(scan, i))
-      return "a state has to be copied";
+      return "the host has to hand over a state";
   for (unsigned i = 0; i < scan->getNumOperands(); ++i) {
     graph::Dims outside = graph::getDims(scan->getOperand(i));
     bool isState = i < unsigned(scan.getNumStates());
@@ -167,11 +195,14 @@ Prediction predict(func::FuncOp program, GridAttr grid) {
   llvm::DenseSet<std::pair<Attribute, Attribute>> keeping;
   auto add = [&](auto &self, Block &block, double times) -> void {
     for (Operation &op : block) {
-      JointCost cost = costOf(&op, grid);
+      DeviceWork work(&op, grid);
       if (Attribute number = op.getAttr(kJointAttr)) {
         Prediction::Joint &joint = joints[number];
         joint.first = joint.first ? joint.first : &op;
-        joint.cost += cost;
+        joint.needs = joint.needs.with(work.needs());
+        joint.launched += work.launched();
+        joint.launches += work.launches();
+        joint.ops.push_back(std::move(work));
         joint.times = times;
         op.walk([&, number = number](LaunchOp launch) {
           if (keptOperand(launch) && keeping.insert({number, launch.getKernelAttr()}).second)
@@ -182,19 +213,21 @@ Prediction predict(func::FuncOp program, GridAttr grid) {
       double trips = tripsOf(&op), inside = 0;
       for (Region &region : op.getRegions()) {
         for (Operation &inner : region.front())
-          inside += costOf(&inner, grid).launched;
+          inside += DeviceWork(&inner, grid).launched();
         self(self, region.front(), times * trips);
       }
-      prediction.cycles += times * (cost.launched - trips * inside);
+      prediction.cycles += times * (work.launched() - trips * inside);
     }
   };
   for (Operation &op : program.getBody().front())
-    prediction.apart += costOf(&op, grid).launched;
+    prediction.apart += DeviceWork(&op, grid).launched();
   add(add, program.getBody().front(), 1);
   for (auto &[number, joint] : joints) {
-    joint.cost.joined += beginning(grid);
-    prediction.cycles += joint.times * joint.cost.joined;
-    prediction.joints.push_back(joint);
+    joint.joined = beginning(grid);
+    for (const DeviceWork &work : joint.ops)
+      joint.joined += work.joined(joint.needs);
+    prediction.cycles += joint.times * joint.joined;
+    prediction.joints.push_back(std::move(joint));
   }
   return prediction;
 }

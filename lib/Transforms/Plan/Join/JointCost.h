@@ -6,8 +6,7 @@
 #define HEWN_LIB_TRANSFORMS_PLAN_JOIN_JOINTCOST_H
 
 #include "dialects/Graph/Graph.h"
-#include "dialects/Plan/Plan.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "lib/Transforms/Plan/Join/Occupancy.h"
 #include <vector>
 
 namespace hewn::plan {
@@ -21,17 +20,37 @@ mlir::func::FuncOp functionOf(LaunchOp launch);
 /// The number of the launch's operand that blocks keep where one kernel runs all steps of the scan around it; nullopt: none.
 std::optional<unsigned> keptOperand(LaunchOp launch);
 
-/// Cycles of an op of the program.
-struct JointCost {
-  /// With a launch each, and as a part of a kernel that runs.
-  double launched = 0, joined = 0;
-  /// Launches a run.
-  double launches = 0;
-  JointCost &operator+=(const JointCost &other);
-};
+/// What the device does for an op of the program, in cycles; of loops for as many steps as are known, or kTypicalSize.
+class DeviceWork {
+public:
+  DeviceWork(mlir::Operation *op, GridAttr grid);
 
-/// The cost of what the device does for `op`; of loops for as many steps as are known, or kTypicalSize.
-JointCost costOf(mlir::Operation *op, GridAttr grid);
+  /// Launches and copies a run.
+  double launches() const { return count; }
+  /// With a launch each.
+  double launched() const { return alone; }
+  /// What a kernel needs that has all of it as parts.
+  const KernelNeeds &needs() const { return largest; }
+  /// As a part of a kernel that runs, of blocks that need `joint`, at least what this does; infinite where these can't be.
+  double joined(const KernelNeeds &joint) const;
+
+private:
+  struct Part {
+    BlocksWork work;
+    /// In a joint kernel: of what blocks don't keep on chip, and cycles of a block that reads what it keeps.
+    BlocksWork besideKept;
+    double readsKept = 0, times = 1;
+  };
+  GridAttr grid;
+  std::vector<Part> parts;
+  KernelNeeds largest;
+  double count = 0, alone = 0;
+
+  void add(mlir::Operation *op, double times);
+  void addLaunch(LaunchOp launch, double times);
+  void addCopies(double number, double times);
+  void addHandover(graph::ScanOp scan, double times);
+};
 
 /// Beside the cost of its parts what a joint kernel takes: it is launched, and nobody meets before its first part.
 inline double beginning(GridAttr grid) { return double(grid.getLaunchCycles()) - double(grid.getMeetingCycles()); }
@@ -41,7 +60,9 @@ struct Prediction {
   /// Launches that become one kernel.
   struct Joint {
     mlir::Operation *first = nullptr;
-    JointCost cost;
+    std::vector<DeviceWork> ops;
+    KernelNeeds needs;
+    double launched = 0, joined = 0, launches = 0;
     /// How often it is launched.
     double times = 1;
     /// Bytes of constants that each block keeps over the steps of its loops; of a kernel once.
