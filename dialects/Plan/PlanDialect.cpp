@@ -114,6 +114,26 @@ LogicalResult BoxAttr::verify(Emit emitError, int64_t argument, int64_t bytes, A
   return success();
 }
 
+LogicalResult AssembleOp::verify() {
+  int64_t rank = getOutput().getType().getRank(), length = 0;
+  if (getPieces().empty() || int64_t(getDim()) >= rank)
+    return emitOpError("needs pieces, and a dim of theirs");
+  for (Value piece : getPieces()) {
+    auto type = cast<RankedTensorType>(piece.getType());
+    if (type.getRank() != rank || type.getElementType() != getOutput().getType().getElementType() ||
+        type.isDynamicDim(getDim()))
+      return emitOpError("has pieces that don't fit, or of unknown length along the dim");
+    if (!isa_and_nonnull<LaunchOp>(piece.getDefiningOp()) || piece.getDefiningOp()->getBlock() != (*this)->getBlock())
+      return emitOpError("has pieces that no launch beside it makes");
+    if (llvm::count_if(piece.getUses(), [](OpOperand &use) { return isa<AssembleOp>(use.getOwner()); }) != 1)
+      return emitOpError("has a piece that is another's, too");
+    length += type.getDimSize(getDim());
+  }
+  if (getOutput().getType().getDimSize(getDim()) != length)
+    return emitOpError("is not as long as its pieces");
+  return success();
+}
+
 LogicalResult CopyOp::verify() {
   if (getTo() != "host" && getTo() != "device")
     return emitOpError("goes to \"host\" or \"device\", not to ") << getToAttr();

@@ -70,6 +70,9 @@ void buildKernelsStage(OpPassManager &pm, const PipelineOptions &options) {
     // Weights of a recurrence that blocks may keep over its steps.
     pm.addPass(createKeepConstantsPass());
   }
+  // What is only put one after another is made where it belongs.
+  if (options.optimize)
+    pm.addPass(createPlacePiecesPass());
   // Which launches may write over an input.
   pm.addPass(createMarkInPlacePass());
   pm.addPass(createVerifyKernelsPass());

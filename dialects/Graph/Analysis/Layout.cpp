@@ -23,6 +23,11 @@ SmallVector<int64_t> significantOrder(ArrayRef<int64_t> order, RankedTensorType 
   return llvm::filter_to_vector(order, [&](int64_t d) { return type.getDimSize(d) != 1; });
 }
 
+bool isPiece(RankedTensorType type) {
+  auto layout = dyn_cast_or_null<LayoutAttr>(type.getEncoding());
+  return layout && layout.getPieceDim() >= 0;
+}
+
 Dims storedExtents(RankedTensorType type, ArrayRef<DimExpr> dims) {
   Dims extents(dims);
   if (LayoutAttr layout = blockedLayout(type)) {
@@ -31,6 +36,10 @@ Dims storedExtents(RankedTensorType type, ArrayRef<DimExpr> dims) {
       extents[layout.getGroupDim()] = extents[layout.getGroupDim()].ceilDiv(layout.getGroup());
     for (int64_t d : layout.getWindows())
       extents[d] = extents[d] + DimExpr(layout.getTile() - 1);
+  }
+  if (isPiece(type)) {
+    auto layout = cast<LayoutAttr>(type.getEncoding());
+    extents[layout.getPieceDim()] = DimExpr(layout.getWhole());
   }
   return extents;
 }

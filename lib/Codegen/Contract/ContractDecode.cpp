@@ -27,8 +27,8 @@ static constexpr int64_t kOne = 0x3f800000; // 1.0
 static Value mantissaOf(OpBuilder &b, Location loc, Value words, graph::Code code, int64_t position) {
   auto type = cast<VectorType>(words.getType());
   auto constant = [&](int64_t value) -> Value {
-    return arith::ConstantOp::create(
-        b, loc, DenseElementsAttr::get(type, b.getIntegerAttr(type.getElementType(), value)));
+    return arith::ConstantOp::create(b, loc,
+                                     DenseElementsAttr::get(type, b.getIntegerAttr(type.getElementType(), value)));
   };
   int64_t left = kMantissaBits - code.bits * (position + 1);
   Value shifted = words;
@@ -47,9 +47,7 @@ ContractEmitter::overWeights(int64_t vectors, ValueRange state,
   graph::Code code = *form.code;
   unsigned k = form.roles.summed.front();
   auto fromColumn = [&](const Buffer &buffer) { return from(buffer, offset(buffer, form.maps[1], iteration)); };
-  auto stepIn = [&](const Buffer &buffer) {
-    return e.expression(ContractForm::strideAlong(buffer, form.maps[1], k));
-  };
+  auto stepIn = [&](const Buffer &buffer) { return e.expression(ContractForm::strideAlong(buffer, form.maps[1], k)); };
   Value words = fromColumn(form.rhs), scales = fromColumn(form.scale), offsets;
   if (form.offset.memref)
     offsets = fromColumn(form.offset);
@@ -68,12 +66,11 @@ ContractEmitter::overWeights(int64_t vectors, ValueRange state,
     Index scaleAt = e.mul(block[0], scaleStep), firstWord = e.mul(block[0], e.expression(perBlock));
     SmallVector<Value> factor, addend;
     for (int64_t j = 0; j < vectors; ++j) {
-      factor.push_back(
-          arith::MulFOp::create(b, loc(), load(sumType(), scales, form.scale, scaleAt, j), one));
+      factor.push_back(arith::MulFOp::create(b, loc(), load(sumType(), scales, form.scale, scaleAt, j), one));
       addend.push_back(
-          offsets
-              ? arith::SubFOp::create(b, loc(), load(sumType(), offsets, form.offset, scaleAt, j), factor[j]).getResult()
-              : arith::MulFOp::create(b, loc(), factor[j], toMiddle).getResult());
+          offsets ? arith::SubFOp::create(b, loc(), load(sumType(), offsets, form.offset, scaleAt, j), factor[j])
+                        .getResult()
+                  : arith::MulFOp::create(b, loc(), factor[j], toMiddle).getResult());
     }
     return e.loopNest({perBlock}, carried, 1, [&](ArrayRef<Index> inner, ValueRange before) {
       Index word = e.add(firstWord, inner[0]), wordAt = e.mul(word, wordStep);
@@ -142,15 +139,18 @@ void ContractEmitter::runDecoding(const Buffer &panels) {
     ContractForm coded = form;
     // All panels lie in one place, one after another.
     form.code = std::nullopt;
-    form.rhs = {panels.memref, b.getF32Type(), {form.extents[form.roles.summed.front()], columns},
-                {DimExpr(n), DimExpr(0)}, /*blockDim=*/1, /*block=*/n, /*groupDim=*/-1, /*group=*/1, start.base};
+    form.rhs = Buffer{panels.memref, b.getF32Type()};
+    form.rhs.dims = {form.extents[form.roles.summed.front()], columns};
+    form.rhs.strides = {DimExpr(n), DimExpr(0)};
+    form.rhs.blockDim = 1;
+    form.rhs.block = n;
+    form.rhs.start = start.base;
     overAllRows(panel);
     form = coded;
   };
   bool known = form.rows.constant().has_value();
   overSlots(
-      k, e, *panels.dims[0].constant(), {columns.ceilDiv(n)},
-      vectorWork(graph::numElements(form.extents), e.lanes, 1),
+      k, e, *panels.dims[0].constant(), {columns.ceilDiv(n)}, vectorWork(graph::numElements(form.extents), e.lanes, 1),
       [&](Index slot) { start = e.mul(slot, e.expression(panels.strides[0])); },
       [&](ArrayRef<Index> at) {
         if (known)

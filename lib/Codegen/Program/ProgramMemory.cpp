@@ -73,6 +73,13 @@ llvm::Value *ProgramEmitter::place(OpResult result) {
   if (where.getKind() == "dynamic")
     return allocate(plan::bufferDims(result), cast<RankedTensorType>(result.getType()), onDevice);
   DimExpr at = DimExpr::fromAttr(where.getOffset()).value_or(DimExpr(0));
+  if (where.getKind() == "piece") {
+    Value whole = plan::assemblyOf(result).getOutput();
+    auto [memory, isNew] = pointers.try_emplace(whole);
+    if (isNew)
+      memory->second = place(cast<OpResult>(whole));
+    return offset(pointers[whole], value(at));
+  }
   if (where.getKind() == "output") {
     unsigned i = unsigned(at.constant().value_or(0));
     if (device && !onDevice) // the output itself may be on the device

@@ -23,6 +23,7 @@
 #include "dialects/Graph/Contract/ContractRoles.h"
 #include "dialects/Graph/Graph.h"
 #include "dialects/Plan/GridChainSchedule.h"
+#include "dialects/Plan/Pieces.h"
 #include "dialects/Plan/WinogradSchedule.h"
 #include "lib/Transforms/Fuse/Passes.h"
 #include "llvm/ADT/SetVector.h"
@@ -45,6 +46,9 @@ struct Group {
   SmallVector<int64_t> reduced; // of rows
   std::string why;
 };
+
+/// Operands of a move that is computed where one of them is.
+constexpr unsigned kMostOfAMove = 2;
 
 bool isKind(Operation *op) {
   return isa<graph::ElementwiseOpInterface, graph::ReduceOpInterface, graph::ScanOpInterface,
@@ -70,10 +74,19 @@ public:
     for (Operation &op : block) {
       if (!isKind(&op) || graph::isView(&op)) // a view costs nothing outside of kernels
         continue;
-      if (fuse && !isa<graph::ContractOpInterface, graph::ScanOpInterface>(op))
+      auto move = dyn_cast<graph::MoveOpInterface>(op);
+      bool placed = fuse && move && plan::placesPieces(move, [&](Value operand) {
+                      Group *group = groupWith(operand);
+                      return group && (group->shape != Shape::Map || op.getNumOperands() > kMostOfAMove);
+                    });
+      if (fuse && !placed && !isa<graph::ContractOpInterface, graph::ScanOpInterface>(op))
         joinProducers(&op);
       if (!groupOf.contains(&op))
         open(&op);
+      if (placed) { // nothing will be left of it
+        groups[groupOf[&op]].shape = Shape::Alone;
+        groups[groupOf[&op]].why = "its operands are made in place";
+      }
       if (auto contraction = dyn_cast<graph::ContractOpInterface>(op); fuse && contraction)
         if (!joinChain(contraction)) {
           joinBorder(contraction);
@@ -438,7 +451,7 @@ private:
       return std::nullopt;
     }
     auto move = dyn_cast<graph::MoveOpInterface>(op);
-    if (!move || !inside || op->getNumOperands() > 2)
+    if (!move || !inside || op->getNumOperands() > kMostOfAMove)
       return std::nullopt;
     std::optional<int64_t> reads = graph::numElements(result).constant(), there = graph::numElements(from).constant();
     bool once = reads && there && *reads <= *there + *there / 4;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Transforms/Plan/MemoryPlan.h"
+#include "lib/Transforms/Plan/Arena/Packing.h"
 #include "lib/Transforms/Plan/Arena/PlannedArena.h"
 
 using namespace mlir;
@@ -151,6 +152,8 @@ Attribute MemoryPlan::placeOf(OpResult result) {
     return found->second;
   if (isa<graph::IfOp>(result.getOwner()))
     return place("forward");
+  if (assemblyOf(result))
+    return PlaceAttr::get(context, "piece", pieceOffset(result).toAttr(context));
   return place("alias");
 }
 
@@ -158,6 +161,18 @@ std::vector<Request> arenaRequests(func::FuncOp program) {
   MemoryPlan plan(program);
   plan.collect();
   return plan.inArena();
+}
+
+std::vector<int64_t> liveBytes(func::FuncOp program, ArrayRef<Sample> samples) {
+  std::vector<Request> requests = arenaRequests(program);
+  std::vector<int64_t> needs;
+  for (const Sample &sample : samples) {
+    std::vector<ArenaBlock> blocks;
+    for (const Request &request : requests)
+      blocks.push_back({std::max<int64_t>(0, evaluate(aligned(request.bytes), sample)), request.life});
+    needs.push_back(liveAtOnce(blocks));
+  }
+  return needs;
 }
 
 } // namespace hewn::plan

@@ -12,6 +12,7 @@
 
 #include "dialects/Plan/Plan.h"
 #include "lib/Transforms/Plan/Arena/Offsets.h"
+#include "lib/Transforms/Plan/Arena/Samples.h"
 #include "lib/Transforms/Plan/Values/Buffers.h"
 
 #include "llvm/ADT/StringSet.h"
@@ -22,6 +23,9 @@ namespace hewn::plan {
 
 /// What a program's arena must hold: in the order of the text, so that two orders can be compared.
 std::vector<Request> arenaRequests(mlir::func::FuncOp program);
+
+/// Bytes of the arena that are live at once, at most, for each sample of the sizes.
+std::vector<int64_t> liveBytes(mlir::func::FuncOp program, llvm::ArrayRef<Sample> samples);
 
 class MemoryPlan {
 public:

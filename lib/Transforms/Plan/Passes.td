@@ -6,6 +6,11 @@
 
 include "mlir/Pass/PassBase.td"
 
+def PlacePiecesPass : Pass<"hewn-place-pieces", "::mlir::ModuleOp"> {
+  let summary = "Makes what is only put one after another where it belongs.";
+  let dependentDialects = ["::hewn::plan::PlanDialect"];
+}
+
 def MarkInPlacePass : Pass<"hewn-mark-in-place", "::mlir::ModuleOp"> {
   let summary = "Says of each launch which inputs' memory its result may take, by what the kernel does.";
 }

@@ -21,8 +21,8 @@ namespace {
 
 /// An op that the program may hold, with memory that views can share.
 LogicalResult verifyForm(Operation *op) {
-  if (isa<LaunchOp, CopyOp, graph::ConstantOp, graph::ReadSymbolOp, graph::DimValueOp, graph::PartOpInterface,
-          graph::IfOp, graph::LoopOp, graph::ScanOp, graph::YieldOp, func::ReturnOp>(op))
+  if (isa<LaunchOp, AssembleOp, CopyOp, graph::ConstantOp, graph::ReadSymbolOp, graph::DimValueOp,
+          graph::PartOpInterface, graph::IfOp, graph::LoopOp, graph::ScanOp, graph::YieldOp, func::ReturnOp>(op))
     return success();
   if (!graph::isViewKind(op))
     return op->emitOpError("is not in a kernel, and the program can't do it by itself");
@@ -55,8 +55,10 @@ LogicalResult verifyPlaces(Operation *op) {
     auto place = cast<PlaceAttr>(attr);
     bool own = ownsBuffer(cast<OpResult>(result));
     bool fits = own ? llvm::is_contained({"arena", "output", "slice", "dynamic"}, place.getKind())
-                    : place.getKind() == (isa<graph::IfOp>(op) ? "forward" : "alias");
-    bool needsOffset = llvm::is_contained({"arena", "output", "slice"}, place.getKind());
+                    : place.getKind() == (isa<graph::IfOp>(op) ? "forward"
+                                          : assemblyOf(result) ? "piece"
+                                                               : "alias");
+    bool needsOffset = llvm::is_contained({"arena", "output", "slice", "piece"}, place.getKind());
     if (!fits || (needsOffset && !graph::DimExpr::fromAttr(place.getOffset())))
       return op->emitOpError("has no use for the place ") << place;
     if (!exists(place, op))

@@ -35,7 +35,7 @@ namespace {
 
 using Steps = SmallVector<Operation *>;
 
-bool moves(Operation *op) { return isa<LaunchOp>(op) || graph::isViewKind(op); }
+bool moves(Operation *op) { return isa<LaunchOp, AssembleOp>(op) || graph::isViewKind(op); }
 
 /// Launches and views without anything between them but constants, which go first.
 std::vector<Steps> runsOf(mlir::Block &block) {
@@ -127,19 +127,6 @@ private:
   llvm::DenseMap<Value, unsigned> buffers;
 };
 
-/// What is live at once for each sample.
-std::vector<int64_t> needsOf(func::FuncOp program, ArrayRef<Sample> samples) {
-  std::vector<Request> requests = arenaRequests(program);
-  std::vector<int64_t> needs;
-  for (const Sample &sample : samples) {
-    std::vector<ArenaBlock> blocks;
-    for (const Request &request : requests)
-      blocks.push_back({std::max<int64_t>(0, evaluate(aligned(request.bytes), sample)), request.life});
-    needs.push_back(liveAtOnce(blocks));
-  }
-  return needs;
-}
-
 void apply(const Steps &steps) {
   for (auto [before, op] : llvm::zip(steps, ArrayRef(steps).drop_front()))
     op->moveAfter(before);
@@ -165,11 +152,11 @@ struct OrderLaunches : public hewn::impl::OrderLaunchesPassBase<OrderLaunches> {
         if (!order)
           continue;
         if (before.empty())
-          before = needsOf(program, samples);
+          before = liveBytes(program, samples);
         Steps better = llvm::map_to_vector(*order, [&](unsigned i) { return steps[i]; });
         better.front()->moveBefore(steps.front());
         apply(better);
-        std::vector<int64_t> now = needsOf(program, samples);
+        std::vector<int64_t> now = liveBytes(program, samples);
         if (now != before &&
             llvm::all_of(llvm::zip(now, before), [](auto p) { return std::get<0>(p) <= std::get<1>(p); })) {
           before = std::move(now);

@@ -24,10 +24,38 @@ Dims bufferDims(Value value) {
   return graph::getDims(value);
 }
 
+AssembleOp assemblyOf(Value value) {
+  if (isa_and_nonnull<LaunchOp>(value.getDefiningOp()))
+    for (Operation *user : value.getUsers())
+      if (auto assembly = dyn_cast<AssembleOp>(user))
+        return assembly;
+  return {};
+}
+
+DimExpr pieceOffset(Value piece) {
+  AssembleOp assembly = assemblyOf(piece);
+  auto type = assembly.getOutput().getType();
+  int64_t dim = int64_t(assembly.getDim()), before = 0;
+  for (Value other : assembly.getPieces()) {
+    if (other == piece)
+      break;
+    before += cast<RankedTensorType>(other.getType()).getDimSize(dim);
+  }
+  Dims extents = graph::storedExtents(type, graph::getDims(assembly.getOutput()));
+  DimExpr stride(std::max<int64_t>(type.getElementTypeBitWidth() / 8, 1));
+  for (int64_t d : llvm::reverse(graph::memoryOrder(type))) {
+    if (d == dim)
+      break;
+    stride = stride * extents[d];
+  }
+  return stride * DimExpr(before);
+}
+
 bool ownsBuffer(OpResult result) {
   Operation *op = result.getOwner();
-  return isa<RankedTensorType>(result.getType()) &&
-         (isa<LaunchOp, CopyOp, graph::PartOpInterface, graph::DimValueOp, graph::LoopOp, graph::ScanOp>(op));
+  return isa<RankedTensorType>(result.getType()) && !assemblyOf(result) &&
+         (isa<LaunchOp, AssembleOp, CopyOp, graph::PartOpInterface, graph::DimValueOp, graph::LoopOp, graph::ScanOp>(
+             op));
 }
 
 static void collectRoots(Value value, Roots &found) {
@@ -47,6 +75,8 @@ static void collectRoots(Value value, Roots &found) {
   Operation *op = result.getOwner();
   if (graph::isViewKind(op))
     return collectRoots(op->getOperand(0), found);
+  if (AssembleOp assembly = assemblyOf(value))
+    return void(found.insert(assembly.getOutput()));
   if (isa<graph::IfOp>(op)) {
     for (Region &region : op->getRegions())
       if (!region.empty())

@@ -23,6 +23,10 @@ void Liveness::number(Block &block) {
     for (Region &region : op.getRegions())
       for (Block &inner : region)
         number(inner);
+    // What is assembled is there from its first piece on.
+    if (isa<AssembleOp>(op))
+      for (Value piece : op.getOperands())
+        lives[op.getResult(0)].begin = std::min(lives[op.getResult(0)].begin, positions[piece.getDefiningOp()].begin);
     positions[&op] = {begin, next++};
     // What an op with regions makes is being written until the last of them has ended.
     if (op.getNumRegions())

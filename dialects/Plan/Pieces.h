@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tensors that others are made in, piece by piece.
+#ifndef HEWN_DIALECTS_PLAN_PIECES_H
+#define HEWN_DIALECTS_PLAN_PIECES_H
+
+#include "dialects/Graph/Graph.h"
+
+namespace hewn::plan {
+
+/// Whether the op, which puts its operands one after another, need not be run: what makes the operands, or most of their elements, can
+/// make them where they belong. Not where some wait long for the others, where its only reader takes them out of memory one by one
+/// anyhow, or on grids, whose kernels read and write whole lines. `isMadeElsewhere`: of an operand, whether it is made in a kernel that
+/// the op can't be in.
+bool placesPieces(graph::MoveOpInterface op, llvm::function_ref<bool(mlir::Value)> isMadeElsewhere);
+
+/// Whether a piece lies in memory as the whole does that it is put into along `dim`: its dims are in the same order, and in no blocks.
+bool liesAsIn(mlir::RankedTensorType piece, mlir::RankedTensorType whole, int64_t dim);
+
+/// The type of such a piece inside of the whole: with gaps, where it is no run of elements there.
+mlir::RankedTensorType pieceType(mlir::RankedTensorType piece, mlir::RankedTensorType whole, int64_t dim);
+
+} // namespace hewn::plan
+
+#endif

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Makes what is only put one after another where it belongs.
+//
+//     %a = plan.launch @conv(%x)                       %a = plan.launch @conv_1(%x)      its rows lie 96 floats apart
+//     %b = plan.launch @pool(%x)                  →    %b = plan.launch @pool_1(%x)
+//     %c = plan.launch @concat(%a, %b)                 %c = plan.assemble %a, %b along 1
+//
+// A piece is the result of a launch in this block, is put together once, and lies in memory as the whole does. Operands that are no
+// such pieces are copied to their place by kernels of their own, where the others are at least half of all. Left alone: sizes that
+// are not known before a run, pieces with gaps that anything but a kernel reads, and what would make the arena larger: the whole is
+// live from the first piece on, and one that waits long for the others (a U-net's) had better wait alone.
+#include "dialects/Graph/Analysis/Layout.h"
+#include "dialects/Plan/Pieces.h"
+#include "dialects/Plan/Schedule.h"
+#include "lib/Transforms/Plan/MemoryPlan.h"
+#include "lib/Transforms/Plan/Passes.h"
+#include "lib/Transforms/Plan/Values/Buffers.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include <map>
+
+namespace hewn {
+#define GEN_PASS_DEF_PLACEPIECESPASS
+#include "lib/Transforms/Plan/Passes.h.inc"
+} // namespace hewn
+
+using namespace mlir;
+using namespace hewn;
+using namespace hewn::plan;
+
+namespace {
+
+/// The only op of a kernel that puts its arguments one after another, each once; null: it does something else.
+graph::MoveOpInterface onlyAssembles(KernelOp kernel) {
+  Block &body = kernel.getBody().front();
+  if (llvm::range_size(body) != 2)
+    return {};
+  auto move = dyn_cast<graph::MoveOpInterface>(body.front());
+  return move && move.getPieceDim() && llvm::equal(move->getOperands(), body.getArguments()) &&
+                 llvm::equal(body.getTerminator()->getOperands(), move->getResults())
+             ? move
+             : graph::MoveOpInterface();
+}
+
+class Placer {
+public:
+  explicit Placer(ModuleOp module) : module(module), kernels(module) {}
+
+  void run() {
+    SmallVector<LaunchOp> launches;
+    module.walk([&](LaunchOp launch) { launches.push_back(launch); });
+    for (LaunchOp launch : launches)
+      if (auto kernel = kernels.lookup<KernelOp>(launch.getKernel()))
+        if (graph::MoveOpInterface move = onlyAssembles(kernel); move && !gridOf(launch))
+          place(launch, kernel, *move.getPieceDim());
+    for (LaunchOp launch : changed)
+      fitKernel(launch);
+    dropUnused();
+  }
+
+private:
+  ModuleOp module;
+  SymbolTable kernels;
+  /// Launches whose operands or results have other types than their kernel's.
+  llvm::SetVector<LaunchOp> changed;
+  /// Variants of kernels and kernels that copy, by what they are.
+  std::map<std::string, KernelOp> made;
+
+  void place(LaunchOp launch, KernelOp kernel, int64_t dim) {
+    Value result = launch->getResult(0);
+    auto whole = cast<RankedTensorType>(result.getType());
+    auto program = launch->getParentOfType<func::FuncOp>();
+    if (!program || !isKnown(bufferBytes(result), inputSymbols(program)))
+      return;
+    SmallVector<bool> inPlace;
+    int64_t placed = 0;
+    for (OpOperand &operand : launch->getOpOperands()) {
+      auto type = cast<RankedTensorType>(operand.get().getType());
+      if (type.isDynamicDim(dim) || type.getDimSize(dim) == 0)
+        return;
+      inPlace.push_back(isPiece(operand, whole, dim));
+      placed += inPlace.back() ? type.getDimSize(dim) : 0;
+    }
+    if (placed == 0 || 2 * placed < whole.getDimSize(dim))
+      return;
+    std::vector<Sample> samples = samplesOf(program);
+    std::vector<int64_t> before = liveBytes(program, samples);
+    SmallVector<Type> types = llvm::to_vector(launch.getInputs().getTypes());
+    OpBuilder b(launch);
+    SmallVector<Value> pieces;
+    for (auto [i, value] : llvm::enumerate(launch.getInputs())) {
+      RankedTensorType type = pieceType(cast<RankedTensorType>(value.getType()), whole, dim);
+      if (inPlace[i])
+        value.setType(type);
+      pieces.push_back(inPlace[i] ? value : copyTo(launch, kernel, i, type));
+    }
+    auto assembly = AssembleOp::create(b, launch.getLoc(), whole, pieces, uint64_t(dim));
+    if (Attribute dims = launch->getAttr(graph::kDimsAttr))
+      assembly->setAttr(graph::kDimsAttr, dims);
+    result.replaceAllUsesWith(assembly.getOutput());
+    launch->remove();
+    std::vector<int64_t> after = liveBytes(program, samples);
+    if (llvm::any_of(llvm::zip(before, after), [](auto pair) { return std::get<1>(pair) > std::get<0>(pair); })) {
+      OpBuilder(assembly).insert(launch);
+      undo(launch, assembly, types);
+      return;
+    }
+    for (auto [i, value] : llvm::enumerate(launch.getInputs()))
+      if (value.getType() != types[i]) {
+        changed.insert(value.getDefiningOp<LaunchOp>());
+        for (Operation *user : value.getUsers())
+          if (auto reader = dyn_cast<LaunchOp>(user); reader && reader != launch)
+            changed.insert(reader);
+      }
+    changed.remove(launch);
+    launch->destroy();
+  }
+
+  /// Puts `launch`, of operands of these types, back where it was assembled.
+  static void undo(LaunchOp launch, AssembleOp assembly, ArrayRef<Type> types) {
+    assembly.getOutput().replaceAllUsesWith(launch->getResult(0));
+    SmallVector<Value> pieces = llvm::to_vector(assembly.getPieces());
+    assembly.erase();
+    for (auto [i, value] : llvm::enumerate(launch.getInputs())) {
+      if (pieces[i] == value)
+        value.setType(types[i]);
+      else
+        pieces[i].getDefiningOp()->erase();
+    }
+  }
+
+  /// Whether the operand can be made in the whole.
+  bool isPiece(OpOperand &operand, RankedTensorType whole, int64_t dim) {
+    Value value = operand.get();
+    auto type = cast<RankedTensorType>(value.getType());
+    auto maker = value.getDefiningOp<LaunchOp>();
+    if (!maker || maker->getBlock() != operand.getOwner()->getBlock() || !liesAsIn(type, whole, dim) ||
+        assemblyOf(value) || llvm::count(operand.getOwner()->getOperands(), value) != 1)
+      return false;
+    auto kernel = kernels.lookup<KernelOp>(maker.getKernel());
+    if (!kernel)
+      return false;
+    Operation *yield = kernel.getBody().front().getTerminator();
+    Value yielded = yield->getOperand(cast<OpResult>(value).getResultNumber());
+    if (!yielded.getDefiningOp() || llvm::count(yield->getOperands(), yielded) != 1)
+      return false;
+    return pieceType(type, whole, dim) == type || llvm::all_of(value.getUsers(), llvm::IsaPred<LaunchOp>);
+  }
+
+  /// Operand `i` of a launch as a piece of type `type`, by a kernel that copies it.
+  Value copyTo(LaunchOp launch, KernelOp kernel, unsigned i, RankedTensorType type) {
+    Value value = launch.getInputs()[i];
+    Attribute dims = kernel.getArgAttr(i, graph::kDimsAttr);
+    std::string text;
+    llvm::raw_string_ostream(text) << "copy " << value.getType() << dims << " to " << type << kernel.getSymbols();
+    KernelOp &copy = made[text];
+    OpBuilder b(launch);
+    if (!copy) {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPoint(kernel);
+      copy = KernelOp::create(b, launch.getLoc(), b.getStringAttr("relayout"),
+                              TypeAttr::get(b.getFunctionType(value.getType(), type)), kernel.getSymbols(),
+                              ScheduleAttr(), b.getStringAttr("a piece that is made elsewhere"), StringAttr(), ArrayAttr(),
+                              ArrayAttr());
+      Block &body = copy.getBody().emplaceBlock();
+      Value argument = body.addArgument(value.getType(), value.getLoc());
+      if (dims)
+        copy.setArgAttr(0, graph::kDimsAttr, dims);
+      b.setInsertionPointToEnd(&body);
+      OperationState state(value.getLoc(), "graph.relayout", argument, type);
+      Operation *relayout = b.create(state);
+      if (dims)
+        relayout->setAttr(graph::kDimsAttr, b.getArrayAttr(dims));
+      OperationState yield(value.getLoc(), "graph.yield", relayout->getResult(0), TypeRange());
+      b.create(yield);
+      kernels.insert(copy, Block::iterator(kernel));
+    }
+    auto copied = LaunchOp::create(b, launch.getLoc(), type, copy.getSymName(), value, launch.getSymbols());
+    if (!type.hasStaticShape())
+      copied->setAttr(graph::kDimsAttr, b.getArrayAttr(graph::dimsAttr(b.getContext(), graph::getDims(value))));
+    return copied->getResult(0);
+  }
+
+  /// The launch's kernel, or a variant of it that has the launch's types.
+  void fitKernel(LaunchOp launch) {
+    auto kernel = kernels.lookup<KernelOp>(launch.getKernel());
+    auto type = FunctionType::get(launch.getContext(), launch.getInputs().getTypes(), launch.getOutputs().getTypes());
+    if (kernel.getFunctionType() == type)
+      return;
+    std::string text;
+    llvm::raw_string_ostream(text) << kernel.getSymName() << " as " << type;
+    KernelOp &variant = made[text];
+    if (!variant) {
+      variant = kernel.clone();
+      kernels.insert(variant, std::next(Block::iterator(kernel)));
+      variant.setFunctionType(type);
+      Block &body = variant.getBody().front();
+      for (auto [argument, own] : llvm::zip(body.getArguments(), type.getInputs()))
+        argument.setType(own);
+      for (auto [value, own] : llvm::zip(body.getTerminator()->getOperands(), type.getResults()))
+        value.setType(own);
+    }
+    launch.setKernel(variant.getSymName());
+  }
+
+  void dropUnused() {
+    llvm::StringSet<> used;
+    module.walk([&](LaunchOp launch) { used.insert(launch.getKernel()); });
+    for (KernelOp kernel : llvm::make_early_inc_range(module.getOps<KernelOp>()))
+      if (!used.contains(kernel.getSymName()))
+        kernels.erase(kernel);
+  }
+};
+
+struct PlacePieces : public hewn::impl::PlacePiecesPassBase<PlacePieces> {
+  void runOnOperation() override { Placer(getOperation()).run(); }
+};
+
+} // namespace

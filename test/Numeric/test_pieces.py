@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors that are made piece by piece: what is concatenated is made where it belongs."""
+
+import hewn
+import numpy as np
+import pytest
+from numeric import check, oracle
+from onnx import TensorProto, helper, numpy_helper
+
+
+def floats(*shape, seed=0):
+    return np.random.default_rng(seed + sum(shape)).standard_normal(shape).astype(np.float32)
+
+
+def model_of(nodes, inputs, outputs, initializers):
+    graph = helper.make_graph(
+        [helper.make_node(op, i, [o], **a) for op, i, o, a in nodes],
+        "pieces",
+        [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in inputs.items()],
+        [helper.make_tensor_value_info(n, TensorProto.FLOAT, None) for n in outputs],
+        [numpy_helper.from_array(a, n) for n, a in initializers.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+
+
+def compare(model, feeds, pieces=None, tmp_path=None, **options):
+    check(list(hewn.compile(model, **options).run(feeds).values()), oracle(model, feeds), rtol=1e-4, atol=1e-4)
+
+
+# What may make a piece of 12, 20 or 7 channels out of [1, 16, 14, 14]: nodes from x to the name given, and initializers.
+BRANCHES = {
+    "conv1": lambda o: ([("Conv", ["x", o + "w"], o, {})], {o + "w": floats(12, 16, 1, 1)}),
+    "conv3": lambda o: (
+        [("Conv", ["x", o + "w", o + "b"], o + "1", {"pads": [1] * 4}), ("Relu", [o + "1"], o, {})],
+        {o + "w": floats(20, 16, 3, 3), o + "b": floats(20)},
+    ),
+    "winograd": lambda o: ([("Conv", ["x", o + "w"], o, {"pads": [1] * 4})], {o + "w": floats(64, 16, 3, 3) / 8}),
+    "depthwise": lambda o: (
+        [("Conv", ["x", o + "w"], o, {"pads": [2] * 4, "group": 16})],
+        {o + "w": floats(16, 1, 5, 5)},
+    ),
+    "odd": lambda o: ([("Conv", ["x", o + "w"], o, {})], {o + "w": floats(7, 16, 1, 1)}),
+    "pool": lambda o: ([("MaxPool", ["x"], o, {"kernel_shape": [3, 3], "pads": [1] * 4})], {}),
+    "mean": lambda o: ([("AveragePool", ["x"], o, {"kernel_shape": [3, 3], "pads": [1] * 4})], {}),
+    "sigmoid": lambda o: (
+        [("Conv", ["x", o + "w"], o + "1", {}), ("Sigmoid", [o + "1"], o, {})],
+        {o + "w": floats(12, 16, 1, 1)},
+    ),
+    "resize": lambda o: (
+        [
+            ("MaxPool", ["x"], o + "1", {"kernel_shape": [2, 2], "strides": [2, 2]}),
+            ("Resize", [o + "1", "", o + "s"], o, {"mode": "nearest"}),
+        ],
+        {o + "s": np.array([1, 1, 2, 2], np.float32)},
+    ),
+    "softmax": lambda o: ([("Softmax", ["x"], o, {"axis": 1})], {}),
+    "input": lambda o: ([("Identity", ["x"], o, {})], {}),
+}
+
+
+def inception(branches, behind="Conv"):
+    nodes, initializers = [], {}
+    for i, branch in enumerate(branches):
+        more, weights = BRANCHES[branch](f"p{i}")
+        nodes += more
+        initializers.update(weights)
+    nodes.append(("Concat", [f"p{i}" for i in range(len(branches))], "c", {"axis": 1}))
+    if behind == "Conv":
+        width = oracle(model_of(nodes, {"x": [1, 16, 14, 14]}, ["c"], initializers), {"x": floats(1, 16, 14, 14)})[
+            0
+        ].shape[1]
+        initializers["w"] = floats(24, width, 1, 1)
+        nodes.append(("Conv", ["c", "w"], "y", {}))
+    return nodes, initializers
+
+
+@pytest.mark.parametrize("target", ["host", "x86-64-v3"])
+@pytest.mark.parametrize(
+    "branches",
+    [
+        ("conv1", "conv3", "pool"),
+        ("winograd", "conv1", "winograd"),
+        ("odd", "conv1", "odd"),
+        ("depthwise", "conv3", "mean", "sigmoid"),
+        ("conv1", "resize", "conv3"),
+        ("softmax", "conv3", "odd"),
+        ("conv3", "input", "conv1", "odd"),
+    ],
+)
+def test_channels(branches, target):
+    nodes, initializers = inception(branches)
+    x = floats(1, 16, 14, 14)
+    compare(model_of(nodes, {"x": [1, 16, 14, 14]}, ["y"], initializers), {"x": x}, target=target)
+    compare(model_of(nodes, {"x": ["n", 16, 14, 14]}, ["y"], initializers), {"x": floats(3, 16, 14, 14)}, target=target)
+
+
+def test_pieces_that_others_read():
+    """A piece that another kernel reads, and returns of the whole and of pieces."""
+    nodes, initializers = inception(("conv1", "conv3", "odd"))
+    nodes += [("Conv", ["p1", "v"], "z", {"pads": [1] * 4}), ("Relu", ["p0"], "r", {})]
+    initializers["v"] = floats(5, 20, 3, 3)
+    for outputs in (["y", "z"], ["y", "z", "r"], ["c", "z"], ["p1", "y"], ["c", "p0", "y", "z"]):
+        model = model_of(nodes, {"x": [1, 16, 14, 14]}, outputs, initializers)
+        compare(model, {"x": floats(1, 16, 14, 14)}, threads=2)
+
+
+def test_twice_in_one_and_in_two():
+    """Operands that can't be in two places: once more in the same whole, and in another one."""
+    nodes, initializers = inception(("conv1", "conv3", "odd"), behind=None)
+    nodes[-1] = ("Concat", ["p0", "p1", "p0"], "c", {"axis": 1})
+    nodes += [("Concat", ["p1", "p2"], "d", {"axis": 1}), ("Conv", ["c", "w"], "y", {}), ("Conv", ["d", "v"], "z", {})]
+    initializers |= {"w": floats(8, 44, 1, 1), "v": floats(8, 27, 1, 1)}
+    compare(model_of(nodes, {"x": [1, 16, 14, 14]}, ["y", "z"], initializers), {"x": floats(1, 16, 14, 14)})
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_rows(axis):
+    """Runs along the outermost dim, and rows with gaps."""
+    nodes, initializers = [], {}
+    for i in range(4):
+        nodes.append(("MatMul", ["x", f"w{i}"], f"p{i}", {}))
+        initializers[f"w{i}"] = floats(24, 40 if axis < 2 else 10 + 7 * i, seed=i)
+    nodes.append(("Concat", [f"p{i}" for i in range(4)], "c", {"axis": axis}))
+    for rows in ([1, 9, 24], [2, 9, 24]):
+        compare(model_of(nodes, {"x": rows}, ["c"], initializers), {"x": floats(*rows)})
+        more = [*nodes, ("MatMul", ["c", "v"], "y", {})]
+        weights = initializers | {"v": floats(40 if axis < 2 else 82, 16)}
+        compare(model_of(more, {"x": rows}, ["y"], weights), {"x": floats(*rows)})
+        compare(model_of(more, {"x": ["a", "b", 24]}, ["c", "y"], weights), {"x": floats(*rows)})
+
+
+def test_concatenations_of_concatenations():
+    nodes, initializers = [], {}
+    for i in range(4):
+        nodes.append(("MatMul", ["x", f"w{i}"], f"p{i}", {}))
+        initializers[f"w{i}"] = floats(24, 40, seed=i)
+    nodes += [
+        ("Concat", ["p0", "p1"], "a", {"axis": 0}),
+        ("Concat", ["p2", "p3"], "b", {"axis": 0}),
+        ("Concat", ["a", "b"], "c", {"axis": 1}),
+        ("MatMul", ["c", "v"], "y", {}),
+    ]
+    initializers["v"] = floats(80, 16)
+    compare(model_of(nodes, {"x": [9, 24]}, ["y", "b"], initializers), {"x": floats(9, 24)})
+
+
+def test_in_a_branch():
+    """Where the whole is made in a region."""
+    nodes, initializers = inception(("conv1", "odd"))
+    inner = model_of(nodes, {}, ["y"], initializers).graph
+    nothing = model_of([("Conv", ["x", "u"], "y", {})], {}, ["y"], {"u": floats(24, 16, 1, 1)}).graph
+    node = helper.make_node("If", ["k"], ["r"], then_branch=inner, else_branch=nothing)
+    graph = helper.make_graph(
+        [node],
+        "branch",
+        [
+            helper.make_tensor_value_info("k", TensorProto.BOOL, []),
+            helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 16, 14, 14]),
+        ],
+        [helper.make_tensor_value_info("r", TensorProto.FLOAT, None)],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    for k in (True, False):
+        compare(model, {"k": np.array(k), "x": floats(1, 16, 14, 14)})

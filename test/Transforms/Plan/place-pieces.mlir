@@ -1,0 +1,115 @@
+// What is only put one after another is made where it belongs.
+// RUN: hewn-opt %s --split-input-file --hewn-place-pieces --mlir-print-local-scope | FileCheck %s
+// RUN: hewn-opt %s --split-input-file --hewn-place-pieces --hewn-plan-memory --hewn-verify-plan --mlir-print-local-scope | FileCheck %s --check-prefix=PLACE
+
+// Channels innermost: rows of a piece lie as far apart as those of the whole, for who makes them and who reads them.
+// CHECK: plan.kernel @relu({{.*}}) -> tensor<1x8x4x4xf32, #graph.layout<[0, 2, 3, 1]>>
+// CHECK: plan.kernel @relu_{{[0-9]+}}(%{{.*}}: tensor<1x8x4x4xf32, #graph.layout<[0, 2, 3, 1] piece of 12 along 1>>) -> tensor<1x8x4x4xf32, #graph.layout<[0, 2, 3, 1]>>
+// CHECK: plan.kernel @relu_{{[0-9]+}}({{.*}}) -> tensor<1x8x4x4xf32, #graph.layout<[0, 2, 3, 1] piece of 12 along 1>>
+// CHECK: plan.kernel @exp_{{[0-9]+}}({{.*}}) -> tensor<1x4x4x4xf32, #graph.layout<[0, 2, 3, 1] piece of 12 along 1>>
+// CHECK-NOT: @concat
+// CHECK-LABEL: func.func @main
+// CHECK: %[[A:.*]] = plan.launch @relu_
+// CHECK: %[[R:.*]] = plan.launch @relu_{{.*}}(%[[A]])
+// CHECK: %[[B:.*]] = plan.launch @exp_
+// CHECK: %[[C:.*]] = plan.assemble %[[A]], %[[B]] along 1
+// CHECK: plan.launch @neg(%[[C]])
+// The whole is there from its first piece on; the second piece is 8 floats behind its beginning.
+// PLACE-LABEL: func.func @main
+// PLACE: plan.launch @relu_{{.*}}plan.places = [#plan.place<"piece", 0 : i64>]
+// PLACE: plan.launch @exp_{{.*}}plan.places = [#plan.place<"piece", 32 : i64>]
+// PLACE: plan.assemble {{.*}}plan.places = [#plan.place<"arena", {{.*}}>]
+#last = #graph.layout<[0, 2, 3, 1]>
+plan.kernel @relu(%x: tensor<1x8x4x4xf32, #last>) -> tensor<1x8x4x4xf32, #last> attributes {symbols = []} {
+  %0 = graph.relu %x : (tensor<1x8x4x4xf32, #last>) -> tensor<1x8x4x4xf32, #last>
+  graph.yield %0 : tensor<1x8x4x4xf32, #last>
+}
+plan.kernel @exp(%x: tensor<1x4x4x4xf32, #last>) -> tensor<1x4x4x4xf32, #last> attributes {symbols = []} {
+  %0 = graph.exp %x : (tensor<1x4x4x4xf32, #last>) -> tensor<1x4x4x4xf32, #last>
+  graph.yield %0 : tensor<1x4x4x4xf32, #last>
+}
+plan.kernel @neg(%x: tensor<1x12x4x4xf32, #last>) -> tensor<1x12x4x4xf32, #last> attributes {symbols = []} {
+  %0 = graph.neg %x : (tensor<1x12x4x4xf32, #last>) -> tensor<1x12x4x4xf32, #last>
+  graph.yield %0 : tensor<1x12x4x4xf32, #last>
+}
+plan.kernel @concat(%x: tensor<1x8x4x4xf32, #last>, %y: tensor<1x4x4x4xf32, #last>) -> tensor<1x12x4x4xf32, #last> attributes {symbols = []} {
+  %0 = graph.concat %x, %y {axis = 1 : i64} : (tensor<1x8x4x4xf32, #last>, tensor<1x4x4x4xf32, #last>) -> tensor<1x12x4x4xf32, #last>
+  graph.yield %0 : tensor<1x12x4x4xf32, #last>
+}
+func.func @main(%x: tensor<1x8x4x4xf32, #last>, %y: tensor<1x4x4x4xf32, #last>) -> (tensor<1x12x4x4xf32, #last>, tensor<1x8x4x4xf32, #last>, tensor<1x8x4x4xf32, #last>) {
+  %0 = plan.launch @relu(%x) symbols [] : (tensor<1x8x4x4xf32, #last>) -> tensor<1x8x4x4xf32, #last>
+  %1 = plan.launch @relu(%0) symbols [] : (tensor<1x8x4x4xf32, #last>) -> tensor<1x8x4x4xf32, #last>
+  %2 = plan.launch @exp(%y) symbols [] : (tensor<1x4x4x4xf32, #last>) -> tensor<1x4x4x4xf32, #last>
+  %3 = plan.launch @concat(%0, %2) symbols [] : (tensor<1x8x4x4xf32, #last>, tensor<1x4x4x4xf32, #last>) -> tensor<1x12x4x4xf32, #last>
+  %4 = plan.launch @neg(%3) symbols [] : (tensor<1x12x4x4xf32, #last>) -> tensor<1x12x4x4xf32, #last>
+  %5 = plan.launch @relu(%x) symbols [] : (tensor<1x8x4x4xf32, #last>) -> tensor<1x8x4x4xf32, #last>
+  return %4, %1, %5 : tensor<1x12x4x4xf32, #last>, tensor<1x8x4x4xf32, #last>, tensor<1x8x4x4xf32, #last>
+}
+
+// -----
+
+// Along the outermost dim pieces are runs, and kernels stay as they are. An operand that nobody computes is copied to its place, and the
+// whole is the program's output.
+// CHECK: plan.kernel @relayout(%{{.*}}: tensor<1x4xf32>) -> tensor<1x4xf32>
+// CHECK-LABEL: func.func @main
+// CHECK: %[[A:.*]] = plan.launch @exp(
+// CHECK: %[[B:.*]] = plan.launch @relayout(
+// CHECK: plan.assemble %[[A]], %[[B]] along 0
+// PLACE-LABEL: func.func @main
+// PLACE: plan.launch @exp{{.*}}#plan.place<"piece", 0 : i64>
+// PLACE: plan.launch @relayout{{.*}}#plan.place<"piece", 48 : i64>
+// PLACE: plan.assemble {{.*}}#plan.place<"output", 0 : i64>
+plan.kernel @exp(%x: tensor<3x4xf32>) -> tensor<3x4xf32> attributes {symbols = []} {
+  %0 = graph.exp %x : (tensor<3x4xf32>) -> tensor<3x4xf32>
+  graph.yield %0 : tensor<3x4xf32>
+}
+plan.kernel @concat(%x: tensor<3x4xf32>, %y: tensor<1x4xf32>) -> tensor<4x4xf32> attributes {symbols = []} {
+  %0 = graph.concat %x, %y {axis = 0 : i64} : (tensor<3x4xf32>, tensor<1x4xf32>) -> tensor<4x4xf32>
+  graph.yield %0 : tensor<4x4xf32>
+}
+func.func @main(%x: tensor<3x4xf32>, %y: tensor<1x4xf32>) -> tensor<4x4xf32> {
+  %0 = plan.launch @exp(%x) symbols [] : (tensor<3x4xf32>) -> tensor<3x4xf32>
+  %1 = plan.launch @concat(%0, %y) symbols [] : (tensor<3x4xf32>, tensor<1x4xf32>) -> tensor<4x4xf32>
+  return %1 : tensor<4x4xf32>
+}
+
+// -----
+
+// Left alone: a piece with gaps that is returned, and one that waits while much else is live.
+// CHECK-LABEL: func.func @main
+// CHECK-COUNT-2: plan.launch @concat(
+// CHECK-NOT: plan.assemble
+// CHECK: return
+plan.kernel @exp(%x: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {symbols = []} {
+  %0 = graph.exp %x : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  graph.yield %0 : tensor<4x4xf32>
+}
+plan.kernel @wide(%x: tensor<4x4xf32>) -> tensor<400x4x4xf32> attributes {symbols = []} {
+  %0 = graph.expand %x {shape = [400, 4, 4]} : (tensor<4x4xf32>) -> tensor<400x4x4xf32>
+  graph.yield %0 : tensor<400x4x4xf32>
+}
+plan.kernel @narrow(%x: tensor<400x4x4xf32>) -> tensor<4x4xf32> attributes {symbols = []} {
+  %0 = graph.reduce_max %x {dims = array<i64: 0>, keepdims = false} : (tensor<400x4x4xf32>) -> tensor<4x4xf32>
+  graph.yield %0 : tensor<4x4xf32>
+}
+plan.kernel @concat(%x: tensor<4x4xf32>, %y: tensor<4x4xf32>) -> tensor<4x8xf32> attributes {symbols = []} {
+  %0 = graph.concat %x, %y {axis = 1 : i64} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x8xf32>
+  graph.yield %0 : tensor<4x8xf32>
+}
+plan.kernel @exp_wide(%x: tensor<4x8xf32>) -> tensor<4x8xf32> attributes {symbols = []} {
+  %0 = graph.exp %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  graph.yield %0 : tensor<4x8xf32>
+}
+func.func @main(%x: tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x8xf32>, tensor<4x8xf32>) {
+  %0 = plan.launch @exp(%x) symbols [] : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %1 = plan.launch @exp(%0) symbols [] : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %2 = plan.launch @concat(%0, %1) symbols [] : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x8xf32>
+  %3 = plan.launch @exp_wide(%2) symbols [] : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %4 = plan.launch @exp(%x) symbols [] : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %5 = plan.launch @wide(%x) symbols [] : (tensor<4x4xf32>) -> tensor<400x4x4xf32>
+  %6 = plan.launch @narrow(%5) symbols [] : (tensor<400x4x4xf32>) -> tensor<4x4xf32>
+  %9 = plan.launch @exp(%6) symbols [] : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %7 = plan.launch @concat(%4, %9) symbols [] : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x8xf32>
+  %8 = plan.launch @exp_wide(%7) symbols [] : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %0, %1, %3, %8 : tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x8xf32>, tensor<4x8xf32>
+}
