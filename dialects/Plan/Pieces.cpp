@@ -29,6 +29,14 @@ RankedTensorType pieceType(RankedTensorType piece, RankedTensorType whole, int64
   return RankedTensorType::get(piece.getShape(), piece.getElementType(), layout);
 }
 
+bool mayBeReadApart(RankedTensorType piece, Value whole, int64_t dim) {
+  auto type = cast<RankedTensorType>(whole.getType());
+  TargetAttr target = targetOf(whole.getDefiningOp());
+  std::optional<int64_t> elements = graph::storedElements(type, graph::getDims(whole)).constant();
+  return pieceType(piece, type, dim) == piece ||
+         (target && elements && *elements * graph::elementBytes(whole) <= target.getL2Bytes() / 2);
+}
+
 /// Whether the value has to be in memory for its readers: not where one alone takes it element by element.
 static bool isReadWhole(Value value) {
   if (!value.hasOneUse())
@@ -82,8 +90,10 @@ bool placesPieces(graph::MoveOpInterface op, llvm::function_ref<bool(Value)> isM
                  graph::ContractOpInterface, graph::MoveOpInterface>(user) &&
              !graph::isViewKind(user);
     };
-    if (computed && isMadeElsewhere(operand) && liesAsIn(type, whole, *dim) && llvm::count_if(operand.getUses(), putsTogether) == 1 &&
-        (pieceType(type, whole, *dim) == type || llvm::all_of(operand.getUsers(), staysInKernels)))
+    if (computed && isMadeElsewhere(operand) && liesAsIn(type, whole, *dim) &&
+        llvm::count_if(operand.getUses(), putsTogether) == 1 &&
+        (pieceType(type, whole, *dim) == type || llvm::all_of(operand.getUsers(), staysInKernels)) &&
+        (operand.hasOneUse() || mayBeReadApart(type, op->getResult(0), *dim)))
       placed += type.getDimSize(*dim);
   }
   return 3 * placed >= 2 * whole.getDimSize(*dim) && placed > 0; // pieces with gaps take longer to read

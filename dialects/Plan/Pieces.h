@@ -17,6 +17,10 @@ bool placesPieces(graph::MoveOpInterface op, llvm::function_ref<bool(mlir::Value
 /// Whether a piece lies in memory as the whole does that it is put into along `dim`: its dims are in the same order, and in no blocks.
 bool liesAsIn(mlir::RankedTensorType piece, mlir::RankedTensorType whole, int64_t dim);
 
+/// Whether a piece of that type, one in a tensor of the whole's type and dims, may be read by others, too. With gaps it is spread over
+/// more memory, and what comes from beyond the cache comes with the gaps.
+bool mayBeReadApart(mlir::RankedTensorType piece, mlir::Value whole, int64_t dim);
+
 /// The type of such a piece inside of the whole: with gaps, where it is no run of elements there.
 mlir::RankedTensorType pieceType(mlir::RankedTensorType piece, mlir::RankedTensorType whole, int64_t dim);
 

@@ -20,6 +20,7 @@
 // PLACE: plan.launch @exp_{{.*}}plan.places = [#plan.place<"piece", 32 : i64>]
 // PLACE: plan.assemble {{.*}}plan.places = [#plan.place<"arena", {{.*}}>]
 #last = #graph.layout<[0, 2, 3, 1]>
+module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
 plan.kernel @relu(%x: tensor<1x8x4x4xf32, #last>) -> tensor<1x8x4x4xf32, #last> attributes {symbols = []} {
   %0 = graph.relu %x : (tensor<1x8x4x4xf32, #last>) -> tensor<1x8x4x4xf32, #last>
   graph.yield %0 : tensor<1x8x4x4xf32, #last>
@@ -44,6 +45,7 @@ func.func @main(%x: tensor<1x8x4x4xf32, #last>, %y: tensor<1x4x4x4xf32, #last>) 
   %4 = plan.launch @neg(%3) symbols [] : (tensor<1x12x4x4xf32, #last>) -> tensor<1x12x4x4xf32, #last>
   %5 = plan.launch @relu(%x) symbols [] : (tensor<1x8x4x4xf32, #last>) -> tensor<1x8x4x4xf32, #last>
   return %4, %1, %5 : tensor<1x12x4x4xf32, #last>, tensor<1x8x4x4xf32, #last>, tensor<1x8x4x4xf32, #last>
+}
 }
 
 // -----
@@ -75,7 +77,8 @@ func.func @main(%x: tensor<3x4xf32>, %y: tensor<1x4xf32>) -> tensor<4x4xf32> {
 
 // -----
 
-// Left alone: a piece with gaps that is returned, and one that waits while much else is live.
+// Left alone: a piece with gaps that is returned, and one that waits while much else is live. (One that others read is left alone, too,
+// where the whole is larger than half of the cache.)
 // CHECK-LABEL: func.func @main
 // CHECK-COUNT-2: plan.launch @concat(
 // CHECK-NOT: plan.assemble
@@ -112,4 +115,27 @@ func.func @main(%x: tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>, tenso
   %7 = plan.launch @concat(%4, %9) symbols [] : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x8xf32>
   %8 = plan.launch @exp_wide(%7) symbols [] : (tensor<4x8xf32>) -> tensor<4x8xf32>
   return %0, %1, %3, %8 : tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x8xf32>, tensor<4x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @main
+// CHECK: plan.launch @concat(
+#last = #graph.layout<[0, 2, 3, 1]>
+module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
+plan.kernel @relu(%x: tensor<1x64x32x32xf32, #last>) -> tensor<1x64x32x32xf32, #last> attributes {symbols = []} {
+  %0 = graph.relu %x : (tensor<1x64x32x32xf32, #last>) -> tensor<1x64x32x32xf32, #last>
+  graph.yield %0 : tensor<1x64x32x32xf32, #last>
+}
+plan.kernel @concat(%x: tensor<1x64x32x32xf32, #last>, %y: tensor<1x64x32x32xf32, #last>) -> tensor<1x128x32x32xf32, #last> attributes {symbols = []} {
+  %0 = graph.concat %x, %y {axis = 1 : i64} : (tensor<1x64x32x32xf32, #last>, tensor<1x64x32x32xf32, #last>) -> tensor<1x128x32x32xf32, #last>
+  graph.yield %0 : tensor<1x128x32x32xf32, #last>
+}
+func.func @main(%x: tensor<1x64x32x32xf32, #last>) -> (tensor<1x128x32x32xf32, #last>, tensor<1x64x32x32xf32, #last>) {
+  %0 = plan.launch @relu(%x) symbols [] : (tensor<1x64x32x32xf32, #last>) -> tensor<1x64x32x32xf32, #last>
+  %1 = plan.launch @relu(%0) symbols [] : (tensor<1x64x32x32xf32, #last>) -> tensor<1x64x32x32xf32, #last>
+  %2 = plan.launch @relu(%1) symbols [] : (tensor<1x64x32x32xf32, #last>) -> tensor<1x64x32x32xf32, #last>
+  %3 = plan.launch @concat(%0, %1) symbols [] : (tensor<1x64x32x32xf32, #last>, tensor<1x64x32x32xf32, #last>) -> tensor<1x128x32x32xf32, #last>
+  return %3, %2 : tensor<1x128x32x32xf32, #last>, tensor<1x64x32x32xf32, #last>
+}
 }

@@ -8,7 +8,7 @@
 //
 // A piece is the result of a launch in this block, is put together once, and lies in memory as the whole does. Operands that are no
 // such pieces are copied to their place by kernels of their own, where the others are at least half of all. Left alone: sizes that
-// are not known before a run, pieces with gaps that anything but a kernel reads, and what would make the arena larger: the whole is
+// are not known before a run, pieces with gaps that anything but a kernel reads, or anything at all where the whole is large, and what would make the arena larger: the whole is
 // live from the first piece on, and one that waits long for the others (a U-net's) had better wait alone.
 #include "dialects/Graph/Analysis/Layout.h"
 #include "dialects/Plan/Pieces.h"
@@ -145,7 +145,9 @@ private:
     Value yielded = yield->getOperand(cast<OpResult>(value).getResultNumber());
     if (!yielded.getDefiningOp() || llvm::count(yield->getOperands(), yielded) != 1)
       return false;
-    return pieceType(type, whole, dim) == type || llvm::all_of(value.getUsers(), llvm::IsaPred<LaunchOp>);
+    return pieceType(type, whole, dim) == type ||
+           (llvm::all_of(value.getUsers(), llvm::IsaPred<LaunchOp>) &&
+            (value.hasOneUse() || mayBeReadApart(type, operand.getOwner()->getResult(0), dim)));
   }
 
   /// Operand `i` of a launch as a piece of type `type`, by a kernel that copies it.
@@ -159,10 +161,10 @@ private:
     if (!copy) {
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPoint(kernel);
-      copy = KernelOp::create(b, launch.getLoc(), b.getStringAttr("relayout"),
-                              TypeAttr::get(b.getFunctionType(value.getType(), type)), kernel.getSymbols(),
-                              ScheduleAttr(), b.getStringAttr("a piece that is made elsewhere"), StringAttr(), ArrayAttr(),
-                              ArrayAttr());
+      copy =
+          KernelOp::create(b, launch.getLoc(), b.getStringAttr("relayout"),
+                           TypeAttr::get(b.getFunctionType(value.getType(), type)), kernel.getSymbols(), ScheduleAttr(),
+                           b.getStringAttr("a piece that is made elsewhere"), StringAttr(), ArrayAttr(), ArrayAttr());
       Block &body = copy.getBody().emplaceBlock();
       Value argument = body.addArgument(value.getType(), value.getLoc());
       if (dims)
