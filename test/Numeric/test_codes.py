@@ -110,3 +110,24 @@ def test_weights_stay_in_few_bits(tmp_path):
     hewn.compile(weights.model(["rows"]), output=tmp_path / "libm.so")
     codes, scales = DEPTH * 512 // 2, DEPTH // 128 * 512 * 4
     assert (tmp_path / "m.weights").stat().st_size <= codes + scales + 4096
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"N": 63}, "the weights are not N columns of K numbers in blocks"),
+        ({"K": 2**62}, "K, N, bits or block_size out of range"),
+        ({"bits": 3}, "K, N, bits or block_size out of range"),
+        ({"block_size": 31}, "K, N, bits or block_size out of range"),
+        ({"s": np.ones(5, np.float32)}, "needs a float scale for each block of each column"),
+        ({"s": np.ones(64 * 12, np.int32)}, "needs a float scale for each block of each column"),
+        ({"z": np.zeros(5, np.uint8)}, "needs a zero point for each block of each column"),
+        ({"w": np.zeros((64, 12, 16), np.int8)}, "weights must be bytes"),
+    ],
+)
+def test_what_does_not_fit_is_refused(change, message):
+    weights = Weights(64, 4, 32, "integer")
+    for name, value in change.items():
+        (weights.initializers if name in weights.initializers else weights.attributes)[name] = value
+    with pytest.raises(hewn.CompileError, match=message):
+        hewn.compile(weights.model([2]))

@@ -174,7 +174,9 @@ LogicalResult buildMatMulNBits(OnnxNode &node) {
   Composer c(node);
   int64_t k = node.getInt("K", 0), n = node.getInt("N", 0), bits = node.getInt("bits", 4);
   int64_t block = node.getInt("block_size", 0);
-  if (k < 1 || n < 1 || block < 1 || (bits != 2 && bits != 4 && bits != 8) || block * bits % 8)
+  constexpr int64_t most = int64_t(1) << 32; // of any of them
+  if (k < 1 || n < 1 || block < 1 || k > most || n > most || block > most || (bits != 2 && bits != 4 && bits != 8) ||
+      block * bits % 8)
     return node.refuse("K, N, bits or block_size out of range");
   if (node.input(4))
     return node.refuse("g_idx");
@@ -183,6 +185,20 @@ LogicalResult buildMatMulNBits(OnnxNode &node) {
     return node.refuse("weights must be bytes");
   Type type = getElementType(node.input(0));
   int64_t blocks = (k + block - 1) / block, zeroBytes = (blocks * bits + 7) / 8;
+  // As many as the attributes say: divided, since the product with N may be too large for a number.
+  auto has = [&](unsigned i, int64_t perColumn) {
+    std::optional<int64_t> elements = numElements(getDims(node.input(i))).constant();
+    return elements && *elements % perColumn == 0 && *elements / perColumn == n;
+  };
+  int64_t blockBytes = block * bits / 8;
+  if (!has(1, blocks * blockBytes))
+    return node.refuse("the weights are not N columns of K numbers in blocks");
+  if (!has(2, blocks) || !isa<FloatType>(getElementType(node.input(2))))
+    return node.refuse("needs a float scale for each block of each column");
+  if (node.input(3) && !has(3, getElementType(node.input(3)) == ui8 ? zeroBytes : blocks))
+    return node.refuse("needs a zero point for each block of each column");
+  if (!isa<FloatType>(type))
+    return node.refuse("multiplies floats");
   Dims perBlock = {DimExpr(n), DimExpr(blocks)};
   Value bytes = node.input(1), scale = c.reshape(node.input(2), perBlock), zero = node.input(3);
   if (zero && getElementType(zero) != ui8) // no integers
