@@ -169,6 +169,7 @@ MUTATIONS = {
     "convolution": [BARRIER, WAIT],
     "norm": [BARRIER, SHUFFLE],
     "wide-rows": [SHUFFLE],
+    "few-rows": [BARRIER, SHUFFLE],
     "turn": [BARRIER],
 }
 

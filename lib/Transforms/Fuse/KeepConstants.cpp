@@ -54,7 +54,7 @@ private:
     unsigned larger = rows < columns ? 1 : 0;
     auto argument = dyn_cast<BlockArgument>(op->getOperand(larger));
     plan::GridAttr grid = plan::gridOf(kernel);
-    // A warp's places in float32, all along the sum, beside what the kernel's other memory may be.
+    // At most a warp's places in float32, all along the sum, beside what the kernel's other memory may be.
     int64_t places = count(product.batch) * ((std::max(rows, columns) + grid.getWarp() - 1) / grid.getWarp());
     int64_t bytes = count(product.summed) * grid.getWarp() * 4;
     if (!argument || places == 0 || places > grid.getProcessors() ||

@@ -19,15 +19,32 @@ plan.kernel @tiles(%x: tensor<256x96xf32>, %w: tensor<96x512xf32>, %b: tensor<51
   graph.yield %1 : tensor<256x512xf32>
 }
 
-// Few rows: a block takes 32 columns, its warps share the sum.
+// Few rows: a block takes 8 columns, so that more processors read; four lanes and all warps share the sum.
 // CHECK-LABEL: func.func @few(
-// CHECK-SAME: plan.blocks = 16 : i64, {{.*}}plan.symbols = [], plan.threads = 256 : i64
+// CHECK-SAME: plan.blocks = 64 : i64, {{.*}}plan.symbols = [], plan.threads = 256 : i64
 // CHECK: scf.for {{.*}} -> (f32, f32)
+// CHECK-COUNT-4: call @hewn.grid.shuffle
 // CHECK: memref.store {{.*}} : memref<512xf32, 3>
 // CHECK: call @hewn.grid.barrier
 plan.kernel @few(%x: tensor<2x96xf32>, %w: tensor<96x512xf32>) -> tensor<2x512xf32> attributes {symbols = []} {
   %0 = graph.matmul %x, %w : (tensor<2x96xf32>, tensor<96x512xf32>) -> tensor<2x512xf32>
   graph.yield %0 : tensor<2x512xf32>
+}
+
+// A block a line of a scan: states meet in a warp by shuffles, in the block in shared memory.
+// CHECK-LABEL: func.func @sweep(
+// CHECK-SAME: plan.blocks = 3 : i64, {{.*}}plan.symbols = [], plan.threads = 256 : i64
+// CHECK: scf.for {{.*}} -> (f32)
+// CHECK-COUNT-5: call @hewn.grid.shuffle
+// CHECK: memref.store {{.*}} : memref<8xf32, 3>
+// CHECK: call @hewn.grid.barrier
+// CHECK: memref.load {{.*}} : memref<8xf32, 3>
+// CHECK: call @hewn.grid.barrier
+// CHECK-NOT: scf.for
+// CHECK: return
+plan.kernel @sweep(%x: tensor<3x5000xf32>) -> tensor<3x5000xf32> attributes {symbols = []} {
+  %0 = graph.cumsum %x {dim = 1 : i64} : (tensor<3x5000xf32>) -> tensor<3x5000xf32>
+  graph.yield %0 : tensor<3x5000xf32>
 }
 
 // A warp a row of 128, eight rows a block: partial sums meet in registers.

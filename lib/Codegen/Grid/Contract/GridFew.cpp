@@ -4,8 +4,9 @@
 // read each element of the larger operand once, so the memory is what counts: all processors must read, and neighbouring
 // threads what lies side by side.
 //
-// Where the larger operand lies along its own dim, a block takes a warp's places of it, its warps share the sum, and meet in
-// shared memory. Where it lies along the sum, a warp takes a place, its lanes share the sum, and meet in registers.
+// Where the larger operand lies along its own dim, a block takes as many places of it as a warp has lanes, or so much fewer that about
+// all processors have a block; lanes beyond the places share the sum, and so do the warps, which meet in shared memory. Where it lies
+// along the sum, a warp takes a place, its lanes share the sum, and meet in registers.
 //
 // Of the first form a block may keep what it reads of the larger operand in shared memory, where that is the same for many launches
 // (lib/Transforms/Fuse/KeepConstants.cpp): one function brings it there, another one reads it there. The function that reads has
@@ -31,6 +32,19 @@ constexpr int64_t kMostRows = 8, kAhead = 4;
 bool isFew(const GridTiles &tiles, ArrayRef<unsigned> list) {
   std::optional<int64_t> count = graph::numElements(tiles.dims(list)).constant();
   return count && *count >= 1 && *count <= kMostRows;
+}
+
+/// Places of the larger operand that a block takes at a time where it lies along them: of a line of memory at least a sector.
+int64_t placesAcross(const GridTiles &tiles, int64_t warp) {
+  constexpr int64_t least = 8;
+  const auto &list = isFew(tiles, tiles.rows) ? tiles.columns : tiles.rows;
+  int64_t processors = plan::gridOf(tiles.op).getProcessors();
+  std::optional<int64_t> many = graph::numElements(tiles.dims(list)).constant(),
+                         batch = graph::numElements(tiles.dims(tiles.batch)).constant();
+  int64_t places = warp, most = processors + processors / 4; // blocks: some processors may have two
+  while (many && batch && places > least && 2 * *batch * ((*many + places - 1) / places) <= most)
+    places /= 2;
+  return places;
 }
 
 class GridFewEmitter : GridContraction {
@@ -90,10 +104,11 @@ private:
     warp = e.floorDiv({grid.thread}, e.constant(grid.warp));
     zero = e.constantElement(graph::getElementType(op->getResult(0)), 0);
     // Places of a block, this thread's one, and its part of the sum.
-    places = alongSum ? warps : grid.warp;
-    ownPlace = alongSum ? warp : lane;
-    ownSum = alongSum ? lane : warp;
-    sharers = alongSum ? grid.warp : warps;
+    places = alongSum ? warps : placesAcross(tiles, grid.warp);
+    Index across = e.constant(places), parts = e.constant(grid.warp / places);
+    ownPlace = alongSum ? warp : e.mod(lane, across);
+    ownSum = alongSum ? lane : e.add(e.mul(warp, parts), e.floorDiv(lane, across));
+    sharers = alongSum ? grid.warp : warps * (grid.warp / places);
     counts = {batch, many.ceilDiv(places)};
   }
 
@@ -119,15 +134,14 @@ private:
     set(manyList, e.min(place, e.sub(e.expression(many), e.constant(1))));
   }
 
-  Value placeInKept(Index inSum) { return e.add(e.mul(inSum, e.constant(grid.warp)), lane).base; }
+  Value placeInKept(Index inSum) { return e.add(e.mul(inSum, e.constant(places)), ownPlace).base; }
 
   /// The places of an item; `kept`: where the larger operand is, null: in memory.
   void make(Index item, Value kept) {
     moveTo(item);
     SmallVector<Value> sums = sumUp(SmallVector<Value>(few, zero), ownSum, kept);
-    if (alongSum)
-      meetInRegisters(sums);
-    else
+    meetInRegisters(sums);
+    if (!alongSum)
       meetInMemory(sums, meeting, lane, warp);
     Value writes = e.compare(arith::CmpIPredicate::eq, ownSum, e.constant(0));
     auto branch = scf::IfOp::create(b, loc(), writes, /*withElseRegion=*/false);
@@ -186,8 +200,9 @@ private:
     return sums;
   }
 
+  /// Lanes that share a sum.
   void meetInRegisters(SmallVector<Value> &sums) {
-    for (int64_t distance = grid.warp / 2; distance > 0; distance /= 2)
+    for (int64_t distance = grid.warp / 2; distance >= (alongSum ? 1 : places); distance /= 2)
       sums = added(sums, llvm::map_to_vector(sums, [&](Value sum) { return grid.shuffle(sum, distance); }));
   }
 
@@ -233,7 +248,7 @@ std::optional<int64_t> bytesKeptByFew(const GridTiles &tiles, int64_t warp) {
   Type type = graph::computeType(graph::getElementType(larger));
   if (!depth || !type.isF32() || (rowsAreFew ? tiles.rightAlongSum : tiles.leftAlongSum))
     return std::nullopt;
-  return *depth * warp * 4;
+  return *depth * placesAcross(tiles, warp) * 4;
 }
 
 void emitGridFewKeep(KernelFunction &k, OpBuilder &b, const GridTiles &tiles, Value kept) {

@@ -36,6 +36,9 @@ namespace {
 
 /// A kernel's arguments have 4 KB on every machine, eight bytes each; some stay for symbols.
 constexpr size_t kMostArguments = 440;
+/// Joint kernels have copies of their parts, which are long where these multiply matrices, and the model's rates are not measured: by the
+/// model they must take so much less.
+constexpr double kWorthIt = 1.1;
 /// Registers of a thread.
 constexpr int64_t kMostRegisters = 255;
 
@@ -119,7 +122,7 @@ private:
         double begun = least[best] + beginning(grid);
         if (least[kind] <= begun)
           from[i][kind] = int(kind);
-        next[kind] = std::min(least[kind], begun) + work.joined(needs);
+        next[kind] = std::min(least[kind], begun) + kWorthIt * work.joined(needs);
       }
       least = std::move(next);
     }

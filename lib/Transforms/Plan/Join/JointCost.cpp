@@ -66,7 +66,8 @@ void DeviceWork::addLaunch(LaunchOp launch, double times) {
   part.times = times;
   KernelNeeds needs = needsOf(functionOf(launch));
   part.work = {attributeOf(launch, kWorkAttr) / double(grid.getProcessors() * grid.getRate()),
-               attributeOf(launch, kTrafficAttr), std::max(attributeOf(launch, kBlocksAttr), 1.0), needs.threads};
+               attributeOf(launch, kTrafficAttr), std::max(attributeOf(launch, kBlocksAttr), 1.0), needs.threads,
+               needs.sharedBytes};
   part.besideKept = part.work;
   int64_t together = std::max<int64_t>(blocksAtOnce(needs, grid), 1);
   alone += times * (double(grid.getLaunchCycles()) + kStageCycles + part.work.cycles(grid, together, /*shared=*/false));
@@ -100,7 +101,7 @@ void DeviceWork::addHandover(graph::ScanOp scan, double times) {
     return;
   Part part;
   part.times = times;
-  part.work = part.besideKept = {0, bytes, std::max(bytes / blockBytes, 1.0), threads};
+  part.work = part.besideKept = {0, bytes, std::max(bytes / blockBytes, 1.0), threads, 0};
   parts.push_back(part);
 }
 

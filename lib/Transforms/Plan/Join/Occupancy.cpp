@@ -34,7 +34,8 @@ int64_t blocksAtOnce(const KernelNeeds &needs, GridAttr grid) {
 }
 
 double BlocksWork::cycles(GridAttr grid, int64_t together, bool shared) const {
-  // Threads of a processor whose products hide each other's latency; bytes that a thread has under way, and cycles until they come.
+  // Threads of a processor whose products hide each other's latency; bytes that a thread has under way, where the
+  // block's shared memory does not take more at once, and cycles until they come.
   constexpr double fullThreads = 256, bytesUnderWay = 32, memoryLatency = 800;
   auto processors = double(grid.getProcessors()), count = std::max(blocks, 1.0), here = double(together);
   // The last blocks leave processors without work.
@@ -43,8 +44,9 @@ double BlocksWork::cycles(GridAttr grid, int64_t together, bool shared) const {
     busiest = atOnce * std::ceil(count / (here * processors));
   double fill = std::min(1.0, atOnce * double(threads) / fullThreads);
   double products = multiply * busiest * processors / count / fill;
-  double allThreads = std::min(count, here * processors) * double(threads);
-  double rate = std::min(double(grid.getMemoryRate()), allThreads * bytesUnderWay / memoryLatency);
+  double ofBlock = std::max(double(threads) * bytesUnderWay, double(sharedBytes));
+  double underWay = std::min(count, here * processors) * ofBlock;
+  double rate = std::min(double(grid.getMemoryRate()), underWay / memoryLatency);
   return std::max(products, bytes / std::max(rate, 1.0));
 }
 

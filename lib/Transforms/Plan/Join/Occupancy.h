@@ -27,9 +27,9 @@ int64_t blocksAtOnce(const KernelNeeds &needs, GridAttr grid);
 
 /// Cycles that the blocks of a kernel take beside starting and ending.
 struct BlocksWork {
-  /// All processors' cycles of products at the machine's rate, bytes of memory, blocks, threads of a block.
+  /// All processors' cycles of products at the machine's rate, bytes of memory, blocks, threads and bytes of shared memory of a block.
   double multiply = 0, bytes = 0, blocks = 1;
-  int64_t threads = 0;
+  int64_t threads = 0, sharedBytes = 0;
 
   /// `together`: blocks that a processor runs at once. `shared`: so many go through all there are, at a fixed stride, else a processor
   /// gets one when it has ended one.
