@@ -41,9 +41,7 @@ static Value mantissaOf(OpBuilder &b, Location loc, Value words, graph::Code cod
   return vector::BitCastOp::create(b, loc, VectorType::get(type.getShape(), b.getF32Type()), bits);
 }
 
-SmallVector<Value>
-ContractEmitter::overWeights(int64_t vectors, ValueRange state,
-                             llvm::function_ref<void(Index, ArrayRef<Value>, SmallVector<Value> &)> body) {
+SmallVector<Value> ContractEmitter::overCodes(int64_t vectors, ValueRange state, const CodeVisitor &visitor) {
   graph::Code code = *form.code;
   unsigned k = form.roles.summed.front();
   auto fromColumn = [&](const Buffer &buffer) { return from(buffer, offset(buffer, form.maps[1], iteration)); };
@@ -64,31 +62,37 @@ ContractEmitter::overWeights(int64_t vectors, ValueRange state,
   graph::DimExpr blocks = form.scale.dims[0], perBlock(code.block / code.perWord());
   return e.loopNest({blocks}, state, 1, [&](ArrayRef<Index> block, ValueRange carried) {
     Index scaleAt = e.mul(block[0], scaleStep), firstWord = e.mul(block[0], e.expression(perBlock));
-    SmallVector<Value> factor, addend;
+    Block by;
     for (int64_t j = 0; j < vectors; ++j) {
-      factor.push_back(arith::MulFOp::create(b, loc(), load(sumType(), scales, form.scale, scaleAt, j), one));
-      addend.push_back(
-          offsets ? arith::SubFOp::create(b, loc(), load(sumType(), offsets, form.offset, scaleAt, j), factor[j])
-                        .getResult()
-                  : arith::MulFOp::create(b, loc(), factor[j], toMiddle).getResult());
+      Value factor = arith::MulFOp::create(b, loc(), load(sumType(), scales, form.scale, scaleAt, j), one), addend;
+      if (offsets)
+        addend = arith::SubFOp::create(b, loc(), load(sumType(), offsets, form.offset, scaleAt, j), factor);
+      else
+        addend = arith::MulFOp::create(b, loc(), factor, toMiddle);
+      by.factor.push_back(factor);
+      by.addend.push_back(addend);
     }
-    return e.loopNest({perBlock}, carried, 1, [&](ArrayRef<Index> inner, ValueRange before) {
-      Index word = e.add(firstWord, inner[0]), wordAt = e.mul(word, wordStep);
-      Index first = e.mul(word, e.constant(code.perWord()));
-      SmallVector<Value> loaded, next(before);
-      for (int64_t j = 0; j < vectors; ++j)
-        loaded.push_back(load(wordType, words, form.rhs, wordAt, j));
-      for (int64_t i = 0; i < code.perWord(); ++i) {
-        SmallVector<Value> weights;
-        for (int64_t j = 0; j < vectors; ++j)
-          weights.push_back(
-              vector::FMAOp::create(b, loc(), mantissaOf(b, loc(), loaded[j], code, i), factor[j], addend[j]));
-        body(e.add(first, e.constant(i)), weights, next);
-      }
-      return next;
-    });
+    SmallVector<Value> whole =
+        e.loopNest({perBlock}, visitor.open(carried), 1, [&](ArrayRef<Index> inner, ValueRange before) {
+          Index word = e.add(firstWord, inner[0]), wordAt = e.mul(word, wordStep);
+          Index first = e.mul(word, e.constant(code.perWord()));
+          SmallVector<Value> loaded, next(before);
+          for (int64_t j = 0; j < vectors; ++j)
+            loaded.push_back(load(wordType, words, form.rhs, wordAt, j));
+          for (int64_t i = 0; i < code.perWord(); ++i) {
+            SmallVector<Value> mantissas;
+            for (int64_t j = 0; j < vectors; ++j)
+              mantissas.push_back(mantissaOf(b, loc(), loaded[j], code, i));
+            visitor.at(e.add(first, e.constant(i)), mantissas, by, next);
+          }
+          return next;
+        });
+    return visitor.close(carried, whole, by);
   });
 }
+
+/// The state of a block's loop is that of the loop over blocks.
+static SmallVector<Value> keep(ValueRange carried) { return SmallVector<Value>(carried); }
 
 SmallVector<Value> ContractEmitter::codedProducts(const Panel &panel, ArrayRef<Index> rows, SmallVector<Value> sums) {
   SmallVector<Index> at(iteration);
@@ -99,25 +103,59 @@ SmallVector<Value> ContractEmitter::codedProducts(const Panel &panel, ArrayRef<I
   SmallVector<Index> distance;
   for (const Index &row : rows)
     distance.push_back(e.mul(e.sub(row, rows[0]), e.expression(form.rowStride)));
-  return overWeights(panel.vectors, sums, [&](Index depth, ArrayRef<Value> weights, SmallVector<Value> &next) {
+  size_t across = size_t(panel.vectors), count = rows.size() * across;
+  auto multiply = [&](Index depth, ArrayRef<Value> weights, SmallVector<Value> &next, bool sumsLeft) {
     for (size_t r = 0; r < rows.size(); ++r) {
       Value spread = spreadScalar(left, e.add(e.mul(depth, step), distance[r]), sumType());
-      for (int64_t j = 0; j < panel.vectors; ++j) {
-        Value &sum = next[r * panel.vectors + j];
-        sum = product(spread, weights[j], sum);
-      }
+      for (size_t j = 0; j < across; ++j)
+        next[r * across + j] = product(spread, weights[j], next[r * across + j]);
+      if (sumsLeft)
+        next[count + r] = arith::AddFOp::create(b, loc(), next[count + r], spread);
     }
-  });
+  };
+  auto scaled = [&](Index depth, ArrayRef<Value> mantissas, const Block &by, SmallVector<Value> &next) {
+    SmallVector<Value> weights;
+    for (auto [mantissa, factor, addend] : llvm::zip(mantissas, by.factor, by.addend))
+      weights.push_back(vector::FMAOp::create(b, loc(), mantissa, factor, addend));
+    multiply(depth, weights, next, /*sumsLeft=*/false);
+  };
+  // Beside the sums: those of the block, its words, and a few that are in use.
+  constexpr size_t others = 4;
+  plan::TargetAttr target = plan::targetOf(k.kernel);
+  bool fits = target && 2 * count + across + rows.size() + others <= size_t(target.getVectorRegisters());
+  if (!fits)
+    return overCodes(panel.vectors, sums,
+                     {keep, scaled, [](ValueRange, ValueRange last, const Block &) { return keep(last); }});
+  // sum of x (m factor + addend) = factor (sum of x m) + addend (sum of x)
+  Value zero = arith::ConstantOp::create(b, loc(), b.getZeroAttr(sumType()));
+  auto open = [&](ValueRange) { return SmallVector<Value>(count + rows.size(), zero); };
+  auto inBlock = [&](Index depth, ArrayRef<Value> mantissas, const Block &, SmallVector<Value> &next) {
+    multiply(depth, mantissas, next, /*sumsLeft=*/true);
+  };
+  auto close = [&](ValueRange carried, ValueRange last, const Block &by) {
+    SmallVector<Value> next(carried);
+    for (size_t r = 0; r < rows.size(); ++r)
+      for (size_t j = 0; j < across; ++j) {
+        Value &sum = next[r * across + j];
+        sum = product(last[count + r], by.addend[j], sum);
+        sum = product(last[r * across + j], by.factor[j], sum);
+      }
+    return next;
+  };
+  return overCodes(panel.vectors, sums, {open, inBlock, close});
 }
 
 void ContractEmitter::decodePanel(Index panel, const Buffer &memory, Index start) {
   Index outside = iteration[form.roles.column];
   iteration[form.roles.column] = e.mul(panel, e.constant(n));
-  overWeights(n / e.lanes, {}, [&](Index depth, ArrayRef<Value> weights, SmallVector<Value> &) {
+  auto store = [&](Index depth, ArrayRef<Value> mantissas, const Block &by, SmallVector<Value> &) {
     Index row = e.add(start, e.mul(depth, e.constant(n)));
-    for (auto [j, weight] : llvm::enumerate(weights))
+    for (auto [j, mantissa] : llvm::enumerate(mantissas)) {
+      Value weight = vector::FMAOp::create(b, loc(), mantissa, by.factor[j], by.addend[j]);
       vector::StoreOp::create(b, loc(), weight, memory.memref, e.add(row, e.constant(int64_t(j) * e.lanes)).base);
-  });
+    }
+  };
+  overCodes(n / e.lanes, {}, {keep, store, [](ValueRange, ValueRange last, const Block &) { return keep(last); }});
   iteration[form.roles.column] = outside;
 }
 

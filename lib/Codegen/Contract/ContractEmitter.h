@@ -92,11 +92,22 @@ private:
   void overAllRows(graph::Index panel);
   /// The panel's weights to `memory` from `start` on, rows of `n`.
   void decodePanel(graph::Index panel, const Buffer &memory, graph::Index start);
-  /// `body` for each summed index, with the weights there as vectors, from the column of `iteration` on.
-  llvm::SmallVector<mlir::Value> overWeights(
-      int64_t vectors, mlir::ValueRange state,
-      llvm::function_ref<void(graph::Index, llvm::ArrayRef<mlir::Value>, llvm::SmallVector<mlir::Value> &)> body);
-  /// The sums of a tile's products.
+  /// What codes are multiplied by and what is added, for the rows of a block: vectors, as those of the panel.
+  struct Block {
+    llvm::SmallVector<mlir::Value> factor, addend;
+  };
+  /// What is done with a panel's codes. `open` gives the state of a block's loop, from that of the loop over blocks, and `close` the
+  /// next state of that from the block's last; `at` takes a summed index and the codes there, as mantissas.
+  struct CodeVisitor {
+    llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::ValueRange)> open;
+    llvm::function_ref<void(graph::Index, llvm::ArrayRef<mlir::Value>, const Block &, llvm::SmallVector<mlir::Value> &)>
+        at;
+    llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::ValueRange, mlir::ValueRange, const Block &)> close;
+  };
+  /// Visits `vectors` vectors of columns from the one of `iteration` on.
+  llvm::SmallVector<mlir::Value> overCodes(int64_t vectors, mlir::ValueRange state, const CodeVisitor &visitor);
+  /// The sums of a tile's products. Of few rows those of a block are scaled when they are whole, which is less work than scaling each
+  /// weight.
   llvm::SmallVector<mlir::Value> codedProducts(const Panel &panel, llvm::ArrayRef<graph::Index> rows,
                                                llvm::SmallVector<mlir::Value> sums);
 

@@ -5,21 +5,25 @@
 
 module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
 
-// A row: for each block its scales, for each word of it eight codes from the lowest on, shifted below a one. Without offsets the middle
-// code is zero.
+// A row: for each block its scales, for each word of it eight codes from the lowest on, shifted below a one. The block's sums are scaled
+// when they are whole, and the sum of the left operand's elements is added, scaled alike. Without offsets the middle code is zero.
 // CHECK-LABEL: func.func @row(
 // CHECK: scf.for {{.*}} iter_args
 // CHECK: vector.load %{{.*}} vector<8xf32>
 // CHECK-NOT: vector.load %{{.*}} vector<8xi32>
-// CHECK: scf.for {{.*}} iter_args
+// CHECK: %[[T:.*]]:3 = scf.for {{.*}} iter_args
 // CHECK-COUNT-2: vector.load %{{.*}} vector<8xi32>
 // CHECK: %[[S:.*]] = arith.shli %{{.*}}, %{{.*}} : vector<8xi32>
 // CHECK: %[[A:.*]] = arith.andi %[[S]]
 // CHECK: %[[O:.*]] = arith.ori %[[A]]
 // CHECK: vector.bitcast %[[O]] : vector<8xi32> to vector<8xf32>
+// CHECK: vector.bitcast
 // CHECK: vector.fma
-// CHECK-COUNT-15: vector.bitcast
+// CHECK-COUNT-14: vector.bitcast
 // CHECK-NOT: vector.bitcast
+// CHECK: scf.yield
+// CHECK: vector.fma %[[T]]#2
+// CHECK: vector.fma %[[T]]#0
 // CHECK: vector.store
 plan.kernel @row(%w: tensor<8x16xui32, #panels>, %s: tensor<2x16xf32, #panels>, %x: tensor<1x64xf32>) -> tensor<1x16xf32> attributes {symbols = []} {
   %0 = graph.decode %w, %s {bits = 4, block = 32} : (tensor<8x16xui32, #panels>, tensor<2x16xf32, #panels>) -> tensor<64x16xf32>
