@@ -151,7 +151,7 @@ def several():
             helper.make_node("Softmax", [f"s{i}"], [f"w{i}"]),
             helper.make_node("MatMul", [f"w{i}", f"v{i}"], [f"y{i}"]),
         ]
-        for name, shape in {"q": (2, 1, 16), "k": (2, 16, 700), "v": (2, 700, 16)}.items():
+        for name, shape in {"q": (1, 1, 8), "k": (1, 8, 520), "v": (1, 520, 8)}.items():
             feeds[f"{name}{i}"] = generator.standard_normal(shape).astype(np.float32)
     graph = helper.make_graph(
         nodes,
