@@ -74,7 +74,8 @@ def ContractOpInterface : OpInterface<"ContractOpInterface"> {
   let description = [{
     result[c(i)] = sum over reduction dims of lhs[a(i)] * rhs[b(i)], over an iteration space i. Maps are affine, the result's is
     a projection of the parallel dims; padding is a move op of its own, so every access is in bounds. An attribute `to` gives the
-    type of the sums where it is not the operands'.
+    type of the sums where it is not the operands'. Where each side is a sum of terms, the further ones are operands behind these
+    two, left and right in turn, of the same types: products of all pairs but the smallest are summed (`termPairs`).
   }];
   let methods = [
     InterfaceMethod<"Maps of lhs (operand 0), rhs (operand 1) and the result.", "::llvm::SmallVector<::mlir::AffineMap>", "getIndexingMaps">,

@@ -42,11 +42,12 @@ def Plan_MatrixAttr : AttrDef<PlanDialect, "Matrix"> {
     A tile of `left` is up to `rows` rows of `depth` elements, one of `right` is `depth` rows of `columns` elements in groups that
     fill 32 bits, one of sums is `rows` by `columns` lanes of 32 bits. `tile` is the type of a register; `zero`, `load`, `store`
     and `product` name LLVM's intrinsics, which take rows and bytes of a row as i16, then a pointer and the bytes between
-    rows, then tiles; `product` takes rows, bytes of a row of sums, bytes of a row of `left`, sums, left, right.
+    rows, then tiles; `product` takes rows, bytes of a row of sums, bytes of a row of `left`, sums, left, right. `rate`: products
+    that it makes while vectors make one of float32.
   }];
   let parameters = (ins "::mlir::Type":$left, "::mlir::Type":$right, "::mlir::Type":$sum, "int64_t":$rows, "int64_t":$columns, "int64_t":$depth,
                         "::mlir::Type":$tile, "::mlir::StringAttr":$zero, "::mlir::StringAttr":$load,
-                        "::mlir::StringAttr":$store, "::mlir::StringAttr":$product);
+                        "::mlir::StringAttr":$store, "::mlir::StringAttr":$product, DefaultValuedParameter<"int64_t", "12">:$rate);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }

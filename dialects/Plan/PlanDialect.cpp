@@ -48,9 +48,9 @@ LogicalResult DotAttr::verify(Emit emitError, Type left, Type right, Type sum, S
 }
 
 LogicalResult MatrixAttr::verify(Emit emitError, Type left, Type right, Type sum, int64_t rows, int64_t columns,
-                                 int64_t depth, Type, StringAttr, StringAttr, StringAttr, StringAttr) {
-  if (rows < 1 || columns < 1 || depth < 1)
-    return emitError() << "rows, columns and depth must be at least 1";
+                                 int64_t depth, Type, StringAttr, StringAttr, StringAttr, StringAttr, int64_t rate) {
+  if (rows < 1 || columns < 1 || depth < 1 || rate < 1)
+    return emitError() << "rows, columns, depth and rate must be at least 1";
   return verifyProducts(emitError, left, right, sum);
 }
 

@@ -50,7 +50,7 @@ WinogradSchedule winogradSchedule(graph::ContractOpInterface op, int64_t tile, i
   return s;
 }
 
-int64_t chooseWinogradTile(graph::ContractOpInterface op, int64_t most, int64_t rate) {
+int64_t chooseWinogradTile(graph::ContractOpInterface op, int64_t most, double rate) {
   std::optional<graph::WinogradDims> dims = graph::winogradDims(op);
   TargetAttr target = targetOf(op);
   if (!dims || !target || gridOf(op)) // whose engine has no such form
@@ -64,8 +64,7 @@ int64_t chooseWinogradTile(graph::ContractOpInterface op, int64_t most, int64_t 
           width = extents[dims->rows[1]].constant().value_or(64);
   constexpr double window = graph::Winograd::window * graph::Winograd::window;
   // In products of a vector, which a load or a store costs as much as.
-  double direct = double(height * width) * window * double(channels) * vectors(columns),
-         best = 0.75 * direct / double(rate);
+  double direct = double(height * width) * window * double(channels) * vectors(columns), best = 0.75 * direct / rate;
   int64_t chosen = 0;
   for (int64_t tile : {2, 4}) {
     if (tile > most)

@@ -11,7 +11,7 @@ namespace hewn::plan {
 
 /// The tile of results for which minimal filtering is clearly faster on the machine than the sum of products, of which the
 /// machine does `rate` in the time of one; `most` at the most, 0 where none is. Larger tiles lose more digits.
-int64_t chooseWinogradTile(graph::ContractOpInterface op, int64_t most, int64_t rate = 1);
+int64_t chooseWinogradTile(graph::ContractOpInterface op, int64_t most, double rate = 1);
 
 /// How a contraction with transformed weights is done: a block of tiles at a time, whose transformed operands and sums lie in
 /// a slot of scratch memory.

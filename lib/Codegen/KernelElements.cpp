@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/KernelElements.h"
 #include "dialects/Graph/Analysis/Layout.h"
+#include "dialects/Graph/Contract/ContractRoles.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -467,12 +468,15 @@ Value KernelElements::contract(graph::ContractOpInterface op, ArrayRef<Index> at
     auto operandAt = [&](unsigned i) {
       return llvm::map_to_vector(maps[i].getResults(), [&](AffineExpr e) { return affine(e, iteration); });
     };
-    Value factors[2];
-    for (unsigned i : {0, 1}) {
-      Value read = this->read(op->getOperand(i), operandAt(i));
-      factors[i] = widen(b, loc, uniform ? read : spread(read), graph::getElementType(op->getOperand(i)), sumType);
+    SmallVector<Value> factors;
+    for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
+      Value read = this->read(operand, operandAt(i % 2));
+      factors.push_back(widen(b, loc, uniform ? read : spread(read), graph::getElementType(operand), sumType));
     }
-    return {multiplyAdd(carried[0], factors[0], factors[1])};
+    Value sum = carried[0];
+    for (auto [left, right] : graph::termPairs(graph::termsOf(op)))
+      sum = multiplyAdd(sum, factors[2 * left], factors[2 * right + 1]);
+    return {sum};
   })[0];
 }
 

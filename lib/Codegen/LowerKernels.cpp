@@ -29,6 +29,13 @@ namespace hewn::codegen {
 #define GEN_PASS_DEF_LOWERKERNELSPASS
 #include "lib/Codegen/Passes.h.inc"
 
+static bool hasTerms(plan::KernelOp kernel) {
+  return llvm::any_of(kernel.getBody().front(), [](Operation &op) {
+    auto contraction = dyn_cast<graph::ContractOpInterface>(op);
+    return contraction && graph::termsOf(contraction) > 1;
+  });
+}
+
 LogicalResult lowerKernel(plan::KernelOp kernel) {
   OpBuilder b(kernel);
   KernelFunction k = beginKernelFunction(kernel, b);
@@ -36,6 +43,8 @@ LogicalResult lowerKernel(plan::KernelOp kernel) {
   if (llvm::any_of(kernel.getFunctionType().getResults(), graph::winogradTile))
     lowered =
         kernel.emitOpError("would transform windows by Winograd's method when run, which is done to constants alone");
+  else if (plan::gridOf(kernel) && hasTerms(kernel))
+    lowered = kernel.emitOpError("sums products of terms, for which there is no code on a grid of threads");
   else if (plan::gridOf(kernel))
     emitGrid(k, b);
   else if (std::optional<graph::Chain> chain = chainIn(kernel))

@@ -192,7 +192,7 @@ void splitVariants(Compilation &c) {
 bool runStages(Compilation &c) {
   PipelineOptions options;
   options.optimize = c.options.optimize;
-  options.narrowProducts = c.options.precision == "medium" ? 1 : c.options.precision == "high" ? 3 : 0;
+  options.narrowProducts = c.options.precision == "medium" ? 1 : c.options.precision == "high" ? 3 : 6;
   options.weights = &c.weights;
   options.evaluate = [&](OwningOpRef<ModuleOp> module) {
     codegen::CodeOptions code;

@@ -42,7 +42,7 @@ void buildKernelsStage(OpPassManager &pm, const PipelineOptions &options) {
     if (options.narrowProducts) {
       NarrowContractionsPassOptions narrow;
       narrow.products = options.narrowProducts;
-      pm.addNestedPass<func::FuncOp>(createNarrowContractionsPass(narrow));
+      pm.addNestedPass<func::FuncOp>(createNarrowContractionsPass(narrow, options.weights));
     }
     pm.addNestedPass<func::FuncOp>(createWidenContractionsPass());
     pm.addPass(createCSEPass());
@@ -51,7 +51,7 @@ void buildKernelsStage(OpPassManager &pm, const PipelineOptions &options) {
     // Orders of dims in memory, and constants packed to them.
     AssignLayoutsPassOptions layouts;
     if (options.weights) // tiles of 2 lose no more digits than sums do, those of 4 one
-      layouts.largestTile = options.narrowProducts ? 4 : 2;
+      layouts.largestTile = options.narrowProducts == 1 || options.narrowProducts == 3 ? 4 : 2;
     pm.addNestedPass<func::FuncOp>(createAssignLayoutsPass(layouts));
     if (options.weights)
       pm.addNestedPass<func::FuncOp>(createPackConstantsPass(options.weights));

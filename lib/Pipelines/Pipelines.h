@@ -13,7 +13,7 @@ namespace hewn {
 struct PipelineOptions {
   /// Off: every op is a kernel of its own, in the model's layout.
   bool optimize = true;
-  /// How many products of bfloat16 may stand for one of float32, where that is faster: 1 or 3; 0: none.
+  /// How many products of bfloat16 may stand for one of float32, where that is faster: 1, 3, or 6, which lose no digits; 0: none.
   unsigned narrowProducts = 0;
   /// Constants' bytes. Null (in hewn-opt): what needs them is left out.
   WeightTable *weights = nullptr;

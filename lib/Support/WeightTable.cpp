@@ -8,16 +8,26 @@
 
 namespace hewn {
 
+/// Gives whole pages back to the system; those at the ends belong to others too.
+static void discardPages(llvm::ArrayRef<char> bytes) {
+  constexpr uintptr_t page = 4096;
+  uintptr_t begin = (uintptr_t(bytes.begin()) + page - 1) / page * page, end = uintptr_t(bytes.end()) / page * page;
+  if (begin < end)
+    (void)madvise(reinterpret_cast<void *>(begin), end - begin, MADV_DONTNEED);
+}
+
 std::string WeightTable::add(llvm::StringRef wanted, llvm::ArrayRef<char> bytes, std::shared_ptr<const void> owner) {
   std::string key = wanted.str();
-  for (unsigned n = 2; !entries.try_emplace(key, Entry{bytes, owner}).second; ++n)
+  for (unsigned n = 2; !entries.try_emplace(key, Entry{bytes, owner, /*isOwn=*/false}).second; ++n)
     key = (wanted + "_" + llvm::Twine(n)).str();
   return key;
 }
 
 std::string WeightTable::add(llvm::StringRef wanted, std::vector<char> bytes) {
   auto owned = std::make_shared<const std::vector<char>>(std::move(bytes));
-  return add(wanted, llvm::ArrayRef<char>(*owned), owned);
+  std::string key = add(wanted, llvm::ArrayRef<char>(*owned), owned);
+  entries[key].isOwn = true;
+  return key;
 }
 
 llvm::ArrayRef<char> WeightTable::bytes(llvm::StringRef key, int64_t offset, int64_t size) const {
@@ -28,6 +38,16 @@ llvm::ArrayRef<char> WeightTable::bytes(llvm::StringRef key, int64_t offset, int
   if (uint64_t(offset) > all.size() || uint64_t(size) > all.size() - uint64_t(offset))
     return {};
   return all.slice(offset, size);
+}
+
+void WeightTable::drop(llvm::StringRef key) {
+  auto found = entries.find(key);
+  if (found == entries.end())
+    return;
+  // The heap would keep the pages for a thread that may not ask for them again. A model's bytes may be the caller's.
+  if (found->second.isOwn && found->second.owner.use_count() == 1)
+    discardPages(found->second.bytes);
+  found->second = Entry();
 }
 
 void WeightTable::releasePages() const {
@@ -48,11 +68,7 @@ void WeightTable::letGo(llvm::ArrayRef<char> bytes) const {
                mapping->getBufferKind() == llvm::MemoryBuffer::MemoryBuffer_MMap;
       }))
     return;
-  // Whole pages alone: those at the ends belong to others too.
-  constexpr uintptr_t page = 4096;
-  uintptr_t begin = (uintptr_t(bytes.begin()) + page - 1) / page * page, end = uintptr_t(bytes.end()) / page * page;
-  if (begin < end)
-    (void)madvise(reinterpret_cast<void *>(begin), end - begin, MADV_DONTNEED);
+  discardPages(bytes);
 }
 
 } // namespace hewn

@@ -51,6 +51,9 @@ public:
   /// the process until they are. The system keeps the file.
   void letGo(llvm::ArrayRef<char> bytes) const;
 
+  /// Gives up the bytes of a key, which stays taken: what was made of them is all that is read from now on.
+  void drop(llvm::StringRef key);
+
   /// A hash of the content, the same on every machine: equal weights have equal hashes whatever their keys.
   template <typename WeightAttr> std::string contentHash(WeightAttr weight) const { return contentHash(bytes(weight)); }
   static std::string contentHash(llvm::ArrayRef<char> bytes);
@@ -59,6 +62,8 @@ private:
   struct Entry {
     llvm::ArrayRef<char> bytes;
     std::shared_ptr<const void> owner;
+    /// Whether the table took the bytes over: memory that nobody else knows.
+    bool isOwn = false;
   };
   llvm::StringMap<Entry> entries;
   llvm::StringMap<std::string> derivedKeys;

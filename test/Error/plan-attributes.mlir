@@ -21,12 +21,12 @@
 
 // -----
 
-// expected-error@+1 {{rows, columns and depth must be at least 1}}
+// expected-error@+1 {{rows, columns, depth and rate must be at least 1}}
 #matrix = #plan.matrix<left = bf16, right = bf16, sum = f32, rows = 16, columns = 0, depth = 32, tile = f32, zero = "z", load = "l", store = "s", product = "p">
 
 // -----
 
-// expected-error@+1 {{rows, columns and depth must be at least 1}}
+// expected-error@+1 {{rows, columns, depth and rate must be at least 1}}
 #matrix = #plan.matrix<left = bf16, right = bf16, sum = f32, rows = 16, columns = 16, depth = 0, tile = f32, zero = "z", load = "l", store = "s", product = "p">
 
 // -----

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// AMX's tile instructions on memory: a tile is 16 rows of 64 bytes. By Intel's manual, volume 2: TDPBF16PS sums pairs in
-// float32 with denormals as zeros, TDPBUSD groups of four in 32 bits that wrap.
+// AMX's tile instructions on memory: a tile is 16 rows of 64 bytes. By Intel's manual, volume 2: TDPBF16PS sums the even and the
+// odd products of a tile's depth from zero, each rounded to nearest, denormals that it reads or makes being zeros, then both, then that
+// and what was there; TDPBUSD sums groups of four in 32 bits that wrap.
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -19,23 +21,27 @@ void hewn_emulate_store(int16_t rows, int16_t row, char *to, int64_t stride, con
     memcpy(to + r * stride, from->bytes[r], (size_t)row);
 }
 
+static float flushed(float value) { return fabsf(value) < 0x1p-126f ? copysignf(0, value) : value; }
+
 static float widen(const unsigned char *bfloat) {
   unsigned char word[4] = {0, 0, bfloat[0], bfloat[1]};
   float value;
   memcpy(&value, word, 4);
-  return value;
+  return flushed(value);
 }
 
 void hewn_emulate_tdpbf16ps(int16_t rows, int16_t row, int16_t depth, tile *sums, const tile *left, const tile *right) {
   for (int r = 0; r < rows; ++r)
-    for (int k = 0; k < depth / 4; ++k)
-      for (int c = 0; c < row / 4; ++c) {
-        float sum;
-        memcpy(&sum, &sums->bytes[r][4 * c], 4);
+    for (int c = 0; c < row / 4; ++c) {
+      float sum, halves[2] = {0, 0};
+      for (int k = 0; k < depth / 4; ++k)
         for (int i = 0; i < 2; ++i)
-          sum += widen(&left->bytes[r][4 * k + 2 * i]) * widen(&right->bytes[k][4 * c + 2 * i]);
-        memcpy(&sums->bytes[r][4 * c], &sum, 4);
-      }
+          halves[i] =
+              flushed(fmaf(widen(&left->bytes[r][4 * k + 2 * i]), widen(&right->bytes[k][4 * c + 2 * i]), halves[i]));
+      memcpy(&sum, &sums->bytes[r][4 * c], 4);
+      sum = flushed(flushed(sum) + flushed(halves[0] + halves[1]));
+      memcpy(&sums->bytes[r][4 * c], &sum, 4);
+    }
 }
 
 void hewn_emulate_tdpbusd(int16_t rows, int16_t row, int16_t depth, tile *sums, const tile *left, const tile *right) {

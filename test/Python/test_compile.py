@@ -10,6 +10,7 @@ import models
 import numpy as np
 import onnx
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 
 X = np.arange(8, dtype=np.float32).reshape(2, 4)
 
@@ -21,6 +22,23 @@ def test_a_model_is_a_path_bytes_or_a_proto(tmp_path):
     data = proto.SerializeToString()
     for form in (proto, data, bytearray(data), memoryview(data), str(path), path):
         np.testing.assert_array_equal(hewn.compile(form).run({"x": X})["y"], 3 * X + 1)
+
+
+def test_the_bytes_of_a_model_stay_as_they_are():
+    """Weights are packed and the unpacked ones given up, but not the caller's."""
+    w = np.ones((200, 300), np.float32)
+    node = helper.make_node("MatMul", ["x", "w"], ["y"])
+    graph = helper.make_graph(
+        [node],
+        "product",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [100, 200])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [100, 300])],
+        [numpy_helper.from_array(w, "w")],
+    )
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    data = proto.SerializeToString()
+    hewn.compile(data)
+    assert data == proto.SerializeToString()
 
 
 def test_a_model_is_nothing_else():

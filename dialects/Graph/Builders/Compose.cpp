@@ -69,6 +69,12 @@ Value Composer::cast(Value x, Type elementType) {
   return make<CastOp>(b, loc, x, b.getNamedAttr("to", TypeAttr::get(elementType)));
 }
 
+Value Composer::term(Value x, int64_t index, int64_t count) {
+  return make<TermOp>(
+      b, loc, x,
+      {b.getNamedAttr("index", b.getI64IntegerAttr(index)), b.getNamedAttr("count", b.getI64IntegerAttr(count))});
+}
+
 Value Composer::op(StringRef name, ValueRange operands) { return makeNamed(b, loc, name, operands); }
 
 Value Composer::scalarLike(Value x, double value) { return x ? makeSplat(b, loc, getElementType(x), value) : Value(); }

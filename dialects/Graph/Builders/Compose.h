@@ -29,6 +29,8 @@ public:
                   llvm::StringRef mode = "constant", mlir::Value value = {});
   mlir::Value concat(mlir::ValueRange values, int64_t axis);
   mlir::Value cast(mlir::Value x, mlir::Type elementType);
+  /// Term `index` of the `count` ones of bfloat16 that sum to x (graph.term).
+  mlir::Value term(mlir::Value x, int64_t index, int64_t count);
   /// An op of one result without attributes, by its name: "graph.add".
   mlir::Value op(llvm::StringRef name, mlir::ValueRange operands);
   /// A scalar of x's element type.

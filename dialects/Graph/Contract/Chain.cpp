@@ -19,7 +19,7 @@ static bool isPlain(ContractOpInterface op) {
 /// One row dim, the one before last of the result, and the last one its column; one dim is summed.
 static bool isMatrixProduct(ContractOpInterface op) {
   std::optional<ContractRoles> roles = contractRoles(op);
-  if (!roles || roles->columnInLeft || !isPlain(op))
+  if (!roles || roles->columnInLeft || !isPlain(op) || termsOf(op) > 1)
     return false;
   AffineMap result = op.getIndexingMaps()[2];
   unsigned rank = result.getNumResults();

@@ -2,6 +2,7 @@
 //
 // Meaning of the contractions.
 #include "dialects/Graph/Builders/OnnxNode.h"
+#include "dialects/Graph/Contract/ContractRoles.h"
 #include "dialects/Graph/GraphOps.h"
 
 #include "mlir/IR/AffineMap.h"
@@ -24,6 +25,8 @@ LogicalResult MatMulOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> 
   std::optional<Dims> batch = broadcastDims({Dims(a.begin(), a.end() - 2), Dims(b.begin(), b.end() - 2)});
   if (!batch)
     return emitOpError("leading dims do not broadcast");
+  if (failed(verifyTerms(*this, dimsOf)))
+    return failure();
   batch->push_back(a[a.size() - 2]);
   batch->push_back(b.back());
   results.push_back({*batch, getTo().value_or(getElementType(getA()))});
@@ -88,6 +91,8 @@ LogicalResult ConvOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &r
       return emitOpError() << "kernel reaches over " << reach.str() << " elements, the operand has " << x[2 + i].str();
     out.push_back((x[2 + i] - reach).floorDiv(DimExpr(getStrides()[i])) + DimExpr(1));
   }
+  if (failed(verifyTerms(*this, dimsOf)))
+    return failure();
   results.push_back({out, getTo().value_or(getElementType(getX()))});
   return success();
 }

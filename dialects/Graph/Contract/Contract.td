@@ -9,13 +9,13 @@ include "dialects/Graph/GraphKinds.td"
 
 def Graph_MatMulOp : Contract<"matmul"> {
   let summary = "result[.., m, n] = sum over k of a[.., m, k] * b[.., k, n]; leading dims broadcast.";
-  let arguments = (ins Tensor:$a, Tensor:$b, OptionalAttr<TypeAttr>:$to);
+  let arguments = (ins Tensor:$a, Tensor:$b, Variadic<Tensor>:$terms, OptionalAttr<TypeAttr>:$to);
   let onnx = [Onnx<"MatMul", 1, 0, "buildMatMul">, Onnx<"Gemm", 1, 0, "buildGemm">];
 }
 
 def Graph_ConvOp : Contract<"conv"> {
   let summary = "Convolution without padding: result[n, g*M + m, o..] = sum of x[n, g*C + c, o*strides + k*dilations] * w[g*M + m, c, k..].";
-  let arguments = (ins Tensor:$x, Tensor:$w, DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations, I64Attr:$groups,
+  let arguments = (ins Tensor:$x, Tensor:$w, Variadic<Tensor>:$terms, DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations, I64Attr:$groups,
                        OptionalAttr<TypeAttr>:$to);
   let onnx = [Onnx<"Conv", 1, 0, "buildConv">];
 }

@@ -24,6 +24,29 @@ int64_t factorOf(AffineExpr expr, unsigned d) {
   return right ? factorOf(binary.getLHS(), d) * right.getValue() : 0;
 }
 
+SmallVector<std::pair<unsigned, unsigned>> termPairs(unsigned terms) {
+  SmallVector<std::pair<unsigned, unsigned>> pairs;
+  for (unsigned i = 0; i < terms; ++i) {
+    unsigned smallest = terms - 1 - i; // where the line before ended
+    pairs.push_back({i, smallest});
+    for (unsigned j = 0; j < smallest; ++j)
+      pairs.push_back({i, j});
+  }
+  return pairs;
+}
+
+LogicalResult verifyTerms(Operation *op, DimsOf dimsOf) {
+  if (op->getNumOperands() % 2 != 0)
+    return op->emitOpError("has a term of one side without one of the other");
+  for (unsigned i = 2; i < op->getNumOperands(); ++i) {
+    Value first = op->getOperand(i % 2), term = op->getOperand(i);
+    if (getElementType(term) != getElementType(first) || dimsOf(term) != dimsOf(first))
+      return op->emitOpError() << "operand " << i << " is a term of operand " << i % 2
+                               << ", but not of its shape and type";
+  }
+  return success();
+}
+
 ContractOpInterface onlyContraction(Block &body) {
   ContractOpInterface found;
   for (Operation &op : body.without_terminator()) {

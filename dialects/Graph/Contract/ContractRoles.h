@@ -22,6 +22,16 @@ struct ContractRoles {
 /// The roles; nullopt where more than one dim could be the column.
 std::optional<ContractRoles> contractRoles(ContractOpInterface op);
 
+/// Terms whose sum each side of the contraction is; 1: the operand itself.
+inline unsigned termsOf(ContractOpInterface op) { return op->getNumOperands() / 2; }
+/// Term `i` of the left (0) or right (1) side.
+inline mlir::Value termOf(ContractOpInterface op, unsigned side, unsigned i) { return op->getOperand(2 * i + side); }
+/// The pairs of terms, left and right, whose products are summed: all but those that are as small as what the terms leave out.
+/// Neighbours share a term.
+llvm::SmallVector<std::pair<unsigned, unsigned>> termPairs(unsigned terms);
+/// Whether operands beyond the first two are terms as they must be; an op error where not.
+llvm::LogicalResult verifyTerms(mlir::Operation *op, DimsOf dimsOf);
+
 /// The contraction in `body` where it is the only one, among elementwise ops, moves and constants; null otherwise.
 ContractOpInterface onlyContraction(mlir::Block &body);
 

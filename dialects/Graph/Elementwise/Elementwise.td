@@ -125,6 +125,15 @@ def Graph_BitCastOp : Elementwise<"bit_cast", (ins Tensor:$x, TypeAttr:$to), "bi
   let onnx = [Onnx<"BitCast">];
 }
 
+def Graph_TermOp : Elementwise<"term", (ins Tensor:$x, I64Attr:$index, I64Attr:$count), "term(e, in[0], getIndex(), getCount())",
+    "termForm(*this, getIndex(), getCount())", "::mlir::BFloat16Type::get(getContext())"> {
+  let summary = "One of `count` (2 or 3) numbers of bfloat16 whose sum is x, a float32: the largest is 0. Three are exact for numbers from 2^-102 on.";
+  let description = [{
+    What is not finite is in the last term, which a contraction multiplies with the other side's first one alone, while its first term is 1 with x's
+    sign: no infinity meets a 0 that is not a factor's own. The largest numbers' first term is the largest of bfloat16, so that none overflows.
+  }];
+}
+
 def Graph_RelayoutOp : Unary<"relayout", "Any", "in[0]"> {
   let summary = "The same elements in another order in memory: the result type's layout. What a change of layout costs.";
 }

@@ -332,6 +332,43 @@ static Value fromBits(Builder &e, Type storage, Value bits) {
 
 Value bitCast(Builder &e, Type from, Type to, Value x) { return fromBits(e, to, toBits(e, from, x)); }
 
+Value term(Builder &e, Value x, int64_t index, int64_t count) {
+  constexpr double largest = 3.3895313892515355e38, infinity = std::numeric_limits<double>::infinity();
+  constexpr double half = 0x8000, upper = -0x10000, signBit = double(std::numeric_limits<int32_t>::min()),
+                   one = 0x3f800000;
+  NumberKind kind = NumberKind::Float;
+  Type word = withElement(x.getType(), e.getI32Type());
+  auto bits = [&](Value v) { return e.createOrFold<arith::BitcastOp>(word, v); };
+  auto number = [&](Value v) { return e.createOrFold<arith::BitcastOp>(x.getType(), v); };
+  // Halves go away from zero, which is as near and two instructions.
+  auto rounded = [&](Value v) {
+    Value up = e.createOrFold<arith::AddIOp>(bits(v), constant(e, bits(v), half));
+    return number(e.createOrFold<arith::AndIOp>(up, constant(e, up, upper)));
+  };
+  Value finite = compare(e, kind, Order::Less, abs(e, kind, x), constant(e, x, infinity));
+  auto within = [&](Value v, Order order, double bound) { // NaNs are replaced at the end
+    Value limit = constant(e, v, bound);
+    return e.createOrFold<arith::SelectOp>(compare(e, kind, order, v, limit), v, limit);
+  };
+  auto bounded = [&](Value v, double bound) { return within(within(v, Order::Less, bound), Order::Greater, -bound); };
+  Value found = rounded(bounded(x, largest)), rest = sub(e, kind, x, found), other = constant(e, x, 0);
+  if (index == 0) {
+    Value sign = e.createOrFold<arith::AndIOp>(bits(x), constant(e, bits(x), signBit));
+    other = number(e.createOrFold<arith::OrIOp>(sign, constant(e, sign, one)));
+  }
+  constexpr double step = 256; // nor may the first two of the largest numbers sum to more than there is
+  for (int64_t i = 1; i <= index; ++i) {
+    found = i == 1 ? bounded(rest, largest / step) : rest;
+    if (i + 1 < count)
+      found = rounded(found);
+    rest = sub(e, kind, rest, found);
+  }
+  if (index + 1 == count)
+    other = x;
+  Value chosen = e.createOrFold<arith::SelectOp>(finite, found, other);
+  return index + 1 < count ? chosen : roundTo(e, e.getBF16Type(), chosen);
+}
+
 //===------------------------------------------------------------------------------------------------------------------===//
 // Operands and shapes
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -390,6 +427,14 @@ LogicalResult sameWidth(Operation *op, Type to) {
   Type from = getElementType(op->getOperand(0));
   if (!isa<FloatType, IntegerType>(to) || width(from) != width(to))
     return op->emitOpError() << from << " and " << to << " differ in width";
+  return success();
+}
+
+LogicalResult termForm(Operation *op, int64_t index, int64_t count) {
+  if (count < 2 || count > 3 || index < 0 || index >= count)
+    return op->emitOpError() << "has no term " << index << " of " << count << ": there are 2 or 3, counted from 0";
+  if (!getElementType(op->getOperand(0)).isF32())
+    return op->emitOpError() << "takes float32, not " << getElementType(op->getOperand(0));
   return success();
 }
 

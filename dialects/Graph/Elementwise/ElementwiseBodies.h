@@ -50,6 +50,8 @@ Value shift(Builder &e, NumberKind kind, bool left, Value x, Value amount);
 /// is for float8 alone.
 Value cast(Builder &e, mlir::Type from, mlir::Type to, Value x, bool saturate = true, llvm::StringRef roundMode = "up");
 Value bitCast(Builder &e, mlir::Type from, mlir::Type to, Value x);
+/// Term `index` of the `count` terms of bfloat16 that x, of float32, is the sum of; exactly a bfloat16.
+Value term(Builder &e, Value x, int64_t index, int64_t count);
 
 // Activations (ActivationBodies.cpp), of floats unless they take a kind.
 Value sigmoid(Builder &e, Value x);
@@ -75,6 +77,7 @@ llvm::LogicalResult numbers(mlir::Operation *op);
 llvm::LogicalResult choice(mlir::Operation *op);
 llvm::LogicalResult shiftable(mlir::Operation *op, llvm::StringRef direction);
 llvm::LogicalResult sameWidth(mlir::Operation *op, mlir::Type to);
+llvm::LogicalResult termForm(mlir::Operation *op, int64_t index, int64_t count);
 llvm::LogicalResult geluForm(mlir::Operation *op, llvm::StringRef approximate);
 
 /// Dims by broadcasting all operands.

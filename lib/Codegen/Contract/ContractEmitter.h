@@ -8,6 +8,7 @@
 #define HEWN_LIB_CODEGEN_CONTRACT_CONTRACTEMITTER_H
 
 #include "lib/Codegen/Contract/ContractForm.h"
+#include "lib/Codegen/Contract/MatrixUnit.h"
 #include "lib/Codegen/KernelFunction.h"
 
 namespace hewn::codegen {
@@ -46,6 +47,8 @@ private:
   graph::DimExpr columns;
   int64_t m = 1, n = 1;
   bool heavy = false;
+  /// The terms of both sides that vectors multiply.
+  std::pair<unsigned, unsigned> pair = {0, 0};
   llvm::SmallVector<RowVariant> variants;
 
   mlir::Location loc() { return k.loc(); }
@@ -111,6 +114,11 @@ private:
   llvm::SmallVector<mlir::Value> codedProducts(const Panel &panel, llvm::ArrayRef<graph::Index> rows,
                                                llvm::SmallVector<mlir::Value> sums);
 
+  /// One step of a matrix unit over the depth: the products of all pairs of terms, from `leftAt` and `rightAt` on, added to the tiles of
+  /// `sums`, which lie row by row, `across` in each.
+  void addProducts(MatrixUnit &unit, int64_t across, graph::Index leftAt, graph::Index rightAt,
+                   llvm::MutableArrayRef<mlir::Value> sums);
+
   bool packed() const { return form.rhs.blockDim >= 0; }
   /// From the tile's first column to vector `j` in the right operand, or what lies as it does: the vectors of a tile may lie in
   /// several panels.
@@ -119,8 +127,9 @@ private:
   /// The offset in `buffer` at `at`.
   graph::Index offset(const Buffer &buffer, mlir::AffineMap map, llvm::ArrayRef<graph::Index> at,
                       llvm::ArrayRef<graph::Clip> clips = {});
-  /// The buffer from an offset on, so that inner loops add one index to a fixed pointer.
-  mlir::Value from(const Buffer &buffer, graph::Index start);
+  /// A buffer like `memref` from an offset on, so that inner loops add one index to a fixed pointer.
+  mlir::Value from(const Buffer &buffer, mlir::Value memref, graph::Index start);
+  mlir::Value from(const Buffer &buffer, graph::Index start) { return from(buffer, buffer.memref, start); }
 
   struct KLoop {
     graph::DimExpr extent, left, right; // strides in the operands

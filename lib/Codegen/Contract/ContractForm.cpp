@@ -95,7 +95,6 @@ bool mergesRows(const ContractForm &form, KernelFunction &k, ArrayRef<unsigned> 
     return false;
   graph::ContractOpInterface op = form.op;
   Operation *contraction = op;
-  Value left = contraction->getOperand(0), right = contraction->getOperand(1);
   Operation *decoder = plan::decoderOf(op);
   for (Operation &other : k.kernel.getBody().front().without_terminator())
     if (isa<graph::MoveOpInterface>(other) && &other != decoder)
@@ -115,7 +114,8 @@ bool mergesRows(const ContractForm &form, KernelFunction &k, ArrayRef<unsigned> 
       bool decoded = decoder && llvm::is_contained(decoder->getOperands(), value);
       if (decoded && !epilogue)
         continue;
-      if ((epilogue || (value != left && value != right)) && !liesFlat(buffer, form, outer, inner))
+      bool factor = llvm::is_contained(contraction->getOperands(), value);
+      if ((epilogue || !factor) && !liesFlat(buffer, form, outer, inner))
         return false;
     }
     for (const Buffer &buffer : k.outputs)
@@ -177,6 +177,13 @@ std::optional<ContractForm> contractForm(KernelFunction &k) {
   form.lhs = k.inputs.find(left)->second;
   if (!columnsAreLanes(form))
     return std::nullopt;
+  for (unsigned i = 1; i < graph::termsOf(op); ++i)
+    for (unsigned side : {0, 1}) {
+      Value term = graph::termOf(op, side, i);
+      if (!k.inputs.contains(term) || term.getType() != (side ? right : left).getType())
+        return std::nullopt;
+      (side ? form.rightTerms : form.leftTerms).push_back(k.inputs.find(term)->second.memref);
+    }
   Type sum = graph::getElementType(op->getResult(0));
   if (graph::widensRight(op)) {
     if (roles->columnInLeft)

@@ -21,6 +21,10 @@ struct ContractForm {
   /// as it does.
   std::optional<graph::Code> code;
   Buffer scale, offset;
+  /// Where further terms of either side lie (graph::termsOf), in memory like the operands, which are the first.
+  llvm::SmallVector<mlir::Value> leftTerms, rightTerms;
+  mlir::Value leftTerm(unsigned i) const { return i ? leftTerms[i - 1] : lhs.memref; }
+  mlir::Value rightTerm(unsigned i) const { return i ? rightTerms[i - 1] : rhs.memref; }
   /// Where a border of zeros is left out.
   llvm::SmallVector<graph::Clip> clips;
   /// The row dim that tiles are cut from, and the others that are longer than 1. Where all rows lie evenly spaced in every

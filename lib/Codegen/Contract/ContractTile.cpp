@@ -2,7 +2,6 @@
 //
 // One tile: its sums of products, in registers or a matrix unit.
 #include "lib/Codegen/Contract/ContractEmitter.h"
-#include "lib/Codegen/Contract/MatrixUnit.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -46,8 +45,6 @@ void ContractEmitter::emitMatrixTile(const Panel &panel, Index firstColumn, Inde
   int64_t most = plan::MatrixAttr(form.matrix).getRows(), rows = std::min(m, most);
   int64_t down = m / rows, across = panel.vectors, width = across * e.lanes;
   Index left = offset(form.lhs, form.maps[0], iteration), right = offset(form.rhs, form.maps[1], iteration);
-  Index rowStride = e.expression(form.rowStride),
-        wordStride = e.constant((packed() ? form.rhs.block : n) * form.group());
   SmallVector<KLoop> loops = kLoops(plan::MatrixAttr(form.matrix).getDepth());
   Dims counts = llvm::map_to_vector<4>(loops, [](const KLoop &l) { return l.extent; });
   SmallVector<Value> sums;
@@ -59,17 +56,8 @@ void ContractEmitter::emitMatrixTile(const Panel &panel, Index firstColumn, Inde
       leftAt = e.add(leftAt, e.mul(index, e.expression(loop.left)));
       rightAt = e.add(rightAt, e.mul(index, e.expression(loop.right)));
     }
-    SmallVector<Value> lefts, next(carried);
-    for (int64_t i = 0; i < down; ++i) {
-      Index at = e.add(leftAt, e.mul(e.constant(i * rows), rowStride));
-      lefts.push_back(unit.load(rows, form.lhs.memref, at, rowStride));
-    }
-    for (int64_t j = 0; j < across; ++j) {
-      Index at = e.add(rightAt, rightDistance(j));
-      Value tile = unit.load(most, form.rhs.memref, at, wordStride);
-      for (int64_t i = 0; i < down; ++i)
-        next[i * across + j] = unit.product(rows, next[i * across + j], lefts[i], tile);
-    }
+    SmallVector<Value> next(carried);
+    addProducts(unit, across, leftAt, rightAt, next);
     return next;
   });
   Value scratch = scratchOf(m * width);
@@ -78,6 +66,33 @@ void ContractEmitter::emitMatrixTile(const Panel &panel, Index firstColumn, Inde
       unit.store(sums[i * across + j], rows, scratch, e.constant(i * rows * width + j * e.lanes), e.constant(width));
   epilogueFrom(scratch, panel, firstColumn, firstRow, fresh, e.constant(m));
   iteration = std::move(outside);
+}
+
+void ContractEmitter::addProducts(MatrixUnit &unit, int64_t across, Index leftAt, Index rightAt,
+                                  MutableArrayRef<Value> sums) {
+  int64_t most = plan::MatrixAttr(form.matrix).getRows(), rows = std::min(m, most), down = m / rows;
+  Index rowStride = e.expression(form.rowStride),
+        wordStride = e.constant((packed() ? form.rhs.block : n) * form.group());
+  // Beside four tiles of sums there is room for four factors: two by two stay while the next pair has the same term; of one by
+  // four the row stays, and columns come again from the first cache.
+  bool keepsRight = across <= down;
+  std::optional<unsigned> leftTerm, rightTerm;
+  SmallVector<Value> lefts(down), rights(across);
+  for (auto [l, r] : graph::termPairs(graph::termsOf(op))) {
+    for (int64_t i = 0; i < down && leftTerm != l; ++i) {
+      Index at = e.add(leftAt, e.mul(e.constant(i * rows), rowStride));
+      lefts[i] = unit.load(rows, form.leftTerm(l), at, rowStride);
+    }
+    for (int64_t j = 0; j < across; ++j) {
+      if (rightTerm != r)
+        rights[j] = unit.load(most, form.rightTerm(r), e.add(rightAt, rightDistance(j)), wordStride);
+      for (int64_t i = 0; i < down; ++i)
+        sums[i * across + j] = unit.product(rows, sums[i * across + j], lefts[i], rights[j]);
+    }
+    leftTerm = l;
+    if (keepsRight)
+      rightTerm = r;
+  }
 }
 
 Index ContractEmitter::rightDistance(const Buffer &buffer, int64_t j) {
@@ -109,12 +124,12 @@ Index ContractEmitter::offset(const Buffer &buffer, AffineMap map, ArrayRef<Inde
   return sum;
 }
 
-Value ContractEmitter::from(const Buffer &buffer, Index start) {
-  auto type = MemRefType::get({ShapedType::kDynamic}, cast<MemRefType>(buffer.memref.getType()).getElementType(),
+Value ContractEmitter::from(const Buffer &buffer, Value memref, Index start) {
+  auto type = MemRefType::get({ShapedType::kDynamic}, cast<MemRefType>(memref.getType()).getElementType(),
                               StridedLayoutAttr::get(b.getContext(), ShapedType::kDynamic, {1}));
   // Nobody reads the size; a dynamic one promises nothing about the accesses.
   OpFoldResult size = e.expression(graph::numElements(buffer.dims)).base;
-  return memref::ReinterpretCastOp::create(b, loc(), type, buffer.memref, OpFoldResult(start.base),
+  return memref::ReinterpretCastOp::create(b, loc(), type, memref, OpFoldResult(start.base),
                                            ArrayRef<OpFoldResult>{size}, ArrayRef<OpFoldResult>{b.getIndexAttr(1)});
 }
 
@@ -157,7 +172,11 @@ SmallVector<Value> ContractEmitter::sumOfProducts(const Panel &panel, const RowV
   for (const Clip &clip : form.clips)
     if (&clip != form.tiledClip())
       loops.push_back(&clip);
-  return clippedLoops(loops, panel, variant, rows, std::move(sums));
+  for (auto terms : graph::termPairs(graph::termsOf(op))) {
+    pair = terms;
+    sums = clippedLoops(loops, panel, variant, rows, std::move(sums));
+  }
+  return sums;
 }
 
 SmallVector<Value> ContractEmitter::clippedLoops(ArrayRef<const Clip *> loops, const Panel &panel,
@@ -266,8 +285,8 @@ SmallVector<Value> ContractEmitter::innerLoops(const Panel &panel, ArrayRef<bool
   SmallVector<Index> at(iteration);
   if (form.tiled)
     at[*form.tiled] = e.add(at[*form.tiled], rows[base]);
-  Value left = from(form.lhs, offset(form.lhs, form.maps[0], at, form.clips));
-  Value right = from(form.rhs, offset(form.rhs, form.maps[1], iteration));
+  Value left = from(form.lhs, form.leftTerm(pair.first), offset(form.lhs, form.maps[0], at, form.clips));
+  Value right = from(form.rhs, form.rightTerm(pair.second), offset(form.rhs, form.maps[1], iteration));
   SmallVector<Index> distance;
   for (const Index &row : rows)
     distance.push_back(e.mul(e.sub(row, rows[base]), e.expression(form.rowStride)));

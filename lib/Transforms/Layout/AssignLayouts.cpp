@@ -189,8 +189,8 @@ private:
     Order resultOrder = rowMajor(maps[2].getNumResults());
     if (graph::hasWindows(op)) {
       std::optional<int64_t> channel = channelDim(maps, op.getReductionDims());
-      if (channel)
-        require(op->getOpOperand(0), moveLast(rowMajor(maps[0].getNumResults()), *channel));
+      for (unsigned i = 0; channel && i < op->getNumOperands(); i += 2)
+        require(op->getOpOperand(i), moveLast(rowMajor(maps[0].getNumResults()), *channel));
       std::optional<unsigned> lanes = roles ? graph::resultWith(maps[2], roles->column) : featureDim(maps);
       if (lanes)
         resultOrder = moveLast(resultOrder, *lanes);
@@ -198,7 +198,8 @@ private:
       if (roles && graph::resultWith(maps[2], roles->column) == wanted->back())
         resultOrder = *wanted;
     }
-    assignRight(op, maps, roles);
+    for (unsigned i = 1; i < op->getNumOperands(); i += 2)
+      assignRight(op, op->getOpOperand(i), maps, roles);
     setOrder(op->getResult(0), resultOrder);
   }
 
@@ -235,13 +236,13 @@ private:
       decoder->erase();
   }
 
-  void assignRight(graph::ContractOpInterface op, ArrayRef<AffineMap> maps,
+  /// `right`: the right operand, or a further term of it.
+  void assignRight(graph::ContractOpInterface op, OpOperand &right, ArrayRef<AffineMap> maps,
                    const std::optional<graph::ContractRoles> &roles) {
     auto isConstant = [](Value v) { return isa_and_nonnull<graph::ConstantOp>(v.getDefiningOp()); };
     if (graph::MoveOpInterface decoder = plan::decoderOf(op);
         decoder && llvm::all_of(decoder->getOperands(), isConstant))
       return assignCode(op, decoder);
-    OpOperand &right = op->getOpOperand(1);
     auto type = cast<RankedTensorType>(right.get().getType());
     bool constant = isConstant(right.get());
     std::optional<unsigned> lanes;

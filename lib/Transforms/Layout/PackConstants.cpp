@@ -9,11 +9,13 @@
 // one go. Left alone: weights that the table does not have (text that was read back), 4-bit elements.
 #include "dialects/Graph/Contract/Winograd.h"
 #include "dialects/Graph/GraphOps.h"
+#include "dialects/Plan/Plan.h"
 #include "lib/Support/WeightTable.h"
 #include "lib/Transforms/Layout/Packing.h"
 #include "lib/Transforms/Layout/Passes.h"
 
 #include "mlir/IR/Threading.h"
+#include <mutex>
 
 using namespace mlir;
 
@@ -32,6 +34,8 @@ struct Job {
   ArrayRef<char> bytes;
   std::vector<char> dense, packed;
   std::string key = "constant", description;
+  /// Whether nobody else reads the weight.
+  bool isLast = false;
 };
 
 struct PackConstantsPass : impl::PackConstantsPassBase<PackConstantsPass> {
@@ -57,9 +61,15 @@ struct PackConstantsPass : impl::PackConstantsPassBase<PackConstantsPass> {
         toPack.push_back(&job);
     llvm::erase_if(toPack, [&](Job *job) { return !findBytes(*job); });
     // Names are given in order afterwards, so that the result does not depend on who is first.
+    findLast(toPack);
+    std::mutex table;
     parallelForEach(&getContext(), toPack, [&](Job *job) {
       job->packed = packElements(job->bytes, job->from, job->to);
       weights->letGo(job->bytes);
+      if (!job->isLast)
+        return;
+      std::lock_guard lock(table);
+      weights->drop(job->key);
     });
     for (Job *job : toPack) {
       std::string name = weights->add(job->key + ".packed", std::move(job->packed));
@@ -70,6 +80,20 @@ struct PackConstantsPass : impl::PackConstantsPassBase<PackConstantsPass> {
   }
 
 private:
+  /// Weights that only one packing reads need not be there twice; where several machines share them, the next one does.
+  void findLast(ArrayRef<Job *> toPack) {
+    auto module = getOperation()->getParentOfType<ModuleOp>();
+    if (toPack.empty() || module->hasAttr(plan::kPackingLanesAttr))
+      return;
+    llvm::StringMap<unsigned> readers;
+    module.walk([&](graph::ConstantOp constant) {
+      if (auto weight = dyn_cast<graph::WeightAttr>(constant.getValue()))
+        readers[weight.getKey()] += unsigned(std::distance(constant->user_begin(), constant->user_end()));
+    });
+    for (Job *job : toPack)
+      job->isLast = readers.lookup(job->key) == job->users.size();
+  }
+
   /// Equal elements are in order in any order, and what another machine has packed alike is there.
   bool isDone(Job &job) {
     auto layout = dyn_cast_or_null<graph::LayoutAttr>(job.to.getEncoding());

@@ -74,8 +74,7 @@ private:
 
   static int ofContraction(graph::ContractOpInterface op, unsigned operand, int64_t innermost) {
     SmallVector<AffineMap> maps = op.getIndexingMaps();
-    if (operand > 1)
-      return 0;
+    operand %= 2; // further terms lie as the first ones
     AffineExpr along = maps[operand].getResult(innermost);
     if (graph::hasWindows(op))
       return operand == 0 && channelDim(maps, op.getReductionDims()) == innermost ? 1 : -1;

@@ -9,6 +9,7 @@
 // linalg says the first three whole. A contraction's result may lie at outer * size + inner of two dims, from which
 // linalg cannot tell the extents; a scan writes where it goes.
 #include "lib/Transforms/Lower/GraphToLinalg.h"
+#include "dialects/Graph/Contract/ContractRoles.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -129,10 +130,18 @@ static void lowerContract(graph::ContractOpInterface op, NaiveElements &e) {
     Value zero = e.constantElement(graph::getElementType(result), 0);
     Value sum = e.loops(inner, zero, [&](ArrayRef<Index> k, ValueRange carried) -> SmallVector<Value> {
       place(k, true);
-      Value l = e.read(op->getOperand(0), locate(0)), r = e.read(op->getOperand(1), locate(1));
-      if (isa<FloatType>(l.getType()))
-        return {arith::AddFOp::create(e.b, e.loc, carried[0], arith::MulFOp::create(e.b, e.loc, l, r))};
-      return {arith::AddIOp::create(e.b, e.loc, carried[0], arith::MulIOp::create(e.b, e.loc, l, r))};
+      SmallVector<Value> factors;
+      for (auto [i, operand] : llvm::enumerate(op->getOperands()))
+        factors.push_back(e.read(operand, locate(i % 2)));
+      Value sum = carried[0];
+      for (auto [left, right] : graph::termPairs(graph::termsOf(op))) {
+        Value l = factors[2 * left], r = factors[2 * right + 1];
+        if (isa<FloatType>(l.getType()))
+          sum = arith::AddFOp::create(e.b, e.loc, sum, arith::MulFOp::create(e.b, e.loc, l, r));
+        else
+          sum = arith::AddIOp::create(e.b, e.loc, sum, arith::MulIOp::create(e.b, e.loc, l, r));
+      }
+      return {sum};
     })[0];
     e.write(result, locate(2), sum);
     return {};

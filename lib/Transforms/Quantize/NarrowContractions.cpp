@@ -10,9 +10,13 @@
 // does two of them where it does one of float32, and weights are half as many bytes. Casts of constants are folded, those of
 // data become a second result of whatever makes the data.
 //
-// With three products each operand is the sum of two bfloat16, and the smallest of the four products is left out: an error of
-// some 2^-16, where a matrix unit does three products faster than vectors one of float32. (Henry, Tang and Heinecke,
-// "Leveraging the bfloat16 Artificial Intelligence Datatype For Higher-Precision Computations", 2019.)
+//     %y = graph.matmul %x, %w     →   %x1 = graph.term %x {index = 0, count = 2}, %x2 = graph.term %x {index = 1, count = 2}
+//                                      %w1, %w2: the same of %w
+//                                      %y = graph.matmul %x1, %w1, %x2, %w2 {to = f32}
+//
+// With three products each operand is the sum of two bfloat16, with six of three; what is left out is some 2^-16, or less than
+// float32's own rounding. A matrix unit may do that faster than vectors one product of float32: plan::gainOfTerms says where.
+// docs/decisions/terms-of-bfloat16.md has the details.
 //
 // On a grid of threads one product is what the warps' matrix instruction does twice as fast; more of them it does itself. What has
 // too few rows for it waits for weights: these alone are rounded, and widened when they are read. So are those of a small product
@@ -20,15 +24,17 @@
 //
 // Left alone: machines without an instruction that pays (`dots`, `matrices` and `grid` of #plan.target), computed right operands
 // that few rows read or that would be packed for a matrix unit at every run, depthwise and grouped windows, sums over an odd or short dim,
-// few columns, weights that come as a code, windows that minimal filtering does in less time.
+// few columns, weights that come as a code, windows that minimal filtering does in less time. By six products also: rows known only when
+// run, which may be few; constants that several machines share.
 #include "dialects/Graph/Analysis/Views.h"
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
 #include "dialects/Plan/GridProduct.h"
+#include "dialects/Plan/TermSchedule.h"
 #include "dialects/Plan/WinogradSchedule.h"
 #include "lib/Transforms/Quantize/Operands.h"
 #include "lib/Transforms/Quantize/Passes.h"
-#include <limits>
+#include <cstring>
 
 using namespace mlir;
 using hewn::graph::ContractOpInterface;
@@ -41,81 +47,104 @@ namespace hewn {
 namespace {
 
 constexpr int64_t kFewest = 16;
-/// Of the results of minimal filtering, where operands may be rounded.
-constexpr int64_t kLargestTile = 4;
+/// Of the results of minimal filtering, where operands may be rounded and where not.
+constexpr int64_t kLargestTile = 4, kExactTile = 2;
+constexpr unsigned kExactTerms = 3;
 
 /// Whether a computed right operand is read by so many rows that it pays to pack it in pairs when run. What is summed is then
 /// what a task of a chain may hold on its stack.
-bool paysPacking(ContractOpInterface op, const graph::ContractRoles &roles, unsigned products) {
+bool paysPacking(ContractOpInterface op, const graph::ContractRoles &roles) {
   constexpr int64_t enoughRows = 64, floatBytes = 4, narrowBytes = 2;
   Builder b(op.getContext());
   std::optional<unsigned> summed = graph::plainSummedDim(op, roles);
   std::optional<int64_t> depth = summed ? op.getIterationDims(graph::getDims)[*summed].constant() : std::nullopt;
-  return products == 1 && depth && !plan::gridOf(op) &&
-         !plan::findMatrix(op, b.getBF16Type(), b.getBF16Type(), b.getF32Type()) &&
+  return depth && !plan::gridOf(op) && !plan::findMatrix(op, b.getBF16Type(), b.getBF16Type(), b.getF32Type()) &&
          plan::chainRows(op, *depth, floatBytes + narrowBytes) > 0 &&
          plan::contractShape(op, roles).rows.constant().value_or(0) >= enoughRows;
 }
 
-/// Whether the engine has a narrow form for it that pays.
-bool pays(ContractOpInterface op, unsigned products) {
+/// Whether it is of float32, and has columns and a sum for pairs of neighbours.
+bool canBeNarrow(ContractOpInterface op) {
   for (Value value : {op->getOperand(0), op->getOperand(1), Value(op->getResult(0))})
     if (!graph::getElementType(value).isF32())
       return false;
-  if (!comesInPairs(op) || plan::decoderOf(op))
+  if (graph::termsOf(op) > 1 || !comesInPairs(op) || plan::decoderOf(op))
     return false;
   graph::ContractRoles roles = *graph::contractRoles(op);
   Dims extents = op.getIterationDims(graph::getDims);
-  bool constant = isa_and_nonnull<graph::ConstantOp>(op->getOperand(1).getDefiningOp());
-  if ((!constant && !paysPacking(op, roles, products)) || extents[roles.column].constant().value_or(0) < kFewest ||
-      extents[*graph::plainSummedDim(op, roles)].constant().value_or(0) < kFewest)
+  return extents[roles.column].constant().value_or(0) >= kFewest &&
+         extents[*graph::plainSummedDim(op, roles)].constant().value_or(0) >= kFewest;
+}
+
+/// Whether the engine has a form of one product for it that pays.
+bool paysRounded(ContractOpInterface op) {
+  graph::ContractRoles roles = *graph::contractRoles(op);
+  if (!isa_and_nonnull<graph::ConstantOp>(op->getOperand(1).getDefiningOp()) && !paysPacking(op, roles))
     return false;
   if (plan::GridAttr grid = plan::gridOf(op)) // whose warps take more than one term of float32 without this
-    return products == 1 && grid.getProducts() > 0;
+    return grid.getProducts() > 0;
   Builder b(op.getContext());
   Type bf16 = b.getBF16Type(), f32 = b.getF32Type();
   plan::MatrixAttr matrix = plan::findMatrix(op, bf16, bf16, f32);
-  bool hasDot = bool(plan::findDot(op, bf16, bf16, f32));
-  if (products > 1)
-    return matrix && plan::fills(op, matrix);
+  plan::DotAttr dot = plan::findDot(op, bf16, bf16, f32);
   if (!matrix) // minimal filtering of float32 may be faster still, and loses fewer digits
-    return hasDot && !plan::chooseWinogradTile(op, kLargestTile, plan::findDot(op, bf16, bf16, f32).getGroup());
+    return dot && !plan::chooseWinogradTile(op, kLargestTile, double(dot.getGroup()));
   // Beside a matrix unit vectors of pairs are slow, but a few rows wait for weights, which are half as long.
   constexpr int64_t fewRows = 4;
   bool few = plan::contractShape(op, roles).rows.constant().value_or(fewRows + 1) <= fewRows;
-  return few ? hasDot : plan::fills(op, matrix);
+  return few ? bool(dot) : plan::fills(op, matrix);
 }
 
-/// x as the sum of two bfloat16. `cross` is the first one where that is finite, else 0: it meets other second terms, which may
-/// be 0 and must not make infinity a NaN. Numbers beyond bfloat16's largest are that one and a rest.
-struct Terms {
-  Value first, cross, second;
-};
-
-Terms split(graph::Composer &c, Value x) {
-  Type bf16 = c.b.getBF16Type(), type = graph::getElementType(x);
-  constexpr double largest = 3.3895313892515355e38, infinity = std::numeric_limits<double>::infinity();
-  Value finite = c.op("graph.less", {c.op("graph.abs", {x}), c.scalarLike(x, infinity)});
-  Value clamped = c.op("graph.minimum", {x, c.scalarLike(x, largest)});
-  clamped = c.op("graph.maximum", {clamped, c.scalarLike(x, -largest)});
-  Value first = c.cast(c.op("graph.where", {finite, clamped, x}), bf16);
-  Value near = c.cast(first, type), zero = c.scalarLike(x, 0);
-  return {first, c.cast(c.op("graph.where", {finite, near, zero}), bf16),
-          c.cast(c.op("graph.where", {finite, c.op("graph.sub", {x, near}), zero}), bf16)};
+/// Whether the constant's numbers are finite and its largest is far from where bfloat16 ends, so that terms which are too small for it
+/// are nothing beside it. What the table does not have (text that was read back) is taken to be so.
+bool hasTerms(graph::ConstantOp constant, const WeightTable *weights) {
+  constexpr uint32_t magnitude = 0x7fffffff, infinity = 0x7f800000, least = 0x21800000; // 2^-60
+  ArrayRef<char> bytes;
+  if (auto weight = dyn_cast<graph::WeightAttr>(constant.getValue()))
+    bytes = weights ? weights->bytes(weight) : ArrayRef<char>();
+  else if (auto elements = dyn_cast<DenseElementsAttr>(constant.getValue()))
+    bytes = elements.getRawData();
+  uint32_t largest = 0;
+  for (size_t i = 0; i + sizeof(uint32_t) <= bytes.size(); i += sizeof(uint32_t)) {
+    uint32_t bits;
+    std::memcpy(&bits, bytes.data() + i, sizeof bits);
+    largest = std::max(largest, bits & magnitude);
+  }
+  if (weights)
+    weights->letGo(bytes);
+  return largest < infinity && (largest == 0 || largest >= least);
 }
 
-/// x y as x1 y1 + x1 y2 + x2 y1: one contraction over three times the depth.
-void splitOperands(ContractOpInterface op) {
-  std::optional<graph::ContractRoles> roles = graph::contractRoles(op);
-  unsigned depth = *graph::plainSummedDim(op, *roles);
+/// Whether products of so many terms pay, of constants that have them.
+bool paysTerms(ContractOpInterface op, unsigned terms, const WeightTable *weights) {
+  constexpr double enough = 1.25; // less may be lost where the model is wrong
+  Builder b(op.getContext());
+  plan::MatrixAttr matrix = plan::findMatrix(op, b.getBF16Type(), b.getBF16Type(), b.getF32Type());
+  auto constant = op->getOperand(1).getDefiningOp<graph::ConstantOp>();
+  if (!matrix || !constant || plan::gridOf(op))
+    return false;
+  bool exact = terms == kExactTerms;
+  graph::ContractRoles roles = *graph::contractRoles(op);
+  if (exact && (plan::packingLanes(op) || !plan::contractShape(op, roles).rows.constant()))
+    return false;
+  double gain = plan::gainOfTerms(op, matrix, terms);
+  return gain >= enough && !plan::chooseWinogradTile(op, exact ? kExactTile : kLargestTile, gain) &&
+         hasTerms(constant, weights);
+}
+
+/// Both operands as sums of terms.
+void splitOperands(ContractOpInterface op, unsigned terms) {
   OpBuilder b(op);
   graph::Composer c(b, op->getLoc());
-  SmallVector<AffineMap> maps = op.getIndexingMaps();
-  rewriteOperands(op, b.getF32Type(), [&](unsigned operand, Value value) {
-    Terms t = split(c, value);
-    int64_t axis = *graph::resultWith(maps[operand], depth);
-    return operand == 0 ? c.concat({t.first, t.cross, t.second}, axis) : c.concat({t.first, t.second, t.cross}, axis);
-  });
+  SmallVector<Value> operands;
+  for (unsigned i = 0; i < terms; ++i)
+    for (Value value : {op->getOperand(0), op->getOperand(1)})
+      operands.push_back(c.term(value, i, terms));
+  Operation *made = b.clone(*op);
+  made->setOperands(operands);
+  made->setAttr("to", TypeAttr::get(b.getF32Type()));
+  op->getResult(0).replaceAllUsesWith(made->getResult(0));
+  op->erase();
 }
 
 /// Whether a grid multiplies with less work where the weights alone are rounded: it has too few rows for matrix instructions, or the left
@@ -142,17 +171,23 @@ void narrowWeights(ContractOpInterface op) {
 }
 
 struct NarrowContractionsPass : impl::NarrowContractionsPassBase<NarrowContractionsPass> {
-  using NarrowContractionsPassBase::NarrowContractionsPassBase;
+  NarrowContractionsPass() = default;
+  explicit NarrowContractionsPass(const NarrowContractionsPassOptions &options, const WeightTable *weights = nullptr)
+      : NarrowContractionsPassBase(options), weights(weights) {}
+  const WeightTable *weights = nullptr;
 
   void runOnOperation() override {
+    unsigned terms = 1;
+    while (terms < kExactTerms && graph::termPairs(terms).size() < products)
+      ++terms;
     SmallVector<ContractOpInterface> ops;
     getOperation().walk([&](ContractOpInterface op) {
-      if (pays(op, products))
+      if (canBeNarrow(op) && (terms > 1 ? paysTerms(op, terms, weights) : paysRounded(op)))
         ops.push_back(op);
     });
     for (ContractOpInterface op : ops) {
-      if (products > 1)
-        splitOperands(op);
+      if (terms > 1)
+        splitOperands(op, terms);
       else if (roundsWeightsAlone(op))
         narrowWeights(op);
       else
@@ -162,4 +197,10 @@ struct NarrowContractionsPass : impl::NarrowContractionsPassBase<NarrowContracti
 };
 
 } // namespace
+
+std::unique_ptr<Pass> createNarrowContractionsPass(const NarrowContractionsPassOptions &options,
+                                                   const WeightTable *weights) {
+  return std::make_unique<NarrowContractionsPass>(options, weights);
+}
+
 } // namespace hewn

@@ -172,7 +172,15 @@ private:
   void run(ArrayRef<Value> values) {
     if (values.empty())
       return;
-    FailureOr<std::vector<std::vector<char>>> results = evaluate(extract(values));
+    OwningOpRef<ModuleOp> module = extract(values);
+    SmallVector<graph::WeightAttr> read;
+    module->walk([&](graph::ConstantOp constant) {
+      if (auto weight = dyn_cast<graph::WeightAttr>(constant.getValue()))
+        read.push_back(weight);
+    });
+    FailureOr<std::vector<std::vector<char>>> results = evaluate(std::move(module));
+    for (graph::WeightAttr weight : read)
+      weights.letGo(weights.bytes(weight));
     if (failed(results) || results->size() != values.size())
       return;
     for (auto [given, bytes] : llvm::zip(values, *results)) {

@@ -96,3 +96,28 @@ func.func @width(%x: tensor<2xf32>) {
   %0 = graph.bit_cast %x {to = i16} : (tensor<2xf32>) -> tensor<2xi16>
   return
 }
+
+// -----
+
+// CHECK-LABEL: @terms
+func.func @terms(%x: tensor<2x3xf32>) {
+  // CHECK: graph.term %{{.*}} {count = 3 : i64, index = 1 : i64} : (tensor<2x3xf32>) -> tensor<2x3xbf16>
+  %0 = graph.term %x {index = 1, count = 3} : (tensor<2x3xf32>) -> tensor<2x3xbf16>
+  return
+}
+
+// -----
+
+func.func @no_such_term(%x: tensor<2xf32>) {
+  // expected-error @below {{has no term 2 of 2: there are 2 or 3, counted from 0}}
+  %0 = graph.term %x {index = 2, count = 2} : (tensor<2xf32>) -> tensor<2xbf16>
+  return
+}
+
+// -----
+
+func.func @terms_of(%x: tensor<2xf64>) {
+  // expected-error @below {{takes float32, not 'f64'}}
+  %0 = graph.term %x {index = 0, count = 2} : (tensor<2xf64>) -> tensor<2xbf16>
+  return
+}

@@ -122,6 +122,14 @@ func.func @tiles(%x: tensor<32x64xbf16>) -> tensor<32x96xf32> {
   %0 = graph.matmul %x, %w {to = f32} : (tensor<32x64xbf16>, tensor<64x96xbf16>) -> tensor<32x96xf32>
   return %0 : tensor<32x96xf32>
 }
+// Terms lie as the operand does whose terms they are.
+// CHECK-LABEL: func.func @terms
+// CHECK: graph.conv {{.*}} : (tensor<1x32x16x16xbf16, #graph.layout<[0, 2, 3, 1]>>, tensor<32x32x1x1xbf16, #graph.layout<[0, 2, 3, 1], blockDim = 0, block = 64, groupDim = 1, group = 2>>, tensor<1x32x16x16xbf16, #graph.layout<[0, 2, 3, 1]>>, tensor<32x32x1x1xbf16, #graph.layout<[0, 2, 3, 1], blockDim = 0, block = 64, groupDim = 1, group = 2>>)
+func.func @terms(%x: tensor<1x32x16x16xbf16>) -> tensor<1x32x16x16xf32> {
+  %w = graph.constant {value = dense<1.0> : tensor<32x32x1x1xbf16>} : tensor<32x32x1x1xbf16>
+  %0 = graph.conv %x, %w, %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, groups = 1 : i64, to = f32} : (tensor<1x32x16x16xbf16>, tensor<32x32x1x1xbf16>, tensor<1x32x16x16xbf16>, tensor<32x32x1x1xbf16>) -> tensor<1x32x16x16xf32>
+  return %0 : tensor<1x32x16x16xf32>
+}
 // CHECK-LABEL: func.func @unknown_rows
 // CHECK-NOT: group =
 // CHECK: return

@@ -1,5 +1,6 @@
 // RUN: hewn-opt %s --split-input-file --hewn-narrow-contractions | FileCheck %s
 // RUN: hewn-opt %s --split-input-file --hewn-narrow-contractions=products=3 | FileCheck %s --check-prefix=THREE
+// RUN: hewn-opt %s --split-input-file --hewn-narrow-contractions=products=6 | FileCheck %s --check-prefix=SIX
 
 #fast = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, dots = [#plan.dot<left = bf16, right = bf16, sum = f32, intrinsic = "llvm.some.dot">]>
 
@@ -97,25 +98,88 @@ module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters 
 #unit = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608,
     matrices = [#plan.matrix<left = bf16, right = bf16, sum = f32, rows = 16, columns = 16, depth = 32, tile = !llvm.x86_amx, zero = "llvm.zero", load = "llvm.load", store = "llvm.store", product = "llvm.product">]>
 
-// A matrix unit takes what fills its tiles; by three products, the first and second terms side by side along the depth.
+// A matrix unit takes what fills its tiles. By more products each side is a sum of terms; few rows wait for weights and stay.
 // CHECK-LABEL: func.func @unit
-// CHECK: graph.matmul {{.*}} : (tensor<32x64xbf16>, tensor<64x32xbf16>) -> tensor<32x32xf32>
-// CHECK: graph.matmul {{.*}} : (tensor<2x64xf32>, tensor<64x32xf32>) -> tensor<2x32xf32>
+// CHECK: graph.matmul {{.*}} : (tensor<64x256xbf16>, tensor<256x512xbf16>) -> tensor<64x512xf32>
+// CHECK: graph.matmul {{.*}} : (tensor<2x256xf32>, tensor<256x512xf32>) -> tensor<2x512xf32>
 // THREE-LABEL: func.func @unit
-// THREE: %[[X1:.*]] = graph.cast %{{.*}} {to = bf16}
-// THREE: %[[XF:.*]] = graph.cast %[[X1]] {to = f32}
-// THREE: %[[XC:.*]] = graph.cast %{{.*}} {to = bf16}
-// THREE: graph.sub %arg0, %[[XF]]
-// THREE: %[[X2:.*]] = graph.cast %{{.*}} {to = bf16}
-// THREE: %[[L:.*]] = graph.concat %[[X1]], %[[XC]], %[[X2]] {{.*}} -> tensor<32x192xbf16>
-// THREE: %[[R:.*]] = graph.concat {{.*}} -> tensor<192x32xbf16>
-// THREE: graph.matmul %[[L]], %[[R]] {to = f32}
+// THREE: %[[W:.*]] = graph.constant
+// THREE: %[[X1:.*]] = graph.term %arg0 {count = 2 : i64, index = 0 : i64} {{.*}} -> tensor<64x256xbf16>
+// THREE: %[[W1:.*]] = graph.term %[[W]] {count = 2 : i64, index = 0 : i64} {{.*}} -> tensor<256x512xbf16>
+// THREE: %[[X2:.*]] = graph.term %arg0 {count = 2 : i64, index = 1 : i64}
+// THREE: %[[W2:.*]] = graph.term %[[W]] {count = 2 : i64, index = 1 : i64}
+// THREE: graph.matmul %[[X1]], %[[W1]], %[[X2]], %[[W2]] {to = f32} : {{.*}} -> tensor<64x512xf32>
+// THREE: graph.matmul {{.*}} : (tensor<2x256xf32>, tensor<256x512xf32>) -> tensor<2x512xf32>
+// SIX-LABEL: func.func @unit
+// SIX-COUNT-6: graph.term {{.*}}count = 3
+// SIX: graph.matmul {{.*}} {to = f32} : {{.*}} -> tensor<64x512xf32>
+// SIX: graph.matmul {{.*}} : (tensor<2x256xf32>, tensor<256x512xf32>) -> tensor<2x512xf32>
 module attributes {plan.target = #unit} {
-  func.func @unit(%x: tensor<32x64xf32>, %y: tensor<2x64xf32>) -> (tensor<32x32xf32>, tensor<2x32xf32>) {
-    %w = graph.constant {value = dense<1.0> : tensor<64x32xf32>} : tensor<64x32xf32>
-    %0 = graph.matmul %x, %w : (tensor<32x64xf32>, tensor<64x32xf32>) -> tensor<32x32xf32>
-    %1 = graph.matmul %y, %w : (tensor<2x64xf32>, tensor<64x32xf32>) -> tensor<2x32xf32>
-    return %0, %1 : tensor<32x32xf32>, tensor<2x32xf32>
+  func.func @unit(%x: tensor<64x256xf32>, %y: tensor<2x256xf32>) -> (tensor<64x512xf32>, tensor<2x512xf32>) {
+    %w = graph.constant {value = dense<1.0> : tensor<256x512xf32>} : tensor<256x512xf32>
+    %0 = graph.matmul %x, %w : (tensor<64x256xf32>, tensor<256x512xf32>) -> tensor<64x512xf32>
+    %1 = graph.matmul %y, %w : (tensor<2x256xf32>, tensor<256x512xf32>) -> tensor<2x512xf32>
+    return %0, %1 : tensor<64x512xf32>, tensor<2x512xf32>
+  }
+}
+
+// -----
+
+#unit = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608,
+    dots = [#plan.dot<left = bf16, right = bf16, sum = f32, intrinsic = "llvm.some.dot">],
+    matrices = [#plan.matrix<left = bf16, right = bf16, sum = f32, rows = 16, columns = 16, depth = 32, tile = !llvm.x86_amx, zero = "llvm.zero", load = "llvm.load", store = "llvm.store", product = "llvm.product">]>
+
+// Rows known only when run may be few: by three products vectors do these, by six it stays.
+// THREE-LABEL: func.func @unknown
+// THREE: graph.matmul {{.*}}to = f32
+// SIX-LABEL: func.func @unknown
+// SIX-NOT: graph.term
+module attributes {plan.target = #unit} {
+  func.func @unknown(%x: tensor<?x256xf32> {graph.dims = ["rows", 256]}) -> tensor<?x512xf32> {
+    %w = graph.constant {value = dense<1.0> : tensor<256x512xf32>} : tensor<256x512xf32>
+    %0 = graph.matmul %x, %w {graph.dims = [["rows", 512]]} : (tensor<?x256xf32>, tensor<256x512xf32>) -> tensor<?x512xf32>
+    return %0 : tensor<?x512xf32>
+  }
+}
+
+// -----
+
+#unit = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608,
+    matrices = [#plan.matrix<left = bf16, right = bf16, sum = f32, rows = 16, columns = 16, depth = 32, tile = !llvm.x86_amx, zero = "llvm.zero", load = "llvm.load", store = "llvm.store", product = "llvm.product">]>
+
+// Left alone: numbers without terms, an infinite one or the largest too small for them; few columns, for which splitting costs
+// more than it gains.
+// THREE-LABEL: func.func @numbers
+// THREE-NOT: graph.term
+// SIX-LABEL: func.func @numbers
+// SIX-NOT: graph.term
+module attributes {plan.target = #unit} {
+  func.func @numbers(%x: tensor<64x256xf32>, %y: tensor<64x256xf32>) -> (tensor<64x512xf32>, tensor<64x512xf32>, tensor<64x16xf32>) {
+    %u = graph.constant {value = dense<0x7F800000> : tensor<256x512xf32>} : tensor<256x512xf32>
+    %v = graph.constant {value = dense<1.0e-30> : tensor<256x512xf32>} : tensor<256x512xf32>
+    %w = graph.constant {value = dense<1.0> : tensor<256x16xf32>} : tensor<256x16xf32>
+    %0 = graph.matmul %x, %u : (tensor<64x256xf32>, tensor<256x512xf32>) -> tensor<64x512xf32>
+    %1 = graph.matmul %x, %v : (tensor<64x256xf32>, tensor<256x512xf32>) -> tensor<64x512xf32>
+    %2 = graph.matmul %y, %w : (tensor<64x256xf32>, tensor<256x16xf32>) -> tensor<64x16xf32>
+    return %0, %1, %2 : tensor<64x512xf32>, tensor<64x512xf32>, tensor<64x16xf32>
+  }
+}
+
+// -----
+
+#unit = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608,
+    matrices = [#plan.matrix<left = bf16, right = bf16, sum = f32, rows = 16, columns = 16, depth = 32, tile = !llvm.x86_amx, zero = "llvm.zero", load = "llvm.load", store = "llvm.store", product = "llvm.product">]>
+
+// Constants of several machines stay one copy by six products.
+// THREE-LABEL: func.func @shared
+// THREE: graph.term
+// SIX-LABEL: func.func @shared
+// SIX-NOT: graph.term
+module attributes {plan.target = #unit, plan.packing_lanes = 16 : i64} {
+  func.func @shared(%x: tensor<64x256xf32>) -> tensor<64x512xf32> {
+    %w = graph.constant {value = dense<1.0> : tensor<256x512xf32>} : tensor<256x512xf32>
+    %0 = graph.matmul %x, %w : (tensor<64x256xf32>, tensor<256x512xf32>) -> tensor<64x512xf32>
+    return %0 : tensor<64x512xf32>
   }
 }
 
