@@ -80,7 +80,8 @@ static bool liesAlongSum(graph::ContractOpInterface op, unsigned operand) {
   graph::Dims extents = op.getIterationDims(graph::getDims);
   SmallVector<bool> summed = op.getReductionDims();
   AffineMap map = op.getIndexingMaps()[operand];
-  for (int64_t i : llvm::reverse(graph::memoryOrder(type)))
+  SmallVector<int64_t> order = graph::memoryOrder(type);
+  for (int64_t i : llvm::reverse(order))
     for (unsigned d = 0; d < summed.size(); ++d)
       if (map.getResult(unsigned(i)).isFunctionOfDim(d) && !extents[d].is(1))
         return summed[d];

@@ -163,8 +163,9 @@ double cycles(GridAttr grid, const Sizes &sizes, const GridTile &tile, int64_t p
 }
 
 /// What it costs that a kernel by groups, which are made of all threads of a block, can't be a part of one with others: what two
-/// launches, its own and that of what follows, take more than two meetings of blocks, but for its work, which is taken to be
-/// twice as long in a part (what it is lib/Transforms/Plan/Join/JointCost.cpp says, when all parts are known). More work than one such gain is no part.
+/// launches, its own and that of what follows, take more than two meetings of blocks, but for its work, which is taken to be twice as
+/// long in a part (what it is lib/Transforms/Plan/Join/JointCost.cpp says, when all parts are known). More work than one such gain
+/// is no part.
 double aloneCycles(GridAttr grid, const Sizes &sizes, const GridTile &tile, int64_t parts) {
   if (!tile.byGroups || grid.getMeetingCycles() == 0)
     return 0;

@@ -127,7 +127,8 @@ def Plan_PlaceAttr : AttrDef<PlanDialect, "Place"> {
   let description = [{
     `<"arena", offset>` in the arena, at a number of bytes or an expression over the inputs' symbols; `<"output", i>` the memory
     of output i; `<"slice", i>` the current slice of output sequence i of the scan around; `<"dynamic">` allocated when run, for
-    sizes known only then; `<"piece", offset>` as many bytes behind the beginning of what it is a piece of; `<"forward">` wherever the value is that a branch yields; `<"alias">` the operand's memory.
+    sizes known only then; `<"piece", offset>` as many bytes behind the beginning of what it is a piece of; `<"forward">` wherever the
+    value is that a branch yields; `<"alias">` the operand's memory.
   }];
   let parameters = (ins StringRefParameter<"kind">:$kind, OptionalParameter<"::mlir::Attribute">:$offset);
   let assemblyFormat = "`<` $kind (`,` $offset^)? `>`";

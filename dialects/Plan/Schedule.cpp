@@ -10,6 +10,9 @@ using namespace mlir;
 
 namespace hewn::plan {
 
+/// Of the memory that kernels have for their tasks: as many threads as may share a kernel.
+static constexpr int64_t kScratchSlots = 16;
+
 TargetAttr targetOf(Operation *op) {
   auto module = isa<ModuleOp>(op) ? cast<ModuleOp>(op) : op->getParentOfType<ModuleOp>();
   return module ? module->getAttrOfType<TargetAttr>(kTargetAttr) : TargetAttr();
@@ -69,14 +72,15 @@ graph::MoveOpInterface decoderOf(graph::ContractOpInterface op) {
 }
 
 graph::Dims decodedPanels(graph::ContractOpInterface op, const graph::ContractRoles &roles) {
-  constexpr int64_t slots = 16; // as many threads as may share a kernel
   ContractShape shape = contractShape(op, roles);
   auto words = cast<RankedTensorType>(op->getOperand(1).getDefiningOp()->getOperand(0).getType());
   auto layout = dyn_cast_or_null<graph::LayoutAttr>(words.getEncoding());
-  ScheduleAttr schedule = chooseSchedule(op, shape, layout ? layout.getBlock() : 0);
+  if (!layout || layout.getBlockDim() < 0)
+    return {};
+  ScheduleAttr schedule = chooseSchedule(op, shape, layout.getBlock());
   if (shape.rows.constant().value_or(schedule.getM() + 1) <= schedule.getM())
     return {};
-  return {graph::DimExpr(slots),
+  return {graph::DimExpr(kScratchSlots),
           op.getIterationDims(graph::getDims)[roles.summed.front()] * graph::DimExpr(schedule.getN())};
 }
 
@@ -270,11 +274,10 @@ graph::DimExpr rowStride(const graph::DimExpr &elements, int64_t bytesEach) {
 }
 
 graph::Dims chainScratch(Operation *op, const graph::DimExpr &rows, const graph::DimExpr &columns, bool inPlace) {
-  // As many threads as may share a kernel; two tiles of rows, so that the right operands are read half as often.
-  constexpr int64_t slots = 16;
+  // Two tiles of rows, so that the right operands are read half as often.
   TargetAttr target = targetOf(op);
   int64_t most = target && target.getVectorRegisters() >= 32 ? 12 : 8;
-  return {graph::DimExpr(slots), graph::DimExpr(inPlace ? 1 : 2),
+  return {graph::DimExpr(kScratchSlots), graph::DimExpr(inPlace ? 1 : 2),
           graph::DimExpr(std::min(most, rows.constant().value_or(most))), rowStride(columns, sizeof(float))};
 }
 

@@ -34,7 +34,7 @@ int64_t groupSize(graph::ContractOpInterface op);
 graph::MoveOpInterface decoderOf(graph::ContractOpInterface op);
 
 /// Dims of the memory of a contraction that decodes for weights in full, which more rows than a tile's share: slots, floats of a
-/// panel. A task works in the slot of its number. Empty where rows are no more than that.
+/// panel. A task works in the slot of its number. Empty where rows are no more than that, and where the code lies in no panels.
 graph::Dims decodedPanels(graph::ContractOpInterface op, const graph::ContractRoles &roles);
 
 /// Whether the contraction leaves out the border of zeros (graph::leavesOutBorder): not where it runs on a matrix unit, which

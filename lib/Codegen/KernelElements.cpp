@@ -31,19 +31,12 @@ Type storageType(Type elementType) {
 SmallVector<int64_t> memoryOrder(Value tensor) { return graph::memoryOrder(cast<RankedTensorType>(tensor.getType())); }
 
 Buffer describeBuffer(Value memref, RankedTensorType type, ArrayRef<DimExpr> dims) {
-  Buffer buffer{memref, type.getElementType(), Dims(dims.begin(), dims.end()), Dims(dims.size(), DimExpr(0))};
+  Buffer buffer{memref, type.getElementType(), Dims(dims.begin(), dims.end()), graph::storedStrides(type, dims)};
   if (auto layout = dyn_cast_or_null<graph::LayoutAttr>(type.getEncoding()); layout && layout.getBlockDim() >= 0) {
     buffer.blockDim = layout.getBlockDim();
     buffer.block = layout.getBlock();
     buffer.groupDim = layout.getGroupDim();
     buffer.group = layout.getGroup();
-  }
-  DimExpr stride(graph::storedTogether(type));
-  Dims extents = graph::storedExtents(type, dims);
-  SmallVector<int64_t> order = graph::memoryOrder(type);
-  for (int64_t dim : llvm::reverse(order)) {
-    buffer.strides[dim] = stride;
-    stride = stride * extents[dim];
   }
   return buffer;
 }

@@ -1,11 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tensors that are made piece by piece: what is concatenated is made where it belongs."""
 
+import os
+import pathlib
+import subprocess
+
 import hewn
 import numpy as np
+import onnx
 import pytest
 from numeric import check, oracle
 from onnx import TensorProto, helper, numpy_helper
+
+TOOLS = pathlib.Path(os.environ.get("HEWN_TOOLS", pathlib.Path(hewn.__file__).parents[2] / "bin"))
 
 
 def floats(*shape, seed=0):
@@ -23,7 +30,7 @@ def model_of(nodes, inputs, outputs, initializers):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
 
 
-def compare(model, feeds, pieces=None, tmp_path=None, **options):
+def compare(model, feeds, **options):
     check(list(hewn.compile(model, **options).run(feeds).values()), oracle(model, feeds), rtol=1e-4, atol=1e-4)
 
 
@@ -92,6 +99,18 @@ def test_channels(branches, target):
     x = floats(1, 16, 14, 14)
     compare(model_of(nodes, {"x": [1, 16, 14, 14]}, ["y"], initializers), {"x": x}, target=target)
     compare(model_of(nodes, {"x": ["n", 16, 14, 14]}, ["y"], initializers), {"x": floats(3, 16, 14, 14)}, target=target)
+
+
+def test_nothing_is_left_of_a_concatenation(tmp_path):
+    nodes, initializers = inception(("conv3", "conv1", "odd"))
+    onnx.save(model_of(nodes, {"x": [1, 16, 14, 14]}, ["y"], initializers), tmp_path / "m.onnx")
+    plan = subprocess.run(
+        [TOOLS / "hewn", "compile", tmp_path / "m.onnx", "--emit=plan", "-o", "-"],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    assert plan.count("plan.assemble") == 1 and "@concat" not in plan
 
 
 def test_pieces_that_others_read():

@@ -49,6 +49,17 @@ int64_t storedTogether(RankedTensorType type) {
   return layout ? layout.getBlock() * layout.getGroup() : 1;
 }
 
+Dims storedStrides(RankedTensorType type, ArrayRef<DimExpr> dims) {
+  Dims extents = storedExtents(type, dims), strides(dims.size(), DimExpr(0));
+  SmallVector<int64_t> order = memoryOrder(type);
+  DimExpr stride(storedTogether(type));
+  for (int64_t dim : llvm::reverse(order)) {
+    strides[dim] = stride;
+    stride = stride * extents[dim];
+  }
+  return strides;
+}
+
 DimExpr storedElements(RankedTensorType type, ArrayRef<DimExpr> dims) {
   return numElements(storedExtents(type, dims)) * DimExpr(storedTogether(type));
 }

@@ -24,6 +24,8 @@ bool isPiece(mlir::RankedTensorType type);
 Dims storedExtents(mlir::RankedTensorType type, llvm::ArrayRef<DimExpr> dims);
 /// The elements that lie together innermost, where a dim is blocked; 1 otherwise.
 int64_t storedTogether(mlir::RankedTensorType type);
+/// Elements between neighbours along each logical dim of such a tensor; of a blocked or grouped dim between blocks or groups.
+Dims storedStrides(mlir::RankedTensorType type, llvm::ArrayRef<DimExpr> dims);
 /// Elements of a buffer of this type and these dims, the padding of blocks included.
 DimExpr storedElements(mlir::RankedTensorType type, llvm::ArrayRef<DimExpr> dims);
 

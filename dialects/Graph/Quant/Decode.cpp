@@ -13,16 +13,16 @@ std::optional<Code> DecodeOp::getCode() { return Code{int64_t(getBits()), int64_
 
 LogicalResult DecodeOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
   Dims codes = dimsOf(getCodes()), scale = dimsOf(getScale()), offset = getOffset() ? dimsOf(getOffset()) : scale;
-  int64_t bits = getBits(), block = getBlock();
-  if (!llvm::is_contained({2, 4, 8}, bits) || block < 1 || block % (32 / bits) != 0)
+  Code code = *getCode();
+  if (!code.isSound())
     return emitOpError("needs 2, 4 or 8 bits, and blocks of whole words");
   if (!getElementType(getCodes()).isUnsignedInteger(32) || !getElementType(getScale()).isF32() ||
       (getOffset() && !getElementType(getOffset()).isF32()))
     return emitOpError("needs codes in words of ui32, scales and offsets of f32");
   if (codes.size() != 2 || scale.size() != 2 || scale != offset || codes[1] != scale[1] ||
-      codes[0] * DimExpr(32 / bits) != scale[0] * DimExpr(block))
+      codes[0] * DimExpr(code.perWord()) != scale[0] * DimExpr(code.block))
     return emitOpError("needs a scale and an offset for each block of each column");
-  results.push_back({{codes[0] * DimExpr(32 / bits), codes[1]}, getElementType(getScale())});
+  results.push_back({{codes[0] * DimExpr(code.perWord()), codes[1]}, getElementType(getScale())});
   return success();
 }
 
@@ -59,10 +59,6 @@ static Value composeWords(Composer &c, Value bytes) {
     all = all ? c.op("graph.bitwise_or", {all, part}) : part;
   }
   return c.reshape(all, {dims[0], words});
-}
-
-bool canDecode(Code code, int64_t rows) {
-  return llvm::is_contained({2, 4, 8}, code.bits) && code.block % code.perWord() == 0 && rows % code.block == 0;
 }
 
 Value composeDecode(Composer &c, Value bytes, Value scale, Value zero, Code code) {

@@ -210,7 +210,7 @@ LogicalResult buildMatMulNBits(OnnxNode &node) {
     return !node.input(i) || isa_and_nonnull<ConstantOp>(node.input(i).getDefiningOp());
   });
   Value y;
-  if (constant && canDecode(code, k)) {
+  if (constant && code.isSound() && k % block == 0) {
     Value w = composeDecode(c, c.reshape(bytes, {DimExpr(n), DimExpr(k * bits / 8)}), scale, zero, code);
     y = composeMatMul(c, c.cast(node.input(0), c.b.getF32Type()), w);
     y = y ? c.cast(y, type) : y;

@@ -40,9 +40,7 @@ mlir::Value alongAxis(Composer &c, mlir::Value parameter, int64_t axis, int64_t 
 mlir::Value composeIntegerMatMul(OnnxNode &node, Composer &c, mlir::Value a, mlir::Value aZero, mlir::Value b,
                                  mlir::Value bZero);
 
-/// Whether a matrix of so many rows can be kept in such a code.
-bool canDecode(Code code, int64_t rows);
-/// The matrix [k, n] of codes in `bytes` [n, k * bits / 8], lowest bits first, as (code - zero) * scale; `scale` and `zero` are
+/// The matrix [k, n] of codes in `bytes` [n, k * bits / 8], lowest bits first, as (code - zero) * scale, of whole blocks; `scale` and `zero` are
 /// [n, k / block]; without `zero` it is the middle code.
 mlir::Value composeDecode(Composer &c, mlir::Value bytes, mlir::Value scale, mlir::Value zero, Code code);
 

@@ -91,8 +91,11 @@ SmallVector<Value> ContractEmitter::overCodes(int64_t vectors, ValueRange state,
   });
 }
 
-/// The state of a block's loop is that of the loop over blocks.
+/// The state of a block's loop is that of the loop over blocks, before it and behind it.
 static SmallVector<Value> keep(ValueRange carried) { return SmallVector<Value>(carried); }
+template <typename Block> static SmallVector<Value> take(ValueRange, ValueRange last, const Block &) {
+  return keep(last);
+}
 
 SmallVector<Value> ContractEmitter::codedProducts(const Panel &panel, ArrayRef<Index> rows, SmallVector<Value> sums) {
   SmallVector<Index> at(iteration);
@@ -100,9 +103,7 @@ SmallVector<Value> ContractEmitter::codedProducts(const Panel &panel, ArrayRef<I
     at[*form.tiled] = e.add(at[*form.tiled], rows[0]);
   Value left = from(form.lhs, offset(form.lhs, form.maps[0], at));
   Index step = e.expression(ContractForm::strideAlong(form.lhs, form.maps[0], form.roles.summed.front()));
-  SmallVector<Index> distance;
-  for (const Index &row : rows)
-    distance.push_back(e.mul(e.sub(row, rows[0]), e.expression(form.rowStride)));
+  SmallVector<Index> distance = rowDistances(rows, 0);
   size_t across = size_t(panel.vectors), count = rows.size() * across;
   auto multiply = [&](Index depth, ArrayRef<Value> weights, SmallVector<Value> &next, bool sumsLeft) {
     for (size_t r = 0; r < rows.size(); ++r) {
@@ -124,8 +125,7 @@ SmallVector<Value> ContractEmitter::codedProducts(const Panel &panel, ArrayRef<I
   plan::TargetAttr target = plan::targetOf(k.kernel);
   bool fits = target && 2 * count + across + rows.size() + others <= size_t(target.getVectorRegisters());
   if (!fits)
-    return overCodes(panel.vectors, sums,
-                     {keep, scaled, [](ValueRange, ValueRange last, const Block &) { return keep(last); }});
+    return overCodes(panel.vectors, sums, {keep, scaled, take<Block>});
   // sum of x (m factor + addend) = factor (sum of x m) + addend (sum of x)
   Value zero = arith::ConstantOp::create(b, loc(), b.getZeroAttr(sumType()));
   auto open = [&](ValueRange) { return SmallVector<Value>(count + rows.size(), zero); };
@@ -155,7 +155,7 @@ void ContractEmitter::decodePanel(Index panel, const Buffer &memory, Index start
       vector::StoreOp::create(b, loc(), weight, memory.memref, e.add(row, e.constant(int64_t(j) * e.lanes)).base);
     }
   };
-  overCodes(n / e.lanes, {}, {keep, store, [](ValueRange, ValueRange last, const Block &) { return keep(last); }});
+  overCodes(n / e.lanes, {}, {keep, store, take<Block>});
   iteration[form.roles.column] = outside;
 }
 

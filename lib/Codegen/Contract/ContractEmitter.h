@@ -143,6 +143,8 @@ private:
   llvm::SmallVector<mlir::Value> clippedLoops(llvm::ArrayRef<const graph::Clip *> loops, const Panel &panel,
                                               const RowVariant &variant, llvm::ArrayRef<graph::Index> rows,
                                               llvm::SmallVector<mlir::Value> sums);
+  /// From row `base` of a tile to each of its rows in the left operand.
+  llvm::SmallVector<graph::Index> rowDistances(llvm::ArrayRef<graph::Index> rows, int64_t base);
   /// The left operand's element, or group of them, in every lane.
   mlir::Value spreadScalar(mlir::Value left, graph::Index position, mlir::VectorType type);
   /// sum + x * y, lane by lane.

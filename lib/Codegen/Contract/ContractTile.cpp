@@ -221,6 +221,11 @@ SmallVector<Value> ContractEmitter::clippedLoops(ArrayRef<const Clip *> loops, c
   return llvm::to_vector(llvm::map_range(loop.getResults(), [](OpResult r) { return Value(r); }));
 }
 
+SmallVector<Index> ContractEmitter::rowDistances(ArrayRef<Index> rows, int64_t base) {
+  return llvm::map_to_vector(
+      rows, [&](const Index &row) { return e.mul(e.sub(row, rows[base]), e.expression(form.rowStride)); });
+}
+
 Value ContractEmitter::spreadScalar(Value left, Index position, VectorType type) {
   if (!form.dot)
     return vector::BroadcastOp::create(b, loc(), type, memref::LoadOp::create(b, loc(), left, position.base));
@@ -287,9 +292,7 @@ SmallVector<Value> ContractEmitter::innerLoops(const Panel &panel, ArrayRef<bool
     at[*form.tiled] = e.add(at[*form.tiled], rows[base]);
   Value left = from(form.lhs, form.leftTerm(pair.first), offset(form.lhs, form.maps[0], at, form.clips));
   Value right = from(form.rhs, form.rightTerm(pair.second), offset(form.rhs, form.maps[1], iteration));
-  SmallVector<Index> distance;
-  for (const Index &row : rows)
-    distance.push_back(e.mul(e.sub(row, rows[base]), e.expression(form.rowStride)));
+  SmallVector<Index> distance = rowDistances(rows, base);
   SmallVector<KLoop> loops = kLoops(form.group());
   Dims counts = llvm::map_to_vector<4>(loops, [](const KLoop &l) { return l.extent; });
   std::optional<Ahead> ahead = fetchAhead(counts);

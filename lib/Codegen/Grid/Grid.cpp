@@ -220,8 +220,7 @@ Index Grid::address(Value memory) { return {memref::ExtractAlignedPointerAsIndex
 Value Grid::number(int32_t value) { return arith::ConstantOp::create(e.b, e.loc, e.b.getI32IntegerAttr(value)); }
 
 void Grid::wantRegisters(int64_t count) {
-  constexpr int64_t most = 255; // a thread can have
-  k.function->setAttr(plan::kRegistersAttr, e.b.getI64IntegerAttr(std::min(count, most)));
+  k.function->setAttr(plan::kRegistersAttr, e.b.getI64IntegerAttr(std::min(count, plan::kMostThreadRegisters)));
 }
 
 void Grid::wantBlocks(const DimExpr &count) {

@@ -54,8 +54,9 @@
 // (2t, g) and (2t+1, g). A copy lands in shared memory some time before a wait for its group ends, in any order; other threads
 // see it behind a barrier after that.
 //
-// D is as many as 32 bytes have; f32s and integers lie along the sum, and f32s are factors as those of `product`. Groups are warps 4 i to 4 i + 3 of a block. Warp w of a group has rows 16 w to 16 w + 15 of its sums: a lane has for each eight
-// columns, in turn, what it has of `product`'s. A group's product reads shared memory some time before a wait for its set ends, what
+// D is as many as 32 bytes have; f32s and integers lie along the sum, and f32s are factors as those of `product`. Groups are warps 4 i
+// to 4 i + 3 of a block. Warp w of a group has rows 16 w to 16 w + 15 of its sums: a lane has for each eight columns, in turn, what it
+// has of `product`'s. A group's product reads shared memory some time before a wait for its set ends, what
 // was published before the last barrier. Until then its sums may only be passed to another product, or to a wait. LEFT and
 // RIGHT: `k`, a matrix lies along the sum, or `m`, it lies along its rows (columns of the right one); `r`: each warp has its rows as
 // those of `product`'s left matrix, in words that stay as they are until the wait. Lines of L = 128, 64 or 32

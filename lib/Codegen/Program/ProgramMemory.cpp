@@ -75,10 +75,10 @@ llvm::Value *ProgramEmitter::place(OpResult result) {
   DimExpr at = DimExpr::fromAttr(where.getOffset()).value_or(DimExpr(0));
   if (where.getKind() == "piece") {
     Value whole = plan::assemblyOf(result).getOutput();
-    auto [memory, isNew] = pointers.try_emplace(whole);
-    if (isNew)
-      memory->second = place(cast<OpResult>(whole));
-    return offset(pointers[whole], value(at));
+    llvm::Value *memory = pointers.lookup(whole);
+    if (!memory) // the first piece
+      pointers[whole] = memory = place(cast<OpResult>(whole));
+    return offset(memory, value(at));
   }
   if (where.getKind() == "output") {
     unsigned i = unsigned(at.constant().value_or(0));

@@ -189,14 +189,13 @@ private:
     Group &own = groups[groupOf[op]];
     own.ops = std::move(ops);
     own.why = "a row of the first product is used up by the second";
-    if (Operation *scratch = makeScratch(*chain, own.ops.front()))
-      own.ops.insert(own.ops.begin(), scratch);
-    if (Dims parts = plan::gridChainScratch(*chain); !parts.empty()) {
-      own.ops.insert(own.ops.begin(), scratchBefore(own.ops.front(), parts));
-      own.why += ("; its columns are divided over blocks, so many parts: " + plan::gridChainParts(*chain).str()).str();
-    }
     for (Operation *member : own.ops)
       groupOf[member] = groupOf[op];
+    addScratch(own, rowsOfChain(*chain));
+    if (Dims parts = plan::gridChainScratch(*chain); !parts.empty()) {
+      addScratch(own, parts);
+      because(own, "its columns are divided over blocks, so many parts: " + plan::gridChainParts(*chain).str());
+    }
     return true;
   }
 
@@ -217,44 +216,42 @@ private:
     return columns && plan::chainRows(chain.first, *columns, chain.columnBytes()) > 0;
   }
 
-  /// Memory for the rows of a chain before `first`, where they are too long for a stack, or of unknown length; else null.
-  Operation *makeScratch(const graph::Chain &chain, Operation *first) {
+  /// The memory for the rows of a chain, where they are too long for a stack, or of unknown length; else empty.
+  static Dims rowsOfChain(const graph::Chain &chain) {
     if (plan::gridOf(chain.first) || fitsStack(chain))
-      return nullptr;
+      return {};
     Dims space = graph::getDims(chain.first->getResult(0));
-    return scratchBefore(first, plan::chainScratch(chain.first, space[chain.rowDim], space.back(), chain.inPlace));
+    return plan::chainScratch(chain.first, space[chain.rowDim], space.back(), chain.inPlace);
   }
 
   /// A border of zeros that only this contraction reads is left out by it.
   void joinBorder(graph::ContractOpInterface op) {
     auto border = op->getOperand(0).getDefiningOp<graph::MoveOpInterface>();
-    Group *own = groupWith(op->getOperand(0));
-    if (!border || !own || own->ops.size() != 1 || !border->hasOneUse() || !plan::leavesOutBorder(op, border))
-      return;
-    own->ops.clear();
-    groupOf[border] = groupOf[op];
-    Group &group = groups[groupOf[op]];
-    group.ops.insert(group.ops.begin(), border);
-    group.why = "a border of zeros that is left out";
+    if (border && plan::leavesOutBorder(op, border))
+      takeIn(border, op, "a border of zeros that is left out");
   }
 
   /// Weights that come as a code are decoded where they are multiplied.
   void joinDecoder(graph::ContractOpInterface op) {
     graph::MoveOpInterface decoder = plan::decoderOf(op);
-    Group *own = decoder ? groupWith(op->getOperand(1)) : nullptr;
-    if (!own || own->ops.size() != 1 || !decoder->hasOneUse())
-      return;
-    own->ops.clear();
-    groupOf[decoder] = groupOf[op];
-    Group &group = groups[groupOf[op]];
-    group.ops.insert(group.ops.begin(), decoder);
-    group.why += (group.why.empty() ? "" : "; ") + std::string("weights in few bits");
-    if (Dims panels = plan::decodedPanels(op, *graph::contractRoles(op)); !panels.empty()) {
-      Operation *scratch = scratchBefore(group.ops.front(), panels);
-      group.ops.insert(group.ops.begin(), scratch);
-      groupOf[scratch] = groupOf[op];
-    }
+    if (decoder && takeIn(decoder, op, "weights in few bits"))
+      addScratch(groups[groupOf[op]], plan::decodedPanels(op, *graph::contractRoles(op)));
   }
+
+  /// A move that is alone, and that this contraction alone reads, becomes a part of its kernel; false: it is not so.
+  bool takeIn(Operation *move, Operation *contraction, StringRef why) {
+    Group *own = groupWith(move->getResult(0));
+    if (!own || own->ops.size() != 1 || !move->hasOneUse())
+      return false;
+    own->ops.clear();
+    groupOf[move] = groupOf[contraction];
+    Group &group = groups[groupOf[contraction]];
+    group.ops.insert(group.ops.begin(), move);
+    because(group, why);
+    return true;
+  }
+
+  static void because(Group &group, const Twine &why) { group.why += ((group.why.empty() ? "" : "; ") + why).str(); }
 
   /// Memory for the transformed tiles of a contraction whose weights are transformed.
   void joinFiltering(graph::ContractOpInterface op) {
@@ -264,10 +261,8 @@ private:
       return;
     int64_t panel = cast<graph::LayoutAttr>(weights.getEncoding()).getBlock();
     Group &group = groups[groupOf[op]];
-    Operation *scratch = scratchBefore(group.ops.front(), plan::winogradSchedule(op, tile, panel).scratch);
-    group.ops.insert(group.ops.begin(), scratch);
-    groupOf[scratch] = groupOf[op];
-    group.why += (group.why.empty() ? "" : "; ") + ("windows by minimal filtering, tiles of " + Twine(tile)).str();
+    addScratch(group, plan::winogradSchedule(op, tile, panel).scratch);
+    because(group, "windows by minimal filtering, tiles of " + Twine(tile));
   }
 
   /// What several passes of rows need and is dear is kept in the row of a result until that is written. Where no result can hold
@@ -344,12 +339,17 @@ private:
     });
   }
 
-  static Operation *scratchBefore(Operation *first, const Dims &dims) {
+  /// Gives the group's kernel memory of these dims; none where there are no dims.
+  void addScratch(Group &group, const Dims &dims) {
+    if (dims.empty())
+      return;
+    Operation *first = group.ops.front();
     OpBuilder b(first);
     Value scratch = graph::make<graph::ScratchOp>(b, first->getLoc(), {},
                                                   {b.getNamedAttr("shape", graph::dimsAttr(b.getContext(), dims)),
                                                    b.getNamedAttr("of", TypeAttr::get(b.getF32Type()))});
-    return scratch.getDefiningOp();
+    group.ops.insert(group.ops.begin(), scratch.getDefiningOp());
+    groupOf[scratch.getDefiningOp()] = groupOf[first];
   }
 
   void joinProducers(Operation *op) {
@@ -386,7 +386,7 @@ private:
       group.space = graph::getDims(op->getResult(0));
     }
     if (group.why.find(why.str()) == std::string::npos)
-      group.why += (group.why.empty() ? "" : "; ") + why.str();
+      because(group, why);
   }
 
   /// Whether neighbours in memory are no longer neighbours: lanes would be written one element at a time, where a kernel of its own

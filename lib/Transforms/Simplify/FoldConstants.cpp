@@ -9,8 +9,8 @@
 //     %y = graph.conv %x, %f
 //
 // Left alone: results of many more elements than what they are made from (an expanded scalar would grow the weights; a
-// dequantized matrix does too, but is read at every run; what contractions decode as they go stays a code), sizes that are not static, ops with regions, and all where the
-// evaluator is missing or refuses. Work is done in batches, so that a model of large constants does not lie in memory
+// dequantized matrix does too, but is read at every run; what contractions decode as they go stays a code), sizes that are not
+// static, ops with regions, and all where the evaluator is missing or refuses. Work is done in batches, so that a model of large constants does not lie in memory
 // twice.
 #include "dialects/Graph/Analysis/Views.h"
 #include "dialects/Graph/Graph.h"

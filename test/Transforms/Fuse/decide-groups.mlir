@@ -132,17 +132,38 @@ func.func @moves(%x: tensor<8x8xf32>) -> (tensor<4x8xf32>, tensor<64xf32>) {
 
 // Weights of few bits are decoded where they are multiplied; rows that are more than a tile's share them in memory.
 // CHECK-LABEL: func.func @decode
+#panels = #graph.layout<[1, 0], blockDim = 1, block = 16>
 module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
-func.func @decode(%w: tensor<32x128xui32>, %s: tensor<8x128xf32>, %x: tensor<1x256xf32>, %many: tensor<100x256xf32>) -> (tensor<1x128xf32>, tensor<100x128xf32>) {
+func.func @decode(%w: tensor<32x128xui32, #panels>, %s: tensor<8x128xf32>, %x: tensor<1x256xf32>, %many: tensor<100x256xf32>) -> (tensor<1x128xf32>, tensor<100x128xf32>) {
   // CHECK: graph.decode {{.*}}graph.in_group = 0 : i64, graph.why = "weights in few bits"
-  %0 = graph.decode %w, %s {bits = 4, block = 32} : (tensor<32x128xui32>, tensor<8x128xf32>) -> tensor<256x128xf32>
+  %0 = graph.decode %w, %s {bits = 4, block = 32} : (tensor<32x128xui32, #panels>, tensor<8x128xf32>) -> tensor<256x128xf32>
   // CHECK: graph.matmul {{.*}}graph.in_group = 0
   %1 = graph.matmul %x, %0 : (tensor<1x256xf32>, tensor<256x128xf32>) -> tensor<1x128xf32>
   // CHECK: graph.scratch {{.*}}graph.in_group = 1
   // CHECK: graph.decode {{.*}}graph.in_group = 1
-  %2 = graph.decode %w, %s {bits = 4, block = 32} : (tensor<32x128xui32>, tensor<8x128xf32>) -> tensor<256x128xf32>
+  %2 = graph.decode %w, %s {bits = 4, block = 32} : (tensor<32x128xui32, #panels>, tensor<8x128xf32>) -> tensor<256x128xf32>
   // CHECK: graph.matmul {{.*}}graph.in_group = 1
   %3 = graph.matmul %many, %2 : (tensor<100x256xf32>, tensor<256x128xf32>) -> tensor<100x128xf32>
   return %1, %3 : tensor<1x128xf32>, tensor<100x128xf32>
 }
+}
+
+// -----
+
+// What puts together what contractions make, for a contraction, joins nobody: nothing will be left of it. Elementwise ops that read it
+// take its operands as they are.
+// CHECK-LABEL: func.func @placed
+func.func @placed(%x: tensor<8x16xf32>, %v: tensor<16x24xf32>, %w: tensor<48x16xf32>) -> (tensor<8x16xf32>, tensor<8x48xf32>) {
+  %0 = graph.matmul %x, %v : (tensor<8x16xf32>, tensor<16x24xf32>) -> tensor<8x24xf32>
+  %1 = graph.matmul %x, %v : (tensor<8x16xf32>, tensor<16x24xf32>) -> tensor<8x24xf32>
+  // CHECK: graph.concat {{.*}}graph.in_group = [[C:[0-9]+]] : i64, graph.why = "its operands are made in place"
+  %2 = graph.concat %0, %1 {axis = 1 : i64} : (tensor<8x24xf32>, tensor<8x24xf32>) -> tensor<8x48xf32>
+  %3 = graph.matmul %2, %w : (tensor<8x48xf32>, tensor<48x16xf32>) -> tensor<8x16xf32>
+  %4 = graph.matmul %x, %v : (tensor<8x16xf32>, tensor<16x24xf32>) -> tensor<8x24xf32>
+  %5 = graph.matmul %x, %v : (tensor<8x16xf32>, tensor<16x24xf32>) -> tensor<8x24xf32>
+  // CHECK: graph.concat {{.*}}graph.in_group = [[D:[0-9]+]] : i64, graph.why = "elementwise ops over one space"
+  %6 = graph.concat %4, %5 {axis = 1 : i64} : (tensor<8x24xf32>, tensor<8x24xf32>) -> tensor<8x48xf32>
+  // CHECK: graph.relu {{.*}}graph.in_group = [[D]]
+  %7 = graph.relu %6 : (tensor<8x48xf32>) -> tensor<8x48xf32>
+  return %3, %7 : tensor<8x16xf32>, tensor<8x48xf32>
 }

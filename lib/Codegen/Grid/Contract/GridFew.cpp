@@ -15,6 +15,7 @@
 #include "lib/Codegen/Grid/GridEngine.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using hewn::graph::DimExpr;
@@ -42,7 +43,7 @@ int64_t placesAcross(const GridTiles &tiles, int64_t warp) {
   std::optional<int64_t> many = graph::numElements(tiles.dims(list)).constant(),
                          batch = graph::numElements(tiles.dims(tiles.batch)).constant();
   int64_t places = warp, most = processors + processors / 4; // blocks: some processors may have two
-  while (many && batch && places > least && 2 * *batch * ((*many + places - 1) / places) <= most)
+  while (many && batch && places > least && 2 * *batch * int64_t(llvm::divideCeil(*many, places)) <= most)
     places /= 2;
   return places;
 }

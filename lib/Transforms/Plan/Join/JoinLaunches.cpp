@@ -12,13 +12,14 @@
 // Whole scans are joined, or what is inside of them; a scan's states then move from step to step without a copy (Handover.h). A
 // kernel whose work is large runs better by itself, with as many blocks as it wants: the model of JointCost.h weighs the two. All
 // parts of a kernel get the registers, threads and shared memory that the largest wants (Occupancy.h), so that parts of different
-// kinds may be better in kernels of their own. What is joined is the best way to cut each block of the program. What stays: branches and loops whose trips are known only when
-// run, parts of the host, what allocates, kernels with groups of all threads. lib/Codegen/Grid/Joint makes the kernels.
+// kinds may be better in kernels of their own. What is joined is the best way to cut each block of the program. What stays: branches
+// and loops whose trips are known only when run, parts of the host, what allocates, kernels with groups of all threads. lib/Codegen/Grid/Joint makes the kernels.
 #include "dialects/Graph/Analysis/Views.h"
 #include "lib/Transforms/Plan/Join/JointCost.h"
 #include "lib/Transforms/Plan/Passes.h"
 
 #include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/Support/MathExtras.h"
 #include <algorithm>
 #include <limits>
 #include <set>
@@ -39,8 +40,6 @@ constexpr size_t kMostArguments = 440;
 /// Joint kernels have copies of their parts, which are long where these multiply matrices, and the model's rates are not measured: by the
 /// model they must take so much less.
 constexpr double kWorthIt = 1.1;
-/// Registers of a thread.
-constexpr int64_t kMostRegisters = 255;
 
 /// Values that a kernel of these ops has from outside or gives there.
 size_t countArguments(ArrayRef<Operation *> run) {
@@ -79,12 +78,11 @@ private:
     // Estimates that differ by less are one amount.
     constexpr int64_t registerStep = 32, sharedStep = 8 << 10;
     std::set<int64_t> threads, registers, shared;
-    auto roundUp = [](int64_t value, int64_t step) { return (value + step - 1) / step * step; };
     for (const DeviceWork &op : ops)
       if (op.needs().threads > 0) {
         threads.insert(op.needs().threads);
-        registers.insert(std::min<int64_t>(roundUp(op.needs().registers, registerStep), kMostRegisters));
-        shared.insert(roundUp(op.needs().sharedBytes, sharedStep));
+        registers.insert(std::min(int64_t(llvm::alignTo(op.needs().registers, registerStep)), kMostThreadRegisters));
+        shared.insert(int64_t(llvm::alignTo(op.needs().sharedBytes, sharedStep)));
       }
     std::vector<KernelNeeds> all = {{}}; // for what launches nothing
     for (int64_t t : threads)

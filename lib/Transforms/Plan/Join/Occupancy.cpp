@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Transforms/Plan/Join/Occupancy.h"
 
+#include "llvm/Support/MathExtras.h"
 #include <algorithm>
 #include <cmath>
 
@@ -27,7 +28,7 @@ int64_t blocksAtOnce(const KernelNeeds &needs, GridAttr grid) {
   // Registers are given to threads by eights; some shared memory of each block is not its own.
   constexpr int64_t registerStep = 8, blockBytes = 1024;
   int64_t threads = std::max<int64_t>(needs.threads, 1);
-  int64_t registers = (std::max<int64_t>(needs.registers, 1) + registerStep - 1) / registerStep * registerStep;
+  int64_t registers = int64_t(llvm::alignTo(std::max<int64_t>(needs.registers, 1), registerStep));
   int64_t shared = grid.getBlocksBytes() > 0 ? grid.getBlocksBytes() : grid.getSharedBytes();
   return std::min({grid.getThreads() / threads, grid.getRegisters() / (registers * threads),
                    shared / (needs.sharedBytes + blockBytes)});

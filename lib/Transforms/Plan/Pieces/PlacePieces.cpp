@@ -8,8 +8,9 @@
 //
 // A piece is the result of a launch in this block, is put together once, and lies in memory as the whole does. Operands that are no
 // such pieces are copied to their place by kernels of their own, where the others are at least half of all. Left alone: sizes that
-// are not known before a run, pieces with gaps that anything but a kernel reads, or anything at all where the whole is large, and what would make the arena larger: the whole is
-// live from the first piece on, and one that waits long for the others (a U-net's) had better wait alone.
+// are not known before a run, pieces with gaps that anything but a kernel reads, or anything at all where the whole is large, and
+// what would make the arena larger: the whole is live from the first piece on, and one that waits long for the others (a U-net's)
+// had better wait alone.
 #include "dialects/Graph/Analysis/Layout.h"
 #include "dialects/Plan/Pieces.h"
 #include "dialects/Plan/Schedule.h"
@@ -45,11 +46,13 @@ graph::MoveOpInterface onlyAssembles(KernelOp kernel) {
 
 class Placer {
 public:
-  explicit Placer(ModuleOp module) : module(module), kernels(module) {}
+  Placer(ModuleOp module, func::FuncOp program)
+      : module(module), program(program), kernels(module), symbols(inputSymbols(program)), samples(samplesOf(program)) {
+  }
 
   void run() {
     SmallVector<LaunchOp> launches;
-    module.walk([&](LaunchOp launch) { launches.push_back(launch); });
+    program.walk([&](LaunchOp launch) { launches.push_back(launch); });
     for (LaunchOp launch : launches)
       if (auto kernel = kernels.lookup<KernelOp>(launch.getKernel()))
         if (graph::MoveOpInterface move = onlyAssembles(kernel); move && !gridOf(launch))
@@ -61,7 +64,12 @@ public:
 
 private:
   ModuleOp module;
+  func::FuncOp program;
   SymbolTable kernels;
+  llvm::StringSet<> symbols;
+  std::vector<Sample> samples;
+  /// What is live at once as the program stands; empty until it is asked for.
+  std::vector<int64_t> live;
   /// Launches whose operands or results have other types than their kernel's.
   llvm::SetVector<LaunchOp> changed;
   /// Variants of kernels and kernels that copy, by what they are.
@@ -70,8 +78,7 @@ private:
   void place(LaunchOp launch, KernelOp kernel, int64_t dim) {
     Value result = launch->getResult(0);
     auto whole = cast<RankedTensorType>(result.getType());
-    auto program = launch->getParentOfType<func::FuncOp>();
-    if (!program || !isKnown(bufferBytes(result), inputSymbols(program)))
+    if (!isKnown(bufferBytes(result), symbols))
       return;
     SmallVector<bool> inPlace;
     int64_t placed = 0;
@@ -84,8 +91,8 @@ private:
     }
     if (placed == 0 || 2 * placed < whole.getDimSize(dim))
       return;
-    std::vector<Sample> samples = samplesOf(program);
-    std::vector<int64_t> before = liveBytes(program, samples);
+    if (live.empty())
+      live = liveBytes(program, samples);
     SmallVector<Type> types = llvm::to_vector(launch.getInputs().getTypes());
     OpBuilder b(launch);
     SmallVector<Value> pieces;
@@ -100,12 +107,13 @@ private:
       assembly->setAttr(graph::kDimsAttr, dims);
     result.replaceAllUsesWith(assembly.getOutput());
     launch->remove();
-    std::vector<int64_t> after = liveBytes(program, samples);
-    if (llvm::any_of(llvm::zip(before, after), [](auto pair) { return std::get<1>(pair) > std::get<0>(pair); })) {
+    std::vector<int64_t> now = liveBytes(program, samples);
+    if (llvm::any_of(llvm::zip(now, live), [](auto pair) { return std::get<0>(pair) > std::get<1>(pair); })) {
       OpBuilder(assembly).insert(launch);
       undo(launch, assembly, types);
       return;
     }
+    live = std::move(now);
     for (auto [i, value] : llvm::enumerate(launch.getInputs()))
       if (value.getType() != types[i]) {
         changed.insert(value.getDefiningOp<LaunchOp>());
@@ -216,7 +224,11 @@ private:
 };
 
 struct PlacePieces : public hewn::impl::PlacePiecesPassBase<PlacePieces> {
-  void runOnOperation() override { Placer(getOperation()).run(); }
+  void runOnOperation() override {
+    auto program = getOperation().lookupSymbol<func::FuncOp>(kProgramName);
+    if (program && !program.isDeclaration())
+      Placer(getOperation(), program).run();
+  }
 };
 
 } // namespace

@@ -34,21 +34,15 @@ AssembleOp assemblyOf(Value value) {
 
 DimExpr pieceOffset(Value piece) {
   AssembleOp assembly = assemblyOf(piece);
-  auto type = assembly.getOutput().getType();
+  Value whole = assembly.getOutput();
   int64_t dim = int64_t(assembly.getDim()), before = 0;
   for (Value other : assembly.getPieces()) {
     if (other == piece)
       break;
     before += cast<RankedTensorType>(other.getType()).getDimSize(dim);
   }
-  Dims extents = graph::storedExtents(type, graph::getDims(assembly.getOutput()));
-  DimExpr stride(std::max<int64_t>(type.getElementTypeBitWidth() / 8, 1));
-  for (int64_t d : llvm::reverse(graph::memoryOrder(type))) {
-    if (d == dim)
-      break;
-    stride = stride * extents[d];
-  }
-  return stride * DimExpr(before);
+  Dims strides = graph::storedStrides(cast<RankedTensorType>(whole.getType()), graph::getDims(whole));
+  return strides[dim] * DimExpr(before * graph::elementBytes(whole));
 }
 
 bool ownsBuffer(OpResult result) {

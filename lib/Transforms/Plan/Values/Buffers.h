@@ -2,9 +2,9 @@
 //
 // Which values of a program share memory.
 //
-// Views are their operand's memory, pieces are in the memory of what they are assembled to, a loop's body sees its carried values in the buffers of the loop's results, and the
-// result of a branch is wherever the branch that ran left it. All others own a buffer. `roots` follows these rules back
-// to the owners.
+// Views are their operand's memory, pieces are in the memory of what they are assembled to, a loop's body sees its carried values in
+// the buffers of the loop's results, and the result of a branch is wherever the branch that ran left it. All others own a buffer.
+// `roots` follows these rules back to the owners.
 #ifndef HEWN_LIB_TRANSFORMS_PLAN_VALUES_BUFFERS_H
 #define HEWN_LIB_TRANSFORMS_PLAN_VALUES_BUFFERS_H
 
