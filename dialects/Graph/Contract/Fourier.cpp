@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Discrete Fourier transforms as products with matrices of cosines and sines. That is more arithmetic than a fast
-// transform and still faster at the lengths that audio models use (hundreds), where a matrix product runs at full
-// speed.
+// Discrete Fourier transforms as products with matrices of cosines and sines, which run at full speed; lengths that can be cut in
+// two are, so that the matrices stay small.
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Contract/Contract.h"
 #include "dialects/Graph/GraphOps.h"
 #include "dialects/Graph/Move/Axes.h"
+
+#include <cmath>
 
 using namespace mlir;
 
@@ -50,18 +51,58 @@ static Waves makeWaves(Composer &c, Type type, DimExpr rows, DimExpr columns, Di
   return {sine(c.op("graph.add", {quarters, n})), sine(quarters)};
 }
 
-/// Transforms the last dim of `x` to `columns` frequencies; `sign` is that of the exponent.
-static Complex transform(Composer &c, Complex x, DimExpr columns, DimExpr length, int sign) {
-  if (!x.real)
-    return {};
-  Waves w = makeWaves(c, getElementType(x.real), getDims(x.real).back(), columns, length);
-  auto times = [&](Value a, Value matrix) { return a ? composeMatMul(c, a, matrix) : Value(); };
-  Value rc = times(x.real, w.cosine), rs = times(x.real, w.sine), ic = times(x.imaginary, w.cosine),
-        is = times(x.imaginary, w.sine);
+/// `x` by waves, `sign` that of the exponent; `times` is the product of a real tensor and cosines or sines.
+static Complex multiply(Composer &c, Complex x, Waves w, int sign, function_ref<Value(Value, Value)> times) {
+  auto part = [&](Value a, Value wave) { return a ? times(a, wave) : Value(); };
+  Value rc = part(x.real, w.cosine), rs = part(x.real, w.sine), ic = part(x.imaginary, w.cosine),
+        is = part(x.imaginary, w.sine);
   // (r + i*m)(cos + i*s*sin) = r cos - s m sin + i (m cos + s r sin)
   if (!x.imaginary)
     return {rc, sign < 0 ? c.op("graph.neg", rs) : rs};
   return {c.op(sign < 0 ? "graph.add" : "graph.sub", {rc, is}), c.op(sign < 0 ? "graph.sub" : "graph.add", {ic, rs})};
+}
+
+/// A factor of a length by which a transform is cut in two; 0: it is better whole, or unknown, or (nearly) prime.
+static int64_t factorOf(const DimExpr &length) {
+  constexpr int64_t leastLength = 128, leastFactor = 4, mostFactor = 64;
+  int64_t n = length.constant().value_or(0);
+  if (n < leastLength)
+    return 0;
+  for (int64_t factor = std::min(mostFactor, int64_t(std::sqrt(double(n)))); factor >= leastFactor; --factor)
+    if (n % factor == 0)
+      return factor;
+  return 0;
+}
+
+/// Transforms the last dim of `x` to its first `columns` frequencies; `sign` is that of the exponent. A long one of n = p * q elements
+/// is p transforms of q and q of p (Cooley and Tukey, 1965): element q*a + b and frequency c + p*d meet in the wave
+/// exp(2*pi*i*(a*c/p + b*c/n + b*d/q)).
+static Complex transform(Composer &c, Complex x, DimExpr columns, DimExpr length, int sign) {
+  if (!x.real)
+    return {};
+  Type type = getElementType(x.real);
+  int64_t factor = factorOf(length);
+  if (factor == 0)
+    return multiply(c, x, makeWaves(c, type, length, columns, length), sign,
+                    [&](Value a, Value wave) { return composeMatMul(c, a, wave); });
+  DimExpr p(factor), q = length.floorDiv(p);
+  Dims cut = getDims(x.real);
+  cut.back() = p;
+  cut.push_back(q);
+  x = {c.reshape(x.real, cut), x.imaginary ? c.reshape(x.imaginary, cut) : Value()};
+  x = multiply(c, x, makeWaves(c, type, p, p, p), sign, [&](Value a, Value wave) { return composeMatMul(c, wave, a); });
+  x = multiply(c, x, makeWaves(c, type, p, q, length), sign,
+               [&](Value a, Value wave) { return c.op("graph.mul", {a, wave}); });
+  x = transform(c, x, q, q, sign);
+  Dims whole = getDims(x.real);
+  SmallVector<int64_t> order = llvm::to_vector(llvm::seq<int64_t>(0, whole.size()));
+  std::swap(order.back(), order[order.size() - 2]);
+  whole.pop_back();
+  whole.back() = length;
+  auto join = [&](Value y) {
+    return c.slice(c.reshape(c.transpose(y, order), whole), whole.size() - 1, DimExpr(0), columns);
+  };
+  return {join(x.real), join(x.imaginary)};
 }
 
 /// Crops or pads the last dim with zeros.

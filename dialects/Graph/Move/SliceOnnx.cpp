@@ -133,8 +133,12 @@ LogicalResult buildSlice(OnnxNode &node) {
     sizes.push_back(range.size);
     knownSteps.push_back(*step.constant());
   }
-  if (sizes == dims && llvm::all_of(knownSteps, [](int64_t s) { return s == 1; }))
+  SmallVector<int64_t> cut = llvm::filter_to_vector(
+      llvm::seq<int64_t>(0, rank), [&](int64_t d) { return knownSteps[d] != 1 || !(sizes[d] == dims[d]); });
+  if (cut.empty())
     return node.finish(x);
+  if (int64_t d = cut.front(); cut.size() == 1)
+    return node.finish(Composer(node).slice(x, d, offsets[d], sizes[d], knownSteps[d]));
   return node.finish(
       node.make<SliceOp>(x, {node.attr("offsets", ArrayRef<DimExpr>(offsets)),
                              node.attr("sizes", ArrayRef<DimExpr>(sizes)), node.attr("steps", knownSteps)}));

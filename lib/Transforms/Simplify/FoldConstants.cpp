@@ -116,10 +116,18 @@ private:
     return op && (isa<graph::ConstantOp>(op) || foldable.contains(op));
   }
 
+  /// Whether lists of dims in attributes are numbers, and no expressions over symbols.
+  static bool saysNumbers(Operation *op) {
+    return llvm::all_of(op->getAttrs(), [](NamedAttribute attribute) {
+      auto list = dyn_cast<ArrayAttr>(attribute.getValue());
+      return !list || llvm::all_of(list, llvm::IsaPred<IntegerAttr, ArrayAttr>);
+    });
+  }
+
   bool isFoldable(Operation *op) {
     bool isKind = isa<graph::ElementwiseOpInterface, graph::ReduceOpInterface, graph::ScanOpInterface,
                       graph::ContractOpInterface, graph::MoveOpInterface, graph::ComposeOpInterface>(op);
-    if (!isKind || op->getNumRegions() || op->getNumOperands() == 0 || !isMemoryEffectFree(op))
+    if (!isKind || op->getNumRegions() || !isMemoryEffectFree(op) || (op->getNumOperands() == 0 && !saysNumbers(op)))
       return false;
     int64_t from = kSmallElements, to = 0;
     for (Value operand : op->getOperands()) {
