@@ -28,13 +28,21 @@ void buildGraphStage(OpPassManager &pm, const PipelineOptions &options) {
     pm.addNestedPass<func::FuncOp>(createFormIntegerContractionsPass(options.weights));
     pm.addPass(createCSEPass());
   }
-  // What is constant is run now.
+  // What is constant is run now, but for weights that a machine may take as integers.
   if (options.weights && options.evaluate)
-    pm.addNestedPass<func::FuncOp>(createFoldConstantsPass(options.weights, options.evaluate));
+    pm.addNestedPass<func::FuncOp>(
+        createFoldConstantsPass(options.weights, options.evaluate, /*keepCodes=*/options.optimize));
 }
 
 void buildKernelsStage(OpPassManager &pm, const PipelineOptions &options) {
   if (options.optimize) {
+    // Weights in few bits stay so where this machine gains from it; the others are floats from here on.
+    FormCodesPassOptions codes;
+    codes.products = options.narrowProducts;
+    pm.addNestedPass<func::FuncOp>(createFormCodesPass(codes, options.weights));
+    pm.addPass(createCSEPass());
+    if (options.weights && options.evaluate)
+      pm.addNestedPass<func::FuncOp>(createFoldConstantsPass(options.weights, options.evaluate));
     // What is done with a contraction's result is done in its shape.
     pm.addNestedPass<func::FuncOp>(createSinkReshapesPass());
     // Products in bfloat16 where the machine is faster at them, of integers as the machine has them; weights are rounded and

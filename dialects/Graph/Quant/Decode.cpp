@@ -44,29 +44,48 @@ Value DecodeOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
   return arith::AddFOp::create(e.b, e.loc, arith::MulFOp::create(e.b, e.loc, number, scale), values[4]);
 }
 
-/// Bytes [n, 4 * words] as words [n, words], the first byte lowest.
-static Value composeWords(Composer &c, Value bytes) {
-  Type ui32 = IntegerType::get(c.b.getContext(), 32, IntegerType::Unsigned);
-  Dims dims = getDims(bytes);
-  DimExpr words = dims[1].floorDiv(4);
-  bytes = c.reshape(bytes, {dims[0], words, DimExpr(4)});
-  Value all;
-  for (int64_t i = 0; i < 4; ++i) {
-    Value part = c.cast(c.slice(bytes, 2, DimExpr(i), DimExpr(1)), ui32);
-    if (i)
-      part = make<BitShiftOp>(c.b, c.loc, {part, c.scalarLike(part, double(8 * i))},
-                              c.b.getNamedAttr("direction", c.b.getStringAttr("LEFT")));
-    all = all ? c.op("graph.bitwise_or", {all, part}) : part;
-  }
-  return c.reshape(all, {dims[0], words});
+LogicalResult EncodeOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
+  Dims dims = dimsOf(getNumbers());
+  auto type = dyn_cast<IntegerType>(getElementType(getNumbers()));
+  if (dims.size() != 2 || !type || (type.getWidth() != 2 && type.getWidth() != 4 && type.getWidth() != 8))
+    return emitOpError("needs a matrix of integers of 2, 4 or 8 bits");
+  Type words = IntegerType::get(getContext(), 32, IntegerType::Unsigned);
+  results.push_back({{dims[0].ceilDiv(32 / type.getWidth()), dims[1]}, words});
+  return success();
 }
 
-Value composeDecode(Composer &c, Value bytes, Value scale, Value zero, Code code) {
+Value EncodeOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
+  Type i32 = e.b.getI32Type(), type = getElementType(getNumbers());
+  int64_t bits = type.getIntOrFloatBitWidth(), perWord = 32 / bits;
+  bool whole = getDims(getNumbers())[0].divideExactly(DimExpr(perWord)).has_value();
+  Value word;
+  for (int64_t i = 0; i < perWord; ++i) {
+    Index row = e.add(e.mul(at[0], e.constant(perWord)), e.constant(i));
+    Value inside = whole ? Value() : e.inBounds(row, e.extent(getNumbers(), 0));
+    Value zero = e.constantElement(type, isUnsigned(type) ? 0 : -double(1 << (bits - 1)));
+    Value number = whole ? e.read(getNumbers(), {row, at[1]}) : e.readIf(inside, getNumbers(), {row, at[1]}, zero);
+    SmallVector<Value> values = {number, e.constantElement(i32, isUnsigned(type) ? 0 : double(1 << (bits - 1))),
+                                 e.constantElement(i32, double(bits * i))};
+    if (word)
+      values.push_back(word);
+    e.unify(values);
+    number = arith::ExtUIOp::create(e.b, e.loc, values[1].getType(), values[0]);
+    number = arith::XOrIOp::create(e.b, e.loc, number, values[1]);
+    number = arith::ShLIOp::create(e.b, e.loc, number, values[2]);
+    word = word ? Value(arith::OrIOp::create(e.b, e.loc, values[3], number)) : number;
+  }
+  return word;
+}
+
+Value composeDecode(Composer &c, Value words, Value scale, Value zero, Code code) {
   Type f32 = c.b.getF32Type();
   scale = c.cast(scale, f32);
-  SmallVector<Value> operands = {c.transpose(composeWords(c, bytes), {1, 0}), c.transpose(scale, {1, 0})};
+  SmallVector<Value> operands = {words, scale};
   if (zero)
-    operands.push_back(c.transpose(c.op("graph.neg", {c.op("graph.mul", {scale, c.cast(zero, f32)})}), {1, 0}));
+    operands.push_back(c.op("graph.neg", {c.op("graph.mul", {scale, c.cast(zero, f32)})}));
+  for (Value &operand : MutableArrayRef(operands).drop_front())
+    if (operand) // last, so that it reads constants
+      operand = c.expand(operand, {getDims(operand)[0], getDims(words)[1]});
   NamedAttribute attributes[] = {c.b.getNamedAttr("bits", c.b.getI64IntegerAttr(code.bits)),
                                  c.b.getNamedAttr("block", c.b.getI64IntegerAttr(code.block))};
   return make<DecodeOp>(c.b, c.loc, operands, attributes);

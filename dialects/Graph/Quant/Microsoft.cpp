@@ -211,7 +211,9 @@ LogicalResult buildMatMulNBits(OnnxNode &node) {
   });
   Value y;
   if (constant && code.isSound() && k % block == 0) {
-    Value w = composeDecode(c, c.reshape(bytes, {DimExpr(n), DimExpr(k * bits / 8)}), scale, zero, code);
+    bytes = c.transpose(c.reshape(bytes, {DimExpr(n), DimExpr(k * bits / 8)}), {1, 0});
+    zero = zero ? c.transpose(zero, {1, 0}) : zero;
+    Value w = composeDecode(c, make<EncodeOp>(c.b, c.loc, bytes), c.transpose(scale, {1, 0}), zero, code);
     y = composeMatMul(c, c.cast(node.input(0), c.b.getF32Type()), w);
     y = y ? c.cast(y, type) : y;
   } else {

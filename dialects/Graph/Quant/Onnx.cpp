@@ -25,6 +25,9 @@ Value alongAxis(Composer &c, Value parameter, int64_t axis, int64_t rank) {
   return c.reshape(parameter, dims);
 }
 
+/// What gives a result of data, scale and zero point (or null), which broadcast to the data.
+using Broadcast = llvm::function_ref<Value(Value x, Value scale, Value zeroPoint)>;
+
 /// A scale a block of `block` elements along `axis` as one an element: each is
 /// repeated, and the last block may be cut short.
 static Value alongBlocks(Composer &c, Value parameter, const Dims &data, int64_t axis, int64_t block) {
@@ -38,11 +41,35 @@ static Value alongBlocks(Composer &c, Value parameter, const Dims &data, int64_t
   return c.slice(c.reshape(c.expand(c.reshape(parameter, split), repeated), whole), axis, DimExpr(0), data[axis]);
 }
 
-/// Brings scale (input 1) and zero point (input 2) to the data's rank.
-static LogicalResult readParameters(OnnxNode &node, Composer &c, Value &scale, Value &zeroPoint) {
-  Value x = node.input(0);
-  scale = node.input(1);
-  zeroPoint = node.input(2);
+/// `make` of a scale and perhaps a zero point a block of `block` elements along `axis`: blocks are a dim of their own, and what is left
+/// behind the last whole one is made apart.
+static Value makeBlocks(Composer &c, Value x, Value scale, Value zeroPoint, int64_t axis, int64_t block,
+                        Broadcast make) {
+  Dims dims = getDims(x);
+  std::optional<int64_t> length = dims[axis].constant();
+  if (!length || *length < block)
+    return make(x, alongBlocks(c, scale, dims, axis, block), alongBlocks(c, zeroPoint, dims, axis, block));
+  int64_t blocks = *length / block, rest = *length % block;
+  auto split = [&](Value value, int64_t each) {
+    if (!value || getRank(value) == 0)
+      return value;
+    Dims to = getDims(value);
+    to[axis] = DimExpr(blocks);
+    to.insert(to.begin() + axis + 1, DimExpr(each));
+    return c.reshape(c.slice(value, axis, DimExpr(0), DimExpr(blocks * each)), to);
+  };
+  auto last = [&](Value value, int64_t each, int64_t count) {
+    bool isShared = !value || getRank(value) == 0;
+    return isShared ? value : c.slice(value, axis, DimExpr(blocks * each), DimExpr(count));
+  };
+  dims[axis] = DimExpr(blocks * block);
+  Value whole = c.reshape(make(split(x, block), split(scale, 1), split(zeroPoint, 1)), dims);
+  return rest ? c.concat({whole, make(last(x, block, rest), last(scale, 1, 1), last(zeroPoint, 1, 1))}, axis) : whole;
+}
+
+/// The node's result by `make` of the data, scale (input 1) and zero point (input 2).
+static LogicalResult finishBroadcast(OnnxNode &node, Composer &c, Broadcast make) {
+  Value x = node.input(0), scale = node.input(1), zeroPoint = node.input(2);
   if (!x || !scale)
     return node.refuse("needs data and a scale");
   Dims dims = getDims(x);
@@ -56,25 +83,24 @@ static LogicalResult readParameters(OnnxNode &node, Composer &c, Value &scale, V
   bool single = getRank(scale) == 0 || (getRank(scale) == 1 && !block && getDims(scale)[0].is(1));
   if (zeroPoint && (single ? !numElements(getDims(zeroPoint)).is(1) : getRank(zeroPoint) != getRank(scale)))
     return node.refuse("scale and zero point differ in rank");
-  if (single) {
-    scale = c.reshape(scale, {});
-    return success();
-  }
+  if (single)
+    return node.finish(make(x, c.reshape(scale, {}), zeroPoint));
   std::optional<int64_t> axis = node.axis(node.getInt("axis", 1), dims.size());
   if (!axis)
     return failure();
-  if (block) {
-    if (block < 0 || getRank(scale) != int64_t(dims.size()))
-      return node.refuse("a scale a block needs a positive block size and the rank of the data");
-    scale = alongBlocks(c, scale, dims, *axis, block);
-    zeroPoint = alongBlocks(c, zeroPoint, dims, *axis, block);
-    return success(scale != nullptr);
+  if (!block) {
+    if (getRank(scale) != 1)
+      return node.refuse("scale of rank " + Twine(getRank(scale)) + " without block_size");
+    return node.finish(make(x, alongAxis(c, scale, *axis, dims.size()), alongAxis(c, zeroPoint, *axis, dims.size())));
   }
-  if (getRank(scale) != 1)
-    return node.refuse("scale of rank " + Twine(getRank(scale)) + " without block_size");
-  scale = alongAxis(c, scale, *axis, dims.size());
-  zeroPoint = alongAxis(c, zeroPoint, *axis, dims.size());
-  return success();
+  if (block < 0 || getRank(scale) != int64_t(dims.size()))
+    return node.refuse("a scale a block needs a positive block size and the rank of the data");
+  DimExpr blocks = dims[*axis].ceilDiv(DimExpr(block));
+  for (Value parameter : {scale, zeroPoint})
+    if (parameter && getRank(parameter) != 0 && blocks.constant() && getDims(parameter)[*axis].constant() &&
+        getDims(parameter)[*axis] != blocks)
+      return node.refuse("needs " + Twine(*blocks.constant()) + " blocks of scales along axis " + Twine(*axis));
+  return node.finish(makeBlocks(c, x, scale, zeroPoint, *axis, block, make));
 }
 
 /// The element type that integer attribute `name` names; `otherwise` where it
@@ -91,9 +117,9 @@ static Type typeAttr(OnnxNode &node, StringRef name, Type otherwise) {
 
 LogicalResult buildQuantize(OnnxNode &node) {
   Composer c(node);
-  Value scale, zeroPoint;
-  if (failed(readParameters(node, c, scale, zeroPoint)))
-    return failure();
+  Value scale = node.input(1), zeroPoint = node.input(2);
+  if (!scale)
+    return node.refuse("needs data and a scale");
   Type to = zeroPoint ? getElementType(zeroPoint)
                       : typeAttr(node, "output_dtype", IntegerType::get(node.b.getContext(), 8, IntegerType::Unsigned));
   Type precision = to ? typeAttr(node, "precision", getElementType(scale)) : Type();
@@ -101,28 +127,26 @@ LogicalResult buildQuantize(OnnxNode &node) {
     return failure();
   if (!isa<FloatType>(precision))
     precision = node.b.getF32Type();
-  // Zero points of float8 are zero.
-  if (isa<FloatType>(to))
-    zeroPoint = {};
-  Value x = node.input(0);
-  if (precision != getElementType(scale))
-    x = c.cast(x, precision);
-  return node.finish(composeQuantize(c, x, c.cast(scale, precision), zeroPoint, to, /*multiply=*/false,
-                                     node.getInt("saturate", 1) != 0));
+  return finishBroadcast(node, c, [&](Value x, Value scale, Value zeroPoint) {
+    if (precision != getElementType(scale))
+      x = c.cast(x, precision);
+    // Zero points of float8 are zero.
+    return composeQuantize(c, x, c.cast(scale, precision), isa<FloatType>(to) ? Value() : zeroPoint, to,
+                           /*multiply=*/false, node.getInt("saturate", 1) != 0);
+  });
 }
 
 LogicalResult buildDequantize(OnnxNode &node) {
   Composer c(node);
-  Value scale, zeroPoint;
-  if (failed(readParameters(node, c, scale, zeroPoint)))
-    return failure();
+  Value scale = node.input(1);
+  if (!scale)
+    return node.refuse("needs data and a scale");
   Type to = typeAttr(node, "output_dtype", getElementType(scale));
   if (!to)
     return failure();
-  Value x = node.input(0);
-  if (isa<FloatType>(getElementType(x)))
-    zeroPoint = {};
-  return node.finish(composeDequantize(c, x, scale, zeroPoint, to));
+  return finishBroadcast(node, c, [&](Value x, Value scale, Value zeroPoint) {
+    return composeDequantize(c, x, scale, isa<FloatType>(getElementType(x)) ? Value() : zeroPoint, to);
+  });
 }
 
 DynamicallyQuantized composeDynamicQuantize(Composer &c, Value x) {

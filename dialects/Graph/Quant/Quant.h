@@ -40,9 +40,9 @@ mlir::Value alongAxis(Composer &c, mlir::Value parameter, int64_t axis, int64_t 
 mlir::Value composeIntegerMatMul(OnnxNode &node, Composer &c, mlir::Value a, mlir::Value aZero, mlir::Value b,
                                  mlir::Value bZero);
 
-/// The matrix [k, n] of codes in `bytes` [n, k * bits / 8], lowest bits first, as (code - zero) * scale, of whole blocks; `scale` and `zero` are
-/// [n, k / block]; without `zero` it is the middle code.
-mlir::Value composeDecode(Composer &c, mlir::Value bytes, mlir::Value scale, mlir::Value zero, Code code);
+/// The matrix [k, n] of codes in words [k * bits / 32, n] as (code - zero) * scale, of whole blocks; `scale` and `zero` are floats
+/// [k / block, n], or [k / block, 1] for all columns; without `zero` it is the middle code.
+mlir::Value composeDecode(Composer &c, mlir::Value words, mlir::Value scale, mlir::Value zero, Code code);
 
 } // namespace hewn::graph
 

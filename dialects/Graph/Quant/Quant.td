@@ -43,6 +43,12 @@ def Graph_DecodeOp : Move<"decode", ["getCode"]> {
   let arguments = (ins Tensor:$codes, Tensor:$scale, Optional<Tensor>:$offset, I64Attr:$bits, I64Attr:$block);
 }
 
+def Graph_EncodeOp : Move<"encode"> {
+  let summary = "Integers [k, n] of 2, 4 or 8 bits in words [ceil(k * bits / 32), n], as graph.decode has them.";
+  let description = "Signed integers become unsigned ones: 2^(bits - 1) is added. Behind the last row are zeros.";
+  let arguments = (ins Tensor:$numbers);
+}
+
 def : OnnxCompose<"DynamicQuantizeLinear", "buildDynamicQuantize", 11>;
 def : OnnxCompose<"MatMulInteger", "buildMatMulInteger", 10>;
 def : OnnxCompose<"ConvInteger", "buildConvInteger", 10>;

@@ -22,6 +22,10 @@ namespace hewn::codegen {
 
 static constexpr int64_t kMantissaBits = 23;
 static constexpr int64_t kOne = 0x3f800000; // 1.0
+/// Words of a block that are summed before they are scaled: mantissas are far from zero, and so are their sums.
+static constexpr int64_t kPieceWords = 16;
+/// A line of the cache, and how far ahead words are fetched: the machine does not look beyond the page it is in.
+static constexpr int64_t kLineWords = 16, kAheadWords = 1024;
 
 /// 1 + code / 2^bits, of the code that is `position` from the lowest in each word.
 static Value mantissaOf(OpBuilder &b, Location loc, Value words, graph::Code code, int64_t position) {
@@ -59,9 +63,14 @@ SmallVector<Value> ContractEmitter::overCodes(int64_t vectors, ValueRange state,
     return arith::ConstantOp::create(b, loc(), DenseElementsAttr::get(sumType(), b.getF32FloatAttr(float(value))));
   };
   Value one = splat(double(int64_t(1) << code.bits)), toMiddle = splat(-1.5);
-  graph::DimExpr blocks = form.scale.dims[0], perBlock(code.block / code.perWord());
+  auto fetch = [&](Index place) {
+    memref::PrefetchOp::create(b, loc(), words, ValueRange(e.add(place, e.constant(kAheadWords)).base),
+                               /*isWrite=*/false, /*localityHint=*/2, /*isDataCache=*/true);
+  };
+  DimExpr blocks = form.scale.dims[0];
+  int64_t perBlock = code.block / code.perWord();
   return e.loopNest({blocks}, state, 1, [&](ArrayRef<Index> block, ValueRange carried) {
-    Index scaleAt = e.mul(block[0], scaleStep), firstWord = e.mul(block[0], e.expression(perBlock));
+    Index scaleAt = e.mul(block[0], scaleStep), firstWord = e.mul(block[0], e.constant(perBlock));
     Block by;
     for (int64_t j = 0; j < vectors; ++j) {
       Value factor = arith::MulFOp::create(b, loc(), load(sumType(), scales, form.scale, scaleAt, j), one), addend;
@@ -72,22 +81,34 @@ SmallVector<Value> ContractEmitter::overCodes(int64_t vectors, ValueRange state,
       by.factor.push_back(factor);
       by.addend.push_back(addend);
     }
-    SmallVector<Value> whole =
-        e.loopNest({perBlock}, visitor.open(carried), 1, [&](ArrayRef<Index> inner, ValueRange before) {
-          Index word = e.add(firstWord, inner[0]), wordAt = e.mul(word, wordStep);
-          Index first = e.mul(word, e.constant(code.perWord()));
-          SmallVector<Value> loaded, next(before);
-          for (int64_t j = 0; j < vectors; ++j)
-            loaded.push_back(load(wordType, words, form.rhs, wordAt, j));
-          for (int64_t i = 0; i < code.perWord(); ++i) {
-            SmallVector<Value> mantissas;
-            for (int64_t j = 0; j < vectors; ++j)
-              mantissas.push_back(mantissaOf(b, loc(), loaded[j], code, i));
-            visitor.at(e.add(first, e.constant(i)), mantissas, by, next);
-          }
-          return next;
-        });
-    return visitor.close(carried, whole, by);
+    auto piece = [&](Index start, int64_t count, ValueRange whole) {
+      SmallVector<Value> sums =
+          e.loopNest({DimExpr(count)}, visitor.open(whole), 1, [&](ArrayRef<Index> inner, ValueRange before) {
+            Index word = e.add(start, inner[0]), wordAt = e.mul(word, wordStep);
+            Index first = e.mul(word, e.constant(code.perWord()));
+            SmallVector<Value> loaded, next(before);
+            for (int64_t j = 0; j < vectors; ++j) {
+              loaded.push_back(load(wordType, words, form.rhs, wordAt, j));
+              if (j * e.lanes % kLineWords == 0)
+                fetch(e.add(wordAt, rightDistance(form.rhs, j)));
+            }
+            for (int64_t i = 0; i < code.perWord(); ++i) {
+              SmallVector<Value> mantissas;
+              for (int64_t j = 0; j < vectors; ++j)
+                mantissas.push_back(mantissaOf(b, loc(), loaded[j], code, i));
+              visitor.at(e.add(first, e.constant(i)), mantissas, by, next);
+            }
+            return next;
+          });
+      return visitor.close(whole, sums, by);
+    };
+    int64_t pieces = perBlock / kPieceWords, rest = perBlock % kPieceWords;
+    if (pieces == 0 || (pieces == 1 && rest == 0))
+      return piece(firstWord, perBlock, carried);
+    SmallVector<Value> whole = e.loopNest({DimExpr(pieces)}, carried, 1, [&](ArrayRef<Index> at, ValueRange before) {
+      return piece(e.add(firstWord, e.mul(at[0], e.constant(kPieceWords))), kPieceWords, before);
+    });
+    return rest ? piece(e.add(firstWord, e.constant(pieces * kPieceWords)), rest, whole) : whole;
   });
 }
 

@@ -14,13 +14,12 @@
 //
 // Left alone: right operands that are computed, scales and zero points along k or along rows, zero points of weights under
 // windows, depthwise windows and groups, few columns, sums that could leave i32.
-#include "dialects/Graph/Analysis/Contents.h"
 #include "dialects/Graph/Analysis/Views.h"
 #include "dialects/Graph/Builders/Compose.h"
+#include "dialects/Graph/Contract/CodedWeights.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
 #include "lib/Transforms/Quantize/Operands.h"
 #include "lib/Transforms/Quantize/Passes.h"
-#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using hewn::graph::ContractOpInterface;
@@ -50,10 +49,7 @@ bool isScalar(Value value) { return !value || graph::numElements(graph::getDims(
 Value aligned(graph::Composer &c, Value parameter, int64_t rank) {
   if (isScalar(parameter))
     return parameter ? c.reshape(parameter, {}) : parameter;
-  Dims dims = graph::getDims(parameter);
-  while (int64_t(dims.size()) < rank)
-    dims.insert(dims.begin(), DimExpr(1));
-  return c.reshape(parameter, dims);
+  return c.reshape(parameter, graph::alignedDims(parameter, rank));
 }
 
 /// What `value` stands for, through transpositions and reshapes; nullopt where it is not quantized.
@@ -85,29 +81,9 @@ std::optional<Quantized> quantizedOf(graph::Composer &c, Value value) {
   return Quantized{c.transpose(inner->data, view.getViewOrder()), moved(inner->scale), moved(inner->zero)};
 }
 
-/// Whether the value is made from constants by moves and elementwise ops.
-bool isConstant(Value value) {
-  llvm::SetVector<Operation *> makers;
-  auto add = [&](Value made) {
-    Operation *op = made.getDefiningOp();
-    bool known = isa_and_nonnull<graph::ConstantOp>(op) ||
-                 (isa_and_nonnull<graph::MoveOpInterface, graph::ElementwiseOpInterface>(op) && op->getNumOperands());
-    if (known)
-      makers.insert(op);
-    return known;
-  };
-  if (!add(value))
-    return false;
-  for (size_t i = 0; i < makers.size(); ++i)
-    if (!llvm::all_of(makers[i]->getOperands(), add))
-      return false;
-  return true;
-}
-
 class Former {
 public:
-  Former(ContractOpInterface op, const WeightTable &weights)
-      : op(op), b(op), c(b, op->getLoc()), weights(weights), contents(weights) {}
+  Former(ContractOpInterface op, const WeightTable &weights) : op(op), b(op), c(b, op->getLoc()), weights(weights) {}
 
   /// Whether the contraction is one of these and was replaced.
   bool run() {
@@ -116,7 +92,7 @@ public:
     std::optional<Border> border = borderOf(op);
     std::optional<Quantized> l = quantizedOf(c, border ? border->inside() : op->getOperand(0));
     std::optional<Quantized> r = l ? quantizedOf(c, op->getOperand(1)) : std::nullopt;
-    if (!r || !l->data || !r->data || !isConstant(r->data) || !isScalar(l->scale) || !isScalar(l->zero) ||
+    if (!r || !l->data || !r->data || !graph::isMadeOfConstants(r->data) || !isScalar(l->scale) || !isScalar(l->zero) ||
         !alongColumns(r->scale) || !alongColumns(r->zero))
       return false;
     left = *l;
@@ -194,20 +170,6 @@ private:
   Value asInt(Value value) { return c.cast(value, b.getI32Type()); }
   Value number(double value) { return graph::makeSplat(b, op->getLoc(), b.getI32Type(), value); }
 
-  /// Whether 8-bit integers are known to be `value` throughout.
-  bool isKnown(Value zero, int64_t value) {
-    Value whole = zero;
-    for (Operation *view = whole.getDefiningOp(); view && graph::isViewKind(view); view = whole.getDefiningOp())
-      whole = view->getOperand(0);
-    if (auto constant = whole.getDefiningOp<graph::ConstantOp>())
-      if (auto weight = dyn_cast<graph::WeightAttr>(constant.getValue())) {
-        ArrayRef<char> bytes = weights.bytes(weight);
-        return !bytes.empty() && llvm::all_of(bytes, [&](char byte) { return byte == char(value); });
-      }
-    std::optional<Dims> known = contents.integers(zero);
-    return known && llvm::all_of(*known, [&](const DimExpr &e) { return e.is(value); });
-  }
-
   /// Brings the integers to one signedness; zero becomes i32, null where it is known to be 0.
   void shiftTo(Quantized &q, bool isUnsigned) {
     Type type = b.getIntegerType(8);
@@ -215,7 +177,7 @@ private:
       type = IntegerType::get(b.getContext(), 8, IntegerType::Unsigned);
     bool moves = graph::isUnsigned(graph::getElementType(q.data)) != isUnsigned;
     int64_t by = !moves ? 0 : isUnsigned ? 128 : -128;
-    if (q.zero ? isKnown(q.zero, -by) : by == 0)
+    if (q.zero ? isKnownInteger(q.zero, -by, weights) : by == 0)
       q.zero = {};
     else if (q.zero)
       q.zero = c.op("graph.add", {asInt(q.zero), number(double(by))});
@@ -289,7 +251,6 @@ private:
   OpBuilder b;
   graph::Composer c;
   const WeightTable &weights;
-  graph::Contents contents;
   graph::ContractRoles roles;
   SmallVector<AffineMap> maps;
   Dims extents;

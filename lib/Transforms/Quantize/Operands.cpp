@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Transforms/Quantize/Operands.h"
+#include "dialects/Graph/Analysis/Contents.h"
+#include "dialects/Graph/Analysis/Views.h"
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
 
@@ -39,6 +41,20 @@ bool comesInPairs(graph::ContractOpInterface op) {
     return false;
   bool constant = isa_and_nonnull<graph::ConstantOp>(op->getOperand(1).getDefiningOp());
   return !constant || llvm::all_of(roles->batch, [&](unsigned d) { return extents[d].is(1); });
+}
+
+bool isKnownInteger(Value integers, int64_t value, const WeightTable &weights) {
+  Value whole = integers;
+  for (Operation *view = whole.getDefiningOp(); view && graph::isViewKind(view); view = whole.getDefiningOp())
+    whole = view->getOperand(0);
+  if (auto constant = whole.getDefiningOp<graph::ConstantOp>())
+    if (auto weight = dyn_cast<graph::WeightAttr>(constant.getValue())) {
+      ArrayRef<char> bytes = weights.bytes(weight);
+      int64_t mask = (int64_t(1) << graph::getElementType(whole).getIntOrFloatBitWidth()) - 1;
+      return !bytes.empty() && llvm::all_of(bytes, [&](char byte) { return byte == char(value & mask); });
+    }
+  std::optional<Dims> known = graph::Contents(weights).integers(integers);
+  return known && llvm::all_of(*known, [&](const DimExpr &e) { return e.is(value); });
 }
 
 graph::ContractOpInterface rewriteOperands(graph::ContractOpInterface op, Type sum,

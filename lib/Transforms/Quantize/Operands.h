@@ -5,6 +5,7 @@
 #define HEWN_LIB_TRANSFORMS_QUANTIZE_OPERANDS_H
 
 #include "dialects/Graph/Graph.h"
+#include "lib/Support/WeightTable.h"
 
 namespace hewn {
 
@@ -24,6 +25,9 @@ std::optional<Border> borderOf(graph::ContractOpInterface op);
 /// Whether the operands have neighbours along the summed dim in whole pairs, and the right one columns for a vector's lanes: what the
 /// engine needs to sum products of pairs.
 bool comesInPairs(graph::ContractOpInterface op);
+
+/// Whether integers of 8 bits or less are known to be `value` throughout; `weights` has the constants.
+bool isKnownInteger(mlir::Value integers, int64_t value, const WeightTable &weights);
 
 /// The same contraction of other operands with sums of type `sum`, in the place of `op`, which is erased; `rewrite` gives the
 /// operand (0 or 1) for a value that stands for it. A border that nobody else reads stays next to the contraction, which can

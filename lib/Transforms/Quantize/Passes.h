@@ -13,6 +13,10 @@ namespace hewn {
 /// `weights` holds the constants that zero points may be; null: only those in the IR are known.
 std::unique_ptr<mlir::Pass> createFormIntegerContractionsPass(const WeightTable *weights);
 
+struct FormCodesPassOptions;
+/// `weights`: as above.
+std::unique_ptr<mlir::Pass> createFormCodesPass(const FormCodesPassOptions &options, const WeightTable *weights);
+
 struct NarrowContractionsPassOptions;
 /// `weights` holds the constants, whose range decides whether terms can stand for them; null: only those in the IR are known.
 std::unique_ptr<mlir::Pass> createNarrowContractionsPass(const NarrowContractionsPassOptions &options,

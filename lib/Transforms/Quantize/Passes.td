@@ -9,6 +9,11 @@ def NarrowContractionsPass : Pass<"hewn-narrow-contractions", "::mlir::func::Fun
   let options = [Option<"products", "products", "unsigned", "1", "Products of bfloat16 for one of float32: 1, or 3 or 6 of the 2 or 3 terms that sum to an operand">];
 }
 
+def FormCodesPass : Pass<"hewn-form-codes", "::mlir::func::FuncOp"> {
+  let summary = "Leave weights in few bits that contractions of floats decode as they go";
+  let options = [Option<"products", "products", "unsigned", "0", "Products of bfloat16 that may stand for one of float32; 0: none may">];
+}
+
 def FormIntegerContractionsPass : Pass<"hewn-form-integer-contractions", "::mlir::func::FuncOp"> {
   let summary = "Compute contractions of quantized tensors on their integers";
 }

@@ -9,10 +9,12 @@
 //     %y = graph.conv %x, %f
 //
 // Left alone: results of many more elements than what they are made from (an expanded scalar would grow the weights; a
-// dequantized matrix does too, but is read at every run; what contractions decode as they go stays a code), sizes that are not
+// dequantized matrix does too, but is read at every run; what contractions decode as they go stays a code, and what may become one
+// integers until a machine has been asked), sizes that are not
 // static, ops with regions, and all where the evaluator is missing or refuses. Work is done in batches, so that a model of large constants does not lie in memory
 // twice.
 #include "dialects/Graph/Analysis/Views.h"
+#include "dialects/Graph/Contract/CodedWeights.h"
 #include "dialects/Graph/Graph.h"
 #include "dialects/Plan/Schedule.h"
 #include "lib/Transforms/Simplify/Passes.h"
@@ -70,7 +72,12 @@ public:
   Folder(func::FuncOp function, WeightTable &weights, ConstantEvaluator &evaluate)
       : function(function), weights(weights), evaluate(evaluate) {}
 
-  void fold() {
+  void fold(bool keepCodes) {
+    if (keepCodes)
+      function.walk([&](graph::ContractOpInterface op) {
+        if (std::optional<graph::CodedWeights> weights = graph::codedWeights(op))
+          kept.insert(weights->op);
+      });
     function.walk([&](Operation *op) {
       if (isFoldable(op))
         foldable.insert(op);
@@ -111,6 +118,12 @@ private:
     });
   }
 
+  /// Scales that all columns share are repeated for a code's.
+  static bool isCode(Operation *op) {
+    auto move = dyn_cast<graph::MoveOpInterface>(op);
+    return move && move.getCode();
+  }
+
   bool isConstant(Value value) {
     Operation *op = value.getDefiningOp();
     return op && (isa<graph::ConstantOp>(op) || foldable.contains(op));
@@ -127,7 +140,8 @@ private:
   bool isFoldable(Operation *op) {
     bool isKind = isa<graph::ElementwiseOpInterface, graph::ReduceOpInterface, graph::ScanOpInterface,
                       graph::ContractOpInterface, graph::MoveOpInterface, graph::ComposeOpInterface>(op);
-    if (!isKind || op->getNumRegions() || !isMemoryEffectFree(op) || (op->getNumOperands() == 0 && !saysNumbers(op)))
+    if (!isKind || kept.contains(op) || op->getNumRegions() || !isMemoryEffectFree(op) ||
+        (op->getNumOperands() == 0 && !saysNumbers(op)))
       return false;
     int64_t from = kSmallElements, to = 0;
     for (Value operand : op->getOperands()) {
@@ -142,7 +156,7 @@ private:
     }
     if (auto move = dyn_cast<graph::MoveOpInterface>(op); move && move.getCode())
       return to <= kSmallElements || !staysCode(move);
-    return to <= from;
+    return to <= from || llvm::all_of(op->getUsers(), isCode);
   }
 
   int64_t leafBytes(Operation *op) {
@@ -215,25 +229,28 @@ private:
   WeightTable &weights;
   ConstantEvaluator &evaluate;
   llvm::SetVector<Operation *> foldable;
+  /// What makes floats of integers that a contraction may take instead.
+  llvm::DenseSet<Operation *> kept;
 };
 
 struct FoldConstantsPass : impl::FoldConstantsPassBase<FoldConstantsPass> {
   FoldConstantsPass() = default;
-  FoldConstantsPass(WeightTable *weights, ConstantEvaluator evaluate)
-      : weights(weights), evaluate(std::move(evaluate)) {}
+  FoldConstantsPass(WeightTable *weights, ConstantEvaluator evaluate, bool keepCodes)
+      : weights(weights), evaluate(std::move(evaluate)), keepCodes(keepCodes) {}
   void runOnOperation() override {
     getOperation().walk(retypeView);
     if (weights && evaluate)
-      Folder(getOperation(), *weights, evaluate).fold();
+      Folder(getOperation(), *weights, evaluate).fold(keepCodes);
   }
   WeightTable *weights = nullptr;
   ConstantEvaluator evaluate;
+  bool keepCodes = false;
 };
 
 } // namespace
 
-std::unique_ptr<Pass> createFoldConstantsPass(WeightTable *weights, ConstantEvaluator evaluate) {
-  return std::make_unique<FoldConstantsPass>(weights, std::move(evaluate));
+std::unique_ptr<Pass> createFoldConstantsPass(WeightTable *weights, ConstantEvaluator evaluate, bool keepCodes) {
+  return std::make_unique<FoldConstantsPass>(weights, std::move(evaluate), keepCodes);
 }
 
 } // namespace hewn

@@ -15,7 +15,9 @@ namespace hewn {
 /// Transforms may not see the compiler, so it comes from above; the module is used up.
 using ConstantEvaluator =
     std::function<mlir::FailureOr<std::vector<std::vector<char>>>(mlir::OwningOpRef<mlir::ModuleOp>)>;
-std::unique_ptr<mlir::Pass> createFoldConstantsPass(WeightTable *weights, ConstantEvaluator evaluate);
+/// `keepCodes`: weights in few bits that a contraction may take as they are (graph::codedWeights) stay apart from their scales.
+std::unique_ptr<mlir::Pass> createFoldConstantsPass(WeightTable *weights, ConstantEvaluator evaluate,
+                                                    bool keepCodes = false);
 
 #define GEN_PASS_DECL
 #include "lib/Transforms/Simplify/Passes.h.inc"

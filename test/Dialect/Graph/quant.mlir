@@ -35,6 +35,23 @@ func.func @scale(%x: tensor<2xi8>, %scale: tensor<i32>) {
 
 // -----
 
+// CHECK-LABEL: @encode
+func.func @encode(%x: tensor<9x6xi4>) {
+  // CHECK: graph.encode %{{.*}} : (tensor<9x6xi4>) -> tensor<2x6xui32>
+  %0 = graph.encode %x : (tensor<9x6xi4>) -> tensor<2x6xui32>
+  return
+}
+
+// -----
+
+func.func @wideCodes(%x: tensor<9x6xi16>) {
+  // expected-error @below {{needs a matrix of integers of 2, 4 or 8 bits}}
+  %0 = graph.encode %x : (tensor<9x6xi16>) -> tensor<5x6xui32>
+  return
+}
+
+// -----
+
 // CHECK-LABEL: @decode
 func.func @decode(%codes: tensor<4x6xui32>, %scale: tensor<2x6xf32>, %offset: tensor<2x6xf32>) {
   // CHECK: graph.decode %{{.*}}, %{{.*}}, %{{.*}} {bits = 4 : i64, block = 16 : i64} : (tensor<4x6xui32>, tensor<2x6xf32>, tensor<2x6xf32>) -> tensor<32x6xf32>

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Weights that are integers of few bits with scales, as models have them that are quantized in their weights alone.
+#ifndef HEWN_DIALECTS_GRAPH_CONTRACT_CODEDWEIGHTS_H
+#define HEWN_DIALECTS_GRAPH_CONTRACT_CODEDWEIGHTS_H
+
+#include "dialects/Graph/Builders/Element.h"
+#include "dialects/Graph/Graph.h"
+
+namespace hewn::graph {
+
+/// Constant integers of few bits that a contraction's right operand, a matrix [k, n], is made of by scales and perhaps zero points,
+/// each shared along the sum by `code.block` neighbours, or by all of it.
+struct CodedWeights {
+  /// Makes floats of the integers, its operand 0.
+  QuantizedOpInterface op;
+  /// The dims of the integers: those that make k and those that make n, each from the outermost.
+  llvm::SmallVector<int64_t> depth, columns;
+  /// Those of `depth`, its first ones, along which scales differ.
+  size_t blockDims = 0;
+  Code code;
+};
+
+/// The weights that stand behind views of the right operand; nullopt where it is none of that, where they are small, or where
+/// what shares a scale is no whole number of words.
+std::optional<CodedWeights> codedWeights(ContractOpInterface op);
+
+/// Whether the value is made from constants by moves and elementwise ops.
+bool isMadeOfConstants(mlir::Value value);
+
+/// A broadcast parameter with as many dims as the data.
+Dims alignedDims(mlir::Value parameter, int64_t rank);
+
+} // namespace hewn::graph
+
+#endif

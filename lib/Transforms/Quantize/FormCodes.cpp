@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Leaves weights in few bits where a model is quantized in its weights alone.
+//
+//     %w = graph.dequantize %q, %s : (tensor<4096x64xi4>, tensor<1x64xf32>)  →  %c = graph.encode %q : ... -> tensor<512x64xui32>
+//     %y = graph.matmul %x, %w                                                 %w = graph.decode %c, %s {bits = 4, block = 4096}
+//                                                                              %y = graph.matmul %x, %w
+//
+// Contractions decode such weights in registers, or a panel at a time: a row, which waits for memory, takes the time of reading
+// integers, and the file of weights has these alone. What makes words, scales and offsets of constants is folded. Scales may differ by
+// blocks along the sum; a depth of no whole words is padded on both sides. Narrow floats are multiplied as float32, and the sums are
+// rounded.
+//
+// Left alone, and folded to floats: small weights, contractions of other than a matrix [k, n] (so convolutions), machines that run a grid
+// of threads, many rows. Weights whose other factor is quantized too have become products of integers before.
+#include "dialects/Graph/Analysis/Contents.h"
+#include "dialects/Graph/Contract/CodedWeights.h"
+#include "dialects/Graph/Contract/ContractRoles.h"
+#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Quant/Quant.h"
+#include "dialects/Plan/Schedule.h"
+#include "lib/Transforms/Quantize/Operands.h"
+#include "lib/Transforms/Quantize/Passes.h"
+
+using namespace mlir;
+using hewn::graph::CodedWeights;
+using hewn::graph::ContractOpInterface;
+using hewn::graph::DimExpr;
+using hewn::graph::Dims;
+
+namespace hewn {
+#define GEN_PASS_DEF_FORMCODESPASS
+#include "lib/Transforms/Quantize/Passes.h.inc"
+
+namespace {
+
+/// Whether it pays to decode: a few rows wait for weights, but where there are more of them panels of floats are read again and again, and
+/// are there sooner than they are made. What may be few when run stays a code, but not where the machine has a matrix unit that is to
+/// be used for `products` of bfloat16 for one of float32.
+bool pays(ContractOpInterface op, unsigned products) {
+  constexpr int64_t fewRows = 3;
+  constexpr unsigned exact = 6; // which are taken for known rows alone
+  if (plan::gridOf(op))
+    return false;
+  if (std::optional<int64_t> rows = plan::contractShape(op, *graph::contractRoles(op)).rows.constant())
+    return *rows <= fewRows;
+  Builder b(op.getContext());
+  plan::MatrixAttr matrix = plan::findMatrix(op, b.getBF16Type(), b.getBF16Type(), b.getF32Type());
+  return !products || products == exact || !matrix || !plan::fills(op, matrix);
+}
+
+class Former {
+public:
+  Former(ContractOpInterface op, CodedWeights weights, const WeightTable &table)
+      : op(op), weights(weights), table(table), b(op), c(b, op->getLoc()), f32(b.getF32Type()) {}
+
+  void run() {
+    Type type = graph::getElementType(op->getResult(0));
+    ContractOpInterface made =
+        rewriteOperands(op, f32, [&](unsigned operand, Value value) { return operand ? right() : left(value); });
+    if (!made || type == f32)
+      return;
+    b.setInsertionPointAfter(made);
+    Value sums = made->getResult(0), rounded = c.cast(sums, type);
+    sums.replaceAllUsesExcept(rounded, rounded.getDefiningOp());
+  }
+
+private:
+  Value integers() { return weights.op->getOperand(0); }
+
+  /// The left operand in float32, with zeros for the rows behind the last ones of the right one.
+  Value left(Value value) {
+    value = c.cast(value, f32);
+    int64_t k = lengthOf(weights.depth), more = weights.blockDims ? 0 : weights.code.block - k;
+    if (more == 0)
+      return value;
+    graph::ContractRoles roles = *graph::contractRoles(op);
+    unsigned depth = *graph::resultWith(op.getIndexingMaps()[0], *graph::plainSummedDim(op, roles));
+    Dims low(graph::getRank(value), DimExpr(0)), high = low;
+    high[depth] = DimExpr(more);
+    return c.pad(value, low, high);
+  }
+
+  Value right() {
+    Value words = graph::make<graph::EncodeOp>(b, op->getLoc(), inOrder(integers(), graph::getDims(integers())));
+    return graph::composeDecode(c, words, parameter(weights.op.getQuantizedScale()), zeroPoint(), weights.code);
+  }
+
+  int64_t lengthOf(ArrayRef<int64_t> dims) {
+    int64_t length = 1;
+    for (int64_t d : dims)
+      length *= *graph::getDims(integers())[d].constant();
+    return length;
+  }
+
+  /// A value of the integers' rank as a matrix [k, n].
+  Value inOrder(Value value, const Dims &dims) {
+    SmallVector<int64_t> order(weights.depth);
+    order.append(weights.columns);
+    DimExpr rows(1), columns(1);
+    for (int64_t d : weights.depth)
+      rows = rows * dims[d];
+    for (int64_t d : weights.columns)
+      columns = columns * dims[d];
+    for (int64_t d = 0; d < int64_t(dims.size()); ++d) // of length 1
+      if (!llvm::is_contained(order, d))
+        order.push_back(d);
+    return c.reshape(c.transpose(value, order), {rows, columns});
+  }
+
+  /// A scale or zero point as a matrix of one a block and column, or of one a block.
+  Value parameter(Value value) {
+    Dims whole = graph::getDims(integers()), dims = graph::alignedDims(value, int64_t(whole.size())), wanted = dims;
+    for (int64_t d : ArrayRef(weights.depth).take_front(weights.blockDims))
+      wanted[d] = whole[d];
+    if (llvm::any_of(weights.columns, [&](int64_t d) { return !dims[d].is(1); }))
+      for (int64_t d : weights.columns)
+        wanted[d] = whole[d];
+    return inOrder(c.expand(c.reshape(value, dims), wanted), wanted);
+  }
+
+  /// What the zero points are of codes, which are unsigned; null: the middle one.
+  Value zeroPoint() {
+    Value zero = weights.op.getQuantizedZero();
+    bool isSigned = !graph::isUnsigned(graph::getElementType(integers()));
+    int64_t middle = int64_t(1) << (weights.code.bits - 1);
+    if (zero ? isKnownInteger(zero, isSigned ? 0 : middle, table) : isSigned)
+      return {};
+    if (!zero)
+      return graph::makeSplat(b, op->getLoc(), f32, 0, {1, 1});
+    zero = c.cast(parameter(zero), f32);
+    return isSigned ? c.op("graph.add", {zero, c.scalarLike(zero, double(middle))}) : zero;
+  }
+
+  ContractOpInterface op;
+  CodedWeights weights;
+  const WeightTable &table;
+  OpBuilder b;
+  graph::Composer c;
+  Type f32;
+};
+
+struct FormCodesPass : impl::FormCodesPassBase<FormCodesPass> {
+  FormCodesPass() = default;
+  explicit FormCodesPass(const FormCodesPassOptions &options, const WeightTable *table = nullptr)
+      : FormCodesPassBase(options), table(table) {}
+  const WeightTable *table = nullptr;
+
+  void runOnOperation() override {
+    static const WeightTable none;
+    SmallVector<std::pair<ContractOpInterface, CodedWeights>> found;
+    getOperation().walk([&](ContractOpInterface op) {
+      if (std::optional<CodedWeights> weights = graph::codedWeights(op); weights && pays(op, products))
+        found.push_back({op, *weights});
+    });
+    for (auto &[op, weights] : found)
+      Former(op, weights, table ? *table : none).run();
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createFormCodesPass(const FormCodesPassOptions &options, const WeightTable *weights) {
+  return std::make_unique<FormCodesPass>(options, weights);
+}
+
+} // namespace hewn

@@ -1,0 +1,76 @@
+// RUN: hewn-opt %s --split-input-file --hewn-form-codes | FileCheck %s
+// RUN: hewn-opt %s --split-input-file --hewn-form-codes=products=1 | FileCheck %s
+
+// A scale a column: all rows share it. Signed integers are codes around the middle one.
+// CHECK-LABEL: func.func @columns
+// CHECK-SAME: (%[[X:.*]]: tensor<1x128xf32>
+// CHECK: %[[W:.*]] = graph.encode %{{.*}} : (tensor<128x256xi8>) -> tensor<32x256xui32>
+// CHECK: %[[D:.*]] = graph.decode %[[W]], %{{[0-9]+}} {bits = 8 : i64, block = 128 : i64} : (tensor<32x256xui32>, tensor<1x256xf32>) -> tensor<128x256xf32>
+// CHECK: graph.matmul %[[X]], %[[D]]
+func.func @columns(%x: tensor<1x128xf32>) -> tensor<1x256xf32> {
+  %s = graph.constant {value = dense<0.5> : tensor<256xf32>} : tensor<256xf32>
+  %q = graph.constant {value = dense<1> : tensor<128x256xi8>} : tensor<128x256xi8>
+  %w = graph.dequantize %q, %s {to = f32} : (tensor<128x256xi8>, tensor<256xf32>) -> tensor<128x256xf32>
+  %0 = graph.matmul %x, %w : (tensor<1x128xf32>, tensor<128x256xf32>) -> tensor<1x256xf32>
+  return %0 : tensor<1x256xf32>
+}
+
+// -----
+
+// A scale and a zero point a block of 32, behind a reshape and a transposition; narrow floats are multiplied as float32.
+// CHECK-LABEL: func.func @blocks
+// CHECK: %[[X:.*]] = graph.cast %arg0 {{.*}}to = f32}
+// CHECK: %[[W:.*]] = graph.encode %{{.*}} : (tensor<128x256xui4>) -> tensor<16x256xui32>
+// CHECK: %[[O:.*]] = graph.neg
+// CHECK: %[[D:.*]] = graph.decode %[[W]], %{{[0-9]+}}, %[[O]] {bits = 4 : i64, block = 32 : i64} : (tensor<16x256xui32>, tensor<4x256xf32>, tensor<4x256xf32>) -> tensor<128x256xf32>
+// CHECK: %[[Y:.*]] = graph.matmul %[[X]], %[[D]] {{.*}}to = f32}
+// CHECK: graph.cast %[[Y]] {{.*}}to = f16}
+func.func @blocks(%x: tensor<?x128xf16> {graph.dims = ["n", 128]}) -> tensor<?x256xf16> {
+  %s = graph.constant {value = dense<0.5> : tensor<256x4x1xf16>} : tensor<256x4x1xf16>
+  %z = graph.constant {value = dense<7> : tensor<256x4x1xui4>} : tensor<256x4x1xui4>
+  %q = graph.constant {value = dense<1> : tensor<256x4x32xui4>} : tensor<256x4x32xui4>
+  %w = graph.dequantize %q, %s, %z {to = f16} : (tensor<256x4x32xui4>, tensor<256x4x1xf16>, tensor<256x4x1xui4>) -> tensor<256x4x32xf16>
+  %m = graph.reshape %w {shape = [256, 128]} : (tensor<256x4x32xf16>) -> tensor<256x128xf16>
+  %t = graph.transpose %m {order = array<i64: 1, 0>} : (tensor<256x128xf16>) -> tensor<128x256xf16>
+  %0 = graph.matmul %x, %t : (tensor<?x128xf16>, tensor<128x256xf16>) -> tensor<?x256xf16>
+  return %0 : tensor<?x256xf16>
+}
+
+// -----
+
+// One scale for all, and a depth of no whole words. A zero point that is the middle of unsigned integers costs nothing.
+// CHECK-LABEL: func.func @padded
+// CHECK: %[[X:.*]] = graph.pad
+// CHECK: %[[W:.*]] = graph.encode %{{.*}} : (tensor<127x256xui8>) -> tensor<32x256xui32>
+// CHECK: graph.decode %[[W]], %{{[0-9]+}} {bits = 8 : i64, block = 128 : i64}
+// CHECK: graph.matmul %[[X]]
+func.func @padded(%x: tensor<3x127xf32>) -> tensor<3x256xf32> {
+  %s = graph.constant {value = dense<0.5> : tensor<f32>} : tensor<f32>
+  %z = graph.constant {value = dense<128> : tensor<ui8>} : tensor<ui8>
+  %q = graph.constant {value = dense<1> : tensor<127x256xui8>} : tensor<127x256xui8>
+  %w = graph.dequantize %q, %s, %z {to = f32} : (tensor<127x256xui8>, tensor<f32>, tensor<ui8>) -> tensor<127x256xf32>
+  %0 = graph.matmul %x, %w : (tensor<3x127xf32>, tensor<127x256xf32>) -> tensor<3x256xf32>
+  return %0 : tensor<3x256xf32>
+}
+
+// -----
+
+// Left alone: scales along the sum, small weights, many rows, integers that are computed.
+// CHECK-LABEL: func.func @others
+// CHECK-NOT: graph.decode
+// CHECK: return
+func.func @others(%x: tensor<1x128xf32>, %r: tensor<64x128xf32>, %a: tensor<128x256xi8>) -> (tensor<1x256xf32>, tensor<1x64xf32>, tensor<64x256xf32>, tensor<1x256xf32>) {
+  %one = graph.constant {value = dense<0.5> : tensor<f32>} : tensor<f32>
+  %along = graph.constant {value = dense<0.5> : tensor<128x1xf32>} : tensor<128x1xf32>
+  %q = graph.constant {value = dense<1> : tensor<128x256xi8>} : tensor<128x256xi8>
+  %few = graph.constant {value = dense<1> : tensor<128x64xi8>} : tensor<128x64xi8>
+  %w0 = graph.dequantize %q, %along {to = f32} : (tensor<128x256xi8>, tensor<128x1xf32>) -> tensor<128x256xf32>
+  %0 = graph.matmul %x, %w0 : (tensor<1x128xf32>, tensor<128x256xf32>) -> tensor<1x256xf32>
+  %w1 = graph.dequantize %few, %one {to = f32} : (tensor<128x64xi8>, tensor<f32>) -> tensor<128x64xf32>
+  %1 = graph.matmul %x, %w1 : (tensor<1x128xf32>, tensor<128x64xf32>) -> tensor<1x64xf32>
+  %w2 = graph.dequantize %q, %one {to = f32} : (tensor<128x256xi8>, tensor<f32>) -> tensor<128x256xf32>
+  %2 = graph.matmul %r, %w2 : (tensor<64x128xf32>, tensor<128x256xf32>) -> tensor<64x256xf32>
+  %w3 = graph.dequantize %a, %one {to = f32} : (tensor<128x256xi8>, tensor<f32>) -> tensor<128x256xf32>
+  %3 = graph.matmul %x, %w3 : (tensor<1x128xf32>, tensor<128x256xf32>) -> tensor<1x256xf32>
+  return %0, %1, %2, %3 : tensor<1x256xf32>, tensor<1x64xf32>, tensor<64x256xf32>, tensor<1x256xf32>
+}
