@@ -71,13 +71,43 @@ graph::MoveOpInterface decoderOf(graph::ContractOpInterface op) {
   return gridOf(op) ? graph::MoveOpInterface() : graph::rightDecoder(op);
 }
 
-graph::Dims decodedPanels(graph::ContractOpInterface op, const graph::ContractRoles &roles) {
+std::optional<Digits> digitsFor(graph::ContractOpInterface op, graph::Code code) {
+  constexpr int64_t longestPiece = 128, vector = 16, shortBlock = 64;
+  Builder b(op.getContext());
+  Digits digits;
+  digits.dot = findDot(op, b.getIntegerType(8, /*isSigned=*/false), b.getI8Type(), b.getI32Type());
+  graph::ContractRoles roles = *graph::contractRoles(op);
+  std::optional<int64_t> depth = op.getIterationDims(graph::getDims)[roles.summed.front()].constant();
+  // Sums of short blocks cost more than is gained where many rows could share weights in full.
+  if (code.block < shortBlock && contractShape(op, roles).rows.constant().value_or(0) > Digits::rows)
+    return std::nullopt;
+  if (gridOf(op) || !digits.dot || !digits.dot.getAccumulates() || !depth || code.block % vector != 0 ||
+      contractLanes(op, contractShape(op, roles)) != vectorLanes(op))
+    return std::nullopt;
+  digits.code = code;
+  digits.pieceDepth = std::min(code.block, longestPiece);
+  digits.piecesPerBlock = llvm::divideCeil(code.block, digits.pieceDepth);
+  digits.blocks = llvm::divideCeil(*depth, code.block);
+  return digits;
+}
+
+std::optional<Digits> digitsOf(graph::ContractOpInterface op) {
+  graph::MoveOpInterface decoder = decoderOf(op);
+  return decoder ? digitsFor(op, *decoder.getCode()) : std::nullopt;
+}
+
+graph::Dims decoderScratch(graph::ContractOpInterface op, const graph::ContractRoles &roles) {
   ContractShape shape = contractShape(op, roles);
   auto words = cast<RankedTensorType>(op->getOperand(1).getDefiningOp()->getOperand(0).getType());
   auto layout = dyn_cast_or_null<graph::LayoutAttr>(words.getEncoding());
   if (!layout || layout.getBlockDim() < 0)
     return {};
   ScheduleAttr schedule = chooseSchedule(op, shape, layout.getBlock());
+  if (std::optional<Digits> digits = digitsOf(op)) {
+    int64_t panels = llvm::divideCeil(shape.columns.constant().value_or(INT64_MAX / 2), schedule.getN());
+    int64_t rows = std::min(shape.rows.constant().value_or(Digits::rows), Digits::rows);
+    return {graph::DimExpr(std::min(kScratchSlots, panels)), graph::DimExpr(rows * digits->rowFloats())};
+  }
   if (shape.rows.constant().value_or(schedule.getM() + 1) <= schedule.getM())
     return {};
   return {graph::DimExpr(kScratchSlots),

@@ -33,9 +33,34 @@ int64_t groupSize(graph::ContractOpInterface op);
 /// The op that makes the contraction's right operand of a code, where the contraction decodes it as it goes; null: not so.
 graph::MoveOpInterface decoderOf(graph::ContractOpInterface op);
 
-/// Dims of the memory of a contraction that decodes for weights in full, which more rows than a tile's share: slots, floats of a
-/// panel. A task works in the slot of its number. Empty where rows are no more than that, and where the code lies in no panels.
-graph::Dims decodedPanels(graph::ContractOpInterface op, const graph::ContractRoles &roles);
+/// How a contraction multiplies the integers that its weights are: a piece of a row of the left operand, which shares a scale, is its
+/// largest element and signed digits of 8 bits of what each element is of that, three of which say as much as a float does.
+/// Sums of products of digits are exact.
+struct Digits {
+  /// The instruction, of codes and digits.
+  DotAttr dot;
+  graph::Code code;
+  /// Elements of a piece, and pieces of a block; the last one may be shorter.
+  int64_t pieceDepth = 0, piecesPerBlock = 0, blocks = 0;
+  static constexpr int64_t count = 3, elementsInFloat = 4;
+  /// What a task keeps of a piece of a row, in floats: a header (scale, scaled sum of the elements, for each digit minus the sum times
+  /// the middle code), then the digits.
+  static constexpr int64_t header = 2 + count;
+  int64_t pieceFloats() const { return llvm::alignTo(header, 4) + pieceDepth / elementsInFloat * count; }
+  int64_t rowFloats() const { return pieceFloats() * piecesPerBlock * blocks; }
+  /// Rows that a task has digits of at a time.
+  static constexpr int64_t rows = 32;
+};
+/// The digits of a contraction of vectors by weights of such a code; nullopt where the machine has no instruction for their products,
+/// where blocks are no whole vectors, and where many rows read short ones.
+std::optional<Digits> digitsFor(graph::ContractOpInterface op, graph::Code code);
+/// The same for the code that it decodes.
+std::optional<Digits> digitsOf(graph::ContractOpInterface op);
+
+/// Dims of the memory of a contraction that decodes: slots, floats of each. A task works in the slot of its number. It keeps digits of rows
+/// there, or a panel of weights in full, which more rows than a tile's share. Empty where rows are no more than that, and where the code
+/// lies in no panels.
+graph::Dims decoderScratch(graph::ContractOpInterface op, const graph::ContractRoles &roles);
 
 /// Whether the contraction leaves out the border of zeros (graph::leavesOutBorder): not where it runs on a matrix unit, which
 /// reads whole tiles.

@@ -9,7 +9,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 TARGETS = ["host", "x86-64-v2", "x86-64-v3", "x86-64-v4"]
-DEPTH, COLUMNS = 384, 136
+DEPTH, COLUMNS = 384, 140
 TYPES = {
     "int8": np.dtype(np.int8),
     "uint8": np.dtype(np.uint8),
@@ -70,9 +70,10 @@ def product(weights, rows, element=TensorProto.FLOAT):
     return model(weights, nodes, {"x": (element, shape)}, ["y"], element=element)
 
 
-def close(got, want, tolerance=5e-6):
+def close(got, want, tolerance=5e-6, size=1):
+    """`size`: what sums of terms of either sign are to be compared with, where it is more than they are."""
     assert got.shape == want.shape
-    np.testing.assert_allclose(got, want, rtol=0, atol=tolerance * np.abs(want).max(initial=1))
+    np.testing.assert_allclose(got, want, rtol=0, atol=tolerance * np.abs(want).max(initial=size))
 
 
 def kernels(model, tmp_path, **options):
@@ -92,14 +93,16 @@ def test_rows_known_when_run(kind, block, zero, stored, target):
     for rows in (1, 2, 5, 40, 0):
         x = data(rows, DEPTH)
         (got,) = compiled.run({"x": x}).values()
-        close(got, np.maximum(x.astype(np.float64) @ weights.matrix, 0))
+        size = 0.1 * (np.abs(x) @ np.abs(weights.matrix)).max(initial=1)
+        close(got, np.maximum(x.astype(np.float64) @ weights.matrix, 0), size=size)
 
 
+@pytest.mark.parametrize("columns", [COLUMNS, 136])  # of whole vectors or of halves in the end
 @pytest.mark.parametrize("kind", ["int2", "uint2", "int8", "uint4"])
 @pytest.mark.parametrize("rows", [(1,), (3,), (31,), (2, 1, 20), (1, 1)])
 @pytest.mark.parametrize("zero", [False, True])
-def test_rows_known(kind, rows, zero):
-    weights, x = Weights(kind, 64, zero), data(*rows, DEPTH)
+def test_rows_known(kind, rows, zero, columns):
+    weights, x = Weights(kind, 64, zero, columns=columns), data(*rows, DEPTH)
     (got,) = hewn.compile(product(weights, rows)).run({"x": x}).values()
     close(got, np.maximum(x.astype(np.float64) @ weights.matrix, 0))
 
@@ -222,3 +225,39 @@ def test_wrong_number_of_blocks_is_refused():
     weights.initializers["s"] = weights.initializers["s"][1:]
     with pytest.raises(hewn.CompileError, match="needs 12 blocks of scales along axis 0"):
         hewn.compile(product(weights, [2]))
+
+
+def product_errors(x, block=None, kind="int8"):
+    """The largest errors of hewn's product and of one of float32, relative to the largest result, and hewn's result."""
+    weights = Weights(kind, block, kind == "uint4")
+    nodes = [helper.make_node("MatMul", ["x", weights.name], ["y"])]
+    made = model(weights, nodes, {"x": (TensorProto.FLOAT, ["rows", DEPTH])}, ["y"])
+    (got,) = hewn.compile(made).run({"x": x}).values()
+    want = x.astype(np.float64) @ weights.matrix
+    floats = np.zeros_like(want, dtype=np.float32)
+    for k in range(DEPTH):
+        floats += x[:, k, None] * weights.matrix[k].astype(np.float32)
+    return np.abs(got - want).max() / np.abs(want).max(), np.abs(floats - want).max() / np.abs(want).max(), got
+
+
+@pytest.mark.parametrize("kind, block", [("int8", None), ("uint4", 32), ("int4", 128)])
+@pytest.mark.parametrize("outlier", [1, 100, 1e4])
+@pytest.mark.parametrize("size", [1, 1e-30, 1e30])
+def test_no_larger_error_than_of_floats(kind, block, outlier, size):
+    x = data(9, DEPTH) * np.float32(size)
+    x[:, 37] *= np.float32(outlier)
+    own, floats, _ = product_errors(x, block, kind)
+    assert own <= 2 * floats + 1e-7
+
+
+@pytest.mark.parametrize("block", [None, 32])
+def test_special_values(block):
+    """Rows without a number are NaN, and no other rows are; zeros and the smallest numbers stay what they are."""
+    x = data(6, DEPTH)
+    x[1, 5], x[2, 300], x[4], x[5] = np.inf, np.nan, 0, 1e-44
+    with np.errstate(invalid="ignore"):
+        _, _, got = product_errors(x, block)
+    clean, _, rest = product_errors(x[[0, 3]], block)
+    assert not np.isfinite(got[[1, 2]]).any()
+    close(got[[0, 3]], rest)
+    assert clean < 1e-6 and (got[4] == 0).all() and np.abs(got[5]).max() < 1e-30

@@ -36,6 +36,9 @@ Dims alignedDims(Value parameter, int64_t rank) {
   return dims;
 }
 
+/// What shares a scale along all of the sum is padded to so many elements: whole words, and whole vectors of any machine.
+static constexpr int64_t kWholeVectors = 16;
+
 namespace {
 
 /// For each dim of a value the dims of the integers that make it, from the outermost.
@@ -114,8 +117,7 @@ std::optional<CodedWeights> codedWeights(ContractOpInterface op) {
   for (int64_t d : ArrayRef(weights.depth).drop_front(weights.blockDims))
     block *= dims[d].constant().value_or(0);
   weights.code.bits = type.getWidth();
-  int64_t perWord = wordBits / weights.code.bits;
-  weights.code.block = weights.blockDims ? block : llvm::alignTo(block, perWord);
+  weights.code.block = weights.blockDims ? block : llvm::alignTo(block, kWholeVectors);
   return weights.code.isSound() ? std::optional(weights) : std::nullopt;
 }
 

@@ -24,8 +24,8 @@ static constexpr int64_t kMantissaBits = 23;
 static constexpr int64_t kOne = 0x3f800000; // 1.0
 /// Words of a block that are summed before they are scaled: mantissas are far from zero, and so are their sums.
 static constexpr int64_t kPieceWords = 16;
-/// A line of the cache, and how far ahead words are fetched: the machine does not look beyond the page it is in.
-static constexpr int64_t kLineWords = 16, kAheadWords = 1024;
+/// A line of the cache, and how far ahead words are fetched.
+static constexpr int64_t kLineWords = 16, kAheadWords = 256;
 
 /// 1 + code / 2^bits, of the code that is `position` from the lowest in each word.
 static Value mantissaOf(OpBuilder &b, Location loc, Value words, graph::Code code, int64_t position) {

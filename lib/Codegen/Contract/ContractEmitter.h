@@ -66,6 +66,8 @@ private:
   /// Whether so many rows are whole tiles of the matrix unit, and there are as many.
   bool fillsTiles(int64_t count);
   void overPanels(graph::Index panel, graph::Index tile);
+  /// `body` gets the columns of a panel and the first of them: once for whole panels, and once for a last one that is shorter.
+  void withPanel(graph::Index panel, llvm::function_ref<void(const Panel &, graph::Index)> body);
   /// The kinds of tile along the tiled row, in order; empty where their number is known only when run.
   llvm::SmallVector<RowVariant> rowVariants();
   void overRows(const Panel &panel, graph::Index firstColumn, graph::Index tile);
@@ -113,6 +115,24 @@ private:
   /// weight.
   llvm::SmallVector<mlir::Value> codedProducts(const Panel &panel, llvm::ArrayRef<graph::Index> rows,
                                                llvm::SmallVector<mlir::Value> sums);
+
+  // Weights that come as a code, by integers (ContractDigits.cpp)
+
+  /// The kernel, where it decodes and the machine multiplies digits of the left operand: each task makes these for some rows at a time, in
+  /// `memory`.
+  void runDigits(const Buffer &memory, const plan::Digits &digits);
+  /// Writes the digits of `count` rows from `first` on.
+  void writeDigits(const plan::Digits &digits, graph::Index first, graph::Index count, mlir::Value memory);
+  /// Those of one piece of a row, `depth` elements of `left`, to `memory` from `to` on.
+  void writePiece(const plan::Digits &digits, mlir::Value left, graph::Index at, int64_t depth, mlir::Value memory,
+                  graph::Index to);
+  /// All rows from `first` on by a panel, where `count` have digits.
+  void overDigitRows(const plan::Digits &digits, graph::Index panel, graph::Index first, graph::Index count,
+                     mlir::Value memory);
+  /// The sums of `rows` rows, from the one that `row` counts in `memory` on, by `panel.vectors` vectors of columns, from vector
+  /// `firstVector` of the panel on.
+  llvm::SmallVector<mlir::Value> digitProducts(const plan::Digits &digits, const Panel &panel, int64_t firstVector,
+                                               int64_t rows, graph::Index row, mlir::Value memory);
 
   /// One step of a matrix unit over the depth: the products of all pairs of terms, from `leftAt` and `rightAt` on, added to the tiles of
   /// `sums`, which lie row by row, `across` in each.

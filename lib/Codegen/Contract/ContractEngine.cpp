@@ -36,8 +36,15 @@ LogicalResult ContractEmitter::run() {
     index = e.constant(0);
 
   if (form.code) {
-    if (std::optional<Buffer> panels = takeScratch(k)) {
-      runDecoding(*panels);
+    std::optional<Buffer> memory = takeScratch(k);
+    std::optional<plan::Digits> digits = memory ? plan::digitsOf(op) : std::nullopt;
+    bool inLines = ContractForm::strideAlong(form.lhs, form.maps[0], form.roles.summed.front()).is(1);
+    if (digits && inLines) {
+      runDigits(*memory, *digits);
+      return success();
+    }
+    if (memory && !digits) {
+      runDecoding(*memory);
       return success();
     }
   }
@@ -71,6 +78,10 @@ bool ContractEmitter::fillsTiles(int64_t count) {
 }
 
 void ContractEmitter::overPanels(Index panel, Index tile) {
+  withPanel(panel, [&](const Panel &chosen, Index firstColumn) { overRows(chosen, firstColumn, tile); });
+}
+
+void ContractEmitter::withPanel(Index panel, llvm::function_ref<void(const Panel &, Index)> body) {
   Index firstColumn = e.mul(panel, e.constant(n));
   std::optional<int64_t> count = columns.constant();
   int64_t vectors = n / e.lanes;
@@ -84,7 +95,7 @@ void ContractEmitter::overPanels(Index panel, Index tile) {
                           : e.sub(e.expression(columns), e.add(firstColumn, e.constant(j * e.lanes)));
         chosen.masks[j] = vector::CreateMaskOp::create(b, loc(), VectorType::get({e.lanes}, b.getI1Type()), left.base);
       }
-    overRows(chosen, firstColumn, tile);
+    body(chosen, firstColumn);
   };
   if (!count)
     return withColumns(std::nullopt);

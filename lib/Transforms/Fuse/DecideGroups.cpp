@@ -235,7 +235,7 @@ private:
   void joinDecoder(graph::ContractOpInterface op) {
     graph::MoveOpInterface decoder = plan::decoderOf(op);
     if (decoder && takeIn(decoder, op, "weights in few bits"))
-      addScratch(groups[groupOf[op]], plan::decodedPanels(op, *graph::contractRoles(op)));
+      addScratch(groups[groupOf[op]], plan::decoderScratch(op, *graph::contractRoles(op)));
   }
 
   /// A move that is alone, and that this contraction alone reads, becomes a part of its kernel; false: it is not so.

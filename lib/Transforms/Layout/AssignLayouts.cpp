@@ -228,7 +228,7 @@ private:
     int64_t block = blockFor(op, *graph::contractRoles(op));
     for (OpOperand &operand : own->getOpOperands()) {
       auto type = cast<RankedTensorType>(operand.get().getType());
-      auto packed = graph::LayoutAttr::get(type.getContext(), rowMajor(2), /*blockDim=*/1, block);
+      auto packed = graph::LayoutAttr::get(type.getContext(), {1, 0}, /*blockDim=*/1, block);
       operand.set(relayout(operand.get(), RankedTensorType::get(type.getShape(), type.getElementType(), packed), own));
     }
     op->setOperand(1, own->getResult(0));

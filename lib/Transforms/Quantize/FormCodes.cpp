@@ -12,7 +12,7 @@
 // rounded.
 //
 // Left alone, and folded to floats: small weights, contractions of other than a matrix [k, n] (so convolutions), machines that run a grid
-// of threads, many rows. Weights whose other factor is quantized too have become products of integers before.
+// of threads, many rows where the machine has no instruction for integers. Weights whose other factor is quantized too have become products of integers before.
 #include "dialects/Graph/Analysis/Contents.h"
 #include "dialects/Graph/Contract/CodedWeights.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
@@ -34,19 +34,24 @@ namespace hewn {
 
 namespace {
 
-/// Whether it pays to decode: a few rows wait for weights, but where there are more of them panels of floats are read again and again, and
-/// are there sooner than they are made. What may be few when run stays a code, but not where the machine has a matrix unit that is to
-/// be used for `products` of bfloat16 for one of float32.
-bool pays(ContractOpInterface op, unsigned products) {
+/// Whether it pays to decode: a few rows wait for weights. More of them gain where the machine multiplies integers; without that, panels of
+/// floats are read again and again, and are there sooner than they are made. What may be few when run stays a code, but not where
+/// the machine has a matrix unit that is to be used for `products` of bfloat16 for one of float32.
+bool pays(ContractOpInterface op, graph::Code code, unsigned products) {
   constexpr int64_t fewRows = 3;
   constexpr unsigned exact = 6; // which are taken for known rows alone
   if (plan::gridOf(op))
     return false;
-  if (std::optional<int64_t> rows = plan::contractShape(op, *graph::contractRoles(op)).rows.constant())
-    return *rows <= fewRows;
   Builder b(op.getContext());
-  plan::MatrixAttr matrix = plan::findMatrix(op, b.getBF16Type(), b.getBF16Type(), b.getF32Type());
-  return !products || products == exact || !matrix || !plan::fills(op, matrix);
+  Type bf16 = b.getBF16Type(), f32 = b.getF32Type();
+  std::optional<int64_t> rows = plan::contractShape(op, *graph::contractRoles(op)).rows.constant();
+  if (rows && *rows <= fewRows)
+    return true;
+  plan::MatrixAttr matrix = plan::findMatrix(op, bf16, bf16, f32);
+  if (products && matrix && (rows || products < exact) && plan::fills(op, matrix))
+    return false;
+  bool rounds = products == 1 && plan::findDot(op, bf16, bf16, f32);
+  return !rows || (!rounds && plan::digitsFor(op, code));
 }
 
 class Former {
@@ -150,7 +155,7 @@ struct FormCodesPass : impl::FormCodesPassBase<FormCodesPass> {
     static const WeightTable none;
     SmallVector<std::pair<ContractOpInterface, CodedWeights>> found;
     getOperation().walk([&](ContractOpInterface op) {
-      if (std::optional<CodedWeights> weights = graph::codedWeights(op); weights && pays(op, products))
+      if (std::optional<CodedWeights> weights = graph::codedWeights(op); weights && pays(op, weights->code, products))
         found.push_back({op, *weights});
     });
     for (auto &[op, weights] : found)

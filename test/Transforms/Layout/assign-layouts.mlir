@@ -194,8 +194,8 @@ module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters 
 
 // Weights of few bits: words and scales in panels as the weights would be, in a code of the contraction's own.
 // CHECK-LABEL: func.func @code(
-// CHECK-DAG: %[[WL:.*]] = graph.relayout %{{.*}} -> tensor<32x128xui32, #graph.layout<[0, 1], blockDim = 1, block = [[N:[0-9]+]]>>
-// CHECK-DAG: %[[SL:.*]] = graph.relayout %{{.*}} -> tensor<8x128xf32, #graph.layout<[0, 1], blockDim = 1, block = [[N]]>>
+// CHECK-DAG: %[[WL:.*]] = graph.relayout %{{.*}} -> tensor<32x128xui32, #graph.layout<[1, 0], blockDim = 1, block = [[N:[0-9]+]]>>
+// CHECK-DAG: %[[SL:.*]] = graph.relayout %{{.*}} -> tensor<8x128xf32, #graph.layout<[1, 0], blockDim = 1, block = [[N]]>>
 // CHECK: %[[D:.*]] = graph.decode %[[WL]], %[[SL]] {{.*}} -> tensor<256x128xf32>
 // CHECK-NEXT: graph.matmul %{{.*}}, %[[D]]
 func.func @code(%x: tensor<2x256xf32>) -> tensor<2x128xf32> {

@@ -1,0 +1,30 @@
+// Weights of few bits on a machine that multiplies integers: digits of the left operand, products that are exact.
+// RUN: hewn-opt %s --hewn-lower-kernels --canonicalize --cse | FileCheck %s
+
+#panels = #graph.layout<[1, 0], blockDim = 1, block = 32>
+#byBytes = #plan.dot<left = ui8, right = i8, sum = i32, intrinsic = "llvm.x86.avx512.vpdpbusd.512", accumulates = true>
+
+module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, dots = [#byBytes]>} {
+
+// A piece: its largest element, three digits of each element by that, lowest first, and behind them what its sums begin with.
+// CHECK-LABEL: func.func @row(
+// CHECK-SAME: %[[MEMORY:[a-z0-9]*]]: memref<?xf32>, %{{[a-z0-9]*}}: memref<?xf32>)
+// CHECK: arith.maximumf
+// CHECK: vector.reduction <maximumf>
+// CHECK: math.roundeven
+// CHECK: arith.fptosi
+// CHECK-COUNT-3: arith.trunci {{.*}} vector<16xi32> to vector<16xi8>
+// CHECK: memref.store
+// Half a byte is a code: two of each, three digits, two vectors of columns.
+// CHECK-COUNT-12: llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.512"
+// CHECK-NOT: llvm.call_intrinsic
+// CHECK-COUNT-3: arith.sitofp
+// CHECK: vector.fma
+plan.kernel @row(%w: tensor<16x32xui32, #panels>, %s: tensor<2x32xf32, #panels>, %x: tensor<1x128xf32>) -> (tensor<1x112xf32>, tensor<1x32xf32>) attributes {symbols = []} {
+  %m = graph.scratch {shape = [1, 112], of = f32} : () -> tensor<1x112xf32>
+  %0 = graph.decode %w, %s {bits = 4, block = 64} : (tensor<16x32xui32, #panels>, tensor<2x32xf32, #panels>) -> tensor<128x32xf32>
+  %1 = graph.matmul %x, %0 : (tensor<1x128xf32>, tensor<128x32xf32>) -> tensor<1x32xf32>
+  graph.yield %m, %1 : tensor<1x112xf32>, tensor<1x32xf32>
+}
+
+}
