@@ -19,19 +19,3 @@ func.func @main(%x: tensor<2x256xf32> {graph.name = "x"}, %a: tensor<256x128xf32
   %z = graph.add %a, %1 : (tensor<256x128xf32>, tensor<256x128xf32>) -> tensor<256x128xf32>
   return %y, %z : tensor<2x128xf32>, tensor<256x128xf32>
 }
-
-// Integers that a machine may take stay apart from their scales, whoever reads the numbers too; what nobody may take does not.
-// CHECK-LABEL: func.func @weights
-// CHECK-COUNT-1: graph.dequantize {{.*}} tensor<256x128xf32>
-// CHECK-NOT: graph.dequantize
-// CHECK: graph.matmul
-func.func @weights(%x: tensor<2x256xf32> {graph.name = "x"}, %a: tensor<128x256xf32> {graph.name = "a"}) -> (tensor<2x128xf32> {graph.name = "y"}, tensor<128x256xf32> {graph.name = "z"}) {
-  %s = graph.constant {value = dense<0.5> : tensor<f32>} : tensor<f32>
-  %q = graph.constant {value = dense<1> : tensor<256x128xi8>} : tensor<256x128xi8>
-  %v = graph.constant {value = dense<2> : tensor<128x256xi8>} : tensor<128x256xi8>
-  %0 = graph.dequantize %q, %s {to = f32} : (tensor<256x128xi8>, tensor<f32>) -> tensor<256x128xf32>
-  %1 = graph.dequantize %v, %s {to = f32} : (tensor<128x256xi8>, tensor<f32>) -> tensor<128x256xf32>
-  %y = graph.matmul %x, %0 : (tensor<2x256xf32>, tensor<256x128xf32>) -> tensor<2x128xf32>
-  %z = graph.add %a, %1 : (tensor<128x256xf32>, tensor<128x256xf32>) -> tensor<128x256xf32>
-  return %y, %z : tensor<2x128xf32>, tensor<128x256xf32>
-}
