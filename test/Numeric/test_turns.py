@@ -133,3 +133,20 @@ def test_running_sums(shape, dynamic):
                 want = np.cumsum(ordered, axis) - (ordered if exclusive else 0)
                 want = np.flip(want, axis) if reverse else want
                 np.testing.assert_array_equal(hewn.compile(model).run({"x": x})["y"], want)
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("heads", [2, 4, 7, 16])
+@pytest.mark.parametrize("target", ["host", "x86-64-v3", "x86-64-v2"])
+def test_rows_that_lie_apart(target, heads, dynamic):
+    """Softmax over rows whose elements lie apart, a few heads behind each other, between two changes of order."""
+    x = np.random.default_rng(5).standard_normal((2, 30, 37, heads)).astype(np.float32)
+    nodes = [
+        helper.make_node("Transpose", ["x"], ["t"], perm=[0, 3, 1, 2]),
+        helper.make_node("Softmax", ["t"], ["s"], axis=3),
+        helper.make_node("Transpose", ["s"], ["y"], perm=[0, 2, 3, 1]),
+    ]
+    given = ["b", "h", "w", heads] if dynamic else x.shape
+    raised = np.exp(x - x.max(axis=2, keepdims=True))
+    got = hewn.compile(built(nodes, [("x", TensorProto.FLOAT, given)], ["y"]), target=target).run({"x": x})
+    np.testing.assert_allclose(got["y"], raised / raised.sum(axis=2, keepdims=True), rtol=1e-5, atol=1e-7)

@@ -397,6 +397,16 @@ private:
     return !before.empty() && !after.empty() && before.back() != after.back();
   }
 
+  /// Whether ops of the group turn what they read: passes over a row would do so again and again, an element at a time. Threads of a
+  /// grid read lines and columns alike.
+  static bool turnsInside(const Group &group) {
+    return !plan::gridOf(group.ops.front()) && llvm::any_of(group.ops, [](Operation *op) {
+      return isa<graph::ElementwiseOpInterface>(op) && llvm::any_of(op->getOperands(), [&](Value operand) {
+               return graph::getDims(operand) == graph::getDims(op->getResult(0)) && turns(operand, op->getResult(0));
+             });
+    });
+  }
+
   /// Why `op`, which reads `operand` of `group`, belongs into it; nullopt where it does not.
   std::optional<std::string> accepts(Group &group, Value operand, Operation *op) {
     if (group.shape == Shape::Alone || !mayRunAt(group, op))
@@ -445,6 +455,8 @@ private:
     }
     bool inside = resultsFit(group, op, [](const Dims &) { return false; });
     if (auto reduce = dyn_cast<graph::ReduceOpInterface>(op)) {
+      if (!operand.hasOneUse() && turnsInside(group))
+        return std::nullopt;
       if (from == group.space && resultsFit(group, op, [&](const Dims &d) { return d == from; }) &&
           (inside || !windowed(group)))
         return "what a reduction reads";
@@ -506,7 +518,8 @@ private:
             return false;
       return true;
     };
-    if (!usedByBoth(other) || !(from == wanted || allCheap(other)) || (windowed(other) && group.shape != Shape::Map))
+    if (!usedByBoth(other) || !(from == wanted || allCheap(other)) ||
+        (group.shape != Shape::Map && (windowed(other) || (!operand.hasOneUse() && turnsInside(other)))))
       return;
     for (Operation *member : other.ops) {
       groupOf[member] = groupOf[op];

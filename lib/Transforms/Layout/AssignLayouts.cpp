@@ -145,12 +145,28 @@ private:
     setOrder(result, int64_t(order.size()) == rank ? order : rowMajor(rank));
   }
 
+  /// Whether less lies together than a vector holds: talking heads, behind each other for each pair of words.
+  static bool isShort(Value value, ArrayRef<int64_t> order) {
+    auto type = cast<RankedTensorType>(value.getType());
+    plan::TargetAttr target = plan::targetOf(value.getDefiningOp());
+    Order kept = graph::significantOrder(order, type);
+    return target && !plan::gridOf(value.getDefiningOp()) && !llvm::is_sorted(kept) &&
+           !type.isDynamicDim(kept.back()) &&
+           type.getDimSize(kept.back()) * graph::elementBytes(value) < target.getVectorBytes();
+  }
+
   void assignMove(graph::MoveOpInterface move) {
     Operation *op = move;
     Value result = op->getResult(0);
     int64_t rank = graph::getRank(result);
     if (move.getViewKind() == graph::ViewKind::Transpose) {
-      setOrder(result, graph::transposedOrder(orderOf(op->getOperand(0)), move.getViewOrder()));
+      Order order = graph::transposedOrder(orderOf(op->getOperand(0)), move.getViewOrder());
+      setOrder(result, order);
+      if (isShort(result, order) && reductionsDislike(result, order)) {
+        Value turned =
+            relayout(result, withOrder(cast<RankedTensorType>(result.getType()), rowMajor(rank)), op->getNextNode());
+        result.replaceAllUsesExcept(turned, turned.getDefiningOp());
+      }
       return;
     }
     if (move.getViewKind() == graph::ViewKind::Reshape) {

@@ -44,6 +44,9 @@ public:
     return sum;
   }
 
+  /// Whether a reduction is among those that do not want it.
+  bool disliked = false;
+
 private:
   static constexpr unsigned mostSeen = 100; // of a large graph its nearest part
   unsigned seen = 0;
@@ -52,8 +55,11 @@ private:
     Operation *op = use.getOwner();
     if (auto contraction = dyn_cast<graph::ContractOpInterface>(op))
       return ofContraction(contraction, use.getOperandNumber(), kept.back());
-    if (auto reduce = dyn_cast<graph::ReduceOpInterface>(op))
-      return llvm::is_contained(reduce.getReducedDims(), kept.back()) ? 1 : -1;
+    if (auto reduce = dyn_cast<graph::ReduceOpInterface>(op)) {
+      bool along = llvm::is_contained(reduce.getReducedDims(), kept.back());
+      disliked |= !along;
+      return along ? 1 : -1;
+    }
     if (op->getNumResults() != 1)
       return -1;
     Value result = op->getResult(0);
@@ -92,5 +98,10 @@ private:
 } // namespace
 
 bool readersWant(Value value, ArrayRef<int64_t> order) { return Readers().count(value, order) > 0; }
+
+bool reductionsDislike(Value value, ArrayRef<int64_t> order) {
+  Readers readers;
+  return readers.count(value, order) < 0 && readers.disliked;
+}
 
 } // namespace hewn

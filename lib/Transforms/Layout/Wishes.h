@@ -14,6 +14,8 @@ std::optional<int64_t> channelDim(llvm::ArrayRef<mlir::AffineMap> maps, llvm::Ar
 /// Whether more of those that read `value`, also through moves and elementwise ops, are better served where it lies in `order`
 /// than where it is row-major. Windows want their channels innermost, sums and reductions what they go over.
 bool readersWant(mlir::Value value, llvm::ArrayRef<int64_t> order);
+/// Whether more of them are worse served, and reductions are among these.
+bool reductionsDislike(mlir::Value value, llvm::ArrayRef<int64_t> order);
 
 } // namespace hewn
 

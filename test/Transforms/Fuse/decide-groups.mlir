@@ -167,3 +167,17 @@ func.func @placed(%x: tensor<8x16xf32>, %v: tensor<16x24xf32>, %w: tensor<48x16x
   %7 = graph.relu %6 : (tensor<8x48xf32>) -> tensor<8x48xf32>
   return %3, %7 : tensor<8x16xf32>, tensor<8x48xf32>
 }
+
+// -----
+
+// What turns what it reads is not done again in every pass over a row.
+// CHECK-LABEL: func.func @turned
+func.func @turned(%x: tensor<4x50x8xf32, #graph.layout<[1, 2, 0]>>) -> tensor<4x50x8xf32> {
+  // CHECK: graph.relayout {{.*}}graph.in_group = 0
+  %0 = graph.relayout %x : (tensor<4x50x8xf32, #graph.layout<[1, 2, 0]>>) -> tensor<4x50x8xf32>
+  // CHECK: graph.reduce_max {{.*}}graph.in_group = 1
+  %1 = graph.reduce_max %0 {dims = array<i64: 2>} : (tensor<4x50x8xf32>) -> tensor<4x50x1xf32>
+  // CHECK: graph.sub {{.*}}graph.in_group = 1
+  %2 = graph.sub %0, %1 : (tensor<4x50x8xf32>, tensor<4x50x1xf32>) -> tensor<4x50x8xf32>
+  return %2 : tensor<4x50x8xf32>
+}

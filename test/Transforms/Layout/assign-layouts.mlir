@@ -205,3 +205,25 @@ func.func @code(%x: tensor<2x256xf32>) -> tensor<2x128xf32> {
   %y = graph.matmul %x, %0 : (tensor<2x256xf32>, tensor<256x128xf32>) -> tensor<2x128xf32>
   return %y : tensor<2x128xf32>
 }
+
+// -----
+
+// Rows that lie apart, with less beside each element than a vector holds (talking heads), are brought together for reductions over
+// them. Where only products read them they stay.
+// CHECK-LABEL: func.func @heads
+module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
+func.func @heads(%x: tensor<1x50x50x4xf32>, %v: tensor<1x4x50x64xf32>) -> (tensor<1x4x50x50xf32>, tensor<1x4x50x64xf32>) {
+  // CHECK: %[[T:.*]] = graph.transpose %{{.*}} -> tensor<1x4x50x50xf32, #graph.layout<[0, 2, 3, 1]>>
+  // CHECK: %[[R:.*]] = graph.relayout %[[T]] : {{.*}} -> tensor<1x4x50x50xf32>
+  // CHECK: graph.reduce_max %[[R]]
+  // CHECK: graph.sub %[[R]]
+  %0 = graph.transpose %x {order = array<i64: 0, 3, 1, 2>} : (tensor<1x50x50x4xf32>) -> tensor<1x4x50x50xf32>
+  %1 = graph.reduce_max %0 {dims = array<i64: 3>} : (tensor<1x4x50x50xf32>) -> tensor<1x4x50x1xf32>
+  %2 = graph.sub %0, %1 : (tensor<1x4x50x50xf32>, tensor<1x4x50x1xf32>) -> tensor<1x4x50x50xf32>
+  // CHECK: %[[P:.*]] = graph.transpose %{{.*}} -> tensor<1x4x50x50xf32, #graph.layout<[0, 2, 3, 1]>>
+  // CHECK-NEXT: graph.matmul %[[P]]
+  %3 = graph.transpose %x {order = array<i64: 0, 3, 1, 2>} : (tensor<1x50x50x4xf32>) -> tensor<1x4x50x50xf32>
+  %4 = graph.matmul %3, %v : (tensor<1x4x50x50xf32>, tensor<1x4x50x64xf32>) -> tensor<1x4x50x64xf32>
+  return %2, %4 : tensor<1x4x50x50xf32>, tensor<1x4x50x64xf32>
+}
+}

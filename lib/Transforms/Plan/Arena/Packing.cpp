@@ -252,7 +252,9 @@ int64_t packTogether(MutableArrayRef<ArenaBlock> blocks, int64_t enough, int64_t
   }
   if (height > enough && blocks.size() <= mostSearched) {
     SmallVector<Order> orders = searchOrders(blocks);
-    // Some seconds in all where nothing is found, which no net has been seen to need.
+    // Some seconds in all where nothing is found; but not for some bytes.
+    constexpr int64_t fullGain = 1 << 20, leastShare = 50;
+    steps = std::max(steps / leastShare, steps / fullGain * std::min(height - enough, fullGain));
     for (auto [slack, share] : {std::pair(0.0, 100), {0.0, 5}, {0.0, 1}, {0.01, 2}, {0.02, 2}, {0.05, 5}, {0.1, 5}}) {
       auto capacity = int64_t(double(enough) * (1 + slack));
       for (const Order &order : orders)
