@@ -44,6 +44,10 @@ MODELS = {
 }
 
 
+# Of more tiles than any machine has processors: one block makes the whole of a sum.
+LONG = batches(150, 64, 32, 512)
+
+
 def run(name, schedule, edit=None):
     """Both operands, after `edit` of the first one, and the result."""
     built, _ = MODELS[name]
@@ -74,6 +78,19 @@ def test_errors(name, schedule):
     """Of the size of float32's: without the second factors of either side they would be a thousand times that."""
     own, float32 = errors(name, *run(name, schedule))
     assert own < max(2 * float32, 2e-7)
+
+
+@pytest.mark.parametrize("target, product", [("sm_80", "@hewn.grid.product("), (TARGET, f"@{PRODUCT}f32.r.k.")])
+def test_long_sums(target, product):
+    """The instruction cuts off what its sums have no room for. Where all parts have one sign, 512 of them in one of its sums come to
+    seven millionths, and more would to more."""
+    with emulated.compiled(LONG, target) as module:
+        assert product in module.artifact.with_suffix(".ll").read_text()
+        random = np.random.default_rng(0)
+        operands = [random.random(x.shape, dtype=np.float32) for x in module.inputs]
+        result = module.run({x.name: operand for x, operand in zip(module.inputs, operands)})["y"]
+    exact = np.einsum("brs,bcs->brc", *(x.astype(np.float64) for x in operands), optimize=True)
+    np.testing.assert_allclose(result, exact, rtol=1e-6)
 
 
 def test_what_is_no_number():

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "test/Emulator/Driver/Group.h"
+#include "test/Emulator/Driver/Sums.h"
 
 #include <cstring>
 
@@ -111,14 +112,16 @@ std::string GroupWarp::make(const Product &product) {
   for (uint64_t lane = 0; lane < kWarp; ++lane)
     for (uint64_t i = 0; i < uint64_t(to.columns) / 2; ++i) {
       uint64_t row = lane / 4 + i / 2 % 2 * 8, column = i / 4 * 8 + lane % 4 * 2 + i % 2;
+      float &value = to.values[lane][i];
+      if (matrices.bits != 8) { // as an H100 adds
+        constexpr int64_t moreBits = 2;
+        int64_t atOnce = matrices.bits == 32 ? 8 : 16;
+        value = addProducts(value, &lefts[row * depth], &rights[column * depth], int64_t(depth), atOnce, moreBits);
+        continue;
+      }
       double sum = 0;
       for (uint64_t s = 0; s < depth; ++s)
         sum += lefts[row * depth + s] * rights[column * depth + s];
-      float &value = to.values[lane][i];
-      if (matrices.bits != 8) {
-        value = float(double(value) + sum);
-        continue;
-      }
       uint32_t word = bitsOf(value) + uint32_t(int32_t(sum));
       name(&value, 1, word);
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "test/Emulator/Driver/Warp.h"
+#include "test/Emulator/Driver/Sums.h"
 
 #include <cstring>
 
@@ -30,10 +31,11 @@ double byteOf(int32_t word, int64_t which, bool isSigned) {
   return isSigned ? double(int8_t(byte)) : double(byte);
 }
 
-/// 16 x 8 sums += 16 x 8 words times 8 x 8 words, of `count` elements each: `left` and `right` take them out of words.
-template <typename Sum, typename Left, typename Right>
-void multiply(Meeting *const *lanes, int64_t count, Left leftElement, Right rightElement) {
-  double left[16][32], right[32][8];
+/// 16 x 8 sums += 16 x 8 words times 8 x 8 words, of `count` elements each: `left` and `right` take them out of words, `add` adds
+/// the products of `8 * count` pairs to a sum.
+template <typename Sum, typename Left, typename Right, typename Add>
+void multiply(Meeting *const *lanes, int64_t count, Left leftElement, Right rightElement, Add add) {
+  double left[16][32], right[8][32];
   for (int64_t lane = 0; lane < kWarp; ++lane) {
     int64_t g = lane / 4, t = lane % 4;
     const int32_t *factors = lanes[lane]->factors;
@@ -41,17 +43,22 @@ void multiply(Meeting *const *lanes, int64_t count, Left leftElement, Right righ
       for (int64_t part = 0; part < 4; ++part)
         left[g + part % 2 * 8][(t + part / 2 * 4) * count + i] = leftElement(factors[part], i);
       for (int64_t part = 0; part < 2; ++part)
-        right[(t + part * 4) * count + i][g] = rightElement(factors[4 + part], i);
+        right[g][(t + part * 4) * count + i] = rightElement(factors[4 + part], i);
     }
   }
   for (int64_t lane = 0; lane < kWarp; ++lane)
     for (int64_t r = 0; r < 4; ++r) {
       Sum *to = static_cast<Sum *>(lanes[lane]->sums) + r;
-      double sum = double(*to);
-      for (int64_t i = 0; i < 8 * count; ++i)
-        sum += left[lane / 4 + r / 2 * 8][i] * right[i][lane % 4 * 2 + r % 2];
-      *to = Sum(sum);
+      *to = add(*to, left[lane / 4 + r / 2 * 8], right[lane % 4 * 2 + r % 2]);
     }
+}
+
+/// The same of floats, as an A100 adds: some products at a time.
+template <typename Element> void multiplyFloats(Meeting *const *lanes, int64_t count, Element element) {
+  multiply<float>(lanes, count, element, element, [=](float sum, const double *left, const double *right) {
+    constexpr int64_t atOnce = 4, moreBits = 1;
+    return addProducts(sum, left, right, 8 * count, atOnce * count, moreBits);
+  });
 }
 
 std::string shuffle(Meeting *const *lanes) {
@@ -95,21 +102,25 @@ std::string meet(Meeting *const *lanes, GroupWarp &group) {
   case Meeting::Kind::Shuffle:
     return shuffle(lanes);
   case Meeting::Kind::Product:
-    multiply<float>(
-        lanes, 1, [](int32_t word, int64_t) { return leading(word); },
-        [](int32_t word, int64_t) { return leading(word); });
+    multiplyFloats(lanes, 1, [](int32_t word, int64_t) { return leading(word); });
     return "";
   case Meeting::Kind::ProductF16:
-    multiply<float>(lanes, 2, halfOf, halfOf);
+    multiplyFloats(lanes, 2, halfOf);
     return "";
   case Meeting::Kind::ProductBF16:
-    multiply<float>(lanes, 2, bfloatOf, bfloatOf);
+    multiplyFloats(lanes, 2, bfloatOf);
     return "";
   case Meeting::Kind::ProductBytes: {
     int32_t isSigned = lanes[0]->isSigned;
     multiply<int32_t>(
         lanes, 4, [=](int32_t word, int64_t i) { return byteOf(word, i, isSigned & 1); },
-        [=](int32_t word, int64_t i) { return byteOf(word, i, isSigned & 2); });
+        [=](int32_t word, int64_t i) { return byteOf(word, i, isSigned & 2); },
+        [](int32_t sum, const double *left, const double *right) {
+          int64_t wide = sum;
+          for (int64_t i = 0; i < 32; ++i)
+            wide += int64_t(left[i]) * int64_t(right[i]);
+          return int32_t(uint32_t(wide));
+        });
     return "";
   }
   case Meeting::Kind::Lines:

@@ -5,7 +5,8 @@
 
 module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 132, warp = 32, sharedBytes = 232448, products = 3, rate = 640, groupRate = 1000>>} {
 
-// Fetched as they are, not rounded. For each of four steps: second times first factors, first times second, first times first.
+// Fetched as they are, not rounded. Four steps of first times first factors, of 32 columns at a time, whose sums begin as zeros; beside
+// the first two of these parts two steps each of second times first factors, and first times second.
 // CHOOSE: plan.kernel @split({{.*}} {schedule = #plan.schedule<m = 128, n = 128>, symbols = []}
 // CHECK-LABEL: func.func @split(
 // CHECK-SAME: plan.boxes = [#plan.box<argument = 1, bytes = 4, extents = [512, 2048], strides = [2048], sizes = [32, 128]>, #plan.box<argument = 2, bytes = 4, extents = [512, 2048], strides = [2048], sizes = [32, 128]>]
@@ -14,10 +15,19 @@ module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters 
 // CHECK-COUNT-4: call @hewn.grid.lines(
 // CHECK: call @hewn.grid.gate.wait(
 // CHECK: call @hewn.grid.group.begin(
-// CHECK-COUNT-12: call @hewn.grid.group.product.f32.r.k.128(
-// CHECK-NOT: hewn.grid.group.product
+// CHECK-COUNT-4: call @hewn.grid.group.product.f32.r.k.32(
+// CHECK-NEXT: call @hewn.grid.group.close(
+// CHECK-COUNT-4: call @hewn.grid.group.product.f32.r.k.128(
+// CHECK-NEXT: call @hewn.grid.group.close(
+// CHECK-NEXT: call @hewn.grid.group.wait.32(%c1_i32,
+// CHECK-COUNT-16: arith.addf
+// CHECK: call @hewn.grid.group.begin(
+// CHECK-COUNT-4: call @hewn.grid.group.product.f32.r.k.32(
 // CHECK: call @hewn.grid.group.close(
-// CHECK-COUNT-2: call @hewn.grid.group.wait.128(
+// CHECK-COUNT-4: call @hewn.grid.group.product.f32.r.k.128(
+// CHECK-COUNT-8: call @hewn.grid.group.product.f32.r.k.32(
+// CHECK-NOT: hewn.grid.group.product
+// CHECK: call @hewn.grid.group.wait.128(
 // CHECK: call @hewn.grid.gate.arrive(
 // CHECK: call @hewn.grid.fetch.2(
 // CHECK: call @hewn.grid.gate.wait(

@@ -94,7 +94,9 @@ SmallVector<Value> GridChain::addValues(ArrayRef<Value> sums, ArrayRef<Value> we
     lefts.push_back(products.fragment({weights[i], weights[i + 2], weights[i + 1], weights[i + 3]}));
   SmallVector<Value> all;
   for (size_t c = 0; c < sums.size(); c += 4) {
-    GridFactors::Sum sum = products.begin(sums.slice(c, 4));
+    SmallVector<Value> four(sums.slice(c, 4));
+    // Of this tile alone: GridFactors.h says why.
+    GridFactors::Sum sum = products.begin(products.makesTwo() ? SmallVector<Value>(4, number(0)) : four);
     Index inner = e.add(group, e.constant(int64_t(c) / 4 * kFragment));
     for (auto [i, factor] : llvm::enumerate(lefts)) {
       Index line = e.add(warpColumn, e.add(e.mul(inGroup, e.constant(2)), e.constant(int64_t(i) * kFragment)));
@@ -102,7 +104,12 @@ SmallVector<Value> GridChain::addValues(ArrayRef<Value> sums, ArrayRef<Value> we
           sum, factor,
           products.fragment({values.at(line, inner), values.at(e.add(line, e.constant(1)), inner)}, values.isWhole()));
     }
-    llvm::append_range(all, products.finish(sum));
+    SmallVector<Value> made = products.finish(sum);
+    if (products.makesTwo()) {
+      products.add(four, made);
+      made = four;
+    }
+    llvm::append_range(all, made);
   }
   return all;
 }

@@ -53,6 +53,11 @@ void GridFactors::multiply(Sum &sum, const Fragment &left, const Fragment &right
   sum.main = grid.product(type, type, left.high, right.high, sum.main);
 }
 
+void GridFactors::add(MutableArrayRef<Value> sums, ArrayRef<Value> more) {
+  for (auto [sum, one] : llvm::zip(sums, more))
+    sum = arith::AddFOp::create(b, loc, sum, one);
+}
+
 SmallVector<Value> GridFactors::finish(const Sum &sum) {
   SmallVector<Value> values(sum.main);
   if (sum.corrections.empty())

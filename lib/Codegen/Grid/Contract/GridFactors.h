@@ -4,6 +4,10 @@
 //
 // A number is the sum of two such factors but for its last two bits. Of the four products of two sums the three largest are taken;
 // the largest in a sum of its own, since it alone is the answer where it is infinite or no number.
+//
+// The instruction cuts off what its sums have no room for. Over a long sum that comes to much more than float32's own rounding, so
+// the largest products are made in parts, whose sums begin as zeros, and these are added by float32's addition (`add`). What the
+// others lose is a thousandth of that.
 #ifndef HEWN_LIB_CODEGEN_GRID_CONTRACT_GRIDFACTORS_H
 #define HEWN_LIB_CODEGEN_GRID_CONTRACT_GRIDFACTORS_H
 
@@ -34,6 +38,8 @@ public:
   void multiply(Sum &sum, const Fragment &left, const Fragment &right, mlir::Type type);
   void multiply(Sum &sum, const Fragment &left, const Fragment &right) { multiply(sum, left, right, b.getF32Type()); }
   llvm::SmallVector<mlir::Value> finish(const Sum &sum);
+  /// `more` added to `sums`, each rounded to the nearest.
+  void add(llvm::MutableArrayRef<mlir::Value> sums, llvm::ArrayRef<mlir::Value> more);
 
   /// Whether float32s are made two factors each.
   bool makesTwo() const { return two; }

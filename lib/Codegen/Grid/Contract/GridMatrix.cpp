@@ -62,9 +62,9 @@ public:
         right(*this, 1, plan::stagedType(op, 1), tile.columns, tile) {}
 
   void run() {
-    // Sums, twice where there are corrections, and beside them fragments, addresses, and what is on its way.
-    constexpr int64_t others = 56, splitOthers = 96;
-    grid.wantRegisters(corrects() ? 2 * int64_t(sums()) + splitOthers : int64_t(sums()) + others);
+    // Sums, where there are corrections these too and parts, and beside them fragments, addresses, and what is on its way.
+    constexpr int64_t others = 56, splitOthers = 88;
+    grid.wantRegisters(corrects() ? 3 * int64_t(sums()) + splitOthers : int64_t(sums()) + others);
     Index warps = e.constant(tile.warpsHigh), size = e.constant(grid.warp), four = e.constant(4);
     Index warp = e.floorDiv({grid.thread}, size), lane = e.mod({grid.thread}, size);
     group = e.floorDiv(lane, four);
@@ -167,11 +167,15 @@ private:
           GridFactors::Sum sum = sumAt(all, at);
           if (isa<IntegerType>(staged))
             sum.main = grid.product(staged, plan::stagedType(op, 1), lefts[i].high, rights[j].high, sum.main);
-          else
+          else if (!corrects())
             factors.multiply(sum, lefts[i], rights[j], staged);
+          else {
+            GridFactors::Sum part{SmallVector<Value>(4, e.constantElement(sumType(), 0)), sum.corrections};
+            factors.multiply(part, lefts[i], rights[j], staged);
+            factors.add(sum.main, part.main);
+            llvm::copy(part.corrections, all.begin() + sums() + at);
+          }
           llvm::copy(sum.main, all.begin() + at);
-          if (corrects())
-            llvm::copy(sum.corrections, all.begin() + sums() + at);
         }
     }
     return all;
@@ -185,20 +189,32 @@ private:
     return list;
   }
 
-  /// The sums, then the corrections, after the products of one slice's factors; waited for.
+  /// The sums, then the corrections, after the products of one slice's factors; waited for. The largest products have sums of this
+  /// slice alone (GridFactors.h says why), of as many columns at a time as there are registers for. The others are under way while the
+  /// first two of these parts are added: later ones need the registers of the left one's second factors.
   SmallVector<Value> splitProducts(ArrayRef<Value> all, ArrayRef<GridFactors::Fragment> lefts, Index buffer) {
     SmallVector<Value> main(all.take_front(sums())), corrections(all.drop_front(sums()));
-    auto add = [&](SmallVector<Value> &to, ArrayRef<Value> factors, int64_t step, bool second) {
-      to = grid.groupProduct(staged, factors, right.matrix(buffer, e.constant(0), step, second), to);
+    int64_t columns = tile.columns > 64 ? 32 : tile.columns, parts = tile.columns / columns;
+    int64_t beside = std::min<int64_t>(parts, 2);
+    auto each = sums() / size_t(parts);
+    auto add = [&](SmallVector<Value> &to, ArrayRef<Value> factors, int64_t column, int64_t step, bool second) {
+      to = grid.groupProduct(staged, factors, right.matrix(buffer, e.constant(column), step, second), to);
     };
-    grid.beginGroup();
-    for (int64_t step = 0; step < steps(); ++step) {
-      add(corrections, lefts[step].low, step, false);
-      add(corrections, lefts[step].high, step, true);
-      add(main, lefts[step].high, step, false);
+    for (int64_t number = 0; number < parts; ++number) {
+      SmallVector<Value> part(each, e.constantElement(sumType(), 0));
+      grid.beginGroup();
+      for (int64_t step = 0; step < steps(); ++step)
+        add(part, lefts[step].high, number * columns, step, false);
+      grid.closeGroup();
+      for (int64_t step = number * steps() / beside; step < std::min((number + 1) * steps() / beside, steps());
+           ++step) {
+        add(corrections, lefts[step].low, 0, step, false);
+        add(corrections, lefts[step].high, 0, step, true);
+      }
+      grid.closeGroup();
+      part = grid.waitForGroup(1, part);
+      factors.add(MutableArrayRef(main).slice(size_t(number) * each, each), part);
     }
-    grid.closeGroup();
-    main = grid.waitForGroup(0, main);
     llvm::append_range(main, grid.waitForGroup(0, corrections));
     return main;
   }
