@@ -136,8 +136,8 @@ void Generator::joinKernels(const codegen::MachineSpec &machine) {
   std::vector<StringRef> texts;
   for (const codegen::CompiledUnit &unit : generated.code)
     texts.push_back(unit.code);
-  deviceCode = {machine.device->join(texts), machine.device->language(machine), machine.device->table(),
-                &deviceKernels};
+  std::string text = machine.device->join(texts), language = machine.device->language(text);
+  deviceCode = {std::move(text), std::move(language), machine.device->table(), &deviceKernels};
   generated.code.clear();
 }
 

@@ -199,6 +199,26 @@ def test_calls_nothing_from_outside(name, tmp_path):
     assert ".extern .func" not in text
 
 
+def sum_of(count):
+    inputs = [(f"x{i}", FLOAT, [300]) for i in range(count)]
+    return model([helper.make_node("Sum", [name for name, *_ in inputs], ["y"])], inputs, [("y", FLOAT)])
+
+
+@needs_ptxas
+def test_many_arguments(tmp_path):
+    """More than 544 need a newer PTX than the machine does, and there is an end to them."""
+    text, source = tmp_path / "model.ptx", tmp_path / "model.onnx"
+    command = [HEWN, "compile", source, "--target=sm_80", "--emit=ptx", "-o", text]
+    for count, version in ((500, "7.0"), (600, "8.1")):
+        onnx.save(sum_of(count), source)
+        subprocess.run(command, check=True)
+        assert re.findall(r"^\.version (.*)", text.read_text(), re.M) == [version]
+        assemble(text.read_text(), "sm_80", tmp_path)
+    onnx.save(sum_of(4100), source)
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode != 0 and "arguments, which the device has no room for" in done.stderr
+
+
 def test_needs_no_toolkit(tmp_path):
     """No CUDA on the machine that compiles: nothing in the path, and a folder of it that is none."""
     source, text = tmp_path / "model.onnx", tmp_path / "model.ptx"

@@ -33,8 +33,8 @@ public:
   virtual void finish(llvm::Module &module, llvm::Function &kernel, int64_t threads, int64_t sharedBytes) const = 0;
   /// The texts of kernels as one.
   virtual std::string join(const std::vector<llvm::StringRef> &kernels) const = 0;
-  /// What the text is, for messages: "PTX 7.0".
-  virtual std::string language(const MachineSpec &machine) const = 0;
+  /// What such a text is, for messages: "PTX 7.0".
+  virtual std::string language(llvm::StringRef text) const = 0;
   /// The symbol of the runtime's functions for such devices (services.h).
   virtual std::string table() const = 0;
 };

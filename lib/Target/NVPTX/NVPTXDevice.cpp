@@ -182,9 +182,37 @@ void takeShared(Module &module, Function &kernel) {
   }
 }
 
+/// Bytes of arguments that a kernel may have, before PTX 8.1 and since.
+constexpr uint64_t kFewArguments = 4352, kMostArguments = 32764;
+
+/// Of a kernel in PTX: pointers and numbers have eight bytes, what is passed as it is says how many.
+uint64_t argumentBytes(StringRef text) {
+  uint64_t bytes = 0;
+  StringRef list = text.split(".entry").second.split("\n)").first;
+  while (!list.empty()) {
+    auto [line, rest] = list.split('\n');
+    list = rest;
+    if (!line.contains(".param"))
+      continue;
+    uint64_t size = 8, align = 8;
+    if (auto [before, count] = line.split('['); !count.empty()) {
+      count.consumeInteger(10, size);
+      before.split(".align ").second.split(' ').first.getAsInteger(10, align);
+    }
+    bytes = alignTo(bytes, align) + size;
+  }
+  return bytes;
+}
+
 class NVPTXDevice : public codegen::Device {
 public:
   Error link(Module &module, Function &kernel) const override {
+    uint64_t bytes = 0;
+    for (Argument &argument : kernel.args())
+      bytes += argument.hasByValAttr() ? 64 + argument.getPassPointeeByValueCopySize(module.getDataLayout()) : 8;
+    if (bytes > kMostArguments)
+      return createStringError("it takes " + std::to_string(kernel.arg_size()) +
+                               " arguments, which the device has no room for: split the op's inputs");
     if (Error error = codegen::linkDeviceMath(module, kernel.getName()))
       return error;
     for (Function &function : module) {
@@ -213,6 +241,7 @@ public:
   std::string join(const std::vector<StringRef> &kernels) const override {
     std::string text;
     StringSet<> heads; // there once, for all kernels
+    bool hasMany = any_of(kernels, [](StringRef kernel) { return argumentBytes(kernel) > kFewArguments; });
     for (StringRef kernel : kernels) {
       while (!kernel.empty()) {
         auto [line, rest] = kernel.split('\n');
@@ -220,6 +249,8 @@ public:
         bool head = line.starts_with(".version") || line.starts_with(".target") || line.starts_with(".address_size");
         if ((head && !heads.insert(line).second) || line.starts_with("//"))
           continue;
+        if (hasMany && line.starts_with(".version 7"))
+          line = ".version 8.1";
         text += line;
         text += '\n';
       }
@@ -227,9 +258,8 @@ public:
     return text;
   }
 
-  std::string language(const codegen::MachineSpec &machine) const override {
-    StringRef version = StringRef(machine.features).drop_front(StringRef("+ptx").size());
-    return ("PTX " + version.drop_back() + "." + version.take_back()).str();
+  std::string language(StringRef text) const override {
+    return ("PTX " + text.split(".version ").second.split('\n').first).str();
   }
 
   std::string table() const override { return "hewn_device_cuda"; }

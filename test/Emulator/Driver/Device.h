@@ -25,6 +25,7 @@ enum Result {
   kNoDevice = 100,
   kInvalidContext = 201,
   kNoBinary = 209,
+  kInvalidPtx = 218,
   kUnsupportedPtx = 222,
   kInvalidHandle = 400,
   kNotFound = 500,
