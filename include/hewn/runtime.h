@@ -253,7 +253,8 @@ typedef struct hewn_context_options {
   int32_t device;
   uint32_t reserved_device;
   /// The driver's stream (CUstream) that runs go to; NULL: one of the context's
-  /// own. See hewn_run for what a run then waits for.
+  /// own. See hewn_run for what a run then waits for. While it is recorded
+  /// (captured for a graph), runs are refused.
   void *device_stream;
   /// The driver's context (CUcontext), which must outlive this one; NULL: the
   /// stream's, or the device's primary one.

@@ -73,7 +73,7 @@ static int32_t loadCode(hewn_context *context, const hewn_context_options *optio
   cuda_state *state = hewn_cuda_state(context);
   const char *text = context->model->device->text;
   char log[256] = "";
-  cuda_result result;
+  cuda_result result = CUDA_NO_BINARY_FOR_GPU;
   if (options->device_cache && options->device_cache[0]) {
     char name[128] = "";
     state->driver.cuDeviceGetName(name, (int)sizeof(name) - 1, state->device);
@@ -86,9 +86,12 @@ static int32_t loadCode(hewn_context *context, const hewn_context_options *optio
     if (kept) // whole, but not for this driver after all
       hewn_cuda_cache_drop(options->device_cache, key);
     result = translate(context, options, key, &shared->module, log, sizeof(log) - 1);
-  } else {
+  }
+  // Nothing is to be kept, or the driver's linker does not do it: it may still load the text.
+  if (result != CUDA_SUCCESS && result != CUDA_UNSUPPORTED_PTX_VERSION && result != CUDA_OUT_OF_MEMORY) {
     int names[] = {errorLog, errorLogBytes};
     void *values[] = {log, (void *)(uintptr_t)(sizeof(log) - 1)};
+    memset(log, 0, sizeof(log));
     result = state->driver.cuModuleLoadDataEx(&shared->module, text, 2, names, values);
   }
   if (result == CUDA_SUCCESS)

@@ -139,6 +139,27 @@ static int32_t letMeet(hewn_context *context, int32_t kernel) {
   return code;
 }
 
+/// Lets the kernel's blocks have more shared memory than all devices give without asking.
+static int32_t letShare(hewn_context *context, int32_t kernel) {
+  cuda_state *state = hewn_cuda_state(context);
+  const hewn_device_kernel *info = &context->model->device->kernels[kernel];
+  const int mostOfDevice = 97, mostShared = 8;
+  int most = 0;
+  int32_t code =
+      hewn_cuda_done(context, state->driver.cuDeviceGetAttribute(&most, mostOfDevice, state->device), info->name);
+  if (code == HEWN_OK && most < info->shared_bytes)
+    return hewn_rt_fail(
+        context, HEWN_UNSUPPORTED, NULL,
+        "the model was compiled for devices that have more shared memory: it wants {a} bytes for a block, "
+        "and this one has {b}",
+        info->shared_bytes, most);
+  return code == HEWN_OK
+             ? hewn_cuda_done(
+                   context, state->driver.cuFuncSetAttribute(state->functions[kernel], mostShared, info->shared_bytes),
+                   info->name)
+             : code;
+}
+
 /// Counters for the kernel that wants most: kernels run one after another, and leave them as they were.
 static int32_t makeCounters(hewn_context *context) {
   cuda_state *state = hewn_cuda_state(context);
@@ -181,12 +202,11 @@ static int32_t furnish(hewn_context *context, const hewn_context_options *option
   const hewn_device_code *device = context->model->device;
   for (int32_t i = 0; code == HEWN_OK && i < device->num_kernels; ++i) {
     const hewn_device_kernel *kernel = &device->kernels[i];
-    const int mostShared = 8, without = 48 << 10;
+    const int without = 48 << 10;
     code = hewn_cuda_done(
         context, driver->cuModuleGetFunction(&state->functions[i], state->shared->module, kernel->name), kernel->name);
     if (code == HEWN_OK && kernel->shared_bytes > without)
-      code = hewn_cuda_done(context, driver->cuFuncSetAttribute(state->functions[i], mostShared, kernel->shared_bytes),
-                            kernel->name);
+      code = letShare(context, i);
     if (code == HEWN_OK && kernel->meets)
       code = letMeet(context, i);
   }

@@ -2,6 +2,8 @@
 // Opens the driver. Every function comes through cuGetProcAddress with one
 // fixed version, which also chooses among the variants that a name has.
 
+#define _GNU_SOURCE
+
 #include "cuda/driver.h"
 
 #include <dlfcn.h>
@@ -26,7 +28,8 @@ static int32_t unavailable(hewn_context *context, const char *why, const char *m
 }
 
 static int32_t load(hewn_context *context, hewn_cuda_driver *driver) {
-  driver->library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  // It has threads and destructors of its own by then: once there, it stays.
+  driver->library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (!driver->library) {
     const char *why = dlerror();
     return unavailable(context, "there is no NVIDIA driver: ", why ? why : "libcuda.so.1 can't be opened");

@@ -58,6 +58,7 @@ typedef struct cuda_link_s *cuda_link;
   X(cuStreamCreate, (cuda_stream * stream, unsigned flags))                                                            \
   X(cuStreamDestroy, (cuda_stream stream))                                                                             \
   X(cuStreamGetCtx, (cuda_stream stream, cuda_context * context))                                                      \
+  X(cuStreamIsCapturing, (cuda_stream stream, int *state))                                                             \
   X(cuStreamWaitEvent, (cuda_stream stream, cuda_event event, unsigned flags))                                         \
   X(cuStreamSynchronize, (cuda_stream stream))                                                                         \
   X(cuStreamBeginCapture, (cuda_stream stream, int mode))                                                              \

@@ -7,6 +7,20 @@
 
 #include <string.h>
 
+/// That the caller does not record his stream: a run waits for what it has enqueued itself, which nobody may do of a recording.
+static int32_t checkRecording(hewn_context *context) {
+  cuda_state *state = hewn_cuda_state(context);
+  int recorded = 0;
+  if (state->stream == state->own)
+    return HEWN_OK;
+  int32_t code = hewn_cuda_done(context, state->driver.cuStreamIsCapturing(state->stream, &recorded),
+                                "asking whether the caller's stream is recorded");
+  if (code == HEWN_OK && recorded)
+    return hewn_message_fail(context, HEWN_INVALID_ARGUMENT,
+                             "the caller's stream is being recorded (captured): a run can't be a part of a recording");
+  return code;
+}
+
 int32_t hewn_device_begin(hewn_context *context, void **arena, void **weights) {
   cuda_state *state = hewn_cuda_state(context);
   if (state->lost)
@@ -15,7 +29,9 @@ int32_t hewn_device_begin(hewn_context *context, void **arena, void **weights) {
   if (code != HEWN_OK)
     return code;
   state->waits = state->stream == state->own;
-  code = hewn_cuda_check_places(context);
+  code = checkRecording(context);
+  if (code == HEWN_OK)
+    code = hewn_cuda_check_places(context);
   if (code == HEWN_OK)
     code = hewn_cuda_grow(context, &state->arena, context->variant->arena_bytes(context->symbols), "the model's arena");
   if (code != HEWN_OK) {

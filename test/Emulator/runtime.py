@@ -99,6 +99,8 @@ RETAIN, RELEASE = (
 DEVICE = driver("cuDeviceGet", ctypes.POINTER(ctypes.c_int), ctypes.c_int)
 MAKE_STREAM, DROP_STREAM = driver("cuStreamCreate", PLACE, ctypes.c_uint), driver("cuStreamDestroy", HANDLE)
 WAIT = driver("cuStreamSynchronize", HANDLE)
+BEGIN_RECORDING = driver("cuStreamBeginCapture", HANDLE, ctypes.c_int)
+END_RECORDING, DROP_GRAPH = driver("cuStreamEndCapture", HANDLE, PLACE), driver("cuGraphDestroy", HANDLE)
 
 
 class InContext:

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels for GPUs on the CPU: every form, under three schedules, against the same model for this machine."""
 
+import re
+
 import emulated
 import hewn
 import numpy as np
 import pytest
 from comparison import compare, feeds_for
-from mutation import BARRIER, SCHEDULES, SHUFFLE, WAIT, is_caught, on_host, without
+from mutation import BARRIER, SCHEDULES, SHUFFLE, WAIT, error_of, is_caught, on_host, without
 from onnx import TensorProto, helper
-from test_ptx import MODELS, model
+from test_ptx import MODELS, model, sum_of
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
@@ -180,3 +182,21 @@ def test_mutations_are_caught(name):
     kernel gives something else."""
     for call in MUTATIONS[name]:
         assert is_caught(MODELS[name], without(call)), call
+
+
+def test_many_arguments():
+    """A kernel has more than older PTX lets it have."""
+    built = sum_of(600)
+    assert not error_of(built, *on_host(built), "forward")
+
+
+def test_accesses_that_do_not_lie_so():
+    """A device ends a kernel that reads or writes many bytes at once where no multiple of them begins."""
+    model = MODELS["elementwise"]
+    wanted = error_of(
+        model,
+        *on_host(model),
+        "forward",
+        lambda text: re.sub(r"(load|store) (.*), align \d+", r"\1 \2, align 4096", text),
+    )
+    assert "CUDA error 719" in wanted

@@ -164,8 +164,12 @@ def test_memory_that_is_not_given():
     feeds, want = on_host(built)
     more = error_of(built, feeds, want, "forward", lambda text: text.replace("[196672 x", "[196688 x"), target=TARGET)
     assert "CUDA error 1)" in more
-    with emulated.setting("FAIL", "shared-memory"), pytest.raises(hewn.RunError, match="matmul"):
-        error_of(built, feeds, want, "forward", target=TARGET)
+    for fail, message in (
+        ("shared-memory", "matmul"),
+        ("small-device", "wants 196672 bytes for a block, and this one has 101376"),
+    ):
+        with emulated.setting("FAIL", fail), pytest.raises(hewn.RunError, match=message):
+            error_of(built, feeds, want, "forward", target=TARGET)
 
 
 def test_matrices_that_lie_otherwise():

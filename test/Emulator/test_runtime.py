@@ -3,6 +3,7 @@
 
 import concurrent.futures
 import contextlib
+import ctypes
 import pathlib
 import sys
 
@@ -11,7 +12,19 @@ import hewn
 import numpy as np
 import pytest
 
-from runtime import DROP_STREAM, WAIT, HostMemory, InContext, Loaded, Memory, on_device, tensor
+from runtime import (
+    BEGIN_RECORDING,
+    DROP_GRAPH,
+    DROP_STREAM,
+    END_RECORDING,
+    WAIT,
+    HostMemory,
+    InContext,
+    Loaded,
+    Memory,
+    on_device,
+    tensor,
+)
 
 sys.path.append(str(pathlib.Path(__file__).parents[1] / "Target"))
 from onnx import TensorProto, helper
@@ -84,6 +97,32 @@ def test_the_callers_stream(own):
         x.free()
         y.free()
         assert DROP_STREAM(stream) == 0 and DROP_STREAM(other) == 0
+
+
+def test_a_stream_that_is_recorded():
+    """A run is refused there, and nothing is lost."""
+    with added() as library, InContext(1) as here:
+        stream, graph = here.stream(), ctypes.c_void_p()
+        x = Memory(numbers())
+        with Loaded(library, device_stream=stream) as loaded:
+            assert BEGIN_RECORDING(stream, 1) == 0
+            status = loaded.run([on_device(x, 1)], [on_device(x, 1)])
+            assert status.code == 1 and b"the caller's stream is being recorded" in status.message
+            assert END_RECORDING(stream, ctypes.byref(graph)) == 0 and DROP_GRAPH(graph) == 0
+            assert loaded.run([on_device(x, 1)], [on_device(x, 1)]).code == 0
+            np.testing.assert_allclose(x.read(), numbers() + 1)
+        x.free()
+        assert DROP_STREAM(stream) == 0
+
+
+def test_a_linker_that_does_not_link(tmp_path):
+    """The text is loaded then, and nothing kept."""
+    with added() as library, emulated.setting("FAIL", "linker"):
+        with Loaded(library, device_cache=str(tmp_path).encode()) as loaded:
+            y = np.zeros((4, 1000), np.float32)
+            assert loaded.run([tensor(numbers())], [tensor(y)]).code == 0
+            np.testing.assert_allclose(y, numbers() + 1)
+        assert not list(tmp_path.iterdir())
 
 
 def test_a_stream_of_another_context():

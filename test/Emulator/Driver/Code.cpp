@@ -5,11 +5,14 @@
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/ExecutionEngine/Orc/ThreadSafeModule.h"
 #include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/Instructions.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IRReader/IRReader.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/TargetSelect.h"
+#include "llvm/Transforms/Utils/BasicBlockUtils.h"
 #include <map>
 
 using namespace llvm;
@@ -121,8 +124,34 @@ void defineGroup(Module &module, Function &function) {
   b.CreateRet(result);
 }
 
+/// Devices end a kernel whose accesses do not lie as their instructions say; processors do not mind.
+void checkAlignments(Module &module) {
+  std::vector<std::pair<Instruction *, uint64_t>> accesses;
+  for (Function &function : module)
+    for (Instruction &instruction : instructions(function)) {
+      if (isa<LoadInst, StoreInst>(instruction) && !isa<AllocaInst>(getLoadStorePointerOperand(&instruction)))
+        if (uint64_t align = getLoadStoreAlignment(&instruction).value(); align > 1)
+          accesses.push_back({&instruction, align});
+    }
+  Type *i32 = Type::getInt32Ty(module.getContext());
+  FunctionCallee misaligned =
+      module.getOrInsertFunction("emulator.misaligned", Type::getVoidTy(module.getContext()), i32);
+  for (auto [access, align] : accesses) {
+    IRBuilder<> b(access);
+    Value *address = b.CreatePtrToInt(getLoadStorePointerOperand(access), b.getInt64Ty());
+    Value *wrong = b.CreateIsNotNull(b.CreateAnd(address, b.getInt64(align - 1)));
+    b.SetInsertPoint(SplitBlockAndInsertIfThen(wrong, access, /*Unreachable=*/false));
+    b.CreateCall(misaligned, b.getInt32(uint32_t(align)));
+    if (auto *load = dyn_cast<LoadInst>(access)) // so that it goes on until somebody looks
+      load->setAlignment(Align(1));
+    else
+      cast<StoreInst>(access)->setAlignment(Align(1));
+  }
+}
+
 /// Makes code for this machine of code for a thread of a grid.
 void JITCode::prepare(Module &module) {
+  checkAlignments(module); // before there is anything else
   module.setTargetTriple(jit->getTargetTriple());
   module.setDataLayout(jit->getDataLayout());
   std::vector<std::pair<std::string, uint64_t>> shared;
@@ -222,6 +251,7 @@ Error JITCode::load(StringRef text) {
   symbols[jit->mangleAndIntern("hewn.grid.shuffle")] = symbolOf(&gridShuffle);
   symbols[jit->mangleAndIntern("hewn.grid.copies.close")] = symbolOf(&gridCopiesClose);
   symbols[jit->mangleAndIntern("hewn.grid.copies.wait")] = symbolOf(&gridCopiesWait);
+  symbols[jit->mangleAndIntern("emulator.misaligned")] = symbolOf(&gridMisaligned);
   symbols[jit->mangleAndIntern("emulator.product")] = symbolOf(&gridProduct);
   symbols[jit->mangleAndIntern("emulator.lines")] = symbolOf(&gridLines);
   symbols[jit->mangleAndIntern("emulator.copy")] = symbolOf(&gridCopy);

@@ -4,8 +4,8 @@
 //
 // The PTX that it is given is not read but for its kernels' names: it runs the same kernels from the LLVM IR in the file that
 // HEWN_EMULATOR_CODE names. There are two devices, whose state is Device.h's. HEWN_EMULATOR_SCHEDULE is forward, backward or
-// random; HEWN_EMULATOR_FAIL names what goes wrong: no-device, old-driver, wrong-device, out-of-memory, no-pinned-memory,
-// launch (a kernel fails when it is run). emulator_fail_at makes any one call fail.
+// random; HEWN_EMULATOR_FAIL names what goes wrong: no-device, old-driver, wrong-device, small-device, linker, out-of-memory,
+// no-pinned-memory, launch (a kernel fails when it is run). emulator_fail_at makes any one call fail.
 #include "test/Emulator/Driver/Code.h"
 #include "test/Emulator/Driver/Device.h"
 #include "test/Emulator/Driver/Gates.h"
@@ -81,8 +81,11 @@ int deviceGetName(char *name, int bytes, int) { return std::snprintf(name, size_
 /// Few, so that blocks of tests have more than one task each.
 constexpr int kProcessors = 3;
 int deviceGetAttribute(int *value, int attribute, int) {
-  const int processors = 16, cooperates = 95;
-  *value = attribute == processors ? kProcessors : attribute == cooperates ? !fails("no-meetings") : 0;
+  const int processors = 16, cooperates = 95, mostShared = 97;
+  *value = attribute == processors   ? kProcessors
+           : attribute == cooperates ? !fails("no-meetings")
+           : attribute == mostShared ? fails("small-device") ? 99 << 10 : kMostShared
+                                     : 0;
   return 0;
 }
 
@@ -126,12 +129,28 @@ int translate(const char *text) {
   return ++translations, text ? 0 : kInvalidValue;
 }
 
+/// As older texts may, a kernel has no more than 544 arguments of eight bytes.
+bool hasTooManyArguments(const std::string &text) {
+  constexpr size_t most = 544;
+  if (text.find(".version 7") == std::string::npos)
+    return false;
+  size_t count = 0;
+  for (size_t at = text.find(".entry"); at != std::string::npos; at = text.find(".entry", at + 1), count = 0)
+    for (size_t end = text.find("\n)", at), next = text.find(".param", at); next < end;
+         next = text.find(".param", next + 1))
+      if (++count > most)
+        return true;
+  return false;
+}
+
 int moduleLoad(Module **module, const void *image, unsigned, int *, void **) {
   auto made = std::make_unique<Module>();
   made->text = static_cast<const char *>(image);
   if (made->text.rfind(kTranslated, 0) != 0)
     if (int result = translate(made->text.c_str()))
       return result;
+  if (hasTooManyArguments(made->text))
+    return kInvalidPtx;
   const char *path = std::getenv("HEWN_EMULATOR_CODE");
   std::string problem = "HEWN_EMULATOR_CODE is not set";
   if (path)
@@ -163,7 +182,9 @@ int funcSetAttribute(Function *function, int attribute, int value) {
   return function->mostShared = value, 0;
 }
 
-int linkCreate(unsigned, int *, void **, Link **link) { return *link = keep(new Link), 0; }
+int linkCreate(unsigned, int *, void **, Link **link) {
+  return fails("linker") ? kInvalidValue : (*link = keep(new Link), 0);
+}
 int linkAddData(Link *link, int, void *data, size_t bytes, const char *, unsigned, int *, void **) {
   link->image = kTranslated + std::string(static_cast<const char *>(data), bytes);
   return translate(link->image.c_str());
@@ -261,6 +282,10 @@ int streamGetCtx(void *stream, Context **found) {
       if (candidate.get() == stream)
         return *found = one, 0;
   return kInvalidHandle;
+}
+int streamIsCapturing(void *stream, int *state) {
+  std::shared_ptr<Stream> found = streamOf(stream);
+  return found ? (*state = found->recording != nullptr, 0) : kInvalidHandle;
 }
 int streamWaitEvent(void *stream, Event *event, unsigned) {
   Event waited = *event;
@@ -524,6 +549,7 @@ EXPORT int cuGetProcAddress_v2(const char *name, void **function, int version, u
       {"cuStreamCreate", makes<streamCreate>()},
       {"cuStreamDestroy", frees<streamDestroy>()},
       {"cuStreamGetCtx", asks<streamGetCtx>()},
+      {"cuStreamIsCapturing", makes<streamIsCapturing>()},
       {"cuStreamWaitEvent", makes<streamWaitEvent>()},
       {"cuStreamSynchronize", makes<streamSynchronize>()},
       {"cuStreamBeginCapture", makes<beginCapture>()},

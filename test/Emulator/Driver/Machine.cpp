@@ -278,7 +278,9 @@ bool runWarps() {
 
 /// Registers that groups have divided among them must be the block's.
 std::string checkRegisters() {
-  constexpr int64_t all = 65536, group = 4 * kWarp;
+  // A block begins with as many for each thread as a processor has, in eights.
+  constexpr int64_t ofProcessor = 65536, most = 256, step = 8, group = 4 * kWarp;
+  int64_t all = run.threads * std::min(most, ofProcessor / run.threads / step * step);
   int64_t sum = 0, saying = 0;
   for (int64_t t = 0; t < run.threads; ++t) {
     const Fiber &fiber = run.fibers[size_t(t)];
@@ -500,12 +502,18 @@ std::string runGrid(const Kernel &kernel, int64_t blocks, int64_t threads, const
         return problem;
       continue;
     }
-    for (int64_t t = 0; t < threads; ++t) {
+    for (int64_t t = 0; t < threads && run.problem.empty(); ++t) {
       run.current = t;
       kernel.call(arguments);
     }
+    if (!run.problem.empty())
+      return run.problem + where();
   }
   return "";
+}
+
+void gridMisaligned(int32_t alignment) {
+  note("memory is read or written that is not at a multiple of " + std::to_string(alignment) + " bytes");
 }
 
 int32_t gridThread() { return int32_t(run.current); }

@@ -41,6 +41,8 @@ struct Kernel {
 std::string runGrid(const Kernel &kernel, int64_t blocks, int64_t threads, const uint64_t *arguments, Schedule schedule,
                     bool together = false);
 
+/// Called before an access that is not where its instruction says: it would end the kernel.
+void gridMisaligned(int32_t alignment);
 /// What kernels call. The shuffle's mask and width are those of whole warps.
 int32_t gridThread();
 int32_t gridBlock();
