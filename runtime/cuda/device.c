@@ -27,7 +27,9 @@ int32_t hewn_cuda_done(hewn_context *context, cuda_result result, const char *wh
 int32_t hewn_cuda_ran(hewn_context *context, cuda_result result, const char *what) {
   cuda_state *state = hewn_cuda_state(context);
   int32_t code = hewn_cuda_done(context, result, what);
-  if (code != HEWN_OK && result != CUDA_OUT_OF_MEMORY) {
+  // What is refused while somebody else records says nothing of the device.
+  int refused = result == CUDA_OUT_OF_MEMORY || (result >= CUDA_FIRST_OF_RECORDING && result <= CUDA_LAST_OF_RECORDING);
+  if (code != HEWN_OK && !refused) {
     state->lost = 1;
     if (state->shared)
       __atomic_store_n(&state->shared->lost, 1, __ATOMIC_RELAXED);

@@ -101,7 +101,7 @@ void *hewn_cuda_allocate(hewn_context *context, size_t bytes);
 void hewn_cuda_release(hewn_context *context, void *memory);
 /// `hewn_cuda_check` of what is done while a context is made.
 int32_t hewn_cuda_done(hewn_context *context, cuda_result result, const char *what);
-/// The same of a run: after a failure the driver's context is good for nothing more.
+/// The same of a run: after a failure, but for want of memory or since somebody records, the driver's context is good for nothing more.
 int32_t hewn_cuda_ran(hewn_context *context, cuda_result result, const char *what);
 /// Waits for the last run, which the caller's stream may still hold.
 int32_t hewn_cuda_settle(hewn_context *context);

@@ -288,7 +288,7 @@ def parts():
     return model(nodes, [("x", TensorProto.FLOAT, [20])], outputs, k=np.array([3]))
 
 
-OUT_OF_MEMORY, LOST = 2, 719
+OUT_OF_MEMORY, LOST, RECORDING = 2, 719, 900  # the last: another thread of the application records
 
 
 def each_failure(library, error, use, **options):
@@ -330,6 +330,24 @@ def test_every_call_that_fails(error, cached, tmp_path):
     with added() as library:
         options = {"device_cache": str(tmp_path / "kept").encode()} if cached else {}
         assert each_failure(library, error, use, **options) > 20
+
+
+@pytest.mark.parametrize("error", [OUT_OF_MEMORY, RECORDING])
+def test_what_is_refused_is_no_loss(error):
+    """Whichever call of a run the driver refuses, the next run works."""
+    with added() as library:
+        for call in range(1, 1000):
+            with Loaded(library, device=1) as loaded:
+                y = np.zeros((4, 1000), np.float32)
+                DRIVER.emulator_fail_at(call, error)
+                codes = [loaded.run([tensor(numbers())], [tensor(y)]).code for _ in range(3)]
+                made = DRIVER.emulator_fail_at(0, 0)
+                assert sum(code != 0 for code in codes) <= 1, (call, codes)
+                assert loaded.run([tensor(numbers())], [tensor(y)]).code == 0
+                np.testing.assert_allclose(y, numbers() + 1)
+            if made < call:
+                return
+        raise AssertionError("no end")
 
 
 @pytest.mark.parametrize("error", [OUT_OF_MEMORY, LOST])
