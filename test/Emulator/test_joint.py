@@ -179,6 +179,13 @@ def test_every_meeting_is_needed(name):
         assert is_caught(MODELS[name], lambda text, begin=begin, end=end: text[:begin] + text[end:]), text[begin:end]
 
 
+def test_parts_have_a_barrier_of_their_own(capfd):
+    """Threads that are no part of it wait at the block's."""
+    few = re.compile(r"(@hewn\.grid\.barrier\.some\(i32 )1")
+    assert is_caught(MODELS["mixed"], lambda text: few.sub(r"\g<1>0", text))
+    assert "threads come to one barrier for different numbers of them" in capfd.readouterr().err
+
+
 def test_copied_states():
     """A step meets before its products, which read what the last one has handed over, and before it hands over what they read."""
     name = "large-scan-shift"

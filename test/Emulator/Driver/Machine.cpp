@@ -54,7 +54,8 @@ struct Copy {
 struct Fiber {
   void *stack = nullptr; // where it was left
   State state = State::Done;
-  /// How many threads come to the barrier that it waits at.
+  /// The barrier that it waits at, and how many threads come there.
+  int32_t barrier = 0;
   int64_t comers = 0;
   Meeting meeting;
   std::vector<Copy> copies;
@@ -317,18 +318,25 @@ void beginBlock() {
 
 /// Lets those go on who wait at a barrier to which all have come; whether there are any.
 bool openBarriers() {
-  std::map<int64_t, int64_t> waiting;
+  struct Waiting {
+    int64_t comers = 0, came = 0;
+  };
+  std::map<int32_t, Waiting> waiting; // by number: a device counts who comes to each
   for (const Fiber &fiber : run.fibers)
-    if (fiber.state == State::AtBarrier)
-      ++waiting[fiber.comers];
+    if (fiber.state == State::AtBarrier) {
+      Waiting &here = waiting[fiber.barrier];
+      if (here.came++ > 0 && here.comers != fiber.comers)
+        note("threads come to one barrier for different numbers of them");
+      here.comers = fiber.comers;
+    }
   bool opened = false;
-  for (auto [comers, came] : waiting) {
-    if (came != comers)
+  for (auto [number, here] : waiting) {
+    if (here.came != here.comers)
       continue;
     opened = true;
     run.gates->meet();
     for (Fiber &fiber : run.fibers)
-      if (fiber.state == State::AtBarrier && fiber.comers == comers) {
+      if (fiber.state == State::AtBarrier && fiber.barrier == number) {
         fiber.state = State::Ready;
         fiber.visible = fiber.published;
         fiber.published = false;
@@ -366,8 +374,10 @@ std::string runBlock(bool &ended, bool &paused) {
       return endGroups();
     if (atGates > 0)
       return std::to_string(atGates) + " threads wait at gates for ever" + where();
-    if (openBarriers())
+    if (openBarriers() && run.problem.empty())
       continue;
+    if (!run.problem.empty())
+      return run.problem + where();
     if (counting == 0)
       return std::to_string(waiting) + " threads wait at a barrier and " + std::to_string(done) + " have ended" +
              where();
@@ -519,7 +529,8 @@ void gridMisaligned(int32_t alignment) {
 int32_t gridThread() { return int32_t(run.current); }
 int32_t gridBlock() { return int32_t(run.block); }
 int32_t gridBlocks() { return int32_t(run.blocks); }
-void gridBarrierSome(int32_t, int32_t threads) {
+void gridBarrierSome(int32_t number, int32_t threads) {
+  run.fibers[run.current].barrier = number;
   run.fibers[run.current].comers = threads;
   leave(State::AtBarrier);
 }
