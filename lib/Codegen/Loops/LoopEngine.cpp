@@ -235,12 +235,13 @@ int64_t laneDim(ArrayRef<DimExpr> dims, ArrayRef<int64_t> order, int64_t lanes) 
   return innermost;
 }
 
-/// The dim in which most operands that have the results' rank lie innermost, or -1.
-int64_t operandsLaneDim(KernelFunction &k, size_t rank) {
+/// The dim in which most operands that have the results' rank lie innermost, or -1. What is the same along the results' lines is not
+/// asked: it is a scalar there.
+int64_t operandsLaneDim(KernelFunction &k, size_t rank, int64_t line) {
   SmallVector<int64_t> votes(rank);
   for (Value input : k.kernel.getBody().getArguments()) {
     SmallVector<int64_t> order = graph::significantOrder(cast<RankedTensorType>(input.getType()));
-    if (graph::getRank(input) == int64_t(rank) && !order.empty())
+    if (graph::getRank(input) == int64_t(rank) && llvm::is_contained(order, line))
       ++votes[order.back()];
   }
   auto most = llvm::max_element(votes);
@@ -257,7 +258,7 @@ std::optional<Turn> mapTurn(KernelFunction &k, ArrayRef<unsigned> results, const
   if (lane < 0 || !llvm::all_of(results, alike))
     return std::nullopt;
   int64_t line = graph::significantOrder(cast<RankedTensorType>(k.results[results[0]].getType())).back();
-  int64_t along = lane != line ? lane : operandsLaneDim(k, dims.size());
+  int64_t along = lane != line ? lane : operandsLaneDim(k, dims.size(), line);
   std::optional<Turn> turn = along < 0 ? std::nullopt : planTurn(along, line, dims, output.strides, lanes);
   int64_t ops = llvm::range_size(k.kernel.getBody().front());
   return turn && turn->count * ops <= mostOps ? turn : std::nullopt;

@@ -32,6 +32,7 @@ def : OnnxCompose<"RotaryEmbedding", "buildRotaryEmbedding", 23>;
 def : OnnxCompose<"RotaryEmbedding", "buildRotaryEmbeddingMs", 1, 0, "com.microsoft",
                   ["no packed batches", "no scaling of positions"]>;
 def : OnnxCompose<"MultiHeadAttention", "buildMultiHeadAttention", 1, 0, "com.microsoft", ["no packed keys and values"]>;
+def : OnnxCompose<"GroupQueryAttention", "buildGroupQueryAttention", 1, 0, "com.microsoft", ["no sinks, no smooth softmax"]>;
 def : OnnxCompose<"Attention", "buildPackedAttention", 1, 0, "com.microsoft", ["mask as [batch, key], [batch, query, key] or lengths"]>;
 
 #endif

@@ -140,8 +140,7 @@ LogicalResult buildAttention(OnnxNode &node) {
 // RotaryEmbedding
 //===------------------------------------------------------------------------------------------------------------------===//
 
-/// Turns the pairs in the last dim of x; cos and sin broadcast to one half of what is turned.
-static Value rotate(Composer &c, Value x, Value cos, Value sin, int64_t turned, bool interleaved) {
+Value rotate(Composer &c, Value x, Value cos, Value sin, int64_t turned, bool interleaved) {
   if (!x || !cos || !sin)
     return {};
   Dims dims = getDims(x);

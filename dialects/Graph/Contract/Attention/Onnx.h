@@ -26,6 +26,9 @@ struct AttentionResults {
 
 AttentionResults makeAttention(OnnxNode &node, AttentionInputs inputs);
 
+/// Turns the pairs among the first `turned` elements of x's last dim, neighbours or halves; cos and sin broadcast to one half of these.
+mlir::Value rotate(Composer &c, mlir::Value x, mlir::Value cos, mlir::Value sin, int64_t turned, bool interleaved);
+
 /// [batch, n, heads * size] as [batch, heads, n, size]; null after `refuse`.
 mlir::Value splitHeads(OnnxNode &node, mlir::Value x, int64_t heads);
 /// The other way.
