@@ -104,10 +104,11 @@ def test_beside_onnxruntime(name, symbols):
 
 
 def test_lengths_that_are_wrong():
-    case = Case(9, 1)
-    module = hewn.compile(case.model(False))
-    with pytest.raises(hewn.RunError, match="index"):
-        module.run({**case.feeds, "lengths": np.array([1000], np.int32)})
+    """Further than the keys, and further than the angles."""
+    for case in (Case(9, 1), Case(LONGEST, 1, rotary=16)):
+        module = hewn.compile(case.model(True))
+        with pytest.raises(hewn.RunError, match="index"):
+            module.run(case.feeds if case.rotary else {**case.feeds, "lengths": np.array([1000], np.int32)})
 
 
 def test_what_is_refused():

@@ -88,7 +88,10 @@ private:
     Value lengths = node.input(5);
     if (getDims(lengths) != Dims{batch} && getDims(lengths) != Dims{batch, one})
       return node.refuse("lengths are not one for each sequence of the batch");
-    if (failed(checkIndices(node, lengths, keys)))
+    // The last query stands at the length, so that this looks after the places that angles are read at, too.
+    Value cos = node.input(7);
+    bool counted = node.getInt("do_rotary", 0) && !node.input(9) && cos && getRank(cos) == 2;
+    if (failed(checkIndices(node, lengths, counted ? DimExpr::min(keys, getDims(cos)[0]) : keys)))
       return failure();
     lengths = c.op("graph.add", {c.cast(c.reshape(lengths, Dims{batch, one}), c.b.getI64Type()), number(1)});
     start = c.op("graph.maximum", {c.op("graph.sub", {lengths, dimValue(queries)}), number(0)});
@@ -101,9 +104,14 @@ private:
     Value cos = node.input(7), sin = node.input(8), positions = node.input(9);
     if (!cos || !sin || getRank(cos) != 2 || getDims(cos) != getDims(sin) || !getDims(cos)[1].constant())
       return node.refuse("rotates without tables of cosines and sines");
+    if (positions) {
+      if (failed(checkIndices(node, positions, getDims(cos)[0])))
+        return failure();
+    } else { // of queries that are padding, any
+      positions = c.op("graph.minimum", {c.op("graph.add", {start, counting(queries, Dims{one, queries})}),
+                                         dimValue(getDims(cos)[0] - one)});
+    }
     if (!positions)
-      positions = c.op("graph.add", {start, counting(queries, Dims{one, queries})});
-    if (!positions || failed(checkIndices(node, positions, getDims(cos)[0])))
       return failure();
     int64_t turned = 2 * *getDims(cos)[1].constant();
     std::optional<int64_t> size = getDims(in.q)[3].constant();
@@ -131,7 +139,8 @@ private:
       return success();
     // Element t is the past's until the sequence's own ones begin, and again behind them, where nobody looks.
     Value at = counting(keys, Dims{one, keys}), own = c.op("graph.sub", {at, start});
-    Value isOwn = c.op("graph.and", {c.op("graph.less", {number(-1), own}), c.op("graph.less", {own, dimValue(queries)})});
+    Value isOwn =
+        c.op("graph.and", {c.op("graph.less", {number(-1), own}), c.op("graph.less", {own, dimValue(queries)})});
     auto join = [&](Value past, Value all) -> Value {
       all = rowsAt(all, own, queries);
       if (!past || before.is(0))
