@@ -79,12 +79,14 @@ std::optional<Digits> digitsFor(graph::ContractOpInterface op, graph::Code code)
   graph::ContractRoles roles = *graph::contractRoles(op);
   std::optional<int64_t> depth = op.getIterationDims(graph::getDims)[roles.summed.front()].constant();
   // Sums of short blocks cost more than is gained where many rows could share weights in full.
-  if (code.block < shortBlock && contractShape(op, roles).rows.constant().value_or(0) > Digits::rows)
+  if (code.block < shortBlock && !code.roundsData &&
+      contractShape(op, roles).rows.constant().value_or(0) > Digits::rows)
     return std::nullopt;
   if (gridOf(op) || !digits.dot || !digits.dot.getAccumulates() || !depth || code.block % vector != 0 ||
       contractLanes(op, contractShape(op, roles)) != vectorLanes(op))
     return std::nullopt;
   digits.code = code;
+  digits.count = code.roundsData ? 1 : Digits::most;
   digits.pieceDepth = std::min(code.block, longestPiece);
   digits.piecesPerBlock = llvm::divideCeil(code.block, digits.pieceDepth);
   digits.blocks = llvm::divideCeil(*depth, code.block);

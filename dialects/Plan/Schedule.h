@@ -34,7 +34,8 @@ int64_t groupSize(graph::ContractOpInterface op);
 graph::MoveOpInterface decoderOf(graph::ContractOpInterface op);
 
 /// How a contraction multiplies the integers that its weights are: a piece of a row of the left operand, which shares a scale, is its
-/// largest element and signed digits of 8 bits of what each element is of that, three of which say as much as a float does.
+/// largest element and signed digits of 8 bits of what each element is of that, three of which say as much as a float does; one, where the
+/// model allows that.
 /// Sums of products of digits are exact.
 struct Digits {
   /// The instruction, of codes and digits.
@@ -42,11 +43,12 @@ struct Digits {
   graph::Code code;
   /// Elements of a piece, and pieces of a block; the last one may be shorter.
   int64_t pieceDepth = 0, piecesPerBlock = 0, blocks = 0;
-  static constexpr int64_t count = 3, elementsInFloat = 4;
+  int64_t count = 3;
+  static constexpr int64_t most = 3, elementsInFloat = 4;
   /// What a task keeps of a piece of a row, in floats: a header (scale, scaled sum of the elements, for each digit minus the sum times
   /// the middle code), then the digits.
-  static constexpr int64_t header = 2 + count;
-  int64_t pieceFloats() const { return llvm::alignTo(header, 4) + pieceDepth / elementsInFloat * count; }
+  static constexpr int64_t header = llvm::alignTo(2 + most, elementsInFloat);
+  int64_t pieceFloats() const { return header + pieceDepth / elementsInFloat * count; }
   int64_t rowFloats() const { return pieceFloats() * piecesPerBlock * blocks; }
   /// Rows that a task has digits of at a time.
   static constexpr int64_t rows = 32;

@@ -105,6 +105,23 @@ def test_depth_of_no_whole_blocks():
     check(weights, weights.model([2]), data(2, DEPTH))
 
 
+@pytest.mark.parametrize("bits, block", [(4, 32), (4, 128), (8, 64), (2, 16)])
+@pytest.mark.parametrize("zero", [None, "integer", "float"])
+def test_data_may_be_rounded(bits, block, zero):
+    """`accuracy_level` 4: the data as integers of 8 bits by blocks. Other levels round nothing."""
+    weights = Weights(208, bits, block, zero)
+    weights.attributes["accuracy_level"] = 4
+    compiled = hewn.compile(weights.model(["rows"]))
+    for rows in (1, 2, 4, 7, 40):
+        x = data(rows, DEPTH)
+        (got,) = compiled.run({"x": x}).values()
+        product = x.astype(np.float64) @ weights.matrix
+        errors = np.abs(got - np.maximum(product, 0))
+        assert errors.max() <= 0.02 * np.abs(product).max()
+    weights.attributes["accuracy_level"] = 1
+    check(weights, weights.model([40]), x)
+
+
 def test_weights_stay_in_few_bits(tmp_path):
     weights = Weights(512, 4, 128, None)
     hewn.compile(weights.model(["rows"]), output=tmp_path / "libm.so")

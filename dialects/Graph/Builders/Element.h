@@ -36,6 +36,8 @@ enum class ViewKind { None, Reshape, Transpose };
 /// that dim, lowest bits first.
 struct Code {
   int64_t bits = 0, block = 0;
+  /// Whether what the matrix is multiplied by may be rounded to 8 bits a block.
+  bool roundsData = false;
   /// Whether words hold whole numbers, and blocks whole words.
   bool isSound() const { return (bits == 2 || bits == 4 || bits == 8) && block > 0 && block % perWord() == 0; }
   /// Elements of a word.

@@ -9,7 +9,7 @@ using namespace mlir;
 
 namespace hewn::graph {
 
-std::optional<Code> DecodeOp::getCode() { return Code{int64_t(getBits()), int64_t(getBlock())}; }
+std::optional<Code> DecodeOp::getCode() { return Code{int64_t(getBits()), int64_t(getBlock()), getRoundsData()}; }
 
 LogicalResult DecodeOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
   Dims codes = dimsOf(getCodes()), scale = dimsOf(getScale()), offset = getOffset() ? dimsOf(getOffset()) : scale;
@@ -86,8 +86,10 @@ Value composeDecode(Composer &c, Value words, Value scale, Value zero, Code code
   for (Value &operand : MutableArrayRef(operands).drop_front())
     if (operand) // last, so that it reads constants
       operand = c.expand(operand, {getDims(operand)[0], getDims(words)[1]});
-  NamedAttribute attributes[] = {c.b.getNamedAttr("bits", c.b.getI64IntegerAttr(code.bits)),
-                                 c.b.getNamedAttr("block", c.b.getI64IntegerAttr(code.block))};
+  SmallVector<NamedAttribute> attributes = {c.b.getNamedAttr("bits", c.b.getI64IntegerAttr(code.bits)),
+                                            c.b.getNamedAttr("block", c.b.getI64IntegerAttr(code.block))};
+  if (code.roundsData)
+    attributes.push_back(c.b.getNamedAttr("roundsData", c.b.getBoolAttr(true)));
   return make<DecodeOp>(c.b, c.loc, operands, attributes);
 }
 

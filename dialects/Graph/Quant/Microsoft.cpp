@@ -205,7 +205,8 @@ LogicalResult buildMatMulNBits(OnnxNode &node) {
     zero = c.reshape(zero, perBlock);
   else if (zero)
     zero = c.slice(unpack(c, c.reshape(zero, {DimExpr(n), DimExpr(zeroBytes)}), bits), 1, DimExpr(0), DimExpr(blocks));
-  Code code{bits, block};
+  constexpr int64_t toInt8 = 4;
+  Code code{bits, block, node.getInt("accuracy_level", 0) == toInt8};
   bool constant = llvm::all_of(ArrayRef<unsigned>{1, 2, 3}, [&](unsigned i) {
     return !node.input(i) || isa_and_nonnull<ConstantOp>(node.input(i).getDefiningOp());
   });

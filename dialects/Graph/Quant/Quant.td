@@ -38,9 +38,10 @@ def Graph_DecodeOp : Move<"decode", ["getCode"]> {
   let description = [{
     Weights of few bits: a kernel that waits for memory reads them as they are. Codes are unsigned, the lowest bits of a word are the
     first of the 32 / `bits` rows in it; scales and offsets are float32, as is the result. Without an offset the middle code,
-    2^(bits - 1), is zero.
+    2^(bits - 1), is zero. `roundsData`: a contraction may round what it multiplies the matrix by to 8 bits a block.
   }];
-  let arguments = (ins Tensor:$codes, Tensor:$scale, Optional<Tensor>:$offset, I64Attr:$bits, I64Attr:$block);
+  let arguments = (ins Tensor:$codes, Tensor:$scale, Optional<Tensor>:$offset, I64Attr:$bits, I64Attr:$block,
+                       DefaultValuedAttr<BoolAttr, "false">:$roundsData);
 }
 
 def Graph_EncodeOp : Move<"encode"> {

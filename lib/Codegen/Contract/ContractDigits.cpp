@@ -10,6 +10,8 @@
 //
 //     sum of x (code - middle) = unit * (65536 (sum of d2 code - middle * sum of d2) + 256 (...) + ...)
 //
+// Where the model allows data of 8 bits (Code::roundsData), an element is one digit, and the unit is the piece's largest element / 127.
+//
 // The sums of digits are known before any weight is read, and accumulators begin there. A code takes no instruction if it is a byte, and
 // half a one if it is half of that; floats would take three. Infinities and NaNs make all results of their row NaN, as they do where
 // floats are decoded.
@@ -32,15 +34,12 @@ namespace hewn::codegen {
 
 /// Elements that digits are made of at a time.
 static constexpr int64_t kAtOnce = 16;
-/// The largest number that three digits hold, a little less, since quotients are rounded.
-static constexpr double kLargest = 8355700;
-/// Pieces without a larger element than this are multiples of this over kLargest: far below what their neighbours' sums lose.
+/// The largest number that three digits hold, a little less, since quotients are rounded; what one does.
+static constexpr double kLargest = 8355700, kLargestDigit = 127;
+/// Pieces without a larger element than this are as if they had one: far below what their neighbours' sums lose.
 static constexpr double kTiny = 0x1p-102;
 /// A line of the cache, and how far ahead words are fetched.
 static constexpr int64_t kLineWords = 16, kAheadWords = 256;
-
-/// Where the digits of a piece begin, behind the header.
-static int64_t digitsFrom() { return llvm::alignTo(Digits::header, Digits::elementsInFloat); }
 
 void ContractEmitter::runDigits(const Buffer &memory, const Digits &digits) {
   int64_t slots = *memory.dims[0].constant();
@@ -114,7 +113,7 @@ void ContractEmitter::writePiece(const Digits &digits, Value left, Index at, int
   // 0, or NaN where an element is no number.
   Value special = arith::SubFOp::create(b, loc(), largest, largest);
   Value unit = arith::MaxNumFOp::create(b, loc(), largest, number(f32, kTiny));
-  unit = arith::MulFOp::create(b, loc(), unit, number(f32, 1 / kLargest));
+  unit = arith::MulFOp::create(b, loc(), unit, number(f32, 1 / (digits.count > 1 ? kLargest : kLargestDigit)));
   Value inverse = arith::DivFOp::create(b, loc(), number(f32, 1), unit);
   inverse = vector::BroadcastOp::create(b, loc(), floats, inverse);
   // In the order in which a word's bytes give codes: every so many-th element makes a byte of each.
@@ -124,7 +123,7 @@ void ContractEmitter::writePiece(const Digits &digits, Value left, Index at, int
     int64_t place = i % perWord / Digits::elementsInFloat, byte = i % Digits::elementsInFloat;
     order.push_back(i / perWord * perWord + byte * places + place);
   }
-  SmallVector<Value> state(Digits::count, none);
+  SmallVector<Value> state(digits.count, none);
   state.push_back(zeros);
   SmallVector<Value> sums = e.loopNest({steps}, state, 1, [&](ArrayRef<Index> i, ValueRange before) {
     SmallVector<Value> next(before);
@@ -132,9 +131,9 @@ void ContractEmitter::writePiece(const Digits &digits, Value left, Index at, int
     Value rounded = math::RoundEvenOp::create(b, loc(), scaled);
     next.back() = arith::AddFOp::create(b, loc(), next.back(), rounded);
     Value left = arith::FPToSIOp::create(b, loc(), integers, rounded);
-    for (int64_t d = 0; d < Digits::count; ++d) { // the lowest first
+    for (int64_t d = 0; d < digits.count; ++d) { // the lowest first
       Value digit = left;
-      if (d + 1 < Digits::count) { // what is left is a multiple of 256
+      if (d + 1 < digits.count) { // what is left is a multiple of 256
         Value up = arith::AddIOp::create(b, loc(), left, number(integers, 128));
         Value higher = arith::ShRSIOp::create(b, loc(), up, number(integers, 8));
         digit = arith::SubIOp::create(b, loc(), left, arith::ShLIOp::create(b, loc(), higher, number(integers, 8)));
@@ -146,7 +145,7 @@ void ContractEmitter::writePiece(const Digits &digits, Value left, Index at, int
         bytes = vector::ShuffleOp::create(b, loc(), bytes, bytes, order);
       auto asFloats = VectorType::get({kAtOnce / Digits::elementsInFloat}, f32);
       Index place = e.add(e.mul(i[0], e.constant(kAtOnce / Digits::elementsInFloat)),
-                          e.constant(digitsFrom() + d * digits.pieceDepth / Digits::elementsInFloat));
+                          e.constant(Digits::header + d * digits.pieceDepth / Digits::elementsInFloat));
       vector::StoreOp::create(b, loc(), vector::BitCastOp::create(b, loc(), asFloats, bytes), memory,
                               e.add(to, place).base);
     }
@@ -159,7 +158,7 @@ void ContractEmitter::writePiece(const Digits &digits, Value left, Index at, int
   store(0, scale);
   Value sum = vector::ReductionOp::create(b, loc(), vector::CombiningKind::ADD, sums.back());
   store(1, arith::MulFOp::create(b, loc(), sum, scale));
-  for (int64_t d = 0; d < Digits::count; ++d) {
+  for (int64_t d = 0; d < digits.count; ++d) {
     Value digitSum = vector::ReductionOp::create(b, loc(), vector::CombiningKind::ADD, sums[d]);
     Value less = number(i32, -double(int64_t(1) << (digits.code.bits - 1)));
     store(2 + d, arith::BitcastOp::create(b, loc(), f32, arith::MulIOp::create(b, loc(), digitSum, less)));
@@ -176,7 +175,7 @@ void ContractEmitter::overDigitRows(const Digits &digits, Index panel, Index fir
     iteration[form.roles.column] = firstColumn;
     auto tile = [&](int64_t rows, Index row) {
       // Accumulators of all digits fit the registers: a row by some vectors, or more rows by fewer.
-      int64_t across = rows <= 2 ? 4 : 2;
+      int64_t across = rows <= 2 || digits.count == 1 ? 4 : 2;
       for (int64_t j = 0; j < whole.vectors; j += across) {
         Panel part;
         part.vectors = std::min(across, whole.vectors - j);
@@ -243,7 +242,7 @@ SmallVector<Value> ContractEmitter::digitProducts(const Digits &digits, const Pa
   auto overPiece = [&](Index index, Index first, int64_t count, ArrayRef<Value> scale, ArrayRef<Value> toMiddle,
                        ValueRange before) {
     SmallVector<Value> whole;
-    for (int64_t d = 0; d < Digits::count; ++d)
+    for (int64_t d = 0; d < digits.count; ++d)
       for (int64_t r = 0; r < rows; ++r)
         whole.append(across, spreadBits(e.add(rowAt(r, index), e.constant(2 + d))));
     whole = e.loopNest({DimExpr(count)}, whole, 1, [&](ArrayRef<Index> inner, ValueRange carried) {
@@ -267,10 +266,10 @@ SmallVector<Value> ContractEmitter::digitProducts(const Digits &digits, const Pa
             bits = arith::AndIOp::create(b, loc(), bits, splat(word, b.getI32IntegerAttr(int32_t(byteMask))));
           codes.push_back(vector::BitCastOp::create(b, loc(), bytes, bits));
         }
-        for (int64_t d = 0; d < Digits::count; ++d)
+        for (int64_t d = 0; d < digits.count; ++d)
           for (int64_t r = 0; r < rows; ++r) {
             Index at = e.add(e.mul(inner[0], e.constant(places)),
-                             e.constant(place + digitsFrom() + d * digits.pieceDepth / Digits::elementsInFloat));
+                             e.constant(place + Digits::header + d * digits.pieceDepth / Digits::elementsInFloat));
             Value digit = vector::BitCastOp::create(b, loc(), bytes, spreadBits(e.add(rowAt(r, index), at)));
             for (int64_t j = 0; j < across; ++j) {
               Value &sum = next[(d * rows + r) * across + j];
@@ -287,7 +286,7 @@ SmallVector<Value> ContractEmitter::digitProducts(const Digits &digits, const Pa
       Value unit = spread(rowAt(r, index));
       for (int64_t j = 0; j < across; ++j) {
         Value sum;
-        for (int64_t d = Digits::count; d-- > 0;) {
+        for (int64_t d = digits.count; d-- > 0;) {
           Value part = arith::SIToFPOp::create(b, loc(), sumType(), whole[(d * rows + r) * across + j]);
           sum = sum ? Value(vector::FMAOp::create(b, loc(), sum, factor(256), part)) : part;
         }

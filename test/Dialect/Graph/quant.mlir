@@ -56,8 +56,8 @@ func.func @wideCodes(%x: tensor<9x6xi16>) {
 func.func @decode(%codes: tensor<4x6xui32>, %scale: tensor<2x6xf32>, %offset: tensor<2x6xf32>) {
   // CHECK: graph.decode %{{.*}}, %{{.*}}, %{{.*}} {bits = 4 : i64, block = 16 : i64} : (tensor<4x6xui32>, tensor<2x6xf32>, tensor<2x6xf32>) -> tensor<32x6xf32>
   %0 = graph.decode %codes, %scale, %offset {bits = 4, block = 16} : (tensor<4x6xui32>, tensor<2x6xf32>, tensor<2x6xf32>) -> tensor<32x6xf32>
-  // CHECK: graph.decode %{{.*}}, %{{.*}} {bits = 8 : i64, block = 8 : i64} : (tensor<4x6xui32>, tensor<2x6xf32>) -> tensor<16x6xf32>
-  %1 = graph.decode %codes, %scale {bits = 8, block = 8} : (tensor<4x6xui32>, tensor<2x6xf32>) -> tensor<16x6xf32>
+  // CHECK: graph.decode %{{.*}}, %{{.*}} {bits = 8 : i64, block = 8 : i64, roundsData = true} : (tensor<4x6xui32>, tensor<2x6xf32>) -> tensor<16x6xf32>
+  %1 = graph.decode %codes, %scale {bits = 8, block = 8, roundsData = true} : (tensor<4x6xui32>, tensor<2x6xf32>) -> tensor<16x6xf32>
   return
 }
 

@@ -27,4 +27,17 @@ plan.kernel @row(%w: tensor<16x32xui32, #panels>, %s: tensor<2x32xf32, #panels>,
   graph.yield %m, %1 : tensor<1x112xf32>, tensor<1x32xf32>
 }
 
+// One digit, where the model allows that.
+// CHECK-LABEL: func.func @rounded(
+// CHECK-COUNT-1: arith.trunci {{.*}} vector<16xi32> to vector<16xi8>
+// CHECK-NOT: arith.trunci
+// CHECK-COUNT-4: llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.512"
+// CHECK-NOT: llvm.call_intrinsic
+plan.kernel @rounded(%w: tensor<16x32xui32, #panels>, %s: tensor<2x32xf32, #panels>, %x: tensor<1x128xf32>) -> (tensor<1x48xf32>, tensor<1x32xf32>) attributes {symbols = []} {
+  %m = graph.scratch {shape = [1, 48], of = f32} : () -> tensor<1x48xf32>
+  %0 = graph.decode %w, %s {bits = 4, block = 64, roundsData = true} : (tensor<16x32xui32, #panels>, tensor<2x32xf32, #panels>) -> tensor<128x32xf32>
+  %1 = graph.matmul %x, %0 : (tensor<1x128xf32>, tensor<128x32xf32>) -> tensor<1x32xf32>
+  graph.yield %m, %1 : tensor<1x48xf32>, tensor<1x32xf32>
+}
+
 }
