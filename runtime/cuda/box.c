@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensors from which kernels fetch boxes, as the driver describes them.
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 
 #include "cuda/state.h"
 

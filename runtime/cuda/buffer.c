@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory of the device: buffers that grow, memory whose size depends on data,
 // and whether the caller's is where it is said to be.
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 
 #include "cuda/state.h"
 

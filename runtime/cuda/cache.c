@@ -3,7 +3,9 @@
 // digest of all that it depends on. A file appears whole under its name or not
 // at all (it is renamed), and is checked when it is read, so that any number of
 // processes may share the folder; who finds none, or a bad one, translates.
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 
 #include "cuda/state.h"
 

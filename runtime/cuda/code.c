@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A model's code and weights on a device, once for all contexts that are on it.
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 
 #include "cuda/state.h"
 #include "futex.h"

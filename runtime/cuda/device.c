@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A context's place on a GPU: made, given another stream, destroyed.
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 
 #include "cuda/state.h"
 

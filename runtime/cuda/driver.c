@@ -2,7 +2,9 @@
 // Opens the driver. Every function comes through cuGetProcAddress with one
 // fixed version, which also chooses among the variants that a name has.
 
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 
 #include "cuda/driver.h"
 

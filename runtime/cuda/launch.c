@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A run on a device: its beginning and end, and what generated code asks for in
 // between.
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 
 #include "cuda/state.h"
 

@@ -2,7 +2,9 @@
 // One recorded graph a run. It holds the addresses of inputs and outputs: the
 // caller's own while he gives the same ones, else buffers that his are copied
 // from and to, so that nothing has to be recorded again.
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 
 #include "cuda/state.h"
 

@@ -2,7 +2,9 @@
 // Copies between the two memories, through pieces of memory that the device
 // itself reads and writes: while one piece is on its way, the host fills or
 // empties the next. Where there is no such memory to be had, the driver copies.
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 
 #include "cuda/state.h"
 

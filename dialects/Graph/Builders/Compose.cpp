@@ -105,6 +105,21 @@ Value Composer::op(StringRef name, ValueRange operands) { return makeNamed(b, lo
 
 Value Composer::scalarLike(Value x, double value) { return x ? makeSplat(b, loc, getElementType(x), value) : Value(); }
 
+Value Composer::number(const DimExpr &value) {
+  constexpr int64_t mostExact = int64_t(1) << 53; // of what a splat is made from
+  if (int64_t known = value.constant().value_or(mostExact); known > -mostExact && known < mostExact)
+    return makeSplat(b, loc, b.getI64Type(), double(known));
+  return reshape(make<DimValueOp>(b, loc, {}, b.getNamedAttr("values", dimsAttr(b.getContext(), {value}))), {});
+}
+
+Value Composer::range(Value start, Value step, const DimExpr &count) {
+  if (!start || !step)
+    return {};
+  return make<RangeOp>(b, loc, {start, step}, b.getNamedAttr("count", dimsAttr(b.getContext(), {count})));
+}
+
+Value Composer::range(const DimExpr &count) { return range(number(DimExpr(0)), number(DimExpr(1)), count); }
+
 Value Composer::filled(ArrayRef<DimExpr> dims, Type elementType, double value) {
   return expand(makeSplat(b, loc, elementType, value), dims);
 }

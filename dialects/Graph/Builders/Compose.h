@@ -35,6 +35,11 @@ public:
   mlir::Value op(llvm::StringRef name, mlir::ValueRange operands);
   /// A scalar of x's element type.
   mlir::Value scalarLike(mlir::Value x, double value);
+  /// An i64 scalar.
+  mlir::Value number(const DimExpr &value);
+  /// start + i * step for i < count; without them i, as i64.
+  mlir::Value range(mlir::Value start, mlir::Value step, const DimExpr &count);
+  mlir::Value range(const DimExpr &count);
   /// The whole of these dims holds `value`.
   mlir::Value filled(llvm::ArrayRef<DimExpr> dims, mlir::Type elementType, double value);
   /// A reduction ("graph.reduce_sum") over `dims`.

@@ -28,16 +28,11 @@ struct Waves {
 /// turn around 0 in integers: larger ones have poor sines in floats.
 static Waves makeWaves(Composer &c, Type type, DimExpr rows, DimExpr columns, DimExpr length) {
   OpBuilder &b = c.b;
-  Type i64 = b.getI64Type(), wide = type.isF64() ? type : Type(b.getF32Type());
-  auto counting = [&](const DimExpr &count, ArrayRef<DimExpr> shape) {
-    Value range = make<RangeOp>(b, c.loc, {makeSplat(b, c.loc, i64, 0), makeSplat(b, c.loc, i64, 1)},
-                                b.getNamedAttr("count", dimsAttr(b.getContext(), {count})));
-    return c.reshape(range, shape);
-  };
-  Value n = c.reshape(make<DimValueOp>(b, c.loc, {}, b.getNamedAttr("values", dimsAttr(b.getContext(), {length}))), {});
+  Type wide = type.isF64() ? type : Type(b.getF32Type());
+  auto counting = [&](const DimExpr &count, ArrayRef<DimExpr> shape) { return c.reshape(c.range(count), shape); };
+  Value n = c.number(length);
   Value product = c.op("graph.mul", {counting(rows, {rows, DimExpr(1)}), counting(columns, {DimExpr(1), columns})});
-  auto number = [&](int64_t value) { return makeSplat(b, c.loc, i64, double(value)); };
-  auto times = [&](int64_t factor, Value x) { return c.op("graph.mul", {number(factor), x}); };
+  auto times = [&](int64_t factor, Value x) { return c.op("graph.mul", {c.number(DimExpr(factor)), x}); };
   auto sub = [&](Value x, Value y) { return c.op("graph.sub", {x, y}); };
   // The sine of q quarter turns by n, q folded into [-n, n]: as it goes up and down again.
   Value quarter = c.op("graph.div", {makeSplat(b, c.loc, wide, 1.5707963267948966), c.cast(n, wide)}),
@@ -188,8 +183,7 @@ static Value inverseOfHalf(Composer &c, Complex x, DimExpr length) {
 static Value divideByLength(Composer &c, Value x, DimExpr length) {
   if (!x)
     return x;
-  Value n = make<DimValueOp>(c.b, c.loc, {}, c.b.getNamedAttr("values", dimsAttr(c.b.getContext(), {length})));
-  return c.op("graph.div", {x, c.cast(c.reshape(n, {}), getElementType(x))});
+  return c.op("graph.div", {x, c.cast(c.number(length), getElementType(x))});
 }
 
 LogicalResult buildDFT(OnnxNode &node) {
@@ -276,10 +270,7 @@ LogicalResult buildSTFT(OnnxNode &node) {
   DimExpr frames = (dims[1] - *length).floorDiv(*step) + DimExpr(1);
   // frames[b, f, i] = signal[b, f*step + i]: indices rather than windows, so that lengths may be known only when run.
   auto range = [&](DimExpr count, DimExpr stride, ArrayRef<DimExpr> shape) {
-    Value by = c.reshape(node.make<DimValueOp>({}, node.attr("values", ArrayRef<DimExpr>(stride))), {});
-    Value values = node.make<RangeOp>({makeSplat(node.b, node.loc, node.b.getI64Type(), 0), by},
-                                      node.attr("count", ArrayRef<DimExpr>(count)));
-    return c.reshape(values, shape);
+    return c.reshape(c.range(c.number(DimExpr(0)), c.number(stride), count), shape);
   };
   Value places = c.op("graph.add",
                       {range(frames, *step, {frames, DimExpr(1)}), range(*length, DimExpr(1), {DimExpr(1), *length})});

@@ -75,11 +75,7 @@ static Value sliceUnknown(OnnxNode &node, Value x, int64_t dim, SliceRange range
   Composer c(node);
   if (step.constant())
     return c.slice(x, dim, range.offset, range.size, *step.constant());
-  auto number = [&](const DimExpr &value) {
-    return c.reshape(node.make<DimValueOp>({}, node.attr("values", ArrayRef<DimExpr>(value))), {});
-  };
-  Value places =
-      node.make<RangeOp>({number(range.offset), number(step)}, node.attr("count", ArrayRef<DimExpr>(range.size)));
+  Value places = c.range(c.number(range.offset), c.number(step), range.size);
   return x && places ? node.make<GatherOp>({x, places}, node.attr("axis", dim)) : Value();
 }
 

@@ -12,7 +12,8 @@
 // rounded.
 //
 // Left alone, and folded to floats: small weights, contractions of other than a matrix [k, n] (so convolutions), machines that run a grid
-// of threads, many rows where the machine has no instruction for integers. Weights whose other factor is quantized too have become products of integers before.
+// of threads, many rows where the machine has no instruction for integers. Weights whose other factor is quantized too have become
+// products of integers before.
 #include "dialects/Graph/Analysis/Contents.h"
 #include "dialects/Graph/Contract/CodedWeights.h"
 #include "dialects/Graph/Contract/ContractRoles.h"

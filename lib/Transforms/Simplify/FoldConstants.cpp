@@ -10,9 +10,8 @@
 //
 // Left alone: results of many more elements than what they are made from (an expanded scalar would grow the weights; a
 // dequantized matrix does too, but is read at every run; what contractions decode as they go stays a code, and what may become one
-// integers until a machine has been asked), sizes that are not
-// static, ops with regions, and all where the evaluator is missing or refuses. Work is done in batches, so that a model of large constants does not lie in memory
-// twice.
+// integers until a machine has been asked), sizes that are not static, ops with regions, and all where the evaluator is missing or
+// refuses. Work is done in batches, so that a model of large constants does not lie in memory twice.
 #include "dialects/Graph/Analysis/Views.h"
 #include "dialects/Graph/Contract/CodedWeights.h"
 #include "dialects/Graph/Graph.h"
@@ -75,8 +74,8 @@ public:
   void fold(bool keepCodes) {
     if (keepCodes)
       function.walk([&](graph::ContractOpInterface op) {
-        if (std::optional<graph::CodedWeights> weights = graph::codedWeights(op))
-          kept.insert(weights->op);
+        if (std::optional<graph::CodedWeights> coded = graph::codedWeights(op))
+          kept.insert(coded->op);
       });
     function.walk([&](Operation *op) {
       if (isFoldable(op))
@@ -111,14 +110,14 @@ private:
   }
 
   /// Whether all readers take the code as it is.
-  static bool staysCode(graph::MoveOpInterface op) {
+  static bool staysCode(Operation *op) {
     return llvm::all_of(op->getUsers(), [&](Operation *user) {
       auto contraction = dyn_cast<graph::ContractOpInterface>(user);
       return contraction && plan::decoderOf(contraction) == op;
     });
   }
 
-  /// Scales that all columns share are repeated for a code's.
+  /// Whether the op is a code, for which scales are repeated that all columns share: they are made when compiling, whatever they grow by.
   static bool isCode(Operation *op) {
     auto move = dyn_cast<graph::MoveOpInterface>(op);
     return move && move.getCode();
@@ -154,8 +153,8 @@ private:
         return false;
       to += cast<RankedTensorType>(result.getType()).getNumElements();
     }
-    if (auto move = dyn_cast<graph::MoveOpInterface>(op); move && move.getCode())
-      return to <= kSmallElements || !staysCode(move);
+    if (isCode(op))
+      return to <= kSmallElements || !staysCode(op);
     return to <= from || llvm::all_of(op->getUsers(), isCode);
   }
 

@@ -111,18 +111,8 @@ private:
 
   /// start, start + 1, ... as [count, 1] or [count].
   Value positions(Value start, const DimExpr &count, bool column) {
-    Value one = makeSplat(c.b, c.loc, c.b.getI64Type(), 1);
-    Value range =
-        start ? make<RangeOp>(c.b, c.loc, {start, one}, c.b.getNamedAttr("count", dimsAttr(c.b.getContext(), count)))
-              : Value();
+    Value range = c.range(start, c.number(DimExpr(1)), count);
     return column ? c.reshape(range, Dims{count, DimExpr(1)}) : range;
-  }
-
-  Value number(const DimExpr &value) {
-    if (std::optional<int64_t> constant = value.constant())
-      return makeSplat(c.b, c.loc, c.b.getI64Type(), double(*constant));
-    return c.reshape(make<DimValueOp>(c.b, c.loc, {}, c.b.getNamedAttr("values", dimsAttr(c.b.getContext(), value))),
-                     {});
   }
 
   Value forbid(Value scores, Value allowed) {
@@ -141,16 +131,16 @@ private:
       scores = getElementType(mask).isInteger(1) ? forbid(scores, mask) : c.op("graph.add", {scores, mask});
     if (!isBounded() && !op.getLengths())
       return scores;
-    Value keys = positions(number(DimExpr(0)), k[2], false), lengths, queries;
+    Value keys = positions(c.number(DimExpr(0)), k[2], false), lengths, queries;
     if (op.getLengths()) {
       DimExpr one(1);
       lengths = c.reshape(c.cast(op.getLengths(), c.b.getI64Type()), Dims{q[0], one, one, one});
       scores = forbid(scores, c.op("graph.less", {keys, lengths}));
-      queries = c.op("graph.add", {positions(number(q[2] * DimExpr(-1)), q[2], true), lengths});
+      queries = c.op("graph.add", {positions(c.number(q[2] * DimExpr(-1)), q[2], true), lengths});
     } else {
-      queries = positions(number(parseDims(op.getOffset())->front()), q[2], true);
+      queries = positions(c.number(parseDims(op.getOffset())->front()), q[2], true);
     }
-    auto shifted = [&](int64_t by) { return c.op("graph.add", {queries, number(DimExpr(by))}); };
+    auto shifted = [&](int64_t by) { return c.op("graph.add", {queries, c.number(DimExpr(by))}); };
     if (right() >= 0 && scores)
       scores = forbid(scores, c.op("graph.less", {keys, shifted(right() + 1)}));
     if (left() >= 0 && scores)

@@ -27,12 +27,7 @@ public:
     in.mask = maskOf();
     if (!in.mask)
       return failure();
-    AttentionResults results = makeAttention(node, in);
-    if (!results.result)
-      return failure();
-    node.setOutput(1, results.presentK);
-    node.setOutput(2, results.presentV);
-    return node.finish(mergeHeads(node, results.result));
+    return finishAttention(node, in);
   }
 
 private:
@@ -43,13 +38,7 @@ private:
   /// Where each sequence's first query stands, i64 [batch, 1].
   Value start;
 
-  Value number(int64_t value) { return makeSplat(c.b, c.loc, c.b.getI64Type(), double(value)); }
-  Value counting(const DimExpr &count, ArrayRef<DimExpr> shape) {
-    return c.reshape(node.make<RangeOp>({number(0), number(1)}, node.attr("count", ArrayRef<DimExpr>(count))), shape);
-  }
-  Value dimValue(const DimExpr &value) {
-    return c.reshape(node.make<DimValueOp>({}, node.attr("values", ArrayRef<DimExpr>(value))), {});
-  }
+  Value counting(const DimExpr &count, ArrayRef<DimExpr> shape) { return c.reshape(c.range(count), shape); }
 
   LogicalResult readInputs() {
     Value q = node.input(0), k = node.input(1), v = node.input(2);
@@ -93,8 +82,8 @@ private:
     bool counted = node.getInt("do_rotary", 0) && !node.input(9) && cos && getRank(cos) == 2;
     if (failed(checkIndices(node, lengths, counted ? DimExpr::min(keys, getDims(cos)[0]) : keys)))
       return failure();
-    lengths = c.op("graph.add", {c.cast(c.reshape(lengths, Dims{batch, one}), c.b.getI64Type()), number(1)});
-    start = c.op("graph.maximum", {c.op("graph.sub", {lengths, dimValue(queries)}), number(0)});
+    lengths = c.op("graph.add", {c.cast(c.reshape(lengths, Dims{batch, one}), c.b.getI64Type()), c.number(DimExpr(1))});
+    start = c.op("graph.maximum", {c.op("graph.sub", {lengths, c.number(queries)}), c.number(DimExpr(0))});
     return success(bool(start));
   }
 
@@ -109,7 +98,7 @@ private:
         return failure();
     } else { // of queries that are padding, any
       positions = c.op("graph.minimum", {c.op("graph.add", {start, counting(queries, Dims{one, queries})}),
-                                         dimValue(getDims(cos)[0] - one)});
+                                         c.number(getDims(cos)[0] - one)});
     }
     if (!positions)
       return failure();
@@ -139,8 +128,8 @@ private:
       return success();
     // Element t is the past's until the sequence's own ones begin, and again behind them, where nobody looks.
     Value at = counting(keys, Dims{one, keys}), own = c.op("graph.sub", {at, start});
-    Value isOwn =
-        c.op("graph.and", {c.op("graph.less", {number(-1), own}), c.op("graph.less", {own, dimValue(queries)})});
+    Value isOwn = c.op(
+        "graph.and", {c.op("graph.less", {c.number(DimExpr(-1)), own}), c.op("graph.less", {own, c.number(queries)})});
     auto join = [&](Value past, Value all) -> Value {
       all = rowsAt(all, own, queries);
       if (!past || before.is(0))
@@ -156,8 +145,8 @@ private:
     if (!x || !at)
       return {};
     Dims dims = getDims(x);
-    at = c.op("graph.maximum", {c.op("graph.minimum", {at, dimValue(count - one)}), number(0)});
-    Value of = c.op("graph.mul", {counting(dims[0] * dims[1], Dims{dims[0], dims[1], one}), dimValue(count)});
+    at = c.op("graph.maximum", {c.op("graph.minimum", {at, c.number(count - one)}), c.number(DimExpr(0))});
+    Value of = c.op("graph.mul", {counting(dims[0] * dims[1], Dims{dims[0], dims[1], one}), c.number(count)});
     Value rows = c.op("graph.add", {of, c.reshape(at, Dims{getDims(at)[0], one, keys})});
     Value table = c.reshape(x, Dims{dims[0] * dims[1] * dims[2], dims[3]});
     return rows && table ? node.make<GatherOp>({table, rows}, node.attr("axis", int64_t(0))) : Value();
@@ -168,9 +157,10 @@ private:
     Value first = c.reshape(start, Dims{batch, one, one, one});
     Value query = c.op("graph.add", {first, counting(queries, Dims{one, one, queries, one})});
     Value key = counting(keys, Dims{one, one, one, keys});
-    Value mask = c.op("graph.less", {key, c.op("graph.add", {query, number(1)})});
+    Value mask = c.op("graph.less", {key, c.op("graph.add", {query, c.number(DimExpr(1))})});
     if (int64_t window = node.getInt("local_window_size", -1); window > 0)
-      mask = c.op("graph.and", {mask, c.op("graph.less", {c.op("graph.sub", {query, number(window)}), key})});
+      mask =
+          c.op("graph.and", {mask, c.op("graph.less", {c.op("graph.sub", {query, c.number(DimExpr(window))}), key})});
     Value bias = node.input(10);
     if (!mask || !bias)
       return mask;

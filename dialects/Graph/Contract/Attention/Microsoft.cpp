@@ -39,9 +39,7 @@ static bool addKeyMask(OnnxNode &node, Value mask, AttentionInputs &in) {
       return false;
     }
     // Lengths here only say which keys are there; where queries stand is another thing.
-    Value keys = node.make<RangeOp>(
-        {makeSplat(node.b, node.loc, node.b.getI64Type(), 0), makeSplat(node.b, node.loc, node.b.getI64Type(), 1)},
-        node.attr("count", ArrayRef<DimExpr>(getDims(in.k)[2])));
+    Value keys = c.range(getDims(in.k)[2]);
     Value lengths = c.reshape(c.cast(mask, node.b.getI64Type()), Dims{dims[0], one, one, one});
     mask = c.op("graph.less", {keys, lengths});
   } else if (dims.size() == 2 || dims.size() == 3) {
@@ -60,15 +58,6 @@ static bool addKeyMask(OnnxNode &node, Value mask, AttentionInputs &in) {
   Value forbidden = c.scalarLike(in.mask, -std::numeric_limits<double>::infinity());
   in.mask = c.op("graph.where", {mask, in.mask, forbidden});
   return bool(in.mask);
-}
-
-static LogicalResult finishAttention(OnnxNode &node, AttentionInputs in) {
-  AttentionResults results = makeAttention(node, in);
-  if (!results.result)
-    return failure();
-  node.setOutput(1, results.presentK);
-  node.setOutput(2, results.presentV);
-  return node.finish(mergeHeads(node, results.result));
 }
 
 LogicalResult buildMultiHeadAttention(OnnxNode &node) {

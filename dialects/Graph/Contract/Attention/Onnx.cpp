@@ -78,6 +78,15 @@ AttentionResults makeAttention(OnnxNode &node, AttentionInputs in) {
   return results;
 }
 
+LogicalResult finishAttention(OnnxNode &node, AttentionInputs in) {
+  AttentionResults results = makeAttention(node, in);
+  if (!results.result)
+    return failure();
+  node.setOutput(1, results.presentK);
+  node.setOutput(2, results.presentV);
+  return node.finish(mergeHeads(node, results.result));
+}
+
 /// ONNX lets the mask end before the keys do: the rest takes no part.
 static Value padMask(Composer &c, Value mask, const DimExpr &keys) {
   Dims dims = getDims(mask), low(dims.size(), DimExpr(0)), high = low;
@@ -223,10 +232,7 @@ LogicalResult buildRotaryEmbeddingMs(OnnxNode &node) {
     heads = *dims[2].constant() / (2 * *table[1].constant());
   DimExpr count = dims.size() == 4 ? dims[2] : dims[1], one(1);
   if (getRank(positions) == 1) { // where the first one stands; the others follow
-    Value start = c.cast(c.reshape(positions, {}), node.b.getI64Type());
-    Value step = makeSplat(node.b, node.loc, node.b.getI64Type(), 1);
-    Dims counts = {count};
-    positions = node.make<RangeOp>({start, step}, node.attr("count", ArrayRef<DimExpr>(counts)));
+    positions = c.range(c.cast(c.reshape(positions, {}), node.b.getI64Type()), c.number(one), count);
     positions = c.reshape(positions, Dims{one, count});
   }
   return finishRotary(node, x, rowsOf(node, cos, positions), rowsOf(node, sin, positions), heads);

@@ -25,6 +25,8 @@ struct AttentionResults {
 };
 
 AttentionResults makeAttention(OnnxNode &node, AttentionInputs inputs);
+/// The same as the node's outputs: the result with its heads merged, and keys and values with those of before.
+mlir::LogicalResult finishAttention(OnnxNode &node, AttentionInputs inputs);
 
 /// Turns the pairs among the first `turned` elements of x's last dim, neighbours or halves; cos and sin broadcast to one half of these.
 mlir::Value rotate(Composer &c, mlir::Value x, mlir::Value cos, mlir::Value sin, int64_t turned, bool interleaved);

@@ -105,15 +105,14 @@ static Value spreadPositions(Composer &c, const DimExpr &size, bool alignCorners
     start = makeSplat(b, c.loc, f32, alignCorners ? -1 : -1 + width / 2);
   } else {
     Value one = makeSplat(b, c.loc, f32, 1), two = makeSplat(b, c.loc, f32, 2);
-    Value count = make<DimValueOp>(b, c.loc, {}, b.getNamedAttr("values", dimsAttr(b.getContext(), {size})));
-    count = c.cast(c.reshape(count, {}), f32);
+    Value count = c.cast(c.number(size), f32);
     step =
         c.op("graph.div", {two, alignCorners ? c.op("graph.maximum", {c.op("graph.sub", {count, one}), one}) : count});
     start = makeSplat(b, c.loc, f32, -1);
     if (!alignCorners)
       start = c.op("graph.add", {start, c.op("graph.div", {step, two})});
   }
-  return make<RangeOp>(b, c.loc, {start, step}, b.getNamedAttr("count", dimsAttr(b.getContext(), {size})));
+  return c.range(start, step, size);
 }
 
 LogicalResult buildAffineGrid(OnnxNode &node) {

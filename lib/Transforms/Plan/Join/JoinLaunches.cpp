@@ -13,7 +13,8 @@
 // kernel whose work is large runs better by itself, with as many blocks as it wants: the model of JointCost.h weighs the two. All
 // parts of a kernel get the registers, threads and shared memory that the largest wants (Occupancy.h), so that parts of different
 // kinds may be better in kernels of their own. What is joined is the best way to cut each block of the program. What stays: branches
-// and loops whose trips are known only when run, parts of the host, what allocates, kernels with groups of all threads. lib/Codegen/Grid/Joint makes the kernels.
+// and loops whose trips are known only when run, parts of the host, what allocates, kernels with groups of all threads.
+// lib/Codegen/Grid/Joint makes the kernels.
 #include "dialects/Graph/Analysis/Views.h"
 #include "lib/Transforms/Plan/Join/JointCost.h"
 #include "lib/Transforms/Plan/Passes.h"
