@@ -72,7 +72,7 @@ graph::MoveOpInterface decoderOf(graph::ContractOpInterface op) {
 }
 
 std::optional<Digits> digitsFor(graph::ContractOpInterface op, graph::Code code) {
-  constexpr int64_t longestPiece = 128, vector = 16, shortBlock = 64;
+  constexpr int64_t longestPiece = 512, shortBlock = 64;
   Builder b(op.getContext());
   Digits digits;
   digits.dot = findDot(op, b.getIntegerType(8, /*isSigned=*/false), b.getI8Type(), b.getI32Type());
@@ -82,7 +82,7 @@ std::optional<Digits> digitsFor(graph::ContractOpInterface op, graph::Code code)
   if (code.block < shortBlock && !code.roundsData &&
       contractShape(op, roles).rows.constant().value_or(0) > Digits::rows)
     return std::nullopt;
-  if (gridOf(op) || !digits.dot || !digits.dot.getAccumulates() || !depth || code.block % vector != 0 ||
+  if (gridOf(op) || !digits.dot || !digits.dot.getAccumulates() || !depth || code.block % Digits::atOnce != 0 ||
       contractLanes(op, contractShape(op, roles)) != vectorLanes(op))
     return std::nullopt;
   digits.code = code;

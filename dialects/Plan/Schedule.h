@@ -45,6 +45,8 @@ struct Digits {
   int64_t pieceDepth = 0, piecesPerBlock = 0, blocks = 0;
   int64_t count = 3;
   static constexpr int64_t most = 3, elementsInFloat = 4;
+  /// Elements that digits are made of at a time.
+  static constexpr int64_t atOnce = 16;
   /// What a task keeps of a piece of a row, in floats: a header (scale, scaled sum of the elements, for each digit minus the sum times
   /// the middle code), then the digits.
   static constexpr int64_t header = llvm::alignTo(2 + most, elementsInFloat);

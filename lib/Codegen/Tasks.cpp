@@ -18,6 +18,28 @@ DimExpr vectorWork(const DimExpr &elements, int64_t lanes, int64_t instructionsE
   return (elements * DimExpr(instructionsEach)).floorDiv(std::max<int64_t>(lanes, 1));
 }
 
+/// Whether tasks are worth their sharing.
+static bool isShared(KernelFunction &k, const DimExpr &tasks, const DimExpr &work) {
+  bool small = work.constant().value_or(kWorkWorthSharing) < kWorkWorthSharing;
+  return !k.nested && !small && tasks.constant().value_or(2) > 1;
+}
+
+void overRanges(KernelFunction &k, KernelElements &e, const DimExpr &count, const DimExpr &work,
+                llvm::function_ref<void(Index, Index)> body) {
+  if (!isShared(k, count, work))
+    return body(e.constant(0), e.expression(count));
+  func::FuncOp function = k.function;
+  Value bounds[2];
+  for (Value &bound : bounds) {
+    (void)function.insertArgument(function.getNumArguments(), e.b.getIndexType(), {},
+                                  e.loc); // bodies take any argument
+    bound = function.getArguments().back();
+  }
+  function->setAttr(plan::kTasksAttr, count.toAttr(e.b.getContext()));
+  function->setAttr(plan::kSymbolsAttr, k.kernel.getSymbolsAttr());
+  body({bounds[0]}, {bounds[1]});
+}
+
 void overTasks(KernelFunction &k, KernelElements &e, ArrayRef<DimExpr> counts, const DimExpr &work,
                llvm::function_ref<void(ArrayRef<Index>)> body) {
   // Leading dims until there are enough; a size known only when run may be 1.
@@ -35,25 +57,15 @@ void overTasks(KernelFunction &k, KernelElements &e, ArrayRef<DimExpr> counts, c
       return {};
     });
   };
-  bool small = work.constant().value_or(kWorkWorthSharing) < kWorkWorthSharing;
-  if (k.nested || small || tasks.constant().value_or(2) < 2)
+  if (!isShared(k, tasks, work))
     return nest({});
-
-  OpBuilder &b = e.b;
-  func::FuncOp function = k.function;
-  Value bounds[2];
-  for (Value &bound : bounds) {
-    (void)function.insertArgument(function.getNumArguments(), b.getIndexType(), {}, e.loc); // bodies take any argument
-    bound = function.getArguments().back();
-  }
-  function->setAttr(plan::kTasksAttr, tasks.toAttr(b.getContext()));
-  function->setAttr(plan::kSymbolsAttr, k.kernel.getSymbolsAttr());
-
-  auto loop = scf::ForOp::create(b, e.loc, bounds[0], bounds[1], e.constant(1).base);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPoint(loop.getBody()->getTerminator());
-  e.forget();
-  nest(e.unravel({loop.getInductionVar()}, counts.take_front(leading)));
+  overRanges(k, e, tasks, work, [&](Index begin, Index end) {
+    auto loop = scf::ForOp::create(e.b, e.loc, begin.base, end.base, e.constant(1).base);
+    OpBuilder::InsertionGuard guard(e.b);
+    e.b.setInsertionPoint(loop.getBody()->getTerminator());
+    e.forget();
+    nest(e.unravel({loop.getInductionVar()}, counts.take_front(leading)));
+  });
 }
 
 void overSlots(KernelFunction &k, KernelElements &e, int64_t slots, ArrayRef<DimExpr> counts, const DimExpr &work,

@@ -15,10 +15,15 @@ namespace hewn::codegen {
 /// The cost of a kernel in vector instructions or thereabouts.
 graph::DimExpr vectorWork(const graph::DimExpr &elements, int64_t lanes, int64_t instructionsEach);
 
-/// A nest over `counts`, its leading dims as tasks where the kernel's `work` is worth sharing. Call it once a kernel; a kernel
-/// of several nests uses `KernelElements::loopNest`.
+/// A nest over `counts`, its leading dims as tasks where the kernel's `work` is worth sharing. Call one of these once a kernel; a
+/// kernel of several nests uses `KernelElements::loopNest`.
 void overTasks(KernelFunction &k, KernelElements &e, llvm::ArrayRef<graph::DimExpr> counts, const graph::DimExpr &work,
                llvm::function_ref<void(llvm::ArrayRef<graph::Index>)> body);
+
+/// `count` tasks, of which `body` does those from `begin` to `end`, so that a thread can prepare once what all of its tasks need. It may
+/// write to memory of task `begin`.
+void overRanges(KernelFunction &k, KernelElements &e, const graph::DimExpr &count, const graph::DimExpr &work,
+                llvm::function_ref<void(graph::Index begin, graph::Index end)> body);
 
 /// The same for work that needs memory beside its operands: a task for each of `slots` pieces of it, with an equal share of the
 /// nest in order. `enter` is called at the start of a slot, `body` at each point.

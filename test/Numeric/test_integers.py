@@ -8,7 +8,7 @@ import pytest
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
-# The last two, whose tiles stand alone, are compiled; test_matrix_unit.py runs such code.
+# The last two, whose tiles stand alone, are compiled; Contract/test_matrix_unit.py runs such code.
 TARGETS = ["host", "x86-64-v2", "x86-64-v3", "x86-64-v4", "x86-64-v4+amx", "x86-64-v4+bf16+amx"]
 
 

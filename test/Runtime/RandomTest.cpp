@@ -2,7 +2,7 @@
 // Random parts: known answers of Philox, moments, seeds.
 #include "FakeModel.h"
 extern "C" {
-#include "runtime/parts/philox.h"
+#include "runtime/parts/random/philox.h"
 }
 
 #include <gmock/gmock.h>

@@ -32,8 +32,6 @@ using hewn::plan::Digits;
 
 namespace hewn::codegen {
 
-/// Elements that digits are made of at a time.
-static constexpr int64_t kAtOnce = 16;
 /// The largest number that three digits hold, a little less, since quotients are rounded; what one does.
 static constexpr double kLargest = 8355700, kLargestDigit = 127;
 /// Pieces without a larger element than this are as if they had one: far below what their neighbours' sums lose.
@@ -42,25 +40,26 @@ static constexpr double kTiny = 0x1p-102;
 static constexpr int64_t kLineWords = 16, kAheadWords = 256;
 
 void ContractEmitter::runDigits(const Buffer &memory, const Digits &digits) {
-  int64_t slots = *memory.dims[0].constant();
-  overTasks(k, e, {DimExpr(slots)}, vectorWork(graph::numElements(form.extents), e.lanes * Digits::elementsInFloat, 4),
-            [&](ArrayRef<Index> slot) {
-              Index panels = e.expression(columns.ceilDiv(n));
-              Index share = e.floorDiv(e.add(panels, e.constant(slots - 1)), e.constant(slots));
-              Index begin = e.mul(slot[0], share), end = e.min(e.add(begin, share), panels);
-              Value own = from(memory, e.mul(slot[0], e.expression(memory.strides[0])));
-              auto chunk = [&](Index first) {
-                Index count = e.min(e.sub(e.expression(form.rows), first), e.constant(Digits::rows));
-                writeDigits(digits, first, count, own);
-                e.forEach(begin, end, 1, [&](Index panel) { overDigitRows(digits, panel, first, count, own); });
-              };
-              e.loopNest(extentsOf(form.outerRows), {}, 1, [&](ArrayRef<Index> at, ValueRange) -> SmallVector<Value> {
-                for (auto [d, index] : llvm::zip(form.outerRows, at))
-                  iteration[d] = index;
-                e.forEach(e.constant(0), e.expression(form.rows), Digits::rows, chunk);
-                return {};
-              });
-            });
+  DimExpr slots = memory.dims[0];
+  DimExpr work = vectorWork(graph::numElements(form.extents), e.lanes * Digits::elementsInFloat, 4);
+  // Digits serve all panels of a thread.
+  overRanges(k, e, slots, work, [&](Index firstSlot, Index endSlot) {
+    Index panels = e.expression(columns.ceilDiv(n)),
+          share = e.expression(columns.ceilDiv(n).ceilDiv(*slots.constant()));
+    Index begin = e.mul(firstSlot, share), end = e.min(e.mul(endSlot, share), panels);
+    Value own = from(memory, e.mul(firstSlot, e.expression(memory.strides[0])));
+    auto chunk = [&](Index first) {
+      Index count = e.min(e.sub(e.expression(form.rows), first), e.constant(Digits::rows));
+      writeDigits(digits, first, count, own);
+      e.forEach(begin, end, 1, [&](Index panel) { overDigitRows(digits, panel, first, count, own); });
+    };
+    e.loopNest(extentsOf(form.outerRows), {}, 1, [&](ArrayRef<Index> at, ValueRange) -> SmallVector<Value> {
+      for (auto [d, index] : llvm::zip(form.outerRows, at))
+        iteration[d] = index;
+      e.forEach(e.constant(0), e.expression(form.rows), Digits::rows, chunk);
+      return {};
+    });
+  });
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -91,7 +90,7 @@ void ContractEmitter::writeDigits(const Digits &digits, Index first, Index count
 
 void ContractEmitter::writePiece(const Digits &digits, Value left, Index at, int64_t depth, Value memory, Index to) {
   Type f32 = b.getF32Type(), i32 = b.getI32Type();
-  auto floats = VectorType::get({kAtOnce}, f32), integers = VectorType::get({kAtOnce}, i32);
+  auto floats = VectorType::get({Digits::atOnce}, f32), integers = VectorType::get({Digits::atOnce}, i32);
   auto number = [&](Type type, double value) -> Value {
     Type element = getElementTypeOrSelf(type);
     TypedAttr scalar = isa<FloatType>(element) ? TypedAttr(b.getFloatAttr(element, value))
@@ -101,9 +100,9 @@ void ContractEmitter::writePiece(const Digits &digits, Value left, Index at, int
     return arith::ConstantOp::create(b, loc(), scalar);
   };
   auto load = [&](Index i) -> Value {
-    return vector::LoadOp::create(b, loc(), floats, left, e.add(at, e.mul(i, e.constant(kAtOnce))).base);
+    return vector::LoadOp::create(b, loc(), floats, left, e.add(at, e.mul(i, e.constant(Digits::atOnce))).base);
   };
-  DimExpr steps(depth / kAtOnce);
+  DimExpr steps(depth / Digits::atOnce);
   Value zeros = number(floats, 0), none = number(integers, 0);
   Value largest = e.loopNest({steps}, zeros, 1, [&](ArrayRef<Index> i, ValueRange most) -> SmallVector<Value> {
     Value size = math::AbsFOp::create(b, loc(), load(i[0]));
@@ -119,7 +118,7 @@ void ContractEmitter::writePiece(const Digits &digits, Value left, Index at, int
   // In the order in which a word's bytes give codes: every so many-th element makes a byte of each.
   int64_t places = 8 / digits.code.bits, perWord = digits.code.perWord();
   SmallVector<int64_t> order;
-  for (int64_t i = 0; i < kAtOnce; ++i) {
+  for (int64_t i = 0; i < Digits::atOnce; ++i) {
     int64_t place = i % perWord / Digits::elementsInFloat, byte = i % Digits::elementsInFloat;
     order.push_back(i / perWord * perWord + byte * places + place);
   }
@@ -140,11 +139,11 @@ void ContractEmitter::writePiece(const Digits &digits, Value left, Index at, int
         left = higher;
       }
       next[d] = arith::AddIOp::create(b, loc(), next[d], digit);
-      Value bytes = arith::TruncIOp::create(b, loc(), VectorType::get({kAtOnce}, b.getI8Type()), digit);
+      Value bytes = arith::TruncIOp::create(b, loc(), VectorType::get({Digits::atOnce}, b.getI8Type()), digit);
       if (places > 1)
         bytes = vector::ShuffleOp::create(b, loc(), bytes, bytes, order);
-      auto asFloats = VectorType::get({kAtOnce / Digits::elementsInFloat}, f32);
-      Index place = e.add(e.mul(i[0], e.constant(kAtOnce / Digits::elementsInFloat)),
+      auto asFloats = VectorType::get({Digits::atOnce / Digits::elementsInFloat}, f32);
+      Index place = e.add(e.mul(i[0], e.constant(Digits::atOnce / Digits::elementsInFloat)),
                           e.constant(Digits::header + d * digits.pieceDepth / Digits::elementsInFloat));
       vector::StoreOp::create(b, loc(), vector::BitCastOp::create(b, loc(), asFloats, bytes), memory,
                               e.add(to, place).base);

@@ -18,8 +18,8 @@
 // one, or come from one, lie together and its readers want what comes of it; else its operand changes its layout. Inputs, outputs, region
 // arguments and what runtime parts read stay row-major; a graph.relayout stands where a value must change, and fuses
 // like any elementwise op. Constant weights of 3 x 3 windows may be laid out as Winograd's minimal filtering has them, where
-// the model of the machine says that this wins and `largest-tile` allows it. Not done: weighing the cost of changes over the whole graph; layouts follow the
-// contractions.
+// the model of the machine says that this wins and `largest-tile` allows it. Not done: weighing the cost of changes over the
+// whole graph; layouts follow the contractions.
 #include "dialects/Graph/Analysis/Layout.h"
 #include "dialects/Graph/Analysis/Views.h"
 #include "dialects/Graph/Contract/ContractRoles.h"

@@ -6,7 +6,8 @@ include "mlir/Pass/PassBase.td"
 
 def NarrowContractionsPass : Pass<"hewn-narrow-contractions", "::mlir::func::FuncOp"> {
   let summary = "Give products of float32 to bfloat16 where the machine is faster at them";
-  let options = [Option<"products", "products", "unsigned", "1", "Products of bfloat16 for one of float32: 1, or 3 or 6 of the 2 or 3 terms that sum to an operand">];
+  let options = [Option<"products", "products", "unsigned", "1",
+    "Products of bfloat16 for one of float32: 1, or 3 or 6 of the 2 or 3 terms that sum to an operand">];
 }
 
 def FormCodesPass : Pass<"hewn-form-codes", "::mlir::func::FuncOp"> {

@@ -2,7 +2,7 @@
 // Multinomial by Gumbel's trick: the largest of x + g, with g from the Gumbel
 // distribution, falls on each class with probability softmax(x). No exp, and
 // no running sums to keep.
-#include "element.h"
+#include "parts/element.h"
 #include "philox.h"
 
 static int64_t drawClass(const hewn_philox *philox, uint64_t draw, const hewn_part_tensor *x, int64_t row) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "element.h"
+#include "parts/element.h"
 #include "philox.h"
 
 int32_t hewn_part_randomnormal(hewn_context *context, const char *node, int32_t num_inputs,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef HEWN_RUNTIME_PARTS_PHILOX_H
-#define HEWN_RUNTIME_PARTS_PHILOX_H
+#ifndef HEWN_RUNTIME_PARTS_RANDOM_PHILOX_H
+#define HEWN_RUNTIME_PARTS_RANDOM_PHILOX_H
 
 /// \file
 /// Random numbers by position: Philox4x32-10 (Salmon et al., "Parallel Random
@@ -31,4 +31,4 @@ double hewn_philox_normal(const hewn_philox *philox, uint64_t index);
 /// Artifacts need no libm.
 double hewn_philox_log(double x);
 
-#endif // HEWN_RUNTIME_PARTS_PHILOX_H
+#endif // HEWN_RUNTIME_PARTS_RANDOM_PHILOX_H
