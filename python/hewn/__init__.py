@@ -44,6 +44,9 @@ class CompileError(Exception):
         self.diagnostics = diagnostics
         super().__init__("\n".join(d.text for d in diagnostics if not d.is_warning) or "the model cannot be compiled")
 
+    def __reduce__(self):
+        return CompileError, (self.diagnostics,)  # whole, from one process to another
+
 
 class RunError(Exception):
     """A run was refused or failed: inputs that do not fit, no memory, an index out of range."""

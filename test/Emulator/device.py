@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The real device of this machine: its name for --target, or why there is none."""
+"""The real device of this machine: its name for --target, or why there is none; and a process of its own for what runs there."""
 
 import ctypes
+import multiprocessing
 import os
+import pickle
+import traceback
+
+import hewn
 
 
 def find():
@@ -22,3 +27,66 @@ def find():
 
 
 TARGET, WHY = find()
+
+
+class Worker:
+    """A process that calls what it is told. A device that fails or hangs is lost to the process that used it: the next one is
+    another process, so that one failure is one failure."""
+
+    def __init__(self):
+        self.process = None
+
+    def call(self, function, *arguments, seconds=180):
+        """What function(*arguments) gives, or raises; TimeoutError where it takes longer, ChildProcessError where it dies."""
+        if not self.process:
+            context = multiprocessing.get_context("spawn")
+            self.pipe, other = context.Pipe()
+            self.process = context.Process(target=serve, args=(other,), daemon=True)
+            self.process.start()
+            other.close()
+        what = f"{function.__name__}{arguments}"
+        self.pipe.send((function, arguments))
+        try:
+            if not self.pipe.poll(seconds):
+                self.end()
+                raise TimeoutError(f"{what} took more than {seconds} s: do its blocks wait for ever?")
+            problem, answer = self.pipe.recv()
+        except (EOFError, ConnectionError):
+            self.process.join()
+            code = self.process.exitcode
+            self.end()
+            raise ChildProcessError(f"{what} ended its process with {code}") from None
+        if problem is None:
+            return answer
+        if not isinstance(problem, hewn.CompileError):
+            self.end()
+        problem.add_note(answer)
+        raise problem
+
+    def end(self):
+        """Ends the process; the next call starts another."""
+        if self.process:
+            self.process.kill()
+            self.process.join()
+            self.pipe.close()
+        self.process = None
+
+
+def serve(pipe):
+    while True:
+        try:
+            function, arguments = pipe.recv()
+        except EOFError:
+            return
+        try:
+            answer = None, function(*arguments)
+        except Exception as problem:
+            try:
+                pickle.loads(pickle.dumps(problem))
+            except Exception:
+                problem = RuntimeError(str(problem))
+            answer = problem, traceback.format_exc()
+        pipe.send(answer)
+
+
+WORKER = Worker()

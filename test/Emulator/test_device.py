@@ -3,19 +3,22 @@
 
 PYTHONPATH=build/dev/python HEWN_TOOLS=build/dev/bin .venv/bin/python -m pytest test/Emulator/test_device.py
 
-With a name as its argument it runs that one model, which is what NVIDIA's compute-sanitizer looks at.
+With names as its arguments it runs these models, which is what NVIDIA's compute-sanitizer looks at.
 """
 
+import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
+import time
 
 import hewn
 import numpy as np
 import pytest
 from comparison import compare, feeds_for
-from device import TARGET, WHY
+from device import TARGET, WHY, WORKER, Worker
 
 sys.path.append(str(pathlib.Path(__file__).parents[1] / "Target"))
 sys.path.append(str(pathlib.Path(__file__).parents[1] / "Numeric"))
@@ -30,6 +33,7 @@ ATTENTION = {
 }
 needs_device = pytest.mark.skipif(TARGET is None, reason=f"no GPU: {WHY}")
 SANITIZER = shutil.which("compute-sanitizer")
+PARTS, BEGINS = 6, "model:"
 
 
 def given(name):
@@ -39,13 +43,18 @@ def given(name):
     return MODELS[name], feeds_for(hewn.compile(MODELS[name]).inputs)
 
 
+def check(name):
+    """The model gives what it gives on the host: alone, recorded, and played."""
+    model, feeds = given(name)
+    module, want = hewn.compile(model, target=TARGET), hewn.compile(model).run(feeds)
+    for _ in range(3):
+        compare(module.run(feeds), want)
+
+
 @needs_device
 @pytest.mark.parametrize("name", [*MODELS, *ATTENTION])
 def test_as_on_the_host(name):
-    model, feeds = given(name)
-    module, want = hewn.compile(model, target=TARGET), hewn.compile(model).run(feeds)
-    for _ in range(3):  # recorded, then played
-        compare(module.run(feeds), want)
+    WORKER.call(check, name)
 
 
 @needs_device
@@ -60,14 +69,49 @@ def test_kept_code(tmp_path):
         np.testing.assert_array_equal(second[key], value)
 
 
+def finish(command, seconds):
+    """The exit code and all that is said; after so many seconds the command and whom it started are ended."""
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    )
+    try:
+        said, _ = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        said, _ = process.communicate()
+    return process.returncode, said
+
+
 @needs_device
 @pytest.mark.skipif(SANITIZER is None, reason="compute-sanitizer is not installed: a CUDA toolkit has it")
+@pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("tool", ["memcheck", "racecheck", "synccheck"])
-@pytest.mark.parametrize("name", [*MODELS, *ATTENTION])
-def test_sanitized(name, tool):
-    command = [SANITIZER, "--tool", tool, "--error-exitcode", "9", sys.executable, __file__, name]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout[-4000:]
+def test_sanitized(tool, part):
+    """A part of the models in one process; after one that fails another process goes on."""
+    left, failed = [*MODELS, *ATTENTION][part::PARTS], []
+    while left:
+        command = [SANITIZER, "--tool", tool, "--error-exitcode", "9", sys.executable, __file__, *left]
+        code, said = finish(command, seconds=600)
+        begun = said.count(BEGINS)
+        if code == 0 and begun == len(left):
+            break
+        failed.append(f"{left[max(begun - 1, 0)]}, or one before: exit code {code}\n{said[-4000:]}")
+        left = left[max(begun, 1) :]
+    assert not failed, "\n".join(failed)
+
+
+def test_what_fails_takes_nothing_with_it():
+    """A process that hangs, dies or fails is followed by another."""
+    worker = Worker()
+    for function, arguments, problem in (
+        (time.sleep, (60,), TimeoutError),
+        (os._exit, (3,), ChildProcessError),
+        (int, ("x",), ValueError),
+    ):
+        with pytest.raises(problem):
+            worker.call(function, *arguments, seconds=3)
+        assert worker.call(len, "four") == 4
+    worker.end()
 
 
 def test_benchmark_says_why_not():
@@ -80,5 +124,7 @@ def test_benchmark_says_why_not():
 
 
 if __name__ == "__main__":
-    model, feeds = given(sys.argv[1])
-    hewn.compile(model, target=TARGET).run(feeds)
+    for name in sys.argv[1:]:
+        print(BEGINS, name, flush=True)
+        model, feeds = given(name)
+        hewn.compile(model, target=TARGET).run(feeds)

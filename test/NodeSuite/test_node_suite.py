@@ -90,19 +90,23 @@ def check(got, want, case, values):
     np.testing.assert_allclose(got, want, rtol=rtol, atol=max(case.atol, rtol / 100, 1e-6 * largest))
 
 
-@pytest.mark.parametrize("name", sorted(cases()))
-def test_node(name):
+def run(name):
     case = cases()[name]
     graph = case.model.graph
     values = not any(node.op_type in RANDOM for node in graph.node)
+    with compiled(case.model) as module:
+        for inputs, outputs in case.data_sets:
+            got = module.run({info.name: plain(value) for info, value in zip(graph.input, inputs)})
+            for info, want in zip(graph.output, outputs):
+                check(got[info.name], plain(want), case, values)
+        del module
+
+
+@pytest.mark.parametrize("name", sorted(cases()))
+def test_node(name):
     refused = [reason for pattern, reason in REFUSED.items() if re.search(pattern, name)]
     try:
-        with compiled(case.model) as module:
-            for inputs, outputs in case.data_sets:
-                got = module.run({info.name: plain(value) for info, value in zip(graph.input, inputs)})
-                for info, want in zip(graph.output, outputs):
-                    check(got[info.name], plain(want), case, values)
-            del module
+        device.WORKER.call(run, name) if TARGET == "device" else run(name)
     except hewn.CompileError as problem:
         if not refused:
             raise

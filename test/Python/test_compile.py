@@ -2,6 +2,7 @@
 """hewn.compile: what a model may be, what the options do, and how it fails."""
 
 import os
+import pickle
 import threading
 import time
 
@@ -111,6 +112,7 @@ def test_compile_error_has_every_diagnostic():
     found = [(d.node, d.op, d.domain, d.opset) for d in caught.value.diagnostics if not d.is_warning]
     assert found == [("first", "Conjure", "", 18), ("second", "Vanish", "", 18), ("third", "Fuse", "com.elsewhere", 3)]
     assert all(d.reason for d in caught.value.diagnostics)
+    assert pickle.loads(pickle.dumps(caught.value)).diagnostics == caught.value.diagnostics
     for name in ("first", "second", "third"):
         assert name in str(caught.value)
 
