@@ -13,7 +13,6 @@ installed is left out, and said. Needs PyTorch for the memory and the events.
 from __future__ import annotations
 
 import argparse
-import ctypes
 import os
 import pathlib
 import statistics
@@ -21,37 +20,10 @@ import sys
 import tempfile
 
 import numpy as np
+from run_packed_gpu import Library, microseconds, peer, torch_runner
 
 ENGINES = ("hewn", "torch eager", "torch.compile", "onnxruntime")
 ROOT = pathlib.Path(__file__).parents[1]
-
-
-class DLTensor(ctypes.Structure):
-    _fields_ = [
-        ("data", ctypes.c_void_p),
-        ("device", ctypes.c_int32 * 2),
-        ("ndim", ctypes.c_int32),
-        ("dtype", ctypes.c_uint8 * 4),
-        ("shape", ctypes.POINTER(ctypes.c_int64)),
-        ("strides", ctypes.c_void_p),
-        ("byte_offset", ctypes.c_uint64),
-    ]
-
-
-class Status(ctypes.Structure):
-    _fields_ = [("code", ctypes.c_int32), ("message", ctypes.c_char_p)]
-
-
-def describe(tensor):
-    """A tensor of PyTorch's as DLPack has it."""
-    kinds = {"f": 2, "i": 0, "u": 1, "b": 6}
-    dtype = np.dtype(str(tensor.dtype).removeprefix("torch."))
-    shape = (ctypes.c_int64 * max(tensor.ndim, 1))(*tensor.shape)
-    made = DLTensor(
-        tensor.data_ptr(), (2, 0), tensor.ndim, (kinds[dtype.kind], dtype.itemsize * 8, 1, 0), shape, None, 0
-    )
-    made.held = (tensor, shape)
-    return made
 
 
 def hewn_runner(path, feeds, outputs, target, precision, torch, folder):
@@ -59,27 +31,9 @@ def hewn_runner(path, feeds, outputs, target, precision, torch, folder):
 
     library = pathlib.Path(folder) / f"model{len(os.listdir(folder))}.so"
     module = hewn.compile(path, target=target, precision=precision, output=library, dims=dict(zip_dims(path, feeds)))
-    code = ctypes.CDLL(str(library))
-    code.hewn_context_create.restype = code.hewn_run.restype = code.hewn_context_set_stream.restype = Status
-    model = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.in_dll(code, "hewn_model_main")))
-    context = ctypes.c_void_p()
-    status = code.hewn_context_create(model, None, ctypes.byref(context))
-    assert status.code == 0, status.message
-    stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream or 1)
-    status = code.hewn_context_set_stream(context, stream)
-    assert status.code == 0, status.message
-    inputs = [describe(feeds[tensor.name]) for tensor in module.inputs]
     made = [torch.empty(value.shape, dtype=value.dtype, device="cuda") for value in outputs]
-    arrays = [(DLTensor * len(list_))(*list_) for list_ in (inputs, [describe(value) for value in made])]
-
-    def run():
-        status = code.hewn_run(model, context, *arrays)
-        if status.code:
-            raise RuntimeError(status.message.decode())
-        return made
-
-    run.held = (module, code, inputs)
-    return run
+    inputs = [feeds[tensor.name] for tensor in module.inputs]
+    return Library(library).runner(inputs, made, torch.cuda.current_stream().cuda_stream or 1)
 
 
 def zip_dims(path, feeds):
@@ -109,60 +63,28 @@ def onnxruntime_runner(path, feeds, outputs, torch):
     return lambda: (session.run_with_iobinding(binding), made)[1]
 
 
-def torch_runner(path, function, feeds, compiled, torch):
-    if function is None:
-        import onnx2torch
+def converted(path, function, torch):
+    """What PyTorch runs in the model's place: the text of a function, or the model by onnx2torch."""
+    if function:
+        return peer(function, torch, False)
+    import onnx2torch
 
-        function = onnx2torch.convert(path).cuda().eval()
-    if compiled:
-        function = torch.compile(function, mode="max-autotune")
-    values = list(feeds.values())
-
-    def run():
-        with torch.inference_mode():
-            made = function(*values)
-        return list(made) if isinstance(made, (tuple, list)) else [made]
-
-    return run
+    return onnx2torch.convert(path).cuda().eval()
 
 
-def microseconds(run, torch, seconds=0.3):
-    """The median run, by the device's events."""
-    for _ in range(3):
-        run()
-    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-
-    def timed(count):
-        begin.record()
-        for _ in range(count):
-            run()
-        end.record()
-        end.synchronize()
-        return begin.elapsed_time(end) * 1e3 / count
-
-    count = max(1, int(seconds * 1e6 / 5 / max(timed(2), 1)))
-    return statistics.median(timed(count) for _ in range(5))
-
-
-def single_ops(torch):
-    """(name, node, inputs, attributes, PyTorch's function)"""
-    functional = torch.nn.functional
-    yield "matmul 4096", "MatMul", [(4096, 4096), (4096, 4096)], {}, torch.matmul
-    yield "matmul 1 x 4096 x 4096", "MatMul", [(1, 4096), (4096, 4096)], {}, torch.matmul
-    yield "softmax 8192 x 1024", "Softmax", [(8192, 1024)], {}, lambda x: functional.softmax(x, -1)
-    yield "gelu 64 MB", "Gelu", [(4096, 4096)], {}, functional.gelu
-    yield "transpose 64 MB", "Transpose", [(4096, 4096)], {"perm": [1, 0]}, lambda x: x.t().contiguous()
-    yield (
-        "conv 3 x 3",
-        "Conv",
-        [(32, 64, 56, 56), (64, 64, 3, 3)],
-        {"pads": [1] * 4},
-        lambda x, w: functional.conv2d(x, w, None, 1, 1),
-    )
+def single_ops():
+    """(name, node, inputs, attributes, what PyTorch runs)"""
+    yield "matmul 4096", "MatMul", [(4096, 4096), (4096, 4096)], {}, "torch.matmul"
+    yield "matmul 1 x 4096 x 4096", "MatMul", [(1, 4096), (4096, 4096)], {}, "torch.matmul"
+    yield "softmax 8192 x 1024", "Softmax", [(8192, 1024)], {}, "lambda x: functional.softmax(x, -1)"
+    yield "gelu 64 MB", "Gelu", [(4096, 4096)], {}, "functional.gelu"
+    yield "transpose 64 MB", "Transpose", [(4096, 4096)], {"perm": [1, 0]}, "lambda x: x.t().contiguous()"
+    convolution = [(32, 64, 56, 56), (64, 64, 3, 3)]
+    yield "conv 3 x 3", "Conv", convolution, {"pads": [1] * 4}, "lambda x, w: functional.conv2d(x, w, None, 1, 1)"
     shapes = [(8, 16, 1024, 64)] * 3
-    yield "attention", "Attention", shapes, {}, functional.scaled_dot_product_attention
+    yield "attention", "Attention", shapes, {}, "functional.scaled_dot_product_attention"
     decode = [(8, 32, 1, 64), (8, 32, 4096, 64), (8, 32, 4096, 64)]
-    yield "attention of one row", "Attention", decode, {}, functional.scaled_dot_product_attention
+    yield "attention of one row", "Attention", decode, {}, "functional.scaled_dot_product_attention"
 
 
 def save_op(node, shapes, attributes, path):
@@ -190,8 +112,8 @@ def row(name, path, function, dims, said, target, folder, torch, missing):
     outputs = [torch.from_numpy(np.asarray(value)) for value in wanted]
     makers = {
         "hewn": lambda: hewn_runner(path, feeds, outputs, target, said.precision, torch, folder),
-        "torch eager": lambda: torch_runner(path, function, feeds, False, torch),
-        "torch.compile": lambda: torch_runner(path, function, feeds, True, torch),
+        "torch eager": lambda: torch_runner(converted(path, function, torch), list(feeds.values()), False, torch),
+        "torch.compile": lambda: torch_runner(converted(path, function, torch), list(feeds.values()), True, torch),
         "onnxruntime": lambda: onnxruntime_runner(path, feeds, outputs, torch),
     }
     runs = {}
@@ -225,7 +147,7 @@ def main() -> None:
     parser.add_argument("--precision", default="highest", choices=("highest", "high", "medium"))
     parser.add_argument("--dim", action="append", default=[], metavar="NAME=SIZE")
     parser.add_argument("--rounds", type=int, default=3)
-    said = parser.parse_args()
+    said = parser.parse_intermixed_args()
     sys.path.append(str(ROOT / "test" / "Emulator"))
     import device
 
@@ -244,7 +166,7 @@ def main() -> None:
     missing = set()
     with tempfile.TemporaryDirectory() as folder:
         cases = [(pathlib.Path(path).stem, path, None) for path in said.models]
-        for i, (name, node, shapes, attributes, function) in enumerate([] if cases else single_ops(torch)):
+        for i, (name, node, shapes, attributes, function) in enumerate([] if cases else single_ops()):
             path = os.path.join(folder, f"op{i}.onnx")
             save_op(node, shapes, attributes, path)
             cases.append((name, path, function))

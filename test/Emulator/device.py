@@ -17,11 +17,12 @@ def find():
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError as problem:
         return None, f"no driver: {problem}"
-    count, major, minor = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
+    count, device, major, minor = ctypes.c_int(), ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
     if driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count)) or count.value == 0:
         return None, "the driver finds no device"
-    driver.cuDeviceGetAttribute(ctypes.byref(major), 75, 0)
-    driver.cuDeviceGetAttribute(ctypes.byref(minor), 76, 0)
+    driver.cuDeviceGet(ctypes.byref(device), 0)
+    driver.cuDeviceGetAttribute(ctypes.byref(major), 75, device)
+    driver.cuDeviceGetAttribute(ctypes.byref(minor), 76, device)
     exact = {(9, 0): "sm_90a", (10, 0): "sm_100a", (8, 9): "sm_89", (8, 6): "sm_86"}
     return exact.get((major.value, minor.value), "sm_80"), ""
 

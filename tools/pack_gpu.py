@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packs models, compiled for a GPU, into a folder that a machine with a GPU and without hewn's compiler runs.
+
+    .venv/bin/python tools/pack_gpu.py FOLDER [--target sm_90a] [--precision P] [--dim NAME=SIZE] [--ops] [--forms] [MODEL.onnx ...]
+    python3 FOLDER/run.py --help      # there: Python with numpy; with PyTorch it times, too
+
+Each model is a folder: its library, weights (compressed), inputs, the host's results. --ops packs the single ops of
+tools/benchmark_gpu.py with what PyTorch runs for them, --forms the models of the tests, one for each form of kernel. --coarse
+gives large weights two values a tensor, so that a model of 400 MB is packed in 20; kernels take the same time with them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import lzma
+import os
+import pathlib
+import shutil
+import sys
+import tempfile
+
+import numpy as np
+from run_packed_gpu import random_feeds, sampled
+
+ROOT = pathlib.Path(__file__).parents[1]
+LARGE = 1 << 16  # elements of weights that --coarse makes coarse
+
+
+def coarse(path: str, folder: str) -> str:
+    """The model with the same signs and sizes, but one size a tensor."""
+    import onnx
+
+    model = onnx.load(path)
+    for weights in model.graph.initializer:
+        values = onnx.numpy_helper.to_array(weights)
+        if values.dtype.kind == "f" and values.size >= LARGE:
+            size = np.sqrt(np.mean(np.square(values, dtype=np.float64)))
+            signs = np.where(values < 0, -size, size).astype(values.dtype)
+            weights.CopyFrom(onnx.numpy_helper.from_array(signs, weights.name))
+    made = os.path.join(folder, os.path.basename(path))
+    onnx.save(model, made)
+    return made
+
+
+def pack(name, model, feeds, said, dims, function=None):
+    """One folder. `feeds`: what is packed as the model's inputs; None: numbers that are made anew there. `function` is what PyTorch
+    runs in the model's place, as text."""
+    import hewn
+
+    reference = hewn.compile(model, dims=dims or None)
+    folder = pathlib.Path(said.folder) / name
+    folder.mkdir(parents=True, exist_ok=True)
+    # A dim that is known only when run is 5, as in the tests.
+    sizes = [[dim if isinstance(dim, int) else 5 for dim in tensor.shape] for tensor in reference.inputs]
+    if feeds:
+        sizes = [feeds[tensor.name].shape for tensor in reference.inputs]
+    specs = [(tensor.name, tensor.dtype.name, list(size)) for tensor, size in zip(reference.inputs, sizes)]
+    want = reference.run(feeds or random_feeds(specs))
+    library = folder / "model.so"
+    build(model, library, said.target, said.precision, dims)
+    weights = library.with_suffix(".weights")
+    if weights.exists():
+        with lzma.open(f"{weights}.xz", "wb", preset=1) as packed:
+            packed.write(weights.read_bytes())
+        weights.unlink()
+    library.with_suffix(".h").unlink(missing_ok=True)
+    arrays = {f"in {key}": value for key, value in (feeds or {}).items()}
+    arrays |= {f"out {key}": sampled(value) for key, value in want.items()}
+    np.savez_compressed(folder / "tensors.npz", **arrays)
+    facts = {"target": said.target, "precision": said.precision, "torch": function, "inputs": specs}
+    facts["outputs"] = [(key, value.dtype.name, value.shape, largest(value)) for key, value in want.items()]
+    (folder / "facts.json").write_text(json.dumps(facts))
+    print(f"{name}: {sum(file.stat().st_size for file in folder.iterdir()) >> 10} KB", flush=True)
+
+
+def largest(values):
+    """The size that errors are relative to."""
+    if values.dtype.kind != "f":
+        return 0.0
+    sizes = np.abs(values.astype(np.float64))
+    return float(sizes[np.isfinite(sizes)].max(initial=0))
+
+
+def build(model, library, target, precision, dims):
+    """The library alone: there may be no driver here to load it with."""
+    from hewn import _hewn
+
+    path, data = (model, None) if isinstance(model, str) else (None, model.SerializeToString())
+    bindings = [f"{dim}={size}" for dim, size in dims.items()]
+    ok, messages, _ = _hewn.compile(path, data, str(library), None, target, bindings, precision, "", 1, True, "")
+    if not ok:
+        sys.exit("\n".join(message[-1] for message in messages))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder")
+    parser.add_argument("models", nargs="*", metavar="MODEL.onnx")
+    parser.add_argument("--target", default="sm_90a")
+    parser.add_argument("--precision", default="highest", choices=("highest", "high", "medium"))
+    parser.add_argument("--dim", action="append", default=[], metavar="NAME=SIZE")
+    parser.add_argument("--ops", action="store_true")
+    parser.add_argument("--forms", action="store_true")
+    parser.add_argument("--coarse", action="store_true")
+    said = parser.parse_intermixed_args()
+    dims = {name: int(size) for name, size in (dim.split("=") for dim in said.dim)}
+    suffix = "" if said.precision == "highest" else f"-{said.precision}"
+    pathlib.Path(said.folder).mkdir(parents=True, exist_ok=True)
+    shutil.copy(ROOT / "tools" / "run_packed_gpu.py", pathlib.Path(said.folder) / "run.py")
+    with tempfile.TemporaryDirectory() as scratch:
+        for path in said.models:
+            source = coarse(path, scratch) if said.coarse else path
+            pack(pathlib.Path(path).stem + suffix, source, None, said, dims)
+        if said.ops:
+            from benchmark_gpu import save_op, single_ops
+
+            for i, (name, node, shapes, attributes, function) in enumerate(single_ops()):
+                path = os.path.join(scratch, f"op{i}.onnx")
+                save_op(node, shapes, attributes, path)
+                pack("op-" + name.replace(" ", "-") + suffix, path, None, said, {}, function)
+    if said.forms:
+        sys.path += [str(ROOT / "test" / folder) for folder in ("Emulator", "Target", "Numeric")]
+        os.environ.setdefault("HEWN_TOOLS", str(ROOT / "build" / "dev" / "bin"))
+        from test_device import ATTENTION, MODELS, given
+
+        for name in [*MODELS, *ATTENTION]:
+            model, feeds = given(name)
+            pack("form-" + name + suffix, model, feeds, said, {})
+
+
+if __name__ == "__main__":
+    main()
