@@ -20,6 +20,10 @@ std::optional<Window> readWindow(OnnxNode &node, llvm::ArrayRef<DimExpr> extents
 /// The same with the kernel taken from weights [M, C, k..].
 std::optional<Window> readConvWindow(OnnxNode &node, mlir::Value x, mlir::Value w);
 
+/// What a Gemm or a Conv node gives; null after `refuse`.
+mlir::Value importGemm(OnnxNode &node);
+mlir::Value importConv(OnnxNode &node);
+
 /// numpy's matmul, vectors included; null where it can't be.
 mlir::Value composeMatMul(Composer &c, mlir::Value a, mlir::Value b);
 /// Pads (with `padding`, a scalar, or zero) and convolves.

@@ -21,6 +21,10 @@ def Graph_ConvOp : Contract<"conv"> {
 }
 
 def : OnnxCompose<"ConvTranspose", "buildConvTranspose">;
+def : OnnxCompose<"FusedMatMul", "buildFusedMatMul", 1, 0, "com.microsoft">;
+def : OnnxCompose<"TransposeMatMul", "buildFusedMatMul", 1, 0, "com.microsoft">;
+def : OnnxCompose<"FusedGemm", "buildFusedGemm", 1, 0, "com.microsoft">;
+def : OnnxCompose<"FusedConv", "buildFusedConv", 1, 0, "com.microsoft">;
 def : OnnxCompose<"Einsum", "buildEinsum", 12>;
 def : OnnxCompose<"DFT", "buildDFT", 17>;
 def : OnnxCompose<"STFT", "buildSTFT", 17>;

@@ -38,11 +38,15 @@ LogicalResult buildMatMul(OnnxNode &node) {
   return node.finish(composeMatMul(c, node.input(0), node.input(1)));
 }
 
-LogicalResult buildGemm(OnnxNode &node) {
+LogicalResult buildGemm(OnnxNode &node) { return node.finish(importGemm(node)); }
+
+Value importGemm(OnnxNode &node) {
   Composer c(node);
   Value a = node.input(0), b = node.input(1), addend = node.input(2);
-  if (getRank(a) != 2 || getRank(b) != 2)
-    return node.refuse("operands need rank 2");
+  if (getRank(a) != 2 || getRank(b) != 2) {
+    (void)node.refuse("operands need rank 2");
+    return {};
+  }
   if (node.getInt("transA", 0))
     a = c.transpose(a, {1, 0});
   if (node.getInt("transB", 0))
@@ -52,10 +56,10 @@ LogicalResult buildGemm(OnnxNode &node) {
   if (alpha != 1)
     product = c.op("graph.mul", {product, c.scalarLike(product, alpha)});
   if (!addend || beta == 0 || !product)
-    return node.finish(product);
+    return product;
   if (beta != 1)
     addend = c.op("graph.mul", {addend, c.scalarLike(addend, beta)});
-  return node.finish(c.op("graph.add", {product, addend}));
+  return c.op("graph.add", {product, addend});
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -140,15 +144,19 @@ std::optional<Window> readConvWindow(OnnxNode &node, Value x, Value w) {
   return readWindow(node, ArrayRef(dims).drop_front(2), kernel);
 }
 
-LogicalResult buildConv(OnnxNode &node) {
+LogicalResult buildConv(OnnxNode &node) { return node.finish(importConv(node)); }
+
+Value importConv(OnnxNode &node) {
   Value x = node.input(0), w = node.input(1), bias = node.input(2);
-  if (!x || !w || (bias && getRank(bias) != 1))
-    return node.refuse("needs an input, weights, and a bias of rank 1 if any");
+  if (!x || !w || (bias && getRank(bias) != 1)) {
+    (void)node.refuse("needs an input, weights, and a bias of rank 1 if any");
+    return {};
+  }
   std::optional<Window> window = readConvWindow(node, x, w);
   if (!window)
-    return failure();
+    return {};
   Composer c(node);
-  return node.finish(addChannelBias(c, composeConv(c, x, w, *window, node.getInt("group", 1)), bias));
+  return addChannelBias(c, composeConv(c, x, w, *window, node.getInt("group", 1)), bias);
 }
 
 } // namespace hewn::graph

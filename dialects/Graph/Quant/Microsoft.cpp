@@ -3,9 +3,12 @@
 // The quantizing ops of the domain com.microsoft, which quantized exports are
 // full of.
 #include "dialects/Graph/Builders/OnnxNode.h"
+#include "dialects/Graph/Contract/Attention/Onnx.h"
 #include "dialects/Graph/Contract/Contract.h"
+#include "dialects/Graph/Control/Control.h"
 #include "dialects/Graph/GraphOps.h"
 #include "dialects/Graph/Quant/Quant.h"
+#include "dialects/Graph/Reduce/Reduce.h"
 
 using namespace mlir;
 
@@ -65,6 +68,14 @@ LogicalResult buildQLinearUnary(OnnxNode &node) {
     if (rank < 3)
       return node.refuse("needs an input of rank 3 or more");
     bool channelsLast = node.getInt("channels_last", 0) != 0;
+    if (node.opType() == "QLinearAveragePool") {
+      SmallVector<int64_t> first = {0, rank - 1}, last = {0};
+      first.append(llvm::to_vector(llvm::seq<int64_t>(1, rank - 1)));
+      last.append(llvm::to_vector(llvm::seq<int64_t>(2, rank)));
+      last.push_back(1);
+      y = importAveragePool(node, channelsLast ? c.transpose(x, first) : x);
+      return node.finish(quantized(node, c, y && channelsLast ? c.transpose(y, last) : y, 3, 0));
+    }
     y = c.reduce("graph.reduce_mean", x,
                  llvm::to_vector(channelsLast ? llvm::seq<int64_t>(1, rank - 1) : llvm::seq<int64_t>(2, rank)), true);
   }
@@ -132,6 +143,17 @@ LogicalResult buildMatMulIntegerToFloat(OnnxNode &node) {
   Value sum = composeIntegerMatMul(node, c, node.input(0), node.input(4), node.input(1), node.input(5));
   return node.finish(
       scaleBack(c, sum, alongAxis(c, node.input(2), 0, 2), alongAxis(c, node.input(3), 0, 1), node.input(6)));
+}
+
+LogicalResult buildQAttention(OnnxNode &node) {
+  if (failed(needsAll(node, {0, 1, 3, 4})))
+    return failure();
+  if (getRank(node.input(0)) != 3 || getRank(node.input(1)) != 2)
+    return node.refuse("needs an input of rank 3 and weights of rank 2");
+  Composer c(node);
+  Value sum = composeIntegerMatMul(node, c, node.input(0), node.input(6), node.input(1), node.input(7));
+  Value all = scaleBack(c, sum, alongAxis(c, node.input(3), 0, 2), alongAxis(c, node.input(4), 0, 1), node.input(2));
+  return finishPackedAttention(node, all, {node.input(5), node.input(8), {}});
 }
 
 LogicalResult buildDynamicQuantizeMatMul(OnnxNode &node) {
@@ -230,6 +252,51 @@ LogicalResult buildMatMulNBits(OnnxNode &node) {
   if (y && node.input(5))
     y = c.op("graph.add", {y, node.input(5)});
   return node.finish(y);
+}
+
+LogicalResult buildGatherBlockQuantized(OnnxNode &node) {
+  if (failed(needsAll(node, {0, 1, 2})))
+    return failure();
+  Composer c(node);
+  Value data = node.input(0), indices = node.input(1), scale = node.input(2), zero = node.input(3);
+  int64_t rank = getRank(data), bits = node.getInt("bits", 4), block = node.getInt("block_size", 128);
+  std::optional<int64_t> gathered = node.axis(node.getInt("gather_axis", 0), rank);
+  std::optional<int64_t> axis = gathered ? node.axis(node.getInt("quantize_axis", 1), rank) : std::nullopt;
+  if (!axis)
+    return failure();
+  Type ui8 = IntegerType::get(node.b.getContext(), 8, IntegerType::Unsigned);
+  bool packed = getElementType(data) == ui8;
+  if (*axis == *gathered || block < 1 || (packed && (*axis != rank - 1 || (bits != 2 && bits != 4 && bits != 8))))
+    return node.refuse("gather_axis, quantize_axis, block_size or bits do not fit the data");
+  Dims dims = getDims(data);
+  if (packed)
+    dims.back() = dims.back() * DimExpr(8 / bits);
+  Dims blocks = dims;
+  blocks[*axis] = dims[*axis].ceilDiv(DimExpr(block));
+  Dims packedBlocks = blocks;
+  if (packed)
+    packedBlocks.back() = packedBlocks.back().ceilDiv(DimExpr(8 / bits));
+  if (getDims(scale) != blocks || (zero && getDims(zero) != packedBlocks))
+    return node.refuse("needs a scale, and a zero point if any, for each block along quantize_axis");
+  if (failed(checkIndices(node, indices, dims[*gathered])))
+    return failure();
+  auto rows = [&](Value table) -> Value {
+    return table ? node.make<GatherOp>({table, indices}, node.attr("axis", *gathered)) : table;
+  };
+  // Only what is asked for is unpacked.
+  data = rows(data), scale = rows(scale), zero = rows(zero);
+  if (*axis > *gathered)
+    *axis += getRank(indices) - 1;
+  if (!data || !scale)
+    return failure();
+  if (packed) {
+    data = unpack(c, data, bits);
+    zero = zero ? c.slice(unpack(c, zero, bits), *axis, DimExpr(0), getDims(scale)[*axis])
+                : c.scalarLike(data, double(int64_t(1) << (bits - 1)));
+  }
+  Dims all = getDims(data);
+  return node.finish(composeDequantize(c, data, alongBlocks(c, scale, all, *axis, block),
+                                       alongBlocks(c, zero, all, *axis, block), getElementType(scale)));
 }
 
 } // namespace hewn::graph

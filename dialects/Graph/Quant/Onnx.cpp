@@ -28,9 +28,7 @@ Value alongAxis(Composer &c, Value parameter, int64_t axis, int64_t rank) {
 /// What gives a result of data, scale and zero point (or null), which broadcast to the data.
 using Broadcast = llvm::function_ref<Value(Value x, Value scale, Value zeroPoint)>;
 
-/// A scale a block of `block` elements along `axis` as one an element: each is
-/// repeated, and the last block may be cut short.
-static Value alongBlocks(Composer &c, Value parameter, const Dims &data, int64_t axis, int64_t block) {
+Value alongBlocks(Composer &c, Value parameter, const Dims &data, int64_t axis, int64_t block) {
   if (!parameter || getRank(parameter) == 0)
     return parameter;
   Dims dims = getDims(parameter), split = dims, whole = dims;

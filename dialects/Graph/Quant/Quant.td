@@ -63,10 +63,13 @@ def : Microsoft<"QLinearSigmoid", "buildQLinearUnary">;
 def : Microsoft<"QLinearLeakyRelu", "buildQLinearUnary">;
 def : Microsoft<"QLinearSoftmax", "buildQLinearUnary">;
 def : Microsoft<"QLinearGlobalAveragePool", "buildQLinearUnary">;
+def : Microsoft<"QLinearAveragePool", "buildQLinearUnary">;
 def : Microsoft<"QLinearConcat", "buildQLinearConcat">;
 def : Microsoft<"QGemm", "buildQGemm">;
 def : Microsoft<"MatMulIntegerToFloat", "buildMatMulIntegerToFloat">;
 def : Microsoft<"DynamicQuantizeMatMul", "buildDynamicQuantizeMatMul">;
 def : Microsoft<"MatMulNBits", "buildMatMulNBits">;
+def : Microsoft<"GatherBlockQuantized", "buildGatherBlockQuantized">;
+def : Microsoft<"QAttention", "buildQAttention">;
 
 #endif

@@ -8,6 +8,8 @@
 
 namespace hewn::graph {
 
+class OnnxNode;
+
 namespace body {
 enum class Extreme { Zero, One, Lowest, Highest };
 /// state / count, where count is an i64 of the state's shape.
@@ -19,6 +21,9 @@ mlir::Value reduceConstant(body::Builder &e, mlir::Type element, int64_t lanes, 
 /// Operand 0's dims without `dims`, or with 1 in their place.
 llvm::LogicalResult inferReduce(mlir::Operation *op, DimsOf dimsOf, mlir::Type elementType,
                                 llvm::SmallVectorImpl<TensorShape> &results);
+
+/// What an AveragePool node gives of x; null after `refuse`.
+mlir::Value importAveragePool(OnnxNode &node, mlir::Value x);
 
 /// Where no element has been seen: the least extreme value, at a position that
 /// every other comes before (with `last`: after).

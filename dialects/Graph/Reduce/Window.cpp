@@ -4,6 +4,7 @@
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Contract/Contract.h"
 #include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Reduce/Reduce.h"
 
 using namespace mlir;
 
@@ -175,20 +176,21 @@ static Value averageWithCounts(Composer &c, Value x, const Pool &pool, bool coun
   return sum && counts ? c.op("graph.div", {sum, counts}) : Value();
 }
 
-LogicalResult buildAveragePool(OnnxNode &node) {
+LogicalResult buildAveragePool(OnnxNode &node) { return node.finish(importAveragePool(node, node.input(0))); }
+
+Value importAveragePool(OnnxNode &node, Value x) {
   Composer c(node);
-  Value x = node.input(0);
   std::optional<Pool> pool = readPool(node, x);
   if (!pool)
-    return failure();
+    return {};
   bool countPadding = node.getInt("count_include_pad", 0);
   auto none = [](const DimExpr &d) { return d.is(0); };
   // Where every window counts all its elements, the mean is plain.
   bool whole = llvm::all_of(pool->beyond, [](const DimExpr &d) { return isNonNegative(d * DimExpr(-1)); }) ||
                !node.getInt("ceil_mode", 0);
   if (whole && (countPadding || (llvm::all_of(pool->window.low, none) && llvm::all_of(pool->window.high, none))))
-    return node.finish(reduceWindow(c, "graph.reduce_mean", makeWindow(c, x, *pool, 0), *pool));
-  return node.finish(averageWithCounts(c, x, *pool, countPadding));
+    return reduceWindow(c, "graph.reduce_mean", makeWindow(c, x, *pool, 0), *pool);
+  return averageWithCounts(c, x, *pool, countPadding);
 }
 
 LogicalResult buildLpPool(OnnxNode &node) {

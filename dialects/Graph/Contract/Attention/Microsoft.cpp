@@ -87,8 +87,7 @@ LogicalResult buildMultiHeadAttention(OnnxNode &node) {
 
 LogicalResult buildPackedAttention(OnnxNode &node) {
   Composer c(node);
-  AttentionInputs in;
-  Value x = node.input(0), weights = node.input(1), bias = node.input(2), past = node.input(4);
+  Value x = node.input(0), weights = node.input(1), bias = node.input(2);
   if (!x || !weights || getRank(x) != 3 || getRank(weights) != 2)
     return node.refuse("needs an input of rank 3 and weights of rank 2");
   if (node.getInt("do_rotary", 0) || node.numInputs() > 6)
@@ -96,8 +95,14 @@ LogicalResult buildPackedAttention(OnnxNode &node) {
   Value all = c.op("graph.matmul", {x, weights});
   if (bias)
     all = c.op("graph.add", {all, bias});
+  return finishPackedAttention(node, all, {node.input(3), node.input(4), node.input(5)});
+}
+
+LogicalResult finishPackedAttention(OnnxNode &node, Value all, const PackedInputs &others) {
   if (!all)
     return failure();
+  Composer c(node);
+  AttentionInputs in;
   DimExpr whole = getDims(all).back(), third = whole.floorDiv(DimExpr(3));
   SmallVector<int64_t> sizes = node.getInts("qkv_hidden_sizes").value_or(SmallVector<int64_t>());
   if (!sizes.empty() && sizes.size() != 3)
@@ -114,7 +119,7 @@ LogicalResult buildPackedAttention(OnnxNode &node) {
   if (offset != whole)
     return node.refuse("weights of " + whole.str() + " columns are not queries, keys and values");
   in.q = parts[0], in.k = parts[1], in.v = parts[2];
-  if (past) { // [2, batch, heads, n, size]
+  if (Value past = others.past) { // [2, batch, heads, n, size]
     Dims dims = getDims(past);
     if (dims.size() != 5)
       return node.refuse("needs past keys and values of rank 5");
@@ -122,9 +127,9 @@ LogicalResult buildPackedAttention(OnnxNode &node) {
     in.pastK = c.reshape(c.slice(past, 0, DimExpr(0), DimExpr(1)), one);
     in.pastV = c.reshape(c.slice(past, 0, DimExpr(1), DimExpr(1)), one);
   }
-  in.mask = node.input(5);
+  in.mask = others.addend;
   readAttributes(node, in);
-  if (!addKeyMask(node, node.input(3), in))
+  if (!addKeyMask(node, others.keyMask, in))
     return failure();
   AttentionResults results = makeAttention(node, in);
   if (!results.result)

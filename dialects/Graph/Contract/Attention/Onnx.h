@@ -28,6 +28,13 @@ AttentionResults makeAttention(OnnxNode &node, AttentionInputs inputs);
 /// The same as the node's outputs: the result with its heads merged, and keys and values with those of before.
 mlir::LogicalResult finishAttention(OnnxNode &node, AttentionInputs inputs);
 
+/// What com.microsoft's attention of packed queries, keys and values takes beside these; values that are absent are null.
+struct PackedInputs {
+  mlir::Value keyMask, past, addend;
+};
+/// The node's outputs of `all`, queries, keys and values [batch, n, 3 * heads * size] side by side; null: it could not be made.
+mlir::LogicalResult finishPackedAttention(OnnxNode &node, mlir::Value all, const PackedInputs &others);
+
 /// Turns the pairs among the first `turned` elements of x's last dim, neighbours or halves; cos and sin broadcast to one half of these.
 mlir::Value rotate(Composer &c, mlir::Value x, mlir::Value cos, mlir::Value sin, int64_t turned, bool interleaved);
 

@@ -60,6 +60,7 @@ def Graph_LRNOp : Normalize<"lrn", (ins Tensor:$x, I64Attr:$size, DefaultValuedA
   let onnx = [Onnx<"LRN">];
 }
 
+def : OnnxCompose<"EmbedLayerNormalization", "buildEmbedLayerNorm", 1, 0, "com.microsoft">;
 def : OnnxCompose<"Hardmax", "buildHardmax">;
 def : OnnxCompose<"LpNormalization", "buildLpNormalization">;
 def : OnnxCompose<"MeanVarianceNormalization", "buildMeanVarianceNormalization">;

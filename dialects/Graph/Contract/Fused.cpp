@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// com.microsoft's fused products, of which models are full that onnxruntime has optimized and saved. They come apart
+// again here: what fuses is decided for the machine at hand.
+#include "dialects/Graph/Builders/Compose.h"
+#include "dialects/Graph/Builders/OnnxNode.h"
+#include "dialects/Graph/Contract/Contract.h"
+#include "dialects/Graph/GraphOps.h"
+
+using namespace mlir;
+
+namespace hewn::graph {
+
+/// An operand of FusedMatMul: its last two dims swapped (`swap`), after the first of all stands last but one (`batchInside`).
+static Value turned(Composer &c, Value x, bool swap, bool batchInside) {
+  int64_t rank = getRank(x);
+  SmallVector<int64_t> order = llvm::to_vector(llvm::seq<int64_t>(0, rank));
+  if (rank < 2)
+    return x;
+  if (batchInside)
+    std::rotate(order.begin(), order.begin() + 1, order.end() - 1);
+  if (swap)
+    std::swap(order[rank - 2], order[rank - 1]);
+  return c.transpose(x, order);
+}
+
+LogicalResult buildFusedMatMul(OnnxNode &node) {
+  Composer c(node);
+  Value a = node.input(0), b = node.input(1);
+  if (!a || !b || getRank(a) == 0 || getRank(b) == 0)
+    return node.refuse("multiplies a scalar");
+  Value product = composeMatMul(c, turned(c, a, node.getInt("transA", 0), node.getInt("transBatchA", 0)),
+                                turned(c, b, node.getInt("transB", 0), node.getInt("transBatchB", 0)));
+  double alpha = node.getFloat("alpha", 1);
+  if (product && alpha != 1)
+    product = c.op("graph.mul", {product, c.scalarLike(product, alpha)});
+  return node.finish(product);
+}
+
+/// The function that attribute `activation` names of x, with its parameters in order; x where there is none.
+static Value activated(OnnxNode &node, Value x, ArrayRef<float> parameters) {
+  std::string name = node.getString("activation", "");
+  if (!x || name.empty())
+    return x;
+  Composer c(node);
+  auto parameter = [&](StringRef attribute, size_t i, double otherwise) {
+    return node.attr(attribute, node.b.getF32FloatAttr(i < parameters.size() ? parameters[i] : float(otherwise)));
+  };
+  if (name == "Relu")
+    return c.op("graph.relu", x);
+  if (name == "Tanh")
+    return c.op("graph.tanh", x);
+  if (name == "Sigmoid")
+    return c.op("graph.sigmoid", x);
+  if (name == "LeakyRelu")
+    return node.make<LeakyReluOp>(x, parameter("alpha", 0, 0.01));
+  if (name == "HardSigmoid")
+    return node.make<HardSigmoidOp>(x, {parameter("alpha", 0, 0.2), parameter("beta", 1, 0.5)});
+  if (name == "Clip" && parameters.size() == 2) {
+    Value low = c.op("graph.maximum", {x, c.scalarLike(x, parameters[0])});
+    return c.op("graph.minimum", {low, c.scalarLike(x, parameters[1])});
+  }
+  (void)node.refuse("activation '" + name + "' with " + Twine(parameters.size()) + " parameters");
+  return {};
+}
+
+LogicalResult buildFusedGemm(OnnxNode &node) {
+  SmallVector<float> parameters;
+  for (StringRef name : {"activation_alpha", "activation_beta", "activation_gamma"})
+    if (node.hasAttr(name))
+      parameters.push_back(float(node.getFloat(name, 0)));
+  return node.finish(activated(node, importGemm(node), parameters));
+}
+
+LogicalResult buildFusedConv(OnnxNode &node) {
+  Value y = importConv(node), addend = node.input(3);
+  if (y && addend)
+    y = Composer(node).op("graph.add", {y, addend});
+  return node.finish(activated(node, y, node.getFloats("activation_params").value_or(SmallVector<float>())));
+}
+
+} // namespace hewn::graph
