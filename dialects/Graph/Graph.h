@@ -5,6 +5,7 @@
 #ifndef HEWN_DIALECTS_GRAPH_GRAPH_H
 #define HEWN_DIALECTS_GRAPH_GRAPH_H
 
+#include "dialects/Graph/Analysis/Items.h"
 #include "dialects/Graph/Analysis/Shapes.h"
 #include "dialects/Graph/Builders/Element.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"

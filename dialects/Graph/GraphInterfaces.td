@@ -120,7 +120,10 @@ def MoveOpInterface : OpInterface<"MoveOpInterface"> {
       "std::optional<int64_t>", "getSpreadParts", (ins), "", "return std::nullopt;">,
     InterfaceMethod<[{Where the result is a matrix of numbers in few bits (operand 0, words) by scales and perhaps offsets (operands 1 and 2):
       how. A contraction can take the words as they are.}],
-      "std::optional<::hewn::graph::Code>", "getCode", (ins), "", "return std::nullopt;">];
+      "std::optional<::hewn::graph::Code>", "getCode", (ins), "", "return std::nullopt;">,
+    InterfaceMethod<[{Where the result's elements [i, ...] come of the elements [i, ...] of some operands and of others that are the same for
+      all i: which those are, and the attributes of the op that makes one i of 1.}],
+      "std::optional<::hewn::graph::ItemForm>", "getItemForm", (ins), "", "return std::nullopt;">];
 }
 
 def ComposeOpInterface : OpInterface<"ComposeOpInterface"> {

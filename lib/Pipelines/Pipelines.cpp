@@ -2,6 +2,7 @@
 #include "lib/Pipelines/Pipelines.h"
 
 #include "lib/Codegen/Passes.h"
+#include "lib/Transforms/Batch/Passes.h"
 #include "lib/Transforms/Fuse/Passes.h"
 #include "lib/Transforms/Layout/Passes.h"
 #include "lib/Transforms/Lower/Passes.h"
@@ -45,6 +46,8 @@ void buildKernelsStage(OpPassManager &pm, const PipelineOptions &options) {
       pm.addNestedPass<func::FuncOp>(createFoldConstantsPass(options.weights, options.evaluate));
     // What is done with a contraction's result is done in its shape.
     pm.addNestedPass<func::FuncOp>(createSinkReshapesPass());
+    // One item of a batch after another, where all of them would not fit the caches.
+    pm.addNestedPass<func::FuncOp>(createLoopBatchesPass());
     // Products in bfloat16 where the machine is faster at them, of integers as the machine has them; weights are rounded and
     // widened now.
     if (options.narrowProducts) {

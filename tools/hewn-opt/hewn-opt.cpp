@@ -2,6 +2,7 @@
 #include "dialects/Graph/Graph.h"
 #include "dialects/Plan/Plan.h"
 #include "lib/Codegen/Passes.h"
+#include "lib/Transforms/Batch/Passes.h"
 #include "lib/Transforms/Fuse/Passes.h"
 #include "lib/Transforms/Layout/Passes.h"
 #include "lib/Transforms/Lower/Passes.h"
@@ -37,6 +38,7 @@ int main(int argc, char **argv) {
               mlir::ub::UBDialect, mlir::vector::VectorDialect>();
   hewn::registerHewnSimplifyPasses();
   hewn::registerHewnQuantizePasses();
+  hewn::registerHewnBatchPasses();
   hewn::registerHewnLayoutPasses();
   hewn::registerHewnFusePasses();
   hewn::registerHewnLowerPasses();

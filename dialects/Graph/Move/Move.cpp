@@ -44,6 +44,11 @@ Value TransposeOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
 
 ViewKind TransposeOp::getViewKind() { return ViewKind::Transpose; }
 SmallVector<int64_t> TransposeOp::getViewOrder() { return llvm::to_vector(getOrder()); }
+std::optional<ItemForm> TransposeOp::getItemForm() {
+  if (getOrder().empty() || getOrder()[0] != 0)
+    return std::nullopt;
+  return ItemForm{{true}, ownAttributes(*this)};
+}
 
 //===------------------------------------------------------------------------------------------------------------------===//
 // Reshape
@@ -86,6 +91,12 @@ Value ReshapeOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
 }
 
 ViewKind ReshapeOp::getViewKind() { return ViewKind::Reshape; }
+std::optional<ItemForm> ReshapeOp::getItemForm() {
+  Dims from = getDims(getX()), to = getDims(getResult());
+  if (from.empty() || from[0] != to[0])
+    return std::nullopt;
+  return ItemForm{{true}, withFirstDimOne(*this, "shape")};
+}
 
 //===------------------------------------------------------------------------------------------------------------------===//
 // Slice, concat, expand
@@ -117,6 +128,12 @@ Value SliceOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
   return e.read(getX(), from);
 }
 
+std::optional<ItemForm> SliceOp::getItemForm() {
+  if (!(*parseDims(getOffsets()))[0].is(0) || getSteps()[0] != 1 || getDims(getResult())[0] != getDims(getX())[0])
+    return std::nullopt;
+  return ItemForm{{true}, withFirstDimOne(*this, "sizes")};
+}
+
 LogicalResult ConcatOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
   if (getInputs().empty())
     return emitOpError("needs an operand");
@@ -142,6 +159,11 @@ LogicalResult ConcatOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> 
 }
 
 std::optional<int64_t> ConcatOp::getPieceDim() { return normalizeAxis(getAxis(), getRank(getResult())); }
+std::optional<ItemForm> ConcatOp::getItemForm() {
+  if (*getPieceDim() == 0)
+    return std::nullopt;
+  return ItemForm{SmallVector<bool>(getInputs().size(), true), ownAttributes(*this)};
+}
 
 Value ConcatOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
   int64_t axis = *normalizeAxis(getAxis(), at.size());
@@ -193,6 +215,13 @@ Value ExpandOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
       source.push_back(e.min(at[outer], e.sub(e.expression(dim), e.constant(1))));
   }
   return e.read(getX(), source);
+}
+
+std::optional<ItemForm> ExpandOp::getItemForm() {
+  Dims from = getDims(getX()), to = getDims(getResult());
+  if (from.size() != to.size() || from[0] != to[0])
+    return std::nullopt;
+  return ItemForm{{true}, withFirstDimOne(*this, "shape")};
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -265,6 +294,14 @@ std::optional<SmallVector<int64_t>> PadOp::getZeroBorder() {
   return border;
 }
 
+std::optional<ItemForm> PadOp::getItemForm() {
+  if (!(*parseDims(getLow()))[0].is(0) || !(*parseDims(getHigh()))[0].is(0))
+    return std::nullopt;
+  ItemForm form{{true}, ownAttributes(*this)};
+  form.byItem.resize((*this)->getNumOperands());
+  return form;
+}
+
 LogicalResult SpreadOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
   if (int64_t(getParts()) < 1)
     return emitOpError("spreads over no parts");
@@ -322,6 +359,12 @@ Value WindowOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
   return e.readIf(inside, getX(), from, e.constantElement(getElementType(getX()), getFill().convertToDouble()));
 }
 
+std::optional<ItemForm> WindowOp::getItemForm() {
+  if (getRank(getX()) == int64_t(getKernel().size()))
+    return std::nullopt;
+  return ItemForm{{true}, ownAttributes(*this)};
+}
+
 //===------------------------------------------------------------------------------------------------------------------===//
 // Gather
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -350,6 +393,13 @@ Value GatherOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
   from.push_back(picked);
   llvm::append_range(from, at.drop_front(axis + rank));
   return e.read(getX(), from);
+}
+
+std::optional<ItemForm> GatherOp::getItemForm() {
+  bool ofRows = *normalizeAxis(getAxis(), getRank(getX())) == 0;
+  if (ofRows && getRank(getIndices()) == 0)
+    return std::nullopt;
+  return ItemForm{{!ofRows, ofRows}, ownAttributes(*this)};
 }
 
 } // namespace hewn::graph

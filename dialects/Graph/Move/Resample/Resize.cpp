@@ -182,6 +182,14 @@ static Index roundPosition(ResizeOp op, Positions &p, Value position) {
   return p.e.max(p.e.constant(0), p.e.min(p.toIndex(whole), p.e.sub(extent, p.e.constant(1))));
 }
 
+std::optional<ItemForm> ResizeOp::getItemForm() {
+  if (getDim() == 0)
+    return std::nullopt;
+  ItemForm form{{true}, ownAttributes(*this)};
+  form.byItem.resize((*this)->getNumOperands());
+  return form;
+}
+
 Value ResizeOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
   int64_t dim = getDim();
   Type element = computeType(getElementType(getX()));

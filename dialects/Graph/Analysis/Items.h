@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Items: what lies at one index of the first dim of a tensor, such as an image of a batch.
+#ifndef HEWN_DIALECTS_GRAPH_ANALYSIS_ITEMS_H
+#define HEWN_DIALECTS_GRAPH_ANALYSIS_ITEMS_H
+
+#include "dialects/Graph/Analysis/Shapes.h"
+
+namespace hewn::graph {
+
+/// How an op makes its result item by item.
+struct ItemForm {
+  /// For each operand, whether an item of the result needs the item of it; the others it needs whole.
+  llvm::SmallVector<bool> byItem;
+  /// The attributes of the op that makes a single one, whose first dim is 1.
+  llvm::SmallVector<mlir::NamedAttribute> attributes;
+};
+
+/// The form of an op of one result, asked of its kind; nullopt where items depend on each other, and where nothing has items.
+std::optional<ItemForm> itemForm(mlir::Operation *op);
+
+/// The attributes of the op without those of its results' dims.
+llvm::SmallVector<mlir::NamedAttribute> ownAttributes(mlir::Operation *op);
+/// The same with the first of the dims that attribute `name` lists made 1.
+llvm::SmallVector<mlir::NamedAttribute> withFirstDimOne(mlir::Operation *op, llvm::StringRef name);
+
+} // namespace hewn::graph
+
+#endif

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Passes over batches.
+#ifndef HEWN_LIB_TRANSFORMS_BATCH_PASSES_H
+#define HEWN_LIB_TRANSFORMS_BATCH_PASSES_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/Pass.h"
+
+namespace hewn {
+#define GEN_PASS_DECL
+#include "lib/Transforms/Batch/Passes.h.inc"
+#define GEN_PASS_REGISTRATION
+#include "lib/Transforms/Batch/Passes.h.inc"
+} // namespace hewn
+
+#endif

@@ -1,0 +1,65 @@
+// RUN: hewn-opt %s --split-input-file --hewn-loop-batches | FileCheck %s
+
+// Values of eight images do not fit the caches, those of one do: a loop over them, without their first dim outside of it.
+// What mixes them stands behind it.
+// CHECK-LABEL: func.func @images(
+// CHECK-SAME: %[[X:[a-z0-9]*]]: tensor<8x4x64x64xf32>, %[[W:[a-z0-9]*]]: tensor<32x4x1x1xf32>
+// CHECK: %[[LOOP:.*]] = graph.scan %[[X]]
+// CHECK: ^bb0(%[[SLICE:.*]]: tensor<4x64x64xf32>):
+// CHECK: %[[ITEM:.*]] = graph.reshape %[[SLICE]] {shape = [1, 4, 64, 64]}
+// CHECK: %[[C:.*]] = graph.conv %[[ITEM]], %[[W]] {{.*}} -> tensor<1x32x64x64xf32>
+// CHECK: %[[R:.*]] = graph.relu %[[C]]
+// CHECK: graph.conv %[[R]]
+// CHECK: %[[M:.*]] = graph.reduce_mean {{.*}} -> tensor<1x32xf32>
+// CHECK: %[[OUT:.*]] = graph.reshape %[[M]] {shape = [32]}
+// CHECK: graph.yield %[[OUT]]
+// CHECK: -> tensor<8x32xf32>
+// CHECK: %[[T:.*]] = graph.transpose %[[LOOP]]
+// CHECK: return %[[T]]
+module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 4194304>} {
+func.func @images(%x: tensor<8x4x64x64xf32>, %w: tensor<32x4x1x1xf32>, %v: tensor<32x32x1x1xf32>) -> tensor<32x8xf32> {
+  %0 = graph.conv %x, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<8x4x64x64xf32>, tensor<32x4x1x1xf32>) -> tensor<8x32x64x64xf32>
+  %1 = graph.relu %0 : (tensor<8x32x64x64xf32>) -> tensor<8x32x64x64xf32>
+  %2 = graph.conv %1, %v {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<8x32x64x64xf32>, tensor<32x32x1x1xf32>) -> tensor<8x32x64x64xf32>
+  %3 = graph.reduce_mean %2 {dims = array<i64: 2, 3>, keepdims = false} : (tensor<8x32x64x64xf32>) -> tensor<8x32xf32>
+  %4 = graph.transpose %3 {order = array<i64: 1, 0>} : (tensor<8x32xf32>) -> tensor<32x8xf32>
+  return %4 : tensor<32x8xf32>
+}
+}
+
+// -----
+
+// Left alone: all images together fit.
+// CHECK-LABEL: func.func @small(
+// CHECK-NOT: graph.scan
+module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 4194304>} {
+func.func @small(%x: tensor<8x4x8x8xf32>, %w: tensor<32x4x1x1xf32>) -> tensor<8x32x8x8xf32> {
+  %0 = graph.conv %x, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<8x4x8x8xf32>, tensor<32x4x1x1xf32>) -> tensor<8x32x8x8xf32>
+  return %0 : tensor<8x32x8x8xf32>
+}
+}
+
+// -----
+
+// Left alone: each item would read weights again that are larger than what it keeps in the caches.
+// CHECK-LABEL: func.func @heavy(
+// CHECK-NOT: graph.scan
+module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 4194304>} {
+func.func @heavy(%x: tensor<8x64x1024xf32>, %w: tensor<1024x4096xf32>) -> tensor<8x64x4096xf32> {
+  %0 = graph.matmul %x, %w : (tensor<8x64x1024xf32>, tensor<1024x4096xf32>) -> tensor<8x64x4096xf32>
+  return %0 : tensor<8x64x4096xf32>
+}
+}
+
+// -----
+
+// Left alone: rows depend on each other, since the softmax's sum runs along them.
+// CHECK-LABEL: func.func @along(
+// CHECK-NOT: graph.scan
+module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 4194304>} {
+func.func @along(%x: tensor<8x1048576xf32>) -> tensor<8x1048576xf32> {
+  %0 = graph.reduce_sum %x {dims = array<i64: 0>, keepdims = true} : (tensor<8x1048576xf32>) -> tensor<1x1048576xf32>
+  %1 = graph.div %x, %0 : (tensor<8x1048576xf32>, tensor<1x1048576xf32>) -> tensor<8x1048576xf32>
+  return %1 : tensor<8x1048576xf32>
+}
+}
