@@ -1,31 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "combine.h"
 
-// Integers wrap: sums and products are taken unsigned.
-#define INTEGERS(type, wide)                                                                                           \
-  for (int64_t i = 0; i < count; ++i) {                                                                                \
-    type *a = (type *)to + to_index + i;                                                                               \
-    type b = ((const type *)from)[from_index + i];                                                                     \
-    if (reduction == HEWN_PART_ADD)                                                                                    \
-      *a = (type)((wide) * a + (wide)b);                                                                               \
-    else if (reduction == HEWN_PART_MUL)                                                                               \
-      *a = (type)((wide) * a * (wide)b);                                                                               \
-    else if (reduction == HEWN_PART_MAX ? b > *a : b < *a)                                                             \
-      *a = b;                                                                                                          \
-  }                                                                                                                    \
-  break
+/// A sum of two narrow floats in double, rounded once, is their sum in their own type.
+static void combineHalves(void *to, int64_t to_index, const void *from, int64_t from_index, int32_t dtype,
+                          int64_t reduction) {
+  double a = hewn_part_load(to, to_index, dtype), b = hewn_part_load(from, from_index, dtype);
+  double result = reduction == HEWN_PART_ADD   ? a + b
+                  : reduction == HEWN_PART_MUL ? a * b
+                  : a != a                     ? a
+                  : reduction == HEWN_PART_MAX ? (a > b ? a : b)
+                                               : (a < b ? a : b);
+  hewn_part_store(to, to_index, dtype, result);
+}
 
-/// NaN wins over numbers, as in numpy's maximum.
-static double combineFloats(double a, double b, int64_t reduction) {
-  switch (reduction) {
-  case HEWN_PART_ADD:
-    return a + b;
-  case HEWN_PART_MUL:
-    return a * b;
-  case HEWN_PART_MAX:
-    return a != a || a > b ? a : b;
+/// One element by another; NaN wins over numbers, as in numpy's maximum.
+#define COMBINE(type, wide, a, b)                                                                                      \
+  (type)(reduction == HEWN_PART_ADD   ? (type)((wide)(a) + (wide)(b))                                                  \
+         : reduction == HEWN_PART_MUL ? (type)((wide)(a) * (wide)(b))                                                  \
+         : (a) != (a)                 ? (a)                                                                            \
+         : reduction == HEWN_PART_MAX ? ((a) > (b) ? (a) : (b))                                                        \
+                                      : ((a) < (b) ? (a) : (b)))
+// Integers wrap: sums and products are taken unsigned.
+#define CASE(code, type, wide)                                                                                         \
+  case code: {                                                                                                         \
+    type *place = (type *)to + to_index, a = *place, b = ((const type *)from)[from_index];                             \
+    *place = COMBINE(type, wide, a, b);                                                                                \
+    return;                                                                                                            \
+  }
+
+static void combineElement(void *to, int64_t to_index, const void *from, int64_t from_index, int32_t dtype,
+                           int64_t reduction) {
+  switch (dtype) {
+    CASE(HEWN_PART_FLOAT, float, float)
+    CASE(HEWN_PART_DOUBLE, double, double)
+    CASE(HEWN_PART_INT8, int8_t, uint32_t)
+    CASE(HEWN_PART_INT16, int16_t, uint32_t)
+    CASE(HEWN_PART_INT32, int32_t, uint32_t)
+    CASE(HEWN_PART_INT64, int64_t, uint64_t)
+    CASE(HEWN_PART_UINT8, uint8_t, uint32_t)
+    CASE(HEWN_PART_BOOL, uint8_t, uint32_t)
+    CASE(HEWN_PART_UINT16, uint16_t, uint32_t)
+    CASE(HEWN_PART_UINT32, uint32_t, uint32_t)
+    CASE(HEWN_PART_UINT64, uint64_t, uint64_t)
   default:
-    return a != a || a < b ? a : b;
+    combineHalves(to, to_index, from, from_index, dtype, reduction);
   }
 }
 
@@ -35,30 +53,27 @@ void hewn_part_combine(void *to, int64_t to_index, const void *from, int64_t fro
     int64_t bytes = hewn_part_bytes(dtype);
     memcpy((unsigned char *)to + to_index * bytes, (const unsigned char *)from + from_index * bytes,
            (size_t)(count * bytes));
-    return;
-  }
-  switch (dtype) {
-  case HEWN_PART_INT8:
-    INTEGERS(int8_t, uint32_t);
-  case HEWN_PART_INT16:
-    INTEGERS(int16_t, uint32_t);
-  case HEWN_PART_INT32:
-    INTEGERS(int32_t, uint32_t);
-  case HEWN_PART_INT64:
-    INTEGERS(int64_t, uint64_t);
-  case HEWN_PART_UINT8:
-  case HEWN_PART_BOOL:
-    INTEGERS(uint8_t, uint32_t);
-  case HEWN_PART_UINT16:
-    INTEGERS(uint16_t, uint32_t);
-  case HEWN_PART_UINT32:
-    INTEGERS(uint32_t, uint32_t);
-  case HEWN_PART_UINT64:
-    INTEGERS(uint64_t, uint64_t);
-  default: // A sum of two floats in double, rounded once, is their sum in their own type.
+  } else if (dtype == HEWN_PART_FLOAT && reduction == HEWN_PART_ADD) {
+    float *sums = (float *)to + to_index;
+    const float *terms = (const float *)from + from_index;
     for (int64_t i = 0; i < count; ++i)
-      hewn_part_store(to, to_index + i, dtype,
-                      combineFloats(hewn_part_load(to, to_index + i, dtype),
-                                    hewn_part_load(from, from_index + i, dtype), reduction));
+      sums[i] += terms[i];
+  } else {
+    for (int64_t i = 0; i < count; ++i)
+      combineElement(to, to_index + i, from, from_index + i, dtype, reduction);
   }
+}
+
+void hewn_part_combine_at(void *to, const int64_t *positions, const void *from, int64_t from_index, int64_t count,
+                          int32_t dtype, int64_t reduction) {
+  int64_t bytes = hewn_part_bytes(dtype);
+  if (reduction != HEWN_PART_REPLACE)
+    for (int64_t i = 0; i < count; ++i)
+      combineElement(to, positions[i], from, from_index + i, dtype, reduction);
+  else if (bytes == 4)
+    for (int64_t i = 0; i < count; ++i)
+      hewn_part_copy(to, positions[i], from, from_index + i, 4);
+  else
+    for (int64_t i = 0; i < count; ++i)
+      hewn_part_copy(to, positions[i], from, from_index + i, bytes);
 }

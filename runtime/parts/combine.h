@@ -19,6 +19,13 @@ enum hewn_part_reduction {
 void hewn_part_combine(void *to, int64_t to_index, const void *from, int64_t from_index, int64_t count, int32_t dtype,
                        int64_t reduction);
 
+/// How many positions a part finds before it combines elements there.
+enum { HEWN_PART_TOGETHER = 64 };
+
+/// to[positions[i]] = to[positions[i]] (reduction) from[from_index + i] for i < count, in this order.
+void hewn_part_combine_at(void *to, const int64_t *positions, const void *from, int64_t from_index, int64_t count,
+                          int32_t dtype, int64_t reduction);
+
 /// Element `at` of an int32 or int64 tensor.
 static inline int64_t hewn_part_integer(const hewn_part_tensor *tensor, int64_t at) {
   return tensor->dtype == HEWN_PART_INT32 ? ((const int32_t *)tensor->data)[at] : ((const int64_t *)tensor->data)[at];

@@ -3,63 +3,78 @@
 // the box.
 #include "element.h"
 
-typedef struct plane {
-  const void *data;
-  int64_t offset; ///< of the first element
-  int64_t height, width;
-  int32_t dtype;
-} plane;
+/// Where a sample lies along one dim: between two elements, with the weight of each; nowhere where both weigh nothing.
+typedef struct place {
+  int64_t low, high; ///< elements
+  double weightLow, weightHigh;
+} place;
 
-typedef struct bin {
-  double top, left;      ///< of the bin
-  double stepY, stepX;   ///< between samples
-  int64_t rows, columns; ///< samples
-  int takesMax;
-} bin;
-
-/// The four neighbours of a position times their weights.
-static void corners(const plane *p, double y, double x, double out[4]) {
-  memset(out, 0, 4 * sizeof(double));
-  if (!(y >= -1.0 && y <= (double)p->height && x >= -1.0 && x <= (double)p->width))
-    return; // NaN too
-  if (y < 0)
-    y = 0;
-  if (x < 0)
-    x = 0;
-  int64_t y0 = (int64_t)y, x0 = (int64_t)x, y1 = y0 + 1, x1 = x0 + 1;
-  if (y0 >= p->height - 1) {
-    y0 = y1 = p->height - 1;
-    y = (double)y0;
+/// The sample at `at` in a dim of `extent` elements.
+static place placeOf(double at, int64_t extent) {
+  place p = {0, 0, 0, 0};
+  if (!(at >= -1.0 && at <= (double)extent) || extent < 1)
+    return p; // NaN too
+  if (at < 0)
+    at = 0;
+  p.low = (int64_t)at;
+  p.high = p.low + 1;
+  if (p.low >= extent - 1) {
+    p.low = p.high = extent - 1;
+    at = (double)p.low;
   }
-  if (x0 >= p->width - 1) {
-    x0 = x1 = p->width - 1;
-    x = (double)x0;
-  }
-  double ly = y - (double)y0, lx = x - (double)x0;
-  out[0] = (1 - ly) * (1 - lx) * hewn_part_load(p->data, p->offset + y0 * p->width + x0, p->dtype);
-  out[1] = (1 - ly) * lx * hewn_part_load(p->data, p->offset + y0 * p->width + x1, p->dtype);
-  out[2] = ly * (1 - lx) * hewn_part_load(p->data, p->offset + y1 * p->width + x0, p->dtype);
-  out[3] = ly * lx * hewn_part_load(p->data, p->offset + y1 * p->width + x1, p->dtype);
+  p.weightHigh = at - (double)p.low;
+  p.weightLow = 1 - p.weightHigh;
+  return p;
 }
 
-static double sampleBin(const plane *p, const bin *b) {
-  double result = 0, c[4];
+/// `count` samples `step` apart in each of `bins` bins of `size` from `start` on.
+static void placesOf(place *places, int64_t bins, int64_t count, double start, double size, double step,
+                     int64_t extent) {
+  for (int64_t i = 0; i < bins; ++i)
+    for (int64_t j = 0; j < count; ++j)
+      *places++ = placeOf(start + (double)i * size + ((double)j + 0.5) * step, extent);
+}
+
+/// A bin of a plane whose lines of `width` elements begin at `offset`: the mean of its samples, or the largest of their neighbours,
+/// weighed.
+static double sampleBin(const hewn_part_tensor *x, int64_t offset, int64_t width, const place *rows, int64_t rowCount,
+                        const place *columns, int64_t columnCount, int takesMax) {
+  double result = 0;
   int first = 1;
-  for (int64_t i = 0; i < b->rows; ++i)
-    for (int64_t j = 0; j < b->columns; ++j) {
-      corners(p, b->top + ((double)i + 0.5) * b->stepY, b->left + ((double)j + 0.5) * b->stepX, c);
-      if (!b->takesMax) {
-        result += c[0] + c[1] + c[2] + c[3];
+  for (int64_t i = 0; i < rowCount; ++i) {
+    const place *y = &rows[i];
+    int64_t low = offset + y->low * width, high = offset + y->high * width;
+    for (int64_t j = 0; j < columnCount; ++j) {
+      const place *c = &columns[j];
+      double corners[4] = {0, 0, 0, 0};
+      if (x->dtype == HEWN_PART_FLOAT) {
+        const float *data = x->data;
+        corners[0] = data[low + c->low], corners[1] = data[low + c->high];
+        corners[2] = data[high + c->low], corners[3] = data[high + c->high];
+      } else {
+        corners[0] = hewn_part_load(x->data, low + c->low, x->dtype);
+        corners[1] = hewn_part_load(x->data, low + c->high, x->dtype);
+        corners[2] = hewn_part_load(x->data, high + c->low, x->dtype);
+        corners[3] = hewn_part_load(x->data, high + c->high, x->dtype);
+      }
+      const double weights[4] = {y->weightLow * c->weightLow, y->weightLow * c->weightHigh,
+                                 y->weightHigh * c->weightLow, y->weightHigh * c->weightHigh};
+      if ((y->weightLow == 0 && y->weightHigh == 0) || (c->weightLow == 0 && c->weightHigh == 0))
+        memset(corners, 0, sizeof(corners)); // nowhere: what is at 0 may be infinite
+      if (!takesMax) {
+        result += weights[0] * corners[0] + weights[1] * corners[1] + weights[2] * corners[2] + weights[3] * corners[3];
         continue;
       }
       for (int k = 0; k < 4; ++k) {
-        if (first || c[k] > result)
-          result = c[k];
+        double corner = weights[k] * corners[k];
+        if (first || corner > result)
+          result = corner;
         first = 0;
       }
     }
-  int64_t count = b->rows * b->columns;
-  return b->takesMax || count < 1 ? result : result / (double)count;
+  }
+  int64_t count = rowCount * columnCount;
+  return takesMax || count < 1 ? result : result / (double)count;
 }
 
 static int64_t samples(int64_t ratio, double binSize) {
@@ -77,14 +92,17 @@ int32_t hewn_part_roialign(hewn_context *context, const char *node, int32_t num_
   if (!hewn_part_is_ordered(x->dtype))
     return hewn_part_refuse(context, node, x->dtype);
   hewn_part_tensor *y = &outputs[0];
-  int64_t channels = x->dims[1], height = y->dims[2], width = y->dims[3], at = 0;
+  int64_t channels = x->dims[1], height = y->dims[2], width = y->dims[3], at = 0, room = 0;
+  place *places = NULL;
   int halfPixel = params[0] != 0;
   double scale = hewn_part_float(params[3]), offset = halfPixel ? 0.5 : 0.0;
   for (int64_t n = 0; n < rois->dims[0]; ++n) {
     int64_t batch = ((const int64_t *)batches->data)[n];
-    if (batch < 0 || batch >= x->dims[0])
+    if (batch < 0 || batch >= x->dims[0]) {
+      hewn_rt_free(context, places);
       return hewn_rt_fail(context, HEWN_INDEX_OUT_OF_RANGE, node, "batch index {a} is outside of [0, {b})", batch,
                           x->dims[0]);
+    }
     double box[4];
     for (int k = 0; k < 4; ++k)
       box[k] = hewn_part_load(rois->data, n * 4 + k, rois->dtype) * scale - offset;
@@ -94,18 +112,29 @@ int32_t hewn_part_roialign(hewn_context *context, const char *node, int32_t num_
     if (!halfPixel && !(boxHeight >= 1))
       boxHeight = 1;
     double binHeight = boxHeight / (double)height, binWidth = boxWidth / (double)width;
-    bin b = {0, 0, 0, 0, samples(params[2], binHeight), samples(params[2], binWidth), params[1] != 0};
-    b.stepY = binHeight / (double)(b.rows > 0 ? b.rows : 1);
-    b.stepX = binWidth / (double)(b.columns > 0 ? b.columns : 1);
+    int64_t rows = samples(params[2], binHeight), columns = samples(params[2], binWidth);
+    int64_t wanted = height * rows + width * columns;
+    if (wanted > room) {
+      hewn_rt_free(context, places);
+      places = hewn_rt_alloc(context, wanted * (int64_t)sizeof(place), 64);
+      if (!places)
+        return hewn_rt_code(context);
+      room = wanted;
+    }
+    place *across = places + height * rows;
+    placesOf(places, height, rows, box[1], binHeight, binHeight / (double)(rows > 0 ? rows : 1), x->dims[2]);
+    placesOf(across, width, columns, box[0], binWidth, binWidth / (double)(columns > 0 ? columns : 1), x->dims[3]);
+    int empty = x->dims[2] < 1 || x->dims[3] < 1;
     for (int64_t c = 0; c < channels; ++c) {
-      plane p = {x->data, (batch * channels + c) * x->dims[2] * x->dims[3], x->dims[2], x->dims[3], x->dtype};
+      int64_t plane = (batch * channels + c) * x->dims[2] * x->dims[3];
       for (int64_t i = 0; i < height; ++i)
-        for (int64_t j = 0; j < width; ++j, ++at) {
-          b.top = box[1] + (double)i * binHeight;
-          b.left = box[0] + (double)j * binWidth;
-          hewn_part_store(y->data, at, y->dtype, p.height > 0 && p.width > 0 ? sampleBin(&p, &b) : 0);
-        }
+        for (int64_t j = 0; j < width; ++j, ++at)
+          hewn_part_store(y->data, at, y->dtype,
+                          empty ? 0
+                                : sampleBin(x, plane, x->dims[3], places + i * rows, rows, across + j * columns,
+                                            columns, params[1] != 0));
     }
   }
+  hewn_rt_free(context, places);
   return HEWN_OK;
 }

@@ -12,23 +12,29 @@ int32_t hewn_part_scatterelements(hewn_context *context, const char *node, int32
   if (bytes == 0 || axis < 0 || (params[1] != HEWN_PART_REPLACE && !hewn_part_is_ordered(data->dtype)))
     return hewn_part_refuse(context, node, data->dtype);
   memcpy(outputs[0].data, data->data, (size_t)(hewn_part_product(data->dims, 0, data->rank) * bytes));
+  // Lines along the last dim: `start` is where the line begins in the data, but for its coordinate along the axis.
   int32_t last = data->rank - 1;
-  int64_t count = hewn_part_product(indices->dims, 0, indices->rank), extent = data->dims[axis];
-  int64_t axisStride = hewn_part_product(data->dims, (int32_t)axis + 1, data->rank);
-  for (int64_t flat = 0; flat < count; ++flat) {
-    int64_t rest = flat, offset = 0, stride = 1;
-    for (int32_t d = last; d >= 0; --d) {
-      if (d != axis)
-        offset += rest % indices->dims[d] * stride;
+  int64_t extent = data->dims[axis], axisStride = hewn_part_product(data->dims, (int32_t)axis + 1, data->rank);
+  int64_t width = indices->dims[last], lines = hewn_part_product(indices->dims, 0, last), step = axis == last ? 0 : 1;
+  int64_t positions[HEWN_PART_TOGETHER];
+  for (int64_t line = 0; line < lines; ++line) {
+    int64_t start = 0, rest = line, stride = data->dims[last];
+    for (int32_t d = last; d-- > 0; stride *= data->dims[d]) {
+      start += d == axis ? 0 : rest % indices->dims[d] * stride;
       rest /= indices->dims[d];
-      stride *= data->dims[d];
     }
-    int64_t index = hewn_part_integer(indices, flat);
-    if (index < -extent || index >= extent)
-      return hewn_rt_fail(context, HEWN_INDEX_OUT_OF_RANGE, node, "index {a} is outside of a dim of {b}", index,
-                          extent);
-    hewn_part_combine(outputs[0].data, offset + (index < 0 ? index + extent : index) * axisStride, updates->data, flat,
-                      1, data->dtype, params[1]);
+    for (int64_t from = 0; from < width; from += HEWN_PART_TOGETHER) {
+      int64_t count = width - from < HEWN_PART_TOGETHER ? width - from : HEWN_PART_TOGETHER,
+              first = line * width + from;
+      for (int64_t i = 0; i < count; ++i) {
+        int64_t index = hewn_part_integer(indices, first + i);
+        if (index < -extent || index >= extent)
+          return hewn_rt_fail(context, HEWN_INDEX_OUT_OF_RANGE, node, "index {a} is outside of a dim of {b}", index,
+                              extent);
+        positions[i] = start + (from + i) * step + (index < 0 ? index + extent : index) * axisStride;
+      }
+      hewn_part_combine_at(outputs[0].data, positions, updates->data, first, count, data->dtype, params[1]);
+    }
   }
   return HEWN_OK;
 }

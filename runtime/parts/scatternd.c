@@ -14,6 +14,7 @@ int32_t hewn_part_scatternd(hewn_context *context, const char *node, int32_t num
   int32_t depth = (int32_t)indices->dims[indices->rank - 1];
   int64_t rows = hewn_part_product(indices->dims, 0, indices->rank - 1);
   int64_t slice = hewn_part_product(data->dims, depth, data->rank);
+  int64_t positions[HEWN_PART_TOGETHER], waiting = 0; // of single elements some together
   for (int64_t row = 0; row < rows; ++row) {
     int64_t offset = 0;
     for (int32_t d = 0; d < depth; ++d) {
@@ -23,7 +24,16 @@ int32_t hewn_part_scatternd(hewn_context *context, const char *node, int32_t num
                             extent);
       offset = offset * extent + (index < 0 ? index + extent : index);
     }
-    hewn_part_combine(outputs[0].data, offset * slice, updates->data, row * slice, slice, data->dtype, params[0]);
+    if (slice != 1) {
+      hewn_part_combine(outputs[0].data, offset * slice, updates->data, row * slice, slice, data->dtype, params[0]);
+      continue;
+    }
+    positions[waiting++] = offset;
+    if (waiting == HEWN_PART_TOGETHER || row + 1 == rows) {
+      hewn_part_combine_at(outputs[0].data, positions, updates->data, row + 1 - waiting, waiting, data->dtype,
+                           params[0]);
+      waiting = 0;
+    }
   }
   return HEWN_OK;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unique: sort the slices (or elements) by a stable merge sort of their
-// numbers, then number the groups of equal ones.
+// Unique: sort the slices by a stable merge sort of their numbers, or elements
+// byte by byte, then number the groups of equal ones.
 #include "element.h"
 
 /// The input as [outer, n, inner]: slice i is all of x[:, i, :].
@@ -62,6 +62,35 @@ static void sortSlices(const slices *s, scratch *scratch) {
     int64_t *sorted = scratch->other;
     scratch->other = scratch->order;
     scratch->order = sorted;
+  }
+}
+
+/// The same for single elements, by the bytes of their keys from the lowest on; bytes that are the same in all are passed over.
+/// `keys` has room for two numbers an element.
+static void sortElements(const slices *s, scratch *scratch, uint64_t *keys) {
+  uint64_t *other = keys + s->n, differ = 0;
+  for (int64_t i = 0; i < s->n; ++i) {
+    scratch->order[i] = i;
+    keys[i] = hewn_part_key(s->data, i, s->dtype);
+    differ |= keys[i] ^ keys[0];
+  }
+  for (int shift = 0; shift < 64; shift += 8) {
+    if (!(differ >> shift & 255))
+      continue;
+    int64_t begins[257] = {0};
+    for (int64_t i = 0; i < s->n; ++i)
+      ++begins[(keys[i] >> shift & 255) + 1];
+    for (int byte = 0; byte < 256; ++byte)
+      begins[byte + 1] += begins[byte];
+    for (int64_t i = 0; i < s->n; ++i) {
+      int64_t to = begins[keys[i] >> shift & 255]++;
+      other[to] = keys[i];
+      scratch->other[to] = scratch->order[i];
+    }
+    uint64_t *sortedKeys = other;
+    int64_t *sorted = scratch->other;
+    other = keys, keys = sortedKeys;
+    scratch->other = scratch->order, scratch->order = sorted;
   }
 }
 
@@ -132,11 +161,15 @@ int32_t hewn_part_unique(hewn_context *context, const char *node, int32_t num_in
     s.n = x->dims[axis];
     s.inner = hewn_part_product(x->dims, (int32_t)axis + 1, x->rank);
   }
-  int64_t *memory = hewn_rt_alloc(context, 5 * s.n * (int64_t)sizeof(int64_t), 64);
+  int single = s.outer == 1 && s.inner == 1 && s.dtype != HEWN_PART_STRING;
+  int64_t *memory = hewn_rt_alloc(context, (single ? 7 : 5) * s.n * (int64_t)sizeof(int64_t), 64);
   if (!memory)
     return hewn_rt_code(context);
   scratch scratch = {memory, memory + s.n, memory + 2 * s.n, memory + 3 * s.n, memory + 4 * s.n};
-  sortSlices(&s, &scratch);
+  if (single)
+    sortElements(&s, &scratch, (uint64_t *)(memory + 5 * s.n));
+  else
+    sortSlices(&s, &scratch);
   int64_t groups = groupSlices(&s, &scratch);
   orderGroups(&s, &scratch, groups, params[0] != 0);
   writeOutputs(&s, &scratch, groups, num_outputs, outputs);
