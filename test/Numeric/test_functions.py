@@ -73,3 +73,33 @@ LIMITS = {
 def test_limits(op):
     (got,) = run(one_node(op, [SPECIAL], opset=24), feeds_of([SPECIAL]))
     np.testing.assert_array_equal(got, np.array(LIMITS[op], np.float32))
+
+
+@pytest.mark.parametrize("target", ["host", "x86-64-v3", "x86-64-v2"])
+def test_remainders(target):
+    """Of floats: exact, also of quotients that round up to a whole number, of huge ones, and of what is no number."""
+    random = np.random.default_rng(4)
+    y = np.concatenate([random.uniform(0.001, 9, 2000), [np.inf, np.nan, 0, 1e-40, -2.5]]).astype(np.float32)
+    whole = random.integers(-1000, 1000, y.size).astype(np.float32)
+    with np.errstate(invalid="ignore"):
+        x = np.nextafter(whole * y, np.float32(0))
+    for factor in (1, 1e10, -0.001):
+        with np.errstate(over="ignore"):
+            x = (x * np.float32(factor)).astype(np.float32)
+        (got,) = run(one_node("Mod", [x, y], opset=13, fmod=1), feeds_of([x, y]), target=target)
+        with np.errstate(invalid="ignore"):
+            np.testing.assert_array_equal(got, np.fmod(x, y))
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint32, np.int16, np.uint8, np.int8, np.int64])
+def test_quotients_of_integers(dtype):
+    random, limits = np.random.default_rng(5), np.iinfo(dtype)
+    x, y = (random.integers(limits.min, limits.max, 3000, dtype, endpoint=True) for _ in "xy")
+    y[::2] = y[::2] % 9 + 1
+    x[:9], y[:9] = limits.max, [1, 2, 3, 5, 7, limits.max, limits.max - 1, limits.max // 2, 9]
+    y[y == 0] = 1
+    y[(x == limits.min) & (y == dtype(-1) if limits.min < 0 else False)] = 1
+    (got,) = run(one_node("Div", [x, y], opset=14), feeds_of([x, y]))
+    magnitude = np.abs(x.astype(object)) // np.abs(y.astype(object))
+    sign = np.where((x < 0) != (y < 0), -1, 1)
+    np.testing.assert_array_equal(got, (magnitude * sign).astype(dtype))

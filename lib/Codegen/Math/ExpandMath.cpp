@@ -5,6 +5,7 @@
 //     math.exp %x : vector<16xf32>    →   arith on vector<16xf32> (VectorMath.h)
 //     math.exp %x : f64               →   func.call @exp(%x) : (f64) -> f64, lane by lane in vectors
 //     math.sqrt, fma, floor ...       stay: they are instructions
+//     arith.divsi, remf in vectors    → arith on vectors, which have instructions for float division alone
 //
 // sin, cos and tan of huge angles, which no model has, are called of libm behind a branch.
 //
@@ -92,8 +93,17 @@ public:
       if (isa<math::RsqrtOp>(op) || !ruleFor(op).libm.empty())
         found.push_back(op);
     });
+    if (!libm)
+      module.walk([&](Operation *op) {
+        if (isDividedByLanes(op))
+          found.push_back(op);
+      });
     for (Operation *op : found) {
       ImplicitLocOpBuilder b(op->getLoc(), op);
+      if (isDividedByLanes(op)) {
+        divide(b, op);
+        continue;
+      }
       op->replaceAllUsesWith(ValueRange{expand(b, op)});
       op->erase();
     }
@@ -117,6 +127,66 @@ private:
     if (vector && vector.getRank() != 1)
       result = vector::ShapeCastOp::create(b, VectorType::get(vector.getShape(), work), result);
     return narrow ? Value(arith::TruncFOp::create(b, type, result)) : result;
+  }
+
+  /// Divisions in vectors that become one for each lane: of integers by others than constants, and remainders of floats.
+  static bool isDividedByLanes(Operation *op) {
+    auto vector = op->getNumResults() == 1 ? dyn_cast<VectorType>(op->getResult(0).getType()) : VectorType();
+    if (!vector)
+      return false;
+    if (isa<arith::RemFOp>(op))
+      return vector.getElementType().isF32();
+    return isa<arith::DivSIOp, arith::DivUIOp>(op) && vector.getElementTypeBitWidth() <= 32 &&
+           !matchPattern(op->getOperand(1), m_Constant());
+  }
+
+  void divide(ImplicitLocOpBuilder &b, Operation *op) {
+    if (auto remainder = dyn_cast<arith::RemFOp>(op))
+      return divideFloats(b, remainder);
+    // Float64 has twice the digits of either: its quotient is not rounded over the next whole number.
+    Type type = op->getResult(0).getType(), wide = withElement(type, b.getF64Type());
+    bool isSigned = isa<arith::DivSIOp>(op);
+    auto widened = [&](Value v) -> Value {
+      return isSigned ? Value(arith::SIToFPOp::create(b, wide, v)) : Value(arith::UIToFPOp::create(b, wide, v));
+    };
+    Value quotient = arith::DivFOp::create(b, widened(op->getOperand(0)), widened(op->getOperand(1)));
+    Value whole = isSigned ? Value(arith::FPToSIOp::create(b, type, quotient))
+                           : Value(arith::FPToUIOp::create(b, type, quotient));
+    op->replaceAllUsesWith(ValueRange{whole});
+    op->erase();
+  }
+
+  /// x - trunc(x / y) * y, which a fused product gives exactly where the quotient is small; the rest is left as it is, behind a
+  /// branch.
+  void divideFloats(ImplicitLocOpBuilder &b, arith::RemFOp op) {
+    using P = arith::CmpFPredicate;
+    constexpr double largest = 1 << 22;
+    Value x = op.getLhs(), y = op.getRhs();
+    Formula f(b, b.getLoc());
+    Value zero = f.constant(x.getType(), 0.0);
+    Value quotient = arith::DivFOp::create(b, x, y);
+    auto isBelow = [&](Value v, double bound) {
+      return arith::CmpFOp::create(b, P::OLT, math::AbsFOp::create(b, v), f.constant(v.getType(), bound)).getResult();
+    };
+    Value inside =
+        arith::AndIOp::create(b, isBelow(quotient, largest), isBelow(y, std::numeric_limits<double>::infinity()));
+    Value allInside = vector::ReductionOp::create(b, vector::CombiningKind::AND, inside);
+    auto branch = scf::IfOp::create(b, TypeRange{x.getType()}, allInside, /*addThenBlock=*/true, /*addElseBlock=*/true);
+    op.replaceAllUsesWith(branch.getResult(0));
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.elseBlock());
+    auto yield = scf::YieldOp::create(b, op.getResult());
+    op->moveBefore(yield);
+    b.setInsertionPointToStart(branch.thenBlock());
+    Value whole = arith::NegFOp::create(b, math::TruncOp::create(b, quotient));
+    Value rest = math::FmaOp::create(b, whole, y, x);
+    // The quotient may have been rounded up to a whole number: then the rest is beyond zero.
+    auto compare = [&](P predicate, Value v) { return arith::CmpFOp::create(b, predicate, v, zero).getResult(); };
+    Value beyond = arith::OrIOp::create(b, arith::AndIOp::create(b, compare(P::OLT, rest), compare(P::OGT, x)),
+                                        arith::AndIOp::create(b, compare(P::OGT, rest), compare(P::OLT, x)));
+    Value back = arith::AddFOp::create(b, rest, math::CopySignOp::create(b, y, x));
+    rest = arith::SelectOp::create(b, beyond, back, rest);
+    scf::YieldOp::create(b, math::CopySignOp::create(b, rest, x).getResult());
   }
 
   Value reciprocalRoot(ImplicitLocOpBuilder &b, Value x) {

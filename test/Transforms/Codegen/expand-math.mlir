@@ -75,3 +75,27 @@ func.func @instructions_stay(%x: vector<4xf32>) -> vector<4xf32> {
   %3 = math.floor %2 : vector<4xf32>
   return %3 : vector<4xf32>
 }
+
+// Integers are divided as floats of twice the digits; by a constant they are left as they are.
+// CHECK-LABEL: func.func @quotients
+// CHECK: %[[Q:.*]] = arith.divf %{{.*}} : vector<16xf64>
+// CHECK: arith.fptosi %[[Q]] : vector<16xf64> to vector<16xi32>
+// CHECK: arith.divsi %{{.*}}, %cst
+func.func @quotients(%x: vector<16xi32>, %y: vector<16xi32>) -> (vector<16xi32>, vector<16xi32>) {
+  %seven = arith.constant dense<7> : vector<16xi32>
+  %0 = arith.divsi %x, %y : vector<16xi32>
+  %1 = arith.divsi %x, %seven : vector<16xi32>
+  return %0, %1 : vector<16xi32>, vector<16xi32>
+}
+
+// A small quotient's whole part times the divisor leaves an exact rest.
+// CHECK-LABEL: func.func @remainder
+// CHECK: scf.if
+// CHECK: math.trunc
+// CHECK: math.fma
+// CHECK: else
+// CHECK: arith.remf
+func.func @remainder(%x: vector<16xf32>, %y: vector<16xf32>) -> vector<16xf32> {
+  %0 = arith.remf %x, %y : vector<16xf32>
+  return %0 : vector<16xf32>
+}
