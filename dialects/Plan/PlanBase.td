@@ -81,12 +81,13 @@ def Plan_TargetAttr : AttrDef<PlanDialect, "Target"> {
   let parameters = (ins "int64_t":$vectorBytes, "int64_t":$vectorRegisters, "int64_t":$l1Bytes, "int64_t":$l1Ways, "int64_t":$l2Bytes, "int64_t":$l3Bytes,
                         OptionalParameter<"::mlir::ArrayAttr">:$dots, OptionalParameter<"::mlir::ArrayAttr">:$matrices,
                         OptionalParameter<"::hewn::plan::GridAttr">:$grid, DefaultValuedParameter<"bool", "false">:$fastHalves,
-                        DefaultValuedParameter<"bool", "false">:$scalesVectors);
+                        DefaultValuedParameter<"bool", "false">:$scalesVectors, OptionalParameter<"::mlir::StringAttr">:$permutation);
   let description = [{
     `dots` are the `#plan.dot`s that are not slower than products of the sums' type, `matrices` the `#plan.matrix`es, which are
     much faster. `grid`: kernels run on a grid of threads. `fastHalves`: vectors of half the bytes are issued twice as often, so
     that columns which fill half a vector more cost half a vector more. `scalesVectors`: an instruction multiplies lanes by powers of two, also
-    where the result overflows or is denormal.
+    where the result overflows or is denormal. `permutation`: the intrinsic that gives a vector of float32s at places in another vector
+    that only a run tells (operands: the floats, the places as 32-bit integers).
   }];
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;

@@ -122,44 +122,6 @@ Value KernelElements::toStorage(Value element, Type elementType) {
   return arith::ExtSIOp::create(b, loc, type, element);
 }
 
-Value KernelElements::load(const Buffer &buffer, ArrayRef<Index> at) {
-  Index address = offset(buffer, at);
-  if (lanes == 0 || address.uniform())
-    return toCompute(memref::LoadOp::create(b, loc, buffer.memref, address.base), buffer.elementType);
-  VectorType type = vectorType(storageType(buffer.elementType));
-  Value loaded;
-  if (!address.general && address.stride == 1) {
-    if (!mask)
-      loaded = vector::LoadOp::create(b, loc, type, buffer.memref, address.base);
-    else
-      loaded = vector::MaskedLoadOp::create(b, loc, type, buffer.memref, address.base, mask,
-                                            arith::ConstantOp::create(b, loc, b.getZeroAttr(type)));
-  } else {
-    Value positions = vectorOf(address);
-    loaded = vector::GatherOp::create(b, loc, type, buffer.memref, ValueRange(constant(0).base), positions,
-                                      mask ? mask : allLanes(), arith::ConstantOp::create(b, loc, b.getZeroAttr(type)));
-  }
-  return toCompute(loaded, buffer.elementType);
-}
-
-void KernelElements::write(const Buffer &buffer, ArrayRef<Index> at, Value element) {
-  Index address = offset(buffer, at);
-  if (lanes == 0 || address.uniform()) {
-    if (isa<VectorType>(element.getType())) // one element, spread over lanes of which the first exists
-      element = vector::ExtractOp::create(b, loc, element, ArrayRef<int64_t>{0});
-    memref::StoreOp::create(b, loc, toStorage(element, buffer.elementType), buffer.memref, address.base);
-    return;
-  }
-  Value stored = toStorage(spread(element), buffer.elementType);
-  if (address.general || address.stride != 1)
-    vector::ScatterOp::create(b, loc, /*resultType=*/Type(), buffer.memref, ValueRange(constant(0).base),
-                              vectorOf(address), mask ? mask : allLanes(), stored);
-  else if (mask)
-    vector::MaskedStoreOp::create(b, loc, buffer.memref, address.base, mask, stored);
-  else
-    vector::StoreOp::create(b, loc, stored, buffer.memref, address.base);
-}
-
 //===------------------------------------------------------------------------------------------------------------------===//
 // Evaluation by kind
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -232,14 +194,16 @@ Value KernelElements::readIf(Value inside, Value tensor, ArrayRef<Index> at, Val
     return *known ? read(tensor, at) : fill;
   bool uniformIndex = llvm::all_of(at, [](const Index &i) { return i.uniform(); });
   bool uniformCondition = !isa<VectorType>(inside.getType());
-  if (uniformIndex && uniformCondition && !isa<VectorType>(fill.getType())) {
-    auto branch = scf::IfOp::create(b, loc, fill.getType(), inside, /*withElse=*/true);
+  if (uniformCondition && (!uniformIndex || !isa<VectorType>(fill.getType()))) {
+    auto lanewise = [&](Value element) { return uniformIndex ? element : spread(element); };
+    Value otherwise = lanewise(fill);
+    auto branch = scf::IfOp::create(b, loc, otherwise.getType(), inside, /*withElse=*/true);
     OpBuilder::InsertionGuard guard(b);
     auto outer = cache;
     b.setInsertionPointToStart(branch.thenBlock());
-    scf::YieldOp::create(b, loc, read(tensor, at));
+    scf::YieldOp::create(b, loc, lanewise(read(tensor, at)));
     b.setInsertionPointToStart(branch.elseBlock());
-    scf::YieldOp::create(b, loc, fill);
+    scf::YieldOp::create(b, loc, otherwise);
     cache = std::move(outer);
     return branch.getResult(0);
   }
@@ -359,24 +323,55 @@ Value KernelElements::reduce(graph::ReduceOpInterface op, ArrayRef<Index> at) {
         v = spread(v);
     return values;
   };
-  SmallVector<Value> state =
-      loopNest(extents, op.identity(b, loc, width), 32, [&](ArrayRef<Index> inner, ValueRange carried) {
-        Value position;
-        for (auto [i, d] : llvm::enumerate(reduced))
-          from[d] = inner[i];
-        if (op.usesPosition()) {
-          Index linear = constant(0);
-          for (auto [i, d] : llvm::enumerate(reduced))
-            linear = add(mul(linear, expression(dims[d])), inner[i]);
-          position = toElement(linear, b.getI64Type());
-          if (width)
-            position = spread(position);
-        }
-        Value element = read(operand, from);
-        if (width)
-          element = spread(element);
-        return op.merge(b, loc, carried, asState(op.lift(b, loc, element, position)));
-      });
+  auto lifted = [&](ArrayRef<Index> inner) {
+    Value position;
+    for (auto [i, d] : llvm::enumerate(reduced))
+      from[d] = inner[i];
+    if (op.usesPosition()) {
+      Index linear = constant(0);
+      for (auto [i, d] : llvm::enumerate(reduced))
+        linear = add(mul(linear, expression(dims[d])), inner[i]);
+      position = toElement(linear, b.getI64Type());
+      if (width)
+        position = spread(position);
+    }
+    Value element = read(operand, from);
+    if (width)
+      element = spread(element);
+    return asState(op.lift(b, loc, element, position));
+  };
+  // Straight code where the window is small; of larger ones, in vectors, for the inner dims, inside of loops over the outer ones.
+  constexpr int64_t most = 32;
+  unsigned outer = extents.size();
+  int64_t straight = 1;
+  while (width && outer > 0 && straight * extents[outer - 1].constant().value_or(most + 1) <= most)
+    straight *= *extents[--outer].constant();
+  SmallVector<Value> state = op.identity(b, loc, width);
+  if (!width || straight < 2) {
+    state = loopNest(extents, state, most, [&](ArrayRef<Index> inner, ValueRange carried) {
+      return op.merge(b, loc, carried, lifted(inner));
+    });
+  } else {
+    state = loopNest(ArrayRef(extents).take_front(outer), state, 1, [&](ArrayRef<Index> outside, ValueRange carried) {
+      // Neighbours first, then their pairs: a chain of merges would wait for each of them.
+      SmallVector<std::pair<int64_t, SmallVector<Value>>> waiting; // how many elements, and their state
+      loopNest(ArrayRef(extents).drop_front(outer), {}, most,
+               [&](ArrayRef<Index> inner, ValueRange) -> SmallVector<Value> {
+                 SmallVector<Index> whole(outside);
+                 whole.append(inner.begin(), inner.end());
+                 waiting.push_back({1, lifted(whole)});
+                 while (waiting.size() > 1 && waiting.back().first == waiting[waiting.size() - 2].first) {
+                   auto last = waiting.pop_back_val();
+                   waiting.back() = {2 * last.first, op.merge(b, loc, waiting.back().second, last.second)};
+                 }
+                 return {};
+               });
+      SmallVector<Value> sum = waiting.pop_back_val().second;
+      while (!waiting.empty())
+        sum = op.merge(b, loc, waiting.pop_back_val().second, sum);
+      return op.merge(b, loc, carried, sum);
+    });
+  }
   Value count = toElement(expression(graph::numElements(extents)), b.getI64Type());
   if (width)
     count = spread(count);

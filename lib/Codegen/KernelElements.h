@@ -124,6 +124,12 @@ private:
   mlir::Value elementwise(graph::ElementwiseOpInterface op, llvm::ArrayRef<graph::Index> at);
   mlir::Value scan(graph::ScanOpInterface op, llvm::ArrayRef<graph::Index> at);
   mlir::Value allLanes();
+  /// Vectors of a buffer's elements, in storage type: neighbours from `at` on; every second, third, ... at a stride; any of a
+  /// range that a few loads have.
+  mlir::Value loadNeighbours(const Buffer &buffer, mlir::Value at, mlir::Value lanesThatExist);
+  mlir::Value loadSteps(const Buffer &buffer, graph::Index address);
+  bool permutes(const Buffer &buffer);
+  mlir::Value loadNear(const Buffer &buffer, graph::Index address);
   mlir::Value toCompute(mlir::Value stored, mlir::Type elementType);
   mlir::Value toStorage(mlir::Value element, mlir::Type elementType);
 

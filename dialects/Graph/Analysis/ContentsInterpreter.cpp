@@ -217,6 +217,11 @@ static ElementContent floatOp(Operation &op, const Quotient &a, const Quotient &
         return contentOf(a.expr * DimExpr(b.divisor) - b.expr * DimExpr(a.divisor), a.divisor * b.divisor);
       })
       .Case<arith::MulFOp>([&](auto) { return contentOf(a.expr * b.expr, a.divisor * b.divisor); })
+      .Case<arith::MaximumFOp, arith::MinimumFOp>([&](auto op) { // no quotient is NaN
+        constexpr bool isMaximum = std::is_same_v<decltype(op), arith::MaximumFOp>;
+        DimExpr x = a.expr * DimExpr(b.divisor), y = b.expr * DimExpr(a.divisor);
+        return contentOf(isMaximum ? DimExpr::max(x, y) : DimExpr::min(x, y), a.divisor * b.divisor);
+      })
       .Case<arith::DivFOp>([&](auto) {
         if (divisor && *divisor > 0 && *divisor < 1 << 24)
           return contentOf(a.expr * DimExpr(b.divisor), a.divisor * *divisor);

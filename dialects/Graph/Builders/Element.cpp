@@ -4,6 +4,8 @@
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/BuiltinTypes.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
+#include <numeric>
 
 using namespace mlir;
 
@@ -44,6 +46,74 @@ static std::optional<int64_t> constantOf(const Index &index) {
   return index.uniform() ? getConstantIntValue(index.base) : std::nullopt;
 }
 
+namespace {
+
+/// What code around a position says of it: the least and the largest one, and a number that divides it.
+struct Facts {
+  int64_t least, most, factor;
+};
+
+/// A position beyond which nothing is said, far from where sums overflow.
+constexpr int64_t kFar = int64_t(1) << 40;
+
+/// The loop whose induction variable `value` is, with constant bounds and step.
+std::optional<Facts> factsOfLoop(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  auto loop = argument ? dyn_cast<LoopLikeOpInterface>(argument.getOwner()->getParentOp()) : nullptr;
+  if (!loop || loop.getSingleInductionVar() != value)
+    return std::nullopt;
+  auto constant = [](std::optional<OpFoldResult> bound) { return bound ? getConstantIntValue(*bound) : std::nullopt; };
+  std::optional<int64_t> from = constant(loop.getSingleLowerBound()), step = constant(loop.getSingleStep()),
+                         to = constant(loop.getSingleUpperBound());
+  if (!from || !step || *step < 1)
+    return std::nullopt;
+  int64_t trips = to ? std::max<int64_t>(llvm::divideCeilSigned(*to - *from, *step), 1) : 0;
+  return Facts{*from, to ? *from + (trips - 1) * *step : kFar, std::gcd(*from, *step)};
+}
+
+Facts factsOf(Value value, unsigned depth = 0) {
+  constexpr unsigned deepest = 6;
+  const Facts nothing{-kFar, kFar, 1};
+  if (std::optional<int64_t> known = getConstantIntValue(value))
+    return std::abs(*known) < kFar ? Facts{*known, *known, *known} : nothing;
+  if (std::optional<Facts> facts = factsOfLoop(value))
+    return *facts;
+  Operation *op = value.getDefiningOp();
+  if (!op || depth == deepest || !isa<arith::AddIOp, arith::SubIOp, arith::MulIOp>(op))
+    return nothing;
+  Facts l = factsOf(op->getOperand(0), depth + 1), r = factsOf(op->getOperand(1), depth + 1), sum = nothing;
+  if (isa<arith::MulIOp>(op)) {
+    if (r.least != r.most)
+      std::swap(l, r);
+    constexpr int64_t mostFactor = 1 << 20;
+    if (r.least != r.most || r.most < 0 || r.most > mostFactor)
+      return nothing;
+    sum.factor = l.factor * r.most;
+    if (l.least > -mostFactor && l.most < mostFactor)
+      sum.least = l.least * r.most, sum.most = l.most * r.most;
+    return sum;
+  }
+  bool minus = isa<arith::SubIOp>(op);
+  sum.factor = std::gcd(l.factor, r.factor);
+  sum.least = std::max(-kFar, l.least + (minus ? -r.most : r.least));
+  sum.most = std::min(kFar, l.most + (minus ? -r.least : r.most));
+  return sum;
+}
+
+/// Whether the comparison holds of every pair from two ranges, or of none.
+std::optional<bool> alwaysOrNever(arith::CmpIPredicate predicate, const Facts &x, const Facts &y) {
+  switch (predicate) {
+  case arith::CmpIPredicate::sge:
+    return x.least >= y.most ? std::optional(true) : x.most < y.least ? std::optional(false) : std::nullopt;
+  case arith::CmpIPredicate::slt:
+    return x.most < y.least ? std::optional(true) : x.least >= y.most ? std::optional(false) : std::nullopt;
+  default:
+    return std::nullopt;
+  }
+}
+
+} // namespace
+
 Index ElementBuilder::constant(int64_t value) {
   if (!home)
     return {arith::ConstantIndexOp::create(b, loc, value)};
@@ -76,6 +146,27 @@ Index ElementBuilder::binary(Index x, Index y, llvm::function_ref<Value(Value, V
   return {make(vectorOf(x), vectorOf(y)), 0, true};
 }
 
+Index ElementBuilder::bounded(Index x) {
+  if (x.general)
+    return x;
+  int64_t reach = x.stride * std::max<int64_t>(lanes - 1, 0);
+  x.low = reach < 0 ? add({x.base}, constant(reach)).base : x.base;
+  x.span = std::abs(reach) + 1;
+  return x;
+}
+
+Index ElementBuilder::ascending(Index x, int64_t span) {
+  if (!x.general)
+    return x;
+  x.low = vector::ExtractOp::create(b, loc, x.base, ArrayRef<int64_t>{0});
+  x.span = span;
+  return x;
+}
+
+bool ElementBuilder::staysWithin(const Index &x, int64_t d) const {
+  return !x.general && x.stride > 0 && x.stride * (lanes - 1) < std::gcd(factsOf(x.base).factor, d);
+}
+
 Index ElementBuilder::add(Index x, Index y) {
   if (constantOf(x) == 0)
     return y;
@@ -83,7 +174,12 @@ Index ElementBuilder::add(Index x, Index y) {
     return x;
   if (!x.general && !y.general)
     return {b.createOrFold<arith::AddIOp>(loc, x.base, y.base), x.stride + y.stride};
-  return binary(x, y, [&](Value l, Value r) { return b.createOrFold<arith::AddIOp>(loc, l, r); });
+  Index sum = binary(x, y, [&](Value l, Value r) { return b.createOrFold<arith::AddIOp>(loc, l, r); });
+  if (Index l = bounded(x), r = bounded(y); l.span && r.span) {
+    sum.low = add({l.low}, {r.low}).base;
+    sum.span = l.span + r.span - 1;
+  }
+  return sum;
 }
 
 Index ElementBuilder::sub(Index x, Index y) {
@@ -91,7 +187,12 @@ Index ElementBuilder::sub(Index x, Index y) {
     return x;
   if (!x.general && !y.general)
     return {b.createOrFold<arith::SubIOp>(loc, x.base, y.base), x.stride - y.stride};
-  return binary(x, y, [&](Value l, Value r) { return b.createOrFold<arith::SubIOp>(loc, l, r); });
+  Index rest = binary(x, y, [&](Value l, Value r) { return b.createOrFold<arith::SubIOp>(loc, l, r); });
+  if (Index l = bounded(x), r = bounded(y); l.span && r.span) {
+    rest.low = sub({l.low}, add({r.low}, constant(r.span - 1))).base;
+    rest.span = l.span + r.span - 1;
+  }
+  return rest;
 }
 
 Index ElementBuilder::mul(Index x, Index y) {
@@ -104,6 +205,12 @@ Index ElementBuilder::mul(Index x, Index y) {
       return constant(0);
     if (!x.general)
       return {b.createOrFold<arith::MulIOp>(loc, x.base, y.base), x.stride * *factor};
+    if (*factor > 0 && x.span) {
+      Index product = binary(x, y, [&](Value l, Value r) { return b.createOrFold<arith::MulIOp>(loc, l, r); });
+      product.low = mul({x.low}, y).base;
+      product.span = (x.span - 1) * *factor + 1;
+      return product;
+    }
   }
   return binary(x, y, [&](Value l, Value r) { return b.createOrFold<arith::MulIOp>(loc, l, r); });
 }
@@ -116,7 +223,14 @@ Index ElementBuilder::floorDiv(Index x, Index divisor) {
   // divides s.
   if (d && !x.general && x.stride % *d == 0)
     return {b.createOrFold<arith::FloorDivSIOp>(loc, x.base, divisor.base), x.stride / *d};
-  return binary(x, divisor, [&](Value l, Value r) { return b.createOrFold<arith::FloorDivSIOp>(loc, l, r); });
+  if (d && staysWithin(x, *d))
+    return {b.createOrFold<arith::FloorDivSIOp>(loc, x.base, divisor.base)};
+  Index quotient = binary(x, divisor, [&](Value l, Value r) { return b.createOrFold<arith::FloorDivSIOp>(loc, l, r); });
+  if (Index bounds = bounded(x); d && quotient.general && bounds.span) {
+    quotient.low = floorDiv({bounds.low}, divisor).base;
+    quotient.span = (bounds.span + *d - 2) / *d + 1;
+  }
+  return quotient;
 }
 
 Index ElementBuilder::mod(Index x, Index divisor) {
@@ -127,15 +241,32 @@ Index ElementBuilder::mod(Index x, Index divisor) {
     x.stride = 0;
     return sub(x, mul(floorDiv(x, divisor), divisor));
   }
-  return sub(x, mul(floorDiv(x, divisor), divisor));
+  Index rest = sub(x, mul(floorDiv(x, divisor), divisor));
+  if (d && rest.general && *d <= lanes) {
+    rest.low = constant(0).base;
+    rest.span = *d;
+  }
+  return rest;
 }
 
 Index ElementBuilder::min(Index x, Index y) {
-  return binary(x, y, [&](Value l, Value r) { return b.createOrFold<arith::MinSIOp>(loc, l, r); });
+  Index chosen = binary(x, y, [&](Value l, Value r) { return b.createOrFold<arith::MinSIOp>(loc, l, r); });
+  Index l = bounded(x), r = bounded(y);
+  if (chosen.general && l.span && r.span) {
+    chosen.low = min({l.low}, {r.low}).base;
+    chosen.span = std::max(l.span, r.span);
+  }
+  return chosen;
 }
 
 Index ElementBuilder::max(Index x, Index y) {
-  return binary(x, y, [&](Value l, Value r) { return b.createOrFold<arith::MaxSIOp>(loc, l, r); });
+  Index chosen = binary(x, y, [&](Value l, Value r) { return b.createOrFold<arith::MaxSIOp>(loc, l, r); });
+  Index l = bounded(x), r = bounded(y);
+  if (chosen.general && l.span && r.span) {
+    chosen.low = max({l.low}, {r.low}).base;
+    chosen.span = std::max(l.span, r.span);
+  }
+  return chosen;
 }
 
 Index ElementBuilder::select(Value condition, Index x, Index y) {
@@ -150,6 +281,15 @@ Index ElementBuilder::select(Value condition, Index x, Index y) {
 }
 
 Value ElementBuilder::compare(arith::CmpIPredicate predicate, Index x, Index y) {
+  if (!x.general && !y.general) {
+    auto range = [&](const Index &index) {
+      Facts facts = factsOf(index.base);
+      int64_t reach = index.stride * std::max<int64_t>(lanes - 1, 0);
+      return Facts{facts.least + std::min<int64_t>(reach, 0), facts.most + std::max<int64_t>(reach, 0), 1};
+    };
+    if (std::optional<bool> known = alwaysOrNever(predicate, range(x), range(y)))
+      return arith::ConstantIntOp::create(b, loc, b.getI1Type(), *known);
+  }
   if (!x.general && !y.general && x.stride == y.stride)
     return b.createOrFold<arith::CmpIOp>(loc, predicate, x.base, y.base);
   return b.createOrFold<arith::CmpIOp>(loc, predicate, vectorOf(x), vectorOf(y));

@@ -25,6 +25,10 @@ struct Index {
   mlir::Value base;   // index; vector<lanes x index> where general
   int64_t stride = 0; // 0: the same in every lane
   bool general = false;
+  /// Where general and `span` is not 0: every lane's position is one of `span` from `low` (a scalar) on, so that a load of
+  /// neighbours has them all.
+  mlir::Value low = nullptr;
+  int64_t span = 0;
   bool uniform() const { return !general && stride == 0; }
 };
 
@@ -85,6 +89,8 @@ public:
   /// a where `condition`, else b.
   Index select(mlir::Value condition, Index a, Index b);
   mlir::Value compare(mlir::arith::CmpIPredicate predicate, Index a, Index b);
+  /// A general index whose lanes ascend, from the first to the last by less than `span`: told where arithmetic does not show it.
+  Index ascending(Index a, int64_t span);
   /// 0 <= a < extent.
   mlir::Value inBounds(Index a, Index extent);
   mlir::Value logicalAnd(mlir::Value a, mlir::Value b);
@@ -130,6 +136,10 @@ private:
   llvm::DenseMap<int64_t, mlir::Value> constants;
   llvm::DenseMap<mlir::Operation *, Piece> pieces;
   Index binary(Index a, Index b, llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)> make);
+  /// The same index, with its least position in `low`; `span` 0 where that is not known.
+  Index bounded(Index index);
+  /// Whether all lanes of the index fall into one run of `d` numbers from a multiple of `d` on.
+  bool staysWithin(const Index &index, int64_t d) const;
 };
 
 } // namespace hewn::graph

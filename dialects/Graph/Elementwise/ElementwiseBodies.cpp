@@ -86,20 +86,24 @@ Value compare(Builder &e, NumberKind kind, Order order, Value a, Value b) {
   return e.createOrFold<arith::CmpIOp>((kind == NumberKind::Signed ? signeds : unsigneds)[int(order)], a, b);
 }
 
+/// NaN wins; of two zeros either.
+template <class Chooser> static Value extreme(Builder &e, Value a, Value b) {
+  Value chosen = e.createOrFold<Chooser>(a, b);
+  if (auto op = chosen.getDefiningOp<Chooser>())
+    op.setFastmath(arith::FastMathFlags::nsz);
+  return chosen;
+}
+
 Value minimum(Builder &e, NumberKind kind, Value a, Value b) {
-  Value chosen = e.createOrFold<arith::SelectOp>(compare(e, kind, Order::Less, a, b), a, b);
-  if (kind != NumberKind::Float)
-    return chosen;
-  // A NaN in a compares false and gives b; one more select brings it back (one
-  // in b comes by itself).
-  return e.createOrFold<arith::SelectOp>(compare(e, kind, Order::NotEqual, a, a), a, chosen);
+  if (kind == NumberKind::Float)
+    return extreme<arith::MinimumFOp>(e, a, b);
+  return e.createOrFold<arith::SelectOp>(compare(e, kind, Order::Less, a, b), a, b);
 }
 
 Value maximum(Builder &e, NumberKind kind, Value a, Value b) {
-  Value chosen = e.createOrFold<arith::SelectOp>(compare(e, kind, Order::Greater, a, b), a, b);
-  if (kind != NumberKind::Float)
-    return chosen;
-  return e.createOrFold<arith::SelectOp>(compare(e, kind, Order::NotEqual, a, a), a, chosen);
+  if (kind == NumberKind::Float)
+    return extreme<arith::MaximumFOp>(e, a, b);
+  return e.createOrFold<arith::SelectOp>(compare(e, kind, Order::Greater, a, b), a, b);
 }
 
 Value sign(Builder &e, NumberKind kind, Value x) {

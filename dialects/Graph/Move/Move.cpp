@@ -2,6 +2,7 @@
 //
 // Meaning of the moves: shapes and the index map of each.
 #include "dialects/Graph/Analysis/Views.h"
+#include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/GraphOps.h"
 
 using namespace mlir;
@@ -248,22 +249,27 @@ LogicalResult PadOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &re
   return success();
 }
 
-/// The operand index that reflect, edge or wrap padding shows at `index`, which
-/// lies outside of [0, extent) at most once around.
-static Index foldIndex(ElementBuilder &e, StringRef mode, Index index, Index extent) {
+/// The operand index that reflect, edge or wrap padding shows at `index`; `once`: which lies outside of [0, extent) by less than
+/// that.
+static Index foldIndex(ElementBuilder &e, StringRef mode, Index index, Index extent, bool once) {
   Index zero = e.constant(0), one = e.constant(1), last = e.sub(extent, one);
   if (mode == "wrap")
     return e.mod(index, e.max(extent, one));
-  if (mode == "reflect") {
+  if (mode == "reflect" && !once) {
     // A triangle wave of period 2(n-1).
     Index period = e.max(e.add(last, last), one), phase = e.mod(index, period);
     return e.min(phase, e.sub(period, phase));
+  }
+  if (mode == "reflect") {
+    Index away = e.max(index, e.sub(zero, index));
+    return e.max(zero, e.min(away, e.sub(e.add(last, last), away)));
   }
   return e.max(zero, e.min(index, last));
 }
 
 Value PadOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
-  Dims low = *parseDims(getLow()), high = *parseDims(getHigh());
+  Dims low = *parseDims(getLow()), high = *parseDims(getHigh()), dims = graph::getDims(getX());
+  auto isLess = [](const DimExpr &x, const DimExpr &y) { return isNonNegative(y - x - DimExpr(1)); };
   SmallVector<Index> from;
   Value inside;
   for (auto [d, index] : llvm::enumerate(at)) {
@@ -272,7 +278,8 @@ Value PadOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
       if (getMode() == "constant")
         inside = e.logicalAnd(inside, e.inBounds(source, e.extent(getX(), d)));
       else
-        source = foldIndex(e, getMode(), source, e.extent(getX(), d));
+        source =
+            foldIndex(e, getMode(), source, e.extent(getX(), d), isLess(low[d], dims[d]) && isLess(high[d], dims[d]));
     }
     from.push_back(source);
   }

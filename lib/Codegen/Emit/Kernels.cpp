@@ -124,8 +124,10 @@ Expected<std::string> compile(const Job &job, const CodeOptions &options) {
   OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(job.bytecode, ParserConfig(&context));
   if (!module)
     return failure("read");
-  for (auto function : module->getOps<func::FuncOp>())
+  for (auto function : module->getOps<func::FuncOp>()) {
+    keepExtremes(function);
     usePointers(function);
+  }
   PassManager pm(&context);
   pm.enableVerifier(false); // upstream passes on what a verified stage gave: a quarter of the time of a kernel
   ExpandFloat8PassOptions conversions;

@@ -3,6 +3,7 @@
 #include "dialects/Plan/Plan.h"
 
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
+#include "mlir/Conversion/ArithCommon/AttrToLLVMConverter.h"
 #include "mlir/Conversion/ConvertToLLVM/ToLLVMPass.h"
 #include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
 #include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
@@ -75,6 +76,18 @@ void usePointers(func::FuncOp function) {
     types.push_back(argument.getType());
   }
   function.setFunctionType(b.getFunctionType(types, function.getResultTypes()));
+}
+
+template <class To, class From> static void replaceExtreme(From op) {
+  OpBuilder b(op);
+  auto flags = LLVM::FastmathFlagsAttr::get(b.getContext(), arith::convertArithFastMathFlagsToLLVM(op.getFastmath()));
+  op.replaceAllUsesWith(To::create(b, op.getLoc(), op.getType(), op.getLhs(), op.getRhs(), flags).getResult());
+  op.erase();
+}
+
+void keepExtremes(func::FuncOp function) {
+  function.walk([](arith::MaximumFOp op) { replaceExtreme<LLVM::MaximumOp>(op); });
+  function.walk([](arith::MinimumFOp op) { replaceExtreme<LLVM::MinimumOp>(op); });
 }
 
 void buildLowerToLLVM(OpPassManager &pm) {

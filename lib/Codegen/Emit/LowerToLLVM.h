@@ -13,6 +13,8 @@ namespace hewn::codegen {
 /// Replaces 1-D memref arguments, of the function and of those that it calls, by bare pointers. They may be assumed not to overlap,
 /// except those of a function that plan.meets.
 void usePointers(mlir::func::FuncOp function);
+/// Minima and maxima of floats as LLVM has them, which machines know; MLIR's own lowering compares and selects twice.
+void keepExtremes(mlir::func::FuncOp function);
 
 /// The passes from scf, vector, memref, arith and math to the LLVM dialect.
 void buildLowerToLLVM(mlir::OpPassManager &pm);

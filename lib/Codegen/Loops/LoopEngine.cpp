@@ -264,6 +264,44 @@ std::optional<Turn> mapTurn(KernelFunction &k, ArrayRef<unsigned> results, const
   return turn && turn->count * ops <= mostOps ? turn : std::nullopt;
 }
 
+/// Whether lanes' places take arithmetic of their own where the loops are in `nest`'s order, as those of resampled lines and of borders
+/// do: `values` is written down, looked at and taken back.
+bool placesTakeArithmetic(KernelElements &e, unsigned rank, int64_t lane,
+                          llvm::function_ref<void(ArrayRef<Index>)> values) {
+  constexpr unsigned little = 4;
+  Value any = UnrealizedConversionCastOp::create(e.b, e.loc, TypeRange{e.b.getIndexType()}, ValueRange{}).getResult(0);
+  SmallVector<Index> at(rank, Index{any});
+  at[lane].stride = 1;
+  values(at);
+  e.forget();
+  Operation *first = any.getDefiningOp();
+  unsigned found = 0;
+  for (auto op = std::next(first->getIterator()); op != e.b.getInsertionPoint(); ++op)
+    if (auto type = dyn_cast<VectorType>(op->getNumResults() ? op->getResult(0).getType() : Type()))
+      found += type.getElementType().isIndex() && op->getNumOperands() > 1;
+  while (&*std::prev(e.b.getInsertionPoint()) != first)
+    std::prev(e.b.getInsertionPoint())->erase();
+  first->erase();
+  return found >= little;
+}
+
+/// The loop along lanes, its first and last step apart: code that knows where it is need not ask about borders.
+void stripsOf(KernelElements &e, const DimExpr &extent, llvm::function_ref<void(Index)> body) {
+  std::optional<int64_t> length = extent.constant();
+  if (!length || *length < 3 * e.lanes)
+    return vectorLoop(e, extent, body);
+  e.forget();
+  body({e.constant(0).base, 1});
+  int64_t last = (*length - 1) / e.lanes * e.lanes;
+  Index middle = e.constant(last);
+  vectorLoop(e, e.constant(e.lanes), middle, middle, body);
+  if (*length % e.lanes == 0)
+    body({middle.base, 1});
+  else
+    vectorLoop(e, middle, middle, e.constant(*length), body);
+  e.forget();
+}
+
 /// A nest over results of the same dims, or over one piece of them, whose first index is `start`.
 void emitMap(KernelFunction &k, OpBuilder &b, ArrayRef<unsigned> results, bool alone, const Piece *piece,
              Index start = {}) {
@@ -300,6 +338,12 @@ void emitMap(KernelFunction &k, OpBuilder &b, ArrayRef<unsigned> results, bool a
     return llvm::map_to_vector(results, [&](unsigned r) { return e.read(k.results[r], placeOf(at)); });
   };
   auto store = [&](unsigned i, ArrayRef<Index> at, Value value) { e.write(k.outputs[results[i]], placeOf(at), value); };
+  // Where lanes' places take arithmetic it is done for some lines at once: strips of vectors, down the lines.
+  constexpr int64_t linesOfStrip = 32;
+  const bool strips = !turn && lane >= 0 && !outerDims.empty() &&
+                      placesTakeArithmetic(e, dims.size(), lane, [&](ArrayRef<Index> at) { valuesAt(at); });
+  if (strips)
+    outer.back() = outer.back().ceilDiv(linesOfStrip);
   auto nest = [&](ArrayRef<Index> indices) {
     SmallVector<Index> at(dims.size());
     for (auto [d, index] : llvm::zip_first(outerDims, indices))
@@ -308,6 +352,21 @@ void emitMap(KernelFunction &k, OpBuilder &b, ArrayRef<unsigned> results, bool a
       for (auto [i, value] : llvm::enumerate(valuesAt(at)))
         store(i, at, value);
     };
+    if (strips) {
+      int64_t down = outerDims.back();
+      Index lines = e.expression(dims[down]), from = e.constant(0), to = lines;
+      if (!outer.back().is(1)) {
+        from = e.mul(at[down], e.constant(linesOfStrip));
+        to = e.min(e.add(from, e.constant(linesOfStrip)), lines);
+      }
+      return stripsOf(e, dims[lane], [&](Index inner) {
+        at[lane] = inner;
+        e.forEach(from, to, 1, [&](Index line) {
+          at[down] = line;
+          element();
+        });
+      });
+    }
     if (turn)
       return turnedLoop(e, *turn, dims, at, indices.back(), valuesAt, store);
     if (lane < 0)

@@ -82,7 +82,8 @@ plan::TargetAttr targetAttr(MLIRContext *context, const codegen::MachineSpec &ma
                                   row.launchCycles, row.meetingCycles, /*registers=*/65536, row.threads);
   return plan::TargetAttr::get(context, machine.vectorBytes, /*vectorRegisters=*/16, /*l1Bytes=*/128 << 10,
                                /*l1Ways=*/0, /*l2Bytes=*/40 << 20, /*l3Bytes=*/0, /*dots=*/ArrayAttr(),
-                               /*matrices=*/ArrayAttr(), grid, /*fastHalves=*/false, /*scalesVectors=*/false);
+                               /*matrices=*/ArrayAttr(), grid, /*fastHalves=*/false, /*scalesVectors=*/false,
+                               /*permutation=*/StringAttr());
 }
 
 } // namespace hewn::nvptx

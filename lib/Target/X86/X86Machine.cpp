@@ -200,6 +200,12 @@ static ArrayAttr matricesOf(MLIRContext *context, const codegen::MachineSpec &ma
   return matrices.empty() ? ArrayAttr() : b.getArrayAttr(matrices);
 }
 
+static StringAttr permutationOf(MLIRContext *context, const codegen::MachineSpec &machine) {
+  if (machine.vectorBytes == 64)
+    return StringAttr::get(context, "llvm.x86.avx512.permvar.sf.512");
+  return machine.vectorBytes == 32 ? StringAttr::get(context, "llvm.x86.avx2.permps") : StringAttr();
+}
+
 plan::TargetAttr targetAttr(MLIRContext *context, const codegen::MachineSpec &machine) {
   bool wide = machine.vectorBytes == 64;
   // Sizes that every machine of the class has at least: code for "host" must not depend on which of two alike made it.
@@ -209,7 +215,7 @@ plan::TargetAttr targetAttr(MLIRContext *context, const codegen::MachineSpec &ma
   return plan::TargetAttr::get(context, machine.vectorBytes, /*vectorRegisters=*/wide ? 32 : 16, l1, l1Ways, l2,
                                /*l3Bytes=*/8 << 20, dotsOf(context, machine), matricesOf(context, machine),
                                plan::GridAttr(), /*fastHalves=*/wide && machine.cpu == "znver4",
-                               /*scalesVectors=*/wide);
+                               /*scalesVectors=*/wide, permutationOf(context, machine));
 }
 
 } // namespace hewn::x86

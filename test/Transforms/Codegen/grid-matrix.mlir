@@ -42,14 +42,14 @@ plan.kernel @half(%x: tensor<128x64xf16>, %w: tensor<64x128xf16>) -> tensor<128x
 // CHECK-LABEL: func.func @computed(
 // CHECK: scf.for {{.*}} -> (f32, f32, f32, f32, f32, f32, f32, f32, index)
 // CHECK: call @hewn.grid.barrier
-// CHECK: arith.cmpf ogt
+// CHECK: arith.maximumf
 // CHECK: call @hewn.grid.copy16
 // CHECK-COUNT-4: call @hewn.grid.product.f16(
 // CHECK: memref.store {{.*}} : memref<4096xf16, 3>
 // CHECK: return
-plan.kernel @computed(%x: tensor<128x64xf16>, %w: tensor<64x128xf16>) -> tensor<128x128xf16> attributes {symbols = [], schedule = #plan.schedule<m = 32, n = 32>} {
-  %0 = graph.relu %x : (tensor<128x64xf16>) -> tensor<128x64xf16>
-  %1 = graph.matmul %0, %w : (tensor<128x64xf16>, tensor<64x128xf16>) -> tensor<128x128xf16>
+plan.kernel @computed(%x: tensor<128x256xf16>, %w: tensor<256x128xf16>) -> tensor<128x128xf16> attributes {symbols = [], schedule = #plan.schedule<m = 32, n = 32>} {
+  %0 = graph.relu %x : (tensor<128x256xf16>) -> tensor<128x256xf16>
+  %1 = graph.matmul %0, %w : (tensor<128x256xf16>, tensor<256x128xf16>) -> tensor<128x128xf16>
   graph.yield %1 : tensor<128x128xf16>
 }
 

@@ -90,4 +90,27 @@ plan.kernel @pieces(%a: tensor<?xf32> {graph.dims = ["s0"]}, %b: tensor<?xf32> {
   graph.yield %0 : tensor<?xf32>
 }
 
+// Every second element: two loads of neighbours and a shuffle, nothing behind the last one. Backwards: one of each.
+// CHECK-LABEL: func.func @steps(
+// CHECK-NOT: vector.gather
+// CHECK-COUNT-2: vector.load
+// CHECK: vector.shuffle
+// CHECK-NOT: vector.gather
+plan.kernel @steps(%x: tensor<4x33xf32>) -> tensor<4x16xf32> attributes {symbols = []} {
+  %0 = graph.slice %x {offsets = [0, 1], sizes = [4, 16], steps = array<i64: 1, 2>} : (tensor<4x33xf32>) -> tensor<4x16xf32>
+  graph.yield %0 : tensor<4x16xf32>
+}
+
+// Of a wide line the first vector is apart: those behind it and before the last one ask for no border.
+// CHECK-LABEL: func.func @borders(
+// CHECK: vector.maskedload
+// CHECK: scf.for
+// CHECK-NOT: vector.maskedload
+// CHECK: vector.load
+plan.kernel @borders(%x: tensor<2x40xf32>) -> tensor<2x40xf32> attributes {symbols = []} {
+  %0 = graph.window %x {kernel = array<i64: 3>, strides = array<i64: 1>, dilations = array<i64: 1>, low = array<i64: 1>, sizes = [40], fill = 0.0 : f64} : (tensor<2x40xf32>) -> tensor<2x40x3xf32>
+  %1 = graph.reduce_max %0 {dims = array<i64: 2>, keepdims = false} : (tensor<2x40x3xf32>) -> tensor<2x40xf32>
+  graph.yield %1 : tensor<2x40xf32>
+}
+
 }

@@ -119,8 +119,27 @@ static Value originalPosition(ResizeOp op, Positions &p, Index at) {
   return centered();
 }
 
-/// The elements that are weighed at `position`, with weights that sum to 1.
-static SmallVector<Tap> tapsAt(ResizeOp op, Positions &p, Value position) {
+/// `place`, a position in the operand rounded down or to the nearest, with what is known of neighbours' places: they ascend.
+static Index placeOf(ResizeOp op, ElementBuilder &e, Index at, Index place) {
+  std::optional<int64_t> in = getDims(op.getX())[op.getDim()].constant(),
+                         out = parseDims(op.getSize())->front().constant();
+  double scale = op.getScale().convertToDouble();
+  if (at.general || at.stride != 1 || op.getGiven() || op.getCoordinates() == "tf_crop_and_resize")
+    return place;
+  if (scale == 0 && !(in && out && *in > 0 && *out > 0))
+    return place;
+  double step = scale != 0 ? 1 / scale : double(*in) / double(*out);
+  if (op.getCoordinates() == "align_corners") {
+    if (!in || !out || *out < 2)
+      return place;
+    step = double(*in - 1) / double(*out - 1);
+  }
+  constexpr double longest = 1 << 20; // and rounding may add one
+  return e.ascending(place, int64_t(std::min(std::ceil(double(e.lanes - 1) * step), longest)) + 2);
+}
+
+/// The elements that are weighed at `position`, that of index `at`, with weights that sum to 1.
+static SmallVector<Tap> tapsAt(ResizeOp op, Positions &p, Index at, Value position) {
   bool cubic = op.getMode() == "cubic";
   double a = op.getCubic().convertToDouble(), shrink = 1; // the least that it may be
   Value factor;
@@ -145,7 +164,7 @@ static SmallVector<Tap> tapsAt(ResizeOp op, Positions &p, Value position) {
   if (!factor)
     factor = p.constant(shrink);
   Value whole = p.floor(position), ratio = p.sub(position, whole);
-  Index base = p.toIndex(whole);
+  Index base = placeOf(op, p.e, at, p.toIndex(whole));
   int64_t reach = cubic ? 2 : 1, first = int64_t(std::floor(-double(reach) / shrink)) + 1, last = 1 - first;
   Index zero = p.e.constant(0), extent = p.e.extent(op.getX(), op.getDim());
   SmallVector<Tap> taps;
@@ -169,7 +188,7 @@ static SmallVector<Tap> tapsAt(ResizeOp op, Positions &p, Value position) {
 }
 
 /// The element index that `nearest` rounds a position to.
-static Index roundPosition(ResizeOp op, Positions &p, Value position) {
+static Index roundPosition(ResizeOp op, Positions &p, Index at, Value position) {
   StringRef nearest = op.getNearest();
   Value whole;
   if (nearest == "floor")
@@ -179,7 +198,7 @@ static Index roundPosition(ResizeOp op, Positions &p, Value position) {
   else // -floor(-x) is ceil(x)
     whole = p.sub(p.constant(0), p.floor(p.sub(p.constant(nearest == "ceil" ? 0 : 0.5), position)));
   Index extent = p.e.extent(op.getX(), op.getDim());
-  return p.e.max(p.e.constant(0), p.e.min(p.toIndex(whole), p.e.sub(extent, p.e.constant(1))));
+  return p.e.max(p.e.constant(0), p.e.min(placeOf(op, p.e, at, p.toIndex(whole)), p.e.sub(extent, p.e.constant(1))));
 }
 
 std::optional<ItemForm> ResizeOp::getItemForm() {
@@ -202,10 +221,10 @@ Value ResizeOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
   Positions p(e, element.isF64() ? element : Type(e.b.getF32Type()));
   Value position = originalPosition(*this, p, at[dim]), result;
   if (nearest) {
-    from[dim] = roundPosition(*this, p, position);
+    from[dim] = roundPosition(*this, p, at[dim], position);
     result = e.read(getX(), from);
   } else {
-    for (const Tap &tap : tapsAt(*this, p, position)) {
+    for (const Tap &tap : tapsAt(*this, p, at[dim], position)) {
       from[dim] = tap.index;
       Value term = p.mul(tap.weight, e.read(getX(), from));
       result = result ? p.add(result, term) : term;

@@ -41,15 +41,8 @@ bool isBounded(Value value, Value y, llvm::function_ref<bool(double)> fits) {
     FloatAttr attr;
     return matchPattern(v, m_Constant(&attr)) && fits(attr.getValueAsDouble());
   };
-  // What is no number stays so.
-  auto select = madeBy<arith::SelectOp>(value);
-  auto compare = select ? madeBy<arith::CmpFOp>(select.getCondition()) : arith::CmpFOp();
-  if (compare && compare.getLhs() == y && compare.getRhs() == y && select.getTrueValue() == y) {
-    select = madeBy<arith::SelectOp>(select.getFalseValue());
-    compare = select ? madeBy<arith::CmpFOp>(select.getCondition()) : arith::CmpFOp();
-  }
-  return compare && compare.getPredicate() == arith::CmpFPredicate::OGT && compare.getLhs() == y &&
-         isConstant(compare.getRhs()) && select.getTrueValue() == y && select.getFalseValue() == compare.getRhs();
+  auto maximum = madeBy<arith::MaximumFOp>(value); // what is no number stays so
+  return maximum && maximum.getLhs() == y && isConstant(maximum.getRhs());
 }
 
 /// x / y, perhaps rounded to a narrower type: the result of such weights is rounded to it too, once.
@@ -79,8 +72,8 @@ std::optional<OnlineRows> find(KernelElements &e, const graph::Chain &chain) {
   OnlineRows rows{reductions[0]->getOperand(0), reductions[1]->getOperand(0), reductions[0], reductions[1]};
   Value maximum = rows.maximum->getResult(0), sum = rows.sum->getResult(0);
   // (Whichever number is subtracted, the quotient is the same but for rounding: that it is a choice of elements is enough.)
-  if (!isPlain<arith::MaximumFOp, arith::MaxNumFOp, arith::SelectOp>(e, rows.maximum) ||
-      !isPlain<arith::AddFOp>(e, rows.sum) || !isComputedInFloat(rows.logits) || !isComputedInFloat(rows.powers))
+  if (!isPlain<arith::MaximumFOp, arith::MinimumFOp>(e, rows.maximum) || !isPlain<arith::AddFOp>(e, rows.sum) ||
+      !isComputedInFloat(rows.logits) || !isComputedInFloat(rows.powers))
     return std::nullopt;
   SmallVector<Index> at(graph::getRank(rows.logits), e.constant(0));
   // What stands for the values is told from all else by being bound.

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Elements of buffers in vectors: how lanes' places become loads.
+//
+//     neighbours             one load
+//     every second           as many loads of neighbours as the step says, and shuffles
+//     some of few            one or two loads of neighbours that have them all, and a permutation known when run
+//     anywhere               a gather
+//
+// A gather takes an element at a time on most machines; loads and permutations take a cycle or two.
+#include "dialects/Plan/Schedule.h"
+#include "lib/Codegen/KernelElements.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using hewn::graph::DimExpr;
+using hewn::graph::Index;
+
+namespace hewn::codegen {
+
+/// Steps up to which lanes are picked from loads of neighbours.
+constexpr int64_t kMostStep = 4;
+
+Value KernelElements::loadNeighbours(const Buffer &buffer, Value at, Value lanesThatExist) {
+  VectorType type = vectorType(storageType(buffer.elementType));
+  if (!lanesThatExist)
+    return vector::LoadOp::create(b, loc, type, buffer.memref, at);
+  return vector::MaskedLoadOp::create(b, loc, type, buffer.memref, at, lanesThatExist,
+                                      arith::ConstantOp::create(b, loc, b.getZeroAttr(type)));
+}
+
+Value KernelElements::loadSteps(const Buffer &buffer, Index address) {
+  int64_t step = std::abs(address.stride), last = step * (lanes - 1);
+  bool backward = address.stride < 0;
+  Index first = backward ? sub({address.base}, constant(last)) : Index{address.base};
+  // Element e of the run is lane e / step (from the end where backward) where step divides it.
+  auto laneOf = [&](int64_t element) { return backward ? lanes - 1 - element / step : element / step; };
+  Value none;
+  if (mask)
+    none = arith::ConstantOp::create(b, loc, b.getZeroAttr(mask.getType()));
+  Value picked;
+  for (int64_t k = 0; k < step; ++k) {
+    // The last load ends with the last element that is wanted: nothing behind it is read.
+    int64_t begin = k + 1 < step ? k * lanes : last + 1 - lanes, fresh = k * lanes;
+    Value there;
+    if (mask) {
+      auto from = llvm::map_to_vector(llvm::seq(lanes), [&](int64_t lane) {
+        int64_t element = begin + lane;
+        return element % step == 0 && element >= fresh ? laneOf(element) : lanes;
+      });
+      there = vector::ShuffleOp::create(b, loc, mask, none, from);
+    }
+    Value loaded = loadNeighbours(buffer, add(first, constant(begin)).base, there);
+    auto places = llvm::map_to_vector(llvm::seq(lanes), [&](int64_t lane) {
+      int64_t element = (backward ? lanes - 1 - lane : lane) * step;
+      bool here = element >= fresh && element < begin + lanes;
+      return here ? (picked ? lanes : 0) + element - begin : (picked ? lane : 0);
+    });
+    picked = vector::ShuffleOp::create(b, loc, picked ? picked : loaded, loaded, places);
+  }
+  return picked;
+}
+
+/// `from`'s elements at `places` (vector of i32, each below its lanes), by the machine's instruction for float32s.
+static Value permuted(OpBuilder &b, Location loc, StringAttr instruction, Value from, Value places) {
+  Type type = from.getType(), floats = cast<VectorType>(type).clone(b.getF32Type());
+  Value bits = type == floats ? from : Value(arith::BitcastOp::create(b, loc, floats, from));
+  Value found = LLVM::CallIntrinsicOp::create(b, loc, floats, instruction, ValueRange{bits, places}).getResult(0);
+  return type == floats ? found : Value(arith::BitcastOp::create(b, loc, type, found));
+}
+
+bool KernelElements::permutes(const Buffer &buffer) {
+  plan::TargetAttr target = plan::targetOf(b.getInsertionBlock()->getParentOp());
+  return target && target.getPermutation() && buffer.blockDim < 0 && buffer.groupDim < 0 &&
+         storageType(buffer.elementType).getIntOrFloatBitWidth() == 32 && lanes * 4 == target.getVectorBytes();
+}
+
+Value KernelElements::loadNear(const Buffer &buffer, Index address) {
+  int64_t loads = llvm::divideCeil(address.span, lanes);
+  // From the first place on, but not beyond the buffer's end.
+  DimExpr count(1);
+  for (auto [dim, stride] : llvm::zip(buffer.dims, buffer.strides))
+    count = count + (dim - DimExpr(1)) * stride;
+  Index end = expression(count), begin = constant(0), first{address.low};
+  if (buffer.start)
+    end = add(end, {buffer.start}), begin = {buffer.start};
+  bool whole = count.constant().value_or(0) >= loads * lanes;
+  if (whole)
+    first = min(first, sub(end, constant(loads * lanes)));
+  first = max(first, begin);
+  Index places = sub(address, first);
+  StringAttr instruction = plan::targetOf(b.getInsertionBlock()->getParentOp()).getPermutation();
+  VectorType narrow = vectorType(b.getI32Type());
+  Value place = arith::IndexCastOp::create(b, loc, narrow, places.base);
+  auto all = [&](int64_t value) {
+    return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(narrow, int32_t(value)));
+  };
+  Value within = arith::AndIOp::create(b, loc, place, all(lanes - 1)), result;
+  for (int64_t k = 0; k < loads; ++k) {
+    Index from = add(first, constant(k * lanes));
+    Value there;
+    if (!whole)
+      there = vector::CreateMaskOp::create(b, loc, VectorType::get({lanes}, b.getI1Type()), sub(end, from).base);
+    Value found = permuted(b, loc, instruction, loadNeighbours(buffer, from.base, there), within);
+    Value later = k == 0 ? Value() : arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, place, all(k * lanes));
+    result = later ? Value(arith::SelectOp::create(b, loc, later, found, result)) : found;
+  }
+  return result;
+}
+
+Value KernelElements::load(const Buffer &buffer, ArrayRef<Index> at) {
+  Index address = offset(buffer, at);
+  if (lanes == 0 || address.uniform())
+    return toCompute(memref::LoadOp::create(b, loc, buffer.memref, address.base), buffer.elementType);
+  VectorType type = vectorType(storageType(buffer.elementType));
+  constexpr int64_t mostLoads = 2;
+  Value loaded;
+  if (!address.general && address.stride == 1) {
+    loaded = loadNeighbours(buffer, address.base, mask);
+  } else if (!address.general && std::abs(address.stride) <= kMostStep) {
+    loaded = loadSteps(buffer, address);
+  } else if (address.general && address.span > 0 && address.span <= mostLoads * lanes && permutes(buffer)) {
+    loaded = loadNear(buffer, address);
+  } else {
+    Value positions = vectorOf(address);
+    loaded = vector::GatherOp::create(b, loc, type, buffer.memref, ValueRange(constant(0).base), positions,
+                                      mask ? mask : allLanes(), arith::ConstantOp::create(b, loc, b.getZeroAttr(type)));
+  }
+  return toCompute(loaded, buffer.elementType);
+}
+
+void KernelElements::write(const Buffer &buffer, ArrayRef<Index> at, Value element) {
+  Index address = offset(buffer, at);
+  if (lanes == 0 || address.uniform()) {
+    if (isa<VectorType>(element.getType())) // one element, spread over lanes of which the first exists
+      element = vector::ExtractOp::create(b, loc, element, ArrayRef<int64_t>{0});
+    memref::StoreOp::create(b, loc, toStorage(element, buffer.elementType), buffer.memref, address.base);
+    return;
+  }
+  Value stored = toStorage(spread(element), buffer.elementType);
+  if (address.general || address.stride != 1)
+    vector::ScatterOp::create(b, loc, /*resultType=*/Type(), buffer.memref, ValueRange(constant(0).base),
+                              vectorOf(address), mask ? mask : allLanes(), stored);
+  else if (mask)
+    vector::MaskedStoreOp::create(b, loc, buffer.memref, address.base, mask, stored);
+  else
+    vector::StoreOp::create(b, loc, stored, buffer.memref, address.base);
+}
+
+} // namespace hewn::codegen
