@@ -29,6 +29,8 @@ void buildGraphStage(OpPassManager &pm, const PipelineOptions &options) {
     pm.addNestedPass<func::FuncOp>(createFormIntegerContractionsPass(options.weights));
     pm.addPass(createCSEPass());
   }
+  // What a run must check of dims that the types leave open.
+  pm.addNestedPass<func::FuncOp>(createRequireDimsPass());
   // What is constant is run now, but for weights that a machine may take as integers.
   if (options.weights && options.evaluate)
     pm.addNestedPass<func::FuncOp>(

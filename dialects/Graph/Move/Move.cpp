@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Meaning of the moves: shapes and the index map of each.
+#include "dialects/Graph/Analysis/Requirements.h"
 #include "dialects/Graph/Analysis/Views.h"
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/GraphOps.h"
@@ -134,6 +135,19 @@ std::optional<ItemForm> SliceOp::getItemForm() {
     return std::nullopt;
   return ItemForm{{true}, withFirstDimOne(*this, "sizes")};
 }
+
+Dims leastDims(Operation *op) {
+  Dims least;
+  auto slice = dyn_cast<SliceOp>(op);
+  if (!slice)
+    return least;
+  auto parts = llvm::zip(*parseDims(slice.getOffsets()), *parseDims(slice.getSizes()), slice.getSteps());
+  for (auto [offset, size, step] : parts) // of no elements the last one is none
+    least.push_back(step == 1 ? offset + size : DimExpr(0));
+  return least;
+}
+
+bool broadcasts(Operation *op) { return isa<ExpandOp>(op); }
 
 LogicalResult ConcatOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
   if (getInputs().empty())

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/Program/ProgramEmitter.h"
+#include "dialects/Graph/Analysis/Requirements.h"
 #include "dialects/Graph/Analysis/Views.h"
 #include "hewn/services.h"
 #include "lib/Transforms/Plan/Values/Buffers.h"
@@ -67,6 +68,7 @@ void ProgramEmitter::begin() {
   weightsBase = field(offsetof(hewn_frame, weights));
   for (auto [i, symbol] : llvm::enumerate(interface.symbols))
     symbols[symbol.name] = element(symbolValues, i64, i);
+  emitRequirements();
   for (auto &[name, level] : readArenaSize(program).levels)
     symbols[name] = value(level);
   for (auto [i, argument] : llvm::enumerate(program.getArguments()))
@@ -75,6 +77,32 @@ void ProgramEmitter::begin() {
     outputs.push_back(output.dynamic ? nullptr : element(results, ptr, i));
   if (device)
     beginDevice();
+}
+
+void ProgramEmitter::emitRequirements() {
+  auto entries = program->getAttrOfType<ArrayAttr>(graph::kRequiresAttr);
+  for (Attribute attr : entries ? entries.getValue() : ArrayRef<Attribute>()) {
+    SmallVector<StringRef, 4> words;
+    for (auto word : cast<ArrayAttr>(attr).getAsRange<StringAttr>())
+      words.push_back(word.getValue());
+    llvm::Value *left = value(*DimExpr::parse(words[2])), *right = value(*DimExpr::parse(words[3]));
+    llvm::Value *fits = words[1] == "atMost" ? b.CreateICmpSLE(left, right) : b.CreateICmpEQ(left, right);
+    StringRef message = "takes {a} elements along a dim that has {b}";
+    if (words[1] == "equal")
+      message = "two of its sizes must be equal, and are {a} and {b}";
+    if (words[1] == "broadcast") {
+      fits = b.CreateOr(fits, b.CreateICmpEQ(left, b.getInt64(1)));
+      message = "a dim of {a} is neither 1 nor the {b} of the result";
+    }
+    // Nothing has begun yet that would have to be ended.
+    llvm::BasicBlock *bad = block("bad"), *next = block("next");
+    b.CreateCondBr(fits, next, bad, llvm::MDBuilder(context).createBranchWeights(1 << 20, 1));
+    b.SetInsertPoint(bad);
+    llvm::Value *name = words[0].empty() ? llvm::ConstantPointerNull::get(ptr) : string(words[0]);
+    b.CreateRet(b.CreateCall(service("hewn_rt_fail", i32, {ptr, i32, ptr, ptr, i64, i64}),
+                             {runContext, b.getInt32(HEWN_INVALID_ARGUMENT), name, string(message), left, right}));
+    b.SetInsertPoint(next);
+  }
 }
 
 LogicalResult ProgramEmitter::emitBlock(Block &block) {

@@ -86,6 +86,8 @@ private:
   void bind(llvm::ArrayRef<graph::DimExpr> dims, llvm::ArrayRef<llvm::Value *> actual);
   bool isBound(const graph::DimExpr &expr);
   llvm::Value *symbolValue(llvm::StringRef name);
+  /// Ends the run where `graph.requires` does not hold.
+  void emitRequirements();
 
   // ProgramControl.cpp
   struct Carried;

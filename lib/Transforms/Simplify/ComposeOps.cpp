@@ -10,6 +10,7 @@
 #include "dialects/Graph/Graph.h"
 #include "lib/Transforms/Simplify/Passes.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Iterators.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -22,7 +23,7 @@ namespace hewn {
 namespace {
 struct ComposeOpsPass : impl::ComposeOpsPassBase<ComposeOpsPass> {
   void runOnOperation() override {
-    bool failedAny = false, changed = true;
+    bool failedAny = false, changed = true, saysMore = false;
     while (changed && !failedAny) {
       changed = false;
       SmallVector<graph::ComposeOpInterface> ops;
@@ -34,6 +35,8 @@ struct ComposeOpsPass : impl::ComposeOpsPassBase<ComposeOpsPass> {
           failedAny = true;
           continue;
         }
+        for (auto [result, value] : llvm::zip(op->getResults(), *values))
+          saysMore |= value && result.getType() != value.getType();
         op->replaceAllUsesWith(*values);
         op->erase();
         changed = true;
@@ -41,12 +44,27 @@ struct ComposeOpsPass : impl::ComposeOpsPassBase<ComposeOpsPass> {
     }
     if (failedAny)
       return signalPassFailure();
+    if (saysMore && failed(inferAgain()))
+      return signalPassFailure();
     // Users before what they use, so that all of a chain that nobody reads goes: results that an op has and a model does
     // not take, lists that only the importer looked at.
     getOperation()->walk<WalkOrder::PostOrder, ReverseIterator>([](Operation *op) {
       if (isOpTriviallyDead(op))
         op->erase();
     });
+  }
+
+  /// What an op is composed of may know a dim that the op did not: one of scales, say.
+  LogicalResult inferAgain() {
+    WalkResult walked = getOperation()->walk([](graph::ShapeOpInterface op) {
+      return failed(graph::inferResults(op)) ? WalkResult::interrupt() : WalkResult::advance();
+    });
+    getOperation()->walk([](func::FuncOp function) {
+      if (!function.isExternal())
+        function.setFunctionType(FunctionType::get(function.getContext(), function.getArgumentTypes(),
+                                                   function.front().getTerminator()->getOperandTypes()));
+    });
+    return failure(walked.wasInterrupted());
   }
 };
 } // namespace

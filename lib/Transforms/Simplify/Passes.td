@@ -12,6 +12,10 @@ def FoldConstantsPass : Pass<"hewn-fold-constants", "::mlir::func::FuncOp"> {
   let summary = "Compile and run what depends on constants alone, and put the results in its place";
 }
 
+def RequireDimsPass : Pass<"hewn-require-dims", "::mlir::func::FuncOp"> {
+  let summary = "Say what a run must check of dims that are known only then";
+}
+
 def SinkReshapesPass : Pass<"hewn-sink-reshapes", "::mlir::func::FuncOp"> {
   let summary = "Move reshapes of a contraction's result behind the elementwise ops on it";
 }

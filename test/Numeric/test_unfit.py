@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operands whose dims are names and that don't fit together: a run says so instead of reading beyond their ends."""
+
+import hewn
+import numpy as np
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+
+def ones(*shape):
+    return np.ones(shape, np.float32)
+
+
+def symbolic(nodes, inputs, outputs, constants):
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, dims) for name, dims in inputs.items()]
+    made = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs]
+    kept = [numpy_helper.from_array(np.asarray(array), name) for name, array in constants.items()]
+    graph = helper.make_graph(nodes, "unfit", values, made, kept)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+
+
+# op, dims of inputs, constants, attributes, sizes that fit, sizes that don't, what is said
+CASES = [
+    ("Add", [["n"], ["m"]], [], {}, [(1,), (5,)], [(3,), (5,)], "a dim of 3 is neither 1 nor the 5"),
+    ("Add", [["n", 3]], [ones(4, 3)], {}, [(4, 3)], [(5, 3)], "a dim of 5 is neither 1 nor the 4"),
+    ("MatMul", [[2, "n"], ["m", 3]], [], {}, [(2, 4), (4, 3)], [(2, 4), (9, 3)], "must be equal, and are 9 and 4"),
+    ("MatMul", [[2, "n"]], [ones(8, 3)], {}, [(2, 8)], [(2, 4)], "must be equal, and are 8 and 4"),
+    ("Gemm", [[2, "n"], ["m", 3]], [], {}, [(2, 9), (9, 3)], [(2, 9), (4, 3)], "must be equal, and are 4 and 9"),
+    ("Concat", [[2, "n"], [2, "m"]], [], {"axis": 0}, [(2, 4), (2, 4)], [(2, 4), (2, 9)], "are 9 and 4"),
+    ("Conv", [[1, "c", 8]], [ones(4, 3, 3)], {}, [(1, 3, 8)], [(1, 5, 8)], "are 5 and 3"),
+    ("Reshape", [["n"]], [np.array([4, 8])], {}, [(32,)], [(5,)], "are 5 and 32"),
+    ("Reshape", [["n"]], [np.array([-1, 8])], {}, [(16,)], [(5,)], "must be equal"),
+    ("Expand", [["n"]], [np.array([2, 8])], {}, [(1,)], [(5,)], "a dim of 5 is neither 1 nor the 8"),
+    ("BatchNormalization", [[1, "c", 4]], [ones(8)] * 4, {}, [(1, 8, 4)], [(1, 5, 4)], "neither 1 nor the 8"),
+    ("LayerNormalization", [[2, "n"]], [ones(8)], {}, [(2, 8)], [(2, 5)], "neither 1 nor the 8"),
+    (
+        "LSTM",
+        [["t", "b", "i"]],
+        [ones(1, 8, 3), ones(1, 8, 2)],
+        {"hidden_size": 2},
+        [(2, 1, 3)],
+        [(2, 1, 5)],
+        "are 3 and 5",
+    ),
+    (
+        "Einsum",
+        [[2, "n"], ["m", 3]],
+        [],
+        {"equation": "ij,jk->ik"},
+        [(2, 4), (4, 3)],
+        [(2, 4), (9, 3)],
+        "must be equal",
+    ),
+]
+
+
+@pytest.mark.parametrize("op, dims, constants, attributes, fit, unfit, said", CASES)
+def test_unfit(op, dims, constants, attributes, fit, unfit, said):
+    inputs = {f"x{i}": list_ for i, list_ in enumerate(dims)}
+    given = {f"c{i}": array for i, array in enumerate(constants)}
+    nodes = [helper.make_node(op, [*inputs, *given], ["y"], **attributes), helper.make_node("Relu", ["y"], ["z"])]
+    module = hewn.compile(symbolic(nodes, inputs, ["z"], given))
+    with pytest.raises(hewn.RunError, match=said):
+        module.run({name: ones(*shape) for name, shape in zip(inputs, unfit)})
+    assert np.isfinite(module.run({name: ones(*shape) for name, shape in zip(inputs, fit)})["z"]).all()
+
+
+def test_parts_lie_within_their_dim():
+    node = helper.make_node("Split", ["x", "sizes"], ["y", "z"], axis=0)
+    module = hewn.compile(symbolic([node], {"x": ["n"]}, ["y", "z"], {"sizes": np.array([4, 4])}))
+    assert module.run({"x": np.arange(8, dtype=np.float32)})["z"].tolist() == [4, 5, 6, 7]
+    with pytest.raises(hewn.RunError, match="takes 8 elements along a dim that has 5"):
+        module.run({"x": ones(5)})
+
+
+def test_no_dim_is_negative():
+    """Of a value between two others, too."""
+    nodes = [helper.make_node("Conv", ["x", "w"], ["c"]), helper.make_node("ReduceSum", ["c", "axes"], ["y"])]
+    module = hewn.compile(symbolic(nodes, {"x": [1, 1, "n"]}, ["y"], {"w": ones(2, 1, 8), "axes": np.array([2])}))
+    assert module.run({"x": ones(1, 1, 9)})["y"].ravel().tolist() == [16, 16]
+    with pytest.raises(hewn.RunError, match="takes 0 elements along a dim that has -4"):
+        module.run({"x": ones(1, 1, 3)})

@@ -1,0 +1,38 @@
+// RUN: hewn-opt %s --split-input-file --hewn-require-dims | FileCheck %s
+
+// What is summed over is as long on both sides; the bias is 1 or as wide; no dim is negative.
+// CHECK-LABEL: func.func @product
+// CHECK-SAME: graph.requires = {{\[\[}}"", "equal", "m", "n"], ["", "broadcast", "b", "max(3, b)"]]
+func.func @product(%x: tensor<2x?xf32> {graph.dims = [2, "n"]}, %w: tensor<?x3xf32> {graph.dims = ["m", 3]},
+                   %bias: tensor<?xf32> {graph.dims = ["b"]}) -> tensor<2x?xf32> {
+  %0 = graph.matmul %x, %w : (tensor<2x?xf32>, tensor<?x3xf32>) -> tensor<2x3xf32>
+  %1 = graph.expand %bias {graph.dims = [["max(3, b)"]], shape = ["max(3, b)"]} : (tensor<?xf32>) -> tensor<?xf32>
+  %2 = graph.expand %1 {graph.dims = [[2, "max(3, b)"]], shape = [2, "max(3, b)"]} : (tensor<?xf32>) -> tensor<2x?xf32>
+  return %2 : tensor<2x?xf32>
+}
+
+// -----
+
+// Parts lie within their dim, pieces fit side by side, views have as many elements.
+// CHECK-LABEL: func.func @moves
+// CHECK-SAME: ["", "atMost", "8", "n"]
+// CHECK-SAME: ["", "equal", "k", "m"]
+// CHECK-SAME: ["", "equal", "n", "32"]
+func.func @moves(%x: tensor<?xf32> {graph.dims = ["n"]}, %a: tensor<2x?xf32> {graph.dims = [2, "m"]},
+                 %b: tensor<2x?xf32> {graph.dims = [2, "k"]}) -> (tensor<4xf32>, tensor<4x?xf32>, tensor<4x8xf32>) {
+  %0 = graph.slice %x {offsets = [4], sizes = [4], steps = array<i64: 1>} : (tensor<?xf32>) -> tensor<4xf32>
+  %1 = graph.concat %a, %b {axis = 0 : i64, graph.dims = [[4, "m"]]} : (tensor<2x?xf32>, tensor<2x?xf32>) -> tensor<4x?xf32>
+  %2 = graph.reshape %x {shape = [4, 8]} : (tensor<?xf32>) -> tensor<4x8xf32>
+  return %0, %1, %2 : tensor<4xf32>, tensor<4x?xf32>, tensor<4x8xf32>
+}
+
+// -----
+
+// One name is one size, and what is true of all sizes needs no word.
+// CHECK-LABEL: func.func @plain
+// CHECK-NOT: graph.requires
+func.func @plain(%x: tensor<?x?xf32> {graph.dims = ["n", "m"]}, %y: tensor<?xf32> {graph.dims = ["m"]}) -> tensor<?xf32> {
+  %0 = graph.add %x, %y {graph.dims = [["n", "m"]]} : (tensor<?x?xf32>, tensor<?xf32>) -> tensor<?x?xf32>
+  %1 = graph.reshape %0 {graph.dims = [["m*n"]], shape = ["m*n"]} : (tensor<?x?xf32>) -> tensor<?xf32>
+  return %1 : tensor<?xf32>
+}
