@@ -7,11 +7,12 @@
 typedef struct place {
   int64_t low, high; ///< elements
   double weightLow, weightHigh;
+  float narrowLow, narrowHigh; ///< the same, for float32s
 } place;
 
 /// The sample at `at` in a dim of `extent` elements.
 static place placeOf(double at, int64_t extent) {
-  place p = {0, 0, 0, 0};
+  place p = {0, 0, 0, 0, 0, 0};
   if (!(at >= -1.0 && at <= (double)extent) || extent < 1)
     return p; // NaN too
   if (at < 0)
@@ -24,8 +25,12 @@ static place placeOf(double at, int64_t extent) {
   }
   p.weightHigh = at - (double)p.low;
   p.weightLow = 1 - p.weightHigh;
+  p.narrowLow = (float)p.weightLow;
+  p.narrowHigh = (float)p.weightHigh;
   return p;
 }
+
+static int isNowhere(const place *p) { return p->weightLow == 0 && p->weightHigh == 0; }
 
 /// `count` samples `step` apart in each of `bins` bins of `size` from `start` on.
 static void placesOf(place *places, int64_t bins, int64_t count, double start, double size, double step,
@@ -35,32 +40,49 @@ static void placesOf(place *places, int64_t bins, int64_t count, double start, d
       *places++ = placeOf(start + (double)i * size + ((double)j + 0.5) * step, extent);
 }
 
+/// The mean of a bin's samples of a plane of float32s with lines of `width` elements.
+static double meanOfFloats(const float *plane, int64_t width, const place *rows, int64_t rowCount, const place *columns,
+                           int64_t columnCount) {
+  float sum = 0;
+  for (int64_t i = 0; i < rowCount; ++i) {
+    const place *y = &rows[i];
+    const float *low = plane + y->low * width, *high = plane + y->high * width;
+    float line = 0;
+    if (isNowhere(y))
+      continue; // what is at 0 may be infinite
+    for (int64_t j = 0; j < columnCount; ++j) {
+      const place *c = &columns[j];
+      if (isNowhere(c))
+        continue;
+      line += y->narrowLow * (c->narrowLow * low[c->low] + c->narrowHigh * low[c->high]) +
+              y->narrowHigh * (c->narrowLow * high[c->low] + c->narrowHigh * high[c->high]);
+    }
+    sum += line;
+  }
+  int64_t count = rowCount * columnCount;
+  return count < 1 ? 0 : sum / (float)count;
+}
+
 /// A bin of a plane whose lines of `width` elements begin at `offset`: the mean of its samples, or the largest of their neighbours,
 /// weighed.
 static double sampleBin(const hewn_part_tensor *x, int64_t offset, int64_t width, const place *rows, int64_t rowCount,
                         const place *columns, int64_t columnCount, int takesMax) {
   double result = 0;
   int first = 1;
+  if (x->dtype == HEWN_PART_FLOAT && !takesMax)
+    return meanOfFloats((const float *)x->data + offset, width, rows, rowCount, columns, columnCount);
   for (int64_t i = 0; i < rowCount; ++i) {
     const place *y = &rows[i];
     int64_t low = offset + y->low * width, high = offset + y->high * width;
     for (int64_t j = 0; j < columnCount; ++j) {
       const place *c = &columns[j];
-      double corners[4] = {0, 0, 0, 0};
-      if (x->dtype == HEWN_PART_FLOAT) {
-        const float *data = x->data;
-        corners[0] = data[low + c->low], corners[1] = data[low + c->high];
-        corners[2] = data[high + c->low], corners[3] = data[high + c->high];
-      } else {
-        corners[0] = hewn_part_load(x->data, low + c->low, x->dtype);
-        corners[1] = hewn_part_load(x->data, low + c->high, x->dtype);
-        corners[2] = hewn_part_load(x->data, high + c->low, x->dtype);
-        corners[3] = hewn_part_load(x->data, high + c->high, x->dtype);
-      }
+      double corners[4] = {
+          hewn_part_load(x->data, low + c->low, x->dtype), hewn_part_load(x->data, low + c->high, x->dtype),
+          hewn_part_load(x->data, high + c->low, x->dtype), hewn_part_load(x->data, high + c->high, x->dtype)};
       const double weights[4] = {y->weightLow * c->weightLow, y->weightLow * c->weightHigh,
                                  y->weightHigh * c->weightLow, y->weightHigh * c->weightHigh};
-      if ((y->weightLow == 0 && y->weightHigh == 0) || (c->weightLow == 0 && c->weightHigh == 0))
-        memset(corners, 0, sizeof(corners)); // nowhere: what is at 0 may be infinite
+      if (isNowhere(y) || isNowhere(c))
+        memset(corners, 0, sizeof(corners));
       if (!takesMax) {
         result += weights[0] * corners[0] + weights[1] * corners[1] + weights[2] * corners[2] + weights[3] * corners[3];
         continue;

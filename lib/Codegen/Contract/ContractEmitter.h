@@ -65,6 +65,9 @@ private:
 
   /// Whether so many rows are whole tiles of the matrix unit, and there are as many.
   bool fillsTiles(int64_t count);
+  /// Columns of a tile of one row, whose sums fill half of the registers and which divide the matrix: one that is not packed is read
+  /// line by line, faster in long pieces. 0: nothing divides it.
+  int64_t longestPiece();
   void overPanels(graph::Index panel, graph::Index tile);
   /// `body` gets the columns of a panel and the first of them: once for whole panels, and once for a last one that is shorter.
   void withPanel(graph::Index panel, llvm::function_ref<void(const Panel &, graph::Index)> body);

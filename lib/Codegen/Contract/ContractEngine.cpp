@@ -23,6 +23,8 @@ LogicalResult ContractEmitter::run() {
       byHand ? byHand : plan::chooseSchedule(k.kernel, form.shape(), packed() ? form.rhs.block : 0);
   m = schedule.getM();
   n = byHand && packed() ? form.rhs.block : schedule.getN();
+  if (!byHand && !packed() && !form.matrix && !form.roles.columnInLeft && form.rows.is(1) && form.shape().sumBytes == 4)
+    n = std::max(n, longestPiece());
   if (form.matrix && !fillsTiles(m))
     m = plan::chooseSchedule(k.kernel, form.shape(), n).getM();
   if (n % e.lanes != 0 || n / e.lanes > kMostVectors / m)
@@ -70,6 +72,16 @@ LogicalResult ContractEmitter::run() {
               overPanels(at[panelAt], at.back());
             });
   return success();
+}
+
+int64_t ContractEmitter::longestPiece() {
+  plan::TargetAttr target = plan::targetOf(k.kernel);
+  int64_t width = form.extents[form.roles.column].constant().value_or(0),
+          most = target ? target.getVectorRegisters() / 2 : 0;
+  for (int64_t vectors = most; vectors > 0; --vectors)
+    if (width % (vectors * e.lanes) == 0)
+      return vectors * e.lanes;
+  return 0;
 }
 
 bool ContractEmitter::fillsTiles(int64_t count) {
