@@ -264,11 +264,10 @@ std::optional<Turn> mapTurn(KernelFunction &k, ArrayRef<unsigned> results, const
   return turn && turn->count * ops <= mostOps ? turn : std::nullopt;
 }
 
-/// Whether lanes' places take arithmetic of their own where the loops are in `nest`'s order, as those of resampled lines and of borders
+/// How much arithmetic of their own lanes' places take where the loops are in `nest`'s order, as those of resampled lines and of borders
 /// do: `values` is written down, looked at and taken back.
-bool placesTakeArithmetic(KernelElements &e, unsigned rank, int64_t lane,
-                          llvm::function_ref<void(ArrayRef<Index>)> values) {
-  constexpr unsigned little = 4;
+unsigned arithmeticOfPlaces(KernelElements &e, unsigned rank, int64_t lane,
+                            llvm::function_ref<void(ArrayRef<Index>)> values) {
   Value any = UnrealizedConversionCastOp::create(e.b, e.loc, TypeRange{e.b.getIndexType()}, ValueRange{}).getResult(0);
   SmallVector<Index> at(rank, Index{any});
   at[lane].stride = 1;
@@ -282,7 +281,7 @@ bool placesTakeArithmetic(KernelElements &e, unsigned rank, int64_t lane,
   while (&*std::prev(e.b.getInsertionPoint()) != first)
     std::prev(e.b.getInsertionPoint())->erase();
   first->erase();
-  return found >= little;
+  return found;
 }
 
 /// The loop along lanes, its first and last step apart: code that knows where it is need not ask about borders.
@@ -339,9 +338,13 @@ void emitMap(KernelFunction &k, OpBuilder &b, ArrayRef<unsigned> results, bool a
   };
   auto store = [&](unsigned i, ArrayRef<Index> at, Value value) { e.write(k.outputs[results[i]], placeOf(at), value); };
   // Where lanes' places take arithmetic it is done for some lines at once: strips of vectors, down the lines.
-  constexpr int64_t linesOfStrip = 32;
-  const bool strips = !turn && lane >= 0 && !outerDims.empty() &&
-                      placesTakeArithmetic(e, dims.size(), lane, [&](ArrayRef<Index> at) { valuesAt(at); });
+  // Little of it is done for each line: memory is written faster from end to end.
+  constexpr unsigned little = 4, much = 8;
+  const unsigned places = turn || lane < 0 || outerDims.empty()
+                              ? 0
+                              : arithmeticOfPlaces(e, dims.size(), lane, [&](ArrayRef<Index> at) { valuesAt(at); });
+  const bool strips = places >= little;
+  const int64_t linesOfStrip = places >= much ? 8 : 1;
   if (strips)
     outer.back() = outer.back().ceilDiv(linesOfStrip);
   auto nest = [&](ArrayRef<Index> indices) {
