@@ -103,3 +103,13 @@ def test_quotients_of_integers(dtype):
     magnitude = np.abs(x.astype(object)) // np.abs(y.astype(object))
     sign = np.where((x < 0) != (y < 0), -1, 1)
     np.testing.assert_array_equal(got, (magnitude * sign).astype(dtype))
+
+
+@pytest.mark.parametrize("power", [np.float32(0.5), np.int64(2), np.int32(3), np.int64(1)])
+def test_known_powers(power):
+    """Roots and products of infinities, of zeros with a sign, and of what is no number are those of C's pow."""
+    x = np.array([4, 2, 0, -0.0, np.inf, -np.inf, np.nan, 1e-40], np.float32)
+    (got,) = run(one_node("Pow", [x, np.asarray(power)], opset=17, constants=(1,)), {"x0": x})
+    want = np.array([math.pow(v, float(power)) for v in x], np.float32)
+    np.testing.assert_allclose(got, want, rtol=1e-6)
+    np.testing.assert_array_equal(np.signbit(got[3:5]), np.signbit(want[3:5]))

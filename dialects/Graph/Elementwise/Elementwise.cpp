@@ -78,7 +78,12 @@ LogicalResult buildPow(OnnxNode &node) {
   if (!x || !exponent)
     return node.refuse("needs two inputs");
   // Small powers are products: exporters write squares and cubes so.
-  std::optional<SmallVector<double>> known = node.floatContents(exponent);
+  std::optional<SmallVector<double>> known;
+  if (isa<FloatType>(getElementType(exponent)))
+    known = node.floatContents(exponent);
+  else if (std::optional<Dims> whole = node.contents(exponent);
+           whole && whole->size() == 1 && whole->front().constant())
+    known = {double(*whole->front().constant())};
   if (known && known->size() == 1 && isa<FloatType>(getElementType(x)) && getRank(exponent) <= getRank(x)) {
     double power = known->front();
     if (power == 1)
@@ -86,6 +91,13 @@ LogicalResult buildPow(OnnxNode &node) {
     if (power == 2 || power == 3) {
       Value square = node.make<MulOp>({x, x});
       return node.finish(power == 2 ? square : node.make<MulOp>({square, x}));
+    }
+    if (power == 0.5) { // but for the infinity and the zero that have a sign
+      Composer c(node);
+      const double infinity = std::numeric_limits<double>::infinity();
+      Value root = c.op("graph.add", {c.op("graph.sqrt", {x}), c.scalarLike(x, 0)});
+      Value below = c.op("graph.equal", {x, c.scalarLike(x, -infinity)});
+      return node.finish(c.op("graph.where", {below, c.scalarLike(x, infinity), root}));
     }
   }
   return node.finish(node.make<PowOp>({x, exponent}));
