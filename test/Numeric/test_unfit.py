@@ -80,3 +80,35 @@ def test_no_dim_is_negative():
     assert module.run({"x": ones(1, 1, 9)})["y"].ravel().tolist() == [16, 16]
     with pytest.raises(hewn.RunError, match="takes 0 elements along a dim that has -4"):
         module.run({"x": ones(1, 1, 3)})
+
+
+@pytest.mark.parametrize("left, right", [(3, 1), (1, 3), (2, 2)])
+@pytest.mark.parametrize("inner", [[], ["k"]])
+def test_batches_of_one(left, right, inner):
+    """Leading dims of other names may be 1 when run, and stand for as many as the other operand has."""
+    inputs = {"a": ["n", *inner, 2, 4], "b": ["m", *inner, 4, 3]}
+    compiled = hewn.compile(symbolic([helper.make_node("MatMul", ["a", "b"], ["y"])], inputs, ["y"], {}))
+    random = np.random.default_rng(0)
+    more = [5] * len(inner)
+    a = random.standard_normal((left, *more, 2, 4)).astype(np.float32)
+    b = random.standard_normal((right, *more, 4, 3)).astype(np.float32)
+    np.testing.assert_allclose(compiled.run({"a": a, "b": b})["y"], a @ b, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "sizes, fits", [([2, 3], True), ([5, 0], True), ([1, 1], False), ([4, 4], False), ([6, -1], False)]
+)
+def test_parts_of_a_split(sizes, fits):
+    nodes = [helper.make_node("Split", ["x", "sizes"], ["y", "z"])]
+    model = symbolic(nodes, {"x": ["n", 4]}, ["y", "z"], {})
+    model.graph.input.append(helper.make_tensor_value_info("sizes", TensorProto.INT64, [2]))
+    feeds = {"x": ones(5, 4), "sizes": np.array(sizes)}
+    compiled = hewn.compile(model)
+    if fits:
+        assert [y.shape[0] for y in compiled.run(feeds).values()] == sizes
+    else:
+        with pytest.raises(hewn.RunError, match="Split"):
+            compiled.run(feeds)
+    known = symbolic(nodes, {"x": [5, 4]}, ["y", "z"], {"sizes": np.array([1, 1])})
+    with pytest.raises(hewn.CompileError, match="parts have 2 elements of 5"):
+        hewn.compile(known)

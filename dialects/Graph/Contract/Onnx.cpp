@@ -11,10 +11,30 @@ using namespace mlir;
 
 namespace hewn::graph {
 
+/// x with leading dims that are 1 in some runs alone, and then stand for as many as `other` has, made as large. Contractions repeat what is
+/// known to be 1.
+static Value withLeadingDimsOf(Composer &c, Value x, const Dims &other) {
+  Dims dims = getDims(x);
+  if (dims.size() < 3 || other.size() < 3)
+    return x;
+  ArrayRef<DimExpr> leading = ArrayRef(dims).drop_back(2);
+  std::optional<Dims> all = broadcastDims({Dims(leading), Dims(ArrayRef(other).drop_back(2))});
+  if (!all)
+    return x; // the product says so
+  Dims target = llvm::to_vector(ArrayRef(*all).take_back(leading.size()));
+  for (auto [dim, large] : llvm::zip(leading, target))
+    if (dim.is(1))
+      large = dim;
+  llvm::append_range(target, ArrayRef(dims).take_back(2));
+  return c.expand(x, target);
+}
+
 Value composeMatMul(Composer &c, Value a, Value b) {
   if (!a || !b)
     return {};
   Dims left = getDims(a), right = getDims(b);
+  a = withLeadingDimsOf(c, a, right);
+  b = withLeadingDimsOf(c, b, left);
   if (left.empty() || right.empty())
     return {};
   // A vector is a row on the left and a column on the right, and its dim goes again.

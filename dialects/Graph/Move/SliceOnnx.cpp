@@ -140,6 +140,26 @@ LogicalResult buildSlice(OnnxNode &node) {
                              node.attr("sizes", ArrayRef<DimExpr>(sizes)), node.attr("steps", knownSteps)}));
 }
 
+/// Parts are none of them negative and make up the dim: known now, or a run ends with a status.
+static LogicalResult checkParts(OnnxNode &node, const Dims &sizes, const DimExpr &dim) {
+  DimExpr all(0);
+  for (const DimExpr &size : sizes)
+    all = all + size;
+  if (all.constant() && dim.constant() && all != dim)
+    return node.refuse("its parts have " + all.str() + " elements of " + dim.str());
+  Composer c(node);
+  auto require = [&](StringRef comparison, Value left, Value right) {
+    Value holds = c.op(comparison, {left, right});
+    if (holds)
+      RequireOp::create(node.b, node.loc, holds);
+    return success(bool(holds));
+  };
+  for (const DimExpr &size : sizes)
+    if (!isNonNegative(size) && failed(require("graph.greater_or_equal", c.number(size), c.number(DimExpr(0)))))
+      return failure();
+  return all == dim ? success() : require("graph.equal", c.number(all), c.number(dim));
+}
+
 LogicalResult buildSplit(OnnxNode &node) {
   Value x = node.input(0);
   std::optional<int64_t> axis = node.axis(node.getInt("axis", 0), getRank(x));
@@ -168,6 +188,8 @@ LogicalResult buildSplit(OnnxNode &node) {
   }
   if (sizes->size() < node.numOutputs())
     return node.refuse("has " + Twine(node.numOutputs()) + " outputs for " + Twine(sizes->size()) + " parts");
+  if (!absent && failed(checkParts(node, *sizes, dim)))
+    return failure();
   DimExpr offset(0);
   for (unsigned i = 0; i < node.numOutputs(); ++i) {
     DimExpr size = (*sizes)[i];
