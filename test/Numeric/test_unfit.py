@@ -112,3 +112,45 @@ def test_parts_of_a_split(sizes, fits):
     known = symbolic(nodes, {"x": [5, 4]}, ["y", "z"], {"sizes": np.array([1, 1])})
     with pytest.raises(hewn.CompileError, match="parts have 2 elements of 5"):
         hewn.compile(known)
+
+
+def test_sizes_that_data_decide():
+    """As many elements as a mask picks, beside as many as another input has."""
+    nodes = [
+        helper.make_node("NonZero", ["mask"], ["places"]),
+        helper.make_node("Transpose", ["places"], ["rows"]),
+        helper.make_node("GatherND", ["x", "rows"], ["picked"]),
+        helper.make_node("Add", ["picked", "y"], ["z"]),
+    ]
+    compiled = hewn.compile(symbolic(nodes, {"mask": ["n"], "x": ["n"], "y": ["m"]}, ["z"], {}))
+    feeds = {"mask": np.array([1, 0, 1, 1], np.float32), "x": np.arange(4, dtype=np.float32), "y": ones(3)}
+    np.testing.assert_array_equal(compiled.run(feeds)["z"], [1, 3, 4])
+    with pytest.raises(hewn.RunError, match="Add"):
+        compiled.run(feeds | {"y": ones(64)})
+
+
+@pytest.mark.parametrize("size, taken, fits", [(3, True, True), (5, False, True), (5, True, False)])
+def test_branches(size, taken, fits):
+    """A branch that is not taken may have operands that don't fit."""
+    then = helper.make_graph(
+        [helper.make_node("Add", ["x", "y"], ["sum"])],
+        "then",
+        [],
+        [helper.make_tensor_value_info("sum", TensorProto.FLOAT, ["n"])],
+    )
+    other = helper.make_graph(
+        [helper.make_node("Neg", ["x"], ["minus"])],
+        "other",
+        [],
+        [helper.make_tensor_value_info("minus", TensorProto.FLOAT, ["n"])],
+    )
+    nodes = [helper.make_node("If", ["taken"], ["z"], then_branch=then, else_branch=other)]
+    model = symbolic(nodes, {"x": ["n"], "y": ["m"]}, ["z"], {})
+    model.graph.input.append(helper.make_tensor_value_info("taken", TensorProto.BOOL, []))
+    feeds = {"x": ones(3), "y": ones(size), "taken": np.array(taken)}
+    compiled = hewn.compile(model)
+    if fits:
+        np.testing.assert_array_equal(compiled.run(feeds)["z"], np.full(3, 2 if taken else -1))
+    else:
+        with pytest.raises(hewn.RunError, match="Add"):
+            compiled.run(feeds)

@@ -8,10 +8,13 @@
 // Code is made as if operands fit: one that does not is read beyond its end. What is not true of every value of the symbols becomes an
 // entry here, and a run ends with a status where an entry does not hold: two dims that are summed over are equal, a dim is
 // another one or 1 (`broadcast`), a number is at most another (`atMost`): parts of a dim lie within it, and no dim is
-// negative. Nothing is said of dims that data decide, or of ops in branches and loops: whether these run is not known at the beginning.
-// Of a model whose dims are all numbers there is no entry.
+// negative. Of a model whose dims are all numbers there is no entry.
+//
+// What data decide is not known when a run begins, nor whether a branch or a loop's body runs: there a `graph.require` stands before
+// the op. Steps over a sequence count as if they ran.
 #include "dialects/Graph/Analysis/Bounds.h"
 #include "dialects/Graph/Analysis/Requirements.h"
+#include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Graph.h"
 #include "lib/Support/Diagnostics.h"
 #include "lib/Transforms/Simplify/Passes.h"
@@ -33,15 +36,32 @@ struct RequireDimsPass : impl::RequireDimsPassBase<RequireDimsPass> {
   llvm::StringSet<> known;
   llvm::SetVector<Attribute> entries;
 
+  DenseMap<Block *, llvm::StringSet<>> late;
+
   void add(Operation *op, StringRef kind, const DimExpr &a, const DimExpr &b) {
+    if (a.constant() && b.constant())
+      return;
     bool isKnown = true;
     for (const DimExpr &expr : {a, b})
       expr.walkSymbols([&](StringRef name) { isKnown &= known.contains(name); });
-    if (!isKnown || (a.constant() && b.constant()))
-      return;
+    for (Operation *outer = op->getParentOp(); !isa<func::FuncOp>(outer); outer = outer->getParentOp())
+      isKnown &= isa<graph::ScanOp>(outer);
+    if (!isKnown)
+      return addLate(op, kind, a, b);
     Builder builder(op);
     entries.insert(builder.getArrayAttr({builder.getStringAttr(nodeName(op->getLoc())), builder.getStringAttr(kind),
                                          builder.getStringAttr(a.str()), builder.getStringAttr(b.str())}));
+  }
+  void addLate(Operation *op, StringRef kind, const DimExpr &a, const DimExpr &b) {
+    if (!late[op->getBlock()].insert((Twine(kind) + "?" + a.str() + "?" + b.str()).str()).second)
+      return;
+    OpBuilder builder(op);
+    graph::Composer c(builder, op->getLoc());
+    Value left = c.number(a), right = c.number(b);
+    Value holds = c.op(kind == "atMost" ? "graph.less_or_equal" : "graph.equal", {left, right});
+    if (kind == "broadcast")
+      holds = c.op("graph.or", {holds, c.op("graph.equal", {left, c.number(DimExpr(1))})});
+    graph::RequireOp::create(builder, op->getLoc(), holds);
   }
   void equal(Operation *op, const DimExpr &a, const DimExpr &b) {
     if (a != b)
@@ -84,37 +104,41 @@ struct RequireDimsPass : impl::RequireDimsPassBase<RequireDimsPass> {
             equal(op, dim, to[d]);
   }
 
+  void visit(Operation *op) {
+    if (auto contraction = dyn_cast<graph::ContractOpInterface>(op))
+      visitContraction(contraction);
+    if (auto move = dyn_cast<graph::MoveOpInterface>(op))
+      visitMove(move);
+    for (Value result : op->getResults()) {
+      if (!isa<RankedTensorType>(result.getType()))
+        continue;
+      Dims dims = getDims(result);
+      for (const DimExpr &dim : dims)
+        atMost(op, DimExpr(0), dim);
+      if (!isa<graph::ElementwiseOpInterface>(op) && !graph::broadcasts(op))
+        continue;
+      for (Value operand : op->getOperands()) {
+        Dims own = getDims(operand);
+        for (size_t i = 1; i <= std::min(own.size(), dims.size()); ++i)
+          broadcast(op, own[own.size() - i], dims[dims.size() - i]);
+      }
+    }
+  }
+
   void runOnOperation() override {
     func::FuncOp function = getOperation();
     if (function.isExternal())
       return;
     known.clear();
     entries.clear();
+    late.clear();
     for (Value argument : function.getArguments())
       for (const DimExpr &dim : getDims(argument))
         dim.walkSymbols([&](StringRef name) { known.insert(name); });
-    if (known.empty())
-      return;
-    for (Operation &op : function.front()) {
-      if (auto contraction = dyn_cast<graph::ContractOpInterface>(op))
-        visitContraction(contraction);
-      if (auto move = dyn_cast<graph::MoveOpInterface>(op))
-        visitMove(move);
-      for (Value result : op.getResults()) {
-        if (!isa<RankedTensorType>(result.getType()))
-          continue;
-        Dims dims = getDims(result);
-        for (const DimExpr &dim : dims)
-          atMost(&op, DimExpr(0), dim);
-        if (!isa<graph::ElementwiseOpInterface>(op) && !graph::broadcasts(&op))
-          continue;
-        for (Value operand : op.getOperands()) {
-          Dims own = getDims(operand);
-          for (size_t i = 1; i <= std::min(own.size(), dims.size()); ++i)
-            broadcast(&op, own[own.size() - i], dims[dims.size() - i]);
-        }
-      }
-    }
+    SmallVector<Operation *> ops; // those that are there before any is added
+    function.front().walk([&](Operation *op) { ops.push_back(op); });
+    for (Operation *op : ops)
+      visit(op);
     if (!entries.empty())
       function->setAttr(graph::kRequiresAttr, Builder(function).getArrayAttr(entries.getArrayRef()));
   }

@@ -36,3 +36,19 @@ func.func @plain(%x: tensor<?x?xf32> {graph.dims = ["n", "m"]}, %y: tensor<?xf32
   %1 = graph.reshape %0 {graph.dims = [["m*n"]], shape = ["m*n"]} : (tensor<?x?xf32>) -> tensor<?xf32>
   return %1 : tensor<?xf32>
 }
+
+// -----
+
+// What data decide is looked at before the op that needs it.
+// CHECK-LABEL: func.func @data
+// CHECK-NOT: graph.requires
+// CHECK: %[[U:.*]] = graph.dim_value {values = ["u0"]}
+// CHECK: graph.equal
+// CHECK: graph.require
+// CHECK: graph.matmul
+func.func @data(%n: tensor<1xi64>, %x: tensor<2x4xf32>, %w: tensor<8x3xf32>) -> tensor<2x3xf32> {
+  graph.read_symbol "u0" = %n[0] : tensor<1xi64>
+  %0 = graph.slice %x {graph.dims = [[2, "u0"]], offsets = [0, 0], sizes = [2, "u0"], steps = array<i64: 1, 1>} : (tensor<2x4xf32>) -> tensor<2x?xf32>
+  %1 = graph.matmul %0, %w : (tensor<2x?xf32>, tensor<8x3xf32>) -> tensor<2x3xf32>
+  return %1 : tensor<2x3xf32>
+}
