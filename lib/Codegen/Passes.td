@@ -14,9 +14,9 @@ def ExpandMathPass : Pass<"hewn-expand-math", "::mlir::ModuleOp"> {
 def ExpandFloat8Pass : Pass<"hewn-expand-float8"> {
   let summary = "Rewrite conversions between float8 and f32 as integer arithmetic";
   let options = [
-    Option<"half", "half", "bool", "false", "Those between f16 and f32 too">,
-    Option<"bfloat", "bfloat", "bool", "false", "Those from f32 to bf16 too; bf16 to f32 is a shift on every machine">];
-  let dependentDialects = ["::mlir::arith::ArithDialect"];
+    Option<"half", "half", "bool", "false", "Those of f16 too">,
+    Option<"bfloat", "bfloat", "bool", "false", "Those of bf16 too">];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
 def LowerKernelsPass : Pass<"hewn-lower-kernels", "::mlir::ModuleOp"> {

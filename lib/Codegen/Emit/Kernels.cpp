@@ -124,21 +124,30 @@ Expected<std::string> compile(const Job &job, const CodeOptions &options) {
   OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(job.bytecode, ParserConfig(&context));
   if (!module)
     return failure("read");
+  ExpandFloat8PassOptions conversions;
+  conversions.half = !job.variant->machine.convertsHalf;
+  conversions.bfloat = !job.variant->machine.convertsBfloat;
+  if (conversions.half || conversions.bfloat) {
+    PassManager expand(&context);
+    expand.enableVerifier(false);
+    expand.addPass(createExpandFloat8Pass(conversions));
+    if (failed(expand.run(*module)))
+      return failure("lowered");
+  }
   for (auto function : module->getOps<func::FuncOp>()) {
     keepExtremes(function);
     usePointers(function);
   }
   PassManager pm(&context);
   pm.enableVerifier(false); // upstream passes on what a verified stage gave: a quarter of the time of a kernel
-  ExpandFloat8PassOptions conversions;
-  conversions.half = !job.variant->machine.convertsHalf;
-  conversions.bfloat = !job.variant->machine.convertsBfloat;
-  if (conversions.half || conversions.bfloat)
-    pm.addPass(createExpandFloat8Pass(conversions));
   buildLowerToLLVM(pm);
   if (failed(pm.run(*module)))
     return failure("lowered");
   moveHalvesAsIntegers(*module);
+  if (failed(holdAsIntegers(*module, [&](Type type) {
+        return (conversions.half && isa<Float16Type>(type)) || (conversions.bfloat && isa<BFloat16Type>(type));
+      })))
+    return failure("lowered");
   llvm::LLVMContext llvmContext;
   std::unique_ptr<llvm::Module> code = translateModuleToLLVMIR(*module, llvmContext, job.name);
   if (!code)

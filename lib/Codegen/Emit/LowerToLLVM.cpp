@@ -14,6 +14,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/IR/Verifier.h"
 
 using namespace mlir;
 
@@ -124,6 +125,32 @@ void moveHalvesAsIntegers(ModuleOp module) {
         result.replaceAllUsesExcept(back, back);
       }
   });
+}
+
+LogicalResult holdAsIntegers(ModuleOp module, function_ref<bool(Type)> lacks) {
+  auto holds = [&](Type type) {
+    while (auto array = dyn_cast<LLVM::LLVMArrayType>(type))
+      type = array.getElementType();
+    return lacks(getElementTypeOrSelf(type));
+  };
+  WalkResult found = module.walk([&](Operation *op) {
+    return llvm::any_of(op->getResultTypes(), holds) ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  if (!found.wasInterrupted())
+    return success();
+  Type bits = IntegerType::get(module.getContext(), 16);
+  AttrTypeReplacer replacer;
+  replacer.addReplacement([&](Type type) { return lacks(type) ? std::optional(bits) : std::nullopt; });
+  replacer.addReplacement([&](FloatAttr number) -> std::optional<Attribute> {
+    if (!lacks(number.getType()))
+      return std::nullopt;
+    return IntegerAttr::get(bits, number.getValue().bitcastToAPInt());
+  });
+  replacer.addReplacement([&](DenseElementsAttr numbers) -> std::optional<Attribute> {
+    return lacks(numbers.getElementType()) ? std::optional<Attribute>(numbers.bitcast(bits)) : std::nullopt;
+  });
+  replacer.recursivelyReplaceElementsIn(module, /*replaceAttrs=*/true, /*replaceLocs=*/false, /*replaceTypes=*/true);
+  return verify(module); // integers are no operands of a float's arithmetic
 }
 
 } // namespace hewn::codegen

@@ -22,6 +22,10 @@ void buildLowerToLLVM(mlir::OpPassManager &pm);
 /// Makes loads and stores of some lanes of f16 and bf16, in the LLVM dialect, those of integers: where LLVM takes such vectors
 /// apart it would convert each element to f32 and back, by a library that artifacts don't have on older machines.
 void moveHalvesAsIntegers(mlir::ModuleOp module);
+/// Makes all values of the types that `lacks` names, of 16 bits, integers of the same bits, in the LLVM dialect: for machines that
+/// have no instruction for them. LLVM converts such values where they merely move (at the head of a block, say), by the same library.
+/// Whatever still computes with them is an error.
+mlir::LogicalResult holdAsIntegers(mlir::ModuleOp module, llvm::function_ref<bool(mlir::Type)> lacks);
 
 } // namespace hewn::codegen
 

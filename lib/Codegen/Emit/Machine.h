@@ -50,7 +50,8 @@ struct MachineSpec {
   int64_t vectorBytes = 16;
   /// Whether a * b + c with one rounding is an instruction.
   bool fusedProducts = true;
-  /// Whether conversions between float16 and float32 are instructions, and those from float32 to bfloat16.
+  /// Whether conversions between float16 and float32 are instructions, and those between bfloat16 and float32. Where they are not,
+  /// code has no values of the type but their bits.
   bool convertsHalf = true, convertsBfloat = true;
   /// What the code needs of the processor: bits of services.h.
   uint64_t cpuFeatures = 0;

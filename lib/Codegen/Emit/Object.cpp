@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/Emit/Object.h"
 #include "dialects/Plan/Plan.h"
+#include "lib/Codegen/Emit/Calls.h"
 
 #include "llvm/Analysis/CGSCCPassManager.h"
 #include "llvm/Analysis/LoopAnalysisManager.h"
@@ -146,6 +147,9 @@ Expected<std::string> generateCode(Module &module, const MachineSpec &spec, cons
   if ((*machine)->addPassesToEmitFile(emit, os, nullptr, type))
     return createStringError("the code generator for " + spec.triple + " has no such output");
   emit.run(module);
+  if (options.form == CodeForm::Object)
+    if (Error error = checkCalls(module, StringRef(code.data(), code.size())))
+      return std::move(error);
   return std::string(code.begin(), code.end());
 }
 

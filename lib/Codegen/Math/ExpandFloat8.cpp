@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Rewrites conversions between float8 (or float4) and f32, which no machine of ours has an instruction for, as integer arithmetic;
-// and, where the machine is one of the older ones, those of f16 and to bf16, for which LLVM would call a library that artifacts
+// and, where the machine is one of the older ones, those of f16 and bf16, for which LLVM would call a library that artifacts
 // don't have.
 //
 //     arith.extf %x : f8E4M3FN to f32      the exponent is rebased by one multiplication, exact for subnormals too
 //     arith.truncf %x : f32 to f8E5M2      rounds to the nearest, halves to even; what is too large becomes what the format
 //                                          has for it: infinity, or NaN where it has none
+//     arith.truncf %x : f64 to bf16        through f32, whose last bit says whether anything was lost: so the second
+//                                          rounding sees on which side of a half the number was
+//     arith.extf %x : bf16 to f32          the upper half of an f32's bits
 //
-// Scalars and vectors alike. Conversions from other types go through f32 already (graph::computeType).
+// With `half` or `bfloat`, arithmetic on values of that type, should there be any, is done in f32 (graph::computeType).
+//
+// Scalars and vectors alike.
 #include "lib/Codegen/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
 using namespace mlir;
@@ -58,6 +64,8 @@ public:
   /// The f32 of a float8.
   Value widen(Value x) {
     Value code = arith::ExtUIOp::create(b, like(b.getI32Type()), arith::BitcastOp::create(b, like(codeType()), x));
+    if (f.width == 16 && f.bias == 127) // bfloat16
+      return asFloat(shiftLeft(code, 16));
     if (f.mantissa == 0) {
       Value bits = choose(equal(code, 0), integer(1 << 22), shiftLeft(code, 23)); // the smallest is subnormal
       return asFloat(choose(equal(code, f.nan), integer(kNaN), bits));
@@ -96,12 +104,12 @@ public:
     return asCode(code, target);
   }
 
+  /// What rounds to the same narrow number as `x` does.
   Value toFloat32(Value x) {
     unsigned width = getElementTypeOrSelf(x.getType()).getIntOrFloatBitWidth();
     if (width == 32)
       return x;
-    return width < 32 ? Value(arith::ExtFOp::create(b, like(b.getF32Type()), x))
-                      : Value(arith::TruncFOp::create(b, like(b.getF32Type()), x));
+    return width < 32 ? Value(arith::ExtFOp::create(b, like(b.getF32Type()), x)) : toOdd(x);
   }
   Value fromFloat32(Value x, Type target) {
     unsigned width = target.getIntOrFloatBitWidth();
@@ -113,6 +121,18 @@ public:
 
 private:
   static constexpr int64_t kInfinity = 0x7f800000, kNaN = 0x7fc00000;
+
+  /// Of the two f32s around an f64 the one with an odd last bit, but for what is an f32 already.
+  Value toOdd(Value x) {
+    Type wide = x.getType();
+    Value near = arith::TruncFOp::create(b, like(b.getF32Type()), x), bits = asInteger(near);
+    Value back = arith::ExtFOp::create(b, wide, near);
+    Value lost = arith::CmpFOp::create(b, arith::CmpFPredicate::ONE, back, x);
+    Value below =
+        arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, math::AbsFOp::create(b, back), math::AbsFOp::create(b, x));
+    Value other = arith::AddIOp::create(b, bits, choose(below, integer(1), integer(-1)));
+    return asFloat(choose(arith::AndIOp::create(b, lost, equal(bitAnd(bits, 1), 0)), other, bits));
+  }
 
   Type codeType() { return b.getIntegerType(f.width); }
   Value asCode(Value code, Type target) {
@@ -166,32 +186,67 @@ private:
 struct ExpandFloat8Pass : impl::ExpandFloat8PassBase<ExpandFloat8Pass> {
   using ExpandFloat8PassBase::ExpandFloat8PassBase;
 
-  /// Whether a conversion from (`widens`) or to the type is rewritten.
-  bool takes(Type type, bool widens) const {
+  /// Whether conversions of the type, and what else computes with it, are rewritten.
+  bool takes(Type type) const {
     if (isa<BFloat16Type>(type))
-      return bfloat && !widens;
+      return bfloat;
     return (half || !isa<Float16Type>(type)) && formatOf(type);
   }
 
   void runOnOperation() override {
     getOperation()->walk([&](Operation *op) {
-      if (!isa<arith::ExtFOp, arith::TruncFOp>(op))
-        return;
-      Value x = op->getOperand(0);
-      Type from = x.getType(), to = op->getResult(0).getType();
-      bool widens = isa<arith::ExtFOp>(op);
-      Type narrow = getElementTypeOrSelf(widens ? from : to);
-      if (!takes(narrow, widens))
-        return;
-      std::optional<Format> format = formatOf(narrow);
-      ImplicitLocOpBuilder b(op->getLoc(), op);
-      Writer writer(b, to, *format);
-      // Other widths, which folding brings about, go through f32.
-      Value result = widens ? writer.fromFloat32(writer.widen(x), getElementTypeOrSelf(to))
-                            : writer.narrow(writer.toFloat32(x), getElementTypeOrSelf(to));
-      op->getResult(0).replaceAllUsesWith(result);
-      op->erase();
+      if ((half || bfloat) && OpTrait::hasElementwiseMappableTraits(op))
+        computeInFloat32(op);
     });
+    getOperation()->walk([&](Operation *op) {
+      if (isa<arith::ExtFOp, arith::TruncFOp>(op))
+        convert(op);
+    });
+  }
+
+  void convert(Operation *op) {
+    Value x = op->getOperand(0);
+    Type to = op->getResult(0).getType(), target = getElementTypeOrSelf(to);
+    bool widens = isa<arith::ExtFOp>(op);
+    Type narrow = widens ? getElementTypeOrSelf(x.getType()) : target;
+    std::optional<Format> format = formatOf(narrow);
+    ImplicitLocOpBuilder b(op->getLoc(), op);
+    Value result;
+    // Other widths, which folding brings about, go through f32.
+    if (takes(narrow)) {
+      Writer writer(b, to, *format);
+      result = widens ? writer.fromFloat32(writer.widen(x), target) : writer.narrow(writer.toFloat32(x), target);
+    } else if (!widens && format && getElementTypeOrSelf(x.getType()).isF64()) {
+      result = arith::TruncFOp::create(b, to, Writer(b, to, *format).toFloat32(x));
+    } else {
+      return;
+    }
+    op->getResult(0).replaceAllUsesWith(result);
+    op->erase();
+  }
+
+  void computeInFloat32(Operation *op) {
+    if (isa<arith::ExtFOp, arith::TruncFOp, arith::BitcastOp, arith::SelectOp>(op))
+      return;
+    auto held = [&](Type type) {
+      Type element = getElementTypeOrSelf(type);
+      return isa<Float16Type, BFloat16Type>(element) && takes(element);
+    };
+    OpBuilder b(op);
+    auto wide = [&](Type type) -> Type {
+      auto vector = dyn_cast<VectorType>(type);
+      return vector ? Type(vector.clone(b.getF32Type())) : b.getF32Type();
+    };
+    for (OpOperand &operand : op->getOpOperands())
+      if (Type type = operand.get().getType(); held(type))
+        operand.set(arith::ExtFOp::create(b, op->getLoc(), wide(type), operand.get()));
+    b.setInsertionPointAfter(op);
+    for (OpResult result : op->getResults())
+      if (Type type = result.getType(); held(type)) {
+        result.setType(wide(type));
+        auto back = arith::TruncFOp::create(b, op->getLoc(), type, result);
+        result.replaceAllUsesExcept(back, back);
+      }
   }
 };
 

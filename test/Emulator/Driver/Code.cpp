@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "test/Emulator/Driver/Code.h"
 
+#include "llvm/ADT/APFloat.h"
+#include "llvm/ADT/bit.h"
 #include "llvm/ExecutionEngine/Orc/AbsoluteSymbols.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/ExecutionEngine/Orc/ThreadSafeModule.h"
@@ -235,6 +237,29 @@ template <typename T> orc::ExecutorSymbolDef symbolOf(T *address) {
   return {orc::ExecutorAddr::fromPtr(address), JITSymbolFlags::Exported};
 }
 
+/// Conversions that LLVM calls a library for, where this processor has no instruction for them: devices have them all.
+APInt rounded(APFloat value, const fltSemantics &to) {
+  bool lost = false;
+  value.convert(to, APFloat::rmNearestTiesToEven, &lost);
+  return value.bitcastToAPInt();
+}
+__bf16 floatToBfloat(float x) {
+  return bit_cast<__bf16>(uint16_t(rounded(APFloat(x), APFloat::BFloat()).getZExtValue()));
+}
+__bf16 doubleToBfloat(double x) {
+  return bit_cast<__bf16>(uint16_t(rounded(APFloat(x), APFloat::BFloat()).getZExtValue()));
+}
+_Float16 floatToHalf(float x) {
+  return bit_cast<_Float16>(uint16_t(rounded(APFloat(x), APFloat::IEEEhalf()).getZExtValue()));
+}
+_Float16 doubleToHalf(double x) {
+  return bit_cast<_Float16>(uint16_t(rounded(APFloat(x), APFloat::IEEEhalf()).getZExtValue()));
+}
+float halfToFloat(_Float16 x) {
+  APFloat half(APFloat::IEEEhalf(), APInt(16, bit_cast<uint16_t>(x)));
+  return bit_cast<float>(uint32_t(rounded(half, APFloat::IEEEsingle()).getZExtValue()));
+}
+
 Error JITCode::load(StringRef text) {
   auto made = orc::LLJITBuilder().create();
   if (!made)
@@ -271,6 +296,11 @@ Error JITCode::load(StringRef text) {
   symbols[jit->mangleAndIntern("emulator.group.product.words")] = symbolOf(&gridGroupProductWords);
   symbols[jit->mangleAndIntern("hewn.grid.warp.meet")] = symbolOf(&gridWarpMeet);
   symbols[jit->mangleAndIntern("emulator.group.wait")] = symbolOf(&gridGroupWait);
+  symbols[jit->mangleAndIntern("__truncsfbf2")] = symbolOf(&floatToBfloat);
+  symbols[jit->mangleAndIntern("__truncdfbf2")] = symbolOf(&doubleToBfloat);
+  symbols[jit->mangleAndIntern("__truncsfhf2")] = symbolOf(&floatToHalf);
+  symbols[jit->mangleAndIntern("__truncdfhf2")] = symbolOf(&doubleToHalf);
+  symbols[jit->mangleAndIntern("__extendhfsf2")] = symbolOf(&halfToFloat);
   if (Error error = jit->getMainJITDylib().define(orc::absoluteSymbols(std::move(symbols))))
     return error;
   // The C library's mathematics for LLVM's own intrinsics, and memory functions.

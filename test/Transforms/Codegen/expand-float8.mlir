@@ -33,12 +33,16 @@ func.func @half(%x: f16) -> f32 {
   return %0 : f32
 }
 
-// To bfloat16 some machines have no instruction; from it, all do.
+// Where there is no instruction to bfloat16, LLVM must see none of its values: what comes from it is a shift.
 // CHECK-LABEL: @bfloat
 // CHECK: arith.truncf
 // OLD-LABEL: @bfloat
 // OLD-NOT: arith.truncf
-// OLD: arith.extf %{{.*}} : vector<8xbf16> to vector<8xf32>
+// OLD: %[[CODE:.*]] = arith.extui %{{.*}} : vector<8xi16> to vector<8xi32>
+// OLD: %[[BITS:.*]] = arith.shli %[[CODE]],
+// OLD: arith.bitcast %[[BITS]] : vector<8xi32> to vector<8xf32>
+// OLD-NOT: arith.extf
+// OLD: return
 func.func @bfloat(%x: vector<8xf32>) -> vector<8xf32> {
   %0 = arith.truncf %x : vector<8xf32> to vector<8xbf16>
   %1 = arith.extf %0 : vector<8xbf16> to vector<8xf32>
@@ -73,4 +77,33 @@ func.func @float4(%x: f4E2M1FN) -> f32 {
 func.func @powers(%x: vector<8xf32>) -> vector<8xf8E8M0FNU> {
   %0 = arith.truncf %x : vector<8xf32> to vector<8xf8E8M0FNU>
   return %0 : vector<8xf8E8M0FNU>
+}
+
+// No machine of ours rounds float64 to fewer bits than float32 has: of the two f32s around it the odd one is rounded on.
+// CHECK-LABEL: @double
+// CHECK-SAME: %[[X:.*]]: f64
+// CHECK: %[[NEAR:.*]] = arith.truncf %[[X]] : f64 to f32
+// CHECK: %[[BACK:.*]] = arith.extf %[[NEAR]] : f32 to f64
+// CHECK: arith.cmpf one, %[[BACK]], %[[X]]
+// CHECK: %[[ODD:.*]] = arith.bitcast %{{.*}} : i32 to f32
+// CHECK: arith.truncf %[[ODD]] : f32 to bf16
+// OLD-LABEL: @double
+// OLD-NOT: to bf16
+// OLD: arith.bitcast %{{.*}} : i16 to bf16
+func.func @double(%x: f64) -> bf16 {
+  %0 = arith.truncf %x : f64 to bf16
+  return %0 : bf16
+}
+
+// Arithmetic on such values is float32's.
+// CHECK-LABEL: @larger
+// CHECK: arith.maximumf %{{.*}} : bf16
+// OLD-LABEL: @larger
+// OLD: %[[MAX:.*]] = arith.maximumf %{{.*}} : f32
+// OLD: arith.bitcast %[[MAX]] : f32 to i32
+// OLD: %[[RESULT:.*]] = arith.bitcast %{{.*}} : i16 to bf16
+// OLD: return %[[RESULT]]
+func.func @larger(%x: bf16, %y: bf16) -> bf16 {
+  %0 = arith.maximumf %x, %y : bf16
+  return %0 : bf16
 }

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What artifacts want of the system: functions of C's library, whatever the element types and the processor.
+
+Where a processor has no instruction for a conversion, code generators call a library of their compiler's (`__truncsfbf2`), which is not
+where artifacts are loaded. The compiler refuses such code (lib/Codegen/Emit/Calls.h); here the artifacts are looked at.
+"""
+
+import ctypes
+import itertools
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+from libraries import HEWN
+from onnx import TensorProto, helper
+
+NM = shutil.which("llvm-nm-22") or "/usr/lib/llvm-22/bin/llvm-nm"
+# Each processor for which conversions differ: variants of one library.
+TARGET = "portable,x86-64-v4+fp16"
+# C's library, whose functions code and the runtime may call.
+LIBC = [ctypes.CDLL(name) for name in ("libc.so.6", "libm.so.6")]
+FLOATS = ["DOUBLE", "FLOAT", "FLOAT16", "BFLOAT16"]
+SMALL = ["FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ", "FLOAT4E2M1", "FLOAT8E8M0"]
+INTEGERS = ["INT64", "UINT64", "INT32", "UINT32", "INT16", "UINT8", "BOOL", "INT4"]
+
+
+def model_of(nodes, inputs, outputs, initializers=()):
+    graph = helper.make_graph(
+        nodes,
+        "calls",
+        [helper.make_tensor_value_info(name, kind, shape) for name, kind, shape in inputs],
+        [helper.make_tensor_value_info(name, kind, None) for name, kind in outputs],
+        list(initializers),
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 25)], ir_version=12)
+
+
+def casts():
+    """Every conversion between two types of which one is a float, and there and back."""
+    kinds = {name: getattr(TensorProto, name) for name in [*FLOATS, *SMALL, *INTEGERS]}
+    inputs = [(f"x_{name}", kind, [37]) for name, kind in kinds.items()]
+    nodes, outputs = [], []
+    for a, b in itertools.permutations(kinds, 2):
+        if (a in FLOATS) + (b in FLOATS) + (a in SMALL and b in SMALL) == 0 or {a, b} <= {"DOUBLE", "FLOAT"}:
+            continue
+        outputs.append((f"{a}_{b}", kinds[b]))
+        nodes.append(helper.make_node("Cast", [f"x_{a}"], [outputs[-1][0]], to=kinds[b]))
+    return model_of(nodes, inputs, outputs)
+
+
+def ops(name):
+    """What values of a type go through: every family of kernels, with what is chosen, moved and compared."""
+    kind = getattr(TensorProto, name)
+    dtype = helper.tensor_dtype_to_np_dtype(kind)
+    random = np.random.default_rng(0)
+    nodes, weights = [], []
+
+    def constant(*shape):
+        values = random.standard_normal(shape).astype(dtype)
+        weights.append(helper.make_tensor(f"w{len(weights)}", kind, shape, values.tobytes(), raw=True))
+        return weights[-1].name
+
+    def op(kind_of_op, *inputs, **attributes):
+        nodes.append(helper.make_node(kind_of_op, inputs, [f"v{len(nodes)}"], **attributes))
+        return nodes[-1].output[0]
+
+    made = []
+    for stride, groups in ((1, 1), (2, 1), (1, 6)):
+        made.append(
+            op(
+                "Relu",
+                op("Conv", "x", constant(6, 6 // groups, 3, 3), pads=[1] * 4, strides=[stride] * 2, group=groups),
+            )
+        )
+    flat = op("Reshape", "x", "flat")
+    product = op("MatMul", flat, constant(42, 19))
+    made += [product, op("MatMul", product, constant(19, 1)), op("Gelu", product), op("Softmax", product)]
+    made += [
+        op("LayerNormalization", product, constant(19), constant(19)),
+        op("ReduceMax", "x", "axes"),
+        op("ReduceMean", "x", "axes"),
+    ]
+    made += [
+        op("Attention", "q", "q", "q"),
+        op("MaxPool", "x", kernel_shape=[2, 2]),
+        op("AveragePool", "x", kernel_shape=[3, 3]),
+    ]
+    less = op("Less", "x", op("Neg", "x"))
+    made += [
+        op("Where", less, "x", op("Abs", "x")),
+        op("Max", "x", "s"),
+        op("Min", "x", "s"),
+        op("Clip", "x", "s"),
+        op("Sign", "x"),
+    ]
+    made += [
+        op("Concat", "x", op("Transpose", "x", perm=[0, 1, 3, 2]), axis=1),
+        op("Pad", "x", "pads"),
+        op("CumSum", "x", "axis"),
+    ]
+    made += [
+        op("Resize", "x", "", "scales", mode="cubic"),
+        op("Gather", "x", "axis", axis=2),
+        op("Mod", "x", "s", fmod=1),
+    ]
+    made += [
+        op("Cast", op(f, op("Cast", "x", to=TensorProto.FLOAT)), to=kind) for f in ("Exp", "Erf", "Sin", "Tan", "Round")
+    ]
+    made += [op("Pow", "x", "s"), op("Tanh", op("Mul", "x", "s")), op("Expand", "s", "shape")]
+    integers = {"flat": [6, 42], "axes": [2, 3], "pads": [0, 0, 1, 2, 0, 0, 3, 0], "shape": [4, 19], "axis": 1}
+    for name, value in integers.items():
+        value = np.array(value, np.int64)
+        weights.append(helper.make_tensor(name, TensorProto.INT64, value.shape, value.tobytes(), raw=True))
+    weights.append(helper.make_tensor("scales", TensorProto.FLOAT, [4], [1, 1, 2, 1.5]))
+    inputs = [("x", kind, [1, 6, "h", 6]), ("s", kind, []), ("q", kind, [1, 2, "n", 16])]
+    return model_of(nodes, inputs, [(name, kind) for name in made], weights)
+
+
+MODELS = {"casts": casts, **{name.lower(): lambda name=name: ops(name) for name in FLOATS}}
+
+
+def wanted(library):
+    """The undefined symbols."""
+    said = subprocess.run([NM, "-D", "-u", library], check=True, capture_output=True, text=True).stdout
+    return {line.split()[-1].split("@")[0] for line in said.splitlines()}
+
+
+@pytest.mark.parametrize("flags", [[], ["-O0"]], ids=["optimized", "O0"])
+@pytest.mark.parametrize("name", MODELS)
+def test_calls_c_alone(name, flags, tmp_path):
+    (tmp_path / "m.onnx").write_bytes(MODELS[name]().SerializeToString())
+    library = tmp_path / "libm.so"
+    subprocess.run([HEWN, "compile", tmp_path / "m.onnx", "-o", library, f"--target={TARGET}", *flags], check=True)
+    assert {name for name in wanted(library) if not any(hasattr(part, name) for part in LIBC)} == set()
