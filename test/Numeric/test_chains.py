@@ -9,9 +9,9 @@ import subprocess
 import hewn
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 from onnx import TensorProto, helper
+from oracle import oracle
 
 
 def attention(batch, heads, rows, columns, width, mask, scale_first, dynamic_rows=False, dynamic_columns=False):
@@ -69,9 +69,8 @@ def attention(batch, heads, rows, columns, width, mask, scale_first, dynamic_row
 @pytest.mark.parametrize("shape", [(1, 2, 240, 256, 32), (2, 3, 197, 197, 16), (1, 1, 301, 1500, 24)], ids=str)
 def test_attention(shape, mask, dynamic, threads):
     model, feeds = attention(*shape, mask, scale_first=dynamic, dynamic_rows=dynamic)
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     (got,) = hewn.compile(model, threads=threads).run(feeds).values()
-    np.testing.assert_allclose(got, session.run(None, feeds)[0], rtol=1e-4, atol=2e-6)
+    np.testing.assert_allclose(got, oracle(model, feeds)[0], rtol=1e-4, atol=2e-6)
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -79,9 +78,8 @@ def test_attention(shape, mask, dynamic, threads):
 @pytest.mark.parametrize("shape", [(1, 2, 240, 256, 32), (2, 3, 7, 9, 16), (1, 4, 1, 700, 24)], ids=str)
 def test_any_number_of_columns(shape, mask, threads):
     model, feeds = attention(*shape, mask, scale_first=False, dynamic_rows=True, dynamic_columns=True)
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     (got,) = hewn.compile(model, threads=threads).run(feeds).values()
-    np.testing.assert_allclose(got, session.run(None, feeds)[0], rtol=1e-4, atol=2e-6)
+    np.testing.assert_allclose(got, oracle(model, feeds)[0], rtol=1e-4, atol=2e-6)
 
 
 @pytest.mark.parametrize("mask", ["none", "add", "row"])
@@ -90,8 +88,7 @@ def test_products_of_bfloat16(shape, mask):
     """Both products round their operands; sums of pairs need an even number of columns, and lanes need not be full."""
     model, feeds = attention(*shape, mask, True)
     (got,) = hewn.compile(model, precision="medium").run(feeds).values()
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    want = session.run(None, feeds)[0]
+    want = oracle(model, feeds)[0]
     assert np.abs(got - want).max() <= 1e-2 * np.abs(want).max()
 
 
@@ -102,9 +99,8 @@ def test_no_buffer_of_all_scores(tmp_path):
     tool = pathlib.Path(os.environ["HEWN_TOOLS"]) / "hewn"
     said = subprocess.run([tool, "explain", tmp_path / "long.onnx"], check=True, capture_output=True, text=True).stdout
     assert int(re.search(r"arena: (\d+) bytes", said)[1]) < 6000 * 6000 * 4 / 8
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     (got,) = hewn.compile(model).run(feeds).values()
-    np.testing.assert_allclose(got, session.run(None, feeds)[0], rtol=1e-4, atol=2e-6)
+    np.testing.assert_allclose(got, oracle(model, feeds)[0], rtol=1e-4, atol=2e-6)
 
 
 # After the scores s of q k, which reads of them and of the operands there are.
@@ -141,6 +137,5 @@ def test_operands_that_are_read_twice(case, size):
         [onnx.numpy_helper.from_array(np.array(0, np.float32), "zero")],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     (got,) = hewn.compile(model).run(feeds).values()
-    np.testing.assert_allclose(got, session.run(None, feeds)[0], rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(got, oracle(model, feeds)[0], rtol=1e-4, atol=1e-5)

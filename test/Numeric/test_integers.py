@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Contractions of quantized tensors on their integers: the same numbers as ONNX's definition, on every machine at hand."""
 
-import hewn
 import numpy as np
 import onnx
 import pytest
+from numeric import compiled, run
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
@@ -21,19 +21,6 @@ def model_of(nodes, inputs, outputs, initializers):
         [onnx.numpy_helper.from_array(np.asarray(a), n) for n, a in initializers.items()],
     )
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=9)
-
-
-def compiled(model, target):
-    try:
-        return hewn.compile(model, target=target)
-    except hewn.RunError as error:
-        if "this machine lacks" not in str(error):
-            raise
-        pytest.skip(f"this machine can't run code for {target}: {error}")
-
-
-def run(model, feeds, target):
-    return list(compiled(model, target).run(feeds).values())
 
 
 def random(generator, dtype, *shape):

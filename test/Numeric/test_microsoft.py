@@ -4,9 +4,9 @@
 import hewn
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 from numeric import MICROSOFT, check, feeds_of, one_node, oracle, run
+from oracle import session
 
 random = np.random.default_rng(11)
 
@@ -183,11 +183,8 @@ def test_saved_by_onnxruntime(tmp_path):
         [onnx.numpy_helper.from_array(a, n) for n, a in weights.items()],
     )
     model = h.make_model(graph, opset_imports=[h.make_opsetid("", 17)], ir_version=8)
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
-    options.optimized_model_filepath = str(tmp_path / "saved.onnx")
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    runs = session(model, saved=tmp_path / "saved.onnx")
     saved = onnx.load(tmp_path / "saved.onnx")
     assert {n.op_type for n in saved.graph.node} & {"FusedConv", "FusedMatMul"}
     feeds = {"x": floats(2, 3, 8, 8)}
-    check(run(saved, feeds), session.run(None, feeds), rtol=1e-4, atol=1e-4)
+    check(run(saved, feeds), runs.run(None, feeds), rtol=1e-4, atol=1e-4)

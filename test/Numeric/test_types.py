@@ -5,9 +5,8 @@ import hewn
 import ml_dtypes
 import numpy as np
 import pytest
-from numeric import check, one_node, run
+from numeric import check, compiled, one_node, run
 from onnx import TensorProto, helper, numpy_helper
-from test_integers import compiled
 
 SMALL = {
     "int2": TensorProto.INT2,

@@ -10,9 +10,9 @@ import shutil
 import subprocess
 
 import numpy as np
-import onnxruntime
 import pytest
 from libraries import MODELS, PORTABLE, build_runner, compile_library, feeds
+from oracle import oracle
 
 QEMU = shutil.which("qemu-x86_64")
 OBJDUMP = shutil.which("llvm-objdump-22") or "/usr/lib/llvm-22/bin/llvm-objdump"
@@ -23,8 +23,7 @@ class Case:
         self.model = MODELS[name]()
         self.folder = folder
         self.library = compile_library(self.model, folder, name, "--target=portable", *flags)
-        session = onnxruntime.InferenceSession(self.model.SerializeToString(), providers=["CPUExecutionProvider"])
-        results = session.run(None, feeds(self.model))
+        results = oracle(self.model, feeds(self.model))
         self.want = np.concatenate([np.ravel(r) for r in results])
 
     def run(self, runner, *variant, before=()):

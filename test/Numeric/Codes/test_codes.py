@@ -4,6 +4,7 @@
 import hewn
 import numpy as np
 import pytest
+from numeric import compiled
 from onnx import TensorProto, helper, numpy_helper
 
 TARGETS = ["host", "x86-64-v2", "x86-64-v3", "x86-64-v4"]
@@ -68,10 +69,10 @@ def data(*shape):
 @pytest.mark.parametrize("zero", [None, "integer", "float"])
 def test_rows_known_when_run(bits, block, zero, target):
     weights = Weights(200, bits, block, zero)
-    compiled = hewn.compile(weights.model(["rows"]), target=target)
+    module = compiled(weights.model(["rows"]), target)
     for rows in (1, 2, 5, 6, 7, 40, 0):
         x = data(rows, DEPTH)
-        (got,) = compiled.run({"x": x}).values()
+        (got,) = module.run({"x": x}).values()
         want = np.maximum(x.astype(np.float64) @ weights.matrix, 0)
         np.testing.assert_allclose(got, want, rtol=0, atol=2e-6 * np.abs(want).max(initial=1))
 
@@ -111,10 +112,10 @@ def test_data_may_be_rounded(bits, block, zero):
     """`accuracy_level` 4: the data as integers of 8 bits by blocks. Other levels round nothing."""
     weights = Weights(208, bits, block, zero)
     weights.attributes["accuracy_level"] = 4
-    compiled = hewn.compile(weights.model(["rows"]))
+    module = hewn.compile(weights.model(["rows"]))
     for rows in (1, 2, 4, 7, 40):
         x = data(rows, DEPTH)
-        (got,) = compiled.run({"x": x}).values()
+        (got,) = module.run({"x": x}).values()
         product = x.astype(np.float64) @ weights.matrix
         errors = np.abs(got - np.maximum(product, 0))
         assert errors.max() <= 0.02 * np.abs(product).max()

@@ -8,6 +8,7 @@ import hewn
 import numpy as np
 import onnx
 import pytest
+from numeric import compiled
 from onnx import TensorProto, helper
 
 # images, channels, features, size, pads; sizes that tiles of 2 and 4 divide or not, lanes that are full or not
@@ -87,11 +88,7 @@ def test_what_is_no_number_is_seen():
 @pytest.mark.parametrize("case", CASES, ids=lambda c: "-".join(str(x) for x in c).replace(" ", ""))
 def test_for_other_machines(case, target):
     model, feeds, want = conv_model(case, False)
-    try:
-        module = hewn.compile(model, target=target)
-    except hewn.RunError as error:
-        pytest.skip(f"this machine does not run {target}: {error}")
-    check(module, feeds, want, BOUNDS["highest"])
+    check(compiled(model, target), feeds, want, BOUNDS["highest"])
 
 
 @pytest.mark.parametrize("channels, side", [(64, 56), (128, 28), (256, 14)])

@@ -9,7 +9,7 @@ import hewn
 import numpy as np
 import onnx
 import pytest
-from numeric import check, oracle
+from numeric import check, compiled, oracle
 from onnx import TensorProto, helper, numpy_helper
 
 TOOLS = pathlib.Path(os.environ.get("HEWN_TOOLS", pathlib.Path(hewn.__file__).parents[2] / "bin"))
@@ -31,7 +31,7 @@ def model_of(nodes, inputs, outputs, initializers):
 
 
 def compare(model, feeds, **options):
-    check(list(hewn.compile(model, **options).run(feeds).values()), oracle(model, feeds), rtol=1e-4, atol=1e-4)
+    check(list(compiled(model, **options).run(feeds).values()), oracle(model, feeds), rtol=1e-4, atol=1e-4)
 
 
 # What may make a piece of 12, 20 or 7 channels out of [1, 16, 14, 14]: nodes from x to the name given, and initializers.

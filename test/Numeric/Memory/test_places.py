@@ -3,11 +3,11 @@
 
 import functools
 
-import hewn
 import numpy as np
-import onnxruntime
 import pytest
+from numeric import compiled
 from onnx import TensorProto, helper, numpy_helper
+from oracle import oracle
 
 TARGETS = ["host", "x86-64-v3", "x86-64-v2"]
 # Lines of less than a vector, of some vectors, and of many, whose inner ones know that no border is near.
@@ -21,9 +21,8 @@ def expect_as_onnxruntime(nodes, constants, x, target, dynamic, tolerance=1e-6):
     results = [helper.make_tensor_value_info("y", kind, None)]
     graph = helper.make_graph(nodes, "places", [helper.make_tensor_value_info("x", kind, shape)], results, initializers)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=9)
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    want = session.run(None, {"x": x})[0]
-    got = hewn.compile(model, target=target).run({"x": x})["y"]
+    want = oracle(model, {"x": x})[0]
+    got = compiled(model, target).run({"x": x})["y"]
     assert got.shape == want.shape
     np.testing.assert_allclose(got, want, rtol=0, atol=tolerance * np.abs(want).max())
 
@@ -112,6 +111,6 @@ def test_extremes_of_what_is_no_number(target):
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=9)
-    got = hewn.compile(model, target=target).run({"x": x})["y"]
+    got = compiled(model, target).run({"x": x})["y"]
     windows = np.lib.stride_tricks.sliding_window_view(x, (2, 2), axis=(2, 3))
     np.testing.assert_array_equal(got, windows.max(axis=(4, 5)))

@@ -4,6 +4,7 @@
 import hewn
 import numpy as np
 import pytest
+from numeric import compiled
 from onnx import TensorProto, helper
 
 # Shape and order: lines as long as nothing, a few, a vector, and more; more dims around them.
@@ -44,7 +45,7 @@ def test_transpositions(target, dtype, dynamic):
         x = (np.random.default_rng(0).standard_normal(shape) * 50).astype(dtype)
         nodes = [helper.make_node("Transpose", ["x"], ["t"], perm=order), helper.make_node("Add", ["t", "t"], ["y"])]
         inputs = [("x", kind, [f"d{i}" for i in range(len(shape))] if dynamic else shape)]
-        module = hewn.compile(built(nodes, inputs, ["y"]), target=target)
+        module = compiled(built(nodes, inputs, ["y"]), target)
         want = x.transpose(order)
         np.testing.assert_array_equal(module.run({"x": x})["y"], want + want, err_msg=f"{shape} {order}")
 
@@ -148,5 +149,5 @@ def test_rows_that_lie_apart(target, heads, dynamic):
     ]
     given = ["b", "h", "w", heads] if dynamic else x.shape
     raised = np.exp(x - x.max(axis=2, keepdims=True))
-    got = hewn.compile(built(nodes, [("x", TensorProto.FLOAT, given)], ["y"]), target=target).run({"x": x})
+    got = compiled(built(nodes, [("x", TensorProto.FLOAT, given)], ["y"]), target).run({"x": x})
     np.testing.assert_allclose(got["y"], raised / raised.sum(axis=2, keepdims=True), rtol=1e-5, atol=1e-7)
