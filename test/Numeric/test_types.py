@@ -82,6 +82,25 @@ def test_halves(name, target):
         np.testing.assert_array_equal(got.view(bits)[numbers], want.view(bits)[numbers])
 
 
+@pytest.mark.parametrize("target", ["host", "x86-64-v2", "x86-64-v3", "x86-64-v4"])
+@pytest.mark.parametrize("name", ["float16", "bfloat16"])
+def test_halves_of_doubles(name, target):
+    """Rounded once: what float32 can't tell from the middle between two numbers is still above or below it."""
+    dtype, kind = np.dtype(getattr(ml_dtypes, name, name)), getattr(TensorProto, name.upper())
+    _, wide = halfway(dtype)
+    wide = wide[np.isfinite(wide) & (np.abs(wide) > 1e-30) & (np.abs(wide) < 65000)][::17].astype(np.float64)
+    x = np.concatenate([wide * (1 - 2.0**-40), wide, wide * (1 + 2.0**-40)])
+    with np.errstate(invalid="ignore"):
+        values = np.arange(1 << 16, dtype=np.uint16).view(dtype).astype(np.float64)
+    values = np.unique(values[np.isfinite(values)])
+    above = np.searchsorted(values, x).clip(1, values.size - 1)
+    low, high = values[above - 1], values[above]
+    got = compiled(one_node("Cast", [x], to=kind), target).run({"x0": x})["y0"].astype(np.float64)
+    nearest = np.where(x - low < high - x, low, high)
+    middle = x - low == high - x  # the even one is tested above
+    np.testing.assert_array_equal(got[~middle], nearest[~middle])
+
+
 @pytest.mark.parametrize("mode", ["up", "down", "nearest"])
 @pytest.mark.parametrize("saturate", [0, 1])
 def test_powers_of_two(mode, saturate):
