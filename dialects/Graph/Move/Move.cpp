@@ -138,6 +138,12 @@ std::optional<ItemForm> SliceOp::getItemForm() {
 
 Dims leastDims(Operation *op) {
   Dims least;
+  if (auto sample = dyn_cast<GridSampleOp>(op)) { // who samples needs an element
+    DimExpr one = DimExpr::min(DimExpr(1), numElements(getDims(sample.getResult())));
+    least.assign(getRank(sample.getX()), one);
+    least[0] = least[1] = DimExpr(0);
+    return least;
+  }
   auto slice = dyn_cast<SliceOp>(op);
   if (!slice)
     return least;

@@ -55,18 +55,26 @@ LogicalResult GridSampleOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorSha
     return emitOpError() << "mode '" << getMode() << "' with padding '" << getPadding() << "'";
   Dims dims = {x[0], x[1]};
   dims.append(grid.begin() + 1, grid.end() - 1);
+  std::optional<int64_t> elements = numElements(dims).constant();
+  for (auto [d, dim] : llvm::enumerate(ArrayRef(x).drop_front(2)))
+    if (dim.is(0) && elements && *elements != 0)
+      return emitOpError() << "samples along dim " << d + 2 << ", which has no elements";
   results.push_back({dims, getElementType(getX())});
   return success();
 }
 
-/// A position brought inside as the padding mode says. Edges lie at the centres of the outermost elements where
-/// `align`, else half an element farther out.
-static Value padPosition(Positions &p, StringRef padding, bool align, Value position, Value extent) {
-  Value zero = p.constant(0), last = p.sub(extent, p.constant(1));
-  if (padding == "border") {
-    position = p.select(p.compare(arith::CmpFPredicate::OLT, position, zero), zero, position);
-    return p.select(p.compare(arith::CmpFPredicate::OGT, position, last), last, position);
-  }
+static Value clampPosition(Positions &p, Value position, Value low, Value high) {
+  position = p.select(p.compare(arith::CmpFPredicate::OLT, position, low), low, position);
+  return p.select(p.compare(arith::CmpFPredicate::OGT, position, high), high, position);
+}
+
+/// A position brought inside as the padding mode says; `reach`: how far from it elements are read whose weights are not 0 where it
+/// is inside. Edges lie at the centres of the outermost elements where `align`, else half an element farther out.
+static Value padPosition(Positions &p, StringRef padding, bool align, int64_t reach, Value position, Value extent) {
+  Value last = p.sub(extent, p.constant(1));
+  // What lies beyond the border is its element, one by one: between it and the border the others still count.
+  if (padding == "border")
+    return clampPosition(p, position, p.constant(double(-reach)), p.add(last, p.constant(double(reach))));
   if (padding != "reflection")
     return position;
   // Fold the distance from the low edge: every other span runs backward.
@@ -84,7 +92,7 @@ static Tap padTap(ElementBuilder &e, StringRef padding, bool align, Index index,
     return {index, weight, e.inBounds(index, extent)};
   if (padding == "reflection") {
     Index one = e.constant(1), last = e.sub(extent, one);
-    Index span = align ? e.max(last, one) : extent, period = e.add(span, span);
+    Index span = e.max(align ? last : extent, one), period = e.add(span, span);
     Index phase = e.mod(index, period);
     index = e.min(phase, e.sub(align ? period : e.sub(period, one), phase));
   }
@@ -96,13 +104,13 @@ static SmallVector<Tap> tapsBeside(Positions &p, GridSampleOp op, Value position
   bool align = op.getAlignCorners();
   if (op.getMode() == "nearest") {
     Value whole = e.b.createOrFold<math::RoundEvenOp>(e.loc, position);
-    whole = padPosition(p, op.getPadding(), align, whole, p.of(extent));
+    whole = padPosition(p, op.getPadding(), align, 0, whole, p.of(extent));
     return {padTap(e, op.getPadding(), align, p.toIndex(whole), extent, {})};
   }
-  position = padPosition(p, op.getPadding(), align, position, p.of(extent));
+  bool cubic = op.getMode() == "cubic";
+  position = padPosition(p, op.getPadding(), align, cubic ? 2 : 0, position, p.of(extent));
   Value whole = p.floor(position), ratio = p.sub(position, whole);
   Index base = p.toIndex(whole);
-  bool cubic = op.getMode() == "cubic";
   SmallVector<Tap> taps;
   for (int64_t i = cubic ? -1 : 0, end = cubic ? 3 : 2; i < end; ++i) {
     Value distance = p.abs(p.sub(p.constant(double(i)), ratio));
