@@ -1,108 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """AMX's kernels on machines without AMX: the code for a machine that has it, its tile instructions replaced by calls of an
-emulation, run here. The kernels' other instructions are AVX-512's."""
-
-import os
-import pathlib
-import re
-import shutil
-import subprocess
+emulation, run here (`../retargeted.py`)."""
 
 import hewn
 import numpy as np
-import onnx
 import pytest
+import retargeted
 from onnx import TensorProto, helper
 from test_contractions import expected
 from test_integers import model_of, random
 
-TOOLS = pathlib.Path(os.environ.get("HEWN_TOOLS", pathlib.Path(hewn.__file__).parents[2] / "bin"))
-CLANG = shutil.which("clang-22") or shutil.which("clang++-22")
-# What Sapphire Rapids has beside tiles and other AVX-512 machines do not.
-BEYOND = ("amx", "avx512fp16", "avxvnni", "uintr", "cldemote", "waitpkg", "movdiri", "movdir64b", "enqcmd", "serialize")
-
-# Bits of services.h: x86-64-v2 to v4, and AVX-512's VNNI and BF16.
-AVX512 = 0b110111
-# The name under which a library's model is found.
-ENTRY = ["-Wl,--defsym=hewn_model_main=m", "-Wl,--export-dynamic"]
-
-FLAGS = pathlib.Path("/proc/cpuinfo").read_text().partition("flags")[2].partition("\n")[0].split()
-pytestmark = pytest.mark.skipif(
-    not {"avx512f", "avx512bw", "avx512vl", "avx512_vnni", "avx512_bf16"} <= set(FLAGS),
-    reason="the kernels' other instructions are AVX-512's, which this machine lacks",
-)
-
-PRELUDE = """
-declare void @hewn_emulate_load(i16, i16, ptr, i64, ptr)
-declare void @hewn_emulate_store(i16, i16, ptr, i64, ptr)
-define internal <256 x i32> @emulate.tilezero(i16 %r, i16 %c) #0 { ret <256 x i32> zeroinitializer }
-define internal <256 x i32> @emulate.tileloadd64(i16 %r, i16 %c, ptr %p, i64 %s) noinline #0 {
-  %m = alloca <256 x i32>
-  call void @hewn_emulate_load(i16 %r, i16 %c, ptr %p, i64 %s, ptr %m)
-  %v = load <256 x i32>, ptr %m
-  ret <256 x i32> %v
-}
-define internal void @emulate.tilestored64(i16 %r, i16 %c, ptr %p, i64 %s, <256 x i32> %v) noinline #0 {
-  %m = alloca <256 x i32>
-  store <256 x i32> %v, ptr %m
-  call void @hewn_emulate_store(i16 %r, i16 %c, ptr %p, i64 %s, ptr %m)
-  ret void
-}
-"""
-PRODUCT = """
-declare void @hewn_emulate_NAME(i16, i16, i16, ptr, ptr, ptr)
-define internal <256 x i32> @emulate.NAME(i16 %r, i16 %c, i16 %k, <256 x i32> %s, <256 x i32> %a, <256 x i32> %b) noinline #0 {
-  %ms = alloca <256 x i32>
-  %ma = alloca <256 x i32>
-  %mb = alloca <256 x i32>
-  store <256 x i32> %s, ptr %ms
-  store <256 x i32> %a, ptr %ma
-  store <256 x i32> %b, ptr %mb
-  call void @hewn_emulate_NAME(i16 %r, i16 %c, i16 %k, ptr %ms, ptr %ma, ptr %mb)
-  %v = load <256 x i32>, ptr %ms
-  ret <256 x i32> %v
-}
-"""
-
-
-def emulated(text):
-    """LLVM's text of one module with tiles in memory."""
-    text = re.sub(r'("target-cpu"=)"\w+"', r'\1"skylake-avx512"', text)
-    text = re.sub(r"\+(" + "|".join(BEYOND) + r")([-\w]*)", r"-\1\2", text)
-    # The record of the model says which instructions it needs: of these AVX-512's are left.
-    needs = re.compile(r"^(@\.variants = .*?, i64) (\d+),", flags=re.M)
-    text = needs.sub(lambda m: f"{m[1]} {int(m[2]) & AVX512},", text, count=1)
-    if "x86_amx" not in text:
-        return text
-    names = set(re.findall(r"@llvm\.x86\.(tdp\w+)\.internal", text))
-    text = re.sub(r"^declare .*@llvm\.x86\.(tile|tdp).*$", "", text, flags=re.M)
-    text = re.sub(r"@llvm\.x86\.(tile\w+|tdp\w+)\.internal", r"@emulate.\1", text)
-    text = text.replace("x86_amx", "<256 x i32>")
-    return text + PRELUDE + "".join(PRODUCT.replace("NAME", name) for name in names)
-
 
 def run_emulated(model, feeds, folder, flags=(), target="sapphirerapids"):
-    path = folder / "m.onnx"
-    onnx.save(model, path)
-    command = [TOOLS / "hewn", "compile", path, f"--target={target}", *flags]
-    subprocess.run([*command, "-o", folder / "m.o"], check=True)  # for the weights
-    subprocess.run([*command, "--emit=llvm", "-o", folder / "m.ll"], check=True)
-    modules = re.split(r"(?=^; ModuleID)", (folder / "m.ll").read_text(), flags=re.M)[1:]
-    tiles = sum("x86_amx" in module for module in modules)
-    objects = [folder / "tiles.o"]
-    here = pathlib.Path(__file__).parent
-    subprocess.run([CLANG, "-x", "c", "-O2", "-fPIC", "-c", here / "emulate_tiles.c", "-o", objects[0]], check=True)
-    for i, module in enumerate(modules):
-        (folder / f"{i}.ll").write_text(emulated(module))
-        objects.append(folder / f"{i}.o")
-        subprocess.run(
-            [CLANG, "-O1", "-fPIC", "-Wno-override-module", "-c", folder / f"{i}.ll", "-o", objects[-1]], check=True
-        )
-    runtime = TOOLS.parent / "lib" / "libhewn_runtime.a"
-    library = folder / "m.so"
-    archive = ["-Wl,--whole-archive", runtime, "-Wl,--no-whole-archive"]
-    subprocess.run([CLANG, "-shared", *objects, *archive, *ENTRY, "-lm", "-lpthread", "-o", library], check=True)
-    return tiles, list(hewn.load(str(library)).run(feeds).values())
+    retargeted.choose()
+    library, tiles = retargeted.build(model, folder, target, flags)
+    return tiles, list(hewn.load(library).run(feeds).values())
 
 
 def product(rows, k, columns, dynamic):

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tests of this folder on other processors, which qemu-user emulates: HEWN_PROCESSOR=Nehalem pytest test/Numeric
+
+Models are compiled here, for the instructions that the processor has, and run there by run_model.c: one that is not its own would be an
+illegal one. qemu 7.2, which Debian 12 has, emulates none of AVX-512, and takes its bits from the processors that have it.
+"""
+
+import pathlib
+import shutil
+import struct
+import subprocess
+import tempfile
+import weakref
+
+import numpy as np
+from hewn import _hewn
+
+QEMU = shutil.which("qemu-x86_64")
+# Of these emulated processors, what hewn's code for it may use.
+PROCESSORS = {"Nehalem": "x86-64-v2", "Haswell": "x86-64-v3"}
+HERE = pathlib.Path(__file__).parent
+
+
+def build_runner(folder):
+    program = pathlib.Path(folder) / "run_model"
+    compiler = shutil.which("clang-22") or shutil.which("cc")
+    source = HERE / "run_model.c"
+    subprocess.run([compiler, "-O1", "-I", HERE.parents[1] / "include", source, "-o", program, "-ldl"], check=True)
+    return program
+
+
+def end(process):
+    process.kill()
+    process.communicate()
+
+
+class Model:
+    """What hewn.Module has in the place of a loaded library (python/extension.cpp), in a process of its own."""
+
+    command = ()
+
+    def __init__(self, path, threads, device, cache_dir):
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+        self.process = subprocess.Popen([*self.command, path, str(threads)], **pipes)
+        weakref.finalize(self, end, self.process)
+        self.check()
+        self.name, self.variant = self.text(), self.text()
+        self.variants = [self.variant]
+        counts = self.number(), self.number()
+        self.inputs, self.outputs = ([self.tensor() for _ in range(count)] for count in counts)
+
+    def bytes(self, count):
+        data = self.process.stdout.read(count)
+        if len(data) != count:
+            raise RuntimeError(f"the process ended with {self.process.wait()}")
+        return data
+
+    def number(self):
+        return struct.unpack("<q", self.bytes(8))[0]
+
+    def text(self):
+        return self.bytes(self.number()).decode()
+
+    def check(self):
+        code, message = self.number(), self.text()
+        if code != 0:
+            raise RuntimeError(message)
+
+    def tensor(self):
+        name, code, bits = self.text(), self.number(), self.number()
+        dims = [self.text() for _ in range(self.number())]
+        return name, code, bits, tuple(int(d) if d.isdigit() else d or None for d in dims)
+
+    def run(self, arrays):
+        for array in arrays:
+            header = (array.ndim, *array.shape, array.nbytes)
+            self.process.stdin.write(struct.pack(f"<{len(header)}q", *header) + array.tobytes())
+        self.process.stdin.flush()
+        self.check()
+        results = []
+        for _ in self.outputs:
+            shape = tuple(self.number() for _ in range(self.number()))
+            results.append((np.frombuffer(bytearray(self.bytes(self.number())), np.uint8), shape))
+        return results
+
+
+def emulate(processor):
+    """From here on, hewn.compile and hewn.load are for this processor and on it. Returns why not, where that can't be."""
+    if not QEMU:
+        return "no qemu-x86_64 here: Debian's qemu-user has it"
+    folder = tempfile.TemporaryDirectory(prefix="hewn-")
+    weakref.finalize(_hewn, folder.cleanup)
+    Model.command = [QEMU, "-cpu", processor, build_runner(folder.name)]
+    compile_here = _hewn.compile
+
+    def compile_there(path, data, output, emit, target, *rest):
+        return compile_here(path, data, output, emit, PROCESSORS[processor] if target == "host" else target, *rest)
+
+    _hewn.compile, _hewn.Model = compile_there, Model
+    return None

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * run_model LIBRARY THREADS: a compiled model at the other end of two pipes, for tests whose processor is an emulated one. It says what
+ * the model is; then, as often as it is given inputs, what a run gives. All of it is 64-bit integers, and bytes behind their number.
+ *
+ *     out: code, message; name, variant; how many inputs, outputs; of each: name, type code, bits, rank, a text for each dim ("": data decide)
+ *     in:  for each input its rank, dims and bytes; out: code, message, and, where that is 0, for each output the same
+ */
+#include <hewn/runtime.h>
+
+#include <dlfcn.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_DIMS = 16 };
+
+static void put(int64_t number) { fwrite(&number, sizeof(number), 1, stdout); }
+static void putBytes(const void *data, int64_t bytes) {
+  put(bytes);
+  fwrite(data, 1, (size_t)bytes, stdout);
+}
+static void putText(const char *text) { putBytes(text, (int64_t)strlen(text)); }
+
+static int64_t take(void) {
+  int64_t number;
+  if (fread(&number, sizeof(number), 1, stdin) != 1)
+    exit(0);
+  return number;
+}
+
+static void describe(const hewn_model *model, const hewn_tensor_info *info) {
+  putText(info->name);
+  put(info->dtype.code);
+  put(info->dtype.bits);
+  put(info->rank);
+  for (int32_t d = 0; d < info->rank; ++d) {
+    char number[32];
+    int64_t dim = info->dims[d];
+    snprintf(number, sizeof(number), "%" PRId64, dim);
+    putText(dim >= 0                  ? number
+            : dim == HEWN_DIM_FORMULA ? info->formulas[d]
+            : dim == HEWN_DIM_DYNAMIC ? ""
+                                      : model->symbols[-1 - dim].name);
+  }
+}
+
+static DLTensor tensorOf(const hewn_tensor_info *info, int64_t rank, int64_t *shape) {
+  DLTensor tensor;
+  memset(&tensor, 0, sizeof(tensor));
+  tensor.device.device_type = kDLCPU;
+  tensor.ndim = (int32_t)rank;
+  tensor.dtype = info->dtype;
+  tensor.shape = shape;
+  return tensor;
+}
+
+static void run(const hewn_model *model, hewn_context *context) {
+  DLTensor *inputs = calloc((size_t)model->num_inputs + 1, sizeof(DLTensor));
+  DLTensor *outputs = calloc((size_t)model->num_outputs + 1, sizeof(DLTensor));
+  int64_t(*shapes)[MOST_DIMS] = calloc((size_t)(model->num_inputs + model->num_outputs + 1), sizeof(*shapes));
+  for (int32_t i = 0; i < model->num_inputs; ++i) {
+    int64_t rank = take();
+    if (rank > MOST_DIMS)
+      exit(2);
+    for (int64_t d = 0; d < rank; ++d)
+      shapes[i][d] = take();
+    int64_t bytes = take();
+    inputs[i] = tensorOf(&model->inputs[i], rank, shapes[i]);
+    inputs[i].data = aligned_alloc(64, (size_t)(bytes + 127) / 64 * 64);
+    if (!inputs[i].data || fread(inputs[i].data, 1, (size_t)bytes, stdin) != (size_t)bytes)
+      exit(2);
+  }
+  for (int32_t i = 0; i < model->num_outputs; ++i)
+    outputs[i] = tensorOf(&model->outputs[i], 0, shapes[model->num_inputs + i]);
+  hewn_status status =
+      model->runtime->run(model, context, inputs, model->num_inputs, outputs, model->num_outputs);
+  put(status.code);
+  putText(status.message);
+  for (int32_t i = 0; status.code == HEWN_OK && i < model->num_outputs; ++i) {
+    int64_t bytes = (outputs[i].dtype.bits + 7) / 8;
+    put(outputs[i].ndim);
+    for (int32_t d = 0; d < outputs[i].ndim; ++d) {
+      put(outputs[i].shape[d]);
+      bytes *= outputs[i].shape[d];
+    }
+    putBytes(outputs[i].data, bytes);
+    model->runtime->output_release(context, outputs[i].data);
+  }
+  for (int32_t i = 0; i < model->num_inputs; ++i)
+    free(inputs[i].data);
+  free(inputs);
+  free(outputs);
+  free(shapes);
+}
+
+int main(int argc, char **argv) {
+  void *library = argc == 3 ? dlopen(argv[1], RTLD_NOW) : NULL;
+  const hewn_model *model = library ? dlsym(library, HEWN_MODEL_SYMBOL) : NULL;
+  if (!model) {
+    put(HEWN_IO);
+    putText(argc == 3 ? dlerror() : "usage: run_model LIBRARY THREADS");
+    return 2;
+  }
+  hewn_context_options options;
+  memset(&options, 0, sizeof(options));
+  options.size = sizeof(options);
+  options.threads = atoi(argv[2]);
+  hewn_context *context = NULL;
+  hewn_status status = model->runtime->context_create(model, &options, &context);
+  put(status.code);
+  putText(status.message);
+  if (status.code != HEWN_OK)
+    return 3;
+  putText(model->name);
+  putText(model->runtime->model_variant(model)->target);
+  put(model->num_inputs);
+  put(model->num_outputs);
+  for (int32_t i = 0; i < model->num_inputs; ++i)
+    describe(model, &model->inputs[i]);
+  for (int32_t i = 0; i < model->num_outputs; ++i)
+    describe(model, &model->outputs[i]);
+  for (;;) {
+    fflush(stdout);
+    run(model, context);
+  }
+}
