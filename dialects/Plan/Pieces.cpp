@@ -20,13 +20,28 @@ bool liesAsIn(RankedTensorType piece, RankedTensorType whole, int64_t dim) {
   return graph::significantOrder(piece) == graph::significantOrder(graph::memoryOrder(whole), piece);
 }
 
-RankedTensorType pieceType(RankedTensorType piece, RankedTensorType whole, int64_t dim) {
+/// Whether pieces along the dim are runs of elements of the whole.
+static bool hasRuns(RankedTensorType whole, int64_t dim) {
   SmallVector<int64_t> order = graph::significantOrder(whole);
-  if (!order.empty() && order.front() == dim)
+  return !order.empty() && order.front() == dim;
+}
+
+RankedTensorType pieceType(RankedTensorType piece, RankedTensorType whole, int64_t dim) {
+  bool runs = hasRuns(whole, dim);
+  if (runs && liesAsIn(piece, whole, dim))
     return piece;
-  auto layout = LayoutAttr::get(piece.getContext(), graph::memoryOrder(whole), /*blockDim=*/-1, /*block=*/1,
-                                /*groupDim=*/-1, /*group=*/1, /*tile=*/0, /*windows=*/{}, dim, whole.getDimSize(dim));
+  SmallVector<int64_t> order = graph::memoryOrder(whole);
+  Attribute layout;
+  if (!runs || !llvm::is_sorted(order))
+    layout = LayoutAttr::get(piece.getContext(), order, /*blockDim=*/-1, /*block=*/1, /*groupDim=*/-1, /*group=*/1,
+                             /*tile=*/0, /*windows=*/{}, runs ? -1 : dim, runs ? 0 : whole.getDimSize(dim));
   return RankedTensorType::get(piece.getShape(), piece.getElementType(), layout);
+}
+
+bool fillsWhole(RankedTensorType piece, RankedTensorType whole, int64_t dim) {
+  if (!graph::isPiece(piece))
+    return hasRuns(whole, dim) && liesAsIn(piece, whole, dim);
+  return !hasRuns(whole, dim) && pieceType(piece, whole, dim) == piece;
 }
 
 bool mayBeReadApart(RankedTensorType piece, Value whole, int64_t dim) {

@@ -21,8 +21,12 @@ bool liesAsIn(mlir::RankedTensorType piece, mlir::RankedTensorType whole, int64_
 /// more memory, and what comes from beyond the cache comes with the gaps.
 bool mayBeReadApart(mlir::RankedTensorType piece, mlir::Value whole, int64_t dim);
 
-/// The type of such a piece inside of the whole: with gaps, where it is no run of elements there.
+/// The type of a tensor like `piece` inside of the whole: its dims in the whole's order, in no blocks, and with gaps where it is no run
+/// of elements there. One that lies so (`liesAsIn`) and needs no gaps keeps its type.
 mlir::RankedTensorType pieceType(mlir::RankedTensorType piece, mlir::RankedTensorType whole, int64_t dim);
+
+/// Whether what is made as a tensor of type `piece` at its place in the whole is the whole's elements there.
+bool fillsWhole(mlir::RankedTensorType piece, mlir::RankedTensorType whole, int64_t dim);
 
 } // namespace hewn::plan
 

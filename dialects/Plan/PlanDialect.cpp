@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "dialects/Plan/Pieces.h"
 #include "dialects/Plan/Plan.h"
 
 #include "mlir/Interfaces/FunctionImplementation.h"
@@ -127,6 +128,8 @@ LogicalResult AssembleOp::verify() {
       return emitOpError("has pieces that no launch beside it makes");
     if (llvm::count_if(piece.getUses(), [](OpOperand &use) { return isa<AssembleOp>(use.getOwner()); }) != 1)
       return emitOpError("has a piece that is another's, too");
+    if (!fillsWhole(type, getOutput().getType(), getDim()))
+      return emitOpError("has a piece that does not lie in memory as its result does: ") << type;
     length += type.getDimSize(getDim());
   }
   if (getOutput().getType().getDimSize(getDim()) != length)

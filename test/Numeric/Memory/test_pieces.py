@@ -181,3 +181,20 @@ def test_in_a_branch():
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
     for k in (True, False):
         compare(model, {"k": np.array(k), "x": floats(1, 16, 14, 14)})
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_operands_that_lie_otherwise(turned):
+    """The whole lies as what the convolution makes; the inputs beside it, which nobody computes, do not."""
+    nodes = [
+        ("Conv", ["r", "k"], "v", {"kernel_shape": [1]}),
+        ("Mul", ["v", "a"], "va", {}),
+        ("Mul", ["va", "s"], "u", {}),
+        ("Cos", ["u"], "c", {}),
+        ("Concat", ["r", "u", "w", "v", "c"], "y", {"axis": 0}),
+    ]
+    if turned:
+        nodes.append(("Transpose", ["y"], "z", {"perm": [0, 2, 1]}))
+    inputs = {"r": [6, 9, 42], "w": [6, 9, 42], "a": [6, 9, 42]}
+    model = model_of(nodes, inputs, ["z" if turned else "y"], {"k": floats(9, 9, 1), "s": floats()})
+    compare(model, {name: floats(*shape, seed=len(name) + ord(name)) for name, shape in inputs.items()})

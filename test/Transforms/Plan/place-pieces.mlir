@@ -139,3 +139,25 @@ func.func @main(%x: tensor<1x64x32x32xf32, #last>) -> (tensor<1x128x32x32xf32, #
   return %3, %2 : tensor<1x128x32x32xf32, #last>, tensor<1x64x32x32xf32, #last>
 }
 }
+
+// -----
+
+// The whole's lines do not lie in the order of its dims: an operand that does is turned on its way, and runs need no gaps.
+// CHECK: plan.kernel @relayout(%{{.*}}: tensor<1x4x6xf32>) -> tensor<1x4x6xf32, #graph.layout<[0, 2, 1]>>
+// CHECK-LABEL: func.func @main
+// CHECK: plan.launch @relayout(
+// CHECK: plan.assemble %{{.*}} along 0
+#turned = #graph.layout<[0, 2, 1]>
+plan.kernel @exp(%x: tensor<3x4x6xf32, #turned>) -> tensor<3x4x6xf32, #turned> attributes {symbols = []} {
+  %0 = graph.exp %x : (tensor<3x4x6xf32, #turned>) -> tensor<3x4x6xf32, #turned>
+  graph.yield %0 : tensor<3x4x6xf32, #turned>
+}
+plan.kernel @concat(%x: tensor<3x4x6xf32, #turned>, %y: tensor<1x4x6xf32>) -> tensor<4x4x6xf32, #turned> attributes {symbols = []} {
+  %0 = graph.concat %x, %y {axis = 0 : i64} : (tensor<3x4x6xf32, #turned>, tensor<1x4x6xf32>) -> tensor<4x4x6xf32, #turned>
+  graph.yield %0 : tensor<4x4x6xf32, #turned>
+}
+func.func @main(%x: tensor<3x4x6xf32, #turned>, %y: tensor<1x4x6xf32>) -> tensor<4x4x6xf32, #turned> {
+  %0 = plan.launch @exp(%x) symbols [] : (tensor<3x4x6xf32, #turned>) -> tensor<3x4x6xf32, #turned>
+  %1 = plan.launch @concat(%0, %y) symbols [] : (tensor<3x4x6xf32, #turned>, tensor<1x4x6xf32>) -> tensor<4x4x6xf32, #turned>
+  return %1 : tensor<4x4x6xf32, #turned>
+}

@@ -147,3 +147,31 @@ func.func @main(%h: tensor<4xf32>, %x: tensor<10x4xf32>) -> tensor<10x4xf32> att
   } : (tensor<4xf32>, tensor<10x4xf32>) -> (tensor<4xf32>, tensor<10x4xf32>)
   return %0#1 : tensor<10x4xf32>
 }
+
+// -----
+
+// The whole's lines lie in another order than the piece's.
+plan.kernel @exp(%x: tensor<3x4x6xf32>) -> tensor<3x4x6xf32> attributes {symbols = []} {
+  %0 = graph.exp %x : (tensor<3x4x6xf32>) -> tensor<3x4x6xf32>
+  graph.yield %0 : tensor<3x4x6xf32>
+}
+func.func @main(%x: tensor<3x4x6xf32>) -> tensor<3x4x6xf32, #graph.layout<[0, 2, 1]>> {
+  %0 = plan.launch @exp(%x) symbols [] : (tensor<3x4x6xf32>) -> tensor<3x4x6xf32>
+  // expected-error@+1 {{has a piece that does not lie in memory as its result does}}
+  %1 = plan.assemble %0 along 0 : (tensor<3x4x6xf32>) -> tensor<3x4x6xf32, #graph.layout<[0, 2, 1]>>
+  return %1 : tensor<3x4x6xf32, #graph.layout<[0, 2, 1]>>
+}
+
+// -----
+
+// Rows of the whole are 8 long, and so far apart must those of a piece be.
+plan.kernel @exp(%x: tensor<3x4xf32>) -> (tensor<3x4xf32>, tensor<3x4xf32>) attributes {symbols = []} {
+  %0 = graph.exp %x : (tensor<3x4xf32>) -> tensor<3x4xf32>
+  graph.yield %0, %0 : tensor<3x4xf32>, tensor<3x4xf32>
+}
+func.func @main(%x: tensor<3x4xf32>) -> tensor<3x8xf32> {
+  %0:2 = plan.launch @exp(%x) symbols [] : (tensor<3x4xf32>) -> (tensor<3x4xf32>, tensor<3x4xf32>)
+  // expected-error@+1 {{has a piece that does not lie in memory as its result does}}
+  %1 = plan.assemble %0#0, %0#1 along 1 : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x8xf32>
+  return %1 : tensor<3x8xf32>
+}
