@@ -44,6 +44,19 @@ KernelFunction beginKernelFunction(plan::KernelOp kernel, OpBuilder &b) {
   return k;
 }
 
+std::optional<graph::SpaceMap> spaceMap(plan::KernelOp kernel, Value held) {
+  SmallVector<Operation *> ops =
+      llvm::map_to_vector(kernel.getBody().front().without_terminator(), [](Operation &op) { return &op; });
+  std::optional<graph::SpaceMap> map = graph::SpaceMap::spaceOf(ops);
+  for (Operation *op : ops) {
+    if (!map || !map->add(op))
+      return std::nullopt;
+    if (held && held.getDefiningOp() == op)
+      map->hold(held);
+  }
+  return map;
+}
+
 std::optional<Buffer> takeScratch(KernelFunction &k) {
   for (size_t i = 0; i < k.results.size(); ++i)
     if (k.results[i].getDefiningOp<graph::ScratchOp>()) {

@@ -4,6 +4,7 @@
 #ifndef HEWN_LIB_CODEGEN_KERNELFUNCTION_H
 #define HEWN_LIB_CODEGEN_KERNELFUNCTION_H
 
+#include "dialects/Graph/Analysis/SpaceMap.h"
 #include "dialects/Plan/Schedule.h"
 #include "lib/Codegen/KernelElements.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -33,6 +34,10 @@ struct KernelFunction {
 /// Makes an empty function for `kernel` before it, with arguments as the kernel ABI has them (docs/architecture.md) and
 /// an insertion point at the end of its body, in front of the return.
 KernelFunction beginKernelFunction(plan::KernelOp kernel, mlir::OpBuilder &b);
+
+/// Where what a kernel makes of its reductions or contraction, and of `held`, has its elements. nullopt: engines that hold those can't
+/// take the kernel, since some of it reads them elsewhere; or there are none.
+std::optional<graph::SpaceMap> spaceMap(plan::KernelOp kernel, mlir::Value held = {});
 
 /// The kernel's scratch memory, which is then none of its results anymore; nullopt where it has none.
 std::optional<Buffer> takeScratch(KernelFunction &k);

@@ -197,9 +197,9 @@ std::optional<ContractForm> contractForm(KernelFunction &k) {
     if (!form.grouped)
       return std::nullopt;
   }
+  std::optional<graph::SpaceMap> map = spaceMap(k.kernel);
   for (Value output : k.results)
-    if (graph::getDims(output) != graph::getDims(op->getResult(0)) &&
-        !(form.code && output.getDefiningOp<graph::ScratchOp>()))
+    if ((!map || !map->placeOf(output)) && !(form.code && output.getDefiningOp<graph::ScratchOp>()))
       return std::nullopt;
 
   SmallVector<unsigned> rows;

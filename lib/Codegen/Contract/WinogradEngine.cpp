@@ -50,10 +50,11 @@ std::optional<WinogradForm> winogradForm(KernelFunction &k) {
   if (!ContractForm::strideAlong(form.lhs, form.maps[0], form.dims.channels).is(1))
     return std::nullopt;
   bool memory = false;
+  std::optional<graph::SpaceMap> map = spaceMap(k.kernel);
   for (Value output : k.results) {
     bool scratch = bool(output.getDefiningOp<graph::ScratchOp>());
-    if ((scratch && memory) ||
-        graph::getDims(output) != (scratch ? form.schedule.scratch : graph::getDims(op->getResult(0))))
+    bool fits = scratch ? !memory && graph::getDims(output) == form.schedule.scratch : map && map->placeOf(output);
+    if (!fits)
       return std::nullopt;
     memory |= scratch;
   }

@@ -25,7 +25,7 @@ SmallVector<Piece> piecesOf(Value result) {
   constexpr unsigned most =
       1024; // each is a nest of its own; without them an element asks every operand whether it is there
   SmallVector<Piece> pieces;
-  if (!dim || op->getNumOperands() > most)
+  if (!dim || op->getNumOperands() > most || !graph::readAtOwnIndex(*op->getBlock(), dims).contains(op->getResult(0)))
     return pieces;
   for (auto [i, operand] : llvm::enumerate(op->getOperands()))
     if (DimExpr extent = graph::getDims(operand)[*dim]; !extent.is(0))

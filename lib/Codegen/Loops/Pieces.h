@@ -18,7 +18,8 @@ struct Piece {
   graph::DimExpr extent;
 };
 
-/// The result in pieces, where the kernel puts operands one after another and does nothing after that but elementwise ops.
+/// The result in pieces, where the kernel puts operands one after another and does nothing after that but elementwise ops, none of which
+/// reads another piece.
 llvm::SmallVector<Piece> piecesOf(mlir::Value result);
 
 /// `body` for each of them, with the index at which it begins.

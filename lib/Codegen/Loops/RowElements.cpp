@@ -69,27 +69,19 @@ void unbindFinished(KernelElements &e, const RowProgram &rows) {
 
 void writeRowResults(KernelFunction &k, KernelElements &e, const RowProgram &rows, ArrayRef<Index> at) {
   for (auto [r, result] : llvm::enumerate(k.results)) {
-    if (graph::getDims(result) == rows.space)
+    const graph::SpaceMap::Place &place = rows.places[r];
+    if (place.wholeSpace)
       continue;
-    // The indices of the kept dims, in the rank that the result has.
-    SmallVector<Index> where;
-    bool keeps = graph::getRank(result) == int64_t(rows.space.size());
-    for (unsigned d = 0; d < rows.space.size(); ++d) {
-      if (!llvm::is_contained(rows.reduced, int64_t(d)))
-        where.push_back(at[d]);
-      else if (keeps)
-        where.push_back(e.constant(0));
-    }
-    while (int64_t(where.size()) < graph::getRank(result))
-      where.insert(where.begin(), e.constant(0));
+    SmallVector<Index> where = llvm::map_to_vector(
+        place.along, [&](int64_t d) { return d == graph::SpaceMap::kNone ? e.constant(0) : at[d]; });
     e.write(k.outputs[r], where, e.read(result, where));
   }
 }
 
-SmallVector<unsigned> resultsAlongRow(const KernelFunction &k, const RowProgram &rows) {
+SmallVector<unsigned> resultsAlongRow(const RowProgram &rows) {
   SmallVector<unsigned> list;
-  for (auto [r, result] : llvm::enumerate(k.results))
-    if (graph::getDims(result) == rows.space)
+  for (auto [r, place] : llvm::enumerate(rows.places))
+    if (place.wholeSpace)
       list.push_back(r);
   return list;
 }

@@ -27,7 +27,7 @@ void unbindFinished(KernelElements &e, const RowProgram &rows);
 /// Writes the results that have one element a row, for the row at `at`.
 void writeRowResults(KernelFunction &k, KernelElements &e, const RowProgram &rows, llvm::ArrayRef<graph::Index> at);
 /// The numbers of the results that have the row's extent.
-llvm::SmallVector<unsigned> resultsAlongRow(const KernelFunction &k, const RowProgram &rows);
+llvm::SmallVector<unsigned> resultsAlongRow(const RowProgram &rows);
 /// Writes their elements at `at`: all are read first, since an operand may lie where a result does.
 void writeElements(KernelFunction &k, KernelElements &e, llvm::ArrayRef<unsigned> results,
                    llvm::ArrayRef<graph::Index> at);

@@ -38,6 +38,9 @@ static llvm::DenseMap<Value, unsigned> passOf(plan::KernelOp kernel) {
 std::optional<RowProgram> planRows(KernelFunction &k) {
   RowProgram rows;
   llvm::DenseMap<Value, unsigned> pass = passOf(k.kernel);
+  std::optional<graph::SpaceMap> map = spaceMap(k.kernel);
+  if (!map)
+    return std::nullopt;
   for (Operation &op : k.kernel.getBody().front().without_terminator()) {
     auto reduce = dyn_cast<ReduceOpInterface>(op);
     if (!reduce) {
@@ -50,8 +53,6 @@ std::optional<RowProgram> planRows(KernelFunction &k) {
       rows.space = space;
       rows.reduced = reduce.getReducedDims();
       rows.order = memoryOrder(op.getOperand(0));
-    } else if (rows.space != space || rows.reduced != reduce.getReducedDims()) {
-      return std::nullopt;
     }
     rows.passes.resize(std::max<size_t>(rows.passes.size(), pass[op.getResult(0)]));
     rows.passes[pass[op.getResult(0)] - 1].push_back(reduce);
@@ -65,11 +66,11 @@ std::optional<RowProgram> planRows(KernelFunction &k) {
   bool writesRows = false;
   DimExpr keptElements = graph::numElements(kept);
   for (Value result : k.results) {
-    Dims dims = graph::getDims(result);
-    if (dims == rows.space)
-      writesRows = true;
-    else if (graph::numElements(dims) != keptElements)
+    std::optional<graph::SpaceMap::Place> place = map->placeOf(result);
+    if (!place)
       return std::nullopt;
+    writesRows |= place->wholeSpace;
+    rows.places.push_back(std::move(*place));
   }
   // A small window per element, as pooling has, is straight code in a nest over the result.
   DimExpr width(1);
@@ -159,7 +160,7 @@ private:
         e.bindBuffer(spilled->value, spilled->room);
     }
     writeRowResults(k, e, rows, at);
-    SmallVector<unsigned> along = resultsAlongRow(k, rows);
+    SmallVector<unsigned> along = resultsAlongRow(rows);
     if (!along.empty())
       overRow([&] { writeElements(k, e, along, at); });
     unbindFinished(e, rows);
@@ -310,8 +311,8 @@ private:
   /// The only result with a row's extent; several may need each other's rows.
   std::optional<unsigned> rowResult() {
     std::optional<unsigned> found;
-    for (auto [r, result] : llvm::enumerate(k.results))
-      if (graph::getDims(result) == rows.space) {
+    for (auto [r, place] : llvm::enumerate(rows.places))
+      if (place.wholeSpace) {
         if (found)
           return std::nullopt;
         found = r;
@@ -343,6 +344,12 @@ private:
     return std::nullopt;
   }
 
+  /// Whether all results have their places where `value` is held as well.
+  bool hasPlaces(Value value) {
+    std::optional<graph::SpaceMap> map = spaceMap(k.kernel, value);
+    return map && llvm::all_of(k.results, [&](Value result) { return map->placeOf(result).has_value(); });
+  }
+
   /// A value with a row's extent that is dear, computed for some pass and needed after it, where there is room for it.
   std::optional<Spill> spillable() {
     std::optional<unsigned> row = rowResult();
@@ -358,7 +365,8 @@ private:
       if (v == result || graph::getDims(v) != rows.space || number >= rows.passes.size())
         continue;
       bool here = llvm::any_of(rows.passes[number], [&](ReduceOpInterface r) { return reaches(v, r->getOperand(0)); });
-      std::optional<Buffer> room = here && reaches(v, result) ? roomFor(v, number) : std::nullopt;
+      // It is there for the row at hand alone.
+      std::optional<Buffer> room = here && reaches(v, result) && hasPlaces(v) ? roomFor(v, number) : std::nullopt;
       if (room)
         return Spill{v, number, *room};
     }

@@ -19,10 +19,12 @@ struct RowProgram {
   llvm::SmallVector<int64_t> order;   // memory order of the space
   /// Reductions by pass.
   llvm::SmallVector<llvm::SmallVector<graph::ReduceOpInterface>> passes;
+  /// Of each result of the kernel.
+  llvm::SmallVector<graph::SpaceMap::Place> places;
 };
 
-/// The passes of a kernel; nullopt where its reductions do not share a space, or are better done element by element
-/// (small windows).
+/// The passes of a kernel; nullopt where its reductions do not share a space, what is made of them has no place there, or they are
+/// better done element by element (small windows).
 std::optional<RowProgram> planRows(KernelFunction &k);
 void emitRows(KernelFunction &k, mlir::OpBuilder &b, const RowProgram &rows);
 

@@ -13,11 +13,12 @@
 //
 // Refused: what would compute an element many times over (a dear producer behind a broadcast or a window), what would
 // need a value that a later op makes (a cycle), two contractions in one kernel, what a contraction reads, results of unlike
-// shape in one kernel.
+// shape in one kernel, what would read a reduction's or contraction's result at another index than where the kernel is (SpaceMap).
 // The pass is a single walk in program order; it does not undo a choice, but for what rows would compute more than once. FormGroups
 // applies the decision.
 #include "dialects/Graph/Analysis/Cost.h"
 #include "dialects/Graph/Analysis/Layout.h"
+#include "dialects/Graph/Analysis/SpaceMap.h"
 #include "dialects/Graph/Analysis/Views.h"
 #include "dialects/Graph/Contract/Chain.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
@@ -43,7 +44,7 @@ struct Group {
   Shape shape = Shape::Map;
   SmallVector<Operation *> ops;
   Dims space; // of a map: its result's; of rows: the reduced operand's; of a contraction: its result's
-  SmallVector<int64_t> reduced; // of rows
+  std::optional<graph::SpaceMap> map; // of rows and contractions
   std::string why;
 };
 
@@ -121,13 +122,15 @@ private:
     group.space = graph::getDims(op->getResult(0));
     if (isa<graph::ContractOpInterface>(op)) {
       group.shape = Shape::Contract;
-    } else if (auto reduce = dyn_cast<graph::ReduceOpInterface>(op)) {
+    } else if (isa<graph::ReduceOpInterface>(op)) {
       group.shape = Shape::Rows;
       group.space = graph::getDims(op->getOperand(0));
-      group.reduced = reduce.getReducedDims();
     } else if (isa<graph::ScanOpInterface>(op)) {
       group.shape = Shape::Alone;
     }
+    group.map = graph::SpaceMap::spaceOf(op);
+    if (group.map)
+      group.map->add(op);
     groupOf[op] = groups.size();
     groups.push_back(std::move(group));
   }
@@ -154,13 +157,13 @@ private:
     return true;
   }
 
-  /// Values of the group that others read once `op` is in it, all of the dims `allowed` accepts.
-  bool resultsFit(const Group &group, Operation *op, llvm::function_ref<bool(const Dims &)> allowed) {
+  /// Whether `allowed` accepts all values of the group that others read once `op` is in it.
+  bool resultsFit(const Group &group, Operation *op, llvm::function_ref<bool(Value)> allowed) {
     for (Operation *member : group.ops)
       for (Value result : member->getResults()) {
         bool outside = llvm::any_of(
             result.getUsers(), [&](Operation *user) { return user != op && !llvm::is_contained(group.ops, user); });
-        if (outside && !allowed(graph::getDims(result)))
+        if (outside && !allowed(result))
           return false;
       }
     return true;
@@ -378,13 +381,15 @@ private:
 
   void absorb(Group &group, Operation *op, StringRef why) {
     group.ops.push_back(op);
-    if (auto reduce = dyn_cast<graph::ReduceOpInterface>(op); reduce && group.shape == Shape::Map) {
+    if (isa<graph::ReduceOpInterface>(op) && group.shape == Shape::Map) {
       group.shape = Shape::Rows;
       group.space = graph::getDims(op->getOperand(0));
-      group.reduced = reduce.getReducedDims();
+      group.map = graph::SpaceMap::spaceOf(op); // nothing before it is made of its result
     } else if (group.shape == Shape::Map) {
       group.space = graph::getDims(op->getResult(0));
     }
+    if (group.map)
+      group.map->add(op);
     if (group.why.find(why.str()) == std::string::npos)
       because(group, why);
   }
@@ -394,7 +399,8 @@ private:
   static bool turns(Value from, Value to) {
     SmallVector<int64_t> before = graph::significantOrder(cast<RankedTensorType>(from.getType())),
                          after = graph::significantOrder(cast<RankedTensorType>(to.getType()));
-    return !before.empty() && !after.empty() && before.back() != after.back();
+    int64_t lead = graph::getRank(to) - graph::getRank(from); // dims meet from the last one on
+    return !before.empty() && !after.empty() && before.back() + lead != after.back();
   }
 
   /// Whether ops of the group turn what they read: passes over a row would do so again and again, an element at a time. Threads of a
@@ -417,24 +423,20 @@ private:
     if (elementwise && turns(operand, op->getResult(0)) &&
         (group.shape == Shape::Contract || windowed(group) || !operand.hasOneUse()))
       return std::nullopt;
+    auto hasPlace = [&](Value value) { return group.map->placeOf(value).has_value(); };
     switch (group.shape) {
     case Shape::Contract:
-      if (elementwise && result == group.space && from == group.space &&
-          resultsFit(group, op, [&](const Dims &d) { return d == group.space; }))
+      if (elementwise && from == group.space && hasPlace(op->getResult(0)) && resultsFit(group, op, hasPlace))
         return "elementwise ops on the accumulators of a contraction";
       return std::nullopt;
-    case Shape::Rows: {
-      if (!resultsFit(group, op, [&](const Dims &d) { return d == group.space || isReduced(group, d); }))
+    case Shape::Rows:
+      if (!hasPlace(op->getResult(0)) || !resultsFit(group, op, hasPlace))
         return std::nullopt;
-      if (elementwise && (result == group.space || isReduced(group, result)) && !windowed(group))
+      if ((elementwise || isa<graph::ReduceOpInterface>(op)) && !windowed(group))
         return "passes over one row";
-      auto reduce = dyn_cast<graph::ReduceOpInterface>(op);
-      if (reduce && from == group.space && reduce.getReducedDims() == ArrayRef(group.reduced) && !windowed(group))
-        return "passes over one row";
-      if (elementwise && windowed(group) && from == result)
+      if (elementwise && from == result)
         return "elementwise ops on a reduction";
       return std::nullopt;
-    }
     case Shape::Map:
       return acceptsIntoMap(group, operand, op);
     case Shape::Alone:
@@ -446,18 +448,18 @@ private:
   std::optional<std::string> acceptsIntoMap(Group &group, Value operand, Operation *op) {
     Dims result = graph::getDims(op->getResult(0)), from = graph::getDims(operand);
     if (isa<graph::ElementwiseOpInterface>(op)) {
-      if (result == from && resultsFit(group, op, [&](const Dims &d) { return d == result; }))
+      if (result == from && resultsFit(group, op, [&](Value v) { return graph::getDims(v) == result; }))
         return "elementwise ops over one space";
       // Behind a broadcast each element is computed again and again: only what is cheap, and needed nowhere else.
-      if (allCheap(group) && resultsFit(group, op, [](const Dims &) { return false; }))
+      if (allCheap(group) && resultsFit(group, op, [](Value) { return false; }))
         return "a cheap operand that is broadcast";
       return std::nullopt;
     }
-    bool inside = resultsFit(group, op, [](const Dims &) { return false; });
-    if (auto reduce = dyn_cast<graph::ReduceOpInterface>(op)) {
+    bool inside = resultsFit(group, op, [](Value) { return false; });
+    if (isa<graph::ReduceOpInterface>(op)) {
       if (!operand.hasOneUse() && turnsInside(group))
         return std::nullopt;
-      if (from == group.space && resultsFit(group, op, [&](const Dims &d) { return d == from; }) &&
+      if (from == group.space && resultsFit(group, op, [&](Value v) { return graph::getDims(v) == from; }) &&
           (inside || !windowed(group)))
         return "what a reduction reads";
       return std::nullopt;
@@ -473,14 +475,6 @@ private:
   }
 
   bool allCheap(const Group &group) { return llvm::none_of(group.ops, isDear); }
-
-  static bool isReduced(const Group &group, const Dims &dims) {
-    graph::DimExpr kept(1);
-    for (auto [d, dim] : llvm::enumerate(group.space))
-      if (!llvm::is_contained(group.reduced, int64_t(d)))
-        kept = kept * dim;
-    return graph::numElements(dims) == kept && dims != group.space;
-  }
 
   /// Whether the reduced operand exists only element by element, larger than what it reads.
   static bool windowed(const Group &group) {

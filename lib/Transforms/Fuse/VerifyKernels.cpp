@@ -2,8 +2,12 @@
 //
 // Closes the kernels stage: what computes lies in a kernel, and a kernel holds only ops of the kinds that engines know.
 // What may stand outside is what costs nothing or is control: constants, views, symbols, parts, If, Loop, Scan.
+// What a kernel makes of its contraction or reductions is read at the one index that a point of its space has (SpaceMap).
+#include "dialects/Graph/Analysis/SpaceMap.h"
 #include "dialects/Graph/Analysis/Views.h"
+#include "dialects/Graph/Contract/Chain.h"
 #include "dialects/Graph/Graph.h"
+#include "dialects/Plan/Schedule.h"
 #include "lib/Transforms/Fuse/Passes.h"
 
 using namespace mlir;
@@ -13,6 +17,51 @@ namespace hewn {
 #include "lib/Transforms/Fuse/Passes.h.inc"
 
 namespace {
+
+/// Whether the value is the sum of a contraction in parts (SplitSums), which its engine writes itself.
+bool isSpread(Value value) {
+  auto move = value.getDefiningOp<graph::MoveOpInterface>();
+  return move && move.getSpreadParts() && move->getOperand(0).getDefiningOp<graph::ContractOpInterface>();
+}
+
+LogicalResult verifySpace(plan::KernelOp kernel) {
+  Block &body = kernel.getBody().front();
+  SmallVector<Operation *> ops = llvm::map_to_vector(body.without_terminator(), [](Operation &op) { return &op; });
+  if (llvm::count_if(ops, llvm::IsaPred<graph::ContractOpInterface>) > 1)
+    return graph::findChain(ops, /*narrow=*/bool(plan::gridOf(kernel)))
+               ? success()
+               : kernel.emitOpError("has several contractions that are no chain");
+  std::optional<graph::SpaceMap> map = graph::SpaceMap::spaceOf(ops);
+  if (!map)
+    return success();
+  for (Operation *op : ops)
+    if (!llvm::any_of(op->getResults(), isSpread) && !map->add(op))
+      return op->emitOpError("reads what its kernel's engine holds at another index than where that is");
+  for (Value result : body.getTerminator()->getOperands())
+    if (Operation *maker = result.getDefiningOp();
+        !isSpread(result) && !isa_and_nonnull<graph::ScratchOp>(maker) && !map->placeOf(result))
+      return (maker ? maker : kernel)
+          ->emitOpError("is a result with neither an element a point of its kernel's space nor one a row");
+  return success();
+}
+
+/// A result may be made where an input lies of which no element is wanted once it is overwritten.
+LogicalResult verifyInPlace(plan::LaunchOp launch, plan::KernelOp kernel) {
+  auto marked = launch->getAttrOfType<DenseI64ArrayAttr>(plan::kMayOverwriteAttr);
+  if (!marked || !kernel)
+    return success();
+  Block &body = kernel.getBody().front();
+  if (body.getTerminator()->getNumOperands() != 1)
+    return launch.emitOpError("may overwrite inputs, and has several results");
+  Value result = body.getTerminator()->getOperand(0);
+  llvm::DenseSet<Value> own = graph::readAtOwnIndex(body, graph::getDims(result));
+  for (int64_t input : marked.asArrayRef())
+    if (input < 0 || input >= int64_t(body.getNumArguments()) || !own.contains(body.getArgument(unsigned(input))))
+      return launch.emitOpError("may overwrite input ")
+             << input << ", which is read for more than the element in its place";
+  return success();
+}
+
 struct VerifyKernelsPass : impl::VerifyKernelsPassBase<VerifyKernelsPass> {
   void runOnOperation() override {
     bool bad = false;
@@ -30,6 +79,12 @@ struct VerifyKernelsPass : impl::VerifyKernelsPassBase<VerifyKernelsPass> {
         refuse(op, "computes outside of a kernel");
       else if (inKernel && !kind && !isa<graph::ConstantOp, graph::YieldOp>(op))
         refuse(op, "cannot be part of a kernel");
+    });
+    for (plan::KernelOp kernel : getOperation().getOps<plan::KernelOp>())
+      bad |= failed(verifySpace(kernel));
+    SymbolTable kernels(getOperation());
+    getOperation()->walk([&](plan::LaunchOp launch) {
+      bad |= failed(verifyInPlace(launch, kernels.lookup<plan::KernelOp>(launch.getKernel())));
     });
     if (bad)
       signalPassFailure();

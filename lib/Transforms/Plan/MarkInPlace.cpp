@@ -5,7 +5,7 @@
 //     plan.kernel @add(%a: tensor<8xf32>, %b: tensor<1xf32>) { graph.add %a, %b }
 //     %1 = plan.launch @add(%0, %w) ...    →    %1 = plan.launch @add(%0, %w) ... {plan.may_overwrite = array<i64: 0>}
 //
-// An input of the result's size of which element i is read for element i of the result alone, and before that is written:
+// An input of the result's size of which element i is read for element i of the result alone (SpaceMap), and before that is written:
 // where between the input and the result there are elementwise ops only. That is so in kernels that are all elementwise, and
 // for what the epilogue of one contraction reads (the other side of a residual connection): the contraction reads its
 // operands for many elements, but no other input. Engines keep to it: an element of the result is computed once, and tiles
@@ -13,6 +13,7 @@
 //
 // Kernels with reductions, scans or two contractions are left alone, as are those of several results: what they read, and
 // when, is the engine's affair.
+#include "dialects/Graph/Analysis/SpaceMap.h"
 #include "dialects/Graph/Graph.h"
 #include "dialects/Plan/Plan.h"
 #include "lib/Transforms/Plan/Passes.h"
@@ -27,14 +28,6 @@ using namespace hewn;
 using namespace hewn::plan;
 
 namespace {
-
-/// Whether between `value` and the result are elementwise ops only.
-bool isReadInPlace(Value value) {
-  return llvm::all_of(value.getUsers(), [](Operation *user) {
-    return user->hasTrait<OpTrait::IsTerminator>() ||
-           (isa<graph::ElementwiseOpInterface>(user) && llvm::all_of(user->getResults(), isReadInPlace));
-  });
-}
 
 SmallVector<int64_t> overwritable(KernelOp kernel) {
   Block &body = kernel.getBody().front();
@@ -52,12 +45,12 @@ SmallVector<int64_t> overwritable(KernelOp kernel) {
     return {};
   auto type = cast<RankedTensorType>(result.getType());
   SmallVector<int64_t> inputs;
+  llvm::DenseSet<Value> own = graph::readAtOwnIndex(body, graph::getDims(result));
   for (BlockArgument argument : body.getArguments()) {
     auto input = dyn_cast<RankedTensorType>(argument.getType());
     bool alike = input && input.getEncoding() == type.getEncoding() &&
-                 input.getElementTypeBitWidth() == type.getElementTypeBitWidth() &&
-                 graph::getDims(argument) == graph::getDims(result);
-    if (alike && isReadInPlace(argument))
+                 input.getElementTypeBitWidth() == type.getElementTypeBitWidth() && own.contains(argument);
+    if (alike)
       inputs.push_back(argument.getArgNumber());
   }
   return inputs;

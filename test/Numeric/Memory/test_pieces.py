@@ -198,3 +198,26 @@ def test_operands_that_lie_otherwise(turned):
     inputs = {"r": [6, 9, 42], "w": [6, 9, 42], "a": [6, 9, 42]}
     model = model_of(nodes, inputs, ["z" if turned else "y"], {"k": floats(9, 9, 1), "s": floats()})
     compare(model, {name: floats(*shape, seed=len(name) + ord(name)) for name, shape in inputs.items()})
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("known", [False, True])
+def test_one_piece_is_read_for_another(axis, known):
+    """An element of the whole, anywhere in it, meets all of its elements."""
+    nodes = [
+        ("Concat", ["b", "c"], "bc", {"axis": axis}),
+        ("Mul", ["a", "bc"], "m", {}),
+        ("Slice", ["m", "starts", "ends", "axes", "steps"], "s", {}),
+        ("Div", ["s", "m"], "y", {}),
+    ]
+    shapes = {"b": [3, 4], "c": [5, 4] if axis == 0 else [3, 6], "a": [8, 4] if axis == 0 else [3, 10]}
+    for place in ([0, 0], [2, 3], list(np.array(shapes["a"]) - 1)):
+        cut = {"starts": place, "ends": [p + 1 for p in place], "axes": [0, 1], "steps": [1, 1]}
+        cut = {name: np.array(values, np.int64) for name, values in cut.items()}
+        model = model_of(nodes, shapes, ["y"], cut if known else {})
+        feeds = {name: floats(*shape, seed=ord(name)) for name, shape in shapes.items()}
+        if not known:
+            for name in cut:
+                model.graph.input.append(helper.make_tensor_value_info(name, TensorProto.INT64, [2]))
+            feeds |= cut
+        compare(model, feeds)

@@ -66,4 +66,41 @@ plan.kernel @together(%x: tensor<16xf32>) -> (tensor<1xf32>, tensor<1xf32>) attr
   graph.yield %0, %2 : tensor<1xf32>, tensor<1xf32>
 }
 
+// A result of one element a row lies where the row does, in the rank that it has: its third dim is the space's first.
+// CHECK-LABEL: func.func @ranks(
+// CHECK-SAME: %[[X:[^:]*]]: memref<?xf32>, %[[T:[^:]*]]: memref<?xf32>, %[[Y:[^:]*]]: memref<?xf32>,
+// CHECK: scf.for %[[ROW:.*]] = %{{.*}} to %{{.*}} step
+// CHECK: memref.store %{{.*}}, %[[Y]][%[[ROW]]]
+plan.kernel @ranks(%x: tensor<34x512xf32>, %t: tensor<1x1x1x1xf32>) -> tensor<1x1x34x1xf32> attributes {symbols = []} {
+  %0 = graph.reduce_sum %x {dims = array<i64: 1>} : (tensor<34x512xf32>) -> tensor<34x1xf32>
+  %1 = graph.mul %0, %t : (tensor<34x1xf32>, tensor<1x1x1x1xf32>) -> tensor<1x1x34x1xf32>
+  graph.yield %1 : tensor<1x1x34x1xf32>
+}
+
+// What meets another dim than it was reduced along is no row program: each element reduces for itself.
+// CHECK-LABEL: func.func @columns(
+// CHECK-SAME: %[[X:[^:]*]]: memref<?xf32>, %[[Y:[^:]*]]: memref<?xf32>,
+// CHECK: scf.for
+// CHECK: scf.for
+// CHECK: scf.for {{.*}} iter_args
+// CHECK: vector.store %{{.*}}, %[[Y]]
+plan.kernel @columns(%x: tensor<512x512xf32>) -> tensor<512x512xf32> attributes {symbols = []} {
+  %0 = graph.reduce_sum %x {dims = array<i64: 1>, keepdims = false} : (tensor<512x512xf32>) -> tensor<512xf32>
+  %1 = graph.sub %0, %x : (tensor<512xf32>, tensor<512x512xf32>) -> tensor<512x512xf32>
+  graph.yield %1 : tensor<512x512xf32>
+}
+
+// exp is kept in the row of the result for later passes, but not where something reads it in another row.
+// CHECK-LABEL: func.func @not_kept(
+// CHECK-SAME: %[[X:[^:]*]]: memref<?xf32>, %[[Y:[^:]*]]: memref<?xf32>,
+// CHECK-NOT: load %[[Y]]
+// CHECK: return
+plan.kernel @not_kept(%x: tensor<512x512xf32>) -> tensor<512x512xf32> attributes {symbols = []} {
+  %0 = graph.exp %x : (tensor<512x512xf32>) -> tensor<512x512xf32>
+  %1 = graph.reduce_sum %0 {dims = array<i64: 1>} : (tensor<512x512xf32>) -> tensor<512x1xf32>
+  %2 = graph.transpose %0 {order = array<i64: 1, 0>} : (tensor<512x512xf32>) -> tensor<512x512xf32>
+  %3 = graph.div %2, %1 : (tensor<512x512xf32>, tensor<512x1xf32>) -> tensor<512x512xf32>
+  graph.yield %3 : tensor<512x512xf32>
+}
+
 }

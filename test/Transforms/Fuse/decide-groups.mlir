@@ -181,3 +181,21 @@ func.func @turned(%x: tensor<4x50x8xf32, #graph.layout<[1, 2, 0]>>) -> tensor<4x
   %2 = graph.sub %0, %1 : (tensor<4x50x8xf32>, tensor<4x50x1xf32>) -> tensor<4x50x8xf32>
   return %2 : tensor<4x50x8xf32>
 }
+
+// -----
+
+// What is reduced of a row is of one kernel with values along the same dims, whatever their ranks, and with no others of equal extent.
+// CHECK-LABEL: func.func @places
+func.func @places(%x: tensor<4x4xf32>, %w: tensor<1x1x4xf32>) -> (tensor<4x4xf32>, tensor<1x1x4xf32>, tensor<4x4xf32>) {
+  // CHECK: graph.reduce_min {{.*}}graph.in_group = 0
+  %0 = graph.reduce_min %x {dims = array<i64: 1>, keepdims = false} : (tensor<4x4xf32>) -> tensor<4xf32>
+  // CHECK: graph.add {{.*}}graph.in_group = 0 : i64, graph.why = "passes over one row"
+  %1 = graph.add %0, %w : (tensor<4xf32>, tensor<1x1x4xf32>) -> tensor<1x1x4xf32>
+  // CHECK: graph.sub {{.*}}graph.in_group = 1
+  %2 = graph.sub %0, %x : (tensor<4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  // CHECK: graph.reduce_max {{.*}}graph.in_group = 2
+  %3 = graph.reduce_max %x {dims = array<i64: 0>, keepdims = false} : (tensor<4x4xf32>) -> tensor<4xf32>
+  // CHECK: graph.sub {{.*}}graph.in_group = 2
+  %4 = graph.sub %3, %x : (tensor<4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %2, %1, %4 : tensor<4x4xf32>, tensor<1x1x4xf32>, tensor<4x4xf32>
+}

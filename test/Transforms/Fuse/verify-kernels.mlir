@@ -44,3 +44,94 @@ plan.kernel @program(%n: tensor<1xi64>) -> tensor<1xi64> attributes {symbols = [
   graph.read_symbol "u0" = %n[0] : tensor<1xi64>
   graph.yield %n : tensor<1xi64>
 }
+
+// -----
+
+// What is reduced of rows meets columns: at (i, j) it is wanted of row j.
+plan.kernel @columns(%x: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {symbols = []} {
+  %0 = graph.reduce_min %x {dims = array<i64: 1>, keepdims = false} : (tensor<4x4xf32>) -> tensor<4xf32>
+  // expected-error@+1 {{is a result with neither an element a point of its kernel's space nor one a row}}
+  %1 = graph.sub %0, %x : (tensor<4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  graph.yield %1 : tensor<4x4xf32>
+}
+
+// -----
+
+// Rows that are kept and rows that are not, in one value.
+plan.kernel @twice(%x: tensor<4x4xf32>) -> tensor<4x1xf32> attributes {symbols = []} {
+  %0 = graph.reduce_min %x {dims = array<i64: 1>, keepdims = false} : (tensor<4x4xf32>) -> tensor<4xf32>
+  %1 = graph.reduce_min %x {dims = array<i64: 1>} : (tensor<4x4xf32>) -> tensor<4x1xf32>
+  %2 = graph.sub %0, %1 : (tensor<4xf32>, tensor<4x1xf32>) -> tensor<4x4xf32>
+  // expected-error@+1 {{reads what its kernel's engine holds at another index than where that is}}
+  %3 = graph.reduce_max %2 {dims = array<i64: 1>} : (tensor<4x4xf32>) -> tensor<4x1xf32>
+  graph.yield %3 : tensor<4x1xf32>
+}
+
+// -----
+
+// The same by two ways that disagree.
+plan.kernel @ways(%x: tensor<4x4x4xf32>) -> tensor<4x4x4xf32> attributes {symbols = []} {
+  %0 = graph.reduce_min %x {dims = array<i64: 2>, keepdims = false} : (tensor<4x4x4xf32>) -> tensor<4x4xf32>
+  %1 = graph.reduce_max %x {dims = array<i64: 2>} : (tensor<4x4x4xf32>) -> tensor<4x4x1xf32>
+  // expected-error@+1 {{reads what its kernel's engine holds at another index than where that is}}
+  %2 = graph.sub %0, %1 : (tensor<4x4xf32>, tensor<4x4x1xf32>) -> tensor<4x4x4xf32>
+  graph.yield %2 : tensor<4x4x4xf32>
+}
+
+// -----
+
+// Behind a move that finds elements by itself.
+plan.kernel @moved(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>) -> tensor<8x4xf32> attributes {symbols = []} {
+  %0 = graph.matmul %x, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  // expected-error@+1 {{reads what its kernel's engine holds at another index than where that is}}
+  %1 = graph.transpose %0 {order = array<i64: 1, 0>} : (tensor<4x8xf32>) -> tensor<8x4xf32>
+  graph.yield %1 : tensor<8x4xf32>
+}
+
+// -----
+
+// A dim that is 1 only when run would be repeated.
+plan.kernel @repeated(%x: tensor<?x8xf32> {graph.dims = ["m", 8]}, %y: tensor<?x1xf32> {graph.dims = ["n", 1]}) -> tensor<?x1xf32> attributes {symbols = ["m", "n"]} {
+  %0 = graph.reduce_min %x {dims = array<i64: 1>, graph.dims = [["m", 1]]} : (tensor<?x8xf32>) -> tensor<?x1xf32>
+  // expected-error@+1 {{reads what its kernel's engine holds at another index than where that is}}
+  %1 = graph.sub %0, %y {graph.dims = [["max(m, n)", 1]]} : (tensor<?x1xf32>, tensor<?x1xf32>) -> tensor<?x1xf32>
+  graph.yield %1 : tensor<?x1xf32>
+}
+
+// -----
+
+// Two products that are no rows between two products.
+// expected-error@+1 {{has several contractions that are no chain}}
+plan.kernel @products(%x: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {symbols = []} {
+  %0 = graph.matmul %x, %x : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %1 = graph.matmul %0, %x : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  graph.yield %1 : tensor<4x4xf32>
+}
+
+// -----
+
+// All of these have a place, in the ranks that they have.
+// CHECK-LABEL: plan.kernel @places
+plan.kernel @places(%x: tensor<4x1x4xf32>, %w: tensor<1x4x1xf32>, %y: tensor<4x1x4xf32>) -> (tensor<4x1xf32>, tensor<1x4x1xf32>, tensor<4x1x4xf32>, tensor<1x1x4x1x1xf32>) attributes {symbols = []} {
+  %0 = graph.reduce_min %x {dims = array<i64: 2>, keepdims = false} : (tensor<4x1x4xf32>) -> tensor<4x1xf32>
+  %1 = graph.sub %0, %w : (tensor<4x1xf32>, tensor<1x4x1xf32>) -> tensor<1x4x1xf32>
+  %2 = graph.reduce_max %x {dims = array<i64: 2>} : (tensor<4x1x4xf32>) -> tensor<4x1x1xf32>
+  %3 = graph.sub %2, %y : (tensor<4x1x1xf32>, tensor<4x1x4xf32>) -> tensor<4x1x4xf32>
+  %4 = graph.constant {value = dense<1.0> : tensor<1x1x1x1x1xf32>} : tensor<1x1x1x1x1xf32>
+  %5 = graph.sub %2, %4 : (tensor<4x1x1xf32>, tensor<1x1x1x1x1xf32>) -> tensor<1x1x4x1x1xf32>
+  graph.yield %0, %1, %3, %5 : tensor<4x1xf32>, tensor<1x4x1xf32>, tensor<4x1x4xf32>, tensor<1x1x4x1x1xf32>
+}
+
+// -----
+
+// Element 0 is wanted for all others, when it may have been overwritten.
+plan.kernel @below(%x: tensor<8xf32>) -> tensor<8xf32> attributes {symbols = []} {
+  %0 = graph.slice %x {offsets = [0], sizes = [1], steps = array<i64: 1>} : (tensor<8xf32>) -> tensor<1xf32>
+  %1 = graph.div %0, %x : (tensor<1xf32>, tensor<8xf32>) -> tensor<8xf32>
+  graph.yield %1 : tensor<8xf32>
+}
+func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-error@+1 {{may overwrite input 0, which is read for more than the element in its place}}
+  %0 = plan.launch @below(%x) symbols [] {plan.may_overwrite = array<i64: 0>} : (tensor<8xf32>) -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}

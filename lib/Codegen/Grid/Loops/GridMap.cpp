@@ -45,6 +45,10 @@ static void emitMap(KernelFunction &k, Grid &grid, OpBuilder &b, ArrayRef<unsign
 
 /// The same of several elements; false: the kernel is none for that, and nothing was done.
 static bool emitWideMap(KernelFunction &k, Grid &grid, OpBuilder &b, ArrayRef<unsigned> results) {
+  // A reduction reads what it reduces at other elements than the one that is held.
+  for (Operation &op : k.kernel.getBody().front().without_terminator())
+    if (isa<graph::ReduceOpInterface>(op))
+      return false;
   Value first = k.results[results[0]];
   Dims dims = graph::getDims(first);
   SmallVector<int64_t> order = memoryOrder(first);

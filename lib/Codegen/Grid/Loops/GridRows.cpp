@@ -141,7 +141,7 @@ private:
 
   /// The results that have the row's extent.
   void writeRows() {
-    SmallVector<unsigned> list = resultsAlongRow(k, rows);
+    SmallVector<unsigned> list = resultsAlongRow(rows);
     if (list.empty())
       return;
     if (wide)
@@ -154,7 +154,7 @@ private:
 
   /// Where at least half of the team's threads have a vector of their own; a block may be smaller for it.
   void chooseWide() {
-    wide = GridWide::along(k, rows.space, unsigned(inner[0]), resultsAlongRow(k, rows));
+    wide = GridWide::along(k, rows.space, unsigned(inner[0]), resultsAlongRow(rows));
     if (!wide)
       return;
     int64_t vectors = width.constant().value_or(0) / wide->lanes(), warp = plan::gridOf(k.kernel).getWarp();

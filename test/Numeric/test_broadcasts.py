@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values of all ranks in one kernel: which dims of them are the same is a matter of the ops, not of extents or ends."""
+
+import hewn
+import numpy as np
+import pytest
+from broadcasts import check, model_of
+from onnx import TensorProto, helper
+
+
+@pytest.mark.parametrize("first", range(0, 240, 40))
+def test_chains(first):
+    model, feeds, want = model_of(range(first, first + 40))
+    check(hewn.compile(model).run(feeds), want)
+
+
+def reduced(op, x, axes, keepdims, rest, others):
+    """`rest` of a reduction's result r, of x and of `others`."""
+    nodes = [helper.make_node(op, ["x"], ["r"], axes=axes, keepdims=keepdims)]
+    nodes += [helper.make_node(op, reads, [makes]) for op, reads, makes in rest]
+    feeds = {"x": x, **others}
+    graph = helper.make_graph(
+        nodes,
+        "reduced",
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, value.shape) for name, value in feeds.items()],
+        [helper.make_tensor_value_info(makes, TensorProto.FLOAT, None) for _, _, makes in rest],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), feeds
+
+
+def numbers(*shape):
+    return np.random.default_rng(6).standard_normal(shape).astype(np.float32)
+
+
+def test_result_of_columns_in_rows():
+    """x is square: what is reduced of its rows meets its columns."""
+    x = numbers(28, 28)
+    model, feeds = reduced("ReduceMin", x, [1], 0, [("Sub", ["r", "x"], "y")], {})
+    np.testing.assert_array_equal(hewn.compile(model).run(feeds)["y"], x.min(1) - x)
+
+
+def test_result_along_a_dim_of_equal_extent():
+    x = numbers(1, 2, 2)
+    model, feeds = reduced("ReduceMean", x, [2], 0, [("Max", ["r", "x"], "y")], {})
+    np.testing.assert_allclose(hewn.compile(model).run(feeds)["y"], np.maximum(x.mean(2), x), rtol=1e-6)
+
+
+def test_result_of_a_larger_rank():
+    """The result has the operand's rank, and its long dim elsewhere."""
+    x, t = numbers(1, 1, 58, 1, 1), numbers(1, 1, 1, 1, 1)
+    model, feeds = reduced("ReduceMean", x, [4], 0, [("Div", ["r", "t"], "y")], {"t": t})
+    np.testing.assert_allclose(hewn.compile(model).run(feeds)["y"], x.mean(4) / t, rtol=1e-6)
+
+
+def test_results_of_two_ranks():
+    """One of each row's elements, and one a row in a rank of its own."""
+    x, t = numbers(34, 5), numbers(1, 1, 1, 1)
+    model, feeds = reduced("ReduceMax", x, [1], 1, [("Add", ["r", "x"], "y"), ("Add", ["r", "t"], "z")], {"t": t})
+    got = hewn.compile(model).run(feeds)
+    np.testing.assert_array_equal(got["y"], x.max(1, keepdims=True) + x)
+    np.testing.assert_array_equal(got["z"], (x.max(1, keepdims=True) + t))
+    assert got["z"].shape == (1, 1, 34, 1)
+
+
+def test_one_dim_twice():
+    """Rows and columns of the result are both rows of x."""
+    x = numbers(16, 16)
+    rest = [("Neg", ["r"], "n"), ("Sum", ["c", "n"], "d"), ("Sub", ["x", "d"], "y")]
+    model, feeds = reduced("ReduceMax", x, [1], 0, rest, {})
+    model.graph.node.insert(1, helper.make_node("ReduceMax", ["x"], ["c"], axes=[1], keepdims=1))
+    d = x.max(1, keepdims=True) - x.max(1)
+    np.testing.assert_array_equal(hewn.compile(model).run(feeds)["y"], x - d)
