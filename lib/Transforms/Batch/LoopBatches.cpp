@@ -123,9 +123,10 @@ private:
     return bytes <= target.getL2Bytes() / 2 ? 0 : bytes <= target.getL3Bytes() ? kOuterCache * bytes : bytes;
   }
 
-  /// The value in memory that a kernel reads `value` from.
+  /// The value in memory that a kernel reads `value` from; one that is made of indices alone is its own.
   static Value stored(Value value) {
-    while (auto move = value.getDefiningOp<graph::MoveOpInterface>())
+    auto move = value.getDefiningOp<graph::MoveOpInterface>();
+    for (; move && move->getNumOperands(); move = value.getDefiningOp<graph::MoveOpInterface>())
       value = move->getOperand(0);
     return value;
   }

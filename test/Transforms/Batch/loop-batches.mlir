@@ -63,3 +63,18 @@ func.func @along(%x: tensor<8x1048576xf32>) -> tensor<8x1048576xf32> {
   return %1 : tensor<8x1048576xf32>
 }
 }
+
+// -----
+
+// A matrix of ones along its diagonal is made of indices: no memory stands behind it.
+// CHECK-LABEL: func.func @indices(
+// CHECK-NOT: graph.scan
+// CHECK: graph.pow
+module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
+func.func @indices(%x: tensor<8x34xi64>) -> tensor<8x34xi64> {
+  %0 = graph.eye {elementType = i64, k = 0 : i64, shape = [8, 17]} : () -> tensor<8x17xi64>
+  %1 = graph.concat %0, %0 {axis = 1 : i64} : (tensor<8x17xi64>, tensor<8x17xi64>) -> tensor<8x34xi64>
+  %2 = graph.pow %1, %x : (tensor<8x34xi64>, tensor<8x34xi64>) -> tensor<8x34xi64>
+  return %2 : tensor<8x34xi64>
+}
+}
