@@ -125,7 +125,7 @@ Value Composer::filled(ArrayRef<DimExpr> dims, Type elementType, double value) {
 }
 
 Value Composer::reduce(StringRef name, Value x, ArrayRef<int64_t> dims, bool keep) {
-  if (!x)
+  if (!x || dims.empty()) // over nothing each element is its own result
     return x;
   return makeNamed(
       b, loc, name, x,

@@ -55,6 +55,8 @@ LogicalResult inferReduce(Operation *op, DimsOf dimsOf, Type elementType, SmallV
   auto reduce = cast<ReduceOpInterface>(op);
   Dims dims = dimsOf(op->getOperand(0)), kept;
   SmallVector<int64_t> reduced = reduce.getReducedDims();
+  if (reduced.empty())
+    return op->emitOpError() << "reduces over no dims: its operand is what it gives";
   for (auto [i, dim] : llvm::enumerate(reduced))
     if (dim < 0 || dim >= int64_t(dims.size()) || (i > 0 && reduced[i - 1] >= dim))
       return op->emitOpError() << "reduced dims must be ascending and within the rank " << dims.size();

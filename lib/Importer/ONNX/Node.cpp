@@ -61,7 +61,8 @@ int64_t Node::getInt(StringRef name, int64_t otherwise) const {
 
 double Node::getFloat(StringRef name, double otherwise) const {
   const AttributeProto *attribute = find(name, AttributeProto::FLOAT);
-  return attribute ? attribute->f() : otherwise;
+  // A default is an attribute too: a float32, whatever arithmetic follows.
+  return attribute ? attribute->f() : float(otherwise);
 }
 
 std::string Node::getString(StringRef name, StringRef otherwise) const {

@@ -13,6 +13,14 @@ func.func @reductions(%x: tensor<2x?x4xf32> {graph.dims = [2, "n", 4]}, %b: tens
 
 // -----
 
+func.func @nothing(%x: tensor<2x3xf32>) {
+  // expected-error @below {{reduces over no dims: its operand is what it gives}}
+  %0 = graph.reduce_sum %x {dims = array<i64>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
 func.func @order(%x: tensor<2x3xf32>) {
   // expected-error @below {{reduced dims must be ascending and within the rank 2}}
   %0 = graph.reduce_sum %x {dims = array<i64: 1, 0>} : (tensor<2x3xf32>) -> tensor<1x1xf32>

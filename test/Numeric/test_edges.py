@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ops where a dim, an operand or an attribute is the least that ONNX allows."""
+
+import numpy as np
+import onnx.reference
+import pytest
+from numeric import check, feeds_of, one_node, oracle, run
+
+
+@pytest.mark.parametrize("x", [np.float32(-1.5), np.float32(0), np.float32(3)])
+def test_a_scalar_is_quantized_by_its_own_range(x):
+    """Its least and largest elements are over no dims."""
+    inputs = [np.asarray(x)]
+    model = one_node("DynamicQuantizeLinear", inputs, outputs=3, opset=17)
+    check(run(model, feeds_of(inputs)), oracle(model, feeds_of(inputs)))
+
+
+def test_defaults_are_float32():
+    """Adam takes 1 - 0.999 twice; where these differ, the first step is not of the size of the rate."""
+    scalars = [np.float32(0.1), np.asarray(1, np.int64)]
+    tensors = [np.asarray(x, np.float32) for x in ([0.75, 1], [0.25, -2], [0.25, 0], [0, 1e-4])]
+    inputs = [np.asarray(x) for x in scalars] + tensors
+    model = one_node("Adam", inputs, outputs=3, domain="ai.onnx.preview.training")
+    want = onnx.reference.ReferenceEvaluator(model).run(None, feeds_of(inputs))
+    check(run(model, feeds_of(inputs)), [np.asarray(w, np.float32) for w in want], rtol=1e-6)
