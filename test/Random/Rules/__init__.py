@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a node of each op is drawn: operands that fit, attributes in their range. A rule is `f(graph, op)`, or raises Reject."""
+
+import importlib
+
+RULES = {}
+MICROSOFT = "com.microsoft"
+ML = "ai.onnx.ml"
+
+
+def rule(*names):
+    def register(function):
+        for name in names:
+            assert name not in RULES, name
+            RULES[name] = function
+        return function
+
+    return register
+
+
+def load():
+    """All rules; the modules register theirs."""
+    for module in (
+        "elementwise",
+        "views",
+        "moves",
+        "indices",
+        "reductions",
+        "contractions",
+        "windows",
+        "transformers",
+        "quantized",
+        "control",
+        "others",
+    ):
+        importlib.import_module(f"Rules.{module}")
+    return RULES

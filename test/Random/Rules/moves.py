@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ops that put elements elsewhere, several times or between others."""
+
+import math
+
+import numpy as np
+import records
+from graph import Reject
+from records import BOOL, F16, F32, FLOATS, I64, INTS
+
+from Rules import rule
+from Rules.views import negative, taken
+
+
+@rule("Concat")
+def concat(g, op):
+    value = taken(g, op, 1)
+    axis, pieces = g.choice.randrange(value.rank), [value]
+    for _ in range(g.choice.randint(1, 3)):
+        found = g.find(
+            lambda v: (
+                v.dtype == value.dtype
+                and v.rank == value.rank
+                and all(a == b for i, (a, b) in enumerate(zip(v.dims, value.dims)) if i != axis)
+            )
+        )
+        if found is None or g.choice.random() < 0.4:
+            dims = list(value.dims)
+            dims[axis] = g.dim()
+            found = g.like(dims, value.dtype)
+        pieces.append(found)
+    g.choice.shuffle(pieces)
+    return g.node("Concat", pieces, axis=axis if g.opset < 11 else negative(g, axis, value.rank))
+
+
+@rule("Tile")
+def tile(g, op):
+    value = taken(g, op, 1, 4)
+    repeats = [g.choice.choice((1, 1, 2, 3)) for _ in range(value.rank)]
+    if math.prod(repeats) * value.size > g.most or g.opset < 6:
+        raise Reject("large")
+    return g.node("Tile", [value, g.ints(repeats)])
+
+
+@rule("Pad")
+def pad(g, op):
+    value = taken(g, op, 1, 4)
+    modes = ["constant", "reflect", "edge"] + ["wrap"] * (g.opset >= 19)
+    mode = g.choice.choice(modes)
+    if g.opset < 11 and value.dtype not in FLOATS:
+        raise Reject("not yet")
+    axes = list(range(value.rank))
+    if g.opset >= 18 and g.choice.random() < 0.4:
+        axes = g.choice.sample(axes, g.choice.randint(1, value.rank))
+    pads = []
+    for axis in axes * 2:
+        size, label = value.dims[axis]
+        most = 2 if mode == "constant" else 0 if label else min(2, size - 1)
+        least = -1 if mode == "constant" and size > 3 and not label else 0
+        pads.append(g.choice.randint(least, max(most, 0)))
+    if g.opset < 11:
+        return g.node("Pad", [value], mode=mode, pads=pads, value=0.5)
+    filler = g.constant(np.asarray(1, value.dtype)) if mode == "constant" and g.choice.random() < 0.5 else None
+    operands = [value, g.ints(pads), filler]
+    if (g.opset >= 18 and len(axes) < value.rank) or sorted(axes) != axes:
+        operands.append(g.ints([negative(g, a, value.rank) for a in axes], 0))
+    return g.node("Pad", operands, mode=mode)
+
+
+@rule("DepthToSpace")
+def depth_to_space(g, op):
+    block, (n, c, h, w) = g.choice.choice((1, 2, 3)), (g.dim() for _ in range(4))
+    value = g.like([n, (block * block * min(c[0], 3), None), h, w], g.choice.choice(some(g, op)))
+    modes = {"mode": g.choice.choice(["DCR", "CRD"])} if g.opset >= 11 else {}
+    return g.node("DepthToSpace", [value], blocksize=block, **modes)
+
+
+@rule("SpaceToDepth")
+def space_to_depth(g, op):
+    block, dims = g.choice.choice((1, 2, 3)), [g.dim() for _ in range(4)]
+    dims[2:] = [(block * min(size, 4), None) for size, _ in dims[2:]]
+    return g.node("SpaceToDepth", [g.like(dims, g.choice.choice(some(g, op)))], blocksize=block)
+
+
+def some(g, op, letter="T"):
+    """Types of the op that this graph has, or all that can be computed with."""
+    types = [t for t in op.types(letter) if t not in records.STORED]
+    return [t for t in types if t in g.root.palette] or types
+
+
+@rule("Trilu")
+def trilu(g, op):
+    value = taken(g, op, 2)
+    k = [g.constant(np.asarray(g.choice.randint(-3, 3), I64))] if g.choice.random() < 0.6 else []
+    return g.node("Trilu", [value, *k], upper=g.choice.choice((0, 1)))
+
+
+@rule("EyeLike")
+def eye_like(g, op):
+    return g.node("EyeLike", [g.value([t for t in op.types("T1") if t != BOOL], 2, 2)], k=g.choice.randint(-2, 2))
+
+
+@rule("ReverseSequence")
+def reverse_sequence(g, op):
+    value = taken(g, op, 2)
+    time = g.choice.choice((0, 1))
+    batch, steps = value.shape[1 - time], value.shape[time]
+    if any(value.labels[:2]) or not steps:
+        raise Reject("lengths for each")
+    lengths = g.leaf(I64, [(batch, None)], 1, steps)
+    return g.node("ReverseSequence", [value, lengths], time_axis=time, batch_axis=1 - time)
+
+
+@rule("CenterCropPad")
+def center_crop_pad(g, op):
+    value = taken(g, op, 1, 4)
+    axes = g.choice.sample(range(value.rank), g.choice.randint(1, value.rank))
+    return g.node("CenterCropPad", [value, g.ints([g.choice.choice(g.sizes) for _ in axes])], axes=axes)
+
+
+@rule("ConstantOfShape")
+def constant_of_shape(g, op):
+    dims = g.dims(0, 3)
+    dtype = g.choice.choice([t for t in some(g, op, "T2") if t in FLOATS + INTS + (BOOL,)])
+    import onnx
+
+    value = onnx.numpy_helper.from_array(np.asarray([g.choice.randint(0, 3)]).astype(dtype))
+    source = g.find(lambda v: v.rank and v.size <= 256)
+    if source is not None and g.choice.random() < 0.5:
+        return g.node("ConstantOfShape", [g.node("Shape", [source])], value=value)
+    return g.node("ConstantOfShape", [g.ints([d for d, _ in dims])], value=value)
+
+
+@rule("Shape")
+def shape(g, op):
+    value = g.value(g.root.palette, 1)
+    if g.opset < 15 or g.choice.random() < 0.5:
+        return g.node("Shape", [value])
+    return g.node(
+        "Shape", [value], start=g.choice.randint(-value.rank, value.rank), end=g.choice.randint(-value.rank, value.rank)
+    )
+
+
+@rule("Size")
+def size(g, op):
+    return g.node("Size", [g.value(g.root.palette)])
+
+
+@rule("Range")
+def numbers(g, op):
+    dtype = g.choice.choice([t for t in op.types() if t in FLOATS + INTS and t not in (F16,)])
+    count, step = g.choice.choice(g.sizes), g.choice.choice((1, 2))
+    bounds = (
+        (0, count * step, step)
+        if dtype.kind == "u" or g.choice.random() < 0.5
+        else (count, count - count * step, -step)
+    )
+    return g.node("Range", [g.constant(np.asarray(b, dtype)) for b in bounds])
+
+
+@rule("Resize")
+def resize(g, op):
+    dtype = g.choice.choice([t for t in some(g, op, "T1" if g.opset >= 11 else "T") if t in (F32,)] or [F32])
+    value = g.value([dtype], 3, 4, test=lambda v: v.static and v.size)
+    spatial = range(2, value.rank)
+    scales, attributes = (
+        [1.0] * value.rank,
+        {"mode": g.choice.choice(["nearest", "linear"] + ["cubic"] * (value.rank == 4 and g.opset >= 11))},
+    )
+    for axis in spatial:
+        scales[axis] = g.choice.choice((0.5, 1.0, 2.0, 1.5, 3.0))
+    if g.opset == 10:
+        return g.node("Resize", [value, g.constant(np.asarray(scales, np.float32))], **attributes)
+    transforms = ["half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel"]
+    attributes["coordinate_transformation_mode"] = g.choice.choice(transforms)
+    if attributes["mode"] == "nearest":
+        attributes["nearest_mode"] = g.choice.choice(["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"])
+    if attributes["mode"] == "cubic":
+        attributes |= {"cubic_coeff_a": g.choice.choice((-0.75, -0.5)), "exclude_outside": g.choice.choice((0, 1))}
+    if attributes["mode"] != "nearest" and g.opset >= 18 and g.choice.random() < 0.3:
+        attributes["antialias"] = 1
+    if g.choice.random() < 0.5:
+        sizes = [max(1, int(d * s)) for d, s in zip(value.shape, scales)]
+        roi = None if g.opset >= 13 else g.constant(np.zeros(0, np.float32))
+        empty = None if g.opset >= 13 else g.constant(np.zeros(0, np.float32))
+        return g.node("Resize", [value, roi, empty, g.ints(sizes, 0.1)], **attributes)
+    roi = None if g.opset >= 13 else g.constant(np.zeros(0, np.float32))
+    return g.node("Resize", [value, roi, g.constant(np.asarray(scales, np.float32))], **attributes)
+
+
+@rule("Upsample")
+def upsample(g, op):
+    value = g.value([F32], 4, 4, test=lambda v: v.size)
+    scales = [1.0, 1.0, g.choice.choice((1.0, 2.0)), g.choice.choice((2.0, 3.0))]
+    mode = g.choice.choice(["nearest", "linear"])
+    if g.opset >= 9:
+        return g.node("Upsample", [value, g.constant(np.asarray(scales, np.float32))], mode=mode)
+    return g.node("Upsample", [value], mode=mode, scales=scales)
+
+
+@rule("GridSample")
+def grid_sample(g, op):
+    value = g.value([F32], 4, 4, test=lambda v: v.size)
+    h, w = g.dim(), g.dim()
+    grid = g.leaf(F32, [value.dims[0], h, w, (2, None)], -1.2, 1.2)
+    modes = ["linear", "nearest", "cubic"] if g.opset >= 20 else ["bilinear", "nearest", "bicubic"]
+    padding = g.choice.choice(["zeros", "border", "reflection"])
+    return g.node(
+        "GridSample",
+        [value, grid],
+        mode=g.choice.choice(modes),
+        padding_mode=padding,
+        align_corners=g.choice.choice((0, 1)),
+    )
+
+
+@rule("AffineGrid")
+def affine_grid(g, op):
+    n = g.choice.choice((1, 2, 3))
+    size = [n, 2, g.choice.choice(g.sizes), g.choice.choice(g.sizes)]
+    theta = g.leaf(F32, [(n, None), (2, None), (3, None)], -1, 1)
+    return g.node("AffineGrid", [theta, g.ints(size, 0)], align_corners=g.choice.choice((0, 1)))
+
+
+@rule("Col2Im")
+def col2im(g, op):
+    (h, w), (kh, kw) = (
+        (g.choice.randint(3, 6), g.choice.randint(3, 6)),
+        (g.choice.randint(1, 2), g.choice.randint(1, 3)),
+    )
+    blocks = (h - kh + 1) * (w - kw + 1)
+    value = g.like([(g.choice.choice((1, 2)), None), (g.choice.choice((1, 3)) * kh * kw, None), (blocks, None)], F32)
+    return g.node("Col2Im", [value, g.ints([h, w], 0), g.ints([kh, kw], 0)])
+
+
+@rule("TensorScatter")
+def tensor_scatter(g, op):
+    batch, length, width = g.choice.choice((1, 2, 3)), g.choice.choice((4, 6)), g.dim()
+    past = g.like([(batch, None), (length, None), width], F32)
+    steps = g.choice.randint(1, 3)
+    update = g.like([(batch, None), (steps, None), width], F32)
+    where = g.leaf(I64, [(batch, None)], 0, length - steps)
+    return g.node("TensorScatter", [past, update, where], axis=1)

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Transforms of signals, detection, training."""
+
+import numpy as np
+from graph import Reject
+from records import F32, I32, I64
+
+from Rules import rule
+
+# Ops without a rule, and why. A test holds that each op of the records has a rule or is named here.
+WITHOUT = {
+    "Bernoulli": "chance",
+    "Multinomial": "chance",
+    "RandomNormal": "chance",
+    "RandomNormalLike": "chance",
+    "RandomUniform": "chance",
+    "RandomUniformLike": "chance",
+    "com.microsoft.DynamicQuantizeLSTM": "onnxruntime's kernel is not exact",
+    "com.microsoft.SimplifiedLayerNormalization": "onnxruntime has it in ONNX's own domain",
+    "Constant": "an initializer by another name, which the importer makes of it",
+}
+
+
+@rule("DFT")
+def dft(g, op):
+    n = g.choice.choice((1, 4, 6, 8))
+    value = g.like([(g.choice.choice((1, 2)), None), (n, None), (g.choice.choice((1, 2)), None)], F32)
+    onesided = g.choice.choice((0, 1)) if value.shape[2] == 1 else 0
+    if g.opset >= 20:
+        return g.node("DFT", [value, None, g.constant(np.asarray(1, I64))], onesided=onesided)
+    return g.node("DFT", [value], axis=1, onesided=onesided)
+
+
+@rule("STFT")
+def stft(g, op):
+    value = g.like([(g.choice.choice((1, 2)), None), (16, None), (1, None)], F32)
+    step = g.constant(np.asarray(4, I64))
+    return g.node(
+        "STFT", [value, step, g.leaf(F32, [(8, None)], 0.1, 1, 1), g.constant(np.asarray(8, I64))], onesided=1
+    )
+
+
+@rule("MelWeightMatrix")
+def mel(g, op):
+    bins, length, rate = (g.constant(np.asarray(n, I64)) for n in (4, 16, 8000))
+    edges = [g.constant(np.asarray(n, np.float32)) for n in (0, 3000)]
+    return g.node("MelWeightMatrix", [bins, length, rate, *edges])
+
+
+@rule("NonMaxSuppression")
+def non_max_suppression(g, op):
+    corners = np.sort(g.arrays.uniform(0, 1, (1, 6, 2, 2)), axis=2).reshape(1, 6, 4).astype(np.float32)
+    scores = g.leaf(F32, [(1, None), (2, None), (6, None)], 0, 1)
+    bounds = [
+        g.constant(np.asarray([2], I64)),
+        g.constant(np.asarray([0.5], np.float32)),
+        g.constant(np.asarray([0.2], np.float32)),
+    ]
+    return g.node("NonMaxSuppression", [g.constant(corners), scores, *bounds])
+
+
+@rule("TfIdfVectorizer")
+def tf_idf(g, op):
+    words = g.leaf(I32, [(8, None)], 0, 4)
+    pool = {"ngram_counts": [0, 3], "ngram_indexes": [0, 1, 2, 3], "pool_int64s": [1, 2, 3, 1, 2]}
+    pool["ngram_indexes"] = [0, 1, 2, 3]
+    return g.node("TfIdfVectorizer", [words], mode="TF", min_gram_length=1, max_gram_length=2, max_skip_count=0, **pool)
+
+
+@rule("ai.onnx.preview.training.Adagrad", "ai.onnx.preview.training.Adam", "ai.onnx.preview.training.Momentum")
+def training(g, op):
+    dims, rate, step = g.dims(1, 2), g.constant(np.asarray(0.1, np.float32)), g.constant(np.asarray(1, I64))
+    count = {"Adagrad": 3, "Adam": 4, "Momentum": 3}[op.name]
+    operands = [rate, step, *(g.leaf(F32, dims, 0.1, 1) for _ in range(count))]
+    attributes = (
+        {"alpha": 0.9, "beta": 0.5, "mode": "standard", "norm_coefficient": 0.0} if op.name == "Momentum" else {}
+    )
+    results = g.node(op.name, operands, outputs=count - 1, domain=op.domain, **attributes)
+    if not results:
+        raise Reject("nothing")
+    return results[0]

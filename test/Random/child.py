@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Work in a process of its own, with limits: a crash or a hang is an answer like another."""
+
+import faulthandler
+import os
+import pickle
+import resource
+import select
+import signal
+import tempfile
+import time
+
+GIGABYTES = 8
+# Each process a core dump less, and no more processor than this; the wall clock has room for machines that are shared.
+SECONDS, WALL_SECONDS = 60, 300
+
+
+def limited():
+    faulthandler.disable()  # a crash is told by the parent
+    resource.setrlimit(resource.RLIMIT_AS, (GIGABYTES << 30, GIGABYTES << 30))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 1))
+
+
+def answer(work, pipe, errors):
+    limited()
+    os.dup2(errors, 1)
+    os.dup2(errors, 2)
+    try:
+        result = ("ok", work())
+    except MemoryError:
+        result = ("crash", "MemoryError")
+    except Exception as problem:
+        result = ("raised", (type(problem).__name__, str(problem)))
+    with os.fdopen(pipe, "wb") as file:
+        pickle.dump(result, file)
+
+
+def forked(work):
+    """('ok', what work gave), ('raised', (class, text)), ('crash', what it said last) or ('hang', '')."""
+    read, write = os.pipe()
+    with tempfile.TemporaryFile() as errors:
+        child = os.fork()
+        if child == 0:
+            os.close(read)
+            try:
+                answer(work, write, errors.fileno())
+            finally:
+                os._exit(0)
+        os.close(write)
+        data, end = received(read, child)
+        status = os.waitpid(child, 0)[1]
+        if end == "hang" or (os.WIFSIGNALED(status) and os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGKILL)):
+            return "hang", ""
+        try:
+            return pickle.loads(data)
+        except Exception:  # it ended in the midst of it, or before
+            errors.seek(0)
+            said = errors.read().decode(errors="replace").strip().splitlines()
+            name = (
+                signal.Signals(os.WTERMSIG(status)).name if os.WIFSIGNALED(status) else f"exit {os.WEXITSTATUS(status)}"
+            )
+            telling = [line for line in said if "ERROR" in line or "Assert" in line or "terminate" in line]
+            return "crash", f"{name} {(telling or said or [''])[0][:300]}"
+
+
+def received(read, child):
+    data, last = b"", time.monotonic() + WALL_SECONDS
+    while True:
+        if not select.select([read], [], [], max(0, last - time.monotonic()))[0]:
+            os.kill(child, signal.SIGKILL)
+            os.close(read)
+            return data, "hang"
+        piece = os.read(read, 1 << 20)
+        if not piece:
+            os.close(read)
+            return data, ""
+        data += piece

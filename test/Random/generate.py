@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random models: a seed is a model, its inputs, and the sizes that its symbols have when run."""
+
+import dataclasses
+import random
+
+import numpy as np
+import onnx
+import records
+from graph import Graph, Reject, type_of
+from onnx import helper
+from oracle import Oracle
+from records import BF16, BOOL, F16, F32, F64, I8, I32, I64, U8
+from Rules import elementwise, load, others, views
+
+RULES = load()
+# Types of numbers that a graph is mostly of; the first ones are drawn most.
+PALETTES = [(F32, I64, BOOL)] * 8 + [
+    (F16, F32, BOOL),
+    (F16, I64),
+    (BF16, F32, BOOL),
+    (BF16,),
+    (F64, I64, BOOL),
+    (I32, I64, BOOL),
+    (I8, U8, F32),
+]
+PALETTES += [
+    (np.dtype(np.uint32), np.dtype(np.int16), I64),
+    (np.dtype(np.uint64), np.dtype(np.uint16), I32),
+    (F32, F64, I32),
+    (F32, F16, BF16),
+]
+OPSETS = (9, 11, 12, 13, 13, 14, 15, 16, 17, 17, 18, 18, 19, 20, 21, 21, 22, 23, 24, 25, 26, 27)
+# Kinds of graphs: how likely the ops of each room are.
+THEMES = {
+    "plain": {"elementwise": 6, "views": 4, "moves": 2, "reductions": 4, "contractions": 1},
+    "kernels": {"elementwise": 5, "views": 3, "contractions": 3, "windows": 3, "reductions": 3, "moves": 1},
+    "pieces": {"elementwise": 4, "views": 5, "moves": 6, "windows": 1, "reductions": 1},
+    "quantized": {"elementwise": 2, "views": 2, "quantized": 5, "windows": 1, "contractions": 1, "reductions": 1},
+    "control": {"elementwise": 3, "views": 2, "control": 3, "reductions": 2, "indices": 1, "moves": 1},
+    "all": dict.fromkeys(
+        (
+            "elementwise",
+            "views",
+            "moves",
+            "indices",
+            "reductions",
+            "contractions",
+            "windows",
+            "transformers",
+            "quantized",
+            "control",
+            "others",
+        ),
+        1,
+    ),
+}
+COMPOSITES = [name for name in RULES if "-" in name]
+# In these rooms a few names are what graphs are made of.
+OFTEN = {
+    "moves": ["Concat"] * 12,
+    "reductions": ["Reduce-back"] * 4 + ["Softmax"] * 2,
+    "elementwise": ["Add", "Mul", "Sub", "Div", "Max", "Where", "Cast"] * 3,
+}
+
+
+@dataclasses.dataclass
+class Case:
+    """A model, what it is run on (once for each set of inputs), and the name it has in reports."""
+
+    name: str
+    model: onnx.ModelProto
+    feeds: list
+
+
+def rooms(ops):
+    """The names of ops, and of rules that make several nodes, by the module that their rule is in."""
+    found = {}
+    for name in [*ops, *COMPOSITES]:
+        if name in others.WITHOUT:
+            continue
+        if name in RULES:
+            found.setdefault(RULES[name].__module__.split(".")[-1], []).append(name)
+        elif ops[name].kind == "Elementwise" or name in ("Sum", "Mean"):
+            found.setdefault("elementwise", []).append(name)
+    return found
+
+
+def add(g, name):
+    op = g.ops.get(name)
+    marks = len(g.nodes), len(g.values), len(g.inputs), len(g.initializers)
+    try:
+        RULES.get(name, elementwise.by_schema)(g, op)
+        return True
+    except (Reject, KeyError):
+        if len(g.inputs) == marks[2] and not any(
+            label for v in g.values[marks[1] :] for label in getattr(v, "labels", ())
+        ):
+            # Nodes of a half-made rule go; what reads an input of theirs cannot be there yet.
+            del g.nodes[marks[0] :], g.values[marks[1] :], g.initializers[marks[3] :]
+        return False
+
+
+def drawn(seed, oracle):
+    choice = random.Random(seed)
+    opset = choice.choice(OPSETS)
+    theme = THEMES[choice.choice(list(THEMES))]
+    pool = choice.choice(
+        [
+            (1, 2, 3),
+            (2, 3, 4, 1),
+            (4, 8, 1),
+            (1, 5, 7),
+            (3, 16, 1),
+            (6, 9, 13),
+            (1, 17, 32),
+            (28, 2),
+            (1, 1, 64, 2),
+            (33, 3),
+        ]
+    )
+    sizes = sorted(choice.sample(pool, choice.randint(min(2, len(pool)), len(pool))))
+    symbols = {}
+    if choice.random() < 0.4:
+        symbols = {name: choice.choice(sizes) for name in ("N", "S", "batch")[: choice.randint(1, 3)]}
+    g = Graph(choice, opset, oracle, sizes, symbols, most=choice.choice((256, 1024, 4096, 16384)))
+    g.palette, g.any_view = choice.choice(PALETTES), views.any_view
+    by_room = rooms(g.ops)
+    everything = sorted(name for names in by_room.values() for name in names)
+    names = [everything[seed % len(everything)]]
+    wanted = choice.choice((2, 3, 4, 5, 6, 8, 10, 14, 20))
+    for _ in range(3 * wanted + 4):
+        if len(g.nodes) >= wanted:
+            break
+        if names:
+            for _ in range(3):
+                if add(g, names[-1]):
+                    break
+            names.pop()
+            continue
+        room = choice.choices(list(theme), list(theme.values()))[0]
+        offered = by_room.get(room, []) + [n for n in OFTEN.get(room, []) if n in g.ops or n in COMPOSITES]
+        if offered:
+            add(g, choice.choice(offered))
+    return g
+
+
+def outputs_of(g):
+    """What nobody reads, and some of what others read too."""
+    made = {name for node in g.nodes for name in node.output}
+    results = [v for v in g.values if v.name in made and not isinstance(v.array, list)]
+    ends = [v for v in results if v.name not in g.used]
+    more = [v for v in results if v.name in g.used and g.choice.random() < 0.15]
+    return (ends + more)[:24]
+
+
+def pruned(g, outputs):
+    """Without nodes and inputs that no output needs."""
+    from oracle import captured
+
+    needed, nodes = {v.name for v in outputs}, []
+    for node in reversed(g.nodes):
+        if needed & set(node.output):
+            nodes.append(node)
+            needed |= set(node.input) | set(captured(node))
+    g.nodes = nodes[::-1]
+    g.inputs = [(v, make) for v, make in g.inputs if v.name in needed]
+    g.initializers = [t for t in g.initializers if t.name in needed]
+
+
+def generate(seed, oracle=None, bindings=3):
+    """The case of a seed, or None where nothing could be drawn."""
+    g = drawn(seed, oracle or Oracle())
+    outputs = outputs_of(g)
+    if not outputs:
+        return None
+    pruned(g, outputs)
+    # Dims of outputs are for the compiler to find.
+    graph = g.proto(outputs, [v for v, _ in g.inputs], f"seed{seed}")
+    opsets = [helper.make_opsetid("", g.opset)] + [helper.make_opsetid(d, 1) for d in sorted(g.domains)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=10 if g.opset < 23 else 11)
+    feeds = [{v.name: v.array for v, _ in g.inputs}]
+    if any(not v.static for v, _ in g.inputs):
+        random_arrays = np.random.default_rng(seed)
+        for _ in range(bindings):
+            sizes = {name: g.choice.choice((0, 1, 1, 2, 3, 5, 16, 17, 67, *g.sizes)) for name in g.symbols}
+            feeds.append({v.name: bound(v, make, sizes, random_arrays, g.most) for v, make in g.inputs})
+        feeds = [f for f in feeds if None not in list(map(type_or_none, f.values()))]
+    return Case(f"seed {seed}", model, feeds)
+
+
+def type_or_none(value):
+    return None if value is None else type_of
+
+
+def bound(value, make, sizes, random_arrays, most):
+    """Another array for an input, of the sizes that its symbols have now."""
+    shape = tuple(sizes[label] if label else size for size, label in value.dims)
+    return make(random_arrays, shape) if np.prod(shape) <= 64 * most else None
+
+
+def without_rules():
+    """Ops of the records that no rule makes and that are not named as such."""
+    known = {op for opset in set(OPSETS) for op in records.ops_of(opset)}
+    covered = {op for opset in set(OPSETS) for names in rooms(records.ops_of(opset)).values() for op in names}
+    return sorted(known - covered - set(others.WITHOUT))

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""generate.py FIRST COUNT SECONDS FOLDER: NNSmith's models of seeds, with inputs: SEED.onnx and SEED.pkl. Runs in setup's environment."""
+
+import logging
+import pathlib
+import pickle
+import random
+import sys
+import time
+import warnings
+
+import numpy as np
+
+warnings.filterwarnings("ignore")
+from nnsmith.abstract.extension import activate_ext  # noqa: E402
+from nnsmith.graph_gen import model_gen, set_z3_state  # noqa: E402
+from nnsmith.materialize import Model  # noqa: E402
+from nnsmith.narrow_spec import auto_opset  # noqa: E402
+
+TYPES = ["float32", "int64", "int32", "bool"]
+
+
+def model_of(kind, ops, seed):
+    random.seed(seed)
+    np.random.seed(seed % 2**32)
+    set_z3_state(seed)
+    method = ("symbolic-cinit", "single-io-cinit")[seed % 2]
+    graph = model_gen(
+        opset=ops,
+        method=method,
+        seed=seed,
+        max_elem_per_tensor=(64, 1024, 65536)[seed % 3],
+        max_nodes=4 + seed % 14,
+        timeout_ms=10000,
+        dtype_choices=TYPES,
+    )
+    model = kind.from_gir(graph.make_concrete())
+    model.refine_weights()
+    return model
+
+
+def main():
+    logging.disable(logging.CRITICAL)
+    first, count, seconds, folder = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), pathlib.Path(sys.argv[4])
+    folder.mkdir(parents=True, exist_ok=True)
+    kind = Model.init("onnx", backend_target="cpu")
+    kind.add_seed_setter()
+    ops = auto_opset(kind, None)
+    activate_ext(opset=ops, factory=None)
+    end, made, refused = time.monotonic() + seconds, 0, 0
+    for seed in range(first, first + count):
+        if time.monotonic() > end:
+            break
+        try:
+            model = model_of(kind, ops, seed)
+            inputs = model.make_oracle().input
+            model.dump(folder / f"{seed}.onnx")
+        except Exception:  # not each draw can be solved, or exported
+            refused += 1
+            continue
+        (folder / f"{seed}.pkl").write_bytes(pickle.dumps({k: np.asarray(v) for k, v in inputs.items()}))
+        made += 1
+    print(f"{made} models, {refused} draws of which none was made, the last seed is {seed}")
+
+
+main()

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What ONNX says that a model computes, node after node: onnxruntime's kernels without its optimizer, and ONNX's reference.
+
+A graph that is run a node at a time keeps what a fused one loses: every value has its own type's accuracy, and each can be moved.
+"""
+
+import collections
+import functools
+
+import ml_dtypes
+import numpy as np
+import onnx
+import onnx.reference
+import onnxruntime
+import records
+from onnx import helper
+
+onnxruntime.set_default_logger_severity(4)
+# Opsets of ours that onnxruntime does not know yet are run as the last one that it does.
+LAST_OPSET = 26
+KEPT_SESSIONS = 4000
+
+# What gives elements of its operands, or whole numbers of no rounding: nothing moves when such a node is computed otherwise.
+EXACT = set(
+    "Identity Dropout Abs Neg Max Min Relu Clip Where Floor Ceil Sign Shape Size EyeLike OneHot GatherElements GatherND "
+    "Scatter ScatterElements ScatterND Tile Trilu ReverseSequence DepthToSpace SpaceToDepth ConstantOfShape Constant TopK "
+    "Compress NonZero Unique MaxPool GlobalMaxPool MaxUnpool MaxRoiPool CenterCropPad Range ReduceMax ReduceMin Hardmax "
+    "Optional OptionalGetElement SequenceAt SequenceConstruct SequenceInsert SequenceErase ConcatFromSequence "
+    "SplitToSequence TensorScatter ArgMax ArgMin ArrayFeatureExtractor Binarizer BitCast Round Cast CastLike".split()
+)
+# What rounds to few levels inside of the node: there the operands are moved.
+ROUNDS_INSIDE = ("Quantize", "QLinear", "QGemm", "QAttention")
+# What both oracles approximate as float32s have it, in whatever type.
+APPROXIMATED = ("Erf",)
+
+
+class Unknown(Exception):
+    """No oracle runs this node on these operands."""
+
+
+def moves(node):
+    """Whether a result of the node is only a value that was there before."""
+    row = next((r for r in records.rows() if (r["domain"], r["op"]) == (node.domain, node.op_type)), None)
+    return node.op_type in EXACT or (row is not None and row["kind"] == "Move" and node.op_type != "GridSample")
+
+
+def captured(node):
+    """The values of the graph around it that a node's bodies read."""
+    found = []
+
+    def visit(graph, own):
+        own = own | {i.name for i in graph.input} | {i.name for i in graph.initializer}
+        for inner in graph.node:
+            found.extend(name for name in inner.input if name and name not in own and name not in found)
+            for body in bodies(inner):
+                visit(body, own)
+            own |= set(inner.output)
+        found.extend(o.name for o in graph.output if o.name not in own and o.name not in found)
+
+    for body in bodies(node):
+        visit(body, set())
+    return found
+
+
+def bodies(node):
+    for attribute in node.attribute:
+        if attribute.type == onnx.AttributeProto.GRAPH:
+            yield attribute.g
+        yield from attribute.graphs
+
+
+def value_info(name, value):
+    if isinstance(value, list):
+        element = helper.np_dtype_to_tensor_dtype(value[0].dtype) if value else onnx.TensorProto.FLOAT
+        return helper.make_tensor_sequence_value_info(name, element, None)
+    return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(value.dtype), None)
+
+
+def one_node(node, names, values, opset):
+    """A model of the node alone; `names` are those of its operands and of what its bodies capture."""
+    inputs = [value_info(name, value) for name, value in zip(names, values)]
+    outputs = [helper.make_value_info(name, onnx.TypeProto()) for name in node.output if name]
+    graph = helper.make_graph([node], "node", inputs, outputs)
+    opsets = [helper.make_opsetid("", min(opset, LAST_OPSET))]
+    if node.domain:
+        opsets.append(helper.make_opsetid(node.domain, 1))
+    return helper.make_model(graph, opset_imports=opsets, ir_version=10)
+
+
+def native(value):
+    return all(v.dtype.isbuiltin == 1 for v in value) if isinstance(value, list) else value.dtype.isbuiltin == 1
+
+
+class Oracle:
+    """Runs nodes; keeps what it has prepared, since a graph is run for many sizes and in many ways."""
+
+    def __init__(self):
+        self.kept = collections.OrderedDict()
+
+    def prepared(self, kind, make, node, names, values, opset):
+        types = [value_info("", v).type.SerializeToString() for v in values]
+        key = (kind, node.SerializeToString(), opset, *names, *types)
+        if key not in self.kept:
+            try:
+                self.kept[key] = make(one_node(node, names, values, opset))
+            except Exception as problem:  # both raise what they like
+                self.kept[key] = Unknown(f"{node.op_type}: {problem}")
+            if len(self.kept) > KEPT_SESSIONS:
+                self.kept.popitem(last=False)
+        if isinstance(self.kept[key], Unknown):
+            raise self.kept[key]
+        return self.kept[key]
+
+    def by_runtime(self, node, names, values, opset):
+        if not all(native(v) for v in values):
+            raise Unknown(f"{node.op_type}: not a type of onnxruntime's arrays")
+        session = self.prepared("runtime", session_of, node, names, values, opset)
+        try:
+            return session.run(None, dict(zip(names, values)))
+        except Exception as problem:
+            raise Unknown(f"{node.op_type}: {problem}") from None
+
+    def by_reference(self, node, names, values, opset):
+        evaluator, types = self.prepared("reference", evaluator_of, node, names, values, opset)
+        try:
+            with np.errstate(all="ignore"):
+                results = evaluator.run(None, dict(zip(names, values)))
+        except Exception as problem:
+            raise Unknown(f"{node.op_type}: {type(problem).__name__} {problem}") from None
+        return [r if r is None or isinstance(r, list) else np.asarray(r, t) for r, t in zip(results, types)]
+
+    def widened(self, node, names, values, opset):
+        """bfloat16 by way of float32: what the node gives, rounded once."""
+        if node.op_type.startswith(("Cast", "BitCast", "Quantize", "Dequantize")) or any(
+            isinstance(v, list) for v in values
+        ):
+            raise Unknown(f"{node.op_type}: names its types")
+        narrow = [v.dtype for v in values if v.dtype == records.BF16]
+        if not narrow or list(bodies(node)):
+            raise Unknown(f"{node.op_type}: no bfloat16")
+        wide = [v.astype(np.float32) if v.dtype == records.BF16 else v for v in values]
+        results = self.by_runtime(node, names, wide, opset)
+        with np.errstate(all="ignore"):
+            return [r.astype(records.BF16) if r.dtype == np.float32 else r for r in results]
+
+    def run(self, node, names, values, opset, reference=False):
+        """The node's results in the order of its named outputs; by ONNX's reference first, where asked."""
+        ways = [self.widened, self.by_runtime, self.by_reference]
+        if reference:
+            ways = ways[2:] + ways[:2]
+        problems = []
+        for way in ways:
+            try:
+                results = way(node, names, values, opset)
+                if any(r is None for r in results) and "Optional" not in node.op_type:
+                    raise Unknown(f"{node.op_type}: gives nothing")
+                return results
+            except Unknown as problem:
+                problems.append(str(problem))
+        raise Unknown(problems[1])
+
+
+def session_of(model):
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+
+
+def evaluator_of(model):
+    """The reference, and the types that ONNX gives the results: the reference is at times more exact than they are."""
+    told = {o.name: o.type.tensor_type.elem_type for o in onnx.shape_inference.infer_shapes(model).graph.output}
+    types = [helper.tensor_dtype_to_np_dtype(told[o.name]) if told[o.name] else None for o in model.graph.output]
+    return onnx.reference.ReferenceEvaluator(model), types
+
+
+def moved(values, random, steps):
+    """Floats, each some of its type's smallest steps away."""
+    return [moved_array(v, random, steps) if not isinstance(v, list) else moved(v, random, steps) for v in values]
+
+
+def moved_array(value, random, steps):
+    if value is None or value.dtype not in records.FLOATS or not value.size:  # None: an optional that is empty
+        return value
+    step = float(ml_dtypes.finfo(value.dtype).eps) * steps
+    with np.errstate(all="ignore"):
+        wide = value.astype(np.float64)
+        return np.asarray(wide * (1 + step * random.uniform(-1, 1, value.shape)), value.dtype)
+
+
+def divides(node, divisor):
+    """Integers by zero end the process in onnxruntime."""
+    if divisor.dtype in records.INTS and (divisor == 0).any():
+        raise Unknown(f"{node.op_type}: by zero")
+
+
+@functools.cache
+def constant(data):
+    return onnx.numpy_helper.to_array(onnx.TensorProto.FromString(data))
+
+
+def evaluate(oracle, model, feeds, reference=False, random=None, steps=0):
+    """All values of a model by name. With `steps`, each result that was rounded is moved by about so many of its type's."""
+    opset = next(o.version for o in model.opset_import if o.domain in ("", "ai.onnx"))
+    values = dict(feeds)
+    values.update((t.name, constant(t.SerializeToString())) for t in model.graph.initializer)
+    for node in model.graph.node:
+        names = list(dict.fromkeys([n for n in node.input if n] + captured(node)))
+        operands = [values[n] for n in names]
+        if node.op_type in ("Div", "Mod"):
+            divides(node, operands[-1])
+        if steps and any(part in node.op_type for part in ROUNDS_INSIDE):
+            operands = moved(operands, random, steps)
+        results = oracle.run(node, names, operands, opset, reference)
+        if steps and not moves(node):
+            wide = (
+                any(r.dtype == records.F64 for r in results if isinstance(r, np.ndarray))
+                and node.op_type in APPROXIMATED
+            )
+            results = moved(results, random, steps * 2**29 if wide else steps)
+        values.update(zip([n for n in node.output if n], results))
+    return values

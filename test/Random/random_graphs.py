@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Random models, compiled and compared: what is wrong, how to see it again, and the smallest model that is still wrong."""
+
+import argparse
+import collections
+import dataclasses
+import os
+import pathlib
+import pickle
+import random
+import sys
+import time
+import traceback
+
+import onnx
+from compare import WRONG, Judge, Verdict, emulator, machine_lacks, same_types
+from generate import Case, generate
+from oracle import Oracle
+
+
+def file_case(path):
+    """NAME.onnx, and NAME.pkl with its inputs."""
+    path = pathlib.Path(path)
+    model = onnx.load(path)
+    return Case(path.name, model, [same_types(model, pickle.loads(path.with_suffix(".pkl").read_bytes()))])
+
+
+def seed_case(seed, oracle):
+    return generate(seed, oracle)
+
+
+def keep(case, folder, suffix=""):
+    """The model, and its inputs, as files that `file` takes."""
+    folder = pathlib.Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / (case.name.replace(" ", "-").removesuffix(".onnx") + suffix + ".onnx")
+    onnx.save(case.model, path)
+    path.with_suffix(".pkl").write_bytes(pickle.dumps(case.feeds[0]))
+    return path
+
+
+@dataclasses.dataclass
+class Found:
+    """What became of a case, on a target."""
+
+    name: str
+    verdict: Verdict
+    target: str
+    case: Case = None
+
+
+def judged(case, judges, choice, emulated):
+    """The verdict on a case, and at times a second one from the emulated GPU; the case itself comes along where it is wrong."""
+    for i, judge in enumerate(judges):
+        if i and choice.random() >= emulated:
+            return
+        verdict = judge.judge(case)
+        yield Found(case.name, verdict, judge.target, case if verdict.kind in WRONG else None)
+        if verdict.kind in WRONG:
+            return
+
+
+def hunt(make, numbers, target, seconds, emulated=0.0):
+    """Makes and judges cases until the time is over. That is done in a child: an oracle that crashes costs a case, not the hunt."""
+    numbers, end = collections.deque(numbers), time.monotonic() + seconds
+    while numbers and time.monotonic() < end:
+        read, write = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(read)
+            with os.fdopen(write, "wb") as file:
+                try:
+                    work(make, numbers, target, end, emulated, file)
+                except BaseException as problem:
+                    traceback.print_exc()
+                    pickle.dump(("failed", repr(problem)), file)
+            os._exit(0)
+        os.close(write)
+        with os.fdopen(read, "rb") as file:
+            while True:
+                try:
+                    what, value = pickle.load(file)
+                except (EOFError, pickle.UnpicklingError):
+                    break
+                if what == "found":
+                    yield value
+                elif what == "failed":
+                    raise RuntimeError(value)
+                else:
+                    current = numbers.popleft()
+        status = os.waitpid(child, 0)[1]
+        if status:
+            yield Found(str(current), Verdict("oracle crashes"), target)
+
+
+def work(make, numbers, target, end, emulated, file):
+    oracle = Oracle()
+    judges = [Judge(oracle, target)] + ([Judge(oracle, "sm_80")] if emulated else [])
+
+    def send(*what):
+        pickle.dump(what, file)
+        file.flush()
+
+    for number in numbers:
+        if time.monotonic() > end:
+            return
+        send("begun", number)
+        case = make(number, oracle)
+        for found in judged(case, judges, random.Random(number), emulated) if case else ():
+            send("found", found)
+
+
+def tell(found, again, folder=None, say=print):
+    """Prints what a hunt finds, and returns how many there were of each kind."""
+    counts, texts, wrong = collections.Counter(), collections.Counter(), 0
+    for one in found:
+        verdict, text = one.verdict, " ".join(one.verdict.text.split())
+        counts[verdict.kind if not one.target.startswith("sm_") else f"{verdict.kind} on {one.target}"] += 1
+        if verdict.kind in ("refused", "status", "answered", "oracle crashes"):
+            texts[f"{verdict.kind}: {text[:110]}"] += 1
+            say(f"# {one.name}: {verdict.kind}, {text[:200]}")
+        if verdict.kind in WRONG:
+            wrong += 1
+            say(f"{one.name} ({one.target}): {verdict.kind}, {text}\n    {again(one)}")
+            if folder:
+                keep(one.case, folder)
+    for text, count in texts.most_common(40):
+        say(f"{count:5} {text}")
+    return counts, wrong
+
+
+def summary(counts, wrong):
+    kinds = ", ".join(f"{n} {kind}" for kind, n in counts.most_common())
+    total = sum(n for kind, n in counts.items() if " on " not in kind)
+    return f"{total} graphs, {wrong} wrong ({kinds})"
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    run = commands.add_parser("run", help="models of seeds")
+    run.add_argument("first", type=int)
+    run.add_argument("count", type=int)
+    folder = commands.add_parser(
+        "folder", help="models that are there: NAME.onnx with NAME.pkl, as nnsmith/generate.py writes them"
+    )
+    folder.add_argument("folder")
+    show = commands.add_parser("show", help="the model of a seed, as ONNX text")
+    show.add_argument("seed", type=int)
+    reduce = commands.add_parser("reduce", help="the smallest model that is wrong as this seed, or file, is")
+    reduce.add_argument("what", help="a seed, or NAME.onnx beside NAME.pkl")
+    for command in (run, folder):
+        command.add_argument("--seconds", type=float, default=1e9, help="stop after so many")
+        command.add_argument(
+            "--emulated", type=float, default=0.0, help="this share of the models also on the emulated GPU"
+        )
+        command.add_argument("--keep", help="a folder for models that are wrong")
+    for command in (run, folder, reduce):
+        command.add_argument(
+            "--target", default="host", help="x86-64-v2, x86-64-v3, x86-64-v4, portable, sm_80, sm_90a, ..."
+        )
+    return parser.parse_args()
+
+
+def main():
+    options = arguments()
+    script = f"{sys.executable} {sys.argv[0]}"
+    if options.command == "show":
+        print(onnx.printer.to_text(generate(options.seed).model))
+        return 0
+    if lacks := machine_lacks(options.target):
+        print(f"not run: this machine has no {lacks}, which {options.target} needs")
+        return 0
+    if options.target.startswith("sm_") or getattr(options, "emulated", 0):
+        emulator()
+    if options.command == "reduce":
+        import reduce
+
+        return reduce.report(
+            generate(int(options.what)) if options.what.isdigit() else file_case(options.what), options.target
+        )
+    if options.command == "run":
+        make, numbers = seed_case, range(options.first, options.first + options.count)
+    else:
+        paths = sorted(pathlib.Path(options.folder).glob("*.onnx"))
+        make, numbers = (lambda i, oracle: file_case(paths[i])), range(len(paths))
+
+    def again(one):
+        what = one.name.split()[-1] if options.command == "run" else pathlib.Path(options.folder) / one.name
+        return f"{script} reduce {what} --target={one.target}"
+
+    found = hunt(make, numbers, options.target, options.seconds, options.emulated)
+    counts, wrong = tell(found, again, options.keep, lambda *a: print(*a, flush=True))
+    print(summary(counts, wrong))
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which ops hewn takes, and of what kind each is: the ONNX records of dialects/Graph, beside ONNX's own schemas."""
+
+import dataclasses
+import functools
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import ml_dtypes
+import numpy as np
+import onnx
+
+ROOT = pathlib.Path(__file__).parents[2]
+KINDS = ("Elementwise", "Reduce", "Move", "Contract", "Part", "CountingPart")
+
+# Element types by the names that ONNX's schemas give them. Those of text and complex numbers are not taken by hewn.
+TYPES = {
+    "float": np.dtype(np.float32),
+    "double": np.dtype(np.float64),
+    "float16": np.dtype(np.float16),
+    "bfloat16": np.dtype(ml_dtypes.bfloat16),
+    "bool": np.dtype(np.bool_),
+    "float8e4m3fn": np.dtype(ml_dtypes.float8_e4m3fn),
+    "float8e4m3fnuz": np.dtype(ml_dtypes.float8_e4m3fnuz),
+    "float8e5m2": np.dtype(ml_dtypes.float8_e5m2),
+    "float8e5m2fnuz": np.dtype(ml_dtypes.float8_e5m2fnuz),
+    "float4e2m1": np.dtype(ml_dtypes.float4_e2m1fn),
+    "int2": np.dtype(ml_dtypes.int2),
+    "uint2": np.dtype(ml_dtypes.uint2),
+    "int4": np.dtype(ml_dtypes.int4),
+    "uint4": np.dtype(ml_dtypes.uint4),
+} | {f"{sign}int{bits}": np.dtype(f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64)}
+F16, F32, F64, BF16 = TYPES["float16"], TYPES["float"], TYPES["double"], TYPES["bfloat16"]
+FLOATS = (F32, F16, BF16, F64)
+INTS = tuple(np.dtype(f"{sign}int{bits}") for sign in ("", "u") for bits in (64, 32, 16, 8))
+BOOL, I64, I32, I8, U8 = (np.dtype(t) for t in (np.bool_, np.int64, np.int32, np.int8, np.uint8))
+# Types that ops of ONNX store, cast, move and quantize, but do not compute in.
+STORED = tuple(t for n, t in TYPES.items() if n.startswith(("float8", "float4", "int2", "uint2", "int4", "uint4")))
+
+# In ONNX's domain, but only by onnxruntime.
+UNSPECIFIED = ("SimplifiedLayerNormalization",)
+
+
+@dataclasses.dataclass(frozen=True)
+class Op:
+    """One op in the version that an opset has of it; `schema` is None where ONNX has none (com.microsoft)."""
+
+    domain: str
+    name: str
+    kind: str
+    schema: object
+
+    @property
+    def full(self):
+        return f"{self.domain}.{self.name}" if self.domain else self.name
+
+    def types(self, letter="T"):
+        """The element types that a type parameter stands for."""
+        for constraint in self.schema.type_constraints:
+            if constraint.type_param_str == letter:
+                return [TYPES[t[7:-1]] for t in constraint.allowed_type_strs if t[7:-1] in TYPES]
+        raise KeyError(f"{self.full} has no type parameter {letter}")
+
+    def has_input(self, name):
+        return any(i.name == name for i in self.schema.inputs)
+
+
+@functools.cache
+def rows():
+    """The records, each with the kind that the op it becomes is of ('' where it is composed of others)."""
+    sys.path.append(str(ROOT / "tools"))
+    import gen_onnx_table
+
+    tblgen = shutil.which("llvm-tblgen-22")
+    include = pathlib.Path(tblgen).resolve().parents[1] / "include"
+    command = [tblgen, "--dump-json", f"-I{include}", f"-I{ROOT}", str(ROOT / "dialects/Graph/Graph.td")]
+    defs = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    ops = {f"graph.{defs[name]['opName']}": defs[name] for name in defs["!instanceof"]["GraphOp"]}
+    table = gen_onnx_table.Table(defs).rows
+    for row in table:
+        classes = ops[row["graph"]]["!superclasses"] if row["graph"] else []
+        row["kind"] = next((kind for kind in KINDS if kind in classes), "")
+    return table
+
+
+@functools.cache
+def ops_of(opset):
+    """All ops that hewn takes in models of an opset, by full name."""
+    found = {}
+    for row in rows():
+        version = opset if row["domain"] == "" else 1
+        if row["since"] > version or (row["until"] and row["until"] < version):
+            continue
+        schema = None
+        if row["domain"] != "com.microsoft":
+            try:
+                version = opset if row["domain"] == "" else onnx.defs.onnx_opset_version()
+                schema = onnx.defs.get_schema(row["op"], version, row["domain"])
+            except onnx.defs.SchemaError:
+                if row["op"] not in UNSPECIFIED:
+                    continue
+            if schema is not None and schema.deprecated:
+                continue
+        op = Op(row["domain"], row["op"], row["kind"], schema)
+        found[op.full] = op
+    return found

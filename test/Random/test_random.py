@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Some seconds of random models, always the same ones; and what the generator and the comparison must do for that to mean anything."""
+
+import os
+import sys
+
+import generate
+import numpy as np
+import onnx
+import pytest
+from compare import WRONG, Judge, Verdict, emulator
+from generate import Case
+from onnx import helper
+from oracle import Oracle
+from random_graphs import hunt, seed_case, summary, tell
+from reduce import Reducer
+
+SEEDS = range(60)
+SECONDS = 45
+
+
+def test_every_op_has_a_rule():
+    assert generate.without_rules() == []
+
+
+def test_a_seed_is_a_model():
+    texts = [generate.generate(7).model.SerializeToString() for _ in range(2)]
+    assert texts[0] == texts[1]
+
+
+def test_seeds(capsys):
+    emulator()
+    said = []
+    script = f"{sys.executable} test/Random/random_graphs.py reduce"
+
+    def again(one):
+        return f"{script} {one.name.split()[-1]} --target={one.target}"
+
+    counts, wrong = tell(hunt(seed_case, SEEDS, "host", SECONDS, emulated=0.1), again, say=said.append)
+    with capsys.disabled():
+        print(f"\n{summary(counts, wrong)}")
+    assert counts["right"] > 10
+    assert not wrong, "\n".join(said)
+
+
+def model_of(text):
+    return onnx.parser.parse_model(text)
+
+
+CHAIN = """<ir_version: 8, opset_import: ["" : 17]>
+g (float[4,6] x, float[4,6] y) => (float[4,6] z, float[4,6] w) { a = Add (x, y)
+ b = Sub (a, y)
+ z = Mul (b, b)
+ w = Tanh (y) }"""
+
+
+def case_of(text, **feeds):
+    return Case("case", model_of(text), [feeds])
+
+
+class Spoiled(Judge):
+    """A comparison beside a compiler that has Mul wrong."""
+
+    def of_run(self, case, i, got, values):
+        products = [n.output[0] for n in case.model.graph.node if n.op_type == "Mul"]
+        got = {k: v + 1 if k in products else v for k, v in got.items()}
+        return super().of_run(case, i, got, values)
+
+
+@pytest.fixture
+def chain():
+    x = np.arange(24, dtype=np.float32).reshape(4, 6)
+    return case_of(CHAIN, x=x, y=x[::-1].copy())
+
+
+def test_right(chain):
+    assert Judge(Oracle()).judge(chain).kind == "right"
+
+
+def test_wrong(chain):
+    verdict = Spoiled(Oracle()).judge(chain)
+    assert (verdict.kind, verdict.output) == ("wrong", "z")
+
+
+def test_reduced(chain, monkeypatch):
+    monkeypatch.setattr("reduce.Judge", Spoiled)
+    reducer = Reducer(chain, "host", seconds=60)
+    case = reducer.reduce()
+    assert [n.op_type for n in case.model.graph.node] == ["Mul"]
+    assert [i.name for i in case.model.graph.output] == ["z"]
+    assert all(v.size == 1 for v in case.feeds[0].values())
+
+
+def test_what_rounding_decides():
+    """Of a value that lies where Floor jumps, either side is right."""
+    text = """<ir_version: 8, opset_import: ["" : 17]>
+    g (float[3] x, float[3] y) => (int64[3] z) { a = Div (x, y)
+     b = Mul (a, y)
+     c = Floor (b)
+     z = Cast <to = 7> (c) }"""
+    case = case_of(text, x=np.asarray([3, 2.5, 7], np.float32), y=np.asarray([0.7, 0.3, 0.9], np.float32))
+    judge = Judge(Oracle())
+    values = judge.wanted(case.model, case.feeds[0])
+    for shift, kind in (([-1, 0, 0], "rounding decides"), ([0, -1, 0], "wrong")):
+        assert judge.of_run(case, 0, {"z": values["z"] + np.asarray(shift)}, values).kind == kind
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_findings_are_the_same(kind):
+    assert Verdict(kind, "element 3").like(Verdict(kind, "element 14"))
+    assert not Verdict(kind).like(Verdict("right"))
+
+
+def test_a_crash_is_a_finding(monkeypatch, chain):
+    monkeypatch.setattr("hewn.compile", lambda *_, **__: os.abort())
+    assert Judge(Oracle()).judge(chain).kind == "crash"
+
+
+def test_an_oracle_that_crashes_costs_a_case():
+    def make(number, _):
+        if number == 1:
+            os._exit(1)
+        node = helper.make_node("Identity", ["x"], ["y"])
+        info = helper.make_tensor_value_info
+        graph = helper.make_graph([node], "g", [info("x", 1, [1])], [info("y", 1, [1])])
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        return Case(f"seed {number}", model, [{"x": np.zeros(1, np.float32)}])
+
+    kinds = [found.verdict.kind for found in hunt(make, range(3), "host", 60)]
+    assert kinds == ["right", "oracle crashes", "right"]
