@@ -83,6 +83,8 @@ static const char *readOptions(const hewn_context_options *given, hewn_context_o
     return "options.allocator needs both allocate and release, or neither";
   if (!options->allocator.allocate)
     options->allocator = hewn_default_allocator;
+  if (options->flags & ~(uint32_t)(HEWN_VERIFY_WEIGHTS | HEWN_COPY_WEIGHTS))
+    return "options.flags has a bit that is none of hewn_context_flags";
   if (options->threads < 0 || options->threads > MAX_THREADS)
     return "options.threads is outside 0..1024";
   if ((uintptr_t)options->arena % HEWN_ALIGNMENT != 0)
@@ -145,7 +147,7 @@ static int isStatic(hewn_context *context) {
 static int32_t furnish(hewn_context *context, const hewn_context_options *options) {
   int32_t code = hewn_variant_choose(context);
   if (code == HEWN_OK)
-    code = hewn_weights_acquire(context, options->weights_path);
+    code = hewn_weights_acquire(context, options->weights_path, options->flags);
   if (code == HEWN_OK && context->model->device)
     code = context->model->device->table->create(context, options);
   if (code == HEWN_OK && isStatic(context))

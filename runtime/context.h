@@ -150,8 +150,20 @@ void hewn_impl_output_release(hewn_context *context, void *data);
 
 //===-- weights.c ---------------------------------------------------------===//
 
-/// Maps the model's weights or counts one more user of the mapping.
-int32_t hewn_weights_acquire(hewn_context *context, const char *path);
+/// Maps or reads the model's weights, or counts one more user of them. `flags`
+/// are hewn_context_options'.
+int32_t hewn_weights_acquire(hewn_context *context, const char *path, uint32_t flags);
 void hewn_weights_release(hewn_context *context);
+
+//===-- checksum.c --------------------------------------------------------===//
+
+/// hewn_weights_header's checksum of the data.
+uint64_t hewn_weights_checksum(const unsigned char *data, uint64_t bytes);
+
+//===-- load.c ------------------------------------------------------------===//
+
+/// In the text by which the loader knows a library that was loaded by its
+/// descriptor, behind its folder and the way up from there.
+#define HEWN_LOADED_BY_FILE "/proc/self/fd"
 
 #endif // HEWN_RUNTIME_CONTEXT_H

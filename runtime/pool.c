@@ -17,6 +17,9 @@
 // third. Spinning is bounded in time; sleepers count themselves, then look at
 // the sequence again, so that a wake-up cannot be lost. No spinning where
 // there are more threads than processors.
+//
+// A child of fork has the pool's memory and none of its threads. It is told by a
+// page that the kernel clears there, and starts threads of its own.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -29,7 +32,9 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #define CACHE_LINE 64
 /// An idle thread spins over the gaps between kernels, not between runs.
@@ -61,6 +66,10 @@ struct hewn_pool {
   int64_t idleSpin __attribute__((aligned(CACHE_LINE)));
   int64_t joinSpin;
   int32_t threads; ///< with the calling one
+  int32_t started; ///< those that there are, without it
+  /// 1 in the process that started the threads, 0 in its children; NULL where the kernel has no such pages.
+  uint32_t *home;
+  pid_t process; ///< the same, for a system call each time
   pthread_t handles[];
 };
 
@@ -164,7 +173,7 @@ static void join(hewn_pool *pool, uint32_t chunks) {
   __atomic_store_n(&pool->joinerSleeps, 0, __ATOMIC_RELAXED);
 }
 
-void hewn_pool_run(hewn_pool *pool, int64_t n, hewn_task task, void *arg) {
+static void runJob(hewn_pool *pool, int64_t n, hewn_task task, void *arg) {
   int64_t wanted = (int64_t)pool->threads * CHUNKS_PER_THREAD;
   int64_t chunk = n / wanted + (n % wanted != 0);
   uint32_t chunks = (uint32_t)(n / chunk + (n % chunk != 0));
@@ -181,11 +190,53 @@ void hewn_pool_run(hewn_pool *pool, int64_t n, hewn_task task, void *arg) {
   join(pool, chunks);
 }
 
-static void stopThreads(hewn_pool *pool, int32_t started) {
+static void stopThreads(hewn_pool *pool) {
   __atomic_store_n(&pool->stop, 1, __ATOMIC_RELAXED);
   bumpSequence(pool, INT_MAX);
-  for (int32_t i = 0; i < started; ++i)
+  for (int32_t i = 0; i < pool->started; ++i)
     pthread_join(pool->handles[i], NULL);
+}
+
+static void startThreads(hewn_pool *pool) {
+  // Signals are for the application's threads.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pool->started = 0;
+  while (pool->started < pool->threads - 1 &&
+         pthread_create(&pool->handles[pool->started], NULL, threadMain, pool) == 0)
+    ++pool->started;
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (pool->home)
+    *pool->home = 1;
+  pool->process = getpid();
+}
+
+/// A page that is zero in children of fork; NULL where there are none.
+static uint32_t *homePage(void) {
+  size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
+  void *page = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED)
+    return NULL;
+#ifdef MADV_WIPEONFORK
+  if (madvise(page, bytes, MADV_WIPEONFORK) == 0)
+    return page;
+#endif
+  munmap(page, bytes);
+  return NULL;
+}
+
+static int isInherited(const hewn_pool *pool) { return pool->home ? *pool->home == 0 : pool->process != getpid(); }
+
+/// In a child of fork: as it was made, with as many threads as there may be. None is no failure, the caller does the work then.
+static void restart(hewn_pool *pool) {
+  pool->sequence = 0;
+  pool->sleepers = 0;
+  pool->stop = 0;
+  pool->claim = 0;
+  pool->done = 0;
+  pool->joinerSleeps = 0;
+  startThreads(pool);
 }
 
 static int32_t processors(void) {
@@ -206,22 +257,24 @@ hewn_pool *hewn_pool_create(const hewn_allocator *allocator, int32_t threads) {
     pool->idleSpin = IDLE_SPIN_NANOSECONDS;
     pool->joinSpin = JOIN_SPIN_NANOSECONDS;
   }
-  // Signals are for the application's threads.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  int32_t started = 0;
-  while (started < threads - 1 && pthread_create(&pool->handles[started], NULL, threadMain, pool) == 0)
-    ++started;
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
-  if (started == threads - 1)
+  pool->home = homePage();
+  startThreads(pool);
+  if (pool->started == threads - 1)
     return pool;
-  stopThreads(pool, started);
-  allocator->release(allocator->user, pool);
+  hewn_pool_destroy(allocator, pool);
   return NULL;
 }
 
 void hewn_pool_destroy(const hewn_allocator *allocator, hewn_pool *pool) {
-  stopThreads(pool, pool->threads - 1);
+  if (!isInherited(pool))
+    stopThreads(pool);
+  if (pool->home)
+    munmap(pool->home, (size_t)sysconf(_SC_PAGESIZE));
   allocator->release(allocator->user, pool);
+}
+
+void hewn_pool_run(hewn_pool *pool, int64_t n, hewn_task task, void *arg) {
+  if (isInherited(pool))
+    restart(pool);
+  runJob(pool, n, task, arg);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The weights file: mapped read-only once a process and model, shared by all
-// contexts, unmapped with the last one. The kernel shares its pages between
-// processes.
+// The weights file: mapped read-only (or read) once a process and model, shared
+// by all contexts, unmapped with the last one. The kernel shares the pages of a
+// mapped file between processes.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -25,6 +25,7 @@ typedef struct weights_state {
   uint32_t users;
   void *base;
   size_t bytes;
+  uint32_t copied; ///< memory of our own, and not the file's
 } weights_state;
 
 typedef char stateFits[sizeof(weights_state) <= sizeof(hewn_weights_state) ? 1 : -1];
@@ -96,21 +97,29 @@ static size_t programPath(char *path) {
   return length > 0 ? (size_t)length : 0;
 }
 
+/// Where the folder ends in what the loader knows a library by, with its slash.
+static size_t folderLength(const char *name) {
+  const char *up = strstr(name, "/../"), *end = strrchr(name, '/');
+  if (up && strstr(up, "/.." HEWN_LOADED_BY_FILE "/")) // see load.c
+    end = up;
+  return (size_t)(end - name) + 1;
+}
+
 /// Writes the path of the model's weights file; false if it is too long.
 static int findPath(const hewn_model *model, char *path) {
   Dl_info info;
   size_t length = 0;
   // Not the descriptor: the loader may have copied that into the program.
   if (dladdr(model->weights_state, &info) && info.dli_fname && strchr(info.dli_fname, '/')) {
-    length = strlen(info.dli_fname);
+    length = folderLength(info.dli_fname);
     if (length >= PATH_BYTES)
       return 0;
     memcpy(path, info.dli_fname, length);
   } else {
     length = programPath(path);
+    while (length > 0 && path[length - 1] != '/')
+      --length;
   }
-  while (length > 0 && path[length - 1] != '/')
-    --length;
   size_t name = strlen(model->weights_file);
   if (length + name >= PATH_BYTES)
     return 0;
@@ -137,8 +146,46 @@ static int32_t checkHeader(hewn_context *context, const char *path, const hewn_w
   return HEWN_OK;
 }
 
-/// Maps `file` and checks what it is.
-static int32_t mapFile(hewn_context *context, const char *path, int file, weights_state *state) {
+/// Reads what is in `file` into memory of our own. NULL: `*code` says why.
+static void *readFile(hewn_context *context, const char *path, int file, size_t bytes, int32_t *code) {
+  unsigned char *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (base == MAP_FAILED) {
+    *code = hewn_rt_fail(context, HEWN_OUT_OF_MEMORY, NULL, "out of memory: {a} bytes for weights", (int64_t)bytes, 0);
+    return NULL;
+  }
+#ifdef MADV_HUGEPAGE
+  (void)madvise(base, bytes, MADV_HUGEPAGE);
+#endif
+  size_t at = 0;
+  ssize_t got = 1;
+  while (at < bytes && (got > 0 || (got < 0 && errno == EINTR))) {
+    got = pread(file, base + at, bytes - at, (off_t)at);
+    at += got > 0 ? (size_t)got : 0;
+  }
+  if (at == bytes && mprotect(base, bytes, PROT_READ) == 0)
+    return base;
+  *code = at < bytes && got == 0 ? failSize(context, path, (int64_t)bytes, (int64_t)at) // shortened meanwhile
+                                 : failErrno(context, path, " cannot be read: errno ", errno);
+  munmap(base, bytes);
+  return NULL;
+}
+
+static void *mapFile(hewn_context *context, const char *path, int file, size_t bytes, int32_t *code) {
+  void *base = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, file, 0);
+  if (base == MAP_FAILED) {
+    *code = failErrno(context, path, " cannot be mapped: errno ", errno);
+    return NULL;
+  }
+#ifdef MADV_HUGEPAGE
+  // A model that is bound by memory misses fewer translations where the file system
+  // reads large pages for those who ask; where not, nothing changes.
+  (void)madvise(base, bytes, MADV_HUGEPAGE);
+#endif
+  return base;
+}
+
+/// Maps or reads `file` and checks what it is.
+static int32_t takeFile(hewn_context *context, const char *path, int file, uint32_t copy, weights_state *state) {
   uint64_t want = context->model->weights_bytes + sizeof(hewn_weights_header);
   struct stat status;
   if (fstat(file, &status) != 0)
@@ -148,15 +195,13 @@ static int32_t mapFile(hewn_context *context, const char *path, int file, weight
   if ((uint64_t)status.st_size < sizeof(hewn_weights_header))
     return failSize(context, path, (int64_t)want, (int64_t)status.st_size);
   size_t bytes = (size_t)status.st_size;
-  void *base = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, file, 0);
-  if (base == MAP_FAILED)
-    return failErrno(context, path, " cannot be mapped: errno ", errno);
-#ifdef MADV_HUGEPAGE
-  // A model that is bound by memory misses fewer translations where the file system
-  // reads large pages for those who ask; where not, nothing changes.
-  (void)madvise(base, bytes, MADV_HUGEPAGE);
-#endif
-  int32_t code = checkHeader(context, path, base);
+  int32_t code = HEWN_OK;
+  // One that has not the right size is looked at to say why.
+  copy = copy && bytes == want;
+  void *base = copy ? readFile(context, path, file, bytes, &code) : mapFile(context, path, file, bytes, &code);
+  if (!base)
+    return code;
+  code = checkHeader(context, path, base);
   if (code == HEWN_OK && bytes != want)
     code = failSize(context, path, (int64_t)want, (int64_t)bytes);
   if (code != HEWN_OK) {
@@ -165,25 +210,33 @@ static int32_t mapFile(hewn_context *context, const char *path, int file, weight
   }
   state->base = base;
   state->bytes = bytes;
+  state->copied = copy;
   return HEWN_OK;
 }
 
-static int32_t openFile(hewn_context *context, const char *path, weights_state *state) {
+static int32_t openFile(hewn_context *context, const char *path, uint32_t copy, weights_state *state) {
   char found[PATH_BYTES];
   if (!path) {
     if (!findPath(context->model, found))
       return fail(context, context->model->weights_file, ": its path is too long");
     path = found;
   }
-  int file = open(path, O_RDONLY | O_CLOEXEC);
+  int file = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC); // a FIFO must not make it wait
   if (file < 0)
     return failErrno(context, path, " cannot be opened: errno ", errno);
-  int32_t code = mapFile(context, path, file, state);
+  int32_t code = takeFile(context, path, file, copy, state);
   close(file);
   return code;
 }
 
-int32_t hewn_weights_acquire(hewn_context *context, const char *path) {
+static int32_t verify(hewn_context *context, const weights_state *state) {
+  const hewn_weights_header *header = state->base;
+  if (hewn_weights_checksum(context->weights, context->model->weights_bytes) == header->checksum)
+    return HEWN_OK;
+  return fail(context, context->model->weights_file, " is damaged: its checksum is not that of its data");
+}
+
+int32_t hewn_weights_acquire(hewn_context *context, const char *path, uint32_t flags) {
   const hewn_model *model = context->model;
   context->weights = model->weights;
   if (model->weights || !model->weights_file)
@@ -191,14 +244,21 @@ int32_t hewn_weights_acquire(hewn_context *context, const char *path) {
   weights_state *state = stateOf(model);
   int32_t code = HEWN_OK;
   hewn_lock(&state->lock);
+  uint32_t copy = (flags & HEWN_COPY_WEIGHTS) != 0;
   if (state->users == 0)
-    code = openFile(context, path, state);
+    code = openFile(context, path, copy, state);
+  else if (copy && !state->copied)
+    code = hewn_message_fail(context, HEWN_INVALID_ARGUMENT,
+                             "options.flags asks for a copy of the weights, which are mapped for another context "
+                             "already: the first one must ask");
   if (code == HEWN_OK) {
     ++state->users;
     context->holds_weights = 1;
     context->weights = (const unsigned char *)state->base + sizeof(hewn_weights_header);
   }
   hewn_unlock(&state->lock);
+  if (code == HEWN_OK && (flags & HEWN_VERIFY_WEIGHTS))
+    code = verify(context, state);
   return code;
 }
 
@@ -211,6 +271,7 @@ void hewn_weights_release(hewn_context *context) {
     munmap(state->base, state->bytes);
     state->base = NULL;
     state->bytes = 0;
+    state->copied = 0;
   }
   hewn_unlock(&state->lock);
 }

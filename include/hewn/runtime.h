@@ -17,6 +17,11 @@
 ///
 /// A context is used by one thread at a time. Any number of contexts of one or
 /// of several models live side by side; code and weights are shared.
+///
+/// A child of fork may use and destroy the contexts that were idle when it was
+/// made: the threads of a pool are started anew there. A context whose run was
+/// in progress is busy in the child for good, and a model for a GPU can't be
+/// used there (the driver's rule).
 /// Nothing here prints, aborts, or touches errno and the locale.
 ///
 /// What generated code calls is in services.h.
@@ -135,10 +140,15 @@ typedef struct hewn_weights_header {
   uint16_t version;    ///< HEWN_WEIGHTS_VERSION
   uint64_t data_bytes; ///< bytes after this header, == model.weights_bytes
   char digest[40];     ///< == model.weights_digest, padded with zeros
-  uint64_t reserved;   ///< 0
+  uint64_t checksum;   ///< of the data: see below
 } hewn_weights_header;
 
-#define HEWN_WEIGHTS_VERSION 1
+#define HEWN_WEIGHTS_VERSION 2
+
+/// The checksum: XXH64 (seed 0) of each block of so many bytes, the last one
+/// shorter, folded from 0 on.
+#define HEWN_CHECKSUM_BLOCK ((uint64_t)1 << 20)
+#define HEWN_CHECKSUM_FOLD(sum, hash) (((sum) ^ (hash)) * UINT64_C(0x9E3779B185EBCA87) + 1)
 
 /// What a model's `run` is given. The arrays have an entry per input, output
 /// or symbol.
@@ -199,6 +209,29 @@ struct hewn_model {
 };
 
 //===----------------------------------------------------------------------===//
+// Libraries
+//===----------------------------------------------------------------------===//
+
+/// A shared library made by hewn, loaded.
+typedef struct hewn_library hewn_library;
+
+/// Loads the library that is at `path` now. Where another one was loaded from
+/// there before, and the file was replaced since, both live side by side
+/// (dlopen would give the old one again). Loading runs code: load what you
+/// trust.
+///
+/// On failure `*library` may still be set: it then holds the message and must
+/// be closed.
+HEWN_API hewn_status hewn_library_open(const char *path, hewn_library **library);
+
+/// The model in it, which lives as long as the library is open; NULL after a
+/// failure.
+HEWN_API const hewn_model *hewn_library_model(const hewn_library *library);
+
+/// Unloads it. Its contexts must have been destroyed. NULL is allowed.
+HEWN_API void hewn_library_close(hewn_library *library);
+
+//===----------------------------------------------------------------------===//
 // Contexts
 //===----------------------------------------------------------------------===//
 
@@ -229,6 +262,20 @@ typedef struct hewn_trace_hook {
   void *user;
 } hewn_trace_hook;
 
+/// Bits of `hewn_context_options.flags`.
+enum hewn_context_flags {
+  /// Compares the weights with their file's checksum, which reads all of them:
+  /// HEWN_IO where they differ. Without it their size is checked, and that they
+  /// are this model's. Weights inside of the binary have no checksum.
+  HEWN_VERIFY_WEIGHTS = 1,
+  /// Reads the weights into memory of the process's own instead of mapping the
+  /// file. A mapped file that somebody shortens ends the process (SIGBUS) when
+  /// the missing part is read, and one that is written to changes the weights;
+  /// a copy knows nothing of either. Contexts of a model share its weights: the
+  /// first one must ask for the copy.
+  HEWN_COPY_WEIGHTS = 2
+};
+
 /// All zero, apart from `size`, means: one thread, memory from malloc, weights
 /// from where the model says. Every member is optional.
 typedef struct hewn_context_options {
@@ -236,7 +283,7 @@ typedef struct hewn_context_options {
   /// 0 and 1: the calling thread alone. n: it and n - 1 of the runtime's own,
   /// unless `thread_hook` is set, which is then told to do the work.
   int32_t threads;
-  uint32_t reserved;
+  uint32_t flags; ///< of hewn_context_flags
   /// Memory for the arena, 64-byte aligned, kept until the context is gone.
   /// A context that has it never allocates an arena: runs that need more fail.
   void *arena;

@@ -10,6 +10,7 @@
 #include "cuda/state.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -114,7 +115,7 @@ static void *readFile(hewn_context *context, int file, cache_key key) {
 
 void *hewn_cuda_cache_find(hewn_context *context, const char *folder, cache_key key) {
   char path[PATH_BYTES];
-  int file = pathOf(path, folder, key) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+  int file = pathOf(path, folder, key) ? open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC) : -1;
   if (file < 0)
     return NULL;
   void *code = readFile(context, file, key);
@@ -128,10 +129,16 @@ void hewn_cuda_cache_drop(const char *folder, cache_key key) {
     unlink(path);
 }
 
-/// A name that ends with `end`.
-static int endsWith(const char *name, const char *end) {
-  size_t length = strlen(name), more = strlen(end);
-  return length >= more && memcmp(name + length - more, end, more) == 0;
+/// Whether a file of this name is ours: "<digest>.cubin", or "<digest>.<process>.<number>.cubin.part" while it is written.
+static int isOurs(const char *name) {
+  size_t digits = strspn(name, "0123456789abcdef"), middle;
+  if (digits != 32)
+    return 0;
+  name += digits;
+  if (strcmp(name, suffix) == 0)
+    return 1;
+  middle = strspn(name, ".0123456789");
+  return middle > 0 && strcmp(name + middle - 1, ".cubin.part") == 0;
 }
 
 /// Removes one file of ours, the one unused for longest, where all are more than `limit`; whether there may be more to do.
@@ -144,9 +151,9 @@ static int prune(const char *folder, uint64_t limit) {
     return 0;
   for (struct dirent *entry; (entry = readdir(list)) != NULL;) {
     struct stat status;
-    // What a process that was killed has left behind counts too.
-    if (!(endsWith(entry->d_name, suffix) || endsWith(entry->d_name, ".cubin.part")) ||
-        !join(path, folder, entry->d_name) || stat(path, &status) != 0)
+    // What a process that was killed has left behind counts too; what others keep there is theirs.
+    if (!isOurs(entry->d_name) || !join(path, folder, entry->d_name) || lstat(path, &status) != 0 ||
+        !S_ISREG(status.st_mode))
       continue;
     total += (uint64_t)status.st_size;
     if (!oldest[0] || status.st_mtim.tv_sec < when.tv_sec ||
@@ -157,6 +164,15 @@ static int prune(const char *folder, uint64_t limit) {
   }
   closedir(list);
   return total > limit && oldest[0] && unlink(oldest) == 0;
+}
+
+/// A new file. One of this name was left behind by a process that had our number before and was killed.
+static int openPart(const char *path) {
+  const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+  int file = open(path, flags, 0666);
+  if (file >= 0 || errno != EEXIST)
+    return file;
+  return unlink(path) == 0 ? open(path, flags, 0666) : -1;
 }
 
 void hewn_cuda_cache_keep(hewn_context *context, const char *folder, uint64_t limit, cache_key key, const void *code,
@@ -180,7 +196,7 @@ void hewn_cuda_cache_keep(hewn_context *context, const char *folder, uint64_t li
   hewn_text_int(&text, (int64_t)((uintptr_t)context % 1000000007));
   hewn_text_put(&text, ".cubin.part");
   *text.at = '\0';
-  int file = join(part, folder, name) ? open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : -1;
+  int file = join(part, folder, name) ? openPart(part) : -1;
   if (file < 0)
     return;
   memcpy(header.magic, magic, sizeof(magic));

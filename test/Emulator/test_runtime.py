@@ -227,13 +227,15 @@ def test_kept_code(tmp_path):
             assert [translations(library), translations(library)] == [1, 0]
             assert [path.read_bytes() for path in folder.iterdir()] == [whole]
         # Others' files stay, and what was not used for longest goes.
-        (folder / "notes.txt").write_text("mine")
+        others = ["notes.txt", "model.cubin", "a" * 32 + ".old.cubin", "b" * 33 + ".cubin", "some.cubin.part"]
+        for name in others:
+            (folder / name).write_bytes(bytes(len(whole)))
         for i in range(3):
             (folder / f"{i:032}.cubin").write_bytes(bytes(len(whole)))
         kept.unlink()
         assert translations(library, device_cache_bytes=2 * len(whole)) == 1
         names = sorted(path.name for path in folder.iterdir())
-        assert names == sorted([f"{2:032}.cubin", kept.name, "notes.txt"])
+        assert names == sorted([f"{2:032}.cubin", kept.name, *others])
         kept.unlink()
         assert translations(library, device_cache_bytes=10) == 1  # it does not fit: nothing is kept
         assert not kept.exists()

@@ -38,6 +38,8 @@ public:
   BodyModel(const BodyModel &) = delete;
   /// Makes a context of default options, runs, and returns the code.
   int32_t run(const hewn_context_options *options = nullptr);
+  /// The same in a context that there is.
+  int32_t runIn(hewn_context *context);
 
   hewn_model model{};
   hewn_variant variant{};

@@ -7,7 +7,11 @@
 
 #include <atomic>
 #include <chrono>
+#include <mutex>
+#include <set>
+#include <sys/wait.h>
 #include <thread>
+#include <unistd.h>
 
 namespace {
 
@@ -206,6 +210,59 @@ TEST(PoolContexts, OneContextInTwoThreadsIsRefused) {
   EXPECT_EQ(again.code, HEWN_INVALID_ARGUMENT);
   hewn_output_release(again.context, out[1]);
   hewn_context_destroy(again.context);
+}
+
+#if defined(__SANITIZE_THREAD__) || (defined(__has_feature) && __has_feature(thread_sanitizer))
+#define UNDER_THREAD_SANITIZER 1
+#else
+#define UNDER_THREAD_SANITIZER 0
+#endif
+
+/// All items once, by a pool of `threads`, each of which works for a moment: how many threads took part.
+int32_t countThreads(hewn_context *context) {
+  struct Seen {
+    std::mutex lock;
+    std::set<std::thread::id> threads;
+    int64_t items = 0;
+  } seen;
+  hewn_rt_parallel_for(
+      context, 64,
+      [](void *arg, int64_t begin, int64_t end) {
+        auto *seen = static_cast<Seen *>(arg);
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        std::lock_guard<std::mutex> lock(seen->lock);
+        seen->threads.insert(std::this_thread::get_id());
+        seen->items += end - begin;
+      },
+      &seen);
+  return seen.items == 64 ? static_cast<int32_t>(seen.threads.size()) : -1;
+}
+
+/// A child of fork has no threads but the one that called: it starts its own, and ends as any process.
+TEST(PoolFork, AChildHasThreadsOfItsOwn) {
+  if (UNDER_THREAD_SANITIZER)
+    GTEST_SKIP() << "ThreadSanitizer lets no child of a process with threads start any";
+  hewn_context_options options = threadOptions(4);
+  hewn_context *context = nullptr;
+  BodyModel model([](hewn_context *inside, const hewn_frame *) -> int32_t {
+    return countThreads(inside) > 1 ? HEWN_OK : HEWN_INTERNAL;
+  });
+  ASSERT_EQ(hewn_context_create(&model.model, &options, &context).code, HEWN_OK);
+  EXPECT_EQ(model.runIn(context), HEWN_OK);
+  for (int round = 0; round < 3; ++round) {
+    pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      bool good = round == 2 || (model.runIn(context) == HEWN_OK && model.runIn(context) == HEWN_OK);
+      hewn_context_destroy(context); // in the last round without a run before
+      _exit(good ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+    EXPECT_EQ(model.runIn(context), HEWN_OK); // the parent's are as they were
+  }
+  hewn_context_destroy(context);
 }
 
 } // namespace

@@ -7,6 +7,7 @@
 
 #include <cstdio>
 #include <fstream>
+#include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
 
@@ -30,6 +31,7 @@ protected:
   hewn_status create(hewn_context **context) {
     hewn_context_options options = defaultOptions();
     options.weights_path = path.c_str();
+    options.flags = flags;
     return hewn_context_create(&fake.model, &options, context);
   }
 
@@ -58,6 +60,7 @@ protected:
 
   FakeModel fake;
   std::string name, path, bytes;
+  uint32_t flags = 0;
 };
 
 TEST_F(Weights, MappedFromAPath) {
@@ -155,6 +158,75 @@ TEST_F(Weights, OfAnotherVersion) {
 
 TEST_F(Weights, NotAFile) {
   path = testing::TempDir();
+  EXPECT_THAT(failure(), HasSubstr("is not a regular file"));
+}
+
+TEST_F(Weights, VerifiedWhenAskedFor) {
+  write(bytes);
+  for (uint32_t more : {0u, uint32_t(HEWN_COPY_WEIGHTS)}) {
+    flags = HEWN_VERIFY_WEIGHTS | more;
+    hewn_context *context = nullptr;
+    hewn_status status = create(&context);
+    ASSERT_EQ(status.code, HEWN_OK) << status.message;
+    EXPECT_EQ(firstTotal(context), 1);
+    hewn_context_destroy(context);
+  }
+  bytes.back() ^= 1;
+  write(bytes);
+  EXPECT_THAT(failure(), HasSubstr("is damaged: its checksum is not that of its data"));
+  flags = 0;
+  hewn_context *context = nullptr;
+  EXPECT_EQ(create(&context).code, HEWN_OK);
+  hewn_context *second = nullptr; // of what is mapped already
+  flags = HEWN_VERIFY_WEIGHTS;
+  EXPECT_EQ(create(&second).code, HEWN_IO);
+  hewn_context_destroy(second);
+  EXPECT_EQ(firstTotal(context), 1);
+  hewn_context_destroy(context);
+  for (uint64_t word : fake.state.opaque)
+    EXPECT_EQ(word, 0u);
+}
+
+TEST_F(Weights, ACopyOutlivesTheFile) {
+  write(bytes);
+  flags = HEWN_COPY_WEIGHTS;
+  hewn_context *context = nullptr, *second = nullptr;
+  ASSERT_EQ(create(&context).code, HEWN_OK);
+  ASSERT_EQ(truncate(path.c_str(), 0), 0);
+  ASSERT_EQ(create(&second).code, HEWN_OK); // shares the copy
+  EXPECT_EQ(firstTotal(context), 1);
+  hewn_context_destroy(context);
+  EXPECT_EQ(firstTotal(second), 1);
+  hewn_context_destroy(second);
+  EXPECT_THAT(failure(), HasSubstr("is truncated: 76 bytes expected, got 0"));
+  write(bytes + "x");
+  EXPECT_THAT(failure(), HasSubstr("is too long: 76 bytes expected, got 77"));
+}
+
+TEST_F(Weights, ACopyIsAskedForByTheFirst) {
+  write(bytes);
+  hewn_context *first = nullptr, *second = nullptr;
+  ASSERT_EQ(create(&first).code, HEWN_OK);
+  flags = HEWN_COPY_WEIGHTS;
+  hewn_status status = create(&second);
+  EXPECT_EQ(status.code, HEWN_INVALID_ARGUMENT);
+  EXPECT_THAT(status.message, HasSubstr("the first one must ask"));
+  hewn_context_destroy(second);
+  hewn_context_destroy(first);
+}
+
+TEST_F(Weights, NoFlagThatNobodyKnows) {
+  write(bytes);
+  flags = 1u << 31;
+  hewn_context *context = nullptr;
+  hewn_status status = create(&context);
+  EXPECT_EQ(status.code, HEWN_INVALID_ARGUMENT);
+  EXPECT_THAT(status.message, HasSubstr("options.flags"));
+  hewn_context_destroy(context);
+}
+
+TEST_F(Weights, AFifoDoesNotMakeItWait) {
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
   EXPECT_THAT(failure(), HasSubstr("is not a regular file"));
 }
 

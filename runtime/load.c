@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compiled libraries, loaded by the file that is there now. The system's loader
+// knows libraries by the text of their paths: a library that was compiled anew
+// to the path of one that is loaded would be the old one. Such a file is opened
+// here and loaded by its descriptor, under a text that nobody else has. (The
+// loader then still finds out when it is a file that it has.)
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include "context.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define PATH_BYTES 4096
+
+struct hewn_library {
+  void *handle;
+  const hewn_model *model;
+  char path[PATH_BYTES];
+  char name[PATH_BYTES]; ///< by which the loader knows it, if not by its path
+  char message[PATH_BYTES + HEWN_MESSAGE_BYTES];
+};
+
+static hewn_status statusOf(int32_t code, const char *message) {
+  hewn_status status = {code, message};
+  return status;
+}
+
+static hewn_status fail(hewn_library *library, int32_t code, const char *first, const char *then) {
+  hewn_text text = {library->message, library->message + sizeof(library->message) - 1};
+  hewn_text_put(&text, first);
+  hewn_text_put(&text, then);
+  *text.at = '\0';
+  return statusOf(code, library->message);
+}
+
+/// A text for the descriptor `file` of a library in `folder` (absolute, without links):
+///
+///     <folder>/../..<up to the root>/proc/self/fd<slashes and dots><file>
+///
+/// It begins with the folder, where the weights are looked for; a random number, a slash or a slash and a dot for each bit, tells
+/// it from all others, those of descriptors that are closed by now among them. 0 where it is too long.
+static int nameOf(char *name, const char *folder, int file) {
+  uint64_t bits;
+  if (strlen(folder) > PATH_BYTES / 4 || getrandom(&bits, sizeof(bits), 0) != sizeof(bits))
+    return 0;
+  hewn_text text = {name, name + PATH_BYTES - 1};
+  hewn_text_put(&text, folder);
+  for (const char *at = folder; *at; ++at)
+    if (*at == '/')
+      hewn_text_put(&text, "/..");
+  hewn_text_put(&text, HEWN_LOADED_BY_FILE);
+  for (int i = 0; i < 64; ++i, bits >>= 1)
+    hewn_text_put(&text, bits & 1 ? "/." : "/");
+  hewn_text_put(&text, "/");
+  hewn_text_int(&text, file);
+  *text.at = '\0';
+  return 1;
+}
+
+/// The folder of a path, without links in it; 0 where there is none.
+static int folderOf(const char *path, char *folder) {
+  char cut[PATH_BYTES];
+  size_t length = (size_t)(strrchr(path, '/') - path);
+  memcpy(cut, path, length + 1);
+  cut[length + 1] = '\0';
+  return realpath(cut, folder) != NULL;
+}
+
+/// Loads by descriptor what is at a path that the loader knows. False where it can't even be opened; `handle` is NULL where it
+/// is no library.
+static int loadAnew(hewn_library *library, int flags) {
+  char folder[PATH_BYTES];
+  int file = open(library->path, O_RDONLY | O_CLOEXEC);
+  int named = file >= 0 && folderOf(library->path, folder) && nameOf(library->name, folder, file);
+  if (named)
+    library->handle = dlopen(library->name, flags);
+  if (file >= 0)
+    close(file);
+  return named;
+}
+
+static hewn_status openLibrary(hewn_library *library, const char *path) {
+  size_t length = strlen(path), folder = strchr(path, '/') ? 0 : 2;
+  if (length + folder >= PATH_BYTES)
+    return fail(library, HEWN_INVALID_ARGUMENT, "the library's path is too long", "");
+  memcpy(library->path, "./", folder); // else the loader would look for it elsewhere
+  memcpy(library->path + folder, path, length + 1);
+  const int flags = RTLD_NOW | RTLD_LOCAL;
+  void *known = dlopen(library->path, flags | RTLD_NOLOAD);
+  int tried = 1;
+  if (known)
+    tried = loadAnew(library, flags);
+  else
+    library->handle = dlopen(library->path, flags);
+  if (known)
+    dlclose(known);
+  if (!tried)
+    return fail(library, HEWN_IO, path, ": cannot be opened, or its path is too long");
+  if (!library->handle) {
+    const char *why = dlerror();
+    size_t ours = strlen(library->name);
+    if (why && ours && strncmp(why, library->name, ours) == 0)
+      return fail(library, HEWN_IO, path, why + ours);
+    return fail(library, HEWN_IO, why ? why : "the library can't be loaded", "");
+  }
+  const hewn_model *model = dlsym(library->handle, HEWN_MODEL_SYMBOL);
+  if (!model)
+    return fail(library, HEWN_UNSUPPORTED, path, ": not a model compiled by hewn");
+  if (model->abi_version != HEWN_ABI_VERSION)
+    return fail(library, HEWN_UNSUPPORTED, path, ": made for another version of the runtime");
+  library->model = model;
+  return statusOf(HEWN_OK, "");
+}
+
+hewn_status hewn_library_open(const char *path, hewn_library **out) {
+  if (!out)
+    return statusOf(HEWN_INVALID_ARGUMENT, "the library pointer is NULL");
+  *out = NULL;
+  if (!path)
+    return statusOf(HEWN_INVALID_ARGUMENT, "the path is NULL");
+  int savedErrno = errno;
+  hewn_library *library = hewn_default_allocator.allocate(NULL, sizeof(*library), HEWN_ALIGNMENT);
+  if (!library)
+    return statusOf(HEWN_OUT_OF_MEMORY, "out of memory for the library");
+  memset(library, 0, sizeof(*library));
+  *out = library;
+  hewn_status status = openLibrary(library, path);
+  errno = savedErrno;
+  return status;
+}
+
+const hewn_model *hewn_library_model(const hewn_library *library) { return library ? library->model : NULL; }
+
+void hewn_library_close(hewn_library *library) {
+  if (!library)
+    return;
+  int savedErrno = errno;
+  if (library->handle)
+    dlclose(library->handle);
+  hewn_default_allocator.release(NULL, library);
+  errno = savedErrno;
+}

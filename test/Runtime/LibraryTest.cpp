@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loading of libraries: what is refused, and that the message lives as long as the library. test/Python/test_files.py loads models.
+#include "hewn/runtime.h"
+
+#include <cerrno>
+#include <dlfcn.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <string>
+
+using testing::HasSubstr;
+
+namespace {
+
+std::string refusal(const char *path, int32_t code) {
+  hewn_library *library = nullptr;
+  errno = EDOM;
+  hewn_status status = hewn_library_open(path, &library);
+  EXPECT_EQ(errno, EDOM);
+  EXPECT_EQ(status.code, code);
+  EXPECT_EQ(hewn_library_model(library), nullptr);
+  std::string message = status.message;
+  hewn_library_close(library);
+  return message;
+}
+
+TEST(Library, WhatIsNone) {
+  EXPECT_THAT(refusal("/nothing/here.so", HEWN_IO), HasSubstr("/nothing/here.so: cannot open"));
+  EXPECT_THAT(refusal("nothing.so", HEWN_IO), HasSubstr("./nothing.so")); // not in the loader's own places
+  EXPECT_THAT(refusal("/proc/self/status", HEWN_IO), HasSubstr("/proc/self/status"));
+  EXPECT_EQ(refusal(std::string(5000, 'x').c_str(), HEWN_INVALID_ARGUMENT), "the library's path is too long");
+  EXPECT_EQ(refusal(nullptr, HEWN_INVALID_ARGUMENT), "the path is NULL");
+  EXPECT_EQ(hewn_library_open("x.so", nullptr).code, HEWN_INVALID_ARGUMENT);
+  hewn_library_close(nullptr);
+}
+
+TEST(Library, OfSomebodyElse) {
+  Dl_info info;
+  ASSERT_NE(dladdr(reinterpret_cast<void *>(&dlopen), &info), 0); // the C library, loaded already
+  EXPECT_EQ(refusal(info.dli_fname, HEWN_UNSUPPORTED), std::string(info.dli_fname) + ": not a model compiled by hewn");
+}
+
+} // namespace
