@@ -13,12 +13,26 @@
 #include <nanobind/stl/vector.h>
 
 #include <cstdlib>
-#include <dlfcn.h>
+#include <cxxabi.h>
 #include <stdexcept>
+#include <unistd.h>
 
 namespace nb = nanobind;
 
 namespace {
+
+/// Other threads of Python's run while this one does `work`. Where Python ends meanwhile, as it may before its daemon threads do,
+/// it ends a thread that comes back, by an exception that must not leave a destructor: such a thread waits for the end instead.
+template <typename Work> void withoutLock(Work work) {
+  PyThreadState *state = PyEval_SaveThread();
+  work();
+  try {
+    PyEval_RestoreThread(state);
+  } catch (abi::__forced_unwind &) {
+    for (;;)
+      pause();
+  }
+}
 
 /// (node, op, domain, opset, reason, is warning, whole text)
 using Message = std::tuple<std::string, std::string, std::string, int64_t, std::string, bool, std::string>;
@@ -27,7 +41,7 @@ std::tuple<bool, std::vector<Message>, std::string>
 compileModel(std::optional<std::string> path, std::optional<nb::bytes> bytes, std::optional<std::string> output,
              std::optional<std::string> emit, const std::string &target, const std::vector<std::string> &dims,
              const std::string &precision, const std::string &quantize, int threads, bool optimize,
-             const std::string &cacheDir) {
+             const std::string &cacheDir, bool transient) {
   hewn_compile_options options = {};
   options.size = sizeof(options);
   options.model_path = path ? path->c_str() : nullptr;
@@ -46,11 +60,9 @@ compileModel(std::optional<std::string> path, std::optional<nb::bytes> bytes, st
   options.threads = threads;
   options.no_optimize = !optimize;
   options.cache_dir = cacheDir.empty() ? nullptr : cacheDir.c_str();
+  options.transient = transient;
   hewn_compilation *compilation;
-  {
-    nb::gil_scoped_release released;
-    compilation = hewn_compile(&options);
-  }
+  withoutLock([&] { compilation = hewn_compile(&options); });
   auto text = [](const char *s) { return std::string(s ? s : ""); };
   std::vector<Message> messages;
   for (size_t i = 0; i < hewn_compilation_num_messages(compilation); ++i) {
@@ -115,28 +127,22 @@ private:
 /// A loaded library and a context of it.
 class Model {
 public:
-  Model(const std::string &path, int threads, int device, const std::string &cacheDir) {
-    library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!library)
-      throw std::runtime_error(dlerror());
-    model = static_cast<const hewn_model *>(dlsym(library, HEWN_MODEL_SYMBOL));
-    if (!model || model->abi_version != HEWN_ABI_VERSION) {
-      std::string why = model ? ": made for another version of the runtime" : ": not a model compiled by hewn";
-      dlclose(library);
-      throw std::runtime_error(path + why);
-    }
+  Model(const std::string &path, int threads, int device, const std::string &cacheDir, bool verify, bool copy) {
+    hewn_status status;
+    withoutLock([&] { status = hewn_library_open(path.c_str(), &library); });
+    if (status.code != HEWN_OK)
+      refuse(status);
+    model = hewn_library_model(library);
     hewn_context_options options = {};
     options.size = sizeof(options);
     options.threads = threads;
+    options.flags = (verify ? HEWN_VERIFY_WEIGHTS : 0) | (copy ? HEWN_COPY_WEIGHTS : 0);
     options.allocator = {allocate, release, nullptr};
     options.device = device;
     options.device_cache = cacheDir.empty() ? nullptr : cacheDir.c_str();
-    hewn_status status = model->runtime->context_create(model, &options, &context);
-    if (status.code != HEWN_OK) {
-      std::string why = status.message;
-      close();
-      throw std::runtime_error(why);
-    }
+    withoutLock([&] { status = model->runtime->context_create(model, &options, &context); });
+    if (status.code != HEWN_OK)
+      refuse(status);
   }
   ~Model() { close(); }
   Model(const Model &) = delete;
@@ -176,10 +182,9 @@ public:
       out[i].shape = shapes[i].data();
     }
     hewn_status status;
-    {
-      nb::gil_scoped_release released;
+    withoutLock([&] {
       status = model->runtime->run(model, context, in.data(), int32_t(in.size()), out.data(), int32_t(out.size()));
-    }
+    });
     if (status.code != HEWN_OK)
       throw std::runtime_error(status.message);
     nb::list results;
@@ -198,15 +203,19 @@ public:
   }
 
 private:
-  void *library = nullptr;
+  hewn_library *library = nullptr;
   const hewn_model *model = nullptr;
   hewn_context *context = nullptr;
 
   void close() {
     if (context)
       model->runtime->context_destroy(context);
-    if (library)
-      dlclose(library);
+    hewn_library_close(library);
+  }
+  [[noreturn]] void refuse(hewn_status status) {
+    std::string why = status.message; // which lives in what is closed
+    close();
+    throw std::runtime_error(why);
   }
 };
 
@@ -215,11 +224,11 @@ private:
 NB_MODULE(_hewn, m) {
   m.def("compile", &compileModel, nb::arg("path").none(), nb::arg("bytes").none(), nb::arg("output").none(),
         nb::arg("emit").none(), nb::arg("target"), nb::arg("dims"), nb::arg("precision"), nb::arg("quantize"),
-        nb::arg("threads"), nb::arg("optimize"), nb::arg("cache_dir"));
+        nb::arg("threads"), nb::arg("optimize"), nb::arg("cache_dir"), nb::arg("transient"));
   m.def("version", &hewn_compiler_version);
   nb::class_<Model>(m, "Model")
-      .def(nb::init<const std::string &, int, int, const std::string &>(), nb::arg("path"), nb::arg("threads"),
-           nb::arg("device"), nb::arg("cache_dir"))
+      .def(nb::init<const std::string &, int, int, const std::string &, bool, bool>(), nb::arg("path"),
+           nb::arg("threads"), nb::arg("device"), nb::arg("cache_dir"), nb::arg("verify"), nb::arg("copy_weights"))
       .def_prop_ro("name", &Model::name)
       .def_prop_ro("variants", &Model::variants)
       .def_prop_ro("variant", &Model::variant)

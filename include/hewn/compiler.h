@@ -58,6 +58,10 @@ typedef struct hewn_compile_options {
   /// Told the name of each stage when it begins.
   void (*progress)(void *user, const char *stage);
   void *progress_user;
+  /// The artifact is for this process alone: it need not be on the disk when
+  /// the compile is done. Else a machine that stops in the middle leaves the
+  /// files of before, or the new ones, whole.
+  int32_t transient;
 } hewn_compile_options;
 
 /// One thing to tell the user. No member is NULL.

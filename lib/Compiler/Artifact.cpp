@@ -87,7 +87,6 @@ Error ArtifactWriter::link() {
     return scratch.takeError();
   codegen::LinkJob job;
   job.model = generated.interface.name;
-  job.output = options.output;
   job.runtime = options.runtime.empty() ? findRuntime() : options.runtime;
   StringRef kind = llvm::sys::path::extension(options.output);
   if (job.runtime.empty() && kind != ".o")
@@ -98,8 +97,16 @@ Error ArtifactWriter::link() {
       return file.takeError();
     job.objects.push_back(*file);
   }
+  std::vector<OutputFile> files;
+  auto begin = [&](const std::string &path, bool executable) {
+    llvm::Expected<OutputFile> file = OutputFile::create(path, executable);
+    if (file)
+      files.push_back(std::move(*file));
+    return file.takeError();
+  };
+  files.reserve(3);
   // A file of hundreds of megabytes is written while the rest is linked.
-  std::future<Error> written;
+  std::future<void> written;
   c.result.weightsBytes = generated.weights.size();
   if (generated.weights.size() != 0 && options.embedWeights) {
     llvm::Expected<std::string> object = embedWeights(*scratch);
@@ -107,21 +114,24 @@ Error ArtifactWriter::link() {
       return object.takeError();
     job.weights = *object;
   } else if (generated.weights.size() != 0) {
-    c.result.files.push_back(beside(".weights"));
-    written = std::async(std::launch::async,
-                         [this, path = c.result.files.back()] { return generated.weights.writeFile(path); });
+    if (Error error = begin(beside(".weights"), /*executable=*/false))
+      return error;
+    written = std::async(std::launch::async, [&os = files.back().stream(), this] { generated.weights.writeFile(os); });
   }
-  c.result.files.push_back(options.output);
-  Error linked = kind == ".so"  ? codegen::linkShared(job, *scratch)
-                 : kind == ".a" ? codegen::writeArchive(job, *scratch)
-                                : codegen::linkObject(job);
-  if (Error error = llvm::joinErrors(written.valid() ? written.get() : Error::success(), std::move(linked)))
+  if (Error error = begin(options.output, /*executable=*/kind == ".so"))
     return error;
-  c.result.files.push_back(beside(".h"));
-  return llvm::writeToOutput(c.result.files.back(), [&](llvm::raw_ostream &os) {
-    os << codegen::headerText(generated.interface);
-    return Error::success();
-  });
+  OutputFile &output = files.back();
+  Error linked = kind == ".so"  ? codegen::linkShared(job, output, *scratch)
+                 : kind == ".a" ? codegen::writeArchive(job, output, *scratch)
+                                : codegen::linkObject(job, output, *scratch);
+  if (written.valid())
+    written.wait();
+  if (linked)
+    return linked;
+  if (Error error = begin(beside(".h"), /*executable=*/false))
+    return error;
+  files.back().stream() << codegen::headerText(generated.interface);
+  return publish(c, std::move(files));
 }
 
 /// The kernels alone, as one text.
@@ -175,21 +185,25 @@ bool ArtifactWriter::write() {
 
 } // namespace
 
+Error publish(Compilation &c, std::vector<OutputFile> files) {
+  if (Error error = publishAll(files, /*durable=*/!c.options.transient))
+    return error;
+  for (const OutputFile &file : files)
+    c.result.files.push_back(file.path());
+  c.files = std::move(files);
+  return Error::success();
+}
+
 bool deliver(Compilation &c, const std::string &text) {
-  if (c.options.output.empty()) {
+  if (c.options.output.empty() || c.options.output == "-") {
     c.result.text = text;
     return true;
   }
-  c.result.files.push_back(c.options.output);
-  if (Error error = llvm::writeToOutput(c.options.output, [&](llvm::raw_ostream &os) {
-        os << text;
-        return Error::success();
-      })) {
-    llvm::handleAllErrors(std::move(error), [&](const llvm::ErrorInfoBase &e) {
-      c.diagnostics.error("can't write " + c.options.output + ": " + e.message());
-    });
+  if (Error error = writeFile(c.options.output, text)) {
+    c.diagnostics.error(llvm::toString(std::move(error)));
     return false;
   }
+  c.result.files.push_back(c.options.output);
   return true;
 }
 

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Compiler/ArtifactCache.h"
+#include "lib/Support/CacheFile.h"
+#include "lib/Support/InputFile.h"
 
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/Config/llvm-config.h"
-#include "llvm/Support/BLAKE3.h"
-#include "llvm/Support/Error.h"
-#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
-#include <filesystem>
+#include <sys/stat.h>
+#include <tuple>
 
-using llvm::SmallString;
 using llvm::StringRef;
 namespace json = llvm::json;
 
@@ -24,38 +22,39 @@ static constexpr char kCompilerId[] =
 
 namespace {
 
-std::unique_ptr<llvm::MemoryBuffer> open(const llvm::Twine &path) {
-  auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
-  return file ? std::move(*file) : nullptr;
+std::unique_ptr<llvm::MemoryBuffer> open(StringRef path) {
+  std::string why;
+  return openRegular(path, why);
 }
 
-class Hash {
-public:
-  Hash &operator<<(StringRef text) {
-    uint64_t size = text.size();
-    hash.update(llvm::ArrayRef(reinterpret_cast<const uint8_t *>(&size), sizeof(size)));
-    hash.update(text);
-    return *this;
-  }
-  Hash &operator<<(int64_t number) { return *this << StringRef(std::to_string(number)); }
-  std::string text() { return llvm::toHex(hash.final(), /*LowerCase=*/true); }
+std::string digest(const llvm::MemoryBuffer &file) {
+  ContentHash hash;
+  hash.append(file.getBuffer());
+  return hash.text();
+}
 
-private:
-  llvm::BLAKE3 hash;
-};
+std::optional<json::Value> readJSON(const std::string &path) {
+  std::optional<std::string> text = readCacheFile(path);
+  llvm::Expected<json::Value> parsed = json::parse(text ? *text : "null");
+  if (parsed)
+    return std::move(*parsed);
+  consumeError(parsed.takeError());
+  return std::nullopt;
+}
 
-std::string digest(const llvm::MemoryBuffer &file) { return (Hash() << file.getBuffer()).text(); }
+void writeJSON(const std::string &path, json::Value value) { writeCacheFile(path, llvm::formatv("{0}", value).str()); }
 
-/// Files of hundreds of megabytes: by what the system has for copies.
-bool copyFile(const std::string &from, const std::string &to) {
-  SmallString<128> beside;
-  llvm::sys::fs::createUniquePath(to + ".%%%%%%%%", beside, /*MakeAbsolute=*/false);
-  std::error_code error;
-  std::filesystem::copy_file(from, beside.str().str(), error);
-  if (!error && !llvm::sys::fs::rename(beside, to))
-    return true;
-  (void)llvm::sys::fs::remove(beside);
-  return false;
+timespec coarseTime() {
+  timespec now = {};
+  clock_gettime(CLOCK_REALTIME_COARSE, &now); // the one that the times of files are read from
+  return now;
+}
+
+/// Whether a file may be another one than it was at `time`.
+bool changedSince(const std::string &path, timespec time) {
+  struct stat status;
+  return stat(path.c_str(), &status) != 0 ||
+         std::tie(status.st_ctim.tv_sec, status.st_ctim.tv_nsec) >= std::tie(time.tv_sec, time.tv_nsec);
 }
 
 json::Object toJSON(const Message &message) {
@@ -74,14 +73,14 @@ Message messageFrom(const json::Object &object) {
 
 } // namespace
 
-ArtifactCache::ArtifactCache(Compilation &compilation) : c(compilation) {
+ArtifactCache::ArtifactCache(Compilation &compilation) : c(compilation), began(coarseTime()) {
   const CompileOptions &o = c.options;
   if (o.cacheDir.empty() || !o.emit.empty() || o.output.empty())
     return;
   std::unique_ptr<llvm::MemoryBuffer> model, runtime = open(o.runtime.empty() ? findRuntime() : o.runtime);
   if (o.modelBytes.empty() && !(model = open(o.modelPath)))
     return; // which the importer says better
-  Hash hash;
+  ContentHash hash;
   hash << kCompilerId << LLVM_VERSION_STRING << (runtime ? runtime->getBuffer() : "");
   for (const codegen::MachineSpec &machine : c.machines)
     hash << machine.name << machine.triple << machine.cpu << machine.features;
@@ -93,14 +92,11 @@ ArtifactCache::ArtifactCache(Compilation &compilation) : c(compilation) {
   hash << llvm::sys::path::filename(o.output) << o.modelPath << int64_t(model != nullptr)
        << (model ? model->getBuffer() : o.modelBytes);
   key = hash.text();
+  if (model)
+    modelDigest = digest(*model);
 }
 
-std::string ArtifactCache::path(StringRef part) const {
-  SmallString<128> path(c.options.cacheDir);
-  // The name that LLVM's pruning of caches takes for its own.
-  llvm::sys::path::append(path, "llvmcache-" + key + "-" + part);
-  return path.str().str();
-}
+std::string ArtifactCache::path(StringRef name) const { return cachePath(c.options.cacheDir, name); }
 
 std::string ArtifactCache::modelFolder() const {
   if (c.options.modelPath.empty())
@@ -109,71 +105,139 @@ std::string ArtifactCache::modelFolder() const {
   return (parent.empty() ? "." : parent.str()) + "/";
 }
 
+std::string ArtifactCache::entryName(llvm::ArrayRef<External> files) const {
+  ContentHash hash;
+  hash << key;
+  for (const auto &[name, digest] : files)
+    hash << name << digest;
+  return hash.text() + "-entry";
+}
+
+/// The model's bytes decide which files it names, so there is one list of them for a key; what is in them is a part of the name
+/// of the entry.
+std::optional<std::string> ArtifactCache::findEntry() const {
+  std::optional<json::Value> names = key.empty() ? std::nullopt : readJSON(path(key + "-names"));
+  json::Array *list = names ? names->getAsArray() : nullptr;
+  if (!list)
+    return std::nullopt;
+  std::vector<External> files;
+  for (const json::Value &value : *list) {
+    std::string name = value.getAsString().value_or("").str(), why;
+    std::unique_ptr<llvm::MemoryBuffer> file = openInside(modelFolder(), name, why);
+    if (!file)
+      return std::nullopt;
+    files.push_back({name, digest(*file)});
+  }
+  return entryName(files);
+}
+
+/// Copies a file of the entry to where this compile wants it; nothing where the cache has not what the entry says.
+std::optional<OutputFile> ArtifactCache::copyOut(const json::Object &file) const {
+  StringRef name = llvm::sys::path::filename(file.getString("name").value_or(""));
+  std::string digest = file.getString("digest").value_or("").str();
+  llvm::SmallString<128> to(llvm::sys::path::parent_path(c.options.output));
+  llvm::sys::path::append(to, name);
+  llvm::Expected<OutputFile> copy = OutputFile::create(to, file.getBoolean("executable").value_or(false));
+  if (!copy) {
+    consumeError(copy.takeError());
+    return std::nullopt;
+  }
+  ContentHash hash;
+  if (llvm::Error error = copy->append(path(digest), [&](StringRef bytes) { hash.append(bytes); })) {
+    consumeError(std::move(error));
+    return std::nullopt;
+  }
+  if (hash.text() != digest)
+    return std::nullopt;
+  return std::move(*copy);
+}
+
 bool ArtifactCache::restore() {
-  std::unique_ptr<llvm::MemoryBuffer> text = key.empty() ? nullptr : open(path("entry"));
-  llvm::Expected<json::Value> parsed = json::parse(text ? text->getBuffer() : "null");
-  json::Object *entry = parsed ? parsed->getAsObject() : nullptr;
-  if (!parsed)
-    consumeError(parsed.takeError());
-  json::Object *external = entry ? entry->getObject("external") : nullptr;
+  std::optional<std::string> name = findEntry();
+  std::optional<json::Value> read = name ? readJSON(path(*name)) : std::nullopt;
+  json::Object *entry = read ? read->getAsObject() : nullptr;
   json::Array *files = entry ? entry->getArray("files") : nullptr,
               *warnings = entry ? entry->getArray("warnings") : nullptr;
-  if (!external || !files || !warnings)
+  if (!files || !warnings)
     return false;
-  for (auto &[name, wanted] : *external) {
-    std::unique_ptr<llvm::MemoryBuffer> file = open(modelFolder() + name.str());
-    if (!file || digest(*file) != wanted.getAsString())
-      return false;
+  std::vector<OutputFile> copies;
+  for (const json::Value &value : *files) {
+    const json::Object *file = value.getAsObject();
+    std::optional<OutputFile> copy = file ? copyOut(*file) : std::nullopt;
+    if (!copy)
+      return false; // pruned, or not what was kept: compiled anew, and kept again
+    copies.push_back(std::move(*copy));
   }
-  std::vector<std::string> written;
-  for (json::Value &value : *files) {
-    SmallString<128> to(llvm::sys::path::parent_path(c.options.output));
-    llvm::sys::path::append(to, value.getAsString().value_or(""));
-    if (!copyFile(path(std::to_string(written.size())), to.str().str()))
-      return false; // of which the rest was pruned: compiled anew
-    written.push_back(to.str().str());
+  if (llvm::Error error = publish(c, std::move(copies))) {
+    consumeError(std::move(error)); // which compiling says better, if it fails too
+    return false;
   }
   for (json::Value &value : *warnings)
     if (json::Object *warning = value.getAsObject())
       c.diagnostics.report(messageFrom(*warning));
-  c.result.files = std::move(written);
   c.result.name = entry->getString("name").value_or("").str();
   c.result.weightsBytes = entry->getInteger("weightsBytes").value_or(0);
   c.result.numKernels = entry->getInteger("numKernels").value_or(0);
   return true;
 }
 
+/// Keeps a file under the name of its content. Nothing where it can't be.
+std::optional<json::Object> ArtifactCache::copyIn(const OutputFile &file) const {
+  ContentHash hash;
+  llvm::Error error = file.read([&](StringRef bytes) { hash.append(bytes); });
+  std::string digest = hash.text();
+  if (!error) {
+    llvm::Expected<OutputFile> copy = OutputFile::create(path(digest));
+    error = copy.takeError();
+    if (!error)
+      error = file.read([&](StringRef bytes) { copy->stream() << bytes; });
+    if (!error)
+      error = publishAll(*copy, /*durable=*/false);
+  }
+  if (error) {
+    consumeError(std::move(error));
+    return std::nullopt;
+  }
+  return json::Object{{"name", llvm::sys::path::filename(file.path())},
+                      {"digest", digest},
+                      {"executable", file.path() == c.options.output && StringRef(file.path()).ends_with(".so")}};
+}
+
 void ArtifactCache::keep() {
   if (key.empty())
     return;
-  json::Object external;
-  json::Array files, warnings;
+  std::vector<External> external;
+  json::Array names, files, warnings;
   for (const auto &mapping : c.weights.mappedFiles()) {
     StringRef name = mapping->getBufferIdentifier();
-    if (name == c.options.modelPath)
+    // What was compiled is then perhaps not what a hash says now.
+    if (changedSince(name.str(), began))
+      return;
+    if (name == c.options.modelPath) {
+      if (digest(*mapping) != modelDigest)
+        return;
       continue;
+    }
     if (!name.consume_front(modelFolder()))
       return;
-    external[name] = digest(*mapping);
+    external.push_back({name.str(), digest(*mapping)});
+    names.push_back(name);
   }
-  for (const std::string &file : c.result.files) {
-    if (!copyFile(file, path(std::to_string(files.size()))))
+  for (const OutputFile &file : c.files) {
+    std::optional<json::Object> kept = copyIn(file);
+    if (!kept)
       return;
-    files.push_back(llvm::sys::path::filename(file));
+    files.push_back(std::move(*kept));
   }
   for (const Message &message : c.diagnostics.messages())
     warnings.push_back(toJSON(message));
-  json::Value entry = json::Object{{"external", std::move(external)},
-                                   {"files", std::move(files)},
-                                   {"warnings", std::move(warnings)},
-                                   {"name", c.result.name},
-                                   {"weightsBytes", int64_t(c.result.weightsBytes)},
-                                   {"numKernels", int64_t(c.result.numKernels)}};
-  // The entry last: who finds it finds the files.
-  llvm::consumeError(llvm::writeToOutput(path("entry"), [&](llvm::raw_ostream &os) {
-    os << entry;
-    return llvm::Error::success();
-  }));
+  // The entry behind its files: who finds it finds them.
+  writeJSON(path(entryName(external)), json::Object{{"files", std::move(files)},
+                                                    {"warnings", std::move(warnings)},
+                                                    {"name", c.result.name},
+                                                    {"weightsBytes", int64_t(c.result.weightsBytes)},
+                                                    {"numKernels", int64_t(c.result.numKernels)}});
+  writeJSON(path(key + "-names"), std::move(names));
 }
 
 } // namespace hewn

@@ -7,6 +7,7 @@
 #include "lib/Codegen/Emit/Machine.h"
 #include "lib/Compiler/Compiler.h"
 #include "lib/Importer/ONNX/Importer.h"
+#include "lib/Support/OutputFile.h"
 #include "lib/Support/WeightTable.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -30,10 +31,15 @@ struct Compilation {
   /// The model up to the stage that is the same for all machines, then one for each of them.
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::vector<mlir::OwningOpRef<mlir::ModuleOp>> variants;
+  /// What was written and published: for the cache, whatever became of the names since.
+  std::vector<OutputFile> files;
 };
 
 /// From the plan stage to text (llvm, asm, header) or files. Returns false after an error.
 bool emitArtifact(Compilation &compilation);
+/// Publishes what makes up an artifact: weights, library, header, in this order. A program that finds a library of before beside
+/// new weights is told so by their digest.
+llvm::Error publish(Compilation &compilation, std::vector<OutputFile> files);
 /// Text to the output file, or into the result.
 bool deliver(Compilation &compilation, const std::string &text);
 

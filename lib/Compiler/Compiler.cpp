@@ -10,13 +10,13 @@
 #include "lib/Compiler/InProcess.h"
 #include "lib/Importer/ONNX/Importer.h"
 #include "lib/Pipelines/Pipelines.h"
+#include "lib/Support/InputFile.h"
 #include "lib/Target/Targets.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -64,21 +64,6 @@ private:
   std::chrono::steady_clock::time_point begin;
 };
 
-/// Why a file can't be made at `path`; empty where it can.
-std::string whyNotWritable(StringRef path) {
-  namespace fs = llvm::sys::fs;
-  if (fs::is_directory(path))
-    return "it is a folder";
-  StringRef parent = llvm::sys::path::parent_path(path);
-  fs::file_status status;
-  if (std::error_code error = fs::status(parent.empty() ? "." : parent, status))
-    return error.message();
-  if (status.type() != fs::file_type::directory_file)
-    return std::make_error_code(std::errc::not_a_directory).message();
-  std::error_code error = fs::access(parent.empty() ? "." : parent, fs::AccessMode::Write);
-  return error ? error.message() : "";
-}
-
 /// Says what is wrong with the options, all of it, before anything is read.
 bool checkOptions(Compilation &c) {
   const CompileOptions &options = c.options;
@@ -105,7 +90,7 @@ bool checkOptions(Compilation &c) {
   if (options.emit.empty() && !llvm::is_contained({".so", ".a", ".o"}, llvm::sys::path::extension(options.output)))
     refuse("what to make is told by the output's extension (.so, .a, .o) or by --emit; '" + options.output +
            "' is neither");
-  if (!options.output.empty())
+  if (!options.output.empty() && (options.output != "-" || options.emit.empty()))
     if (std::string why = whyNotWritable(options.output); !why.empty())
       refuse("can't write '" + options.output + "': " + why);
   return !c.diagnostics.hasErrors();
@@ -133,12 +118,14 @@ bool hasAllConstants(Compilation &c) {
 
 /// The text of a stage that was written before: for tests, and for going on from where a stage was looked at.
 bool readText(Compilation &c) {
-  auto file = llvm::MemoryBuffer::getFile(c.options.modelPath, /*IsText=*/true);
+  std::string why;
+  std::unique_ptr<llvm::MemoryBuffer> file = openRegular(c.options.modelPath, why);
   if (!file) {
-    c.diagnostics.error("can't read " + c.options.modelPath + ": " + file.getError().message());
+    c.diagnostics.error("can't read " + c.options.modelPath + ": " + why);
     return false;
   }
-  c.module = parseSourceString<ModuleOp>((*file)->getBuffer(), ParserConfig(c.context.get()), c.options.modelPath);
+  // A copy: MLIR's lexer wants a zero behind the text.
+  c.module = parseSourceString<ModuleOp>(file->getBuffer().str(), ParserConfig(c.context.get()), c.options.modelPath);
   return c.module && hasAllConstants(c);
 }
 
@@ -307,7 +294,7 @@ ArrayRef<StringRef> emitStages() {
 
 CompileResult compile(const CompileOptions &options, Diagnostics &diagnostics) {
   CompileResult result;
-  Compilation compilation{options, diagnostics, result, {}, {}, {}, nullptr, nullptr, nullptr, {}};
+  Compilation compilation{options, diagnostics, result, {}, {}, {}, nullptr, nullptr, nullptr, {}, {}};
   result.ok = run(compilation);
   if (!result.ok && !diagnostics.hasErrors())
     diagnostics.error("internal error: a compile failed without saying why");

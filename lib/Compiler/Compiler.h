@@ -35,6 +35,8 @@ struct CompileOptions {
   std::string name;
   bool optimize = true;
   bool embedWeights = false;
+  /// The artifact is for this process alone: it need not be on the disk when the compile is done.
+  bool transient = false;
   /// Where artifacts and compiled kernels are kept for later compiles; empty: nowhere.
   std::string cacheDir;
   /// libhewn_runtime.a; empty: it is looked for.

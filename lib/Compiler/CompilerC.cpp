@@ -39,6 +39,7 @@ static CompileOptions optionsOf(const hewn_compile_options &o) {
   options.name = text(o.name);
   options.optimize = !o.no_optimize;
   options.embedWeights = o.embed_weights;
+  options.transient = o.transient;
   options.cacheDir = text(o.cache_dir);
   options.runtime = text(o.runtime);
   if (o.progress)

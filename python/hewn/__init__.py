@@ -100,10 +100,13 @@ class Module:
         threads: int = 1,
         device: int = 0,
         cache_dir: str | os.PathLike[str] | None = None,
+        verify: bool = False,
+        copy_weights: bool = False,
         _folder: str | None = None,
     ) -> None:
         try:
-            model = _hewn.Model(os.path.abspath(path), threads, device, os.fspath(cache_dir) if cache_dir else "")
+            cache = os.fspath(cache_dir) if cache_dir else ""
+            model = _hewn.Model(os.path.abspath(path), threads, device, cache, verify, copy_weights)
         except RuntimeError as problem:
             raise RunError(str(problem)) from None
         self._held = [model]
@@ -212,6 +215,7 @@ def compile(
             threads,
             optimize,
             os.fspath(cache_dir) if cache_dir else "",
+            folder is not None,
         )
         if not ok:
             raise CompileError([Diagnostic(*m) for m in messages])
@@ -228,9 +232,14 @@ def load(
     *,
     device: int = 0,
     cache_dir: str | os.PathLike[str] | None = None,
+    verify: bool = False,
+    copy_weights: bool = False,
 ) -> Module:
-    """Loads a library that hewn has compiled; its weights file lies beside it.
+    """Loads a library that hewn has compiled; its weights file lies beside it. Loading runs its code: load what you trust.
+
+    `verify` compares the weights with their checksum, which reads all of them. `copy_weights` reads them into memory, where
+    nobody can change or shorten them, instead of mapping the file.
 
     Of models for a GPU: `device` is its number, `cache_dir` keeps what the driver makes of their code for the next process.
     """
-    return Module(path, threads, device, cache_dir)
+    return Module(path, threads, device, cache_dir, verify, copy_weights)

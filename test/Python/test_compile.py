@@ -203,24 +203,6 @@ def test_cache_entries_are_not_used_for_another_target(tmp_path):
     assert set(cache.iterdir()) > before
 
 
-def test_an_artifact_is_kept_whole(tmp_path):
-    """An equal compile copies the files that the first one made; where one is gone, or an option is another, it compiles."""
-    cache, path = tmp_path / "cache", tmp_path / "model.so"
-    hewn.compile(models.scaled(), output=path, cache_dir=cache)
-    library, header = path.read_bytes(), path.with_suffix(".h").read_text()
-    (kept,) = [f for f in cache.iterdir() if f.name.startswith("llvmcache-") and f.read_bytes() == header.encode()]
-    kept.write_text(header + "// kept\n")
-    hewn.compile(models.scaled(), output=path, cache_dir=cache)
-    assert path.with_suffix(".h").read_text() == header + "// kept\n"
-    assert path.read_bytes() == library
-    hewn.compile(models.scaled(), output=path, cache_dir=cache, dims={"batch": 2})
-    assert "// kept" not in path.with_suffix(".h").read_text()
-    kept.unlink()
-    hewn.compile(models.scaled(), output=path, cache_dir=cache)
-    assert path.with_suffix(".h").read_text() == header
-    assert path.read_bytes() == library
-
-
 def test_kept_artifacts_know_their_external_data(tmp_path):
     model, weight = with_external_data(tmp_path)
 

@@ -79,7 +79,7 @@ struct Progress {
 } // namespace
 
 bool compileModel(const std::string &path, const std::string &artifact, const std::string &stage,
-                  const std::string &cName, bool embedWeights, std::string *text) {
+                  const std::string &cName, bool embedWeights, bool transient, std::string *text) {
   hewn_compile_options options = {};
   options.size = sizeof(options);
   options.model_path = path.c_str();
@@ -97,6 +97,7 @@ bool compileModel(const std::string &path, const std::string &artifact, const st
   options.cache_dir = cacheDir.empty() ? nullptr : cacheDir.c_str();
   options.no_optimize = naive;
   options.embed_weights = embedWeights;
+  options.transient = transient;
   hewn_compilation *compilation;
   {
     Progress progress;
@@ -121,7 +122,7 @@ int compileMain() {
     return 2;
   }
   std::string text;
-  if (!compileModel(model, output, emit, name, embed, &text))
+  if (!compileModel(model, output, emit, name, embed, /*transient=*/false, &text))
     return 1;
   llvm::outs() << text;
   return 0;
@@ -129,7 +130,7 @@ int compileMain() {
 
 int checkMain() {
   std::string text;
-  if (!compileModel(model, "", "plan", "", false, &text))
+  if (!compileModel(model, "", "plan", "", false, false, &text))
     return 1;
   llvm::outs() << model << ": compiles\n";
   return 0;

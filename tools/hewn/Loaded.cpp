@@ -9,7 +9,6 @@
 #include "llvm/Support/raw_ostream.h"
 #include <cstdlib>
 #include <cstring>
-#include <dlfcn.h>
 #include <random>
 
 namespace hewn::tool {
@@ -22,6 +21,10 @@ static cl::opt<std::string> variantFlag("variant", cl::value_desc("target"),
 static cl::opt<int> deviceFlag("device", cl::init(0), cl::value_desc("number"),
                                cl::desc("The GPU to run on, as its driver counts them"), cl::sub(runCommand()),
                                cl::sub(benchCommand()), cl::sub(profileCommand()));
+static cl::opt<bool> verifyFlag("verify", cl::desc("Compare the weights with their checksum first"),
+                                cl::sub(runCommand()), cl::sub(benchCommand()), cl::sub(profileCommand()));
+static cl::opt<bool> copyFlag("copy-weights", cl::desc("Read the weights into memory instead of mapping their file"),
+                              cl::sub(runCommand()), cl::sub(benchCommand()), cl::sub(profileCommand()));
 static cl::opt<std::string> deviceCacheFlag("device-cache", cl::value_desc("folder"),
                                             cl::desc("Keep what a GPU's driver makes of its code there"),
                                             cl::sub(runCommand()), cl::sub(benchCommand()), cl::sub(profileCommand()));
@@ -54,6 +57,7 @@ std::unique_ptr<Loaded> Loaded::open(const std::string &path, int threads, hewn_
   // Compiling ends with the linker, which resets flags.
   const std::string variant = variantFlag, deviceCache = deviceCacheFlag;
   const int device = deviceFlag;
+  const uint32_t flags = (verifyFlag ? HEWN_VERIFY_WEIGHTS : 0) | (copyFlag ? HEWN_COPY_WEIGHTS : 0);
   std::unique_ptr<Loaded> loaded(new Loaded);
   std::string library = path;
   if (llvm::sys::path::extension(path) != ".so") {
@@ -64,37 +68,29 @@ std::unique_ptr<Loaded> Loaded::open(const std::string &path, int threads, hewn_
     }
     loaded->folder = made.str().str();
     library = loaded->folder + "/model.so";
-    if (!compileModel(path, library, "", "", false))
+    if (!compileModel(path, library, "", "", false, /*transient=*/true))
       return nullptr;
   } else if (std::vector<std::string> given = givenCompileFlags(); !given.empty()) {
     llvm::errs() << "error: " << path << " is compiled already: " << llvm::join(given, ", ") << " can't change it\n";
     return nullptr;
   }
-  llvm::SmallString<128> absolute(library);
-  llvm::sys::fs::make_absolute(absolute);
-  loaded->library = dlopen(absolute.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!loaded->library) {
-    llvm::errs() << "error: " << dlerror() << "\n";
+  hewn_status status = hewn_library_open(library.c_str(), &loaded->library);
+  if (status.code != HEWN_OK) {
+    llvm::errs() << "error: " << status.message << "\n";
     return nullptr;
   }
-  loaded->descriptor = static_cast<const hewn_model *>(dlsym(loaded->library, HEWN_MODEL_SYMBOL));
-  if (!loaded->descriptor || loaded->descriptor->abi_version != HEWN_ABI_VERSION) {
-    llvm::errs() << "error: " << library
-                 << (loaded->descriptor ? ": made for another version of the runtime\n"
-                                        : ": no model compiled by hewn\n");
-    loaded->descriptor = nullptr;
-    return nullptr;
-  }
+  loaded->descriptor = hewn_library_model(loaded->library);
   if (!variant.empty() && !loaded->force(variant))
     return nullptr;
   hewn_context_options options = {};
   options.size = sizeof(options);
   options.threads = threads;
+  options.flags = flags;
   options.allocator = {allocate, release, nullptr};
   options.trace_hook = trace;
   options.device = device;
   options.device_cache = deviceCache.empty() ? nullptr : deviceCache.c_str();
-  hewn_status status = loaded->descriptor->runtime->context_create(loaded->descriptor, &options, &loaded->context);
+  status = loaded->descriptor->runtime->context_create(loaded->descriptor, &options, &loaded->context);
   if (status.code != HEWN_OK) {
     llvm::errs() << "error: " << status.message << "\n";
     return nullptr;
@@ -105,8 +101,7 @@ std::unique_ptr<Loaded> Loaded::open(const std::string &path, int threads, hewn_
 Loaded::~Loaded() {
   if (context)
     descriptor->runtime->context_destroy(context);
-  if (library)
-    dlclose(library);
+  hewn_library_close(library);
   if (!folder.empty())
     llvm::sys::fs::remove_directories(folder);
 }

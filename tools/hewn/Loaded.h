@@ -30,7 +30,7 @@ private:
   Loaded() = default;
   bool force(const std::string &variant);
   std::string folder;
-  void *library = nullptr;
+  hewn_library *library = nullptr;
   const hewn_model *descriptor = nullptr;
   /// The library's descriptor with one variant alone, where the user chose it: the runtime has no switch for that.
   hewn_model forced = {};

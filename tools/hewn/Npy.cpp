@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/hewn/Npy.h"
+#include "lib/Support/InputFile.h"
+#include "lib/Support/OutputFile.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringRef.h"
@@ -130,25 +132,18 @@ static std::string print(const Array &array) {
 }
 
 static std::unique_ptr<llvm::MemoryBuffer> readFile(const std::string &path, std::string &problem) {
-  auto file = llvm::MemoryBuffer::getFile(path, false, /*RequiresNullTerminator=*/false);
-  if (file)
-    return std::move(*file);
-  problem = "can't read " + path + ": " + file.getError().message();
-  return nullptr;
+  std::string why;
+  std::unique_ptr<llvm::MemoryBuffer> file = openRegular(path, why);
+  if (!file)
+    problem = "can't read " + path + ": " + why;
+  return file;
 }
 
-static bool writeFile(const std::string &path, StringRef text, std::string &problem) {
-  std::error_code error;
-  llvm::raw_fd_ostream out(path, error);
-  if (!error) {
-    out << text;
-    out.close();
-    error = out.error();
-    out.clear_error();
-  }
+static bool write(const std::string &path, StringRef text, std::string &problem) {
+  llvm::Error error = writeFile(path, text);
   if (error)
-    problem = "can't write " + path + ": " + error.message();
-  return !error;
+    problem = llvm::toString(std::move(error));
+  return problem.empty();
 }
 
 bool readNpy(const std::string &path, Array &array, std::string &problem) {
@@ -157,7 +152,7 @@ bool readNpy(const std::string &path, Array &array, std::string &problem) {
 }
 
 bool writeNpy(const std::string &path, const Array &array, std::string &problem) {
-  return writeFile(path, print(array), problem);
+  return write(path, print(array), problem);
 }
 
 /// One member of a zip: raw deflate, or stored.
@@ -166,7 +161,9 @@ static bool unpack(StringRef packed, int method, uint64_t size, std::string &out
     out = packed.str();
     return true;
   }
-  if (method != 8 || size > (uint64_t(1) << 34))
+  // No more than deflate can pack: a file may say anything, and memory is taken for what it says.
+  constexpr uint64_t ratio = 1032;
+  if (method != 8 || size > packed.size() * ratio)
     return false;
   out.resize(size);
   z_stream stream = {};
@@ -192,7 +189,7 @@ bool readNpz(const std::string &path, std::vector<std::pair<std::string, Array>>
   if (end == StringRef::npos || data.size() < end + 22)
     return bad("no .npz file");
   unsigned count = read16le(data.data() + end + 10);
-  uint64_t at = read32le(data.data() + end + 16);
+  uint64_t at = read32le(data.data() + end + 16), sum = 0;
   for (unsigned i = 0; i < count; ++i) {
     if (at + 46 > data.size() || !data.substr(at).starts_with(StringRef("PK\x01\x02", 4)))
       return bad("its directory is damaged");
@@ -205,7 +202,8 @@ bool readNpz(const std::string &path, std::vector<std::pair<std::string, Array>>
     StringRef name = data.substr(at + 46, nameLength);
     uint64_t body = local + 30 + read16le(data.data() + local + 26) + read16le(data.data() + local + 28);
     std::string text;
-    if (packed == 0xffffffff || body > data.size() || packed > data.size() - body ||
+    sum += packed; // more than the file has where members lie over each other
+    if (packed == 0xffffffff || body > data.size() || packed > data.size() - body || sum > data.size() ||
         !unpack(data.substr(body, packed), method, size, text))
       return bad("a member can't be unpacked");
     Array array;
@@ -256,7 +254,7 @@ bool writeNpz(const std::string &path, const std::vector<std::pair<std::string, 
   number(end, directory.size(), 4);
   number(end, out.size(), 4);
   number(end, 0, 2);
-  return writeFile(path, out + directory + end, problem);
+  return write(path, out + directory + end, problem);
 }
 
 } // namespace hewn::tool

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // hewn profile: where a run's time goes, kernel by kernel, by the runtime's trace hook.
+#include "lib/Support/OutputFile.h"
 #include "tools/hewn/CommandLine.h"
 #include "tools/hewn/Loaded.h"
 #include "tools/hewn/Subcommands.h"
@@ -92,17 +93,15 @@ static bool writeTrace(const std::string &path, const Run &run) {
   for (const Launch &launch : run.launches)
     events.push_back(llvm::json::Object{
         {"name", launch.kernel}, {"ph", "X"}, {"ts", launch.begin}, {"dur", launch.duration}, {"pid", 1}, {"tid", 1}});
-  std::error_code error;
-  llvm::raw_fd_ostream os(path, error);
-  if (!error) {
-    os << llvm::json::Value(llvm::json::Object{{"traceEvents", std::move(events)}, {"displayTimeUnit", "ms"}}) << "\n";
-    os.close();
-    error = os.error();
-    os.clear_error();
-  }
-  if (error)
-    llvm::errs() << "error: can't write " << path << ": " << error.message() << "\n";
-  return !error;
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::json::Value(llvm::json::Object{{"traceEvents", std::move(events)},
+                                                                         {"displayTimeUnit", "ms"}})
+                                 << "\n";
+  llvm::Error error = writeFile(path, text);
+  if (!error)
+    return true;
+  llvm::errs() << "error: " << llvm::toString(std::move(error)) << "\n";
+  return false;
 }
 
 int profileMain() {

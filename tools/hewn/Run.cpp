@@ -100,7 +100,7 @@ int benchMain() {
 
 int explainMain() {
   std::string text;
-  if (!compileModel(explained, "", "explain", "", false, &text))
+  if (!compileModel(explained, "", "explain", "", false, false, &text))
     return 1;
   llvm::outs() << text;
   return 0;

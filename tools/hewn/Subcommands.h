@@ -38,9 +38,9 @@ CompileFlags compileFlags();
 std::vector<std::string> givenCompileFlags();
 
 /// Compiles `model` to `output`, or to the text of stage `emit` (into `text` where `output` is empty); prints what the
-/// compiler has to say. Shows the stage on a terminal when it takes longer than a second.
+/// compiler has to say. `transient`: the artifact is for this process alone. Shows the stage on a terminal when it takes longer than a second.
 bool compileModel(const std::string &model, const std::string &output, const std::string &emit, const std::string &name,
-                  bool embedWeights, std::string *text = nullptr);
+                  bool embedWeights, bool transient, std::string *text = nullptr);
 
 } // namespace hewn::tool
 

@@ -7,6 +7,7 @@
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/raw_ostream.h"
+#include <csignal>
 
 using namespace hewn::tool;
 namespace cl = llvm::cl;
@@ -31,6 +32,17 @@ int usage(llvm::raw_ostream &os, int status) {
   return status;
 }
 
+/// A stream that can't be written to is an error of ours to tell; LLVM would end the process by itself.
+int closeOutput(int status) {
+  llvm::outs().flush();
+  std::error_code error = llvm::outs().error();
+  if (!error)
+    return status;
+  llvm::outs().clear_error();
+  llvm::errs() << "error: can't write to the standard output: " << error.message() << "\n";
+  return 1;
+}
+
 bool asksForHelp(llvm::ArrayRef<const char *> arguments) {
   return llvm::any_of(arguments, [](llvm::StringRef a) { return a == "--help" || a == "-help" || a == "-h"; });
 }
@@ -38,15 +50,16 @@ bool asksForHelp(llvm::ArrayRef<const char *> arguments) {
 } // namespace
 
 int main(int argc, char **argv) {
+  signal(SIGXFSZ, SIG_IGN); // a file that may not grow is an error of the write
   const Subcommand all[] = {{compileCommand(), compileMain}, {runCommand(), runMain},
                             {benchCommand(), benchMain},     {profileCommand(), profileMain},
                             {explainCommand(), explainMain}, {checkCommand(), checkMain}};
   std::string first = argc > 1 ? argv[1] : "";
   if (first.empty() || ((first == "help" || first == "--help" || first == "-h") && argc == 2))
-    return usage(first.empty() ? llvm::errs() : llvm::outs(), first.empty() ? 2 : 0);
+    return closeOutput(usage(first.empty() ? llvm::errs() : llvm::outs(), first.empty() ? 2 : 0));
   if (first == "--version" || first == "version") {
     llvm::outs() << "hewn " << hewn_compiler_version() << "\n";
-    return 0;
+    return closeOutput(0);
   }
   bool help = first == "help";
   std::string name = help ? argv[2] : first;
@@ -57,9 +70,9 @@ int main(int argc, char **argv) {
       continue;
     if (help || asksForHelp({argv + 2, argv + argc})) {
       printHelp(one.command, llvm::outs());
-      return 0;
+      return closeOutput(0);
     }
-    return readArguments(one.command, {argv, argv + argc}) ? one.main() : 2;
+    return readArguments(one.command, {argv, argv + argc}) ? closeOutput(one.main()) : 2;
   }
   llvm::StringRef near = nearest(name, names);
   llvm::errs() << "error: there is no command '" << name << "'"

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/Emit/CodeCache.h"
+#include "lib/Support/CacheFile.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CachePruning.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/Path.h"
 #include "llvm/Support/SHA256.h"
 
 using namespace llvm;
@@ -38,17 +37,12 @@ Expected<std::string> CodeCache::find(ArrayRef<StringRef> texts, const MachineSp
   }
   uint8_t rest[] = {uint8_t(options.form), uint8_t(options.optimize), uint8_t(machine.vectorBytes)};
   hash.update(rest);
-  SmallString<128> path(options.cacheDir);
-  // The name that LLVM's pruning of caches takes for its own.
-  sys::path::append(path, "llvmcache-" + toHex(hash.final(), /*LowerCase=*/true));
-  if (auto kept = MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false))
-    return (*kept)->getBuffer().str();
+  std::string path = cachePath(options.cacheDir, toHex(hash.final(), /*LowerCase=*/true));
+  if (std::optional<std::string> kept = readCacheFile(path))
+    return std::move(*kept);
   Expected<std::string> code = make();
   if (code)
-    consumeError(writeToOutput(path, [&](raw_ostream &os) {
-      os << *code;
-      return Error::success();
-    }));
+    writeCacheFile(path, *code);
   return code;
 }
 

@@ -2,6 +2,7 @@
 #include "lib/Codegen/Emit/Link.h"
 #include "hewn/runtime.h"
 #include "lib/Codegen/Emit/Weights.h"
+#include "lib/Support/OutputFile.h"
 
 #include "lld/Common/Driver.h"
 #include "llvm/Object/Archive.h"
@@ -37,24 +38,17 @@ std::string ScratchFolder::path(StringRef name) const {
 
 Expected<std::string> ScratchFolder::write(StringRef name, StringRef content) const {
   std::string file = path(name);
-  std::error_code error;
-  raw_fd_ostream os(file, error);
-  if (!error) {
-    os << content;
-    os.close();
-    error = os.error();
-    os.clear_error();
-  }
-  if (error)
-    return createStringError("can't write " + file + ": " + error.message());
+  if (Error error = writeFile(file, content))
+    return std::move(error);
   return file;
 }
 
-/// lld keeps its state in globals: one link at a time in a process.
+/// lld keeps its state in globals: one link at a time in a process. Its threads too: a child of this process would wait for
+/// them in vain.
 static Error runLinker(std::vector<std::string> arguments) {
   static std::mutex oneAtATime;
   std::lock_guard<std::mutex> lock(oneAtATime);
-  std::vector<const char *> list = {"ld.lld"};
+  std::vector<const char *> list = {"ld.lld", "--threads=1"};
   for (const std::string &argument : arguments)
     list.push_back(argument.c_str());
   std::string said;
@@ -78,7 +72,16 @@ static Expected<std::string> makeStub(StringRef name, const ScratchFolder &scrat
   return library;
 }
 
-Error linkShared(const LinkJob &job, const ScratchFolder &scratch) {
+/// lld writes files by their names, and a link that fails leaves nothing to be published: into the scratch folder, then on.
+static Error linkInto(OutputFile &output, std::vector<std::string> arguments, const ScratchFolder &scratch) {
+  std::string linked = scratch.path("linked");
+  arguments.insert(arguments.end(), {"-o", linked});
+  if (Error error = runLinker(std::move(arguments)))
+    return error;
+  return output.append(linked);
+}
+
+Error linkShared(const LinkJob &job, OutputFile &output, const ScratchFolder &scratch) {
   // Everything of the runtime that a loader or the typed functions need is reached from the descriptor.
   std::string exports = "{ global: " + job.model + "; " + job.model + "_run; " + job.model +
                         "_arena_bytes; " HEWN_MODEL_SYMBOL "; hewn_context_*; hewn_run*; hewn_output_release; "
@@ -90,7 +93,7 @@ Error linkShared(const LinkJob &job, const ScratchFolder &scratch) {
       "-shared", "--version-script=" + *script, "--gc-sections", "--strip-debug", "--hash-style=gnu", "--build-id=none",
       // Not data: a program that is linked to the library may hold the descriptor.
       "-Bsymbolic-functions", "-znoexecstack", "-zrelro", "--defsym=" HEWN_MODEL_SYMBOL "=" + job.model,
-      "-soname=" + sys::path::filename(job.output).str(), "-o", job.output};
+      "-soname=" + sys::path::filename(output.path()).str()};
   arguments.insert(arguments.end(), job.objects.begin(), job.objects.end());
   if (!job.weights.empty())
     arguments.push_back(job.weights);
@@ -101,29 +104,30 @@ Error linkShared(const LinkJob &job, const ScratchFolder &scratch) {
       return stub.takeError();
     arguments.push_back(*stub);
   }
-  return runLinker(std::move(arguments));
+  return linkInto(output, std::move(arguments), scratch);
 }
 
-Error linkObject(const LinkJob &job) {
-  std::vector<std::string> arguments = {"-r", "--build-id=none", "-o", job.output};
+Error linkObject(const LinkJob &job, OutputFile &output, const ScratchFolder &scratch) {
+  std::vector<std::string> arguments = {"-r", "--build-id=none"};
   arguments.insert(arguments.end(), job.objects.begin(), job.objects.end());
   if (!job.weights.empty())
     arguments.push_back(job.weights);
-  return runLinker(std::move(arguments));
+  return linkInto(output, std::move(arguments), scratch);
 }
 
-Error writeArchive(const LinkJob &job, const ScratchFolder &scratch) {
-  LinkJob one = job;
-  one.output = scratch.path(job.model + ".o");
-  one.weights.clear(); // linking would copy them once more
-  if (Error error = linkObject(one))
+Error writeArchive(const LinkJob &job, OutputFile &output, const ScratchFolder &scratch) {
+  std::string one = scratch.path(job.model + ".o");
+  // Without the weights: linking would copy them once more.
+  std::vector<std::string> arguments = {"-r", "--build-id=none", "-o", one};
+  arguments.insert(arguments.end(), job.objects.begin(), job.objects.end());
+  if (Error error = runLinker(std::move(arguments)))
     return error;
   std::vector<NewArchiveMember> members;
-  Expected<NewArchiveMember> model = NewArchiveMember::getFile(one.output, /*Deterministic=*/true);
+  Expected<NewArchiveMember> model = NewArchiveMember::getFile(one, /*Deterministic=*/true);
   if (!model)
     return model.takeError();
   // Not with the folder: that has another name each time.
-  model->MemberName = sys::path::filename(one.output);
+  model->MemberName = sys::path::filename(one);
   members.push_back(std::move(*model));
   if (!job.weights.empty()) {
     Expected<NewArchiveMember> weights = NewArchiveMember::getFile(job.weights, /*Deterministic=*/true);
@@ -148,10 +152,8 @@ Error writeArchive(const LinkJob &job, const ScratchFolder &scratch) {
   }
   if (error)
     return error;
-  if (Error error = llvm::writeArchive(job.output, members, SymtabWritingMode::NormalSymtab, object::Archive::K_GNU,
-                                       /*Deterministic=*/true, /*Thin=*/false))
-    return createStringError("can't write " + job.output + ": " + toString(std::move(error)));
-  return Error::success();
+  return writeArchiveToStream(output.stream(), members, SymtabWritingMode::NormalSymtab, object::Archive::K_GNU,
+                              /*Deterministic=*/true, /*Thin=*/false);
 }
 
 } // namespace hewn::codegen

@@ -10,6 +10,10 @@
 #include <string>
 #include <vector>
 
+namespace hewn {
+class OutputFile;
+}
+
 namespace hewn::codegen {
 
 /// A folder of this process's own, removed with its content.
@@ -36,15 +40,14 @@ struct LinkJob {
   std::string runtime;
   /// The model's name: what is exported.
   std::string model;
-  std::string output;
 };
 
 /// A shared library that exports the model's names alone and needs libc and libm.
-llvm::Error linkShared(const LinkJob &job, const ScratchFolder &scratch);
+llvm::Error linkShared(const LinkJob &job, OutputFile &output, const ScratchFolder &scratch);
 /// One relocatable object of all; the runtime is linked in by whoever uses it.
-llvm::Error linkObject(const LinkJob &job);
+llvm::Error linkObject(const LinkJob &job, OutputFile &output, const ScratchFolder &scratch);
 /// An archive of one object of all code, the weights', and the runtime's.
-llvm::Error writeArchive(const LinkJob &job, const ScratchFolder &scratch);
+llvm::Error writeArchive(const LinkJob &job, OutputFile &output, const ScratchFolder &scratch);
 
 } // namespace hewn::codegen
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/Emit/Weights.h"
 #include "hewn/runtime.h"
+#include "lib/Support/OutputFile.h"
 #include "lib/Support/WeightTable.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -57,25 +58,53 @@ void Weights::write(raw_ostream &os) const {
   }
 }
 
-/// Written under another name first: a program that has the old file mapped keeps it.
-static Error writeStream(StringRef path, function_ref<void(raw_ostream &)> body) {
-  return writeToOutput(path, [&](raw_ostream &os) {
-    body(os);
-    return Error::success();
-  });
-}
+namespace {
 
-Error Weights::writeFile(StringRef path) const {
+/// Hands bytes on in blocks, and keeps the checksum that the header has of them.
+class ChecksumStream : public raw_ostream {
+public:
+  explicit ChecksumStream(raw_ostream &to) : to(to) { block.reserve(HEWN_CHECKSUM_BLOCK); }
+  ~ChecksumStream() override { flush(); }
+  /// After `flush`.
+  uint64_t sum() const { return block.empty() ? folded : HEWN_CHECKSUM_FOLD(folded, xxHash64(StringRef(block))); }
+
+private:
+  void write_impl(const char *data, size_t size) override {
+    to.write(data, size);
+    written += size;
+    while (size > 0) {
+      size_t part = std::min<size_t>(size, HEWN_CHECKSUM_BLOCK - block.size());
+      block.append(data, part);
+      data += part;
+      size -= part;
+      if (block.size() == HEWN_CHECKSUM_BLOCK) {
+        folded = HEWN_CHECKSUM_FOLD(folded, xxHash64(StringRef(block)));
+        block.clear();
+      }
+    }
+  }
+  uint64_t current_pos() const override { return written; }
+
+  raw_ostream &to;
+  std::string block;
+  uint64_t folded = 0, written = 0;
+};
+
+} // namespace
+
+void Weights::writeFile(raw_pwrite_stream &os) const {
   hewn_weights_header header = {};
   std::memcpy(header.magic, "HEWNW", sizeof(header.magic));
   header.version = HEWN_WEIGHTS_VERSION;
   header.data_bytes = total;
   std::string text = digest();
   std::memcpy(header.digest, text.data(), std::min(text.size(), sizeof(header.digest)));
-  return writeStream(path, [&](raw_ostream &os) {
-    os.write(reinterpret_cast<const char *>(&header), sizeof(header));
-    write(os);
-  });
+  os.write(reinterpret_cast<const char *>(&header), sizeof(header));
+  ChecksumStream data(os);
+  write(data);
+  data.flush();
+  header.checksum = data.sum();
+  os.pwrite(reinterpret_cast<const char *>(&header), sizeof(header), /*Offset=*/0);
 }
 
 Error Weights::writeObject(StringRef path, StringRef symbol) const {
@@ -127,22 +156,27 @@ Error Weights::writeObject(StringRef path, StringRef symbol) const {
   place(Names, ".shstrtab", ELF::SHT_STRTAB, sectionNames.size(), 1);
   header.e_shoff = alignTo(offset, 8);
 
-  return writeStream(path, [&](raw_ostream &os) {
-    uint64_t at = 0;
-    auto put = [&](uint64_t where, const void *data, uint64_t size) {
-      os.write_zeros(unsigned(where - at));
-      os.write(static_cast<const char *>(data), size);
-      at = where + size;
-    };
-    put(0, &header, sizeof(header));
-    os.write_zeros(unsigned(sections[Data].sh_offset - at));
-    write(os);
-    at = sections[Data].sh_offset + total;
-    put(sections[Symbols].sh_offset, table, sizeof(table));
-    put(sections[Strings].sh_offset, strings.data(), strings.size());
-    put(sections[Names].sh_offset, sectionNames.data(), sectionNames.size());
-    put(header.e_shoff, sections, sizeof(sections));
-  });
+  Expected<OutputFile> file = OutputFile::create(path);
+  if (!file)
+    return file.takeError();
+  raw_ostream &os = file->stream();
+  uint64_t at = 0;
+  auto put = [&](uint64_t where, const void *data, uint64_t size) {
+    os.write_zeros(unsigned(where - at));
+    os.write(static_cast<const char *>(data), size);
+    at = where + size;
+  };
+  put(0, &header, sizeof(header));
+  os.write_zeros(unsigned(sections[Data].sh_offset - at));
+  write(os);
+  at = sections[Data].sh_offset + total;
+  put(sections[Symbols].sh_offset, table, sizeof(table));
+  put(sections[Strings].sh_offset, strings.data(), strings.size());
+  put(sections[Names].sh_offset, sectionNames.data(), sectionNames.size());
+  put(header.e_shoff, sections, sizeof(sections));
+  if (Error error = file->finish())
+    return error;
+  return file->publish();
 }
 
 } // namespace hewn::codegen

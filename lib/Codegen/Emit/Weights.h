@@ -34,7 +34,7 @@ public:
   /// The bytes alone, as `size` says.
   void write(llvm::raw_ostream &os) const;
   /// The weights file: header and bytes.
-  llvm::Error writeFile(llvm::StringRef path) const;
+  void writeFile(llvm::raw_pwrite_stream &os) const;
   /// A relocatable object of one read-only section that defines `symbol`, hidden. Written as a stream: compiling the
   /// bytes as code would take several times their size.
   llvm::Error writeObject(llvm::StringRef path, llvm::StringRef symbol) const;

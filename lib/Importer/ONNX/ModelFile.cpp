@@ -2,6 +2,7 @@
 #include "lib/Importer/ONNX/ModelFile.h"
 
 #include "lib/Importer/ONNX/Guarded.h"
+#include "lib/Support/InputFile.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <climits>
 #include <google/protobuf/io/coded_stream.h>
@@ -152,12 +153,12 @@ std::shared_ptr<LoadedModel> loadModel(const ImportOptions &options, Diagnostics
   llvm::StringRef bytes = options.bytes;
   std::string name = options.path.empty() ? "the model" : "'" + options.path + "'";
   if (!options.path.empty()) {
-    auto buffer = llvm::MemoryBuffer::getFile(options.path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
-    if (!buffer) {
-      diagnostics.error("cannot read " + name + ": " + buffer.getError().message());
+    std::string why;
+    model->file = openRegular(options.path, why);
+    if (!model->file) {
+      diagnostics.error("cannot read " + name + ": " + why);
       return nullptr;
     }
-    model->file = std::move(*buffer);
     bytes = model->file->getBuffer();
   }
   std::string reason;

@@ -3,9 +3,8 @@
 
 #include "dialects/Graph/Graph.h"
 #include "lib/Importer/ONNX/OnnxTypes.h"
-#include "llvm/Support/FileSystem.h"
+#include "lib/Support/InputFile.h"
 #include "llvm/Support/MathExtras.h"
-#include "llvm/Support/Path.h"
 #include <cstring>
 #include <onnx/onnx_pb.h>
 
@@ -199,26 +198,6 @@ std::optional<Tensors::Bytes> Tensors::locate(const TensorProto &tensor, std::st
   return bytes;
 }
 
-/// Why a file named by a model must not be opened, or "". A model comes from anywhere: it may read nothing but plain
-/// files in its own folder.
-static std::string refuseLocation(StringRef folder, StringRef location) {
-  if (location.empty() || location.contains('\0') || llvm::sys::path::is_absolute(location))
-    return "is not a path inside of the model's folder";
-  llvm::SmallString<256> path(folder);
-  for (auto part = llvm::sys::path::begin(location), end = llvm::sys::path::end(location); part != end; ++part) {
-    if (*part == "..")
-      return "leaves the model's folder";
-    llvm::sys::path::append(path, *part);
-    llvm::sys::fs::file_status status;
-    if (llvm::sys::fs::status(path, status, /*follow=*/false))
-      return "does not exist";
-    bool last = std::next(part) == end;
-    if (status.type() != (last ? llvm::sys::fs::file_type::regular_file : llvm::sys::fs::file_type::directory_file))
-      return status.type() == llvm::sys::fs::file_type::symlink_file ? "is or passes a symbolic link" : "is not a file";
-  }
-  return "";
-}
-
 const Tensors::File *Tensors::mapFile(StringRef location, std::string &reason) {
   auto found = files.find(location);
   if (found != files.end())
@@ -227,19 +206,14 @@ const Tensors::File *Tensors::mapFile(StringRef location, std::string &reason) {
     reason = "lies in the file '" + location.str() + "', and a model without a folder has none";
     return nullptr;
   }
-  std::string refused = refuseLocation(folder, location);
-  if (!refused.empty()) {
+  // A model comes from anywhere: it may read nothing but plain files in its own folder.
+  std::string refused;
+  std::unique_ptr<llvm::MemoryBuffer> buffer = openInside(folder, location, refused);
+  if (!buffer) {
     reason = "lies in '" + location.str() + "', which " + refused;
     return nullptr;
   }
-  llvm::SmallString<256> path(folder);
-  llvm::sys::path::append(path, location);
-  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
-  if (!buffer) {
-    reason = "lies in '" + location.str() + "': " + buffer.getError().message();
-    return nullptr;
-  }
-  std::shared_ptr<const llvm::MemoryBuffer> mapping = std::move(*buffer);
+  std::shared_ptr<const llvm::MemoryBuffer> mapping = std::move(buffer);
   ArrayRef<char> all(mapping->getBufferStart(), mapping->getBufferSize());
   weights.noteMapping(mapping);
   return &(files[location] = {weights.add(location, all, mapping), mapping});

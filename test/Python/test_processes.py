@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a process may do while it compiles and runs: fork, be interrupted, end."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+HERE = pathlib.Path(__file__).parent
+START = f"""
+import os, signal, sys, threading, time
+sys.path.insert(0, {str(HERE)!r})
+import hewn, models
+import numpy as np
+"""
+
+
+def python(script, **options):
+    return subprocess.Popen(
+        [sys.executable, "-c", START + script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options
+    )
+
+
+def ends(process, status=0):
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == status, (process.returncode, err)
+    return out
+
+
+def test_a_child_of_fork_compiles_and_runs():
+    """With a pool of threads, which the child has not, and a linker that has run before."""
+    script = """
+x = np.ones((8, 32), np.float32)
+module = hewn.compile(models.deep(4), threads=4)
+name, = [t.name for t in module.inputs]
+want = module.run({name: x})
+def child():
+    for _ in range(3):
+        for key, value in module.run({name: x}).items():
+            np.testing.assert_array_equal(value, want[key])
+    more = hewn.compile(models.deep(5), threads=2)
+    more.run({name: x})
+def wait(pid):
+    _, status = os.waitpid(pid, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+pid = os.fork()
+if pid == 0:
+    child()
+    pid = os.fork()  # and the child's child
+    if pid == 0:
+        child()
+        sys.exit(0)
+    wait(pid)
+    sys.exit(0)  # with all that Python does at its end
+wait(pid)
+module.run({name: x})
+print("done")
+"""
+    assert ends(python(script)) == "done\n"
+
+
+def interrupted(script, ready, delay):
+    """The exit status and the output of a process that gets SIGINT `delay` seconds after it has said that it is ready."""
+    process = python(script)
+    assert process.stdout.readline() == ready + "\n"
+    time.sleep(delay)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=120)
+    return process.returncode, out, err
+
+
+@pytest.mark.parametrize("delay", [0.05, 0.3])
+def test_an_interrupted_compile_leaves_nothing(tmp_path, delay):
+    folder, scratch = tmp_path / "out", tmp_path / "scratch"
+    folder.mkdir()
+    scratch.mkdir()
+    script = f"""
+import tempfile
+tempfile.tempdir = os.environ["TMPDIR"] = {str(scratch)!r}
+try:
+    print("ready", flush=True)
+    for n in range(1000):
+        hewn.compile(models.deep(12), output={str(folder / "m.so")!r})
+        before = sorted(os.listdir({str(folder)!r}))
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    status, out, err = interrupted(script, "ready", delay)
+    assert (status, out) == (0, "interrupted\n"), err
+    assert set(os.listdir(folder)) in (set(), {"m.so", "m.h", "m.weights"})
+    assert os.listdir(scratch) == []
+
+
+def test_an_interrupted_run_ends():
+    script = """
+module = hewn.compile(models.deep(4))
+x = np.ones((8, 32), np.float32)
+name, = [t.name for t in module.inputs]
+try:
+    print("ready", flush=True)
+    while True:
+        module.run({name: x})
+except KeyboardInterrupt:
+    module.run({name: x})  # as good as before
+    print("interrupted")
+"""
+    status, out, err = interrupted(script, "ready", 0.3)
+    assert (status, out) == (0, "interrupted\n"), err
+
+
+def test_python_may_end_while_a_daemon_thread_runs_a_model():
+    script = """
+module = hewn.compile(models.deep(12), threads=2)
+x = np.ones((8, 32), np.float32)
+name, = [t.name for t in module.inputs]
+def forever():
+    while True:
+        module.run({name: x})
+for _ in range(2):
+    threading.Thread(target=forever, daemon=True).start()
+time.sleep(0.2)
+"""
+    for _ in range(3):
+        assert ends(python(script)) == ""
