@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Support/Diagnostics.h"
 
+#include "lib/Support/Printable.h"
+
 using namespace mlir;
 
 namespace hewn {
@@ -21,8 +23,9 @@ std::string Message::str() const {
 }
 
 void Diagnostics::report(Message message) {
-  std::string text = message.str();
-  if (llvm::any_of(list, [&](const Message &other) { return other.str() == text; }))
+  for (std::string *text : {&message.node, &message.op, &message.domain, &message.message})
+    *text = printable(*text);
+  if (!known.insert(message.str()).second)
     return;
   errors += message.level == Message::Level::Error;
   list.push_back(std::move(message));

@@ -6,6 +6,7 @@
 #define HEWN_LIB_SUPPORT_DIAGNOSTICS_H
 
 #include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/raw_ostream.h"
 #include <string>
 #include <vector>
@@ -28,7 +29,7 @@ struct Message {
   std::string str() const;
 };
 
-/// The list of one compile. Equal messages are kept once.
+/// The list of one compile. Equal messages are kept once, and all are printable (Printable.h).
 class Diagnostics {
 public:
   void report(Message message);
@@ -43,6 +44,7 @@ public:
 
 private:
   std::vector<Message> list;
+  llvm::StringSet<> known;
   unsigned errors = 0;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/hewn/Loaded.h"
+#include "lib/Support/Printable.h"
 #include "tools/hewn/Subcommands.h"
 
 #include "llvm/ADT/SmallString.h"
@@ -180,9 +181,9 @@ bool gatherInputs(const Loaded &loaded, const std::vector<std::string> &given, b
   auto take = [&](const std::string &name, Array array) {
     int index = loaded.inputNamed(name);
     if (index < 0) {
-      llvm::errs() << "error: the model has no input '" << name << "'; there are:";
+      llvm::errs() << "error: the model has no input '" << printable(name) << "'; there are:";
       for (int i = 0; i < model.num_inputs; ++i)
-        llvm::errs() << (i ? ", '" : " '") << model.inputs[i].name << "'";
+        llvm::errs() << (i ? ", '" : " '") << printable(model.inputs[i].name) << "'";
       llvm::errs() << "\n";
       fine = false;
       return;
@@ -217,8 +218,8 @@ bool gatherInputs(const Loaded &loaded, const std::vector<std::string> &given, b
       if (fill) {
         inputs[i] = filled(model, model.inputs[i]);
       } else {
-        llvm::errs() << "error: input '" << model.inputs[i].name << "' is missing: --input " << model.inputs[i].name
-                     << "=FILE.npy\n";
+        std::string name = printable(model.inputs[i].name);
+        llvm::errs() << "error: input '" << name << "' is missing: --input " << name << "=FILE.npy\n";
         fine = false;
       }
     }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lib/Support/Printable.h"
 #include "tools/hewn/CommandLine.h"
 #include "tools/hewn/Loaded.h"
 #include "tools/hewn/Subcommands.h"
@@ -73,7 +74,7 @@ int runMain() {
     }
   }
   for (auto &[name, array] : named)
-    llvm::outs() << name << ": " << typeText(array.type) << " " << shapeText(array) << "\n";
+    llvm::outs() << hewn::printable(name) << ": " << typeText(array.type) << " " << shapeText(array) << "\n";
   return 0;
 }
 

@@ -142,7 +142,8 @@ std::optional<DimExpr> DimExpr::divideExactly(const DimExpr &other) const {
   const Term &lead = other.rep->terms.front();
   for (int step = 0; step < 16 && !rest.rep->terms.empty(); ++step) {
     const Term &term = rest.rep->terms.front();
-    if (lead.coefficient == 0 || term.coefficient % lead.coefficient != 0)
+    // The least number by -1 traps.
+    if (lead.coefficient == 0 || (lead.coefficient != -1 && term.coefficient % lead.coefficient != 0))
       return std::nullopt;
     Term part{floorDivide(term.coefficient, lead.coefficient), term.factors};
     for (const AtomRef &factor : lead.factors) {

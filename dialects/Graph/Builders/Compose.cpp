@@ -160,7 +160,7 @@ DimExpr clampToZero(const DimExpr &expr) { return isNonNegative(expr) ? expr : D
 
 std::optional<Dims> intsOrRead(OnnxNode &node, StringRef name, unsigned i, bool &absent) {
   absent = false;
-  if (std::optional<SmallVector<int64_t>> written = node.getInts(name))
+  if (std::optional<SmallVector<int64_t>> written = node.getInts(name, OnnxNode::Range::Any))
     return Dims(written->begin(), written->end());
   if (node.input(i))
     return node.contentsOrRead(node.input(i));
@@ -170,7 +170,7 @@ std::optional<Dims> intsOrRead(OnnxNode &node, StringRef name, unsigned i, bool 
 
 std::optional<SmallVector<int64_t>> constantInts(OnnxNode &node, StringRef name, unsigned i, bool &absent) {
   absent = false;
-  if (std::optional<SmallVector<int64_t>> written = node.getInts(name))
+  if (std::optional<SmallVector<int64_t>> written = node.getInts(name, OnnxNode::Range::Any))
     return written;
   if (!node.input(i)) {
     absent = true;

@@ -59,7 +59,7 @@ constexpr int64_t kFar = int64_t(1) << 40;
 /// The loop whose induction variable `value` is, with constant bounds and step.
 std::optional<Facts> factsOfLoop(Value value) {
   auto argument = dyn_cast<BlockArgument>(value);
-  auto loop = argument ? dyn_cast<LoopLikeOpInterface>(argument.getOwner()->getParentOp()) : nullptr;
+  auto loop = argument ? dyn_cast_if_present<LoopLikeOpInterface>(argument.getOwner()->getParentOp()) : nullptr;
   if (!loop || loop.getSingleInductionVar() != value)
     return std::nullopt;
   auto constant = [](std::optional<OpFoldResult> bound) { return bound ? getConstantIntValue(*bound) : std::nullopt; };
@@ -115,7 +115,9 @@ std::optional<bool> alwaysOrNever(arith::CmpIPredicate predicate, const Facts &x
 } // namespace
 
 Index ElementBuilder::constant(int64_t value) {
-  if (!home)
+  using Keys = llvm::DenseMapInfo<int64_t>;
+  // A model may name any number, those that mark the map's empty places too.
+  if (!home || value == Keys::getEmptyKey() || value == Keys::getTombstoneKey())
     return {arith::ConstantIndexOp::create(b, loc, value)};
   Value &known = constants[value];
   if (!known) {

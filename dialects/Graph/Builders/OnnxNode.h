@@ -28,12 +28,16 @@ public:
   virtual unsigned numOutputs() const = 0;
   virtual bool wantsOutput(unsigned i) const = 0;
 
+  /// What an integer attribute may be. Numbers that sizes and positions are computed from lie where sums and products of
+  /// two of them don't overflow; others are refused. Numbers that are only compared, or clamped, may be any.
+  enum class Range { Size, Any };
+
   virtual bool hasAttr(llvm::StringRef name) const = 0;
-  virtual int64_t getInt(llvm::StringRef name, int64_t otherwise) const = 0;
+  virtual int64_t getInt(llvm::StringRef name, int64_t otherwise, Range range = Range::Size) const = 0;
   virtual double getFloat(llvm::StringRef name, double otherwise) const = 0;
   virtual std::string getString(llvm::StringRef name, llvm::StringRef otherwise) const = 0;
   /// nullopt where the attribute is absent.
-  virtual std::optional<llvm::SmallVector<int64_t>> getInts(llvm::StringRef name) const = 0;
+  virtual std::optional<llvm::SmallVector<int64_t>> getInts(llvm::StringRef name, Range range = Range::Size) const = 0;
   virtual std::optional<llvm::SmallVector<float>> getFloats(llvm::StringRef name) const = 0;
   virtual std::optional<llvm::SmallVector<std::string>> getStrings(llvm::StringRef name) const = 0;
   /// A tensor attribute (or the constant forms value_float, value_ints, ...) as

@@ -59,7 +59,7 @@ LogicalResult buildTfIdfVectorizer(OnnxNode &node) {
   Composer c(node);
   Value x = node.input(0);
   std::optional<SmallVector<int64_t>> starts = node.getInts("ngram_counts"), columns = node.getInts("ngram_indexes"),
-                                      words = node.getInts("pool_int64s");
+                                      words = node.getInts("pool_int64s", OnnxNode::Range::Any);
   int64_t least = node.getInt("min_gram_length", 1), most = node.getInt("max_gram_length", 1),
           skips = node.getInt("max_skip_count", 0);
   if (!x || getRank(x) < 1 || getRank(x) > 2 || !isa<IntegerType>(getElementType(x)) || !starts || !columns || !words)

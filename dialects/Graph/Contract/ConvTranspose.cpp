@@ -78,6 +78,12 @@ struct Phases {
   SmallVector<int64_t> taps, first, last;
 };
 
+/// How long the result is along spatial dim `i`.
+static DimExpr resultExtent(const Window &w, int64_t i, const DimExpr &extent, int64_t more) {
+  int64_t reach = (w.kernel[i] - 1) * w.dilations[i] + 1;
+  return (extent - DimExpr(1)) * DimExpr(w.strides[i]) + DimExpr(reach + more) - w.low[i] - w.high[i];
+}
+
 /// Nothing where a stride is 1 in all dims, taps lie apart, or the padding is known only when run.
 static std::optional<Phases> readPhases(const Window &w, ArrayRef<int64_t> more) {
   if (llvm::all_of(w.strides, [](int64_t s) { return s == 1; }) ||
@@ -127,6 +133,8 @@ static Value composeByPhases(Composer &c, Value x, Value weights, const Window &
     plain.high.push_back(DimExpr(phases.last[i]));
   }
   Value tiles = composeConv(c, x, weights, plain, groups);
+  if (!tiles)
+    return {};
   // [N, G * phases.. * M, t..] -> [N, G, M, t1, phases1, t2, ..] -> [N, G * M, t1 * phases1, ..]
   Dims counts = getDims(tiles), split = {in[0], DimExpr(groups)}, shape = {in[0], DimExpr(groups) * features};
   SmallVector<int64_t> order = {0, 1, 2 + n};
@@ -138,11 +146,9 @@ static Value composeByPhases(Composer &c, Value x, Value weights, const Window &
   split.push_back(features);
   split.append(counts.begin() + 2, counts.end());
   Value whole = c.reshape(c.transpose(c.reshape(tiles, split), order), shape);
-  for (int64_t i = 0; i < n; ++i) {
-    DimExpr extent =
-        (in[2 + i] - DimExpr(1)) * DimExpr(w.strides[i]) + DimExpr(w.kernel[i] + more[i]) - w.low[i] - w.high[i];
-    whole = c.slice(whole, 2 + i, w.low[i] - DimExpr(phases.first[i] * w.strides[i]), extent);
-  }
+  for (int64_t i = 0; i < n; ++i)
+    whole = c.slice(whole, 2 + i, w.low[i] - DimExpr(phases.first[i] * w.strides[i]),
+                    resultExtent(w, i, in[2 + i], more[i]));
   return whole;
 }
 
@@ -180,6 +186,11 @@ LogicalResult buildConvTranspose(OnnxNode &node) {
     return node.refuse(Twine(groups) + " groups do not divide " + weightDims[0].str() + " channels");
   if (failed(readOutputPadding(node, ArrayRef(in).drop_front(2), more, w)))
     return failure();
+  for (size_t i = 0; i < n; ++i) {
+    DimExpr extent = resultExtent(w, int64_t(i), in[2 + i], more[i]);
+    if (more[i] < 0 || (extent.constant() && *extent.constant() < 1))
+      return node.refuse("pads and output_padding leave " + extent.str() + " elements along spatial dim " + Twine(i));
+  }
   Composer c(node);
   auto isOne = [](int64_t v) { return v == 1; };
   auto isZero = [](const DimExpr &d) { return d.is(0); };

@@ -48,10 +48,11 @@ LogicalResult buildMelWeightMatrix(OnnxNode &node) {
   SmallVector<int64_t> bins;
   for (int64_t i = 0; i < columns + 2; ++i) {
     double hertz = 700 * (std::pow(10.0, (low + double(i) * step) / 2595) - 1);
-    bins.push_back(int64_t(std::floor((length + 1) * hertz / rate)));
+    double bin = std::floor((length + 1) * hertz / rate);
+    if (!(bin >= 0 && bin < double(rows)))
+      return node.refuse("has edges outside of the spectrum");
+    bins.push_back(int64_t(bin));
   }
-  if (bins.front() < 0 || bins.back() >= rows)
-    return node.refuse("has edges outside of the spectrum");
   SmallVector<double> matrix(size_t(rows * columns), 0);
   for (int64_t i = 0; i < columns; ++i) {
     int64_t left = bins[i], centre = bins[i + 1], right = bins[i + 2];

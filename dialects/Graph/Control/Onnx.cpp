@@ -37,8 +37,8 @@ bool areTensors(ValueRange values) {
   return llvm::all_of(values, [](Value v) { return v && isa<RankedTensorType>(v.getType()); });
 }
 
-/// The one element of a tensor of whatever rank.
-Value asScalar(OnnxNode &node, Value value) { return value ? Composer(node).reshape(value, {}) : value; }
+/// The one element of a tensor of whatever rank; null, after an error, where it has several or none.
+Value asScalar(OnnxNode &node, Value value) { return Composer(node).reshape(value, {}); }
 
 Value scalar(OnnxNode &node, int64_t value) {
   auto type = RankedTensorType::get({}, node.b.getI64Type());
@@ -125,6 +125,8 @@ LogicalResult buildIf(OnnxNode &node) {
   }
   OpBuilder::InsertionGuard guard(node.b);
   condition = asScalar(node, condition);
+  if (!condition)
+    return failure();
   RegionOpBuilder shell(node.b, node.loc, IfOp::getOperationName(), 2);
   SmallVector<Value> branches[2];
   for (unsigned r : {0, 1}) {
@@ -212,8 +214,10 @@ public:
 private:
   /// Trip count and condition as operands, and the count as far as it is known.
   bool takeTrips() {
-    trips = asScalar(node, node.input(0));
-    condition = asScalar(node, node.input(1));
+    trips = node.input(0) ? asScalar(node, node.input(0)) : Value();
+    condition = node.input(1) ? asScalar(node, node.input(1)) : Value();
+    if ((node.input(0) && !trips) || (node.input(1) && !condition))
+      return false;
     if (trips && !getElementType(trips).isSignlessInteger(64)) {
       (void)node.refuse("needs a trip count of type int64");
       return false;
@@ -268,6 +272,8 @@ private:
     if (yields.size() < 1 + carried.size() || !areTensors(yields))
       return node.refuse("has a body that yields too little");
     yields[0] = asScalar(node, yields[0]);
+    if (!yields[0] || !getElementType(yields[0]).isInteger(1))
+      return node.refuse("has a body whose first output is no condition of one element");
     goesOn = yields[0] == block->getArgument(1) || isTrue(node, yields[0]);
     for (auto [i, shape] : llvm::enumerate(carried)) {
       TensorShape next = shapeOf(yields[1 + i]);

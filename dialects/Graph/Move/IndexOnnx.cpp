@@ -44,11 +44,13 @@ LogicalResult buildGatherElements(OnnxNode &node) {
 
 LogicalResult buildGatherND(OnnxNode &node) {
   Dims dims = getDims(node.input(0)), places = getDims(node.input(1));
-  size_t from = node.getInt("batch_dims", 0), depth = places.empty() ? 0 : places.back().constant().value_or(0);
-  if (from + depth <= dims.size() && failed(checkIndices(node, node.input(1), ArrayRef(dims).slice(from, depth))))
+  int64_t from = node.getInt("batch_dims", 0), depth = places.empty() ? 0 : places.back().constant().value_or(0);
+  if (from < 0 || from >= int64_t(std::min(dims.size(), places.size())))
+    return node.refuse("batch_dims is " + Twine(from) + ", and must be from 0 to below both ranks");
+  if (from + depth <= int64_t(dims.size()) &&
+      failed(checkIndices(node, node.input(1), ArrayRef(dims).slice(from, depth))))
     return failure();
-  return node.finish(
-      node.make<GatherNDOp>({node.input(0), node.input(1)}, node.attr("batchDims", node.getInt("batch_dims", 0))));
+  return node.finish(node.make<GatherNDOp>({node.input(0), node.input(1)}, node.attr("batchDims", from)));
 }
 
 LogicalResult buildOneHot(OnnxNode &node) {
@@ -92,9 +94,9 @@ LogicalResult buildEyeLike(OnnxNode &node) {
   if (!type)
     return node.refuse("data type " + Twine(node.getInt("dtype", 1)) + ", which hewn does not have");
   Dims shape = getDims(node.input(0));
-  return node.finish(
-      node.make<EyeOp>({}, {node.attr("shape", ArrayRef<DimExpr>(shape)), node.attr("k", node.getInt("k", 0)),
-                            node.attr("elementType", TypeAttr::get(type))}));
+  return node.finish(node.make<EyeOp>({}, {node.attr("shape", ArrayRef<DimExpr>(shape)),
+                                           node.attr("k", node.getInt("k", 0, OnnxNode::Range::Any)),
+                                           node.attr("elementType", TypeAttr::get(type))}));
 }
 
 /// ceil((limit - start) / delta), not negative, by ops: what is known only when run.

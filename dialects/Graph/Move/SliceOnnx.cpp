@@ -171,6 +171,8 @@ LogicalResult buildSplit(OnnxNode &node) {
     return failure();
   DimExpr dim = getDims(x)[*axis];
   int64_t parts = node.getInt("num_outputs", node.numOutputs());
+  if (parts != int64_t(node.numOutputs()))
+    return node.refuse("num_outputs is " + Twine(parts) + ", and there are " + Twine(node.numOutputs()) + " outputs");
   if (absent) {
     if (parts < 1)
       return node.refuse("splits into " + Twine(parts));

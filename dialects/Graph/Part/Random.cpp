@@ -52,7 +52,7 @@ LogicalResult MultinomialOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorSh
 /// A float everywhere but in Dropout.
 static int64_t seedOf(OnnxNode &node) {
   if (node.opType() == "Dropout")
-    return node.getInt("seed", 0);
+    return node.getInt("seed", 0, OnnxNode::Range::Any);
   return floatBits(llvm::APFloat(float(node.getFloat("seed", 0))));
 }
 

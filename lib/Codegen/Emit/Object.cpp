@@ -160,30 +160,59 @@ static std::atomic<bool> broken = false;
 
 Error recoverLLVM(function_ref<Error()> work) {
   if (broken)
-    return createStringError("internal error: the code generator failed before in this process");
+    return createStringError("internal error: the compiler failed before in this process");
   fatalMessage.clear();
   Error result = Error::success();
   CrashRecoveryContext recovery;
-  if (recovery.RunSafely([&] { result = work(); }))
+  if (recovery.RunSafely([&] {
+        try {
+          result = work();
+        } catch (const std::exception &e) { // no memory, and whatever else a library throws
+          result = joinErrors(std::move(result), createStringError(Twine("internal error: ") + e.what()));
+        }
+      }))
     return result;
   broken = true;
   consumeError(std::move(result));
-  return createStringError("internal error in the code generator: " +
-                           (fatalMessage.empty() ? "it crashed" : fatalMessage));
+  return createStringError("internal error: " + (fatalMessage.empty() ? "the compiler crashed" : fatalMessage));
 }
 
-Error guardLLVM(function_ref<Error()> work) {
-  static std::mutex oneAtATime;
-  std::lock_guard<std::mutex> lock(oneAtATime);
-  ScopedFatalErrorHandler handler([](void *, const char *reason, bool) {
+namespace {
+/// While one lives, fatal errors of LLVM end the work of their thread and not the process. They are the process's: the first one
+/// installs the handlers, the last one takes them away.
+class FatalErrors {
+public:
+  FatalErrors() {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (count++ > 0)
+      return;
+    install_fatal_error_handler(leave);
+    install_bad_alloc_error_handler(leave);
+    CrashRecoveryContext::Enable();
+  }
+  ~FatalErrors() {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (--count > 0)
+      return;
+    CrashRecoveryContext::Disable();
+    remove_bad_alloc_error_handler();
+    remove_fatal_error_handler();
+  }
+
+private:
+  static void leave(void *, const char *reason, bool) {
     fatalMessage = reason;
     if (CrashRecoveryContext *recovery = CrashRecoveryContext::GetCurrent())
       recovery->HandleExit(70);
-  });
-  CrashRecoveryContext::Enable();
-  Error result = recoverLLVM(work);
-  CrashRecoveryContext::Disable();
-  return result;
+  }
+  static inline std::mutex mutex;
+  static inline unsigned count = 0;
+};
+} // namespace
+
+Error guardLLVM(function_ref<Error()> work) {
+  FatalErrors handled;
+  return recoverLLVM(work);
 }
 
 Error forEachInParallel(unsigned threads, size_t count, function_ref<Error(size_t)> work) {

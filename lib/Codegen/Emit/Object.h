@@ -67,8 +67,8 @@ llvm::Expected<std::string> generateCode(llvm::Module &module, const MachineSpec
 /// Gives an empty module the machine's triple and data layout.
 llvm::Error setMachine(llvm::Module &module, const MachineSpec &machine);
 
-/// Runs `work` so that a fatal error inside LLVM comes back as an error of ours. One caller at a time a process;
-/// threads that `work` starts wrap what they do in `recoverLLVM`.
+/// Runs `work` so that a fatal error inside LLVM, a failed assertion or a lack of memory comes back as an error of ours;
+/// threads that `work` starts wrap what they do in `recoverLLVM`. Calls may nest, and several threads may call.
 llvm::Error recoverLLVM(llvm::function_ref<llvm::Error()> work);
 llvm::Error guardLLVM(llvm::function_ref<llvm::Error()> work);
 /// `work` for each of [0, count), on `threads` threads (0: as many as the machine has), each in `recoverLLVM`. To be

@@ -54,9 +54,20 @@ const AttributeProto *Node::find(StringRef name, Kind kind) const {
   return nullptr;
 }
 
-int64_t Node::getInt(StringRef name, int64_t otherwise) const {
+bool Node::isInRange(StringRef name, ArrayRef<int64_t> values, Range range) const {
+  constexpr int64_t most = int64_t(1) << 31;
+  const auto *outside = llvm::find_if(values, [](int64_t value) { return value < -most || value > most; });
+  if (range == Range::Any || outside == values.end())
+    return true;
+  badAttribute = true;
+  importer.refuse(info, "attribute '" + name + "' is " + Twine(*outside) + ", and may be " + Twine(-most) + " to " +
+                            Twine(most));
+  return false;
+}
+
+int64_t Node::getInt(StringRef name, int64_t otherwise, Range range) const {
   const AttributeProto *attribute = find(name, AttributeProto::INT);
-  return attribute ? attribute->i() : otherwise;
+  return attribute && isInRange(name, attribute->i(), range) ? attribute->i() : otherwise;
 }
 
 double Node::getFloat(StringRef name, double otherwise) const {
@@ -70,11 +81,12 @@ std::string Node::getString(StringRef name, StringRef otherwise) const {
   return attribute ? attribute->s() : otherwise.str();
 }
 
-std::optional<SmallVector<int64_t>> Node::getInts(StringRef name) const {
+std::optional<SmallVector<int64_t>> Node::getInts(StringRef name, Range range) const {
   const AttributeProto *attribute = find(name, AttributeProto::INTS);
   if (!attribute)
     return std::nullopt;
-  return SmallVector<int64_t>(attribute->ints().begin(), attribute->ints().end());
+  SmallVector<int64_t> values(attribute->ints().begin(), attribute->ints().end());
+  return isInRange(name, values, range) ? std::optional(values) : std::nullopt;
 }
 
 std::optional<SmallVector<float>> Node::getFloats(StringRef name) const {

@@ -23,10 +23,10 @@ public:
   bool wantsOutput(unsigned i) const override;
 
   bool hasAttr(llvm::StringRef name) const override { return attributes.contains(name); }
-  int64_t getInt(llvm::StringRef name, int64_t otherwise) const override;
+  int64_t getInt(llvm::StringRef name, int64_t otherwise, Range range = Range::Size) const override;
   double getFloat(llvm::StringRef name, double otherwise) const override;
   std::string getString(llvm::StringRef name, llvm::StringRef otherwise) const override;
-  std::optional<llvm::SmallVector<int64_t>> getInts(llvm::StringRef name) const override;
+  std::optional<llvm::SmallVector<int64_t>> getInts(llvm::StringRef name, Range range = Range::Size) const override;
   std::optional<llvm::SmallVector<float>> getFloats(llvm::StringRef name) const override;
   std::optional<llvm::SmallVector<std::string>> getStrings(llvm::StringRef name) const override;
   mlir::Value getTensor(llvm::StringRef name) override;
@@ -56,6 +56,8 @@ private:
   using Kind = onnx::AttributeProto::AttributeType;
   /// The attribute; null where it is absent, or (reported) of another type.
   const onnx::AttributeProto *find(llvm::StringRef name, Kind kind) const;
+  /// Whether numbers of the attribute are in the range; reported where they are not.
+  bool isInRange(llvm::StringRef name, llvm::ArrayRef<int64_t> values, Range range) const;
   const onnx::GraphProto *subgraph(llvm::StringRef name);
   llvm::LogicalResult buildDirect(const OnnxRecord &record);
   llvm::LogicalResult checkAttributes(const OnnxRecord &record);

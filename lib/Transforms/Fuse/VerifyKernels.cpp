@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Closes the kernels stage: what computes lies in a kernel, and a kernel holds only ops of the kinds that engines know.
-// What may stand outside is what costs nothing or is control: constants, views, symbols, parts, If, Loop, Scan.
-// What a kernel makes of its contraction or reductions is read at the one index that a point of its space has (SpaceMap).
+// What may stand outside is what costs nothing or is control: constants, views, symbols, parts, If, Loop, Scan. A kernel has
+// tensors for arguments, names the symbols that its dims are written in, and ends by giving its results; a launch gives it what
+// it takes. What a kernel makes of its contraction or reductions is read at the one index that a point of its space has (SpaceMap).
 #include "dialects/Graph/Analysis/SpaceMap.h"
 #include "dialects/Graph/Analysis/Views.h"
 #include "dialects/Graph/Contract/Chain.h"
 #include "dialects/Graph/Graph.h"
 #include "dialects/Plan/Schedule.h"
 #include "lib/Transforms/Fuse/Passes.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 
@@ -62,6 +64,69 @@ LogicalResult verifyInPlace(plan::LaunchOp launch, plan::KernelOp kernel) {
   return success();
 }
 
+/// A symbol in a list of dims that is none of the kernel's; "" where there is none.
+std::string foreignSymbol(const graph::Dims &dims, const llvm::StringSet<> &own) {
+  std::string foreign;
+  for (const graph::DimExpr &dim : dims)
+    dim.walkSymbols([&](StringRef symbol) {
+      if (!own.contains(symbol))
+        foreign = symbol.str();
+    });
+  return foreign;
+}
+
+LogicalResult verifySymbols(plan::KernelOp kernel) {
+  llvm::StringSet<> own;
+  for (Attribute symbol : kernel.getSymbols()) {
+    if (!isa<StringAttr>(symbol))
+      return kernel.emitOpError() << "has " << symbol << " among its symbols, which is no name";
+    own.insert(cast<StringAttr>(symbol).getValue());
+  }
+  auto check = [&](Operation *at, const graph::Dims &dims) -> LogicalResult {
+    std::string foreign = foreignSymbol(dims, own);
+    if (foreign.empty())
+      return success();
+    return at->emitOpError() << "has a dim in the symbol '" << foreign << "', which is none of the kernel's";
+  };
+  for (Value argument : kernel.getBody().getArguments())
+    if (failed(check(kernel, graph::getDims(argument))))
+      return failure();
+  for (Operation &op : kernel.getBody().front()) {
+    for (Value result : op.getResults())
+      if (failed(check(&op, graph::getDims(result))))
+        return failure();
+    for (NamedAttribute attribute : op.getAttrs())
+      if (std::optional<graph::Dims> dims = graph::parseDims(attribute.getValue()); dims && failed(check(&op, *dims)))
+        return failure();
+  }
+  return success();
+}
+
+LogicalResult verifyForm(plan::KernelOp kernel) {
+  if (kernel.getBody().empty() || kernel.getBody().front().empty())
+    return kernel.emitOpError("has no body");
+  Block &body = kernel.getBody().front();
+  auto yield = dyn_cast<graph::YieldOp>(body.back());
+  if (!yield || yield->getOperandTypes() != TypeRange(kernel.getFunctionType().getResults()))
+    return kernel.emitOpError("does not end with a graph.yield of its results");
+  if (!llvm::all_of(body.getArgumentTypes(), llvm::IsaPred<RankedTensorType>) ||
+      !llvm::all_of(yield->getOperandTypes(), llvm::IsaPred<RankedTensorType>))
+    return kernel.emitOpError("takes or gives what is no tensor");
+  return verifySymbols(kernel);
+}
+
+LogicalResult verifyLaunch(plan::LaunchOp launch, SymbolTableCollection &symbols) {
+  auto kernel = symbols.lookupNearestSymbolFrom<plan::KernelOp>(launch, launch.getKernelAttr());
+  if (!kernel)
+    return success(); // already a function of loops
+  FunctionType type = kernel.getFunctionType();
+  if (launch.getOperandTypes() != TypeRange(type.getInputs()) ||
+      launch.getResultTypes() != TypeRange(type.getResults()) ||
+      launch.getSymbols().size() != kernel.getSymbols().size())
+    return launch.emitOpError() << "does not give '" << launch.getKernel() << "' what it takes";
+  return success();
+}
+
 struct VerifyKernelsPass : impl::VerifyKernelsPassBase<VerifyKernelsPass> {
   void runOnOperation() override {
     bool bad = false;
@@ -81,7 +146,11 @@ struct VerifyKernelsPass : impl::VerifyKernelsPassBase<VerifyKernelsPass> {
         refuse(op, "cannot be part of a kernel");
     });
     for (plan::KernelOp kernel : getOperation().getOps<plan::KernelOp>())
-      bad |= failed(verifySpace(kernel));
+      bad |= failed(verifyForm(kernel)) || failed(verifySpace(kernel));
+    SymbolTableCollection symbols;
+    getOperation()->walk([&](plan::LaunchOp launch) { bad |= failed(verifyLaunch(launch, symbols)); });
+    if (bad)
+      return signalPassFailure();
     SymbolTable kernels(getOperation());
     getOperation()->walk([&](plan::LaunchOp launch) {
       bad |= failed(verifyInPlace(launch, kernels.lookup<plan::KernelOp>(launch.getKernel())));
