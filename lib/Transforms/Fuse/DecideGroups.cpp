@@ -11,12 +11,12 @@
 //     %3 = graph.sub %1, %2        {graph.in_group = 1}
 //     %4 = graph.slice %3          {graph.in_group = 2}    map: elementwise ops and moves over one space
 //
-// Refused: what would compute an element many times over (a dear producer behind a broadcast or a window), what would
+// Refused: what would compute an element many times over (a dear producer behind a broadcast or a window, or a cheap one behind moves
+// that read several elements each, one behind the other: Recompute.h), what would
 // need a value that a later op makes (a cycle), two contractions in one kernel, what a contraction reads, results of unlike
 // shape in one kernel, what would read a reduction's or contraction's result at another index than where the kernel is (SpaceMap).
 // The pass is a single walk in program order; it does not undo a choice, but for what rows would compute more than once. FormGroups
 // applies the decision.
-#include "dialects/Graph/Analysis/Cost.h"
 #include "dialects/Graph/Analysis/Layout.h"
 #include "dialects/Graph/Analysis/SpaceMap.h"
 #include "dialects/Graph/Analysis/Views.h"
@@ -27,6 +27,7 @@
 #include "dialects/Plan/Pieces.h"
 #include "dialects/Plan/WinogradSchedule.h"
 #include "lib/Transforms/Fuse/Passes.h"
+#include "lib/Transforms/Fuse/Recompute.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -48,19 +49,15 @@ struct Group {
   std::string why;
 };
 
+/// Ops in a kernel: one more gains nothing there, and time to make code of them grows faster than their number.
+constexpr size_t kMostOps = 128;
 /// Operands of a move that is computed where one of them is.
 constexpr unsigned kMostOfAMove = 2;
+constexpr llvm::StringLiteral kMovesInPlace = "a move reads its operand in place";
 
 bool isKind(Operation *op) {
   return isa<graph::ElementwiseOpInterface, graph::ReduceOpInterface, graph::ScanOpInterface,
              graph::ContractOpInterface, graph::MoveOpInterface>(op);
-}
-
-/// Whether evaluating the op twice is a waste.
-bool isDear(Operation *op) {
-  if (isa<graph::ElementwiseOpInterface>(op))
-    return graph::isTranscendental(*op);
-  return !isa<graph::MoveOpInterface>(op);
 }
 
 class Decider {
@@ -82,6 +79,8 @@ public:
                     });
       if (fuse && !placed && !isa<graph::ContractOpInterface, graph::ScanOpInterface>(op))
         joinProducers(&op);
+      if (fuse && !placed)
+        splitMoves(&op);
       if (!groupOf.contains(&op))
         open(&op);
       if (placed) { // nothing will be left of it
@@ -115,6 +114,20 @@ private:
   Block &block;
   std::vector<Group> groups;
   llvm::DenseMap<Operation *, unsigned> position, groupOf;
+  Recompute recompute;
+
+  bool isDear(Operation *op) { return recompute.isDear(op); }
+  /// Whether `op` may compute what it reads of the group's `operand` at each of its elements.
+  bool mayRecompute(const Group &group, Value operand, Operation *op) {
+    SmallVector<Operation *> ops(group.ops);
+    llvm::sort(ops, [&](Operation *x, Operation *y) { return position[x] < position[y]; });
+    return recompute.pays(ops, operand, op);
+  }
+  /// Whether the op, which may be null, is in the group.
+  bool isIn(const Group &group, Operation *op) {
+    auto found = groupOf.find(op);
+    return found != groupOf.end() && &groups[found->second] == &group;
+  }
 
   void open(Operation *op) {
     Group group;
@@ -149,7 +162,7 @@ private:
     for (Operation *member : group.ops)
       for (Operation *user : member->getUsers()) {
         Operation *top = inBlock(user);
-        if (!top || top == op || llvm::is_contained(group.ops, top) || (joined && llvm::is_contained(joined->ops, top)))
+        if (!top || top == op || isIn(group, top) || (joined && isIn(*joined, top)))
           continue;
         if (position[top] < position[op])
           return false;
@@ -161,8 +174,8 @@ private:
   bool resultsFit(const Group &group, Operation *op, llvm::function_ref<bool(Value)> allowed) {
     for (Operation *member : group.ops)
       for (Value result : member->getResults()) {
-        bool outside = llvm::any_of(
-            result.getUsers(), [&](Operation *user) { return user != op && !llvm::is_contained(group.ops, user); });
+        bool outside =
+            llvm::any_of(result.getUsers(), [&](Operation *user) { return user != op && !isIn(group, user); });
         if (outside && !allowed(result))
           return false;
       }
@@ -415,7 +428,7 @@ private:
 
   /// Why `op`, which reads `operand` of `group`, belongs into it; nullopt where it does not.
   std::optional<std::string> accepts(Group &group, Value operand, Operation *op) {
-    if (group.shape == Shape::Alone || !mayRunAt(group, op))
+    if (group.shape == Shape::Alone || group.ops.size() >= kMostOps || !mayRunAt(group, op))
       return std::nullopt;
     Dims result = graph::getDims(op->getResult(0)), from = graph::getDims(operand);
     bool elementwise = isa<graph::ElementwiseOpInterface>(op);
@@ -451,7 +464,7 @@ private:
       if (result == from && resultsFit(group, op, [&](Value v) { return graph::getDims(v) == result; }))
         return "elementwise ops over one space";
       // Behind a broadcast each element is computed again and again: only what is cheap, and needed nowhere else.
-      if (allCheap(group) && resultsFit(group, op, [](Value) { return false; }))
+      if (allCheap(group) && resultsFit(group, op, [](Value) { return false; }) && mayRecompute(group, operand, op))
         return "a cheap operand that is broadcast";
       return std::nullopt;
     }
@@ -469,12 +482,48 @@ private:
       return std::nullopt;
     std::optional<int64_t> reads = graph::numElements(result).constant(), there = graph::numElements(from).constant();
     bool once = reads && there && *reads <= *there + *there / 4;
-    if (!allCheap(group) && !once)
+    if ((!allCheap(group) && !once) || !mayRecompute(group, operand, op))
       return std::nullopt;
-    return "a move reads its operand in place";
+    return kMovesInPlace.str();
   }
 
-  bool allCheap(const Group &group) { return llvm::none_of(group.ops, isDear); }
+  /// Moves that follow each other, of which the first reads what is dear to compute again for the last: they become one group
+  /// without what comes before them.
+  void splitMoves(Operation *op) {
+    auto move = dyn_cast<graph::MoveOpInterface>(op);
+    if (!move || groupOf.contains(op) || op->getNumOperands() == 0)
+      return;
+    Value operand = op->getOperand(0);
+    Group *group = groupWith(operand);
+    if (!group || group->shape != Shape::Map)
+      return;
+    SmallVector<Operation *> moves;
+    for (Operation *maker = operand.getDefiningOp(); isIn(*group, maker) && isa<graph::MoveOpInterface>(maker) &&
+                                                     maker->hasOneUse() && maker->getNumOperands() == 1;
+         maker = maker->getOperand(0).getDefiningOp())
+      moves.push_back(maker);
+    if (moves.empty() || moves.size() == group->ops.size())
+      return;
+    std::reverse(moves.begin(), moves.end());
+    if (!recompute.pays(moves, operand, op))
+      return;
+    llvm::erase_if(group->ops, [&](Operation *member) { return llvm::is_contained(moves, member); });
+    group->space = graph::getDims(moves.front()->getOperand(0));
+    if (size_t at = group->why.find(kMovesInPlace); at != std::string::npos)
+      group->why.resize(at < 2 ? 0 : at - 2); // with what is between two reasons
+    Group own;
+    own.ops = std::move(moves);
+    own.ops.push_back(op);
+    own.space = graph::getDims(op->getResult(0));
+    own.why = kMovesInPlace;
+    for (Operation *member : own.ops)
+      groupOf[member] = groups.size();
+    groups.push_back(std::move(own));
+  }
+
+  bool allCheap(const Group &group) {
+    return llvm::none_of(group.ops, [&](Operation *op) { return isDear(op); });
+  }
 
   /// Whether the reduced operand exists only element by element, larger than what it reads.
   static bool windowed(const Group &group) {
@@ -498,8 +547,8 @@ private:
 
   /// `op` is in `group` and reads `operand` of `other`: makes one group of both where that keeps one nest.
   void merge(Group &group, Group &other, Value operand, Operation *op) {
-    if (other.shape != Shape::Map || group.shape == Shape::Alone || feedsContraction(other, group) ||
-        !mayRunAt(other, op, &group) || !mayRunAt(group, op, &other))
+    if (other.shape != Shape::Map || group.shape == Shape::Alone || group.ops.size() + other.ops.size() > kMostOps ||
+        feedsContraction(other, group) || !mayRunAt(other, op, &group) || !mayRunAt(group, op, &other))
       return;
     Dims from = graph::getDims(operand), result = graph::getDims(op->getResult(0));
     Dims wanted = group.shape == Shape::Rows ? group.space : result;
@@ -507,12 +556,12 @@ private:
     auto usedByBoth = [&](const Group &g) {
       for (Operation *member : g.ops)
         for (Operation *user : member->getUsers())
-          if (user != op && !llvm::is_contained(group.ops, user) && !llvm::is_contained(other.ops, user) &&
-              !fits(graph::getDims(member->getResult(0))))
+          if (user != op && !isIn(group, user) && !isIn(other, user) && !fits(graph::getDims(member->getResult(0))))
             return false;
       return true;
     };
-    if (!usedByBoth(other) || !(from == wanted || allCheap(other)) ||
+    bool again = from != wanted || isa<graph::MoveOpInterface>(op);
+    if (!usedByBoth(other) || !(from == wanted || allCheap(other)) || (again && !mayRecompute(other, operand, op)) ||
         (group.shape != Shape::Map && (windowed(other) || (!operand.hasOneUse() && turnsInside(other)))))
       return;
     for (Operation *member : other.ops) {

@@ -1,0 +1,98 @@
+// What is computed where it is read is computed as often as it is read: moves that read several elements each, one behind the other,
+// do not end in one kernel, whatever cheap ops lie between them.
+// RUN: hewn-opt %s --split-input-file --hewn-decide-groups | FileCheck %s
+
+// Both dims of one picture: four taps a result element, of values that are there.
+// CHECK-LABEL: func.func @two_dims
+func.func @two_dims(%x: tensor<1x3x8x8xf32>) -> tensor<1x3x16x16xf32> {
+  // CHECK: graph.resize {{.*}}dim = 2{{.*}}graph.in_group = 0
+  // CHECK: graph.resize {{.*}}dim = 3{{.*}}graph.in_group = 0
+  %0 = graph.resize %x {dim = 2 : i64, size = [16], scale = 0.0 : f64, mode = "linear", coordinates = "half_pixel"} : (tensor<1x3x8x8xf32>) -> tensor<1x3x16x8xf32>
+  %1 = graph.resize %0 {dim = 3 : i64, size = [16], scale = 0.0 : f64, mode = "linear", coordinates = "half_pixel"} : (tensor<1x3x16x8xf32>) -> tensor<1x3x16x16xf32>
+  return %1 : tensor<1x3x16x16xf32>
+}
+
+// -----
+
+// An op or two before them are as good as a load.
+// CHECK-LABEL: func.func @behind_relu
+func.func @behind_relu(%x: tensor<1x3x8x8xf32>) -> tensor<1x3x16x16xf32> {
+  // CHECK: graph.relu {{.*}}graph.in_group = 0
+  // CHECK: graph.resize {{.*}}dim = 2{{.*}}graph.in_group = 0
+  // CHECK: graph.resize {{.*}}dim = 3{{.*}}graph.in_group = 0
+  %r = graph.relu %x : (tensor<1x3x8x8xf32>) -> tensor<1x3x8x8xf32>
+  %0 = graph.resize %r {dim = 2 : i64, size = [16], scale = 0.0 : f64, mode = "linear", coordinates = "half_pixel"} : (tensor<1x3x8x8xf32>) -> tensor<1x3x16x8xf32>
+  %1 = graph.resize %0 {dim = 3 : i64, size = [16], scale = 0.0 : f64, mode = "linear", coordinates = "half_pixel"} : (tensor<1x3x16x8xf32>) -> tensor<1x3x16x16xf32>
+  return %1 : tensor<1x3x16x16xf32>
+}
+
+// -----
+
+// Many are computed once; the two dims stay together.
+// CHECK-LABEL: func.func @behind_many
+func.func @behind_many(%x: tensor<1x3x8x8xf32>, %y: tensor<1x3x8x8xf32>) -> tensor<1x3x16x16xf32> {
+  // CHECK: graph.add {{.*}}graph.in_group = 0
+  // CHECK: graph.mul {{.*}}graph.in_group = 0
+  // CHECK: graph.relu {{.*}}graph.in_group = 0
+  // CHECK: graph.resize {{.*}}dim = 2{{.*}}graph.in_group = 1
+  // CHECK: graph.resize {{.*}}dim = 3{{.*}}graph.in_group = 1
+  %a = graph.add %x, %y : (tensor<1x3x8x8xf32>, tensor<1x3x8x8xf32>) -> tensor<1x3x8x8xf32>
+  %m = graph.mul %a, %x : (tensor<1x3x8x8xf32>, tensor<1x3x8x8xf32>) -> tensor<1x3x8x8xf32>
+  %r = graph.relu %m : (tensor<1x3x8x8xf32>) -> tensor<1x3x8x8xf32>
+  %0 = graph.resize %r {dim = 2 : i64, size = [16], scale = 0.0 : f64, mode = "linear", coordinates = "half_pixel"} : (tensor<1x3x8x8xf32>) -> tensor<1x3x16x8xf32>
+  %1 = graph.resize %0 {dim = 3 : i64, size = [16], scale = 0.0 : f64, mode = "linear", coordinates = "half_pixel"} : (tensor<1x3x16x8xf32>) -> tensor<1x3x16x16xf32>
+  return %1 : tensor<1x3x16x16xf32>
+}
+
+// -----
+
+// Level after level, with a sum between: each level is a kernel.
+// CHECK-LABEL: func.func @levels
+func.func @levels(%x: tensor<1x3x8x8xf32>, %y: tensor<1x3x16x16xf32>) -> tensor<1x3x32x32xf32> {
+  // CHECK: graph.resize {{.*}}graph.in_group = 0{{.*}}size = [16]
+  // CHECK: graph.resize {{.*}}graph.in_group = 0{{.*}}size = [16]
+  // CHECK: graph.add {{.*}}graph.in_group = 0
+  // CHECK: graph.resize {{.*}}graph.in_group = 1{{.*}}size = [32]
+  // CHECK: graph.resize {{.*}}graph.in_group = 1{{.*}}size = [32]
+  %0 = graph.resize %x {dim = 2 : i64, size = [16], scale = 0.0 : f64, mode = "linear", coordinates = "half_pixel"} : (tensor<1x3x8x8xf32>) -> tensor<1x3x16x8xf32>
+  %1 = graph.resize %0 {dim = 3 : i64, size = [16], scale = 0.0 : f64, mode = "linear", coordinates = "half_pixel"} : (tensor<1x3x16x8xf32>) -> tensor<1x3x16x16xf32>
+  %2 = graph.add %1, %y : (tensor<1x3x16x16xf32>, tensor<1x3x16x16xf32>) -> tensor<1x3x16x16xf32>
+  %3 = graph.resize %2 {dim = 2 : i64, size = [32], scale = 0.0 : f64, mode = "linear", coordinates = "half_pixel"} : (tensor<1x3x16x16xf32>) -> tensor<1x3x32x16xf32>
+  %4 = graph.resize %3 {dim = 3 : i64, size = [32], scale = 0.0 : f64, mode = "linear", coordinates = "half_pixel"} : (tensor<1x3x32x16xf32>) -> tensor<1x3x32x32xf32>
+  return %4 : tensor<1x3x32x32xf32>
+}
+
+// -----
+
+// The same of dims that are known only when run.
+// CHECK-LABEL: func.func @levels_of_unknown_size
+func.func @levels_of_unknown_size(%x: tensor<?x8xf32> {graph.dims = ["n", 8]}, %y: tensor<?x8xf32> {graph.dims = ["2*n", 8]}) -> tensor<?x8xf32> {
+  // CHECK: graph.resize {{.*}}graph.in_group = 0
+  // CHECK: graph.add {{.*}}graph.in_group = 0
+  // CHECK: graph.resize {{.*}}graph.in_group = 1
+  // CHECK: graph.add {{.*}}graph.in_group = 1
+  // CHECK: graph.resize {{.*}}graph.in_group = 2
+  %0 = graph.resize %x {dim = 0 : i64, size = ["2*n"], scale = 0.0 : f64, mode = "cubic", coordinates = "half_pixel", graph.dims = [["2*n", 8]]} : (tensor<?x8xf32>) -> tensor<?x8xf32>
+  %1 = graph.add %0, %y {graph.dims = [["2*n", 8]]} : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %2 = graph.resize %1 {dim = 0 : i64, size = ["2*n"], scale = 1.5 : f64, mode = "cubic", coordinates = "half_pixel", graph.dims = [["2*n", 8]]} : (tensor<?x8xf32>) -> tensor<?x8xf32>
+  %3 = graph.add %2, %y {graph.dims = [["2*n", 8]]} : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %4 = graph.resize %3 {dim = 0 : i64, size = ["2*n"], scale = 1.5 : f64, mode = "cubic", coordinates = "half_pixel", graph.dims = [["2*n", 8]]} : (tensor<?x8xf32>) -> tensor<?x8xf32>
+  return %4 : tensor<?x8xf32>
+}
+
+// -----
+
+// A move that reads one element for one repeats nothing: a chain of ops is turned as it is made.
+// CHECK-LABEL: func.func @turned
+func.func @turned(%x: tensor<64x32xf32>) -> tensor<32x64xf32> {
+  // CHECK: graph.add {{.*}}graph.in_group = 0
+  // CHECK: graph.mul {{.*}}graph.in_group = 0
+  // CHECK: graph.sub {{.*}}graph.in_group = 0
+  // CHECK: graph.slice {{.*}}graph.in_group = 0
+  %0 = graph.add %x, %x : (tensor<64x32xf32>, tensor<64x32xf32>) -> tensor<64x32xf32>
+  %1 = graph.mul %0, %x : (tensor<64x32xf32>, tensor<64x32xf32>) -> tensor<64x32xf32>
+  %2 = graph.sub %1, %x : (tensor<64x32xf32>, tensor<64x32xf32>) -> tensor<64x32xf32>
+  %3 = graph.slice %2 {offsets = [0, 31], sizes = [64, 32], steps = array<i64: 1, -1>} : (tensor<64x32xf32>) -> tensor<64x32xf32>
+  %4 = graph.transpose %3 {order = array<i64: 1, 0>} : (tensor<64x32xf32>) -> tensor<32x64xf32>
+  return %4 : tensor<32x64xf32>
+}
