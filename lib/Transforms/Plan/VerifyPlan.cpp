@@ -7,6 +7,7 @@
 #include "lib/Transforms/Plan/Values/Buffers.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include <map>
 
 namespace hewn {
 #define GEN_PASS_DEF_VERIFYPLANPASS
@@ -91,16 +92,39 @@ LogicalResult verifyDisjoint(func::FuncOp program) {
   PlannedArena arena(program);
   for (const Sample &sample : samplesOf(program)) {
     PlannedArena::Sized sized = arena.at(sample);
-    for (auto [i, a] : llvm::enumerate(sized.blocks)) {
-      auto ownerOf = [&](size_t buffer) { return arena.buffers()[buffer].value.getDefiningOp(); };
-      if (a.offset < 0 || a.offset + a.size > sized.bytes)
+    auto ownerOf = [&](size_t buffer) { return arena.buffers()[buffer].value.getDefiningOp(); };
+    std::vector<size_t> byBegin;
+    for (auto [i, block] : llvm::enumerate(sized.blocks)) {
+      if (block.offset < 0 || block.offset + block.size > sized.bytes)
         return ownerOf(i)->emitOpError("does not lie within the arena");
-      for (auto [j, b] : llvm::enumerate(llvm::ArrayRef(sized.blocks).take_front(i)))
-        if (a.life.overlaps(b.life) && a.offset < b.offset + b.size && b.offset < a.offset + a.size) {
-          InFlightDiagnostic error = ownerOf(i)->emitOpError("overlaps another value in the arena");
-          error.attachNote(ownerOf(j)->getLoc()) << "this one";
-          return error;
-        }
+      if (block.size > 0)
+        byBegin.push_back(i);
+    }
+    llvm::stable_sort(byBegin,
+                      [&](size_t i, size_t j) { return sized.blocks[i].life.begin < sized.blocks[j].life.begin; });
+    // What lives where the sweep is: by where it lies, and by where it ends.
+    std::map<int64_t, size_t> lying;
+    std::multimap<unsigned, size_t> ending;
+    for (size_t i : byBegin) {
+      const ArenaBlock &block = sized.blocks[i];
+      auto ended = ending.lower_bound(block.life.begin);
+      for (auto [end, j] : llvm::make_range(ending.begin(), ended))
+        lying.erase(sized.blocks[j].offset);
+      ending.erase(ending.begin(), ended);
+      auto above = lying.lower_bound(block.offset);
+      auto below = above == lying.begin() ? lying.end() : std::prev(above);
+      std::optional<size_t> other;
+      if (above != lying.end() && above->first < block.offset + block.size)
+        other = above->second;
+      else if (below != lying.end() && below->first + sized.blocks[below->second].size > block.offset)
+        other = below->second;
+      if (other) {
+        InFlightDiagnostic error = ownerOf(i)->emitOpError("overlaps another value in the arena");
+        error.attachNote(ownerOf(*other)->getLoc()) << "this one";
+        return error;
+      }
+      lying[block.offset] = i;
+      ending.insert({block.life.end, i});
     }
   }
   return success();

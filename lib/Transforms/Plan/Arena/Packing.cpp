@@ -5,6 +5,7 @@
 #include <array>
 #include <map>
 #include <numeric>
+#include <optional>
 
 using llvm::ArrayRef;
 using llvm::MutableArrayRef;
@@ -56,23 +57,84 @@ SmallVector<Order> searchOrders(ArrayRef<ArenaBlock> blocks) {
           orderBy(blocks, [&](unsigned i) { return Key{most[i], double(length(blocks[i]))}; })};
 }
 
+using Neighbours = std::vector<SmallVector<unsigned, 4>>;
+
+/// For each block those that live at the same time; nullopt where these are too many to be looked at.
+std::optional<Neighbours> neighboursOf(ArrayRef<ArenaBlock> blocks) {
+  constexpr size_t most = 4'000'000; // some megabytes, and some tenths of a second
+  Order byBegin(blocks.size());
+  std::iota(byBegin.begin(), byBegin.end(), 0u);
+  llvm::stable_sort(byBegin, [&](unsigned a, unsigned b) { return blocks[a].life.begin < blocks[b].life.begin; });
+  Neighbours beside(blocks.size());
+  std::multimap<unsigned, unsigned> live; // by where their lives end
+  size_t count = 0;
+  for (unsigned i : byBegin) {
+    live.erase(live.begin(), live.lower_bound(blocks[i].life.begin));
+    count += live.size();
+    if (count > most)
+      return std::nullopt;
+    for (auto [end, other] : live) {
+      beside[i].push_back(other);
+      beside[other].push_back(i);
+    }
+    live.insert({blocks[i].life.end, i});
+  }
+  return beside;
+}
+
 /// Each block in `order` at the lowest offset where nothing that lives at the same time is in the way.
-void packGreedily(MutableArrayRef<ArenaBlock> blocks, const Order &order) {
-  SmallVector<const ArenaBlock *> placed; // by offset
+void packGreedily(MutableArrayRef<ArenaBlock> blocks, const Order &order, const Neighbours &beside) {
+  std::vector<bool> placed(blocks.size());
   for (unsigned i : order) {
-    ArenaBlock &block = blocks[i];
+    SmallVector<const ArenaBlock *> below;
+    for (unsigned other : beside[i])
+      if (placed[other])
+        below.push_back(&blocks[other]);
+    llvm::sort(below, [](const ArenaBlock *a, const ArenaBlock *b) { return a->offset < b->offset; });
     int64_t at = 0;
-    for (const ArenaBlock *other : placed) {
-      if (!other->life.overlaps(block.life))
-        continue;
-      if (at + block.size <= other->offset)
+    for (const ArenaBlock *other : below) {
+      if (at + blocks[i].size <= other->offset)
         break;
       at = std::max(at, other->offset + other->size);
     }
-    block.offset = at;
-    placed.insert(llvm::upper_bound(placed, &block,
-                                    [](const ArenaBlock *a, const ArenaBlock *b) { return a->offset < b->offset; }),
-                  &block);
+    blocks[i].offset = at;
+    placed[i] = true;
+  }
+}
+
+/// Each block, as they begin to live, in the first gap between those that live then: for blocks of which too many live at once to
+/// look at each pair.
+void packAsTheyCome(MutableArrayRef<ArenaBlock> blocks) {
+  Order byBegin(blocks.size());
+  std::iota(byBegin.begin(), byBegin.end(), 0u);
+  llvm::stable_sort(byBegin, [&](unsigned a, unsigned b) { return blocks[a].life.begin < blocks[b].life.begin; });
+  std::multimap<unsigned, unsigned> live;
+  std::map<int64_t, int64_t> gaps = {{0, INT64_MAX}}; // offset to end
+  for (unsigned i : byBegin) {
+    auto ended = live.lower_bound(blocks[i].life.begin);
+    for (auto [end, other] : llvm::make_range(live.begin(), ended)) {
+      auto [begin, stop] = std::pair(blocks[other].offset, blocks[other].offset + blocks[other].size);
+      auto next = gaps.lower_bound(begin);
+      if (next != gaps.end() && next->first == stop) {
+        stop = next->second;
+        next = gaps.erase(next);
+      }
+      if (next != gaps.begin() && std::prev(next)->second == begin)
+        std::prev(next)->second = stop;
+      else if (begin < stop)
+        gaps[begin] = stop;
+    }
+    live.erase(live.begin(), ended);
+    int64_t size = blocks[i].size;
+    auto gap = llvm::find_if(gaps, [&](auto &one) { return one.second - one.first >= size; });
+    blocks[i].offset = gap->first;
+    if (size > 0) {
+      auto [begin, end] = *gap;
+      gaps.erase(gap);
+      if (begin + size < end)
+        gaps[begin + size] = end;
+    }
+    live.insert({blocks[i].life.end, i});
   }
 }
 
@@ -246,8 +308,15 @@ int64_t packTogether(MutableArrayRef<ArenaBlock> blocks, int64_t enough, int64_t
       best = trial;
     }
   };
+  std::optional<Neighbours> beside = neighboursOf(blocks);
+  if (!beside) {
+    packAsTheyCome(trial);
+    keep();
+    llvm::copy(best, blocks.begin());
+    return height;
+  }
   for (const Order &order : greedyOrders(blocks)) {
-    packGreedily(trial, order);
+    packGreedily(trial, order, *beside);
     keep();
   }
   if (height > enough && blocks.size() <= mostSearched) {
