@@ -4,6 +4,7 @@
 // arrays are the business of hewn/__init__.py.
 #include "hewn/compiler.h"
 #include "hewn/runtime.h"
+#include "lib/Support/Printable.h"
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -13,7 +14,9 @@
 #include <nanobind/stl/vector.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <cxxabi.h>
+#include <deque>
 #include <stdexcept>
 #include <unistd.h>
 
@@ -37,29 +40,56 @@ template <typename Work> void withoutLock(Work work) {
 /// (node, op, domain, opset, reason, is warning, whole text)
 using Message = std::tuple<std::string, std::string, std::string, int64_t, std::string, bool, std::string>;
 
+/// Paths, and names in a model, are bytes: Python writes those that are no UTF-8 in its own way, as the system's paths.
+std::string textOf(nb::handle text) {
+  PyObject *bytes = PyUnicode_AsEncodedString(text.ptr(), "utf-8", "surrogateescape");
+  if (!bytes)
+    throw nb::python_error();
+  nb::bytes held = nb::steal<nb::bytes>(bytes);
+  return {held.c_str(), held.size()};
+}
+nb::object pythonText(const char *text) {
+  PyObject *object = PyUnicode_DecodeUTF8(text, Py_ssize_t(std::strlen(text)), "surrogateescape");
+  if (!object)
+    throw nb::python_error();
+  return nb::steal(object);
+}
+
 std::tuple<bool, std::vector<Message>, std::string>
-compileModel(std::optional<std::string> path, std::optional<nb::bytes> bytes, std::optional<std::string> output,
-             std::optional<std::string> emit, const std::string &target, const std::vector<std::string> &dims,
-             const std::string &precision, const std::string &quantize, int threads, bool optimize,
-             const std::string &cacheDir, bool transient) {
+compileModel(std::optional<nb::str> path, std::optional<nb::bytes> bytes, std::optional<nb::str> output,
+             std::optional<std::string> emit, const nb::str &target, const std::vector<nb::str> &dims,
+             const std::vector<nb::str> &limits, const nb::str &precision, const nb::str &quantize, int threads,
+             bool optimize, const nb::str &cacheDir, bool transient) {
+  // What the options point to.
+  std::deque<std::string> kept;
+  auto keep = [&](nb::handle text) {
+    kept.push_back(textOf(text));
+    return kept.back().c_str();
+  };
+  auto keepAll = [&](const std::vector<nb::str> &texts) {
+    std::vector<const char *> all;
+    for (const nb::str &text : texts)
+      all.push_back(keep(text));
+    return all;
+  };
+  std::vector<const char *> bindings = keepAll(dims), bounds = keepAll(limits);
   hewn_compile_options options = {};
   options.size = sizeof(options);
-  options.model_path = path ? path->c_str() : nullptr;
+  options.model_path = path ? keep(*path) : nullptr;
   options.model_bytes = bytes ? bytes->data() : nullptr;
   options.model_size = bytes ? bytes->size() : 0;
-  options.output = output ? output->c_str() : nullptr;
+  options.output = output ? keep(*output) : nullptr;
   options.emit = emit ? emit->c_str() : nullptr;
-  options.target = target.c_str();
-  std::vector<const char *> bindings;
-  for (const std::string &dim : dims)
-    bindings.push_back(dim.c_str());
+  options.target = keep(target);
   options.dims = bindings.data();
   options.num_dims = bindings.size();
-  options.precision = precision.c_str();
-  options.quantize = quantize.empty() ? nullptr : quantize.c_str();
+  options.limits = bounds.data();
+  options.num_limits = bounds.size();
+  options.precision = keep(precision);
+  options.quantize = keep(quantize);
   options.threads = threads;
   options.no_optimize = !optimize;
-  options.cache_dir = cacheDir.empty() ? nullptr : cacheDir.c_str();
+  options.cache_dir = keep(cacheDir);
   options.transient = transient;
   hewn_compilation *compilation;
   withoutLock([&] { compilation = hewn_compile(&options); });
@@ -88,13 +118,13 @@ nb::list describe(const hewn_model *model, const hewn_tensor_info *infos, int co
       if (dim >= 0)
         dims.append(dim);
       else if (dim == HEWN_DIM_FORMULA && infos[i].formulas && infos[i].formulas[d])
-        dims.append(infos[i].formulas[d]);
+        dims.append(pythonText(infos[i].formulas[d]));
       else if (dim == HEWN_DIM_DYNAMIC || dim == HEWN_DIM_FORMULA)
         dims.append(nb::none());
       else
-        dims.append(model->symbols[-1 - dim].name);
+        dims.append(pythonText(model->symbols[-1 - dim].name));
     }
-    all.append(nb::make_tuple(infos[i].name, infos[i].dtype.code, infos[i].dtype.bits, nb::tuple(dims)));
+    all.append(nb::make_tuple(pythonText(infos[i].name), infos[i].dtype.code, infos[i].dtype.bits, nb::tuple(dims)));
   }
   return all;
 }
@@ -127,7 +157,8 @@ private:
 /// A loaded library and a context of it.
 class Model {
 public:
-  Model(const std::string &path, int threads, int device, const std::string &cacheDir, bool verify, bool copy) {
+  Model(const nb::str &pathText, int threads, int device, const nb::str &cacheText, bool verify, bool copy) {
+    std::string path = textOf(pathText), cacheDir = textOf(cacheText);
     hewn_status status;
     withoutLock([&] { status = hewn_library_open(path.c_str(), &library); });
     if (status.code != HEWN_OK)
@@ -186,7 +217,7 @@ public:
       status = model->runtime->run(model, context, in.data(), int32_t(in.size()), out.data(), int32_t(out.size()));
     });
     if (status.code != HEWN_OK)
-      throw std::runtime_error(status.message);
+      throw std::runtime_error(hewn::printable(status.message));
     nb::list results;
     for (DLTensor &tensor : out) {
       size_t bytes = (size_t(tensor.dtype.bits) + 7) / 8;
@@ -213,7 +244,7 @@ private:
     hewn_library_close(library);
   }
   [[noreturn]] void refuse(hewn_status status) {
-    std::string why = status.message; // which lives in what is closed
+    std::string why = hewn::printable(status.message); // a copy: it lives in what is closed
     close();
     throw std::runtime_error(why);
   }
@@ -223,12 +254,12 @@ private:
 
 NB_MODULE(_hewn, m) {
   m.def("compile", &compileModel, nb::arg("path").none(), nb::arg("bytes").none(), nb::arg("output").none(),
-        nb::arg("emit").none(), nb::arg("target"), nb::arg("dims"), nb::arg("precision"), nb::arg("quantize"),
-        nb::arg("threads"), nb::arg("optimize"), nb::arg("cache_dir"), nb::arg("transient"));
+        nb::arg("emit").none(), nb::arg("target"), nb::arg("dims"), nb::arg("limits"), nb::arg("precision"),
+        nb::arg("quantize"), nb::arg("threads"), nb::arg("optimize"), nb::arg("cache_dir"), nb::arg("transient"));
   m.def("version", &hewn_compiler_version);
   nb::class_<Model>(m, "Model")
-      .def(nb::init<const std::string &, int, int, const std::string &, bool, bool>(), nb::arg("path"),
-           nb::arg("threads"), nb::arg("device"), nb::arg("cache_dir"), nb::arg("verify"), nb::arg("copy_weights"))
+      .def(nb::init<const nb::str &, int, int, const nb::str &, bool, bool>(), nb::arg("path"), nb::arg("threads"),
+           nb::arg("device"), nb::arg("cache_dir"), nb::arg("verify"), nb::arg("copy_weights"))
       .def_prop_ro("name", &Model::name)
       .def_prop_ro("variants", &Model::variants)
       .def_prop_ro("variant", &Model::variant)

@@ -62,6 +62,11 @@ typedef struct hewn_compile_options {
   /// the compile is done. Else a machine that stops in the middle leaves the
   /// files of before, or the new ones, whole.
   int32_t transient;
+  /// "nodes=1000": what a model may ask for beyond what its file has. `nodes` in
+  /// the bodies of functions, branches and loops, their `nesting`, the `bytes`
+  /// of what stands shorter in the file, and operations of `folding` constants.
+  const char *const *limits;
+  size_t num_limits;
 } hewn_compile_options;
 
 /// One thing to tell the user. No member is NULL.

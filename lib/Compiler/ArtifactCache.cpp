@@ -88,6 +88,7 @@ ArtifactCache::ArtifactCache(Compilation &compilation) : c(compilation), began(c
        << int64_t(o.embedWeights);
   for (const std::string &dim : o.dims)
     hash << dim;
+  hash << c.limits.folding;
   // Names of files stand in the artifact and in messages.
   hash << llvm::sys::path::filename(o.output) << o.modelPath << int64_t(model != nullptr)
        << (model ? model->getBuffer() : o.modelBytes);

@@ -25,6 +25,7 @@ struct Compilation {
   /// In the order in which a loader tries them.
   std::vector<codegen::MachineSpec> machines;
   std::vector<importer::DimBinding> dims;
+  Limits limits;
   /// As many threads as CompileOptions::jobs says; null: one.
   std::unique_ptr<llvm::ThreadPoolInterface> pool;
   std::unique_ptr<mlir::MLIRContext> context;

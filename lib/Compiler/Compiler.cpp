@@ -12,6 +12,7 @@
 #include "lib/Pipelines/Pipelines.h"
 #include "lib/Support/InputFile.h"
 #include "lib/Target/Targets.h"
+#include "lib/Transforms/Fuse/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"
@@ -87,6 +88,8 @@ bool checkOptions(Compilation &c) {
   for (const std::string &text : options.dims)
     if (std::optional<importer::DimBinding> binding = importer::parseDimBinding(text, c.diagnostics))
       c.dims.push_back(*binding);
+  for (const std::string &text : options.limits)
+    parseLimit(text, c.limits, c.diagnostics);
   if (options.emit.empty() && !llvm::is_contained({".so", ".a", ".o"}, llvm::sys::path::extension(options.output)))
     refuse("what to make is told by the output's extension (.so, .a, .o) or by --emit; '" + options.output +
            "' is neither");
@@ -116,6 +119,13 @@ bool hasAllConstants(Compilation &c) {
   return false;
 }
 
+/// What passes hold of each other's work must hold of a text too, which anybody may have written.
+bool isWellFormed(Compilation &c) {
+  PassManager pm(c.context.get());
+  pm.addPass(createVerifyKernelsPass());
+  return c.module->getOps<plan::KernelOp>().empty() || succeeded(pm.run(*c.module));
+}
+
 /// The text of a stage that was written before: for tests, and for going on from where a stage was looked at.
 bool readText(Compilation &c) {
   std::string why;
@@ -126,7 +136,7 @@ bool readText(Compilation &c) {
   }
   // A copy: MLIR's lexer wants a zero behind the text.
   c.module = parseSourceString<ModuleOp>(file->getBuffer().str(), ParserConfig(c.context.get()), c.options.modelPath);
-  return c.module && hasAllConstants(c);
+  return c.module && isWellFormed(c) && hasAllConstants(c);
 }
 
 bool import(Compilation &c) {
@@ -138,6 +148,7 @@ bool import(Compilation &c) {
   options.bytes = c.options.modelBytes;
   options.folder = c.options.modelFolder;
   options.dims = c.dims;
+  options.limits = c.limits;
   c.module = importer::importModel(*c.context, options, c.weights, c.diagnostics);
   return bool(c.module);
 }
@@ -181,6 +192,7 @@ bool runStages(Compilation &c) {
   options.optimize = c.options.optimize;
   options.narrowProducts = c.options.precision == "medium" ? 1 : c.options.precision == "high" ? 3 : 6;
   options.weights = &c.weights;
+  options.mostFolding = c.limits.folding;
   options.evaluate = [&](OwningOpRef<ModuleOp> module) {
     codegen::CodeOptions code;
     code.threads = unsigned(std::max(c.options.jobs, 0));
@@ -294,8 +306,16 @@ ArrayRef<StringRef> emitStages() {
 
 CompileResult compile(const CompileOptions &options, Diagnostics &diagnostics) {
   CompileResult result;
-  Compilation compilation{options, diagnostics, result, {}, {}, {}, nullptr, nullptr, nullptr, {}, {}};
-  result.ok = run(compilation);
+  Compilation compilation{options, diagnostics, result, {}, {}, {}, {}, nullptr, nullptr, nullptr, {}, {}};
+  // What is wrong with a model is told where it is found; this is for what should not happen.
+  llvm::Error error = codegen::guardLLVM([&] {
+    result.ok = run(compilation);
+    return llvm::Error::success();
+  });
+  llvm::handleAllErrors(std::move(error), [&](const llvm::ErrorInfoBase &e) {
+    result.ok = false;
+    diagnostics.error(e.message());
+  });
   if (!result.ok && !diagnostics.hasErrors())
     diagnostics.error("internal error: a compile failed without saying why");
   return result;

@@ -25,6 +25,8 @@ struct CompileOptions {
   std::string target = "host";
   /// "batch=1", "seq=1..512".
   std::vector<std::string> dims;
+  /// "nodes=1000": what a model may ask for beyond what its file has (lib/Support/Limits.h).
+  std::vector<std::string> limits;
   std::string precision = "highest";
   std::string quantize;
   /// How many threads the tuning assumes.

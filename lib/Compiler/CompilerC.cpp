@@ -31,6 +31,8 @@ static CompileOptions optionsOf(const hewn_compile_options &o) {
     options.target = o.target;
   for (size_t i = 0; i < o.num_dims; ++i)
     options.dims.push_back(text(o.dims[i]));
+  for (size_t i = 0; i < o.num_limits; ++i)
+    options.limits.push_back(text(o.limits[i]));
   if (!text(o.precision).empty())
     options.precision = o.precision;
   options.quantize = text(o.quantize);

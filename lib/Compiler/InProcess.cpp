@@ -97,6 +97,8 @@ std::vector<size_t> resultBytes(ModuleOp module) {
 
 Error run(GeneratedCode &generated, llvm::ArrayRef<size_t> sizes, Results &results) {
   Block constants(generated.weights.size());
+  if (!constants.data)
+    return llvm::createStringError("no memory for constants");
   MemoryStream stream(constants.data);
   generated.weights.write(stream);
 

@@ -33,8 +33,8 @@ void buildGraphStage(OpPassManager &pm, const PipelineOptions &options) {
   pm.addNestedPass<func::FuncOp>(createRequireDimsPass());
   // What is constant is run now, but for weights that a machine may take as integers.
   if (options.weights && options.evaluate)
-    pm.addNestedPass<func::FuncOp>(
-        createFoldConstantsPass(options.weights, options.evaluate, /*keepCodes=*/options.optimize));
+    pm.addNestedPass<func::FuncOp>(createFoldConstantsPass(options.weights, options.evaluate, options.mostFolding,
+                                                           /*keepCodes=*/options.optimize));
 }
 
 void buildKernelsStage(OpPassManager &pm, const PipelineOptions &options) {
@@ -45,7 +45,7 @@ void buildKernelsStage(OpPassManager &pm, const PipelineOptions &options) {
     pm.addNestedPass<func::FuncOp>(createFormCodesPass(codes, options.weights));
     pm.addPass(createCSEPass());
     if (options.weights && options.evaluate)
-      pm.addNestedPass<func::FuncOp>(createFoldConstantsPass(options.weights, options.evaluate));
+      pm.addNestedPass<func::FuncOp>(createFoldConstantsPass(options.weights, options.evaluate, options.mostFolding));
     // What is done with a contraction's result is done in its shape.
     pm.addNestedPass<func::FuncOp>(createSinkReshapesPass());
     // One item of a batch after another, where all of them would not fit the caches.
@@ -60,7 +60,7 @@ void buildKernelsStage(OpPassManager &pm, const PipelineOptions &options) {
     pm.addNestedPass<func::FuncOp>(createWidenContractionsPass());
     pm.addPass(createCSEPass());
     if (options.weights && options.evaluate)
-      pm.addNestedPass<func::FuncOp>(createFoldConstantsPass(options.weights, options.evaluate));
+      pm.addNestedPass<func::FuncOp>(createFoldConstantsPass(options.weights, options.evaluate, options.mostFolding));
     // Orders of dims in memory, and constants packed to them.
     AssignLayoutsPassOptions layouts;
     if (options.weights) // tiles of 2 lose no more digits than sums do, those of 4 one

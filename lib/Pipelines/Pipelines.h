@@ -4,6 +4,7 @@
 #ifndef HEWN_LIB_PIPELINES_PIPELINES_H
 #define HEWN_LIB_PIPELINES_PIPELINES_H
 
+#include "lib/Support/Limits.h"
 #include "lib/Support/WeightTable.h"
 #include "lib/Transforms/Simplify/Passes.h"
 #include "mlir/Pass/PassManager.h"
@@ -19,6 +20,8 @@ struct PipelineOptions {
   WeightTable *weights = nullptr;
   /// Runs what is constant; null: it stays.
   ConstantEvaluator evaluate;
+  /// How many operations on elements that may take, beside some for each element of the constants.
+  int64_t mostFolding = Limits().folding;
 };
 
 /// An imported graph, simplified.

@@ -17,9 +17,19 @@ static void discardPages(llvm::ArrayRef<char> bytes) {
 }
 
 std::string WeightTable::add(llvm::StringRef wanted, llvm::ArrayRef<char> bytes, std::shared_ptr<const void> owner) {
-  std::string key = wanted.str();
-  for (unsigned n = 2; !entries.try_emplace(key, Entry{bytes, owner, /*isOwn=*/false}).second; ++n)
-    key = (wanted + "_" + llvm::Twine(n)).str();
+  auto numbered = [&](uint64_t n) { return n == 1 ? wanted.str() : (wanted + "_" + llvm::Twine(n)).str(); };
+  // Numbers are taken in their order: the first free one lies between one that is taken and one that is not.
+  uint64_t taken = 0, open = 1;
+  while (entries.contains(numbered(open))) {
+    taken = open;
+    open *= 2;
+  }
+  while (open - taken > 1) {
+    uint64_t middle = taken + (open - taken) / 2;
+    (entries.contains(numbered(middle)) ? taken : open) = middle;
+  }
+  std::string key = numbered(open);
+  entries.try_emplace(key, Entry{bytes, std::move(owner), /*isOwn=*/false});
   return key;
 }
 

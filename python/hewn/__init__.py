@@ -105,7 +105,7 @@ class Module:
         _folder: str | None = None,
     ) -> None:
         try:
-            cache = os.fspath(cache_dir) if cache_dir else ""
+            cache = os.fsdecode(cache_dir) if cache_dir else ""
             model = _hewn.Model(os.path.abspath(path), threads, device, cache, verify, copy_weights)
         except RuntimeError as problem:
             raise RunError(str(problem)) from None
@@ -181,16 +181,18 @@ def compile(
     output: str | os.PathLike[str] | None = None,
     optimize: bool = True,
     cache_dir: str | os.PathLike[str] | None = None,
+    limits: Mapping[str, int] | None = None,
 ) -> Module:
     """Compiles a model (a path, bytes, or an onnx.ModelProto) and loads it; `output` keeps the library at that path.
 
     `target` is a machine, or several, each with code of its own in the library; "portable" stands for the usual ones.
     `dims` binds symbolic dims: a number, or (low, high). `cache_dir` keeps artifacts and kernels for later compiles,
-    and what a GPU's driver makes of them.
+    and what a GPU's driver makes of them. `limits` bound what a model may ask for beyond what its file has, as
+    `hewn help compile` tells: nodes, nesting, bytes, folding.
     """
     path = data = None
     if isinstance(model, (str, os.PathLike)):
-        path = os.fspath(model)
+        path = os.fsdecode(model)
     elif isinstance(model, (bytes, bytearray, memoryview)):
         data = bytes(model)
     elif hasattr(model, "SerializeToString"):
@@ -201,7 +203,7 @@ def compile(
     for name, value in (dims or {}).items():
         bindings.append(f"{name}={value[0]}..{value[1]}" if isinstance(value, tuple) else f"{name}={value}")
     folder = None if output else tempfile.mkdtemp(prefix="hewn-")
-    artifact = os.fspath(output) if output else str(pathlib.Path(folder) / "model.so")
+    artifact = os.fsdecode(output) if output else str(pathlib.Path(folder) / "model.so")
     try:
         ok, messages, _ = _hewn.compile(
             path,
@@ -210,11 +212,12 @@ def compile(
             None,
             target if isinstance(target, str) else ",".join(target),
             bindings,
+            [f"{name}={value}" for name, value in (limits or {}).items()],
             precision,
             quantize or "",
             threads,
             optimize,
-            os.fspath(cache_dir) if cache_dir else "",
+            os.fsdecode(cache_dir) if cache_dir else "",
             folder is not None,
         )
         if not ok:

@@ -11,6 +11,7 @@ def compile(
     emit: str | None,
     target: str,
     dims: list[str],
+    limits: list[str],
     precision: str,
     quantize: str,
     threads: int,

@@ -215,3 +215,54 @@ def test_kept_artifacts_know_their_external_data(tmp_path):
     (tmp_path / "model.data").unlink()
     with pytest.raises(hewn.CompileError, match=r"model\.data"):
         run()
+
+
+def renamed(proto, name):
+    """The model with `x` and its node under a name of these bytes, which need not be UTF-8."""
+    mark = b"\x01" * len(name)
+    for node in proto.graph.node:
+        node.name = mark.decode()
+        node.input[:] = [mark.decode() if i == "x" else i for i in node.input]
+    proto.graph.input[0].name = mark.decode()
+    return proto.SerializeToString().replace(mark, name)
+
+
+def test_names_need_not_be_utf8():
+    module = hewn.compile(renamed(models.scaled(), b"n\xe4me"))
+    assert module.inputs[0].name == "n\udce4me"
+    np.testing.assert_array_equal(module.run({"n\udce4me": X})["y"], 3 * X + 1)
+
+
+def test_messages_are_text_whatever_a_model_holds():
+    proto = models.scaled()
+    proto.graph.node[0].op_type = "Frobnicate"
+    with pytest.raises(hewn.CompileError, match=r"n\\xe4\\x1b\[31m") as problem:
+        hewn.compile(renamed(proto, b"n\xe4\x1b[31m"))
+    assert problem.value.diagnostics[0].node.startswith("n\\xe4")
+
+
+def test_paths_need_not_be_utf8(tmp_path):
+    folder = os.fsencode(tmp_path) + b"/m\xe4"
+    os.mkdir(folder)
+    path = os.fsdecode(folder + b"/model.onnx")
+    with pytest.raises(hewn.CompileError, match=r"m\\xe4"):
+        hewn.compile(path)
+    onnx.save(models.scaled(), path)
+    output = os.fsdecode(folder + b"/libmodel.so")
+    np.testing.assert_array_equal(hewn.compile(path, output=output).run({"x": X})["y"], 3 * X + 1)
+    np.testing.assert_array_equal(hewn.load(output).run({"x": X})["y"], 3 * X + 1)
+
+
+def test_limits_are_the_callers():
+    call = helper.make_node("twice", ["x"], ["y"], domain="my")
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("my", 1)]
+    nodes = [helper.make_node("Neg", ["x"], ["t"]), helper.make_node("Abs", ["t"], ["y"])]
+    shape = [helper.make_tensor_value_info(name, TensorProto.FLOAT, X.shape) for name in "xy"]
+    graph = helper.make_graph([call], "g", shape[:1], shape[1:])
+    twice = helper.make_function("my", "twice", ["x"], ["y"], nodes, opsets)
+    proto = helper.make_model(graph, opset_imports=opsets, functions=[twice], ir_version=9)
+    np.testing.assert_array_equal(hewn.compile(proto, limits={"nodes": 2}).run({"x": X})["y"], X)
+    with pytest.raises(hewn.CompileError, match=r"more than the limit of 1 .--limit nodes=NUMBER"):
+        hewn.compile(proto, limits={"nodes": 1})
+    with pytest.raises(hewn.CompileError, match="there are: nodes, nesting, bytes, folding"):
+        hewn.compile(proto, limits={"time": 1})

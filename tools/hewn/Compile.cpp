@@ -24,6 +24,12 @@ static cl::opt<std::string> precision("float32-precision", cl::init("highest"), 
 static cl::list<std::string> dims("dim", cl::value_desc("name=value|low..high"),
                                   cl::desc("Bind a symbolic dim: batch=1, seq=1..512; may be repeated"),
                                   cl::sub(compiling));
+static cl::list<std::string>
+    limits("limit", cl::value_desc("name=value"),
+           cl::desc("What a model may ask for beyond what its file has; may be repeated: nodes=65536 in bodies "
+                    "of functions, branches and loops, nesting=100 of them, bytes=268435456 of what stands "
+                    "shorter in the file, folding=268435456 operations on constants"),
+           cl::sub(compiling));
 static cl::opt<int, false, CountParser> threads("threads", cl::init(1), cl::value_desc("count"),
                                                 cl::desc("How many threads the model will run on"), cl::sub(compiling));
 static cl::opt<std::string> cacheDir("cache-dir", cl::value_desc("folder"),
@@ -47,7 +53,7 @@ static cl::opt<bool> embed("embed-weights", cl::desc("Put the weights into the l
 
 std::vector<std::string> givenCompileFlags() {
   std::vector<std::string> given;
-  const cl::Option *flags[] = {&target, &precision, std::addressof(dims), &cacheDir, &naive};
+  const cl::Option *flags[] = {&target, &precision, std::addressof(dims), std::addressof(limits), &cacheDir, &naive};
   for (const cl::Option *flag : flags)
     if (flag->getNumOccurrences() > 0)
       given.push_back((flag->ArgStr.size() > 2 ? "--" : "-") + flag->ArgStr.str());
@@ -93,6 +99,11 @@ bool compileModel(const std::string &path, const std::string &artifact, const st
     bindings.push_back(dim.c_str());
   options.dims = bindings.data();
   options.num_dims = bindings.size();
+  std::vector<const char *> bounds;
+  for (const std::string &limit : limits)
+    bounds.push_back(limit.c_str());
+  options.limits = bounds.data();
+  options.num_limits = bounds.size();
   options.threads = threads;
   options.cache_dir = cacheDir.empty() ? nullptr : cacheDir.c_str();
   options.no_optimize = naive;

@@ -15,29 +15,72 @@ using onnx::AttributeProto;
 using onnx::FunctionProto;
 using Actuals = llvm::StringMap<const AttributeProto *>;
 
-static void bindAttributes(onnx::NodeProto &node, const Actuals &actuals) {
-  auto *attributes = node.mutable_attribute();
-  for (int i = attributes->size(); i-- > 0;) {
-    AttributeProto &attribute = *attributes->Mutable(i);
-    if (!attribute.ref_attr_name().empty()) {
-      const AttributeProto *actual = actuals.lookup(attribute.ref_attr_name());
-      if (!actual) { // absent in the call: absent here
-        attributes->DeleteSubrange(i, 1);
-        continue;
-      }
-      std::string name = attribute.name();
-      attribute.CopyFrom(*actual);
-      attribute.set_name(name);
-      continue; // what came from outside refers to nothing in here
-    }
-    if (attribute.has_g())
-      for (onnx::NodeProto &inner : *attribute.mutable_g()->mutable_node())
-        bindAttributes(inner, actuals);
-    for (onnx::GraphProto &graph : *attribute.mutable_graphs())
-      for (onnx::NodeProto &inner : *graph.mutable_node())
-        bindAttributes(inner, actuals);
-  }
+/// Whether the node, or one in its subgraphs, has an attribute that stands for one of the call's.
+static bool refersToCall(const onnx::NodeProto &node) {
+  auto inGraph = [](const onnx::GraphProto &graph) { return llvm::any_of(graph.node(), refersToCall); };
+  return llvm::any_of(node.attribute(), [&](const AttributeProto &attribute) {
+    return !attribute.ref_attr_name().empty() || (attribute.has_g() && inGraph(attribute.g())) ||
+           llvm::any_of(attribute.graphs(), inGraph);
+  });
 }
+
+namespace {
+
+/// Puts a call's attributes in the place of those that stand for them.
+class Binder {
+public:
+  /// `bytes`: how much memory that may take; it gets less.
+  Binder(const Actuals &actuals, int64_t &bytes) : actuals(actuals), bytes(bytes) {}
+
+  /// False where memory is not enough.
+  bool bind(onnx::NodeProto &node) {
+    auto *attributes = node.mutable_attribute();
+    for (int i = attributes->size(); i-- > 0;) {
+      AttributeProto &attribute = *attributes->Mutable(i);
+      if (!attribute.ref_attr_name().empty()) {
+        const AttributeProto *actual = actuals.lookup(attribute.ref_attr_name());
+        if (!actual) { // absent in the call: absent here
+          attributes->DeleteSubrange(i, 1);
+          continue;
+        }
+        bytes -= int64_t(actual->SpaceUsedLong());
+        if (bytes < 0)
+          return false;
+        std::string name = attribute.name();
+        attribute.CopyFrom(*actual);
+        attribute.set_name(name);
+        continue; // what came from outside refers to nothing in here
+      }
+      if (attribute.has_g() && !bind(*attribute.mutable_g()))
+        return false;
+      for (onnx::GraphProto &graph : *attribute.mutable_graphs())
+        if (!bind(graph))
+          return false;
+    }
+    return true;
+  }
+
+private:
+  bool bind(onnx::GraphProto &graph) {
+    return llvm::all_of(*graph.mutable_node(), [&](onnx::NodeProto &inner) { return bind(inner); });
+  }
+
+  const Actuals &actuals;
+  int64_t &bytes;
+};
+
+/// A function whose nodes are another's but for those that had to be copied: constants in bodies may be large, and calls many.
+struct BoundFunction {
+  ~BoundFunction() {
+    std::vector<onnx::NodeProto *> nodes(size_t(function.node_size()));
+    function.mutable_node()->UnsafeArenaExtractSubrange(0, function.node_size(), nodes.data());
+  }
+  FunctionProto function;
+  std::vector<std::unique_ptr<onnx::NodeProto>> copies;
+  std::shared_ptr<const void> owner; // of the nodes that are not copied
+};
+
+} // namespace
 
 /// The function body by which ONNX defines an op, for this node; empty where there is none.
 static bool schemaFunction(const onnx::OpSchema &schema, const onnx::NodeProto &node, int opset, ArrayRef<Value> inputs,
@@ -72,38 +115,58 @@ bool ModelImporter::hasFunction(const onnx::NodeProto &node, const NodeInfo &inf
   return found;
 }
 
-std::shared_ptr<FunctionProto> ModelImporter::functionOf(const onnx::NodeProto &node, const NodeInfo &info,
-                                                         ArrayRef<Value> inputs) {
-  auto function = std::make_shared<FunctionProto>();
+std::shared_ptr<const FunctionProto> ModelImporter::functionOf(const onnx::NodeProto &node, const NodeInfo &info,
+                                                               ArrayRef<Value> inputs) {
+  std::shared_ptr<const FunctionProto> function;
   Actuals actuals;
-  const onnx::OpSchema *schema = nullptr;
-  const FunctionProto *own = ownFunction(*model, node, info);
-  bool found = own;
   std::string reason;
-  if (found) {
-    *function = *own;
+  if (const FunctionProto *own = ownFunction(*model, node, info)) {
+    function = {loaded, own};
     for (const AttributeProto &otherwise : own->attribute_proto())
       actuals[otherwise.name()] = &otherwise;
   } else {
+    auto made = std::make_shared<FunctionProto>();
+    bool found = false;
     guarded(reason, [&] {
-      schema = onnx::OpSchemaRegistry::Schema(info.op, int(info.opset), info.domain);
-      found = schema && schemaFunction(*schema, node, int(info.opset), inputs, *function);
+      const auto *schema = onnx::OpSchemaRegistry::Schema(info.op, int(info.opset), info.domain);
+      found = schema && schemaFunction(*schema, node, int(info.opset), inputs, *made);
       if (found)
         for (const auto &[name, attribute] : schema->attributes())
           if (attribute.default_value.has_type())
             actuals[name] = &attribute.default_value;
     });
+    if (!found)
+      return nullptr;
+    function = std::move(made);
   }
-  if (!found)
-    return nullptr;
+  if (llvm::none_of(function->node(), refersToCall))
+    return function;
   for (const AttributeProto &attribute : node.attribute())
     actuals[attribute.name()] = &attribute;
-  for (onnx::NodeProto &inner : *function->mutable_node())
-    bindAttributes(inner, actuals);
-  return function;
+  auto bound = std::make_shared<BoundFunction>();
+  bound->owner = function;
+  *bound->function.mutable_input() = function->input();
+  *bound->function.mutable_output() = function->output();
+  *bound->function.mutable_opset_import() = function->opset_import();
+  Binder binder(actuals, bytesLeft);
+  for (const onnx::NodeProto &inner : function->node()) {
+    auto *shared = const_cast<onnx::NodeProto *>(&inner); // only read
+    if (refersToCall(inner)) {
+      bytesLeft -= int64_t(inner.SpaceUsedLong());
+      bound->copies.push_back(std::make_unique<onnx::NodeProto>(inner));
+      shared = bound->copies.back().get();
+      if (bytesLeft < 0 || !binder.bind(*shared)) {
+        refuse(info, "has attributes that take too much memory where its body uses them, more than " +
+                         limitText("bytes", options.limits.bytes));
+        return nullptr;
+      }
+    }
+    bound->function.mutable_node()->UnsafeArenaAddAllocated(shared);
+  }
+  return {bound, &bound->function};
 }
 
-LogicalResult ModelImporter::expandFunction(std::shared_ptr<FunctionProto> function, const onnx::NodeProto &node,
+LogicalResult ModelImporter::expandFunction(std::shared_ptr<const FunctionProto> function, const onnx::NodeProto &node,
                                             Frame &frame, const NodeInfo &info, ArrayRef<Value> inputs) {
   if (node.input_size() > function->input_size() || node.output_size() > function->output_size()) {
     refuse(info, "has more inputs or outputs than the function that it calls");

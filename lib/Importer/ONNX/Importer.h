@@ -5,6 +5,7 @@
 #define HEWN_LIB_IMPORTER_ONNX_IMPORTER_H
 
 #include "lib/Support/Diagnostics.h"
+#include "lib/Support/Limits.h"
 #include "lib/Support/WeightTable.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -33,6 +34,7 @@ struct ImportOptions {
   /// Where external data of `bytes` lies; empty: there is none. With `path`, it is the model file's folder.
   std::string folder;
   std::vector<DimBinding> dims;
+  Limits limits;
 };
 
 /// Imports a model as a module with the function `main`. Its arguments carry `graph.name` and `graph.dims`, its results

@@ -99,9 +99,9 @@ private:
 
   /// The function that a node calls, with the node's attributes put in; null where it calls none.
   bool hasFunction(const onnx::NodeProto &node, const NodeInfo &info) const;
-  std::shared_ptr<onnx::FunctionProto> functionOf(const onnx::NodeProto &node, const NodeInfo &info,
-                                                  llvm::ArrayRef<mlir::Value> inputs);
-  llvm::LogicalResult expandFunction(std::shared_ptr<onnx::FunctionProto> function, const onnx::NodeProto &node,
+  std::shared_ptr<const onnx::FunctionProto> functionOf(const onnx::NodeProto &node, const NodeInfo &info,
+                                                        llvm::ArrayRef<mlir::Value> inputs);
+  llvm::LogicalResult expandFunction(std::shared_ptr<const onnx::FunctionProto> function, const onnx::NodeProto &node,
                                      Frame &frame, const NodeInfo &info, llvm::ArrayRef<mlir::Value> inputs);
 
   std::shared_ptr<const LoadedModel> loaded;
@@ -117,9 +117,11 @@ private:
   llvm::DenseMap<std::pair<mlir::Value, int64_t>, std::string> reads;
   /// The node that is being built: where MLIR's own errors belong.
   const NodeInfo *current = nullptr;
-  /// Bounds of what a small file can ask for: nested bodies, and nodes in all expanded bodies together.
-  unsigned depth = 0;
-  uint64_t numNodes = 0;
+  /// What the limits bound: nested bodies, nodes in all bodies together, memory of their attributes.
+  int64_t depth = 0, numNodes = 0;
+  /// One limit is told once, not at every node where it shows.
+  bool toldLimit = false;
+  int64_t bytesLeft;
 };
 
 /// "" for ai.onnx, which ONNX writes both ways.

@@ -14,11 +14,6 @@ using namespace mlir;
 
 namespace hewn::importer {
 
-/// Nested bodies: deeper ones would outgrow the stack. Nodes of expanded bodies: functions that call functions twice
-/// each grow without end.
-static constexpr unsigned kMostDepth = 100;
-static constexpr uint64_t kMostNodes = uint64_t(1) << 22;
-
 //===------------------------------------------------------------------------------------------------------------------===//
 // Order
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -176,8 +171,14 @@ std::string ModelImporter::whyUnsupported(const NodeInfo &info) {
 }
 
 LogicalResult ModelImporter::importNode(const onnx::NodeProto &node, Frame &frame, NodeInfo &info) {
-  if (++numNodes > kMostNodes || depth >= kMostDepth) {
-    refuse(info, depth >= kMostDepth ? "functions and subgraphs nest too deep" : "functions expand to too many nodes");
+  // The main graph's own nodes are as many as the file has.
+  const Limits &limits = options.limits;
+  bool tooDeep = depth >= limits.nesting, tooMany = depth > 0 && ++numNodes > limits.nodes;
+  if (tooDeep || tooMany) {
+    if (!std::exchange(toldLimit, true))
+      refuse(info, tooDeep ? "functions and subgraphs nest too deep, more than " + limitText("nesting", limits.nesting)
+                           : "functions and subgraphs expand to too many nodes, more than " +
+                                 limitText("nodes", limits.nodes));
     return failure();
   }
   for (const std::string &name : node.output()) {
@@ -214,9 +215,11 @@ LogicalResult ModelImporter::buildNode(const onnx::NodeProto &node, Frame &frame
   }
   const OnnxRecord *record = findRecord(info.domain, info.op, info.opset);
   if (!record) {
+    unsigned errors = diagnostics.numErrors();
     if (auto function = functionOf(node, info, inputs))
       return expandFunction(std::move(function), node, frame, info, inputs);
-    refuse(info, whyUnsupported(info));
+    if (diagnostics.numErrors() == errors)
+      refuse(info, whyUnsupported(info));
     return failure();
   }
   for (auto [i, input] : llvm::enumerate(inputs))

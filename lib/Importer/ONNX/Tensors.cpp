@@ -120,7 +120,10 @@ std::optional<Constant> Tensors::read(const TensorProto &tensor, StringRef key, 
     return make(bytes->type, std::move(bytes->owned), key);
   if (!owner)
     return make(bytes->type, std::vector<char>(bytes->data.begin(), bytes->data.end()), key);
-  return Constant{bytes->type, graph::WeightAttr::get(context, weights.add(key, bytes->data, owner), 0, size)};
+  std::string &own = keys[{bytes->data.data(), bytes->data.size()}];
+  if (own.empty())
+    own = weights.add(key, bytes->data, std::move(owner));
+  return Constant{bytes->type, graph::WeightAttr::get(context, own, 0, size)};
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -267,14 +270,19 @@ std::optional<Constant> Tensors::read(const onnx::SparseTensorProto &tensor, Str
   int64_t count = values->type.getNumElements(), rank = dims.size(), width = element.getIntOrFloatBitWidth() / 8;
   bool flat = indices->type.getRank() == 1;
   width = std::max<int64_t>(width, 1);
-  // Unlike other tensors, a sparse one can be far larger than its file.
-  constexpr int64_t most = int64_t(1) << 32;
-  if (!size || *size > most || elementsInByte(element) > 1 || !indices->type.getElementType().isInteger(64) ||
+  if (!size || elementsInByte(element) > 1 || !indices->type.getElementType().isInteger(64) ||
       indices->type.getNumElements() != count * (flat ? 1 : rank)) {
     if (reason.empty())
-      reason = "is a sparse tensor whose values and indices do not fit, or too large a one";
+      reason = "is a sparse tensor whose values and indices do not fit";
     return std::nullopt;
   }
+  // Unlike other tensors, a sparse one can be far larger than its file.
+  if (*size > limits.bytes - denseBytes) {
+    reason = "is a sparse tensor of " + std::to_string(*size) + " bytes, and those of all take more than " +
+             limitText("bytes", limits.bytes);
+    return std::nullopt;
+  }
+  denseBytes += *size;
   std::vector<char> dense(*size, 0);
   for (int64_t i = 0; i < count; ++i) {
     int64_t linear = 0;

@@ -5,6 +5,7 @@
 #ifndef HEWN_LIB_IMPORTER_ONNX_TENSORS_H
 #define HEWN_LIB_IMPORTER_ONNX_TENSORS_H
 
+#include "lib/Support/Limits.h"
 #include "lib/Support/WeightTable.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include <optional>
@@ -27,8 +28,9 @@ using RawBytes = llvm::DenseMap<const onnx::TensorProto *, llvm::ArrayRef<char>>
 class Tensors {
 public:
   /// `folder` is where external data lies; empty: external data is refused.
-  Tensors(mlir::MLIRContext *context, WeightTable &weights, std::string folder, const RawBytes &raw)
-      : context(context), weights(weights), folder(std::move(folder)), raw(raw) {}
+  Tensors(mlir::MLIRContext *context, WeightTable &weights, std::string folder, const RawBytes &raw,
+          const Limits &limits)
+      : context(context), weights(weights), folder(std::move(folder)), raw(raw), limits(limits) {}
 
   /// Reads a tensor; nullopt, and why in `reason`, where it is ill-formed. `key` names its bytes. With an `owner`,
   /// which keeps `tensor` alive, raw bytes are not copied.
@@ -61,7 +63,11 @@ private:
   WeightTable &weights;
   std::string folder;
   const RawBytes &raw;
+  const Limits &limits;
+  int64_t denseBytes = 0;      // of all sparse tensors
   llvm::StringMap<File> files; // by location
+  /// Keys of the messages' own bytes, which stay where they are: a body that is put in place many times has them each time.
+  llvm::DenseMap<std::pair<const char *, size_t>, std::string> keys;
 };
 
 /// Checks dims (none negative, their product with the element size fits) and returns the byte count of such a tensor,

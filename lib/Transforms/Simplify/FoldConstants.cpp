@@ -11,7 +11,8 @@
 // Left alone: results of many more elements than what they are made from (an expanded scalar would grow the weights; a
 // dequantized matrix does too, but is read at every run; what contractions decode as they go stays a code, and what may become one
 // integers until a machine has been asked), sizes that are not static, ops with regions, and all where the evaluator is missing or
-// refuses. Work is done in batches, so that a model of large constants does not lie in memory twice.
+// refuses. What is done now is bounded as well: some operations for each element that the constants have, and some more; a short file
+// may ask for any number of them. Work is done in batches, so that a model of large constants does not lie in memory twice.
 #include "dialects/Graph/Analysis/Views.h"
 #include "dialects/Graph/Contract/CodedWeights.h"
 #include "dialects/Graph/Graph.h"
@@ -34,12 +35,32 @@ namespace {
 constexpr int64_t kSmallElements = 16 << 10;
 /// Up to this size a result stands in the IR, where other passes see its elements.
 constexpr int64_t kInlineBytes = 256;
+/// Operations for each element of the constants: ops on weights are few, one after another.
+constexpr int64_t kFoldingPerElement = 64;
 /// Constants of one batch.
 constexpr int64_t kBatchBytes = 64 << 20;
 
 int64_t bytesOf(Value value) {
   auto type = cast<RankedTensorType>(value.getType());
   return type.getNumElements() * std::max<int64_t>(type.getElementTypeBitWidth(), 8) / 8;
+}
+
+int64_t elementsOf(Value value) { return cast<RankedTensorType>(value.getType()).getNumElements(); }
+
+/// How many elements the op computes with: all that it reads and makes, of a contraction all products.
+uint64_t operationsOf(Operation *op) {
+  uint64_t operations = 0;
+  for (Value operand : op->getOperands())
+    operations = llvm::SaturatingAdd(operations, uint64_t(elementsOf(operand)));
+  for (Value result : op->getResults())
+    operations = llvm::SaturatingAdd(operations, uint64_t(elementsOf(result)));
+  if (auto contraction = dyn_cast<graph::ContractOpInterface>(op)) {
+    uint64_t products = 1;
+    for (const graph::DimExpr &dim : contraction.getIterationDims(graph::getDims))
+      products = llvm::SaturatingMultiply(products, uint64_t(dim.constant().value_or(0)));
+    operations = llvm::SaturatingAdd(operations, products);
+  }
+  return operations;
 }
 
 bool isTensor(Type type) {
@@ -68,8 +89,14 @@ void retypeView(Operation *op) {
 
 class Folder {
 public:
-  Folder(func::FuncOp function, WeightTable &weights, ConstantEvaluator &evaluate)
-      : function(function), weights(weights), evaluate(evaluate) {}
+  Folder(func::FuncOp function, WeightTable &weights, ConstantEvaluator &evaluate, int64_t most)
+      : function(function), weights(weights), evaluate(evaluate), operationsLeft(most) {
+    function.walk([&](graph::ConstantOp constant) {
+      if (isTensor(constant.getType()))
+        operationsLeft =
+            llvm::SaturatingMultiplyAdd<uint64_t>(elementsOf(constant), kFoldingPerElement, operationsLeft);
+    });
+  }
 
   void fold(bool keepCodes) {
     if (keepCodes)
@@ -78,7 +105,7 @@ public:
           kept.insert(coded->op);
       });
     function.walk([&](Operation *op) {
-      if (isFoldable(op))
+      if (isFoldable(op) && mayTake(operationsOf(op)))
         foldable.insert(op);
     });
     for (Operation *op : llvm::to_vector(llvm::reverse(foldable)))
@@ -143,19 +170,29 @@ private:
         (op->getNumOperands() == 0 && !saysNumbers(op)))
       return false;
     int64_t from = kSmallElements, to = 0;
+    llvm::SmallDenseSet<Value> read;
     for (Value operand : op->getOperands()) {
       if (!isConstant(operand) || !cast<RankedTensorType>(operand.getType()).hasStaticShape())
         return false;
-      from += cast<RankedTensorType>(operand.getType()).getNumElements();
+      if (read.insert(operand).second)
+        from += elementsOf(operand);
     }
     for (Value result : op->getResults()) {
       if (!isTensor(result.getType()))
         return false;
-      to += cast<RankedTensorType>(result.getType()).getNumElements();
+      to += elementsOf(result);
     }
     if (isCode(op))
       return to <= kSmallElements || !staysCode(op);
     return to <= from || llvm::all_of(op->getUsers(), isCode);
+  }
+
+  /// Takes so many operations of those that may be done now; false: there are fewer.
+  bool mayTake(uint64_t operations) {
+    if (operations > operationsLeft)
+      return false;
+    operationsLeft -= operations;
+    return true;
   }
 
   int64_t leafBytes(Operation *op) {
@@ -168,15 +205,19 @@ private:
   /// The ops behind `values` as a module that returns them.
   OwningOpRef<ModuleOp> extract(ArrayRef<Value> values) {
     llvm::SetVector<Operation *> needed;
-    std::function<void(Operation *)> need = [&](Operation *op) {
-      if (needed.contains(op))
-        return;
-      for (Value operand : op->getOperands())
-        need(operand.getDefiningOp());
+    SmallVector<Operation *> waiting = llvm::map_to_vector(values, [](Value v) { return v.getDefiningOp(); });
+    std::reverse(waiting.begin(), waiting.end());
+    while (!waiting.empty()) {
+      Operation *op = waiting.back();
+      size_t before = waiting.size();
+      for (Value operand : llvm::reverse(op->getOperands()))
+        if (!needed.contains(operand.getDefiningOp()))
+          waiting.push_back(operand.getDefiningOp());
+      if (waiting.size() > before)
+        continue;
       needed.insert(op);
-    };
-    for (Value value : values)
-      need(value.getDefiningOp());
+      waiting.pop_back();
+    }
     OwningOpRef<ModuleOp> module = ModuleOp::create(function.getLoc());
     OpBuilder b = OpBuilder::atBlockEnd(module->getBody());
     auto types = llvm::map_to_vector(values, [](Value v) { return v.getType(); });
@@ -227,6 +268,7 @@ private:
   func::FuncOp function;
   WeightTable &weights;
   ConstantEvaluator &evaluate;
+  uint64_t operationsLeft;
   llvm::SetVector<Operation *> foldable;
   /// What makes floats of integers that a contraction may take instead.
   llvm::DenseSet<Operation *> kept;
@@ -234,22 +276,24 @@ private:
 
 struct FoldConstantsPass : impl::FoldConstantsPassBase<FoldConstantsPass> {
   FoldConstantsPass() = default;
-  FoldConstantsPass(WeightTable *weights, ConstantEvaluator evaluate, bool keepCodes)
-      : weights(weights), evaluate(std::move(evaluate)), keepCodes(keepCodes) {}
+  FoldConstantsPass(WeightTable *weights, ConstantEvaluator evaluate, int64_t most, bool keepCodes)
+      : weights(weights), evaluate(std::move(evaluate)), most(most), keepCodes(keepCodes) {}
   void runOnOperation() override {
     getOperation().walk(retypeView);
     if (weights && evaluate)
-      Folder(getOperation(), *weights, evaluate).fold(keepCodes);
+      Folder(getOperation(), *weights, evaluate, most).fold(keepCodes);
   }
   WeightTable *weights = nullptr;
   ConstantEvaluator evaluate;
+  int64_t most = 0;
   bool keepCodes = false;
 };
 
 } // namespace
 
-std::unique_ptr<Pass> createFoldConstantsPass(WeightTable *weights, ConstantEvaluator evaluate, bool keepCodes) {
-  return std::make_unique<FoldConstantsPass>(weights, std::move(evaluate), keepCodes);
+std::unique_ptr<Pass> createFoldConstantsPass(WeightTable *weights, ConstantEvaluator evaluate, int64_t most,
+                                              bool keepCodes) {
+  return std::make_unique<FoldConstantsPass>(weights, std::move(evaluate), most, keepCodes);
 }
 
 } // namespace hewn

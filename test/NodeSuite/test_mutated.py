@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ONNX's own cases with one thing in each made extreme: the answer is a module or a list of errors, and comes in time."""
+
+import os
+import sys
+
+import pytest
+
+if os.environ.get("HEWN_SUITE_TARGET"):
+    pytest.skip("models are only compiled, for the machine that is here", allow_module_level=True)
+sys.path.append(os.path.dirname(__file__))
+import mutated
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_no_model_ends_the_compiler(seed):
+    bad, tried = mutated.run(seed, 150)
+    assert tried == 150
+    assert not bad, "\n".join(f"{name}: {wrong}" for name, _, wrong in bad)

@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""How compile time grows with a graph: graphs of one form and more and more nodes, which are a few kernels again and again.
+
+    compile_time.py [--forms chain,star] [--sizes 100,1000,20000] [--emit plan]
+
+A line each: seconds of the processor, and how many times those of half the nodes. 2 is linear.
+"""
+
+import argparse
+import time
+
+import hewn
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+
+def finish(nodes, outputs, weights=(), shape=(4, 8)):
+    """A model of one input `x` of this shape; the outputs are of the same."""
+    info = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name in ("x", *outputs)]
+    graph = helper.make_graph(nodes, "graph", info[:1], info[1:], list(weights))
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+
+
+def chain(count):
+    """Elementwise ops, one after another."""
+    ops = ["Relu", "Neg", "Abs"]
+    names = ["x"] + [f"v{i}" for i in range(count)]
+    return finish([helper.make_node(ops[i % 3], [names[i]], [names[i + 1]]) for i in range(count)], names[-1:])
+
+
+def star(count):
+    """Ops that all read one value, and a sum of them all."""
+    nodes = [helper.make_node("Neg" if i % 2 else "Abs", ["x"], [f"v{i}"]) for i in range(count - 1)]
+    return finish([*nodes, helper.make_node("Sum", [f"v{i}" for i in range(count - 1)], ["y"])], ["y"])
+
+
+def fan(count):
+    """Ops that all read one value, each of them an output."""
+    nodes = [helper.make_node("Neg" if i % 2 else "Abs", ["x"], [f"v{i}"]) for i in range(count)]
+    return finish(nodes, [f"v{i}" for i in range(count)])
+
+
+def grid(count):
+    """Each value the sum of its neighbours above and to the left."""
+    side = max(2, round(count**0.5))
+    name = lambda i, j: "x" if i < 0 or j < 0 else f"v{i}_{j}"  # noqa: E731
+    nodes = [
+        helper.make_node("Add", [name(i - 1, j), name(i, j - 1)], [name(i, j)])
+        for i in range(side)
+        for j in range(side)
+    ]
+    return finish(nodes, [name(side - 1, side - 1)])
+
+
+def layers(count):
+    """Products with weights of their own, with an activation behind each: kernels that do not join."""
+    rng = np.random.default_rng(0)
+    nodes, weights, last = [], [], "x"
+    for i in range(count // 2):
+        weights.append(numpy_helper.from_array(rng.standard_normal((8, 8)).astype(np.float32), f"w{i}"))
+        nodes.append(helper.make_node("MatMul", [last, f"w{i}"], [f"p{i}"]))
+        nodes.append(helper.make_node("Relu", [f"p{i}"], [f"v{i}"]))
+        last = f"v{i}"
+    return finish(nodes, [last], weights)
+
+
+FORMS = {"chain": chain, "star": star, "fan": fan, "grid": grid, "layers": layers}
+
+
+def seconds(model, emit):
+    """Time of all of the process's threads: a busy machine changes little of it."""
+    data = model.SerializeToString() if isinstance(model, onnx.ModelProto) else model
+    begin = time.process_time()
+    ok, messages, _ = hewn._hewn.compile(None, data, None, emit, "host", [], [], "highest", "", 1, True, "")
+    if not ok:
+        raise hewn.CompileError([hewn.Diagnostic(*message) for message in messages])
+    return time.process_time() - begin
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--forms", default=",".join(FORMS))
+    parser.add_argument("--sizes", default="100,1000,5000,10000,20000")
+    parser.add_argument("--emit", default="asm", help="the stage to stop at: asm is all but linking")
+    said = parser.parse_args()
+    for form in said.forms.split(","):
+        for count in map(int, said.sizes.split(",")):
+            half, whole = (seconds(FORMS[form](n), said.emit) for n in (count // 2, count))
+            print(
+                f"{form:7} {count:6} nodes {whole:7.2f} s  {whole / half:5.2f} times those of half the nodes",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
