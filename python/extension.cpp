@@ -180,6 +180,17 @@ public:
 
   nb::list inputs() const { return describe(model, model->inputs, model->num_inputs); }
   nb::list outputs() const { return describe(model, model->outputs, model->num_outputs); }
+  /// (condition, why it can't be run or None, outputs as this case gives them)
+  nb::list cases() const {
+    nb::list all;
+    for (int i = 0; i < model->num_cases; ++i) {
+      const hewn_case &one = model->cases[i];
+      nb::object refusal = one.refusal ? nb::object(nb::str(one.refusal)) : nb::none();
+      all.append(nb::make_tuple(one.condition, refusal,
+                                one.outputs ? describe(model, one.outputs, model->num_outputs) : nb::list()));
+    }
+    return all;
+  }
   const char *name() const { return model->name; }
   std::vector<std::string> variants() const {
     std::vector<std::string> names;
@@ -265,5 +276,6 @@ NB_MODULE(_hewn, m) {
       .def_prop_ro("variant", &Model::variant)
       .def_prop_ro("inputs", &Model::inputs)
       .def_prop_ro("outputs", &Model::outputs)
+      .def_prop_ro("cases", &Model::cases)
       .def("run", &Model::run);
 }

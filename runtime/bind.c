@@ -225,6 +225,19 @@ static int32_t checkRanges(hewn_context *context, const int64_t *symbols) {
   return HEWN_OK;
 }
 
+/// What the symbols decide beside sizes: which outputs there are, and whether
+/// the model can be run at all.
+static int32_t chooseCase(hewn_context *context) {
+  const hewn_model *model = context->model;
+  if (!model->case_of)
+    return HEWN_OK;
+  const hewn_case *chosen = &model->cases[model->case_of(context->symbols)];
+  if (chosen->refusal)
+    return hewn_message_fail(context, HEWN_INVALID_ARGUMENT, chosen->refusal);
+  context->output_infos = chosen->outputs;
+  return HEWN_OK;
+}
+
 static void forgetBindings(hewn_context *context) {
   for (int32_t s = 0; s < context->model->num_symbols; ++s)
     context->bound_by[s] = -1;
@@ -235,10 +248,11 @@ int32_t hewn_bind_symbols(hewn_context *context, const int64_t *symbols) {
     return hewn_message_fail(context, HEWN_INVALID_ARGUMENT, "the array of dimensions is NULL");
   forgetBindings(context);
   int32_t code = checkRanges(context, symbols);
-  if (code == HEWN_OK)
-    for (int32_t s = 0; s < context->model->num_symbols; ++s)
-      context->symbols[s] = symbols[s];
-  return code;
+  if (code != HEWN_OK)
+    return code;
+  for (int32_t s = 0; s < context->model->num_symbols; ++s)
+    context->symbols[s] = symbols[s];
+  return chooseCase(context);
 }
 
 int32_t hewn_bind_inputs(hewn_context *context, const DLTensor *inputs) {
@@ -253,7 +267,8 @@ int32_t hewn_bind_inputs(hewn_context *context, const DLTensor *inputs) {
   for (int32_t s = 0; s < model->num_symbols; ++s)
     if (context->bound_by[s] < 0)
       context->symbols[s] = model->symbols[s].min;
-  return checkRanges(context, context->symbols);
+  int32_t code = checkRanges(context, context->symbols);
+  return code == HEWN_OK ? chooseCase(context) : code;
 }
 
 /// Compares what the caller gave with the dims that are known by now.
@@ -266,7 +281,7 @@ static int32_t checkOutputShape(hewn_context *context, int32_t index, const chec
 }
 
 static int32_t bindOutput(hewn_context *context, int32_t index, const DLTensor *tensor) {
-  checked_tensor checked = {"output ", &context->model->outputs[index], tensor};
+  checked_tensor checked = {"output ", &context->output_infos[index], tensor};
   hewn_output_state *state = &context->outputs[index];
   int32_t rank = checked.info->rank;
   int32_t code;
@@ -305,7 +320,7 @@ int32_t hewn_bind_allocate(hewn_context *context) {
     context->output_data[i] = NULL;
     if (context->outputs[i].dynamic)
       continue; // Generated code asks for it when the shape is known.
-    if (!hewn_rt_alloc_output(context, i, context->model->outputs[i].rank, context->output_dims[i]))
+    if (!hewn_rt_alloc_output(context, i, context->output_infos[i].rank, context->output_dims[i]))
       return hewn_rt_code(context);
   }
   return HEWN_OK;

@@ -19,9 +19,7 @@ static uint64_t word(const unsigned char *at) {
   return value;
 }
 
-static uint64_t turn(uint64_t lane, uint64_t input) {
-  return rotate(lane + input * primes[1], 31) * primes[0];
-}
+static uint64_t turn(uint64_t lane, uint64_t input) { return rotate(lane + input * primes[1], 31) * primes[0]; }
 
 static uint64_t finish(uint64_t hash, const unsigned char *at, const unsigned char *end) {
   for (; end - at >= 8; at += 8)

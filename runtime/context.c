@@ -61,14 +61,18 @@ static size_t layOut(hewn_context *context, unsigned char *base) {
   return carver.used;
 }
 
-/// Which outputs are known only after a run: their dims say so.
-static void findDynamicOutputs(hewn_context *context) {
-  for (int32_t i = 0; i < context->model->num_outputs; ++i) {
-    const hewn_tensor_info *info = &context->model->outputs[i];
-    for (int32_t d = 0; d < info->rank; ++d)
-      if (info->dims[d] == HEWN_DIM_DYNAMIC)
+static void markDynamic(hewn_context *context, const hewn_tensor_info *outputs) {
+  for (int32_t i = 0; outputs && i < context->model->num_outputs; ++i)
+    for (int32_t d = 0; d < outputs[i].rank; ++d)
+      if (outputs[i].dims[d] == HEWN_DIM_DYNAMIC)
         context->outputs[i].dynamic = 1;
-  }
+}
+
+/// Which outputs are known only after a run, in some case: their dims say so.
+static void findDynamicOutputs(hewn_context *context) {
+  markDynamic(context, context->model->outputs);
+  for (int32_t c = 0; c < context->model->num_cases; ++c)
+    markDynamic(context, context->model->cases[c].outputs);
 }
 
 /// The options of an older or a newer header: what is missing is zero.
@@ -174,6 +178,7 @@ hewn_status hewn_impl_context_create(const hewn_model *model, const hewn_context
   memset(&start, 0, sizeof(start));
   start.table = &hewn_rt_table;
   start.model = model;
+  start.output_infos = model->outputs;
   start.allocator = options.allocator;
   start.thread_hook = options.thread_hook;
   start.trace_hook = options.trace_hook;

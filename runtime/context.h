@@ -54,6 +54,8 @@ struct hewn_context {
   void *device;          ///< what the model's device table keeps; NULL: nothing
   int32_t device_number; ///< of the device that the context is on
 
+  /// The outputs as the run's case gives them: the model's, or of other ranks.
+  const hewn_tensor_info *output_infos;
   int64_t *symbols;
   int32_t *bound_by; ///< per symbol: the input that set it, -1 for none
   const void **input_data;

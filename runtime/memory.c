@@ -93,7 +93,7 @@ void hewn_memory_end_run(hewn_context *context) {
 /// that the caller gave.
 static void *outputFailure(hewn_context *context, int32_t code, int32_t index, int32_t rank, const int64_t *dims,
                            const char *what) {
-  const hewn_tensor_info *info = &context->model->outputs[index];
+  const hewn_tensor_info *info = &context->output_infos[index];
   hewn_text text;
   if (!hewn_message_open(context, &text))
     return NULL;
@@ -107,7 +107,7 @@ static void *outputFailure(hewn_context *context, int32_t code, int32_t index, i
 }
 
 void *hewn_rt_alloc_output(hewn_context *context, int32_t index, int32_t rank, const int64_t *dims) {
-  const hewn_tensor_info *info = &context->model->outputs[index];
+  const hewn_tensor_info *info = &context->output_infos[index];
   hewn_output_state *state = &context->outputs[index];
   int64_t bytes = hewn_tensor_bytes(info->dtype, rank, dims);
   if (rank != info->rank || bytes < 0)

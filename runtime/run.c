@@ -41,7 +41,7 @@ static void releaseOutputs(hewn_context *context) {
 /// Writes what the caller learns only after the run.
 static void describeOutputs(hewn_context *context, DLTensor *outputs) {
   for (int32_t i = 0; i < context->model->num_outputs; ++i) {
-    const hewn_tensor_info *info = &context->model->outputs[i];
+    const hewn_tensor_info *info = &context->output_infos[i];
     const hewn_output_state *state = &context->outputs[i];
     if (state->allocated) {
       DLDevice device = {kDLCPU, 0};
@@ -167,7 +167,7 @@ static int32_t bindOutputPointers(hewn_context *context, void *const *outputs) {
   model->output_dims(context->symbols, context->output_dims);
   for (int32_t i = 0; i < model->num_outputs; ++i) {
     hewn_output_state *state = &context->outputs[i];
-    const hewn_tensor_info *info = &model->outputs[i];
+    const hewn_tensor_info *info = &context->output_infos[i];
     state->allocated = 0;
     state->on_device = 0;
     state->given = NULL;
@@ -201,7 +201,7 @@ static int32_t runPointers(hewn_context *context, const void *const *inputs, voi
   }
   for (int32_t i = 0; i < context->model->num_outputs; ++i) {
     outputs[i] = context->output_data[i];
-    for (int32_t d = 0; output_dims && output_dims[i] && d < context->model->outputs[i].rank; ++d)
+    for (int32_t d = 0; output_dims && output_dims[i] && d < context->output_infos[i].rank; ++d)
       output_dims[i][d] = context->output_dims[i][d];
   }
   return code;

@@ -43,7 +43,7 @@ typedef struct hewn_compile_options {
   /// "plan", "llvm", "asm", "header". Without `output` it is in the result.
   const char *emit;
   const char *target; ///< "host", "x86-64-v3", ...
-  /// "batch=1", "seq=1..512".
+  /// "batch=1", "seq=1..512", "seq=1,128,1..512".
   const char *const *dims;
   size_t num_dims;
   const char *precision; ///< "highest", "high", "medium"

@@ -44,7 +44,7 @@ extern "C" {
 #endif
 
 /// Changes with every incompatible change of a struct in this header.
-#define HEWN_ABI_VERSION 2
+#define HEWN_ABI_VERSION 3
 
 /// A generated shared library exports its descriptor under the model's name,
 /// and a second time under this one, for loaders that know only the file.
@@ -119,6 +119,17 @@ typedef struct hewn_tensor_info {
   /// where there is none.
   const char *const *formulas;
 } hewn_tensor_info;
+
+/// A model whose symbols decide more than sizes (a dim that is 1 is dropped, so
+/// that the rank is another one) has code for each case, and so have sizes that
+/// the model was compiled for in particular.
+typedef struct hewn_case {
+  const char *condition; ///< as text: "n = 1, m != 1"
+  /// NULL, or why no run of this case is possible.
+  const char *refusal;
+  /// `num_outputs` entries, as this case gives them; NULL where it is refused.
+  const hewn_tensor_info *outputs;
+} hewn_case;
 
 /// One symbolic dimension: `min` <= value <= `max` (INT64_MAX: unbounded).
 typedef struct hewn_symbol {
@@ -206,6 +217,12 @@ struct hewn_model {
   void (*output_dims)(const int64_t *symbols, int64_t *const *dims);
   /// The code for a device beside the host; NULL: the host does it all.
   const hewn_device_code *device;
+  /// NULL: there is one case. Else `outputs` has the largest rank of each, and
+  /// `output_dims` writes as many dims as the case has.
+  const hewn_case *cases;
+  /// The number of the case for these symbols; NULL: there is one.
+  int32_t (*case_of)(const int64_t *symbols);
+  int32_t num_cases; ///< 0: there is one
 };
 
 //===----------------------------------------------------------------------===//
@@ -363,6 +380,10 @@ HEWN_API int64_t hewn_arena_bytes(const hewn_model *model, const int64_t *symbol
 /// fails then is the status of a later call. Tensors that lie at the same places
 /// in every run (and at multiples of 64 bytes) are used where they are; others
 /// are copied, on the device.
+///
+/// Of an output whose rank depends on symbols, `ndim` is that of the case (see
+/// hewn_case); where the context allocates it, `ndim` is written, and `shape`
+/// has room for the largest rank, which is the descriptor's.
 ///
 /// An output whose `data` is set must have the right shape; where the shape
 /// depends on data, `shape` says how much room there is and is overwritten.

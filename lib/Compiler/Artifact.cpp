@@ -139,8 +139,12 @@ Error ArtifactWriter::emitDeviceCode() {
   codegen::CodeOptions code = codeOptions();
   code.form = options.emit == "llvm" ? codegen::CodeForm::LLVM : codegen::CodeForm::Assembly;
   const codegen::MachineSpec &machine = c.machines.front();
-  llvm::Expected<codegen::CompiledKernels> kernels =
-      codegen::compileKernels(codegen::Variant{*c.variants.front(), machine, generated.interface.name + "_"}, code);
+  std::vector<codegen::Variant> modules;
+  for (const PlannedModule &variant : c.variants)
+    modules.push_back(
+        {*variant.module, machine,
+         casePrefix(generated.interface.name, "_", size_t(variant.of - c.cases.list.data()), c.cases.list.size())});
+  llvm::Expected<codegen::CompiledKernels> kernels = codegen::compileKernels(modules, code);
   if (!kernels)
     return kernels.takeError();
   c.result.numKernels = kernels->units.size();
@@ -152,18 +156,30 @@ Error ArtifactWriter::emitDeviceCode() {
 }
 
 bool ArtifactWriter::write() {
-  auto program = c.variants.front()->lookupSymbol<func::FuncOp>(plan::kProgramName);
-  FailureOr<codegen::ProgramInterface> read =
-      codegen::readInterface(program, options.name.empty() ? stem() : options.name);
+  std::vector<codegen::CaseProgram> cases;
+  for (const importer::Case &one : c.cases.list) {
+    auto variant = llvm::find_if(c.variants, [&](const PlannedModule &v) { return v.of == &one; });
+    auto program =
+        variant != c.variants.end() ? variant->module->lookupSymbol<func::FuncOp>(plan::kProgramName) : func::FuncOp();
+    cases.push_back({one.facts, program, one.refusal});
+  }
+  std::string name = options.name.empty() ? stem() : options.name;
+  FailureOr<codegen::ProgramInterface> read = cases.size() > 1 ? codegen::readInterface(c.cases.tree, cases, name)
+                                                               : codegen::readInterface(cases.front().program, name);
   if (failed(read))
     return false;
   codegen::ProgramInterface &interface = generated.interface = std::move(*read);
   interface.target = options.target;
   c.result.name = interface.name;
   std::vector<PlannedVariant> variants;
-  for (auto [machine, module] : llvm::zip(c.machines, c.variants)) {
-    variants.push_back({machine, *module});
+  for (const codegen::MachineSpec &machine : c.machines) {
+    variants.push_back({machine, {}});
     interface.variants.push_back({machine.name, machine.cpuFeatures});
+    for (const importer::Case &one : c.cases.list) {
+      auto variant =
+          llvm::find_if(c.variants, [&](const PlannedModule &v) { return v.of == &one && v.machine == &machine; });
+      variants.back().cases.push_back(variant == c.variants.end() ? ModuleOp() : *variant->module);
+    }
   }
   if (options.emit == "header")
     return deliver(c, codegen::headerText(interface));

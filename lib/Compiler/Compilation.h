@@ -16,6 +16,15 @@
 
 namespace hewn {
 
+/// A case of the model for a machine.
+struct PlannedModule {
+  const codegen::MachineSpec *machine;
+  const importer::Case *of;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  /// Which of several it is, for texts: "x86-64-v3, where n = 1"; empty where there is one.
+  std::string title;
+};
+
 struct Compilation {
   const CompileOptions &options;
   Diagnostics &diagnostics;
@@ -29,9 +38,9 @@ struct Compilation {
   /// As many threads as CompileOptions::jobs says; null: one.
   std::unique_ptr<llvm::ThreadPoolInterface> pool;
   std::unique_ptr<mlir::MLIRContext> context;
-  /// The model up to the stage that is the same for all machines, then one for each of them.
-  mlir::OwningOpRef<mlir::ModuleOp> module;
-  std::vector<mlir::OwningOpRef<mlir::ModuleOp>> variants;
+  /// The model's cases up to the stage that is the same for all machines; then all that can be compiled, for each of them in turn.
+  importer::Cases cases;
+  std::vector<PlannedModule> variants;
   /// What was written and published: for the cache, whatever became of the names since.
   std::vector<OutputFile> files;
 };

@@ -101,11 +101,11 @@ bool checkOptions(Compilation &c) {
 
 /// Whether a stage's text can be compiled further: weights are only named in it, their bytes are not there. To look at it,
 /// another stage's text will do.
-bool hasAllConstants(Compilation &c) {
+bool hasAllConstants(Compilation &c, ModuleOp module) {
   if (llvm::is_contained({"graph", "kernels", "loops", "plan", "explain"}, c.options.emit))
     return true;
   llvm::SetVector<StringRef> names;
-  c.module->walk([&](graph::ConstantOp constant) {
+  module.walk([&](graph::ConstantOp constant) {
     if (auto weight = dyn_cast<graph::WeightAttr>(constant.getValue()))
       names.insert(weight.getKey());
   });
@@ -120,10 +120,10 @@ bool hasAllConstants(Compilation &c) {
 }
 
 /// What passes hold of each other's work must hold of a text too, which anybody may have written.
-bool isWellFormed(Compilation &c) {
+bool isWellFormed(Compilation &c, ModuleOp module) {
   PassManager pm(c.context.get());
   pm.addPass(createVerifyKernelsPass());
-  return c.module->getOps<plan::KernelOp>().empty() || succeeded(pm.run(*c.module));
+  return module.getOps<plan::KernelOp>().empty() || succeeded(pm.run(module));
 }
 
 /// The text of a stage that was written before: for tests, and for going on from where a stage was looked at.
@@ -135,8 +135,12 @@ bool readText(Compilation &c) {
     return false;
   }
   // A copy: MLIR's lexer wants a zero behind the text.
-  c.module = parseSourceString<ModuleOp>(file->getBuffer().str(), ParserConfig(c.context.get()), c.options.modelPath);
-  return c.module && isWellFormed(c) && hasAllConstants(c);
+  auto module =
+      parseSourceString<ModuleOp>(file->getBuffer().str(), ParserConfig(c.context.get()), c.options.modelPath);
+  if (!module || !isWellFormed(c, *module) || !hasAllConstants(c, *module))
+    return false;
+  c.cases.list.push_back({{}, std::move(module), ""});
+  return true;
 }
 
 bool import(Compilation &c) {
@@ -149,8 +153,8 @@ bool import(Compilation &c) {
   options.folder = c.options.modelFolder;
   options.dims = c.dims;
   options.limits = c.limits;
-  c.module = importer::importModel(*c.context, options, c.weights, c.diagnostics);
-  return bool(c.module);
+  c.cases = importer::importModel(*c.context, options, c.weights, c.diagnostics);
+  return !c.cases.list.empty();
 }
 
 /// The first stage that a module has not been through.
@@ -172,18 +176,31 @@ bool runStage(Compilation &c, const StageInfo &stage, const PipelineOptions &opt
   return false;
 }
 
-/// One module for each machine, each of which may be told of its own.
+/// One module for each machine and case, each of which may be told of its own.
 void splitVariants(Compilation &c) {
-  if (c.machines.size() > 1)
-    (*c.module)->setAttr(plan::kPackingLanesAttr,
-                         Builder(c.context.get()).getI64IntegerAttr(c.machines.front().vectorBytes / 4));
-  bool exact = c.options.precision == "highest";
-  for (const codegen::MachineSpec &machine : llvm::drop_begin(c.machines)) {
-    c.variants.push_back(c.module->clone());
-    (*c.variants.back())->setAttr(plan::kTargetAttr, target::attribute(c.context.get(), machine, exact));
-  }
-  (*c.module)->setAttr(plan::kTargetAttr, target::attribute(c.context.get(), c.machines.front(), exact));
-  c.variants.insert(c.variants.begin(), std::move(c.module));
+  bool exact = c.options.precision == "highest", severalMachines = c.machines.size() > 1;
+  for (const codegen::MachineSpec &machine : c.machines)
+    for (importer::Case &one : c.cases.list) {
+      if (!one.module)
+        continue;
+      std::string title = severalMachines ? machine.name : "";
+      if (c.cases.list.size() > 1)
+        title += (title.empty() ? "where " : ", where ") + one.condition();
+      bool isLast = &machine == &c.machines.back();
+      c.variants.push_back({&machine, &one, isLast ? std::move(one.module) : one.module->clone(), title});
+      ModuleOp module = *c.variants.back().module;
+      module->setAttr(plan::kTargetAttr, target::attribute(c.context.get(), machine, exact));
+      if (severalMachines)
+        module->setAttr(plan::kPackingLanesAttr,
+                        Builder(c.context.get()).getI64IntegerAttr(c.machines.front().vectorBytes / 4));
+    }
+}
+
+/// A line of its own where there are several.
+std::string heading(const PlannedModule &variant) {
+  if (variant.title.empty())
+    return "";
+  return (StringRef(variant.title).starts_with("where") ? "" : "for ") + variant.title + "\n";
 }
 
 /// The stages up to the plan, or to the one that is wanted as text. What a machine decides begins behind the graph.
@@ -193,28 +210,31 @@ bool runStages(Compilation &c) {
   options.narrowProducts = c.options.precision == "medium" ? 1 : c.options.precision == "high" ? 3 : 6;
   options.weights = &c.weights;
   options.mostFolding = c.limits.folding;
+  options.sharesWeights = c.cases.list.size() > 1;
   options.evaluate = [&](OwningOpRef<ModuleOp> module) {
     codegen::CodeOptions code;
     code.threads = unsigned(std::max(c.options.jobs, 0));
     code.cacheDir = c.options.cacheDir;
     return evaluate(std::move(module), c.weights, code);
   };
-  unsigned s = firstStage(*c.module);
+  unsigned s = c.cases.list.size() > 1 ? unsigned(Graph) : unsigned(firstStage(*c.cases.list.front().module));
   if (s == Graph) {
     Timer timer(c, stages[s].name);
-    if (!runStage(c, stages[s++], options, *c.module))
-      return false;
+    for (const importer::Case &one : c.cases.list)
+      if (one.module && !runStage(c, stages[s], options, *one.module))
+        return false;
+    ++s;
   }
   splitVariants(c);
   if (c.options.emit == stages[Graph].name)
     return true;
   for (; s < Behind; ++s) {
     Timer timer(c, stages[s].name);
-    for (auto [machine, module] : llvm::zip(c.machines, c.variants)) {
-      if (!runStage(c, stages[s], options, *module))
+    for (const PlannedModule &variant : c.variants) {
+      if (!runStage(c, stages[s], options, *variant.module))
         return false;
       if (c.options.emit == "explain" && s == Kernels)
-        c.result.text += (c.machines.size() > 1 ? "for " + machine.name + "\n" : "") + describeKernels(*module);
+        c.result.text += heading(variant) + describeKernels(*variant.module);
     }
     if (c.options.emit == stages[s].name)
       return true;
@@ -224,10 +244,10 @@ bool runStages(Compilation &c) {
 
 /// What the plan says of kernels of several launches, done.
 bool formJoints(Compilation &c) {
-  for (auto [machine, module] : llvm::zip(c.machines, c.variants)) {
+  for (const PlannedModule &variant : c.variants) {
     PassManager pm(c.context.get());
     buildJointStage(pm);
-    if (machine.device && failed(pm.run(*module))) {
+    if (variant.machine->device && failed(pm.run(*variant.module))) {
       if (!c.diagnostics.hasErrors())
         c.diagnostics.error("internal error where launches become one kernel");
       return false;
@@ -236,15 +256,28 @@ bool formJoints(Compilation &c) {
   return true;
 }
 
-/// Texts of several modules have MLIR's own line between them.
-std::string printVariants(Compilation &c) {
+/// What decides which case a run takes.
+std::string describeCases(Compilation &c) {
   std::string text;
-  if (c.options.emit == stages[Graph].name)
-    return printModule(*c.variants.front());
-  for (auto [machine, module] : llvm::zip(c.machines, c.variants)) {
-    if (c.machines.size() > 1)
-      text += (text.empty() ? "// " : "// -----\n// ") + machine.name + "\n";
-    text += printModule(*module);
+  if (c.cases.list.size() > 1)
+    text = "cases: " + std::to_string(c.cases.list.size()) + ", chosen by the inputs' dims when run\n";
+  for (const importer::Case &one : c.cases.list)
+    if (c.cases.list.size() > 1)
+      text += "  where " + one.condition() + (one.refusal.empty() ? "" : ": none, " + one.refusal) + "\n";
+  return text;
+}
+
+/// Texts of several modules have MLIR's own line between them.
+std::string printModules(Compilation &c) {
+  std::string text;
+  bool isSame = c.options.emit == stages[Graph].name; // for all machines
+  for (const PlannedModule &variant : c.variants) {
+    if (isSame && variant.machine != &c.machines.front())
+      continue;
+    if (!variant.title.empty() && !(isSame && c.cases.list.size() == 1))
+      text += (text.empty() ? "// " : "// -----\n// ") + (isSame ? "where " + variant.of->condition() : variant.title) +
+              "\n";
+    text += printModule(*variant.module);
   }
   return text;
 }
@@ -276,12 +309,12 @@ bool run(Compilation &c) {
     return false;
   for (const StageInfo &stage : stages)
     if (c.options.emit == stage.name)
-      return deliver(c, printVariants(c));
+      return deliver(c, printModules(c));
   if (c.options.emit == "explain") {
-    std::string text = "target: " + c.options.target + "\n" + c.result.text;
-    for (auto [machine, module] : llvm::zip(c.machines, c.variants))
-      text += (c.machines.size() > 1 ? "for " + machine.name + "\n" : "") + describeArena(*module) +
-              describeWeights(*module) + describeTime(*module);
+    std::string text = "target: " + c.options.target + "\n" + describeCases(c) + c.result.text;
+    for (const PlannedModule &variant : c.variants)
+      text += heading(variant) + describeArena(*variant.module) + describeWeights(*variant.module) +
+              describeTime(*variant.module);
     text += "stages:";
     for (auto &[stage, seconds] : c.result.stageSeconds)
       text += llvm::formatv(" {0} {1:f2} s", stage, seconds);
@@ -306,7 +339,7 @@ ArrayRef<StringRef> emitStages() {
 
 CompileResult compile(const CompileOptions &options, Diagnostics &diagnostics) {
   CompileResult result;
-  Compilation compilation{options, diagnostics, result, {}, {}, {}, {}, nullptr, nullptr, nullptr, {}, {}};
+  Compilation compilation{options, diagnostics, result, {}, {}, {}, {}, nullptr, nullptr, {}, {}, {}};
   // What is wrong with a model is told where it is found; this is for what should not happen.
   llvm::Error error = codegen::guardLLVM([&] {
     result.ok = run(compilation);

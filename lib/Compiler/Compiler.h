@@ -23,7 +23,7 @@ struct CompileOptions {
   /// is empty. Empty: the artifact.
   std::string emit;
   std::string target = "host";
-  /// "batch=1", "seq=1..512".
+  /// "batch=1", "seq=1..512", "seq=1,128,1..512".
   std::vector<std::string> dims;
   /// "nodes=1000": what a model may ask for beyond what its file has (lib/Support/Limits.h).
   std::vector<std::string> limits;

@@ -32,18 +32,26 @@ std::string digestOf(ArrayRef<Variant> variants, const GeneratedCode &generated)
   return llvm::toHex(hash.final(), /*LowerCase=*/true).substr(0, 40);
 }
 
-std::vector<Variant> nameVariants(ArrayRef<PlannedVariant> planned, StringRef model) {
-  std::vector<Variant> variants;
-  for (const PlannedVariant &variant : planned) {
-    // Dots, which no C name has: a model's functions are never those of another one.
-    std::string prefix = model.str() + ".";
-    if (variant.machine.device) // whose code allows of no dots
-      prefix = model.str() + "_";
-    else if (planned.size() > 1)
-      prefix += codegen::cName(variant.machine.name) + ".";
-    variants.push_back({variant.module, variant.machine, prefix});
+/// A module of some case for some machine.
+struct Planned {
+  Variant variant;
+  size_t machine, caseNumber;
+};
+
+/// All modules, those of one machine together, with names of their own for what is in them.
+std::vector<Planned> nameModules(ArrayRef<PlannedVariant> variants, StringRef model) {
+  std::vector<Planned> modules;
+  for (auto [m, variant] : llvm::enumerate(variants)) {
+    // Dots, which no C name has: a model's functions are never those of another one. A device's code allows of none.
+    StringRef dot = variant.machine.device ? "_" : ".";
+    std::string name = model.str();
+    if (variants.size() > 1)
+      name += (dot + codegen::cName(variant.machine.name)).str();
+    for (auto [k, module] : llvm::enumerate(variant.cases))
+      if (module)
+        modules.push_back({{module, variant.machine, casePrefix(name, dot, k, variant.cases.size())}, m, k});
   }
-  return variants;
+  return modules;
 }
 
 /// A program as LLVM has it, in a context of its own.
@@ -56,9 +64,9 @@ struct Program {
 
 class Generator {
 public:
-  Generator(ArrayRef<Variant> variants, const codegen::MachineSpec &base, const codegen::CodeOptions &options,
-            GeneratedCode &generated)
-      : variants(variants), base(base), options(options), generated(generated) {}
+  Generator(ArrayRef<Planned> planned, size_t numMachines, const codegen::MachineSpec &base,
+            const codegen::CodeOptions &options, GeneratedCode &generated)
+      : planned(planned), numMachines(numMachines), base(base), options(options), generated(generated) {}
 
   Error emitPrograms(ArrayRef<codegen::KernelSymbols> kernels, const WeightTable &table);
   Error compilePrograms();
@@ -67,7 +75,8 @@ public:
   Error compileDescriptor(const codegen::WeightsReference &weights);
 
 private:
-  ArrayRef<Variant> variants;
+  ArrayRef<Planned> planned;
+  size_t numMachines;
   const codegen::MachineSpec &base;
   const codegen::CodeOptions &options;
   GeneratedCode &generated;
@@ -79,35 +88,39 @@ private:
 /// Every variant's program. Those that come out the same, which they do where all kernels are shared, are one.
 Error Generator::emitPrograms(ArrayRef<codegen::KernelSymbols> kernels, const WeightTable &table) {
   codegen::ProgramInterface &interface = generated.interface;
-  interface.variants.resize(variants.size());
+  interface.variants.resize(numMachines);
+  for (codegen::VariantInterface &shown : interface.variants)
+    shown.programs.resize(interface.cases.size());
   llvm::StringMap<std::string> byText;
-  for (size_t v = variants.size(); v-- > 0;) {
+  for (size_t v = planned.size(); v-- > 0;) {
+    const Variant &variant = planned[v].variant;
     // What launches a device's kernels runs wherever a driver does.
-    const codegen::MachineSpec &machine = variants[v].machine.device ? base : variants[v].machine;
-    Program program{std::make_unique<llvm::LLVMContext>(),           nullptr, &machine,
-                    (variants[v].prefix + plan::kProgramName).str(), "",      ""};
+    const codegen::MachineSpec &machine = variant.machine.device ? base : variant.machine;
+    Program program{std::make_unique<llvm::LLVMContext>(),       nullptr, &machine,
+                    (variant.prefix + plan::kProgramName).str(), "",      ""};
     program.module = std::make_unique<llvm::Module>(interface.name, *program.context);
     if (Error error = codegen::setMachine(*program.module, machine))
       return error;
-    auto function = ModuleOp(variants[v].module).lookupSymbol<func::FuncOp>(plan::kProgramName);
+    auto function = ModuleOp(variant.module).lookupSymbol<func::FuncOp>(plan::kProgramName);
     FailureOr<llvm::Function *> run =
-        codegen::emitProgram(function, interface, kernels[v], table, generated.weights, *program.module,
-                             variants[v].machine.device ? &deviceKernels : nullptr);
+        codegen::emitProgram(function, interface.ofCase(planned[v].caseNumber), kernels[v], table, generated.weights,
+                             *program.module, variant.machine.device ? &deviceKernels : nullptr);
     if (failed(run))
       return llvm::createStringError("internal error: the program can't be emitted");
     llvm::raw_string_ostream os(program.text);
     program.module->print(os, nullptr);
-    codegen::VariantInterface &shown = interface.variants[v];
-    shown.target = variants[v].machine.name;
+    codegen::VariantInterface &shown = interface.variants[planned[v].machine];
+    shown.target = variant.machine.name;
     shown.cpuFeatures = machine.cpuFeatures;
-    shown.arena = codegen::readArenaSize(function);
+    codegen::ProgramCode &code = shown.programs[planned[v].caseNumber];
+    code.arena = codegen::readArenaSize(function);
     // Less demanding ones come first here: what serves them serves all that has the same text.
-    shown.run = byText.try_emplace(program.text, program.symbol).first->second;
-    if (shown.run != program.symbol)
+    code.run = byText.try_emplace(program.text, program.symbol).first->second;
+    if (code.run != program.symbol)
       continue;
     for (llvm::Function &defined : *program.module)
       if (!defined.isDeclaration())
-        defined.setName(variants[v].prefix + defined.getName());
+        defined.setName(variant.prefix + defined.getName());
     programs.push_back(std::move(program));
   }
   return Error::success();
@@ -157,23 +170,28 @@ Error Generator::compileDescriptor(const codegen::WeightsReference &weights) {
 
 } // namespace
 
-Error generate(ArrayRef<PlannedVariant> planned, const codegen::MachineSpec &base, const codegen::CodeOptions &options,
+std::string casePrefix(StringRef before, StringRef dot, size_t number, size_t count) {
+  return (before + (count > 1 ? dot + "case" + Twine(number) : Twine("")) + dot).str();
+}
+
+Error generate(ArrayRef<PlannedVariant> variants, const codegen::MachineSpec &base, const codegen::CodeOptions &options,
                StringRef weightsFile, const WeightTable &table, GeneratedCode &generated) {
-  std::vector<Variant> variants = nameVariants(planned, generated.interface.name);
-  llvm::Expected<codegen::CompiledKernels> kernels = codegen::compileKernels(variants, options);
+  std::vector<Planned> planned = nameModules(variants, generated.interface.name);
+  auto modules = llvm::map_to_vector(planned, [](const Planned &p) { return p.variant; });
+  llvm::Expected<codegen::CompiledKernels> kernels = codegen::compileKernels(modules, options);
   if (!kernels)
     return kernels.takeError();
   generated.code = std::move(kernels->units);
   generated.numKernels = generated.code.size();
 
-  Generator generator(variants, base, options, generated);
+  Generator generator(planned, variants.size(), base, options, generated);
   if (variants.front().machine.device)
     generator.joinKernels(variants.front().machine);
   if (Error error = generator.emitPrograms(kernels->symbols, table))
     return error;
   if (Error error = generator.compilePrograms())
     return error;
-  generated.interface.digest = digestOf(variants, generated);
+  generated.interface.digest = digestOf(modules, generated);
   return generator.compileDescriptor({generated.weights.size(), generated.weights.digest(), weightsFile.str()});
 }
 

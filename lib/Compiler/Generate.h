@@ -10,11 +10,14 @@
 
 namespace hewn {
 
-/// The model planned for one machine.
+/// The model planned for one machine: a module for each of its cases, null where that can't be run.
 struct PlannedVariant {
   codegen::MachineSpec machine;
-  mlir::ModuleOp module;
+  llvm::SmallVector<mlir::ModuleOp, 1> cases;
 };
+
+/// In front of the names of all functions of case `number` of `count`: `before` and `dot`, and the number where there are several.
+std::string casePrefix(llvm::StringRef before, llvm::StringRef dot, size_t number, size_t count);
 
 struct GeneratedCode {
   codegen::ProgramInterface interface;

@@ -136,7 +136,7 @@ Error run(GeneratedCode &generated, llvm::ArrayRef<size_t> sizes, Results &resul
 } // namespace
 
 FailureOr<Results> evaluate(OwningOpRef<ModuleOp> module, WeightTable &weights, const codegen::CodeOptions &options) {
-  const PlannedVariant host{*target::find("host"), *module};
+  const PlannedVariant host{*target::find("host"), {*module}};
   (*module)->setAttr(plan::kTargetAttr, target::attribute(module->getContext(), host.machine, /*exact=*/true));
   Results results;
   // What fails here is no error of the user's: the ops stay, and are compiled like all others.

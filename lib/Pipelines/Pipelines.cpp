@@ -67,7 +67,7 @@ void buildKernelsStage(OpPassManager &pm, const PipelineOptions &options) {
       layouts.largestTile = options.narrowProducts == 1 || options.narrowProducts == 3 ? 4 : 2;
     pm.addNestedPass<func::FuncOp>(createAssignLayoutsPass(layouts));
     if (options.weights)
-      pm.addNestedPass<func::FuncOp>(createPackConstantsPass(options.weights));
+      pm.addNestedPass<func::FuncOp>(createPackConstantsPass(options.weights, options.sharesWeights));
     pm.addPass(createCSEPass());
   }
   // Which ops become one kernel: decided, then done.

@@ -18,6 +18,8 @@ struct PipelineOptions {
   unsigned narrowProducts = 0;
   /// Constants' bytes. Null (in hewn-opt): what needs them is left out.
   WeightTable *weights = nullptr;
+  /// Whether another module of the same compile reads them too, or will.
+  bool sharesWeights = false;
   /// Runs what is constant; null: it stays.
   ConstantEvaluator evaluate;
   /// How many operations on elements that may take, beside some for each element of the constants.

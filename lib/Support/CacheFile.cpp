@@ -36,7 +36,8 @@ std::string cachePath(StringRef folder, StringRef name) {
 }
 
 std::optional<std::string> readCacheFile(StringRef path) {
-  auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false, /*IsVolatile=*/true);
+  auto file =
+      llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false, /*IsVolatile=*/true);
   if (!file)
     return std::nullopt;
   size_t head = kMagic.size() + 2 * llvm::BLAKE3().final().size() + 1;
@@ -46,6 +47,8 @@ std::optional<std::string> readCacheFile(StringRef path) {
   return content.str();
 }
 
-void writeCacheFile(StringRef path, StringRef content) { llvm::consumeError(writeFile(path, headOf(content) + content.str())); }
+void writeCacheFile(StringRef path, StringRef content) {
+  llvm::consumeError(writeFile(path, headOf(content) + content.str()));
+}
 
 } // namespace hewn

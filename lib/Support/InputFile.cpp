@@ -51,8 +51,8 @@ std::string whyNotOpened(int folder, const char *name, int error) {
   if (error == ENOENT)
     return "does not exist";
   // Who asks for a folder and not for a link is told that a link is no folder.
-  if (error == ELOOP || (error == ENOTDIR && fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-                         S_ISLNK(status.st_mode)))
+  if (error == ELOOP ||
+      (error == ENOTDIR && fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(status.st_mode)))
     return "is or passes a symbolic link";
   return error == ENOTDIR || error == ENXIO ? "is not a file" : "can't be opened: " + textOf(error);
 }

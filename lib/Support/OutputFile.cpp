@@ -154,12 +154,15 @@ OutputFile::~OutputFile() {
 
 Error OutputFile::append(StringRef from, llvm::function_ref<void(StringRef)> see) {
   int source = open(from.str().c_str(), O_RDONLY | O_CLOEXEC);
-  int error = source < 0 ? errno : readAll(source, [&](StringRef bytes) {
-    *os << bytes;
-    if (see)
-      see(bytes);
-    return 0;
-  });
+  int error = source < 0 ? errno
+                         : readAll(
+                               source,
+                               [&](StringRef bytes) {
+                                 *os << bytes;
+                                 if (see)
+                                   see(bytes);
+                                 return 0;
+                               });
   if (source >= 0)
     close(source);
   return error ? llvm::createStringError("can't read " + from + ": " + textOf(error)) : Error::success();

@@ -17,6 +17,11 @@ static void discardPages(llvm::ArrayRef<char> bytes) {
 }
 
 std::string WeightTable::add(llvm::StringRef wanted, llvm::ArrayRef<char> bytes, std::shared_ptr<const void> owner) {
+  // Several cases of a model name the same bytes.
+  std::string &known = keys[{wanted.str(), bytes.data(), bytes.size()}];
+  if (auto there = entries.find(known);
+      !known.empty() && there != entries.end() && there->second.bytes.data() == bytes.data())
+    return known;
   auto numbered = [&](uint64_t n) { return n == 1 ? wanted.str() : (wanted + "_" + llvm::Twine(n)).str(); };
   // Numbers are taken in their order: the first free one lies between one that is taken and one that is not.
   uint64_t taken = 0, open = 1;
@@ -30,10 +35,14 @@ std::string WeightTable::add(llvm::StringRef wanted, llvm::ArrayRef<char> bytes,
   }
   std::string key = numbered(open);
   entries.try_emplace(key, Entry{bytes, std::move(owner), /*isOwn=*/false});
+  known = key;
   return key;
 }
 
 std::string WeightTable::add(llvm::StringRef wanted, std::vector<char> bytes) {
+  auto there = entries.find(wanted);
+  if (there != entries.end() && !bytes.empty() && there->second.bytes == llvm::ArrayRef<char>(bytes))
+    return wanted.str();
   auto owned = std::make_shared<const std::vector<char>>(std::move(bytes));
   std::string key = add(wanted, llvm::ArrayRef<char>(*owned), owned);
   entries[key].isOwn = true;

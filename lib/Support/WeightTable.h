@@ -10,8 +10,10 @@
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace hewn {
@@ -22,7 +24,7 @@ public:
   WeightTable(const WeightTable &) = delete;
   WeightTable &operator=(const WeightTable &) = delete;
 
-  /// Enters bytes under `wanted`, or under `wanted` with a number behind it where that key is taken; returns the key.
+  /// Enters bytes under `wanted`, or under `wanted` with a number behind it where other bytes have that key; returns the key.
   /// `owner` is kept as long as the table and keeps the bytes.
   std::string add(llvm::StringRef wanted, llvm::ArrayRef<char> bytes, std::shared_ptr<const void> owner);
   /// The same for bytes that the table takes over.
@@ -66,6 +68,8 @@ private:
     bool isOwn = false;
   };
   llvm::StringMap<Entry> entries;
+  /// The key of bytes, by the name that was wanted for them.
+  std::map<std::tuple<std::string, const char *, size_t>, std::string> keys;
   llvm::StringMap<std::string> derivedKeys;
   std::vector<std::shared_ptr<const llvm::MemoryBuffer>> mappings;
 };

@@ -54,11 +54,16 @@ class RunError(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Tensor:
-    """An input or output: symbols in the shape are names, formulas of them text, None is a dim that only a run tells."""
+    """An input or output: symbols in the shape are names, formulas of them text, None is a dim that only a run tells.
+
+    Where the rank of an output depends on the values of symbols, `shape` has the most dims, and `cases` all shapes:
+    {"n = 1": ("m",), "n != 1": ("n", "m")}.
+    """
 
     name: str
     dtype: np.dtype
     shape: tuple[int | str | None, ...]
+    cases: Mapping[str, tuple[int | str | None, ...]] = dataclasses.field(default_factory=dict)
 
 
 def _dtype(code: int, bits: int) -> np.dtype:
@@ -112,7 +117,11 @@ class Module:
         self._held = [model]
         self._model = model
         self.inputs = [Tensor(name, _dtype(code, bits), shape) for name, code, bits, shape in model.inputs]
-        self.outputs = [Tensor(name, _dtype(code, bits), shape) for name, code, bits, shape in model.outputs]
+        self.outputs = []
+        for number, (name, code, bits, shape) in enumerate(model.outputs):
+            shapes = {condition: outputs[number][3] for condition, _, outputs in model.cases if outputs}
+            unlike = any(len(own) != len(shape) for own in shapes.values())
+            self.outputs.append(Tensor(name, _dtype(code, bits), shape, shapes if unlike else {}))
         self._names = {t.name for t in self.inputs}
         self._turn = threading.Lock()
         weakref.finalize(self, _release, self._held, _folder)
@@ -121,6 +130,11 @@ class Module:
     def name(self) -> str:
         """The model's name in C."""
         return self._model.name
+
+    @property
+    def cases(self) -> dict[str, str | None]:
+        """Conditions on dims for which there is code of its own, and where the model can't be run, why: {} is one case."""
+        return {condition: refusal for condition, refusal, _ in self._model.cases}
 
     @property
     def variants(self) -> list[str]:
@@ -186,9 +200,10 @@ def compile(
     """Compiles a model (a path, bytes, or an onnx.ModelProto) and loads it; `output` keeps the library at that path.
 
     `target` is a machine, or several, each with code of its own in the library; "portable" stands for the usual ones.
-    `dims` binds symbolic dims: a number, or (low, high). `cache_dir` keeps artifacts and kernels for later compiles,
-    and what a GPU's driver makes of them. `limits` bound what a model may ask for beyond what its file has, as
-    `hewn help compile` tells: nodes, nesting, bytes, folding.
+    `dims` binds symbolic dims: a number, or (low, high), or as text "1,128,1..512": a range, and sizes in front of it that get
+    code of their own. `cache_dir` keeps artifacts and kernels for later compiles, and what a GPU's driver makes of them.
+    `limits` bound what a model may ask for beyond what its file has, as `hewn help compile` tells: nodes, nesting, bytes,
+    folding.
     """
     path = data = None
     if isinstance(model, (str, os.PathLike)):

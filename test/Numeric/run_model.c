@@ -59,7 +59,7 @@ static DLTensor tensorOf(const hewn_tensor_info *info, int64_t rank, int64_t *sh
 static void run(const hewn_model *model, hewn_context *context) {
   DLTensor *inputs = calloc((size_t)model->num_inputs + 1, sizeof(DLTensor));
   DLTensor *outputs = calloc((size_t)model->num_outputs + 1, sizeof(DLTensor));
-  int64_t(*shapes)[MOST_DIMS] = calloc((size_t)(model->num_inputs + model->num_outputs + 1), sizeof(*shapes));
+  int64_t (*shapes)[MOST_DIMS] = calloc((size_t)(model->num_inputs + model->num_outputs + 1), sizeof(*shapes));
   for (int32_t i = 0; i < model->num_inputs; ++i) {
     int64_t rank = take();
     if (rank > MOST_DIMS)
@@ -74,8 +74,7 @@ static void run(const hewn_model *model, hewn_context *context) {
   }
   for (int32_t i = 0; i < model->num_outputs; ++i)
     outputs[i] = tensorOf(&model->outputs[i], 0, shapes[model->num_inputs + i]);
-  hewn_status status =
-      model->runtime->run(model, context, inputs, model->num_inputs, outputs, model->num_outputs);
+  hewn_status status = model->runtime->run(model, context, inputs, model->num_inputs, outputs, model->num_outputs);
   put(status.code);
   putText(status.message);
   for (int32_t i = 0; status.code == HEWN_OK && i < model->num_outputs; ++i) {

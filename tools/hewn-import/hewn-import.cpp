@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// hewn-import: the importer alone, for tests. Prints the module of a model.
+// hewn-import: the importer alone, for tests. Prints the modules of a model, one a case.
 #include "dialects/Graph/Graph.h"
 #include "lib/Importer/ONNX/Importer.h"
 
@@ -11,7 +11,7 @@
 namespace cl = llvm::cl;
 
 static cl::opt<std::string> path(cl::Positional, cl::Required, cl::desc("model.onnx|.onnxtxt"));
-static cl::list<std::string> dims("dim", cl::desc("NAME=VALUE or NAME=LOW..HIGH"));
+static cl::list<std::string> dims("dim", cl::desc("NAME=VALUE, NAME=LOW..HIGH or NAME=VALUE,...,LOW..HIGH"));
 static cl::opt<bool> quiet("quiet", cl::desc("Print errors alone"));
 
 int main(int argc, char **argv) {
@@ -24,14 +24,23 @@ int main(int argc, char **argv) {
   for (const std::string &text : dims)
     if (auto binding = hewn::importer::parseDimBinding(text, diagnostics))
       options.dims.push_back(*binding);
-  auto module = hewn::importer::importModel(context, options, weights, diagnostics);
+  hewn::importer::Cases cases = hewn::importer::importModel(context, options, weights, diagnostics);
   hewn::CollectDiagnostics collect(context, diagnostics);
-  if (module && mlir::failed(mlir::verify(*module)))
-    module = {};
+  bool good = !cases.list.empty();
+  for (hewn::importer::Case &one : cases.list)
+    good &= !one.module || mlir::succeeded(mlir::verify(*one.module));
   diagnostics.print(llvm::errs());
-  if (!module || diagnostics.hasErrors())
+  if (!good || diagnostics.hasErrors())
     return 1;
-  if (!quiet)
-    module->print(llvm::outs(), mlir::OpPrintingFlags().useLocalScope());
+  for (hewn::importer::Case &one : cases.list) {
+    if (quiet)
+      break;
+    if (&one != &cases.list.front())
+      llvm::outs() << "// -----\n";
+    if (one.module)
+      one.module->print(llvm::outs(), mlir::OpPrintingFlags().useLocalScope());
+    else
+      llvm::outs() << "// " << one.refusal << "\n";
+  }
   return 0;
 }

@@ -21,9 +21,11 @@ static cl::opt<std::string> target("target", cl::init("host"), cl::value_desc("m
                                    cl::sub(compiling));
 static cl::opt<std::string> precision("float32-precision", cl::init("highest"), cl::value_desc("precision"),
                                       cl::desc("highest, high or medium, as PyTorch means them"), cl::sub(compiling));
-static cl::list<std::string> dims("dim", cl::value_desc("name=value|low..high"),
-                                  cl::desc("Bind a symbolic dim: batch=1, seq=1..512; may be repeated"),
-                                  cl::sub(compiling));
+static cl::list<std::string>
+    dims("dim", cl::value_desc("name=value|low..high"),
+         cl::desc("Bind a symbolic dim: batch=1, seq=1..512; sizes in front of a range get code "
+                  "of their own: seq=1,128,1..512; may be repeated"),
+         cl::sub(compiling));
 static cl::list<std::string>
     limits("limit", cl::value_desc("name=value"),
            cl::desc("What a model may ask for beyond what its file has; may be repeated: nodes=65536 in bodies "

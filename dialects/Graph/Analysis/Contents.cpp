@@ -39,6 +39,13 @@ std::optional<Dims> Contents::integers(Value value) {
   return dims;
 }
 
+std::optional<Condition> Contents::question(Value value, int64_t i) {
+  if (!isSmall(value))
+    return std::nullopt;
+  const Elements &all = elements(value);
+  return i < int64_t(all.size()) && !all[i].known() ? all[i].question : std::nullopt;
+}
+
 std::optional<SmallVector<double>> Contents::floats(Value value) {
   if (!isSmall(value))
     return std::nullopt;
@@ -142,7 +149,7 @@ static ElementContent stored(Type elementType, ElementContent content) {
 }
 
 Contents::Elements Contents::elementwiseElements(Operation *op) {
-  ContentsInterpreter interpreter(op->getLoc());
+  ContentsInterpreter interpreter(op->getLoc(), known);
   SmallVector<Value> in;
   for (Value operand : op->getOperands())
     in.push_back(interpreter.enter(computeType(graph::getElementType(operand)), {}));
@@ -217,7 +224,7 @@ Contents::Elements Contents::moveElements(Operation *op) {
   Value result = op->getResult(0);
   ArrayRef<int64_t> shape = shapeOf(result);
   for (int64_t i = 0, n = ShapedType::getNumElements(shape); i < n; ++i) {
-    ContentsInterpreter interpreter(op->getLoc());
+    ContentsInterpreter interpreter(op->getLoc(), known);
     Reader reader(*this, interpreter);
     SmallVector<Index> at =
         llvm::map_to_vector(positionOf(i, shape), [&](int64_t index) { return reader.constant(index); });
@@ -241,7 +248,7 @@ Contents::Elements Contents::reduceElements(Operation *op) {
   SmallVector<int64_t> keptShape = extents(kept), innerShape = extents(inner);
   int64_t count = ShapedType::getNumElements(innerShape);
   for (int64_t i = 0, n = ShapedType::getNumElements(keptShape); i < n; ++i) {
-    ContentsInterpreter interpreter(op->getLoc());
+    ContentsInterpreter interpreter(op->getLoc(), known);
     OpBuilder &b = interpreter.builder;
     SmallVector<int64_t> at(shape.size());
     for (auto [d, index] : llvm::zip(kept, positionOf(i, keptShape)))

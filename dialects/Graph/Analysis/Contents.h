@@ -6,6 +6,7 @@
 #ifndef HEWN_DIALECTS_GRAPH_ANALYSIS_CONTENTS_H
 #define HEWN_DIALECTS_GRAPH_ANALYSIS_CONTENTS_H
 
+#include "dialects/Graph/Analysis/Facts.h"
 #include "dialects/Graph/Analysis/Shapes.h"
 #include "lib/Support/WeightTable.h"
 #include "llvm/ADT/DenseMap.h"
@@ -18,6 +19,8 @@ struct ElementContent {
   mlir::Attribute constant;
   std::optional<DimExpr> expr;
   int64_t divisor = 1;
+  /// Of one that is not known: a condition on dims that would tell more of it.
+  std::optional<Condition> question = std::nullopt;
 
   bool known() const { return constant || expr; }
 };
@@ -26,10 +29,15 @@ class Contents {
 public:
   explicit Contents(const WeightTable &weights) : weights(weights) {}
 
+  /// What comparisons of dims go by. To be set before anything is asked: answers are remembered.
+  Facts &facts() { return known; }
+
   /// Element `i`, in row-major order, of an integer or bool tensor; nullopt where not known.
   std::optional<DimExpr> integer(mlir::Value value, int64_t i);
   /// All elements of such a tensor; nullopt where one is not known.
   std::optional<Dims> integers(mlir::Value value);
+  /// Of element `i`, which is not known: the condition on dims that it depends on first, if it does on one.
+  std::optional<Condition> question(mlir::Value value, int64_t i);
   /// All elements of a small float tensor of constants.
   std::optional<llvm::SmallVector<double>> floats(mlir::Value value);
   /// Enters what an element is, as its reader has named it.
@@ -51,6 +59,7 @@ private:
   Elements reduceElements(mlir::Operation *op);
 
   const WeightTable &weights;
+  Facts known;
   llvm::DenseMap<mlir::Value, std::unique_ptr<Elements>> memo;
 };
 

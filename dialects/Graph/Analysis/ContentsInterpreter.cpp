@@ -11,112 +11,37 @@ using namespace mlir;
 namespace hewn::graph {
 
 //===------------------------------------------------------------------------------------------------------------------===//
-// Bounds of expressions
+// Comparisons
 //===------------------------------------------------------------------------------------------------------------------===//
 
 namespace {
 
-/// What is known of an expression's range; an absent bound is infinite.
-struct Bounds {
-  std::optional<int64_t> low, high;
-};
-
-Bounds boundsOf(const DimExpr &expr, int64_t leastDim);
-
-/// `leastDim` is the least value of a dim: 0, or 1 for what holds unless a tensor is empty.
-Bounds boundsOf(const DimExpr::Atom &atom, int64_t leastDim) {
-  StringRef name = atom.name;
-  if (!name.empty()) {
-    bool readFromTensor = name.consume_front("u") && llvm::all_of(name, llvm::isDigit);
-    return {readFromTensor ? std::nullopt : std::optional(leastDim), std::nullopt};
-  }
-  Bounds a = boundsOf(atom.lhs, leastDim), b = boundsOf(atom.rhs, leastDim);
-  switch (atom.op) {
-  case DimExpr::Op::FloorDiv:
-    if (a.low && *a.low >= 0 && b.low && *b.low >= 0)
-      return {0, a.high};
-    return {};
-  case DimExpr::Op::Mod:
-    if (b.low && *b.low > 0)
-      return {0, b.high ? std::optional(*b.high - 1) : std::nullopt};
-    return {};
-  case DimExpr::Op::Min:
-    return {a.low && b.low ? std::optional(std::min(*a.low, *b.low)) : std::nullopt,
-            a.high && b.high ? std::optional(std::min(*a.high, *b.high))
-            : a.high         ? a.high
-                             : b.high};
-  case DimExpr::Op::Max:
-    return {a.low && b.low ? std::optional(std::max(*a.low, *b.low))
-            : a.low        ? a.low
-                           : b.low,
-            a.high && b.high ? std::optional(std::max(*a.high, *b.high)) : std::nullopt};
-  }
-  return {};
-}
-
-/// The range of a product of factors that are not negative; anything where one may be.
-Bounds boundsOf(ArrayRef<DimExpr::AtomRef> factors, int64_t leastDim) {
-  Bounds product{1, 1};
-  for (const DimExpr::AtomRef &factor : factors) {
-    Bounds b = boundsOf(*factor, leastDim);
-    if (!b.low || *b.low < 0)
-      return factors.size() == 1 ? b : Bounds{};
-    product.low = *product.low * *b.low;
-    product.high = product.high && b.high ? std::optional(*product.high * *b.high) : std::nullopt;
-  }
-  return product;
-}
-
-Bounds boundsOf(const DimExpr &expr, int64_t leastDim) {
-  Bounds sum{0, 0};
-  for (const DimExpr::Term &term : expr.terms()) {
-    Bounds b = boundsOf(term.factors, leastDim);
-    if (term.coefficient < 0)
-      std::swap(b.low, b.high);
-    sum.low = sum.low && b.low ? std::optional(*sum.low + term.coefficient * *b.low) : std::nullopt;
-    sum.high = sum.high && b.high ? std::optional(*sum.high + term.coefficient * *b.high) : std::nullopt;
-  }
-  return sum;
-}
-
 enum class Relation { Equal, NotEqual, Less, LessOrEqual, Greater, GreaterOrEqual };
 
-/// Whether `difference` stands in the relation to 0, if its range tells.
-std::optional<bool> holds(Relation relation, const Bounds &difference) {
-  std::optional<int64_t> low = difference.low, high = difference.high;
+/// The condition that says whether a difference stands in the relation to 0, and what that condition must be for it.
+std::pair<Condition, bool> conditionOf(Relation relation, const DimExpr &difference) {
   switch (relation) {
   case Relation::Equal:
-    if (low == 0 && high == 0)
-      return true;
-    return (low && *low > 0) || (high && *high < 0) ? std::optional(false) : std::nullopt;
-  case Relation::Less:
-    if (high && *high < 0)
-      return true;
-    return low && *low >= 0 ? std::optional(false) : std::nullopt;
-  case Relation::LessOrEqual:
-    if (high && *high <= 0)
-      return true;
-    return low && *low > 0 ? std::optional(false) : std::nullopt;
   case Relation::NotEqual:
-  case Relation::Greater:
+    return {{Condition::Kind::Zero, difference}, relation == Relation::Equal};
+  case Relation::Less:
   case Relation::GreaterOrEqual:
+    return {{Condition::Kind::AtMostZero, difference + DimExpr(1)}, relation == Relation::Less};
+  case Relation::LessOrEqual:
+  case Relation::Greater:
     break;
   }
-  Relation opposite = relation == Relation::NotEqual  ? Relation::Equal
-                      : relation == Relation::Greater ? Relation::LessOrEqual
-                                                      : Relation::Less;
-  std::optional<bool> not_ = holds(opposite, difference);
-  return not_ ? std::optional(!*not_) : std::nullopt;
+  return {{Condition::Kind::AtMostZero, difference}, relation == Relation::LessOrEqual};
 }
 
 bool isNonNegative(const DimExpr &expr) {
-  std::optional<int64_t> low = boundsOf(expr, 0).low;
+  std::optional<int64_t> low = Facts().boundsOf(expr, 0).low;
   return low && *low >= 0;
 }
 
 /// a / b rounded toward zero, for a divisor that is positive unless a dim is 0.
 std::optional<DimExpr> divide(const DimExpr &a, const DimExpr &b) {
-  std::optional<int64_t> low = boundsOf(b, 1).low;
+  std::optional<int64_t> low = Facts().boundsOf(b, 1).low;
   if (!low || *low < 1)
     return std::nullopt;
   if (auto exact = a.divideExactly(b))
@@ -327,7 +252,14 @@ ElementContent ContentsInterpreter::run(Value value) {
     last = &*next;
   }
   auto found = results.find(value);
-  return found == results.end() || found->second.likely ? ElementContent() : found->second.content;
+  if (found == results.end())
+    return {};
+  ElementContent content = found->second.content;
+  if (found->second.likely) {
+    content = {};
+    content.question = found->second.content.question;
+  }
+  return content;
 }
 
 std::optional<int64_t> ContentsInterpreter::constantOf(const Index &index) {
@@ -359,14 +291,24 @@ std::optional<ContentsInterpreter::Result> ContentsInterpreter::fold(Operation &
 }
 
 ContentsInterpreter::Result ContentsInterpreter::interpret(Operation &op) {
+  SmallVector<Result> in;
+  for (Value operand : op.getOperands())
+    in.push_back(results.lookup(operand));
+  Result result = interpret(op, in);
+  // What is not known of an operand is why this is not known.
+  if (!result.content.known() || result.likely)
+    for (const Result &operand : in)
+      if (operand.content.question && !result.content.question)
+        result.content.question = operand.content.question;
+  return result;
+}
+
+ContentsInterpreter::Result ContentsInterpreter::interpret(Operation &op, ArrayRef<Result> in) {
   Result result;
   if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
     result.content.constant = constant.getValue();
     return result;
   }
-  SmallVector<Result> in;
-  for (Value operand : op.getOperands())
-    in.push_back(results.lookup(operand));
   if (llvm::all_of(in, [](const Result &r) { return bool(r.content.constant); })) {
     std::optional<Result> folded = fold(op, in);
     return folded ? *folded : result;
@@ -412,12 +354,17 @@ ContentsInterpreter::Result ContentsInterpreter::interpret(Operation &op) {
     return result;
   if (std::optional<Relation> relation = relationOf(op)) {
     DimExpr difference = a->expr * DimExpr(b->divisor) - b->expr * DimExpr(a->divisor);
-    for (int64_t leastDim : {0, 1})
-      if (std::optional<bool> known = holds(*relation, boundsOf(difference, leastDim))) {
-        result.likely |= leastDim == 1;
-        result.content = boolean(context, *known);
+    auto [condition, wanted] = conditionOf(*relation, difference);
+    for (int64_t leastDim : {0, 1}) {
+      if (std::optional<bool> known = facts.holds(condition, leastDim)) {
+        bool likely = result.likely || leastDim == 1;
+        std::optional<Condition> question = result.content.question;
+        result = {boolean(context, *known == wanted), likely};
+        result.content.question = question;
         return result;
       }
+      result.content.question = condition;
+    }
     return result;
   }
   if (isFloat)

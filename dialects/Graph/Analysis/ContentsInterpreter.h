@@ -14,7 +14,7 @@ namespace hewn::graph {
 /// the program reads from tensors (`u0`) may be anything.
 class ContentsInterpreter {
 public:
-  explicit ContentsInterpreter(mlir::Location loc) : builder(loc.getContext()), loc(loc) {
+  ContentsInterpreter(mlir::Location loc, const Facts &facts) : builder(loc.getContext()), loc(loc), facts(facts) {
     builder.setInsertionPointToEnd(&block);
   }
 
@@ -40,8 +40,10 @@ private:
     bool likely = false;
   };
   Result interpret(mlir::Operation &op);
+  Result interpret(mlir::Operation &op, llvm::ArrayRef<Result> in);
   std::optional<Result> fold(mlir::Operation &op, llvm::ArrayRef<Result> operands);
 
+  const Facts &facts;
   mlir::Block block;
   mlir::Operation *last = nullptr; // the last op that ran
   llvm::DenseMap<mlir::Value, Result> results;

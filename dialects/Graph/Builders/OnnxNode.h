@@ -12,6 +12,10 @@
 
 namespace hewn::graph {
 
+/// An answer that decides what a node becomes. `Asked`: a case of the program will be imported for each answer, and this import is
+/// over, so the builder fails. `ByData`: dims don't tell, a run does.
+enum class Decision { No, Yes, Asked, ByData };
+
 class OnnxNode {
 public:
   OnnxNode(mlir::OpBuilder &b, mlir::Location loc) : b(b), loc(loc) {}
@@ -54,6 +58,10 @@ public:
   /// model runs. `value` has rank 0 or 1 and a static length; nullopt (after
   /// `refuse`) otherwise.
   virtual std::optional<Dims> contentsOrRead(mlir::Value value) = 0;
+  /// Whether the number is `value`: docs/decisions/cases.md.
+  virtual Decision decide(const DimExpr &number, int64_t value) = 0;
+  /// Whether the one element of a tensor of bools holds.
+  virtual Decision decide(mlir::Value condition) = 0;
   /// A symbol that no other value has: for a dim that only a run tells.
   virtual DimExpr freshDim() = 0;
   /// A number as an expression of bearable length: itself, or a symbol that is computed where the node stands. Products

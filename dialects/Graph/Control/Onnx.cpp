@@ -98,8 +98,8 @@ LogicalResult checkIndices(OnnxNode &node, Value indices, ArrayRef<DimExpr> exte
   return success();
 }
 
-/// Branches of unlike rank come from exporters that write squeeze as `If(dim == 1, Squeeze, Identity)`: what follows was traced
-/// with one of them, the one that squeezes. It is taken, and a run in which the condition does not hold ends with a status.
+/// Branches of unlike rank come from exporters that write squeeze as `If(dim == 1, Squeeze, Identity)`. Where data decide the dim,
+/// the branch that squeezes is taken, which what follows was traced with; a run in which the condition does not hold ends with a status.
 static LogicalResult assumeThen(OnnxNode &node, RegionOpBuilder &shell, Value condition) {
   node.discard(shell.take());
   RequireOp::create(node.b, node.loc, condition);
@@ -123,6 +123,9 @@ LogicalResult buildIf(OnnxNode &node) {
       node.setOutput(i, value);
     return success();
   }
+  // What only one of two cases of the program can do: there the branch that is taken stands in the node's place.
+  Value asked = condition;
+  auto isAsked = [&] { return node.decide(asked) == Decision::Asked; };
   OpBuilder::InsertionGuard guard(node.b);
   condition = asScalar(node, condition);
   if (!condition)
@@ -132,17 +135,19 @@ LogicalResult buildIf(OnnxNode &node) {
   for (unsigned r : {0, 1}) {
     shell.open(r, {});
     auto values = node.inlineSubgraph(r == 0 ? "then_branch" : "else_branch", {});
-    if (!values)
+    if (!values) {
+      (void)isAsked(); // a branch that can't be may be the one that is not taken
       return failure();
+    }
     branches[r] = *values;
   }
   if (branches[0].size() != branches[1].size() || !areTensors(branches[0]) || !areTensors(branches[1]))
-    return node.refuse("needs branches with the same tensors as outputs");
+    return isAsked() ? failure() : node.refuse("needs branches with the same tensors as outputs");
 
   bool ranksDiffer = llvm::any_of(llvm::zip(branches[0], branches[1]),
                                   [](auto pair) { return getRank(std::get<0>(pair)) != getRank(std::get<1>(pair)); });
   if (ranksDiffer)
-    return assumeThen(node, shell, condition);
+    return isAsked() ? failure() : assumeThen(node, shell, condition);
 
   // Dims that only the branch taken can tell are yielded beside the value and read after the op.
   SmallVector<TensorShape> results;

@@ -95,17 +95,32 @@ LogicalResult buildFlatten(OnnxNode &node) {
       Composer(node).reshape(x, {numElements(all.take_front(split)), numElements(all.drop_front(split))}));
 }
 
+/// All dims that are 1 go. Where data decide whether one is, a run in which it is ends with a status: its result has another rank.
+static LogicalResult squeezeAll(OnnxNode &node, Value x) {
+  Composer c(node);
+  Dims kept;
+  for (const DimExpr &dim : getDims(x)) {
+    Decision isOne = node.decide(dim, 1);
+    if (isOne == Decision::Asked)
+      return failure();
+    if (isOne == Decision::ByData)
+      RequireOp::create(node.b, node.loc,
+                        c.op("graph.not", {c.op("graph.equal", {c.number(dim), c.number(DimExpr(1))})}));
+    if (isOne != Decision::Yes)
+      kept.push_back(dim);
+  }
+  return node.finish(c.reshape(x, kept));
+}
+
 LogicalResult buildSqueeze(OnnxNode &node) {
   Value x = node.input(0);
-  Dims dims = getDims(x), kept;
+  Dims dims = getDims(x);
   bool absent;
   std::optional<Dims> axes = axesOrRead(node, "axes", 1, dims.size(), absent);
   if (!axes && !absent)
     return failure();
-  if (absent) {
-    llvm::copy_if(dims, std::back_inserter(kept), [](const DimExpr &dim) { return !dim.is(1); });
-    return node.finish(Composer(node).reshape(x, kept));
-  }
+  if (absent)
+    return squeezeAll(node, x);
   Dims gone = marks(*axes, dims.size());
   for (auto [d, dim] : llvm::enumerate(dims))
     if (gone[d].is(1) && dim.constant() && !dim.is(1))

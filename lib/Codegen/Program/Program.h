@@ -24,7 +24,7 @@ struct DeviceKernels {
     int64_t counters = 0;
   };
   std::vector<Kernel> kernels;
-  llvm::StringMap<unsigned> numbers; // by the name in the module
+  llvm::StringMap<unsigned> numbers; // by that name
 };
 
 /// Emits `main(ctx, frame)` into `module`: the launches of `program` with memory where its places say. Constants are added

@@ -39,12 +39,17 @@ private:
     return global(ConstantArray::get(ArrayType::get(entries[0]->getType(), entries.size()), entries), name);
   }
   Constant *tensors(ArrayRef<TensorInterface> list, StringRef name);
-  int64_t dimCode(const TensorInterface &tensor, const DimExpr &dim);
+  int64_t dimCode(const TensorInterface &tensor, size_t dim);
   Function *function(const Twine &name, Type *result, ArrayRef<Type *> arguments, GlobalValue::LinkageTypes linkage);
   ExpressionBuilder symbolsIn(Value *array);
   Constant *variants();
-  Function *arenaBytes(const ArenaSize &arena);
+  Function *arenaBytes(ArrayRef<ProgramCode> programs);
+  Value *arenaBytes(const ArenaSize &arena, Value *symbolArray);
+  Constant *run(const VariantInterface &variant);
   Function *outputDims();
+  Constant *cases();
+  Function *caseOf();
+  void eachCase(Value *symbolArray, function_ref<void(size_t)> emit);
   void typedRun(Constant *model);
   void typedArenaBytes(Constant *model);
   Constant *deviceCode(const DeviceReference &device);
@@ -60,7 +65,10 @@ private:
 
 } // namespace
 
-int64_t DescriptorEmitter::dimCode(const TensorInterface &tensor, const DimExpr &dim) {
+int64_t DescriptorEmitter::dimCode(const TensorInterface &tensor, size_t d) {
+  if (d < tensor.unlike.size() && !tensor.unlike[d].empty())
+    return tensor.dynamic ? HEWN_DIM_DYNAMIC : HEWN_DIM_FORMULA;
+  const DimExpr &dim = tensor.dims[d];
   if (std::optional<int64_t> size = dim.constant())
     return *size;
   for (auto [s, symbol] : enumerate(interface.symbols))
@@ -76,10 +84,11 @@ Constant *DescriptorEmitter::tensors(ArrayRef<TensorInterface> list, StringRef n
   for (const TensorInterface &tensor : list) {
     SmallVector<Constant *> dims, formulas;
     bool anyFormula = false;
-    for (const DimExpr &dim : tensor.dims) {
-      int64_t code = dimCode(tensor, dim);
+    for (size_t d = 0; d < tensor.dims.size(); ++d) {
+      int64_t code = dimCode(tensor, d);
+      bool isUnlike = d < tensor.unlike.size() && !tensor.unlike[d].empty();
       dims.push_back(number(uint64_t(code), 64));
-      formulas.push_back(code == HEWN_DIM_FORMULA ? text(dim.str()) : null());
+      formulas.push_back(code == HEWN_DIM_FORMULA ? text(isUnlike ? tensor.unlike[d] : tensor.dims[d].str()) : null());
       anyFormula |= code == HEWN_DIM_FORMULA;
     }
     ElementCodes codes = *elementCodes(tensor.elementType);
@@ -106,28 +115,84 @@ ExpressionBuilder DescriptorEmitter::symbolsIn(Value *array) {
   });
 }
 
+/// Asks what the tree asks of the symbols; `emit` ends the block of each case.
+void DescriptorEmitter::eachCase(Value *symbolArray, function_ref<void(size_t)> emit) {
+  if (interface.tree.questions.empty())
+    return emit(0);
+  ExpressionBuilder symbols = symbolsIn(symbolArray);
+  Function *f = b.GetInsertBlock()->getParent();
+  std::function<void(int)> follow = [&](int next) {
+    if (next < 0)
+      return emit(size_t(-1 - next));
+    const graph::CaseTree::Question &question = interface.tree.questions[size_t(next)];
+    Value *overflow = nullptr, *difference = symbols.checked(question.condition.difference, overflow);
+    Value *holds = question.condition.kind == graph::Condition::Kind::Zero ? b.CreateICmpEQ(difference, b.getInt64(0))
+                                                                           : b.CreateICmpSLE(difference, b.getInt64(0));
+    if (overflow) // far from 0
+      holds = b.CreateAnd(holds, b.CreateNot(overflow));
+    BasicBlock *yes = BasicBlock::Create(context, "yes", f), *no = BasicBlock::Create(context, "no", f);
+    b.CreateCondBr(holds, yes, no);
+    b.SetInsertPoint(yes);
+    follow(question.yes);
+    b.SetInsertPoint(no);
+    follow(question.no);
+  };
+  follow(0);
+}
+
 Constant *DescriptorEmitter::variants() {
   SmallVector<Constant *> entries;
-  SmallVector<std::pair<ArenaSize, Function *>> arenas;
+  SmallVector<std::pair<std::vector<ProgramCode>, Function *>> arenas;
+  auto sameArenas = [](ArrayRef<ProgramCode> a, ArrayRef<ProgramCode> b) {
+    return a.size() == b.size() &&
+           all_of(zip(a, b), [](auto pair) { return std::get<0>(pair).arena == std::get<1>(pair).arena; });
+  };
   for (const VariantInterface &variant : interface.variants) {
-    auto *same = find_if(arenas, [&](const auto &known) { return known.first == variant.arena; });
+    auto *same = find_if(arenas, [&](const auto &known) { return sameArenas(known.first, variant.programs); });
     if (same == arenas.end()) {
-      arenas.push_back({variant.arena, arenaBytes(variant.arena)});
+      arenas.push_back({variant.programs, arenaBytes(variant.programs)});
       same = std::prev(arenas.end());
     }
-    FunctionCallee run = module.getOrInsertFunction(variant.run, FunctionType::get(b.getInt32Ty(), {ptr, ptr}, false));
-    cast<Function>(run.getCallee())->setVisibility(GlobalValue::HiddenVisibility);
-    entries.push_back(
-        record({text(variant.target), number(variant.cpuFeatures, 64), same->second, cast<Constant>(run.getCallee())}));
+    entries.push_back(record({text(variant.target), number(variant.cpuFeatures, 64), same->second, run(variant)}));
   }
   return array(entries, "variants");
 }
 
-Function *DescriptorEmitter::arenaBytes(const ArenaSize &arena) {
+/// What runs the model: the one program, or a function that chooses among those of the cases.
+Constant *DescriptorEmitter::run(const VariantInterface &variant) {
+  auto *type = FunctionType::get(b.getInt32Ty(), {ptr, ptr}, false);
+  auto programOf = [&](const ProgramCode &program) {
+    FunctionCallee callee = module.getOrInsertFunction(program.run, type);
+    cast<Function>(callee.getCallee())->setVisibility(GlobalValue::HiddenVisibility);
+    return callee;
+  };
+  if (interface.tree.questions.empty())
+    return cast<Constant>(programOf(variant.programs.front()).getCallee());
+  Function *f = function(interface.name + ".run", b.getInt32Ty(), {ptr, ptr}, GlobalValue::InternalLinkage);
+  Value *symbols =
+      b.CreateLoad(ptr, b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), f->getArg(1), offsetof(hewn_frame, symbols)));
+  eachCase(symbols, [&](size_t k) {
+    const ProgramCode &program = variant.programs[k];
+    if (program.run.empty()) // which the runtime has refused before
+      b.CreateRet(b.getInt32(HEWN_INTERNAL));
+    else
+      b.CreateRet(b.CreateCall(programOf(program), {f->getArg(0), f->getArg(1)}));
+  });
+  return f;
+}
+
+Function *DescriptorEmitter::arenaBytes(ArrayRef<ProgramCode> programs) {
   Function *f = function(interface.name + ".arena_bytes", b.getInt64Ty(), {ptr}, GlobalValue::InternalLinkage);
+  eachCase(f->getArg(0), [&](size_t k) {
+    b.CreateRet(programs[k].run.empty() ? b.getInt64(uint64_t(-1)) : arenaBytes(programs[k].arena, f->getArg(0)));
+  });
+  return f;
+}
+
+Value *DescriptorEmitter::arenaBytes(const ArenaSize &arena, Value *symbolArray) {
   Value *overflow = nullptr;
   StringMap<Value *> levels;
-  ExpressionBuilder symbols = symbolsIn(f->getArg(0));
+  ExpressionBuilder symbols = symbolsIn(symbolArray);
   ExpressionBuilder expressions(b, [&](StringRef name) {
     auto level = levels.find(name);
     return level == levels.end() ? symbols.value(DimExpr::symbol(name)) : level->second;
@@ -135,25 +200,41 @@ Function *DescriptorEmitter::arenaBytes(const ArenaSize &arena) {
   for (auto &[name, level] : arena.levels)
     levels[name] = expressions.checked(level, overflow);
   Value *bytes = expressions.checked(arena.bytes, overflow);
-  b.CreateRet(overflow ? b.CreateSelect(overflow, b.getInt64(uint64_t(-1)), bytes) : bytes);
-  return f;
+  return overflow ? b.CreateSelect(overflow, b.getInt64(uint64_t(-1)), bytes) : bytes;
 }
 
 Function *DescriptorEmitter::outputDims() {
   Function *f = function(interface.name + ".output_dims", b.getVoidTy(), {ptr, ptr}, GlobalValue::InternalLinkage);
   ExpressionBuilder symbols = symbolsIn(f->getArg(0));
-  for (auto [i, output] : enumerate(interface.outputs)) {
-    if (output.dims.empty())
-      continue;
-    Value *dims = b.CreateLoad(ptr, b.CreateConstInBoundsGEP1_64(ptr, f->getArg(1), i));
-    for (auto [d, dim] : enumerate(output.dims)) {
-      int64_t code = dimCode(output, dim);
-      Value *size = code == HEWN_DIM_DYNAMIC ? b.getInt64(uint64_t(code)) : symbols.value(dim);
-      b.CreateStore(size, b.CreateConstInBoundsGEP1_64(b.getInt64Ty(), dims, d));
+  eachCase(f->getArg(0), [&](size_t k) {
+    for (auto [i, output] : enumerate(interface.cases[k].outputs)) {
+      if (output.dims.empty())
+        continue;
+      Value *dims = b.CreateLoad(ptr, b.CreateConstInBoundsGEP1_64(ptr, f->getArg(1), i));
+      for (auto [d, dim] : enumerate(output.dims)) {
+        int64_t code = dimCode(output, d);
+        Value *size = code == HEWN_DIM_DYNAMIC ? b.getInt64(uint64_t(code)) : symbols.value(dim);
+        b.CreateStore(size, b.CreateConstInBoundsGEP1_64(b.getInt64Ty(), dims, d));
+      }
     }
-  }
-  b.CreateRetVoid();
+    b.CreateRetVoid();
+  });
   return f;
+}
+
+/// int32_t(symbols): which case they choose.
+Function *DescriptorEmitter::caseOf() {
+  Function *f = function(interface.name + ".case_of", b.getInt32Ty(), {ptr}, GlobalValue::InternalLinkage);
+  eachCase(f->getArg(0), [&](size_t k) { b.CreateRet(b.getInt32(uint32_t(k))); });
+  return f;
+}
+
+Constant *DescriptorEmitter::cases() {
+  SmallVector<Constant *> entries;
+  for (const CaseInterface &one : interface.cases)
+    entries.push_back(record(
+        {text(one.condition), one.refusal.empty() ? null() : text(one.refusal), tensors(one.outputs, "outputs")}));
+  return array(entries, "cases");
 }
 
 Value *DescriptorEmitter::arrayOf(ArrayRef<Value *> entries, Type *type) {
@@ -223,7 +304,8 @@ Error DescriptorEmitter::checkLayout(StructType *type) {
       offsetof(hewn_model, num_variants),   offsetof(hewn_model, inputs),        offsetof(hewn_model, outputs),
       offsetof(hewn_model, symbols),        offsetof(hewn_model, variants),      offsetof(hewn_model, weights_file),
       offsetof(hewn_model, weights_digest), offsetof(hewn_model, weights_bytes), offsetof(hewn_model, weights),
-      offsetof(hewn_model, weights_state),  offsetof(hewn_model, output_dims),   offsetof(hewn_model, device)};
+      offsetof(hewn_model, weights_state),  offsetof(hewn_model, output_dims),   offsetof(hewn_model, device),
+      offsetof(hewn_model, cases),          offsetof(hewn_model, case_of),       offsetof(hewn_model, num_cases)};
   const StructLayout *layout = module.getDataLayout().getStructLayout(type);
   bool fits = type->getNumElements() == std::size(offsets) && layout->getSizeInBytes() == sizeof(hewn_model);
   for (auto [i, offset] : enumerate(offsets))
@@ -237,6 +319,8 @@ static_assert(sizeof(hewn_tensor_info) == 32 && offsetof(hewn_tensor_info, rank)
               sizeof(hewn_weights_state) == 32 && sizeof(hewn_variant) == 32 &&
               offsetof(hewn_variant, cpu_features) == 8 && offsetof(hewn_variant, arena_bytes) == 16 &&
               offsetof(hewn_variant, run) == 24);
+
+static_assert(sizeof(hewn_case) == 24 && offsetof(hewn_case, refusal) == 8 && offsetof(hewn_case, outputs) == 16);
 
 static_assert(sizeof(hewn_device_kernel) == 24 && sizeof(hewn_device_code) == 48 &&
               offsetof(hewn_device_code, kernels) == 32);
@@ -277,6 +361,7 @@ Error DescriptorEmitter::emit(const WeightsReference &weights, const DeviceRefer
   auto *table = new GlobalVariable(module, b.getInt8Ty(), true, GlobalValue::ExternalLinkage, nullptr, "hewn_rt_table");
   table->setVisibility(GlobalValue::HiddenVisibility);
   Constant *variantTable = variants();
+  bool several = interface.cases.size() > 1;
   Function *dims = outputDims();
   Constant *value = record({number(HEWN_ABI_VERSION, 32),
                             number(sizeof(hewn_model), 32),
@@ -298,7 +383,10 @@ Error DescriptorEmitter::emit(const WeightsReference &weights, const DeviceRefer
                             embedded,
                             state,
                             dims,
-                            device ? deviceCode(*device) : null()});
+                            device ? deviceCode(*device) : null(),
+                            several ? cases() : null(),
+                            several ? caseOf() : null(),
+                            number(several ? interface.cases.size() : 0, 32)});
   if (Error error = checkLayout(cast<StructType>(value->getType())))
     return error;
   auto *model = new GlobalVariable(module, value->getType(), true, GlobalValue::ExternalLinkage, value, interface.name);

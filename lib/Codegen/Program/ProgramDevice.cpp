@@ -106,11 +106,12 @@ LogicalResult ProgramEmitter::launchOnDevice(plan::LaunchOp op, ArrayRef<llvm::V
     return failure();
   if (!*blocks || !threads)
     return op.emitOpError("launches a kernel that does not say on how many blocks of how many threads");
-  auto [number, isNew] = device->numbers.try_emplace(op.getKernel(), unsigned(device->kernels.size()));
+  const std::string symbol = kernels.lookup(op.getKernel());
+  auto [number, isNew] = device->numbers.try_emplace(symbol, unsigned(device->kernels.size()));
   auto shared = function->getAttrOfType<IntegerAttr>(plan::kSharedBytesAttr),
        counters = function->getAttrOfType<IntegerAttr>(plan::kCountersAttr);
   if (isNew)
-    device->kernels.push_back({kernels.lookup(op.getKernel()), threads.getInt(), shared ? shared.getInt() : 0,
+    device->kernels.push_back({symbol, threads.getInt(), shared ? shared.getInt() : 0,
                                function->hasAttr(plan::kMeetsAttr), counters ? counters.getInt() : 0});
 
   // The context, which comes first, means nothing to a device.

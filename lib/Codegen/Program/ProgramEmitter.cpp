@@ -27,6 +27,8 @@ ProgramEmitter::ProgramEmitter(func::FuncOp program, const ProgramInterface &int
       i64(b.getInt64Ty()), i32(b.getInt32Ty()), i8(b.getInt8Ty()), device(device) {}
 
 FailureOr<llvm::Function *> ProgramEmitter::emit() {
+  if (auto text = program->getAttrOfType<StringAttr>(graph::kCaseAttr))
+    traceSuffix = (" [" + text.getValue() + "]").str();
   begin();
   if (failed(emitBlock(program.getBody().front())))
     return failure();
@@ -192,7 +194,7 @@ LogicalResult ProgramEmitter::emitLaunch(plan::LaunchOp op) {
     arguments.push_back(value(*expr));
   }
   llvm::FunctionCallee trace = service("hewn_rt_trace", b.getVoidTy(), {ptr, i32, ptr});
-  llvm::Value *name = string(op.getKernel());
+  llvm::Value *name = string(op.getKernel().str() + traceSuffix);
   b.CreateCall(trace, {runContext, b.getInt32(HEWN_TRACE_BEGIN), name});
   FailureOr<std::optional<DimExpr>> tasks = kernelExpression(op, plan::kTasksAttr);
   if (failed(tasks))

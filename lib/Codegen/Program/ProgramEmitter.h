@@ -114,7 +114,9 @@ private:
   llvm::BasicBlock *block(llvm::StringRef name);
 
   mlir::func::FuncOp program;
-  const ProgramInterface &interface;
+  /// Behind the names that a trace hears: the case.
+  std::string traceSuffix;
+  const ProgramInterface interface;
   const KernelSymbols &kernels;
   const WeightTable &table;
   Weights &weights;

@@ -3,6 +3,7 @@
 // The C header of a model.
 #include "lib/Codegen/Program/Program.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/raw_ostream.h"
@@ -30,9 +31,23 @@ private:
 
 std::string shapeText(const TensorInterface &tensor) {
   std::string text;
-  for (const DimExpr &dim : tensor.dims)
-    text += "[" + dim.str().str() + "]";
+  for (auto [d, dim] : llvm::enumerate(tensor.dims))
+    text += "[" + (d < tensor.unlike.size() && !tensor.unlike[d].empty() ? tensor.unlike[d] : dim.str().str()) + "]";
   return text.empty() ? "one element" : text;
+}
+
+/// The same of output `number`, case by case where its rank is not the same in all.
+std::string outputText(const ProgramInterface &interface, size_t number) {
+  const TensorInterface &all = interface.outputs[number];
+  std::string text;
+  bool same = true;
+  for (const CaseInterface &one : interface.cases) {
+    if (one.outputs.empty())
+      continue;
+    same &= one.outputs[number].dims.size() == all.dims.size();
+    text += (text.empty() ? "" : "; ") + shapeText(one.outputs[number]) + " where " + one.condition;
+  }
+  return same ? shapeText(all) : text;
 }
 
 } // namespace
@@ -44,24 +59,24 @@ std::string headerText(const ProgramInterface &interface) {
   Names names;
   names.take("context");
   std::string parameters, symbols, comment;
-  auto describe = [&](const std::string &parameter, const TensorInterface &tensor) {
+  auto describe = [&](const std::string &parameter, const TensorInterface &tensor, const std::string &shape) {
     // A name from the model may hold what would end the comment.
     std::string shown;
     for (char c : tensor.name)
       shown += c == '*' || c == '/' || c < ' ' ? '.' : c;
-    comment += " *   " + parameter + ": \"" + shown + "\", " + shapeText(tensor) + "\n";
+    comment += " *   " + parameter + ": \"" + shown + "\", " + shape + "\n";
   };
   for (const TensorInterface &input : interface.inputs) {
     std::string parameter = names.take(input.name);
     parameters += ", const " + elementCodes(input.elementType)->c.str() + " *" + parameter;
-    describe(parameter, input);
+    describe(parameter, input, shapeText(input));
   }
-  for (const TensorInterface &output : interface.outputs) {
+  for (auto [i, output] : llvm::enumerate(interface.outputs)) {
     std::string parameter = names.take(output.name);
     parameters += ", " + elementCodes(output.elementType)->c.str() + (output.dynamic ? " **" : " *") + parameter;
     if (output.dynamic)
       parameters += ", int64_t *" + names.take(parameter + "_dims");
-    describe(parameter, output);
+    describe(parameter, output, outputText(interface, i));
   }
   for (const SymbolInterface &symbol : interface.symbols)
     symbols += ", int64_t " + names.take(symbol.name);

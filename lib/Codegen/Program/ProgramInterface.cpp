@@ -5,6 +5,8 @@
 #include "hewn/runtime.h"
 #include "lib/Transforms/Plan/Arena/Offsets.h"
 
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
@@ -14,6 +16,12 @@ namespace hewn::codegen {
 
 bool ProgramInterface::hasSymbol(StringRef symbol) const {
   return llvm::any_of(symbols, [&](const SymbolInterface &s) { return s.name == symbol; });
+}
+
+ProgramInterface ProgramInterface::ofCase(size_t number) const {
+  ProgramInterface own = *this;
+  own.outputs = cases[number].outputs;
+  return own;
 }
 
 std::string cName(StringRef text) {
@@ -112,6 +120,11 @@ static LogicalResult addTensor(func::FuncOp program, std::vector<TensorInterface
   return success();
 }
 
+/// The dims that callers know of an input: a case may know more.
+static graph::Dims declaredDims(func::FuncOp program, unsigned argument, const graph::Dims &own) {
+  return graph::parseDims(program.getArgAttr(argument, graph::kDeclaredDimsAttr)).value_or(own);
+}
+
 FailureOr<ProgramInterface> readInterface(func::FuncOp program, StringRef name) {
   ProgramInterface interface;
   interface.name = modelName(name);
@@ -119,7 +132,9 @@ FailureOr<ProgramInterface> readInterface(func::FuncOp program, StringRef name) 
     if (failed(addTensor(program, interface.inputs, nameOr(program.getArgAttr(i, graph::kNameAttr), "input", i),
                          argument)))
       return failure();
-    for (const DimExpr &dim : interface.inputs.back().dims)
+    TensorInterface &input = interface.inputs.back();
+    input.dims = declaredDims(program, i, input.dims);
+    for (const DimExpr &dim : input.dims)
       dim.walkSymbols([&](StringRef symbol) {
         if (!interface.hasSymbol(symbol))
           interface.symbols.push_back({symbol.str()});
@@ -138,7 +153,81 @@ FailureOr<ProgramInterface> readInterface(func::FuncOp program, StringRef name) 
         symbol.min = range[0];
         symbol.max = range[1];
       }
+  interface.cases.push_back({"", interface.outputs});
   return interface;
+}
+
+/// One output by what it is in each case. Of those with the largest rank, the expression that says the dims of all.
+static TensorInterface meet(ArrayRef<TensorInterface> cases, ArrayRef<graph::Facts> facts) {
+  size_t rank = 0;
+  for (const TensorInterface &one : cases)
+    rank = std::max<size_t>(rank, one.dims.size());
+  TensorInterface all = cases.front();
+  all.dims.assign(rank, DimExpr(0));
+  for (const TensorInterface &one : cases)
+    all.dynamic |= one.dynamic;
+  for (size_t d = 0; d < rank; ++d) {
+    auto saysAll = [&](const DimExpr &dim) {
+      return llvm::all_of(llvm::zip(cases, facts), [&](auto pair) {
+        auto &[one, known] = pair;
+        return one.dims.size() != rank ||
+               one.dims[d] == dim.substitute([&](StringRef symbol) { return known.valueOf(symbol); });
+      });
+    };
+    llvm::SetVector<StringRef> texts;
+    bool found = false;
+    for (const TensorInterface &one : cases) {
+      if (one.dims.size() != rank || found)
+        continue;
+      texts.insert(one.dims[d].str());
+      found = saysAll(one.dims[d]);
+      all.dims[d] = one.dims[d];
+    }
+    if (found)
+      continue;
+    all.unlike.resize(rank);
+    all.unlike[d] = llvm::join(texts, " or ");
+  }
+  return all;
+}
+
+FailureOr<ProgramInterface> readInterface(const graph::CaseTree &tree, ArrayRef<CaseProgram> cases, StringRef name) {
+  ProgramInterface all;
+  std::vector<std::vector<TensorInterface>> outputs;
+  std::vector<graph::Facts> facts;
+  std::vector<CaseInterface> shown;
+  for (const CaseProgram &one : cases) {
+    shown.push_back({graph::textOf(one.facts), {}, one.refusal});
+    if (!one.program)
+      continue;
+    FailureOr<ProgramInterface> own = readInterface(one.program, name);
+    if (failed(own))
+      return failure();
+    shown.back().outputs = own->outputs;
+    outputs.resize(own->outputs.size());
+    for (auto [list, output] : llvm::zip(outputs, own->outputs)) {
+      if (!list.empty() && list.front().elementType != output.elementType)
+        return func::FuncOp(one.program).emitError()
+               << "'" << output.name << "' is of type " << output.elementType << " where " << graph::textOf(one.facts)
+               << " and of type " << list.front().elementType << " elsewhere";
+      list.push_back(output);
+    }
+    graph::Facts &known = facts.emplace_back();
+    for (const graph::Fact &fact : one.facts)
+      known.add(fact);
+    all = std::move(*own);
+  }
+  if (facts.empty())
+    return failure();
+  all.tree = tree;
+  all.cases = std::move(shown);
+  for (auto [output, list] : llvm::zip(all.outputs, outputs))
+    output = meet(list, facts);
+  // The runtime knows of an output whether its memory comes before a run or in it, not in which case.
+  for (CaseInterface &one : all.cases)
+    for (auto [output, merged] : llvm::zip(one.outputs, all.outputs))
+      output.dynamic = merged.dynamic;
+  return all;
 }
 
 ArenaSize readArenaSize(func::FuncOp program) {

@@ -6,6 +6,7 @@
 #define HEWN_LIB_CODEGEN_PROGRAMINTERFACE_H
 
 #include "dialects/Graph/Analysis/Dims.h"
+#include "dialects/Graph/Analysis/Facts.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringSet.h"
 #include <string>
@@ -17,8 +18,10 @@ struct TensorInterface {
   std::string name;
   mlir::Type elementType;
   graph::Dims dims;
-  /// Whether a dim is known only after a run.
+  /// Whether a dim is known only after a run: in some case, where there are several.
   bool dynamic = false;
+  /// For each dim in which the cases differ the text of both, else empty; shorter where all the rest agree.
+  std::vector<std::string> unlike = {};
 };
 
 struct SymbolInterface {
@@ -33,14 +36,30 @@ struct ArenaSize {
   bool operator==(const ArenaSize &other) const = default;
 };
 
+/// A program as the descriptor calls it.
+struct ProgramCode {
+  ArenaSize arena = {};
+  /// The symbol of the function that runs it; empty: there is none.
+  std::string run = {};
+  bool operator==(const ProgramCode &other) const = default;
+};
+
 /// What differs from one set of instructions to another.
 struct VariantInterface {
   /// The machine's name, and bits of services.h.
   std::string target;
   uint64_t cpuFeatures = 0;
-  ArenaSize arena = {};
-  /// The symbol of the function that runs the program.
-  std::string run = {};
+  /// One a case.
+  std::vector<ProgramCode> programs = {};
+};
+
+/// What differs from one case of the model to another.
+struct CaseInterface {
+  /// "n = 1"; empty where there is one case.
+  std::string condition;
+  std::vector<TensorInterface> outputs;
+  /// Why there is no program; empty: there is one.
+  std::string refusal = {};
 };
 
 struct ProgramInterface {
@@ -48,17 +67,33 @@ struct ProgramInterface {
   std::string name;
   /// What the compiler says of the artifact, as text.
   std::string digest, target;
+  /// Outputs have the dims that all cases agree in; of unlike ranks the largest.
   std::vector<TensorInterface> inputs, outputs;
   std::vector<SymbolInterface> symbols;
+  /// Which case the symbols' values choose, and what it is.
+  graph::CaseTree tree;
+  std::vector<CaseInterface> cases;
   /// In the order in which a loader tries them.
   std::vector<VariantInterface> variants;
 
   bool hasSymbol(llvm::StringRef symbol) const;
+  /// As the program of one case sees it.
+  ProgramInterface ofCase(size_t number) const;
 };
 
-/// All but the digest, the target and the variants. Fails with an error on `program` where an input or output has no
-/// place in C.
+/// All but the digest, the target and the variants, of a model with one case. Fails with an error on `program` where an input or
+/// output has no place in C.
 mlir::FailureOr<ProgramInterface> readInterface(mlir::func::FuncOp program, llvm::StringRef name);
+
+/// A case of a model: a null program is one that can't be run.
+struct CaseProgram {
+  llvm::ArrayRef<graph::Fact> facts;
+  mlir::func::FuncOp program;
+  std::string refusal;
+};
+/// The same of a model with several, of which one has a program at least.
+mlir::FailureOr<ProgramInterface> readInterface(const graph::CaseTree &tree, llvm::ArrayRef<CaseProgram> cases,
+                                                llvm::StringRef name);
 
 /// What the plan says on the program of its arena.
 ArenaSize readArenaSize(mlir::func::FuncOp program);

@@ -4,6 +4,7 @@
 #ifndef HEWN_LIB_IMPORTER_ONNX_IMPORTER_H
 #define HEWN_LIB_IMPORTER_ONNX_IMPORTER_H
 
+#include "dialects/Graph/Analysis/Facts.h"
 #include "lib/Support/Diagnostics.h"
 #include "lib/Support/Limits.h"
 #include "lib/Support/WeightTable.h"
@@ -15,15 +16,16 @@
 
 namespace hewn::importer {
 
-/// What the user says of one named dim: its value, or the values that it may take.
+/// What the user says of one named dim: its value, or the values that it may take, and which of them have cases of their own.
 struct DimBinding {
   std::string name;
   int64_t low = 0;
   int64_t high = 0; // equal to `low` for a fixed value
+  std::vector<int64_t> cases = {};
   bool fixed() const { return low == high; }
 };
 
-/// Reads "batch=1" or "seq=1..512"; nullopt, after an error, where the text is neither.
+/// Reads "batch=1", "seq=1..512" or "seq=1,128,1..512"; nullopt, after an error, where the text is neither.
 std::optional<DimBinding> parseDimBinding(llvm::StringRef text, Diagnostics &diagnostics);
 
 struct ImportOptions {
@@ -37,12 +39,28 @@ struct ImportOptions {
   Limits limits;
 };
 
-/// Imports a model as a module with the function `main`. Its arguments carry `graph.name` and `graph.dims`, its results
-/// `graph.name`; ranges of dims are the function's `graph.dim_ranges`, the model's metadata the module's
-/// `graph.metadata`. Large constants go to `weights`. Null, after at least one error, where the model cannot be
-/// compiled; every unsupported node is reported, not only the first.
-mlir::OwningOpRef<mlir::ModuleOp> importModel(mlir::MLIRContext &context, const ImportOptions &options,
-                                              WeightTable &weights, Diagnostics &diagnostics);
+/// The model as it is where the facts hold. `module` is null where it can't be compiled there: `refusal` says why.
+struct Case {
+  std::vector<graph::Fact> facts;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  std::string refusal;
+
+  /// "n = 1, m != 1"; empty where there is one case.
+  std::string condition() const { return graph::textOf(facts); }
+};
+
+/// A model's cases, in the order of the tree's leaves.
+struct Cases {
+  graph::CaseTree tree;
+  std::vector<Case> list;
+};
+
+/// Imports a model as modules with the function `main`, one a case; most models have one. Arguments carry `graph.name` and
+/// `graph.dims`, and `graph.declared_dims` where the case knows more than the model says; results `graph.name`; ranges of dims are the
+/// function's `graph.dim_ranges`, the case its `graph.case`, the model's metadata the module's `graph.metadata`. Large constants go to
+/// `weights`. No case, after at least one error, where the model cannot be compiled; every unsupported node is reported, not only the first.
+Cases importModel(mlir::MLIRContext &context, const ImportOptions &options, WeightTable &weights,
+                  Diagnostics &diagnostics);
 
 } // namespace hewn::importer
 

@@ -172,6 +172,9 @@ std::optional<graph::DimExpr> ModelImporter::inputDim(const onnx::TensorShapePro
   auto bound = bindings.find(dim.dim_param().empty() ? symbol : dim.dim_param());
   if (bound != bindings.end() && bound->second.fixed())
     return graph::DimExpr(bound->second.low);
+  inputSymbols.insert(symbol);
+  if (bound != bindings.end())
+    contents.facts().setRange(symbol, bound->second.low, bound->second.high);
   return graph::DimExpr::symbol(symbol);
 }
 
@@ -242,10 +245,17 @@ bool ModelImporter::importInputs(Frame &frame) {
     good &= shape.has_value();
     if (!shape)
       continue;
-    types.push_back(graph::tensorType(shape->dims, shape->elementType));
-    attributes.push_back(builder.getDictionaryAttr(
-        {builder.getNamedAttr("graph.name", builder.getStringAttr(input.name())),
-         builder.getNamedAttr(graph::kDimsAttr, graph::dimsAttr(builder.getContext(), shape->dims))}));
+    graph::Dims dims = llvm::map_to_vector<4>(shape->dims, [&](const graph::DimExpr &dim) {
+      return dim.substitute([&](StringRef symbol) { return contents.facts().valueOf(symbol); });
+    });
+    types.push_back(graph::tensorType(dims, shape->elementType));
+    SmallVector<NamedAttribute> told = {
+        builder.getNamedAttr("graph.name", builder.getStringAttr(input.name())),
+        builder.getNamedAttr(graph::kDimsAttr, graph::dimsAttr(builder.getContext(), dims))};
+    if (dims != shape->dims)
+      told.push_back(
+          builder.getNamedAttr(graph::kDeclaredDimsAttr, graph::dimsAttr(builder.getContext(), shape->dims)));
+    attributes.push_back(builder.getDictionaryAttr(told));
     Value argument = entry.addArgument(types.back(), NameLoc::get(builder.getStringAttr(input.name())));
     frame.names[input.name()] = {Binding::Kind::Value, argument};
   }
@@ -342,7 +352,30 @@ void ModelImporter::attachMetadata(ModuleOp module) {
     module->setAttr("graph.metadata", builder.getDictionaryAttr(entries));
 }
 
-OwningOpRef<ModuleOp> ModelImporter::run() {
+/// Sizes that the user wants code of their own for: as if a node asked.
+void ModelImporter::askForHotSizes() {
+  for (const DimBinding &binding : options.dims) {
+    auto known = symbols.find(binding.name);
+    StringRef symbol = known == symbols.end() ? StringRef(binding.name) : StringRef(known->second);
+    for (int64_t value : binding.cases)
+      if (inputSymbols.contains(symbol) && !question)
+        (void)decide(graph::Condition::equal(contents.facts().valueOf(symbol), value));
+  }
+}
+
+graph::Decision ModelImporter::decide(const graph::Condition &condition) {
+  if (std::optional<bool> known = contents.facts().holds(condition))
+    return *known ? graph::Decision::Yes : graph::Decision::No;
+  bool atTheDoor = true;
+  condition.difference.walkSymbols([&](StringRef symbol) { atTheDoor &= inputSymbols.contains(symbol); });
+  if (!atTheDoor)
+    return graph::Decision::ByData;
+  if (!question)
+    question = {condition, current ? current->name : ""};
+  return graph::Decision::Asked;
+}
+
+OwningOpRef<ModuleOp> ModelImporter::run(ArrayRef<graph::Fact> facts) {
   ScopedDiagnosticHandler handler(builder.getContext(), [&](Diagnostic &d) {
     if (d.getSeverity() != DiagnosticSeverity::Error)
       return success();
@@ -352,52 +385,54 @@ OwningOpRef<ModuleOp> ModelImporter::run() {
       diagnostics.error(d.str());
     return success();
   });
+  for (const graph::Fact &fact : facts)
+    contents.facts().add(fact);
   if (!importOpsets() || !checkBindings())
     return {};
   OwningOpRef<ModuleOp> module = ModuleOp::create(builder.getUnknownLoc());
   builder.setInsertionPointToStart(module->getBody());
   main = func::FuncOp::create(builder, builder.getUnknownLoc(), "main", builder.getFunctionType({}, {}));
+  if (!facts.empty())
+    main->setAttr(graph::kCaseAttr, builder.getStringAttr(graph::textOf(facts)));
   Frame frame{nullptr, &opsets, loaded, "", {}};
   bool good = importInputs(frame);
   attachMetadata(*module);
+  askForHotSizes();
+  if (question)
+    return {};
   builder.setInsertionPointToStart(&main.getBody().front());
   importInitializers(model->graph(), frame);
   good &= succeeded(importNodes(model->graph().node(), frame, outputNames(model->graph())));
-  good = good && !diagnostics.hasErrors() && importOutputs(frame);
+  good = good && !question && !diagnostics.hasErrors() && importOutputs(frame);
   return good ? std::move(module) : OwningOpRef<ModuleOp>();
-}
-
-OwningOpRef<ModuleOp> importModel(MLIRContext &context, const ImportOptions &options, WeightTable &weights,
-                                  Diagnostics &diagnostics) {
-  // What ops emit is run when shapes are computed, so those dialects are needed too.
-  context.loadDialect<graph::GraphDialect, func::FuncDialect, arith::ArithDialect, math::MathDialect>();
-  std::shared_ptr<const LoadedModel> model = loadModel(options, diagnostics);
-  if (!model)
-    return {};
-  if (model->file)
-    weights.noteMapping(model->file);
-  std::string folder = options.folder;
-  if (!options.path.empty())
-    folder = llvm::sys::path::parent_path(options.path).str();
-  if (!options.path.empty() && folder.empty())
-    folder = ".";
-  return ModelImporter(context, std::move(model), options, std::move(folder), weights, diagnostics).run();
 }
 
 std::optional<DimBinding> parseDimBinding(StringRef text, Diagnostics &diagnostics) {
   auto [name, value] = text.split('=');
-  auto [low, high] = value.split("..");
-  DimBinding binding{name.trim().str(), 0, 0};
+  SmallVector<StringRef> list;
+  value.split(list, ',');
+  auto [low, high] = list.back().split("..");
+  DimBinding binding{name.trim().str(), 0, 0, {}};
   bool bad = binding.name.empty() || low.getAsInteger(10, binding.low) || binding.low < 0;
   if (high.empty())
     binding.high = binding.low;
   else
     bad |= high.getAsInteger(10, binding.high) || binding.high < binding.low;
-  bad |= value.contains("..") && high.empty();
+  bad |= list.back().contains("..") && high.empty();
+  // Sizes with cases of their own stand in front of the range that they are from.
+  bad |= list.size() > 1 && high.empty();
+  for (StringRef written : ArrayRef(list).drop_back()) {
+    int64_t size = 0;
+    bad |= written.getAsInteger(10, size) || size < binding.low || size > binding.high ||
+           llvm::is_contained(binding.cases, size);
+    binding.cases.push_back(size);
+  }
   if (!bad)
     return binding;
-  diagnostics.error("'" + text +
-                    "' binds no dim: --dim wants NAME=VALUE or NAME=LOW..HIGH, as in batch=1 or seq=1..512");
+  diagnostics.error(
+      "'" + text +
+      "' binds no dim: --dim wants NAME=VALUE or NAME=LOW..HIGH, as in batch=1 or seq=1..512, or sizes out "
+      "of the range in front of it that get code of their own, as in seq=1,128,1..512");
   return std::nullopt;
 }
 

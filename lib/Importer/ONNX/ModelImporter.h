@@ -5,6 +5,7 @@
 #define HEWN_LIB_IMPORTER_ONNX_MODELIMPORTER_H
 
 #include "dialects/Graph/Analysis/Contents.h"
+#include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Graph.h"
 #include "lib/Importer/ONNX/Importer.h"
 #include "lib/Importer/ONNX/ModelFile.h"
@@ -51,7 +52,17 @@ class ModelImporter {
 public:
   ModelImporter(mlir::MLIRContext &context, std::shared_ptr<const LoadedModel> loaded, const ImportOptions &options,
                 std::string folder, WeightTable &weights, Diagnostics &diagnostics);
-  mlir::OwningOpRef<mlir::ModuleOp> run();
+  /// The model where `facts` hold. Null after an error, and where `question` says what must be known first.
+  mlir::OwningOpRef<mlir::ModuleOp> run(llvm::ArrayRef<graph::Fact> facts);
+
+  /// A condition that decides what a node becomes, and the node.
+  struct Question {
+    graph::Condition condition;
+    std::string node;
+  };
+  std::optional<Question> question;
+  /// Whether the condition holds. Where inputs' dims decide that, and neither they nor the facts tell, `question` is set.
+  graph::Decision decide(const graph::Condition &condition);
 
   /// Imports a subgraph's constants and nodes at the builder's place; `arguments` stand for its inputs. Returns its
   /// outputs; nullopt after an error.
@@ -81,6 +92,7 @@ private:
   bool importOutputs(Frame &frame);
   void attachMetadata(mlir::ModuleOp module);
   std::optional<graph::TensorShape> inputShape(const onnx::ValueInfoProto &input);
+  void askForHotSizes();
   std::optional<graph::DimExpr> inputDim(const onnx::TensorShapeProto::Dimension &dim, llvm::StringRef input);
   bool checkBindings();
   std::string symbolFor(llvm::StringRef name);
@@ -110,7 +122,7 @@ private:
   const ImportOptions &options;
   Opsets opsets;
   llvm::StringMap<std::string> symbols; // dim_param → symbol
-  llvm::StringSet<> takenSymbols;
+  llvm::StringSet<> takenSymbols, inputSymbols;
   llvm::StringMap<DimBinding> bindings;
   unsigned freshDims = 0, freshReads = 0, freshCounts = 0;
   std::vector<mlir::OwningOpRef<mlir::Operation *>> discarded;

@@ -160,6 +160,15 @@ Type Node::elementTypeOf(int64_t onnxCode) const { return elementType(b.getConte
 
 std::optional<graph::Dims> Node::contents(Value value) { return importer.contents.integers(value); }
 
+graph::Decision Node::decide(Value condition) {
+  if (std::optional<graph::DimExpr> known = importer.contents.integer(condition, 0); known && known->constant())
+    return known->is(0) ? graph::Decision::No : graph::Decision::Yes;
+  std::optional<graph::Condition> question = importer.contents.question(condition, 0);
+  if (question && importer.decide(*question) == graph::Decision::Asked)
+    return graph::Decision::Asked;
+  return graph::Decision::ByData;
+}
+
 std::optional<SmallVector<double>> Node::floatContents(Value value) { return importer.contents.floats(value); }
 
 std::optional<graph::Dims> Node::contentsOrRead(Value value) {

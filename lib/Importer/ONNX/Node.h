@@ -34,6 +34,10 @@ public:
 
   std::optional<graph::Dims> contents(mlir::Value value) override;
   std::optional<graph::Dims> contentsOrRead(mlir::Value value) override;
+  graph::Decision decide(const graph::DimExpr &number, int64_t value) override {
+    return importer.decide(graph::Condition::equal(number, value));
+  }
+  graph::Decision decide(mlir::Value condition) override;
   graph::DimExpr freshDim() override { return importer.freshDim(); }
   graph::DimExpr shortened(const graph::DimExpr &number, bool isSize) override;
   std::optional<llvm::SmallVector<double>> floatContents(mlir::Value value) override;

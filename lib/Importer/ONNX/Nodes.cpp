@@ -128,6 +128,8 @@ LogicalResult ModelImporter::importNodes(const Nodes &nodes, Frame &frame, Array
       for (const std::string &name : nodes[i].output())
         frame.names[name] = {Binding::Kind::Failed, {}};
     }
+    if (question) // another import will go on from its answer
+      return failure();
   }
   return success(good);
 }

@@ -5,6 +5,7 @@
 #include "lib/Importer/ONNX/OnnxTypes.h"
 #include "lib/Support/InputFile.h"
 #include "llvm/Support/MathExtras.h"
+#include "llvm/Support/Path.h"
 #include <cstring>
 #include <onnx/onnx_pb.h>
 
@@ -210,15 +211,22 @@ const Tensors::File *Tensors::mapFile(StringRef location, std::string &reason) {
     return nullptr;
   }
   // A model comes from anywhere: it may read nothing but plain files in its own folder.
-  std::string refused;
-  std::unique_ptr<llvm::MemoryBuffer> buffer = openInside(folder, location, refused);
-  if (!buffer) {
-    reason = "lies in '" + location.str() + "', which " + refused;
-    return nullptr;
+  llvm::SmallString<256> path(folder);
+  llvm::sys::path::append(path, location);
+  // Another case of the model may have it already.
+  auto known = llvm::find_if(weights.mappedFiles(),
+                             [&](const auto &mapping) { return mapping->getBufferIdentifier() == path.str(); });
+  std::shared_ptr<const llvm::MemoryBuffer> mapping = known == weights.mappedFiles().end() ? nullptr : *known;
+  if (!mapping) {
+    std::string refused;
+    mapping = openInside(folder, location, refused);
+    if (!mapping) {
+      reason = "lies in '" + location.str() + "', which " + refused;
+      return nullptr;
+    }
+    weights.noteMapping(mapping);
   }
-  std::shared_ptr<const llvm::MemoryBuffer> mapping = std::move(buffer);
   ArrayRef<char> all(mapping->getBufferStart(), mapping->getBufferSize());
-  weights.noteMapping(mapping);
   return &(files[location] = {weights.add(location, all, mapping), mapping});
 }
 

@@ -40,8 +40,9 @@ struct Job {
 
 struct PackConstantsPass : impl::PackConstantsPassBase<PackConstantsPass> {
   PackConstantsPass() = default;
-  explicit PackConstantsPass(WeightTable *weights) : weights(weights) {}
+  PackConstantsPass(WeightTable *weights, bool shares) : weights(weights), shares(shares) {}
   WeightTable *weights = nullptr;
+  bool shares = false;
 
   void runOnOperation() override {
     llvm::MapVector<std::pair<Value, Type>, Job> found;
@@ -80,10 +81,10 @@ struct PackConstantsPass : impl::PackConstantsPassBase<PackConstantsPass> {
   }
 
 private:
-  /// Weights that only one packing reads need not be there twice; where several machines share them, the next one does.
+  /// Weights that only one packing reads need not be there twice; where several machines or cases share them, the next one does.
   void findLast(ArrayRef<Job *> toPack) {
     auto module = getOperation()->getParentOfType<ModuleOp>();
-    if (toPack.empty() || module->hasAttr(plan::kPackingLanesAttr))
+    if (toPack.empty() || shares || module->hasAttr(plan::kPackingLanesAttr))
       return;
     llvm::StringMap<unsigned> readers;
     module.walk([&](graph::ConstantOp constant) {
@@ -150,8 +151,8 @@ private:
 
 } // namespace
 
-std::unique_ptr<Pass> createPackConstantsPass(WeightTable *weights) {
-  return std::make_unique<PackConstantsPass>(weights);
+std::unique_ptr<Pass> createPackConstantsPass(WeightTable *weights, bool shares) {
+  return std::make_unique<PackConstantsPass>(weights, shares);
 }
 
 } // namespace hewn

@@ -11,8 +11,8 @@ namespace hewn {
 class WeightTable;
 
 /// The pass with the compile's table of weights, which it reads and adds to. Without a table (hewn-opt) only constants that lie
-/// in the IR are packed.
-std::unique_ptr<mlir::Pass> createPackConstantsPass(WeightTable *weights);
+/// in the IR are packed. `shares`: another module reads the weights too, so their bytes stay.
+std::unique_ptr<mlir::Pass> createPackConstantsPass(WeightTable *weights, bool shares = false);
 
 #define GEN_PASS_DECL
 #include "lib/Transforms/Layout/Passes.h.inc"

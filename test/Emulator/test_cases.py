@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Models for GPUs that have code for each of several cases: one device's code, numbered over all of them."""
+
+import emulated
+import hewn
+import numpy as np
+from comparison import compare
+from onnx import TensorProto, helper
+from test_ptx import model
+
+
+def test_the_case_is_taken():
+    w = np.linspace(-1, 1, 64 * 32, dtype=np.float32).reshape(64, 32)
+    nodes = [
+        helper.make_node("Squeeze", ["x"], ["s"]),
+        helper.make_node("MatMul", ["s", "w"], ["p"]),
+        helper.make_node("Softmax", ["p"], ["y"], axis=-1),
+    ]
+    squeeze = model(nodes, [("x", TensorProto.FLOAT, ["n", 1, 64])], [("y", TensorProto.FLOAT)], w=w)
+    host = hewn.compile(squeeze)
+    with emulated.compiled(squeeze) as module:
+        assert list(module.cases) == ["n = 1", "n != 1"]
+        for n in (1, 5, 1, 5, 40):  # what was recorded for one is not played for the other
+            feeds = {"x": np.linspace(0, 3, n * 64, dtype=np.float32).reshape(n, 1, 64)}
+            compare(module.run(feeds), host.run(feeds))
