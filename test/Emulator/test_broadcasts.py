@@ -6,7 +6,7 @@ import pytest
 from broadcasts import check, model_of
 
 
-@pytest.mark.parametrize("first", [0, 1000])
+@pytest.mark.parametrize("first", [40])
 def test_chains(first):
     model, feeds, want = model_of(range(first, first + 40))
     with emulated.compiled(model) as module:
