@@ -116,9 +116,10 @@ class Oracle:
             raise Unknown(f"{node.op_type}: not a type of onnxruntime's arrays")
         session = self.prepared("runtime", session_of, node, names, values, opset)
         try:
-            return session.run(None, dict(zip(names, values)))
+            results = session.run(None, dict(zip(names, values)))
         except Exception as problem:
             raise Unknown(f"{node.op_type}: {problem}") from None
+        return [typed(r, o.type) for r, o in zip(results, session.get_outputs())]
 
     def by_reference(self, node, names, values, opset):
         evaluator, types = self.prepared("reference", evaluator_of, node, names, values, opset)
@@ -166,6 +167,13 @@ def session_of(model):
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+
+
+def typed(result, name):
+    """What onnxruntime hands over as bytes, since numpy has no such type, in its type."""
+    dtype = records.TYPES.get(name[7:-1])
+    bare = isinstance(result, np.ndarray) and dtype is not None and dtype.isbuiltin != 1 and result.dtype != dtype
+    return result.view(dtype) if bare else result
 
 
 def evaluator_of(model):

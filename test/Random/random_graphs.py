@@ -113,10 +113,11 @@ def work(make, numbers, target, end, emulated, file):
 
 def tell(found, again, folder=None, say=print):
     """Prints what a hunt finds, and returns how many there were of each kind."""
-    counts, texts, wrong = collections.Counter(), collections.Counter(), 0
+    counts, texts, wrong, names = collections.Counter(), collections.Counter(), 0, set()
     for one in found:
         verdict, text = one.verdict, " ".join(one.verdict.text.split())
-        counts[verdict.kind if not one.target.startswith("sm_") else f"{verdict.kind} on {one.target}"] += 1
+        counts[f"{verdict.kind} on {one.target}" if one.name in names else verdict.kind] += 1
+        names.add(one.name)
         if verdict.kind in ("refused", "status", "answered", "oracle crashes"):
             texts[f"{verdict.kind}: {text[:110]}"] += 1
             say(f"# {one.name}: {verdict.kind}, {text[:200]}")

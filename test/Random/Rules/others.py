@@ -63,7 +63,6 @@ def non_max_suppression(g, op):
 def tf_idf(g, op):
     words = g.leaf(I32, [(8, None)], 0, 4)
     pool = {"ngram_counts": [0, 3], "ngram_indexes": [0, 1, 2, 3], "pool_int64s": [1, 2, 3, 1, 2]}
-    pool["ngram_indexes"] = [0, 1, 2, 3]
     return g.node("TfIdfVectorizer", [words], mode="TF", min_gram_length=1, max_gram_length=2, max_skip_count=0, **pool)
 
 

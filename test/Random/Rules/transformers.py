@@ -62,10 +62,9 @@ def group_query(g, op):
     length = g.choice.choice((1, 3, 5))
     q = g.like([(1, None), (length, None), (16, None)], F32, -1, 1)
     k, v = (g.like([(1, None), (length, None), (8, None)], F32, -1, 1) for _ in range(2))
-    past = g.constant(np.zeros((1, 1, 0, 8), np.float32)) if g.choice.random() < 0 else None
     lengths, total = g.constant(np.asarray([length - 1], I32)), g.constant(np.asarray(length, I32))
     results = g.node(
-        op.name, [q, k, v, past, None, lengths, total], outputs=3, domain=op.domain, num_heads=2, kv_num_heads=1
+        op.name, [q, k, v, None, None, lengths, total], outputs=3, domain=op.domain, num_heads=2, kv_num_heads=1
     )
     return results[0]
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """generate.py FIRST COUNT SECONDS FOLDER: NNSmith's models of seeds, with inputs: SEED.onnx and SEED.pkl. Runs in setup's environment."""
 
+import collections
 import logging
 import pathlib
 import pickle
@@ -24,10 +25,9 @@ def model_of(kind, ops, seed):
     random.seed(seed)
     np.random.seed(seed % 2**32)
     set_z3_state(seed)
-    method = ("symbolic-cinit", "single-io-cinit")[seed % 2]
     graph = model_gen(
         opset=ops,
-        method=method,
+        method="symbolic-cinit",
         seed=seed,
         max_elem_per_tensor=(64, 1024, 65536)[seed % 3],
         max_nodes=4 + seed % 14,
@@ -47,20 +47,22 @@ def main():
     kind.add_seed_setter()
     ops = auto_opset(kind, None)
     activate_ext(opset=ops, factory=None)
-    end, made, refused = time.monotonic() + seconds, 0, 0
+    end, made, refused = time.monotonic() + seconds, 0, collections.Counter()
     for seed in range(first, first + count):
         if time.monotonic() > end:
             break
         try:
             model = model_of(kind, ops, seed)
             inputs = model.make_oracle().input
-            model.dump(folder / f"{seed}.onnx")
-        except Exception:  # not each draw can be solved, or exported
-            refused += 1
+            model.dump(str(folder / f"{seed}.onnx"))
+        except Exception as problem:  # not each draw can be solved, or exported
+            refused[f"{type(problem).__name__} {str(problem).splitlines()[:1]}"[:100]] += 1
             continue
         (folder / f"{seed}.pkl").write_bytes(pickle.dumps({k: np.asarray(v) for k, v in inputs.items()}))
         made += 1
-    print(f"{made} models, {refused} draws of which none was made, the last seed is {seed}")
+    for why, count in refused.most_common(5):
+        print(f"{count:5} {why}")
+    print(f"{made} models, {refused.total()} draws of which none was made, the last seed is {seed}")
 
 
 main()
