@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Forms of ops that ONNX's node suite, which has the newest alone, does not have."""
 
+import hewn
 import numpy as np
 import pytest
 from numeric import MICROSOFT, check, feeds_of, one_node, oracle, run
@@ -239,6 +240,34 @@ def test_mel(bands, length, rate, low, high):
     numbers = [scalar(bands, np.int64), scalar(length, np.int64), scalar(rate, np.int64), scalar(low), scalar(high)]
     model = one_node("MelWeightMatrix", numbers, opset=17, constants=range(5))
     check(run(model, {}), oracle(model, {}), atol=1e-6)
+
+
+MEL = [(8, 16, 8192, 0.0, 4096.0), (40, 400, 16000, 20.0, 7600.0), (3, 513, 8000, 100.0, 3000.0)]
+
+
+@pytest.mark.parametrize("known", [[], [0, 1, 2], [2, 3, 4]])
+def test_mel_of_numbers_known_when_run(known):
+    """One artifact makes all of them; what is known when compiling may be any part."""
+    for numbers in MEL:
+        inputs = [scalar(x, np.float32 if i > 2 else np.int64) for i, x in enumerate(numbers)]
+        model = one_node("MelWeightMatrix", inputs, opset=17, constants=known)
+        feeds = feeds_of(inputs, known)
+        (want,) = oracle(model, feeds)
+        (got,) = run(model, feeds)
+        assert got.shape == want.shape == (numbers[1] // 2 + 1, numbers[0])
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "i, wrong", [(0, 0), (0, 1 << 40), (1, 0), (1, 1 << 40), (2, 0), (2, 4000), (3, -100.0), (4, 9000.0)]
+)
+def test_mel_outside_of_the_spectrum(i, wrong):
+    numbers = [*MEL[0]]
+    numbers[i] = wrong
+    inputs = [scalar(x, np.float32 if i > 2 else np.int64) for i, x in enumerate(numbers)]
+    module = hewn.compile(one_node("MelWeightMatrix", inputs, opset=17))
+    with pytest.raises(hewn.RunError, match="MelWeightMatrix"):
+        module.run(feeds_of(inputs))
 
 
 @pytest.mark.parametrize(("parts", "axis"), [(3, 0), (3, 1), (100, 0), (100, 1), (1100, 1)])

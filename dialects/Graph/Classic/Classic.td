@@ -13,7 +13,7 @@ def : OnnxCompose<"Normalizer", "buildNormalizer", 1, 0, "ai.onnx.ml">;
 def : OnnxCompose<"LinearRegressor", "buildLinearRegressor", 1, 0, "ai.onnx.ml">;
 
 // Of ONNX itself.
-def : OnnxCompose<"MelWeightMatrix", "buildMelWeightMatrix", 17, 0, "", ["of numbers that are known when compiling"]>;
+def : OnnxCompose<"MelWeightMatrix", "buildMelWeightMatrix", 17>;
 def : OnnxCompose<"TfIdfVectorizer", "buildTfIdfVectorizer", 9, 0, "", ["of integers"]>;
 
 #endif

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MelWeightMatrix: triangles over the bins of a spectrum, evenly spaced as the ear hears. What it is made of stands in the
-// model, so that the matrix is a constant.
+// MelWeightMatrix: triangles over the bins of a spectrum, evenly spaced as the ear hears. A constant where what it is made of stands in
+// the model, else computed when the model runs, in float64 as that.
+#include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/GraphOps.h"
 
@@ -11,7 +12,9 @@ using namespace mlir;
 
 namespace hewn::graph {
 
-/// Input `i` as the one number that it holds; nullopt after `refuse`.
+constexpr int64_t kMostBands = 4096, kLongest = 1 << 20;
+
+/// Input `i` as the one number that it holds, where that is known when compiling.
 static std::optional<double> numberOf(OnnxNode &node, unsigned i) {
   Value value = node.input(i);
   if (value && isa<FloatType>(getElementType(value))) {
@@ -23,24 +26,88 @@ static std::optional<double> numberOf(OnnxNode &node, unsigned i) {
     if (known && known->size() == 1 && known->front().constant())
       return double(*known->front().constant());
   }
-  (void)node.refuse("input " + Twine(i) + " is no single number that is known when compiling");
   return std::nullopt;
 }
 
+namespace {
+/// Formulas on float64s.
+struct Doubles {
+  Composer &c;
+  Value of(double value) { return makeSplat(c.b, c.loc, c.b.getF64Type(), value); }
+  Value of(Value value) { return c.cast(value, c.b.getF64Type()); }
+  Value add(Value a, Value b) { return c.op("graph.add", {a, b}); }
+  Value sub(Value a, Value b) { return c.op("graph.sub", {a, b}); }
+  Value mul(Value a, Value b) { return c.op("graph.mul", {a, b}); }
+  Value div(Value a, Value b) { return c.op("graph.div", {a, b}); }
+  Value atMost(Value a, Value b) { return c.op("graph.less_or_equal", {a, b}); }
+  Value both(Value a, Value b) { return c.op("graph.and", {a, b}); }
+  Value choose(Value condition, Value a, Value b) { return c.op("graph.where", {condition, a, b}); }
+  Value mel(Value hertz) {
+    Value ratio = add(of(1.0), div(hertz, of(700.0)));
+    return mul(of(2595 / std::log(10.0)), c.op("graph.log", {ratio}));
+  }
+  Value hertz(Value mel) { return mul(of(700.0), sub(c.op("graph.pow", {of(10.0), div(mel, of(2595.0))}), of(1.0))); }
+};
+} // namespace
+
+/// Of numbers that only a run knows; they are checked before anything is as large as they say.
+static LogicalResult composeMel(OnnxNode &node, Type type) {
+  Composer c(node);
+  Doubles d{c};
+  Value given[5];
+  for (unsigned i = 0; i < 5; ++i) {
+    Dims dims = node.input(i) ? getDims(node.input(i)) : Dims(2, DimExpr(0));
+    if (dims.size() > 1 || (dims.size() == 1 && !dims[0].is(1)))
+      return node.refuse("input " + Twine(i) + " is no single number");
+    given[i] = d.of(c.reshape(node.input(i), {}));
+  }
+  auto [bands, length, rate, lowest, highest] = given;
+  Value low = d.mel(lowest), high = d.mel(highest);
+  Value step = d.div(d.sub(high, low), d.add(bands, d.of(2.0)));
+  auto bin = [&](Value i) {
+    Value position = d.div(d.mul(d.add(length, d.of(1.0)), d.hertz(d.add(low, d.mul(i, step)))), rate);
+    return c.op("graph.floor", {position});
+  };
+  Value rows = d.add(c.op("graph.floor", {d.div(length, d.of(2.0))}), d.of(1.0)), one = d.of(1.0);
+  Value holds = d.both(d.both(d.atMost(one, bands), d.atMost(bands, d.of(double(kMostBands)))),
+                       d.both(d.atMost(one, length), d.atMost(length, d.of(double(kLongest)))));
+  Value inside = d.both(d.atMost(d.of(0.0), bin(d.of(0.0))), d.atMost(bin(d.add(bands, one)), d.sub(rows, one)));
+  holds = d.both(d.both(holds, d.atMost(one, rate)), inside);
+  if (!holds)
+    return failure();
+  RequireOp::create(node.b, node.loc, holds);
+
+  std::optional<Dims> counts = node.contentsOrRead(node.input(0)), lengths = node.contentsOrRead(node.input(1));
+  if (!counts || !lengths)
+    return failure();
+  DimExpr columns = counts->front(), height = lengths->front().floorDiv(DimExpr(2)) + DimExpr(1);
+  Value at = d.of(c.reshape(c.range(columns), {DimExpr(1), columns}));
+  Value j = d.of(c.reshape(c.range(height), {height, DimExpr(1)}));
+  Value left = bin(at), centre = bin(d.add(at, one)), right = bin(d.add(at, d.of(2.0)));
+  Value rising = d.choose(c.op("graph.equal", {centre, left}), one, d.div(d.sub(j, left), d.sub(centre, left)));
+  rising = d.choose(d.both(d.atMost(left, j), d.atMost(j, centre)), rising, d.of(0.0));
+  Value falls = d.both(d.atMost(centre, j), c.op("graph.less", {j, right}));
+  return node.finish(c.cast(d.choose(falls, d.div(d.sub(right, j), d.sub(right, centre)), rising), type));
+}
+
 LogicalResult buildMelWeightMatrix(OnnxNode &node) {
+  Type type = node.elementTypeOf(node.getInt("output_datatype", 1));
+  if (!type || !isa<FloatType>(type))
+    return node.refuse("has an output_datatype that is no float");
   double given[5];
   for (unsigned i = 0; i < 5; ++i) {
     std::optional<double> number = numberOf(node, i);
     if (!number)
-      return failure();
+      return composeMel(node, type);
     given[i] = *number;
   }
   auto [bands, length, rate, lowest, highest] = given;
-  Type type = node.elementTypeOf(node.getInt("output_datatype", 1));
+  if (!type.isF32() && !type.isF64())
+    return composeMel(node, type);
   // More would be a mistake that takes all memory.
-  if (!(bands >= 1 && bands <= 4096 && length >= 1 && length <= (1 << 20) && rate > 0 && lowest > -700 &&
+  if (!(bands >= 1 && bands <= kMostBands && length >= 1 && length <= kLongest && rate > 0 && lowest > -700 &&
         highest > -700) ||
-      bands * length > (1 << 26) || !type || !(type.isF32() || type.isF64()))
+      bands * length > (1 << 26))
     return node.refuse("has bands, lengths or edges that make no matrix of floats");
   int64_t columns = int64_t(bands), rows = int64_t(length) / 2 + 1;
   double low = 2595 * std::log10(1 + lowest / 700), high = 2595 * std::log10(1 + highest / 700);
