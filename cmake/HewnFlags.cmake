@@ -33,6 +33,7 @@ endif()
 add_compile_options(-Wall -Wextra -Wno-unused-parameter -ffunction-sections -fdata-sections
                     "$<$<COMPILE_LANGUAGE:CXX>:-fvisibility-inlines-hidden>")
 if(HEWN_SANITIZE)
-  add_compile_options(-fsanitize=${HEWN_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  # Not vptr: it wants what LLVM's libraries have of their classes only where they were built with it.
+  add_compile_options(-fsanitize=${HEWN_SANITIZE} -fno-sanitize=vptr -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${HEWN_SANITIZE})
 endif()

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Changes of a message that leave it one: any protobuf message, by its own description of itself.
+#ifndef HEWN_TEST_FUZZ_MODELMUTATOR_H
+#define HEWN_TEST_FUZZ_MODELMUTATOR_H
+
+#include <google/protobuf/message.h>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace hewn::fuzz {
+
+class ModelMutator {
+public:
+  /// `names` are strings that mean something to whoever reads the message, as names of ops.
+  ModelMutator(unsigned seed, const std::vector<std::string> &names) : random(seed), names(names) {}
+
+  /// One to four changes: a number to one at the border of something, a name to one that is elsewhere in the message, parts left
+  /// out, doubled, exchanged, or put where others of their kind are.
+  void mutate(google::protobuf::Message &message);
+  /// Puts parts of `other` into `message`.
+  void cross(google::protobuf::Message &message, const google::protobuf::Message &other);
+
+private:
+  struct Parts;
+  void change(google::protobuf::Message &message, const google::protobuf::FieldDescriptor &field, const Parts &parts);
+  void changeList(google::protobuf::Message &message, const google::protobuf::FieldDescriptor &field, const Parts &parts);
+  void setScalar(google::protobuf::Message &message, const google::protobuf::FieldDescriptor &field, int index,
+                 const Parts &parts);
+  int64_t number(int64_t before);
+  double real();
+  std::string text(const std::string &before, const Parts &parts);
+  size_t below(size_t count) { return std::uniform_int_distribution<size_t>(0, count - 1)(random); }
+
+  std::mt19937 random;
+  const std::vector<std::string> &names;
+};
+
+} // namespace hewn::fuzz
+
+#endif
