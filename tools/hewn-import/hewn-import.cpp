@@ -36,7 +36,7 @@ int main(int argc, char **argv) {
     if (quiet)
       break;
     if (&one != &cases.list.front())
-      llvm::outs() << "// -----\n";
+      llvm::outs() << "\n// -----\n";
     if (one.module)
       one.module->print(llvm::outs(), mlir::OpPrintingFlags().useLocalScope());
     else
