@@ -4,7 +4,6 @@
 // arrays are the business of hewn/__init__.py.
 #include "hewn/compiler.h"
 #include "hewn/runtime.h"
-#include "lib/Support/Printable.h"
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -53,6 +52,13 @@ nb::object pythonText(const char *text) {
   if (!object)
     throw nb::python_error();
   return nb::steal(object);
+}
+
+/// RuntimeError with the runtime's own words, which may hold a path that is no UTF-8.
+[[noreturn]] void fail(const char *message) {
+  nb::object text = nb::steal(PyUnicode_DecodeUTF8(message, Py_ssize_t(std::strlen(message)), "backslashreplace"));
+  PyErr_SetObject(PyExc_RuntimeError, text.ptr());
+  throw nb::python_error();
 }
 
 std::tuple<bool, std::vector<Message>, std::string>
@@ -228,7 +234,7 @@ public:
       status = model->runtime->run(model, context, in.data(), int32_t(in.size()), out.data(), int32_t(out.size()));
     });
     if (status.code != HEWN_OK)
-      throw std::runtime_error(hewn::printable(status.message));
+      fail(status.message);
     nb::list results;
     for (DLTensor &tensor : out) {
       size_t bytes = (size_t(tensor.dtype.bits) + 7) / 8;
@@ -255,9 +261,9 @@ private:
     hewn_library_close(library);
   }
   [[noreturn]] void refuse(hewn_status status) {
-    std::string why = hewn::printable(status.message); // a copy: it lives in what is closed
+    std::string why = status.message; // which lives in what is closed
     close();
-    throw std::runtime_error(why);
+    fail(why.c_str());
   }
 };
 

@@ -17,11 +17,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   WeightTable weights;
   importer::ImportOptions options;
   options.bytes = llvm::StringRef(reinterpret_cast<const char *>(data), size);
-  auto module = importer::importModel(context, options, weights, diagnostics);
+  importer::Cases cases = importer::importModel(context, options, weights, diagnostics);
   fuzz::expectNoDefect(diagnostics);
-  if (!module && !diagnostics.hasErrors())
+  if (cases.list.empty() && !diagnostics.hasErrors())
     llvm::report_fatal_error("no module, and no reason");
-  if (module && mlir::failed(mlir::verify(*module)))
-    llvm::report_fatal_error("a module that is none");
+  for (const importer::Case &one : cases.list) {
+    if (!one.module && one.refusal.empty())
+      llvm::report_fatal_error("a case that is refused without a reason");
+    if (one.module && mlir::failed(mlir::verify(*one.module)))
+      llvm::report_fatal_error("a module that is none");
+  }
   return 0;
 }

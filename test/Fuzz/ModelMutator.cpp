@@ -27,7 +27,8 @@ struct ModelMutator::Parts {
       int count = field->is_repeated() ? reflection.FieldSize(message, field) : 1;
       for (int i = 0; i < count; ++i) {
         if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE)
-          walk(field->is_repeated() ? reflection.GetRepeatedMessage(message, field, i) : reflection.GetMessage(message, field));
+          walk(field->is_repeated() ? reflection.GetRepeatedMessage(message, field, i)
+                                    : reflection.GetMessage(message, field));
         else if (field->type() == FieldDescriptor::TYPE_STRING)
           strings.push_back(field->is_repeated() ? reflection.GetRepeatedString(message, field, i)
                                                  : reflection.GetString(message, field));
@@ -44,9 +45,22 @@ struct ModelMutator::Parts {
 };
 
 int64_t ModelMutator::number(int64_t before) {
-  static constexpr int64_t borders[] = {0,         1,          -1,        2,         3,         7,
-                                        64,        255,        65536,     INT32_MAX, INT32_MIN, int64_t(UINT32_MAX) + 1,
-                                        INT64_MAX, INT64_MIN,  int64_t(1) << 40, -(int64_t(1) << 40)};
+  static constexpr int64_t borders[] = {0,
+                                        1,
+                                        -1,
+                                        2,
+                                        3,
+                                        7,
+                                        64,
+                                        255,
+                                        65536,
+                                        INT32_MAX,
+                                        INT32_MIN,
+                                        int64_t(UINT32_MAX) + 1,
+                                        INT64_MAX,
+                                        INT64_MIN,
+                                        int64_t(1) << 40,
+                                        -(int64_t(1) << 40)};
   switch (below(4)) {
   case 0:
     return int64_t(uint64_t(before) + 1);
@@ -61,7 +75,8 @@ int64_t ModelMutator::number(int64_t before) {
 
 double ModelMutator::real() {
   using limits = std::numeric_limits<double>;
-  const double values[] = {0, -0.0, 1, -1, 0.5, 1e-40, 3e38, 1e300, limits::infinity(), -limits::infinity(), limits::quiet_NaN()};
+  const double values[] = {
+      0, -0.0, 1, -1, 0.5, 1e-40, 3e38, 1e300, limits::infinity(), -limits::infinity(), limits::quiet_NaN()};
   return values[below(std::size(values))];
 }
 
@@ -81,7 +96,8 @@ std::string ModelMutator::text(const std::string &before, const Parts &parts) {
 void ModelMutator::setScalar(Message &message, const FieldDescriptor &field, int index, const Parts &parts) {
   const Reflection &reflection = *message.GetReflection();
 #define SET(Kind, value)                                                                                               \
-  index < 0 ? reflection.Set##Kind(&message, &field, value) : reflection.SetRepeated##Kind(&message, &field, index, value)
+  index < 0 ? reflection.Set##Kind(&message, &field, value)                                                            \
+            : reflection.SetRepeated##Kind(&message, &field, index, value)
 #define GET(Kind)                                                                                                      \
   index < 0 ? reflection.Get##Kind(message, &field) : reflection.GetRepeated##Kind(message, &field, index)
   switch (field.cpp_type()) {

@@ -25,7 +25,8 @@ public:
 private:
   struct Parts;
   void change(google::protobuf::Message &message, const google::protobuf::FieldDescriptor &field, const Parts &parts);
-  void changeList(google::protobuf::Message &message, const google::protobuf::FieldDescriptor &field, const Parts &parts);
+  void changeList(google::protobuf::Message &message, const google::protobuf::FieldDescriptor &field,
+                  const Parts &parts);
   void setScalar(google::protobuf::Message &message, const google::protobuf::FieldDescriptor &field, int index,
                  const Parts &parts);
   int64_t number(int64_t before);

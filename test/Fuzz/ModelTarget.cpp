@@ -60,8 +60,8 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t mos
   return store(model, data, size, most);
 }
 
-extern "C" size_t LLVMFuzzerCustomCrossOver(const uint8_t *first, size_t firstSize, const uint8_t *second, size_t secondSize,
-                                            uint8_t *out, size_t most, unsigned seed) {
+extern "C" size_t LLVMFuzzerCustomCrossOver(const uint8_t *first, size_t firstSize, const uint8_t *second,
+                                            size_t secondSize, uint8_t *out, size_t most, unsigned seed) {
   google::protobuf::LogSilencer quiet;
   onnx::ModelProto model, other;
   if (!model.ParseFromArray(first, int(firstSize)) || !other.ParseFromArray(second, int(secondSize)))

@@ -16,7 +16,9 @@ using llvm::StringRef;
 /// Words, numbers, and single signs; blanks belong to what is behind them.
 static std::vector<StringRef> wordsOf(StringRef text) {
   std::vector<StringRef> words;
-  auto isWord = [](char c) { return llvm::isAlnum(c) || c == '_' || c == '.' || c == '%' || c == '@' || c == '#' || c == '!'; };
+  auto isWord = [](char c) {
+    return llvm::isAlnum(c) || c == '_' || c == '.' || c == '%' || c == '@' || c == '#' || c == '!';
+  };
   while (!text.empty()) {
     size_t end = text.find_first_not_of(" \n");
     end = end == StringRef::npos ? text.size() : end + 1;
@@ -30,8 +32,25 @@ static std::vector<StringRef> wordsOf(StringRef text) {
 }
 
 static size_t mix(StringRef first, StringRef second, uint8_t *out, size_t most, unsigned seed) {
-  static const char *const borders[] = {"0", "1", "-1", "2", "9223372036854775807", "-9223372036854775808", "4294967296", "?", "[]",
-                                        "\"\"", "x", "f32", "i64", "i1", "index", "tensor<0xf32>", "{}", "()", "dense<1>"};
+  static const char *const borders[] = {"0",
+                                        "1",
+                                        "-1",
+                                        "2",
+                                        "9223372036854775807",
+                                        "-9223372036854775808",
+                                        "4294967296",
+                                        "?",
+                                        "[]",
+                                        "\"\"",
+                                        "x",
+                                        "f32",
+                                        "i64",
+                                        "i1",
+                                        "index",
+                                        "tensor<0xf32>",
+                                        "{}",
+                                        "()",
+                                        "dense<1>"};
   std::mt19937 random(seed);
   auto below = [&](size_t count) { return std::uniform_int_distribution<size_t>(0, count - 1)(random); };
   std::vector<StringRef> words = wordsOf(first), others = wordsOf(second);
@@ -71,8 +90,8 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t mos
   return mix(text, text, data, most, seed);
 }
 
-extern "C" size_t LLVMFuzzerCustomCrossOver(const uint8_t *first, size_t firstSize, const uint8_t *second, size_t secondSize,
-                                            uint8_t *out, size_t most, unsigned seed) {
+extern "C" size_t LLVMFuzzerCustomCrossOver(const uint8_t *first, size_t firstSize, const uint8_t *second,
+                                            size_t secondSize, uint8_t *out, size_t most, unsigned seed) {
   return mix(textOf(first, firstSize), textOf(second, secondSize), out, most, seed);
 }
 
