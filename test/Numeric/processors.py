@@ -47,7 +47,8 @@ class Model:
         self.name, self.variant = self.text(), self.text()
         self.variants = [self.variant]
         counts = self.number(), self.number()
-        self.inputs, self.outputs = ([self.tensor() for _ in range(count)] for count in counts)
+        self.inputs, self.outputs = (self.tensors(count) for count in counts)
+        self.cases = [(self.text(), self.text() or None, self.tensors(self.number())) for _ in range(self.number())]
 
     def bytes(self, count):
         data = self.process.stdout.read(count)
@@ -66,10 +67,13 @@ class Model:
         if code != 0:
             raise RuntimeError(message)
 
-    def tensor(self):
-        name, code, bits = self.text(), self.number(), self.number()
-        dims = [self.text() for _ in range(self.number())]
-        return name, code, bits, tuple(int(d) if d.isdigit() else d or None for d in dims)
+    def tensors(self, count):
+        described = []
+        for _ in range(count):
+            name, code, bits = self.text(), self.number(), self.number()
+            dims = [self.text() for _ in range(self.number())]
+            described.append((name, code, bits, tuple(int(d) if d.isdigit() else d or None for d in dims)))
+        return described
 
     def run(self, arrays):
         for array in arrays:

@@ -3,7 +3,8 @@
  * run_model LIBRARY THREADS: a compiled model at the other end of two pipes, for tests whose processor is an emulated one. It says what
  * the model is; then, as often as it is given inputs, what a run gives. All of it is 64-bit integers, and bytes behind their number.
  *
- *     out: code, message; name, variant; how many inputs, outputs; of each: name, type code, bits, rank, a text for each dim ("": data decide)
+ *     out: code, message; name, variant; how many inputs, outputs; of each: name, type code, bits, rank, a text for each dim ("": data decide);
+ *          how many cases, of each: condition, refusal (""), how many outputs (0 or all), those
  *     in:  for each input its rank, dims and bytes; out: code, message, and, where that is 0, for each output the same
  */
 #include <hewn/runtime.h>
@@ -120,6 +121,15 @@ int main(int argc, char **argv) {
     describe(model, &model->inputs[i]);
   for (int32_t i = 0; i < model->num_outputs; ++i)
     describe(model, &model->outputs[i]);
+  put(model->num_cases);
+  for (int32_t k = 0; k < model->num_cases; ++k) {
+    const hewn_case *one = &model->cases[k];
+    putText(one->condition);
+    putText(one->refusal ? one->refusal : "");
+    put(one->outputs ? model->num_outputs : 0);
+    for (int32_t i = 0; one->outputs && i < model->num_outputs; ++i)
+      describe(model, &one->outputs[i]);
+  }
   for (;;) {
     fflush(stdout);
     run(model, context);
