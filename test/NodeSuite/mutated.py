@@ -168,7 +168,7 @@ def outcome(model):
     return f"ended by signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else said
 
 
-def run(seed, count):
+def run(seed, count, tell=None):
     """(name, model, what went wrong) of the mutants that the compiler does not take as it should, and how many were tried."""
     chance, bad, tried = random.Random(seed), [], 0
     suite = [case for case in cases() if len(case.model.SerializeToString()) < 1 << 16]
@@ -180,15 +180,19 @@ def run(seed, count):
         tried += 1
         if wrong := outcome(model):
             bad.append((case.name, model, wrong))
+            if tell:
+                tell(*bad[-1])
     return bad, tried
 
 
 if __name__ == "__main__":
     seed = int(sys.argv[1]) if len(sys.argv) > 1 else 0
     begin = time.monotonic()
-    bad, tried = run(seed, int(sys.argv[2]) if len(sys.argv) > 2 else 1000)
-    for number, (name, model, wrong) in enumerate(bad):
-        print(f"{name}: {wrong}")
+
+    def tell(name, model, wrong):
+        print(f"{name}: {wrong}", flush=True)
         if "HEWN_KEEP" in os.environ:
-            onnx.save(model, os.path.join(os.environ["HEWN_KEEP"], f"{seed}-{number}.onnx"))
+            onnx.save(model, os.path.join(os.environ["HEWN_KEEP"], f"{name}-{hash(wrong) % 1000}.onnx"))
+
+    bad, tried = run(seed, int(sys.argv[2]) if len(sys.argv) > 2 else 1000, tell)
     print(f"{tried} tried in {time.monotonic() - begin:.0f} s, {len(bad)} wrong")
