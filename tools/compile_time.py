@@ -73,7 +73,21 @@ def seconds(model, emit):
     """Time of all of the process's threads: a busy machine changes little of it."""
     data = model.SerializeToString() if isinstance(model, onnx.ModelProto) else model
     begin = time.process_time()
-    ok, messages, _ = hewn._hewn.compile(None, data, None, emit, "host", [], [], "highest", "", 1, True, "")
+    ok, messages, _ = hewn._hewn.compile(
+        path=None,
+        bytes=data,
+        output=None,
+        emit=emit,
+        target="host",
+        dims=[],
+        limits=[],
+        precision="highest",
+        quantize="",
+        threads=1,
+        optimize=True,
+        cache_dir="",
+        transient=False,
+    )
     if not ok:
         raise hewn.CompileError([hewn.Diagnostic(*message) for message in messages])
     return time.process_time() - begin

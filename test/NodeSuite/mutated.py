@@ -143,7 +143,19 @@ def outcome(model):
         said = ""
         try:
             ok, messages, _ = hewn._hewn.compile(
-                None, model.SerializeToString(), None, "plan", "host", [], [], "highest", "", 1, True, ""
+                path=None,
+                bytes=model.SerializeToString(),
+                output=None,
+                emit="plan",
+                target="host",
+                dims=[],
+                limits=[],
+                precision="highest",
+                quantize="",
+                threads=1,
+                optimize=True,
+                cache_dir="",
+                transient=False,
             )
             said = "" if ok else next((m[-1] for m in messages if "internal error" in m[-1]), "")
         except BaseException as problem:
