@@ -9,7 +9,6 @@ import pytest
 sys.path.append(str(pathlib.Path(__file__).parents[2] / "tools"))
 import compile_time
 
-
 # Not linear yet. Who mends one takes its line out.
 WORSE = {"fan": "each read of a value looks through all of its readers for one that assembles it (plan::assemblyOf)"}
 FORMS = [
