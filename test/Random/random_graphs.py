@@ -17,6 +17,7 @@ import onnx
 from compare import WRONG, Judge, Verdict, emulator, machine_lacks, same_types
 from generate import Case, generate
 from oracle import Oracle
+from unfit import unfit
 
 
 def file_case(path):
@@ -28,6 +29,11 @@ def file_case(path):
 
 def seed_case(seed, oracle):
     return generate(seed, oracle)
+
+
+def unfit_case(seed, oracle):
+    case = generate(seed, oracle)
+    return case and unfit(case, seed)
 
 
 def keep(case, folder, suffix=""):
@@ -147,6 +153,7 @@ def arguments():
         "folder", help="models that are there: NAME.onnx with NAME.pkl, as nnsmith/generate.py writes them"
     )
     folder.add_argument("folder")
+    run.add_argument("--unfit", action="store_true", help="with dims left open, and inputs that do not fit")
     show = commands.add_parser("show", help="the model of a seed, as ONNX text")
     show.add_argument("seed", type=int)
     reduce = commands.add_parser("reduce", help="the smallest model that is wrong as this seed, or file, is")
@@ -182,12 +189,14 @@ def main():
             generate(int(options.what)) if options.what.isdigit() else file_case(options.what), options.target
         )
     if options.command == "run":
-        make, numbers = seed_case, range(options.first, options.first + options.count)
+        make, numbers = unfit_case if options.unfit else seed_case, range(options.first, options.first + options.count)
     else:
         paths = sorted(pathlib.Path(options.folder).glob("*.onnx"))
         make, numbers = (lambda i, oracle: file_case(paths[i])), range(len(paths))
 
     def again(one):
+        if options.command == "run" and options.unfit:
+            return f"{script} run {one.name.split()[-1]} 1 --unfit --target={one.target}"
         what = one.name.split()[-1] if options.command == "run" else pathlib.Path(options.folder) / one.name
         return f"{script} reduce {what} --target={one.target}"
 

@@ -14,6 +14,7 @@ from onnx import helper
 from oracle import Oracle
 from random_graphs import hunt, seed_case, summary, tell
 from reduce import Reducer
+from unfit import unfit
 
 SEEDS = range(60)
 SECONDS = 45
@@ -114,6 +115,16 @@ def test_findings_are_the_same(kind):
 def test_a_crash_is_a_finding(monkeypatch, chain):
     monkeypatch.setattr("hewn.compile", lambda *_, **__: os.abort())
     assert Judge(Oracle()).judge(chain).kind == "crash"
+
+
+def test_inputs_that_do_not_fit(chain):
+    """Each is a model's inputs with one dim, or one index, changed; the sum of what no longer fits is refused."""
+    case = unfit(chain, 0)
+    assert any(d.dim_param for i in case.model.graph.input for d in i.type.tensor_type.shape.dim)
+    shapes = [tuple(v.shape for v in feed.values()) for feed in case.feeds]
+    assert shapes[0] == ((4, 6), (4, 6))
+    assert {size for pair in shapes for shape in pair for size in shape} >= {0, 1, 4099}
+    assert Judge(Oracle()).judge(case).kind in ("right", "answered")
 
 
 def test_an_oracle_that_crashes_costs_a_case():
