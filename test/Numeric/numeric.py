@@ -9,7 +9,7 @@ import onnx
 import pytest
 import retargeted
 from onnx import TensorProto, helper
-from oracle import oracle
+from sessions import oracle
 
 MICROSOFT = "com.microsoft"
 

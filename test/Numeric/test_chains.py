@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
-from oracle import oracle
+from sessions import oracle
 
 
 def attention(batch, heads, rows, columns, width, mask, scale_first, dynamic_rows=False, dynamic_columns=False):

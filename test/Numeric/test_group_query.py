@@ -5,7 +5,7 @@ import hewn
 import numpy as np
 import pytest
 from onnx import TensorProto, helper
-from oracle import oracle
+from sessions import oracle
 
 SIZE, LONGEST = 16, 64
 

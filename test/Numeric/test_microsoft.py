@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 import pytest
 from numeric import MICROSOFT, check, feeds_of, one_node, oracle, run
-from oracle import session
+from sessions import session
 
 random = np.random.default_rng(11)
 

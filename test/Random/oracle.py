@@ -6,6 +6,8 @@ A graph that is run a node at a time keeps what a fused one loses: every value h
 
 import collections
 import functools
+import pathlib
+import sys
 
 import ml_dtypes
 import numpy as np
@@ -14,6 +16,9 @@ import onnx.reference
 import onnxruntime
 import records
 from onnx import helper
+
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "Numeric"))
+import sessions
 
 onnxruntime.set_default_logger_severity(4)
 # Opsets of ours that onnxruntime does not know yet are run as the last one that it does.
@@ -114,7 +119,7 @@ class Oracle:
     def by_runtime(self, node, names, values, opset):
         if not all(native(v) for v in values):
             raise Unknown(f"{node.op_type}: not a type of onnxruntime's arrays")
-        session = self.prepared("runtime", session_of, node, names, values, opset)
+        session = self.prepared("runtime", sessions.plain_session, node, names, values, opset)
         try:
             results = session.run(None, dict(zip(names, values)))
         except Exception as problem:
@@ -159,14 +164,6 @@ class Oracle:
             except Unknown as problem:
                 problems.append(str(problem))
         raise Unknown(problems[1])
-
-
-def session_of(model):
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
 
 
 def typed(result, name):

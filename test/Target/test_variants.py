@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import retargeted
 from libraries import MODELS, PORTABLE, build_runner, compile_library, feeds
-from oracle import oracle
+from sessions import oracle
 
 QEMU = shutil.which("qemu-x86_64")
 OBJDUMP = shutil.which("llvm-objdump-22") or "/usr/lib/llvm-22/bin/llvm-objdump"

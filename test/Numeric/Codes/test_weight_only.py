@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numeric import compiled
 from onnx import TensorProto, helper, numpy_helper
-from oracle import oracle
+from sessions import oracle
 
 TARGETS = ["host", "x86-64-v2", "x86-64-v3", "x86-64-v4"]
 DEPTH, COLUMNS = 384, 140

@@ -8,7 +8,7 @@ import onnx
 import pytest
 from numeric import compiled
 from onnx import TensorProto, helper
-from oracle import oracle
+from sessions import oracle
 
 # channels, features, groups, kernel, size, pads, strides, dilations
 CONVOLUTIONS = [

@@ -47,6 +47,16 @@ def saturates(model):
     return found
 
 
+def plain_session(model):
+    """A session without onnxruntime's optimizer, which rewrites nothing: a model that may saturate is refused."""
+    assert not (found := saturates(model)), f"no oracle: {', '.join(found)} saturates on processors without VNNI"
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+
+
 def session(model, saved=None):
     """A session of onnxruntime's, none of whose kernels saturates. `saved`: where the model goes that it really runs."""
     options = onnxruntime.SessionOptions()
