@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Closes the kernels stage: what computes lies in a kernel, and a kernel holds only ops of the kinds that engines know.
-// What may stand outside is what costs nothing or is control: constants, views, symbols, parts, If, Loop, Scan. A kernel has
+// Constants in a kernel are one number each. What may stand outside is what costs nothing or is control: constants, views, symbols, parts, If, Loop, Scan. A kernel has
 // tensors for arguments, names the symbols that its dims are written in, and ends by giving its results; a launch gives it what
 // it takes. What a kernel makes of its contraction or reductions is read at the one index that a point of its space has (SpaceMap).
 #include "dialects/Graph/Analysis/SpaceMap.h"
@@ -144,6 +144,10 @@ struct VerifyKernelsPass : impl::VerifyKernelsPassBase<VerifyKernelsPass> {
         refuse(op, "computes outside of a kernel");
       else if (inKernel && !kind && !isa<graph::ConstantOp, graph::YieldOp>(op))
         refuse(op, "cannot be part of a kernel");
+      // Engines have a number for it, and no memory.
+      if (auto constant = dyn_cast<graph::ConstantOp>(op);
+          constant && inKernel && !isa<SplatElementsAttr>(constant.getValue()))
+        refuse(op, "is a constant of unlike elements inside of a kernel");
     });
     for (plan::KernelOp kernel : getOperation().getOps<plan::KernelOp>())
       bad |= failed(verifyForm(kernel)) || failed(verifySpace(kernel));

@@ -135,3 +135,12 @@ func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
   %0 = plan.launch @below(%x) symbols [] {plan.may_overwrite = array<i64: 0>} : (tensor<8xf32>) -> tensor<8xf32>
   return %0 : tensor<8xf32>
 }
+
+// -----
+
+plan.kernel @unlike(%x: tensor<2xf32>) -> tensor<2xf32> attributes {symbols = []} {
+  // expected-error@+1 {{is a constant of unlike elements inside of a kernel}}
+  %c = graph.constant {value = dense<[1.0, 2.0]> : tensor<2xf32>} : tensor<2xf32>
+  %0 = graph.add %x, %c : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  graph.yield %0 : tensor<2xf32>
+}
