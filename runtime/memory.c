@@ -6,6 +6,7 @@
 #endif
 
 #include "context.h"
+#include "sizes.h"
 
 #include <stdlib.h>
 
@@ -37,21 +38,17 @@ int64_t hewn_tensor_bytes(DLDataType dtype, int32_t rank, const int64_t *dims) {
   if (isEmpty) // Also where the other dims alone would overflow.
     return 0;
   for (int32_t i = 0; i < rank; ++i)
-    if (__builtin_mul_overflow(elements, dims[i], &elements))
-      return -1;
-  int64_t total;
-  if (__builtin_mul_overflow(elements, bytes, &total))
-    return -1;
-  return total;
+    elements = hewn_size_mul(elements, dims[i]);
+  return hewn_size_mul(elements, bytes);
 }
 
 void *hewn_rt_alloc(hewn_context *context, int64_t bytes, int64_t align) {
   if (align < HEWN_ALIGNMENT)
     align = HEWN_ALIGNMENT;
   // The header takes one alignment's worth in front: the block stays aligned.
-  int64_t total;
+  int64_t total = hewn_size_add(bytes, align);
   void *memory = NULL;
-  if (bytes >= 0 && !__builtin_add_overflow(bytes, align, &total))
+  if (total >= 0)
     memory = context->allocator.allocate(context->allocator.user, (size_t)total, (size_t)align);
   if (!memory) {
     hewn_rt_fail(context, HEWN_OUT_OF_MEMORY, NULL,
@@ -110,8 +107,10 @@ void *hewn_rt_alloc_output(hewn_context *context, int32_t index, int32_t rank, c
   const hewn_tensor_info *info = &context->output_infos[index];
   hewn_output_state *state = &context->outputs[index];
   int64_t bytes = hewn_tensor_bytes(info->dtype, rank, dims);
-  if (rank != info->rank || bytes < 0)
+  if (rank != info->rank)
     return outputFailure(context, HEWN_INTERNAL, index, rank, dims, ", which the model does not allow");
+  if (bytes < 0)
+    return outputFailure(context, HEWN_INVALID_ARGUMENT, index, rank, dims, ", which no tensor has");
   if (state->capacity >= 0 && bytes > state->capacity)
     return outputFailure(context, HEWN_INVALID_ARGUMENT, index, rank, dims,
                          ": the caller's memory is too small for it");

@@ -6,6 +6,7 @@
 #define HEWN_GRAPH_KINDS
 
 include "dialects/Graph/GraphBase.td"
+include "dialects/Graph/Analysis/Requirements.td"
 
 //===--------------------------------------------------------------------------------------------------------------------===//
 // Elementwise: one row an op. `body` is C++ on scalars or vectors (`in`) by the functions of
@@ -87,17 +88,23 @@ class SimpleReduce<string mnemonic, string identity, string merge, string finish
 // Moves and contractions
 //===--------------------------------------------------------------------------------------------------------------------===//
 
-class Move<string mnemonic, list<string> also = []> : GraphTensorOp<mnemonic, [DeclareOpInterfaceMethods<MoveOpInterface, also>]>;
+// Reads are looked at as `emitAt` writes them; a move of which ONNX asks more than that has `Requires` in `traits`.
+class Move<string mnemonic, list<string> also = [], list<Trait> traits = []>
+    : GraphTensorOp<mnemonic, !listconcat([DeclareOpInterfaceMethods<MoveOpInterface, also>], traits)>;
+def Requires : DeclareOpInterfaceMethods<RequiringOpInterface>;
 
 // Every contraction has an optional attribute `to`: the element type of the sums where it is not the operands'.
-class Contract<string mnemonic> : GraphTensorOp<mnemonic, [DeclareOpInterfaceMethods<ContractOpInterface>]>;
+class Contract<string mnemonic, list<Trait> traits = []>
+    : GraphTensorOp<mnemonic, !listconcat([DeclareOpInterfaceMethods<ContractOpInterface>], traits)>;
 
 //===--------------------------------------------------------------------------------------------------------------------===//
-// Parts of the runtime. `params` is C++ for the list of integers that the part gets, in the order that services.h gives.
+// Parts of the runtime. `params` is C++ for the list of integers that the part gets, in the order that services.h gives. What a part
+// trusts of its operands' dims its op says in `requireDims`; it does not link without.
 //===--------------------------------------------------------------------------------------------------------------------===//
 
 class Part<string mnemonic, string part, string params, list<string> also = [], list<Trait> traits = [Pure]>
     : GraphOp<mnemonic, !listconcat([DeclareOpInterfaceMethods<ShapeOpInterface>,
+                                     DeclareOpInterfaceMethods<RequiringOpInterface>,
                                      DeclareOpInterfaceMethods<PartOpInterface, also>], traits)> {
   let results = (outs Tensor:$result);
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";

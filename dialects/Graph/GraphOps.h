@@ -4,6 +4,7 @@
 #ifndef HEWN_DIALECTS_GRAPH_GRAPHOPS_H
 #define HEWN_DIALECTS_GRAPH_GRAPHOPS_H
 
+#include "dialects/Graph/Analysis/Requirements.h"
 #include "dialects/Graph/Graph.h"
 
 #include "dialects/Graph/GraphFamilies.h.inc"

@@ -35,6 +35,8 @@ void buildGraphStage(OpPassManager &pm, const PipelineOptions &options) {
   if (options.weights && options.evaluate)
     pm.addNestedPass<func::FuncOp>(createFoldConstantsPass(options.weights, options.evaluate, options.mostFolding,
                                                            /*keepCodes=*/options.optimize));
+  // Every access is inside of its tensor, or looked at before.
+  pm.addNestedPass<func::FuncOp>(createVerifyAccessesPass());
 }
 
 void buildKernelsStage(OpPassManager &pm, const PipelineOptions &options) {

@@ -38,7 +38,7 @@ int32_t hewn_part_det(hewn_context *context, const char *node, int32_t num_input
   if (x->dims[x->rank - 2] != n)
     return hewn_rt_fail(context, HEWN_INVALID_ARGUMENT, node, "the matrix is not square: {a} x {b}",
                         x->dims[x->rank - 2], n);
-  double *matrix = hewn_rt_alloc(context, n * n * (int64_t)sizeof(double), 64);
+  double *matrix = hewn_rt_alloc(context, hewn_size_mul(hewn_size_mul(n, n), (int64_t)sizeof(double)), 64);
   if (!matrix)
     return hewn_rt_code(context);
   int64_t batches = hewn_part_product(x->dims, 0, x->rank - 2);

@@ -9,10 +9,11 @@ int64_t hewn_part_bytes(int32_t dtype) {
 }
 
 int64_t hewn_part_product(const int64_t *dims, int32_t from, int32_t to) {
+  // Of a tensor that exists it fits, but for one without elements, whose other dims may be anything: then there is nothing to do.
   int64_t product = 1;
   for (int32_t i = from; i < to; ++i)
-    product *= dims[i];
-  return product;
+    product = hewn_size_mul(product, dims[i]);
+  return product < 0 ? 0 : product;
 }
 
 int64_t hewn_part_axis(int64_t axis, int32_t rank) {

@@ -6,6 +6,7 @@
 /// Elements of any ONNX type, for parts: sizes, order, conversion.
 
 #include "hewn/services.h"
+#include "sizes.h"
 
 #include <string.h>
 

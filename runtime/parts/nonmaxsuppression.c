@@ -132,9 +132,10 @@ int32_t hewn_part_nonmaxsuppression(hewn_context *context, const char *node, int
   problem p = {0};
   p.overlap = overlapInput ? *overlapInput : 0;
   p.isCentered = params[0] != 0;
-  int64_t most = limit < n ? (limit > 0 ? limit : 0) : n, groups = (most + TOGETHER - 1) / TOGETHER;
-  int64_t heapBytes = n * (int64_t)sizeof(int64_t);
-  p.heap = hewn_rt_alloc(context, heapBytes + groups * 5 * TOGETHER * (int64_t)sizeof(float), 64);
+  int64_t most = limit < n ? (limit > 0 ? limit : 0) : n, groups = most / TOGETHER + (most % TOGETHER != 0);
+  int64_t heapBytes = hewn_size_mul(n, (int64_t)sizeof(int64_t));
+  int64_t chosenBytes = hewn_size_mul(groups, 5 * TOGETHER * (int64_t)sizeof(float));
+  p.heap = hewn_rt_alloc(context, hewn_size_add(heapBytes, chosenBytes), 64);
   if (!p.heap)
     return hewn_rt_code(context);
   p.chosen = (float *)(p.heap + n);

@@ -135,10 +135,15 @@ int32_t hewn_part_roialign(hewn_context *context, const char *node, int32_t num_
       boxHeight = 1;
     double binHeight = boxHeight / (double)height, binWidth = boxWidth / (double)width;
     int64_t rows = samples(params[2], binHeight), columns = samples(params[2], binWidth);
-    int64_t wanted = height * rows + width * columns;
+    int64_t wanted = hewn_size_add(hewn_size_mul(height, rows), hewn_size_mul(width, columns));
+    if (wanted < 0) {
+      hewn_rt_free(context, places);
+      return hewn_rt_fail(context, HEWN_INVALID_ARGUMENT, node, "{a} x {b} samples in each bin are too many", rows,
+                          columns);
+    }
     if (wanted > room) {
       hewn_rt_free(context, places);
-      places = hewn_rt_alloc(context, wanted * (int64_t)sizeof(place), 64);
+      places = hewn_rt_alloc(context, hewn_size_mul(wanted, (int64_t)sizeof(place)), 64);
       if (!places)
         return hewn_rt_code(context);
       room = wanted;

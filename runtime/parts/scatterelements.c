@@ -17,6 +17,8 @@ int32_t hewn_part_scatterelements(hewn_context *context, const char *node, int32
   int64_t extent = data->dims[axis], axisStride = hewn_part_product(data->dims, (int32_t)axis + 1, data->rank);
   int64_t width = indices->dims[last], lines = hewn_part_product(indices->dims, 0, last), step = axis == last ? 0 : 1;
   int64_t positions[HEWN_PART_TOGETHER];
+  if (width == 0) // there may be any number of lines
+    return HEWN_OK;
   for (int64_t line = 0; line < lines; ++line) {
     int64_t start = 0, rest = line, stride = data->dims[last];
     for (int32_t d = last; d-- > 0; stride *= data->dims[d]) {

@@ -212,7 +212,8 @@ int32_t hewn_part_topk(hewn_context *context, const char *node, int32_t num_inpu
   int packs = bytes <= 4 && n <= (int64_t)UINT32_MAX;
   uint64_t *heaps = NULL;
   if (packs && k > 0) {
-    heaps = hewn_rt_alloc(context, (inner < TOGETHER ? 1 : TOGETHER) * k * (int64_t)sizeof(uint64_t), 64);
+    heaps = hewn_rt_alloc(
+        context, hewn_size_mul(hewn_size_mul(inner < TOGETHER ? 1 : TOGETHER, k), (int64_t)sizeof(uint64_t)), 64);
     if (!heaps)
       return hewn_rt_code(context);
   }

@@ -162,7 +162,8 @@ int32_t hewn_part_unique(hewn_context *context, const char *node, int32_t num_in
     s.inner = hewn_part_product(x->dims, (int32_t)axis + 1, x->rank);
   }
   int single = s.outer == 1 && s.inner == 1 && s.dtype != HEWN_PART_STRING;
-  int64_t *memory = hewn_rt_alloc(context, (single ? 7 : 5) * s.n * (int64_t)sizeof(int64_t), 64);
+  int64_t *memory =
+      hewn_rt_alloc(context, hewn_size_mul(hewn_size_mul(single ? 7 : 5, s.n), (int64_t)sizeof(int64_t)), 64);
   if (!memory)
     return hewn_rt_code(context);
   scratch scratch = {memory, memory + s.n, memory + 2 * s.n, memory + 3 * s.n, memory + 4 * s.n};

@@ -2,6 +2,7 @@
 #include "dialects/Graph/Analysis/Bounds.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"
 
 using Term = hewn::graph::DimExpr::Term;
@@ -13,6 +14,9 @@ namespace {
 /// How many expressions are looked at before the answer is "not seen".
 constexpr int kMostSteps = 64;
 constexpr int64_t kLargestCoefficient = int64_t(1) << 48;
+
+/// As Dims.cpp writes it.
+constexpr llvm::StringLiteral kOverflow = "?overflow";
 
 DimExpr valueOf(const DimExpr::Atom &atom) {
   if (!atom.name.empty())
@@ -58,7 +62,7 @@ bool holds(const DimExpr &expr, int &steps);
 
 bool atomHolds(const DimExpr::Atom &atom, int &steps) {
   if (!atom.name.empty())
-    return true;
+    return !isReadSymbol(atom.name) && atom.name != kOverflow;
   bool left = holds(atom.lhs, steps), right = holds(atom.rhs, steps);
   switch (atom.op) {
   case DimExpr::Op::FloorDiv:
@@ -104,6 +108,18 @@ std::optional<DimExpr> noLarger(const DimExpr &expr, const DimExpr::AtomRef &ato
   return result;
 }
 
+/// The expression where max(a, b) or min(a, b) is one of the two.
+DimExpr where(const DimExpr &expr, const DimExpr::AtomRef &atom, const DimExpr &value) {
+  DimExpr result(0);
+  for (const Term &term : expr.terms()) {
+    DimExpr product(term.coefficient);
+    for (const DimExpr::AtomRef &factor : term.factors)
+      product = product * (factor->text == atom->text ? value : valueOf(*factor));
+    result = result + product;
+  }
+  return result;
+}
+
 bool holds(const DimExpr &expr, int &steps) {
   if (--steps < 0)
     return false;
@@ -124,12 +140,24 @@ bool holds(const DimExpr &expr, int &steps) {
           return true;
       }
       if (factor->op == DimExpr::Op::FloorDiv)
-        return false; // in another order the bounds would be the same
+        return false;                     // in another order the bounds would be the same
+      if (factor->op != DimExpr::Op::Mod) // it is one of the two, whichever
+        return holds(where(expr, factor, factor->lhs), steps) && holds(where(expr, factor, factor->rhs), steps);
     }
   return false;
 }
 
 } // namespace
+
+bool isReadSymbol(llvm::StringRef name) {
+  return name.consume_front("u") && !name.empty() && llvm::all_of(name, llvm::isDigit);
+}
+
+bool overflows(const DimExpr &expr) {
+  bool found = false;
+  expr.walkSymbols([&](llvm::StringRef name) { found |= name == kOverflow; });
+  return found;
+}
 
 int64_t evaluate(const DimExpr &expr, llvm::function_ref<int64_t(llvm::StringRef)> value) {
   int64_t sum = 0;
@@ -141,6 +169,8 @@ int64_t evaluate(const DimExpr &expr, llvm::function_ref<int64_t(llvm::StringRef
   }
   return sum;
 }
+
+DimExpr termOf(const Term &term) { return productOf(term.coefficient, term.factors); }
 
 bool isNeverNegative(const DimExpr &expr) {
   int steps = kMostSteps;

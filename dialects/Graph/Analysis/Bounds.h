@@ -8,10 +8,18 @@
 
 namespace hewn::graph {
 
-/// Whether `expr` is >= 0 for all symbols that are themselves never negative. "No" may also mean that this is not seen.
+/// Whether the symbol is one that the importer reads from a tensor ("u0", "u1", ...): it may be any number. All others are sizes, which
+/// are never negative.
+bool isReadSymbol(llvm::StringRef name);
+/// Whether a number in it did not fit into 64 bits: such an expression has no value.
+bool overflows(const DimExpr &expr);
+/// Whether `expr` is >= 0 whatever its symbols are. "No" may also mean that this is not seen.
 bool isNeverNegative(const DimExpr &expr);
-/// Whether a <= b for all symbols that are never negative.
+/// Whether a <= b whatever the symbols are.
 inline bool isNeverAbove(const DimExpr &a, const DimExpr &b) { return isNeverNegative(b - a); }
+
+/// One term of a sum by itself.
+DimExpr termOf(const DimExpr::Term &term);
 
 /// The expression's number where each symbol is `value(name)`; sums and products wrap, and what is divided by 0 is 0.
 int64_t evaluate(const DimExpr &expr, llvm::function_ref<int64_t(llvm::StringRef)> value);

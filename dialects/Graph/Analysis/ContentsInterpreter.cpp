@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dialects/Graph/Analysis/ContentsInterpreter.h"
+#include "dialects/Graph/Analysis/Bounds.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/StringExtras.h"
@@ -76,7 +77,7 @@ std::optional<Quotient> quotientOf(const ElementContent &content) {
 ElementContent contentOf(const DimExpr &expr, int64_t divisor = 1) {
   ElementContent content;
   // Products of many odd factors would outgrow 64 bits.
-  if (divisor < 1 || divisor > 1 << 24)
+  if (divisor < 1 || divisor > 1 << 24 || overflows(expr))
     return content;
   while (divisor % 2 == 0 && expr.divideExactly(DimExpr(2)))
     return contentOf(*expr.divideExactly(DimExpr(2)), divisor / 2);
@@ -354,6 +355,8 @@ ContentsInterpreter::Result ContentsInterpreter::interpret(Operation &op, ArrayR
     return result;
   if (std::optional<Relation> relation = relationOf(op)) {
     DimExpr difference = a->expr * DimExpr(b->divisor) - b->expr * DimExpr(a->divisor);
+    if (overflows(difference))
+      return result;
     auto [condition, wanted] = conditionOf(*relation, difference);
     for (int64_t leastDim : {0, 1}) {
       if (std::optional<bool> known = facts.holds(condition, leastDim)) {

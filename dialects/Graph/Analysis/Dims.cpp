@@ -7,6 +7,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
+#include <limits>
 
 using namespace mlir;
 
@@ -55,11 +56,11 @@ std::string print(ArrayRef<DimExpr::Term> terms) {
   return text;
 }
 
-/// a*b and a+b that wrap instead of being undefined: an overflowing model is
-/// refused by the importer's size check.
-int64_t wrapMul(int64_t a, int64_t b) { return int64_t(uint64_t(a) * uint64_t(b)); }
-int64_t wrapAdd(int64_t a, int64_t b) { return int64_t(uint64_t(a) + uint64_t(b)); }
+/// The name of what does not fit into 64 bits (Bounds.h's `overflows`). It is a symbol without a value: whatever is made of it has none either, and what
+/// needs a number (a type, a run) refuses it.
+constexpr StringLiteral kOverflow = "?overflow";
 
+/// By -1 the least number has no quotient; callers divide what fits.
 int64_t floorDivide(int64_t a, int64_t b) { return b == -1 ? int64_t(-uint64_t(a)) : llvm::divideFloorSigned(a, b); }
 
 } // namespace
@@ -67,11 +68,16 @@ int64_t floorDivide(int64_t a, int64_t b) { return b == -1 ? int64_t(-uint64_t(a
 DimExpr::DimExpr(llvm::SmallVector<Term, 2> terms) {
   llvm::sort(terms, termLess);
   llvm::SmallVector<Term, 2> merged;
+  bool overflows = false;
   for (Term &term : terms) {
     if (!merged.empty() && sameFactors(merged.back(), term))
-      merged.back().coefficient = wrapAdd(merged.back().coefficient, term.coefficient);
+      overflows |= llvm::AddOverflow(merged.back().coefficient, term.coefficient, merged.back().coefficient);
     else
       merged.push_back(std::move(term));
+  }
+  if (overflows) {
+    rep = symbol(kOverflow).rep;
+    return;
   }
   llvm::erase_if(merged, [](const Term &t) { return t.coefficient == 0; });
   std::string text = print(merged);
@@ -123,7 +129,9 @@ DimExpr DimExpr::operator*(const DimExpr &other) const {
   llvm::SmallVector<Term, 2> terms;
   for (const Term &a : rep->terms)
     for (const Term &b : other.rep->terms) {
-      Term product{wrapMul(a.coefficient, b.coefficient), a.factors};
+      Term product{0, a.factors};
+      if (llvm::MulOverflow(a.coefficient, b.coefficient, product.coefficient))
+        return symbol(kOverflow);
       llvm::append_range(product.factors, b.factors);
       sortFactors(product);
       terms.push_back(std::move(product));
@@ -143,7 +151,11 @@ std::optional<DimExpr> DimExpr::divideExactly(const DimExpr &other) const {
   for (int step = 0; step < 16 && !rest.rep->terms.empty(); ++step) {
     const Term &term = rest.rep->terms.front();
     // The least number by -1 traps.
-    if (lead.coefficient == 0 || (lead.coefficient != -1 && term.coefficient % lead.coefficient != 0))
+    if (lead.coefficient == 0)
+      return std::nullopt;
+    if (lead.coefficient == -1 && term.coefficient == std::numeric_limits<int64_t>::min())
+      return std::nullopt;
+    if (term.coefficient % lead.coefficient != 0)
       return std::nullopt;
     Term part{floorDivide(term.coefficient, lead.coefficient), term.factors};
     for (const AtomRef &factor : lead.factors) {
@@ -167,6 +179,8 @@ DimExpr DimExpr::floorDiv(const DimExpr &other) const {
   std::optional<int64_t> a = constant(), b = other.constant();
   if (b == 1)
     return *this;
+  if (a && b && *b == -1)
+    return *this * other;
   if (a && b && *b != 0)
     return DimExpr(floorDivide(*a, *b));
   if (auto exact = divideExactly(other))
@@ -198,6 +212,8 @@ DimExpr DimExpr::mod(const DimExpr &other) const {
   if (divideExactly(other))
     return DimExpr(0);
   std::optional<int64_t> a = constant(), b = other.constant();
+  if (a && b && *b == -1)
+    return DimExpr(0);
   if (a && b && *b != 0)
     return DimExpr(*a - floorDivide(*a, *b) * *b);
   return atom(Op::Mod, *this, other);
@@ -224,6 +240,8 @@ static std::optional<DimExpr> absorb(DimExpr::Op op, const DimExpr &a, const Dim
 }
 
 DimExpr DimExpr::min(const DimExpr &a, const DimExpr &b) {
+  if (a.constant() && b.constant()) // whose difference may not fit
+    return *a.constant() <= *b.constant() ? a : b;
   if (std::optional<DimExpr> one = absorb(Op::Min, a, b))
     return *one;
   if (std::optional<int64_t> difference = (a - b).constant())
@@ -232,6 +250,8 @@ DimExpr DimExpr::min(const DimExpr &a, const DimExpr &b) {
 }
 
 DimExpr DimExpr::max(const DimExpr &a, const DimExpr &b) {
+  if (a.constant() && b.constant())
+    return *a.constant() >= *b.constant() ? a : b;
   if (std::optional<DimExpr> one = absorb(Op::Max, a, b))
     return *one;
   if (std::optional<int64_t> difference = (a - b).constant())

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "dialects/Graph/Analysis/Bounds.h"
 #include "dialects/Graph/Graph.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -100,6 +101,8 @@ static LogicalResult checkShapes(Operation *op, ArrayRef<TensorShape> shapes) {
     for (const DimExpr &dim : shape.dims)
       if (dim.constant() && *dim.constant() < 0)
         return op->emitOpError() << "makes a tensor with the negative dim " << dim.str();
+      else if (!dim.constant() && overflows(dim))
+        return op->emitOpError("makes a tensor with a dim that does not fit into 64 bits");
   return success();
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dialects/Graph/Builders/Compose.h"
+#include "dialects/Graph/Analysis/Bounds.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/GraphOps.h"
 
@@ -130,10 +131,6 @@ Value Composer::reduce(StringRef name, Value x, ArrayRef<int64_t> dims, bool kee
   return makeNamed(
       b, loc, name, x,
       {b.getNamedAttr("dims", b.getDenseI64ArrayAttr(dims)), b.getNamedAttr("keepdims", b.getBoolAttr(keep))});
-}
-
-static bool isReadSymbol(StringRef name) {
-  return name.consume_front("u") && !name.empty() && llvm::all_of(name, llvm::isDigit);
 }
 
 bool isNonNegative(const DimExpr &expr) {

@@ -97,6 +97,10 @@ LogicalResult ConvOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &r
   return success();
 }
 
+void ConvOp::requireDims(Requirements &requirements) {
+  requirements.equal(graph::getDims(getX())[1], graph::getDims(getW())[1] * DimExpr(int64_t(getGroups())));
+}
+
 SmallVector<bool> ConvOp::getReductionDims() {
   unsigned spatial = getStrides().size();
   SmallVector<bool> reduced(3 + spatial, false);

@@ -13,7 +13,7 @@ def Graph_MatMulOp : Contract<"matmul"> {
   let onnx = [Onnx<"MatMul", 1, 0, "buildMatMul">, Onnx<"Gemm", 1, 0, "buildGemm">];
 }
 
-def Graph_ConvOp : Contract<"conv"> {
+def Graph_ConvOp : Contract<"conv", [Requires]> {
   let summary = "Convolution without padding: result[n, g*M + m, o..] = sum of x[n, g*C + c, o*strides + k*dilations] * w[g*M + m, c, k..].";
   let arguments = (ins Tensor:$x, Tensor:$w, Variadic<Tensor>:$terms, DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations, I64Attr:$groups,
                        OptionalAttr<TypeAttr>:$to);

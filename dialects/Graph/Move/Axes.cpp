@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dialects/Graph/Move/Axes.h"
+#include "dialects/Graph/Analysis/Requirements.h"
 #include "dialects/Graph/Builders/Compose.h"
 
 using namespace mlir;
@@ -25,12 +26,16 @@ std::optional<Dims> axesOrRead(OnnxNode &node, StringRef name, unsigned i, int64
         return std::nullopt;
       axis = DimExpr(*known);
     } else {
+      require(node.b, node.loc, Relation::AtMost, DimExpr(-rank), axis);
+      require(node.b, node.loc, Relation::AtMost, axis, DimExpr(rank - 1));
       axis = axis.mod(DimExpr(rank));
     }
     if (llvm::is_contained(ArrayRef(*axes).take_front(i), axis)) {
       (void)node.refuse("axis " + axis.str() + " stands twice");
       return std::nullopt;
     }
+    for (const DimExpr &other : ArrayRef(*axes).take_front(i))
+      require(node.b, node.loc, Relation::AtMost, DimExpr(1), DimExpr::max(axis - other, other - axis));
   }
   return axes;
 }

@@ -55,6 +55,13 @@ LogicalResult GatherElementsOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<Tenso
   return success();
 }
 
+void GatherElementsOp::requireDims(Requirements &requirements) {
+  Dims dims = graph::getDims(getX());
+  for (auto [d, dim] : llvm::enumerate(graph::getDims(getIndices())))
+    if (int64_t(d) != *normalizeAxis(getAxis(), dims.size()))
+      requirements.atMost(dim, dims[d]);
+}
+
 Value GatherElementsOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
   int64_t axis = *normalizeAxis(getAxis(), at.size());
   SmallVector<Index> from(at);
@@ -74,6 +81,12 @@ LogicalResult GatherNDOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape
   dims.append(x.begin() + batch + *depth, x.end());
   results.push_back({dims, getElementType(getX())});
   return success();
+}
+
+void GatherNDOp::requireDims(Requirements &requirements) {
+  Dims dims = graph::getDims(getX()), indices = graph::getDims(getIndices());
+  for (unsigned d = 0; d < getBatchDims(); ++d)
+    requirements.equal(indices[d], dims[d]);
 }
 
 Value GatherNDOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
@@ -99,6 +112,10 @@ LogicalResult OneHotOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> 
   dims.insert(dims.begin() + *axis, depth->front());
   results.push_back({dims, getElementType(getValues())});
   return success();
+}
+
+void OneHotOp::requireDims(Requirements &requirements) {
+  requirements.equal(graph::getDims(getValues())[0], DimExpr(2));
 }
 
 Value OneHotOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
@@ -179,6 +196,12 @@ LogicalResult DiagonalOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape
   return success();
 }
 
+void DiagonalOp::requireDims(Requirements &requirements) {
+  Dims dims = graph::getDims(getX());
+  for (int64_t dim : getDims().drop_front())
+    requirements.equal(dims[dim], dims[getDims()[0]]);
+}
+
 Value DiagonalOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
   SmallVector<Index> from;
   unsigned next = 1;
@@ -199,6 +222,10 @@ LogicalResult ReverseSequenceOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<Tens
     return emitOpError("needs two unlike axes of the operand and lengths of rank 1");
   results.push_back({dims, getElementType(getX())});
   return success();
+}
+
+void ReverseSequenceOp::requireDims(Requirements &requirements) {
+  requirements.equal(graph::getDims(getLengths())[0], graph::getDims(getX())[getBatchAxis()]);
 }
 
 Value ReverseSequenceOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {

@@ -12,19 +12,19 @@ def Graph_TileOp : Move<"tile"> {
 }
 def : OnnxCompose<"Tile", "buildTile">;
 
-def Graph_GatherElementsOp : Move<"gather_elements"> {
+def Graph_GatherElementsOp : Move<"gather_elements", [], [Requires]> {
   let summary = "result[i..] = x[i.., indices[i..], i..] with the index in place of the one along `axis`.";
   let arguments = (ins Tensor:$x, Tensor:$indices, I64Attr:$axis);
 }
 def : OnnxCompose<"GatherElements", "buildGatherElements", 11>;
 
-def Graph_GatherNDOp : Move<"gather_nd"> {
+def Graph_GatherNDOp : Move<"gather_nd", [], [Requires]> {
   let summary = "result[b.., i.., r..] = x[b.., indices[b.., i.., :], r..]: the indices' last dim is a position in x.";
   let arguments = (ins Tensor:$x, Tensor:$indices, I64Attr:$batchDims);
 }
 def : OnnxCompose<"GatherND", "buildGatherND", 11>;
 
-def Graph_OneHotOp : Move<"one_hot"> {
+def Graph_OneHotOp : Move<"one_hot", [], [Requires]> {
   let summary = "values[1] where the index along `axis` is the one that `indices` tells, else values[0].";
   let arguments = (ins Tensor:$indices, Tensor:$values, ArrayAttr:$depth, I64Attr:$axis);
 }
@@ -48,13 +48,13 @@ def Graph_RangeOp : Move<"range"> {
 }
 def : OnnxCompose<"Range", "buildRange", 11>;
 
-def Graph_ReverseSequenceOp : Move<"reverse_sequence"> {
+def Graph_ReverseSequenceOp : Move<"reverse_sequence", [], [Requires]> {
   let summary = "The first `lengths[b]` elements along `timeAxis` in reversed order, for each b along `batchAxis`.";
   let arguments = (ins Tensor:$x, Tensor:$lengths, I64Attr:$batchAxis, I64Attr:$timeAxis);
 }
 def : OnnxCompose<"ReverseSequence", "buildReverseSequence", 10>;
 
-def Graph_DiagonalOp : Move<"diagonal"> {
+def Graph_DiagonalOp : Move<"diagonal", [], [Requires]> {
   let summary = "result[i, r..] = x[i, .., i, r..]: the dims `dims` run together and stand first.";
   let arguments = (ins Tensor:$x, DenseI64ArrayAttr:$dims);
 }

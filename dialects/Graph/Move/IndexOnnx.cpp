@@ -82,7 +82,9 @@ LogicalResult buildTrilu(OnnxNode &node) {
       return failure();
     if (contents->size() != 1)
       return node.refuse("k is no scalar");
-    k = *contents;
+    // No matrix has as many rows: beyond them all diagonals are alike, and sums of positions must not overflow.
+    constexpr int64_t far = int64_t(1) << 62;
+    k = {DimExpr::max(DimExpr::min(contents->front(), DimExpr(far)), DimExpr(-far))};
   }
   return node.finish(
       node.make<TriluOp>(node.input(0), {node.attr("k", ArrayRef<DimExpr>(k)),
@@ -94,8 +96,9 @@ LogicalResult buildEyeLike(OnnxNode &node) {
   if (!type)
     return node.refuse("data type " + Twine(node.getInt("dtype", 1)) + ", which hewn does not have");
   Dims shape = getDims(node.input(0));
+  constexpr int64_t far = int64_t(1) << 62; // as in Trilu
   return node.finish(node.make<EyeOp>({}, {node.attr("shape", ArrayRef<DimExpr>(shape)),
-                                           node.attr("k", node.getInt("k", 0, OnnxNode::Range::Any)),
+                                           node.attr("k", std::clamp(node.getInt("k", 0, OnnxNode::Range::Any), -far, far)),
                                            node.attr("elementType", TypeAttr::get(type))}));
 }
 

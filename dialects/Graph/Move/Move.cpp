@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Meaning of the moves: shapes and the index map of each.
-#include "dialects/Graph/Analysis/Requirements.h"
 #include "dialects/Graph/Analysis/Views.h"
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/GraphOps.h"
@@ -136,24 +135,13 @@ std::optional<ItemForm> SliceOp::getItemForm() {
   return ItemForm{{true}, withFirstDimOne(*this, "sizes")};
 }
 
-Dims leastDims(Operation *op) {
-  Dims least;
-  if (auto sample = dyn_cast<GridSampleOp>(op)) { // who samples needs an element
-    DimExpr one = DimExpr::min(DimExpr(1), numElements(getDims(sample.getResult())));
-    least.assign(getRank(sample.getX()), one);
-    least[0] = least[1] = DimExpr(0);
-    return least;
-  }
-  auto slice = dyn_cast<SliceOp>(op);
-  if (!slice)
-    return least;
-  auto parts = llvm::zip(*parseDims(slice.getOffsets()), *parseDims(slice.getSizes()), slice.getSteps());
-  for (auto [offset, size, step] : parts) // of no elements the last one is none
-    least.push_back(step == 1 ? offset + size : DimExpr(0));
-  return least;
+/// Also where other dims are 0, so that nothing is read.
+void SliceOp::requireDims(Requirements &requirements) {
+  Dims dims = graph::getDims(getX()), offsets = *parseDims(getOffsets()), sizes = *parseDims(getSizes());
+  for (auto [dim, offset, size, step] : llvm::zip(dims, offsets, sizes, getSteps()))
+    if (step == 1)
+      requirements.atMost(offset + size, dim);
 }
-
-bool broadcasts(Operation *op) { return isa<ExpandOp>(op); }
 
 LogicalResult ConcatOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
   if (getInputs().empty())
@@ -236,6 +224,12 @@ Value ExpandOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
       source.push_back(e.min(at[outer], e.sub(e.expression(dim), e.constant(1))));
   }
   return e.read(getX(), source);
+}
+
+void ExpandOp::requireDims(Requirements &requirements) {
+  Dims from = graph::getDims(getX()), to = graph::getDims(getResult());
+  for (size_t i = 1; i <= from.size(); ++i)
+    requirements.broadcast(from[from.size() - i], to[to.size() - i]);
 }
 
 std::optional<ItemForm> ExpandOp::getItemForm() {

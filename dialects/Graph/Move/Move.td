@@ -22,7 +22,7 @@ def Graph_ReshapeOp : Move<"reshape", ["getViewKind", "getItemForm"]> {
               Onnx<"Unsqueeze", 1, 0, "buildUnsqueeze">];
 }
 
-def Graph_SliceOp : Move<"slice", ["getItemForm"]> {
+def Graph_SliceOp : Move<"slice", ["getItemForm"], [Requires]> {
   let summary = "result[i] = x[offsets + i * steps]; steps may be negative.";
   let arguments = (ins Tensor:$x, ArrayAttr:$offsets, ArrayAttr:$sizes, DenseI64ArrayAttr:$steps);
   let onnx = [Onnx<"Slice", 1, 0, "buildSlice">, Onnx<"Split", 1, 0, "buildSplit">];
@@ -34,7 +34,7 @@ def Graph_ConcatOp : Move<"concat", ["getPieceDim", "getItemForm"]> {
   let onnx = [Onnx<"Concat", 1, 0, "buildConcat">];
 }
 
-def Graph_ExpandOp : Move<"expand", ["getItemForm"]> {
+def Graph_ExpandOp : Move<"expand", ["getItemForm"], [Requires]> {
   let summary = "Broadcasts to `shape` as ONNX's Expand does.";
   let arguments = (ins Tensor:$x, ArrayAttr:$shape);
   let onnx = [Onnx<"Expand", 8, 0, "buildExpand">];

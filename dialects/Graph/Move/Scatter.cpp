@@ -56,6 +56,15 @@ LogicalResult ScatterElementsOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<Tens
   return success();
 }
 
+void ScatterElementsOp::requireDims(Requirements &requirements) {
+  Dims dims = getDims(getX()), indices = getDims(getIndices()), updates = getDims(getUpdates());
+  for (auto [d, index] : llvm::enumerate(indices)) {
+    requirements.equal(updates[d], index);
+    if (int64_t(d) != *normalizeAxis(getAxis(), dims.size()))
+      requirements.atMost(index, dims[d]);
+  }
+}
+
 LogicalResult ScatterNDOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
   Dims dims = dimsOf(getX()), indices = dimsOf(getIndices()), updates = dimsOf(getUpdates());
   if (failed(verifyScatter(*this, getReduction())))
@@ -69,6 +78,15 @@ LogicalResult ScatterNDOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShap
       return emitOpError() << "updates do not fit in dim " << d;
   results.push_back({dims, getElementType(getX())});
   return success();
+}
+
+void ScatterNDOp::requireDims(Requirements &requirements) {
+  Dims dims = getDims(getX()), indices = getDims(getIndices()), updates = getDims(getUpdates());
+  int64_t depth = *indices.back().constant();
+  Dims slices(indices.begin(), indices.end() - 1);
+  slices.append(dims.begin() + depth, dims.end());
+  for (auto [have, want] : llvm::zip(updates, slices))
+    requirements.equal(have, want);
 }
 
 LogicalResult buildScatterElements(OnnxNode &node) {
@@ -92,6 +110,16 @@ LogicalResult TensorScatterOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<Tensor
     return emitOpError("cache and update need one rank, starts rank 1, and the axis stands after the batch");
   results.push_back({dims, getElementType(getX())});
   return success();
+}
+
+void TensorScatterOp::requireDims(Requirements &requirements) {
+  Dims dims = graph::getDims(getX());
+  requirements.equal(graph::getDims(getStarts())[0], dims[0]);
+  for (auto [d, dim] : llvm::enumerate(graph::getDims(getUpdate())))
+    if (d == getAxis())
+      requirements.atMost(dim, dims[d]);
+    else
+      requirements.equal(dim, dims[d]);
 }
 
 Value TensorScatterOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
@@ -140,6 +168,13 @@ LogicalResult RoiAlignOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape
 LogicalResult MaxRoiPoolOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
   return inferBoxes(*this, dimsOf(getX()), dimsOf(getRois()), 5, getSize(), results);
 }
+
+void RoiAlignOp::requireDims(Requirements &requirements) {
+  requirements.equal(getDims(getBatches())[0], getDims(getRois())[0]);
+}
+
+/// The part looks at the boxes' batch indices itself.
+void MaxRoiPoolOp::requireDims(Requirements &) {}
 
 LogicalResult buildRoiAlign(OnnxNode &node) {
   OpBuilder &b = node.b;

@@ -103,6 +103,8 @@ LogicalResult buildSlice(OnnxNode &node) {
   for (auto [start, end, axis, step] : llvm::zip(*starts, *ends, *axes, *steps)) {
     if (step.is(0) || step.is(std::numeric_limits<int64_t>::min()))
       return node.refuse("the step " + step.str());
+    if (!step.constant())
+      require(node.b, node.loc, Relation::AtMost, DimExpr(1), DimExpr::max(step, step * DimExpr(-1)));
     for (auto [d, dim] : llvm::enumerate(dims)) {
       DimExpr here = equals(axis, DimExpr(int64_t(d)));
       if (here.is(0))
@@ -147,17 +149,10 @@ static LogicalResult checkParts(OnnxNode &node, const Dims &sizes, const DimExpr
     all = all + size;
   if (all.constant() && dim.constant() && all != dim)
     return node.refuse("its parts have " + all.str() + " elements of " + dim.str());
-  Composer c(node);
-  auto require = [&](StringRef comparison, Value left, Value right) {
-    Value holds = c.op(comparison, {left, right});
-    if (holds)
-      RequireOp::create(node.b, node.loc, holds);
-    return success(bool(holds));
-  };
   for (const DimExpr &size : sizes)
-    if (!isNonNegative(size) && failed(require("graph.greater_or_equal", c.number(size), c.number(DimExpr(0)))))
-      return failure();
-  return all == dim ? success() : require("graph.equal", c.number(all), c.number(dim));
+    require(node.b, node.loc, Relation::AtMost, DimExpr(0), size);
+  require(node.b, node.loc, Relation::Equal, all, dim);
+  return success();
 }
 
 LogicalResult buildSplit(OnnxNode &node) {
@@ -190,8 +185,6 @@ LogicalResult buildSplit(OnnxNode &node) {
   }
   if (sizes->size() < node.numOutputs())
     return node.refuse("has " + Twine(node.numOutputs()) + " outputs for " + Twine(sizes->size()) + " parts");
-  if (!absent && failed(checkParts(node, *sizes, dim)))
-    return failure();
   DimExpr offset(0);
   for (unsigned i = 0; i < node.numOutputs(); ++i) {
     DimExpr size = (*sizes)[i];
@@ -203,7 +196,7 @@ LogicalResult buildSplit(OnnxNode &node) {
     }
     offset = offset + size;
   }
-  return success();
+  return absent ? success() : checkParts(node, *sizes, dim);
 }
 
 LogicalResult buildPad(OnnxNode &node) {

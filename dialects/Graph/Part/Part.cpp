@@ -61,6 +61,11 @@ LogicalResult TopKOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &r
   return success();
 }
 
+void TopKOp::requireDims(Requirements &requirements) {
+  Dims dims = getDims(getX());
+  requirements.atMost(parseDims(getK())->front(), dims[*normalizeAxis(getAxis(), dims.size())]);
+}
+
 LogicalResult buildTopK(OnnxNode &node) {
   bool absent;
   std::optional<Dims> k = node.hasAttr("k") ? Dims{DimExpr(node.getInt("k", 0))} : intsOrRead(node, "K", 1, absent);
@@ -91,6 +96,11 @@ LogicalResult DetOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &re
   dims.truncate(rank - 2);
   results.push_back({dims, type});
   return success();
+}
+
+void DetOp::requireDims(Requirements &requirements) {
+  Dims dims = getDims(getX());
+  requirements.equal(dims[dims.size() - 2], dims.back());
 }
 
 } // namespace hewn::graph

@@ -45,6 +45,12 @@ LogicalResult MultinomialOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorSh
   return success();
 }
 
+void RandomNormalOp::requireDims(Requirements &) {}
+void RandomUniformOp::requireDims(Requirements &) {}
+void BernoulliOp::requireDims(Requirements &) {}
+/// The part looks for classes itself.
+void MultinomialOp::requireDims(Requirements &) {}
+
 //===------------------------------------------------------------------------------------------------------------------===//
 // Import
 //===------------------------------------------------------------------------------------------------------------------===//

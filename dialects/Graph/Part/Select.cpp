@@ -44,6 +44,8 @@ SmallVector<Dims> NonZeroOp::getBoundDims(DimsOf dimsOf) {
   return {{DimExpr(int64_t(dims.size())), numElements(dims)}};
 }
 
+void NonZeroOp::requireDims(Requirements &) {}
+
 /// The positions where what is known when compiling is not 0: a constant.
 static Value knownPositions(OnnxNode &node, const Dims &elements) {
   auto shape = cast<RankedTensorType>(node.input(0).getType()).getShape();
@@ -88,6 +90,9 @@ LogicalResult CompressOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape
 
 SmallVector<Dims> CompressOp::getBoundDims(DimsOf dimsOf) { return {unselected(dimsOf(getX()), getAxis())}; }
 
+/// A condition that is too long is the part's to see.
+void CompressOp::requireDims(Requirements &) {}
+
 LogicalResult buildCompress(OnnxNode &node) {
   SmallVector<NamedAttribute> attributes = {freshCount(node)};
   if (node.hasAttr("axis"))
@@ -126,6 +131,8 @@ SmallVector<Dims> UniqueOp::getBoundDims(DimsOf dimsOf) {
   bounds[0] = unselected(x, getAxis());
   return bounds;
 }
+
+void UniqueOp::requireDims(Requirements &) {}
 
 LogicalResult buildUnique(OnnxNode &node) {
   SmallVector<int32_t> segments = {1};
@@ -173,6 +180,12 @@ SmallVector<Dims> NonMaxSuppressionOp::getBoundDims(DimsOf dimsOf) {
   else if (getMost())
     each = DimExpr::min(each, DimExpr(std::max<int64_t>(int64_t(*getMost()), 0)));
   return {{scores[0] * scores[1] * each, DimExpr(3)}};
+}
+
+void NonMaxSuppressionOp::requireDims(Requirements &requirements) {
+  Dims boxes = getDims(getBoxes()), scores = getDims(getScores());
+  requirements.equal(boxes[0], scores[0]);
+  requirements.equal(boxes[1], scores[2]);
 }
 
 LogicalResult buildNonMaxSuppression(OnnxNode &node) {

@@ -213,7 +213,10 @@ Function *DescriptorEmitter::outputDims() {
       Value *dims = b.CreateLoad(ptr, b.CreateConstInBoundsGEP1_64(ptr, f->getArg(1), i));
       for (auto [d, dim] : enumerate(output.dims)) {
         int64_t code = dimCode(output, d);
-        Value *size = code == HEWN_DIM_DYNAMIC ? b.getInt64(uint64_t(code)) : symbols.value(dim);
+        Value *overflow = nullptr;
+        Value *size = code == HEWN_DIM_DYNAMIC ? b.getInt64(uint64_t(code)) : symbols.checked(dim, overflow);
+        if (overflow) // no tensor has it
+          size = b.CreateSelect(overflow, b.getInt64(uint64_t(-1)), size);
         b.CreateStore(size, b.CreateConstInBoundsGEP1_64(b.getInt64Ty(), dims, d));
       }
     }

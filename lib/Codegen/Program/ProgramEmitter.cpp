@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/Program/ProgramEmitter.h"
-#include "dialects/Graph/Analysis/Requirements.h"
 #include "dialects/Graph/Analysis/Views.h"
 #include "hewn/services.h"
+#include "lib/Support/Diagnostics.h"
 #include "lib/Transforms/Plan/Values/Buffers.h"
 
 #include "llvm/IR/MDBuilder.h"
@@ -87,24 +87,49 @@ void ProgramEmitter::emitRequirements() {
     SmallVector<StringRef, 4> words;
     for (auto word : cast<ArrayAttr>(attr).getAsRange<StringAttr>())
       words.push_back(word.getValue());
-    llvm::Value *left = value(*DimExpr::parse(words[2])), *right = value(*DimExpr::parse(words[3]));
-    llvm::Value *fits = words[1] == "atMost" ? b.CreateICmpSLE(left, right) : b.CreateICmpEQ(left, right);
-    StringRef message = "takes {a} elements along a dim that has {b}";
-    if (words[1] == "equal")
-      message = "two of its sizes must be equal, and are {a} and {b}";
-    if (words[1] == "broadcast") {
-      fits = b.CreateOr(fits, b.CreateICmpEQ(left, b.getInt64(1)));
-      message = "a dim of {a} is neither 1 nor the {b} of the result";
-    }
-    // Nothing has begun yet that would have to be ended.
-    llvm::BasicBlock *bad = block("bad"), *next = block("next");
-    b.CreateCondBr(fits, next, bad, llvm::MDBuilder(context).createBranchWeights(1 << 20, 1));
-    b.SetInsertPoint(bad);
-    llvm::Value *name = words[0].empty() ? llvm::ConstantPointerNull::get(ptr) : string(words[0]);
-    b.CreateRet(b.CreateCall(service("hewn_rt_fail", i32, {ptr, i32, ptr, ptr, i64, i64}),
-                             {runContext, b.getInt32(HEWN_INVALID_ARGUMENT), name, string(message), left, right}));
-    b.SetInsertPoint(next);
+    std::optional<graph::Relation> relation = graph::parseRelation(words[1]);
+    emitRequirement({*relation, *DimExpr::parse(words[2]), *DimExpr::parse(words[3])}, words[0], /*begun=*/false);
   }
+}
+
+void ProgramEmitter::emitRequirement(const graph::Requirement &requirement, StringRef node, bool begun) {
+  llvm::Value *overflow = nullptr;
+  llvm::Value *left = expressions.checked(requirement.left, overflow);
+  llvm::Value *right = expressions.checked(requirement.right, overflow);
+  llvm::Value *fits =
+      requirement.relation == graph::Relation::AtMost ? b.CreateICmpSLE(left, right) : b.CreateICmpEQ(left, right);
+  if (requirement.relation == graph::Relation::Broadcast)
+    fits = b.CreateOr(fits, b.CreateICmpEQ(left, b.getInt64(1)));
+  llvm::BasicBlock *bad = block("bad"), *next = block("next");
+  llvm::Value *message = string(graph::requirementMessage(requirement.relation));
+  if (overflow) {
+    fits = b.CreateAnd(fits, b.CreateNot(overflow));
+    message = b.CreateSelect(overflow, string("its sizes do not fit into 64 bits"), message);
+  }
+  b.CreateCondBr(fits, next, bad, llvm::MDBuilder(context).createBranchWeights(1 << 20, 1));
+  b.SetInsertPoint(bad);
+  llvm::Value *name = node.empty() ? llvm::ConstantPointerNull::get(ptr) : string(node);
+  llvm::Value *code = b.CreateCall(service("hewn_rt_fail", i32, {ptr, i32, ptr, ptr, i64, i64}),
+                                   {runContext, b.getInt32(HEWN_INVALID_ARGUMENT), name, message, left, right});
+  if (begun) {
+    exitCode->addIncoming(code, bad);
+    b.CreateBr(exit);
+  } else { // nothing that would have to be ended
+    b.CreateRet(code);
+  }
+  b.SetInsertPoint(next);
+}
+
+LogicalResult ProgramEmitter::emitStatement(Operation *op) {
+  FailureOr<graph::Requirements> requirements = graph::requirementsOf(op);
+  if (failed(requirements))
+    return failure();
+  for (const graph::Requirement &requirement : requirements->list()) {
+    if (!isBound(requirement.left) || !isBound(requirement.right))
+      return op->emitOpError("needs a symbol that has no value here");
+    emitRequirement(requirement, nodeName(op->getLoc()), /*begun=*/true);
+  }
+  return success();
 }
 
 LogicalResult ProgramEmitter::emitBlock(Block &block) {
@@ -129,6 +154,8 @@ LogicalResult ProgramEmitter::emitOp(Operation *op) {
     return emitPart(part);
   if (auto read = dyn_cast<graph::ReadSymbolOp>(op))
     return emitReadSymbol(read);
+  if (graph::statesOnly(op))
+    return emitStatement(op);
   if (auto dims = dyn_cast<graph::DimValueOp>(op))
     return emitDimValue(dims);
   if (auto branch = dyn_cast<graph::IfOp>(op))
@@ -181,6 +208,23 @@ void ProgramEmitter::failIfNull(llvm::Value *pointer) {
   failIf(b.CreateIsNull(pointer), ConstantInt::get(i32, HEWN_OUT_OF_MEMORY));
 }
 
+/// Whether none of the launch's results has an element; null: some always has, or its loops end at once anyhow. Beside a dim of 0
+/// others may be larger than anything that could be counted through.
+llvm::Value *ProgramEmitter::makesNothing(plan::LaunchOp op) {
+  llvm::Value *all = nullptr;
+  for (OpResult result : op->getResults()) {
+    graph::Dims dims = graph::getDims(result);
+    if (llvm::count_if(dims, [](const DimExpr &dim) { return !dim.constant() || dim.is(0); }) < 2)
+      return nullptr;
+    llvm::Value *any = b.getFalse();
+    for (const DimExpr &dim : dims)
+      if (!dim.constant() || dim.is(0))
+        any = b.CreateOr(any, b.CreateICmpEQ(value(dim), b.getInt64(0)));
+    all = all ? b.CreateAnd(all, any) : any;
+  }
+  return all;
+}
+
 LogicalResult ProgramEmitter::emitLaunch(plan::LaunchOp op) {
   SmallVector<llvm::Value *> arguments = {runContext};
   for (Value input : op.getInputs())
@@ -192,6 +236,13 @@ LogicalResult ProgramEmitter::emitLaunch(plan::LaunchOp op) {
     if (!expr || !isBound(*expr))
       return op.emitOpError("needs a symbol that has no value here: ") << attr;
     arguments.push_back(value(*expr));
+  }
+  llvm::BasicBlock *after = nullptr;
+  if (llvm::Value *nothing = device ? nullptr : makesNothing(op)) {
+    llvm::BasicBlock *some = block("some");
+    after = block("after");
+    b.CreateCondBr(nothing, after, some, llvm::MDBuilder(context).createBranchWeights(1, 1 << 20));
+    b.SetInsertPoint(some);
   }
   llvm::FunctionCallee trace = service("hewn_rt_trace", b.getVoidTy(), {ptr, i32, ptr});
   llvm::Value *name = string(op.getKernel().str() + traceSuffix);
@@ -208,6 +259,11 @@ LogicalResult ProgramEmitter::emitLaunch(plan::LaunchOp op) {
     b.CreateCall(kernelFunction(op, arguments), arguments);
   }
   b.CreateCall(trace, {runContext, b.getInt32(HEWN_TRACE_END), name});
+  if (after) {
+    b.CreateBr(after);
+    after->moveBefore(exit);
+    b.SetInsertPoint(after);
+  }
   return success();
 }
 
@@ -332,12 +388,12 @@ LogicalResult ProgramEmitter::emitPart(graph::PartOpInterface part) {
   for (auto [i, param] : llvm::enumerate(params))
     b.CreateStore(b.getInt64(uint64_t(param)), b.CreateConstInBoundsGEP1_64(i64, paramArray, i));
 
-  auto node = op->getLoc()->findInstanceOf<NameLoc>();
+  StringRef node = nodeName(op->getLoc());
+  llvm::Value *name = node.empty() ? llvm::ConstantPointerNull::get(ptr) : string(node);
   llvm::FunctionCallee callee =
       service(("hewn_part_" + part.getPartName()).str(), i32, {ptr, ptr, i32, ptr, i32, ptr, ptr});
-  llvm::Value *code =
-      b.CreateCall(callee, {runContext, node ? string(node.getName()) : b.getInt64(0), b.getInt32(ins.size()),
-                            inputTable, b.getInt32(outs.size()), outputTable, paramArray});
+  llvm::Value *code = b.CreateCall(
+      callee, {runContext, name, b.getInt32(ins.size()), inputTable, b.getInt32(outs.size()), outputTable, paramArray});
   failIf(b.CreateICmpNE(code, b.getInt32(HEWN_OK)), code);
   for (OpResult result : op->getResults()) {
     SmallVector<llvm::Value *> actual;

@@ -6,6 +6,7 @@
 #ifndef HEWN_LIB_CODEGEN_PROGRAMEMITTER_H
 #define HEWN_LIB_CODEGEN_PROGRAMEMITTER_H
 
+#include "dialects/Graph/Analysis/Requirements.h"
 #include "dialects/Graph/Graph.h"
 #include "dialects/Plan/Plan.h"
 #include "lib/Codegen/Program/Program.h"
@@ -86,6 +87,11 @@ private:
   void bind(llvm::ArrayRef<graph::DimExpr> dims, llvm::ArrayRef<llvm::Value *> actual);
   bool isBound(const graph::DimExpr &expr);
   llvm::Value *symbolValue(llvm::StringRef name);
+  /// Ends the run where a requirement does not hold; `begun`: when kernels may have run.
+  void emitRequirement(const graph::Requirement &requirement, llvm::StringRef node, bool begun);
+  llvm::Value *makesNothing(plan::LaunchOp op);
+  /// An op that says requirements and does nothing else.
+  llvm::LogicalResult emitStatement(mlir::Operation *op);
   /// Ends the run where `graph.requires` does not hold.
   void emitRequirements();
 

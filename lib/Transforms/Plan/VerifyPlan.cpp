@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What is true of a planned program, so that emission need not ask.
+#include "dialects/Graph/Analysis/Requirements.h"
 #include "dialects/Graph/Analysis/Views.h"
 #include "lib/Transforms/Plan/Arena/PlannedArena.h"
 #include "lib/Transforms/Plan/Passes.h"
@@ -23,7 +24,8 @@ namespace {
 /// An op that the program may hold, with memory that views can share.
 LogicalResult verifyForm(Operation *op) {
   if (isa<LaunchOp, AssembleOp, CopyOp, graph::ConstantOp, graph::ReadSymbolOp, graph::DimValueOp,
-          graph::PartOpInterface, graph::IfOp, graph::LoopOp, graph::ScanOp, graph::YieldOp, func::ReturnOp>(op))
+          graph::PartOpInterface, graph::IfOp, graph::LoopOp, graph::ScanOp, graph::YieldOp, func::ReturnOp>(op) ||
+      graph::statesOnly(op))
     return success();
   if (!graph::isViewKind(op))
     return op->emitOpError("is not in a kernel, and the program can't do it by itself");

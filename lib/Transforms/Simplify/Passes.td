@@ -14,6 +14,12 @@ def FoldConstantsPass : Pass<"hewn-fold-constants", "::mlir::func::FuncOp"> {
 
 def RequireDimsPass : Pass<"hewn-require-dims", "::mlir::func::FuncOp"> {
   let summary = "Say what a run must check of dims that are known only then";
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"];
+}
+
+def VerifyAccessesPass : Pass<"hewn-verify-accesses", "::mlir::func::FuncOp"> {
+  let summary = "Check that every access of an op is inside of its tensor by type, or looked at before";
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"];
 }
 
 def SinkReshapesPass : Pass<"hewn-sink-reshapes", "::mlir::func::FuncOp"> {

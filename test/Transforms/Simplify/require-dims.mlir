@@ -42,13 +42,54 @@ func.func @plain(%x: tensor<?x?xf32> {graph.dims = ["n", "m"]}, %y: tensor<?xf32
 // What data decide is looked at before the op that needs it.
 // CHECK-LABEL: func.func @data
 // CHECK-NOT: graph.requires
-// CHECK: %[[U:.*]] = graph.dim_value {values = ["u0"]}
-// CHECK: graph.equal
-// CHECK: graph.require
-// CHECK: graph.matmul
+// CHECK: graph.require_dims "equal" [8, "u0"]
+// CHECK-NEXT: graph.matmul
 func.func @data(%n: tensor<1xi64>, %x: tensor<2x4xf32>, %w: tensor<8x3xf32>) -> tensor<2x3xf32> {
   graph.read_symbol "u0" = %n[0] : tensor<1xi64>
   %0 = graph.slice %x {graph.dims = [[2, "u0"]], offsets = [0, 0], sizes = [2, "u0"], steps = array<i64: 1, 1>} : (tensor<2x4xf32>) -> tensor<2x?xf32>
   %1 = graph.matmul %0, %w : (tensor<2x?xf32>, tensor<8x3xf32>) -> tensor<2x3xf32>
   return %1 : tensor<2x3xf32>
+}
+
+// -----
+
+// What the reads of an op ask for: a slice from the end needs so many elements, a position that is clamped needs one, one that is folded
+// back and forth divides by the extent.
+// CHECK-LABEL: func.func @reads
+// CHECK-SAME: ["", "atMost", "5", "n"]
+// CHECK-SAME: ["", "atMost", "min(1, k)", "n"]
+// CHECK-SAME: ["", "equal", "k", "n"]
+func.func @reads(%x: tensor<?xf32> {graph.dims = ["n"]}, %i: tensor<?xi64> {graph.dims = ["k"]}, %y: tensor<4x?xf32> {graph.dims = [4, "n"]})
+    -> (tensor<1xf32>, tensor<?xf32>, tensor<4x?xf32>) {
+  %0 = graph.slice %x {offsets = ["n - 5"], sizes = [1], steps = array<i64: 1>} : (tensor<?xf32>) -> tensor<1xf32>
+  %1 = graph.gather %x, %i {axis = 0 : i64, graph.dims = [["k"]]} : (tensor<?xf32>, tensor<?xi64>) -> tensor<?xf32>
+  %2 = graph.reverse_sequence %y, %i {batchAxis = 1 : i64, timeAxis = 0 : i64, graph.dims = [[4, "n"]]} : (tensor<4x?xf32>, tensor<?xi64>) -> tensor<4x?xf32>
+  return %0, %1, %2 : tensor<1xf32>, tensor<?xf32>, tensor<4x?xf32>
+}
+
+// -----
+
+// What C code trusts is said by its op.
+// CHECK-LABEL: func.func @parts
+// CHECK-SAME: ["", "equal", "c", "a"]
+// CHECK-SAME: ["", "equal", "d", "b"]
+// CHECK-SAME: ["", "atMost", "b", "m"]
+func.func @parts(%x: tensor<?x?xf32> {graph.dims = ["n", "m"]}, %i: tensor<?x?xi64> {graph.dims = ["a", "b"]},
+                 %u: tensor<?x?xf32> {graph.dims = ["c", "d"]}) -> tensor<?x?xf32> {
+  %0 = graph.scatter_elements %x, %i, %u {axis = 0 : i64, graph.dims = [["n", "m"]]} : (tensor<?x?xf32>, tensor<?x?xi64>, tensor<?x?xf32>) -> tensor<?x?xf32>
+  return %0 : tensor<?x?xf32>
+}
+
+// -----
+
+// What a builder has said becomes an entry, or stays where data decide.
+// CHECK-LABEL: func.func @said
+// CHECK-SAME: graph.requires = {{\[\[}}"", "atMost", "n", "m"]]
+// CHECK-NOT: "atMost" ["n", "m"]
+// CHECK: graph.require_dims "atMost" [1, "u0"]
+func.func @said(%x: tensor<?xf32> {graph.dims = ["n"]}, %y: tensor<?xf32> {graph.dims = ["m"]}, %n: tensor<1xi64>) -> tensor<?xf32> {
+  graph.read_symbol "u0" = %n[0] : tensor<1xi64>
+  graph.require_dims "atMost" ["n", "m"]
+  graph.require_dims "atMost" [1, "u0"]
+  return %x : tensor<?xf32>
 }

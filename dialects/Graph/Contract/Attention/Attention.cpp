@@ -167,6 +167,15 @@ private:
 };
 } // namespace
 
-FailureOr<SmallVector<Value>> AttentionOp::compose(OpBuilder &b) { return AttentionComposer(*this, b).run(); }
+FailureOr<SmallVector<Value>> AttentionOp::compose(OpBuilder &b) {
+  // Products repeat a batch of one; here each has its own keys and values.
+  Dims q = getDims(getQ()), k = getDims(getK()), v = getDims(getV());
+  for (auto [left, right] :
+       {std::pair(k[0], q[0]), std::pair(v[0], q[0]), std::pair(v[1], k[1]), std::pair(v[2], k[2])})
+    require(b, getLoc(), Relation::Equal, left, right);
+  if (getLengths())
+    require(b, getLoc(), Relation::Equal, getDims(getLengths())[0], q[0]);
+  return AttentionComposer(*this, b).run();
+}
 
 } // namespace hewn::graph

@@ -63,6 +63,14 @@ LogicalResult GridSampleOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorSha
   return success();
 }
 
+void GridSampleOp::requireDims(Requirements &requirements) {
+  Dims x = graph::getDims(getX());
+  requirements.equal(graph::getDims(getGrid())[0], x[0]);
+  // Who samples needs an element.
+  for (const DimExpr &dim : ArrayRef<DimExpr>(x).drop_front(2))
+    requirements.atMost(DimExpr::min(DimExpr(1), numElements(graph::getDims(getResult()))), dim);
+}
+
 static Value clampPosition(Positions &p, Value position, Value low, Value high) {
   position = p.select(p.compare(arith::CmpFPredicate::OLT, position, low), low, position);
   return p.select(p.compare(arith::CmpFPredicate::OGT, position, high), high, position);
@@ -166,6 +174,16 @@ LogicalResult DeformColumnsOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<Tensor
   results.push_back(
       {{x[0], x[1], DimExpr(getKernel()[0]), DimExpr(getKernel()[1]), offset[2], offset[3]}, getElementType(getX())});
   return success();
+}
+
+void DeformColumnsOp::requireDims(Requirements &requirements) {
+  Dims x = graph::getDims(getX()), offset = graph::getDims(getOffset());
+  DimExpr groups{int64_t(getOffsetGroups())};
+  requirements.equal(offset[0], x[0]);
+  requirements.equal(x[1].floorDiv(groups) * groups, x[1]);
+  for (unsigned d : {0, 2, 3})
+    if (getMask())
+      requirements.equal(graph::getDims(getMask())[d], offset[d]);
 }
 
 Value DeformColumnsOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {

@@ -186,6 +186,9 @@ Composed GroupNormOp::compose(OpBuilder &b) {
   return finish(c, c.op("graph.add", {y, alongChannels(c, getBias(), type, dims.size())}), getX());
 }
 
+/// A window over channels of an unknown number is as long as it is written: a run must come to an end.
+constexpr int64_t kMostUnknownChannels = 4096;
+
 Composed LRNOp::compose(OpBuilder &b) {
   Composer c(b, getLoc());
   Value x = c.cast(getX(), normalizeType(getX()));
@@ -194,8 +197,14 @@ Composed LRNOp::compose(OpBuilder &b) {
   // transposition.
   size_t n = dims.size() - 1;
   SmallVector<int64_t> ones(n, 1), kernel(n, 1), low(n, 0);
-  kernel[0] = getSize();
-  low[0] = (getSize() - 1) / 2;
+  // What reaches beyond all channels adds nothing.
+  int64_t before = (int64_t(getSize()) - 1) / 2, behind = int64_t(getSize()) - 1 - before;
+  int64_t most = dims[1].constant().value_or(kMostUnknownChannels);
+  if (!dims[1].constant() && behind >= most)
+    return emitOpError() << "sums over " << getSize() << " channels where their number is not known when compiling; "
+                         << kMostUnknownChannels << " are the most there";
+  low[0] = std::min(before, std::max<int64_t>(most - 1, 0));
+  kernel[0] = low[0] + 1 + std::min(behind, std::max<int64_t>(most - 1, 0));
   Value squares = c.op("graph.mul", {x, x});
   Value window = make<WindowOp>(b, getLoc(), squares,
                                 {b.getNamedAttr("kernel", b.getDenseI64ArrayAttr(kernel)),

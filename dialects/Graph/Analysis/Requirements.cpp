@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dialects/Graph/Analysis/Requirements.h"
+#include "dialects/Graph/Analysis/Accesses.h"
+#include "dialects/Graph/Analysis/Bounds.h"
+#include "dialects/Graph/GraphOps.h"
+
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+
+#include "dialects/Graph/Analysis/RequirementsInterface.cpp.inc"
+
+namespace hewn::graph {
+
+StringRef relationName(Relation relation) {
+  static constexpr StringLiteral names[] = {"equal", "broadcast", "atMost"};
+  return names[int(relation)];
+}
+
+std::optional<Relation> parseRelation(StringRef name) {
+  for (Relation relation : {Relation::Equal, Relation::Broadcast, Relation::AtMost})
+    if (relationName(relation) == name)
+      return relation;
+  return std::nullopt;
+}
+
+StringRef requirementMessage(Relation relation) {
+  switch (relation) {
+  case Relation::Equal:
+    return "two of its sizes must be equal, and are {a} and {b}";
+  case Relation::Broadcast:
+    return "a dim of {a} is neither 1 nor the {b} of the result";
+  case Relation::AtMost:
+    return "takes {a} elements along a dim that has {b}";
+  }
+  return "";
+}
+
+Operation *makeRequirement(OpBuilder &b, Location loc, const Requirement &requirement) {
+  return RequireDimsOp::create(b, loc, relationName(requirement.relation),
+                               dimsAttr(b.getContext(), {requirement.left, requirement.right}));
+}
+
+void require(OpBuilder &b, Location loc, Relation relation, const DimExpr &left, const DimExpr &right) {
+  Requirements needed;
+  if (relation == Relation::Equal)
+    needed.equal(left, right);
+  else if (relation == Relation::Broadcast)
+    needed.broadcast(left, right);
+  else
+    needed.atMost(left, right);
+  for (const Requirement &requirement : needed.list())
+    makeRequirement(b, loc, requirement);
+}
+
+bool statesOnly(Operation *op) {
+  return isa<RequiringOpInterface>(op) && op->getNumOperands() == 0 && op->getNumResults() == 0;
+}
+
+std::optional<bool> Requirement::known() const {
+  std::optional<int64_t> l = left.constant(), r = right.constant();
+  if (!l || !r)
+    return std::nullopt;
+  if (relation == Relation::AtMost)
+    return *l <= *r;
+  return *l == *r || (relation == Relation::Broadcast && *l == 1);
+}
+
+void Requirements::add(const Requirement &requirement) {
+  if (!llvm::is_contained(entries, requirement))
+    entries.push_back(requirement);
+}
+
+void Requirements::equal(const DimExpr &a, const DimExpr &b) {
+  if (a != b)
+    add({Relation::Equal, a, b});
+}
+
+void Requirements::broadcast(const DimExpr &a, const DimExpr &b) {
+  if (a != b && !a.is(1))
+    add({Relation::Broadcast, a, b});
+}
+
+void Requirements::atMost(const DimExpr &a, const DimExpr &b) {
+  if (!isNeverAbove(a, b))
+    add({Relation::AtMost, a, b});
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// What types and other requirements make true
+//===------------------------------------------------------------------------------------------------------------------===//
+
+namespace {
+
+/// What is known while the elements of one op's result are made, of which there are some.
+class Prover {
+public:
+  Prover(Operation *op, const Requirements &stated) {
+    for (const Requirement &entry : stated.list()) {
+      if (entry.relation == Relation::Broadcast) // 1 or the result's
+        assumePositive(entry.left);
+      if (entry.relation == Relation::Equal && !identify(entry.left, entry.right))
+        identify(entry.right, entry.left);
+    }
+    for (const DimExpr &dim : getDims(op->getResult(0))) {
+      assumePositive(dim);
+      if (!graph::isNeverNegative(dim - DimExpr(1)))
+        some = some.is(1) ? DimExpr::min(DimExpr(1), dim) : DimExpr::min(some, dim);
+    }
+  }
+
+  /// Where `also` is at least 1, too.
+  bool isNeverNegative(const DimExpr &expr, const DimExpr *also = nullptr) const {
+    DimExpr resolved = expr;
+    for (const auto &[name, value] : same)
+      resolved = resolved.substitute([&](StringRef s) { return s == name ? value : DimExpr::symbol(s); });
+    std::optional<StringRef> extra = also ? symbolOf(*also) : std::nullopt;
+    return graph::isNeverNegative(resolved.substitute([&](StringRef s) {
+      bool isPositive = positive.contains(s) || s == extra; // by another name, which is that of a size
+      return isPositive ? DimExpr::symbol((s + ".less").str()) + DimExpr(1) : DimExpr::symbol(s);
+    }));
+  }
+
+  /// 1 where the result has elements; else 0 (or less).
+  const DimExpr &someElements() const { return some; }
+
+private:
+  static std::optional<StringRef> symbolOf(const DimExpr &expr) {
+    ArrayRef<DimExpr::Term> terms = expr.terms();
+    bool isOne = terms.size() == 1 && terms[0].coefficient == 1 && terms[0].factors.size() == 1;
+    if (!isOne || terms[0].factors[0]->name.empty())
+      return std::nullopt;
+    return StringRef(terms[0].factors[0]->name);
+  }
+  void assumePositive(const DimExpr &dim) {
+    if (std::optional<StringRef> name = symbolOf(dim))
+      positive.insert(*name);
+  }
+  bool identify(const DimExpr &symbol, const DimExpr &value) {
+    std::optional<StringRef> name = symbolOf(symbol);
+    bool occurs = false;
+    value.walkSymbols([&](StringRef s) { occurs |= s == name; });
+    if (!name || occurs)
+      return false;
+    same.push_back({name->str(), value});
+    return true;
+  }
+
+  llvm::StringSet<> positive;
+  SmallVector<std::pair<std::string, DimExpr>> same;
+  DimExpr some = DimExpr(1);
+};
+
+} // namespace
+
+/// Requires low <= high where there is an element to be made.
+static void requireOrdered(const DimExpr &low, const DimExpr &high, const Prover &prover, Requirements &requirements) {
+  if (prover.isNeverNegative(high - low) ||
+      llvm::is_contained(requirements.list(), Requirement{Relation::AtMost, low, high}))
+    return;
+  // No term below zero on either side: "takes 5 elements of n" reads better than "5 - n is at most 0".
+  DimExpr left(0), right(0);
+  for (const DimExpr &side : {low, high * DimExpr(-1)})
+    for (const DimExpr::Term &term : side.terms()) {
+      if (term.coefficient < 0)
+        right = right - termOf(term);
+      else
+        left = left + termOf(term);
+    }
+  if (prover.someElements().is(1) || graph::isNeverNegative(right))
+    return requirements.atMost(prover.someElements() * left, right);
+  requirements.atMost(prover.someElements() * (left - right), DimExpr(0));
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Of kinds
+//===------------------------------------------------------------------------------------------------------------------===//
+
+/// The largest value of an index map's result, over an iteration space that is not empty.
+static std::optional<DimExpr> largest(AffineExpr expr, ArrayRef<DimExpr> extents) {
+  if (auto dim = dyn_cast<AffineDimExpr>(expr))
+    return extents[dim.getPosition()] - DimExpr(1);
+  if (auto number = dyn_cast<AffineConstantExpr>(expr))
+    return DimExpr(number.getValue());
+  auto both = dyn_cast<AffineBinaryOpExpr>(expr);
+  std::optional<DimExpr> l = both ? largest(both.getLHS(), extents) : std::nullopt;
+  std::optional<DimExpr> r = both ? largest(both.getRHS(), extents) : std::nullopt;
+  if (l && r && both.getKind() == AffineExprKind::Add)
+    return *l + *r;
+  auto factor = both ? dyn_cast<AffineConstantExpr>(both.getRHS()) : nullptr;
+  if (l && factor && factor.getValue() >= 0 && both.getKind() == AffineExprKind::Mul)
+    return *l * DimExpr(factor.getValue());
+  return std::nullopt;
+}
+
+static LogicalResult requireOfContraction(ContractOpInterface op, Requirements &requirements) {
+  Dims extents = op.getIterationDims([](Value value) { return getDims(value); });
+  SmallVector<bool> summed = op.getReductionDims();
+  for (auto [operand, map] : llvm::zip(op->getOperands().take_front(2), op.getIndexingMaps()))
+    for (auto [dim, expr] : llvm::zip(getDims(operand), map.getResults())) {
+      auto own = dyn_cast<AffineDimExpr>(expr);
+      if (own && summed[own.getPosition()])
+        requirements.equal(dim, extents[own.getPosition()]);
+      else if (own)
+        requirements.broadcast(dim, extents[own.getPosition()]);
+    }
+  // Sums of several indices: windows, and groups of channels.
+  Prover prover(op, requirements);
+  for (auto [operand, map] : llvm::zip(op->getOperands().take_front(2), op.getIndexingMaps()))
+    for (auto [dim, expr] : llvm::zip(getDims(operand), map.getResults())) {
+      std::optional<DimExpr> most = largest(expr, extents);
+      if (!most)
+        return op->emitOpError("has an index map of which nothing bounds the results");
+      if (!isa<AffineDimExpr>(expr))
+        requireOrdered(*most + DimExpr(1), dim, prover, requirements);
+    }
+  return success();
+}
+
+static void requireOfBroadcast(Operation *op, Requirements &requirements) {
+  Dims dims = getDims(op->getResult(0));
+  for (Value operand : op->getOperands()) {
+    Dims own = getDims(operand);
+    for (size_t i = 1; i <= std::min(own.size(), dims.size()); ++i)
+      requirements.broadcast(own[own.size() - i], dims[dims.size() - i]);
+  }
+}
+
+static void requireOfMove(MoveOpInterface op, Requirements &requirements) {
+  if (op.getViewKind() == ViewKind::Reshape)
+    requirements.equal(numElements(getDims(op->getOperand(0))), numElements(getDims(op->getResult(0))));
+  Dims to = getDims(op->getResult(0));
+  if (std::optional<int64_t> along = op.getPieceDim())
+    for (Value piece : op->getOperands())
+      for (auto [d, dim] : llvm::enumerate(getDims(piece)))
+        if (int64_t(d) != *along)
+          requirements.equal(dim, to[d]);
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Of reads
+//===------------------------------------------------------------------------------------------------------------------===//
+
+static LogicalResult requireOfReads(Operation *op, Requirements &requirements) {
+  if (llvm::any_of(getDims(op->getResult(0)), [](const DimExpr &dim) { return dim.is(0); }))
+    return success();
+  Prover prover(op, requirements);
+  Accesses accesses = accessesOf(op);
+  for (const Reach &reach : accesses.reaches) {
+    DimExpr dim = getDims(reach.tensor)[reach.dim];
+    if (!reach.least || !reach.most)
+      return op->emitOpError() << "reads along dim " << reach.dim << " of an operand where nothing bounds it";
+    DimExpr end = *reach.most + DimExpr(1);
+    if (prover.isNeverNegative(dim - end) && prover.isNeverNegative(*reach.least))
+      continue;
+    // Positions that are clamped to what is there: something must be.
+    if (prover.isNeverNegative(dim - end, &dim) && prover.isNeverNegative(*reach.least, &dim)) {
+      requirements.atMost(prover.someElements(), dim);
+      continue;
+    }
+    requireOrdered(end, dim, prover, requirements);
+    requireOrdered(DimExpr(0), *reach.least, prover, requirements);
+  }
+  for (const std::optional<DimExpr> &divisor : accesses.divisors) {
+    if (!divisor)
+      return op->emitOpError("divides a position by what nothing bounds");
+    if (!prover.isNeverNegative(*divisor - DimExpr(1)))
+      requirements.atMost(prover.someElements(), *divisor);
+  }
+  return success();
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// All
+//===------------------------------------------------------------------------------------------------------------------===//
+
+FailureOr<Requirements> requirementsOf(Operation *op) {
+  Requirements requirements;
+  bool isKnown = op->hasTrait<OpTrait::IsTerminator>() ||
+                 isa<ConstantOp, ReadSymbolOp, GroupOp, IfOp, LoopOp, CheckIndicesOp, RequireOp, ReduceOpInterface,
+                     ScanOpInterface, ElementwiseOpInterface>(op);
+  if (auto move = dyn_cast<MoveOpInterface>(op))
+    requireOfMove(move, requirements);
+  if (auto scan = dyn_cast<ScanOp>(op)) {
+    // Each step reads an element of every sequence.
+    Dims first = getDims(scan->getOperand(scan.getNumStates()));
+    for (Value sequence : scan->getOperands().drop_front(scan.getNumStates() + 1))
+      requirements.equal(getDims(sequence)[0], first[0]);
+    for (Value sequence : scan->getResults().drop_front(scan.getNumStates()))
+      requirements.equal(getDims(sequence)[0], first[0]);
+    isKnown = true;
+  }
+  if (auto states = dyn_cast<RequiringOpInterface>(op)) {
+    states.requireDims(requirements);
+    isKnown = true;
+  }
+  // Where the op doesn't find its dims out itself.
+  for (Value result : isa<ShapeOpInterface>(op) ? ValueRange(op->getResults()) : ValueRange())
+    if (isa<RankedTensorType>(result.getType()))
+      for (const DimExpr &dim : getDims(result))
+        requirements.atMost(DimExpr(0), dim);
+  if (isa<ElementwiseOpInterface>(op))
+    requireOfBroadcast(op, requirements);
+  if (auto contraction = dyn_cast<ContractOpInterface>(op)) {
+    if (failed(requireOfContraction(contraction, requirements)))
+      return failure();
+    isKnown = true;
+  }
+  if (auto move = dyn_cast<MoveOpInterface>(op)) {
+    if (move.getViewKind() == ViewKind::None && failed(requireOfReads(op, requirements)))
+      return failure();
+    isKnown = true;
+  }
+  if (!isKnown)
+    return op->emitOpError("says nothing of what it reads: neither a kind nor a requirement");
+  return requirements;
+}
+
+} // namespace hewn::graph

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Losses over classes: NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss. ONNX defines both by functions, which look at no dims: a
+// target of other dims than the scores would be taken for one that fits.
+#include "dialects/Graph/Builders/Compose.h"
+#include "dialects/Graph/Builders/OnnxNode.h"
+#include "dialects/Graph/Control/Control.h"
+#include "dialects/Graph/GraphOps.h"
+
+using namespace mlir;
+
+namespace hewn::graph {
+
+namespace {
+struct Loss {
+  Value scores, target, weight; // [batch, classes, more..], [batch, more..], [classes] or null
+};
+} // namespace
+
+static std::optional<Loss> readLoss(OnnxNode &node) {
+  Loss loss{node.input(0), node.input(1), node.input(2)};
+  if (!loss.scores || !loss.target) {
+    (void)node.refuse("needs scores and a target");
+    return std::nullopt;
+  }
+  Dims scores = getDims(loss.scores), target = getDims(loss.target);
+  if (scores.size() < 2 || target.size() + 1 != scores.size() || (loss.weight && getRank(loss.weight) != 1) ||
+      !isa<FloatType>(getElementType(loss.scores)) || !isa<IntegerType>(getElementType(loss.target))) {
+    (void)node.refuse("needs scores [batch, classes, ...], a class for each item of them, and a weight for each class");
+    return std::nullopt;
+  }
+  for (auto [d, dim] : llvm::enumerate(target))
+    require(node.b, node.loc, Relation::Equal, dim, scores[d == 0 ? 0 : d + 1]);
+  if (loss.weight)
+    require(node.b, node.loc, Relation::Equal, getDims(loss.weight)[0], scores[1]);
+  return loss;
+}
+
+/// The loss of log-probabilities.
+static Value likelihoodLoss(OnnxNode &node, const Loss &loss, Value logs) {
+  Composer c(node);
+  Value target = loss.target, ignored, weights;
+  Dims items = getDims(target), column = items;
+  column.insert(column.begin() + 1, DimExpr(1));
+  if (node.hasAttr("ignore_index")) {
+    ignored = c.op("graph.equal", {target, c.scalarLike(target, double(node.getInt("ignore_index", 0)))});
+    target = c.op("graph.where", {ignored, c.scalarLike(target, 0), target});
+  }
+  if (!logs || !target || failed(checkIndices(node, target, getDims(logs)[1])))
+    return {};
+  Value picked = node.make<GatherElementsOp>({logs, c.reshape(target, column)}, node.attr("axis", int64_t(1)));
+  Value losses = c.op("graph.neg", {c.reshape(picked, items)});
+  if (loss.weight)
+    weights = node.make<GatherOp>({loss.weight, target}, node.attr("axis", int64_t(0)));
+  if (ignored) {
+    Value one = c.scalarLike(logs, 1);
+    weights = c.op("graph.where", {ignored, c.scalarLike(logs, 0), weights ? weights : one});
+  }
+  if (weights)
+    losses = c.op("graph.mul", {losses, weights});
+  std::string reduction = node.getString("reduction", "mean");
+  SmallVector<int64_t> all = llvm::to_vector(llvm::seq<int64_t>(0, items.size()));
+  if (reduction == "none" || !losses)
+    return losses;
+  if (reduction == "sum")
+    return c.reduce("graph.reduce_sum", losses, all, false);
+  if (reduction != "mean")
+    return node.refuse("reduction '" + reduction + "'"), Value();
+  if (!weights)
+    return c.reduce("graph.reduce_mean", losses, all, false);
+  return c.op("graph.div", {c.reduce("graph.reduce_sum", losses, all, false),
+                            c.reduce("graph.reduce_sum", c.expand(weights, items), all, false)});
+}
+
+LogicalResult buildNegativeLogLikelihoodLoss(OnnxNode &node) {
+  std::optional<Loss> loss = readLoss(node);
+  return loss ? node.finish(likelihoodLoss(node, *loss, loss->scores)) : failure();
+}
+
+LogicalResult buildSoftmaxCrossEntropyLoss(OnnxNode &node) {
+  std::optional<Loss> loss = readLoss(node);
+  if (!loss)
+    return failure();
+  Value logs = node.make<LogSoftmaxOp>(loss->scores, node.attr("axis", int64_t(1)));
+  Value result = likelihoodLoss(node, *loss, logs);
+  if (result && node.wantsOutput(1))
+    node.setOutput(1, logs);
+  return node.finish(result);
+}
+
+} // namespace hewn::graph

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dialects/Graph/GraphOps.h"
+
+using namespace mlir;
+
+namespace hewn::graph {
+
+LogicalResult RequireDimsOp::verify() {
+  std::optional<Dims> sizes = parseDims(getSizes());
+  if (!parseRelation(getRelation()))
+    return emitOpError() << "relation '" << getRelation() << "' is none of equal, broadcast, atMost";
+  if (!sizes || sizes->size() != 2)
+    return emitOpError("compares two expressions");
+  return success();
+}
+
+void RequireDimsOp::requireDims(Requirements &requirements) {
+  Dims sizes = *parseDims(getSizes());
+  requirements.add({*parseRelation(getRelation()), sizes[0], sizes[1]});
+}
+
+} // namespace hewn::graph

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is true of every op when the graph stage ends: what it asks of sizes (`requirementsOf`) holds by type, or is looked at before the
+// op runs. Kernels trust it; so an op of which nothing can be said, or a pass that makes an op behind RequireDims without looking, is
+// an error here instead of a read of foreign memory.
+#include "dialects/Graph/Graph.h"
+#include "lib/Transforms/Simplify/Passes.h"
+#include "lib/Transforms/Simplify/Required.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using hewn::graph::Requirement;
+
+namespace hewn {
+#define GEN_PASS_DEF_VERIFYACCESSESPASS
+#include "lib/Transforms/Simplify/Passes.h.inc"
+
+static LogicalResult verify(Operation *op, const Required &required) {
+  if (graph::statesOnly(op))
+    return success();
+  FailureOr<graph::Requirements> requirements = graph::requirementsOf(op);
+  if (failed(requirements))
+    return failure();
+  for (const Requirement &requirement : requirements->list())
+    if (!required.holds(op, requirement))
+      return op->emitOpError() << "asks for what nobody looks at: " << graph::relationName(requirement.relation) << " "
+                               << requirement.left.str() << ", " << requirement.right.str();
+  return success();
+}
+
+namespace {
+struct VerifyAccessesPass : impl::VerifyAccessesPassBase<VerifyAccessesPass> {
+  void runOnOperation() override {
+    func::FuncOp function = getOperation();
+    if (function.isExternal())
+      return;
+    Required required(function);
+    WalkResult walked = function.front().walk(
+        [&](Operation *op) { return failed(verify(op, required)) ? WalkResult::interrupt() : WalkResult::advance(); });
+    if (walked.wasInterrupted())
+      signalPassFailure();
+  }
+};
+} // namespace
+} // namespace hewn

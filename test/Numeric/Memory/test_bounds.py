@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every access lies inside of its tensor: by type, or because a run looks at it first and ends with a status."""
+
+import hewn
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+
+F = np.float32
+
+
+def ones(*shape, dtype=F):
+    return np.ones(shape, dtype)
+
+
+def zeros(*shape, dtype=np.int64):
+    return np.zeros(shape, dtype)
+
+
+def model_of(nodes, inputs, outputs, opset=22):
+    """`inputs`: dims by name and element type; None is a symbol of its own."""
+    values = [
+        helper.make_tensor_value_info(
+            name,
+            helper.np_dtype_to_tensor_dtype(np.dtype(dtype)),
+            [f"{name}{d}" if n is None else n for d, n in enumerate(dims)],
+        )
+        for name, (dtype, dims) in inputs.items()
+    ]
+    made = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs]
+    graph = helper.make_graph(nodes, "bounds", values, made)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
+
+
+def compiled(op, attributes, feeds, known=(), outputs=("y",), opset=22):
+    """One node; all dims are symbols of their own but those in `known`: (input, dim)."""
+    inputs = {
+        f"x{i}": (a.dtype, [n if (i, d) in known else None for d, n in enumerate(a.shape)]) for i, a in enumerate(feeds)
+    }
+    return hewn.compile(
+        model_of([helper.make_node(op, list(inputs), list(outputs), **attributes)], inputs, outputs, opset)
+    )
+
+
+def run(module, feeds):
+    return module.run({f"x{i}": a for i, a in enumerate(feeds)})["y"]
+
+
+BOXES = np.array([[0, 0, 2, 2]] * 2, F)
+# op, attributes, what fits, what does not, dims that are no symbols, what is said
+CASES = [
+    ("GatherElements", {"axis": 1}, [ones(3, 4), zeros(3, 2)], [ones(3, 4), zeros(5, 2)], [], "takes 5 elements along a dim that has 3"),
+    ("GatherND", {"batch_dims": 1}, [ones(3, 4), zeros(3, 2, 1)], [ones(3, 4), zeros(5, 2, 1)], [(1, 2)], "equal, and are 5 and 3"),
+    ("Einsum", {"equation": "ii->i"}, [ones(3, 3)], [ones(4, 3)], [], "equal, and are 3 and 4"),
+    ("ScatterElements", {}, [ones(3, 4), zeros(2, 4), ones(2, 4)], [ones(3, 4), zeros(2, 6), ones(2, 6)], [], "takes 6 elements along a dim that has 4"),
+    ("ScatterElements", {}, [ones(3, 4), zeros(2, 4), ones(2, 4)], [ones(3, 4), zeros(2, 4), ones(2, 3)], [], "equal, and are 3 and 4"),
+    ("ScatterND", {}, [ones(4, 3), zeros(2, 1), ones(2, 3)], [ones(4, 3), zeros(2, 1), ones(1, 3)], [(1, 1)], "equal, and are 1 and 2"),
+    ("ReverseSequence", {}, [ones(4, 3), zeros(3)], [ones(4, 3), zeros(2)], [], "equal, and are 2 and 3"),
+    ("TensorScatter", {}, [ones(2, 4, 3), ones(2, 2, 3), zeros(2)], [ones(2, 4, 3), ones(1, 2, 3), zeros(2)], [], "equal, and are 1 and 2"),
+    ("TensorScatter", {}, [ones(2, 4, 3), ones(2, 2, 3), zeros(2)], [ones(2, 4, 3), ones(2, 2, 3), zeros(1)], [], "equal, and are 1 and 2"),
+    ("Attention", {}, [ones(2, 1, 3, 4)] * 3, [ones(2, 1, 3, 4), ones(1, 1, 3, 4), ones(1, 1, 3, 4)], [(i, d) for i in range(3) for d in (1, 3)], "equal, and are 1 and 2"),
+    ("RoiAlign", {"output_height": 2, "output_width": 2}, [ones(1, 1, 4, 4), BOXES, zeros(2)], [ones(1, 1, 4, 4), BOXES, zeros(1)], [(1, 1)], "equal, and are 1 and 2"),
+    ("NegativeLogLikelihoodLoss", {}, [ones(3, 5), zeros(3)], [ones(3, 5), zeros(4)], [], "equal, and are 4 and 3"),
+    ("SoftmaxCrossEntropyLoss", {}, [ones(3, 5), zeros(3)], [ones(3, 5), zeros(2)], [], "equal, and are 2 and 3"),
+    ("SoftmaxCrossEntropyLoss", {}, [ones(3, 5), zeros(3), ones(5)], [ones(3, 5), zeros(3), ones(4)], [], "equal, and are 4 and 5"),
+    ("GridSample", {"padding_mode": "reflection"}, [ones(1, 1, 4, 4), ones(1, 2, 2, 2)], [ones(1, 1, 4, 0), ones(1, 2, 2, 2)], [(1, 3)], "takes 1 elements along a dim that has 0"),
+    ("GridSample", {}, [ones(2, 1, 4, 4), ones(2, 2, 2, 2)], [ones(2, 1, 4, 4), ones(1, 2, 2, 2)], [(1, 3)], "equal, and are 1 and 2"),
+    ("Det", {}, [ones(2, 2)], [ones(2, 3)], [], "equal, and are 2 and 3"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("op, attributes, fit, unfit, known, said", CASES)
+def test_unfit(op, attributes, fit, unfit, known, said):
+    module = compiled(op, attributes, fit, known, opset=24)
+    with pytest.raises(hewn.RunError, match=said):
+        run(module, unfit)
+    assert np.isfinite(run(module, fit)).all()
+
+
+def test_static_loss():
+    """ONNX's function for it looks at no dims."""
+    feeds = [ones(3, 5), zeros(4)]
+    with pytest.raises(hewn.CompileError, match="equal, and are 4 and 3"):
+        compiled("NegativeLogLikelihoodLoss", {}, feeds, known=[(0, 0), (0, 1), (1, 0)])
+
+
+def one(op, constants, dims, dtype=F, opset=18, **attributes):
+    """A node on x and constants (None: left out)."""
+    made = [
+        helper.make_node(
+            "Constant",
+            [],
+            [f"c{i}"],
+            value=helper.make_tensor("c", helper.np_dtype_to_tensor_dtype(c.dtype), c.shape, c),
+        )
+        for i, c in enumerate(constants)
+        if c is not None
+    ]
+    names = ["" if c is None else f"c{i}" for i, c in enumerate(constants)]
+    return hewn.compile(
+        model_of([*made, helper.make_node(op, ["x", *names], ["y"], **attributes)], {"x": (dtype, dims)}, ["y"], opset)
+    )
+
+
+def test_index_from_the_end():
+    module = one("Gather", [np.array(-5)], [None])
+    assert module.run({"x": np.arange(7, dtype=F)})["y"] == 2
+    with pytest.raises(hewn.RunError, match="takes 5 elements along a dim that has 3"):
+        module.run({"x": ones(3)})
+
+
+@pytest.mark.parametrize("mode", ["reflect", "edge", "wrap"])
+def test_pad_of_nothing(mode):
+    module = one("Pad", [np.array([2, 1])], [None], mode=mode)
+    assert module.run({"x": ones(4)})["y"].shape == (7,)
+    with pytest.raises(hewn.RunError, match="takes 1 elements along a dim that has 0"):
+        module.run({"x": ones(0)})
+
+
+def test_resize_of_nothing():
+    module = one("Resize", [None, None, np.array([1, 1, 6, 6])], [1, 1, None, None], mode="linear")
+    assert module.run({"x": ones(1, 1, 3, 3)})["y"].shape == (1, 1, 6, 6)
+    with pytest.raises(hewn.RunError, match="takes 1 elements along a dim that has 0"):
+        module.run({"x": ones(1, 1, 0, 3)})
+
+
+def test_scan_over_unlike_lengths():
+    body = helper.make_graph(
+        [helper.make_node("Add", ["a", "b"], ["c"])],
+        "body",
+        [helper.make_tensor_value_info(n, TensorProto.FLOAT, [2]) for n in "ab"],
+        [helper.make_tensor_value_info("c", TensorProto.FLOAT, [2])],
+    )
+    node = helper.make_node("Scan", ["p", "q"], ["y"], body=body, num_scan_inputs=2)
+    module = hewn.compile(model_of([node], {"p": (F, [None, 2]), "q": (F, [None, 2])}, ["y"]))
+    assert (module.run({"p": ones(3, 2), "q": ones(3, 2)})["y"] == 2).all()
+    with pytest.raises(hewn.RunError, match="equal, and are 2 and 5000"):
+        module.run({"p": ones(5000, 2), "q": ones(2, 2)})
+
+
+# op, x, operands that a run gives, attributes, what is said
+ODD = [
+    ("Reshape", ones(0), [np.array([1 << 32, 1 << 32])], {}, "do not fit into 64 bits"),
+    ("Reshape", ones(12), [np.array([-3, -4])], {}, "takes 0 elements along a dim that has -3"),
+    ("ReduceSum", ones(2, 3), [np.array([5])], {}, "takes 5 elements along a dim that has 1"),
+    ("ReduceSum", ones(2, 3), [np.array([-3])], {}, "ReduceSum"),
+    ("ReduceSum", ones(2, 3), [np.array([1, -1])], {}, "takes 1 elements along a dim that has 0"),
+    ("Slice", ones(5), [np.array([0]), np.array([3]), np.array([0]), np.array([0])], {}, "takes 1 elements along a dim that has 0"),
+    ("Split", ones(5), [np.array([1 << 63, (1 << 63) + 5], np.uint64).view(np.int64)], {"num_outputs": None}, "Split"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("op, x, operands, attributes, said", ODD)
+def test_odd_values(op, x, operands, attributes, said):
+    names = [f"o{i}" for i in range(len(operands))]
+    inputs = {"x": (F, [None] * x.ndim)} | {n: (a.dtype, a.shape) for n, a in zip(names, operands)}
+    outputs = ["y", "z"] if op == "Split" else ["y"]
+    made = {key: value for key, value in attributes.items() if value is not None}
+    module = hewn.compile(model_of([helper.make_node(op, ["x", *names], outputs, **made)], inputs, outputs, 18))
+    with pytest.raises(hewn.RunError, match=said):
+        module.run({"x": x} | dict(zip(names, operands)))
+
+
+@pytest.mark.parametrize("k", [(1 << 63) - 1, -(1 << 63), 1, 0])
+@pytest.mark.parametrize("known", [False, True])
+def test_far_diagonals(k, known):
+    x = np.arange(1, 10, dtype=F).reshape(3, 3)
+    want = np.triu(x, min(max(k, -9), 9))
+    if known:
+        got = one("Trilu", [np.array(k)], [3, 3]).run({"x": x})["y"]
+    else:
+        node = helper.make_node("Trilu", ["x", "k"], ["y"])
+        got = hewn.compile(model_of([node], {"x": (F, [3, 3]), "k": (np.int64, [])}, ["y"], 18)).run(
+            {"x": x, "k": np.array(k)}
+        )["y"]
+    np.testing.assert_array_equal(got, want)
+
+
+def test_window_beyond_all_channels():
+    x = np.random.default_rng(0).random((2, 5, 3), F)
+    size = (1 << 31) - 1
+    got = one("LRN", [], [2, 5, None], size=size, alpha=1e9).run({"x": x})["y"]
+    np.testing.assert_allclose(got, x / (1 + 1e9 / size * (x**2).sum(1, keepdims=True)) ** 0.75, rtol=1e-5)
+    with pytest.raises(hewn.CompileError, match="sums over 2147483647 channels"):
+        one("LRN", [], [2, None, 3], size=size)
+
+
+def test_too_many_samples():
+    feeds = [ones(1, 1, 4, 4), BOXES[:1], zeros(1)]
+    module = compiled(
+        "RoiAlign", {"output_height": 2, "output_width": 2, "sampling_ratio": (1 << 60) + 1}, feeds, [(1, 1)]
+    )
+    with pytest.raises(hewn.RunError, match=r"RoiAlign|out of memory"):
+        run(module, feeds)
+
+
+def test_sizes_that_do_not_fit():
+    """Beside a dim of 0 an input's other dim may be anything; what is computed from it may not fit."""
+    module = hewn.compile(
+        model_of(
+            [
+                helper.make_node("Concat", ["x"] * 4, ["c"], axis=0),
+                helper.make_node("Cast", ["c"], ["y"], to=TensorProto.FLOAT),
+            ],
+            {"x": (np.int8, [None, None])},
+            ["y"],
+        )
+    )
+    assert module.run({"x": ones(3, 2, dtype=np.int8)})["y"].shape == (12, 2)
+    with pytest.raises(hewn.RunError):
+        module.run({"x": np.zeros(((1 << 62) + 1, 0), np.int8)})
+    assert module.run({"x": np.zeros((1 << 50, 0), np.int8)})["y"].shape == (1 << 52, 0)
