@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Some of `variations.py`: a model of each op, its dims symbols, run with sizes and values that do not fit, between guard pages."""
+
+import time
+
+import pytest
+import variations
+
+SECONDS = 40
+EACH = 12  # runs of a model
+
+
+def an_op_each():
+    """The first case of each op, those first that find their elements by what data tell."""
+    first = {}
+    for case in sorted(variations.cases(), key=lambda case: case.name):
+        first.setdefault(case.model.graph.node[0].op_type, case)
+    risky = (
+        "Gather",
+        "Scatter",
+        "Slice",
+        "Pad",
+        "Resize",
+        "Roi",
+        "Grid",
+        "Reverse",
+        "OneHot",
+        "Attention",
+        "Loss",
+        "Einsum",
+        "Tile",
+        "Concat",
+    )
+    return sorted(first.items(), key=lambda entry: not any(word in entry[0] for word in risky))
+
+
+def test_an_op_each():
+    start, runs, found, left = time.monotonic(), 0, [], []
+    for op, case in an_op_each():
+        if time.monotonic() - start > SECONDS:
+            left.append(op)
+            continue
+        count, wrong = variations.in_child(case, EACH)
+        runs += count
+        found += [(case.name, *w) for w in wrong if not variations.is_known(case.name, *w)]
+    print(f"{runs} runs; no time for {', '.join(left) or 'none'}")
+    assert not found, "\n".join(map(str, found))
+    assert runs > 100
+
+
+@pytest.mark.parametrize("beyond", [False, True])
+def test_guards(tmp_path, beyond):
+    """That a read beyond an input is seen: of a library that has lost its requirements."""
+    assert variations.reads_beyond(tmp_path, beyond) == beyond
