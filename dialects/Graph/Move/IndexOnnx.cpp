@@ -97,9 +97,10 @@ LogicalResult buildEyeLike(OnnxNode &node) {
     return node.refuse("data type " + Twine(node.getInt("dtype", 1)) + ", which hewn does not have");
   Dims shape = getDims(node.input(0));
   constexpr int64_t far = int64_t(1) << 62; // as in Trilu
-  return node.finish(node.make<EyeOp>({}, {node.attr("shape", ArrayRef<DimExpr>(shape)),
-                                           node.attr("k", std::clamp(node.getInt("k", 0, OnnxNode::Range::Any), -far, far)),
-                                           node.attr("elementType", TypeAttr::get(type))}));
+  return node.finish(
+      node.make<EyeOp>({}, {node.attr("shape", ArrayRef<DimExpr>(shape)),
+                            node.attr("k", std::clamp(node.getInt("k", 0, OnnxNode::Range::Any), -far, far)),
+                            node.attr("elementType", TypeAttr::get(type))}));
 }
 
 /// ceil((limit - start) / delta), not negative, by ops: what is known only when run.
