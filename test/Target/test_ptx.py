@@ -199,9 +199,10 @@ def test_calls_nothing_from_outside(name, tmp_path):
     assert ".extern .func" not in text
 
 
-def sum_of(count):
+def concat_of(count):
+    """One op, which is one kernel however many operands it has."""
     inputs = [(f"x{i}", FLOAT, [300]) for i in range(count)]
-    return model([helper.make_node("Sum", [name for name, *_ in inputs], ["y"])], inputs, [("y", FLOAT)])
+    return model([helper.make_node("Concat", [name for name, *_ in inputs], ["y"], axis=0)], inputs, [("y", FLOAT)])
 
 
 @needs_ptxas
@@ -210,11 +211,11 @@ def test_many_arguments(tmp_path):
     text, source = tmp_path / "model.ptx", tmp_path / "model.onnx"
     command = [HEWN, "compile", source, "--target=sm_80", "--emit=ptx", "-o", text]
     for count, version in ((500, "7.0"), (600, "8.1")):
-        onnx.save(sum_of(count), source)
+        onnx.save(concat_of(count), source)
         subprocess.run(command, check=True)
         assert re.findall(r"^\.version (.*)", text.read_text(), re.M) == [version]
         assemble(text.read_text(), "sm_80", tmp_path)
-    onnx.save(sum_of(4100), source)
+    onnx.save(concat_of(4100), source)
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode != 0 and "arguments, which the device has no room for" in done.stderr
 
