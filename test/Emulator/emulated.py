@@ -56,7 +56,7 @@ def compiled(model, target="sm_80", dims=None, precision="highest"):
             module = None
             for artifact, stage in ((kernels, "llvm"), (output, None)):
                 ok, messages, _ = _hewn.compile(
-                    path, data, str(artifact), stage, target, bindings, precision, "", 1, True, ""
+                    path, data, str(artifact), stage, target, bindings, [], precision, "", 1, True, "", True
                 )
                 if not ok:
                     raise hewn.CompileError([hewn.Diagnostic(*m) for m in messages])

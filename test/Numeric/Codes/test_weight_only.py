@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numeric import compiled
 from onnx import TensorProto, helper, numpy_helper
-from sessions import oracle
+from sessions import plain_session
 
 TARGETS = ["host", "x86-64-v2", "x86-64-v3", "x86-64-v4"]
 DEPTH, COLUMNS = 384, 140
@@ -114,7 +114,8 @@ def test_as_onnxruntime(kind, block):
     made = product(weights, [3])
     made.opset_import[0].version = 21
     made.ir_version = 10
-    (want,) = oracle(made, {"x": x})
+    # Without the optimizer, which makes one op of the two that rounds the data where it is faster.
+    (want,) = plain_session(made).run(None, {"x": x})
     (got,) = hewn.compile(made).run({"x": x}).values()
     close(got, want)
 

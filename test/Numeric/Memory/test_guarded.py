@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Some of `variations.py`: a model of each op, its dims symbols, run with sizes and values that do not fit, between guard pages."""
+"""Some of `variations.py`: a model of each op, its dims symbols, run with sizes and values that do not fit, between guard pages.
+
+Crashes, runs that do not end and memory that is read before it is written fail. Where hewn answers and onnxruntime does not, or otherwise,
+is counted here, and listed by the command: who is right is another question for each op.
+"""
 
 import time
 
@@ -35,15 +39,17 @@ def an_op_each():
 
 
 def test_an_op_each():
-    start, runs, found, left = time.monotonic(), 0, [], []
+    start, runs, judged, found, left = time.monotonic(), 0, [], [], []
     for op, case in an_op_each():
         if time.monotonic() - start > SECONDS:
             left.append(op)
             continue
         count, wrong = variations.in_child(case, EACH)
         runs += count
-        found += [(case.name, *w) for w in wrong if not variations.is_known(case.name, *w)]
-    print(f"{runs} runs; no time for {', '.join(left) or 'none'}")
+        judged += [w[0] for w in wrong if w[0] in variations.JUDGED]
+        found += [(case.name, *w) for w in wrong if w[0] not in variations.JUDGED]
+    said = ", ".join(f"{judged.count(kind)} {kind}" for kind in variations.JUDGED)
+    print(f"{runs} runs; beside onnxruntime {said}; no time for {', '.join(left) or 'none'}")
     assert not found, "\n".join(map(str, found))
     assert runs > 100
 

@@ -124,7 +124,11 @@ private:
     if (bool(pastK) != bool(pastV) || (pastK && (getRank(pastK) != 4 || getRank(pastV) != 4)))
       return node.refuse("needs past keys and values of rank 4");
     DimExpr before = pastK ? getDims(pastK)[2] : DimExpr(0);
-    if (before.is(0) && queries == keys)
+    // Of nothing no element can be read, not even one that nobody looks at.
+    Decision isEmpty = node.decide(before, 0);
+    if (isEmpty == Decision::Asked)
+      return failure();
+    if (isEmpty == Decision::Yes && queries == keys)
       return success();
     // Element t is the past's until the sequence's own ones begin, and again behind them, where nobody looks.
     Value at = counting(keys, Dims{one, keys}), own = c.op("graph.sub", {at, start});
@@ -132,7 +136,7 @@ private:
         "graph.and", {c.op("graph.less", {c.number(DimExpr(-1)), own}), c.op("graph.less", {own, c.number(queries)})});
     auto join = [&](Value past, Value all) -> Value {
       all = rowsAt(all, own, queries);
-      if (!past || before.is(0))
+      if (!past || isEmpty == Decision::Yes)
         return all;
       return c.op("graph.where", {c.reshape(isOwn, Dims{batch, one, keys, one}), all, rowsAt(past, at, before)});
     };
