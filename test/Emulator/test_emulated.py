@@ -10,7 +10,7 @@ import pytest
 from comparison import compare, feeds_for
 from mutation import BARRIER, SCHEDULES, SHUFFLE, WAIT, error_of, is_caught, on_host, without
 from onnx import TensorProto, helper
-from test_ptx import MODELS, model, sum_of
+from test_ptx import MODELS, concat_of, model
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
@@ -186,7 +186,7 @@ def test_mutations_are_caught(name):
 
 def test_many_arguments():
     """A kernel has more than older PTX lets it have."""
-    built = sum_of(600)
+    built = concat_of(600)
     assert not error_of(built, *on_host(built), "forward")
 
 
