@@ -88,7 +88,9 @@ def build(model, library, target, precision, dims):
 
     path, data = (model, None) if isinstance(model, str) else (None, model.SerializeToString())
     bindings = [f"{dim}={size}" for dim, size in dims.items()]
-    ok, messages, _ = _hewn.compile(path, data, str(library), None, target, bindings, precision, "", 1, True, "")
+    ok, messages, _ = _hewn.compile(
+        path, data, str(library), None, target, bindings, [], precision, "", 1, True, "", False
+    )
     if not ok:
         sys.exit("\n".join(message[-1] for message in messages))
 
