@@ -23,7 +23,7 @@ def packed(folder, name, *options):
     pack = [sys.executable, TOOLS / "pack_gpu.py", folder / "pack", source, "--target", "sm_90a", *options]
     done = subprocess.run(pack, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    ok, *_ = _hewn.compile(str(source), None, str(kernels), "llvm", "sm_90a", [], "highest", "", 1, True, "")
+    ok, *_ = _hewn.compile(str(source), None, str(kernels), "llvm", "sm_90a", [], [], "highest", "", 1, True, "", True)
     assert ok
     return folder / "pack", kernels
 
