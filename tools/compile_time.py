@@ -16,9 +16,12 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 
-def finish(nodes, outputs, weights=(), shape=(4, 8)):
-    """A model of one input `x` of this shape; the outputs are of the same."""
-    info = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name in ("x", *outputs)]
+def finish(nodes, outputs, weights=(), shape=(4, 8), made=None):
+    """A model of one input `x` of this shape; the outputs are of the same, or of the shape `made`."""
+    info = [
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, made or shape if name != "x" else shape)
+        for name in ("x", *outputs)
+    ]
     graph = helper.make_graph(nodes, "graph", info[:1], info[1:], list(weights))
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
 
@@ -40,6 +43,13 @@ def fan(count):
     """Ops that all read one value, each of them an output."""
     nodes = [helper.make_node("Neg" if i % 2 else "Abs", ["x"], [f"v{i}"]) for i in range(count)]
     return finish(nodes, [f"v{i}" for i in range(count)])
+
+
+def pieces(count):
+    """A chain of ops, and all of what they make one after another."""
+    ops, names = ["Relu", "Neg", "Abs"], ["x"] + [f"v{i}" for i in range(count - 1)]
+    nodes = [helper.make_node(ops[i % 3], [names[i]], [names[i + 1]]) for i in range(count - 1)]
+    return finish([*nodes, helper.make_node("Concat", names[1:], ["y"], axis=0)], ["y"], made=(4 * (count - 1), 8))
 
 
 def grid(count):
@@ -66,7 +76,7 @@ def layers(count):
     return finish(nodes, [last], weights)
 
 
-FORMS = {"chain": chain, "star": star, "fan": fan, "grid": grid, "layers": layers}
+FORMS = {"chain": chain, "star": star, "fan": fan, "pieces": pieces, "grid": grid, "layers": layers}
 
 
 def seconds(model, emit):

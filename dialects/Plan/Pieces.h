@@ -21,6 +21,9 @@ bool liesAsIn(mlir::RankedTensorType piece, mlir::RankedTensorType whole, int64_
 /// more memory, and what comes from beyond the cache comes with the gaps.
 bool mayBeReadApart(mlir::RankedTensorType piece, mlir::Value whole, int64_t dim);
 
+/// How often a piece is read at most: whoever asks what a value is a piece of looks through its readers.
+inline constexpr unsigned kMostPieceReaders = 32;
+
 /// The type of a tensor like `piece` inside of the whole: its dims in the whole's order, in no blocks, and with gaps where it is no run
 /// of elements there. One that lies so (`liesAsIn`) and needs no gaps keeps its type.
 mlir::RankedTensorType pieceType(mlir::RankedTensorType piece, mlir::RankedTensorType whole, int64_t dim);

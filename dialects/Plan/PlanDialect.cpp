@@ -128,6 +128,8 @@ LogicalResult AssembleOp::verify() {
       return emitOpError("has pieces that no launch beside it makes");
     if (llvm::count_if(piece.getUses(), [](OpOperand &use) { return isa<AssembleOp>(use.getOwner()); }) != 1)
       return emitOpError("has a piece that is another's, too");
+    if (piece.hasNUsesOrMore(kMostPieceReaders + 1))
+      return emitOpError("has a piece that is read more than ") << kMostPieceReaders << " times";
     if (!fillsWhole(type, getOutput().getType(), getDim()))
       return emitOpError("has a piece that does not lie in memory as its result does: ") << type;
     length += type.getDimSize(getDim());

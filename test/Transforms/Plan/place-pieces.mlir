@@ -161,3 +161,32 @@ func.func @main(%x: tensor<3x4x6xf32, #turned>, %y: tensor<1x4x6xf32>) -> tensor
   %1 = plan.launch @concat(%0, %y) symbols [] : (tensor<3x4x6xf32, #turned>, tensor<1x4x6xf32>) -> tensor<4x4x6xf32, #turned>
   return %1 : tensor<4x4x6xf32, #turned>
 }
+
+// -----
+
+// What very many read stays where it is, and is copied.
+// CHECK-LABEL: func.func @main
+// CHECK: %[[READ:.*]] = plan.launch @exp(
+// CHECK: %[[COPY:.*]] = plan.launch @relayout(%[[READ]])
+// CHECK: plan.assemble %[[COPY]],
+// PLACE-LABEL: func.func @main
+!t = tensor<4xf32>
+plan.kernel @exp(%x: !t) -> !t attributes {symbols = []} {
+  %0 = graph.exp %x : (!t) -> !t
+  graph.yield %0 : !t
+}
+plan.kernel @concat(%x: !t, %y: !t) -> tensor<8xf32> attributes {symbols = []} {
+  %0 = graph.concat %x, %y {axis = 0 : i64} : (!t, !t) -> tensor<8xf32>
+  graph.yield %0 : tensor<8xf32>
+}
+plan.kernel @many(%a0: !t, %a1: !t, %a2: !t, %a3: !t, %a4: !t, %a5: !t, %a6: !t, %a7: !t, %a8: !t, %a9: !t, %a10: !t, %a11: !t, %a12: !t, %a13: !t, %a14: !t, %a15: !t, %a16: !t, %a17: !t, %a18: !t, %a19: !t, %a20: !t, %a21: !t, %a22: !t, %a23: !t, %a24: !t, %a25: !t, %a26: !t, %a27: !t, %a28: !t, %a29: !t, %a30: !t, %a31: !t, %a32: !t) -> !t attributes {symbols = []} {
+  %0 = graph.exp %a0 : (!t) -> !t
+  graph.yield %0 : !t
+}
+func.func @main(%x: !t) -> (tensor<8xf32>, !t) {
+  %0 = plan.launch @exp(%x) symbols [] : (!t) -> !t
+  %1 = plan.launch @exp(%0) symbols [] : (!t) -> !t
+  %2 = plan.launch @concat(%0, %1) symbols [] : (!t, !t) -> tensor<8xf32>
+  %3 = plan.launch @many(%0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0) symbols [] : (!t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t) -> !t
+  return %2, %3 : tensor<8xf32>, !t
+}

@@ -175,3 +175,23 @@ func.func @main(%x: tensor<3x4xf32>) -> tensor<3x8xf32> {
   %1 = plan.assemble %0#0, %0#1 along 1 : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x8xf32>
   return %1 : tensor<3x8xf32>
 }
+
+// -----
+
+// Whoever asks what a value is a piece of looks through its readers: there are few.
+!t = tensor<4xf32>
+plan.kernel @exp(%x: !t) -> !t attributes {symbols = []} {
+  %0 = graph.exp %x : (!t) -> !t
+  graph.yield %0 : !t
+}
+plan.kernel @many(%a0: !t, %a1: !t, %a2: !t, %a3: !t, %a4: !t, %a5: !t, %a6: !t, %a7: !t, %a8: !t, %a9: !t, %a10: !t, %a11: !t, %a12: !t, %a13: !t, %a14: !t, %a15: !t, %a16: !t, %a17: !t, %a18: !t, %a19: !t, %a20: !t, %a21: !t, %a22: !t, %a23: !t, %a24: !t, %a25: !t, %a26: !t, %a27: !t, %a28: !t, %a29: !t, %a30: !t, %a31: !t, %a32: !t) -> !t attributes {symbols = []} {
+  %0 = graph.exp %a0 : (!t) -> !t
+  graph.yield %0 : !t
+}
+func.func @main(%x: !t) -> (!t, !t) {
+  %0 = plan.launch @exp(%x) symbols [] : (!t) -> !t
+  // expected-error@+1 {{has a piece that is read more than 32 times}}
+  %1 = plan.assemble %0 along 0 : (!t) -> !t
+  %2 = plan.launch @many(%0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0) symbols [] : (!t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t) -> !t
+  return %1, %2 : !t, !t
+}

@@ -8,9 +8,9 @@
 //
 // A piece is the result of a launch in this block, is put together once, and lies in memory as the whole does. Operands that are no
 // such pieces are copied to their place by kernels of their own, where the others are at least half of all. Left alone: sizes that
-// are not known before a run, pieces with gaps that anything but a kernel reads, or anything at all where the whole is large, and
-// what would make the arena larger: the whole is live from the first piece on, and one that waits long for the others (a U-net's)
-// had better wait alone.
+// are not known before a run, pieces that very many read (`kMostPieceReaders`) or with gaps that anything but a kernel reads, or
+// anything at all where the whole is large, and what would make the arena larger: the whole is live from the first piece on, and one
+// that waits long for the others (a U-net's) had better wait alone.
 #include "dialects/Graph/Analysis/Layout.h"
 #include "dialects/Plan/Pieces.h"
 #include "dialects/Plan/Schedule.h"
@@ -144,7 +144,8 @@ private:
     auto type = cast<RankedTensorType>(value.getType());
     auto maker = value.getDefiningOp<LaunchOp>();
     if (!maker || maker->getBlock() != operand.getOwner()->getBlock() || !liesAsIn(type, whole, dim) ||
-        assemblyOf(value) || llvm::count(operand.getOwner()->getOperands(), value) != 1)
+        assemblyOf(value) || value.hasNUsesOrMore(kMostPieceReaders + 1) ||
+        llvm::count(operand.getOwner()->getOperands(), value) != 1)
       return false;
     auto kernel = kernels.lookup<KernelOp>(maker.getKernel());
     if (!kernel)

@@ -2,6 +2,7 @@
 #include "lib/Transforms/Plan/Values/Buffers.h"
 #include "dialects/Graph/Analysis/Layout.h"
 #include "dialects/Graph/Analysis/Views.h"
+#include "dialects/Plan/Pieces.h"
 
 using namespace mlir;
 using hewn::graph::DimExpr;
@@ -25,7 +26,8 @@ Dims bufferDims(Value value) {
 }
 
 AssembleOp assemblyOf(Value value) {
-  if (isa_and_nonnull<LaunchOp>(value.getDefiningOp()))
+  // What more ops read is no piece: asked of each of its readers, looking through all of them would take quadratic time.
+  if (isa_and_nonnull<LaunchOp>(value.getDefiningOp()) && !value.hasNUsesOrMore(kMostPieceReaders + 1))
     for (Operation *user : value.getUsers())
       if (auto assembly = dyn_cast<AssembleOp>(user))
         return assembly;
