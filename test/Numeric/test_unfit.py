@@ -31,8 +31,8 @@ CASES = [
     ("Reshape", [["n"]], [np.array([4, 8])], {}, [(32,)], [(5,)], "are 5 and 32"),
     ("Reshape", [["n"]], [np.array([-1, 8])], {}, [(16,)], [(5,)], "must be equal"),
     ("Expand", [["n"]], [np.array([2, 8])], {}, [(1,)], [(5,)], "a dim of 5 is neither 1 nor the 8"),
-    ("BatchNormalization", [[1, "c", 4]], [ones(8)] * 4, {}, [(1, 8, 4)], [(1, 5, 4)], "neither 1 nor the 8"),
-    ("LayerNormalization", [[2, "n"]], [ones(8)], {}, [(2, 8)], [(2, 5)], "neither 1 nor the 8"),
+    ("BatchNormalization", [[1, "c", 4]], [ones(8)] * 4, {}, [(1, 8, 4)], [(1, 5, 4)], "equal, and are 8 and 5"),
+    ("LayerNormalization", [[2, "n"]], [ones(8)], {}, [(2, 8)], [(2, 5)], "a dim of 8 is neither 1 nor the 5"),
     (
         "LSTM",
         [["t", "b", "i"]],

@@ -98,7 +98,9 @@ LogicalResult ConvOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &r
 }
 
 void ConvOp::requireDims(Requirements &requirements) {
-  requirements.equal(graph::getDims(getX())[1], graph::getDims(getW())[1] * DimExpr(int64_t(getGroups())));
+  DimExpr groups{int64_t(getGroups())}, features = graph::getDims(getW())[0];
+  requirements.equal(graph::getDims(getX())[1], graph::getDims(getW())[1] * groups);
+  requirements.equal(features.floorDiv(groups) * groups, features);
 }
 
 SmallVector<bool> ConvOp::getReductionDims() {

@@ -2,6 +2,7 @@
 //
 // How ONNX's products become contractions: what is no sum of products (padding, bias, scales, vectors as operands) is
 // written in ops of its own.
+#include "dialects/Graph/Analysis/Requirements.h"
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Contract/Contract.h"
@@ -77,6 +78,14 @@ Value importGemm(OnnxNode &node) {
     product = c.op("graph.mul", {product, c.scalarLike(product, alpha)});
   if (!addend || beta == 0 || !product)
     return product;
+  // The addend is repeated, never the product.
+  Dims dims = getDims(product), added = getDims(addend);
+  if (added.size() > dims.size()) {
+    (void)node.refuse("adds a tensor of rank " + Twine(added.size()));
+    return {};
+  }
+  for (size_t i = 1; i <= added.size(); ++i)
+    require(node.b, node.loc, Relation::Broadcast, added[added.size() - i], dims[dims.size() - i]);
   if (beta != 1)
     addend = c.op("graph.mul", {addend, c.scalarLike(addend, beta)});
   return c.op("graph.add", {product, addend});
@@ -140,6 +149,7 @@ Value addChannelBias(Composer &c, Value x, Value bias) {
     return x;
   Dims shape(getRank(x), DimExpr(1));
   shape[1] = getDims(bias)[0];
+  require(c.b, c.loc, Relation::Equal, shape[1], getDims(x)[1]);
   return c.op("graph.add", {x, c.reshape(bias, shape)});
 }
 

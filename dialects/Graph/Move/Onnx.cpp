@@ -2,6 +2,7 @@
 //
 // How ONNX's nodes become moves: shape operands are resolved to expressions
 // here.
+#include "dialects/Graph/Analysis/Requirements.h"
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Control/Control.h"
@@ -120,6 +121,8 @@ LogicalResult buildSqueeze(OnnxNode &node) {
   for (auto [d, dim] : llvm::enumerate(dims))
     if (gone[d].is(1) && dim.constant() && !dim.is(1))
       return node.refuse("squeezes dim " + Twine(d) + " of " + dim.str() + " elements");
+    else
+      require(node.b, node.loc, Relation::Equal, dim * gone[d], gone[d]);
   return node.finish(Composer(node).reshape(x, shortened(node, unmarked(dims, gone, dims.size() - axes->size()))));
 }
 
@@ -161,6 +164,8 @@ LogicalResult buildExpand(OnnxNode &node) {
   std::optional<Dims> dims = broadcastDims({getDims(node.input(0)), *shape});
   if (!dims)
     return node.refuse("the input does not broadcast to the shape");
+  for (auto [dim, made] : llvm::zip(*shape, ArrayRef(*dims).take_back(shape->size())))
+    require(node.b, node.loc, Relation::Broadcast, dim, made);
   return node.finish(Composer(node).expand(node.input(0), *dims));
 }
 

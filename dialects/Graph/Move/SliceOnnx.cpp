@@ -56,7 +56,9 @@ static SliceRange resolveSlice(const DimExpr &start, const DimExpr &end, const D
   // Backward over a symbolic dim that turns out empty there is no start: -1.
   DimExpr from = resolveBound(start, dim, !up && !dim.constant() ? -1 : 0, up ? 0 : -1);
   DimExpr to = resolveBound(end, dim, up ? 0 : -1, up ? 0 : -1);
-  return {from, clampToZero((up ? to - from : from - to).ceilDiv(step))};
+  DimExpr reach = up ? to - from : from - to;
+  // Rounded up without reach + step - 1: a step that a run tells may be as large as integers are.
+  return {from, clampToZero(step.constant() ? reach.ceilDiv(step) : (reach - DimExpr(1)).floorDiv(step) + DimExpr(1))};
 }
 
 /// The same where the step's sign is known only when the model runs.
@@ -175,13 +177,13 @@ LogicalResult buildSplit(OnnxNode &node) {
     DimExpr part = dim.ceilDiv(DimExpr(parts));
     if (dim.constant() && *dim.constant() % parts != 0 && node.opset() < 18)
       return node.refuse(dim.str() + " elements do not split into " + Twine(parts) + " equal parts");
-    sizes.emplace();
-    DimExpr left = dim;
-    for (int64_t i = 0; i < parts; ++i) {
-      bool exact = dim.divideExactly(DimExpr(parts)).has_value() || node.opset() < 18;
-      sizes->push_back(exact ? part : DimExpr::min(part, clampToZero(left)));
-      left = left - part;
-    }
+    DimExpr last = dim - part * DimExpr(parts - 1);
+    if (last.constant() && *last.constant() < 0)
+      return node.refuse(dim.str() + " elements do not split into " + Twine(parts) + " parts of " + part.str());
+    require(node.b, node.loc, Relation::AtMost, part * DimExpr(parts - 1), dim);
+    bool exact = dim.divideExactly(DimExpr(parts)).has_value() || node.opset() < 18;
+    sizes.emplace(size_t(parts), part);
+    sizes->back() = exact ? part : last;
   }
   if (sizes->size() < node.numOutputs())
     return node.refuse("has " + Twine(node.numOutputs()) + " outputs for " + Twine(sizes->size()) + " parts");

@@ -21,9 +21,8 @@ static Value dequantized(OnnxNode &node, Composer &c, unsigned i) {
     (void)node.refuse("needs data and a scale at input " + Twine(i));
     return {};
   }
-  return composeDequantize(c, x, alongAxis(c, scale, 1, getRank(x)),
-                           node.input(i + 2) ? alongAxis(c, node.input(i + 2), 1, getRank(x)) : Value(),
-                           c.b.getF32Type());
+  return composeDequantize(c, x, alongAxis(c, scale, 1, x),
+                           node.input(i + 2) ? alongAxis(c, node.input(i + 2), 1, x) : Value(), c.b.getF32Type());
 }
 
 /// `x` quantized by inputs i, i+1 (scale, zero point) to the zero point's type,
@@ -35,7 +34,7 @@ static Value quantized(OnnxNode &node, Composer &c, Value x, unsigned i, unsigne
     return {};
   }
   Type to = zero ? getElementType(zero) : getElementType(node.input(like));
-  return composeQuantize(c, x, alongAxis(c, scale, 1, getRank(x)), zero ? alongAxis(c, zero, 1, getRank(x)) : zero, to);
+  return composeQuantize(c, x, alongAxis(c, scale, 1, x), zero ? alongAxis(c, zero, 1, x) : zero, to);
 }
 
 LogicalResult buildQLinearBinary(OnnxNode &node) {

@@ -2,6 +2,7 @@
 //
 // How ONNX's own quantizing ops become ours: scales and zero points are brought
 // to the data's rank, products become contractions of i32.
+#include "dialects/Graph/Analysis/Requirements.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Contract/Contract.h"
 #include "dialects/Graph/GraphOps.h"
@@ -23,6 +24,12 @@ Value alongAxis(Composer &c, Value parameter, int64_t axis, int64_t rank) {
     return c.reshape(parameter, {});
   dims.append(size_t(std::max<int64_t>(rank - axis - 1, 0)), DimExpr(1));
   return c.reshape(parameter, dims);
+}
+
+Value alongAxis(Composer &c, Value parameter, int64_t axis, Value data) {
+  if (parameter && data && getRank(parameter) == 1 && axis < getRank(data))
+    require(c.b, c.loc, Relation::Broadcast, getDims(parameter)[0], getDims(data)[axis]);
+  return data ? alongAxis(c, parameter, axis, getRank(data)) : data;
 }
 
 /// What gives a result of data, scale and zero point (or null), which broadcast to the data.
@@ -89,7 +96,7 @@ static LogicalResult finishBroadcast(OnnxNode &node, Composer &c, Broadcast make
   if (!block) {
     if (getRank(scale) != 1)
       return node.refuse("scale of rank " + Twine(getRank(scale)) + " without block_size");
-    return node.finish(make(x, alongAxis(c, scale, *axis, dims.size()), alongAxis(c, zeroPoint, *axis, dims.size())));
+    return node.finish(make(x, alongAxis(c, scale, *axis, x), alongAxis(c, zeroPoint, *axis, x)));
   }
   if (block < 0 || getRank(scale) != int64_t(dims.size()))
     return node.refuse("a scale a block needs a positive block size and the rank of the data");
@@ -190,7 +197,7 @@ Value composeCenter(OnnxNode &node, Composer &c, Value x, Value zeroPoint, int64
   // A zero point that is known to be zero costs nothing.
   std::optional<Dims> known = zeroPoint ? node.contents(zeroPoint) : std::nullopt;
   if (zeroPoint && !(known && llvm::all_of(*known, [](const DimExpr &zero) { return zero.is(0); })))
-    operands.push_back(alongAxis(c, zeroPoint, axis, getRank(x)));
+    operands.push_back(alongAxis(c, zeroPoint, axis, x));
   return make<CenterOp>(c.b, c.loc, operands);
 }
 
@@ -223,9 +230,9 @@ static Value requantize(Composer &c, Value sum, Value a, Value b, Value scale, V
   return composeQuantize(c, c.cast(sum, f32), factor, zeroPoint, to, /*multiply=*/true);
 }
 
-/// A parameter of one element as a scalar.
+/// A parameter that must be of one element, as a scalar.
 static Value scalarOf(Composer &c, Value parameter) {
-  return parameter && getRank(parameter) == 1 && getDims(parameter)[0].is(1) ? c.reshape(parameter, {}) : parameter;
+  return parameter && getRank(parameter) == 1 ? c.reshape(parameter, {}) : parameter;
 }
 
 LogicalResult buildQLinearMatMul(OnnxNode &node) {
@@ -240,9 +247,9 @@ LogicalResult buildQLinearMatMul(OnnxNode &node) {
   if (!sum)
     return failure();
   Type to = zero ? getElementType(zero) : getElementType(a);
-  Value aScale = alongAxis(c, node.input(1), std::max<int64_t>(getRank(a) - 2, 0), getRank(a));
-  return node.finish(
-      requantize(c, sum, aScale, scalarOf(c, node.input(4)), scalarOf(c, node.input(6)), scalarOf(c, zero), to));
+  Value aScale = alongAxis(c, node.input(1), std::max<int64_t>(getRank(a) - 2, 0), a);
+  auto columns = [&](Value parameter) { return alongAxis(c, parameter, getRank(b) - 1, b); };
+  return node.finish(requantize(c, sum, aScale, columns(node.input(4)), columns(node.input(6)), columns(zero), to));
 }
 
 /// A convolution of quantized x and w as i32; padding is the zero point, which
@@ -274,7 +281,7 @@ LogicalResult buildQLinearConv(OnnxNode &node) {
   if (!sum)
     return failure();
   Type to = zero ? getElementType(zero) : getElementType(x);
-  return node.finish(requantize(c, sum, scalarOf(c, node.input(1)), alongAxis(c, node.input(4), 1, getRank(x)),
+  return node.finish(requantize(c, sum, scalarOf(c, node.input(1)), alongAxis(c, node.input(4), 1, sum),
                                 scalarOf(c, node.input(6)), scalarOf(c, zero), to));
 }
 

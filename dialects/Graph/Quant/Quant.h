@@ -36,6 +36,8 @@ mlir::Value composeCenter(OnnxNode &node, Composer &c, mlir::Value x, mlir::Valu
 /// A scalar where there is one element, else with dims of 1 behind so that its
 /// dim meets dim `axis` of `rank`; other than rank 1 as it is.
 mlir::Value alongAxis(Composer &c, mlir::Value parameter, int64_t axis, int64_t rank);
+/// The same for `data`, which it must fit: one for all, or one for each position along the axis.
+mlir::Value alongAxis(Composer &c, mlir::Value parameter, int64_t axis, mlir::Value data);
 /// A scale (or zero point) a block of `block` elements along `axis` as one an element of `data`: each is repeated, and the last block may be
 /// cut short.
 mlir::Value alongBlocks(Composer &c, mlir::Value parameter, const Dims &data, int64_t axis, int64_t block);

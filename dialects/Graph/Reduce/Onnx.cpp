@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How ONNX's reductions become ours.
+#include "dialects/Graph/Analysis/Requirements.h"
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/GraphOps.h"
@@ -149,6 +150,7 @@ LogicalResult buildArgReduce(OnnxNode &node) {
   std::optional<int64_t> axis = node.axis(node.getInt("axis", 0), getRank(x));
   if (!axis)
     return failure();
+  require(node.b, node.loc, Relation::AtMost, DimExpr(1), getDims(x)[*axis]); // of no elements none is the largest
   StringRef name = node.opType() == "ArgMax" ? ArgMaxOp::getOperationName() : ArgMinOp::getOperationName();
   return node.finish(makeNamed(node.b, node.loc, name, x,
                                {node.attr("dims", ArrayRef<int64_t>{*axis}),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Pooling: how ONNX's nodes become reductions of windows.
+#include "dialects/Graph/Analysis/Requirements.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Contract/Contract.h"
 #include "dialects/Graph/GraphOps.h"
@@ -234,8 +235,10 @@ LogicalResult buildMaxUnpool(OnnxNode &node) {
   if (!wanted || wanted->size() != shape.size())
     return wanted ? node.refuse("output_shape differs in rank") : failure();
   Dims low(shape.size(), DimExpr(0)), high;
-  for (auto [want, have] : llvm::zip(*wanted, shape))
+  for (auto [i, want, have] : llvm::enumerate(*wanted, shape)) {
+    require(node.b, node.loc, i < 2 ? Relation::Equal : Relation::AtMost, have, want);
     high.push_back(want - have);
+  }
   return node.finish(c.pad(spread, low, high));
 }
 

@@ -166,10 +166,23 @@ private:
     unbindFinished(e, rows);
   }
 
+  /// The extents of the loops over a row. The outermost has no steps where the row has no elements: beside a dim of 0 another may be
+  /// any number, which nobody could count to.
+  Dims innerExtents() {
+    Dims extents = llvm::map_to_vector<4>(innerDims, [&](int64_t d) { return rows.space[d]; });
+    if (extents.empty())
+      return extents;
+    Dims inside(llvm::drop_begin(extents));
+    if (horizontal)
+      inside.push_back(rows.space[lane]);
+    if (DimExpr count = graph::numElements(inside); !count.constant())
+      extents[0] = DimExpr::min(extents[0], extents[0] * count);
+    return extents;
+  }
+
   /// `body` at every index of the row; lanes (and the tail's mask) along the lane dim where it is reduced.
   void overRow(llvm::function_ref<void()> body) {
-    Dims extents = llvm::map_to_vector<4>(innerDims, [&](int64_t d) { return rows.space[d]; });
-    e.loopNest(extents, {}, 1, [&](ArrayRef<Index> indices, ValueRange) -> SmallVector<Value> {
+    e.loopNest(innerExtents(), {}, 1, [&](ArrayRef<Index> indices, ValueRange) -> SmallVector<Value> {
       for (auto [d, index] : llvm::zip(innerDims, indices))
         at[d] = index;
       if (horizontal)
@@ -280,10 +293,9 @@ private:
   }
 
   void pass(ArrayRef<ReduceOpInterface> reductions, const Spill *spill) {
-    Dims extents = llvm::map_to_vector<4>(innerDims, [&](int64_t d) { return rows.space[d]; });
     Index savedLane = at[lane];
     SmallVector<Value> states =
-        e.loopNest(extents, rowIdentities(e, reductions), 1, [&](ArrayRef<Index> indices, ValueRange carried) {
+        e.loopNest(innerExtents(), rowIdentities(e, reductions), 1, [&](ArrayRef<Index> indices, ValueRange carried) {
           for (auto [d, index] : llvm::zip(innerDims, indices))
             at[d] = index;
           return horizontal ? sweep(reductions, carried, spill) : step(reductions, carried, {}, spill);

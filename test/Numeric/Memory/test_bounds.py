@@ -47,6 +47,10 @@ def run(module, feeds):
 
 
 BOXES = np.array([[0, 0, 2, 2]] * 2, F)
+LENGTHS = np.full(2, 3, np.int32)
+GRU = [ones(3, 2, 4), ones(1, 9, 4), ones(1, 9, 3), ones(1, 18), LENGTHS, ones(1, 2, 3)]
+LSTM = [ones(3, 2, 4), ones(1, 12, 4), ones(1, 12, 3), ones(1, 24), LENGTHS, *[ones(1, 2, 3)] * 2, ones(1, 9)]
+TURNS = [(0, 1), (0, 3), (1, 1), (2, 1)]
 # op, attributes, what fits, what does not, dims that are no symbols, what is said
 CASES = [
     ("GatherElements", {"axis": 1}, [ones(3, 4), zeros(3, 2)], [ones(3, 4), zeros(5, 2)], [], "takes 5 elements along a dim that has 3"),
@@ -66,6 +70,20 @@ CASES = [
     ("GridSample", {"padding_mode": "reflection"}, [ones(1, 1, 4, 4), ones(1, 2, 2, 2)], [ones(1, 1, 4, 0), ones(1, 2, 2, 2)], [(1, 3)], "takes 1 elements along a dim that has 0"),
     ("GridSample", {}, [ones(2, 1, 4, 4), ones(2, 2, 2, 2)], [ones(2, 1, 4, 4), ones(1, 2, 2, 2)], [(1, 3)], "equal, and are 1 and 2"),
     ("Det", {}, [ones(2, 2)], [ones(2, 3)], [], "equal, and are 2 and 3"),
+    ("BatchNormalization", {}, [ones(2, 3, 4), *[ones(3)] * 4], [ones(2, 3, 4), ones(1), *[ones(3)] * 3], [], "equal, and are 1 and 3"),
+    ("BatchNormalization", {}, [ones(2, 3, 4), *[ones(3)] * 4], [ones(2, 1, 4), *[ones(3)] * 4], [], "equal, and are 3 and 1"),
+    ("InstanceNormalization", {}, [ones(2, 3, 4), ones(3), ones(3)], [ones(2, 3, 4), ones(3), ones(1)], [], "equal, and are 1 and 3"),
+    ("LayerNormalization", {}, [ones(2, 3), ones(2, 3)], [ones(1, 3), ones(2, 3)], [], "a dim of 2 is neither 1 nor the 1"),
+    ("RMSNormalization", {}, [ones(2, 3), ones(2, 3)], [ones(1, 3), ones(2, 3)], [], "a dim of 2 is neither 1 nor the 1"),
+    ("Gemm", {}, [ones(2, 3), ones(3, 4), ones(2, 4)], [ones(1, 3), ones(3, 4), ones(2, 4)], [], "a dim of 2 is neither 1 nor the 1"),
+    ("Conv", {"group": 2}, [ones(1, 4, 5), ones(4, 2, 3)], [ones(1, 4, 5), ones(5, 2, 3)], [(1, 2)], "equal, and are 4 and 5"),
+    ("Conv", {}, [ones(1, 2, 5), ones(4, 2, 3), ones(4)], [ones(1, 2, 5), ones(4, 2, 3), ones(1)], [(1, 2)], "equal, and are 1 and 4"),
+    ("GRU", {"hidden_size": 3}, GRU, [*GRU[:-1], ones(1, 1, 3)], [], "equal, and are 1 and 2"),
+    ("GRU", {"hidden_size": 3}, GRU, [GRU[0], ones(2, 9, 4), *GRU[2:]], [], "equal, and are 2 and 1"),
+    ("LSTM", {"hidden_size": 3}, LSTM, [*LSTM[:6], ones(1, 1, 3), LSTM[7]], [], "equal, and are 1 and 2"),
+    ("LSTM", {"hidden_size": 3}, LSTM, [*LSTM[:7], ones(1, 3)], [], "equal, and are 3 and 9"),
+    ("RotaryEmbedding", {}, [ones(2, 1, 3, 4), ones(9, 2), ones(9, 2), zeros(2, 3)], [ones(2, 1, 3, 4), ones(9, 2), ones(8, 2), zeros(2, 3)], TURNS, "equal, and are 8 and 9"),
+    ("RotaryEmbedding", {}, [ones(2, 1, 3, 4), ones(9, 2), ones(9, 2), zeros(2, 3)], [ones(2, 1, 3, 4), ones(9, 2), ones(9, 2), zeros(1, 3)], TURNS, "equal, and are 1 and 2"),
 ]  # fmt: skip
 
 
@@ -146,6 +164,9 @@ ODD = [
     ("ReduceSum", ones(2, 3), [np.array([-3])], {}, "ReduceSum"),
     ("ReduceSum", ones(2, 3), [np.array([1, -1])], {}, "takes 1 elements along a dim that has 0"),
     ("Slice", ones(5), [np.array([0]), np.array([3]), np.array([0]), np.array([0])], {}, "takes 1 elements along a dim that has 0"),
+    ("Expand", ones(4), [np.array([3])], {}, "a dim of 3 is neither 1 nor the 4"),
+    ("Expand", ones(1), [np.array([-1])], {}, "a dim of -1 is neither 1 nor the 1"),
+    ("Squeeze", ones(0, 2), [np.array([0])], {}, "equal, and are 0 and 1"),
     ("Split", ones(5), [np.array([1 << 63, (1 << 63) + 5], np.uint64).view(np.int64)], {"num_outputs": None}, "Split"),
 ]  # fmt: skip
 
@@ -159,6 +180,65 @@ def test_odd_values(op, x, operands, attributes, said):
     module = hewn.compile(model_of([helper.make_node(op, ["x", *names], outputs, **made)], inputs, outputs, 18))
     with pytest.raises(hewn.RunError, match=said):
         module.run({"x": x} | dict(zip(names, operands)))
+
+
+def test_largest_of_nothing():
+    """ONNX says of no index that it would be the answer; numpy has none, either."""
+    node = helper.make_node("ArgMax", ["x"], ["i"], axis=1)
+    module = hewn.compile(
+        model_of([node, helper.make_node("Cast", ["i"], ["y"], to=TensorProto.FLOAT)], {"x": (F, [None, None])}, ["y"])
+    )
+    assert module.run({"x": np.array([[1, 3, 2]], F)})["y"] == 1
+    with pytest.raises(hewn.RunError, match="takes 1 elements along a dim that has 0"):
+        module.run({"x": ones(2, 0)})
+
+
+def test_scales_of_channels():
+    zero = np.array(0, np.uint8)
+    feeds = {
+        "x": np.ones((1, 2, 5), np.uint8),
+        "xs": ones(),
+        "xz": zero,
+        "w": np.ones((3, 2, 3), np.uint8),
+        "ws": ones(3),
+    }
+    feeds |= {"wz": zero, "ys": ones(), "yz": zero}
+    nodes = [helper.make_node("QLinearConv", list(feeds), ["q"]), helper.make_node("Cast", ["q"], ["y"], to=1)]
+    inputs = {name: (a.dtype, [None] * a.ndim) for name, a in feeds.items()} | {"w": (np.uint8, [None, 2, 3])}
+    module = hewn.compile(model_of(nodes, inputs, ["y"]))
+    assert (module.run(feeds)["y"] == 6).all()
+    with pytest.raises(hewn.RunError, match="a dim of 2 is neither 1 nor the 3"):
+        module.run(feeds | {"ws": ones(2)})
+
+
+def test_parts_that_are_none():
+    """Parts are equal but for the last one, which is smaller, and is not less than nothing."""
+    node = helper.make_node("Split", ["x"], list("yabc"), num_outputs=4)
+    module = hewn.compile(model_of([node], {"x": (F, [None])}, list("yabc"), 18))
+    for size, want in ((8, 2), (7, 1), (6, 0)):
+        assert module.run({"x": ones(size)})["c"].shape == (want,)
+    with pytest.raises(hewn.RunError, match=r"'c': its shape is \[-1\], which no tensor has"):
+        module.run({"x": ones(5)})
+    with pytest.raises(hewn.CompileError, match="5 elements do not split into 4 parts of 2"):
+        hewn.compile(model_of([node], {"x": (F, [5])}, list("yabc"), 18))
+
+
+def test_largest_step():
+    x, names = np.arange(10, dtype=F), ["from", "to", "axes", "steps"]
+    values = {n: np.array([v]) for n, v in zip(names, (1, 1000, 0, (1 << 63) - 1))}
+    node = helper.make_node("Slice", ["x", *names], ["y"])
+    module = hewn.compile(model_of([node], {"x": (F, [None])} | {n: (np.int64, [1]) for n in names}, ["y"]))
+    assert module.run({"x": x} | values)["y"].tolist() == [1]
+    assert module.run({"x": x} | values | {"steps": np.array([-1 - (1 << 62)]), "to": np.array([-11])})["y"] == [1]
+
+
+@pytest.mark.parametrize(
+    "axes, size", [([0, 1, 2], (1 << 58, 3, 0)), ([0, 2], (1 << 58, 3, 0)), ([0, 1], (1 << 58, 0, 3))]
+)
+def test_sum_of_nothing(axes, size):
+    """A dim that nobody could count to beside one of 0."""
+    got = one("ReduceSum", [np.array(axes)], [None] * 3, keepdims=0).run({"x": np.zeros(size, F)})["y"]
+    assert got.shape == tuple(np.delete(size, axes)) and not got.any()
 
 
 @pytest.mark.parametrize("k", [(1 << 63) - 1, -(1 << 63), 1, 0])

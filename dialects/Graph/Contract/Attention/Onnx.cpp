@@ -2,6 +2,7 @@
 //
 // ONNX's own Attention and RotaryEmbedding.
 #include "dialects/Graph/Contract/Attention/Onnx.h"
+#include "dialects/Graph/Analysis/Requirements.h"
 #include "dialects/Graph/Control/Control.h"
 
 #include "dialects/Graph/GraphOps.h"
@@ -211,9 +212,14 @@ LogicalResult buildRotaryEmbedding(OnnxNode &node) {
   if (positions) {
     if (failed(checkIndices(node, positions, getDims(cos)[0])))
       return failure();
+    require(node.b, node.loc, Relation::Equal, getDims(sin)[0], getDims(cos)[0]);
     cos = rowsOf(node, cos, positions);
     sin = rowsOf(node, sin, positions);
   }
+  // Angles of one position or one batch would be repeated.
+  if (Dims dims = getDims(node.input(0)), angles = getDims(cos); angles.size() == 3 && dims.size() >= 3)
+    for (auto [have, want] : {std::pair(angles[0], dims[0]), std::pair(angles[1], dims[dims.size() == 4 ? 2 : 1])})
+      require(node.b, node.loc, Relation::Equal, have, want);
   return finishRotary(node, node.input(0), cos, sin, node.getInt("num_heads", 0));
 }
 

@@ -3,6 +3,7 @@
 // How recurrent layers are composed. What does not depend on the step before (x W + b, for all gates) is one product
 // over all steps; the scan's body is one product with the state, slices of gates and a chain of elementwise ops.
 #include "dialects/Graph/Control/Recurrent/Recurrent.h"
+#include "dialects/Graph/Analysis/Requirements.h"
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Control/Control.h"
 #include "dialects/Graph/GraphOps.h"
@@ -97,6 +98,16 @@ LogicalResult LSTMOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &r
   }
   if (failed(inferRecurrent(*this, 4, 3, dimsOf, results)))
     return failure();
+  Dims state = results.back().dims, parts = {dimsOf(getW())[0], dimsOf(getR())[2] * DimExpr(3)};
+  for (auto [operand, wanted] : {std::pair(getInitialC(), state), std::pair(getPeepholes(), parts)}) {
+    auto differ = [](auto pair) {
+      auto [dim, other] = pair;
+      return dim.constant() && other.constant() && dim != other;
+    };
+    if (operand &&
+        (dimsOf(operand).size() != wanted.size() || llvm::any_of(llvm::zip(dimsOf(operand), wanted), differ)))
+      return emitOpError("initial cell state or peepholes do not fit input and weights");
+  }
   results.push_back(results.back());
   return success();
 }
@@ -214,6 +225,7 @@ public:
   FailureOr<SmallVector<Value>> compose(ValueRange initial, Prepare prepare, Cell cell) {
     SmallVector<SmallVector<Value>> parts; // of each direction: states, then y
     int64_t directions = op.getDirection() == "bidirectional" ? 2 : 1;
+    requireFit(initial, directions);
     for (int64_t i = 0; i < directions; ++i) {
       bool backward = i == 1 || op.getDirection() == "reverse";
       parts.push_back(direction(i, backward, initial, prepare, cell));
@@ -229,7 +241,25 @@ public:
     return results;
   }
 
+  /// The operand, if there is one, has these dims.
+  void requireDims(Value operand, ArrayRef<DimExpr> wanted) {
+    if (operand)
+      for (auto [dim, other] : llvm::zip(getDims(operand), wanted))
+        require(c.b, c.loc, Relation::Equal, dim, other);
+  }
+
 private:
+  /// What the verifier can't see where dims are known only when run. Elementwise ops would repeat a batch of one.
+  void requireFit(ValueRange initial, int64_t directions) {
+    DimExpr all(directions), stacked = hidden * DimExpr(layer.gates);
+    requireDims(op.getW(), {all, stacked, dims[2]});
+    requireDims(op.getR(), {all, stacked, hidden});
+    requireDims(op.getBias(), {all, stacked * DimExpr(2)});
+    requireDims(op.getSequenceLens(), {dims[1]});
+    for (Value state : initial)
+      requireDims(state, op.getLayout() == 1 ? Dims{dims[1], all, hidden} : Dims{all, dims[1], hidden});
+  }
+
   SmallVector<Value> direction(int64_t index, bool backward, ValueRange initial, Prepare prepare, Cell cell) {
     Direction d(op, c, index, layer.gates);
     Type element = getElementType(x);
@@ -337,8 +367,10 @@ FailureOr<SmallVector<Value>> LSTMOp::compose(OpBuilder &b) {
     Value out = d.activate(0, peep(d.gate(gates, 1), 1, after));
     return {d.op("graph.mul", out, d.activate(2, after)), after};
   };
-  return LayerComposer<LSTMOp>(*this, b, {4, 4, 2, getWScale(), getWZero()})
-      .compose({getInitialH(), getInitialC()}, prepare, cell);
+  LayerComposer<LSTMOp> composer(*this, b, {4, 4, 2, getWScale(), getWZero()});
+  composer.requireDims(getPeepholes(),
+                       {DimExpr(getDirection() == "bidirectional" ? 2 : 1), getDims(getR())[2] * DimExpr(3)});
+  return composer.compose({getInitialH(), getInitialC()}, prepare, cell);
 }
 
 FailureOr<SmallVector<Value>> GRUOp::compose(OpBuilder &b) {

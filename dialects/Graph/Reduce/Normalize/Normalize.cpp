@@ -2,6 +2,7 @@
 //
 // How the normalizations compose.
 #include "dialects/Graph/Reduce/Normalize/Normalize.h"
+#include "dialects/Graph/Analysis/Requirements.h"
 #include "dialects/Graph/Builders/Element.h"
 #include "dialects/Graph/GraphOps.h"
 
@@ -48,11 +49,29 @@ LogicalResult checkAxis(Operation *op, int64_t axis) {
   return checkFloats(op);
 }
 
+/// The same of dims that are known only when run.
+static void requireNoLarger(OpBuilder &b, Operation *op) {
+  Dims dims = getDims(op->getOperand(0));
+  for (Value other : op->getOperands().drop_front()) {
+    Dims own = getDims(other);
+    for (size_t i = 1; i <= own.size(); ++i)
+      require(b, op->getLoc(), Relation::Broadcast, own[own.size() - i], dims[dims.size() - i]);
+  }
+}
+
+static DimExpr channelsOf(ArrayRef<DimExpr> dims) { return dims.size() > 1 ? dims[1] : DimExpr(1); }
+
+/// One value of each further operand for each channel: one for all of them is no form of ONNX's.
+static void requireChannels(OpBuilder &b, Operation *op) {
+  for (Value other : op->getOperands().drop_front())
+    require(b, op->getLoc(), Relation::Equal, getDims(other)[0], channelsOf(getDims(op->getOperand(0))));
+}
+
 LogicalResult checkChannels(Operation *op) {
   Dims dims = getDims(op->getOperand(0));
   if (dims.empty())
     return op->emitOpError("needs an operand of rank 1 or more");
-  DimExpr channels = dims.size() > 1 ? dims[1] : DimExpr(1);
+  DimExpr channels = channelsOf(dims);
   for (Value other : op->getOperands().drop_front()) {
     Dims more = getDims(other);
     if (more.empty() || (more[0].constant() && channels.constant() && more[0] != channels))
@@ -122,6 +141,7 @@ Moments composeMoments(Composer &c, Value x, ArrayRef<int64_t> dims, double epsi
 
 Composed LayerNormOp::compose(OpBuilder &b) {
   Composer c(b, getLoc());
+  requireNoLarger(b, *this);
   Type type = normalizeType(getX());
   Moments m = composeMoments(c, c.cast(getX(), type), dimsFrom(getX(), getAxis()), getEpsilon().convertToDouble());
   Value y = c.op("graph.mul", {m.centered, m.inverse});
@@ -133,6 +153,7 @@ Composed LayerNormOp::compose(OpBuilder &b) {
 
 Composed RMSNormOp::compose(OpBuilder &b) {
   Composer c(b, getLoc());
+  requireNoLarger(b, *this);
   Type type = normalizeType(getX());
   Value x = c.cast(getX(), type);
   Moments m = composeMoments(c, x, dimsFrom(x, getAxis()), getEpsilon().convertToDouble(), /*center=*/false);
@@ -150,6 +171,7 @@ static Value alongChannels(Composer &c, Value value, Type type, int64_t rank) {
 
 Composed BatchNormOp::compose(OpBuilder &b) {
   Composer c(b, getLoc());
+  requireChannels(b, *this);
   // Statistics may be wider than the data.
   Type type = normalizeType(getX());
   for (Value value : {getScale(), getMean()})
@@ -170,6 +192,7 @@ Composed BatchNormOp::compose(OpBuilder &b) {
 
 Composed GroupNormOp::compose(OpBuilder &b) {
   Composer c(b, getLoc());
+  requireChannels(b, *this);
   Type type = normalizeType(getX());
   Dims dims = graph::getDims(getX()), grouped = dims;
   if (int64_t groups = getGroups()) {
