@@ -110,6 +110,19 @@ def test_powers_of_two(mode, saturate):
     same(got, numpy_helper.to_float8e8m0(x, bool(saturate), mode))
 
 
+@pytest.mark.parametrize("mode", ["nearest", "up", "down"])
+def test_float64_to_powers_of_two(mode):
+    """Rounded once: what float32 rounds to a half, to a power of two or to infinity lies beside it."""
+    ones = np.array([1.5, 1.0, 2.0, 1.25, 2.0**-100, 1.5 * 2.0**100])
+    x = np.concatenate([np.nextafter(ones, 0), ones, np.nextafter(ones, np.inf), [2.0**128 * (1 - 2.0**-40)]])
+    model = one_node("Cast", [x], opset=25, to=TensorProto.FLOAT8E8M0, round_mode=mode, saturate=1)
+    got = hewn.compile(model).run({"x0": x})
+    fraction, exponent = np.frexp(x)  # in [0.5, 1)
+    up = {"nearest": fraction >= 0.75, "up": fraction > 0.5, "down": fraction < 0}[mode]
+    want = np.minimum(exponent - 1 + up + 127, 254)
+    assert next(iter(got.values())).view(np.uint8).tolist() == want.tolist()
+
+
 @pytest.mark.parametrize("name", ["int2", "uint2", "int4", "float4_e2m1fn"])
 def test_constant(name):
     """Several elements share a byte of the file."""

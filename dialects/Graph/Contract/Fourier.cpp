@@ -2,6 +2,7 @@
 //
 // Discrete Fourier transforms as products with matrices of cosines and sines, which run at full speed; lengths that can be cut in
 // two are, so that the matrices stay small.
+#include "dialects/Graph/Analysis/Requirements.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Contract/Contract.h"
 #include "dialects/Graph/GraphOps.h"
@@ -225,6 +226,8 @@ LogicalResult buildDFT(OnnxNode &node) {
                                       : std::optional(inverse && half ? (extent - DimExpr(1)) * DimExpr(2) : extent);
   if (!length)
     return failure();
+  if (half) // it has an element of whatever is transformed
+    require(node.b, node.loc, Relation::AtMost, DimExpr(1), *length);
   // The result with the input's dims, but for the one that was transformed.
   auto asBefore = [&](Value y) {
     if (!y || !unknown)
@@ -267,6 +270,8 @@ LogicalResult buildSTFT(OnnxNode &node) {
   std::optional<Complex> x = takeApart(node, c, signal);
   if (!step || !length || !x)
     return failure();
+  for (const DimExpr &size : {*step, *length})
+    require(node.b, node.loc, Relation::AtMost, DimExpr(1), size);
   DimExpr frames = (dims[1] - *length).floorDiv(*step) + DimExpr(1);
   // frames[b, f, i] = signal[b, f*step + i]: indices rather than windows, so that lengths may be known only when run.
   auto range = [&](DimExpr count, DimExpr stride, ArrayRef<DimExpr> shape) {

@@ -237,6 +237,23 @@ static Value saturateTo(Builder &e, Type to, Value x) {
   return x;
 }
 
+/// A float64 as the float32 that lies on the same side of every half and every power of two: of the two around it the one that is
+/// nearer to zero, with its last bit set where anything was cut off. What is beyond float32 becomes infinity.
+static Value truncateOdd(Builder &e, Type type, Value x) {
+  constexpr double beyond = 0x1p128;
+  Value near = e.createOrFold<arith::TruncFOp>(type, x), back = e.createOrFold<arith::ExtFOp>(x.getType(), near);
+  Value size = abs(e, NumberKind::Float, x);
+  Value above = compare(e, NumberKind::Float, Order::Greater, abs(e, NumberKind::Float, back), size);
+  Value fits = compare(e, NumberKind::Float, Order::Less, size, constant(e, size, beyond));
+  Value cut = compare(e, NumberKind::Float, Order::NotEqual, back, x);
+  Value bits = e.createOrFold<arith::BitcastOp>(withElement(type, e.getI32Type()), near), one = constant(e, bits, 1);
+  above = e.createOrFold<arith::AndIOp>(above, fits);
+  cut = e.createOrFold<arith::AndIOp>(cut, fits);
+  bits = e.createOrFold<arith::SelectOp>(above, e.createOrFold<arith::SubIOp>(bits, one), bits);
+  bits = e.createOrFold<arith::SelectOp>(cut, e.createOrFold<arith::OrIOp>(bits, one), bits);
+  return e.createOrFold<arith::BitcastOp>(type, bits);
+}
+
 /// A float32 that a power of two of 8 bits stands for; the sign is lost, infinity becomes NaN.
 static Value toPowerOfTwo(Builder &e, Value x, bool saturate, StringRef roundMode) {
   constexpr int64_t one = 1 << 23, special = 255 << 23, largest = 254 << 23;
@@ -283,8 +300,10 @@ Value cast(Builder &e, Type from, Type to, Value x, bool saturate, StringRef rou
       if (source.getIntOrFloatBitWidth() < target.getIntOrFloatBitWidth())
         return e.createOrFold<arith::ExtFOp>(type, x);
       // To fewer bits than float32 has in one step: rounded twice, some numbers end on the other side of a half.
-      if (source.getIntOrFloatBitWidth() > target.getIntOrFloatBitWidth() &&
-          (to == target || isa<Float8E8M0FNUType>(to)))
+      bool narrows = source.getIntOrFloatBitWidth() > target.getIntOrFloatBitWidth();
+      if (narrows && isa<Float8E8M0FNUType>(to))
+        x = truncateOdd(e, type, x);
+      else if (narrows && to == target)
         x = e.createOrFold<arith::TruncFOp>(type, x);
       return from == to ? x : narrowTo(e, to, x, saturate, roundMode);
     }

@@ -227,6 +227,15 @@ LogicalResult buildPad(OnnxNode &node) {
   std::string mode = node.getString("mode", "constant");
   if (mode == "constant" && !value && node.getFloat("value", 0) != 0)
     value = c.scalarLike(x, node.getFloat("value", 0));
+  // What negative pads take away is not there to be repeated.
+  for (size_t d = 0; mode != "constant" && d < rank; ++d) {
+    if (isNonNegative(low[d]) && isNonNegative(high[d]))
+      continue;
+    DimExpr before = clampToZero(low[d] * DimExpr(-1)), behind = clampToZero(high[d] * DimExpr(-1));
+    x = x ? c.slice(x, int64_t(d), before, getDims(x)[d] - before - behind) : x;
+    low[d] = clampToZero(low[d]);
+    high[d] = clampToZero(high[d]);
+  }
   return node.finish(c.pad(x, low, high, mode, mode == "constant" ? value : Value()));
 }
 

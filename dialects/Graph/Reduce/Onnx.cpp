@@ -164,6 +164,8 @@ LogicalResult buildGlobalPool(OnnxNode &node) {
     return node.refuse("needs an input of rank 3 or more");
   Composer c(node);
   SmallVector<int64_t> dims = llvm::to_vector(llvm::seq<int64_t>(2, getRank(x)));
+  for (int64_t d : dims)
+    require(node.b, node.loc, Relation::AtMost, DimExpr(1), getDims(x)[d]);
   if (node.opType() == "GlobalAveragePool")
     return node.finish(c.reduce("graph.reduce_mean", x, dims, true));
   if (node.opType() == "GlobalMaxPool")

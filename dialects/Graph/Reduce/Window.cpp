@@ -73,6 +73,8 @@ static std::optional<Pool> readPool(OnnxNode &node, Value x) {
   pool.window = *window;
   bool ceil = node.getInt("ceil_mode", 0);
   for (auto [i, extent] : llvm::enumerate(pool.extents)) {
+    require(node.b, node.loc, Relation::AtMost, DimExpr(1),
+            extent); // a window of padding alone has no largest and no mean
     DimExpr reach((window->kernel[i] - 1) * window->dilations[i] + 1), stride(window->strides[i]), size;
     DimExpr padded = extent + window->low[i] + window->high[i];
     if (window->same)

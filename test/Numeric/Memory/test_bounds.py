@@ -80,6 +80,10 @@ CASES = [
     ("Conv", {}, [ones(1, 2, 5), ones(4, 2, 3), ones(4)], [ones(1, 2, 5), ones(4, 2, 3), ones(1)], [(1, 2)], "equal, and are 1 and 4"),
     ("GRU", {"hidden_size": 3}, GRU, [*GRU[:-1], ones(1, 1, 3)], [], "equal, and are 1 and 2"),
     ("GRU", {"hidden_size": 3}, GRU, [GRU[0], ones(2, 9, 4), *GRU[2:]], [], "equal, and are 2 and 1"),
+    ("GRU", {"hidden_size": 3}, GRU, [GRU[0], ones(1, 6, 4), ones(1, 6, 2), ones(1, 12), LENGTHS, ones(1, 2, 2)], [], "equal, and are 2 and 3"),
+    ("BatchNormalization", {"training_mode": 1}, [ones(2, 3, 4), *[ones(3)] * 4], [ones(2, 3, 4), *[ones(3)] * 3, ones(1)], [], "equal, and are 1 and 3"),
+    ("DFT", {"onesided": 1}, [ones(1, 4, 1)], [ones(1, 0, 1)], [(0, 2)], "takes 1 elements along a dim that has 0"),
+    ("STFT", {}, [ones(1, 8, 1), np.array(2), ones(4)], [ones(1, 8, 1), np.array(0), ones(4)], [(0, 2)], "takes 1 elements along a dim that has 0"),
     ("LSTM", {"hidden_size": 3}, LSTM, [*LSTM[:6], ones(1, 1, 3), LSTM[7]], [], "equal, and are 1 and 2"),
     ("LSTM", {"hidden_size": 3}, LSTM, [*LSTM[:7], ones(1, 3)], [], "equal, and are 3 and 9"),
     ("RotaryEmbedding", {}, [ones(2, 1, 3, 4), ones(9, 2), ones(9, 2), zeros(2, 3)], [ones(2, 1, 3, 4), ones(9, 2), ones(8, 2), zeros(2, 3)], TURNS, "equal, and are 8 and 9"),
@@ -180,6 +184,28 @@ def test_odd_values(op, x, operands, attributes, said):
     module = hewn.compile(model_of([helper.make_node(op, ["x", *names], outputs, **made)], inputs, outputs, 18))
     with pytest.raises(hewn.RunError, match=said):
         module.run({"x": x} | dict(zip(names, operands)))
+
+
+@pytest.mark.parametrize("op", ["MaxPool", "AveragePool", "LpPool", "GlobalMaxPool", "GlobalAveragePool"])
+def test_pool_of_nothing(op):
+    window = {} if "Global" in op else {"kernel_shape": [2], "pads": [1, 1]}
+    module = one(op, [], [1, 2, None], **window)
+    assert module.run({"x": ones(1, 2, 3)})["y"].ndim == 3
+    with pytest.raises(hewn.RunError, match="takes 1 elements along a dim that has 0"):
+        module.run({"x": ones(1, 2, 0)})
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_wrap_after_cropping(known):
+    """What a negative pad takes away is not repeated at the other end."""
+    pads, x = np.array([2, -1]), np.arange(5, dtype=F)
+    if known:
+        got = one("Pad", [pads], [None], mode="wrap", opset=19).run({"x": x})["y"]
+    else:
+        node = helper.make_node("Pad", ["x", "p"], ["y"], mode="wrap")
+        module = hewn.compile(model_of([node], {"x": (F, [None]), "p": (np.int64, [2])}, ["y"], 19))
+        got = module.run({"x": x, "p": pads})["y"]
+    assert got.tolist() == [2, 3, 0, 1, 2, 3]
 
 
 def test_largest_of_nothing():

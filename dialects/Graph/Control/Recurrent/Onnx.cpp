@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How ONNX's LSTM, GRU and RNN become ours: names of activations and their parameters are sorted out.
+#include "dialects/Graph/Analysis/Requirements.h"
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Control/Recurrent/Recurrent.h"
@@ -62,6 +63,9 @@ LogicalResult buildRecurrent(OnnxNode &node) {
       return node.refuse("needs input and weights");
     segments.push_back(input ? 1 : 0);
   }
+  // The size of the state is said twice.
+  if (Dims weights = getDims(state.operands[2]); node.hasAttr("hidden_size") && weights.size() == 3)
+    require(node.b, node.loc, Relation::Equal, weights[2], DimExpr(node.getInt("hidden_size", 0)));
   state.addAttribute("operandSegmentSizes", node.b.getDenseI32ArrayAttr(segments));
   std::string direction = node.getString("direction", "forward");
   SmallVector<StringRef> otherwise;

@@ -2,6 +2,7 @@
 //
 // How ONNX's normalizations become ours: axes, old forms, and the outputs that
 // only some models ask for.
+#include "dialects/Graph/Analysis/Requirements.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/GraphOps.h"
 #include "dialects/Graph/Reduce/Normalize/Normalize.h"
@@ -200,6 +201,8 @@ LogicalResult buildBatchNorm(OnnxNode &node) {
   if (trains(node)) {
     if (getRank(node.input(1)) != 1 || getRank(x) < 2)
       return node.refuse("training mode with statistics that are not one a channel");
+    for (Value running : {mean, variance})
+      require(node.b, node.loc, Relation::Equal, numElements(getDims(running)), getDims(x)[1]);
     SmallVector<int64_t> dims = {0};
     llvm::append_range(dims, dimsFrom(x, 2));
     Value wide = c.cast(x, normalizeType(x)), kept = c.reduce("graph.reduce_mean", wide, dims, true);
