@@ -2,6 +2,7 @@
 """Lanes whose places are no neighbours: every second, backwards, folded at borders, resampled; by whole and by broken vectors."""
 
 import functools
+import time
 
 import numpy as np
 import pytest
@@ -85,6 +86,20 @@ def test_resampling(target, mode, coordinates):
                 nearest_mode="floor" if coordinates == "asymmetric" else "round_prefer_floor",
             )
             expect_as_onnxruntime([node], constants, x, target, dynamic=False, tolerance=1e-4)
+
+
+@pytest.mark.parametrize("outside", [0, 1])
+@pytest.mark.parametrize("coordinates", ["half_pixel", "align_corners", "asymmetric", "half_pixel_symmetric"])
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+def test_weights_of_many(mode, coordinates, outside):
+    """An image that is shrunk by much: each element is the mean of more than could be written one after another."""
+    attributes = {"mode": mode, "coordinate_transformation_mode": coordinates, "exclude_outside": outside}
+    node = helper.make_node("Resize", ["x", "", "", "sizes"], ["y"], antialias=1, **attributes)
+    begin = time.process_time()
+    for dynamic in (False, True):
+        constants = {"sizes": np.array([2, 1, 5, 3], np.int64)}
+        expect_as_onnxruntime([node], constants, numbers(2, 1, 96, 70), "host", dynamic, tolerance=1e-5)
+    assert time.process_time() - begin < 20  # of compiling, mostly: straight code took minutes
 
 
 @pytest.mark.parametrize("dynamic", [False, True])

@@ -54,8 +54,15 @@ private:
   }
 };
 
-/// Keys' cubic with parameter `a` at distance x >= 0.
-mlir::Value cubicWeight(Positions &p, mlir::Value x, double a);
+/// Keys' cubic with parameter `a` at distance x >= 0. Here and in Scaling.h `P` is `Positions`, or the like on whole tensors.
+template <typename P> mlir::Value cubicWeight(P &p, mlir::Value x, double a) {
+  using mlir::Value;
+  Value inner = p.add(p.mul(p.mul(p.sub(p.mul(p.constant(a + 2), x), p.constant(a + 3)), x), x), p.constant(1));
+  Value outer = p.sub(p.mul(p.add(p.mul(p.sub(p.mul(p.constant(a), x), p.constant(5 * a)), x), p.constant(8 * a)), x),
+                      p.constant(4 * a));
+  Value far = p.select(p.compare(mlir::arith::CmpFPredicate::OLT, x, p.constant(2)), outer, p.constant(0));
+  return p.select(p.compare(mlir::arith::CmpFPredicate::OLE, x, p.constant(1)), inner, far);
+}
 
 } // namespace hewn::graph
 

@@ -2,7 +2,7 @@
 //
 // Resampling along one dim: where a result index lies in the operand, and the weights of the elements around it.
 #include "dialects/Graph/GraphOps.h"
-#include "dialects/Graph/Move/Resample/Positions.h"
+#include "dialects/Graph/Move/Resample/Scaling.h"
 
 using namespace mlir;
 
@@ -86,37 +86,9 @@ static Value givenAt(ResizeOp op, Positions &p, int64_t i) {
   return number.getType() == p.type ? number : p.e.b.createOrFold<arith::ExtFOp>(p.e.loc, p.type, number);
 }
 
-/// The position in the operand of result index `at`.
-static Value originalPosition(ResizeOp op, Positions &p, Index at) {
-  ElementBuilder &e = p.e;
-  Value in = p.of(e.extent(op.getX(), op.getDim())), out = p.of(e.expression(parseDims(op.getSize())->front()));
-  Value one = p.constant(1), half = p.constant(0.5), y = p.of(at);
-  double written = op.getScale().convertToDouble();
-  Value scale = written < 0 ? givenAt(op, p, 0) : written != 0 ? p.constant(written) : p.div(out, in);
-  Value width = written != 0 ? p.mul(scale, in) : out;
-  StringRef mode = op.getCoordinates();
-  auto centered = [&] { return p.sub(p.div(p.add(y, half), scale), half); };
-  Value single = p.compare(arith::CmpFPredicate::OEQ, width, one);
-  // Where the result has one element the quotient below is not looked at; it must not be x/0 either.
-  Value steps = p.select(single, one, p.sub(width, one));
-  if (mode == "align_corners")
-    return p.select(single, p.constant(0), p.div(p.mul(y, p.sub(in, one)), steps));
-  if (mode == "asymmetric")
-    return p.div(y, scale);
-  if (mode == "pytorch_half_pixel")
-    return p.select(single, p.constant(-0.5), centered());
-  if (mode == "half_pixel_symmetric")
-    return p.add(p.mul(p.mul(in, half), p.sub(one, p.div(out, width))), centered());
-  if (mode == "tf_crop_and_resize") {
-    Value start = op.getGiven() ? givenAt(op, p, 1) : p.constant(op.getRoiStart().convertToDouble());
-    Value end = op.getGiven() ? givenAt(op, p, 2) : p.constant(op.getRoiEnd().convertToDouble());
-    Value reach = p.mul(p.sub(end, start), p.sub(in, one));
-    Value within = p.select(single, p.mul(reach, half), p.div(p.mul(y, reach), steps));
-    return p.add(within, p.mul(start, p.sub(in, one)));
-  }
-  if (mode == "tf_half_pixel_for_nn")
-    return p.div(p.add(y, half), scale);
-  return centered();
+/// What the position of an index is computed from.
+static Scaling scalingOf(ResizeOp op, Positions &p, llvm::function_ref<Value(int64_t)> given) {
+  return {p.of(p.e.extent(op.getX(), op.getDim())), p.of(p.e.expression(parseDims(op.getSize())->front())), given};
 }
 
 /// `place`, a position in the operand rounded down or to the nearest, with what is known of neighbours' places: they ascend.
@@ -138,11 +110,8 @@ static Index placeOf(ResizeOp op, ElementBuilder &e, Index at, Index place) {
   return e.ascending(place, int64_t(std::min(std::ceil(double(e.lanes - 1) * step), longest)) + 2);
 }
 
-/// The elements that are weighed at `position`, that of index `at`, with weights that sum to 1.
-static SmallVector<Tap> tapsAt(ResizeOp op, Positions &p, Index at, Value position) {
-  bool cubic = op.getMode() == "cubic";
-  double a = op.getCubic().convertToDouble(), shrink = 1; // the least that it may be
-  Value factor;
+TapRange tapRangeOf(ResizeOp op) {
+  TapRange range;
   // The number of weights is bounded: an image shrunk by more than 64 is blurred less than it should be.
   constexpr double least = 1.0 / 64;
   if (op.getAntialias()) {
@@ -152,33 +121,39 @@ static SmallVector<Tap> tapsAt(ResizeOp op, Positions &p, Index at, Value positi
     if (scale == 0 && in && out && *in > 0)
       scale = double(*out) / double(*in);
     if (scale > 0 && scale < 1)
-      shrink = std::max(scale, least);
-    if (scale < 0 || (scale == 0 && !(in && out))) {
-      shrink = std::max(in && *in > 0 ? 1.0 / double(*in) : 0.0, least);
-      Value told = scale < 0 ? givenAt(op, p, 0)
-                             : p.div(p.of(p.e.expression(parseDims(op.getSize())->front())),
-                                     p.of(p.e.extent(op.getX(), op.getDim())));
-      factor = p.max(p.constant(shrink), p.sub(p.constant(1), p.max(p.constant(0), p.sub(p.constant(1), told))));
-    }
+      range.shrink = std::max(scale, least);
+    range.isTold = scale < 0 || (scale == 0 && !(in && out));
+    if (range.isTold)
+      range.shrink = std::max(in && *in > 0 ? 1.0 / double(*in) : 0.0, least);
   }
-  if (!factor)
-    factor = p.constant(shrink);
+  double reach = op.getMode() == "cubic" ? 2 : 1;
+  range.first = int64_t(std::floor(-reach / range.shrink)) + 1;
+  range.last = 1 - range.first;
+  return range;
+}
+
+/// The elements that are weighed at `position`, that of index `at`, with weights that sum to 1.
+static SmallVector<Tap> tapsAt(ResizeOp op, Positions &p, Index at, Value position) {
+  TapRange range = tapRangeOf(op);
+  double a = op.getCubic().convertToDouble();
+  auto given = [&](int64_t i) { return givenAt(op, p, i); };
+  Value factor = range.isTold ? distanceFactor(op, p, range, scalingOf(op, p, given)) : p.constant(range.shrink);
   Value whole = p.floor(position), ratio = p.sub(position, whole);
   Index base = placeOf(op, p.e, at, p.toIndex(whole));
-  int64_t reach = cubic ? 2 : 1, first = int64_t(std::floor(-double(reach) / shrink)) + 1, last = 1 - first;
   Index zero = p.e.constant(0), extent = p.e.extent(op.getX(), op.getDim());
   SmallVector<Tap> taps;
   Value sum;
-  for (int64_t i = first; i <= last; ++i) {
+  for (int64_t i = range.first; i <= range.last; ++i) {
     Value distance = p.mul(p.abs(p.sub(p.constant(double(i)), ratio)), factor);
-    Value weight = cubic ? cubicWeight(p, distance, a) : p.max(p.constant(0), p.sub(p.constant(1), distance));
+    Value weight =
+        op.getMode() == "cubic" ? cubicWeight(p, distance, a) : p.max(p.constant(0), p.sub(p.constant(1), distance));
     Index index = p.e.add(base, p.e.constant(i));
     if (op.getExcludeOutside())
       weight = p.select(p.e.inBounds(index, extent), weight, p.constant(0));
     taps.push_back({p.e.max(zero, p.e.min(index, p.e.sub(extent, p.e.constant(1)))), weight});
     sum = sum ? p.add(sum, weight) : weight;
   }
-  if (op.getExcludeOutside() || shrink < 1) {
+  if (op.getExcludeOutside() || range.shrink < 1) {
     Value none = p.compare(arith::CmpFPredicate::OEQ, sum, p.constant(0));
     sum = p.select(none, p.constant(1), sum);
     for (Tap &tap : taps)
@@ -219,7 +194,8 @@ Value ResizeOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
     return e.read(getX(), from);
   }
   Positions p(e, element.isF64() ? element : Type(e.b.getF32Type()));
-  Value position = originalPosition(*this, p, at[dim]), result;
+  auto given = [&](int64_t i) { return givenAt(*this, p, i); };
+  Value position = originalPosition(*this, p, p.of(at[dim]), scalingOf(*this, p, given)), result;
   if (nearest) {
     from[dim] = roundPosition(*this, p, at[dim], position);
     result = e.read(getX(), from);

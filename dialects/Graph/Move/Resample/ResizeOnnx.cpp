@@ -4,6 +4,7 @@
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Move/Resample/Scaling.h"
 
 using namespace mlir;
 
@@ -242,6 +243,11 @@ LogicalResult buildResize(OnnxNode &node) {
          node.attr("roiStart", b.getF64FloatAttr(r->roiStart[axis])),
          node.attr("roiEnd", b.getF64FloatAttr(r->roiEnd[axis])),
          node.attr("extrapolation", b.getF64FloatAttr(node.getFloat("extrapolation_value", 0)))});
+    auto resize = x ? x.getDefiningOp<ResizeOp>() : ResizeOp();
+    if (resize && mode != "nearest" && tapRangeOf(resize).count() > kMostUnrolledTaps) {
+      x = composeTaps(c, resize);
+      node.discard(resize);
+    }
   }
   return node.finish(c.cast(x, element));
 }

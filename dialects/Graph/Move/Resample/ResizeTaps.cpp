@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Interpolation by many weights: y[.., i, ..] = sum over t of weight[i, t] * x[.., place[i, t], ..].
+#include "dialects/Graph/Builders/Compose.h"
+#include "dialects/Graph/Move/Resample/Scaling.h"
+
+using namespace mlir;
+
+namespace hewn::graph {
+
+namespace {
+/// What `Positions` does, on tensors that broadcast.
+class TensorPositions {
+public:
+  TensorPositions(Composer &c, Type type) : c(c), type(type) {}
+
+  Value constant(double value) { return makeSplat(c.b, c.loc, type, value); }
+  Value add(Value a, Value b) { return c.op("graph.add", {a, b}); }
+  Value sub(Value a, Value b) { return c.op("graph.sub", {a, b}); }
+  Value mul(Value a, Value b) { return c.op("graph.mul", {a, b}); }
+  Value div(Value a, Value b) { return c.op("graph.div", {a, b}); }
+  Value max(Value a, Value b) { return c.op("graph.maximum", {a, b}); }
+  Value floor(Value a) { return c.op("graph.floor", a); }
+  Value abs(Value a) { return c.op("graph.abs", a); }
+  Value select(Value condition, Value a, Value b) { return c.op("graph.where", {condition, a, b}); }
+  Value compare(arith::CmpFPredicate predicate, Value a, Value b) {
+    using F = arith::CmpFPredicate;
+    return c.op(predicate == F::OEQ   ? "graph.equal"
+                : predicate == F::OLT ? "graph.less"
+                : predicate == F::OLE ? "graph.less_or_equal"
+                                      : "graph.greater_or_equal",
+                {a, b});
+  }
+  Value of(const DimExpr &number) { return c.cast(c.number(number), type); }
+
+  Composer &c;
+  Type type;
+};
+} // namespace
+
+Value composeTaps(Composer &c, ResizeOp op) {
+  Value x = op.getX(), given = op.getGiven();
+  Dims dims = getDims(x);
+  int64_t dim = int64_t(op.getDim());
+  DimExpr in = dims[dim], out = parseDims(op.getSize())->front(), one(1);
+  Type element = getElementType(x);
+  TensorPositions p(c, element.isF64() ? element : Type(c.b.getF32Type()));
+  auto givenAt = [&](int64_t i) { return c.cast(c.reshape(c.slice(given, 0, DimExpr(i), one), {}), p.type); };
+  Scaling scaling = {p.of(in), p.of(out), givenAt};
+  TapRange range = tapRangeOf(op);
+  DimExpr count(range.count());
+
+  Value position = originalPosition(op, p, c.cast(c.reshape(c.range(out), {out, one}), p.type), scaling);
+  Value factor = range.isTold ? distanceFactor(op, p, range, scaling) : p.constant(range.shrink);
+  Value whole = p.floor(position), ratio = p.sub(position, whole);
+  Value offsets = c.reshape(c.range(c.number(DimExpr(range.first)), c.number(one), count), {one, count});
+  Value distance = p.mul(p.abs(p.sub(c.cast(offsets, p.type), ratio)), factor);
+  Value weights = op.getMode() == "cubic" ? cubicWeight(p, distance, op.getCubic().convertToDouble())
+                                          : p.max(p.constant(0), p.sub(p.constant(1), distance));
+  Value places = c.op("graph.add", {c.cast(whole, c.b.getI64Type()), offsets});
+  Value first = c.number(DimExpr(0)), last = c.number(in - one);
+  if (op.getExcludeOutside()) {
+    Value behind = c.op("graph.greater_or_equal", {places, first}),
+          before = c.op("graph.less_or_equal", {places, last});
+    weights = p.select(behind, p.select(before, weights, p.constant(0)), p.constant(0));
+  }
+  Value sum = c.reduce("graph.reduce_sum", weights, {1}, true);
+  if (!sum)
+    return {};
+  weights = p.div(weights, p.select(p.compare(arith::CmpFPredicate::OEQ, sum, p.constant(0)), p.constant(1), sum));
+  places = c.op("graph.maximum", {first, c.op("graph.minimum", {places, last})});
+
+  Dims table = {out, count}, column = {out};
+  table.append(dims.size() - dim - 1, one);
+  column.append(dims.size() - dim - 1, one);
+  if (!places)
+    return {};
+  Value taken = make<GatherOp>(c.b, c.loc, {x, places}, c.b.getNamedAttr("axis", c.b.getI64IntegerAttr(dim)));
+  Value result =
+      c.reduce("graph.reduce_sum", p.mul(c.cast(taken, p.type), c.reshape(weights, table)), {dim + 1}, false);
+  if (op.getCoordinates() == "tf_crop_and_resize") {
+    Value low = p.compare(arith::CmpFPredicate::OGE, position, p.constant(0));
+    Value high = p.compare(arith::CmpFPredicate::OLE, position, p.of(in - one));
+    Value beyond = p.constant(op.getExtrapolation().convertToDouble());
+    result = p.select(c.reshape(low, column), p.select(c.reshape(high, column), result, beyond), beyond);
+  }
+  return c.cast(result, element);
+}
+
+} // namespace hewn::graph
