@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 
+import models
 import pytest
 
 HERE = pathlib.Path(__file__).parent
@@ -126,3 +127,24 @@ time.sleep(0.2)
 """
     for _ in range(3):
         assert ends(python(script)) == ""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_program_leaves_no_folder(tmp_path, number):
+    """hewn run compiles into a folder of its own first."""
+    hewn = pathlib.Path(os.environ["HEWN_TOOLS"]) / "hewn"
+    model, scratch = tmp_path / "model.onnx", tmp_path / "scratch"
+    scratch.mkdir()
+    model.write_bytes(models.deep(300).SerializeToString())
+    process = subprocess.Popen(
+        [hewn, "run", model],
+        env=os.environ | {"TMPDIR": str(scratch)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    end = time.monotonic() + 60
+    while not any(scratch.iterdir()) and process.poll() is None and time.monotonic() < end:
+        time.sleep(0.002)
+    process.send_signal(number)
+    assert process.wait(60) == -number
+    assert not any(scratch.iterdir())

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/hewn/Loaded.h"
 #include "lib/Support/Printable.h"
+#include "lib/Support/ScratchFolders.h"
 #include "tools/hewn/Subcommands.h"
 
 #include "llvm/ADT/SmallString.h"
@@ -62,12 +63,12 @@ std::unique_ptr<Loaded> Loaded::open(const std::string &path, int threads, hewn_
   std::unique_ptr<Loaded> loaded(new Loaded);
   std::string library = path;
   if (llvm::sys::path::extension(path) != ".so") {
-    llvm::SmallString<128> made;
-    if (std::error_code error = llvm::sys::fs::createUniqueDirectory("hewn", made)) {
-      llvm::errs() << "error: can't make a temporary folder: " << error.message() << "\n";
+    llvm::Expected<std::string> made = makeScratchFolder();
+    if (!made) {
+      llvm::errs() << "error: " << llvm::toString(made.takeError()) << "\n";
       return nullptr;
     }
-    loaded->folder = made.str().str();
+    loaded->folder = std::move(*made);
     library = loaded->folder + "/model.so";
     if (!compileModel(path, library, "", "", false, /*transient=*/true))
       return nullptr;
@@ -104,7 +105,7 @@ Loaded::~Loaded() {
     descriptor->runtime->context_destroy(context);
   hewn_library_close(library);
   if (!folder.empty())
-    llvm::sys::fs::remove_directories(folder);
+    removeScratchFolder(folder);
 }
 
 int Loaded::inputNamed(const std::string &name) const {

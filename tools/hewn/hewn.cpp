@@ -2,12 +2,14 @@
 //
 // hewn: the command line.
 #include "hewn/compiler.h"
+#include "lib/Support/ScratchFolders.h"
 #include "tools/hewn/CommandLine.h"
 #include "tools/hewn/Subcommands.h"
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/raw_ostream.h"
 #include <csignal>
+#include <thread>
 
 using namespace hewn::tool;
 namespace cl = llvm::cl;
@@ -49,7 +51,27 @@ bool asksForHelp(llvm::ArrayRef<const char *> arguments) {
 
 } // namespace
 
+/// A thread that takes what would interrupt the program, and removes its scratch folders before it ends as it would have. Threads that
+/// are made later leave these signals to it.
+static void cleanUpWhenInterrupted() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (int number : {SIGINT, SIGTERM, SIGHUP})
+    if (struct sigaction now; sigaction(number, nullptr, &now) == 0 && now.sa_handler == SIG_DFL) // nohup ignores one
+      sigaddset(&signals, number);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  std::thread([signals] {
+    int number = 0;
+    sigwait(&signals, &number);
+    hewn::removeScratchFolders();
+    signal(number, SIG_DFL);
+    pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+    raise(number);
+  }).detach();
+}
+
 int main(int argc, char **argv) {
+  cleanUpWhenInterrupted();
   signal(SIGXFSZ, SIG_IGN); // a file that may not grow is an error of the write
   const Subcommand all[] = {{compileCommand(), compileMain}, {runCommand(), runMain},
                             {benchCommand(), benchMain},     {profileCommand(), profileMain},

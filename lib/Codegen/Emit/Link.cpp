@@ -3,6 +3,7 @@
 #include "hewn/runtime.h"
 #include "lib/Codegen/Emit/Weights.h"
 #include "lib/Support/OutputFile.h"
+#include "lib/Support/ScratchFolders.h"
 
 #include "lld/Common/Driver.h"
 #include "llvm/Object/Archive.h"
@@ -19,15 +20,15 @@ using namespace llvm;
 namespace hewn::codegen {
 
 Expected<ScratchFolder> ScratchFolder::create() {
-  SmallString<128> path;
-  if (std::error_code error = sys::fs::createUniqueDirectory("hewn", path))
-    return createStringError("can't make a temporary folder: " + error.message());
-  return ScratchFolder(path.str().str());
+  Expected<std::string> path = makeScratchFolder();
+  if (!path)
+    return path.takeError();
+  return ScratchFolder(std::move(*path));
 }
 
 ScratchFolder::~ScratchFolder() {
   if (!folder.empty())
-    (void)sys::fs::remove_directories(folder);
+    removeScratchFolder(folder);
 }
 
 std::string ScratchFolder::path(StringRef name) const {

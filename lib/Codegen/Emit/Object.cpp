@@ -160,7 +160,9 @@ static std::atomic<bool> broken = false;
 
 Error recoverLLVM(function_ref<Error()> work) {
   if (broken)
-    return createStringError("internal error: the compiler failed before in this process");
+    return createStringError(
+        "internal error: the compiler crashed before in this process, and left memory and locks in no known "
+        "state; another process compiles");
   fatalMessage.clear();
   Error result = Error::success();
   CrashRecoveryContext recovery;

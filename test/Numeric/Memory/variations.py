@@ -322,19 +322,20 @@ def main():
     parser.add_argument("--each", type=int, default=0, help="runs of a model at most; 0: all")
     given = parser.parse_args()
     first, step = map(int, given.shard.split("/"))
-    start, total, found = time.monotonic(), 0, collections.Counter()
+    start, total, without, found = time.monotonic(), 0, 0, collections.Counter()
     chosen = [case for case in cases() if re.search(given.only, case.name)][first::step]
     for case in chosen:
         if time.monotonic() - start > given.seconds:
             break
         runs, wrong = in_child(case, given.each)
         total += runs
+        without += runs == 0  # no form of it compiles, or its weights are not in the plan's text
         for kind, where, text, why in wrong:
             found["may be" if why else kind] += 1
             if not why:
                 print(f"{case.name}: {kind}: {where}: {text}", flush=True)
     may = found.pop("may be", 0)
-    print(f"{total} runs, {may} that judged.py excuses, {dict(found) or 'no others'}")
+    print(f"{total} runs, {without} cases without any, {may} that judged.py excuses, {dict(found) or 'no others'}")
     return bool(found)
 
 

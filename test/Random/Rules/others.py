@@ -17,8 +17,6 @@ WITHOUT = {
     "RandomUniformLike": "chance",
     "com.microsoft.DynamicQuantizeLSTM": "onnxruntime's kernel is not exact",
     "com.microsoft.SimplifiedLayerNormalization": "onnxruntime has it in ONNX's own domain",
-    "NegativeLogLikelihoodLoss": "its classes are drawn by no rule yet",
-    "SoftmaxCrossEntropyLoss": "its classes are drawn by no rule yet",
     "Constant": "an initializer by another name, which the importer makes of it",
 }
 
@@ -66,6 +64,24 @@ def tf_idf(g, op):
     words = g.leaf(I32, [(8, None)], 0, 4)
     pool = {"ngram_counts": [0, 3], "ngram_indexes": [0, 1, 2, 3], "pool_int64s": [1, 2, 3, 1, 2]}
     return g.node("TfIdfVectorizer", [words], mode="TF", min_gram_length=1, max_gram_length=2, max_skip_count=0, **pool)
+
+
+@rule("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss")
+def loss(g, op):
+    """Scores of classes along dim 1, and the class of each position, which may be one that does not count."""
+    scores = g.value([F32], 2, 4, test=lambda v: v.size)
+    classes = scores.shape[1]
+    if scores.labels[1]:
+        raise Reject("classes are drawn of a known number")
+    ignored = g.choice.choice((None, None, 0, classes - 1, -1))
+    low = -1 if ignored == -1 else 0
+    target = g.leaf(g.choice.choice((I32, I64)), [d for i, d in enumerate(scores.dims) if i != 1], low, classes - 1)
+    weight = g.leaf(F32, [scores.dims[1]], 0.5, 2) if g.choice.random() < 0.5 else None
+    reduction = g.choice.choice(("none", "mean", "sum"))
+    if reduction == "mean" and (ignored is not None and (target.array == ignored).all()):
+        raise Reject("the mean of nothing")
+    outputs = 2 if op.name == "SoftmaxCrossEntropyLoss" and g.choice.random() < 0.5 else 1
+    return g.node(op.name, [scores, target, weight], outputs=outputs, reduction=reduction, ignore_index=ignored)
 
 
 @rule("ai.onnx.preview.training.Adagrad", "ai.onnx.preview.training.Adam", "ai.onnx.preview.training.Momentum")
