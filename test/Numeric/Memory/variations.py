@@ -11,6 +11,7 @@ onnxruntime is at fault, or ONNX says nothing, stands in judged.py.
 
 import argparse
 import collections
+import faulthandler
 import json
 import os
 import pathlib
@@ -250,6 +251,7 @@ def work(case, say, most, only="", begin=0):
 
 
 def child(case, most, only, begin, writing):
+    faulthandler.disable()  # how it ended is told below; judges end so, too
     resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with os.fdopen(writing, "w") as out:
