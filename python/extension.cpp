@@ -16,6 +16,7 @@
 #include <cstring>
 #include <cxxabi.h>
 #include <deque>
+#include <dlfcn.h>
 #include <stdexcept>
 #include <unistd.h>
 
@@ -114,11 +115,19 @@ compileModel(std::optional<nb::str> path, std::optional<nb::bytes> bytes, std::o
   return result;
 }
 
-/// (name, type code, bits, dims: an int, or a symbol's name, or the text of a formula, or None where the data decides)
+/// (name, type code, bits, dims: an int, or a symbol's name, or the text of a formula, or None where the data decides; kind). Of what
+/// is no tensor, type and dims are those of its tensors, with None instead of dims where their rank may differ.
 nb::list describe(const hewn_model *model, const hewn_tensor_info *infos, int count) {
   nb::list all;
   for (int i = 0; i < count; ++i) {
     nb::list dims;
+    if (infos[i].kind != HEWN_KIND_TENSOR) {
+      for (int d = 0; d < infos[i].element_rank; ++d)
+        dims.append(nb::none());
+      nb::object shape = infos[i].element_rank < 0 ? nb::object(nb::none()) : nb::object(nb::tuple(dims));
+      all.append(nb::make_tuple(infos[i].name, infos[i].element.code, infos[i].element.bits, shape, infos[i].kind));
+      continue;
+    }
     for (int d = 0; d < infos[i].rank; ++d) {
       int64_t dim = infos[i].dims[d];
       if (dim >= 0)
@@ -130,7 +139,8 @@ nb::list describe(const hewn_model *model, const hewn_tensor_info *infos, int co
       else
         dims.append(pythonText(model->symbols[-1 - dim].name));
     }
-    all.append(nb::make_tuple(pythonText(infos[i].name), infos[i].dtype.code, infos[i].dtype.bits, nb::tuple(dims)));
+    all.append(nb::make_tuple(pythonText(infos[i].name), infos[i].dtype.code, infos[i].dtype.bits, nb::tuple(dims),
+                              infos[i].kind));
   }
   return all;
 }
@@ -159,6 +169,132 @@ public:
 private:
   Py_buffer view = {};
 };
+
+/// What a run is given, held while it is used. Of numbers comes an array with the buffer protocol, of the element size that is wanted
+/// and contiguous; of strings (list of bytes, shape); of a sequence a list of these, of an optional value that is not there None.
+class Feed {
+public:
+  DLTensor input(nb::handle given, const hewn_tensor_info &info) {
+    if (info.kind == HEWN_KIND_TENSOR)
+      return tensor(given, info.dtype);
+    DLTensor handle = plain(info.dtype, words.emplace_back());
+    const void *&word = words.back().front() = nullptr;
+    if (!given.is_none()) {
+      nb::list items = info.kind == HEWN_KIND_OPTIONAL ? listOf(given) : nb::cast<nb::list>(given);
+      std::vector<DLTensor> &list = lists.emplace_back();
+      for (nb::handle item : items)
+        list.push_back(tensor(item, info.element));
+      word = &sequences.emplace_back(hewn_sequence{int64_t(list.size()), list.data()});
+    }
+    return handle;
+  }
+
+private:
+  static nb::list listOf(nb::handle item) {
+    nb::list one;
+    one.append(item);
+    return one;
+  }
+
+  /// One element of rank 0 that is an address.
+  static DLTensor plain(DLDataType dtype, std::vector<const void *> &word) {
+    word.resize(1);
+    DLTensor made = {};
+    made.data = word.data();
+    made.device = {kDLCPU, 0};
+    made.dtype = dtype;
+    return made;
+  }
+
+  DLTensor tensor(nb::handle given, DLDataType dtype) {
+    DLTensor made = {};
+    made.device = {kDLCPU, 0};
+    made.dtype = dtype;
+    if (dtype.code == kDLOpaqueHandle) {
+      nb::tuple text = nb::cast<nb::tuple>(given);
+      std::vector<const void *> &pointers = words.emplace_back();
+      for (nb::handle item : nb::cast<nb::list>(text[0]))
+        pointers.push_back(PyBytes_AsString(item.ptr()));
+      pointers.push_back(nullptr); // never empty
+      std::vector<int64_t> &shape = shapes.emplace_back();
+      for (nb::handle dim : nb::cast<nb::tuple>(text[1]))
+        shape.push_back(nb::cast<int64_t>(dim));
+      made.data = pointers.data();
+      made.ndim = int32_t(shape.size());
+      made.shape = shape.data();
+      return made;
+    }
+    Buffer &buffer = buffers.emplace_back();
+    const Py_buffer &view = buffer.open(given);
+    made.data = view.buf;
+    made.ndim = view.ndim;
+    made.shape = buffer.shape.data();
+    return made;
+  }
+
+  std::deque<Buffer> buffers;
+  std::deque<std::vector<const void *>> words;
+  std::deque<std::vector<int64_t>> shapes;
+  std::deque<std::vector<DLTensor>> lists;
+  std::deque<hewn_sequence> sequences;
+};
+
+nb::tuple shapeOf(const DLTensor &tensor, size_t &elements) {
+  nb::list shape;
+  elements = 1;
+  for (int d = 0; d < tensor.ndim; ++d) {
+    elements *= size_t(tensor.shape[d]);
+    shape.append(tensor.shape[d]);
+  }
+  return nb::tuple(shape);
+}
+
+/// (bytes, shape), or (list of strings, shape), copied out of the tensor unless it is `owned`.
+nb::object takeTensor(const DLTensor &tensor, bool owned) {
+  size_t elements;
+  nb::tuple shape = shapeOf(tensor, elements);
+  const char *data = static_cast<const char *>(tensor.data) + tensor.byte_offset;
+  if (tensor.dtype.code == kDLOpaqueHandle) {
+    nb::list strings;
+    for (size_t i = 0; i < elements; ++i) {
+      const char *text = reinterpret_cast<const char *const *>(data)[i];
+      PyObject *decoded =
+          PyUnicode_DecodeUTF8(text ? text : "", text ? Py_ssize_t(strlen(text)) : 0, "surrogateescape");
+      if (!decoded)
+        throw nb::python_error();
+      strings.append(nb::steal(decoded));
+    }
+    if (owned)
+      std::free(tensor.data);
+    return nb::make_tuple(strings, shape);
+  }
+  size_t bytes = elements * ((size_t(tensor.dtype.bits) + 7) / 8);
+  void *memory = tensor.data;
+  if (!owned) {
+    memory = std::malloc(bytes ? bytes : 1);
+    if (!memory)
+      throw std::bad_alloc();
+    if (bytes)
+      std::memcpy(memory, data, bytes);
+  }
+  nb::capsule owner(memory, [](void *held) noexcept { std::free(held); });
+  nb::ndarray<nb::numpy, uint8_t> array(memory, {bytes}, owner);
+  return nb::make_tuple(array.cast(), shape);
+}
+
+/// An output as Python has it: what `takeTensor` gives, a list of it, or None.
+nb::object takeOutput(const DLTensor &tensor, const hewn_tensor_info &info) {
+  if (info.kind == HEWN_KIND_TENSOR)
+    return takeTensor(tensor, true);
+  const auto *sequence = *static_cast<const hewn_sequence *const *>(tensor.data);
+  std::free(tensor.data);
+  if (!sequence && info.kind != HEWN_KIND_SEQUENCE)
+    return nb::none();
+  nb::list items;
+  for (int64_t i = 0; sequence && i < sequence->length; ++i)
+    items.append(takeTensor(sequence->elements[i], false));
+  return info.kind == HEWN_KIND_OPTIONAL ? nb::object(items[0]) : nb::object(items);
+}
 
 /// A loaded library and a context of it.
 class Model {
@@ -206,22 +342,15 @@ public:
   }
   const char *variant() const { return model->runtime->model_variant(model)->target; }
 
-  /// `arrays`: one for each input, with the buffer protocol, of the input's element size, one element after another. Returns
-  /// (bytes, shape) each.
+  /// `arrays`: one for each input (see Feed). Returns what `takeOutput` gives of each output.
   nb::list run(const nb::list &arrays) {
     if (arrays.size() != size_t(model->num_inputs))
       throw std::runtime_error("an array for each input is expected");
-    std::vector<Buffer> buffers(arrays.size());
-    std::vector<DLTensor> in(arrays.size()), out(model->num_outputs);
-    for (size_t i = 0; i < buffers.size(); ++i) {
-      const Py_buffer &buffer = buffers[i].open(arrays[i]);
-      in[i] = {};
-      in[i].data = buffer.buf;
-      in[i].device = {kDLCPU, 0};
-      in[i].ndim = buffer.ndim;
-      in[i].dtype = model->inputs[i].dtype;
-      in[i].shape = buffers[i].shape.data();
-    }
+    Feed feed;
+    std::vector<DLTensor> in, out(model->num_outputs);
+    in.reserve(arrays.size());
+    for (size_t i = 0; i < arrays.size(); ++i)
+      in.push_back(feed.input(arrays[i], model->inputs[i]));
     std::vector<std::vector<int64_t>> shapes(out.size());
     for (size_t i = 0; i < out.size(); ++i) {
       shapes[i].resize(model->outputs[i].rank + 1);
@@ -236,17 +365,8 @@ public:
     if (status.code != HEWN_OK)
       fail(status.message);
     nb::list results;
-    for (DLTensor &tensor : out) {
-      size_t bytes = (size_t(tensor.dtype.bits) + 7) / 8;
-      nb::list shape;
-      for (int d = 0; d < tensor.ndim; ++d) {
-        bytes *= size_t(tensor.shape[d]);
-        shape.append(tensor.shape[d]);
-      }
-      nb::capsule owner(tensor.data, [](void *memory) noexcept { std::free(memory); });
-      nb::ndarray<nb::numpy, uint8_t> array(tensor.data, {bytes}, owner);
-      results.append(nb::make_tuple(array.cast(), nb::tuple(shape)));
-    }
+    for (size_t i = 0; i < out.size(); ++i)
+      results.append(takeOutput(out[i], model->outputs[i]));
     return results;
   }
 

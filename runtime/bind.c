@@ -188,6 +188,8 @@ static int32_t bindInput(hewn_context *context, int32_t index, const DLTensor *t
   context->input_data[index] = tensor->data ? dataOf(tensor) : NULL;
   context->input_on_device[index] = (uint8_t)isOnDevice(context, tensor);
   context->input_dims[index] = tensor->shape;
+  if (checked.info->kind != HEWN_KIND_TENSOR)
+    return hewn_sequence_take(context, index, context->input_data[index]);
   return bindDims(context, index, &checked);
 }
 

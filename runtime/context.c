@@ -212,6 +212,7 @@ void hewn_impl_context_destroy(hewn_context *context) {
   hewn_weights_release(context);
   if (context->arena && !context->arena_is_callers)
     allocator.release(allocator.user, context->arena);
+  hewn_keep_forget(context);
   allocator.release(allocator.user, context);
   errno = savedErrno;
 }

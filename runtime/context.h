@@ -66,6 +66,7 @@ struct hewn_context {
   int64_t **output_dims;
   hewn_output_state *outputs;
   hewn_block *blocks;
+  struct hewn_kept *kept, *kept_before; ///< what this run and the one before have left for their callers
 
   uint32_t failed; ///< somebody is writing, or has written, `message`
   int32_t code;
@@ -114,6 +115,23 @@ extern const hewn_allocator hewn_default_allocator;
 int64_t hewn_tensor_bytes(DLDataType dtype, int32_t rank, const int64_t *dims);
 /// Frees what `hewn_rt_alloc` gave out during the run.
 void hewn_memory_end_run(hewn_context *context);
+
+//===-- keep.c ------------------------------------------------------------===//
+
+/// What the last run has kept stays until this one is over: callers may feed it back.
+void hewn_keep_begin_run(hewn_context *context);
+void hewn_keep_end_run(hewn_context *context);
+/// Whether what lies at `data` goes when this run is over.
+int hewn_keep_is_leaving(const hewn_context *context, const void *data);
+/// Frees all that was kept.
+void hewn_keep_forget(hewn_context *context);
+
+//===-- sequence.c --------------------------------------------------------===//
+
+/// Checks the sequence or optional value that input `index` points to, and sets input_data.
+int32_t hewn_sequence_take(hewn_context *context, int32_t index, const void *data);
+/// After a run: outputs that point to what the run before has kept get copies of it.
+int32_t hewn_sequence_keep_outputs(hewn_context *context);
 
 //===-- bind.c ------------------------------------------------------------===//
 

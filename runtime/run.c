@@ -69,6 +69,8 @@ static int32_t runTensors(hewn_context *context, const DLTensor *inputs, DLTenso
   if (code == HEWN_OK)
     code = execute(context);
   if (code == HEWN_OK)
+    code = hewn_sequence_keep_outputs(context);
+  if (code == HEWN_OK)
     describeOutputs(context, outputs);
   else
     releaseOutputs(context);
@@ -94,8 +96,10 @@ static int32_t begin(const hewn_model *model, hewn_context *context) {
   if (context->broken != HEWN_OK)
     return context->broken;
   hewn_message_clear(context);
-  if (model == context->model)
+  if (model == context->model) {
+    hewn_keep_begin_run(context);
     return HEWN_OK;
+  }
   hewn_text text;
   if (!hewn_message_open(context, &text))
     return HEWN_INVALID_ARGUMENT;
@@ -118,6 +122,7 @@ hewn_status hewn_impl_run(const hewn_model *model, hewn_context *context, const 
     else
       runTensors(context, inputs, outputs);
   }
+  hewn_keep_end_run(context);
   hewn_status status = hewn_message_status(context);
   errno = savedErrno;
   hewn_context_leave(context);
@@ -158,6 +163,8 @@ static int32_t bindInputPointers(hewn_context *context, const void *const *input
     context->input_on_device[i] = 0;
     context->input_dims[i] = dims;
     dims += info->rank;
+    if (info->kind != HEWN_KIND_TENSOR && (code = hewn_sequence_take(context, i, inputs[i])) != HEWN_OK)
+      return code;
   }
   return HEWN_OK;
 }
@@ -195,6 +202,8 @@ static int32_t runPointers(hewn_context *context, const void *const *inputs, voi
   code = hewn_bind_allocate(context);
   if (code == HEWN_OK)
     code = execute(context);
+  if (code == HEWN_OK)
+    code = hewn_sequence_keep_outputs(context);
   if (code != HEWN_OK) {
     releaseOutputs(context);
     return code;
@@ -218,6 +227,7 @@ hewn_status hewn_impl_run_pointers(const hewn_model *model, hewn_context *contex
     else
       runPointers(context, inputs, outputs, output_dims, symbols);
   }
+  hewn_keep_end_run(context);
   hewn_status status = hewn_message_status(context);
   errno = savedErrno;
   hewn_context_leave(context);

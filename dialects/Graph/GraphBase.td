@@ -19,6 +19,7 @@ def GraphDialect : Dialect {
     composed of such ops; passes and engines know kinds, never ops. Tensors are builtin tensors of f64 f32 f16 bf16, i8..i64
     (signed), ui8..ui64 and i1. A dim that is not static has an expression in the attribute `graph.dims` of its op.
   }];
+  let dependentDialects = ["::hewn::handle::HandleDialect"];
   let useDefaultAttributePrinterParser = 1;
   let hasConstantMaterializer = 0;
 }
@@ -89,8 +90,11 @@ class GraphOp<string mnemonic, list<Trait> traits = []> : Op<GraphDialect, mnemo
   list<Onnx> onnx = [];
 }
 
+// A string, sequence or optional value, up to where those are integers.
+def Handle : Type<CPred<"::hewn::handle::isHandle($_self)">, "handle">;
+
 // Tensors may be of any of our element types; the verifier of the kind says more.
-def Tensor : TensorOf<[F64, F32, F16, BF16, I1, I<2>, I<4>, I8, I16, I32, I64, UI<2>, UI<4>, UI8, UI16, UI32, UI64, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F8E8M0FNU, F4E2M1FN]>;
+def Tensor : TensorOf<[Handle, F64, F32, F16, BF16, I1, I<2>, I<4>, I8, I16, I32, I64, UI<2>, UI<4>, UI8, UI16, UI32, UI64, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F8E8M0FNU, F4E2M1FN]>;
 
 // An op with one result whose type follows from its operands and attributes (`inferShapes`).
 class GraphTensorOp<string mnemonic, list<Trait> traits = []>

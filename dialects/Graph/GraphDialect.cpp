@@ -2,6 +2,7 @@
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Contract/Winograd.h"
 #include "dialects/Graph/GraphOps.h"
+#include "dialects/Handle/Handle.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"

@@ -99,7 +99,27 @@ typedef struct hewn_device_code hewn_device_code; ///< see services.h
 #define HEWN_DL_FLOAT8_E8M0FNU 14
 /// The same of the 4-bit float (bits = 4).
 #define HEWN_DL_FLOAT4_E2M1FN 17
-// A string tensor is {kDLOpaqueHandle, 64, 1}: elements are `const char *`.
+
+/// Of strings, `DLDataType` is {kDLOpaqueHandle, 64, 1}: each element is a
+/// `const char *` to UTF-8 that a zero byte ends; NULL is "". Strings of
+/// outputs lie in the context until the end of its next run, in the model's
+/// constants, or are the input's own.
+///
+/// What is no tensor is one such element (rank 0) that points elsewhere.
+enum hewn_kind {
+  HEWN_KIND_TENSOR = 0,
+  HEWN_KIND_SEQUENCE = 1,         ///< a `const hewn_sequence *`
+  HEWN_KIND_OPTIONAL = 2,         ///< one of a single tensor; NULL: not there
+  HEWN_KIND_OPTIONAL_SEQUENCE = 3 ///< NULL: not there
+};
+
+/// Tensors one after another, on the CPU and row-major. Sequences of outputs,
+/// with all that they point to, lie in the context until the end of its next
+/// run, or are the input's own.
+typedef struct hewn_sequence {
+  int64_t length;
+  const DLTensor *elements;
+} hewn_sequence;
 
 /// In `hewn_tensor_info.dims`: d >= 0 is a fixed size; -1 - s is symbol s.
 #define HEWN_DIM_SYMBOL(s) (-1 - (int64_t)(s))
@@ -118,6 +138,12 @@ typedef struct hewn_tensor_info {
   /// `rank` entries: the text of each dim that is a formula, else NULL. NULL
   /// where there is none.
   const char *const *formulas;
+  int32_t kind; ///< hewn_kind
+  /// Of what is no tensor: the type of its tensors, and their rank (negative:
+  /// any). Zero otherwise.
+  DLDataType element;
+  int32_t element_rank;
+  uint32_t reserved;
 } hewn_tensor_info;
 
 /// A model whose symbols decide more than sizes (a dim that is 1 is dropped, so

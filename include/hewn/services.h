@@ -44,6 +44,10 @@ HEWN_RT void hewn_rt_free(hewn_context *context, void *memory);
 /// never NULL on success, even for 0 bytes.
 HEWN_RT void *hewn_rt_alloc_output(hewn_context *context, int32_t index, int32_t rank, const int64_t *dims);
 
+/// Memory for strings and for the tensors of sequences: it lies in the context until its next run. From the thread that
+/// runs the model; NULL on failure, which is then recorded already.
+HEWN_RT void *hewn_rt_keep(hewn_context *context, int64_t bytes);
+
 /// Records a failure and returns `code`. `node` is the name of the ONNX node,
 /// or NULL. `{a}` and `{b}` in `message` stand for the numbers. Any thread may
 /// call; the first one of a run is kept.
@@ -275,6 +279,64 @@ HEWN_RT hewn_part_fn hewn_part_bernoulli;
 /// Multinomial(X: unnormalized log-probabilities [batch, classes]) ->
 /// int32 or int64 [batch, samples]. params: has_seed, seed.
 HEWN_RT hewn_part_fn hewn_part_multinomial;
+
+/// Forest(X [rows, features] of float32 or float64, nodes, trees[, starts,
+/// targets, weights]) -> Y [rows, targets] of X's type. params: aggregate (0
+/// sum, 1 least, 2 most), plain (every node asks for less or equal, and NaN is
+/// not), the highest feature that a node asks for. See runtime/parts/forest.c.
+HEWN_RT hewn_part_fn hewn_part_forest;
+
+/// Lookup(X, keys) -> int64 of X's shape: places among ascending keys, their
+/// number where an element is none. params: text (elements are strings).
+HEWN_RT hewn_part_fn hewn_part_lookup;
+
+/// Strings are addresses, which count as int64s: of bytes that a zero ends; 0
+/// is "". What parts take beside them as bytes (uint8) ends with a zero too.
+
+/// Text(bytes, starts) -> the strings that begin there.
+HEWN_RT hewn_part_fn hewn_part_text;
+
+/// TextEqual(A, B) -> bool, TextConcat(A, B) -> strings; of one shape.
+HEWN_RT hewn_part_fn hewn_part_textequal;
+HEWN_RT hewn_part_fn hewn_part_textconcat;
+
+/// TextFields(X, delimiter) -> int64, how many pieces there are;
+/// TextSplit(X, delimiter) -> these, with a dim more. params: most cuts, -1
+/// for all. An empty delimiter stands for runs of white space.
+HEWN_RT hewn_part_fn hewn_part_textfields;
+HEWN_RT hewn_part_fn hewn_part_textsplit;
+
+/// TextNormalize(X [n], dropped) -> [at most n, at least 1]. params: change (1
+/// lower case, 2 upper case), case_sensitive.
+HEWN_RT hewn_part_fn hewn_part_textnormalize;
+
+/// Sequences and optional values are addresses as well (int64 of rank 0), of
+/// what runtime/list.h says; 0 is an empty one.
+
+/// ListMake(elements...) -> list. params: text (they hold strings).
+HEWN_RT hewn_part_fn hewn_part_listmake;
+
+/// ListInsert(list, element, place) -> list; INT64_MAX: behind the last one.
+/// params: text. ListErase(list, place) -> list.
+HEWN_RT hewn_part_fn hewn_part_listinsert;
+HEWN_RT hewn_part_fn hewn_part_listerase;
+
+/// ListLength(list) -> int64.
+HEWN_RT hewn_part_fn hewn_part_listlength;
+
+/// ListDims(list, place) -> int64 [rank]. params: rank.
+/// ListAt(list, place) -> the tensor, of these dims.
+HEWN_RT hewn_part_fn hewn_part_listdims;
+HEWN_RT hewn_part_fn hewn_part_listat;
+
+/// ListJointDims(list) -> int64 [rank, or one more]. params: rank, axis,
+/// fresh. ListJoin(list) -> the tensors put together, of these dims. params:
+/// axis, fresh (along a dim of its own).
+HEWN_RT hewn_part_fn hewn_part_listjointdims;
+HEWN_RT hewn_part_fn hewn_part_listjoin;
+
+/// ListSplit(X, sizes) -> list. params: axis, drop (the dim, which is 1), text.
+HEWN_RT hewn_part_fn hewn_part_listsplit;
 
 #ifdef __cplusplus
 }

@@ -118,6 +118,11 @@ Error ArtifactWriter::link() {
       return error;
     written = std::async(std::launch::async, [&os = files.back().stream(), this] { generated.weights.writeFile(os); });
   }
+  if (kind != ".o") {
+    job.parts = findParts(job.runtime);
+    if (Error error = codegen::chooseParts(job))
+      return error;
+  }
   if (Error error = begin(options.output, /*executable=*/kind == ".so"))
     return error;
   OutputFile &output = files.back();

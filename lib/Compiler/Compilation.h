@@ -63,6 +63,8 @@ std::string describeTime(mlir::ModuleOp module);
 
 /// The path of libhewn_runtime.a; empty where there is none.
 std::string findRuntime();
+/// The archives of parts that stand on libraries of others, which lie beside the runtime as far as hewn was built with them.
+std::vector<std::string> findParts(llvm::StringRef runtime);
 
 } // namespace hewn
 

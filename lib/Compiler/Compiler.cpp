@@ -3,6 +3,7 @@
 // The stages of a compile in their order.
 #include "lib/Compiler/Compiler.h"
 #include "dialects/Graph/Graph.h"
+#include "dialects/Handle/Handle.h"
 #include "dialects/Plan/Plan.h"
 #include "lib/Codegen/Emit/Object.h"
 #include "lib/Compiler/ArtifactCache.h"
@@ -290,7 +291,7 @@ bool run(Compilation &c) {
     return true;
   target::initialize();
   DialectRegistry registry;
-  registry.insert<graph::GraphDialect, plan::PlanDialect>();
+  registry.insert<handle::HandleDialect, graph::GraphDialect, plan::PlanDialect>();
   codegen::registerLoweringDialects(registry);
   c.context = std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
   if (c.options.jobs != 1) {

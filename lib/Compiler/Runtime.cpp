@@ -37,4 +37,15 @@ std::string findRuntime() {
   return "";
 }
 
+std::vector<std::string> findParts(StringRef runtime) {
+  std::vector<std::string> found;
+  for (StringRef name : {"libhewn_regex.a"}) {
+    SmallString<256> path(sys::path::parent_path(runtime));
+    sys::path::append(path, name);
+    if (!runtime.empty() && sys::fs::exists(path))
+      found.push_back(path.str().str());
+  }
+  return found;
+}
+
 } // namespace hewn

@@ -19,6 +19,8 @@ using namespace mlir;
 namespace hewn {
 
 void buildGraphStage(OpPassManager &pm, const PipelineOptions &options) {
+  // Strings and sequences are integers that stand for them from here on.
+  pm.addPass(createLowerHandlesPass());
   // Equal ops become one, unused ones go.
   pm.addPass(createCSEPass());
   // Ops that are defined by others are written in them.

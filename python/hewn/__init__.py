@@ -58,17 +58,26 @@ class Tensor:
 
     Where the rank of an output depends on the values of symbols, `shape` has the most dims, and `cases` all shapes:
     {"n = 1": ("m",), "n != 1": ("n", "m")}.
+
+    Strings are of dtype object. `kind` is "tensor", "sequence" (a list of arrays), "optional" (an array or None) or
+    "optional sequence"; dtype and shape are then those of the arrays, shape None where they may be of any rank.
     """
 
     name: str
     dtype: np.dtype
-    shape: tuple[int | str | None, ...]
+    shape: tuple[int | str | None, ...] | None
+    kind: str = "tensor"
     cases: Mapping[str, tuple[int | str | None, ...]] = dataclasses.field(default_factory=dict)
+
+
+_KINDS = ("tensor", "sequence", "optional", "optional sequence")
 
 
 def _dtype(code: int, bits: int) -> np.dtype:
     """A DLPack type as numpy's."""
     kinds = {0: "int", 1: "uint", 2: "float", 6: "bool"}
+    if code == 3:
+        return np.dtype(object)
     if code == 6:
         return np.dtype(np.bool_)
     if code in kinds and bits >= 8:
@@ -116,12 +125,12 @@ class Module:
             raise RunError(str(problem)) from None
         self._held = [model]
         self._model = model
-        self.inputs = [Tensor(name, _dtype(code, bits), shape) for name, code, bits, shape in model.inputs]
+        self.inputs = [Tensor(name, _dtype(c, bits), shape, _KINDS[k]) for name, c, bits, shape, k in model.inputs]
         self.outputs = []
-        for number, (name, code, bits, shape) in enumerate(model.outputs):
+        for number, (name, code, bits, shape, kind) in enumerate(model.outputs):
             shapes = {condition: outputs[number][3] for condition, _, outputs in model.cases if outputs}
-            unlike = any(len(own) != len(shape) for own in shapes.values())
-            self.outputs.append(Tensor(name, _dtype(code, bits), shape, shapes if unlike else {}))
+            unlike = shape is not None and any(len(own) != len(shape) for own in shapes.values())
+            self.outputs.append(Tensor(name, _dtype(code, bits), shape, _KINDS[kind], shapes if unlike else {}))
         self._names = {t.name for t in self.inputs}
         self._turn = threading.Lock()
         weakref.finalize(self, _release, self._held, _folder)
@@ -146,8 +155,11 @@ class Module:
         """The one of `variants` that this machine runs."""
         return self._model.variant
 
-    def run(self, feeds: Mapping[str, object]) -> dict[str, np.ndarray]:
-        """Runs on arrays by name (numpy, or anything with DLPack) and returns the outputs by name."""
+    def run(self, feeds: Mapping[str, object]) -> dict[str, np.ndarray | list | None]:
+        """Runs on arrays by name (numpy, or anything with DLPack) and returns the outputs by name.
+
+        Sequences are lists of arrays, an optional value that is not there is None, strings are arrays of str.
+        """
         if type(feeds) is not dict and not isinstance(feeds, Mapping):
             raise TypeError(f"run takes arrays by name, as in run({{'x': array}}), not {type(feeds).__name__}")
         if feeds.keys() != self._names:
@@ -155,18 +167,56 @@ class Module:
             told = [f"missing inputs: {', '.join(sorted(missing))}"] * bool(missing)
             told += [f"no such inputs: {', '.join(sorted(extra))}"] * bool(extra)
             raise RunError("; ".join(told))
-        arrays = [self._array(tensor, feeds[tensor.name]) for tensor in self.inputs]
+        arrays = [self._feed(tensor, feeds[tensor.name]) for tensor in self.inputs]
         try:
             with self._turn:
                 results = self._model.run(arrays)
         except RuntimeError as problem:
             raise RunError(str(problem)) from None
-        return {
-            tensor.name: data.view(tensor.dtype).reshape(shape) for tensor, (data, shape) in zip(self.outputs, results)
-        }
+        return {tensor.name: self._result(tensor, result) for tensor, result in zip(self.outputs, results)}
 
     @staticmethod
-    def _array(tensor: Tensor, value: object) -> np.ndarray:
+    def _result(tensor: Tensor, result: object) -> np.ndarray | list | None:
+        if result is None:
+            return None
+        if isinstance(result, list):
+            return [Module._result(tensor, item) for item in result]
+        data, shape = result
+        if tensor.dtype == object:
+            array = np.empty(len(data), object)
+            array[:] = data
+            return array.reshape(shape)
+        return data.view(tensor.dtype).reshape(shape)
+
+    @classmethod
+    def _feed(cls, tensor: Tensor, value: object) -> object:
+        if tensor.kind == "tensor":
+            return cls._array(tensor, value)
+        if value is None and tensor.kind.startswith("optional"):
+            return None
+        if tensor.kind == "optional":
+            return cls._array(tensor, value)
+        if not isinstance(value, (list, tuple)):
+            raise RunError(f"input '{tensor.name}' is {type(value).__name__}, the model wants a list of arrays")
+        return [cls._array(tensor, item) for item in value]
+
+    @staticmethod
+    def _strings(tensor: Tensor, value: object) -> tuple[list[bytes], tuple[int, ...]]:
+        array = np.asarray(value, dtype=None if isinstance(value, np.ndarray) else object)
+        texts = []
+        for item in array.ravel().tolist():
+            if not isinstance(item, (str, bytes)):
+                raise RunError(f"input '{tensor.name}' holds {type(item).__name__}, the model wants strings")
+            text = item.encode(errors="surrogateescape") if isinstance(item, str) else item
+            if b"\0" in text:
+                raise RunError(f"input '{tensor.name}' has a string with a zero byte in it")
+            texts.append(text)
+        return texts, array.shape
+
+    @staticmethod
+    def _array(tensor: Tensor, value: object) -> object:
+        if tensor.dtype == object:
+            return Module._strings(tensor, value)
         try:
             if isinstance(value, np.ndarray):
                 array = value

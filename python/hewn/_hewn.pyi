@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-import numpy as np
 
 _Message = tuple[str, str, str, int, str, bool, str]
-_Tensor = tuple[str, int, int, tuple[int | str | None, ...]]
+_Tensor = tuple[str, int, int, tuple[int | str | None, ...] | None, int]
 
 def compile(
     path: str | None,
@@ -37,4 +36,4 @@ class Model:
     def outputs(self) -> list[_Tensor]: ...
     @property
     def cases(self) -> list[tuple[str, str | None, list[_Tensor]]]: ...
-    def run(self, arrays: list[np.ndarray]) -> list[tuple[np.ndarray, tuple[int, ...]]]: ...
+    def run(self, arrays: list[object]) -> list[object]: ...

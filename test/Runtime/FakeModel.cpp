@@ -62,10 +62,10 @@ thread_local BodyModel *current;
 } // namespace
 
 FakeModel::FakeModel() {
-  inputs[0] = {"left", float32, 2, matrixDims, 0};
-  inputs[1] = {"right", float32, 2, matrixDims, 0};
-  outputs[0] = {"total", float32, 2, matrixDims, 0};
-  outputs[1] = {"rows", int64, 1, rowsDims, 0};
+  inputs[0] = {"left", float32, 2, matrixDims, nullptr, HEWN_KIND_TENSOR, {}, 0, 0};
+  inputs[1] = {"right", float32, 2, matrixDims, nullptr, HEWN_KIND_TENSOR, {}, 0, 0};
+  outputs[0] = {"total", float32, 2, matrixDims, nullptr, HEWN_KIND_TENSOR, {}, 0, 0};
+  outputs[1] = {"rows", int64, 1, rowsDims, nullptr, HEWN_KIND_TENSOR, {}, 0, 0};
   symbols[0] = {"batch", 1, 64};
   model.abi_version = HEWN_ABI_VERSION;
   model.struct_bytes = sizeof(hewn_model);
@@ -90,7 +90,7 @@ FakeModel::FakeModel() {
 }
 
 BodyModel::BodyModel(Body body) : body(std::move(body)) {
-  output = {"out", float32, 0, nullptr, 0};
+  output = {"out", float32, 0, nullptr, nullptr, HEWN_KIND_TENSOR, {}, 0, 0};
   model.abi_version = HEWN_ABI_VERSION;
   model.struct_bytes = sizeof(hewn_model);
   model.name = "body";
@@ -106,9 +106,12 @@ BodyModel::BodyModel(Body body) : body(std::move(body)) {
 
 int32_t BodyModel::runIn(hewn_context *context) {
   Tensor<float> out({}, {0});
-  DLTensor view = out.view(float32);
+  return runIn(context, {}, out.view(float32));
+}
+
+int32_t BodyModel::runIn(hewn_context *context, DLTensor in, DLTensor out) {
   current = this;
-  hewn_status status = hewn_run(&model, context, nullptr, &view);
+  hewn_status status = hewn_run(&model, context, &in, &out);
   message = status.message;
   return status.code;
 }

@@ -40,6 +40,8 @@ public:
   int32_t run(const hewn_context_options *options = nullptr);
   /// The same in a context that there is.
   int32_t runIn(hewn_context *context);
+  /// The same where a test has given the model an input; the output goes to `out`.
+  int32_t runIn(hewn_context *context, DLTensor in, DLTensor out);
 
   hewn_model model{};
   hewn_variant variant{};

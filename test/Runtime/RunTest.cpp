@@ -203,8 +203,10 @@ TEST_F(Run, Pointers) {
 
 TEST(RunShapes, ScalarsEmptyTensorsAndBool) {
   static const int64_t emptyDims[] = {0, 4};
-  hewn_tensor_info inputs[] = {{"flag", {HEWN_DL_BOOL, 8, 1}, 0, nullptr, 0}, {"empty", float32, 2, emptyDims, 0}};
-  hewn_tensor_info outputs[] = {{"value", float32, 0, nullptr, 0}, {"none", float32, 2, emptyDims, 0}};
+  hewn_tensor_info inputs[] = {{"flag", {HEWN_DL_BOOL, 8, 1}, 0, nullptr, nullptr, HEWN_KIND_TENSOR, {}, 0, 0},
+                               {"empty", float32, 2, emptyDims, nullptr, HEWN_KIND_TENSOR, {}, 0, 0}};
+  hewn_tensor_info outputs[] = {{"value", float32, 0, nullptr, nullptr, HEWN_KIND_TENSOR, {}, 0, 0},
+                                {"none", float32, 2, emptyDims, nullptr, HEWN_KIND_TENSOR, {}, 0, 0}};
   FakeModel fake;
   fake.model.num_symbols = 0;
   fake.model.inputs = inputs;

@@ -174,8 +174,28 @@ static Array filled(const hewn_model &model, const hewn_tensor_info &info) {
   return array;
 }
 
+/// Files of arrays hold numbers.
+static bool takesNumbers(const hewn_model &model) {
+  auto refuse = [&](const char *what, const hewn_tensor_info &info) {
+    if (info.kind == HEWN_KIND_TENSOR && info.dtype.code != kDLOpaqueHandle)
+      return false;
+    llvm::errs() << "error: " << what << " '" << info.name << "' is "
+                 << (info.kind == HEWN_KIND_TENSOR ? "of strings" : "a sequence or an optional value")
+                 << ", which the command line does not have: run the model from C or Python\n";
+    return true;
+  };
+  bool fine = true;
+  for (int i = 0; i < model.num_inputs; ++i)
+    fine &= !refuse("input", model.inputs[i]);
+  for (int i = 0; i < model.num_outputs; ++i)
+    fine &= !refuse("output", model.outputs[i]);
+  return fine;
+}
+
 bool gatherInputs(const Loaded &loaded, const std::vector<std::string> &given, bool fill, std::vector<Array> &inputs) {
   const hewn_model &model = loaded.model();
+  if (!takesNumbers(model))
+    return false;
   inputs.assign(model.num_inputs, {});
   std::vector<bool> have(model.num_inputs, false);
   bool fine = true;

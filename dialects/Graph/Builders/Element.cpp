@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dialects/Graph/Builders/Element.h"
 
+#include "dialects/Handle/Handle.h"
+
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -16,6 +18,8 @@ Type computeType(Type elementType) {
     return f.getWidth() < 32 ? Type(Float32Type::get(f.getContext())) : elementType;
   if (auto i = dyn_cast<IntegerType>(elementType))
     return IntegerType::get(i.getContext(), i.getWidth());
+  if (handle::isHandle(elementType))
+    return IntegerType::get(elementType.getContext(), 64);
   return elementType;
 }
 

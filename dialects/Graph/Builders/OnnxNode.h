@@ -89,6 +89,16 @@ public:
   /// returns failure.
   virtual llvm::LogicalResult refuse(const llvm::Twine &reason) = 0;
 
+  /// All elements of a tensor attribute, or of a list, as numbers; nullopt where it is absent or (reported) holds none.
+  virtual std::optional<llvm::SmallVector<double>> getNumbers(llvm::StringRef name) = 0;
+  /// The element type of a tensor attribute; null where it is absent or hewn has none.
+  virtual mlir::Type tensorElementType(llvm::StringRef name) const = 0;
+  /// A type attribute as that of the list that holds such a value (of a tensor: an optional one); null where it is absent, or
+  /// (reported) hewn has none.
+  virtual mlir::Type getType(llvm::StringRef name) = 0;
+  /// A constant of these bytes, as its elements lie in memory: in the IR where it is short, else a weight.
+  virtual mlir::Value makeBytes(mlir::RankedTensorType type, std::vector<char> bytes) = 0;
+
   /// An axis in [0, rank) or nullopt after `refuse`.
   std::optional<int64_t> axis(int64_t written, int64_t rank);
   /// Sets output 0; fails where `value` is null because building it failed.

@@ -75,20 +75,4 @@ LogicalResult buildNormalizer(OnnxNode &node) {
   return node.finish(c.op("graph.div", {x, size}));
 }
 
-LogicalResult buildLinearRegressor(OnnxNode &node) {
-  Composer c(node);
-  Value x = asFloat(node, node.input(0));
-  SmallVector<float> weights = node.getFloats("coefficients").value_or(SmallVector<float>());
-  int64_t targets = node.getInt("targets", 1);
-  if (node.getString("post_transform", "NONE") != "NONE")
-    return node.refuse("post_transform is not supported");
-  if (targets < 1 || weights.empty() || weights.size() % targets != 0)
-    return node.refuse(Twine(weights.size()) + " coefficients do not make " + Twine(targets) + " targets");
-  Value matrix = c.transpose(floats(node, weights, {targets, int64_t(weights.size()) / targets}), {1, 0});
-  Value result = c.op("graph.matmul", {x, matrix});
-  if (node.hasAttr("intercepts"))
-    result = c.op("graph.add", {result, row(node, "intercepts", 0)});
-  return node.finish(result);
-}
-
 } // namespace hewn::graph

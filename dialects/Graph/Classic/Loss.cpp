@@ -65,7 +65,7 @@ static Value likelihoodLoss(OnnxNode &node, const Loss &loss, Value logs) {
   if (reduction == "sum")
     return c.reduce("graph.reduce_sum", losses, all, false);
   if (reduction != "mean")
-    return node.refuse("reduction '" + reduction + "'"), Value();
+    return (void)node.refuse("reduction '" + reduction + "'"), Value();
   if (!weights)
     return c.reduce("graph.reduce_mean", losses, all, false);
   return c.op("graph.div", {c.reduce("graph.reduce_sum", losses, all, false),

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TfIdfVectorizer over integers: how often each of a list of n-grams stands in a row. Composed: every place of the row is
+// TfIdfVectorizer: how often each of a list of n-grams stands in a row. Composed: every place of the row is
 // compared with every n-gram, and the places are summed.
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Text/Text.h"
+#include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
 
@@ -55,15 +57,32 @@ static Value countAt(OnnxNode &node, Value x, const Pool &pool, int64_t step) {
   return c.reduce("graph.reduce_sum", c.cast(found, node.b.getF32Type()), 1, false);
 }
 
+/// The pool's strings as numbers, equal ones the same; those of x likewise, and a number of its own for what is not in the pool.
+static std::optional<SmallVector<int64_t>> numberWords(OnnxNode &node, Value &x) {
+  std::optional<SmallVector<std::string>> pool = node.getStrings("pool_strings");
+  if (!pool)
+    return std::nullopt;
+  x = lookup(node, x, *pool);
+  if (!x)
+    return std::nullopt;
+  llvm::StringMap<int64_t> first;
+  SmallVector<int64_t> numbers;
+  for (auto [i, word] : llvm::enumerate(*pool))
+    numbers.push_back(first.try_emplace(word, int64_t(i)).first->second);
+  return numbers;
+}
+
 LogicalResult buildTfIdfVectorizer(OnnxNode &node) {
   Composer c(node);
   Value x = node.input(0);
   std::optional<SmallVector<int64_t>> starts = node.getInts("ngram_counts"), columns = node.getInts("ngram_indexes"),
                                       words = node.getInts("pool_int64s", OnnxNode::Range::Any);
+  if (x && handle::isString(getElementType(x)))
+    words = numberWords(node, x);
   int64_t least = node.getInt("min_gram_length", 1), most = node.getInt("max_gram_length", 1),
           skips = node.getInt("max_skip_count", 0);
   if (!x || getRank(x) < 1 || getRank(x) > 2 || !isa<IntegerType>(getElementType(x)) || !starts || !columns || !words)
-    return node.refuse("needs a row or rows of integers, and a pool of them");
+    return node.refuse("needs a row or rows of integers or strings, and a pool of them");
   // More would be a mistake that takes all time.
   if (least < 1 || most < least || most > 64 || skips < 0 || skips > 64)
     return node.refuse("has n-grams of " + Twine(least) + " to " + Twine(most) + " words and " + Twine(skips) +

@@ -5,6 +5,7 @@
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Control/Control.h"
 #include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/List/List.h"
 
 using namespace mlir;
 
@@ -55,6 +56,32 @@ bool readOpen(OnnxNode &node, Value held, Dims &dims) {
     if (dim == openDim())
       dim = (*read)[next++];
   return true;
+}
+
+/// Sequences as handles where the builder stands; false after `refuse`.
+bool takeHandles(OnnxNode &node, MutableArrayRef<Value> values) {
+  for (Value &value : values) {
+    if (!value || isa<RankedTensorType>(value.getType()))
+      continue;
+    value = asHandle(node.b, node.loc, value);
+    if (value)
+      continue;
+    (void)node.refuse("has a sequence whose tensors are not of one type, or an absent value of no type");
+    return false;
+  }
+  return true;
+}
+
+/// Lists that two places give, as lists of one type: `into` is the type of both, where either is one. False after `refuse`.
+bool joinLists(OnnxNode &node, Value a, Value b, std::optional<handle::List> &into) {
+  std::optional<handle::List> left = listOf(a), right = listOf(b);
+  into = left ? left : right;
+  if (left && right)
+    into = handle::join(*left, *right);
+  if (into || (!left && !right))
+    return true;
+  (void)node.refuse("gives lists of unlike types");
+  return false;
 }
 
 bool isTrue(OnnxNode &node, Value value) {
@@ -141,8 +168,25 @@ LogicalResult buildIf(OnnxNode &node) {
     }
     branches[r] = *values;
   }
+  for (unsigned r : {0, 1}) {
+    node.b.setInsertionPointToEnd(shell.block(r));
+    if (!takeHandles(node, branches[r]))
+      return failure();
+  }
   if (branches[0].size() != branches[1].size() || !areTensors(branches[0]) || !areTensors(branches[1]))
     return isAsked() ? failure() : node.refuse("needs branches with the same tensors as outputs");
+  for (auto [a, b] : llvm::zip(branches[0], branches[1])) {
+    std::optional<handle::List> list;
+    if (!joinLists(node, a, b, list))
+      return failure();
+    for (unsigned r = 0; list && r < 2; ++r) {
+      Value &value = r == 0 ? a : b;
+      node.b.setInsertionPointToEnd(shell.block(r));
+      value = asHandle(node.b, node.loc, value, *list);
+      if (!value)
+        return node.refuse("gives a list in one branch and something else in the other");
+    }
+  }
 
   bool ranksDiffer = llvm::any_of(llvm::zip(branches[0], branches[1]),
                                   [](auto pair) { return getRank(std::get<0>(pair)) != getRank(std::get<1>(pair)); });
@@ -194,12 +238,14 @@ public:
     SmallVector<Value> initial;
     for (unsigned i = 2; i < node.numInputs(); ++i)
       initial.push_back(node.input(i));
-    if (!areTensors(initial))
-      return node.refuse("needs tensors as carried values");
+    if (llvm::is_contained(initial, Value()))
+      return node.refuse("needs carried values");
     if (!takeTrips())
       return failure();
     if (steps && steps->is(1) && isTrue(node, condition))
       return once(initial);
+    if (!takeHandles(node, initial))
+      return failure();
     for (Value value : initial)
       carried.push_back(shapeOf(value));
     OpBuilder::InsertionGuard guard(node.b);
@@ -244,12 +290,16 @@ private:
     auto values = node.inlineSubgraph("body", arguments);
     if (!values)
       return failure();
-    if (values->size() < 1 + initial.size() || !areTensors(*values))
+    if (values->size() < 1 + initial.size() || !areTensors(ArrayRef(*values).drop_front(1 + initial.size())))
       return node.refuse("has a body that yields too little");
     for (auto [i, value] : llvm::enumerate(ArrayRef(*values).drop_front())) {
+      if (i < initial.size()) {
+        node.setOutput(i, value);
+        continue;
+      }
       Dims dims = getDims(value);
       dims.insert(dims.begin(), DimExpr(1));
-      node.setOutput(i, i < initial.size() ? value : Composer(node).reshape(value, dims));
+      node.setOutput(i, Composer(node).reshape(value, dims));
     }
     return success();
   }
@@ -274,6 +324,8 @@ private:
     if (!values)
       return failure();
     yields = *values;
+    if (!takeHandles(node, yields))
+      return failure();
     if (yields.size() < 1 + carried.size() || !areTensors(yields))
       return node.refuse("has a body that yields too little");
     yields[0] = asScalar(node, yields[0]);
@@ -281,6 +333,8 @@ private:
       return node.refuse("has a body whose first output is no condition of one element");
     goesOn = yields[0] == block->getArgument(1) || isTrue(node, yields[0]);
     for (auto [i, shape] : llvm::enumerate(carried)) {
+      if (!carryList(block->getArgument(2 + i), yields[1 + i], shape, changed))
+        return failure();
       TensorShape next = shapeOf(yields[1 + i]);
       if (next.elementType != shape.elementType || next.dims.size() != shape.dims.size())
         return node.refuse("carries value " + Twine(i) + " of shape " + text(shape.dims) + ", which the body makes " +
@@ -294,8 +348,30 @@ private:
     return success();
   }
 
+  /// What a list that the body makes does to the type of the one that is carried; false after `refuse`.
+  bool carryList(Value before, Value &after, TensorShape &shape, bool &changed) {
+    std::optional<handle::List> list;
+    if (!joinLists(node, before, after, list))
+      return false;
+    if (!list)
+      return true;
+    changed |= list->type() != shape.elementType;
+    shape = {{}, list->type()};
+    after = asHandle(node.b, node.loc, after, *list);
+    if (!after)
+      (void)node.refuse("carries a list that the body makes something else of");
+    return bool(after);
+  }
+
   LogicalResult finish(RegionOpBuilder &shell, SmallVector<Value> initial) {
     size_t numCarried = initial.size();
+    node.b.setInsertionPoint(shell.take());
+    for (auto [value, shape] : llvm::zip(initial, carried))
+      if (std::optional<handle::List> list = handle::asList(shape.elementType)) {
+        value = asHandle(node.b, node.loc, value, *list);
+        if (!value)
+          return node.refuse("carries a list that the body makes something else of");
+      }
     SmallVector<TensorShape> results(carried), appended;
     SmallVector<Attribute> defined;
     SmallVector<Value> nextHeld;

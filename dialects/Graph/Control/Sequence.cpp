@@ -1,17 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sequences while importing: every builder looks at the op that made the list.
+// Sequences while importing: every builder looks at the op that made the list. Where that does not tell, the list is one that a run
+// makes (List/List.h).
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/List/List.h"
 
 using namespace mlir;
 
 namespace hewn::graph {
 
-static Value makeSequence(OnnxNode &node, ValueRange elements, bool absent = false) {
+static Value makeSequence(OnnxNode &node, ValueRange elements, bool absent = false, Type held = {}) {
   auto type = TupleType::get(node.b.getContext(), TypeRange(elements));
-  return SequenceOp::create(node.b, node.loc, type, elements, absent);
+  return SequenceOp::create(node.b, node.loc, type, elements, absent, held ? TypeAttr::get(held) : TypeAttr());
+}
+
+/// Input `i` as a list that a run makes; null where it is none.
+static Value listAt(OnnxNode &node, unsigned i) {
+  Value list = asHandle(node.b, node.loc, node.input(i));
+  return listOf(list) ? list : Value();
+}
+
+/// Whether input `i` is a sequence whose length is known, and input `place`, where it is there, known as well.
+static bool isKnown(OnnxNode &node, unsigned i, unsigned place) {
+  Value value = node.input(i);
+  if (!value || !value.getDefiningOp<SequenceOp>())
+    return !listOf(value);
+  if (!node.input(place))
+    return true;
+  std::optional<Dims> known = node.contents(node.input(place));
+  return known && known->size() == 1 && known->front().constant();
+}
+
+/// Input `i` as a single i64; null where it is absent.
+static Value placeAt(OnnxNode &node, unsigned i) {
+  Composer c(node);
+  return node.input(i) ? c.cast(c.reshape(node.input(i), {}), node.b.getI64Type()) : Value();
 }
 
 /// Input `i` as a sequence; null after `refuse`.
@@ -53,7 +78,20 @@ LogicalResult buildSequenceConstruct(OnnxNode &node) {
   return node.finish(makeSequence(node, elements));
 }
 
+LogicalResult buildSequenceEmpty(OnnxNode &node) {
+  Type element = node.elementTypeOf(node.getInt("dtype", 1));
+  if (!element)
+    return node.refuse("has a data type that hewn does not have");
+  handle::List type{handle::List::Kind::Sequence, element, handle::kNoRank};
+  return node.finish(makeSequence(node, {}, false, type.type()));
+}
+
 LogicalResult buildSequenceInsert(OnnxNode &node) {
+  if (!isKnown(node, 0, 2)) {
+    Value list = listAt(node, 0);
+    return isTensor(node.input(1)) && list ? node.finish(inserted(node, list, node.input(1), placeAt(node, 2)))
+                                           : node.refuse("inserts something that is no tensor, or into no sequence");
+  }
   SequenceOp sequence = sequenceOf(node, 0);
   if (!sequence)
     return failure();
@@ -73,6 +111,8 @@ LogicalResult buildSequenceInsert(OnnxNode &node) {
 }
 
 LogicalResult buildSequenceErase(OnnxNode &node) {
+  if (!isKnown(node, 0, 1))
+    return node.finish(erased(node, listAt(node, 0), placeAt(node, 1)));
   SequenceOp sequence = sequenceOf(node, 0);
   if (!sequence)
     return failure();
@@ -87,6 +127,10 @@ LogicalResult buildSequenceErase(OnnxNode &node) {
 }
 
 LogicalResult buildSequenceAt(OnnxNode &node) {
+  if (!isKnown(node, 0, 1)) {
+    Value list = listAt(node, 0), place = placeAt(node, 1);
+    return place ? node.finish(elementAt(node, list, place)) : node.refuse("lacks an input");
+  }
   SequenceOp sequence = sequenceOf(node, 0);
   if (!sequence)
     return failure();
@@ -97,6 +141,8 @@ LogicalResult buildSequenceAt(OnnxNode &node) {
 }
 
 LogicalResult buildSequenceLength(OnnxNode &node) {
+  if (listOf(node.input(0)))
+    return node.finish(lengthOf(node.b, node.loc, node.input(0)));
   SequenceOp sequence = sequenceOf(node, 0);
   if (!sequence)
     return failure();
@@ -104,6 +150,8 @@ LogicalResult buildSequenceLength(OnnxNode &node) {
 }
 
 LogicalResult buildConcatFromSequence(OnnxNode &node) {
+  if (listOf(node.input(0)))
+    return node.finish(joined(node, node.input(0)));
   SequenceOp sequence = sequenceOf(node, 0);
   if (!sequence)
     return failure();
@@ -127,22 +175,24 @@ LogicalResult buildConcatFromSequence(OnnxNode &node) {
   return node.finish(c.concat(elements, *axis));
 }
 
-/// The sizes of the parts; nullopt after `refuse`.
-static std::optional<Dims> partSizes(OnnxNode &node, const DimExpr &all) {
+/// The sizes of the parts; nullopt where only a run knows them, or (`bad`) after `refuse`.
+static std::optional<Dims> partSizes(OnnxNode &node, const DimExpr &all, bool &bad) {
   Value split = node.input(1);
   std::optional<Dims> written = split ? node.contents(split) : Dims{DimExpr(1)};
-  if (!written || (split && getRank(split) > 1)) {
-    (void)node.refuse("the sizes of the parts must be known when compiling");
+  bad = split && getRank(split) > 1;
+  if (bad)
+    (void)node.refuse("takes the sizes of the parts as one number or a list");
+  if (bad || !written)
     return std::nullopt;
-  }
   if (split && getRank(split) == 1)
     return written;
   std::optional<int64_t> total = all.constant(), each = written->front().constant();
-  // Far more parts than any model has would be a mistake that takes all memory.
-  if (!total || !each || *each < 1 || *total / *each > 4096) {
+  bad = each && *each < 1;
+  if (bad)
     (void)node.refuse("splits " + all.str() + " elements into parts of " + written->front().str());
+  // Far more parts than most models have are no values of their own.
+  if (bad || !total || !each || *total / *each > 4096)
     return std::nullopt;
-  }
   Dims sizes;
   for (int64_t from = 0; from < *total; from += *each)
     sizes.push_back(DimExpr(std::min(*each, *total - from)));
@@ -158,10 +208,12 @@ LogicalResult buildSplitToSequence(OnnxNode &node) {
     return failure();
   Composer c(node);
   Dims dims = getDims(x);
-  std::optional<Dims> sizes = partSizes(node, dims[*axis]);
-  if (!sizes)
+  bool bad = false, drops = !node.input(1) && !node.getInt("keepdims", 1);
+  std::optional<Dims> sizes = partSizes(node, dims[*axis], bad);
+  if (bad)
     return failure();
-  bool drops = !node.input(1) && !node.getInt("keepdims", 1);
+  if (!sizes)
+    return node.finish(split(node, x, node.input(1), *axis, drops));
   DimExpr offset(0);
   SmallVector<Value> parts;
   for (const DimExpr &size : *sizes) {
@@ -177,6 +229,9 @@ LogicalResult buildSplitToSequence(OnnxNode &node) {
 }
 
 LogicalResult buildSequenceMap(OnnxNode &node) {
+  for (unsigned k = 0; k < node.numInputs(); ++k)
+    if (listOf(node.input(k)))
+      return mapLists(node);
   SequenceOp first = sequenceOf(node, 0);
   if (!first)
     return failure();
@@ -215,14 +270,26 @@ static bool isThere(OnnxNode &node) {
 }
 
 LogicalResult buildOptional(OnnxNode &node) {
-  return node.finish(node.input(0) ? node.input(0) : makeSequence(node, {}, /*absent=*/true));
+  if (node.input(0))
+    return node.finish(node.input(0));
+  std::optional<handle::List> of = handle::asList(node.getType("type"));
+  Type held;
+  if (of && of->kind == handle::List::Kind::Sequence)
+    held = handle::List{handle::List::Kind::OptionalSequence, of->element, of->rank}.type();
+  else if (of)
+    held = of->type();
+  return node.finish(makeSequence(node, {}, /*absent=*/true, held));
 }
 
 LogicalResult buildOptionalHasElement(OnnxNode &node) {
+  if (std::optional<handle::List> list = listOf(node.input(0)); list && list->kind != handle::List::Kind::Sequence)
+    return node.finish(hasElement(node, node.input(0)));
   return node.finish(makeSplat(node.b, node.loc, node.b.getI1Type(), isThere(node)));
 }
 
 LogicalResult buildOptionalGetElement(OnnxNode &node) {
+  if (listOf(node.input(0)))
+    return node.finish(elementOf(node, node.input(0)));
   return isThere(node) ? node.finish(node.input(0)) : node.refuse("takes an optional value that is not there");
 }
 

@@ -4,6 +4,7 @@
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/GraphOps.h"
+#include "dialects/Handle/Handle.h"
 #include "dialects/Graph/Part/Part.h"
 
 using namespace mlir;
@@ -126,6 +127,8 @@ LogicalResult buildClip(OnnxNode &node) {
 //===------------------------------------------------------------------------------------------------------------------===//
 
 static LogicalResult finishCast(OnnxNode &node, Type to) {
+  if (node.input(0) && handle::isHandle(getElementType(node.input(0))) != handle::isHandle(to))
+    return node.refuse("turns strings into numbers or numbers into strings, which hewn does not have");
   if (!node.input(0))
     return node.refuse("needs an input");
   if (getElementType(node.input(0)) == to)

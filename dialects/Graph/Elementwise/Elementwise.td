@@ -76,7 +76,7 @@ def Graph_AtanhOp : MathFunction<"atanh", "AtanhOp", "Atanh">;
 // Comparison, choice
 //===--------------------------------------------------------------------------------------------------------------------===//
 
-def Graph_EqualOp : Compare<"equal", "Any", "Equal"> { let onnx = [OldBroadcast<"Equal">, Onnx<"Equal", 7>]; }
+def Graph_EqualOp : Compare<"equal", "Any", "Equal"> { let onnx = [OldBroadcast<"Equal">, Onnx<"Equal", 7, 0, "buildEqual">]; }
 def Graph_LessOp : Compare<"less", "Number", "Less"> { let onnx = [OldBroadcast<"Less">, Onnx<"Less", 7>]; }
 def Graph_LessOrEqualOp : Compare<"less_or_equal", "Number", "LessOrEqual"> { let onnx = [Onnx<"LessOrEqual">]; }
 def Graph_GreaterOp : Compare<"greater", "Number", "Greater"> { let onnx = [OldBroadcast<"Greater">, Onnx<"Greater", 7>]; }

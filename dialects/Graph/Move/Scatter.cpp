@@ -3,6 +3,7 @@
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/GraphOps.h"
+#include "dialects/Handle/Handle.h"
 
 using namespace mlir;
 
@@ -30,6 +31,8 @@ static bool differ(const DimExpr &a, const DimExpr &b) { return a.constant() && 
 static LogicalResult verifyScatter(Operation *op, StringRef reduction) {
   if (scatterReduction(reduction) < 0)
     return op->emitOpError() << "reduction '" << reduction << "' is none of none, add, mul, max, min";
+  if (reduction != "none" && handle::isHandle(getElementType(op->getOperand(0))))
+    return op->emitOpError("weighs elements, which strings are not");
   Type index = getElementType(op->getOperand(1));
   if (!index.isInteger(32) && !index.isInteger(64))
     return op->emitOpError("indices must be 32- or 64-bit integers");

@@ -79,7 +79,7 @@ LogicalResult CompressOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape
   Type type = getElementType(getX());
   if (!getElementType(getCondition()).isInteger(1) || dimsOf(getCondition()).size() != 1)
     return emitOpError("needs a list of bools as condition");
-  if (type.getIntOrFloatBitWidth() < 8 && !type.isInteger(1))
+  if (type.isIntOrFloat() && type.getIntOrFloatBitWidth() < 8 && !type.isInteger(1))
     return emitOpError("can't take elements of less than a byte: ") << type;
   FailureOr<Dims> dims = selected(*this, dimsOf(getX()), getAxis(), DimExpr::symbol(getCount()));
   if (failed(dims))

@@ -6,8 +6,10 @@
 #include "lib/Support/ScratchFolders.h"
 
 #include "lld/Common/Driver.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Object/Archive.h"
 #include "llvm/Object/ArchiveWriter.h"
+#include "llvm/Object/ObjectFile.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -73,6 +75,82 @@ static Expected<std::string> makeStub(StringRef name, const ScratchFolder &scrat
   return library;
 }
 
+namespace {
+/// An archive and the file that it points into.
+struct OpenArchive {
+  std::unique_ptr<MemoryBuffer> buffer;
+  std::unique_ptr<object::Archive> archive;
+
+  static Expected<OpenArchive> open(const std::string &path) {
+    auto buffer = MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+    if (!buffer)
+      return createStringError("can't read " + path + ": " + buffer.getError().message());
+    Expected<std::unique_ptr<object::Archive>> archive = object::Archive::create(**buffer);
+    if (!archive)
+      return archive.takeError();
+    return OpenArchive{std::move(*buffer), std::move(*archive)};
+  }
+
+  Expected<bool> defines(StringRef symbol) const {
+    Expected<std::optional<object::Archive::Child>> member = archive->findSym(symbol);
+    if (!member)
+      return member.takeError();
+    return member->has_value();
+  }
+};
+} // namespace
+
+/// The parts of the runtime that an object calls.
+static Error collectParts(const std::string &path, StringSet<> &parts) {
+  auto buffer = MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  if (!buffer)
+    return createStringError("can't read " + path + ": " + buffer.getError().message());
+  Expected<std::unique_ptr<object::ObjectFile>> object = object::ObjectFile::createObjectFile(**buffer);
+  if (!object)
+    return object.takeError();
+  for (const object::SymbolRef &symbol : (*object)->symbols()) {
+    Expected<StringRef> name = symbol.getName();
+    if (!name)
+      return name.takeError();
+    if (name->starts_with("hewn_part_"))
+      parts.insert(*name);
+  }
+  return Error::success();
+}
+
+Error chooseParts(LinkJob &job) {
+  StringSet<> parts;
+  for (const std::string &object : job.objects)
+    if (Error error = collectParts(object, parts))
+      return error;
+  std::vector<std::string> given = std::exchange(job.parts, {});
+  if (parts.empty() || job.runtime.empty())
+    return Error::success();
+  given.insert(given.begin(), job.runtime);
+  for (const std::string &path : given) {
+    Expected<OpenArchive> archive = OpenArchive::open(path);
+    if (!archive)
+      return archive.takeError();
+    bool isNeeded = false;
+    SmallVector<std::string> found;
+    for (StringRef part : parts.keys()) {
+      Expected<bool> has = archive->defines(part);
+      if (!has)
+        return has.takeError();
+      if (*has)
+        found.push_back(part.str());
+    }
+    for (const std::string &part : found)
+      isNeeded |= parts.erase(part);
+    if (isNeeded && path != job.runtime)
+      job.parts.push_back(path);
+  }
+  if (parts.empty())
+    return Error::success();
+  return createStringError("the model needs '" + parts.begin()->getKey() +
+                           "', which this build of hewn lacks: the library that it stands on was not there");
+}
+
 /// lld writes files by their names, and a link that fails leaves nothing to be published: into the scratch folder, then on.
 static Error linkInto(OutputFile &output, std::vector<std::string> arguments, const ScratchFolder &scratch) {
   std::string linked = scratch.path("linked");
@@ -99,6 +177,7 @@ Error linkShared(const LinkJob &job, OutputFile &output, const ScratchFolder &sc
   if (!job.weights.empty())
     arguments.push_back(job.weights);
   arguments.push_back(job.runtime);
+  arguments.insert(arguments.end(), job.parts.begin(), job.parts.end());
   for (StringRef name : {"libm.so.6", "libc.so.6"}) {
     Expected<std::string> stub = makeStub(name, scratch);
     if (!stub)
@@ -138,21 +217,24 @@ Error writeArchive(const LinkJob &job, OutputFile &output, const ScratchFolder &
     members.push_back(std::move(*weights));
   }
 
-  auto buffer = MemoryBuffer::getFile(job.runtime, /*IsText=*/false, /*RequiresNullTerminator=*/false);
-  if (!buffer)
-    return createStringError("can't read " + job.runtime + ": " + buffer.getError().message());
-  Expected<std::unique_ptr<object::Archive>> runtime = object::Archive::create(**buffer);
-  if (!runtime)
-    return runtime.takeError();
-  Error error = Error::success();
-  for (const object::Archive::Child &child : (*runtime)->children(error)) {
-    Expected<NewArchiveMember> member = NewArchiveMember::getOldMember(child, /*Deterministic=*/true);
-    if (!member)
-      return member.takeError();
-    members.push_back(std::move(*member));
+  std::vector<std::string> archives = {job.runtime};
+  archives.insert(archives.end(), job.parts.begin(), job.parts.end());
+  std::vector<OpenArchive> open; // members point into it
+  for (const std::string &path : archives) {
+    Expected<OpenArchive> archive = OpenArchive::open(path);
+    if (!archive)
+      return archive.takeError();
+    open.push_back(std::move(*archive));
+    Error error = Error::success();
+    for (const object::Archive::Child &child : open.back().archive->children(error)) {
+      Expected<NewArchiveMember> member = NewArchiveMember::getOldMember(child, /*Deterministic=*/true);
+      if (!member)
+        return member.takeError();
+      members.push_back(std::move(*member));
+    }
+    if (error)
+      return error;
   }
-  if (error)
-    return error;
   return writeArchiveToStream(output.stream(), members, SymtabWritingMode::NormalSymtab, object::Archive::K_GNU,
                               /*Deterministic=*/true, /*Thin=*/false);
 }

@@ -38,10 +38,15 @@ struct LinkJob {
   std::string weights;
   /// libhewn_runtime.a.
   std::string runtime;
+  /// Archives of parts that stand on libraries of others; those that the objects need are taken.
+  std::vector<std::string> parts = {};
   /// The model's name: what is exported.
   std::string model;
 };
 
+/// Leaves in `job.parts` those archives alone that the objects call parts of. Fails where a part is in none of them, and not in the
+/// runtime: hewn was built without the library that it stands on.
+llvm::Error chooseParts(LinkJob &job);
 /// A shared library that exports the model's names alone and needs libc and libm.
 llvm::Error linkShared(const LinkJob &job, OutputFile &output, const ScratchFolder &scratch);
 /// One relocatable object of all; the runtime is linked in by whoever uses it.

@@ -38,6 +38,12 @@ private:
       return null();
     return global(ConstantArray::get(ArrayType::get(entries[0]->getType(), entries.size()), entries), name);
   }
+  /// A DLDataType; zero for no type.
+  Constant *dlType(mlir::Type type) {
+    std::optional<ElementCodes> codes = type ? elementCodes(type) : std::nullopt;
+    return record(
+        {number(codes ? codes->dlCode : 0, 8), number(codes ? codes->dlBits : 0, 8), number(codes ? 1 : 0, 16)});
+  }
   Constant *tensors(ArrayRef<TensorInterface> list, StringRef name);
   int64_t dimCode(const TensorInterface &tensor, size_t dim);
   Function *function(const Twine &name, Type *result, ArrayRef<Type *> arguments, GlobalValue::LinkageTypes linkage);
@@ -91,10 +97,10 @@ Constant *DescriptorEmitter::tensors(ArrayRef<TensorInterface> list, StringRef n
       formulas.push_back(code == HEWN_DIM_FORMULA ? text(isUnlike ? tensor.unlike[d] : tensor.dims[d].str()) : null());
       anyFormula |= code == HEWN_DIM_FORMULA;
     }
-    ElementCodes codes = *elementCodes(tensor.elementType);
-    Constant *type = record({number(codes.dlCode, 8), number(codes.dlBits, 8), number(1, 16)});
-    entries.push_back(record({text(tensor.name), type, number(tensor.dims.size(), 32), array(dims, "dims"),
-                              anyFormula ? array(formulas, "formulas") : null()}));
+    entries.push_back(
+        record({text(tensor.name), dlType(tensor.elementType), number(tensor.dims.size(), 32), array(dims, "dims"),
+                anyFormula ? array(formulas, "formulas") : null(), number(uint64_t(tensor.kind), 32),
+                dlType(tensor.held), number(uint64_t(int64_t(tensor.heldRank)), 32), number(0, 32)}));
   }
   return array(entries, name);
 }
@@ -317,11 +323,12 @@ Error DescriptorEmitter::checkLayout(StructType *type) {
 }
 
 // The small structs are the same on every 64-bit machine.
-static_assert(sizeof(hewn_tensor_info) == 32 && offsetof(hewn_tensor_info, rank) == 12 &&
-              offsetof(hewn_tensor_info, dims) == 16 && sizeof(hewn_symbol) == 24 && sizeof(DLDataType) == 4 &&
-              sizeof(hewn_weights_state) == 32 && sizeof(hewn_variant) == 32 &&
-              offsetof(hewn_variant, cpu_features) == 8 && offsetof(hewn_variant, arena_bytes) == 16 &&
-              offsetof(hewn_variant, run) == 24);
+static_assert(sizeof(hewn_tensor_info) == 48 && offsetof(hewn_tensor_info, rank) == 12 &&
+              offsetof(hewn_tensor_info, dims) == 16 && offsetof(hewn_tensor_info, kind) == 32 &&
+              offsetof(hewn_tensor_info, element) == 36 && offsetof(hewn_tensor_info, element_rank) == 40 &&
+              sizeof(hewn_symbol) == 24 && sizeof(DLDataType) == 4 && sizeof(hewn_weights_state) == 32 &&
+              sizeof(hewn_variant) == 32 && offsetof(hewn_variant, cpu_features) == 8 &&
+              offsetof(hewn_variant, arena_bytes) == 16 && offsetof(hewn_variant, run) == 24);
 
 static_assert(sizeof(hewn_case) == 24 && offsetof(hewn_case, refusal) == 8 && offsetof(hewn_case, outputs) == 16);
 

@@ -3,6 +3,7 @@
 // The C header of a model.
 #include "lib/Codegen/Program/Program.h"
 
+#include "dialects/Handle/Handle.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -28,6 +29,9 @@ public:
 private:
   llvm::StringSet<> taken;
 };
+
+/// Whether elements are pointers: to text, or to a sequence.
+bool isHandle(const TensorInterface &tensor) { return handle::isHandle(tensor.elementType); }
 
 std::string shapeText(const TensorInterface &tensor) {
   std::string text;
@@ -68,12 +72,14 @@ std::string headerText(const ProgramInterface &interface) {
   };
   for (const TensorInterface &input : interface.inputs) {
     std::string parameter = names.take(input.name);
-    parameters += ", const " + elementCodes(input.elementType)->c.str() + " *" + parameter;
+    parameters +=
+        ", const " + elementCodes(input.elementType)->c.str() + (isHandle(input) ? "const *" : " *") + parameter;
     describe(parameter, input, shapeText(input));
   }
   for (auto [i, output] : llvm::enumerate(interface.outputs)) {
     std::string parameter = names.take(output.name);
-    parameters += ", " + elementCodes(output.elementType)->c.str() + (output.dynamic ? " **" : " *") + parameter;
+    parameters += (isHandle(output) ? ", const " : ", ") + elementCodes(output.elementType)->c.str() +
+                  (isHandle(output) ? "" : " ") + (output.dynamic ? "**" : "*") + parameter;
     if (output.dynamic)
       parameters += ", int64_t *" + names.take(parameter + "_dims");
     describe(parameter, output, outputText(interface, i));

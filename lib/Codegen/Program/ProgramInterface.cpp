@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/Program/ProgramInterface.h"
 #include "dialects/Graph/Graph.h"
+#include "dialects/Handle/Handle.h"
 #include "dialects/Plan/Plan.h"
 #include "hewn/runtime.h"
 #include "lib/Transforms/Plan/Arena/Offsets.h"
 
+#include "mlir/AsmParser/AsmParser.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -57,6 +59,10 @@ std::string modelName(StringRef text) {
 }
 
 std::optional<ElementCodes> elementCodes(Type type) {
+  if (handle::isString(type))
+    return ElementCodes{kDLOpaqueHandle, 64, 8, "char *"};
+  if (handle::asList(type))
+    return ElementCodes{kDLOpaqueHandle, 64, 8, "hewn_sequence *"};
   if (auto integer = dyn_cast<IntegerType>(type)) {
     bool isUnsigned = integer.isUnsigned();
     switch (integer.getWidth()) {
@@ -107,6 +113,26 @@ static std::string nameOr(Attribute name, StringRef otherwise, size_t number) {
   return (otherwise + Twine(number)).str();
 }
 
+/// What the integers of a tensor stand for, as `hewn-lower-handles` has written it; null for numbers.
+static Type heldBy(func::FuncOp program, Attribute written) {
+  auto text = dyn_cast_or_null<StringAttr>(written);
+  Type type = text ? parseType(text, program.getContext()) : Type();
+  return handle::isHandle(type) ? type : Type();
+}
+
+static void setHeld(TensorInterface &tensor, Type held) {
+  if (!held)
+    return;
+  tensor.elementType = held;
+  std::optional<handle::List> list = handle::asList(held);
+  if (!list)
+    return;
+  static const int32_t kinds[] = {HEWN_KIND_SEQUENCE, HEWN_KIND_OPTIONAL, HEWN_KIND_OPTIONAL_SEQUENCE};
+  tensor.kind = kinds[size_t(list->kind)];
+  tensor.held = list->element;
+  tensor.heldRank = int32_t(std::max<int64_t>(list->rank, -1));
+}
+
 static LogicalResult addTensor(func::FuncOp program, std::vector<TensorInterface> &list, std::string name,
                                Value value) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
@@ -133,6 +159,7 @@ FailureOr<ProgramInterface> readInterface(func::FuncOp program, StringRef name) 
                          argument)))
       return failure();
     TensorInterface &input = interface.inputs.back();
+    setHeld(input, heldBy(program, program.getArgAttr(i, handle::kHeldAttr)));
     input.dims = declaredDims(program, i, input.dims);
     for (const DimExpr &dim : input.dims)
       dim.walkSymbols([&](StringRef symbol) {
@@ -144,6 +171,7 @@ FailureOr<ProgramInterface> readInterface(func::FuncOp program, StringRef name) 
     if (failed(addTensor(program, interface.outputs, nameOr(program.getResultAttr(i, graph::kNameAttr), "output", i),
                          value)))
       return failure();
+    setHeld(interface.outputs.back(), heldBy(program, program.getResultAttr(i, handle::kHeldAttr)));
     for (const DimExpr &dim : interface.outputs.back().dims)
       dim.walkSymbols([&](StringRef symbol) { interface.outputs.back().dynamic |= !interface.hasSymbol(symbol); });
   }

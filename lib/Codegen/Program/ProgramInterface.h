@@ -22,6 +22,10 @@ struct TensorInterface {
   bool dynamic = false;
   /// For each dim in which the cases differ the text of both, else empty; shorter where all the rest agree.
   std::vector<std::string> unlike = {};
+  /// Of what is no tensor: runtime.h's hewn_kind, the type of its tensors and their rank, negative for any.
+  int32_t kind = 0;
+  mlir::Type held = nullptr;
+  int32_t heldRank = 0;
 };
 
 struct SymbolInterface {

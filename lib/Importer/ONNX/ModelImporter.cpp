@@ -3,6 +3,8 @@
 // The model around the nodes: opsets, inputs and their dims, initializers, outputs.
 #include "lib/Importer/ONNX/ModelImporter.h"
 
+#include "dialects/Graph/List/List.h"
+#include "dialects/Graph/Text/Text.h"
 #include "lib/Importer/ONNX/OnnxTypes.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/StringExtras.h"
@@ -37,6 +39,22 @@ Value ModelImporter::makeConstant(const Constant &constant, StringRef name) {
   return graph::ConstantOp::create(builder, NameLoc::get(builder.getStringAttr(name)), constant.type, constant.value);
 }
 
+Value ModelImporter::makeText(const onnx::TensorProto &tensor, StringRef name, std::string &reason) {
+  SmallVector<int64_t> dims(tensor.dims().begin(), tensor.dims().end());
+  std::optional<int64_t> bytes = tensorBytes(dims, handle::StringType::get(builder.getContext()), reason);
+  if (!bytes)
+    return {};
+  if (*bytes / 8 != tensor.string_data_size()) {
+    reason = "does not hold the " + std::to_string(*bytes / 8) + " strings of its dims";
+    return {};
+  }
+  auto makeBytes = [&](RankedTensorType type, std::vector<char> data) {
+    return makeConstant(tensors.make(type, std::move(data), name), name);
+  };
+  SmallVector<std::string> strings(tensor.string_data().begin(), tensor.string_data().end());
+  return graph::makeText(builder, NameLoc::get(builder.getStringAttr(name)), makeBytes, strings, dims, reason);
+}
+
 //===------------------------------------------------------------------------------------------------------------------===//
 // Opsets, initializers
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -66,6 +84,13 @@ void ModelImporter::importInitializers(const onnx::GraphProto &graph, Frame &fra
   };
   for (const onnx::TensorProto &tensor : graph.initializer()) {
     std::string reason;
+    if (tensor.data_type() == onnx::TensorProto::STRING) {
+      Value text = makeText(tensor, tensor.name(), reason);
+      if (!text)
+        diagnostics.error("initializer '" + tensor.name() + "' " + reason);
+      frame.names[tensor.name()] = {text ? Binding::Kind::Value : Binding::Kind::Failed, text};
+      continue;
+    }
     enter(tensor.name(), tensors.read(tensor, tensor.name(), frame.owner, reason), reason);
   }
   for (const onnx::SparseTensorProto &tensor : graph.sparse_initializer()) {
@@ -181,7 +206,11 @@ std::optional<graph::DimExpr> ModelImporter::inputDim(const onnx::TensorShapePro
 std::optional<graph::TensorShape> ModelImporter::inputShape(const onnx::ValueInfoProto &input) {
   const std::string &name = input.name();
   if (!input.type().has_tensor_type()) {
-    diagnostics.error("input '" + name + "' is no tensor, and hewn takes only tensors");
+    std::string reason;
+    Type list = listType(builder.getContext(), input.type(), reason);
+    if (list)
+      return graph::TensorShape{{}, list};
+    diagnostics.error("input '" + name + "' " + reason);
     return std::nullopt;
   }
   const onnx::TypeProto::Tensor &type = input.type().tensor_type();
@@ -271,6 +300,20 @@ bool ModelImporter::importInputs(Frame &frame) {
   return good;
 }
 
+/// Whether a list is what the output is declared to be; a tensor in place of an optional one is none.
+bool ModelImporter::addListOutput(const onnx::ValueInfoProto &output, Value value) {
+  std::string reason;
+  std::optional<handle::List> made = graph::listOf(value);
+  bool isDeclared = output.type().has_sequence_type() || output.type().has_optional_type();
+  std::optional<handle::List> declared =
+      isDeclared ? handle::asList(listType(builder.getContext(), output.type(), reason)) : std::nullopt;
+  if (!declared || (declared->element == made->element &&
+                    (declared->kind == handle::List::Kind::Optional) == (made->kind == handle::List::Kind::Optional)))
+    return true;
+  diagnostics.error("output '" + output.name() + "' is declared as another list than it is computed as");
+  return false;
+}
+
 bool ModelImporter::importOutputs(Frame &frame) {
   SmallVector<Value> values;
   SmallVector<DictionaryAttr> attributes;
@@ -287,9 +330,18 @@ bool ModelImporter::importOutputs(Frame &frame) {
       good = false;
       continue;
     }
-    if (!isa<RankedTensorType>(binding->value.getType())) {
-      diagnostics.error("output '" + output.name() + "' is no tensor, and hewn gives only tensors");
+    Value value = graph::asHandle(builder, main.getLoc(), binding->value);
+    if (!value) {
+      diagnostics.error("output '" + output.name() +
+                        "' is a sequence whose tensors are not of one type, or an absent value of no type");
       good = false;
+      continue;
+    }
+    if (graph::listOf(value)) {
+      good &= addListOutput(output, value);
+      values.push_back(value);
+      attributes.push_back(
+          builder.getDictionaryAttr(builder.getNamedAttr("graph.name", builder.getStringAttr(output.name()))));
       continue;
     }
     Type declared = elementType(builder.getContext(), output.type().tensor_type().elem_type());

@@ -74,6 +74,8 @@ public:
   graph::DimExpr freshDim() { return graph::DimExpr::symbol(freshSymbol("n", freshCounts)); }
   /// Drops what is remembered of values: builders erase regions, and a new value can have an old one's address.
   void forgetErased();
+  /// Makes the constant strings of a tensor where the builder stands; null, and why in `reason`.
+  mlir::Value makeText(const onnx::TensorProto &tensor, llvm::StringRef name, std::string &reason);
   /// Makes a constant where the builder stands.
   mlir::Value makeConstant(const Constant &constant, llvm::StringRef name);
 
@@ -90,6 +92,7 @@ private:
   bool importOpsets();
   bool importInputs(Frame &frame);
   bool importOutputs(Frame &frame);
+  bool addListOutput(const onnx::ValueInfoProto &output, mlir::Value value);
   void attachMetadata(mlir::ModuleOp module);
   std::optional<graph::TensorShape> inputShape(const onnx::ValueInfoProto &input);
   void askForHotSizes();

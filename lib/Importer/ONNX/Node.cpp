@@ -97,6 +97,10 @@ std::optional<SmallVector<float>> Node::getFloats(StringRef name) const {
 }
 
 std::optional<SmallVector<std::string>> Node::getStrings(StringRef name) const {
+  if (const AttributeProto *attribute = attributes.lookup(name);
+      attribute && attribute->type() == AttributeProto::TENSOR &&
+      attribute->t().data_type() == onnx::TensorProto::STRING)
+    return SmallVector<std::string>(attribute->t().string_data().begin(), attribute->t().string_data().end());
   const AttributeProto *attribute = find(name, AttributeProto::STRINGS);
   if (!attribute)
     return std::nullopt;
@@ -124,6 +128,15 @@ static bool asTensor(const AttributeProto &attribute, onnx::TensorProto &tensor)
     tensor.add_dims(attribute.floats_size());
     *tensor.mutable_float_data() = attribute.floats();
     return true;
+  case AttributeProto::STRING:
+    tensor.set_data_type(onnx::TensorProto::STRING);
+    tensor.add_string_data(attribute.s());
+    return true;
+  case AttributeProto::STRINGS:
+    tensor.set_data_type(onnx::TensorProto::STRING);
+    tensor.add_dims(attribute.strings_size());
+    *tensor.mutable_string_data() = attribute.strings();
+    return true;
   default:
     return false;
   }
@@ -136,11 +149,16 @@ Value Node::getTensor(StringRef name) {
   std::string reason, key = proto.output_size() ? proto.output(0) : info.name;
   std::optional<Constant> constant;
   onnx::TensorProto written;
-  if (attribute->type() == AttributeProto::TENSOR)
+  bool isTensor = attribute->type() == AttributeProto::TENSOR;
+  const onnx::TensorProto *text = isTensor ? &attribute->t() : asTensor(*attribute, written) ? &written : nullptr;
+  if (text && text->data_type() == onnx::TensorProto::STRING) {
+    if (Value strings = importer.makeText(*text, key, reason))
+      return strings;
+  } else if (isTensor)
     constant = importer.tensors.read(attribute->t(), key, frame.owner, reason);
   else if (attribute->type() == AttributeProto::SPARSE_TENSOR)
     constant = importer.tensors.read(attribute->sparse_tensor(), key, reason);
-  else if (asTensor(*attribute, written))
+  else if (text)
     constant = importer.tensors.read(written, key, nullptr, reason);
   else
     reason = "is of type " + AttributeProto::AttributeType_Name(attribute->type()) + ", which hewn does not have";
@@ -150,6 +168,45 @@ Value Node::getTensor(StringRef name) {
     return {};
   }
   return importer.makeConstant(*constant, info.name);
+}
+
+std::optional<SmallVector<double>> Node::getNumbers(StringRef name) {
+  const AttributeProto *attribute = attributes.lookup(name);
+  if (!attribute)
+    return std::nullopt;
+  std::string reason = "holds no numbers";
+  std::optional<SmallVector<double>> numbers;
+  onnx::TensorProto written;
+  if (attribute->type() == AttributeProto::TENSOR)
+    numbers = importer.tensors.numbers(attribute->t(), reason);
+  else if (asTensor(*attribute, written))
+    numbers = importer.tensors.numbers(written, reason);
+  if (!numbers) {
+    badAttribute = true;
+    (void)refuse("attribute '" + name + "' " + reason);
+  }
+  return numbers;
+}
+
+Type Node::tensorElementType(StringRef name) const {
+  const AttributeProto *attribute = find(name, AttributeProto::TENSOR);
+  return attribute ? elementType(b.getContext(), attribute->t().data_type()) : Type();
+}
+
+Type Node::getType(StringRef name) {
+  const AttributeProto *attribute = find(name, AttributeProto::TYPE_PROTO);
+  if (!attribute)
+    return {};
+  std::string reason;
+  Type type = listType(b.getContext(), attribute->tp(), reason);
+  if (!type)
+    (void)refuse("attribute '" + name + "' " + reason);
+  return type;
+}
+
+Value Node::makeBytes(RankedTensorType type, std::vector<char> bytes) {
+  std::string key = proto.output_size() ? proto.output(0) : info.name;
+  return importer.makeConstant(importer.tensors.make(type, std::move(bytes), key), info.name);
 }
 
 Type Node::elementTypeOf(int64_t onnxCode) const { return elementType(b.getContext(), onnxCode); }
@@ -250,7 +307,7 @@ LogicalResult Node::importSubgraph(StringRef name, Region &region, ArrayRef<grap
   if (!outputs)
     return failure();
   if (!llvm::all_of(*outputs, [](Value v) { return isa<RankedTensorType>(v.getType()); }))
-    return refuse("has a subgraph that gives sequences, which hewn has only between ops on sequences");
+    return refuse("has a subgraph that gives sequences, which this op does not take");
   // An implicit terminator may be there already.
   if (!block.empty() && block.back().hasTrait<OpTrait::IsTerminator>())
     block.back().erase();

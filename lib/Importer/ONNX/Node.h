@@ -30,6 +30,10 @@ public:
   std::optional<llvm::SmallVector<float>> getFloats(llvm::StringRef name) const override;
   std::optional<llvm::SmallVector<std::string>> getStrings(llvm::StringRef name) const override;
   mlir::Value getTensor(llvm::StringRef name) override;
+  std::optional<llvm::SmallVector<double>> getNumbers(llvm::StringRef name) override;
+  mlir::Type tensorElementType(llvm::StringRef name) const override;
+  mlir::Type getType(llvm::StringRef name) override;
+  mlir::Value makeBytes(mlir::RankedTensorType type, std::vector<char> bytes) override;
   mlir::Type elementTypeOf(int64_t onnxCode) const override;
 
   std::optional<graph::Dims> contents(mlir::Value value) override;

@@ -172,6 +172,14 @@ std::string ModelImporter::whyUnsupported(const NodeInfo &info) {
   return domains.count(info.domain) ? "ONNX has no such op" : "hewn does not have this op, which is not ONNX's own";
 }
 
+/// Whether ONNX says which types the op takes: then they have been looked at.
+static bool hasSchema(const NodeInfo &info) {
+  std::string ignored;
+  bool known = false;
+  guarded(ignored, [&] { known = onnx::OpSchemaRegistry::Schema(info.op, int(info.opset), info.domain) != nullptr; });
+  return known;
+}
+
 LogicalResult ModelImporter::importNode(const onnx::NodeProto &node, Frame &frame, NodeInfo &info) {
   // The main graph's own nodes are as many as the file has.
   const Limits &limits = options.limits;
@@ -225,8 +233,8 @@ LogicalResult ModelImporter::buildNode(const onnx::NodeProto &node, Frame &frame
     return failure();
   }
   for (auto [i, input] : llvm::enumerate(inputs))
-    if (input && !isa<RankedTensorType>(input.getType()) && record->graphOp != graph::SequenceOp::getOperationName()) {
-      refuse(info, "input " + Twine(i) + " is a sequence or absent, which hewn has only between ops on sequences");
+    if (input && !isa<RankedTensorType>(input.getType()) && !hasSchema(info)) {
+      refuse(info, "input " + Twine(i) + " is a sequence or absent, which this op does not take");
       return failure();
     }
   Node built(*this, frame, node, info, inputs);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Importer/ONNX/OnnxTypes.h"
 
+#include "dialects/Handle/Handle.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include <onnx/onnx_pb.h>
 
@@ -36,6 +37,8 @@ Type elementType(MLIRContext *context, int64_t onnxCode) {
     return Float8E8M0FNUType::get(context);
   case TensorProto::FLOAT4E2M1:
     return Float4E2M1FNType::get(context);
+  case TensorProto::STRING:
+    return handle::StringType::get(context);
   case TensorProto::BOOL:
     return integer(context, 1);
   case TensorProto::INT2:
@@ -65,6 +68,30 @@ Type elementType(MLIRContext *context, int64_t onnxCode) {
   default:
     return {};
   }
+}
+
+Type listType(MLIRContext *context, const onnx::TypeProto &type, std::string &reason) {
+  using Kind = handle::List::Kind;
+  bool isOptional = type.has_optional_type() && type.optional_type().has_elem_type();
+  const onnx::TypeProto &of = isOptional ? type.optional_type().elem_type() : type;
+  bool isSequence = of.has_sequence_type() && of.sequence_type().has_elem_type();
+  const onnx::TypeProto &each = isSequence ? of.sequence_type().elem_type() : of;
+  if (!each.has_tensor_type()) {
+    reason = "is of a type that hewn does not have: it has tensors, sequences of tensors, and optional ones of both";
+    return {};
+  }
+  const onnx::TypeProto::Tensor &tensor = each.tensor_type();
+  Type element = elementType(context, tensor.elem_type());
+  if (!element) {
+    reason = "has elements of type " + dataTypeName(tensor.elem_type()) + ", which hewn does not have";
+    return {};
+  }
+  if (tensor.shape().dim_size() > 64) {
+    reason = "has tensors of rank " + std::to_string(tensor.shape().dim_size());
+    return {};
+  }
+  Kind kind = !isSequence ? Kind::Optional : isOptional ? Kind::OptionalSequence : Kind::Sequence;
+  return handle::List{kind, element, tensor.has_shape() ? tensor.shape().dim_size() : handle::kAnyRank}.type();
 }
 
 int onnxCode(Type type) {

@@ -8,10 +8,17 @@
 #include "llvm/ADT/StringRef.h"
 #include <string>
 
+namespace onnx {
+class TypeProto;
+}
+
 namespace hewn::importer {
 
-/// The element type of a TensorProto.DataType; null where hewn has none (strings, complex numbers).
+/// The element type of a TensorProto.DataType; null where hewn has none (complex numbers).
 mlir::Type elementType(mlir::MLIRContext *context, int64_t onnxCode);
+/// A sequence, or an optional value, as the element type of the tensor that stands for it; a tensor's type as that of an optional
+/// tensor. Null, and why in `reason`, where hewn has none.
+mlir::Type listType(mlir::MLIRContext *context, const onnx::TypeProto &type, std::string &reason);
 /// The inverse; 0 (UNDEFINED) for types that ONNX has not.
 int onnxCode(mlir::Type elementType);
 /// "FLOAT16", or "data type 99".

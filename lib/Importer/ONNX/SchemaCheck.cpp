@@ -2,6 +2,8 @@
 #include "lib/Importer/ONNX/SchemaCheck.h"
 
 #include "dialects/Graph/Analysis/Shapes.h"
+#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/List/List.h"
 #include "lib/Importer/ONNX/Guarded.h"
 #include "lib/Importer/ONNX/OnnxTypes.h"
 #include "llvm/ADT/StringMap.h"
@@ -13,10 +15,31 @@ namespace hewn::importer {
 
 using onnx::OpSchema;
 
+/// The type of a value that holds tensors, whether its length is known or not; false where it is no such value.
+static bool setListType(Value value, onnx::TypeProto &type) {
+  std::optional<handle::List> list = graph::listOf(value);
+  if (auto sequence = value.getDefiningOp<graph::SequenceOp>()) {
+    list = handle::asList(sequence.getHeld().value_or(Type()));
+    if (!list && !sequence.getElements().empty())
+      list = {handle::List::Kind::Sequence, graph::getElementType(sequence.getElements().front()), handle::kAnyRank};
+  }
+  if (!list)
+    return false;
+  onnx::TypeProto *each = &type;
+  if (list->kind != handle::List::Kind::Sequence)
+    each = each->mutable_optional_type()->mutable_elem_type();
+  if (list->kind != handle::List::Kind::Optional)
+    each = each->mutable_sequence_type()->mutable_elem_type();
+  each->mutable_tensor_type()->set_elem_type(onnxCode(list->element));
+  return true;
+}
+
 std::vector<onnx::TypeProto> onnxTypes(ArrayRef<Value> values) {
   std::vector<onnx::TypeProto> types(values.size());
   for (auto [type, value] : llvm::zip(types, values)) {
-    auto tensor = value ? dyn_cast<RankedTensorType>(value.getType()) : RankedTensorType();
+    if (!value || setListType(value, type))
+      continue;
+    auto tensor = dyn_cast<RankedTensorType>(value.getType());
     if (!tensor)
       continue;
     type.mutable_tensor_type()->set_elem_type(onnxCode(tensor.getElementType()));

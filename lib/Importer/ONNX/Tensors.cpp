@@ -2,6 +2,7 @@
 #include "lib/Importer/ONNX/Tensors.h"
 
 #include "dialects/Graph/Graph.h"
+#include "dialects/Handle/Handle.h"
 #include "lib/Importer/ONNX/OnnxTypes.h"
 #include "lib/Support/InputFile.h"
 #include "llvm/Support/MathExtras.h"
@@ -19,9 +20,14 @@ using onnx::TensorProto;
 /// to see.
 static constexpr int64_t kShortElements = 64, kShortBytes = 256;
 
+/// What stands for a string or a list takes a word.
+static int64_t bitsOf(Type elementType) {
+  return elementType.isIntOrFloat() ? int64_t(elementType.getIntOrFloatBitWidth()) : 64;
+}
+
 /// How many elements of less than a byte share one in files; bools do not.
 static int64_t elementsInByte(Type elementType) {
-  int64_t bits = elementType.getIntOrFloatBitWidth();
+  int64_t bits = bitsOf(elementType);
   return bits > 1 && bits < 8 ? 8 / bits : 1;
 }
 
@@ -42,7 +48,7 @@ std::optional<int64_t> tensorBytes(ArrayRef<int64_t> dims, Type elementType, std
     empty |= dim == 0;
     overflow |= llvm::MulOverflow(elements, dim, elements);
   }
-  int64_t bits = elementType.getIntOrFloatBitWidth();
+  int64_t bits = bitsOf(elementType);
   int64_t perByte = elementsInByte(elementType), bytes = 0;
   // A 48-bit address space holds no more.
   constexpr int64_t most = int64_t(1) << 47;
@@ -127,6 +133,30 @@ std::optional<Constant> Tensors::read(const TensorProto &tensor, StringRef key, 
   return Constant{bytes->type, graph::WeightAttr::get(context, own, 0, size)};
 }
 
+std::optional<SmallVector<double>> Tensors::numbers(const TensorProto &tensor, std::string &reason) {
+  std::optional<Bytes> bytes = locate(tensor, reason);
+  if (!bytes)
+    return std::nullopt;
+  Type element = bytes->type.getElementType();
+  unsigned bits = element.getIntOrFloatBitWidth(), size = std::max(bits / 8, 1u);
+  if (bits > 64 || elementsInByte(element) > 1) {
+    reason = "has elements of type " + dataTypeName(tensor.data_type());
+    return std::nullopt;
+  }
+  SmallVector<double> numbers;
+  for (int64_t i = 0, n = bytes->type.getNumElements(); i < n; ++i) {
+    uint64_t word = 0;
+    std::memcpy(&word, bytes->data.data() + i * size, size);
+    APInt number(bits, word, /*isSigned=*/false, /*implicitTrunc=*/true);
+    if (auto type = dyn_cast<FloatType>(element))
+      numbers.push_back(FloatAttr::get(type, APFloat(type.getFloatSemantics(), number)).getValueAsDouble());
+    else
+      numbers.push_back(element.isSignlessInteger() && bits > 1 ? double(number.getSExtValue())
+                                                                : double(number.getZExtValue()));
+  }
+  return numbers;
+}
+
 //===------------------------------------------------------------------------------------------------------------------===//
 // Where the bytes lie
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -169,6 +199,10 @@ std::optional<Tensors::Bytes> Tensors::locate(const TensorProto &tensor, std::st
   Type element = elementType(context, tensor.data_type());
   if (!element) {
     reason = "has elements of type " + dataTypeName(tensor.data_type()) + ", which hewn does not have";
+    return std::nullopt;
+  }
+  if (handle::isHandle(element)) {
+    reason = "has elements of type " + dataTypeName(tensor.data_type()) + " where numbers are wanted";
     return std::nullopt;
   }
   SmallVector<int64_t> dims(tensor.dims().begin(), tensor.dims().end());

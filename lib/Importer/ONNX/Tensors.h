@@ -39,6 +39,9 @@ public:
   /// The same of a sparse tensor, made dense.
   std::optional<Constant> read(const onnx::SparseTensorProto &tensor, llvm::StringRef key, std::string &reason);
 
+  /// The elements of a tensor of whole bytes each, as numbers; nullopt, and why in `reason`, where it is ill-formed.
+  std::optional<llvm::SmallVector<double>> numbers(const onnx::TensorProto &tensor, std::string &reason);
+
   /// A constant of such bytes.
   Constant make(mlir::RankedTensorType type, std::vector<char> bytes, llvm::StringRef key);
 

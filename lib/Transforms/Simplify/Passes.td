@@ -8,6 +8,10 @@ def ComposeOpsPass : Pass<"hewn-compose-ops"> {
   let summary = "Write composed ops in elementwise, reduce, scan, contract and move ops";
 }
 
+def LowerHandlesPass : Pass<"hewn-lower-handles", "::mlir::ModuleOp"> {
+  let summary = "Make integers of the handles of strings, sequences and optional values";
+}
+
 def FoldConstantsPass : Pass<"hewn-fold-constants", "::mlir::func::FuncOp"> {
   let summary = "Compile and run what depends on constants alone, and put the results in its place";
 }

@@ -36,7 +36,11 @@ class Info(ctypes.Structure):
         ("dtype", DataType),
         ("rank", ctypes.c_int32),
         ("dims", ctypes.POINTER(ctypes.c_int64)),
-        ("flags", ctypes.c_uint64),
+        ("formulas", ctypes.c_void_p),
+        ("kind", ctypes.c_int32),
+        ("element", DataType),
+        ("element_rank", ctypes.c_int32),
+        ("reserved", ctypes.c_uint32),
     ]
 
 

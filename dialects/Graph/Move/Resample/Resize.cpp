@@ -3,6 +3,7 @@
 // Resampling along one dim: where a result index lies in the operand, and the weights of the elements around it.
 #include "dialects/Graph/GraphOps.h"
 #include "dialects/Graph/Move/Resample/Scaling.h"
+#include "dialects/Handle/Handle.h"
 
 using namespace mlir;
 
@@ -13,6 +14,8 @@ LogicalResult ResizeOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> 
   std::optional<Dims> size = parseDims(getSize());
   if (!size || size->size() != 1 || getDim() >= dims.size())
     return emitOpError("needs a dim of the operand and its new size");
+  if (handle::isHandle(getElementType(getX())))
+    return emitOpError("weighs elements, which strings are not");
   if (!llvm::is_contained({"nearest", "linear", "cubic"}, getMode()))
     return emitOpError() << "mode '" << getMode() << "' is none of nearest, linear, cubic";
   if (!llvm::is_contained({"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}, getNearest()))

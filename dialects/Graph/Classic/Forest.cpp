@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dialects/Graph/Classic/Forest.h"
+
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace mlir;
+
+namespace hewn::graph {
+
+/// More would be a mistake that takes all memory.
+static constexpr size_t kMostNodes = size_t(1) << 26;
+
+namespace {
+using Ints = SmallVector<int64_t>;
+using Numbers = SmallVector<double>;
+
+std::nullopt_t refused(OnnxNode &node, const Twine &why) {
+  (void)node.refuse(why);
+  return std::nullopt;
+}
+
+/// A list with an entry for each of `count` nodes; where the attribute is absent, `otherwise` for each. nullopt after `refuse`.
+std::optional<Ints> list(OnnxNode &node, StringRef name, size_t count, std::optional<int64_t> otherwise = {}) {
+  std::optional<Ints> written = node.getInts(name);
+  if ((!written || written->empty()) && otherwise)
+    return Ints(count, *otherwise);
+  if (!written || written->size() != count)
+    return refused(node, name + " has " + Twine(written ? written->size() : 0) + " entries, and " + Twine(count) +
+                             " are wanted");
+  return written;
+}
+
+std::optional<Numbers> numbers(OnnxNode &node, StringRef name, size_t count) {
+  std::optional<Numbers> written = node.getNumbers(name);
+  if (!written || written->size() != count)
+    return refused(node, name + " has " + Twine(written ? written->size() : 0) + " entries, and " + Twine(count) +
+                             " are wanted");
+  return written;
+}
+
+/// The list `name`, or the tensor `name`_as_tensor, which may be of float64s; nullopt after `refuse`.
+std::optional<Numbers> floatsOrTensor(OnnxNode &node, StringRef name, size_t count, bool &isDouble) {
+  std::string tensor = (name + "_as_tensor").str();
+  if (!node.hasAttr(tensor))
+    return numbers(node, name, count);
+  isDouble = true;
+  return numbers(node, tensor, count);
+}
+
+bool isInside(int64_t index, size_t count) { return index >= 0 && index < int64_t(count); }
+
+/// A node that asks whether a feature is in a set, as a chain of nodes that compare it with one element each.
+void spreadMember(Forest &forest, int64_t at, ArrayRef<double> set) {
+  TreeNode whole = forest.nodes[at];
+  if (set.empty()) { // nothing is in it: NaN is equal to nothing
+    forest.nodes[at].branch = Branch::Equal;
+    forest.nodes[at].split = std::numeric_limits<double>::quiet_NaN();
+    return;
+  }
+  for (auto [i, element] : llvm::enumerate(set)) {
+    TreeNode &link = forest.nodes[at];
+    link = whole;
+    link.branch = Branch::Equal;
+    link.split = element;
+    if (i + 1 == set.size())
+      break;
+    int64_t next = int64_t(forest.nodes.size());
+    link.whenFalse = next;
+    forest.nodes.emplace_back();
+    at = next;
+  }
+}
+} // namespace
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// TreeEnsemble
+//===------------------------------------------------------------------------------------------------------------------===//
+
+/// The sets of the nodes of mode Member, which a NaN ends each.
+static LogicalResult spreadMembers(OnnxNode &node, Forest &forest, size_t inner) {
+  Numbers values = node.getNumbers("membership_values").value_or(Numbers());
+  size_t next = 0;
+  for (size_t i = 0; i < inner; ++i) {
+    if (forest.nodes[i].branch != Branch::Member)
+      continue;
+    Numbers set;
+    while (next < values.size() && !std::isnan(values[next]))
+      set.push_back(values[next++]);
+    if (next == values.size())
+      return node.refuse("has fewer sets in membership_values than nodes that ask for one");
+    ++next;
+    spreadMember(forest, int64_t(i), set);
+  }
+  return success();
+}
+
+std::optional<Forest> readForest(OnnxNode &node) {
+  Forest forest;
+  forest.numTargets = node.getInt("n_targets", 1);
+  forest.roots = node.getInts("tree_roots").value_or(Ints());
+  size_t inner = node.getInts("nodes_featureids").value_or(Ints()).size();
+  size_t leaves = node.getInts("leaf_targetids").value_or(Ints()).size();
+  auto features = list(node, "nodes_featureids", inner), trues = list(node, "nodes_truenodeids", inner),
+       falses = list(node, "nodes_falsenodeids", inner), trueLeafs = list(node, "nodes_trueleafs", inner),
+       falseLeafs = list(node, "nodes_falseleafs", inner),
+       missing = list(node, "nodes_missing_value_tracks_true", inner, 0), targets = list(node, "leaf_targetids", leaves);
+  auto modes = numbers(node, "nodes_modes", inner), splits = numbers(node, "nodes_splits", inner),
+       weights = numbers(node, "leaf_weights", leaves);
+  if (!features || !trues || !falses || !trueLeafs || !falseLeafs || !missing || !targets || !modes || !splits ||
+      !weights)
+    return std::nullopt;
+  if (inner + leaves > kMostNodes)
+    return refused(node, "has " + Twine(inner + leaves) + " nodes");
+  forest.nodes.resize(inner + leaves);
+  for (size_t i = 0; i < inner; ++i) {
+    int64_t whenTrue = (*trues)[i], whenFalse = (*falses)[i];
+    if (!isInside(whenTrue, (*trueLeafs)[i] ? leaves : inner) || !isInside(whenFalse, (*falseLeafs)[i] ? leaves : inner))
+      return refused(node, "has node " + Twine(i) + " with a branch to none");
+    if (!((*modes)[i] >= 0 && (*modes)[i] <= 6))
+      return refused(node, "has node " + Twine(i) + " with a mode that ONNX does not have");
+    forest.nodes[i] = {Branch(int((*modes)[i])),
+                       (*features)[i],
+                       (*splits)[i],
+                       (*missing)[i] != 0,
+                       whenTrue + ((*trueLeafs)[i] ? int64_t(inner) : 0),
+                       whenFalse + ((*falseLeafs)[i] ? int64_t(inner) : 0),
+                       {}};
+  }
+  for (size_t i = 0; i < leaves; ++i)
+    forest.nodes[inner + i].votes.push_back({(*targets)[i], (*weights)[i]});
+  if (failed(spreadMembers(node, forest, inner)))
+    return std::nullopt;
+  return forest;
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// TreeEnsembleRegressor, TreeEnsembleClassifier
+//===------------------------------------------------------------------------------------------------------------------===//
+
+static Branch branchNamed(StringRef name) {
+  return llvm::StringSwitch<Branch>(name)
+      .Case("BRANCH_LEQ", Branch::LessOrEqual)
+      .Case("BRANCH_LT", Branch::Less)
+      .Case("BRANCH_GTE", Branch::GreaterOrEqual)
+      .Case("BRANCH_GT", Branch::Greater)
+      .Case("BRANCH_EQ", Branch::Equal)
+      .Case("BRANCH_NEQ", Branch::NotEqual)
+      .Case("LEAF", Branch::Leaf)
+      .Default(Branch::Member); // which these ops do not have
+}
+
+namespace {
+/// Nodes by the numbers of their tree and of their own in it.
+using Places = llvm::DenseMap<std::pair<int64_t, int64_t>, int64_t>;
+} // namespace
+
+/// Votes stand in lists of their own, by tree and node.
+static LogicalResult readVotes(OnnxNode &node, StringRef prefix, const Places &places, Forest &forest) {
+  std::string ids = (prefix + "_ids").str();
+  size_t count = node.getInts(ids).value_or(Ints()).size();
+  auto targets = list(node, ids, count), trees = list(node, (prefix + "_treeids").str(), count),
+       owners = list(node, (prefix + "_nodeids").str(), count);
+  auto weights = floatsOrTensor(node, (prefix + "_weights").str(), count, forest.isDouble);
+  if (!targets || !trees || !owners || !weights)
+    return failure();
+  for (size_t i = 0; i < count; ++i) {
+    auto place = places.find({(*trees)[i], (*owners)[i]});
+    if (place == places.end())
+      return node.refuse(ids + " has a weight of node " + Twine((*owners)[i]) + " of tree " + Twine((*trees)[i]) +
+                         ", which there is not");
+    if (forest.nodes[place->second].branch == Branch::Leaf)
+      forest.nodes[place->second].votes.push_back({(*targets)[i], (*weights)[i]});
+  }
+  return success();
+}
+
+std::optional<Forest> readForest(OnnxNode &node, StringRef prefix, int64_t numTargets) {
+  Forest forest;
+  forest.numTargets = numTargets;
+  SmallVector<std::string> modes = node.getStrings("nodes_modes").value_or(SmallVector<std::string>());
+  size_t count = modes.size();
+  if (count > kMostNodes)
+    return refused(node, "has " + Twine(count) + " nodes");
+  auto trees = list(node, "nodes_treeids", count), own = list(node, "nodes_nodeids", count),
+       features = list(node, "nodes_featureids", count), trues = list(node, "nodes_truenodeids", count),
+       falses = list(node, "nodes_falsenodeids", count),
+       missing = list(node, "nodes_missing_value_tracks_true", count, 0);
+  auto splits = floatsOrTensor(node, "nodes_values", count, forest.isDouble);
+  if (!trees || !own || !features || !trues || !falses || !missing || !splits)
+    return std::nullopt;
+  Places places;
+  llvm::DenseSet<int64_t> known;
+  for (size_t i = 0; i < count; ++i) {
+    if (!places.try_emplace({(*trees)[i], (*own)[i]}, int64_t(i)).second)
+      return refused(node, "has node " + Twine((*own)[i]) + " of tree " + Twine((*trees)[i]) + " twice");
+    if (known.insert((*trees)[i]).second) // a tree begins with its root
+      forest.roots.push_back(int64_t(i));
+  }
+  for (size_t i = 0; i < count; ++i) {
+    TreeNode next{branchNamed(modes[i]), (*features)[i], (*splits)[i], (*missing)[i] != 0, -1, -1, {}};
+    if (next.branch == Branch::Member)
+      return refused(node, "has a node of mode '" + modes[i] + "'");
+    if (next.branch != Branch::Leaf) {
+      auto whenTrue = places.find({(*trees)[i], (*trues)[i]}), whenFalse = places.find({(*trees)[i], (*falses)[i]});
+      if (whenTrue == places.end() || whenFalse == places.end())
+        return refused(node, "has node " + Twine((*own)[i]) + " of tree " + Twine((*trees)[i]) +
+                                 " with a branch to none");
+      next.whenTrue = whenTrue->second;
+      next.whenFalse = whenFalse->second;
+    }
+    forest.nodes.push_back(next);
+  }
+  if (failed(readVotes(node, prefix, places, forest)))
+    return std::nullopt;
+  return forest;
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// The order of a walk
+//===------------------------------------------------------------------------------------------------------------------===//
+
+namespace {
+/// Lays trees out one after another.
+class Layout {
+public:
+  Layout(OnnxNode &node, const std::vector<TreeNode> &nodes) : node(node), nodes(nodes), seen(nodes.size()) {}
+
+  /// The tree from `root` on; its place and its levels, nullopt after `refuse`.
+  std::optional<Tree> add(int64_t root) {
+    if (!isInside(root, nodes.size()))
+      return refused(node, "has a tree that begins with node " + Twine(root) + ", which there is not");
+    Tree tree{int64_t(sorted.size()), 0};
+    SmallVector<std::pair<int64_t, int64_t>> level = {{root, tree.root}}, next, leaves;
+    sorted.push_back(nodes[root]);
+    for (int64_t at = 0; !level.empty(); ++at, level = std::exchange(next, {}))
+      for (auto [old, place] : level) {
+        tree.levels = at;
+        if (nodes[old].branch == Branch::Leaf)
+          leaves.push_back({place, at});
+        else if (!addChildren(old, place, next))
+          return std::nullopt;
+      }
+    // A walk takes as many steps as the tree has levels: from a leaf above the last one it goes on to the same leaf.
+    for (auto [place, at] : leaves) {
+      sorted[place].feature = 0;
+      if (at == tree.levels)
+        continue;
+      TreeNode leaf = sorted[place];
+      leaf.whenTrue = sorted[place].whenTrue = int64_t(sorted.size());
+      sorted.insert(sorted.end(), 2, leaf);
+    }
+    return tree;
+  }
+
+  std::vector<TreeNode> sorted;
+
+private:
+  bool addChildren(int64_t old, int64_t place, SmallVectorImpl<std::pair<int64_t, int64_t>> &next) {
+    if (seen[old] || sorted.size() > kMostNodes) {
+      (void)node.refuse(seen[old] ? "has nodes that are no tree: one is reached twice" : "has too many nodes");
+      return false;
+    }
+    seen[old] = true;
+    sorted[place].whenTrue = int64_t(sorted.size());
+    for (int64_t child : {nodes[old].whenTrue, nodes[old].whenFalse}) {
+      next.push_back({child, int64_t(sorted.size())});
+      sorted.push_back(nodes[child]);
+    }
+    return true;
+  }
+
+  OnnxNode &node;
+  const std::vector<TreeNode> &nodes;
+  std::vector<bool> seen;
+};
+} // namespace
+
+bool Forest::sort(OnnxNode &node) {
+  Layout layout(node, nodes);
+  for (int64_t root : roots) {
+    std::optional<Tree> tree = layout.add(root);
+    if (!tree)
+      return false;
+    trees.push_back(*tree);
+  }
+  nodes = std::move(layout.sorted);
+  return true;
+}
+
+} // namespace hewn::graph

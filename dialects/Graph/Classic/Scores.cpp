@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dialects/Graph/Classic/Scores.h"
+
+#include "dialects/Graph/Builders/Compose.h"
+#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Text/Text.h"
+
+using namespace mlir;
+
+namespace hewn::graph {
+
+std::string postTransform(OnnxNode &node) { return node.getString("post_transform", "NONE"); }
+
+static Value softmax(Composer &c, Value x, Value kept) {
+  Value most = c.reduce("graph.reduce_max", x, {1}, true);
+  Value each = c.op("graph.exp", c.op("graph.sub", {x, most}));
+  if (kept) // what is zero is no exponential: it stays zero
+    each = c.op("graph.where", {kept, each, c.op("graph.mul", {x, c.op("graph.exp", c.op("graph.neg", most))})});
+  return c.op("graph.div", {each, c.reduce("graph.reduce_sum", each, {1}, true)});
+}
+
+/// sqrt(2) * erfinv(2x - 1), by the approximation that the op has always been computed by (S. Winitzki's).
+static Value probit(Composer &c, Value x) {
+  auto number = [&](double value) { return c.scalarLike(x, value); };
+  Value t = c.op("graph.sub", {c.op("graph.mul", {x, number(2)}), number(1)});
+  Value log = c.op("graph.log", c.op("graph.mul", {c.op("graph.sub", {number(1), t}), c.op("graph.add", {number(1), t})}));
+  Value v = c.op("graph.add", {number(2 / (M_PI * 0.147)), c.op("graph.mul", {number(0.5), log})});
+  Value inside = c.op("graph.sub", {c.op("graph.mul", {v, v}), c.op("graph.mul", {number(1 / 0.147), log})});
+  Value size = c.op("graph.sqrt", c.op("graph.sub", {c.op("graph.sqrt", inside), v}));
+  Value sign = c.op("graph.where", {c.op("graph.less", {t, number(0)}), number(-1), number(1)});
+  return c.op("graph.mul", {number(1.41421356), c.op("graph.mul", {sign, size})});
+}
+
+Value transformScores(OnnxNode &node, Value scores, StringRef transform) {
+  Composer c(node);
+  if (transform == "NONE")
+    return scores;
+  if (transform == "LOGISTIC")
+    return c.op("graph.sigmoid", scores);
+  if (transform == "SOFTMAX")
+    return softmax(c, scores, {});
+  if (transform == "SOFTMAX_ZERO")
+    return softmax(c, scores, c.op("graph.less", {c.scalarLike(scores, 1e-7), c.op("graph.abs", scores)}));
+  if (transform == "PROBIT")
+    return probit(c, scores);
+  (void)node.refuse("post_transform is '" + transform + "'");
+  return {};
+}
+
+std::optional<Labels> readLabels(OnnxNode &node, StringRef ints, StringRef strings) {
+  Labels labels{node.getInts(ints).value_or(SmallVector<int64_t>()),
+                node.getStrings(strings).value_or(SmallVector<std::string>())};
+  if (labels.size())
+    return labels;
+  (void)node.refuse("has no labels");
+  return std::nullopt;
+}
+
+Value labelsOf(OnnxNode &node, const Labels &labels, Value classes) {
+  if (!classes)
+    return {};
+  if (!labels.strings.empty()) {
+    Value names = makeText(node, labels.strings, {int64_t(labels.strings.size())});
+    return names ? node.make<GatherOp>({names, classes}, node.attr("axis", int64_t(0))) : names;
+  }
+  auto type = RankedTensorType::get({int64_t(labels.ints.size())}, node.b.getI64Type());
+  Value table = makeConstant(node.b, node.loc, DenseElementsAttr::get(type, ArrayRef<int64_t>(labels.ints)));
+  return node.make<GatherOp>({table, classes}, node.attr("axis", int64_t(0)));
+}
+
+Value bestClass(OnnxNode &node, Value scores) {
+  return scores ? Composer(node).reduce("graph.arg_max", scores, {1}, false) : scores;
+}
+
+Value asClass(OnnxNode &node, Value positive) {
+  if (!positive)
+    return {};
+  Composer c(node);
+  return c.cast(c.reshape(positive, {getDims(positive)[0]}), node.b.getI64Type());
+}
+
+} // namespace hewn::graph

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ONNX's ops on sequences and optional values of which only a run knows how many tensors they hold.
+#include "dialects/Graph/Builders/Compose.h"
+#include "dialects/Graph/Control/Control.h"
+#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/List/List.h"
+
+using namespace mlir;
+
+namespace hewn::graph {
+
+static NamedAttribute typeNamed(OnnxNode &node, StringRef name, Type type) {
+  return node.attr(name, TypeAttr::get(type));
+}
+static NamedAttribute text(OnnxNode &node, Type element) {
+  return node.attr("text", node.b.getBoolAttr(handle::isString(element)));
+}
+static NamedAttribute flag(OnnxNode &node, StringRef name, bool value) {
+  return node.attr(name, node.b.getBoolAttr(value));
+}
+
+static Value integer(OnnxNode &node, int64_t value) {
+  auto scalar = RankedTensorType::get({}, node.b.getI64Type());
+  return makeConstant(node.b, node.loc, DenseElementsAttr::get(scalar, value));
+}
+
+Value erased(OnnxNode &node, Value list, Value place) {
+  std::optional<handle::List> type = listOf(list);
+  if (!type)
+    return {};
+  return node.make<ListEraseOp>({list, place ? place : integer(node, -1)}, typeNamed(node, "to", type->type()));
+}
+
+Value joined(OnnxNode &node, Value list) {
+  std::optional<handle::List> type = listOf(list);
+  if (!type)
+    return {};
+  if (type->rank < 0) {
+    (void)node.refuse("concatenates a sequence whose tensors may be of any rank; give the input's type a shape");
+    return {};
+  }
+  bool fresh = node.getInt("new_axis", 0);
+  std::optional<int64_t> axis = node.axis(node.getInt("axis", 0), type->rank + fresh);
+  if (!axis)
+    return {};
+  Value held = node.make<ListJointDimsOp>(
+      list, {node.attr("rank", type->rank), node.attr("axis", *axis), flag(node, "fresh", fresh)});
+  std::optional<Dims> dims = held ? node.contentsOrRead(held) : std::nullopt;
+  if (!dims)
+    return {};
+  return node.make<ListJoinOp>(list, {node.attr("axis", *axis), flag(node, "fresh", fresh),
+                                      node.attr("shape", ArrayRef<DimExpr>(*dims)),
+                                      typeNamed(node, "of", type->element)});
+}
+
+Value split(OnnxNode &node, Value x, Value sizes, int64_t axis, bool drop) {
+  handle::List type{handle::List::Kind::Sequence, getElementType(x), getRank(x) - drop};
+  Composer c(node);
+  sizes = sizes ? c.cast(sizes, node.b.getI64Type()) : integer(node, 1);
+  return node.make<ListSplitOp>({x, sizes}, {node.attr("axis", axis), flag(node, "drop", drop),
+                                             typeNamed(node, "to", type.type()), text(node, type.element)});
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// SequenceMap
+//===------------------------------------------------------------------------------------------------------------------===//
+
+/// A loop over the places of the first list; what the body gives is put behind the lists that the loop carries.
+LogicalResult mapLists(OnnxNode &node) {
+  SmallVector<Value> inputs;
+  Value trips;
+  for (unsigned k = 0; k < node.numInputs(); ++k) {
+    inputs.push_back(asHandle(node.b, node.loc, node.input(k)));
+    if (!inputs.back())
+      return node.refuse("maps sequences whose tensors are not of one type");
+    if (std::optional<handle::List> list = listOf(inputs.back())) {
+      Value length = lengthOf(node.b, node.loc, inputs.back());
+      if (trips) // all are as long as the first
+        RequireOp::create(node.b, node.loc, Composer(node).op("graph.equal", {trips, length}));
+      trips = trips ? trips : length;
+    }
+  }
+  OpBuilder::InsertionGuard guard(node.b);
+  // What the lists hold is known once the body was written: it is written again with lists of that type.
+  SmallVector<TensorShape> carried(node.numOutputs());
+  for (TensorShape &shape : carried)
+    shape.elementType = handle::List{handle::List::Kind::Sequence, node.b.getF32Type(), handle::kNoRank}.type();
+  while (true) {
+    RegionOpBuilder shell(node.b, node.loc, LoopOp::getOperationName(), 1);
+    SmallVector<TensorShape> arguments = {{{}, node.b.getI64Type()}, {{}, node.b.getI1Type()}};
+    llvm::append_range(arguments, carried);
+    Block *block = shell.open(0, arguments);
+    SmallVector<Value> given;
+    for (Value input : inputs)
+      given.push_back(listOf(input) ? elementAt(node, input, block->getArgument(0)) : input);
+    if (llvm::is_contained(given, Value()))
+      return failure();
+    std::optional<SmallVector<Value>> results = node.inlineSubgraph("body", given);
+    if (!results)
+      return failure();
+    if (results->size() != carried.size() ||
+        !llvm::all_of(*results, [](Value v) { return isa<RankedTensorType>(v.getType()); }))
+      return node.refuse("has a body whose outputs are not one tensor for each of its own");
+    SmallVector<Value> yields = {block->getArgument(1)};
+    bool changed = false;
+    for (auto [i, result] : llvm::enumerate(*results)) {
+      Value longer = inserted(node, block->getArgument(2 + i), result, {});
+      if (!longer)
+        return failure();
+      changed |= getElementType(longer) != carried[i].elementType;
+      carried[i].elementType = getElementType(longer);
+      yields.push_back(longer);
+    }
+    if (changed) {
+      node.discard(shell.take());
+      continue;
+    }
+    shell.close(0, yields);
+    SmallVector<Value> operands = {trips, makeSplat(node.b, node.loc, node.b.getI1Type(), 1)};
+    for (const TensorShape &shape : carried)
+      operands.push_back(makeList(node.b, node.loc, {}, *handle::asList(shape.elementType)));
+    Operation *op = shell.finish(operands, carried);
+    for (OpResult result : op->getResults())
+      node.setOutput(result.getResultNumber(), result);
+    return success();
+  }
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Optional values
+//===------------------------------------------------------------------------------------------------------------------===//
+
+Value hasElement(OnnxNode &node, Value optional) {
+  Composer c(node);
+  Value word = retype(node.b, node.loc, optional, node.b.getI64Type());
+  return c.op("graph.not", c.op("graph.equal", {word, integer(node, 0)}));
+}
+
+Value elementOf(OnnxNode &node, Value optional) {
+  std::optional<handle::List> type = listOf(optional);
+  if (!type || type->kind == handle::List::Kind::Sequence)
+    return optional;
+  RequireOp::create(node.b, node.loc, hasElement(node, optional));
+  if (type->kind == handle::List::Kind::OptionalSequence) {
+    type->kind = handle::List::Kind::Sequence;
+    return retype(node.b, node.loc, optional, type->type());
+  }
+  return elementAt(node, optional, integer(node, 0));
+}
+
+} // namespace hewn::graph

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory that outlives a run: strings and the tensors of sequences, which outputs point to. It lies in the context until
+// the next run is over, in pieces that grow, so that many small strings take few calls of the allocator. What a run was fed
+// of the run before, and gives on, is copied (sequence.c): it would go with this run.
+#include "context.h"
+
+/// A piece: this header, then what was given out.
+struct hewn_kept {
+  struct hewn_kept *next;
+  int64_t bytes; ///< all that follows the header
+  int64_t used;
+};
+
+enum { HEADER = HEWN_ALIGNMENT, FIRST_PIECE = 4096 };
+
+void *hewn_rt_keep(hewn_context *context, int64_t bytes) {
+  struct hewn_kept *piece = context->kept;
+  int64_t room = piece ? piece->bytes - piece->used : 0, wanted, total;
+  if (bytes < 0 || __builtin_add_overflow(bytes, HEWN_ALIGNMENT - 1, &wanted)) {
+    hewn_rt_fail(context, HEWN_OUT_OF_MEMORY, NULL, "out of memory: {a} bytes for what a run keeps", bytes, 0);
+    return NULL;
+  }
+  // Numbers stand at multiples of what vectors like, text wherever it comes to stand.
+  wanted = bytes < HEWN_ALIGNMENT ? (bytes + 15) & ~(int64_t)15 : wanted & ~(int64_t)(HEWN_ALIGNMENT - 1);
+  if (piece && bytes >= HEWN_ALIGNMENT) {
+    int64_t aligned = (piece->used + HEWN_ALIGNMENT - 1) & ~(int64_t)(HEWN_ALIGNMENT - 1);
+    room = piece->bytes - aligned;
+    if (wanted <= room)
+      piece->used = aligned;
+  }
+  if (!piece || wanted > room) {
+    int64_t size = piece ? piece->bytes : FIRST_PIECE / 2;
+    size = size > INT64_C(1) << 24 ? size : 2 * size;
+    size = wanted > size ? wanted : size;
+    piece = NULL;
+    if (!__builtin_add_overflow(size, HEADER, &total))
+      piece = context->allocator.allocate(context->allocator.user, (size_t)total, HEWN_ALIGNMENT);
+    if (!piece) {
+      hewn_rt_fail(context, HEWN_OUT_OF_MEMORY, NULL, "out of memory: {a} bytes for what a run keeps", bytes, 0);
+      return NULL;
+    }
+    piece->next = context->kept;
+    piece->bytes = size;
+    piece->used = 0;
+    context->kept = piece;
+  }
+  unsigned char *data = (unsigned char *)piece + HEADER + piece->used;
+  piece->used += wanted;
+  return data;
+}
+
+static void forget(hewn_context *context, struct hewn_kept **list) {
+  while (*list) {
+    struct hewn_kept *piece = *list;
+    *list = piece->next;
+    context->allocator.release(context->allocator.user, piece);
+  }
+}
+
+int hewn_keep_is_leaving(const hewn_context *context, const void *data) {
+  const unsigned char *at = data;
+  for (const struct hewn_kept *piece = context->kept_before; piece; piece = piece->next) {
+    const unsigned char *first = (const unsigned char *)piece + HEADER;
+    if (at >= first && at < first + piece->bytes)
+      return 1;
+  }
+  return 0;
+}
+
+void hewn_keep_begin_run(hewn_context *context) {
+  forget(context, &context->kept_before);
+  context->kept_before = context->kept;
+  context->kept = NULL;
+}
+
+void hewn_keep_end_run(hewn_context *context) { forget(context, &context->kept_before); }
+
+void hewn_keep_forget(hewn_context *context) {
+  forget(context, &context->kept_before);
+  forget(context, &context->kept);
+}

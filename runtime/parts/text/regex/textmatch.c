@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// RegexFullMatch, by PCRE2: it has all of RE2's syntax, and is C. Its memory comes from the context, and a match that takes
+// very many steps ends the run.
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include "parts/text/strings.h"
+
+#include <pcre2.h>
+
+static void *allocate(size_t bytes, void *context) {
+  return bytes > (size_t)INT64_MAX / 2 ? NULL : hewn_rt_alloc(context, (int64_t)bytes, 16);
+}
+static void release(void *memory, void *context) {
+  if (memory)
+    hewn_rt_free(context, memory);
+}
+
+static int32_t matchAll(hewn_context *context, const char *node, const pcre2_code *code, pcre2_match_data *found,
+                        const hewn_part_tensor *x, uint8_t *y) {
+  for (int64_t i = 0, n = hewn_text_count(x); i < n; ++i) {
+    const char *text = hewn_text_at(x, i);
+    int result = pcre2_match(code, (PCRE2_SPTR)text, strlen(text), 0, 0, found, NULL);
+    // 0: it matches, and has more groups than there is room for.
+    if (result < 0 && result != PCRE2_ERROR_NOMATCH)
+      return hewn_rt_fail(context, HEWN_INVALID_ARGUMENT, node,
+                          "its pattern takes too many steps, or too much memory, on string {a} (PCRE2's error {b})", i,
+                          result);
+    y[i] = result >= 0;
+  }
+  return HEWN_OK;
+}
+
+int32_t hewn_part_textmatch(hewn_context *context, const char *node, int32_t num_inputs, const hewn_part_tensor *inputs, int32_t num_outputs, hewn_part_tensor *outputs, const int64_t *params) {
+  (void)num_inputs;
+  (void)num_outputs;
+  (void)params;
+  if (!hewn_text_ends(&inputs[1]))
+    return hewn_part_refuse(context, node, inputs[1].dtype);
+  int32_t code = HEWN_OUT_OF_MEMORY;
+  int error = 0;
+  PCRE2_SIZE where = 0;
+  pcre2_general_context *memory = pcre2_general_context_create(allocate, release, context);
+  pcre2_compile_context *options = memory ? pcre2_compile_context_create(memory) : NULL;
+  if (options) {
+    pcre2_code *pattern = pcre2_compile(
+        inputs[1].data, PCRE2_ZERO_TERMINATED,
+        PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_ANCHORED | PCRE2_ENDANCHORED | PCRE2_DOLLAR_ENDONLY, &error, &where,
+        options);
+    pcre2_match_data *found = pattern ? pcre2_match_data_create(1, memory) : NULL;
+    if (!pattern)
+      code = hewn_rt_fail(context, HEWN_INVALID_ARGUMENT, node,
+                          "its pattern is no regular expression: error {b} of PCRE2 at byte {a}", (int64_t)where, error);
+    else if (found)
+      code = matchAll(context, node, pattern, found, &inputs[0], outputs[0].data);
+    pcre2_match_data_free(found);
+    pcre2_code_free(pattern);
+  }
+  pcre2_compile_context_free(options);
+  pcre2_general_context_free(memory);
+  return code;
+}

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Strings, sequences and optional values: at the door, through moves, branches and loops; onnxruntime says what is right."""
+
+import hewn
+import numpy as np
+import onnx
+import pytest
+from numeric import oracle
+
+PARSE = onnx.parser.parse_model
+
+
+def parsed(text, opset=19):
+    return PARSE(f'<ir_version: 10, opset_import: ["" : {opset}]>\n{text}')
+
+
+def same(got, want):
+    if isinstance(want, list):
+        assert isinstance(got, list) and len(got) == len(want)
+        for a, b in zip(got, want):
+            same(a, b)
+    elif want is None:
+        assert got is None
+    else:
+        want = np.asarray(want)
+        assert got.shape == want.shape
+        if want.dtype.kind in "OU":
+            assert got.tolist() == want.tolist()
+        else:
+            assert got.dtype == want.dtype
+            np.testing.assert_allclose(got, want, rtol=1e-5)
+
+
+def compare(model, want=None, **feeds):
+    module = hewn.compile(model)
+    wanted = oracle(model, feeds) if want is None else want
+    for _ in range(2):  # the second run finds what the first has kept
+        same(list(module.run(feeds).values()), wanted)
+    return module
+
+
+def text(*strings):
+    return np.array(strings, dtype=object)
+
+
+WORDS = text("one", "zwei", "trzy", "", "b\u00e4r \U0001f43b")
+
+# Ops that move elements, and know nothing of strings.
+MOVES = [
+    "y = Identity(x)",
+    "shape = Constant<value_ints = [5, 1]>() y = Reshape(x, shape)",
+    "at = Constant<value_ints = [4, 0, -2]>() y = Gather(x, at)",
+    "y = Concat<axis = 0>(x, x)",
+    "s = Constant<value_ints = [1]>() e = Constant<value_ints = [4]>() y = Slice(x, s, e)",
+    "c = Equal(x, k) y = Where(c, k, x)",
+    "t = Constant<value_ints = [3, 5]>() e = Expand(x, t) y = Transpose(e)",
+    "r = Constant<value_ints = [2]>() y = Tile(x, r)",
+]
+
+
+@pytest.mark.parametrize("nodes", MOVES)
+def test_strings_are_moved(nodes):
+    model = parsed(f'g (string[n] x) => (y) <string k = {{"zwei"}}> {{ {nodes} }}')
+    compare(model, x=WORDS)
+
+
+def test_constant_strings():
+    model = parsed(
+        'g (int64[n] i) => (y, z) <string[3] t = {"a", "", "long one"}> { y = Gather(t, i) z = Identity(t) }'
+    )
+    compare(model, i=np.array([2, 0, 1, 2]))
+
+
+def test_strings_of_an_input_are_checked():
+    module = hewn.compile(parsed("g (string[n] x) => (y) { y = Identity(x) }"))
+    assert module.inputs[0].dtype == object and module.inputs[0].kind == "tensor"
+    assert module.run({"x": ["a", "b"]})["y"].tolist() == ["a", "b"]
+    assert module.run({"x": np.array(["a", "bc"])})["y"].tolist() == ["a", "bc"]
+    with pytest.raises(hewn.RunError, match="the model wants strings"):
+        module.run({"x": np.array([1, 2])})
+    with pytest.raises(hewn.RunError, match="zero byte"):
+        module.run({"x": ["a\0b"]})
+    with pytest.raises(hewn.CompileError, match="zero byte"):
+        hewn.compile(one_constant("a\0b"))
+
+
+def one_constant(string):
+    model = parsed('g () => (y) { y = Constant<value_string = "x">() }')
+    model.graph.node[0].attribute[0].s = string.encode()
+    return model
+
+
+@pytest.mark.parametrize("op", ["Add(x, x)", "Resize(x, , s)", "Unique(x)"])
+def test_strings_are_no_numbers(op):
+    with pytest.raises(hewn.CompileError):
+        hewn.compile(parsed(f"g (string[n] x) => (y) <float[1] s = {{2}}> {{ y = {op} }}"))
+
+
+def test_string_ops():
+    model = parsed(
+        """g (string[n] x, string[m, 1] y) => (both, parts, count, same) {
+           both = StringConcat(x, y) parts, count = StringSplit<delimiter = "e">(both) same = Equal(both, x) }""",
+        20,
+    )
+    compare(model, x=WORDS, y=text("", "eve").reshape(2, 1))
+
+
+def test_n_grams_of_strings():
+    model = parsed(
+        """g (string[n] x) => (y) { y = TfIdfVectorizer<max_gram_length = 2, max_skip_count = 1, min_gram_length = 1,
+           mode = "TF", ngram_counts = [0, 2], ngram_indexes = [0, 1, 2, 3], pool_strings = ["a", "b", "a", "c", "b", "a"]>(x) }"""
+    )
+    compare(model, x=text("a", "c", "b", "a", "x", "a", "c"))
+
+
+ROWS = [np.arange(3, dtype=np.float32), np.ones(5, np.float32), np.zeros(0, np.float32)]
+
+
+def test_sequences_at_the_door():
+    model = parsed(
+        """g (seq(float[n]) s, int64 at, float[m] x) => (taken, longer, shorter, length, all) {
+           taken = SequenceAt(s, at) longer = SequenceInsert(s, x, at) shorter = SequenceErase(longer, at)
+           length = SequenceLength(longer) all = ConcatFromSequence<axis = 0>(longer) }"""
+    )
+    module = compare(model, s=ROWS, at=np.array(1), x=np.full(2, 7, np.float32))
+    assert module.inputs[0].kind == "sequence" and module.inputs[0].shape == (None,)
+    with pytest.raises(hewn.RunError, match="place 3 is outside of a sequence of 3"):
+        module.run({"s": ROWS, "at": np.array(3), "x": ROWS[0]})
+    with pytest.raises(hewn.RunError, match="'s'.*rank"):
+        module.run({"s": [np.ones((2, 2), np.float32)], "at": np.array(0), "x": ROWS[0]})
+    with pytest.raises(hewn.RunError, match="float64, the model wants float32"):
+        module.run({"s": [np.ones(2)], "at": np.array(0), "x": ROWS[0]})
+    with pytest.raises(hewn.RunError, match="wants a list of arrays"):
+        module.run({"s": ROWS[0], "at": np.array(0), "x": ROWS[0]})
+
+
+def test_a_sequence_of_strings():
+    model = parsed(
+        "g (seq(string[n]) s, string[m] x) => (y, z) { y = SequenceInsert(s, x) i = Constant<value_int = -1>() z = SequenceAt(y, i) }"
+    )
+    compare(model, s=[WORDS, text("q")], x=text("last", ""))
+
+
+@pytest.mark.parametrize("sizes", [np.array(2), np.array([1, 0, 4])])
+def test_split_by_sizes_that_a_run_knows(sizes):
+    kind = "int64" if sizes.ndim == 0 else "int64[k]"
+    model = parsed(f"g (float[2, n] x, {kind} k) => (y) {{ y = SplitToSequence<axis = 1>(x, k) }}")
+    x = np.arange(10, dtype=np.float32).reshape(2, 5)
+    module = compare(model, x=x, k=sizes)
+    with pytest.raises(hewn.RunError, match="do not make up the 5"):
+        module.run({"x": x, "k": np.zeros_like(sizes)})
+
+
+def test_a_loop_that_collects():
+    model = parsed(
+        """g (int64 trips, float[n] x) => (collected, length) {
+           first = SequenceEmpty()
+           collected = Loop(trips, , first) <body = b (int64 i, bool c, seq(float) before) => (bool go, seq(float) after) {
+             go = Identity(c) f = Cast<to = 1>(i) y = Mul(x, f) after = SequenceInsert(before, y) }>
+           length = SequenceLength(collected) }"""
+    )
+    compare(model, trips=np.array(6), x=ROWS[0])
+    compare(model, trips=np.array(0), x=ROWS[0])
+
+
+def test_a_list_that_branches_give():
+    model = parsed(
+        """g (bool c, float[n] x, float[2, m] y) => (s) {
+           s = If(c) <then_branch = t () => (seq(float) a) { a = SequenceConstruct(x, x) },
+                      else_branch = e () => (seq(float) b) { z = Neg(y) b = SequenceConstruct(z) }> }"""
+    )
+    for c in (True, False):
+        compare(model, c=np.array(c), x=ROWS[0], y=np.ones((2, 3), np.float32))
+
+
+def test_map_over_open_dims():
+    model = parsed(
+        """g (seq(float[n, k]) s, float[k] x) => (y, z) {
+           y, z = SequenceMap(s, x) <body = b (float[n, k] e, float[k] f) => (float[n, k] p, int64[2] q) {
+             p = Add(e, f) q = Shape(e) }> }"""
+    )
+    compare(model, s=[np.ones((n, 3), np.float32) for n in (1, 4, 2)], x=ROWS[0])
+
+
+def test_optional_values():
+    model = parsed(
+        """g (optional(float[n]) o) => (there, y) {
+           there = OptionalHasElement(o)
+           y = If(there) <then_branch = t () => (float[n] a) { a = OptionalGetElement(o) },
+                          else_branch = e () => (float[n] b) { b = Constant<value_floats = [4.0, 5.0]>() }> }"""
+    )
+    module = compare(model, [np.array(True), ROWS[0]], o=ROWS[0])
+    same(list(module.run({"o": None}).values()), [np.array(False), np.array([4, 5], np.float32)])
+    assert module.inputs[0].kind == "optional"
+    model = parsed("g (optional(float[n]) o) => (y) { y = OptionalGetElement(o) }")
+    with pytest.raises(hewn.RunError, match="does not hold"):
+        hewn.compile(model).run({"o": None})
+
+
+def test_a_rank_that_nobody_tells():
+    model = parsed("g (seq(float[]) s) => (y) { i = Constant<value_int = 0>() y = SequenceAt(s, i) }")
+    with pytest.raises(hewn.CompileError, match="give the input's type a shape"):
+        hewn.compile(model)
