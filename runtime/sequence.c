@@ -113,7 +113,8 @@ static int32_t keepStrings(hewn_context *context, const char **strings, int64_t 
 }
 
 static int64_t countElements(const DLTensor *tensor) {
-  return hewn_tensor_bytes(tensor->dtype, tensor->ndim, tensor->shape) / (tensor->dtype.bits / 8 ? tensor->dtype.bits / 8 : 1);
+  return hewn_tensor_bytes(tensor->dtype, tensor->ndim, tensor->shape) /
+         (tensor->dtype.bits / 8 ? tensor->dtype.bits / 8 : 1);
 }
 
 static const void *dataOf(const DLTensor *tensor) { return (const char *)tensor->data + tensor->byte_offset; }

@@ -8,6 +8,9 @@
 include "dialects/Graph/GraphBase.td"
 include "dialects/Graph/Analysis/Requirements.td"
 
+// Builders/Discontinuous.h
+def Discontinuous : NativeOpTrait<"Discontinuous"> { let cppNamespace = "::hewn::graph"; }
+
 //===--------------------------------------------------------------------------------------------------------------------===//
 // Elementwise: one row an op. `body` is C++ on scalars or vectors (`in`) by the functions of
 // ElementwiseBodies.h; `e` builds, `kind` is the number kind of the first operand's elements, `type` the result's element type.
@@ -37,8 +40,8 @@ class Elementwise<string mnemonic, dag args, string body, string check = "alike(
   }];
 }
 
-class Unary<string mnemonic, string accepts, string body>
-    : Elementwise<mnemonic, (ins Tensor:$x), body, "alike(*this, Accepts::" # accepts # ")">;
+class Unary<string mnemonic, string accepts, string body, list<Trait> also = []>
+    : Elementwise<mnemonic, (ins Tensor:$x), body, "alike(*this, Accepts::" # accepts # ")", "operandType(0)", also>;
 class Binary<string mnemonic, string accepts, string body>
     : Elementwise<mnemonic, (ins Tensor:$a, Tensor:$b), body, "alike(*this, Accepts::" # accepts # ")">;
 

@@ -5,6 +5,7 @@
 #define HEWN_DIALECTS_GRAPH_GRAPHOPS_H
 
 #include "dialects/Graph/Analysis/Requirements.h"
+#include "dialects/Graph/Builders/Discontinuous.h"
 #include "dialects/Graph/Graph.h"
 
 #include "dialects/Graph/GraphFamilies.h.inc"

@@ -2,6 +2,7 @@
 #include "lib/Codegen/KernelElements.h"
 #include "dialects/Graph/Analysis/Layout.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
+#include "lib/Codegen/Stored.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -148,8 +149,12 @@ Value KernelElements::evaluate(Value tensor, ArrayRef<Index> at) {
     return load(buffers.find(tensor)->second, at);
   if (auto elementwiseOp = dyn_cast<graph::ElementwiseOpInterface>(op))
     return elementwise(elementwiseOp, at);
-  if (auto move = dyn_cast<graph::MoveOpInterface>(op))
-    return move.emitAt(*this, at);
+  if (auto move = dyn_cast<graph::MoveOpInterface>(op)) {
+    if (!readsStored(op))
+      return move.emitAt(*this, at);
+    StoredElements stored(*this);
+    return move.emitAt(stored, at);
+  }
   if (auto reduction = dyn_cast<graph::ReduceOpInterface>(op))
     return reduce(reduction, at);
   if (auto contraction = dyn_cast<graph::ContractOpInterface>(op))
@@ -183,7 +188,8 @@ Value KernelElements::elementwise(graph::ElementwiseOpInterface op, ArrayRef<Ind
       else // may be 1 when run
         from.push_back(min(at[outer], sub(expression(dim), constant(1))));
     }
-    in.push_back(read(operand, from));
+    Value element = read(operand, from);
+    in.push_back(readsStored(op) ? asStored(b, loc, operand, element) : element);
   }
   unify(in);
   return op.emit(b, loc, in);
@@ -336,6 +342,8 @@ Value KernelElements::reduce(graph::ReduceOpInterface op, ArrayRef<Index> at) {
         position = spread(position);
     }
     Value element = read(operand, from);
+    if (op.usesPosition())
+      element = asStored(b, loc, operand, element);
     if (width)
       element = spread(element);
     return asState(op.lift(b, loc, element, position));

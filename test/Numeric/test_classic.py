@@ -170,7 +170,12 @@ def test_linear(transform, classes):
     }
     model = model_of("LinearClassifier", [x], 2, classlabels_ints=[4, 7, 9][:classes], **attributes)
     if classes == 2:  # of one score s onnxruntime makes 1 - s and s, ONNX -s and s
-        check(list(hewn.compile(model).run({"x0": x}).values()), ReferenceEvaluator(model).run(None, {"x0": x}), 1e-4, 1e-5)
+        check(
+            list(hewn.compile(model).run({"x0": x}).values()),
+            ReferenceEvaluator(model).run(None, {"x0": x}),
+            1e-4,
+            1e-5,
+        )
     else:
         compare(model, x)
     if outputs > 1:
@@ -263,7 +268,9 @@ def test_encoders(op, version, x, attributes):
 def test_nan_is_a_key_since_ever():
     # As of version 2 keys are compared by their bits, and onnxruntime finds no NaN.
     x = np.array([[np.nan], [1.0], [2.0]], np.float32)
-    model = model_of("LabelEncoder", [x], version=2, keys_floats=[1.0, float("nan")], values_int64s=[4, 5], default_int64=9)
+    model = model_of(
+        "LabelEncoder", [x], version=2, keys_floats=[1.0, float("nan")], values_int64s=[4, 5], default_int64=9
+    )
     assert hewn.compile(model).run({"x0": x})["y0"].tolist() == [[5], [4], [9]]
 
 

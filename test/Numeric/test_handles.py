@@ -126,7 +126,7 @@ def test_sequences_at_the_door():
     assert module.inputs[0].kind == "sequence" and module.inputs[0].shape == (None,)
     with pytest.raises(hewn.RunError, match="place 3 is outside of a sequence of 3"):
         module.run({"s": ROWS, "at": np.array(3), "x": ROWS[0]})
-    with pytest.raises(hewn.RunError, match="'s'.*rank"):
+    with pytest.raises(hewn.RunError, match=r"'s'.*rank"):
         module.run({"s": [np.ones((2, 2), np.float32)], "at": np.array(0), "x": ROWS[0]})
     with pytest.raises(hewn.RunError, match="float64, the model wants float32"):
         module.run({"s": [np.ones(2)], "at": np.array(0), "x": ROWS[0]})

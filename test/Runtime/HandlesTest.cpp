@@ -62,7 +62,8 @@ int32_t call(hewn_context *context, hewn_part_fn *fn, std::vector<hewn_part_tens
 //===-- Text --------------------------------------------------------------===//
 
 TEST(Text, EqualAndConcat) {
-  Words a = strings({"one", nullptr, "b\xc3\xa4r"}), b = strings({"two", "", "b\xc3\xa4r"}), both = strings({"", "", ""});
+  Words a = strings({"one", nullptr, "b\xc3\xa4r"}), b = strings({"two", "", "b\xc3\xa4r"}),
+        both = strings({"", "", ""});
   Operand<uint8_t> same{{7, 7, 7}, {3}, 9};
   ASSERT_EQ(within([&](hewn_context *context) {
               hewn_part_tensor out = same.part(), joined = both.part();
@@ -290,7 +291,8 @@ void feedBack(DLDataType dtype, Operand<T> wanted, const std::function<Operand<T
       ASSERT_EQ(tensor.shape[0], wanted.dims[0]);
       for (int64_t k = 0; k < tensor.shape[0]; ++k)
         if constexpr (std::is_same_v<T, int64_t>)
-          EXPECT_STREQ(static_cast<const char *const *>(tensor.data)[k], reinterpret_cast<const char *>(wanted.data[k]));
+          EXPECT_STREQ(static_cast<const char *const *>(tensor.data)[k],
+                       reinterpret_cast<const char *>(wanted.data[k]));
         else
           EXPECT_EQ(static_cast<const T *>(tensor.data)[k], wanted.data[k]);
     }

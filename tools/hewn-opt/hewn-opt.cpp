@@ -32,11 +32,11 @@
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registry
-      .insert<hewn::handle::HandleDialect, hewn::graph::GraphDialect, hewn::plan::PlanDialect, mlir::affine::AffineDialect,
-              mlir::arith::ArithDialect, mlir::bufferization::BufferizationDialect, mlir::cf::ControlFlowDialect,
-              mlir::func::FuncDialect, mlir::index::IndexDialect, mlir::LLVM::LLVMDialect, mlir::linalg::LinalgDialect,
-              mlir::math::MathDialect, mlir::memref::MemRefDialect, mlir::scf::SCFDialect, mlir::tensor::TensorDialect,
-              mlir::ub::UBDialect, mlir::vector::VectorDialect>();
+      .insert<hewn::handle::HandleDialect, hewn::graph::GraphDialect, hewn::plan::PlanDialect,
+              mlir::affine::AffineDialect, mlir::arith::ArithDialect, mlir::bufferization::BufferizationDialect,
+              mlir::cf::ControlFlowDialect, mlir::func::FuncDialect, mlir::index::IndexDialect, mlir::LLVM::LLVMDialect,
+              mlir::linalg::LinalgDialect, mlir::math::MathDialect, mlir::memref::MemRefDialect, mlir::scf::SCFDialect,
+              mlir::tensor::TensorDialect, mlir::ub::UBDialect, mlir::vector::VectorDialect>();
   hewn::registerHewnSimplifyPasses();
   hewn::registerHewnQuantizePasses();
   hewn::registerHewnBatchPasses();

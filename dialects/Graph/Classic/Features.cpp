@@ -10,8 +10,7 @@ using namespace mlir;
 
 namespace hewn::graph {
 
-template <typename T>
-static Value rowOf(OnnxNode &node, ArrayRef<T> values, Type type) {
+template <typename T> static Value rowOf(OnnxNode &node, ArrayRef<T> values, Type type) {
   auto list = RankedTensorType::get({int64_t(values.size())}, type);
   return makeConstant(node.b, node.loc, DenseElementsAttr::get(list, values));
 }
@@ -190,9 +189,9 @@ LogicalResult buildLabelEncoder(OnnxNode &node) {
     return node.refuse("needs as many values as keys");
   if (keys.type != getElementType(x))
     return node.refuse("has keys of another type than its input");
-  Value place = handle::isString(keys.type)    ? lookup(node, x, keys.strings)
+  Value place = handle::isString(keys.type)   ? lookup(node, x, keys.strings)
                 : isa<IntegerType>(keys.type) ? lookup(node, x, keys.ints)
-                                               : lookup(node, x, keys.numbers);
+                                              : lookup(node, x, keys.numbers);
   Value table = place ? tableOf(node, values) : Value();
   return table ? node.finish(node.make<GatherOp>({table, place}, node.attr("axis", int64_t(0)))) : failure();
 }

@@ -103,7 +103,8 @@ std::optional<Forest> readForest(OnnxNode &node) {
   auto features = list(node, "nodes_featureids", inner), trues = list(node, "nodes_truenodeids", inner),
        falses = list(node, "nodes_falsenodeids", inner), trueLeafs = list(node, "nodes_trueleafs", inner),
        falseLeafs = list(node, "nodes_falseleafs", inner),
-       missing = list(node, "nodes_missing_value_tracks_true", inner, 0), targets = list(node, "leaf_targetids", leaves);
+       missing = list(node, "nodes_missing_value_tracks_true", inner, 0),
+       targets = list(node, "leaf_targetids", leaves);
   auto modes = numbers(node, "nodes_modes", inner), splits = numbers(node, "nodes_splits", inner),
        weights = numbers(node, "leaf_weights", leaves);
   if (!features || !trues || !falses || !trueLeafs || !falseLeafs || !missing || !targets || !modes || !splits ||
@@ -114,7 +115,8 @@ std::optional<Forest> readForest(OnnxNode &node) {
   forest.nodes.resize(inner + leaves);
   for (size_t i = 0; i < inner; ++i) {
     int64_t whenTrue = (*trues)[i], whenFalse = (*falses)[i];
-    if (!isInside(whenTrue, (*trueLeafs)[i] ? leaves : inner) || !isInside(whenFalse, (*falseLeafs)[i] ? leaves : inner))
+    if (!isInside(whenTrue, (*trueLeafs)[i] ? leaves : inner) ||
+        !isInside(whenFalse, (*falseLeafs)[i] ? leaves : inner))
       return refused(node, "has node " + Twine(i) + " with a branch to none");
     if (!((*modes)[i] >= 0 && (*modes)[i] <= 6))
       return refused(node, "has node " + Twine(i) + " with a mode that ONNX does not have");
@@ -203,8 +205,8 @@ std::optional<Forest> readForest(OnnxNode &node, StringRef prefix, int64_t numTa
     if (next.branch != Branch::Leaf) {
       auto whenTrue = places.find({(*trees)[i], (*trues)[i]}), whenFalse = places.find({(*trees)[i], (*falses)[i]});
       if (whenTrue == places.end() || whenFalse == places.end())
-        return refused(node, "has node " + Twine((*own)[i]) + " of tree " + Twine((*trees)[i]) +
-                                 " with a branch to none");
+        return refused(node,
+                       "has node " + Twine((*own)[i]) + " of tree " + Twine((*trees)[i]) + " with a branch to none");
       next.whenTrue = whenTrue->second;
       next.whenFalse = whenFalse->second;
     }

@@ -151,8 +151,7 @@ LogicalResult buildSVMRegressor(OnnxNode &node) {
   Value y = supports > 0 ? likeness(node, x, floatsOf(node, "support_vectors"), supports) : x;
   y = offset(node, y ? product(node, y, coefficients, 1) : y, rho[0]);
   if (y && node.getInt("one_class", 0))
-    y = c.op("graph.where",
-             {c.op("graph.less", {c.scalarLike(y, 0), y}), c.scalarLike(y, 1), c.scalarLike(y, -1)});
+    y = c.op("graph.where", {c.op("graph.less", {c.scalarLike(y, 0), y}), c.scalarLike(y, 1), c.scalarLike(y, -1)});
   return y ? node.finish(transformScores(node, y, postTransform(node))) : failure();
 }
 

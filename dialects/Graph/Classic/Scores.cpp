@@ -23,7 +23,8 @@ static Value softmax(Composer &c, Value x, Value kept) {
 static Value probit(Composer &c, Value x) {
   auto number = [&](double value) { return c.scalarLike(x, value); };
   Value t = c.op("graph.sub", {c.op("graph.mul", {x, number(2)}), number(1)});
-  Value log = c.op("graph.log", c.op("graph.mul", {c.op("graph.sub", {number(1), t}), c.op("graph.add", {number(1), t})}));
+  Value log =
+      c.op("graph.log", c.op("graph.mul", {c.op("graph.sub", {number(1), t}), c.op("graph.add", {number(1), t})}));
   Value v = c.op("graph.add", {number(2 / (M_PI * 0.147)), c.op("graph.mul", {number(0.5), log})});
   Value inside = c.op("graph.sub", {c.op("graph.mul", {v, v}), c.op("graph.mul", {number(1 / 0.147), log})});
   Value size = c.op("graph.sqrt", c.op("graph.sub", {c.op("graph.sqrt", inside), v}));

@@ -23,8 +23,8 @@ LogicalResult ForestOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> 
       !dimsOf(getNodes())[1].is(type.isF32() ? 4 : 6))
     return emitOpError("needs nodes [n, ") << (type.isF32() ? 4 : 6) << "] and trees [n, 2] of i32";
   ValueRange votes = getVotes();
-  if (!votes.empty() && (votes.size() != 3 || !isList(votes[0], i32, 1) || !isList(votes[1], i32, 1) ||
-                         !isList(votes[2], type, 1)))
+  if (!votes.empty() &&
+      (votes.size() != 3 || !isList(votes[0], i32, 1) || !isList(votes[1], i32, 1) || !isList(votes[2], type, 1)))
     return emitOpError("needs three lists as votes, or none");
   int64_t aggregate = getAggregate(), most = getMostFeature(), targets = getNumTargets();
   if (aggregate < 0 || aggregate > 2 || targets < 1 || (votes.empty() && targets != 1) || most < 0)
@@ -66,8 +66,7 @@ int32_t outcomesOf(const TreeNode &node) {
   }
 }
 
-template <typename T>
-std::vector<char> bytesOf(ArrayRef<T> values) {
+template <typename T> std::vector<char> bytesOf(ArrayRef<T> values) {
   const char *from = reinterpret_cast<const char *>(values.data());
   return std::vector<char>(from, from + values.size() * sizeof(T));
 }
@@ -97,9 +96,9 @@ public:
     int64_t most = 0;
     for (const TreeNode &n : forest.nodes)
       most = std::max(most, n.feature);
-    return node.make<ForestOp>(operands, {node.attr("aggregate", aggregate),
-                                          node.attr("plain", node.b.getBoolAttr(plain)), node.attr("mostFeature", most),
-                                          node.attr("numTargets", forest.numTargets)});
+    return node.make<ForestOp>(operands,
+                               {node.attr("aggregate", aggregate), node.attr("plain", node.b.getBoolAttr(plain)),
+                                node.attr("mostFeature", most), node.attr("numTargets", forest.numTargets)});
   }
 
 private:
@@ -161,8 +160,8 @@ private:
       if (wide)
         append(int32_t(0));
     }
-    return node.makeBytes(
-        RankedTensorType::get({int64_t(forest.nodes.size()), wide ? 6 : 4}, node.b.getI32Type()), std::move(bytes));
+    return node.makeBytes(RankedTensorType::get({int64_t(forest.nodes.size()), wide ? 6 : 4}, node.b.getI32Type()),
+                          std::move(bytes));
   }
 
   Value trees() {
@@ -277,8 +276,9 @@ static std::optional<int64_t> onlyClass(const Forest &forest) {
 static std::pair<Value, Value> twoClasses(OnnxNode &node, Forest forest, Value x) {
   Composer c(node);
   SmallVector<double> base = baseValues(node);
-  bool arePositive = llvm::all_of(
-      forest.nodes, [](const TreeNode &n) { return llvm::all_of(n.votes, [](auto vote) { return vote.second >= 0; }); });
+  bool arePositive = llvm::all_of(forest.nodes, [](const TreeNode &n) {
+    return llvm::all_of(n.votes, [](auto vote) { return vote.second >= 0; });
+  });
   for (TreeNode &n : forest.nodes)
     for (auto &vote : n.votes)
       vote.first = 0;

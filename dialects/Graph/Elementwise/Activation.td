@@ -7,8 +7,8 @@
 
 include "dialects/Graph/GraphKinds.td"
 
-class Activation<string mnemonic, dag parameters, string body>
-    : Elementwise<mnemonic, !con((ins Tensor:$x), parameters), body, "alike(*this, Accepts::Float)">;
+class Activation<string mnemonic, dag parameters, string body, list<Trait> also = []>
+    : Elementwise<mnemonic, !con((ins Tensor:$x), parameters), body, "alike(*this, Accepts::Float)", "operandType(0)", also>;
 // An F32 attribute with ONNX's default.
 class Parameter<string value> : DefaultValuedAttr<F32Attr, value # "f">;
 
@@ -20,7 +20,7 @@ def Graph_PReluOp : Binary<"prelu", "Number", "prelu(e, kind, in[0], in[1])"> {
   let onnx = [Onnx<"PRelu", 1, 6, "buildOldPRelu">, Onnx<"PRelu", 7>];
 }
 def Graph_ThresholdedReluOp : Activation<"thresholded_relu", (ins Parameter<"1.0">:$alpha),
-    "thresholdedRelu(e, in[0], getAlpha().convertToDouble())"> { let onnx = [Onnx<"ThresholdedRelu">]; }
+    "thresholdedRelu(e, in[0], getAlpha().convertToDouble())", [Discontinuous]> { let onnx = [Onnx<"ThresholdedRelu">]; }
 def Graph_EluOp : Activation<"elu", (ins Parameter<"1.0">:$alpha), "elu(e, in[0], getAlpha().convertToDouble(), 1.0)"> {
   let onnx = [Onnx<"Elu">];
 }
@@ -48,7 +48,8 @@ def Graph_GeluOp : Elementwise<"gelu", (ins Tensor:$x, DefaultValuedAttr<StrAttr
 def Graph_SoftplusOp : Activation<"softplus", (ins), "softplus(e, in[0])"> { let onnx = [Onnx<"Softplus">]; }
 def Graph_SoftsignOp : Activation<"softsign", (ins), "softsign(e, in[0])"> { let onnx = [Onnx<"Softsign">]; }
 def Graph_ShrinkOp : Elementwise<"shrink", (ins Tensor:$x, Parameter<"0.0">:$bias, Parameter<"0.5">:$lambd),
-    "shrink(e, operandType(0), in[0], getBias().convertToDouble(), getLambd().convertToDouble())", "alike(*this, Accepts::Number)"> {
+    "shrink(e, operandType(0), in[0], getBias().convertToDouble(), getLambd().convertToDouble())", "alike(*this, Accepts::Number)",
+    "operandType(0)", [Discontinuous]> {
   let onnx = [Onnx<"Shrink">];
 }
 

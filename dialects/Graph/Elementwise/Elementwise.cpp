@@ -4,8 +4,8 @@
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/GraphOps.h"
-#include "dialects/Handle/Handle.h"
 #include "dialects/Graph/Part/Part.h"
+#include "dialects/Handle/Handle.h"
 
 using namespace mlir;
 

@@ -7,7 +7,8 @@
 include "dialects/Graph/GraphKinds.td"
 
 class Predicate<string mnemonic, dag args, string accepts, string body>
-    : Elementwise<mnemonic, args, body, "alike(*this, Accepts::" # accepts # ")", "::mlir::IntegerType::get(getContext(), 1)">;
+    : Elementwise<mnemonic, args, body, "alike(*this, Accepts::" # accepts # ")", "::mlir::IntegerType::get(getContext(), 1)",
+                  [Discontinuous]>;
 class Compare<string mnemonic, string accepts, string order>
     : Predicate<mnemonic, (ins Tensor:$a, Tensor:$b), accepts, "compare(e, kind, Order::" # order # ", in[0], in[1])">;
 // Up to opset 6 ONNX's binary ops broadcast by attributes.
@@ -23,23 +24,24 @@ def Graph_MulOp : Binary<"mul", "Number", "mul(e, kind, in[0], in[1])"> { let on
 def Graph_DivOp : Binary<"div", "Number", "div(e, kind, in[0], in[1])"> { let onnx = [OldBroadcast<"Div">, Onnx<"Div", 7>]; }
 def Graph_NegOp : Unary<"neg", "Number", "neg(e, kind, in[0])"> { let onnx = [Onnx<"Neg">]; }
 def Graph_AbsOp : Unary<"abs", "Number", "abs(e, kind, in[0])"> { let onnx = [Onnx<"Abs">]; }
-def Graph_SignOp : Unary<"sign", "Number", "sign(e, kind, in[0])"> { let onnx = [Onnx<"Sign">]; }
+def Graph_SignOp : Unary<"sign", "Number", "sign(e, kind, in[0])", [Discontinuous]> { let onnx = [Onnx<"Sign">]; }
 def Graph_MinimumOp : Binary<"minimum", "Any", "minimum(e, kind, in[0], in[1])"> { let onnx = [Onnx<"Min", 1, 0, "buildVariadic">]; }
 def Graph_MaximumOp : Binary<"maximum", "Any", "maximum(e, kind, in[0], in[1])"> { let onnx = [Onnx<"Max", 1, 0, "buildVariadic">]; }
 def Graph_ReciprocalOp : Unary<"reciprocal", "Float", "div(e, kind, constant(e, in[0], 1.0), in[0])"> { let onnx = [Onnx<"Reciprocal">]; }
-def Graph_SqrtOp : Unary<"sqrt", "Float", "math::SqrtOp::create(e, in[0])"> { let onnx = [Onnx<"Sqrt">]; }
-def Graph_FloorOp : Unary<"floor", "Float", "math::FloorOp::create(e, in[0])"> { let onnx = [Onnx<"Floor">]; }
-def Graph_CeilOp : Unary<"ceil", "Float", "math::CeilOp::create(e, in[0])"> { let onnx = [Onnx<"Ceil">]; }
-def Graph_RoundOp : Unary<"round", "Float", "math::RoundEvenOp::create(e, in[0])"> {
+def Graph_SqrtOp : Unary<"sqrt", "Float", "math::SqrtOp::create(e, in[0])", [Discontinuous]> { let onnx = [Onnx<"Sqrt">]; }
+def Graph_FloorOp : Unary<"floor", "Float", "math::FloorOp::create(e, in[0])", [Discontinuous]> { let onnx = [Onnx<"Floor">]; }
+def Graph_CeilOp : Unary<"ceil", "Float", "math::CeilOp::create(e, in[0])", [Discontinuous]> { let onnx = [Onnx<"Ceil">]; }
+def Graph_RoundOp : Unary<"round", "Float", "math::RoundEvenOp::create(e, in[0])", [Discontinuous]> {
   let summary = "To the nearest integer, halves to the even one.";
   let onnx = [Onnx<"Round">];
 }
-def Graph_PowOp : Elementwise<"pow", (ins Tensor:$a, Tensor:$b), "pow(e, operandType(0), operandType(1), in[0], in[1])", "numbers(*this)"> {
+def Graph_PowOp : Elementwise<"pow", (ins Tensor:$a, Tensor:$b), "pow(e, operandType(0), operandType(1), in[0], in[1])", "numbers(*this)",
+    "operandType(0)", [Discontinuous]> {
   let summary = "a to the b; base and exponent may be of different types, the result is of the base's.";
   let onnx = [OldBroadcast<"Pow">, Onnx<"Pow", 7, 0, "buildPow">];
 }
 def Graph_ModOp : Elementwise<"mod", (ins Tensor:$a, Tensor:$b, DefaultValuedAttr<I64Attr, "0">:$fmod),
-    "remainder(e, kind, getFmod() != 0, in[0], in[1])", "alike(*this, Accepts::Number)"> {
+    "remainder(e, kind, getFmod() != 0, in[0], in[1])", "alike(*this, Accepts::Number)", "operandType(0)", [Discontinuous]> {
   let summary = "Remainder with the sign of b, or (fmod) of a.";
   let onnx = [Onnx<"Mod">];
 }
@@ -52,25 +54,26 @@ def : OnnxCompose<"Clip", "buildClip">;
 // Functions
 //===--------------------------------------------------------------------------------------------------------------------===//
 
-class MathFunction<string mnemonic, string mathOp, string onnxName> : Unary<mnemonic, "Float", "math::" # mathOp # "::create(e, in[0])"> {
+class MathFunction<string mnemonic, string mathOp, string onnxName, list<Trait> also = []>
+    : Unary<mnemonic, "Float", "math::" # mathOp # "::create(e, in[0])", also> {
   let onnx = [Onnx<onnxName>];
 }
 
 def Graph_ExpOp : MathFunction<"exp", "ExpOp", "Exp">;
-def Graph_LogOp : MathFunction<"log", "LogOp", "Log">;
+def Graph_LogOp : MathFunction<"log", "LogOp", "Log", [Discontinuous]>;
 def Graph_ErfOp : MathFunction<"erf", "ErfOp", "Erf">;
 def Graph_SinOp : MathFunction<"sin", "SinOp", "Sin">;
 def Graph_CosOp : MathFunction<"cos", "CosOp", "Cos">;
 def Graph_TanOp : MathFunction<"tan", "TanOp", "Tan">;
-def Graph_AsinOp : MathFunction<"asin", "AsinOp", "Asin">;
-def Graph_AcosOp : MathFunction<"acos", "AcosOp", "Acos">;
+def Graph_AsinOp : MathFunction<"asin", "AsinOp", "Asin", [Discontinuous]>;
+def Graph_AcosOp : MathFunction<"acos", "AcosOp", "Acos", [Discontinuous]>;
 def Graph_AtanOp : MathFunction<"atan", "AtanOp", "Atan">;
 def Graph_SinhOp : MathFunction<"sinh", "SinhOp", "Sinh">;
 def Graph_CoshOp : MathFunction<"cosh", "CoshOp", "Cosh">;
 def Graph_TanhOp : MathFunction<"tanh", "TanhOp", "Tanh">;
 def Graph_AsinhOp : MathFunction<"asinh", "AsinhOp", "Asinh">;
-def Graph_AcoshOp : MathFunction<"acosh", "AcoshOp", "Acosh">;
-def Graph_AtanhOp : MathFunction<"atanh", "AtanhOp", "Atanh">;
+def Graph_AcoshOp : MathFunction<"acosh", "AcoshOp", "Acosh", [Discontinuous]>;
+def Graph_AtanhOp : MathFunction<"atanh", "AtanhOp", "Atanh", [Discontinuous]>;
 
 //===--------------------------------------------------------------------------------------------------------------------===//
 // Comparison, choice
@@ -114,13 +117,13 @@ def Graph_BitShiftOp : Elementwise<"bit_shift", (ins Tensor:$x, Tensor:$amount, 
 
 def Graph_CastOp : Elementwise<"cast", (ins Tensor:$x, TypeAttr:$to, DefaultValuedAttr<BoolAttr, "true">:$saturate,
                                           DefaultValuedAttr<StrAttr, "\"up\"">:$roundMode),
-    "cast(e, operandType(0), getTo(), in[0], getSaturate(), getRoundMode())", "alike(*this, Accepts::Any)", "getTo()"> {
+    "cast(e, operandType(0), getTo(), in[0], getSaturate(), getRoundMode())", "alike(*this, Accepts::Any)", "getTo()", [Discontinuous]> {
   let summary = "Converts the element type as ONNX's Cast does; narrow floats are rounded where they are computed in f32.";
   let description = "`saturate` is for float8: values out of range become the largest finite one instead of NaN or infinity. `roundMode` (up, down, nearest) is for f8E8M0FNU, powers of two.";
   let onnx = [Onnx<"Cast", 1, 0, "buildCast">, Onnx<"CastLike", 1, 0, "buildCastLike">];
 }
 def Graph_BitCastOp : Elementwise<"bit_cast", (ins Tensor:$x, TypeAttr:$to), "bitCast(e, operandType(0), getTo(), in[0])",
-    "sameWidth(*this, getTo())", "getTo()"> {
+    "sameWidth(*this, getTo())", "getTo()", [Discontinuous]> {
   let summary = "The same bits as another element type of the same width.";
   let onnx = [Onnx<"BitCast">];
 }

@@ -17,9 +17,7 @@ static bool isListLike(Value v, DimsOf dimsOf) {
   Type type = getElementType(v);
   return dimsOf(v).empty() && (handle::asList(type) || type.isSignlessInteger(64));
 }
-static bool isPlace(Value v, DimsOf dimsOf) {
-  return dimsOf(v).empty() && getElementType(v).isSignlessInteger(64);
-}
+static bool isPlace(Value v, DimsOf dimsOf) { return dimsOf(v).empty() && getElementType(v).isSignlessInteger(64); }
 
 static LogicalResult inferList(Operation *op, bool fits, Type to, SmallVectorImpl<TensorShape> &results) {
   if (!fits)
@@ -94,8 +92,8 @@ LogicalResult ListJoinOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape
 
 LogicalResult ListSplitOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
   int64_t axis = getAxis(), rank = int64_t(dimsOf(getX()).size());
-  bool fits = axis >= 0 && axis < rank && dimsOf(getSizes()).size() <= 1 &&
-              getElementType(getSizes()).isSignlessInteger(64);
+  bool fits =
+      axis >= 0 && axis < rank && dimsOf(getSizes()).size() <= 1 && getElementType(getSizes()).isSignlessInteger(64);
   return inferList(*this, fits, getTo(), results);
 }
 
@@ -187,17 +185,18 @@ Value elementAt(OnnxNode &node, Value list, Value place) {
   if (!type || !place)
     return {};
   if (type->rank < 0) {
-    (void)node.refuse(type->rank == handle::kNoRank
-                          ? "takes a tensor of a sequence that is empty"
-                          : "takes a tensor of a sequence whose tensors may be of any rank; give the input's type a shape");
+    (void)node.refuse(
+        type->rank == handle::kNoRank
+            ? "takes a tensor of a sequence that is empty"
+            : "takes a tensor of a sequence whose tensors may be of any rank; give the input's type a shape");
     return {};
   }
   Value held = node.make<ListDimsOp>({list, place}, node.attr("rank", type->rank));
   std::optional<Dims> dims = held ? node.contentsOrRead(held) : std::nullopt;
   if (!dims)
     return {};
-  return node.make<ListAtOp>({list, place}, {node.attr("shape", ArrayRef<DimExpr>(*dims)),
-                                             typeNamed(node.b, "of", type->element)});
+  return node.make<ListAtOp>({list, place},
+                             {node.attr("shape", ArrayRef<DimExpr>(*dims)), typeNamed(node.b, "of", type->element)});
 }
 
 Value inserted(OnnxNode &node, Value list, Value element, Value place) {
@@ -217,8 +216,7 @@ Value inserted(OnnxNode &node, Value list, Value element, Value place) {
     auto scalar = RankedTensorType::get({}, node.b.getI64Type());
     place = makeConstant(node.b, node.loc, DenseElementsAttr::get(scalar, kEnd));
   }
-  return node.make<ListInsertOp>({list, element, place},
-                                 {typeNamed(node.b, "to", both->type()), text(node.b, *both)});
+  return node.make<ListInsertOp>({list, element, place}, {typeNamed(node.b, "to", both->type()), text(node.b, *both)});
 }
 
 } // namespace hewn::graph

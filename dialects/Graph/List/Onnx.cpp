@@ -49,9 +49,9 @@ Value joined(OnnxNode &node, Value list) {
   std::optional<Dims> dims = held ? node.contentsOrRead(held) : std::nullopt;
   if (!dims)
     return {};
-  return node.make<ListJoinOp>(list, {node.attr("axis", *axis), flag(node, "fresh", fresh),
-                                      node.attr("shape", ArrayRef<DimExpr>(*dims)),
-                                      typeNamed(node, "of", type->element)});
+  return node.make<ListJoinOp>(list,
+                               {node.attr("axis", *axis), flag(node, "fresh", fresh),
+                                node.attr("shape", ArrayRef<DimExpr>(*dims)), typeNamed(node, "of", type->element)});
 }
 
 Value split(OnnxNode &node, Value x, Value sizes, int64_t axis, bool drop) {

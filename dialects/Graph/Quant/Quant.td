@@ -9,7 +9,7 @@ include "dialects/Graph/GraphKinds.td"
 
 def Graph_QuantizeOp : Elementwise<"quantize", (ins Tensor:$x, Tensor:$scale, Optional<Tensor>:$zeroPoint, TypeAttr:$to,
                                                     DefaultValuedAttr<BoolAttr, "false">:$multiply, DefaultValuedAttr<BoolAttr, "true">:$saturate),
-    "quantize(e, operandType(0), operandType(1), getTo(), getMultiply(), getSaturate(), in)", "quantizable(*this, getTo())", "getTo()"> {
+    "quantize(e, operandType(0), operandType(1), getTo(), getMultiply(), getSaturate(), in)", "quantizable(*this, getTo())", "getTo()", [Discontinuous]> {
   let summary = "round(x / scale) + zeroPoint, saturated; halves round to even, a NaN gives the smallest integer.";
   let description = "`multiply`: x * scale, as where an accumulator is quantized by one combined factor.";
   let onnx = [Onnx<"QuantizeLinear", 10, 0, "buildQuantize">, Onnx<"QuantizeLinear", 1, 0, "buildQuantize", "com.microsoft">];

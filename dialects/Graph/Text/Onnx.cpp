@@ -185,13 +185,12 @@ LogicalResult buildStringNormalizer(OnnxNode &node) {
   if (isRow)
     x = c.reshape(x, {getDims(x)[1]});
   Value list = makeText(node, dropped, {int64_t(dropped.size())});
-  Operation *op =
-      list ? makePart(node, TextNormalizeOp::getOperationName(), {x, list},
-                      {node.attr("change", action),
-                       node.attr("caseSensitive", node.b.getBoolAttr(node.getInt("is_case_sensitive", 0))),
-                       node.attr("count", node.b.getStringAttr(node.freshDim().str()))},
-                      1)
-           : nullptr;
+  Operation *op = list ? makePart(node, TextNormalizeOp::getOperationName(), {x, list},
+                                  {node.attr("change", action),
+                                   node.attr("caseSensitive", node.b.getBoolAttr(node.getInt("is_case_sensitive", 0))),
+                                   node.attr("count", node.b.getStringAttr(node.freshDim().str()))},
+                                  1)
+                       : nullptr;
   if (!op)
     return failure();
   Value y = op->getResult(0);

@@ -13,9 +13,7 @@ static bool isTextLike(Value v) {
   return handle::isString(type) || type.isSignlessInteger(64);
 }
 
-static bool isBytes(Value v, DimsOf dimsOf) {
-  return getElementType(v).isUnsignedInteger(8) && dimsOf(v).size() == 1;
-}
+static bool isBytes(Value v, DimsOf dimsOf) { return getElementType(v).isUnsignedInteger(8) && dimsOf(v).size() == 1; }
 
 static LogicalResult inferOfText(Operation *op, DimsOf dimsOf, Type type, SmallVectorImpl<TensorShape> &results) {
   if (!llvm::all_of(op->getOperands(), isTextLike))

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/Loops/RowElements.h"
+#include "lib/Codegen/Stored.h"
 
 using namespace mlir;
 using hewn::graph::Index;
@@ -28,7 +29,9 @@ SmallVector<Value> liftElement(KernelElements &e, const RowProgram &rows, ArrayR
                                ArrayRef<Index> at) {
   SmallVector<Value> lifted;
   for (ReduceOpInterface reduce : reductions) {
-    Value element = e.spread(e.read(reduce->getOperand(0), at));
+    Value operand = reduce->getOperand(0), element = e.read(operand, at);
+    // Which of several is the first is told by the elements that there are.
+    element = e.spread(reduce.usesPosition() ? asStored(e.b, e.loc, operand, element) : element);
     Value position = reduce.usesPosition() ? positionInRow(e, rows, at) : Value();
     llvm::append_range(lifted, reduce.lift(e.b, e.loc, element, position));
   }

@@ -2,7 +2,8 @@
 // A tensor of a list: its dims, then its elements.
 #include "parts/list/handles.h"
 
-int32_t hewn_part_listdims(hewn_context *context, const char *node, int32_t num_inputs, const hewn_part_tensor *inputs, int32_t num_outputs, hewn_part_tensor *outputs, const int64_t *params) {
+int32_t hewn_part_listdims(hewn_context *context, const char *node, int32_t num_inputs, const hewn_part_tensor *inputs,
+                           int32_t num_outputs, hewn_part_tensor *outputs, const int64_t *params) {
   (void)num_inputs;
   (void)num_outputs;
   const DLTensor *element = hewn_list_element(context, node, hewn_list_of(&inputs[0]), &inputs[1]);
@@ -16,7 +17,8 @@ int32_t hewn_part_listdims(hewn_context *context, const char *node, int32_t num_
   return HEWN_OK;
 }
 
-int32_t hewn_part_listat(hewn_context *context, const char *node, int32_t num_inputs, const hewn_part_tensor *inputs, int32_t num_outputs, hewn_part_tensor *outputs, const int64_t *params) {
+int32_t hewn_part_listat(hewn_context *context, const char *node, int32_t num_inputs, const hewn_part_tensor *inputs,
+                         int32_t num_outputs, hewn_part_tensor *outputs, const int64_t *params) {
   (void)num_inputs;
   (void)num_outputs;
   (void)params;

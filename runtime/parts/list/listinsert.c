@@ -3,7 +3,9 @@
 // a loop that collects tensors copies each once.
 #include "parts/list/handles.h"
 
-int32_t hewn_part_listinsert(hewn_context *context, const char *node, int32_t num_inputs, const hewn_part_tensor *inputs, int32_t num_outputs, hewn_part_tensor *outputs, const int64_t *params) {
+int32_t hewn_part_listinsert(hewn_context *context, const char *node, int32_t num_inputs,
+                             const hewn_part_tensor *inputs, int32_t num_outputs, hewn_part_tensor *outputs,
+                             const int64_t *params) {
   (void)num_inputs;
   (void)num_outputs;
   const hewn_list *list = hewn_list_of(&inputs[0]);

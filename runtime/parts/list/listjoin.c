@@ -32,13 +32,16 @@ static int32_t jointDims(hewn_context *context, const char *node, const hewn_lis
   return HEWN_OK;
 }
 
-int32_t hewn_part_listjointdims(hewn_context *context, const char *node, int32_t num_inputs, const hewn_part_tensor *inputs, int32_t num_outputs, hewn_part_tensor *outputs, const int64_t *params) {
+int32_t hewn_part_listjointdims(hewn_context *context, const char *node, int32_t num_inputs,
+                                const hewn_part_tensor *inputs, int32_t num_outputs, hewn_part_tensor *outputs,
+                                const int64_t *params) {
   (void)num_inputs;
   (void)num_outputs;
   return jointDims(context, node, hewn_list_of(&inputs[0]), params[0], params[1], params[2], outputs[0].data);
 }
 
-int32_t hewn_part_listjoin(hewn_context *context, const char *node, int32_t num_inputs, const hewn_part_tensor *inputs, int32_t num_outputs, hewn_part_tensor *outputs, const int64_t *params) {
+int32_t hewn_part_listjoin(hewn_context *context, const char *node, int32_t num_inputs, const hewn_part_tensor *inputs,
+                           int32_t num_outputs, hewn_part_tensor *outputs, const int64_t *params) {
   (void)num_inputs;
   (void)num_outputs;
   const hewn_list *list = hewn_list_of(&inputs[0]);

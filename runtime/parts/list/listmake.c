@@ -2,7 +2,8 @@
 // A list of copies of tensors.
 #include "parts/list/handles.h"
 
-int32_t hewn_part_listmake(hewn_context *context, const char *node, int32_t num_inputs, const hewn_part_tensor *inputs, int32_t num_outputs, hewn_part_tensor *outputs, const int64_t *params) {
+int32_t hewn_part_listmake(hewn_context *context, const char *node, int32_t num_inputs, const hewn_part_tensor *inputs,
+                           int32_t num_outputs, hewn_part_tensor *outputs, const int64_t *params) {
   (void)node;
   (void)num_outputs;
   hewn_list *list = hewn_list_make(context, num_inputs, num_inputs);

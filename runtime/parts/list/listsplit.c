@@ -16,7 +16,8 @@ static int64_t countParts(const hewn_part_tensor *sizes, int64_t whole) {
   return sum == whole ? sizes->dims[0] : -1;
 }
 
-int32_t hewn_part_listsplit(hewn_context *context, const char *node, int32_t num_inputs, const hewn_part_tensor *inputs, int32_t num_outputs, hewn_part_tensor *outputs, const int64_t *params) {
+int32_t hewn_part_listsplit(hewn_context *context, const char *node, int32_t num_inputs, const hewn_part_tensor *inputs,
+                            int32_t num_outputs, hewn_part_tensor *outputs, const int64_t *params) {
   (void)num_inputs;
   (void)num_outputs;
   const hewn_part_tensor *x = &inputs[0], *sizes = &inputs[1];
@@ -45,8 +46,8 @@ int32_t hewn_part_listsplit(hewn_context *context, const char *node, int32_t num
     for (int32_t d = 0; d < x->rank; ++d)
       if (d != axis || !drop)
         dims[rank++] = d == axis ? extent : x->dims[d];
-    code = hewn_list_fill(context, &list->store->elements[i], hewn_list_dtype(x->dtype, params[2] != 0), rank, dims,
-                          part);
+    code =
+        hewn_list_fill(context, &list->store->elements[i], hewn_list_dtype(x->dtype, params[2] != 0), rank, dims, part);
     from += extent;
   }
   hewn_rt_free(context, part);

@@ -2,7 +2,8 @@
 // Constant strings: where they stand in the bytes of the weights.
 #include "parts/text/strings.h"
 
-int32_t hewn_part_text(hewn_context *context, const char *node, int32_t num_inputs, const hewn_part_tensor *inputs, int32_t num_outputs, hewn_part_tensor *outputs, const int64_t *params) {
+int32_t hewn_part_text(hewn_context *context, const char *node, int32_t num_inputs, const hewn_part_tensor *inputs,
+                       int32_t num_outputs, hewn_part_tensor *outputs, const int64_t *params) {
   (void)num_inputs;
   (void)num_outputs;
   (void)params;

@@ -11,7 +11,9 @@ static int isSame(const char *a, const char *b, int caseSensitive) {
   return !*a && !*b;
 }
 
-int32_t hewn_part_textnormalize(hewn_context *context, const char *node, int32_t num_inputs, const hewn_part_tensor *inputs, int32_t num_outputs, hewn_part_tensor *outputs, const int64_t *params) {
+int32_t hewn_part_textnormalize(hewn_context *context, const char *node, int32_t num_inputs,
+                                const hewn_part_tensor *inputs, int32_t num_outputs, hewn_part_tensor *outputs,
+                                const int64_t *params) {
   (void)node;
   (void)num_inputs;
   (void)num_outputs;

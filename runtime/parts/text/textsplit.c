@@ -32,7 +32,9 @@ static const char *next(const char *text, const char *delimiter, int64_t splits,
   return text;
 }
 
-int32_t hewn_part_textfields(hewn_context *context, const char *node, int32_t num_inputs, const hewn_part_tensor *inputs, int32_t num_outputs, hewn_part_tensor *outputs, const int64_t *params) {
+int32_t hewn_part_textfields(hewn_context *context, const char *node, int32_t num_inputs,
+                             const hewn_part_tensor *inputs, int32_t num_outputs, hewn_part_tensor *outputs,
+                             const int64_t *params) {
   (void)num_inputs;
   (void)num_outputs;
   const char *delimiter = inputs[1].data;
@@ -50,7 +52,8 @@ int32_t hewn_part_textfields(hewn_context *context, const char *node, int32_t nu
   return HEWN_OK;
 }
 
-int32_t hewn_part_textsplit(hewn_context *context, const char *node, int32_t num_inputs, const hewn_part_tensor *inputs, int32_t num_outputs, hewn_part_tensor *outputs, const int64_t *params) {
+int32_t hewn_part_textsplit(hewn_context *context, const char *node, int32_t num_inputs, const hewn_part_tensor *inputs,
+                            int32_t num_outputs, hewn_part_tensor *outputs, const int64_t *params) {
   (void)num_inputs;
   (void)num_outputs;
   const char *delimiter = inputs[1].data;

@@ -41,7 +41,7 @@ func.func @shapes(%x: tensor<2x!handle.string>, %y: tensor<3x!handle.string>) {
 
 func.func @weighed(%x: tensor<2x!handle.string>) {
   // expected-error @below {{weighs elements, which strings are not}}
-  %0 = graph.resize %x {dim = 0 : i64, size = [4], scale = 2.0 : f64, mode = "linear"} : (tensor<2x!handle.string>) -> tensor<4x!handle.string>
+  %0 = graph.resize %x {dim = 0 : i64, size = [4], scale = 2.0 : f64, mode = "linear", coordinates = "half_pixel", nearest = "floor", cubicCoeff = -0.75 : f64, excludeOutside = false, extrapolate = 0.0 : f64} : (tensor<2x!handle.string>) -> tensor<4x!handle.string>
   return
 }
 

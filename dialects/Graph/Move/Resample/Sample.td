@@ -6,13 +6,13 @@
 
 include "dialects/Graph/GraphKinds.td"
 
-def Graph_GridSampleOp : Move<"grid_sample", [], [Requires]> {
+def Graph_GridSampleOp : Move<"grid_sample", [], [Requires, Discontinuous]> {
   let summary = "result[n, c, o..] = x[n, c] interpolated at position grid[n, o.., :], in -1..1 from edge to edge, last dim first.";
   let arguments = (ins Tensor:$x, Tensor:$grid, StrAttr:$mode, StrAttr:$padding, BoolAttr:$alignCorners);
   let onnx = [Onnx<"GridSample", 16, 0, "buildGridSample">];
 }
 
-def Graph_DeformColumnsOp : Move<"deform_columns", [], [Requires]> {
+def Graph_DeformColumnsOp : Move<"deform_columns", [], [Requires, Discontinuous]> {
   let summary = "What DeformConv multiplies by its weights: result[n, c, i, j, p, q] is x at window element (i, j) moved by `offset`.";
   let description = [{
     x [N, C, H, W], offset [N, G*kh*kw*2, oh, ow], mask [N, G*kh*kw, oh, ow]; the C channels are in G groups of offsets. Bilinear,

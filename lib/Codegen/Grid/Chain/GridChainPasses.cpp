@@ -3,6 +3,7 @@
 // A chain with any rows between its products: a pass over the columns for each reduction that needs another's result, in which the
 // scores are made again, and one for the second product.
 #include "lib/Codegen/Grid/Chain/GridChain.h"
+#include "lib/Codegen/Stored.h"
 
 using namespace mlir;
 using hewn::graph::Chain;
@@ -83,6 +84,8 @@ private:
             for (auto [reduction, size] : llvm::zip(reductions, sizes)) {
               ReduceOpInterface reduce = reduction;
               Value element = readRow(reduce->getOperand(0), i, score, column);
+              if (reduce.usesPosition())
+                element = asStored(b, loc(), reduce->getOperand(0), element);
               Value position = reduce.usesPosition() ? e.toElement(column, b.getI64Type()) : Value();
               auto own = MutableArrayRef(now).slice(offset + rowOf(i) * size, size);
               SmallVector<Value> lifted = reduce.lift(b, loc(), element, position);

@@ -29,7 +29,8 @@ static int32_t matchAll(hewn_context *context, const char *node, const pcre2_cod
   return HEWN_OK;
 }
 
-int32_t hewn_part_textmatch(hewn_context *context, const char *node, int32_t num_inputs, const hewn_part_tensor *inputs, int32_t num_outputs, hewn_part_tensor *outputs, const int64_t *params) {
+int32_t hewn_part_textmatch(hewn_context *context, const char *node, int32_t num_inputs, const hewn_part_tensor *inputs,
+                            int32_t num_outputs, hewn_part_tensor *outputs, const int64_t *params) {
   (void)num_inputs;
   (void)num_outputs;
   (void)params;
@@ -41,14 +42,15 @@ int32_t hewn_part_textmatch(hewn_context *context, const char *node, int32_t num
   pcre2_general_context *memory = pcre2_general_context_create(allocate, release, context);
   pcre2_compile_context *options = memory ? pcre2_compile_context_create(memory) : NULL;
   if (options) {
-    pcre2_code *pattern = pcre2_compile(
-        inputs[1].data, PCRE2_ZERO_TERMINATED,
-        PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_ANCHORED | PCRE2_ENDANCHORED | PCRE2_DOLLAR_ENDONLY, &error, &where,
-        options);
+    pcre2_code *pattern =
+        pcre2_compile(inputs[1].data, PCRE2_ZERO_TERMINATED,
+                      PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_ANCHORED | PCRE2_ENDANCHORED | PCRE2_DOLLAR_ENDONLY,
+                      &error, &where, options);
     pcre2_match_data *found = pattern ? pcre2_match_data_create(1, memory) : NULL;
     if (!pattern)
-      code = hewn_rt_fail(context, HEWN_INVALID_ARGUMENT, node,
-                          "its pattern is no regular expression: error {b} of PCRE2 at byte {a}", (int64_t)where, error);
+      code =
+          hewn_rt_fail(context, HEWN_INVALID_ARGUMENT, node,
+                       "its pattern is no regular expression: error {b} of PCRE2 at byte {a}", (int64_t)where, error);
     else if (found)
       code = matchAll(context, node, pattern, found, &inputs[0], outputs[0].data);
     pcre2_match_data_free(found);

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Narrow floats: what a kernel computes in float32 is rounded where its last digits decide (docs/decisions/narrow-floats.md)."""
+
+import hewn
+import ml_dtypes
+import numpy as np
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+TYPES = {
+    "float16": (np.float16, TensorProto.FLOAT16, 11),
+    "bfloat16": (ml_dtypes.bfloat16, TensorProto.BFLOAT16, 8),
+}
+FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
+
+# Behind v, a product of a narrow type: nodes that make y, and what that is of v as it is rounded, of w and of 1.
+JUMPS = {
+    "cast to integers": ([("Cast", ["v"], "y", {"to": INT64})], lambda v, w, one: v.astype(np.int64)),
+    "floor": ([("Floor", ["v"], "y", {})], lambda v, w, one: np.floor(v)),
+    "ceil": ([("Ceil", ["v"], "y", {})], lambda v, w, one: np.ceil(v)),
+    "round": ([("Round", ["v"], "y", {})], lambda v, w, one: np.rint(v)),
+    "floor of floats": (
+        [("Cast", ["v"], "f", {"to": FLOAT}), ("Floor", ["f"], "y", {})],
+        lambda v, w, one: np.floor(v.astype(np.float32)),
+    ),
+    "equal": ([("Equal", ["v", "w"], "y", {})], lambda v, w, one: v == w),
+    "less": ([("Less", ["v", "w"], "y", {})], lambda v, w, one: v < w),
+    "greater or equal": ([("GreaterOrEqual", ["w", "v"], "y", {})], lambda v, w, one: w >= v),
+    "behind what keeps it": (
+        [("Max", ["v", "one"], "m", {}), ("Neg", ["m"], "n", {}), ("Floor", ["n"], "y", {})],
+        lambda v, w, one: np.floor(-np.maximum(v, one)),
+    ),
+    "mod": ([("Mod", ["v", "one"], "y", {"fmod": 1})], lambda v, w, one: np.fmod(v, one)),
+    "quantize": (
+        [("QuantizeLinear", ["v", "one", "zero"], "y", {})],
+        lambda v, w, one: np.clip(np.rint(v.astype(np.float32)), -128, 127).astype(np.int8),
+    ),
+}
+
+
+def factors(kind, shape):
+    """Of products that need more digits than the type has, and what they are exactly and rounded once."""
+    dtype, _, digits = TYPES[kind]
+    generator = np.random.default_rng(7)
+    a = (generator.integers(1, 2 ** (digits // 2 + 1), shape) / 2).astype(dtype)
+    b = generator.integers(2 ** (digits - 2), 2**digits, shape).astype(dtype) / dtype(2 ** (digits // 2))
+    exact = a.astype(np.float32) * b.astype(np.float32)
+    assert (exact != exact.astype(dtype).astype(np.float32)).any()
+    return a, b, exact, exact.astype(dtype)
+
+
+def run(kind, nodes, values):
+    """y as float32, of nodes that read `values` in the narrow type."""
+    element = TYPES[kind][1]
+    casts = [helper.make_node("Cast", [f"{x}32"], [x], to=element) for x in values]
+    graph = helper.make_graph(
+        [
+            *casts,
+            *(helper.make_node(op, i, [o], **a) for op, i, o, a in nodes),
+            helper.make_node("Cast", ["y"], ["z"], to=FLOAT),
+        ],
+        "jumps",
+        [helper.make_tensor_value_info(f"{x}32", FLOAT, value.shape) for x, value in values.items()],
+        [helper.make_tensor_value_info("z", FLOAT, None)],
+        [numpy_helper.from_array(np.int8(0), "zero")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10)
+    return hewn.compile(model).run({f"{x}32": value.astype(np.float32) for x, value in values.items()})["z"]
+
+
+@pytest.mark.parametrize("name", JUMPS)
+@pytest.mark.parametrize("kind", TYPES)
+def test_jumps(kind, name):
+    """A product of two narrow numbers is exact in float32, so that one rounding is all there is."""
+    nodes, want = JUMPS[name]
+    a, b, _, v = factors(kind, (40, 200))
+    generator = np.random.default_rng(8)
+    w = np.where(generator.random(v.shape) < 0.5, v, generator.permutation(v.flatten()).reshape(v.shape)).astype(
+        v.dtype
+    )
+    one = np.ones((), v.dtype)
+    got = run(kind, [("Mul", ["a", "b"], "v", {}), *nodes], {"a": a, "b": b, "w": w, "one": one})
+    np.testing.assert_array_equal(got, np.asarray(want(v, w, one)).astype(np.float32))
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("kind", TYPES)
+def test_first_of_equals(kind, axis):
+    """Of two products that are one number when rounded the second is larger: ArgMax takes the first."""
+    a, b, exact, v = (x[np.argsort(factors(kind, 8000)[2], kind="stable")] for x in factors(kind, 8000))
+    low = np.flatnonzero((v[1:] == v[:-1]) & (exact[1:] > exact[:-1]))[:100]
+    pairs = {"a": np.stack([a[low], a[low + 1]], axis), "b": np.stack([b[low], b[low + 1]], axis)}
+    nodes = [("Mul", ["a", "b"], "v", {}), ("ArgMax", ["v"], "y", {"axis": axis, "keepdims": 0})]
+    np.testing.assert_array_equal(run(kind, nodes, pairs), np.zeros(len(low)))
