@@ -18,9 +18,9 @@ if(TARGET hewn_runtime)
   set_target_properties(hewn_runtime PROPERTIES EXPORT_NAME runtime)
   install(TARGETS hewn_runtime EXPORT hewnTargets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 endif()
-if(TARGET hewn_regex) # what the compiler links into models that match, beside the runtime
-  install(FILES $<TARGET_FILE:hewn_regex> DESTINATION "${CMAKE_INSTALL_LIBDIR}")
-endif()
+foreach(part IN LISTS HEWN_LIBRARY_PARTS) # what the compiler links into models that need it, beside the runtime
+  install(FILES $<TARGET_FILE:${part}> DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+endforeach()
 install(EXPORT hewnTargets NAMESPACE hewn:: DESTINATION "${package_folder}")
 
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/hewn" "${PROJECT_BINARY_DIR}/include/hewn"

@@ -280,6 +280,10 @@ HEWN_RT hewn_part_fn hewn_part_bernoulli;
 /// int32 or int64 [batch, samples]. params: has_seed, seed.
 HEWN_RT hewn_part_fn hewn_part_multinomial;
 
+/// Mersenne() -> float64, evenly spread over [0, 1). params: seed, of which the
+/// lower 32 bits count. See runtime/parts/random/mersenne.c.
+HEWN_RT hewn_part_fn hewn_part_mersenne;
+
 /// Forest(X [rows, features] of float32 or float64, nodes, trees[, starts,
 /// targets, weights]) -> Y [rows, targets] of X's type. params: aggregate (0
 /// sum, 1 least, 2 most), plain (every node asks for less or equal, and NaN is
@@ -334,6 +338,11 @@ HEWN_RT hewn_part_fn hewn_part_listat;
 /// axis, fresh (along a dim of its own).
 HEWN_RT hewn_part_fn hewn_part_listjointdims;
 HEWN_RT hewn_part_fn hewn_part_listjoin;
+
+/// ImageDecode(bytes of a picture's file) -> list of one tensor [height, width,
+/// channels], empty where they can't be decoded. params: 0 for red, green, blue, 1
+/// for blue, green, red, 2 for gray.
+HEWN_RT hewn_part_fn hewn_part_imagedecode;
 
 /// ListSplit(X, sizes) -> list. params: axis, drop (the dim, which is 1), text.
 HEWN_RT hewn_part_fn hewn_part_listsplit;

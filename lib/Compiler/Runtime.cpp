@@ -39,7 +39,7 @@ std::string findRuntime() {
 
 std::vector<std::string> findParts(StringRef runtime) {
   std::vector<std::string> found;
-  for (StringRef name : {"libhewn_regex.a"}) {
+  for (StringRef name : {"libhewn_image.a", "libhewn_regex.a"}) {
     SmallString<256> path(sys::path::parent_path(runtime));
     sys::path::append(path, name);
     if (!runtime.empty() && sys::fs::exists(path))

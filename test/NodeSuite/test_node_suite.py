@@ -34,12 +34,9 @@ elif TARGET:
 # Not right yet. Who mends one takes its line out.
 WRONG = {
     "affine_grid_3d_align_corners_expanded": "a branch that only the data decides",
-    r"training_dropout(_default)?(_mask)?$": "numpy's generator decides which elements are dropped",
 }
 # Refused, and why. Who adds what is missing takes its line out.
-REFUSED = {
-    r"image_decoder": "decoders of pictures",
-}
+REFUSED = {}
 RANDOM = ("Bernoulli", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial")
 
 

@@ -50,6 +50,7 @@ THEMES = {
             "transformers",
             "quantized",
             "control",
+            "classic",
             "others",
         ),
         1,
@@ -171,7 +172,9 @@ def generate(seed, oracle=None, bindings=3):
     pruned(g, outputs)
     # Dims of outputs are for the compiler to find.
     graph = g.proto(outputs, [v for v, _ in g.inputs], f"seed{seed}")
-    opsets = [helper.make_opsetid("", g.opset)] + [helper.make_opsetid(d, 1) for d in sorted(g.domains)]
+    opsets = [helper.make_opsetid("", g.opset)] + [
+        helper.make_opsetid(d, records.version_of(d)) for d in sorted(g.domains)
+    ]
     model = helper.make_model(graph, opset_imports=opsets, ir_version=10 if g.opset < 23 else 11)
     feeds = [{v.name: v.array for v, _ in g.inputs}]
     if any(not v.static for v, _ in g.inputs):

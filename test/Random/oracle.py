@@ -88,7 +88,7 @@ def one_node(node, names, values, opset):
     graph = helper.make_graph([node], "node", inputs, outputs)
     opsets = [helper.make_opsetid("", min(opset, LAST_OPSET))]
     if node.domain:
-        opsets.append(helper.make_opsetid(node.domain, 1))
+        opsets.append(helper.make_opsetid(node.domain, records.version_of(node.domain)))
     return helper.make_model(graph, opset_imports=opsets, ir_version=10)
 
 

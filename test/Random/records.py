@@ -44,6 +44,11 @@ STORED = tuple(t for n, t in TYPES.items() if n.startswith(("float8", "float4", 
 UNSPECIFIED = ("SimplifiedLayerNormalization",)
 
 
+def version_of(domain):
+    """The opset in which nodes of a domain other than ONNX's own are drawn."""
+    return 4 if domain == "ai.onnx.ml" else 1
+
+
 @dataclasses.dataclass(frozen=True)
 class Op:
     """One op in the version that an opset has of it; `schema` is None where ONNX has none (com.microsoft)."""
@@ -91,7 +96,7 @@ def ops_of(opset):
     """All ops that hewn takes in models of an opset, by full name."""
     found = {}
     for row in rows():
-        version = opset if row["domain"] == "" else 1
+        version = opset if row["domain"] == "" else version_of(row["domain"])
         if row["since"] > version or (row["until"] and row["until"] < version):
             continue
         schema = None

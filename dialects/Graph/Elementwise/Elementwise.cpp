@@ -174,7 +174,10 @@ static LogicalResult dropElements(OnnxNode &node, Value x, Value ratio, Value tr
   Composer c(node);
   Type type = getElementType(x), work = type.isF64() ? type : Type(node.b.getF32Type());
   ratio = ratio ? c.reshape(c.cast(ratio, work), {}) : makeSplat(node.b, node.loc, work, 0.5);
-  Value kept = c.op("graph.less_or_equal", {ratio, makeUniform(node, getDims(x), work)});
+  Value drawn = makeUniform(node, getDims(x), work);
+  if (!drawn)
+    return failure();
+  Value kept = c.op("graph.less_or_equal", {c.cast(ratio, getElementType(drawn)), drawn});
   Value scaled = c.op("graph.div", {c.cast(x, work), c.op("graph.sub", {c.scalarLike(ratio, 1), ratio})});
   Value y = c.cast(c.op("graph.where", {kept, scaled, c.scalarLike(ratio, 0)}), type);
   if (training) {

@@ -142,6 +142,6 @@ def Graph_RelayoutOp : Unary<"relayout", "Any", "in[0]"> {
 }
 
 def : OnnxCompose<"Identity", "buildIdentity">;
-def : OnnxCompose<"Dropout", "buildDropout", 1, 0, "", ["in training mode the choice is by hewn's own generator"]>;
+def : OnnxCompose<"Dropout", "buildDropout", 1, 0, "", ["in training mode without a seed the choice is by hewn's own generator"]>;
 
 #endif

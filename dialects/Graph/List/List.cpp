@@ -90,6 +90,13 @@ LogicalResult ListJoinOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape
   return inferElement(*this, fits && isListLike(getList(), dimsOf), getShape(), getOf(), results);
 }
 
+LogicalResult ImageDecodeOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
+  bool fits = dimsOf(getBytes()).size() == 1 && getElementType(getBytes()).isUnsignedInteger(8);
+  if (!fits || getFormat() > 2)
+    return emitOpError("takes bytes, and a format of 0, 1 or 2");
+  return inferList(*this, true, getTo(), results);
+}
+
 LogicalResult ListSplitOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
   int64_t axis = getAxis(), rank = int64_t(dimsOf(getX()).size());
   bool fits =
@@ -106,6 +113,7 @@ void ListDimsOp::requireDims(Requirements &) {}
 void ListAtOp::requireDims(Requirements &) {}
 void ListJointDimsOp::requireDims(Requirements &) {}
 void ListJoinOp::requireDims(Requirements &) {}
+void ImageDecodeOp::requireDims(Requirements &) {}
 
 void ListSplitOp::requireDims(Requirements &requirements) {
   // Each part has the dim once.

@@ -65,4 +65,10 @@ def Graph_ListSplitOp
   let summary = "x cut along `axis`: into parts of sizes[0] where that is of rank 0, else into parts of these sizes; `drop`: without the dim, which is 1.";
 }
 
+def Graph_ImageDecodeOp : ListPart<"image_decode", "imagedecode", "{int64_t(getFormat())}",
+                                   (ins Tensor:$bytes, I64Attr:$format, TypeAttr:$to)> {
+  let summary = "A list of one tensor, the picture in a file of `bytes`: red, green, blue (0), blue, green, red (1) or gray (2).";
+  let onnx = [Onnx<"ImageDecoder", 20, 0, "buildImageDecoder">];
+}
+
 #endif

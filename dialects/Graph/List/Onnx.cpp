@@ -62,6 +62,17 @@ Value split(OnnxNode &node, Value x, Value sizes, int64_t axis, bool drop) {
                                              typeNamed(node, "to", type.type()), text(node, type.element)});
 }
 
+LogicalResult buildImageDecoder(OnnxNode &node) {
+  std::string format = node.getString("pixel_format", "RGB");
+  int64_t number = format == "RGB" ? 0 : format == "BGR" ? 1 : format == "Grayscale" ? 2 : -1;
+  if (number < 0)
+    return node.refuse("pixel_format is '" + format + "'");
+  handle::List type{handle::List::Kind::Sequence, getElementType(node.input(0)), 3};
+  Value list =
+      node.make<ImageDecodeOp>(node.input(0), {node.attr("format", number), typeNamed(node, "to", type.type())});
+  return node.finish(list ? elementAt(node, list, integer(node, 0)) : Value());
+}
+
 //===------------------------------------------------------------------------------------------------------------------===//
 // SequenceMap
 //===------------------------------------------------------------------------------------------------------------------===//

@@ -28,6 +28,10 @@ LogicalResult RandomUniformOp::inferShapes(DimsOf, SmallVectorImpl<TensorShape> 
   return inferFilled(*this, getShape(), getElementType(), results);
 }
 
+LogicalResult MersenneOp::inferShapes(DimsOf, SmallVectorImpl<TensorShape> &results) {
+  return inferFilled(*this, getShape(), Float64Type::get(getContext()), results);
+}
+
 LogicalResult BernoulliOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
   if (!isRandomType(graph::getElementType(getX())) || !isOrdered(getElementType()))
     return emitOpError("needs probabilities of a float type, and a result of numbers of a byte or more");
@@ -47,6 +51,7 @@ LogicalResult MultinomialOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorSh
 
 void RandomNormalOp::requireDims(Requirements &) {}
 void RandomUniformOp::requireDims(Requirements &) {}
+void MersenneOp::requireDims(Requirements &) {}
 void BernoulliOp::requireDims(Requirements &) {}
 /// The part looks for classes itself.
 void MultinomialOp::requireDims(Requirements &) {}
@@ -55,12 +60,7 @@ void MultinomialOp::requireDims(Requirements &) {}
 // Import
 //===------------------------------------------------------------------------------------------------------------------===//
 
-/// A float everywhere but in Dropout.
-static int64_t seedOf(OnnxNode &node) {
-  if (node.opType() == "Dropout")
-    return node.getInt("seed", 0, OnnxNode::Range::Any);
-  return floatBits(llvm::APFloat(float(node.getFloat("seed", 0))));
-}
+static int64_t seedOf(OnnxNode &node) { return floatBits(llvm::APFloat(float(node.getFloat("seed", 0)))); }
 
 /// The seed that the node has, or a number of its own.
 static void addSeed(OnnxNode &node, SmallVectorImpl<NamedAttribute> &attributes) {
@@ -71,6 +71,11 @@ static void addSeed(OnnxNode &node, SmallVectorImpl<NamedAttribute> &attributes)
 }
 
 Value makeUniform(OnnxNode &node, ArrayRef<DimExpr> shape, Type elementType) {
+  // With a seed, which only Dropout has as an integer, the numbers are those of ONNX's reference.
+  if (node.hasAttr("seed")) {
+    NamedAttribute seed = node.attr("seed", node.getInt("seed", 0, OnnxNode::Range::Any));
+    return node.make<MersenneOp>(ValueRange(), {node.attr("shape", shape), seed});
+  }
   SmallVector<NamedAttribute> attributes = {
       node.attr("shape", shape), node.attr("elementType", TypeAttr::get(elementType)),
       node.attr("low", node.b.getF32FloatAttr(0)), node.attr("high", node.b.getF32FloatAttr(1))};

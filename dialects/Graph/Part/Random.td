@@ -25,6 +25,11 @@ def Graph_RandomUniformOp
 def : OnnxCompose<"RandomUniform", "buildRandom">;
 def : OnnxCompose<"RandomUniformLike", "buildRandom">;
 
+def Graph_MersenneOp : Part<"mersenne", "mersenne", "{int64_t(getSeed())}"> {
+  let summary = "A tensor of dims `shape` of f64 in [0, 1), by MT19937: the same numbers as NumPy's RandomState(seed).uniform.";
+  let arguments = (ins ArrayAttr:$shape, I64Attr:$seed);
+}
+
 def Graph_BernoulliOp : Random<"bernoulli", "bernoulli", "{getHasSeed(), int64_t(getSeed())}"> {
   let summary = "1 with the probability that x tells, else 0.";
   let arguments = (ins Tensor:$x, TypeAttr:$elementType, BoolAttr:$hasSeed, I64Attr:$seed);

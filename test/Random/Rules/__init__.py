@@ -31,6 +31,7 @@ def load():
         "transformers",
         "quantized",
         "control",
+        "classic",
         "others",
     ):
         importlib.import_module(f"Rules.{module}")

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+# Makes of an archive one object, with what it needs of other archives in it, of whose names only those of parts are seen: an
+# application may link other versions of the same libraries. Libraries that would print, or ask the compiler's own for something, are
+# given what `silent.c` has instead, where there is one.
+#   cmake -DLD=ld.lld -DOBJCOPY=llvm-objcopy -DAR=llvm-ar -DINTO=a.a "-DFROM=b.a|c.a" [-DSILENT=ON] -P isolate.cmake
+string(REPLACE "|" ";" archives "${FROM}")
+execute_process(COMMAND "${LD}" -r --whole-archive "${INTO}" --no-whole-archive ${archives} -o "${INTO}.o"
+  COMMAND_ERROR_IS_FATAL ANY)
+set(names "")
+if(SILENT)
+  foreach(name __fprintf_chk __vfprintf_chk fprintf vfprintf fputc fputs fwrite fflush puts)
+    list(APPEND names --redefine-sym ${name}=hewn_silent_function)
+  endforeach()
+  foreach(name stderr stdout)
+    list(APPEND names --redefine-sym ${name}=hewn_silent_file)
+  endforeach()
+  list(APPEND names --redefine-sym __popcountdi2=hewn_silent_popcount)
+endif()
+if(names)
+  execute_process(COMMAND "${OBJCOPY}" ${names} "${INTO}.o" "${INTO}.named.o" COMMAND_ERROR_IS_FATAL ANY)
+  # What was renamed meets what has that name.
+  execute_process(COMMAND "${LD}" -r "${INTO}.named.o" -o "${INTO}.o" COMMAND_ERROR_IS_FATAL ANY)
+  file(REMOVE "${INTO}.named.o")
+endif()
+execute_process(COMMAND "${OBJCOPY}" --strip-debug --wildcard --keep-global-symbol=hewn_part_* "${INTO}.o"
+  COMMAND_ERROR_IS_FATAL ANY)
+file(REMOVE "${INTO}")
+execute_process(COMMAND "${AR}" rcs "${INTO}" "${INTO}.o" COMMAND_ERROR_IS_FATAL ANY)
+file(REMOVE "${INTO}.o")

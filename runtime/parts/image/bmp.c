@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// BMP by stb_image.
+#include "image.h"
+
+#define STB_IMAGE_IMPLEMENTATION
+#define STB_IMAGE_STATIC
+#define STBI_ONLY_BMP
+#define STBI_NO_STDIO
+#define STBI_NO_HDR
+#define STBI_NO_LINEAR
+#define STBI_NO_FAILURE_STRINGS
+#define STBI_NO_THREAD_LOCALS
+#define STBI_ASSERT(condition) ((void)(condition))
+#define STBI_MAX_DIMENSIONS (1 << 28)
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Weverything"
+#include <stb/stb_image.h>
+#pragma clang diagnostic pop
+
+int hewn_image_bmp(hewn_image *image, const uint8_t *bytes, size_t size) {
+  int width, height, channels;
+  if (size > INT32_MAX || !stbi_info_from_memory(bytes, (int)size, &width, &height, &channels))
+    return 0;
+  // Rows from top to bottom have a negative height.
+  uint8_t *pixels = hewn_image_make(image, width, height < 0 ? -(int64_t)height : height);
+  uint8_t *decoded = pixels ? stbi_load_from_memory(bytes, (int)size, &width, &height, &channels, 3) : NULL;
+  if (decoded && (width != image->width || height != image->height)) {
+    stbi_image_free(decoded);
+    decoded = NULL;
+  }
+  if (decoded)
+    memcpy(pixels, decoded, 3 * (size_t)(image->width * image->height));
+  stbi_image_free(decoded);
+  return decoded != NULL;
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef HEWN_RUNTIME_PARTS_IMAGE_IMAGE_H
+#define HEWN_RUNTIME_PARTS_IMAGE_IMAGE_H
+
+/// \file
+/// Decoders of pictures, one a format.
+
+#include "hewn/services.h"
+
+#include <stddef.h>
+
+/// The most pixels of a picture: a file of a few bytes may claim any number.
+#define HEWN_IMAGE_MOST (INT64_C(1) << 28)
+
+typedef struct hewn_image {
+  hewn_context *context;
+  int64_t width, height;
+  uint8_t *pixels; ///< rows of red, green and blue, a byte each; lies in the context
+  int32_t failed;  ///< a failure that is recorded: no memory
+} hewn_image;
+
+/// Makes room for pixels, all zero; NULL where there are none, too many, or there is no memory.
+uint8_t *hewn_image_make(hewn_image *image, int64_t width, int64_t height);
+
+/// Decodes `size` bytes; 0 where that can't be done. What was made then is of no use.
+typedef int hewn_image_decoder(hewn_image *image, const uint8_t *bytes, size_t size);
+hewn_image_decoder hewn_image_bmp, hewn_image_jpeg, hewn_image_jpeg2000, hewn_image_png, hewn_image_pnm,
+    hewn_image_tiff, hewn_image_webp;
+
+#endif // HEWN_RUNTIME_PARTS_IMAGE_IMAGE_H

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ImageDecoder: files made here, whole and broken. ONNX's node suite has one of each format that a library reads."""
+
+import io
+import struct
+import zlib
+
+import hewn
+import numpy as np
+import PIL.Image
+import pytest
+from onnx import TensorProto, helper
+
+HEIGHT, WIDTH = 5, 11
+random = np.random.default_rng(7)
+PIXELS = random.integers(0, 256, (HEIGHT, WIDTH, 3)).astype(np.uint8)
+GRAYS = PIXELS[..., 0]
+BITS = GRAYS > 100
+
+
+def model(**attributes):
+    node = helper.make_node("ImageDecoder", ["x"], ["y"], **attributes)
+    x = helper.make_tensor_value_info("x", TensorProto.UINT8, ["n"])
+    y = helper.make_tensor_value_info("y", TensorProto.UINT8, [None, None, None])
+    graph = helper.make_graph([node], "g", [x], [y])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+
+
+@pytest.fixture(scope="module")
+def rgb():
+    return hewn.compile(model())
+
+
+def decode(module, data):
+    return module.run({"x": np.frombuffer(data, np.uint8)})["y"]
+
+
+def chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def png(rows, color, depth, width=WIDTH, height=HEIGHT, extra=b""):
+    raw = b"".join(b"\0" + row for row in rows)
+    head = struct.pack(">IIBBBBB", width, height, depth, color, 0, 0, 0)
+    body = chunk(b"IHDR", head) + extra + chunk(b"IDAT", zlib.compress(raw)) + chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + body
+
+
+def bmp(rows, bits, palette=b"", flipped=False, width=WIDTH):
+    padded = [row + bytes(-len(row) % 4) for row in rows]
+    body = b"".join(padded if flipped else padded[::-1])
+    start = 54 + len(palette)
+    height = -len(rows) if flipped else len(rows)
+    head = struct.pack("<IiiHHIIiiII", 40, width, height, 1, bits, 0, len(body), 0, 0, len(palette) // 4, 0)
+    return b"BM" + struct.pack("<IHHI", start + len(body), 0, 0, start) + head + palette + body
+
+
+def tiff(order, pixels=PIXELS):
+    entries = [(256, 3, pixels.shape[1]), (257, 3, pixels.shape[0]), (258, 3, 8), (259, 3, 1), (262, 3, 2)]
+    entries += [(273, 4, 200), (277, 3, 3), (278, 3, pixels.shape[0]), (279, 4, pixels.size)]
+    made = (
+        (b"II" if order == "<" else b"MM") + struct.pack(order + "HI", 42, 8) + struct.pack(order + "H", len(entries))
+    )
+    for tag, kind, value in entries:
+        made += struct.pack(order + "HHI", tag, kind, 1)
+        made += struct.pack(order + ("HH" if kind == 3 else "I"), *([value, 0] if kind == 3 else [value]))
+    made += struct.pack(order + "I", 0)
+    return made.ljust(200, b"\0") + pixels.tobytes()
+
+
+def text(header, values):
+    return f"{header}\n# made by hand\n{WIDTH} {HEIGHT}\n".encode() + " ".join(str(v) for v in values).encode()
+
+
+def gray(values):
+    return np.repeat(values[..., None], 3, axis=2)
+
+
+PALETTE = random.integers(0, 256, (16, 3)).astype(np.uint8)
+INDICES = random.integers(0, 16, (HEIGHT, WIDTH)).astype(np.uint8)
+NIBBLES = [bytes(int(a) << 4 | int(b) for a, b in zip([*row, 0][::2], [*row, 0][1::2])) for row in INDICES]
+MADE = {
+    "png": (png([row.tobytes() for row in PIXELS], 2, 8), PIXELS),
+    "png-gray": (png([row.tobytes() for row in GRAYS], 0, 8), gray(GRAYS)),
+    "png-16": (png([row.astype(">u2").tobytes() for row in PIXELS.astype(np.uint16) * 256 + 77], 2, 16), PIXELS),
+    "png-bits": (png([np.packbits(row).tobytes() for row in BITS], 0, 1), gray(np.where(BITS, 255, 0))),
+    "png-palette": (png(NIBBLES, 3, 4, extra=chunk(b"PLTE", PALETTE.tobytes())), PALETTE[INDICES]),
+    "png-alpha": (png([np.insert(row, 3, 9, axis=1).tobytes() for row in PIXELS], 6, 8), PIXELS),
+    "bmp-24": (bmp([row[:, ::-1].tobytes() for row in PIXELS], 24), PIXELS),
+    "bmp-flipped": (bmp([row[:, ::-1].tobytes() for row in PIXELS], 24, flipped=True), PIXELS),
+    "bmp-palette": (bmp(NIBBLES, 4, np.insert(PALETTE[:, ::-1], 3, 0, axis=1).tobytes()), PALETTE[INDICES]),
+    "tiff": (tiff("<"), PIXELS),
+    "tiff-big": (tiff(">"), PIXELS),
+    "P1": (text("P1", BITS.ravel().astype(int)), gray(np.where(BITS, 0, 255))),
+    "P2": (text("P2", [15, *(GRAYS.ravel() // 16)]), gray(GRAYS // 16 * 17)),
+    "P3": (text("P3", [255, *PIXELS.ravel()]), PIXELS),
+    "P4": (b"P4 11 5\n" + b"".join(np.packbits(row).tobytes() for row in BITS), gray(np.where(BITS, 0, 255))),
+    "P5": (b"P5\n11 5 255\n" + GRAYS.tobytes(), gray(GRAYS)),
+    "P6": (b"P6 #\n11\t5 65535\n" + (PIXELS.astype(">u2") * 257).tobytes(), PIXELS),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_formats(rgb, name):
+    data, want = MADE[name]
+    np.testing.assert_array_equal(decode(rgb, data), want)
+
+
+def test_order_of_channels():
+    data = MADE["png"][0]
+    np.testing.assert_array_equal(decode(hewn.compile(model(pixel_format="BGR")), data), PIXELS[..., ::-1])
+    weighed = PIXELS.astype(np.uint32) @ np.array([19595, 38470, 7471], np.uint32) + 0x8000 >> 16
+    np.testing.assert_array_equal(decode(hewn.compile(model(pixel_format="Grayscale")), data), weighed[..., None])
+    with pytest.raises(hewn.CompileError, match="pixel_format is 'HSV'"):
+        hewn.compile(model(pixel_format="HSV"))
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"no picture at all", png([b""], 2, 8, 2**31 - 1, 2**31 - 1), b"P6 99999 99999 255\n"]
+)
+def test_no_picture(rgb, data):
+    assert decode(rgb, data).shape == (0, 0, 3)
+
+
+SMOOTH = np.clip(np.add.outer(np.arange(40) * 4, np.arange(56) * 2)[..., None] + [0, 40, 90], 0, 255).astype(np.uint8)
+WRITTEN = {
+    "jpeg": ("JPEG", {"quality": 90}, "RGB"),
+    "jpeg-progressive": ("JPEG", {"quality": 70, "progressive": True}, "RGB"),
+    "jpeg-whole-chroma": ("JPEG", {"subsampling": 0}, "RGB"),
+    "jpeg-gray": ("JPEG", {}, "L"),
+    "webp": ("WEBP", {"quality": 80}, "RGB"),
+    "webp-lossless": ("WEBP", {"lossless": True}, "RGB"),
+    "jpeg2000": ("JPEG2000", {"irreversible": False}, "RGB"),
+    "jpeg2000-gray": ("JPEG2000", {"irreversible": False}, "L"),
+    "tiff-lzw": ("TIFF", {"compression": "tiff_lzw"}, "RGB"),
+    "tiff-deflate": ("TIFF", {"compression": "tiff_adobe_deflate"}, "RGB"),
+    "tiff-lzma": ("TIFF", {"compression": "lzma"}, "RGB"),
+    "tiff-zstd": ("TIFF", {"compression": "zstd"}, "RGB"),
+    "tiff-fax": ("TIFF", {"compression": "group4"}, "1"),
+}
+
+
+def written(name):
+    """A file by Pillow, and how Pillow reads it: ONNX's reference does."""
+    form, options, mode = WRITTEN[name]
+    file = io.BytesIO()
+    PIL.Image.fromarray(SMOOTH).convert(mode).save(file, form, **options)
+    return file.getvalue(), np.asarray(PIL.Image.open(io.BytesIO(file.getvalue())).convert("RGB"))
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_formats_that_others_write(rgb, name):
+    data, want = written(name)
+    np.testing.assert_array_equal(decode(rgb, data), want)
+
+
+@pytest.mark.parametrize("name", [*MADE, *WRITTEN])
+def test_broken_files(rgb, name):
+    """Cut, and with bytes changed: a picture, or none, and nothing else."""
+    data, whole = MADE[name] if name in MADE else written(name)
+    for cut in range(0, len(data), max(1, len(data) // 40)):
+        assert decode(rgb, data[:cut]).shape in ((0, 0, 3), whole.shape)
+    for _ in range(60):
+        changed = bytearray(data)
+        for place in random.integers(0, len(data), 1 + random.integers(0, 4)):
+            changed[place] = random.integers(0, 256)
+        y = decode(rgb, bytes(changed))
+        assert y.ndim == 3 and y.shape[2] == 3
