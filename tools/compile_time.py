@@ -12,7 +12,6 @@ import time
 
 import hewn
 import numpy as np
-import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 
@@ -81,25 +80,8 @@ FORMS = {"chain": chain, "star": star, "fan": fan, "pieces": pieces, "grid": gri
 
 def seconds(model, emit):
     """Time of all of the process's threads: a busy machine changes little of it."""
-    data = model.SerializeToString() if isinstance(model, onnx.ModelProto) else model
     begin = time.process_time()
-    ok, messages, _ = hewn._hewn.compile(
-        path=None,
-        bytes=data,
-        output=None,
-        emit=emit,
-        target="host",
-        dims=[],
-        limits=[],
-        precision="highest",
-        quantize="",
-        threads=1,
-        optimize=True,
-        cache_dir="",
-        transient=False,
-    )
-    if not ok:
-        raise hewn.CompileError([hewn.Diagnostic(*message) for message in messages])
+    hewn._compile(model, emit=emit)
     return time.process_time() - begin
 
 

@@ -84,15 +84,12 @@ def largest(values):
 
 def build(model, library, target, precision, dims):
     """The library alone: there may be no driver here to load it with."""
-    from hewn import _hewn
+    import hewn
 
-    path, data = (model, None) if isinstance(model, str) else (None, model.SerializeToString())
-    bindings = [f"{dim}={size}" for dim, size in dims.items()]
-    ok, messages, _ = _hewn.compile(
-        path, data, str(library), None, target, bindings, [], precision, "", 1, True, "", False
-    )
-    if not ok:
-        sys.exit("\n".join(message[-1] for message in messages))
+    try:
+        hewn._compile(model, library, target=target, dims=dims, precision=precision)
+    except hewn.CompileError as refused:
+        sys.exit(str(refused))
 
 
 def main() -> None:

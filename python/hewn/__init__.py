@@ -234,6 +234,55 @@ class Module:
         return array if array.dtype.isbuiltin == 1 else array.view(f"u{array.itemsize}")
 
 
+def _compile(
+    model: object,
+    output: str | os.PathLike[str] | None = None,
+    *,
+    emit: str | None = None,
+    target: str | Sequence[str] = "host",
+    dims: Mapping[str, int | tuple[int, int] | str] | None = None,
+    limits: Mapping[str, int] | None = None,
+    precision: str = "highest",
+    quantize: str | None = None,
+    threads: int = 1,
+    optimize: bool = True,
+    cache_dir: str | os.PathLike[str] | None = None,
+    transient: bool = False,
+) -> str:
+    """Compiles a model to a file and loads nothing. `emit` is a stage to stop at, whose text is returned where there is no file.
+    `transient`: the file goes away with this process."""
+    path = data = None
+    if isinstance(model, (str, os.PathLike)):
+        path = os.fsdecode(model)
+    elif isinstance(model, (bytes, bytearray, memoryview)):
+        data = bytes(model)
+    elif hasattr(model, "SerializeToString"):
+        data = model.SerializeToString()
+    else:
+        raise TypeError(f"a model is a path, bytes or a ModelProto, not {type(model).__name__}")
+    bindings = []
+    for name, value in (dims or {}).items():
+        bindings.append(f"{name}={value[0]}..{value[1]}" if isinstance(value, tuple) else f"{name}={value}")
+    ok, messages, text = _hewn.compile(
+        path=path,
+        bytes=data,
+        output=os.fsdecode(output) if output else None,
+        emit=emit,
+        target=target if isinstance(target, str) else ",".join(target),
+        dims=bindings,
+        limits=[f"{name}={value}" for name, value in (limits or {}).items()],
+        precision=precision,
+        quantize=quantize or "",
+        threads=threads,
+        optimize=optimize,
+        cache_dir=os.fsdecode(cache_dir) if cache_dir else "",
+        transient=transient,
+    )
+    if not ok:
+        raise CompileError([Diagnostic(*m) for m in messages])
+    return text
+
+
 def compile(
     model: object,
     *,
@@ -255,38 +304,22 @@ def compile(
     `limits` bound what a model may ask for beyond what its file has, as `hewn help compile` tells: nodes, nesting, bytes,
     folding.
     """
-    path = data = None
-    if isinstance(model, (str, os.PathLike)):
-        path = os.fsdecode(model)
-    elif isinstance(model, (bytes, bytearray, memoryview)):
-        data = bytes(model)
-    elif hasattr(model, "SerializeToString"):
-        data = model.SerializeToString()
-    else:
-        raise TypeError(f"a model is a path, bytes or a ModelProto, not {type(model).__name__}")
-    bindings = []
-    for name, value in (dims or {}).items():
-        bindings.append(f"{name}={value[0]}..{value[1]}" if isinstance(value, tuple) else f"{name}={value}")
     folder = None if output else tempfile.mkdtemp(prefix="hewn-")
     artifact = os.fsdecode(output) if output else str(pathlib.Path(folder) / "model.so")
     try:
-        ok, messages, _ = _hewn.compile(
-            path,
-            data,
+        _compile(
+            model,
             artifact,
-            None,
-            target if isinstance(target, str) else ",".join(target),
-            bindings,
-            [f"{name}={value}" for name, value in (limits or {}).items()],
-            precision,
-            quantize or "",
-            threads,
-            optimize,
-            os.fsdecode(cache_dir) if cache_dir else "",
-            folder is not None,
+            target=target,
+            dims=dims,
+            limits=limits,
+            precision=precision,
+            quantize=quantize,
+            threads=threads,
+            optimize=optimize,
+            cache_dir=cache_dir,
+            transient=folder is not None,
         )
-        if not ok:
-            raise CompileError([Diagnostic(*m) for m in messages])
         return Module(artifact, threads, cache_dir=cache_dir, _folder=folder)
     except BaseException:
         if folder:

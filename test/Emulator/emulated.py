@@ -11,7 +11,6 @@ import pathlib
 import tempfile
 
 import hewn
-from hewn import _hewn
 
 DRIVER = ctypes.CDLL(os.environ["HEWN_EMULATOR"], mode=ctypes.RTLD_GLOBAL)
 for name in ("allocations", "launches", "graphs", "translations", "host_copies", "objects", "waiting", "fail_at"):
@@ -45,21 +44,15 @@ def mutated(change):
 @contextlib.contextmanager
 def compiled(model, target="sm_80", dims=None, precision="highest"):
     """The loaded module of a ModelProto or a path: PTX in the library, the same kernels as LLVM IR for the emulator."""
-    path, data = (
-        (os.fspath(model), None) if isinstance(model, (str, os.PathLike)) else (None, model.SerializeToString())
-    )
     with tempfile.TemporaryDirectory(prefix="hewn-") as folder:
         output = pathlib.Path(folder) / "model.so"
         kernels = output.with_suffix(".ll")
-        bindings = [f"{dim}={value}" for dim, value in (dims or {}).items()]
         with setting("CODE", str(kernels)):
             module = None
             for artifact, stage in ((kernels, "llvm"), (output, None)):
-                ok, messages, _ = _hewn.compile(
-                    path, data, str(artifact), stage, target, bindings, [], precision, "", 1, True, "", True
+                hewn._compile(
+                    model, artifact, emit=stage, target=target, dims=dims, precision=precision, transient=True
                 )
-                if not ok:
-                    raise hewn.CompileError([hewn.Diagnostic(*m) for m in messages])
             if MUTATION:
                 text = kernels.read_text()
                 other = MUTATION[-1](text)

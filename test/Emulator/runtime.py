@@ -4,60 +4,12 @@
 import ctypes
 
 import emulated
+import interface
 import numpy as np
 import pytest
+from interface import DLDataType, DLDevice, DLTensor, Options, Status
 
 CPU, CUDA = 1, 2
-
-
-class DLDevice(ctypes.Structure):
-    _fields_ = [("type", ctypes.c_int32), ("id", ctypes.c_int32)]
-
-
-class DLDataType(ctypes.Structure):
-    _fields_ = [("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16)]
-
-
-class DLTensor(ctypes.Structure):
-    _fields_ = [
-        ("data", ctypes.c_void_p),
-        ("device", DLDevice),
-        ("ndim", ctypes.c_int32),
-        ("dtype", DLDataType),
-        ("shape", ctypes.POINTER(ctypes.c_int64)),
-        ("strides", ctypes.c_void_p),
-        ("byte_offset", ctypes.c_uint64),
-    ]
-
-
-class Status(ctypes.Structure):
-    _fields_ = [("code", ctypes.c_int32), ("message", ctypes.c_char_p)]
-
-
-ALLOCATE_HOST = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t)
-RELEASE_HOST = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
-
-
-class Options(ctypes.Structure):
-    _fields_ = [
-        ("size", ctypes.c_size_t),
-        ("threads", ctypes.c_int32),
-        ("reserved", ctypes.c_uint32),
-        ("arena", ctypes.c_void_p),
-        ("arena_bytes", ctypes.c_size_t),
-        ("allocate", ALLOCATE_HOST),
-        ("release", RELEASE_HOST),
-        ("allocator_user", ctypes.c_void_p),
-        ("thread_hook", ctypes.c_void_p * 2),
-        ("trace_hook", ctypes.c_void_p * 2),
-        ("weights_path", ctypes.c_char_p),
-        ("device", ctypes.c_int32),
-        ("reserved_device", ctypes.c_uint32),
-        ("device_stream", ctypes.c_void_p),
-        ("device_context", ctypes.c_void_p),
-        ("device_cache", ctypes.c_char_p),
-        ("device_cache_bytes", ctypes.c_uint64),
-    ]
 
 
 class HostMemory:
@@ -65,7 +17,7 @@ class HostMemory:
 
     def __init__(self):
         self.live = {}
-        self.functions = (ALLOCATE_HOST(self.allocate), RELEASE_HOST(self.release))
+        self.functions = (interface.ALLOCATE(self.allocate), interface.RELEASE(self.release))
 
     def allocate(self, _, size, alignment):
         memory = ctypes.create_string_buffer(size + alignment)

@@ -6,8 +6,8 @@ import pathlib
 import subprocess
 import sys
 
+import hewn
 import onnx
-from hewn import _hewn
 
 sys.path.append(str(pathlib.Path(__file__).parents[1] / "Target"))
 from test_ptx import MODELS
@@ -23,8 +23,7 @@ def packed(folder, name, *options):
     pack = [sys.executable, TOOLS / "pack_gpu.py", folder / "pack", source, "--target", "sm_90a", *options]
     done = subprocess.run(pack, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    ok, *_ = _hewn.compile(str(source), None, str(kernels), "llvm", "sm_90a", [], [], "highest", "", 1, True, "", True)
-    assert ok
+    hewn._compile(source, kernels, emit="llvm", target="sm_90a", transient=True)
     return folder / "pack", kernels
 
 

@@ -142,22 +142,9 @@ def outcome(model):
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         said = ""
         try:
-            ok, messages, _ = hewn._hewn.compile(
-                path=None,
-                bytes=model.SerializeToString(),
-                output=None,
-                emit="plan",
-                target="host",
-                dims=[],
-                limits=[],
-                precision="highest",
-                quantize="",
-                threads=1,
-                optimize=True,
-                cache_dir="",
-                transient=False,
-            )
-            said = "" if ok else next((m[-1] for m in messages if "internal error" in m[-1]), "")
+            hewn._compile(model, emit="plan")
+        except hewn.CompileError as refused:
+            said = next((d.text for d in refused.diagnostics if "internal error" in d.text), "")
         except BaseException as problem:
             said = f"raised {problem!r}"
         os.write(writer, said.encode(errors="replace")[:2000])

@@ -97,8 +97,8 @@ def emulate(processor):
     Model.command = [QEMU, "-cpu", processor, build_runner(folder.name)]
     compile_here = _hewn.compile
 
-    def compile_there(path, data, output, emit, target, *rest):
-        return compile_here(path, data, output, emit, PROCESSORS[processor] if target == "host" else target, *rest)
+    def compile_there(*, target, **rest):
+        return compile_here(target=PROCESSORS[processor] if target == "host" else target, **rest)
 
     _hewn.compile, _hewn.Model = compile_there, Model
     return None

@@ -11,7 +11,7 @@ from graph import Graph, Reject
 from onnx import helper
 from oracle import Oracle
 from records import BF16, BOOL, F16, F32, F64, I8, I32, I64, U8
-from Rules import elementwise, load, others, views
+from Rules import ROOMS, elementwise, load, others, views
 
 RULES = load()
 # Types of numbers that a graph is mostly of; the first ones are drawn most.
@@ -38,23 +38,7 @@ THEMES = {
     "pieces": {"elementwise": 4, "views": 5, "moves": 6, "windows": 1, "reductions": 1},
     "quantized": {"elementwise": 2, "views": 2, "quantized": 5, "windows": 1, "contractions": 1, "reductions": 1},
     "control": {"elementwise": 3, "views": 2, "control": 3, "reductions": 2, "indices": 1, "moves": 1},
-    "all": dict.fromkeys(
-        (
-            "elementwise",
-            "views",
-            "moves",
-            "indices",
-            "reductions",
-            "contractions",
-            "windows",
-            "transformers",
-            "quantized",
-            "control",
-            "classic",
-            "others",
-        ),
-        1,
-    ),
+    "all": dict.fromkeys(ROOMS, 1),
 }
 COMPOSITES = [name for name in RULES if "-" in name]
 # In these rooms a few names are what graphs are made of.

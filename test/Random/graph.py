@@ -25,21 +25,10 @@ class Value:
     array: object
     labels: tuple
 
-    @property
-    def dtype(self):
-        return self.array.dtype
-
-    @property
-    def shape(self):
-        return self.array.shape
-
-    @property
-    def rank(self):
-        return self.array.ndim
-
-    @property
-    def size(self):
-        return self.array.size
+    dtype = property(lambda self: self.array.dtype)
+    shape = property(lambda self: self.array.shape)
+    rank = property(lambda self: self.array.ndim)
+    size = property(lambda self: self.array.size)
 
     @property
     def dims(self):

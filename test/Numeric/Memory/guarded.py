@@ -14,7 +14,7 @@ import tempfile
 
 import hewn
 import numpy as np
-from hewn import _hewn
+from interface import ALLOCATE, RELEASE, DLTensor, Options, Status
 
 PAGE = mmap.PAGESIZE
 LARGEST = 1 << 28  # bytes that the allocator gives at once
@@ -59,49 +59,7 @@ class Blocks:
             self.give(start)
 
 
-ALLOCATE = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t)
-RELEASE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
-
-
-class Options(ctypes.Structure):
-    """hewn_context_options."""
-
-    _fields_ = (
-        [("size", ctypes.c_size_t), ("threads", ctypes.c_int32), ("reserved", ctypes.c_uint32)]
-        + [("arena", ctypes.c_void_p), ("arena_bytes", ctypes.c_size_t)]
-        + [("allocate", ALLOCATE), ("release", RELEASE), ("user", ctypes.c_void_p)]
-        + [(f"hook{i}", ctypes.c_void_p) for i in range(5)]  # thread_hook, trace_hook, weights_path
-        + [("device", ctypes.c_int32), ("reserved_device", ctypes.c_uint32)]
-        + [
-            ("stream", ctypes.c_void_p),
-            ("context", ctypes.c_void_p),
-            ("cache", ctypes.c_void_p),
-            ("cached", ctypes.c_uint64),
-        ]
-    )
-
-
-class Status(ctypes.Structure):
-    _fields_ = [("code", ctypes.c_int32), ("message", ctypes.c_char_p)]
-
-
-class Tensor(ctypes.Structure):
-    """DLTensor."""
-
-    _fields_ = [
-        ("data", ctypes.c_void_p),
-        ("device_type", ctypes.c_int32),
-        ("device_id", ctypes.c_int32),
-        ("ndim", ctypes.c_int32),
-        ("code", ctypes.c_uint8),
-        ("bits", ctypes.c_uint8),
-        ("lanes", ctypes.c_uint16),
-        ("shape", ctypes.POINTER(ctypes.c_int64)),
-        ("strides", ctypes.c_void_p),
-        ("byte_offset", ctypes.c_uint64),
-    ]
-
-
+CPU = 1  # DLPack's number
 OUT_OF_MEMORY = 2
 
 
@@ -117,14 +75,7 @@ def code_of(dtype):
 
 def compile_apart(model, folder, change=lambda text: text):
     """The library of a model (an onnx.ModelProto) without an arena; raises hewn.CompileError. `change` gets the plan's text."""
-
-    def compiled(data, path, output, emit):
-        ok, messages, text = _hewn.compile(path, data, output, emit, "host", [], [], "highest", "", 1, True, "", False)
-        if not ok:
-            raise hewn.CompileError([hewn.Diagnostic(*m) for m in messages])
-        return text
-
-    text = compiled(model.SerializeToString(), None, None, "plan")
+    text = hewn._compile(model, emit="plan")
     places = re.compile(r"plan\.places = \[[^\]]*\]")
     apart = places.sub(lambda m: re.sub(r'"arena", [^>]*', '"dynamic", 0 : i64', m[0]), text)
     assert '"arena"' not in "".join(places.findall(apart))
@@ -132,7 +83,7 @@ def compile_apart(model, folder, change=lambda text: text):
     with os.fdopen(handle, "w") as file:
         file.write(change(apart))
     library = path.replace(".mlir", ".so")
-    compiled(None, path, library, None)
+    hewn._compile(path, library)
     return library
 
 
@@ -164,7 +115,7 @@ class Guarded:
             blocks.give_all()
 
     def _run(self, context, blocks, arrays):
-        inputs, outputs, kept = (Tensor * len(arrays))(), (Tensor * len(self.outputs))(), []
+        inputs, outputs, kept = (DLTensor * len(arrays))(), (DLTensor * len(self.outputs))(), []
         for tensor, array in zip(inputs, arrays):
             start = blocks.take(array.nbytes, array.itemsize)
             ctypes.memmove(start, array.ctypes.data, array.nbytes)
@@ -190,6 +141,6 @@ class Guarded:
 
     @staticmethod
     def _fill(tensor, data, dtype, rank, shape):
-        tensor.data, tensor.device_type, tensor.ndim = data, 1, rank
-        tensor.code, tensor.bits, tensor.lanes = code_of(dtype), dtype.itemsize * 8, 1
+        tensor.data, tensor.device.type, tensor.ndim = data, CPU, rank
+        tensor.dtype.code, tensor.dtype.bits, tensor.dtype.lanes = code_of(dtype), dtype.itemsize * 8, 1
         tensor.shape = ctypes.cast(shape, ctypes.POINTER(ctypes.c_int64))

@@ -18,21 +18,25 @@ def rule(*names):
     return register
 
 
+# The rooms: modules of this package, in the order in which their rules come.
+ROOMS = (
+    "elementwise",
+    "views",
+    "moves",
+    "indices",
+    "reductions",
+    "contractions",
+    "windows",
+    "transformers",
+    "quantized",
+    "control",
+    "classic",
+    "others",
+)
+
+
 def load():
     """All rules; the modules register theirs."""
-    for module in (
-        "elementwise",
-        "views",
-        "moves",
-        "indices",
-        "reductions",
-        "contractions",
-        "windows",
-        "transformers",
-        "quantized",
-        "control",
-        "classic",
-        "others",
-    ):
-        importlib.import_module(f"Rules.{module}")
+    for room in ROOMS:
+        importlib.import_module(f"Rules.{room}")
     return RULES
