@@ -5,6 +5,8 @@ The rule: no kernel that saturates is an oracle. On processors without VNNI onnx
 `vpmaddubsw`, which adds two products in 16 bits and cuts off what does not fit: its results differ from ONNX's definition there, and from
 its own elsewhere. Its kernels for unsigned weights are exact, so all sessions are made here, where signed weights become unsigned (with
 another zero point, the same numbers) and a model in which that can't be done is refused: onnx.reference or numpy judge it.
+Nor is a kernel that rounds what the model does not: of a DequantizeLinear of constants and a MatMul the optimizer makes a MatMulNBits,
+which by default rounds the data to bytes (accuracy_level 4). Sessions here ask for float32's level, 1.
 tools/check-house finds sessions that are made elsewhere.
 """
 
@@ -62,6 +64,7 @@ def session(model, saved=None):
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
     options.add_session_config_entry("session.x64quantprecision", "1")  # unsigned weights for signed ones
+    options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "1")
     looks = any(node.op_type in PRODUCTS or node.op_type in MAKERS for node in model.graph.node)
     with tempfile.TemporaryDirectory() if looks and saved is None else contextlib.nullcontext() as folder:
         if looks or saved is not None:

@@ -5,9 +5,8 @@ import hewn
 import ml_dtypes
 import numpy as np
 import pytest
-from numeric import compiled
+from numeric import compiled, oracle
 from onnx import TensorProto, helper, numpy_helper
-from sessions import plain_session
 
 TARGETS = ["host", "x86-64-v2", "x86-64-v3", "x86-64-v4"]
 DEPTH, COLUMNS = 384, 140
@@ -114,8 +113,8 @@ def test_as_onnxruntime(kind, block):
     made = product(weights, [3])
     made.opset_import[0].version = 21
     made.ir_version = 10
-    # Without the optimizer, which makes one op of the two that rounds the data where it is faster.
-    (want,) = plain_session(made).run(None, {"x": x})
+    # Its optimizer makes a MatMulNBits of the two, whose data are rounded to bytes (errors of 4e-3) but where sessions.py forbids it.
+    (want,) = oracle(made, {"x": x})
     (got,) = hewn.compile(made).run({"x": x}).values()
     close(got, want)
 
