@@ -5,6 +5,7 @@ import functools
 import time
 
 import numpy as np
+import onnx
 import pytest
 from numeric import compiled
 from onnx import TensorProto, helper, numpy_helper
@@ -58,6 +59,25 @@ def test_borders(mode, target, dynamic):
             x = numbers(2, 6, width)
             node = helper.make_node("Pad", ["x", "pads"], ["y"], mode=mode)
             expect_as_onnxruntime([node], constants, x, target, dynamic)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.int64])
+@pytest.mark.parametrize("target", ["host", "x86-64-v4", "x86-64-v3", "x86-64-v2"])
+def test_borders_of_wide_elements(target, dtype):
+    """Vectors of several registers: in the last one of a line all lanes of a register may lie in the border, and in other lines all do."""
+    x = numbers(2, 3, 20, dtype=dtype)
+    borders = [(low, high) for low in (0, 4) for high in (1, 2, 3, 5)]
+    model = helper.make_graph(
+        [helper.make_node("Pad", ["x", f"pads{i}"], [f"y{i}"]) for i in range(len(borders))],
+        "places",
+        [helper.make_tensor_value_info("x", helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)],
+        [helper.make_value_info(f"y{i}", onnx.TypeProto()) for i in range(len(borders))],
+        [numpy_helper.from_array(np.array([0, 1, b, 0, 1, e]), f"pads{i}") for i, (b, e) in enumerate(borders)],
+    )
+    model = helper.make_model(model, opset_imports=[helper.make_opsetid("", 19)], ir_version=9)
+    got = compiled(model, target).run({"x": x})
+    for i, border in enumerate(borders):
+        np.testing.assert_array_equal(got[f"y{i}"], np.pad(x, [(0, 0), (1, 1), border]), str(border))
 
 
 @pytest.mark.parametrize("dynamic", [False, True])
