@@ -2,8 +2,9 @@
 """Code for processors with AVX-512 and AMX, run on ones without.
 
 No emulator that Debian 12 has knows these instructions in a process (qemu-user 7.2, valgrind 3.19). What hewn makes for such a processor is
-LLVM IR with its layouts, widths, masks and products, and a few intrinsics: those become functions, the rest LLVM writes in the instructions
-that are here. Only how LLVM selects AVX-512's instructions stays untested.
+LLVM IR with its layouts, widths, masks and products, and a few intrinsics: those become functions, and so do masked accesses of more than
+a register of this one's; the rest LLVM optimizes again and writes in the instructions that are here. Only how LLVM selects AVX-512's
+instructions stays untested.
 
 That takes a second a model, so of the tests that need it every eighth runs; HEWN_WIDER=0/1 runs them all.
 """
@@ -31,6 +32,7 @@ HAS_DOTS = HAS_V4 and {"avx512_vnni", "avx512_bf16"} <= set(FLAGS)
 HERE_BITS, HERE = (
     (0b110111, "skylake-avx512") if HAS_DOTS else (0b000111, "x86-64-v4") if HAS_V4 else (0b011, "x86-64-v3")
 )
+HERE_REGISTER = 64 if HAS_V4 else 32  # bytes
 HERE_FEATURES = "+avx512vnni,+avx512bf16" if HAS_DOTS else ""
 # The name under which a library's model is found.
 ENTRY = ["-Wl,--defsym=hewn_model_main=m", "-Wl,--export-dynamic"]
@@ -61,27 +63,28 @@ def permutation():
     return "\n".join(steps)
 
 
+def products(integer, per, left, arguments):
+    """Of integers a and b, of which a widens by `left`: 16 sums of `per` products of neighbours each, added to %s where that is among the arguments."""
+    lanes = 16 * per
+    steps = [
+        f"  %x = {left} <{lanes} x {integer}> %a to <{lanes} x i32>",
+        f"  %y = sext <{lanes} x {integer}> %b to <{lanes} x i32>",
+        f"  %p = mul <{lanes} x i32> %x, %y",
+        picked("p", "i32", lanes, range(per), per),
+    ]
+    sum, *rest = (["%s"] if "s" in arguments else []) + [f"%p{i}" for i in range(per)]
+    for i, term in enumerate(rest):
+        steps.append(f"  %sum{i} = add <16 x i32> {sum}, {term}")
+        sum = f"%sum{i}"
+    kinds = {"s": "<16 x i32>", "a": f"<{lanes} x {integer}>", "b": f"<{lanes} x {integer}>"}
+    head = ", ".join(f"{kinds[name]} %{name}" for name in arguments)
+    return "\n".join([f"({head}) alwaysinline {{", *steps, f"  ret <16 x i32> {sum}", "}"])
+
+
 # Instructions as functions: the intrinsic behind llvm.x86, and its definition.
 FUNCTIONS = {
-    "avx512.pmaddw.d.512": f"""(<32 x i16> %a, <32 x i16> %b) alwaysinline {{
-  %x = sext <32 x i16> %a to <32 x i32>
-  %y = sext <32 x i16> %b to <32 x i32>
-  %p = mul <32 x i32> %x, %y
-{picked("p", "i32", 32, (0, 1), 2)}
-  %sum = add <16 x i32> %p0, %p1
-  ret <16 x i32> %sum
-}}""",
-    "avx512.vpdpbusd.512": f"""(<16 x i32> %s, <64 x i8> %a, <64 x i8> %b) alwaysinline {{
-  %x = zext <64 x i8> %a to <64 x i32>
-  %y = sext <64 x i8> %b to <64 x i32>
-  %p = mul <64 x i32> %x, %y
-{picked("p", "i32", 64, (0, 1, 2, 3), 4)}
-  %s0 = add <16 x i32> %p0, %p1
-  %s1 = add <16 x i32> %p2, %p3
-  %s2 = add <16 x i32> %s0, %s1
-  %sum = add <16 x i32> %s, %s2
-  ret <16 x i32> %sum
-}}""",
+    "avx512.pmaddw.d.512": products("i16", 2, "sext", "ab"),
+    "avx512.vpdpbusd.512": products("i8", 4, "zext", "sab"),
     "avx512bf16.dpbf16ps.512": f"""(<16 x float> %s, <32 x bfloat> %a, <32 x bfloat> %b) alwaysinline {{
   %x = fpext <32 x bfloat> %a to <32 x float>
   %y = fpext <32 x bfloat> %b to <32 x float>
@@ -132,8 +135,73 @@ define internal <256 x i32> @emulate.NAME(i16 %r, i16 %c, i16 %k, <256 x i32> %s
 """
 
 
+# A masked access by two of half as many lanes: what it does, and that it does not tell its callers' masks to LLVM's optimizer.
+HALVES = {
+    "load": """
+define internal <N x T> @emulate.masked.load.NAME(ptr %p, <N x i1> %m, <N x T> %d) noinline #0 {
+LANES
+  %a = call <H x T> @llvm.masked.load.HALF(ptr align 1 %p, <H x i1> %m0, <H x T> %d0)
+  %b = call <H x T> @llvm.masked.load.HALF(ptr align 1 %q, <H x i1> %m1, <H x T> %d1)
+  %v = shufflevector <H x T> %a, <H x T> %b, <N x i32> ALL
+  ret <N x T> %v
+}
+""",
+    "store": """
+define internal void @emulate.masked.store.NAME(<N x T> %d, ptr %p, <N x i1> %m) noinline #0 {
+LANES
+  call void @llvm.masked.store.HALF(<H x T> %d0, ptr align 1 %p, <H x i1> %m0)
+  call void @llvm.masked.store.HALF(<H x T> %d1, ptr align 1 %q, <H x i1> %m1)
+  ret void
+}
+""",
+}
+DECLARED = {
+    "load": "declare <N x T> @llvm.masked.load.NAME(ptr, <N x i1>, <N x T>)\n",
+    "store": "declare void @llvm.masked.store.NAME(<N x T>, ptr, <N x i1>)\n",
+}
+TYPES = {"f16": "half", "bf16": "bfloat", "f32": "float", "f64": "double"}
+
+
+def halved(text, count, what, kind, bits):
+    """Calls of one masked access as calls of a function that has two of half as many lanes."""
+    half, size = count // 2, count // 2 * bits // 8
+    name = f"@llvm.masked.{what}.v{count}{kind}{bits}.p0("
+    text = re.sub(rf"^declare .*{re.escape(name)}.*\n", "", text, flags=re.M)
+    text = text.replace(name, name.replace("@llvm", "@emulate"))
+    parts = [f"  %q = getelementptr i8, ptr %p, i64 {size}"]
+    for of, type in (("m", "i1"), ("d", "T")):
+        for i in range(2):
+            vector = f"<N x {type}>"
+            parts.append(
+                f"  %{of}{i} = shufflevector {vector} %{of}, {vector} poison, <H x i32> {lanes(half * i, 1, half)}"
+            )
+    made = HALVES[what].replace("LANES", "\n".join(parts)).replace("ALL", lanes(0, 1, count))
+    if f"@llvm.masked.{what}.v{half}{kind}{bits}.p0(" not in text:
+        made += DECLARED[what].replace("N x", f"{half} x").replace("NAME", "HALF")
+    made = made.replace("NAME", f"v{count}{kind}{bits}.p0").replace("HALF", f"v{half}{kind}{bits}.p0")
+    made = made.replace("<N x", f"<{count} x").replace("<H x", f"<{half} x")
+    return text + made.replace("x T>", f"x {TYPES.get(kind + str(bits), kind + str(bits))}>")
+
+
+def narrowed(text):
+    """Masked accesses of more than a register of this processor as functions.
+
+    LLVM 22 divides them itself, and without AVX-512 wrongly where it then finds a part that is masked out whole: it loads all of it.
+    hewn's code has none that are wider than its target's registers, but those are the other processor's.
+    """
+    accesses = re.compile(r"@llvm\.masked\.(load|store)\.v(\d+)(i|f|bf)(\d+)\.p0\(")
+    while True:
+        found = [(int(n), what, kind, int(bits)) for what, n, kind, bits in accesses.findall(text)]
+        wide = [access for access in found if access[0] * access[3] > 8 * HERE_REGISTER]
+        if not wide:
+            return text
+        count, *access = max(wide)  # others may be its halves
+        text = halved(text, count, *access)
+
+
 def retargeted(text):
     """LLVM's text of one module, for this processor."""
+    text = narrowed(text)
     text = re.sub(r'"target-cpu"="[^"]*"', f'"target-cpu"="{HERE}"', text)
     text = re.sub(r'"target-features"="[^"]*"', f'"target-features"="{HERE_FEATURES}"', text)
     # The record of the model says which instructions it needs: of these ours are left.
@@ -157,7 +225,7 @@ def retargeted(text):
     return text + TILES + "".join(PRODUCT.replace("NAME", name) for name in names)
 
 
-def build(model, folder, target, flags=()):
+def build(model, folder, target, flags=(), optimize="-O1"):
     """The library of a model for `target`, for this processor, and how many of its kernels have tiles."""
     path = folder / "m.onnx"
     onnx.save(model, path)
@@ -171,8 +239,7 @@ def build(model, folder, target, flags=()):
         sources[-1].write_text(retargeted(module))
     runtime = TOOLS.parent / "lib" / "libhewn_runtime.a"
     archive = ["-Wl,--whole-archive", runtime, "-Wl,--no-whole-archive", "--rtlib=compiler-rt", "-lm", "-lpthread"]
-    # As hewn's optimizer left it: a second one, for vectors in halves, makes wrong code of some convolutions.
-    flags = ["-O0", "-fPIC", "-Wno-override-module", "-shared"]
+    flags = [optimize, "-fPIC", "-Wno-override-module", "-shared"]
     subprocess.run([CLANG, *flags, *sources, *archive, *ENTRY, "-o", folder / "m.so"], check=True)
     return folder / "m.so", sum("x86_amx" in module for module in modules)
 
