@@ -6,6 +6,8 @@ from records import F32, I64
 
 from Rules import ML, rule
 
+# ONNX's reference normalizes more than ONNX says (accents, words within a string, empty strings): these have none of it.
+PLAIN = ["a", "B", "ab", "Bc", "b"]
 WORDS = ["", "a", "B", "a b", "ab,c", " a", "\u00e4\u00f6"]
 
 
@@ -16,7 +18,7 @@ def hidden(g, result):
     return result
 
 
-def words(g, low=1, high=3):
+def words(g, low=1, high=3, among=WORDS):
     """A tensor of strings, of one of numbers."""
     numbers = g.value([I64], low, high, test=lambda v: v.size)
     return hidden(
@@ -26,8 +28,8 @@ def words(g, low=1, high=3):
             [numbers],
             domain=ML,
             keys_int64s=list(range(-2, len(WORDS) - 2)),
-            values_strings=[g.choice.choice(WORDS) for _ in WORDS],
-            default_string=g.choice.choice(WORDS),
+            values_strings=[g.choice.choice(among) for _ in WORDS],
+            default_string=g.choice.choice(among),
         ),
     )
 
@@ -81,10 +83,10 @@ def string_normalizer(g, op):
     change = g.choice.choice(("NONE", "LOWER", "UPPER"))
     strings = g.node(
         "StringNormalizer",
-        [words(g, 1, 1)],
+        [words(g, 1, 1, PLAIN)],
         case_change_action=change,
         is_case_sensitive=g.choice.choice((0, 1)),
-        stopwords=[w for w in WORDS[1:4] if g.choice.random() < 0.5],
+        stopwords=[w for w in PLAIN if g.choice.random() < 0.4],
     )
     return numbers(g, hidden(g, strings))
 
