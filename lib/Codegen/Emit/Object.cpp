@@ -154,7 +154,7 @@ static void splitMaskedAccess(IntrinsicInst *call, unsigned most, unsigned eleme
   call->eraseFromParent();
 }
 
-/// Masked accesses of what a register holds. LLVM 22 would divide wider ones itself, but for x86 without AVX-512 it does so wrongly:
+/// Masked accesses of what a register holds. LLVM 22 would divide wider ones itself, but where the mask is a vector it does so wrongly:
 /// where a part's lanes are all masked out, and this shows only after the mask was divided, it leaves 1 in them where it had 0 (a lane's
 /// highest bit is all that its instruction looks at), and then takes the 1 for a lane that is wanted and loads all of the part. Of
 /// parts that are divided here such masks are constants of 0, which no load is left for.
