@@ -17,8 +17,10 @@
 #include <cxxabi.h>
 #include <deque>
 #include <dlfcn.h>
+#include <memory>
 #include <stdexcept>
 #include <unistd.h>
+#include <utility>
 
 namespace nb = nanobind;
 
@@ -151,9 +153,11 @@ void *allocate(void *, size_t bytes, size_t alignment) {
 }
 void release(void *, void *memory) { std::free(memory); }
 
-/// An array of Python's, held while it is used.
+/// An array of Python's (numpy's: shapes lie outside of the view, which may move), held while it is used.
 class Buffer {
 public:
+  Buffer() = default;
+  Buffer(Buffer &&other) noexcept : view(std::exchange(other.view, {})) {}
   ~Buffer() {
     if (view.obj)
       PyBuffer_Release(&view);
@@ -161,10 +165,8 @@ public:
   const Py_buffer &open(nb::handle array) {
     if (PyObject_GetBuffer(array.ptr(), &view, PyBUF_C_CONTIGUOUS) != 0)
       throw nb::python_error();
-    shape.assign(view.shape, view.shape + view.ndim);
     return view;
   }
-  std::vector<int64_t> shape;
 
 private:
   Py_buffer view = {};
@@ -174,17 +176,20 @@ private:
 /// and contiguous; of strings (list of bytes, shape); of a sequence a list of these, of an optional value that is not there None.
 class Feed {
 public:
+  explicit Feed(size_t inputs) { numbers.reserve(inputs); }
   DLTensor input(nb::handle given, const hewn_tensor_info &info) {
     if (info.kind == HEWN_KIND_TENSOR)
       return tensor(given, info.dtype);
-    DLTensor handle = plain(info.dtype, words.emplace_back());
-    const void *&word = words.back().front() = nullptr;
+    if (!kept)
+      kept = std::make_unique<Kept>();
+    DLTensor handle = plain(info.dtype, kept->words.emplace_back());
+    const void *&word = kept->words.back().front() = nullptr;
     if (!given.is_none()) {
       nb::list items = info.kind == HEWN_KIND_OPTIONAL ? listOf(given) : nb::cast<nb::list>(given);
-      std::vector<DLTensor> &list = lists.emplace_back();
+      std::vector<DLTensor> &list = kept->lists.emplace_back();
       for (nb::handle item : items)
         list.push_back(tensor(item, info.element));
-      word = &sequences.emplace_back(hewn_sequence{int64_t(list.size()), list.data()});
+      word = &kept->sequences.emplace_back(hewn_sequence{int64_t(list.size()), list.data()});
     }
     return handle;
   }
@@ -211,12 +216,14 @@ private:
     made.device = {kDLCPU, 0};
     made.dtype = dtype;
     if (dtype.code == kDLOpaqueHandle) {
+      if (!kept)
+        kept = std::make_unique<Kept>();
       nb::tuple text = nb::cast<nb::tuple>(given);
-      std::vector<const void *> &pointers = words.emplace_back();
+      std::vector<const void *> &pointers = kept->words.emplace_back();
       for (nb::handle item : nb::cast<nb::list>(text[0]))
         pointers.push_back(PyBytes_AsString(item.ptr()));
       pointers.push_back(nullptr); // never empty
-      std::vector<int64_t> &shape = shapes.emplace_back();
+      std::vector<int64_t> &shape = kept->shapes.emplace_back();
       for (nb::handle dim : nb::cast<nb::tuple>(text[1]))
         shape.push_back(nb::cast<int64_t>(dim));
       made.data = pointers.data();
@@ -224,19 +231,23 @@ private:
       made.shape = shape.data();
       return made;
     }
-    Buffer &buffer = buffers.emplace_back();
-    const Py_buffer &view = buffer.open(given);
+    static_assert(sizeof(Py_ssize_t) == sizeof(int64_t)); // a buffer's shape is a tensor's
+    const Py_buffer &view = numbers.emplace_back().open(given);
     made.data = view.buf;
     made.ndim = view.ndim;
-    made.shape = buffer.shape.data();
+    made.shape = reinterpret_cast<int64_t *>(view.shape);
     return made;
   }
 
-  std::deque<Buffer> buffers;
-  std::deque<std::vector<const void *>> words;
-  std::deque<std::vector<int64_t>> shapes;
-  std::deque<std::vector<DLTensor>> lists;
-  std::deque<hewn_sequence> sequences;
+  std::vector<Buffer> numbers;
+  /// Of what is no tensor of numbers, which few models have.
+  struct Kept {
+    std::deque<std::vector<const void *>> words;
+    std::deque<std::vector<int64_t>> shapes;
+    std::deque<std::vector<DLTensor>> lists;
+    std::deque<hewn_sequence> sequences;
+  };
+  std::unique_ptr<Kept> kept;
 };
 
 nb::tuple shapeOf(const DLTensor &tensor, size_t &elements) {
@@ -346,7 +357,7 @@ public:
   nb::list run(const nb::list &arrays) {
     if (arrays.size() != size_t(model->num_inputs))
       throw std::runtime_error("an array for each input is expected");
-    Feed feed;
+    Feed feed(arrays.size());
     std::vector<DLTensor> in, out(model->num_outputs);
     in.reserve(arrays.size());
     for (size_t i = 0; i < arrays.size(); ++i)

@@ -132,6 +132,10 @@ class Module:
             unlike = shape is not None and any(len(own) != len(shape) for own in shapes.values())
             self.outputs.append(Tensor(name, _dtype(code, bits), shape, _KINDS[kind], shapes if unlike else {}))
         self._names = {t.name for t in self.inputs}
+        # Tensors of numbers, which nearly all models have alone, are handed over without a look at what else there is.
+        tensors = (*self.inputs, *self.outputs)
+        self._only_numbers = all(t.kind == "tensor" and t.dtype.isbuiltin == 1 and t.dtype != object for t in tensors)
+        self._wanted = [(t.name, t.dtype, t) for t in self.inputs]
         self._turn = threading.Lock()
         weakref.finalize(self, _release, self._held, _folder)
 
@@ -167,12 +171,21 @@ class Module:
             told = [f"missing inputs: {', '.join(sorted(missing))}"] * bool(missing)
             told += [f"no such inputs: {', '.join(sorted(extra))}"] * bool(extra)
             raise RunError("; ".join(told))
-        arrays = [self._feed(tensor, feeds[tensor.name]) for tensor in self.inputs]
+        if only_numbers := self._only_numbers:
+            arrays = []
+            for name, dtype, tensor in self._wanted:
+                value = feeds[name]
+                ready = type(value) is np.ndarray and value.dtype is dtype and value.flags.c_contiguous
+                arrays.append(value if ready else self._numbers(tensor, value))
+        else:
+            arrays = [self._feed(tensor, feeds[name]) for name, _, tensor in self._wanted]
         try:
             with self._turn:
                 results = self._model.run(arrays)
         except RuntimeError as problem:
             raise RunError(str(problem)) from None
+        if only_numbers:
+            return {t.name: data.view(t.dtype).reshape(shape) for t, (data, shape) in zip(self.outputs, results)}
         return {tensor.name: self._result(tensor, result) for tensor, result in zip(self.outputs, results)}
 
     @staticmethod
@@ -215,8 +228,10 @@ class Module:
 
     @staticmethod
     def _array(tensor: Tensor, value: object) -> object:
-        if tensor.dtype == object:
-            return Module._strings(tensor, value)
+        return Module._strings(tensor, value) if tensor.dtype == object else Module._numbers(tensor, value)
+
+    @staticmethod
+    def _numbers(tensor: Tensor, value: object) -> np.ndarray:
         try:
             if isinstance(value, np.ndarray):
                 array = value
