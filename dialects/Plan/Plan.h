@@ -60,7 +60,7 @@ inline constexpr llvm::StringLiteral kMeetsAttr = "plan.meets";
 /// On a kernel's function for a grid: so many counters of 32 bits it takes behind its symbols, and behind the arena where its blocks
 /// wait for each other. They are 0 before and behind it, but for the first one, by which blocks wait.
 inline constexpr llvm::StringLiteral kCountersAttr = "plan.counters";
-/// On an argument of such a function: memory that blocks write for each other.
+/// On an argument of a kernel's function: memory that blocks write for each other, or that other arguments may be, too.
 inline constexpr llvm::StringLiteral kSharedArgumentAttr = "plan.shared";
 /// On a kernel for a grid: the number of an argument, a constant, which it may keep on chip where one kernel runs all steps of a
 /// loop. On its function: it does, with functions beside it (kKeepSuffix) that bring the argument there, and that read it there.

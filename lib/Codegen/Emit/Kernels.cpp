@@ -66,8 +66,27 @@ struct Job {
   bool meets = false;
 };
 
-/// The kernel and every function that it reaches.
-Job packKernel(FunctionOpInterface kernel, SymbolTable &table) {
+/// Of kernels some of whose launches may write over an input: the arguments that are the same memory then, inputs and results.
+llvm::StringMap<SmallVector<unsigned>> findSharedArguments(ModuleOp module) {
+  llvm::StringMap<SmallVector<unsigned>> shared;
+  module.walk([&](plan::LaunchOp launch) {
+    auto inputs = launch->getAttrOfType<DenseI64ArrayAttr>(plan::kMayOverwriteAttr);
+    if (!inputs)
+      return;
+    SmallVector<unsigned> &arguments = shared[launch.getKernel()];
+    if (!arguments.empty())
+      return;                     // it is the kernel's property, and the same on all of its launches
+    constexpr unsigned first = 1; // behind the context
+    for (int64_t input : inputs.asArrayRef())
+      arguments.push_back(first + unsigned(input));
+    for (unsigned i = 0; i < launch->getNumResults(); ++i)
+      arguments.push_back(first + launch.getInputs().size() + i);
+  });
+  return shared;
+}
+
+/// The kernel and every function that it reaches. `shared`: of its arguments, those that are no memory of their own.
+Job packKernel(FunctionOpInterface kernel, SymbolTable &table, ArrayRef<unsigned> shared) {
   OwningOpRef<ModuleOp> alone = ModuleOp::create(kernel.getLoc());
   llvm::SetVector<Operation *> reached;
   reached.insert(kernel);
@@ -80,6 +99,9 @@ Job packKernel(FunctionOpInterface kernel, SymbolTable &table) {
     copy->removeAttr(plan::kBoxesAttr); // the launch's, of a dialect that is not read there
     alone->push_back(copy);
   }
+  auto copy = cast<FunctionOpInterface>(&alone->getBody()->front());
+  for (unsigned argument : shared)
+    copy.setArgAttr(argument, plan::kSharedArgumentAttr, UnitAttr::get(copy->getContext()));
   Job job;
   job.name = kernel.getName().str();
   if (auto threads = kernel->getAttrOfType<IntegerAttr>(plan::kThreadsAttr))
@@ -189,10 +211,11 @@ std::vector<Job> gatherJobs(ArrayRef<Variant> variants, std::vector<llvm::String
   for (size_t v = variants.size(); v-- > 0;) {
     const Variant &variant = variants[v];
     SymbolTable table(variant.module);
+    llvm::StringMap<SmallVector<unsigned>> shared = findSharedArguments(variant.module);
     for (auto function : ModuleOp(variant.module).getOps<FunctionOpInterface>()) {
       if (function.isDeclaration() || !function.isPublic() || function.getName() == plan::kProgramName)
         continue;
-      Job job = packKernel(function, table);
+      Job job = packKernel(function, table, shared.lookup(function.getName()));
       job.variant = &variant;
       SmallVector<size_t> &equal = byContent[job.bytecode];
       const auto *found =

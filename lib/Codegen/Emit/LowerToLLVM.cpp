@@ -69,7 +69,7 @@ void usePointers(func::FuncOp function) {
       // All uses but the ones that make the descriptor itself.
       argument.replaceUsesWithIf(described.getResult(0),
                                  [](OpOperand &use) { return !isa<LLVM::InsertValueOp>(use.getOwner()); });
-      // Blocks write some of it for each other, too.
+      // Blocks write some of it for each other, too, or it may be another argument's.
       Attribute shared = function.removeArgAttr(argument.getArgNumber(), plan::kSharedArgumentAttr);
       if (!overlap && !shared)
         function.setArgAttr(argument.getArgNumber(), LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
