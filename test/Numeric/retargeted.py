@@ -64,21 +64,21 @@ def permutation():
 
 
 def products(integer, per, left, arguments):
-    """Of integers a and b, of which a widens by `left`: 16 sums of `per` products of neighbours each, added to %s where that is among the arguments."""
-    lanes = 16 * per
+    """Of integers a and b, of which a widens by `left`: 16 sums of `per` products of neighbours each, and of s where that is an argument."""
+    count = 16 * per
     steps = [
-        f"  %x = {left} <{lanes} x {integer}> %a to <{lanes} x i32>",
-        f"  %y = sext <{lanes} x {integer}> %b to <{lanes} x i32>",
-        f"  %p = mul <{lanes} x i32> %x, %y",
-        picked("p", "i32", lanes, range(per), per),
+        f"  %x = {left} <{count} x {integer}> %a to <{count} x i32>",
+        f"  %y = sext <{count} x {integer}> %b to <{count} x i32>",
+        f"  %p = mul <{count} x i32> %x, %y",
+        picked("p", "i32", count, range(per), per),
     ]
-    sum, *rest = (["%s"] if "s" in arguments else []) + [f"%p{i}" for i in range(per)]
+    total, *rest = (["%s"] if "s" in arguments else []) + [f"%p{i}" for i in range(per)]
     for i, term in enumerate(rest):
-        steps.append(f"  %sum{i} = add <16 x i32> {sum}, {term}")
-        sum = f"%sum{i}"
-    kinds = {"s": "<16 x i32>", "a": f"<{lanes} x {integer}>", "b": f"<{lanes} x {integer}>"}
+        steps.append(f"  %sum{i} = add <16 x i32> {total}, {term}")
+        total = f"%sum{i}"
+    kinds = {"s": "<16 x i32>", "a": f"<{count} x {integer}>", "b": f"<{count} x {integer}>"}
     head = ", ".join(f"{kinds[name]} %{name}" for name in arguments)
-    return "\n".join([f"({head}) alwaysinline {{", *steps, f"  ret <16 x i32> {sum}", "}"])
+    return "\n".join([f"({head}) alwaysinline {{", *steps, f"  ret <16 x i32> {total}", "}"])
 
 
 # Instructions as functions: the intrinsic behind llvm.x86, and its definition.
