@@ -76,6 +76,16 @@ def session(model, saved=None):
     return made
 
 
+def timed_session(path):
+    """A session as onnxruntime's users make it, of one thread: all of its optimizations, weights from their file. For models of floats."""
+    found = [node.op_type for node in onnx.load(path, load_external_data=False).graph.node]
+    assert not (found := (PRODUCTS.keys() | MAKERS).intersection(found)), f"{', '.join(found)} may saturate"
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+
+
 def oracle(model, feeds):
     """Results by onnxruntime. Signed bytes that are fed are constants for it, which is all that it makes unsigned."""
     weights = {name: x for name, x in feeds.items() if getattr(x, "dtype", None) == "int8"}

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Work in a process of its own, with limits: a crash or a hang is an answer like another."""
 
+import dataclasses
 import faulthandler
 import os
 import pickle
@@ -10,20 +11,25 @@ import signal
 import tempfile
 import time
 
-GIGABYTES = 8
-# Each process a core dump less, and no more processor than this; the wall clock has room for machines that are shared.
-SECONDS, WALL_SECONDS = 60, 300
+
+@dataclasses.dataclass(frozen=True)
+class Limits:
+    """Of address space and processor time; the wall clock has room for machines that are shared."""
+
+    gigabytes: int = 8
+    seconds: int = 60
+    wall_seconds: int = 300
 
 
-def limited():
+def limited(limits):
     faulthandler.disable()  # a crash is told by the parent
-    resource.setrlimit(resource.RLIMIT_AS, (GIGABYTES << 30, GIGABYTES << 30))
+    resource.setrlimit(resource.RLIMIT_AS, (limits.gigabytes << 30, limits.gigabytes << 30))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 1))
+    resource.setrlimit(resource.RLIMIT_CPU, (limits.seconds, limits.seconds + 1))
 
 
-def answer(work, pipe, errors):
-    limited()
+def answer(work, pipe, errors, limits):
+    limited(limits)
     os.dup2(errors, 1)
     os.dup2(errors, 2)
     try:
@@ -36,7 +42,7 @@ def answer(work, pipe, errors):
         pickle.dump(result, file)
 
 
-def forked(work):
+def forked(work, limits=Limits()):
     """('ok', what work gave), ('raised', (class, text)), ('crash', what it said last) or ('hang', '')."""
     read, write = os.pipe()
     with tempfile.TemporaryFile() as errors:
@@ -44,11 +50,11 @@ def forked(work):
         if child == 0:
             os.close(read)
             try:
-                answer(work, write, errors.fileno())
+                answer(work, write, errors.fileno(), limits)
             finally:
                 os._exit(0)
         os.close(write)
-        data, end = received(read, child)
+        data, end = received(read, child, limits.wall_seconds)
         status = os.waitpid(child, 0)[1]
         if end == "hang" or (os.WIFSIGNALED(status) and os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGKILL)):
             return "hang", ""
@@ -64,8 +70,8 @@ def forked(work):
             return "crash", f"{name} {(telling or said or [''])[0][:300]}"
 
 
-def received(read, child):
-    data, last = b"", time.monotonic() + WALL_SECONDS
+def received(read, child, wall_seconds):
+    data, last = b"", time.monotonic() + wall_seconds
     while True:
         if not select.select([read], [], [], max(0, last - time.monotonic()))[0]:
             os.kill(child, signal.SIGKILL)

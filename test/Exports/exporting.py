@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A torch module of an architecture, with weights from a seed; its ONNX file by either of torch's exporters; its own results."""
+
+from __future__ import annotations
+
+import pathlib
+
+import numpy as np
+import torch
+
+# How far a moved weight goes, of its own size: one rounding of a float32.
+STEP = 2.0**-23
+
+
+def tensors(value):
+    """All tensors in what a model gives, in order."""
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, dict):
+        value = value.values()
+    elif not isinstance(value, (list, tuple)):
+        return []
+    return [tensor for item in value for tensor in tensors(item)]
+
+
+class Flat(torch.nn.Module):
+    """A model that takes its inputs in order and gives its tensors in order."""
+
+    def __init__(self, model, call):
+        super().__init__()
+        self.model, self.call = model, call
+
+    def forward(self, *inputs):
+        return tuple(tensors(self.call(self.model, *inputs)))
+
+
+def drawn(module: torch.nn.Module) -> None:
+    """Draws what initializers leave constant: else a branch that is scaled by 0 or 1e-5, or a norm by 1, hides what it computes."""
+    with torch.no_grad():
+        for name, tensor in [*module.named_parameters(), *module.named_buffers()]:
+            statistic = name.endswith(("running_mean", "running_var"))
+            if not tensor.is_floating_point() or tensor.numel() < 2 or not (statistic or name in weights_of(module)):
+                continue
+            first = tensor.flatten()[0].item()
+            if not torch.all(tensor == first):
+                continue
+            if abs(first) < 0.01:
+                tensor.normal_(0, 0.1 if tensor.dim() < 2 else 0.02)
+            else:
+                tensor.uniform_(0.75 * first, 1.25 * first)
+
+
+def weights_of(module):
+    return dict(module.named_parameters())
+
+
+def module_of(architecture) -> Flat:
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    module = Flat(architecture.build(), architecture.call).eval()
+    drawn(module)
+    return module.requires_grad_(False)
+
+
+def results(module, feeds) -> list[np.ndarray]:
+    with torch.no_grad():
+        return [y.numpy(force=True).copy() for y in module(*given(feeds))]
+
+
+def moved_results(module, feeds, seed: int) -> list[np.ndarray]:
+    """Torch's results where each weight is a rounding or less away from where it is. The module keeps its weights."""
+    generator = torch.Generator().manual_seed(seed)
+    before = {name: p.clone() for name, p in module.named_parameters() if p.is_floating_point()}
+    try:
+        for name, p in module.named_parameters():
+            if name in before:
+                p.mul_(1 + STEP * (2 * torch.rand(p.shape, generator=generator) - 1))
+        return results(module, feeds)
+    finally:
+        for name, p in module.named_parameters():
+            if name in before:
+                p.copy_(before[name])
+
+
+def given(feeds) -> tuple[torch.Tensor, ...]:
+    return tuple(torch.from_numpy(x.copy()) for x in feeds.values())
+
+
+def export(module, architecture, exporter: str, path: pathlib.Path) -> None:
+    feeds = architecture.feeds(architecture.sizes[0])
+    names = list(feeds)
+    open_dims = {name: spec.open_dims() for name, spec in architecture.inputs.items() if spec.open_dims()}
+    how = {"input_names": names, "dynamo": exporter == "dynamo"}
+    if exporter == "dynamo":
+        if open_dims:
+            how["dynamic_shapes"] = {"inputs": tuple(open_dims.get(name) for name in names)}
+    else:
+        how |= {"dynamic_axes": open_dims, "opset_version": 17}
+    torch.onnx.export(module, given(feeds), path, **how)

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exports the architectures of the tables here, compiles, compares and times them.
+
+    exports.py list
+    exports.py run RECORDS.jsonl [NAME ...] [--seconds N] [--exporter E] [--keep FOLDER] [--again]
+    exports.py table RECORDS.jsonl [-o docs/exports.md]
+
+`run` does what RECORDS has no record of yet, each export in a process of its own, until the time is over; a second run goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.metadata
+import json
+import os
+import pathlib
+import sys
+import time
+
+from architectures import EXPORTERS, architectures
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PACKAGES = ("torch", "torchvision", "timm", "transformers", "onnxscript", "onnx", "onnxruntime")
+
+
+def records_of(path: pathlib.Path) -> dict[tuple[str, str], dict]:
+    """The last record of each export."""
+    lines = path.read_text().splitlines() if path.exists() else []
+    found = [json.loads(line) for line in lines]
+    return {(r["name"], r["exporter"]): r for r in found}
+
+
+def wanted(said, done) -> list:
+    """Pairs of architecture and exporter: each one's first exporter before any second one."""
+    known = {a.name: a for a in architectures()}
+    if unknown := sorted(set(said.names) - known.keys()):
+        sys.exit(f"exports.py: no architecture is named {', '.join(unknown)}; see exports.py list")
+    chosen = [known[name] for name in said.names or known]
+    pairs = [(a, a.exporters[turn]) for turn in range(len(EXPORTERS)) for a in chosen if turn < len(a.exporters)]
+    if said.exporter:
+        pairs = [(a, said.exporter) for a in chosen]
+    return [pair for pair in pairs if said.again or (pair[0].name, pair[1]) not in done]
+
+
+def versions() -> dict[str, str]:
+    import hewn
+
+    return {"hewn": hewn.__version__, **{p: importlib.metadata.version(p) for p in PACKAGES}}
+
+
+def machine() -> str:
+    lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+    model = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), "?")
+    return f"{os.cpu_count()} cores of {model}"
+
+
+def line_of(record) -> str:
+    from table import ended, ratio
+
+    shown = {k: v for k, v in record.items() if k in ("verdict", "hewn_error", "onnxruntime_error", "hewn_ms", "export_s", "compile_s", "hewn", "onnxruntime", "spread")}  # fmt: skip
+    told = ", ".join(f"{k} {v:.3g}" if isinstance(v, float) else f"{k} {v}" for k, v in shown.items())
+    return f"{record['name']} {record['exporter']}: {ended(record)} {told}, ratio {ratio(record):.2f}"
+
+
+def run(said) -> None:
+    done = records_of(said.records)
+    left = wanted(said, done)
+    for package in (*PACKAGES, "hewn", "measuring", "exporting", "torch.onnx._internal.exporter._core"):
+        importlib.import_module(package)  # once; each export's process is forked from this one
+    about = {"versions": versions(), "machine": machine()}
+    order = {a.name: i for i, a in enumerate(architectures())}
+    last = time.monotonic() + said.seconds
+    from measuring import record
+
+    while left and time.monotonic() < last:
+        architecture, exporter = left.pop(0)
+        start = time.monotonic()
+        found = record(architecture, exporter, said.keep) | about
+        found |= {"order": order[architecture.name], "wall_s": round(time.monotonic() - start)}
+        with said.records.open("a") as file:
+            file.write(json.dumps(found) + "\n")
+        print(line_of(found), f"({found['wall_s']} s)", flush=True)
+        if "nodes" not in found:
+            left.sort(key=lambda pair: pair[0].name != architecture.name)  # its other exporter is next
+
+
+def table(said) -> None:
+    import judging
+    from table import page
+
+    records = list(records_of(said.records).values())
+    if not records:
+        sys.exit(f"exports.py: {said.records} has no records")
+    several = {key: sorted({r[key] if key == "machine" else ", ".join(f"{k} {v}" for k, v in r["versions"].items()) for r in records}) for key in ("machine", "versions")}  # fmt: skip
+    facts = {key: "; ".join(values) for key, values in several.items()}
+    text = page(
+        records,
+        command="test/Exports/exports.py run RECORDS.jsonl; test/Exports/exports.py table RECORDS.jsonl -o docs/exports.md",
+        bound=judging.BOUND,
+        others=judging.OTHERS,
+        spreads=judging.SPREADS,
+        **facts,
+    )
+    pathlib.Path(said.output).write_text(text) if said.output else print(text, end="")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parts = parser.add_subparsers(required=True)
+    listing = parts.add_parser("list", help="the names, libraries and exporters")
+    listing.set_defaults(do=lambda said: print(*(f"{a.library}\t{a.name}\t{','.join(a.exporters)}" for a in architectures()), sep="\n"))  # fmt: skip
+    running = parts.add_parser("run", help="do what there is no record of")
+    running.add_argument("records", type=pathlib.Path)
+    running.add_argument("names", nargs="*")
+    running.add_argument("--seconds", type=float, default=float("inf"))
+    running.add_argument("--exporter", choices=EXPORTERS, help="this one, instead of those of the table")
+    running.add_argument("--keep", type=pathlib.Path, help="where ONNX files go that fail or are slower")
+    running.add_argument("--again", action="store_true", help="also what has a record")
+    running.set_defaults(do=run)
+    making = parts.add_parser("table", help="docs/exports.md of the records")
+    making.add_argument("records", type=pathlib.Path)
+    making.add_argument("-o", "--output")
+    making.set_defaults(do=table)
+    said = parser.parse_args()
+    said.do(said)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One architecture by one exporter: exported, compiled, compared, timed; in a process that may end at any step."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+import judging
+import onnx
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path += [str(HERE.parent / "Random"), str(HERE.parent / "Numeric")]
+from child import Limits, forked  # noqa: E402
+
+LIMITS = Limits(gigabytes=40, seconds=600, wall_seconds=2400)
+COMPILE_SECONDS, COMPILE_GIGABYTES = 200, 8
+# Runs of each engine, in turns, until so many seconds have gone into them.
+LEAST_RUNS, MOST_RUNS, TIMED_SECONDS = 3, 30, 1.0
+MOVES = 2
+SAID = 600  # characters of a message
+
+
+class Facts(dict):
+    """What is known so far, in a file too: it outlives a process that crashes."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.path = path
+
+    def tell(self, **facts):
+        self.update(facts)
+        self.path.write_text(json.dumps(self))
+
+
+def short(problem) -> str:
+    text = f"{type(problem).__name__}: {problem}" if isinstance(problem, Exception) else str(problem)
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return " ".join(lines)[:SAID]
+
+
+def compiled(path, library, facts) -> bool:
+    """By the command line: its processor time and its most memory are the compiler's alone."""
+
+    def limited():
+        resource.setrlimit(resource.RLIMIT_AS, (COMPILE_GIGABYTES << 30, COMPILE_GIGABYTES << 30))
+        resource.setrlimit(resource.RLIMIT_CPU, (COMPILE_SECONDS, COMPILE_SECONDS))
+
+    tool = pathlib.Path(os.environ.get("HEWN_TOOLS", HERE.parents[1] / "build/dev/bin")) / "hewn"
+    with tempfile.TemporaryFile() as said:
+        command = [str(tool), "compile", str(path), "-o", str(library), "--threads", "1"]
+        process = subprocess.Popen(command, stdout=said, stderr=said, preexec_fn=limited)
+        status, used = os.wait4(process.pid, 0)[1:]
+        process.returncode = os.waitstatus_to_exitcode(status)
+        said.seek(0)
+        text = said.read().decode(errors="replace")
+    facts.tell(compile_s=round(used.ru_utime + used.ru_stime, 2), compile_mb=used.ru_maxrss // 1024)
+    if process.returncode == 0:
+        return True
+    errors = [line for line in text.splitlines() if "error" in line.lower()] or text.splitlines()
+    ended = f"ended by signal {-process.returncode}: " if process.returncode < 0 else ""
+    facts.tell(hewn=short(ended + " ".join(errors[:3])))
+    return False
+
+
+def best_times(runs, seconds) -> list[float]:
+    """Each one's best, in milliseconds of this thread: what others do on the machine counts little."""
+    best, spent, rounds = [float("inf")] * len(runs), 0.0, 0
+    while rounds < LEAST_RUNS or (spent < seconds and rounds < MOST_RUNS):
+        for i, run in enumerate(runs):
+            start = time.thread_time()
+            run()
+            took = time.thread_time() - start
+            best[i], spent = min(best[i], took), spent + took
+        rounds += 1
+    return [1e3 * b for b in best]
+
+
+def measure(architecture, exporter, folder, facts) -> None:
+    """Every step says what it is before it starts, so that a crash has a name."""
+    import exporting
+
+    facts.tell(step="torch")
+    module = exporting.module_of(architecture)
+    facts.tell(parameters=sum(p.numel() for p in module.parameters()))
+    feeds = [architecture.feeds(sizes) for sizes in architecture.sizes]
+    wants = [exporting.results(module, feed) for feed in feeds]
+
+    facts.tell(step="export")
+    path = folder / "model.onnx"
+    start = time.process_time()
+    exporting.export(module, architecture, exporter, path)
+    facts.tell(export_s=round(time.process_time() - start, 1))
+    graph = onnx.load(path, load_external_data=False).graph
+    facts.tell(nodes=len(graph.node))
+    inputs, outputs = [v.name for v in graph.input], [v.name for v in graph.output]
+    feeds = [{name: x for name, x in feed.items() if name in inputs} for feed in feeds]
+
+    facts.tell(step="hewn compile")
+    library = folder / "libmodel.so"
+    hewn_run = hewn_loaded(library, outputs) if compiled(path, library, facts) else None
+    if hewn_run is not None:
+        facts.tell(step="hewn run")
+        asked("hewn", hewn_run, feeds, wants, facts)
+
+    facts.tell(step="onnxruntime")
+    onnxruntime_run = onnxruntime_loaded(path, facts)
+    if onnxruntime_run is not None:
+        asked("onnxruntime", onnxruntime_run, feeds, wants, facts)
+
+    facts.tell(step="moved weights")
+    if "hewn_error" in facts:
+
+        def spread():
+            whole = map(architecture.feeds, architecture.sizes)
+            moved = [
+                judging.error(exporting.moved_results(module, feed, seed), want)
+                for feed, want in zip(whole, wants)
+                for seed in range(MOVES)
+            ]
+            facts.tell(spread=max(moved))
+            return facts["spread"]
+
+        def between():
+            return max(judging.error(hewn_run(feed), onnxruntime_run(feed)) for feed in feeds)
+
+        other = facts.get("onnxruntime_error")
+        facts.tell(verdict=judging.verdict(facts["hewn_error"], other, between, spread))
+
+    facts.tell(step="times")
+    engines = {"hewn": hewn_run, "onnxruntime": onnxruntime_run}
+    ran = {name: run for name, run in engines.items() if run is not None and f"{name}_error" in facts}
+    times = best_times([lambda run=run: run(feeds[-1]) for run in ran.values()], TIMED_SECONDS)
+    facts.tell(step="", **{f"{name}_ms": round(ms, 4) for name, ms in zip(ran, times)})
+
+
+def hewn_loaded(library, outputs):
+    import hewn
+
+    module = hewn.load(library)
+
+    def run(feed):
+        got = module.run(feed)
+        return [got[name] for name in outputs]
+
+    return run
+
+
+def onnxruntime_loaded(path, facts):
+    import sessions
+
+    try:
+        session = sessions.timed_session(path)
+    except Exception as problem:
+        facts.tell(onnxruntime=short(problem))
+        return None
+    return lambda feed: session.run(None, feed)
+
+
+def asked(name, run, feeds, wants, facts) -> None:
+    """The largest error over all sizes, or why there is none."""
+    try:
+        facts.tell(**{f"{name}_error": max(judging.error(run(feed), want) for feed, want in zip(feeds, wants))})
+    except Exception as problem:
+        facts.tell(**{name: short(problem)})
+
+
+def record(architecture, exporter, keep=None) -> dict:
+    """All that came of it. `keep`: a folder for the ONNX files of what is not right, or slower."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        facts = Facts(folder / "facts.json")
+        facts.tell(library=architecture.library, name=architecture.name, exporter=exporter)
+        kind, said = forked(lambda: measure(architecture, exporter, folder, facts), LIMITS)
+        found = json.loads(facts.path.read_text())
+        if kind != "ok":
+            found["ended"] = short(said if isinstance(said, str) else ": ".join(said)) or kind
+        if keep is not None:
+            kept(folder, found, keep)
+    return found
+
+
+def kept(folder, found, keep) -> None:
+    slower = found.get("hewn_ms", 0) > found.get("onnxruntime_ms", float("inf"))
+    if not (slower or "hewn" in found or found.get("verdict") == "wrong"):
+        return
+    target = pathlib.Path(keep) / f"{found['name']}.{found['exporter']}"
+    target.mkdir(parents=True, exist_ok=True)
+    for file in folder.glob("model.onnx*"):
+        shutil.move(file, target / file.name)

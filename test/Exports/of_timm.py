@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""timm's architectures: convnets, transformers, hybrids of both, products of rows and columns alone."""
+
+from architectures import Architecture, Input
+
+# The side of an image where it is not 224.
+CONVOLUTIONAL = {
+    "resnetv2_50": {},
+    "resnest14d": {},
+    "res2net50_26w_4s": {},
+    "skresnet18": {},
+    "ecaresnet26t": {},
+    "hrnet_w18_small": {},
+    "dla34": {},
+    "dpn68b": {},
+    "ese_vovnet19b_dw": {},
+    "cspresnet50": {},
+    "repvgg_a0": {},
+    "eca_nfnet_l0": {},
+    "ghostnet_100": {},
+    "mobilenetv4_conv_small": {},
+    "tf_efficientnet_lite0": {},
+    "mixnet_s": {},
+    "rexnet_100": {},
+    "convnextv2_atto": {},
+    "inception_next_atto": {},
+    "focalnet_tiny_srf": {},
+    "repvit_m0_9": {},
+    "starnet_s1": {},
+}
+TRANSFORMERS = {
+    "deit_tiny_patch16_224": {},
+    "eva02_tiny_patch14_224": {},
+    "cait_xxs24_224": {},
+    "crossvit_tiny_240": {"side": 240},
+    "xcit_nano_12_p16_224": {},
+    "pvt_v2_b0": {},
+    "twins_svt_small": {},
+    "swinv2_cr_tiny_ns_224": {},
+    "gcvit_xxtiny": {},
+    "davit_tiny": {},
+    "hiera_tiny_224": {},
+}
+HYBRID = {
+    "poolformer_s12": {},
+    "edgenext_small": {},
+    "mobilevit_s": {"side": 256},
+    "mobilevitv2_050": {"side": 256},
+    "fastvit_t8": {"side": 256},
+    "efficientvit_b0": {},
+    "efficientformer_l1": {},
+    "levit_128s": {},
+    "coat_lite_tiny": {},
+    "coatnet_nano_rw_224": {},
+    "botnet26t_256": {"side": 256},
+    "halonet26t": {"side": 256},
+}
+MIXERS = {"mixer_s32_224": {}, "gmlp_ti16_224": {}, "resmlp_12_224": {}, "sequencer2d_s": {}}
+
+
+def built(name):
+    def build():
+        import timm
+
+        return timm.create_model(name, pretrained=False)
+
+    return build
+
+
+def architectures():
+    found = []
+    for name, said in {**CONVOLUTIONAL, **TRANSFORMERS, **HYBRID, **MIXERS}.items():
+        side = said.get("side", 224)
+        sizes = ({"batch": 2}, {"batch": 1})
+        inputs = {"image": Input(("batch", 3, side, side))}
+        found.append(Architecture("timm", name, built(name), inputs, sizes))
+    return found

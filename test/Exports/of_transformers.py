@@ -1,0 +1,387 @@
+# SPDX-License-Identifier: Apache-2.0
+"""transformers' architectures, made from configurations: real widths and heads, few layers and words.
+
+A row: the model's class, its configuration's, arguments of that, and what the model is given (`TEXT`, `DECODE`, ...)."""
+
+from architectures import Architecture, Input
+
+WORDS, LAYERS = 8000, 4
+TOKENS = Input(("batch", "seq"), below=WORDS)
+MASK = Input(("batch", "seq"), ones=True)
+TEXT_SIZES = ({"batch": 2, "seq": 16}, {"batch": 1, "seq": 128})
+DECODE_SIZES = ({"batch": 2, "past": 7, "total": 8}, {"batch": 1, "past": 127, "total": 128})
+PAIR_SIZES = ({"batch": 2, "seq": 16, "target": 9}, {"batch": 1, "seq": 64, "target": 32})
+BATCHES = ({"batch": 2}, {"batch": 1})
+
+
+def by_name(*names, **more):
+    def call(model, *inputs):
+        return model(**dict(zip(names, inputs)), **more)
+
+    return call
+
+
+def decode(model, tokens, mask, *past):
+    """A step of a language model: one token more, after the keys and values of before."""
+    from transformers import DynamicCache
+
+    cache = DynamicCache()
+    for layer in range(len(past) // 2):
+        cache.update(past[2 * layer], past[2 * layer + 1], layer)
+    out = model(input_ids=tokens, attention_mask=mask, past_key_values=cache, use_cache=True)
+    return out.logits, *[tensor for layer in out.past_key_values.layers for tensor in (layer.keys, layer.values)]
+
+
+def boxed(model, tokens, mask, corners, extents):
+    """Text in boxes, none of which ends before it starts."""
+    import torch
+
+    return model(input_ids=tokens, attention_mask=mask, bbox=torch.cat([corners, corners + extents], 2))
+
+
+def image(side, **rest):
+    return {"inputs": {"pixel_values": Input(("batch", 3, side, side))}, "sizes": BATCHES, **rest}
+
+
+def still_image(side, **rest):
+    return {"inputs": {"pixel_values": Input((1, 3, side, side))}, "sizes": ({},), **rest}
+
+
+def cached(heads, width, **rest):
+    past = {
+        f"past_{what}_{layer}": Input(("batch", heads, "past", width))
+        for layer in range(LAYERS)
+        for what in ("key", "value")
+    }
+    tokens = {"input_ids": Input(("batch", 1), below=WORDS), "attention_mask": Input(("batch", "total"), ones=True)}
+    return {"inputs": {**tokens, **past}, "sizes": DECODE_SIZES, "call": decode, **rest}
+
+
+def speech(samples, **rest):
+    return {
+        "inputs": {"input_values": Input(("batch", "samples"))},
+        "sizes": ({"batch": 2, "samples": samples // 2}, {"batch": 1, "samples": samples}),
+        **rest,
+    }
+
+
+TEXT = {"inputs": {"input_ids": TOKENS, "attention_mask": MASK}, "sizes": TEXT_SIZES}
+PROMPT = {**TEXT, "call": by_name("input_ids", "attention_mask", use_cache=False)}
+PAIR = {
+    "inputs": {
+        "input_ids": TOKENS,
+        "attention_mask": MASK,
+        "decoder_input_ids": Input(("batch", "target"), below=WORDS),
+    },
+    "sizes": PAIR_SIZES,
+    "call": by_name("input_ids", "attention_mask", "decoder_input_ids", use_cache=False),
+}
+BOXED_TEXT = {
+    "inputs": {
+        "input_ids": TOKENS,
+        "attention_mask": MASK,
+        "corners": Input(("batch", "seq", 2), below=500),
+        "extents": Input(("batch", "seq", 2), below=500),
+    },
+    "sizes": TEXT_SIZES,
+    "call": boxed,
+}
+# Loops over the tokens in Python are unrolled by exporters: a prompt of one length.
+STILL_TEXT = {
+    "inputs": {"input_ids": Input((1, 24), below=WORDS)},
+    "sizes": ({},),
+    "call": by_name("input_ids", use_cache=False),
+}
+SERIES = {"inputs": {"past_values": Input(("batch", 96, 7))}, "sizes": BATCHES}
+PICTURE_AND_TEXT = {
+    "inputs": {
+        "input_ids": TOKENS,
+        "attention_mask": MASK,
+        "pixel_values": Input(("batch", 3, 224, 224)),
+    },
+    "sizes": ({"batch": 2, "seq": 16}, {"batch": 1, "seq": 16}),
+}
+
+WIDE = {"hidden_size": 768, "num_hidden_layers": LAYERS, "num_attention_heads": 12, "vocab_size": WORDS}
+NARROW = {"hidden_size": 384, "num_hidden_layers": LAYERS, "num_attention_heads": 6}
+LLAMA = {
+    "hidden_size": 576,
+    "intermediate_size": 1536,
+    "num_hidden_layers": LAYERS,
+    "num_attention_heads": 9,
+    "num_key_value_heads": 3,
+    "vocab_size": WORDS,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+}
+QWEN = {**LLAMA, "num_attention_heads": 8, "num_key_value_heads": 2, "head_dim": 64}
+ENDS = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+SEQ2SEQ = {
+    "d_model": 512,
+    "encoder_layers": 3,
+    "decoder_layers": 3,
+    "encoder_attention_heads": 8,
+    "decoder_attention_heads": 8,
+    "vocab_size": WORDS,
+    "decoder_start_token_id": 2,
+    **ENDS,
+}
+WAVES = {**NARROW, "intermediate_size": 1536, "conv_dim": (256,) * 7, "vocab_size": 32}
+STAGES = ["stage1", "stage2", "stage3", "stage4"]
+
+
+def resnet(*stages):
+    return lambda t: {
+        "use_timm_backbone": False,
+        "use_pretrained_backbone": False,
+        "backbone": None,
+        "backbone_config": t.ResNetConfig(out_features=list(stages)),
+    }
+
+
+def zoe(t):
+    backbone = t.BeitConfig(
+        **NARROW,
+        image_size=192,
+        intermediate_size=1536,
+        reshape_hidden_states=False,
+        use_relative_position_bias=True,
+        out_indices=[1, 2, 3, 4],
+    )
+    return {"backbone_config": backbone, "neck_hidden_sizes": [48, 96, 192, 384], "num_relative_features": 16}
+
+
+def depth_anything(t):
+    backbone = t.Dinov2Config(
+        **NARROW,
+        image_size=196,
+        patch_size=14,
+        out_indices=[1, 2, 3, 4],
+        apply_layernorm=True,
+        reshape_hidden_states=False,
+    )
+    return {"backbone_config": backbone, "reassemble_hidden_size": 384, "neck_hidden_sizes": [48, 96, 192, 384]}
+
+
+def two_towers(t, text, vision):
+    words = {**NARROW, "vocab_size": WORDS, "intermediate_size": 1536, **ENDS}
+    return {text: words, vision: {**NARROW, "intermediate_size": 1536, "image_size": 224}}
+
+
+ROWS = {
+    # Readers of text.
+    "bert": ("BertModel", "BertConfig", WIDE, TEXT),
+    "roberta": ("RobertaForSequenceClassification", "RobertaConfig", WIDE, TEXT),
+    "distilbert": ("DistilBertModel", "DistilBertConfig", {"n_layers": LAYERS, "vocab_size": WORDS}, TEXT),
+    "albert": ("AlbertModel", "AlbertConfig", {**WIDE, "intermediate_size": 3072}, TEXT),
+    "electra": ("ElectraForTokenClassification", "ElectraConfig", {**NARROW, "vocab_size": WORDS}, TEXT),
+    "mpnet": ("MPNetModel", "MPNetConfig", WIDE, TEXT),
+    "deberta_v2": (
+        "DebertaV2Model",
+        "DebertaV2Config",
+        {**WIDE, "relative_attention": True, "pos_att_type": ["p2c", "c2p"], "position_buckets": 256},
+        TEXT,
+    ),
+    "modernbert": (
+        "ModernBertModel",
+        "ModernBertConfig",
+        {**WIDE, "intermediate_size": 1152, "reference_compile": False, "cls_token_id": 1, "sep_token_id": 2, **ENDS},
+        TEXT,
+    ),
+    "nystromformer": ("NystromformerModel", "NystromformerConfig", {**WIDE, "segment_means_seq_len": 64}, TEXT),
+    "layoutlm": ("LayoutLMModel", "LayoutLMConfig", WIDE, BOXED_TEXT),
+    # Writers of text, whole prompts and single steps.
+    "gpt2": (
+        "GPT2LMHeadModel",
+        "GPT2Config",
+        {"n_layer": LAYERS, "vocab_size": WORDS, "bos_token_id": 1, "eos_token_id": 2},
+        cached(12, 64),
+    ),
+    "gpt_neox": ("GPTNeoXForCausalLM", "GPTNeoXConfig", {**WIDE, "intermediate_size": 3072}, cached(12, 64)),
+    "opt": (
+        "OPTForCausalLM",
+        "OPTConfig",
+        {**WIDE, "ffn_dim": 3072, "word_embed_proj_dim": 768},
+        PROMPT,
+    ),
+    "bloom": (
+        "BloomForCausalLM",
+        "BloomConfig",
+        {"hidden_size": 768, "n_layer": LAYERS, "n_head": 12, "vocab_size": WORDS},
+        PROMPT,
+    ),
+    "llama": ("LlamaForCausalLM", "LlamaConfig", LLAMA, cached(3, 64)),
+    "mistral": ("MistralForCausalLM", "MistralConfig", {**LLAMA, "sliding_window": None}, cached(3, 64)),
+    "qwen3": ("Qwen3ForCausalLM", "Qwen3Config", QWEN, cached(2, 64)),
+    "gemma3": ("Gemma3ForCausalLM", "Gemma3TextConfig", {**QWEN, "sliding_window": 64}, PROMPT),
+    "phi3": ("Phi3ForCausalLM", "Phi3Config", LLAMA, PROMPT),
+    "falcon": ("FalconForCausalLM", "FalconConfig", {**WIDE, **ENDS}, PROMPT),
+    "stablelm": ("StableLmForCausalLM", "StableLmConfig", {**LLAMA, "use_parallel_residual": True}, PROMPT),
+    "mixtral": (
+        "MixtralForCausalLM",
+        "MixtralConfig",
+        {**LLAMA, "num_local_experts": 4, "sliding_window": None},
+        PROMPT,
+    ),
+    "olmoe": (
+        "OlmoeForCausalLM",
+        "OlmoeConfig",
+        {**LLAMA, "num_key_value_heads": 9, "num_experts": 8, "num_experts_per_tok": 2},
+        PROMPT,
+    ),
+    "mamba": (
+        "MambaForCausalLM",
+        "MambaConfig",
+        {"hidden_size": 384, "num_hidden_layers": 2, "vocab_size": WORDS, **ENDS},
+        STILL_TEXT,
+    ),
+    "mamba2": (
+        "Mamba2ForCausalLM",
+        "Mamba2Config",
+        {
+            "hidden_size": 384,
+            "num_heads": 12,
+            "head_dim": 64,
+            "n_groups": 1,
+            "num_hidden_layers": 2,
+            "vocab_size": WORDS,
+            "chunk_size": 16,
+            **ENDS,
+        },
+        STILL_TEXT,
+    ),
+    "rwkv": (
+        "RwkvForCausalLM",
+        "RwkvConfig",
+        {"hidden_size": 384, "num_hidden_layers": 2, "vocab_size": WORDS, "bos_token_id": 0, "eos_token_id": 0},
+        STILL_TEXT,
+    ),
+    # From one text to another.
+    "t5": (
+        "T5ForConditionalGeneration",
+        "T5Config",
+        {"num_layers": 3, "num_decoder_layers": 3, "vocab_size": WORDS, "decoder_start_token_id": 0},
+        PAIR,
+    ),
+    "bart": ("BartForConditionalGeneration", "BartConfig", {**SEQ2SEQ, "forced_eos_token_id": 2}, PAIR),
+    "marian": ("MarianMTModel", "MarianConfig", {**SEQ2SEQ, "forced_eos_token_id": 2}, PAIR),
+    # Pictures.
+    "vit": ("ViTForImageClassification", "ViTConfig", NARROW, image(224)),
+    "beit": ("BeitModel", "BeitConfig", {**NARROW, "use_relative_position_bias": True}, image(224)),
+    "dinov2": ("Dinov2Model", "Dinov2Config", {**NARROW, "image_size": 224, "patch_size": 14}, image(224)),
+    "segformer": ("SegformerForSemanticSegmentation", "SegformerConfig", {}, image(224)),
+    "detr": ("DetrForObjectDetection", "DetrConfig", resnet("stage4"), still_image(256)),
+    "deformable_detr": (
+        "DeformableDetrForObjectDetection",
+        "DeformableDetrConfig",
+        resnet("stage2", "stage3", "stage4"),
+        still_image(256),
+    ),
+    "rt_detr": ("RTDetrForObjectDetection", "RTDetrConfig", {"num_queries": 100}, still_image(256)),
+    "yolos": ("YolosForObjectDetection", "YolosConfig", {**NARROW, "image_size": [256, 256]}, image(256)),
+    "sam": (
+        "SamModel",
+        "SamConfig",
+        lambda t: {
+            "vision_config": {**NARROW, "image_size": 256, "global_attn_indexes": [1, 3]},
+            "prompt_encoder_config": {"image_size": 256, "image_embedding_size": 16},
+        },
+        {
+            "inputs": {"pixel_values": Input((1, 3, 256, 256)), "input_points": Input((1, 1, 2, 2))},
+            "sizes": ({},),
+            "call": by_name("pixel_values", "input_points"),
+        },
+    ),
+    "dpt": (
+        "DPTForDepthEstimation",
+        "DPTConfig",
+        {
+            **NARROW,
+            "image_size": 224,
+            "intermediate_size": 1536,
+            "backbone_out_indices": [0, 1, 2, 3],
+            "neck_hidden_sizes": [48, 96, 192, 384],
+        },
+        image(224),
+    ),
+    "depth_anything": ("DepthAnythingForDepthEstimation", "DepthAnythingConfig", depth_anything, still_image(196)),
+    "zoedepth": ("ZoeDepthForDepthEstimation", "ZoeDepthConfig", zoe, still_image(192)),
+    "mask2former": (
+        "Mask2FormerForUniversalSegmentation",
+        "Mask2FormerConfig",
+        {"decoder_layers": 4},
+        still_image(192),
+    ),
+    # Pictures and text.
+    "clip": (
+        "CLIPModel",
+        "CLIPConfig",
+        lambda t: two_towers(t, "text_config", "vision_config"),
+        {**PICTURE_AND_TEXT, "call": by_name("input_ids", "attention_mask", "pixel_values")},
+    ),
+    "siglip": (
+        "SiglipModel",
+        "SiglipConfig",
+        lambda t: two_towers(t, "text_config", "vision_config"),
+        {**PICTURE_AND_TEXT, "call": by_name("input_ids", "attention_mask", "pixel_values")},
+    ),
+    # Sound.
+    "whisper": (
+        "WhisperForConditionalGeneration",
+        "WhisperConfig",
+        {
+            "d_model": 384,
+            "encoder_layers": 2,
+            "decoder_layers": 4,
+            "encoder_attention_heads": 6,
+            "decoder_attention_heads": 6,
+            "vocab_size": WORDS,
+            "decoder_start_token_id": 1,
+            **ENDS,
+        },
+        {
+            "inputs": {
+                "input_features": Input(("batch", 80, 3000)),
+                "decoder_input_ids": Input(("batch", "target"), below=WORDS),
+            },
+            "sizes": ({"batch": 2, "target": 5}, {"batch": 1, "target": 8}),
+            "call": by_name("input_features", "decoder_input_ids", use_cache=False),
+        },
+    ),
+    "wav2vec2": ("Wav2Vec2ForCTC", "Wav2Vec2Config", WAVES, speech(16000)),
+    "hubert": ("HubertModel", "HubertConfig", WAVES, speech(16000)),
+    "wavlm": ("WavLMModel", "WavLMConfig", WAVES, speech(16000)),
+    "ast": (
+        "ASTForAudioClassification",
+        "ASTConfig",
+        {**NARROW, "intermediate_size": 1536, "max_length": 256},
+        {"inputs": {"input_values": Input(("batch", 256, 128))}, "sizes": BATCHES},
+    ),
+    # Time series.
+    "patchtst": (
+        "PatchTSTForPrediction",
+        "PatchTSTConfig",
+        {"num_input_channels": 7, "context_length": 96, "patch_length": 16, "patch_stride": 8, "prediction_length": 24},
+        SERIES,
+    ),
+}
+
+
+def built(model, config, arguments):
+    def build():
+        import transformers
+
+        said = arguments(transformers) if callable(arguments) else arguments
+        return getattr(transformers, model)(getattr(transformers, config)(**said))
+
+    return build
+
+
+def architectures():
+    found = []
+    for name, (model, config, arguments, given) in ROWS.items():
+        given = dict(given)
+        given.setdefault("call", by_name(*given["inputs"]))
+        found.append(Architecture("transformers", name, built(model, config, arguments), **given))
+    return found
