@@ -36,10 +36,10 @@ class Flat(torch.nn.Module):
 
 def drawn(module: torch.nn.Module) -> None:
     """Draws what initializers leave constant: else a branch that is scaled by 0 or 1e-5, or a norm by 1, hides what it computes."""
+    statistics = [(n, b) for n, b in module.named_buffers() if n.endswith(("running_mean", "running_var"))]
     with torch.no_grad():
-        for name, tensor in [*module.named_parameters(), *module.named_buffers()]:
-            statistic = name.endswith(("running_mean", "running_var"))
-            if not tensor.is_floating_point() or tensor.numel() < 2 or not (statistic or name in weights_of(module)):
+        for _, tensor in [*module.named_parameters(), *statistics]:
+            if not tensor.is_floating_point() or tensor.numel() < 2:
                 continue
             first = tensor.flatten()[0].item()
             if not torch.all(tensor == first):
@@ -47,11 +47,7 @@ def drawn(module: torch.nn.Module) -> None:
             if abs(first) < 0.01:
                 tensor.normal_(0, 0.1 if tensor.dim() < 2 else 0.02)
             else:
-                tensor.uniform_(0.75 * first, 1.25 * first)
-
-
-def weights_of(module):
-    return dict(module.named_parameters())
+                tensor.uniform_(0.75, 1.25).mul_(first)
 
 
 def module_of(architecture) -> Flat:

@@ -97,6 +97,7 @@ def table(said) -> None:
     facts = {key: "; ".join(values) for key, values in several.items()}
     text = page(
         records,
+        [a.name for a in architectures()],
         command="test/Exports/exports.py run RECORDS.jsonl; test/Exports/exports.py table RECORDS.jsonl -o docs/exports.md",
         bound=judging.BOUND,
         others=judging.OTHERS,

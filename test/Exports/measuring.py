@@ -20,10 +20,10 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path += [str(HERE.parent / "Random"), str(HERE.parent / "Numeric")]
 from child import Limits, forked  # noqa: E402
 
-LIMITS = Limits(gigabytes=40, seconds=600, wall_seconds=2400)
+LIMITS = Limits(gigabytes=40, seconds=600, wall_seconds=7200)
 COMPILE_SECONDS, COMPILE_GIGABYTES = 200, 8
 # Runs of each engine, in turns, until so many seconds have gone into them.
-LEAST_RUNS, MOST_RUNS, TIMED_SECONDS = 3, 30, 1.0
+LEAST_RUNS, MOST_RUNS, TIMED_SECONDS = 3, 30, 2.0
 MOVES = 2
 SAID = 600  # characters of a message
 

@@ -13,8 +13,8 @@ TITLES = {
 HEADS = ("architecture", "exporter", "nodes", "compile s", "compile MB", "error", "onnxruntime's", "ms", "onnxruntime's", "faster", "")  # fmt: skip
 INTRODUCTION = """# Architectures that people use
 
-{count} architectures of torchvision, timm and transformers, exported by torch, compiled, compared with torch's own results, and timed
-beside onnxruntime; {rows} exports in all. Weights are random, from a seed. Made by
+{count} of the {whole} architectures of torchvision, timm and transformers in the script's tables, exported by torch, compiled, compared with
+torch's own results, and timed beside onnxruntime; {rows} exports in all. Weights are random, from a seed. Made by
 
     {command}
 
@@ -139,12 +139,15 @@ def slower(records) -> list[str]:
     return [f"{r['name']} ({r['exporter']}) {ratio(r):.2f}" for r in found]
 
 
-def page(records, **said) -> str:
+def page(records, names, **said) -> str:
+    """`names` are those of all architectures: what has no record is told."""
     records = sorted(records, key=lambda r: (list(TITLES).index(r["library"]), r["order"]))
     count = len({r["name"] for r in records})
-    lines = [INTRODUCTION.format(count=count, rows=len(records), **said), *summary(records)]
+    lines = [INTRODUCTION.format(count=count, whole=len(names), rows=len(records), **said), *summary(records)]
     if late := slower(records):
         lines += ["", f"Slower than onnxruntime: {', '.join(late)}."]
+    if left := [name for name in names if name not in {r["name"] for r in records}]:
+        lines += ["", f"Not run: {', '.join(left)}."]
     for library, title in TITLES.items():
         lines += ["", f"## {title}", "", f"| {' | '.join(HEADS)} |", f"|{' --- |' * len(HEADS)}"]
         lines += [row(r) for r in records if r["library"] == library]

@@ -69,8 +69,9 @@ def test_page():
         record("unknown", **{**WHOLE, "onnxruntime": "no kernel"}, hewn_ms=1.0),
         record("none", step="export", ended="Unsupported: op"),
     ]
-    text = table.page(records, **SAID)
+    text = table.page(records, [*(r["name"] for r in records), "later"], **SAID)
     assert "| all | 7 | 6 | 4 | 3 | 0 | 0 | 1 | 4 | 2 of 3 | 1.00 | 1.2 |" in text.splitlines()
+    assert "Not run: later." in text.splitlines()
     assert "Slower than onnxruntime: slow (dynamo) 0.50." in text
     failed = text.split("## What did not get to the end")[1]
     for line in (
