@@ -67,13 +67,16 @@ def test_page():
         record("crashed", nodes=9, compile_s=0.1, compile_mb=50, step="hewn run", ended="SIGSEGV"),
         record("wrong", **{**WHOLE, "verdict": "wrong", "hewn_error": 0.5}, hewn_ms=1.0, onnxruntime_ms=1.0),
         record("unknown", **{**WHOLE, "onnxruntime": "no kernel"}, hewn_ms=1.0),
+        record("invalid", nodes=9, compile_s=0.1, compile_mb=50, hewn="error: perm", onnxruntime="perm"),
         record("none", step="export", ended="Unsupported: op"),
     ]
     text = table.page(records, [*(r["name"] for r in records), "later"], **SAID)
-    assert "| all | 7 | 6 | 4 | 3 | 0 | 0 | 1 | 4 | 2 of 3 | 1.00 | 1.2 |" in text.splitlines()
+    assert "| all | 8 | 7 | 4 | 3 | 0 | 0 | 1 | 4 | 2 of 3 | 1.00 | 1.2 |" in text.splitlines()
     assert "Not run: later." in text.splitlines()
     assert "Slower than onnxruntime: slow (dynamo) 0.50." in text
     failed = text.split("## What did not get to the end")[1]
+    assert failed.index("neither hewn nor onnxruntime") < failed.index("- invalid") < failed.index("### hewn's")
+    assert failed.count("- invalid") == 1
     for line in (
         "- none (dynamo): `export: Unsupported: op`",
         "- refused (dynamo): `error: node 'n': no`",
