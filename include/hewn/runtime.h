@@ -68,7 +68,9 @@ enum hewn_code {
   /// This machine or this runtime cannot run the model.
   HEWN_UNSUPPORTED = 5,
   /// A defect in hewn.
-  HEWN_INTERNAL = 6
+  HEWN_INTERNAL = 6,
+  /// A custom op says so, or breaks what its definition says: see custom.h.
+  HEWN_OP_FAILED = 7
 };
 
 /// The answer of every call that can fail. `message` is never NULL (it is ""

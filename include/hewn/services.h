@@ -347,6 +347,19 @@ HEWN_RT hewn_part_fn hewn_part_imagedecode;
 /// ListSplit(X, sizes) -> list. params: axis, drop (the dim, which is 1), text.
 HEWN_RT hewn_part_fn hewn_part_listsplit;
 
+/// How the sizes of a custom op that only a run knows are told: by the op, by
+/// its shape function (this call is it), or by that before.
+enum hewn_custom_form { HEWN_CUSTOM_COUNTS = 0, HEWN_CUSTOM_TELLS = 1, HEWN_CUSTOM_IS_TOLD = 2 };
+
+/// Custom(tensors of attributes..., [sizes,] inputs...) -> outputs..., or the
+/// sizes as int64s: a function of the user's (custom.h). params: its address;
+/// how many attributes, sizes, and operands in front of the inputs; the form;
+/// for each operand and each output 1 where it holds strings; for each dim of
+/// each output the size that it is, or -1; each attribute: its kind, its count,
+/// and words with what it holds (the operand's number of a tensor, strings with
+/// a zero behind each and before them how many words these take).
+HEWN_RT hewn_part_fn hewn_part_custom;
+
 #ifdef __cplusplus
 }
 #endif
