@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Contract/Winograd.h"
+#include "dialects/Graph/Custom/Custom.h"
 #include "dialects/Graph/GraphOps.h"
 #include "dialects/Handle/Handle.h"
 
@@ -25,6 +26,7 @@ void GraphDialect::initialize() {
 #include "dialects/Graph/GraphAttrs.cpp.inc"
       >();
 #include "dialects/Graph/GraphFamilies.cpp.inc"
+  addOperations<CustomOp, CustomSizesOp>();
 }
 
 LogicalResult LayoutAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> order,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/Program/ProgramEmitter.h"
 #include "dialects/Graph/Analysis/Views.h"
+#include "dialects/Graph/Custom/Foreign.h"
 #include "hewn/services.h"
 #include "lib/Support/Diagnostics.h"
 #include "lib/Transforms/Plan/Values/Buffers.h"
@@ -354,6 +355,25 @@ static SmallVector<int> segments(Operation *op, StringRef attribute, unsigned co
   return list;
 }
 
+/// A part's parameters, constants of the program. Addresses of functions from outside come first.
+llvm::Value *ProgramEmitter::partParams(graph::PartOpInterface part) {
+  SmallVector<llvm::Constant *> words;
+  if (auto foreign = dyn_cast<graph::ForeignOpInterface>(part.getOperation()))
+    for (StringRef name : foreign.getFunctions()) {
+      auto callee = module.getOrInsertFunction(name, llvm::FunctionType::get(i32, {ptr}, false));
+      words.push_back(llvm::ConstantExpr::getPtrToInt(cast<llvm::Constant>(callee.getCallee()), i64));
+    }
+  for (int64_t param : part.getPartParams())
+    words.push_back(b.getInt64(uint64_t(param)));
+  if (words.empty())
+    return llvm::ConstantPointerNull::get(ptr);
+  auto *array = llvm::ConstantArray::get(llvm::ArrayType::get(i64, words.size()), words);
+  auto *global = new llvm::GlobalVariable(module, array->getType(), /*isConstant=*/true,
+                                          llvm::GlobalValue::PrivateLinkage, array, "params");
+  global->setAlignment(llvm::Align(8));
+  return global;
+}
+
 LogicalResult ProgramEmitter::emitPart(graph::PartOpInterface part) {
   Operation *op = part;
   SmallVector<int> ins = segments(op, "operandSegmentSizes", op->getNumOperands());
@@ -383,17 +403,12 @@ LogicalResult ProgramEmitter::emitPart(graph::PartOpInterface part) {
     fillPartTensor(b.CreateConstInBoundsGEP1_64(record, outputTable, i), pointers[result],
                    cast<RankedTensorType>(result.getType()), values(plan::bufferDims(result)), written[number]);
   }
-  SmallVector<int64_t> params = part.getPartParams();
-  Slot paramArray = variable(i64, b.getInt64(std::max<size_t>(params.size(), 1)));
-  for (auto [i, param] : llvm::enumerate(params))
-    b.CreateStore(b.getInt64(uint64_t(param)), b.CreateConstInBoundsGEP1_64(i64, paramArray, i));
-
   StringRef node = nodeName(op->getLoc());
   llvm::Value *name = node.empty() ? llvm::ConstantPointerNull::get(ptr) : string(node);
   llvm::FunctionCallee callee =
       service(("hewn_part_" + part.getPartName()).str(), i32, {ptr, ptr, i32, ptr, i32, ptr, ptr});
-  llvm::Value *code = b.CreateCall(
-      callee, {runContext, name, b.getInt32(ins.size()), inputTable, b.getInt32(outs.size()), outputTable, paramArray});
+  llvm::Value *code = b.CreateCall(callee, {runContext, name, b.getInt32(ins.size()), inputTable,
+                                            b.getInt32(outs.size()), outputTable, partParams(part)});
   failIf(b.CreateICmpNE(code, b.getInt32(HEWN_OK)), code);
   for (OpResult result : op->getResults()) {
     SmallVector<llvm::Value *> actual;

@@ -36,6 +36,7 @@ private:
   /// Runs a kernel's tasks on the context's threads.
   void callTasks(plan::LaunchOp op, llvm::SmallVector<llvm::Value *> arguments, const graph::DimExpr &tasks);
   mlir::LogicalResult emitPart(graph::PartOpInterface op);
+  llvm::Value *partParams(graph::PartOpInterface part);
   void fillPartTensor(llvm::Value *record, llvm::Value *data, mlir::RankedTensorType type,
                       llvm::ArrayRef<llvm::Value *> dims, llvm::Value *&dimsArray);
   mlir::LogicalResult emitReadSymbol(graph::ReadSymbolOp op);

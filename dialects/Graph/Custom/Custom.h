@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The ops of this family, for those who make and register them.
+#ifndef HEWN_DIALECTS_GRAPH_CUSTOM_CUSTOM_H
+#define HEWN_DIALECTS_GRAPH_CUSTOM_CUSTOM_H
+
+#include "dialects/Graph/Analysis/Requirements.h"
+#include "dialects/Graph/Custom/Foreign.h"
+#include "dialects/Graph/Graph.h"
+
+#define GET_OP_CLASSES
+#include "dialects/Graph/Custom/Custom.h.inc"
+
+#endif

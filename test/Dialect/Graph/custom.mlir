@@ -1,0 +1,73 @@
+// RUN: hewn-opt %s --split-input-file --verify-diagnostics | FileCheck %s
+// Ops that the user gives: their definition is on them.
+
+// CHECK-LABEL: func.func @known
+// CHECK: graph.custom {{.*}} -> (tensor<?x2x?xf32>, tensor<?xi64>)
+func.func @known(%x: tensor<?x?xf32> {graph.dims = ["a", "b"]}) -> (tensor<?x2x?xf32>, tensor<?xi64>) {
+  %0:2 = graph.custom %x {function = "f", values = [3, unit, "text", 2.0 : f64, array<i64: 1, 2>, array<f32: 1.0>, ["p", "q"]], numTensors = 0 : i64,
+    operandSegmentSizes = array<i32: 1, 0>, inputDims = [["n", "m"], unit], text = array<i1: false, false, false, false>, sizeNames = [],
+    outputDims = [["n", 2, "floordiv(m, 2)"], ["n*m"]], outputTypes = [f32, i64], sizes = [], bounds = [],
+    graph.dims = [["a", 2, "floordiv(b, 2)"], ["a*b"]]} : (tensor<?x?xf32>) -> (tensor<?x2x?xf32>, tensor<?xi64>)
+  return %0#0, %0#1 : tensor<?x2x?xf32>, tensor<?xi64>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @told
+// CHECK: graph.custom_sizes
+// CHECK: graph.custom {{.*}} -> tensor<?xf32>
+func.func @told(%x: tensor<4xf32>) -> tensor<?xf32> {
+  %0 = graph.custom_sizes %x {function = "s", values = [], numTensors = 0 : i64, operandSegmentSizes = array<i32: 1>, inputDims = [["n"]],
+    text = array<i1: false>, sizeNames = ["k"]} : (tensor<4xf32>) -> tensor<1xi64>
+  graph.read_symbol "u0" = %0[0] : tensor<1xi64>
+  %1 = graph.custom %0, %x {function = "f", values = [], numTensors = 1 : i64, operandSegmentSizes = array<i32: 1, 1>, inputDims = [["n"]],
+    text = array<i1: false, false, false>, sizeNames = ["k"], outputDims = [["k + n"]], outputTypes = [f32], sizes = ["u0"], bounds = [unit],
+    graph.dims = [["u0 + 4"]]} : (tensor<1xi64>, tensor<4xf32>) -> tensor<?xf32>
+  return %1 : tensor<?xf32>
+}
+
+// -----
+
+func.func @rank(%x: tensor<4xf32>) {
+  // expected-error @below {{input 0 has dims [4], and its definition says [n, m]}}
+  %0 = graph.custom %x {function = "f", values = [], numTensors = 0 : i64, operandSegmentSizes = array<i32: 1>, inputDims = [["n", "m"]],
+    text = array<i1: false, false>, sizeNames = [], outputDims = [["n"]], outputTypes = [f32], sizes = [], bounds = []} : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @unlike(%x: tensor<4xf32>, %y: tensor<3xf32>) {
+  // expected-error @below {{has an input with a dim of 3 where its definition says 4}}
+  %0 = graph.custom %x, %y {function = "f", values = [], numTensors = 0 : i64, operandSegmentSizes = array<i32: 1, 1>, inputDims = [["n"], ["n"]],
+    text = array<i1: false, false, false>, sizeNames = [], outputDims = [["n"]], outputTypes = [f32], sizes = [], bounds = []} : (tensor<4xf32>, tensor<3xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @counted(%x: tensor<4xf32>) {
+  // expected-error @below {{its sizes and results don't fit its definition}}
+  %0 = graph.custom %x {function = "f", values = [], numTensors = 0 : i64, operandSegmentSizes = array<i32: 1>, inputDims = [["n"]],
+    text = array<i1: false, false>, sizeNames = ["k"], outputDims = [["2*k"]], outputTypes = [f32], sizes = ["n0"], bounds = ["n"], counts,
+    graph.dims = [["2*n0"]]} : (tensor<4xf32>) -> tensor<?xf32>
+  return
+}
+
+// -----
+
+func.func @segments(%x: tensor<4xf32>) {
+  // expected-error @below {{its attributes don't fit its operands and results}}
+  %0 = graph.custom %x {function = "f", values = [], numTensors = 1 : i64, operandSegmentSizes = array<i32: 1>, inputDims = [["n"]],
+    text = array<i1: false, false>, sizeNames = [], outputDims = [[4]], outputTypes = [f32], sizes = [], bounds = []} : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @own(%x: tensor<4xf32>) {
+  // expected-error @below {{its attributes don't fit its operands and results}}
+  %0 = graph.custom %x {function = "main", values = [], numTensors = 0 : i64, operandSegmentSizes = array<i32: 1>, inputDims = [["n"]],
+    text = array<i1: false, false>, sizeNames = [], outputDims = [[4]], outputTypes = [f32], sizes = [], bounds = []} : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
