@@ -8,6 +8,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -68,7 +69,8 @@ std::tuple<bool, std::vector<Message>, std::string>
 compileModel(std::optional<nb::str> path, std::optional<nb::bytes> bytes, std::optional<nb::str> output,
              std::optional<std::string> emit, const nb::str &target, const std::vector<nb::str> &dims,
              const std::vector<nb::str> &limits, const nb::str &precision, const nb::str &quantize, int threads,
-             bool optimize, const nb::str &cacheDir, bool transient) {
+             bool optimize, const nb::str &cacheDir, bool transient, const std::vector<nb::str> &customOps,
+             const std::vector<std::pair<std::string, uintptr_t>> &customFunctions) {
   // What the options point to.
   std::deque<std::string> kept;
   auto keep = [&](nb::handle text) {
@@ -81,7 +83,10 @@ compileModel(std::optional<nb::str> path, std::optional<nb::bytes> bytes, std::o
       all.push_back(keep(text));
     return all;
   };
-  std::vector<const char *> bindings = keepAll(dims), bounds = keepAll(limits);
+  std::vector<const char *> bindings = keepAll(dims), bounds = keepAll(limits), ops = keepAll(customOps);
+  std::vector<hewn_named_function> functions;
+  for (const auto &[name, address] : customFunctions)
+    functions.push_back({name.c_str(), reinterpret_cast<void (*)()>(address)});
   hewn_compile_options options = {};
   options.size = sizeof(options);
   options.model_path = path ? keep(*path) : nullptr;
@@ -100,6 +105,10 @@ compileModel(std::optional<nb::str> path, std::optional<nb::bytes> bytes, std::o
   options.no_optimize = !optimize;
   options.cache_dir = keep(cacheDir);
   options.transient = transient;
+  options.custom_ops = ops.data();
+  options.num_custom_ops = ops.size();
+  options.custom_functions = functions.data();
+  options.num_custom_functions = functions.size();
   hewn_compilation *compilation;
   withoutLock([&] { compilation = hewn_compile(&options); });
   auto text = [](const char *s) { return std::string(s ? s : ""); };
@@ -403,7 +412,8 @@ private:
 NB_MODULE(_hewn, m) {
   m.def("compile", &compileModel, nb::arg("path").none(), nb::arg("bytes").none(), nb::arg("output").none(),
         nb::arg("emit").none(), nb::arg("target"), nb::arg("dims"), nb::arg("limits"), nb::arg("precision"),
-        nb::arg("quantize"), nb::arg("threads"), nb::arg("optimize"), nb::arg("cache_dir"), nb::arg("transient"));
+        nb::arg("quantize"), nb::arg("threads"), nb::arg("optimize"), nb::arg("cache_dir"), nb::arg("transient"),
+        nb::arg("custom_ops") = nb::list(), nb::arg("custom_functions") = nb::list());
   m.def("version", &hewn_compiler_version);
   nb::class_<Model>(m, "Model")
       .def(nb::init<const nb::str &, int, int, const nb::str &, bool, bool>(), nb::arg("path"), nb::arg("threads"),

@@ -28,6 +28,12 @@ extern "C" {
 #define HEWN_COMPILER_API
 #endif
 
+/// A function of this process under a C name.
+typedef struct hewn_named_function {
+  const char *name;
+  void (*function)(void);
+} hewn_named_function;
+
 /// All zero, apart from `size`, is the default of every member. Strings are
 /// copied; NULL is the same as "".
 typedef struct hewn_compile_options {
@@ -67,6 +73,14 @@ typedef struct hewn_compile_options {
   /// of what stands shorter in the file, and operations of `folding` constants.
   const char *const *limits;
   size_t num_limits;
+  /// Ops that hewn does not have: files that define them (docs/custom-ops.md),
+  /// or the text of one, which begins with a brace. They are code, and trusted.
+  const char *const *custom_ops;
+  size_t num_custom_ops;
+  /// Functions of such ops that are in this process and not in what the files
+  /// link. Only for an artifact that is for this process alone (`transient`).
+  const hewn_named_function *custom_functions;
+  size_t num_custom_functions;
 } hewn_compile_options;
 
 /// One thing to tell the user. No member is NULL.

@@ -91,6 +91,8 @@ Error ArtifactWriter::link() {
   StringRef kind = llvm::sys::path::extension(options.output);
   if (job.runtime.empty() && kind != ".o")
     return createStringError("libhewn_runtime.a is neither beside the compiler nor in ../lib");
+  job.given = c.customOps.code;
+  job.addresses = options.customFunctions;
   for (auto [i, object] : llvm::enumerate(generated.code)) {
     llvm::Expected<std::string> file = scratch->write(std::to_string(i) + ".o", object.code);
     if (!file)

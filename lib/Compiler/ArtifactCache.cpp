@@ -75,7 +75,8 @@ Message messageFrom(const json::Object &object) {
 
 ArtifactCache::ArtifactCache(Compilation &compilation) : c(compilation), began(coarseTime()) {
   const CompileOptions &o = c.options;
-  if (o.cacheDir.empty() || !o.emit.empty() || o.output.empty())
+  // Addresses mean something to this process alone.
+  if (o.cacheDir.empty() || !o.emit.empty() || o.output.empty() || !o.customFunctions.empty())
     return;
   std::unique_ptr<llvm::MemoryBuffer> model, runtime = open(o.runtime.empty() ? findRuntime() : o.runtime);
   if (o.modelBytes.empty() && !(model = open(o.modelPath)))
@@ -89,6 +90,12 @@ ArtifactCache::ArtifactCache(Compilation &compilation) : c(compilation), began(c
   for (const std::string &dim : o.dims)
     hash << dim;
   hash << c.limits.folding;
+  for (const std::string &text : c.customOps.texts)
+    hash << text;
+  for (const std::string &path : c.customOps.code) {
+    std::unique_ptr<llvm::MemoryBuffer> code = open(path);
+    hash << path << (code ? code->getBuffer() : "");
+  }
   // Names of files stand in the artifact and in messages.
   hash << llvm::sys::path::filename(o.output) << o.modelPath << int64_t(model != nullptr)
        << (model ? model->getBuffer() : o.modelBytes);

@@ -6,6 +6,7 @@
 
 #include "lib/Codegen/Emit/Machine.h"
 #include "lib/Compiler/Compiler.h"
+#include "lib/Importer/ONNX/CustomOps.h"
 #include "lib/Importer/ONNX/Importer.h"
 #include "lib/Support/OutputFile.h"
 #include "lib/Support/WeightTable.h"
@@ -35,6 +36,7 @@ struct Compilation {
   std::vector<codegen::MachineSpec> machines;
   std::vector<importer::DimBinding> dims;
   Limits limits;
+  importer::CustomOps customOps;
   /// As many threads as CompileOptions::jobs says; null: one.
   std::unique_ptr<llvm::ThreadPoolInterface> pool;
   std::unique_ptr<mlir::MLIRContext> context;

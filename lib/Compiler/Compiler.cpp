@@ -91,6 +91,15 @@ bool checkOptions(Compilation &c) {
       c.dims.push_back(*binding);
   for (const std::string &text : options.limits)
     parseLimit(text, c.limits, c.diagnostics);
+  for (const std::string &given : options.customOps)
+    (void)importer::readCustomOps(given, c.customOps, c.diagnostics);
+  // What is linked in must be there; an object leaves it to whoever links it.
+  if (llvm::sys::path::extension(options.output) != ".o" && options.emit.empty())
+    for (const std::string &path : c.customOps.code)
+      if (std::string why; !openRegular(path, why))
+        refuse("can't read " + path + ", the code of custom ops: " + why);
+  if (!options.customFunctions.empty() && !options.transient)
+    refuse("custom ops by functions of this process are for an artifact that is for this process alone");
   if (options.emit.empty() && !llvm::is_contained({".so", ".a", ".o"}, llvm::sys::path::extension(options.output)))
     refuse("what to make is told by the output's extension (.so, .a, .o) or by --emit; '" + options.output +
            "' is neither");
@@ -154,6 +163,7 @@ bool import(Compilation &c) {
   options.folder = c.options.modelFolder;
   options.dims = c.dims;
   options.limits = c.limits;
+  options.customOps = &c.customOps;
   c.cases = importer::importModel(*c.context, options, c.weights, c.diagnostics);
   return !c.cases.list.empty();
 }
@@ -340,7 +350,7 @@ ArrayRef<StringRef> emitStages() {
 
 CompileResult compile(const CompileOptions &options, Diagnostics &diagnostics) {
   CompileResult result;
-  Compilation compilation{options, diagnostics, result, {}, {}, {}, {}, nullptr, nullptr, {}, {}, {}};
+  Compilation compilation{options, diagnostics, result, {}, {}, {}, {}, {}, nullptr, nullptr, {}, {}, {}};
   // What is wrong with a model is told where it is found; this is for what should not happen.
   llvm::Error error = codegen::guardLLVM([&] {
     result.ok = run(compilation);

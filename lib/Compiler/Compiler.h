@@ -29,6 +29,10 @@ struct CompileOptions {
   std::vector<std::string> limits;
   std::string precision = "highest";
   std::string quantize;
+  /// Files in which ops are given that hewn does not have, or their text: docs/custom-ops.md.
+  std::vector<std::string> customOps;
+  /// Functions of such ops that are in this process, by their symbols. For an artifact that is `transient`.
+  std::vector<std::pair<std::string, uint64_t>> customFunctions;
   /// How many threads the tuning assumes.
   int threads = 1;
   /// How many threads compile; 0: as many as the machine has.

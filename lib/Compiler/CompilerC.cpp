@@ -33,6 +33,11 @@ static CompileOptions optionsOf(const hewn_compile_options &o) {
     options.dims.push_back(text(o.dims[i]));
   for (size_t i = 0; i < o.num_limits; ++i)
     options.limits.push_back(text(o.limits[i]));
+  for (size_t i = 0; i < o.num_custom_ops; ++i)
+    options.customOps.push_back(text(o.custom_ops[i]));
+  for (size_t i = 0; i < o.num_custom_functions; ++i)
+    options.customFunctions.push_back(
+        {text(o.custom_functions[i].name), uint64_t(reinterpret_cast<uintptr_t>(o.custom_functions[i].function))});
   if (!text(o.precision).empty())
     options.precision = o.precision;
   options.quantize = text(o.quantize);

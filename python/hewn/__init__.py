@@ -19,6 +19,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from . import _hewn
+from ._custom import CustomOps
+from ._dtypes import dtype_of as _dtype
 
 __all__ = ["CompileError", "Diagnostic", "Module", "RunError", "Tensor", "__version__", "compile", "load"]
 __version__ = _hewn.version()
@@ -73,24 +75,6 @@ class Tensor:
 _KINDS = ("tensor", "sequence", "optional", "optional sequence")
 
 
-def _dtype(code: int, bits: int) -> np.dtype:
-    """A DLPack type as numpy's."""
-    kinds = {0: "int", 1: "uint", 2: "float", 6: "bool"}
-    if code == 3:
-        return np.dtype(object)
-    if code == 6:
-        return np.dtype(np.bool_)
-    if code in kinds and bits >= 8:
-        return np.dtype(f"{kinds[code]}{bits}")
-    import ml_dtypes  # only where a model has types that numpy lacks
-
-    names = {4: "bfloat16", 10: "float8_e4m3fn", 11: "float8_e4m3fnuz", 12: "float8_e5m2", 13: "float8_e5m2fnuz"}
-    names |= {14: "float8_e8m0fnu", 17: "float4_e2m1fn"}
-    if code in (0, 1):
-        return np.dtype(getattr(ml_dtypes, f"{kinds[code]}{bits}"))
-    return np.dtype(getattr(ml_dtypes, names[code]))
-
-
 def _numbers(value: object, dtype: np.dtype) -> np.ndarray:
     """Python's numbers, and lists of them: these have no width of their own, so only fractions can be lost."""
     array = np.asarray(value)
@@ -117,13 +101,15 @@ class Module:
         verify: bool = False,
         copy_weights: bool = False,
         _folder: str | None = None,
+        _custom: CustomOps | None = None,
     ) -> None:
         try:
             cache = os.fsdecode(cache_dir) if cache_dir else ""
             model = _hewn.Model(os.path.abspath(path), threads, device, cache, verify, copy_weights)
         except RuntimeError as problem:
             raise RunError(str(problem)) from None
-        self._held = [model]
+        self._held = [model, _custom]  # whose functions the model calls
+        self._failures = _custom.failures if _custom else []
         self._model = model
         self.inputs = [Tensor(name, _dtype(c, bits), shape, _KINDS[k]) for name, c, bits, shape, k in model.inputs]
         self.outputs = []
@@ -183,7 +169,11 @@ class Module:
             with self._turn:
                 results = self._model.run(arrays)
         except RuntimeError as problem:
-            raise RunError(str(problem)) from None
+            cause = self._failures[0] if self._failures else None
+            self._failures.clear()
+            if isinstance(cause, KeyboardInterrupt):
+                raise cause from None
+            raise RunError(str(problem)) from cause
         if only_numbers:
             return {t.name: data.view(t.dtype).reshape(shape) for t, (data, shape) in zip(self.outputs, results)}
         return {tensor.name: self._result(tensor, result) for tensor, result in zip(self.outputs, results)}
@@ -263,6 +253,7 @@ def _compile(
     optimize: bool = True,
     cache_dir: str | os.PathLike[str] | None = None,
     transient: bool = False,
+    custom: CustomOps | None = None,
 ) -> str:
     """Compiles a model to a file and loads nothing. `emit` is a stage to stop at, whose text is returned where there is no file.
     `transient`: the file goes away with this process."""
@@ -292,6 +283,8 @@ def _compile(
         optimize=optimize,
         cache_dir=os.fsdecode(cache_dir) if cache_dir else "",
         transient=transient,
+        custom_ops=custom.texts if custom else [],
+        custom_functions=custom.addresses if custom else [],
     )
     if not ok:
         raise CompileError([Diagnostic(*m) for m in messages])
@@ -310,6 +303,7 @@ def compile(
     optimize: bool = True,
     cache_dir: str | os.PathLike[str] | None = None,
     limits: Mapping[str, int] | None = None,
+    custom_ops: str | os.PathLike[str] | Mapping | Sequence[str | os.PathLike[str] | Mapping] | None = None,
 ) -> Module:
     """Compiles a model (a path, bytes, or an onnx.ModelProto) and loads it; `output` keeps the library at that path.
 
@@ -318,7 +312,14 @@ def compile(
     code of their own. `cache_dir` keeps artifacts and kernels for later compiles, and what a GPU's driver makes of them.
     `limits` bound what a model may ask for beyond what its file has, as `hewn help compile` tells: nodes, nesting, bytes,
     folding.
+
+    `custom_ops` give ops that hewn does not have: files, or dicts as these have them (docs/custom-ops.md). In a dict `function` and
+    `shape_function` may be Python functions, to try things out: arrays and attributes in, arrays out. Such a module is this process's
+    own, so it has no `output`.
     """
+    custom = CustomOps(custom_ops)
+    if output and custom.functions:
+        raise ValueError("a library can't hold Python functions: give custom ops in C where it is kept by `output`")
     folder = None if output else tempfile.mkdtemp(prefix="hewn-")
     artifact = os.fsdecode(output) if output else str(pathlib.Path(folder) / "model.so")
     try:
@@ -334,8 +335,9 @@ def compile(
             optimize=optimize,
             cache_dir=cache_dir,
             transient=folder is not None,
+            custom=custom,
         )
-        return Module(artifact, threads, cache_dir=cache_dir, _folder=folder)
+        return Module(artifact, threads, cache_dir=cache_dir, _folder=folder, _custom=custom)
     except BaseException:
         if folder:
             shutil.rmtree(folder, ignore_errors=True)

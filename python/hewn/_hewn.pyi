@@ -17,6 +17,8 @@ def compile(
     optimize: bool,
     cache_dir: str,
     transient: bool,
+    custom_ops: list[str] = ...,
+    custom_functions: list[tuple[str, int]] = ...,
 ) -> tuple[bool, list[_Message], str]: ...
 def version() -> str: ...
 

@@ -11,6 +11,7 @@ import pathlib
 import tempfile
 
 import hewn
+from hewn._custom import CustomOps
 
 DRIVER = ctypes.CDLL(os.environ["HEWN_EMULATOR"], mode=ctypes.RTLD_GLOBAL)
 for name in ("allocations", "launches", "graphs", "translations", "host_copies", "objects", "waiting", "fail_at"):
@@ -42,7 +43,7 @@ def mutated(change):
 
 
 @contextlib.contextmanager
-def compiled(model, target="sm_80", dims=None, precision="highest"):
+def compiled(model, target="sm_80", dims=None, precision="highest", custom_ops=None):
     """The loaded module of a ModelProto or a path: PTX in the library, the same kernels as LLVM IR for the emulator."""
     with tempfile.TemporaryDirectory(prefix="hewn-") as folder:
         output = pathlib.Path(folder) / "model.so"
@@ -51,7 +52,14 @@ def compiled(model, target="sm_80", dims=None, precision="highest"):
             module = None
             for artifact, stage in ((kernels, "llvm"), (output, None)):
                 hewn._compile(
-                    model, artifact, emit=stage, target=target, dims=dims, precision=precision, transient=True
+                    model,
+                    artifact,
+                    emit=stage,
+                    target=target,
+                    dims=dims,
+                    precision=precision,
+                    transient=True,
+                    custom=CustomOps(custom_ops),
                 )
             if MUTATION:
                 text = kernels.read_text()

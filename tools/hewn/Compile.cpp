@@ -32,6 +32,10 @@ static cl::list<std::string>
                     "of functions, branches and loops, nesting=100 of them, bytes=268435456 of what stands "
                     "shorter in the file, folding=268435456 operations on constants"),
            cl::sub(compiling));
+static cl::list<std::string> customOps("custom-ops", cl::value_desc("file.json"),
+                                       cl::desc("Ops that hewn does not have, by C functions: docs/custom-ops.md; "
+                                                "the file is code, and trusted; may be repeated"),
+                                       cl::sub(compiling));
 static cl::opt<int, false, CountParser> threads("threads", cl::init(1), cl::value_desc("count"),
                                                 cl::desc("How many threads the model will run on"), cl::sub(compiling));
 static cl::opt<std::string> cacheDir("cache-dir", cl::value_desc("folder"),
@@ -55,7 +59,8 @@ static cl::opt<bool> embed("embed-weights", cl::desc("Put the weights into the l
 
 std::vector<std::string> givenCompileFlags() {
   std::vector<std::string> given;
-  const cl::Option *flags[] = {&target, &precision, std::addressof(dims), std::addressof(limits), &cacheDir, &naive};
+  const cl::Option *flags[] = {
+      &target, &precision, std::addressof(dims), std::addressof(limits), std::addressof(customOps), &cacheDir, &naive};
   for (const cl::Option *flag : flags)
     if (flag->getNumOccurrences() > 0)
       given.push_back((flag->ArgStr.size() > 2 ? "--" : "-") + flag->ArgStr.str());
@@ -106,6 +111,11 @@ bool compileModel(const std::string &path, const std::string &artifact, const st
     bounds.push_back(limit.c_str());
   options.limits = bounds.data();
   options.num_limits = bounds.size();
+  std::vector<const char *> opsFiles;
+  for (const std::string &file : customOps)
+    opsFiles.push_back(file.c_str());
+  options.custom_ops = opsFiles.data();
+  options.num_custom_ops = opsFiles.size();
   options.threads = threads;
   options.cache_dir = cacheDir.empty() ? nullptr : cacheDir.c_str();
   options.no_optimize = naive;

@@ -6,13 +6,17 @@
 #include "lib/Support/ScratchFolders.h"
 
 #include "lld/Common/Driver.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/BinaryFormat/Magic.h"
 #include "llvm/Object/Archive.h"
 #include "llvm/Object/ArchiveWriter.h"
+#include "llvm/Object/ELFObjectFile.h"
 #include "llvm/Object/ObjectFile.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
+#include <dlfcn.h>
 #include <mutex>
 
 LLD_HAS_DRIVER(elf)
@@ -151,12 +155,107 @@ Error chooseParts(LinkJob &job) {
                            "', which this build of hewn lacks: the library that it stands on was not there");
 }
 
+namespace {
+/// A file and what is in it.
+struct OpenObject {
+  std::unique_ptr<MemoryBuffer> buffer;
+  std::unique_ptr<object::ObjectFile> object;
+
+  static Expected<OpenObject> open(const std::string &path) {
+    auto buffer = MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+    if (!buffer)
+      return createStringError("can't read " + path + ": " + buffer.getError().message());
+    Expected<std::unique_ptr<object::ObjectFile>> object = object::ObjectFile::createObjectFile(**buffer);
+    if (!object)
+      return createStringError(path + ": " + toString(object.takeError()));
+    return OpenObject{std::move(*buffer), std::move(*object)};
+  }
+
+  /// What loaders see of a shared library.
+  auto symbols() const { return cast<object::ELFObjectFileBase>(object.get())->getDynamicSymbolIterators(); }
+};
+
+/// C's library of this machine: it stands for those of others.
+class CLibrary {
+public:
+  CLibrary() {
+    for (const char *name : {"libc.so.6", "libm.so.6"})
+      libraries.push_back(dlopen(name, RTLD_LAZY | RTLD_LOCAL));
+  }
+  ~CLibrary() {
+    for (void *library : libraries)
+      if (library)
+        dlclose(library);
+  }
+  bool has(const std::string &name) const {
+    return any_of(libraries, [&](void *library) { return library && dlsym(library, name.c_str()); });
+  }
+
+private:
+  SmallVector<void *> libraries;
+};
+} // namespace
+
+static bool isShared(StringRef path) {
+  file_magic magic;
+  return !identify_magic(path, magic) && magic == file_magic::elf_shared_object;
+}
+
+/// Whether a loader will find all that the library wants: code that the user gives may call anything.
+static Error checkWanted(const std::string &library, const LinkJob &job) {
+  StringSet<> there;
+  for (const std::string &path : job.given) {
+    if (!isShared(path))
+      continue;
+    Expected<OpenObject> open = OpenObject::open(path);
+    if (!open)
+      return open.takeError();
+    for (const object::SymbolRef &symbol : open->symbols()) {
+      Expected<uint32_t> flags = symbol.getFlags();
+      if (!flags)
+        return flags.takeError();
+      Expected<StringRef> name = symbol.getName();
+      if (!name)
+        return name.takeError();
+      if (!(*flags & object::SymbolRef::SF_Undefined))
+        there.insert(*name);
+    }
+  }
+  Expected<OpenObject> open = OpenObject::open(library);
+  if (!open)
+    return open.takeError();
+  CLibrary known;
+  SmallVector<std::string> missing;
+  for (const object::SymbolRef &symbol : open->symbols()) {
+    Expected<uint32_t> flags = symbol.getFlags();
+    if (!flags)
+      return flags.takeError();
+    Expected<StringRef> name = symbol.getName();
+    if (!name)
+      return name.takeError();
+    bool isWanted = (*flags & object::SymbolRef::SF_Undefined) && !(*flags & object::SymbolRef::SF_Weak);
+    if (isWanted && !name->empty() && !there.contains(*name) && !known.has(name->str()))
+      missing.push_back("'" + name->str() + "'");
+  }
+  if (missing.empty())
+    return Error::success();
+  llvm::sort(missing);
+  constexpr size_t told = 8;
+  std::string more = missing.size() > told ? " and " + std::to_string(missing.size() - told) + " more" : "";
+  return createStringError("the code of custom ops lacks " + join(ArrayRef(missing).take_front(told), ", ") + more +
+                           ": neither it nor C's library has them; name what has under \"link\"");
+}
+
 /// lld writes files by their names, and a link that fails leaves nothing to be published: into the scratch folder, then on.
-static Error linkInto(OutputFile &output, std::vector<std::string> arguments, const ScratchFolder &scratch) {
+static Error linkInto(OutputFile &output, std::vector<std::string> arguments, const ScratchFolder &scratch,
+                      function_ref<Error(const std::string &)> check = {}) {
   std::string linked = scratch.path("linked");
   arguments.insert(arguments.end(), {"-o", linked});
   if (Error error = runLinker(std::move(arguments)))
     return error;
+  if (check)
+    if (Error error = check(linked))
+      return error;
   return output.append(linked);
 }
 
@@ -178,13 +277,17 @@ Error linkShared(const LinkJob &job, OutputFile &output, const ScratchFolder &sc
     arguments.push_back(job.weights);
   arguments.push_back(job.runtime);
   arguments.insert(arguments.end(), job.parts.begin(), job.parts.end());
+  arguments.insert(arguments.end(), job.given.begin(), job.given.end());
+  for (const auto &[name, address] : job.addresses)
+    arguments.push_back("--defsym=" + name + "=" + std::to_string(address));
   for (StringRef name : {"libm.so.6", "libc.so.6"}) {
     Expected<std::string> stub = makeStub(name, scratch);
     if (!stub)
       return stub.takeError();
     arguments.push_back(*stub);
   }
-  return linkInto(output, std::move(arguments), scratch);
+  return linkInto(output, std::move(arguments), scratch,
+                  [&](const std::string &linked) { return checkWanted(linked, job); });
 }
 
 Error linkObject(const LinkJob &job, OutputFile &output, const ScratchFolder &scratch) {
@@ -219,6 +322,20 @@ Error writeArchive(const LinkJob &job, OutputFile &output, const ScratchFolder &
 
   std::vector<std::string> archives = {job.runtime};
   archives.insert(archives.end(), job.parts.begin(), job.parts.end());
+  for (const std::string &path : job.given) {
+    file_magic magic;
+    if (std::error_code error = identify_magic(path, magic))
+      return createStringError("can't read " + path + ": " + error.message());
+    if (magic == file_magic::archive)
+      archives.push_back(path);
+    if (magic != file_magic::elf_relocatable)
+      continue;
+    Expected<NewArchiveMember> member = NewArchiveMember::getFile(path, /*Deterministic=*/true);
+    if (!member)
+      return member.takeError();
+    member->MemberName = sys::path::filename(path);
+    members.push_back(std::move(*member));
+  }
   std::vector<OpenArchive> open; // members point into it
   for (const std::string &path : archives) {
     Expected<OpenArchive> archive = OpenArchive::open(path);

@@ -103,6 +103,10 @@ static const FunctionProto *ownFunction(const onnx::ModelProto &model, const onn
   return nullptr;
 }
 
+bool ModelImporter::isOwnFunction(const onnx::NodeProto &node, const NodeInfo &info) const {
+  return !isOnnxDomain(info.domain) && ownFunction(*model, node, info);
+}
+
 bool ModelImporter::hasFunction(const onnx::NodeProto &node, const NodeInfo &info) const {
   if (ownFunction(*model, node, info))
     return true;

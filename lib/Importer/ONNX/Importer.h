@@ -16,6 +16,8 @@
 
 namespace hewn::importer {
 
+struct CustomOps; // CustomOps.h
+
 /// What the user says of one named dim: its value, or the values that it may take, and which of them have cases of their own.
 struct DimBinding {
   std::string name;
@@ -37,6 +39,8 @@ struct ImportOptions {
   std::string folder;
   std::vector<DimBinding> dims;
   Limits limits;
+  /// Ops that the user gives; null: none.
+  const CustomOps *customOps = nullptr;
 };
 
 /// The model as it is where the facts hold. `module` is null where it can't be compiled there: `refusal` says why.

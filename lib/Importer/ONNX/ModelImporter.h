@@ -7,6 +7,7 @@
 #include "dialects/Graph/Analysis/Contents.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Graph.h"
+#include "lib/Importer/ONNX/CustomOps.h"
 #include "lib/Importer/ONNX/Importer.h"
 #include "lib/Importer/ONNX/ModelFile.h"
 #include "lib/Importer/ONNX/Tensors.h"
@@ -47,6 +48,8 @@ struct NodeInfo {
   std::string op, domain;
   int64_t opset = 0;
 };
+
+class Node;
 
 class ModelImporter {
 public:
@@ -107,13 +110,21 @@ private:
   llvm::LogicalResult importNode(const onnx::NodeProto &node, Frame &frame, NodeInfo &info);
   llvm::LogicalResult buildNode(const onnx::NodeProto &node, Frame &frame, NodeInfo &info,
                                 llvm::ArrayRef<mlir::Value> inputs);
+  /// Names what was built as the node does.
+  llvm::LogicalResult bindOutputs(Node &built, const onnx::NodeProto &node, Frame &frame);
   /// The node's inputs; false where one is undefined (reported) or failed before (not reported again).
   bool findInputs(const onnx::NodeProto &node, const Frame &frame, const NodeInfo &info,
                   llvm::SmallVectorImpl<mlir::Value> &inputs);
   std::string whyUnsupported(const NodeInfo &info);
+  /// The node's op as the user gives it; null where he doesn't.
+  const graph::CustomDefinition *customOp(const NodeInfo &info) const;
+  /// Whether somebody builds such nodes.
+  bool isKnown(const onnx::NodeProto &node, const NodeInfo &info) const;
 
   /// The function that a node calls, with the node's attributes put in; null where it calls none.
   bool hasFunction(const onnx::NodeProto &node, const NodeInfo &info) const;
+  /// Whether the model's own function says what the op is. Of ONNX's ops ONNX does.
+  bool isOwnFunction(const onnx::NodeProto &node, const NodeInfo &info) const;
   std::shared_ptr<const onnx::FunctionProto> functionOf(const onnx::NodeProto &node, const NodeInfo &info,
                                                         llvm::ArrayRef<mlir::Value> inputs);
   llvm::LogicalResult expandFunction(std::shared_ptr<const onnx::FunctionProto> function, const onnx::NodeProto &node,

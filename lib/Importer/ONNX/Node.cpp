@@ -337,6 +337,15 @@ LogicalResult Node::build(const OnnxRecord &record) {
   return failure(failed(built) || badAttribute);
 }
 
+LogicalResult Node::build(const graph::CustomDefinition &op) {
+  for (const AttributeProto &attribute : proto.attribute())
+    if (llvm::none_of(op.attributes, [&](const auto &known) { return known.name == attribute.name(); }) &&
+        !StringRef(attribute.name()).starts_with("__")) // exporters' own notes
+      return refuse("has the attribute '" + attribute.name() + "', which its definition in " + op.file + " lacks");
+  LogicalResult built = graph::buildCustom(*this, op);
+  return failure(failed(built) || badAttribute);
+}
+
 Attribute Node::directAttribute(const DirectAttr &attr) {
   switch (attr.form) {
   case AttrForm::Integer:

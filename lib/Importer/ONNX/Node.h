@@ -5,6 +5,7 @@
 #define HEWN_LIB_IMPORTER_ONNX_NODE_H
 
 #include "dialects/Graph/Builders/OnnxNode.h"
+#include "dialects/Graph/Custom/Definition.h"
 #include "lib/Importer/ONNX/ModelImporter.h"
 #include "lib/Importer/ONNX/OnnxTable.h"
 
@@ -56,8 +57,9 @@ public:
   void setOutput(unsigned i, mlir::Value value) override;
   llvm::LogicalResult refuse(const llvm::Twine &reason) override;
 
-  /// Builds by a record.
+  /// Builds by a record, or as the user says.
   llvm::LogicalResult build(const OnnxRecord &record);
+  llvm::LogicalResult build(const graph::CustomDefinition &op);
   llvm::ArrayRef<mlir::Value> outputs() const { return results; }
 
 private:

@@ -158,7 +158,18 @@ bool ModelImporter::findInputs(const onnx::NodeProto &node, const Frame &frame, 
   return good;
 }
 
+const graph::CustomDefinition *ModelImporter::customOp(const NodeInfo &info) const {
+  return options.customOps ? options.customOps->find(info.domain, info.op, info.opset) : nullptr;
+}
+
+bool ModelImporter::isKnown(const onnx::NodeProto &node, const NodeInfo &info) const {
+  return customOp(info) || findRecord(info.domain, info.op, info.opset) || hasFunction(node, info);
+}
+
 std::string ModelImporter::whyUnsupported(const NodeInfo &info) {
+  std::optional<int64_t> given = options.customOps ? options.customOps->since(info.domain, info.op) : std::nullopt;
+  if (given && info.opset != 0)
+    return "the custom op of this name is there from version " + std::to_string(*given) + " of its domain on";
   std::string versions = recordedVersions(info.domain, info.op), ignored;
   if (!versions.empty())
     return "this version of the op is not supported: hewn has " + versions;
@@ -169,7 +180,8 @@ std::string ModelImporter::whyUnsupported(const NodeInfo &info) {
   if (known)
     return "this op is not supported yet";
   const auto &domains = onnx::OpSchemaRegistry::DomainToVersionRange::Instance().Map();
-  return domains.count(info.domain) ? "ONNX has no such op" : "hewn does not have this op, which is not ONNX's own";
+  return domains.count(info.domain) ? "ONNX has no such op"
+                                    : "hewn does not have this op, which is not ONNX's own; --custom-ops can give it";
 }
 
 /// Whether ONNX says which types the op takes: then they have been looked at.
@@ -201,7 +213,7 @@ LogicalResult ModelImporter::importNode(const onnx::NodeProto &node, Frame &fram
   SmallVector<Value> inputs;
   if (!findInputs(node, frame, info, inputs)) {
     // Its inputs failed, but whether the op is known can still be told.
-    if (!findRecord(info.domain, info.op, info.opset) && !hasFunction(node, info))
+    if (!isKnown(node, info))
       refuse(info, whyUnsupported(info));
     return failure();
   }
@@ -218,6 +230,14 @@ LogicalResult ModelImporter::importNode(const onnx::NodeProto &node, Frame &fram
 
 LogicalResult ModelImporter::buildNode(const onnx::NodeProto &node, Frame &frame, NodeInfo &info,
                                        ArrayRef<Value> inputs) {
+  if (const graph::CustomDefinition *custom = customOp(info)) {
+    Node built(*this, frame, node, info, inputs);
+    return failure(failed(built.build(*custom)) || failed(bindOutputs(built, node, frame)));
+  }
+  if (isOwnFunction(node, info)) {
+    auto function = functionOf(node, info, inputs);
+    return failure(!function || failed(expandFunction(std::move(function), node, frame, info, inputs)));
+  }
   std::string objection = schemaObjection(node, info.domain, info.opset, inputs);
   if (!objection.empty()) {
     refuse(info, objection);
@@ -238,8 +258,10 @@ LogicalResult ModelImporter::buildNode(const onnx::NodeProto &node, Frame &frame
       return failure();
     }
   Node built(*this, frame, node, info, inputs);
-  if (failed(built.build(*record)))
-    return failure();
+  return failure(failed(built.build(*record)) || failed(bindOutputs(built, node, frame)));
+}
+
+LogicalResult ModelImporter::bindOutputs(Node &built, const onnx::NodeProto &node, Frame &frame) {
   for (auto [i, value] : llvm::enumerate(built.outputs())) {
     if (!built.wantsOutput(i))
       continue;

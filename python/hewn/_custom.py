@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Custom ops: what `hewn.compile` takes as text for the compiler, and Python functions in place of C's (include/hewn/custom.h)."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import json
+import math
+import os
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from ._dtypes import dtype_of
+
+
+class _Tensor(ctypes.Structure):
+    """A DLTensor."""
+
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    )
+
+
+class _Attribute(ctypes.Structure):
+    _fields_ = (
+        ("kind", ctypes.c_int32),
+        ("reserved", ctypes.c_int32),
+        ("count", ctypes.c_int64),
+        ("i", ctypes.c_int64),
+        ("f", ctypes.c_double),
+        ("s", ctypes.POINTER(ctypes.c_char)),
+        ("ints", ctypes.POINTER(ctypes.c_int64)),
+        ("floats", ctypes.POINTER(ctypes.c_float)),
+        ("strings", ctypes.POINTER(ctypes.c_char_p)),
+        ("tensor", ctypes.POINTER(_Tensor)),
+    )
+
+
+class _Services(ctypes.Structure):
+    _fields_ = (
+        ("size", ctypes.c_size_t),
+        (
+            "fail",
+            ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int64, ctypes.c_int64),
+        ),
+        ("scratch", ctypes.c_void_p),
+        ("keep", ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)),
+    )
+
+
+class _Call(ctypes.Structure):
+    _fields_ = (
+        ("size", ctypes.c_size_t),
+        ("node", ctypes.c_char_p),
+        ("num_inputs", ctypes.c_int32),
+        ("num_outputs", ctypes.c_int32),
+        ("num_attributes", ctypes.c_int32),
+        ("num_sizes", ctypes.c_int32),
+        ("inputs", ctypes.POINTER(ctypes.POINTER(_Tensor))),
+        ("outputs", ctypes.POINTER(ctypes.POINTER(_Tensor))),
+        ("attributes", ctypes.POINTER(_Attribute)),
+        ("sizes", ctypes.POINTER(ctypes.c_int64)),
+        ("services", ctypes.POINTER(_Services)),
+    )
+
+
+_FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)
+_NUMBERS = itertools.count()
+
+
+def _text(data: bytes) -> str:
+    return data.decode(errors="surrogateescape")
+
+
+def _shape(tensor: _Tensor) -> tuple[int, ...]:
+    return tuple(tensor.shape[: tensor.ndim])
+
+
+def _load(tensor: _Tensor) -> np.ndarray:
+    """A copy: what the call has is gone when it returns."""
+    dtype, shape = dtype_of(tensor.code, tensor.bits), _shape(tensor)
+    count = math.prod(shape)
+    if dtype.kind == "O":  # strings
+        pointers = ctypes.cast(tensor.data, ctypes.POINTER(ctypes.c_char_p))
+        array = np.empty(count, object)
+        array[:] = [_text(pointers[i] or b"") for i in range(count)]
+        return array.reshape(shape)
+    data = np.frombuffer(ctypes.string_at(tensor.data, count * dtype.itemsize), np.uint8)
+    return data.copy().view(dtype).reshape(shape)
+
+
+def _store(call: _Call, pointer: int, tensor: _Tensor, array: np.ndarray) -> None:
+    if array.dtype.kind != "O":
+        ctypes.memmove(tensor.data, np.ascontiguousarray(array).tobytes(), array.nbytes)
+        return
+    pointers = ctypes.cast(tensor.data, ctypes.POINTER(ctypes.c_void_p))
+    for i, item in enumerate(array.ravel().tolist()):
+        data = item.encode(errors="surrogateescape") + b"\0"
+        memory = call.services.contents.keep(pointer, len(data))
+        if not memory:
+            raise MemoryError
+        ctypes.memmove(memory, data, len(data))
+        pointers[i] = memory
+
+
+def _attribute(given: _Attribute) -> object:
+    match given.kind:
+        case 1:
+            return given.i
+        case 2:
+            return given.f
+        case 3:
+            return _text(given.s[: given.count])
+        case 4:
+            return given.ints[: given.count]
+        case 5:
+            return given.floats[: given.count]
+        case 6:
+            return [_text(s) for s in given.strings[: given.count]]
+        case 7:
+            return _load(given.tensor.contents)
+    return None
+
+
+class _PythonOp:
+    """A Python function as a C function of an op's definition."""
+
+    def __init__(self, definition: Mapping, function: Callable, tells: bool, failures: list[BaseException]) -> None:
+        self.function, self.tells, self.failures = function, tells, failures
+        self.names = [attribute["name"] for attribute in definition.get("attributes", ())]
+        self.sizes = [size["name"] for size in definition.get("sizes", ())]
+        self.counts = bool(self.sizes) and "shape_function" not in definition
+        self.dims = [output.get("dims", ()) for output in definition.get("outputs", ())]
+        self.symbol = f"python_function_{next(_NUMBERS)}"
+        self.callback = _FUNCTION(self.call)
+
+    def call(self, pointer: int) -> int:
+        call = _Call.from_address(pointer)
+        try:
+            self.run(call, pointer)
+        except BaseException as problem:  # nothing may leave a C function
+            self.failures.append(problem)
+            told = f"{type(problem).__name__}: {problem}".replace("{", "{ ")
+            return call.services.contents.fail(pointer, told.encode(errors="surrogateescape"), 0, 0)
+        return 0
+
+    def run(self, call: _Call, pointer: int) -> None:
+        inputs = [_load(t.contents) if t else None for t in call.inputs[: call.num_inputs]]
+        attributes = {name: _attribute(call.attributes[i]) for i, name in enumerate(self.names)}
+        results = self.function(*inputs, **attributes)
+        if not isinstance(results, (tuple, list)):
+            results = (results,)
+        wanted = call.num_sizes if self.tells else call.num_outputs
+        if len(results) != wanted:
+            raise ValueError(f"the function gives {len(results)} results, its definition says {wanted}")
+        if self.tells:
+            for i, size in enumerate(results):
+                call.sizes[i] = int(size)
+            return
+        for i, result in enumerate(results):
+            self.give(call, pointer, i, result)
+
+    def give(self, call: _Call, pointer: int, i: int, result: object) -> None:
+        tensor = call.outputs[i].contents
+        dtype, room = dtype_of(tensor.code, tensor.bits), _shape(tensor)
+        array = np.asarray(result, dtype=object if dtype.kind == "O" else None)
+        if array.dtype != dtype:
+            raise TypeError(f"result {i} is {array.dtype}, the definition says {dtype}")
+        if array.ndim != len(room):
+            raise ValueError(f"result {i} has {array.ndim} dims, the definition says {len(room)}")
+        names = [None] * (len(room) - len(self.dims[i])) + list(self.dims[i]) if self.counts else [None] * len(room)
+        for d, (size, most, name) in enumerate(zip(array.shape, room, names[-len(room) :] if room else ())):
+            if name in self.sizes:
+                if size > most:
+                    raise ValueError(f"result {i} is {size} long along dim {d}, and may be {most}")
+                call.sizes[self.sizes.index(name)] = size
+            elif size != most:
+                raise ValueError(f"result {i} is {size} long along dim {d}, the definition says {most}")
+        _store(call, pointer, tensor, array)
+
+
+class CustomOps:
+    """What the compiler is told, and what must live as long as the module: Python's functions."""
+
+    def __init__(self, given: object) -> None:
+        self.texts: list[str] = []
+        self.functions: list[_PythonOp] = []
+        self.failures: list[BaseException] = []
+        for one in [] if given is None else given if self._is_list(given) else [given]:
+            if isinstance(one, (str, os.PathLike)):
+                self.texts.append(os.fsdecode(one))
+            elif isinstance(one, Mapping):
+                self.texts.append(self._dump(one))
+            else:
+                raise TypeError(f"custom_ops are paths, and dicts as the files have them, not {type(one).__name__}")
+
+    @staticmethod
+    def _is_list(given: object) -> bool:
+        return isinstance(given, Sequence) and not isinstance(given, (str, bytes))
+
+    def _dump(self, given: Mapping) -> str:
+        ops = []
+        for op in given.get("ops", ()):
+            named = dict(op) if isinstance(op, Mapping) else op
+            for key in ("function", "shape_function"):
+                if isinstance(named, dict) and callable(named.get(key)):
+                    function = _PythonOp(op, named[key], key == "shape_function", self.failures)
+                    self.functions.append(function)
+                    named[key] = function.symbol
+            ops.append(named)
+        return json.dumps({**given, "ops": ops})
+
+    @property
+    def addresses(self) -> list[tuple[str, int]]:
+        return [(f.symbol, ctypes.cast(f.callback, ctypes.c_void_p).value) for f in self.functions]
