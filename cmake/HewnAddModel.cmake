@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 include_guard()
 
-# hewn_add_model(<target> <model.onnx> [WEIGHTS_FILE] [OPTIONS <option>...])
+# hewn_add_model(<target> <model.onnx> [WEIGHTS_FILE] [OPTIONS <option>...] [CUSTOM_OPS <ops.json>...])
 #
 # Compiles the model as a part of the build. <target> is then a static library like any other:
 #
@@ -11,8 +11,12 @@ include_guard()
 # <target> is also the prefix of what the header declares, so it must be a C name, and none of the C library's. OPTIONS go to `hewn compile` as they
 # are. The weights are a part of the library, unless WEIGHTS_FILE is given: then they are in a file, which must lie
 # beside the application's binary; the target's property HEWN_WEIGHTS says where it was made.
+#
+# CUSTOM_OPS are files as docs/custom-ops.md has them. Where they link nothing, the functions come from the application:
+#
+#     target_link_libraries(application PRIVATE resnet50 my_ops)
 function(hewn_add_model target model)
-  cmake_parse_arguments(arg "WEIGHTS_FILE" "" "OPTIONS" ${ARGN})
+  cmake_parse_arguments(arg "WEIGHTS_FILE" "" "OPTIONS;CUSTOM_OPS" ${ARGN})
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "hewn_add_model(${target}): what is '${arg_UNPARSED_ARGUMENTS}'?")
   endif()
@@ -30,9 +34,16 @@ function(hewn_add_model target model)
     list(APPEND arg_OPTIONS --embed-weights)
   endif()
 
+  set(ops "")
+  foreach(file ${arg_CUSTOM_OPS})
+    cmake_path(ABSOLUTE_PATH file BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" NORMALIZE)
+    list(APPEND ops "${file}")
+    list(APPEND arg_OPTIONS "--custom-ops=${file}")
+  endforeach()
+
   add_custom_command(OUTPUT "${archive}" BYPRODUCTS ${products}
     COMMAND hewn::hewn compile "${model}" -o "${archive}" ${arg_OPTIONS}
-    DEPENDS "${model}" hewn::hewn
+    DEPENDS "${model}" ${ops} hewn::hewn
     COMMENT "Compiling ${target}"
     VERBATIM)
   add_custom_target(${target}_compiled DEPENDS "${archive}")

@@ -35,6 +35,7 @@ build("${CMAKE_CURRENT_LIST_DIR}/consumer" "${WORK}/consumer")
 must("${WORK}/consumer/consumer")
 same("the consumer" "1 128, arena 0 bytes
 dimension 'batch' is 5; the model was compiled for 1..4
+8
 ")
 
 # A change of the model is compiled anew, and only that.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "custom.h"
 #include "line.h"
 #include <hewn/compiler.hpp>
 #include <hewn/version.h>
@@ -23,5 +24,13 @@ int main() {
   status = line_run(context, x.data(), y.data(), 5);
   std::printf("%s\n", status.message);
   hewn_context_destroy(context);
-  return status.code != HEWN_INVALID_ARGUMENT;
+  if (status.code != HEWN_INVALID_ARGUMENT)
+    return 1;
+
+  status = hewn_context_create(&custom, nullptr, &context);
+  if (status.code == HEWN_OK)
+    status = custom_run(context, x.data(), y.data(), 3);
+  std::printf("%g%s\n", y[2], status.message);
+  hewn_context_destroy(context);
+  return status.code != HEWN_OK;
 }
