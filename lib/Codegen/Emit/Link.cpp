@@ -242,8 +242,8 @@ static Error checkWanted(const std::string &library, const LinkJob &job) {
   llvm::sort(missing);
   constexpr size_t told = 8;
   std::string more = missing.size() > told ? " and " + std::to_string(missing.size() - told) + " more" : "";
-  return createStringError("the code of custom ops lacks " + join(ArrayRef(missing).take_front(told), ", ") + more +
-                           ": neither it nor C's library has them; name what has under \"link\"");
+  return createStringError("the library lacks " + join(ArrayRef(missing).take_front(told), ", ") + more +
+                           ": neither its code nor C's library has that; what custom ops call is named under \"link\"");
 }
 
 /// lld writes files by their names, and a link that fails leaves nothing to be published: into the scratch folder, then on.
