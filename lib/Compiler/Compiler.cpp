@@ -349,6 +349,7 @@ ArrayRef<StringRef> emitStages() {
 }
 
 CompileResult compile(const CompileOptions &options, Diagnostics &diagnostics) {
+  FileSizeSignalBlocked blocked;
   CompileResult result;
   Compilation compilation{options, diagnostics, result, {}, {}, {}, {}, {}, nullptr, nullptr, {}, {}, {}};
   // What is wrong with a model is told where it is found; this is for what should not happen.

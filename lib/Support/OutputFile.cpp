@@ -6,6 +6,8 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
 #include <cerrno>
+#include <csignal>
+#include <ctime>
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <sys/stat.h>
@@ -216,6 +218,29 @@ Error OutputFile::read(llvm::function_ref<void(StringRef)> take) const {
     return 0;
   });
   return error ? llvm::createStringError("can't read " + target + ": " + textOf(error)) : Error::success();
+}
+
+static sigset_t fileSizeSignal() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGXFSZ);
+  return signals;
+}
+
+FileSizeSignalBlocked::FileSizeSignalBlocked() {
+  sigset_t signals = fileSizeSignal(), before;
+  wasBlocked = pthread_sigmask(SIG_BLOCK, &signals, &before) != 0 || sigismember(&before, SIGXFSZ);
+}
+
+FileSizeSignalBlocked::~FileSizeSignalBlocked() {
+  if (wasBlocked)
+    return;
+  // What has come meanwhile was told by the write that it came from.
+  sigset_t signals = fileSizeSignal();
+  timespec now = {0, 0};
+  while (sigtimedwait(&signals, nullptr, &now) > 0) {
+  }
+  pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
 }
 
 Error publishAll(llvm::MutableArrayRef<OutputFile> files, bool durable) {

@@ -55,6 +55,19 @@ private:
   std::unique_ptr<llvm::raw_fd_ostream> os;
 };
 
+/// While it lives, a file that may grow no further (RLIMIT_FSIZE) is an error of the write in this thread, and in threads that it
+/// starts: SIGXFSZ is blocked. Ignoring the signal would not do: LLVM's code for temporary files brings a handler of its own, which
+/// removes the linker's output and goes on.
+class FileSizeSignalBlocked {
+public:
+  FileSizeSignalBlocked();
+  FileSizeSignalBlocked(const FileSizeSignalBlocked &) = delete;
+  ~FileSizeSignalBlocked();
+
+private:
+  bool wasBlocked;
+};
+
 /// Finishes all, then publishes one after the other: where one can't be written, the files of before stay.
 llvm::Error publishAll(llvm::MutableArrayRef<OutputFile> files, bool durable);
 

@@ -2,6 +2,7 @@
 //
 // hewn: the command line.
 #include "hewn/compiler.h"
+#include "lib/Support/OutputFile.h"
 #include "lib/Support/ScratchFolders.h"
 #include "tools/hewn/CommandLine.h"
 #include "tools/hewn/Subcommands.h"
@@ -72,7 +73,7 @@ static void cleanUpWhenInterrupted() {
 
 int main(int argc, char **argv) {
   cleanUpWhenInterrupted();
-  signal(SIGXFSZ, SIG_IGN); // a file that may not grow is an error of the write
+  hewn::FileSizeSignalBlocked blocked; // a file that may not grow is an error of the write
   const Subcommand all[] = {{compileCommand(), compileMain}, {runCommand(), runMain},
                             {benchCommand(), benchMain},     {profileCommand(), profileMain},
                             {explainCommand(), explainMain}, {checkCommand(), checkMain}};
