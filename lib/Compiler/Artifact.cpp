@@ -62,7 +62,8 @@ std::string ArtifactWriter::beside(StringRef extension) {
 
 codegen::CodeOptions ArtifactWriter::codeOptions() {
   codegen::CodeOptions code;
-  code.optimize = options.optimize;
+  // The oracle's loops are as the ops say them, and run often enough for what LLVM makes of scalars.
+  code.fuseProducts = options.optimize;
   code.threads = unsigned(std::max(options.jobs, 0));
   code.cacheDir = options.cacheDir;
   if (options.emit == "llvm")

@@ -35,7 +35,8 @@ Expected<std::string> CodeCache::find(ArrayRef<StringRef> texts, const MachineSp
     hash.update(std::to_string(text.size()));
     hash.update(text);
   }
-  uint8_t rest[] = {uint8_t(options.form), uint8_t(options.optimize), uint8_t(machine.vectorBytes)};
+  uint8_t rest[] = {uint8_t(options.form), uint8_t(options.optimize), uint8_t(options.fuseProducts),
+                    uint8_t(machine.vectorBytes)};
   hash.update(rest);
   std::string path = cachePath(options.cacheDir, toHex(hash.final(), /*LowerCase=*/true));
   if (std::optional<std::string> kept = readCacheFile(path))

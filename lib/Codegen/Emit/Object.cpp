@@ -35,15 +35,15 @@ using namespace llvm;
 
 namespace hewn::codegen {
 
-static Expected<std::unique_ptr<TargetMachine>> createMachine(const MachineSpec &spec, bool optimize) {
+static Expected<std::unique_ptr<TargetMachine>> createMachine(const MachineSpec &spec, bool optimize,
+                                                              bool fuseProducts = true) {
   std::string error;
   Triple triple(spec.triple);
   const Target *target = TargetRegistry::lookupTarget(triple, error);
   if (!target)
     return createStringError("no code generator for " + spec.triple);
   TargetOptions options;
-  // a*b + c may be one instruction: what every peer does, and more exact than two.
-  options.AllowFPOpFusion = FPOpFusion::Fast;
+  options.AllowFPOpFusion = fuseProducts ? FPOpFusion::Fast : FPOpFusion::Standard;
   options.FunctionSections = true;
   options.DataSections = true;
   std::unique_ptr<TargetMachine> machine(
@@ -188,7 +188,7 @@ static void setFunctionAttributes(Module &module, const MachineSpec &spec) {
 }
 
 Expected<std::string> generateCode(Module &module, const MachineSpec &spec, const CodeOptions &options) {
-  auto machine = createMachine(spec, options.optimize);
+  auto machine = createMachine(spec, options.optimize, options.fuseProducts);
   if (!machine)
     return machine.takeError();
   setFunctionAttributes(module, spec);

@@ -28,6 +28,8 @@ enum class CodeForm { Object, Assembly, LLVM };
 struct CodeOptions {
   CodeForm form = CodeForm::Object;
   bool optimize = true;
+  /// Whether a*b + c may be one instruction: what every peer does, and more exact than two, but not what the ops say.
+  bool fuseProducts = true;
   /// 0: as many as the machine has.
   unsigned threads = 0;
   /// A folder of compiled kernels by content; empty: none.
