@@ -10,6 +10,7 @@
 #include "lib/Importer/ONNX/CustomOps.h"
 #include "lib/Importer/ONNX/Importer.h"
 #include "lib/Importer/ONNX/ModelFile.h"
+#include "lib/Importer/ONNX/NodeOrder.h"
 #include "lib/Importer/ONNX/Tensors.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringSet.h"
@@ -17,7 +18,6 @@
 
 namespace hewn::importer {
 
-using Nodes = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
 /// Domain ("" for ai.onnx) → the version that the model or function imports.
 using Opsets = llvm::StringMap<int64_t>;
 

@@ -5,99 +5,14 @@
 #include "lib/Importer/ONNX/Guarded.h"
 #include "lib/Importer/ONNX/ModelImporter.h"
 #include "lib/Importer/ONNX/Node.h"
+#include "lib/Importer/ONNX/NodeOrder.h"
 #include "lib/Importer/ONNX/OnnxTable.h"
 #include "lib/Importer/ONNX/SchemaCheck.h"
-#include "llvm/ADT/PriorityQueue.h"
 #include <onnx/defs/schema.h>
 
 using namespace mlir;
 
 namespace hewn::importer {
-
-//===------------------------------------------------------------------------------------------------------------------===//
-// Order
-//===------------------------------------------------------------------------------------------------------------------===//
-
-/// Names that a node reads, those that its subgraphs read from outside included.
-static void namesRead(const onnx::NodeProto &node, llvm::function_ref<void(StringRef)> visit) {
-  for (const std::string &name : node.input())
-    visit(name);
-  auto inGraph = [&](const onnx::GraphProto &graph) {
-    llvm::StringSet<> own;
-    for (const onnx::ValueInfoProto &input : graph.input())
-      own.insert(input.name());
-    for (const onnx::TensorProto &initializer : graph.initializer())
-      own.insert(initializer.name());
-    for (const onnx::NodeProto &inner : graph.node())
-      for (const std::string &name : inner.output())
-        own.insert(name);
-    auto free = [&](StringRef name) {
-      if (!own.contains(name))
-        visit(name);
-    };
-    for (const onnx::NodeProto &inner : graph.node())
-      namesRead(inner, free);
-    for (const onnx::ValueInfoProto &output : graph.output())
-      free(output.name());
-  };
-  for (const onnx::AttributeProto &attribute : node.attribute()) {
-    if (attribute.has_g())
-      inGraph(attribute.g());
-    for (const onnx::GraphProto &graph : attribute.graphs())
-      inGraph(graph);
-  }
-}
-
-/// An order in which each node comes after those that it reads from, the file's own where that is one. Nodes on a cycle
-/// are left out.
-static SmallVector<int> sortNodes(const Nodes &nodes) {
-  llvm::StringMap<int> maker;
-  for (auto [i, node] : llvm::enumerate(nodes))
-    for (const std::string &name : node.output())
-      if (!name.empty())
-        maker.try_emplace(name, int(i));
-  std::vector<SmallVector<int>> users(nodes.size());
-  std::vector<int> waits(nodes.size(), 0);
-  for (auto [i, node] : llvm::enumerate(nodes))
-    namesRead(node, [&, i = int(i)](StringRef name) {
-      auto found = maker.find(name);
-      if (found == maker.end())
-        return;
-      users[found->second].push_back(i);
-      ++waits[i];
-    });
-  std::priority_queue<int, std::vector<int>, std::greater<int>> ready;
-  for (int i = 0; i < nodes.size(); ++i)
-    if (waits[i] == 0)
-      ready.push(i);
-  SmallVector<int> order;
-  while (!ready.empty()) {
-    int i = ready.top();
-    ready.pop();
-    order.push_back(i);
-    for (int user : users[i])
-      if (--waits[user] == 0)
-        ready.push(user);
-  }
-  return order;
-}
-
-/// For each node whether one of `wanted` needs it.
-static std::vector<bool> neededNodes(const Nodes &nodes, ArrayRef<int> order, ArrayRef<StringRef> wanted) {
-  llvm::StringSet<> names;
-  for (StringRef name : wanted)
-    names.insert(name);
-  std::vector<bool> needed(nodes.size());
-  for (int i : llvm::reverse(order)) {
-    needed[i] = llvm::any_of(nodes[i].output(), [&](const std::string &name) { return names.contains(name); });
-    if (needed[i])
-      namesRead(nodes[i], [&](StringRef name) {
-        if (!name.empty())
-          names.insert(name);
-      });
-  }
-  return needed;
-}
 
 LogicalResult ModelImporter::importNodes(const Nodes &nodes, Frame &frame, ArrayRef<StringRef> wanted) {
   auto infoOf = [&](int i) {

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Importer/ONNX/NodeOrder.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
+#include <queue>
+
+using llvm::ArrayRef;
+using llvm::SmallVector;
+using llvm::StringRef;
+
+namespace hewn::importer {
+
+void namesRead(const onnx::NodeProto &node, llvm::function_ref<void(StringRef)> visit) {
+  for (const std::string &name : node.input())
+    visit(name);
+  auto inGraph = [&](const onnx::GraphProto &graph) {
+    llvm::StringSet<> own;
+    for (const onnx::ValueInfoProto &input : graph.input())
+      own.insert(input.name());
+    for (const onnx::TensorProto &initializer : graph.initializer())
+      own.insert(initializer.name());
+    for (const onnx::NodeProto &inner : graph.node())
+      for (const std::string &name : inner.output())
+        own.insert(name);
+    auto free = [&](StringRef name) {
+      if (!own.contains(name))
+        visit(name);
+    };
+    for (const onnx::NodeProto &inner : graph.node())
+      namesRead(inner, free);
+    for (const onnx::ValueInfoProto &output : graph.output())
+      free(output.name());
+  };
+  for (const onnx::AttributeProto &attribute : node.attribute()) {
+    if (attribute.has_g())
+      inGraph(attribute.g());
+    for (const onnx::GraphProto &graph : attribute.graphs())
+      inGraph(graph);
+  }
+}
+
+SmallVector<int> sortNodes(const Nodes &nodes) {
+  llvm::StringMap<int> maker;
+  for (auto [i, node] : llvm::enumerate(nodes))
+    for (const std::string &name : node.output())
+      if (!name.empty())
+        maker.try_emplace(name, int(i));
+  std::vector<SmallVector<int>> users(nodes.size());
+  std::vector<int> waits(nodes.size(), 0);
+  for (auto [i, node] : llvm::enumerate(nodes))
+    namesRead(node, [&, i = int(i)](StringRef name) {
+      auto found = maker.find(name);
+      if (found == maker.end())
+        return;
+      users[found->second].push_back(i);
+      ++waits[i];
+    });
+  std::priority_queue<int, std::vector<int>, std::greater<int>> ready;
+  for (int i = 0; i < nodes.size(); ++i)
+    if (waits[i] == 0)
+      ready.push(i);
+  SmallVector<int> order;
+  while (!ready.empty()) {
+    int i = ready.top();
+    ready.pop();
+    order.push_back(i);
+    for (int user : users[i])
+      if (--waits[user] == 0)
+        ready.push(user);
+  }
+  return order;
+}
+
+std::vector<bool> neededNodes(const Nodes &nodes, ArrayRef<int> order, ArrayRef<StringRef> wanted) {
+  llvm::StringSet<> names;
+  for (StringRef name : wanted)
+    names.insert(name);
+  std::vector<bool> needed(nodes.size());
+  for (int i : llvm::reverse(order)) {
+    needed[i] = llvm::any_of(nodes[i].output(), [&](const std::string &name) { return names.contains(name); });
+    if (needed[i])
+      namesRead(nodes[i], [&](StringRef name) {
+        if (!name.empty())
+          names.insert(name);
+      });
+  }
+  return needed;
+}
+
+} // namespace hewn::importer

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the nodes of a graph read, and what follows from it: their order, and which of them are needed.
+#ifndef HEWN_LIB_IMPORTER_ONNX_NODEORDER_H
+#define HEWN_LIB_IMPORTER_ONNX_NODEORDER_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
+#include <onnx/onnx_pb.h>
+#include <vector>
+
+namespace hewn::importer {
+
+using Nodes = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
+
+/// Names that a node reads, those that its subgraphs read from outside included.
+void namesRead(const onnx::NodeProto &node, llvm::function_ref<void(llvm::StringRef)> visit);
+
+/// An order in which each node comes after those that it reads from, the file's own where that is one. Nodes on a cycle
+/// are left out.
+llvm::SmallVector<int> sortNodes(const Nodes &nodes);
+
+/// For each node whether one of `wanted` needs it.
+std::vector<bool> neededNodes(const Nodes &nodes, llvm::ArrayRef<int> order, llvm::ArrayRef<llvm::StringRef> wanted);
+
+} // namespace hewn::importer
+
+#endif
