@@ -17,7 +17,8 @@ cl::SubCommand &compileCommand() {
   return command;
 }
 cl::SubCommand &checkCommand() {
-  static cl::SubCommand command("check", "say whether a model compiles, and list all that stands in the way");
+  static cl::SubCommand command(
+      "check", "say whether a model compiles, or all that stands in the way, and whether its values are right");
   return command;
 }
 cl::SubCommand &runCommand() {

@@ -3,6 +3,7 @@
 #include "tools/hewn/CommandLine.h"
 #include "tools/hewn/Subcommands.h"
 
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"
 #include <chrono>
@@ -43,8 +44,8 @@ static cl::opt<std::string> cacheDir("cache-dir", cl::value_desc("folder"),
                                      cl::sub(compiling));
 static cl::opt<bool> naive("O0", cl::desc("No fusion and no vectors: the oracle"), cl::sub(compiling));
 
-static cl::opt<std::string> model(cl::Positional, cl::Required, cl::value_desc("model.onnx"), cl::sub(compileCommand()),
-                                  cl::sub(checkCommand()));
+static cl::opt<std::string> model(cl::Positional, cl::Required, cl::value_desc("model.onnx"),
+                                  cl::sub(compileCommand()));
 static cl::opt<std::string> output("o", cl::value_desc("file"),
                                    cl::desc("The artifact: libmodel.so, libmodel.a or model.o"),
                                    cl::sub(compileCommand()));
@@ -67,7 +68,7 @@ std::vector<std::string> givenCompileFlags() {
   return given;
 }
 
-CompileFlags compileFlags() { return {target, precision, dims, threads, naive}; }
+CompileFlags compileFlags() { return {target, precision, dims, limits, customOps, threads, cacheDir, naive}; }
 
 namespace {
 
@@ -91,36 +92,35 @@ struct Progress {
 
 } // namespace
 
-bool compileModel(const std::string &path, const std::string &artifact, const std::string &stage,
-                  const std::string &cName, bool embedWeights, bool transient, std::string *text) {
+bool compileModel(const CompileJob &job, const CompileFlags &flags, std::string *text, std::string *problems) {
+  auto orNull = [](const std::string &given) { return given.empty() ? nullptr : given.c_str(); };
+  auto pointers = [](const std::vector<std::string> &texts) {
+    return llvm::map_to_vector(texts, [](const std::string &one) { return one.c_str(); });
+  };
   hewn_compile_options options = {};
   options.size = sizeof(options);
-  options.model_path = path.c_str();
-  options.output = artifact.empty() ? nullptr : artifact.c_str();
-  options.emit = stage.empty() ? nullptr : stage.c_str();
-  options.name = cName.empty() ? nullptr : cName.c_str();
-  options.target = target.c_str();
-  options.precision = precision.c_str();
-  std::vector<const char *> bindings;
-  for (const std::string &dim : dims)
-    bindings.push_back(dim.c_str());
+  options.model_path = orNull(job.path);
+  options.model_bytes = job.bytes.data();
+  options.model_size = job.bytes.size();
+  options.model_folder = orNull(job.folder);
+  options.output = orNull(job.output);
+  options.emit = orNull(job.stage);
+  options.name = orNull(job.name);
+  options.target = flags.target.c_str();
+  options.precision = flags.precision.c_str();
+  llvm::SmallVector<const char *> bindings = pointers(flags.dims), bounds = pointers(flags.limits);
   options.dims = bindings.data();
   options.num_dims = bindings.size();
-  std::vector<const char *> bounds;
-  for (const std::string &limit : limits)
-    bounds.push_back(limit.c_str());
   options.limits = bounds.data();
   options.num_limits = bounds.size();
-  std::vector<const char *> opsFiles;
-  for (const std::string &file : customOps)
-    opsFiles.push_back(file.c_str());
+  llvm::SmallVector<const char *> opsFiles = pointers(flags.customOps);
   options.custom_ops = opsFiles.data();
   options.num_custom_ops = opsFiles.size();
-  options.threads = threads;
-  options.cache_dir = cacheDir.empty() ? nullptr : cacheDir.c_str();
-  options.no_optimize = naive;
-  options.embed_weights = embedWeights;
-  options.transient = transient;
+  options.threads = flags.threads;
+  options.cache_dir = orNull(flags.cacheDir);
+  options.no_optimize = flags.naive;
+  options.embed_weights = job.embedWeights;
+  options.transient = job.transient;
   hewn_compilation *compilation;
   {
     Progress progress;
@@ -128,13 +128,18 @@ bool compileModel(const std::string &path, const std::string &artifact, const st
     options.progress_user = &progress;
     compilation = hewn_compile(&options);
   }
-  for (size_t i = 0; i < hewn_compilation_num_messages(compilation); ++i)
-    llvm::errs() << hewn_compilation_message(compilation, i)->text << "\n";
+  bool ok = hewn_compilation_ok(compilation);
+  for (size_t i = 0; i < hewn_compilation_num_messages(compilation); ++i) {
+    const hewn_compile_message &message = *hewn_compilation_message(compilation, i);
+    if (!problems)
+      llvm::errs() << message.text << "\n";
+    else if (!message.is_warning && problems->empty())
+      *problems = message.text;
+  }
   size_t length = 0;
   const char *emitted = hewn_compilation_text(compilation, &length);
   if (text && emitted)
     text->assign(emitted, length);
-  bool ok = hewn_compilation_ok(compilation);
   hewn_compilation_destroy(compilation);
   return ok;
 }
@@ -144,18 +149,16 @@ int compileMain() {
     llvm::errs() << "error: say what to make: -o libmodel.so (or .a, .o), or --emit=STAGE\n";
     return 2;
   }
+  CompileJob job;
+  job.path = model;
+  job.output = output;
+  job.stage = emit;
+  job.name = name;
+  job.embedWeights = embed;
   std::string text;
-  if (!compileModel(model, output, emit, name, embed, /*transient=*/false, &text))
+  if (!compileModel(job, compileFlags(), &text))
     return 1;
   llvm::outs() << text;
-  return 0;
-}
-
-int checkMain() {
-  std::string text;
-  if (!compileModel(model, "", "plan", "", false, false, &text))
-    return 1;
-  llvm::outs() << model << ": compiles\n";
   return 0;
 }
 

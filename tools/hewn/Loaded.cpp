@@ -4,7 +4,6 @@
 #include "lib/Support/ScratchFolders.h"
 #include "tools/hewn/Subcommands.h"
 
-#include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -55,49 +54,77 @@ bool Loaded::force(const std::string &variant) {
   return false;
 }
 
-std::unique_ptr<Loaded> Loaded::open(const std::string &path, int threads, hewn_trace_hook trace) {
+static bool fail(const std::string &why, std::string *problem) {
+  if (problem)
+    *problem = why;
+  else
+    llvm::errs() << "error: " << why << "\n";
+  return false;
+}
+
+bool Loaded::load(const std::string &path, const std::string &variant, const hewn_context_options &options,
+                  std::string *problem) {
+  hewn_status status = hewn_library_open(path.c_str(), &library);
+  if (status.code != HEWN_OK)
+    return fail(status.message, problem);
+  descriptor = hewn_library_model(library);
+  if (!variant.empty() && !force(variant))
+    return false;
+  status = descriptor->runtime->context_create(descriptor, &options, &context);
+  return status.code == HEWN_OK || fail(status.message, problem);
+}
+
+static hewn_context_options plainOptions(int threads) {
+  hewn_context_options options = {};
+  options.size = sizeof(options);
+  options.threads = threads;
+  options.allocator = {allocate, release, nullptr};
+  return options;
+}
+
+std::unique_ptr<Loaded> Loaded::compile(const CompileJob &job, const CompileFlags &flags, std::string *problem) {
+  std::unique_ptr<Loaded> loaded(new Loaded);
+  std::string library = loaded->make(job, flags, problem);
+  if (library.empty() || !loaded->load(library, "", plainOptions(flags.threads), problem))
+    return nullptr;
+  return loaded;
+}
+
+std::string Loaded::make(const CompileJob &job, const CompileFlags &flags, std::string *problem) {
+  llvm::Expected<std::string> made = makeScratchFolder();
+  if (!made) {
+    fail(llvm::toString(made.takeError()), problem);
+    return "";
+  }
+  folder = std::move(*made);
+  CompileJob whole = job;
+  whole.output = folder + "/model.so";
+  whole.transient = true;
+  return compileModel(whole, flags, nullptr, problem) ? whole.output : "";
+}
+
+std::unique_ptr<Loaded> Loaded::open(const std::string &path, hewn_trace_hook trace) {
   // Compiling ends with the linker, which resets flags.
+  const CompileFlags flags = compileFlags();
   const std::string variant = variantFlag, deviceCache = deviceCacheFlag;
-  const int device = deviceFlag;
-  const uint32_t flags = (verifyFlag ? HEWN_VERIFY_WEIGHTS : 0) | (copyFlag ? HEWN_COPY_WEIGHTS : 0);
+  hewn_context_options options = plainOptions(flags.threads);
+  options.flags = (verifyFlag ? HEWN_VERIFY_WEIGHTS : 0) | (copyFlag ? HEWN_COPY_WEIGHTS : 0);
+  options.trace_hook = trace;
+  options.device = deviceFlag;
+  options.device_cache = deviceCache.empty() ? nullptr : deviceCache.c_str();
   std::unique_ptr<Loaded> loaded(new Loaded);
   std::string library = path;
   if (llvm::sys::path::extension(path) != ".so") {
-    llvm::Expected<std::string> made = makeScratchFolder();
-    if (!made) {
-      llvm::errs() << "error: " << llvm::toString(made.takeError()) << "\n";
-      return nullptr;
-    }
-    loaded->folder = std::move(*made);
-    library = loaded->folder + "/model.so";
-    if (!compileModel(path, library, "", "", false, /*transient=*/true))
+    CompileJob job;
+    job.path = path;
+    library = loaded->make(job, flags, nullptr);
+    if (library.empty())
       return nullptr;
   } else if (std::vector<std::string> given = givenCompileFlags(); !given.empty()) {
     llvm::errs() << "error: " << path << " is compiled already: " << llvm::join(given, ", ") << " can't change it\n";
     return nullptr;
   }
-  hewn_status status = hewn_library_open(library.c_str(), &loaded->library);
-  if (status.code != HEWN_OK) {
-    llvm::errs() << "error: " << status.message << "\n";
-    return nullptr;
-  }
-  loaded->descriptor = hewn_library_model(loaded->library);
-  if (!variant.empty() && !loaded->force(variant))
-    return nullptr;
-  hewn_context_options options = {};
-  options.size = sizeof(options);
-  options.threads = threads;
-  options.flags = flags;
-  options.allocator = {allocate, release, nullptr};
-  options.trace_hook = trace;
-  options.device = device;
-  options.device_cache = deviceCache.empty() ? nullptr : deviceCache.c_str();
-  status = loaded->descriptor->runtime->context_create(loaded->descriptor, &options, &loaded->context);
-  if (status.code != HEWN_OK) {
-    llvm::errs() << "error: " << status.message << "\n";
-    return nullptr;
-  }
-  return loaded;
+  return loaded->load(library, variant, options, nullptr) ? std::move(loaded) : nullptr;
 }
 
 Loaded::~Loaded() {
@@ -116,6 +143,11 @@ int Loaded::inputNamed(const std::string &name) const {
 }
 
 bool Loaded::run(const std::vector<Array> &inputs, std::vector<Array> &outputs) {
+  hewn_status status = tryRun(inputs, outputs);
+  return status.code == HEWN_OK || fail(status.message, nullptr);
+}
+
+hewn_status Loaded::tryRun(const std::vector<Array> &inputs, std::vector<Array> &outputs) {
   std::vector<DLTensor> in(inputs.size()), out(descriptor->num_outputs);
   for (size_t i = 0; i < in.size(); ++i) {
     in[i] = {};
@@ -134,10 +166,8 @@ bool Loaded::run(const std::vector<Array> &inputs, std::vector<Array> &outputs) 
   }
   hewn_status status =
       descriptor->runtime->run(descriptor, context, in.data(), int32_t(in.size()), out.data(), int32_t(out.size()));
-  if (status.code != HEWN_OK) {
-    llvm::errs() << "error: " << status.message << "\n";
-    return false;
-  }
+  if (status.code != HEWN_OK)
+    return status;
   outputs.assign(out.size(), {});
   for (size_t i = 0; i < out.size(); ++i) {
     outputs[i].type = out[i].dtype;
@@ -146,7 +176,7 @@ bool Loaded::run(const std::vector<Array> &inputs, std::vector<Array> &outputs) 
     outputs[i].bytes.assign(data, data + outputs[i].elements() * outputs[i].elementBytes());
     descriptor->runtime->output_release(context, out[i].data);
   }
-  return true;
+  return status;
 }
 
 /// Numbers that any model can take: small for integers, in [-1, 1) for floats.
@@ -192,14 +222,38 @@ static bool takesNumbers(const hewn_model &model) {
   return fine;
 }
 
+bool readArrays(const std::vector<std::string> &given, std::vector<std::pair<std::string, Array>> &arrays) {
+  bool fine = true;
+  for (const std::string &text : given) {
+    std::string problem;
+    if (llvm::StringRef(text).ends_with(".npz") && text.find('=') == std::string::npos) {
+      std::vector<std::pair<std::string, Array>> all;
+      if (readNpz(text, all, problem))
+        std::move(all.begin(), all.end(), std::back_inserter(arrays));
+    } else {
+      size_t equals = text.rfind('=');
+      if (equals == std::string::npos) {
+        llvm::errs() << "error: --input wants NAME=FILE.npy or FILE.npz, not '" << text << "'\n";
+        return false;
+      }
+      arrays.push_back({text.substr(0, equals), {}}); // a file that can't be read is no missing input
+      readNpy(text.substr(equals + 1), arrays.back().second, problem);
+    }
+    if (!problem.empty())
+      fine = fail(problem, nullptr);
+  }
+  return fine;
+}
+
 bool gatherInputs(const Loaded &loaded, const std::vector<std::string> &given, bool fill, std::vector<Array> &inputs) {
   const hewn_model &model = loaded.model();
   if (!takesNumbers(model))
     return false;
+  std::vector<std::pair<std::string, Array>> arrays;
+  bool fine = readArrays(given, arrays);
   inputs.assign(model.num_inputs, {});
   std::vector<bool> have(model.num_inputs, false);
-  bool fine = true;
-  auto take = [&](const std::string &name, Array array) {
+  for (auto &[name, array] : arrays) {
     int index = loaded.inputNamed(name);
     if (index < 0) {
       llvm::errs() << "error: the model has no input '" << printable(name) << "'; there are:";
@@ -207,32 +261,10 @@ bool gatherInputs(const Loaded &loaded, const std::vector<std::string> &given, b
         llvm::errs() << (i ? ", '" : " '") << printable(model.inputs[i].name) << "'";
       llvm::errs() << "\n";
       fine = false;
-      return;
+      continue;
     }
     inputs[index] = std::move(array);
     have[index] = true;
-  };
-  for (const std::string &text : given) {
-    std::string problem;
-    if (llvm::StringRef(text).ends_with(".npz") && text.find('=') == std::string::npos) {
-      std::vector<std::pair<std::string, Array>> arrays;
-      if (readNpz(text, arrays, problem))
-        for (auto &[name, array] : arrays)
-          take(name, std::move(array));
-    } else {
-      size_t equals = text.rfind('=');
-      if (equals == std::string::npos) {
-        llvm::errs() << "error: --input wants NAME=FILE.npy or FILE.npz, not '" << text << "'\n";
-        return false;
-      }
-      Array array;
-      readNpy(text.substr(equals + 1), array, problem); // a file that can't be read is no missing input
-      take(text.substr(0, equals), std::move(array));
-    }
-    if (!problem.empty()) {
-      llvm::errs() << "error: " << problem << "\n";
-      fine = false;
-    }
   }
   for (int i = 0; i < model.num_inputs; ++i)
     if (!have[i]) {

@@ -6,6 +6,7 @@
 
 #include "hewn/runtime.h"
 #include "tools/hewn/Npy.h"
+#include "tools/hewn/Subcommands.h"
 #include <memory>
 
 namespace hewn::tool {
@@ -15,7 +16,9 @@ public:
   /// `path`: a .so, or a model to compile. The flag --variant says which code of it to run, if not the machine's choice.
   /// Null after an error was printed.
   /// `trace` hears of every launch.
-  static std::unique_ptr<Loaded> open(const std::string &path, int threads, hewn_trace_hook trace = {});
+  static std::unique_ptr<Loaded> open(const std::string &path, hewn_trace_hook trace = {});
+  /// Compiles a model and loads it. Null, and why in `problem`; or, where that is null, after it was printed.
+  static std::unique_ptr<Loaded> compile(const CompileJob &job, const CompileFlags &flags, std::string *problem);
   ~Loaded();
 
   const hewn_model &model() const { return *descriptor; }
@@ -23,12 +26,18 @@ public:
   const hewn_variant &variant() const { return *descriptor->runtime->model_variant(descriptor); }
   /// The input of this name; -1 where there is none.
   int inputNamed(const std::string &name) const;
-  /// One array an input, in order. False after an error was printed. Outputs live until the next run.
+  /// One array an input, in order. False after an error was printed.
   bool run(const std::vector<Array> &inputs, std::vector<Array> &outputs);
+  /// The same, with the status of a run that fails for the caller.
+  hewn_status tryRun(const std::vector<Array> &inputs, std::vector<Array> &outputs);
 
 private:
   Loaded() = default;
   bool force(const std::string &variant);
+  /// Compiles to a library in a folder of its own; its path, or empty after an error.
+  std::string make(const CompileJob &job, const CompileFlags &flags, std::string *problem);
+  bool load(const std::string &path, const std::string &variant, const hewn_context_options &options,
+            std::string *problem);
   std::string folder;
   hewn_library *library = nullptr;
   const hewn_model *descriptor = nullptr;
@@ -36,6 +45,9 @@ private:
   hewn_model forced = {};
   hewn_context *context = nullptr;
 };
+
+/// Reads the arrays of --input, as name=file.npy or file.npz. False after errors were printed.
+bool readArrays(const std::vector<std::string> &given, std::vector<std::pair<std::string, Array>> &arrays);
 
 /// Arrays for all inputs: those given as name=file.npy or file.npz, the others (where `fill`) with numbers of a fixed
 /// generator, symbols at 1. False after an error was printed.

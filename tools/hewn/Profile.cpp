@@ -110,7 +110,7 @@ int profileMain() {
   const std::vector<std::string> given = input;
   const double time = seconds;
   Recorder recorder;
-  std::unique_ptr<Loaded> loaded = Loaded::open(path, compileFlags().threads, {Recorder::event, &recorder});
+  std::unique_ptr<Loaded> loaded = Loaded::open(path, {Recorder::event, &recorder});
   std::vector<Array> inputs, outputs;
   if (!loaded || !gatherInputs(*loaded, given, /*fill=*/true, inputs))
     return 1;

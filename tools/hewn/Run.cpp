@@ -47,7 +47,7 @@ static std::string shapeText(const Array &array) {
 
 int runMain() {
   const Said said;
-  std::unique_ptr<Loaded> loaded = Loaded::open(said.modelPath, compileFlags().threads);
+  std::unique_ptr<Loaded> loaded = Loaded::open(said.modelPath);
   std::vector<Array> inputs, outputs;
   if (!loaded || !gatherInputs(*loaded, said.inputs, /*fill=*/false, inputs) || !loaded->run(inputs, outputs))
     return 1;
@@ -80,7 +80,7 @@ int runMain() {
 
 int benchMain() {
   const Said said;
-  std::unique_ptr<Loaded> loaded = Loaded::open(said.modelPath, compileFlags().threads);
+  std::unique_ptr<Loaded> loaded = Loaded::open(said.modelPath);
   std::vector<Array> inputs, outputs;
   if (!loaded || !gatherInputs(*loaded, said.inputs, /*fill=*/true, inputs) || !loaded->run(inputs, outputs))
     return 1;
@@ -100,8 +100,11 @@ int benchMain() {
 }
 
 int explainMain() {
+  CompileJob job;
+  job.path = explained;
+  job.stage = "explain";
   std::string text;
-  if (!compileModel(explained, "", "explain", "", false, false, &text))
+  if (!compileModel(job, compileFlags(), &text))
     return 1;
   llvm::outs() << text;
   return 0;

@@ -18,7 +18,7 @@ llvm::cl::SubCommand &profileCommand();
 llvm::cl::SubCommand &explainCommand();
 llvm::cl::SubCommand &checkCommand();
 
-/// Exit statuses: 0, 1 where the model or a run fails, 2 where the command line is wrong.
+/// Exit statuses: 0, 1 where the model or a run fails, 2 where the command line is wrong, 3 where check finds a difference.
 int compileMain();
 int runMain();
 int benchMain();
@@ -29,18 +29,34 @@ int checkMain();
 /// Flags that every subcommand which compiles has.
 struct CompileFlags {
   std::string target, precision;
-  std::vector<std::string> dims;
+  std::vector<std::string> dims, limits, customOps;
   int threads;
+  std::string cacheDir;
   bool naive;
 };
+/// What the command line says. To be read before anything is compiled: the linker, which compiling ends with, resets all flags.
 CompileFlags compileFlags();
 /// Those that were given and only mean something to a model that is compiled, as the user writes them.
 std::vector<std::string> givenCompileFlags();
 
-/// Compiles `model` to `output`, or to the text of stage `emit` (into `text` where `output` is empty); prints what the
-/// compiler has to say. `transient`: the artifact is for this process alone. Shows the stage on a terminal when it takes longer than a second.
-bool compileModel(const std::string &model, const std::string &output, const std::string &emit, const std::string &name,
-                  bool embedWeights, bool transient, std::string *text = nullptr);
+/// One model to compile: a file, or bytes with the folder of their external data.
+struct CompileJob {
+  std::string path;
+  llvm::StringRef bytes;
+  std::string folder;
+  /// The artifact, or empty for the text of `stage`.
+  std::string output, stage;
+  /// In C.
+  std::string name;
+  bool embedWeights = false;
+  /// The artifact is for this process alone.
+  bool transient = false;
+};
+
+/// False after an error. The compiler's messages are printed; or, with `problems`, the first error is put there. Shows the stage on a
+/// terminal when it takes longer than a second.
+bool compileModel(const CompileJob &job, const CompileFlags &flags, std::string *text = nullptr,
+                  std::string *problems = nullptr);
 
 } // namespace hewn::tool
 

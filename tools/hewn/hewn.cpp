@@ -30,7 +30,8 @@ int usage(llvm::raw_ostream &os, int status) {
         "  hewn bench MODEL                         time a model or a compiled library\n"
         "  hewn profile MODEL                       say where a run's time goes, kernel by kernel\n"
         "  hewn explain model.onnx                  say what the compiler decides, and why\n"
-        "  hewn check model.onnx                    say whether the model compiles, and what stands in the way\n"
+        "  hewn check model.onnx                    say whether the model compiles, and compare its values with a "
+        "reference\n"
         "  hewn help COMMAND                        the flags of a command\n";
   return status;
 }

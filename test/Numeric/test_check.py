@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""hewn check: the model's values beside the reference, the first that differs by name, and the part that shows it.
+
+Real differences are those of rounding, which `--tolerance 0` does not forgive, and values from elsewhere that were changed.
+"""
+
+import os
+import pathlib
+import re
+import subprocess
+
+import numpy as np
+import onnx
+import pytest
+import sessions
+
+HEWN = pathlib.Path(os.environ["HEWN_TOOLS"]) / "hewn"
+HEAD = '<ir_version: 8, opset_import: ["" : 18]>\n'
+DENSE = """g (float[batch, 257] x, float[257, 8] w, int64[batch, 3] i) => (float[batch, 8] y, float[batch, 3, 4] e) {
+  p = MatMul(x, w)
+  r = Relu(p)
+  s = Shape(r)
+  two = Constant<value = float {2.0}>()
+  m = Mul(r, two)
+  y = Reshape(m, s)
+  t = Constant<value = float[3, 4] {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}>()
+  e = Gather(t, i)
+}"""
+
+
+@pytest.fixture
+def check(tmp_path):
+    def run(model, *arguments, status=0, opset=18):
+        if not isinstance(model, pathlib.Path):
+            (tmp_path / "model.onnxtxt").write_text(HEAD.replace("18", str(opset)) + model)
+            model = tmp_path / "model.onnxtxt"
+        done = subprocess.run([HEWN, "check", model, *map(str, arguments)], capture_output=True, text=True)
+        assert done.returncode == status, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+    return run
+
+
+def all_values(text, feeds):
+    """What onnxruntime gives for every value, and the inputs."""
+    model = onnx.parser.parse_model(HEAD + text)
+    names = [name for node in model.graph.node for name in node.output]
+    del model.graph.output[:]
+    model.graph.output.extend(onnx.helper.make_value_info(name, onnx.TypeProto()) for name in names)
+    results = sessions.plain_session(model).run(None, feeds)
+    return {**feeds, **dict(zip(names, results))}
+
+
+def dense_feeds():
+    random = np.random.default_rng(0)
+    draw = lambda *dims: random.uniform(-1, 1, dims).astype(np.float32)  # noqa: E731
+    return {"x": draw(5, 257), "w": draw(257, 8), "i": np.array([[0, 1, 2]] * 5)}
+
+
+def test_equal(check):
+    told = check(DENSE)
+    assert "2 outputs and 6 values of 8 nodes are as -O0 has them; the largest error is" in told
+    # Indices and sizes that a run takes: below 3, and of a size that the model leaves open.
+    assert "'i' int64 2x3" in told and "'x' float32 2x257" in told and "seed 0" in told
+    assert "not compared: 2 constants" in told
+    listed = check(DENSE, "--verbose", "--dim", "batch=4")
+    assert re.search(r"^equal .*'p' float32\[4, 8\], node '#0 MatMul' \(MatMul\)$", listed, re.M)
+    assert check(DENSE, "--outputs-only").count("values of") == 0
+
+
+def test_rounding_that_decides_is_told_from_errors(check):
+    # What is left when sums are taken from themselves is rounding alone, in whatever it becomes: no digit of it is right.
+    told = check(
+        """g (float[64, 512] x, float[512, 16] w) => (float[64, 16] d, int32[64, 16] k) {
+      p = MatMul(x, w)
+      x0, x1 = Split<axis = 1, num_outputs = 2>(x)
+      w0, w1 = Split<axis = 0, num_outputs = 2>(w)
+      p0 = MatMul(x0, w0)
+      p1 = MatMul(x1, w1)
+      q = Add(p0, p1)
+      d = Sub(p, q)
+      million = Constant<value = float {1000000}>()
+      s = Mul(d, million)
+      k = Cast<to = 6>(s)
+    }""",
+        "--verbose",
+    )
+    assert re.search(r"in \d of them rounding decides", told)
+    assert re.search(r"^rounding .*'d'", told, re.M) and re.search(r"^rounding .*'k'", told, re.M)
+    assert re.search(r"^equal .*'q'", told, re.M)
+
+
+def test_compile_only(check):
+    assert check(DENSE, "--compile-only").endswith(": compiles\n")
+    lacking = "g (float[2] x) => (float[2] y) {\n a = Nothing(x)\n y = Nobody(a)\n}"
+    for flags in [["--compile-only"], []]:
+        told = check(lacking, *flags, status=1)
+        assert "#0 Nothing" in told and "#1 Nobody" in told
+
+
+def test_names_the_first_that_differs_and_cuts_it_out(check, tmp_path):
+    told = check(DENSE, "--tolerance", "0", "--reduce", tmp_path / "part.onnx", status=3)
+    assert "differs from -O0 at node '#0 MatMul' (MatMul), in its output 'p' float32[batch, 8]: " in told
+    assert re.search(r"\d+ of 16 elements, by up to \S+ \(\S+ of the largest\), at \[\d, \d\]: \S+ for \S+\n", told)
+    part = onnx.load(tmp_path / "part.onnx").graph
+    assert [n.op_type for n in part.node] == ["MatMul"]
+    assert part.input[-1].type.tensor_type.shape.dim[0].dim_param == "batch"
+    again = check(tmp_path / "part.onnx", "--input", tmp_path / "part.npz", "--tolerance", "0", status=3)
+    assert "(MatMul), in its output 'p'" in again
+    assert "are as -O0 has them" in check(tmp_path / "part.onnx", "--input", tmp_path / "part.npz")
+
+
+def test_bisects_from_the_outputs(check, tmp_path):
+    # Parts of the model as they are fused, and no node's value made an output of the whole.
+    told = check(DENSE, "--outputs-only", "--tolerance", "0", status=3)
+    assert "differs from -O0 at node '#0 MatMul' (MatMul), in its output 'p' float32[batch, 8]: " in told
+    # A sum that is right to all digits is behind one that is not.
+    two = """g (float[n, 257] x, float[257, 8] w) => (float[n] y, float[n] z) {
+      a = Neg(x)
+      p = MatMul(a, w)
+      q = Abs(p)
+      y = ReduceMax<keepdims = 0>(q, axis)
+      z = ReduceMax<keepdims = 0>(a, axis)
+    }""".replace("{", "{\n axis = Constant<value = int64[1] {1}>()", 1)
+    told = check(two, "--outputs-only", "--tolerance", "0", "--reduce", tmp_path / "part.onnx", status=3)
+    assert "(MatMul), in its output 'p'" in told
+    assert [n.op_type for n in onnx.load(tmp_path / "part.onnx").graph.node] == ["MatMul"]
+
+
+def test_keeps_what_is_fused(check, tmp_path):
+    # What a kernel keeps in float32 between float16 ops shows in the op behind, and in no op alone.
+    chain = "g (float16[n, 64] x) => (float16[n, 64] y) {\n a = Mul(x, x)\n b = Exp(a)\n y = Mul(b, a)\n}"
+    told = check(chain, "--tolerance", "0", "--reduce", tmp_path / "part.onnx", status=3)
+    assert "at node '#1 Exp' (Exp)" in told
+    assert [n.op_type for n in onnx.load(tmp_path / "part.onnx").graph.node] == ["Mul", "Exp"]
+    assert "are as -O0 has them" in check(chain)
+
+
+@pytest.mark.parametrize("folder", [False, True])
+def test_values_from_elsewhere(check, tmp_path, folder):
+    def store(values):
+        if not folder:
+            np.savez(tmp_path / "all.npz", **values)
+            return tmp_path / "all.npz"
+        (tmp_path / "all").mkdir(exist_ok=True)
+        for name, value in values.items():
+            np.save(tmp_path / f"all/{name}.npy", value)
+        return tmp_path / "all"
+
+    values = all_values(DENSE, dense_feeds())
+    told = check(DENSE, "--reference", store(values))
+    assert "2 outputs and 6 values" in told and "'x' float32 5x257" in told
+    values["m"] = values["m"].copy()
+    values["m"][3, 2] += 0.5
+    told = check(DENSE, "--reference", store(values), "--reduce", tmp_path / "part.onnx", status=3)
+    assert "at node '#4 Mul' (Mul), in its output 'm'" in told and ": 1 of 40 elements, by up to 0.5 (" in told
+    assert "at [3, 2]: " in told and "hewn at -O0 gives the same: no optimization makes the difference" in told
+    assert "the model's outputs do not differ" in told
+    part = onnx.load(tmp_path / "part.onnx").graph
+    assert [n.op_type for n in part.node if n.op_type != "Constant"] == ["Mul"]
+    assert "'m'" in check(tmp_path / "part.onnx", "--reference", tmp_path / "part.npz", status=3)
+
+
+def test_not_a_number_and_forms_are_told(check, tmp_path):
+    values = all_values(DENSE, dense_feeds())
+    values["r"] = values["r"].copy()
+    values["r"][0, 1] = np.nan
+    values["e"] = values["e"].astype(np.float64)
+    np.savez(tmp_path / "all.npz", **values)
+    told = check(DENSE, "--reference", tmp_path / "all.npz", "--verbose", status=3)
+    assert "'r'" in told and "1 of 40 elements, 1 of them NaN or infinite in one alone, at [0, 1]: " in told
+    assert re.search(r"^DIFFERS .*'e'", told, re.M) and re.search(r"^equal .*'m'", told, re.M)
+
+
+def test_weights_outside_of_the_messages(check, tmp_path):
+    # Large ones stay in the model's file, or in one beside it, for every part that is compiled.
+    weights = np.random.default_rng(0).uniform(-1, 1, (300, 40)).astype(np.float32)
+    model = onnx.parser.parse_model(
+        HEAD + "g (float[n, 300] x) => (float[n, 40] y) {\n a = MatMul(x, w)\n b = Tanh(a)\n y = Mul(b, b)\n}"
+    )
+    model.graph.initializer.append(onnx.numpy_helper.from_array(weights, "w"))
+    onnx.save(model, tmp_path / "inside.onnx")
+    onnx.save(model, tmp_path / "outside.onnx", save_as_external_data=True, location="outside.bin", size_threshold=0)
+    for name in "inside.onnx", "outside.onnx":
+        assert "3 values of 3 nodes are as -O0" in check(tmp_path / name)
+        part = tmp_path / "parts" / "part.onnx"
+        part.parent.mkdir(exist_ok=True)
+        told = check(tmp_path / name, "--tolerance", "0", "--reduce", part, status=3)
+        assert "'#0 MatMul'" in told
+        assert np.array_equal(onnx.numpy_helper.to_array(onnx.load(part).graph.initializer[0]), weights)
+
+
+def test_groups_by_memory(check):
+    chain = "g (float[512, 512] x) => (float[512, 512] y) {\n a = Exp(x)\n b = Neg(a)\n y = Tanh(b)\n}"
+    assert "3 values of 3 nodes" in check(chain, "--memory", "1")
+    told = check(chain.replace("512, 512", "1024, 512"), "--memory", "1", "--verbose")
+    assert "0 values of 3 nodes" in told and "3 that can't be outputs" in told
+    assert "'a': it has 2 MiB: --memory bounds what is held" in told
+
+
+def test_what_is_not_compared_is_said(check, tmp_path):
+    noise = "g (float[4] x) => (float[4] y) {\n n = RandomNormal<shape = [4]>()\n y = Add(x, n)\n}"
+    assert "1 output and 2 values" in check(noise)  # a new context begins anew
+    np.savez(tmp_path / "noise.npz", **{name: np.full(4, 9, np.float32) for name in "xny"})
+    told = check(noise, "--reference", tmp_path / "noise.npz")
+    assert "0 outputs and 0 values" in told and "2 random" in told
+    loop = """g (float[4] x, int64 trips) => (float[4] y) {
+      yes = Constant<value = bool {1}>()
+      y = Loop(trips, yes, x) <body = b (int64 i, bool c, float[4] v) => (bool d, float[4] u) {
+        d = Identity(c)
+        u = Mul(v, v)
+      }>
+    }"""
+    assert "values in the bodies of 1 node (If, Loop, Scan) are compared as its outputs" in check(loop)
+    words = "g (string[2] x) => (bool[2] y) {\n y = Equal(x, x)\n}"
+    assert "input 'x' is of strings" in check(words, opset=19, status=1)
+    assert "compiles" in check(words, "--compile-only", opset=19)
+
+
+def test_flags(check, tmp_path):
+    assert "--tolerance wants RELATIVE" in check(DENSE, "--tolerance", "much", status=2)
+    np.savez(tmp_path / "q.npz", q=np.zeros(3))
+    assert "the model has no input 'q'" in check(DENSE, "--input", tmp_path / "q.npz", status=1)
+    assert "q.npz has no value of the model" in check(DENSE, "--reference", tmp_path / "q.npz", status=1)
+    assert "can't write" in check(DENSE, "--reduce", "/nowhere/part.onnx", status=1)
+    assert "no inputs were found that a run takes" in check(
+        "g (float[a] x, float[7] z) => (float[7] y) {\n s = Shape(z)\n y = Reshape(x, s)\n}",
+        "--dim",
+        "a=3..5",
+        status=1,
+    )

@@ -1,0 +1,462 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// hewn check: whether a model compiles, and whether what was compiled computes what the model says.
+#include "lib/Support/OutputFile.h"
+#include "lib/Support/Printable.h"
+#include "tools/hewn/CheckInputs.h"
+#include "tools/hewn/CheckReport.h"
+#include "tools/hewn/CheckSearch.h"
+#include "tools/hewn/CommandLine.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
+#include <cmath>
+#include <unistd.h>
+
+namespace cl = llvm::cl;
+
+namespace hewn::tool {
+
+static cl::opt<std::string> model(cl::Positional, cl::Required, cl::value_desc("model.onnx"), cl::sub(checkCommand()));
+static cl::opt<bool> compileOnly("compile-only", cl::desc("Say only whether the model compiles; run nothing"),
+                                 cl::sub(checkCommand()));
+static cl::list<std::string> input("input", cl::value_desc("name=file.npy|file.npz"),
+                                   cl::desc("An input, or several from an .npz; others are drawn"),
+                                   cl::sub(checkCommand()));
+static cl::opt<unsigned> seed("seed", cl::init(0), cl::value_desc("number"), cl::desc("Draws other inputs"),
+                              cl::sub(checkCommand()));
+static cl::opt<std::string> reference("reference", cl::value_desc("file.npz|folder"),
+                                      cl::desc("Compare with these values (NAME.npy in a folder) instead of with -O0; "
+                                               "inputs are taken from there too"),
+                                      cl::sub(checkCommand()));
+static cl::opt<std::string>
+    bound("tolerance", cl::value_desc("relative[,absolute]"),
+          cl::desc("What an element may be off; else that goes by the type and by what rounding "
+                   "makes of the value"),
+          cl::sub(checkCommand()));
+static cl::opt<bool> outputsOnly("outputs-only", cl::desc("Compare the model's outputs and not every node's"),
+                                 cl::sub(checkCommand()));
+static cl::opt<bool> verbose("verbose", cl::desc("List every value that was compared"), cl::sub(checkCommand()));
+static cl::opt<std::string> reduced("reduce", cl::value_desc("file.onnx"),
+                                    cl::desc("Write the smallest part that differs there, and its inputs beside it"),
+                                    cl::sub(checkCommand()));
+static cl::opt<int, false, CountParser> memory("memory", cl::init(1024), cl::value_desc("MiB"),
+                                               cl::desc("How much of the values is held at once; 1024 unless told"),
+                                               cl::sub(checkCommand()));
+
+namespace {
+
+/// What the command line said: the linker, which compiling a model ends with, resets all flags of the process.
+struct Said {
+  CompileFlags flags = compileFlags();
+  std::string path = model, from = reference, bound = tool::bound, reduced = tool::reduced;
+  std::vector<std::string> inputs = input;
+  bool compileOnly = tool::compileOnly, outputsOnly = tool::outputsOnly, verbose = tool::verbose;
+  unsigned seed = tool::seed;
+  int64_t memory = int64_t(tool::memory) << 20;
+};
+
+enum Status { Fine = 0, Failed = 1, Wrong = 2, Differs = 3 };
+
+int complain(const std::string &why) {
+  llvm::errs() << "error: " << why << "\n";
+  return Failed;
+}
+
+/// What goes on, on a terminal.
+void tell(const std::string &what) {
+  if (isatty(STDERR_FILENO))
+    llvm::errs() << "\r\033[K" << (what.empty() ? "" : "hewn: " + what + " ...");
+}
+
+bool parseTolerance(llvm::StringRef text, Tolerance &tolerance) {
+  auto [relative, absolute] = text.split(',');
+  double r = 0, a = 0;
+  if (relative.getAsDouble(r) || r < 0 || (text.contains(',') && (absolute.getAsDouble(a) || a < 0)))
+    return false;
+  tolerance.relative = r;
+  tolerance.absolute = a;
+  return true;
+}
+
+class Checker {
+public:
+  Checker(const Said &said, std::unique_ptr<Loaded> artifact, std::unique_ptr<ModelGraph> graph,
+          const Tolerance &tolerance, Values given)
+      : said(said), artifact(std::move(artifact)), graph(std::move(graph)), given(std::move(given)),
+        parts(*this->graph, said.flags, tolerance, said.from.empty() ? nullptr : &this->given, said.seed) {
+    found.path = said.path;
+    found.against = said.from.empty() ? "-O0" : said.from;
+    found.given = said.from.empty() ? nullptr : &this->given;
+    found.outputsOnly = said.outputsOnly;
+  }
+
+  int run(const std::vector<std::pair<std::string, Array>> &arrays);
+
+private:
+  int prepare(const std::vector<std::pair<std::string, Array>> &arrays);
+  bool compareOutputs();
+  bool draw();
+  std::unique_ptr<Loaded> expose(const Names &names, Names &good);
+  bool exposeAll(bool all);
+  bool compareGroup(const Names &group);
+  bool compareAll();
+  bool take(std::optional<Judgement> judgement, const std::string &problem, Judgement &into);
+  std::vector<Names> groups() const;
+  bool reduce(const std::optional<Window> &window);
+  std::optional<Window> findWindow(bool narrow);
+
+  const Said &said;
+  std::unique_ptr<Loaded> artifact;
+  std::unique_ptr<ModelGraph> graph;
+  Values given;
+  Parts parts;
+
+  std::unique_ptr<Loaded> reference; // of all values
+  Values inputs, results;            // of the artifact
+  std::map<std::string, int64_t> bytes;
+  Findings found;
+};
+
+int Checker::prepare(const std::vector<std::pair<std::string, Array>> &arrays) {
+  const hewn_model &made = artifact->model();
+  parts.learn(*artifact);
+  for (int i = 0; i < made.num_inputs; ++i)
+    if (!parts.info(made.inputs[i].name)->isTensor)
+      return complain("input " + quoted(made.inputs[i].name) +
+                      " is of strings, a sequence or an optional value, which can't be drawn or read: nothing was "
+                      "compared; --compile-only leaves that out");
+  for (auto &[name, array] : arrays) {
+    if (artifact->inputNamed(name) < 0)
+      return complain("the model has no input " + quoted(name));
+    inputs[name] = array;
+  }
+  for (int i = 0; i < made.num_inputs; ++i)
+    if (auto found = given.find(made.inputs[i].name); found != given.end())
+      inputs.insert(*found);
+  for (const std::string &name : graph->outputs())
+    if (parts.info(name) && parts.info(name)->isTensor && !llvm::is_contained(found.outputs, name))
+      found.outputs.push_back(name);
+  if (found.outputs.empty())
+    return complain("no output is a tensor of numbers: nothing was compared");
+
+  if (!exposeAll(/*all=*/!said.outputsOnly))
+    return Failed;
+  return draw() ? Fine : Failed;
+}
+
+/// Inputs that the reference takes, and what it gives for them: all values at once where memory is for them, else the outputs.
+bool Checker::draw() {
+  tell("the reference");
+  std::string problem;
+  std::unique_ptr<Loaded> plain;
+  auto choose = [&](const Values &inputs) -> Loaded * {
+    int64_t left = said.memory;
+    bytes = outputBytes(*reference, inputs);
+    for (auto &[name, size] : bytes)
+      left -= std::min(size, said.memory);
+    if (left >= 0)
+      return reference.get();
+    if (!plain)
+      plain = parts.compile(parts.whole(found.outputs), /*naive=*/true, 0, problem);
+    return plain.get();
+  };
+  Values wanted;
+  if (!drawInputs(parts, artifact->model(), choose, said.seed, inputs, wanted, problem)) {
+    complain("no inputs were found that a run takes; the first refusal: " + problem +
+             "\nnote: --input gives inputs, --dim the sizes of dims");
+    return false;
+  }
+  reference.reset();
+  parts.know(inputs);
+  parts.know(std::move(wanted));
+  return true;
+}
+
+bool Checker::take(std::optional<Judgement> judgement, const std::string &problem, Judgement &into) {
+  if (!judgement) {
+    complain(problem);
+    return false;
+  }
+  into.found.merge(judgement->found);
+  into.random.merge(judgement->random);
+  into.asNaive.merge(judgement->asNaive);
+  return true;
+}
+
+bool Checker::compareOutputs() {
+  tell("the outputs");
+  hewn_status status = parts.run(*artifact, inputs, 0, results);
+  if (status.code != HEWN_OK) {
+    complain("a run is refused that the reference takes: " + std::string(status.message));
+    return false;
+  }
+  std::string problem;
+  artifact.reset();
+  return take(parts.judge(parts.whole(found.outputs), inputs, results, problem), problem, found.ofOutputs);
+}
+
+/// Those of `names` that can be outputs: what can't be is found by halving. The program of all, where there is one.
+std::unique_ptr<Loaded> Checker::expose(const Names &names, Names &good) {
+  std::string problem;
+  std::unique_ptr<Loaded> loaded = parts.compile(parts.whole(names), /*naive=*/true, 0, problem);
+  if (loaded) {
+    good.insert(good.end(), names.begin(), names.end());
+  } else if (names.size() == 1) {
+    found.refused[names.front()] = problem;
+  } else {
+    auto middle = names.begin() + std::ptrdiff_t(names.size() / 2);
+    expose({names.begin(), middle}, good);
+    expose({middle, names.end()}, good);
+  }
+  return loaded;
+}
+
+/// Compiles the reference with the model's outputs, or all values, as outputs.
+bool Checker::exposeAll(bool all) {
+  tell("the reference of " + counted(graph->nodes().size(), "node"));
+  Names names = found.outputs, good;
+  for (const ModelGraph::Node &node : graph->nodes())
+    for (const std::string &value : node.outputs)
+      if (all && !graph->isConstant(value) && !llvm::is_contained(found.outputs, value))
+        names.push_back(value);
+  reference = expose(names, good);
+  for (const std::string &name : found.outputs)
+    if (auto why = found.refused.find(name); why != found.refused.end()) {
+      complain("the reference can't be compiled: " + why->second);
+      return false;
+    }
+  std::string problem;
+  if (!reference)
+    reference = parts.compile(parts.whole(good), /*naive=*/true, 0, problem);
+  if (!reference) {
+    complain("the reference can't be compiled: " + problem);
+    return false;
+  }
+  parts.learn(*reference);
+  llvm::StringSet<> exposed;
+  for (const std::string &name : good)
+    exposed.insert(name);
+  for (const ModelGraph::Node &node : graph->nodes())
+    for (const std::string &value : node.outputs)
+      if (exposed.contains(value) && !graph->isConstant(value) && parts.info(value)->isTensor &&
+          (said.from.empty() || given.count(value)))
+        found.values.push_back(value);
+  return true;
+}
+
+/// Values next to each other, as many at once as memory is for.
+std::vector<Names> Checker::groups() const {
+  std::vector<Names> list;
+  int64_t sum = 0;
+  for (const std::string &name : found.values) {
+    int64_t size = bytes.at(name);
+    if (list.empty() || size > said.memory - sum) {
+      list.push_back({});
+      sum = 0;
+    }
+    list.back().push_back(name);
+    sum = std::min(sum + size, said.memory);
+  }
+  return list;
+}
+
+bool Checker::compareGroup(const Names &group) {
+  std::string problem;
+  ModelGraph::Part part = parts.whole(group);
+  Values got;
+  std::unique_ptr<Loaded> optimized = parts.compile(part, /*naive=*/false, 0, problem);
+  if (!optimized)
+    return take(std::nullopt, problem, found.ofValues);
+  hewn_status status = parts.run(*optimized, inputs, 0, got);
+  if (status.code != HEWN_OK)
+    return take(std::nullopt, status.message, found.ofValues);
+  optimized.reset();
+  return take(parts.judge(part, inputs, got, problem), problem, found.ofValues);
+}
+
+bool Checker::compareAll() {
+  tell("the values of " + counted(graph->nodes().size(), "node"));
+  llvm::erase_if(found.values, [&](const std::string &name) {
+    if (bytes.at(name) <= said.memory)
+      return false;
+    found.refused[name] = "it has " + std::to_string(bytes[name] >> 20) + " MiB: --memory bounds what is held";
+    return true;
+  });
+  const std::vector<Names> all = groups();
+  parts.keepAll(all.size() == 1);
+  for (const Names &group : all)
+    if (!compareGroup(group))
+      return false;
+  return true;
+}
+
+std::optional<Window> Checker::findWindow(bool narrow) {
+  Search search(parts);
+  if (said.outputsOnly) { // what forms the nodes' values have was of no interest before
+    if (!exposeAll(/*all=*/true))
+      return std::nullopt;
+    reference.reset();
+    found.values.clear();
+  }
+  if (std::string name = found.ofValues.first(found.values); !name.empty())
+    if (std::optional<Window> window = search.all({name})) { // else it is seen among others alone
+      if (narrow)
+        search.dropBegin(*window);
+      return window;
+    }
+  Names differing;
+  for (auto &[name, difference] : found.ofOutputs.found)
+    if (difference.kind == Difference::Kind::Differs && graph->maker(name) >= 0)
+      differing.push_back(name);
+  std::optional<Window> window = search.all(differing);
+  if (window)
+    search.dropEnd(*window);
+  if (window && narrow)
+    search.dropBegin(*window);
+  return window;
+}
+
+/// Writes what was found, after a look whether it differs as it is written.
+bool Checker::reduce(const std::optional<Window> &window) {
+  std::string written, problem;
+  if (!window)
+    return complain("no part of the model differs by itself: nothing was written") == Fine;
+  ModelGraph::Part part = parts.cut(window->nodes, window->outputs);
+  Values feeds;
+  if (!graph->serialize(part, /*whole=*/true, nullptr, written, problem) || !parts.feedsOf(part, feeds, problem))
+    return complain(problem) == Fine;
+  std::optional<Judgement> judgement = parts.judgeWritten(part, written, feeds, problem);
+  if (!judgement || !judgement->differs())
+    return complain("what differs in the model does not in a file of its own: nothing was written" +
+                    (problem.empty() ? "" : "; " + problem)) == Fine;
+  std::vector<std::pair<std::string, Array>> arrays;
+  for (const ModelGraph::Feed &feed : part.feeds)
+    arrays.push_back({feed.name, feeds.at(feed.name)});
+  if (!said.from.empty())
+    for (const std::string &name : part.outputs)
+      arrays.push_back({name, given.at(name)});
+  llvm::SmallString<128> beside(said.reduced);
+  llvm::sys::path::replace_extension(beside, ".npz");
+  if (llvm::Error error = writeFile(said.reduced, written))
+    problem = llvm::toString(std::move(error));
+  if (!problem.empty() || !writeNpz(beside.str().str(), arrays, problem))
+    return complain(problem) == Fine;
+  llvm::outs() << "wrote " << part.nodes.size() << " of " << counted(graph->nodes().size(), "node")
+               << ", which differ by themselves: hewn check " << said.reduced
+               << (said.from.empty() ? " --input " : " --reference ") << beside;
+  if (!said.bound.empty())
+    llvm::outs() << " --tolerance " << said.bound;
+  llvm::outs() << "\n";
+  return true;
+}
+
+int Checker::run(const std::vector<std::pair<std::string, Array>> &arrays) {
+  int status = prepare(arrays);
+  if (status == Fine && !(compareOutputs() && (said.outputsOnly || compareAll())))
+    status = Failed;
+  if (status != Fine) {
+    tell("");
+    return status;
+  }
+  bool valuesDiffer = found.ofValues.differs(), differs = valuesDiffer || found.ofOutputs.differs();
+  std::optional<Window> window;
+  if (differs && (!valuesDiffer || !said.reduced.empty())) {
+    tell("the smallest part that differs");
+    window = findWindow(/*narrow=*/!said.reduced.empty());
+  }
+  tell("");
+  Report report(*graph, parts, found);
+  if (said.verbose)
+    report.listValues();
+  if (differs)
+    report.difference(window);
+  else
+    report.allEqual();
+  report.inputs(inputs, said.seed);
+  report.notCompared(said.verbose);
+  if (differs && !said.reduced.empty() && !reduce(window))
+    return Failed;
+  return differs ? Differs : Fine;
+}
+
+/// Values from elsewhere: all of an .npz, or the .npy files of a folder that are named as values are. Names of values may hold
+/// slashes, of files none.
+bool readReference(const std::string &from, const ModelGraph &graph, Values &given) {
+  std::string problem;
+  if (!llvm::sys::fs::is_directory(from)) {
+    std::vector<std::pair<std::string, Array>> arrays;
+    if (!readNpz(from, arrays, problem))
+      return complain(problem), false;
+    for (auto &[name, array] : arrays)
+      given[name] = std::move(array);
+  } else {
+    Names names(graph.inputs());
+    for (const ModelGraph::Node &node : graph.nodes())
+      llvm::append_range(names, node.outputs);
+    for (const std::string &name : names) {
+      std::string file = name;
+      std::replace(file.begin(), file.end(), '/', '_');
+      file = from + "/" + file + ".npy";
+      if (llvm::sys::fs::exists(file) && !readNpy(file, given[name], problem))
+        return complain(problem), false;
+    }
+  }
+  if (llvm::none_of(given, [&](const auto &one) { return graph.maker(one.first) >= 0; }))
+    return complain(from + " has no value of the model, by the names of its nodes' outputs"), false;
+  return true;
+}
+
+} // namespace
+
+static int checkValues(const Said &said, const Tolerance &tolerance) {
+  std::vector<std::pair<std::string, Array>> arrays;
+  if (!readArrays(said.inputs, arrays))
+    return Failed;
+  // All that stands in the way, of flags and of nodes, is the compiler's to tell.
+  CompileJob job;
+  job.path = said.path;
+  job.name = "model";
+  std::unique_ptr<Loaded> artifact = Loaded::compile(job, said.flags, nullptr);
+  if (!artifact)
+    return Failed;
+  Diagnostics diagnostics;
+  std::unique_ptr<ModelGraph> graph = ModelGraph::load(said.path, diagnostics);
+  diagnostics.print(llvm::errs());
+  Values given;
+  if (!graph || (!said.from.empty() && !readReference(said.from, *graph, given)))
+    return Failed;
+  return Checker(said, std::move(artifact), std::move(graph), tolerance, std::move(given)).run(arrays);
+}
+
+int checkMain() {
+  const Said said;
+  Tolerance tolerance;
+  if (!said.bound.empty() && !parseTolerance(said.bound, tolerance)) {
+    llvm::errs() << "error: --tolerance wants RELATIVE or RELATIVE,ABSOLUTE, not '" << said.bound << "'\n";
+    return Wrong;
+  }
+  tolerance.productStep = std::ldexp(1, said.flags.precision == "medium" ? -7
+                                        : said.flags.precision == "high" ? -15
+                                                                         : -23);
+  if (!said.reduced.empty())
+    if (std::string why = whyNotWritable(said.reduced); !why.empty())
+      return complain("can't write '" + said.reduced + "': " + why);
+  bool isText = llvm::sys::path::extension(said.path) == ".mlir";
+  if (!said.compileOnly && !isText)
+    return checkValues(said, tolerance);
+  CompileJob job;
+  job.path = said.path;
+  job.stage = "plan";
+  std::string text;
+  if (!compileModel(job, said.flags, &text))
+    return Failed;
+  llvm::outs() << said.path << ": compiles" << (isText ? "; values are compared of ONNX models alone" : "") << "\n";
+  return Fine;
+}
+
+} // namespace hewn::tool

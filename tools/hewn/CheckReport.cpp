@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/hewn/CheckReport.h"
+#include "lib/Support/Printable.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace hewn::tool {
+
+std::string quoted(const std::string &name) { return "'" + printable(name) + "'"; }
+
+std::string counted(size_t count, const std::string &what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+std::string Report::nodeOf(const std::string &value) const {
+  int maker = graph.maker(value);
+  if (maker < 0)
+    return "no node";
+  const ModelGraph::Node &node = graph.nodes()[size_t(maker)];
+  return "node " + quoted(node.name) + " (" + printable(node.op) + ")";
+}
+
+std::string Report::valueText(const std::string &value) const {
+  const ValueInfo *info = parts.info(value);
+  std::string text = quoted(value);
+  if (info)
+    text += " " + typeText(info->type) + "[" + llvm::join(info->dims, ", ") + "]";
+  return text;
+}
+
+void Report::listValues() const {
+  llvm::outs() << llvm::format("%-10s %10s %10s  %s\n", "", "error", "share", "value, node");
+  auto line = [&](const std::string &name, const Difference &found, const char *how) {
+    const char *kinds[] = {"equal", "rounding", "DIFFERS"};
+    llvm::outs() << llvm::format("%-10s %10.3g %10.2g  ", kinds[int(found.kind)], found.largest, found.share)
+                 << valueText(name) << ", " << nodeOf(name) << how << "\n";
+  };
+  for (const std::string &name : findings.values)
+    if (auto found = findings.ofValues.found.find(name); found != findings.ofValues.found.end())
+      line(name, found->second, "");
+  for (const std::string &name : findings.outputs)
+    if (auto found = findings.ofOutputs.found.find(name); found != findings.ofOutputs.found.end())
+      line(name, found->second, ", as output of the whole model");
+}
+
+void Report::inputs(const Values &inputs, uint64_t seed) const {
+  llvm::outs() << "inputs:";
+  const char *comma = " ";
+  for (auto &[name, array] : inputs) {
+    llvm::outs() << comma << quoted(name) << " " << typeText(array.type) << " " << shapeText(array);
+    comma = ", ";
+  }
+  llvm::outs() << (inputs.empty() ? " none" : "") << "; seed " << seed << "\n";
+}
+
+void Report::notCompared(bool verbose) const {
+  size_t constants = 0, bodies = 0, others = 0, lacking = 0;
+  for (const ModelGraph::Node &node : graph.nodes()) {
+    bodies += node.domain.empty() && llvm::is_contained({"If", "Loop", "Scan"}, node.op);
+    for (const std::string &value : node.outputs) {
+      constants += graph.isConstant(value);
+      others += parts.info(value) && !parts.info(value)->isTensor;
+      lacking += findings.given && !graph.isConstant(value) && !findings.given->count(value);
+    }
+  }
+  std::vector<std::string> told;
+  auto add = [&](size_t count, const char *what) {
+    if (count)
+      told.push_back(std::to_string(count) + " " + what);
+  };
+  if (!findings.outputsOnly && constants)
+    told.push_back(counted(constants, "constant"));
+  add(others, "of strings, sequences or optional values");
+  std::set<std::string> random = findings.ofValues.random;
+  random.insert(findings.ofOutputs.random.begin(), findings.ofOutputs.random.end());
+  add(random.size(), "random");
+  add(lacking, "that the reference lacks");
+  add(findings.refused.size(), "that can't be outputs");
+  if (!told.empty())
+    llvm::outs() << "values not compared: " << llvm::join(told, ", ") << "\n";
+  if (bodies)
+    llvm::outs() << "values in the bodies of " << counted(bodies, "node") << " (If, Loop, Scan) are compared as "
+                 << (bodies == 1 ? "its" : "their") << " outputs\n";
+  for (auto &[name, why] : findings.refused)
+    if (verbose)
+      llvm::outs() << "  " << quoted(name) << ": " << printable(why) << "\n";
+}
+
+void Report::allEqual() const {
+  size_t rounding = 0;
+  std::pair<double, std::string> worst;
+  for (const Judgement *one : {&findings.ofOutputs, &findings.ofValues})
+    for (auto &[value, found] : one->found) {
+      rounding += found.kind == Difference::Kind::Rounding;
+      if (found.kind == Difference::Kind::None && found.share > worst.first)
+        worst = {found.share, value};
+    }
+  llvm::outs() << findings.path << ": " << counted(findings.ofOutputs.found.size(), "output");
+  if (!findings.outputsOnly)
+    llvm::outs() << " and " << counted(findings.ofValues.found.size(), "value") << " of "
+                 << counted(graph.nodes().size(), "node");
+  llvm::outs() << " are as " << findings.against << " has them";
+  if (!worst.second.empty())
+    llvm::outs() << llvm::format("; the largest error is %.2g of the largest element, in ", worst.first)
+                 << quoted(worst.second) << ", " << nodeOf(worst.second);
+  llvm::outs() << "\n";
+  if (rounding)
+    llvm::outs() << "in " << rounding << " of them rounding decides: they move as far when what they are computed from "
+                 << "moves by some steps of its type\n";
+}
+
+void Report::difference(const std::optional<Window> &window) const {
+  bool valuesDiffer = findings.ofValues.differs();
+  const Judgement *shown = valuesDiffer ? &findings.ofValues : &findings.ofOutputs;
+  std::string first = shown->first(valuesDiffer ? findings.values : findings.outputs);
+  if (!valuesDiffer && window) {
+    shown = &window->judgement;
+    first = window->outputs.front();
+  }
+  llvm::outs() << findings.path << ": differs from " << findings.against << " at " << nodeOf(first)
+               << ", in its output " << valueText(first) << ": " << describe(shown->found.at(first)) << "\n";
+  if (!valuesDiffer && !findings.outputsOnly)
+    llvm::outs() << (window ? "it does not differ where every value is an output: what is fused with it makes the "
+                              "difference\n"
+                            : "no value differs where every one is an output, and no part of the model by itself\n");
+  if (valuesDiffer && !findings.ofOutputs.differs())
+    llvm::outs() << "the model's outputs do not differ\n";
+  size_t more = llvm::count_if(shown->found, [&](const auto &one) {
+    return one.second.kind == Difference::Kind::Differs && one.first != first;
+  });
+  if (more)
+    llvm::outs() << counted(more, "other value") << (more == 1 ? " differs" : " differ")
+                 << " too: --verbose lists all\n";
+  auto naive = shown->asNaive.find(first);
+  if (naive != shown->asNaive.end())
+    llvm::outs() << (naive->second ? "hewn at -O0 gives the same: no optimization makes the difference\n"
+                                   : "hewn at -O0 gives something else: an optimization may make the difference\n");
+}
+
+} // namespace hewn::tool
