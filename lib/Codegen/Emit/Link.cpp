@@ -80,46 +80,53 @@ static Expected<std::string> makeStub(StringRef name, const ScratchFolder &scrat
 }
 
 namespace {
-/// An archive and the file that it points into.
-struct OpenArchive {
+/// A file, and the archive or object in it, which points into the file.
+template <typename Binary> struct Opened {
   std::unique_ptr<MemoryBuffer> buffer;
-  std::unique_ptr<object::Archive> archive;
+  std::unique_ptr<Binary> binary;
 
-  static Expected<OpenArchive> open(const std::string &path) {
+  static Expected<Opened> open(const std::string &path) {
     auto buffer = MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
     if (!buffer)
       return createStringError("can't read " + path + ": " + buffer.getError().message());
-    Expected<std::unique_ptr<object::Archive>> archive = object::Archive::create(**buffer);
-    if (!archive)
-      return archive.takeError();
-    return OpenArchive{std::move(*buffer), std::move(*archive)};
-  }
-
-  Expected<bool> defines(StringRef symbol) const {
-    Expected<std::optional<object::Archive::Child>> member = archive->findSym(symbol);
-    if (!member)
-      return member.takeError();
-    return member->has_value();
+    Expected<std::unique_ptr<object::Binary>> made = object::createBinary(**buffer);
+    if (!made)
+      return createStringError(path + ": " + toString(made.takeError()));
+    auto *binary = dyn_cast<Binary>(made->get());
+    if (!binary)
+      return createStringError(path + " is not what the linker takes");
+    (void)made->release();
+    return Opened{std::move(*buffer), std::unique_ptr<Binary>(binary)};
   }
 };
+using OpenArchive = Opened<object::Archive>;
+using OpenObject = Opened<object::ELFObjectFileBase>;
 } // namespace
 
-/// The parts of the runtime that an object calls.
-static Error collectParts(const std::string &path, StringSet<> &parts) {
-  auto buffer = MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
-  if (!buffer)
-    return createStringError("can't read " + path + ": " + buffer.getError().message());
-  Expected<std::unique_ptr<object::ObjectFile>> object = object::ObjectFile::createObjectFile(**buffer);
-  if (!object)
-    return object.takeError();
-  for (const object::SymbolRef &symbol : (*object)->symbols()) {
+/// Each symbol's name, and its flags of object::SymbolRef.
+template <typename Symbols>
+static Error visitSymbols(Symbols &&symbols, function_ref<void(StringRef, uint32_t)> visit) {
+  for (const object::SymbolRef &symbol : symbols) {
+    Expected<uint32_t> flags = symbol.getFlags();
+    if (!flags)
+      return flags.takeError();
     Expected<StringRef> name = symbol.getName();
     if (!name)
       return name.takeError();
-    if (name->starts_with("hewn_part_"))
-      parts.insert(*name);
+    visit(*name, *flags);
   }
   return Error::success();
+}
+
+/// The parts of the runtime that an object calls.
+static Error collectParts(const std::string &path, StringSet<> &parts) {
+  Expected<OpenObject> object = OpenObject::open(path);
+  if (!object)
+    return object.takeError();
+  return visitSymbols(object->binary->symbols(), [&](StringRef name, uint32_t) {
+    if (name.starts_with("hewn_part_"))
+      parts.insert(name);
+  });
 }
 
 Error chooseParts(LinkJob &job) {
@@ -138,10 +145,10 @@ Error chooseParts(LinkJob &job) {
     bool isNeeded = false;
     SmallVector<std::string> found;
     for (StringRef part : parts.keys()) {
-      Expected<bool> has = archive->defines(part);
-      if (!has)
-        return has.takeError();
-      if (*has)
+      Expected<std::optional<object::Archive::Child>> member = archive->binary->findSym(part);
+      if (!member)
+        return member.takeError();
+      if (*member)
         found.push_back(part.str());
     }
     for (const std::string &part : found)
@@ -156,25 +163,6 @@ Error chooseParts(LinkJob &job) {
 }
 
 namespace {
-/// A file and what is in it.
-struct OpenObject {
-  std::unique_ptr<MemoryBuffer> buffer;
-  std::unique_ptr<object::ObjectFile> object;
-
-  static Expected<OpenObject> open(const std::string &path) {
-    auto buffer = MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
-    if (!buffer)
-      return createStringError("can't read " + path + ": " + buffer.getError().message());
-    Expected<std::unique_ptr<object::ObjectFile>> object = object::ObjectFile::createObjectFile(**buffer);
-    if (!object)
-      return createStringError(path + ": " + toString(object.takeError()));
-    return OpenObject{std::move(*buffer), std::move(*object)};
-  }
-
-  /// What loaders see of a shared library.
-  auto symbols() const { return cast<object::ELFObjectFileBase>(object.get())->getDynamicSymbolIterators(); }
-};
-
 /// C's library of this machine: it stands for those of others.
 class CLibrary {
 public:
@@ -210,33 +198,23 @@ static Error checkWanted(const std::string &library, const LinkJob &job) {
     Expected<OpenObject> open = OpenObject::open(path);
     if (!open)
       return open.takeError();
-    for (const object::SymbolRef &symbol : open->symbols()) {
-      Expected<uint32_t> flags = symbol.getFlags();
-      if (!flags)
-        return flags.takeError();
-      Expected<StringRef> name = symbol.getName();
-      if (!name)
-        return name.takeError();
-      if (!(*flags & object::SymbolRef::SF_Undefined))
-        there.insert(*name);
-    }
+    if (Error error = visitSymbols(open->binary->getDynamicSymbolIterators(), [&](StringRef name, uint32_t flags) {
+          if (!(flags & object::SymbolRef::SF_Undefined))
+            there.insert(name);
+        }))
+      return error;
   }
   Expected<OpenObject> open = OpenObject::open(library);
   if (!open)
     return open.takeError();
   CLibrary known;
   SmallVector<std::string> missing;
-  for (const object::SymbolRef &symbol : open->symbols()) {
-    Expected<uint32_t> flags = symbol.getFlags();
-    if (!flags)
-      return flags.takeError();
-    Expected<StringRef> name = symbol.getName();
-    if (!name)
-      return name.takeError();
-    bool isWanted = (*flags & object::SymbolRef::SF_Undefined) && !(*flags & object::SymbolRef::SF_Weak);
-    if (isWanted && !name->empty() && !there.contains(*name) && !known.has(name->str()))
-      missing.push_back("'" + name->str() + "'");
-  }
+  if (Error error = visitSymbols(open->binary->getDynamicSymbolIterators(), [&](StringRef name, uint32_t flags) {
+        bool isWanted = (flags & object::SymbolRef::SF_Undefined) && !(flags & object::SymbolRef::SF_Weak);
+        if (isWanted && !name.empty() && !there.contains(name) && !known.has(name.str()))
+          missing.push_back("'" + name.str() + "'");
+      }))
+    return error;
   if (missing.empty())
     return Error::success();
   llvm::sort(missing);
@@ -343,7 +321,7 @@ Error writeArchive(const LinkJob &job, OutputFile &output, const ScratchFolder &
       return archive.takeError();
     open.push_back(std::move(*archive));
     Error error = Error::success();
-    for (const object::Archive::Child &child : open.back().archive->children(error)) {
+    for (const object::Archive::Child &child : open.back().binary->children(error)) {
       Expected<NewArchiveMember> member = NewArchiveMember::getOldMember(child, /*Deterministic=*/true);
       if (!member)
         return member.takeError();

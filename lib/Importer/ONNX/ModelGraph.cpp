@@ -42,11 +42,7 @@ std::unique_ptr<ModelGraph> ModelGraph::load(const std::string &path, Diagnostic
 
 void ModelGraph::order() {
   const onnx::GraphProto &graph = loaded->proto.graph();
-  llvm::StringSet<> initialized;
-  for (const onnx::TensorProto &tensor : graph.initializer())
-    initialized.insert(tensor.name());
-  for (const onnx::SparseTensorProto &tensor : graph.sparse_initializer())
-    initialized.insert(tensor.values().name());
+  llvm::StringSet<> initialized = initializedNames(graph);
   for (const onnx::ValueInfoProto &input : graph.input())
     if (!initialized.contains(input.name()))
       inputNames.push_back(input.name());

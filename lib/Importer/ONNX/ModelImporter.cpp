@@ -5,6 +5,7 @@
 
 #include "dialects/Graph/List/List.h"
 #include "dialects/Graph/Text/Text.h"
+#include "lib/Importer/ONNX/NodeOrder.h"
 #include "lib/Importer/ONNX/OnnxTypes.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/StringExtras.h"
@@ -243,11 +244,7 @@ std::optional<graph::TensorShape> ModelImporter::inputShape(const onnx::ValueInf
 
 bool ModelImporter::importInputs(Frame &frame) {
   const onnx::GraphProto &graph = model->graph();
-  llvm::StringSet<> initialized;
-  for (const onnx::TensorProto &tensor : graph.initializer())
-    initialized.insert(tensor.name());
-  for (const onnx::SparseTensorProto &tensor : graph.sparse_initializer())
-    initialized.insert(tensor.values().name());
+  llvm::StringSet<> initialized = initializedNames(graph);
   // Names first: an anonymous dim must not take the name of a later input's.
   for (const onnx::ValueInfoProto &input : graph.input())
     for (const auto &dim : input.type().tensor_type().shape().dim())

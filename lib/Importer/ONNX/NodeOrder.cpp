@@ -3,7 +3,6 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
-#include "llvm/ADT/StringSet.h"
 #include <queue>
 
 using llvm::ArrayRef;
@@ -11,6 +10,15 @@ using llvm::SmallVector;
 using llvm::StringRef;
 
 namespace hewn::importer {
+
+llvm::StringSet<> initializedNames(const onnx::GraphProto &graph) {
+  llvm::StringSet<> names;
+  for (const onnx::TensorProto &tensor : graph.initializer())
+    names.insert(tensor.name());
+  for (const onnx::SparseTensorProto &tensor : graph.sparse_initializer())
+    names.insert(tensor.values().name());
+  return names;
+}
 
 void namesRead(const onnx::NodeProto &node, llvm::function_ref<void(StringRef)> visit) {
   for (const std::string &name : node.input())

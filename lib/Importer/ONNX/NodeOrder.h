@@ -8,12 +8,16 @@
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/ADT/StringSet.h"
 #include <onnx/onnx_pb.h>
 #include <vector>
 
 namespace hewn::importer {
 
 using Nodes = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
+
+/// Names of values that the graph has constants for: inputs of these names are not fed.
+llvm::StringSet<> initializedNames(const onnx::GraphProto &graph);
 
 /// Names that a node reads, those that its subgraphs read from outside included.
 void namesRead(const onnx::NodeProto &node, llvm::function_ref<void(llvm::StringRef)> visit);
