@@ -7,7 +7,7 @@
 /// includes this: applications and generated code see an opaque pointer.
 
 #include "hewn/services.h"
-#include "pool.h"
+#include "threads/pool.h"
 
 #define HEWN_MESSAGE_BYTES 512
 #define HEWN_ALIGNMENT 64

@@ -7,7 +7,7 @@
 #endif
 
 #include "context.h"
-#include "futex.h"
+#include "threads/futex.h"
 
 #include <dlfcn.h>
 #include <errno.h>

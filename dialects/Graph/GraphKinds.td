@@ -6,7 +6,7 @@
 #define HEWN_GRAPH_KINDS
 
 include "dialects/Graph/GraphBase.td"
-include "dialects/Graph/Analysis/Requirements.td"
+include "dialects/Graph/Analysis/Requirements/Requirements.td"
 
 // Builders/Discontinuous.h
 def Discontinuous : NativeOpTrait<"Discontinuous"> { let cppNamespace = "::hewn::graph"; }

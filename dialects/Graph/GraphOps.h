@@ -4,7 +4,7 @@
 #ifndef HEWN_DIALECTS_GRAPH_GRAPHOPS_H
 #define HEWN_DIALECTS_GRAPH_GRAPHOPS_H
 
-#include "dialects/Graph/Analysis/Requirements.h"
+#include "dialects/Graph/Analysis/Requirements/Requirements.h"
 #include "dialects/Graph/Builders/Discontinuous.h"
 #include "dialects/Graph/Graph.h"
 

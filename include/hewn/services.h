@@ -315,7 +315,7 @@ HEWN_RT hewn_part_fn hewn_part_textsplit;
 HEWN_RT hewn_part_fn hewn_part_textnormalize;
 
 /// Sequences and optional values are addresses as well (int64 of rank 0), of
-/// what runtime/list.h says; 0 is an empty one.
+/// what runtime/handles/list.h says; 0 is an empty one.
 
 /// ListMake(elements...) -> list. params: text (they hold strings).
 HEWN_RT hewn_part_fn hewn_part_listmake;

@@ -5,7 +5,7 @@
 #endif
 
 #include "cuda/state.h"
-#include "futex.h"
+#include "threads/futex.h"
 
 #include <string.h>
 

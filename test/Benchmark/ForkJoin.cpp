@@ -3,7 +3,7 @@
 // What it costs to share work between two threads and to join: microseconds beyond half of what one thread takes for it, by
 // percentile.
 extern "C" {
-#include "runtime/pool.h"
+#include "runtime/threads/pool.h"
 }
 
 #include <algorithm>

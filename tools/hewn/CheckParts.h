@@ -4,7 +4,7 @@
 #ifndef HEWN_TOOLS_HEWN_CHECKPARTS_H
 #define HEWN_TOOLS_HEWN_CHECKPARTS_H
 
-#include "lib/Importer/ONNX/ModelGraph.h"
+#include "lib/Importer/ONNX/Protos/ModelGraph.h"
 #include "tools/hewn/CheckCompare.h"
 #include "tools/hewn/Loaded.h"
 #include "tools/hewn/Subcommands.h"

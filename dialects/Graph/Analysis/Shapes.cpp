@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dialects/Graph/Analysis/Bounds.h"
+#include "dialects/Graph/Analysis/Bounds/Bounds.h"
 #include "dialects/Graph/Graph.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dialects/Graph/Builders/Compose.h"
-#include "dialects/Graph/Analysis/Bounds.h"
+#include "dialects/Graph/Analysis/Bounds/Bounds.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/GraphOps.h"
 

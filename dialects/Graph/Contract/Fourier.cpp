@@ -2,7 +2,7 @@
 //
 // Discrete Fourier transforms as products with matrices of cosines and sines, which run at full speed; lengths that can be cut in
 // two are, so that the matrices stay small.
-#include "dialects/Graph/Analysis/Requirements.h"
+#include "dialects/Graph/Analysis/Requirements/Requirements.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Contract/Contract.h"
 #include "dialects/Graph/GraphOps.h"

@@ -2,7 +2,7 @@
 //
 // How ONNX's products become contractions: what is no sum of products (padding, bias, scales, vectors as operands) is
 // written in ops of its own.
-#include "dialects/Graph/Analysis/Requirements.h"
+#include "dialects/Graph/Analysis/Requirements/Requirements.h"
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Contract/Contract.h"

@@ -5,7 +5,7 @@
 #define HEWN_GRAPH_REQUIREMENT
 
 include "dialects/Graph/GraphBase.td"
-include "dialects/Graph/Analysis/Requirements.td"
+include "dialects/Graph/Analysis/Requirements/Requirements.td"
 
 def Graph_RequireDimsOp : GraphOp<"require_dims", [DeclareOpInterfaceMethods<RequiringOpInterface>]> {
   let summary = "Ends the run with a status where two sizes don't stand in `relation`: equal, broadcast, atMost.";

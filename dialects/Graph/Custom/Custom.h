@@ -4,7 +4,7 @@
 #ifndef HEWN_DIALECTS_GRAPH_CUSTOM_CUSTOM_H
 #define HEWN_DIALECTS_GRAPH_CUSTOM_CUSTOM_H
 
-#include "dialects/Graph/Analysis/Requirements.h"
+#include "dialects/Graph/Analysis/Requirements/Requirements.h"
 #include "dialects/Graph/Custom/Foreign.h"
 #include "dialects/Graph/Graph.h"
 

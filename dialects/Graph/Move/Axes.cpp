@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dialects/Graph/Move/Axes.h"
-#include "dialects/Graph/Analysis/Requirements.h"
+#include "dialects/Graph/Analysis/Requirements/Requirements.h"
 #include "dialects/Graph/Builders/Compose.h"
 
 using namespace mlir;

@@ -2,7 +2,7 @@
 //
 // How ONNX's nodes become moves: shape operands are resolved to expressions
 // here.
-#include "dialects/Graph/Analysis/Requirements.h"
+#include "dialects/Graph/Analysis/Requirements/Requirements.h"
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Control/Control.h"

@@ -2,7 +2,7 @@
 //
 // How ONNX's own quantizing ops become ours: scales and zero points are brought
 // to the data's rank, products become contractions of i32.
-#include "dialects/Graph/Analysis/Requirements.h"
+#include "dialects/Graph/Analysis/Requirements/Requirements.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Contract/Contract.h"
 #include "dialects/Graph/GraphOps.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Pooling: how ONNX's nodes become reductions of windows.
-#include "dialects/Graph/Analysis/Requirements.h"
+#include "dialects/Graph/Analysis/Requirements/Requirements.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Contract/Contract.h"
 #include "dialects/Graph/GraphOps.h"

@@ -6,7 +6,7 @@
 #ifndef HEWN_LIB_CODEGEN_PROGRAMEMITTER_H
 #define HEWN_LIB_CODEGEN_PROGRAMEMITTER_H
 
-#include "dialects/Graph/Analysis/Requirements.h"
+#include "dialects/Graph/Analysis/Requirements/Requirements.h"
 #include "dialects/Graph/Graph.h"
 #include "dialects/Plan/Plan.h"
 #include "lib/Codegen/Program/Program.h"

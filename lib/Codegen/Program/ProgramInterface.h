@@ -5,8 +5,8 @@
 #ifndef HEWN_LIB_CODEGEN_PROGRAMINTERFACE_H
 #define HEWN_LIB_CODEGEN_PROGRAMINTERFACE_H
 
+#include "dialects/Graph/Analysis/Bounds/Facts.h"
 #include "dialects/Graph/Analysis/Dims.h"
-#include "dialects/Graph/Analysis/Facts.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringSet.h"
 #include <string>

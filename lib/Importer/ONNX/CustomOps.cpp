@@ -2,7 +2,7 @@
 #include "lib/Importer/ONNX/CustomOps.h"
 
 #include "dialects/Graph/Custom/Patterns.h"
-#include "lib/Importer/ONNX/OnnxTable.h"
+#include "lib/Importer/ONNX/Schemas/OnnxTable.h"
 #include "lib/Support/InputFile.h"
 
 #include "llvm/ADT/StringExtras.h"

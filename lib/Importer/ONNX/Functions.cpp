@@ -4,7 +4,7 @@
 // place, with the call's inputs and attributes put in.
 #include "lib/Importer/ONNX/Guarded.h"
 #include "lib/Importer/ONNX/ModelImporter.h"
-#include "lib/Importer/ONNX/SchemaCheck.h"
+#include "lib/Importer/ONNX/Schemas/SchemaCheck.h"
 #include <onnx/defs/schema.h>
 
 using namespace mlir;

@@ -4,7 +4,7 @@
 #ifndef HEWN_LIB_IMPORTER_ONNX_IMPORTER_H
 #define HEWN_LIB_IMPORTER_ONNX_IMPORTER_H
 
-#include "dialects/Graph/Analysis/Facts.h"
+#include "dialects/Graph/Analysis/Bounds/Facts.h"
 #include "lib/Support/Diagnostics.h"
 #include "lib/Support/Limits.h"
 #include "lib/Support/WeightTable.h"

@@ -5,8 +5,8 @@
 
 #include "dialects/Graph/List/List.h"
 #include "dialects/Graph/Text/Text.h"
-#include "lib/Importer/ONNX/NodeOrder.h"
 #include "lib/Importer/ONNX/OnnxTypes.h"
+#include "lib/Importer/ONNX/Protos/NodeOrder.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"

@@ -4,13 +4,13 @@
 #ifndef HEWN_LIB_IMPORTER_ONNX_MODELIMPORTER_H
 #define HEWN_LIB_IMPORTER_ONNX_MODELIMPORTER_H
 
-#include "dialects/Graph/Analysis/Contents.h"
+#include "dialects/Graph/Analysis/Contents/Contents.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Graph.h"
 #include "lib/Importer/ONNX/CustomOps.h"
 #include "lib/Importer/ONNX/Importer.h"
-#include "lib/Importer/ONNX/ModelFile.h"
-#include "lib/Importer/ONNX/NodeOrder.h"
+#include "lib/Importer/ONNX/Protos/ModelFile.h"
+#include "lib/Importer/ONNX/Protos/NodeOrder.h"
 #include "lib/Importer/ONNX/Tensors.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringSet.h"

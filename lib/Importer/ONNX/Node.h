@@ -7,7 +7,7 @@
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Custom/Definition.h"
 #include "lib/Importer/ONNX/ModelImporter.h"
-#include "lib/Importer/ONNX/OnnxTable.h"
+#include "lib/Importer/ONNX/Schemas/OnnxTable.h"
 
 namespace hewn::importer {
 

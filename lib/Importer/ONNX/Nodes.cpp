@@ -5,9 +5,9 @@
 #include "lib/Importer/ONNX/Guarded.h"
 #include "lib/Importer/ONNX/ModelImporter.h"
 #include "lib/Importer/ONNX/Node.h"
-#include "lib/Importer/ONNX/NodeOrder.h"
-#include "lib/Importer/ONNX/OnnxTable.h"
-#include "lib/Importer/ONNX/SchemaCheck.h"
+#include "lib/Importer/ONNX/Protos/NodeOrder.h"
+#include "lib/Importer/ONNX/Schemas/OnnxTable.h"
+#include "lib/Importer/ONNX/Schemas/SchemaCheck.h"
 #include <onnx/defs/schema.h>
 
 using namespace mlir;

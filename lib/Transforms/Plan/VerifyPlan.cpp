@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What is true of a planned program, so that emission need not ask.
-#include "dialects/Graph/Analysis/Requirements.h"
+#include "dialects/Graph/Analysis/Requirements/Requirements.h"
 #include "dialects/Graph/Analysis/Views.h"
 #include "lib/Transforms/Plan/Arena/PlannedArena.h"
 #include "lib/Transforms/Plan/Passes.h"

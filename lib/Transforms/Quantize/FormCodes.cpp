@@ -14,7 +14,7 @@
 // Left alone, and folded to floats: small weights, contractions of other than a matrix [k, n] (so convolutions), machines that run a grid
 // of threads, many rows where the machine has no instruction for integers. Weights whose other factor is quantized too have become
 // products of integers before.
-#include "dialects/Graph/Analysis/Contents.h"
+#include "dialects/Graph/Analysis/Contents/Contents.h"
 #include "dialects/Graph/Contract/CodedWeights.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
 #include "dialects/Graph/GraphOps.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Transforms/Quantize/Operands.h"
-#include "dialects/Graph/Analysis/Contents.h"
+#include "dialects/Graph/Analysis/Contents/Contents.h"
 #include "dialects/Graph/Analysis/Views.h"
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Contract/ContractRoles.h"

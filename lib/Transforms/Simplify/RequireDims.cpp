@@ -11,7 +11,7 @@
 //
 // What data decide is not known when a run begins, nor whether a branch or a loop's body runs: there a `graph.require_dims` stands
 // before the op. Steps over a sequence count as if they ran.
-#include "dialects/Graph/Analysis/Requirements.h"
+#include "dialects/Graph/Analysis/Requirements/Requirements.h"
 #include "dialects/Graph/Graph.h"
 #include "lib/Support/Diagnostics.h"
 #include "lib/Transforms/Simplify/Passes.h"

@@ -4,7 +4,7 @@
 #ifndef HEWN_LIB_TRANSFORMS_SIMPLIFY_REQUIRED_H
 #define HEWN_LIB_TRANSFORMS_SIMPLIFY_REQUIRED_H
 
-#include "dialects/Graph/Analysis/Requirements.h"
+#include "dialects/Graph/Analysis/Requirements/Requirements.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/SetVector.h"

@@ -5,7 +5,7 @@
 /// \file
 /// Operands of the parts on lists.
 
-#include "list.h"
+#include "handles/list.h"
 #include "parts/element.h"
 
 /// The list that an operand holds; an empty one for 0.

@@ -2,7 +2,7 @@
 //
 // ONNX's own Attention and RotaryEmbedding.
 #include "dialects/Graph/Contract/Attention/Onnx.h"
-#include "dialects/Graph/Analysis/Requirements.h"
+#include "dialects/Graph/Analysis/Requirements/Requirements.h"
 #include "dialects/Graph/Control/Control.h"
 
 #include "dialects/Graph/GraphOps.h"

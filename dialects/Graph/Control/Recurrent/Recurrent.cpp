@@ -3,7 +3,7 @@
 // How recurrent layers are composed. What does not depend on the step before (x W + b, for all gates) is one product
 // over all steps; the scan's body is one product with the state, slices of gates and a chain of elementwise ops.
 #include "dialects/Graph/Control/Recurrent/Recurrent.h"
-#include "dialects/Graph/Analysis/Requirements.h"
+#include "dialects/Graph/Analysis/Requirements/Requirements.h"
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Control/Control.h"
 #include "dialects/Graph/GraphOps.h"

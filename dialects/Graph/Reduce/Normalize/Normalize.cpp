@@ -2,7 +2,7 @@
 //
 // How the normalizations compose.
 #include "dialects/Graph/Reduce/Normalize/Normalize.h"
-#include "dialects/Graph/Analysis/Requirements.h"
+#include "dialects/Graph/Analysis/Requirements/Requirements.h"
 #include "dialects/Graph/Builders/Element.h"
 #include "dialects/Graph/GraphOps.h"
 

@@ -2,7 +2,7 @@
 //
 // How ONNX's normalizations become ours: axes, old forms, and the outputs that
 // only some models ask for.
-#include "dialects/Graph/Analysis/Requirements.h"
+#include "dialects/Graph/Analysis/Requirements/Requirements.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/GraphOps.h"
 #include "dialects/Graph/Reduce/Normalize/Normalize.h"

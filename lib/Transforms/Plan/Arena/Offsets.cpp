@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Transforms/Plan/Arena/Offsets.h"
-#include "dialects/Graph/Analysis/Bounds.h"
+#include "dialects/Graph/Analysis/Bounds/Bounds.h"
 #include "lib/Transforms/Plan/Arena/Packing.h"
 
 #include "llvm/ADT/BitVector.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Transforms/Plan/Arena/Samples.h"
-#include "dialects/Graph/Analysis/Bounds.h"
+#include "dialects/Graph/Analysis/Bounds/Bounds.h"
 #include "dialects/Graph/Graph.h"
 
 using namespace mlir;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dialects/Graph/Analysis/Facts.h"
+#include "dialects/Graph/Analysis/Bounds/Facts.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"

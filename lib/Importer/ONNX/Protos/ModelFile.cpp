@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/Importer/ONNX/ModelFile.h"
+#include "lib/Importer/ONNX/Protos/ModelFile.h"
 
 #include "lib/Importer/ONNX/Guarded.h"
 #include "lib/Support/InputFile.h"

@@ -6,7 +6,7 @@
 #ifndef HEWN_DIALECTS_GRAPH_ANALYSIS_CONTENTS_H
 #define HEWN_DIALECTS_GRAPH_ANALYSIS_CONTENTS_H
 
-#include "dialects/Graph/Analysis/Facts.h"
+#include "dialects/Graph/Analysis/Bounds/Facts.h"
 #include "dialects/Graph/Analysis/Shapes.h"
 #include "lib/Support/WeightTable.h"
 #include "llvm/ADT/DenseMap.h"

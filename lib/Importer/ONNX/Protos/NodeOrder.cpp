@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/Importer/ONNX/NodeOrder.h"
+#include "lib/Importer/ONNX/Protos/NodeOrder.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"

@@ -4,7 +4,7 @@
 #ifndef HEWN_DIALECTS_GRAPH_ANALYSIS_CONTENTSINTERPRETER_H
 #define HEWN_DIALECTS_GRAPH_ANALYSIS_CONTENTSINTERPRETER_H
 
-#include "dialects/Graph/Analysis/Contents.h"
+#include "dialects/Graph/Analysis/Contents/Contents.h"
 #include "dialects/Graph/Builders/Element.h"
 #include "mlir/IR/Block.h"
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dialects/Graph/Analysis/Requirements.h"
-#include "dialects/Graph/Analysis/Accesses.h"
-#include "dialects/Graph/Analysis/Bounds.h"
+#include "dialects/Graph/Analysis/Requirements/Requirements.h"
+#include "dialects/Graph/Analysis/Bounds/Bounds.h"
+#include "dialects/Graph/Analysis/Requirements/Accesses.h"
 #include "dialects/Graph/GraphOps.h"
 
 #include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 
-#include "dialects/Graph/Analysis/RequirementsInterface.cpp.inc"
+#include "dialects/Graph/Analysis/Requirements/RequirementsInterface.cpp.inc"
 
 namespace hewn::graph {
 

@@ -64,6 +64,6 @@ bool statesOnly(mlir::Operation *op);
 
 } // namespace hewn::graph
 
-#include "dialects/Graph/Analysis/RequirementsInterface.h.inc"
+#include "dialects/Graph/Analysis/Requirements/RequirementsInterface.h.inc"
 
 #endif

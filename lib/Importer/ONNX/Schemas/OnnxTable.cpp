@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/Importer/ONNX/OnnxTable.h"
+#include "lib/Importer/ONNX/Schemas/OnnxTable.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include <climits>
 
-#include "lib/Importer/ONNX/OnnxTable.inc"
+#include "lib/Importer/ONNX/Schemas/OnnxTable.inc"
 
 namespace hewn::importer {
 

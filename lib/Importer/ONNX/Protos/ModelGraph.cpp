@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/Importer/ONNX/ModelGraph.h"
+#include "lib/Importer/ONNX/Protos/ModelGraph.h"
 
 #include "lib/Importer/ONNX/Guarded.h"
-#include "lib/Importer/ONNX/ModelFile.h"
-#include "lib/Importer/ONNX/NodeOrder.h"
+#include "lib/Importer/ONNX/Protos/ModelFile.h"
+#include "lib/Importer/ONNX/Protos/NodeOrder.h"
 #include "lib/Support/InputFile.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/Importer/ONNX/SchemaCheck.h"
+#include "lib/Importer/ONNX/Schemas/SchemaCheck.h"
 
 #include "dialects/Graph/Analysis/Shapes.h"
 #include "dialects/Graph/GraphOps.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dialects/Graph/Analysis/Accesses.h"
-#include "dialects/Graph/Analysis/Bounds.h"
+#include "dialects/Graph/Analysis/Requirements/Accesses.h"
+#include "dialects/Graph/Analysis/Bounds/Bounds.h"
 #include "dialects/Graph/Graph.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dialects/Graph/Analysis/Contents.h"
+#include "dialects/Graph/Analysis/Contents/Contents.h"
 
-#include "dialects/Graph/Analysis/ContentsInterpreter.h"
+#include "dialects/Graph/Analysis/Contents/ContentsInterpreter.h"
 #include "dialects/Graph/Graph.h"
 
 using namespace mlir;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dialects/Graph/Analysis/Bounds.h"
+#include "dialects/Graph/Analysis/Bounds/Bounds.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dialects/Graph/Analysis/ContentsInterpreter.h"
-#include "dialects/Graph/Analysis/Bounds.h"
+#include "dialects/Graph/Analysis/Contents/ContentsInterpreter.h"
+#include "dialects/Graph/Analysis/Bounds/Bounds.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/StringExtras.h"
