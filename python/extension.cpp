@@ -136,7 +136,8 @@ nb::list describe(const hewn_model *model, const hewn_tensor_info *infos, int co
       for (int d = 0; d < infos[i].element_rank; ++d)
         dims.append(nb::none());
       nb::object shape = infos[i].element_rank < 0 ? nb::object(nb::none()) : nb::object(nb::tuple(dims));
-      all.append(nb::make_tuple(infos[i].name, infos[i].element.code, infos[i].element.bits, shape, infos[i].kind));
+      all.append(nb::make_tuple(pythonText(infos[i].name), infos[i].element.code, infos[i].element.bits, shape,
+                                infos[i].kind));
       continue;
     }
     for (int d = 0; d < infos[i].rank; ++d) {

@@ -83,6 +83,9 @@ ArtifactCache::ArtifactCache(Compilation &compilation) : c(compilation), began(c
     return; // which the importer says better
   ContentHash hash;
   hash << kCompilerId << LLVM_VERSION_STRING << (runtime ? runtime->getBuffer() : "");
+  for (const std::string &part : findParts(o.runtime.empty() ? findRuntime() : o.runtime))
+    if (std::unique_ptr<llvm::MemoryBuffer> archive = open(part))
+      hash << part << archive->getBuffer();
   for (const codegen::MachineSpec &machine : c.machines)
     hash << machine.name << machine.triple << machine.cpu << machine.features;
   hash << o.target << o.precision << o.quantize << o.name << int64_t(o.threads) << int64_t(o.optimize)

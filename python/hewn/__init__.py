@@ -210,7 +210,10 @@ class Module:
         for item in array.ravel().tolist():
             if not isinstance(item, (str, bytes)):
                 raise RunError(f"input '{tensor.name}' holds {type(item).__name__}, the model wants strings")
-            text = item.encode(errors="surrogateescape") if isinstance(item, str) else item
+            try:
+                text = item.encode(errors="surrogateescape") if isinstance(item, str) else item
+            except UnicodeEncodeError as problem:
+                raise RunError(f"input '{tensor.name}': {problem}") from None
             if b"\0" in text:
                 raise RunError(f"input '{tensor.name}' has a string with a zero byte in it")
             texts.append(text)

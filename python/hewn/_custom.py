@@ -7,6 +7,7 @@ import ctypes
 import itertools
 import json
 import math
+import operator
 import os
 from collections.abc import Callable, Mapping, Sequence
 
@@ -107,6 +108,8 @@ def _store(call: _Call, pointer: int, tensor: _Tensor, array: np.ndarray) -> Non
     pointers = ctypes.cast(tensor.data, ctypes.POINTER(ctypes.c_void_p))
     for i, item in enumerate(array.ravel().tolist()):
         data = item.encode(errors="surrogateescape") + b"\0"
+        if b"\0" in data[:-1]:
+            raise ValueError("a string with a zero byte in it")
         memory = call.services.contents.keep(pointer, len(data))
         if not memory:
             raise MemoryError
@@ -138,12 +141,22 @@ class _PythonOp:
 
     def __init__(self, definition: Mapping, function: Callable, tells: bool, failures: list[BaseException]) -> None:
         self.function, self.tells, self.failures = function, tells, failures
-        self.names = [attribute["name"] for attribute in definition.get("attributes", ())]
-        self.sizes = [size["name"] for size in definition.get("sizes", ())]
+        self.names = self._names(definition, "attributes")
+        self.sizes = self._names(definition, "sizes")
         self.counts = bool(self.sizes) and "shape_function" not in definition
-        self.dims = [output.get("dims", ()) for output in definition.get("outputs", ())]
+        self.dims = [output.get("dims", ()) for output in self._objects(definition, "outputs")]
         self.symbol = f"python_function_{next(_NUMBERS)}"
         self.callback = _FUNCTION(self.call)
+
+    # What is wrong with a definition the compiler tells, by op and key.
+    @staticmethod
+    def _objects(definition: Mapping, key: str) -> list[Mapping]:
+        listed = definition.get(key, ())
+        return [one for one in listed if isinstance(one, Mapping)] if isinstance(listed, (list, tuple)) else []
+
+    @classmethod
+    def _names(cls, definition: Mapping, key: str) -> list[str]:
+        return [str(one.get("name")) for one in cls._objects(definition, key)]
 
     def call(self, pointer: int) -> int:
         call = _Call.from_address(pointer)
@@ -151,7 +164,10 @@ class _PythonOp:
             self.run(call, pointer)
         except BaseException as problem:  # nothing may leave a C function
             self.failures.append(problem)
-            told = f"{type(problem).__name__}: {problem}".replace("{", "{ ")
+            try:
+                told = f"{type(problem).__name__}: {problem}".replace("{", "{ ").replace("\0", "\\0")
+            except Exception:  # one that cannot say what it is
+                told = type(problem).__name__
             return call.services.contents.fail(pointer, told.encode(errors="surrogateescape"), 0, 0)
         return 0
 
@@ -166,12 +182,16 @@ class _PythonOp:
             raise ValueError(f"the function gives {len(results)} results, its definition says {wanted}")
         if self.tells:
             for i, size in enumerate(results):
-                call.sizes[i] = int(size)
+                size = operator.index(size)
+                if not 0 <= size < 2**63:
+                    raise ValueError(f"size '{self.sizes[i]}' is {size}")
+                call.sizes[i] = size
             return
+        told: dict[str, int] = {}
         for i, result in enumerate(results):
-            self.give(call, pointer, i, result)
+            self.give(told, call, pointer, i, result)
 
-    def give(self, call: _Call, pointer: int, i: int, result: object) -> None:
+    def give(self, told: dict[str, int], call: _Call, pointer: int, i: int, result: object) -> None:
         tensor = call.outputs[i].contents
         dtype, room = dtype_of(tensor.code, tensor.bits), _shape(tensor)
         array = np.asarray(result, dtype=object if dtype.kind == "O" else None)
@@ -184,6 +204,10 @@ class _PythonOp:
             if name in self.sizes:
                 if size > most:
                     raise ValueError(f"result {i} is {size} long along dim {d}, and may be {most}")
+                if told.setdefault(name, size) != size:
+                    raise ValueError(
+                        f"result {i} is {size} long along dim {d}; '{name}' is {told[name]} in another dim"
+                    )
                 call.sizes[self.sizes.index(name)] = size
             elif size != most:
                 raise ValueError(f"result {i} is {size} long along dim {d}, the definition says {most}")
@@ -211,6 +235,8 @@ class CustomOps:
 
     def _dump(self, given: Mapping) -> str:
         ops = []
+        if not isinstance(given.get("ops", ()), (list, tuple)):
+            return json.dumps(given)
         for op in given.get("ops", ()):
             named = dict(op) if isinstance(op, Mapping) else op
             for key in ("function", "shape_function"):

@@ -11,7 +11,7 @@ struct hewn_kept {
   int64_t used;
 };
 
-enum { HEADER = HEWN_ALIGNMENT, FIRST_PIECE = 4096 };
+enum { HEADER = HEWN_ALIGNMENT, FIRST_PIECE = 4096, MOST_PIECE = 1 << 24 };
 
 void *hewn_rt_keep(hewn_context *context, int64_t bytes) {
   struct hewn_kept *piece = context->kept;
@@ -30,8 +30,10 @@ void *hewn_rt_keep(hewn_context *context, int64_t bytes) {
   }
   if (!piece || wanted > room) {
     int64_t size = piece ? piece->bytes : FIRST_PIECE / 2;
-    size = size > INT64_C(1) << 24 ? size : 2 * size;
-    size = wanted > size ? wanted : size;
+    size = size >= MOST_PIECE / 2 ? MOST_PIECE : 2 * size;
+    int isLarge = wanted > size / 2; // has a piece of its own, behind the one that has room
+    size = isLarge ? wanted : size;
+    struct hewn_kept *before = isLarge ? piece : NULL;
     piece = NULL;
     if (!__builtin_add_overflow(size, HEADER, &total))
       piece = context->allocator.allocate(context->allocator.user, (size_t)total, HEWN_ALIGNMENT);
@@ -39,10 +41,10 @@ void *hewn_rt_keep(hewn_context *context, int64_t bytes) {
       hewn_rt_fail(context, HEWN_OUT_OF_MEMORY, NULL, "out of memory: {a} bytes for what a run keeps", bytes, 0);
       return NULL;
     }
-    piece->next = context->kept;
     piece->bytes = size;
     piece->used = 0;
-    context->kept = piece;
+    piece->next = before ? before->next : context->kept;
+    *(before ? &before->next : &context->kept) = piece;
   }
   unsigned char *data = (unsigned char *)piece + HEADER + piece->used;
   piece->used += wanted;

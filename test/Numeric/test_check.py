@@ -229,3 +229,46 @@ def test_flags(check, tmp_path):
         "a=3..5",
         status=1,
     )
+
+
+def test_a_reduced_model_spares_what_is_read(check, tmp_path):
+    onnx.save(onnx.parser.parse_model(HEAD + DENSE), tmp_path / "m.onnx")
+    before = (tmp_path / "m.onnx").read_bytes()
+    np.savez(tmp_path / "m.npz", **all_values(DENSE, dense_feeds()))
+    for reduced in ("m.onnx", "m.npz", "m.txt"):
+        arguments = ("--reference", tmp_path / "m.npz", "--reduce", tmp_path / reduced, "--tolerance", 0)
+        assert re.search("would write over|is one for arrays", check(tmp_path / "m.onnx", *arguments, status=1))
+    assert (tmp_path / "m.onnx").read_bytes() == before
+
+
+def test_an_input_that_no_memory_holds(check):
+    said = check("g (float[35184372088832] x) => (y) { y = ReduceMax<keepdims = 0>(x) }", status=1)
+    assert "input 'x' would take more than 4 GB" in said
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float64])
+def test_weights_of_any_field_are_moved(tmp_path, dtype):
+    """How far rounding goes is found by moving weights, however the file keeps them: raw, or in a field by type."""
+    random = np.random.default_rng(3)
+    w, x = (random.uniform(-1, 1, dims).astype(dtype) for dims in ((64, 8), (4, 64)))
+    raw = onnx.numpy_helper.from_array(w, "w")
+    field = onnx.helper.make_tensor("w", raw.data_type, w.shape, w.ravel().tolist())
+    assert raw.raw_data and not field.raw_data
+    info = onnx.helper.make_tensor_value_info
+    said = {}
+    for name, tensor in (("raw", raw), ("field", field)):
+        x_info, y_info = info("x", tensor.data_type, [4, 64]), info("y", tensor.data_type, [4, 8])
+        nodes = [onnx.helper.make_node("MatMul", ["x", "w"], ["y"])]
+        graph = onnx.helper.make_graph(nodes, "g", [x_info], [y_info], [tensor])
+        model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 18)], ir_version=8)
+        onnx.save(model, tmp_path / f"{name}.onnx")
+        for steps in range(3, 8):
+            # Small results of large terms: what is left of them is rounding.
+            wide = x.astype(np.float64) @ w.astype(np.float64)
+            y = (wide + np.finfo(dtype).eps * 2.0**steps).astype(dtype)
+            np.savez(tmp_path / "r.npz", x=x, y=y)
+            arguments = [tmp_path / f"{name}.onnx", "--reference", tmp_path / "r.npz", "--verbose"]
+            done = subprocess.run([HEWN, "check", *arguments], capture_output=True, text=True)
+            said.setdefault(steps, set()).add((done.returncode, "rounding decides" in done.stdout))
+    assert all(len(each) == 1 for each in said.values()), said
+    assert any(decides for each in said.values() for _, decides in each), said  # else this shows nothing

@@ -284,3 +284,53 @@ def test_a_category_that_there_is_not():
     assert module.run({"x0": NUMBERS[:3]})["y0"].shape == (3, 1, 3)
     with pytest.raises(hewn.RunError, match="does not hold"):
         module.run({"x0": NUMBERS})
+
+
+def tensor_of(name, values):
+    return onnx.numpy_helper.from_array(np.array(values, np.int64), name)
+
+
+@pytest.mark.parametrize("attributes", ["lists", "tensors"])
+def test_labels_are_exact(attributes):
+    big = [2**53, 2**53 + 1, 2**63 - 1, -(2**63)]
+    x = np.array([*big, 7], np.int64)
+    if attributes == "lists":
+        given = {"keys_int64s": big, "values_int64s": big[::-1], "default_int64": 2**62 + 1}
+    else:
+        given = {"keys_tensor": tensor_of("k", big), "values_tensor": tensor_of("v", big[::-1])}
+        given["default_tensor"] = tensor_of("d", [2**62 + 1])
+    got = hewn.compile(model_of("LabelEncoder", [x.reshape(-1, 1)], version=4, **given)).run({"x0": x.reshape(-1, 1)})
+    assert got["y0"].ravel().tolist() == [*big[::-1], 2**62 + 1]
+
+
+def test_a_leaf_without_a_number_has_votes_of_its_own():
+    """NaN is in no order: leaves that differ by it are not the same."""
+    x = np.array([[0.0], [1.0]], np.float32)
+    trees = {
+        "nodes_treeids": [0, 0, 0],
+        "nodes_nodeids": [0, 1, 2],
+        "nodes_featureids": [0, 0, 0],
+        "nodes_modes": ["BRANCH_LEQ", "LEAF", "LEAF"],
+        "nodes_values": [0.5, 0.0, 0.0],
+        "nodes_truenodeids": [1, 0, 0],
+        "nodes_falsenodeids": [2, 0, 0],
+        "target_treeids": [0, 0],
+        "target_nodeids": [1, 2],
+        "target_ids": [0, 0],
+        "target_weights": [1.0, float("nan")],
+    }
+    got = hewn.compile(model_of("TreeEnsembleRegressor", [x], n_targets=2, **trees)).run({"x0": x})["y0"]
+    np.testing.assert_array_equal(got, [[1, 0], [np.nan, 0]])
+
+
+@pytest.mark.parametrize("words", range(8))
+def test_n_grams_of_short_rows(words):
+    """Rows that are shorter than an n-gram reaches, of a length that a run knows."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["" : 18]> g (int64[n] x) => (float[m] y) {
+           y = TfIdfVectorizer<max_gram_length = 3, max_skip_count = 2, min_gram_length = 1, mode = "TF",
+           ngram_counts = [0, 2, 6], ngram_indexes = [0, 1, 2, 3, 4], pool_int64s = [1, 2, 1, 2, 2, 1, 1, 2, 1]>(x) }"""
+    )
+    x = np.array([1, 2, 1, 2, 2, 1, 1][:words], np.int64)
+    want = ReferenceEvaluator(model).run(None, {"x": x})[0] if words else np.zeros(5, np.float32)
+    check(list(hewn.compile(model).run({"x": x}).values()), [want])

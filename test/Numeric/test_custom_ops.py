@@ -331,6 +331,72 @@ def test_python_functions_that_fail(function, why):
     assert isinstance(caught.value.__cause__, (ZeroDivisionError, ValueError, TypeError))
 
 
+class Speechless(Exception):
+    def __str__(self):
+        raise RuntimeError
+
+
+def raising(problem):
+    def function(*inputs, **attributes):
+        raise problem
+
+    return function
+
+
+def test_python_functions_whose_failures_are_odd():
+    for problem, why in ((Speechless(), "Speechless"), (ValueError("a\0b {"), r"ValueError: a\\0b")):
+        ops = {"ops": [{**SUM, "inputs": SUM["inputs"][:2], "function": raising(problem)}]}
+        with pytest.raises(hewn.RunError, match=why) as caught:
+            hewn.compile(model("g (float[n] x) => (y) { y = t.Sum(x) }"), custom_ops=ops).run({"x": X[0]})
+        assert caught.value.__cause__ is problem
+
+
+def test_python_results_agree_on_sizes():
+    ops = {"ops": [{**ABOVE, "function": lambda x: (np.zeros((3, 2), np.int64), np.zeros(1, F))}]}
+    module = hewn.compile(model("g (float[n, m] x) => (p, v) { p, v = t.Above(x) }"), custom_ops=ops)
+    with pytest.raises(hewn.RunError, match="result 1 is 1 long along dim 0; 'count' is 3 in another dim"):
+        module.run({"x": X})
+
+
+@pytest.mark.parametrize("size", [2**64 + 3, -1, 3.9])
+def test_sizes_by_python_are_sizes(size):
+    repeat = {**REPEAT, "function": lambda x, times: x[:1], "shape_function": lambda x, times: size}
+    module = hewn.compile(
+        model("g (float[n] x, int64[n] t) => (y) { y = t.Repeat(x, t) }"), custom_ops={"ops": [repeat]}
+    )
+    with pytest.raises(hewn.RunError, match=r"ValueError|TypeError"):
+        module.run({"x": X[0], "t": np.array([0, 1, 0, 2])})
+
+
+@pytest.mark.parametrize(
+    "definition, why",
+    [
+        ({"ops": 5}, "'ops'"),
+        ({"ops": [{**SUM, "function": len, "attributes": [{"type": "int"}]}]}, "'name'"),
+        ({"ops": [{**SUM, "function": len, "sizes": 7}]}, "'sizes'"),
+    ],
+)
+def test_what_is_wrong_with_a_dict_the_compiler_tells(definition, why):
+    with pytest.raises(hewn.CompileError, match=why):
+        hewn.compile(model("g (float[n] x) => (y) { y = t.Sum(x) }"), custom_ops=definition)
+
+
+def test_bounds_that_are_none():
+    for bound, why in (("floordiv(n, k)", "divides by 0 in the bound"), (2**62, "larger than any memory")):
+        most = op("Most", "f", [tensor("x", "n")], [tensor("y", "s", "s")], sizes=[{"name": "s", "at_most": bound}])
+        most["attributes"] = [attribute("k", "int", default=0)]
+        with pytest.raises(hewn.CompileError, match=why):
+            hewn.compile(
+                model("g (float[n] x) => (y) { y = t.Most(x) }"), custom_ops={"ops": [{**most, "function": len}]}
+            )
+
+
+def test_a_file_that_nests_without_end(tmp_path):
+    (tmp_path / "ops.json").write_text('{"ops": ' + "[" * 3_000_000)
+    with pytest.raises(hewn.CompileError, match=r"ops.json: nests deeper"):
+        hewn.compile(model("g (float[n] x) => (y) { y = t.Sum(x) }"), custom_ops=tmp_path / "ops.json")
+
+
 def test_python_functions_stay_in_their_process(tmp_path):
     ops = {"ops": [{**SUM, "function": lambda *a: a[0]}]}
     with pytest.raises(ValueError, match="a library can't hold Python functions"):

@@ -3,6 +3,7 @@
 
 import io
 import struct
+import time
 import zlib
 
 import hewn
@@ -152,6 +153,29 @@ def written(name):
 def test_formats_that_others_write(rgb, name):
     data, want = written(name)
     np.testing.assert_array_equal(decode(rgb, data), want)
+
+
+@pytest.mark.parametrize("name", ["jpeg", "jpeg-progressive", "webp", "jpeg2000", "tiff-lzw"])
+def test_half_a_file_is_no_picture(rgb, name):
+    data, _ = written(name)
+    assert decode(rgb, data[: len(data) // 2]).shape == (0, 0, 3)
+
+
+def jpeg_of(width, height, progressive):
+    """A small file whose header claims these sizes."""
+    file = io.BytesIO()
+    PIL.Image.fromarray(SMOOTH).save(file, "JPEG", progressive=progressive)
+    data = bytearray(file.getvalue())
+    frame = data.index(b"\xff\xc2" if progressive else b"\xff\xc0")
+    struct.pack_into(">HH", data, frame + 5, height, width)
+    return bytes(data)
+
+
+@pytest.mark.parametrize("progressive", [False, True])
+def test_a_header_that_claims_too_much(rgb, progressive):
+    begin = time.process_time()
+    assert decode(rgb, jpeg_of(65000, 65000, progressive)).shape == (0, 0, 3)
+    assert time.process_time() - begin < 2
 
 
 @pytest.mark.parametrize("name", [*MADE, *WRITTEN])

@@ -313,6 +313,28 @@ TEST(Kept, StringsThatAreFedBack) {
   });
 }
 
+TEST(Kept, WhatIsLargeTakesNoMoreThanItself) {
+  static size_t asked;
+  asked = 0;
+  hewn_context_options options = defaultOptions();
+  options.allocator = {[](void *, size_t bytes, size_t alignment) {
+                         asked += bytes;
+                         void *memory = nullptr;
+                         return posix_memalign(&memory, alignment, bytes) == 0 ? memory : nullptr;
+                       },
+                       [](void *, void *memory) { std::free(memory); }, nullptr};
+  constexpr size_t large = size_t(40) << 20;
+  BodyModel model([](hewn_context *context, const hewn_frame *) {
+    for (int i = 0; i < 4; ++i) {
+      EXPECT_NE(hewn_rt_keep(context, 24), nullptr);
+      EXPECT_NE(hewn_rt_keep(context, large), nullptr);
+    }
+    return hewn_rt_code(context);
+  });
+  EXPECT_EQ(model.run(&options), HEWN_OK);
+  EXPECT_LT(asked, 4 * large + (size_t(1) << 20));
+}
+
 TEST(Kept, NoMemory) {
   std::string message;
   EXPECT_EQ(within([](hewn_context *context) { EXPECT_EQ(hewn_rt_keep(context, INT64_MAX - 8), nullptr); }, &message),

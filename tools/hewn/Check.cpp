@@ -62,6 +62,13 @@ struct Said {
 
 enum Status { Fine = 0, Failed = 1, Wrong = 2, Differs = 3 };
 
+/// Where the inputs of a reduced model go.
+std::string besideReduced(const std::string &model) {
+  llvm::SmallString<128> beside(model);
+  llvm::sys::path::replace_extension(beside, ".npz");
+  return beside.str().str();
+}
+
 int complain(const std::string &why) {
   llvm::errs() << "error: " << why << "\n";
   return Failed;
@@ -340,11 +347,10 @@ bool Checker::reduce(const std::optional<Window> &window) {
   if (!said.from.empty())
     for (const std::string &name : part.outputs)
       arrays.push_back({name, given.at(name)});
-  llvm::SmallString<128> beside(said.reduced);
-  llvm::sys::path::replace_extension(beside, ".npz");
+  std::string beside = besideReduced(said.reduced);
   if (llvm::Error error = writeFile(said.reduced, written))
     problem = llvm::toString(std::move(error));
-  if (!problem.empty() || !writeNpz(beside.str().str(), arrays, problem))
+  if (!problem.empty() || !writeNpz(beside, arrays, problem))
     return complain(problem) == Fine;
   llvm::outs() << "wrote " << part.nodes.size() << " of " << counted(graph->nodes().size(), "node")
                << ", which differ by themselves: hewn check " << said.reduced
@@ -444,8 +450,18 @@ int checkMain() {
                                         : said.flags.precision == "high" ? -15
                                                                          : -23);
   if (!said.reduced.empty())
-    if (std::string why = whyNotWritable(said.reduced); !why.empty())
-      return complain("can't write '" + said.reduced + "': " + why);
+    for (const std::string &written : {said.reduced, besideReduced(said.reduced)}) {
+      if (std::string why = whyNotWritable(written); !why.empty())
+        return complain("can't write '" + written + "': " + why);
+      std::vector<std::string> read = {said.path, said.from};
+      for (const std::string &input : said.inputs)
+        read.push_back(llvm::StringRef(input).rsplit('=').second.str());
+      for (const std::string &file : read)
+        if (!file.empty() && (file == written || llvm::sys::fs::equivalent(file, written)))
+          return complain("--reduce would write over '" + file + "', which is read");
+      if (llvm::sys::path::extension(said.reduced) == ".npz")
+        return complain("--reduce wants a file for a model; '" + said.reduced + "' is one for arrays");
+    }
   bool isText = llvm::sys::path::extension(said.path) == ".mlir";
   if (!said.compileOnly && !isText)
     return checkValues(said, tolerance);

@@ -27,6 +27,9 @@ std::vector<Sizes> sizesToTry(const hewn_model &model) {
   return list;
 }
 
+/// An input that takes more is not drawn.
+constexpr double kMostBytes = 4e9;
+
 /// Integers are below these.
 constexpr int64_t kBelow[] = {100, 16, 4, 2, 1};
 
@@ -49,6 +52,9 @@ public:
         drawn[model.inputs[i].name] = array(model.inputs[i], sizes, attempt, seed + uint64_t(i));
     return drawn;
   }
+
+  /// An input that could not be drawn for its size.
+  mutable std::string tooLarge;
 
   bool drawsAny() const { return given.size() < size_t(model.num_inputs); }
 
@@ -79,13 +85,20 @@ private:
     return false;
   }
 
-  static Array array(const hewn_tensor_info &info, const std::vector<int64_t> &sizes, const Attempt &attempt,
-                     uint64_t seed) {
+  Array array(const hewn_tensor_info &info, const std::vector<int64_t> &sizes, const Attempt &attempt,
+              uint64_t seed) const {
     Array array;
     array.type = info.dtype;
     for (int d = 0; d < info.rank; ++d) {
       int64_t dim = info.dims[d];
       array.shape.push_back(dim >= 0 ? dim : dim > HEWN_DIM_FORMULA ? sizes[size_t(-1 - dim)] : 2);
+    }
+    double bytes = double(array.elementBytes());
+    for (int64_t dim : array.shape)
+      bytes *= double(dim);
+    if (bytes > kMostBytes) {
+      tooLarge = info.name;
+      return array;
     }
     int64_t count = array.elements();
     array.bytes.resize(size_t(count * array.elementBytes()));
@@ -134,6 +147,11 @@ bool drawInputs(const Parts &parts, const hewn_model &model, ChooseProgram choos
   for (Sizes sizes : sizesToTry(model)) {
     for (int64_t below : kBelow) {
       inputs = drawer.draw({sizes, below, false});
+      if (!drawer.tooLarge.empty()) {
+        problem =
+            "input '" + drawer.tooLarge + "' would take more than 4 GB: give sizes by --dim, or the input by --input";
+        return false;
+      }
       Loaded *loaded = choose(inputs);
       if (!loaded)
         return false;

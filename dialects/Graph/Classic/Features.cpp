@@ -28,7 +28,8 @@ LogicalResult buildImputer(OnnxNode &node) {
     values = c.cast(rowOf(node, ArrayRef<float>(written), node.b.getF32Type()), type);
     lacking = std::isnan(replaced) ? c.op("graph.is_nan", x) : c.op("graph.equal", {x, c.scalarLike(x, replaced)});
   } else {
-    SmallVector<int64_t> written = node.getInts("imputed_value_int64s").value_or(SmallVector<int64_t>());
+    SmallVector<int64_t> written =
+        node.getInts("imputed_value_int64s", OnnxNode::Range::Any).value_or(SmallVector<int64_t>());
     int64_t replaced = node.getInt("replaced_value_int64", 0);
     values = c.cast(rowOf(node, ArrayRef<int64_t>(written), node.b.getI64Type()), type);
     lacking = c.op("graph.equal",
@@ -70,7 +71,7 @@ LogicalResult buildOneHotEncoder(OnnxNode &node) {
   Value x = node.input(0);
   if (!x)
     return node.refuse("lacks an input");
-  SmallVector<int64_t> numbers = node.getInts("cats_int64s").value_or(SmallVector<int64_t>());
+  SmallVector<int64_t> numbers = node.getInts("cats_int64s", OnnxNode::Range::Any).value_or(SmallVector<int64_t>());
   SmallVector<std::string> strings = node.getStrings("cats_strings").value_or(SmallVector<std::string>());
   bool byName = handle::isString(getElementType(x));
   int64_t count = int64_t(byName ? strings.size() : numbers.size());
@@ -122,7 +123,7 @@ static Labels readLabels(OnnxNode &node, StringRef prefix) {
   if (auto strings = node.getStrings((prefix + "_strings").str())) {
     labels.strings = *strings;
     labels.type = handle::StringType::get(node.b.getContext());
-  } else if (auto ints = node.getInts((prefix + "_int64s").str())) {
+  } else if (auto ints = node.getInts((prefix + "_int64s").str(), OnnxNode::Range::Any)) {
     labels.ints = *ints;
     labels.type = node.b.getI64Type();
   } else if (auto floats = node.getFloats((prefix + "_floats").str())) {
@@ -133,11 +134,10 @@ static Labels readLabels(OnnxNode &node, StringRef prefix) {
     if (handle::isString(labels.type)) {
       labels.strings = node.getStrings(tensor).value_or(SmallVector<std::string>());
     } else {
-      SmallVector<double> numbers = node.getNumbers(tensor).value_or(SmallVector<double>());
-      if (isa_and_nonnull<IntegerType>(labels.type))
-        labels.ints.assign(numbers.begin(), numbers.end());
+      if (isa_and_nonnull<IntegerType>(labels.type)) // exactly: they are keys
+        labels.ints = node.getInts(tensor, OnnxNode::Range::Any).value_or(SmallVector<int64_t>());
       else
-        labels.numbers = numbers;
+        labels.numbers = node.getNumbers(tensor).value_or(SmallVector<double>());
     }
   }
   return labels;
@@ -153,13 +153,17 @@ static Value tableOf(OnnxNode &node, Labels values) {
     values.strings.push_back(otherwise);
     return makeText(node, values.strings, {int64_t(values.strings.size())});
   }
-  SmallVector<double> written;
-  if (node.hasAttr("default_tensor"))
-    written = node.getNumbers("default_tensor").value_or(SmallVector<double>());
+  bool isWritten = node.hasAttr("default_tensor");
   if (isa<IntegerType>(values.type)) {
-    values.ints.push_back(written.empty() ? node.getInt("default_int64", -1) : int64_t(written.front()));
+    SmallVector<int64_t> written;
+    if (isWritten)
+      written = node.getInts("default_tensor", OnnxNode::Range::Any).value_or(SmallVector<int64_t>());
+    values.ints.push_back(written.empty() ? node.getInt("default_int64", -1, OnnxNode::Range::Any) : written.front());
     return c.cast(rowOf(node, ArrayRef<int64_t>(values.ints), node.b.getI64Type()), values.type);
   }
+  SmallVector<double> written;
+  if (isWritten)
+    written = node.getNumbers("default_tensor").value_or(SmallVector<double>());
   values.numbers.push_back(written.empty() ? node.getFloat("default_float", -0.0) : written.front());
   return c.cast(rowOf(node, ArrayRef<double>(values.numbers), node.b.getF64Type()), values.type);
 }
@@ -199,7 +203,7 @@ LogicalResult buildLabelEncoder(OnnxNode &node) {
 LogicalResult buildCategoryMapper(OnnxNode &node) {
   Value x = node.input(0);
   SmallVector<std::string> names = node.getStrings("cats_strings").value_or(SmallVector<std::string>());
-  SmallVector<int64_t> numbers = node.getInts("cats_int64s").value_or(SmallVector<int64_t>());
+  SmallVector<int64_t> numbers = node.getInts("cats_int64s", OnnxNode::Range::Any).value_or(SmallVector<int64_t>());
   if (!x || names.empty() || names.size() != numbers.size())
     return node.refuse("needs as many strings as numbers");
   Value place, table;

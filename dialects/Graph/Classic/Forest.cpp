@@ -24,6 +24,8 @@ std::optional<Ints> list(OnnxNode &node, StringRef name, size_t count, std::opti
   std::optional<Ints> written = node.getInts(name);
   if ((!written || written->empty()) && otherwise)
     return Ints(count, *otherwise);
+  if (!written && count == 0)
+    return Ints();
   if (!written || written->size() != count)
     return refused(node, name + " has " + Twine(written ? written->size() : 0) + " entries, and " + Twine(count) +
                              " are wanted");
@@ -32,6 +34,8 @@ std::optional<Ints> list(OnnxNode &node, StringRef name, size_t count, std::opti
 
 std::optional<Numbers> numbers(OnnxNode &node, StringRef name, size_t count) {
   std::optional<Numbers> written = node.getNumbers(name);
+  if (!written && count == 0)
+    return Numbers();
   if (!written || written->size() != count)
     return refused(node, name + " has " + Twine(written ? written->size() : 0) + " entries, and " + Twine(count) +
                              " are wanted");

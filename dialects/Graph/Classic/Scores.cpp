@@ -49,7 +49,7 @@ Value transformScores(OnnxNode &node, Value scores, StringRef transform) {
 }
 
 std::optional<Labels> readLabels(OnnxNode &node, StringRef ints, StringRef strings) {
-  Labels labels{node.getInts(ints).value_or(SmallVector<int64_t>()),
+  Labels labels{node.getInts(ints, OnnxNode::Range::Any).value_or(SmallVector<int64_t>()),
                 node.getStrings(strings).value_or(SmallVector<std::string>())};
   if (labels.size())
     return labels;

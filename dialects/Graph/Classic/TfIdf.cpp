@@ -50,7 +50,7 @@ static Value countAt(OnnxNode &node, Value x, const Pool &pool, int64_t step) {
     SmallVector<int64_t> column;
     for (int64_t i = 0; i < pool.count(); ++i)
       column.push_back(pool.words[i * pool.length + j]);
-    Value words = c.reshape(c.slice(x, 1, DimExpr(j * step), places), {dims[0], places, one});
+    Value words = c.reshape(c.slice(x, 1, DimExpr::min(DimExpr(j * step), dims[1]), places), {dims[0], places, one});
     Value same = c.op("graph.equal", {words, constantList(node, column, {1, 1, pool.count()})});
     found = found ? c.op("graph.and", {found, same}) : same;
   }
@@ -84,7 +84,7 @@ LogicalResult buildTfIdfVectorizer(OnnxNode &node) {
   if (!x || getRank(x) < 1 || getRank(x) > 2 || !isa<IntegerType>(getElementType(x)) || !starts || !columns || !words)
     return node.refuse("needs a row or rows of integers or strings, and a pool of them");
   // More would be a mistake that takes all time.
-  if (least < 1 || most < least || most > 64 || skips < 0 || skips > 64)
+  if (least < 1 || most < least || most > 64 || skips < 0 || skips > 64 || most * (skips + 1) > 512)
     return node.refuse("has n-grams of " + Twine(least) + " to " + Twine(most) + " words and " + Twine(skips) +
                        " skips");
   std::optional<SmallVector<Pool>> pools = cutPools(node, *starts, *words);

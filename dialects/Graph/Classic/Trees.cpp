@@ -123,11 +123,15 @@ private:
 
   /// Each leaf's votes as a list; leaves that are there several times share theirs.
   void listVotes() {
-    std::map<SmallVector<std::pair<int64_t, double>, 1>, int64_t> known;
+    using Votes = SmallVector<std::pair<int64_t, uint64_t>, 1>; // weights by their bits: NaN stands in no order
+    std::map<Votes, int64_t> known;
     for (TreeNode &n : forest.nodes) {
       if (n.branch != Branch::Leaf)
         continue;
-      auto [found, fresh] = known.try_emplace(n.votes, int64_t(known.size()));
+      Votes votes;
+      for (auto [target, weight] : n.votes)
+        votes.push_back({target, llvm::bit_cast<uint64_t>(weight)});
+      auto [found, fresh] = known.try_emplace(votes, int64_t(known.size()));
       n.split = double(found->second);
       if (!fresh)
         continue;

@@ -2,6 +2,7 @@
 //
 // What custom ops say of themselves: shapes, what they trust, and the words that runtime/parts/custom.c reads.
 #include "dialects/Graph/Custom/Custom.h"
+#include "dialects/Graph/Analysis/Bounds/Bounds.h"
 
 #include "dialects/Graph/Analysis/Shapes.h"
 #include "dialects/Graph/Custom/Patterns.h"
@@ -252,6 +253,14 @@ LogicalResult CustomOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> 
       outputDims(*this, dimsOf, [&](DimNames &, size_t i) { return symbolNamed(getSizes()[i]); });
   if (!dims)
     return failure();
+  if (getCounts())
+    for (auto [i, most] : llvm::enumerate(getBoundDims(dimsOf))) {
+      DimExpr bytes(8);
+      for (const DimExpr &dim : most)
+        bytes = bytes * dim;
+      if (overflows(bytes))
+        return emitOpError("has a result ") << i << " that may be larger than any memory";
+    }
   for (auto [shape, type] : llvm::zip(*dims, getOutputTypes().getAsRange<TypeAttr>()))
     results.push_back({shape, type.getValue()});
   return success();

@@ -229,8 +229,12 @@ private:
       outputTypes.push_back(node.elementTypeOf(*elementCodeOf(element)));
       outputText.push_back(element == "string");
     }
-    for (const CustomDefinition::Size &size : op.sizes)
-      bounds.push_back(size.bound ? resolve(*size.bound).toAttr(b.getContext()) : b.getUnitAttr());
+    for (const CustomDefinition::Size &size : op.sizes) {
+      std::optional<DimExpr> bound = size.bound ? std::optional(resolve(*size.bound)) : std::nullopt;
+      if (bound && dividesByZero(*bound))
+        return refuse("divides by 0 in the bound of the size '" + size.name + "': " + bound->str());
+      bounds.push_back(bound ? Attribute(bound->toAttr(b.getContext())) : b.getUnitAttr());
+    }
     return success();
   }
 

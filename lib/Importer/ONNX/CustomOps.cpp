@@ -37,6 +37,27 @@ std::optional<int64_t> CustomOps::since(StringRef domain, StringRef name) const 
 
 namespace {
 
+/// Whether brackets and braces of a JSON text, outside of its strings, nest deeper.
+bool nestsDeeper(StringRef text, int most) {
+  int depth = 0;
+  bool inString = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    char c = text[i];
+    if (inString) {
+      i += c == '\\';
+      inString = c != '"';
+    } else if (c == '"') {
+      inString = true;
+    } else if (c == '[' || c == '{') {
+      if (++depth > most)
+        return true;
+    } else {
+      depth -= c == ']' || c == '}';
+    }
+  }
+  return false;
+}
+
 using Keys = std::initializer_list<StringRef>;
 
 bool isName(StringRef text) {
@@ -413,6 +434,10 @@ bool readCustomOps(StringRef given, CustomOps &ops, Diagnostics &diagnostics) {
       return false;
     }
     text = buffer->getBuffer().str();
+  }
+  if (nestsDeeper(text, 64)) { // LLVM's parser recurses
+    diagnostics.error(file + ": nests deeper than any definition of ops");
+    return false;
   }
   llvm::Expected<json::Value> parsed = json::parse(text);
   if (!parsed) {

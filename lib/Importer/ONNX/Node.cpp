@@ -82,6 +82,16 @@ std::string Node::getString(StringRef name, StringRef otherwise) const {
 }
 
 std::optional<SmallVector<int64_t>> Node::getInts(StringRef name, Range range) const {
+  if (const AttributeProto *attribute = attributes.lookup(name);
+      attribute && attribute->type() == AttributeProto::TENSOR) {
+    std::string reason;
+    std::optional<SmallVector<int64_t>> values = importer.tensors.integers(attribute->t(), reason);
+    if (!values) {
+      badAttribute = true;
+      importer.refuse(info, "attribute '" + name + "' " + reason);
+    }
+    return values && isInRange(name, *values, range) ? values : std::nullopt;
+  }
   const AttributeProto *attribute = find(name, AttributeProto::INTS);
   if (!attribute)
     return std::nullopt;

@@ -133,28 +133,46 @@ std::optional<Constant> Tensors::read(const TensorProto &tensor, StringRef key, 
   return Constant{bytes->type, graph::WeightAttr::get(context, own, 0, size)};
 }
 
-std::optional<SmallVector<double>> Tensors::numbers(const TensorProto &tensor, std::string &reason) {
+bool Tensors::visitElements(const TensorProto &tensor, std::string &reason,
+                            llvm::function_ref<bool(Type, const APInt &)> visit) {
   std::optional<Bytes> bytes = locate(tensor, reason);
   if (!bytes)
-    return std::nullopt;
+    return false;
   Type element = bytes->type.getElementType();
   unsigned bits = element.getIntOrFloatBitWidth(), size = std::max(bits / 8, 1u);
-  if (bits > 64 || elementsInByte(element) > 1) {
-    reason = "has elements of type " + dataTypeName(tensor.data_type());
-    return std::nullopt;
-  }
-  SmallVector<double> numbers;
-  for (int64_t i = 0, n = bytes->type.getNumElements(); i < n; ++i) {
+  bool good = bits <= 64 && elementsInByte(element) == 1;
+  for (int64_t i = 0, n = bytes->type.getNumElements(); good && i < n; ++i) {
     uint64_t word = 0;
     std::memcpy(&word, bytes->data.data() + i * size, size);
-    APInt number(bits, word, /*isSigned=*/false, /*implicitTrunc=*/true);
-    if (auto type = dyn_cast<FloatType>(element))
-      numbers.push_back(FloatAttr::get(type, APFloat(type.getFloatSemantics(), number)).getValueAsDouble());
-    else
-      numbers.push_back(element.isSignlessInteger() && bits > 1 ? double(number.getSExtValue())
-                                                                : double(number.getZExtValue()));
+    good = visit(element, APInt(bits, word, /*isSigned=*/false, /*implicitTrunc=*/true));
   }
-  return numbers;
+  if (!good)
+    reason = "has elements of type " + dataTypeName(tensor.data_type());
+  return good;
+}
+
+static bool isSigned(Type element, unsigned bits) { return element.isSignlessInteger() && bits > 1; }
+
+std::optional<SmallVector<int64_t>> Tensors::integers(const TensorProto &tensor, std::string &reason) {
+  SmallVector<int64_t> integers;
+  auto visit = [&](Type element, const APInt &word) {
+    integers.push_back(isSigned(element, word.getBitWidth()) ? word.getSExtValue() : int64_t(word.getZExtValue()));
+    return isa<IntegerType>(element);
+  };
+  return visitElements(tensor, reason, visit) ? std::optional(integers) : std::nullopt;
+}
+
+std::optional<SmallVector<double>> Tensors::numbers(const TensorProto &tensor, std::string &reason) {
+  SmallVector<double> numbers;
+  auto visit = [&](Type element, const APInt &word) {
+    if (auto type = dyn_cast<FloatType>(element))
+      numbers.push_back(FloatAttr::get(type, APFloat(type.getFloatSemantics(), word)).getValueAsDouble());
+    else
+      numbers.push_back(isSigned(element, word.getBitWidth()) ? double(word.getSExtValue())
+                                                              : double(word.getZExtValue()));
+    return true;
+  };
+  return visitElements(tensor, reason, visit) ? std::optional(numbers) : std::nullopt;
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//

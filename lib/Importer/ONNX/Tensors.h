@@ -39,6 +39,8 @@ public:
   /// The same of a sparse tensor, made dense.
   std::optional<Constant> read(const onnx::SparseTensorProto &tensor, llvm::StringRef key, std::string &reason);
 
+  /// The elements of a tensor of integers; nullopt, and why in `reason`, where it is ill-formed or has others.
+  std::optional<llvm::SmallVector<int64_t>> integers(const onnx::TensorProto &tensor, std::string &reason);
   /// The elements of a tensor of whole bytes each, as numbers; nullopt, and why in `reason`, where it is ill-formed.
   std::optional<llvm::SmallVector<double>> numbers(const onnx::TensorProto &tensor, std::string &reason);
 
@@ -46,6 +48,9 @@ public:
   Constant make(mlir::RankedTensorType type, std::vector<char> bytes, llvm::StringRef key);
 
 private:
+  /// Shows each element as its bits until `visit` says no.
+  bool visitElements(const onnx::TensorProto &tensor, std::string &reason,
+                     llvm::function_ref<bool(mlir::Type, const llvm::APInt &)> visit);
   /// A tensor's bytes, wherever they lie.
   struct Bytes {
     mlir::RankedTensorType type;

@@ -8,6 +8,8 @@
 
 #include <jpeglib.h>
 
+#include <jerror.h>
+
 typedef struct jpeg_failure {
   struct jpeg_error_mgr manager;
   jmp_buf back;
@@ -15,6 +17,12 @@ typedef struct jpeg_failure {
 
 static void leave(j_common_ptr decoder) { longjmp(((jpeg_failure *)decoder->err)->back, 1); }
 static void sayNothing(j_common_ptr decoder) { (void)decoder; }
+
+/// A file that ends early is no picture: libjpeg would go on in gray, for as many rows as the header claims.
+static void warn(j_common_ptr decoder, int level) {
+  if (level < 0 && decoder->err->msg_code == JWRN_JPEG_EOF)
+    leave(decoder);
+}
 
 /// Inks as Adobe writes them, turned around, to what is left of light.
 static void lightOf(const uint8_t *inks, uint8_t *to, int64_t n, int isInverted) {
@@ -34,6 +42,7 @@ int hewn_image_jpeg(hewn_image *image, const uint8_t *bytes, size_t size) {
   decoder.err = jpeg_std_error(&failure.manager);
   failure.manager.error_exit = leave;
   failure.manager.output_message = sayNothing;
+  failure.manager.emit_message = warn;
   jpeg_create_decompress(&decoder);
   if (setjmp(failure.back)) {
     jpeg_destroy_decompress(&decoder);
@@ -44,9 +53,11 @@ int hewn_image_jpeg(hewn_image *image, const uint8_t *bytes, size_t size) {
   jpeg_read_header(&decoder, TRUE);
   int hasInks = decoder.num_components == 4;
   decoder.out_color_space = hasInks ? JCS_CMYK : JCS_RGB;
-  jpeg_start_decompress(&decoder);
-  int64_t width = decoder.output_width;
-  uint8_t *pixels = hewn_image_make(image, width, decoder.output_height);
+  // Before it begins: of a progressive file that reads all of the picture.
+  int64_t width = decoder.image_width;
+  uint8_t *pixels = hewn_image_make(image, width, decoder.image_height);
+  if (pixels)
+    jpeg_start_decompress(&decoder);
   if (pixels && hasInks)
     inks = malloc((size_t)(4 * width));
   while (pixels && (inks || !hasInks) && decoder.output_scanline < decoder.output_height) {

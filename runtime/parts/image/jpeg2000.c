@@ -79,6 +79,13 @@ static int copy(hewn_image *image, const opj_image_t *decoded) {
   return image->pixels != NULL;
 }
 
+/// OpenJPEG keeps four bytes of each component of each pixel.
+static int isSmall(const opj_image_t *decoded) {
+  int64_t width = (int64_t)decoded->x1 - decoded->x0, height = (int64_t)decoded->y1 - decoded->y0;
+  return decoded->numcomps <= 4 && width > 0 && height > 0 && width <= HEWN_IMAGE_MOST &&
+         height <= HEWN_IMAGE_MOST / width;
+}
+
 int hewn_image_jpeg2000(hewn_image *image, const uint8_t *bytes, size_t size) {
   stream_source source = {bytes, size, 0};
   opj_dparameters_t parameters;
@@ -93,8 +100,7 @@ int hewn_image_jpeg2000(hewn_image *image, const uint8_t *bytes, size_t size) {
     opj_stream_set_read_function(stream, take);
     opj_stream_set_skip_function(stream, skip);
     opj_stream_set_seek_function(stream, seek);
-    isDecoded = opj_setup_decoder(codec, &parameters) && opj_read_header(stream, codec, &decoded) &&
-                (int64_t)(decoded->x1 - decoded->x0) * (int64_t)(decoded->y1 - decoded->y0) <= HEWN_IMAGE_MOST &&
+    isDecoded = opj_setup_decoder(codec, &parameters) && opj_read_header(stream, codec, &decoded) && isSmall(decoded) &&
                 opj_decode(codec, stream, decoded) && opj_end_decompress(codec, stream) && copy(image, decoded);
   }
   opj_image_destroy(decoded);

@@ -60,7 +60,7 @@ void ModelGraph::order() {
     Node one;
     one.name = node.name().empty() ? "#" + std::to_string(i) + " " + node.op_type() : node.name();
     one.op = node.op_type();
-    one.domain = node.domain();
+    one.domain = node.domain() == "ai.onnx" ? "" : node.domain(); // the same, written out
     llvm::StringSet<> seen;
     namesRead(node, [&](StringRef name) {
       if (!name.empty() && seen.insert(name).second)
@@ -176,11 +176,22 @@ bool ModelGraph::copyTensor(const onnx::TensorProto &from, bool whole, Change ch
     change(from.data_type(), {data, size_t(to.float_data_size()) * 4});
     return true;
   }
+  if (changes && from.double_data_size() > 0) {
+    auto *data = reinterpret_cast<char *>(to.mutable_double_data()->mutable_data());
+    change(from.data_type(), {data, size_t(to.double_data_size()) * 8});
+    return true;
+  }
+  if (changes && from.int32_data_size() > 0) { // a half in each
+    std::vector<uint16_t> halves(from.int32_data().begin(), from.int32_data().end());
+    change(from.data_type(), {reinterpret_cast<char *>(halves.data()), halves.size() * 2});
+    to.mutable_int32_data()->Assign(halves.begin(), halves.end());
+    return true;
+  }
   to.clear_external_data();
   to.clear_data_location();
   if (!bytes.empty())
     to.set_raw_data(bytes.data(), bytes.size());
-  if (changes)
+  if (changes && !to.raw_data().empty())
     change(from.data_type(), {to.mutable_raw_data()->data(), to.raw_data().size()});
   return true;
 }

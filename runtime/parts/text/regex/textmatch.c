@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RegexFullMatch, by PCRE2: it has all of RE2's syntax, and is C. Its memory comes from the context, and a match that takes
-// very many steps ends the run.
+// RegexFullMatch, by PCRE2: it has all of RE2's syntax (of which \v and \s differ, by vertical white space), and is C. Its
+// memory comes from the context, and a match that takes very many steps ends the run.
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "parts/text/strings.h"
 
