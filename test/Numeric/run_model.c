@@ -3,8 +3,8 @@
  * run_model LIBRARY THREADS: a compiled model at the other end of two pipes, for tests whose processor is an emulated one. It says what
  * the model is; then, as often as it is given inputs, what a run gives. All of it is 64-bit integers, and bytes behind their number.
  *
- *     out: code, message; name, variant; how many inputs, outputs; of each: name, type code, bits, rank, a text for each dim ("": data decide);
- *          how many cases, of each: condition, refusal (""), how many outputs (0 or all), those
+ *     out: code, message; name, variant; how many inputs, outputs; of each: name, type code, bits, kind, rank, a text for each dim ("": data
+ *          decide); how many cases, of each: condition, refusal (""), how many outputs (0 or all), those
  *     in:  for each input its rank, dims and bytes; out: code, message, and, where that is 0, for each output the same
  */
 #include <hewn/runtime.h>
@@ -35,6 +35,7 @@ static void describe(const hewn_model *model, const hewn_tensor_info *info) {
   putText(info->name);
   put(info->dtype.code);
   put(info->dtype.bits);
+  put(info->kind);
   put(info->rank);
   for (int32_t d = 0; d < info->rank; ++d) {
     char number[32];
