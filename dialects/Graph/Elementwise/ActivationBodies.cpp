@@ -63,7 +63,8 @@ Value hardSigmoid(Builder &e, Value x, double alpha, double beta) {
   return maximum(e, kFloat, minimum(e, kFloat, line, constant(e, x, 1.0)), constant(e, x, 0.0));
 }
 
-Value hardSwish(Builder &e, Value x) { return mul(e, kFloat, x, hardSigmoid(e, x, 1.0 / 6.0, 0.5)); }
+/// ONNX defines it by HardSigmoid, whose alpha is a float attribute: of doubles too it is what a float has of a sixth.
+Value hardSwish(Builder &e, Value x) { return mul(e, kFloat, x, hardSigmoid(e, x, 1.0f / 6.0f, 0.5)); }
 
 Value swish(Builder &e, Value x, double alpha) { return mul(e, kFloat, x, sigmoid(e, scaled(e, x, alpha))); }
 

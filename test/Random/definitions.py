@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What quantized ops mean: their float op on dequantized operands, or their sum of integers, quantized again.
+
+Kernels are no oracle for them: onnxruntime's QLinearSoftmax adds up a table of integers and does not saturate, others, and ONNX's
+reference, round ties after the zero point is added, and products of bytes may saturate.
+"""
+
+import numpy as np
+from onnx import helper
+
+# The float op; operands are a value, its scale and its zero point each, and the last two are those of the result.
+FLOAT_OPS = {
+    "QLinearAdd": "Add",
+    "QLinearAveragePool": "AveragePool",
+    "QLinearGlobalAveragePool": "GlobalAveragePool",
+    "QLinearLeakyRelu": "LeakyRelu",
+    "QLinearMul": "Mul",
+    "QLinearSigmoid": "Sigmoid",
+    "QLinearSoftmax": "Softmax",
+}
+
+
+def one(parameter, dtype):
+    return np.asarray(parameter, dtype).reshape(-1)[0]
+
+
+def dequantized(value, scale, zero):
+    return (value.astype(np.int32) - one(zero, np.int32)).astype(np.float32) * one(scale, np.float32)
+
+
+def quantized(value, scale, zero, dtype):
+    """QuantizeLinear of ONNX: a tie goes to the even integer before the zero point is added."""
+    with np.errstate(all="ignore"):
+        wide = np.rint(value / one(scale, np.float32)) + one(zero, np.float32)
+    info = np.iinfo(dtype)
+    return np.asarray(np.clip(wide, info.min, info.max), dtype)
+
+
+def float_node(node):
+    """The node's float op, and the opset that it names, if any."""
+    kept, opset = [], None
+    for attribute in node.attribute:
+        if attribute.name == "opset":
+            opset = attribute.i
+        elif attribute.name == "channels_last":
+            if attribute.i:
+                return None, None
+        else:
+            kept.append(attribute)
+    count = (len(node.input) - 2) // 3
+    own = helper.make_node(FLOAT_OPS[node.op_type], [f"value{i}" for i in range(count)], ["result"])
+    own.attribute.extend(kept)
+    return own, opset
+
+
+def lifted(parameter, rank, dim):
+    """One number for each index of a dim, or one for all, as what broadcasts with the value."""
+    parameter = np.asarray(parameter)
+    return (
+        parameter.reshape([-1 if d == dim % rank else 1 for d in range(rank)])
+        if parameter.size > 1
+        else parameter.reshape(())
+    )
+
+
+def product(node, given, run, opset):
+    """QLinearConv and QLinearMatMul: sums that float32s hold exactly, as all do of fewer than 256 products of bytes."""
+    a, a_scale, a_zero, b, b_scale, b_zero, scale, zero, *bias = given
+    convolves = node.op_type == "QLinearConv"
+    own = helper.make_node("Conv" if convolves else "MatMul", ["a", "b"], ["sums"])
+    own.attribute.extend(node.attribute if convolves else [])
+    operands = [
+        (a.astype(np.int32) - lifted(a_zero, a.ndim, -2).astype(np.int32)).astype(np.float32),
+        (b.astype(np.int32) - lifted(b_zero, b.ndim, 0 if convolves else -1).astype(np.int32)).astype(np.float32),
+    ]
+    (sums,) = run(own, ["a", "b"], operands, opset)
+    sums = sums.astype(np.float64)
+    dim = 1 if convolves else -1
+    if bias and bias[0] is not None:
+        sums = sums + lifted(bias[0], sums.ndim, dim)
+    rank = max(sums.ndim, 2)
+    factor = lifted(a_scale, rank, -2).astype(np.float64) * lifted(b_scale, rank, dim) / one(scale, np.float32)
+    return quantized(sums * factor, 1, zero, np.asarray(zero).dtype)
+
+
+def define(node, values, run):
+    """The node's results, or None where it is not such a one. `values` by name; `run` computes a node of ONNX's on operands by name."""
+    if node.op_type in ("QLinearConv", "QLinearMatMul") and not node.domain:
+        given = [values[name] if name else None for name in node.input]
+        return [product(node, given, run, None)]
+    if node.op_type not in FLOAT_OPS or node.domain != "com.microsoft":
+        return None
+    own, opset = float_node(node)
+    if own is None:
+        return None
+    given = [values[name] if name else 0 for name in node.input]
+    given += [0] * (-(len(given) - 2) % 3)
+    operands = [dequantized(*given[i : i + 3]) for i in range(0, len(given) - 2, 3)]
+    (result,) = run(own, list(own.input), operands, opset)
+    return [quantized(result, given[-2], given[-1], given[0].dtype)]
