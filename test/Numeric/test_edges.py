@@ -23,3 +23,17 @@ def test_defaults_are_float32():
     model = one_node("Adam", inputs, outputs=3, domain="ai.onnx.preview.training")
     want = onnx.reference.ReferenceEvaluator(model).run(None, feeds_of(inputs))
     check(run(model, feeds_of(inputs)), [np.asarray(w, np.float32) for w in want], rtol=1e-6)
+
+
+def test_hard_swish_of_doubles():
+    """ONNX defines it by HardSigmoid, whose alpha is a float: of doubles too it is what a float has of a sixth."""
+    x = np.array([-4, -1, 0.3, 2.3, 7])
+    want = x * np.clip(x * np.float64(np.float32(1) / np.float32(6)) + 0.5, 0, 1)
+    check(run(one_node("HardSwish", [x]), feeds_of([x])), [want], rtol=1e-15, atol=0)
+
+
+def test_what_is_folded_is_not_one_chain_of_sums():
+    """What the compiler computes itself is as exact as what it makes: a sum over several dims has partial ones."""
+    x = np.random.default_rng(0).uniform(0, 3, (64, 64, 2)).astype(np.float32)
+    model = one_node("ReduceL2", [x], constants=(0,), keepdims=0)
+    check(run(model, {}), [np.float32(np.sqrt((x.astype(float) ** 2).sum()))], rtol=3e-7, atol=0)

@@ -64,9 +64,25 @@ static void lowerMove(graph::MoveOpInterface op, NaiveElements &e, const NaiveMe
       [&](NaiveElements &inner, ArrayRef<Index> at, ValueRange) { return op.emitAt(inner, at); }, memory);
 }
 
-static Value reduceAt(graph::ReduceOpInterface op, NaiveElements &e, ArrayRef<Index> at) {
+/// The state of what is reduced in the dims `reduced`, the others of `from` being given. Each dim has states of its own:
+/// sums of few terms round less than one of all.
+static SmallVector<Value> stateOf(graph::ReduceOpInterface op, NaiveElements &e, ArrayRef<int64_t> reduced,
+                                  SmallVectorImpl<Index> &from, Index linear) {
   Value operand = op->getOperand(0);
-  Dims dims = graph::getDims(operand), extents;
+  if (reduced.empty()) {
+    Value position = op.usesPosition() ? e.toElement(linear, e.b.getI64Type()) : Value();
+    return op.lift(e.b, e.loc, e.read(operand, from), position);
+  }
+  DimExpr extent = graph::getDims(operand)[reduced.front()];
+  return e.loops({extent}, op.identity(e.b, e.loc, 0), [&](ArrayRef<Index> inner, ValueRange carried) {
+    from[reduced.front()] = inner[0];
+    Index at = e.add(e.mul(linear, e.expression(extent)), inner[0]);
+    return op.merge(e.b, e.loc, carried, stateOf(op, e, reduced.drop_front(), from, at));
+  });
+}
+
+static Value reduceAt(graph::ReduceOpInterface op, NaiveElements &e, ArrayRef<Index> at) {
+  Dims dims = graph::getDims(op->getOperand(0)), extents;
   SmallVector<int64_t> reduced = op.getReducedDims();
   SmallVector<Index> from(dims.size());
   unsigned next = 0;
@@ -78,16 +94,7 @@ static Value reduceAt(graph::ReduceOpInterface op, NaiveElements &e, ArrayRef<In
   }
   for (int64_t d : reduced)
     extents.push_back(dims[d]);
-  SmallVector<Value> identity = op.identity(e.b, e.loc, 0);
-  SmallVector<Value> state = e.loops(extents, identity, [&](ArrayRef<Index> inner, ValueRange carried) {
-    Index linear = e.constant(0);
-    for (auto [i, d] : llvm::enumerate(reduced)) {
-      from[d] = inner[i];
-      linear = e.add(e.mul(linear, e.expression(dims[d])), inner[i]);
-    }
-    Value position = op.usesPosition() ? e.toElement(linear, e.b.getI64Type()) : Value();
-    return op.merge(e.b, e.loc, carried, op.lift(e.b, e.loc, e.read(operand, from), position));
-  });
+  SmallVector<Value> state = stateOf(op, e, reduced, from, e.constant(0));
   Value count = e.toElement(e.expression(graph::numElements(extents)), e.b.getI64Type());
   return op.finish(e.b, e.loc, state, count);
 }
