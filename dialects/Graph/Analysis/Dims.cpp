@@ -5,6 +5,7 @@
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
 #include <limits>
@@ -442,7 +443,20 @@ private:
 
 } // namespace
 
-std::optional<DimExpr> DimExpr::parse(StringRef text) { return Parser(text).whole(); }
+std::optional<DimExpr> DimExpr::parse(StringRef text) {
+  // The IR holds texts, and every pass asks for the same ones. A thread's own, since values are shared without a lock.
+  static thread_local llvm::StringMap<DimExpr> known;
+  constexpr unsigned mostKnown = 4096;
+  if (auto found = known.find(text); found != known.end())
+    return found->second;
+  std::optional<DimExpr> parsed = Parser(text).whole();
+  if (!parsed)
+    return parsed;
+  if (known.size() == mostKnown)
+    known.clear();
+  known.try_emplace(text, *parsed);
+  return parsed;
+}
 
 std::optional<DimExpr> DimExpr::fromAttr(Attribute attr) {
   if (auto number = dyn_cast_or_null<IntegerAttr>(attr))

@@ -29,6 +29,7 @@
 #include "mlir/Target/LLVMIR/ModuleTranslation.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
+#include <mutex>
 
 using namespace mlir;
 using llvm::createStringError;
@@ -130,10 +131,40 @@ void nameFunctions(llvm::Module &module, StringRef kernel, const std::string &sy
   }
 }
 
-Expected<std::string> compile(const Job &job, const CodeOptions &options) {
+/// A context in which kernels are lowered one after another, and the passes that do so: made anew for each kernel they
+/// would be a third of the time of a small one.
+struct Lowering {
+  explicit Lowering(const DialectRegistry &registry)
+      : context(registry, MLIRContext::Threading::DISABLED), toLLVM(&context) {
+    toLLVM.enableVerifier(false); // upstream passes on what a verified stage gave: a quarter of the time of a kernel
+    buildLowerToLLVM(toLLVM);
+  }
+  MLIRContext context;
+  PassManager toLLVM;
+};
+
+/// As many of them as there are threads at work.
+class Lowerings {
+public:
+  Lowerings() { registerLoweringDialects(registry); }
+  std::unique_ptr<Lowering> take() {
+    std::lock_guard<std::mutex> lock(mutex);
+    return free.empty() ? std::make_unique<Lowering>(registry) : free.pop_back_val();
+  }
+  /// Takes back one whose kernel has been compiled. After a failure nobody knows what it holds, and it is not given.
+  void give(std::unique_ptr<Lowering> lowering) {
+    std::lock_guard<std::mutex> lock(mutex);
+    free.push_back(std::move(lowering));
+  }
+
+private:
   DialectRegistry registry;
-  registerLoweringDialects(registry);
-  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  std::mutex mutex;
+  SmallVector<std::unique_ptr<Lowering>> free;
+};
+
+Expected<std::string> compile(const Job &job, const CodeOptions &options, Lowering &lowering) {
+  MLIRContext &context = lowering.context;
   std::string problem;
   ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
     if (problem.empty())
@@ -160,10 +191,7 @@ Expected<std::string> compile(const Job &job, const CodeOptions &options) {
     keepExtremes(function);
     usePointers(function);
   }
-  PassManager pm(&context);
-  pm.enableVerifier(false); // upstream passes on what a verified stage gave: a quarter of the time of a kernel
-  buildLowerToLLVM(pm);
-  if (failed(pm.run(*module)))
+  if (failed(lowering.toLLVM.run(*module)))
     return failure("lowered");
   moveHalvesAsIntegers(*module);
   if (failed(holdAsIntegers(*module, [&](Type type) {
@@ -237,12 +265,18 @@ Expected<CompiledKernels> compileKernels(ArrayRef<Variant> variants, const CodeO
   CompiledKernels kernels;
   std::vector<Job> jobs = gatherJobs(variants, kernels.symbols);
   CodeCache cache(options);
+  Lowerings lowerings;
   for (const Job &job : jobs)
     kernels.units.push_back({job.name, ""});
   if (llvm::Error error = forEachInParallel(options.threads, jobs.size(), [&](size_t i) -> llvm::Error {
         const Variant &variant = *jobs[i].variant;
-        Expected<std::string> code =
-            cache.find({variant.prefix, jobs[i].bytecode}, variant.machine, [&] { return compile(jobs[i], options); });
+        Expected<std::string> code = cache.find({variant.prefix, jobs[i].bytecode}, variant.machine, [&] {
+          std::unique_ptr<Lowering> lowering = lowerings.take();
+          Expected<std::string> made = compile(jobs[i], options, *lowering);
+          if (made)
+            lowerings.give(std::move(lowering));
+          return made;
+        });
         if (!code)
           return code.takeError();
         kernels.units[i].code = std::move(*code);

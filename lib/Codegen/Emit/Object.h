@@ -2,8 +2,8 @@
 //
 // From functions of loops to object code.
 //
-// Kernels are compiled one by one on a pool of threads, each in an MLIRContext and an LLVMContext of its own: contexts
-// are not to be shared between threads that run passes. They are handed over as bytecode, which is also what the cache
+// Kernels are compiled one by one on a pool of threads, each thread in an MLIRContext, and each kernel in an LLVMContext,
+// of its own: contexts are not to be shared between threads that run passes. They are handed over as bytecode, which is also what the cache
 // hashes.
 #ifndef HEWN_LIB_CODEGEN_EMIT_OBJECT_H
 #define HEWN_LIB_CODEGEN_EMIT_OBJECT_H
