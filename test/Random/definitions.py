@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What quantized ops mean: their float op on dequantized operands, or their sum of integers, quantized again.
+"""What quantized ops mean: their float op on dequantized operands, or their sum of integers, quantized again; and StringNormalizer.
 
-Kernels are no oracle for them: onnxruntime's QLinearSoftmax adds up a table of integers and does not saturate, others, and ONNX's
-reference, round ties after the zero point is added, and products of bytes may saturate.
+Kernels are no oracle for quantized ops: onnxruntime's QLinearSoftmax adds up a table of integers and does not saturate, others, and ONNX's
+reference, round ties after the zero point is added, and products of bytes may saturate. Of StringNormalizer ONNX's
+reference compares stopwords as they stand, and onnxruntime needs a locale that few machines have.
 """
 
 import numpy as np
+import onnx
 from onnx import helper
 
 # The float op; operands are a value, its scale and its zero point each, and the last two are those of the result.
@@ -83,8 +85,19 @@ def product(node, given, run, opset):
     return quantized(sums * factor, 1, zero, np.asarray(zero).dtype)
 
 
+def normalized(node, strings):
+    given = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
+    fold = (lambda s: s) if given.get("is_case_sensitive", 0) else str.casefold
+    stopwords = {fold(s.decode()) for s in given.get("stopwords", [])}
+    change = {b"LOWER": str.lower, b"UPPER": str.upper}.get(given.get("case_change_action"), str)
+    kept = [change(s) for s in strings.ravel() if fold(s) not in stopwords] or [""]
+    return np.asarray(kept, object).reshape([1] * (strings.ndim - 1) + [-1])
+
+
 def define(node, values, run):
     """The node's results, or None where it is not such a one. `values` by name; `run` computes a node of ONNX's on operands by name."""
+    if node.op_type == "StringNormalizer":
+        return [normalized(node, values[node.input[0]])]
     if node.op_type in ("QLinearConv", "QLinearMatMul") and not node.domain:
         given = [values[name] if name else None for name in node.input]
         return [product(node, given, run, None)]
