@@ -239,6 +239,25 @@ def test_devices_that_run_no_such_kernels():
             pass
 
 
+def test_a_view_of_what_the_host_makes():
+    """Between launches that are joined; what it shows is no memory of the device, and no argument."""
+    scattered = {"data": weights(3, 3), "places": RANDOM.integers(0, 3, (3, 3)), "updates": weights(3, 3)}
+    nodes = [
+        helper.make_node("Transpose", ["x"], ["a"], perm=[2, 0, 1]),
+        helper.make_node("Reshape", ["a", "shape"], ["b"]),
+        helper.make_node("ScatterElements", list(scattered), ["c"], axis=0),
+        helper.make_node("Relu", ["b"], ["y"]),
+        helper.make_node("Flatten", ["c"], ["z"], axis=0),
+        helper.make_node("OneHot", ["indices", "depth", "values"], ["w"], axis=0),
+    ]
+    constants = scattered | {"indices": np.array([[1, 3]]), "depth": np.array(3), "shape": np.array([4, 30])}
+    inputs = [("x", FLOAT, [5, 6, 4]), ("values", FLOAT, [2])]
+    made = model(nodes, inputs, [(name, FLOAT) for name in "yzw"], **constants)
+    feeds, want = on_host(made)
+    with emulated.compiled(made) as module:
+        compare(module.run(feeds), want)
+
+
 def test_large_work_stays_alone():
     """What takes longer than launches cost has all blocks that it wants."""
     nodes = [helper.make_node("MatMul", [f"x{i}", "w"], [f"x{i + 1}"]) for i in range(3)]

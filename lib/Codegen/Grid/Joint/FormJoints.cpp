@@ -101,9 +101,13 @@ private:
     llvm::SetVector<Value> inputs;
     for (Operation *op : joint.ops) {
       op->walk([&](Operation *inner) {
+        // A view reads nothing: what it shows comes with those that read it, and where nobody does it may be the host's.
+        if (graph::isViewKind(inner))
+          return;
         for (Value operand : inner->getOperands()) {
-          addSymbols(operand);
           Value source = plan::behindViews(operand);
+          addSymbols(operand);
+          addSymbols(source);
           // Views from outside are not needed themselves.
           auto argument = dyn_cast<BlockArgument>(source);
           Operation *maker = argument ? argument.getOwner()->getParentOp() : source.getDefiningOp();
