@@ -304,6 +304,12 @@ HEWN_RT hewn_part_fn hewn_part_text;
 HEWN_RT hewn_part_fn hewn_part_textequal;
 HEWN_RT hewn_part_fn hewn_part_textconcat;
 
+/// TextParse(X) -> the numbers that its strings write, as float32, float64,
+/// int64 or uint64; TextFormat(X) of such numbers -> strings that read back as
+/// the same ones.
+HEWN_RT hewn_part_fn hewn_part_textparse;
+HEWN_RT hewn_part_fn hewn_part_textformat;
+
 /// TextFields(X, delimiter) -> int64, how many pieces there are;
 /// TextSplit(X, delimiter) -> these, with a dim more. params: most cuts, -1
 /// for all. An empty delimiter stands for runs of white space.

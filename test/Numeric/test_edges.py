@@ -37,3 +37,15 @@ def test_what_is_folded_is_not_one_chain_of_sums():
     x = np.random.default_rng(0).uniform(0, 3, (64, 64, 2)).astype(np.float32)
     model = one_node("ReduceL2", [x], constants=(0,), keepdims=0)
     check(run(model, {}), [np.float32(np.sqrt((x.astype(float) ** 2).sum()))], rtol=3e-7, atol=0)
+
+
+def test_a_mask_of_integers_ends_before_the_keys():
+    """Keys that it does not tell of take no part, though no integer says so."""
+    random = np.random.default_rng(1)
+    q, k, v = (random.standard_normal(shape).astype(np.float32) for shape in ((1, 2, 3, 4), (1, 2, 6, 4), (1, 2, 6, 4)))
+    mask = random.integers(0, 3, (3, 4))
+    by_type = [run(one_node("Attention", x, opset=23), feeds_of(x)) for x in ([q, k, v, mask.astype(t)] for t in "fBl")]
+    check(by_type[1], by_type[0])
+    check(by_type[2], by_type[0])
+    few = [q, k[:, :, :4], v[:, :, :4], mask.astype(np.float32)]
+    check(by_type[0], run(one_node("Attention", few, opset=23), feeds_of(few)))

@@ -201,3 +201,60 @@ def test_a_rank_that_nobody_tells():
     model = parsed("g (seq(float[]) s) => (y) { i = Constant<value_int = 0>() y = SequenceAt(s, i) }")
     with pytest.raises(hewn.CompileError, match="give the input's type a shape"):
         hewn.compile(model)
+
+
+def cast(x, to, opset=19):
+    kind = {"O": onnx.TensorProto.STRING}.get(x.dtype.kind) or onnx.helper.np_dtype_to_tensor_dtype(x.dtype)
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("Cast", ["x"], ["y"], to=to)],
+        "cast",
+        [onnx.helper.make_tensor_value_info("x", kind, [None])],
+        [onnx.helper.make_tensor_value_info("y", to, [None])],
+    )
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", opset)], ir_version=9)
+    return hewn.compile(model).run({"x": x})["y"]
+
+
+FLOATS = [0.1, 1, 100, 1e6, -0.0, 1e10, 123456789, 1e-7, 1e38, 1 / 3, 16777216, np.nan, np.inf, -np.inf]
+NUMBERS = {
+    "float32": (onnx.TensorProto.FLOAT, FLOATS),
+    "float64": (onnx.TensorProto.DOUBLE, [*FLOATS, 5e-324, 1.7976931348623157e308, 2**53 + 2.0]),
+    "float16": (onnx.TensorProto.FLOAT16, [0.1, -2, 65504, np.inf]),
+    "int64": (onnx.TensorProto.INT64, [0, -5, 2**63 - 1, -(2**63)]),
+    "uint64": (onnx.TensorProto.UINT64, [0, 2**64 - 1]),
+    "int8": (onnx.TensorProto.INT8, [-128, 127]),
+    "uint32": (onnx.TensorProto.UINT32, [2**32 - 1]),
+    "bool": (onnx.TensorProto.BOOL, [True, False]),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_as_text_read_back(name):
+    kind, values = NUMBERS[name]
+    x = np.array(values, name)
+    strings = cast(x, onnx.TensorProto.STRING)
+    np.testing.assert_array_equal(cast(strings, kind), x)
+    if name == "float32":  # as onnxruntime writes them
+        want = "0.1 1 100 1000000 -0 1e+10 1.2345679e+08 1e-07 9.9999997e+37 0.33333334 16777216 NaN INF -INF"
+        assert strings.tolist() == want.split()
+
+
+def test_what_numbers_are_read():
+    x = text("1", " -2.5\n", "+1e-5", "1E8", "infinity", "-inf", "nAn", "1e400")
+    want = np.array([1, -2.5, 1e-5, 1e8, np.inf, -np.inf, np.nan, np.inf], np.float32)
+    np.testing.assert_array_equal(cast(x, onnx.TensorProto.FLOAT), want)
+    x = text("100.5", "-7.9", "1e3", "9223372036854775807", " 12 ")
+    assert cast(x, onnx.TensorProto.INT64).tolist() == [100, -7, 1000, 2**63 - 1, 12]
+    assert cast(text("0.5", "0", "-1"), onnx.TensorProto.BOOL).tolist() == [True, False, True]
+
+
+@pytest.mark.parametrize("string", ["", " ", "abc", "1.5x", "0x10", "1,5", "nan(1)", "1 2", "--1", "é"])
+@pytest.mark.parametrize("kind", [onnx.TensorProto.FLOAT, onnx.TensorProto.INT32])
+def test_what_is_no_number_is_told(string, kind):
+    with pytest.raises(hewn.RunError, match="string 1 is no number"):
+        cast(text("1", string), kind)
+
+
+def test_integers_that_no_integer_holds():
+    with pytest.raises(hewn.RunError, match="string 0 is no number"):
+        cast(text("1e30"), onnx.TensorProto.INT64)

@@ -37,7 +37,7 @@ EXACT = set(
 # What rounds to few levels inside of the node: there the operands are moved.
 ROUNDS_INSIDE = ("Quantize", "QLinear", "QGemm", "QAttention")
 # What both oracles approximate as float32s have it, in whatever type.
-APPROXIMATED = ("Erf",)
+APPROXIMATED = ("Erf", "Gelu")
 
 
 class Unknown(Exception):
@@ -171,7 +171,7 @@ class Oracle:
                 return results
             except Unknown as problem:
                 problems.append(str(problem))
-        raise Unknown(problems[1])
+        raise Unknown(problems[ways.index(self.by_runtime)])
 
 
 def typed(result, name):
@@ -225,7 +225,12 @@ def evaluate(oracle, model, feeds, reference=False, random=None, steps=0):
             divides(node, operands[-1])
         if steps and any(part in node.op_type for part in ROUNDS_INSIDE):
             operands = moved(operands, random, steps)
-        results = oracle.run(node, names, operands, opset, reference)
+        results = oracle.run(node, names, operands, opset)
+        if reference:
+            # Where it gives another shape than onnxruntime does it is the reference that is wrong (GlobalMaxPool of rank 3).
+            others = oracle.run(node, names, operands, opset, reference)
+            shapes = [[getattr(r, "shape", None) for r in given] for given in (results, others)]
+            results = others if shapes[0] == shapes[1] else results
         if steps and not moves(node):
             wide = (
                 any(r.dtype == records.F64 for r in results if isinstance(r, np.ndarray))

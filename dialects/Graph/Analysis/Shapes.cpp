@@ -3,6 +3,7 @@
 #include "dialects/Graph/Graph.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/ADT/APSInt.h"
 
 using namespace mlir;
 
@@ -186,11 +187,16 @@ Value makeConstant(OpBuilder &b, Location loc, DenseElementsAttr value) {
 Value makeSplat(OpBuilder &b, Location loc, Type elementType, double value, ArrayRef<int64_t> shape) {
   auto type = RankedTensorType::get(shape, elementType);
   Attribute element;
-  if (auto f = dyn_cast<FloatType>(elementType))
+  if (auto f = dyn_cast<FloatType>(elementType)) {
     element = FloatAttr::get(f, value);
-  else
-    element = IntegerAttr::get(elementType,
-                               APInt(elementType.getIntOrFloatBitWidth(), uint64_t(int64_t(value)), false, true));
+  } else {
+    // What the type can't hold becomes its least or largest number, and a NaN 0: attributes are floats, of integers too.
+    bool isUnsigned = elementType.isUnsignedInteger() || elementType.isSignlessInteger(1);
+    llvm::APSInt whole(elementType.getIntOrFloatBitWidth(), isUnsigned);
+    bool exact = false;
+    (void)llvm::APFloat(value).convertToInteger(whole, llvm::APFloat::rmTowardZero, &exact);
+    element = IntegerAttr::get(elementType, whole);
+  }
   return makeConstant(b, loc, DenseElementsAttr::get(type, element));
 }
 

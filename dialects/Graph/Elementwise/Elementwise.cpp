@@ -5,6 +5,7 @@
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/GraphOps.h"
 #include "dialects/Graph/Part/Part.h"
+#include "dialects/Graph/Text/Text.h"
 #include "dialects/Handle/Handle.h"
 
 using namespace mlir;
@@ -127,12 +128,15 @@ LogicalResult buildClip(OnnxNode &node) {
 //===------------------------------------------------------------------------------------------------------------------===//
 
 static LogicalResult finishCast(OnnxNode &node, Type to) {
-  if (node.input(0) && handle::isHandle(getElementType(node.input(0))) != handle::isHandle(to))
-    return node.refuse("turns strings into numbers or numbers into strings, which hewn does not have");
   if (!node.input(0))
     return node.refuse("needs an input");
-  if (getElementType(node.input(0)) == to)
+  Type from = getElementType(node.input(0));
+  if (from == to)
     return node.finish(node.input(0));
+  if (handle::isString(from))
+    return node.finish(parseText(node, node.input(0), to));
+  if (handle::isString(to))
+    return node.finish(formatText(node, node.input(0)));
   std::string roundMode = node.getString("round_mode", "up");
   if (!llvm::is_contained({"up", "down", "nearest"}, roundMode))
     return node.refuse("round_mode '" + roundMode + "'");

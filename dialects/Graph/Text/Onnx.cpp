@@ -139,6 +139,24 @@ LogicalResult buildEqual(OnnxNode &node) {
   return node.finish(Composer(node).op("graph.equal", {a, b}));
 }
 
+/// The type by way of which numbers of `type` become text and are read: none loses anything, but for what the cast to it does.
+static Type writtenType(OpBuilder &b, Type type) {
+  if (isa<FloatType>(type))
+    return type.isF64() ? b.getF64Type() : b.getF32Type();
+  return type.isUnsignedInteger(64) ? type : b.getI64Type();
+}
+
+Value parseText(OnnxNode &node, Value x, Type to) {
+  // What is true of a number is that it is not 0, and fractions are numbers.
+  Type written = to.isSignlessInteger(1) ? Type(node.b.getF64Type()) : writtenType(node.b, to);
+  Value parsed = node.make<TextParseOp>(x, {node.attr("to", TypeAttr::get(written))});
+  return Composer(node).cast(parsed, to);
+}
+
+Value formatText(OnnxNode &node, Value x) {
+  return node.make<TextFormatOp>({Composer(node).cast(x, writtenType(node.b, getElementType(x)))});
+}
+
 LogicalResult buildStringConcat(OnnxNode &node) {
   Value a = node.input(0), b = node.input(1);
   return broadcast(node, a, b) ? node.finish(node.make<TextConcatOp>({a, b})) : failure();

@@ -52,6 +52,28 @@ LogicalResult TextMatchOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShap
   return success();
 }
 
+/// Number types that text is read as and made of; others are cast from and to these.
+static bool isWritten(Type type) {
+  return type.isF32() || type.isF64() || type.isSignlessInteger(64) || type.isUnsignedInteger(64);
+}
+
+LogicalResult TextParseOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
+  if (!isTextLike(getX()) || !isWritten(getTo()))
+    return emitOpError("takes strings, and makes f32, f64, i64 or ui64 of them");
+  results.push_back({dimsOf(getX()), getTo()});
+  return success();
+}
+
+LogicalResult TextFormatOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
+  if (!isWritten(graph::getElementType(getX())))
+    return emitOpError("takes f32, f64, i64 or ui64");
+  // Later stages know strings as the integers that stand for them.
+  Type type = getElementTypeOrSelf((*this)->getResult(0).getType());
+  bool lowered = type.isSignlessInteger(64);
+  results.push_back({dimsOf(getX()), lowered ? type : Type(handle::StringType::get(getContext()))});
+  return success();
+}
+
 LogicalResult TextFieldsOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
   if (!isTextLike(getX()) || !isBytes(getDelimiter(), dimsOf))
     return emitOpError("takes strings, and a delimiter as bytes");
@@ -97,6 +119,8 @@ LogicalResult LookupOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> 
 void TextOp::requireDims(Requirements &) {}
 void TextEqualOp::requireDims(Requirements &) {}
 void TextConcatOp::requireDims(Requirements &) {}
+void TextParseOp::requireDims(Requirements &) {}
+void TextFormatOp::requireDims(Requirements &) {}
 void TextMatchOp::requireDims(Requirements &) {}
 void TextFieldsOp::requireDims(Requirements &) {}
 void TextSplitOp::requireDims(Requirements &) {}

@@ -22,6 +22,9 @@ mlir::Value makeBytesOf(OnnxNode &node, llvm::StringRef text);
 mlir::Value lookup(OnnxNode &node, mlir::Value x, llvm::ArrayRef<std::string> keys);
 mlir::Value lookup(OnnxNode &node, mlir::Value x, llvm::ArrayRef<double> keys);
 mlir::Value lookup(OnnxNode &node, mlir::Value x, llvm::ArrayRef<int64_t> keys);
+/// The numbers of type `to` that strings write, and numbers as strings.
+mlir::Value parseText(OnnxNode &node, mlir::Value x, mlir::Type to);
+mlir::Value formatText(OnnxNode &node, mlir::Value x);
 
 } // namespace hewn::graph
 

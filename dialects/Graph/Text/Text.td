@@ -29,6 +29,16 @@ def Graph_TextMatchOp : Part<"text_match", "textmatch", "{}"> {
   let onnx = [Onnx<"RegexFullMatch", 20, 0, "buildRegexFullMatch">];
 }
 
+def Graph_TextParseOp : Part<"text_parse", "textparse", "{}"> {
+  let summary = "The number that each string writes, as f32, f64, i64 or ui64.";
+  let arguments = (ins Tensor:$x, TypeAttr:$to);
+}
+
+def Graph_TextFormatOp : Part<"text_format", "textformat", "{}"> {
+  let summary = "Each number (f32, f64, i64 or ui64) as text that reads back as the same one.";
+  let arguments = (ins Tensor:$x);
+}
+
 def Graph_TextFieldsOp : Part<"text_fields", "textfields", "{int64_t(getMostSplits())}"> {
   let summary = "How many pieces `delimiter` (ui8, ended by a zero byte; empty: runs of white space) cuts each string into.";
   let arguments = (ins Tensor:$x, Tensor:$delimiter, I64Attr:$mostSplits);

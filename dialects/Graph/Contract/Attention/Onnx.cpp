@@ -119,9 +119,9 @@ LogicalResult buildAttention(OnnxNode &node) {
     DimExpr keys = getDims(in.k)[2];
     if (in.pastK && getRank(in.pastK) == 4)
       keys = keys + getDims(in.pastK)[2];
-    in.mask = padMask(c, in.mask, keys);
-    if (in.mask && !getElementType(in.mask).isInteger(1))
+    if (!getElementType(in.mask).isInteger(1)) // before it is padded: integers have no infinity
       in.mask = c.cast(in.mask, getElementType(in.q));
+    in.mask = in.mask ? padMask(c, in.mask, keys) : Value();
     if (!in.mask)
       return failure();
   }
