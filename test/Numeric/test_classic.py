@@ -147,6 +147,97 @@ def test_trees_of_two_classes(positive, transform):
     compare(model_of("TreeEnsembleClassifier", [x], 2, **attributes), x)
 
 
+class GrownByPosition:
+    """Random trees in the lists of TreeEnsemble: inner nodes and leaves apart, sets, and nodes that several others lead to."""
+
+    KEYS = "featureids modes splits truenodeids falsenodeids trueleafs falseleafs missing_value_tracks_true"
+
+    def __init__(self, trees, depth, modes, shared):
+        self.modes, self.shared, self.sets, self.leaves = modes, shared, [], 0
+        self.nodes = {key: [] for key in self.KEYS.split()}
+        self.depths = {}  # of the nodes that are complete
+        self.roots = [self.grow(depth) for _ in range(trees)]
+
+    def grow(self, depth):
+        at, mode = len(self.nodes["modes"]), int(random.choice(self.modes))
+        row = {"featureids": random.integers(3), "modes": mode, "splits": random.integers(-4, 5)}
+        row["missing_value_tracks_true"] = random.random() < 0.5
+        for key, column in self.nodes.items():
+            column.append(int(row.get(key, 0)))
+        if mode == 6:
+            self.sets += [*random.integers(-4, 5, random.integers(1, 7)), np.nan]
+        for side in ("true", "false"):
+            self.nodes[f"{side}nodeids"][at], self.nodes[f"{side}leafs"][at] = self.child(depth - 1)
+        self.depths[at] = depth
+        return at
+
+    def child(self, depth):
+        below = [node for node, its in self.depths.items() if its <= depth]
+        if below and random.random() < self.shared:
+            return int(random.choice(below)), 0
+        if depth == 0 or random.random() < 0.1:
+            self.leaves += 1
+            return self.leaves - 1, 1
+        return self.grow(depth), 0
+
+    def attributes(self, targets):
+        def tensor(values, dtype=np.float32):
+            return onnx.numpy_helper.from_array(np.array(values, dtype))
+
+        return {f"nodes_{key}": value for key, value in self.nodes.items()} | {
+            "tree_roots": self.roots,
+            "n_targets": targets,
+            "nodes_modes": tensor(self.nodes["modes"], np.uint8),
+            "nodes_splits": tensor(self.nodes["splits"]),
+            "membership_values": tensor(self.sets),
+            "leaf_weights": tensor(random.standard_normal(self.leaves)),
+            "leaf_targetids": [int(x) for x in random.integers(targets, size=self.leaves)],
+        }
+
+
+@pytest.mark.parametrize("modes, missing", [([6], True), (range(7), False)])
+def test_sets_have_inner_nodes_behind(modes, missing):
+    """What is in a set goes on, wherever in the set it was found: all its elements lead to one node."""
+    x = random.integers(-5, 6, (40, 3)).astype(np.float32)
+    if missing:
+        x[random.random(x.shape) < 0.2] = np.nan
+    attributes = GrownByPosition(5, 4, modes, shared=0).attributes(targets=2)
+    compare(model_of("TreeEnsemble", [x], version=5, **attributes), x)
+
+
+@pytest.mark.parametrize("n", [3, 40])
+def test_nodes_that_several_lead_to(n):
+    """As exporters write a set: a node each for its elements, with one node behind all. onnxruntime takes only these."""
+    x = random.integers(-5, 6, (n, 3)).astype(np.float32)
+    attributes = GrownByPosition(5, 5, range(6), shared=0.3).attributes(targets=2)
+    model = model_of("TreeEnsemble", [x], version=5, **attributes)
+    want = ReferenceEvaluator(model).run(None, {"x0": x})
+    check(list(hewn.compile(model).run({"x0": x}).values()), want, rtol=1e-4, atol=1e-5)
+
+
+def test_a_large_set_takes_few_steps():
+    """A walk takes as many steps for each row as the longest way has."""
+    x = np.arange(-5, 100005, dtype=np.float32).reshape(-1, 1)
+    tree = {
+        "tree_roots": [0],
+        "nodes_featureids": [0, 0],
+        "nodes_modes": onnx.numpy_helper.from_array(np.array([6, 0], np.uint8)),
+        "nodes_splits": onnx.numpy_helper.from_array(np.array([0, 50000], np.float32)),
+        "nodes_truenodeids": [1, 1],
+        "nodes_falsenodeids": [0, 2],
+        "nodes_trueleafs": [0, 1],
+        "nodes_falseleafs": [1, 1],
+        "membership_values": onnx.numpy_helper.from_array(
+            np.append(np.arange(0, 100000, 2), np.nan).astype(np.float32)
+        ),
+        "leaf_targetids": [0, 0, 0],
+        "leaf_weights": onnx.numpy_helper.from_array(np.array([1, 2, 3], np.float32)),
+    }
+    got = hewn.compile(model_of("TreeEnsemble", [x], version=5, **tree)).run({"x0": x})["y0"]
+    inside = (x >= 0) & (x < 100000) & (x % 2 == 0)
+    np.testing.assert_array_equal(got, np.where(inside, np.where(x <= 50000, 2, 3), 1))
+
+
 def test_what_is_no_forest():
     x = rows(2, 3)
     attributes = Grown(1, 3, 3, MODES[:1]).attributes("target", 1)

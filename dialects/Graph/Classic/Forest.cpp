@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dialects/Graph/Classic/Forest.h"
 
+#include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
@@ -53,26 +54,25 @@ std::optional<Numbers> floatsOrTensor(OnnxNode &node, StringRef name, size_t cou
 
 bool isInside(int64_t index, size_t count) { return index >= 0 && index < int64_t(count); }
 
-/// A node that asks whether a feature is in a set, as a chain of nodes that compare it with one element each.
+/// A node that asks whether a feature is in a set (ordered, no element twice), as a search among its elements: all of its ends
+/// lead to the same two nodes. A walk takes as many steps as the longest way has, so halves beat a chain.
 void spreadMember(Forest &forest, int64_t at, ArrayRef<double> set) {
-  TreeNode whole = forest.nodes[at];
-  if (set.empty()) { // nothing is in it: NaN is equal to nothing
-    forest.nodes[at].branch = Branch::Equal;
-    forest.nodes[at].split = std::numeric_limits<double>::quiet_NaN();
+  TreeNode &node = forest.nodes[at];
+  if (set.size() <= 1) {
+    node.branch = Branch::Equal;
+    node.split = set.empty() ? std::numeric_limits<double>::quiet_NaN() : set.front(); // NaN is equal to nothing
     return;
   }
-  for (auto [i, element] : llvm::enumerate(set)) {
-    TreeNode &link = forest.nodes[at];
-    link = whole;
-    link.branch = Branch::Equal;
-    link.split = element;
-    if (i + 1 == set.size())
-      break;
-    int64_t next = int64_t(forest.nodes.size());
-    link.whenFalse = next;
-    forest.nodes.emplace_back();
-    at = next;
-  }
+  size_t middle = set.size() / 2;
+  TreeNode half = node;
+  int64_t below = int64_t(forest.nodes.size());
+  node.branch = Branch::Less;
+  node.split = set[middle];
+  node.whenTrue = below;
+  node.whenFalse = below + 1;
+  forest.nodes.insert(forest.nodes.end(), 2, half);
+  spreadMember(forest, below, set.take_front(middle));
+  spreadMember(forest, below + 1, set.drop_front(middle));
 }
 } // namespace
 
@@ -93,6 +93,8 @@ static LogicalResult spreadMembers(OnnxNode &node, Forest &forest, size_t inner)
     if (next == values.size())
       return node.refuse("has fewer sets in membership_values than nodes that ask for one");
     ++next;
+    llvm::sort(set);
+    set.erase(llvm::unique(set), set.end());
     spreadMember(forest, int64_t(i), set);
   }
   return success();
@@ -226,31 +228,49 @@ std::optional<Forest> readForest(OnnxNode &node, StringRef prefix, int64_t numTa
 //===------------------------------------------------------------------------------------------------------------------===//
 
 namespace {
-/// Lays trees out one after another.
+/// Lays trees out one after another. A node that several others lead to is laid once, where the first of them has it; the others
+/// get a step that always goes on to it. Leaves are copied instead.
 class Layout {
 public:
-  Layout(OnnxNode &node, const std::vector<TreeNode> &nodes) : node(node), nodes(nodes), seen(nodes.size()) {}
+  Layout(OnnxNode &node, const Forest &forest)
+      : node(node), nodes(forest.nodes), steps(nodes.size(), kUnknown), places(nodes.size(), -1),
+        shared(unsigned(nodes.size())) {
+    llvm::BitVector led(unsigned(nodes.size()));
+    auto lead = [&](int64_t to) {
+      if (!isInside(to, nodes.size()) || nodes[to].branch == Branch::Leaf)
+        return;
+      (led.test(unsigned(to)) ? shared : led).set(unsigned(to));
+    };
+    llvm::for_each(forest.roots, lead);
+    for (const TreeNode &n : nodes) {
+      lead(n.whenTrue);
+      lead(n.whenFalse);
+    }
+    shares = shared.any();
+  }
 
   /// The tree from `root` on; its place and its levels, nullopt after `refuse`.
   std::optional<Tree> add(int64_t root) {
     if (!isInside(root, nodes.size()))
       return refused(node, "has a tree that begins with node " + Twine(root) + ", which there is not");
-    Tree tree{int64_t(sorted.size()), 0};
-    SmallVector<std::pair<int64_t, int64_t>> level = {{root, tree.root}}, next, leaves;
-    sorted.push_back(nodes[root]);
+    if (!countSteps(root))
+      return std::nullopt;
+    if (places[root] >= 0)
+      return Tree{places[root], steps[root]};
+    Tree tree{int64_t(sorted.size()), steps[root]};
+    Level level, next, leaves;
+    place(root, level);
     for (int64_t at = 0; !level.empty(); ++at, level = std::exchange(next, {}))
       for (auto [old, place] : level) {
-        tree.levels = at;
-        if (nodes[old].branch == Branch::Leaf)
-          leaves.push_back({place, at});
-        else if (!addChildren(old, place, next))
-          return std::nullopt;
+        if (nodes[old].branch != Branch::Leaf)
+          addChildren(old, place, next);
+        else if (shares || at < tree.levels)
+          leaves.push_back({old, place});
+        if (sorted.size() > kMostNodes)
+          return refused(node, "has too many nodes");
       }
     // A walk takes as many steps as the tree has levels: from a leaf above the last one it goes on to the same leaf.
-    for (auto [place, at] : leaves) {
-      sorted[place].feature = 0;
-      if (at == tree.levels)
-        continue;
+    for (auto [old, place] : leaves) {
       TreeNode leaf = sorted[place];
       leaf.whenTrue = sorted[place].whenTrue = int64_t(sorted.size());
       sorted.insert(sorted.end(), 2, leaf);
@@ -261,28 +281,76 @@ public:
   std::vector<TreeNode> sorted;
 
 private:
-  bool addChildren(int64_t old, int64_t place, SmallVectorImpl<std::pair<int64_t, int64_t>> &next) {
-    if (seen[old] || sorted.size() > kMostNodes) {
-      (void)node.refuse(seen[old] ? "has nodes that are no tree: one is reached twice" : "has too many nodes");
-      return false;
+  /// Nodes by their numbers and where they are laid.
+  using Level = SmallVector<std::pair<int64_t, int64_t>>;
+  enum : int64_t { kUnknown = -1, kOnTheWay = -2 };
+
+  /// Puts a node behind the last one, or a step to where it is.
+  void place(int64_t old, Level &level) {
+    if (places[old] >= 0) {
+      TreeNode onwards;
+      onwards.branch = Branch::Always;
+      onwards.whenTrue = places[old];
+      sorted.push_back(onwards);
+      return;
     }
-    seen[old] = true;
-    sorted[place].whenTrue = int64_t(sorted.size());
-    for (int64_t child : {nodes[old].whenTrue, nodes[old].whenFalse}) {
-      next.push_back({child, int64_t(sorted.size())});
-      sorted.push_back(nodes[child]);
+    level.push_back({old, int64_t(sorted.size())});
+    sorted.push_back(nodes[old]);
+    if (nodes[old].branch == Branch::Leaf)
+      sorted.back().feature = 0;
+    else
+      places[old] = int64_t(sorted.size()) - 1;
+  }
+
+  void addChildren(int64_t old, int64_t at, Level &next) {
+    sorted[at].whenTrue = int64_t(sorted.size());
+    place(nodes[old].whenTrue, next);
+    place(nodes[old].whenFalse, next);
+  }
+
+  /// How many steps lead from `root` to a leaf at most, into `steps`; false, after `refuse`, where they may be endless. A node that
+  /// several lead to may take a step more. The list is a stack of our own: trees may be deep.
+  bool countSteps(int64_t root) {
+    SmallVector<int64_t> stack = {root};
+    while (!stack.empty()) {
+      int64_t at = stack.back();
+      if (steps[at] >= 0) {
+        stack.pop_back();
+        continue;
+      }
+      bool isLeaf = nodes[at].branch == Branch::Leaf, isSecond = std::exchange(steps[at], kOnTheWay) == kOnTheWay;
+      int64_t most = -1;
+      for (int64_t child : {nodes[at].whenTrue, nodes[at].whenFalse}) {
+        if (isLeaf)
+          break;
+        if (steps[child] == kOnTheWay) {
+          (void)node.refuse("has nodes that are no tree: one leads back to itself");
+          return false;
+        }
+        if (!isSecond && steps[child] == kUnknown)
+          stack.push_back(child);
+        most = std::max(most, steps[child] + shared.test(unsigned(child)));
+      }
+      if (isLeaf || isSecond) {
+        steps[at] = most + 1;
+        stack.pop_back();
+      }
     }
     return true;
   }
 
   OnnxNode &node;
   const std::vector<TreeNode> &nodes;
-  std::vector<bool> seen;
+  /// By a node's number.
+  std::vector<int64_t> steps, places;
+  /// Those that several lead to and that are no leaves; whether there are any.
+  llvm::BitVector shared;
+  bool shares;
 };
 } // namespace
 
 bool Forest::sort(OnnxNode &node) {
-  Layout layout(node, nodes);
+  Layout layout(node, *this);
   for (int64_t root : roots) {
     std::optional<Tree> tree = layout.add(root);
     if (!tree)

@@ -8,8 +8,9 @@
 
 namespace hewn::graph {
 
-/// How a node compares its feature with its split; the numbers are those of TreeEnsemble's nodes_modes.
-enum class Branch : uint8_t { LessOrEqual, Less, GreaterOrEqual, Greater, Equal, NotEqual, Member, Leaf };
+/// How a node compares its feature with its split; the numbers are those of TreeEnsemble's nodes_modes. Always, which no file has,
+/// takes the true branch.
+enum class Branch : uint8_t { LessOrEqual, Less, GreaterOrEqual, Greater, Equal, NotEqual, Member, Leaf, Always };
 
 struct TreeNode {
   Branch branch = Branch::Leaf;
@@ -23,7 +24,7 @@ struct TreeNode {
   llvm::SmallVector<std::pair<int64_t, double>, 1> votes;
 };
 
-/// Where a tree begins, and how many steps lead from there to any of its leaves.
+/// Where a tree begins, and how many steps lead from there to its leaves: from one that is reached by fewer the walk goes on to it.
 struct Tree {
   int64_t root, levels;
 };
@@ -37,7 +38,8 @@ struct Forest {
   llvm::SmallVector<Tree> trees;
 
   /// Fills `trees`, and puts the nodes in an order for a walk without branches: two children stand beside each other, the true one
-  /// (`whenTrue`) first, and leaves above a tree's last level lead to themselves. False, after `refuse`, where nodes are no trees.
+  /// (`whenTrue`) first, and leaves above a tree's last level lead to themselves. Several nodes may lead to one, as those that ask
+  /// for an element of a set do. False, after `refuse`, where a walk might not end.
   bool sort(OnnxNode &node);
 };
 

@@ -61,6 +61,8 @@ int32_t outcomesOf(const TreeNode &node) {
     return equal | missing;
   case Branch::NotEqual:
     return less | greater | missing;
+  case Branch::Always:
+    return less | equal | greater | unordered;
   default: // from a leaf both ways lead to the same
     return less | equal;
   }
