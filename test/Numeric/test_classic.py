@@ -238,6 +238,27 @@ def test_a_large_set_takes_few_steps():
     np.testing.assert_array_equal(got, np.where(inside, np.where(x <= 50000, 2, 3), 1))
 
 
+@pytest.mark.parametrize(
+    "op, version", [("TreeEnsembleRegressor", 3), ("TreeEnsembleClassifier", 3), ("TreeEnsemble", 5)]
+)
+def test_a_forest_without_trees(op, version):
+    """Refused by its name, and once."""
+    classifies = op == "TreeEnsembleClassifier"
+    given = {"classlabels_int64s": [1, 2, 3]} if classifies else {"n_targets": 1}
+    model = model_of(op, [rows(2, 3)], 1 + classifies, version, **given)
+    schema = onnx.defs.get_schema(op, version, ML)
+    for name, attribute in schema.attributes.items():
+        if attribute.required and attribute.type.name == "INTS":
+            empty = helper.make_attribute(name, [], attr_type=onnx.AttributeProto.INTS)
+            model.graph.node[0].attribute.append(empty)
+        elif attribute.required:
+            tensor = onnx.numpy_helper.from_array(np.zeros(0, np.uint8 if name == "nodes_modes" else np.float32))
+            model.graph.node[0].attribute.append(helper.make_attribute(name, tensor))
+    with pytest.raises(hewn.CompileError) as refused:
+        hewn.compile(model)
+    assert str(refused.value).count("has no trees") == 1 and str(refused.value).count("error") <= 1
+
+
 def test_what_is_no_forest():
     x = rows(2, 3)
     attributes = Grown(1, 3, 3, MODES[:1]).attributes("target", 1)

@@ -105,6 +105,10 @@ public:
 
 private:
   bool check() {
+    if (forest.roots.empty()) {
+      (void)node.refuse("has no trees");
+      return false;
+    }
     if (forest.numTargets < 1 || forest.numTargets > 1 << 20) {
       (void)node.refuse("has " + Twine(forest.numTargets) + " targets");
       return false;
