@@ -198,6 +198,24 @@ def test_groups_by_memory(check):
     assert "'a': it has 2 MiB: --memory bounds what is held" in told
 
 
+def test_a_move_that_is_refused_is_said(check, tmp_path):
+    # What rounding makes of a shape may be none that fits: then how far a value goes is not known.
+    text = """g (float[4096] x) => (float[n, m] y) <float[64] w = {ONES}> {
+      s = ReduceMax<keepdims = 1>(w)
+      low = Floor(s)
+      high = Ceil(s)
+      sizes = Concat<axis = 0>(low, high)
+      shape = Cast<to = 7>(sizes)
+      z = Neg(x)
+      y = Reshape(z, shape)
+    }""".replace("ONES", ", ".join(["64.0"] * 64))
+    x = np.arange(4096, dtype=np.float32)
+    np.savez(tmp_path / "r.npz", x=x, y=-x.reshape(64, 64) - (x == 5).reshape(64, 64))
+    told = check(text, "--reference", tmp_path / "r.npz", status=3)
+    assert "1 of 4096 elements" in told
+    assert "rounding may do more than was seen: the reference refuses 3 times what" in told and "Reshape" in told
+
+
 def test_what_is_not_compared_is_said(check, tmp_path):
     noise = "g (float[4] x) => (float[4] y) {\n n = RandomNormal<shape = [4]>()\n y = Add(x, n)\n}"
     assert "1 output and 2 values" in check(noise)  # a new context begins anew

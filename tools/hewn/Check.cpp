@@ -192,6 +192,7 @@ bool Checker::take(std::optional<Judgement> judgement, const std::string &proble
   into.found.merge(judgement->found);
   into.random.merge(judgement->random);
   into.asNaive.merge(judgement->asNaive);
+  llvm::append_range(into.refusedMoves, judgement->refusedMoves);
   return true;
 }
 

@@ -235,11 +235,15 @@ void Parts::addSpreads(const ModelGraph::Part &part, const Values &feeds, const 
   ModelGraph::Part narrow = part;
   narrow.outputs = names;
   for (unsigned move = 1; move <= kMoves; ++move) {
-    std::string ignored;
+    std::string why;
     Values moved;
-    std::unique_ptr<Loaded> loaded = compile(narrow, /*naive=*/true, move, ignored);
-    if (!loaded || run(*loaded, feeds, move, moved).code != HEWN_OK)
+    std::unique_ptr<Loaded> loaded = compile(narrow, /*naive=*/true, move, why);
+    if (hewn_status status = loaded ? run(*loaded, feeds, move, moved) : hewn_status(); status.code != HEWN_OK)
+      why = status.message;
+    if (!why.empty()) {
+      judgement.refusedMoves.push_back(why);
       continue;
+    }
     for (const std::string &name : names)
       spreads[name].add(moved[name], wanted.at(name));
   }

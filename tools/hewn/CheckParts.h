@@ -28,6 +28,8 @@ struct ValueInfo {
 struct Judgement {
   std::map<std::string, Difference> found;
   std::set<std::string> random;
+  /// Why the reference refused what was moved to see how far rounding goes, a line for each such move.
+  std::vector<std::string> refusedMoves;
   /// Of values that differ from given ones, whether -O0 has them as the compiled model has.
   std::map<std::string, bool> asNaive;
   bool differs() const;

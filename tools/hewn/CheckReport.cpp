@@ -134,6 +134,10 @@ void Report::difference(const std::optional<Window> &window) const {
   if (more)
     llvm::outs() << counted(more, "other value") << (more == 1 ? " differs" : " differ")
                  << " too: --verbose lists all\n";
+  if (!shown->refusedMoves.empty())
+    llvm::outs() << "rounding may do more than was seen: the reference refuses "
+                 << counted(shown->refusedMoves.size(), "time") << " what the value is computed from, moved by some "
+                 << "steps of its type: " << printable(shown->refusedMoves.front()) << "\n";
   auto naive = shown->asNaive.find(first);
   if (naive != shown->asNaive.end())
     llvm::outs() << (naive->second ? "hewn at -O0 gives the same: no optimization makes the difference\n"
