@@ -213,6 +213,7 @@ void hewn_impl_context_destroy(hewn_context *context) {
   if (context->arena && !context->arena_is_callers)
     allocator.release(allocator.user, context->arena);
   hewn_keep_forget(context);
+  hewn_memory_forget(context);
   allocator.release(allocator.user, context);
   errno = savedErrno;
 }

@@ -65,7 +65,9 @@ struct hewn_context {
   void **output_data;
   int64_t **output_dims;
   hewn_output_state *outputs;
-  hewn_block *blocks;
+  hewn_block *blocks; ///< of the run
+  hewn_block *held;   ///< of all runs
+  struct hewn_place *places;
   struct hewn_kept *kept, *kept_before; ///< what this run and the one before have left for their callers
 
   uint32_t failed; ///< somebody is writing, or has written, `message`
@@ -115,6 +117,8 @@ extern const hewn_allocator hewn_default_allocator;
 int64_t hewn_tensor_bytes(DLDataType dtype, int32_t rank, const int64_t *dims);
 /// Frees what `hewn_rt_alloc` gave out during the run.
 void hewn_memory_end_run(hewn_context *context);
+/// Frees what stays for all runs.
+void hewn_memory_forget(hewn_context *context);
 
 //===-- keep.c ------------------------------------------------------------===//
 

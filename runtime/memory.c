@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory whose size depends on data: scratch for a run, and outputs. All of it
-// through the context's allocator; everything else is in the arena.
+// Memory whose size depends on data: scratch for a run, what parts make once
+// for all runs, and outputs. All of it through the context's allocator;
+// everything else is in the arena.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -9,6 +10,7 @@
 #include "sizes.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static void *defaultAllocate(void *user, size_t bytes, size_t alignment) {
   (void)user;
@@ -42,6 +44,24 @@ int64_t hewn_tensor_bytes(DLDataType dtype, int32_t rank, const int64_t *dims) {
   return hewn_size_mul(elements, bytes);
 }
 
+static void prepend(hewn_block **list, hewn_block *block) {
+  block->previous = NULL;
+  block->next = *list;
+  if (block->next)
+    block->next->previous = block;
+  *list = block;
+}
+
+/// From whichever list it is in.
+static void unlinkBlock(hewn_context *context, hewn_block *block) {
+  if (block->next)
+    block->next->previous = block->previous;
+  if (block->previous)
+    block->previous->next = block->next;
+  else
+    *(context->blocks == block ? &context->blocks : &context->held) = block->next;
+}
+
 void *hewn_rt_alloc(hewn_context *context, int64_t bytes, int64_t align) {
   if (align < HEWN_ALIGNMENT)
     align = HEWN_ALIGNMENT;
@@ -60,30 +80,58 @@ void *hewn_rt_alloc(hewn_context *context, int64_t bytes, int64_t align) {
   unsigned char *data = (unsigned char *)memory + align;
   hewn_block *block = (hewn_block *)(void *)data - 1;
   block->memory = memory;
-  block->previous = NULL;
-  block->next = context->blocks;
-  if (block->next)
-    block->next->previous = block;
-  context->blocks = block;
+  prepend(&context->blocks, block);
   return data;
+}
+
+void hewn_rt_hold(hewn_context *context, void *memory) {
+  hewn_block *block = (hewn_block *)memory - 1;
+  unlinkBlock(context, block);
+  prepend(&context->held, block);
 }
 
 void hewn_rt_free(hewn_context *context, void *memory) {
   if (!memory)
     return;
   hewn_block *block = (hewn_block *)memory - 1;
-  if (block->next)
-    block->next->previous = block->previous;
-  if (block->previous)
-    block->previous->next = block->next;
-  else
-    context->blocks = block->next;
+  unlinkBlock(context, block);
   context->allocator.release(context->allocator.user, block->memory);
 }
 
 void hewn_memory_end_run(hewn_context *context) {
   while (context->blocks)
     hewn_rt_free(context, context->blocks + 1);
+}
+
+/// What a part has made, held as long as the context.
+struct hewn_place {
+  struct hewn_place *next;
+  const void *part;
+  void *made;
+  char text[];
+};
+
+void **hewn_rt_place(hewn_context *context, const void *part, const char *text) {
+  for (struct hewn_place *place = context->places; place; place = place->next)
+    if (place->part == part && strcmp(place->text, text) == 0)
+      return &place->made;
+  size_t bytes = strlen(text) + 1;
+  struct hewn_place *place = hewn_rt_alloc(context, (int64_t)(sizeof(*place) + bytes), HEWN_ALIGNMENT);
+  if (!place)
+    return NULL;
+  hewn_rt_hold(context, place);
+  place->next = context->places;
+  place->part = part;
+  place->made = NULL;
+  memcpy(place->text, text, bytes);
+  context->places = place;
+  return &place->made;
+}
+
+void hewn_memory_forget(hewn_context *context) {
+  context->places = NULL;
+  while (context->held)
+    hewn_rt_free(context, context->held + 1);
 }
 
 /// A data-dependent output does not agree with the descriptor, or with the room

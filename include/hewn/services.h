@@ -48,6 +48,13 @@ HEWN_RT void *hewn_rt_alloc_output(hewn_context *context, int32_t index, int32_t
 /// runs the model; NULL on failure, which is then recorded already.
 HEWN_RT void *hewn_rt_keep(hewn_context *context, int64_t bytes);
 
+/// Memory of hewn_rt_alloc stays until the context is destroyed, or it is given back by hewn_rt_free.
+HEWN_RT void hewn_rt_hold(hewn_context *context, void *memory);
+
+/// The place for what a part makes once for all runs of a context, such as a compiled pattern: found by the address of something of
+/// the part's own and a text; it holds NULL at first. NULL when there is no memory; the failure is then recorded already.
+HEWN_RT void **hewn_rt_place(hewn_context *context, const void *part, const char *text);
+
 /// Records a failure and returns `code`. `node` is the name of the ONNX node,
 /// or NULL. `{a}` and `{b}` in `message` stand for the numbers. Any thread may
 /// call; the first one of a run is kept.
@@ -319,6 +326,11 @@ HEWN_RT hewn_part_fn hewn_part_textsplit;
 /// TextNormalize(X [n], dropped) -> [at most n, at least 1]. params: change (1
 /// lower case, 2 upper case), case_sensitive.
 HEWN_RT hewn_part_fn hewn_part_textnormalize;
+
+/// TextMatch(X, pattern) -> bool: the strings that all of a regular expression of PCRE2's matches.
+HEWN_RT hewn_part_fn hewn_part_textmatch;
+/// No part: whether that takes `pattern`, told to the compiler, which links it too. Else where it is wrong, and why in `message`.
+HEWN_RT int32_t hewn_part_textpattern(const char *pattern, int64_t *where, char *message, size_t bytes);
 
 /// Sequences and optional values are addresses as well (int64 of rank 0), of
 /// what runtime/handles/list.h says; 0 is an empty one.

@@ -5,6 +5,7 @@
 #include "dialects/Graph/GraphOps.h"
 #include "dialects/Graph/Part/Part.h"
 #include "dialects/Graph/Text/Text.h"
+#include "hewn/services.h"
 #include "llvm/ADT/StringSet.h"
 #include <numeric>
 
@@ -165,6 +166,12 @@ LogicalResult buildStringConcat(OnnxNode &node) {
 LogicalResult buildRegexFullMatch(OnnxNode &node) {
   std::string pattern = node.getString("pattern", "");
   Value bytes = makeBytesOf(node, pattern);
+#ifdef HEWN_HAS_REGEX
+  int64_t where = 0;
+  char why[256];
+  if (bytes && !hewn_part_textpattern(pattern.c_str(), &where, why, sizeof(why)))
+    return node.refuse("has a pattern that is no regular expression: " + Twine(why) + ", at byte " + Twine(where));
+#endif
   return bytes ? node.finish(node.make<TextMatchOp>({node.input(0), bytes})) : failure();
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // RegexFullMatch, by PCRE2: it has all of RE2's syntax (of which \v and \s differ, by vertical white space), and is C. Its
-// memory comes from the context, and a match that takes very many steps ends the run.
+// memory comes from the context, which has each pattern compiled once, and a match that takes very many steps ends the run.
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "parts/text/strings.h"
 
@@ -9,9 +9,41 @@
 static void *allocate(size_t bytes, void *context) {
   return bytes > (size_t)INT64_MAX / 2 ? NULL : hewn_rt_alloc(context, (int64_t)bytes, 16);
 }
+static void *allocateForAllRuns(size_t bytes, void *context) {
+  void *memory = allocate(bytes, context);
+  if (memory)
+    hewn_rt_hold(context, memory);
+  return memory;
+}
 static void release(void *memory, void *context) {
   if (memory)
     hewn_rt_free(context, memory);
+}
+
+static pcre2_code *compile(const void *pattern, int *error, PCRE2_SIZE *where, pcre2_compile_context *options) {
+  return pcre2_compile(pattern, PCRE2_ZERO_TERMINATED,
+                       PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_ANCHORED | PCRE2_ENDANCHORED | PCRE2_DOLLAR_ENDONLY,
+                       error, where, options);
+}
+
+/// The pattern as this context has it compiled; NULL after a failure that is recorded.
+static const pcre2_code *compiled(hewn_context *context, const char *node, const char *pattern) {
+  static const char part = 0;
+  void **place = hewn_rt_place(context, &part, pattern);
+  if (!place || *place)
+    return place ? *place : NULL;
+  int error = PCRE2_ERROR_NOMEMORY;
+  PCRE2_SIZE where = 0;
+  pcre2_general_context *memory = pcre2_general_context_create(allocateForAllRuns, release, context);
+  pcre2_compile_context *options = memory ? pcre2_compile_context_create(memory) : NULL;
+  if (options)
+    *place = compile(pattern, &error, &where, options);
+  pcre2_compile_context_free(options);
+  pcre2_general_context_free(memory);
+  if (!*place) // or the lack of memory, which is recorded first
+    hewn_rt_fail(context, HEWN_INVALID_ARGUMENT, node,
+                 "its pattern is no regular expression: error {b} of PCRE2 at byte {a}", (int64_t)where, error);
+  return *place;
 }
 
 static int32_t matchAll(hewn_context *context, const char *node, const pcre2_code *code, pcre2_match_data *found,
@@ -36,27 +68,26 @@ int32_t hewn_part_textmatch(hewn_context *context, const char *node, int32_t num
   (void)params;
   if (!hewn_text_ends(&inputs[1]))
     return hewn_part_refuse(context, node, inputs[1].dtype);
+  const pcre2_code *pattern = compiled(context, node, inputs[1].data);
+  if (!pattern)
+    return hewn_rt_code(context);
   int32_t code = HEWN_OUT_OF_MEMORY;
-  int error = 0;
-  PCRE2_SIZE where = 0;
   pcre2_general_context *memory = pcre2_general_context_create(allocate, release, context);
-  pcre2_compile_context *options = memory ? pcre2_compile_context_create(memory) : NULL;
-  if (options) {
-    pcre2_code *pattern =
-        pcre2_compile(inputs[1].data, PCRE2_ZERO_TERMINATED,
-                      PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_ANCHORED | PCRE2_ENDANCHORED | PCRE2_DOLLAR_ENDONLY,
-                      &error, &where, options);
-    pcre2_match_data *found = pattern ? pcre2_match_data_create(1, memory) : NULL;
-    if (!pattern)
-      code =
-          hewn_rt_fail(context, HEWN_INVALID_ARGUMENT, node,
-                       "its pattern is no regular expression: error {b} of PCRE2 at byte {a}", (int64_t)where, error);
-    else if (found)
-      code = matchAll(context, node, pattern, found, &inputs[0], outputs[0].data);
-    pcre2_match_data_free(found);
-    pcre2_code_free(pattern);
-  }
-  pcre2_compile_context_free(options);
+  pcre2_match_data *found = memory ? pcre2_match_data_create(1, memory) : NULL;
+  if (found)
+    code = matchAll(context, node, pattern, found, &inputs[0], outputs[0].data);
+  pcre2_match_data_free(found);
   pcre2_general_context_free(memory);
   return code;
+}
+
+int32_t hewn_part_textpattern(const char *pattern, int64_t *where, char *message, size_t bytes) {
+  int error = 0;
+  PCRE2_SIZE at = 0;
+  pcre2_code *code = compile(pattern, &error, &at, NULL);
+  pcre2_code_free(code);
+  *where = (int64_t)at;
+  if (!code)
+    pcre2_get_error_message(error, (PCRE2_UCHAR *)message, bytes);
+  return code != NULL;
 }
