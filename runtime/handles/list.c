@@ -26,24 +26,30 @@ hewn_list *hewn_list_make(hewn_context *context, int64_t length, int64_t capacit
   return list;
 }
 
-int32_t hewn_list_fill(hewn_context *context, DLTensor *to, DLDataType dtype, int32_t rank, const int64_t *dims,
-                       const void *data) {
+void *hewn_list_room(hewn_context *context, DLTensor *to, DLDataType dtype, int32_t rank, const int64_t *dims) {
   int64_t bytes = hewn_tensor_bytes(dtype, rank, dims);
   int64_t *shape = hewn_rt_keep(context, ((int64_t)rank + 1) * (int64_t)sizeof(int64_t));
-  void *copy = shape ? hewn_rt_keep(context, bytes > 0 ? bytes : bytes < 0 ? -1 : 1) : NULL;
-  if (!copy)
-    return HEWN_OUT_OF_MEMORY;
-  if (bytes > 0)
-    memcpy(copy, data, (size_t)bytes);
+  void *data = shape ? hewn_rt_keep(context, bytes > 0 ? bytes : bytes < 0 ? -1 : 1) : NULL;
+  if (!data)
+    return NULL;
   for (int32_t d = 0; d < rank; ++d)
     shape[d] = dims[d];
   DLDevice device = {kDLCPU, 0};
-  to->data = copy;
+  to->data = data;
   to->device = device;
   to->ndim = rank;
   to->dtype = dtype;
   to->shape = shape;
   to->strides = NULL;
   to->byte_offset = 0;
-  return HEWN_OK;
+  return data;
+}
+
+int32_t hewn_list_fill(hewn_context *context, DLTensor *to, DLDataType dtype, int32_t rank, const int64_t *dims,
+                       const void *data) {
+  void *copy = hewn_list_room(context, to, dtype, rank, dims);
+  int64_t bytes = hewn_tensor_bytes(dtype, rank, dims);
+  if (copy && bytes > 0)
+    memcpy(copy, data, (size_t)bytes);
+  return copy ? HEWN_OK : HEWN_OUT_OF_MEMORY;
 }

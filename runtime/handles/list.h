@@ -22,6 +22,8 @@ typedef struct hewn_list {
 
 /// A list with room for `capacity` tensors and `length` of them to be filled in; NULL after a failure that is recorded.
 hewn_list *hewn_list_make(hewn_context *context, int64_t length, int64_t capacity);
+/// Makes a tensor of this type. Its elements, which are to be written; NULL after a failure that is recorded.
+void *hewn_list_room(hewn_context *context, DLTensor *to, DLDataType dtype, int32_t rank, const int64_t *dims);
 /// A copy of a tensor of this type, which lies row-major at `data`; nonzero after a failure that is recorded.
 int32_t hewn_list_fill(hewn_context *context, DLTensor *to, DLDataType dtype, int32_t rank, const int64_t *dims,
                        const void *data);

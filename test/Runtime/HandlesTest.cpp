@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <numeric>
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -313,16 +314,21 @@ TEST(Kept, StringsThatAreFedBack) {
   });
 }
 
-TEST(Kept, WhatIsLargeTakesNoMoreThanItself) {
-  static size_t asked;
-  asked = 0;
+/// Options whose allocator adds up what it is asked for.
+hewn_context_options counting(size_t &asked) {
   hewn_context_options options = defaultOptions();
-  options.allocator = {[](void *, size_t bytes, size_t alignment) {
-                         asked += bytes;
+  options.allocator = {[](void *user, size_t bytes, size_t alignment) {
+                         *static_cast<size_t *>(user) += bytes;
                          void *memory = nullptr;
                          return posix_memalign(&memory, alignment, bytes) == 0 ? memory : nullptr;
                        },
-                       [](void *, void *memory) { std::free(memory); }, nullptr};
+                       [](void *, void *memory) { std::free(memory); }, &asked};
+  return options;
+}
+
+TEST(Kept, WhatIsLargeTakesNoMoreThanItself) {
+  size_t asked = 0;
+  hewn_context_options options = counting(asked);
   constexpr size_t large = size_t(40) << 20;
   BodyModel model([](hewn_context *context, const hewn_frame *) {
     for (int i = 0; i < 4; ++i) {
@@ -333,6 +339,25 @@ TEST(Kept, WhatIsLargeTakesNoMoreThanItself) {
   });
   EXPECT_EQ(model.run(&options), HEWN_OK);
   EXPECT_LT(asked, 4 * large + (size_t(1) << 20));
+}
+
+TEST(Kept, WhatIsSplitIsCopiedOnce) {
+  size_t asked = 0;
+  hewn_context_options options = counting(asked);
+  constexpr int64_t columns = 1 << 18;
+  Operand<float> x{std::vector<float>(2 * columns), {2, columns}, kFloat};
+  std::iota(x.data.begin(), x.data.end(), 0.0f);
+  BodyModel model([&](hewn_context *context, const hewn_frame *) {
+    Words size = word(columns / 4), list = word();
+    hewn_part_tensor out = list.part();
+    call(context, hewn_part_listsplit, {x.part(), size.part()}, out, {1, 0, 0});
+    const auto *made = reinterpret_cast<const hewn_sequence *>(list.data[0]);
+    EXPECT_EQ(made->length, 4);
+    EXPECT_EQ(static_cast<const float *>(made->elements[1].data)[columns / 4], x.data[size_t(columns + columns / 4)]);
+    return hewn_rt_code(context);
+  });
+  EXPECT_EQ(model.run(&options), HEWN_OK);
+  EXPECT_LT(asked, x.data.size() * sizeof(float) * 5 / 4);
 }
 
 TEST(Kept, NoMemory) {

@@ -31,27 +31,25 @@ int32_t hewn_part_listsplit(hewn_context *context, const char *node, int32_t num
   int64_t outer = hewn_part_product(x->dims, 0, (int32_t)axis);
   int64_t inner = hewn_part_product(x->dims, (int32_t)axis + 1, x->rank) * size;
   hewn_list *list = hewn_list_make(context, count, count);
-  unsigned char *part = list ? hewn_rt_alloc(context, outer * whole * inner + 1, 64) : NULL;
-  if (!part)
+  if (!list)
     return HEWN_OUT_OF_MEMORY;
-  int32_t code = HEWN_OK;
-  for (int64_t i = 0, from = 0; code == HEWN_OK && i < count; ++i) {
+  for (int64_t i = 0, from = 0; i < count; ++i) {
     int64_t extent = sizes->rank == 0 ? ((const int64_t *)sizes->data)[0] : ((const int64_t *)sizes->data)[i];
     if (extent > whole - from)
       extent = whole - from;
-    for (int64_t o = 0; extent * inner > 0 && o < outer; ++o)
-      memcpy(part + o * extent * inner, (const unsigned char *)x->data + (o * whole + from) * inner,
-             (size_t)(extent * inner));
     int32_t rank = 0;
     for (int32_t d = 0; d < x->rank; ++d)
       if (d != axis || !drop)
         dims[rank++] = d == axis ? extent : x->dims[d];
-    code =
-        hewn_list_fill(context, &list->store->elements[i], hewn_list_dtype(x->dtype, params[2] != 0), rank, dims, part);
+    unsigned char *part =
+        hewn_list_room(context, &list->store->elements[i], hewn_list_dtype(x->dtype, params[2] != 0), rank, dims);
+    if (!part)
+      return HEWN_OUT_OF_MEMORY;
+    for (int64_t o = 0; extent * inner > 0 && o < outer; ++o)
+      memcpy(part + o * extent * inner, (const unsigned char *)x->data + (o * whole + from) * inner,
+             (size_t)(extent * inner));
     from += extent;
   }
-  hewn_rt_free(context, part);
-  if (code == HEWN_OK)
-    hewn_list_give(&outputs[0], list);
-  return code;
+  hewn_list_give(&outputs[0], list);
+  return HEWN_OK;
 }
