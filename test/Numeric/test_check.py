@@ -4,9 +4,11 @@
 Real differences are those of rounding, which `--tolerance 0` does not forgive, and values from elsewhere that were changed.
 """
 
+import json
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 
 import numpy as np
@@ -125,6 +127,45 @@ def test_bisects_from_the_outputs(check, tmp_path):
     told = check(two, "--outputs-only", "--tolerance", "0", "--reduce", tmp_path / "part.onnx", status=3)
     assert "(MatMul), in its output 'p'" in told
     assert [n.op_type for n in onnx.load(tmp_path / "part.onnx").graph.node] == ["MatMul"]
+
+
+def test_the_command_that_shows_it_is_whole(check, tmp_path):
+    """What is printed is run as it stands, and finds the same: by the same flags, but for those that the part can't take."""
+    ops = {
+        "link": [],
+        "ops": [
+            {
+                "domain": "com.example",
+                "name": "Unused",
+                "function": "example_unused",
+                "inputs": [{"type": "float32", "dims": ["n"]}],
+                "outputs": [{"type": "float32", "dims": ["n"]}],
+            }
+        ],
+    }
+    folder = tmp_path / "a folder"
+    folder.mkdir()
+    (folder / "ops.json").write_text(json.dumps(ops))
+    flags = ["--dim", "batch=3..5", "--target", "x86-64-v2", "--limit", "nodes=1000", "--float32-precision=high"]
+    flags += ["--custom-ops", folder / "ops.json", "--tolerance", "1e-3,1e-3", "--threads=2"]
+    values = all_values(DENSE, dense_feeds())
+    values["m"] = values["m"] + np.float32(0.5)
+    np.savez(folder / "all.npz", **values)
+    flags += ["--reference", folder / "all.npz"]
+    told = check(DENSE, "--reduce", folder / "part.onnx", *flags, status=3)
+    command = re.search(r"which differ by themselves: hewn (check .*)$", told, re.M).group(1)
+    words = shlex.split(command)
+    for flag, value in [("dim", "batch=3..5"), ("target", "x86-64-v2"), ("limit", "nodes=1000"), ("threads", "2")]:
+        assert words[words.index(f"--{flag}") + 1] == value
+    assert str(folder / "ops.json") in words and "high" in words
+    again = subprocess.run([HEWN, *words], capture_output=True, text=True)
+    assert again.returncode == 3 and "(Mul), in its output 'm'" in again.stdout, again.stdout + again.stderr
+    # A dim that was given as a number is one in the part.
+    flags = ["--dim", "batch=5", "--reference", folder / "all.npz"]
+    told = check(DENSE, "--reduce", folder / "part.onnx", *flags, status=3)
+    words = shlex.split(re.search(r"hewn (check .*)$", told, re.M).group(1))
+    assert "--dim" not in words
+    assert subprocess.run([HEWN, *words], capture_output=True).returncode == 3
 
 
 def test_keeps_what_is_fused(check, tmp_path):

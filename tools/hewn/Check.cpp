@@ -354,10 +354,11 @@ bool Checker::reduce(const std::optional<Window> &window) {
   if (!problem.empty() || !writeNpz(beside, arrays, problem))
     return complain(problem) == Fine;
   llvm::outs() << "wrote " << part.nodes.size() << " of " << counted(graph->nodes().size(), "node")
-               << ", which differ by themselves: hewn check " << said.reduced
-               << (said.from.empty() ? " --input " : " --reference ") << beside;
+               << ", which differ by themselves: hewn check " << shellWord(said.reduced)
+               << (said.from.empty() ? " --input " : " --reference ") << shellWord(beside)
+               << flagsText(parts.flagsFor(part, said.flags.naive));
   if (!said.bound.empty())
-    llvm::outs() << " --tolerance " << said.bound;
+    llvm::outs() << " --tolerance " << shellWord(said.bound);
   llvm::outs() << "\n";
   return true;
 }

@@ -95,7 +95,6 @@ ModelGraph::Part Parts::cut(const std::set<int> &chosen, Names outputs) const {
   return part;
 }
 
-/// Bounds of dims that a part does not have would be refused.
 CompileFlags Parts::flagsFor(const ModelGraph::Part &part, bool naive) const {
   CompileFlags own = flags;
   own.naive = naive;

@@ -49,6 +49,8 @@ public:
   /// The nodes of `chosen`, and those that they read from without that a value could be given for it.
   ModelGraph::Part cut(const std::set<int> &chosen, Names outputs) const;
 
+  /// The flags by which a part is compiled: the model's, without bounds of dims that the part does not have.
+  CompileFlags flagsFor(const ModelGraph::Part &part, bool naive) const;
   /// Null, and why in `problem`. `move`: a number for weights that are moved a little; 0: as they are.
   std::unique_ptr<Loaded> compile(const ModelGraph::Part &part, bool naive, unsigned move, std::string &problem) const;
   hewn_status run(Loaded &loaded, const Values &feeds, unsigned move, Values &results) const;
@@ -76,7 +78,6 @@ public:
 private:
   std::optional<Judgement> judgeLoaded(const ModelGraph::Part &part, Loaded &loaded, const Values &feeds,
                                        std::string &problem);
-  CompileFlags flagsFor(const ModelGraph::Part &part, bool naive) const;
   bool canGive(const std::string &value) const;
   void addSpreads(const ModelGraph::Part &part, const Values &feeds, const Names &names, const Values &wanted,
                   const Values &got, Judgement &judgement) const;

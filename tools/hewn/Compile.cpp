@@ -3,13 +3,16 @@
 #include "tools/hewn/CommandLine.h"
 #include "tools/hewn/Subcommands.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"
 #include <chrono>
 #include <unistd.h>
 
 namespace cl = llvm::cl;
+using llvm::StringRef;
 
 namespace hewn::tool {
 
@@ -69,6 +72,37 @@ std::vector<std::string> givenCompileFlags() {
 }
 
 CompileFlags compileFlags() { return {target, precision, dims, limits, customOps, threads, cacheDir, naive}; }
+
+std::string shellWord(const std::string &text) {
+  if (!text.empty() &&
+      llvm::all_of(text, [](char c) { return llvm::isAlnum(c) || StringRef("_@%+=:,./-").contains(c); }))
+    return text;
+  std::string quoted = "'";
+  for (char c : text)
+    quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  return quoted + "'";
+}
+
+std::string flagsText(const CompileFlags &flags) {
+  std::string all;
+  auto add = [&](const cl::Option &flag, const std::string &value) {
+    all += " --" + flag.ArgStr.str() + " " + shellWord(value);
+  };
+  auto addEach = [&](const cl::Option &flag, const std::vector<std::string> &values) {
+    for (const std::string &value : values)
+      add(flag, value);
+  };
+  if (flags.target != "host")
+    add(target, flags.target);
+  if (flags.precision != "highest")
+    add(precision, flags.precision);
+  addEach(*std::addressof(dims), flags.dims);
+  addEach(*std::addressof(limits), flags.limits);
+  addEach(*std::addressof(customOps), flags.customOps);
+  if (flags.threads != 1)
+    add(threads, std::to_string(flags.threads));
+  return all + (flags.naive ? " -O0" : "");
+}
 
 namespace {
 

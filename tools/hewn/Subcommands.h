@@ -36,6 +36,10 @@ struct CompileFlags {
 };
 /// What the command line says. To be read before anything is compiled: the linker, which compiling ends with, resets all flags.
 CompileFlags compileFlags();
+/// What has to be written for such flags, quoted for a shell: each flag that is not as it is unless told, a space in front.
+std::string flagsText(const CompileFlags &flags);
+/// Text as one word of a shell's.
+std::string shellWord(const std::string &text);
 /// Those that were given and only mean something to a model that is compiled, as the user writes them.
 std::vector<std::string> givenCompileFlags();
 
