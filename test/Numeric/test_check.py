@@ -4,6 +4,7 @@
 Real differences are those of rounding, which `--tolerance 0` does not forgive, and values from elsewhere that were changed.
 """
 
+import itertools
 import json
 import os
 import pathlib
@@ -305,29 +306,42 @@ def test_an_input_that_no_memory_holds(check):
     assert "input 'x' would take more than 4 GB" in said
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float64])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_weights_of_any_field_are_moved(tmp_path, dtype):
-    """How far rounding goes is found by moving weights, however the file keeps them: raw, or in a field by type."""
+    """How far rounding goes is found by moving weights, however the file keeps them: raw, or in a field by type, in an initializer or
+    in a node."""
     random = np.random.default_rng(3)
     w, x = (random.uniform(-1, 1, dims).astype(dtype) for dims in ((64, 8), (4, 64)))
     raw = onnx.numpy_helper.from_array(w, "w")
     field = onnx.helper.make_tensor("w", raw.data_type, w.shape, w.ravel().tolist())
     assert raw.raw_data and not field.raw_data
-    info = onnx.helper.make_tensor_value_info
-    said = {}
-    for name, tensor in (("raw", raw), ("field", field)):
-        x_info, y_info = info("x", tensor.data_type, [4, 64]), info("y", tensor.data_type, [4, 8])
-        nodes = [onnx.helper.make_node("MatMul", ["x", "w"], ["y"])]
-        graph = onnx.helper.make_graph(nodes, "g", [x_info], [y_info], [tensor])
+    info, node = onnx.helper.make_tensor_value_info, onnx.helper.make_node
+    forms = {"raw": [raw], "field": [field]}
+    forms["raw constant"] = [node("Constant", [], ["w"], value=raw)]
+    forms["constant"] = [node("Constant", [], ["w"], value=field)]
+    if dtype == np.float32:
+        shape = onnx.numpy_helper.from_array(np.array(w.shape), "shape")
+        rows = node("Constant", [], ["rows"], value_floats=w.ravel().tolist())
+        forms["floats"] = [rows, shape, node("Reshape", ["rows", "shape"], ["w"])]
+    for name, made in forms.items():
+        nodes = [one for one in made if isinstance(one, onnx.NodeProto)] + [node("MatMul", ["x", "w"], ["y"])]
+        graph = onnx.helper.make_graph(
+            nodes,
+            "g",
+            [info("x", raw.data_type, [4, 64])],
+            [info("y", raw.data_type, [4, 8])],
+            [one for one in made if isinstance(one, onnx.TensorProto)],
+        )
         model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 18)], ir_version=8)
         onnx.save(model, tmp_path / f"{name}.onnx")
-        for steps in range(3, 8):
-            # Small results of large terms: what is left of them is rounding.
-            wide = x.astype(np.float64) @ w.astype(np.float64)
-            y = (wide + np.finfo(dtype).eps * 2.0**steps).astype(dtype)
-            np.savez(tmp_path / "r.npz", x=x, y=y)
-            arguments = [tmp_path / f"{name}.onnx", "--reference", tmp_path / "r.npz", "--verbose"]
-            done = subprocess.run([HEWN, "check", *arguments], capture_output=True, text=True)
-            said.setdefault(steps, set()).add((done.returncode, "rounding decides" in done.stdout))
+    said = {}
+    for name, steps in itertools.product(forms, range(3, 8, 2)):
+        # Small results of large terms: what is left of them is rounding.
+        wide = x.astype(np.float64) @ w.astype(np.float64)
+        y = (wide + np.finfo(dtype).eps * 2.0**steps).astype(dtype)
+        np.savez(tmp_path / "r.npz", x=x, y=y)
+        arguments = [tmp_path / f"{name}.onnx", "--reference", tmp_path / "r.npz", "--verbose"]
+        done = subprocess.run([HEWN, "check", *arguments], capture_output=True, text=True)
+        said.setdefault(steps, set()).add((done.returncode, "rounding decides" in done.stdout))
     assert all(len(each) == 1 for each in said.values()), said
     assert any(decides for each in said.values() for _, decides in each), said  # else this shows nothing

@@ -148,6 +148,27 @@ ArrayRef<char> ModelGraph::rawBytes(const onnx::TensorProto &tensor, std::unique
   return ArrayRef(file->getBufferStart() + offset, std::min<uint64_t>(length, file->getBufferSize() - offset));
 }
 
+/// Shows the elements of a list of protobuf's.
+template <typename T>
+static bool changeList(int type, google::protobuf::RepeatedField<T> &list, ModelGraph::Change change) {
+  if (!list.empty())
+    change(type, {reinterpret_cast<char *>(list.mutable_data()), size_t(list.size()) * sizeof(T)});
+  return !list.empty();
+}
+
+/// Shows the elements of a tensor that keeps them in a field by their type; false where it has none there.
+static bool changeTyped(onnx::TensorProto &tensor, ModelGraph::Change change) {
+  if (changeList(tensor.data_type(), *tensor.mutable_float_data(), change) ||
+      changeList(tensor.data_type(), *tensor.mutable_double_data(), change))
+    return true;
+  std::vector<uint16_t> halves(tensor.int32_data().begin(), tensor.int32_data().end()); // one in each
+  if (halves.empty())
+    return false;
+  change(tensor.data_type(), {reinterpret_cast<char *>(halves.data()), halves.size() * 2});
+  tensor.mutable_int32_data()->Assign(halves.begin(), halves.end());
+  return true;
+}
+
 bool ModelGraph::copyTensor(const onnx::TensorProto &from, bool whole, Change change, onnx::TensorProto &to,
                             std::string &reason) const {
   bool changes = change && isWeights(from), external = from.data_location() == onnx::TensorProto::EXTERNAL;
@@ -171,22 +192,8 @@ bool ModelGraph::copyTensor(const onnx::TensorProto &from, bool whole, Change ch
   ArrayRef<char> bytes = rawBytes(from, kept, reason);
   if (!reason.empty())
     return false;
-  if (changes && from.float_data_size() > 0) {
-    auto *data = reinterpret_cast<char *>(to.mutable_float_data()->mutable_data());
-    change(from.data_type(), {data, size_t(to.float_data_size()) * 4});
+  if (changes && changeTyped(to, change))
     return true;
-  }
-  if (changes && from.double_data_size() > 0) {
-    auto *data = reinterpret_cast<char *>(to.mutable_double_data()->mutable_data());
-    change(from.data_type(), {data, size_t(to.double_data_size()) * 8});
-    return true;
-  }
-  if (changes && from.int32_data_size() > 0) { // a half in each
-    std::vector<uint16_t> halves(from.int32_data().begin(), from.int32_data().end());
-    change(from.data_type(), {reinterpret_cast<char *>(halves.data()), halves.size() * 2});
-    to.mutable_int32_data()->Assign(halves.begin(), halves.end());
-    return true;
-  }
   to.clear_external_data();
   to.clear_data_location();
   if (!bytes.empty())
@@ -196,12 +203,19 @@ bool ModelGraph::copyTensor(const onnx::TensorProto &from, bool whole, Change ch
   return true;
 }
 
-/// Some exporters keep weights in nodes.
+/// Some exporters keep weights in nodes: as tensors, which have their elements as bytes or in a field by type, or as a list.
 void ModelGraph::changeConstants(onnx::NodeProto &node, Change change) const {
-  for (onnx::AttributeProto &attribute : *node.mutable_attribute())
-    if (node.op_type() == "Constant" && attribute.has_t() && isWeights(attribute.t()) && attribute.t().has_raw_data())
+  if (node.op_type() != "Constant" || !(node.domain().empty() || node.domain() == "ai.onnx"))
+    return;
+  for (onnx::AttributeProto &attribute : *node.mutable_attribute()) {
+    if (attribute.floats_size() >= kLeastWeights)
+      changeList(onnx::TensorProto::FLOAT, *attribute.mutable_floats(), change);
+    if (!attribute.has_t() || !isWeights(attribute.t()) || changeTyped(*attribute.mutable_t(), change))
+      continue;
+    if (attribute.t().has_raw_data())
       change(attribute.t().data_type(),
              {attribute.mutable_t()->mutable_raw_data()->data(), attribute.t().raw_data().size()});
+  }
 }
 
 static void setType(const ModelGraph::Feed &feed, onnx::ValueInfoProto &info) {
