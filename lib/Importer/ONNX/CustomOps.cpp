@@ -113,6 +113,13 @@ public:
       visit(element, (at.empty() ? "" : at + ", ") + key.str() + "[" + std::to_string(i) + "]");
   }
 
+  /// A list of the types that something may have: at least one.
+  std::vector<std::string> types(const json::Object &object, StringRef key, const std::string &at) {
+    if (const json::Value *value = object.get(key); value->getAsArray() && value->getAsArray()->empty())
+      error(at, "has an empty list as '" + key + "': no element type fits it");
+    return strings(object, key, at);
+  }
+
   std::vector<std::string> strings(const json::Object &object, StringRef key, const std::string &at) {
     std::vector<std::string> all;
     each(object, key, at, [&](const json::Value &value, const std::string &here) {
@@ -222,7 +229,7 @@ private:
     for (const auto &entry : *all) {
       StringRef name = entry.first;
       std::string here = at + ", types";
-      std::vector<std::string> list = r.strings(*all, name, here);
+      std::vector<std::string> list = r.types(*all, name, here);
       if (graph::elementCodeOf(name))
         r.error(here, "names '" + name + "', which is an element type");
       llvm::erase_if(list, [&](const std::string &element) { return !isElement(element, here, false); });
@@ -238,7 +245,7 @@ private:
     input.name = r.string(*object, "name", here);
     const json::Value *type = object->get("type");
     if (type && type->getAsArray())
-      input.elements = r.strings(*object, "type", here);
+      input.elements = r.types(*object, "type", here);
     else if (std::string one = r.string(*object, "type", here, /*required=*/true); !one.empty())
       input.elements.push_back(one);
     for (const std::string &element : input.elements)
