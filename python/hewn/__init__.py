@@ -7,6 +7,7 @@ result = module.run({"x": array})["y"]
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import pathlib
@@ -19,7 +20,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from . import _hewn
-from ._custom import CustomOps
+from ._custom import CustomOps, raised
 from ._dtypes import dtype_of as _dtype
 
 __all__ = ["CompileError", "Diagnostic", "Module", "RunError", "Tensor", "__version__", "compile", "load"]
@@ -109,7 +110,7 @@ class Module:
         except RuntimeError as problem:
             raise RunError(str(problem)) from None
         self._held = [model, _custom]  # whose functions the model calls
-        self._failures = _custom.failures if _custom else []
+        self._calls_python = bool(_custom and _custom.functions)
         self._model = model
         self.inputs = [Tensor(name, _dtype(c, bits), shape, _KINDS[k]) for name, c, bits, shape, k in model.inputs]
         self.outputs = []
@@ -165,15 +166,15 @@ class Module:
                 arrays.append(value if ready else self._numbers(tensor, value))
         else:
             arrays = [self._feed(tensor, feeds[name]) for name, _, tensor in self._wanted]
-        try:
-            with self._turn:
-                results = self._model.run(arrays)
-        except RuntimeError as problem:
-            cause = self._failures[0] if self._failures else None
-            self._failures.clear()
-            if isinstance(cause, KeyboardInterrupt):
-                raise cause from None
-            raise RunError(str(problem)) from cause
+        with raised() if self._calls_python else contextlib.nullcontext() as cause_of:
+            try:
+                with self._turn:
+                    results = self._model.run(arrays)
+            except RuntimeError as problem:
+                cause = cause_of() if cause_of else None
+                if isinstance(cause, KeyboardInterrupt):
+                    raise cause from None
+                raise RunError(str(problem)) from cause
         if only_numbers:
             return {t.name: data.view(t.dtype).reshape(shape) for t, (data, shape) in zip(self.outputs, results)}
         return {tensor.name: self._result(tensor, result) for tensor, result in zip(self.outputs, results)}

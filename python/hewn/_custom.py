@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import itertools
 import json
 import math
 import operator
 import os
+import threading
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -76,6 +78,25 @@ class _Call(ctypes.Structure):
     )
 
 
+class _Raised(threading.local):
+    """What a Python function has raised in the run that goes on in this thread: functions are called on the thread that runs."""
+
+    first: BaseException | None = None
+
+
+_RAISED = _Raised()
+
+
+@contextlib.contextmanager
+def raised():
+    """Within it a run, which may be one of a function that another run has called; gives a function that tells what was raised first."""
+    before, _RAISED.first = _RAISED.first, None
+    try:
+        yield lambda: _RAISED.first
+    finally:
+        _RAISED.first = before
+
+
 _FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)
 _NUMBERS = itertools.count()
 
@@ -139,8 +160,8 @@ def _attribute(given: _Attribute) -> object:
 class _PythonOp:
     """A Python function as a C function of an op's definition."""
 
-    def __init__(self, definition: Mapping, function: Callable, tells: bool, failures: list[BaseException]) -> None:
-        self.function, self.tells, self.failures = function, tells, failures
+    def __init__(self, definition: Mapping, function: Callable, tells: bool) -> None:
+        self.function, self.tells = function, tells
         self.names = self._names(definition, "attributes")
         self.sizes = self._names(definition, "sizes")
         self.counts = bool(self.sizes) and "shape_function" not in definition
@@ -163,7 +184,8 @@ class _PythonOp:
         try:
             self.run(call, pointer)
         except BaseException as problem:  # nothing may leave a C function
-            self.failures.append(problem)
+            if _RAISED.first is None:
+                _RAISED.first = problem
             try:
                 told = f"{type(problem).__name__}: {problem}".replace("{", "{ ").replace("\0", "\\0")
             except Exception:  # one that cannot say what it is
@@ -220,7 +242,6 @@ class CustomOps:
     def __init__(self, given: object) -> None:
         self.texts: list[str] = []
         self.functions: list[_PythonOp] = []
-        self.failures: list[BaseException] = []
         for one in [] if given is None else given if self._is_list(given) else [given]:
             if isinstance(one, (str, os.PathLike)):
                 self.texts.append(os.fsdecode(one))
@@ -241,7 +262,7 @@ class CustomOps:
             named = dict(op) if isinstance(op, Mapping) else op
             for key in ("function", "shape_function"):
                 if isinstance(named, dict) and callable(named.get(key)):
-                    function = _PythonOp(op, named[key], key == "shape_function", self.failures)
+                    function = _PythonOp(op, named[key], key == "shape_function")
                     self.functions.append(function)
                     named[key] = function.symbol
             ops.append(named)

@@ -6,6 +6,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import threading
 
 import hewn
 import numpy as np
@@ -137,6 +138,26 @@ def test_a_shape_function(code):
         module.run({"x": np.zeros(1, F), "t": np.array([101])})
     with pytest.raises(hewn.RunError, match="tells a size of -2"):
         module.run({"x": np.zeros(1, F), "t": np.array([-2])})
+
+
+@pytest.mark.parametrize(
+    "dim, size", [("total - 3", 1), ("n - total", 99), ("floordiv(total, 2) - 1", 0), ("total", -2)]
+)
+def test_no_function_is_called_for_a_dim_below_zero(dim, size):
+    """Neither for a size that is told so, nor for a dim that is computed of one."""
+    called = []
+    take = op(
+        "Take",
+        lambda x: called.append(x) or x,
+        [tensor("x", "n")],
+        [tensor("y", dim)],
+        shape_function=lambda x: size,
+        sizes=[{"name": "total"}],
+    )
+    module = hewn.compile(model("g (float[n] x) => (y) { y = t.Take(x) }"), custom_ops={"ops": [take]})
+    with pytest.raises(hewn.RunError, match="along a dim that has -|is -2"):
+        module.run({"x": X[0]})
+    assert not called
 
 
 def test_in_branches_and_loops(code):
@@ -349,6 +370,71 @@ def test_python_functions_whose_failures_are_odd():
         with pytest.raises(hewn.RunError, match=why) as caught:
             hewn.compile(model("g (float[n] x) => (y) { y = t.Sum(x) }"), custom_ops=ops).run({"x": X[0]})
         assert caught.value.__cause__ is problem
+
+
+def told_by(module, x):
+    """The cause of a run's failure."""
+    with pytest.raises(hewn.RunError) as caught:
+        module.run({"x": x})
+    return caught.value.__cause__
+
+
+def test_each_thread_is_told_what_its_run_raised():
+    """Runs of one module end in any order: here both have failed before the first is told why."""
+    began, both_failed, first_told = threading.Event(), threading.Event(), threading.Event()
+
+    class Turn:
+        lock = threading.Lock()
+
+        def __enter__(self):
+            self.lock.acquire()
+
+        def __exit__(self, *problem):
+            self.lock.release()
+            if threading.current_thread() is first:
+                both_failed.wait(60)
+            else:
+                both_failed.set()
+                first_told.wait(60)
+
+    def fail(x, *more):
+        began.set()
+        raise ValueError(float(x[0]))
+
+    module = hewn.compile(
+        model("g (float[n] x) => (y) { y = t.Sum(x) }"),
+        custom_ops={"ops": [{**SUM, "inputs": SUM["inputs"][:2], "function": fail}]},
+    )
+    module._turn = Turn()
+    causes = {}
+
+    def tell(number):
+        causes[number] = told_by(module, np.array([number], F))
+
+    first = threading.Thread(target=lambda: (tell(1), first_told.set()))
+    first.start()
+    began.wait(60)
+    tell(2)
+    first.join()
+    assert {number: cause.args for number, cause in causes.items()} == {1: (1.0,), 2: (2.0,)}
+
+
+def test_a_function_that_runs_a_model():
+    """What fails inside of a function is that function's: it may take it, and fail by something else."""
+
+    def module_of(function):
+        ops = {"ops": [{**SUM, "inputs": SUM["inputs"][:2], "function": function}]}
+        return hewn.compile(model("g (float[n] x) => (y) { y = t.Sum(x) }"), custom_ops=ops)
+
+    inner = module_of(raising(KeyError("inner")))
+    seen = []
+
+    def call_inner(x, *more):
+        seen.append(told_by(inner, x))
+        raise ValueError("outer")
+
+    assert str(told_by(module_of(call_inner), X[0])) == "outer"
+    assert [type(problem) for problem in seen] == [KeyError]
 
 
 def test_python_results_agree_on_sizes():
