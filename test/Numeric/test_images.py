@@ -178,6 +178,27 @@ def test_a_header_that_claims_too_much(rgb, progressive):
     assert time.process_time() - begin < 2
 
 
+CLAIMS = {
+    "bmp": lambda width, height: bmp([b""] * height, 24, width=width),
+    "bmp-flipped": lambda width, height: bmp([b""] * height, 32, flipped=True, width=width),
+    "P3": lambda width, height: f"P3 {width} {height} 255 1 2 3".encode(),
+    "P4": lambda width, height: f"P4 {width} {height}\n123".encode(),
+    "P6": lambda width, height: f"P6 {width} {height} 255\n123".encode(),
+    "tiff": lambda width, height: tiff("<", np.broadcast_to(np.uint8(0), (height, width, 0))),
+}
+
+
+@pytest.mark.parametrize("form", CLAIMS)
+def test_pixels_that_the_file_does_not_have(rgb, form):
+    """What is not compressed is as long as its header says: nothing is made for a file that is not."""
+    data = CLAIMS[form](16384, 16384)
+    assert len(data) < 1000
+    begin = time.process_time()
+    for _ in range(20):  # 800 MB each, otherwise
+        assert decode(rgb, data).shape == (0, 0, 3)
+    assert time.process_time() - begin < 2
+
+
 @pytest.mark.parametrize("name", [*MADE, *WRITTEN])
 def test_broken_files(rgb, name):
     """Cut, and with bytes changed: a picture, or none, and nothing else."""

@@ -17,12 +17,30 @@
 #include <stb/stb_image.h>
 #pragma clang diagnostic pop
 
+/// A number of the header, lower bytes first.
+static int64_t field(const uint8_t *bytes, size_t at, int width) {
+  int64_t value = 0;
+  for (int i = 0; i < width; ++i)
+    value |= (int64_t)bytes[at + (size_t)i] << 8 * i;
+  return value;
+}
+
+/// Whether the file is as long as its header says; stb takes what is missing for zeros. It knows no compressed ones.
+static int isWhole(const uint8_t *bytes, size_t size, int64_t width, int64_t height) {
+  if (size < 30)
+    return 0;
+  int64_t head = field(bytes, 14, 4), begin = field(bytes, 10, 4), bits = field(bytes, head == 12 ? 24 : 28, 2);
+  begin = begin < 14 + head ? 14 + head : begin;
+  return hewn_image_fits((int64_t)size - begin, width * bits, 4, height);
+}
+
 int hewn_image_bmp(hewn_image *image, const uint8_t *bytes, size_t size) {
   int width, height, channels;
   if (size > INT32_MAX || !stbi_info_from_memory(bytes, (int)size, &width, &height, &channels))
     return 0;
   // Rows from top to bottom have a negative height.
-  uint8_t *pixels = hewn_image_make(image, width, height < 0 ? -(int64_t)height : height);
+  int64_t rows = height < 0 ? -(int64_t)height : height;
+  uint8_t *pixels = isWhole(bytes, size, width, rows) ? hewn_image_make(image, width, rows) : NULL;
   uint8_t *decoded = pixels ? stbi_load_from_memory(bytes, (int)size, &width, &height, &channels, 3) : NULL;
   if (decoded && (width != image->width || height != image->height)) {
     stbi_image_free(decoded);

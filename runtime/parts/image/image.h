@@ -19,6 +19,13 @@ typedef struct hewn_image {
   int32_t failed;  ///< a failure that is recorded: no memory
 } hewn_image;
 
+/// Whether `left` bytes hold `height` rows of `bits` bits each, which begin at multiples of `unit` bytes: the header of a format without
+/// compression tells so much, and nothing is made for what the file can't have. The last row may end early.
+static inline int hewn_image_fits(int64_t left, int64_t bits, int64_t unit, int64_t height) {
+  int64_t row = (bits + 8 * unit - 1) / (8 * unit) * unit;
+  return bits > 0 && height > 0 && left > 0 && height <= (left + unit - 1) / row;
+}
+
 /// Makes room for pixels, all zero; NULL where there are none, too many, or there is no memory.
 uint8_t *hewn_image_make(hewn_image *image, int64_t width, int64_t height);
 

@@ -52,6 +52,10 @@ int hewn_image_pnm(hewn_image *image, const uint8_t *bytes, size_t size) {
     return 0;
   if (!isText && (source.at == source.end || !isSpace(*source.at++)))
     return 0;
+  // Of a text a sample takes a digit at least.
+  int64_t bits = isText ? 8 : isBit ? 1 : most > 255 ? 16 : 8;
+  if (!hewn_image_fits(source.end - source.at, width * channels * bits, 1, height))
+    return 0;
   uint8_t *to = hewn_image_make(image, width, height);
   if (!to)
     return 0;
@@ -65,8 +69,6 @@ int hewn_image_pnm(hewn_image *image, const uint8_t *bytes, size_t size) {
         int64_t value;
         if (isBit && !isText) { // eight in a byte; rows begin with a byte of their own
           int64_t stride = (width + 7) / 8;
-          if (source.end - source.at < stride * height)
-            return 0;
           value = source.at[y * stride + x / 8] >> (7 - x % 8) & 1;
         } else if ((value = sample(&source, isText, isBit, most)) < 0) {
           return 0;

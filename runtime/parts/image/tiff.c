@@ -47,6 +47,19 @@ static int sayNothing(TIFF *tiff, void *user, const char *module, const char *fo
   return 1;
 }
 
+/// Whether the file has all samples of a picture that is not compressed; of others that is the decoder's to see.
+static int isWhole(TIFF *tiff, int64_t size, int64_t width, int64_t height) {
+  uint16_t compression = COMPRESSION_NONE, bits = 1, samples = 1, photometric = PHOTOMETRIC_RGB;
+  TIFFGetFieldDefaulted(tiff, TIFFTAG_COMPRESSION, &compression);
+  TIFFGetFieldDefaulted(tiff, TIFFTAG_BITSPERSAMPLE, &bits);
+  TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLESPERPIXEL, &samples);
+  TIFFGetField(tiff, TIFFTAG_PHOTOMETRIC, &photometric);
+  if (photometric == PHOTOMETRIC_YCBCR) // chroma may be there for some pixels alone
+    samples = 1;
+  return compression != COMPRESSION_NONE || width > HEWN_IMAGE_MOST ||
+         hewn_image_fits(size, width * bits * samples, 1, height);
+}
+
 int hewn_image_tiff(hewn_image *image, const uint8_t *bytes, size_t size) {
   tiff_source source = {bytes, size, 0};
   TIFFOpenOptions *options = TIFFOpenOptionsAlloc();
@@ -62,7 +75,7 @@ int hewn_image_tiff(hewn_image *image, const uint8_t *bytes, size_t size) {
   uint32_t width = 0, height = 0;
   TIFFGetField(tiff, TIFFTAG_IMAGEWIDTH, &width);
   TIFFGetField(tiff, TIFFTAG_IMAGELENGTH, &height);
-  uint8_t *pixels = hewn_image_make(image, width, height);
+  uint8_t *pixels = isWhole(tiff, (int64_t)size, width, height) ? hewn_image_make(image, width, height) : NULL;
   size_t count = (size_t)width * height;
   uint32_t *packed = pixels ? malloc(4 * count) : NULL;
   int isDecoded =
