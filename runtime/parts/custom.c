@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ops that the user gives: a part's operands as include/hewn/custom.h has them, and what the op tells looked at.
 #include "hewn/custom.h"
-#include "parts/list/handles.h"
+#include "parts/element.h"
 
 /// What the call's functions find behind it.
 typedef struct {
@@ -101,7 +101,7 @@ static const DLTensor *makeTensor(room *from, const hewn_part_tensor *given, int
   tensor->data = given->data;
   tensor->device = cpu;
   tensor->ndim = given->rank;
-  tensor->dtype = hewn_list_dtype(given->dtype, isText);
+  tensor->dtype = hewn_part_dlpack(given->dtype, isText);
   tensor->shape = given->dims;
   tensor->strides = strides;
   tensor->byte_offset = 0;

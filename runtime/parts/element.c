@@ -8,6 +8,41 @@ int64_t hewn_part_bytes(int32_t dtype) {
   return dtype >= 0 && dtype < (int32_t)sizeof(bytes) ? bytes[dtype] : 0;
 }
 
+DLDataType hewn_part_dlpack(int32_t dtype, int isText) {
+  // By TensorProto.DataType.
+  static const DLDataType types[] = {{0, 0, 0},
+                                     {kDLFloat, 32, 1},
+                                     {kDLUInt, 8, 1},
+                                     {kDLInt, 8, 1},
+                                     {kDLUInt, 16, 1},
+                                     {kDLInt, 16, 1},
+                                     {kDLInt, 32, 1},
+                                     {kDLInt, 64, 1},
+                                     {0, 0, 0},
+                                     {HEWN_DL_BOOL, 8, 1},
+                                     {kDLFloat, 16, 1},
+                                     {kDLFloat, 64, 1},
+                                     {kDLUInt, 32, 1},
+                                     {kDLUInt, 64, 1},
+                                     {kDLComplex, 64, 1},
+                                     {kDLComplex, 128, 1},
+                                     {kDLBfloat, 16, 1},
+                                     {HEWN_DL_FLOAT8_E4M3FN, 8, 1},
+                                     {HEWN_DL_FLOAT8_E4M3FNUZ, 8, 1},
+                                     {HEWN_DL_FLOAT8_E5M2, 8, 1},
+                                     {HEWN_DL_FLOAT8_E5M2FNUZ, 8, 1},
+                                     {kDLUInt, 4, 1},
+                                     {kDLInt, 4, 1},
+                                     {HEWN_DL_FLOAT4_E2M1FN, 4, 1},
+                                     {HEWN_DL_FLOAT8_E8M0FNU, 8, 1},
+                                     {kDLUInt, 2, 1},
+                                     {kDLInt, 2, 1}};
+  static const DLDataType string = {kDLOpaqueHandle, 64, 1};
+  if (isText)
+    return string;
+  return types[dtype >= 0 && dtype < (int32_t)(sizeof(types) / sizeof(types[0])) ? dtype : 0];
+}
+
 int64_t hewn_part_product(const int64_t *dims, int32_t from, int32_t to) {
   // Of a tensor that exists it fits, but for one without elements, whose other dims may be anything: then there is nothing to do.
   int64_t product = 1;

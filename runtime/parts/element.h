@@ -33,6 +33,9 @@ enum hewn_part_dtype {
 /// Bytes of an element; 0 for types that no part takes (those below a byte).
 int64_t hewn_part_bytes(int32_t dtype);
 
+/// DLPack's type of such elements; `isText`: they are strings.
+DLDataType hewn_part_dlpack(int32_t dtype, int isText);
+
 /// The product of dims[from] .. dims[to - 1].
 int64_t hewn_part_product(const int64_t *dims, int32_t from, int32_t to);
 

@@ -12,8 +12,6 @@
 const hewn_list *hewn_list_of(const hewn_part_tensor *handle);
 /// Writes a list as a result.
 void hewn_list_give(hewn_part_tensor *result, const hewn_list *list);
-/// DLPack's type of an operand's elements; `isText`: they are strings.
-DLDataType hewn_list_dtype(int32_t dtype, int isText);
 /// The tensor at the place that an operand tells; NULL after a failure that is recorded.
 const DLTensor *hewn_list_element(hewn_context *context, const char *node, const hewn_list *list,
                                   const hewn_part_tensor *place);

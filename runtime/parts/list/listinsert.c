@@ -34,7 +34,7 @@ int32_t hewn_part_listinsert(hewn_context *context, const char *node, int32_t nu
       to[i < at ? i : i + 1] = list->seen.elements[i];
   }
   const hewn_part_tensor *element = &inputs[1];
-  int32_t code = hewn_list_fill(context, &longer->store->elements[at], hewn_list_dtype(element->dtype, params[0] != 0),
+  int32_t code = hewn_list_fill(context, &longer->store->elements[at], hewn_part_dlpack(element->dtype, params[0] != 0),
                                 element->rank, element->dims, element->data);
   if (code == HEWN_OK)
     hewn_list_give(&outputs[0], longer);

@@ -10,7 +10,7 @@ int32_t hewn_part_listmake(hewn_context *context, const char *node, int32_t num_
   if (!list)
     return HEWN_OUT_OF_MEMORY;
   for (int32_t i = 0; i < num_inputs; ++i) {
-    int32_t code = hewn_list_fill(context, &list->store->elements[i], hewn_list_dtype(inputs[i].dtype, params[0] != 0),
+    int32_t code = hewn_list_fill(context, &list->store->elements[i], hewn_part_dlpack(inputs[i].dtype, params[0] != 0),
                                   inputs[i].rank, inputs[i].dims, inputs[i].data);
     if (code != HEWN_OK)
       return code;

@@ -42,7 +42,7 @@ int32_t hewn_part_listsplit(hewn_context *context, const char *node, int32_t num
       if (d != axis || !drop)
         dims[rank++] = d == axis ? extent : x->dims[d];
     unsigned char *part =
-        hewn_list_room(context, &list->store->elements[i], hewn_list_dtype(x->dtype, params[2] != 0), rank, dims);
+        hewn_list_room(context, &list->store->elements[i], hewn_part_dlpack(x->dtype, params[2] != 0), rank, dims);
     if (!part)
       return HEWN_OUT_OF_MEMORY;
     for (int64_t o = 0; extent * inner > 0 && o < outer; ++o)
