@@ -5,6 +5,7 @@ import hewn
 import numpy as np
 import pytest
 from numeric import MICROSOFT, check, feeds_of, one_node, oracle, run
+from onnx.reference import ReferenceEvaluator
 
 random = np.random.default_rng(7)
 
@@ -47,6 +48,15 @@ BEFORE_SEVEN = [
 def test_before_seven(op, opset, inputs, attributes, want):
     want = inputs[0] * inputs[1] if want is None else want
     check(run(one_node(op, inputs, opset=opset, **attributes), feeds_of(inputs)), [want.astype(np.float32)], rtol=1e-4)
+
+
+@pytest.mark.parametrize("opset", [9, 12])
+@pytest.mark.parametrize("dtype", "int8 int16 int32 int64 uint8 uint16 uint32 uint64".split())
+def test_erf_of_integers(dtype, opset):
+    """By way of floats, cut off: 1 where the nearest float is."""
+    x = np.arange(0 if dtype.startswith("u") else -7, 8).astype(dtype)
+    model = one_node("Erf", [x], opset=opset)
+    check(run(model, feeds_of([x])), ReferenceEvaluator(model).run(None, feeds_of([x])))
 
 
 VARIANCE = np.abs(floats(3)) + 0.5

@@ -105,6 +105,16 @@ LogicalResult buildPow(OnnxNode &node) {
   return node.finish(node.make<PowOp>({x, exponent}));
 }
 
+LogicalResult buildErf(OnnxNode &node) {
+  Value x = node.input(0);
+  Composer c(node);
+  if (!x || isa<FloatType>(getElementType(x)))
+    return x ? node.finish(c.op("graph.erf", {x})) : node.refuse("needs an input");
+  // Of integers, which ONNX had from opset 9 to 12: as a float, which is 1 from 4 on, cut off to an integer.
+  Value wide = c.op("graph.erf", {c.cast(x, node.b.getF64Type())});
+  return node.finish(c.cast(c.cast(wide, node.b.getF32Type()), getElementType(x)));
+}
+
 LogicalResult buildClip(OnnxNode &node) {
   Value x = node.input(0), low = node.input(1), high = node.input(2);
   if (!x)

@@ -61,7 +61,7 @@ class MathFunction<string mnemonic, string mathOp, string onnxName, list<Trait> 
 
 def Graph_ExpOp : MathFunction<"exp", "ExpOp", "Exp">;
 def Graph_LogOp : MathFunction<"log", "LogOp", "Log", [Discontinuous]>;
-def Graph_ErfOp : MathFunction<"erf", "ErfOp", "Erf">;
+def Graph_ErfOp : MathFunction<"erf", "ErfOp", "Erf"> { let onnx = [Onnx<"Erf", 1, 0, "buildErf">]; }
 def Graph_SinOp : MathFunction<"sin", "SinOp", "Sin">;
 def Graph_CosOp : MathFunction<"cos", "CosOp", "Cos">;
 def Graph_TanOp : MathFunction<"tan", "TanOp", "Tan">;
