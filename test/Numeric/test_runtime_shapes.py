@@ -145,3 +145,77 @@ def test_anything(op, opset, inputs, which):
             module.run(feeds)
         except hewn.RunError:
             pass
+
+
+# Dims that meet, and are known only when run: one of them is 1, or both are the same, and a 0 is like any other number.
+MEETING = [(1, 3), (3, 1), (3, 3), (1, 1), (0, 0), (1, 0), (0, 1)]
+APART = [(2, 3), (0, 3), (3, 0)]
+
+
+def three(a, b, c):
+    """What three dims meet in; None where they don't."""
+    others = {dim for dim in (a, b, c) if dim != 1}
+    return None if len(others) > 1 else others.pop() if others else 1
+
+
+@pytest.fixture(scope="module")
+def meeting():
+    return hewn.compile(
+        onnx.parser.parse_model(
+            """<ir_version: 10, opset_import: ["" : 18]>
+               g (float[a, 2] x, float[b, 2] y, int64[2] shape, float[a, 2, 4] p, float[b, 4, 3] q) => (s, w, e, m) {
+                 s = Add(x, y)
+                 zero = Constant<value = float {0.0}>()
+                 c = Greater(x, zero)
+                 w = Where(c, y, x)
+                 e = Expand(x, shape)
+                 m = MatMul(p, q)
+               }"""
+        )
+    )
+
+
+def meeting_feeds(a, b, to):
+    shape = int64(to, 2)
+    return {"x": floats(a, 2), "y": floats(b, 2), "shape": shape, "p": floats(a, 2, 4), "q": floats(b, 4, 3)}
+
+
+@pytest.mark.parametrize("a, b", MEETING)
+def test_dims_that_meet(meeting, a, b):
+    feeds = meeting_feeds(a, b, b)
+    got = meeting.run(feeds)
+    x, y = feeds["x"], feeds["y"]
+    want = [
+        x + y,
+        np.where(x > 0, y, x),
+        np.broadcast_to(x, np.broadcast_shapes(x.shape, (b, 2))),
+        feeds["p"] @ feeds["q"],
+    ]
+    check([got[name] for name in "swem"], want)
+
+
+@pytest.mark.parametrize("a, b", APART)
+def test_dims_that_do_not_meet(meeting, a, b):
+    with pytest.raises(hewn.RunError, match="neither 1 nor"):
+        meeting.run(meeting_feeds(a, b, 1))
+    with pytest.raises(hewn.RunError, match="neither 1 nor"):
+        meeting.run(meeting_feeds(a, a, b))
+
+
+def test_three_dims_that_meet():
+    """However they are nested."""
+    module = hewn.compile(
+        onnx.parser.parse_model(
+            """<ir_version: 10, opset_import: ["" : 18]> g (float[a] x, float[b] y, float[c] z) => (l, r, v) {
+                 xy = Add(x, y) l = Add(xy, z) yz = Add(y, z) r = Add(x, yz) v = Sum(z, y, x) }"""
+        )
+    )
+    for dims in np.ndindex(4, 4, 4):
+        x, y, z = (floats(dim) for dim in dims)
+        feeds = {"x": x, "y": y, "z": z}
+        if three(*dims) is None:
+            with pytest.raises(hewn.RunError, match="neither 1 nor"):
+                module.run(feeds)
+        else:
+            check(list(module.run(feeds).values()), [x + y + z] * 3)
+    assert len({output.shape for output in module.outputs}) == 1

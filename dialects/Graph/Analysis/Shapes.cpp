@@ -138,6 +138,62 @@ LogicalResult verifyShapes(Operation *op) {
   return success();
 }
 
+/// Whether `dim` is 1 or more wherever the symbol `most` is; false where that is not seen.
+static bool followsFrom(const DimExpr &most, const DimExpr &dim) {
+  ArrayRef<DimExpr::Term> terms = most.terms();
+  bool isSymbol = terms.size() == 1 && terms[0].coefficient == 1 && terms[0].factors.size() == 1;
+  StringRef name = isSymbol ? StringRef(terms[0].factors[0]->name) : "";
+  DimExpr more =
+      dim.substitute([&](StringRef s) { return s == name ? DimExpr::symbol(s) + DimExpr(1) : DimExpr::symbol(s); });
+  return dim == most || isNeverNegative(more - DimExpr(1));
+}
+
+/// What dims of which none is known to be 1 meet in: their maximum, but 0 where one of them is 0 and the others are 1. What does not
+/// fit at all the requirements of ops tell when run.
+static DimExpr meet(SmallVector<DimExpr> dims) {
+  llvm::sort(dims, [](const DimExpr &a, const DimExpr &b) { return a.str() < b.str(); });
+  dims.erase(llvm::unique(dims), dims.end());
+  DimExpr most = dims.front();
+  for (const DimExpr &dim : ArrayRef(dims).drop_front())
+    most = DimExpr::max(most, dim);
+  // One that is never 1 meets no 0.
+  if (llvm::any_of(dims, [](const DimExpr &dim) { return isNeverNegative(dim - DimExpr(2)); }))
+    return most;
+  std::optional<DimExpr> least;
+  for (const DimExpr &dim : dims)
+    if (!followsFrom(most, dim))
+      least = least ? DimExpr::min(*least, dim) : dim;
+  if (!least)
+    return most;
+  DimExpr some = DimExpr::min(DimExpr(1), *least);
+  return most * (isNeverNegative(some) ? some : DimExpr::max(DimExpr(0), some));
+}
+
+/// The dims that `met` is what they meet in; itself where it is no such thing.
+static SmallVector<DimExpr> unmeet(const DimExpr &met) {
+  using Op = DimExpr::Op;
+  auto isMost = [](const DimExpr::AtomRef &atom) { return atom->name.empty() && atom->op == Op::Max; };
+  SmallVector<DimExpr> dims, open;
+  ArrayRef<DimExpr::Term> terms = met.terms();
+  for (const DimExpr::AtomRef &factor : terms.size() == 1 ? ArrayRef(terms[0].factors) : ArrayRef<DimExpr::AtomRef>()) {
+    if (!isMost(factor))
+      continue;
+    dims.clear();
+    open = {factor->rhs, factor->lhs};
+    while (!open.empty()) {
+      DimExpr one = open.pop_back_val();
+      ArrayRef<DimExpr::Term> own = one.terms();
+      if (own.size() == 1 && own[0].coefficient == 1 && own[0].factors.size() == 1 && isMost(own[0].factors[0]))
+        open.append({own[0].factors[0]->rhs, own[0].factors[0]->lhs});
+      else
+        dims.push_back(one);
+    }
+    if (meet(dims) == met)
+      return dims;
+  }
+  return {met};
+}
+
 std::optional<Dims> broadcastDims(ArrayRef<Dims> shapes) {
   size_t rank = 0;
   for (const Dims &shape : shapes)
@@ -148,12 +204,15 @@ std::optional<Dims> broadcastDims(ArrayRef<Dims> shapes) {
       DimExpr &into = result[rank - shape.size() + i];
       if (dim.is(1) || dim == into)
         continue;
-      if (into.is(1) || (dim.constant() && !into.constant()))
+      if (into.is(1) || (dim.constant() && !into.constant())) {
         into = dim;
-      else if (dim.constant() && into.constant())
+      } else if (dim.constant() && into.constant()) {
         return std::nullopt;
-      else if (!into.constant())
-        into = DimExpr::max(into, dim);
+      } else if (!into.constant()) {
+        SmallVector<DimExpr> all = unmeet(into);
+        llvm::append_range(all, unmeet(dim));
+        into = meet(std::move(all));
+      }
     }
   return result;
 }
