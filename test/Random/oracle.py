@@ -130,6 +130,8 @@ class Oracle:
     def by_reference(self, node, names, values, opset):
         if node.op_type == "Loop" and len(node.output) > len(node.input) - 2:
             raise Unknown("Loop: the reference puts what its iterations give end to end, where ONNX stacks it")
+        if node.op_type == "Split" and not makes_up(node, values):
+            raise Unknown("Split: the reference cuts where the parts do not make up the dim, which ONNX asks for")
         evaluator, types = self.prepared("reference", evaluator_of, node, names, values, opset)
         try:
             with np.errstate(all="ignore"):
@@ -172,6 +174,13 @@ class Oracle:
             except Unknown as problem:
                 problems.append(str(problem))
         raise Unknown(problems[ways.index(self.by_runtime)])
+
+
+def makes_up(node, values):
+    """Whether the parts of a Split, where it names them, are as long as the dim."""
+    given = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
+    sizes = values[1] if len(values) > 1 else given.get("split")
+    return sizes is None or sum(sizes) == values[0].shape[given.get("axis", 0)]
 
 
 def typed(result, name):

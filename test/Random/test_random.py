@@ -59,6 +59,19 @@ def case_of(text, **feeds):
     return Case("case", model_of(text), [feeds])
 
 
+def test_what_does_not_split_is_refused_by_both():
+    """ONNX's reference cuts beyond the end, and leaves out what is behind the parts."""
+    model = model_of(
+        """<ir_version: 8, opset_import: ["" : 17]> g (float[n, 2] x) => (float[a, 2] y, float[b, 2] z) {
+           sizes = Constant<value_ints = [1, 2]>()
+           y, z = Split<axis = -2>(x, sizes) }"""
+    )
+    feeds = [{"x": np.ones((n, 2), np.float32)} for n in (3, 1, 16)]
+    wanted = [Judge(Oracle()).wanted(model, feed) for feed in feeds]
+    assert [isinstance(w, dict) for w in wanted] == [True, False, False]
+    assert Judge(Oracle()).judge(Case("split", model, feeds)).kind == "right"
+
+
 class Spoiled(Judge):
     """A comparison beside a compiler that has Mul wrong."""
 
