@@ -3,6 +3,7 @@
 #include "dialects/Graph/Contract/Winograd.h"
 #include "dialects/Graph/Custom/Custom.h"
 #include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Move/Turns.h"
 #include "dialects/Handle/Handle.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -26,7 +27,7 @@ void GraphDialect::initialize() {
 #include "dialects/Graph/GraphAttrs.cpp.inc"
       >();
 #include "dialects/Graph/GraphFamilies.cpp.inc"
-  addOperations<CustomOp, CustomSizesOp>();
+  addOperations<CustomOp, CustomSizesOp, InterleaveOp>();
 }
 
 LogicalResult LayoutAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> order,

@@ -9,46 +9,83 @@ using hewn::graph::LayoutAttr;
 
 namespace hewn::plan {
 
-bool liesAsIn(RankedTensorType piece, RankedTensorType whole, int64_t dim) {
+/// Elements between neighbours of what has each turn of the whole; nullopt where they depend on a dim that is not known.
+static std::optional<SmallVector<int64_t>> stridesOfTurns(RankedTensorType whole, ArrayRef<int64_t> steps) {
+  SmallVector<int64_t> strides(steps);
+  std::optional<int64_t> stride = 1;
+  for (int64_t d : llvm::reverse(graph::memoryOrder(whole))) {
+    bool known = !whole.isDynamicDim(d);
+    if (!stride || (!known && steps[d] != 1))
+      return std::nullopt;
+    strides[d] *= *stride;
+    stride = known ? std::optional(*stride * whole.getDimSize(d)) : std::nullopt;
+  }
+  return strides;
+}
+
+/// Whether the dims are known along which operands of such an op are put together.
+static bool knowsDims(RankedTensorType type, const graph::Assembly &assembly) {
+  return assembly.takesTurns() ? stridesOfTurns(type, assembly.steps).has_value() : !type.isDynamicDim(assembly.dim);
+}
+
+bool liesAsIn(RankedTensorType piece, RankedTensorType whole, const graph::Assembly &assembly, int64_t number) {
   auto inBlocks = [](RankedTensorType type) {
     auto layout = dyn_cast_or_null<LayoutAttr>(type.getEncoding());
-    return layout && (layout.getBlockDim() >= 0 || layout.getPieceDim() >= 0);
+    return layout && (layout.getBlockDim() >= 0 || graph::isPiece(type));
   };
-  if (inBlocks(piece) || inBlocks(whole) || piece.isDynamicDim(dim) || whole.isDynamicDim(dim) ||
-      piece.getDimSize(dim) == 0)
+  if (inBlocks(piece) || inBlocks(whole) || !knowsDims(piece, assembly) || !knowsDims(whole, assembly))
     return false;
+  if (assembly.takesTurns()) {
+    for (auto [d, first] : llvm::enumerate(assembly.firstOf(number)))
+      if (int64_t step = assembly.steps[d];
+          step != 1 && piece.getDimSize(d) != llvm::divideCeilSigned(whole.getDimSize(d) - first, step))
+        return false;
+  } else if (piece.getDimSize(assembly.dim) == 0) {
+    return false;
+  }
   return graph::significantOrder(piece) == graph::significantOrder(graph::memoryOrder(whole), piece);
 }
 
-/// Whether pieces along the dim are runs of elements of the whole.
-static bool hasRuns(RankedTensorType whole, int64_t dim) {
+/// Whether pieces are runs of elements of the whole.
+static bool hasRuns(RankedTensorType whole, const graph::Assembly &assembly) {
   SmallVector<int64_t> order = graph::significantOrder(whole);
-  return !order.empty() && order.front() == dim;
+  return !assembly.takesTurns() && !order.empty() && order.front() == assembly.dim;
 }
 
-RankedTensorType pieceType(RankedTensorType piece, RankedTensorType whole, int64_t dim) {
-  bool runs = hasRuns(whole, dim);
-  if (runs && liesAsIn(piece, whole, dim))
+RankedTensorType pieceType(RankedTensorType piece, RankedTensorType whole, const graph::Assembly &assembly) {
+  bool runs = hasRuns(whole, assembly);
+  if (runs && liesAsIn(piece, whole, assembly, 0))
     return piece;
   SmallVector<int64_t> order = graph::memoryOrder(whole);
   Attribute layout;
-  if (!runs || !llvm::is_sorted(order))
+  if (assembly.takesTurns())
+    layout = StridedLayoutAttr::get(whole.getContext(), /*offset=*/0, *stridesOfTurns(whole, assembly.steps));
+  else if (!runs || !llvm::is_sorted(order))
     layout = LayoutAttr::get(piece.getContext(), order, /*blockDim=*/-1, /*block=*/1, /*groupDim=*/-1, /*group=*/1,
-                             /*tile=*/0, /*windows=*/{}, runs ? -1 : dim, runs ? 0 : whole.getDimSize(dim));
+                             /*tile=*/0, /*windows=*/{}, runs ? -1 : assembly.dim,
+                             runs ? 0 : whole.getDimSize(assembly.dim));
   return RankedTensorType::get(piece.getShape(), piece.getElementType(), layout);
 }
 
-bool fillsWhole(RankedTensorType piece, RankedTensorType whole, int64_t dim) {
+bool fillsWhole(RankedTensorType piece, RankedTensorType whole, const graph::Assembly &assembly, int64_t number) {
   if (!graph::isPiece(piece))
-    return hasRuns(whole, dim) && liesAsIn(piece, whole, dim);
-  return !hasRuns(whole, dim) && pieceType(piece, whole, dim) == piece;
+    return hasRuns(whole, assembly) && liesAsIn(piece, whole, assembly, number);
+  auto alone = RankedTensorType::get(piece.getShape(), piece.getElementType(),
+                                     LayoutAttr::get(whole.getContext(), graph::memoryOrder(whole)));
+  return !hasRuns(whole, assembly) && pieceType(piece, whole, assembly) == piece &&
+         (!assembly.takesTurns() || liesAsIn(alone, whole, assembly, number));
 }
 
-bool mayBeReadApart(RankedTensorType piece, Value whole, int64_t dim) {
+graph::Assembly formOf(AssembleOp op) {
+  auto steps = op->getAttrOfType<DenseI64ArrayAttr>(kStepsAttr);
+  return {int64_t(op.getDim()), steps ? llvm::to_vector(steps.asArrayRef()) : SmallVector<int64_t>()};
+}
+
+bool mayBeReadApart(RankedTensorType piece, Value whole, const graph::Assembly &assembly) {
   auto type = cast<RankedTensorType>(whole.getType());
   TargetAttr target = targetOf(whole.getDefiningOp());
   std::optional<int64_t> elements = graph::storedElements(type, graph::getDims(whole)).constant();
-  return pieceType(piece, type, dim) == piece ||
+  return pieceType(piece, type, assembly) == piece ||
          (target && elements && *elements * graph::elementBytes(whole) <= target.getL2Bytes() / 2);
 }
 
@@ -83,14 +120,19 @@ static bool isMadeAtOnce(Operation *op) {
 }
 
 bool placesPieces(graph::MoveOpInterface op, llvm::function_ref<bool(Value)> isMadeElsewhere) {
-  std::optional<int64_t> dim = op.getPieceDim();
-  if (!dim || gridOf(op) || !isReadWhole(op->getResult(0)) || !isMadeAtOnce(op))
+  std::optional<graph::Assembly> assembly = graph::assemblyOf(op);
+  // What takes turns is dear to take element by element.
+  if (!assembly || gridOf(op) || (!assembly->takesTurns() && !isReadWhole(op->getResult(0))) || !isMadeAtOnce(op))
     return false;
   auto whole = cast<RankedTensorType>(op->getResult(0).getType());
-  if (whole.isDynamicDim(*dim))
+  if (!knowsDims(whole, *assembly))
     return false;
-  int64_t placed = 0;
-  for (Value operand : op->getOperands()) {
+  auto length = [&](Type type) {
+    return assembly->takesTurns() ? 1 : cast<RankedTensorType>(type).getDimSize(assembly->dim);
+  };
+  int64_t placed = 0, all = assembly->takesTurns() ? assembly->turns() : length(whole);
+  for (auto [number, value] : llvm::enumerate(op->getOperands())) {
+    Value operand = value;
     Operation *maker = operand.getDefiningOp();
     auto type = cast<RankedTensorType>(operand.getType());
     bool computed = isa_and_nonnull<graph::ElementwiseOpInterface, graph::ReduceOpInterface, graph::ContractOpInterface,
@@ -98,20 +140,22 @@ bool placesPieces(graph::MoveOpInterface op, llvm::function_ref<bool(Value)> isM
                     !graph::isViewKind(maker) && maker->getBlock() == op->getBlock();
     auto putsTogether = [](OpOperand &use) {
       auto move = dyn_cast<graph::MoveOpInterface>(use.getOwner());
-      return move && move.getPieceDim();
+      return graph::assemblyOf(move).has_value();
     };
     auto staysInKernels = [](Operation *user) {
       return isa<graph::ElementwiseOpInterface, graph::ReduceOpInterface, graph::ScanOpInterface,
                  graph::ContractOpInterface, graph::MoveOpInterface>(user) &&
              !graph::isViewKind(user);
     };
-    if (computed && isMadeElsewhere(operand) && liesAsIn(type, whole, *dim) &&
+    if (computed && isMadeElsewhere(operand) && liesAsIn(type, whole, *assembly, int64_t(number)) &&
         llvm::count_if(operand.getUses(), putsTogether) == 1 &&
-        (pieceType(type, whole, *dim) == type || llvm::all_of(operand.getUsers(), staysInKernels)) &&
-        (operand.hasOneUse() || mayBeReadApart(type, op->getResult(0), *dim)))
-      placed += type.getDimSize(*dim);
+        (pieceType(type, whole, *assembly) == type || llvm::all_of(operand.getUsers(), staysInKernels)) &&
+        (operand.hasOneUse() || mayBeReadApart(type, op->getResult(0), *assembly)))
+      placed += length(type);
   }
-  return 3 * placed >= 2 * whole.getDimSize(*dim) && placed > 0; // pieces with gaps take longer to read
+  if (assembly->takesTurns()) // the others are copied, as all would be
+    return 4 * placed >= all;
+  return 3 * placed >= 2 * all && placed > 0; // pieces with gaps take longer to read
 }
 
 } // namespace hewn::plan

@@ -4,32 +4,42 @@
 #ifndef HEWN_DIALECTS_PLAN_PIECES_H
 #define HEWN_DIALECTS_PLAN_PIECES_H
 
-#include "dialects/Graph/Graph.h"
+#include "dialects/Graph/Move/Turns.h"
+#include "dialects/Plan/Plan.h"
 
 namespace hewn::plan {
 
-/// Whether the op, which puts its operands one after another, need not be run: what makes the operands, or most of their elements, can
+/// Whether the op, which puts its operands together, need not be run: what makes the operands, or most of their elements, can
 /// make them where they belong. Not where some wait long for the others, where its only reader takes them out of memory one by one
 /// anyhow, or on grids, whose kernels read and write whole lines. `isMadeElsewhere`: of an operand, whether it is made in a kernel that
 /// the op can't be in.
 bool placesPieces(graph::MoveOpInterface op, llvm::function_ref<bool(mlir::Value)> isMadeElsewhere);
 
-/// Whether a piece lies in memory as the whole does that it is put into along `dim`: its dims are in the same order, and in no blocks.
-bool liesAsIn(mlir::RankedTensorType piece, mlir::RankedTensorType whole, int64_t dim);
+/// Whether a piece, operand `number` of what puts such together, lies in memory as the whole does: its dims are in the same order, and in
+/// no blocks. One that takes turns has as many elements as are its own.
+bool liesAsIn(mlir::RankedTensorType piece, mlir::RankedTensorType whole, const graph::Assembly &assembly,
+              int64_t number);
 
 /// Whether a piece of that type, one in a tensor of the whole's type and dims, may be read by others, too. With gaps it is spread over
 /// more memory, and what comes from beyond the cache comes with the gaps.
-bool mayBeReadApart(mlir::RankedTensorType piece, mlir::Value whole, int64_t dim);
+bool mayBeReadApart(mlir::RankedTensorType piece, mlir::Value whole, const graph::Assembly &assembly);
+
+/// On a plan.assemble whose pieces take turns: a step for each dim (graph::Assembly).
+inline constexpr llvm::StringLiteral kStepsAttr = "plan.steps";
+/// How it puts its pieces together.
+graph::Assembly formOf(AssembleOp op);
 
 /// How often a piece is read at most: whoever asks what a value is a piece of looks through its readers.
 inline constexpr unsigned kMostPieceReaders = 32;
 
 /// The type of a tensor like `piece` inside of the whole: its dims in the whole's order, in no blocks, and with gaps where it is no run
 /// of elements there. One that lies so (`liesAsIn`) and needs no gaps keeps its type.
-mlir::RankedTensorType pieceType(mlir::RankedTensorType piece, mlir::RankedTensorType whole, int64_t dim);
+mlir::RankedTensorType pieceType(mlir::RankedTensorType piece, mlir::RankedTensorType whole,
+                                 const graph::Assembly &assembly);
 
 /// Whether what is made as a tensor of type `piece` at its place in the whole is the whole's elements there.
-bool fillsWhole(mlir::RankedTensorType piece, mlir::RankedTensorType whole, int64_t dim);
+bool fillsWhole(mlir::RankedTensorType piece, mlir::RankedTensorType whole, const graph::Assembly &assembly,
+                int64_t number);
 
 } // namespace hewn::plan
 

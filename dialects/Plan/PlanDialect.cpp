@@ -119,10 +119,16 @@ LogicalResult AssembleOp::verify() {
   int64_t rank = getOutput().getType().getRank(), length = 0;
   if (getPieces().empty() || int64_t(getDim()) >= rank)
     return emitOpError("needs pieces, and a dim of theirs");
-  for (Value piece : getPieces()) {
+  graph::Assembly assembly = formOf(*this);
+  bool oneEach = int64_t(assembly.steps.size()) == rank && assembly.turns() == int64_t(getPieces().size()) &&
+                 llvm::all_of(assembly.steps, [](int64_t step) { return step > 0; });
+  if (assembly.takesTurns() && !oneEach)
+    return emitOpError("needs a positive step for each dim, and as many pieces as their product");
+  for (auto [number, value] : llvm::enumerate(getPieces())) {
+    Value piece = value;
     auto type = cast<RankedTensorType>(piece.getType());
     if (type.getRank() != rank || type.getElementType() != getOutput().getType().getElementType() ||
-        type.isDynamicDim(getDim()))
+        (!assembly.takesTurns() && type.isDynamicDim(assembly.dim)))
       return emitOpError("has pieces that don't fit, or of unknown length along the dim");
     if (!isa_and_nonnull<LaunchOp>(piece.getDefiningOp()) || piece.getDefiningOp()->getBlock() != (*this)->getBlock())
       return emitOpError("has pieces that no launch beside it makes");
@@ -130,11 +136,11 @@ LogicalResult AssembleOp::verify() {
       return emitOpError("has a piece that is another's, too");
     if (piece.hasNUsesOrMore(kMostPieceReaders + 1))
       return emitOpError("has a piece that is read more than ") << kMostPieceReaders << " times";
-    if (!fillsWhole(type, getOutput().getType(), getDim()))
+    if (!fillsWhole(type, getOutput().getType(), assembly, int64_t(number)))
       return emitOpError("has a piece that does not lie in memory as its result does: ") << type;
-    length += type.getDimSize(getDim());
+    length += type.getDimSize(assembly.dim);
   }
-  if (getOutput().getType().getDimSize(getDim()) != length)
+  if (!assembly.takesTurns() && getOutput().getType().getDimSize(assembly.dim) != length)
     return emitOpError("is not as long as its pieces");
   return success();
 }

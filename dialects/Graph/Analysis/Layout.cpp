@@ -11,7 +11,20 @@ static LayoutAttr blockedLayout(RankedTensorType type) {
   return layout && layout.getBlockDim() >= 0 ? layout : LayoutAttr();
 }
 
+/// The strides of a tensor whose type says them: one with gaps along several dims.
+static StridedLayoutAttr stridedLayout(RankedTensorType type) {
+  auto layout = dyn_cast_or_null<StridedLayoutAttr>(type.getEncoding());
+  bool known = layout && int64_t(layout.getStrides().size()) == type.getRank() && layout.getOffset() == 0 &&
+               llvm::all_of(layout.getStrides(), [](int64_t stride) { return stride > 0; });
+  return known ? layout : StridedLayoutAttr();
+}
+
 SmallVector<int64_t> memoryOrder(RankedTensorType type) {
+  if (StridedLayoutAttr layout = stridedLayout(type)) {
+    SmallVector<int64_t> order = llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
+    llvm::stable_sort(order, [&](int64_t a, int64_t b) { return layout.getStrides()[a] > layout.getStrides()[b]; });
+    return order;
+  }
   if (auto layout = dyn_cast_or_null<LayoutAttr>(type.getEncoding()))
     return llvm::to_vector(layout.getOrder());
   return llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
@@ -25,7 +38,7 @@ SmallVector<int64_t> significantOrder(ArrayRef<int64_t> order, RankedTensorType 
 
 bool isPiece(RankedTensorType type) {
   auto layout = dyn_cast_or_null<LayoutAttr>(type.getEncoding());
-  return layout && layout.getPieceDim() >= 0;
+  return stridedLayout(type) || (layout && layout.getPieceDim() >= 0);
 }
 
 Dims storedExtents(RankedTensorType type, ArrayRef<DimExpr> dims) {
@@ -37,7 +50,7 @@ Dims storedExtents(RankedTensorType type, ArrayRef<DimExpr> dims) {
     for (int64_t d : layout.getWindows())
       extents[d] = extents[d] + DimExpr(layout.getTile() - 1);
   }
-  if (isPiece(type)) {
+  if (isPiece(type) && !stridedLayout(type)) {
     auto layout = cast<LayoutAttr>(type.getEncoding());
     extents[layout.getPieceDim()] = DimExpr(layout.getWhole());
   }
@@ -50,6 +63,8 @@ int64_t storedTogether(RankedTensorType type) {
 }
 
 Dims storedStrides(RankedTensorType type, ArrayRef<DimExpr> dims) {
+  if (StridedLayoutAttr layout = stridedLayout(type))
+    return llvm::map_to_vector<4>(layout.getStrides(), [](int64_t stride) { return DimExpr(stride); });
   Dims extents = storedExtents(type, dims), strides(dims.size(), DimExpr(0));
   SmallVector<int64_t> order = memoryOrder(type);
   DimExpr stride(storedTogether(type));
@@ -61,6 +76,12 @@ Dims storedStrides(RankedTensorType type, ArrayRef<DimExpr> dims) {
 }
 
 DimExpr storedElements(RankedTensorType type, ArrayRef<DimExpr> dims) {
+  if (StridedLayoutAttr layout = stridedLayout(type)) {
+    DimExpr last(0);
+    for (auto [dim, stride] : llvm::zip(dims, layout.getStrides()))
+      last = last + (dim - DimExpr(1)) * DimExpr(stride);
+    return last + DimExpr(1);
+  }
   return numElements(storedExtents(type, dims)) * DimExpr(storedTogether(type));
 }
 

@@ -3,11 +3,15 @@
 // ConvTranspose in other ops. Its meaning: each input element adds its multiple of the kernel to the output. The same
 // written as a sum for each output element is a plain convolution of the input, with zeros put between its elements, by
 // the kernel turned around. Where the copies of the kernel don't overlap it is a matrix product and a move. Else, with a stride s,
-// the results at s*t + p for one p are a convolution of the input by every s-th tap: all of them are one convolution with s times
-// the features, and a move ("sub-pixel convolution", Shi et al. 2016, section 3.2). No zeros are multiplied.
+// the results at s*t + p for one phase p are a convolution of the input by every s-th tap, and phases take turns ("sub-pixel convolution",
+// Shi et al. 2016, section 3.2). Few features of all phases are those of one convolution instead, and a move.
+// docs/decisions/transposed-convolutions.md has the figures.
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Contract/Contract.h"
 #include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Move/Turns.h"
+
+#include <numeric>
 
 using namespace mlir;
 
@@ -73,6 +77,18 @@ static Value composeByTiles(Composer &c, Value x, Value weights, ArrayRef<int64_
   return c.transpose(c.reshape(c.transpose(c.reshape(tiles, apart), order), shape), channelsFirst);
 }
 
+/// A transposed convolution: its window, what the result has more at its ends, its groups, and its bias, which may be null.
+struct Transposed {
+  Window window;
+  SmallVector<int64_t> more;
+  int64_t groups;
+  Value bias;
+};
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// All phases together
+//===------------------------------------------------------------------------------------------------------------------===//
+
 /// The first tile (of `strides` results) that is wanted, and how many taps of each phase come behind an input's last element.
 struct Phases {
   SmallVector<int64_t> taps, first, last;
@@ -84,10 +100,9 @@ static DimExpr resultExtent(const Window &w, int64_t i, const DimExpr &extent, i
   return (extent - DimExpr(1)) * DimExpr(w.strides[i]) + DimExpr(reach + more) - w.low[i] - w.high[i];
 }
 
-/// Nothing where a stride is 1 in all dims, taps lie apart, or the padding is known only when run.
+/// Nothing where taps lie apart or the padding is known only when run.
 static std::optional<Phases> readPhases(const Window &w, ArrayRef<int64_t> more) {
-  if (llvm::all_of(w.strides, [](int64_t s) { return s == 1; }) ||
-      llvm::any_of(w.dilations, [](int64_t d) { return d != 1; }))
+  if (llvm::any_of(w.dilations, [](int64_t d) { return d != 1; }))
     return std::nullopt;
   Phases phases;
   for (size_t i = 0; i < w.kernel.size(); ++i) {
@@ -101,9 +116,11 @@ static std::optional<Phases> readPhases(const Window &w, ArrayRef<int64_t> more)
   return phases;
 }
 
-/// One convolution for all phases, then each pixel's features to the places that they stand for.
-static Value composeByPhases(Composer &c, Value x, Value weights, const Window &w, const Phases &phases,
-                             ArrayRef<int64_t> more, int64_t groups) {
+/// One convolution for all phases, then each pixel's features to the places that they stand for. Phases with fewer taps than others have
+/// zeros for them.
+static Value composeTogether(Composer &c, Value x, Value weights, const Transposed &t, const Phases &phases) {
+  const Window &w = t.window;
+  int64_t groups = t.groups;
   Dims in = getDims(x), from = getDims(weights);
   int64_t n = w.kernel.size();
   DimExpr features = from[1], perGroup = from[0].floorDiv(DimExpr(groups));
@@ -148,12 +165,72 @@ static Value composeByPhases(Composer &c, Value x, Value weights, const Window &
   Value whole = c.reshape(c.transpose(c.reshape(tiles, split), order), shape);
   for (int64_t i = 0; i < n; ++i)
     whole = c.slice(whole, 2 + i, w.low[i] - DimExpr(phases.first[i] * w.strides[i]),
-                    resultExtent(w, i, in[2 + i], more[i]));
-  return whole;
+                    resultExtent(w, i, in[2 + i], t.more[i]));
+  return addChannelBias(c, whole, t.bias);
 }
 
-/// [C, M/groups, k..] turned around: [M, C/groups, k..] with every kernel dim reversed.
-static Value turnWeights(Composer &c, Value weights, int64_t groups) {
+//===------------------------------------------------------------------------------------------------------------------===//
+// A convolution each
+//===------------------------------------------------------------------------------------------------------------------===//
+
+/// The results at stride * t + p along a spatial dim, `extent` of them: the sum over taps `tap` + stride * j, from the last one on, of the
+/// input's elements from t + `shift` on, so far apart as the dilation says.
+struct Phase {
+  int64_t tap, taps, shift;
+  DimExpr extent;
+};
+
+/// The phases of each spatial dim; empty where the padding is known only when run, where a phase has no results, or where strides and
+/// dilations share a factor.
+static SmallVector<SmallVector<Phase>> phasesOf(const Transposed &t, ArrayRef<DimExpr> extents) {
+  const Window &w = t.window;
+  SmallVector<SmallVector<Phase>> phases;
+  for (auto [i, in] : llvm::enumerate(extents)) {
+    int64_t stride = w.strides[i], dilation = w.dilations[i];
+    std::optional<int64_t> low = w.low[i].constant();
+    DimExpr whole = resultExtent(w, int64_t(i), in, t.more[i]);
+    std::optional<int64_t> rest = (whole - in * DimExpr(stride)).constant();
+    if (!low || !rest || std::gcd(stride, dilation) != 1)
+      return {};
+    phases.emplace_back();
+    for (int64_t p = 0; p < stride; ++p) {
+      // Where the input's extent is not known, all phases are as long as the longest.
+      DimExpr extent = in + DimExpr(llvm::divideCeilSigned(*rest - (in.constant() ? p : 0), stride));
+      if (extent.constant() && *extent.constant() < 1)
+        return {};
+      int64_t tap = 0;
+      while ((p + *low - tap * dilation) % stride != 0)
+        ++tap;
+      int64_t taps = tap < w.kernel[i] ? llvm::divideCeil(w.kernel[i] - tap, stride) : 0;
+      phases.back().push_back({tap, taps, (p + *low - tap * dilation) / stride - (taps - 1) * dilation, extent});
+    }
+  }
+  return phases;
+}
+
+/// The results of one phase of each dim, by weights [M, C/groups, k..].
+static Value composePhase(Composer &c, Value x, Value weights, const Transposed &t, ArrayRef<Phase> phases) {
+  Dims in = getDims(x), shape = {in[0], getDims(weights)[0]};
+  Window plain;
+  for (auto [i, phase] : llvm::enumerate(phases)) {
+    int64_t stride = t.window.strides[i], dilation = t.window.dilations[i];
+    shape.push_back(phase.extent);
+    if (phase.taps > 0)
+      weights = c.slice(weights, int64_t(2 + i), DimExpr(phase.tap + stride * (phase.taps - 1)), DimExpr(phase.taps),
+                        -stride);
+    plain.kernel.push_back(phase.taps);
+    plain.strides.push_back(1);
+    plain.dilations.push_back(phase.taps > 1 ? dilation : 1);
+    plain.low.push_back(DimExpr(-phase.shift));
+    plain.high.push_back(phase.extent + DimExpr(phase.shift + (phase.taps - 1) * dilation) - in[2 + i]);
+  }
+  bool none = llvm::is_contained(plain.kernel, 0);
+  Value result = none ? c.filled(shape, getElementType(x), 0) : composeConv(c, x, weights, plain, t.groups);
+  return addChannelBias(c, result, t.bias);
+}
+
+/// [C, M/groups, k..] with output channels first: [M, C/groups, k..].
+static Value featuresFirst(Composer &c, Value weights, int64_t groups) {
   Dims w = getDims(weights);
   DimExpr perGroup = w[0].floorDiv(DimExpr(groups));
   Dims apart = {DimExpr(groups), perGroup, w[1]}, together = {w[1] * DimExpr(groups), perGroup};
@@ -163,11 +240,115 @@ static Value turnWeights(Composer &c, Value weights, int64_t groups) {
     together.push_back(w[i]);
     order.push_back(i + 1);
   }
-  weights = c.reshape(c.transpose(c.reshape(weights, apart), order), together);
+  return c.reshape(c.transpose(c.reshape(weights, apart), order), together);
+}
+
+/// The same with every kernel dim reversed.
+static Value turnWeights(Composer &c, Value weights, int64_t groups) {
+  weights = featuresFirst(c, weights, groups);
+  Dims w = getDims(weights);
   for (size_t i = 2; i < w.size(); ++i)
     if (!w[i].is(1))
-      weights = c.slice(weights, i, w[i] - DimExpr(1), w[i], -1);
+      weights = c.slice(weights, int64_t(i), w[i] - DimExpr(1), w[i], -1);
   return weights;
+}
+
+static Value composeInTurns(Composer &c, Value x, Value weights, const Transposed &t,
+                            ArrayRef<SmallVector<Phase>> phases) {
+  Assembly spatial{0, t.window.strides};
+  Dims in = getDims(x), shape = {in[0], getDims(weights)[1] * DimExpr(t.groups)};
+  for (size_t i = 0; i < phases.size(); ++i)
+    shape.push_back(resultExtent(t.window, int64_t(i), in[2 + i], t.more[i]));
+  weights = featuresFirst(c, weights, t.groups);
+  SmallVector<Value> pieces;
+  for (int64_t number = 0; number < spatial.turns(); ++number) {
+    SmallVector<Phase> own;
+    for (auto [of, p] : llvm::zip(phases, spatial.firstOf(number)))
+      own.push_back(of[p]);
+    pieces.push_back(composePhase(c, x, weights, t, own));
+    if (!pieces.back())
+      return {};
+  }
+  SmallVector<int64_t> steps = {1, 1};
+  llvm::append_range(steps, t.window.strides);
+  return make<InterleaveOp>(c.b, c.loc, pieces,
+                            {c.b.getNamedAttr("shape", dimsAttr(c.b.getContext(), shape)),
+                             c.b.getNamedAttr("steps", c.b.getDenseI64ArrayAttr(steps))});
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Which of them
+//===------------------------------------------------------------------------------------------------------------------===//
+
+static Value compose(Composer &c, Value x, Value weights, const Transposed &t);
+
+/// `factors[d]` - 1 zeros between the elements along each dim.
+static Value spread(Composer &c, Value x, ArrayRef<int64_t> factors) {
+  if (!x || llvm::all_of(factors, [](int64_t factor) { return factor == 1; }))
+    return x;
+  SmallVector<int64_t> all = {1, 1};
+  llvm::append_range(all, factors);
+  return make<DilateOp>(c.b, c.loc, {x}, {c.b.getNamedAttr("factors", c.b.getDenseI64ArrayAttr(all))});
+}
+
+/// Strides and dilations with a common factor: the same without it, its results so far apart.
+static Value composeApart(Composer &c, Value x, Value weights, const Transposed &t) {
+  size_t n = t.window.kernel.size();
+  Transposed near = t;
+  near.bias = {};
+  near.more.assign(n, 0);
+  SmallVector<int64_t> factors;
+  Dims low(2, DimExpr(0)), high(2, DimExpr(0));
+  for (size_t i = 0; i < n; ++i) {
+    factors.push_back(std::gcd(t.window.strides[i], t.window.dilations[i]));
+    near.window.strides[i] /= factors[i];
+    near.window.dilations[i] /= factors[i];
+    near.window.low[i] = near.window.high[i] = DimExpr(0);
+    low.push_back(DimExpr(0) - t.window.low[i]);
+    high.push_back(DimExpr(t.more[i]) - t.window.high[i]);
+  }
+  Value results = spread(c, compose(c, x, weights, near), factors);
+  return addChannelBias(c, c.pad(results, low, high), t.bias);
+}
+
+/// The input with zeros between its elements, under the turned kernel at every position that it may stand at: it hangs over by all but
+/// one element, less the padding.
+static Value composeWithZeros(Composer &c, Value x, Value weights, const Transposed &t) {
+  Window plain = t.window;
+  plain.strides.assign(plain.kernel.size(), 1);
+  for (size_t i = 0; i < plain.kernel.size(); ++i) {
+    DimExpr over((plain.kernel[i] - 1) * plain.dilations[i]);
+    plain.low[i] = over - t.window.low[i];
+    plain.high[i] = over - t.window.high[i] + DimExpr(t.more[i]);
+  }
+  x = spread(c, x, t.window.strides);
+  return x ? addChannelBias(c, composeConv(c, x, turnWeights(c, weights, t.groups), plain, t.groups), t.bias) : Value();
+}
+
+static Value compose(Composer &c, Value x, Value weights, const Transposed &t) {
+  // So few features leave most lanes of a vector empty. More convolutions take longer to compile than they gain.
+  constexpr int64_t fewFeatures = 4, mostPhases = 16;
+  const Window &w = t.window;
+  auto isOne = [](int64_t v) { return v == 1; };
+  auto isZero = [](const DimExpr &d) { return d.is(0); };
+  bool dense = llvm::all_of(w.dilations, isOne);
+  if (llvm::all_of(w.strides, isOne))
+    return composeWithZeros(c, x, weights, t);
+  if (t.groups == 1 && w.kernel == w.strides && dense && llvm::all_of(w.low, isZero) && llvm::all_of(w.high, isZero) &&
+      llvm::all_of(t.more, [](int64_t v) { return v == 0; }))
+    return addChannelBias(c, composeByTiles(c, x, weights, w.kernel), t.bias);
+  auto shareFactor = [](auto pair) { return std::gcd(std::get<0>(pair), std::get<1>(pair)) != 1; };
+  if (llvm::any_of(llvm::zip(w.strides, w.dilations), shareFactor))
+    return composeApart(c, x, weights, t);
+  bool many = Assembly{0, w.strides}.turns() > mostPhases;
+  bool few = t.groups == 1 && getDims(weights)[1].constant().value_or(fewFeatures + 1) <= fewFeatures;
+  if (many || few)
+    if (std::optional<Phases> phases = readPhases(w, t.more))
+      return composeTogether(c, x, weights, t, *phases);
+  if (!many)
+    if (SmallVector<SmallVector<Phase>> phases = phasesOf(t, ArrayRef(getDims(x)).drop_front(2)); !phases.empty())
+      return composeInTurns(c, x, weights, t, phases);
+  return composeWithZeros(c, x, weights, t);
 }
 
 LogicalResult buildConvTranspose(OnnxNode &node) {
@@ -192,29 +373,7 @@ LogicalResult buildConvTranspose(OnnxNode &node) {
       return node.refuse("pads and output_padding leave " + extent.str() + " elements along spatial dim " + Twine(i));
   }
   Composer c(node);
-  auto isOne = [](int64_t v) { return v == 1; };
-  auto isZero = [](const DimExpr &d) { return d.is(0); };
-  bool tiles = groups == 1 && w.kernel == w.strides && llvm::all_of(w.dilations, isOne) &&
-               llvm::all_of(w.low, isZero) && llvm::all_of(w.high, isZero) &&
-               llvm::all_of(more, [](int64_t v) { return v == 0; });
-  if (tiles)
-    return node.finish(addChannelBias(c, composeByTiles(c, x, weights, w.kernel), bias));
-  if (std::optional<Phases> phases = readPhases(w, more))
-    return node.finish(addChannelBias(c, composeByPhases(c, x, weights, w, *phases, more, groups), bias));
-  if (!llvm::all_of(w.strides, isOne)) {
-    SmallVector<int64_t> factors = {1, 1};
-    llvm::append_range(factors, w.strides);
-    x = node.make<DilateOp>(x, node.attr("factors", factors));
-  }
-  // Every position that the turned kernel may stand at: it hangs over by all but one element, less the padding.
-  Window plain = w;
-  plain.strides.assign(n, 1);
-  for (size_t i = 0; i < n; ++i) {
-    DimExpr over((w.kernel[i] - 1) * w.dilations[i]);
-    plain.low[i] = over - w.low[i];
-    plain.high[i] = over - w.high[i] + DimExpr(more[i]);
-  }
-  return node.finish(addChannelBias(c, composeConv(c, x, turnWeights(c, weights, groups), plain, groups), bias));
+  return node.finish(compose(c, x, weights, {w, more, groups, bias}));
 }
 
 } // namespace hewn::graph

@@ -250,16 +250,20 @@ int64_t operandsLaneDim(KernelFunction &k, size_t rank, int64_t line) {
 
 /// The nest turned, where the results' lines are shorter than vectors, so that these are along `lane`, or where operands lie along
 /// another dim; not for code that is long.
-std::optional<Turn> mapTurn(KernelFunction &k, ArrayRef<unsigned> results, const Dims &dims, int64_t lane,
-                            int64_t lanes) {
+std::optional<Turn> mapTurn(KernelFunction &k, ArrayRef<unsigned> results, const Piece *piece, const Dims &dims,
+                            int64_t lane, int64_t lanes) {
   constexpr int64_t mostOps = 64;
   const Buffer &output = k.outputs[results[0]];
   auto alike = [&](unsigned r) { return k.outputs[r].strides == output.strides; };
   if (lane < 0 || !llvm::all_of(results, alike))
     return std::nullopt;
+  Dims strides = output.strides;
+  if (piece)
+    for (auto [stride, step] : llvm::zip(strides, piece->assembly.steps))
+      stride = stride * DimExpr(step);
   int64_t line = graph::significantOrder(cast<RankedTensorType>(k.results[results[0]].getType())).back();
   int64_t along = lane != line ? lane : operandsLaneDim(k, dims.size(), line);
-  std::optional<Turn> turn = along < 0 ? std::nullopt : planTurn(along, line, dims, output.strides, lanes);
+  std::optional<Turn> turn = along < 0 ? std::nullopt : planTurn(along, line, dims, strides, lanes);
   int64_t ops = llvm::range_size(k.kernel.getBody().front());
   return turn && turn->count * ops <= mostOps ? turn : std::nullopt;
 }
@@ -307,10 +311,10 @@ void emitMap(KernelFunction &k, OpBuilder &b, ArrayRef<unsigned> results, bool a
   Value first = k.results[results[0]];
   Dims dims = graph::getDims(first);
   if (piece)
-    dims[piece->dim] = piece->extent;
+    dims = piece->dims;
   SmallVector<int64_t> order = memoryOrder(first);
   int64_t lanes = vectorLanes(k.kernel), lane = laneDim(dims, order, lanes);
-  std::optional<Turn> turn = mapTurn(k, results, dims, lane, lanes);
+  std::optional<Turn> turn = mapTurn(k, results, piece, dims, lane, lanes);
   if (turn)
     lane = turn->lane;
   KernelElements e(b, k.loc(), lane < 0 ? 0 : lanes, k.symbols, k.inputs);
@@ -327,12 +331,7 @@ void emitMap(KernelFunction &k, OpBuilder &b, ArrayRef<unsigned> results, bool a
     }
   if (turn)
     outer.push_back(turnTiles(*turn, dims));
-  auto placeOf = [&](ArrayRef<Index> at) {
-    SmallVector<Index> place(at);
-    if (piece)
-      place[piece->dim] = e.add(place[piece->dim], start);
-    return place;
-  };
+  auto placeOf = [&](ArrayRef<Index> at) { return piece ? piece->placeOf(e, at, start) : SmallVector<Index>(at); };
   auto valuesAt = [&](ArrayRef<Index> at) {
     return llvm::map_to_vector(results, [&](unsigned r) { return e.read(k.results[r], placeOf(at)); });
   };

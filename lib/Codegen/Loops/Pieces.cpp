@@ -21,16 +21,38 @@ SmallVector<Piece> piecesOf(Value result) {
     op = next;
   }
   auto move = dyn_cast_or_null<graph::MoveOpInterface>(op);
-  std::optional<int64_t> dim = move ? move.getPieceDim() : std::nullopt;
+  std::optional<graph::Assembly> assembly = move ? graph::assemblyOf(move) : std::nullopt;
   constexpr unsigned most =
       1024; // each is a nest of its own; without them an element asks every operand whether it is there
   SmallVector<Piece> pieces;
-  if (!dim || op->getNumOperands() > most || !graph::readAtOwnIndex(*op->getBlock(), dims).contains(op->getResult(0)))
+  if (!assembly || op->getNumOperands() > most ||
+      !graph::readAtOwnIndex(*op->getBlock(), dims).contains(op->getResult(0)))
     return pieces;
-  for (auto [i, operand] : llvm::enumerate(op->getOperands()))
-    if (DimExpr extent = graph::getDims(operand)[*dim]; !extent.is(0))
-      pieces.push_back({move, unsigned(i), *dim, extent});
+  for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
+    Piece piece{move, unsigned(i), *assembly, dims};
+    SmallVector<int64_t> first = assembly->firstOf(int64_t(i));
+    for (auto [d, step] : llvm::enumerate(assembly->steps))
+      if (step != 1)
+        piece.dims[d] = graph::Assembly::lengthOf(dims[d], first[d], step);
+    if (!assembly->takesTurns())
+      piece.dims[assembly->dim] = graph::getDims(operand)[assembly->dim];
+    if (llvm::none_of(piece.dims, [](const DimExpr &dim) { return dim.is(0); }))
+      pieces.push_back(std::move(piece));
+  }
   return pieces;
+}
+
+SmallVector<Index> Piece::placeOf(graph::ElementBuilder &e, ArrayRef<Index> at, Index start) const {
+  SmallVector<Index> place(at);
+  if (!assembly.takesTurns()) {
+    place[assembly.dim] = e.add(at[assembly.dim], start);
+    return place;
+  }
+  SmallVector<int64_t> first = assembly.firstOf(operand);
+  for (auto [d, step] : llvm::enumerate(assembly.steps))
+    if (step != 1)
+      place[d] = e.add(e.mul(at[d], e.constant(step)), e.constant(first[d]));
+  return place;
 }
 
 void forEachPiece(KernelFunction &k, OpBuilder &b, ArrayRef<Piece> pieces,
@@ -40,14 +62,16 @@ void forEachPiece(KernelFunction &k, OpBuilder &b, ArrayRef<Piece> pieces,
   Index start = e.constant(0);
   for (const Piece &piece : pieces) {
     body(piece, start);
-    start = e.add(start, e.expression(piece.extent));
+    if (!piece.assembly.takesTurns())
+      start = e.add(start, e.expression(piece.dims[piece.assembly.dim]));
   }
 }
 
 bool haveFunctions(const KernelFunction &k, ArrayRef<Piece> pieces) {
   constexpr size_t few = 8;
-  return !k.nested && pieces.size() > few &&
-         llvm::any_of(pieces, [](const Piece &piece) { return !piece.extent.constant(); });
+  return !k.nested && pieces.size() > few && llvm::any_of(pieces, [](const Piece &piece) {
+    return !piece.assembly.takesTurns() && !piece.dims[piece.assembly.dim].constant();
+  });
 }
 
 namespace {

@@ -1,28 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Results that operands make one after another, a piece each.
+// Results that operands make one after another, or in turns, a piece each.
 //
-//     %r = graph.concat %a, %b     →     a nest over %a at 0, a nest over %b behind it
+//     %r = graph.concat %a, %b                   →     a nest over %a at 0, a nest over %b behind it
+//     %r = graph.interleave %a, %b {steps = 2}   →     a nest over %a that writes each second place, one over %b for the others
 #ifndef HEWN_LIB_CODEGEN_LOOPS_PIECES_H
 #define HEWN_LIB_CODEGEN_LOOPS_PIECES_H
 
+#include "dialects/Graph/Move/Turns.h"
 #include "lib/Codegen/KernelFunction.h"
 
 namespace hewn::codegen {
 
-/// A part of a result's space: `extent` indices along `dim`, behind those of the pieces before it.
+/// A part of a result's space.
 struct Piece {
   graph::MoveOpInterface op;
   unsigned operand;
-  int64_t dim;
-  graph::DimExpr extent;
+  graph::Assembly assembly;
+  /// The part's dims.
+  graph::Dims dims;
+  /// Where element `at` of the part, which begins at `start` along the dim of pieces one after another, is in the space.
+  llvm::SmallVector<graph::Index> placeOf(graph::ElementBuilder &e, llvm::ArrayRef<graph::Index> at,
+                                          graph::Index start) const;
 };
 
-/// The result in pieces, where the kernel puts operands one after another and does nothing after that but elementwise ops, none of which
+/// The result in pieces, where the kernel puts operands together and does nothing after that but elementwise ops, none of which
 /// reads another piece.
 llvm::SmallVector<Piece> piecesOf(mlir::Value result);
 
-/// `body` for each of them, with the index at which it begins.
+/// `body` for each of them, with the index at which it begins if they stand one after another.
 void forEachPiece(KernelFunction &k, mlir::OpBuilder &b, llvm::ArrayRef<Piece> pieces,
                   llvm::function_ref<void(const Piece &, graph::Index)> body);
 

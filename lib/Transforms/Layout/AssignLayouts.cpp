@@ -24,6 +24,7 @@
 #include "dialects/Graph/Analysis/Views.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
 #include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Move/Turns.h"
 #include "dialects/Plan/GridSchedule.h"
 #include "dialects/Plan/WinogradSchedule.h"
 #include "lib/Transforms/Layout/Passes.h"
@@ -183,8 +184,12 @@ private:
     if (op->getNumOperands() == 0)
       return;
     int64_t own = graph::getRank(op->getOperand(0));
-    if (move.getPieceDim()) {
-      setOrder(result, leadingOrder(op->getOperands(), rank));
+    if (std::optional<graph::Assembly> assembly = graph::assemblyOf(move)) {
+      Order order = leadingOrder(op->getOperands(), rank);
+      if (assembly->takesTurns()) // neighbours are different operands'
+        for (OpOperand &operand : op->getOpOperands())
+          require(operand, order);
+      setOrder(result, order);
     } else if (own == rank) {
       inherit(op, op->getOperand(0));
     } else if (own < rank) {
@@ -199,6 +204,15 @@ private:
   // Contractions
   //===----------------------------------------------------------------------------------------------------------------===//
 
+  /// The same for a left operand; of one inside of a border that is left out it is what is inside.
+  void requireLeft(graph::ContractOpInterface op, OpOperand &operand, const Order &order) {
+    auto border = operand.get().getDefiningOp<graph::MoveOpInterface>();
+    if (!border || !operand.get().hasOneUse() || !plan::leavesOutBorder(op, border))
+      return require(operand, order);
+    require(border->getOpOperand(0), order);
+    setOrder(border->getResult(0), order);
+  }
+
   void assignContraction(graph::ContractOpInterface op) {
     SmallVector<AffineMap> maps = op.getIndexingMaps();
     std::optional<graph::ContractRoles> roles = graph::contractRoles(op);
@@ -206,7 +220,7 @@ private:
     if (graph::hasWindows(op)) {
       std::optional<int64_t> channel = channelDim(maps, op.getReductionDims());
       for (unsigned i = 0; channel && i < op->getNumOperands(); i += 2)
-        require(op->getOpOperand(i), moveLast(rowMajor(maps[0].getNumResults()), *channel));
+        requireLeft(op, op->getOpOperand(i), moveLast(rowMajor(maps[0].getNumResults()), *channel));
       std::optional<unsigned> lanes = roles ? graph::resultWith(maps[2], roles->column) : featureDim(maps);
       if (lanes)
         resultOrder = moveLast(resultOrder, *lanes);

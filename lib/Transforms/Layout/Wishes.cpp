@@ -3,6 +3,7 @@
 #include "dialects/Graph/Analysis/Layout.h"
 #include "dialects/Graph/Analysis/Views.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
+#include "dialects/Graph/Move/Turns.h"
 
 using namespace mlir;
 using hewn::graph::Dims;
@@ -74,7 +75,8 @@ private:
       Dims from = graph::getDims(use.get()), to = graph::getDims(result);
       return count(result, *graph::reshapedOrder(graph::orderToReshape(order, from, to), from, to), depth + 1);
     }
-    bool keeps = graph::getRank(result) == int64_t(order.size()) && (use.getOperandNumber() == 0 || move.getPieceDim());
+    bool keeps =
+        graph::getRank(result) == int64_t(order.size()) && (use.getOperandNumber() == 0 || graph::assemblyOf(move));
     return keeps ? count(result, order, depth + 1) : -1;
   }
 

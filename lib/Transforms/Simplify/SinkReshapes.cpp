@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Moves reshapes of a contraction's result behind the elementwise ops that follow it.
+// Moves reshapes of a contraction's result, and operands that take turns, behind the elementwise ops that follow.
 //
 //     %0 = graph.matmul %x, %w : tensor<128x3072xf32>           %0 = graph.matmul %x, %w : tensor<128x3072xf32>
 //     %1 = graph.reshape %0 : tensor<1x128x3072xf32>        →   %1 = graph.add %0, %bias : tensor<128x3072xf32>
@@ -12,8 +12,11 @@
 // Other operands take the contraction's shape: full ones by a reshape of their own (free, or one that falls away with its
 // opposite), broadcast ones where the dims that they have are the last ones of both shapes. Left alone: ops with an operand
 // of another kind, reshapes of anything but a contraction and the elementwise ops on it.
+//
+// Of what takes turns, the results of contractions or those and others, elementwise ops are done for each operand, if what they read
+// beside it is the same for all.
 #include "dialects/Graph/Builders/Compose.h"
-#include "dialects/Graph/Graph.h"
+#include "dialects/Graph/Move/Turns.h"
 #include "lib/Transforms/Simplify/Passes.h"
 
 using namespace mlir;
@@ -81,10 +84,63 @@ public:
     return true;
   }
 
+  /// Makes the op work on what takes turns in an operand.
+  bool runOnTurns() {
+    Dims target = graph::getDims(op->getResult(0));
+    OpOperand *whole = nullptr;
+    for (OpOperand &operand : op->getOpOperands())
+      if (graph::getDims(operand.get()) == target && operand.get().hasOneUse() && takesTurns(operand.get()))
+        whole = &operand;
+    if (!whole)
+      return false;
+    Operation *turns = whole->get().getDefiningOp();
+    SmallVector<int64_t> steps = graph::assemblyOf(turns)->steps;
+    for (OpOperand &operand : op->getOpOperands())
+      if (&operand != whole && !isSameForAll(operand.get(), steps))
+        return false;
+    SmallVector<Value> pieces;
+    for (Value piece : turns->getOperands()) {
+      Operation *own = b.clone(*op);
+      own->setOperand(whole->getOperandNumber(), piece);
+      setShape(own, graph::getDims(piece));
+      pieces.push_back(own->getResult(0));
+    }
+    Operation *moved = b.clone(*turns);
+    moved->setOperands(pieces);
+    setShape(moved, target);
+    op->getResult(0).replaceAllUsesWith(moved->getResult(0));
+    op->erase();
+    turns->erase();
+    return true;
+  }
+
 private:
   Operation *op;
   OpBuilder b;
   graph::Composer c;
+
+  /// Whether operands take turns in the value, and contractions make some of them.
+  static bool takesTurns(Value value) {
+    Operation *maker = value.getDefiningOp();
+    std::optional<graph::Assembly> assembly = maker ? graph::assemblyOf(maker) : std::nullopt;
+    return assembly && assembly->takesTurns() && llvm::any_of(maker->getOperands(), isOnContraction);
+  }
+
+  /// Whether the operand, broadcast to a whole in which there are turns of such steps, is the same for all of them.
+  static bool isSameForAll(Value operand, ArrayRef<int64_t> steps) {
+    Dims dims = graph::getDims(operand);
+    for (auto [dim, step] : llvm::zip(llvm::reverse(dims), llvm::reverse(steps)))
+      if (step != 1 && !dim.is(1))
+        return false;
+    return dims.size() <= steps.size();
+  }
+
+  /// Makes the op's result one of these dims and of the element type that `op` has.
+  void setShape(Operation *of, const Dims &dims) {
+    Type element = graph::getElementType(op->getResult(0));
+    of->getResult(0).setType(RankedTensorType::get(graph::staticShape(dims), element));
+    graph::setResultDims(of, {dims});
+  }
 
   /// The operand for results of `shape` instead of `target`; null where it has no such form.
   Value inShape(Value operand, const Dims &target, const Dims &shape) {
@@ -115,7 +171,8 @@ struct SinkReshapesPass : impl::SinkReshapesPassBase<SinkReshapesPass> {
         ops.push_back(op);
     });
     for (Operation *op : ops)
-      Sinker(op).run();
+      if (Sinker sinker(op); !sinker.run())
+        sinker.runOnTurns();
   }
 };
 

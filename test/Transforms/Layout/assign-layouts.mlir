@@ -227,3 +227,30 @@ func.func @heads(%x: tensor<1x50x50x4xf32>, %v: tensor<1x4x50x64xf32>) -> (tenso
   return %2, %4 : tensor<1x4x50x50xf32>, tensor<1x4x50x64xf32>
 }
 }
+
+// -----
+
+// Inside of a border that the contraction leaves out the order changes, not around it, so that the border is none of a kernel's own.
+// CHECK-LABEL: func.func @border
+// CHECK-SAME: %[[X:.*]]: tensor<1x8x8x8xf32>
+// CHECK: %[[XL:.*]] = graph.relayout %[[X]] : {{.*}} -> tensor<1x8x8x8xf32, #graph.layout<[0, 2, 3, 1]>>
+// CHECK: %[[P:.*]] = graph.pad %[[XL]] {{.*}} -> tensor<1x8x10x10xf32, #graph.layout<[0, 2, 3, 1]>>
+// CHECK: graph.conv %[[P]]
+func.func @border(%x: tensor<1x8x8x8xf32>, %w: tensor<16x8x3x3xf32>) -> tensor<1x16x8x8xf32> {
+  %0 = graph.pad %x {low = [0, 0, 1, 1], high = [0, 0, 1, 1]} : (tensor<1x8x8x8xf32>) -> tensor<1x8x10x10xf32>
+  %1 = graph.conv %0, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<1x8x10x10xf32>, tensor<16x8x3x3xf32>) -> tensor<1x16x8x8xf32>
+  return %1 : tensor<1x16x8x8xf32>
+}
+
+// -----
+
+// What takes turns with channels that lie last has its own there.
+// CHECK-LABEL: func.func @turns
+// CHECK: %[[C:.*]] = graph.conv {{.*}} -> tensor<1x16x8x8xf32, #graph.layout<[0, 2, 3, 1]>>
+// CHECK: %[[Z:.*]] = graph.relayout %arg2
+// CHECK: graph.interleave %[[C]], %[[Z]] {{.*}} -> tensor<1x16x16x8xf32, #graph.layout<[0, 2, 3, 1]>>
+func.func @turns(%x: tensor<1x3x8x8xf32>, %w: tensor<16x3x1x1xf32>, %z: tensor<1x16x8x8xf32>) -> tensor<1x16x16x8xf32> {
+  %0 = graph.conv %x, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<1x3x8x8xf32>, tensor<16x3x1x1xf32>) -> tensor<1x16x8x8xf32>
+  %1 = graph.interleave %0, %z {shape = [1, 16, 16, 8], steps = array<i64: 1, 1, 2, 1>} : (tensor<1x16x8x8xf32>, tensor<1x16x8x8xf32>) -> tensor<1x16x16x8xf32>
+  return %1 : tensor<1x16x16x8xf32>
+}

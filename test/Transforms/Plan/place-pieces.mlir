@@ -190,3 +190,62 @@ func.func @main(%x: !t) -> (tensor<8xf32>, !t) {
   %3 = plan.launch @many(%0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0) symbols [] : (!t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t) -> !t
   return %2, %3 : tensor<8xf32>, !t
 }
+
+// -----
+
+// What takes turns is written at every second place along both dims, and says so by its strides. A piece that is read twice there is copied.
+// CHECK-LABEL: plan.kernel @relu_
+// CHECK-SAME: -> tensor<1x4x2x2xf32, strided<[64, 1, 32, 8]>>
+// CHECK-LABEL: func.func @main
+// CHECK: %[[A:.*]] = plan.launch @relu_
+// CHECK: %[[E:.*]] = plan.launch @exp(
+// CHECK: %[[B:.*]] = plan.launch @relayout(%[[E]])
+// CHECK: %[[C:.*]] = plan.launch @relayout(%[[E]])
+// CHECK: %[[D:.*]] = plan.launch @relayout(%[[E]])
+// CHECK: plan.assemble %[[A]], %[[B]], %[[C]], %[[D]] along 0 {plan.steps = array<i64: 1, 1, 2, 2>}
+// PLACE-LABEL: func.func @main
+// PLACE: plan.launch @relu_{{.*}}#plan.place<"piece", 0 : i64>
+// PLACE: plan.launch @relayout{{.*}}#plan.place<"piece", 16 : i64>
+// PLACE: plan.launch @relayout{{.*}}#plan.place<"piece", 64 : i64>
+// PLACE: plan.launch @relayout{{.*}}#plan.place<"piece", 80 : i64>
+#last = #graph.layout<[0, 2, 3, 1]>
+plan.kernel @relu(%x: tensor<1x4x2x2xf32, #last>) -> tensor<1x4x2x2xf32, #last> attributes {symbols = []} {
+  %0 = graph.relu %x : (tensor<1x4x2x2xf32, #last>) -> tensor<1x4x2x2xf32, #last>
+  graph.yield %0 : tensor<1x4x2x2xf32, #last>
+}
+plan.kernel @exp(%x: tensor<1x4x2x2xf32, #last>) -> tensor<1x4x2x2xf32, #last> attributes {symbols = []} {
+  %0 = graph.exp %x : (tensor<1x4x2x2xf32, #last>) -> tensor<1x4x2x2xf32, #last>
+  graph.yield %0 : tensor<1x4x2x2xf32, #last>
+}
+plan.kernel @interleave(%x: tensor<1x4x2x2xf32, #last>, %y: tensor<1x4x2x2xf32, #last>) -> tensor<1x4x4x4xf32, #last> attributes {symbols = []} {
+  %0 = graph.interleave %x, %y, %y, %y {shape = [1, 4, 4, 4], steps = array<i64: 1, 1, 2, 2>} : (tensor<1x4x2x2xf32, #last>, tensor<1x4x2x2xf32, #last>, tensor<1x4x2x2xf32, #last>, tensor<1x4x2x2xf32, #last>) -> tensor<1x4x4x4xf32, #last>
+  graph.yield %0 : tensor<1x4x4x4xf32, #last>
+}
+func.func @main(%x: tensor<1x4x2x2xf32, #last>, %y: tensor<1x4x2x2xf32, #last>) -> tensor<1x4x4x4xf32, #last> {
+  %0 = plan.launch @relu(%x) symbols [] : (tensor<1x4x2x2xf32, #last>) -> tensor<1x4x2x2xf32, #last>
+  %1 = plan.launch @exp(%y) symbols [] : (tensor<1x4x2x2xf32, #last>) -> tensor<1x4x2x2xf32, #last>
+  %2 = plan.launch @interleave(%0, %1) symbols [] : (tensor<1x4x2x2xf32, #last>, tensor<1x4x2x2xf32, #last>) -> tensor<1x4x4x4xf32, #last>
+  return %2 : tensor<1x4x4x4xf32, #last>
+}
+
+// -----
+
+// Left alone: an operand that is longer than what is its own.
+// CHECK-LABEL: func.func @main
+// CHECK: plan.launch @interleave(
+// CHECK-NOT: plan.assemble
+// CHECK: return
+plan.kernel @exp(%x: tensor<3x4xf32>) -> tensor<3x4xf32> attributes {symbols = []} {
+  %0 = graph.exp %x : (tensor<3x4xf32>) -> tensor<3x4xf32>
+  graph.yield %0 : tensor<3x4xf32>
+}
+plan.kernel @interleave(%x: tensor<3x4xf32>, %y: tensor<3x4xf32>) -> tensor<5x4xf32> attributes {symbols = []} {
+  %0 = graph.interleave %x, %y {shape = [5, 4], steps = array<i64: 2, 1>} : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<5x4xf32>
+  graph.yield %0 : tensor<5x4xf32>
+}
+func.func @main(%x: tensor<3x4xf32>) -> tensor<5x4xf32> {
+  %0 = plan.launch @exp(%x) symbols [] : (tensor<3x4xf32>) -> tensor<3x4xf32>
+  %1 = plan.launch @exp(%0) symbols [] : (tensor<3x4xf32>) -> tensor<3x4xf32>
+  %2 = plan.launch @interleave(%0, %1) symbols [] : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<5x4xf32>
+  return %2 : tensor<5x4xf32>
+}

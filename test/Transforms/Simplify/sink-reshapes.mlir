@@ -44,3 +44,38 @@ func.func @plain(%x: tensor<4x8xf32>) -> tensor<1x4x8xf32> {
   %1 = graph.relu %0 : (tensor<1x4x8xf32>) -> tensor<1x4x8xf32>
   return %1 : tensor<1x4x8xf32>
 }
+
+// -----
+
+// Of contractions that take turns the bias and the activation are done for each.
+// CHECK-LABEL: func.func @turns
+// CHECK: %[[A:.*]] = graph.conv
+// CHECK: %[[B:.*]] = graph.conv
+// CHECK: %[[C:.*]] = graph.add %[[A]], %arg{{.*}} -> tensor<1x8x4xf32>
+// CHECK: %[[D:.*]] = graph.add %[[B]], %arg{{.*}} -> tensor<1x8x3xf32>
+// CHECK: %[[E:.*]] = graph.relu %[[C]]
+// CHECK: %[[F:.*]] = graph.relu %[[D]]
+// CHECK: %[[Y:.*]] = graph.interleave %[[E]], %[[F]] {{.*}} -> tensor<1x8x7xf32>
+// CHECK: return %[[Y]]
+func.func @turns(%x: tensor<1x4x4xf32>, %v: tensor<8x4x1xf32>, %w: tensor<8x4x2xf32>, %bias: tensor<8x1xf32>) -> tensor<1x8x7xf32> {
+  %0 = graph.conv %x, %v {dilations = array<i64: 1>, groups = 1 : i64, strides = array<i64: 1>} : (tensor<1x4x4xf32>, tensor<8x4x1xf32>) -> tensor<1x8x4xf32>
+  %1 = graph.conv %x, %w {dilations = array<i64: 1>, groups = 1 : i64, strides = array<i64: 1>} : (tensor<1x4x4xf32>, tensor<8x4x2xf32>) -> tensor<1x8x3xf32>
+  %2 = graph.interleave %0, %1 {shape = [1, 8, 7], steps = array<i64: 1, 1, 2>} : (tensor<1x8x4xf32>, tensor<1x8x3xf32>) -> tensor<1x8x7xf32>
+  %3 = graph.add %2, %bias : (tensor<1x8x7xf32>, tensor<8x1xf32>) -> tensor<1x8x7xf32>
+  %4 = graph.relu %3 : (tensor<1x8x7xf32>) -> tensor<1x8x7xf32>
+  return %4 : tensor<1x8x7xf32>
+}
+
+// -----
+
+// Left alone: what is added is another for each turn.
+// CHECK-LABEL: func.func @unlike_turns
+// CHECK: %[[T:.*]] = graph.interleave
+// CHECK: %[[Y:.*]] = graph.add %[[T]]
+// CHECK: return %[[Y]]
+func.func @unlike_turns(%x: tensor<1x4x4xf32>, %v: tensor<8x4x1xf32>, %o: tensor<7xf32>) -> tensor<1x8x7xf32> {
+  %0 = graph.conv %x, %v {dilations = array<i64: 1>, groups = 1 : i64, strides = array<i64: 1>} : (tensor<1x4x4xf32>, tensor<8x4x1xf32>) -> tensor<1x8x4xf32>
+  %2 = graph.interleave %0, %0 {shape = [1, 8, 7], steps = array<i64: 1, 1, 2>} : (tensor<1x8x4xf32>, tensor<1x8x4xf32>) -> tensor<1x8x7xf32>
+  %3 = graph.add %2, %o : (tensor<1x8x7xf32>, tensor<7xf32>) -> tensor<1x8x7xf32>
+  return %3 : tensor<1x8x7xf32>
+}

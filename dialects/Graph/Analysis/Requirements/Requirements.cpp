@@ -3,6 +3,7 @@
 #include "dialects/Graph/Analysis/Bounds/Bounds.h"
 #include "dialects/Graph/Analysis/Requirements/Accesses.h"
 #include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Move/Turns.h"
 
 #include "llvm/ADT/StringSet.h"
 
@@ -230,11 +231,19 @@ static void requireOfMove(MoveOpInterface op, Requirements &requirements) {
   if (op.getViewKind() == ViewKind::Reshape)
     requirements.equal(numElements(getDims(op->getOperand(0))), numElements(getDims(op->getResult(0))));
   Dims to = getDims(op->getResult(0));
-  if (std::optional<int64_t> along = op.getPieceDim())
-    for (Value piece : op->getOperands())
-      for (auto [d, dim] : llvm::enumerate(getDims(piece)))
-        if (int64_t(d) != *along)
-          requirements.equal(dim, to[d]);
+  std::optional<Assembly> assembly = assemblyOf(op);
+  if (!assembly)
+    return;
+  for (auto [number, piece] : llvm::enumerate(op->getOperands())) {
+    SmallVector<int64_t> first = assembly->firstOf(int64_t(number));
+    for (auto [d, dim] : llvm::enumerate(getDims(piece))) {
+      int64_t step = assembly->takesTurns() ? assembly->steps[d] : 1;
+      if (step != 1)
+        requirements.atMost(Assembly::lengthOf(to[d], first[d], step), dim);
+      else if (assembly->takesTurns() || int64_t(d) != assembly->dim)
+        requirements.equal(dim, to[d]);
+    }
+  }
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//

@@ -25,7 +25,7 @@ static void emitMap(KernelFunction &k, Grid &grid, OpBuilder &b, ArrayRef<unsign
   Value first = k.results[results[0]];
   Dims dims = graph::getDims(first);
   if (piece) {
-    dims[piece->dim] = piece->extent;
+    dims = piece->dims;
     graph::MoveOpInterface op = piece->op;
     e.setPiece(op, {piece->operand, start});
   }
@@ -36,7 +36,7 @@ static void emitMap(KernelFunction &k, Grid &grid, OpBuilder &b, ArrayRef<unsign
     for (auto [d, index] : llvm::zip(order, indices))
       at[d] = index;
     if (piece)
-      at[piece->dim] = e.add(at[piece->dim], start);
+      at = piece->placeOf(e, at, start);
     SmallVector<Value> values = llvm::map_to_vector(results, [&](unsigned r) { return e.read(k.results[r], at); });
     for (auto [r, value] : llvm::zip(results, values))
       e.write(k.outputs[r], at, value);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makes what is only put one after another where it belongs.
+// Makes what is only put one after another, or takes turns, where it belongs.
 //
 //     %a = plan.launch @conv(%x)                       %a = plan.launch @conv_1(%x)      its rows lie 96 floats apart
 //     %b = plan.launch @pool(%x)                  →    %b = plan.launch @pool_1(%x)
@@ -32,13 +32,14 @@ using namespace hewn::plan;
 
 namespace {
 
-/// The only op of a kernel that puts its arguments one after another, each once; null: it does something else.
+/// The only op of a kernel that puts its arguments together; null: it does something else.
 graph::MoveOpInterface onlyAssembles(KernelOp kernel) {
   Block &body = kernel.getBody().front();
   if (llvm::range_size(body) != 2)
     return {};
   auto move = dyn_cast<graph::MoveOpInterface>(body.front());
-  return move && move.getPieceDim() && llvm::equal(move->getOperands(), body.getArguments()) &&
+  auto isArgument = [&](Value operand) { return operand.getParentBlock() == &body && isa<BlockArgument>(operand); };
+  return move && graph::assemblyOf(move) && llvm::all_of(move->getOperands(), isArgument) &&
                  llvm::equal(body.getTerminator()->getOperands(), move->getResults())
              ? move
              : graph::MoveOpInterface();
@@ -56,7 +57,7 @@ public:
     for (LaunchOp launch : launches)
       if (auto kernel = kernels.lookup<KernelOp>(launch.getKernel()))
         if (graph::MoveOpInterface move = onlyAssembles(kernel); move && !gridOf(launch))
-          place(launch, kernel, *move.getPieceDim());
+          place(launch, kernel, move);
     for (LaunchOp launch : changed)
       fitKernel(launch);
     dropUnused();
@@ -75,42 +76,51 @@ private:
   /// Variants of kernels and kernels that copy, by what they are.
   std::map<std::string, KernelOp> made;
 
-  void place(LaunchOp launch, KernelOp kernel, int64_t dim) {
+  void place(LaunchOp launch, KernelOp kernel, graph::MoveOpInterface move) {
+    graph::Assembly assembly = *graph::assemblyOf(move);
+    auto sources = llvm::map_to_vector(move->getOperands(),
+                                       [](Value operand) { return cast<BlockArgument>(operand).getArgNumber(); });
     Value result = launch->getResult(0);
     auto whole = cast<RankedTensorType>(result.getType());
     if (!isKnown(bufferBytes(result), symbols))
       return;
     SmallVector<bool> inPlace;
-    int64_t placed = 0;
-    for (OpOperand &operand : launch->getOpOperands()) {
+    int64_t placed = 0, all = 0;
+    for (auto [number, source] : llvm::enumerate(sources)) {
+      OpOperand &operand = launch->getOpOperand(source);
       auto type = cast<RankedTensorType>(operand.get().getType());
-      if (type.isDynamicDim(dim) || type.getDimSize(dim) == 0)
+      if (!fits(type, whole, assembly, int64_t(number)))
         return;
-      inPlace.push_back(isPiece(operand, whole, dim));
-      placed += inPlace.back() ? type.getDimSize(dim) : 0;
+      int64_t length = assembly.takesTurns() ? 1 : type.getDimSize(assembly.dim);
+      inPlace.push_back(llvm::count(sources, source) == 1 && isPiece(operand, whole, assembly, int64_t(number)));
+      placed += inPlace.back() ? length : 0;
+      all += length;
     }
-    if (placed == 0 || 2 * placed < whole.getDimSize(dim))
+    if (placed == 0 || (!assembly.takesTurns() && 2 * placed < all))
       return;
     if (live.empty())
       live = liveBytes(program, samples);
     SmallVector<Type> types = llvm::to_vector(launch.getInputs().getTypes());
     OpBuilder b(launch);
     SmallVector<Value> pieces;
-    for (auto [i, value] : llvm::enumerate(launch.getInputs())) {
-      RankedTensorType type = pieceType(cast<RankedTensorType>(value.getType()), whole, dim);
-      if (inPlace[i])
+    for (auto [source, stays] : llvm::zip(sources, inPlace)) {
+      Value value = launch.getInputs()[source];
+      RankedTensorType type = pieceType(cast<RankedTensorType>(value.getType()), whole, assembly);
+      if (stays)
         value.setType(type);
-      pieces.push_back(inPlace[i] ? value : copyTo(launch, kernel, i, type));
+      pieces.push_back(stays ? value : copyTo(launch, kernel, source, type));
     }
-    auto assembly = AssembleOp::create(b, launch.getLoc(), whole, pieces, uint64_t(dim));
+    auto assemble = AssembleOp::create(b, launch.getLoc(), whole, pieces, uint64_t(assembly.dim));
+    if (assembly.takesTurns())
+      assemble->setAttr(kStepsAttr, b.getDenseI64ArrayAttr(assembly.steps));
     if (Attribute dims = launch->getAttr(graph::kDimsAttr))
-      assembly->setAttr(graph::kDimsAttr, dims);
-    result.replaceAllUsesWith(assembly.getOutput());
+      assemble->setAttr(graph::kDimsAttr, dims);
+    result.replaceAllUsesWith(assemble.getOutput());
     launch->remove();
     std::vector<int64_t> now = liveBytes(program, samples);
     if (llvm::any_of(llvm::zip(now, live), [](auto pair) { return std::get<0>(pair) > std::get<1>(pair); })) {
-      OpBuilder(assembly).insert(launch);
-      undo(launch, assembly, types);
+      OpBuilder(assemble).insert(launch);
+      undo(launch, assemble, sources, types);
       return;
     }
     live = std::move(now);
@@ -125,25 +135,35 @@ private:
     launch->destroy();
   }
 
-  /// Puts `launch`, of operands of these types, back where it was assembled.
-  static void undo(LaunchOp launch, AssembleOp assembly, ArrayRef<Type> types) {
+  /// Puts `launch`, of operands of these types, back where pieces were assembled of its inputs `sources`.
+  static void undo(LaunchOp launch, AssembleOp assembly, ArrayRef<unsigned> sources, ArrayRef<Type> types) {
     assembly.getOutput().replaceAllUsesWith(launch->getResult(0));
     SmallVector<Value> pieces = llvm::to_vector(assembly.getPieces());
     assembly.erase();
-    for (auto [i, value] : llvm::enumerate(launch.getInputs())) {
-      if (pieces[i] == value)
-        value.setType(types[i]);
+    for (auto [piece, source] : llvm::zip(pieces, sources)) {
+      if (piece == launch.getInputs()[source])
+        piece.setType(types[source]);
       else
-        pieces[i].getDefiningOp()->erase();
+        piece.getDefiningOp()->erase();
     }
   }
 
+  /// Whether an operand of the type can be made in the whole, by a kernel that copies it at worst.
+  static bool fits(RankedTensorType type, RankedTensorType whole, const graph::Assembly &assembly, int64_t number) {
+    if (!assembly.takesTurns())
+      return !type.isDynamicDim(assembly.dim) && type.getDimSize(assembly.dim) > 0;
+    SmallVector<int64_t> order = graph::memoryOrder(whole);
+    auto alike =
+        RankedTensorType::get(type.getShape(), type.getElementType(), graph::LayoutAttr::get(type.getContext(), order));
+    return !llvm::is_contained(type.getShape(), 0) && liesAsIn(alike, whole, assembly, number);
+  }
+
   /// Whether the operand can be made in the whole.
-  bool isPiece(OpOperand &operand, RankedTensorType whole, int64_t dim) {
+  bool isPiece(OpOperand &operand, RankedTensorType whole, const graph::Assembly &assembly, int64_t number) {
     Value value = operand.get();
     auto type = cast<RankedTensorType>(value.getType());
     auto maker = value.getDefiningOp<LaunchOp>();
-    if (!maker || maker->getBlock() != operand.getOwner()->getBlock() || !liesAsIn(type, whole, dim) ||
+    if (!maker || maker->getBlock() != operand.getOwner()->getBlock() || !liesAsIn(type, whole, assembly, number) ||
         assemblyOf(value) || value.hasNUsesOrMore(kMostPieceReaders + 1) ||
         llvm::count(operand.getOwner()->getOperands(), value) != 1)
       return false;
@@ -154,9 +174,9 @@ private:
     Value yielded = yield->getOperand(cast<OpResult>(value).getResultNumber());
     if (!yielded.getDefiningOp() || llvm::count(yield->getOperands(), yielded) != 1)
       return false;
-    return pieceType(type, whole, dim) == type ||
+    return pieceType(type, whole, assembly) == type ||
            (llvm::all_of(value.getUsers(), llvm::IsaPred<LaunchOp>) &&
-            (value.hasOneUse() || mayBeReadApart(type, operand.getOwner()->getResult(0), dim)));
+            (value.hasOneUse() || mayBeReadApart(type, operand.getOwner()->getResult(0), assembly)));
   }
 
   /// Operand `i` of a launch as a piece of type `type`, by a kernel that copies it.

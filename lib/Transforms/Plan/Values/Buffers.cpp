@@ -37,13 +37,21 @@ AssembleOp assemblyOf(Value value) {
 DimExpr pieceOffset(Value piece) {
   AssembleOp assembly = assemblyOf(piece);
   Value whole = assembly.getOutput();
-  int64_t dim = int64_t(assembly.getDim()), before = 0;
+  graph::Assembly form = formOf(assembly);
+  Dims strides = graph::storedStrides(cast<RankedTensorType>(whole.getType()), graph::getDims(whole));
+  if (form.takesTurns()) {
+    int64_t number = llvm::find(assembly.getPieces(), piece) - assembly.getPieces().begin();
+    DimExpr offset(0);
+    for (auto [stride, first] : llvm::zip(strides, form.firstOf(number)))
+      offset = offset + stride * DimExpr(first * graph::elementBytes(whole));
+    return offset;
+  }
+  int64_t dim = form.dim, before = 0;
   for (Value other : assembly.getPieces()) {
     if (other == piece)
       break;
     before += cast<RankedTensorType>(other.getType()).getDimSize(dim);
   }
-  Dims strides = graph::storedStrides(cast<RankedTensorType>(whole.getType()), graph::getDims(whole));
   return strides[dim] * DimExpr(before * graph::elementBytes(whole));
 }
 

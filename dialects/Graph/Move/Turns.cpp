@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dialects/Graph/Move/Turns.h"
+#include "dialects/Graph/Analysis/Items.h"
+#include "dialects/Handle/Handle.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+#include "dialects/Graph/Move/TurnsInterface.cpp.inc"
+
+#define GET_OP_CLASSES
+#include "dialects/Graph/Move/Turns.cpp.inc"
+
+namespace hewn::graph {
+
+int64_t Assembly::turns() const {
+  uint64_t count = 1;
+  for (int64_t step : steps)
+    count = llvm::SaturatingMultiply(count, uint64_t(step));
+  return int64_t(std::min(count, uint64_t(INT64_MAX)));
+}
+
+SmallVector<int64_t> Assembly::firstOf(int64_t number) const {
+  SmallVector<int64_t> first(steps);
+  for (int64_t &place : llvm::reverse(first)) {
+    int64_t step = place;
+    place = number % step;
+    number /= step;
+  }
+  return first;
+}
+
+DimExpr Assembly::lengthOf(const DimExpr &whole, int64_t first, int64_t step) {
+  return (whole - DimExpr(first)).ceilDiv(DimExpr(step));
+}
+
+std::optional<Assembly> assemblyOf(Operation *op) {
+  auto move = dyn_cast_or_null<MoveOpInterface>(op);
+  if (!move)
+    return std::nullopt;
+  if (auto turns = dyn_cast<TurnsOpInterface>(op))
+    return Assembly{0, turns.getTurns()};
+  if (std::optional<int64_t> dim = move.getPieceDim())
+    return Assembly{*dim};
+  return std::nullopt;
+}
+
+LogicalResult InterleaveOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
+  std::optional<Dims> shape = parseDims(getShape());
+  if (!shape)
+    return emitOpError("shape needs integers or expressions");
+  Assembly assembly{0, llvm::to_vector(getSteps())};
+  if (getInputs().empty() || getSteps().size() != shape->size() ||
+      llvm::any_of(getSteps(), [](int64_t step) { return step < 1; }) ||
+      assembly.turns() != int64_t(getInputs().size()))
+    return emitOpError("needs a positive step for each dim, and as many operands as their product");
+  for (auto [number, piece] : llvm::enumerate(getInputs())) {
+    Dims dims = dimsOf(piece);
+    if (dims.size() != shape->size() || getElementType(piece) != getElementType(getInputs()[0]))
+      return emitOpError("operands differ in rank or type");
+    SmallVector<int64_t> first = assembly.firstOf(int64_t(number));
+    for (auto [d, dim] : llvm::enumerate(dims)) {
+      DimExpr own = Assembly::lengthOf((*shape)[d], first[d], getSteps()[d]);
+      bool known = dim.constant() && own.constant();
+      if (known && (getSteps()[d] == 1 ? dim != own : *dim.constant() < *own.constant()))
+        return emitOpError() << "operand " << number << " has " << dim.str() << " elements along dim " << d << ", and "
+                             << own.str() << " of the result are its own";
+    }
+  }
+  results.push_back({*shape, getElementType(getInputs()[0])});
+  return success();
+}
+
+SmallVector<int64_t> InterleaveOp::getTurns() { return llvm::to_vector(getSteps()); }
+
+std::optional<ItemForm> InterleaveOp::getItemForm() {
+  if (getSteps().empty() || getSteps()[0] != 1)
+    return std::nullopt;
+  return ItemForm{SmallVector<bool>(getInputs().size(), true), withFirstDimOne(*this, "shape")};
+}
+
+Value InterleaveOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
+  Assembly assembly{0, getTurns()};
+  SmallVector<Index> from(at), turn(at);
+  if (std::optional<ElementBuilder::Piece> piece = e.pieceOf(*this)) {
+    SmallVector<int64_t> first = assembly.firstOf(piece->operand);
+    for (auto [d, step] : llvm::enumerate(assembly.steps))
+      if (step != 1)
+        from[d] = e.floorDiv(e.sub(at[d], e.constant(first[d])), e.constant(step));
+    return e.read(getInputs()[piece->operand], from);
+  }
+  for (auto [d, step] : llvm::enumerate(assembly.steps))
+    if (step != 1) {
+      from[d] = e.floorDiv(at[d], e.constant(step));
+      turn[d] = e.mod(at[d], e.constant(step));
+    }
+  Value result;
+  for (unsigned k = getInputs().size(); k-- > 0;) {
+    SmallVector<int64_t> first = assembly.firstOf(k);
+    Value inside;
+    for (auto [d, step] : llvm::enumerate(assembly.steps))
+      if (step != 1) {
+        inside = e.logicalAnd(inside, e.compare(arith::CmpIPredicate::eq, turn[d], e.constant(first[d])));
+        inside = e.logicalAnd(inside, e.inBounds(from[d], e.extent(getInputs()[k], d)));
+      }
+    Value fill = result ? result : e.constantElement(getElementType(getResult()), 0);
+    result = inside ? e.readIf(inside, getInputs()[k], from, fill) : e.read(getInputs()[k], from);
+  }
+  return result;
+}
+
+} // namespace hewn::graph
