@@ -119,7 +119,19 @@ graph::Dims decoderScratch(graph::ContractOpInterface op, const graph::ContractR
 bool leavesOutBorder(graph::ContractOpInterface op, graph::MoveOpInterface border) {
   if (graph::winogradTile(op->getOperand(1).getType())) // whose tiles are masked one by one
     return graph::clipsOf(op, border).has_value();
-  return !findMatrix(op) && graph::leavesOutBorder(op, border);
+  std::optional<graph::ContractRoles> roles = rolesOf(op);
+  return roles && !findMatrix(op) && graph::leavesOutBorder(op, border, *roles);
+}
+
+std::optional<graph::ContractRoles> rolesOf(graph::ContractOpInterface op) {
+  Type sum = graph::getElementType(op->getResult(0));
+  bool ofOneType =
+      llvm::all_of(op->getOperands(), [&](Value operand) { return graph::getElementType(operand) == sum; });
+  if (ofOneType && !gridOf(op) && groupSize(op) == 1)
+    if (std::optional<graph::ContractRoles> roles = graph::groupedLanes(op);
+        roles && roles->perGroup < vectorLanes(op) && vectorLanes(op) % roles->perGroup == 0)
+      return roles;
+  return graph::contractRoles(op);
 }
 
 GridAttr gridOf(Operation *op) {
@@ -146,6 +158,8 @@ ContractShape contractShape(graph::ContractOpInterface op, const graph::Contract
   AffineMap left = op.getIndexingMaps()[0];
   ContractShape shape{graph::DimExpr(1), extents[roles.column], 0, roles.columnInLeft,
                       graph::elementBytes(op->getResult(0))};
+  if (roles.group)
+    shape.columns = shape.columns * extents[*roles.group];
   bool windowed = llvm::any_of(left.getResults(), [](AffineExpr e) { return isa<AffineBinaryOpExpr>(e); });
   if (roles.rows.empty())
     return shape;

@@ -66,6 +66,10 @@ std::optional<Digits> digitsOf(graph::ContractOpInterface op);
 /// lies in no panels.
 graph::Dims decoderScratch(graph::ContractOpInterface op, const graph::ContractRoles &roles);
 
+/// The roles of a contraction's dims on this machine: graph::groupedLanes where groups are narrower than a vector of it, else
+/// graph::contractRoles.
+std::optional<graph::ContractRoles> rolesOf(graph::ContractOpInterface op);
+
 /// Whether the contraction leaves out the border of zeros (graph::leavesOutBorder): not where it runs on a matrix unit, which
 /// reads whole tiles.
 bool leavesOutBorder(graph::ContractOpInterface op, graph::MoveOpInterface border);

@@ -112,6 +112,47 @@ std::optional<ContractRoles> contractRoles(ContractOpInterface op) {
   return roles;
 }
 
+std::optional<ContractRoles> groupedLanes(ContractOpInterface op) {
+  std::optional<ContractRoles> roles = contractRoles(op);
+  if (!roles || roles->columnInLeft || termsOf(op) != 1)
+    return std::nullopt;
+  SmallVector<AffineMap> maps = op.getIndexingMaps();
+  Dims extents = op.getIterationDims(getDims);
+  std::optional<int64_t> perGroup = extents[roles->column].constant();
+  std::optional<unsigned> group, within;
+  for (unsigned d : roles->batch)
+    if (!extents[d].is(1)) {
+      if (group)
+        return std::nullopt;
+      group = d;
+    }
+  if (!group || perGroup.value_or(1) <= 1)
+    return std::nullopt;
+  // perGroup * group + d, of no other dim, alone of the map's results
+  auto countsGroups = [&](AffineMap map, unsigned d) {
+    std::optional<unsigned> i = resultWith(map, *group);
+    if (!i || resultWith(map, d) != i)
+      return false;
+    for (unsigned other = 0; other < map.getNumDims(); ++other)
+      if (factorOf(map.getResult(*i), other) != (other == d ? 1 : other == *group ? *perGroup : 0))
+        return false;
+    return llvm::count_if(map.getResults(),
+                          [&](AffineExpr e) { return e.isFunctionOfDim(*group) || e.isFunctionOfDim(d); }) == 1;
+  };
+  for (unsigned d : roles->summed)
+    if (!within && extents[d].is(*perGroup) && countsGroups(maps[0], d))
+      within = d;
+  if (!within || !countsGroups(maps[1], roles->column) || !countsGroups(maps[2], roles->column))
+    return std::nullopt;
+  llvm::erase(roles->batch, *group);
+  llvm::erase(roles->summed, *within);
+  roles->columnInLeft = true;
+  roles->group = group;
+  roles->within = within;
+  roles->perGroup = *perGroup;
+  return roles;
+}
+
 std::optional<unsigned> plainSummedDim(ContractOpInterface op, const ContractRoles &roles) {
   AffineMap left = op.getIndexingMaps()[0];
   Dims extents = op.getIterationDims(getDims);
@@ -167,13 +208,24 @@ unsigned tiledRow(ContractOpInterface op, const ContractRoles &roles) {
   return longest.value_or(roles.rows.empty() ? roles.column : roles.rows.back());
 }
 
-bool leavesOutBorder(ContractOpInterface op, MoveOpInterface border) {
-  std::optional<ContractRoles> roles = contractRoles(op);
+/// The channels that are summed, of a group if there are groups: 0 where that is not known.
+static int64_t summedChannels(ContractOpInterface op, const ContractRoles &roles) {
+  AffineMap left = op.getIndexingMaps()[0];
+  Dims extents = op.getIterationDims(getDims);
+  int64_t channels = 1;
+  for (unsigned d : roles.summed)
+    if (std::optional<unsigned> i = resultWith(left, d))
+      if (llvm::none_of(roles.rows, [&](unsigned row) { return left.getResult(*i).isFunctionOfDim(row); }))
+        channels = llvm::SaturatingMultiply<uint64_t>(channels, extents[d].constant().value_or(0));
+  return channels;
+}
+
+bool leavesOutBorder(ContractOpInterface op, MoveOpInterface border, const ContractRoles &roles) {
   std::optional<SmallVector<Clip>> clips = clipsOf(op, border);
-  if (!roles || !clips || roles->rows.empty())
+  if (!clips || roles.rows.empty())
     return false;
   Dims extents = op.getIterationDims(getDims);
-  unsigned tiled = tiledRow(op, *roles);
+  unsigned tiled = tiledRow(op, roles);
   for (const Clip &clip : *clips) {
     std::optional<int64_t> window = extents[clip.summed].constant();
     if (!window)
@@ -186,8 +238,8 @@ bool leavesOutBorder(ContractOpInterface op, MoveOpInterface border) {
       return false;
   }
   // A few channels are less work than finding out which of their windows are inside.
-  std::optional<unsigned> channels = plainSummedDim(op, *roles);
-  return roles->columnInLeft || (channels && extents[*channels].constant().value_or(0) >= 8);
+  constexpr int64_t fewest = 8;
+  return roles.columnInLeft || summedChannels(op, roles) >= fewest;
 }
 
 bool hasWindows(ContractOpInterface op) {

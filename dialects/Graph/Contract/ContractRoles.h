@@ -17,10 +17,19 @@ struct ContractRoles {
   /// Whether the column runs along the left operand too (depthwise convolution: lanes are channels, each with weights of
   /// its own).
   bool columnInLeft = false;
+  /// Where lanes are the columns of several groups (groupedLanes): which dim counts groups, and which the channels of one, of which there
+  /// are as many as columns, `perGroup`. Neither is among the others: the column's dim stands for all columns.
+  std::optional<unsigned> group, within;
+  int64_t perGroup = 1;
 };
 
 /// The roles; nullopt where more than one dim could be the column.
 std::optional<ContractRoles> contractRoles(ContractOpInterface op);
+
+/// The roles of a contraction in groups that have as many channels as columns, a known number and more than one, both of which lie
+/// behind each other for all groups, with lanes along all columns: a lane is one of its group's columns, and takes its group's channels one by
+/// one. nullopt: it is no such contraction.
+std::optional<ContractRoles> groupedLanes(ContractOpInterface op);
 
 /// Terms whose sum each side of the contraction is; 1: the operand itself.
 inline unsigned termsOf(ContractOpInterface op) { return op->getNumOperands() / 2; }
@@ -61,7 +70,7 @@ unsigned tiledRow(ContractOpInterface op, const ContractRoles &roles);
 
 /// Whether the contraction gains from leaving out the zeros that `border` puts around its left operand: positions known
 /// along the tiled row, windows that are unrolled short, and columns or channels that share the bookkeeping.
-bool leavesOutBorder(ContractOpInterface op, MoveOpInterface border);
+bool leavesOutBorder(ContractOpInterface op, MoveOpInterface border, const ContractRoles &roles);
 
 /// Whether the left operand is read through windows: at positions that are no iteration dim's alone.
 bool hasWindows(ContractOpInterface op);

@@ -170,6 +170,8 @@ private:
   llvm::SmallVector<graph::Index> rowDistances(llvm::ArrayRef<graph::Index> rows, int64_t base);
   /// The left operand's element, or group of them, in every lane.
   mlir::Value spreadScalar(mlir::Value left, graph::Index position, mlir::VectorType type);
+  /// In the lanes of each group the channel of that number of the group's; where there is but one, the channels.
+  mlir::Value channelOfGroups(mlir::Value channels, int64_t channel);
   /// sum + x * y, lane by lane.
   mlir::Value product(mlir::Value x, mlir::Value y, mlir::Value sum);
 

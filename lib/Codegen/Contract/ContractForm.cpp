@@ -125,6 +125,18 @@ bool mergesRows(const ContractForm &form, KernelFunction &k, ArrayRef<unsigned> 
   return true;
 }
 
+/// Where lanes are the columns of several groups: the column's dim counts all columns, and the channels that it reads are a vector's, of
+/// which each group has its own.
+void spreadGroups(ContractForm &form) {
+  const graph::ContractRoles &roles = form.roles;
+  AffineMap &left = form.maps[0];
+  SmallVector<AffineExpr> positions(left.getResults());
+  positions[*graph::resultWith(left, *roles.group)] = getAffineDimExpr(roles.column, left.getContext());
+  left = AffineMap::get(left.getNumDims(), 0, positions, left.getContext());
+  form.extents[roles.column] = form.extents[roles.column] * form.extents[*roles.group];
+  form.extents[*roles.group] = DimExpr(1);
+}
+
 /// Fills in what the contraction decodes; false where it can't as the code lies.
 bool takeCode(ContractForm &form, KernelFunction &k, graph::MoveOpInterface decoder) {
   SmallVector<Buffer> buffers;
@@ -150,7 +162,7 @@ std::optional<ContractForm> contractForm(KernelFunction &k) {
   ContractOpInterface op = graph::onlyContraction(k.kernel.getBody().front());
   if (!op || !hasProducts(graph::getElementType(op->getResult(0))))
     return std::nullopt;
-  std::optional<graph::ContractRoles> roles = graph::contractRoles(op);
+  std::optional<graph::ContractRoles> roles = plan::rolesOf(op);
   Value left = op->getOperand(0), right = op->getOperand(1);
   graph::MoveOpInterface decoder = plan::decoderOf(op);
   if (decoder)
@@ -164,6 +176,8 @@ std::optional<ContractForm> contractForm(KernelFunction &k) {
   form.maps = op.getIndexingMaps();
   form.extents = op.getIterationDims(graph::getDims);
   form.roles = *roles;
+  if (roles->group)
+    spreadGroups(form);
   form.rhs = k.inputs.find(right)->second;
   if (auto border = left.getDefiningOp<graph::MoveOpInterface>()) {
     std::optional<SmallVector<Clip>> clips = graph::clipsOf(op, border);

@@ -237,6 +237,15 @@ Value ContractEmitter::spreadScalar(Value left, Index position, VectorType type)
   return vector::BitCastOp::create(b, loc(), type, bits);
 }
 
+Value ContractEmitter::channelOfGroups(Value channels, int64_t channel) {
+  int64_t perGroup = form.roles.perGroup;
+  if (perGroup == 1)
+    return channels;
+  auto places =
+      llvm::map_to_vector(llvm::seq(e.lanes), [&](int64_t lane) { return lane / perGroup * perGroup + channel; });
+  return vector::ShuffleOp::create(b, loc(), channels, channels, places);
+}
+
 Value ContractEmitter::product(Value x, Value y, Value sum) {
   bool isFloat = isa<FloatType>(sumType().getElementType());
   if (!form.dot) {
@@ -297,6 +306,9 @@ SmallVector<Value> ContractEmitter::innerLoops(const Panel &panel, ArrayRef<bool
   Dims counts = llvm::map_to_vector<4>(loops, [](const KLoop &l) { return l.extent; });
   std::optional<Ahead> ahead = fetchAhead(counts);
   bool widens = graph::widensRight(form.op);
+  Index channelStride = e.constant(0);
+  if (form.roles.within)
+    channelStride = e.expression(ContractForm::strideAlong(form.rhs, form.maps[1], *form.roles.within));
   auto load = [&](Value memref, Index position, int64_t j, bool mayPass) -> Value {
     Value address = position.base, loaded;
     if (mayPass || !panel.masks[j]) {
@@ -319,8 +331,11 @@ SmallVector<Value> ContractEmitter::innerLoops(const Panel &panel, ArrayRef<bool
                                  /*isDataCache=*/true);
     }
     SmallVector<Value> vectors, next(carried);
-    for (int64_t j = 0; j < panel.vectors; ++j) // packed panels are padded with zeros
-      vectors.push_back(load(right, e.add(rightOffset, rightDistance(j)), j, packed()));
+    for (int64_t channel = 0; channel < form.roles.perGroup; ++channel)
+      for (int64_t j = 0; j < panel.vectors; ++j) { // packed panels are padded with zeros
+        Index distance = e.add(rightDistance(j), e.mul(e.constant(channel), channelStride));
+        vectors.push_back(load(right, e.add(rightOffset, distance), j, packed()));
+      }
     for (size_t r = 0; r < rows.size(); ++r) {
       if (!inside.empty() && !inside[r])
         continue;
@@ -331,7 +346,8 @@ SmallVector<Value> ContractEmitter::innerLoops(const Panel &panel, ArrayRef<bool
       for (int64_t j = 0; j < panel.vectors; ++j) {
         Value &sum = next[r * panel.vectors + j];
         Value factor = shared ? load(left, e.add(position, e.constant(j * e.lanes)), j, false) : spread;
-        sum = product(factor, vectors[j], sum);
+        for (int64_t channel = 0; channel < form.roles.perGroup; ++channel)
+          sum = product(channelOfGroups(factor, channel), vectors[channel * panel.vectors + j], sum);
       }
     }
     return next;

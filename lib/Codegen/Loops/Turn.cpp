@@ -54,52 +54,62 @@ static SmallVector<Value> columnsOf(OpBuilder &b, Location loc, SmallVector<Valu
   return columns;
 }
 
-void turnedLoop(KernelElements &e, const Turn &turn, ArrayRef<DimExpr> extents, SmallVector<Index> at, Index tile,
-                llvm::function_ref<SmallVector<Value>(ArrayRef<Index>)> values,
-                llvm::function_ref<void(unsigned, ArrayRef<Index>, Value)> store) {
-  const DimExpr &width = extents[turn.lane], &length = extents[turn.line];
+using Values = llvm::function_ref<SmallVector<Value>(ArrayRef<Index>)>;
+using Store = llvm::function_ref<void(unsigned, ArrayRef<Index>, Value)>;
+
+/// A vector at `lane` of each of `lines` lines from `first` on; `full`: as many as become lines together.
+static void turnedTile(KernelElements &e, const Turn &turn, const DimExpr &width, SmallVector<Index> at, Index lane,
+                       Index first, Index lines, bool full, Values values, Store store) {
   auto maskOf = [&](Index count) {
     return vector::CreateMaskOp::create(e.b, e.loc, VectorType::get({e.lanes}, e.b.getI1Type()), count.base);
   };
-  Index first = e.mul(tile, e.constant(turn.count)), lines = e.constant(turn.count);
-  bool full = length.mod(turn.count).is(0);
-  if (!full)
-    lines = e.min(e.sub(e.expression(length), first), lines);
-  vectorLoop(e, width, [&](Index lane) {
-    at[turn.lane] = lane;
-    SmallVector<SmallVector<Value>> rows; // of each result
-    for (int64_t i = 0; i < turn.count; ++i) {
-      Index place = e.constant(i); // behind the line's end, what is there is read again
-      at[turn.line] = e.add(first, full ? place : e.min(place, e.sub(lines, e.constant(1))));
-      SmallVector<Value> elements = values(at);
-      rows.resize(elements.size());
-      for (auto [row, element] : llvm::zip(rows, elements))
-        row.push_back(e.spread(element));
-    }
-    bool masked = e.isMasked();
-    Index there = masked ? e.sub(e.expression(width), {lane.base}) : e.constant(e.lanes); // of neighbours along `lane`
-    for (auto [result, row] : llvm::enumerate(rows)) {
-      for (auto [i, column] : llvm::enumerate(columnsOf(e.b, e.loc, row))) {
-        Index number = e.constant(i);
-        if (turn.whole) { // neighbours' lines as one
-          Index begin = e.constant(i * e.lanes);
-          at[turn.lane] = {lane.base};
-          at[turn.line] = {begin.base, 1};
-          if (masked)
-            e.setMask(maskOf(e.sub(e.mul(there, e.constant(turn.count)), begin)));
-        } else {
-          at[turn.lane] = e.add({lane.base}, number);
-          at[turn.line] = {first.base, 1};
-          if (masked)
-            e.setMask(maskOf(e.select(e.compare(arith::CmpIPredicate::slt, number, there), lines, e.constant(0))));
-          else if (!full)
-            e.setMask(maskOf(lines));
-        }
-        store(result, at, column);
+  at[turn.lane] = lane;
+  SmallVector<SmallVector<Value>> rows; // of each result
+  for (int64_t i = 0; i < turn.count; ++i) {
+    Index place = e.constant(i); // behind the line's end, what is there is read again
+    at[turn.line] = e.add(first, full ? place : e.min(place, e.sub(lines, e.constant(1))));
+    SmallVector<Value> elements = values(at);
+    rows.resize(elements.size());
+    for (auto [row, element] : llvm::zip(rows, elements))
+      row.push_back(e.spread(element));
+  }
+  bool masked = e.isMasked();
+  Index there = masked ? e.sub(e.expression(width), {lane.base}) : e.constant(e.lanes); // of neighbours along `lane`
+  for (auto [result, row] : llvm::enumerate(rows)) {
+    for (auto [i, column] : llvm::enumerate(columnsOf(e.b, e.loc, row))) {
+      Index number = e.constant(i);
+      if (turn.whole) { // neighbours' lines as one
+        Index begin = e.constant(i * e.lanes);
+        at[turn.lane] = {lane.base};
+        at[turn.line] = {begin.base, 1};
+        if (masked)
+          e.setMask(maskOf(e.sub(e.mul(there, e.constant(turn.count)), begin)));
+      } else {
+        at[turn.lane] = e.add({lane.base}, number);
+        at[turn.line] = {first.base, 1};
+        if (masked)
+          e.setMask(maskOf(e.select(e.compare(arith::CmpIPredicate::slt, number, there), lines, e.constant(0))));
+        else if (!full)
+          e.setMask(maskOf(lines));
       }
+      store(result, at, column);
     }
-    e.setMask({});
-  });
+  }
+  e.setMask({});
+}
+
+void turnedLoop(KernelElements &e, const Turn &turn, ArrayRef<DimExpr> extents, SmallVector<Index> at, Index tile,
+                Values values, Store store) {
+  const DimExpr &width = extents[turn.lane], &length = extents[turn.line];
+  Index count = e.constant(turn.count), first = e.mul(tile, count);
+  auto loop = [&](Index lines, bool full) {
+    vectorLoop(e, width, [&](Index lane) { turnedTile(e, turn, width, at, lane, first, lines, full, values, store); });
+  };
+  if (length.mod(turn.count).is(0))
+    return loop(count, true);
+  // Only the last ones may be fewer: stores under a mask take several times as long.
+  Index rest = e.sub(e.expression(length), first);
+  e.branch(e.compare(arith::CmpIPredicate::sge, rest, count), [&] { loop(count, true); }, [&] { loop(rest, false); });
 }
 
 } // namespace hewn::codegen

@@ -215,7 +215,7 @@ private:
 
   void assignContraction(graph::ContractOpInterface op) {
     SmallVector<AffineMap> maps = op.getIndexingMaps();
-    std::optional<graph::ContractRoles> roles = graph::contractRoles(op);
+    std::optional<graph::ContractRoles> roles = plan::rolesOf(op);
     Order resultOrder = rowMajor(maps[2].getNumResults());
     if (graph::hasWindows(op)) {
       std::optional<int64_t> channel = channelDim(maps, op.getReductionDims());

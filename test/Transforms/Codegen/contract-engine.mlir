@@ -68,4 +68,22 @@ plan.kernel @cached(%x: tensor<64x512xf32>, %w: tensor<512x64xf32, #graph.layout
   graph.yield %0 : tensor<64x64xf32>
 }
 
+// Groups of two channels and two columns: lanes are the columns of four groups. One load has the channels of all four, each of which is
+// shuffled into its group's lanes, for weights that lie along the columns.
+// CHECK-LABEL: func.func @groups(
+// CHECK-NOT: vector.broadcast {{.*}} : f32
+// CHECK-COUNT-2: vector.load {{.*}} vector<8xf32>
+// CHECK: %[[X:.*]] = vector.load {{.*}} vector<8xf32>
+// CHECK: %[[EVEN:.*]] = vector.shuffle %[[X]], %[[X]] [0, 0, 2, 2, 4, 4, 6, 6]
+// CHECK: vector.fma %[[EVEN]]
+// CHECK: %[[ODD:.*]] = vector.shuffle %[[X]], %[[X]] [1, 1, 3, 3, 5, 5, 7, 7]
+// CHECK: vector.fma %[[ODD]]
+// CHECK: return
+plan.kernel @groups(%x: tensor<1x16x1x9xf32, #graph.layout<[0, 2, 3, 1]>>, %w: tensor<16x2x1x1xf32, #graph.layout<[1, 2, 3, 0]>>) -> tensor<1x16x1x9xf32, #graph.layout<[0, 2, 3, 1]>>
+    attributes {symbols = [], schedule = #plan.schedule<m = 1, n = 8>} {
+  %0 = graph.conv %x, %w {dilations = array<i64: 1, 1>, groups = 8 : i64, strides = array<i64: 1, 1>}
+      : (tensor<1x16x1x9xf32, #graph.layout<[0, 2, 3, 1]>>, tensor<16x2x1x1xf32, #graph.layout<[1, 2, 3, 0]>>) -> tensor<1x16x1x9xf32, #graph.layout<[0, 2, 3, 1]>>
+  graph.yield %0 : tensor<1x16x1x9xf32, #graph.layout<[0, 2, 3, 1]>>
+}
+
 }

@@ -78,6 +78,32 @@ plan.kernel @turn(%x: tensor<64x32xf32>) -> tensor<64x32xf32, #graph.layout<[1, 
   graph.yield %0 : tensor<64x32xf32, #graph.layout<[1, 0]>>
 }
 
+// Of 60 lines only the last four are stored under a mask.
+// CHECK-LABEL: func.func @turn_rest(
+// CHECK: scf.if
+// CHECK-NOT: masked
+// CHECK-COUNT-8: vector.store
+// CHECK: } else {
+// CHECK-COUNT-8: vector.maskedstore
+plan.kernel @turn_rest(%x: tensor<60x32xf32>) -> tensor<60x32xf32, #graph.layout<[1, 0]>> attributes {symbols = []} {
+  %0 = graph.relayout %x : (tensor<60x32xf32>) -> tensor<60x32xf32, #graph.layout<[1, 0]>>
+  graph.yield %0 : tensor<60x32xf32, #graph.layout<[1, 0]>>
+}
+
+// Operands that take turns are a nest each, over what is their own, and no element asks whose it is.
+// CHECK-LABEL: func.func @turns(
+// CHECK-NOT: arith.cmpi
+// CHECK-NOT: arith.remsi
+// CHECK: vector.load
+// CHECK: vector.store
+// CHECK: vector.load
+// CHECK: vector.store
+// CHECK: return
+plan.kernel @turns(%x: tensor<6x32xf32>, %y: tensor<5x32xf32>) -> tensor<11x32xf32> attributes {symbols = []} {
+  %0 = graph.interleave %x, %y {shape = [11, 32], steps = array<i64: 2, 1>} : (tensor<6x32xf32>, tensor<5x32xf32>) -> tensor<11x32xf32>
+  graph.yield %0 : tensor<11x32xf32>
+}
+
 // Many pieces of sizes known only when run are functions: of those alike there is one.
 // CHECK: func.func private @pieces.piece0(%{{.*}}: memref<?xf32>, %{{.*}}: memref<?xf32>, %{{.*}}: index, %{{.*}}: index)
 // CHECK-SAME: noinline

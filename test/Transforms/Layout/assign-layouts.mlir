@@ -254,3 +254,20 @@ func.func @turns(%x: tensor<1x3x8x8xf32>, %w: tensor<16x3x1x1xf32>, %z: tensor<1
   %1 = graph.interleave %0, %z {shape = [1, 16, 16, 8], steps = array<i64: 1, 1, 2, 1>} : (tensor<1x16x8x8xf32>, tensor<1x16x8x8xf32>) -> tensor<1x16x16x8xf32>
   return %1 : tensor<1x16x16x8xf32>
 }
+
+// -----
+
+// Groups narrower than a vector: columns of all groups lie along the weights, unpacked, for lanes to run along. Borders are left out.
+// CHECK-LABEL: func.func @groups
+// CHECK: %[[P:.*]] = graph.pad %{{.*}} -> tensor<1x16x10x10xf32, #graph.layout<[0, 2, 3, 1]>>
+// CHECK: graph.conv %[[P]], %{{.*}} tensor<16x4x3x3xf32, #graph.layout<[2, 3, 1, 0]>>
+// As wide as a vector or wider: they are packed.
+// CHECK: graph.conv {{.*}} tensor<16x8x3x3xf32, #graph.layout<{{.*}}, blockDim = 0, block = 8>>
+func.func @groups(%x: tensor<1x16x8x8xf32>) -> (tensor<1x16x8x8xf32>, tensor<1x16x6x6xf32>) {
+  %w = graph.constant {value = #graph.weight<"w", 0 : 2304>} : tensor<16x4x3x3xf32>
+  %v = graph.constant {value = #graph.weight<"v", 0 : 4608>} : tensor<16x8x3x3xf32>
+  %0 = graph.pad %x {low = [0, 0, 1, 1], high = [0, 0, 1, 1]} : (tensor<1x16x8x8xf32>) -> tensor<1x16x10x10xf32>
+  %1 = graph.conv %0, %w {dilations = array<i64: 1, 1>, groups = 4 : i64, strides = array<i64: 1, 1>} : (tensor<1x16x10x10xf32>, tensor<16x4x3x3xf32>) -> tensor<1x16x8x8xf32>
+  %2 = graph.conv %x, %v {dilations = array<i64: 1, 1>, groups = 2 : i64, strides = array<i64: 1, 1>} : (tensor<1x16x8x8xf32>, tensor<16x8x3x3xf32>) -> tensor<1x16x6x6xf32>
+  return %1, %2 : tensor<1x16x8x8xf32>, tensor<1x16x6x6xf32>
+}
