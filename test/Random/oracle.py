@@ -118,6 +118,10 @@ class Oracle:
         return self.kept[key]
 
     def by_runtime(self, node, names, values, opset):
+        if node.op_type.startswith("Reduce") and not values[0].size and counts_from_the_end(node, values):
+            raise Unknown(
+                f"{node.op_type}: onnxruntime takes axes of an empty operand for none where they are negative"
+            )
         if not all(native(v) for v in values):
             raise Unknown(f"{node.op_type}: not a type of onnxruntime's arrays")
         session = self.prepared("runtime", sessions.plain_session, node, names, values, opset)
@@ -181,6 +185,12 @@ def makes_up(node, values):
     given = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
     sizes = values[1] if len(values) > 1 else given.get("split")
     return sizes is None or sum(sizes) == values[0].shape[given.get("axis", 0)]
+
+
+def counts_from_the_end(node, values):
+    """Whether a reduction has negative axes, as an attribute or an operand."""
+    axes = [a.ints for a in node.attribute if a.name == "axes"] + [v.ravel() for v in values[1:]]
+    return any(axis < 0 for some in axes for axis in some)
 
 
 def typed(result, name):
