@@ -77,9 +77,10 @@ public:
                       Group *group = groupWith(operand);
                       return group && (group->shape != Shape::Map || op.getNumOperands() > kMostOfAMove);
                     });
-      if (fuse && !placed && !isa<graph::ContractOpInterface, graph::ScanOpInterface>(op))
+      bool joins = fuse && !placed && !isLeftOut(move);
+      if (joins && !isa<graph::ContractOpInterface, graph::ScanOpInterface>(op))
         joinProducers(&op);
-      if (fuse && !placed)
+      if (joins)
         splitMoves(&op);
       if (!groupOf.contains(&op))
         open(&op);
@@ -238,6 +239,13 @@ private:
       return {};
     Dims space = graph::getDims(chain.first->getResult(0));
     return plan::chainScratch(chain.first, space[chain.rowDim], space.back(), chain.inPlace);
+  }
+
+  /// Whether the move is a border that its only reader leaves out.
+  static bool isLeftOut(graph::MoveOpInterface move) {
+    auto reader = move && move->hasOneUse() ? dyn_cast<graph::ContractOpInterface>(*move->user_begin())
+                                            : graph::ContractOpInterface();
+    return reader && reader->getOperand(0) == move->getResult(0) && plan::leavesOutBorder(reader, move);
   }
 
   /// A border of zeros that only this contraction reads is left out by it.

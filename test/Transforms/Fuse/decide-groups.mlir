@@ -199,3 +199,17 @@ func.func @places(%x: tensor<4x4xf32>, %w: tensor<1x1x4xf32>) -> (tensor<4x4xf32
   %4 = graph.sub %3, %x : (tensor<4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
   return %2, %1, %4 : tensor<4x4xf32>, tensor<1x1x4xf32>, tensor<4x4xf32>
 }
+
+// -----
+
+// A border that a contraction leaves out is the contraction's, and not computed with what is inside of it.
+// CHECK-LABEL: func.func @border
+func.func @border(%x: tensor<1x8x8x8xf32>, %w: tensor<16x8x3x3xf32>) -> tensor<1x16x8x8xf32, #graph.layout<[0, 2, 3, 1]>> {
+  // CHECK: graph.relayout {{.*}}graph.in_group = 0
+  %0 = graph.relayout %x : (tensor<1x8x8x8xf32>) -> tensor<1x8x8x8xf32, #graph.layout<[0, 2, 3, 1]>>
+  // CHECK: graph.pad {{.*}}graph.in_group = 1 : i64, graph.why = "a border of zeros that is left out"
+  %1 = graph.pad %0 {low = [0, 0, 1, 1], high = [0, 0, 1, 1]} : (tensor<1x8x8x8xf32, #graph.layout<[0, 2, 3, 1]>>) -> tensor<1x8x10x10xf32, #graph.layout<[0, 2, 3, 1]>>
+  // CHECK: graph.conv {{.*}}graph.in_group = 1
+  %2 = graph.conv %1, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<1x8x10x10xf32, #graph.layout<[0, 2, 3, 1]>>, tensor<16x8x3x3xf32>) -> tensor<1x16x8x8xf32, #graph.layout<[0, 2, 3, 1]>>
+  return %2 : tensor<1x16x8x8xf32, #graph.layout<[0, 2, 3, 1]>>
+}
