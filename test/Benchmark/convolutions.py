@@ -63,7 +63,12 @@ def model_of(case):
     arrays, rank = np.random.default_rng(0), len(size)
     outer = (channels, features // groups) if op == "ConvTranspose" else (features, channels // groups)
     weights = arrays.standard_normal((*outer, *[kernel] * rank)).astype(np.float32)
-    attributes = {"group": groups, "strides": [stride] * rank, "dilations": [dilation] * rank, "pads": [pads] * 2 * rank}
+    attributes = {
+        "group": groups,
+        "strides": [stride] * rank,
+        "dilations": [dilation] * rank,
+        "pads": [pads] * 2 * rank,
+    }
     if more:
         attributes["output_padding"] = [more] * rank
     graph = helper.make_graph(
