@@ -72,6 +72,9 @@ MODELS = {
     "norm": one("LayerNormalization", [[64, 768], [768], [768]]),
     "cumulate": one("CumSum", [[8, 30]], constants={"a": np.array(1)}),
     "pool": one("MaxPool", [[1, 8, 20, 20]], kernel_shape=[3, 3]),
+    "turns": one(
+        "ConvTranspose", [[1, 8, 9, "n"]], constants={"w": ones(8, 12, 3, 2)}, strides=[2, 3], dilations=[1, 2]
+    ),
     "product": one("MatMul", [[100, 200]], constants={"w": ones(200, 300)}),
     "few-rows": one("MatMul", [[3, 200]], constants={"w": ones(200, 301)}),
     "few-columns": one("MatMul", [[300, 100]], constants={"w": ones(100, 2)}),

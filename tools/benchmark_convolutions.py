@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Convolutions, plain, transposed and in groups, beside onnxruntime on one thread: the fastest runs of each, which take turns.
 
-    python test/Benchmark/convolutions.py [PART OF A NAME]
+    python tools/benchmark_convolutions.py [PART OF A NAME]
 
 The page docs/decisions/transposed-convolutions.md has a table of it."""
 
