@@ -40,3 +40,51 @@ func.func @heads(%q: tensor<2x5x4x8xf32>, %k: tensor<2x3x5x8xf32>) {
     : (tensor<2x5x4x8xf32>, tensor<2x3x5x8xf32>, tensor<2x3x5x8xf32>) -> (tensor<2x5x4x8xf32>, tensor<2x5x4x5xf32>)
   return
 }
+
+// -----
+
+func.func @ranks(%q: tensor<5x4x8xf32>) {
+  // expected-error @below {{takes q, k and v of rank 4}}
+  %0:2 = graph.attention %q, %q, %q {scale = 0.25 : f64, offset = [0], precision = f32} : (tensor<5x4x8xf32>, tensor<5x4x8xf32>, tensor<5x4x8xf32>) -> (tensor<5x4x8xf32>, tensor<5x4x4xf32>)
+  return
+}
+
+// -----
+
+func.func @sizes(%q: tensor<2x6x4x8xf32>, %k: tensor<2x3x5x9xf32>) {
+  // expected-error @below {{q, k and v do not fit together}}
+  %0:2 = graph.attention %q, %k, %k {scale = 0.25 : f64, offset = [0], precision = f32} : (tensor<2x6x4x8xf32>, tensor<2x3x5x9xf32>, tensor<2x3x5x9xf32>) -> (tensor<2x6x4x9xf32>, tensor<2x6x4x5xf32>)
+  return
+}
+
+// -----
+
+func.func @types(%q: tensor<2x6x4x8xf32>, %k: tensor<2x3x5x8xf16>) {
+  // expected-error @below {{takes q, k and v of one float type}}
+  %0:2 = graph.attention %q, %k, %k {scale = 0.25 : f64, offset = [0], precision = f32} : (tensor<2x6x4x8xf32>, tensor<2x3x5x8xf16>, tensor<2x3x5x8xf16>) -> (tensor<2x6x4x8xf32>, tensor<2x6x4x5xf32>)
+  return
+}
+
+// -----
+
+func.func @mask(%q: tensor<1x2x4x8xf32>, %m: tensor<3x6xi1>) {
+  // expected-error @below {{the mask is no list of bools or floats of the scores' shape}}
+  %0:2 = graph.attention %q, %q, %q mask %m {scale = 0.25 : f64, offset = [0], precision = f32} : (tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<3x6xi1>) -> (tensor<1x2x4x8xf32>, tensor<1x2x4x4xf32>)
+  return
+}
+
+// -----
+
+func.func @lengths(%q: tensor<1x2x4x8xf32>, %l: tensor<1xf32>) {
+  // expected-error @below {{lengths is no list of integers}}
+  %0:2 = graph.attention %q, %q, %q lengths %l {scale = 0.25 : f64, offset = [0], precision = f32} : (tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1xf32>) -> (tensor<1x2x4x8xf32>, tensor<1x2x4x4xf32>)
+  return
+}
+
+// -----
+
+func.func @offset(%q: tensor<1x2x4x8xf32>) {
+  // expected-error @below {{offset is no number}}
+  %0:2 = graph.attention %q, %q, %q {scale = 0.25 : f64, offset = [0, 1], precision = f32} : (tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>) -> (tensor<1x2x4x8xf32>, tensor<1x2x4x4xf32>)
+  return
+}

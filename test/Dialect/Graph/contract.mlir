@@ -23,3 +23,86 @@ func.func @unlike(%x: tensor<1x8x4x4xbf16>, %w: tensor<16x8x1x1xbf16>, %v: tenso
   %0 = graph.conv %x, %w, %x, %v {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, groups = 1 : i64, to = f32} : (tensor<1x8x4x4xbf16>, tensor<16x8x1x1xbf16>, tensor<1x8x4x4xbf16>, tensor<16x8x1x1xf32>) -> tensor<1x16x4x4xf32>
   return %0 : tensor<1x16x4x4xf32>
 }
+
+// -----
+
+// CHECK-LABEL: func.func @products
+func.func @products(%x: tensor<2x4x8xf32>, %w: tensor<8x16xf32>, %i: tensor<1x8x9x9xf16>, %k: tensor<16x4x3x3xf16>) {
+  // CHECK: graph.matmul %{{.*}}, %{{.*}} : (tensor<2x4x8xf32>, tensor<8x16xf32>) -> tensor<2x4x16xf32>
+  %0 = graph.matmul %x, %w : (tensor<2x4x8xf32>, tensor<8x16xf32>) -> tensor<2x4x16xf32>
+  // CHECK: graph.conv %{{.*}}, %{{.*}} {dilations = array<i64: 1, 2>, groups = 2 : i64, strides = array<i64: 2, 1>, to = f32} : (tensor<1x8x9x9xf16>, tensor<16x4x3x3xf16>) -> tensor<1x16x4x5xf32>
+  %1 = graph.conv %i, %k {strides = array<i64: 2, 1>, dilations = array<i64: 1, 2>, groups = 2, to = f32} : (tensor<1x8x9x9xf16>, tensor<16x4x3x3xf16>) -> tensor<1x16x4x5xf32>
+  return
+}
+
+// -----
+
+func.func @vector(%x: tensor<8xf32>, %w: tensor<8x16xf32>) {
+  // expected-error @below {{operands need rank 2 or more}}
+  %0 = graph.matmul %x, %w : (tensor<8xf32>, tensor<8x16xf32>) -> tensor<16xf32>
+  return
+}
+
+// -----
+
+func.func @summed(%x: tensor<4x8xf32>, %w: tensor<9x16xf32>) {
+  // expected-error @below {{sums over 8 on the left and 9 on the right}}
+  %0 = graph.matmul %x, %w : (tensor<4x8xf32>, tensor<9x16xf32>) -> tensor<4x16xf32>
+  return
+}
+
+// -----
+
+func.func @batches(%x: tensor<2x4x8xf32>, %w: tensor<3x8x16xf32>) {
+  // expected-error @below {{leading dims do not broadcast}}
+  %0 = graph.matmul %x, %w : (tensor<2x4x8xf32>, tensor<3x8x16xf32>) -> tensor<2x4x16xf32>
+  return
+}
+
+// -----
+
+func.func @ranks(%x: tensor<1x8x4x4xf32>, %w: tensor<16x8x1xf32>) {
+  // expected-error @below {{operand and weights need the same rank, 3 or more}}
+  %0 = graph.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, groups = 1} : (tensor<1x8x4x4xf32>, tensor<16x8x1xf32>) -> tensor<1x16x4x4xf32>
+  return
+}
+
+// -----
+
+func.func @entries(%x: tensor<1x8x4x4xf32>, %w: tensor<16x8x1x1xf32>) {
+  // expected-error @below {{strides and dilations need 2 entries}}
+  %0 = graph.conv %x, %w {strides = array<i64: 1>, dilations = array<i64: 1, 1>, groups = 1} : (tensor<1x8x4x4xf32>, tensor<16x8x1x1xf32>) -> tensor<1x16x4x4xf32>
+  return
+}
+
+// -----
+
+func.func @positive(%x: tensor<1x8x4x4xf32>, %w: tensor<16x8x1x1xf32>) {
+  // expected-error @below {{strides and dilations must be positive}}
+  %0 = graph.conv %x, %w {strides = array<i64: 1, 0>, dilations = array<i64: 1, 1>, groups = 1} : (tensor<1x8x4x4xf32>, tensor<16x8x1x1xf32>) -> tensor<1x16x4x4xf32>
+  return
+}
+
+// -----
+
+func.func @groups(%x: tensor<1x9x4x4xf32>, %w: tensor<16x3x1x1xf32>) {
+  // expected-error @below {{3 groups do not divide 16 output channels}}
+  %0 = graph.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, groups = 3} : (tensor<1x9x4x4xf32>, tensor<16x3x1x1xf32>) -> tensor<1x16x4x4xf32>
+  return
+}
+
+// -----
+
+func.func @channels(%x: tensor<1x9x4x4xf32>, %w: tensor<16x8x1x1xf32>) {
+  // expected-error @below {{has 9 input channels, its weights want 8}}
+  %0 = graph.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, groups = 1} : (tensor<1x9x4x4xf32>, tensor<16x8x1x1xf32>) -> tensor<1x16x4x4xf32>
+  return
+}
+
+// -----
+
+func.func @kernel(%x: tensor<1x8x4x4xf32>, %w: tensor<16x8x3x3xf32>) {
+  // expected-error @below {{kernel reaches over 5 elements, the operand has 4}}
+  %0 = graph.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 2, 2>, groups = 1} : (tensor<1x8x4x4xf32>, tensor<16x8x3x3xf32>) -> tensor<1x16x4x4xf32>
+  return
+}

@@ -93,3 +93,44 @@ func.func @channels(%x: tensor<2x6x5xf32>, %c: tensor<5xf32>) {
   %0 = graph.batch_norm %x, %c, %c, %c, %c : (tensor<2x6x5xf32>, tensor<5xf32>, tensor<5xf32>, tensor<5xf32>, tensor<5xf32>) -> tensor<2x6x5xf32>
   return
 }
+
+// -----
+
+// CHECK-LABEL: func.func @log_softmax
+func.func @log_softmax(%x: tensor<2x4xf16>) {
+  // CHECK: graph.log_softmax %{{.*}} {axis = 1 : i64} : (tensor<2x4xf16>) -> tensor<2x4xf16>
+  %0 = graph.log_softmax %x {axis = 1 : i64} : (tensor<2x4xf16>) -> tensor<2x4xf16>
+  return
+}
+
+// -----
+
+func.func @channels_of_nothing(%x: tensor<f32>, %c: tensor<5xf32>) {
+  // expected-error @below {{needs an operand of rank 1 or more}}
+  %0 = graph.batch_norm %x, %c, %c, %c, %c : (tensor<f32>, tensor<5xf32>, tensor<5xf32>, tensor<5xf32>, tensor<5xf32>) -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @group_rank(%x: tensor<6xf32>, %c: tensor<6xf32>) {
+  // expected-error @below {{needs an operand of rank 2 or more}}
+  %0 = graph.group_norm %x, %c, %c {groups = 2 : i64} : (tensor<6xf32>, tensor<6xf32>, tensor<6xf32>) -> tensor<6xf32>
+  return
+}
+
+// -----
+
+func.func @lrn_size(%x: tensor<1x8x5x5xf32>) {
+  // expected-error @below {{needs a size above 0 and channels}}
+  %0 = graph.lrn %x {size = 0 : i64} : (tensor<1x8x5x5xf32>) -> tensor<1x8x5x5xf32>
+  return
+}
+
+// -----
+
+func.func @normalized_integers(%x: tensor<2x4xi32>) {
+  // expected-error @below {{takes floats, not 'i32'}}
+  %0 = graph.softmax %x {axis = 1 : i64} : (tensor<2x4xi32>) -> tensor<2x4xi32>
+  return
+}

@@ -95,3 +95,77 @@ func.func @integers() {
   %0 = graph.random_normal {elementType = i32, hasSeed = true, seed = 3 : i64, mean = 0.0 : f32, scale = 1.0 : f32, shape = [2]} : () -> tensor<2xi32>
   return
 }
+
+// -----
+
+// The generator that NumPy's seeds name.
+// CHECK-LABEL: func.func @mersenne
+func.func @mersenne() {
+  // CHECK: graph.mersenne  {seed = 7 : i64, shape = [3]} : () -> tensor<3xf64>
+  %0 = graph.mersenne {shape = [3], seed = 7} : () -> tensor<3xf64>
+  return
+}
+
+// -----
+
+func.func @k(%x: tensor<3xf32>) {
+  // expected-error @below {{needs one k, and an axis within rank 1}}
+  %0:2 = graph.top_k %x {axis = 0, k = [1, 2]} : (tensor<3xf32>) -> (tensor<1xf32>, tensor<1xi64>)
+  return
+}
+
+// -----
+
+func.func @matrices(%x: tensor<3x3xi32>) {
+  // expected-error @below {{needs matrices of floats}}
+  %0 = graph.det %x : (tensor<3x3xi32>) -> tensor<i32>
+  return
+}
+
+// -----
+
+func.func @zeros(%x: tensor<2x3xf8E4M3FN>) {
+  // expected-error @below {{can't tell zeros of type 'f8E4M3FN'}}
+  %0 = graph.non_zero %x {count = "n0", graph.dims = [[2, "n0"]]} : (tensor<2x3xf8E4M3FN>) -> tensor<2x?xi64>
+  return
+}
+
+// -----
+
+func.func @less_than_a_byte(%x: tensor<3xi4>, %c: tensor<3xi1>) {
+  // expected-error @below {{can't take elements of less than a byte: 'i4'}}
+  %0 = graph.compress %x, %c {count = "n0", graph.dims = [["n0"]]} : (tensor<3xi4>, tensor<3xi1>) -> tensor<?xi4>
+  return
+}
+
+// -----
+
+func.func @compared(%x: tensor<3xf8E4M3FN>) {
+  // expected-error @below {{can't compare elements of type 'f8E4M3FN'}}
+  %0 = graph.unique %x {count = "n0", graph.dims = [["n0"]], resultSegmentSizes = array<i32: 1, 0, 0, 0>} : (tensor<3xf8E4M3FN>) -> tensor<?xf8E4M3FN>
+  return
+}
+
+// -----
+
+func.func @limits(%b: tensor<1x6x4xf32>, %s: tensor<1x2x6xf32>, %limit: tensor<2xi64>) {
+  // expected-error @below {{limits must be single numbers, one i64 and two f32}}
+  %0 = graph.non_max_suppression %b, %s, %limit {count = "n0", graph.dims = [["n0", 3]], operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>} : (tensor<1x6x4xf32>, tensor<1x2x6xf32>, tensor<2xi64>) -> tensor<?x3xi64>
+  return
+}
+
+// -----
+
+func.func @probabilities(%x: tensor<2xi32>) {
+  // expected-error @below {{needs probabilities of a float type, and a result of numbers of a byte or more}}
+  %0 = graph.bernoulli %x {elementType = i1, hasSeed = false, seed = 0 : i64} : (tensor<2xi32>) -> tensor<2xi1>
+  return
+}
+
+// -----
+
+func.func @samples(%x: tensor<2xf32>) {
+  // expected-error @below {{needs [batch, classes] of floats, a number of samples, and i32 or i64 as result}}
+  %0 = graph.multinomial %x {elementType = i32, hasSeed = false, seed = 0 : i64, samples = 5 : i64} : (tensor<2xf32>) -> tensor<2x5xi32>
+  return
+}

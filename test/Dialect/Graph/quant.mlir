@@ -84,3 +84,52 @@ func.func @blocks(%codes: tensor<4x6xui32>, %scale: tensor<3x6xf32>) {
   %0 = graph.decode %codes, %scale {bits = 4, block = 16} : (tensor<4x6xui32>, tensor<3x6xf32>) -> tensor<32x6xf32>
   return
 }
+
+// -----
+
+// CHECK-LABEL: func.func @center
+func.func @center(%x: tensor<2x3xui8>, %zero: tensor<ui8>) {
+  // CHECK: graph.center %{{.*}}, %{{.*}} : (tensor<2x3xui8>, tensor<ui8>) -> tensor<2x3xi32>
+  %0 = graph.center %x, %zero : (tensor<2x3xui8>, tensor<ui8>) -> tensor<2x3xi32>
+  return
+}
+
+// -----
+
+func.func @integers(%x: tensor<2xi64>, %scale: tensor<f32>) {
+  // expected-error @below {{has numbers that are floats or i32, not 'i64'}}
+  %0 = graph.quantize %x, %scale {to = ui8} : (tensor<2xi64>, tensor<f32>) -> tensor<2xui8>
+  return
+}
+
+// -----
+
+func.func @wide_integers(%x: tensor<2xi64>, %scale: tensor<f32>) {
+  // expected-error @below {{dequantizes integers of 32 bits or less, not 'i64'}}
+  %0 = graph.dequantize %x, %scale {to = f32} : (tensor<2xi64>, tensor<f32>) -> tensor<2xf32>
+  return
+}
+
+// -----
+
+func.func @no_floats(%x: tensor<2xi8>, %scale: tensor<f32>) {
+  // expected-error @below {{gives floats, not 'i32'}}
+  %0 = graph.dequantize %x, %scale {to = i32} : (tensor<2xi8>, tensor<f32>) -> tensor<2xi32>
+  return
+}
+
+// -----
+
+func.func @centered_floats(%x: tensor<2xf32>) {
+  // expected-error @below {{takes integers of 16 bits or less, not 'f32'}}
+  %0 = graph.center %x : (tensor<2xf32>) -> tensor<2xi32>
+  return
+}
+
+// -----
+
+func.func @centered_zero(%x: tensor<2xui8>, %zero: tensor<i8>) {
+  // expected-error @below {{zero point is 'i8', not 'ui8'}}
+  %0 = graph.center %x, %zero : (tensor<2xui8>, tensor<i8>) -> tensor<2xi32>
+  return
+}

@@ -51,3 +51,84 @@ func.func @weighed(%x: tensor<2x!handle.string>) {
 func.func @rank(%x: tensor<!handle.sequence<f32, -5>>) {
   return
 }
+
+// -----
+
+// CHECK-LABEL: func.func @more
+func.func @more(%x: tensor<2x!handle.string>, %bytes: tensor<5xui8>, %stop: tensor<3x!handle.string>) {
+  // CHECK: graph.text_concat %{{.*}}, %{{.*}} : (tensor<2x!handle.string>, tensor<2x!handle.string>) -> tensor<2x!handle.string>
+  %0 = graph.text_concat %x, %x : (tensor<2x!handle.string>, tensor<2x!handle.string>) -> tensor<2x!handle.string>
+  // CHECK: graph.text_match %{{.*}}, %{{.*}} : (tensor<2x!handle.string>, tensor<5xui8>) -> tensor<2xi1>
+  %1 = graph.text_match %x, %bytes : (tensor<2x!handle.string>, tensor<5xui8>) -> tensor<2xi1>
+  // CHECK: graph.text_fields %{{.*}}, %{{.*}} {mostSplits = 2 : i64} : (tensor<2x!handle.string>, tensor<5xui8>) -> tensor<2xi64>
+  %2 = graph.text_fields %x, %bytes {mostSplits = 2} : (tensor<2x!handle.string>, tensor<5xui8>) -> tensor<2xi64>
+  // CHECK: graph.text_split %{{.*}}, %{{.*}} {mostSplits = 2 : i64, width = [3]} : (tensor<2x!handle.string>, tensor<5xui8>) -> tensor<2x3x!handle.string>
+  %3 = graph.text_split %x, %bytes {mostSplits = 2, width = [3]} : (tensor<2x!handle.string>, tensor<5xui8>) -> tensor<2x3x!handle.string>
+  // CHECK: graph.text_normalize %{{.*}}, %{{.*}} {caseSensitive = true, change = 1 : i64, count = "n0", graph.dims = {{\[\[}}"n0"{{\]\]}}} : (tensor<2x!handle.string>, tensor<3x!handle.string>) -> tensor<?x!handle.string>
+  %4 = graph.text_normalize %x, %stop {change = 1, caseSensitive = true, count = "n0", graph.dims = [["n0"]]} : (tensor<2x!handle.string>, tensor<3x!handle.string>) -> tensor<?x!handle.string>
+  return
+}
+
+// -----
+
+func.func @starts(%bytes: tensor<5xui8>, %starts: tensor<2xi32>) {
+  // expected-error @below {{needs bytes, and where strings begin in them as i64}}
+  %0 = graph.text %bytes, %starts : (tensor<5xui8>, tensor<2xi32>) -> tensor<2x!handle.string>
+  return
+}
+
+// -----
+
+func.func @pattern(%x: tensor<2x!handle.string>, %bytes: tensor<5xi8>) {
+  // expected-error @below {{takes strings, and a pattern as bytes}}
+  %0 = graph.text_match %x, %bytes : (tensor<2x!handle.string>, tensor<5xi8>) -> tensor<2xi1>
+  return
+}
+
+// -----
+
+func.func @fields(%x: tensor<2xf32>, %bytes: tensor<5xui8>) {
+  // expected-error @below {{takes strings, and a delimiter as bytes}}
+  %0 = graph.text_fields %x, %bytes {mostSplits = 2} : (tensor<2xf32>, tensor<5xui8>) -> tensor<2xi64>
+  return
+}
+
+// -----
+
+func.func @width(%x: tensor<2x!handle.string>, %bytes: tensor<5xui8>) {
+  // expected-error @below {{takes strings, a delimiter as bytes and one width}}
+  %0 = graph.text_split %x, %bytes {mostSplits = 2, width = [3, 4]} : (tensor<2x!handle.string>, tensor<5xui8>) -> tensor<2x3x!handle.string>
+  return
+}
+
+// -----
+
+func.func @lists(%x: tensor<2x2x!handle.string>, %stop: tensor<3x!handle.string>) {
+  // expected-error @below {{takes two lists of strings}}
+  %0 = graph.text_normalize %x, %stop {change = 1, caseSensitive = true, count = "n0", graph.dims = [["n0"]]} : (tensor<2x2x!handle.string>, tensor<3x!handle.string>) -> tensor<?x!handle.string>
+  return
+}
+
+// -----
+
+func.func @case(%x: tensor<2x!handle.string>, %stop: tensor<3x!handle.string>) {
+  // expected-error @below {{changes no case (0), makes lower (1) or upper (2) case}}
+  %0 = graph.text_normalize %x, %stop {change = 3, caseSensitive = true, count = "n0", graph.dims = [["n0"]]} : (tensor<2x!handle.string>, tensor<3x!handle.string>) -> tensor<?x!handle.string>
+  return
+}
+
+// -----
+
+func.func @keys(%x: tensor<2xi64>, %keys: tensor<2xi32>) {
+  // expected-error @below {{needs a list of keys of its elements' type}}
+  %0 = graph.lookup %x, %keys {text = false} : (tensor<2xi64>, tensor<2xi32>) -> tensor<2xi64>
+  return
+}
+
+// -----
+
+func.func @key_text(%x: tensor<2xf32>, %keys: tensor<2xf32>) {
+  // expected-error @below {{can't compare elements of type 'f32'}}
+  %0 = graph.lookup %x, %keys {text = true} : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi64>
+  return
+}

@@ -1,0 +1,92 @@
+// RUN: hewn-opt %s --split-input-file --verify-diagnostics | hewn-opt --split-input-file | FileCheck %s
+// Kernels, their launches, copies between a machine's two memories, and tensors that are made of pieces.
+
+// CHECK: plan.kernel @negated(%arg0: tensor<?x6xf32> {graph.dims = ["s0", 6]}) -> tensor<?x6xf32> attributes {symbols = ["s0"], why = "elementwise"} {
+// CHECK: graph.yield
+plan.kernel @negated(%x: tensor<?x6xf32> {graph.dims = ["s0", 6]}) -> tensor<?x6xf32> attributes {symbols = ["s0"], why = "elementwise"} {
+  %0 = graph.neg %x {graph.dims = [["s0", 6]]} : (tensor<?x6xf32>) -> tensor<?x6xf32>
+  graph.yield %0 : tensor<?x6xf32>
+}
+
+// CHECK: plan.kernel @product({{.*}}) -> tensor<4x4xf32> attributes {schedule = #plan.schedule<m = 32, n = 32, parts = 2>, symbols = []} {
+plan.kernel @product(%x: tensor<4x6xf32>, %w: tensor<6x4xf32>) -> tensor<4x4xf32> attributes {schedule = #plan.schedule<m = 32, n = 32, parts = 2>, symbols = []} {
+  %0 = graph.matmul %x, %w : (tensor<4x6xf32>, tensor<6x4xf32>) -> tensor<4x4xf32>
+  graph.yield %0 : tensor<4x4xf32>
+}
+
+func.func @main(%x: tensor<?x6xf32> {graph.dims = ["n", 6]}, %y: tensor<4x6xf32>) -> (tensor<?x6xf32>, tensor<8x6xf32>) {
+  // CHECK: plan.copy %{{.*}} to "device" {graph.dims = {{\[\[}}"n", 6{{\]\]}}} : tensor<?x6xf32>
+  %0 = plan.copy %x to "device" {graph.dims = [["n", 6]]} : tensor<?x6xf32>
+  // CHECK: plan.launch @negated(%{{.*}}) symbols ["n"] {graph.dims = {{\[\[}}"n", 6{{\]\]}}} : (tensor<?x6xf32>) -> tensor<?x6xf32>
+  %1 = plan.launch @negated(%0) symbols ["n"] {graph.dims = [["n", 6]]} : (tensor<?x6xf32>) -> tensor<?x6xf32>
+  %2 = plan.launch @negated(%y) symbols [4] : (tensor<4x6xf32>) -> tensor<4x6xf32>
+  %3 = plan.launch @negated(%y) symbols [4] : (tensor<4x6xf32>) -> tensor<4x6xf32>
+  // CHECK: plan.assemble %{{.*}}, %{{.*}} along 0 : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<8x6xf32>
+  %4 = plan.assemble %2, %3 along 0 : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<8x6xf32>
+  return %1, %4 : tensor<?x6xf32>, tensor<8x6xf32>
+}
+
+// -----
+
+func.func @memory(%x: tensor<4xf32>) {
+  // expected-error @below {{goes to "host" or "device", not to "disk"}}
+  %0 = plan.copy %x to "disk" : tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @no_pieces() {
+  // expected-error @below {{needs pieces, and a dim of theirs}}
+  %0 = plan.assemble along 0 : () -> tensor<8x6xf32>
+  return
+}
+
+// -----
+
+func.func @unlike_pieces(%x: tensor<4x6xf32>) {
+  %0 = plan.launch @k(%x) symbols [] : (tensor<4x6xf32>) -> tensor<4x6xf16>
+  // expected-error @below {{has pieces that don't fit, or of unknown length along the dim}}
+  %1 = plan.assemble %0 along 0 : (tensor<4x6xf16>) -> tensor<4x6xf32>
+  return
+}
+
+// -----
+
+func.func @nobody_makes(%x: tensor<4x6xf32>) {
+  // expected-error @below {{has pieces that no launch beside it makes}}
+  %0 = plan.assemble %x along 0 : (tensor<4x6xf32>) -> tensor<4x6xf32>
+  return
+}
+
+// -----
+
+func.func @shared(%x: tensor<4x6xf32>) {
+  %0 = plan.launch @k(%x) symbols [] : (tensor<4x6xf32>) -> tensor<4x6xf32>
+  // expected-error @below {{has a piece that is another's, too}}
+  %1 = plan.assemble %0, %0 along 0 : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<8x6xf32>
+  return
+}
+
+// -----
+
+func.func @apart(%x: tensor<4x6xf32>) {
+  %0 = plan.launch @k(%x) symbols [] : (tensor<4x6xf32>) -> tensor<4x3xf32>
+  // expected-error @below {{has a piece that does not lie in memory as its result does: 'tensor<4x3xf32>'}}
+  %1 = plan.assemble %0 along 1 : (tensor<4x3xf32>) -> tensor<4x6xf32>
+  return
+}
+
+// -----
+
+func.func @shorter(%x: tensor<4x6xf32>) {
+  %0 = plan.launch @k(%x) symbols [] : (tensor<4x6xf32>) -> tensor<4x6xf32>
+  // expected-error @below {{is not as long as its pieces}}
+  %1 = plan.assemble %0 along 0 : (tensor<4x6xf32>) -> tensor<8x6xf32>
+  return
+}
+
+// -----
+
+// expected-error @below {{argument must not be negative, and bytes at least 1}}
+#box = #plan.box<argument = -1, bytes = 4, extents = [8, 8], strides = [32], sizes = [8, 8]>
