@@ -47,7 +47,7 @@ func.func @unlike(%x: tensor<4xf32>, %y: tensor<3xf32>) {
 // -----
 
 func.func @counted(%x: tensor<4xf32>) {
-  // expected-error @below {{its sizes and results don't fit its definition}}
+  // expected-error @below {{is not well-formed: its sizes and results don't fit its definition}}
   %0 = graph.custom %x {function = "f", values = [], numTensors = 0 : i64, operandSegmentSizes = array<i32: 1>, inputDims = [["n"]],
     text = array<i1: false, false>, sizeNames = ["k"], outputDims = [["2*k"]], outputTypes = [f32], sizes = ["n0"], bounds = ["n"], counts,
     graph.dims = [["2*n0"]]} : (tensor<4xf32>) -> tensor<?xf32>
@@ -57,7 +57,7 @@ func.func @counted(%x: tensor<4xf32>) {
 // -----
 
 func.func @segments(%x: tensor<4xf32>) {
-  // expected-error @below {{its attributes don't fit its operands and results}}
+  // expected-error @below {{is not well-formed: its attributes don't fit its operands and results}}
   %0 = graph.custom %x {function = "f", values = [], numTensors = 1 : i64, operandSegmentSizes = array<i32: 1>, inputDims = [["n"]],
     text = array<i1: false, false>, sizeNames = [], outputDims = [[4]], outputTypes = [f32], sizes = [], bounds = []} : (tensor<4xf32>) -> tensor<4xf32>
   return
@@ -66,8 +66,40 @@ func.func @segments(%x: tensor<4xf32>) {
 // -----
 
 func.func @own(%x: tensor<4xf32>) {
-  // expected-error @below {{its attributes don't fit its operands and results}}
+  // expected-error @below {{is not well-formed: its attributes don't fit its operands and results}}
   %0 = graph.custom %x {function = "main", values = [], numTensors = 0 : i64, operandSegmentSizes = array<i32: 1>, inputDims = [["n"]],
     text = array<i1: false, false>, sizeNames = [], outputDims = [[4]], outputTypes = [f32], sizes = [], bounds = []} : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @unknown_name(%x: tensor<4xf32>) {
+  // expected-error @below {{has a dim by the name 'n', which is none of its inputs' and attributes'}}
+  %0 = graph.custom %x {function = "f", values = [], numTensors = 0 : i64, operandSegmentSizes = array<i32: 1>, inputDims = [["n + m"]], text = array<i1: false, false>, sizeNames = [], outputDims = [[4]], outputTypes = [f32], sizes = [], bounds = []} : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @unreadable(%x: tensor<4xf32>) {
+  // expected-error @below {{input 0 has dims [4], and its definition says nothing that can be read}}
+  %0 = graph.custom %x {function = "f", values = [], numTensors = 0 : i64, operandSegmentSizes = array<i32: 1>, inputDims = [[1.0]], text = array<i1: false, false>, sizeNames = [], outputDims = [[4]], outputTypes = [f32], sizes = [], bounds = []} : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @absent_name(%x: tensor<4xf32>) {
+  // expected-error @below {{output 0 has a dim 'q' that is not known: what it is named after is absent}}
+  %0 = graph.custom %x {function = "f", values = [], numTensors = 0 : i64, operandSegmentSizes = array<i32: 1>, inputDims = [["n"]], text = array<i1: false, false>, sizeNames = [], outputDims = [["q"]], outputTypes = [f32], sizes = [], bounds = []} : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @larger_than_memory(%x: tensor<4xf32>) {
+  // expected-error @below {{has a result 0 that may be larger than any memory}}
+  %0 = graph.custom %x {function = "f", values = [], numTensors = 0 : i64, operandSegmentSizes = array<i32: 1>, inputDims = [["n"]], text = array<i1: false, false>, sizeNames = ["k"], outputDims = [["k"]], outputTypes = [f32], sizes = ["n0"], bounds = [9223372036854775807], counts, graph.dims = [["n0"]]} : (tensor<4xf32>) -> tensor<?xf32>
   return
 }

@@ -68,3 +68,59 @@ func.func @misfit(%x: tensor<1x2x3xf32>, %w: tensor<1x5x3xf32>, %r: tensor<1x4x4
       betas = array<f64: 0.0>} : (tensor<1x2x3xf32>, tensor<1x5x3xf32>, tensor<1x4x4xf32>) -> (tensor<1x1x2x4xf32>, tensor<1x2x4xf32>)
   return
 }
+
+// -----
+
+func.func @rank(%x: tensor<2x3xf32>, %w: tensor<1x4x3xf32>, %r: tensor<1x4x4xf32>) {
+  // expected-error @below {{input and weights need rank 3, and layout is 0 or 1}}
+  %0:2 = graph.rnn %x, %w, %r {operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0>, activations = ["tanh"], alphas = array<f64: 0.0>, betas = array<f64: 0.0>} : (tensor<2x3xf32>, tensor<1x4x3xf32>, tensor<1x4x4xf32>) -> (tensor<1x1x2x4xf32>, tensor<1x2x4xf32>)
+  return
+}
+
+// -----
+
+func.func @direction(%x: tensor<1x2x3xf32>, %w: tensor<1x4x3xf32>, %r: tensor<1x4x4xf32>) {
+  // expected-error @below {{direction 'sideways'}}
+  %0:2 = graph.rnn %x, %w, %r {operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0>, direction = "sideways", activations = ["tanh"], alphas = array<f64: 0.0>, betas = array<f64: 0.0>} : (tensor<1x2x3xf32>, tensor<1x4x3xf32>, tensor<1x4x4xf32>) -> (tensor<1x1x2x4xf32>, tensor<1x2x4xf32>)
+  return
+}
+
+// -----
+
+func.func @bias(%x: tensor<1x2x3xf32>, %w: tensor<1x4x3xf32>, %r: tensor<1x4x4xf32>, %b: tensor<1x4xf32>) {
+  // expected-error @below {{bias, sequence lengths or initial state do not fit input and weights}}
+  %0:2 = graph.rnn %x, %w, %r, %b {operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0>, activations = ["tanh"], alphas = array<f64: 0.0>, betas = array<f64: 0.0>} : (tensor<1x2x3xf32>, tensor<1x4x3xf32>, tensor<1x4x4xf32>, tensor<1x4xf32>) -> (tensor<1x1x2x4xf32>, tensor<1x2x4xf32>)
+  return
+}
+
+// -----
+
+func.func @activations(%x: tensor<1x2x3xf32>, %w: tensor<1x4x3xf32>, %r: tensor<1x4x4xf32>) {
+  // expected-error @below {{needs 1 activations}}
+  %0:2 = graph.rnn %x, %w, %r {operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0>, activations = [], alphas = array<f64>, betas = array<f64>} : (tensor<1x2x3xf32>, tensor<1x4x3xf32>, tensor<1x4x4xf32>) -> (tensor<1x1x2x4xf32>, tensor<1x2x4xf32>)
+  return
+}
+
+// -----
+
+func.func @weights_without_scale(%x: tensor<1x2x3xf32>, %w: tensor<1x16x3xui8>, %r: tensor<1x16x4xui8>) {
+  // expected-error @below {{needs weights of the input's type, or of integers with a scale of the input's type and zero points of their own}}
+  %0:3 = graph.lstm %x, %w, %r {operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0>, activations = ["sigmoid", "tanh", "tanh"], alphas = array<f64: 0.0, 0.0, 0.0>, betas = array<f64: 0.0, 0.0, 0.0>} : (tensor<1x2x3xf32>, tensor<1x16x3xui8>, tensor<1x16x4xui8>) -> (tensor<1x1x2x4xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>)
+  return
+}
+
+// -----
+
+func.func @scales(%x: tensor<1x2x3xf32>, %w: tensor<1x16x3xui8>, %r: tensor<1x16x4xui8>, %s: tensor<2xf32>) {
+  // expected-error @below {{has scales or zero points that are not one a direction, or one a direction and gate}}
+  %0:3 = graph.lstm %x, %w, %r, %s, %s {operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 1, 0, 1, 0>, activations = ["sigmoid", "tanh", "tanh"], alphas = array<f64: 0.0, 0.0, 0.0>, betas = array<f64: 0.0, 0.0, 0.0>} : (tensor<1x2x3xf32>, tensor<1x16x3xui8>, tensor<1x16x4xui8>, tensor<2xf32>, tensor<2xf32>) -> (tensor<1x1x2x4xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>)
+  return
+}
+
+// -----
+
+func.func @peepholes(%x: tensor<1x2x3xf32>, %w: tensor<1x16x3xf32>, %r: tensor<1x16x4xf32>, %p: tensor<1x4xf32>) {
+  // expected-error @below {{initial cell state or peepholes do not fit input and weights}}
+  %0:3 = graph.lstm %x, %w, %r, %p {operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0>, activations = ["sigmoid", "tanh", "tanh"], alphas = array<f64: 0.0, 0.0, 0.0>, betas = array<f64: 0.0, 0.0, 0.0>} : (tensor<1x2x3xf32>, tensor<1x16x3xf32>, tensor<1x16x4xf32>, tensor<1x4xf32>) -> (tensor<1x1x2x4xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>)
+  return
+}

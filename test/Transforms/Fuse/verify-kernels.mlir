@@ -144,3 +144,58 @@ plan.kernel @unlike(%x: tensor<2xf32>) -> tensor<2xf32> attributes {symbols = []
   %0 = graph.add %x, %c : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
   graph.yield %0 : tensor<2xf32>
 }
+
+// -----
+
+// expected-error@+1 {{does not end with a graph.yield of its results}}
+plan.kernel @no_yield(%x: tensor<4xf32>) -> tensor<4xf16> attributes {symbols = []} {
+  graph.yield %x : tensor<4xf32>
+}
+
+// -----
+
+// expected-error@+1 {{has 4 : i64 among its symbols, which is no name}}
+plan.kernel @no_name(%x: tensor<4xf32>) -> tensor<4xf32> attributes {symbols = [4]} {
+  graph.yield %x : tensor<4xf32>
+}
+
+// -----
+
+// expected-error@+1 {{has a dim in the symbol 'n', which is none of the kernel's}}
+plan.kernel @foreign(%x: tensor<?xf32> {graph.dims = ["n"]}) -> tensor<?xf32> attributes {symbols = ["m"]} {
+  %0 = graph.neg %x {graph.dims = [["n"]]} : (tensor<?xf32>) -> tensor<?xf32>
+  graph.yield %0 : tensor<?xf32>
+}
+
+// -----
+
+// expected-error@+1 {{takes or gives what is no tensor}}
+plan.kernel @no_tensor(%x: f32) -> tensor<4xf32> attributes {symbols = []} {
+  %0 = graph.scratch {shape = [4], of = f32} : () -> tensor<4xf32>
+  graph.yield %0 : tensor<4xf32>
+}
+
+// -----
+
+plan.kernel @neg(%x: tensor<4xf32>) -> tensor<4xf32> attributes {symbols = []} {
+  %0 = graph.neg %x : (tensor<4xf32>) -> tensor<4xf32>
+  graph.yield %0 : tensor<4xf32>
+}
+func.func @main(%x: tensor<5xf32>) -> tensor<4xf32> {
+  // expected-error@+1 {{does not give 'neg' what it takes}}
+  %0 = plan.launch @neg(%x) symbols [] : (tensor<5xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+plan.kernel @two(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) attributes {symbols = []} {
+  %0 = graph.neg %x : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = graph.abs %x : (tensor<4xf32>) -> tensor<4xf32>
+  graph.yield %0, %1 : tensor<4xf32>, tensor<4xf32>
+}
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error@+1 {{may overwrite inputs, and has several results}}
+  %0:2 = plan.launch @two(%x) symbols [] {plan.may_overwrite = array<i64: 0>} : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+  return %0#0 : tensor<4xf32>
+}

@@ -60,3 +60,12 @@ plan.kernel @unlike(%x: tensor<2xf32>) -> tensor<2xf32> attributes {symbols = []
   %0 = graph.add %x, %c : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
   graph.yield %0 : tensor<2xf32>
 }
+
+// -----
+
+plan.kernel @blocked(%x: tensor<4x16xf32>) -> tensor<4x16xf32> attributes {symbols = []} {
+  // expected-error@+1 {{has a result in a blocked layout, which -O0 does not lower}}
+  %0 = graph.relayout %x : (tensor<4x16xf32>) -> tensor<4x16xf32, #graph.layout<[0, 1], blockDim = 1, block = 8>>
+  %1 = graph.relayout %0 : (tensor<4x16xf32, #graph.layout<[0, 1], blockDim = 1, block = 8>>) -> tensor<4x16xf32>
+  graph.yield %1 : tensor<4x16xf32>
+}

@@ -11,7 +11,7 @@ func.func @numbers(%x: tensor<3x4xf32>, %i: tensor<5x4xi64>) -> tensor<5x4xf32> 
 
 // An op of no kind, which has not been written in others, may read anything.
 func.func @composed(%x: tensor<3x4xf32>) -> tensor<3x4xf32> {
-  // expected-error @+1 {{says nothing of what it reads}}
+  // expected-error @+1 {{says nothing of what it reads: neither a kind nor a requirement}}
   %0 = graph.softmax %x {axis = 1 : i64} : (tensor<3x4xf32>) -> tensor<3x4xf32>
   return %0 : tensor<3x4xf32>
 }
