@@ -72,7 +72,7 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> attributes {plan.arena_bytes
 // -----
 
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> attributes {plan.arena_bytes = 64} {
-  // expected-error@+1 {{launches a kernel that is not there}}
+  // expected-error@+1 {{launches a kernel that is not there: nobody}}
   %0 = plan.launch @nobody(%x) symbols [] {plan.places = [#plan.place<"output", 0 : i64>]} : (tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
@@ -194,4 +194,12 @@ func.func @main(%x: !t) -> (!t, !t) {
   %1 = plan.assemble %0 along 0 : (!t) -> !t
   %2 = plan.launch @many(%0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0) symbols [] : (!t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t) -> !t
   return %1, %2 : !t, !t
+}
+
+// -----
+
+func.func @main(%x: tensor<4x6xf32>) -> tensor<6x4xf32> attributes {plan.arena_bytes = 0} {
+  // expected-error@+1 {{is a view whose result does not lie in memory as its operand does}}
+  %0 = graph.transpose %x {order = array<i64: 1, 0>} : (tensor<4x6xf32>) -> tensor<6x4xf32>
+  return %0 : tensor<6x4xf32>
 }
