@@ -18,3 +18,14 @@ module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters 
     graph.yield %0 : tensor<4x16xf32>
   }
 }
+
+// -----
+
+// Weights are transformed when compiling.
+module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
+  // expected-error@+1 {{would transform windows by Winograd's method when run, which is done to constants alone}}
+plan.kernel @windows(%w: tensor<16x8x3x3xf32>) -> tensor<16x8x3x3xf32, #graph.layout<[0, 2, 3, 1], blockDim = 0, block = 16 tile = 2, windows = [2, 3]>> attributes {symbols = []} {
+  %0 = graph.relayout %w : (tensor<16x8x3x3xf32>) -> tensor<16x8x3x3xf32, #graph.layout<[0, 2, 3, 1], blockDim = 0, block = 16 tile = 2, windows = [2, 3]>>
+  graph.yield %0 : tensor<16x8x3x3xf32, #graph.layout<[0, 2, 3, 1], blockDim = 0, block = 16 tile = 2, windows = [2, 3]>>
+}
+}

@@ -548,7 +548,8 @@ def test_code_that_is_not_there(code, tmp_path):
     text = "g (float[n] x) => (y) { y = t.Sum(x) }"
     with pytest.raises(hewn.CompileError, match=r"can't read .*/none.o, the code of custom ops: No such file"):
         build(str(tmp_path / "none.o"), text, SUM)
-    with pytest.raises(hewn.CompileError, match="the library lacks 't_sun': neither its code nor C's library has that"):
+    lacks = "the library lacks 't_sun': neither its code nor C's library has that; what custom ops call is named under"
+    with pytest.raises(hewn.CompileError, match=lacks + ' "link"'):
         build(code, text, {**SUM, "function": "t_sun"})
     source = tmp_path / "ops.c"
     source.write_text(

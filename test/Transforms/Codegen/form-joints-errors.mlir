@@ -1,0 +1,52 @@
+// Launches that are said to be one kernel by hand, and can't be.
+// RUN: hewn-opt %s --split-input-file --verify-diagnostics --hewn-form-joints
+
+func.func @a(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>) attributes {plan.blocks = 4 : i64, plan.threads = 256 : i64, plan.symbols = []} {
+  return
+}
+func.func @main(%x: tensor<10xf32>) -> tensor<10xf32> attributes {plan.arena_bytes = 128 : i64} {
+  %0 = plan.launch @a(%x) symbols [] {plan.joint = 0 : i64, plan.places = [#plan.place<"arena", 0 : i64>]} : (tensor<10xf32>) -> tensor<10xf32>
+  // expected-error@+1 {{can't be a part of a joint kernel}}
+  %1 = graph.non_zero %0 {plan.joint = 0 : i64, count = "u0", graph.dims = [[1, "u0"]], plan.places = [#plan.place<"arena", 0 : i64>]} : (tensor<10xf32>) -> tensor<1x?xi64>
+  %2 = plan.launch @a(%0) symbols [] {plan.joint = 0 : i64, plan.places = [#plan.place<"output", 0 : i64>]} : (tensor<10xf32>) -> tensor<10xf32>
+  return %2 : tensor<10xf32>
+}
+
+// -----
+
+func.func @a(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>) attributes {plan.blocks = 4 : i64, plan.threads = 256 : i64, plan.symbols = []} {
+  return
+}
+func.func @main(%x: tensor<10xf32>) -> tensor<10xf32> attributes {plan.arena_bytes = 128 : i64} {
+  // expected-error@+1 {{has a result at a place that a joint kernel does not have}}
+  %0 = plan.launch @a(%x) symbols [] {plan.joint = 0 : i64, plan.places = [#plan.place<"alias">]} : (tensor<10xf32>) -> tensor<10xf32>
+  %1 = plan.launch @a(%0) symbols [] {plan.joint = 0 : i64, plan.places = [#plan.place<"output", 0 : i64>]} : (tensor<10xf32>) -> tensor<10xf32>
+  return %1 : tensor<10xf32>
+}
+
+// -----
+
+func.func @some(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>, %k: index) attributes {plan.blocks = 4 : i64, plan.threads = 256 : i64, plan.symbols = ["k"]} {
+  return
+}
+func.func @main(%x: tensor<10xf32>) -> tensor<10xf32> attributes {plan.arena_bytes = 128 : i64} {
+  // expected-error@+1 {{has symbols that are no expressions}}
+  %0 = plan.launch @some(%x) symbols [1.0] {plan.joint = 0 : i64, plan.places = [#plan.place<"arena", 0 : i64>]} : (tensor<10xf32>) -> tensor<10xf32>
+  %1 = plan.launch @some(%0) symbols [4] {plan.joint = 0 : i64, plan.places = [#plan.place<"output", 0 : i64>]} : (tensor<10xf32>) -> tensor<10xf32>
+  return %1 : tensor<10xf32>
+}
+
+// -----
+
+func.func @step(%ctx: !llvm.ptr, %x: memref<?xf32>, %t: memref<?xf32>, %y: memref<?xf32>, %z: memref<?xf32>) attributes {plan.blocks = 4 : i64, plan.threads = 256 : i64, plan.symbols = []} {
+  return
+}
+func.func @main(%h0: tensor<10xf32>, %s: tensor<4x10xf32>) -> tensor<4x10xf32> attributes {plan.arena_bytes = 192 : i64} {
+  // expected-error@+1 {{has a state that a joint kernel does not have}}
+  %1:2 = graph.scan %h0, %s attributes {backward = array<i1: false, true>, plan.joint = 0 : i64, numStates = 1 : i64, plan.places = [#plan.place<"alias">, #plan.place<"output", 0 : i64>]} {
+  ^bb0(%h: tensor<10xf32>, %t: tensor<10xf32>):
+    %2:2 = plan.launch @step(%h, %t) symbols [] {plan.places = [#plan.place<"arena", 128 : i64>, #plan.place<"slice", 1 : i64>]} : (tensor<10xf32>, tensor<10xf32>) -> (tensor<10xf32>, tensor<10xf32>)
+    graph.yield %2#0, %2#1 : tensor<10xf32>, tensor<10xf32>
+  } : (tensor<10xf32>, tensor<4x10xf32>) -> (tensor<10xf32>, tensor<4x10xf32>)
+  return %1#1 : tensor<4x10xf32>
+}
