@@ -548,8 +548,11 @@ def test_code_that_is_not_there(code, tmp_path):
     text = "g (float[n] x) => (y) { y = t.Sum(x) }"
     with pytest.raises(hewn.CompileError, match=r"can't read .*/none.o, the code of custom ops: No such file"):
         build(str(tmp_path / "none.o"), text, SUM)
-    lacks = "the library lacks 't_sun': neither its code nor C's library has that; what custom ops call is named under"
-    with pytest.raises(hewn.CompileError, match=lacks + ' "link"'):
+    lacks = (
+        "the library lacks 't_sun': neither its code nor C's library has that; "
+        'what custom ops call is named under "link"'
+    )
+    with pytest.raises(hewn.CompileError, match=lacks):
         build(code, text, {**SUM, "function": "t_sun"})
     source = tmp_path / "ops.c"
     source.write_text(
@@ -587,7 +590,8 @@ def test_archives_and_shared_libraries(code, tmp_path):
 
 def test_functions_of_this_process_are_for_it_alone(tmp_path):
     ops = CustomOps({"ops": [{**COUNT, "function": lambda: np.zeros(1, F)}]})
-    with pytest.raises(hewn.CompileError, match="for an artifact that is for this process alone"):
+    alone = "custom ops by functions of this process are for an artifact that is for this process alone"
+    with pytest.raises(hewn.CompileError, match=alone):
         hewn._compile(model("g () => (y) { y = t.Count() }"), tmp_path / "a.so", custom=ops)
 
 

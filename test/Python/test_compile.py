@@ -62,6 +62,9 @@ def test_external_data_lies_beside_the_model(tmp_path):
     path, weight = with_external_data(tmp_path)
     assert (tmp_path / "model.data").exists()
     np.testing.assert_array_equal(hewn.compile(path).run({"x": weight})["y"], 2 * weight)
+    refused = "initializer 'w' lies in the file 'model.data', and a model without a folder has none"
+    with pytest.raises(hewn.CompileError, match=refused):
+        hewn.compile(path.read_bytes())
 
 
 def test_output_keeps_the_artifact(tmp_path):
