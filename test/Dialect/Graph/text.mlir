@@ -132,3 +132,30 @@ func.func @key_text(%x: tensor<2xf32>, %keys: tensor<2xf32>) {
   %0 = graph.lookup %x, %keys {text = true} : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi64>
   return
 }
+
+// -----
+
+// CHECK-LABEL: func.func @numbers_as_text
+// CHECK: graph.text_parse %{{.*}} {to = f32} : (tensor<2x!handle.string>) -> tensor<2xf32>
+// CHECK: graph.text_format %{{.*}} : (tensor<2xf32>) -> tensor<2x!handle.string>
+func.func @numbers_as_text(%x: tensor<2x!handle.string>) -> tensor<2x!handle.string> {
+  %0 = graph.text_parse %x {to = f32} : (tensor<2x!handle.string>) -> tensor<2xf32>
+  %1 = graph.text_format %0 : (tensor<2xf32>) -> tensor<2x!handle.string>
+  return %1 : tensor<2x!handle.string>
+}
+
+// -----
+
+func.func @parsed(%x: tensor<2x!handle.string>) {
+  // expected-error @below {{takes strings, and makes f32, f64, i64 or ui64 of them}}
+  %0 = graph.text_parse %x {to = i8} : (tensor<2x!handle.string>) -> tensor<2xi8>
+  return
+}
+
+// -----
+
+func.func @formatted(%x: tensor<2xf16>) {
+  // expected-error @below {{takes f32, f64, i64 or ui64}}
+  %0 = graph.text_format %x : (tensor<2xf16>) -> tensor<2x!handle.string>
+  return
+}

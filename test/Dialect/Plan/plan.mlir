@@ -90,3 +90,12 @@ func.func @shorter(%x: tensor<4x6xf32>) {
 
 // expected-error @below {{argument must not be negative, and bytes at least 1}}
 #box = #plan.box<argument = -1, bytes = 4, extents = [8, 8], strides = [32], sizes = [8, 8]>
+
+// -----
+
+func.func @turns(%x: tensor<4x6xf32>) {
+  %0 = plan.launch @k(%x) symbols [] : (tensor<4x6xf32>) -> tensor<4x6xf32>
+  // expected-error @below {{needs a positive step for each dim, and as many pieces as their product}}
+  %1 = plan.assemble %0 along 0 {plan.steps = array<i64: 2, 1>} : (tensor<4x6xf32>) -> tensor<8x6xf32>
+  return
+}
