@@ -44,6 +44,15 @@ func.func @no_pieces() {
 
 // -----
 
+func.func @no_turns(%x: tensor<4x6xf32>) {
+  %0 = plan.launch @k(%x) symbols [] : (tensor<4x6xf32>) -> tensor<4x6xf32>
+  // expected-error @below {{needs a positive step for each dim, and as many pieces as their product}}
+  %1 = plan.assemble %0 along 0 {plan.steps = array<i64: 2, 1>} : (tensor<4x6xf32>) -> tensor<8x6xf32>
+  return
+}
+
+// -----
+
 func.func @unlike_pieces(%x: tensor<4x6xf32>) {
   %0 = plan.launch @k(%x) symbols [] : (tensor<4x6xf32>) -> tensor<4x6xf16>
   // expected-error @below {{has pieces that don't fit, or of unknown length along the dim}}
