@@ -34,17 +34,6 @@ func.func @unlike(%a: tensor<3x4xf32>, %b: tensor<3x5xf32>) -> tensor<6x4xf32> {
 
 // -----
 
-func.func @shape(%a: tensor<3xf32>) -> tensor<3xf32> {
-  // expected-error @+1 {{shape needs integers or expressions}}
-  %0 = graph.interleave %a {shape = [1.5], steps = array<i64: 1>} : (tensor<3xf32>) -> tensor<3xf32>
-  return %0 : tensor<3xf32>
-}
-
-// -----
-
-func.func @types(%a: tensor<3xf32>, %b: tensor<3xf16>) -> tensor<6xf32> {
-  // expected-error @+1 {{operands differ in rank or type}}
-  %0 = graph.interleave %a, %b {shape = [6], steps = array<i64: 2>} : (tensor<3xf32>, tensor<3xf16>) -> tensor<6xf32>
 func.func @ranks(%a: tensor<3xf32>, %b: tensor<3x1xf32>) -> tensor<6xf32> {
   // expected-error @+1 {{operands differ in rank or type}}
   %0 = graph.interleave %a, %b {shape = [6], steps = array<i64: 2>} : (tensor<3xf32>, tensor<3x1xf32>) -> tensor<6xf32>
