@@ -169,7 +169,7 @@ ODD = [
     ("ReduceSum", ones(2, 3), [np.array([1, -1])], {}, "takes 1 elements along a dim that has 0"),
     ("Slice", ones(5), [np.array([0]), np.array([3]), np.array([0]), np.array([0])], {}, "takes 1 elements along a dim that has 0"),
     ("Expand", ones(4), [np.array([3])], {}, "a dim of 3 is neither 1 nor the 4"),
-    ("Expand", ones(1), [np.array([-1])], {}, "a dim of -1 is neither 1 nor the 1"),
+    ("Expand", ones(1), [np.array([-1])], {}, "a dim of -1 is neither 1 nor the 0"),
     ("Squeeze", ones(0, 2), [np.array([0])], {}, "equal, and are 0 and 1"),
     ("Split", ones(5), [np.array([1 << 63, (1 << 63) + 5], np.uint64).view(np.int64)], {"num_outputs": None}, "Split"),
 ]  # fmt: skip
