@@ -121,9 +121,9 @@ LogicalResult buildTfIdfVectorizer(OnnxNode &node) {
                {all, makeConstant(node.b, node.loc, DenseElementsAttr::get(type, ArrayRef<float>(weights)))});
   }
   // Column ngram_indexes[i] of the result is n-gram i; those that no n-gram has are zero.
-  int64_t last = *llvm::max_element(*columns);
-  if (*llvm::min_element(*columns) < 0 || last >= int64_t(1) << 24)
-    return node.refuse("has the ngram_index " + Twine(last));
+  int64_t first = *llvm::min_element(*columns), last = *llvm::max_element(*columns);
+  if (first < 0 || last >= int64_t(1) << 24)
+    return node.refuse("has the ngram_index " + Twine(first < 0 ? first : last));
   SmallVector<int64_t> from(last + 1, total);
   for (auto [i, column] : llvm::enumerate(*columns))
     from[column] = int64_t(i);

@@ -7,6 +7,8 @@
 #include "dialects/Graph/GraphOps.h"
 #include "dialects/Graph/List/List.h"
 
+#include "mlir/Support/DebugStringHelper.h"
+
 using namespace mlir;
 
 namespace hewn::graph {
@@ -99,8 +101,9 @@ bool isTrue(OnnxNode &node, Value value) {
 static std::optional<TensorShape> meet(OnnxNode &node, unsigned i, RegionOpBuilder &shell, Value a, Value b) {
   TensorShape left = shapeOf(a), right = shapeOf(b);
   if (left.elementType != right.elementType || left.dims.size() != right.dims.size()) {
-    (void)node.refuse("output " + Twine(i) + " has shape " + text(left.dims) + " in one branch and " +
-                      text(right.dims) + " in the other; which one is taken is not known when compiling");
+    auto told = [](const TensorShape &shape) { return debugString(shape.elementType) + " " + text(shape.dims); };
+    (void)node.refuse("output " + Twine(i) + " is " + told(left) + " in one branch and " + told(right) +
+                      " in the other; which one is taken is not known when compiling");
     return std::nullopt;
   }
   for (auto [l, r] : llvm::zip(left.dims, right.dims))

@@ -2,6 +2,7 @@
 //
 // Meaning of the moves that compute indices.
 #include "dialects/Graph/GraphOps.h"
+#include "dialects/Handle/Handle.h"
 
 using namespace mlir;
 
@@ -151,6 +152,8 @@ LogicalResult EyeOp::inferShapes(DimsOf, SmallVectorImpl<TensorShape> &results) 
   std::optional<Dims> shape = parseDims(getShape());
   if (!shape || shape->size() != 2)
     return emitOpError("needs the shape of a matrix");
+  if (handle::isHandle(getElementType()))
+    return emitOpError("has ones and zeros, of which there are no strings");
   results.push_back({*shape, getElementType()});
   return success();
 }

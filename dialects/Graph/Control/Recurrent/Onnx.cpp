@@ -55,8 +55,11 @@ LogicalResult buildRecurrent(OnnxNode &node) {
   for (unsigned i = 0, n = isLstm ? kNumLstmOperands : kNumInputs; i < n; ++i) {
     // DynamicQuantizeLSTM's scales and zero points follow LSTM's inputs; its weights come with inputs before gates.
     Value input = isQuantized || i < kNumLstmInputs ? node.input(i) : Value();
-    if (input && isQuantized && (i == 1 || i == 2))
-      input = getRank(input) == 3 ? Composer(node).transpose(input, {0, 2, 1}) : Value();
+    if (input && isQuantized && (i == 1 || i == 2)) {
+      if (getRank(input) != 3)
+        return node.refuse("needs weights of rank 3");
+      input = Composer(node).transpose(input, {0, 2, 1});
+    }
     if (input)
       state.addOperands(input);
     else if (i < 3)
