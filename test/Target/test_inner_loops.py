@@ -54,7 +54,8 @@ CASES = {
     "convolution": (convolution(64, 64, 56, window=5), [], "znver4", "vfmadd", 24, 24.0),
     "minimal-filtering": (convolution(64, 64, 56), [], "znver4", "vfmadd", 20, 20.0),
     "minimal-filtering-256": (convolution(64, 64, 56), [], "haswell", "vfmadd", 12, 6.0),
-    "depthwise": (convolution(128, 128, 28, groups=128), [], "znver4", "vfmadd", 42, 42.0),
+    # Of 14 columns beside the border by three taps, one product is with the border, and left out.
+    "depthwise": (convolution(128, 128, 28, groups=128), [], "znver4", "vfmadd", 41, 41.0),
     "matrix-bfloat16": (product(96, 256, 1024), ["--float32-precision=medium"], "sapphirerapids", "tdpbf16ps", 4, None),
     "matrix-three": (product(96, 256, 1024), ["--float32-precision=high"], "sapphirerapids", "tdpbf16ps", 12, None),
     "matrix-six": (product(96, 256, 1024), [], "sapphirerapids", "tdpbf16ps", 24, None),
