@@ -71,7 +71,7 @@ def forked(work, limits=Limits()):
 
 
 def received(read, child, wall_seconds):
-    data, last = b"", time.monotonic() + wall_seconds
+    data, last = bytearray(), time.monotonic() + wall_seconds  # appending to bytes copies all of them
     while True:
         if not select.select([read], [], [], max(0, last - time.monotonic()))[0]:
             os.kill(child, signal.SIGKILL)
