@@ -7,7 +7,6 @@ result = module.run({"x": array})["y"]
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import os
 import pathlib
@@ -166,18 +165,29 @@ class Module:
                 arrays.append(value if ready else self._numbers(tensor, value))
         else:
             arrays = [self._feed(tensor, feeds[name]) for name, _, tensor in self._wanted]
-        with raised() if self._calls_python else contextlib.nullcontext() as cause_of:
+        if self._calls_python:
+            results = self._run_with_python(arrays)
+        else:
             try:
                 with self._turn:
                     results = self._model.run(arrays)
             except RuntimeError as problem:
-                cause = cause_of() if cause_of else None
-                if isinstance(cause, KeyboardInterrupt):
-                    raise cause from None
-                raise RunError(str(problem)) from cause
+                raise RunError(str(problem)) from None
         if only_numbers:
             return {t.name: data.view(t.dtype).reshape(shape) for t, (data, shape) in zip(self.outputs, results)}
         return {tensor.name: self._result(tensor, result) for tensor, result in zip(self.outputs, results)}
+
+    def _run_with_python(self, arrays: list) -> list:
+        """The same of a model that calls Python functions: what one of them raises is the error's cause."""
+        with raised() as cause_of:
+            try:
+                with self._turn:
+                    return self._model.run(arrays)
+            except RuntimeError as problem:
+                cause = cause_of()
+                if isinstance(cause, KeyboardInterrupt):
+                    raise cause from None
+                raise RunError(str(problem)) from cause
 
     @staticmethod
     def _result(tensor: Tensor, result: object) -> np.ndarray | list | None:

@@ -132,7 +132,7 @@ void nameFunctions(llvm::Module &module, StringRef kernel, const std::string &sy
 }
 
 /// A context in which kernels are lowered one after another, and the passes that do so: made anew for each kernel they
-/// would be a third of the time of a small one.
+/// would be about a fifth of the time of a small one.
 struct Lowering {
   explicit Lowering(const DialectRegistry &registry)
       : context(registry, MLIRContext::Threading::DISABLED), toLLVM(&context) {

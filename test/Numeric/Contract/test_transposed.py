@@ -3,6 +3,7 @@
 
 import random
 
+import hewn
 import numpy as np
 import onnx
 import pytest
@@ -82,3 +83,23 @@ def test_any_window(seed, dynamic):
     if dynamic:
         shape = ["n", shape[1], *(f"d{i}" for i in range(len(shape) - 2))]
     compare(model_of(attributes, weights, bias, shape), feeds)
+
+
+@pytest.mark.parametrize("shape", [("n", 8, 7, 9), ("n", 8, "h", "w")], ids=["batch", "all"])
+def test_batches_of_none_and_pictures_of_one_pixel(shape):
+    weights = np.random.default_rng(0).standard_normal((8, 16, 3, 3)).astype(np.float32)
+    model = model_of({"strides": [2, 2], "pads": [1, 1, 1, 1]}, weights, None, shape, [("Relu", None)])
+    for given in [(0, 8, 7, 9), (3, 8, 7, 9)] + [(2, 8, 1, 1)] * (shape[2] == "h"):
+        compare(model, {"x": np.random.default_rng(1).standard_normal(given).astype(np.float32)})
+    with pytest.raises(hewn.RunError, match=r"input 'x': shape \[n, 8, .* expected, got \[1, 7, 7, 9\]"):
+        compiled(model).run({"x": np.zeros((1, 7, 7, 9), np.float32)})
+
+
+@pytest.mark.parametrize("name", ["strides", "dilations", "pads", "output_padding"])
+@pytest.mark.parametrize("value", [2**31, 2**62, -(2**31)])
+def test_numbers_that_no_window_has(name, value):
+    count = 4 if name == "pads" else 2
+    attributes = {"strides": [3, 3]} | {name: [value] * count}
+    model = model_of(attributes, np.ones((4, 4, 3, 3), np.float32), None, ("n", 4, 7, 9))
+    with pytest.raises(hewn.CompileError, match="ConvTranspose"):
+        compiled(model)
