@@ -7,6 +7,7 @@ The page docs/decisions/transposed-convolutions.md has a table of it."""
 
 import sys
 import time
+from functools import partial
 
 import hewn
 import numpy as np
@@ -82,6 +83,17 @@ def model_of(case):
     return model, {"x": arrays.standard_normal((batch, channels, *size)).astype(np.float32)}
 
 
+def fastest_of(*runs):
+    """The least milliseconds of each, run in turn for SECONDS, so that what disturbs one disturbs the others."""
+    fastest, end = [np.inf] * len(runs), time.time() + SECONDS
+    while time.time() < end:
+        for i, run in enumerate(runs):
+            start = time.perf_counter()
+            run()
+            fastest[i] = min(fastest[i], 1e3 * (time.perf_counter() - start))
+    return fastest
+
+
 def main(part=""):
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
@@ -90,15 +102,7 @@ def main(part=""):
             continue
         model, feeds = model_of(case)
         session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-        module = hewn.compile(model)
-        runs = (lambda: session.run(None, feeds), lambda: module.run(feeds))
-        fastest, end = [np.inf, np.inf], time.time() + SECONDS
-        while time.time() < end:
-            for i, run in enumerate(runs):
-                start = time.perf_counter()
-                run()
-                fastest[i] = min(fastest[i], time.perf_counter() - start)
-        theirs, ours = (1e3 * t for t in fastest)
+        theirs, ours = fastest_of(partial(session.run, None, feeds), partial(hewn.compile(model).run, feeds))
         print(f"{theirs / ours:5.2f}  {theirs:7.3f} ms, hewn {ours:7.3f} ms  {name_of(case)}", flush=True)
 
 
