@@ -37,7 +37,7 @@ static GridTile fetchedTile(GridTile tile, graph::ContractOpInterface op) {
   return fit >= 2 ? fetched : tile;
 }
 
-GridTile gridTile(ScheduleAttr schedule, graph::ContractOpInterface op, bool fetchable) {
+GridTile gridTile(GridContractAttr schedule, graph::ContractOpInterface op, bool fetchable) {
   constexpr int64_t step = 32, mostRows = 128, mostColumns = 128, mostOfGroup = 256;
   auto upTo = [&](int64_t size, int64_t most) {
     return int64_t(llvm::divideCeil(std::clamp<int64_t>(size, 1, most), step)) * step;
@@ -55,9 +55,9 @@ GridTile gridTile(ScheduleAttr schedule, graph::ContractOpInterface op, bool fet
     if (tile.fetches || !mustBeFetched(op))
       return tile;
     // Each warp on its own then, with no more columns than it has registers for.
-    auto alone =
-        ScheduleAttr::get(op->getContext(), tile.rows, std::min(tile.columns, productsOf(op) > 1 ? 64 : mostColumns),
-                          schedule.getParts(), wanted, /*groups=*/false);
+    auto alone = GridContractAttr::get(op->getContext(), tile.rows,
+                                       std::min(tile.columns, productsOf(op) > 1 ? 64 : mostColumns),
+                                       schedule.getParts(), wanted, /*groups=*/false);
     return gridTile(alone, op, fetchable);
   }
   int64_t warps = tile.rows * tile.columns >= 64 * 128 ? 8 : 4;
@@ -178,7 +178,11 @@ double aloneCycles(GridAttr grid, const Sizes &sizes, const GridTile &tile, int6
 
 } // namespace
 
-ScheduleAttr chooseTile(graph::ContractOpInterface op, bool mayPart) {
+GridContractAttr gridContractOf(KernelOp kernel) {
+  return dyn_cast_or_null<GridContractAttr>(kernel.getScheduleAttr());
+}
+
+GridContractAttr chooseTile(graph::ContractOpInterface op, bool mayPart) {
   constexpr int64_t unknown = 1024, leastSlices = 4;
   GridAttr grid = gridOf(op);
   GridProduct product = gridProduct(op);
@@ -199,7 +203,7 @@ ScheduleAttr chooseTile(graph::ContractOpInterface op, bool mayPart) {
   constexpr std::pair<int64_t, int64_t> tiles[] = {{128, 256}, {128, 128}, {64, 128}, {128, 64},
                                                    {64, 64},   {32, 64},   {64, 32},  {32, 32}};
   constexpr int64_t splits[] = {1, 2, 3, 4, 6, 8, 12, 16}, rings[] = {0, 3, 2};
-  ScheduleAttr best;
+  GridContractAttr best;
   double least = 0;
   for (auto [height, width] : tiles)
     for (bool groups : byGroups)
@@ -207,7 +211,7 @@ ScheduleAttr chooseTile(graph::ContractOpInterface op, bool mayPart) {
         if (parts > 1 && (!mayPart || sizes.slices / parts < leastSlices))
           break;
         for (int64_t buffers : rings) {
-          auto schedule = ScheduleAttr::get(op->getContext(), height, width, parts, buffers, groups);
+          auto schedule = GridContractAttr::get(op->getContext(), height, width, parts, buffers, groups);
           GridTile tile = gridTile(schedule, op, fetchable);
           if (tile.sharedBytes() > grid.getSharedBytes() ||
               sumsOfThread(tile, tile.warps() * grid.getWarp(), sizes.terms) >

@@ -35,13 +35,16 @@ struct GridTile {
 /// Multiples of 32, up to 128 rows and 256 columns, whatever the schedule says, with no more buffers than fit. Groups multiply
 /// where the schedule wants it, they can, and the tile has rows for them; else columns are at most 128. `fetchable`: whether both
 /// operands can be fetched, by a group that multiplies nothing. It does so where groups multiply and that is worth it.
-GridTile gridTile(ScheduleAttr schedule, graph::ContractOpInterface op, bool fetchable);
+GridTile gridTile(GridContractAttr schedule, graph::ContractOpInterface op, bool fetchable);
 
 /// Blocks with such a tile that all processors have room for at once.
 int64_t blocksAtOnce(const GridTile &tile, GridAttr grid);
 
+/// The kernel's schedule where it is one of a grid's contraction; null otherwise.
+GridContractAttr gridContractOf(KernelOp kernel);
+
 /// The tile for a contraction that `multipliesMatrices`, and where `mayPart` the parts of its sum: what takes least time.
-ScheduleAttr chooseTile(graph::ContractOpInterface op, bool mayPart);
+GridContractAttr chooseTile(graph::ContractOpInterface op, bool mayPart);
 
 } // namespace hewn::plan
 

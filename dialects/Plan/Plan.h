@@ -15,6 +15,7 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 #include "dialects/Plan/PlanDialect.h.inc"
+#include "dialects/Plan/PlanEnums.h.inc"
 
 #define GET_ATTRDEF_CLASSES
 #include "dialects/Plan/PlanAttrs.h.inc"

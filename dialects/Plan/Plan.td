@@ -10,13 +10,15 @@ def Plan_KernelOp : PlanOp<"kernel", [IsolatedFromAbove, FunctionOpInterface, Sy
   let description = [{
     Arguments are tensors; the body is one block of graph ops ending in graph.yield. `symbols` names the symbols that dims
     inside are written in; a launch gives their values by position, so equal kernels of unlike symbols are one. Arguments'
-    dims stand in `graph.dims`. Inputs are never written; results are buffers of their own.
+    dims stand in `graph.dims`. Inputs are never written; results are buffers of their own. `schedule` says how it is computed, one of
+    `#plan.contract`, `#plan.winograd`, `#plan.chain`, `#plan.loops` and `#plan.grid_contract`; engines compute none themselves.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type, ArrayAttr:$symbols,
-                       OptionalAttr<Plan_ScheduleAttr>:$schedule, OptionalAttr<StrAttr>:$why, OptionalAttr<StrAttr>:$sym_visibility,
+                       OptionalAttr<AnyAttr>:$schedule, OptionalAttr<StrAttr>:$why, OptionalAttr<StrAttr>:$sym_visibility,
                        OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
   let extraClassDeclaration = [{
     ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() { return getFunctionType().getInputs(); }
     ::llvm::ArrayRef<::mlir::Type> getResultTypes() { return getFunctionType().getResults(); }

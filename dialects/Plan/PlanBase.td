@@ -5,6 +5,7 @@
 #define HEWN_PLAN_BASE
 
 include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
 include "mlir/IR/OpBase.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/CallInterfaces.td"
@@ -93,16 +94,84 @@ def Plan_TargetAttr : AttrDef<PlanDialect, "Target"> {
   let genVerifyDecl = 1;
 }
 
-def Plan_ScheduleAttr : AttrDef<PlanDialect, "Schedule"> {
-  let mnemonic = "schedule";
-  let summary = "How a contraction is tiled: m rows by n columns of accumulators over the whole sum, or over one of `parts` of it.";
+//===------------------------------------------------------------------------------------------------------------------===//
+// Schedules: how a kernel is computed. A pass decides (hewn-decide-kernels, hewn-choose-tiles for grids), engines do.
+//===------------------------------------------------------------------------------------------------------------------===//
+
+def Plan_Unit : I32Enum<"Unit", "What multiplies", [
+  I32EnumCase<"Vectors", 0, "vectors">,
+  I32EnumCase<"Dots", 1, "dots">,
+  I32EnumCase<"Matrix", 2, "matrix">]> {
+  let cppNamespace = "::hewn::plan";
+}
+
+def Plan_LoopForm : I32Enum<"LoopForm", "How loops run over what a kernel makes", [
+  I32EnumCase<"Elements", 0, "elements">,
+  I32EnumCase<"Rows", 1, "rows">,
+  I32EnumCase<"Cumulate", 2, "cumulate">,
+  I32EnumCase<"Map", 3, "map">]> {
+  let cppNamespace = "::hewn::plan";
+}
+
+def Plan_ContractAttr : AttrDef<PlanDialect, "Contract"> {
+  let mnemonic = "contract";
+  let summary = "A contraction by register tiles: m rows by n columns of accumulators over the whole sum.";
   let description = [{
-    `buffers`: of a grid, slices of the operands in shared memory; 0: as many as are of use and fit. `groups`: whether groups of
-    its warps multiply together, where they can.
+    `lanes`: of the vectors that columns lie in. `unit`: what multiplies, vectors in the type of the sums, the target's `#plan.dot` or its
+    `#plan.matrix`. `vectorRows`: of a matrix unit's kernel, rows of a tile of vectors, for runs whose rows fill no tile of the unit.
+    `limbs`: the left operand's elements are split into so many of 8 bits, which are multiplied with weights of few bits; 0: weights are
+    decoded. `cycles`: what the model expects the kernel to take, one product of a vector each; 0: it can't tell.
+  }];
+  let parameters = (ins "int64_t":$m, "int64_t":$n, "int64_t":$lanes,
+                        DefaultValuedParameter<"Unit", "Unit::Vectors">:$unit,
+                        DefaultValuedParameter<"int64_t", "0">:$vectorRows, DefaultValuedParameter<"int64_t", "0">:$limbs,
+                        DefaultValuedParameter<"int64_t", "0">:$cycles);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+def Plan_WinogradAttr : AttrDef<PlanDialect, "Winograd"> {
+  let mnemonic = "winograd";
+  let summary = "A contraction with weights transformed by Winograd's method: `block` tiles of results at a time.";
+  let description = [{
+    The products of a block are made by register tiles of `m` rows (tiles of results) by `n` columns. `stride`: floats between the channels
+    of neighbouring tiles of a block. Transformed operands and sums lie in one of `slots` pieces of scratch memory, one a task.
+  }];
+  let parameters = (ins "int64_t":$block, "int64_t":$m, "int64_t":$n, "int64_t":$lanes, "int64_t":$stride, "int64_t":$slots);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+def Plan_LoopsAttr : AttrDef<PlanDialect, "Loops"> {
+  let mnemonic = "loops";
+  let summary = "Loops over what is made: `elements` of images that lie alike, `rows` and what is reduced of them, what is "
+                "cumulated, or a `map` that evaluates each element where it is.";
+  let parameters = (ins EnumParameter<Plan_LoopForm>:$form);
+  let assemblyFormat = "`<` $form `>`";
+}
+
+def Plan_ChainAttr : AttrDef<PlanDialect, "Chain"> {
+  let mnemonic = "chain";
+  let summary = "Two contractions with rows between them (attention), `rows` of these at a time.";
+  let description = [{
+    `head`, `middle`, `tail`: the schedules of the steps, for so many rows. `slots`: pieces of scratch memory, one a task, in which the
+    rows lie; 0: they are on the stack.
+  }];
+  let parameters = (ins "int64_t":$rows, DefaultValuedParameter<"int64_t", "0">:$slots, "::mlir::Attribute":$head,
+                        "::mlir::Attribute":$middle, "::mlir::Attribute":$tail);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+def Plan_GridContractAttr : AttrDef<PlanDialect, "GridContract"> {
+  let mnemonic = "grid_contract";
+  let summary = "How a grid tiles a contraction: m rows by n columns a block, over the whole sum or over one of `parts` of it.";
+  let description = [{
+    `buffers`: slices of the operands in shared memory; 0: as many as are of use and fit. `groups`: whether groups of warps multiply
+    together, where they can.
   }];
   let parameters = (ins "int64_t":$m, "int64_t":$n, DefaultValuedParameter<"int64_t", "1">:$parts,
                         DefaultValuedParameter<"int64_t", "0">:$buffers, DefaultValuedParameter<"bool", "true">:$groups);
-  let builders = [AttrBuilder<(ins "int64_t":$m, "int64_t":$n), [{ return $_get($_ctxt, m, n, int64_t(1), int64_t(0), true); }]>];
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }

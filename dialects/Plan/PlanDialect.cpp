@@ -8,6 +8,7 @@
 using namespace mlir;
 
 #include "dialects/Plan/PlanDialect.cpp.inc"
+#include "dialects/Plan/PlanEnums.cpp.inc"
 
 #define GET_ATTRDEF_CLASSES
 #include "dialects/Plan/PlanAttrs.cpp.inc"
@@ -89,11 +90,66 @@ LogicalResult TargetAttr::verify(Emit emitError, int64_t vectorBytes, int64_t ve
   return success();
 }
 
-LogicalResult ScheduleAttr::verify(Emit emitError, int64_t m, int64_t n, int64_t parts, int64_t buffers, bool) {
+/// The most accumulators of a tile, many more than any machine has registers: a schedule by hand must end somewhere.
+static constexpr int64_t kMostAccumulators = 1024;
+
+/// Rows by columns of a tile whose columns lie in vectors of so many lanes.
+static LogicalResult verifyTile(Emit emitError, int64_t m, int64_t n, int64_t lanes) {
+  if (m < 1 || n < 1 || lanes < 1)
+    return emitError() << "m, n and lanes must be at least 1";
+  if (n % lanes != 0 || n / lanes > kMostAccumulators / m)
+    return emitError() << "a tile of " << m << " by " << n << ": n must be a multiple of " << lanes
+                       << " lanes, and there may be " << kMostAccumulators << " accumulators at most";
+  return success();
+}
+
+LogicalResult ContractAttr::verify(Emit emitError, int64_t m, int64_t n, int64_t lanes, Unit unit, int64_t vectorRows,
+                                   int64_t limbs, int64_t cycles) {
+  if (vectorRows < 0 || limbs < 0 || cycles < 0)
+    return emitError() << "vectorRows, limbs and cycles must not be negative";
+  if (unit != Unit::Matrix && vectorRows > 0)
+    return emitError() << "vectorRows are those of a kernel whose unit is matrix";
+  if (unit != Unit::Vectors && limbs > 0)
+    return emitError() << "limbs are multiplied by vectors";
+  if (vectorRows > kMostAccumulators)
+    return emitError() << "vectorRows must be at most " << kMostAccumulators;
+  return verifyTile(emitError, m, n, lanes);
+}
+
+LogicalResult WinogradAttr::verify(Emit emitError, int64_t block, int64_t m, int64_t n, int64_t lanes, int64_t stride,
+                                   int64_t slots) {
+  constexpr int64_t most = 1 << 20;
+  if (block < 1 || stride < 1 || slots < 1 || std::max({block, stride, slots}) > most)
+    return emitError() << "block, stride and slots must be 1 to " << most;
+  if (failed(verifyTile(emitError, m, n, lanes)))
+    return failure();
+  if (block % m != 0)
+    return emitError() << "block must be a multiple of m";
+  return success();
+}
+
+LogicalResult ChainAttr::verify(Emit emitError, int64_t rows, int64_t slots, Attribute head, Attribute middle,
+                                Attribute tail) {
+  constexpr int64_t most = 1 << 12;
+  if (rows < 1 || slots < 0 || std::max(rows, slots) > most)
+    return emitError() << "rows must be 1 to " << most << ", and slots at most as many";
+  if (!llvm::all_of(ArrayRef{head, middle, tail}, llvm::IsaPred<ContractAttr, LoopsAttr>))
+    return emitError() << "head, middle and tail must be #plan.contract or #plan.loops";
+  return success();
+}
+
+LogicalResult GridContractAttr::verify(Emit emitError, int64_t m, int64_t n, int64_t parts, int64_t buffers, bool) {
   if (m < 1 || n < 1 || parts < 1)
     return emitError() << "m, n and parts must be at least 1";
   if (buffers < 0)
     return emitError() << "buffers must not be negative";
+  return success();
+}
+
+LogicalResult KernelOp::verify() {
+  Attribute schedule = getScheduleAttr();
+  if (schedule && !isa<ContractAttr, WinogradAttr, ChainAttr, LoopsAttr, GridContractAttr>(schedule))
+    return emitOpError("has a schedule that is none: ") << schedule;
   return success();
 }
 

@@ -10,9 +10,6 @@ using namespace mlir;
 
 namespace hewn::plan {
 
-/// Of the memory that kernels have for their tasks: as many threads as may share a kernel.
-static constexpr int64_t kScratchSlots = 16;
-
 TargetAttr targetOf(Operation *op) {
   auto module = isa<ModuleOp>(op) ? cast<ModuleOp>(op) : op->getParentOfType<ModuleOp>();
   return module ? module->getAttrOfType<TargetAttr>(kTargetAttr) : TargetAttr();
@@ -96,24 +93,6 @@ std::optional<Digits> digitsFor(graph::ContractOpInterface op, graph::Code code)
 std::optional<Digits> digitsOf(graph::ContractOpInterface op) {
   graph::MoveOpInterface decoder = decoderOf(op);
   return decoder ? digitsFor(op, *decoder.getCode()) : std::nullopt;
-}
-
-graph::Dims decoderScratch(graph::ContractOpInterface op, const graph::ContractRoles &roles) {
-  ContractShape shape = contractShape(op, roles);
-  auto words = cast<RankedTensorType>(op->getOperand(1).getDefiningOp()->getOperand(0).getType());
-  auto layout = dyn_cast_or_null<graph::LayoutAttr>(words.getEncoding());
-  if (!layout || layout.getBlockDim() < 0)
-    return {};
-  ScheduleAttr schedule = chooseSchedule(op, shape, layout.getBlock());
-  if (std::optional<Digits> digits = digitsOf(op)) {
-    int64_t panels = llvm::divideCeil(shape.columns.constant().value_or(INT64_MAX / 2), schedule.getN());
-    int64_t rows = std::min(shape.rows.constant().value_or(Digits::rows), Digits::rows);
-    return {graph::DimExpr(std::min(kScratchSlots, panels)), graph::DimExpr(rows * digits->rowFloats())};
-  }
-  if (shape.rows.constant().value_or(schedule.getM() + 1) <= schedule.getM())
-    return {};
-  return {graph::DimExpr(kScratchSlots),
-          op.getIterationDims(graph::getDims)[roles.summed.front()] * graph::DimExpr(schedule.getN())};
 }
 
 bool leavesOutBorder(graph::ContractOpInterface op, graph::MoveOpInterface border) {
@@ -203,7 +182,7 @@ double cyclesPerDepth(int64_t m, int64_t vectors, int64_t rows, double each) {
 
 } // namespace
 
-ScheduleAttr chooseSchedule(Operation *op, const ContractShape &shape, int64_t block) {
+ContractTile chooseContractTile(Operation *op, const ContractShape &shape, int64_t block) {
   TargetAttr target = targetOf(op);
   int64_t lanes = contractLanes(op, shape), registers = target ? target.getVectorRegisters() : 16;
   registers = registers * 4 / std::max<int64_t>(shape.sumBytes, 4);
@@ -213,7 +192,7 @@ ScheduleAttr chooseSchedule(Operation *op, const ContractShape &shape, int64_t b
     bool square = rows >= 2 * matrix.getRows();
     int64_t tiles = std::max<int64_t>(square ? 2 : 4, block / matrix.getColumns());
     int64_t m = square && tiles <= 2 ? 2 * matrix.getRows() : std::min(rows, matrix.getRows());
-    return ScheduleAttr::get(op->getContext(), m, tiles * matrix.getColumns());
+    return {m, tiles * matrix.getColumns()};
   }
   int64_t columns = shape.columns.constant().value_or(int64_t(1) << 20);
   int64_t rows = std::min<int64_t>(shape.rows.constant().value_or(int64_t(1) << 12), int64_t(1) << 16);
@@ -222,12 +201,12 @@ ScheduleAttr chooseSchedule(Operation *op, const ContractShape &shape, int64_t b
     // A block's tile; narrow matrices are not padded to it.
     constexpr int64_t side = 64, least = 8;
     auto fit = [&](int64_t extent) { return std::clamp(int64_t(llvm::PowerOf2Ceil(extent)), least, side); };
-    return ScheduleAttr::get(op->getContext(), fit(rows), block ? block : fit(columns));
+    return {fit(rows), block ? block : fit(columns)};
   }
   if (shape.columnInLeft) {
     // A chain of sums a row: enough of them to hide the latency of an addition, and of a length that divides the line.
     int64_t most = registers >= 32 ? 14 : 7, tiles = (rows + most - 1) / most;
-    return ScheduleAttr::get(op->getContext(), (rows + tiles - 1) / tiles, lanes);
+    return {(rows + tiles - 1) / tiles, lanes, double(rows) * double(llvm::divideCeil(columns, lanes))};
   }
   bool halves = lanes < vectorLanes(op);
   double each = halves ? 0.5 : 1; // cycles of a vector
@@ -236,7 +215,7 @@ ScheduleAttr chooseSchedule(Operation *op, const ContractShape &shape, int64_t b
     // One row reads the panel as it lies, as far as there are registers for the sums.
     for (int64_t n = block; n >= lanes; n -= lanes)
       if (block % n == 0 && n / lanes <= registers / 2)
-        return ScheduleAttr::get(op->getContext(), 1, n);
+        return {1, n, double(llvm::divideCeil(columns, lanes))};
   }
   int64_t bestM = 1, bestVectors = 1;
   double best = 0;
@@ -267,7 +246,7 @@ ScheduleAttr chooseSchedule(Operation *op, const ContractShape &shape, int64_t b
       }
     }
   }
-  return ScheduleAttr::get(op->getContext(), bestM, bestVectors * lanes);
+  return {bestM, bestVectors * lanes, best};
 }
 
 int64_t packingLanes(Operation *op) {
@@ -279,7 +258,7 @@ int64_t packingLanes(Operation *op) {
 int64_t choosePanel(Operation *op, const ContractShape &shape) {
   int64_t lanes = packingLanes(op);
   if (!lanes)
-    return chooseSchedule(op, shape).getN();
+    return chooseContractTile(op, shape).n;
   if (!shape.rows.is(1))
     return lanes;
   // One row is as fast as the panels come from memory, and that is fastest in large pieces; equal ones, to pad little.
@@ -319,12 +298,11 @@ graph::DimExpr rowStride(const graph::DimExpr &elements, int64_t bytesEach) {
   return (lines + graph::DimExpr(1) - lines.mod(2)) * graph::DimExpr(lineElements);
 }
 
-graph::Dims chainScratch(Operation *op, const graph::DimExpr &rows, const graph::DimExpr &columns, bool inPlace) {
+int64_t chainRowsInMemory(Operation *op, const graph::DimExpr &rows) {
   // Two tiles of rows, so that the right operands are read half as often.
   TargetAttr target = targetOf(op);
   int64_t most = target && target.getVectorRegisters() >= 32 ? 12 : 8;
-  return {graph::DimExpr(kScratchSlots), graph::DimExpr(inPlace ? 1 : 2),
-          graph::DimExpr(std::min(most, rows.constant().value_or(most))), rowStride(columns, sizeof(float))};
+  return std::min(most, rows.constant().value_or(most));
 }
 
 } // namespace hewn::plan

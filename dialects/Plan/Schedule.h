@@ -11,6 +11,9 @@
 
 namespace hewn::plan {
 
+/// Pieces of the memory that kernels have for their tasks: as many threads as may share a kernel.
+inline constexpr int64_t kScratchSlots = 16;
+
 /// The machine of the module around `op`; null where the module does not say.
 TargetAttr targetOf(mlir::Operation *op);
 
@@ -61,11 +64,6 @@ std::optional<Digits> digitsFor(graph::ContractOpInterface op, graph::Code code)
 /// The same for the code that it decodes.
 std::optional<Digits> digitsOf(graph::ContractOpInterface op);
 
-/// Dims of the memory of a contraction that decodes: slots, floats of each. A task works in the slot of its number. It keeps digits of rows
-/// there, or a panel of weights in full, which more rows than a tile's share. Empty where rows are no more than that, and where the code
-/// lies in no panels.
-graph::Dims decoderScratch(graph::ContractOpInterface op, const graph::ContractRoles &roles);
-
 /// The roles of a contraction's dims on this machine: graph::groupedLanes where groups are narrower than a vector of it, else
 /// graph::contractRoles.
 std::optional<graph::ContractRoles> rolesOf(graph::ContractOpInterface op);
@@ -102,9 +100,16 @@ int64_t contractLanes(mlir::Operation *op, const ContractShape &shape);
 /// The shape of a contraction whose left operand lies with its channels innermost.
 ContractShape contractShape(graph::ContractOpInterface op, const graph::ContractRoles &roles);
 
+/// A tile of m rows by n columns, and what the model expects of it: the cycles that all rows and columns take for one step along the sum,
+/// at one product of a vector each; 0 where it can't tell.
+struct ContractTile {
+  int64_t m, n;
+  double cyclesPerDepth = 0;
+};
+
 /// The tile for a contraction. `n` is a multiple of `contractLanes`. With `block` given, the right operand is packed in panels of so
 /// many columns, and n is one or several of them, or a part of one that was made for a machine with more room in its registers.
-ScheduleAttr chooseSchedule(mlir::Operation *op, const ContractShape &shape, int64_t block = 0);
+ContractTile chooseContractTile(mlir::Operation *op, const ContractShape &shape, int64_t block = 0);
 
 /// Columns in a panel of a constant right operand: those of a tile, or where several machines share the constant, as many
 /// as all of them read well.
@@ -124,10 +129,8 @@ int64_t chainRows(mlir::Operation *op, int64_t columns, int64_t columnBytes);
 /// into one set of the cache.
 graph::DimExpr rowStride(const graph::DimExpr &elements, int64_t bytesEach);
 
-/// Dims of the memory that a chain of so many rows and columns needs where its stack won't do: slots, buffers of a slot (scores,
-/// and weights where these are not in place), rows of a buffer, elements between rows. A task
-/// works in the slot of its number.
-graph::Dims chainScratch(mlir::Operation *op, const graph::DimExpr &rows, const graph::DimExpr &columns, bool inPlace);
+/// Rows of a chain that a task has in scratch memory at a time, where a stack won't do.
+int64_t chainRowsInMemory(mlir::Operation *op, const graph::DimExpr &rows);
 
 } // namespace hewn::plan
 

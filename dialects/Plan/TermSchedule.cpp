@@ -39,13 +39,13 @@ double gainOfTerms(graph::ContractOpInterface op, MatrixAttr matrix, unsigned te
     for (unsigned d : roles.rows)
       shape.rows = shape.rows * extents[d];
   }
-  ScheduleAttr schedule = chooseSchedule(op, shape);
+  int64_t m = chooseContractTile(op, shape).m;
   auto whole = [](int64_t extent, int64_t step) { return double(llvm::divideCeil(extent, step) * step); };
   int64_t tiled = shape.rows.constant().value_or(kUnknownRows), columns = *extents[roles.column].constant();
   double rows = count(roles.rows), depth = count(roles.summed), batch = count(roles.batch);
   // Rows that only fill a part of a tile take as long as all of it.
-  double tile = double(std::min<int64_t>(schedule.getM(), matrix.getRows()));
-  double rowsDone = rows / double(tiled) * whole(tiled, schedule.getM()) * double(matrix.getRows()) / tile;
+  double tile = double(std::min<int64_t>(m, matrix.getRows()));
+  double rowsDone = rows / double(tiled) * whole(tiled, m) * double(matrix.getRows()) / tile;
   double pairs = double(graph::termPairs(terms).size());
 
   // In cycles of a core whose vectors multiply two times their lanes in one, and that gets some bytes from memory in it. A number

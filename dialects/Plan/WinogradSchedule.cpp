@@ -15,39 +15,68 @@ static int64_t l2Bytes(Operation *op) {
   return target ? target.getL2Bytes() : 512 << 10;
 }
 
-WinogradSchedule winogradSchedule(graph::ContractOpInterface op, int64_t tile, int64_t panel) {
+std::pair<graph::DimExpr, graph::DimExpr> winogradTiles(graph::ContractOpInterface op, int64_t tile) {
   graph::WinogradDims dims = *graph::winogradDims(op);
-  graph::ContractRoles roles = *graph::contractRoles(op);
   graph::Dims extents = op.getIterationDims(graph::getDims);
-  WinogradSchedule s;
-  s.down = extents[dims.rows[0]].ceilDiv(tile);
-  s.across = extents[dims.rows[1]].ceilDiv(tile);
-  s.stride = *rowStride(extents[dims.channels], sizeof(float)).constant();
-  int64_t planes = graph::winograd(tile)->size * graph::winograd(tile)->size;
-  // The transformed operand stays in the cache beside the weights that stream by; the more tiles, the more often each of
-  // these is used.
-  constexpr int64_t fewest = 12, most = 64;
-  int64_t room = std::clamp(l2Bytes(op) / 4 / (planes * s.stride * 4), fewest, most);
-  graph::DimExpr all = s.down * s.across;
-  int64_t tiles = all.constant().value_or(kUnknownTiles), blocks = llvm::divideCeil(tiles, room);
-  ContractShape shape{graph::DimExpr(int64_t(llvm::divideCeil(tiles, blocks))), extents[roles.column], s.stride * 4};
-  s.lanes = contractLanes(op, shape);
-  s.panel = panel ? panel : choosePanel(op, shape);
-  ScheduleAttr products = chooseSchedule(op, shape, s.panel);
-  s.m = products.getM();
-  s.n = products.getN();
-  s.block = llvm::alignTo(llvm::divideCeil(tiles, blocks), s.m);
+  return {extents[dims.rows[0]].ceilDiv(tile), extents[dims.rows[1]].ceilDiv(tile)};
+}
+
+static int64_t placesOf(int64_t tile) {
+  int64_t size = graph::winograd(tile)->size;
+  return size * size;
+}
+
+int64_t winogradSlotFloats(WinogradAttr schedule, int64_t tile) {
+  return placesOf(tile) * schedule.getBlock() * (schedule.getStride() + schedule.getN());
+}
+
+namespace {
+
+/// How many tiles of results there are, and how many blocks they fall into; the products of one of these.
+struct Blocks {
+  graph::DimExpr all;
+  int64_t tiles, blocks, stride;
+  ContractShape products;
+  Blocks(graph::ContractOpInterface op, int64_t tile) {
+    graph::WinogradDims dims = *graph::winogradDims(op);
+    graph::Dims extents = op.getIterationDims(graph::getDims);
+    auto [down, across] = winogradTiles(op, tile);
+    stride = *rowStride(extents[dims.channels], sizeof(float)).constant();
+    // The transformed operand stays in the cache beside the weights that stream by; the more tiles, the more often each of
+    // these is used.
+    constexpr int64_t fewest = 12, most = 64;
+    int64_t room = std::clamp(l2Bytes(op) / 4 / (placesOf(tile) * stride * 4), fewest, most);
+    all = down * across;
+    tiles = all.constant().value_or(kUnknownTiles);
+    blocks = llvm::divideCeil(tiles, room);
+    products = ContractShape{graph::DimExpr(int64_t(llvm::divideCeil(tiles, blocks))),
+                             extents[graph::contractRoles(op)->column], stride * 4};
+  }
+};
+
+} // namespace
+
+int64_t winogradPanel(graph::ContractOpInterface op, int64_t tile) {
+  return choosePanel(op, Blocks(op, tile).products);
+}
+
+WinogradAttr winogradSchedule(graph::ContractOpInterface op, int64_t tile, int64_t panel) {
+  graph::WinogradDims dims = *graph::winogradDims(op);
+  graph::Dims extents = op.getIterationDims(graph::getDims);
+  Blocks all(op, tile);
+  ContractTile products = chooseContractTile(op, all.products, panel);
+  int64_t block = llvm::alignTo(llvm::divideCeil(all.tiles, all.blocks), products.m);
   graph::DimExpr images(1);
-  for (unsigned d : roles.rows)
+  for (unsigned d : graph::contractRoles(op)->rows)
     if (d != dims.rows[0] && d != dims.rows[1])
       images = images * extents[d];
   // A slot for each thread that is likely to be there, and not more memory than activations take.
-  constexpr int64_t mostSlots = 16, fewestSlots = 4, mostBytes = 4 << 20;
-  int64_t floats = planes * s.block * (s.stride + s.n);
-  int64_t slots = std::clamp(mostBytes / (floats * 4), fewestSlots, mostSlots);
-  slots = std::min(slots, (images * all.ceilDiv(s.block)).constant().value_or(slots));
-  s.scratch = {graph::DimExpr(slots), graph::DimExpr(floats)};
-  return s;
+  constexpr int64_t fewestSlots = 4, mostBytes = 4 << 20;
+  int64_t floats = placesOf(tile) * block * (all.stride + products.n);
+  int64_t slots = std::clamp(mostBytes / (floats * 4), fewestSlots, kScratchSlots);
+  slots = std::min(slots, (images * all.all.ceilDiv(block)).constant().value_or(slots));
+  return WinogradAttr::get(op->getContext(), block, products.m, products.n, contractLanes(op, all.products), all.stride,
+                           std::max<int64_t>(slots, 1));
 }
 
 int64_t chooseWinogradTile(graph::ContractOpInterface op, int64_t most, double rate) {
@@ -70,11 +99,11 @@ int64_t chooseWinogradTile(graph::ContractOpInterface op, int64_t most, double r
     if (tile > most)
       break;
     const graph::Winograd &f = *graph::winograd(tile);
-    WinogradSchedule s = winogradSchedule(op, tile, 0);
+    int64_t block = winogradSchedule(op, tile, winogradPanel(op, tile)).getBlock();
     double planes = double(f.size * f.size), size = double(f.size), out = double(tile);
     double tiles = double(llvm::divideCeil(height, tile) * llvm::divideCeil(width, tile));
-    double blocks = double(llvm::divideCeil(int64_t(tiles), s.block));
-    double products = blocks * double(s.block) * planes * double(channels) * vectors(columns);
+    double blocks = double(llvm::divideCeil(int64_t(tiles), block));
+    double products = blocks * double(block) * planes * double(channels) * vectors(columns);
     // Each element of a tile is loaded and stored, and goes through two sums of about three terms.
     double input = tiles * vectors(channels) * planes * 8, output = tiles * vectors(columns) * size * (size + out) * 5;
     // Weights come from L2, or from behind it at half a vector a product.

@@ -13,24 +13,15 @@ namespace hewn::plan {
 /// machine does `rate` in the time of one; `most` at the most, 0 where none is. Larger tiles lose more digits.
 int64_t chooseWinogradTile(graph::ContractOpInterface op, int64_t most, double rate = 1);
 
-/// How a contraction with transformed weights is done: a block of tiles at a time, whose transformed operands and sums lie in
-/// a slot of scratch memory.
-struct WinogradSchedule {
-  /// Tiles of results along each of the two rows.
-  graph::DimExpr down, across;
-  /// Columns of a panel of the packed weights.
-  int64_t panel;
-  /// Tiles of a block; rows and columns of a register tile of the products.
-  int64_t block, m, n;
-  /// Floats between the channels of neighbouring tiles of a block.
-  int64_t stride;
-  int64_t lanes;
-  /// Dims of the scratch memory: slots, floats of a slot (transformed operands, then sums of n columns).
-  graph::Dims scratch;
-};
-
-/// `panel`: columns of a panel of the packed weights, or 0 where that is to be chosen.
-WinogradSchedule winogradSchedule(graph::ContractOpInterface op, int64_t tile, int64_t panel);
+/// How a contraction with transformed weights is done: a block of tiles at a time, whose transformed operands and sums lie in a slot of
+/// scratch memory. `panel`: columns of a panel of the packed weights.
+WinogradAttr winogradSchedule(graph::ContractOpInterface op, int64_t tile, int64_t panel);
+/// Columns of a panel of weights that are to be packed for such a contraction.
+int64_t winogradPanel(graph::ContractOpInterface op, int64_t tile);
+/// Tiles of results along each of the two rows of the windows.
+std::pair<graph::DimExpr, graph::DimExpr> winogradTiles(graph::ContractOpInterface op, int64_t tile);
+/// Floats of a slot of the scratch memory: transformed operands, then sums of n columns.
+int64_t winogradSlotFloats(WinogradAttr schedule, int64_t tile);
 
 } // namespace hewn::plan
 

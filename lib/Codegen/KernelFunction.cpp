@@ -9,6 +9,21 @@ using namespace mlir;
 
 namespace hewn::codegen {
 
+KernelFunction describeKernel(plan::KernelOp kernel) {
+  KernelFunction k;
+  k.kernel = kernel;
+  auto describe = [](Value value) {
+    return describeBuffer({}, cast<RankedTensorType>(value.getType()), graph::getDims(value));
+  };
+  for (Value input : kernel.getBody().getArguments())
+    k.inputs[input] = describe(input);
+  for (Value result : kernel.getBody().front().getTerminator()->getOperands()) {
+    k.results.push_back(result);
+    k.outputs.push_back(describe(result));
+  }
+  return k;
+}
+
 KernelFunction beginKernelFunction(plan::KernelOp kernel, OpBuilder &b) {
   MLIRContext *context = kernel.getContext();
   auto memrefOf = [&](Type tensor) -> Type {
@@ -22,8 +37,7 @@ KernelFunction beginKernelFunction(plan::KernelOp kernel, OpBuilder &b) {
   types.append(kernel.getSymbols().size(), IndexType::get(context));
 
   b.setInsertionPoint(kernel);
-  KernelFunction k;
-  k.kernel = kernel;
+  KernelFunction k = describeKernel(kernel);
   k.function = func::FuncOp::create(b, kernel.getLoc(), kernel.getSymName(), b.getFunctionType(types, {}));
   Block *entry = k.function.addEntryBlock();
   b.setInsertionPointToEnd(entry);
@@ -32,13 +46,9 @@ KernelFunction beginKernelFunction(plan::KernelOp kernel, OpBuilder &b) {
 
   unsigned next = 1;
   for (Value input : kernel.getBody().getArguments())
-    k.inputs[input] =
-        describeBuffer(entry->getArgument(next++), cast<RankedTensorType>(input.getType()), graph::getDims(input));
-  for (Value result : kernel.getBody().front().getTerminator()->getOperands()) {
-    k.results.push_back(result);
-    k.outputs.push_back(
-        describeBuffer(entry->getArgument(next++), cast<RankedTensorType>(result.getType()), graph::getDims(result)));
-  }
+    k.inputs[input].memref = entry->getArgument(next++);
+  for (Buffer &output : k.outputs)
+    output.memref = entry->getArgument(next++);
   for (Attribute symbol : kernel.getSymbols())
     k.symbols[cast<StringAttr>(symbol).getValue()] = entry->getArgument(next++);
   return k;

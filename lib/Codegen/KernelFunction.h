@@ -28,8 +28,11 @@ struct KernelFunction {
   /// A part of a kernel, emitted inside of its loops: it has no tasks of its own.
   bool nested = false;
 
-  mlir::Location loc() { return function.getLoc(); }
+  mlir::Location loc() { return kernel.getLoc(); }
 };
+
+/// What is known of a kernel before there is a function: where its values lie, without memory.
+KernelFunction describeKernel(plan::KernelOp kernel);
 
 /// Makes an empty function for `kernel` before it, with arguments as the kernel ABI has them (docs/architecture.md) and
 /// an insertion point at the end of its body, in front of the return.

@@ -7,9 +7,9 @@
 //       %y = graph.relu %x                                       →     scf.for ... { vector.load, arith, vector.store }
 //       graph.yield %y }                                             }
 //
-// A kernel of two contractions with rows between them goes to the chain engine, one around a contraction that the contraction
-// engine can tile to that, all others to the loop engine. No op is refused: what none has a good form for is a nest that
-// evaluates each element where it is needed. Where the machine runs a grid of threads, the grid's engine takes all.
+// By the schedule that the kernel has (DecideKernels.cpp): each kind of schedule has an engine. No op is refused: what none has a good
+// form for is a nest that evaluates each element where it is needed. Where the machine runs a grid of threads, the grid's engine takes
+// all.
 #include "lib/Codegen/Contract/ChainEngine.h"
 #include "lib/Codegen/Contract/ContractEngine.h"
 #include "lib/Codegen/Contract/WinogradEngine.h"
@@ -22,6 +22,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
@@ -36,27 +37,46 @@ static bool hasTerms(plan::KernelOp kernel) {
   });
 }
 
-LogicalResult lowerKernel(plan::KernelOp kernel) {
+static LogicalResult emitByGrid(KernelFunction &k, OpBuilder &b) {
+  if (hasTerms(k.kernel))
+    return k.kernel.emitOpError("sums products of terms, for which there is no code on a grid of threads");
+  emitGrid(k, b);
+  return success();
+}
+
+/// Windows are transformed when compiling, and read by the engine for them alone.
+static LogicalResult verifyWindows(plan::KernelOp kernel) {
+  FunctionType type = kernel.getFunctionType();
+  if (llvm::any_of(type.getResults(), graph::winogradTile))
+    return kernel.emitOpError(
+        "would transform windows by Winograd's method when run, which is done to constants alone");
+  if (llvm::any_of(type.getInputs(), graph::winogradTile) && !isa<plan::WinogradAttr>(kernel.getScheduleAttr()))
+    return kernel.emitOpError("has windows transformed by Winograd's method, but is not such a contraction");
+  return success();
+}
+
+static LogicalResult emitBySchedule(KernelFunction &k, OpBuilder &b) {
+  std::optional<Buffer> memory = takeScratch(k);
+  Attribute schedule = k.kernel.getScheduleAttr();
+  if (!schedule)
+    return k.kernel.emitOpError("@") << k.kernel.getName() << " has no schedule: hewn-decide-kernels makes one";
+  if (failed(verifyWindows(k.kernel)))
+    return failure();
+  return llvm::TypeSwitch<Attribute, LogicalResult>(schedule)
+      .Case([&](plan::ChainAttr chain) { return emitChain(k, b, chain, memory); })
+      .Case([&](plan::WinogradAttr winograd) { return emitWinograd(k, b, winograd, memory); })
+      .Case([&](plan::ContractAttr contract) { return emitContraction(k, b, contract, memory); })
+      .Case([&](plan::LoopsAttr loops) { return emitLoops(k, b, loops); })
+      .Default([&](Attribute other) {
+        return k.kernel.emitOpError("@") << k.kernel.getName() << " has the schedule " << other
+                                         << ", which is another kind of machine's";
+      });
+}
+
+static LogicalResult lowerKernel(plan::KernelOp kernel) {
   OpBuilder b(kernel);
   KernelFunction k = beginKernelFunction(kernel, b);
-  LogicalResult lowered = success();
-  if (llvm::any_of(kernel.getFunctionType().getResults(), graph::winogradTile))
-    lowered =
-        kernel.emitOpError("would transform windows by Winograd's method when run, which is done to constants alone");
-  else if (plan::gridOf(kernel) && hasTerms(kernel))
-    lowered = kernel.emitOpError("sums products of terms, for which there is no code on a grid of threads");
-  else if (plan::gridOf(kernel))
-    emitGrid(k, b);
-  else if (std::optional<graph::Chain> chain = chainIn(kernel))
-    lowered = emitChain(k, b, *chain);
-  else if (std::optional<WinogradForm> filtering = winogradForm(k))
-    emitWinograd(k, b, *filtering);
-  else if (std::optional<ContractForm> contraction = contractForm(k))
-    lowered = emitContraction(k, b, *contraction);
-  else if (llvm::any_of(kernel.getFunctionType().getInputs(), graph::winogradTile))
-    lowered = kernel.emitOpError("has windows transformed by Winograd's method, but is not such a contraction");
-  else
-    emitLoops(k, b);
+  LogicalResult lowered = plan::gridOf(kernel) ? emitByGrid(k, b) : emitBySchedule(k, b);
   kernel.erase();
   return lowered;
 }

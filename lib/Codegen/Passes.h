@@ -9,9 +9,6 @@
 
 namespace hewn::codegen {
 
-/// Replaces one kernel by its function.
-llvm::LogicalResult lowerKernel(plan::KernelOp kernel);
-
 #define GEN_PASS_DECL
 #include "lib/Codegen/Passes.h.inc"
 #define GEN_PASS_REGISTRATION

@@ -19,6 +19,10 @@ def ExpandFloat8Pass : Pass<"hewn-expand-float8"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
+def DecideKernelsPass : Pass<"hewn-decide-kernels", "::mlir::ModuleOp"> {
+  let summary = "Write on each plan.kernel how it is computed, and give it the scratch memory that it needs for that";
+}
+
 def LowerKernelsPass : Pass<"hewn-lower-kernels", "::mlir::ModuleOp"> {
   let summary = "Turn each plan.kernel into a function of vector loops";
   let dependentDialects = ["::mlir::func::FuncDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",

@@ -51,7 +51,7 @@ std::string describeKernels(ModuleOp module) {
     if (std::optional<StringRef> why = kernel.getWhy())
       os << "  because: " << *why;
     os << "\n";
-    if (plan::ScheduleAttr schedule = kernel.getScheduleAttr())
+    if (Attribute schedule = kernel.getScheduleAttr())
       os << "    schedule: " << schedule << "\n";
     std::optional<int64_t> times = 0;
     for (plan::LaunchOp launch : list)

@@ -88,8 +88,11 @@ void buildKernelsStage(OpPassManager &pm, const PipelineOptions &options) {
     pm.addPass(createKeepConstantsPass());
   }
   // What is only put one after another is made where it belongs.
-  if (options.optimize)
+  if (options.optimize) {
     pm.addPass(createPlacePiecesPass());
+    // How each kernel is computed, and the memory that it needs for that.
+    pm.addPass(codegen::createDecideKernelsPass());
+  }
   // Which launches may write over an input.
   pm.addPass(createMarkInPlacePass());
   pm.addPass(createVerifyKernelsPass());

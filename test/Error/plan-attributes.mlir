@@ -102,22 +102,77 @@
 // -----
 
 // expected-error@+1 {{m, n and parts must be at least 1}}
-#schedule = #plan.schedule<m = 0, n = 16>
+#schedule = #plan.grid_contract<m = 0, n = 16>
 
 // -----
 
 // expected-error@+1 {{m, n and parts must be at least 1}}
-#schedule = #plan.schedule<m = 6, n = 0>
+#schedule = #plan.grid_contract<m = 6, n = 0>
 
 // -----
 
 // expected-error@+1 {{m, n and parts must be at least 1}}
-#schedule = #plan.schedule<m = 32, n = 32, parts = 0>
+#schedule = #plan.grid_contract<m = 32, n = 32, parts = 0>
 
 // -----
 
 // expected-error@+1 {{buffers must not be negative}}
-#schedule = #plan.schedule<m = 32, n = 32, buffers = -1>
+#schedule = #plan.grid_contract<m = 32, n = 32, buffers = -1>
+
+// -----
+
+// expected-error@+1 {{m, n and lanes must be at least 1}}
+#schedule = #plan.contract<m = 0, n = 16, lanes = 8>
+
+// -----
+
+// expected-error@+1 {{a tile of 2 by 12: n must be a multiple of 8 lanes, and there may be 1024 accumulators at most}}
+#schedule = #plan.contract<m = 2, n = 12, lanes = 8>
+
+// -----
+
+// expected-error@+1 {{a tile of 1048576 by 1048576: n must be a multiple of 8 lanes}}
+#schedule = #plan.contract<m = 1048576, n = 1048576, lanes = 8>
+
+// -----
+
+// expected-error@+1 {{vectorRows, limbs and cycles must not be negative}}
+#schedule = #plan.contract<m = 2, n = 16, lanes = 8, limbs = -1>
+
+// -----
+
+// expected-error@+1 {{vectorRows are those of a kernel whose unit is matrix}}
+#schedule = #plan.contract<m = 2, n = 16, lanes = 8, vectorRows = 4>
+
+// -----
+
+// expected-error@+1 {{vectorRows must be at most 1024}}
+#schedule = #plan.contract<m = 2, n = 16, lanes = 8, unit = matrix, vectorRows = 4096>
+
+// -----
+
+// expected-error@+1 {{limbs are multiplied by vectors}}
+#schedule = #plan.contract<m = 2, n = 16, lanes = 8, unit = dots, limbs = 3>
+
+// -----
+
+// expected-error@+1 {{block, stride and slots must be 1 to 1048576}}
+#schedule = #plan.winograd<block = 0, m = 8, n = 16, lanes = 8, stride = 16, slots = 1>
+
+// -----
+
+// expected-error@+1 {{block must be a multiple of m}}
+#schedule = #plan.winograd<block = 12, m = 8, n = 16, lanes = 8, stride = 16, slots = 1>
+
+// -----
+
+// expected-error@+1 {{rows must be 1 to 4096, and slots at most as many}}
+#schedule = #plan.chain<rows = 0, head = #plan.loops<map>, middle = #plan.loops<rows>, tail = #plan.loops<map>>
+
+// -----
+
+// expected-error@+1 {{head, middle and tail must be #plan.contract or #plan.loops}}
+#schedule = #plan.chain<rows = 4, head = "fast", middle = #plan.loops<rows>, tail = #plan.loops<map>>
 
 // -----
 

@@ -14,11 +14,18 @@
 
 namespace hewn::codegen {
 
-/// The kernel as a chain; nullopt where it is none, or where its rows are of unknown length or too long for a task.
+/// The kernel as a chain; nullopt where it is none.
 std::optional<graph::Chain> chainIn(plan::KernelOp kernel);
 
-/// Emits it; an error on the kernel where a step does not fit.
-llvm::LogicalResult emitChain(KernelFunction &k, mlir::OpBuilder &b, const graph::Chain &chain);
+/// The model's schedule for a chain. Failure: a step's shapes don't fit, which has been said.
+mlir::FailureOr<plan::ChainAttr> chooseChain(KernelFunction &k, const graph::Chain &chain);
+/// Dims of the scratch memory that it needs: slots, buffers of a slot (scores, and weights where these are not in place), rows of a buffer,
+/// elements between rows. Empty: rows lie on the stack.
+graph::Dims chainScratch(const graph::Chain &chain, plan::ChainAttr schedule);
+
+/// Emits the kernel by `schedule`, in its scratch memory if it needs some; an error on the kernel where that can't be done.
+llvm::LogicalResult emitChain(KernelFunction &k, mlir::OpBuilder &b, plan::ChainAttr schedule,
+                              const std::optional<Buffer> &memory);
 
 } // namespace hewn::codegen
 

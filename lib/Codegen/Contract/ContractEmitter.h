@@ -30,18 +30,19 @@ struct Panel {
 /// Emits the kernel of a contraction into its function. One object emits one kernel, once.
 class ContractEmitter {
 public:
-  ContractEmitter(KernelFunction &k, mlir::OpBuilder &b, const ContractForm &given)
-      : k(k), b(b), form(given), op(given.op),
-        e(b, k.loc(), plan::contractLanes(k.kernel, form.shape()), k.symbols, k.inputs),
-        iteration(form.extents.size()) {}
+  ContractEmitter(KernelFunction &k, mlir::OpBuilder &b, const ContractForm &given, plan::ContractAttr schedule)
+      : k(k), b(b), form(given), op(given.op), schedule(schedule),
+        e(b, k.loc(), schedule.getLanes(), k.symbols, k.inputs), iteration(form.extents.size()) {}
 
-  mlir::LogicalResult run();
+  /// `memory`: the kernel's scratch memory, if it has some.
+  void run(const std::optional<Buffer> &memory);
 
 private:
   KernelFunction &k;
   mlir::OpBuilder &b;
   ContractForm form;
   graph::ContractOpInterface op;
+  plan::ContractAttr schedule;
   KernelElements e;
   llvm::SmallVector<graph::Index> iteration;
   graph::DimExpr columns;
@@ -63,11 +64,6 @@ private:
 
   // Which code a tile gets (ContractEngine.cpp)
 
-  /// Whether so many rows are whole tiles of the matrix unit, and there are as many.
-  bool fillsTiles(int64_t count);
-  /// Columns of a tile of one row, whose sums fill half of the registers and which divide the matrix: one that is not packed is read
-  /// line by line, faster in long pieces. 0: nothing divides it.
-  int64_t longestPiece();
   void overPanels(graph::Index panel, graph::Index tile);
   /// `body` gets the columns of a panel and the first of them: once for whole panels, and once for a last one that is shorter.
   void withPanel(graph::Index panel, llvm::function_ref<void(const Panel &, graph::Index)> body);

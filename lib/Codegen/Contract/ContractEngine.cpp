@@ -2,6 +2,7 @@
 #include "lib/Codegen/Contract/ContractEngine.h"
 #include "dialects/Graph/Analysis/Cost.h"
 #include "lib/Codegen/Contract/ContractEmitter.h"
+#include "lib/Codegen/Contract/ContractSchedule.h"
 #include "lib/Codegen/Tasks.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -14,42 +15,19 @@ using hewn::graph::Index;
 
 namespace hewn::codegen {
 
-/// The most accumulators of a tile, many more than any machine has registers: a schedule by hand must end somewhere.
-static constexpr int64_t kMostVectors = 1024;
-
-LogicalResult ContractEmitter::run() {
-  plan::ScheduleAttr byHand = k.kernel.getScheduleAttr();
-  plan::ScheduleAttr schedule =
-      byHand ? byHand : plan::chooseSchedule(k.kernel, form.shape(), packed() ? form.rhs.block : 0);
+void ContractEmitter::run(const std::optional<Buffer> &memory) {
   m = schedule.getM();
-  n = byHand && packed() ? form.rhs.block : schedule.getN();
-  if (!byHand && !packed() && !form.matrix && !form.roles.columnInLeft && form.rows.is(1) && form.shape().sumBytes == 4)
-    n = std::max(n, longestPiece());
-  if (form.matrix && !fillsTiles(m))
-    m = plan::chooseSchedule(k.kernel, form.shape(), n).getM();
-  if (n % e.lanes != 0 || n / e.lanes > kMostVectors / m)
-    return k.kernel.emitOpError("@") << k.kernel.getName() << " has a schedule of " << m << " rows by " << n
-                                     << " columns: n must be a multiple of " << e.lanes << ", and there may be "
-                                     << kMostVectors << " accumulators of so many at most";
+  n = schedule.getN();
   columns = form.extents[form.roles.column];
   heavy = llvm::any_of(k.kernel.getBody().front().without_terminator(), graph::isTranscendental);
   variants = rowVariants();
   for (Index &index : iteration)
     index = e.constant(0);
 
-  if (form.code) {
-    std::optional<Buffer> memory = takeScratch(k);
-    std::optional<plan::Digits> digits = memory ? plan::digitsOf(op) : std::nullopt;
-    bool inLines = ContractForm::strideAlong(form.lhs, form.maps[0], form.roles.summed.front()).is(1);
-    if (digits && inLines) {
-      runDigits(*memory, *digits);
-      return success();
-    }
-    if (memory && !digits) {
-      runDecoding(*memory);
-      return success();
-    }
-  }
+  if (schedule.getLimbs() > 0)
+    return runDigits(*memory, *plan::digitsOf(op));
+  if (!contractScratch(form, schedule).empty())
+    return runDecoding(*memory);
   // A panel of columns serves all rows before the next one is taken; where both operands run along the columns there is
   // nothing to keep, and a line is read from end to end.
   SmallVector<unsigned> outer(form.roles.batch);
@@ -71,22 +49,6 @@ LogicalResult ContractEmitter::run() {
                   iteration[outer[next++]] = at[i];
               overPanels(at[panelAt], at.back());
             });
-  return success();
-}
-
-int64_t ContractEmitter::longestPiece() {
-  plan::TargetAttr target = plan::targetOf(k.kernel);
-  int64_t width = form.extents[form.roles.column].constant().value_or(0),
-          most = target ? target.getVectorRegisters() / 2 : 0;
-  for (int64_t vectors = most; vectors > 0; --vectors)
-    if (width % (vectors * e.lanes) == 0)
-      return vectors * e.lanes;
-  return 0;
-}
-
-bool ContractEmitter::fillsTiles(int64_t count) {
-  int64_t most = plan::MatrixAttr(form.matrix).getRows();
-  return count > 0 && (count <= most || count % most == 0) && count <= form.rows.constant().value_or(count);
 }
 
 void ContractEmitter::overPanels(Index panel, Index tile) {
@@ -168,10 +130,7 @@ void ContractEmitter::overMatrixRows(const Panel &panel, Index firstColumn, Inde
   };
   if (form.rows.constant())
     return whole();
-  plan::ContractShape shape = form.shape();
-  shape.matrix = {};
-  shape.columns = DimExpr(n);
-  int64_t most = plan::chooseSchedule(k.kernel, shape, n).getM();
+  int64_t most = schedule.getVectorRows();
   e.branch(e.compare(arith::CmpIPredicate::sge, rows, e.constant(m)), whole, [&] {
     e.forEach(e.constant(0), rows, most,
               [&](Index first) { unknownRows(panel, firstColumn, first, e.sub(rows, first), most); });
@@ -216,8 +175,16 @@ void ContractEmitter::choose(ArrayRef<RowVariant> variants, const Panel &panel, 
   e.branch(inside, [&] { choose(*test, panel, firstColumn, tile); }, [&] { choose(others, panel, firstColumn, tile); });
 }
 
-LogicalResult emitContraction(KernelFunction &k, OpBuilder &b, const ContractForm &form) {
-  return ContractEmitter(k, b, form).run();
+LogicalResult emitContraction(KernelFunction &k, OpBuilder &b, plan::ContractAttr schedule,
+                              const std::optional<Buffer> &memory) {
+  std::optional<ContractForm> form = contractForm(k, schedule.getUnit());
+  if (!form)
+    return k.kernel.emitOpError("@") << k.kernel.getName() << " has the schedule " << schedule
+                                     << ", and is no contraction that the machine tiles so";
+  if (failed(verifyContraction(k, *form, schedule, memory)))
+    return failure();
+  ContractEmitter(k, b, *form, schedule).run(memory);
+  return success();
 }
 
 } // namespace hewn::codegen

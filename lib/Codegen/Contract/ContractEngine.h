@@ -20,9 +20,10 @@
 
 namespace hewn::codegen {
 
-/// Emits the loops of a kernel of this form; fails with a message at the kernel where its schedule, set by hand, is none for
-/// this machine.
-llvm::LogicalResult emitContraction(KernelFunction &k, mlir::OpBuilder &b, const ContractForm &form);
+/// Emits the loops of the kernel by `schedule`, in its scratch memory `memory` if it needs some; fails with a message at the kernel where
+/// that can't be done.
+llvm::LogicalResult emitContraction(KernelFunction &k, mlir::OpBuilder &b, plan::ContractAttr schedule,
+                                    const std::optional<Buffer> &memory);
 
 } // namespace hewn::codegen
 

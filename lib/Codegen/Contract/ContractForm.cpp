@@ -158,7 +158,7 @@ bool takeCode(ContractForm &form, KernelFunction &k, graph::MoveOpInterface deco
 
 } // namespace
 
-std::optional<ContractForm> contractForm(KernelFunction &k) {
+std::optional<ContractForm> contractForm(KernelFunction &k, std::optional<plan::Unit> unit) {
   ContractOpInterface op = graph::onlyContraction(k.kernel.getBody().front());
   if (!op || !hasProducts(graph::getElementType(op->getResult(0))))
     return std::nullopt;
@@ -204,7 +204,8 @@ std::optional<ContractForm> contractForm(KernelFunction &k) {
       return std::nullopt;
   } else if (!form.code && (graph::getElementType(left) != sum || graph::getElementType(right) != sum)) {
     form.dot = plan::findDot(op);
-    form.matrix = plan::findMatrix(op);
+    if (!unit || *unit == plan::Unit::Matrix)
+      form.matrix = plan::findMatrix(op);
     if (form.matrix && !MatrixUnit::fits(form.matrix, vectorLanes(k.kernel)))
       return std::nullopt;
     form.grouped = groupedDim(form);
@@ -213,8 +214,14 @@ std::optional<ContractForm> contractForm(KernelFunction &k) {
   }
   std::optional<graph::SpaceMap> map = spaceMap(k.kernel);
   for (Value output : k.results)
-    if ((!map || !map->placeOf(output)) && !(form.code && output.getDefiningOp<graph::ScratchOp>()))
+    if (!map || !map->placeOf(output))
       return std::nullopt;
+  if (unit && (*unit == plan::Unit::Matrix) != bool(form.matrix))
+    return std::nullopt;
+  if (unit && *unit == plan::Unit::Dots && !form.dot)
+    return std::nullopt;
+  if (unit && *unit == plan::Unit::Vectors && form.grouped)
+    return std::nullopt;
 
   SmallVector<unsigned> rows;
   for (unsigned d : roles->rows)

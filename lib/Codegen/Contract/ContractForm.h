@@ -52,8 +52,8 @@ struct ContractForm {
 
 /// The kernel's contraction, where the engine can take it: one contraction, operands in memory (the left one
 /// perhaps inside a border of zeros), columns contiguous in the right one or packed in blocks, around it elementwise ops and
-/// moves alone.
-std::optional<ContractForm> contractForm(KernelFunction &k);
+/// moves alone. `unit`: what is to multiply; absent: the fastest that the machine has for it.
+std::optional<ContractForm> contractForm(KernelFunction &k, std::optional<plan::Unit> unit = std::nullopt);
 
 } // namespace hewn::codegen
 

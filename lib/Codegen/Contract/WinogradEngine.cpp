@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/Contract/WinogradEngine.h"
-#include "lib/Codegen/Contract/ContractForm.h"
+#include "lib/Codegen/Contract/ContractSchedule.h"
 #include "lib/Codegen/Tasks.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -15,6 +15,21 @@ using hewn::graph::Index;
 
 namespace hewn::codegen {
 
+namespace {
+
+struct WinogradForm {
+  graph::ContractOpInterface op;
+  SmallVector<AffineMap> maps;
+  Dims extents;
+  graph::ContractRoles roles;
+  graph::WinogradDims dims;
+  const graph::Winograd *transform;
+  /// The operand without its border, of which `low` elements lie before each of the two dims; the packed weights.
+  Buffer lhs, rhs;
+  int64_t low[2] = {0, 0};
+};
+
+/// The kernel's contraction, where its weights are transformed and the engine can take it.
 std::optional<WinogradForm> winogradForm(KernelFunction &k) {
   graph::ContractOpInterface op = graph::onlyContraction(k.kernel.getBody().front());
   int64_t tile = op ? graph::winogradTile(op->getOperand(1).getType()) : 0;
@@ -29,7 +44,6 @@ std::optional<WinogradForm> winogradForm(KernelFunction &k) {
   form.dims = *dims;
   form.transform = graph::winograd(tile);
   form.rhs = k.inputs.find(op->getOperand(1))->second;
-  form.schedule = plan::winogradSchedule(op, tile, form.rhs.block);
   std::optional<unsigned> column = graph::resultWith(form.maps[1], form.roles.column);
   if (!column || form.rhs.blockDim != int64_t(*column))
     return std::nullopt;
@@ -49,30 +63,27 @@ std::optional<WinogradForm> winogradForm(KernelFunction &k) {
   form.lhs = k.inputs.find(left)->second;
   if (!ContractForm::strideAlong(form.lhs, form.maps[0], form.dims.channels).is(1))
     return std::nullopt;
-  bool memory = false;
   std::optional<graph::SpaceMap> map = spaceMap(k.kernel);
-  for (Value output : k.results) {
-    bool scratch = bool(output.getDefiningOp<graph::ScratchOp>());
-    bool fits = scratch ? !memory && graph::getDims(output) == form.schedule.scratch : map && map->placeOf(output);
-    if (!fits)
+  for (Value output : k.results)
+    if (!map || !map->placeOf(output))
       return std::nullopt;
-    memory |= scratch;
-  }
-  return memory ? std::optional(form) : std::nullopt;
+  return form;
 }
-
-namespace {
 
 class WinogradEmitter {
 public:
-  WinogradEmitter(KernelFunction &k, OpBuilder &b, const WinogradForm &form)
-      : k(k), b(b), form(form), f(*form.transform), s(form.schedule), memory(*takeScratch(k)),
-        e(b, k.loc(), s.lanes, k.symbols, k.inputs), iteration(form.extents.size()) {}
+  WinogradEmitter(KernelFunction &k, OpBuilder &b, const WinogradForm &form, plan::WinogradAttr schedule,
+                  const Buffer &memory)
+      : k(k), b(b), form(form), f(*form.transform), operandStride(schedule.getStride()), m(schedule.getM()),
+        n(schedule.getN()), tilesOfBlock(schedule.getBlock()), memory(memory),
+        e(b, k.loc(), schedule.getLanes(), k.symbols, k.inputs), iteration(form.extents.size()) {
+    std::tie(down, across) = plan::winogradTiles(form.op, f.tile);
+  }
 
   void run() {
     for (Index &index : iteration)
       index = e.constant(0);
-    tiles = s.down * s.across;
+    tiles = down * across;
     channels = *form.extents[form.dims.channels].constant();
     columns = *form.extents[form.roles.column].constant();
     SmallVector<unsigned> images;
@@ -82,7 +93,7 @@ public:
         images.push_back(d);
         counts.push_back(form.extents[d]);
       }
-    counts.push_back(tiles.ceilDiv(s.block));
+    counts.push_back(tiles.ceilDiv(tilesOfBlock));
     DimExpr work = vectorWork(graph::numElements(form.extents), e.lanes, 1);
     overSlots(
         k, e, *memory.dims[0].constant(), counts, work,
@@ -90,7 +101,7 @@ public:
         [&](ArrayRef<Index> at) {
           for (auto [d, index] : llvm::zip(images, at))
             iteration[d] = index;
-          block(e.mul(at.back(), e.constant(s.block)));
+          block(e.mul(at.back(), e.constant(tilesOfBlock)));
         });
   }
 
@@ -99,7 +110,9 @@ private:
   OpBuilder &b;
   const WinogradForm &form;
   const graph::Winograd &f;
-  const plan::WinogradSchedule &s;
+  /// Floats between the channels of neighbouring tiles, a register tile's rows and columns, tiles of results of a block.
+  int64_t operandStride, m, n, tilesOfBlock;
+  DimExpr down, across;
   Buffer memory;
   KernelElements e;
   SmallVector<Index> iteration;
@@ -110,25 +123,25 @@ private:
   Location loc() { return k.loc(); }
   VectorType vectorType() { return VectorType::get({e.lanes}, b.getF32Type()); }
   int64_t places() const { return f.size * f.size; }
-  Index operandOf(Index tile) { return e.add(operandsAt, e.mul(tile, e.constant(s.stride))); }
-  int64_t betweenOperands() const { return s.block * s.stride; }
+  Index operandOf(Index tile) { return e.add(operandsAt, e.mul(tile, e.constant(operandStride))); }
+  int64_t betweenOperands() const { return tilesOfBlock * operandStride; }
   Index sumOf(Index tile) {
-    return e.add(operandsAt, e.add(e.constant(places() * betweenOperands()), e.mul(tile, e.constant(s.n))));
+    return e.add(operandsAt, e.add(e.constant(places() * betweenOperands()), e.mul(tile, e.constant(n))));
   }
-  int64_t betweenSums() const { return s.block * s.n; }
+  int64_t betweenSums() const { return tilesOfBlock * n; }
 
   /// The tiles from `first` on.
   void block(Index first) {
-    Index count = e.min(e.sub(e.expression(tiles), first), e.constant(s.block));
+    Index count = e.min(e.sub(e.expression(tiles), first), e.constant(tilesOfBlock));
     e.forEach(e.constant(0), count, 1, [&](Index tile) { transformOperand(tile, e.add(first, tile)); });
-    int64_t whole = columns / s.n, rest = columns % s.n;
+    int64_t whole = columns / n, rest = columns % n;
     auto panels = [&](Index begin, Index end, int64_t width) {
       e.forEach(begin, end, 1, [&](Index panel) {
         multiply(panel, count, width);
         e.forEach(e.constant(0), count, 1, [&](Index tile) { transformSums(tile, e.add(first, tile), panel, width); });
       });
     };
-    panels(e.constant(0), e.constant(whole), s.n);
+    panels(e.constant(0), e.constant(whole), n);
     if (rest > 0)
       panels(e.constant(whole), e.constant(whole + 1), rest);
   }
@@ -185,9 +198,8 @@ private:
 
   /// The first result of tile number `position` along both rows.
   std::pair<Index, Index> startOf(Index position) {
-    Index across = e.expression(s.across);
-    return {e.mul(e.floorDiv(position, across), e.constant(f.tile)),
-            e.mul(e.mod(position, across), e.constant(f.tile))};
+    Index line = e.expression(across);
+    return {e.mul(e.floorDiv(position, line), e.constant(f.tile)), e.mul(e.mod(position, line), e.constant(f.tile))};
   }
 
   void transformOperand(Index tile, Index position) {
@@ -264,7 +276,7 @@ private:
   /// A' m A for a tile's sums of a panel of `width` columns, the kernel's other ops, and stores.
   void transformSums(Index tile, Index position, Index panel, int64_t width) {
     auto [row, column] = startOf(position);
-    Index starts[2] = {row, column}, firstColumn = e.mul(panel, e.constant(s.n));
+    Index starts[2] = {row, column}, firstColumn = e.mul(panel, e.constant(n));
     for (int64_t first = 0; first < width; first += e.lanes) {
       SmallVector<Value> elements;
       Index from = e.add(sumOf(tile), e.constant(first));
@@ -321,9 +333,9 @@ private:
       Index left = e.add(operandsAt, e.mul(place, e.constant(betweenOperands())));
       Index right = e.add(placeInWeights(place), panelInWeights(panel));
       Index sums = e.add(sumOf(e.constant(0)), e.mul(place, e.constant(betweenSums())));
-      e.forEach(e.constant(0), count, s.m, [&](Index tile) {
-        registerTile(e.add(left, e.mul(tile, e.constant(s.stride))), right, e.add(sums, e.mul(tile, e.constant(s.n))),
-                     (width + e.lanes - 1) / e.lanes);
+      e.forEach(e.constant(0), count, m, [&](Index tile) {
+        registerTile(e.add(left, e.mul(tile, e.constant(operandStride))), right,
+                     e.add(sums, e.mul(tile, e.constant(n))), (width + e.lanes - 1) / e.lanes);
       });
     });
   }
@@ -334,16 +346,16 @@ private:
                  e.mul(e.mod(place, size), e.expression(form.rhs.strides[form.dims.right[1]])));
   }
 
-  /// The first column of panel number `panel`, of s.n columns: several of the weights' blocks, or a part of one.
+  /// The first column of panel number `panel`, of n columns: several of the weights' blocks, or a part of one.
   Index panelInWeights(Index panel) {
     Index stride = e.expression(form.rhs.strides[form.rhs.blockDim]), block = e.constant(form.rhs.block);
-    Index column = e.mul(panel, e.constant(s.n));
+    Index column = e.mul(panel, e.constant(n));
     return e.add(e.mul(e.floorDiv(column, block), stride), e.mod(column, block));
   }
 
   void registerTile(Index left, Index right, Index sums, int64_t vectors) {
     Value zero = arith::ConstantOp::create(b, loc(), b.getZeroAttr(vectorType()));
-    SmallVector<Value> state(s.m * vectors, zero);
+    SmallVector<Value> state(m * vectors, zero);
     unsigned inRight = *graph::resultWith(form.maps[1], form.dims.channels);
     Index step = e.expression(form.rhs.strides[inRight]), stride = e.expression(form.rhs.strides[form.rhs.blockDim]);
     state = e.loopNest({DimExpr(channels)}, state, 1, [&](ArrayRef<Index> at, ValueRange carried) {
@@ -355,8 +367,8 @@ private:
         weights.push_back(vector::LoadOp::create(b, loc(), vectorType(), form.rhs.memref,
                                                  e.add(from, e.constant(column % form.rhs.block)).base));
       }
-      for (int64_t r = 0; r < s.m; ++r) {
-        Index from = e.add(left, e.add(at[0], e.constant(r * s.stride)));
+      for (int64_t r = 0; r < m; ++r) {
+        Index from = e.add(left, e.add(at[0], e.constant(r * operandStride)));
         Value scalar = memref::LoadOp::create(b, loc(), memory.memref, from.base);
         Value spread = vector::BroadcastOp::create(b, loc(), vectorType(), scalar);
         for (int64_t j = 0; j < vectors; ++j)
@@ -366,13 +378,41 @@ private:
     });
     for (auto [i, value] : llvm::enumerate(state)) {
       int64_t r = int64_t(i) / vectors, j = int64_t(i) % vectors;
-      vector::StoreOp::create(b, loc(), value, memory.memref, e.add(sums, e.constant(r * s.n + j * e.lanes)).base);
+      vector::StoreOp::create(b, loc(), value, memory.memref, e.add(sums, e.constant(r * n + j * e.lanes)).base);
     }
   }
 };
 
 } // namespace
 
-void emitWinograd(KernelFunction &k, OpBuilder &b, const WinogradForm &form) { WinogradEmitter(k, b, form).run(); }
+plan::WinogradAttr chooseWinograd(KernelFunction &k) {
+  std::optional<WinogradForm> form = winogradForm(k);
+  return form ? plan::winogradSchedule(form->op, form->transform->tile, form->rhs.block) : plan::WinogradAttr();
+}
+
+Dims winogradScratch(KernelFunction &k, plan::WinogradAttr schedule) {
+  std::optional<WinogradForm> form = winogradForm(k);
+  if (!form)
+    return {};
+  return {DimExpr(schedule.getSlots()), DimExpr(plan::winogradSlotFloats(schedule, form->transform->tile))};
+}
+
+LogicalResult emitWinograd(KernelFunction &k, OpBuilder &b, plan::WinogradAttr schedule,
+                           const std::optional<Buffer> &memory) {
+  std::optional<WinogradForm> form = winogradForm(k);
+  if (!form)
+    return k.kernel.emitOpError("@") << k.kernel.getName() << " has the schedule " << schedule
+                                     << ", and is no contraction with weights transformed for it";
+  int64_t channels = *form->extents[form->dims.channels].constant();
+  if (schedule.getStride() < int64_t(llvm::alignTo(channels, schedule.getLanes()))) // whole vectors are stored
+    return k.kernel.emitOpError("@") << k.kernel.getName() << " has a schedule whose stride, " << schedule.getStride()
+                                     << ", has no room for vectors of " << channels << " channels";
+  if (failed(verifyLanes(k, schedule.getLanes(), /*mayHalve=*/true)) ||
+      failed(verifyPanels(k, schedule.getN(), form->rhs.block)) ||
+      failed(verifyScratch(k, winogradScratch(k, schedule), memory)))
+    return failure();
+  WinogradEmitter(k, b, *form, schedule, *memory).run();
+  return success();
+}
 
 } // namespace hewn::codegen

@@ -9,30 +9,19 @@
 #ifndef HEWN_LIB_CODEGEN_CONTRACT_WINOGRADENGINE_H
 #define HEWN_LIB_CODEGEN_CONTRACT_WINOGRADENGINE_H
 
-#include "dialects/Graph/Contract/ContractRoles.h"
 #include "dialects/Plan/WinogradSchedule.h"
 #include "lib/Codegen/KernelFunction.h"
 
 namespace hewn::codegen {
 
-struct WinogradForm {
-  graph::ContractOpInterface op;
-  llvm::SmallVector<mlir::AffineMap> maps;
-  graph::Dims extents;
-  graph::ContractRoles roles;
-  graph::WinogradDims dims;
-  const graph::Winograd *transform;
-  plan::WinogradSchedule schedule;
-  /// The operand without its border, of which `low` elements lie before each of the two dims; the packed weights.
-  Buffer lhs, rhs;
-  int64_t low[2] = {0, 0};
-};
+/// The model's schedule for a contraction whose weights are transformed; null where the kernel is none, or the engine can't take it.
+plan::WinogradAttr chooseWinograd(KernelFunction &k);
+/// Dims of the scratch memory that it needs: slots, floats of each.
+graph::Dims winogradScratch(KernelFunction &k, plan::WinogradAttr schedule);
 
-/// The kernel's contraction, where its weights are transformed and the engine can take it.
-std::optional<WinogradForm> winogradForm(KernelFunction &k);
-
-/// Emits the loops of a kernel of this form.
-void emitWinograd(KernelFunction &k, mlir::OpBuilder &b, const WinogradForm &form);
+/// Emits the loops of the kernel by `schedule`, in its scratch memory; fails with a message at the kernel where that can't be done.
+llvm::LogicalResult emitWinograd(KernelFunction &k, mlir::OpBuilder &b, plan::WinogradAttr schedule,
+                                 const std::optional<Buffer> &memory);
 
 } // namespace hewn::codegen
 

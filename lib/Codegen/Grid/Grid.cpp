@@ -55,7 +55,7 @@ static DimExpr matrixWork(graph::ContractOpInterface op) {
   if (!plan::multipliesMatrices(op))
     return (products * DimExpr(grid.getRate())).floorDiv(DimExpr(scalarRate));
   int64_t bits = plan::stagedType(op).getIntOrFloatBitWidth();
-  plan::ScheduleAttr schedule = op->getParentOfType<plan::KernelOp>().getScheduleAttr();
+  plan::GridContractAttr schedule = plan::gridContractOf(op->getParentOfType<plan::KernelOp>());
   bool byGroups = schedule && plan::gridTile(schedule, op, plan::looksFetchable(op)).byGroups;
   int64_t rate = byGroups ? grid.getGroupRate() : grid.getRate();
   return (products * DimExpr(plan::productsOf(op) * bits * grid.getRate())).floorDiv(DimExpr(32 * rate));

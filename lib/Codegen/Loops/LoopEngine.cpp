@@ -444,13 +444,20 @@ SmallVector<SmallVector<unsigned>> resultsOfEqualDims(const KernelFunction &k) {
   return groups;
 }
 
-void emitLoops(KernelFunction &k, OpBuilder &b) {
-  if (std::optional<AlignedNest> nest = alignedNest(k))
-    return emitAligned(k, b, std::move(*nest));
-  if (std::optional<RowProgram> rows = planRows(k))
-    return emitRows(k, b, *rows);
-  if (auto scan = k.results.size() == 1 ? k.results[0].getDefiningOp<graph::ScanOpInterface>() : nullptr)
-    return emitScan(k, b, scan);
+static graph::ScanOpInterface onlyScan(KernelFunction &k) {
+  return k.results.size() == 1 ? k.results[0].getDefiningOp<graph::ScanOpInterface>() : nullptr;
+}
+
+plan::LoopsAttr chooseLoops(KernelFunction &k) {
+  plan::LoopForm form = alignedNest(k) ? plan::LoopForm::Elements
+                        : planRows(k)  ? plan::LoopForm::Rows
+                        : onlyScan(k)  ? plan::LoopForm::Cumulate
+                                       : plan::LoopForm::Map;
+  return plan::LoopsAttr::get(k.kernel.getContext(), form);
+}
+
+/// Each result, or each piece of it, by a nest of its own.
+static void emitMaps(KernelFunction &k, OpBuilder &b) {
   for (const auto &together : resultsOfEqualDims(k)) {
     SmallVector<Piece> pieces = together.size() == 1 ? piecesOf(k.results[together[0]]) : SmallVector<Piece>();
     auto emitPiece = [&](KernelFunction &in, const Piece &piece, Index start) {
@@ -463,6 +470,32 @@ void emitLoops(KernelFunction &k, OpBuilder &b) {
     if (pieces.empty())
       emitMap(k, b, together, /*alone=*/together.size() == k.results.size(), nullptr);
   }
+}
+
+LogicalResult emitLoops(KernelFunction &k, OpBuilder &b, plan::LoopsAttr schedule) {
+  bool fits = true;
+  if (schedule.getForm() == plan::LoopForm::Elements) {
+    std::optional<AlignedNest> nest = alignedNest(k);
+    fits = nest.has_value();
+    if (nest)
+      emitAligned(k, b, std::move(*nest));
+  } else if (schedule.getForm() == plan::LoopForm::Rows) {
+    std::optional<RowProgram> rows = planRows(k);
+    fits = rows.has_value();
+    if (rows)
+      emitRows(k, b, *rows);
+  } else if (schedule.getForm() == plan::LoopForm::Cumulate) {
+    graph::ScanOpInterface scan = onlyScan(k);
+    fits = bool(scan);
+    if (scan)
+      emitScan(k, b, scan);
+  } else {
+    emitMaps(k, b);
+  }
+  if (!fits)
+    return k.kernel.emitOpError("@") << k.kernel.getName() << " has the schedule " << schedule
+                                     << ", and is no kernel of this form";
+  return success();
 }
 
 } // namespace hewn::codegen

@@ -3,9 +3,9 @@
 // The loop engine: kernels of elementwise, move, reduce and scan ops as vector code.
 //
 // Four shapes of code, from the most special to the most general:
-//   aligned   all ops elementwise: dims that lie alike in every buffer collapse into one long row
+//   elements  all ops elementwise: dims that lie alike in every buffer collapse into one long row
 //   rows      reductions over the same dims with consumers over them (softmax, norms): passes over a row
-//   scan      a running sum alone: one sweep along its dim
+//   cumulate  a running sum alone: one sweep along its dim
 //   map       everything else: a nest over the result, each element evaluated where it is needed
 #ifndef HEWN_LIB_CODEGEN_LOOPS_LOOPENGINE_H
 #define HEWN_LIB_CODEGEN_LOOPS_LOOPENGINE_H
@@ -14,8 +14,12 @@
 
 namespace hewn::codegen {
 
-/// Fills `k.function` with loops at the builder's insertion point.
-void emitLoops(KernelFunction &k, mlir::OpBuilder &b);
+/// The most special form of loops that the kernel has.
+plan::LoopsAttr chooseLoops(KernelFunction &k);
+
+/// Fills `k.function` with loops of this form at the builder's insertion point; fails with a message at the kernel where it has no such
+/// form.
+llvm::LogicalResult emitLoops(KernelFunction &k, mlir::OpBuilder &b, plan::LoopsAttr schedule);
 
 /// Calls `body` for the vector of indices at each step of [0, extent): whole vectors, then one masked by `elements`'
 /// mask.

@@ -2,7 +2,7 @@
 //
 // Writes on each kernel of a grid that multiplies matrices by which tiles it does, and into how many parts it cuts the sum.
 //
-//     plan.kernel @matmul(...)   →   plan.kernel @matmul(...) attributes {schedule = #plan.schedule<m = 64, n = 64, parts = 4>}
+//     plan.kernel @matmul(...)   →   plan.kernel @matmul(...) attributes {schedule = #plan.grid_contract<m = 64, n = 64, parts = 4>}
 //
 // The model is in dialects/Plan/GridSchedule.h. Sums are cut where the tiles alone would leave processors without work; of
 // kernels that have other contractions, reductions or sizes known only when run they are not. A schedule that is there stays.

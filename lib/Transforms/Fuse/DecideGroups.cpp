@@ -208,7 +208,6 @@ private:
     own.why = "a row of the first product is used up by the second";
     for (Operation *member : own.ops)
       groupOf[member] = groupOf[op];
-    addScratch(own, rowsOfChain(*chain));
     if (Dims parts = plan::gridChainScratch(*chain); !parts.empty()) {
       addScratch(own, parts);
       because(own, "its columns are divided over blocks, so many parts: " + plan::gridChainParts(*chain).str());
@@ -233,14 +232,6 @@ private:
     return columns && plan::chainRows(chain.first, *columns, chain.columnBytes()) > 0;
   }
 
-  /// The memory for the rows of a chain, where they are too long for a stack, or of unknown length; else empty.
-  static Dims rowsOfChain(const graph::Chain &chain) {
-    if (plan::gridOf(chain.first) || fitsStack(chain))
-      return {};
-    Dims space = graph::getDims(chain.first->getResult(0));
-    return plan::chainScratch(chain.first, space[chain.rowDim], space.back(), chain.inPlace);
-  }
-
   /// Whether the move is a border that its only reader leaves out.
   static bool isLeftOut(graph::MoveOpInterface move) {
     auto reader = move && move->hasOneUse() ? dyn_cast<graph::ContractOpInterface>(*move->user_begin())
@@ -258,8 +249,8 @@ private:
   /// Weights that come as a code are decoded where they are multiplied.
   void joinDecoder(graph::ContractOpInterface op) {
     graph::MoveOpInterface decoder = plan::decoderOf(op);
-    if (decoder && takeIn(decoder, op, "weights in few bits"))
-      addScratch(groups[groupOf[op]], plan::decoderScratch(op, *graph::contractRoles(op)));
+    if (decoder)
+      takeIn(decoder, op, "weights in few bits");
   }
 
   /// A move that is alone, and that this contraction alone reads, becomes a part of its kernel; false: it is not so.
@@ -277,16 +268,13 @@ private:
 
   static void because(Group &group, const Twine &why) { group.why += ((group.why.empty() ? "" : "; ") + why).str(); }
 
-  /// Memory for the transformed tiles of a contraction whose weights are transformed.
+  /// Says so where weights are transformed.
   void joinFiltering(graph::ContractOpInterface op) {
     auto weights = cast<RankedTensorType>(op->getOperand(1).getType());
     int64_t tile = graph::winogradTile(weights);
     if (!tile || !graph::winogradDims(op))
       return;
-    int64_t panel = cast<graph::LayoutAttr>(weights.getEncoding()).getBlock();
-    Group &group = groups[groupOf[op]];
-    addScratch(group, plan::winogradSchedule(op, tile, panel).scratch);
-    because(group, "windows by minimal filtering, tiles of " + Twine(tile));
+    because(groups[groupOf[op]], "windows by minimal filtering, tiles of " + Twine(tile));
   }
 
   /// What several passes of rows need and is dear is kept in the row of a result until that is written. Where no result can hold

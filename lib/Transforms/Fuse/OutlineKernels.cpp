@@ -141,7 +141,7 @@ private:
       own.push_back(b.getStringAttr("s" + std::to_string(i)));
     auto kernel =
         plan::KernelOp::create(b, group.getLoc(), b.getStringAttr("kernel"), TypeAttr::get(type), b.getArrayAttr(own),
-                               plan::ScheduleAttr(), group.getWhyAttr(), StringAttr(), ArrayAttr(), ArrayAttr());
+                               Attribute(), group.getWhyAttr(), StringAttr(), ArrayAttr(), ArrayAttr());
     kernel.getBody().takeBody(group.getBody());
     for (auto [i, dims] : llvm::enumerate(argumentDims))
       if (!cast<RankedTensorType>(kernel.getBody().getArgument(i).getType()).hasStaticShape())

@@ -20,6 +20,7 @@
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
 #include "dialects/Graph/GraphOps.h"
+#include "dialects/Plan/GridSchedule.h"
 #include "lib/Transforms/Fuse/Passes.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -98,7 +99,7 @@ public:
     return map.lookup(value);
   }
 
-  plan::KernelOp finish(ArrayRef<Value> results, plan::ScheduleAttr schedule, StringRef why) {
+  plan::KernelOp finish(ArrayRef<Value> results, plan::GridContractAttr schedule, StringRef why) {
     graph::YieldOp::create(inside, from.getLoc(), TypeRange(), results);
     auto type = b.getFunctionType(block->getArgumentTypes(), ValueRange(results).getTypes());
     auto kernel =
@@ -115,7 +116,7 @@ struct SplitSumsPass : impl::SplitSumsPassBase<SplitSumsPass> {
     llvm::StringMap<SmallVector<plan::LaunchOp>> launches;
     getOperation().walk([&](plan::LaunchOp launch) { launches[launch.getKernel()].push_back(launch); });
     for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<plan::KernelOp>())) {
-      plan::ScheduleAttr schedule = kernel.getScheduleAttr();
+      plan::GridContractAttr schedule = plan::gridContractOf(kernel);
       ContractOpInterface sum = schedule && schedule.getParts() > 1 ? splittableSum(kernel) : ContractOpInterface();
       if (sum)
         split(kernel, sum, symbols, launches[kernel.getSymName()]);
@@ -127,7 +128,7 @@ struct SplitSumsPass : impl::SplitSumsPassBase<SplitSumsPass> {
     OpBuilder b(kernel);
     auto type = cast<RankedTensorType>(sum->getResult(0).getType());
     Type sums = partType(type);
-    int64_t count = kernel.getScheduleAttr().getParts();
+    int64_t count = plan::gridContractOf(kernel).getParts();
 
     Part parts(kernel, b);
     Value whole = parts.take(sum->getResult(0));
@@ -136,7 +137,7 @@ struct SplitSumsPass : impl::SplitSumsPassBase<SplitSumsPass> {
     Value spread = graph::make<graph::SpreadOp>(parts.inside, kernel.getLoc(), whole,
                                                 b.getNamedAttr("parts", b.getI64IntegerAttr(count)));
     spread.setType(partsType(type, count));
-    plan::KernelOp first = parts.finish(spread, kernel.getScheduleAttr(), "parts of a sum, for more blocks");
+    plan::KernelOp first = parts.finish(spread, plan::gridContractOf(kernel), "parts of a sum, for more blocks");
 
     Part rest(kernel, b);
     graph::Composer c(rest.inside, kernel.getLoc());
@@ -149,7 +150,7 @@ struct SplitSumsPass : impl::SplitSumsPassBase<SplitSumsPass> {
     rest.map.map(sum->getResult(0), added);
     auto yielded = kernel.getBody().front().getTerminator()->getOperands();
     SmallVector<Value> results = llvm::map_to_vector(yielded, [&](Value result) { return rest.take(result); });
-    plan::KernelOp second = rest.finish(results, plan::ScheduleAttr(), "adds up the parts of a sum");
+    plan::KernelOp second = rest.finish(results, plan::GridContractAttr(), "adds up the parts of a sum");
 
     std::string name = kernel.getSymName().str();
     symbols.erase(kernel);

@@ -305,8 +305,8 @@ private:
       Order windows(std::begin(dims.right), std::end(dims.right));
       llvm::erase_if(order, [&](int64_t d) { return llvm::is_contained(windows, d); });
       order.insert(order.begin(), windows.begin(), windows.end());
-      auto transformed = graph::LayoutAttr::get(type.getContext(), order, *lanes,
-                                                plan::winogradSchedule(op, tile, 0).panel, -1, 1, tile, windows, -1, 0);
+      auto transformed = graph::LayoutAttr::get(type.getContext(), order, *lanes, plan::winogradPanel(op, tile), -1, 1,
+                                                tile, windows, -1, 0);
       right.set(relayout(right.get(), RankedTensorType::get(type.getShape(), type.getElementType(), transformed), op));
       return;
     }

@@ -1,5 +1,5 @@
 // Two contractions with rows between them: a few rows of scores on the stack, which become the weights, and no other buffer.
-// RUN: hewn-opt %s --split-input-file --hewn-lower-kernels --canonicalize --cse | FileCheck %s
+// RUN: hewn-opt %s --split-input-file --hewn-decide-kernels --hewn-lower-kernels --canonicalize --cse | FileCheck %s
 
 module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
 
@@ -47,6 +47,32 @@ plan.kernel @narrow(%q: tensor<16x64x32xf32>, %k: tensor<16x32x64xf32>, %v: tens
   %w = graph.div %e, %t : (tensor<16x64x64xf32>, tensor<16x64x1xf32>) -> tensor<16x64x64xf32>
   %b = graph.cast %w {to = bf16} : (tensor<16x64x64xf32>) -> tensor<16x64x64xbf16>
   %y = graph.matmul %b, %v {to = f32} : (tensor<16x64x64xbf16>, tensor<16x64x32xbf16, #graph.layout<[0, 2, 1], blockDim = 2, block = 16, groupDim = 1, group = 2>>) -> tensor<16x64x32xf32>
+  graph.yield %y : tensor<16x64x32xf32>
+}
+}
+
+// -----
+
+// A schedule by hand: four rows of five cache lines of 16 floats, the first product two rows by one vector at a time.
+module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
+// CHECK-LABEL: func.func @hand(
+// CHECK-SAME: plan.tasks = 256
+// CHECK: memref.alloca() {alignment = 64 : i64} : memref<320xf32>
+// CHECK: scf.for {{.*}} -> (vector<8xf32>, vector<8xf32>) {
+// CHECK-COUNT-2: vector.fma
+// CHECK-NOT: vector.fma
+// CHECK: scf.yield
+// CHECK: math.exp
+// CHECK: scf.for {{.*}} -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
+// CHECK-COUNT-4: vector.fma
+// CHECK-NOT: vector.fma
+plan.kernel @hand(%q: tensor<16x64x32xf32>, %k: tensor<16x32x64xf32>, %v: tensor<16x64x32xf32>) -> tensor<16x64x32xf32>
+    attributes {symbols = [], schedule = #plan.chain<rows = 4, head = #plan.contract<m = 2, n = 8, lanes = 8>, middle = #plan.loops<rows>, tail = #plan.contract<m = 1, n = 32, lanes = 8>>} {
+  %s = graph.matmul %q, %k : (tensor<16x64x32xf32>, tensor<16x32x64xf32>) -> tensor<16x64x64xf32>
+  %m = graph.reduce_max %s {dims = array<i64: 2>} : (tensor<16x64x64xf32>) -> tensor<16x64x1xf32>
+  %d = graph.sub %s, %m : (tensor<16x64x64xf32>, tensor<16x64x1xf32>) -> tensor<16x64x64xf32>
+  %e = graph.exp %d : (tensor<16x64x64xf32>) -> tensor<16x64x64xf32>
+  %y = graph.matmul %e, %v : (tensor<16x64x64xf32>, tensor<16x64x32xf32>) -> tensor<16x64x32xf32>
   graph.yield %y : tensor<16x64x32xf32>
 }
 }

@@ -1,5 +1,5 @@
 // Weights of few bits: words in panels, decoded in registers.
-// RUN: hewn-opt %s --hewn-lower-kernels --canonicalize --cse | FileCheck %s
+// RUN: hewn-opt %s --hewn-decide-kernels --hewn-lower-kernels --canonicalize --cse | FileCheck %s
 
 #panels = #graph.layout<[0, 1], blockDim = 1, block = 16>
 

@@ -1,5 +1,5 @@
 // Weights of few bits on a machine that multiplies integers: digits of the left operand, products that are exact.
-// RUN: hewn-opt %s --hewn-lower-kernels --canonicalize --cse | FileCheck %s
+// RUN: hewn-opt %s --hewn-decide-kernels --hewn-lower-kernels --canonicalize --cse | FileCheck %s
 
 #panels = #graph.layout<[1, 0], blockDim = 1, block = 32>
 #byBytes = #plan.dot<left = ui8, right = i8, sum = i32, intrinsic = "llvm.x86.avx512.vpdpbusd.512", accumulates = true>

@@ -1,6 +1,6 @@
 // The register tile of a contraction: accumulators in registers over the whole sum, then the kernel's other ops on them.
 // The schedules are set by hand.
-// RUN: hewn-opt %s --hewn-lower-kernels --canonicalize --cse | FileCheck %s
+// RUN: hewn-opt %s --hewn-decide-kernels --hewn-lower-kernels --canonicalize --cse | FileCheck %s
 
 module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
 
@@ -15,7 +15,7 @@ module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters 
 // CHECK-COUNT-4: vector.store
 // CHECK-NOT: masked
 plan.kernel @epilogue(%x: tensor<4x64xf32>, %w: tensor<64x16xf32, #graph.layout<[1, 0], blockDim = 1, block = 16>>, %b: tensor<16xf32>) -> tensor<4x16xf32>
-    attributes {symbols = [], schedule = #plan.schedule<m = 2, n = 16>} {
+    attributes {symbols = [], schedule = #plan.contract<m = 2, n = 16, lanes = 8>} {
   %0 = graph.matmul %x, %w : (tensor<4x64xf32>, tensor<64x16xf32, #graph.layout<[1, 0], blockDim = 1, block = 16>>) -> tensor<4x16xf32>
   %1 = graph.add %0, %b : (tensor<4x16xf32>, tensor<16xf32>) -> tensor<4x16xf32>
   %2 = graph.relu %1 : (tensor<4x16xf32>) -> tensor<4x16xf32>
@@ -30,7 +30,7 @@ plan.kernel @epilogue(%x: tensor<4x64xf32>, %w: tensor<64x16xf32, #graph.layout<
 // CHECK: vector.fma
 // CHECK: vector.maskedstore %{{.*}}, %[[MASK]]
 plan.kernel @columns(%x: tensor<4x64xf32>, %w: tensor<64x10xf32, #graph.layout<[1, 0], blockDim = 1, block = 16>>) -> tensor<4x10xf32>
-    attributes {symbols = [], schedule = #plan.schedule<m = 2, n = 16>} {
+    attributes {symbols = [], schedule = #plan.contract<m = 2, n = 16, lanes = 8>} {
   %0 = graph.matmul %x, %w : (tensor<4x64xf32>, tensor<64x10xf32, #graph.layout<[1, 0], blockDim = 1, block = 16>>) -> tensor<4x10xf32>
   graph.yield %0 : tensor<4x10xf32>
 }
@@ -42,7 +42,7 @@ plan.kernel @columns(%x: tensor<4x64xf32>, %w: tensor<64x10xf32, #graph.layout<[
 // CHECK-NOT: memref.alloc
 // CHECK: return
 plan.kernel @conv(%x: tensor<1x4x8x8xf32, #graph.layout<[0, 2, 3, 1]>>, %w: tensor<16x4x3x3xf32, #graph.layout<[0, 2, 3, 1], blockDim = 0, block = 16>>) -> tensor<1x16x6x6xf32, #graph.layout<[0, 2, 3, 1]>>
-    attributes {symbols = [], schedule = #plan.schedule<m = 2, n = 16>} {
+    attributes {symbols = [], schedule = #plan.contract<m = 2, n = 16, lanes = 8>} {
   %0 = graph.conv %x, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>}
       : (tensor<1x4x8x8xf32, #graph.layout<[0, 2, 3, 1]>>, tensor<16x4x3x3xf32, #graph.layout<[0, 2, 3, 1], blockDim = 0, block = 16>>) -> tensor<1x16x6x6xf32, #graph.layout<[0, 2, 3, 1]>>
   graph.yield %0 : tensor<1x16x6x6xf32, #graph.layout<[0, 2, 3, 1]>>
@@ -58,12 +58,12 @@ plan.kernel @conv(%x: tensor<1x4x8x8xf32, #graph.layout<[0, 2, 3, 1]>>, %w: tens
 // CHECK-NOT: memref.prefetch
 // CHECK: return
 plan.kernel @ahead(%x: tensor<64x512xf32>, %w: tensor<512x256xf32, #graph.layout<[1, 0], blockDim = 1, block = 16>>) -> tensor<64x256xf32>
-    attributes {symbols = [], schedule = #plan.schedule<m = 2, n = 16>} {
+    attributes {symbols = [], schedule = #plan.contract<m = 2, n = 16, lanes = 8>} {
   %0 = graph.matmul %x, %w : (tensor<64x512xf32>, tensor<512x256xf32, #graph.layout<[1, 0], blockDim = 1, block = 16>>) -> tensor<64x256xf32>
   graph.yield %0 : tensor<64x256xf32>
 }
 plan.kernel @cached(%x: tensor<64x512xf32>, %w: tensor<512x64xf32, #graph.layout<[1, 0], blockDim = 1, block = 16>>) -> tensor<64x64xf32>
-    attributes {symbols = [], schedule = #plan.schedule<m = 2, n = 16>} {
+    attributes {symbols = [], schedule = #plan.contract<m = 2, n = 16, lanes = 8>} {
   %0 = graph.matmul %x, %w : (tensor<64x512xf32>, tensor<512x64xf32, #graph.layout<[1, 0], blockDim = 1, block = 16>>) -> tensor<64x64xf32>
   graph.yield %0 : tensor<64x64xf32>
 }
@@ -80,7 +80,7 @@ plan.kernel @cached(%x: tensor<64x512xf32>, %w: tensor<512x64xf32, #graph.layout
 // CHECK: vector.fma %[[ODD]]
 // CHECK: return
 plan.kernel @groups(%x: tensor<1x16x1x9xf32, #graph.layout<[0, 2, 3, 1]>>, %w: tensor<16x2x1x1xf32, #graph.layout<[1, 2, 3, 0]>>) -> tensor<1x16x1x9xf32, #graph.layout<[0, 2, 3, 1]>>
-    attributes {symbols = [], schedule = #plan.schedule<m = 1, n = 8>} {
+    attributes {symbols = [], schedule = #plan.contract<m = 1, n = 8, lanes = 8>} {
   %0 = graph.conv %x, %w {dilations = array<i64: 1, 1>, groups = 8 : i64, strides = array<i64: 1, 1>}
       : (tensor<1x16x1x9xf32, #graph.layout<[0, 2, 3, 1]>>, tensor<16x2x1x1xf32, #graph.layout<[1, 2, 3, 0]>>) -> tensor<1x16x1x9xf32, #graph.layout<[0, 2, 3, 1]>>
   graph.yield %0 : tensor<1x16x1x9xf32, #graph.layout<[0, 2, 3, 1]>>

@@ -7,7 +7,7 @@ module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters 
 // CHECK-SAME: plan.boxes = [#plan.box<argument = 1, bytes = 4, extents = [128, 512], strides = [512], sizes = [32, 128], rounds = true>, #plan.box<argument = 2, bytes = 4, extents = [128, 512], strides = [512], sizes = [32, 128], rounds = true>]
 // CHECK-COUNT-4: call @hewn.grid.group.product.f32.k.k.128(
 // CHECK: return
-plan.kernel @rounded(%x: tensor<512x128xf32>, %w: tensor<128x512xf32, #graph.layout<[1, 0]>>) -> tensor<512x512xf32> attributes {symbols = [], schedule = #plan.schedule<m = 128, n = 128>} {
+plan.kernel @rounded(%x: tensor<512x128xf32>, %w: tensor<128x512xf32, #graph.layout<[1, 0]>>) -> tensor<512x512xf32> attributes {symbols = [], schedule = #plan.grid_contract<m = 128, n = 128>} {
   %0 = graph.matmul %x, %w : (tensor<512x128xf32>, tensor<128x512xf32, #graph.layout<[1, 0]>>) -> tensor<512x512xf32>
   graph.yield %0 : tensor<512x512xf32>
 }
@@ -17,7 +17,7 @@ plan.kernel @rounded(%x: tensor<512x128xf32>, %w: tensor<128x512xf32, #graph.lay
 // CHECK-NOT: hewn.grid.group
 // CHECK: call @hewn.grid.product(
 // CHECK: return
-plan.kernel @along_columns(%x: tensor<512x128xf32>, %w: tensor<128x512xf32>) -> tensor<512x512xf32> attributes {symbols = [], schedule = #plan.schedule<m = 128, n = 128>} {
+plan.kernel @along_columns(%x: tensor<512x128xf32>, %w: tensor<128x512xf32>) -> tensor<512x512xf32> attributes {symbols = [], schedule = #plan.grid_contract<m = 128, n = 128>} {
   %0 = graph.matmul %x, %w : (tensor<512x128xf32>, tensor<128x512xf32>) -> tensor<512x512xf32>
   graph.yield %0 : tensor<512x512xf32>
 }
@@ -26,7 +26,7 @@ plan.kernel @along_columns(%x: tensor<512x128xf32>, %w: tensor<128x512xf32>) -> 
 // CHECK-NOT: hewn.grid.group
 // CHECK: call @hewn.grid.product(
 // CHECK: return
-plan.kernel @odd(%x: tensor<512x126xf32>, %w: tensor<126x512xf32, #graph.layout<[1, 0]>>) -> tensor<512x512xf32> attributes {symbols = [], schedule = #plan.schedule<m = 128, n = 256>} {
+plan.kernel @odd(%x: tensor<512x126xf32>, %w: tensor<126x512xf32, #graph.layout<[1, 0]>>) -> tensor<512x512xf32> attributes {symbols = [], schedule = #plan.grid_contract<m = 128, n = 256>} {
   %0 = graph.matmul %x, %w : (tensor<512x126xf32>, tensor<126x512xf32, #graph.layout<[1, 0]>>) -> tensor<512x512xf32>
   graph.yield %0 : tensor<512x512xf32>
 }

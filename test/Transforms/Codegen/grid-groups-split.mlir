@@ -7,7 +7,7 @@ module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters 
 
 // Fetched as they are, not rounded. Four steps of first times first factors, of 32 columns at a time, whose sums begin as zeros; beside
 // the first two of these parts two steps each of second times first factors, and first times second.
-// CHOOSE: plan.kernel @split({{.*}} {schedule = #plan.schedule<m = 128, n = 128>, symbols = []}
+// CHOOSE: plan.kernel @split({{.*}} {schedule = #plan.grid_contract<m = 128, n = 128>, symbols = []}
 // CHECK-LABEL: func.func @split(
 // CHECK-SAME: plan.boxes = [#plan.box<argument = 1, bytes = 4, extents = [512, 2048], strides = [2048], sizes = [32, 128]>, #plan.box<argument = 2, bytes = 4, extents = [512, 2048], strides = [2048], sizes = [32, 128]>]
 // CHECK: call @hewn.grid.registers.take(
@@ -57,7 +57,7 @@ plan.kernel @computed(%x: tensor<2048x512xf32>, %w: tensor<512x2048xf32, #graph.
 // CHECK-LABEL: func.func @odd(
 // CHECK-NOT: hewn.grid.group
 // CHECK: return
-plan.kernel @odd(%x: tensor<512x126xf32>, %w: tensor<126x512xf32, #graph.layout<[1, 0]>>) -> tensor<512x512xf32> attributes {symbols = [], schedule = #plan.schedule<m = 128, n = 128>} {
+plan.kernel @odd(%x: tensor<512x126xf32>, %w: tensor<126x512xf32, #graph.layout<[1, 0]>>) -> tensor<512x512xf32> attributes {symbols = [], schedule = #plan.grid_contract<m = 128, n = 128>} {
   %0 = graph.matmul %x, %w : (tensor<512x126xf32>, tensor<126x512xf32, #graph.layout<[1, 0]>>) -> tensor<512x512xf32>
   graph.yield %0 : tensor<512x512xf32>
 }

@@ -26,7 +26,7 @@ module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters 
 // CHECK: call @hewn.grid.copies.close
 // CHECK: call @hewn.grid.group.wait.128(%c0_i32
 // CHECK: return
-plan.kernel @groups(%x: tensor<512x64xf16>, %w: tensor<64x508xf16>) -> tensor<512x508xf16> attributes {symbols = [], schedule = #plan.schedule<m = 128, n = 128>} {
+plan.kernel @groups(%x: tensor<512x64xf16>, %w: tensor<64x508xf16>) -> tensor<512x508xf16> attributes {symbols = [], schedule = #plan.grid_contract<m = 128, n = 128>} {
   %0 = graph.matmul %x, %w : (tensor<512x64xf16>, tensor<64x508xf16>) -> tensor<512x508xf16>
   graph.yield %0 : tensor<512x508xf16>
 }
@@ -36,7 +36,7 @@ plan.kernel @groups(%x: tensor<512x64xf16>, %w: tensor<64x508xf16>) -> tensor<51
 // CHECK-SAME: attributes {plan.alone, {{.*}}plan.blocks = 16 : i64, {{.*}}plan.symbols = [], plan.threads = 256 : i64,
 // CHECK: call @hewn.grid.copies.wait(%c1_i32)
 // CHECK: return
-plan.kernel @ring(%x: tensor<512x64xf16>, %w: tensor<64x508xf16>) -> tensor<512x508xf16> attributes {symbols = [], schedule = #plan.schedule<m = 128, n = 128, buffers = 3>} {
+plan.kernel @ring(%x: tensor<512x64xf16>, %w: tensor<64x508xf16>) -> tensor<512x508xf16> attributes {symbols = [], schedule = #plan.grid_contract<m = 128, n = 128, buffers = 3>} {
   %0 = graph.matmul %x, %w : (tensor<512x64xf16>, tensor<64x508xf16>) -> tensor<512x508xf16>
   graph.yield %0 : tensor<512x508xf16>
 }
@@ -70,7 +70,7 @@ plan.kernel @ring(%x: tensor<512x64xf16>, %w: tensor<64x508xf16>) -> tensor<512x
 // CHECK-COUNT-2: call @hewn.grid.fetch.2({{.*}}, %[[B]],
 // CHECK-NOT: fetch
 // CHECK: return
-plan.kernel @fetched(%x: tensor<512x128xf16>, %w: tensor<128x512xf16>) -> tensor<512x512xf16> attributes {symbols = [], schedule = #plan.schedule<m = 128, n = 128>} {
+plan.kernel @fetched(%x: tensor<512x128xf16>, %w: tensor<128x512xf16>) -> tensor<512x512xf16> attributes {symbols = [], schedule = #plan.grid_contract<m = 128, n = 128>} {
   %0 = graph.matmul %x, %w : (tensor<512x128xf16>, tensor<128x512xf16>) -> tensor<512x512xf16>
   graph.yield %0 : tensor<512x512xf16>
 }
@@ -81,7 +81,7 @@ plan.kernel @fetched(%x: tensor<512x128xf16>, %w: tensor<128x512xf16>) -> tensor
 // CHECK-NOT: grid.registers
 // CHECK: call @hewn.grid.fetch.2
 // CHECK: return
-plan.kernel @unknown(%x: tensor<?x64xf16> {graph.dims = ["s0", 64]}, %w: tensor<64x512xf16>) -> tensor<?x512xf16> attributes {symbols = ["s0"], schedule = #plan.schedule<m = 64, n = 128>} {
+plan.kernel @unknown(%x: tensor<?x64xf16> {graph.dims = ["s0", 64]}, %w: tensor<64x512xf16>) -> tensor<?x512xf16> attributes {symbols = ["s0"], schedule = #plan.grid_contract<m = 64, n = 128>} {
   %0 = graph.matmul %x, %w {graph.dims = [["s0", 512]]} : (tensor<?x64xf16>, tensor<64x512xf16>) -> tensor<?x512xf16>
   graph.yield %0 : tensor<?x512xf16>
 }
@@ -91,7 +91,7 @@ plan.kernel @unknown(%x: tensor<?x64xf16> {graph.dims = ["s0", 64]}, %w: tensor<
 // CHECK-NOT: hewn.grid.group
 // CHECK: call @hewn.grid.product.f16(
 // CHECK: return
-plan.kernel @fewer(%x: tensor<512x64xf16>, %w: tensor<64x512xf16>) -> tensor<512x512xf16> attributes {symbols = [], schedule = #plan.schedule<m = 32, n = 64>} {
+plan.kernel @fewer(%x: tensor<512x64xf16>, %w: tensor<64x512xf16>) -> tensor<512x512xf16> attributes {symbols = [], schedule = #plan.grid_contract<m = 32, n = 64>} {
   %0 = graph.matmul %x, %w : (tensor<512x64xf16>, tensor<64x512xf16>) -> tensor<512x512xf16>
   graph.yield %0 : tensor<512x512xf16>
 }
@@ -100,7 +100,7 @@ plan.kernel @fewer(%x: tensor<512x64xf16>, %w: tensor<64x512xf16>) -> tensor<512
 // CHECK-NOT: hewn.grid.group
 // CHECK: call @hewn.grid.product(
 // CHECK: return
-plan.kernel @exact(%x: tensor<512x64xf32>, %w: tensor<64x512xf32>) -> tensor<512x512xf32> attributes {symbols = [], schedule = #plan.schedule<m = 64, n = 64>} {
+plan.kernel @exact(%x: tensor<512x64xf32>, %w: tensor<64x512xf32>) -> tensor<512x512xf32> attributes {symbols = [], schedule = #plan.grid_contract<m = 64, n = 64>} {
   %0 = graph.matmul %x, %w : (tensor<512x64xf32>, tensor<64x512xf32>) -> tensor<512x512xf32>
   graph.yield %0 : tensor<512x512xf32>
 }

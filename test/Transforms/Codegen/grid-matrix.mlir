@@ -20,7 +20,7 @@ module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters 
 // CHECK: call @hewn.grid.copies.wait(%c0_i32)
 // CHECK: call @hewn.grid.barrier
 // CHECK: vector.store {{.*}} {alignment = 8 : i64} : memref<?xf32>, vector<2xf32>
-plan.kernel @three(%x: tensor<128x64xf32>, %w: tensor<64x128xf32>) -> tensor<128x128xf32> attributes {symbols = [], schedule = #plan.schedule<m = 32, n = 32>} {
+plan.kernel @three(%x: tensor<128x64xf32>, %w: tensor<64x128xf32>) -> tensor<128x128xf32> attributes {symbols = [], schedule = #plan.grid_contract<m = 32, n = 32>} {
   %0 = graph.matmul %x, %w : (tensor<128x64xf32>, tensor<64x128xf32>) -> tensor<128x128xf32>
   graph.yield %0 : tensor<128x128xf32>
 }
@@ -33,7 +33,7 @@ plan.kernel @three(%x: tensor<128x64xf32>, %w: tensor<64x128xf32>) -> tensor<128
 // CHECK-COUNT-4: call @hewn.grid.product.f16(
 // CHECK-NOT: call @hewn.grid.product
 // CHECK: return
-plan.kernel @half(%x: tensor<128x64xf16>, %w: tensor<64x128xf16>) -> tensor<128x128xf16> attributes {symbols = [], schedule = #plan.schedule<m = 32, n = 32>} {
+plan.kernel @half(%x: tensor<128x64xf16>, %w: tensor<64x128xf16>) -> tensor<128x128xf16> attributes {symbols = [], schedule = #plan.grid_contract<m = 32, n = 32>} {
   %0 = graph.matmul %x, %w : (tensor<128x64xf16>, tensor<64x128xf16>) -> tensor<128x128xf16>
   graph.yield %0 : tensor<128x128xf16>
 }
@@ -47,7 +47,7 @@ plan.kernel @half(%x: tensor<128x64xf16>, %w: tensor<64x128xf16>) -> tensor<128x
 // CHECK-COUNT-4: call @hewn.grid.product.f16(
 // CHECK: memref.store {{.*}} : memref<4096xf16, 3>
 // CHECK: return
-plan.kernel @computed(%x: tensor<128x256xf16>, %w: tensor<256x128xf16>) -> tensor<128x128xf16> attributes {symbols = [], schedule = #plan.schedule<m = 32, n = 32>} {
+plan.kernel @computed(%x: tensor<128x256xf16>, %w: tensor<256x128xf16>) -> tensor<128x128xf16> attributes {symbols = [], schedule = #plan.grid_contract<m = 32, n = 32>} {
   %0 = graph.relu %x : (tensor<128x256xf16>) -> tensor<128x256xf16>
   %1 = graph.matmul %0, %w : (tensor<128x256xf16>, tensor<256x128xf16>) -> tensor<128x128xf16>
   graph.yield %1 : tensor<128x128xf16>
@@ -61,7 +61,7 @@ plan.kernel @computed(%x: tensor<128x256xf16>, %w: tensor<256x128xf16>) -> tenso
 // CHECK: scf.for %{{.*}} = %[[FIRST]] to %[[END]] step
 // CHECK: vector.store {{.*}} {alignment = 8 : i64} : memref<?xf32>, vector<2xf32>
 // CHECK: return
-plan.kernel @parts(%x: tensor<128x80xf32>, %w: tensor<80x128xf32>) -> tensor<3x128x128xf32> attributes {symbols = [], schedule = #plan.schedule<m = 32, n = 32, parts = 3>} {
+plan.kernel @parts(%x: tensor<128x80xf32>, %w: tensor<80x128xf32>) -> tensor<3x128x128xf32> attributes {symbols = [], schedule = #plan.grid_contract<m = 32, n = 32, parts = 3>} {
   %0 = graph.matmul %x, %w : (tensor<128x80xf32>, tensor<80x128xf32>) -> tensor<128x128xf32>
   %1 = graph.spread %0 {parts = 3} : (tensor<128x128xf32>) -> tensor<3x128x128xf32>
   graph.yield %1 : tensor<3x128x128xf32>
@@ -71,7 +71,7 @@ plan.kernel @parts(%x: tensor<128x80xf32>, %w: tensor<80x128xf32>) -> tensor<3x1
 // CHECK-LABEL: func.func @odd(
 // CHECK-NOT: vector.
 // CHECK: return
-plan.kernel @odd(%x: tensor<128x80xf32>, %w: tensor<80x127xf32>) -> tensor<128x127xf32> attributes {symbols = [], schedule = #plan.schedule<m = 32, n = 32>} {
+plan.kernel @odd(%x: tensor<128x80xf32>, %w: tensor<80x127xf32>) -> tensor<128x127xf32> attributes {symbols = [], schedule = #plan.grid_contract<m = 32, n = 32>} {
   %0 = graph.matmul %x, %w : (tensor<128x80xf32>, tensor<80x127xf32>) -> tensor<128x127xf32>
   graph.yield %0 : tensor<128x127xf32>
 }
@@ -85,7 +85,7 @@ plan.kernel @odd(%x: tensor<128x80xf32>, %w: tensor<80x127xf32>) -> tensor<128x1
 // CHECK-NOT: call @hewn.grid.product
 // CHECK: arith.subi {{.*}} : vector<2xi32>
 // CHECK: vector.store {{.*}} : memref<?xi32>, vector<2xi32>
-plan.kernel @bytes(%x: tensor<128x128xui8>, %w: tensor<128x128xi8, #graph.layout<[1, 0]>>, %b: tensor<128xi32>) -> tensor<128x128xi32> attributes {symbols = [], schedule = #plan.schedule<m = 32, n = 32>} {
+plan.kernel @bytes(%x: tensor<128x128xui8>, %w: tensor<128x128xi8, #graph.layout<[1, 0]>>, %b: tensor<128xi32>) -> tensor<128x128xi32> attributes {symbols = [], schedule = #plan.grid_contract<m = 32, n = 32>} {
   %0 = graph.matmul %x, %w {to = i32} : (tensor<128x128xui8>, tensor<128x128xi8, #graph.layout<[1, 0]>>) -> tensor<128x128xi32>
   %1 = graph.sub %0, %b : (tensor<128x128xi32>, tensor<128xi32>) -> tensor<128x128xi32>
   graph.yield %1 : tensor<128x128xi32>
@@ -98,7 +98,7 @@ plan.kernel @bytes(%x: tensor<128x128xui8>, %w: tensor<128x128xi8, #graph.layout
 // CHECK: call @hewn.grid.product.s8.s8(
 // CHECK: memref.store {{.*}} : memref<8192xi8, 3>
 // CHECK: return
-plan.kernel @turned(%x: tensor<128x128xi8>, %w: tensor<128x128xi8>) -> tensor<128x128xi32> attributes {symbols = [], schedule = #plan.schedule<m = 32, n = 32>} {
+plan.kernel @turned(%x: tensor<128x128xi8>, %w: tensor<128x128xi8>) -> tensor<128x128xi32> attributes {symbols = [], schedule = #plan.grid_contract<m = 32, n = 32>} {
   %0 = graph.matmul %x, %w {to = i32} : (tensor<128x128xi8>, tensor<128x128xi8>) -> tensor<128x128xi32>
   graph.yield %0 : tensor<128x128xi32>
 }

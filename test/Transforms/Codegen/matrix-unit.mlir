@@ -1,5 +1,5 @@
 // Whole tiles on a matrix unit: four tiles of sums, and the kernel's other ops behind them, by way of memory.
-// RUN: hewn-opt %s --hewn-lower-kernels --canonicalize --cse | FileCheck %s
+// RUN: hewn-opt %s --hewn-decide-kernels --hewn-lower-kernels --canonicalize --cse | FileCheck %s
 
 #l = #graph.layout<[1, 0], blockDim = 1, block = 32, groupDim = 0, group = 2>
 #unit = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608,

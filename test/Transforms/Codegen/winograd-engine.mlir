@@ -1,17 +1,20 @@
 // A window of 3 x 3 with transformed weights: tiles are transformed into scratch memory, multiplied, transformed back.
 // RUN: split-file %s %t
-// RUN: hewn-opt %t/conv.mlir --hewn-decide-groups --hewn-form-groups --hewn-outline-kernels | FileCheck %s --check-prefix=KERNEL
-// RUN: hewn-opt %t/conv.mlir --hewn-decide-groups --hewn-form-groups --hewn-outline-kernels --hewn-lower-kernels --canonicalize --cse | FileCheck %s --check-prefix=LOOPS
-// RUN: not hewn-opt %t/other.mlir --hewn-lower-kernels 2>&1 | FileCheck %s --check-prefix=OTHER
-// RUN: not hewn-opt %t/run-time.mlir --hewn-lower-kernels 2>&1 | FileCheck %s --check-prefix=RUN-TIME
+// RUN: hewn-opt %t/conv.mlir --hewn-decide-groups --hewn-form-groups --hewn-outline-kernels --hewn-decide-kernels | FileCheck %s --check-prefix=KERNEL
+// RUN: hewn-opt %t/conv.mlir --hewn-decide-groups --hewn-form-groups --hewn-outline-kernels --hewn-decide-kernels --hewn-lower-kernels --canonicalize --cse | FileCheck %s --check-prefix=LOOPS
+// RUN: hewn-opt %t/hand.mlir --hewn-decide-kernels --hewn-lower-kernels --canonicalize --cse | FileCheck %s --check-prefix=HAND
+// RUN: not hewn-opt %t/other.mlir --hewn-decide-kernels --hewn-lower-kernels 2>&1 | FileCheck %s --check-prefix=OTHER
+// RUN: not hewn-opt %t/run-time.mlir --hewn-decide-kernels --hewn-lower-kernels 2>&1 | FileCheck %s --check-prefix=RUN-TIME
 // RUN: not hewn-opt %t/layout.mlir 2>&1 | FileCheck %s --check-prefix=LAYOUT
 
 //--- conv.mlir
 // The kernel leaves out the border and gets memory for its tiles.
 // KERNEL: plan.kernel @pad_conv_relu
-// KERNEL-SAME: -> (tensor<{{[0-9]+x[0-9]+}}xf32>, tensor<1x16x8x8xf32, #{{.*}}>)
+// KERNEL-SAME: -> (tensor<1x10240xf32>, tensor<1x16x8x8xf32, #{{.*}}>)
+// KERNEL-SAME: schedule = #plan.winograd<block = 20, m = 10, n = 16, lanes = 16, stride = 16, slots = 1>
 // KERNEL-SAME: windows by minimal filtering, tiles of 2
-// KERNEL: graph.scratch
+// KERNEL: graph.scratch {{.*}}shape = [1, 10240]
+// KERNEL: plan.launch @pad_conv_relu({{.*}} -> (tensor<1x10240xf32>, tensor<1x16x8x8xf32, #{{.*}}>)
 
 // 16 places of a tile, 8 or 16 lanes of channels; those that are not inside are masked.
 // LOOPS-LABEL: func.func @pad_conv_relu
@@ -30,6 +33,21 @@ module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters 
     %1 = graph.conv %0, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<1x16x10x10xf32, #graph.layout<[0, 2, 3, 1]>>, tensor<16x16x3x3xf32, #graph.layout<[2, 3, 0, 1], blockDim = 0, block = 16 tile = 2, windows = [2, 3]>>) -> tensor<1x16x8x8xf32, #graph.layout<[0, 2, 3, 1]>>
     %2 = graph.relu %1 : (tensor<1x16x8x8xf32, #graph.layout<[0, 2, 3, 1]>>) -> tensor<1x16x8x8xf32, #graph.layout<[0, 2, 3, 1]>>
     return %2 : tensor<1x16x8x8xf32, #graph.layout<[0, 2, 3, 1]>>
+  }
+}
+
+//--- hand.mlir
+// A schedule by hand: blocks of four tiles in two slots, whose products are two rows by one vector.
+// HAND-LABEL: func.func @hand
+// HAND-SAME: plan.tasks = 2
+// HAND: scf.for {{.*}} -> (vector<16xf32>, vector<16xf32>) {
+// HAND-COUNT-2: vector.fma
+// HAND-NOT: vector.fma
+module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608>} {
+  plan.kernel @hand(%x: tensor<1x16x50x50xf32, #graph.layout<[0, 2, 3, 1]>>, %w: tensor<16x16x3x3xf32, #graph.layout<[2, 3, 0, 1], blockDim = 0, block = 16 tile = 2, windows = [2, 3]>>) -> tensor<1x16x48x48xf32, #graph.layout<[0, 2, 3, 1]>>
+      attributes {symbols = [], schedule = #plan.winograd<block = 4, m = 2, n = 16, lanes = 16, stride = 16, slots = 2>} {
+    %0 = graph.conv %x, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<1x16x50x50xf32, #graph.layout<[0, 2, 3, 1]>>, tensor<16x16x3x3xf32, #graph.layout<[2, 3, 0, 1], blockDim = 0, block = 16 tile = 2, windows = [2, 3]>>) -> tensor<1x16x48x48xf32, #graph.layout<[0, 2, 3, 1]>>
+    graph.yield %0 : tensor<1x16x48x48xf32, #graph.layout<[0, 2, 3, 1]>>
   }
 }
 

@@ -130,7 +130,7 @@ func.func @moves(%x: tensor<8x8xf32>) -> (tensor<4x8xf32>, tensor<64xf32>) {
 
 // -----
 
-// Weights of few bits are decoded where they are multiplied; rows that are more than a tile's share them in memory.
+// Weights of few bits are decoded where they are multiplied.
 // CHECK-LABEL: func.func @decode
 #panels = #graph.layout<[1, 0], blockDim = 1, block = 16>
 module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
@@ -139,7 +139,6 @@ func.func @decode(%w: tensor<32x128xui32, #panels>, %s: tensor<8x128xf32>, %x: t
   %0 = graph.decode %w, %s {bits = 4, block = 32} : (tensor<32x128xui32, #panels>, tensor<8x128xf32>) -> tensor<256x128xf32>
   // CHECK: graph.matmul {{.*}}graph.in_group = 0
   %1 = graph.matmul %x, %0 : (tensor<1x256xf32>, tensor<256x128xf32>) -> tensor<1x128xf32>
-  // CHECK: graph.scratch {{.*}}graph.in_group = 1
   // CHECK: graph.decode {{.*}}graph.in_group = 1
   %2 = graph.decode %w, %s {bits = 4, block = 32} : (tensor<32x128xui32, #panels>, tensor<8x128xf32>) -> tensor<256x128xf32>
   // CHECK: graph.matmul {{.*}}graph.in_group = 1

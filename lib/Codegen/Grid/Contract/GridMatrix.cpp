@@ -431,7 +431,7 @@ private:
 } // namespace
 
 void emitGridMatrix(KernelFunction &k, OpBuilder &b, const GridTiles &tiles) {
-  plan::ScheduleAttr schedule = k.kernel.getScheduleAttr();
+  plan::GridContractAttr schedule = plan::gridContractOf(k.kernel);
   if (!schedule)
     schedule = plan::chooseTile(tiles.op, /*mayPart=*/false);
   std::optional<GridBox> left = gridBox(k, tiles, 0, plan::stagedType(tiles.op, 0)),

@@ -192,7 +192,7 @@ private:
       b.setInsertionPoint(kernel);
       copy =
           KernelOp::create(b, launch.getLoc(), b.getStringAttr("relayout"),
-                           TypeAttr::get(b.getFunctionType(value.getType(), type)), kernel.getSymbols(), ScheduleAttr(),
+                           TypeAttr::get(b.getFunctionType(value.getType(), type)), kernel.getSymbols(), Attribute(),
                            b.getStringAttr("a piece that is made elsewhere"), StringAttr(), ArrayAttr(), ArrayAttr());
       Block &body = copy.getBody().emplaceBlock();
       Value argument = body.addArgument(value.getType(), value.getLoc());

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Codegen/Contract/ContractSchedule.h"
+
+#include "llvm/Support/MathExtras.h"
+#include <cmath>
+
+using namespace mlir;
+using hewn::graph::DimExpr;
+using hewn::graph::Dims;
+
+namespace hewn::codegen {
+
+namespace {
+
+/// Columns of a tile of one row, whose sums fill half of the registers and which divide the matrix: one that is not packed is read
+/// line by line, faster in long pieces. 0: nothing divides it.
+int64_t longestPiece(KernelFunction &k, const ContractForm &form, int64_t lanes) {
+  plan::TargetAttr target = plan::targetOf(k.kernel);
+  int64_t width = form.extents[form.roles.column].constant().value_or(0),
+          most = target ? target.getVectorRegisters() / 2 : 0;
+  for (int64_t vectors = most; vectors > 0; --vectors)
+    if (width % (vectors * lanes) == 0)
+      return vectors * lanes;
+  return 0;
+}
+
+/// Whether so many rows are whole tiles of the matrix unit, and there are as many.
+bool fillsTiles(const ContractForm &form, int64_t count) {
+  int64_t most = plan::MatrixAttr(form.matrix).getRows();
+  return count > 0 && (count <= most || count % most == 0) && count <= form.rows.constant().value_or(count);
+}
+
+/// The limbs that the left operand is split into; nullopt where weights are decoded, or are floats.
+std::optional<plan::Digits> limbsOf(const ContractForm &form) {
+  bool inLines = form.code && ContractForm::strideAlong(form.lhs, form.maps[0], form.roles.summed.front()).is(1);
+  return inLines ? plan::digitsOf(form.op) : std::nullopt;
+}
+
+/// Of a kernel for a matrix unit: rows of the tiles that vectors do where a run has fewer than fill one of the unit's.
+int64_t vectorRowsOf(KernelFunction &k, const ContractForm &form, int64_t n) {
+  plan::ContractShape shape = form.shape();
+  shape.matrix = {};
+  shape.columns = DimExpr(n);
+  return plan::chooseContractTile(k.kernel, shape, n).m;
+}
+
+/// The cycles of all tiles; 0 where sizes are known only when run.
+int64_t cyclesOf(const ContractForm &form, const plan::ContractTile &tile) {
+  double cycles = tile.cyclesPerDepth / double(form.group());
+  for (ArrayRef<unsigned> dims : {ArrayRef(form.roles.summed), ArrayRef(form.roles.batch), ArrayRef(form.outerRows)})
+    for (unsigned d : dims)
+      cycles *= double(form.extents[d].constant().value_or(0));
+  bool known = form.rows.constant() && form.extents[form.roles.column].constant();
+  constexpr double most = 1e18;
+  return known ? int64_t(std::min(std::ceil(cycles), most)) : 0;
+}
+
+} // namespace
+
+plan::ContractAttr chooseContraction(KernelFunction &k) {
+  std::optional<ContractForm> form = contractForm(k);
+  if (!form)
+    return {};
+  plan::ContractShape shape = form->shape();
+  bool packed = form->rhs.blockDim >= 0;
+  int64_t lanes = plan::contractLanes(k.kernel, shape), vectorRows = 0;
+  plan::ContractTile tile = plan::chooseContractTile(k.kernel, shape, packed ? form->rhs.block : 0);
+  if (!packed && !form->matrix && !form->roles.columnInLeft && form->rows.is(1) && shape.sumBytes == 4)
+    tile.n = std::max(tile.n, longestPiece(k, *form, lanes));
+  if (form->matrix && !fillsTiles(*form, tile.m))
+    tile.m = plan::chooseContractTile(k.kernel, shape, tile.n).m;
+  if (form->matrix && !form->rows.constant())
+    vectorRows = vectorRowsOf(k, *form, tile.n);
+  std::optional<plan::Digits> limbs = limbsOf(*form);
+  plan::Unit unit = form->matrix ? plan::Unit::Matrix : form->dot ? plan::Unit::Dots : plan::Unit::Vectors;
+  return plan::ContractAttr::get(k.kernel.getContext(), tile.m, tile.n, lanes, unit, vectorRows,
+                                 limbs ? limbs->count : 0, cyclesOf(*form, tile));
+}
+
+Dims contractScratch(const ContractForm &form, plan::ContractAttr schedule) {
+  if (!form.code)
+    return {};
+  graph::ContractOpInterface op = form.op;
+  plan::ContractShape shape = plan::contractShape(op, form.roles);
+  if (schedule.getLimbs() > 0) {
+    std::optional<plan::Digits> limbs = limbsOf(form);
+    if (!limbs)
+      return {};
+    int64_t panels = llvm::divideCeil(shape.columns.constant().value_or(INT64_MAX / 2), schedule.getN());
+    int64_t rows = std::min(shape.rows.constant().value_or(plan::Digits::rows), plan::Digits::rows);
+    return {DimExpr(std::min(plan::kScratchSlots, panels)), DimExpr(rows * limbs->rowFloats())};
+  }
+  if (shape.rows.constant().value_or(schedule.getM() + 1) <= schedule.getM())
+    return {};
+  return {DimExpr(plan::kScratchSlots), form.extents[form.roles.summed.front()] * DimExpr(schedule.getN())};
+}
+
+LogicalResult verifyLanes(KernelFunction &k, int64_t lanes, bool mayHalve) {
+  int64_t most = vectorLanes(k.kernel);
+  if (lanes == most || (mayHalve && lanes * 2 == most))
+    return success();
+  return k.kernel.emitOpError("@") << k.kernel.getName() << " has a schedule of " << lanes
+                                   << " lanes, and the machine's vectors have " << most;
+}
+
+LogicalResult verifyPanels(KernelFunction &k, int64_t n, int64_t block) {
+  if (n % block == 0 || block % n == 0)
+    return success();
+  return k.kernel.emitOpError("@") << k.kernel.getName() << " has a schedule of " << n
+                                   << " columns, and weights in panels of " << block
+                                   << ": tiles must be panels, several of them, or equal parts of one";
+}
+
+LogicalResult verifyScratch(KernelFunction &k, const Dims &needed, const std::optional<Buffer> &memory) {
+  if (needed.empty() || (memory && memory->dims == needed))
+    return success();
+  return k.kernel.emitOpError("@") << k.kernel.getName() << " has a schedule that needs scratch memory of "
+                                   << graph::dimsAttr(k.kernel.getContext(), needed)
+                                   << ", and the kernel does not have it";
+}
+
+LogicalResult verifyContraction(KernelFunction &k, const ContractForm &form, plan::ContractAttr schedule,
+                                const std::optional<Buffer> &memory) {
+  auto refuse = [&] { return k.kernel.emitOpError("@") << k.kernel.getName() << " has a schedule "; };
+  int64_t m = schedule.getM(), n = schedule.getN(), limbs = schedule.getLimbs();
+  bool mayHalve = form.group() == 1 && limbs == 0;
+  if (failed(verifyLanes(k, schedule.getLanes(), mayHalve)) ||
+      (form.rhs.blockDim >= 0 && failed(verifyPanels(k, n, form.rhs.block))))
+    return failure();
+  std::optional<plan::Digits> possible = limbsOf(form);
+  if (limbs != 0 && (!possible || possible->count != limbs))
+    return refuse() << "of " << limbs << " limbs, and "
+                    << (possible ? "there would be " + std::to_string(possible->count) : std::string("can't have any"));
+  if (form.matrix && (!fillsTiles(form, m) || n % plan::MatrixAttr(form.matrix).getColumns() != 0))
+    return refuse() << "of " << m << " rows by " << n << " columns, which are no whole tiles of the matrix unit";
+  if (form.matrix && !form.rows.constant() && schedule.getVectorRows() == 0)
+    return refuse() << "without vectorRows, and rows that may be too few for the matrix unit";
+  return verifyScratch(k, contractScratch(form, schedule), memory);
+}
+
+} // namespace hewn::codegen

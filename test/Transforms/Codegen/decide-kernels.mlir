@@ -1,0 +1,112 @@
+// How each kernel is computed is written on it, with the memory that it needs for that.
+// RUN: hewn-opt %s --split-input-file --hewn-decide-kernels | FileCheck %s
+// RUN: hewn-opt %s --split-input-file --hewn-decide-kernels --hewn-decide-kernels | FileCheck %s
+
+#target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>
+#panels = #graph.layout<[1, 0], blockDim = 1, block = 16>
+module attributes {plan.target = #target} {
+
+// Loops, in their four forms.
+// CHECK-LABEL: plan.kernel @elements({{.*}}schedule = #plan.loops<elements>
+plan.kernel @elements(%x: tensor<4x8xf32>) -> tensor<4x8xf32> attributes {symbols = []} {
+  %0 = graph.relu %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  graph.yield %0 : tensor<4x8xf32>
+}
+// CHECK-LABEL: plan.kernel @rows({{.*}}schedule = #plan.loops<rows>
+plan.kernel @rows(%x: tensor<64x512xf32>) -> tensor<64x512xf32> attributes {symbols = []} {
+  %0 = graph.reduce_max %x {dims = array<i64: 1>} : (tensor<64x512xf32>) -> tensor<64x1xf32>
+  %1 = graph.sub %x, %0 : (tensor<64x512xf32>, tensor<64x1xf32>) -> tensor<64x512xf32>
+  graph.yield %1 : tensor<64x512xf32>
+}
+// CHECK-LABEL: plan.kernel @map({{.*}}schedule = #plan.loops<map>
+plan.kernel @map(%x: tensor<4x8xf32>) -> tensor<8x4xf32> attributes {symbols = []} {
+  %0 = graph.transpose %x {order = array<i64: 1, 0>} : (tensor<4x8xf32>) -> tensor<8x4xf32>
+  graph.yield %0 : tensor<8x4xf32>
+}
+// CHECK-LABEL: plan.kernel @cumulate({{.*}}schedule = #plan.loops<cumulate>
+plan.kernel @cumulate(%x: tensor<3x5000xf32>) -> tensor<3x5000xf32> attributes {symbols = []} {
+  %0 = graph.cumsum %x {dim = 1 : i64} : (tensor<3x5000xf32>) -> tensor<3x5000xf32>
+  graph.yield %0 : tensor<3x5000xf32>
+}
+
+// Register tiles: 4 by 16 sums, a step of each of 64 along the sum takes 8 products of a vector and a little to load.
+// CHECK-LABEL: plan.kernel @contract({{.*}}schedule = #plan.contract<m = 4, n = 16, lanes = 8, cycles = {{5[0-9][0-9]}}>
+plan.kernel @contract(%x: tensor<4x64xf32>, %w: tensor<64x16xf32, #panels>) -> tensor<4x16xf32> attributes {symbols = []} {
+  %0 = graph.matmul %x, %w : (tensor<4x64xf32>, tensor<64x16xf32, #panels>) -> tensor<4x16xf32>
+  graph.yield %0 : tensor<4x16xf32>
+}
+// What is there stays.
+// CHECK-LABEL: plan.kernel @hand({{.*}}schedule = #plan.contract<m = 2, n = 16, lanes = 8>
+plan.kernel @hand(%x: tensor<4x64xf32>, %w: tensor<64x16xf32, #panels>) -> tensor<4x16xf32> attributes {symbols = [], schedule = #plan.contract<m = 2, n = 16, lanes = 8>} {
+  %0 = graph.matmul %x, %w : (tensor<4x64xf32>, tensor<64x16xf32, #panels>) -> tensor<4x16xf32>
+  graph.yield %0 : tensor<4x16xf32>
+}
+
+// Weights in few bits: a tile's rows decode them as they go, more rows share a decoded panel of 16 columns.
+// CHECK-LABEL: plan.kernel @decode_one({{.*}} -> tensor<1x128xf32> attributes {schedule = #plan.contract<m = 1, n = 16, lanes = 8
+plan.kernel @decode_one(%w: tensor<32x128xui32, #panels>, %s: tensor<8x128xf32, #panels>, %x: tensor<1x256xf32>) -> tensor<1x128xf32> attributes {symbols = []} {
+  %0 = graph.decode %w, %s {bits = 4, block = 32} : (tensor<32x128xui32, #panels>, tensor<8x128xf32, #panels>) -> tensor<256x128xf32>
+  %1 = graph.matmul %x, %0 : (tensor<1x256xf32>, tensor<256x128xf32>) -> tensor<1x128xf32>
+  graph.yield %1 : tensor<1x128xf32>
+}
+// CHECK-LABEL: plan.kernel @decode_many({{.*}} -> (tensor<16x4096xf32>, tensor<100x128xf32>) attributes {schedule = #plan.contract<m = {{.*}}, n = 16, lanes = 8
+// CHECK: %[[M:.*]] = graph.scratch {{.*}}shape = [16, 4096]} : () -> tensor<16x4096xf32>
+// CHECK: graph.yield %[[M]], %
+plan.kernel @decode_many(%w: tensor<32x128xui32, #panels>, %s: tensor<8x128xf32, #panels>, %x: tensor<100x256xf32>) -> tensor<100x128xf32> attributes {symbols = []} {
+  %0 = graph.decode %w, %s {bits = 4, block = 32} : (tensor<32x128xui32, #panels>, tensor<8x128xf32, #panels>) -> tensor<256x128xf32>
+  %1 = graph.matmul %x, %0 : (tensor<100x256xf32>, tensor<256x128xf32>) -> tensor<100x128xf32>
+  graph.yield %1 : tensor<100x128xf32>
+}
+}
+
+// -----
+
+// Rows on the stack; each step has a schedule of its own.
+module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
+// CHECK-LABEL: plan.kernel @attention(
+// CHECK-SAME: -> tensor<16x64x32xf32> attributes {schedule = #plan.chain<rows = 16, head = #plan.contract<m = 6, n = 16, lanes = 8, cycles = {{[0-9]+}}>, middle = #plan.loops<rows>, tail = #plan.contract<m = 6, n = 16, lanes = 8, cycles = {{[0-9]+}}>>, symbols = []}
+// CHECK-NOT: graph.scratch
+plan.kernel @attention(%q: tensor<16x64x32xf32>, %k: tensor<16x32x64xf32>, %v: tensor<16x64x32xf32>) -> tensor<16x64x32xf32>
+    attributes {symbols = []} {
+  %s = graph.matmul %q, %k : (tensor<16x64x32xf32>, tensor<16x32x64xf32>) -> tensor<16x64x64xf32>
+  %m = graph.reduce_max %s {dims = array<i64: 2>} : (tensor<16x64x64xf32>) -> tensor<16x64x1xf32>
+  %d = graph.sub %s, %m : (tensor<16x64x64xf32>, tensor<16x64x1xf32>) -> tensor<16x64x64xf32>
+  %y = graph.matmul %d, %v : (tensor<16x64x64xf32>, tensor<16x64x32xf32>) -> tensor<16x64x32xf32>
+  graph.yield %y : tensor<16x64x32xf32>
+}
+}
+
+// -----
+
+// Rows of a length that only a run tells get memory: slots, one buffer of each, eight rows. The launch says its dims in its own symbols.
+module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
+// CHECK-LABEL: plan.kernel @unknown(
+// CHECK-SAME: -> (tensor<16x1x8x?xf32>, tensor<?x64xf32>) attributes {schedule = #plan.chain<rows = 8, slots = 16, head = #plan.contract<m = 6, n = 16, lanes = 8>, middle = #plan.loops<rows>, tail = #plan.contract<m = 6, n = 16, lanes = 8>>
+// CHECK: graph.scratch {{.*}}of = f32, shape = [16, 1, 8, "{{.*}}s1{{.*}}"]}
+plan.kernel @unknown(%q: tensor<?x64xf32> {graph.dims = ["s0", 64]}, %k: tensor<64x?xf32> {graph.dims = [64, "s1"]}, %v: tensor<?x64xf32> {graph.dims = ["s1", 64]}) -> tensor<?x64xf32>
+    attributes {symbols = ["s0", "s1"]} {
+  %s = graph.matmul %q, %k {graph.dims = [["s0", "s1"]]} : (tensor<?x64xf32>, tensor<64x?xf32>) -> tensor<?x?xf32>
+  %m = graph.reduce_max %s {dims = array<i64: 1>, graph.dims = [["s0", 1]]} : (tensor<?x?xf32>) -> tensor<?x1xf32>
+  %d = graph.sub %s, %m {graph.dims = [["s0", "s1"]]} : (tensor<?x?xf32>, tensor<?x1xf32>) -> tensor<?x?xf32>
+  %y = graph.matmul %d, %v {graph.dims = [["s0", 64]]} : (tensor<?x?xf32>, tensor<?x64xf32>) -> tensor<?x64xf32>
+  graph.yield %y : tensor<?x64xf32>
+}
+// CHECK-LABEL: func.func @main
+// CHECK: %[[Y:.*]]:2 = plan.launch @unknown({{.*}}) symbols ["a", "b"] {graph.dims = {{\[\[}}16, 1, 8, "16*floordiv(b + 15, 16) - 16*mod(floordiv(b + 15, 16), 2) + 16"], ["a", 64]]}
+// CHECK: return %[[Y]]#1
+func.func @main(%q: tensor<?x64xf32> {graph.dims = ["a", 64]}, %k: tensor<64x?xf32> {graph.dims = [64, "b"]}, %v: tensor<?x64xf32> {graph.dims = ["b", 64]}) -> tensor<?x64xf32> {
+  %0 = plan.launch @unknown(%q, %k, %v) symbols ["a", "b"] {graph.dims = [["a", 64]]} : (tensor<?x64xf32>, tensor<64x?xf32>, tensor<?x64xf32>) -> tensor<?x64xf32>
+  return %0 : tensor<?x64xf32>
+}
+}
+
+// -----
+
+// Kernels of a grid have schedules of their own.
+// CHECK-LABEL: plan.kernel @grid({{.*}} attributes {symbols = []}
+module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 166912, products = 3>>} {
+plan.kernel @grid(%x: tensor<4x8xf32>) -> tensor<4x8xf32> attributes {symbols = []} {
+  %0 = graph.relu %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  graph.yield %0 : tensor<4x8xf32>
+}
+}
