@@ -377,6 +377,15 @@ def test_encoders(op, version, x, attributes):
     compare(model_of(op, [x], version=version, **attributes), x)
 
 
+@pytest.mark.parametrize("norm", ["MAX", "L1", "L2"])
+def test_rows_of_zeros_stay(norm):
+    # "If the divisor is zero, Y == X."
+    x = np.array([[0.0, 0.0], [3.0, 4.0]], np.float32)
+    module = hewn.compile(model_of("Normalizer", [x], version=1, norm=norm))
+    y = module.run({"x0": x})["y0"]
+    assert y[0].tolist() == [0, 0] and np.isclose(y[1, 1] / y[1, 0], 4 / 3)
+
+
 def test_nan_is_a_key_since_ever():
     # As of version 2 keys are compared by their bits, and onnxruntime finds no NaN.
     x = np.array([[np.nan], [1.0], [2.0]], np.float32)

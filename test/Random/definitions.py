@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What quantized ops mean: their float op on dequantized operands, or their sum of integers, quantized again; and StringNormalizer.
+"""What quantized ops mean: their float op on dequantized operands, or their sum of integers, quantized again; a Gemm or Conv with an
+activation; and StringNormalizer.
 
 Kernels are no oracle for quantized ops: onnxruntime's QLinearSoftmax adds up a table of integers and does not saturate, others, and ONNX's
-reference, round ties after the zero point is added, and products of bytes may saturate. Of StringNormalizer ONNX's
+reference, round ties after the zero point is added, and products of bytes may saturate. Of fused activations onnxruntime's sigmoid is 0 where it is below 1e-8. Of StringNormalizer ONNX's
 reference compares stopwords as they stand, and onnxruntime needs a locale that few machines have.
 """
 
@@ -94,6 +95,23 @@ def normalized(node, strings):
     return np.asarray(kept, object).reshape([1] * (strings.ndim - 1) + [-1])
 
 
+def fused(node, values, run):
+    """FusedGemm and FusedConv: ONNX's op, then what its attribute names, each by an oracle."""
+    given = {a.name: a for a in node.attribute}
+    activation = given.pop("activation").s.decode()
+    more = {name: given.pop(name).f for name in ("activation_alpha", "activation_beta") if name in given}
+    if activation not in ("Relu", "LeakyRelu", "Sigmoid", "Tanh") or (
+        node.op_type == "FusedConv" and len(node.input) > 3
+    ):
+        return None
+    own = helper.make_node(node.op_type.removeprefix("Fused"), list(node.input), ["made"])
+    own.attribute.extend(given.values())
+    names = [name for name in dict.fromkeys(node.input) if name]
+    (made,) = run(own, names, [values[name] for name in names], None)
+    alpha = {"alpha": more["activation_alpha"]} if activation == "LeakyRelu" and "activation_alpha" in more else {}
+    return run(helper.make_node(activation, ["made"], ["result"], **alpha), ["made"], [made], None)
+
+
 def define(node, values, run):
     """The node's results, or None where it is not such a one. `values` by name; `run` computes a node of ONNX's on operands by name."""
     if node.op_type == "StringNormalizer":
@@ -101,6 +119,8 @@ def define(node, values, run):
     if node.op_type in ("QLinearConv", "QLinearMatMul") and not node.domain:
         given = [values[name] if name else None for name in node.input]
         return [product(node, given, run, None)]
+    if node.op_type in ("FusedGemm", "FusedConv") and node.domain == "com.microsoft":
+        return fused(node, values, run)
     if node.op_type not in FLOAT_OPS or node.domain != "com.microsoft":
         return None
     own, opset = float_node(node)

@@ -126,7 +126,14 @@ DimExpr DimExpr::operator+(const DimExpr &other) const {
 
 DimExpr DimExpr::operator-(const DimExpr &other) const { return *this + other * DimExpr(-1); }
 
+DimExpr DimExpr::whole(const DimExpr &a) { return a.rep->terms.size() > 1 ? atom(Op::FloorDiv, a, DimExpr(1)) : a; }
+
 DimExpr DimExpr::operator*(const DimExpr &other) const {
+  // Sums of some terms each would have the product of their numbers: elements of a tensor of five dims, each of which clamps what a run
+  // gives, would take minutes. Such sums are multiplied as they are.
+  constexpr size_t mostTerms = 256;
+  if (rep->terms.size() > 1 && other.rep->terms.size() > 1 && rep->terms.size() * other.rep->terms.size() > mostTerms)
+    return whole(*this) * whole(other);
   llvm::SmallVector<Term, 2> terms;
   for (const Term &a : rep->terms)
     for (const Term &b : other.rep->terms) {
@@ -272,10 +279,10 @@ void DimExpr::walkSymbols(llvm::function_ref<void(StringRef)> visit) const {
     }
 }
 
-static DimExpr apply(DimExpr::Op op, const DimExpr &a, const DimExpr &b) {
+DimExpr DimExpr::apply(Op op, const DimExpr &a, const DimExpr &b) {
   switch (op) {
   case DimExpr::Op::FloorDiv:
-    return a.floorDiv(b);
+    return b.is(1) ? whole(a) : a.floorDiv(b);
   case DimExpr::Op::Mod:
     return a.mod(b);
   case DimExpr::Op::Min:
@@ -428,7 +435,7 @@ private:
     if (!b || !eat(')'))
       return std::nullopt;
     if (name == "floordiv" && !b->is(0))
-      return a->floorDiv(*b);
+      return DimExpr::apply(DimExpr::Op::FloorDiv, *a, *b);
     if (name == "mod" && !b->is(0))
       return a->mod(*b);
     if (name == "min")

@@ -63,6 +63,8 @@ public:
   DimExpr mod(const DimExpr &other) const;
   static DimExpr min(const DimExpr &a, const DimExpr &b);
   static DimExpr max(const DimExpr &a, const DimExpr &b);
+  /// The operation on other operands; what is divided by 1 stays one factor.
+  static DimExpr apply(Op op, const DimExpr &a, const DimExpr &b);
   /// this / other where `other` divides every term, else nullopt.
   std::optional<DimExpr> divideExactly(const DimExpr &other) const;
 
@@ -85,6 +87,8 @@ private:
   };
   explicit DimExpr(llvm::SmallVector<Term, 2> terms);
   static DimExpr atom(Op op, const DimExpr &a, const DimExpr &b);
+  /// The sum as one factor, `floordiv(a, 1)`, which nobody multiplies out.
+  static DimExpr whole(const DimExpr &a);
   std::shared_ptr<const Rep> rep;
 };
 

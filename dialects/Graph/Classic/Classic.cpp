@@ -72,7 +72,9 @@ LogicalResult buildNormalizer(OnnxNode &node) {
     size = c.op("graph.sqrt", c.reduce("graph.reduce_sum", c.op("graph.mul", {x, x}), last, true));
   else
     return node.refuse("norm is '" + norm + "'");
-  return node.finish(c.op("graph.div", {x, size}));
+  // "If the divisor is zero, Y == X", which is zero then, or not a number.
+  Value isZero = c.op("graph.equal", {size, c.scalarLike(size, 0)});
+  return node.finish(c.op("graph.div", {x, c.op("graph.where", {isZero, c.scalarLike(size, 1), size})}));
 }
 
 } // namespace hewn::graph

@@ -237,9 +237,15 @@ bool leavesOutBorder(ContractOpInterface op, MoveOpInterface border, const Contr
     if (!extents[tiled].constant() || !clip.extent.constant() || *window > most)
       return false;
   }
-  // A few channels are less work than finding out which of their windows are inside.
-  constexpr int64_t fewest = 8;
-  return roles.columnInLeft || summedChannels(op, roles) >= fewest;
+  // A few channels are less work than finding out which of their windows are inside, unless the border is most of what there is.
+  constexpr int64_t fewest = 8, mostGrowth = 4;
+  double growth = 1;
+  for (const Clip &clip : *clips)
+    if (std::optional<int64_t> inside = clip.extent.constant(),
+        all = getDims(border->getResult(0))[clip.operandDim].constant();
+        inside && all)
+      growth *= double(*all) / double(std::max<int64_t>(*inside, 1));
+  return roles.columnInLeft || summedChannels(op, roles) >= fewest || growth > mostGrowth;
 }
 
 bool hasWindows(ContractOpInterface op) {

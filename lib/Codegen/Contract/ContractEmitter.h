@@ -180,6 +180,16 @@ private:
   /// Weights that no cache has kept come one panel ahead, a part by each tile of rows: a core waits less for memory that it
   /// asked for while it had other work. Not where few tiles share a panel: they wait for memory anyhow.
   std::optional<Ahead> fetchAhead(llvm::ArrayRef<graph::DimExpr> counts);
+  /// The loops over the sum, those of `counts`, in chains of so few terms that float sums lose little: each chain begins at zero, and is
+  /// added to what there was. Sums of integers, and of lengths that only a run tells, are one chain.
+  llvm::SmallVector<mlir::Value> chainsOfSums(
+      llvm::ArrayRef<graph::DimExpr> counts, llvm::SmallVector<mlir::Value> sums,
+      llvm::function_ref<llvm::SmallVector<mlir::Value>(llvm::ArrayRef<graph::Index>, mlir::ValueRange)> products);
+  /// A chain for each point of `outer`. `cuts`: its last loop and `inner`'s run over one dim.
+  llvm::SmallVector<mlir::Value> chainsOfSums(
+      llvm::ArrayRef<graph::DimExpr> outer, llvm::ArrayRef<graph::DimExpr> inner, bool cuts,
+      llvm::SmallVector<mlir::Value> sums,
+      llvm::function_ref<llvm::SmallVector<mlir::Value>(llvm::ArrayRef<graph::Index>, mlir::ValueRange)> products);
   /// The products over the summed dims that have no border, for the rows in `inside` (empty: all).
   llvm::SmallVector<mlir::Value> innerLoops(const Panel &panel, llvm::ArrayRef<bool> inside,
                                             llvm::ArrayRef<graph::Index> rows, llvm::SmallVector<mlir::Value> sums);

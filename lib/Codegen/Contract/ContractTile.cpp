@@ -284,6 +284,57 @@ std::optional<ContractEmitter::Ahead> ContractEmitter::fetchAhead(ArrayRef<DimEx
   return Ahead{e.add(next, e.mul(tile, e.constant(*depth * step))), step};
 }
 
+/// The greatest divisor of `extent` up to `most`.
+static int64_t greatestDivisor(int64_t extent, int64_t most) {
+  while (extent % most != 0)
+    --most;
+  return most;
+}
+
+SmallVector<Value>
+ContractEmitter::chainsOfSums(ArrayRef<DimExpr> counts, SmallVector<Value> sums,
+                              llvm::function_ref<SmallVector<Value>(ArrayRef<Index>, ValueRange)> products) {
+  // A float loses up to half a last digit in each addition to a larger one.
+  constexpr int64_t longest = 8192, shortest = 256;
+  size_t first = counts.size();
+  int64_t chain = 1;
+  for (; first > 0 && counts[first - 1].constant() && *counts[first - 1].constant() <= longest / chain; --first)
+    chain *= std::max<int64_t>(*counts[first - 1].constant(), 1);
+  bool known = llvm::all_of(counts, [](const DimExpr &count) { return count.constant().has_value(); });
+  if (first == 0 || !known || !isa<FloatType>(sumType().getElementType()))
+    return e.loopNest(counts, sums, 4, products);
+  Dims outer(counts.take_front(first)), inner(counts.drop_front(first));
+  bool cuts = inner.empty();
+  if (cuts) {
+    int64_t extent = *outer.back().constant(), block = greatestDivisor(extent, longest);
+    if (block < shortest)
+      return e.loopNest(counts, sums, 4, products);
+    outer.back() = DimExpr(extent / block);
+    inner.push_back(DimExpr(block));
+  }
+  return chainsOfSums(outer, inner, cuts, sums, products);
+}
+
+SmallVector<Value>
+ContractEmitter::chainsOfSums(ArrayRef<DimExpr> outer, ArrayRef<DimExpr> inner, bool cuts, SmallVector<Value> sums,
+                              llvm::function_ref<SmallVector<Value>(ArrayRef<Index>, ValueRange)> products) {
+  Value zero = arith::ConstantOp::create(b, loc(), b.getZeroAttr(sumType()));
+  return e.loopNest(outer, sums, 1, [&](ArrayRef<Index> at, ValueRange carried) {
+    SmallVector<Value> chains(carried.size(), zero);
+    chains = e.loopNest(inner, chains, 4, [&](ArrayRef<Index> within, ValueRange next) {
+      SmallVector<Index> indices(at);
+      if (cuts) // both run over the same dim
+        indices.back() = e.add(e.mul(at.back(), e.expression(inner.back())), within.back());
+      else
+        llvm::append_range(indices, within);
+      return products(indices, next);
+    });
+    return llvm::map_to_vector(llvm::zip(carried, chains), [&](auto pair) -> Value {
+      return arith::AddFOp::create(b, loc(), std::get<0>(pair), std::get<1>(pair));
+    });
+  });
+}
+
 SmallVector<Value> ContractEmitter::innerLoops(const Panel &panel, ArrayRef<bool> inside, ArrayRef<Index> rows,
                                                SmallVector<Value> sums) {
   // A lane holds one element of the sums' type or a group of narrower ones.
@@ -353,7 +404,7 @@ SmallVector<Value> ContractEmitter::innerLoops(const Panel &panel, ArrayRef<bool
     return next;
   };
   if (!shared || counts.empty())
-    return e.loopNest(counts, sums, 4, products);
+    return chainsOfSums(counts, sums, products);
   // The innermost window of channels is short: straight code lets neighbouring rows share what they load.
   return e.loopNest(ArrayRef(counts).drop_back(), sums, 1, [&](ArrayRef<Index> outer, ValueRange carried) {
     return e.loopNest(counts.back(), carried, 16, [&](ArrayRef<Index> last, ValueRange inner) {

@@ -285,3 +285,53 @@ def test_threads_change_no_bit(threads):
     for _ in range(5):
         for name, value in shared.run(feeds).items():
             np.testing.assert_array_equal(value, alone[name])
+
+
+@pytest.mark.parametrize("left, right", [((58800,), (58800,)), ((3, 58800), (58800, 5)), ((9, 16411), (16411, 40))])
+def test_long_sums_lose_little(left, right):
+    # Sums of cosines' squares, all positive: one chain of them loses half a last digit in each addition, 1e-4 of these.
+    generator = np.random.default_rng(3)
+    x, w = (np.cos(generator.uniform(3, 7, shape)).astype(np.float32) for shape in (left, right))
+    x, w = x * x, w * w
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "w"], ["y"])],
+        "product",
+        [helper.make_tensor_value_info(n, TensorProto.FLOAT, v.shape) for n, v in (("x", x), ("w", w))],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+    )
+    y = hewn.compile(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])).run({"x": x, "w": w})["y"]
+    wanted = x.astype(np.float64) @ w.astype(np.float64)
+    # 16411 is a prime number: one chain, as they were all.
+    assert np.max(np.abs(y - wanted) / wanted) < (1e-4 if 16411 in left else 1.5e-5)
+
+
+def test_sums_of_many_places_lose_little():
+    generator = np.random.default_rng(4)
+    x = generator.uniform(0.5, 1, (1, 4096, 6, 6)).astype(np.float32)
+    w = generator.uniform(0.5, 1, (8, 4096, 3, 3)).astype(np.float32)
+    graph = helper.make_graph(
+        [helper.make_node("Conv", ["x", "w"], ["y"])],
+        "windows",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [onnx.numpy_helper.from_array(w, "w")],
+    )
+    y = hewn.compile(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])).run({"x": x})["y"]
+    windows = np.lib.stride_tricks.sliding_window_view(x[0].astype(np.float64), (3, 3), axis=(1, 2))
+    wanted = np.einsum("cijhw,fchw->fij", windows, w.astype(np.float64))[None]
+    assert np.max(np.abs(y - wanted) / wanted) < 1e-5
+
+
+def test_borders_that_are_most_of_the_picture():
+    x = np.random.default_rng(5).standard_normal((7, 1, 1, 1)).astype(np.float32)
+    w = np.arange(4, dtype=np.float32).reshape(1, 1, 2, 2) + 1
+    attributes = {"pads": [255] * 4, "strides": [510, 510], "kernel_shape": [2, 2]}
+    graph = helper.make_graph(
+        [helper.make_node("Conv", ["x", "w"], ["y"], **attributes)],
+        "border",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [onnx.numpy_helper.from_array(w, "w")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    np.testing.assert_array_equal(hewn.compile(model).run({"x": x})["y"], oracle(model).run(None, {"x": x})[0])

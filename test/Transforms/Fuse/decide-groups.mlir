@@ -201,6 +201,22 @@ func.func @places(%x: tensor<4x4xf32>, %w: tensor<1x1x4xf32>) -> (tensor<4x4xf32
 
 // -----
 
+// Of one channel only where the border is most of what there is: a padded copy would be 65536 times as large.
+// CHECK-LABEL: func.func @wide_border
+func.func @wide_border(%x: tensor<7x1x1x1xf32>, %y: tensor<7x1x8x8xf32>, %w: tensor<1x1x2x2xf32>) -> (tensor<7x1x2x2xf32>, tensor<7x1x9x9xf32>) {
+  // CHECK: graph.pad {{.*}}graph.in_group = 0 : i64, graph.why = "a border of zeros that is left out"
+  %0 = graph.pad %x {low = [0, 0, 255, 255], high = [0, 0, 255, 255]} : (tensor<7x1x1x1xf32>) -> tensor<7x1x511x511xf32>
+  // CHECK: graph.conv {{.*}}graph.in_group = 0
+  %1 = graph.conv %0, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 509, 509>} : (tensor<7x1x511x511xf32>, tensor<1x1x2x2xf32>) -> tensor<7x1x2x2xf32>
+  // CHECK: graph.pad {{.*}}graph.in_group = 1
+  %2 = graph.pad %y {low = [0, 0, 1, 1], high = [0, 0, 1, 1]} : (tensor<7x1x8x8xf32>) -> tensor<7x1x10x10xf32>
+  // CHECK: graph.conv {{.*}}graph.in_group = 2
+  %3 = graph.conv %2, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<7x1x10x10xf32>, tensor<1x1x2x2xf32>) -> tensor<7x1x9x9xf32>
+  return %1, %3 : tensor<7x1x2x2xf32>, tensor<7x1x9x9xf32>
+}
+
+// -----
+
 // A border that a contraction leaves out is the contraction's, and not computed with what is inside of it.
 // CHECK-LABEL: func.func @border
 func.func @border(%x: tensor<1x8x8x8xf32>, %w: tensor<16x8x3x3xf32>) -> tensor<1x16x8x8xf32, #graph.layout<[0, 2, 3, 1]>> {
