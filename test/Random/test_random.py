@@ -3,11 +3,13 @@
 
 import os
 import sys
+import time
 
 import generate
 import numpy as np
 import onnx
 import pytest
+from child import Limits, forked
 from compare import WRONG, Judge, Verdict, emulator
 from generate import Case
 from onnx import helper
@@ -42,6 +44,11 @@ def test_seeds(capsys):
         print(f"\n{summary(counts, wrong)}")
     assert counts["right"] > 10
     assert not wrong, "\n".join(said)
+
+
+def test_children_answer_with_much_in_linear_time():
+    assert forked(lambda: bytes(96 << 20), Limits(wall_seconds=20)) == ("ok", bytes(96 << 20))
+    assert forked(lambda: time.sleep(60), Limits(wall_seconds=1)) == ("hang", "")
 
 
 def model_of(text):
