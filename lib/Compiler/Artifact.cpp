@@ -29,7 +29,9 @@ private:
   bool report(Error error) {
     if (!error)
       return true;
-    llvm::handleAllErrors(std::move(error), [&](const llvm::ErrorInfoBase &e) { c.diagnostics.error(e.message()); });
+    llvm::handleAllErrors(
+        std::move(error), [](const ToldError &) {},
+        [&](const llvm::ErrorInfoBase &e) { c.diagnostics.error(e.message()); });
     return false;
   }
   std::string stem();

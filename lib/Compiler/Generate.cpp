@@ -106,7 +106,7 @@ Error Generator::emitPrograms(ArrayRef<codegen::KernelSymbols> kernels, const We
         codegen::emitProgram(function, interface.ofCase(planned[v].caseNumber), kernels[v], table, generated.weights,
                              *program.module, variant.machine.device ? &deviceKernels : nullptr);
     if (failed(run))
-      return llvm::createStringError("internal error: the program can't be emitted");
+      return llvm::make_error<ToldError>();
     llvm::raw_string_ostream os(program.text);
     program.module->print(os, nullptr);
     codegen::VariantInterface &shown = interface.variants[planned[v].machine];
@@ -173,6 +173,8 @@ Error Generator::compileDescriptor(const codegen::WeightsReference &weights) {
 std::string casePrefix(StringRef before, StringRef dot, size_t number, size_t count) {
   return (before + (count > 1 ? dot + "case" + Twine(number) : Twine("")) + dot).str();
 }
+
+char ToldError::ID = 0;
 
 Error generate(ArrayRef<PlannedVariant> variants, const codegen::MachineSpec &base, const codegen::CodeOptions &options,
                StringRef weightsFile, const WeightTable &table, GeneratedCode &generated) {

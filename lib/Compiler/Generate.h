@@ -27,6 +27,14 @@ struct GeneratedCode {
   size_t numKernels = 0, numPrograms = 0;
 };
 
+/// A failure of which MLIR's diagnostics have told already.
+class ToldError : public llvm::ErrorInfo<ToldError> {
+public:
+  static char ID;
+  void log(llvm::raw_ostream &os) const override { os << "told before"; }
+  std::error_code convertToErrorCode() const override { return llvm::inconvertibleErrorCode(); }
+};
+
 /// Compiles kernels and programs of planned modules, and the descriptor for `base`, which all of the machines have: it runs
 /// before one is chosen. A device comes alone. `variants` are in the order in which a loader tries them. `weightsFile` is the name that the
 /// descriptor gives (empty: the weights are linked in). `generated.interface` is filled in before, but for its variants.

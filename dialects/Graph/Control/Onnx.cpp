@@ -40,8 +40,14 @@ bool areTensors(ValueRange values) {
   return llvm::all_of(values, [](Value v) { return v && isa<RankedTensorType>(v.getType()); });
 }
 
-/// The one element of a tensor of whatever rank; null, after an error, where it has several or none.
-Value asScalar(OnnxNode &node, Value value) { return Composer(node).reshape(value, {}); }
+/// The one element of a tensor of whatever rank; null, after `refuse`, where it has several or none.
+Value asScalar(OnnxNode &node, StringRef what, Value value) {
+  if (std::optional<int64_t> count = numElements(getDims(value)).constant(); count && *count != 1) {
+    (void)node.refuse("has a " + what + " of " + Twine(*count) + " elements, and needs one of one");
+    return {};
+  }
+  return Composer(node).reshape(value, {});
+}
 
 Value scalar(OnnxNode &node, int64_t value) {
   auto type = RankedTensorType::get({}, node.b.getI64Type());
@@ -157,7 +163,7 @@ LogicalResult buildIf(OnnxNode &node) {
   Value asked = condition;
   auto isAsked = [&] { return node.decide(asked) == Decision::Asked; };
   OpBuilder::InsertionGuard guard(node.b);
-  condition = asScalar(node, condition);
+  condition = asScalar(node, "condition", condition);
   if (!condition)
     return failure();
   RegionOpBuilder shell(node.b, node.loc, IfOp::getOperationName(), 2);
@@ -268,8 +274,8 @@ public:
 private:
   /// Trip count and condition as operands, and the count as far as it is known.
   bool takeTrips() {
-    trips = node.input(0) ? asScalar(node, node.input(0)) : Value();
-    condition = node.input(1) ? asScalar(node, node.input(1)) : Value();
+    trips = node.input(0) ? asScalar(node, "trip count", node.input(0)) : Value();
+    condition = node.input(1) ? asScalar(node, "condition", node.input(1)) : Value();
     if ((node.input(0) && !trips) || (node.input(1) && !condition))
       return false;
     if (trips && !getElementType(trips).isSignlessInteger(64)) {
@@ -331,9 +337,11 @@ private:
       return failure();
     if (yields.size() < 1 + carried.size() || !areTensors(yields))
       return node.refuse("has a body that yields too little");
-    yields[0] = asScalar(node, yields[0]);
-    if (!yields[0] || !getElementType(yields[0]).isInteger(1))
-      return node.refuse("has a body whose first output is no condition of one element");
+    if (!getElementType(yields[0]).isInteger(1))
+      return node.refuse("has a body whose first output is no condition");
+    yields[0] = asScalar(node, "body with a condition", yields[0]);
+    if (!yields[0])
+      return failure();
     goesOn = yields[0] == block->getArgument(1) || isTrue(node, yields[0]);
     for (auto [i, shape] : llvm::enumerate(carried)) {
       if (!carryList(block->getArgument(2 + i), yields[1 + i], shape, changed))

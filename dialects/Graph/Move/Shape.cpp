@@ -14,7 +14,7 @@ LogicalResult buildConstant(OnnxNode &node) {
                          "value_strings", "sparse_value"})
     if (node.hasAttr(name)) {
       Value value = node.getTensor(name);
-      return value ? node.finish(value) : node.refuse("attribute '" + name + "' is no tensor that hewn has");
+      return value ? node.finish(value) : failure();
     }
   return node.refuse("has no value");
 }
@@ -41,9 +41,14 @@ LogicalResult buildConstantOfShape(OnnxNode &node) {
   if (!shape)
     return failure();
   Composer c(node);
-  Value value = node.hasAttr("value") ? c.reshape(node.getTensor("value"), {})
-                                      : makeSplat(node.b, node.loc, node.b.getF32Type(), 0);
-  return value ? node.finish(c.expand(value, *shape)) : node.refuse("its value is no tensor of one element");
+  if (!node.hasAttr("value"))
+    return node.finish(c.expand(makeSplat(node.b, node.loc, node.b.getF32Type(), 0), *shape));
+  Value value = node.getTensor("value");
+  if (!value)
+    return failure();
+  if (DimExpr count = numElements(getDims(value)); !count.is(1))
+    return node.refuse("its value has " + count.str() + " elements and must have one");
+  return node.finish(c.expand(c.reshape(value, {}), *shape));
 }
 
 } // namespace hewn::graph

@@ -15,7 +15,7 @@ Node::Node(ModelImporter &importer, Frame &frame, const onnx::NodeProto &proto, 
            ArrayRef<Value> inputs)
     : OnnxNode(importer.builder, NameLoc::get(StringAttr::get(importer.builder.getContext(), info.name))),
       importer(importer), frame(frame), proto(proto), info(info), inputs(inputs.begin(), inputs.end()),
-      results(proto.output_size()) {
+      results(proto.output_size()), errorsBefore(importer.diagnostics.numErrors()) {
   for (const AttributeProto &attribute : proto.attribute())
     attributes[attribute.name()] = &attribute;
 }
@@ -23,7 +23,11 @@ Node::Node(ModelImporter &importer, Frame &frame, const onnx::NodeProto &proto, 
 bool Node::wantsOutput(unsigned i) const { return i < numOutputs() && !proto.output(i).empty(); }
 
 LogicalResult Node::refuse(const Twine &reason) {
+  // What others told of an attribute, of an op that was made or of a body is why the builder says what it says now.
+  if (importer.diagnostics.numErrors() != errorsBefore)
+    return failure();
   importer.refuse(info, reason);
+  errorsBefore = importer.diagnostics.numErrors();
   return failure();
 }
 
@@ -174,7 +178,7 @@ Value Node::getTensor(StringRef name) {
     reason = "is of type " + AttributeProto::AttributeType_Name(attribute->type()) + ", which hewn does not have";
   if (!constant) {
     badAttribute = true;
-    (void)refuse("attribute '" + name + "' " + reason);
+    importer.refuse(info, "attribute '" + name + "' " + reason);
     return {};
   }
   return importer.makeConstant(*constant, info.name);
@@ -193,7 +197,7 @@ std::optional<SmallVector<double>> Node::getNumbers(StringRef name) {
     numbers = importer.tensors.numbers(written, reason);
   if (!numbers) {
     badAttribute = true;
-    (void)refuse("attribute '" + name + "' " + reason);
+    importer.refuse(info, "attribute '" + name + "' " + reason);
   }
   return numbers;
 }
@@ -210,7 +214,7 @@ Type Node::getType(StringRef name) {
   std::string reason;
   Type type = listType(b.getContext(), attribute->tp(), reason);
   if (!type)
-    (void)refuse("attribute '" + name + "' " + reason);
+    importer.refuse(info, "attribute '" + name + "' " + reason);
   return type;
 }
 
@@ -240,21 +244,21 @@ std::optional<SmallVector<double>> Node::floatContents(Value value) { return imp
 
 std::optional<graph::Dims> Node::contentsOrRead(Value value) {
   if (!value) {
-    (void)refuse("lacks an input");
+    importer.refuse(info, "lacks an input");
     return std::nullopt;
   }
   auto type = dyn_cast<RankedTensorType>(value.getType());
   if (!type || type.getRank() > 1 || !isa<IntegerType>(type.getElementType())) {
-    (void)refuse("takes dims from something that is no list of integers");
+    importer.refuse(info, "takes dims from something that is no list of integers");
     return std::nullopt;
   }
   if (!type.hasStaticShape()) {
-    (void)refuse("takes dims from a list whose length is not known when compiling");
+    importer.refuse(info, "takes dims from a list whose length is not known when compiling");
     return std::nullopt;
   }
   // More dims than this has no tensor.
   if (type.getNumElements() > 1024) {
-    (void)refuse("takes dims from a list of " + Twine(type.getNumElements()));
+    importer.refuse(info, "takes dims from a list of " + Twine(type.getNumElements()));
     return std::nullopt;
   }
   graph::Dims dims;
@@ -284,7 +288,7 @@ graph::DimExpr Node::shortened(const graph::DimExpr &number, bool isSize) {
 const onnx::GraphProto *Node::subgraph(StringRef name) {
   const AttributeProto *attribute = find(name, AttributeProto::GRAPH);
   if (!attribute && !badAttribute)
-    (void)refuse("lacks the subgraph '" + name + "'");
+    importer.refuse(info, "lacks the subgraph '" + name + "'");
   return attribute ? &attribute->g() : nullptr;
 }
 
@@ -378,8 +382,8 @@ Attribute Node::directAttribute(const DirectAttr &attr) {
   case AttrForm::ElementType:
     if (Type type = elementTypeOf(getInt(attr.name, 0)))
       return TypeAttr::get(type);
-    (void)refuse("attribute '" + attr.name + "' is " + dataTypeName(getInt(attr.name, 0)) +
-                 ", which hewn does not have");
+    importer.refuse(info, "attribute '" + attr.name + "' is " + dataTypeName(getInt(attr.name, 0)) +
+                              ", which hewn does not have");
     return {};
   }
   return {};

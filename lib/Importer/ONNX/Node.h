@@ -81,6 +81,8 @@ private:
   llvm::StringMap<const onnx::AttributeProto *> attributes;
   /// A getter has no way to fail; `build` does it in its place.
   mutable bool badAttribute = false;
+  /// How many errors there were before this node, with those that its builder told itself.
+  unsigned errorsBefore;
 };
 
 } // namespace hewn::importer
