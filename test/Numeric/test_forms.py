@@ -50,6 +50,25 @@ def test_before_seven(op, opset, inputs, attributes, want):
     check(run(one_node(op, inputs, opset=opset, **attributes), feeds_of(inputs)), [want.astype(np.float32)], rtol=1e-4)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("rank", [0, 1])
+def test_tile_before_six(dtype, rank):
+    """Copies along one axis, as floats; how many may be an input."""
+    x = X.astype(dtype)
+    for tiles, axis in (3, 1), (0, 2), (1, 0), (2, -1):
+        inputs = [x, *(np.full([1] * rank, n, dtype) for n in (tiles, axis))]
+        want = np.concatenate([x] * tiles, axis) if tiles else np.take(x, [], axis)
+        for constants in ((2,), (1, 2)):
+            check(run(one_node("Tile", inputs, opset=5, constants=constants), feeds_of(inputs, constants)), [want])
+
+
+def test_tiles_that_are_no_number_of_copies():
+    module = hewn.compile(one_node("Tile", [X, scalar(2), scalar(1)], opset=5, constants=(2,)))
+    for tiles in -1, 1e30, np.nan:
+        with pytest.raises(hewn.RunError):
+            module.run({"x0": X, "x1": scalar(tiles)})
+
+
 @pytest.mark.parametrize("opset", [9, 12])
 @pytest.mark.parametrize("dtype", "int8 int16 int32 int64 uint8 uint16 uint32 uint64".split())
 def test_erf_of_integers(dtype, opset):

@@ -165,24 +165,4 @@ std::optional<Dims> intsOrRead(OnnxNode &node, StringRef name, unsigned i, bool 
   return std::nullopt;
 }
 
-std::optional<SmallVector<int64_t>> constantInts(OnnxNode &node, StringRef name, unsigned i, bool &absent) {
-  absent = false;
-  if (std::optional<SmallVector<int64_t>> written = node.getInts(name, OnnxNode::Range::Any))
-    return written;
-  if (!node.input(i)) {
-    absent = true;
-    return std::nullopt;
-  }
-  SmallVector<int64_t> values;
-  std::optional<Dims> contents = node.contents(node.input(i));
-  for (const DimExpr &value : contents.value_or(Dims{DimExpr::symbol("?")})) {
-    if (!value.constant()) {
-      (void)node.refuse(name + " that are not known when compiling");
-      return std::nullopt;
-    }
-    values.push_back(*value.constant());
-  }
-  return values;
-}
-
 } // namespace hewn::graph

@@ -55,10 +55,8 @@ bool isNonNegative(const DimExpr &expr);
 /// max(expr, 0).
 DimExpr clampToZero(const DimExpr &expr);
 
-/// Integers that must be known when compiling: attribute `name`, or input `i` where the attribute is absent. Absent
-/// both: nullopt with `absent` set; nullopt otherwise after `refuse`.
-std::optional<llvm::SmallVector<int64_t>> constantInts(OnnxNode &node, llvm::StringRef name, unsigned i, bool &absent);
-/// The same as expressions, which may hold symbols that are read when the model runs.
+/// Integers as expressions, which may hold symbols that are read when the model runs: attribute `name`, or input `i` where the
+/// attribute is absent. Absent both: nullopt with `absent` set; nullopt otherwise after `refuse`.
 std::optional<Dims> intsOrRead(OnnxNode &node, llvm::StringRef name, unsigned i, bool &absent);
 
 } // namespace hewn::graph

@@ -10,22 +10,52 @@ using namespace mlir;
 
 namespace hewn::graph {
 
+/// The whole number that is the one element of input `i`, whatever its type; a symbol where only a run tells. nullopt after `refuse`.
+static std::optional<DimExpr> wholeNumber(OnnxNode &node, StringRef name, unsigned i) {
+  Composer c(node);
+  Value value = node.input(i);
+  if (DimExpr count = numElements(getDims(value)); !count.is(1)) {
+    (void)node.refuse(name + " has " + count.str() + " elements and must have one");
+    return std::nullopt;
+  }
+  if (std::optional<SmallVector<double>> known = node.floatContents(value); known && known->size() == 1) {
+    double number = known->front(), most = double(int64_t(1) << 31);
+    if (number == std::trunc(number) && std::abs(number) <= most)
+      return DimExpr(int64_t(number));
+    (void)node.refuse(name + " is " + std::to_string(number) + " and must be a whole number of 32 bits");
+    return std::nullopt;
+  }
+  std::optional<Dims> contents = node.contentsOrRead(c.cast(c.reshape(value, {}), node.b.getI64Type()));
+  return contents ? std::optional(contents->front()) : std::nullopt;
+}
+
+/// Opsets 1 to 5: `tiles` copies along `axis`, both as tensors of the operand's type.
+static LogicalResult tileOneDim(OnnxNode &node, Dims &repeats) {
+  std::optional<DimExpr> tiles = wholeNumber(node, "tiles", 1);
+  std::optional<DimExpr> written = tiles ? wholeNumber(node, "axis", 2) : std::nullopt;
+  if (!written)
+    return failure();
+  if (!written->constant())
+    return node.refuse("has an axis that is not known when compiling");
+  std::optional<int64_t> axis = node.axis(*written->constant(), repeats.size());
+  if (!axis)
+    return failure();
+  repeats[*axis] = *tiles;
+  return success();
+}
+
 LogicalResult buildTile(OnnxNode &node) {
   Value x = node.input(0);
   Dims repeats(getRank(x), DimExpr(1));
-  std::optional<Dims> written = node.contentsOrRead(node.input(1));
-  if (!written)
-    return failure();
-  if (node.opset() < 6) { // Tile(x, tiles, axis): one dim
-    bool absent;
-    std::optional<SmallVector<int64_t>> axes = constantInts(node, "axis", 2, absent);
-    std::optional<int64_t> axis = axes && !axes->empty() ? node.axis(axes->front(), repeats.size()) : std::nullopt;
-    if (!axis || written->empty())
-      return absent ? node.refuse("needs an axis") : failure();
-    repeats[*axis] = written->front();
-  } else if (written->size() != repeats.size()) {
-    return node.refuse("has " + Twine(written->size()) + " repeats for rank " + Twine(repeats.size()));
+  if (node.opset() < 6) {
+    if (failed(tileOneDim(node, repeats)))
+      return failure();
   } else {
+    std::optional<Dims> written = node.contentsOrRead(node.input(1));
+    if (!written)
+      return failure();
+    if (written->size() != repeats.size())
+      return node.refuse("has " + Twine(written->size()) + " repeats for rank " + Twine(repeats.size()));
     repeats = *written;
   }
   if (llvm::all_of(repeats, [](const DimExpr &r) { return r.is(1); }))

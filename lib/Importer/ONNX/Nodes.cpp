@@ -167,11 +167,10 @@ LogicalResult ModelImporter::buildNode(const onnx::NodeProto &node, Frame &frame
       refuse(info, whyUnsupported(info));
     return failure();
   }
-  for (auto [i, input] : llvm::enumerate(inputs))
-    if (input && !isa<RankedTensorType>(input.getType()) && !hasSchema(info)) {
-      refuse(info, "input " + Twine(i) + " is a sequence or absent, which this op does not take");
-      return failure();
-    }
+  if (std::string objection = hasSchema(info) ? "" : listObjection(inputs); !objection.empty()) {
+    refuse(info, objection);
+    return failure();
+  }
   Node built(*this, frame, node, info, inputs);
   return failure(failed(built.build(*record)) || failed(bindOutputs(built, node, frame)));
 }

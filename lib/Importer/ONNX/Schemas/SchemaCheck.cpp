@@ -118,4 +118,18 @@ std::string schemaObjection(const onnx::NodeProto &node, StringRef domain, int64
   return objection;
 }
 
+std::string listObjection(ArrayRef<Value> inputs) {
+  for (auto [i, input] : llvm::enumerate(inputs)) {
+    // One that only a run knows is a tensor too, of a handle.
+    if (!input || (isa<RankedTensorType>(input.getType()) && !graph::listOf(input)))
+      continue;
+    std::string what = "sequence or absent", ignored;
+    onnx::TypeProto type;
+    if (setListType(input, type))
+      guarded(ignored, [&] { what = *onnx::Utils::DataTypeUtils::ToType(type); });
+    return "input " + std::to_string(i) + " is a " + what + ", which this op does not take";
+  }
+  return "";
+}
+
 } // namespace hewn::importer

@@ -19,6 +19,9 @@ std::vector<onnx::TypeProto> onnxTypes(llvm::ArrayRef<mlir::Value> values);
 std::string schemaObjection(const onnx::NodeProto &node, llvm::StringRef domain, int64_t opset,
                             llvm::ArrayRef<mlir::Value> inputs);
 
+/// The same of an op that ONNX does not define: all of its inputs are tensors.
+std::string listObjection(llvm::ArrayRef<mlir::Value> inputs);
+
 } // namespace hewn::importer
 
 #endif
