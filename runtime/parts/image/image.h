@@ -9,14 +9,19 @@
 
 #include <stddef.h>
 
-/// The most pixels of a picture: a file of a few bytes may claim any number.
+/// How many pixels a header may claim: so many, more of them for each byte of the file, and at most so many. Some formats
+/// write any number of equal pixels in a few bytes; of pixels that differ JPEG, the densest, has 512 in a byte at most.
+#define HEWN_IMAGE_SMALL (INT64_C(1) << 24)
+#define HEWN_IMAGE_A_BYTE (INT64_C(1) << 10)
 #define HEWN_IMAGE_MOST (INT64_C(1) << 28)
 
 typedef struct hewn_image {
   hewn_context *context;
+  const char *node;
+  int64_t most; ///< how many pixels a file of this length may claim
   int64_t width, height;
   uint8_t *pixels; ///< rows of red, green and blue, a byte each; lies in the context
-  int32_t failed;  ///< a failure that is recorded: no memory
+  int32_t failed;  ///< the status of a failure that is recorded: too many pixels, no memory
 } hewn_image;
 
 /// Whether `left` bytes hold `height` rows of `bits` bits each, which begin at multiples of `unit` bytes: the header of a format without
@@ -25,6 +30,10 @@ static inline int hewn_image_fits(int64_t left, int64_t bits, int64_t unit, int6
   int64_t row = (bits + 8 * unit - 1) / (8 * unit) * unit;
   return bits > 0 && height > 0 && left > 0 && height <= (left + unit - 1) / row;
 }
+
+/// Whether a picture may have so many pixels; a failure is recorded where it has too many. To be asked before a library takes memory
+/// for them.
+int hewn_image_allows(hewn_image *image, int64_t width, int64_t height);
 
 /// Makes room for pixels, all zero; NULL where there are none, too many, or there is no memory.
 uint8_t *hewn_image_make(hewn_image *image, int64_t width, int64_t height);

@@ -4,13 +4,23 @@
 
 #include "parts/list/handles.h"
 
+int hewn_image_allows(hewn_image *image, int64_t width, int64_t height) {
+  if (width <= 0 || height <= 0)
+    return 0;
+  if (width > image->most || height > image->most / width)
+    image->failed =
+        hewn_rt_fail(image->context, HEWN_INVALID_ARGUMENT, image->node,
+                     "the file claims a picture of {a} x {b} pixels, too many for its length", width, height);
+  return !image->failed;
+}
+
 uint8_t *hewn_image_make(hewn_image *image, int64_t width, int64_t height) {
-  if (width <= 0 || height <= 0 || width > HEWN_IMAGE_MOST || height > HEWN_IMAGE_MOST / width)
+  if (!hewn_image_allows(image, width, height))
     return NULL;
   image->width = width;
   image->height = height;
   image->pixels = hewn_rt_keep(image->context, 3 * width * height);
-  image->failed = !image->pixels;
+  image->failed = image->pixels ? HEWN_OK : HEWN_OUT_OF_MEMORY;
   if (image->pixels)
     memset(image->pixels, 0, (size_t)(3 * width * height));
   return image->pixels;
@@ -62,16 +72,18 @@ static int64_t arrange(hewn_image *image, int64_t format) {
 int32_t hewn_part_imagedecode(hewn_context *context, const char *node, int32_t num_inputs,
                               const hewn_part_tensor *inputs, int32_t num_outputs, hewn_part_tensor *outputs,
                               const int64_t *params) {
-  (void)node;
   (void)num_inputs;
   (void)num_outputs;
   const uint8_t *bytes = inputs[0].data;
   size_t size = (size_t)inputs[0].dims[0];
-  hewn_image image = {context, 0, 0, NULL, 0};
+  int64_t most = HEWN_IMAGE_SMALL + HEWN_IMAGE_A_BYTE * (inputs[0].dims[0] < HEWN_IMAGE_MOST / HEWN_IMAGE_A_BYTE
+                                                             ? inputs[0].dims[0]
+                                                             : HEWN_IMAGE_MOST / HEWN_IMAGE_A_BYTE);
+  hewn_image image = {.context = context, .node = node, .most = most < HEWN_IMAGE_MOST ? most : HEWN_IMAGE_MOST};
   hewn_image_decoder *decode = decoderOf(bytes, size);
   int isDecoded = decode && decode(&image, bytes, size);
   if (image.failed)
-    return HEWN_OUT_OF_MEMORY;
+    return image.failed;
   if (!isDecoded)
     image.width = image.height = 0;
   int64_t channels = isDecoded ? arrange(&image, params[0]) : params[0] == GRAYSCALE ? 1 : 3;

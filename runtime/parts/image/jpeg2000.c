@@ -80,10 +80,9 @@ static int copy(hewn_image *image, const opj_image_t *decoded) {
 }
 
 /// OpenJPEG keeps four bytes of each component of each pixel.
-static int isSmall(const opj_image_t *decoded) {
-  int64_t width = (int64_t)decoded->x1 - decoded->x0, height = (int64_t)decoded->y1 - decoded->y0;
-  return decoded->numcomps <= 4 && width > 0 && height > 0 && width <= HEWN_IMAGE_MOST &&
-         height <= HEWN_IMAGE_MOST / width;
+static int isSmall(hewn_image *image, const opj_image_t *decoded) {
+  return decoded->numcomps <= 4 &&
+         hewn_image_allows(image, (int64_t)decoded->x1 - decoded->x0, (int64_t)decoded->y1 - decoded->y0);
 }
 
 int hewn_image_jpeg2000(hewn_image *image, const uint8_t *bytes, size_t size) {
@@ -100,8 +99,9 @@ int hewn_image_jpeg2000(hewn_image *image, const uint8_t *bytes, size_t size) {
     opj_stream_set_read_function(stream, take);
     opj_stream_set_skip_function(stream, skip);
     opj_stream_set_seek_function(stream, seek);
-    isDecoded = opj_setup_decoder(codec, &parameters) && opj_read_header(stream, codec, &decoded) && isSmall(decoded) &&
-                opj_decode(codec, stream, decoded) && opj_end_decompress(codec, stream) && copy(image, decoded);
+    isDecoded = opj_setup_decoder(codec, &parameters) && opj_read_header(stream, codec, &decoded) &&
+                isSmall(image, decoded) && opj_decode(codec, stream, decoded) && opj_end_decompress(codec, stream) &&
+                copy(image, decoded);
   }
   opj_image_destroy(decoded);
   opj_stream_destroy(stream);

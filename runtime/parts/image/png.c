@@ -39,7 +39,10 @@ int hewn_image_png(hewn_image *image, const uint8_t *bytes, size_t size) {
     return 0;
   }
   png_set_read_fn(decoder, &source, give);
+  png_set_user_limits(decoder, PNG_UINT_31_MAX, PNG_UINT_31_MAX); // hewn_image_allows has ours
   png_read_info(decoder, info);
+  if (!hewn_image_allows(image, png_get_image_width(decoder, info), png_get_image_height(decoder, info)))
+    png_error(decoder, ""); // before the library makes rows
   png_set_expand(decoder);
   png_set_strip_16(decoder);
   png_set_gray_to_rgb(decoder);

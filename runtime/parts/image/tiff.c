@@ -67,6 +67,8 @@ int hewn_image_tiff(hewn_image *image, const uint8_t *bytes, size_t size) {
     return 0;
   TIFFOpenOptionsSetErrorHandlerExtR(options, sayNothing, NULL);
   TIFFOpenOptionsSetWarningHandlerExtR(options, sayNothing, NULL);
+  // Of what the file's other sizes ask for, such as tiles, no more than of pixels.
+  TIFFOpenOptionsSetMaxSingleMemAlloc(options, 16 * image->most);
   // m: nothing is mapped
   TIFF *tiff = TIFFClientOpenExt("picture", "rm", &source, take, put, seek, finish, sizeOf, NULL, NULL, options);
   TIFFOpenOptionsFree(options);
