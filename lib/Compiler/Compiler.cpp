@@ -5,6 +5,7 @@
 #include "dialects/Graph/Graph.h"
 #include "dialects/Handle/Handle.h"
 #include "dialects/Plan/Plan.h"
+#include "lib/Codegen/Emit/GivenCode.h"
 #include "lib/Codegen/Emit/Object.h"
 #include "lib/Compiler/ArtifactCache.h"
 #include "lib/Compiler/Compilation.h"
@@ -93,11 +94,16 @@ bool checkOptions(Compilation &c) {
     parseLimit(text, c.limits, c.diagnostics);
   for (const std::string &given : options.customOps)
     (void)importer::readCustomOps(given, c.customOps, c.diagnostics);
-  // What is linked in must be there; an object leaves it to whoever links it.
+  // What is linked in must be there, and code; an object leaves it to whoever links it.
   if (llvm::sys::path::extension(options.output) != ".o" && options.emit.empty())
-    for (const std::string &path : c.customOps.code)
-      if (std::string why; !openRegular(path, why))
+    for (const std::string &path : c.customOps.code) {
+      std::string why;
+      std::unique_ptr<llvm::MemoryBuffer> code = openRegular(path, why);
+      if (!code)
         refuse("can't read " + path + ", the code of custom ops: " + why);
+      else if (why = codegen::whyNotLinkable(*code, target::baseMachine().triple); !why.empty())
+        refuse("can't link " + path + ", the code of custom ops: " + why);
+    }
   if (!options.customFunctions.empty() && !options.transient)
     refuse("custom ops by functions of this process are for an artifact that is for this process alone");
   if (options.emit.empty() && !llvm::is_contained({".so", ".a", ".o"}, llvm::sys::path::extension(options.output)))
