@@ -211,6 +211,27 @@ TEST(Dims, textReadsBackAsWhatItIs) {
   }
 }
 
+/// Numbers of all 64 bits, each in front of a product of its own, so that nothing is added or multiplied up.
+TEST(Dims, textOfLargeNumbersReadsBackAsWhatItIs) {
+  std::mt19937_64 random(14);
+  auto coefficient = [&] {
+    constexpr int64_t edges[] = {kLeast, kLeast + 1, kMost, kMost - 1, -1, 1};
+    size_t kind = random() % 8;
+    return DimExpr(kind < std::size(edges) ? edges[kind] : int64_t(random()));
+  };
+  for (int i = 0; i < kExpressions; ++i) {
+    DimExpr expr(0), n = DimExpr::symbol("n"), h = DimExpr::symbol("h");
+    for (const DimExpr &product : {DimExpr(1), n, h, n * n, n * h, DimExpr::min(h, n), n.floorDiv(h)})
+      if (random() % 3)
+        expr = expr + coefficient() * product;
+    if (random() % 4 == 0)
+      expr = DimExpr::max(expr, n + coefficient());
+    std::optional<DimExpr> read = DimExpr::parse(expr.str());
+    ASSERT_TRUE(read && *read == expr) << expr.str().str() << " reads as " << (read ? read->str().str() : "nothing");
+  }
+  EXPECT_EQ(DimExpr::parse(DimExpr(kLeast).str())->constant(), kLeast);
+}
+
 TEST(Dims, attributesReadBackAsWhatTheyAre) {
   MLIRContext context;
   Drawer drawer(5);
@@ -312,7 +333,8 @@ TEST(Dims, whatIsNoExpressionIsNotRead) {
   for (int i = 0; i < 100; ++i)
     deep += "min(n, ";
   for (StringRef text : {"", "n +", "+ n", "*", "n n", "n)", "(n)", "floordiv(n)", "floordiv(n, 0)", "mod(n, m - m)",
-                         "ceil(n, 2)", "min(n, m", "9223372036854775808", "2 3", ","})
+                         "ceil(n, 2)", "min(n, m", "9223372036854775808", "-9223372036854775809",
+                         "n*9223372036854775808", "-n*9223372036854775808", "2 3", ","})
     EXPECT_FALSE(DimExpr::parse(text)) << text.str();
   EXPECT_FALSE(DimExpr::parse(deep + "1" + std::string(100, ')')));
   EXPECT_EQ(DimExpr::parse(" - n*2+ 3 *n -0")->str(), "n");

@@ -386,23 +386,33 @@ private:
     if (depth > 64) // text comes from files: its nesting is bounded
       return std::nullopt;
     DimExpr total(0);
-    int64_t sign = eat('-') ? -1 : 1;
+    bool isNegative = eat('-');
     while (true) {
-      std::optional<DimExpr> term = product(depth);
+      std::optional<DimExpr> term = product(depth, isNegative);
       if (!term)
         return std::nullopt;
-      total = total + *term * DimExpr(sign);
+      total = total + *term;
       if (eat('+'))
-        sign = 1;
+        isNegative = false;
       else if (eat('-'))
-        sign = -1;
+        isNegative = true;
       else
         return total;
     }
   }
 
-  std::optional<DimExpr> product(int depth) {
+  /// The sign is the first number's: the least one has no positive.
+  std::optional<DimExpr> product(int depth, bool isNegative) {
     DimExpr total(1);
+    skip();
+    if (!rest.empty() && llvm::isDigit(rest.front())) {
+      std::optional<DimExpr> value = number(isNegative);
+      if (!value || !eat('*'))
+        return value;
+      total = *value;
+    } else if (isNegative) {
+      total = DimExpr(-1);
+    }
     do {
       std::optional<DimExpr> value = factor(depth);
       if (!value)
@@ -412,16 +422,20 @@ private:
     return total;
   }
 
+  std::optional<DimExpr> number(bool isNegative) {
+    uint64_t magnitude;
+    if (rest.consumeInteger(10, magnitude) ||
+        magnitude > uint64_t(std::numeric_limits<int64_t>::max()) + uint64_t(isNegative))
+      return std::nullopt;
+    return DimExpr(int64_t(isNegative ? -magnitude : magnitude));
+  }
+
   std::optional<DimExpr> factor(int depth) {
     skip();
     if (rest.empty())
       return std::nullopt;
-    if (llvm::isDigit(rest.front())) {
-      int64_t number;
-      if (rest.consumeInteger(10, number))
-        return std::nullopt;
-      return DimExpr(number);
-    }
+    if (llvm::isDigit(rest.front()))
+      return number(/*isNegative=*/false);
     StringRef name = rest.take_while([](char c) { return !StringRef(" +-*(),").contains(c); });
     if (name.empty())
       return std::nullopt;

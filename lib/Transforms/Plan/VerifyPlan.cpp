@@ -4,6 +4,7 @@
 #include "dialects/Graph/Analysis/Requirements/Requirements.h"
 #include "dialects/Graph/Analysis/Views.h"
 #include "lib/Transforms/Plan/Arena/PlannedArena.h"
+#include "lib/Transforms/Plan/Join/Handover.h"
 #include "lib/Transforms/Plan/Passes.h"
 #include "lib/Transforms/Plan/Values/Buffers.h"
 
@@ -33,21 +34,6 @@ LogicalResult verifyForm(Operation *op) {
                            : op->emitOpError("is a view whose result does not lie in memory as its operand does");
 }
 
-/// What a place may be of: an output of the program, a sequence that the scan right around makes.
-bool exists(PlaceAttr place, Operation *op) {
-  if (place.getKind() != "output" && place.getKind() != "slice")
-    return true;
-  std::optional<int64_t> index = graph::DimExpr::fromAttr(place.getOffset())->constant();
-  int64_t first = 0, end = 0;
-  if (place.getKind() == "output") {
-    end = op->getParentOfType<func::FuncOp>().getNumResults();
-  } else if (auto scan = dyn_cast<graph::ScanOp>(op->getParentOp())) {
-    first = scan.getNumStates();
-    end = scan->getNumResults();
-  }
-  return index && *index >= first && *index < end;
-}
-
 LogicalResult verifyPlaces(Operation *op) {
   if (op->getNumResults() == 0 || isa<graph::ConstantOp>(op))
     return success();
@@ -61,11 +47,10 @@ LogicalResult verifyPlaces(Operation *op) {
                     : place.getKind() == (isa<graph::IfOp>(op) ? "forward"
                                           : assemblyOf(result) ? "piece"
                                                                : "alias");
-    bool needsOffset = llvm::is_contained({"arena", "output", "slice", "piece"}, place.getKind());
-    if (!fits || (needsOffset && !graph::DimExpr::fromAttr(place.getOffset())))
+    if (!fits || !hasOffset(place))
       return op->emitOpError("has no use for the place ") << place;
-    if (!exists(place, op))
-      return op->emitOpError("has a result at a place that is not there: ") << place;
+    if (failed(verifyIsThere(place, op)))
+      return failure();
   }
   return success();
 }

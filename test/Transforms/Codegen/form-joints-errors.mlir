@@ -50,3 +50,93 @@ func.func @main(%h0: tensor<10xf32>, %s: tensor<4x10xf32>) -> tensor<4x10xf32> a
   } : (tensor<10xf32>, tensor<4x10xf32>) -> (tensor<10xf32>, tensor<4x10xf32>)
   return %1#1 : tensor<4x10xf32>
 }
+
+// -----
+
+func.func @a(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>) attributes {plan.blocks = 4 : i64, plan.threads = 256 : i64, plan.symbols = []} {
+  return
+}
+func.func @main(%x: tensor<10xf32>) -> tensor<10xf32> attributes {plan.arena_bytes = 128 : i64} {
+  // expected-error@+1 {{has a result at a place that is not there: #plan.place<"slice", 0 : i64>}}
+  %0 = plan.launch @a(%x) symbols [] {plan.joint = 0 : i64, plan.places = [#plan.place<"slice", 0 : i64>]} : (tensor<10xf32>) -> tensor<10xf32>
+  %1 = plan.launch @a(%0) symbols [] {plan.joint = 0 : i64, plan.places = [#plan.place<"output", 0 : i64>]} : (tensor<10xf32>) -> tensor<10xf32>
+  return %1 : tensor<10xf32>
+}
+
+// -----
+
+func.func @a(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>) attributes {plan.blocks = 4 : i64, plan.threads = 256 : i64, plan.symbols = []} {
+  return
+}
+func.func @main(%x: tensor<10xf32>) -> tensor<10xf32> attributes {plan.arena_bytes = 128 : i64} {
+  // expected-error@+1 {{has a result at a place that is not there}}
+  %0 = plan.launch @a(%x) symbols [] {plan.joint = 0 : i64, plan.places = [#plan.place<"output", 1 : i64>]} : (tensor<10xf32>) -> tensor<10xf32>
+  %1 = plan.launch @a(%0) symbols [] {plan.joint = 0 : i64, plan.places = [#plan.place<"output", 0 : i64>]} : (tensor<10xf32>) -> tensor<10xf32>
+  return %1 : tensor<10xf32>
+}
+
+// -----
+
+func.func @a(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>) attributes {plan.blocks = 4 : i64, plan.threads = 256 : i64, plan.symbols = []} {
+  return
+}
+func.func @main(%x: tensor<10xf32>) -> tensor<10xf32> attributes {plan.arena_bytes = 128 : i64} {
+  // expected-error@+1 {{has a result at a place that is not there}}
+  %0 = plan.launch @a(%x) symbols [] {plan.joint = 0 : i64, plan.places = [#plan.place<"output">]} : (tensor<10xf32>) -> tensor<10xf32>
+  %1 = plan.launch @a(%0) symbols [] {plan.joint = 0 : i64, plan.places = [#plan.place<"output", 0 : i64>]} : (tensor<10xf32>) -> tensor<10xf32>
+  return %1 : tensor<10xf32>
+}
+
+// -----
+
+func.func @a(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>) attributes {plan.blocks = 4 : i64, plan.threads = 256 : i64, plan.symbols = []} {
+  return
+}
+func.func @main(%x: tensor<10xf32>) -> tensor<10xf32> attributes {plan.arena_bytes = 128 : i64} {
+  // expected-error@+1 {{has a result at a place that is not there}}
+  %0 = plan.launch @a(%x) symbols [] {plan.joint = 0 : i64, plan.places = [#plan.place<"arena">]} : (tensor<10xf32>) -> tensor<10xf32>
+  %1 = plan.launch @a(%0) symbols [] {plan.joint = 0 : i64, plan.places = [#plan.place<"output", 0 : i64>]} : (tensor<10xf32>) -> tensor<10xf32>
+  return %1 : tensor<10xf32>
+}
+
+// -----
+
+func.func @a(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>) {
+  return
+}
+func.func @main(%x: tensor<10xf32>) -> tensor<10xf32> attributes {plan.arena_bytes = 128 : i64} {
+  // expected-error@+1 {{launches a kernel that does not say on how many threads, or of which symbols}}
+  %0 = plan.launch @a(%x) symbols [] {plan.joint = 0 : i64, plan.places = [#plan.place<"arena", 0 : i64>]} : (tensor<10xf32>) -> tensor<10xf32>
+  %1 = plan.launch @a(%0) symbols [] {plan.joint = 0 : i64, plan.places = [#plan.place<"output", 0 : i64>]} : (tensor<10xf32>) -> tensor<10xf32>
+  return %1 : tensor<10xf32>
+}
+
+// -----
+
+func.func @step(%ctx: !llvm.ptr, %x: memref<?xf32>, %t: memref<?xf32>, %y: memref<?xf32>, %z: memref<?xf32>) attributes {plan.blocks = 4 : i64, plan.threads = 256 : i64, plan.symbols = []} {
+  return
+}
+func.func @main(%h0: tensor<10xf32>, %s: tensor<4x10xf32>) -> tensor<4x10xf32> attributes {plan.arena_bytes = 192 : i64} {
+  %1:2 = graph.scan %h0, %s attributes {backward = array<i1: false, true>, plan.joint = 0 : i64, numStates = 1 : i64, plan.places = [#plan.place<"arena", 0 : i64>, #plan.place<"output", 0 : i64>]} {
+  ^bb0(%h: tensor<10xf32>, %t: tensor<10xf32>):
+    // expected-error@+1 {{has a result at a place that is not there: #plan.place<"slice", 2 : i64>}}
+    %2:2 = plan.launch @step(%h, %t) symbols [] {plan.places = [#plan.place<"arena", 128 : i64>, #plan.place<"slice", 2 : i64>]} : (tensor<10xf32>, tensor<10xf32>) -> (tensor<10xf32>, tensor<10xf32>)
+    graph.yield %2#0, %2#1 : tensor<10xf32>, tensor<10xf32>
+  } : (tensor<10xf32>, tensor<4x10xf32>) -> (tensor<10xf32>, tensor<4x10xf32>)
+  return %1#1 : tensor<4x10xf32>
+}
+
+// -----
+
+func.func @step(%ctx: !llvm.ptr, %x: memref<?xf32>, %t: memref<?xf32>, %y: memref<?xf32>, %z: memref<?xf32>) attributes {plan.blocks = 4 : i64, plan.threads = 256 : i64, plan.symbols = []} {
+  return
+}
+func.func @main(%h0: tensor<10xf32>, %s: tensor<4x10xf32>) -> tensor<4x10xf32> attributes {plan.arena_bytes = 192 : i64} {
+  // expected-error@+1 {{has a detour at a place without an offset: #plan.place<"arena">}}
+  %1:2 = graph.scan %h0, %s attributes {backward = array<i1: false, true>, plan.joint = 0 : i64, numStates = 1 : i64, plan.staging = [#plan.place<"arena">], plan.places = [#plan.place<"arena", 0 : i64>, #plan.place<"output", 0 : i64>]} {
+  ^bb0(%h: tensor<10xf32>, %t: tensor<10xf32>):
+    %2:2 = plan.launch @step(%h, %t) symbols [] {plan.places = [#plan.place<"arena", 128 : i64>, #plan.place<"slice", 1 : i64>]} : (tensor<10xf32>, tensor<10xf32>) -> (tensor<10xf32>, tensor<10xf32>)
+    graph.yield %2#0, %2#1 : tensor<10xf32>, tensor<10xf32>
+  } : (tensor<10xf32>, tensor<4x10xf32>) -> (tensor<10xf32>, tensor<4x10xf32>)
+  return %1#1 : tensor<4x10xf32>
+}

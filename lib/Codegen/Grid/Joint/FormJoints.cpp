@@ -39,6 +39,11 @@ public:
 
   LogicalResult form() {
     for (Operation *op : joint.ops)
+      if (op->walk([&](Operation *inner) {
+              return failed(verify(inner)) ? WalkResult::interrupt() : WalkResult(success());
+            }).wasInterrupted())
+        return failure();
+    for (Operation *op : joint.ops)
       op->walk([&](graph::ConstantOp constant) { constant->moveBefore(joint.ops.front()); });
     keepViews();
     gather();
@@ -57,6 +62,23 @@ private:
 
   bool isInside(Operation *op) const {
     return llvm::any_of(joint.ops, [&](Operation *own) { return own->isAncestor(op); });
+  }
+
+  /// What the plan says of an op, where a text may have it otherwise: places and kernels that are there.
+  static LogicalResult verify(Operation *op) {
+    for (OpResult result : op->getResults())
+      if (plan::PlaceAttr place = plan::placeOf(result); place && failed(plan::verifyIsThere(place, op)))
+        return failure();
+    if (auto scan = dyn_cast<graph::ScanOp>(op))
+      for (unsigned i = 0; i < unsigned(scan.getNumStates()); ++i)
+        if (plan::PlaceAttr staging = plan::stagingOf(scan, i); staging && !plan::hasOffset(staging))
+          return op->emitOpError("has a detour at a place without an offset: ") << staging;
+    auto launch = dyn_cast<plan::LaunchOp>(op);
+    func::FuncOp function = launch ? plan::functionOf(launch) : func::FuncOp();
+    if (launch && (!function || !function->getAttrOfType<IntegerAttr>(plan::kThreadsAttr) ||
+                   !function->getAttrOfType<ArrayAttr>(plan::kSymbolsAttr)))
+      return op->emitOpError("launches a kernel that does not say on how many threads, or of which symbols");
+    return success();
   }
 
   /// Views that others read too become theirs.

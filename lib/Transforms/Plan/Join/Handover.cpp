@@ -20,7 +20,28 @@ Value behindViews(Value value) {
 PlaceAttr placeOf(Value value) {
   auto result = dyn_cast<OpResult>(value);
   auto places = result ? result.getOwner()->getAttrOfType<ArrayAttr>(kPlacesAttr) : ArrayAttr();
-  return places ? dyn_cast<PlaceAttr>(places[result.getResultNumber()]) : PlaceAttr();
+  bool isThere = places && result.getResultNumber() < places.size();
+  return isThere ? dyn_cast<PlaceAttr>(places[result.getResultNumber()]) : PlaceAttr();
+}
+
+bool hasOffset(PlaceAttr place) {
+  return !llvm::is_contained({"arena", "output", "slice", "piece"}, place.getKind()) ||
+         DimExpr::fromAttr(place.getOffset());
+}
+
+LogicalResult verifyIsThere(PlaceAttr place, Operation *op) {
+  std::optional<int64_t> index = hasOffset(place) ? 0 : std::optional<int64_t>();
+  int64_t first = 0, end = 1;
+  if (index && llvm::is_contained({"output", "slice"}, place.getKind())) {
+    index = DimExpr::fromAttr(place.getOffset())->constant();
+    auto scan = dyn_cast<graph::ScanOp>(op->getParentOp());
+    bool isSlice = place.getKind() == "slice";
+    first = isSlice && scan ? scan.getNumStates() : 0;
+    end = !isSlice ? op->getParentOfType<func::FuncOp>().getNumResults() : scan ? scan->getNumResults() : 0;
+  }
+  if (index && *index >= first && *index < end)
+    return success();
+  return op->emitOpError("has a result at a place that is not there: ") << place;
 }
 
 std::optional<DimExpr> arenaOffset(Value value) {
