@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Makes of an archive one object, with what it needs of other archives in it, of whose names only those of parts are seen: an
 # application may link other versions of the same libraries. Libraries that would print, or ask the compiler's own for something, are
-# given what `silent.c` has instead, where there is one.
+# given what `silent.c` has instead, where there is one, and memory by what `budget.c` has.
 #   cmake -DLD=ld.lld -DOBJCOPY=llvm-objcopy -DAR=llvm-ar -DINTO=a.a "-DFROM=b.a|c.a" [-DSILENT=ON] -P isolate.cmake
 string(REPLACE "|" ";" archives "${FROM}")
 execute_process(COMMAND "${LD}" -r --whole-archive "${INTO}" --no-whole-archive ${archives} -o "${INTO}.o"
@@ -15,6 +15,12 @@ if(SILENT)
     list(APPEND names --redefine-sym ${name}=hewn_silent_file)
   endforeach()
   list(APPEND names --redefine-sym __popcountdi2=hewn_silent_popcount)
+  foreach(name malloc calloc realloc posix_memalign free)
+    list(APPEND names --redefine-sym ${name}=hewn_budget_${name})
+  endforeach()
+  foreach(name malloc free)
+    list(APPEND names --redefine-sym hewn_own_${name}=${name})
+  endforeach()
 endif()
 if(names)
   execute_process(COMMAND "${OBJCOPY}" ${names} "${INTO}.o" "${INTO}.named.o" COMMAND_ERROR_IS_FATAL ANY)

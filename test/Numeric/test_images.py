@@ -225,6 +225,34 @@ def test_a_header_that_claims_too_much(rgb, form):
         decode(rgb, CLAIMED[form](side + 1, side + 1))
 
 
+def precincts_of(width, height, exponents):
+    """JPEG 2000 of code blocks of 4 x 4, in precincts of 2^exponents: each is some hundred bytes of a decoder's memory."""
+    file = io.BytesIO()
+    PIL.Image.fromarray(SMOOTH).save(file, "JPEG2000", no_jp2=True, codeblock_size=(4, 4))
+    data = bytearray(file.getvalue())
+    size, style = data.index(b"\xff\x51"), data.index(b"\xff\x52")
+    struct.pack_into(">II", data, size + 6, width, height)
+    struct.pack_into(">II", data, size + 22, width, height)
+    levels = data[style + 9] + 1
+    struct.pack_into(">H", data, style + 2, 12 + levels)
+    data[style + 4] |= 1
+    data[style + 14 : style + 14] = bytes([exponents]) * levels
+    return bytes(data)
+
+
+def test_memory_that_no_picture_needs(rgb):
+    """Not pixels alone: a file of 2 KB made a decoder take 4.9 GB."""
+    data = precincts_of(2000, 2000, 0x11)
+    assert len(data) < 4000
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(hewn.RunError, match="takes more memory than a picture of its size may"):
+        decode(rgb, data)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak < 600 << 10  # in KiB: 48 bytes a pixel, and 128 MB
+    assert decode(rgb, precincts_of(*SMOOTH.shape[1::-1], 0x33)).shape in ((0, 0, 3), SMOOTH.shape)
+    data, want = written("jpeg2000")
+    np.testing.assert_array_equal(decode(rgb, data), want)
+
+
 def test_a_picture_that_needs_its_bytes(rgb):
     """17 million pixels are more than any file may claim; that of a picture is long enough."""
     height, width = 4200, 4100

@@ -8,6 +8,7 @@
 #include "hewn/services.h"
 
 #include <stddef.h>
+#include <string.h>
 
 /// How many pixels a header may claim: so many, more of them for each byte of the file, and at most so many. Some formats
 /// write any number of equal pixels in a few bytes; of pixels that differ JPEG, the densest, has 512 in a byte at most.
@@ -15,11 +16,18 @@
 #define HEWN_IMAGE_A_BYTE (INT64_C(1) << 10)
 #define HEWN_IMAGE_MOST (INT64_C(1) << 28)
 
+/// How many bytes a library may have at a time while it decodes: tables and windows, and so many for each pixel that is claimed.
+#define HEWN_IMAGE_SPARE (INT64_C(1) << 27)
+#define HEWN_IMAGE_A_PIXEL INT64_C(48)
+
 typedef struct hewn_image {
   hewn_context *context;
   const char *node;
   int64_t most; ///< how many pixels a file of this length may claim
   int64_t width, height;
+  int64_t left;    ///< bytes that the library may still take
+  int spent;       ///< whether it has asked for more
+  int claimed;     ///< whether those for the pixels are in `left`
   uint8_t *pixels; ///< rows of red, green and blue, a byte each; lies in the context
   int32_t failed;  ///< the status of a failure that is recorded: too many pixels, no memory
 } hewn_image;
@@ -37,6 +45,9 @@ int hewn_image_allows(hewn_image *image, int64_t width, int64_t height);
 
 /// Makes room for pixels, all zero; NULL where there are none, too many, or there is no memory.
 uint8_t *hewn_image_make(hewn_image *image, int64_t width, int64_t height);
+
+/// On this thread, what codecs take is the picture's from here on; NULL: they get nothing.
+void hewn_image_spend(hewn_image *image);
 
 /// Decodes `size` bytes; 0 where that can't be done. What was made then is of no use.
 typedef int hewn_image_decoder(hewn_image *image, const uint8_t *bytes, size_t size);

@@ -11,6 +11,11 @@ int hewn_image_allows(hewn_image *image, int64_t width, int64_t height) {
     image->failed =
         hewn_rt_fail(image->context, HEWN_INVALID_ARGUMENT, image->node,
                      "the file claims a picture of {a} x {b} pixels, too many for its length", width, height);
+  // Asked twice of the same picture, by what knows the sizes before pixels are made.
+  if (!image->failed && !image->claimed) {
+    image->claimed = 1;
+    image->left += HEWN_IMAGE_A_PIXEL * width * height;
+  }
   return !image->failed;
 }
 
@@ -79,9 +84,17 @@ int32_t hewn_part_imagedecode(hewn_context *context, const char *node, int32_t n
   int64_t most = HEWN_IMAGE_SMALL + HEWN_IMAGE_A_BYTE * (inputs[0].dims[0] < HEWN_IMAGE_MOST / HEWN_IMAGE_A_BYTE
                                                              ? inputs[0].dims[0]
                                                              : HEWN_IMAGE_MOST / HEWN_IMAGE_A_BYTE);
-  hewn_image image = {.context = context, .node = node, .most = most < HEWN_IMAGE_MOST ? most : HEWN_IMAGE_MOST};
+  hewn_image image = {.context = context,
+                      .node = node,
+                      .most = most < HEWN_IMAGE_MOST ? most : HEWN_IMAGE_MOST,
+                      .left = HEWN_IMAGE_SPARE};
   hewn_image_decoder *decode = decoderOf(bytes, size);
+  hewn_image_spend(&image);
   int isDecoded = decode && decode(&image, bytes, size);
+  hewn_image_spend(NULL);
+  if (!isDecoded && image.spent && !image.failed)
+    image.failed = hewn_rt_fail(context, HEWN_INVALID_ARGUMENT, node,
+                                "decoding the file takes more memory than a picture of its size may", 0, 0);
   if (image.failed)
     return image.failed;
   if (!isDecoded)
