@@ -67,13 +67,16 @@ RankedTensorType pieceType(RankedTensorType piece, RankedTensorType whole, const
   return RankedTensorType::get(piece.getShape(), piece.getElementType(), layout);
 }
 
+RankedTensorType typeAlone(RankedTensorType piece, RankedTensorType whole) {
+  return RankedTensorType::get(piece.getShape(), piece.getElementType(),
+                               LayoutAttr::get(whole.getContext(), graph::memoryOrder(whole)));
+}
+
 bool fillsWhole(RankedTensorType piece, RankedTensorType whole, const graph::Assembly &assembly, int64_t number) {
   if (!graph::isPiece(piece))
     return hasRuns(whole, assembly) && liesAsIn(piece, whole, assembly, number);
-  auto alone = RankedTensorType::get(piece.getShape(), piece.getElementType(),
-                                     LayoutAttr::get(whole.getContext(), graph::memoryOrder(whole)));
   return !hasRuns(whole, assembly) && pieceType(piece, whole, assembly) == piece &&
-         (!assembly.takesTurns() || liesAsIn(alone, whole, assembly, number));
+         (!assembly.takesTurns() || liesAsIn(typeAlone(piece, whole), whole, assembly, number));
 }
 
 graph::Assembly formOf(AssembleOp op) {

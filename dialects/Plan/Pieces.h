@@ -37,6 +37,9 @@ inline constexpr unsigned kMostPieceReaders = 32;
 mlir::RankedTensorType pieceType(mlir::RankedTensorType piece, mlir::RankedTensorType whole,
                                  const graph::Assembly &assembly);
 
+/// The type of the same tensor in memory of its own: its dims in the whole's order, with nothing between elements.
+mlir::RankedTensorType typeAlone(mlir::RankedTensorType piece, mlir::RankedTensorType whole);
+
 /// Whether what is made as a tensor of type `piece` at its place in the whole is the whole's elements there.
 bool fillsWhole(mlir::RankedTensorType piece, mlir::RankedTensorType whole, const graph::Assembly &assembly,
                 int64_t number);

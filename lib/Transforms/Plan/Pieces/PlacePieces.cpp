@@ -152,10 +152,7 @@ private:
   static bool fits(RankedTensorType type, RankedTensorType whole, const graph::Assembly &assembly, int64_t number) {
     if (!assembly.takesTurns())
       return !type.isDynamicDim(assembly.dim) && type.getDimSize(assembly.dim) > 0;
-    SmallVector<int64_t> order = graph::memoryOrder(whole);
-    auto alike =
-        RankedTensorType::get(type.getShape(), type.getElementType(), graph::LayoutAttr::get(type.getContext(), order));
-    return !llvm::is_contained(type.getShape(), 0) && liesAsIn(alike, whole, assembly, number);
+    return !llvm::is_contained(type.getShape(), 0) && liesAsIn(typeAlone(type, whole), whole, assembly, number);
   }
 
   /// Whether the operand can be made in the whole.
