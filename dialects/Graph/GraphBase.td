@@ -15,7 +15,7 @@ def GraphDialect : Dialect {
   let cppNamespace = "::hewn::graph";
   let summary = "Tensor-level ops of a network: ONNX's meaning, canonical operands.";
   let description = [{
-    An op says what it computes through the interface of its kind (elementwise, reduce, scan, contract, move) or how it is
+    An op says what it computes through the interface of its kind (elementwise, reduce, cumulate, contract, move) or how it is
     composed of such ops; passes and engines know kinds, never ops. Tensors are builtin tensors of f64 f32 f16 bf16, i8..i64
     (signed), ui8..ui64 and i1. A dim that is not static has an expression in the attribute `graph.dims` of its op.
   }];

@@ -50,14 +50,14 @@ def ReduceOpInterface : OpInterface<"ReduceOpInterface"> {
     InterfaceMethod<"Whether `lift` reads `position`.", "bool", "usesPosition", (ins), "", "return false;">];
 }
 
-def ScanOpInterface : OpInterface<"ScanOpInterface"> {
+def CumulateOpInterface : OpInterface<"CumulateOpInterface"> {
   let cppNamespace = "::hewn::graph";
   let description = [{
     Carries a state along one dim of operand 0; each step turns state and element into state and output element. The result
     has the operand's shape.
   }];
   let methods = [
-    InterfaceMethod<"The dim along which the state runs.", "int64_t", "getScanDim">,
+    InterfaceMethod<"The dim along which the state runs.", "int64_t", "getCumulatedDim">,
     InterfaceMethod<"Whether it runs from the end.", "bool", "runsBackward">,
     InterfaceMethod<"The state before the first step; `lanes` 0 for scalars.", "::llvm::SmallVector<::mlir::Value>", "initial",
       (ins "::mlir::OpBuilder &":$b, "::mlir::Location":$loc, "int64_t":$lanes)>,
@@ -109,21 +109,44 @@ def MoveOpInterface : OpInterface<"MoveOpInterface"> {
       transposition (result dim i is operand dim order[i]).}],
       "::hewn::graph::ViewKind", "getViewKind", (ins), "", "return ::hewn::graph::ViewKind::None;">,
     InterfaceMethod<"The order of a transposition.", "::llvm::SmallVector<int64_t>", "getViewOrder", (ins), "", "return {};">,
-    InterfaceMethod<[{Where the result is all operands one after another along a dim: that dim. An engine takes them piece by piece
-      (`ElementBuilder::setPiece`) instead of choosing one for each element.}],
-      "std::optional<int64_t>", "getPieceDim", (ins), "", "return std::nullopt;">,
-    InterfaceMethod<[{Where the result is operand 0 inside a border of zeros: the border's width before it along each dim. A
-      contraction can leave the zeros out instead of reading them.}],
-      "std::optional<::llvm::SmallVector<int64_t>>", "getZeroBorder", (ins), "", "return std::nullopt;">,
-    InterfaceMethod<[{Where the result is any tensors along a new first dim whose sum is operand 0: how many. A contraction can cut
-      its own sum into so many parts.}],
-      "std::optional<int64_t>", "getSpreadParts", (ins), "", "return std::nullopt;">,
-    InterfaceMethod<[{Where the result is a matrix of numbers in few bits (operand 0, words) by scales and perhaps offsets (operands 1 and 2):
-      how. A contraction can take the words as they are.}],
-      "std::optional<::hewn::graph::Code>", "getCode", (ins), "", "return std::nullopt;">,
     InterfaceMethod<[{Where the result's elements [i, ...] come of the elements [i, ...] of some operands and of others that are the same for
       all i: which those are, and the attributes of the op that makes one i of 1.}],
       "std::optional<::hewn::graph::ItemForm>", "getItemForm", (ins), "", "return std::nullopt;">];
+}
+
+def PiecesOpInterface : OpInterface<"PiecesOpInterface"> {
+  let cppNamespace = "::hewn::graph";
+  let description = [{
+    A move whose result is all operands one after another along a dim. An engine takes them piece by piece
+    (`ElementBuilder::setPiece`) instead of choosing one for each element.
+  }];
+  let methods = [InterfaceMethod<"The dim along which operands follow each other.", "int64_t", "getPieceDim">];
+}
+
+def BorderOpInterface : OpInterface<"BorderOpInterface"> {
+  let cppNamespace = "::hewn::graph";
+  let description = "A move that puts a border around operand 0. A contraction can leave zeros out instead of reading them.";
+  let methods = [
+    InterfaceMethod<"The border's width before the operand along each dim, where the border is of zeros and takes nothing away.",
+      "std::optional<::llvm::SmallVector<int64_t>>", "getZeroBorder">];
+}
+
+def SpreadOpInterface : OpInterface<"SpreadOpInterface"> {
+  let cppNamespace = "::hewn::graph";
+  let description = [{
+    A move whose result is any tensors along a new first dim whose sum is operand 0. A contraction can cut its own sum into so
+    many parts.
+  }];
+  let methods = [InterfaceMethod<"How many tensors.", "int64_t", "getSpreadParts">];
+}
+
+def CodedOpInterface : OpInterface<"CodedOpInterface"> {
+  let cppNamespace = "::hewn::graph";
+  let description = [{
+    A move whose result is a matrix of numbers in few bits (operand 0, words) by scales and perhaps offsets (operands 1 and 2). A
+    contraction can take the words as they are.
+  }];
+  let methods = [InterfaceMethod<"How words, scales and offsets say the numbers.", "::hewn::graph::Code", "getCode">];
 }
 
 def ComposeOpInterface : OpInterface<"ComposeOpInterface"> {

@@ -103,8 +103,8 @@ static bool isReadWhole(Value value) {
     if (auto contraction = dyn_cast<graph::ContractOpInterface>(*border->user_begin()))
       if (contraction->getOperand(0) == border->getResult(0) && plan::leavesOutBorder(contraction, border))
         return true;
-  return !isa<graph::ElementwiseOpInterface, graph::MoveOpInterface, graph::ReduceOpInterface, graph::ScanOpInterface>(
-      reader);
+  return !isa<graph::ElementwiseOpInterface, graph::MoveOpInterface, graph::ReduceOpInterface,
+              graph::CumulateOpInterface>(reader);
 }
 
 /// Whether few contractions are between the first operand's maker and the op: the whole is live from there on, and its memory is
@@ -146,7 +146,7 @@ bool placesPieces(graph::MoveOpInterface op, llvm::function_ref<bool(Value)> isM
       return graph::assemblyOf(move).has_value();
     };
     auto staysInKernels = [](Operation *user) {
-      return isa<graph::ElementwiseOpInterface, graph::ReduceOpInterface, graph::ScanOpInterface,
+      return isa<graph::ElementwiseOpInterface, graph::ReduceOpInterface, graph::CumulateOpInterface,
                  graph::ContractOpInterface, graph::MoveOpInterface>(user) &&
              !graph::isViewKind(user);
     };

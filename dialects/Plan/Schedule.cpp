@@ -64,8 +64,8 @@ int64_t groupSize(graph::ContractOpInterface op) {
   return findDot(op) || findMatrix(op) ? lane / graph::getElementType(op->getOperand(1)).getIntOrFloatBitWidth() : 1;
 }
 
-graph::MoveOpInterface decoderOf(graph::ContractOpInterface op) {
-  return gridOf(op) ? graph::MoveOpInterface() : graph::rightDecoder(op);
+graph::CodedOpInterface decoderOf(graph::ContractOpInterface op) {
+  return gridOf(op) ? graph::CodedOpInterface() : graph::rightDecoder(op);
 }
 
 std::optional<Digits> digitsFor(graph::ContractOpInterface op, graph::Code code) {
@@ -91,8 +91,8 @@ std::optional<Digits> digitsFor(graph::ContractOpInterface op, graph::Code code)
 }
 
 std::optional<Digits> digitsOf(graph::ContractOpInterface op) {
-  graph::MoveOpInterface decoder = decoderOf(op);
-  return decoder ? digitsFor(op, *decoder.getCode()) : std::nullopt;
+  graph::CodedOpInterface decoder = decoderOf(op);
+  return decoder ? digitsFor(op, decoder.getCode()) : std::nullopt;
 }
 
 bool leavesOutBorder(graph::ContractOpInterface op, graph::MoveOpInterface border) {

@@ -34,7 +34,7 @@ MatrixAttr findMatrix(graph::ContractOpInterface op);
 int64_t groupSize(graph::ContractOpInterface op);
 
 /// The op that makes the contraction's right operand of a code, where the contraction decodes it as it goes; null: not so.
-graph::MoveOpInterface decoderOf(graph::ContractOpInterface op);
+graph::CodedOpInterface decoderOf(graph::ContractOpInterface op);
 
 /// How a contraction multiplies the integers that its weights are: a piece of a row of the left operand, which shares a scale, is its
 /// largest element and signed digits of 8 bits of what each element is of that, three of which say as much as a float does; one, where the

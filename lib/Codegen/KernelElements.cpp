@@ -159,8 +159,8 @@ Value KernelElements::evaluate(Value tensor, ArrayRef<Index> at) {
     return reduce(reduction, at);
   if (auto contraction = dyn_cast<graph::ContractOpInterface>(op))
     return contract(contraction, at);
-  if (auto scanned = dyn_cast<graph::ScanOpInterface>(op))
-    return scan(scanned, at);
+  if (auto sums = dyn_cast<graph::CumulateOpInterface>(op))
+    return cumulated(sums, at);
   if (auto constantOp = dyn_cast<graph::ConstantOp>(op)) {
     auto splat = cast<SplatElementsAttr>(constantOp.getValue());
     Type compute = graph::computeType(splat.getElementType());
@@ -476,9 +476,9 @@ Value KernelElements::contract(graph::ContractOpInterface op, ArrayRef<Index> at
   })[0];
 }
 
-Value KernelElements::scan(graph::ScanOpInterface op, ArrayRef<Index> at) {
-  // One element asks for everything before it, where a scan is not alone in its kernel (LoopEngine.cpp makes one sweep of those).
-  int64_t dim = op.getScanDim();
+Value KernelElements::cumulated(graph::CumulateOpInterface op, ArrayRef<Index> at) {
+  // One element asks for everything before it, where running sums are not alone in their kernel (LoopEngine.cpp makes one sweep of those).
+  int64_t dim = op.getCumulatedDim();
   Value operand = op->getOperand(0);
   bool uniform = llvm::all_of(at, [](const Index &i) { return i.uniform(); });
   int64_t width = uniform ? 0 : lanes;

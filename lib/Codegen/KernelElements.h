@@ -122,7 +122,7 @@ protected:
 private:
   mlir::Value evaluate(mlir::Value tensor, llvm::ArrayRef<graph::Index> at);
   mlir::Value elementwise(graph::ElementwiseOpInterface op, llvm::ArrayRef<graph::Index> at);
-  mlir::Value scan(graph::ScanOpInterface op, llvm::ArrayRef<graph::Index> at);
+  mlir::Value cumulated(graph::CumulateOpInterface op, llvm::ArrayRef<graph::Index> at);
   mlir::Value allLanes();
   /// Vectors of a buffer's elements, in storage type: neighbours from `at` on; every second, third, ... at a stride; any of a
   /// range that a few loads have.

@@ -64,7 +64,7 @@ std::optional<ItemForm> itemForm(Operation *op) {
     form = contractForm(contract);
   else if (auto reduce = dyn_cast<ReduceOpInterface>(op); reduce && !llvm::is_contained(reduce.getReducedDims(), 0))
     form = ItemForm{{true}, {}};
-  else if (auto scan = dyn_cast<ScanOpInterface>(op); scan && scan.getScanDim() != 0)
+  else if (auto sums = dyn_cast<CumulateOpInterface>(op); sums && sums.getCumulatedDim() != 0)
     form = ItemForm{{true}, {}};
   if (!form || !llvm::is_contained(form->byItem, true))
     return std::nullopt;

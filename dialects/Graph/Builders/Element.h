@@ -35,7 +35,7 @@ struct Index {
 /// What `MoveOpInterface::getViewKind` answers.
 enum class ViewKind { None, Reshape, Transpose };
 
-/// What `MoveOpInterface::getCode` answers: each element is the number that `bits` bits of a 32-bit word say, times a scale and plus an
+/// What `CodedOpInterface::getCode` answers: each element is the number that `bits` bits of a 32-bit word say, times a scale and plus an
 /// offset that `block` neighbours along the first dim share (without offsets the middle number is zero). A word holds neighbours along
 /// that dim, lowest bits first.
 struct Code {

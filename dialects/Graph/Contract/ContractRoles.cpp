@@ -168,7 +168,8 @@ std::optional<unsigned> plainSummedDim(ContractOpInterface op, const ContractRol
 }
 
 std::optional<SmallVector<Clip>> clipsOf(ContractOpInterface op, MoveOpInterface border) {
-  std::optional<SmallVector<int64_t>> lows = border.getZeroBorder();
+  auto zeros = dyn_cast<BorderOpInterface>(border.getOperation());
+  std::optional<SmallVector<int64_t>> lows = zeros ? zeros.getZeroBorder() : std::nullopt;
   std::optional<ContractRoles> roles = contractRoles(op);
   if (!lows || !roles)
     return std::nullopt;
@@ -258,17 +259,17 @@ bool widensRight(ContractOpInterface op) {
   return left == getElementType(op->getResult(0)) && left.isF32() && (right.isF16() || right.isBF16());
 }
 
-MoveOpInterface rightDecoder(ContractOpInterface op) {
-  auto decoder = op->getOperand(1).getDefiningOp<MoveOpInterface>();
+CodedOpInterface rightDecoder(ContractOpInterface op) {
+  auto decoder = op->getOperand(1).getDefiningOp<CodedOpInterface>();
   std::optional<ContractRoles> roles = contractRoles(op);
   std::optional<unsigned> k = roles ? plainSummedDim(op, *roles) : std::nullopt;
   AffineMap right = op.getIndexingMaps()[1];
-  bool isCode = decoder && decoder.getCode() && k && roles->summed.size() == 1 && !roles->columnInLeft;
+  bool isCode = decoder && k && roles->summed.size() == 1 && !roles->columnInLeft;
   return isCode && right.getNumResults() == 2 && right.getResult(0) == getAffineDimExpr(*k, op->getContext()) &&
                  right.getResult(1) == getAffineDimExpr(roles->column, op->getContext()) &&
                  getElementType(op->getOperand(0)).isF32() && getElementType(op->getResult(0)).isF32()
              ? decoder
-             : MoveOpInterface();
+             : CodedOpInterface();
 }
 
 } // namespace hewn::graph

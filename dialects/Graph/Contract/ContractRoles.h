@@ -79,8 +79,8 @@ bool hasWindows(ContractOpInterface op);
 /// when they are read.
 bool widensRight(ContractOpInterface op);
 
-/// The op that makes the right operand, a matrix, of a code (MoveOpInterface::getCode), which columns lie along; null where none does.
-MoveOpInterface rightDecoder(ContractOpInterface op);
+/// The op that makes the right operand, a matrix, of a code (CodedOpInterface::getCode), which columns lie along; null where none does.
+CodedOpInterface rightDecoder(ContractOpInterface op);
 
 } // namespace hewn::graph
 

@@ -167,9 +167,9 @@ LogicalResult ConcatOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> 
   return success();
 }
 
-std::optional<int64_t> ConcatOp::getPieceDim() { return normalizeAxis(getAxis(), getRank(getResult())); }
+int64_t ConcatOp::getPieceDim() { return *normalizeAxis(getAxis(), getRank(getResult())); }
 std::optional<ItemForm> ConcatOp::getItemForm() {
-  if (*getPieceDim() == 0)
+  if (getPieceDim() == 0)
     return std::nullopt;
   return ItemForm{SmallVector<bool>(getInputs().size(), true), ownAttributes(*this)};
 }
@@ -337,7 +337,7 @@ Value SpreadOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
   return e.readIf(inside, getX(), at.drop_front(), e.constantElement(getElementType(getX()), 0));
 }
 
-std::optional<int64_t> SpreadOp::getSpreadParts() { return int64_t(getParts()); }
+int64_t SpreadOp::getSpreadParts() { return int64_t(getParts()); }
 
 LogicalResult WindowOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
   FailureOr<Dims> sizes = dimsFrom(*this, getSizes(), "sizes");

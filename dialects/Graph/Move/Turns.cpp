@@ -37,13 +37,10 @@ DimExpr Assembly::lengthOf(const DimExpr &whole, int64_t first, int64_t step) {
 }
 
 std::optional<Assembly> assemblyOf(Operation *op) {
-  auto move = dyn_cast_or_null<MoveOpInterface>(op);
-  if (!move)
-    return std::nullopt;
-  if (auto turns = dyn_cast<TurnsOpInterface>(op))
+  if (auto turns = dyn_cast_or_null<TurnsOpInterface>(op))
     return Assembly{0, turns.getTurns()};
-  if (std::optional<int64_t> dim = move.getPieceDim())
-    return Assembly{*dim};
+  if (auto pieces = dyn_cast_or_null<PiecesOpInterface>(op))
+    return Assembly{pieces.getPieceDim()};
   return std::nullopt;
 }
 

@@ -9,11 +9,11 @@ using namespace mlir;
 
 namespace hewn::graph {
 
-std::optional<Code> DecodeOp::getCode() { return Code{int64_t(getBits()), int64_t(getBlock()), getRoundsData()}; }
+Code DecodeOp::getCode() { return Code{int64_t(getBits()), int64_t(getBlock()), getRoundsData()}; }
 
 LogicalResult DecodeOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
   Dims codes = dimsOf(getCodes()), scale = dimsOf(getScale()), offset = getOffset() ? dimsOf(getOffset()) : scale;
-  Code code = *getCode();
+  Code code = getCode();
   if (!code.isSound())
     return emitOpError("needs 2, 4 or 8 bits, and blocks of whole words");
   if (!getElementType(getCodes()).isUnsignedInteger(32) || !getElementType(getScale()).isF32() ||
@@ -27,7 +27,7 @@ LogicalResult DecodeOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> 
 }
 
 Value DecodeOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
-  Code code = *getCode();
+  Code code = getCode();
   Index perWord = e.constant(code.perWord()), block = e.floorDiv(at[0], e.constant(code.block));
   Value word = e.read(getCodes(), {e.floorDiv(at[0], perWord), at[1]});
   Value shift = e.toElement(e.mul(e.mod(at[0], perWord), e.constant(code.bits)), e.b.getI32Type());

@@ -33,7 +33,7 @@ def Graph_CenterOp : Elementwise<"center", (ins Tensor:$x, Optional<Tensor>:$zer
   }];
 }
 
-def Graph_DecodeOp : Move<"decode", ["getCode"]> {
+def Graph_DecodeOp : Move<"decode", [], [DeclareOpInterfaceMethods<CodedOpInterface>]> {
   let summary = "A matrix [k, n] of code * scale[k / block, n] + offset[k / block, n], codes of `bits` bits in words [k * bits / 32, n].";
   let description = [{
     Weights of few bits: a kernel that waits for memory reads them as they are. Codes are unsigned, the lowest bits of a word are the

@@ -7,7 +7,7 @@
 include "dialects/Graph/GraphKinds.td"
 
 // `first` is the state before any element, `merge` takes state and element to the next state, as in Reduce.td.
-class Cumulate<string mnemonic, string first, string merge> : GraphTensorOp<mnemonic, [DeclareOpInterfaceMethods<ScanOpInterface>]> {
+class Cumulate<string mnemonic, string first, string merge> : GraphTensorOp<mnemonic, [DeclareOpInterfaceMethods<CumulateOpInterface>]> {
   let arguments = (ins Tensor:$x, I64Attr:$dim, DefaultValuedAttr<BoolAttr, "false">:$exclusive,
                        DefaultValuedAttr<BoolAttr, "false">:$backward);
   let extraClassDefinition = [{
@@ -17,7 +17,7 @@ class Cumulate<string mnemonic, string first, string merge> : GraphTensorOp<mnem
       results.push_back({dimsOf(getX()), ::hewn::graph::getElementType(getX())});
       return ::llvm::success();
     }
-    int64_t $cppClass::getScanDim() { return getDim(); }
+    int64_t $cppClass::getCumulatedDim() { return getDim(); }
     bool $cppClass::runsBackward() { return getBackward(); }
     ::llvm::SmallVector<::mlir::Value> $cppClass::initial(::mlir::OpBuilder &builder, ::mlir::Location loc, int64_t lanes) {
       using namespace ::hewn::graph::body;

@@ -138,7 +138,7 @@ void spreadGroups(ContractForm &form) {
 }
 
 /// Fills in what the contraction decodes; false where it can't as the code lies.
-bool takeCode(ContractForm &form, KernelFunction &k, graph::MoveOpInterface decoder) {
+bool takeCode(ContractForm &form, KernelFunction &k, graph::CodedOpInterface decoder) {
   SmallVector<Buffer> buffers;
   for (Value operand : decoder->getOperands()) {
     auto found = k.inputs.find(operand);
@@ -164,7 +164,7 @@ std::optional<ContractForm> contractForm(KernelFunction &k, std::optional<plan::
     return std::nullopt;
   std::optional<graph::ContractRoles> roles = plan::rolesOf(op);
   Value left = op->getOperand(0), right = op->getOperand(1);
-  graph::MoveOpInterface decoder = plan::decoderOf(op);
+  graph::CodedOpInterface decoder = plan::decoderOf(op);
   if (decoder)
     right = decoder->getOperand(0);
   if (!roles || !k.inputs.contains(right) || graph::winogradTile(right.getType()))

@@ -5,7 +5,7 @@
 // The same kinds of op as in Loops/ and Contract/, and the same elements (KernelElements), in these forms:
 //   map       a thread an element of the result, or 16 bytes of them: evaluates all that it needs
 //   turn      the same of what lies along another dim than the result: a block a tile, through shared memory
-//   sweep     a scan: a thread or a block a line
+//   sweep     running sums: a thread or a block a line
 //   rows      reductions over the same dims: a warp or a block a row
 //   tiles     a contraction: a block a tile of the result, operands staged in shared memory
 //   matrix    the same by the matrix instruction of warps
@@ -28,7 +28,7 @@ void emitGrid(KernelFunction &k, mlir::OpBuilder &b);
 void emitGridMap(KernelFunction &k, mlir::OpBuilder &b);
 /// A map that reads along another dim than it writes; false: the kernel is none, and nothing was done.
 bool emitGridTurn(KernelFunction &k, mlir::OpBuilder &b);
-/// A scan that is alone in its kernel; false: it is none, and nothing was done.
+/// Running sums that are alone in their kernel; false: there are none, and nothing was done.
 bool emitGridSweep(KernelFunction &k, mlir::OpBuilder &b);
 void emitGridRows(KernelFunction &k, mlir::OpBuilder &b, const RowProgram &rows);
 /// For what plan::multipliesMatrices.

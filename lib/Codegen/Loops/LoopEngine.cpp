@@ -387,14 +387,14 @@ void emitMap(KernelFunction &k, OpBuilder &b, ArrayRef<unsigned> results, bool a
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
-// Scans
+// Running sums
 //===------------------------------------------------------------------------------------------------------------------===//
 
-/// A scan alone in its kernel: a sweep along its dim for each vector of neighbours, or each line where it runs along lines.
-void emitScan(KernelFunction &k, OpBuilder &b, graph::ScanOpInterface op) {
+/// Running sums alone in their kernel: a sweep along their dim for each vector of neighbours, or each line where they run along lines.
+void emitCumulate(KernelFunction &k, OpBuilder &b, graph::CumulateOpInterface op) {
   Value result = op->getResult(0), operand = op->getOperand(0);
   Dims dims = graph::getDims(result);
-  int64_t dim = op.getScanDim(), lane = -1;
+  int64_t dim = op.getCumulatedDim(), lane = -1;
   SmallVector<int64_t> outerDims;
   for (int64_t d : memoryOrder(result))
     if (!dims[d].is(1) || d == dim) {
@@ -444,14 +444,15 @@ SmallVector<SmallVector<unsigned>> resultsOfEqualDims(const KernelFunction &k) {
   return groups;
 }
 
-static graph::ScanOpInterface onlyScan(KernelFunction &k) {
-  return k.results.size() == 1 ? k.results[0].getDefiningOp<graph::ScanOpInterface>() : nullptr;
+/// The running sum that the kernel is; null where it is something else.
+static graph::CumulateOpInterface onlyCumulates(KernelFunction &k) {
+  return k.results.size() == 1 ? k.results[0].getDefiningOp<graph::CumulateOpInterface>() : nullptr;
 }
 
 plan::LoopsAttr chooseLoops(KernelFunction &k) {
   plan::LoopForm form = alignedNest(k) ? plan::LoopForm::Elements
                         : planRows(k)  ? plan::LoopForm::Rows
-                        : onlyScan(k)  ? plan::LoopForm::Cumulate
+                        : onlyCumulates(k)  ? plan::LoopForm::Cumulate
                                        : plan::LoopForm::Map;
   return plan::LoopsAttr::get(k.kernel.getContext(), form);
 }
@@ -485,10 +486,10 @@ LogicalResult emitLoops(KernelFunction &k, OpBuilder &b, plan::LoopsAttr schedul
     if (rows)
       emitRows(k, b, *rows);
   } else if (schedule.getForm() == plan::LoopForm::Cumulate) {
-    graph::ScanOpInterface scan = onlyScan(k);
-    fits = bool(scan);
-    if (scan)
-      emitScan(k, b, scan);
+    graph::CumulateOpInterface sums = onlyCumulates(k);
+    fits = bool(sums);
+    if (sums)
+      emitCumulate(k, b, sums);
   } else {
     emitMaps(k, b);
   }

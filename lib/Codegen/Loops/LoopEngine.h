@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The loop engine: kernels of elementwise, move, reduce and scan ops as vector code.
+// The loop engine: kernels of elementwise, move, reduce and cumulate ops as vector code.
 //
 // Four shapes of code, from the most special to the most general:
 //   elements  all ops elementwise: dims that lie alike in every buffer collapse into one long row

@@ -44,7 +44,7 @@ std::optional<RowProgram> planRows(KernelFunction &k) {
   for (Operation &op : k.kernel.getBody().front().without_terminator()) {
     auto reduce = dyn_cast<ReduceOpInterface>(op);
     if (!reduce) {
-      if (isa<graph::ContractOpInterface, graph::ScanOpInterface>(op))
+      if (isa<graph::ContractOpInterface, graph::CumulateOpInterface>(op))
         return std::nullopt;
       continue;
     }

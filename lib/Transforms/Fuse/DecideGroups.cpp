@@ -56,7 +56,7 @@ constexpr unsigned kMostOfAMove = 2;
 constexpr llvm::StringLiteral kMovesInPlace = "a move reads its operand in place";
 
 bool isKind(Operation *op) {
-  return isa<graph::ElementwiseOpInterface, graph::ReduceOpInterface, graph::ScanOpInterface,
+  return isa<graph::ElementwiseOpInterface, graph::ReduceOpInterface, graph::CumulateOpInterface,
              graph::ContractOpInterface, graph::MoveOpInterface>(op);
 }
 
@@ -78,7 +78,7 @@ public:
                       return group && (group->shape != Shape::Map || op.getNumOperands() > kMostOfAMove);
                     });
       bool joins = fuse && !placed && !isLeftOut(move);
-      if (joins && !isa<graph::ContractOpInterface, graph::ScanOpInterface>(op))
+      if (joins && !isa<graph::ContractOpInterface, graph::CumulateOpInterface>(op))
         joinProducers(&op);
       if (joins)
         splitMoves(&op);
@@ -139,7 +139,7 @@ private:
     } else if (isa<graph::ReduceOpInterface>(op)) {
       group.shape = Shape::Rows;
       group.space = graph::getDims(op->getOperand(0));
-    } else if (isa<graph::ScanOpInterface>(op)) {
+    } else if (isa<graph::CumulateOpInterface>(op)) {
       group.shape = Shape::Alone;
     }
     group.map = graph::SpaceMap::spaceOf(op);
@@ -248,7 +248,7 @@ private:
 
   /// Weights that come as a code are decoded where they are multiplied.
   void joinDecoder(graph::ContractOpInterface op) {
-    graph::MoveOpInterface decoder = plan::decoderOf(op);
+    graph::CodedOpInterface decoder = plan::decoderOf(op);
     if (decoder)
       takeIn(decoder, op, "weights in few bits");
   }

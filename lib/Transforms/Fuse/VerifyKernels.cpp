@@ -22,8 +22,8 @@ namespace {
 
 /// Whether the value is the sum of a contraction in parts (SplitSums), which its engine writes itself.
 bool isSpread(Value value) {
-  auto move = value.getDefiningOp<graph::MoveOpInterface>();
-  return move && move.getSpreadParts() && move->getOperand(0).getDefiningOp<graph::ContractOpInterface>();
+  auto spread = value.getDefiningOp<graph::SpreadOpInterface>();
+  return spread && spread->getOperand(0).getDefiningOp<graph::ContractOpInterface>();
 }
 
 LogicalResult verifySpace(plan::KernelOp kernel) {
@@ -136,7 +136,7 @@ struct VerifyKernelsPass : impl::VerifyKernelsPassBase<VerifyKernelsPass> {
     };
     getOperation()->walk([&](Operation *op) {
       bool inKernel = op->getParentOfType<plan::KernelOp>() != nullptr;
-      bool kind = isa<graph::ElementwiseOpInterface, graph::ReduceOpInterface, graph::ScanOpInterface,
+      bool kind = isa<graph::ElementwiseOpInterface, graph::ReduceOpInterface, graph::CumulateOpInterface,
                       graph::ContractOpInterface, graph::MoveOpInterface>(op);
       if (isa<graph::GroupOp, graph::ComposeOpInterface>(op))
         refuse(op, "is left over: groups and composed ops end in kernels");

@@ -69,7 +69,7 @@ public:
         assignElementwise(&op);
       else if (auto move = dyn_cast<graph::MoveOpInterface>(op))
         assignMove(move);
-      else if (isa<graph::ReduceOpInterface, graph::ScanOpInterface>(op))
+      else if (isa<graph::ReduceOpInterface, graph::CumulateOpInterface>(op))
         inherit(&op, op.getOperand(0));
       else if (!isa<graph::ConstantOp>(op))
         for (OpOperand &operand : op.getOpOperands())
@@ -252,7 +252,7 @@ private:
   }
 
   /// A code of its own for this contraction, in panels as its weights would be.
-  void assignCode(graph::ContractOpInterface op, graph::MoveOpInterface decoder) {
+  void assignCode(graph::ContractOpInterface op, graph::CodedOpInterface decoder) {
     OpBuilder b(op);
     Operation *own = b.clone(*decoder);
     int64_t block = blockFor(op, *graph::contractRoles(op));
@@ -270,7 +270,7 @@ private:
   void assignRight(graph::ContractOpInterface op, OpOperand &right, ArrayRef<AffineMap> maps,
                    const std::optional<graph::ContractRoles> &roles) {
     auto isConstant = [](Value v) { return isa_and_nonnull<graph::ConstantOp>(v.getDefiningOp()); };
-    if (graph::MoveOpInterface decoder = plan::decoderOf(op);
+    if (graph::CodedOpInterface decoder = plan::decoderOf(op);
         decoder && llvm::all_of(decoder->getOperands(), isConstant))
       return assignCode(op, decoder);
     auto type = cast<RankedTensorType>(right.get().getType());

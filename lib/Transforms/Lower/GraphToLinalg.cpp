@@ -4,10 +4,10 @@
 // move          linalg.generic without inputs; the body finds elements by linalg.index
 // reduce        linalg.generic over the result; the body loops over what is reduced, with the state in registers
 // contract      loops over the parallel dims, in them loops over the summed ones
-// scan          loops over the other dims, in them one along the scan
+// cumulate      loops over the other dims, in them one along the sum
 //
 // linalg says the first three whole. A contraction's result may lie at outer * size + inner of two dims, from which
-// linalg cannot tell the extents; a scan writes where it goes.
+// linalg cannot tell the extents; a running sum writes where it goes.
 #include "lib/Transforms/Lower/GraphToLinalg.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
 
@@ -155,10 +155,10 @@ static void lowerContract(graph::ContractOpInterface op, NaiveElements &e) {
   });
 }
 
-static void lowerScan(graph::ScanOpInterface op, NaiveElements &e) {
+static void lowerCumulate(graph::CumulateOpInterface op, NaiveElements &e) {
   Value operand = op->getOperand(0), result = op->getResult(0);
   Dims dims = graph::getDims(operand), others = dims;
-  int64_t along = op.getScanDim();
+  int64_t along = op.getCumulatedDim();
   others.erase(others.begin() + along);
   e.loops(others, {}, [&](ArrayRef<Index> at, ValueRange) -> SmallVector<Value> {
     SmallVector<Index> from(at);
@@ -184,8 +184,8 @@ LogicalResult lowerOp(Operation *op, OpBuilder &b, const NaiveMemory &memory) {
     lowerReduce(reduction, e, memory);
   else if (auto contraction = dyn_cast<graph::ContractOpInterface>(op))
     lowerContract(contraction, e);
-  else if (auto scanned = dyn_cast<graph::ScanOpInterface>(op))
-    lowerScan(scanned, e);
+  else if (auto sums = dyn_cast<graph::CumulateOpInterface>(op))
+    lowerCumulate(sums, e);
   else
     return op->emitOpError("cannot be part of a kernel");
   return success();

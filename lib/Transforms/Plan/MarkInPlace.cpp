@@ -11,7 +11,7 @@
 // operands for many elements, but no other input. Engines keep to it: an element of the result is computed once, and tiles
 // do not overlap. Whether the input is needed afterwards is for PlanMemory to see.
 //
-// Kernels with reductions, scans or two contractions are left alone, as are those of several results: what they read, and
+// Kernels with reductions, running sums or two contractions are left alone, as are those of several results: what they read, and
 // when, is the engine's affair.
 #include "dialects/Graph/Analysis/SpaceMap.h"
 #include "dialects/Graph/Graph.h"

@@ -21,7 +21,7 @@ Value Border::around(OpBuilder &b, Value value, Value fill) {
 }
 
 std::optional<Border> borderOf(graph::ContractOpInterface op) {
-  auto border = op->getOperand(0).getDefiningOp<graph::MoveOpInterface>();
+  auto border = op->getOperand(0).getDefiningOp<graph::BorderOpInterface>();
   std::optional<SmallVector<int64_t>> low = border ? border.getZeroBorder() : std::nullopt;
   std::optional<graph::ContractRoles> roles = low ? graph::contractRoles(op) : std::nullopt;
   std::optional<unsigned> depth = roles ? graph::plainSummedDim(op, *roles) : std::nullopt;

@@ -11,7 +11,7 @@ namespace hewn {
 
 /// A border of zeros around a contraction's left operand, none of it along the summed dim.
 struct Border {
-  graph::MoveOpInterface op;
+  graph::BorderOpInterface op;
   llvm::SmallVector<int64_t> low;
 
   mlir::Value inside() { return op->getOperand(0); }

@@ -145,10 +145,7 @@ private:
   }
 
   /// Whether the op is a code, for which scales are repeated that all columns share: they are made when compiling, whatever they grow by.
-  static bool isCode(Operation *op) {
-    auto move = dyn_cast<graph::MoveOpInterface>(op);
-    return move && move.getCode();
-  }
+  static bool isCode(Operation *op) { return isa<graph::CodedOpInterface>(op); }
 
   bool isConstant(Value value) {
     Operation *op = value.getDefiningOp();
@@ -164,7 +161,7 @@ private:
   }
 
   bool isFoldable(Operation *op) {
-    bool isKind = isa<graph::ElementwiseOpInterface, graph::ReduceOpInterface, graph::ScanOpInterface,
+    bool isKind = isa<graph::ElementwiseOpInterface, graph::ReduceOpInterface, graph::CumulateOpInterface,
                       graph::ContractOpInterface, graph::MoveOpInterface, graph::ComposeOpInterface>(op);
     if (!isKind || kept.contains(op) || op->getNumRegions() || !isMemoryEffectFree(op) ||
         (op->getNumOperands() == 0 && !saysNumbers(op)))

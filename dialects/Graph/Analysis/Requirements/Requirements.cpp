@@ -287,7 +287,7 @@ FailureOr<Requirements> requirementsOf(Operation *op) {
   Requirements requirements;
   bool isKnown = op->hasTrait<OpTrait::IsTerminator>() ||
                  isa<ConstantOp, ReadSymbolOp, GroupOp, IfOp, LoopOp, CheckIndicesOp, RequireOp, ReduceOpInterface,
-                     ScanOpInterface, ElementwiseOpInterface>(op);
+                     CumulateOpInterface, ElementwiseOpInterface>(op);
   if (auto move = dyn_cast<MoveOpInterface>(op))
     requireOfMove(move, requirements);
   if (auto scan = dyn_cast<ScanOp>(op)) {

@@ -57,7 +57,7 @@ int64_t GridOperand::bytesAtOnce() const {
   Value value = c.op->getOperand(operand);
   unsigned last = alongSum ? c.tiles.summed.back() : list.back();
   SmallVector<int64_t> lows;
-  if (auto border = value.getDefiningOp<graph::MoveOpInterface>())
+  if (auto border = value.getDefiningOp<graph::BorderOpInterface>())
     if (std::optional<SmallVector<int64_t>> widths = border.getZeroBorder()) {
       lows = *widths;
       value = border->getOperand(0);

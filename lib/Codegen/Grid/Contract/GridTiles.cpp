@@ -82,9 +82,9 @@ std::optional<GridTiles> gridTiles(KernelFunction &k) {
   if (!tiles.op)
     return std::nullopt;
   Value sums = tiles.op->getResult(0);
-  auto spread = k.results[0].getDefiningOp<graph::MoveOpInterface>();
-  if (k.results.size() == 1 && spread && spread.getSpreadParts() && spread->getOperand(0) == sums)
-    tiles.parts = *spread.getSpreadParts();
+  auto spread = k.results[0].getDefiningOp<graph::SpreadOpInterface>();
+  if (k.results.size() == 1 && spread && spread->getOperand(0) == sums)
+    tiles.parts = spread.getSpreadParts();
   else if (!followedByElements(k, sums))
     return std::nullopt;
   tiles.maps = tiles.op.getIndexingMaps();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Scans on a grid: a state that runs along a line, one step an element. Steps can be made in parts, since the states of neighbouring
-// parts join (ScanOpInterface): a block takes a line, some elements of each thread at a time.
+// Running sums on a grid: a state that runs along a line, one step an element. Steps can be made in parts, since the states of neighbouring
+// parts join (CumulateOpInterface): a block takes a line, some elements of each thread at a time.
 //
 //     state = initial
 //     for chunk of the line:
@@ -31,9 +31,10 @@ constexpr int64_t kEach = 4;
 
 class GridSweepEmitter {
 public:
-  GridSweepEmitter(KernelFunction &k, OpBuilder &b, graph::ScanOpInterface op)
+  GridSweepEmitter(KernelFunction &k, OpBuilder &b, graph::CumulateOpInterface op)
       : k(k), b(b), op(op), operand(op->getOperand(0)), e(b, k.loc(), /*lanes=*/0, k.symbols, k.inputs),
-        dim(op.getScanDim()), length(graph::getDims(operand)[dim]), at(graph::getDims(operand).size(), e.constant(0)) {
+        dim(op.getCumulatedDim()), length(graph::getDims(operand)[dim]),
+        at(graph::getDims(operand).size(), e.constant(0)) {
     Dims dims = graph::getDims(operand);
     for (int64_t d : memoryOrder(op->getResult(0))) {
       alongLine = d == dim || (alongLine && dims[d].is(1));
@@ -64,7 +65,7 @@ public:
 private:
   KernelFunction &k;
   OpBuilder &b;
-  graph::ScanOpInterface op;
+  graph::CumulateOpInterface op;
   Value operand;
   KernelElements e;
   Grid *grid = nullptr;
@@ -201,10 +202,10 @@ private:
 } // namespace
 
 bool emitGridSweep(KernelFunction &k, OpBuilder &b) {
-  auto scan = k.results.size() == 1 ? k.results[0].getDefiningOp<graph::ScanOpInterface>() : nullptr;
-  if (!scan)
+  auto sums = k.results.size() == 1 ? k.results[0].getDefiningOp<graph::CumulateOpInterface>() : nullptr;
+  if (!sums)
     return false;
-  GridSweepEmitter(k, b, scan).run();
+  GridSweepEmitter(k, b, sums).run();
   return true;
 }
 
