@@ -8,6 +8,7 @@
 #include "dialects/Graph/Analysis/Items.h"
 #include "dialects/Graph/Analysis/Shapes.h"
 #include "dialects/Graph/Builders/Element.h"
+#include "dialects/Graph/Control/ControlValues.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Dialect.h"

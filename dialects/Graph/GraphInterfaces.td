@@ -149,6 +149,48 @@ def CodedOpInterface : OpInterface<"CodedOpInterface"> {
   let methods = [InterfaceMethod<"How words, scales and offsets say the numbers.", "::hewn::graph::Code", "getCode">];
 }
 
+def ControlOpInterface : OpInterface<"ControlOpInterface"> {
+  let cppNamespace = "::hewn::graph";
+  let description = [{
+    Control flow: an op whose regions, of one block each, run as often as the op says and read values of outside directly.
+
+    Branches: one of the regions runs, once. Regions take no arguments; result i is operand i of the terminator of the region
+    that ran.
+
+    A loop: the only region runs in steps. Each of the body's arguments is a carried value's, a slice of a sequence or one of
+    `getControlValues`; each operand of its terminator is what a step hands on of a carried value, the slice that it adds to a
+    stacked one, or the next condition; each result is carried or stacked. Slices lie along dim 0, where each is a piece of
+    memory by itself.
+
+    Who plans memory, copies or emission asks this and knows no op. What an op's lists leave out is none of theirs: an op without
+    a trip count goes on while its condition holds. (docs/decisions/control-flow.md says why these aren't MLIR's interfaces.)
+  }];
+  let methods = [
+    InterfaceMethod<"Whether it is a loop; else its regions are branches.", "bool", "isLoop">,
+    InterfaceMethod<"The values of one element that decide which region runs, and how often.",
+      "::hewn::graph::ControlValues", "getControlValues">,
+    InterfaceMethod<[{How many steps a loop takes, where that is known before the first one and nothing ends it earlier: a counted loop. It
+      has no trip count, no condition and none to follow, and its stacked results are made in place.}],
+      "std::optional<::hewn::graph::DimExpr>", "getNumSteps", (ins), "", "return std::nullopt;">,
+    InterfaceMethod<"The values that a loop's steps hand on.",
+      "::llvm::SmallVector<::hewn::graph::CarriedValue>", "getCarriedValues", (ins), "", "return {};">,
+    InterfaceMethod<"The operands of which each step gets a slice; of a counted loop, they are as long as it has steps.",
+      "::llvm::SmallVector<::hewn::graph::SlicedValue>", "getSlicedValues", (ins), "", "return {};">,
+    InterfaceMethod<"The results to which each step adds a slice.",
+      "::llvm::SmallVector<::hewn::graph::StackedValue>", "getStackedValues", (ins), "", "return {};">];
+  let extraClassDeclaration = [{
+    /// The block that a loop runs in steps.
+    ::mlir::Block &getLoopBody();
+    /// Whether the operand, of the op or of a terminator in it, is one of `getControlValues`; the same of an argument.
+    bool decides(const ::mlir::OpOperand &operand);
+    bool decides(::mlir::BlockArgument argument);
+    /// The number among `getCarriedValues` of the one whose argument or result this is.
+    std::optional<unsigned> findCarried(::mlir::Value value);
+    /// The sequence of which the argument is a slice; null: it is none.
+    ::mlir::Value findSequence(::mlir::BlockArgument argument);
+  }];
+}
+
 def ComposeOpInterface : OpInterface<"ComposeOpInterface"> {
   let cppNamespace = "::hewn::graph";
   let description = "An op that is written in others: Softmax = reduce, elementwise, reduce, elementwise.";

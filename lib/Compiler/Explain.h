@@ -9,7 +9,7 @@
 
 namespace hewn {
 
-/// How often a run does the launch, by the steps of the scans around it; nullopt where that is known only when run.
+/// How often a run does the launch, by the steps of the counted loops around it; nullopt where that is known only when run.
 std::optional<int64_t> launchesARun(plan::LaunchOp launch);
 
 /// The work of one launch.

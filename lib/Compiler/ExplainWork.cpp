@@ -13,17 +13,13 @@ namespace hewn {
 std::optional<int64_t> launchesARun(plan::LaunchOp launch) {
   int64_t count = 1;
   for (Operation *around = launch->getParentOp(); around; around = around->getParentOp()) {
-    if (isa<graph::LoopOp, graph::IfOp>(around))
-      return std::nullopt;
-    auto scan = dyn_cast<graph::ScanOp>(around);
-    if (!scan)
+    auto control = dyn_cast<graph::ControlOpInterface>(around);
+    if (!control)
       continue;
-    if (int64_t(scan.getInputs().size()) <= int64_t(scan.getNumStates()))
+    std::optional<graph::DimExpr> steps = control.getNumSteps();
+    if (!steps || !steps->constant())
       return std::nullopt;
-    std::optional<int64_t> trips = graph::getDims(scan.getInputs()[scan.getNumStates()]).front().constant();
-    if (!trips)
-      return std::nullopt;
-    count *= *trips;
+    count *= *steps->constant();
   }
   return count;
 }

@@ -129,6 +129,64 @@ LogicalResult ScanOp::verifyRegions() {
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
+// ControlOpInterface
+//===------------------------------------------------------------------------------------------------------------------===//
+
+bool IfOp::isLoop() { return false; }
+ControlValues IfOp::getControlValues() {
+  ControlValues values;
+  values.condition = &getConditionMutable();
+  return values;
+}
+
+bool LoopOp::isLoop() { return true; }
+ControlValues LoopOp::getControlValues() {
+  Block &body = getBody().front();
+  return {&getTripsMutable(), &getConditionMutable(), &body.getTerminator()->getOpOperand(0), body.getArgument(0),
+          body.getArgument(1)};
+}
+SmallVector<CarriedValue> LoopOp::getCarriedValues() {
+  Block &body = getBody().front();
+  SmallVector<CarriedValue> values;
+  for (auto [i, initial] : llvm::enumerate(getCarried()))
+    values.push_back({initial, body.getArgument(unsigned(i) + 2), body.getTerminator()->getOperand(unsigned(i) + 1),
+                      (*this)->getResult(unsigned(i))});
+  return values;
+}
+SmallVector<StackedValue> LoopOp::getStackedValues() {
+  SmallVector<StackedValue> values;
+  for (OpResult result : (*this)->getResults().drop_front(getCarried().size()))
+    values.push_back({getBody().front().getTerminator()->getOperand(result.getResultNumber() + 1), result});
+  return values;
+}
+
+bool ScanOp::isLoop() { return true; }
+ControlValues ScanOp::getControlValues() { return {}; }
+std::optional<DimExpr> ScanOp::getNumSteps() { return getDims(getInputs()[unsigned(getNumStates())])[0]; }
+SmallVector<CarriedValue> ScanOp::getCarriedValues() {
+  Block &body = getBody().front();
+  SmallVector<CarriedValue> values;
+  for (unsigned i = 0; i < unsigned(getNumStates()); ++i)
+    values.push_back({getInputs()[i], body.getArgument(i), body.getTerminator()->getOperand(i), (*this)->getResult(i)});
+  return values;
+}
+SmallVector<SlicedValue> ScanOp::getSlicedValues() {
+  auto states = unsigned(getNumStates());
+  SmallVector<SlicedValue> values;
+  for (auto [i, sequence] : llvm::enumerate(getInputs().drop_front(states)))
+    values.push_back({sequence, getBody().getArgument(states + unsigned(i)), getBackward()[i]});
+  return values;
+}
+SmallVector<StackedValue> ScanOp::getStackedValues() {
+  auto states = unsigned(getNumStates());
+  ArrayRef<bool> backward = getBackward().drop_front(getInputs().size() - states);
+  SmallVector<StackedValue> values;
+  for (auto [i, result] : llvm::enumerate((*this)->getResults().drop_front(states)))
+    values.push_back({getBody().front().getTerminator()->getOperand(states + unsigned(i)), result, backward[i]});
+  return values;
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
 // Building
 //===------------------------------------------------------------------------------------------------------------------===//
 
@@ -140,6 +198,8 @@ RegionOpBuilder::RegionOpBuilder(OpBuilder &b, Location loc, StringRef name, uns
   op = b.create(state);
   lists.resize(numRegions);
 }
+
+RegionOpBuilder RegionOpBuilder::loop(OpBuilder &b, Location loc) { return {b, loc, LoopOp::getOperationName(), 1}; }
 
 Block *RegionOpBuilder::open(unsigned i, ArrayRef<TensorShape> arguments) {
   Block *block = b.createBlock(&op->getRegion(i));

@@ -21,6 +21,9 @@ public:
   /// The op goes where the builder stands.
   RegionOpBuilder(mlir::OpBuilder &b, mlir::Location loc, llvm::StringRef name, unsigned numRegions);
 
+  /// Of a graph.loop.
+  static RegionOpBuilder loop(mlir::OpBuilder &b, mlir::Location loc);
+
   /// Opens region `i` with arguments of these shapes; what is built next goes into it.
   mlir::Block *open(unsigned i, llvm::ArrayRef<TensorShape> arguments);
   mlir::Value addArgument(unsigned i, const TensorShape &shape);

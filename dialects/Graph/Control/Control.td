@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Control flow: ops whose regions read values of outside directly.
+// Control flow: the ops of ControlOpInterface. Their regions read values of outside directly.
 #ifndef HEWN_GRAPH_CONTROL
 #define HEWN_GRAPH_CONTROL
 
 include "dialects/Graph/GraphBase.td"
 
 // `graph.region_dims` has the dims of a region's arguments; they may be symbols that the region reads itself.
-class Control<string mnemonic> : GraphOp<mnemonic, [SingleBlockImplicitTerminator<"YieldOp">]> {
+class Control<string mnemonic, list<string> also = []>
+    : GraphOp<mnemonic, [SingleBlockImplicitTerminator<"YieldOp">, DeclareOpInterfaceMethods<ControlOpInterface, also>]> {
   let hasRegionVerifier = 1;
 }
 
@@ -21,7 +22,7 @@ def Graph_IfOp : Control<"if"> {
   let onnx = [Onnx<"If", 1, 0, "buildIf">];
 }
 
-def Graph_LoopOp : Control<"loop"> {
+def Graph_LoopOp : Control<"loop", ["getCarriedValues", "getStackedValues"]> {
   let summary = "ONNX's Loop: carried values, a condition, and outputs that each trip appends.";
   let description = [{
     Operands: trip count (i64, rank 0), condition (i1, rank 0), then the carried values. The body gets (trip, condition,
@@ -38,7 +39,7 @@ def Graph_LoopOp : Control<"loop"> {
   let onnx = [Onnx<"Loop", 1, 0, "buildLoop">];
 }
 
-def Graph_ScanOp : Control<"scan"> {
+def Graph_ScanOp : Control<"scan", ["getNumSteps", "getCarriedValues", "getSlicedValues", "getStackedValues"]> {
   let summary = "ONNX's Scan: the body runs once a step over slices along dim 0 and carries state.";
   let description = [{
     Operands: `numStates` initial states, then the sequences. The body gets (states..., slices...) where a slice is a sequence

@@ -98,7 +98,7 @@ LogicalResult mapLists(OnnxNode &node) {
   for (TensorShape &shape : carried)
     shape.elementType = handle::List{handle::List::Kind::Sequence, node.b.getF32Type(), handle::kNoRank}.type();
   while (true) {
-    RegionOpBuilder shell(node.b, node.loc, LoopOp::getOperationName(), 1);
+    RegionOpBuilder shell = RegionOpBuilder::loop(node.b, node.loc);
     SmallVector<TensorShape> arguments = {{{}, node.b.getI64Type()}, {{}, node.b.getI1Type()}};
     llvm::append_range(arguments, carried);
     Block *block = shell.open(0, arguments);

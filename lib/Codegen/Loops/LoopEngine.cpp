@@ -450,10 +450,10 @@ static graph::CumulateOpInterface onlyCumulates(KernelFunction &k) {
 }
 
 plan::LoopsAttr chooseLoops(KernelFunction &k) {
-  plan::LoopForm form = alignedNest(k) ? plan::LoopForm::Elements
-                        : planRows(k)  ? plan::LoopForm::Rows
-                        : onlyCumulates(k)  ? plan::LoopForm::Cumulate
-                                       : plan::LoopForm::Map;
+  plan::LoopForm form = alignedNest(k)     ? plan::LoopForm::Elements
+                        : planRows(k)      ? plan::LoopForm::Rows
+                        : onlyCumulates(k) ? plan::LoopForm::Cumulate
+                                           : plan::LoopForm::Map;
   return plan::LoopsAttr::get(k.kernel.getContext(), form);
 }
 

@@ -13,10 +13,8 @@ using hewn::graph::DimExpr;
 
 namespace hewn::codegen {
 
-/// A value that a loop hands from step to step.
-struct ProgramEmitter::Carried {
-  OpResult result;
-  BlockArgument argument;
+/// A value that a loop hands from step to step, and where it is.
+struct ProgramEmitter::Carried : graph::CarriedValue {
   /// Of constant size: its one buffer.
   llvm::Value *memory = nullptr;
   /// Of changing size: where it is now, the allocation to give back (null at first), and its dims now.
@@ -40,7 +38,7 @@ llvm::BasicBlock *ProgramEmitter::block(StringRef name) { return llvm::BasicBloc
 // Branches
 //===--------------------------------------------------------------------------------------------------------------------===//
 
-LogicalResult ProgramEmitter::emitIf(graph::IfOp op) {
+LogicalResult ProgramEmitter::emitBranches(graph::ControlOpInterface op) {
   SmallVector<Slot> memory;
   SmallVector<SmallVector<Slot>> sizes;
   for (OpResult result : op->getResults()) {
@@ -49,7 +47,8 @@ LogicalResult ProgramEmitter::emitIf(graph::IfOp op) {
     for (int64_t d = 0, rank = graph::getRank(result); d < rank; ++d)
       list.push_back(variable(i64));
   }
-  llvm::Value *condition = b.CreateICmpNE(b.CreateLoad(i8, hostPointer(op.getCondition())), b.getInt8(0));
+  llvm::Value *condition =
+      b.CreateICmpNE(b.CreateLoad(i8, hostPointer(op.getControlValues().condition->get())), b.getInt8(0));
   llvm::BasicBlock *branches[] = {block("then"), block("else")}, *after = block("after");
   b.CreateCondBr(condition, branches[0], branches[1]);
   for (auto [region, branch] : llvm::zip(op->getRegions(), branches)) {
@@ -78,21 +77,20 @@ LogicalResult ProgramEmitter::emitIf(graph::IfOp op) {
 // Carried values
 //===--------------------------------------------------------------------------------------------------------------------===//
 
-ProgramEmitter::Carried ProgramEmitter::beginCarried(OpResult result, BlockArgument argument, Value initial) {
+ProgramEmitter::Carried ProgramEmitter::beginCarried(const graph::CarriedValue &value) {
   Carried carried;
-  carried.result = result;
-  carried.argument = argument;
-  if (placeOf(result).getKind() != "dynamic") {
-    carried.memory = place(result);
-    copy(carried.memory, pointer(initial), bytesOf(initial));
+  static_cast<graph::CarriedValue &>(carried) = value;
+  if (placeOf(value.result).getKind() != "dynamic") {
+    carried.memory = place(value.result);
+    copy(carried.memory, pointer(value.initial), bytesOf(value.initial));
     return carried;
   }
   // The first step reads the initial value where it is.
   carried.current = variable(ptr);
   carried.owned = variable(ptr);
-  b.CreateStore(pointer(initial), carried.current);
+  b.CreateStore(pointer(value.initial), carried.current);
   b.CreateStore(llvm::ConstantPointerNull::get(ptr), carried.owned);
-  for (llvm::Value *size : values(graph::getDims(initial))) {
+  for (llvm::Value *size : values(graph::getDims(value.initial))) {
     carried.dims.push_back(variable(i64));
     b.CreateStore(size, carried.dims.back());
   }
@@ -106,37 +104,37 @@ void ProgramEmitter::enterCarried(Carried &carried) {
          llvm::map_to_vector(carried.dims, [&](Slot s) -> llvm::Value * { return b.CreateLoad(i64, s); }));
 }
 
-void ProgramEmitter::handOver(Operation *op, MutableArrayRef<Carried> carried, OperandRange yields) {
+void ProgramEmitter::handOver(Operation *op, MutableArrayRef<Carried> carried) {
   auto staging = op->getAttrOfType<ArrayAttr>(plan::kStagingAttr);
   auto stagedAt = [&](size_t i) { return staging ? dyn_cast<plan::PlaceAttr>(staging[i]) : plan::PlaceAttr(); };
   // New memory for what changes its size, and detours for what swaps, before anything old is overwritten.
   SmallVector<llvm::Value *> sources;
-  for (auto [i, value, yielded] : llvm::enumerate(carried, yields)) {
-    llvm::Value *source = pointer(yielded);
+  for (auto [i, value] : llvm::enumerate(carried)) {
+    llvm::Value *source = pointer(value.next);
     if (!value.memory) {
       // Its variable is this loop's own: not among what a step gives back.
       std::vector<SmallVector<Slot>> steps;
       std::swap(steps, stepMemory);
-      llvm::Value *fresh = allocate(graph::getDims(yielded), cast<RankedTensorType>(yielded.getType()), device);
+      llvm::Value *fresh = allocate(graph::getDims(value.next), cast<RankedTensorType>(value.next.getType()), device);
       std::swap(steps, stepMemory);
-      copy(fresh, source, bytesOf(yielded));
+      copy(fresh, source, bytesOf(value.next));
       source = fresh;
     } else if (plan::PlaceAttr where = stagedAt(i)) {
       llvm::Value *detour = offset(device ? deviceArena : arena, this->value(*DimExpr::fromAttr(where.getOffset())));
-      copy(detour, source, bytesOf(yielded));
+      copy(detour, source, bytesOf(value.next));
       source = detour;
     }
     sources.push_back(source);
   }
-  for (auto [value, yielded, source] : llvm::zip(carried, yields, sources)) {
+  for (auto [value, source] : llvm::zip(carried, sources)) {
     if (value.memory) {
-      copy(value.memory, source, bytesOf(yielded));
+      copy(value.memory, source, bytesOf(value.next));
       continue;
     }
     release(b.CreateLoad(ptr, value.owned), device);
     b.CreateStore(source, value.owned);
     b.CreateStore(source, value.current);
-    for (auto [size, slot] : llvm::zip(values(graph::getDims(yielded)), value.dims))
+    for (auto [size, slot] : llvm::zip(values(graph::getDims(value.next)), value.dims))
       b.CreateStore(size, slot);
   }
 }
@@ -272,37 +270,63 @@ LogicalResult ProgramEmitter::emitStep(Block &body, llvm::function_ref<void()> h
   return success();
 }
 
-LogicalResult ProgramEmitter::emitLoop(graph::LoopOp op) {
-  Block &body = op.getBody().front();
-  Operation *yield = body.getTerminator();
-  unsigned numCarried = op.getCarried().size();
+LogicalResult ProgramEmitter::emitLoop(graph::ControlOpInterface op) {
+  graph::ControlValues control = op.getControlValues();
+  std::optional<DimExpr> numSteps = op.getNumSteps();
+  SmallVector<graph::StackedValue> stacked = op.getStackedValues();
   SmallVector<Carried> carried;
   SmallVector<Appended> appended;
-  for (unsigned i = 0; i < numCarried; ++i)
-    carried.push_back(beginCarried(op->getResult(i), body.getArgument(2 + i), op.getCarried()[i]));
-  for (unsigned i = numCarried; i < op->getNumResults(); ++i)
-    appended.push_back(beginAppended(op->getResult(i)));
-  llvm::Value *trips = b.CreateLoad(i64, hostPointer(op.getTrips()));
-  Slot condition = variable(i8), trip = variable(i64);
-  trip->setAlignment(llvm::Align(64));
-  condition->setAlignment(llvm::Align(64));
-  b.CreateStore(b.CreateLoad(i8, hostPointer(op.getCondition())), condition);
+  for (const graph::CarriedValue &value : op.getCarriedValues())
+    carried.push_back(beginCarried(value));
+  for (const graph::StackedValue &output : stacked) {
+    if (numSteps)
+      pointers[output.result] = place(output.result);
+    else
+      appended.push_back(beginAppended(output.result));
+  }
+  llvm::Value *trips = nullptr;
+  if (numSteps)
+    trips = value(*numSteps);
+  else if (control.tripCount)
+    trips = b.CreateLoad(i64, hostPointer(control.tripCount->get()));
+  auto scalar = [&](llvm::Type *type) {
+    Slot slot = variable(type);
+    slot->setAlignment(llvm::Align(64));
+    return slot;
+  };
+  Slot condition = control.condition || control.nextCondition ? scalar(i8) : nullptr;
+  Slot trip = control.inductionVariable ? scalar(i64) : nullptr;
+  if (control.condition)
+    b.CreateStore(b.CreateLoad(i8, hostPointer(control.condition->get())), condition);
+  else if (condition)
+    b.CreateStore(b.getInt8(1), condition);
 
   LoopBlocks loop = beginLoop([&](llvm::Value *index) {
-    return b.CreateAnd(b.CreateICmpSLT(index, trips), b.CreateICmpNE(b.CreateLoad(i8, condition), b.getInt8(0)));
+    llvm::Value *counts = trips ? b.CreateICmpSLT(index, trips) : nullptr;
+    llvm::Value *holds = condition ? b.CreateICmpNE(b.CreateLoad(i8, condition), b.getInt8(0)) : nullptr;
+    return counts && holds ? b.CreateAnd(counts, holds) : counts ? counts : holds ? holds : b.getTrue();
   });
-  b.CreateStore(loop.index, trip);
-  pointers[body.getArgument(0)] = trip;
-  pointers[body.getArgument(1)] = condition;
+  if (trip) {
+    b.CreateStore(loop.index, trip);
+    pointers[control.inductionVariable] = trip;
+  }
+  if (control.conditionArgument)
+    pointers[control.conditionArgument] = condition;
   llvm::StringMap<llvm::Value *> outside = symbols;
   for (Carried &value : carried)
     enterCarried(value);
-  LogicalResult done = emitStep(body, [&] {
-    OperandRange yields = yield->getOperands();
-    for (auto [output, slice] : llvm::zip(appended, yields.drop_front(1 + numCarried)))
-      append(output, slice, loop.index);
-    b.CreateStore(b.CreateLoad(i8, hostPointer(yields[0])), condition);
-    handOver(op, carried, yields.slice(1, numCarried));
+  if (numSteps)
+    enterSlices(op, loop.index, trips);
+  LogicalResult done = emitStep(op.getLoopBody(), [&] {
+    for (auto [i, output] : llvm::enumerate(stacked)) {
+      if (numSteps)
+        copy(slices[op][output.result.getResultNumber()], pointer(output.slice), bytesOf(output.slice));
+      else
+        append(appended[i], output.slice, loop.index);
+    }
+    if (control.nextCondition)
+      b.CreateStore(b.CreateLoad(i8, hostPointer(control.nextCondition->get())), condition);
+    handOver(op, carried);
   });
   symbols = std::move(outside);
   endLoop(loop);
@@ -313,57 +337,24 @@ LogicalResult ProgramEmitter::emitLoop(graph::LoopOp op) {
   return done;
 }
 
-LogicalResult ProgramEmitter::emitScan(graph::ScanOp op) {
-  Block &body = op.getBody().front();
-  Operation *yield = body.getTerminator();
-  unsigned numStates = op.getNumStates(), numInputs = op->getNumOperands() - numStates;
-  if (numInputs == 0)
-    return op.emitOpError("has no sequence to go through");
-  ArrayRef<bool> backward = op.getBackward();
-  auto runsBackward = [&](unsigned i) { return i < backward.size() && backward[i]; };
-  SmallVector<Carried> states;
-  for (unsigned i = 0; i < numStates; ++i)
-    states.push_back(beginCarried(op->getResult(i), body.getArgument(i), op->getOperand(i)));
-  SmallVector<llvm::Value *> outputMemory;
-  for (OpResult result : op->getResults().drop_front(numStates))
-    outputMemory.push_back(place(result));
-  llvm::Value *length = value(graph::getDims(op->getOperand(numStates))[0]);
-
-  LoopBlocks loop = beginLoop([&](llvm::Value *index) { return b.CreateICmpSLT(index, length); });
-  llvm::StringMap<llvm::Value *> outside = symbols;
-  for (Carried &value : states)
-    enterCarried(value);
-  llvm::Value *fromEnd = b.CreateSub(b.CreateSub(length, b.getInt64(1)), loop.index);
-  auto position = [&](unsigned sequence) { return runsBackward(sequence) ? fromEnd : loop.index; };
-  for (unsigned i = 0; i < numInputs; ++i) {
-    BlockArgument slice = body.getArgument(numStates + i);
-    bind(graph::getDims(slice), values(ArrayRef<DimExpr>(graph::getDims(op->getOperand(numStates + i))).drop_front()));
-    llvm::Value *at = b.CreateMul(position(i), bytesOf(slice));
-    pointers[slice] = offset(pointer(op->getOperand(numStates + i)), at);
+/// Where the slices of a counted loop's step are, which is number `index` of `length`.
+void ProgramEmitter::enterSlices(graph::ControlOpInterface op, llvm::Value *index, llvm::Value *length) {
+  llvm::Value *fromEnd = b.CreateSub(b.CreateSub(length, b.getInt64(1)), index);
+  for (const graph::SlicedValue &sliced : op.getSlicedValues()) {
+    bind(graph::getDims(sliced.slice), values(ArrayRef<DimExpr>(graph::getDims(sliced.sequence)).drop_front()));
+    llvm::Value *at = b.CreateMul(sliced.backward ? fromEnd : index, bytesOf(sliced.slice));
+    pointers[sliced.slice] = offset(pointer(sliced.sequence), at);
   }
   // A slice's size is the sequence's over its length; the value that is yielded may not exist yet.
   SmallVector<llvm::Value *> current(op->getNumResults());
-  for (auto [i, memory] : llvm::enumerate(outputMemory)) {
-    OpResult result = op->getResult(numStates + i);
-    graph::Dims dims = graph::getDims(result);
-    auto type = cast<RankedTensorType>(result.getType());
+  for (const graph::StackedValue &stacked : op.getStackedValues()) {
+    graph::Dims dims = graph::getDims(stacked.result);
+    auto type = cast<RankedTensorType>(stacked.result.getType());
     llvm::Value *bytes = value(plan::bufferBytes(type, ArrayRef<DimExpr>(dims).drop_front()));
-    current[numStates + i] = offset(memory, b.CreateMul(position(numInputs + i), bytes));
+    current[stacked.result.getResultNumber()] =
+        offset(pointers[stacked.result], b.CreateMul(stacked.backward ? fromEnd : index, bytes));
   }
   slices[op] = current;
-  LogicalResult done = emitStep(body, [&] {
-    OperandRange yields = yield->getOperands();
-    for (unsigned i = numStates; i < op->getNumResults(); ++i)
-      copy(current[i], pointer(yields[i]), bytesOf(yields[i]));
-    handOver(op, states, yields.take_front(numStates));
-  });
-  symbols = std::move(outside);
-  endLoop(loop);
-  for (Carried &value : states)
-    finishCarried(value);
-  for (auto [i, memory] : llvm::enumerate(outputMemory))
-    pointers[op->getResult(numStates + i)] = memory;
-  return done;
 }
 
 } // namespace hewn::codegen

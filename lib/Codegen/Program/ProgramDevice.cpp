@@ -3,6 +3,7 @@
 // The program of a machine whose kernels run on a device with memory of its own. The arena is there twice, with the same
 // offsets: a value lies in the one or the other, as lib/Transforms/Plan/Copies/Memories.h says.
 #include "dialects/Graph/Analysis/Views.h"
+#include "dialects/Graph/Control/ControlFlow.h"
 #include "hewn/services.h"
 #include "lib/Codegen/Program/ProgramEmitter.h"
 #include "lib/Transforms/Plan/Copies/Memories.h"
@@ -56,10 +57,10 @@ void ProgramEmitter::beginDevice() {
 }
 
 bool ProgramEmitter::isReplayable() {
-  // What it returns comes from launches; sizes and trips of scans follow from the inputs' dims.
+  // What it returns comes from launches; sizes and steps of counted loops follow from the inputs' dims.
   bool same = llvm::none_of(interface.outputs, [](const TensorInterface &output) { return output.dynamic; });
   program.getBody().walk([&](Operation *op) {
-    same &= isa<plan::LaunchOp, graph::ConstantOp, graph::ScanOp, graph::YieldOp, func::ReturnOp>(op) ||
+    same &= isa<plan::LaunchOp, graph::ConstantOp, graph::YieldOp, func::ReturnOp>(op) || graph::countedLoopOf(op) ||
             graph::isViewKind(op);
     if (auto places = op->getAttrOfType<ArrayAttr>(plan::kPlacesAttr))
       same &= llvm::none_of(places.getAsRange<plan::PlaceAttr>(),

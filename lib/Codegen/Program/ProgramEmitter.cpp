@@ -159,12 +159,8 @@ LogicalResult ProgramEmitter::emitOp(Operation *op) {
     return emitStatement(op);
   if (auto dims = dyn_cast<graph::DimValueOp>(op))
     return emitDimValue(dims);
-  if (auto branch = dyn_cast<graph::IfOp>(op))
-    return emitIf(branch);
-  if (auto loop = dyn_cast<graph::LoopOp>(op))
-    return emitLoop(loop);
-  if (auto scan = dyn_cast<graph::ScanOp>(op))
-    return emitScan(scan);
+  if (auto control = dyn_cast<graph::ControlOpInterface>(op))
+    return control.isLoop() ? emitLoop(control) : emitBranches(control);
   if (auto across = dyn_cast<plan::CopyOp>(op)) {
     copyAcross(across);
     return success();

@@ -99,13 +99,13 @@ private:
   // ProgramControl.cpp
   struct Carried;
   struct Appended;
-  mlir::LogicalResult emitIf(graph::IfOp op);
-  mlir::LogicalResult emitLoop(graph::LoopOp op);
-  mlir::LogicalResult emitScan(graph::ScanOp op);
+  mlir::LogicalResult emitBranches(graph::ControlOpInterface op);
+  mlir::LogicalResult emitLoop(graph::ControlOpInterface op);
+  void enterSlices(graph::ControlOpInterface op, llvm::Value *index, llvm::Value *length);
   mlir::LogicalResult emitStep(mlir::Block &body, llvm::function_ref<void()> handOver);
-  Carried beginCarried(mlir::OpResult result, mlir::BlockArgument argument, mlir::Value initial);
+  Carried beginCarried(const graph::CarriedValue &value);
   void enterCarried(Carried &carried);
-  void handOver(mlir::Operation *op, llvm::MutableArrayRef<Carried> carried, mlir::OperandRange yields);
+  void handOver(mlir::Operation *op, llvm::MutableArrayRef<Carried> carried);
   void finishCarried(Carried &carried);
   Appended beginAppended(mlir::OpResult result);
   void append(Appended &appended, mlir::Value slice, llvm::Value *step);
@@ -147,7 +147,7 @@ private:
   llvm::Value *deviceArena = nullptr, *deviceWeights = nullptr;
   llvm::DenseMap<mlir::Value, llvm::Value *> devicePointers;
   llvm::StringMap<llvm::Constant *> strings;
-  /// For each scan around, the memory of this step's output slices by result number.
+  /// For each counted loop around, the memory of this step's output slices by result number.
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<llvm::Value *>> slices;
   /// For each loop around, the variables with memory that its step must give back.
   std::vector<llvm::SmallVector<Slot>> stepMemory;

@@ -13,6 +13,7 @@
 // have one run at once. Nothing is kept where loops are run by the host (lib/Codegen/Grid/Joint decides no more than that). It
 // costs shared memory, so that fewer blocks run at once; it gains the time in which the constant comes from memory or the cache.
 #include "dialects/Graph/Contract/ContractRoles.h"
+#include "dialects/Graph/Control/ControlFlow.h"
 #include "dialects/Graph/GraphOps.h"
 #include "dialects/Plan/GridSchedule.h"
 #include "lib/Transforms/Fuse/Passes.h"
@@ -32,9 +33,9 @@ struct KeepConstantsPass : impl::KeepConstantsPassBase<KeepConstantsPass> {
   void runOnOperation() override {
     SymbolTable table(getOperation());
     getOperation().walk([&](plan::LaunchOp launch) {
-      auto scan = dyn_cast<graph::ScanOp>(launch->getParentOp());
       auto kernel = table.lookup<plan::KernelOp>(launch.getKernel());
-      if (!scan || !kernel || !plan::gridOf(kernel) || kernel->hasAttr(plan::kKeepsAttr))
+      if (!graph::countedLoopOf(launch->getParentOp()) || !kernel || !plan::gridOf(kernel) ||
+          kernel->hasAttr(plan::kKeepsAttr))
         return;
       std::optional<unsigned> kept = keptArgument(kernel);
       if (kept && launch.getInputs()[*kept].getDefiningOp<graph::ConstantOp>())

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Transforms/Plan/MemoryPlan.h"
+#include "dialects/Graph/Control/ControlFlow.h"
 #include "lib/Transforms/Plan/Arena/Packing.h"
 #include "lib/Transforms/Plan/Arena/PlannedArena.h"
 
@@ -10,13 +11,16 @@ namespace hewn::plan {
 
 void MemoryPlan::collect() {
   placeReturned();
-  program.getBody().walk([&](graph::ScanOp scan) { placeSlices(scan); });
+  program.getBody().walk([&](Operation *op) {
+    if (graph::ControlOpInterface loop = graph::countedLoopOf(op))
+      placeSlices(loop);
+  });
   for (auto &[value, life] : liveness.lifetimes())
     if (!places.count(value))
       placeInMemory(value, life);
   program.getBody().walk([&](Operation *op) {
-    if (isa<graph::LoopOp, graph::ScanOp>(op))
-      stage(op);
+    if (graph::ControlOpInterface loop = graph::loopOf(op))
+      stage(loop);
   });
 }
 
@@ -71,41 +75,32 @@ void MemoryPlan::placeReturned() {
     // The memory of an output whose size depends on data exists from the op on that makes it; loops fill theirs
     // earlier.
     bool known = isKnown(bufferBytes(root), symbols);
-    if (known ? !isLoopCarriedElsewhere(root) : isa<LaunchOp, graph::DimValueOp>(root.getDefiningOp()))
+    if (known ? !changesSize(root) : isa<LaunchOp, graph::DimValueOp>(root.getDefiningOp()))
       places[root] = place("output", int64_t(operand.getOperandNumber()));
   }
 }
 
-bool MemoryPlan::isLoopCarriedElsewhere(Value root) {
-  return isa<graph::LoopOp, graph::ScanOp>(root.getDefiningOp()) && !keepsSize(cast<OpResult>(root));
+bool MemoryPlan::changesSize(Value root) {
+  graph::ControlOpInterface loop = graph::loopOf(root.getDefiningOp());
+  std::optional<unsigned> number = loop ? loop.findCarried(root) : std::nullopt;
+  if (!number)
+    return false;
+  graph::CarriedValue carried = loop.getCarriedValues()[*number];
+  graph::Dims dims = graph::getDims(root);
+  return dims != graph::getDims(carried.initial) || dims != graph::getDims(carried.argument) ||
+         dims != graph::getDims(carried.next);
 }
 
-bool MemoryPlan::keepsSize(OpResult result) {
-  Operation *op = result.getOwner();
-  unsigned i = result.getResultNumber();
-  Block &body = op->getRegion(0).front();
-  auto scan = dyn_cast<graph::ScanOp>(op);
-  unsigned carried = scan ? unsigned(scan.getNumStates()) : op->getNumOperands() - 2;
-  if (i >= carried)
-    return true;
-  unsigned skipped = scan ? 0 : 2;
-  graph::Dims dims = graph::getDims(result);
-  return dims == graph::getDims(op->getOperand(i + skipped)) && dims == graph::getDims(body.getArgument(i + skipped)) &&
-         dims == graph::getDims(body.getTerminator()->getOperand(i + (scan ? 0 : 1)));
-}
-
-void MemoryPlan::placeSlices(graph::ScanOp scan) {
-  Block &body = scan.getBody().front();
-  for (OpOperand &operand : body.getTerminator()->getOpOperands())
-    if (operand.getOperandNumber() >= scan.getNumStates())
-      if (Value root = ownRoot(operand.get(), &body))
-        if (isa<LaunchOp>(root.getDefiningOp()))
-          places[root] = place("slice", int64_t(operand.getOperandNumber()));
+void MemoryPlan::placeSlices(graph::ControlOpInterface loop) {
+  for (const graph::StackedValue &stacked : loop.getStackedValues())
+    if (Value root = ownRoot(stacked.slice, &loop.getLoopBody()))
+      if (isa<LaunchOp>(root.getDefiningOp()))
+        places[root] = place("slice", int64_t(stacked.result.getResultNumber()));
 }
 
 void MemoryPlan::placeInMemory(Value value, Lifetime life) {
   DimExpr bytes = bufferBytes(value);
-  if (!isKnown(bytes, symbols) || isLoopCarriedElsewhere(value)) {
+  if (!isKnown(bytes, symbols) || changesSize(value)) {
     places[value] = place("dynamic");
     return;
   }
@@ -126,23 +121,22 @@ void MemoryPlan::placeInMemory(Value value, Lifetime life) {
   requesters.push_back([this, value](PlaceAttr p) { places[value] = p; });
 }
 
-void MemoryPlan::stage(Operation *loop) {
-  auto scan = dyn_cast<graph::ScanOp>(loop);
-  unsigned carried = scan ? unsigned(scan.getNumStates()) : loop->getNumOperands() - 2;
-  Operation *yield = loop->getRegion(0).front().getTerminator();
+void MemoryPlan::stage(graph::ControlOpInterface loop) {
+  SmallVector<graph::CarriedValue> all = loop.getCarriedValues();
   SmallVector<Attribute> &list = staging[loop];
-  list.assign(carried, UnitAttr::get(context));
-  for (unsigned i = 0; i < carried; ++i) {
-    Value result = loop->getResult(i);
-    auto found = places.find(result);
+  list.assign(all.size(), UnitAttr::get(context));
+  for (size_t i = 0; i < all.size(); ++i) {
+    const graph::CarriedValue &carried = all[i];
+    auto found = places.find(carried.result);
     if (found == places.end() || (found->second && found->second.getKind() == "dynamic"))
       continue;
-    bool swaps = llvm::any_of(roots(yield->getOperand(i + (scan ? 0 : 1))), [&](Value root) {
-      return root != result && root.getDefiningOp() == loop && cast<OpResult>(root).getResultNumber() < carried;
+    bool swaps = llvm::any_of(roots(carried.next), [&](Value root) {
+      return root != carried.result &&
+             llvm::any_of(all, [&](const graph::CarriedValue &other) { return other.result == root; });
     });
     if (!swaps)
       continue;
-    requests.push_back({bufferBytes(result), liveness.handOver(loop)});
+    requests.push_back({bufferBytes(carried.result), liveness.handOver(loop)});
     requesters.push_back([&list, i](PlaceAttr p) { list[i] = p; });
   }
 }
@@ -150,7 +144,7 @@ void MemoryPlan::stage(Operation *loop) {
 Attribute MemoryPlan::placeOf(OpResult result) {
   if (auto found = places.find(result); found != places.end())
     return found->second;
-  if (isa<graph::IfOp>(result.getOwner()))
+  if (graph::branchesOf(result.getOwner()))
     return place("forward");
   if (assemblyOf(result))
     return PlaceAttr::get(context, "piece", pieceOffset(result).toAttr(context));

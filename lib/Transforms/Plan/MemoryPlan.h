@@ -2,7 +2,7 @@
 //
 // Where the values of a program are, while that is decided.
 //
-// In this order: results that are returned go to the outputs; what a scan yields slice by slice is made in the slice;
+// In this order: results that are returned go to the outputs; what a counted loop yields slice by slice is made in the slice;
 // sizes that are known only when run are allocated then; all else is packed into the arena by lifetime
 // (Offsets.h), in the memory of an input where the launch allows it and nobody else needs that.
 //
@@ -48,15 +48,13 @@ private:
   /// The only buffer in which `value` lies, if that is a result of `block` which nothing has placed yet.
   mlir::Value ownRoot(mlir::Value value, mlir::Block *block);
   void placeReturned();
-  /// Whether the result is a loop's whose size changes from step to step.
-  bool isLoopCarriedElsewhere(mlir::Value root);
-  /// Whether a loop's or scan's result has one size from the first step to the last.
-  bool keepsSize(mlir::OpResult result);
-  void placeSlices(graph::ScanOp scan);
+  /// Whether the result is one that a loop carries and whose size changes from step to step.
+  bool changesSize(mlir::Value root);
+  void placeSlices(graph::ControlOpInterface loop);
   void placeInMemory(mlir::Value value, Lifetime life);
 
   /// Carried values that swap must not overwrite each other: they go through memory of their own.
-  void stage(mlir::Operation *loop);
+  void stage(graph::ControlOpInterface loop);
   mlir::Attribute placeOf(mlir::OpResult result);
 
   mlir::func::FuncOp program;

@@ -3,6 +3,7 @@
 // What is true of a planned program, so that emission need not ask.
 #include "dialects/Graph/Analysis/Requirements/Requirements.h"
 #include "dialects/Graph/Analysis/Views.h"
+#include "dialects/Graph/Control/ControlFlow.h"
 #include "lib/Transforms/Plan/Arena/PlannedArena.h"
 #include "lib/Transforms/Plan/Join/Handover.h"
 #include "lib/Transforms/Plan/Passes.h"
@@ -25,7 +26,7 @@ namespace {
 /// An op that the program may hold, with memory that views can share.
 LogicalResult verifyForm(Operation *op) {
   if (isa<LaunchOp, AssembleOp, CopyOp, graph::ConstantOp, graph::ReadSymbolOp, graph::DimValueOp,
-          graph::PartOpInterface, graph::IfOp, graph::LoopOp, graph::ScanOp, graph::YieldOp, func::ReturnOp>(op) ||
+          graph::PartOpInterface, graph::ControlOpInterface, graph::YieldOp, func::ReturnOp>(op) ||
       graph::statesOnly(op))
     return success();
   if (!graph::isViewKind(op))
@@ -44,9 +45,9 @@ LogicalResult verifyPlaces(Operation *op) {
     auto place = cast<PlaceAttr>(attr);
     bool own = ownsBuffer(cast<OpResult>(result));
     bool fits = own ? llvm::is_contained({"arena", "output", "slice", "dynamic"}, place.getKind())
-                    : place.getKind() == (isa<graph::IfOp>(op) ? "forward"
-                                          : assemblyOf(result) ? "piece"
-                                                               : "alias");
+                    : place.getKind() == (graph::branchesOf(op) ? "forward"
+                                          : assemblyOf(result)  ? "piece"
+                                                                : "alias");
     if (!fits || !hasOffset(place))
       return op->emitOpError("has no use for the place ") << place;
     if (failed(verifyIsThere(place, op)))
@@ -60,16 +61,14 @@ LogicalResult verifyStaging(Operation *op) {
   Attribute attr = op->getAttr(kStagingAttr);
   if (!attr)
     return success();
-  auto loop = dyn_cast<graph::LoopOp>(op);
-  auto scan = dyn_cast<graph::ScanOp>(op);
-  size_t carried = loop ? loop.getCarried().size() : scan ? size_t(scan.getNumStates()) : 0;
+  graph::ControlOpInterface loop = graph::loopOf(op);
   auto isDetour = [](Attribute one) {
     auto place = dyn_cast<PlaceAttr>(one);
     return isa<UnitAttr>(one) ||
            (place && place.getKind() == "arena" && graph::DimExpr::fromAttr(place.getOffset()).has_value());
   };
   auto list = dyn_cast<ArrayAttr>(attr);
-  if ((!loop && !scan) || !list || list.size() != carried || !llvm::all_of(list, isDetour))
+  if (!loop || !list || list.size() != loop.getCarriedValues().size() || !llvm::all_of(list, isDetour))
     return op->emitOpError("needs a place in the arena or unit for each carried value in '") << kStagingAttr << "'";
   return success();
 }

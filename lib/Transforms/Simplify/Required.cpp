@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Transforms/Simplify/Required.h"
-#include "dialects/Graph/Graph.h"
+#include "dialects/Graph/Control/ControlFlow.h"
 #include "lib/Support/Diagnostics.h"
 
 using namespace mlir;
@@ -51,7 +51,7 @@ bool Required::isKnownAtStart(Operation *op, const Requirement &requirement) con
   for (const graph::DimExpr &expr : {requirement.left, requirement.right})
     expr.walkSymbols([&](StringRef name) { known &= symbols.contains(name); });
   for (Operation *outer = op->getParentOp(); !isa<func::FuncOp>(outer); outer = outer->getParentOp())
-    known &= isa<graph::ScanOp>(outer);
+    known &= bool(graph::countedLoopOf(outer));
   return known;
 }
 

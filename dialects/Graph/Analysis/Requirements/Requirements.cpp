@@ -2,6 +2,7 @@
 #include "dialects/Graph/Analysis/Requirements/Requirements.h"
 #include "dialects/Graph/Analysis/Bounds/Bounds.h"
 #include "dialects/Graph/Analysis/Requirements/Accesses.h"
+#include "dialects/Graph/Control/ControlFlow.h"
 #include "dialects/Graph/GraphOps.h"
 #include "dialects/Graph/Move/Turns.h"
 
@@ -286,18 +287,16 @@ static LogicalResult requireOfReads(Operation *op, Requirements &requirements) {
 FailureOr<Requirements> requirementsOf(Operation *op) {
   Requirements requirements;
   bool isKnown = op->hasTrait<OpTrait::IsTerminator>() ||
-                 isa<ConstantOp, ReadSymbolOp, GroupOp, IfOp, LoopOp, CheckIndicesOp, RequireOp, ReduceOpInterface,
-                     CumulateOpInterface, ElementwiseOpInterface>(op);
+                 isa<ConstantOp, ReadSymbolOp, GroupOp, ControlOpInterface, CheckIndicesOp, RequireOp,
+                     ReduceOpInterface, CumulateOpInterface, ElementwiseOpInterface>(op);
   if (auto move = dyn_cast<MoveOpInterface>(op))
     requireOfMove(move, requirements);
-  if (auto scan = dyn_cast<ScanOp>(op)) {
-    // Each step reads an element of every sequence.
-    Dims first = getDims(scan->getOperand(scan.getNumStates()));
-    for (Value sequence : scan->getOperands().drop_front(scan.getNumStates() + 1))
-      requirements.equal(getDims(sequence)[0], first[0]);
-    for (Value sequence : scan->getResults().drop_front(scan.getNumStates()))
-      requirements.equal(getDims(sequence)[0], first[0]);
-    isKnown = true;
+  if (ControlOpInterface loop = countedLoopOf(op)) {
+    // Each step reads or writes a slice of every sequence.
+    for (const SlicedValue &sliced : loop.getSlicedValues())
+      requirements.equal(getDims(sliced.sequence)[0], *loop.getNumSteps());
+    for (const StackedValue &stacked : loop.getStackedValues())
+      requirements.equal(getDims(stacked.result)[0], *loop.getNumSteps());
   }
   if (auto states = dyn_cast<RequiringOpInterface>(op)) {
     states.requireDims(requirements);

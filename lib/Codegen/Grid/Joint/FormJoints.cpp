@@ -12,6 +12,7 @@
 // lies in the arena is found there, and only what crosses the border is an argument. Blocks meet where JointNeeds.h says; a block's
 // threads wait for each other between all parts, since these have their shared memory at the same place (Emit/SharedMemory.h).
 #include "dialects/Graph/Analysis/Views.h"
+#include "dialects/Graph/Control/ControlFlow.h"
 #include "lib/Codegen/Grid/Joint/JointEmitter.h"
 #include "lib/Codegen/Passes.h"
 #include "lib/Transforms/Plan/Join/JointCost.h"
@@ -69,9 +70,9 @@ private:
     for (OpResult result : op->getResults())
       if (plan::PlaceAttr place = plan::placeOf(result); place && failed(plan::verifyIsThere(place, op)))
         return failure();
-    if (auto scan = dyn_cast<graph::ScanOp>(op))
-      for (unsigned i = 0; i < unsigned(scan.getNumStates()); ++i)
-        if (plan::PlaceAttr staging = plan::stagingOf(scan, i); staging && !plan::hasOffset(staging))
+    if (graph::ControlOpInterface loop = graph::countedLoopOf(op))
+      for (unsigned i = 0, end = unsigned(loop.getCarriedValues().size()); i < end; ++i)
+        if (plan::PlaceAttr staging = plan::stagingOf(loop, i); staging && !plan::hasOffset(staging))
           return op->emitOpError("has a detour at a place without an offset: ") << staging;
     auto launch = dyn_cast<plan::LaunchOp>(op);
     func::FuncOp function = launch ? plan::functionOf(launch) : func::FuncOp();
@@ -138,9 +139,9 @@ private:
         }
         for (Value result : inner->getResults())
           addSymbols(result);
-        if (auto scan = dyn_cast<graph::ScanOp>(inner))
-          for (unsigned i = 0; i < unsigned(scan.getNumStates()); ++i)
-            if (plan::PlaceAttr staging = plan::stagingOf(scan, i))
+        if (graph::ControlOpInterface loop = graph::countedLoopOf(inner))
+          for (unsigned i = 0, end = unsigned(loop.getCarriedValues().size()); i < end; ++i)
+            if (plan::PlaceAttr staging = plan::stagingOf(loop, i))
               addSymbols(*DimExpr::fromAttr(staging.getOffset()));
         if (auto launch = dyn_cast<plan::LaunchOp>(inner))
           for (Attribute attr : launch.getSymbols())

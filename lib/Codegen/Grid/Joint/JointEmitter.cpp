@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/Grid/Joint/JointEmitter.h"
 #include "dialects/Graph/Analysis/Views.h"
+#include "dialects/Graph/Control/ControlFlow.h"
 #include "lib/Codegen/Grid/Grid.h"
 #include "lib/Transforms/Plan/Join/JointCost.h"
 #include "lib/Transforms/Plan/Values/Buffers.h"
@@ -186,8 +187,8 @@ LogicalResult JointEmitter::emitOps(ArrayRef<Operation *> ops) {
     LogicalResult done = success();
     if (auto launch = dyn_cast<plan::LaunchOp>(op))
       done = emitLaunch(launch);
-    else if (auto scan = dyn_cast<graph::ScanOp>(op))
-      done = emitScan(scan);
+    else if (graph::ControlOpInterface loop = graph::countedLoopOf(op))
+      done = emitLoop(loop);
     else if (!graph::isViewKind(op) && !isa<graph::YieldOp>(op))
       done = op->emitOpError("can't be a part of a joint kernel");
     if (failed(done))
@@ -277,23 +278,23 @@ void JointEmitter::callPart(func::FuncOp part, ValueRange arguments) {
   func::CallOp::create(b, loc, part, arguments);
 }
 
-LogicalResult JointEmitter::handOver(graph::ScanOp scan, ArrayRef<Value> homes) {
-  Operation *yield = scan.getBody().front().getTerminator();
+LogicalResult JointEmitter::handOver(graph::ControlOpInterface loop, ArrayRef<Value> homes) {
+  SmallVector<graph::CarriedValue> states = loop.getCarriedValues();
   SmallVector<unsigned> copied;
   for (unsigned i = 0; i < homes.size(); ++i)
-    if (plan::handover(scan, i) == Handover::Copy)
+    if (plan::handover(loop, i) == Handover::Copy)
       copied.push_back(i);
   if (copied.empty())
     return success();
-  separate({scan, JointPart::Hand});
+  separate({loop, JointPart::Hand});
   // A state's bytes have the same threads wherever they are: a thread sees what it has put aside, and nobody else's.
   SmallVector<Value> sources;
   for (unsigned i : copied) {
-    DimExpr bytes = plan::bufferBytes(scan->getResult(i));
-    Value source = pointer(yield->getOperand(i));
+    DimExpr bytes = plan::bufferBytes(states[i].result);
+    Value source = pointer(states[i].next);
     if (!source)
-      return scan.emitOpError("gives on what a joint kernel does not have");
-    if (plan::PlaceAttr place = plan::stagingOf(scan, i)) {
+      return loop.emitOpError("gives on what a joint kernel does not have");
+    if (plan::PlaceAttr place = plan::stagingOf(loop, i)) {
       Value aside = at(arena, expression(*DimExpr::fromAttr(place.getOffset())), bytes);
       copy(aside, source, bytes);
       source = aside;
@@ -301,109 +302,106 @@ LogicalResult JointEmitter::handOver(graph::ScanOp scan, ArrayRef<Value> homes) 
     sources.push_back(source);
   }
   for (auto [i, source] : llvm::zip(copied, sources))
-    copy(homes[i], source, plan::bufferBytes(scan->getResult(i)));
+    copy(homes[i], source, plan::bufferBytes(states[i].result));
   return success();
 }
 
-LogicalResult JointEmitter::emitScan(graph::ScanOp scan) {
-  Block &body = scan.getBody().front();
-  Operation *yield = body.getTerminator();
-  auto states = unsigned(scan.getNumStates()), inputs = unsigned(scan->getNumOperands()) - states;
-  ArrayRef<bool> backward = scan.getBackward();
-  auto runsBackward = [&](unsigned i) { return i < backward.size() && backward[i]; };
-  auto bytesOf = [&](unsigned i) { return plan::bufferBytes(scan->getResult(i)); };
+LogicalResult JointEmitter::emitLoop(graph::ControlOpInterface op) {
+  SmallVector<graph::CarriedValue> states = op.getCarriedValues();
+  auto bytesOf = [&](unsigned i) { return plan::bufferBytes(states[i].result); };
   // Where each state is, and where the next steps make those that take turns.
   SmallVector<Value> homes, carried;
   SmallVector<Handover> how;
   bool entered = false;
-  for (unsigned i = 0; i < states; ++i) {
-    how.push_back(plan::handover(scan, i).value_or(Handover::Same));
-    homes.push_back(placeFor(scan->getResult(i)));
-    Value initial = pointer(scan->getOperand(i));
+  for (unsigned i = 0; i < states.size(); ++i) {
+    how.push_back(plan::handover(op, i).value_or(Handover::Same));
+    homes.push_back(placeFor(states[i].result));
+    Value initial = pointer(states[i].initial);
     if (!homes[i] || !initial)
-      return scan.emitOpError("has a state that a joint kernel does not have");
-    if (beginsAsCopy(scan, i)) {
+      return op.emitOpError("has a state that a joint kernel does not have");
+    if (beginsAsCopy(op, i)) {
       if (!std::exchange(entered, true))
-        separate({scan, JointPart::Enter});
+        separate({op, JointPart::Enter});
       copy(homes[i], initial, bytesOf(i));
       initial = homes[i];
     }
     carried.push_back(initial);
   }
-  for (unsigned i = 0; i < states; ++i)
+  for (unsigned i = 0; i < states.size(); ++i)
     if (how[i] == Handover::Turns) {
-      Value made = plan::behindViews(yield->getOperand(i));
+      Value made = plan::behindViews(states[i].next);
       carried.push_back(at(arena, expression(*plan::arenaOffset(made)), bytesOf(i)));
       carried.push_back(homes[i]);
     }
-  SmallVector<Value> sequences;
-  for (OpResult result : scan->getResults().drop_front(states)) {
-    sequences.push_back(placeFor(result));
-    if (!sequences.back())
-      return scan.emitOpError("has an output at a place that a joint kernel does not have");
-    pointers[result] = sequences.back();
+  for (const graph::StackedValue &output : op.getStackedValues()) {
+    Value place = placeFor(output.result);
+    if (!place)
+      return op.emitOpError("has an output at a place that a joint kernel does not have");
+    pointers[output.result] = place;
   }
 
-  if (failed(keepConstants(scan)))
+  if (failed(keepConstants(op)))
     return failure();
-  Value length = expression(graph::getDims(scan->getOperand(states))[0]);
+  Value length = expression(*op.getNumSteps());
   auto loop = scf::ForOp::create(b, loc, constant(0), length, constant(1), carried);
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
-    Value index = loop.getInductionVar();
-    Value fromEnd = arith::SubIOp::create(b, loc, arith::SubIOp::create(b, loc, length, constant(1)), index);
-    auto slice = [&](unsigned sequence, Value base, const DimExpr &bytes) {
-      Value place = runsBackward(sequence) ? fromEnd : index;
-      return at(base, arith::MulIOp::create(b, loc, place, expression(bytes)), bytes);
-    };
     ValueRange current = loop.getRegionIterArgs();
-    for (unsigned i = 0; i < states; ++i)
-      pointers[body.getArgument(i)] = current[i];
-    for (unsigned i = 0; i < inputs; ++i) {
-      BlockArgument argument = body.getArgument(states + i);
-      Value base = pointer(scan->getOperand(states + i));
-      if (!base)
-        return scan.emitOpError("goes through what a joint kernel does not have");
-      pointers[argument] = slice(i, base, plan::bufferBytes(argument));
-    }
-    Step step;
-    for (auto [i, base] : llvm::enumerate(sequences)) {
-      OpResult result = scan->getResult(states + unsigned(i));
-      graph::Dims dims = graph::getDims(result);
-      DimExpr bytes = plan::bufferBytes(cast<RankedTensorType>(result.getType()), ArrayRef<DimExpr>(dims).drop_front());
-      step.slices[int64_t(states + i)] = slice(inputs + unsigned(i), base, bytes);
-    }
-    for (unsigned i = 0, next = states; i < states; ++i)
+    for (unsigned i = 0; i < states.size(); ++i)
+      pointers[states[i].argument] = current[i];
+    if (failed(enterSlices(op, loop.getInductionVar(), length)))
+      return failure();
+    for (unsigned i = 0, next = unsigned(states.size()); i < states.size(); ++i)
       if (how[i] == Handover::Turns) {
-        step.turns.push_back({*plan::arenaOffset(plan::behindViews(yield->getOperand(i))), current[next]});
+        steps[op].turns.push_back({*plan::arenaOffset(plan::behindViews(states[i].next)), current[next]});
         next += 2;
       }
-    steps[scan] = std::move(step);
     SmallVector<Operation *> ops;
-    for (Operation &op : body)
-      ops.push_back(&op);
-    if (failed(emitOps(ops)) || failed(handOver(scan, homes)))
+    for (Operation &inner : op.getLoopBody())
+      ops.push_back(&inner);
+    if (failed(emitOps(ops)) || failed(handOver(op, homes)))
       return failure();
     SmallVector<Value> next;
-    for (unsigned i = 0; i < states; ++i)
-      next.push_back(how[i] == Handover::Slice || how[i] == Handover::Turns ? pointer(yield->getOperand(i))
-                                                                            : current[i]);
-    for (unsigned i = states; i < current.size(); i += 2) {
+    for (unsigned i = 0; i < states.size(); ++i)
+      next.push_back(how[i] == Handover::Slice || how[i] == Handover::Turns ? pointer(states[i].next) : current[i]);
+    for (size_t i = states.size(); i < current.size(); i += 2) {
       next.push_back(current[i + 1]);
       next.push_back(current[i]);
     }
     scf::YieldOp::create(b, loc, next);
   }
   bool left = false;
-  for (unsigned i = 0; i < states; ++i) {
-    pointers[scan->getResult(i)] = loop.getResult(i);
-    if (!endsAsCopy(scan, i, joint.ops))
+  for (unsigned i = 0; i < states.size(); ++i) {
+    pointers[states[i].result] = loop.getResult(i);
+    if (!endsAsCopy(op, i, joint.ops))
       continue;
     if (!std::exchange(left, true))
-      separate({scan, JointPart::Leave});
+      separate({op, JointPart::Leave});
     copy(homes[i], loop.getResult(i), bytesOf(i));
   }
+  return success();
+}
+
+LogicalResult JointEmitter::enterSlices(graph::ControlOpInterface op, Value index, Value length) {
+  Value fromEnd = arith::SubIOp::create(b, loc, arith::SubIOp::create(b, loc, length, constant(1)), index);
+  auto slice = [&](bool backward, Value base, const DimExpr &bytes) {
+    return at(base, arith::MulIOp::create(b, loc, backward ? fromEnd : index, expression(bytes)), bytes);
+  };
+  for (const graph::SlicedValue &sliced : op.getSlicedValues()) {
+    Value base = pointer(sliced.sequence);
+    if (!base)
+      return op.emitOpError("goes through what a joint kernel does not have");
+    pointers[sliced.slice] = slice(sliced.backward, base, plan::bufferBytes(sliced.slice));
+  }
+  Step step;
+  for (const graph::StackedValue &output : op.getStackedValues()) {
+    graph::Dims dims = graph::getDims(output.result);
+    DimExpr bytes =
+        plan::bufferBytes(cast<RankedTensorType>(output.result.getType()), ArrayRef<DimExpr>(dims).drop_front());
+    step.slices[int64_t(output.result.getResultNumber())] = slice(output.backward, pointers[output.result], bytes);
+  }
+  steps[op] = std::move(step);
   return success();
 }
 

@@ -34,9 +34,11 @@ private:
   void begin();
   mlir::LogicalResult emitOps(llvm::ArrayRef<mlir::Operation *> ops);
   mlir::LogicalResult emitLaunch(plan::LaunchOp launch);
-  mlir::LogicalResult emitScan(graph::ScanOp scan);
+  mlir::LogicalResult emitLoop(graph::ControlOpInterface loop);
+  /// Begins a step: where its slices are, of `length` steps at number `index`.
+  mlir::LogicalResult enterSlices(graph::ControlOpInterface loop, mlir::Value index, mlir::Value length);
   /// Copies of states at the end of a step, to their places, the last argument.
-  mlir::LogicalResult handOver(graph::ScanOp scan, llvm::ArrayRef<mlir::Value> homes);
+  mlir::LogicalResult handOver(graph::ControlOpInterface loop, llvm::ArrayRef<mlir::Value> homes);
   mlir::LogicalResult passSymbols(plan::LaunchOp launch, llvm::SmallVector<mlir::Value> &arguments);
   /// By as many threads as the part has.
   void callPart(mlir::func::FuncOp part, mlir::ValueRange arguments);
@@ -45,8 +47,8 @@ private:
   void emitMeeting();
   /// A kernel's function, or one beside it, as one that the joint kernel calls.
   mlir::func::FuncOp partOf(mlir::func::FuncOp kernel);
-  /// Launches of a scan's steps whose blocks keep a constant: brings it there. Others don't find room.
-  mlir::LogicalResult keepConstants(graph::ScanOp scan);
+  /// Launches of a loop's steps whose blocks keep a constant: brings it there. Others don't find room.
+  mlir::LogicalResult keepConstants(graph::ControlOpInterface loop);
   /// Bytes of shared memory that a function has for itself.
   int64_t sharedBytesOf(mlir::func::FuncOp part);
   void giveShared();
@@ -78,7 +80,7 @@ private:
   llvm::DenseSet<mlir::Operation *> keeping;
   llvm::StringMap<int64_t> kept;
   llvm::DenseMap<mlir::Value, mlir::Value> pointers;
-  /// Of the current step of each scan: the slices of its outputs, and where states that take turns are made, by their places.
+  /// Of the current step of each loop: the slices of its outputs, and where states that take turns are made, by their places.
   struct Step {
     llvm::DenseMap<int64_t, mlir::Value> slices;
     llvm::SmallVector<std::pair<graph::DimExpr, mlir::Value>> turns;

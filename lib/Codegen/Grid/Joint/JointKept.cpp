@@ -41,11 +41,11 @@ void JointEmitter::giveShared() {
     function->setAttr(plan::kSharedBytesAttr, b.getI64IntegerAttr(all));
 }
 
-LogicalResult JointEmitter::keepConstants(graph::ScanOp scan) {
-  plan::GridAttr grid = plan::gridOf(scan);
+LogicalResult JointEmitter::keepConstants(graph::ControlOpInterface loop) {
+  plan::GridAttr grid = plan::gridOf(loop);
   int64_t room = grid ? grid.getSharedBytes() - plan::kSharedBesideKept : 0;
   llvm::StringSet<> here; // a kernel's memory has one constant at a time
-  for (auto launch : scan.getBody().front().getOps<plan::LaunchOp>()) {
+  for (auto launch : loop.getLoopBody().getOps<plan::LaunchOp>()) {
     std::optional<unsigned> operand = plan::keptOperand(launch);
     func::FuncOp kernel = plan::functionOf(launch);
     if (!operand || !here.insert(launch.getKernel()).second)

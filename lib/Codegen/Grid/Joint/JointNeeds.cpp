@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/Grid/Joint/JointNeeds.h"
 #include "dialects/Graph/Analysis/Views.h"
+#include "dialects/Graph/Control/ControlFlow.h"
 #include "lib/Transforms/Plan/Join/JointCost.h"
 #include "lib/Transforms/Plan/Values/Buffers.h"
 
@@ -12,21 +13,21 @@ using hewn::plan::Handover;
 
 namespace hewn::codegen {
 
-bool beginsAsCopy(graph::ScanOp scan, unsigned state) {
+bool beginsAsCopy(graph::ControlOpInterface loop, unsigned state) {
   // The place of an initial value may be made anew by the steps; constants and the program's inputs stay.
-  Value initial = plan::behindViews(scan->getOperand(state));
+  Value initial = plan::behindViews(loop.getCarriedValues()[state].initial);
   auto argument = dyn_cast<BlockArgument>(initial);
   bool stays = (argument && isa<func::FuncOp>(argument.getOwner()->getParentOp())) ||
                isa_and_nonnull<graph::ConstantOp>(initial.getDefiningOp());
-  std::optional<Handover> how = plan::handover(scan, state);
+  std::optional<Handover> how = plan::handover(loop, state);
   return !stays || how == Handover::Place || how == Handover::Copy;
 }
 
-bool endsAsCopy(graph::ScanOp scan, unsigned state, ArrayRef<Operation *> joint) {
-  std::optional<Handover> how = plan::handover(scan, state);
-  if (how == Handover::Place || how == Handover::Copy || (how == Handover::Same && beginsAsCopy(scan, state)))
+bool endsAsCopy(graph::ControlOpInterface loop, unsigned state, ArrayRef<Operation *> joint) {
+  std::optional<Handover> how = plan::handover(loop, state);
+  if (how == Handover::Place || how == Handover::Copy || (how == Handover::Same && beginsAsCopy(loop, state)))
     return false;
-  SmallVector<Value> values = {scan->getResult(state)};
+  SmallVector<Value> values = {loop.getCarriedValues()[state].result};
   while (!values.empty()) {
     Value value = values.pop_back_val();
     for (Operation *user : value.getUsers()) {
@@ -65,13 +66,13 @@ JointNeeds::Places JointNeeds::placesOfResult(OpResult result) {
   return {{&anySpace, std::nullopt}};
 }
 
-JointNeeds::Places JointNeeds::placesOfState(graph::ScanOp scan, unsigned state) {
-  Places places = placesOfResult(cast<OpResult>(scan->getResult(state)));
-  if (plan::handover(scan, state) == Handover::Copy) // and nowhere else, from before the first step on
+JointNeeds::Places JointNeeds::placesOfState(graph::ControlOpInterface loop, unsigned number) {
+  graph::CarriedValue state = loop.getCarriedValues()[number];
+  Places places = placesOfResult(state.result);
+  if (plan::handover(loop, number) == Handover::Copy) // and nowhere else, from before the first step on
     return places;
-  llvm::append_range(places, placesOf(scan->getOperand(state)));
-  Value yielded = plan::behindViews(scan.getBody().front().getTerminator()->getOperand(state));
-  if (auto made = dyn_cast<OpResult>(yielded))
+  llvm::append_range(places, placesOf(state.initial));
+  if (auto made = dyn_cast<OpResult>(plan::behindViews(state.next)))
     llvm::append_range(places, placesOfResult(made));
   return places;
 }
@@ -80,28 +81,28 @@ JointNeeds::Places JointNeeds::placesOf(Value value) {
   value = plan::behindViews(value);
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     Operation *parent = argument.getOwner()->getParentOp();
-    unsigned i = argument.getArgNumber();
     if (isa<func::FuncOp>(parent)) // nobody writes there
       return {};
-    auto scan = dyn_cast<graph::ScanOp>(parent);
-    if (!scan)
-      return {{&anySpace, std::nullopt}};
-    return i < scan.getNumStates() ? placesOfState(scan, i) : placesOf(scan->getOperand(i));
+    graph::ControlOpInterface loop = graph::countedLoopOf(parent);
+    if (std::optional<unsigned> state = loop ? loop.findCarried(argument) : std::nullopt)
+      return placesOfState(loop, *state);
+    Value sequence = loop ? loop.findSequence(argument) : Value();
+    return sequence ? placesOf(sequence) : Places{{&anySpace, std::nullopt}};
   }
   Operation *op = value.getDefiningOp();
   if (isa<graph::ConstantOp>(op))
     return {};
   auto result = cast<OpResult>(value);
-  if (auto scan = dyn_cast<graph::ScanOp>(op); scan && result.getResultNumber() < scan.getNumStates())
-    return placesOfState(scan, result.getResultNumber());
+  graph::ControlOpInterface loop = graph::countedLoopOf(op);
+  if (std::optional<unsigned> state = loop ? loop.findCarried(result) : std::nullopt)
+    return placesOfState(loop, *state);
   Places places = placesOfResult(result);
   // A state that takes turns is made at its own place every other time, and so is what is made in its memory.
-  if (auto scan = dyn_cast<graph::ScanOp>(op->getParentOp()))
-    for (unsigned i = 0; i < unsigned(scan.getNumStates()); ++i)
-      if (plan::handover(scan, i) == Handover::Turns &&
-          plan::arenaOffset(plan::behindViews(scan.getBody().front().getTerminator()->getOperand(i))) ==
-              plan::arenaOffset(result))
-        llvm::append_range(places, placesOfResult(cast<OpResult>(scan->getResult(i))));
+  if (graph::ControlOpInterface around = graph::countedLoopOf(op->getParentOp()))
+    for (auto [i, state] : llvm::enumerate(around.getCarriedValues()))
+      if (plan::handover(around, unsigned(i)) == Handover::Turns &&
+          plan::arenaOffset(plan::behindViews(state.next)) == plan::arenaOffset(result))
+        llvm::append_range(places, placesOfResult(state.result));
   return places;
 }
 
@@ -127,38 +128,37 @@ void JointNeeds::visit(JointPart part, const Accesses &accesses, Accesses &pendi
   llvm::append_range(pending, accesses);
 }
 
-void JointNeeds::walkScan(graph::ScanOp scan, Accesses &pending) {
-  auto states = unsigned(scan.getNumStates());
+void JointNeeds::walkLoop(graph::ControlOpInterface loop, Accesses &pending) {
+  SmallVector<graph::CarriedValue> states = loop.getCarriedValues();
   Accesses enter, leave;
-  for (unsigned i = 0; i < states; ++i) {
-    OpResult result = scan->getResult(i);
-    if (beginsAsCopy(scan, i)) {
-      add(enter, scan->getOperand(i), false);
-      for (const Place &place : placesOfResult(result))
+  for (unsigned i = 0; i < states.size(); ++i) {
+    if (beginsAsCopy(loop, i)) {
+      add(enter, states[i].initial, false);
+      for (const Place &place : placesOfResult(states[i].result))
         enter.push_back({place, true});
     }
-    if (endsAsCopy(scan, i, ops)) {
-      add(leave, result, false);
-      for (const Place &place : placesOfResult(result))
+    if (endsAsCopy(loop, i, ops)) {
+      add(leave, states[i].result, false);
+      for (const Place &place : placesOfResult(states[i].result))
         leave.push_back({place, true});
     }
   }
   if (!enter.empty())
-    visit({scan, JointPart::Enter}, enter, pending);
+    visit({loop, JointPart::Enter}, enter, pending);
   Accesses hand;
-  for (unsigned i = 0; i < states; ++i) {
-    if (plan::handover(scan, i) != Handover::Copy)
+  for (unsigned i = 0; i < states.size(); ++i) {
+    if (plan::handover(loop, i) != Handover::Copy)
       continue;
-    add(hand, scan.getBody().front().getTerminator()->getOperand(i), false);
-    Places written = placesOfResult(scan->getResult(i));
-    if (plan::PlaceAttr staging = plan::stagingOf(scan, i))
+    add(hand, states[i].next, false);
+    Places written = placesOfResult(states[i].result);
+    if (plan::PlaceAttr staging = plan::stagingOf(loop, i))
       written.push_back(
-          {&arenaSpace, plan::Span{*DimExpr::fromAttr(staging.getOffset()), plan::bufferBytes(scan->getResult(i))}});
+          {&arenaSpace, plan::Span{*DimExpr::fromAttr(staging.getOffset()), plan::bufferBytes(states[i].result)}});
     for (const Place &place : written)
       hand.push_back({place, true});
   }
   SmallVector<Operation *> body;
-  for (Operation &op : scan.getBody().front())
+  for (Operation &op : loop.getLoopBody())
     body.push_back(&op);
   // A step follows what is before the loop or another step: until nothing new is found.
   Accesses before = pending, after;
@@ -168,19 +168,19 @@ void JointNeeds::walkScan(graph::ScanOp scan, Accesses &pending) {
     llvm::append_range(both, after);
     walk(body, both);
     if (!hand.empty())
-      visit({scan, JointPart::Hand}, hand, both);
+      visit({loop, JointPart::Hand}, hand, both);
     after = both;
   }
   pending = before; // there may be no step at all
   llvm::append_range(pending, after);
   if (!leave.empty())
-    visit({scan, JointPart::Leave}, leave, pending);
+    visit({loop, JointPart::Leave}, leave, pending);
 }
 
 void JointNeeds::walk(ArrayRef<Operation *> list, Accesses &pending) {
   for (Operation *op : list) {
-    if (auto scan = dyn_cast<graph::ScanOp>(op)) {
-      walkScan(scan, pending);
+    if (graph::ControlOpInterface loop = graph::countedLoopOf(op)) {
+      walkLoop(loop, pending);
       continue;
     }
     if (!isa<plan::LaunchOp>(op))

@@ -10,16 +10,16 @@
 
 namespace hewn::codegen {
 
-/// A part of a joint kernel: a launch, or copies of a scan's states: before its first step, behind its last one, and when a step ends.
+/// A part of a joint kernel: a launch, or copies of a loop's states: before its first step, behind its last one, and when a step ends.
 struct JointPart {
   enum Kind { Launch, Enter, Leave, Hand };
   mlir::Operation *op;
   Kind kind;
 };
 
-/// The states of a scan that begin as a copy, and those that are copied to their places in the end.
-bool beginsAsCopy(graph::ScanOp scan, unsigned state);
-bool endsAsCopy(graph::ScanOp scan, unsigned state, llvm::ArrayRef<mlir::Operation *> joint);
+/// The states of a loop that begin as a copy, and those that are copied to their places in the end.
+bool beginsAsCopy(graph::ControlOpInterface loop, unsigned state);
+bool endsAsCopy(graph::ControlOpInterface loop, unsigned state, llvm::ArrayRef<mlir::Operation *> joint);
 
 class JointNeeds {
 public:
@@ -42,11 +42,11 @@ private:
   using Accesses = llvm::SmallVector<Access>;
 
   void walk(llvm::ArrayRef<mlir::Operation *> ops, Accesses &pending);
-  void walkScan(graph::ScanOp scan, Accesses &pending);
+  void walkLoop(graph::ControlOpInterface loop, Accesses &pending);
   void visit(JointPart part, const Accesses &accesses, Accesses &pending);
   void add(Accesses &list, mlir::Value value, bool writes);
   Places placesOf(mlir::Value value);
-  Places placesOfState(graph::ScanOp scan, unsigned state);
+  Places placesOfState(graph::ControlOpInterface loop, unsigned state);
   Places placesOfResult(mlir::OpResult result);
 
   llvm::ArrayRef<mlir::Operation *> ops;

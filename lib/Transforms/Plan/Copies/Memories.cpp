@@ -11,10 +11,10 @@ namespace hewn::plan {
 
 Memory memoryOf(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {
-    Operation *parent = argument.getOwner()->getParentOp();
-    if (isa<graph::LoopOp>(parent)) // the trip's number and the condition come first
-      return argument.getArgNumber() < 2 ? Memory::Host : Memory::Device;
-    return isa<graph::ScanOp>(parent) ? Memory::Device : Memory::Both;
+    auto control = dyn_cast<graph::ControlOpInterface>(argument.getOwner()->getParentOp());
+    if (!control)
+      return Memory::Both;
+    return control.decides(argument) ? Memory::Host : Memory::Device;
   }
   Operation *op = value.getDefiningOp();
   if (auto copy = dyn_cast<CopyOp>(op))
@@ -23,19 +23,18 @@ Memory memoryOf(Value value) {
     return memoryOf(op->getOperand(0));
   if (isa<graph::ConstantOp>(op))
     return Memory::Both;
-  return isa<LaunchOp, graph::IfOp, graph::LoopOp, graph::ScanOp>(op) ? Memory::Device : Memory::Host;
+  return isa<LaunchOp, graph::ControlOpInterface>(op) ? Memory::Device : Memory::Host;
 }
 
 Memory memoryWanted(OpOperand &operand) {
   Operation *op = operand.getOwner();
-  if (isa<LaunchOp, graph::ScanOp>(op))
+  if (isa<LaunchOp>(op))
     return Memory::Device;
-  if (isa<graph::PartOpInterface, graph::ReadSymbolOp, graph::IfOp>(op))
+  if (isa<graph::PartOpInterface, graph::ReadSymbolOp>(op))
     return Memory::Host;
-  if (isa<graph::LoopOp>(op)) // the number of trips and the condition come first
-    return operand.getOperandNumber() < 2 ? Memory::Host : Memory::Device;
-  if (isa<graph::YieldOp>(op))
-    return isa<graph::LoopOp>(op->getParentOp()) && operand.getOperandNumber() == 0 ? Memory::Host : Memory::Device;
+  auto control = dyn_cast<graph::ControlOpInterface>(isa<graph::YieldOp>(op) ? op->getParentOp() : op);
+  if (control)
+    return control.decides(operand) ? Memory::Host : Memory::Device;
   return Memory::Both;
 }
 

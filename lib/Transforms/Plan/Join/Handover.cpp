@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Transforms/Plan/Join/Handover.h"
 #include "dialects/Graph/Analysis/Views.h"
+#include "dialects/Graph/Control/ControlFlow.h"
 #include "lib/Transforms/Plan/Values/Buffers.h"
 
 using namespace mlir;
@@ -29,17 +30,23 @@ bool hasOffset(PlaceAttr place) {
          DimExpr::fromAttr(place.getOffset());
 }
 
+/// Of an output of the program, or of a sequence that the counted loop right around makes.
+static bool isThere(PlaceAttr place, Operation *op) {
+  if (!hasOffset(place))
+    return false;
+  if (place.getKind() != "output" && place.getKind() != "slice")
+    return true;
+  std::optional<int64_t> index = DimExpr::fromAttr(place.getOffset())->constant();
+  if (place.getKind() == "output")
+    return index && *index >= 0 && *index < int64_t(op->getParentOfType<func::FuncOp>().getNumResults());
+  graph::ControlOpInterface loop = graph::countedLoopOf(op->getParentOp());
+  return loop && llvm::any_of(loop.getStackedValues(), [&](const graph::StackedValue &stacked) {
+           return int64_t(stacked.result.getResultNumber()) == index;
+         });
+}
+
 LogicalResult verifyIsThere(PlaceAttr place, Operation *op) {
-  std::optional<int64_t> index = hasOffset(place) ? 0 : std::optional<int64_t>();
-  int64_t first = 0, end = 1;
-  if (index && llvm::is_contained({"output", "slice"}, place.getKind())) {
-    index = DimExpr::fromAttr(place.getOffset())->constant();
-    auto scan = dyn_cast<graph::ScanOp>(op->getParentOp());
-    bool isSlice = place.getKind() == "slice";
-    first = isSlice && scan ? scan.getNumStates() : 0;
-    end = !isSlice ? op->getParentOfType<func::FuncOp>().getNumResults() : scan ? scan->getNumResults() : 0;
-  }
-  if (index && *index >= first && *index < end)
+  if (isThere(place, op))
     return success();
   return op->emitOpError("has a result at a place that is not there: ") << place;
 }
@@ -62,10 +69,11 @@ bool mayOverlap(const Span &a, const Span &b) {
   return !isNeverNegative(b.offset - a.offset - a.bytes) && !isNeverNegative(a.offset - b.offset - b.bytes);
 }
 
-/// Whether `fits` holds for each result that the scan's steps make and that may have bytes of the buffer at `span`.
-static bool allThatOverlap(graph::ScanOp scan, const Span &span, llvm::function_ref<bool(Operation *, Span)> fits) {
+/// Whether `fits` holds for each result that the loop's steps make and that may have bytes of the buffer at `span`.
+static bool allThatOverlap(graph::ControlOpInterface loop, const Span &span,
+                           llvm::function_ref<bool(Operation *, Span)> fits) {
   bool all = true;
-  scan.getBody().walk([&](Operation *op) {
+  loop.getLoopBody().walk([&](Operation *op) {
     for (Value result : op->getResults())
       if (std::optional<DimExpr> offset = arenaOffset(result)) {
         Span other{*offset, bufferBytes(result)};
@@ -76,26 +84,27 @@ static bool allThatOverlap(graph::ScanOp scan, const Span &span, llvm::function_
 }
 
 /// Whether what has the buffer's bytes takes it over as it is.
-static bool isUnshared(graph::ScanOp scan, const Span &span) {
-  return allThatOverlap(scan, span, [&](Operation *op, Span other) {
-    return other.offset == span.offset && other.bytes == span.bytes && op->getParentOp() == scan.getOperation() &&
+static bool isUnshared(graph::ControlOpInterface loop, const Span &span) {
+  return allThatOverlap(loop, span, [&](Operation *op, Span other) {
+    return other.offset == span.offset && other.bytes == span.bytes && op->getParentOp() == loop.getOperation() &&
            isa<LaunchOp>(op);
   });
 }
 
-static bool isUnused(graph::ScanOp scan, const Span &span) {
-  return allThatOverlap(scan, span, [](Operation *, Span) { return false; });
+static bool isUnused(graph::ControlOpInterface loop, const Span &span) {
+  return allThatOverlap(loop, span, [](Operation *, Span) { return false; });
 }
 
-std::optional<Handover> handover(graph::ScanOp scan, unsigned state) {
-  Block &body = scan.getBody().front();
-  Operation *yield = body.getTerminator();
-  Value yielded = behindViews(yield->getOperand(state));
-  if (yielded == body.getArgument(state))
+std::optional<Handover> handover(graph::ControlOpInterface loop, unsigned state) {
+  Block &body = loop.getLoopBody();
+  SmallVector<graph::CarriedValue> states = loop.getCarriedValues();
+  OpResult result = states[state].result;
+  Value yielded = behindViews(states[state].next);
+  if (yielded == states[state].argument)
     return Handover::Same;
   Operation *maker = yielded.getDefiningOp();
-  PlaceAttr place = placeOf(yielded), home = placeOf(scan->getResult(state));
-  DimExpr bytes = bufferBytes(scan->getResult(state));
+  PlaceAttr place = placeOf(yielded), home = placeOf(result);
+  DimExpr bytes = bufferBytes(result);
   if (!home || home.getKind() == "dynamic" || bytes != bufferBytes(yielded))
     return std::nullopt;
   if (auto argument = dyn_cast<BlockArgument>(yielded); argument && argument.getOwner() == &body)
@@ -109,19 +118,19 @@ std::optional<Handover> handover(graph::ScanOp scan, unsigned state) {
     return std::nullopt;
   if (place == home)
     return Handover::Place;
-  if (!isUnshared(scan, {*own, bytes}))
+  if (!isUnshared(loop, {*own, bytes}))
     return Handover::Copy;
-  if (std::optional<DimExpr> homeOffset = arenaOffset(scan->getResult(state)))
-    if (!isUnused(scan, {*homeOffset, bytes}))
+  if (std::optional<DimExpr> homeOffset = arenaOffset(result))
+    if (!isUnused(loop, {*homeOffset, bytes}))
       return Handover::Copy;
-  for (unsigned other = 0; other < unsigned(scan.getNumStates()); ++other)
-    if (other != state && arenaOffset(behindViews(yield->getOperand(other))) == own)
+  for (auto [i, other] : llvm::enumerate(states))
+    if (i != state && arenaOffset(behindViews(other.next)) == own)
       return Handover::Copy;
   return Handover::Turns;
 }
 
-PlaceAttr stagingOf(graph::ScanOp scan, unsigned state) {
-  auto staging = scan->getAttrOfType<ArrayAttr>(kStagingAttr);
+PlaceAttr stagingOf(graph::ControlOpInterface loop, unsigned state) {
+  auto staging = loop->getAttrOfType<ArrayAttr>(kStagingAttr);
   return staging && state < staging.size() ? dyn_cast<PlaceAttr>(staging[state]) : PlaceAttr();
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a scan that runs inside of one kernel hands its states from step to step.
+// How a counted loop that runs inside of one kernel hands its states, which are its carried values, from step to step.
 //
 // Where the host runs the steps, a state is copied to its place when a step ends. Inside of a kernel a copy is one more thing to
 // wait for, so what moves is where the state is, wherever that can be.
@@ -25,10 +25,10 @@ enum class Handover {
   Copy,
 };
 
-/// How the state number `state` moves; nullopt: it can't inside of a kernel.
-std::optional<Handover> handover(graph::ScanOp scan, unsigned state);
+/// How the state moves, by its number among the loop's carried values; nullopt: it can't inside of a kernel.
+std::optional<Handover> handover(graph::ControlOpInterface loop, unsigned state);
 /// The place through which a state that is copied goes, so that the next value of another one can be read before; null: none.
-PlaceAttr stagingOf(graph::ScanOp scan, unsigned state);
+PlaceAttr stagingOf(graph::ControlOpInterface loop, unsigned state);
 
 /// The value behind views.
 mlir::Value behindViews(mlir::Value value);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Transforms/Plan/Join/JointCost.h"
 #include "dialects/Graph/Analysis/Views.h"
+#include "dialects/Graph/Control/ControlFlow.h"
 #include "lib/Transforms/Plan/Join/Handover.h"
 #include "lib/Transforms/Plan/Values/Buffers.h"
 
@@ -45,20 +46,17 @@ static double attributeOf(LaunchOp launch, StringRef name) {
 std::optional<unsigned> keptOperand(LaunchOp launch) {
   func::FuncOp function = functionOf(launch);
   auto argument = function ? function->getAttrOfType<IntegerAttr>(kKeepsAttr) : IntegerAttr();
-  if (!argument || !isa<graph::ScanOp>(launch->getParentOp()) ||
+  if (!argument || !graph::countedLoopOf(launch->getParentOp()) ||
       argument.getInt() >= int64_t(launch.getInputs().size()) ||
       !launch.getInputs()[unsigned(argument.getInt())].getDefiningOp<graph::ConstantOp>())
     return std::nullopt;
   return unsigned(argument.getInt());
 }
 
-/// Scans whose trip is a size go through it; the trips of other loops are known when run.
+/// The steps of counted loops are a size; those of others are known when run.
 static double tripsOf(Operation *op) {
-  auto scan = dyn_cast<graph::ScanOp>(op);
-  if (!scan)
-    return isa<graph::LoopOp>(op) ? double(kTypicalSize) : 1;
-  auto states = unsigned(scan.getNumStates());
-  return scan->getNumOperands() > states ? typical(graph::getDims(scan->getOperand(states))[0]) : 0;
+  graph::ControlOpInterface loop = graph::loopOf(op);
+  return loop ? typical(loop.getNumSteps().value_or(DimExpr(kTypicalSize))) : 1;
 }
 
 void DeviceWork::addLaunch(LaunchOp launch, double times) {
@@ -90,13 +88,13 @@ void DeviceWork::addCopies(double number, double times) {
 }
 
 /// Of a joint kernel alone: the states that it copies when a step ends.
-void DeviceWork::addHandover(graph::ScanOp scan, double times) {
+void DeviceWork::addHandover(graph::ControlOpInterface loop, double times) {
   constexpr double readAndWritten = 2, blockBytes = 1024;
   constexpr int64_t threads = 256;
   double bytes = 0;
-  for (unsigned i = 0; i < unsigned(scan.getNumStates()); ++i)
-    if (handover(scan, i) == Handover::Copy)
-      bytes += readAndWritten * typical(bufferBytes(scan->getResult(i)));
+  for (auto [i, state] : llvm::enumerate(loop.getCarriedValues()))
+    if (handover(loop, unsigned(i)) == Handover::Copy)
+      bytes += readAndWritten * typical(bufferBytes(state.result));
   if (bytes == 0)
     return;
   Part part;
@@ -111,9 +109,9 @@ void DeviceWork::add(Operation *op, double times) {
   times *= tripsOf(op);
   if (isa<CopyOp>(op))
     addCopies(1, times);
-  if (auto scan = dyn_cast<graph::ScanOp>(op)) {
-    addCopies(double(scan.getNumStates()), times);
-    addHandover(scan, times);
+  if (graph::ControlOpInterface loop = graph::countedLoopOf(op)) {
+    addCopies(double(loop.getCarriedValues().size()), times);
+    addHandover(loop, times);
   }
   for (Region &region : op->getRegions())
     for (Operation &inner : region.front())
@@ -163,28 +161,26 @@ StringRef whyNotJoined(Operation *op) {
       return "its size is known only when run";
   if (auto launch = dyn_cast<LaunchOp>(op))
     return whyNotLaunchJoined(launch);
-  auto scan = dyn_cast<graph::ScanOp>(op);
-  if (!scan)
+  graph::ControlOpInterface loop = graph::countedLoopOf(op);
+  if (!loop || loop.getControlValues().inductionVariable)
     return "the host takes part in it";
-  if (scan->getNumOperands() <= scan.getNumStates())
-    return "it goes through no sequence";
-  for (unsigned i = 0; i < unsigned(scan.getNumStates()); ++i)
-    if (!handover(scan, i))
+  for (auto [i, state] : llvm::enumerate(loop.getCarriedValues())) {
+    if (!handover(loop, unsigned(i)))
       return "the host has to hand over a state";
-  for (unsigned i = 0; i < scan->getNumOperands(); ++i) {
-    graph::Dims outside = graph::getDims(scan->getOperand(i));
-    bool isState = i < unsigned(scan.getNumStates());
-    if (graph::getDims(scan.getBody().getArgument(i)) != (isState ? outside : graph::Dims(llvm::drop_begin(outside))))
+    if (graph::getDims(state.argument) != graph::getDims(state.initial))
       return "its steps have names of their own for sizes";
   }
-  for (Operation &inner : scan.getBody().front())
+  for (const graph::SlicedValue &sliced : loop.getSlicedValues())
+    if (graph::getDims(sliced.slice) != graph::Dims(llvm::drop_begin(graph::getDims(sliced.sequence))))
+      return "its steps have names of their own for sizes";
+  for (Operation &inner : loop.getLoopBody())
     if (StringRef why = whyNotJoined(&inner); !why.empty())
       return why;
   // What a step gives away must be made where it belongs.
-  Operation *yield = scan.getBody().front().getTerminator();
-  for (Value slice : yield->getOperands().drop_front(scan.getNumStates())) {
-    PlaceAttr place = placeOf(behindViews(slice));
-    if (!place || place.getKind() != "slice" || behindViews(slice).getDefiningOp()->getParentOp() != op)
+  for (const graph::StackedValue &stacked : loop.getStackedValues()) {
+    Value slice = behindViews(stacked.slice);
+    PlaceAttr place = placeOf(slice);
+    if (!place || place.getKind() != "slice" || slice.getDefiningOp()->getParentOp() != op)
       return "a slice has to be copied";
   }
   return "";

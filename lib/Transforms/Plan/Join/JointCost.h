@@ -49,7 +49,7 @@ private:
   void add(mlir::Operation *op, double times);
   void addLaunch(LaunchOp launch, double times);
   void addCopies(double number, double times);
-  void addHandover(graph::ScanOp scan, double times);
+  void addHandover(graph::ControlOpInterface loop, double times);
 };
 
 /// Beside the cost of its parts what a joint kernel takes: it is launched, and nobody meets before its first part.

@@ -2,6 +2,7 @@
 #include "lib/Transforms/Plan/Values/Buffers.h"
 #include "dialects/Graph/Analysis/Layout.h"
 #include "dialects/Graph/Analysis/Views.h"
+#include "dialects/Graph/Control/ControlFlow.h"
 #include "dialects/Plan/Pieces.h"
 
 using namespace mlir;
@@ -58,21 +59,16 @@ DimExpr pieceOffset(Value piece) {
 bool ownsBuffer(OpResult result) {
   Operation *op = result.getOwner();
   return isa<RankedTensorType>(result.getType()) && !assemblyOf(result) &&
-         (isa<LaunchOp, AssembleOp, CopyOp, graph::PartOpInterface, graph::DimValueOp, graph::LoopOp, graph::ScanOp>(
-             op));
+         (isa<LaunchOp, AssembleOp, CopyOp, graph::PartOpInterface, graph::DimValueOp>(op) || graph::loopOf(op));
 }
 
 static void collectRoots(Value value, Roots &found) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {
-    unsigned i = argument.getArgNumber();
-    Operation *parent = argument.getOwner()->getParentOp();
-    if (auto loop = dyn_cast_or_null<graph::LoopOp>(parent); loop && i >= 2)
-      return void(found.insert(loop->getResult(i - 2)));
-    if (auto scan = dyn_cast_or_null<graph::ScanOp>(parent)) {
-      if (i < scan.getNumStates())
-        return void(found.insert(scan->getResult(i)));
-      return collectRoots(scan->getOperand(i), found);
-    }
+    graph::ControlOpInterface loop = graph::loopOf(argument.getOwner()->getParentOp());
+    if (std::optional<unsigned> carried = loop ? loop.findCarried(argument) : std::nullopt)
+      return void(found.insert(loop.getCarriedValues()[*carried].result));
+    if (Value sequence = loop ? loop.findSequence(argument) : Value())
+      return collectRoots(sequence, found);
     return void(found.insert(value));
   }
   auto result = cast<OpResult>(value);
@@ -81,7 +77,7 @@ static void collectRoots(Value value, Roots &found) {
     return collectRoots(op->getOperand(0), found);
   if (AssembleOp assembly = assemblyOf(value))
     return void(found.insert(assembly.getOutput()));
-  if (isa<graph::IfOp>(op)) {
+  if (graph::branchesOf(op)) {
     for (Region &region : op->getRegions())
       if (!region.empty())
         collectRoots(region.front().getTerminator()->getOperand(result.getResultNumber()), found);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Transforms/Plan/Values/Liveness.h"
+#include "dialects/Graph/Control/ControlFlow.h"
 #include "lib/Transforms/Plan/Values/Buffers.h"
 
 using namespace mlir;
@@ -43,13 +44,13 @@ void Liveness::use(Operation *user, Value value) {
     auto life = lives.find(root);
     if (life == lives.end())
       continue;
-    // A scan reads its sequences step by step.
+    // A loop reads its sequences step by step. (A counted one's initial values count as long.)
     Positions at = positions.lookup(user);
-    unsigned last = isa<graph::ScanOp>(user) ? at.end : at.begin;
+    unsigned last = graph::countedLoopOf(user) ? at.end : at.begin;
     Operation *owner = root.getDefiningOp();
     for (Operation *parent = user->getParentOp(); parent && !parent->isProperAncestor(owner);
          parent = parent->getParentOp())
-      if (isa<graph::LoopOp, graph::ScanOp>(parent))
+      if (graph::loopOf(parent))
         last = std::max(last, positions.lookup(parent).end);
     life->second.end = std::max(life->second.end, last);
   }

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Control flow that the compiler does not know: ops of a dialect of this file, which say what ControlOpInterface asks and no more, go through
+// all stages and run.
+#include "dialects/Graph/Control/ControlFlow.h"
+#include "dialects/Handle/Handle.h"
+#include "dialects/Plan/Plan.h"
+#include "lib/Codegen/Emit/Object.h"
+#include "lib/Codegen/Passes.h"
+#include "lib/Compiler/InProcess.h"
+#include "lib/Target/Targets.h"
+
+#include "gtest/gtest.h"
+
+#include "mlir/Parser/Parser.h"
+#include <cstring>
+
+using namespace mlir;
+using namespace hewn;
+
+namespace hewn::test {
+
+/// Carries all of its operands but the first one, the condition, which each step yields first. Unlike graph.loop it counts nothing, and
+/// its steps are not told the condition.
+class WhileOp : public Op<WhileOp, OpTrait::OneRegion, OpTrait::VariadicResults, OpTrait::ZeroSuccessors,
+                          OpTrait::VariadicOperands, graph::ControlOpInterface::Trait> {
+public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(WhileOp)
+  using Op::Op;
+  static StringRef getOperationName() { return "test.while"; }
+  static ArrayRef<StringRef> getAttributeNames() { return {}; }
+
+  bool isLoop() { return true; }
+  graph::ControlValues getControlValues() {
+    graph::ControlValues values;
+    values.condition = &getOperation()->getOpOperand(0);
+    values.nextCondition = &body().getTerminator()->getOpOperand(0);
+    return values;
+  }
+  SmallVector<graph::CarriedValue> getCarriedValues() {
+    SmallVector<graph::CarriedValue> values;
+    for (OpResult result : getOperation()->getResults()) {
+      unsigned i = result.getResultNumber();
+      values.push_back({getOperation()->getOperand(i + 1), body().getArgument(i),
+                        body().getTerminator()->getOperand(i + 1), result});
+    }
+    return values;
+  }
+
+private:
+  Block &body() { return getOperation()->getRegion(0).front(); }
+};
+
+/// Runs its region once for each number from 0 to 3 and stacks what it yields, the last one first: a counted loop of no sequence.
+class FourTimesOp : public Op<FourTimesOp, OpTrait::OneRegion, OpTrait::OneResult, OpTrait::ZeroSuccessors,
+                              OpTrait::ZeroOperands, graph::ControlOpInterface::Trait> {
+public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(FourTimesOp)
+  using Op::Op;
+  static StringRef getOperationName() { return "test.four_times"; }
+  static ArrayRef<StringRef> getAttributeNames() { return {}; }
+
+  bool isLoop() { return true; }
+  graph::ControlValues getControlValues() {
+    graph::ControlValues values;
+    values.inductionVariable = getOperation()->getRegion(0).getArgument(0);
+    return values;
+  }
+  std::optional<graph::DimExpr> getNumSteps() { return graph::DimExpr(4); }
+  SmallVector<graph::StackedValue> getStackedValues() {
+    Operation *yield = getOperation()->getRegion(0).front().getTerminator();
+    return {{yield->getOperand(0), getOperation()->getResult(0), /*backward=*/true}};
+  }
+};
+
+class TestDialect : public Dialect {
+public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(TestDialect)
+  static constexpr StringLiteral getDialectNamespace() { return "test"; }
+  explicit TestDialect(MLIRContext *context) : Dialect("test", context, TypeID::get<TestDialect>()) {
+    addOperations<WhileOp, FourTimesOp>();
+  }
+};
+
+} // namespace hewn::test
+
+namespace {
+
+/// The results of `main`, each a list of int64s.
+std::vector<std::vector<int64_t>> run(StringRef text) {
+  DialectRegistry registry;
+  registry.insert<handle::HandleDialect, graph::GraphDialect, plan::PlanDialect, hewn::test::TestDialect>();
+  codegen::registerLoweringDialects(registry);
+  MLIRContext context(registry);
+  context.loadAllAvailableDialects();
+  auto module = parseSourceString<ModuleOp>(text, &context);
+  EXPECT_TRUE(module);
+  if (!module)
+    return {};
+  WeightTable weights;
+  codegen::CodeOptions options;
+  options.optimize = false;
+  FailureOr<std::vector<std::vector<char>>> bytes = evaluate(std::move(module), weights, options);
+  EXPECT_TRUE(succeeded(bytes));
+  std::vector<std::vector<int64_t>> results;
+  for (const std::vector<char> &one : succeeded(bytes) ? *bytes : std::vector<std::vector<char>>()) {
+    results.emplace_back(one.size() / sizeof(int64_t));
+    std::memcpy(results.back().data(), one.data(), one.size());
+  }
+  return results;
+}
+
+// The next value of each of the pair is made of the other one's old value.
+constexpr StringLiteral kFibonacci = R"(
+func.func @main() -> (tensor<1xi64>, tensor<1xi64>) {
+  %go = graph.constant {value = dense<GO> : tensor<i1>} : tensor<i1>
+  %zero = graph.constant {value = dense<0> : tensor<1xi64>} : tensor<1xi64>
+  %one = graph.constant {value = dense<1> : tensor<1xi64>} : tensor<1xi64>
+  %limit = graph.constant {value = dense<100> : tensor<i64>} : tensor<i64>
+  %0:2 = "test.while"(%go, %zero, %one) ({
+  ^bb0(%a: tensor<1xi64>, %b: tensor<1xi64>):
+    %sum = graph.add %a, %b : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
+    %alone = graph.reshape %sum {shape = []} : (tensor<1xi64>) -> tensor<i64>
+    %again = graph.less %alone, %limit : (tensor<i64>, tensor<i64>) -> tensor<i1>
+    graph.yield %again, %b, %sum : tensor<i1>, tensor<1xi64>, tensor<1xi64>
+  }) : (tensor<i1>, tensor<1xi64>, tensor<1xi64>) -> (tensor<1xi64>, tensor<1xi64>)
+  return %0#0, %0#1 : tensor<1xi64>, tensor<1xi64>
+}
+)";
+
+std::string fibonacci(StringRef go) {
+  std::string text = kFibonacci.str();
+  return text.replace(text.find("GO"), 2, go.str());
+}
+
+TEST(ControlFlow, GoesOnWhileAConditionHolds) {
+  EXPECT_EQ(run(fibonacci("true")), (std::vector<std::vector<int64_t>>{{89}, {144}}));
+}
+
+TEST(ControlFlow, TakesNoStep) { EXPECT_EQ(run(fibonacci("false")), (std::vector<std::vector<int64_t>>{{0}, {1}})); }
+
+TEST(ControlFlow, StacksByTheNumberOfTheStep) {
+  EXPECT_EQ(run(R"(
+func.func @main() -> tensor<4x2xi64> {
+  %pair = graph.constant {value = dense<[10, 20]> : tensor<2xi64>} : tensor<2xi64>
+  %0 = "test.four_times"() ({
+  ^bb0(%step: tensor<i64>):
+    %1 = graph.add %pair, %step : (tensor<2xi64>, tensor<i64>) -> tensor<2xi64>
+    graph.yield %1 : tensor<2xi64>
+  }) : () -> tensor<4x2xi64>
+  return %0 : tensor<4x2xi64>
+}
+)"),
+            (std::vector<std::vector<int64_t>>{{13, 23, 12, 22, 11, 21, 10, 20}}));
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  testing::InitGoogleTest(&argc, argv);
+  target::initialize();
+  return RUN_ALL_TESTS();
+}
