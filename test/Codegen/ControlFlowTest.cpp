@@ -9,10 +9,12 @@
 #include "lib/Codegen/Passes.h"
 #include "lib/Compiler/InProcess.h"
 #include "lib/Target/Targets.h"
+#include "lib/Transforms/Plan/Passes.h"
 
 #include "gtest/gtest.h"
 
 #include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
 #include <cstring>
 
 using namespace mlir;
@@ -86,12 +88,16 @@ public:
 
 namespace {
 
-/// The results of `main`, each a list of int64s.
-std::vector<std::vector<int64_t>> run(StringRef text) {
+DialectRegistry dialects() {
   DialectRegistry registry;
   registry.insert<handle::HandleDialect, graph::GraphDialect, plan::PlanDialect, hewn::test::TestDialect>();
   codegen::registerLoweringDialects(registry);
-  MLIRContext context(registry);
+  return registry;
+}
+
+/// The results of `main`, each a list of int64s.
+std::vector<std::vector<int64_t>> run(StringRef text) {
+  MLIRContext context(dialects());
   context.loadAllAvailableDialects();
   auto module = parseSourceString<ModuleOp>(text, &context);
   EXPECT_TRUE(module);
@@ -152,6 +158,42 @@ func.func @main() -> tensor<4x2xi64> {
 }
 )"),
             (std::vector<std::vector<int64_t>>{{13, 23, 12, 22, 11, 21, 10, 20}}));
+}
+
+// Where kernels have a memory of their own, the host gets what decides, and nothing else.
+TEST(ControlFlow, CopiesWhatDecides) {
+  MLIRContext context(dialects());
+  context.loadAllAvailableDialects();
+  auto module = parseSourceString<ModuleOp>(R"(
+module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 166912>>} {
+func.func private @k(!llvm.ptr)
+func.func @main(%go: tensor<i1>, %x: tensor<4xf32>) -> tensor<4xf32> {
+  %first = plan.launch @k(%go) symbols [] : (tensor<i1>) -> tensor<i1>
+  %0 = "test.while"(%first, %x) ({
+  ^bb0(%a: tensor<4xf32>):
+    %b = plan.launch @k(%a) symbols [] : (tensor<4xf32>) -> tensor<4xf32>
+    %again = plan.launch @k(%b) symbols [] : (tensor<4xf32>) -> tensor<i1>
+    graph.yield %again, %b : tensor<i1>, tensor<4xf32>
+  }) : (tensor<i1>, tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+}
+)",
+                                            &context);
+  ASSERT_TRUE(module);
+  PassManager pm(&context);
+  pm.addPass(createInsertCopiesPass());
+  pm.addPass(createPlanMemoryPass());
+  pm.addPass(createVerifyPlanPass());
+  ASSERT_TRUE(succeeded(pm.run(*module)));
+  unsigned copies = 0;
+  module->walk([&](plan::CopyOp copy) {
+    ++copies;
+    EXPECT_EQ(copy.getTo(), "host");
+    for (OpOperand &use : copy->getUses())
+      EXPECT_EQ(use.getOperandNumber(), 0u);
+  });
+  EXPECT_EQ(copies, 2u);
 }
 
 } // namespace
