@@ -147,10 +147,12 @@ ControlValues LoopOp::getControlValues() {
 }
 SmallVector<CarriedValue> LoopOp::getCarriedValues() {
   Block &body = getBody().front();
+  Operation *yield = body.getTerminator();
+  OperandRange carried = getCarried();
   SmallVector<CarriedValue> values;
-  for (auto [i, initial] : llvm::enumerate(getCarried()))
-    values.push_back({initial, body.getArgument(unsigned(i) + 2), body.getTerminator()->getOperand(unsigned(i) + 1),
-                      (*this)->getResult(unsigned(i))});
+  values.reserve(carried.size());
+  for (unsigned i = 0; i < carried.size(); ++i)
+    values.push_back({carried[i], body.getArgument(i + 2), yield->getOperand(i + 1), (*this)->getResult(i)});
   return values;
 }
 SmallVector<StackedValue> LoopOp::getStackedValues() {

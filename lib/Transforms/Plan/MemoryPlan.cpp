@@ -125,15 +125,16 @@ void MemoryPlan::stage(graph::ControlOpInterface loop) {
   SmallVector<graph::CarriedValue> all = loop.getCarriedValues();
   SmallVector<Attribute> &list = staging[loop];
   list.assign(all.size(), UnitAttr::get(context));
+  llvm::DenseSet<Value> results;
+  for (const graph::CarriedValue &carried : all)
+    results.insert(carried.result);
   for (size_t i = 0; i < all.size(); ++i) {
     const graph::CarriedValue &carried = all[i];
     auto found = places.find(carried.result);
     if (found == places.end() || (found->second && found->second.getKind() == "dynamic"))
       continue;
-    bool swaps = llvm::any_of(roots(carried.next), [&](Value root) {
-      return root != carried.result &&
-             llvm::any_of(all, [&](const graph::CarriedValue &other) { return other.result == root; });
-    });
+    bool swaps =
+        llvm::any_of(roots(carried.next), [&](Value root) { return root != carried.result && results.contains(root); });
     if (!swaps)
       continue;
     requests.push_back({bufferBytes(carried.result), liveness.handOver(loop)});

@@ -65,8 +65,9 @@ bool ownsBuffer(OpResult result) {
 static void collectRoots(Value value, Roots &found) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     graph::ControlOpInterface loop = graph::loopOf(argument.getOwner()->getParentOp());
-    if (std::optional<unsigned> carried = loop ? loop.findCarried(argument) : std::nullopt)
-      return void(found.insert(loop.getCarriedValues()[*carried].result));
+    for (const graph::CarriedValue &carried : loop ? loop.getCarriedValues() : SmallVector<graph::CarriedValue>())
+      if (carried.argument == argument)
+        return void(found.insert(carried.result));
     if (Value sequence = loop ? loop.findSequence(argument) : Value())
       return collectRoots(sequence, found);
     return void(found.insert(value));
