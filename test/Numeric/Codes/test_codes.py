@@ -134,7 +134,7 @@ def test_weights_stay_in_few_bits(tmp_path):
     "change, message",
     [
         ({"N": 63}, "the weights are not N columns of K numbers in blocks"),
-        ({"K": 2**62}, "K, N, bits or block_size out of range"),
+        ({"K": 2**62}, "attribute .K. is 4611686018427387904"),
         ({"bits": 3}, "K, N, bits or block_size out of range"),
         ({"block_size": 31}, "K, N, bits or block_size out of range"),
         ({"s": np.ones(5, np.float32)}, "needs a float scale for each block of each column"),
