@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What quantized ops mean: their float op on dequantized operands, or their sum of integers, quantized again; a Gemm or Conv with an
-activation; and StringNormalizer.
+activation; Gelu; and StringNormalizer.
 
 Kernels are no oracle for quantized ops: onnxruntime's QLinearSoftmax adds up a table of integers and does not saturate, others, and ONNX's
-reference, round ties after the zero point is added, and products of bytes may saturate. Of fused activations onnxruntime's sigmoid is 0 where it is below 1e-8. Of StringNormalizer ONNX's
+reference, round ties after the zero point is added, and products of bytes may saturate. Of Gelu both lose what 1 + erf cancels. Of fused activations onnxruntime's sigmoid is 0 where it is below 1e-8. Of StringNormalizer ONNX's
 reference compares stopwords as they stand, and onnxruntime needs a locale that few machines have.
 """
+
+import math
 
 import numpy as np
 import onnx
@@ -112,6 +114,14 @@ def fused(node, values, run):
     return run(helper.make_node(activation, ["made"], ["result"], **alpha), ["made"], [made], None)
 
 
+def gelu(value):
+    """x / 2 * (1 + erf(x / sqrt 2)), in doubles, and without what cancels for negative x."""
+    wide = value.astype(np.float64)
+    tails = np.array([math.erfc(x) for x in (wide / -math.sqrt(2)).ravel()]).reshape(wide.shape)
+    with np.errstate(all="ignore"):
+        return (0.5 * wide * tails).astype(value.dtype)
+
+
 def define(node, values, run):
     """The node's results, or None where it is not such a one. `values` by name; `run` computes a node of ONNX's on operands by name."""
     if node.op_type == "StringNormalizer":
@@ -119,6 +129,8 @@ def define(node, values, run):
     if node.op_type in ("QLinearConv", "QLinearMatMul") and not node.domain:
         given = [values[name] if name else None for name in node.input]
         return [product(node, given, run, None)]
+    if node.op_type == "Gelu" and all(a.name != "approximate" or a.s == b"none" for a in node.attribute):
+        return [gelu(values[node.input[0]])]
     if node.op_type in ("FusedGemm", "FusedConv") and node.domain == "com.microsoft":
         return fused(node, values, run)
     if node.op_type not in FLOAT_OPS or node.domain != "com.microsoft":

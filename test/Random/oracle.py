@@ -122,6 +122,10 @@ class Oracle:
             raise Unknown(
                 f"{node.op_type}: onnxruntime takes axes of an empty operand for none where they are negative"
             )
+        if node.op_type in ("ArgMax", "ArgMin") and not values[0].size:
+            raise Unknown(f"{node.op_type}: onnxruntime keeps the length of a negative axis where the operand is empty")
+        if node.op_type in ("TransposeMatMul", "FusedMatMul") and not all(v.size for v in values):
+            raise Unknown(f"{node.op_type}: onnxruntime leaves sums of nothing as memory was")
         if node.op_type in ("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss") and not values[1].size:
             raise Unknown(f"{node.op_type}: onnxruntime takes the mean of nothing for 0, which ONNX does not say")
         if not all(native(v) for v in values):
@@ -136,6 +140,8 @@ class Oracle:
     def by_reference(self, node, names, values, opset):
         if node.op_type == "Loop" and len(node.output) > len(node.input) - 2:
             raise Unknown("Loop: the reference puts what its iterations give end to end, where ONNX stacks it")
+        if node.op_type in ("Hardmax", "Softmax", "LogSoftmax") and opset < 13:
+            raise Unknown(f"{node.op_type}: the reference takes a dim where opsets before 13 mean all behind it")
         if node.op_type == "BatchNormalization" and opset in range(9, 14):
             raise Unknown("BatchNormalization: the reference takes a momentum of inference for one of training")
         if node.op_type == "Split" and not makes_up(node, values):
