@@ -147,6 +147,18 @@ LogicalResult GridContractAttr::verify(Emit emitError, int64_t m, int64_t n, int
 }
 
 LogicalResult KernelOp::verify() {
+  if (getBody().front().empty())
+    return emitOpError("has no body");
+  Block &body = getBody().front();
+  auto yield = dyn_cast<graph::YieldOp>(body.back());
+  if (!yield || yield->getOperandTypes() != TypeRange(getFunctionType().getResults()))
+    return emitOpError("does not end with a graph.yield of its results");
+  if (!llvm::all_of(body.getArgumentTypes(), llvm::IsaPred<RankedTensorType>) ||
+      !llvm::all_of(yield->getOperandTypes(), llvm::IsaPred<RankedTensorType>))
+    return emitOpError("takes or gives what is no tensor");
+  for (Attribute symbol : getSymbols())
+    if (!isa<StringAttr>(symbol))
+      return emitOpError() << "has " << symbol << " among its symbols, which is no name";
   Attribute schedule = getScheduleAttr();
   if (schedule && !isa<ContractAttr, WinogradAttr, ChainAttr, LoopsAttr, GridContractAttr>(schedule))
     return emitOpError("has a schedule that is none: ") << schedule;

@@ -12,7 +12,8 @@
 // is there already, by hand or from a search, stays, and they refuse it where no code can be made by it. Kernels of a grid
 // get theirs from ChooseTiles.cpp.
 //
-// Memory is another result of the kernel and of its launches, so that it has a place in the arena while the kernel runs.
+// Memory is another result of the kernel and of its launches, so that it has a place in the arena while the kernel runs. It is as the
+// schedule wants it, also where that has been edited since.
 #include "dialects/Graph/Builders/Compose.h"
 #include "lib/Codegen/Contract/ChainEngine.h"
 #include "lib/Codegen/Contract/ContractSchedule.h"
@@ -34,7 +35,7 @@ namespace {
 
 /// The schedule of a kernel for a machine with vectors; failure where a step of a chain does not fit, which has been said.
 FailureOr<Attribute> choose(KernelFunction &k) {
-  if (std::optional<graph::Chain> chain = chainIn(k.kernel)) {
+  if (std::optional<graph::Chain> chain = chainIn(k)) {
     FailureOr<plan::ChainAttr> schedule = chooseChain(k, *chain);
     if (failed(schedule))
       return failure();
@@ -52,18 +53,42 @@ FailureOr<Attribute> choose(KernelFunction &k) {
 Dims scratchOf(KernelFunction &k, Attribute schedule) {
   return llvm::TypeSwitch<Attribute, Dims>(schedule)
       .Case([&](plan::ChainAttr attr) {
-        std::optional<graph::Chain> chain = chainIn(k.kernel);
+        std::optional<graph::Chain> chain = chainIn(k);
         return chain ? chainScratch(*chain, attr) : Dims();
       })
       .Case([&](plan::WinogradAttr attr) { return winogradScratch(k, attr); })
       .Case([&](plan::ContractAttr attr) {
         std::optional<ContractForm> form = contractForm(k, attr.getUnit());
-        return form ? contractScratch(*form, attr) : Dims();
+        return form ? contractScratch(k, *form, attr) : Dims();
       })
       .Default([](Attribute) { return Dims(); });
 }
 
-/// Gives the kernel memory of these dims, as its first result.
+/// The number of the kernel's result that is scratch memory.
+std::optional<unsigned> findScratch(plan::KernelOp kernel) {
+  for (OpOperand &result : kernel.getBody().front().getTerminator()->getOpOperands())
+    if (result.get().getDefiningOp<graph::ScratchOp>())
+      return result.getOperandNumber();
+  return std::nullopt;
+}
+
+void setResults(plan::KernelOp kernel) {
+  TypeRange results = kernel.getBody().front().getTerminator()->getOperandTypes();
+  kernel.setFunctionType(
+      FunctionType::get(kernel.getContext(), kernel.getFunctionType().getInputs(), llvm::to_vector(results)));
+}
+
+/// Takes its memory, result number `i`, from the kernel.
+void eraseScratch(plan::KernelOp kernel, unsigned i) {
+  Operation *yield = kernel.getBody().front().getTerminator();
+  Operation *scratch = yield->getOperand(i).getDefiningOp();
+  yield->eraseOperand(i);
+  if (scratch->use_empty())
+    scratch->erase();
+  setResults(kernel);
+}
+
+/// Gives the kernel memory of these dims, as its first result; its type.
 Type addScratch(plan::KernelOp kernel, const Dims &dims) {
   Block &body = kernel.getBody().front();
   OpBuilder b(&body, body.begin());
@@ -71,36 +96,78 @@ Type addScratch(plan::KernelOp kernel, const Dims &dims) {
                                                 {b.getNamedAttr("shape", graph::dimsAttr(b.getContext(), dims)),
                                                  b.getNamedAttr("of", TypeAttr::get(b.getF32Type()))});
   body.getTerminator()->insertOperands(0, scratch);
-  FunctionType type = kernel.getFunctionType();
-  SmallVector<Type> results = {scratch.getType()};
-  llvm::append_range(results, type.getResults());
-  kernel.setFunctionType(b.getFunctionType(type.getInputs(), results));
+  setResults(kernel);
   return scratch.getType();
 }
 
-/// The launch with one result before the others, of these dims in the kernel's symbols.
-void addResult(plan::LaunchOp launch, plan::KernelOp kernel, Type type, const Dims &dims) {
+/// Dims in the kernel's symbols, as the launch gives these; nullopt where it gives what is no expression, or too few.
+std::optional<Dims> dimsAtLaunch(plan::LaunchOp launch, plan::KernelOp kernel, const Dims &dims) {
+  llvm::StringMap<DimExpr> values;
+  if (launch.getSymbols().size() != kernel.getSymbols().size())
+    return std::nullopt;
+  for (auto [symbol, value] : llvm::zip(kernel.getSymbols(), launch.getSymbols())) {
+    std::optional<DimExpr> given = DimExpr::fromAttr(value);
+    if (!given)
+      return std::nullopt;
+    values.try_emplace(cast<StringAttr>(symbol).getValue(), *given);
+  }
+  return llvm::map_to_vector<4>(dims, [&](const DimExpr &dim) {
+    return dim.substitute([&](StringRef name) {
+      auto found = values.find(name);
+      return found == values.end() ? DimExpr::symbol(name) : found->second;
+    });
+  });
+}
+
+/// The launch without result number `without`, where given, and with memory of a type and dims before the others, where given.
+LogicalResult replaceLaunch(plan::LaunchOp launch, plan::KernelOp kernel, std::optional<unsigned> without, Type type,
+                            const Dims &dims) {
   OpBuilder b(launch);
-  SmallVector<Type> types = {type};
-  llvm::append_range(types, launch.getResultTypes());
-  auto added =
-      plan::LaunchOp::create(b, launch.getLoc(), types, launch.getKernel(), launch.getInputs(), launch.getSymbols());
-  added->setDiscardableAttrs(launch->getDiscardableAttrDictionary());
-  auto valueOf = [&](StringRef name) {
-    for (auto [symbol, value] : llvm::zip(kernel.getSymbols(), launch.getSymbols()))
-      if (cast<StringAttr>(symbol).getValue() == name)
-        return *DimExpr::fromAttr(value);
-    return DimExpr::symbol(name);
-  };
-  Dims own = llvm::map_to_vector<4>(dims, [&](const DimExpr &dim) { return dim.substitute(valueOf); });
-  SmallVector<Attribute> known = {graph::dimsAttr(b.getContext(), own)};
-  for (Value result : launch.getResults())
+  SmallVector<Type> types;
+  SmallVector<Attribute> known;
+  if (type) {
+    std::optional<Dims> own = dimsAtLaunch(launch, kernel, dims);
+    if (!own)
+      return launch.emitOpError("gives '") << launch.getKernel() << "' symbols that are none";
+    types.push_back(type);
+    known.push_back(graph::dimsAttr(b.getContext(), *own));
+  }
+  SmallVector<Value> kept;
+  for (auto [i, result] : llvm::enumerate(launch.getResults())) {
+    if (i == without)
+      continue;
+    kept.push_back(result);
+    types.push_back(result.getType());
     known.push_back(graph::dimsAttr(b.getContext(), graph::getDims(result)));
-  bool open = llvm::any_of(types, [](Type t) { return !cast<RankedTensorType>(t).hasStaticShape(); });
-  if (open)
-    added->setAttr(graph::kDimsAttr, b.getArrayAttr(known));
-  launch.replaceAllUsesWith(added.getResults().drop_front());
+  }
+  if (without && !launch.getResult(*without).use_empty())
+    return launch.emitOpError("has memory to work in as a result, which somebody reads");
+  auto other =
+      plan::LaunchOp::create(b, launch.getLoc(), types, launch.getKernel(), launch.getInputs(), launch.getSymbols());
+  other->setDiscardableAttrs(launch->getDiscardableAttrDictionary());
+  other->removeDiscardableAttr(graph::kDimsAttr);
+  if (llvm::any_of(types, [](Type t) { return !cast<RankedTensorType>(t).hasStaticShape(); }))
+    other->setAttr(graph::kDimsAttr, b.getArrayAttr(known));
+  for (auto [old, fresh] : llvm::zip(kept, other.getResults().take_back(kept.size())))
+    old.replaceAllUsesWith(fresh);
   launch.erase();
+  return success();
+}
+
+/// Gives the kernel, and its launches, scratch memory of these dims instead of what it has; no dims: none.
+LogicalResult setScratch(plan::KernelOp kernel, ArrayRef<plan::LaunchOp> launches, const Dims &dims) {
+  std::optional<unsigned> old = findScratch(kernel);
+  if (old)
+    for (plan::LaunchOp launch : launches)
+      if (*old >= launch->getNumResults())
+        return launch.emitOpError() << "does not give '" << launch.getKernel() << "' what it takes";
+  if (old)
+    eraseScratch(kernel, *old);
+  Type type = dims.empty() ? Type() : addScratch(kernel, dims);
+  for (plan::LaunchOp launch : launches)
+    if (failed(replaceLaunch(launch, kernel, old, type, dims)))
+      return failure();
+  return success();
 }
 
 struct DecideKernelsPass : impl::DecideKernelsPassBase<DecideKernelsPass> {
@@ -121,13 +188,9 @@ struct DecideKernelsPass : impl::DecideKernelsPassBase<DecideKernelsPass> {
     if (failed(schedule))
       return failure();
     kernel.setScheduleAttr(*schedule);
-    Dims dims = memory ? Dims() : scratchOf(k, *schedule);
-    if (dims.empty())
-      return success();
-    Type type = addScratch(kernel, dims);
-    for (plan::LaunchOp launch : launches)
-      addResult(launch, kernel, type, dims);
-    return success();
+    Dims dims = scratchOf(k, *schedule);
+    bool isThere = memory ? memory->dims == dims && memory->elementType.isF32() : dims.empty();
+    return isThere ? success() : setScratch(kernel, launches, dims);
   }
 };
 

@@ -16,13 +16,12 @@ using hewn::graph::Index;
 
 namespace hewn::codegen {
 
-std::optional<Chain> chainIn(plan::KernelOp kernel) {
+std::optional<Chain> chainIn(KernelFunction &k) {
   SmallVector<Operation *> ops =
-      llvm::map_to_vector(kernel.getBody().front().without_terminator(), [](Operation &op) { return &op; });
+      llvm::map_to_vector(k.kernel.getBody().front().without_terminator(), [](Operation &op) { return &op; });
   std::optional<Chain> chain = graph::findChain(ops);
-  bool fits = chain && llvm::all_of(kernel.getBody().front().getTerminator()->getOperands(), [&](Value result) {
-                Operation *maker = result.getDefiningOp();
-                return isa_and_nonnull<graph::ScratchOp>(maker) || llvm::is_contained(chain->tail, maker);
+  bool fits = chain && llvm::all_of(k.results, [&](Value result) {
+                return llvm::is_contained(chain->tail, result.getDefiningOp());
               });
   return fits ? chain : std::nullopt;
 }
@@ -193,7 +192,7 @@ private:
 LogicalResult emitChain(KernelFunction &k, OpBuilder &b, plan::ChainAttr schedule,
                         const std::optional<Buffer> &memory) {
   auto refuse = [&] { return k.kernel.emitOpError("@") << k.kernel.getName() << " has the schedule " << schedule; };
-  std::optional<Chain> chain = chainIn(k.kernel);
+  std::optional<Chain> chain = chainIn(k);
   if (!chain)
     return refuse() << ", and is no chain of two contractions";
   constexpr int64_t mostOfAStack = 256 << 10;

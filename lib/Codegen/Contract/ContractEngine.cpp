@@ -26,7 +26,7 @@ void ContractEmitter::run(const std::optional<Buffer> &memory) {
 
   if (schedule.getLimbs() > 0)
     return runDigits(*memory, *plan::digitsOf(op));
-  if (!contractScratch(form, schedule).empty())
+  if (!contractScratch(k, form, schedule).empty())
     return runDecoding(*memory);
   // A panel of columns serves all rows before the next one is taken; where both operands run along the columns there is
   // nothing to keep, and a line is read from end to end.

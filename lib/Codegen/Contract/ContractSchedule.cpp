@@ -71,14 +71,14 @@ plan::ContractAttr chooseContraction(KernelFunction &k) {
     tile.m = plan::chooseContractTile(k.kernel, shape, tile.n).m;
   if (form->matrix && !form->rows.constant())
     vectorRows = vectorRowsOf(k, *form, tile.n);
-  std::optional<plan::Digits> limbs = limbsOf(*form);
+  std::optional<plan::Digits> limbs = k.nested ? std::nullopt : limbsOf(*form);
   plan::Unit unit = form->matrix ? plan::Unit::Matrix : form->dot ? plan::Unit::Dots : plan::Unit::Vectors;
   return plan::ContractAttr::get(k.kernel.getContext(), tile.m, tile.n, lanes, unit, vectorRows,
                                  limbs ? limbs->count : 0, cyclesOf(*form, tile));
 }
 
-Dims contractScratch(const ContractForm &form, plan::ContractAttr schedule) {
-  if (!form.code)
+Dims contractScratch(const KernelFunction &k, const ContractForm &form, plan::ContractAttr schedule) {
+  if (!form.code || k.nested) // a part of a kernel decodes as it goes
     return {};
   graph::ContractOpInterface op = form.op;
   plan::ContractShape shape = plan::contractShape(op, form.roles);
@@ -112,10 +112,10 @@ LogicalResult verifyPanels(KernelFunction &k, int64_t n, int64_t block) {
 }
 
 LogicalResult verifyScratch(KernelFunction &k, const Dims &needed, const std::optional<Buffer> &memory) {
-  if (needed.empty() || (memory && memory->dims == needed))
+  if (needed.empty() || (memory && memory->dims == needed && memory->elementType.isF32()))
     return success();
   return k.kernel.emitOpError("@") << k.kernel.getName() << " has a schedule that needs scratch memory of "
-                                   << graph::dimsAttr(k.kernel.getContext(), needed)
+                                   << graph::dimsAttr(k.kernel.getContext(), needed) << " float32s"
                                    << ", and the kernel does not have it";
 }
 
@@ -127,7 +127,7 @@ LogicalResult verifyContraction(KernelFunction &k, const ContractForm &form, pla
   if (failed(verifyLanes(k, schedule.getLanes(), mayHalve)) ||
       (form.rhs.blockDim >= 0 && failed(verifyPanels(k, n, form.rhs.block))))
     return failure();
-  std::optional<plan::Digits> possible = limbsOf(form);
+  std::optional<plan::Digits> possible = k.nested ? std::nullopt : limbsOf(form);
   if (limbs != 0 && (!possible || possible->count != limbs))
     return refuse() << "of " << limbs << " limbs, and "
                     << (possible ? "there would be " + std::to_string(possible->count) : std::string("can't have any"));
@@ -135,7 +135,7 @@ LogicalResult verifyContraction(KernelFunction &k, const ContractForm &form, pla
     return refuse() << "of " << m << " rows by " << n << " columns, which are no whole tiles of the matrix unit";
   if (form.matrix && !form.rows.constant() && schedule.getVectorRows() == 0)
     return refuse() << "without vectorRows, and rows that may be too few for the matrix unit";
-  return verifyScratch(k, contractScratch(form, schedule), memory);
+  return verifyScratch(k, contractScratch(k, form, schedule), memory);
 }
 
 } // namespace hewn::codegen

@@ -13,7 +13,7 @@ plan::ContractAttr chooseContraction(KernelFunction &k);
 
 /// Dims of the scratch memory that a contraction which decodes its weights needs: slots, floats of each. A task works in the slot of its
 /// number. It keeps limbs of rows there, or a panel of decoded weights, which more rows than a tile's share. Empty: it needs none.
-graph::Dims contractScratch(const ContractForm &form, plan::ContractAttr schedule);
+graph::Dims contractScratch(const KernelFunction &k, const ContractForm &form, plan::ContractAttr schedule);
 
 /// Whether code can be made by the schedule; `memory` is the scratch memory that the kernel has. An error on the kernel, which names what
 /// does not fit.
@@ -24,7 +24,7 @@ llvm::LogicalResult verifyContraction(KernelFunction &k, const ContractForm &for
 llvm::LogicalResult verifyLanes(KernelFunction &k, int64_t lanes, bool mayHalve);
 /// Whether tiles of `n` columns fit panels of `block`: they are one, several, or a part of one. An error on the kernel otherwise.
 llvm::LogicalResult verifyPanels(KernelFunction &k, int64_t n, int64_t block);
-/// Whether the kernel has memory of these dims (empty: needs none). An error on it otherwise.
+/// Whether the kernel has memory of so many float32s (empty: needs none). An error on it otherwise.
 llvm::LogicalResult verifyScratch(KernelFunction &k, const graph::Dims &needed, const std::optional<Buffer> &memory);
 
 } // namespace hewn::codegen

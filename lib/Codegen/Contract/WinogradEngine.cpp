@@ -390,11 +390,13 @@ plan::WinogradAttr chooseWinograd(KernelFunction &k) {
   return form ? plan::winogradSchedule(form->op, form->transform->tile, form->rhs.block) : plan::WinogradAttr();
 }
 
+static Dims scratchOf(const WinogradForm &form, plan::WinogradAttr schedule) {
+  return {DimExpr(schedule.getSlots()), DimExpr(plan::winogradSlotFloats(schedule, form.transform->tile))};
+}
+
 Dims winogradScratch(KernelFunction &k, plan::WinogradAttr schedule) {
   std::optional<WinogradForm> form = winogradForm(k);
-  if (!form)
-    return {};
-  return {DimExpr(schedule.getSlots()), DimExpr(plan::winogradSlotFloats(schedule, form->transform->tile))};
+  return form ? scratchOf(*form, schedule) : Dims();
 }
 
 LogicalResult emitWinograd(KernelFunction &k, OpBuilder &b, plan::WinogradAttr schedule,
@@ -409,7 +411,7 @@ LogicalResult emitWinograd(KernelFunction &k, OpBuilder &b, plan::WinogradAttr s
                                      << ", has no room for vectors of " << channels << " channels";
   if (failed(verifyLanes(k, schedule.getLanes(), /*mayHalve=*/true)) ||
       failed(verifyPanels(k, schedule.getN(), form->rhs.block)) ||
-      failed(verifyScratch(k, winogradScratch(k, schedule), memory)))
+      failed(verifyScratch(k, scratchOf(*form, schedule), memory)))
     return failure();
   WinogradEmitter(k, b, *form, schedule, *memory).run();
   return success();

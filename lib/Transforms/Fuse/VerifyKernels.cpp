@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Closes the kernels stage: what computes lies in a kernel, and a kernel holds only ops of the kinds that engines know.
-// Constants in a kernel are one number each. What may stand outside is what costs nothing or is control: constants, views, symbols, parts, If, Loop, Scan. A kernel has
-// tensors for arguments, names the symbols that its dims are written in, and ends by giving its results; a launch gives it what
-// it takes. What a kernel makes of its contraction or reductions is read at the one index that a point of its space has (SpaceMap).
+// Constants in a kernel are one number each. What may stand outside is what costs nothing or is control: constants, views, symbols, parts, If,
+// Loop, Scan. A kernel names the symbols that its dims are written in; a launch gives it what it takes. What a kernel makes of its contraction or reductions is read at the one index that a point of its space has (SpaceMap).
 #include "dialects/Graph/Analysis/SpaceMap.h"
 #include "dialects/Graph/Analysis/Views.h"
 #include "dialects/Graph/Contract/Chain.h"
@@ -77,11 +76,8 @@ std::string foreignSymbol(const graph::Dims &dims, const llvm::StringSet<> &own)
 
 LogicalResult verifySymbols(plan::KernelOp kernel) {
   llvm::StringSet<> own;
-  for (Attribute symbol : kernel.getSymbols()) {
-    if (!isa<StringAttr>(symbol))
-      return kernel.emitOpError() << "has " << symbol << " among its symbols, which is no name";
+  for (Attribute symbol : kernel.getSymbols())
     own.insert(cast<StringAttr>(symbol).getValue());
-  }
   auto check = [&](Operation *at, const graph::Dims &dims) -> LogicalResult {
     std::string foreign = foreignSymbol(dims, own);
     if (foreign.empty())
@@ -100,19 +96,6 @@ LogicalResult verifySymbols(plan::KernelOp kernel) {
         return failure();
   }
   return success();
-}
-
-LogicalResult verifyForm(plan::KernelOp kernel) {
-  if (kernel.getBody().empty() || kernel.getBody().front().empty())
-    return kernel.emitOpError("has no body");
-  Block &body = kernel.getBody().front();
-  auto yield = dyn_cast<graph::YieldOp>(body.back());
-  if (!yield || yield->getOperandTypes() != TypeRange(kernel.getFunctionType().getResults()))
-    return kernel.emitOpError("does not end with a graph.yield of its results");
-  if (!llvm::all_of(body.getArgumentTypes(), llvm::IsaPred<RankedTensorType>) ||
-      !llvm::all_of(yield->getOperandTypes(), llvm::IsaPred<RankedTensorType>))
-    return kernel.emitOpError("takes or gives what is no tensor");
-  return verifySymbols(kernel);
 }
 
 LogicalResult verifyLaunch(plan::LaunchOp launch, SymbolTableCollection &symbols) {
@@ -150,7 +133,7 @@ struct VerifyKernelsPass : impl::VerifyKernelsPassBase<VerifyKernelsPass> {
         refuse(op, "is a constant of unlike elements inside of a kernel");
     });
     for (plan::KernelOp kernel : getOperation().getOps<plan::KernelOp>())
-      bad |= failed(verifyForm(kernel)) || failed(verifySpace(kernel));
+      bad |= failed(verifySymbols(kernel)) || failed(verifySpace(kernel));
     SymbolTableCollection symbols;
     getOperation()->walk([&](plan::LaunchOp launch) { bad |= failed(verifyLaunch(launch, symbols)); });
     if (bad)

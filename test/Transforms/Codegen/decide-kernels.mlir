@@ -110,3 +110,49 @@ plan.kernel @grid(%x: tensor<4x8xf32>) -> tensor<4x8xf32> attributes {symbols = 
   graph.yield %0 : tensor<4x8xf32>
 }
 }
+
+// -----
+
+// A schedule that has been edited: the memory is what it wants now, two slots of rows twice as many, and what nobody wants is gone.
+module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
+// CHECK-LABEL: plan.kernel @edited(
+// CHECK-SAME: -> (tensor<2x1x16x80xf32>, tensor<64x32xf32>) attributes {schedule = #plan.chain<rows = 16, slots = 2,
+// CHECK: graph.scratch {{.*}}shape = [2, 1, 16, 80]
+// CHECK-NOT: graph.scratch
+plan.kernel @edited(%q: tensor<64x32xf32>, %k: tensor<32x64xf32>, %v: tensor<64x32xf32>) -> (tensor<64x32xf32>, tensor<16x1x8x80xf32>)
+    attributes {symbols = [], schedule = #plan.chain<rows = 16, slots = 2, head = #plan.loops<map>, middle = #plan.loops<rows>, tail = #plan.loops<map>>} {
+  %s = graph.matmul %q, %k : (tensor<64x32xf32>, tensor<32x64xf32>) -> tensor<64x64xf32>
+  %m = graph.reduce_max %s {dims = array<i64: 1>} : (tensor<64x64xf32>) -> tensor<64x1xf32>
+  %d = graph.sub %s, %m : (tensor<64x64xf32>, tensor<64x1xf32>) -> tensor<64x64xf32>
+  %y = graph.matmul %d, %v : (tensor<64x64xf32>, tensor<64x32xf32>) -> tensor<64x32xf32>
+  %w = graph.scratch {shape = [16, 1, 8, 80], of = f32} : () -> tensor<16x1x8x80xf32>
+  graph.yield %y, %w : tensor<64x32xf32>, tensor<16x1x8x80xf32>
+}
+// CHECK-LABEL: plan.kernel @idle({{.*}} -> tensor<4x8xf32> attributes {schedule = #plan.loops<map>
+// CHECK-NOT: graph.scratch
+plan.kernel @idle(%x: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) attributes {symbols = []} {
+  %0 = graph.relu %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %1 = graph.scratch {shape = [4, 8], of = f32} : () -> tensor<4x8xf32>
+  graph.yield %0, %1 : tensor<4x8xf32>, tensor<4x8xf32>
+}
+// More memory than one piece is nobody's: no chain, and zeros.
+// CHECK-LABEL: plan.kernel @twice({{.*}}schedule = #plan.loops<map>
+plan.kernel @twice(%q: tensor<64x32xf32>, %k: tensor<32x64xf32>, %v: tensor<64x32xf32>) -> (tensor<64x32xf32>, tensor<4xf32>, tensor<8xf32>) attributes {symbols = []} {
+  %s = graph.matmul %q, %k : (tensor<64x32xf32>, tensor<32x64xf32>) -> tensor<64x64xf32>
+  %m = graph.reduce_max %s {dims = array<i64: 1>} : (tensor<64x64xf32>) -> tensor<64x1xf32>
+  %d = graph.sub %s, %m : (tensor<64x64xf32>, tensor<64x1xf32>) -> tensor<64x64xf32>
+  %y = graph.matmul %d, %v : (tensor<64x64xf32>, tensor<64x32xf32>) -> tensor<64x32xf32>
+  %a = graph.scratch {shape = [4], of = f32} : () -> tensor<4xf32>
+  %b = graph.scratch {shape = [8], of = f32} : () -> tensor<8xf32>
+  graph.yield %y, %a, %b : tensor<64x32xf32>, tensor<4xf32>, tensor<8xf32>
+}
+// CHECK-LABEL: func.func @main
+// CHECK: %[[Y:.*]]:2 = plan.launch @edited({{.*}} -> (tensor<2x1x16x80xf32>, tensor<64x32xf32>)
+// CHECK: plan.launch @idle({{.*}} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+// CHECK: return %[[Y]]#1
+func.func @main(%q: tensor<64x32xf32>, %k: tensor<32x64xf32>, %v: tensor<64x32xf32>, %x: tensor<4x8xf32>) -> (tensor<64x32xf32>, tensor<4x8xf32>) {
+  %0:2 = plan.launch @edited(%q, %k, %v) symbols [] : (tensor<64x32xf32>, tensor<32x64xf32>, tensor<64x32xf32>) -> (tensor<64x32xf32>, tensor<16x1x8x80xf32>)
+  %1:2 = plan.launch @idle(%x) symbols [] : (tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>)
+  return %0#0, %1#0 : tensor<64x32xf32>, tensor<4x8xf32>
+}
+}

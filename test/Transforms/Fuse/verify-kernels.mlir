@@ -154,6 +154,13 @@ plan.kernel @no_yield(%x: tensor<4xf32>) -> tensor<4xf16> attributes {symbols = 
 
 // -----
 
+// expected-error@+1 {{has no body}}
+"plan.kernel"() ({
+^bb0(%x: tensor<4xf32>):
+}) {sym_name = "none", function_type = (tensor<4xf32>) -> tensor<4xf32>, symbols = []} : () -> ()
+
+// -----
+
 // expected-error@+1 {{has 4 : i64 among its symbols, which is no name}}
 plan.kernel @no_name(%x: tensor<4xf32>) -> tensor<4xf32> attributes {symbols = [4]} {
   graph.yield %x : tensor<4xf32>
