@@ -100,17 +100,21 @@ public:
         positionals.push_back(argument);
         continue;
       }
+      bool mayHaveValue = i + 1 < arguments.size() && !StringRef(arguments[i + 1]).starts_with("-");
       auto [name, value] = argument.ltrim('-').split('=');
       cl::Option *flag = cl::getRegisteredOptions(command).lookup(name);
-      if (!flag)
+      if (!flag) {
         refuseFlag(argument.split('=').first, name);
-      else if (!wantsValue(flag) || argument.contains('='))
-        continue;
-      else if (++i == arguments.size())
+        if (!argument.contains('=') && mayHaveValue) { // its value, or the file: nobody can tell
+          mayHaveFile = true;
+          ++i;
+        }
+      } else if (wantsValue(flag) && !argument.contains('=') && ++i == arguments.size()) {
         refuse(written(name) + " wants a value: <" + flag->ValueStr.str() + ">");
+      }
     }
     cl::Option *wanted = command.PositionalOpts.empty() ? nullptr : command.PositionalOpts.front();
-    if (wanted && positionals.empty())
+    if (wanted && positionals.empty() && !mayHaveFile)
       refuse("hewn " + command.getName() + " wants a file: " + wanted->ValueStr);
     for (StringRef one : llvm::ArrayRef(positionals).drop_front(std::min<size_t>(positionals.size(), 1)))
       refuse("hewn " + command.getName() + " takes one file; '" + one + "' is one too many");
@@ -132,7 +136,7 @@ private:
 
   cl::SubCommand &command;
   llvm::SmallVector<StringRef> names, positionals;
-  bool refused = false;
+  bool mayHaveFile = false, refused = false;
 };
 
 } // namespace
