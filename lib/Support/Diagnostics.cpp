@@ -31,6 +31,16 @@ void Diagnostics::report(Message message) {
   list.push_back(std::move(message));
 }
 
+std::vector<Message> Diagnostics::takeBack(size_t count) {
+  std::vector<Message> taken(std::make_move_iterator(list.begin() + count), std::make_move_iterator(list.end()));
+  list.resize(count);
+  for (const Message &message : taken) {
+    known.erase(message.str());
+    errors -= message.level == Message::Level::Error;
+  }
+  return taken;
+}
+
 void Diagnostics::print(llvm::raw_ostream &os) const {
   for (const Message &message : list)
     os << message.str() << "\n";

@@ -39,6 +39,8 @@ public:
   unsigned numErrors() const { return errors; }
   bool hasErrors() const { return errors != 0; }
   llvm::ArrayRef<Message> messages() const { return list; }
+  /// What was reported after the first `count`, as if it never had been.
+  std::vector<Message> takeBack(size_t count);
   /// One line a message.
   void print(llvm::raw_ostream &os) const;
 

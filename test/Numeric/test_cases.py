@@ -209,6 +209,60 @@ def test_a_case_that_is_no_model():
     check([module.run({"x": x})["y"]], [x[0]])
 
 
+def windows_of_two_lengths(x):
+    """A voice detector's form: the branch of a sampling rate that was not given takes windows that this `x` is too short for, and
+    asks for ranks of its own."""
+    rate = [node("Equal", ["rate", "value0"], ["slow"])]
+
+    def conv(weight, at):
+        nodes = [node("Conv", [x, weight], [f"c{at}"]), node("Squeeze", [f"c{at}"], [f"s{at}"])]
+        return [*nodes, node("ReduceMean", [f"s{at}"], [f"r{at}"], keepdims=0, name=f"mean{at}")]
+
+    built = model(
+        [*rate, choose("slow", conv("short", 0), conv("long", 1))],
+        {x: [1, 1, "n"]},
+        value0=np.int64(0),
+        short=floats(1, 1, 4),
+        long=floats(1, 1, 16),
+    )
+    built.graph.input.append(helper.make_tensor_value_info("rate", TensorProto.INT64, []))
+    return built
+
+
+def test_a_branch_that_this_case_has_no_sizes_for():
+    voice = windows_of_two_lengths("x")
+    module = hewn.compile(voice)
+    for n, rate in [(n, rate) for n in [4, 16, 17, 40] for rate in [0, 1] if n >= 16 or rate == 0]:
+        feeds = {"x": floats(1, 1, n), "rate": np.array(rate, np.int64)}
+        check([module.run(feeds)["y"]], oracle(voice, feeds))
+    # The branch of the long windows is no model where n = 4.
+    with pytest.raises(hewn.RunError):
+        module.run({"x": floats(1, 1, 4), "rate": np.array(1, np.int64)})
+
+
+def test_the_branch_that_is_none_is_told(tmp_path):
+    """Where a case has one, where the user gives the size, and where the branch lacks more than sizes."""
+    voice = windows_of_two_lengths("x")
+    narrow = next(f for f in voice.graph.node[1].attribute if f.name == "else_branch").g.node[0]
+
+    def told(*more):
+        onnx.save(voice, tmp_path / "voice.onnx")
+        command = [os.path.join(os.environ["HEWN_TOOLS"], "hewn"), "compile", tmp_path / "voice.onnx"]
+        done = subprocess.run([*command, "-o", tmp_path / "voice.o", *more], capture_output=True, text=True)
+        return done.returncode, done.stderr
+
+    says = "so a run that takes the branch that it is in ends with a status"
+    code, text = told()
+    assert code == 0 and text.count(says) == 1 and "where n = 4 it can't be" in text
+    code, text = told("--dim", "n=4")
+    assert code == 0 and text.count(says) == 1 and "where" not in text
+    narrow.op_type = "Konv"
+    code, text = told()
+    assert code == 1 and "warning" not in text and "where" not in text and "Konv" in text
+    code, text = told("--dim", "n=4")
+    assert code == 1 and "warning" not in text and "Konv" in text
+
+
 def product(k=64, n=96):
     return model(
         [node("MatMul", ["x", "w"], ["p"]), node("Relu", ["p"], ["r"]), node("MatMul", ["r", "v"], ["y"])],

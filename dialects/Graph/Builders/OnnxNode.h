@@ -80,6 +80,13 @@ public:
   virtual std::optional<llvm::SmallVector<mlir::Value>> inlineSubgraph(llvm::StringRef name,
                                                                        mlir::ValueRange arguments) = 0;
 
+  /// How many problems have been told so far.
+  virtual size_t numTold() const = 0;
+  /// Takes back what was told after the first `told`, of a branch that may be the one that no run takes: an exporter writes all
+  /// branches for the sizes that it saw. False, and nothing is taken back, where the sizes were not narrowed (by a case's facts, by the
+  /// user), or hewn lacks something that the branch needs.
+  virtual bool excuse(size_t told) = 0;
+
   /// Takes an op that was built in vain out of the program. What is known of its values stands by their addresses, so
   /// it lives on to the end of the import.
   virtual void discard(mlir::Operation *op) = 0;

@@ -31,6 +31,10 @@ public:
   mlir::Block *block(unsigned i) { return &op->getRegion(i).front(); }
   /// Ends region `i`; the builder stands behind the op again.
   void close(unsigned i, mlir::ValueRange yields);
+  /// What comes next goes before the op.
+  void standBefore() { b.setInsertionPoint(op); }
+  /// The ops of region `i`, which has no arguments and is not closed, go before the op.
+  void inlineBlock(unsigned i) { op->getBlock()->getOperations().splice(op->getIterator(), block(i)->getOperations()); }
   /// Whether these dims are made of symbols that are known outside of the regions.
   bool isKnownOutside(llvm::ArrayRef<DimExpr> dims);
 

@@ -134,16 +134,38 @@ LogicalResult checkIndices(OnnxNode &node, Value indices, ArrayRef<DimExpr> exte
   return success();
 }
 
-/// Branches of unlike rank come from exporters that write squeeze as `If(dim == 1, Squeeze, Identity)`. Where data decide the dim,
-/// the branch that squeezes is taken, which what follows was traced with; a run in which the condition does not hold ends with a status.
-static LogicalResult assumeThen(OnnxNode &node, RegionOpBuilder &shell, Value condition) {
-  node.discard(shell.take());
+/// Branch `taken` in the node's place; a run whose data decide for the other ends with a status.
+static LogicalResult assume(OnnxNode &node, RegionOpBuilder &shell, unsigned taken, Value condition,
+                            ValueRange values) {
+  shell.standBefore();
+  if (taken == 1)
+    condition = node.make<NotOp>({condition});
   RequireOp::create(node.b, node.loc, condition);
-  auto values = node.inlineSubgraph("then_branch", {});
-  if (!values)
-    return failure();
-  for (auto [i, value] : llvm::enumerate(*values))
+  shell.inlineBlock(taken);
+  node.discard(shell.take());
+  for (auto [i, value] : llvm::enumerate(values))
     node.setOutput(i, value);
+  return success();
+}
+
+/// Imports both branches, each into its region of `shell`. `taken`: the only one that can be, where the other is excused. Failure, all
+/// told, where there is none.
+static LogicalResult importBranches(OnnxNode &node, RegionOpBuilder &shell, SmallVector<Value> (&branches)[2],
+                                    std::optional<unsigned> &taken) {
+  size_t told = node.numTold();
+  bool good[2] = {};
+  for (unsigned r : {0, 1}) {
+    shell.open(r, {});
+    auto values = node.inlineSubgraph(r == 0 ? "then_branch" : "else_branch", {});
+    good[r] = values.has_value();
+    if (good[r])
+      branches[r] = *values;
+  }
+  if (good[0] && good[1])
+    return success();
+  if ((!good[0] && !good[1]) || !node.excuse(told))
+    return failure();
+  taken = good[0] ? 0 : 1;
   return success();
 }
 
@@ -168,15 +190,13 @@ LogicalResult buildIf(OnnxNode &node) {
     return failure();
   RegionOpBuilder shell(node.b, node.loc, IfOp::getOperationName(), 2);
   SmallVector<Value> branches[2];
-  for (unsigned r : {0, 1}) {
-    shell.open(r, {});
-    auto values = node.inlineSubgraph(r == 0 ? "then_branch" : "else_branch", {});
-    if (!values) {
-      (void)isAsked(); // a branch that can't be may be the one that is not taken
-      return failure();
-    }
-    branches[r] = *values;
+  std::optional<unsigned> taken;
+  if (failed(importBranches(node, shell, branches, taken))) {
+    (void)isAsked(); // a branch that can't be may be the one that is not taken
+    return failure();
   }
+  if (taken)
+    return isAsked() ? failure() : assume(node, shell, *taken, condition, branches[*taken]);
   for (unsigned r : {0, 1}) {
     node.b.setInsertionPointToEnd(shell.block(r));
     if (!takeHandles(node, branches[r]))
@@ -199,8 +219,10 @@ LogicalResult buildIf(OnnxNode &node) {
 
   bool ranksDiffer = llvm::any_of(llvm::zip(branches[0], branches[1]),
                                   [](auto pair) { return getRank(std::get<0>(pair)) != getRank(std::get<1>(pair)); });
+  // Branches of unlike rank come from exporters that write squeeze as `If(dim == 1, Squeeze, Identity)`. Where data decide the dim, the
+  // branch that squeezes is taken, which what follows was traced with.
   if (ranksDiffer)
-    return isAsked() ? failure() : assumeThen(node, shell, condition);
+    return isAsked() ? failure() : assume(node, shell, 0, condition, branches[0]);
 
   // Dims that only the branch taken can tell are yielded beside the value and read after the op.
   SmallVector<TensorShape> results;

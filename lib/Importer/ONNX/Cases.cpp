@@ -31,6 +31,8 @@ public:
       reportAll();
       return {};
     }
+    if (reportImpossible())
+      return {};
     for (auto [one, told] : llvm::zip(cases.list, messages))
       report(one, told);
     return std::move(cases);
@@ -48,6 +50,7 @@ private:
       return split(*importer.question, std::move(facts));
     cases.list.push_back({std::move(facts), std::move(module), ""});
     messages.push_back(std::move(told));
+    excused.push_back(std::move(importer.excused));
     return -int(cases.list.size());
   }
 
@@ -94,6 +97,32 @@ private:
       }
   }
 
+  /// Branches that were excused in some cases. True, after errors, where one was in all of them: that is no matter of sizes, unless
+  /// the user gave these.
+  bool reportImpossible() {
+    auto isIn = [](const Message &message, ArrayRef<Message> list) {
+      return llvm::any_of(list, [&](const Message &same) { return same.str() == message.str(); });
+    };
+    bool bad = false;
+    for (auto [i, list] : llvm::enumerate(excused))
+      for (const Message &message : list) {
+        bool everywhere = excused.size() > 1;
+        for (auto [other, told] : llvm::zip(excused, messages))
+          everywhere &= isIn(message, other) || isIn(message, told.messages());
+        bad |= everywhere;
+        Message said = message;
+        if (!everywhere && message.level == Message::Level::Error) {
+          std::string where = cases.list[i].condition();
+          said.level = Message::Level::Warning;
+          said.message =
+              (where.empty() ? "" : "where " + where + " ") +
+              "it can't be, so a run that takes the branch that it is in ends with a status: " + message.message;
+        }
+        diagnostics.report(said);
+      }
+    return bad;
+  }
+
   /// Of one that others stand beside: where it can't be compiled, a run is told so.
   void report(Case &one, const Diagnostics &told) {
     if (!one.module)
@@ -121,6 +150,7 @@ private:
   Cases cases;
   /// Of each case.
   std::vector<Diagnostics> messages;
+  std::vector<std::vector<Message>> excused;
   unsigned leaves = 1;
   bool tooMany = false;
 };

@@ -160,8 +160,8 @@ std::shared_ptr<const FunctionProto> ModelImporter::functionOf(const onnx::NodeP
       bound->copies.push_back(std::make_unique<onnx::NodeProto>(inner));
       shared = bound->copies.back().get();
       if (bytesLeft < 0 || !binder.bind(*shared)) {
-        refuse(info, "has attributes that take too much memory where its body uses them, more than " +
-                         limitText("bytes", options.limits.bytes));
+        refuseOutright(info, "has attributes that take too much memory where its body uses them, more than " +
+                                 limitText("bytes", options.limits.bytes));
         return nullptr;
       }
     }

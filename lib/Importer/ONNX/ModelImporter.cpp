@@ -36,6 +36,11 @@ void ModelImporter::refuse(const NodeInfo &info, const Twine &reason) {
   diagnostics.report({Message::Level::Error, info.name, info.op, info.domain, info.opset, reason.str()});
 }
 
+void ModelImporter::refuseOutright(const NodeInfo &info, const Twine &reason) {
+  refuse(info, reason);
+  lastOutright = diagnostics.messages().size();
+}
+
 Value ModelImporter::makeConstant(const Constant &constant, StringRef name) {
   return graph::ConstantOp::create(builder, NameLoc::get(builder.getStringAttr(name)), constant.type, constant.value);
 }
@@ -122,6 +127,7 @@ std::optional<SmallVector<Value>> ModelImporter::importGraph(const onnx::GraphPr
     const Binding *binding = frame.find(output.name());
     if (!binding)
       refuse(*current, "has a subgraph that does not make its output '" + output.name() + "'");
+    metFailed |= binding && binding->kind == Binding::Kind::Failed;
     good &= binding && binding->kind == Binding::Kind::Value;
     outputs.push_back(good ? binding->value : Value());
   }
@@ -424,7 +430,15 @@ graph::Decision ModelImporter::decide(const graph::Condition &condition) {
   return graph::Decision::Asked;
 }
 
+bool ModelImporter::excuse(size_t told) {
+  if (!narrowed || question || lastOutright > told)
+    return false;
+  llvm::append_range(excused, diagnostics.takeBack(told));
+  return true;
+}
+
 OwningOpRef<ModuleOp> ModelImporter::run(ArrayRef<graph::Fact> facts) {
+  narrowed = !facts.empty() || llvm::any_of(options.dims, [](const DimBinding &dim) { return dim.fixed(); });
   ScopedDiagnosticHandler handler(builder.getContext(), [&](Diagnostic &d) {
     if (d.getSeverity() != DiagnosticSeverity::Error)
       return success();

@@ -64,6 +64,9 @@ public:
     std::string node;
   };
   std::optional<Question> question;
+  /// What was told of branches that are taken for ones that no run takes: OnnxNode::excuse.
+  std::vector<Message> excused;
+  bool excuse(size_t told);
   /// Whether the condition holds. Where inputs' dims decide that, and neither they nor the facts tell, `question` is set.
   graph::Decision decide(const graph::Condition &condition);
 
@@ -83,6 +86,8 @@ public:
   mlir::Value makeConstant(const Constant &constant, llvm::StringRef name);
 
   void refuse(const NodeInfo &info, const llvm::Twine &reason);
+  /// Of what no size mends, so that no branch that has it is excused: an op that hewn lacks, a limit, a name that nothing makes.
+  void refuseOutright(const NodeInfo &info, const llvm::Twine &reason);
 
   mlir::OpBuilder builder;
   Tensors tensors;
@@ -147,6 +152,12 @@ private:
   int64_t depth = 0, numNodes = 0;
   /// One limit is told once, not at every node where it shows.
   bool toldLimit = false;
+  /// How many messages there were after the last outright refusal.
+  size_t lastOutright = 0;
+  /// Whether a body of the node at hand uses what failed outside of it: then that has been told.
+  bool metFailed = false;
+  /// Whether facts or the user say more of the inputs' dims than the model does.
+  bool narrowed = false;
   int64_t bytesLeft;
 };
 

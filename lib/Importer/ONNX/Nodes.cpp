@@ -62,9 +62,10 @@ bool ModelImporter::findInputs(const onnx::NodeProto &node, const Frame &frame, 
       continue;
     const Binding *binding = frame.find(name);
     if (!binding) {
-      refuse(info, "input " + Twine(i) + " '" + name + "' is made by no node, input or initializer");
+      refuseOutright(info, "input " + Twine(i) + " '" + name + "' is made by no node, input or initializer");
       good = false;
     } else if (binding->kind == Binding::Kind::Failed) {
+      metFailed = true;
       good = false;
     } else {
       inputs.back() = binding->value;
@@ -113,9 +114,10 @@ LogicalResult ModelImporter::importNode(const onnx::NodeProto &node, Frame &fram
   bool tooDeep = depth >= limits.nesting, tooMany = depth > 0 && ++numNodes > limits.nodes;
   if (tooDeep || tooMany) {
     if (!std::exchange(toldLimit, true))
-      refuse(info, tooDeep ? "functions and subgraphs nest too deep, more than " + limitText("nesting", limits.nesting)
-                           : "functions and subgraphs expand to too many nodes, more than " +
-                                 limitText("nodes", limits.nodes));
+      refuseOutright(
+          info,
+          tooDeep ? "functions and subgraphs nest too deep, more than " + limitText("nesting", limits.nesting)
+                  : "functions and subgraphs expand to too many nodes, more than " + limitText("nodes", limits.nodes));
     return failure();
   }
   for (const std::string &name : node.output()) {
@@ -129,15 +131,17 @@ LogicalResult ModelImporter::importNode(const onnx::NodeProto &node, Frame &fram
   if (!findInputs(node, frame, info, inputs)) {
     // Its inputs failed, but whether the op is known can still be told.
     if (!isKnown(node, info))
-      refuse(info, whyUnsupported(info));
+      refuseOutright(info, whyUnsupported(info));
     return failure();
   }
   ++depth;
   const NodeInfo *outer = std::exchange(current, &info);
   unsigned errors = diagnostics.numErrors();
+  bool metBefore = std::exchange(metFailed, false);
   LogicalResult built = buildNode(node, frame, info, inputs);
-  if (failed(built) && diagnostics.numErrors() == errors)
+  if (failed(built) && diagnostics.numErrors() == errors && !metFailed)
     refuse(info, "is not well-formed");
+  metFailed |= metBefore;
   current = outer;
   --depth;
   return built;
@@ -164,7 +168,7 @@ LogicalResult ModelImporter::buildNode(const onnx::NodeProto &node, Frame &frame
     if (auto function = functionOf(node, info, inputs))
       return expandFunction(std::move(function), node, frame, info, inputs);
     if (diagnostics.numErrors() == errors)
-      refuse(info, whyUnsupported(info));
+      refuseOutright(info, whyUnsupported(info));
     return failure();
   }
   if (std::string objection = hasSchema(info) ? "" : listObjection(inputs); !objection.empty()) {
