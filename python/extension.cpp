@@ -68,8 +68,8 @@ nb::object pythonText(const char *text) {
 std::tuple<bool, std::vector<Message>, std::string>
 compileModel(std::optional<nb::str> path, std::optional<nb::bytes> bytes, std::optional<nb::str> output,
              std::optional<std::string> emit, const nb::str &target, const std::vector<nb::str> &dims,
-             const std::vector<nb::str> &limits, const nb::str &precision, const nb::str &quantize, int threads,
-             bool optimize, const nb::str &cacheDir, bool transient, const std::vector<nb::str> &customOps,
+             const std::vector<nb::str> &limits, const nb::str &precision, const nb::str &quantize, bool optimize,
+             const nb::str &cacheDir, const nb::str &remarks, bool transient, const std::vector<nb::str> &customOps,
              const std::vector<std::pair<std::string, uintptr_t>> &customFunctions) {
   // What the options point to.
   std::deque<std::string> kept;
@@ -101,7 +101,7 @@ compileModel(std::optional<nb::str> path, std::optional<nb::bytes> bytes, std::o
   options.num_limits = bounds.size();
   options.precision = keep(precision);
   options.quantize = keep(quantize);
-  options.threads = threads;
+  options.remarks = keep(remarks);
   options.no_optimize = !optimize;
   options.cache_dir = keep(cacheDir);
   options.transient = transient;
@@ -413,7 +413,7 @@ private:
 NB_MODULE(_hewn, m) {
   m.def("compile", &compileModel, nb::arg("path").none(), nb::arg("bytes").none(), nb::arg("output").none(),
         nb::arg("emit").none(), nb::arg("target"), nb::arg("dims"), nb::arg("limits"), nb::arg("precision"),
-        nb::arg("quantize"), nb::arg("threads"), nb::arg("optimize"), nb::arg("cache_dir"), nb::arg("transient"),
+        nb::arg("quantize"), nb::arg("optimize"), nb::arg("cache_dir"), nb::arg("remarks"), nb::arg("transient"),
         nb::arg("custom_ops") = nb::list(), nb::arg("custom_functions") = nb::list());
   m.def("version", &hewn_compiler_version);
   nb::class_<Model>(m, "Model")

@@ -54,7 +54,6 @@ typedef struct hewn_compile_options {
   size_t num_dims;
   const char *precision; ///< "highest", "high", "medium"
   const char *quantize;
-  int32_t threads;  ///< that the tuning assumes
   int32_t jobs;     ///< threads that compile; 0: as many as the machine has
   const char *name; ///< the model's name in C; NULL: from `output`
   int32_t no_optimize;
@@ -81,6 +80,9 @@ typedef struct hewn_compile_options {
   /// link. Only for an artifact that is for this process alone (`transient`).
   const hewn_named_function *custom_functions;
   size_t num_custom_functions;
+  /// A file for what the passes left undone, and why, by ONNX node: JSON where
+  /// it ends in .json, else YAML as LLVM's tools read it. NULL: none.
+  const char *remarks;
 } hewn_compile_options;
 
 /// One thing to tell the user. No member is NULL.

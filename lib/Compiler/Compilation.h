@@ -9,6 +9,7 @@
 #include "lib/Importer/ONNX/CustomOps.h"
 #include "lib/Importer/ONNX/Importer.h"
 #include "lib/Support/OutputFile.h"
+#include "lib/Support/Remarks.h"
 #include "lib/Support/WeightTable.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -40,6 +41,7 @@ struct Compilation {
   /// As many threads as CompileOptions::jobs says; null: one.
   std::unique_ptr<llvm::ThreadPoolInterface> pool;
   std::unique_ptr<mlir::MLIRContext> context;
+  Remarks remarks;
   /// The model's cases up to the stage that is the same for all machines; then all that can be compiled, for each of them in turn.
   importer::Cases cases;
   std::vector<PlannedModule> variants;

@@ -112,6 +112,9 @@ bool checkOptions(Compilation &c) {
   if (!options.output.empty() && (options.output != "-" || options.emit.empty()))
     if (std::string why = whyNotWritable(options.output); !why.empty())
       refuse("can't write '" + options.output + "': " + why);
+  if (!options.remarks.empty())
+    if (std::string why = whyNotWritable(options.remarks); !why.empty())
+      refuse("can't write '" + options.remarks + "': " + why);
   return !c.diagnostics.hasErrors();
 }
 
@@ -248,6 +251,7 @@ bool runStages(Compilation &c) {
   for (; s < Behind; ++s) {
     Timer timer(c, stages[s].name);
     for (const PlannedModule &variant : c.variants) {
+      c.remarks.variant = variant.title;
       if (!runStage(c, stages[s], options, *variant.module))
         return false;
       if (c.options.emit == "explain" && s == Kernels)
@@ -299,11 +303,27 @@ std::string printModules(Compilation &c) {
   return text;
 }
 
+/// What passes said, to the file that is asked for.
+bool writeRemarks(Compilation &c) {
+  const std::string &path = c.options.remarks;
+  if (path.empty())
+    return true;
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  llvm::sys::path::extension(path) == ".json" ? c.remarks.writeJson(os) : c.remarks.writeYaml(os);
+  if (llvm::Error error = writeFile(path, text)) {
+    c.diagnostics.error(llvm::toString(std::move(error)));
+    return false;
+  }
+  c.result.files.push_back(path);
+  return true;
+}
+
 bool run(Compilation &c) {
   if (!checkOptions(c))
     return false;
   ArtifactCache cache(c);
-  if (cache.restore())
+  if (c.options.remarks.empty() && cache.restore())
     return true;
   target::initialize();
   DialectRegistry registry;
@@ -317,12 +337,15 @@ bool run(Compilation &c) {
   }
   c.context->loadAllAvailableDialects();
   CollectDiagnostics collect(*c.context, c.diagnostics);
+  std::optional<CollectRemarks> collectRemarks;
+  if (!c.options.remarks.empty() || c.options.emit == "explain")
+    collectRemarks.emplace(*c.context, c.remarks);
   if (!import(c)) {
     if (!c.diagnostics.hasErrors())
       c.diagnostics.error("the model can't be read");
     return false;
   }
-  if (!runStages(c))
+  if (!runStages(c) || !writeRemarks(c))
     return false;
   for (const StageInfo &stage : stages)
     if (c.options.emit == stage.name)
@@ -332,6 +355,8 @@ bool run(Compilation &c) {
     for (const PlannedModule &variant : c.variants)
       text += heading(variant) + describeArena(*variant.module) + describeWeights(*variant.module) +
               describeTime(*variant.module);
+    if (std::string remarks = c.remarks.summary(); !remarks.empty())
+      text += "not done, and why:\n" + remarks;
     text += "stages:";
     for (auto &[stage, seconds] : c.result.stageSeconds)
       text += llvm::formatv(" {0} {1:f2} s", stage, seconds);
@@ -357,7 +382,7 @@ ArrayRef<StringRef> emitStages() {
 CompileResult compile(const CompileOptions &options, Diagnostics &diagnostics) {
   FileSizeSignalBlocked blocked;
   CompileResult result;
-  Compilation compilation{options, diagnostics, result, {}, {}, {}, {}, {}, nullptr, nullptr, {}, {}, {}};
+  Compilation compilation{options, diagnostics, result, {}, {}, {}, {}, {}, nullptr, nullptr, {}, {}, {}, {}};
   // What is wrong with a model is told where it is found; this is for what should not happen.
   llvm::Error error = codegen::guardLLVM([&] {
     result.ok = run(compilation);

@@ -33,8 +33,6 @@ struct CompileOptions {
   std::vector<std::string> customOps;
   /// Functions of such ops that are in this process, by their symbols. For an artifact that is `transient`.
   std::vector<std::pair<std::string, uint64_t>> customFunctions;
-  /// How many threads the tuning assumes.
-  int threads = 1;
   /// How many threads compile; 0: as many as the machine has.
   int jobs = 0;
   /// The model's name in C; empty: from the output's, or the model's file name.
@@ -43,6 +41,8 @@ struct CompileOptions {
   bool embedWeights = false;
   /// The artifact is for this process alone: it need not be on the disk when the compile is done.
   bool transient = false;
+  /// A file for what passes say of what they did not do, and why: JSON where it ends in .json, else YAML. Empty: none.
+  std::string remarks;
   /// Where artifacts and compiled kernels are kept for later compiles; empty: nowhere.
   std::string cacheDir;
   /// libhewn_runtime.a; empty: it is looked for.

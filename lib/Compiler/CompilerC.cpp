@@ -41,12 +41,12 @@ static CompileOptions optionsOf(const hewn_compile_options &o) {
   if (!text(o.precision).empty())
     options.precision = o.precision;
   options.quantize = text(o.quantize);
-  options.threads = std::max(1, o.threads);
   options.jobs = o.jobs;
   options.name = text(o.name);
   options.optimize = !o.no_optimize;
   options.embedWeights = o.embed_weights;
   options.transient = o.transient;
+  options.remarks = text(o.remarks);
   options.cacheDir = text(o.cache_dir);
   options.runtime = text(o.runtime);
   if (o.progress)

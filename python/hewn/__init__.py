@@ -263,9 +263,9 @@ def _compile(
     limits: Mapping[str, int] | None = None,
     precision: str = "highest",
     quantize: str | None = None,
-    threads: int = 1,
     optimize: bool = True,
     cache_dir: str | os.PathLike[str] | None = None,
+    remarks: str | os.PathLike[str] | None = None,
     transient: bool = False,
     custom: CustomOps | None = None,
 ) -> str:
@@ -293,9 +293,9 @@ def _compile(
         limits=[f"{name}={value}" for name, value in (limits or {}).items()],
         precision=precision,
         quantize=quantize or "",
-        threads=threads,
         optimize=optimize,
         cache_dir=os.fsdecode(cache_dir) if cache_dir else "",
+        remarks=os.fsdecode(remarks) if remarks else "",
         transient=transient,
         custom_ops=custom.texts if custom else [],
         custom_functions=custom.addresses if custom else [],
@@ -316,6 +316,7 @@ def compile(
     output: str | os.PathLike[str] | None = None,
     optimize: bool = True,
     cache_dir: str | os.PathLike[str] | None = None,
+    remarks: str | os.PathLike[str] | None = None,
     limits: Mapping[str, int] | None = None,
     custom_ops: str | os.PathLike[str] | Mapping | Sequence[str | os.PathLike[str] | Mapping] | None = None,
 ) -> Module:
@@ -324,7 +325,8 @@ def compile(
     `target` is a machine, or several, each with code of its own in the library; "portable" stands for the usual ones.
     `dims` binds symbolic dims: a number, or (low, high), or as text "1,128,1..512": a range, and sizes in front of it that get
     code of their own. `cache_dir` keeps artifacts and kernels for later compiles, and what a GPU's driver makes of them.
-    `limits` bound what a model may ask for beyond what its file has, as `hewn help compile` tells: nodes, nesting, bytes,
+    `remarks` is a file for what was not fused, laid out, done in place or by integers, and why, by node: JSON where its name ends in
+    .json, else YAML. `limits` bound what a model may ask for beyond what its file has, as `hewn help compile` tells: nodes, nesting, bytes,
     folding.
 
     `custom_ops` give ops that hewn does not have: files, or dicts as these have them (docs/custom-ops.md). In a dict `function` and
@@ -345,9 +347,9 @@ def compile(
             limits=limits,
             precision=precision,
             quantize=quantize,
-            threads=threads,
             optimize=optimize,
             cache_dir=cache_dir,
+            remarks=remarks,
             transient=folder is not None,
             custom=custom,
         )

@@ -40,11 +40,17 @@ static cl::list<std::string> customOps("custom-ops", cl::value_desc("file.json")
                                        cl::desc("Ops that hewn does not have, by C functions: docs/custom-ops.md; "
                                                 "the file is code, and trusted; may be repeated"),
                                        cl::sub(compiling));
-static cl::opt<int, false, CountParser> threads("threads", cl::init(1), cl::value_desc("count"),
-                                                cl::desc("How many threads the model will run on"), cl::sub(compiling));
+static cl::opt<int, false, CountParser>
+    threads("threads", cl::init(1), cl::value_desc("count"),
+            cl::desc("How many threads the model runs on; the code is the same for all"), cl::sub(compiling));
 static cl::opt<std::string> cacheDir("cache-dir", cl::value_desc("folder"),
                                      cl::desc("Keep artifacts and kernels there for later compiles"),
                                      cl::sub(compiling));
+static cl::opt<std::string>
+    remarks("remarks", cl::value_desc("file"),
+            cl::desc("Write what was not fused, laid out, done in place or by integers, and why, "
+                     "by node: JSON where the file ends in .json, else YAML"),
+            cl::sub(compiling));
 static cl::opt<bool> naive("O0", cl::desc("No fusion and no vectors: the oracle"), cl::sub(compiling));
 
 static cl::opt<std::string> model(cl::Positional, cl::Required, cl::value_desc("model.onnx"),
@@ -64,14 +70,15 @@ static cl::opt<bool> embed("embed-weights", cl::desc("Put the weights into the l
 std::vector<std::string> givenCompileFlags() {
   std::vector<std::string> given;
   const cl::Option *flags[] = {
-      &target, &precision, std::addressof(dims), std::addressof(limits), std::addressof(customOps), &cacheDir, &naive};
+      &target,  &precision, std::addressof(dims), std::addressof(limits), std::addressof(customOps), &cacheDir,
+      &remarks, &naive};
   for (const cl::Option *flag : flags)
     if (flag->getNumOccurrences() > 0)
       given.push_back((flag->ArgStr.size() > 2 ? "--" : "-") + flag->ArgStr.str());
   return given;
 }
 
-CompileFlags compileFlags() { return {target, precision, dims, limits, customOps, threads, cacheDir, naive}; }
+CompileFlags compileFlags() { return {target, precision, dims, limits, customOps, threads, cacheDir, remarks, naive}; }
 
 std::string shellWord(const std::string &text) {
   if (!text.empty() &&
@@ -150,7 +157,7 @@ bool compileModel(const CompileJob &job, const CompileFlags &flags, std::string 
   llvm::SmallVector<const char *> opsFiles = pointers(flags.customOps);
   options.custom_ops = opsFiles.data();
   options.num_custom_ops = opsFiles.size();
-  options.threads = flags.threads;
+  options.remarks = orNull(flags.remarks);
   options.cache_dir = orNull(flags.cacheDir);
   options.no_optimize = flags.naive;
   options.embed_weights = job.embedWeights;

@@ -31,7 +31,7 @@ struct CompileFlags {
   std::string target, precision;
   std::vector<std::string> dims, limits, customOps;
   int threads;
-  std::string cacheDir;
+  std::string cacheDir, remarks;
   bool naive;
 };
 /// What the command line says. To be read before anything is compiled: the linker, which compiling ends with, resets all flags.

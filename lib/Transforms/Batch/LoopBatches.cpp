@@ -19,6 +19,7 @@
 #include "dialects/Graph/Control/Control.h"
 #include "dialects/Graph/Graph.h"
 #include "dialects/Plan/Schedule.h"
+#include "lib/Support/Remarks.h"
 #include "lib/Transforms/Batch/Passes.h"
 
 #include "mlir/Analysis/TopologicalSortUtils.h"
@@ -37,6 +38,7 @@ namespace {
 /// Items of a batch whose size is known only when run.
 constexpr int64_t kAssumedItems = 8;
 /// What a launch more costs, in bytes that memory would bring meanwhile.
+constexpr llvm::StringLiteral kPass = "hewn-loop-batches";
 constexpr double kLaunch = 20000;
 /// A byte of the outer cache in bytes of memory.
 constexpr double kOuterCache = 0.4;
@@ -50,8 +52,12 @@ public:
       return false;
     collect();
     size_t count = best();
-    if (count == 0)
+    if (count == 0) {
+      if (!chosen.empty() && !batch.is(1))
+        missed(chosen.front().op, kPass, "BatchNotLooped",
+               "what one item after another would save of the caches is less than what the loop would cost");
       return false;
+    }
     chosen.resize(count);
     return loop();
   }

@@ -15,6 +15,7 @@
 // that read several elements each, one behind the other: Recompute.h), what would
 // need a value that a later op makes (a cycle), two contractions in one kernel, what a contraction reads, results of unlike
 // shape in one kernel, what would read a reduction's or contraction's result at another index than where the kernel is (SpaceMap).
+// Each refusal is a remark at the op that reads, with its reason.
 // The pass is a single walk in program order; it does not undo a choice, but for what rows would compute more than once. FormGroups
 // applies the decision.
 #include "dialects/Graph/Analysis/Layout.h"
@@ -26,6 +27,8 @@
 #include "dialects/Plan/GridChainSchedule.h"
 #include "dialects/Plan/Pieces.h"
 #include "dialects/Plan/WinogradSchedule.h"
+#include "lib/Support/Diagnostics.h"
+#include "lib/Support/Remarks.h"
 #include "lib/Transforms/Fuse/Passes.h"
 #include "lib/Transforms/Fuse/Recompute.h"
 #include "llvm/ADT/SetVector.h"
@@ -54,6 +57,7 @@ constexpr size_t kMostOps = 128;
 /// Operands of a move that is computed where one of them is.
 constexpr unsigned kMostOfAMove = 2;
 constexpr llvm::StringLiteral kMovesInPlace = "a move reads its operand in place";
+constexpr llvm::StringLiteral kPass = "hewn-decide-groups";
 
 bool isKind(Operation *op) {
   return isa<graph::ElementwiseOpInterface, graph::ReduceOpInterface, graph::CumulateOpInterface,
@@ -62,7 +66,7 @@ bool isKind(Operation *op) {
 
 class Decider {
 public:
-  explicit Decider(Block &block) : block(block) {
+  explicit Decider(Block &block) : block(block), remarks(wantsRemarks(block.getParentOp())) {
     unsigned next = 0;
     for (Operation &op : block)
       position[&op] = next++;
@@ -78,7 +82,7 @@ public:
                       return group && (group->shape != Shape::Map || op.getNumOperands() > kMostOfAMove);
                     });
       bool joins = fuse && !placed && !isLeftOut(move);
-      if (joins && !isa<graph::ContractOpInterface, graph::CumulateOpInterface>(op))
+      if (joins)
         joinProducers(&op);
       if (joins)
         splitMoves(&op);
@@ -97,6 +101,7 @@ public:
     }
     for (unsigned i = 0; i < groups.size(); ++i) // more come behind
       computeOnce(i);
+    tellRefusals();
     unsigned number = 0;
     for (Group &group : groups) {
       if (group.ops.empty())
@@ -116,6 +121,38 @@ private:
   std::vector<Group> groups;
   llvm::DenseMap<Operation *, unsigned> position, groupOf;
   Recompute recompute;
+  /// Whether somebody hears of refusals.
+  bool remarks;
+  struct Refusal {
+    Operation *op;
+    Value operand;
+    StringRef name, why;
+  };
+  std::vector<Refusal> refusals;
+
+  void refuse(Operation *op, Value operand, StringRef why, StringRef name = "NotFused") {
+    if (remarks)
+      refusals.push_back({op, operand, name, why});
+  }
+
+  /// Of those that no later choice has brought together.
+  void tellRefusals() {
+    for (const Refusal &refusal : refusals) {
+      Operation *maker = throughViews(refusal.operand).getDefiningOp();
+      auto own = groupOf.find(refusal.op), other = groupOf.find(maker);
+      if (own != groupOf.end() && other != groupOf.end() && own->second != other->second)
+        missed(refusal.op, kPass, refusal.name, refusal.why) << remark::metric("Producer", nodeName(maker->getLoc()));
+    }
+  }
+
+  static Value throughViews(Value value) {
+    while (Operation *maker = value.getDefiningOp()) {
+      if (!graph::isView(maker))
+        break;
+      value = maker->getOperand(0);
+    }
+    return value;
+  }
 
   bool isDear(Operation *op) { return recompute.isDear(op); }
   /// Whether `op` may compute what it reads of the group's `operand` at each of its elements.
@@ -198,9 +235,17 @@ private:
     for (unsigned part : parts)
       llvm::append_range(ops, groups[part].ops);
     llvm::sort(ops, [&](Operation *x, Operation *y) { return position[x] < position[y]; });
-    std::optional<graph::Chain> chain = graph::findChain(ops, /*narrow=*/bool(plan::gridOf(op)));
-    if (!chain || !keepsRowsNear(*chain))
+    auto refuseChain = [&](StringRef why) {
+      if (parts.size() > 1)
+        refuse(op, op->getOperand(0), why, "NotChained");
       return false;
+    };
+    std::optional<graph::Chain> chain = graph::findChain(ops, /*narrow=*/bool(plan::gridOf(op)));
+    if (!chain)
+      return refuseChain(
+          "what is between the two contractions is not a product, passes over its rows, and a product of those");
+    if (Verdict near = keepsRowsNear(*chain); !near)
+      return refuseChain(near.why());
     for (unsigned part : parts)
       groups[part].ops.clear();
     Group &own = groups[groupOf[op]];
@@ -216,15 +261,18 @@ private:
   }
 
   /// Whether all rows would not fit near the registers, or might not.
-  bool keepsRowsNear(const graph::Chain &chain) {
+  Verdict keepsRowsNear(const graph::Chain &chain) {
     plan::TargetAttr target = plan::targetOf(chain.first);
     if (plan::gridOf(chain.first)) // where rows never leave the registers
-      return plan::gridTakesChain(chain);
+      return plan::gridTakesChain(chain)
+                 ? Verdict::yes()
+                 : Verdict::no("rows of the first product do not fit a block's registers and shared memory");
     Dims space = graph::getDims(chain.first->getResult(0));
     if (!graph::getElementType(chain.weights).isF32() && !fitsStack(chain)) // scratch memory is float32's
-      return false;
+      return Verdict::no("a row of other elements than float32 is too long for the stack");
     int64_t all = graph::numElements(space).constant().value_or(INT64_MAX / 4) * 4;
-    return target && all > target.getL2Bytes() / 4;
+    return target && all > target.getL2Bytes() / 4 ? Verdict::yes()
+                                                   : Verdict::no("all rows of the first product fit the cache");
   }
 
   static bool fitsStack(const graph::Chain &chain) {
@@ -364,7 +412,21 @@ private:
     groupOf[scratch.getDefiningOp()] = groupOf[first];
   }
 
+  /// Why an op of this kind reads what it reads out of memory; empty where it need not.
+  static StringRef whyOutOfMemory(Operation *op) {
+    if (isa<graph::ContractOpInterface>(op))
+      return "a contraction reads an element of its operands many times";
+    if (isa<graph::CumulateOpInterface>(op))
+      return "running sums are a kernel of their own";
+    return "";
+  }
+
   void joinProducers(Operation *op) {
+    if (StringRef why = whyOutOfMemory(op); !why.empty()) {
+      for (Value operand : op->getOperands())
+        refuse(op, operand, why);
+      return;
+    }
     // The contraction first: its result is hot in registers. Then rows, then maps.
     SmallVector<Value> operands(op->getOperands());
     auto rank = [&](Value v) {
@@ -374,16 +436,23 @@ private:
     llvm::stable_sort(operands, [&](Value x, Value y) { return rank(x) < rank(y); });
     for (Value operand : operands) {
       Group *group = groupWith(operand);
-      if (!group)
+      if (!group) {
+        refuse(op, operand, "a view is between: the two are computed over different dims");
         continue;
+      }
       auto own = groupOf.find(op);
       if (own == groupOf.end()) {
-        if (std::optional<std::string> why = accepts(*group, operand, op)) {
+        if (Verdict joins = accepts(*group, operand, op)) {
           groupOf[op] = groupOf[operand.getDefiningOp()];
-          absorb(*group, op, *why);
+          absorb(*group, op, joins.why());
+        } else {
+          refuse(op, operand, joins.why());
         }
       } else if (own->second != groupOf[operand.getDefiningOp()]) {
-        merge(groups[own->second], *group, operand, op);
+        if (Verdict joins = mayMerge(groups[own->second], *group, operand, op))
+          merge(groups[own->second], *group, op);
+        else
+          refuse(op, operand, joins.why());
       }
     }
   }
@@ -422,65 +491,82 @@ private:
     });
   }
 
-  /// Why `op`, which reads `operand` of `group`, belongs into it; nullopt where it does not.
-  std::optional<std::string> accepts(Group &group, Value operand, Operation *op) {
-    if (group.shape == Shape::Alone || group.ops.size() >= kMostOps || !mayRunAt(group, op))
-      return std::nullopt;
+  /// Whether `op`, which reads `operand` of `group`, belongs into it.
+  Verdict accepts(Group &group, Value operand, Operation *op) {
+    if (group.shape == Shape::Alone)
+      return Verdict::no("the producer is a kernel of its own");
+    if (group.ops.size() >= kMostOps)
+      return Verdict::no("the producer's kernel has as many ops as a kernel may have");
+    if (!mayRunAt(group, op))
+      return Verdict::no("another op reads the producer's kernel before this one");
     Dims result = graph::getDims(op->getResult(0)), from = graph::getDims(operand);
     bool elementwise = isa<graph::ElementwiseOpInterface>(op);
     // A map's own nest is turned, unless others read what it makes as it is.
     if (elementwise && turns(operand, op->getResult(0)) &&
         (group.shape == Shape::Contract || windowed(group) || !operand.hasOneUse()))
-      return std::nullopt;
+      return Verdict::no("its result lies in another order than the producer's");
     auto hasPlace = [&](Value value) { return group.map->placeOf(value).has_value(); };
     switch (group.shape) {
     case Shape::Contract:
-      if (elementwise && from == group.space && hasPlace(op->getResult(0)) && resultsFit(group, op, hasPlace))
-        return "elementwise ops on the accumulators of a contraction";
-      return std::nullopt;
+      if (!elementwise)
+        return Verdict::no("only elementwise ops join a contraction");
+      if (from != group.space || !hasPlace(op->getResult(0)) || !resultsFit(group, op, hasPlace))
+        return Verdict::no("its elements are not the contraction's, one for one");
+      return Verdict::yes("elementwise ops on the accumulators of a contraction");
     case Shape::Rows:
       if (!hasPlace(op->getResult(0)) || !resultsFit(group, op, hasPlace))
-        return std::nullopt;
+        return Verdict::no("it reads a row's result at another index than the row's own");
       if ((elementwise || isa<graph::ReduceOpInterface>(op)) && !windowed(group))
-        return "passes over one row";
+        return Verdict::yes("passes over one row");
       if (elementwise && from == result)
-        return "elementwise ops on a reduction";
-      return std::nullopt;
+        return Verdict::yes("elementwise ops on a reduction");
+      return Verdict::no("rows are read through a move that would be evaluated again in every pass");
     case Shape::Map:
       return acceptsIntoMap(group, operand, op);
     case Shape::Alone:
-      return std::nullopt;
+      break;
     }
-    return std::nullopt;
+    return Verdict::no("the producer is a kernel of its own");
   }
 
-  std::optional<std::string> acceptsIntoMap(Group &group, Value operand, Operation *op) {
+  Verdict acceptsIntoMap(Group &group, Value operand, Operation *op) {
     Dims result = graph::getDims(op->getResult(0)), from = graph::getDims(operand);
     if (isa<graph::ElementwiseOpInterface>(op)) {
       if (result == from && resultsFit(group, op, [&](Value v) { return graph::getDims(v) == result; }))
-        return "elementwise ops over one space";
+        return Verdict::yes("elementwise ops over one space");
       // Behind a broadcast each element is computed again and again: only what is cheap, and needed nowhere else.
-      if (allCheap(group) && resultsFit(group, op, [](Value) { return false; }) && mayRecompute(group, operand, op))
-        return "a cheap operand that is broadcast";
-      return std::nullopt;
+      if (!allCheap(group))
+        return Verdict::no(result == from
+                               ? "a result of the producer's kernel that others read has other dims"
+                               : "the producer is expensive, and would be computed again behind the broadcast");
+      if (!resultsFit(group, op, [](Value) { return false; }))
+        return Verdict::no("others read what the producer's kernel makes, over other dims");
+      if (!mayRecompute(group, operand, op))
+        return Verdict::no("the producer would be evaluated too often");
+      return Verdict::yes("a cheap operand that is broadcast");
     }
     bool inside = resultsFit(group, op, [](Value) { return false; });
     if (isa<graph::ReduceOpInterface>(op)) {
       if (!operand.hasOneUse() && turnsInside(group))
-        return std::nullopt;
-      if (from == group.space && resultsFit(group, op, [&](Value v) { return graph::getDims(v) == from; }) &&
-          (inside || !windowed(group)))
-        return "what a reduction reads";
-      return std::nullopt;
+        return Verdict::no("the producer's kernel transposes what it reads, which passes over rows would do again");
+      if (from != group.space || !resultsFit(group, op, [&](Value v) { return graph::getDims(v) == from; }))
+        return Verdict::no("a result of the producer's kernel that others read has other dims");
+      if (!inside && windowed(group))
+        return Verdict::no("others read the producer, which is larger than what it is made of");
+      return Verdict::yes("what a reduction reads");
     }
-    auto move = dyn_cast<graph::MoveOpInterface>(op);
-    if (!move || !inside || op->getNumOperands() > kMostOfAMove)
-      return std::nullopt;
+    // What is left is a move.
+    if (!inside)
+      return Verdict::no("others read what the producer's kernel makes");
+    if (op->getNumOperands() > kMostOfAMove)
+      return Verdict::no("it assembles too many operands to compute one where it is read");
     std::optional<int64_t> reads = graph::numElements(result).constant(), there = graph::numElements(from).constant();
     bool once = reads && there && *reads <= *there + *there / 4;
-    if ((!allCheap(group) && !once) || !mayRecompute(group, operand, op))
-      return std::nullopt;
-    return kMovesInPlace.str();
+    if (!allCheap(group) && !once)
+      return Verdict::no("the producer is expensive, and elements of it are read more than once");
+    if (!mayRecompute(group, operand, op))
+      return Verdict::no("the producer would be evaluated too often");
+    return Verdict::yes(kMovesInPlace);
   }
 
   /// Moves that follow each other, of which the first reads what is dear to compute again for the last: they become one group
@@ -541,25 +627,41 @@ private:
     });
   }
 
-  /// `op` is in `group` and reads `operand` of `other`: makes one group of both where that keeps one nest.
-  void merge(Group &group, Group &other, Value operand, Operation *op) {
-    if (other.shape != Shape::Map || group.shape == Shape::Alone || group.ops.size() + other.ops.size() > kMostOps ||
-        feedsContraction(other, group) || !mayRunAt(other, op, &group) || !mayRunAt(group, op, &other))
-      return;
+  /// `op` is in `group` and reads `operand` of `other`: whether one nest computes both.
+  Verdict mayMerge(Group &group, Group &other, Value operand, Operation *op) {
+    if (other.shape != Shape::Map || group.shape == Shape::Alone)
+      return Verdict::no("the two are loops of unlike form: a kernel has one contraction or one set of rows");
+    if (group.ops.size() + other.ops.size() > kMostOps)
+      return Verdict::no("both kernels together have more ops than a kernel may have");
+    if (feedsContraction(other, group))
+      return Verdict::no("the contraction reads the producer, many times an element");
+    if (!mayRunAt(other, op, &group) || !mayRunAt(group, op, &other))
+      return Verdict::no("another op reads one of the two kernels before this one");
     Dims from = graph::getDims(operand), result = graph::getDims(op->getResult(0));
     Dims wanted = group.shape == Shape::Rows ? group.space : result;
-    auto fits = [&](const Dims &d) { return d == wanted; };
     auto usedByBoth = [&](const Group &g) {
       for (Operation *member : g.ops)
         for (Operation *user : member->getUsers())
-          if (user != op && !isIn(group, user) && !isIn(other, user) && !fits(graph::getDims(member->getResult(0))))
+          if (user != op && !isIn(group, user) && !isIn(other, user) && graph::getDims(member->getResult(0)) != wanted)
             return false;
       return true;
     };
+    if (!usedByBoth(other))
+      return Verdict::no("a result of the producer's kernel that others read has other dims");
+    if (from != wanted && !allCheap(other))
+      return Verdict::no("the producer is expensive, and would be computed again behind the broadcast");
     bool again = from != wanted || isa<graph::MoveOpInterface>(op);
-    if (!usedByBoth(other) || !(from == wanted || allCheap(other)) || (again && !mayRecompute(other, operand, op)) ||
-        (group.shape != Shape::Map && (windowed(other) || (!operand.hasOneUse() && turnsInside(other)))))
-      return;
+    if (again && !mayRecompute(other, operand, op))
+      return Verdict::no("the producer would be evaluated too often");
+    if (group.shape != Shape::Map && windowed(other))
+      return Verdict::no("the producer is larger than what it is made of, and read in several passes");
+    if (group.shape != Shape::Map && !operand.hasOneUse() && turnsInside(other))
+      return Verdict::no("the producer's kernel transposes what it reads, which passes over rows would do again");
+    return Verdict::yes();
+  }
+
+  /// Makes one group of both, of which `op` is in `group`.
+  void merge(Group &group, Group &other, Operation *op) {
     for (Operation *member : other.ops) {
       groupOf[member] = groupOf[op];
       group.ops.push_back(member);

@@ -27,6 +27,7 @@
 #include "dialects/Graph/Move/Turns.h"
 #include "dialects/Plan/GridSchedule.h"
 #include "dialects/Plan/WinogradSchedule.h"
+#include "lib/Support/Remarks.h"
 #include "lib/Transforms/Layout/Passes.h"
 #include "lib/Transforms/Layout/Wishes.h"
 
@@ -40,6 +41,8 @@ namespace hewn {
 namespace {
 
 using Order = SmallVector<int64_t>;
+
+constexpr llvm::StringLiteral kPass = "hewn-assign-layouts";
 
 Order rowMajor(int64_t rank) { return llvm::to_vector(llvm::seq<int64_t>(0, rank)); }
 
@@ -73,7 +76,7 @@ public:
         inherit(&op, op.getOperand(0));
       else if (!isa<graph::ConstantOp>(op))
         for (OpOperand &operand : op.getOpOperands())
-          require(operand, rowMajor(0));
+          require(operand, rowMajor(0), "ops of this kind, and what is returned, take row-major order");
       for (Region &region : op.getRegions())
         for (Block &inner : region)
           run(inner);
@@ -88,8 +91,8 @@ private:
   }
 
   /// Makes `operand` lie in `order` (any rank: an empty one means row-major), by a change of layout before its op if
-  /// need be.
-  void require(OpOperand &operand, Order order) {
+  /// need be, for this reason. A constant changes when compiling, which nobody need be told.
+  void require(OpOperand &operand, Order order, StringRef why) {
     Value value = operand.get();
     auto type = dyn_cast<RankedTensorType>(value.getType());
     if (!type)
@@ -98,6 +101,10 @@ private:
       order = rowMajor(type.getRank());
     if (graph::significantOrder(type) == graph::significantOrder(order, type))
       return;
+    Operation *maker = value.getDefiningOp(), *reader = operand.getOwner();
+    if (!isa_and_nonnull<graph::ConstantOp>(maker))
+      missed(maker && reader->hasTrait<OpTrait::IsTerminator>() ? maker : reader, kPass, "LayoutChanged", why)
+          << remark::metric("Operand", int64_t(operand.getOperandNumber()));
     operand.set(relayout(value, withOrder(type, order), operand.getOwner()));
   }
 
@@ -175,7 +182,7 @@ private:
       Order order = graph::orderToReshape(orderOf(op->getOperand(0)), from, to);
       if (!readersWant(result, *graph::reshapedOrder(order, from, to)))
         order = rowMajor(from.size());
-      require(op->getOpOperand(0), order);
+      require(op->getOpOperand(0), order, "a reshape in this order would move elements");
       setOrder(result, *graph::reshapedOrder(orderOf(op->getOperand(0)), from, to));
       return;
     }
@@ -188,7 +195,7 @@ private:
       Order order = leadingOrder(op->getOperands(), rank);
       if (assembly->takesTurns()) // neighbours are different operands'
         for (OpOperand &operand : op->getOpOperands())
-          require(operand, order);
+          require(operand, order, "operands that take turns lie alike");
       setOrder(result, order);
     } else if (own == rank) {
       inherit(op, op->getOperand(0));
@@ -206,10 +213,11 @@ private:
 
   /// The same for a left operand; of one inside of a border that is left out it is what is inside.
   void requireLeft(graph::ContractOpInterface op, OpOperand &operand, const Order &order) {
+    constexpr StringRef why = "a contraction with windows reads channels that lie together";
     auto border = operand.get().getDefiningOp<graph::MoveOpInterface>();
     if (!border || !operand.get().hasOneUse() || !plan::leavesOutBorder(op, border))
-      return require(operand, order);
-    require(border->getOpOperand(0), order);
+      return require(operand, order, why);
+    require(border->getOpOperand(0), order, why);
     setOrder(border->getResult(0), order);
   }
 
@@ -287,13 +295,13 @@ private:
     bool inGroups = roles && plan::groupSize(op) > 1 && graph::getDims(right.get())[*lanes].constant();
     // Where a grid multiplies what lies along the sum, all of it does.
     if (constant && plan::multipliesMatrices(op) && plan::wantsAlongSum(op))
-      return require(right, constantOrder(op, maps, *lanes));
+      return require(right, constantOrder(op, maps, *lanes), "");
     if (!constant && !inGroups) {
       if (plan::gridOf(op)) // whose threads read lines and columns alike
         return;
       Order significant = graph::significantOrder(type);
       if (significant.empty() || significant.back() != *lanes)
-        require(right, moveLast(orderOf(right.get()), *lanes));
+        require(right, moveLast(orderOf(right.get()), *lanes), "columns are lanes: they must lie together");
       return;
     }
     // Constants take any order for free: columns innermost, summed dims as the left operand has them. So does what is packed in
@@ -310,13 +318,17 @@ private:
       right.set(relayout(right.get(), RankedTensorType::get(type.getShape(), type.getElementType(), transformed), op));
       return;
     }
+    if (graph::winogradDims(op))
+      missed(op, kPass, "NoMinimalFiltering",
+             plan::gridOf(op) ? "the grid's engine multiplies windows directly"
+                              : "windows are expected to be multiplied faster as they are");
     int64_t group = plan::groupSize(op);
     bool packs =
         roles && !roles->columnInLeft &&
         (group > 1 || graph::widensRight(op) || type.getElementType() == graph::getElementType(op->getResult(0)));
     int64_t block = packs ? blockFor(op, *roles) : 0;
     if (!block) {
-      require(right, moveLast(order, *lanes));
+      require(right, moveLast(order, *lanes), "columns are lanes: they must lie together");
       return;
     }
     std::optional<unsigned> k = group > 1 ? graph::plainSummedDim(op, *roles) : std::nullopt;

@@ -16,6 +16,7 @@
 #include "dialects/Graph/Analysis/SpaceMap.h"
 #include "dialects/Graph/Graph.h"
 #include "dialects/Plan/Plan.h"
+#include "lib/Support/Remarks.h"
 #include "lib/Transforms/Plan/Passes.h"
 
 namespace hewn {
@@ -29,20 +30,26 @@ using namespace hewn::plan;
 
 namespace {
 
-SmallVector<int64_t> overwritable(KernelOp kernel) {
+/// Inputs that a kernel may write over, and where there are none, why.
+struct Overwritable {
+  SmallVector<int64_t> inputs;
+  StringRef whyNone;
+};
+
+Overwritable overwritable(KernelOp kernel) {
   Block &body = kernel.getBody().front();
   Operation *yield = body.getTerminator();
   if (yield->getNumOperands() != 1)
-    return {};
+    return {{}, "a kernel of several results reads its inputs when its engine likes"};
   Value result = yield->getOperand(0);
   unsigned contractions = 0;
   for (Operation &op : body.without_terminator()) {
     contractions += isa<graph::ContractOpInterface>(op);
     if (!isa<graph::ElementwiseOpInterface, graph::ContractOpInterface, graph::MoveOpInterface, graph::ConstantOp>(op))
-      return {};
+      return {{}, "a kernel with reductions or running sums reads its inputs more than once"};
   }
   if (contractions > 1)
-    return {};
+    return {{}, "a kernel of two contractions reads its inputs more than once"};
   auto type = cast<RankedTensorType>(result.getType());
   SmallVector<int64_t> inputs;
   llvm::DenseSet<Value> own = graph::readAtOwnIndex(body, graph::getDims(result));
@@ -53,13 +60,13 @@ SmallVector<int64_t> overwritable(KernelOp kernel) {
     if (alike)
       inputs.push_back(argument.getArgNumber());
   }
-  return inputs;
+  return {inputs, "no input has the result's size and layout and is read at the result's own index alone"};
 }
 
 struct MarkInPlace : public hewn::impl::MarkInPlacePassBase<MarkInPlace> {
   void runOnOperation() override {
     SymbolTable table(getOperation());
-    DenseMap<Operation *, SmallVector<int64_t>> found;
+    DenseMap<Operation *, Overwritable> found;
     getOperation().walk([&](LaunchOp launch) {
       auto kernel = table.lookup<KernelOp>(launch.getKernel());
       if (!kernel)
@@ -67,8 +74,10 @@ struct MarkInPlace : public hewn::impl::MarkInPlacePassBase<MarkInPlace> {
       auto [entry, isNew] = found.try_emplace(kernel);
       if (isNew)
         entry->second = overwritable(kernel);
-      if (!entry->second.empty())
-        launch->setAttr(kMayOverwriteAttr, DenseI64ArrayAttr::get(&getContext(), entry->second));
+      if (!entry->second.inputs.empty())
+        launch->setAttr(kMayOverwriteAttr, DenseI64ArrayAttr::get(&getContext(), entry->second.inputs));
+      else
+        missed(launch, getArgument(), "NotInPlace", entry->second.whyNone);
     });
   }
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Transforms/Plan/MemoryPlan.h"
 #include "dialects/Graph/Control/ControlFlow.h"
+#include "lib/Support/Remarks.h"
 #include "lib/Transforms/Plan/Arena/Packing.h"
 #include "lib/Transforms/Plan/Arena/PlannedArena.h"
 
@@ -150,6 +151,23 @@ Attribute MemoryPlan::placeOf(OpResult result) {
   if (assemblyOf(result))
     return PlaceAttr::get(context, "piece", pieceOffset(result).toAttr(context));
   return place("alias");
+}
+
+void MemoryPlan::tellRefusals(StringRef pass) {
+  llvm::DenseSet<Value> inPlace;
+  for (const auto &[value, request] : sharers)
+    inPlace.insert(value);
+  program.walk([&](LaunchOp launch) {
+    if (!launch->hasAttr(kMayOverwriteAttr) || inPlace.contains(launch->getResult(0)))
+      return;
+    auto place = places.find(launch->getResult(0));
+    if (place == places.end() || !place->second || place->second.getKind() != "arena")
+      return;
+    missed(launch, pass, "NotInPlace",
+           overwritableBuffers(launch).empty()
+               ? "what it might write over is not the arena's, or is read otherwise as well"
+               : "what it might write over is needed afterwards");
+  });
 }
 
 std::vector<Request> arenaRequests(func::FuncOp program) {

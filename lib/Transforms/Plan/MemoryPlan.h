@@ -40,6 +40,8 @@ public:
   void pack();
   /// Writes all of it as attributes.
   void write();
+  /// A remark of `pass` for each launch that might write over an input and does not.
+  void tellRefusals(llvm::StringRef pass);
 
 private:
   PlaceAttr place(llvm::StringRef kind, mlir::Attribute offset = {}) { return PlaceAttr::get(context, kind, offset); }

@@ -36,6 +36,7 @@ struct PlanMemory : public hewn::impl::PlanMemoryPassBase<PlanMemory> {
     plan.collect();
     plan.pack();
     plan.write();
+    plan.tellRefusals(getArgument());
   }
 };
 

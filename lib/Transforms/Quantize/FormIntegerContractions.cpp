@@ -18,6 +18,7 @@
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Contract/CodedWeights.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
+#include "lib/Support/Remarks.h"
 #include "lib/Transforms/Quantize/Operands.h"
 #include "lib/Transforms/Quantize/Passes.h"
 
@@ -81,26 +82,50 @@ std::optional<Quantized> quantizedOf(graph::Composer &c, Value value) {
   return Quantized{c.transpose(inner->data, view.getViewOrder()), moved(inner->scale), moved(inner->zero)};
 }
 
+/// Whether the value stands for integers, as far as its own maker and views tell.
+bool comesQuantized(Value value) {
+  Operation *op = value.getDefiningOp();
+  while (op && graph::isViewKind(op))
+    op = op->getOperand(0).getDefiningOp();
+  return isa_and_nonnull<graph::QuantizedOpInterface>(op);
+}
+
 class Former {
 public:
   Former(ContractOpInterface op, const WeightTable &weights) : op(op), b(op), c(b, op->getLoc()), weights(weights) {}
 
   /// Whether the contraction is one of these and was replaced.
   bool run() {
-    if (!fits())
+    if (Verdict formed = form(); !formed) {
+      if (comesQuantized(op->getOperand(0)) || comesQuantized(op->getOperand(1)))
+        missed(op, "hewn-form-integer-contractions", "NotInteger", formed.why());
       return false;
+    }
+    return true;
+  }
+
+private:
+  Verdict form() {
+    if (Verdict form = fits(); !form)
+      return form;
     std::optional<Border> border = borderOf(op);
     std::optional<Quantized> l = quantizedOf(c, border ? border->inside() : op->getOperand(0));
     std::optional<Quantized> r = l ? quantizedOf(c, op->getOperand(1)) : std::nullopt;
-    if (!r || !l->data || !r->data || !graph::isMadeOfConstants(r->data) || !isScalar(l->scale) || !isScalar(l->zero) ||
-        !alongColumns(r->scale) || !alongColumns(r->zero))
-      return false;
+    if (!r || !l->data || !r->data)
+      return Verdict::no(
+          "an operand is no 8-bit integers with a scale and a zero point, or is reshaped with scales of its own");
+    if (!graph::isMadeOfConstants(r->data))
+      return Verdict::no("the right operand is not constant");
+    if (!isScalar(l->scale) || !isScalar(l->zero))
+      return Verdict::no("the left operand has more than one scale or zero point");
+    if (!alongColumns(r->scale) || !alongColumns(r->zero))
+      return Verdict::no("the right operand's scales or zero points are not one a column");
     left = *l;
     right = *r;
     shiftTo(left, /*isUnsigned=*/true);
     shiftTo(right, /*isUnsigned=*/false);
     if (right.zero && !rowsMatch())
-      return false;
+      return Verdict::no("the right operand has zero points, and the left one's rows are windows");
     padSums();
     if (border) {
       Value zero = left.zero ? c.cast(left.zero, graph::getElementType(left.data)) : Value();
@@ -108,44 +133,47 @@ public:
     }
     Value result = scaled(withZeros(product()));
     if (!result)
-      return false;
+      return Verdict::no("the product has no form of integers");
     op->getResult(0).replaceAllUsesWith(result);
     op->erase();
-    return true;
+    return Verdict::yes();
   }
 
-private:
   /// Sizes and types that do not depend on what the operands stand for.
-  bool fits() {
+  Verdict fits() {
     Type type = graph::getElementType(op->getResult(0));
     if (!type.isF32() && !type.isSignlessInteger(32))
-      return false;
+      return Verdict::no("the result is neither float32 nor int32");
     std::optional<graph::ContractRoles> found = graph::contractRoles(op);
     if (!found || found->columnInLeft)
-      return false;
+      return Verdict::no("the contraction has no columns of its right operand's own");
     roles = *found;
     maps = op.getIndexingMaps();
     extents = op.getIterationDims(graph::getDims);
     for (unsigned d : roles.batch)
       if (!extents[d].is(1))
-        return false;
+        return Verdict::no("it is a batch of products, each with a right operand of its own");
     depth = graph::plainSummedDim(op, roles);
-    if (!depth || extents[roles.column].constant().value_or(0) < kFewestColumns)
-      return false;
+    if (!depth)
+      return Verdict::no("it sums over windows alone, or over several dims");
+    if (extents[roles.column].constant().value_or(0) < kFewestColumns)
+      return Verdict::no("it has too few columns for a vector, or their number is known only when run");
     DimExpr summed(1);
     for (unsigned d : roles.summed)
       summed = summed * extents[d];
     std::optional<unsigned> l = graph::resultWith(maps[0], *depth), r = graph::resultWith(maps[1], *depth);
     std::optional<unsigned> column = graph::resultWith(maps[1], roles.column);
     std::optional<unsigned> out = graph::resultWith(maps[2], roles.column);
-    if (!l || !r || !column || !out || summed.constant().value_or(kLongestSum + 1) > kLongestSum)
-      return false;
+    if (!l || !r || !column || !out)
+      return Verdict::no("its operands are read at sums of indices");
+    if (summed.constant().value_or(kLongestSum + 1) > kLongestSum)
+      return Verdict::no("a sum may be longer than 32 bits hold, or its length is known only when run");
     depthInLeft = *l;
     depthInRight = *r;
     columnInRight = *column;
     columnInResult = *out;
     sumLength = *summed.constant();
-    return true;
+    return Verdict::yes();
   }
 
   /// Whether a parameter of the right operand is one, or one a column.

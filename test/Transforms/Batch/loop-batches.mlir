@@ -1,4 +1,6 @@
 // RUN: hewn-opt %s --split-input-file --hewn-loop-batches | FileCheck %s
+// RUN: hewn-opt %s --split-input-file --hewn-loop-batches --remarks-filter-missed='.*' -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+// REMARK-DAG: Reason="what one item after another would save of the caches is less than what the loop would cost"
 
 // Values of eight images do not fit the caches, those of one do: a loop over them, without their first dim outside of it.
 // What mixes them stands behind it.

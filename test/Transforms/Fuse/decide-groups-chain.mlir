@@ -1,5 +1,9 @@
 // Rows between two contractions: one kernel where all the rows together are too many for the cache.
 // RUN: hewn-opt %s --split-input-file --hewn-decide-groups | FileCheck %s
+// RUN: hewn-opt %s --split-input-file --hewn-decide-groups --remarks-filter-missed='.*' -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+// REMARK-DAG: Reason="what is between the two contractions is not a product, passes over its rows, and a product of those"
+// REMARK-DAG: Reason="all rows of the first product fit the cache"
+// REMARK-DAG: Reason="rows of the first product do not fit a block's registers and shared memory"
 
 #machine = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608>
 
@@ -130,5 +134,23 @@ module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters 
     %w = graph.div %e, %t {graph.dims = [[2, 1, "n"]]} : (tensor<2x1x?xf32>, tensor<2x1x1xf32>) -> tensor<2x1x?xf32>
     %y = graph.matmul %w, %v : (tensor<2x1x?xf32>, tensor<2x?x64xf32>) -> tensor<2x1x64xf32>
     return %y : tensor<2x1x64xf32>
+  }
+}
+
+// -----
+
+// Left alone: scratch memory is float32's, and the stack holds no row whose length is not known.
+// REMARK-DAG: Reason="a row of other elements than float32 is too long for the stack"
+// CHECK-LABEL: func.func @half
+// CHECK: graph.matmul {{.*}}graph.in_group = 0
+// CHECK: graph.matmul {{.*}}graph.in_group = 2
+module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608>} {
+  func.func @half(%q: tensor<512x64xf32>, %k: tensor<64x?xf32> {graph.dims = [64, "n"]}, %v: tensor<?x64xbf16> {graph.dims = ["n", 64]}) -> tensor<512x64xf32> {
+    %s = graph.matmul %q, %k {graph.dims = [[512, "n"]]} : (tensor<512x64xf32>, tensor<64x?xf32>) -> tensor<512x?xf32>
+    %m = graph.reduce_max %s {dims = array<i64: 1>} : (tensor<512x?xf32>) -> tensor<512x1xf32>
+    %d = graph.sub %s, %m {graph.dims = [[512, "n"]]} : (tensor<512x?xf32>, tensor<512x1xf32>) -> tensor<512x?xf32>
+    %n = graph.cast %d {graph.dims = [[512, "n"]], to = bf16} : (tensor<512x?xf32>) -> tensor<512x?xbf16>
+    %y = graph.matmul %n, %v {to = f32} : (tensor<512x?xbf16>, tensor<?x64xbf16>) -> tensor<512x64xf32>
+    return %y : tensor<512x64xf32>
   }
 }

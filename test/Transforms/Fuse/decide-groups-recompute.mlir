@@ -1,6 +1,8 @@
 // What is computed where it is read is computed as often as it is read: moves that read several elements each, one behind the other,
 // do not end in one kernel, whatever cheap ops lie between them.
 // RUN: hewn-opt %s --split-input-file --hewn-decide-groups | FileCheck %s
+// RUN: hewn-opt %s --split-input-file --hewn-decide-groups --remarks-filter-missed='.*' -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+// REMARK-DAG: Reason="the producer would be evaluated too often"
 
 // Both dims of one picture: four taps a result element, of values that are there.
 // CHECK-LABEL: func.func @two_dims

@@ -1,6 +1,12 @@
 // Which ops become one kernel, and why; and what must stay apart.
 // RUN: hewn-opt %s --split-input-file --hewn-decide-groups | FileCheck %s
 // RUN: hewn-opt %s --split-input-file --hewn-decide-groups=fuse=false | FileCheck %s --check-prefix=ALONE
+// RUN: hewn-opt %s --split-input-file --hewn-decide-groups --remarks-filter-missed='.*' -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+// REMARK-DAG: Reason="a contraction reads an element of its operands many times"
+// REMARK-DAG: Reason="only elementwise ops join a contraction"
+// REMARK-DAG: Reason="the producer's kernel transposes what it reads, which passes over rows would do again"
+// REMARK-DAG: Reason="another op reads one of the two kernels before this one"
+// REMARK-DAG: Reason="the contraction reads the producer, many times an element"
 
 // Elementwise ops over one space.
 // CHECK-LABEL: func.func @chain

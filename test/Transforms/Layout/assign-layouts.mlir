@@ -1,5 +1,12 @@
 // In which order values lie in memory: decided by contractions, followed by what is around them.
 // RUN: hewn-opt %s --split-input-file --hewn-assign-layouts --mlir-print-local-scope | FileCheck %s
+// RUN: hewn-opt %s --split-input-file --hewn-assign-layouts --remarks-filter-missed='.*' -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+// REMARK-DAG: Reason="a contraction with windows reads channels that lie together"
+// REMARK-DAG: Reason="a reshape in this order would move elements"
+// REMARK-DAG: Reason="columns are lanes: they must lie together"
+// REMARK-DAG: Reason="operands that take turns lie alike"
+// REMARK-DAG: Reason="ops of this kind, and what is returned, take row-major order"
+// REMARK-DAG: Reason="windows are expected to be multiplied faster as they are"
 
 // Around a window channels are innermost; the constant is packed in blocks of its outputs, with what is summed as the other
 // operand has it. What comes after goes along; inputs and outputs stay row-major.
@@ -270,4 +277,17 @@ func.func @groups(%x: tensor<1x16x8x8xf32>) -> (tensor<1x16x8x8xf32>, tensor<1x1
   %1 = graph.conv %0, %w {dilations = array<i64: 1, 1>, groups = 4 : i64, strides = array<i64: 1, 1>} : (tensor<1x16x10x10xf32>, tensor<16x4x3x3xf32>) -> tensor<1x16x8x8xf32>
   %2 = graph.conv %x, %v {dilations = array<i64: 1, 1>, groups = 2 : i64, strides = array<i64: 1, 1>} : (tensor<1x16x8x8xf32>, tensor<16x8x3x3xf32>) -> tensor<1x16x6x6xf32>
   return %1, %2 : tensor<1x16x8x8xf32>, tensor<1x16x6x6xf32>
+}
+
+// -----
+
+// A grid's windows are products as they are.
+// CHECK-LABEL: func.func @grid_windows
+// REMARK-DAG: Reason="the grid's engine multiplies windows directly"
+module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 166912, products = 3>>} {
+  func.func @grid_windows(%x: tensor<1x64x58x58xf32>) -> tensor<1x64x56x56xf32> {
+    %w = graph.constant {value = dense<1.0> : tensor<64x64x3x3xf32>} : tensor<64x64x3x3xf32>
+    %0 = graph.conv %x, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<1x64x58x58xf32>, tensor<64x64x3x3xf32>) -> tensor<1x64x56x56xf32>
+    return %0 : tensor<1x64x56x56xf32>
+  }
 }

@@ -1,5 +1,7 @@
 // Neighbouring launches become one kernel where launching costs more than what is launched: the decision, as an attribute.
 // RUN: hewn-opt %s -split-input-file --hewn-join-launches | FileCheck %s
+// RUN: hewn-opt %s --split-input-file --hewn-join-launches --remarks-filter-missed='.*' -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+// REMARK-DAG: Reason="its kernel has groups of all threads of a block"
 
 module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 166912, launchCycles = 3000, meetingCycles = 1500>>} {
 func.func private @k() attributes {plan.blocks = 4 : i64, plan.threads = 256 : i64, plan.symbols = [], plan.traffic = 4000 : i64}

@@ -1,4 +1,9 @@
 // RUN: hewn-opt %s --hewn-mark-in-place | FileCheck %s
+// RUN: hewn-opt %s --hewn-mark-in-place --remarks-filter-missed='.*' -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+// REMARK-DAG: Reason="a kernel of two contractions reads its inputs more than once"
+// REMARK-DAG: Reason="no input has the result's size and layout and is read at the result's own index alone"
+// REMARK-DAG: Reason="a kernel with reductions or running sums reads its inputs more than once"
+// REMARK-DAG: Reason="a kernel of several results reads its inputs when its engine likes"
 
 plan.kernel @add(%a: tensor<8xf32>, %b: tensor<1xf32>, %c: tensor<8xf32>) -> tensor<8xf32> attributes {symbols = []} {
   %0 = graph.add %a, %b : (tensor<8xf32>, tensor<1xf32>) -> tensor<8xf32>
@@ -23,6 +28,16 @@ plan.kernel @chain(%a: tensor<4x4xf32>, %b: tensor<4x4xf32>, %c: tensor<4x4xf32>
   %2 = graph.add %1, %c : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
   graph.yield %2 : tensor<4x4xf32>
 }
+plan.kernel @softmax(%a: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {symbols = []} {
+  %0 = graph.reduce_max %a {dims = array<i64: 1>} : (tensor<4x4xf32>) -> tensor<4x1xf32>
+  %1 = graph.sub %a, %0 : (tensor<4x4xf32>, tensor<4x1xf32>) -> tensor<4x4xf32>
+  graph.yield %1 : tensor<4x4xf32>
+}
+plan.kernel @two(%a: tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>) attributes {symbols = []} {
+  %0 = graph.exp %a : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %1 = graph.neg %a : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  graph.yield %0, %1 : tensor<4x4xf32>, tensor<4x4xf32>
+}
 // CHECK-LABEL: func.func @main
 func.func @main(%x: tensor<8xf32>, %w: tensor<1xf32>, %m: tensor<4x4xf32>) -> (tensor<8xf32>, tensor<4x4xf32>) {
   // CHECK: plan.launch @add{{.*}}plan.may_overwrite = array<i64: 0, 2>
@@ -35,5 +50,11 @@ func.func @main(%x: tensor<8xf32>, %w: tensor<1xf32>, %m: tensor<4x4xf32>) -> (t
   // CHECK: plan.launch @chain
   // CHECK-NOT: may_overwrite
   %3 = plan.launch @chain(%m, %m, %2) symbols [] : (tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  // CHECK: plan.launch @softmax
+  // CHECK-NOT: may_overwrite
+  %4 = plan.launch @softmax(%3) symbols [] : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  // CHECK: plan.launch @two
+  // CHECK-NOT: may_overwrite
+  %5:2 = plan.launch @two(%4) symbols [] : (tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>)
   return %0, %1 : tensor<8xf32>, tensor<4x4xf32>
 }

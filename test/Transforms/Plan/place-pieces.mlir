@@ -1,6 +1,10 @@
 // What is only put one after another is made where it belongs.
 // RUN: hewn-opt %s --split-input-file --hewn-place-pieces --mlir-print-local-scope | FileCheck %s
 // RUN: hewn-opt %s --split-input-file --hewn-place-pieces --hewn-plan-memory --hewn-verify-plan --mlir-print-local-scope | FileCheck %s --check-prefix=PLACE
+// RUN: hewn-opt %s --split-input-file --hewn-place-pieces --remarks-filter-missed='.*' -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+// REMARK-DAG: Reason="more memory would be live at once"
+// REMARK-DAG: Reason="where a piece lies in the whole is known only when run"
+// REMARK-DAG: Reason="most of the whole is made where it can't be made in place: pieces that lie otherwise, are inputs or constants, or are read by many"
 
 // Channels innermost: rows of a piece lie as far apart as those of the whole, for who makes them and who reads them.
 // CHECK: plan.kernel @relu({{.*}}) -> tensor<1x8x4x4xf32, #graph.layout<[0, 2, 3, 1]>>
@@ -248,4 +252,31 @@ func.func @main(%x: tensor<3x4xf32>) -> tensor<5x4xf32> {
   %1 = plan.launch @exp(%0) symbols [] : (tensor<3x4xf32>) -> tensor<3x4xf32>
   %2 = plan.launch @interleave(%0, %1) symbols [] : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<5x4xf32>
   return %2 : tensor<5x4xf32>
+}
+
+// -----
+
+// Left alone: only the data tell how many rows there are.
+// REMARK-DAG: Reason="the size of the whole is known only when data are"
+// CHECK-LABEL: func.func @main
+// CHECK: plan.launch @concat
+plan.kernel @spread(%x: tensor<4xf32>) -> tensor<?x4xf32> attributes {symbols = ["u0"]} {
+  %0 = graph.expand %x {graph.dims = [["u0", 4]], shape = ["u0", 4]} : (tensor<4xf32>) -> tensor<?x4xf32>
+  graph.yield %0 : tensor<?x4xf32>
+}
+plan.kernel @exp(%x: tensor<?x4xf32> {graph.dims = ["u0", 4]}) -> tensor<?x4xf32> attributes {symbols = ["u0"]} {
+  %0 = graph.exp %x {graph.dims = [["u0", 4]]} : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  graph.yield %0 : tensor<?x4xf32>
+}
+plan.kernel @concat(%x: tensor<?x4xf32> {graph.dims = ["u0", 4]}, %y: tensor<?x4xf32> {graph.dims = ["u0", 4]}) -> tensor<?x8xf32> attributes {symbols = ["u0"]} {
+  %0 = graph.concat %x, %y {axis = 1 : i64, graph.dims = [["u0", 8]]} : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x8xf32>
+  graph.yield %0 : tensor<?x8xf32>
+}
+func.func @main(%x: tensor<4xf32>, %n: tensor<1xi64>) -> tensor<?x8xf32> {
+  graph.read_symbol "u0" = %n[0] : tensor<1xi64>
+  %e = plan.launch @spread(%x) symbols ["u0"] {graph.dims = [["u0", 4]]} : (tensor<4xf32>) -> tensor<?x4xf32>
+  %0 = plan.launch @exp(%e) symbols ["u0"] {graph.dims = [["u0", 4]]} : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  %1 = plan.launch @exp(%0) symbols ["u0"] {graph.dims = [["u0", 4]]} : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  %2 = plan.launch @concat(%0, %1) symbols ["u0"] {graph.dims = [["u0", 8]]} : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x8xf32>
+  return %2 : tensor<?x8xf32>
 }

@@ -1,4 +1,7 @@
 // RUN: hewn-opt %s --split-input-file --hewn-plan-memory --hewn-verify-plan --mlir-print-local-scope | FileCheck %s
+// RUN: hewn-opt %s --split-input-file --hewn-plan-memory --remarks-filter-missed='.*' -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+// REMARK-DAG: Reason="what it might write over is needed afterwards"
+// REMARK-DAG: Reason="what it might write over is not the arena's, or is read otherwise as well"
 
 // A chain reuses memory: the third value lies where the first was. The last one is made in the output.
 // CHECK-LABEL: func.func @main
@@ -95,4 +98,18 @@ func.func @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   // CHECK: plan.places = [#plan.place<"output", 1 : i64>]
   %3 = plan.launch @k(%2) symbols [] {plan.may_overwrite = array<i64: 0>} : (tensor<4xf32>) -> tensor<4xf32>
   return %2, %3 : tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+// What might be written over is read again, by a launch that comes later.
+// CHECK-LABEL: func.func @main
+// CHECK-SAME: plan.arena_bytes = 128 : i64
+func.func private @k()
+func.func private @add()
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = plan.launch @k(%x) symbols [] : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = plan.launch @k(%0) symbols [] {plan.may_overwrite = array<i64: 0>} : (tensor<4xf32>) -> tensor<4xf32>
+  %2 = plan.launch @add(%0, %1) symbols [] : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %2 : tensor<4xf32>
 }

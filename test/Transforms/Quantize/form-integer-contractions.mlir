@@ -1,4 +1,16 @@
 // RUN: hewn-opt %s --split-input-file --hewn-form-integer-contractions | FileCheck %s
+// RUN: hewn-opt %s --split-input-file --hewn-form-integer-contractions --remarks-filter-missed='.*' -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+// REMARK-DAG: Reason="it has too few columns for a vector, or their number is known only when run"
+// REMARK-DAG: Reason="the right operand is not constant"
+// REMARK-DAG: Reason="the right operand's scales or zero points are not one a column"
+// REMARK-DAG: Reason="an operand is no 8-bit integers with a scale and a zero point, or is reshaped with scales of its own"
+// REMARK-DAG: Reason="it is a batch of products, each with a right operand of its own"
+// REMARK-DAG: Reason="the left operand has more than one scale or zero point"
+// REMARK-DAG: Reason="the result is neither float32 nor int32"
+// REMARK-DAG: Reason="a sum may be longer than 32 bits hold, or its length is known only when run"
+// REMARK-DAG: Reason="the contraction has no columns of its right operand's own"
+// REMARK-DAG: Reason="it sums over windows alone, or over several dims"
+// REMARK-DAG: Reason="the right operand has zero points, and the left one's rows are windows"
 
 // Symmetric weights: one correction, a number a column, that folds.
 // CHECK-LABEL: func.func @product
@@ -73,4 +85,53 @@ func.func @alone(%x: tensor<6x64xui8>, %y: tensor<64x32xi8>, %sk: tensor<64x1xf3
   %1 = graph.matmul %a, %c : (tensor<6x64xf32>, tensor<64x32xf32>) -> tensor<6x32xf32>
   %2 = graph.matmul %a, %d : (tensor<6x64xf32>, tensor<64x2xf32>) -> tensor<6x2xf32>
   return %0, %1, %2 : tensor<6x32xf32>, tensor<6x32xf32>, tensor<6x2xf32>
+}
+
+// -----
+
+// What comes quantized and is multiplied as floats, each for a reason of its own.
+// CHECK-LABEL: func.func @refused
+// CHECK-NOT: graph.matmul {{.*}}to = i32
+func.func @refused(%x: tensor<6x64xui8>, %y: tensor<2x6x64xui8>, %v: tensor<1x64xf32>, %sx: tensor<64xf32>, %l: tensor<4x40000xi8>) -> (tensor<6x32xf32>, tensor<2x6x32xf32>, tensor<6xf32>, tensor<6x32xf32>, tensor<6x32xf64>, tensor<4x16xf32>) {
+  %s = graph.constant {value = dense<0.5> : tensor<f32>} : tensor<f32>
+  %q = graph.constant {value = dense<1> : tensor<64x32xi8>} : tensor<64x32xi8>
+  %b = graph.constant {value = dense<1> : tensor<2x64x32xi8>} : tensor<2x64x32xi8>
+  %g = graph.constant {value = dense<1> : tensor<40000x16xi8>} : tensor<40000x16xi8>
+  %f = graph.constant {value = dense<1.0> : tensor<64x32xf32>} : tensor<64x32xf32>
+  %fx = graph.dequantize %x, %s {to = f32} : (tensor<6x64xui8>, tensor<f32>) -> tensor<6x64xf32>
+  %fy = graph.dequantize %y, %s {to = f32} : (tensor<2x6x64xui8>, tensor<f32>) -> tensor<2x6x64xf32>
+  %fs = graph.dequantize %x, %sx {to = f32} : (tensor<6x64xui8>, tensor<64xf32>) -> tensor<6x64xf32>
+  %fq = graph.dequantize %q, %s {to = f32} : (tensor<64x32xi8>, tensor<f32>) -> tensor<64x32xf32>
+  %fb = graph.dequantize %b, %s {to = f32} : (tensor<2x64x32xi8>, tensor<f32>) -> tensor<2x64x32xf32>
+  %fl = graph.dequantize %l, %s {to = f32} : (tensor<4x40000xi8>, tensor<f32>) -> tensor<4x40000xf32>
+  %fg = graph.dequantize %g, %s {to = f32} : (tensor<40000x16xi8>, tensor<f32>) -> tensor<40000x16xf32>
+  %wx = graph.cast %fx {to = f64} : (tensor<6x64xf32>) -> tensor<6x64xf64>
+  %wq = graph.dequantize %q, %s {to = f64} : (tensor<64x32xi8>, tensor<f32>) -> tensor<64x32xf64>
+  %0 = graph.matmul %fx, %f : (tensor<6x64xf32>, tensor<64x32xf32>) -> tensor<6x32xf32>
+  %1 = graph.matmul %fy, %fb : (tensor<2x6x64xf32>, tensor<2x64x32xf32>) -> tensor<2x6x32xf32>
+  %3 = graph.matmul %fs, %fq : (tensor<6x64xf32>, tensor<64x32xf32>) -> tensor<6x32xf32>
+  %4 = graph.matmul %wx, %wq : (tensor<6x64xf64>, tensor<64x32xf64>) -> tensor<6x32xf64>
+  %5 = graph.matmul %fl, %fg : (tensor<4x40000xf32>, tensor<40000x16xf32>) -> tensor<4x16xf32>
+  %6 = graph.reduce_sum %fx {dims = array<i64: 1>, keepdims = false} : (tensor<6x64xf32>) -> tensor<6xf32>
+  return %0, %1, %6, %3, %4, %5 : tensor<6x32xf32>, tensor<2x6x32xf32>, tensor<6xf32>, tensor<6x32xf32>, tensor<6x32xf64>, tensor<4x16xf32>
+}
+
+// -----
+
+// The same for windows.
+// CHECK-LABEL: func.func @refused_windows
+// CHECK-NOT: graph.conv {{.*}}to = i32
+func.func @refused_windows(%x: tensor<1x32x6x6xui8>, %y: tensor<1x1x6x6xui8>) -> (tensor<1x32x4x4xf32>, tensor<1x32x4x4xf32>, tensor<1x32x4x4xf32>) {
+  %s = graph.constant {value = dense<0.5> : tensor<f32>} : tensor<f32>
+  %z = graph.constant {value = dense<7> : tensor<i8>} : tensor<i8>
+  %q = graph.constant {value = dense<1> : tensor<32x1x3x3xi8>} : tensor<32x1x3x3xi8>
+  %v = graph.constant {value = dense<1> : tensor<32x32x3x3xi8>} : tensor<32x32x3x3xi8>
+  %a = graph.dequantize %x, %s {to = f32} : (tensor<1x32x6x6xui8>, tensor<f32>) -> tensor<1x32x6x6xf32>
+  %b = graph.dequantize %y, %s {to = f32} : (tensor<1x1x6x6xui8>, tensor<f32>) -> tensor<1x1x6x6xf32>
+  %w = graph.dequantize %q, %s {to = f32} : (tensor<32x1x3x3xi8>, tensor<f32>) -> tensor<32x1x3x3xf32>
+  %u = graph.dequantize %v, %s, %z {to = f32} : (tensor<32x32x3x3xi8>, tensor<f32>, tensor<i8>) -> tensor<32x32x3x3xf32>
+  %0 = graph.conv %a, %w {dilations = array<i64: 1, 1>, groups = 32 : i64, strides = array<i64: 1, 1>} : (tensor<1x32x6x6xf32>, tensor<32x1x3x3xf32>) -> tensor<1x32x4x4xf32>
+  %1 = graph.conv %b, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<1x1x6x6xf32>, tensor<32x1x3x3xf32>) -> tensor<1x32x4x4xf32>
+  %2 = graph.conv %a, %u {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<1x32x6x6xf32>, tensor<32x32x3x3xf32>) -> tensor<1x32x4x4xf32>
+  return %0, %1, %2 : tensor<1x32x4x4xf32>, tensor<1x32x4x4xf32>, tensor<1x32x4x4xf32>
 }

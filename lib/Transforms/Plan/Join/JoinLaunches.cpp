@@ -16,6 +16,7 @@
 // and loops whose trips are known only when run, parts of the host, what allocates, kernels with groups of all threads.
 // lib/Codegen/Grid/Joint makes the kernels.
 #include "dialects/Graph/Analysis/Views.h"
+#include "lib/Support/Remarks.h"
 #include "lib/Transforms/Plan/Join/JointCost.h"
 #include "lib/Transforms/Plan/Passes.h"
 
@@ -142,6 +143,10 @@ private:
       if (!isa<graph::ConstantOp, func::ReturnOp, graph::YieldOp>(op))
         ops.push_back(&op);
     std::vector<int> chosen = choose(ops);
+    for (Operation *op : ops)
+      if (auto launch = dyn_cast<LaunchOp>(op))
+        if (StringRef why = whyNotJoined(launch); !why.empty())
+          missed(launch, getArgument(), "NotJoined", why);
     SmallVector<Operation *> run;
     auto finish = [&] {
       mark(run);

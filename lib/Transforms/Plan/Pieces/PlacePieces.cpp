@@ -14,6 +14,7 @@
 #include "dialects/Graph/Analysis/Layout.h"
 #include "dialects/Plan/Pieces.h"
 #include "dialects/Plan/Schedule.h"
+#include "lib/Support/Remarks.h"
 #include "lib/Transforms/Plan/MemoryPlan.h"
 #include "lib/Transforms/Plan/Passes.h"
 #include "lib/Transforms/Plan/Values/Buffers.h"
@@ -82,22 +83,25 @@ private:
                                        [](Value operand) { return cast<BlockArgument>(operand).getArgNumber(); });
     Value result = launch->getResult(0);
     auto whole = cast<RankedTensorType>(result.getType());
+    auto refuse = [&](StringRef why) { missed(launch, "hewn-place-pieces", "CopiedTogether", why); };
     if (!isKnown(bufferBytes(result), symbols))
-      return;
+      return refuse("the size of the whole is known only when data are");
     SmallVector<bool> inPlace;
     int64_t placed = 0, all = 0;
     for (auto [number, source] : llvm::enumerate(sources)) {
       OpOperand &operand = launch->getOpOperand(source);
       auto type = cast<RankedTensorType>(operand.get().getType());
       if (!fits(type, whole, assembly, int64_t(number)))
-        return;
+        return refuse("where a piece lies in the whole is known only when run");
       int64_t length = assembly.takesTurns() ? 1 : type.getDimSize(assembly.dim);
       inPlace.push_back(llvm::count(sources, source) == 1 && isPiece(operand, whole, assembly, int64_t(number)));
       placed += inPlace.back() ? length : 0;
       all += length;
     }
     if (placed == 0 || (!assembly.takesTurns() && 2 * placed < all))
-      return;
+      return refuse("most of the whole is made where it can't be made in place: pieces that lie otherwise, are inputs "
+                    "or constants, or "
+                    "are read by many");
     if (live.empty())
       live = liveBytes(program, samples);
     SmallVector<Type> types = llvm::to_vector(launch.getInputs().getTypes());
@@ -121,7 +125,7 @@ private:
     if (llvm::any_of(llvm::zip(now, live), [](auto pair) { return std::get<0>(pair) > std::get<1>(pair); })) {
       OpBuilder(assemble).insert(launch);
       undo(launch, assemble, sources, types);
-      return;
+      return refuse("more memory would be live at once");
     }
     live = std::move(now);
     for (auto [i, value] : llvm::enumerate(launch.getInputs()))

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Remarks: what was not fused, laid out or done in place, and why, by ONNX node."""
+
+import json
+import os
+import pathlib
+import subprocess
+
+import hewn
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+TOOL = pathlib.Path(os.environ["HEWN_TOOLS"]) / "hewn"
+REMARKUTIL = "llvm-remarkutil-22"
+
+
+@pytest.fixture(scope="module")
+def attention():
+    """Exp of x in front of a product, with a transposition between: one remark for each."""
+    return helper.make_model(
+        helper.make_graph(
+            [
+                helper.make_node("Exp", ["x"], ["e"], name="exp"),
+                helper.make_node("MatMul", ["e", "w"], ["p"], name="product"),
+                helper.make_node("Transpose", ["p"], ["f"], name="turn"),
+                helper.make_node("Tanh", ["f"], ["y"], name="tanh"),
+            ],
+            "remarks",
+            [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 8])],
+            [helper.make_tensor_value_info("y", TensorProto.FLOAT, [16, 4])],
+            [onnx.numpy_helper.from_array(np.ones((8, 16), np.float32), "w")],
+        ),
+        opset_imports=[helper.make_opsetid("", 18)],
+        ir_version=8,
+    )
+
+
+FUSED = {
+    ("product", "exp", "a contraction reads an element of its operands many times"),
+    ("tanh", "product", "a view is between: the two are computed over different dims"),
+}
+
+
+def fusions(remarks):
+    return {(r["node"], r["producer"], r["reason"]) for r in remarks if r["name"] == "NotFused"}
+
+
+def test_json(attention, tmp_path):
+    module = hewn.compile(attention, remarks=tmp_path / "remarks.json")
+    assert module.run({"x": np.zeros((4, 8), np.float32)})["y"].shape == (16, 4)
+    remarks = json.loads((tmp_path / "remarks.json").read_text())
+    assert all(r["type"] == "missed" and r["pass"].startswith("hewn-") for r in remarks)
+    assert fusions(remarks) == FUSED
+
+
+def test_yaml_is_what_llvm_reads(attention, tmp_path):
+    """By LLVM's own reader: the node is the function."""
+    hewn.compile(attention, remarks=tmp_path / "remarks.yaml")
+    for node, producer, reason in FUSED:
+        command = [REMARKUTIL, "filter", "--parser=yaml", "--remark-name=NotFused", f"--function={node}", "-o", "-"]
+        found = subprocess.run([*command, tmp_path / "remarks.yaml"], capture_output=True, text=True, check=True).stdout
+        assert found.count("--- !Missed") == 1 and f"Producer:        {producer}" in found and reason in found
+
+
+def test_each_machine_has_its_own(attention, tmp_path):
+    hewn.compile(attention, target=["x86-64-v2", "x86-64-v3"], remarks=tmp_path / "r.json")
+    remarks = json.loads((tmp_path / "r.json").read_text())
+    assert {r["variant"] for r in remarks} == {"x86-64-v2", "x86-64-v3"}
+
+
+def test_an_artifact_that_was_kept_is_compiled_again(attention, tmp_path):
+    """For it has no remarks."""
+    for name in ["first.json", "second.json"]:
+        hewn.compile(attention, cache_dir=tmp_path / "cache", remarks=tmp_path / name)
+    assert fusions(json.loads((tmp_path / "second.json").read_text())) == FUSED
+
+
+def test_a_file_that_can_not_be_written(attention, tmp_path):
+    with pytest.raises(hewn.CompileError, match=r"can't write '.*nowhere/r\.json'"):
+        hewn.compile(attention, remarks=tmp_path / "nowhere" / "r.json")
+
+
+def test_explain_tells_them_by_reason(attention, tmp_path):
+    onnx.save(attention, tmp_path / "m.onnx")
+    told = subprocess.run([TOOL, "explain", tmp_path / "m.onnx"], capture_output=True, text=True, check=True)
+    text = told.stdout[told.stdout.index("not done, and why:") :]
+    assert (
+        "NotFused x1: a view is between: the two are computed over different dims\n    tanh, producer product" in text
+    )

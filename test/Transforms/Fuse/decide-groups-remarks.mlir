@@ -1,0 +1,147 @@
+// What keeps an op out of the kernel of a value that it reads, each reason once; the other tests of the pass have the rest.
+// RUN: hewn-opt %s --split-input-file --hewn-decide-groups --remarks-filter-missed='.*' -o /dev/null 2>&1 | FileCheck %s
+
+// CHECK: NotFused | {{.*}}Producer=first, Reason="a view is between: the two are computed over different dims"
+func.func @view(%x: tensor<4x8xf32>) -> tensor<32xf32> {
+  %0 = graph.add %x, %x : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32> loc("first")
+  %1 = graph.reshape %0 {shape = [32]} : (tensor<4x8xf32>) -> tensor<32xf32>
+  %2 = graph.exp %1 : (tensor<32xf32>) -> tensor<32xf32>
+  return %2 : tensor<32xf32>
+}
+
+// -----
+
+// CHECK: Reason="running sums are a kernel of their own"
+// CHECK: Reason="the producer is a kernel of its own"
+func.func @sums(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %0 = graph.add %x, %x : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %1 = graph.cumsum %0 {dim = 1} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %2 = graph.exp %1 : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %2 : tensor<4x8xf32>
+}
+
+// -----
+
+// CHECK: Reason="its elements are not the contraction's, one for one"
+func.func @epilogue_broadcast(%x: tensor<4x8xf32>, %w: tensor<8x16xf32>, %y: tensor<2x4x16xf32>) -> tensor<2x4x16xf32> {
+  %0 = graph.matmul %x, %w : (tensor<4x8xf32>, tensor<8x16xf32>) -> tensor<4x16xf32>
+  %1 = graph.add %0, %y : (tensor<4x16xf32>, tensor<2x4x16xf32>) -> tensor<2x4x16xf32>
+  return %1 : tensor<2x4x16xf32>
+}
+
+// -----
+
+// CHECK: Reason="its result lies in another order than the producer's"
+func.func @epilogue_turned(%x: tensor<4x8xf32>, %w: tensor<8x16xf32>) -> tensor<4x16xf32, #graph.layout<[1, 0]>> {
+  %0 = graph.matmul %x, %w : (tensor<4x8xf32>, tensor<8x16xf32>) -> tensor<4x16xf32>
+  %1 = graph.relayout %0 : (tensor<4x16xf32>) -> tensor<4x16xf32, #graph.layout<[1, 0]>>
+  return %1 : tensor<4x16xf32, #graph.layout<[1, 0]>>
+}
+
+// -----
+
+// CHECK: Reason="it reads a row's result at another index than the row's own"
+func.func @move_of_rows(%x: tensor<4x512xf32>) -> tensor<4x2xf32> {
+  %0 = graph.reduce_max %x {dims = array<i64: 1>} : (tensor<4x512xf32>) -> tensor<4x1xf32>
+  %1 = graph.pad %0 {high = [0, 1], low = [0, 0]} : (tensor<4x1xf32>) -> tensor<4x2xf32>
+  return %1 : tensor<4x2xf32>
+}
+
+// -----
+
+// CHECK: Reason="others read what the producer's kernel makes, over other dims"
+func.func @broadcast_of_what_others_read(%x: tensor<16xf32>, %y: tensor<4x16xf32>) -> (tensor<16xf32>, tensor<4x16xf32>) {
+  %0 = graph.add %x, %x : (tensor<16xf32>, tensor<16xf32>) -> tensor<16xf32>
+  %1 = graph.mul %0, %y : (tensor<16xf32>, tensor<4x16xf32>) -> tensor<4x16xf32>
+  return %0, %1 : tensor<16xf32>, tensor<4x16xf32>
+}
+
+// -----
+
+// CHECK: Reason="others read what the producer's kernel makes"
+func.func @move_of_what_others_read(%x: tensor<4x16xf32>) -> (tensor<4x16xf32>, tensor<4x15xf32>) {
+  %0 = graph.add %x, %x : (tensor<4x16xf32>, tensor<4x16xf32>) -> tensor<4x16xf32>
+  %1 = graph.slice %0 {offsets = [0, 1], sizes = [4, 15], steps = array<i64: 1, 1>} : (tensor<4x16xf32>) -> tensor<4x15xf32>
+  return %0, %1 : tensor<4x16xf32>, tensor<4x15xf32>
+}
+
+// -----
+
+// CHECK: Reason="rows are read through a move that would be evaluated again in every pass"
+func.func @rows_through_a_move(%x: tensor<1x512xf32>, %y: tensor<4x512xf32>) -> tensor<4x512xf32> {
+  %0 = graph.expand %x {shape = [4, 512]} : (tensor<1x512xf32>) -> tensor<4x512xf32>
+  %1 = graph.reduce_max %0 {dims = array<i64: 0>} : (tensor<4x512xf32>) -> tensor<1x512xf32>
+  %2 = graph.add %1, %y : (tensor<1x512xf32>, tensor<4x512xf32>) -> tensor<4x512xf32>
+  return %2 : tensor<4x512xf32>
+}
+
+// -----
+
+// CHECK: Reason="others read the producer, which is larger than what it is made of"
+func.func @larger_and_read_by_others(%x: tensor<4x1xf32>) -> (tensor<4x512xf32>, tensor<4x1xf32>) {
+  %0 = graph.expand %x {shape = [4, 512]} : (tensor<4x1xf32>) -> tensor<4x512xf32>
+  %1 = graph.reduce_max %0 {dims = array<i64: 1>} : (tensor<4x512xf32>) -> tensor<4x1xf32>
+  return %0, %1 : tensor<4x512xf32>, tensor<4x1xf32>
+}
+
+// -----
+
+// CHECK: Reason="the two are loops of unlike form: a kernel has one contraction or one set of rows"
+func.func @two_contractions(%x: tensor<4x8xf32>, %w: tensor<8x16xf32>, %v: tensor<8x16xf32>) -> tensor<4x16xf32> {
+  %0 = graph.matmul %x, %w : (tensor<4x8xf32>, tensor<8x16xf32>) -> tensor<4x16xf32>
+  %1 = graph.matmul %x, %v : (tensor<4x8xf32>, tensor<8x16xf32>) -> tensor<4x16xf32>
+  %2 = graph.add %0, %1 : (tensor<4x16xf32>, tensor<4x16xf32>) -> tensor<4x16xf32>
+  return %2 : tensor<4x16xf32>
+}
+
+// -----
+
+// CHECK: Reason="the producer is expensive, and elements of it are read more than once"
+func.func @expensive_and_repeated(%x: tensor<16xf32>, %i: tensor<40xi64>) -> tensor<40xf32> {
+  %0 = graph.exp %x : (tensor<16xf32>) -> tensor<16xf32>
+  %1 = graph.gather %0, %i {axis = 0 : i64} : (tensor<16xf32>, tensor<40xi64>) -> tensor<40xf32>
+  return %1 : tensor<40xf32>
+}
+
+// -----
+
+// CHECK: Reason="the producer is expensive, and would be computed again behind the broadcast"
+func.func @expensive_and_broadcast(%x: tensor<16xf32>, %y: tensor<4x16xf32>) -> tensor<4x16xf32> {
+  %0 = graph.exp %x : (tensor<16xf32>) -> tensor<16xf32>
+  %1 = graph.mul %0, %y : (tensor<16xf32>, tensor<4x16xf32>) -> tensor<4x16xf32>
+  return %1 : tensor<4x16xf32>
+}
+
+// -----
+
+// CHECK: Reason="a result of the producer's kernel that others read has other dims"
+func.func @both_read_elsewhere(%x: tensor<16xf32>, %y: tensor<4x16xf32>) -> (tensor<16xf32>, tensor<4x16xf32>) {
+  %0 = graph.mul %y, %y : (tensor<4x16xf32>, tensor<4x16xf32>) -> tensor<4x16xf32>
+  %1 = graph.add %x, %x : (tensor<16xf32>, tensor<16xf32>) -> tensor<16xf32>
+  %2 = graph.add %0, %1 : (tensor<4x16xf32>, tensor<16xf32>) -> tensor<4x16xf32>
+  return %1, %2 : tensor<16xf32>, tensor<4x16xf32>
+}
+
+// -----
+
+// CHECK: Reason="the producer is larger than what it is made of, and read in several passes"
+func.func @larger_and_merged(%x: tensor<4x1xf32>, %y: tensor<4x512xf32>) -> tensor<4x512xf32> {
+  %0 = graph.reduce_max %y {dims = array<i64: 1>} : (tensor<4x512xf32>) -> tensor<4x1xf32>
+  %1 = graph.expand %x {shape = [4, 512]} : (tensor<4x1xf32>) -> tensor<4x512xf32>
+  %2 = graph.mul %1, %y : (tensor<4x512xf32>, tensor<4x512xf32>) -> tensor<4x512xf32>
+  %3 = graph.sub %2, %0 : (tensor<4x512xf32>, tensor<4x1xf32>) -> tensor<4x512xf32>
+  return %3 : tensor<4x512xf32>
+}
+
+// -----
+
+// CHECK-COUNT-3: Reason="it assembles too many operands to compute one where it is read"
+module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 166912, products = 3>>} {
+func.func @many_pieces(%x: tensor<4x1xf32>) -> tensor<4x3xf32> {
+  %0 = graph.neg %x : (tensor<4x1xf32>) -> tensor<4x1xf32>
+  %1 = graph.abs %x : (tensor<4x1xf32>) -> tensor<4x1xf32>
+  %2 = graph.relu %x : (tensor<4x1xf32>) -> tensor<4x1xf32>
+  %3 = graph.concat %0, %1, %2 {axis = 1 : i64} : (tensor<4x1xf32>, tensor<4x1xf32>, tensor<4x1xf32>) -> tensor<4x3xf32>
+  return %3 : tensor<4x3xf32>
+}
+}
