@@ -34,6 +34,26 @@ DotAttr findDot(graph::ContractOpInterface op) {
                  graph::getElementType(op->getResult(0)));
 }
 
+SmallVector<OperandTypes, 2> byteProducts(Operation *op) {
+  SmallVector<OperandTypes, 2> found;
+  auto add = [&](auto instruction) {
+    Type left = instruction.getLeft(), right = instruction.getRight();
+    bool known = llvm::any_of(found, [&](OperandTypes t) { return t.left == left && t.right == right; });
+    if (!known && isa<IntegerType>(left) && left.getIntOrFloatBitWidth() == 8 && isa<IntegerType>(right) &&
+        instruction.getSum().isSignlessInteger(32))
+      found.push_back({left, right});
+  };
+  TargetAttr target = targetOf(op);
+  if (target && target.getDots())
+    llvm::for_each(target.getDots().getAsRange<DotAttr>(), add);
+  if (target && target.getMatrices())
+    llvm::for_each(target.getMatrices().getAsRange<MatrixAttr>(), add);
+  if (found.empty())
+    found.push_back(
+        {IntegerType::get(op->getContext(), 8, IntegerType::Unsigned), IntegerType::get(op->getContext(), 8)});
+  return found;
+}
+
 MatrixAttr findMatrix(Operation *op, Type left, Type right, Type sum) {
   TargetAttr target = targetOf(op);
   return target ? findByTypes<MatrixAttr>(target.getMatrices(), left, right, sum) : MatrixAttr();
@@ -68,11 +88,19 @@ graph::CodedOpInterface decoderOf(graph::ContractOpInterface op) {
   return gridOf(op) ? graph::CodedOpInterface() : graph::rightDecoder(op);
 }
 
+/// The instruction that sums products of codes of 8 bits or less and of digits, which have a sign; null: none. Codes rather have none.
+static DotAttr findDigitDot(Operation *op) {
+  Builder b(op->getContext());
+  for (auto sign : {IntegerType::Unsigned, IntegerType::Signless})
+    if (DotAttr dot = findDot(op, IntegerType::get(op->getContext(), 8, sign), b.getI8Type(), b.getI32Type()))
+      return dot;
+  return {};
+}
+
 std::optional<Digits> digitsFor(graph::ContractOpInterface op, graph::Code code) {
   constexpr int64_t longestPiece = 512, shortBlock = 64;
-  Builder b(op.getContext());
   Digits digits;
-  digits.dot = findDot(op, b.getIntegerType(8, /*isSigned=*/false), b.getI8Type(), b.getI32Type());
+  digits.dot = findDigitDot(op);
   graph::ContractRoles roles = *graph::contractRoles(op);
   std::optional<int64_t> depth = op.getIterationDims(graph::getDims)[roles.summed.front()].constant();
   // Sums of short blocks cost more than is gained where many rows could share weights in full.

@@ -22,6 +22,15 @@ DotAttr findDot(mlir::Operation *op, mlir::Type left, mlir::Type right, mlir::Ty
 /// The one for this contraction's types; null where it has none or is computed in its own type.
 DotAttr findDot(graph::ContractOpInterface op);
 
+/// The types of two operands.
+struct OperandTypes {
+  mlir::Type left, right;
+};
+/// The integers of 8 bits whose products the target sums in 32: those of its dots, then of its matrix units, each once. A target without
+/// such an instruction, whose operands are widened, and a grid, which multiplies any two, have the one that quantized models come
+/// with mostly: data without a sign, weights with one.
+llvm::SmallVector<OperandTypes, 2> byteProducts(mlir::Operation *op);
+
 /// The target's matrix unit for a contraction of such operands and sums; null where it has none.
 MatrixAttr findMatrix(mlir::Operation *op, mlir::Type left, mlir::Type right, mlir::Type sum);
 /// Whether a contraction of these sizes can run on the unit and should: the summed dim is a multiple of its depth, and the rows
@@ -41,9 +50,13 @@ graph::CodedOpInterface decoderOf(graph::ContractOpInterface op);
 /// model allows that.
 /// Sums of products of digits are exact.
 struct Digits {
-  /// The instruction, of codes and digits.
+  /// The instruction, of codes and digits: these have a sign, codes need none.
   DotAttr dot;
   graph::Code code;
+  /// What codes are multiplied less by: a whole byte without a sign is no operand of an instruction whose left one has it.
+  int64_t lessByte() const {
+    return code.bits == 8 && !dot.getLeft().isUnsignedInteger() ? int64_t(1) << (code.bits - 1) : 0;
+  }
   /// Elements of a piece, and pieces of a block; the last one may be shorter.
   int64_t pieceDepth = 0, piecesPerBlock = 0, blocks = 0;
   int64_t count = 3;

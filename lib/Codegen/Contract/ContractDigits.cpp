@@ -13,7 +13,8 @@
 // Where the model allows data of 8 bits (Code::roundsData), an element is one digit, and the unit is the piece's largest element / 127.
 //
 // The sums of digits are known before any weight is read, and accumulators begin there. A code takes no instruction if it is a byte, and
-// half a one if it is half of that; floats would take three. Infinities and NaNs make all results of their row NaN, as they do where
+// half a one if it is half of that; floats would take three. Where the instruction's left operand has a sign, a code of 8 bits is
+// multiplied less 128, which is the middle already. Infinities and NaNs make all results of their row NaN, as they do where
 // floats are decoded.
 #include "lib/Codegen/Contract/ContractEmitter.h"
 #include "lib/Codegen/Tasks.h"
@@ -38,6 +39,8 @@ static constexpr double kLargest = 8355700, kLargestDigit = 127;
 static constexpr double kTiny = 0x1p-102;
 /// A line of the cache, and how far ahead words are fetched.
 static constexpr int64_t kLineWords = 16, kAheadWords = 256;
+/// Times a byte: it in each byte of a word.
+static constexpr int64_t kEachByte = 0x01010101;
 
 void ContractEmitter::runDigits(const Buffer &memory, const Digits &digits) {
   DimExpr slots = memory.dims[0];
@@ -159,7 +162,7 @@ void ContractEmitter::writePiece(const Digits &digits, Value left, Index at, int
   store(1, arith::MulFOp::create(b, loc(), sum, scale));
   for (int64_t d = 0; d < digits.count; ++d) {
     Value digitSum = vector::ReductionOp::create(b, loc(), vector::CombiningKind::ADD, sums[d]);
-    Value less = number(i32, -double(int64_t(1) << (digits.code.bits - 1)));
+    Value less = number(i32, double(digits.lessByte()) - double(int64_t(1) << (digits.code.bits - 1)));
     store(2 + d, arith::BitcastOp::create(b, loc(), f32, arith::MulIOp::create(b, loc(), digitSum, less)));
   }
 }
@@ -232,7 +235,7 @@ SmallVector<Value> ContractEmitter::digitProducts(const Digits &digits, const Pa
     return vector::BroadcastOp::create(b, loc(), word, bits);
   };
   int64_t places = 8 / code.bits, across = panel.vectors, tile = rows * across;
-  int64_t byteMask = ((int64_t(1) << code.bits) - 1) * 0x01010101;
+  int64_t byteMask = ((int64_t(1) << code.bits) - 1) * kEachByte;
   Index base = e.mul(row, e.constant(digits.rowFloats()));
   auto rowAt = [&](int64_t r, Index piece) {
     return e.add(base, e.add(e.constant(r * digits.rowFloats()), e.mul(piece, e.constant(digits.pieceFloats()))));
@@ -263,6 +266,9 @@ SmallVector<Value> ContractEmitter::digitProducts(const Digits &digits, const Pa
             bits = arith::ShRUIOp::create(b, loc(), bits, splat(word, b.getI32IntegerAttr(int32_t(place * code.bits))));
           if (places > 1)
             bits = arith::AndIOp::create(b, loc(), bits, splat(word, b.getI32IntegerAttr(int32_t(byteMask))));
+          if (digits.lessByte()) // of each byte, by its highest bit
+            bits = arith::XOrIOp::create(b, loc(), bits,
+                                         splat(word, b.getI32IntegerAttr(int32_t(digits.lessByte() * kEachByte))));
           codes.push_back(vector::BitCastOp::create(b, loc(), bytes, bits));
         }
         for (int64_t d = 0; d < digits.count; ++d)

@@ -7,9 +7,9 @@
 //     %y = graph.matmul %a, %b : tensor<..xf32>           %y = cast(%s - %zx * %c) * (%sx * %sw)
 //
 // In general, with zx and zw the zero points: Σ (x - zx)(w - zw) = Σ x w - zx (Σ w - k zw) - zw Σ x. What depends on weights
-// alone is folded; the rest is elementwise on the sums and becomes the kernel's epilogue. Left operands are brought to ui8 and
-// right ones to i8, as the instructions of machines have them, by moving zero points by 128; sums of groups that do not divide
-// k are padded. A border of zeros becomes one of zero points. (Jacob et al., "Quantization and Training of Neural Networks for
+// alone is folded; the rest is elementwise on the sums and becomes the kernel's epilogue. Operands are brought to the signs that an
+// instruction of the machine has (`dots` and `matrices` of #plan.target) by moving zero points by 128; of several the one is taken that
+// leaves weights without a zero point, then data as they are. Sums of groups that do not divide k are padded. A border of zeros becomes one of zero points. (Jacob et al., "Quantization and Training of Neural Networks for
 // Efficient Integer-Arithmetic-Only Inference", 2018.)
 //
 // Left alone: right operands that are computed, scales and zero points along k or along rows, zero points of weights under
@@ -18,6 +18,7 @@
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Contract/CodedWeights.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
+#include "dialects/Plan/Schedule.h"
 #include "lib/Support/Remarks.h"
 #include "lib/Transforms/Quantize/Operands.h"
 #include "lib/Transforms/Quantize/Passes.h"
@@ -122,8 +123,9 @@ private:
       return Verdict::no("the right operand's scales or zero points are not one a column");
     left = *l;
     right = *r;
-    shiftTo(left, /*isUnsigned=*/true);
-    shiftTo(right, /*isUnsigned=*/false);
+    plan::OperandTypes types = chooseTypes();
+    shiftTo(left, types.left);
+    shiftTo(right, types.right);
     if (right.zero && !rowsMatch())
       return Verdict::no("the right operand has zero points, and the left one's rows are windows");
     padSums();
@@ -198,20 +200,34 @@ private:
   Value asInt(Value value) { return c.cast(value, b.getI32Type()); }
   Value number(double value) { return graph::makeSplat(b, op->getLoc(), b.getI32Type(), value); }
 
-  /// Brings the integers to one signedness; zero becomes i32, null where it is known to be 0.
-  void shiftTo(Quantized &q, bool isUnsigned) {
-    Type type = b.getIntegerType(8);
-    if (isUnsigned)
-      type = IntegerType::get(b.getContext(), 8, IntegerType::Unsigned);
-    bool moves = graph::isUnsigned(graph::getElementType(q.data)) != isUnsigned;
-    int64_t by = !moves ? 0 : isUnsigned ? 128 : -128;
-    if (q.zero ? isKnownInteger(q.zero, -by, weights) : by == 0)
+  /// By how much the integers, and their zero points, move to be of a type.
+  static int64_t distance(const Quantized &q, Type type) {
+    bool isUnsigned = graph::isUnsigned(type);
+    return graph::isUnsigned(graph::getElementType(q.data)) == isUnsigned ? 0 : isUnsigned ? 128 : -128;
+  }
+
+  /// Whether the zero point is known to be 0 when moved.
+  bool losesZero(const Quantized &q, int64_t by) { return q.zero ? isKnownInteger(q.zero, -by, weights) : by == 0; }
+
+  /// The operands' types that cost least: a zero point of weights takes the sums of rows, a move of data one addition for each of them.
+  plan::OperandTypes chooseTypes() {
+    auto cost = [&](const plan::OperandTypes &types) {
+      return 2 * !losesZero(right, distance(right, types.right)) + (distance(left, types.left) != 0);
+    };
+    SmallVector<plan::OperandTypes, 2> all = plan::byteProducts(op);
+    return *llvm::min_element(all, [&](const auto &a, const auto &b) { return cost(a) < cost(b); });
+  }
+
+  /// Brings the integers to a type; zero becomes i32, null where it is known to be 0.
+  void shiftTo(Quantized &q, Type type) {
+    int64_t by = distance(q, type);
+    if (losesZero(q, by))
       q.zero = {};
     else if (q.zero)
       q.zero = c.op("graph.add", {asInt(q.zero), number(double(by))});
     else
       q.zero = number(double(by));
-    if (moves)
+    if (by != 0)
       q.data = c.cast(c.op("graph.add", {asInt(q.data), number(double(by))}), type);
   }
 

@@ -1,5 +1,5 @@
 // Weights of few bits on a machine that multiplies integers: digits of the left operand, products that are exact.
-// RUN: hewn-opt %s --hewn-decide-kernels --hewn-lower-kernels --canonicalize --cse | FileCheck %s
+// RUN: hewn-opt %s --hewn-decide-kernels --hewn-lower-kernels --canonicalize --cse --split-input-file | FileCheck %s
 
 #panels = #graph.layout<[1, 0], blockDim = 1, block = 32>
 #byBytes = #plan.dot<left = ui8, right = i8, sum = i32, intrinsic = "llvm.x86.avx512.vpdpbusd.512", accumulates = true>
@@ -38,6 +38,39 @@ plan.kernel @rounded(%w: tensor<16x32xui32, #panels>, %s: tensor<2x32xf32, #pane
   %0 = graph.decode %w, %s {bits = 4, block = 64, roundsData = true} : (tensor<16x32xui32, #panels>, tensor<2x32xf32, #panels>) -> tensor<128x32xf32>
   %1 = graph.matmul %x, %0 : (tensor<1x128xf32>, tensor<128x32xf32>) -> tensor<1x32xf32>
   graph.yield %m, %1 : tensor<1x48xf32>, tensor<1x32xf32>
+}
+
+}
+
+// -----
+
+// Where the instruction's left operand has a sign: a byte is multiplied less 128, its middle, and sums begin with nothing; half a byte
+// fits as it is.
+#panels = #graph.layout<[1, 0], blockDim = 1, block = 32>
+#signedBytes = #plan.dot<left = i8, right = i8, sum = i32, intrinsic = "llvm.some.dot", accumulates = true>
+
+module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, dots = [#signedBytes]>} {
+
+// CHECK-LABEL: func.func @bytes(
+// CHECK-DAG: %[[HIGH:.*]] = arith.constant dense<-2139062144> : vector<16xi32>
+// CHECK-NOT: arith.muli {{.*}} : i32
+// CHECK: %[[CODES:.*]] = arith.xori %{{.*}}, %[[HIGH]] : vector<16xi32>
+// CHECK: %[[BYTES:.*]] = vector.bitcast %[[CODES]] : vector<16xi32> to vector<64xi8>
+// CHECK: llvm.call_intrinsic "llvm.some.dot"(%{{.*}}, %[[BYTES]], %{{.*}})
+plan.kernel @bytes(%w: tensor<32x32xui32, #panels>, %s: tensor<2x32xf32, #panels>, %x: tensor<1x128xf32>) -> tensor<1x32xf32> attributes {symbols = []} {
+  %0 = graph.decode %w, %s {bits = 8, block = 64} : (tensor<32x32xui32, #panels>, tensor<2x32xf32, #panels>) -> tensor<128x32xf32>
+  %1 = graph.matmul %x, %0 : (tensor<1x128xf32>, tensor<128x32xf32>) -> tensor<1x32xf32>
+  graph.yield %1 : tensor<1x32xf32>
+}
+
+// CHECK-LABEL: func.func @halves(
+// CHECK: arith.constant -8 : i32
+// CHECK-NOT: arith.xori
+// CHECK: llvm.call_intrinsic "llvm.some.dot"
+plan.kernel @halves(%w: tensor<16x32xui32, #panels>, %s: tensor<2x32xf32, #panels>, %x: tensor<1x128xf32>) -> tensor<1x32xf32> attributes {symbols = []} {
+  %0 = graph.decode %w, %s {bits = 4, block = 64} : (tensor<16x32xui32, #panels>, tensor<2x32xf32, #panels>) -> tensor<128x32xf32>
+  %1 = graph.matmul %x, %0 : (tensor<1x128xf32>, tensor<128x32xf32>) -> tensor<1x32xf32>
+  graph.yield %1 : tensor<1x32xf32>
 }
 
 }

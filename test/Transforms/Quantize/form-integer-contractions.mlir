@@ -135,3 +135,54 @@ func.func @refused_windows(%x: tensor<1x32x6x6xui8>, %y: tensor<1x1x6x6xui8>) ->
   %2 = graph.conv %a, %u {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<1x32x6x6xf32>, tensor<32x32x3x3xf32>) -> tensor<1x32x4x4xf32>
   return %0, %1, %2 : tensor<1x32x4x4xf32>, tensor<1x32x4x4xf32>, tensor<1x32x4x4xf32>
 }
+
+// -----
+
+// A machine that sums products of signed bytes alone: the data move, the weights do not.
+module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, dots = [#plan.dot<left = i8, right = i8, sum = i32, intrinsic = "llvm.some.dot">]>} {
+// CHECK-LABEL: func.func @signed
+// CHECK: graph.cast %{{.*}} {to = i8} : (tensor<6x64xi32>) -> tensor<6x64xi8>
+// CHECK: graph.matmul %{{.*}} {to = i32} : (tensor<6x64xi8>, tensor<64x32xi8>) -> tensor<6x32xi32>
+func.func @signed(%x: tensor<6x64xui8>, %sw: tensor<32xf32>) -> tensor<6x32xf32> {
+  %s = graph.constant {value = dense<0.5> : tensor<f32>} : tensor<f32>
+  %q = graph.constant {value = dense<1> : tensor<64x32xi8>} : tensor<64x32xi8>
+  %a = graph.dequantize %x, %s {to = f32} : (tensor<6x64xui8>, tensor<f32>) -> tensor<6x64xf32>
+  %w = graph.dequantize %q, %sw {to = f32} : (tensor<64x32xi8>, tensor<32xf32>) -> tensor<64x32xf32>
+  %0 = graph.matmul %a, %w : (tensor<6x64xf32>, tensor<64x32xf32>) -> tensor<6x32xf32>
+  return %0 : tensor<6x32xf32>
+}
+}
+
+// -----
+
+#signed = #plan.dot<left = i8, right = i8, sum = i32, intrinsic = "llvm.some.dot">
+#mixed = #plan.dot<left = ui8, right = i8, sum = i32, intrinsic = "llvm.some.dot">
+#unsigned = #plan.dot<left = ui8, right = ui8, sum = i32, intrinsic = "llvm.some.dot">
+module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, dots = [#signed, #mixed, #unsigned]>} {
+// One that has several takes data as they are,
+// CHECK-LABEL: func.func @dataStay
+// CHECK: graph.matmul %arg0, %{{.*}} {to = i32} : (tensor<6x64xui8>, tensor<64x32xi8>) -> tensor<6x32xi32>
+func.func @dataStay(%x: tensor<6x64xui8>, %sw: tensor<32xf32>) -> tensor<6x32xf32> {
+  %s = graph.constant {value = dense<0.5> : tensor<f32>} : tensor<f32>
+  %q = graph.constant {value = dense<1> : tensor<64x32xi8>} : tensor<64x32xi8>
+  %a = graph.dequantize %x, %s {to = f32} : (tensor<6x64xui8>, tensor<f32>) -> tensor<6x64xf32>
+  %w = graph.dequantize %q, %sw {to = f32} : (tensor<64x32xi8>, tensor<32xf32>) -> tensor<64x32xf32>
+  %0 = graph.matmul %a, %w : (tensor<6x64xf32>, tensor<64x32xf32>) -> tensor<6x32xf32>
+  return %0 : tensor<6x32xf32>
+}
+
+// and weights without a zero point, whatever they come as: no sums of rows.
+// CHECK-LABEL: func.func @weightsMove
+// CHECK: graph.matmul %arg0, %{{.*}} {to = i32} : (tensor<6x64xi8>, tensor<64x32xi8>) -> tensor<6x32xi32>
+// CHECK-NOT: graph.reduce_sum
+// CHECK: return
+func.func @weightsMove(%x: tensor<6x64xi8>, %sw: tensor<32xf32>) -> tensor<6x32xf32> {
+  %s = graph.constant {value = dense<0.5> : tensor<f32>} : tensor<f32>
+  %zw = graph.constant {value = dense<128> : tensor<ui8>} : tensor<ui8>
+  %q = graph.constant {value = dense<1> : tensor<64x32xui8>} : tensor<64x32xui8>
+  %a = graph.dequantize %x, %s {to = f32} : (tensor<6x64xi8>, tensor<f32>) -> tensor<6x64xf32>
+  %w = graph.dequantize %q, %sw, %zw {to = f32} : (tensor<64x32xui8>, tensor<32xf32>, tensor<ui8>) -> tensor<64x32xf32>
+  %0 = graph.matmul %a, %w : (tensor<6x64xf32>, tensor<64x32xf32>) -> tensor<6x32xf32>
+  return %0 : tensor<6x32xf32>
+}
+}
