@@ -9,20 +9,13 @@
 
 namespace hewn::plan {
 
-/// Whether the op, which puts its operands together, need not be run: what makes the operands, or most of their elements, can
-/// make them where they belong. Not where some wait long for the others, where its only reader takes them out of memory one by one
-/// anyhow, or on grids, whose kernels read and write whole lines. `isMadeElsewhere`: of an operand, whether it is made in a kernel that
-/// the op can't be in.
-bool placesPieces(graph::MoveOpInterface op, llvm::function_ref<bool(mlir::Value)> isMadeElsewhere);
+/// Whether the dims are known along which operands of such an op are put together.
+bool knowsDims(mlir::RankedTensorType type, const graph::Assembly &assembly);
 
 /// Whether a piece, operand `number` of what puts such together, lies in memory as the whole does: its dims are in the same order, and in
 /// no blocks. One that takes turns has as many elements as are its own.
 bool liesAsIn(mlir::RankedTensorType piece, mlir::RankedTensorType whole, const graph::Assembly &assembly,
               int64_t number);
-
-/// Whether a piece of that type, one in a tensor of the whole's type and dims, may be read by others, too. With gaps it is spread over
-/// more memory, and what comes from beyond the cache comes with the gaps.
-bool mayBeReadApart(mlir::RankedTensorType piece, mlir::Value whole, const graph::Assembly &assembly);
 
 /// On a plan.assemble whose pieces take turns: a step for each dim (graph::Assembly).
 inline constexpr llvm::StringLiteral kStepsAttr = "plan.steps";

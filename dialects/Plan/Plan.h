@@ -45,8 +45,6 @@ inline constexpr llvm::StringLiteral kSharedBytesAttr = "plan.shared_bytes";
 inline constexpr llvm::StringLiteral kBoxesAttr = "plan.boxes";
 /// On a kernel's function for a grid: registers that a thread wants, about; absent: few. Bytes of shared memory of a block; absent: none.
 inline constexpr llvm::StringLiteral kRegistersAttr = "plan.registers";
-/// The most registers that a grid's thread can have.
-inline constexpr int64_t kMostThreadRegisters = 255;
 inline constexpr llvm::StringLiteral kBlockBytesAttr = "plan.block_bytes";
 /// On a kernel's function for a grid: its products, as those of words at the machine's `rate` that take as long, an integer or an
 /// expression; absent: none.

@@ -35,6 +35,11 @@ void PlanDialect::initialize() {
 
 using Emit = llvm::function_ref<InFlightDiagnostic()>;
 
+/// Threads of the smallest blocks that kernels have, and of most.
+static constexpr int64_t kUsualThreads = 256;
+/// Tiles of a matrix unit that a kernel holds at once.
+static constexpr int64_t kFewestTiles = 8;
+
 /// Elements of 8 or 16 bits, alike in both operands, and sums of 32: a lane holds whole groups.
 static LogicalResult verifyProducts(Emit emitError, Type left, Type right, Type sum) {
   auto bits = [](Type type) { return type.isIntOrFloat() ? type.getIntOrFloatBitWidth() : 0; };
@@ -49,34 +54,111 @@ LogicalResult DotAttr::verify(Emit emitError, Type left, Type right, Type sum, S
   return verifyProducts(emitError, left, right, sum);
 }
 
-LogicalResult MatrixAttr::verify(Emit emitError, Type left, Type right, Type sum, int64_t rows, int64_t columns,
-                                 int64_t depth, Type, StringAttr, StringAttr, StringAttr, StringAttr, int64_t rate) {
-  if (rows < 1 || columns < 1 || depth < 1 || rate < 1)
-    return emitError() << "rows, columns, depth and rate must be at least 1";
-  return verifyProducts(emitError, left, right, sum);
-}
+/// A parameter's name and value.
+using Parameter = std::pair<StringRef, int64_t>;
 
-LogicalResult GridAttr::verify(Emit emitError, int64_t processors, int64_t warp, int64_t sharedBytes, int64_t products,
-                               int64_t rate, int64_t memoryRate, int64_t groupRate, int64_t blocksBytes,
-                               int64_t megahertz, int64_t launchCycles, int64_t meetingCycles, int64_t registers,
-                               int64_t threads) {
-  if (processors < 1)
-    return emitError() << "processors must be at least 1";
-  constexpr int64_t most = 256; // threads of the smallest blocks that kernels have
-  if (warp < 1 || warp > most || !llvm::isPowerOf2_64(uint64_t(warp)))
-    return emitError() << "warp must be a power of two of at most " << most;
-  if (sharedBytes < 0 || products < 0 || groupRate < 0 || blocksBytes < 0)
-    return emitError() << "sharedBytes, blocksBytes, products and groupRate must not be negative";
-  if (launchCycles < 0 || meetingCycles < 0)
-    return emitError() << "launchCycles and meetingCycles must not be negative";
-  if (rate < 1 || memoryRate < 1 || megahertz < 1 || registers < 1 || threads < 1)
-    return emitError() << "rate, memoryRate, megahertz, registers and threads must be at least 1";
+/// Each is at least so much; an error names the first one that is not.
+static LogicalResult verifyAtLeast(Emit emitError, int64_t least, ArrayRef<Parameter> parameters) {
+  for (auto [name, value] : parameters)
+    if (value < least)
+      return emitError() << name << " must be at least " << least << ", and is " << value;
   return success();
 }
 
+LogicalResult MatrixAttr::verify(Emit emitError, Type left, Type right, Type sum, int64_t rows, int64_t columns,
+                                 int64_t depth, int64_t registers, Type, StringAttr, StringAttr, StringAttr, StringAttr,
+                                 int64_t rate, int64_t fewestRows) {
+  if (failed(verifyAtLeast(
+          emitError, 1,
+          {{"rows", rows}, {"columns", columns}, {"depth", depth}, {"rate", rate}, {"fewestRows", fewestRows}})))
+    return failure();
+  if (registers < kFewestTiles)
+    return emitError() << "registers must be at least " << kFewestTiles
+                       << ", four for sums and as many for what is multiplied";
+  return verifyProducts(emitError, left, right, sum);
+}
+
+LogicalResult VectorCostsAttr::verify(Emit emitError, int64_t panelCost, int64_t farCost, int64_t loadCost,
+                                      int64_t spreadCost, int64_t stepCost, int64_t chains, int64_t chainRows,
+                                      int64_t products, int64_t memoryRate, int64_t lineBytes, int64_t aheadBytes,
+                                      int64_t taskWork, int64_t launchBytes, int64_t outerCost) {
+  if (failed(verifyAtLeast(emitError, 0,
+                           {{"panelCost", panelCost},
+                            {"farCost", farCost},
+                            {"loadCost", loadCost},
+                            {"spreadCost", spreadCost},
+                            {"stepCost", stepCost},
+                            {"aheadBytes", aheadBytes},
+                            {"taskWork", taskWork},
+                            {"launchBytes", launchBytes},
+                            {"outerCost", outerCost}})) ||
+      failed(verifyAtLeast(
+          emitError, 1,
+          {{"chains", chains}, {"chainRows", chainRows}, {"products", products}, {"memoryRate", memoryRate}})))
+    return failure();
+  if (lineBytes < 4 || !llvm::isPowerOf2_64(uint64_t(lineBytes)))
+    return emitError() << "lineBytes must be a power of two of at least 4";
+  return success();
+}
+
+LogicalResult GridLimitsAttr::verify(Emit emitError, int64_t registers, int64_t threads, int64_t threadRegisters,
+                                     int64_t registerStep, int64_t blockThreads, int64_t blockBytes,
+                                     int64_t staticBytes, int64_t arguments) {
+  if (failed(verifyAtLeast(emitError, 1,
+                           {{"registers", registers},
+                            {"threads", threads},
+                            {"threadRegisters", threadRegisters},
+                            {"registerStep", registerStep},
+                            {"arguments", arguments}})) ||
+      failed(verifyAtLeast(emitError, kUsualThreads, {{"blockThreads", blockThreads}})))
+    return failure();
+  return verifyAtLeast(emitError, 0, {{"blockBytes", blockBytes}, {"staticBytes", staticBytes}});
+}
+
+LogicalResult GridCostsAttr::verify(Emit emitError, int64_t rate, int64_t groupRate, int64_t threadRate,
+                                    int64_t issueRate, int64_t memoryRate, int64_t cacheRate, int64_t sharedRate,
+                                    int64_t sectorBytes, int64_t megahertz, int64_t launchCycles, int64_t meetingCycles,
+                                    int64_t blockCycles, int64_t sliceCycles, int64_t termCycles, int64_t fetchCycles,
+                                    int64_t tileCycles, int64_t partCycles, int64_t memoryCycles, int64_t threadBytes,
+                                    int64_t busyThreads) {
+  if (failed(verifyAtLeast(emitError, 1,
+                           {{"rate", rate},
+                            {"threadRate", threadRate},
+                            {"issueRate", issueRate},
+                            {"memoryRate", memoryRate},
+                            {"cacheRate", cacheRate},
+                            {"sharedRate", sharedRate},
+                            {"sectorBytes", sectorBytes},
+                            {"megahertz", megahertz},
+                            {"memoryCycles", memoryCycles},
+                            {"threadBytes", threadBytes},
+                            {"busyThreads", busyThreads}})))
+    return failure();
+  return verifyAtLeast(emitError, 0,
+                       {{"groupRate", groupRate},
+                        {"launchCycles", launchCycles},
+                        {"meetingCycles", meetingCycles},
+                        {"blockCycles", blockCycles},
+                        {"sliceCycles", sliceCycles},
+                        {"termCycles", termCycles},
+                        {"fetchCycles", fetchCycles},
+                        {"tileCycles", tileCycles},
+                        {"partCycles", partCycles}});
+}
+
+LogicalResult GridAttr::verify(Emit emitError, int64_t processors, int64_t warp, int64_t sharedBytes,
+                               int64_t blocksBytes, int64_t products, GridLimitsAttr, GridCostsAttr) {
+  if (warp < 1 || warp > kUsualThreads || !llvm::isPowerOf2_64(uint64_t(warp)))
+    return emitError() << "warp must be a power of two of at most " << kUsualThreads;
+  if (failed(verifyAtLeast(emitError, 1, {{"processors", processors}})))
+    return failure();
+  return verifyAtLeast(emitError, 0,
+                       {{"sharedBytes", sharedBytes}, {"blocksBytes", blocksBytes}, {"products", products}});
+}
+
 LogicalResult TargetAttr::verify(Emit emitError, int64_t vectorBytes, int64_t vectorRegisters, int64_t l1Bytes,
-                                 int64_t l1Ways, int64_t l2Bytes, int64_t l3Bytes, ArrayAttr dots, ArrayAttr matrices,
-                                 GridAttr, bool, bool, StringAttr) {
+                                 int64_t l1Ways, int64_t l2Bytes, int64_t l3Bytes, VectorCostsAttr, ArrayAttr dots,
+                                 ArrayAttr matrices, GridAttr, bool, bool, bool, StringAttr) {
   if (vectorBytes < 1 || vectorBytes > 1024 || !llvm::isPowerOf2_64(uint64_t(vectorBytes)))
     return emitError() << "vectorBytes must be a power of two of at most 1024";
   if (vectorRegisters < 1 || vectorRegisters > 1024)

@@ -5,8 +5,8 @@
 #define HEWN_LIB_CODEGEN_KERNELFUNCTION_H
 
 #include "dialects/Graph/Analysis/SpaceMap.h"
-#include "dialects/Plan/Schedule.h"
 #include "lib/Codegen/KernelElements.h"
+#include "lib/Schedule/Schedule.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace hewn::codegen {

@@ -8,8 +8,8 @@
 //     anywhere               a gather
 //
 // A gather takes an element at a time on most machines; loads and permutations take a cycle or two.
-#include "dialects/Plan/Schedule.h"
 #include "lib/Codegen/KernelElements.h"
+#include "lib/Schedule/Schedule.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

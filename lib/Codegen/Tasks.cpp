@@ -9,8 +9,6 @@ using hewn::graph::Index;
 
 namespace hewn::codegen {
 
-/// What one thread does alone sooner than two would agree on sharing it, in vector instructions.
-constexpr int64_t kWorkWorthSharing = 8000;
 /// Enough tasks to even out between any number of threads that a model is likely to get.
 constexpr int64_t kEnoughTasks = 64;
 
@@ -20,7 +18,8 @@ DimExpr vectorWork(const DimExpr &elements, int64_t lanes, int64_t instructionsE
 
 /// Whether tasks are worth their sharing.
 static bool isShared(KernelFunction &k, const DimExpr &tasks, const DimExpr &work) {
-  bool small = work.constant().value_or(kWorkWorthSharing) < kWorkWorthSharing;
+  int64_t least = plan::costsOf(k.kernel).getTaskWork();
+  bool small = work.constant().value_or(least) < least;
   return !k.nested && !small && tasks.constant().value_or(2) > 1;
 }
 

@@ -13,12 +13,12 @@ namespace hewn {
 std::string describeTime(ModuleOp module) {
   auto target = module->getAttrOfType<plan::TargetAttr>(plan::kTargetAttr);
   auto program = module.lookupSymbol<func::FuncOp>(plan::kProgramName);
-  if (!target || !target.getGrid() || !target.getGrid().getLaunchCycles() || !program)
+  if (!target || !target.getGrid() || !target.getGrid().getCosts().getLaunchCycles() || !program)
     return "";
   plan::GridAttr grid = target.getGrid();
   plan::Prediction prediction = plan::predict(program, grid);
   auto microseconds = [&](double cycles) {
-    return llvm::formatv("{0:f1} us", cycles / double(grid.getMegahertz())).str();
+    return llvm::formatv("{0:f1} us", cycles / double(grid.getCosts().getMegahertz())).str();
   };
   std::string text;
   llvm::raw_string_ostream os(text);

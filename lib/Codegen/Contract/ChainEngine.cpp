@@ -35,7 +35,7 @@ Dims chainScratch(const Chain &chain, plan::ChainAttr schedule) {
   if (schedule.getSlots() == 0)
     return {};
   return {DimExpr(schedule.getSlots()), DimExpr(chain.inPlace ? 1 : 2), DimExpr(schedule.getRows()),
-          plan::rowStride(graph::getDims(chain.scores).back(), sizeof(float))};
+          plan::rowStride(chain.first, graph::getDims(chain.scores).back(), sizeof(float))};
 }
 
 FailureOr<plan::ChainAttr> chooseChain(KernelFunction &k, const Chain &chain) {

@@ -23,7 +23,7 @@ Buffer ChainSteps::rowsOf(Value value) const {
   Buffer buffer{{}, graph::getElementType(value), Dims(space.size(), DimExpr(1)), Dims(space.size(), DimExpr(0))};
   buffer.dims[chain.rowDim] = rows;
   buffer.dims.back() = space.back();
-  buffer.strides[chain.rowDim] = plan::rowStride(space.back(), graph::elementBytes(value));
+  buffer.strides[chain.rowDim] = plan::rowStride(chain.first, space.back(), graph::elementBytes(value));
   buffer.strides.back() = DimExpr(1);
   return buffer;
 }

@@ -22,10 +22,9 @@ namespace hewn::codegen {
 
 static constexpr int64_t kMantissaBits = 23;
 static constexpr int64_t kOne = 0x3f800000; // 1.0
+static constexpr int64_t kWordBytes = 4;
 /// Words of a block that are summed before they are scaled: mantissas are far from zero, and so are their sums.
 static constexpr int64_t kPieceWords = 16;
-/// A line of the cache, and how far ahead words are fetched.
-static constexpr int64_t kLineWords = 16, kAheadWords = 256;
 
 /// 1 + code / 2^bits, of the code that is `position` from the lowest in each word.
 static Value mantissaOf(OpBuilder &b, Location loc, Value words, graph::Code code, int64_t position) {
@@ -63,8 +62,10 @@ SmallVector<Value> ContractEmitter::overCodes(int64_t vectors, ValueRange state,
     return arith::ConstantOp::create(b, loc(), DenseElementsAttr::get(sumType(), b.getF32FloatAttr(float(value))));
   };
   Value one = splat(double(int64_t(1) << code.bits)), toMiddle = splat(-1.5);
+  plan::VectorCostsAttr costs = plan::costsOf(this->k.kernel);
+  int64_t lineWords = costs.getLineBytes() / kWordBytes, aheadWords = costs.getAheadBytes() / kWordBytes;
   auto fetch = [&](Index place) {
-    memref::PrefetchOp::create(b, loc(), words, ValueRange(e.add(place, e.constant(kAheadWords)).base),
+    memref::PrefetchOp::create(b, loc(), words, ValueRange(e.add(place, e.constant(aheadWords)).base),
                                /*isWrite=*/false, /*localityHint=*/2, /*isDataCache=*/true);
   };
   DimExpr blocks = form.scale.dims[0];
@@ -89,7 +90,7 @@ SmallVector<Value> ContractEmitter::overCodes(int64_t vectors, ValueRange state,
             SmallVector<Value> loaded, next(before);
             for (int64_t j = 0; j < vectors; ++j) {
               loaded.push_back(load(wordType, words, form.rhs, wordAt, j));
-              if (j * e.lanes % kLineWords == 0)
+              if (j * e.lanes % lineWords == 0)
                 fetch(e.add(wordAt, rightDistance(form.rhs, j)));
             }
             for (int64_t i = 0; i < code.perWord(); ++i) {

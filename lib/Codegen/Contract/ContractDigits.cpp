@@ -37,8 +37,7 @@ namespace hewn::codegen {
 static constexpr double kLargest = 8355700, kLargestDigit = 127;
 /// Pieces without a larger element than this are as if they had one: far below what their neighbours' sums lose.
 static constexpr double kTiny = 0x1p-102;
-/// A line of the cache, and how far ahead words are fetched.
-static constexpr int64_t kLineWords = 16, kAheadWords = 256;
+static constexpr int64_t kWordBytes = 4;
 /// Times a byte: it in each byte of a word.
 static constexpr int64_t kEachByte = 0x01010101;
 
@@ -171,13 +170,21 @@ void ContractEmitter::writePiece(const Digits &digits, Value left, Index at, int
 // Products
 //===------------------------------------------------------------------------------------------------------------------===//
 
+int64_t ContractEmitter::vectorsBeside(int64_t sums) {
+  // Accumulators of all digits have three quarters of the registers: a row by some vectors, or more rows by fewer.
+  plan::TargetAttr target = plan::targetOf(k.kernel);
+  int64_t room = target ? target.getVectorRegisters() * 3 / 4 : 0, across = 4;
+  while (across > 1 && sums * across > room)
+    across /= 2;
+  return across;
+}
+
 void ContractEmitter::overDigitRows(const Digits &digits, Index panel, Index first, Index count, Value memory) {
   std::optional<int64_t> known = form.rows.constant();
   withPanel(panel, [&](const Panel &whole, Index firstColumn) {
     iteration[form.roles.column] = firstColumn;
     auto tile = [&](int64_t rows, Index row) {
-      // Accumulators of all digits fit the registers: a row by some vectors, or more rows by fewer.
-      int64_t across = rows <= 2 || digits.count == 1 ? 4 : 2;
+      int64_t across = vectorsBeside(digits.count * rows);
       for (int64_t j = 0; j < whole.vectors; j += across) {
         Panel part;
         part.vectors = std::min(across, whole.vectors - j);
@@ -234,6 +241,8 @@ SmallVector<Value> ContractEmitter::digitProducts(const Digits &digits, const Pa
     Value bits = arith::BitcastOp::create(b, loc(), b.getI32Type(), memref::LoadOp::create(b, loc(), memory, at.base));
     return vector::BroadcastOp::create(b, loc(), word, bits);
   };
+  plan::VectorCostsAttr costs = plan::costsOf(k.kernel);
+  int64_t lineWords = costs.getLineBytes() / kWordBytes, aheadWords = costs.getAheadBytes() / kWordBytes;
   int64_t places = 8 / code.bits, across = panel.vectors, tile = rows * across;
   int64_t byteMask = ((int64_t(1) << code.bits) - 1) * kEachByte;
   Index base = e.mul(row, e.constant(digits.rowFloats()));
@@ -252,8 +261,8 @@ SmallVector<Value> ContractEmitter::digitProducts(const Digits &digits, const Pa
       Index wordAt = e.mul(e.add(first, inner[0]), wordStep);
       for (int64_t j = 0; j < across; ++j) {
         loaded.push_back(load(word, words, form.rhs, wordAt, j));
-        if (j * e.lanes % kLineWords == 0) {
-          Index ahead = e.add(e.add(wordAt, rightDistance(form.rhs, firstVector + j)), e.constant(kAheadWords));
+        if (j * e.lanes % lineWords == 0) {
+          Index ahead = e.add(e.add(wordAt, rightDistance(form.rhs, firstVector + j)), e.constant(aheadWords));
           memref::PrefetchOp::create(b, loc(), words, ValueRange(ahead.base), /*isWrite=*/false, /*localityHint=*/2,
                                      /*isDataCache=*/true);
         }

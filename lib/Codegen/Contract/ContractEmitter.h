@@ -125,6 +125,8 @@ private:
   /// Those of one piece of a row, `depth` elements of `left`, to `memory` from `to` on.
   void writePiece(const plan::Digits &digits, mlir::Value left, graph::Index at, int64_t depth, mlir::Value memory,
                   graph::Index to);
+  /// Vectors of columns that a tile of digits has, of so many sums for each.
+  int64_t vectorsBeside(int64_t sums);
   /// All rows from `first` on by a panel, where `count` have digits.
   void overDigitRows(const plan::Digits &digits, graph::Index panel, graph::Index first, graph::Index count,
                      mlir::Value memory);

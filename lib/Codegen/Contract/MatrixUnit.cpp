@@ -9,13 +9,10 @@ using hewn::graph::Index;
 
 namespace hewn::codegen {
 
-/// Bytes of a row of a tile.
-static constexpr int64_t kRow = 64;
-
 bool MatrixUnit::fits(plan::MatrixAttr unit, int64_t lanes) {
-  return unit.getColumns() == lanes && unit.getRows() > 0 && unit.getRows() <= kRow / 4 &&
-         unit.getDepth() * unit.getLeft().getIntOrFloatBitWidth() == 8 * kRow &&
-         unit.getLeft().getIntOrFloatBitWidth() == unit.getRight().getIntOrFloatBitWidth();
+  // A tile of the right operand is loaded as one of sums is: whole rows of it, which are a vector's lanes.
+  return unit.getColumns() == lanes && unit.getRows() <= unit.getRightGroups() &&
+         unit.getLeftRowBytes() == unit.getSumRowBytes();
 }
 
 Value MatrixUnit::i16(int64_t value) { return arith::ConstantOp::create(b, loc, b.getI16IntegerAttr(int16_t(value))); }
@@ -34,26 +31,28 @@ Value MatrixUnit::address(Value memref, Index at) {
 }
 
 Value MatrixUnit::zero(int64_t rows) {
-  return LLVM::CallIntrinsicOp::create(b, loc, unit.getTile(), unit.getZero(), ValueRange{i16(rows), i16(kRow)})
+  return LLVM::CallIntrinsicOp::create(b, loc, unit.getTile(), unit.getZero(),
+                                       ValueRange{i16(rows), i16(unit.getSumRowBytes())})
       .getResult(0);
 }
 
 Value MatrixUnit::load(int64_t rows, Value memref, Index at, Index stride) {
   Value apart = b.createOrFold<arith::IndexCastOp>(loc, b.getI64Type(), bytes(memref, stride));
   return LLVM::CallIntrinsicOp::create(b, loc, unit.getTile(), unit.getLoad(),
-                                       ValueRange{i16(rows), i16(kRow), address(memref, at), apart})
+                                       ValueRange{i16(rows), i16(unit.getSumRowBytes()), address(memref, at), apart})
       .getResult(0);
 }
 
 void MatrixUnit::store(Value tile, int64_t rows, Value memref, Index at, Index stride) {
   Value apart = b.createOrFold<arith::IndexCastOp>(loc, b.getI64Type(), bytes(memref, stride));
   LLVM::CallIntrinsicOp::create(b, loc, unit.getStore(),
-                                ValueRange{i16(rows), i16(kRow), address(memref, at), apart, tile});
+                                ValueRange{i16(rows), i16(unit.getSumRowBytes()), address(memref, at), apart, tile});
 }
 
 Value MatrixUnit::product(int64_t rows, Value sums, Value left, Value right) {
-  return LLVM::CallIntrinsicOp::create(b, loc, unit.getTile(), unit.getProduct(),
-                                       ValueRange{i16(rows), i16(kRow), i16(kRow), sums, left, right})
+  return LLVM::CallIntrinsicOp::create(
+             b, loc, unit.getTile(), unit.getProduct(),
+             ValueRange{i16(rows), i16(unit.getSumRowBytes()), i16(unit.getLeftRowBytes()), sums, left, right})
       .getResult(0);
 }
 

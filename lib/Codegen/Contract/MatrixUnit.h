@@ -13,12 +13,12 @@ class MatrixUnit {
 public:
   MatrixUnit(mlir::OpBuilder &b, mlir::Location loc, plan::MatrixAttr unit) : b(b), loc(loc), unit(unit) {}
 
-  /// Whether tiles are of the size that the engine walks in: a vector of columns, rows of 64 bytes.
+  /// Whether tiles are of the size that the engine walks in: a vector of columns, rows of all operands equally long.
   static bool fits(plan::MatrixAttr unit, int64_t lanes);
 
   /// A tile of sums, all zero, of so many rows.
   mlir::Value zero(int64_t rows);
-  /// A tile of `rows` rows of 64 bytes, the first at element `at` of a buffer, the others `stride` elements apart each.
+  /// A tile of `rows` rows, the first at element `at` of a buffer, the others `stride` elements apart each.
   mlir::Value load(int64_t rows, mlir::Value memref, graph::Index at, graph::Index stride);
   void store(mlir::Value tile, int64_t rows, mlir::Value memref, graph::Index at, graph::Index stride);
   /// sums + left x right, of so many rows of sums.

@@ -9,8 +9,8 @@
 #ifndef HEWN_LIB_CODEGEN_CONTRACT_WINOGRADENGINE_H
 #define HEWN_LIB_CODEGEN_CONTRACT_WINOGRADENGINE_H
 
-#include "dialects/Plan/WinogradSchedule.h"
 #include "lib/Codegen/KernelFunction.h"
+#include "lib/Schedule/WinogradSchedule.h"
 
 namespace hewn::codegen {
 

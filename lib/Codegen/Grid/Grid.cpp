@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/Grid/Grid.h"
-#include "dialects/Plan/GridSchedule.h"
+#include "lib/Schedule/GridSchedule.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -49,16 +49,15 @@ bool describeGridFunction(llvm::Function &function) {
 
 /// Products of words at the rate of the machine's matrix instruction that take as long as the contraction does.
 static DimExpr matrixWork(graph::ContractOpInterface op) {
-  constexpr int64_t scalarRate = 128; // of threads that multiply by themselves
-  plan::GridAttr grid = plan::gridOf(op);
+  plan::GridCostsAttr costs = plan::gridOf(op).getCosts();
   DimExpr products = graph::numElements(op.getIterationDims(graph::getDims));
   if (!plan::multipliesMatrices(op))
-    return (products * DimExpr(grid.getRate())).floorDiv(DimExpr(scalarRate));
+    return (products * DimExpr(costs.getRate())).floorDiv(DimExpr(costs.getThreadRate()));
   int64_t bits = plan::stagedType(op).getIntOrFloatBitWidth();
   plan::GridContractAttr schedule = plan::gridContractOf(op->getParentOfType<plan::KernelOp>());
   bool byGroups = schedule && plan::gridTile(schedule, op, plan::looksFetchable(op)).byGroups;
-  int64_t rate = byGroups ? grid.getGroupRate() : grid.getRate();
-  return (products * DimExpr(plan::productsOf(op) * bits * grid.getRate())).floorDiv(DimExpr(32 * rate));
+  int64_t rate = byGroups ? costs.getGroupRate() : costs.getRate();
+  return (products * DimExpr(plan::productsOf(op) * bits * costs.getRate())).floorDiv(DimExpr(32 * rate));
 }
 
 /// What a kernel reads of an input: where only moves do, no more than they give.
@@ -220,7 +219,8 @@ Index Grid::address(Value memory) { return {memref::ExtractAlignedPointerAsIndex
 Value Grid::number(int32_t value) { return arith::ConstantOp::create(e.b, e.loc, e.b.getI32IntegerAttr(value)); }
 
 void Grid::wantRegisters(int64_t count) {
-  k.function->setAttr(plan::kRegistersAttr, e.b.getI64IntegerAttr(std::min(count, plan::kMostThreadRegisters)));
+  int64_t most = plan::gridOf(k.kernel).getLimits().getThreadRegisters();
+  k.function->setAttr(plan::kRegistersAttr, e.b.getI64IntegerAttr(std::min(count, most)));
 }
 
 void Grid::wantBlocks(const DimExpr &count) {
@@ -329,7 +329,7 @@ void gatherShared(KernelFunction &k) {
   OpBuilder b(k.function);
   if (bytes > 0)
     k.function->setAttr(plan::kBlockBytesAttr, b.getI64IntegerAttr(bytes));
-  if (bytes <= kSharedBytes)
+  if (bytes <= plan::gridOf(k.kernel).getLimits().getStaticBytes())
     return;
   auto type = MemRefType::get({bytes}, b.getI8Type(), MemRefLayoutAttrInterface(), b.getI64IntegerAttr(kSharedSpace));
   std::string name = (k.function.getName() + "_shared").str();

@@ -115,10 +115,8 @@ bool describeGridFunction(llvm::Function &function);
 
 /// The memory space of a block's shared memory.
 inline constexpr int64_t kSharedSpace = 3;
-/// Shared memory that a block has on every machine without asking for it.
-inline constexpr int64_t kSharedBytes = 48 << 10;
 
-/// At the end of a kernel: says what shared memory its blocks have (plan.block_bytes). Where that is more than `kSharedBytes`, all of
+/// At the end of a kernel: says what shared memory its blocks have (plan.block_bytes). Where that is more than a block has without asking, all of
 /// it becomes one, which each block is given when launched (plan.shared_bytes).
 void gatherShared(KernelFunction &k);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/Grid/GridEngine.h"
-#include "dialects/Plan/GridSchedule.h"
 #include "lib/Codegen/Grid/Grid.h"
+#include "lib/Schedule/GridSchedule.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/ADT/BitVector.h"

@@ -10,9 +10,9 @@
 // sin, cos and tan of huge angles, which no model has, are called of libm behind a branch.
 //
 // With libm=true every one of these ops is a call: -O0 is the oracle, and must not share our formulas.
-#include "dialects/Plan/Schedule.h"
 #include "lib/Codegen/Math/VectorMath.h"
 #include "lib/Codegen/Passes.h"
+#include "lib/Schedule/Schedule.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"

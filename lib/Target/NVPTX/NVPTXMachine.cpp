@@ -22,6 +22,9 @@ void initialize() {
 
 namespace {
 
+/// Threads of a warp: the guide.
+constexpr int64_t kWarp = 32;
+
 /// A machine, and the oldest PTX that has it: newer text needs a newer driver, and LLVM ends the process over an older one.
 struct Named {
   const char *name;
@@ -33,10 +36,14 @@ struct Named {
   int64_t rate, memoryRate, groupRate;
   /// Cycles of a microsecond; of a launch in a recorded graph, and of a meeting of all blocks.
   int64_t megahertz, launchCycles, meetingCycles;
-  /// Threads that a processor has room for; registers have all 65536.
+  /// Threads that a processor has room for.
   int64_t threads;
 };
 
+// Shared memory and threads: NVIDIA's "CUDA C++ Programming Guide", table of technical specifications by compute capability. Processors,
+// clocks, memory and tensor cores: data sheets of the A100 (SXM 40 GB: 156 TFLOPS of tf32, 1555 GB/s), RTX 3090 Ti, RTX 4090, H100 (SXM: 494
+// TFLOPS, 3350 GB/s) and B200 (8 TB/s), as products, or bytes, a cycle; what warps reach alone of the last two is taken to be six tenths.
+// Launches take 1.75 us and meetings 1 us of any clock: estimates, of which no device of hewn's has told yet.
 constexpr Named machines[] = {
     {"sm_80", "+ptx70", 108, 163 << 10, 164 << 10, 512, 1100, 0, 1410, 2500, 1400, 2048},
     {"sm_86", "+ptx71", 84, 99 << 10, 100 << 10, 128, 520, 0, 1700, 3000, 1700, 1536},
@@ -44,6 +51,25 @@ constexpr Named machines[] = {
     {"sm_90a", "+ptx84", 132, 227 << 10, 228 << 10, 640, 1900, 1000, 1750, 3000, 1700, 2048},
     {"sm_100a", "+ptx86", 148, 227 << 10, 228 << 10, 640, 4200, 0, 1900, 3300, 1900, 2048},
 };
+
+/// What all of them have: the same table of the guide. A kernel takes 4 KB of arguments from the oldest driver on, eight bytes each;
+/// some stay for symbols.
+plan::GridLimitsAttr limitsOf(MLIRContext *context, const Named &row) {
+  return plan::GridLimitsAttr::get(context, /*registers=*/65536, row.threads, /*threadRegisters=*/255,
+                                   /*registerStep=*/8, /*blockThreads=*/1024, /*blockBytes=*/1024,
+                                   /*staticBytes=*/48 << 10, /*arguments=*/440);
+}
+
+/// From the guide: 128 products of float32 of threads, four schedulers that begin an instruction of a warp each, 32 banks of shared memory of
+/// 4 bytes, sectors of 32 bytes. From the A100's white paper: 5120 bytes a cycle from the cache that 108 processors share. Latencies
+/// are estimates for all, held to no device yet; docs/decisions/machine-models.md says how to.
+plan::GridCostsAttr costsOf(MLIRContext *context, const Named &row) {
+  return plan::GridCostsAttr::get(
+      context, row.rate, row.groupRate, /*threadRate=*/128, /*issueRate=*/128, row.memoryRate, /*cacheRate=*/48,
+      /*sharedRate=*/128, /*sectorBytes=*/32, row.megahertz, row.launchCycles, row.meetingCycles, /*blockCycles=*/1200,
+      /*sliceCycles=*/150, /*termCycles=*/50, /*fetchCycles=*/600, /*tileCycles=*/600, /*partCycles=*/2500,
+      /*memoryCycles=*/800, /*threadBytes=*/32, /*busyThreads=*/256);
+}
 
 const Named *find(StringRef name) {
   for (const Named &machine : machines)
@@ -77,13 +103,12 @@ std::optional<codegen::MachineSpec> findMachine(StringRef name) {
 plan::TargetAttr targetAttr(MLIRContext *context, const codegen::MachineSpec &machine, bool exact) {
   const Named *found = find(machine.name);
   const Named &row = found ? *found : machines[0];
-  auto grid = plan::GridAttr::get(context, row.processors, /*warp=*/32, row.sharedBytes, /*products=*/exact ? 3 : 1,
-                                  row.rate, row.memoryRate, row.groupRate, row.blocksBytes, row.megahertz,
-                                  row.launchCycles, row.meetingCycles, /*registers=*/65536, row.threads);
+  auto grid = plan::GridAttr::get(context, row.processors, kWarp, row.sharedBytes, row.blocksBytes,
+                                  /*products=*/exact ? 3 : 1, limitsOf(context, row), costsOf(context, row));
   return plan::TargetAttr::get(context, machine.vectorBytes, /*vectorRegisters=*/16, /*l1Bytes=*/128 << 10,
-                               /*l1Ways=*/0, /*l2Bytes=*/40 << 20, /*l3Bytes=*/0, /*dots=*/ArrayAttr(),
-                               /*matrices=*/ArrayAttr(), grid, /*fastHalves=*/false, /*scalesVectors=*/false,
-                               /*permutation=*/StringAttr());
+                               /*l1Ways=*/0, /*l2Bytes=*/40 << 20, /*l3Bytes=*/0, plan::VectorCostsAttr(),
+                               /*dots=*/ArrayAttr(), /*matrices=*/ArrayAttr(), grid, /*fastHalves=*/false,
+                               /*scalesVectors=*/false, /*convertsHalf=*/true, /*permutation=*/StringAttr());
 }
 
 } // namespace hewn::nvptx

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Target/X86/X86Machine.h"
 #include "lib/Target/X86/X86Features.h"
-
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "lib/Target/X86/X86Rows.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/TargetSelect.h"
@@ -27,28 +26,6 @@ void initialize() {
 
 namespace {
 
-/// A name that users may write, the processor of LLVM's whose scheduling model it means, and its instructions.
-struct Named {
-  StringRef name, cpu;
-  uint64_t bits;
-};
-
-constexpr uint64_t kIceLake = kV4 | HEWN_CPU_AVX512_VNNI | HEWN_CPU_AVX512_VBMI | HEWN_CPU_GFNI;
-constexpr uint64_t kAmx = HEWN_CPU_AMX_INT8 | HEWN_CPU_AMX_BF16;
-
-constexpr Named machines[] = {
-    {"x86-64-v2", "x86-64-v2", kV2},
-    {"x86-64-v3", "x86-64-v3", kV3},
-    {"x86-64-v4", "x86-64-v4", kV4},
-    {"haswell", "haswell", kV3},
-    {"skylake-avx512", "skylake-avx512", kV4},
-    {"icelake-server", "icelake-server", kIceLake},
-    {"znver3", "znver3", kV3},
-    {"znver4", "znver4", kIceLake | HEWN_CPU_AVX512_BF16},
-    {"sapphirerapids", "sapphirerapids",
-     kIceLake | HEWN_CPU_AVX_VNNI | HEWN_CPU_AVX512_BF16 | HEWN_CPU_AVX512_FP16 | kAmx},
-};
-
 /// What "portable" stands for: the machines for which kernels differ.
 constexpr StringRef portable[] = {"x86-64-v2", "x86-64-v3", "x86-64-v4", "x86-64-v4+vnni+bf16",
                                   "x86-64-v4+vnni+bf16+amx"};
@@ -59,9 +36,10 @@ codegen::MachineSpec makeMachine(StringRef name, StringRef cpu, uint64_t bits) {
   machine.triple = "x86_64-unknown-linux-gnu";
   machine.cpu = cpu.str();
   machine.features = featureList(cpu, bits);
-  machine.vectorBytes = bits & HEWN_CPU_X86_64_V4 ? 64 : bits & HEWN_CPU_X86_64_V3 ? 32 : 16;
-  machine.fusedProducts = bits & HEWN_CPU_X86_64_V3;
-  machine.convertsHalf = bits & HEWN_CPU_X86_64_V3; // F16C
+  const Vectors &vectors = vectorsOf(bits);
+  machine.vectorBytes = vectors.bytes;
+  machine.fusedProducts = vectors.fusedProducts;
+  machine.convertsHalf = vectors.convertsHalf;
   machine.convertsBfloat = bits & HEWN_CPU_AVX512_BF16;
   machine.cpuFeatures = bits;
   return machine;
@@ -100,8 +78,8 @@ bool comesBefore(const codegen::MachineSpec &a, const codegen::MachineSpec &b) {
 
 std::vector<std::string> targetNames() {
   std::vector<std::string> names = {"host", "portable"};
-  for (const Named &machine : machines)
-    names.push_back(machine.name.str());
+  for (const Row &row : rows())
+    names.push_back(row.name.str());
   return names;
 }
 
@@ -109,8 +87,8 @@ std::optional<codegen::MachineSpec> findMachine(StringRef name) {
   if (name == "host")
     return hostMachine();
   auto [base, rest] = name.split('+');
-  const auto *found = llvm::find_if(machines, [&, base = base](const Named &m) { return m.name == base; });
-  if (found == std::end(machines) || name.ends_with("+"))
+  const auto *found = llvm::find_if(rows(), [&, base = base](const Row &row) { return row.name == base; });
+  if (found == rows().end() || name.ends_with("+"))
     return std::nullopt;
   uint64_t bits = found->bits;
   while (!rest.empty()) {
@@ -148,74 +126,10 @@ llvm::Expected<std::vector<codegen::MachineSpec>> findMachines(StringRef list) {
   return found;
 }
 
-codegen::MachineSpec baseMachine() { return makeMachine("x86-64", "x86-64", 0); }
-
-static bool hasFeature(const codegen::MachineSpec &machine, StringRef name) {
-  llvm::SmallVector<StringRef, 128> list;
-  StringRef(machine.features).split(list, ',');
-  return llvm::is_contained(list, ("+" + name).str());
-}
-
-/// The instructions that sum products of neighbours and are faster than products of the sums' type, best first.
-static ArrayAttr dotsOf(MLIRContext *context, const codegen::MachineSpec &machine) {
-  Builder b(context);
-  SmallVector<Attribute> dots;
-  auto add = [&](Type left, Type right, Type sum, StringRef intrinsic, bool accumulates = true) {
-    dots.push_back(plan::DotAttr::get(context, left, right, sum, b.getStringAttr(intrinsic), accumulates));
-  };
-  Type i16 = b.getI16Type(), i32 = b.getI32Type();
-  bool wide = machine.vectorBytes == 64, middle = machine.vectorBytes == 32;
-  if (wide && hasFeature(machine, "avx512bf16"))
-    add(b.getBF16Type(), b.getBF16Type(), b.getF32Type(), "llvm.x86.avx512bf16.dpbf16ps.512");
-  Type ui8 = b.getIntegerType(8, /*isSigned=*/false);
-  if (wide && hasFeature(machine, "avx512vnni"))
-    add(ui8, b.getI8Type(), i32, "llvm.x86.avx512.vpdpbusd.512");
-  else if (middle && hasFeature(machine, "avxvnni"))
-    add(ui8, b.getI8Type(), i32, "llvm.x86.avx512.vpdpbusd.256");
-  add(i16, i16, i32,
-      wide     ? "llvm.x86.avx512.pmaddw.d.512"
-      : middle ? "llvm.x86.avx2.pmadd.wd"
-               : "llvm.x86.sse2.pmadd.wd",
-      /*accumulates=*/false);
-  return b.getArrayAttr(dots);
-}
-
-/// AMX: eight registers of 16 rows of 64 bytes.
-static ArrayAttr matricesOf(MLIRContext *context, const codegen::MachineSpec &machine) {
-  Builder b(context);
-  SmallVector<Attribute> matrices;
-  // Of one core of a Sapphire Rapids, roughly: 260 billion operations a second of float32, 3100 of bfloat16, 7000 of bytes. No test
-  // measures them.
-  auto add = [&](Type left, Type right, Type sum, StringRef product, int64_t rate) {
-    auto name = [&](StringRef which) { return b.getStringAttr("llvm.x86." + which + ".internal"); };
-    matrices.push_back(plan::MatrixAttr::get(context, left, right, sum, /*rows=*/16, /*columns=*/16,
-                                             /*depth=*/512 / left.getIntOrFloatBitWidth(),
-                                             LLVM::LLVMX86AMXType::get(context), name("tilezero"), name("tileloadd64"),
-                                             name("tilestored64"), name(product), rate));
-  };
-  if (hasFeature(machine, "amx-bf16"))
-    add(b.getBF16Type(), b.getBF16Type(), b.getF32Type(), "tdpbf16ps", 12);
-  if (hasFeature(machine, "amx-int8"))
-    add(b.getIntegerType(8, /*isSigned=*/false), b.getI8Type(), b.getI32Type(), "tdpbusd", 27);
-  return matrices.empty() ? ArrayAttr() : b.getArrayAttr(matrices);
-}
-
-static StringAttr permutationOf(MLIRContext *context, const codegen::MachineSpec &machine) {
-  if (machine.vectorBytes == 64)
-    return StringAttr::get(context, "llvm.x86.avx512.permvar.sf.512");
-  return machine.vectorBytes == 32 ? StringAttr::get(context, "llvm.x86.avx2.permps") : StringAttr();
-}
+codegen::MachineSpec baseMachine() { return makeMachine(baseRow().name, baseRow().cpu, baseRow().bits); }
 
 plan::TargetAttr targetAttr(MLIRContext *context, const codegen::MachineSpec &machine) {
-  bool wide = machine.vectorBytes == 64;
-  // Sizes that every machine of the class has at least: code for "host" must not depend on which of two alike made it.
-  int64_t l1 = machine.cpu == "sapphirerapids" || machine.cpu == "icelake-server" ? 48 << 10 : 32 << 10;
-  int64_t l1Ways = l1 == 48 << 10 ? 12 : 8;
-  int64_t l2 = machine.cpu == "sapphirerapids" ? 2 << 20 : wide ? 1 << 20 : 256 << 10;
-  return plan::TargetAttr::get(context, machine.vectorBytes, /*vectorRegisters=*/wide ? 32 : 16, l1, l1Ways, l2,
-                               /*l3Bytes=*/8 << 20, dotsOf(context, machine), matricesOf(context, machine),
-                               plan::GridAttr(), /*fastHalves=*/wide && machine.cpu == "znver4",
-                               /*scalesVectors=*/wide, permutationOf(context, machine));
+  return targetOf(context, rowOf(machine.cpu), machine.cpuFeatures);
 }
 
 } // namespace hewn::x86

@@ -18,7 +18,7 @@
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Control/Control.h"
 #include "dialects/Graph/Graph.h"
-#include "dialects/Plan/Schedule.h"
+#include "lib/Schedule/Schedule.h"
 #include "lib/Support/Remarks.h"
 #include "lib/Transforms/Batch/Passes.h"
 
@@ -37,15 +37,12 @@ namespace {
 
 /// Items of a batch whose size is known only when run.
 constexpr int64_t kAssumedItems = 8;
-/// What a launch more costs, in bytes that memory would bring meanwhile.
 constexpr llvm::StringLiteral kPass = "hewn-loop-batches";
-constexpr double kLaunch = 20000;
-/// A byte of the outer cache in bytes of memory.
-constexpr double kOuterCache = 0.4;
 
 class Looper {
 public:
-  Looper(func::FuncOp function, plan::TargetAttr target) : block(function.getBody().front()), target(target) {}
+  Looper(func::FuncOp function, plan::TargetAttr target)
+      : block(function.getBody().front()), target(target), costs(plan::costsOf(function)) {}
 
   bool run() {
     if (!findBatch())
@@ -126,7 +123,9 @@ private:
 
   /// What it costs to read and write so many bytes again and again, in bytes of memory.
   double cost(double bytes) const {
-    return bytes <= target.getL2Bytes() / 2 ? 0 : bytes <= target.getL3Bytes() ? kOuterCache * bytes : bytes;
+    return bytes <= target.getL2Bytes() / 2 ? 0
+           : bytes <= target.getL3Bytes()   ? double(costs.getOuterCost()) / 100 * bytes
+                                            : bytes;
   }
 
   /// The value in memory that a kernel reads `value` from; one that is made of indices alone is its own.
@@ -158,7 +157,7 @@ private:
       }
       if (isa<graph::ContractOpInterface, graph::ReduceOpInterface>(item.op)) {
         gain += cost(traffic * double(items)) - cost(traffic) * double(items);
-        launches += kLaunch * double(items - 1);
+        launches += double(costs.getLaunchBytes()) * double(items - 1);
       }
       int64_t behind = llvm::count_if(
           result.getUses(), [](OpOperand &use) { return !use.getOwner()->hasTrait<OpTrait::IsTerminator>(); });
@@ -228,6 +227,7 @@ private:
 
   Block &block;
   plan::TargetAttr target;
+  plan::VectorCostsAttr costs;
   DimExpr batch = DimExpr(1);
   int64_t items = 1;
   SmallVector<Item> chosen;

@@ -4,9 +4,9 @@
 //
 //     plan.kernel @matmul(...)   →   plan.kernel @matmul(...) attributes {schedule = #plan.grid_contract<m = 64, n = 64, parts = 4>}
 //
-// The model is in dialects/Plan/GridSchedule.h. Sums are cut where the tiles alone would leave processors without work; of
+// The model is in lib/Schedule/GridSchedule.h. Sums are cut where the tiles alone would leave processors without work; of
 // kernels that have other contractions, reductions or sizes known only when run they are not. A schedule that is there stays.
-#include "dialects/Plan/GridSchedule.h"
+#include "lib/Schedule/GridSchedule.h"
 #include "lib/Transforms/Fuse/Passes.h"
 #include "lib/Transforms/Fuse/SplitSums.h"
 

@@ -15,7 +15,7 @@
 #include "dialects/Graph/Contract/ContractRoles.h"
 #include "dialects/Graph/Control/ControlFlow.h"
 #include "dialects/Graph/GraphOps.h"
-#include "dialects/Plan/GridSchedule.h"
+#include "lib/Schedule/GridSchedule.h"
 #include "lib/Transforms/Fuse/Passes.h"
 
 #include "mlir/IR/SymbolTable.h"

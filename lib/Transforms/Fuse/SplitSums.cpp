@@ -20,7 +20,7 @@
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
 #include "dialects/Graph/GraphOps.h"
-#include "dialects/Plan/GridSchedule.h"
+#include "lib/Schedule/GridSchedule.h"
 #include "lib/Transforms/Fuse/Passes.h"
 
 #include "mlir/IR/IRMapping.h"

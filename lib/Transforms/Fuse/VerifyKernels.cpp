@@ -7,7 +7,7 @@
 #include "dialects/Graph/Analysis/Views.h"
 #include "dialects/Graph/Contract/Chain.h"
 #include "dialects/Graph/Graph.h"
-#include "dialects/Plan/Schedule.h"
+#include "lib/Schedule/Schedule.h"
 #include "lib/Transforms/Fuse/Passes.h"
 #include "llvm/ADT/StringSet.h"
 

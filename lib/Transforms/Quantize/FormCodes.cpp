@@ -19,7 +19,7 @@
 #include "dialects/Graph/Contract/ContractRoles.h"
 #include "dialects/Graph/GraphOps.h"
 #include "dialects/Graph/Quant/Quant.h"
-#include "dialects/Plan/Schedule.h"
+#include "lib/Schedule/Schedule.h"
 #include "lib/Transforms/Quantize/Operands.h"
 #include "lib/Transforms/Quantize/Passes.h"
 

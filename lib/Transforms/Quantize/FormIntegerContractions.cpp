@@ -18,7 +18,7 @@
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Contract/CodedWeights.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
-#include "dialects/Plan/Schedule.h"
+#include "lib/Schedule/Schedule.h"
 #include "lib/Support/Remarks.h"
 #include "lib/Transforms/Quantize/Operands.h"
 #include "lib/Transforms/Quantize/Passes.h"

@@ -29,9 +29,9 @@
 #include "dialects/Graph/Analysis/Views.h"
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
-#include "dialects/Plan/GridProduct.h"
-#include "dialects/Plan/TermSchedule.h"
-#include "dialects/Plan/WinogradSchedule.h"
+#include "lib/Schedule/GridProduct.h"
+#include "lib/Schedule/TermSchedule.h"
+#include "lib/Schedule/WinogradSchedule.h"
 #include "lib/Transforms/Quantize/Operands.h"
 #include "lib/Transforms/Quantize/Passes.h"
 #include <cstring>
@@ -160,7 +160,7 @@ bool roundsWeightsAlone(ContractOpInterface op) {
     return false;
   // Factors of 16 bits take half the time of longer ones.
   int64_t products = graph::numElements(op.getIterationDims(graph::getDims)).constant().value_or(INT64_MAX);
-  return products / (2 * grid.getProcessors() * grid.getRate()) < grid.getLaunchCycles();
+  return products / (2 * grid.getProcessors() * grid.getCosts().getRate()) < grid.getCosts().getLaunchCycles();
 }
 
 void narrowWeights(ContractOpInterface op) {

@@ -22,7 +22,7 @@
 // a grid, whose threads widen what they read.
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
-#include "dialects/Plan/GridSchedule.h"
+#include "lib/Schedule/GridSchedule.h"
 #include "lib/Transforms/Quantize/Operands.h"
 #include "lib/Transforms/Quantize/Passes.h"
 
@@ -40,13 +40,13 @@ bool takesNarrow(ContractOpInterface op, Type left, Type right, Type sum) {
   return (plan::findDot(op, left, right, sum) || plan::findMatrix(op, left, right, sum)) && comesInPairs(op);
 }
 
-/// Whether a few rows are multiplied by constants of 16 bits, which take less time to come from memory as they are. Machines of short
-/// vectors have no instruction that widens float16.
+/// Whether a few rows are multiplied by constants of 16 bits, which take less time to come from memory as they are, and an instruction
+/// widens them.
 bool waitsForWeights(ContractOpInterface op) {
-  constexpr int64_t fewRows = 4, shortVector = 16;
+  constexpr int64_t fewRows = 4;
   Value right = op->getOperand(1);
   plan::TargetAttr target = plan::targetOf(op);
-  if (graph::getElementType(right).isF16() && target && target.getVectorBytes() <= shortVector)
+  if (graph::getElementType(right).isF16() && target && !target.getConvertsHalf())
     return false;
   std::optional<graph::ContractRoles> roles = graph::contractRoles(op);
   return roles && !roles->columnInLeft && isa_and_nonnull<graph::ConstantOp>(right.getDefiningOp()) &&

@@ -16,7 +16,7 @@
 #include "dialects/Graph/Analysis/Views.h"
 #include "dialects/Graph/Contract/CodedWeights.h"
 #include "dialects/Graph/Graph.h"
-#include "dialects/Plan/Schedule.h"
+#include "lib/Schedule/Schedule.h"
 #include "lib/Transforms/Simplify/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

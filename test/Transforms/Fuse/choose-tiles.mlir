@@ -1,13 +1,22 @@
 // Tiles by the model: large ones where there are enough of them, parts of the sum where there are not.
 // RUN: hewn-opt %s --hewn-choose-tiles | FileCheck %s
+//
+// The same for machines that differ in one figure: a launch that takes long has no second one behind it, which would add parts up; threads
+// of few registers have small tiles.
+// RUN: sed 's/launchCycles = 3000/launchCycles = 300000/' %s | hewn-opt - --hewn-choose-tiles | FileCheck %s --check-prefix=LAUNCH
+// RUN: sed 's/threadRegisters = 255/threadRegisters = 63/' %s | hewn-opt - --hewn-choose-tiles | FileCheck %s --check-prefix=FEW
 
-module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 166912, products = 3>>} {
+#limits = #plan.grid_limits<registers = 65536, threads = 2048, threadRegisters = 255, registerStep = 8, blockThreads = 1024, blockBytes = 1024, staticBytes = 49152, arguments = 440>
+#gridCosts = #plan.grid_costs<rate = 512, threadRate = 128, issueRate = 128, memoryRate = 1000, cacheRate = 48, sharedRate = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockCycles = 1200, sliceCycles = 150, termCycles = 50, fetchCycles = 600, tileCycles = 600, partCycles = 2500, memoryCycles = 800, threadBytes = 32, busyThreads = 256>
+module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 166912, products = 3, limits = #limits, costs = #gridCosts>>} {
+// FEW: plan.kernel @large({{.*}} {schedule = #plan.grid_contract<m = 32, n = 32>,
 // CHECK: plan.kernel @large({{.*}} {schedule = #plan.grid_contract<m = 64, n = 128>, symbols = []}
 plan.kernel @large(%x: tensor<2048x512xf32>, %w: tensor<512x2048xf32>) -> tensor<2048x2048xf32> attributes {symbols = []} {
   %0 = graph.matmul %x, %w : (tensor<2048x512xf32>, tensor<512x2048xf32>) -> tensor<2048x2048xf32>
   graph.yield %0 : tensor<2048x2048xf32>
 }
 
+// LAUNCH: plan.kernel @small({{.*}} {schedule = #plan.grid_contract<m = 32, n = 32>,
 // CHECK: plan.kernel @small({{.*}} {schedule = #plan.grid_contract<m = 32, n = 32, parts = 16>, symbols = []}
 plan.kernel @small(%x: tensor<49x2048xf16>, %w: tensor<2048x96xf16>, %b: tensor<96xf16>) -> tensor<49x96xf16> attributes {symbols = []} {
   %0 = graph.relu %x : (tensor<49x2048xf16>) -> tensor<49x2048xf16>

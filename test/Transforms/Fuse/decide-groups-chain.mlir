@@ -80,7 +80,9 @@ module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters 
 // CHECK-NOT: graph.scratch
 // CHECK: graph.matmul {{.*}}graph.in_group = 0
 // CHECK: graph.matmul {{.*}}graph.in_group = 0
-module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 166912, products = 3>>} {
+#limits = #plan.grid_limits<registers = 65536, threads = 2048, threadRegisters = 255, registerStep = 8, blockThreads = 1024, blockBytes = 1024, staticBytes = 49152, arguments = 440>
+#gridCosts = #plan.grid_costs<rate = 512, threadRate = 128, issueRate = 128, memoryRate = 1000, cacheRate = 48, sharedRate = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockCycles = 1200, sliceCycles = 150, termCycles = 50, fetchCycles = 600, tileCycles = 600, partCycles = 2500, memoryCycles = 800, threadBytes = 32, busyThreads = 256>
+module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 166912, products = 3, limits = #limits, costs = #gridCosts>>} {
   func.func @grid(%q: tensor<8x64xf32>, %k: tensor<64x16xf32>, %v: tensor<16x64xf32>) -> tensor<8x64xf32> {
     %s = graph.matmul %q, %k : (tensor<8x64xf32>, tensor<64x16xf32>) -> tensor<8x16xf32>
     %m = graph.reduce_max %s {dims = array<i64: 1>} : (tensor<8x16xf32>) -> tensor<8x1xf32>
@@ -96,7 +98,9 @@ module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters 
 // CHECK-LABEL: func.func @long_lines
 // CHECK: graph.matmul {{.*}}graph.in_group = 0
 // CHECK: graph.matmul {{.*}}graph.in_group = 2
-module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 166912, products = 3>>} {
+#limits = #plan.grid_limits<registers = 65536, threads = 2048, threadRegisters = 255, registerStep = 8, blockThreads = 1024, blockBytes = 1024, staticBytes = 49152, arguments = 440>
+#gridCosts = #plan.grid_costs<rate = 512, threadRate = 128, issueRate = 128, memoryRate = 1000, cacheRate = 48, sharedRate = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockCycles = 1200, sliceCycles = 150, termCycles = 50, fetchCycles = 600, tileCycles = 600, partCycles = 2500, memoryCycles = 800, threadBytes = 32, busyThreads = 256>
+module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 166912, products = 3, limits = #limits, costs = #gridCosts>>} {
   func.func @long_lines(%q: tensor<512x256xf32>, %k: tensor<256x512xf32>, %v: tensor<512x256xf32>) -> tensor<512x256xf32> {
     %s = graph.matmul %q, %k : (tensor<512x256xf32>, tensor<256x512xf32>) -> tensor<512x512xf32>
     %m = graph.reduce_max %s {dims = array<i64: 1>} : (tensor<512x512xf32>) -> tensor<512x1xf32>
@@ -114,7 +118,9 @@ module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters 
 // CHECK: graph.scratch {{.*}}graph.why = "a row of the first product is used up by the second; its columns are divided over blocks, so many parts: 16", of = f32, shape = [16, 2304]
 // CHECK-LABEL: func.func @divided_of_any_length
 // CHECK: graph.scratch {{.*}}of = f32, shape = ["{{.*}}min(54, floordiv(n, 128)){{.*}}", 2304]
-module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 166912, products = 3>>} {
+#limits = #plan.grid_limits<registers = 65536, threads = 2048, threadRegisters = 255, registerStep = 8, blockThreads = 1024, blockBytes = 1024, staticBytes = 49152, arguments = 440>
+#gridCosts = #plan.grid_costs<rate = 512, threadRate = 128, issueRate = 128, memoryRate = 1000, cacheRate = 48, sharedRate = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockCycles = 1200, sliceCycles = 150, termCycles = 50, fetchCycles = 600, tileCycles = 600, partCycles = 2500, memoryCycles = 800, threadBytes = 32, busyThreads = 256>
+module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 166912, products = 3, limits = #limits, costs = #gridCosts>>} {
   func.func @divided(%q: tensor<2x1x64xf32>, %k: tensor<2x64x2048xf32>, %v: tensor<2x2048x64xf32>) -> tensor<2x1x64xf32> {
     %s = graph.matmul %q, %k : (tensor<2x1x64xf32>, tensor<2x64x2048xf32>) -> tensor<2x1x2048xf32>
     %m = graph.reduce_max %s {dims = array<i64: 2>} : (tensor<2x1x2048xf32>) -> tensor<2x1x1xf32>

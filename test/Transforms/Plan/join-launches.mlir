@@ -3,7 +3,9 @@
 // RUN: hewn-opt %s --split-input-file --hewn-join-launches --remarks-filter-missed='.*' -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 // REMARK-DAG: Reason="its kernel has groups of all threads of a block"
 
-module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 166912, launchCycles = 3000, meetingCycles = 1500>>} {
+#limits = #plan.grid_limits<registers = 65536, threads = 2048, threadRegisters = 255, registerStep = 8, blockThreads = 1024, blockBytes = 1024, staticBytes = 49152, arguments = 440>
+#gridCosts = #plan.grid_costs<rate = 512, threadRate = 128, issueRate = 128, memoryRate = 1000, cacheRate = 48, sharedRate = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, meetingCycles = 1500, blockCycles = 1200, sliceCycles = 150, termCycles = 50, fetchCycles = 600, tileCycles = 600, partCycles = 2500, memoryCycles = 800, threadBytes = 32, busyThreads = 256>
+module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 166912, limits = #limits, costs = #gridCosts>>} {
 func.func private @k() attributes {plan.blocks = 4 : i64, plan.threads = 256 : i64, plan.symbols = [], plan.traffic = 4000 : i64}
 func.func private @large() attributes {plan.blocks = 4000 : i64, plan.threads = 256 : i64, plan.symbols = [], plan.traffic = 400000000 : i64}
 func.func private @groups() attributes {plan.alone, plan.blocks = 4 : i64, plan.threads = 256 : i64, plan.symbols = [], plan.traffic = 4000 : i64}
@@ -37,7 +39,9 @@ func.func @main(%x: tensor<10xf32>) -> tensor<10xf32> attributes {plan.arena_byt
 
 // -----
 
-module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 166912, launchCycles = 3000, meetingCycles = 1500>>} {
+#limits = #plan.grid_limits<registers = 65536, threads = 2048, threadRegisters = 255, registerStep = 8, blockThreads = 1024, blockBytes = 1024, staticBytes = 49152, arguments = 440>
+#gridCosts = #plan.grid_costs<rate = 512, threadRate = 128, issueRate = 128, memoryRate = 1000, cacheRate = 48, sharedRate = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, meetingCycles = 1500, blockCycles = 1200, sliceCycles = 150, termCycles = 50, fetchCycles = 600, tileCycles = 600, partCycles = 2500, memoryCycles = 800, threadBytes = 32, busyThreads = 256>
+module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 166912, limits = #limits, costs = #gridCosts>>} {
 func.func private @k() attributes {plan.blocks = 4 : i64, plan.threads = 256 : i64, plan.symbols = [], plan.traffic = 4000 : i64}
 func.func private @two() attributes {plan.blocks = 4 : i64, plan.threads = 256 : i64, plan.symbols = [], plan.traffic = 4000 : i64}
 
@@ -79,7 +83,9 @@ func.func @main(%x: tensor<10xf32>, %s: tensor<100x10xf32>) -> (tensor<100x10xf3
 // -----
 
 // Machines whose blocks don't wait for each other.
-module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 166912, launchCycles = 3000>>} {
+#limits = #plan.grid_limits<registers = 65536, threads = 2048, threadRegisters = 255, registerStep = 8, blockThreads = 1024, blockBytes = 1024, staticBytes = 49152, arguments = 440>
+#gridCosts = #plan.grid_costs<rate = 512, threadRate = 128, issueRate = 128, memoryRate = 1000, cacheRate = 48, sharedRate = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockCycles = 1200, sliceCycles = 150, termCycles = 50, fetchCycles = 600, tileCycles = 600, partCycles = 2500, memoryCycles = 800, threadBytes = 32, busyThreads = 256>
+module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 166912, limits = #limits, costs = #gridCosts>>} {
 func.func private @k() attributes {plan.blocks = 4 : i64, plan.threads = 256 : i64, plan.symbols = [], plan.traffic = 4000 : i64}
 // CHECK-LABEL: func.func @main(
 // CHECK-NOT: plan.joint
@@ -93,7 +99,9 @@ func.func @main(%x: tensor<10xf32>) -> tensor<10xf32> attributes {plan.arena_byt
 // -----
 
 // All parts of a kernel get the registers and threads of the largest: where a processor has not so many, there are two kernels.
-module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 166912, launchCycles = 3000, meetingCycles = 1500>>} {
+#limits = #plan.grid_limits<registers = 65536, threads = 2048, threadRegisters = 255, registerStep = 8, blockThreads = 1024, blockBytes = 1024, staticBytes = 49152, arguments = 440>
+#gridCosts = #plan.grid_costs<rate = 512, threadRate = 128, issueRate = 128, memoryRate = 1000, cacheRate = 48, sharedRate = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, meetingCycles = 1500, blockCycles = 1200, sliceCycles = 150, termCycles = 50, fetchCycles = 600, tileCycles = 600, partCycles = 2500, memoryCycles = 800, threadBytes = 32, busyThreads = 256>
+module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 166912, limits = #limits, costs = #gridCosts>>} {
 func.func private @many() attributes {plan.blocks = 4 : i64, plan.threads = 1024 : i64, plan.symbols = [], plan.traffic = 4000 : i64}
 func.func private @large() attributes {plan.blocks = 4 : i64, plan.threads = 256 : i64, plan.registers = 200 : i64, plan.symbols = [], plan.traffic = 4000 : i64}
 // CHECK-LABEL: func.func @main(

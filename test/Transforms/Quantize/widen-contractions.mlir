@@ -50,7 +50,9 @@ module attributes {plan.target = #quads} {
 // CHECK-LABEL: func.func @matrices
 // CHECK: graph.matmul {{.*}} : (tensor<64x64xui8>, tensor<64x32xi8>) -> tensor<64x32xi32>
 // CHECK: graph.matmul {{.*}} : (tensor<6x64xi32>, tensor<64x32xi32>) -> tensor<6x32xi32>
-module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 166912, products = 3>>} {
+#limits = #plan.grid_limits<registers = 65536, threads = 2048, threadRegisters = 255, registerStep = 8, blockThreads = 1024, blockBytes = 1024, staticBytes = 49152, arguments = 440>
+#gridCosts = #plan.grid_costs<rate = 512, threadRate = 128, issueRate = 128, memoryRate = 1000, cacheRate = 48, sharedRate = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockCycles = 1200, sliceCycles = 150, termCycles = 50, fetchCycles = 600, tileCycles = 600, partCycles = 2500, memoryCycles = 800, threadBytes = 32, busyThreads = 256>
+module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 166912, products = 3, limits = #limits, costs = #gridCosts>>} {
   func.func @matrices(%x: tensor<64x64xui8>, %y: tensor<6x64xui8>) -> (tensor<64x32xi32>, tensor<6x32xi32>) {
     %w = graph.constant {value = dense<1> : tensor<64x32xi8>} : tensor<64x32xi8>
     %0 = graph.matmul %x, %w {to = i32} : (tensor<64x64xui8>, tensor<64x32xi8>) -> tensor<64x32xi32>
@@ -95,7 +97,7 @@ module attributes {plan.target = #dots} {
 
 // -----
 
-#wide = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>
+#wide = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, convertsHalf = true>
 
 // Weights that a few rows wait for stay as they are.
 // CHECK-LABEL: func.func @weights
@@ -107,5 +109,20 @@ module attributes {plan.target = #wide} {
     %0 = graph.matmul %x, %w : (tensor<1x64xf16>, tensor<64x32xf16>) -> tensor<1x32xf16>
     %1 = graph.matmul %y, %w : (tensor<8x64xf16>, tensor<64x32xf16>) -> tensor<8x32xf16>
     return %0, %1 : tensor<1x32xf16>, tensor<8x32xf16>
+  }
+}
+
+// -----
+
+#short = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>
+
+// Not where no instruction makes float32 of them, however long the vectors are.
+// CHECK-LABEL: func.func @weights_without_conversion
+// CHECK: graph.matmul {{.*}} {to = f32} : (tensor<1x64xf32>, tensor<64x32xf32>) -> tensor<1x32xf32>
+module attributes {plan.target = #short} {
+  func.func @weights_without_conversion(%x: tensor<1x64xf16>) -> tensor<1x32xf16> {
+    %w = graph.constant {value = dense<1.0> : tensor<64x32xf16>} : tensor<64x32xf16>
+    %0 = graph.matmul %x, %w : (tensor<1x64xf16>, tensor<64x32xf16>) -> tensor<1x32xf16>
+    return %0 : tensor<1x32xf16>
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Columns of a chain's rows that are divided over blocks (dialects/Plan/GridChainSchedule.h), and where their parts meet.
+// Columns of a chain's rows that are divided over blocks (lib/Schedule/GridChainSchedule.h), and where their parts meet.
 //
 //     block:  states of its columns  →  memory;  barrier;  count itself;  barrier
 //     the one that counted last:  states = all parts', one after another;  the counter is 0 again
@@ -10,8 +10,8 @@
 #ifndef HEWN_LIB_CODEGEN_GRID_CHAIN_CHAINPARTS_H
 #define HEWN_LIB_CODEGEN_GRID_CHAIN_CHAINPARTS_H
 
-#include "dialects/Plan/GridChainSchedule.h"
 #include "lib/Codegen/Grid/Grid.h"
+#include "lib/Schedule/GridChainSchedule.h"
 
 namespace hewn::codegen {
 

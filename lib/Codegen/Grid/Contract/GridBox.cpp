@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/Grid/Contract/GridBox.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
-#include "dialects/Plan/GridProduct.h"
+#include "lib/Schedule/GridProduct.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 

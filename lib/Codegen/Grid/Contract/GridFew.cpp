@@ -37,7 +37,7 @@ bool isFew(const GridTiles &tiles, ArrayRef<unsigned> list) {
 
 /// Places of the larger operand that a block takes at a time where it lies along them: of a line of memory at least a sector.
 int64_t placesAcross(const GridTiles &tiles, int64_t warp) {
-  constexpr int64_t least = 8;
+  int64_t least = plan::gridOf(tiles.op).getCosts().getSectorBytes() / 4;
   const auto &list = isFew(tiles, tiles.rows) ? tiles.columns : tiles.rows;
   int64_t processors = plan::gridOf(tiles.op).getProcessors();
   std::optional<int64_t> many = graph::numElements(tiles.dims(list)).constant(),

@@ -29,11 +29,11 @@
 //     the others:   for tile: for slice:  wait until it is full;  split the left one's;  wait for the right one's;  multiply, ...
 //
 // Why there: docs/decisions/factors-by-groups.md.
-#include "dialects/Plan/GridSchedule.h"
 #include "lib/Codegen/Grid/Contract/GridFactors.h"
 #include "lib/Codegen/Grid/Contract/GridGates.h"
 #include "lib/Codegen/Grid/Contract/GridOperand.h"
 #include "lib/Codegen/Grid/GridEngine.h"
+#include "lib/Schedule/GridSchedule.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"

@@ -13,10 +13,10 @@
 #ifndef HEWN_LIB_CODEGEN_GRID_CONTRACT_GRIDOPERAND_H
 #define HEWN_LIB_CODEGEN_GRID_CONTRACT_GRIDOPERAND_H
 
-#include "dialects/Plan/GridSchedule.h"
 #include "lib/Codegen/Grid/Contract/GridBox.h"
 #include "lib/Codegen/Grid/Contract/GridContraction.h"
 #include "lib/Codegen/Grid/Contract/GridFactors.h"
+#include "lib/Schedule/GridSchedule.h"
 
 namespace hewn::codegen {
 

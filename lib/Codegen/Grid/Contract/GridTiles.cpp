@@ -4,9 +4,9 @@
 // memory, wherever and however those lie (borders, casts and other prologues are evaluated on the way), then each
 // multiplies for its own rows and columns of the tile.
 #include "lib/Codegen/Grid/Contract/GridTiles.h"
-#include "dialects/Plan/GridSchedule.h"
 #include "lib/Codegen/Grid/Contract/GridContraction.h"
 #include "lib/Codegen/Grid/GridEngine.h"
+#include "lib/Schedule/GridSchedule.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"

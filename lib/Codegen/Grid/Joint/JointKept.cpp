@@ -37,7 +37,8 @@ void JointEmitter::giveShared() {
     all = std::max(all, sharedBytesOf(part));
   for (auto &[name, bytes] : kept)
     all += bytes;
-  if (all > kSharedBytes)
+  plan::GridAttr grid = plan::gridOf(function);
+  if (all > (grid ? grid.getLimits().getStaticBytes() : 0))
     function->setAttr(plan::kSharedBytesAttr, b.getI64IntegerAttr(all));
 }
 

@@ -26,14 +26,15 @@ struct Team {
 };
 
 /// A thread a row where rows lie side by side or are short, a warp where they are many, else a block.
-Team teamFor(const DimExpr &rows, const DimExpr &width, bool sideBySide, int64_t warp) {
+Team teamFor(const DimExpr &rows, const DimExpr &width, bool sideBySide, plan::GridAttr grid) {
   constexpr int64_t unknown = 1024, shortRow = 16, longRow = 8192, manyRows = 512;
-  int64_t length = width.constant().value_or(unknown), count = rows.constant().value_or(manyRows);
+  int64_t warp = grid.getWarp(), length = width.constant().value_or(unknown),
+          count = rows.constant().value_or(manyRows);
   if (length <= shortRow || (sideBySide && count >= manyRows / 2))
     return {1, 256};
   if (length <= 4 * warp || (count >= manyRows && length <= unknown))
     return {warp, 256};
-  int64_t threads = length > longRow ? 1024 : 256;
+  int64_t threads = length > longRow ? grid.getLimits().getBlockThreads() : 256;
   return {threads, threads};
 }
 
@@ -52,7 +53,7 @@ public:
     bool sideBySide = innermost && !llvm::is_contained(rows.reduced, *innermost);
     width = graph::numElements(dimsOf(inner));
     DimExpr count = graph::numElements(dimsOf(outer));
-    team = teamFor(count, width, sideBySide, plan::gridOf(k.kernel).getWarp());
+    team = teamFor(count, width, sideBySide, plan::gridOf(k.kernel));
     if (team.size > 1 && inner.size() == 1)
       chooseWide();
     Grid made(k, e, team.threads);

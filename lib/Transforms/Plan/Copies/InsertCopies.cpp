@@ -10,7 +10,7 @@
 // models without parts of the runtime and without control flow have none.
 //
 // Machines whose kernels run where the program does have one memory; their programs are left alone.
-#include "dialects/Plan/Schedule.h"
+#include "lib/Schedule/Schedule.h"
 #include "lib/Transforms/Plan/Copies/Memories.h"
 #include "lib/Transforms/Plan/Passes.h"
 

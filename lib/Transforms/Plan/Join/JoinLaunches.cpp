@@ -37,8 +37,6 @@ using namespace hewn::plan;
 
 namespace {
 
-/// A kernel's arguments have 4 KB on every machine, eight bytes each; some stay for symbols.
-constexpr size_t kMostArguments = 440;
 /// Joint kernels have copies of their parts, which are long where these multiply matrices, and the model's rates are not measured: by the
 /// model they must take so much less.
 constexpr double kWorthIt = 1.1;
@@ -67,7 +65,7 @@ struct JoinLaunches : public hewn::impl::JoinLaunchesPassBase<JoinLaunches> {
     auto program = getOperation().lookupSymbol<func::FuncOp>(kProgramName);
     auto target = getOperation()->getAttrOfType<TargetAttr>(kTargetAttr);
     grid = target ? target.getGrid() : GridAttr();
-    if (program && !program.isDeclaration() && grid && grid.getMeetingCycles() > 0)
+    if (program && !program.isDeclaration() && grid && grid.getCosts().getMeetingCycles() > 0)
       join(program.getBody().front());
   }
 
@@ -83,7 +81,8 @@ private:
     for (const DeviceWork &op : ops)
       if (op.needs().threads > 0) {
         threads.insert(op.needs().threads);
-        registers.insert(std::min(int64_t(llvm::alignTo(op.needs().registers, registerStep)), kMostThreadRegisters));
+        registers.insert(std::min(int64_t(llvm::alignTo(op.needs().registers, registerStep)),
+                                  grid.getLimits().getThreadRegisters()));
         shared.insert(int64_t(llvm::alignTo(op.needs().sharedBytes, sharedStep)));
       }
     std::vector<KernelNeeds> all = {{}}; // for what launches nothing
@@ -158,7 +157,7 @@ private:
         finish();
       if (kind >= 0) {
         run.push_back(op);
-        if (countArguments(run) <= kMostArguments)
+        if (countArguments(run) <= size_t(grid.getLimits().getArguments()))
           continue;
         run.pop_back();
         finish();

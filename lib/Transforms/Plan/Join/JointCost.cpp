@@ -14,8 +14,6 @@ using hewn::graph::DimExpr;
 
 namespace hewn::plan {
 
-/// What a kernel takes before its first load and behind its last one.
-static constexpr double kStageCycles = 1200;
 /// Of the work of one kernel as a part of another: its blocks get shares of equal numbers, not of equal time.
 static constexpr double kSharedWork = 1.1;
 
@@ -63,19 +61,19 @@ void DeviceWork::addLaunch(LaunchOp launch, double times) {
   Part part;
   part.times = times;
   KernelNeeds needs = needsOf(functionOf(launch));
-  part.work = {attributeOf(launch, kWorkAttr) / double(grid.getProcessors() * grid.getRate()),
+  part.work = {attributeOf(launch, kWorkAttr) / double(grid.getProcessors() * grid.getCosts().getRate()),
                attributeOf(launch, kTrafficAttr), std::max(attributeOf(launch, kBlocksAttr), 1.0), needs.threads,
                needs.sharedBytes};
   part.besideKept = part.work;
   int64_t together = std::max<int64_t>(blocksAtOnce(needs, grid), 1);
-  alone += times * (double(grid.getLaunchCycles()) + kStageCycles + part.work.cycles(grid, together, /*shared=*/false));
+  alone += times * (double(grid.getCosts().getLaunchCycles() + grid.getCosts().getBlockCycles()) +
+                    part.work.cycles(grid, together, /*shared=*/false));
   count += times;
   if (std::optional<unsigned> kept = keptOperand(launch)) {
     // It is read once, before the first step; in a step a block reads its share of it from its own memory.
-    constexpr double sharedRate = 128;
     auto share = functionOf(launch)->getAttrOfType<IntegerAttr>(kKeptBytesAttr);
     part.besideKept.bytes -= typical(bufferBytes(launch.getInputs()[*kept]));
-    part.readsKept = (share ? double(share.getInt()) : 0) / sharedRate;
+    part.readsKept = (share ? double(share.getInt()) : 0) / double(grid.getCosts().getSharedRate());
   }
   parts.push_back(part);
   largest = largest.with(needs);
@@ -83,7 +81,7 @@ void DeviceWork::addLaunch(LaunchOp launch, double times) {
 
 /// By the host: what is in a joint kernel has none.
 void DeviceWork::addCopies(double number, double times) {
-  alone += times * number * (double(grid.getLaunchCycles()) + kStageCycles);
+  alone += times * number * (double(grid.getCosts().getLaunchCycles() + grid.getCosts().getBlockCycles()));
   count += times * number;
 }
 
@@ -137,7 +135,8 @@ double DeviceWork::joined(const KernelNeeds &joint) const {
     if (together < 1)
       return std::numeric_limits<double>::infinity();
     double work = std::max(part.besideKept.cycles(grid, together, /*shared=*/true), part.readsKept);
-    cycles += part.times * (double(grid.getMeetingCycles()) + kStageCycles + kSharedWork * work);
+    cycles += part.times *
+              (double(grid.getCosts().getMeetingCycles() + grid.getCosts().getBlockCycles()) + kSharedWork * work);
   }
   return cycles;
 }

@@ -53,7 +53,9 @@ private:
 };
 
 /// Beside the cost of its parts what a joint kernel takes: it is launched, and nobody meets before its first part.
-inline double beginning(GridAttr grid) { return double(grid.getLaunchCycles()) - double(grid.getMeetingCycles()); }
+inline double beginning(GridAttr grid) {
+  return double(grid.getCosts().getLaunchCycles()) - double(grid.getCosts().getMeetingCycles());
+}
 
 /// What the model says of a planned program, in cycles.
 struct Prediction {

@@ -12,8 +12,8 @@
 // anything at all where the whole is large, and what would make the arena larger: the whole is live from the first piece on, and one
 // that waits long for the others (a U-net's) had better wait alone.
 #include "dialects/Graph/Analysis/Layout.h"
-#include "dialects/Plan/Pieces.h"
-#include "dialects/Plan/Schedule.h"
+#include "lib/Schedule/PlacedPieces.h"
+#include "lib/Schedule/Schedule.h"
 #include "lib/Support/Remarks.h"
 #include "lib/Transforms/Plan/MemoryPlan.h"
 #include "lib/Transforms/Plan/Passes.h"

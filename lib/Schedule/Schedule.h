@@ -2,24 +2,19 @@
 //
 // The analytic model of register tiles: from the machine's registers and caches and the sizes to a schedule (the reasoning of
 // "Analytical Modeling Is Enough for High-Performance BLIS", Low et al. 2016).
-#ifndef HEWN_DIALECTS_PLAN_SCHEDULE_H
-#define HEWN_DIALECTS_PLAN_SCHEDULE_H
+#ifndef HEWN_LIB_SCHEDULE_SCHEDULE_H
+#define HEWN_LIB_SCHEDULE_SCHEDULE_H
 
 #include "dialects/Graph/Analysis/Dims.h"
 #include "dialects/Graph/Contract/Chain.h"
-#include "dialects/Plan/Plan.h"
+#include "dialects/Plan/Target.h"
 
 namespace hewn::plan {
 
 /// Pieces of the memory that kernels have for their tasks: as many threads as may share a kernel.
 inline constexpr int64_t kScratchSlots = 16;
 
-/// The machine of the module around `op`; null where the module does not say.
-TargetAttr targetOf(mlir::Operation *op);
-
-/// The target's instruction for such products; null where it has none.
-DotAttr findDot(mlir::Operation *op, mlir::Type left, mlir::Type right, mlir::Type sum);
-/// The one for this contraction's types; null where it has none or is computed in its own type.
+/// The target's instruction for this contraction's types; null where it has none or is computed in its own type.
 DotAttr findDot(graph::ContractOpInterface op);
 
 /// The types of two operands.
@@ -31,8 +26,6 @@ struct OperandTypes {
 /// with mostly: data without a sign, weights with one.
 llvm::SmallVector<OperandTypes, 2> byteProducts(mlir::Operation *op);
 
-/// The target's matrix unit for a contraction of such operands and sums; null where it has none.
-MatrixAttr findMatrix(mlir::Operation *op, mlir::Type left, mlir::Type right, mlir::Type sum);
 /// Whether a contraction of these sizes can run on the unit and should: the summed dim is a multiple of its depth, and the rows
 /// fill a tile, or may when run; then the machine must have vectors for the same products, for when they do not.
 bool fills(graph::ContractOpInterface op, MatrixAttr matrix);
@@ -85,11 +78,8 @@ std::optional<graph::ContractRoles> rolesOf(graph::ContractOpInterface op);
 /// reads whole tiles.
 bool leavesOutBorder(graph::ContractOpInterface op, graph::MoveOpInterface border);
 
-/// The grid of that machine; null: it runs vectors.
-GridAttr gridOf(mlir::Operation *op);
-
-/// Lanes of vector code: vector bytes over four; eight where the module names no machine.
-int64_t vectorLanes(mlir::Operation *op);
+/// What vector code costs on the machine; where the module names none, on one that is none in particular.
+VectorCostsAttr costsOf(mlir::Operation *op);
 
 /// What the model looks at.
 struct ContractShape {
@@ -140,7 +130,7 @@ int64_t chainRows(mlir::Operation *op, int64_t columns, int64_t columnBytes);
 
 /// Elements between rows of `elements` each that are used together: an odd number of cache lines, so that neighbours don't fall
 /// into one set of the cache.
-graph::DimExpr rowStride(const graph::DimExpr &elements, int64_t bytesEach);
+graph::DimExpr rowStride(mlir::Operation *op, const graph::DimExpr &elements, int64_t bytesEach);
 
 /// Rows of a chain that a task has in scratch memory at a time, where a stack won't do.
 int64_t chainRowsInMemory(mlir::Operation *op, const graph::DimExpr &rows);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dialects/Plan/Schedule.h"
+#include "lib/Schedule/Schedule.h"
 #include "dialects/Graph/Contract/Winograd.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -9,25 +9,6 @@
 using namespace mlir;
 
 namespace hewn::plan {
-
-TargetAttr targetOf(Operation *op) {
-  auto module = isa<ModuleOp>(op) ? cast<ModuleOp>(op) : op->getParentOfType<ModuleOp>();
-  return module ? module->getAttrOfType<TargetAttr>(kTargetAttr) : TargetAttr();
-}
-
-/// The instruction of `list` for these types; null: none.
-template <typename Instruction> static Instruction findByTypes(ArrayAttr list, Type left, Type right, Type sum) {
-  if (list)
-    for (auto found : list.getAsRange<Instruction>())
-      if (found.getLeft() == left && found.getRight() == right && found.getSum() == sum)
-        return found;
-  return {};
-}
-
-DotAttr findDot(Operation *op, Type left, Type right, Type sum) {
-  TargetAttr target = targetOf(op);
-  return target ? findByTypes<DotAttr>(target.getDots(), left, right, sum) : DotAttr();
-}
 
 DotAttr findDot(graph::ContractOpInterface op) {
   return findDot(op, graph::getElementType(op->getOperand(0)), graph::getElementType(op->getOperand(1)),
@@ -54,14 +35,7 @@ SmallVector<OperandTypes, 2> byteProducts(Operation *op) {
   return found;
 }
 
-MatrixAttr findMatrix(Operation *op, Type left, Type right, Type sum) {
-  TargetAttr target = targetOf(op);
-  return target ? findByTypes<MatrixAttr>(target.getMatrices(), left, right, sum) : MatrixAttr();
-}
-
 bool fills(graph::ContractOpInterface op, MatrixAttr matrix) {
-  // Fewer rows are as fast by vectors, which don't wait for tiles.
-  constexpr int64_t fewestRows = 6;
   std::optional<graph::ContractRoles> roles = graph::contractRoles(op);
   if (!roles || roles->columnInLeft || roles->rows.empty())
     return false;
@@ -70,7 +44,8 @@ bool fills(graph::ContractOpInterface op, MatrixAttr matrix) {
   if (!k || extents[*k].constant().value_or(1) % matrix.getDepth() != 0)
     return false;
   std::optional<int64_t> rows = contractShape(op, *roles).rows.constant();
-  return rows ? *rows >= fewestRows : bool(findDot(op, matrix.getLeft(), matrix.getRight(), matrix.getSum()));
+  return rows ? *rows >= matrix.getFewestRows()
+              : bool(findDot(op, matrix.getLeft(), matrix.getRight(), matrix.getSum()));
 }
 
 MatrixAttr findMatrix(graph::ContractOpInterface op) {
@@ -141,14 +116,15 @@ std::optional<graph::ContractRoles> rolesOf(graph::ContractOpInterface op) {
   return graph::contractRoles(op);
 }
 
-GridAttr gridOf(Operation *op) {
+VectorCostsAttr costsOf(Operation *op) {
   TargetAttr target = targetOf(op);
-  return target ? target.getGrid() : GridAttr();
-}
-
-int64_t vectorLanes(Operation *op) {
-  TargetAttr target = targetOf(op);
-  return target ? std::max<int64_t>(4, target.getVectorBytes() / 4) : 8;
+  if (target && target.getCosts())
+    return target.getCosts();
+  // Texts of tests; figures that are round and no machine's.
+  return VectorCostsAttr::get(op->getContext(), /*panelCost=*/200, /*farCost=*/200, /*loadCost=*/10, /*spreadCost=*/10,
+                              /*stepCost=*/400, /*chains=*/8, /*chainRows=*/4, /*products=*/1, /*memoryRate=*/8,
+                              /*lineBytes=*/64, /*aheadBytes=*/1024, /*taskWork=*/8000, /*launchBytes=*/20000,
+                              /*outerCost=*/50);
 }
 
 int64_t contractLanes(Operation *op, const ContractShape &shape) {
@@ -185,12 +161,14 @@ ContractShape contractShape(graph::ContractOpInterface op, const graph::Contract
 
 namespace {
 
+/// Hundredths of a product of a vector, as products.
+double products(int64_t hundredths) { return double(hundredths) / 100; }
+
 /// Rows of one k that fall into one set of L1 push each other out when they are more than its ways.
-bool fitsWays(int64_t m, int64_t rowBytes, TargetAttr target) {
+bool fitsWays(int64_t m, int64_t rowBytes, TargetAttr target, VectorCostsAttr costs) {
   if (rowBytes == 0 || !target || target.getL1Ways() == 0)
     return true;
-  constexpr int64_t line = 64;
-  int64_t sets = target.getL1Bytes() / target.getL1Ways() / line;
+  int64_t line = costs.getLineBytes(), sets = target.getL1Bytes() / target.getL1Ways() / line;
   if (rowBytes % line != 0 || sets == 0)
     return true;
   int64_t distinct = sets / std::gcd(rowBytes / line, sets);
@@ -199,13 +177,25 @@ bool fitsWays(int64_t m, int64_t rowBytes, TargetAttr target) {
 
 /// Cycles for one k over all rows and `vectors` of columns, a product of which takes `each` cycles, plus what loads cost beside
 /// them.
-double cyclesPerDepth(int64_t m, int64_t vectors, int64_t rows, double each) {
+double cyclesPerDepth(VectorCostsAttr costs, int64_t m, int64_t vectors, int64_t rows, double each) {
+  double panel = products(costs.getPanelCost()), step = products(costs.getStepCost());
+  double load = products(costs.getLoadCost()), spread = products(costs.getSpreadCost());
   auto tile = [&](int64_t r) {
-    // Below three rows the panel does not come from L2 as fast as it is used; few accumulators wait for each other.
-    double products = std::max<double>({r * vectors * each, 2.2 * vectors * each, 4.0});
-    return products + 0.15 * vectors * each + 0.1 * r;
+    // Below some rows the panel does not come from L2 as fast as it is used; few accumulators wait for each other.
+    double multiply = std::max<double>({r * vectors * each, panel * vectors * each, step});
+    return multiply + load * vectors * each + spread * r;
   };
   return double(rows / m) * tile(m) + (rows % m ? tile(rows % m) : 0);
+}
+
+/// Columns of a tile, in vectors: what an eighth of the registers holds. Narrower vectors leave room for half as many more.
+int64_t mostVectorsOf(int64_t registers, bool halves) {
+  return std::max<int64_t>(2, registers / 8 * (halves ? 3 : 2) / 2);
+}
+
+/// Sums of a row of windows, one a vector: enough to hide an addition's latency, more where there are registers for them.
+int64_t mostChainsOf(int64_t registers, VectorCostsAttr costs) {
+  return std::max(costs.getChains(), registers * 7 / 16);
 }
 
 } // namespace
@@ -215,11 +205,13 @@ ContractTile chooseContractTile(Operation *op, const ContractShape &shape, int64
   int64_t lanes = contractLanes(op, shape), registers = target ? target.getVectorRegisters() : 16;
   registers = registers * 4 / std::max<int64_t>(shape.sumBytes, 4);
   if (MatrixAttr matrix = shape.matrix) {
-    // Four tiles of sums: two by two, so that each operand's tile serves twice; one by four where rows fill but one.
+    // Half of the unit's registers are tiles of sums: in two rows, so that each operand's tile serves twice; in one where rows fill
+    // but that.
     int64_t rows = shape.rows.constant().value_or(2 * matrix.getRows());
     bool square = rows >= 2 * matrix.getRows();
-    int64_t tiles = std::max<int64_t>(square ? 2 : 4, block / matrix.getColumns());
-    int64_t m = square && tiles <= 2 ? 2 * matrix.getRows() : std::min(rows, matrix.getRows());
+    int64_t tiles = std::max(matrix.getRegisters() / (square ? 4 : 2), block / matrix.getColumns());
+    int64_t m =
+        square && 2 * tiles <= matrix.getRegisters() / 2 ? 2 * matrix.getRows() : std::min(rows, matrix.getRows());
     return {m, tiles * matrix.getColumns()};
   }
   int64_t columns = shape.columns.constant().value_or(int64_t(1) << 20);
@@ -233,12 +225,13 @@ ContractTile chooseContractTile(Operation *op, const ContractShape &shape, int64
   }
   if (shape.columnInLeft) {
     // A chain of sums a row: enough of them to hide the latency of an addition, and of a length that divides the line.
-    int64_t most = registers >= 32 ? 14 : 7, tiles = (rows + most - 1) / most;
+    int64_t most = mostChainsOf(registers, costsOf(op)), tiles = (rows + most - 1) / most;
     return {(rows + tiles - 1) / tiles, lanes, double(rows) * double(llvm::divideCeil(columns, lanes))};
   }
   bool halves = lanes < vectorLanes(op);
   double each = halves ? 0.5 : 1; // cycles of a vector
-  int64_t mostVectors = registers < 32 ? 2 : halves ? 6 : 4;
+  int64_t mostVectors = mostVectorsOf(registers, halves);
+  VectorCostsAttr costs = costsOf(op);
   if (block > mostVectors * lanes && rows == 1) {
     // One row reads the panel as it lies, as far as there are registers for the sums.
     for (int64_t n = block; n >= lanes; n -= lanes)
@@ -258,15 +251,13 @@ ContractTile chooseContractTile(Operation *op, const ContractShape &shape, int64
       continue;
     // Accumulators, a vector of each column, one scalar spread over lanes.
     int64_t most = std::min<int64_t>((registers - vectors - 1) / vectors, 14);
-    if (registers >= 32 && vectors == 4 && !halves)
-      most = 6;
     for (int64_t m = 1; m <= std::min(most, rows); ++m) {
-      if (!fitsWays(m, shape.rowBytes, target))
+      if (!fitsWays(m, shape.rowBytes, target, costs))
         continue;
       // The last panel leaves out vectors that have no columns.
       int64_t vectorColumns = (columns + lanes - 1) / lanes;
-      double cycles = double(vectorColumns / vectors) * cyclesPerDepth(m, vectors, rows, each) +
-                      (vectorColumns % vectors ? cyclesPerDepth(m, vectorColumns % vectors, rows, each) : 0);
+      double cycles = double(vectorColumns / vectors) * cyclesPerDepth(costs, m, vectors, rows, each) +
+                      (vectorColumns % vectors ? cyclesPerDepth(costs, m, vectorColumns % vectors, rows, each) : 0);
       if (best == 0 || cycles < best) {
         best = cycles;
         bestM = m;
@@ -313,23 +304,21 @@ int64_t chainRows(Operation *op, int64_t columns, int64_t columnBytes) {
   // A tile of rows, or several: what is on the stack may fill an eighth of the cache.
   constexpr int64_t mostOfAStack = 96 << 10;
   TargetAttr target = targetOf(op);
-  int64_t tile = target && target.getVectorRegisters() >= 32 ? 6 : 4;
+  int64_t tile = costsOf(op).getChainRows();
   int64_t room = std::min<int64_t>(mostOfAStack, target ? target.getL2Bytes() / 8 : 64 << 10);
   int64_t tiles = std::min<int64_t>(room / (columnBytes * std::max<int64_t>(columns, 1) * tile), 4);
   return tiles * tile;
 }
 
-graph::DimExpr rowStride(const graph::DimExpr &elements, int64_t bytesEach) {
-  constexpr int64_t line = 64;
-  int64_t lineElements = std::max<int64_t>(line / bytesEach, 1);
+graph::DimExpr rowStride(Operation *op, const graph::DimExpr &elements, int64_t bytesEach) {
+  int64_t lineElements = std::max<int64_t>(costsOf(op).getLineBytes() / bytesEach, 1);
   graph::DimExpr lines = elements.ceilDiv(lineElements);
   return (lines + graph::DimExpr(1) - lines.mod(2)) * graph::DimExpr(lineElements);
 }
 
 int64_t chainRowsInMemory(Operation *op, const graph::DimExpr &rows) {
   // Two tiles of rows, so that the right operands are read half as often.
-  TargetAttr target = targetOf(op);
-  int64_t most = target && target.getVectorRegisters() >= 32 ? 12 : 8;
+  int64_t most = 2 * costsOf(op).getChainRows();
   return std::min(most, rows.constant().value_or(most));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dialects/Plan/GridSchedule.h"
+#include "lib/Schedule/GridSchedule.h"
 
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
@@ -18,9 +18,13 @@ constexpr int64_t kMostBuffers = 4;
 constexpr int64_t kGateBytes = 3 * 8 * kMostBuffers;
 /// Rows of one instruction's result, and columns of the two that share a load.
 constexpr int64_t kFragmentRows = 16, kPairColumns = 16;
+
 /// Sums of a thread, beside which there are registers enough for everything else: of a group it is but little, a warp has what it
 /// reads in registers too.
-constexpr int64_t kMostSums = 64, kMostSumsOfGroup = 128;
+static int64_t mostSums(GridAttr grid, const GridTile &tile) {
+  auto registers = int64_t(llvm::PowerOf2Ceil(uint64_t(grid.getLimits().getThreadRegisters())));
+  return tile.byGroups ? registers / 2 : registers / 4;
+}
 
 static int64_t sumsOfThread(const GridTile &tile, int64_t threads, int64_t terms) {
   return tile.rows * tile.columns / threads * (terms > 1 ? 2 : 1);
@@ -77,12 +81,9 @@ GridTile gridTile(GridContractAttr schedule, graph::ContractOpInterface op, bool
   return tile;
 }
 
-/// Shared memory of each block that is not its own.
-constexpr int64_t kBlockBytes = 1024;
-
 static int64_t sharedBlocks(const GridTile &tile, GridAttr grid) {
   int64_t shared = grid.getBlocksBytes() > 0 ? grid.getBlocksBytes() : grid.getSharedBytes();
-  return std::max<int64_t>(1, shared / (tile.sharedBytes() + kBlockBytes));
+  return std::max<int64_t>(1, shared / (tile.sharedBytes() + grid.getLimits().getBlockBytes()));
 }
 
 int64_t blocksAtOnce(const GridTile &tile, GridAttr grid) { return sharedBlocks(tile, grid) * grid.getProcessors(); }
@@ -98,11 +99,8 @@ struct Sizes {
   double bytes;
 };
 
-/// Cycles that it takes to make factors of a place's part of a slice: nine instructions for each word of a lane, by four units.
-constexpr double kFactorCycles = 9.0 * (kSliceBytes / 4) / 32 / 4;
-
-/// Cycles of a block beside its slices.
-constexpr double kBlockLatency = 1200;
+/// Cycles that it takes to make factors of a place's part of a slice: nine instructions for each word.
+double factorCycles(GridCostsAttr costs) { return 9.0 * (kSliceBytes / 4) / double(costs.getIssueRate()); }
 
 /// Products of words that a block makes of a slice, and blocks of the processor that has most of them.
 double wordsOfSlice(const Sizes &sizes, const GridTile &tile) {
@@ -116,48 +114,49 @@ int64_t busiestBlocks(GridAttr grid, const Sizes &sizes, const GridTile &tile, i
 
 /// Cycles that a grid takes for the product with a tile and so many parts of the sum.
 double cycles(GridAttr grid, const Sizes &sizes, const GridTile &tile, int64_t parts) {
-  // Bytes of a cycle from the cache that all share, and from shared memory; cycles of a slice that nothing else hides, until one
-  // has come, of a launch.
-  constexpr double cacheRate = 48, sharedRate = 128, sliceLatency = 150, termLatency = 50, fetchLatency = 600,
-                   launchLatency = 3000;
-  constexpr int64_t otherRegisters = 64;
-  int64_t threads = tile.warps() * grid.getWarp(), each = sumsOfThread(tile, threads, sizes.terms) + otherRegisters;
+  GridCostsAttr costs = grid.getCosts();
+  GridLimitsAttr limits = grid.getLimits();
+  auto cacheRate = double(costs.getCacheRate()), block = double(costs.getBlockCycles());
+  constexpr int64_t others = 64; // registers of a thread beside its sums
+  int64_t threads = tile.warps() * grid.getWarp(), each = sumsOfThread(tile, threads, sizes.terms) + others;
   if (tile.fetches)
     threads += kGroupWarps * grid.getWarp();
   int64_t together = std::max<int64_t>(
-      1, std::min({sharedBlocks(tile, grid), grid.getRegisters() / (each * threads), grid.getThreads() / threads}));
+      1, std::min({sharedBlocks(tile, grid), limits.getRegisters() / (each * threads), limits.getThreads() / threads}));
   int64_t busiest = busiestBlocks(grid, sizes, tile, parts);
   int64_t slices = int64_t(llvm::divideCeil(sizes.slices, parts));
-  double multiply = wordsOfSlice(sizes, tile) / double(tile.byGroups ? grid.getGroupRate() : grid.getRate());
+  double multiply = wordsOfSlice(sizes, tile) / double(tile.byGroups ? costs.getGroupRate() : costs.getRate());
   // Each warp reads its part of both operands, and makes two factors of each word that needs them: what can be hidden behind
   // products only half.
   // Warps of a group read the columns once.
   double parted = double(tile.byGroups ? tile.rows + tile.rows / kGroupRows * tile.columns
                                        : tile.warps() * (tile.warpRows() + tile.warpColumns()));
-  double factors = sizes.terms > 1 ? parted * kFactorCycles : 0;
+  double factors = sizes.terms > 1 ? parted * factorCycles(costs) : 0;
   // Where groups take factors, they read the columns for each product, which were fetched, read once more, and written twice.
   if (tile.splits) {
     parted = double(2 * tile.rows + (sizes.terms * tile.rows / kGroupRows + 4) * tile.columns);
-    factors = double(tile.rows + tile.columns) * kFactorCycles;
+    factors = double(tile.rows + tile.columns) * factorCycles(costs);
   }
-  double read = parted * kSliceBytes / sharedRate;
+  double read = parted * kSliceBytes / double(costs.getSharedRate());
   double bring = double((tile.rows + tile.columns) * kSliceBytes) / cacheRate;
   // Fetched slices are as long as several of these.
   double ofSlice = double(kSliceBytes) / double(tile.sliceBytes());
   double latency =
-      ofSlice * std::max(sliceLatency + termLatency * double(sizes.terms), fetchLatency / double(tile.buffers - 1));
+      ofSlice * std::max(double(costs.getSliceCycles()) + double(costs.getTermCycles()) * double(sizes.terms),
+                         double(costs.getFetchCycles()) / double(tile.buffers - 1));
   double write = double(tile.rows * tile.columns * 4) / cacheRate;
   // Where operands are fetched, the next tile's come while one is finished.
-  double time = tile.fetches ? kBlockLatency : 0;
+  double time = tile.fetches ? block : 0;
   for (int64_t left = busiest; left > 0; left -= together) {
     double here = double(std::min(left, together));
     time += double(slices) * std::max({here * (multiply + factors / 2), here * bring, here * read, latency}) +
-            (tile.fetches ? 0 : kBlockLatency) + here * write;
+            (tile.fetches ? 0 : block) + here * write;
   }
-  time = std::max(time, sizes.bytes / double(grid.getMemoryRate()));
+  time = std::max(time, sizes.bytes / double(grid.getCosts().getMemoryRate()));
   if (parts > 1) {
     double result = double(sizes.batch * sizes.rows * sizes.columns * 4);
-    time += launchLatency + kBlockLatency + result * double(parts + 1) / (cacheRate * double(grid.getProcessors()));
+    time += double(costs.getLaunchCycles()) + block +
+            result * double(parts + 1) / (cacheRate * double(grid.getProcessors()));
   }
   return time;
 }
@@ -167,12 +166,12 @@ double cycles(GridAttr grid, const Sizes &sizes, const GridTile &tile, int64_t p
 /// long in a part (what it is lib/Transforms/Plan/Join/JointCost.cpp says, when all parts are known). More work than one such gain
 /// is no part.
 double aloneCycles(GridAttr grid, const Sizes &sizes, const GridTile &tile, int64_t parts) {
-  if (!tile.byGroups || grid.getMeetingCycles() == 0)
+  if (!tile.byGroups || grid.getCosts().getMeetingCycles() == 0)
     return 0;
   double slices = double(llvm::divideCeil(sizes.slices, parts) * busiestBlocks(grid, sizes, tile, parts));
-  double multiply = slices * wordsOfSlice(sizes, tile) / double(grid.getRate());
-  double work = std::max(multiply, sizes.bytes / double(grid.getMemoryRate()));
-  double more = double(grid.getLaunchCycles() - grid.getMeetingCycles());
+  double multiply = slices * wordsOfSlice(sizes, tile) / double(grid.getCosts().getRate());
+  double work = std::max(multiply, sizes.bytes / double(grid.getCosts().getMemoryRate()));
+  double more = double(grid.getCosts().getLaunchCycles() - grid.getCosts().getMeetingCycles());
   return work < more ? 2 * more - work : 0;
 }
 
@@ -214,8 +213,7 @@ GridContractAttr chooseTile(graph::ContractOpInterface op, bool mayPart) {
           auto schedule = GridContractAttr::get(op->getContext(), height, width, parts, buffers, groups);
           GridTile tile = gridTile(schedule, op, fetchable);
           if (tile.sharedBytes() > grid.getSharedBytes() ||
-              sumsOfThread(tile, tile.warps() * grid.getWarp(), sizes.terms) >
-                  (tile.byGroups ? kMostSumsOfGroup : kMostSums))
+              sumsOfThread(tile, tile.warps() * grid.getWarp(), sizes.terms) > mostSums(grid, tile))
             break;
           double cost = cycles(grid, sizes, tile, parts) + aloneCycles(grid, sizes, tile, parts);
           if (!best || cost < least) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The analytic model of minimal filtering: whether it wins, and how many tiles are done at a time.
-#ifndef HEWN_DIALECTS_PLAN_WINOGRADSCHEDULE_H
-#define HEWN_DIALECTS_PLAN_WINOGRADSCHEDULE_H
+#ifndef HEWN_LIB_SCHEDULE_WINOGRADSCHEDULE_H
+#define HEWN_LIB_SCHEDULE_WINOGRADSCHEDULE_H
 
 #include "dialects/Graph/Contract/Winograd.h"
-#include "dialects/Plan/Schedule.h"
+#include "lib/Schedule/Schedule.h"
 
 namespace hewn::plan {
 

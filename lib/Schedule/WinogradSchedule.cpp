@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dialects/Plan/WinogradSchedule.h"
+#include "lib/Schedule/WinogradSchedule.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -41,7 +41,7 @@ struct Blocks {
     graph::WinogradDims dims = *graph::winogradDims(op);
     graph::Dims extents = op.getIterationDims(graph::getDims);
     auto [down, across] = winogradTiles(op, tile);
-    stride = *rowStride(extents[dims.channels], sizeof(float)).constant();
+    stride = *rowStride(op, extents[dims.channels], sizeof(float)).constant();
     // The transformed operand stays in the cache beside the weights that stream by; the more tiles, the more often each of
     // these is used.
     constexpr int64_t fewest = 12, most = 64;
@@ -106,9 +106,10 @@ int64_t chooseWinogradTile(graph::ContractOpInterface op, int64_t most, double r
     double products = blocks * double(block) * planes * double(channels) * vectors(columns);
     // Each element of a tile is loaded and stored, and goes through two sums of about three terms.
     double input = tiles * vectors(channels) * planes * 8, output = tiles * vectors(columns) * size * (size + out) * 5;
-    // Weights come from L2, or from behind it at half a vector a product.
+    // Weights come from L2, as fast as they are used, or from behind it.
     double bytes = planes * double(channels) * double(columns) * 4;
-    double stream = blocks * bytes / double(target.getVectorBytes()) * (bytes > double(l2Bytes(op)) / 2 ? 2.5 : 1);
+    double each = bytes > double(l2Bytes(op)) / 2 ? double(costsOf(op).getFarCost()) / 100 : 1;
+    double stream = blocks * bytes / double(target.getVectorBytes()) * each;
     double cost = products + input + output + stream;
     if (cost < best) {
       best = cost;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dialects/Plan/TermSchedule.h"
+#include "lib/Schedule/TermSchedule.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -48,10 +48,13 @@ double gainOfTerms(graph::ContractOpInterface op, MatrixAttr matrix, unsigned te
   double rowsDone = rows / double(tiled) * whole(tiled, m) * double(matrix.getRows()) / tile;
   double pairs = double(graph::termPairs(terms).size());
 
-  // In cycles of a core whose vectors multiply two times their lanes in one, and that gets some bytes from memory in it. A number
-  // is split in some ten steps of a vector, and read and written besides; sums go through memory before what follows on them.
-  constexpr double ports = 2, memoryRate = 8, splitSteps = 8, sumSteps = 3, floatBytes = 4, termBytes = 2;
-  double lanes = double(vectorLanes(op)), multiplied = lanes * ports, weights = batch * double(columns) * depth;
+  // In cycles of a core. A number is split in some ten steps of a vector, and read and written besides; sums go through memory before
+  // what follows on them.
+  constexpr double splitSteps = 8, sumSteps = 3, floatBytes = 4, termBytes = 2;
+  VectorCostsAttr costs = costsOf(op);
+  auto memoryRate = double(costs.getMemoryRate());
+  double lanes = double(vectorLanes(op)), multiplied = lanes * double(costs.getProducts()),
+         weights = batch * double(columns) * depth;
   double byVectors = batch * rows * whole(columns, int64_t(lanes)) * depth / multiplied;
   byVectors = std::max(byVectors, weights * floatBytes / memoryRate);
   double byTiles =

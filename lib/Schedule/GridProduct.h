@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Contractions on a grid as products of matrices: which of them its matrix instructions take, and how operands must lie for them.
-#ifndef HEWN_DIALECTS_PLAN_GRIDPRODUCT_H
-#define HEWN_DIALECTS_PLAN_GRIDPRODUCT_H
+#ifndef HEWN_LIB_SCHEDULE_GRIDPRODUCT_H
+#define HEWN_LIB_SCHEDULE_GRIDPRODUCT_H
 
-#include "dialects/Plan/Schedule.h"
+#include "lib/Schedule/Schedule.h"
 
 namespace hewn::plan {
 

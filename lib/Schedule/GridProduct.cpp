@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dialects/Plan/GridProduct.h"
+#include "lib/Schedule/GridProduct.h"
 #include "dialects/Graph/Analysis/Layout.h"
 
 using namespace mlir;
@@ -65,7 +65,7 @@ int64_t productsOf(graph::ContractOpInterface op) {
 /// Float32s, where groups of warps multiply.
 static bool isOfWords(graph::ContractOpInterface op) {
   GridAttr grid = gridOf(op);
-  return grid && grid.getGroupRate() > 0 && grid.getProducts() > 0 &&
+  return grid && grid.getCosts().getGroupRate() > 0 && grid.getProducts() > 0 &&
          llvm::all_of(op->getOperands(), [](Value v) { return graph::getElementType(v).isF32(); });
 }
 
@@ -91,8 +91,8 @@ static bool liesAlongSum(graph::ContractOpInterface op, unsigned operand) {
 bool mustBeFetched(graph::ContractOpInterface op) { return isOfWords(op); }
 
 bool multipliesByGroups(graph::ContractOpInterface op) {
-  return gridOf(op).getGroupRate() > 0 && (isOfBytes(op) || stagedType(op).getIntOrFloatBitWidth() == 16 ||
-                                           (isOfWords(op) && liesAlongSum(op, 0) && liesAlongSum(op, 1)));
+  return gridOf(op).getCosts().getGroupRate() > 0 && (isOfBytes(op) || stagedType(op).getIntOrFloatBitWidth() == 16 ||
+                                                      (isOfWords(op) && liesAlongSum(op, 0) && liesAlongSum(op, 1)));
 }
 
 static bool looksFetchable(graph::ContractOpInterface op, unsigned operand) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dialects/Plan/GridChainSchedule.h"
-#include "dialects/Plan/Schedule.h"
+#include "lib/Schedule/GridChainSchedule.h"
+#include "lib/Schedule/Schedule.h"
 
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
@@ -64,16 +64,15 @@ int64_t gridChainStates(const Chain &chain, const GridChainSpread &spread) {
 
 /// Tiles of a part for which dividing the columns once more gains what it costs.
 static int64_t leastTiles(const Chain &chain, const GridChainSpread &spread) {
-  // Cycles of a part that are there for any number of columns: until its first tile has come, and until the last block has seen
-  // that all have. Those of a tile that nothing hides; bytes of a cycle from the cache.
-  constexpr double partCycles = 2500, tileLatency = 600, cacheRate = 48;
   GridAttr grid = gridOf(chain.first);
+  GridCostsAttr costs = grid.getCosts();
   auto lines = double(depthOf(chain) + widthOf(chain)), tile = double(spread.tile());
   bool isHalf = !gridChainFactors(chain).isF32();
   double words = isHalf ? 0.5 : double(std::max<int64_t>(grid.getProducts(), 1));
-  double multiply = double(spread.rows()) * tile * lines * words / double(grid.getRate());
-  double bring = tile * lines * double(graph::elementBytes(chain.first->getOperand(1))) / cacheRate;
-  return std::max<int64_t>(1, int64_t(std::ceil(partCycles / (std::max(multiply, bring) + tileLatency))));
+  double multiply = double(spread.rows()) * tile * lines * words / double(costs.getRate());
+  double bring = tile * lines * double(graph::elementBytes(chain.first->getOperand(1))) / double(costs.getCacheRate());
+  return std::max<int64_t>(1, int64_t(std::ceil(double(costs.getPartCycles()) /
+                                                (std::max(multiply, bring) + double(costs.getTileCycles())))));
 }
 
 DimExpr gridChainParts(const Chain &chain) {

@@ -2,10 +2,10 @@
 //
 // The analytic model of contractions on a grid of threads that multiplies matrices: from the machine's processors, their
 // rates and their shared memory to the tile of a block, and to how many parts a sum is cut into.
-#ifndef HEWN_DIALECTS_PLAN_GRIDSCHEDULE_H
-#define HEWN_DIALECTS_PLAN_GRIDSCHEDULE_H
+#ifndef HEWN_LIB_SCHEDULE_GRIDSCHEDULE_H
+#define HEWN_LIB_SCHEDULE_GRIDSCHEDULE_H
 
-#include "dialects/Plan/GridProduct.h"
+#include "lib/Schedule/GridProduct.h"
 
 namespace hewn::plan {
 

@@ -5,8 +5,8 @@
 //
 // Rows of a softmax can be made in parts: each block has the maximum, the sum and the result of its columns, and the last one to
 // come adds them up. Where rows are too few for all processors (decoding: one row a head) the columns are what there is to share.
-#ifndef HEWN_DIALECTS_PLAN_GRIDCHAINSCHEDULE_H
-#define HEWN_DIALECTS_PLAN_GRIDCHAINSCHEDULE_H
+#ifndef HEWN_LIB_SCHEDULE_GRIDCHAINSCHEDULE_H
+#define HEWN_LIB_SCHEDULE_GRIDCHAINSCHEDULE_H
 
 #include "dialects/Graph/Contract/Chain.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The analytic model of contractions whose operands are sums of narrow terms, on a matrix unit.
-#ifndef HEWN_DIALECTS_PLAN_TERMSCHEDULE_H
-#define HEWN_DIALECTS_PLAN_TERMSCHEDULE_H
+#ifndef HEWN_LIB_SCHEDULE_TERMSCHEDULE_H
+#define HEWN_LIB_SCHEDULE_TERMSCHEDULE_H
 
-#include "dialects/Plan/Schedule.h"
+#include "lib/Schedule/Schedule.h"
 
 namespace hewn::plan {
 

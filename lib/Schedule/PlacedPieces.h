@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which tensors are made piece by piece in memory of others, instead of being put together.
+#ifndef HEWN_LIB_SCHEDULE_PLACEDPIECES_H
+#define HEWN_LIB_SCHEDULE_PLACEDPIECES_H
+
+#include "dialects/Plan/Pieces.h"
+
+namespace hewn::plan {
+
+/// Whether the op, which puts its operands together, need not be run: what makes the operands, or most of their elements, can
+/// make them where they belong. Not where some wait long for the others, where its only reader takes them out of memory one by one
+/// anyhow, or on grids, whose kernels read and write whole lines. `isMadeElsewhere`: of an operand, whether it is made in a kernel that
+/// the op can't be in.
+bool placesPieces(graph::MoveOpInterface op, llvm::function_ref<bool(mlir::Value)> isMadeElsewhere);
+
+/// Whether a piece of that type, one in a tensor of the whole's type and dims, may be read by others, too. With gaps it is spread over
+/// more memory, and what comes from beyond the cache comes with the gaps.
+bool mayBeReadApart(mlir::RankedTensorType piece, mlir::Value whole, const graph::Assembly &assembly);
+
+} // namespace hewn::plan
+
+#endif

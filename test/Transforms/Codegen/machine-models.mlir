@@ -1,0 +1,46 @@
+// Schedules follow the machine's figures: a machine that nobody makes, and others that differ from it in one thing.
+// RUN: hewn-opt %s --hewn-decide-kernels | FileCheck %s --check-prefixes=CHECK,THIS
+// RUN: sed 's/panelCost = 200/panelCost = 900/' %s | hewn-opt - --hewn-decide-kernels | FileCheck %s --check-prefixes=CHECK,PANEL
+// RUN: sed 's/loadCost = 10/loadCost = 500/' %s | hewn-opt - --hewn-decide-kernels | FileCheck %s --check-prefixes=CHECK,LOAD
+// RUN: sed 's/stepCost = 400/stepCost = 3000/' %s | hewn-opt - --hewn-decide-kernels | FileCheck %s --check-prefixes=CHECK,STEP
+// RUN: sed 's/vectorRegisters = 16/vectorRegisters = 64/' %s | hewn-opt - --hewn-decide-kernels | FileCheck %s --check-prefixes=CHECK,REGISTERS
+// RUN: sed 's/chains = 8, chainRows = 5/chains = 14, chainRows = 3/' %s | hewn-opt - --hewn-decide-kernels | FileCheck %s --check-prefixes=CHECK,CHAINS
+
+#costs = #plan.vector_costs<panelCost = 200, farCost = 200, loadCost = 10, spreadCost = 10, stepCost = 400, chains = 8, chainRows = 5, products = 1, memoryRate = 8, lineBytes = 64, aheadBytes = 1024, taskWork = 8000, launchBytes = 20000, outerCost = 50>
+module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, costs = #costs>} {
+// Rows share a panel that comes slowly, by fewer columns; a step that takes long is one of many sums; more registers, more of both.
+// CHECK-LABEL: plan.kernel @product(
+// THIS-SAME: schedule = #plan.contract<m = 6, n = 16, lanes = 8, cycles = 8192>
+// PANEL-SAME: schedule = #plan.contract<m = 12, n = 8, lanes = 8, cycles = 8512>
+// LOAD-SAME: schedule = #plan.contract<m = 12, n = 8, lanes = 8, cycles = 11648>
+// STEP-SAME: schedule = #plan.contract<m = 6, n = 16, lanes = 8, cycles = 19712>
+// REGISTERS-SAME: schedule = #plan.contract<m = 14, n = 16, lanes = 8, cycles = 8128>
+plan.kernel @product(%x: tensor<60x64xf32>, %w: tensor<64x16xf32>) -> tensor<60x16xf32> attributes {symbols = []} {
+  %0 = graph.matmul %x, %w : (tensor<60x64xf32>, tensor<64x16xf32>) -> tensor<60x16xf32>
+  graph.yield %0 : tensor<60x16xf32>
+}
+// As many sums as hide an addition's latency, or as there are registers for.
+// CHECK-LABEL: plan.kernel @depthwise(
+// THIS-SAME: schedule = #plan.contract<m = 7, n = 8,
+// REGISTERS-SAME: schedule = #plan.contract<m = 28, n = 8,
+// CHAINS-SAME: schedule = #plan.contract<m = 14, n = 8,
+plan.kernel @depthwise(%x: tensor<1x8x30x30xf32, #graph.layout<[0, 2, 3, 1]>>, %w: tensor<8x1x3x3xf32, #graph.layout<[1, 2, 3, 0]>>) -> tensor<1x8x28x28xf32, #graph.layout<[0, 2, 3, 1]>> attributes {symbols = []} {
+  %0 = graph.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, groups = 8 : i64} : (tensor<1x8x30x30xf32, #graph.layout<[0, 2, 3, 1]>>, tensor<8x1x3x3xf32, #graph.layout<[1, 2, 3, 0]>>) -> tensor<1x8x28x28xf32, #graph.layout<[0, 2, 3, 1]>>
+  graph.yield %0 : tensor<1x8x28x28xf32, #graph.layout<[0, 2, 3, 1]>>
+}
+// Whole tiles of rows, four at the most.
+// CHECK-LABEL: plan.kernel @attention(
+// THIS-SAME: schedule = #plan.chain<rows = 20, head = #plan.contract<m = 6, n = 16,
+// STEP-SAME: schedule = #plan.chain<rows = 20, head = #plan.contract<m = 14, n = 8,
+// CHAINS-SAME: schedule = #plan.chain<rows = 12,
+plan.kernel @attention(%q: tensor<2x64x32xf32>, %k: tensor<2x32x64xf32>, %v: tensor<2x64x32xf32>) -> tensor<2x64x32xf32> attributes {symbols = []} {
+  %0 = graph.matmul %q, %k : (tensor<2x64x32xf32>, tensor<2x32x64xf32>) -> tensor<2x64x64xf32>
+  %m = graph.reduce_max %0 {dims = array<i64: 2>, keepdims = true} : (tensor<2x64x64xf32>) -> tensor<2x64x1xf32>
+  %1 = graph.sub %0, %m : (tensor<2x64x64xf32>, tensor<2x64x1xf32>) -> tensor<2x64x64xf32>
+  %2 = graph.exp %1 : (tensor<2x64x64xf32>) -> tensor<2x64x64xf32>
+  %s = graph.reduce_sum %2 {dims = array<i64: 2>, keepdims = true} : (tensor<2x64x64xf32>) -> tensor<2x64x1xf32>
+  %3 = graph.div %2, %s : (tensor<2x64x64xf32>, tensor<2x64x1xf32>) -> tensor<2x64x64xf32>
+  %4 = graph.matmul %3, %v : (tensor<2x64x64xf32>, tensor<2x64x32xf32>) -> tensor<2x64x32xf32>
+  graph.yield %4 : tensor<2x64x32xf32>
+}
+}
