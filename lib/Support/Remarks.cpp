@@ -146,8 +146,7 @@ CollectRemarks::~CollectRemarks() { context.setRemarkEngine(nullptr); }
 bool wantsRemarks(Operation *op) { return op->getContext()->getRemarkEngine(); }
 
 remark::detail::InFlightRemark missed(Operation *op, StringRef pass, StringRef name, StringRef reason) {
-  remark::detail::InFlightRemark emitted =
-      remark::missed(op->getLoc(), remark::RemarkOpts::name(name).category(pass));
+  remark::detail::InFlightRemark emitted = remark::missed(op->getLoc(), remark::RemarkOpts::name(name).category(pass));
   if (emitted)
     emitted << remark::detail::Remark::Arg(kReason, reason);
   return emitted;
