@@ -74,3 +74,22 @@ plan.kernel @halves(%w: tensor<16x32xui32, #panels>, %s: tensor<2x32xf32, #panel
 }
 
 }
+
+// -----
+
+// Four rows of three digits have as many sums as the registers hold beside what is multiplied: of 32 two vectors of columns, of 16 one.
+#panels = #graph.layout<[1, 0], blockDim = 1, block = 16>
+#byBytes = #plan.dot<left = ui8, right = i8, sum = i32, intrinsic = "llvm.some.dot", accumulates = true>
+
+module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, dots = [#byBytes]>} {
+// CHECK-LABEL: func.func @fewRegisters(
+// CHECK: scf.for
+// CHECK-COUNT-24: llvm.call_intrinsic "llvm.some.dot"
+// CHECK-NOT: llvm.call_intrinsic
+// CHECK: scf.yield
+plan.kernel @fewRegisters(%w: tensor<16x16xui32, #panels>, %s: tensor<2x16xf32, #panels>, %x: tensor<4x128xf32>) -> tensor<4x16xf32> attributes {symbols = []} {
+  %0 = graph.decode %w, %s {bits = 4, block = 64} : (tensor<16x16xui32, #panels>, tensor<2x16xf32, #panels>) -> tensor<128x16xf32>
+  %1 = graph.matmul %x, %0 : (tensor<4x128xf32>, tensor<128x16xf32>) -> tensor<4x16xf32>
+  graph.yield %1 : tensor<4x16xf32>
+}
+}
