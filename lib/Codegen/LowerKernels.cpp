@@ -10,6 +10,7 @@
 // By the schedule that the kernel has (DecideKernels.cpp): each kind of schedule has an engine. No op is refused: what none has a good
 // form for is a nest that evaluates each element where it is needed. Where the machine runs a grid of threads, the grid's engine takes
 // all.
+#include "dialects/Grid/Grid.h"
 #include "lib/Codegen/Contract/ChainEngine.h"
 #include "lib/Codegen/Contract/ContractEngine.h"
 #include "lib/Codegen/Contract/WinogradEngine.h"

@@ -25,13 +25,18 @@ def DecideKernelsPass : Pass<"hewn-decide-kernels", "::mlir::ModuleOp"> {
 
 def LowerKernelsPass : Pass<"hewn-lower-kernels", "::mlir::ModuleOp"> {
   let summary = "Turn each plan.kernel into a function of vector loops";
-  let dependentDialects = ["::mlir::func::FuncDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+  let dependentDialects = ["::hewn::grid::GridDialect", "::mlir::func::FuncDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
                            "::mlir::vector::VectorDialect", "::mlir::memref::MemRefDialect", "::mlir::LLVM::LLVMDialect"];
+}
+
+def LowerGridPass : Pass<"hewn-lower-grid", "::mlir::ModuleOp"> {
+  let summary = "Call a function for each op of the dialect grid, which a target makes instructions of";
+  let dependentDialects = ["::mlir::func::FuncDialect", "::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect"];
 }
 
 def FormJointsPass : Pass<"hewn-form-joints", "::mlir::ModuleOp"> {
   let summary = "Make neighbouring launches of equal plan.joint one kernel, whose blocks wait for each other";
-  let dependentDialects = ["::mlir::func::FuncDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect",
+  let dependentDialects = ["::hewn::grid::GridDialect", "::mlir::func::FuncDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect",
                            "::mlir::memref::MemRefDialect", "::mlir::LLVM::LLVMDialect"];
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dialects/Graph/Graph.h"
+#include "dialects/Grid/Grid.h"
 #include "dialects/Handle/Handle.h"
 #include "dialects/Plan/Plan.h"
 #include "lib/Codegen/Passes.h"
@@ -32,7 +33,7 @@
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registry
-      .insert<hewn::handle::HandleDialect, hewn::graph::GraphDialect, hewn::plan::PlanDialect,
+      .insert<hewn::grid::GridDialect, hewn::handle::HandleDialect, hewn::graph::GraphDialect, hewn::plan::PlanDialect,
               mlir::affine::AffineDialect, mlir::arith::ArithDialect, mlir::bufferization::BufferizationDialect,
               mlir::cf::ControlFlowDialect, mlir::func::FuncDialect, mlir::index::IndexDialect, mlir::LLVM::LLVMDialect,
               mlir::linalg::LinalgDialect, mlir::math::MathDialect, mlir::memref::MemRefDialect, mlir::scf::SCFDialect,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/Emit/LowerToLLVM.h"
 #include "dialects/Plan/Plan.h"
+#include "lib/Codegen/Passes.h"
 
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Conversion/ArithCommon/AttrToLLVMConverter.h"
@@ -92,6 +93,7 @@ void keepExtremes(func::FuncOp function) {
 }
 
 void buildLowerToLLVM(OpPassManager &pm) {
+  pm.addPass(createLowerGridPass());
   pm.addNestedPass<func::FuncOp>(createConvertVectorToSCFPass(VectorTransferToSCFOptions().enableFullUnroll()));
   pm.addPass(createLowerAffinePass());
   pm.addPass(createSCFToControlFlowPass());

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/Grid/Grid.h"
+#include "dialects/Grid/Grid.h"
 #include "lib/Schedule/GridSchedule.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "llvm/IR/Function.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -15,37 +15,6 @@ namespace hewn::codegen {
 
 /// More blocks than any machine has at once: threads then take more than one item.
 constexpr int64_t kMostBlocks = 1 << 20;
-
-bool describeGridFunction(llvm::Function &function) {
-  StringRef name = function.getName();
-  bool position = name == kGridThread || name == kGridBlock || name == kGridBlocks;
-  bool exchanges = name == kGridShuffle || name.starts_with(kGridProduct);
-  bool lines = name == kGridLines || name == kGridLinesTurned;
-  bool copies = name == kGridCopy16 || name == kGridCopy8 || name == kGridCopy4 || name == kGridCopiesClose ||
-                name == kGridCopiesWait;
-  bool groups = name == kGridGroupBegin || name.starts_with(kGridGroupProduct) || name == kGridGroupClose ||
-                name.starts_with(kGridGroupWait);
-  bool gates = name == kGridGateInit || name == kGridGatesReady || name == kGridGateArrive || name == kGridGateExpect ||
-               name == kGridGateWait || name.starts_with(kGridFetch);
-  bool registers = name == kGridRegistersKeep || name == kGridRegistersTake;
-  bool barrier = name == kGridBarrier || name == kGridBarrierSome || name == kGridWarpMeet;
-  bool counter = name == kGridCounterAdd || name == kGridCounterRead;
-  if (!position && !exchanges && !lines && !copies && !groups && !gates && !registers && !barrier && !counter &&
-      name != kGridGroupPublish)
-    return false;
-  function.addFnAttr(llvm::Attribute::NoUnwind);
-  function.addFnAttr(llvm::Attribute::WillReturn);
-  if (exchanges || lines || groups || registers ||
-      barrier) // all threads of a block, or a warp, do it at the same place
-    function.addFnAttr(llvm::Attribute::Convergent);
-  if (position)
-    function.setDoesNotAccessMemory();
-  if (exchanges)
-    function.setOnlyAccessesInaccessibleMemory();
-  if (lines)
-    function.setOnlyReadsMemory();
-  return true;
-}
 
 /// Products of words at the rate of the machine's matrix instruction that take as long as the contraction does.
 static DimExpr matrixWork(graph::ContractOpInterface op) {
@@ -77,12 +46,12 @@ static DimExpr bytesRead(Value input) {
 
 Grid::Grid(KernelFunction &k, KernelElements &e, int64_t threads)
     : threads(threads), warp(plan::gridOf(k.kernel).getWarp()), k(k), e(e) {
-  auto position = [&](StringRef name) -> Value {
-    return arith::IndexCastUIOp::create(e.b, e.loc, e.b.getIndexType(), call(name, {}, e.b.getI32Type())[0]);
+  auto position = [&](Value number) -> Value {
+    return arith::IndexCastUIOp::create(e.b, e.loc, e.b.getIndexType(), number);
   };
-  thread = position(kGridThread);
-  block = position(kGridBlock);
-  blocks = position(kGridBlocks);
+  thread = position(grid::ThreadIdOp::create(e.b, e.loc, e.b.getI32Type()));
+  block = position(grid::BlockIdOp::create(e.b, e.loc, e.b.getI32Type()));
+  blocks = position(grid::NumBlocksOp::create(e.b, e.loc, e.b.getI32Type()));
   k.function->setAttr(plan::kThreadsAttr, e.b.getI64IntegerAttr(threads));
   k.function->setAttr(plan::kSymbolsAttr, k.kernel.getSymbolsAttr());
   DimExpr work, traffic;
@@ -98,54 +67,32 @@ Grid::Grid(KernelFunction &k, KernelElements &e, int64_t threads)
   k.function->setAttr(plan::kTrafficAttr, traffic.toAttr(e.b.getContext()));
 }
 
-ValueRange callGrid(OpBuilder &b, Location loc, StringRef name, ValueRange operands, TypeRange results) {
-  auto module = b.getInsertionBlock()->getParentOp()->getParentOfType<ModuleOp>();
-  auto callee = module.lookupSymbol<func::FuncOp>(name);
-  if (!callee) {
-    OpBuilder top(module.getBodyRegion());
-    callee = func::FuncOp::create(top, module.getLoc(), name, b.getFunctionType(operands.getTypes(), results));
-    callee.setPrivate();
-  }
-  return func::CallOp::create(b, loc, callee, operands).getResults();
-}
-
-ValueRange Grid::call(StringRef name, ValueRange operands, TypeRange results) {
-  return callGrid(e.b, e.loc, name, operands, results);
-}
-
 SmallVector<Value> Grid::product(Type leftFactors, Type rightFactors, ArrayRef<Value> left, ArrayRef<Value> right,
                                  ArrayRef<Value> sums) {
-  SmallVector<Value> operands(left);
-  llvm::append_range(operands, right);
-  llvm::append_range(operands, sums);
-  auto byte = [](Type type) { return type.isUnsignedInteger() ? ".u8" : ".s8"; };
-  std::string name = kGridProduct.str();
-  if (isa<IntegerType>(leftFactors))
-    name += std::string(byte(leftFactors)) + byte(rightFactors);
-  else
-    name += leftFactors.isF16() ? ".f16" : leftFactors.isBF16() ? ".bf16" : "";
-  return llvm::to_vector(call(name, operands, SmallVector<Type>(4, sums[0].getType())));
+  return llvm::to_vector_of<Value>(
+      grid::MmaOp::create(e.b, e.loc, ValueRange(sums).getTypes(), left, right, sums, leftFactors, rightFactors)
+          .getResults());
 }
 
 SmallVector<Value> Grid::lines(Index from, bool turned) {
-  return llvm::to_vector(
-      call(turned ? kGridLinesTurned : kGridLines, wide(from), SmallVector<Type>(4, e.b.getI32Type())));
+  Type i32 = e.b.getI32Type();
+  return llvm::to_vector_of<Value>(
+      grid::LdmatrixOp::create(e.b, e.loc, i32, i32, i32, i32, wide(from), turned)->getResults());
 }
 
 Value Grid::wide(Index index) { return arith::IndexCastOp::create(e.b, e.loc, e.b.getI64Type(), index.base); }
 
 void Grid::copy(Index to, Index from, int64_t bytes, Value inside) {
   Value present = arith::SelectOp::create(e.b, e.loc, inside, number(int32_t(bytes)), number(0));
-  StringRef name = bytes == 16 ? kGridCopy16 : bytes == 8 ? kGridCopy8 : kGridCopy4;
-  call(name, {wide(to), wide(from), present}, {});
+  grid::AsyncCopyOp::create(e.b, e.loc, wide(to), wide(from), present, uint32_t(bytes));
 }
 
-void Grid::publishToGroups() { call(kGridGroupPublish, {}, {}); }
+void Grid::publishToGroups() { grid::GroupPublishOp::create(e.b, e.loc); }
 void Grid::beginGroup() {
   k.function->setAttr(plan::kAloneAttr, e.b.getUnitAttr()); // groups are made of all threads of a block
-  call(kGridGroupBegin, {}, {});
+  grid::GroupFenceOp::create(e.b, e.loc);
 }
-void Grid::closeGroup() { call(kGridGroupClose, {}, {}); }
+void Grid::closeGroup() { grid::GroupCommitOp::create(e.b, e.loc); }
 
 Value Grid::form(const Matrix &matrix) {
   uint64_t lines = matrix.lineBytes == 128 ? 1 : matrix.lineBytes == 64 ? 2 : 3;
@@ -153,66 +100,62 @@ Value Grid::form(const Matrix &matrix) {
   return arith::ConstantOp::create(e.b, e.loc, e.b.getI64IntegerAttr(int64_t(bits)));
 }
 
-static StringRef floatName(Type type) { return type.isF16() ? "f16" : type.isBF16() ? "bf16" : "f32"; }
-
-SmallVector<Value> Grid::groupProduct(StringRef factors, StringRef leftForm, bool rightAlongSum,
-                                      SmallVector<Value> operands, ArrayRef<Value> sums) {
-  llvm::append_range(operands, sums);
-  std::string name =
-      (kGridGroupProduct + factors + leftForm + (rightAlongSum ? ".k." : ".m.") + Twine(sums.size() * 2)).str();
-  return llvm::to_vector(call(name, operands, SmallVector<Type>(sums.size(), sums[0].getType())));
+static grid::FactorLayout layoutOf(const Grid::Matrix &matrix) {
+  return matrix.alongSum ? grid::FactorLayout::AlongSum : grid::FactorLayout::AcrossSum;
 }
 
 SmallVector<Value> Grid::groupProduct(Type leftFactors, Type rightFactors, const Matrix &left, const Matrix &right,
                                       ArrayRef<Value> sums) {
-  std::string factors = floatName(leftFactors).str();
-  if (isa<IntegerType>(leftFactors)) {
-    factors = leftFactors.isUnsignedInteger() ? "u8" : "s8";
-    factors += rightFactors.isUnsignedInteger() ? "u8" : "s8";
-  }
-  return groupProduct(factors, left.alongSum ? ".k" : ".m", right.alongSum,
-                      {wide(left.address), wide(right.address), form(left), form(right)}, sums);
+  Value leftAddress = wide(left.address), rightAddress = wide(right.address), leftForm = form(left);
+  return llvm::to_vector_of<Value>(grid::GroupMmaOp::create(e.b, e.loc, ValueRange(sums).getTypes(), leftAddress,
+                                                            leftForm, rightAddress, form(right), sums, leftFactors,
+                                                            rightFactors, layoutOf(left), layoutOf(right))
+                                       .getResults());
 }
 
 SmallVector<Value> Grid::groupProduct(Type factors, ArrayRef<Value> left, const Matrix &right, ArrayRef<Value> sums) {
-  SmallVector<Value> operands(left);
-  operands.append({wide(right.address), form(right)});
-  return groupProduct(floatName(factors), ".r", right.alongSum, operands, sums);
+  Value rightAddress = wide(right.address);
+  return llvm::to_vector_of<Value>(grid::GroupMmaOp::create(e.b, e.loc, ValueRange(sums).getTypes(), left, Value(),
+                                                            rightAddress, form(right), sums, factors, factors,
+                                                            grid::FactorLayout::Registers, layoutOf(right))
+                                       .getResults());
 }
 
 SmallVector<Value> Grid::waitForGroup(int64_t open, ArrayRef<Value> sums) {
-  SmallVector<Value> operands = {number(int32_t(open))};
-  llvm::append_range(operands, sums);
-  Type type = sums[0].getType();
-  std::string name = (kGridGroupWait + (type.isInteger() ? "i32." : "") + Twine(sums.size() * 2)).str();
-  return llvm::to_vector(call(name, operands, SmallVector<Type>(sums.size(), type)));
+  return llvm::to_vector_of<Value>(
+      grid::GroupWaitOp::create(e.b, e.loc, ValueRange(sums).getTypes(), uint32_t(open), sums).getResults());
 }
 
 Value Grid::narrow(Index index) { return arith::IndexCastOp::create(e.b, e.loc, e.b.getI32Type(), index.base); }
 
-void Grid::makeGate(Index gate, int64_t arrivals) { call(kGridGateInit, {wide(gate), number(int32_t(arrivals))}, {}); }
-void Grid::gatesAreReady() { call(kGridGatesReady, {}, {}); }
-void Grid::arrive(Index gate) { call(kGridGateArrive, wide(gate), {}); }
-void Grid::expect(Index gate, int64_t bytes) { call(kGridGateExpect, {wide(gate), number(int32_t(bytes))}, {}); }
-void Grid::waitAtGate(Index gate, Index parity) { call(kGridGateWait, {wide(gate), narrow(parity)}, {}); }
+void Grid::makeGate(Index gate, int64_t arrivals) {
+  grid::MbarrierInitOp::create(e.b, e.loc, wide(gate), uint32_t(arrivals));
+}
+void Grid::gatesAreReady() { grid::MbarrierInitFenceOp::create(e.b, e.loc); }
+void Grid::arrive(Index gate) { grid::MbarrierArriveOp::create(e.b, e.loc, wide(gate)); }
+void Grid::expect(Index gate, int64_t bytes) {
+  grid::MbarrierArriveExpectOp::create(e.b, e.loc, wide(gate), uint32_t(bytes));
+}
+void Grid::waitAtGate(Index gate, Index parity) {
+  Value at = wide(gate);
+  grid::MbarrierWaitOp::create(e.b, e.loc, at, narrow(parity));
+}
 
 void Grid::fetch(Index to, Value tensor, ArrayRef<Index> at, Index gate) {
-  SmallVector<Value> operands = {wide(to), tensor};
-  for (Index place : at)
-    operands.push_back(narrow(place));
-  operands.push_back(wide(gate));
-  call((kGridFetch + Twine(at.size())).str(), operands, {});
+  Value shared = wide(to);
+  SmallVector<Value> place = llvm::map_to_vector(at, [&](Index index) { return narrow(index); });
+  grid::TensorCopyOp::create(e.b, e.loc, tensor, place, shared, wide(gate));
 }
 
-void Grid::keepRegisters(int64_t count) { call(kGridRegistersKeep, number(int32_t(count)), {}); }
-void Grid::takeRegisters(int64_t count) { call(kGridRegistersTake, number(int32_t(count)), {}); }
+void Grid::keepRegisters(int64_t count) { grid::SetRegistersOp::create(e.b, e.loc, uint32_t(count), /*grows=*/false); }
+void Grid::takeRegisters(int64_t count) { grid::SetRegistersOp::create(e.b, e.loc, uint32_t(count), /*grows=*/true); }
 
 Value Grid::count(Index counter, Value more) {
-  return call(kGridCounterAdd, {wide(counter), more}, e.b.getI32Type())[0];
+  return grid::CounterAddOp::create(e.b, e.loc, e.b.getI32Type(), wide(counter), more);
 }
 
-void Grid::closeCopies() { call(kGridCopiesClose, {}, {}); }
-void Grid::waitForCopies(int64_t open) { call(kGridCopiesWait, number(int32_t(open)), {}); }
+void Grid::closeCopies() { grid::AsyncCommitOp::create(e.b, e.loc); }
+void Grid::waitForCopies(int64_t open) { grid::AsyncWaitOp::create(e.b, e.loc, uint32_t(open)); }
 
 Index Grid::address(Value memory) { return {memref::ExtractAlignedPointerAsIndexOp::create(e.b, e.loc, memory)}; }
 
@@ -264,8 +207,8 @@ SmallVector<Value> Grid::overBlocks(const DimExpr &count, int64_t most, ArrayRef
   return llvm::map_to_vector(loop.getResults(), [](OpResult r) { return Value(r); });
 }
 
-void Grid::barrier() { call(kGridBarrier, ValueRange{number(0)}, {}); }
-void Grid::meetWarp() { call(kGridWarpMeet, ValueRange{number(-1)}, {}); }
+void Grid::barrier() { grid::BarrierOp::create(e.b, e.loc, IntegerAttr()); }
+void Grid::meetWarp() { grid::WarpBarrierOp::create(e.b, e.loc); }
 
 Value Grid::shuffle(Value value, int64_t laneXor) {
   OpBuilder &b = e.b;
@@ -292,8 +235,7 @@ Value Grid::shuffle(Value value, int64_t laneXor) {
     high = arith::ExtUIOp::create(b, e.loc, type, shuffle(high, laneXor));
     return arith::OrIOp::create(b, e.loc, low, arith::ShLIOp::create(b, e.loc, high, shift));
   }
-  return call(kGridShuffle, ValueRange{number(-1), value, number(int32_t(laneXor)), number(int32_t(warp - 1))},
-              b.getI32Type())[0];
+  return grid::ShuffleXorOp::create(b, e.loc, b.getI32Type(), value, uint32_t(laneXor), uint32_t(warp));
 }
 
 static Type sharedType(Type type) { return type.isInteger(1) ? Type(IntegerType::get(type.getContext(), 8)) : type; }

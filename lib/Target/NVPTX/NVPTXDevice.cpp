@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Target/NVPTX/NVPTXDevice.h"
 #include "lib/Codegen/Grid/Grid.h"
+#include "lib/Codegen/Grid/GridFunctions.h"
 #include "lib/Codegen/Math/Device/DeviceMath.h"
 #include "lib/Target/NVPTX/NVPTXGates.h"
 #include "lib/Target/NVPTX/NVPTXGroups.h"
@@ -216,9 +217,8 @@ public:
     if (Error error = codegen::linkDeviceMath(module, kernel.getName()))
       return error;
     for (Function &function : module) {
-      if (!function.isDeclaration() || function.isIntrinsic())
-        continue;
-      if (!codegen::describeGridFunction(function))
+      if (function.isDeclaration() && !function.isIntrinsic() &&
+          !function.getName().starts_with(codegen::kGridFunctions))
         return createStringError("it calls " + function.getName() + ", which the device does not have");
     }
     return Error::success();

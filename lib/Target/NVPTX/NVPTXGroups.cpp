@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Target/NVPTX/NVPTXGroups.h"
-#include "lib/Codegen/Grid/Grid.h"
+#include "lib/Codegen/Grid/GridFunctions.h"
 
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InlineAsm.h"

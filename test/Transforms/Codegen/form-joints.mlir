@@ -4,19 +4,19 @@
 // The first two parts don't touch each other's memory; the third one, of fewer threads, reads what both have made.
 // CHECK: func.func private @joint0_a(
 // CHECK: func.func private @joint0_meet(%[[AT:.*]]: i64)
-// CHECK: call @hewn.grid.barrier
+// CHECK: grid.barrier
 // CHECK: scf.if
-// CHECK: %[[WAS:.*]] = func.call @hewn.grid.counter.add(%[[AT]], %{{.*}}) : (i64, i32) -> i32
+// CHECK: %[[WAS:.*]] = grid.counter_add %[[AT]], %{{.*}}
 // CHECK: scf.while
-// CHECK: call @hewn.grid.counter.read(%[[AT]])
-// CHECK: call @hewn.grid.barrier
+// CHECK: grid.counter_read %[[AT]]
+// CHECK: grid.barrier
 // CHECK: func.func private @joint0_b(
-// CHECK: call @hewn.grid.barrier.some(%{{.*}}, %{{.*}}) : (i32, i32) -> ()
+// CHECK: grid.barrier of 128
 // CHECK-LABEL: func.func @joint0(
 // CHECK-SAME: plan.blocks = 7 : i64, plan.counters = 1 : i64, plan.meets, plan.symbols = [], plan.threads = 256 : i64
 // CHECK: call @joint0_a(
 // CHECK-NOT: call @joint0_meet
-// CHECK: call @hewn.grid.barrier
+// CHECK: grid.barrier
 // CHECK-NOT: call @joint0_meet
 // CHECK: call @joint0_a(
 // CHECK: call @joint0_meet(
@@ -28,13 +28,11 @@
 // CHECK: %[[OUT:.*]] = plan.launch @joint0(%arg0) symbols [] {plan.places = [#plan.place<"output", 0 : i64>]} : (tensor<10xf32>) -> tensor<10xf32>
 // CHECK-NEXT: %[[VIEW:.*]] = graph.reshape %[[OUT]]
 // CHECK-NEXT: return %[[OUT]], %[[VIEW]]
-func.func private @hewn.grid.barrier(i32)
 func.func @a(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>) attributes {plan.blocks = 4 : i64, plan.threads = 256 : i64, plan.symbols = []} {
   return
 }
 func.func @b(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>, %z: memref<?xf32>) attributes {plan.blocks = 7 : i64, plan.threads = 128 : i64, plan.symbols = []} {
-  %0 = arith.constant 0 : i32
-  call @hewn.grid.barrier(%0) : (i32) -> ()
+  grid.barrier
   return
 }
 func.func @main(%x: tensor<10xf32>) -> (tensor<10xf32>, tensor<2x5xf32>) attributes {plan.arena_bytes = 128 : i64} {

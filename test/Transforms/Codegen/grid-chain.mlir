@@ -9,19 +9,19 @@ module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters 
 // block has 64 rows by four warps; a tile 32 columns, of two steps of 8 each, then of four for the second product.
 // CHECK-LABEL: func.func @softmax(
 // CHECK-SAME: plan.blocks = 4 : i64, {{.*}}plan.symbols = [], plan.threads = 128 : i64
-// CHECK: call @hewn.grid.copy16
+// CHECK: grid.async_copy 16
 // CHECK: scf.for {{.*}} -> (f32, f32, f32, f32, f32, f32, f32, f32) {
-// CHECK: call @hewn.grid.copies.wait(%c0_i32)
-// CHECK: call @hewn.grid.barrier
-// CHECK: call @hewn.grid.copy16
-// CHECK-COUNT-8: call @hewn.grid.product(
-// CHECK: call @hewn.grid.copies.wait(%c0_i32)
-// CHECK: call @hewn.grid.barrier
-// CHECK: call @hewn.grid.copy16
-// CHECK: call @hewn.grid.shuffle
+// CHECK: grid.async_wait 0
+// CHECK: grid.barrier
+// CHECK: grid.async_copy 16
+// CHECK-COUNT-8: grid.mma{{.*}} of f32, f32
+// CHECK: grid.async_wait 0
+// CHECK: grid.barrier
+// CHECK: grid.async_copy 16
+// CHECK: grid.shuffle_xor
 // CHECK: math.exp
-// CHECK-COUNT-4: call @hewn.grid.product(
-// CHECK-NOT: call @hewn.grid.product
+// CHECK-COUNT-4: grid.mma{{.*}} of f32, f32
+// CHECK-NOT: grid.mma
 // CHECK-NOT: scf.for
 // CHECK: return
 plan.kernel @softmax(%q: tensor<2x128x16xf32>, %k: tensor<2x16x256xf32, #graph.layout<[0, 2, 1]>>, %v: tensor<2x256x8xf32>) -> tensor<2x128x8xf32> attributes {symbols = []} {
@@ -41,7 +41,7 @@ plan.kernel @softmax(%q: tensor<2x128x16xf32>, %k: tensor<2x16x256xf32, #graph.l
 // CHECK: scf.for
 // CHECK: scf.for {{.*}} -> (f32, f32, f32, f32, f32, f32, f32, f32) {
 // CHECK-COUNT-3: memref.store {{.*}} : memref<256xf32, 3>
-// CHECK: call @hewn.grid.barrier
+// CHECK: grid.barrier
 // CHECK: memref.load {{.*}} : memref<256xf32, 3>
 // CHECK: return
 plan.kernel @one_row(%q: tensor<2x1x16xf32>, %k: tensor<2x16x256xf32, #graph.layout<[0, 2, 1]>>, %v: tensor<2x256x8xf32>) -> tensor<2x1x8xf32> attributes {symbols = []} {
@@ -58,10 +58,10 @@ plan.kernel @one_row(%q: tensor<2x1x16xf32>, %k: tensor<2x16x256xf32, #graph.lay
 // Anything else takes a pass for the reduction, and one for the second product.
 // CHECK-LABEL: func.func @centred(
 // CHECK: scf.for {{.*}} -> (f32, f32) {
-// CHECK-COUNT-8: call @hewn.grid.product(
+// CHECK-COUNT-8: grid.mma{{.*}} of f32, f32
 // CHECK: scf.for {{.*}} -> (f32, f32, f32, f32) {
-// CHECK-COUNT-12: call @hewn.grid.product(
-// CHECK-NOT: call @hewn.grid.product
+// CHECK-COUNT-12: grid.mma{{.*}} of f32, f32
+// CHECK-NOT: grid.mma
 // CHECK: return
 plan.kernel @centred(%q: tensor<128x16xf32>, %k: tensor<16x256xf32>, %v: tensor<256x8xf32>) -> tensor<128x8xf32> attributes {symbols = []} {
   %s = graph.matmul %q, %k : (tensor<128x16xf32>, tensor<16x256xf32>) -> tensor<128x256xf32>
@@ -78,10 +78,10 @@ plan.kernel @centred(%q: tensor<128x16xf32>, %k: tensor<16x256xf32>, %v: tensor<
 // CHECK: scf.for
 // CHECK: scf.for {{.*}} -> (f32, f32, f32, f32, f32, f32, f32, f32) {
 // CHECK: memref.store {{.*}} : memref<{{.*}}>
-// CHECK: call @hewn.grid.barrier
-// CHECK: call @hewn.grid.counter.add
-// CHECK: call @hewn.grid.counter.add
-// CHECK: call @hewn.grid.barrier
+// CHECK: grid.barrier
+// CHECK: grid.counter_add
+// CHECK: grid.counter_add
+// CHECK: grid.barrier
 // CHECK: scf.for {{.*}} -> (f32, f32, f32, f32, f32, f32, f32, f32) {
 // CHECK: return
 plan.kernel @divided(%q: tensor<2x1x16xf32>, %k: tensor<2x16x256xf32, #graph.layout<[0, 2, 1]>>, %v: tensor<2x256x8xf32>) -> (tensor<4x512xf32>, tensor<2x1x8xf32>) attributes {symbols = []} {

@@ -11,10 +11,10 @@ module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters 
 // CHECK-SAME: plan.blocks = 32 : i64, {{.*}}plan.symbols = [], plan.threads = 256 : i64
 // CHECK: scf.for {{.*}} -> (f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)
 // CHECK: memref.store {{.*}}, 3>
-// CHECK: call @hewn.grid.barrier
+// CHECK: grid.barrier
 // CHECK: memref.load {{.*}}, 3>
 // CHECK-NOT: vector.
-// CHECK: call @hewn.grid.barrier
+// CHECK: grid.barrier
 plan.kernel @tiles(%x: tensor<256x96xf32>, %w: tensor<96x512xf32>, %b: tensor<512xf32>) -> tensor<256x512xf32> attributes {symbols = []} {
   %0 = graph.matmul %x, %w : (tensor<256x96xf32>, tensor<96x512xf32>) -> tensor<256x512xf32>
   %1 = graph.add %0, %b : (tensor<256x512xf32>, tensor<512xf32>) -> tensor<256x512xf32>
@@ -25,9 +25,9 @@ plan.kernel @tiles(%x: tensor<256x96xf32>, %w: tensor<96x512xf32>, %b: tensor<51
 // CHECK-LABEL: func.func @few(
 // CHECK-SAME: plan.blocks = 64 : i64, {{.*}}plan.symbols = [], plan.threads = 256 : i64
 // CHECK: scf.for {{.*}} -> (f32, f32)
-// CHECK-COUNT-4: call @hewn.grid.shuffle
+// CHECK-COUNT-4: grid.shuffle_xor
 // CHECK: memref.store {{.*}} : memref<512xf32, 3>
-// CHECK: call @hewn.grid.barrier
+// CHECK: grid.barrier
 plan.kernel @few(%x: tensor<2x96xf32>, %w: tensor<96x512xf32>) -> tensor<2x512xf32> attributes {symbols = []} {
   %0 = graph.matmul %x, %w : (tensor<2x96xf32>, tensor<96x512xf32>) -> tensor<2x512xf32>
   graph.yield %0 : tensor<2x512xf32>
@@ -37,11 +37,11 @@ plan.kernel @few(%x: tensor<2x96xf32>, %w: tensor<96x512xf32>) -> tensor<2x512xf
 // CHECK-LABEL: func.func @sweep(
 // CHECK-SAME: plan.blocks = 3 : i64, {{.*}}plan.symbols = [], plan.threads = 256 : i64
 // CHECK: scf.for {{.*}} -> (f32)
-// CHECK-COUNT-5: call @hewn.grid.shuffle
+// CHECK-COUNT-5: grid.shuffle_xor
 // CHECK: memref.store {{.*}} : memref<8xf32, 3>
-// CHECK: call @hewn.grid.barrier
+// CHECK: grid.barrier
 // CHECK: memref.load {{.*}} : memref<8xf32, 3>
-// CHECK: call @hewn.grid.barrier
+// CHECK: grid.barrier
 // CHECK-NOT: scf.for
 // CHECK: return
 plan.kernel @sweep(%x: tensor<3x5000xf32>) -> tensor<3x5000xf32> attributes {symbols = []} {
@@ -53,8 +53,8 @@ plan.kernel @sweep(%x: tensor<3x5000xf32>) -> tensor<3x5000xf32> attributes {sym
 // CHECK-LABEL: func.func @warps(
 // CHECK-SAME: plan.blocks = 125 : i64, {{.*}}plan.symbols = [], plan.threads = 256 : i64
 // CHECK: scf.for {{.*}} iter_args({{.*}}) -> (f32)
-// CHECK-COUNT-5: call @hewn.grid.shuffle
-// CHECK-NOT: call @hewn.grid.barrier
+// CHECK-COUNT-5: grid.shuffle_xor
+// CHECK-NOT: grid.barrier
 // CHECK: return
 plan.kernel @warps(%x: tensor<1000x128xf32>) -> tensor<1000xf32> attributes {symbols = []} {
   %0 = graph.reduce_sum %x {dims = array<i64: 1>, keepdims = false} : (tensor<1000x128xf32>) -> tensor<1000xf32>
@@ -64,11 +64,11 @@ plan.kernel @warps(%x: tensor<1000x128xf32>) -> tensor<1000xf32> attributes {sym
 // A block a long row: the warps' sums meet in shared memory.
 // CHECK-LABEL: func.func @block(
 // CHECK-SAME: plan.blocks = 16 : i64
-// CHECK-COUNT-5: call @hewn.grid.shuffle
+// CHECK-COUNT-5: grid.shuffle_xor
 // CHECK: memref.store {{.*}} : memref<8xf32, 3>
-// CHECK: call @hewn.grid.barrier
+// CHECK: grid.barrier
 // CHECK: memref.load {{.*}} : memref<8xf32, 3>
-// CHECK: call @hewn.grid.barrier
+// CHECK: grid.barrier
 plan.kernel @block(%x: tensor<16x4096xf32>) -> tensor<16xf32> attributes {symbols = []} {
   %0 = graph.reduce_sum %x {dims = array<i64: 1>, keepdims = false} : (tensor<16x4096xf32>) -> tensor<16xf32>
   graph.yield %0 : tensor<16xf32>
@@ -77,8 +77,8 @@ plan.kernel @block(%x: tensor<16x4096xf32>) -> tensor<16xf32> attributes {symbol
 // A thread an element; the number of blocks is an expression where sizes are.
 // CHECK-LABEL: func.func @map(
 // CHECK-SAME: plan.blocks = "min(1048576, floordiv(s0 + 255, 256))", plan.symbols = ["s0"], plan.threads = 256 : i64
-// CHECK: call @hewn.grid.thread
-// CHECK: call @hewn.grid.block
+// CHECK: grid.thread_id
+// CHECK: grid.block_id
 // CHECK: scf.for
 // CHECK: memref.load
 // CHECK: arith.addf
@@ -103,7 +103,7 @@ plan.kernel @wide(%x: tensor<64x1000xf16>, %y: tensor<64x1xf32>) -> tensor<64x10
 // A row by 16 bytes a thread at a time.
 // CHECK-LABEL: func.func @wide_rows(
 // CHECK: vector.load {{.*}} {alignment = 16 : i64} : memref<?xf32>, vector<4xf32>
-// CHECK-COUNT-5: call @hewn.grid.shuffle
+// CHECK-COUNT-5: grid.shuffle_xor
 plan.kernel @wide_rows(%x: tensor<1000x256xf32>) -> tensor<1000xf32> attributes {symbols = []} {
   %0 = graph.reduce_sum %x {dims = array<i64: 1>, keepdims = false} : (tensor<1000x256xf32>) -> tensor<1000xf32>
   graph.yield %0 : tensor<1000xf32>
@@ -113,10 +113,10 @@ plan.kernel @wide_rows(%x: tensor<1000x256xf32>) -> tensor<1000xf32> attributes 
 // CHECK-LABEL: func.func @turn(
 // CHECK-SAME: plan.blocks = 8 : i64
 // CHECK: memref.store {{.*}} : memref<1056xf32, 3>
-// CHECK: call @hewn.grid.barrier
+// CHECK: grid.barrier
 // CHECK: memref.load {{.*}} : memref<1056xf32, 3>
 // CHECK: arith.addf
-// CHECK: call @hewn.grid.barrier
+// CHECK: grid.barrier
 plan.kernel @turn(%x: tensor<50x100xf32, #graph.layout<[1, 0]>>, %y: tensor<100xf32>) -> tensor<50x100xf32> attributes {symbols = []} {
   %0 = graph.add %x, %y : (tensor<50x100xf32, #graph.layout<[1, 0]>>, tensor<100xf32>) -> tensor<50x100xf32>
   graph.yield %0 : tensor<50x100xf32>

@@ -7,7 +7,7 @@ module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters 
 
 // CHECK-LABEL: func.func @rounded(
 // CHECK-SAME: plan.boxes = [#plan.box<argument = 1, bytes = 4, extents = [128, 512], strides = [512], sizes = [32, 128], rounds = true>, #plan.box<argument = 2, bytes = 4, extents = [128, 512], strides = [512], sizes = [32, 128], rounds = true>]
-// CHECK-COUNT-4: call @hewn.grid.group.product.f32.k.k.128(
+// CHECK-COUNT-4: grid.group_mma along_sum({{.*}}) * along_sum({{.*}}) + ({{.*}}) of f32, f32
 // CHECK: return
 plan.kernel @rounded(%x: tensor<512x128xf32>, %w: tensor<128x512xf32, #graph.layout<[1, 0]>>) -> tensor<512x512xf32> attributes {symbols = [], schedule = #plan.grid_contract<m = 128, n = 128>} {
   %0 = graph.matmul %x, %w : (tensor<512x128xf32>, tensor<128x512xf32, #graph.layout<[1, 0]>>) -> tensor<512x512xf32>
@@ -16,8 +16,8 @@ plan.kernel @rounded(%x: tensor<512x128xf32>, %w: tensor<128x512xf32, #graph.lay
 
 // What does not lie along the sum, or can't be fetched, is multiplied by each warp on its own.
 // CHECK-LABEL: func.func @along_columns(
-// CHECK-NOT: hewn.grid.group
-// CHECK: call @hewn.grid.product(
+// CHECK-NOT: grid.group
+// CHECK: grid.mma{{.*}} of f32, f32
 // CHECK: return
 plan.kernel @along_columns(%x: tensor<512x128xf32>, %w: tensor<128x512xf32>) -> tensor<512x512xf32> attributes {symbols = [], schedule = #plan.grid_contract<m = 128, n = 128>} {
   %0 = graph.matmul %x, %w : (tensor<512x128xf32>, tensor<128x512xf32>) -> tensor<512x512xf32>
@@ -25,8 +25,8 @@ plan.kernel @along_columns(%x: tensor<512x128xf32>, %w: tensor<128x512xf32>) -> 
 }
 
 // CHECK-LABEL: func.func @odd(
-// CHECK-NOT: hewn.grid.group
-// CHECK: call @hewn.grid.product(
+// CHECK-NOT: grid.group
+// CHECK: grid.mma{{.*}} of f32, f32
 // CHECK: return
 plan.kernel @odd(%x: tensor<512x126xf32>, %w: tensor<126x512xf32, #graph.layout<[1, 0]>>) -> tensor<512x512xf32> attributes {symbols = [], schedule = #plan.grid_contract<m = 128, n = 256>} {
   %0 = graph.matmul %x, %w : (tensor<512x126xf32>, tensor<126x512xf32, #graph.layout<[1, 0]>>) -> tensor<512x512xf32>

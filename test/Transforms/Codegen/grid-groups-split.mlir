@@ -12,32 +12,32 @@ module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters 
 // CHOOSE: plan.kernel @split({{.*}} {schedule = #plan.grid_contract<m = 128, n = 128>, symbols = []}
 // CHECK-LABEL: func.func @split(
 // CHECK-SAME: plan.boxes = [#plan.box<argument = 1, bytes = 4, extents = [512, 2048], strides = [2048], sizes = [32, 128]>, #plan.box<argument = 2, bytes = 4, extents = [512, 2048], strides = [2048], sizes = [32, 128]>]
-// CHECK: call @hewn.grid.registers.take(
-// CHECK: call @hewn.grid.gate.wait(
-// CHECK-COUNT-4: call @hewn.grid.lines(
-// CHECK: call @hewn.grid.gate.wait(
-// CHECK: call @hewn.grid.group.begin(
-// CHECK-COUNT-4: call @hewn.grid.group.product.f32.r.k.32(
-// CHECK-NEXT: call @hewn.grid.group.close(
-// CHECK-COUNT-4: call @hewn.grid.group.product.f32.r.k.128(
-// CHECK-NEXT: call @hewn.grid.group.close(
-// CHECK-NEXT: call @hewn.grid.group.wait.32(%c1_i32,
+// CHECK: grid.set_registers {{.*}} grows
+// CHECK: grid.mbarrier_wait
+// CHECK-COUNT-4: grid.ldmatrix %
+// CHECK: grid.mbarrier_wait
+// CHECK: grid.group_fence
+// CHECK-COUNT-4: grid.group_mma registers({{.*}}) * along_sum({{.*}}) + ({{.*}}) of f32, f32
+// CHECK-NEXT: grid.group_commit
+// CHECK-COUNT-4: grid.group_mma registers({{.*}}) * along_sum({{.*}}) + ({{.*}}) of f32, f32
+// CHECK-NEXT: grid.group_commit
+// CHECK-NEXT: grid.group_wait 1,
 // CHECK-COUNT-16: arith.addf
-// CHECK: call @hewn.grid.group.begin(
-// CHECK-COUNT-4: call @hewn.grid.group.product.f32.r.k.32(
-// CHECK: call @hewn.grid.group.close(
-// CHECK-COUNT-4: call @hewn.grid.group.product.f32.r.k.128(
-// CHECK-COUNT-8: call @hewn.grid.group.product.f32.r.k.32(
-// CHECK-NOT: hewn.grid.group.product
-// CHECK: call @hewn.grid.group.wait.128(
-// CHECK: call @hewn.grid.gate.arrive(
-// CHECK: call @hewn.grid.fetch.2(
-// CHECK: call @hewn.grid.gate.wait(
+// CHECK: grid.group_fence
+// CHECK-COUNT-4: grid.group_mma registers({{.*}}) * along_sum({{.*}}) + ({{.*}}) of f32, f32
+// CHECK: grid.group_commit
+// CHECK-COUNT-4: grid.group_mma registers({{.*}}) * along_sum({{.*}}) + ({{.*}}) of f32, f32
+// CHECK-COUNT-8: grid.group_mma registers({{.*}}) * along_sum({{.*}}) + ({{.*}}) of f32, f32
+// CHECK-NOT: grid.group_mma
+// CHECK: grid.group_wait
+// CHECK: grid.mbarrier_arrive %
+// CHECK: grid.tensor_copy
+// CHECK: grid.mbarrier_wait
 // CHECK: vector.load
 // CHECK-COUNT-2: vector.store
-// CHECK: call @hewn.grid.group.publish(
-// CHECK: call @hewn.grid.warp.meet(
-// CHECK: call @hewn.grid.gate.arrive(
+// CHECK: grid.group_publish
+// CHECK: grid.warp_barrier
+// CHECK: grid.mbarrier_arrive %
 // CHECK: return
 plan.kernel @split(%x: tensor<2048x512xf32>, %w: tensor<512x2048xf32, #graph.layout<[1, 0]>>) -> tensor<2048x2048xf32> attributes {symbols = []} {
   %0 = graph.matmul %x, %w : (tensor<2048x512xf32>, tensor<512x2048xf32, #graph.layout<[1, 0]>>) -> tensor<2048x2048xf32>
@@ -47,7 +47,7 @@ plan.kernel @split(%x: tensor<2048x512xf32>, %w: tensor<512x2048xf32, #graph.lay
 // What can't be fetched is not chosen for groups; nor what has few rows to a tile.
 // CHOOSE: plan.kernel @computed({{.*}} groups = false>
 // CHECK-LABEL: func.func @computed(
-// CHECK-NOT: hewn.grid.group
+// CHECK-NOT: grid.group
 // CHECK: return
 plan.kernel @computed(%x: tensor<2048x512xf32>, %w: tensor<512x2048xf32, #graph.layout<[1, 0]>>) -> tensor<2048x2048xf32> attributes {symbols = []} {
   %0 = graph.relu %x : (tensor<2048x512xf32>) -> tensor<2048x512xf32>
@@ -57,7 +57,7 @@ plan.kernel @computed(%x: tensor<2048x512xf32>, %w: tensor<512x2048xf32, #graph.
 
 // Where a schedule wants groups and they can't, warps have no more columns than registers.
 // CHECK-LABEL: func.func @odd(
-// CHECK-NOT: hewn.grid.group
+// CHECK-NOT: grid.group
 // CHECK: return
 plan.kernel @odd(%x: tensor<512x126xf32>, %w: tensor<126x512xf32, #graph.layout<[1, 0]>>) -> tensor<512x512xf32> attributes {symbols = [], schedule = #plan.grid_contract<m = 128, n = 128>} {
   %0 = graph.matmul %x, %w : (tensor<512x126xf32>, tensor<126x512xf32, #graph.layout<[1, 0]>>) -> tensor<512x512xf32>

@@ -16,17 +16,17 @@ module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters 
 // CHECK-DAG: memref.view {{.*}}[%c0][] : memref<65536xi8, 3> to memref<16384xf16, 3>
 // CHECK-DAG: memref.view {{.*}}[%c32768][] : memref<65536xi8, 3> to memref<16384xf16, 3>
 // CHECK: scf.for
-// CHECK: call @hewn.grid.copies.wait(%c2_i32)
-// CHECK-NEXT: call @hewn.grid.group.publish()
-// CHECK-NEXT: call @hewn.grid.barrier
-// CHECK: call @hewn.grid.group.begin()
-// CHECK: call @hewn.grid.group.product.f16.k.m.128({{.*}}, {{.*}}, %[[LEFT]], %[[RIGHT]],
-// CHECK: call @hewn.grid.group.product.f16.k.m.128(
-// CHECK-NOT: call @hewn.grid.group.product
-// CHECK: call @hewn.grid.group.close()
-// CHECK: call @hewn.grid.copy16
-// CHECK: call @hewn.grid.copies.close
-// CHECK: call @hewn.grid.group.wait.128(%c0_i32
+// CHECK: grid.async_wait 2
+// CHECK-NEXT: grid.group_publish
+// CHECK-NEXT: grid.barrier
+// CHECK: grid.group_fence
+// CHECK: grid.group_mma along_sum({{.*}} as %[[LEFT]]) * across_sum({{.*}} as %[[RIGHT]]) + ({{.*}}) of f16, f16
+// CHECK: grid.group_mma along_sum({{.*}}) * across_sum({{.*}}) + ({{.*}}) of f16, f16
+// CHECK-NOT: grid.group_mma
+// CHECK: grid.group_commit
+// CHECK: grid.async_copy 16
+// CHECK: grid.async_commit
+// CHECK: grid.group_wait 0,
 // CHECK: return
 plan.kernel @groups(%x: tensor<512x64xf16>, %w: tensor<64x508xf16>) -> tensor<512x508xf16> attributes {symbols = [], schedule = #plan.grid_contract<m = 128, n = 128>} {
   %0 = graph.matmul %x, %w : (tensor<512x64xf16>, tensor<64x508xf16>) -> tensor<512x508xf16>
@@ -36,7 +36,7 @@ plan.kernel @groups(%x: tensor<512x64xf16>, %w: tensor<64x508xf16>) -> tensor<51
 // As few slices as the schedule says: nothing has to be given.
 // CHECK-LABEL: func.func @ring(
 // CHECK-SAME: attributes {plan.alone, {{.*}}plan.blocks = 16 : i64, {{.*}}plan.symbols = [], plan.threads = 256 : i64,
-// CHECK: call @hewn.grid.copies.wait(%c1_i32)
+// CHECK: grid.async_wait 1
 // CHECK: return
 plan.kernel @ring(%x: tensor<512x64xf16>, %w: tensor<64x508xf16>) -> tensor<512x508xf16> attributes {symbols = [], schedule = #plan.grid_contract<m = 128, n = 128, buffers = 3>} {
   %0 = graph.matmul %x, %w : (tensor<512x64xf16>, tensor<64x508xf16>) -> tensor<512x508xf16>
@@ -48,28 +48,28 @@ plan.kernel @ring(%x: tensor<512x64xf16>, %w: tensor<64x508xf16>) -> tensor<512x
 // CHECK-LABEL: func.func @fetched(
 // CHECK-SAME: %[[A:[a-z0-9]+]]: !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>}, %[[B:[a-z0-9]+]]: !llvm.ptr {
 // CHECK-SAME: plan.blocks = 16 : i64, plan.boxes = [#plan.box<argument = 1, bytes = 2, extents = [128, 512], strides = [256], sizes = [64, 128]>, #plan.box<argument = 2, bytes = 2, extents = [512, 128], strides = [1024], sizes = [64, 64]>], {{.*}}plan.shared_bytes = 131136 : i64, plan.symbols = [], plan.threads = 384 : i64
-// CHECK-COUNT-4: func.call @hewn.grid.gate.init({{.*}}, %c1_i32)
-// CHECK-COUNT-4: func.call @hewn.grid.gate.init({{.*}}, %c8_i32)
-// CHECK: func.call @hewn.grid.gates.ready()
-// CHECK: call @hewn.grid.barrier
-// CHECK: call @hewn.grid.registers.take(%c232_i32)
+// CHECK-COUNT-4: grid.mbarrier_init {{.*}}, 1
+// CHECK-COUNT-4: grid.mbarrier_init {{.*}}, 8
+// CHECK: grid.mbarrier_init_fence
+// CHECK: grid.barrier
+// CHECK: grid.set_registers 232 grows
 // CHECK: scf.for
 // CHECK: scf.for
-// CHECK: call @hewn.grid.gate.wait
+// CHECK: grid.mbarrier_wait
 // CHECK-NOT: publish
-// CHECK-COUNT-4: call @hewn.grid.group.product.f16.k.m.128(
-// CHECK: call @hewn.grid.group.wait.128(%c0_i32
+// CHECK-COUNT-4: grid.group_mma along_sum({{.*}}) * across_sum({{.*}}) + ({{.*}}) of f16, f16
+// CHECK: grid.group_wait 0,
 // CHECK-NEXT: scf.if
 // CHECK-NEXT: arith.index_cast
-// CHECK-NEXT: call @hewn.grid.gate.arrive
+// CHECK-NEXT: grid.mbarrier_arrive %
 // CHECK: } else {
-// CHECK: call @hewn.grid.registers.keep(%c40_i32)
+// CHECK: grid.set_registers 40
 // CHECK: scf.for
 // CHECK: scf.for
-// CHECK: call @hewn.grid.gate.wait
-// CHECK: call @hewn.grid.gate.expect({{.*}}, %c32768_i32)
-// CHECK: call @hewn.grid.fetch.2({{.*}}, %[[A]],
-// CHECK-COUNT-2: call @hewn.grid.fetch.2({{.*}}, %[[B]],
+// CHECK: grid.mbarrier_wait
+// CHECK: grid.mbarrier_arrive_expect {{.*}}, 32768
+// CHECK: grid.tensor_copy %[[A]][{{.*}}, {{.*}}] to
+// CHECK-COUNT-2: grid.tensor_copy %[[B]][{{.*}}, {{.*}}] to
 // CHECK-NOT: fetch
 // CHECK: return
 plan.kernel @fetched(%x: tensor<512x128xf16>, %w: tensor<128x512xf16>) -> tensor<512x512xf16> attributes {symbols = [], schedule = #plan.grid_contract<m = 128, n = 128>} {
@@ -81,7 +81,7 @@ plan.kernel @fetched(%x: tensor<512x128xf16>, %w: tensor<128x512xf16>) -> tensor
 // CHECK-LABEL: func.func @unknown(
 // CHECK-SAME: extents = [64, "s0"], strides = [128], sizes = [64, 64]
 // CHECK-NOT: grid.registers
-// CHECK: call @hewn.grid.fetch.2
+// CHECK: grid.tensor_copy
 // CHECK: return
 plan.kernel @unknown(%x: tensor<?x64xf16> {graph.dims = ["s0", 64]}, %w: tensor<64x512xf16>) -> tensor<?x512xf16> attributes {symbols = ["s0"], schedule = #plan.grid_contract<m = 64, n = 128>} {
   %0 = graph.matmul %x, %w {graph.dims = [["s0", 512]]} : (tensor<?x64xf16>, tensor<64x512xf16>) -> tensor<?x512xf16>
@@ -90,8 +90,8 @@ plan.kernel @unknown(%x: tensor<?x64xf16> {graph.dims = ["s0", 64]}, %w: tensor<
 
 // Fewer rows than a group has are multiplied by each warp on its own, and so is float32.
 // CHECK-LABEL: func.func @fewer(
-// CHECK-NOT: hewn.grid.group
-// CHECK: call @hewn.grid.product.f16(
+// CHECK-NOT: grid.group
+// CHECK: grid.mma{{.*}} of f16, f16
 // CHECK: return
 plan.kernel @fewer(%x: tensor<512x64xf16>, %w: tensor<64x512xf16>) -> tensor<512x512xf16> attributes {symbols = [], schedule = #plan.grid_contract<m = 32, n = 64>} {
   %0 = graph.matmul %x, %w : (tensor<512x64xf16>, tensor<64x512xf16>) -> tensor<512x512xf16>
@@ -99,8 +99,8 @@ plan.kernel @fewer(%x: tensor<512x64xf16>, %w: tensor<64x512xf16>) -> tensor<512
 }
 
 // CHECK-LABEL: func.func @exact(
-// CHECK-NOT: hewn.grid.group
-// CHECK: call @hewn.grid.product(
+// CHECK-NOT: grid.group
+// CHECK: grid.mma{{.*}} of f32, f32
 // CHECK: return
 plan.kernel @exact(%x: tensor<512x64xf32>, %w: tensor<64x512xf32>) -> tensor<512x512xf32> attributes {symbols = [], schedule = #plan.grid_contract<m = 64, n = 64>} {
   %0 = graph.matmul %x, %w : (tensor<512x64xf32>, tensor<64x512xf32>) -> tensor<512x512xf32>

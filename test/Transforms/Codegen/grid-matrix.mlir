@@ -9,18 +9,18 @@ module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters 
 // The left operand lies along the sum and comes by lines, the right one by elements.
 // CHECK-LABEL: func.func @three(
 // CHECK-SAME: plan.blocks = 16 : i64, {{.*}}plan.symbols = [], plan.threads = 128 : i64
-// CHECK-COUNT-3: call @hewn.grid.copies.close
+// CHECK-COUNT-3: grid.async_commit
 // CHECK: scf.for {{.*}} -> (f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, index)
-// CHECK: call @hewn.grid.copies.wait(%c2_i32)
-// CHECK: call @hewn.grid.barrier
-// CHECK: call @hewn.grid.copy16
-// CHECK: call @hewn.grid.copies.close
-// CHECK: call @hewn.grid.lines(
+// CHECK: grid.async_wait 2
+// CHECK: grid.barrier
+// CHECK: grid.async_copy 16
+// CHECK: grid.async_commit
+// CHECK: grid.ldmatrix %
 // CHECK: memref.load {{.*}} : memref<2048xf32, 3>
-// CHECK-COUNT-12: call @hewn.grid.product(
-// CHECK-NOT: call @hewn.grid.product
-// CHECK: call @hewn.grid.copies.wait(%c0_i32)
-// CHECK: call @hewn.grid.barrier
+// CHECK-COUNT-12: grid.mma{{.*}} of f32, f32
+// CHECK-NOT: grid.mma
+// CHECK: grid.async_wait 0
+// CHECK: grid.barrier
 // CHECK: vector.store {{.*}} {alignment = 8 : i64} : memref<?xf32>, vector<2xf32>
 plan.kernel @three(%x: tensor<128x64xf32>, %w: tensor<64x128xf32>) -> tensor<128x128xf32> attributes {symbols = [], schedule = #plan.grid_contract<m = 32, n = 32>} {
   %0 = graph.matmul %x, %w : (tensor<128x64xf32>, tensor<64x128xf32>) -> tensor<128x128xf32>
@@ -30,10 +30,10 @@ plan.kernel @three(%x: tensor<128x64xf32>, %w: tensor<64x128xf32>) -> tensor<128
 // Half floats are factors: one product, of twice the depth. The right operand's lines are turned.
 // CHECK-LABEL: func.func @half(
 // CHECK: scf.for {{.*}} -> (f32, f32, f32, f32, f32, f32, f32, f32, index)
-// CHECK: call @hewn.grid.lines(
-// CHECK: call @hewn.grid.lines.turned(
-// CHECK-COUNT-4: call @hewn.grid.product.f16(
-// CHECK-NOT: call @hewn.grid.product
+// CHECK: grid.ldmatrix %
+// CHECK: grid.ldmatrix transposed
+// CHECK-COUNT-4: grid.mma{{.*}} of f16, f16
+// CHECK-NOT: grid.mma
 // CHECK: return
 plan.kernel @half(%x: tensor<128x64xf16>, %w: tensor<64x128xf16>) -> tensor<128x128xf16> attributes {symbols = [], schedule = #plan.grid_contract<m = 32, n = 32>} {
   %0 = graph.matmul %x, %w : (tensor<128x64xf16>, tensor<64x128xf16>) -> tensor<128x128xf16>
@@ -43,10 +43,10 @@ plan.kernel @half(%x: tensor<128x64xf16>, %w: tensor<64x128xf16>) -> tensor<128x
 // An operand that is computed is written to shared memory after the products that hide its loads.
 // CHECK-LABEL: func.func @computed(
 // CHECK: scf.for {{.*}} -> (f32, f32, f32, f32, f32, f32, f32, f32, index)
-// CHECK: call @hewn.grid.barrier
+// CHECK: grid.barrier
 // CHECK: arith.maximumf
-// CHECK: call @hewn.grid.copy16
-// CHECK-COUNT-4: call @hewn.grid.product.f16(
+// CHECK: grid.async_copy 16
+// CHECK-COUNT-4: grid.mma{{.*}} of f16, f16
 // CHECK: memref.store {{.*}} : memref<4096xf16, 3>
 // CHECK: return
 plan.kernel @computed(%x: tensor<128x256xf16>, %w: tensor<256x128xf16>) -> tensor<128x128xf16> attributes {symbols = [], schedule = #plan.grid_contract<m = 32, n = 32>} {
@@ -81,10 +81,10 @@ plan.kernel @odd(%x: tensor<128x80xf32>, %w: tensor<80x127xf32>) -> tensor<128x1
 // Bytes are words of four, products of integers. Both operands are lines along the sum; what comes after follows on the sums.
 // CHECK-LABEL: func.func @bytes(
 // CHECK: scf.for {{.*}} -> (i32, i32, i32, i32, i32, i32, i32, i32, index)
-// CHECK: call @hewn.grid.lines(
+// CHECK: grid.ldmatrix %
 // CHECK-NOT: turned
-// CHECK-COUNT-4: call @hewn.grid.product.u8.s8(
-// CHECK-NOT: call @hewn.grid.product
+// CHECK-COUNT-4: grid.mma{{.*}} of ui8, i8
+// CHECK-NOT: grid.mma
 // CHECK: arith.subi {{.*}} : vector<2xi32>
 // CHECK: vector.store {{.*}} : memref<?xi32>, vector<2xi32>
 plan.kernel @bytes(%x: tensor<128x128xui8>, %w: tensor<128x128xi8, #graph.layout<[1, 0]>>, %b: tensor<128xi32>) -> tensor<128x128xi32> attributes {symbols = [], schedule = #plan.grid_contract<m = 32, n = 32>} {
@@ -95,9 +95,9 @@ plan.kernel @bytes(%x: tensor<128x128xui8>, %w: tensor<128x128xi8, #graph.layout
 
 // One that lies along its columns is turned on the way.
 // CHECK-LABEL: func.func @turned(
-// CHECK: call @hewn.grid.copy16
+// CHECK: grid.async_copy 16
 // CHECK: memref.load {{.*}} : memref<?xi8>
-// CHECK: call @hewn.grid.product.s8.s8(
+// CHECK: grid.mma{{.*}} of i8, i8
 // CHECK: memref.store {{.*}} : memref<8192xi8, 3>
 // CHECK: return
 plan.kernel @turned(%x: tensor<128x128xi8>, %w: tensor<128x128xi8>) -> tensor<128x128xi32> attributes {symbols = [], schedule = #plan.grid_contract<m = 32, n = 32>} {

@@ -13,6 +13,7 @@
 // threads wait for each other between all parts, since these have their shared memory at the same place (Emit/SharedMemory.h).
 #include "dialects/Graph/Analysis/Views.h"
 #include "dialects/Graph/Control/ControlFlow.h"
+#include "dialects/Grid/Grid.h"
 #include "lib/Codegen/Grid/Joint/JointEmitter.h"
 #include "lib/Codegen/Passes.h"
 #include "lib/Transforms/Plan/Join/JointCost.h"

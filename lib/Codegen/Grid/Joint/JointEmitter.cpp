@@ -2,6 +2,7 @@
 #include "lib/Codegen/Grid/Joint/JointEmitter.h"
 #include "dialects/Graph/Analysis/Views.h"
 #include "dialects/Graph/Control/ControlFlow.h"
+#include "dialects/Grid/Grid.h"
 #include "lib/Codegen/Grid/Grid.h"
 #include "lib/Transforms/Plan/Join/JointCost.h"
 #include "lib/Transforms/Plan/Values/Buffers.h"
@@ -29,7 +30,6 @@ JointEmitter::JointEmitter(ModuleOp module, const Joint &joint)
 
 Value JointEmitter::constant(int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
 Value JointEmitter::number(int32_t value) { return arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(value)); }
-Value JointEmitter::position(StringRef name) { return callGrid(b, loc, name, {}, b.getI32Type())[0]; }
 
 Value JointEmitter::expression(const DimExpr &expr) {
   return expr.materialize(b, loc, [&](StringRef name) { return symbols.lookup(name); });
@@ -65,9 +65,9 @@ void JointEmitter::begin() {
   counters = entry->getArgument(next);
   Value address = memref::ExtractAlignedPointerAsIndexOp::create(b, loc, counters);
   counter = arith::IndexCastOp::create(b, loc, b.getI64Type(), address);
-  thread = position(kGridThread);
-  block = position(kGridBlock);
-  blocks = position(kGridBlocks);
+  thread = grid::ThreadIdOp::create(b, loc, b.getI32Type());
+  block = grid::BlockIdOp::create(b, loc, b.getI32Type());
+  blocks = grid::NumBlocksOp::create(b, loc, b.getI32Type());
   function->setAttr(plan::kThreadsAttr, b.getI64IntegerAttr(threads));
   function->setAttr(plan::kSymbolsAttr, b.getArrayAttr(names));
   function->setAttr(plan::kMeetsAttr, b.getUnitAttr());
@@ -99,20 +99,22 @@ void JointEmitter::emitMeeting() {
   meeting.setPrivate();
   b.setInsertionPointToEnd(meeting.addEntryBlock());
   Value at = meeting.getArgument(0);
-  auto barrier = [&] { callGrid(b, loc, kGridBarrier, ValueRange{number(0)}, {}); };
+  auto barrier = [&] { grid::BarrierOp::create(b, loc, IntegerAttr()); };
   auto equal = [&](Value x, Value y) -> Value { return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, x, y); };
   barrier();
-  auto first = scf::IfOp::create(b, loc, equal(position(kGridThread), number(0)), /*withElseRegion=*/false);
+  auto first = scf::IfOp::create(b, loc, equal(grid::ThreadIdOp::create(b, loc, b.getI32Type()), number(0)),
+                                 /*withElseRegion=*/false);
   {
     OpBuilder::InsertionGuard inner(b);
     b.setInsertionPoint(first.thenBlock()->getTerminator());
-    Value others = arith::SubIOp::create(b, loc, position(kGridBlocks), number(1));
+    Value others = arith::SubIOp::create(b, loc, grid::NumBlocksOp::create(b, loc, b.getI32Type()), number(1));
     Value turns = arith::SubIOp::create(b, loc, number(INT32_MIN), others);
-    Value more = arith::SelectOp::create(b, loc, equal(position(kGridBlock), number(0)), turns, number(1));
-    Value before = callGrid(b, loc, kGridCounterAdd, {at, more}, b.getI32Type())[0];
+    Value more = arith::SelectOp::create(b, loc, equal(grid::BlockIdOp::create(b, loc, b.getI32Type()), number(0)),
+                                         turns, number(1));
+    Value before = grid::CounterAddOp::create(b, loc, b.getI32Type(), at, more);
     auto loop = scf::WhileOp::create(b, loc, TypeRange(), ValueRange());
     b.createBlock(&loop.getBefore());
-    Value now = callGrid(b, loc, kGridCounterRead, at, b.getI32Type())[0];
+    Value now = grid::CounterReadOp::create(b, loc, b.getI32Type(), at);
     Value changed = arith::XOrIOp::create(b, loc, now, before);
     Value waits = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, changed, number(0));
     scf::ConditionOp::create(b, loc, waits, ValueRange());
@@ -125,7 +127,7 @@ void JointEmitter::emitMeeting() {
 
 void JointEmitter::separate(JointPart part) {
   if (!needs.meetsBefore(part)) { // what shares a block's memory is still apart
-    callGrid(b, loc, kGridBarrier, ValueRange{number(0)}, {});
+    grid::BarrierOp::create(b, loc, IntegerAttr());
     return;
   }
   if (!meeting)
@@ -209,14 +211,7 @@ func::FuncOp JointEmitter::partOf(func::FuncOp kernel) {
   if (own == threads)
     return part;
   // Its threads are some of the block's: they wait for each other alone.
-  part.walk([&](func::CallOp call) {
-    if (call.getCallee() != kGridBarrier)
-      return;
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPoint(call);
-    callGrid(b, loc, kGridBarrierSome, {number(1), number(int32_t(own))}, {});
-    call.erase();
-  });
+  part.walk([&](grid::BarrierOp barrier) { barrier.setThreads(uint32_t(own)); });
   return part;
 }
 

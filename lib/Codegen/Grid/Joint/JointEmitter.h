@@ -64,7 +64,6 @@ private:
   mlir::Value expression(const graph::DimExpr &expr);
   mlir::Value constant(int64_t value);
   mlir::Value number(int32_t value);
-  mlir::Value position(llvm::StringRef name);
 
   mlir::ModuleOp module;
   const Joint &joint;

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What code for one thread of a grid does beyond loops and arithmetic.
+#ifndef HEWN_GRID
+#define HEWN_GRID
+
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/OpBase.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def GridDialect : Dialect {
+  let name = "grid";
+  let cppNamespace = "::hewn::grid";
+  let useDefaultAttributePrinterParser = 1;
+  let summary = "Threads, warps and blocks of a machine with `#plan.grid`: positions, barriers, matrices, copies on their way.";
+  let description = [{
+    A kernel runs on blocks of threads, `warp` neighbours of which go in step. Addresses are integers: i64, of shared memory as of
+    global memory. `hewn-lower-grid` turns the ops into calls of functions (lib/Codegen/Grid/GridFunctions.h), which a target
+    makes instructions of, and a test defines on a CPU.
+
+    Ops that all threads of a warp or a block do at the same place (`Convergent`) write to a resource of their own: none of them is
+    moved into or out of a branch, merged with another or dropped.
+  }];
+}
+
+def Convergence : Resource<"::hewn::grid::ConvergenceResource">;
+// Done by all threads of a warp, or of a block, at the same place.
+def Convergent : MemoryEffects<[MemWrite<Convergence>]>;
+// Orders what the thread reads and writes, or reads and writes memory by address.
+def Orders : MemoryEffects<[MemRead, MemWrite, MemWrite<Convergence>]>;
+
+class GridOp<string mnemonic, list<Trait> traits = []> : Op<GridDialect, mnemonic, traits>;
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Positions
+//===------------------------------------------------------------------------------------------------------------------===//
+
+class GridPosition<string mnemonic> : GridOp<mnemonic, [Pure]> {
+  let results = (outs I32:$position);
+  let assemblyFormat = "attr-dict";
+}
+def Grid_ThreadIdOp : GridPosition<"thread_id"> { let summary = "This thread's number in its block."; }
+def Grid_BlockIdOp : GridPosition<"block_id"> { let summary = "The number of this thread's block."; }
+def Grid_NumBlocksOp : GridPosition<"num_blocks"> { let summary = "How many blocks the kernel was launched on."; }
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Threads that wait for each other
+//===------------------------------------------------------------------------------------------------------------------===//
+
+def Grid_BarrierOp : GridOp<"barrier", [Orders]> {
+  let summary = "Waits for all threads of the block, or for its first `threads`, which then see what each has written.";
+  let arguments = (ins OptionalAttr<ConfinedAttr<I32Attr, [IntPositive]>>:$threads);
+  let assemblyFormat = "(`of` $threads^)? attr-dict";
+}
+def Grid_WarpBarrierOp : GridOp<"warp_barrier", [Orders]> {
+  let summary = "Waits for the threads of the warp.";
+  let assemblyFormat = "attr-dict";
+}
+def Grid_ShuffleXorOp : GridOp<"shuffle_xor", [Convergent]> {
+  let summary = "The value of the lane `lane ^ mask` of the warp of `width` lanes.";
+  let arguments = (ins I32:$value, ConfinedAttr<I32Attr, [IntPositive]>:$mask, ConfinedAttr<I32Attr, [IntPositive]>:$width);
+  let results = (outs I32:$other);
+  let assemblyFormat = "$value `,` $mask `of` $width attr-dict";
+  let hasVerifier = 1;
+}
+def Grid_CounterAddOp : GridOp<"counter_add", [Orders]> {
+  let summary = "Adds to a counter of all blocks, behind all that this thread has seen or written (acquire and release); what it was.";
+  let arguments = (ins I64:$counter, I32:$more);
+  let results = (outs I32:$before);
+  let assemblyFormat = "$counter `,` $more attr-dict";
+}
+def Grid_CounterReadOp : GridOp<"counter_read", [Orders]> {
+  let summary = "A counter of all blocks, before all that this thread does next (acquire).";
+  let arguments = (ins I64:$counter);
+  let results = (outs I32:$value);
+  let assemblyFormat = "$counter attr-dict";
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Matrices of a warp
+//===------------------------------------------------------------------------------------------------------------------===//
+
+def Grid_MmaOp : GridOp<"mma", [Convergent, AttrSizedOperandSegments]> {
+  let summary = "A warp's 16x8 matrix of sums plus the product of a 16xK and a Kx8 matrix of factors.";
+  let description = [{
+    K is as many factors as 32 bytes have (float32, of which the leading eleven significant bits count; float16; bfloat16; i8 and ui8
+    in any pairing, whose sums are i32). A lane holds words of 32 bits: with lane = 4 g + t of the left matrix
+    the words (g, t), (g+8, t), (g, t+4), (g+8, t+4), of the right one (t, g), (t+4, g), of the sums (g, 2t), (g, 2t+1), (g+8, 2t),
+    (g+8, 2t+1). Words of the right one go along the sum as those of the left one do.
+  }];
+  let arguments = (ins Variadic<I32>:$left, Variadic<I32>:$right, Variadic<AnyTypeOf<[F32, I32]>>:$sums,
+                       TypeAttr:$leftType, TypeAttr:$rightType);
+  let results = (outs Variadic<AnyTypeOf<[F32, I32]>>:$results);
+  let assemblyFormat = [{
+    `(` $left `)` `*` `(` $right `)` `+` `(` $sums `)` `of` $leftType `,` $rightType attr-dict
+    `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+}
+def Grid_LdmatrixOp : GridOp<"ldmatrix", [MemoryEffects<[MemRead, MemWrite<Convergence>]>]> {
+  let summary = "Four matrices of eight lines of 16 bytes in shared memory, spread over a warp.";
+  let description = [{
+    Lane 8 m + r says where line r of matrix m is. Each lane gets of every matrix word t of line g; `transposed`, of elements of 16
+    bits, (2t, g) and (2t+1, g).
+  }];
+  let arguments = (ins I64:$line, UnitAttr:$transposed);
+  let results = (outs I32:$first, I32:$second, I32:$third, I32:$fourth);
+  let assemblyFormat = "(`transposed` $transposed^)? $line attr-dict";
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Copies on their way
+//===------------------------------------------------------------------------------------------------------------------===//
+
+def Grid_AsyncCopyOp : GridOp<"async_copy", [Orders]> {
+  let summary = "Sends `bytes` from global to shared memory, both at a multiple of them: zeros behind the first `present`.";
+  let description = [{
+    It lands some time before a wait for its group ends, in any order; other threads see it behind a barrier after that.
+  }];
+  let arguments = (ins I64:$to, I64:$from, I32:$present, I32Attr:$bytes);
+  let assemblyFormat = "$bytes `from` $from `to` $to `,` $present attr-dict";
+  let hasVerifier = 1;
+}
+def Grid_AsyncCommitOp : GridOp<"async_commit", [Orders]> {
+  let summary = "The thread's copies so far are a group.";
+  let assemblyFormat = "attr-dict";
+}
+def Grid_AsyncWaitOp : GridOp<"async_wait", [Orders]> {
+  let summary = "Waits until all of the thread's groups of copies but the last `open` have landed.";
+  let arguments = (ins ConfinedAttr<I32Attr, [IntNonNegative]>:$open);
+  let assemblyFormat = "$open attr-dict";
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Boxes of tensors, and gates
+//===------------------------------------------------------------------------------------------------------------------===//
+
+// Eight bytes of shared memory. Phases are numbered from 0. One ends when all arrivals and expected bytes have come, and the next one
+// begins; what a thread did before it arrived, and what was fetched, others see when they have waited. Before phase 0 ends, that of
+// parity 1 has.
+def Grid_MbarrierInitOp : GridOp<"mbarrier_init", [Orders]> {
+  let summary = "Eight bytes of shared memory are a barrier in memory from now on, of so many arrivals a phase.";
+  let arguments = (ins I64:$barrier, ConfinedAttr<I32Attr, [IntPositive]>:$arrivals);
+  let assemblyFormat = "$barrier `,` $arrivals attr-dict";
+}
+def Grid_MbarrierInitFenceOp : GridOp<"mbarrier_init_fence", [Orders]> {
+  let summary = "This thread has made its barriers in memory: before a barrier of the block.";
+  let assemblyFormat = "attr-dict";
+}
+def Grid_MbarrierArriveOp : GridOp<"mbarrier_arrive", [Orders]> {
+  let summary = "An arrival.";
+  let arguments = (ins I64:$barrier);
+  let assemblyFormat = "$barrier attr-dict";
+}
+def Grid_MbarrierArriveExpectOp : GridOp<"mbarrier_arrive_expect", [Orders]> {
+  let summary = "An arrival; and so many bytes are to come in this phase.";
+  let arguments = (ins I64:$barrier, ConfinedAttr<I32Attr, [IntNonNegative]>:$bytes);
+  let assemblyFormat = "$barrier `,` $bytes attr-dict";
+}
+def Grid_MbarrierWaitOp : GridOp<"mbarrier_wait", [Orders]> {
+  let summary = "Waits until the last phase of this parity has ended.";
+  let arguments = (ins I64:$barrier, I32:$parity);
+  let assemblyFormat = "$barrier `,` $parity attr-dict";
+}
+def Grid_TensorCopyOp : GridOp<"tensor_copy", [Orders]> {
+  let summary = "A box of the tensor, from a place on, comes to shared memory; its bytes count for the barrier in memory.";
+  let description = [{
+    The tensor (#plan.box) is an argument of the kernel. A place begins at its innermost dim, may be outside of it, and is zeros there.
+    The box lies in lines as `group_mma` reads them, one a line of the box.
+  }];
+  let arguments = (ins AnyType:$tensor, Variadic<I32>:$place, I64:$to, I64:$barrier);
+  let assemblyFormat = "$tensor `[` $place `]` `to` $to `,` $barrier attr-dict `:` type($tensor)";
+  let hasVerifier = 1;
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Matrices of four warps
+//===------------------------------------------------------------------------------------------------------------------===//
+
+def Grid_FactorLayout : I32EnumAttr<"FactorLayout", "how a factor of group_mma lies", [
+    I32EnumAttrCase<"AlongSum", 0, "along_sum">, I32EnumAttrCase<"AcrossSum", 1, "across_sum">,
+    I32EnumAttrCase<"Registers", 2, "registers">]> {
+  let cppNamespace = "::hewn::grid";
+  let genSpecializedAttr = 0;
+}
+def Grid_FactorLayoutAttr : EnumAttr<GridDialect, Grid_FactorLayout, "layout">;
+
+def Grid_GroupPublishOp : GridOp<"group_publish", [Orders]> {
+  let summary = "The thread's copies and stores so far are for products of groups: before the barrier that lets them read.";
+  let assemblyFormat = "attr-dict";
+}
+def Grid_GroupFenceOp : GridOp<"group_fence", [Orders]> {
+  let summary = "The thread's sums are ready for products of its group.";
+  let assemblyFormat = "attr-dict";
+}
+def Grid_GroupMmaOp : GridOp<"group_mma", [Orders, AttrSizedOperandSegments]> {
+  let summary = "Four warps' 64xn matrix of sums plus a 64xD matrix times a Dxn one, of which the right one is in shared memory.";
+  let description = [{
+    Groups are warps 4 i to 4 i + 3 of a block. Warp w of a group has rows 16 w to 16 w + 15 of the sums: a lane has for each eight
+    columns, in turn, what it has of `mma`'s. D is as many as 32 bytes have; float32s and integers lie along the sum.
+
+    The left matrix is in shared memory as well (`along_sum`, or along its rows: `across_sum`), or in `registers`: each warp then has its
+    rows as those of `mma`'s left matrix, in words that stay as they are until the wait. It reads shared memory some time before a
+    wait for its set ends: what was published before the last barrier. Until then sums may only be passed to another product, or to a wait.
+
+    Lines of L = 128, 64 or 32 bytes are in blocks of eight, of which line r (counted from a multiple of 8 L bytes of shared memory) has
+    the 16 bytes number p at p ^ (r * L / 128) % (L / 16). Along the sum a line is a row, from the address on; blocks follow each other
+    at one stride. Across the sum a line is a place along the sum, of L/2 rows; blocks again follow along the sum, and the next rows at
+    another stride. Forms: that other stride / 16 << 16 | blocks' stride / 16 << 32 | (1, 2, 3 for 128, 64, 32 bytes) << 62.
+  }];
+  let arguments = (ins Variadic<AnyTypeOf<[I32, I64]>>:$left, Optional<I64>:$leftForm, I64:$right, I64:$rightForm,
+                       Variadic<AnyTypeOf<[F32, I32]>>:$sums, TypeAttr:$leftType, TypeAttr:$rightType,
+                       Grid_FactorLayoutAttr:$leftLayout, Grid_FactorLayoutAttr:$rightLayout);
+  let results = (outs Variadic<AnyTypeOf<[F32, I32]>>:$results);
+  let assemblyFormat = [{
+    $leftLayout `(` $left (`as` $leftForm^)? `)` `*` $rightLayout `(` $right `as` $rightForm `)` `+` `(` $sums `)`
+    `of` $leftType `,` $rightType attr-dict `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+}
+def Grid_GroupCommitOp : GridOp<"group_commit", [Orders]> {
+  let summary = "The warp's products so far are a set.";
+  let assemblyFormat = "attr-dict";
+}
+def Grid_GroupWaitOp : GridOp<"group_wait", [Orders]> {
+  let summary = "The sums, when all of the warp's sets of products but the last `open` are done.";
+  let arguments = (ins ConfinedAttr<I32Attr, [IntNonNegative]>:$open, Variadic<AnyTypeOf<[F32, I32]>>:$sums);
+  let results = (outs Variadic<AnyTypeOf<[F32, I32]>>:$results);
+  let assemblyFormat = "$open `,` $sums attr-dict `:` functional-type($sums, results)";
+  let hasVerifier = 1;
+}
+def Grid_SetRegistersOp : GridOp<"set_registers", [Orders]> {
+  let summary = "The threads of a group have so many registers from now on: fewer than before, or more (`grows`).";
+  let arguments = (ins I32Attr:$count, UnitAttr:$grows);
+  let assemblyFormat = "$count (`grows` $grows^)? attr-dict";
+  let hasVerifier = 1;
+}
+
+#endif
