@@ -97,6 +97,28 @@ def native(value):
     return all(v.dtype.isbuiltin == 1 for v in value) if isinstance(value, list) else value.dtype.isbuiltin == 1
 
 
+WEIGHTS = {"Conv": 1, "ConvInteger": 1, "FusedConv": 1, "QLinearConv": 3}
+
+
+def reaches_beyond(node, values):
+    """Whether a window is longer than the operand with its border: how many there are is then a negative number, rounded."""
+    given = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+    if node.op_type in WEIGHTS:
+        window = values[WEIGHTS[node.op_type]].shape[2:]
+    elif node.op_type in ("MaxPool", "AveragePool", "LpPool"):
+        window = given.get("kernel_shape", ())
+    else:
+        return False
+    if given.get("auto_pad", b"NOTSET") in (b"SAME_UPPER", b"SAME_LOWER"):
+        return False
+    rank = len(window)
+    dilations, pads = given.get("dilations", [1] * rank), given.get("pads", [0] * (2 * rank))
+    lengths = values[0].shape[2:]
+    return any(
+        length + pads[d] + pads[d + rank] < (window[d] - 1) * dilations[d] + 1 for d, length in enumerate(lengths)
+    )
+
+
 class Oracle:
     """Runs nodes; keeps what it has prepared, since a graph is run for many sizes and in many ways."""
 
@@ -126,6 +148,8 @@ class Oracle:
             raise Unknown(f"{node.op_type}: onnxruntime keeps the length of a negative axis where the operand is empty")
         if node.op_type in ("TransposeMatMul", "FusedMatMul") and not all(v.size for v in values):
             raise Unknown(f"{node.op_type}: onnxruntime leaves sums of nothing as memory was")
+        if reaches_beyond(node, values):
+            raise Unknown(f"{node.op_type}: onnxruntime rounds a negative number of windows up, and ONNX down")
         if node.op_type in ("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss") and not values[1].size:
             raise Unknown(f"{node.op_type}: onnxruntime takes the mean of nothing for 0, which ONNX does not say")
         if not all(native(v) for v in values):
