@@ -18,6 +18,12 @@ if(TARGET hewn_runtime)
   set_target_properties(hewn_runtime PROPERTIES EXPORT_NAME runtime)
   install(TARGETS hewn_runtime EXPORT hewnTargets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 endif()
+foreach(cross IN LISTS HEWN_CROSS_RUNTIMES) # for artifacts that run on another architecture than the compiler
+  string(REPLACE "|" ";" cross "${cross}")
+  list(GET cross 0 name)
+  list(GET cross 1 triple)
+  install(FILES $<TARGET_FILE:${name}> DESTINATION "${CMAKE_INSTALL_LIBDIR}/${triple}")
+endforeach()
 foreach(part IN LISTS HEWN_LIBRARY_PARTS) # what the compiler links into models that need it, beside the runtime
   install(FILES $<TARGET_FILE:${part}> DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 endforeach()

@@ -10,10 +10,10 @@ file(GLOB llvm_archives "${llvm_lib}/libLLVM*.a")
 list(FILTER llvm_archives EXCLUDE REGEX "Exegesis|libLLVMTestingSupport|libLLVMTestingAnnotations")
 
 # lld initializes every target that LLVM was built with, which would pull all of their code generators into the binary
-# (138 MB instead of 63). These empty definitions come first and keep all out but the two that hewn compiles for.
+# (138 MB instead of 63). These empty definitions come first and keep all out but the three that hewn compiles for.
 set(stubs "// Made by cmake/StaticLLVM.cmake.\n")
 foreach(target IN LISTS LLVM_TARGETS_TO_BUILD)
-  if(NOT target MATCHES "^(X86|NVPTX)$")
+  if(NOT target MATCHES "^(X86|AArch64|NVPTX)$")
     foreach(part Target TargetInfo TargetMC AsmPrinter AsmParser Disassembler)
       string(APPEND stubs "extern \"C\" void LLVMInitialize${target}${part}() {}\n")
     endforeach()

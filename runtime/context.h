@@ -106,6 +106,9 @@ hewn_status hewn_message_status(const hewn_context *context);
 
 //===-- variant.c ---------------------------------------------------------===//
 
+/// The bits of HEWN_CPU_* that this processor has, and the name of one.
+uint64_t hewn_cpu_query(void);
+const char *hewn_cpu_name(uint64_t bit);
 /// Finds the variant of the context's model for this machine.
 int32_t hewn_variant_choose(hewn_context *context);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which instructions this machine has, by CPUID, and which of them the system
-// saves across a switch of threads, by XGETBV. Elsewhere than on x86: none.
+// saves across a switch of threads, by XGETBV.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -63,7 +63,7 @@ static int askForTiles(void) {
   return result == 0;
 }
 
-static uint64_t queryFeatures(void) {
+uint64_t hewn_cpu_query(void) {
   leaves l = readLeaves();
   uint64_t found = 0;
   // SSE3, SSSE3, CMPXCHG16B, SSE4.1, SSE4.2, POPCNT; LAHF.
@@ -102,10 +102,14 @@ static uint64_t queryFeatures(void) {
   return found;
 }
 
-#else
-
-static uint64_t queryFeatures(void) { return 0; }
+const char *hewn_cpu_name(uint64_t bit) {
+  static const char *const names[] = {"x86-64-v2",   "x86-64-v3",   "x86-64-v4",   "AVX-VNNI",
+                                      "AVX512-VNNI", "AVX512-BF16", "AVX512-FP16", "AMX-INT8",
+                                      "AMX-BF16",    "AVX512-VBMI", "GFNI"};
+  for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i)
+    if (bit == BIT(i))
+      return names[i];
+  return "unknown instructions";
+}
 
 #endif
-
-uint64_t hewn_rt_cpu(const hewn_context *context) { return context ? context->cpu : queryFeatures(); }

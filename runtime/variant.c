@@ -3,6 +3,8 @@
 
 #include "context.h"
 
+uint64_t hewn_rt_cpu(const hewn_context *context) { return context ? context->cpu : hewn_cpu_query(); }
+
 static const hewn_variant *firstThatRuns(const hewn_model *model, uint64_t cpu) {
   for (int32_t i = 0; i < model->num_variants; ++i)
     if (!(model->variants[i].cpu_features & ~cpu))
@@ -14,9 +16,6 @@ const hewn_variant *hewn_rt_variant(const hewn_model *model) { return firstThatR
 
 /// Says what the least demanding variant, the last one, asks for in vain.
 static int32_t failMachine(hewn_context *context) {
-  static const char *const names[] = {"x86-64-v2",   "x86-64-v3",   "x86-64-v4",   "AVX-VNNI",
-                                      "AVX512-VNNI", "AVX512-BF16", "AVX512-FP16", "AMX-INT8",
-                                      "AMX-BF16",    "AVX512-VBMI", "GFNI"};
   const hewn_model *model = context->model;
   hewn_text text;
   if (model->num_variants == 0)
@@ -32,10 +31,10 @@ static int32_t failMachine(hewn_context *context) {
   }
   uint64_t missing = model->variants[model->num_variants - 1].cpu_features & ~context->cpu;
   hewn_text_put(&text, "; this machine lacks");
-  for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i)
+  for (unsigned i = 0; i < 64; ++i)
     if (missing >> i & 1) {
       hewn_text_put(&text, " ");
-      hewn_text_put(&text, names[i]);
+      hewn_text_put(&text, hewn_cpu_name(UINT64_C(1) << i));
     }
   return hewn_text_close(context, HEWN_UNSUPPORTED, &text);
 }

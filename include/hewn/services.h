@@ -97,9 +97,15 @@ HEWN_RT const hewn_variant *hewn_rt_variant(const hewn_model *model);
 /// VBMI, VBMI2, IFMA, BITALG and VPOPCNTDQ: what AVX-512 gained with Ice Lake.
 #define HEWN_CPU_AVX512_VBMI (UINT64_C(1) << 9)
 #define HEWN_CPU_GFNI (UINT64_C(1) << 10)
+/// On AArch64: arithmetic of float16, SDOT and UDOT, products of 8-bit
+/// matrices with USDOT, and bfloat16.
+#define HEWN_CPU_AARCH64_FP16 (UINT64_C(1) << 32)
+#define HEWN_CPU_AARCH64_DOTPROD (UINT64_C(1) << 33)
+#define HEWN_CPU_AARCH64_I8MM (UINT64_C(1) << 34)
+#define HEWN_CPU_AARCH64_BF16 (UINT64_C(1) << 35)
 
 /// The features of this machine. Found once per context; with NULL they are
-/// found anew (some CPUID instructions: microseconds, more in virtual
+/// found anew (on x86 some CPUID instructions: microseconds, more in virtual
 /// machines).
 HEWN_RT uint64_t hewn_rt_cpu(const hewn_context *context);
 

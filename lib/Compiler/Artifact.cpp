@@ -10,6 +10,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
+#include "llvm/TargetParser/Triple.h"
 #include <future>
 
 using namespace mlir;
@@ -22,7 +23,7 @@ namespace {
 
 class ArtifactWriter {
 public:
-  explicit ArtifactWriter(Compilation &c) : c(c), options(c.options) {}
+  explicit ArtifactWriter(Compilation &c) : c(c), options(c.options), base(target::baseMachine(c.machines.front())) {}
   bool write();
 
 private:
@@ -42,10 +43,22 @@ private:
   /// The weights as an object to be linked: its path.
   llvm::Expected<std::string> embedWeights(const codegen::ScratchFolder &scratch);
 
+  Error whyNoRuntime();
+
   Compilation &c;
   const CompileOptions &options;
+  /// Of the machines, what all have.
+  const codegen::MachineSpec base;
   GeneratedCode generated;
 };
+
+Error ArtifactWriter::whyNoRuntime() {
+  if (isForThisMachine(base))
+    return createStringError("libhewn_runtime.a is neither beside the compiler nor in ../lib");
+  return createStringError("'" + options.target + "' has no runtime here: hewn was built without C's library for " +
+                           llvm::Triple(base.triple).getArchName() + " (Debian's " + base.runtimeNeeds +
+                           "); an object (-o .o) needs none");
+}
 
 /// The artifact's name without folder, "lib" and extension.
 std::string ArtifactWriter::stem() {
@@ -79,7 +92,7 @@ llvm::Expected<std::string> ArtifactWriter::embedWeights(const codegen::ScratchF
   if (generated.weights.size() > uint64_t(1) << 30)
     return createStringError("weights of more than 1 GiB can't be embedded: leave --embed-weights out");
   std::string object = scratch.path("weights.o");
-  if (Error error = generated.weights.writeObject(object, generated.interface.name + "_weights"))
+  if (Error error = generated.weights.writeObject(object, generated.interface.name + "_weights", base.triple))
     return std::move(error);
   return object;
 }
@@ -90,10 +103,11 @@ Error ArtifactWriter::link() {
     return scratch.takeError();
   codegen::LinkJob job;
   job.model = generated.interface.name;
-  job.runtime = options.runtime.empty() ? findRuntime() : options.runtime;
+  job.triple = base.triple;
+  job.runtime = options.runtime.empty() ? findRuntime(base) : options.runtime;
   StringRef kind = llvm::sys::path::extension(options.output);
   if (job.runtime.empty() && kind != ".o")
-    return createStringError("libhewn_runtime.a is neither beside the compiler nor in ../lib");
+    return whyNoRuntime();
   job.given = c.customOps.code;
   job.addresses = options.customFunctions;
   for (auto [i, object] : llvm::enumerate(generated.code)) {
@@ -197,7 +211,7 @@ bool ArtifactWriter::write() {
     return report(codegen::guardLLVM([&] { return emitDeviceCode(); }));
   std::string weightsFile = options.embedWeights ? "" : stem() + ".weights";
   if (!report(codegen::guardLLVM(
-          [&] { return generate(variants, target::baseMachine(), codeOptions(), weightsFile, c.weights, generated); })))
+          [&] { return generate(variants, base, codeOptions(), weightsFile, c.weights, generated); })))
     return false;
   c.result.numKernels = generated.numKernels;
   if (!options.emit.empty()) {

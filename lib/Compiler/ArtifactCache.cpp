@@ -2,6 +2,7 @@
 #include "lib/Compiler/ArtifactCache.h"
 #include "lib/Support/CacheFile.h"
 #include "lib/Support/InputFile.h"
+#include "lib/Target/Targets.h"
 
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -78,12 +79,13 @@ ArtifactCache::ArtifactCache(Compilation &compilation) : c(compilation), began(c
   // Addresses mean something to this process alone.
   if (o.cacheDir.empty() || !o.emit.empty() || o.output.empty() || !o.customFunctions.empty())
     return;
-  std::unique_ptr<llvm::MemoryBuffer> model, runtime = open(o.runtime.empty() ? findRuntime() : o.runtime);
+  std::string runtimePath = o.runtime.empty() ? findRuntime(target::baseMachine(c.machines.front())) : o.runtime;
+  std::unique_ptr<llvm::MemoryBuffer> model, runtime = open(runtimePath);
   if (o.modelBytes.empty() && !(model = open(o.modelPath)))
     return; // which the importer says better
   ContentHash hash;
   hash << kCompilerId << LLVM_VERSION_STRING << (runtime ? runtime->getBuffer() : "");
-  for (const std::string &part : findParts(o.runtime.empty() ? findRuntime() : o.runtime))
+  for (const std::string &part : findParts(runtimePath))
     if (std::unique_ptr<llvm::MemoryBuffer> archive = open(part))
       hash << part << archive->getBuffer();
   for (const codegen::MachineSpec &machine : c.machines)

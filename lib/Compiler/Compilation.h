@@ -65,8 +65,10 @@ std::string describeWeights(mlir::ModuleOp module);
 /// What a device takes for a planned program, by the model; empty for machines that have none.
 std::string describeTime(mlir::ModuleOp module);
 
-/// The path of libhewn_runtime.a; empty where there is none.
-std::string findRuntime();
+/// Whether code for `machine` is for the architecture that this process runs on.
+bool isForThisMachine(const codegen::MachineSpec &machine);
+/// The path of the libhewn_runtime.a for `machine`; empty where there is none.
+std::string findRuntime(const codegen::MachineSpec &machine);
 /// The archives of parts that stand on libraries of others, which lie beside the runtime as far as hewn was built with them.
 std::vector<std::string> findParts(llvm::StringRef runtime);
 

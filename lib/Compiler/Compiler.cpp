@@ -95,13 +95,14 @@ bool checkOptions(Compilation &c) {
   for (const std::string &given : options.customOps)
     (void)importer::readCustomOps(given, c.customOps, c.diagnostics);
   // What is linked in must be there, and code; an object leaves it to whoever links it.
-  if (llvm::sys::path::extension(options.output) != ".o" && options.emit.empty())
+  std::string triple = c.machines.empty() ? "" : target::baseMachine(c.machines.front()).triple;
+  if (llvm::sys::path::extension(options.output) != ".o" && options.emit.empty() && !triple.empty())
     for (const std::string &path : c.customOps.code) {
       std::string why;
       std::unique_ptr<llvm::MemoryBuffer> code = openRegular(path, why);
       if (!code)
         refuse("can't read " + path + ", the code of custom ops: " + why);
-      else if (why = codegen::whyNotLinkable(*code, target::baseMachine().triple); !why.empty())
+      else if (why = codegen::whyNotLinkable(*code, triple); !why.empty())
         refuse("can't link " + path + ", the code of custom ops: " + why);
     }
   if (!options.customFunctions.empty() && !options.transient)

@@ -150,7 +150,7 @@ FailureOr<Results> evaluate(OwningOpRef<ModuleOp> module, WeightTable &weights, 
     if (failed(interface))
       return llvm::createStringError("no interface");
     generated.interface = std::move(*interface);
-    if (Error error = generate(host, target::baseMachine(), options, "", weights, generated))
+    if (Error error = generate(host, target::baseMachine(host.machine), options, "", weights, generated))
       return error;
     return run(generated, resultBytes(*module), results);
   });

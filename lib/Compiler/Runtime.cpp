@@ -3,6 +3,8 @@
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/Triple.h"
 #include <dlfcn.h>
 
 using namespace llvm;
@@ -23,18 +25,22 @@ static std::string ownPath() {
   return "";
 }
 
-std::string findRuntime() {
+bool isForThisMachine(const codegen::MachineSpec &machine) {
+  return Triple(sys::getProcessTriple()).getArch() == Triple(machine.triple).getArch();
+}
+
+std::string findRuntime(const codegen::MachineSpec &machine) {
   std::string own = ownPath();
-  StringRef folder = sys::path::parent_path(own);
-  for (StringRef place : {"../lib/libhewn_runtime.a", "../lib64/libhewn_runtime.a", "libhewn_runtime.a"}) {
+  StringRef beside = isForThisMachine(machine) ? StringRef("") : StringRef(machine.runtimeFolder);
+  auto in = [&](StringRef folder, StringRef place) {
     SmallString<256> path(folder);
-    sys::path::append(path, place);
-    if (!own.empty() && sys::fs::exists(path))
-      return path.str().str();
-  }
-  if (sys::fs::exists(HEWN_RUNTIME_ARCHIVE))
-    return HEWN_RUNTIME_ARCHIVE;
-  return "";
+    sys::path::append(path, place, beside, "libhewn_runtime.a");
+    return sys::fs::exists(path) ? path.str().str() : "";
+  };
+  for (StringRef place : {"../lib", "../lib64", ""})
+    if (std::string path = own.empty() ? "" : in(sys::path::parent_path(own), place); !path.empty())
+      return path;
+  return in(sys::path::parent_path(HEWN_RUNTIME_ARCHIVE), "");
 }
 
 std::vector<std::string> findParts(StringRef runtime) {

@@ -1,46 +1,82 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Target/Targets.h"
+#include "lib/Target/AArch64/AArch64Machine.h"
 #include "lib/Target/NVPTX/NVPTXMachine.h"
 #include "lib/Target/X86/X86Machine.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/TargetParser/Triple.h"
+
+using llvm::StringRef;
 
 namespace hewn::target {
 
 void initialize() {
   x86::initialize();
+  aarch64::initialize();
   nvptx::initialize();
 }
 
 std::vector<std::string> names() {
-  std::vector<std::string> all = x86::targetNames();
-  for (std::string &name : nvptx::targetNames())
-    all.push_back(std::move(name));
+  std::vector<std::string> all = {"host", "portable"};
+  for (auto names : {x86::targetNames, aarch64::targetNames, nvptx::targetNames})
+    for (std::string &name : names())
+      all.push_back(std::move(name));
   return all;
 }
 
-std::optional<codegen::MachineSpec> find(llvm::StringRef name) {
-  if (std::optional<codegen::MachineSpec> machine = x86::findMachine(name))
-    return machine;
-  return nvptx::findMachine(name);
+std::optional<codegen::MachineSpec> find(StringRef name) {
+  for (auto find : {x86::findMachine, aarch64::findMachine, nvptx::findMachine})
+    if (std::optional<codegen::MachineSpec> machine = find(name))
+      return machine;
+  return std::nullopt;
 }
 
-llvm::Expected<std::vector<codegen::MachineSpec>> findAll(llvm::StringRef list) {
-  if (std::optional<codegen::MachineSpec> device = nvptx::findMachine(list))
-    return std::vector<codegen::MachineSpec>{*device};
-  auto machines = x86::findMachines(list);
-  if (machines)
-    return machines;
-  std::string message = llvm::toString(machines.takeError());
-  if (llvm::StringRef(message).contains("there are:"))
-    message += "; " + llvm::join(nvptx::targetNames(), ", ");
-  return llvm::createStringError(message);
+/// Wider vectors first, then more sets: a machine that has all of another's, and more, comes before it.
+static bool comesBefore(const codegen::MachineSpec &a, const codegen::MachineSpec &b) {
+  return std::pair(a.vectorBytes, llvm::popcount(a.cpuFeatures)) >
+         std::pair(b.vectorBytes, llvm::popcount(b.cpuFeatures));
 }
 
-codegen::MachineSpec baseMachine() { return x86::baseMachine(); }
+llvm::Expected<std::vector<codegen::MachineSpec>> findAll(StringRef list) {
+  llvm::SmallVector<StringRef> names;
+  list.split(names, ',');
+  std::vector<codegen::MachineSpec> found;
+  for (StringRef name : names) {
+    for (StringRef one : name == "portable" ? x86::portableNames() : llvm::ArrayRef(name)) {
+      std::optional<codegen::MachineSpec> machine = find(one);
+      if (!machine)
+        return llvm::createStringError("unknown target '" + one + "'; there are: " + llvm::join(target::names(), ", ") +
+                                       "; +vnni, +bf16 and others may follow a name, and commas part several");
+      for (const codegen::MachineSpec &other : found) {
+        if (machine->device || other.device)
+          return llvm::createStringError("of the targets '" + other.name + "' and '" + machine->name +
+                                         "' one is a device, and a device's artifact has code for no other target");
+        if (machine->triple != other.triple)
+          return llvm::createStringError("the targets '" + other.name + "' and '" + machine->name +
+                                         "' are of two architectures, and an artifact is for one");
+        if (machine->cpuFeatures == other.cpuFeatures)
+          return llvm::createStringError("of the targets '" + other.name + "' and '" + machine->name +
+                                         "' only one could ever run: they have the same instructions");
+      }
+      found.insert(llvm::upper_bound(found, *machine, comesBefore), *machine);
+    }
+  }
+  return found;
+}
+
+static bool isAArch64(const codegen::MachineSpec &machine) { return llvm::Triple(machine.triple).isAArch64(); }
+
+codegen::MachineSpec baseMachine(const codegen::MachineSpec &machine) {
+  // What starts a device's kernels runs on a machine of the kind that compiles them.
+  codegen::MachineSpec processor = machine.device ? *find("host") : machine;
+  return isAArch64(processor) ? aarch64::baseMachine() : x86::baseMachine();
+}
 
 plan::TargetAttr attribute(mlir::MLIRContext *context, const codegen::MachineSpec &machine, bool exact) {
-  return machine.device ? nvptx::targetAttr(context, machine, exact) : x86::targetAttr(context, machine);
+  if (machine.device)
+    return nvptx::targetAttr(context, machine, exact);
+  return isAArch64(machine) ? aarch64::targetAttr(context, machine) : x86::targetAttr(context, machine);
 }
 
 } // namespace hewn::target

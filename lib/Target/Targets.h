@@ -22,8 +22,9 @@ std::optional<codegen::MachineSpec> find(llvm::StringRef name);
 /// The machines of `--target`, in the order in which a loader tries them. A device comes alone. An error names the name.
 llvm::Expected<std::vector<codegen::MachineSpec>> findAll(llvm::StringRef list);
 
-/// The machine of what runs before one is chosen, and of the program in front of a device.
-codegen::MachineSpec baseMachine();
+/// Of the machines of `machine`'s kind the one that all others have the instructions of: for what runs before one is chosen, and for the
+/// program in front of a device.
+codegen::MachineSpec baseMachine(const codegen::MachineSpec &machine);
 
 /// What passes may know of the machine. `exact`: products of float32 are as exact as float32's; passes that narrow them are
 /// another thing.

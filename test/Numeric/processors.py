@@ -2,13 +2,15 @@
 """The tests of this folder on other processors, which qemu-user emulates: HEWN_PROCESSOR=Nehalem pytest test/Numeric
 
 Models are compiled here, for the instructions that the processor has, and run there by run_model.c: one that is not its own would be an
-illegal one. qemu 7.2, which Debian 12 has, emulates none of AVX-512, and takes its bits from the processors that have it.
+illegal one. qemu 7.2, which Debian 12 has, emulates none of AVX-512, and takes its bits from the processors that have it. Of AArch64 its
+"max" has all that hewn uses.
 
 Only tensors of numbers go over the pipes. Sequences, optional values and strings are handles, which the runtime's C code works on, the
 same on all processors; and a Python function is this process's own. Tests of these are skipped.
 """
 
 import pathlib
+import platform
 import shutil
 import struct
 import subprocess
@@ -19,19 +21,47 @@ import numpy as np
 import pytest
 from hewn import _hewn
 
-QEMU = shutil.which("qemu-x86_64")
-# Of these emulated processors, what hewn's code for it may use.
-PROCESSORS = {"Nehalem": "x86-64-v2", "Haswell": "x86-64-v3"}
+# Of these emulated processors the architecture, and what hewn's code for it may use.
+PROCESSORS = {
+    "Nehalem": ("x86_64", "x86-64-v2"),
+    "Haswell": ("x86_64", "x86-64-v3"),
+    "cortex-a57": ("aarch64", "aarch64"),
+    "neoverse-n1": ("aarch64", "neoverse-n1"),
+    "max": ("aarch64", "neoverse-v2"),
+}
+# How targets of an architecture begin.
+TARGETS = {
+    "x86_64": ("x86-64", "portable", "haswell", "skylake", "icelake", "znver", "sapphirerapids"),
+    "aarch64": ("aarch64", "cortex", "neoverse", "apple"),
+}
 # hewn_kind, and DLPack's code of opaque handles, as which strings go.
 TENSOR, STRING = 0, 3
 HERE = pathlib.Path(__file__).parent
 
 
-def build_runner(folder):
+def emulator(processor):
+    """What goes before a program that is to run on the processor, and how C is compiled for it; or why neither can be."""
+    architecture, _ = PROCESSORS[processor]
+    qemu = shutil.which(f"qemu-{architecture}")
+    if not qemu:
+        return None, None, f"no qemu-{architecture} here: Debian's qemu-user has it"
+    if architecture == platform.machine():
+        return [qemu, "-cpu", processor], [shutil.which("clang-22") or shutil.which("cc")], None
+    compiler, libraries = shutil.which("clang-22"), pathlib.Path(f"/usr/{architecture}-linux-gnu")
+    if (
+        not compiler
+        or not (libraries / "lib" / "libc.so.6").exists()
+        or not shutil.which(f"{architecture}-linux-gnu-gcc")
+    ):
+        return None, None, f"no clang-22, or no C library for {architecture}: Debian's gcc-aarch64-linux-gnu brings one"
+    compile_c = [compiler, f"--target={architecture}-linux-gnu", "-fuse-ld=lld"]
+    return [qemu, "-L", libraries, "-cpu", processor], compile_c, None
+
+
+def build_runner(folder, compile_c):
     program = pathlib.Path(folder) / "run_model"
-    compiler = shutil.which("clang-22") or shutil.which("cc")
     source = HERE / "run_model.c"
-    subprocess.run([compiler, "-O1", "-I", HERE.parents[1] / "include", source, "-o", program, "-ldl"], check=True)
+    subprocess.run([*compile_c, "-O1", "-I", HERE.parents[1] / "include", source, "-o", program, "-ldl"], check=True)
     return program
 
 
@@ -98,17 +128,27 @@ class Model:
 
 def emulate(processor):
     """From here on, hewn.compile and hewn.load are for this processor and on it. Returns why not, where that can't be."""
-    if not QEMU:
-        return "no qemu-x86_64 here: Debian's qemu-user has it"
+    command, compile_c, why = emulator(processor)
+    if why:
+        return why
+    architecture, own = PROCESSORS[processor]
     folder = tempfile.TemporaryDirectory(prefix="hewn-")
     weakref.finalize(_hewn, folder.cleanup)
-    Model.command = [QEMU, "-cpu", processor, build_runner(folder.name)]
+    Model.command = [*command, build_runner(folder.name, compile_c)]
     compile_here = _hewn.compile
 
     def compile_there(*, target, custom_functions=(), **rest):
         if custom_functions:
             pytest.skip("a Python function is none of the emulated processor's")
-        return compile_here(target=PROCESSORS[processor] if target == "host" else target, **rest)
+        if target != "host" and not target.startswith(TARGETS[architecture]):
+            pytest.skip(f"code for {target} is for none of {architecture}'s processors")
+        ok, messages, text = compile_here(target=own if target == "host" else target, **rest)
+        lacks = next((m for m in map(str, messages) if "which this build of hewn lacks" in m), None)
+        if lacks and architecture != platform.machine():
+            pytest.skip(
+                f"pictures and regular expressions stand on libraries that are here for {platform.machine()} alone: {lacks}"
+            )
+        return ok, messages, text
 
     _hewn.compile, _hewn.Model = compile_there, Model
     return None

@@ -3,7 +3,7 @@
 # what a library must not do.
 #   cmake -DARCHIVE=libhewn_runtime.a -DNM=nm -P archive.cmake
 cmake_minimum_required(VERSION 3.20)
-find_program(SIZE NAMES size llvm-size llvm-size-22 REQUIRED)
+find_program(SIZE NAMES llvm-size-22 llvm-size size REQUIRED) # LLVM's knows all architectures
 file(GLOB_RECURSE parts "${CMAKE_CURRENT_LIST_DIR}/../../runtime/parts/*.c")
 list(TRANSFORM parts REPLACE ".*/" "")
 execute_process(COMMAND ${SIZE} ${ARCHIVE} OUTPUT_VARIABLE sizes COMMAND_ERROR_IS_FATAL ANY)

@@ -111,12 +111,12 @@ def feeds(model):
     return out
 
 
-def build_runner(folder):
-    """The program of Inputs/run_library.c, for any x86-64."""
+def build_runner(folder, compile_c=()):
+    """The program of Inputs/run_library.c, for this machine, or for the one that `compile_c` compiles for."""
     program = folder / "run_library"
-    compiler = shutil.which("clang-22") or shutil.which("cc")
+    compile_c = compile_c or [shutil.which("clang-22") or shutil.which("cc")]
     source = ROOT / "test/Target/Inputs/run_library.c"
-    subprocess.run([compiler, "-O1", "-I", ROOT / "include", source, "-o", program, "-ldl"], check=True)
+    subprocess.run([*compile_c, "-O1", "-I", ROOT / "include", source, "-o", program, "-ldl"], check=True)
     return program
 
 

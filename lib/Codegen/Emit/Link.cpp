@@ -70,9 +70,9 @@ static Error runLinker(std::vector<std::string> arguments) {
 
 /// An empty library of this name: linking against it says "needs libm.so.6" without a C library on this machine, and
 /// without asking for the version of one.
-static Expected<std::string> makeStub(StringRef name, const ScratchFolder &scratch) {
+static Expected<std::string> makeStub(StringRef name, StringRef triple, const ScratchFolder &scratch) {
   std::string object = scratch.path("stub.o"), library = scratch.path(name);
-  if (Error error = Weights().writeObject(object, "hewn_stub"))
+  if (Error error = Weights().writeObject(object, "hewn_stub", triple))
     return error;
   if (Error error = runLinker({"-shared", "--build-id=none", "-soname=" + name.str(), "-o", library, object}))
     return error;
@@ -259,7 +259,7 @@ Error linkShared(const LinkJob &job, OutputFile &output, const ScratchFolder &sc
   for (const auto &[name, address] : job.addresses)
     arguments.push_back("--defsym=" + name + "=" + std::to_string(address));
   for (StringRef name : {"libm.so.6", "libc.so.6"}) {
-    Expected<std::string> stub = makeStub(name, scratch);
+    Expected<std::string> stub = makeStub(name, job.triple, scratch);
     if (!stub)
       return stub.takeError();
     arguments.push_back(*stub);

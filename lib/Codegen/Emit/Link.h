@@ -33,6 +33,8 @@ private:
 };
 
 struct LinkJob {
+  /// What all of it is for.
+  std::string triple;
   std::vector<std::string> objects;
   /// The object of embedded weights; empty: none. In an archive it is a member of its own.
   std::string weights;

@@ -4,6 +4,7 @@
 #ifndef HEWN_LIB_CODEGEN_EMIT_MACHINE_H
 #define HEWN_LIB_CODEGEN_EMIT_MACHINE_H
 
+#include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include <cstdint>
 #include <string>
@@ -43,6 +44,9 @@ struct MachineSpec {
   /// As the user wrote it: "host", "x86-64-v3".
   std::string name;
   std::string triple;
+  /// Where the runtime for it lies beside the one for the machine that compiles, and the Debian package without which hewn is built
+  /// without it: C's library for such machines.
+  llvm::StringRef runtimeFolder, runtimeNeeds;
   std::string cpu;
   /// LLVM's list: "+fma,-sse4a".
   std::string features;

@@ -9,6 +9,7 @@
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/SHA1.h"
 #include "llvm/Support/xxhash.h"
+#include "llvm/TargetParser/Triple.h"
 #include <cstring>
 
 using namespace llvm;
@@ -107,7 +108,7 @@ void Weights::writeFile(raw_pwrite_stream &os) const {
   os.pwrite(reinterpret_cast<const char *>(&header), sizeof(header), /*Offset=*/0);
 }
 
-Error Weights::writeObject(StringRef path, StringRef symbol) const {
+Error Weights::writeObject(StringRef path, StringRef symbol, StringRef triple) const {
   enum Section { Null, Data, Stack, Symbols, Strings, Names, Count };
   static constexpr char names[] = "\0.rodata.hewn_weights\0.note.GNU-stack\0.symtab\0.strtab\0.shstrtab";
   const StringRef sectionNames(names, sizeof(names));
@@ -120,7 +121,7 @@ Error Weights::writeObject(StringRef path, StringRef symbol) const {
   header.e_ident[ELF::EI_DATA] = ELF::ELFDATA2LSB;
   header.e_ident[ELF::EI_VERSION] = ELF::EV_CURRENT;
   header.e_type = ELF::ET_REL;
-  header.e_machine = ELF::EM_X86_64;
+  header.e_machine = ELF::convertArchNameToEMachine(Triple(triple).getArchName());
   header.e_version = ELF::EV_CURRENT;
   header.e_ehsize = sizeof(header);
   header.e_shentsize = sizeof(ELF::Elf64_Shdr);

@@ -36,8 +36,8 @@ public:
   /// The weights file: header and bytes.
   void writeFile(llvm::raw_pwrite_stream &os) const;
   /// A relocatable object of one read-only section that defines `symbol`, hidden. Written as a stream: compiling the
-  /// bytes as code would take several times their size.
-  llvm::Error writeObject(llvm::StringRef path, llvm::StringRef symbol) const;
+  /// bytes as code would take several times their size. It is linked with objects for `triple`.
+  llvm::Error writeObject(llvm::StringRef path, llvm::StringRef symbol, llvm::StringRef triple) const;
 
 private:
   struct Piece {

@@ -3,9 +3,10 @@
 #include "lib/Target/X86/X86Features.h"
 #include "lib/Target/X86/X86Rows.h"
 
-#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/SmallVectorExtras.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/Triple.h"
 #include <mutex>
 
 using namespace mlir;
@@ -34,6 +35,8 @@ codegen::MachineSpec makeMachine(StringRef name, StringRef cpu, uint64_t bits) {
   codegen::MachineSpec machine;
   machine.name = name.str();
   machine.triple = "x86_64-unknown-linux-gnu";
+  machine.runtimeFolder = "x86_64-linux-gnu";
+  machine.runtimeNeeds = "libc6-dev-amd64-cross";
   machine.cpu = cpu.str();
   machine.features = featureList(cpu, bits);
   const Vectors &vectors = vectorsOf(bits);
@@ -65,66 +68,27 @@ codegen::MachineSpec hostMachine() {
     cpu = "haswell";
   else if (has({"sse4.2"}))
     cpu = "x86-64-v2";
-  return makeMachine("host", cpu, bitsOf(features));
-}
-
-/// Wider vectors first, then more sets: a machine that has all of another's, and more, comes before it.
-bool comesBefore(const codegen::MachineSpec &a, const codegen::MachineSpec &b) {
-  return std::pair(a.vectorBytes, llvm::popcount(a.cpuFeatures)) >
-         std::pair(b.vectorBytes, llvm::popcount(b.cpuFeatures));
+  return makeMachine("host", cpu, target::bitsOf(instructionSets(), features));
 }
 
 } // namespace
 
 std::vector<std::string> targetNames() {
-  std::vector<std::string> names = {"host", "portable"};
+  std::vector<std::string> names;
   for (const Row &row : rows())
     names.push_back(row.name.str());
   return names;
 }
 
 std::optional<codegen::MachineSpec> findMachine(StringRef name) {
-  if (name == "host")
+  if (name == "host" && llvm::Triple(llvm::sys::getProcessTriple()).isX86())
     return hostMachine();
-  auto [base, rest] = name.split('+');
-  const auto *found = llvm::find_if(rows(), [&, base = base](const Row &row) { return row.name == base; });
-  if (found == rows().end() || name.ends_with("+"))
-    return std::nullopt;
-  uint64_t bits = found->bits;
-  while (!rest.empty()) {
-    StringRef one;
-    std::tie(one, rest) = rest.split('+');
-    uint64_t added = 0;
-    for (const InstructionSet &set : instructionSets())
-      if (set.name == one && !one.empty() && (set.needs & ~bits) == 0)
-        added |= set.bit;
-    if (!added)
-      return std::nullopt;
-    bits |= added;
-  }
-  return makeMachine(name, found->cpu, bits);
+  auto processors = llvm::map_to_vector(rows(), [](const Row &row) { return target::Processor{row.name, row.cpu, row.bits}; });
+  std::optional<target::Processor> found = target::parseProcessor(name, processors, instructionSets());
+  return found ? std::optional(makeMachine(name, found->cpu, found->bits)) : std::nullopt;
 }
 
-llvm::Expected<std::vector<codegen::MachineSpec>> findMachines(StringRef list) {
-  llvm::SmallVector<StringRef> names;
-  list.split(names, ',');
-  std::vector<codegen::MachineSpec> found;
-  for (StringRef name : names) {
-    for (StringRef one : name == "portable" ? llvm::ArrayRef(portable) : llvm::ArrayRef(name)) {
-      std::optional<codegen::MachineSpec> machine = findMachine(one);
-      if (!machine)
-        return llvm::createStringError("unknown target '" + one + "'; there are: " + llvm::join(targetNames(), ", ") +
-                                       "; +vnni, +bf16 and others may follow a name, and commas part several");
-      const auto same =
-          llvm::find_if(found, [&](const codegen::MachineSpec &m) { return m.cpuFeatures == machine->cpuFeatures; });
-      if (same != found.end())
-        return llvm::createStringError("of the targets '" + same->name + "' and '" + machine->name +
-                                       "' only one could ever run: they have the same instructions");
-      found.insert(llvm::upper_bound(found, *machine, comesBefore), *machine);
-    }
-  }
-  return found;
-}
+llvm::ArrayRef<StringRef> portableNames() { return portable; }
 
 codegen::MachineSpec baseMachine() { return makeMachine(baseRow().name, baseRow().cpu, baseRow().bits); }
 

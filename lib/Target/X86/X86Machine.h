@@ -9,7 +9,8 @@
 
 #include "dialects/Plan/Plan.h"
 #include "lib/Codegen/Emit/Machine.h"
-#include "llvm/Support/Error.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,14 +20,13 @@ namespace hewn::x86 {
 /// Makes LLVM's x86 code generator available; any number of times.
 void initialize();
 
-/// "host", "x86-64-v3", "x86-64-v4+vnni+bf16", ...: nullopt for a name that means no one machine.
+/// "host" where that is one of these, "x86-64-v3", "x86-64-v4+vnni+bf16", ...: nullopt for a name that means no one machine.
 std::optional<codegen::MachineSpec> findMachine(llvm::StringRef name);
-/// Names with commas between; "portable" stands for several. The order is that in which a loader tries them: no machine
-/// comes behind one whose instructions it has all. An error names the name.
-llvm::Expected<std::vector<codegen::MachineSpec>> findMachines(llvm::StringRef list);
+/// What "portable" stands for.
+llvm::ArrayRef<llvm::StringRef> portableNames();
 /// What every x86-64 has: for code that runs before anybody has looked at the processor.
 codegen::MachineSpec baseMachine();
-/// What `findMachines` takes; sets of instructions may follow a name.
+/// What `findMachine` takes; sets of instructions may follow a name.
 std::vector<std::string> targetNames();
 
 /// What passes may know of the machine.
