@@ -14,10 +14,11 @@ def Plan_DotAttr : AttrDef<PlanDialect, "Dot"> {
   let summary = "An instruction that sums products of neighbours: sum + left[0] * right[0] + ... in each lane of 32 bits.";
   let description = [{
     `left` and `right` are the elements, as many as fill a lane; `sum` the lane's type. `intrinsic` names LLVM's, with the
-    accumulator as its first operand where it `accumulates`, else without one.
+    accumulator as its first operand where it `accumulates`, else without one; `rightFirst`: then comes the right operand, and the left one
+    last.
   }];
   let parameters = (ins "::mlir::Type":$left, "::mlir::Type":$right, "::mlir::Type":$sum, "::mlir::StringAttr":$intrinsic,
-                        DefaultValuedParameter<"bool", "true">:$accumulates);
+                        DefaultValuedParameter<"bool", "true">:$accumulates, DefaultValuedParameter<"bool", "false">:$rightFirst);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
@@ -143,14 +144,16 @@ def Plan_TargetAttr : AttrDef<PlanDialect, "Target"> {
                         OptionalParameter<"::mlir::ArrayAttr">:$dots, OptionalParameter<"::mlir::ArrayAttr">:$matrices,
                         OptionalParameter<"::hewn::plan::GridAttr">:$grid, DefaultValuedParameter<"bool", "false">:$fastHalves,
                         DefaultValuedParameter<"bool", "false">:$scalesVectors, DefaultValuedParameter<"bool", "false">:$convertsHalf,
-                        OptionalParameter<"::mlir::StringAttr">:$permutation);
+                        OptionalParameter<"::mlir::StringAttr">:$permutation,
+                        DefaultValuedParameter<"bool", "false">:$lanesAsFactors);
   let description = [{
     `costs`: of the machine's vectors; a grid has its own. Absent: models reckon with round ones that are no machine's. `dots` are the `#plan.dot`s that are not slower than products of the sums' type,
     `matrices` the `#plan.matrix`es, which are much faster. `grid`: kernels run on a grid of threads. `fastHalves`: vectors of half the
     bytes are issued twice as often, so that columns which fill half a vector more cost half a vector more. `scalesVectors`: an
     instruction multiplies lanes by powers of two, also where the result overflows or is denormal. `convertsHalf`: one makes float32 of
     float16. `permutation`: the intrinsic that gives a vector of float32s at places in another vector that only a run tells (operands: the
-    floats, the places as 32-bit integers).
+    floats, the places as 32-bit integers). `lanesAsFactors`: instructions multiply by one lane of a register, for all lanes, so that factors
+    are loaded a vector at a time instead of each for all lanes.
   }];
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;

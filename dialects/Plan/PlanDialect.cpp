@@ -50,7 +50,7 @@ static LogicalResult verifyProducts(Emit emitError, Type left, Type right, Type 
   return success();
 }
 
-LogicalResult DotAttr::verify(Emit emitError, Type left, Type right, Type sum, StringAttr, bool) {
+LogicalResult DotAttr::verify(Emit emitError, Type left, Type right, Type sum, StringAttr, bool, bool) {
   return verifyProducts(emitError, left, right, sum);
 }
 
@@ -158,7 +158,7 @@ LogicalResult GridAttr::verify(Emit emitError, int64_t processors, int64_t warp,
 
 LogicalResult TargetAttr::verify(Emit emitError, int64_t vectorBytes, int64_t vectorRegisters, int64_t l1Bytes,
                                  int64_t l1Ways, int64_t l2Bytes, int64_t l3Bytes, VectorCostsAttr, ArrayAttr dots,
-                                 ArrayAttr matrices, GridAttr, bool, bool, bool, StringAttr) {
+                                 ArrayAttr matrices, GridAttr, bool, bool, bool, StringAttr, bool) {
   if (vectorBytes < 1 || vectorBytes > 1024 || !llvm::isPowerOf2_64(uint64_t(vectorBytes)))
     return emitError() << "vectorBytes must be a power of two of at most 1024";
   if (vectorRegisters < 1 || vectorRegisters > 1024)

@@ -197,9 +197,14 @@ bool runStage(Compilation &c, const StageInfo &stage, const PipelineOptions &opt
   return false;
 }
 
+void setTarget(Compilation &c, ModuleOp module, const codegen::MachineSpec &machine) {
+  bool exact = c.options.precision == "highest";
+  module->setAttr(plan::kTargetAttr, target::attribute(c.context.get(), machine, exact));
+}
+
 /// One module for each machine and case, each of which may be told of its own.
 void splitVariants(Compilation &c) {
-  bool exact = c.options.precision == "highest", severalMachines = c.machines.size() > 1;
+  bool severalMachines = c.machines.size() > 1;
   for (const codegen::MachineSpec &machine : c.machines)
     for (importer::Case &one : c.cases.list) {
       if (!one.module)
@@ -210,7 +215,7 @@ void splitVariants(Compilation &c) {
       bool isLast = &machine == &c.machines.back();
       c.variants.push_back({&machine, &one, isLast ? std::move(one.module) : one.module->clone(), title});
       ModuleOp module = *c.variants.back().module;
-      module->setAttr(plan::kTargetAttr, target::attribute(c.context.get(), machine, exact));
+      setTarget(c, module, machine);
       if (severalMachines)
         module->setAttr(plan::kPackingLanesAttr,
                         Builder(c.context.get()).getI64IntegerAttr(c.machines.front().vectorBytes / 4));
@@ -241,9 +246,13 @@ bool runStages(Compilation &c) {
   unsigned s = c.cases.list.size() > 1 ? unsigned(Graph) : unsigned(firstStage(*c.cases.list.front().module));
   if (s == Graph) {
     Timer timer(c, stages[s].name);
-    for (const importer::Case &one : c.cases.list)
+    for (const importer::Case &one : c.cases.list) {
+      // The graph is for all machines; where there is one, integers may as well have the signs that it multiplies.
+      if (one.module && c.machines.size() == 1)
+        setTarget(c, *one.module, c.machines.front());
       if (one.module && !runStage(c, stages[s], options, *one.module))
         return false;
+    }
     ++s;
   }
   splitVariants(c);

@@ -249,8 +249,10 @@ ContractTile chooseContractTile(Operation *op, const ContractShape &shape, int64
   for (int64_t vectors = mostVectors; vectors >= 1; --vectors) {
     if (!suits(vectors))
       continue;
-    // Accumulators, a vector of each column, one scalar spread over lanes.
-    int64_t most = std::min<int64_t>((registers - vectors - 1) / vectors, 14);
+    // Accumulators, a vector of each column, one scalar spread over lanes; or factors of each row, whose lanes are taken.
+    bool lines = target && target.getLanesAsFactors();
+    int64_t most =
+        std::min<int64_t>(lines ? (registers - vectors) / (vectors + 1) : (registers - vectors - 1) / vectors, 14);
     for (int64_t m = 1; m <= std::min(most, rows); ++m) {
       if (!fitsWays(m, shape.rowBytes, target, costs))
         continue;

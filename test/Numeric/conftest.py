@@ -16,6 +16,7 @@ def pytest_collection_modifyitems(items):
     if processor := os.environ.get("HEWN_PROCESSOR"):
         import processors
 
-        if why := processors.emulate(processor):
-            for item in items:
+        missing = processors.emulate(processor)
+        for item in items:
+            if why := missing or processors.is_of_this_machine(item, processor):
                 item.add_marker(pytest.mark.skip(reason=why))

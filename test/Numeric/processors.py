@@ -11,6 +11,7 @@ same on all processors; and a Python function is this process's own. Tests of th
 
 import pathlib
 import platform
+import re
 import shutil
 import struct
 import subprocess
@@ -36,6 +37,13 @@ TARGETS = {
 }
 # hewn_kind, and DLPack's code of opaque handles, as which strings go.
 TENSOR, STRING = 0, 3
+# Tests of this folder that are about this machine, by a pattern of their names: none for another architecture's processor.
+OF_THIS_MACHINE = {
+    "test_custom_ops": "C is compiled for this machine there",
+    "test_guarded": "guard pages are this process's",
+    "test_matrix_unit": "code for another processor is run in this one's instructions there",
+    "test_(the_case_is_taken|each_case_has|cases_share)": "the command line, or this process, reads the library",
+}
 HERE = pathlib.Path(__file__).parent
 
 
@@ -124,6 +132,12 @@ class Model:
             shape = tuple(self.number() for _ in range(self.number()))
             results.append((np.frombuffer(bytearray(self.bytes(self.number())), np.uint8), shape))
         return results
+
+
+def is_of_this_machine(item, processor):
+    """Why a test makes no sense on the processor; None where it does."""
+    foreign = PROCESSORS[processor][0] != platform.machine()
+    return next((why for pattern, why in OF_THIS_MACHINE.items() if foreign and re.search(pattern, item.nodeid)), None)
 
 
 def emulate(processor):

@@ -21,10 +21,13 @@ enum { MOST_DIMS = 16 };
 /// Readable on both sides of what is given out: qemu 7.2 reads all of the memory that a masked load speaks of, also the lanes that the mask
 /// leaves out, which a processor does not touch. Accesses out of bounds are looked for in test/Numeric/Memory.
 #define SLACK ((size_t)64 << 20)
+#define MOST_BYTES ((size_t)4 << 30)
 
 static void *allocate(void *user, size_t bytes, size_t alignment) {
   (void)user;
-  (void)alignment; // a page's is enough
+  (void)alignment;        // a page's is enough
+  if (bytes > MOST_BYTES) // the system gives what it does not have, until it is touched
+    return NULL;
   size_t all = bytes + 2 * SLACK;
   char *memory = mmap(NULL, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED)

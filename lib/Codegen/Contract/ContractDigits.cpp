@@ -287,8 +287,10 @@ SmallVector<Value> ContractEmitter::digitProducts(const Digits &digits, const Pa
             Value digit = vector::BitCastOp::create(b, loc(), bytes, spreadBits(e.add(rowAt(r, index), at)));
             for (int64_t j = 0; j < across; ++j) {
               Value &sum = next[(d * rows + r) * across + j];
+              bool rightFirst = digits.dot.getRightFirst();
+              Value first = rightFirst ? digit : codes[j], second = rightFirst ? codes[j] : digit;
               sum = LLVM::CallIntrinsicOp::create(b, loc(), sum.getType(), digits.dot.getIntrinsic(),
-                                                  ValueRange{sum, codes[j], digit})
+                                                  ValueRange{sum, first, second})
                         .getResult(0);
             }
           }

@@ -168,6 +168,15 @@ private:
   llvm::SmallVector<graph::Index> rowDistances(llvm::ArrayRef<graph::Index> rows, int64_t base);
   /// The left operand's element, or group of them, in every lane.
   mlir::Value spreadScalar(mlir::Value left, graph::Index position, mlir::VectorType type);
+  /// How many steps of the innermost loop have their factors in one register, from which products take them lane by lane; 1: each is
+  /// spread by itself.
+  int64_t stepsInLine(llvm::ArrayRef<KLoop> loops, mlir::Type leftType);
+  /// The left operand's elements, or groups of them, of so many steps; and that of one of these steps, in every lane.
+  mlir::Value lineOfFactors(mlir::Value left, graph::Index position, int64_t steps);
+  mlir::Value factorInLine(mlir::Value line, int64_t step, mlir::VectorType type);
+  /// Where the factors of a step are in both operands.
+  std::pair<graph::Index, graph::Index> offsetsAt(llvm::ArrayRef<KLoop> loops, llvm::ArrayRef<graph::Index> indices,
+                                                  int64_t steps);
   /// In the lanes of each group the channel of that number of the group's; where there is but one, the channels.
   mlir::Value channelOfGroups(mlir::Value channels, int64_t channel);
   /// sum + x * y, lane by lane.
@@ -178,18 +187,22 @@ private:
   struct Ahead {
     graph::Index first;
     int64_t step;
+    /// Bytes of a step, and of a line of the cache.
+    int64_t stepBytes, lineBytes;
+    /// Whether the `i`-th of several steps in a row asks for a line that the one before has not asked for.
+    bool asksAt(int64_t i) const { return i == 0 || i * stepBytes / lineBytes != (i - 1) * stepBytes / lineBytes; }
   };
   /// Weights that no cache has kept come one panel ahead, a part by each tile of rows: a core waits less for memory that it
   /// asked for while it had other work. Not where few tiles share a panel: they wait for memory anyhow.
   std::optional<Ahead> fetchAhead(llvm::ArrayRef<graph::DimExpr> counts);
   /// The loops over the sum, those of `counts`, in chains of so few terms that float sums lose little: each chain begins at zero, and is
-  /// added to what there was. Sums of integers, and of lengths that only a run tells, are one chain.
+  /// added to what there was. Sums of integers, and of lengths that only a run tells, are one chain. Each of `products` is of `steps` terms.
   llvm::SmallVector<mlir::Value> chainsOfSums(
-      llvm::ArrayRef<graph::DimExpr> counts, llvm::SmallVector<mlir::Value> sums,
+      llvm::ArrayRef<graph::DimExpr> counts, int64_t steps, llvm::SmallVector<mlir::Value> sums,
       llvm::function_ref<llvm::SmallVector<mlir::Value>(llvm::ArrayRef<graph::Index>, mlir::ValueRange)> products);
   /// A chain for each point of `outer`. `cuts`: its last loop and `inner`'s run over one dim.
   llvm::SmallVector<mlir::Value> chainsOfSums(
-      llvm::ArrayRef<graph::DimExpr> outer, llvm::ArrayRef<graph::DimExpr> inner, bool cuts,
+      llvm::ArrayRef<graph::DimExpr> outer, llvm::ArrayRef<graph::DimExpr> inner, bool cuts, int64_t unrollLimit,
       llvm::SmallVector<mlir::Value> sums,
       llvm::function_ref<llvm::SmallVector<mlir::Value>(llvm::ArrayRef<graph::Index>, mlir::ValueRange)> products);
   /// The products over the summed dims that have no border, for the rows in `inside` (empty: all).

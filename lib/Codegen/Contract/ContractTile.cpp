@@ -237,6 +237,40 @@ Value ContractEmitter::spreadScalar(Value left, Index position, VectorType type)
   return vector::BitCastOp::create(b, loc(), type, bits);
 }
 
+int64_t ContractEmitter::stepsInLine(ArrayRef<KLoop> loops, Type leftType) {
+  plan::TargetAttr target = plan::targetOf(k.kernel);
+  if (!target || !target.getLanesAsFactors() || form.roles.columnInLeft || loops.empty())
+    return 1;
+  int64_t word = sumType().getElementTypeBitWidth(), steps = target.getVectorBytes() * 8 / word;
+  const KLoop &last = loops.back();
+  bool fits = leftType.getIntOrFloatBitWidth() * form.group() == word && last.left.is(form.group());
+  return fits && steps > 1 && last.extent.constant().value_or(1) % steps == 0 ? steps : 1;
+}
+
+Value ContractEmitter::lineOfFactors(Value left, Index position, int64_t steps) {
+  auto type = VectorType::get({steps * form.group()}, cast<MemRefType>(left.getType()).getElementType());
+  Value line = vector::LoadOp::create(b, loc(), type, left, position.base);
+  auto words = VectorType::get({steps}, sumType().getElementType());
+  return type == words ? line : vector::BitCastOp::create(b, loc(), words, line).getResult();
+}
+
+Value ContractEmitter::factorInLine(Value line, int64_t step, VectorType type) {
+  Value factor = vector::ExtractOp::create(b, loc(), line, ArrayRef<int64_t>{step});
+  auto words = VectorType::get({e.lanes}, factor.getType());
+  factor = vector::BroadcastOp::create(b, loc(), words, factor);
+  return words == type ? factor : vector::BitCastOp::create(b, loc(), type, factor).getResult();
+}
+
+std::pair<Index, Index> ContractEmitter::offsetsAt(ArrayRef<KLoop> loops, ArrayRef<Index> indices, int64_t steps) {
+  Index left = e.constant(0), right = e.constant(0);
+  for (auto [i, loop, index] : llvm::enumerate(loops, indices)) {
+    DimExpr factor(i + 1 == loops.size() ? steps : 1);
+    left = e.add(left, e.mul(index, e.expression(loop.left * factor)));
+    right = e.add(right, e.mul(index, e.expression(loop.right * factor)));
+  }
+  return {left, right};
+}
+
 Value ContractEmitter::channelOfGroups(Value channels, int64_t channel) {
   int64_t perGroup = form.roles.perGroup;
   if (perGroup == 1)
@@ -255,6 +289,8 @@ Value ContractEmitter::product(Value x, Value y, Value sum) {
   }
   plan::DotAttr dot = form.dot;
   SmallVector<Value> operands = {x, y};
+  if (dot.getRightFirst())
+    std::swap(operands[0], operands[1]);
   if (dot.getAccumulates())
     operands.insert(operands.begin(), sum);
   Value result = LLVM::CallIntrinsicOp::create(b, loc(), sum.getType(), dot.getIntrinsic(), operands).getResult(0);
@@ -281,7 +317,7 @@ std::optional<ContractEmitter::Ahead> ContractEmitter::fetchAhead(ArrayRef<DimEx
   Index tile = e.floorDiv(iteration[*form.tiled], e.constant(m));
   Index isLast = e.floorDiv(e.add(iteration[form.roles.column], e.constant(n)), e.constant(panels * n)); // 0 or 1
   Index next = e.mul(e.sub(e.constant(1), isLast), e.constant(panel));
-  return Ahead{e.add(next, e.mul(tile, e.constant(*depth * step))), step};
+  return Ahead{e.add(next, e.mul(tile, e.constant(*depth * step))), step, step * bytes, plan::costsOf(k.kernel).getLineBytes()};
 }
 
 /// The greatest divisor of `extent` up to `most`.
@@ -292,36 +328,37 @@ static int64_t greatestDivisor(int64_t extent, int64_t most) {
 }
 
 SmallVector<Value>
-ContractEmitter::chainsOfSums(ArrayRef<DimExpr> counts, SmallVector<Value> sums,
+ContractEmitter::chainsOfSums(ArrayRef<DimExpr> counts, int64_t steps, SmallVector<Value> sums,
                               llvm::function_ref<SmallVector<Value>(ArrayRef<Index>, ValueRange)> products) {
   // A float loses up to half a last digit in each addition to a larger one.
-  constexpr int64_t longest = 8192, shortest = 256;
+  const int64_t longest = 8192 / steps, shortest = 256 / steps, unrollLimit = std::max<int64_t>(4 / steps, 1);
   size_t first = counts.size();
   int64_t chain = 1;
   for (; first > 0 && counts[first - 1].constant() && *counts[first - 1].constant() <= longest / chain; --first)
     chain *= std::max<int64_t>(*counts[first - 1].constant(), 1);
   bool known = llvm::all_of(counts, [](const DimExpr &count) { return count.constant().has_value(); });
   if (first == 0 || !known || !isa<FloatType>(sumType().getElementType()))
-    return e.loopNest(counts, sums, 4, products);
+    return e.loopNest(counts, sums, unrollLimit, products);
   Dims outer(counts.take_front(first)), inner(counts.drop_front(first));
   bool cuts = inner.empty();
   if (cuts) {
     int64_t extent = *outer.back().constant(), block = greatestDivisor(extent, longest);
     if (block < shortest)
-      return e.loopNest(counts, sums, 4, products);
+      return e.loopNest(counts, sums, unrollLimit, products);
     outer.back() = DimExpr(extent / block);
     inner.push_back(DimExpr(block));
   }
-  return chainsOfSums(outer, inner, cuts, sums, products);
+  return chainsOfSums(outer, inner, cuts, unrollLimit, sums, products);
 }
 
 SmallVector<Value>
-ContractEmitter::chainsOfSums(ArrayRef<DimExpr> outer, ArrayRef<DimExpr> inner, bool cuts, SmallVector<Value> sums,
+ContractEmitter::chainsOfSums(ArrayRef<DimExpr> outer, ArrayRef<DimExpr> inner, bool cuts, int64_t unrollLimit,
+                              SmallVector<Value> sums,
                               llvm::function_ref<SmallVector<Value>(ArrayRef<Index>, ValueRange)> products) {
   Value zero = arith::ConstantOp::create(b, loc(), b.getZeroAttr(sumType()));
   return e.loopNest(outer, sums, 1, [&](ArrayRef<Index> at, ValueRange carried) {
     SmallVector<Value> chains(carried.size(), zero);
-    chains = e.loopNest(inner, chains, 4, [&](ArrayRef<Index> within, ValueRange next) {
+    chains = e.loopNest(inner, chains, unrollLimit, [&](ArrayRef<Index> within, ValueRange next) {
       SmallVector<Index> indices(at);
       if (cuts) // both run over the same dim
         indices.back() = e.add(e.mul(at.back(), e.expression(inner.back())), within.back());
@@ -356,6 +393,9 @@ SmallVector<Value> ContractEmitter::innerLoops(const Panel &panel, ArrayRef<bool
   SmallVector<KLoop> loops = kLoops(form.group());
   Dims counts = llvm::map_to_vector<4>(loops, [](const KLoop &l) { return l.extent; });
   std::optional<Ahead> ahead = fetchAhead(counts);
+  int64_t steps = stepsInLine(loops, stored(form.lhs));
+  if (steps > 1)
+    counts.back() = DimExpr(*counts.back().constant() / steps);
   bool widens = graph::widensRight(form.op);
   Index channelStride = e.constant(0);
   if (form.roles.within)
@@ -371,40 +411,44 @@ SmallVector<Value> ContractEmitter::innerLoops(const Panel &panel, ArrayRef<bool
     return widens ? arith::ExtFOp::create(b, loc(), sumType(), loaded).getResult() : loaded;
   };
   auto products = [&](ArrayRef<Index> indices, ValueRange carried) {
-    Index leftOffset = e.constant(0), rightOffset = e.constant(0);
-    for (auto [loop, index] : llvm::zip(loops, indices)) {
-      leftOffset = e.add(leftOffset, e.mul(index, e.expression(loop.left)));
-      rightOffset = e.add(rightOffset, e.mul(index, e.expression(loop.right)));
-    }
-    if (ahead) {
-      Index place = e.add(ahead->first, e.mul(indices.back(), e.constant(ahead->step)));
-      memref::PrefetchOp::create(b, loc(), right, ValueRange(place.base), /*isWrite=*/false, /*localityHint=*/2,
-                                 /*isDataCache=*/true);
-    }
-    SmallVector<Value> vectors, next(carried);
-    for (int64_t channel = 0; channel < form.roles.perGroup; ++channel)
-      for (int64_t j = 0; j < panel.vectors; ++j) { // packed panels are padded with zeros
-        Index distance = e.add(rightDistance(j), e.mul(e.constant(channel), channelStride));
-        vectors.push_back(load(right, e.add(rightOffset, distance), j, packed()));
+    auto [leftOffset, rightOffset] = offsetsAt(loops, indices, steps);
+    SmallVector<Value> next(carried), lines(rows.size());
+    for (int64_t step = 0; step < steps; ++step) {
+      if (step > 0)
+        rightOffset = e.add(rightOffset, e.expression(loops.back().right));
+      if (ahead && ahead->asksAt(step)) {
+        Index at = e.add(e.mul(indices.back(), e.constant(steps)), e.constant(step));
+        Index place = e.add(ahead->first, e.mul(at, e.constant(ahead->step)));
+        memref::PrefetchOp::create(b, loc(), right, ValueRange(place.base), /*isWrite=*/false, /*localityHint=*/2,
+                                   /*isDataCache=*/true);
       }
-    for (size_t r = 0; r < rows.size(); ++r) {
-      if (!inside.empty() && !inside[r])
-        continue;
-      Index position = e.add(leftOffset, distance[r]);
-      Value spread;
-      if (!shared)
-        spread = spreadScalar(left, position, leftType);
-      for (int64_t j = 0; j < panel.vectors; ++j) {
-        Value &sum = next[r * panel.vectors + j];
-        Value factor = shared ? load(left, e.add(position, e.constant(j * e.lanes)), j, false) : spread;
-        for (int64_t channel = 0; channel < form.roles.perGroup; ++channel)
-          sum = product(channelOfGroups(factor, channel), vectors[channel * panel.vectors + j], sum);
+      SmallVector<Value> vectors;
+      for (int64_t channel = 0; channel < form.roles.perGroup; ++channel)
+        for (int64_t j = 0; j < panel.vectors; ++j) { // packed panels are padded with zeros
+          Index distance = e.add(rightDistance(j), e.mul(e.constant(channel), channelStride));
+          vectors.push_back(load(right, e.add(rightOffset, distance), j, packed()));
+        }
+      for (size_t r = 0; r < rows.size(); ++r) {
+        if (!inside.empty() && !inside[r])
+          continue;
+        Index position = e.add(leftOffset, distance[r]);
+        Value spread;
+        if (steps > 1 && step == 0)
+          lines[r] = lineOfFactors(left, position, steps);
+        if (!shared)
+          spread = steps > 1 ? factorInLine(lines[r], step, leftType) : spreadScalar(left, position, leftType);
+        for (int64_t j = 0; j < panel.vectors; ++j) {
+          Value &sum = next[r * panel.vectors + j];
+          Value factor = shared ? load(left, e.add(position, e.constant(j * e.lanes)), j, false) : spread;
+          for (int64_t channel = 0; channel < form.roles.perGroup; ++channel)
+            sum = product(channelOfGroups(factor, channel), vectors[channel * panel.vectors + j], sum);
+        }
       }
     }
     return next;
   };
   if (!shared || counts.empty())
-    return chainsOfSums(counts, sums, products);
+    return chainsOfSums(counts, steps, sums, products);
   // The innermost window of channels is short: straight code lets neighbouring rows share what they load.
   return e.loopNest(ArrayRef(counts).drop_back(), sums, 1, [&](ArrayRef<Index> outer, ValueRange carried) {
     return e.loopNest(counts.back(), carried, 16, [&](ArrayRef<Index> last, ValueRange inner) {

@@ -98,16 +98,18 @@ codegen::MachineSpec hostMachine() {
 ArrayAttr dotsOf(MLIRContext *context, const codegen::MachineSpec &machine) {
   Builder b(context);
   SmallVector<Attribute> dots;
-  auto add = [&](Type left, Type right, Type sum, StringRef intrinsic) {
-    dots.push_back(plan::DotAttr::get(context, left, right, sum, b.getStringAttr(intrinsic), /*accumulates=*/true));
+  // The factors of one lane come last. USDOT has SUDOT beside it, whose last ones have no sign; LLVM takes that where it fits.
+  auto add = [&](Type left, Type right, Type sum, StringRef intrinsic, bool rightFirst) {
+    dots.push_back(
+        plan::DotAttr::get(context, left, right, sum, b.getStringAttr(intrinsic), /*accumulates=*/true, rightFirst));
   };
   Type i8 = b.getI8Type(), ui8 = b.getIntegerType(8, /*isSigned=*/false), i32 = b.getI32Type();
   if (machine.cpuFeatures & HEWN_CPU_AARCH64_BF16)
-    add(b.getBF16Type(), b.getBF16Type(), b.getF32Type(), "llvm.aarch64.neon.bfdot");
+    add(b.getBF16Type(), b.getBF16Type(), b.getF32Type(), "llvm.aarch64.neon.bfdot", /*rightFirst=*/true);
   if (machine.cpuFeatures & HEWN_CPU_AARCH64_I8MM)
-    add(ui8, i8, i32, "llvm.aarch64.neon.usdot");
+    add(ui8, i8, i32, "llvm.aarch64.neon.usdot", /*rightFirst=*/false);
   if (machine.cpuFeatures & HEWN_CPU_AARCH64_DOTPROD)
-    add(i8, i8, i32, "llvm.aarch64.neon.sdot");
+    add(i8, i8, i32, "llvm.aarch64.neon.sdot", /*rightFirst=*/true);
   return b.getArrayAttr(dots);
 }
 
@@ -135,7 +137,7 @@ plan::TargetAttr targetAttr(MLIRContext *context, const codegen::MachineSpec &ma
   return plan::TargetAttr::get(context, machine.vectorBytes, /*vectorRegisters=*/32, row.l1, row.l1Ways, row.l2, row.l3,
                                costsOf(context, row), dotsOf(context, machine), /*matrices=*/ArrayAttr(), plan::GridAttr(),
                                /*fastHalves=*/false, /*scalesVectors=*/false, machine.convertsHalf,
-                               /*permutation=*/StringAttr());
+                               /*permutation=*/StringAttr(), /*lanesAsFactors=*/true);
 }
 
 } // namespace hewn::aarch64

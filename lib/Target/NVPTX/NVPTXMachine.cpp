@@ -108,7 +108,8 @@ plan::TargetAttr targetAttr(MLIRContext *context, const codegen::MachineSpec &ma
   return plan::TargetAttr::get(context, machine.vectorBytes, /*vectorRegisters=*/16, /*l1Bytes=*/128 << 10,
                                /*l1Ways=*/0, /*l2Bytes=*/40 << 20, /*l3Bytes=*/0, plan::VectorCostsAttr(),
                                /*dots=*/ArrayAttr(), /*matrices=*/ArrayAttr(), grid, /*fastHalves=*/false,
-                               /*scalesVectors=*/false, /*convertsHalf=*/true, /*permutation=*/StringAttr());
+                               /*scalesVectors=*/false, /*convertsHalf=*/true, /*permutation=*/StringAttr(),
+                               /*lanesAsFactors=*/false);
 }
 
 } // namespace hewn::nvptx

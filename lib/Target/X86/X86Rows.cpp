@@ -85,7 +85,7 @@ ArrayAttr dotsOf(MLIRContext *context, const Vectors &vectors, uint64_t bits) {
   Builder b(context);
   SmallVector<Attribute> dots;
   auto add = [&](Type left, Type right, Type sum, StringRef intrinsic, bool accumulates) {
-    dots.push_back(plan::DotAttr::get(context, left, right, sum, b.getStringAttr(intrinsic), accumulates));
+    dots.push_back(plan::DotAttr::get(context, left, right, sum, b.getStringAttr(intrinsic), accumulates, /*rightFirst=*/false));
   };
   for (const Dot &dot : kDots) {
     if (!(bits & dot.needs) || dot.bytes != vectors.bytes)
@@ -141,7 +141,7 @@ plan::TargetAttr targetOf(MLIRContext *context, const Row &row, uint64_t bits) {
   return plan::TargetAttr::get(context, vectors.bytes, vectors.registers, caches.l1Bytes, caches.l1Ways, caches.l2Bytes,
                                caches.l3Bytes, costsOf(context, vectors), dotsOf(context, vectors, bits),
                                matricesOf(context, bits), plan::GridAttr(), row.fastHalves, vectors.scales,
-                               vectors.convertsHalf, permutation);
+                               vectors.convertsHalf, permutation, /*lanesAsFactors=*/false);
 }
 
 } // namespace hewn::x86
