@@ -11,6 +11,7 @@
 #include "context.h"
 
 #include <dlfcn.h>
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -87,6 +88,24 @@ static int loadAnew(hewn_library *library, int flags) {
   return named;
 }
 
+/// Whether a file is code for another architecture: the system's loader says of one that there is no such file.
+static int isForeign(const char *path) {
+#if defined(__x86_64__)
+  const uint16_t own = EM_X86_64;
+#elif defined(__aarch64__)
+  const uint16_t own = EM_AARCH64;
+#else
+  const uint16_t own = EM_NONE;
+#endif
+  Elf64_Ehdr header;
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  ssize_t bytes = file >= 0 ? read(file, &header, sizeof(header)) : 0;
+  if (file >= 0)
+    close(file);
+  return bytes == (ssize_t)sizeof(header) && memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && own != EM_NONE &&
+         header.e_machine != own;
+}
+
 static hewn_status openLibrary(hewn_library *library, const char *path) {
   size_t length = strlen(path), folder = strchr(path, '/') ? 0 : 2;
   if (length + folder >= PATH_BYTES)
@@ -104,6 +123,8 @@ static hewn_status openLibrary(hewn_library *library, const char *path) {
     dlclose(known);
   if (!tried)
     return fail(library, HEWN_IO, path, ": cannot be opened, or its path is too long");
+  if (!library->handle && isForeign(library->path))
+    return fail(library, HEWN_UNSUPPORTED, path, ": compiled for another architecture than this machine's");
   if (!library->handle) {
     const char *why = dlerror();
     size_t ours = strlen(library->name);

@@ -3,7 +3,10 @@
 #include "hewn/runtime.h"
 
 #include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <dlfcn.h>
+#include <elf.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <string>
@@ -32,6 +35,22 @@ TEST(Library, WhatIsNone) {
   EXPECT_EQ(refusal(nullptr, HEWN_INVALID_ARGUMENT), "the path is NULL");
   EXPECT_EQ(hewn_library_open("x.so", nullptr).code, HEWN_INVALID_ARGUMENT);
   hewn_library_close(nullptr);
+}
+
+TEST(Library, OfAnotherArchitecture) {
+  Elf64_Ehdr header = {};
+  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+  header.e_ident[EI_CLASS] = ELFCLASS64;
+  header.e_ident[EI_DATA] = ELFDATA2LSB;
+  header.e_type = ET_DYN;
+  header.e_machine = EM_S390;
+  std::string path = testing::TempDir() + "foreign.so";
+  std::FILE *file = std::fopen(path.c_str(), "wb");
+  ASSERT_NE(file, nullptr);
+  ASSERT_EQ(std::fwrite(&header, sizeof(header), 1, file), 1u);
+  ASSERT_EQ(std::fclose(file), 0);
+  EXPECT_EQ(refusal(path.c_str(), HEWN_UNSUPPORTED), path + ": compiled for another architecture than this machine's");
+  std::remove(path.c_str());
 }
 
 TEST(Library, OfSomebodyElse) {
