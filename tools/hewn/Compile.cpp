@@ -19,10 +19,11 @@ namespace hewn::tool {
 /// What compiles has these flags; explain, run and bench as well.
 static cl::SubCommandGroup compiling = {&compileCommand(), &checkCommand(),   &runCommand(),
                                         &benchCommand(),   &profileCommand(), &explainCommand()};
-static cl::opt<std::string> target("target", cl::init("host"), cl::value_desc("machine"),
-                                   cl::desc("host, x86-64-v2, x86-64-v3, x86-64-v4, znver4, sapphirerapids, ..., or an "
-                                            "NVIDIA GPU: sm_80, sm_86, sm_89, sm_90a, sm_100a"),
-                                   cl::sub(compiling));
+static cl::opt<std::string>
+    target("target", cl::init("host"), cl::value_desc("machine"),
+           cl::desc("host, x86-64-v2, x86-64-v3, x86-64-v4, znver4, ..., aarch64, neoverse-n1, ..., or an "
+                    "NVIDIA GPU: sm_80, sm_86, sm_89, sm_90a, sm_100a"),
+           cl::sub(compiling));
 static cl::opt<std::string> precision("float32-precision", cl::init("highest"), cl::value_desc("precision"),
                                       cl::desc("highest, high or medium, as PyTorch means them"), cl::sub(compiling));
 static cl::list<std::string>

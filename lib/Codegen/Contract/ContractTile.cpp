@@ -317,7 +317,8 @@ std::optional<ContractEmitter::Ahead> ContractEmitter::fetchAhead(ArrayRef<DimEx
   Index tile = e.floorDiv(iteration[*form.tiled], e.constant(m));
   Index isLast = e.floorDiv(e.add(iteration[form.roles.column], e.constant(n)), e.constant(panels * n)); // 0 or 1
   Index next = e.mul(e.sub(e.constant(1), isLast), e.constant(panel));
-  return Ahead{e.add(next, e.mul(tile, e.constant(*depth * step))), step, step * bytes, plan::costsOf(k.kernel).getLineBytes()};
+  return Ahead{e.add(next, e.mul(tile, e.constant(*depth * step))), step, step * bytes,
+               plan::costsOf(k.kernel).getLineBytes()};
 }
 
 /// The greatest divisor of `extent` up to `most`.

@@ -66,11 +66,12 @@ plan::VectorCostsAttr costsOf(MLIRContext *context, const Row &row) {
   // A vector of a panel is 16 bytes, of which the second cache gives 32 a cycle (Cortex-A76 technical reference manual, A6.1), and a tenth;
   // FMLA's latency is 4 cycles in LLVM's models.
   constexpr int64_t whole = 100, latency = 4;
-  return plan::VectorCostsAttr::get(context, /*panelCost=*/row.products * whole * 11 / 20, /*farCost=*/250, /*loadCost=*/15,
-                                    /*spreadCost=*/10, /*stepCost=*/latency * row.products * whole,
-                                    /*chains=*/std::max<int64_t>(latency * row.products, 8), /*chainRows=*/6, row.products, /*memoryRate=*/8,
-                                    /*lineBytes=*/64, /*aheadBytes=*/1024, /*taskWork=*/8000, /*launchBytes=*/20000,
-                                    /*outerCost=*/40);
+  return plan::VectorCostsAttr::get(
+      context, /*panelCost=*/row.products * whole * 11 / 20, /*farCost=*/250, /*loadCost=*/15,
+      /*spreadCost=*/10, /*stepCost=*/latency * row.products * whole,
+      /*chains=*/std::max<int64_t>(latency * row.products, 8), /*chainRows=*/6, row.products, /*memoryRate=*/8,
+      /*lineBytes=*/64, /*aheadBytes=*/1024, /*taskWork=*/8000, /*launchBytes=*/20000,
+      /*outerCost=*/40);
 }
 
 codegen::MachineSpec makeMachine(StringRef name, StringRef cpu, uint64_t bits) {
@@ -125,7 +126,8 @@ std::vector<std::string> targetNames() {
 std::optional<codegen::MachineSpec> findMachine(StringRef name) {
   if (name == "host" && llvm::Triple(llvm::sys::getProcessTriple()).isAArch64())
     return hostMachine();
-  auto processors = llvm::map_to_vector(rows, [](const Row &row) { return target::Processor{row.name, row.cpu, row.bits}; });
+  auto processors =
+      llvm::map_to_vector(rows, [](const Row &row) { return target::Processor{row.name, row.cpu, row.bits}; });
   std::optional<target::Processor> found = target::parseProcessor(name, processors, instructionSets());
   return found ? std::optional(makeMachine(name, found->cpu, found->bits)) : std::nullopt;
 }
@@ -135,7 +137,8 @@ codegen::MachineSpec baseMachine() { return makeMachine("aarch64", "generic", 0)
 plan::TargetAttr targetAttr(MLIRContext *context, const codegen::MachineSpec &machine) {
   const Row &row = rowOf(machine.cpu);
   return plan::TargetAttr::get(context, machine.vectorBytes, /*vectorRegisters=*/32, row.l1, row.l1Ways, row.l2, row.l3,
-                               costsOf(context, row), dotsOf(context, machine), /*matrices=*/ArrayAttr(), plan::GridAttr(),
+                               costsOf(context, row), dotsOf(context, machine), /*matrices=*/ArrayAttr(),
+                               plan::GridAttr(),
                                /*fastHalves=*/false, /*scalesVectors=*/false, machine.convertsHalf,
                                /*permutation=*/StringAttr(), /*lanesAsFactors=*/true);
 }

@@ -83,7 +83,8 @@ std::vector<std::string> targetNames() {
 std::optional<codegen::MachineSpec> findMachine(StringRef name) {
   if (name == "host" && llvm::Triple(llvm::sys::getProcessTriple()).isX86())
     return hostMachine();
-  auto processors = llvm::map_to_vector(rows(), [](const Row &row) { return target::Processor{row.name, row.cpu, row.bits}; });
+  auto processors =
+      llvm::map_to_vector(rows(), [](const Row &row) { return target::Processor{row.name, row.cpu, row.bits}; });
   std::optional<target::Processor> found = target::parseProcessor(name, processors, instructionSets());
   return found ? std::optional(makeMachine(name, found->cpu, found->bits)) : std::nullopt;
 }

@@ -85,7 +85,8 @@ ArrayAttr dotsOf(MLIRContext *context, const Vectors &vectors, uint64_t bits) {
   Builder b(context);
   SmallVector<Attribute> dots;
   auto add = [&](Type left, Type right, Type sum, StringRef intrinsic, bool accumulates) {
-    dots.push_back(plan::DotAttr::get(context, left, right, sum, b.getStringAttr(intrinsic), accumulates, /*rightFirst=*/false));
+    dots.push_back(
+        plan::DotAttr::get(context, left, right, sum, b.getStringAttr(intrinsic), accumulates, /*rightFirst=*/false));
   };
   for (const Dot &dot : kDots) {
     if (!(bits & dot.needs) || dot.bytes != vectors.bytes)
