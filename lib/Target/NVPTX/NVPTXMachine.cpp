@@ -60,9 +60,10 @@ plan::GridLimitsAttr limitsOf(MLIRContext *context, const Named &row) {
                                    /*staticBytes=*/48 << 10, /*arguments=*/440);
 }
 
-/// From the guide: 128 products of float32 of threads, four schedulers that begin an instruction of a warp each, 32 banks of shared memory of
-/// 4 bytes, sectors of 32 bytes. From the A100's white paper: 5120 bytes a cycle from the cache that 108 processors share. Latencies
-/// are estimates for all, held to no device yet; docs/decisions/machine-models.md says how to.
+/// From the guide: 128 products of float32 of threads from 8.6 on (8.0 has 64: counted as 128 as well, by which its schedules were
+/// fitted), four schedulers that begin an instruction of a warp each, 32 banks of shared memory of 4 bytes, sectors of 32 bytes. From the
+/// A100's white paper: 5120 bytes a cycle from the cache that 108 processors share. Latencies are estimates for all, held to no device
+/// yet; docs/decisions/machine-models.md says how to.
 plan::GridCostsAttr costsOf(MLIRContext *context, const Named &row) {
   return plan::GridCostsAttr::get(
       context, row.rate, row.groupRate, /*threadRate=*/128, /*issueRate=*/128, row.memoryRate, /*cacheRate=*/48,
