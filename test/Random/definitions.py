@@ -119,7 +119,7 @@ def gelu(value):
     wide = value.astype(np.float64)
     tails = np.array([math.erfc(x) for x in (wide / -math.sqrt(2)).ravel()]).reshape(wide.shape)
     with np.errstate(all="ignore"):
-        return (0.5 * wide * tails).astype(value.dtype)
+        return np.asarray(0.5 * wide * tails).astype(value.dtype)  # an array, also of a scalar
 
 
 def define(node, values, run):
