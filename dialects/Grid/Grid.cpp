@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dialects/Grid/Grid.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMTypes.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
@@ -49,6 +50,14 @@ LogicalResult MmaOp::verify() {
   return verifyFactors(*this, getLeftType(), getRightType(), getSums().getTypes(), getResults().getTypes());
 }
 
+/// A lane has of each eight columns two of row g and two of row g + 8: half as many sums as there are columns.
+static LogicalResult verifyGroupSums(Operation *op, ValueRange sums) {
+  size_t columns = sums.size() * 2;
+  if (columns < 8 || columns > 256 || columns % 8 != 0)
+    return op->emitOpError() << columns << " columns: there are 8 to 256, a multiple of 8";
+  return success();
+}
+
 LogicalResult GroupMmaOp::verify() {
   bool inRegisters = getLeftLayout() == FactorLayout::Registers;
   auto isOf = [](unsigned width) { return [width](Type type) { return type.isInteger(width); }; };
@@ -58,16 +67,20 @@ LogicalResult GroupMmaOp::verify() {
     return emitOpError("a left matrix in shared memory is an address of i64 and a form");
   if (getRightLayout() == FactorLayout::Registers)
     return emitOpError("the right matrix is in shared memory");
+  if (failed(verifyGroupSums(*this, getSums())) ||
+      failed(verifyFactors(*this, getLeftType(), getRightType(), getSums().getTypes(), getResults().getTypes())))
+    return failure();
   bool turns = getLeftLayout() == FactorLayout::AcrossSum || getRightLayout() == FactorLayout::AcrossSum;
   if (turns && getLeftType().getIntOrFloatBitWidth() != 16)
     return emitOpError() << "factors of " << getLeftType() << " lie along the sum";
-  size_t columns = getSums().size() * 2;
-  if (columns < 8 || columns > 256 || columns % 8 != 0)
-    return emitOpError() << columns << " columns: there are 8 to 256, a multiple of 8";
-  return verifyFactors(*this, getLeftType(), getRightType(), getSums().getTypes(), getResults().getTypes());
+  return success();
 }
 
 LogicalResult GroupWaitOp::verify() {
+  if (failed(verifyGroupSums(*this, getSums())))
+    return failure();
+  if (!llvm::all_equal(getSums().getTypes()))
+    return emitOpError("all sums of a set are of one type");
   return getSums().getTypes() == getResults().getTypes() ? success() : emitOpError("results are sums");
 }
 
@@ -84,6 +97,8 @@ LogicalResult AsyncCopyOp::verify() {
 }
 
 LogicalResult TensorCopyOp::verify() {
+  if (!isa<LLVM::LLVMPointerType>(getTensor().getType()))
+    return emitOpError() << "the tensor is an argument of the kernel, a pointer, not " << getTensor().getType();
   size_t rank = getPlace().size();
   return rank == 2 || rank == 3 ? success() : emitOpError() << "tensors are of rank 2 or 3, not " << rank;
 }

@@ -20,6 +20,7 @@
 #include "mlir/Parser/Parser.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -113,9 +114,17 @@ bool checkOptions(Compilation &c) {
   if (!options.output.empty() && (options.output != "-" || options.emit.empty()))
     if (std::string why = whyNotWritable(options.output); !why.empty())
       refuse("can't write '" + options.output + "': " + why);
-  if (!options.remarks.empty())
-    if (std::string why = whyNotWritable(options.remarks); !why.empty())
+  if (!options.remarks.empty()) {
+    auto isOne = [&](StringRef other) {
+      return options.remarks == other || llvm::sys::fs::equivalent(options.remarks, other);
+    };
+    if (options.remarks == "-")
+      refuse("remarks go to a file of their own, not to '-'");
+    else if (isOne(options.output) || isOne(options.modelPath))
+      refuse("remarks go to a file of their own: '" + options.remarks + "' is the model's or the output's");
+    else if (std::string why = whyNotWritable(options.remarks); !why.empty())
       refuse("can't write '" + options.remarks + "': " + why);
+  }
   return !c.diagnostics.hasErrors();
 }
 

@@ -82,6 +82,37 @@ def test_a_file_that_can_not_be_written(attention, tmp_path):
         hewn.compile(attention, remarks=tmp_path / "nowhere" / "r.json")
 
 
+def test_a_file_that_is_full(attention):
+    with pytest.raises(hewn.CompileError, match="can't write /dev/full: No space left on device"):
+        hewn.compile(attention, remarks="/dev/full")
+
+
+def test_a_file_of_their_own(attention, tmp_path):
+    """What stands there would be lost, or the remarks would be."""
+    onnx.save(attention, tmp_path / "m.onnx")
+    os.link(tmp_path / "m.onnx", tmp_path / "linked.onnx")
+    before = (tmp_path / "m.onnx").read_bytes()
+    for taken in ["m.onnx", "linked.onnx", "m.so"]:
+        with pytest.raises(
+            hewn.CompileError, match=r"remarks go to a file of their own: '.*' is the model's or the output's"
+        ):
+            hewn.compile(tmp_path / "m.onnx", output=tmp_path / "m.so", remarks=tmp_path / taken)
+    with pytest.raises(hewn.CompileError, match="remarks go to a file of their own, not to '-'"):
+        hewn.compile(tmp_path / "m.onnx", remarks="-")
+    assert (tmp_path / "m.onnx").read_bytes() == before
+
+
+def test_names_that_are_no_text(attention, tmp_path):
+    """A file's names may be any bytes: what is written can be read."""
+    strange = attention.SerializeToString().replace(b"product", b'p\xff"\n{}:')
+    hewn.compile(strange, remarks=tmp_path / "r.json")
+    hewn.compile(strange, remarks=tmp_path / "r.yaml")
+    assert any(r["node"].startswith("p\\xff") for r in json.loads((tmp_path / "r.json").read_text()))
+    command = [REMARKUTIL, "filter", "--parser=yaml", "--remark-name=NotFused", "-o", "-", tmp_path / "r.yaml"]
+    found = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert found.count("--- !Missed") == len(FUSED)
+
+
 def test_explain_tells_them_by_reason(attention, tmp_path):
     onnx.save(attention, tmp_path / "m.onnx")
     told = subprocess.run([TOOL, "explain", tmp_path / "m.onnx"], capture_output=True, text=True, check=True)

@@ -240,6 +240,38 @@ func.func @columns(%a: i64, %s: f32) {
 
 func.func @waited(%s: f32) {
   // expected-error @+1 {{results are sums}}
-  %0:2 = grid.group_wait 0, %s : (f32) -> (f32, f32)
+  %0:2 = grid.group_wait 0, %s, %s, %s, %s : (f32, f32, f32, f32) -> (f32, f32)
+  return
+}
+
+// -----
+
+func.func @waited_for_nothing() {
+  // expected-error @+1 {{0 columns: there are 8 to 256, a multiple of 8}}
+  "grid.group_wait"() <{open = 0 : i32}> : () -> ()
+  return
+}
+
+// -----
+
+func.func @waited_for_both(%s: f32, %i: i32) {
+  // expected-error @+1 {{all sums of a set are of one type}}
+  %0:4 = grid.group_wait 0, %s, %i, %i, %i : (f32, i32, i32, i32) -> (f32, i32, i32, i32)
+  return
+}
+
+// -----
+
+func.func @no_numbers(%a: i64, %s: f32) {
+  // expected-error @+1 {{factors are two of f32, f16 or bf16, or each of them i8 or ui8, not 'tensor<4xf16>' and 'tensor<4xf16>'}}
+  %0:4 = grid.group_mma across_sum(%a as %a) * along_sum(%a as %a) + (%s, %s, %s, %s) of tensor<4xf16>, tensor<4xf16> : (i64, i64, i64, i64, f32, f32, f32, f32) -> (f32, f32, f32, f32)
+  return
+}
+
+// -----
+
+func.func @no_pointer(%t: memref<4xf32>, %at: i32, %to: i64) {
+  // expected-error @+1 {{the tensor is an argument of the kernel, a pointer, not 'memref<4xf32>'}}
+  grid.tensor_copy %t[%at, %at] to %to, %to : memref<4xf32>
   return
 }
