@@ -48,7 +48,7 @@ static bool isMadeAtOnce(Operation *op) {
 
 bool placesPieces(graph::MoveOpInterface op, llvm::function_ref<bool(Value)> isMadeElsewhere) {
   std::optional<graph::Assembly> assembly = graph::assemblyOf(op);
-  // What takes turns is dear to take element by element.
+  // What takes turns is expensive to read element by element.
   if (!assembly || gridOf(op) || (!assembly->takesTurns() && !isReadWhole(op->getResult(0))) || !isMadeAtOnce(op))
     return false;
   auto whole = cast<RankedTensorType>(op->getResult(0).getType());

@@ -63,8 +63,8 @@ graph::CodedOpInterface decoderOf(graph::ContractOpInterface op) {
   return gridOf(op) ? graph::CodedOpInterface() : graph::rightDecoder(op);
 }
 
-/// The instruction that sums products of codes of 8 bits or less and of digits, which have a sign; null: none. Codes rather have none.
-static DotAttr findDigitDot(Operation *op) {
+/// The instruction that sums products of codes of 8 bits or less and of limbs, which have a sign; null: none. Codes rather have none.
+static DotAttr findLimbDot(Operation *op) {
   Builder b(op->getContext());
   for (auto sign : {IntegerType::Unsigned, IntegerType::Signless})
     if (DotAttr dot = findDot(op, IntegerType::get(op->getContext(), 8, sign), b.getI8Type(), b.getI32Type()))
@@ -72,30 +72,29 @@ static DotAttr findDigitDot(Operation *op) {
   return {};
 }
 
-std::optional<Digits> digitsFor(graph::ContractOpInterface op, graph::Code code) {
-  constexpr int64_t longestPiece = 512, shortBlock = 64;
-  Digits digits;
-  digits.dot = findDigitDot(op);
+std::optional<Limbs> limbsFor(graph::ContractOpInterface op, graph::Code code) {
+  constexpr int64_t longestSegment = 512, shortBlock = 64;
+  Limbs limbs;
+  limbs.dot = findLimbDot(op);
   graph::ContractRoles roles = *graph::contractRoles(op);
   std::optional<int64_t> depth = op.getIterationDims(graph::getDims)[roles.summed.front()].constant();
   // Sums of short blocks cost more than is gained where many rows could share weights in full.
-  if (code.block < shortBlock && !code.roundsData &&
-      contractShape(op, roles).rows.constant().value_or(0) > Digits::rows)
+  if (code.block < shortBlock && !code.roundsData && contractShape(op, roles).rows.constant().value_or(0) > Limbs::rows)
     return std::nullopt;
-  if (gridOf(op) || !digits.dot || !digits.dot.getAccumulates() || !depth || code.block % Digits::atOnce != 0 ||
+  if (gridOf(op) || !limbs.dot || !limbs.dot.getAccumulates() || !depth || code.block % Limbs::atOnce != 0 ||
       contractLanes(op, contractShape(op, roles)) != vectorLanes(op))
     return std::nullopt;
-  digits.code = code;
-  digits.count = code.roundsData ? 1 : Digits::most;
-  digits.pieceDepth = std::min(code.block, longestPiece);
-  digits.piecesPerBlock = llvm::divideCeil(code.block, digits.pieceDepth);
-  digits.blocks = llvm::divideCeil(*depth, code.block);
-  return digits;
+  limbs.code = code;
+  limbs.count = code.roundsData ? 1 : Limbs::most;
+  limbs.segmentDepth = std::min(code.block, longestSegment);
+  limbs.segmentsPerBlock = llvm::divideCeil(code.block, limbs.segmentDepth);
+  limbs.blocks = llvm::divideCeil(*depth, code.block);
+  return limbs;
 }
 
-std::optional<Digits> digitsOf(graph::ContractOpInterface op) {
+std::optional<Limbs> limbsOf(graph::ContractOpInterface op) {
   graph::CodedOpInterface decoder = decoderOf(op);
-  return decoder ? digitsFor(op, decoder.getCode()) : std::nullopt;
+  return decoder ? limbsFor(op, decoder.getCode()) : std::nullopt;
 }
 
 bool leavesOutBorder(graph::ContractOpInterface op, graph::MoveOpInterface border) {

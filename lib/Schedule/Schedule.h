@@ -38,37 +38,36 @@ int64_t groupSize(graph::ContractOpInterface op);
 /// The op that makes the contraction's right operand of a code, where the contraction decodes it as it goes; null: not so.
 graph::CodedOpInterface decoderOf(graph::ContractOpInterface op);
 
-/// How a contraction multiplies the integers that its weights are: a piece of a row of the left operand, which shares a scale, is its
-/// largest element and signed digits of 8 bits of what each element is of that, three of which say as much as a float does; one, where the
-/// model allows that.
-/// Sums of products of digits are exact.
-struct Digits {
-  /// The instruction, of codes and digits: these have a sign, codes need none.
+/// How a contraction multiplies quantized weights as the integers that they are: activations are split into signed limbs of 8 bits,
+/// which are scaled by the largest element of their segment of a row. Three limbs are as exact as a float; one, where the model allows
+/// that. Sums of products of limbs are exact.
+struct Limbs {
+  /// The instruction, of codes and limbs: these have a sign, codes need none.
   DotAttr dot;
   graph::Code code;
   /// What codes are multiplied less by: a whole byte without a sign is no operand of an instruction whose left one has it.
   int64_t lessByte() const {
     return code.bits == 8 && !dot.getLeft().isUnsignedInteger() ? int64_t(1) << (code.bits - 1) : 0;
   }
-  /// Elements of a piece, and pieces of a block; the last one may be shorter.
-  int64_t pieceDepth = 0, piecesPerBlock = 0, blocks = 0;
+  /// Elements of a segment, and segments of a block; the last one may be shorter.
+  int64_t segmentDepth = 0, segmentsPerBlock = 0, blocks = 0;
   int64_t count = 3;
   static constexpr int64_t most = 3, elementsInFloat = 4;
-  /// Elements that digits are made of at a time.
+  /// Elements that limbs are made of at a time.
   static constexpr int64_t atOnce = 16;
-  /// What a task keeps of a piece of a row, in floats: a header (scale, scaled sum of the elements, for each digit minus the sum times
-  /// the middle code), then the digits.
+  /// What a task keeps of a segment of a row, in floats: a header (scale, scaled sum of the elements, for each limb minus the sum times
+  /// the middle code), then the limbs.
   static constexpr int64_t header = llvm::alignTo(2 + most, elementsInFloat);
-  int64_t pieceFloats() const { return header + pieceDepth / elementsInFloat * count; }
-  int64_t rowFloats() const { return pieceFloats() * piecesPerBlock * blocks; }
-  /// Rows that a task has digits of at a time.
+  int64_t segmentFloats() const { return header + segmentDepth / elementsInFloat * count; }
+  int64_t rowFloats() const { return segmentFloats() * segmentsPerBlock * blocks; }
+  /// Rows that a task has limbs of at a time.
   static constexpr int64_t rows = 32;
 };
-/// The digits of a contraction of vectors by weights of such a code; nullopt where the machine has no instruction for their products,
+/// The limbs of a contraction of vectors by weights of such a code; nullopt where the machine has no instruction for their products,
 /// where blocks are no whole vectors, and where many rows read short ones.
-std::optional<Digits> digitsFor(graph::ContractOpInterface op, graph::Code code);
+std::optional<Limbs> limbsFor(graph::ContractOpInterface op, graph::Code code);
 /// The same for the code that it decodes.
-std::optional<Digits> digitsOf(graph::ContractOpInterface op);
+std::optional<Limbs> limbsOf(graph::ContractOpInterface op);
 
 /// The roles of a contraction's dims on this machine: graph::groupedLanes where groups are narrower than a vector of it, else
 /// graph::contractRoles.

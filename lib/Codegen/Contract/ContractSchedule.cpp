@@ -31,9 +31,9 @@ bool fillsTiles(const ContractForm &form, int64_t count) {
 }
 
 /// The limbs that the left operand is split into; nullopt where weights are decoded, or are floats.
-std::optional<plan::Digits> limbsOf(const ContractForm &form) {
+std::optional<plan::Limbs> limbsOf(const ContractForm &form) {
   bool inLines = form.code && ContractForm::strideAlong(form.lhs, form.maps[0], form.roles.summed.front()).is(1);
-  return inLines ? plan::digitsOf(form.op) : std::nullopt;
+  return inLines ? plan::limbsOf(form.op) : std::nullopt;
 }
 
 /// Of a kernel for a matrix unit: rows of the tiles that vectors do where a run has fewer than fill one of the unit's.
@@ -71,7 +71,7 @@ plan::ContractAttr chooseContraction(KernelFunction &k) {
     tile.m = plan::chooseContractTile(k.kernel, shape, tile.n).m;
   if (form->matrix && !form->rows.constant())
     vectorRows = vectorRowsOf(k, *form, tile.n);
-  std::optional<plan::Digits> limbs = k.nested ? std::nullopt : limbsOf(*form);
+  std::optional<plan::Limbs> limbs = k.nested ? std::nullopt : limbsOf(*form);
   plan::Unit unit = form->matrix ? plan::Unit::Matrix : form->dot ? plan::Unit::Dots : plan::Unit::Vectors;
   return plan::ContractAttr::get(k.kernel.getContext(), tile.m, tile.n, lanes, unit, vectorRows,
                                  limbs ? limbs->count : 0, cyclesOf(*form, tile));
@@ -83,11 +83,11 @@ Dims contractScratch(const KernelFunction &k, const ContractForm &form, plan::Co
   graph::ContractOpInterface op = form.op;
   plan::ContractShape shape = plan::contractShape(op, form.roles);
   if (schedule.getLimbs() > 0) {
-    std::optional<plan::Digits> limbs = limbsOf(form);
+    std::optional<plan::Limbs> limbs = limbsOf(form);
     if (!limbs)
       return {};
     int64_t panels = llvm::divideCeil(shape.columns.constant().value_or(INT64_MAX / 2), schedule.getN());
-    int64_t rows = std::min(shape.rows.constant().value_or(plan::Digits::rows), plan::Digits::rows);
+    int64_t rows = std::min(shape.rows.constant().value_or(plan::Limbs::rows), plan::Limbs::rows);
     return {DimExpr(std::min(plan::kScratchSlots, panels)), DimExpr(rows * limbs->rowFloats())};
   }
   if (shape.rows.constant().value_or(schedule.getM() + 1) <= schedule.getM())
@@ -127,7 +127,7 @@ LogicalResult verifyContraction(KernelFunction &k, const ContractForm &form, pla
   if (failed(verifyLanes(k, schedule.getLanes(), mayHalve)) ||
       (form.rhs.blockDim >= 0 && failed(verifyPanels(k, n, form.rhs.block))))
     return failure();
-  std::optional<plan::Digits> possible = k.nested ? std::nullopt : limbsOf(form);
+  std::optional<plan::Limbs> possible = k.nested ? std::nullopt : limbsOf(form);
   if (limbs != 0 && (!possible || possible->count != limbs))
     return refuse() << "of " << limbs << " limbs, and "
                     << (possible ? "there would be " + std::to_string(possible->count) : std::string("can't have any"));

@@ -362,7 +362,7 @@ private:
     return map && llvm::all_of(k.results, [&](Value result) { return map->placeOf(result).has_value(); });
   }
 
-  /// A value with a row's extent that is dear, computed for some pass and needed after it, where there is room for it.
+  /// A value with a row's extent that is expensive, computed for some pass and needed after it, where there is room for it.
   std::optional<Spill> spillable() {
     std::optional<unsigned> row = rowResult();
     if (!row)

@@ -4,7 +4,7 @@
 //
 // A row is what is reduced. For each row the code makes passes over it: a pass computes the reductions whose operands
 // need only what earlier passes found, the last one writes what has a row's extent. Softmax is three passes: max; exp
-// and sum; scale. A value that is dear (an exponential) and needed by a later pass is kept in the row of the result,
+// and sum; scale. A value that is expensive (an exponential) and needed by a later pass is kept in the row of the result,
 // which is written last anyway, so no scratch memory is needed.
 #ifndef HEWN_LIB_CODEGEN_LOOPS_ROWPROGRAM_H
 #define HEWN_LIB_CODEGEN_LOOPS_ROWPROGRAM_H

@@ -11,7 +11,7 @@
 //     %3 = graph.sub %1, %2        {graph.in_group = 1}
 //     %4 = graph.slice %3          {graph.in_group = 2}    map: elementwise ops and moves over one space
 //
-// Refused: what would compute an element many times over (a dear producer behind a broadcast or a window, or a cheap one behind moves
+// Refused: what would compute an element many times over (an expensive producer behind a broadcast or a window, or a cheap one behind moves
 // that read several elements each, one behind the other: Recompute.h), what would
 // need a value that a later op makes (a cycle), two contractions in one kernel, what a contraction reads, results of unlike
 // shape in one kernel, what would read a reduction's or contraction's result at another index than where the kernel is (SpaceMap).
@@ -325,7 +325,7 @@ private:
     because(groups[groupOf[op]], "windows by minimal filtering, tiles of " + Twine(tile));
   }
 
-  /// What several passes of rows need and is dear is kept in the row of a result until that is written. Where no result can hold
+  /// What several passes of rows need and is expensive is kept in the row of a result until that is written. Where no result can hold
   /// it, it becomes a group of its own, with what it is made from.
   void computeOnce(unsigned number) {
     if (groups[number].shape != Shape::Rows)
@@ -359,7 +359,7 @@ private:
       Group own;
       own.ops = made.takeVector();
       own.space = groups[number].space;
-      own.why = "dear, and needed by several passes over a row";
+      own.why = "expensive, and needed by several passes over a row";
       for (Operation *member : own.ops) {
         ops.remove(member);
         groupOf[member] = groups.size();
@@ -569,7 +569,7 @@ private:
     return Verdict::yes(kMovesInPlace);
   }
 
-  /// Moves that follow each other, of which the first reads what is dear to compute again for the last: they become one group
+  /// Moves that follow each other, of which the first reads what is expensive to compute again for the last: they become one group
   /// without what comes before them.
   void splitMoves(Operation *op) {
     auto move = dyn_cast<graph::MoveOpInterface>(op);

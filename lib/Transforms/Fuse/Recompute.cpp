@@ -17,7 +17,7 @@ constexpr double kWrite = 2;
 } // namespace
 
 bool Recompute::isDear(Operation *op) {
-  auto [entry, isNew] = dear.try_emplace(op, false);
+  auto [entry, isNew] = expensive.try_emplace(op, false);
   if (isNew)
     entry->second =
         isa<graph::ElementwiseOpInterface>(op) ? graph::isTranscendental(*op) : !isa<graph::MoveOpInterface>(op);

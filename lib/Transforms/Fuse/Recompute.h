@@ -26,7 +26,7 @@ private:
   const graph::ElementCost &elementCost(mlir::Operation *op);
 
   llvm::DenseMap<mlir::Operation *, graph::ElementCost> costs;
-  llvm::DenseMap<mlir::Operation *, bool> dear;
+  llvm::DenseMap<mlir::Operation *, bool> expensive;
 };
 
 } // namespace hewn

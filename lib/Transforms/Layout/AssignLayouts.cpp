@@ -28,8 +28,8 @@
 #include "lib/Schedule/GridSchedule.h"
 #include "lib/Schedule/WinogradSchedule.h"
 #include "lib/Support/Remarks.h"
+#include "lib/Transforms/Layout/LayoutPreferences.h"
 #include "lib/Transforms/Layout/Passes.h"
-#include "lib/Transforms/Layout/Wishes.h"
 
 using namespace mlir;
 using hewn::graph::Dims;
@@ -170,7 +170,7 @@ private:
     if (move.getViewKind() == graph::ViewKind::Transpose) {
       Order order = graph::transposedOrder(orderOf(op->getOperand(0)), move.getViewOrder());
       setOrder(result, order);
-      if (isShort(result, order) && reductionsDislike(result, order)) {
+      if (isShort(result, order) && reductionsPreferOther(result, order)) {
         Value turned =
             relayout(result, withOrder(cast<RankedTensorType>(result.getType()), rowMajor(rank)), op->getNextNode());
         result.replaceAllUsesExcept(turned, turned.getDefiningOp());
@@ -180,7 +180,7 @@ private:
     if (move.getViewKind() == graph::ViewKind::Reshape) {
       Dims from = graph::getDims(op->getOperand(0)), to = graph::getDims(result);
       Order order = graph::orderToReshape(orderOf(op->getOperand(0)), from, to);
-      if (!readersWant(result, *graph::reshapedOrder(order, from, to)))
+      if (!readersPrefer(result, *graph::reshapedOrder(order, from, to)))
         order = rowMajor(from.size());
       require(op->getOpOperand(0), order, "a reshape in this order would move elements");
       setOrder(result, *graph::reshapedOrder(orderOf(op->getOperand(0)), from, to));

@@ -52,7 +52,7 @@ bool pays(ContractOpInterface op, graph::Code code, unsigned products) {
   if (products && matrix && (rows || products < exact) && plan::fills(op, matrix))
     return false;
   bool rounds = products == 1 && plan::findDot(op, bf16, bf16, f32);
-  return !rows || (!rounds && plan::digitsFor(op, code));
+  return !rows || (!rounds && plan::limbsFor(op, code));
 }
 
 class Former {

@@ -1,9 +1,9 @@
-// What is dear, and needed on both sides of a reduction, is computed once: kept in a result's row, or in a tensor of its own.
+// What is expensive, and needed on both sides of a reduction, is computed once: kept in a result's row, or in a tensor of its own.
 // RUN: hewn-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(hewn-decide-groups))' | FileCheck %s
 
 // The result has other elements: a kernel for the sum and the tangent.
 // CHECK-LABEL: func.func @apart
-// CHECK: graph.add %{{.*}} {graph.in_group = [[A:[0-9]+]] : i64, graph.why = "dear, and needed by several passes over a row"}
+// CHECK: graph.add %{{.*}} {graph.in_group = [[A:[0-9]+]] : i64, graph.why = "expensive, and needed by several passes over a row"}
 // CHECK: graph.tanh %{{.*}} {graph.in_group = [[A]] : i64
 // CHECK: graph.reduce_max %{{.*}} {{{.*}}graph.in_group = [[B:[0-9]+]] : i64
 // CHECK: graph.quantize %{{.*}} {graph.in_group = [[B]] : i64

@@ -1,4 +1,4 @@
-// Weights of few bits on a machine that multiplies integers: digits of the left operand, products that are exact.
+// Weights of few bits on a machine that multiplies integers: limbs of the left operand, products that are exact.
 // RUN: hewn-opt %s --hewn-decide-kernels --hewn-lower-kernels --canonicalize --cse --split-input-file | FileCheck %s
 
 #panels = #graph.layout<[1, 0], blockDim = 1, block = 32>
@@ -6,7 +6,7 @@
 
 module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, dots = [#byBytes]>} {
 
-// A piece: its largest element, three digits of each element by that, lowest first, and behind them what its sums begin with.
+// A segment: its largest element, three limbs of each element by that, lowest first, and behind them what its sums begin with.
 // CHECK-LABEL: func.func @row(
 // CHECK-SAME: %[[MEMORY:[a-z0-9]*]]: memref<?xf32>, %{{[a-z0-9]*}}: memref<?xf32>)
 // CHECK: arith.maximumf
@@ -15,7 +15,7 @@ module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters 
 // CHECK: arith.fptosi
 // CHECK-COUNT-3: arith.trunci {{.*}} vector<16xi32> to vector<16xi8>
 // CHECK: memref.store
-// Half a byte is a code: two of each, three digits, two vectors of columns.
+// Half a byte is a code: two of each, three limbs, two vectors of columns.
 // CHECK-COUNT-12: llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.512"
 // CHECK-NOT: llvm.call_intrinsic
 // CHECK-COUNT-3: arith.sitofp
@@ -27,7 +27,7 @@ plan.kernel @row(%w: tensor<16x32xui32, #panels>, %s: tensor<2x32xf32, #panels>,
   graph.yield %m, %1 : tensor<1x112xf32>, tensor<1x32xf32>
 }
 
-// One digit, where the model allows that.
+// One limb, where the model allows that.
 // CHECK-LABEL: func.func @rounded(
 // CHECK-COUNT-1: arith.trunci {{.*}} vector<16xi32> to vector<16xi8>
 // CHECK-NOT: arith.trunci
@@ -77,7 +77,7 @@ plan.kernel @halves(%w: tensor<16x32xui32, #panels>, %s: tensor<2x32xf32, #panel
 
 // -----
 
-// Four rows of three digits have as many sums as the registers hold beside what is multiplied: of 32 two vectors of columns, of 16 one.
+// Four rows of three limbs have as many sums as the registers hold beside what is multiplied: of 32 two vectors of columns, of 16 one.
 #panels = #graph.layout<[1, 0], blockDim = 1, block = 16>
 #byBytes = #plan.dot<left = ui8, right = i8, sum = i32, intrinsic = "llvm.some.dot", accumulates = true>
 

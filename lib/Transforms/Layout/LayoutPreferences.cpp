@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/Transforms/Layout/Wishes.h"
+#include "lib/Transforms/Layout/LayoutPreferences.h"
 #include "dialects/Graph/Analysis/Layout.h"
 #include "dialects/Graph/Analysis/Views.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
@@ -40,7 +40,7 @@ public:
     for (OpOperand &use : value.getUses()) {
       if (++seen > mostSeen)
         break;
-      sum += llvm::is_sorted(kept) ? 1 : wish(use, order, kept, depth);
+      sum += llvm::is_sorted(kept) ? 1 : preference(use, order, kept, depth);
     }
     return sum;
   }
@@ -52,7 +52,7 @@ private:
   static constexpr unsigned mostSeen = 100; // of a large graph its nearest part
   unsigned seen = 0;
 
-  int wish(OpOperand &use, ArrayRef<int64_t> order, ArrayRef<int64_t> kept, unsigned depth) {
+  int preference(OpOperand &use, ArrayRef<int64_t> order, ArrayRef<int64_t> kept, unsigned depth) {
     Operation *op = use.getOwner();
     if (auto contraction = dyn_cast<graph::ContractOpInterface>(op))
       return ofContraction(contraction, use.getOperandNumber(), kept.back());
@@ -99,9 +99,9 @@ private:
 
 } // namespace
 
-bool readersWant(Value value, ArrayRef<int64_t> order) { return Readers().count(value, order) > 0; }
+bool readersPrefer(Value value, ArrayRef<int64_t> order) { return Readers().count(value, order) > 0; }
 
-bool reductionsDislike(Value value, ArrayRef<int64_t> order) {
+bool reductionsPreferOther(Value value, ArrayRef<int64_t> order) {
   Readers readers;
   return readers.count(value, order) < 0 && readers.disliked;
 }

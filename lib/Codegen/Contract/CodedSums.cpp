@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Codegen/Contract/CodedSums.h"
+#include "lib/Codegen/Contract/TileLoops.h"
+#include "lib/Codegen/Tasks.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using hewn::graph::DimExpr;
+using hewn::graph::Index;
+
+namespace hewn::codegen {
+
+namespace {
+
+constexpr int64_t kMantissaBits = 23;
+constexpr int64_t kOne = 0x3f800000; // 1.0
+constexpr int64_t kWordBytes = 4;
+/// Words of a block that are summed before they are scaled: mantissas are far from zero, and so are their sums.
+constexpr int64_t kWordsAtOnce = 16;
+
+/// 1 + code / 2^bits, of the code that is `position` from the lowest in each word.
+Value mantissaOf(OpBuilder &b, Location loc, Value words, graph::Code code, int64_t position) {
+  auto type = cast<VectorType>(words.getType());
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(b, loc,
+                                     DenseElementsAttr::get(type, b.getIntegerAttr(type.getElementType(), value)));
+  };
+  int64_t left = kMantissaBits - code.bits * (position + 1);
+  Value shifted = words;
+  if (left > 0)
+    shifted = arith::ShLIOp::create(b, loc, words, constant(left));
+  else if (left < 0)
+    shifted = arith::ShRUIOp::create(b, loc, words, constant(-left));
+  int64_t mask = ((int64_t(1) << code.bits) - 1) << (kMantissaBits - code.bits);
+  Value bits = arith::OrIOp::create(b, loc, arith::AndIOp::create(b, loc, shifted, constant(mask)), constant(kOne));
+  return vector::BitCastOp::create(b, loc, VectorType::get(type.getShape(), b.getF32Type()), bits);
+}
+
+/// What codes are multiplied by and what is added, for the rows of a block: vectors, as those of the panel.
+struct BlockFactors {
+  SmallVector<Value> factor, addend;
+};
+
+/// What is done with a panel's codes. `open` gives the state of a block's loop, from that of the loop over blocks, and `close` the
+/// next state of that from the block's last; `at` takes a summed index and the codes there, as mantissas.
+struct CodeVisitor {
+  llvm::function_ref<SmallVector<Value>(ValueRange)> open;
+  llvm::function_ref<void(Index, ArrayRef<Value>, const BlockFactors &, SmallVector<Value> &)> at;
+  llvm::function_ref<SmallVector<Value>(ValueRange, ValueRange, const BlockFactors &)> close;
+};
+
+/// Goes through the codes of some vectors of columns.
+class CodeWalk {
+public:
+  /// `vectors` of them, from the column of `at` on.
+  CodeWalk(const ContractKernel &c, ArrayRef<Index> at, int64_t vectors);
+  SmallVector<Value> visit(ValueRange state, const CodeVisitor &visitor);
+
+private:
+  Value load(VectorType type, Value memref, const Buffer &buffer, Index start, int64_t j);
+  Value splat(double value);
+  BlockFactors factorsOf(Index block);
+  /// Words `start` to `start + count` of a block.
+  SmallVector<Value> overWords(Index start, int64_t count, const BlockFactors &by, ValueRange before,
+                               const CodeVisitor &visitor);
+
+  const ContractKernel &c;
+  KernelElements &e;
+  graph::Code code;
+  int64_t vectors, lineWords, aheadWords;
+  Value words, scales, offsets;
+  Index wordStep, scaleStep;
+};
+
+CodeWalk::CodeWalk(const ContractKernel &c, ArrayRef<Index> at, int64_t vectors)
+    : c(c), e(c.e), code(*c.form.code), vectors(vectors) {
+  auto fromColumn = [&](const Buffer &buffer) { return c.from(buffer, c.offset(buffer, c.form.maps[1], at)); };
+  auto stepIn = [&](const Buffer &buffer) {
+    return e.expression(ContractForm::strideAlong(buffer, c.form.maps[1], c.form.roles.summed.front()));
+  };
+  words = fromColumn(c.form.rhs);
+  scales = fromColumn(c.form.scale);
+  if (c.form.offset.memref)
+    offsets = fromColumn(c.form.offset);
+  wordStep = stepIn(c.form.rhs);
+  scaleStep = stepIn(c.form.scale);
+  plan::VectorCostsAttr costs = plan::costsOf(c.k.kernel);
+  lineWords = costs.getLineBytes() / kWordBytes;
+  aheadWords = costs.getAheadBytes() / kWordBytes;
+}
+
+// Panels are padded with zeros: no lane needs a mask.
+Value CodeWalk::load(VectorType type, Value memref, const Buffer &buffer, Index start, int64_t j) {
+  return vector::LoadOp::create(c.b, c.loc(), type, memref, e.add(start, c.rightDistance(buffer, j)).base);
+}
+
+Value CodeWalk::splat(double value) {
+  return arith::ConstantOp::create(c.b, c.loc(),
+                                   DenseElementsAttr::get(c.sumType(), c.b.getF32FloatAttr(float(value))));
+}
+
+BlockFactors CodeWalk::factorsOf(Index block) {
+  Index scaleAt = e.mul(block, scaleStep);
+  Value one = splat(double(int64_t(1) << code.bits)), toMiddle = splat(-1.5);
+  BlockFactors by;
+  for (int64_t j = 0; j < vectors; ++j) {
+    Value scale = load(c.sumType(), scales, c.form.scale, scaleAt, j), addend;
+    Value factor = arith::MulFOp::create(c.b, c.loc(), scale, one);
+    if (offsets)
+      addend = arith::SubFOp::create(c.b, c.loc(), load(c.sumType(), offsets, c.form.offset, scaleAt, j), factor);
+    else
+      addend = arith::MulFOp::create(c.b, c.loc(), factor, toMiddle);
+    by.factor.push_back(factor);
+    by.addend.push_back(addend);
+  }
+  return by;
+}
+
+SmallVector<Value> CodeWalk::overWords(Index start, int64_t count, const BlockFactors &by, ValueRange before,
+                                       const CodeVisitor &visitor) {
+  auto wordType = VectorType::get({e.lanes}, c.b.getI32Type());
+  auto body = [&](ArrayRef<Index> inner, ValueRange carried) {
+    Index word = e.add(start, inner[0]), wordAt = e.mul(word, wordStep);
+    Index first = e.mul(word, e.constant(code.perWord()));
+    SmallVector<Value> loaded, next(carried);
+    for (int64_t j = 0; j < vectors; ++j) {
+      loaded.push_back(load(wordType, words, c.form.rhs, wordAt, j));
+      if (j * e.lanes % lineWords == 0)
+        c.prefetch(words, e.add(e.add(wordAt, c.rightDistance(j)), e.constant(aheadWords)));
+    }
+    for (int64_t i = 0; i < code.perWord(); ++i) {
+      SmallVector<Value> mantissas;
+      for (int64_t j = 0; j < vectors; ++j)
+        mantissas.push_back(mantissaOf(c.b, c.loc(), loaded[j], code, i));
+      visitor.at(e.add(first, e.constant(i)), mantissas, by, next);
+    }
+    return next;
+  };
+  SmallVector<Value> sums = e.loopNest({DimExpr(count)}, visitor.open(before), 1, body);
+  return visitor.close(before, sums, by);
+}
+
+SmallVector<Value> CodeWalk::visit(ValueRange state, const CodeVisitor &visitor) {
+  int64_t perBlock = code.block / code.perWord(), full = perBlock / kWordsAtOnce, rest = perBlock % kWordsAtOnce;
+  return e.loopNest({c.form.scale.dims[0]}, state, 1, [&](ArrayRef<Index> block, ValueRange carried) {
+    Index firstWord = e.mul(block[0], e.constant(perBlock));
+    BlockFactors by = factorsOf(block[0]);
+    if (full == 0 || (full == 1 && rest == 0))
+      return overWords(firstWord, perBlock, by, carried, visitor);
+    SmallVector<Value> whole = e.loopNest({DimExpr(full)}, carried, 1, [&](ArrayRef<Index> at, ValueRange before) {
+      return overWords(e.add(firstWord, e.mul(at[0], e.constant(kWordsAtOnce))), kWordsAtOnce, by, before, visitor);
+    });
+    return rest ? overWords(e.add(firstWord, e.constant(full * kWordsAtOnce)), rest, by, whole, visitor) : whole;
+  });
+}
+
+/// The state of a block's loop is that of the loop over blocks, before it and behind it.
+SmallVector<Value> keep(ValueRange carried) { return SmallVector<Value>(carried); }
+SmallVector<Value> take(ValueRange, ValueRange last, const BlockFactors &) { return keep(last); }
+
+/// The panel's weights at `at` to `memory` from `start` on, in rows of a panel's columns.
+void decodePanel(const ContractKernel &c, ArrayRef<Index> at, const Buffer &memory, Index start) {
+  KernelElements &e = c.e;
+  auto store = [&](Index depth, ArrayRef<Value> mantissas, const BlockFactors &by, SmallVector<Value> &) {
+    Index row = e.add(start, e.mul(depth, e.constant(c.tileColumns())));
+    for (auto [j, mantissa] : llvm::enumerate(mantissas)) {
+      Value weight = vector::FMAOp::create(c.b, c.loc(), mantissa, by.factor[j], by.addend[j]);
+      vector::StoreOp::create(c.b, c.loc(), weight, memory.memref, e.add(row, e.constant(int64_t(j) * e.lanes)).base);
+    }
+  };
+  CodeWalk(c, at, c.tileColumns() / e.lanes).visit({}, {keep, store, take});
+}
+
+} // namespace
+
+SmallVector<Value> codedSums(const ContractKernel &c, const Tile &tile, SmallVector<Value> sums) {
+  KernelElements &e = c.e;
+  OpBuilder &b = c.b;
+  const ContractForm &form = c.form;
+  const SmallVector<Index> &rows = tile.rows;
+  Point at = tile.at;
+  if (form.tiled)
+    at[*form.tiled] = e.add(at[*form.tiled], rows[0]);
+  Value left = c.from(form.lhs, c.offset(form.lhs, form.maps[0], at));
+  Index step = e.expression(ContractForm::strideAlong(form.lhs, form.maps[0], form.roles.summed.front()));
+  SmallVector<Index> distance = c.rowDistances(rows, 0);
+  size_t across = size_t(tile.panel.vectors), count = rows.size() * across;
+  auto multiply = [&](Index depth, ArrayRef<Value> weights, SmallVector<Value> &next, bool sumsLeft) {
+    for (size_t r = 0; r < rows.size(); ++r) {
+      Value spread = c.spreadScalar(left, e.add(e.mul(depth, step), distance[r]), c.sumType());
+      for (size_t j = 0; j < across; ++j)
+        next[r * across + j] = c.product(spread, weights[j], next[r * across + j]);
+      if (sumsLeft)
+        next[count + r] = arith::AddFOp::create(b, c.loc(), next[count + r], spread);
+    }
+  };
+  auto scaled = [&](Index depth, ArrayRef<Value> mantissas, const BlockFactors &by, SmallVector<Value> &next) {
+    SmallVector<Value> weights;
+    for (auto [mantissa, factor, addend] : llvm::zip(mantissas, by.factor, by.addend))
+      weights.push_back(vector::FMAOp::create(b, c.loc(), mantissa, factor, addend));
+    multiply(depth, weights, next, /*sumsLeft=*/false);
+  };
+  CodeWalk walk(c, tile.at, tile.panel.vectors);
+  // Beside the sums: those of the block, its words, and a few that are in use.
+  constexpr size_t others = 4;
+  plan::TargetAttr target = plan::targetOf(c.k.kernel);
+  bool fits = target && 2 * count + across + rows.size() + others <= size_t(target.getVectorRegisters());
+  if (!fits)
+    return walk.visit(sums, {keep, scaled, take});
+  // sum of x (m factor + addend) = factor (sum of x m) + addend (sum of x)
+  Value zero = arith::ConstantOp::create(b, c.loc(), b.getZeroAttr(c.sumType()));
+  auto open = [&](ValueRange) { return SmallVector<Value>(count + rows.size(), zero); };
+  auto inBlock = [&](Index depth, ArrayRef<Value> mantissas, const BlockFactors &, SmallVector<Value> &next) {
+    multiply(depth, mantissas, next, /*sumsLeft=*/true);
+  };
+  auto close = [&](ValueRange carried, ValueRange last, const BlockFactors &by) {
+    SmallVector<Value> next(carried);
+    for (size_t r = 0; r < rows.size(); ++r)
+      for (size_t j = 0; j < across; ++j) {
+        Value &sum = next[r * across + j];
+        sum = c.product(last[count + r], by.addend[j], sum);
+        sum = c.product(last[r * across + j], by.factor[j], sum);
+      }
+    return next;
+  };
+  return walk.visit(sums, {open, inBlock, close});
+}
+
+void emitDecoding(const ContractKernel &c, const Buffer &panels) {
+  KernelElements &e = c.e;
+  const ContractForm &form = c.form;
+  Index start = e.constant(0);
+  auto sharing = [&](Index panel) {
+    Point at = c.origin();
+    at[form.roles.column] = e.mul(panel, e.constant(c.tileColumns()));
+    decodePanel(c, at, panels, start);
+    // The same contraction by weights that are floats. All panels lie in one place, one after another.
+    ContractForm decoded = form;
+    decoded.code = std::nullopt;
+    decoded.rhs = panels;
+    decoded.rhs.dims = {form.extents[form.roles.summed.front()], c.columns};
+    decoded.rhs.strides = {DimExpr(c.tileColumns()), DimExpr(0)};
+    decoded.rhs.blockDim = 1;
+    decoded.rhs.block = c.tileColumns();
+    decoded.rhs.start = start.base;
+    ContractKernel floats(c.k, c.b, e, std::move(decoded), c.schedule);
+    TileLoops(floats).overAllRows(panel);
+  };
+  bool known = form.rows.constant().has_value();
+  overSlots(
+      c.k, e, *panels.dims[0].constant(), {c.columns.ceilDiv(c.tileColumns())},
+      vectorWork(graph::numElements(form.extents), e.lanes, 1),
+      [&](Index slot) { start = e.mul(slot, e.expression(panels.strides[0])); },
+      [&](ArrayRef<Index> at) {
+        if (known)
+          return sharing(at[0]);
+        Value few = e.compare(arith::CmpIPredicate::sle, e.expression(form.rows), e.constant(c.tileRows()));
+        e.branch(few, [&] { TileLoops(c).overAllRows(at[0]); }, [&] { sharing(at[0]); });
+      });
+}
+
+} // namespace hewn::codegen
