@@ -11,7 +11,8 @@ def Plan_KernelOp : PlanOp<"kernel", [IsolatedFromAbove, FunctionOpInterface, Sy
     Arguments are tensors; the body is one block of graph ops ending in graph.yield. `symbols` names the symbols that dims
     inside are written in; a launch gives their values by position, so equal kernels of unlike symbols are one. Arguments'
     dims stand in `graph.dims`. Inputs are never written; results are buffers of their own. `schedule` says how it is computed, one of
-    `#plan.contract`, `#plan.winograd`, `#plan.chain`, `#plan.loops` and `#plan.grid_contract`; engines compute none themselves.
+    `#plan.contract`, `#plan.winograd`, `#plan.chain` and `#plan.loops`, or on a grid of threads `#plan.grid_contract`, `#plan.grid_chain`,
+    `#plan.grid_rows`, `#plan.grid_cumulate`, `#plan.grid_transpose` and `#plan.grid_map`; engines compute none themselves.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type, ArrayAttr:$symbols,
                        OptionalAttr<AnyAttr>:$schedule, OptionalAttr<StrAttr>:$why, OptionalAttr<StrAttr>:$sym_visibility,

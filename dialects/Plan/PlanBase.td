@@ -22,7 +22,7 @@ def PlanDialect : Dialect {
 include "dialects/Plan/Machine.td"
 
 //===------------------------------------------------------------------------------------------------------------------===//
-// Schedules: how a kernel is computed. A pass decides (hewn-decide-kernels, hewn-choose-tiles for grids), engines do.
+// Schedules: how a kernel is computed. A pass decides (hewn-decide-kernels), engines do.
 //===------------------------------------------------------------------------------------------------------------------===//
 
 def Plan_Unit : I32Enum<"Unit", "What multiplies", [
@@ -37,6 +37,14 @@ def Plan_LoopForm : I32Enum<"LoopForm", "How loops run over what a kernel makes"
   I32EnumCase<"Rows", 1, "rows">,
   I32EnumCase<"Cumulate", 2, "cumulate">,
   I32EnumCase<"Map", 3, "map">]> {
+  let cppNamespace = "::hewn::plan";
+}
+
+def Plan_GridForm : I32Enum<"GridForm", "How a grid multiplies", [
+  I32EnumCase<"Matrix", 0, "matrix">,
+  I32EnumCase<"Tiles", 1, "tiles">,
+  I32EnumCase<"FewRows", 2, "few_rows">,
+  I32EnumCase<"FewColumns", 3, "few_columns">]> {
   let cppNamespace = "::hewn::plan";
 }
 
@@ -90,15 +98,83 @@ def Plan_ChainAttr : AttrDef<PlanDialect, "Chain"> {
   let genVerifyDecl = 1;
 }
 
+def Plan_GridTileAttr : AttrDef<PlanDialect, "GridTile"> {
+  let mnemonic = "grid_tile";
+  let summary = "The tile that a contraction on a grid is to have: m rows by n columns a block, over the whole sum or one of `splits` of it.";
+  let description = [{
+    Not a schedule yet: split-K makes two kernels of one, and must be known before memory is laid out. hewn-decide-kernels makes
+    `#plan.grid_contract` of it, or another schedule where the kernel has no such form. `buffers`: slices of the operands in shared memory;
+    0: as many as are of use and fit. `groups`: whether groups of warps multiply together, where they can. `cycles`: what the model expects.
+  }];
+  let parameters = (ins "int64_t":$m, "int64_t":$n, DefaultValuedParameter<"int64_t", "1">:$splits,
+                        DefaultValuedParameter<"int64_t", "0">:$buffers, DefaultValuedParameter<"bool", "true">:$groups,
+                        DefaultValuedParameter<"int64_t", "0">:$cycles);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
 def Plan_GridContractAttr : AttrDef<PlanDialect, "GridContract"> {
   let mnemonic = "grid_contract";
-  let summary = "How a grid tiles a contraction: m rows by n columns a block, over the whole sum or over one of `parts` of it.";
+  let summary = "A contraction on a grid: a block makes m rows by n columns of the result, over the whole sum or one of `splits` of it.";
   let description = [{
-    `buffers`: slices of the operands in shared memory; 0: as many as are of use and fit. `groups`: whether groups of warps multiply
-    together, where they can.
+    `form`: `matrix`, by the warps' matrix instructions; `tiles`, by threads from shared memory; `few_rows` and `few_columns`, where the
+    other operand is read once, each of its elements for all of the few. Of `matrix` alone: `buffers`, slices of the operands in shared
+    memory; `warpsM` by `warpsN`, how warps share the tile; `groups`, whether groups of four warps multiply together; `fetches`, whether one
+    group more has the slices fetched, then by no more than `blocks` blocks that go from tile to tile. `cycles`: what the model expects;
+    0: it can't tell.
   }];
-  let parameters = (ins "int64_t":$m, "int64_t":$n, DefaultValuedParameter<"int64_t", "1">:$parts,
-                        DefaultValuedParameter<"int64_t", "0">:$buffers, DefaultValuedParameter<"bool", "true">:$groups);
+  let parameters = (ins "GridForm":$form, "int64_t":$m, "int64_t":$n, DefaultValuedParameter<"int64_t", "1">:$splits,
+                        DefaultValuedParameter<"int64_t", "0">:$buffers, DefaultValuedParameter<"int64_t", "0">:$warpsM,
+                        DefaultValuedParameter<"int64_t", "0">:$warpsN, DefaultValuedParameter<"bool", "false">:$groups,
+                        DefaultValuedParameter<"bool", "false">:$fetches, DefaultValuedParameter<"int64_t", "0">:$blocks,
+                        DefaultValuedParameter<"int64_t", "0">:$cycles);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+def Plan_GridChainAttr : AttrDef<PlanDialect, "GridChain"> {
+  let mnemonic = "grid_chain";
+  let summary = "Two contractions with rows between them (attention) on a grid: a block has `warpsM` warps of rows by `warpsN` of columns.";
+  let description = [{
+    A warp makes `columns` scores of each of its rows at a time. `online`: rows are made in one pass (a softmax), else one for each
+    reduction that needs another's result. `factors`: the type that products are of. `splitTiles`: where rows are too few for all
+    processors, their columns are split over blocks, so many tiles at least in each, and `blocks` blocks at most in all; 0: they are not.
+  }];
+  let parameters = (ins "int64_t":$warpsM, "int64_t":$warpsN, "int64_t":$columns, "::mlir::Type":$factors,
+                        DefaultValuedParameter<"bool", "false">:$online, DefaultValuedParameter<"int64_t", "0">:$splitTiles,
+                        DefaultValuedParameter<"int64_t", "0">:$blocks);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+def Plan_GridRowsAttr : AttrDef<PlanDialect, "GridRows"> {
+  let mnemonic = "grid_rows";
+  let summary = "Reductions over rows on a grid: `rowThreads` of a block's `threads` share a row, `width` elements at once.";
+  let parameters = (ins "int64_t":$rowThreads, "int64_t":$threads, DefaultValuedParameter<"int64_t", "1">:$width);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+def Plan_GridCumulateAttr : AttrDef<PlanDialect, "GridCumulate"> {
+  let mnemonic = "grid_cumulate";
+  let summary = "What is cumulated, on a grid: `lineThreads` of a block's `threads` share a line, `elements` of each thread at a time.";
+  let parameters = (ins "int64_t":$lineThreads, "int64_t":$threads, DefaultValuedParameter<"int64_t", "1">:$elements);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+def Plan_GridTransposeAttr : AttrDef<PlanDialect, "GridTranspose"> {
+  let mnemonic = "grid_transpose";
+  let summary = "A map that reads along another dim than it writes, on a grid: square tiles of `tile` elements a side through shared memory.";
+  let parameters = (ins "int64_t":$tile, "int64_t":$threads);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+def Plan_GridMapAttr : AttrDef<PlanDialect, "GridMap"> {
+  let mnemonic = "grid_map";
+  let summary = "Elements where they are, on a grid: a thread makes `widths` neighbours at once, of the results of each dims.";
+  let parameters = (ins "int64_t":$threads, "::mlir::DenseI64ArrayAttr":$widths);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }

@@ -220,12 +220,110 @@ LogicalResult ChainAttr::verify(Emit emitError, int64_t rows, int64_t slots, Att
   return success();
 }
 
-LogicalResult GridContractAttr::verify(Emit emitError, int64_t m, int64_t n, int64_t parts, int64_t buffers, bool) {
-  if (m < 1 || n < 1 || parts < 1)
-    return emitError() << "m, n and parts must be at least 1";
-  if (buffers < 0)
-    return emitError() << "buffers must not be negative";
+/// The most elements that a thread makes at once: its code is as long.
+static constexpr int64_t kMostOfThread = 1 << 8;
+
+/// Each is at most so much; an error names the first one that is not.
+static LogicalResult verifyAtMost(Emit emitError, int64_t most, ArrayRef<Parameter> parameters) {
+  for (auto [name, value] : parameters)
+    if (value > most)
+      return emitError() << name << " must be at most " << most << ", and is " << value;
   return success();
+}
+
+/// Each is 1 to `most`.
+static LogicalResult verifyCounts(Emit emitError, int64_t most, ArrayRef<Parameter> parameters) {
+  return failure(failed(verifyAtLeast(emitError, 1, parameters)) || failed(verifyAtMost(emitError, most, parameters)));
+}
+
+LogicalResult GridTileAttr::verify(Emit emitError, int64_t m, int64_t n, int64_t splits, int64_t buffers, bool,
+                                   int64_t cycles) {
+  if (m < 1 || n < 1 || splits < 1)
+    return emitError() << "m, n and splits must be at least 1";
+  if (buffers < 0 || cycles < 0)
+    return emitError() << "buffers and cycles must not be negative";
+  return verifyAtMost(emitError, kMostOfGrid, {{"m", m}, {"n", n}, {"splits", splits}});
+}
+
+LogicalResult GridContractAttr::verify(Emit emitError, GridForm form, int64_t m, int64_t n, int64_t splits,
+                                       int64_t buffers, int64_t warpsM, int64_t warpsN, bool groups, bool fetches,
+                                       int64_t blocks, int64_t cycles) {
+  if (failed(verifyCounts(emitError, kMostOfGrid, {{"m", m}, {"n", n}, {"splits", splits}})) ||
+      failed(verifyAtLeast(emitError, 0, {{"blocks", blocks}, {"cycles", cycles}})) ||
+      failed(verifyAtMost(emitError, kMostOfGrid, {{"blocks", blocks}})))
+    return failure();
+  if (form == GridForm::Matrix) {
+    if (failed(verifyCounts(emitError, kMostOfThread, {{"warpsM", warpsM}, {"warpsN", warpsN}})) ||
+        failed(verifyAtLeast(emitError, 2, {{"buffers", buffers}})) ||
+        failed(verifyAtMost(emitError, kMostOfThread, {{"buffers", buffers}})))
+      return failure();
+    if (fetches != (blocks > 0) || (fetches && !groups))
+      return emitError() << "a grid_contract that fetches is of groups, and of so many blocks; others are not";
+    return success();
+  }
+  if (splits != 1 || buffers != 0 || warpsM != 0 || warpsN != 0 || groups || fetches || blocks != 0)
+    return emitError() << "splits, buffers, warpsM, warpsN, groups, fetches and blocks are those of the form matrix";
+  return success();
+}
+
+LogicalResult GridChainAttr::verify(Emit emitError, int64_t warpsM, int64_t warpsN, int64_t columns, Type factors,
+                                    bool online, int64_t splitTiles, int64_t blocks) {
+  if (failed(verifyCounts(emitError, kMostOfThread, {{"warpsM", warpsM}, {"warpsN", warpsN}, {"columns", columns}})) ||
+      failed(verifyAtLeast(emitError, 0, {{"splitTiles", splitTiles}, {"blocks", blocks}})) ||
+      failed(verifyAtMost(emitError, kMostOfGrid, {{"splitTiles", splitTiles}, {"blocks", blocks}})))
+    return failure();
+  if (!factors.isF32() && !factors.isF16() && !factors.isBF16())
+    return emitError() << "factors must be f32, f16 or bf16";
+  if ((splitTiles > 0) != (blocks > 0))
+    return emitError() << "splitTiles and blocks are given both, or none of them";
+  if (!online && (warpsN > 1 || splitTiles > 0))
+    return emitError() << "only rows that are made online share their columns between warps, or blocks";
+  return success();
+}
+
+LogicalResult GridRowsAttr::verify(Emit emitError, int64_t rowThreads, int64_t threads, int64_t width) {
+  if (failed(verifyCounts(emitError, kMostOfGrid, {{"rowThreads", rowThreads}, {"threads", threads}})) ||
+      failed(verifyCounts(emitError, kMostOfThread, {{"width", width}})))
+    return failure();
+  if (threads % rowThreads != 0)
+    return emitError() << "threads must be a multiple of rowThreads";
+  if (width > 1 && rowThreads == 1)
+    return emitError() << "rows of one thread each are read one element at a time";
+  return success();
+}
+
+LogicalResult GridCumulateAttr::verify(Emit emitError, int64_t lineThreads, int64_t threads, int64_t elements) {
+  if (failed(verifyCounts(emitError, kMostOfGrid, {{"lineThreads", lineThreads}, {"threads", threads}})) ||
+      failed(verifyCounts(emitError, kMostOfThread, {{"elements", elements}})))
+    return failure();
+  if (lineThreads != 1 && lineThreads != threads)
+    return emitError() << "a line is one thread's, or all threads' of a block";
+  if (lineThreads == 1 && elements != 1)
+    return emitError() << "lines of one thread each are swept one element at a time";
+  return success();
+}
+
+LogicalResult GridTransposeAttr::verify(Emit emitError, int64_t tile, int64_t threads) {
+  if (failed(verifyCounts(emitError, kMostOfThread, {{"tile", tile}})) ||
+      failed(verifyCounts(emitError, kMostOfGrid, {{"threads", threads}})))
+    return failure();
+  if (threads % tile != 0 || tile % (threads / tile) != 0)
+    return emitError() << "threads must be whole lines of a tile, of which a tile has whole numbers";
+  return success();
+}
+
+LogicalResult GridMapAttr::verify(Emit emitError, int64_t threads, DenseI64ArrayAttr widths) {
+  if (failed(verifyCounts(emitError, kMostOfGrid, {{"threads", threads}})))
+    return failure();
+  for (int64_t width : widths.asArrayRef())
+    if (failed(verifyCounts(emitError, kMostOfThread, {{"width", width}})))
+      return failure();
+  return success();
+}
+
+bool isOfGrid(Attribute schedule) {
+  return isa<GridTileAttr, GridContractAttr, GridChainAttr, GridRowsAttr, GridCumulateAttr, GridTransposeAttr,
+             GridMapAttr>(schedule);
 }
 
 LogicalResult KernelOp::verify() {
@@ -242,7 +340,7 @@ LogicalResult KernelOp::verify() {
     if (!isa<StringAttr>(symbol))
       return emitOpError() << "has " << symbol << " among its symbols, which is no name";
   Attribute schedule = getScheduleAttr();
-  if (schedule && !isa<ContractAttr, WinogradAttr, ChainAttr, LoopsAttr, GridContractAttr>(schedule))
+  if (schedule && !isOfGrid(schedule) && !isa<ContractAttr, WinogradAttr, ChainAttr, LoopsAttr>(schedule))
     return emitOpError("has a schedule that is none: ") << schedule;
   return success();
 }

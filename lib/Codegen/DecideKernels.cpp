@@ -9,8 +9,8 @@
 //
 // This is where an engine is chosen: a kernel of two contractions with rows between them is a chain, one around a contraction that
 // the machine can tile is that, all others are loops. Engines do what is written (LowerKernels.cpp) and choose nothing; a schedule that
-// is there already, by hand or from a search, stays, and they refuse it where no code can be made by it. Kernels of a grid
-// get theirs from ChooseTiles.cpp.
+// is there already, by hand or from a search, stays, and they refuse it where no code can be made by it. Kernels of a grid get one
+// of its own kinds (Grid/DecideGrid.cpp), in which the tile that a contraction has been given before (#plan.grid_tile) is made whole.
 //
 // Memory is another result of the kernel and of its launches, so that it has a place in the arena while the kernel runs. It is as the
 // schedule wants it, also where that has been edited since.
@@ -18,9 +18,16 @@
 #include "lib/Codegen/Contract/ChainEngine.h"
 #include "lib/Codegen/Contract/ContractSchedule.h"
 #include "lib/Codegen/Contract/WinogradEngine.h"
+#include "lib/Codegen/Grid/GridEngine.h"
 #include "lib/Codegen/Loops/LoopEngine.h"
 #include "lib/Codegen/Passes.h"
+#include "lib/Schedule/GridChainSchedule.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -55,6 +62,10 @@ Dims scratchOf(KernelFunction &k, Attribute schedule) {
       .Case([&](plan::ChainAttr attr) {
         std::optional<graph::Chain> chain = chainIn(k);
         return chain ? chainScratch(*chain, attr) : Dims();
+      })
+      .Case([&](plan::GridChainAttr attr) {
+        std::optional<graph::Chain> chain = gridChain(k);
+        return chain ? plan::gridChainScratch(*chain, attr) : Dims();
       })
       .Case([&](plan::WinogradAttr attr) { return winogradScratch(k, attr); })
       .Case([&](plan::ContractAttr attr) {
@@ -175,15 +186,31 @@ struct DecideKernelsPass : impl::DecideKernelsPassBase<DecideKernelsPass> {
     llvm::StringMap<SmallVector<plan::LaunchOp>> launches;
     getOperation().walk([&](plan::LaunchOp launch) { launches[launch.getKernel()].push_back(launch); });
     for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<plan::KernelOp>()))
-      if (!plan::gridOf(kernel) && failed(decide(kernel, launches[kernel.getSymName()])))
+      if (failed(decide(kernel, launches[kernel.getSymName()])))
         return signalPassFailure();
   }
 
+  /// The same on a grid of threads.
+  static Attribute chooseForGrid(plan::KernelOp kernel, plan::GridTileAttr wanted) {
+    OpBuilder b(kernel);
+    KernelFunction k = beginKernelFunction(kernel, b);
+    takeScratch(k);
+    Attribute schedule = chooseGrid(k, b, wanted);
+    k.function.erase();
+    return schedule;
+  }
+
   static LogicalResult decide(plan::KernelOp kernel, ArrayRef<plan::LaunchOp> launches) {
+    bool ofGrid = bool(plan::gridOf(kernel));
+    if (ofGrid && failed(verifyForGrid(kernel)))
+      return failure();
     KernelFunction k = describeKernel(kernel);
     std::optional<Buffer> memory = takeScratch(k);
     FailureOr<Attribute> schedule = kernel.getScheduleAttr();
-    if (!*schedule)
+    auto wanted = dyn_cast_or_null<plan::GridTileAttr>(*schedule);
+    if (ofGrid && (!*schedule || wanted))
+      schedule = chooseForGrid(kernel, wanted);
+    else if (!*schedule)
       schedule = choose(k);
     if (failed(schedule))
       return failure();

@@ -78,4 +78,16 @@ std::optional<Buffer> takeScratch(KernelFunction &k) {
   return std::nullopt;
 }
 
+InFlightDiagnostic refuse(KernelFunction &k, Attribute schedule) {
+  return k.kernel.emitOpError("@") << k.kernel.getName() << " has the schedule " << schedule;
+}
+
+LogicalResult verifyScratch(KernelFunction &k, const graph::Dims &needed, const std::optional<Buffer> &memory) {
+  if (needed.empty() || (memory && memory->dims == needed && memory->elementType.isF32()))
+    return success();
+  return k.kernel.emitOpError("@") << k.kernel.getName() << " has a schedule that needs scratch memory of "
+                                   << graph::dimsAttr(k.kernel.getContext(), needed) << " float32s"
+                                   << ", and the kernel does not have it";
+}
+
 } // namespace hewn::codegen

@@ -45,6 +45,12 @@ std::optional<graph::SpaceMap> spaceMap(plan::KernelOp kernel, mlir::Value held 
 /// The kernel's scratch memory, which is then none of its results anymore; nullopt where it has none.
 std::optional<Buffer> takeScratch(KernelFunction &k);
 
+/// An error on the kernel: it has this schedule, by which no code can be made, for a reason that is put behind.
+mlir::InFlightDiagnostic refuse(KernelFunction &k, mlir::Attribute schedule);
+
+/// Whether the kernel has memory of so many float32s (empty: needs none). An error on it otherwise.
+llvm::LogicalResult verifyScratch(KernelFunction &k, const graph::Dims &needed, const std::optional<Buffer> &memory);
+
 using plan::vectorLanes;
 
 } // namespace hewn::codegen

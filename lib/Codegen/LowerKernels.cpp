@@ -8,8 +8,7 @@
 //       graph.yield %y }                                             }
 //
 // By the schedule that the kernel has (DecideKernels.cpp): each kind of schedule has an engine. No op is refused: what none has a good
-// form for is a nest that evaluates each element where it is needed. Where the machine runs a grid of threads, the grid's engine takes
-// all.
+// form for is a nest that evaluates each element where it is needed.
 #include "dialects/Grid/Grid.h"
 #include "lib/Codegen/Contract/ChainEngine.h"
 #include "lib/Codegen/Contract/ContractEngine.h"
@@ -31,20 +30,6 @@ namespace hewn::codegen {
 #define GEN_PASS_DEF_LOWERKERNELSPASS
 #include "lib/Codegen/Passes.h.inc"
 
-static bool hasTerms(plan::KernelOp kernel) {
-  return llvm::any_of(kernel.getBody().front(), [](Operation &op) {
-    auto contraction = dyn_cast<graph::ContractOpInterface>(op);
-    return contraction && graph::termsOf(contraction) > 1;
-  });
-}
-
-static LogicalResult emitByGrid(KernelFunction &k, OpBuilder &b) {
-  if (hasTerms(k.kernel))
-    return k.kernel.emitOpError("sums products of terms, for which there is no code on a grid of threads");
-  emitGrid(k, b);
-  return success();
-}
-
 /// Windows are transformed when compiling, and read by the engine for them alone.
 static LogicalResult verifyWindows(plan::KernelOp kernel) {
   FunctionType type = kernel.getFunctionType();
@@ -56,28 +41,46 @@ static LogicalResult verifyWindows(plan::KernelOp kernel) {
   return success();
 }
 
-static LogicalResult emitBySchedule(KernelFunction &k, OpBuilder &b) {
-  std::optional<Buffer> memory = takeScratch(k);
-  Attribute schedule = k.kernel.getScheduleAttr();
+/// Whether it is a schedule of this kind of machine, and one that an engine takes.
+static LogicalResult verifySchedule(KernelFunction &k, Attribute schedule) {
+  bool ofGrid = bool(plan::gridOf(k.kernel));
+  if (ofGrid && failed(verifyForGrid(k.kernel)))
+    return failure();
   if (!schedule)
     return k.kernel.emitOpError("@") << k.kernel.getName() << " has no schedule: hewn-decide-kernels makes one";
   if (failed(verifyWindows(k.kernel)))
     return failure();
+  if (plan::isOfGrid(schedule) != ofGrid)
+    return refuse(k, schedule) << ", which is another kind of machine's";
+  if (isa<plan::GridTileAttr>(schedule))
+    return refuse(k, schedule) << ", which is not decided: hewn-decide-kernels makes a schedule of it";
+  return ofGrid ? verifyThreads(k, schedule) : success();
+}
+
+static LogicalResult emitBySchedule(KernelFunction &k, OpBuilder &b, Attribute schedule) {
+  std::optional<Buffer> memory = takeScratch(k);
   return llvm::TypeSwitch<Attribute, LogicalResult>(schedule)
       .Case([&](plan::ChainAttr chain) { return emitChain(k, b, chain, memory); })
       .Case([&](plan::WinogradAttr winograd) { return emitWinograd(k, b, winograd, memory); })
       .Case([&](plan::ContractAttr contract) { return emitContraction(k, b, contract, memory); })
       .Case([&](plan::LoopsAttr loops) { return emitLoops(k, b, loops); })
-      .Default([&](Attribute other) {
-        return k.kernel.emitOpError("@") << k.kernel.getName() << " has the schedule " << other
-                                         << ", which is another kind of machine's";
-      });
+      .Case([&](plan::GridChainAttr chain) { return emitGridChain(k, b, chain, memory); })
+      .Case([&](plan::GridContractAttr contract) { return emitGridContraction(k, b, contract); })
+      .Case([&](plan::GridRowsAttr rows) { return emitGridRows(k, b, rows); })
+      .Case([&](plan::GridCumulateAttr cumulate) { return emitGridCumulate(k, b, cumulate); })
+      .Case([&](plan::GridTransposeAttr transpose) { return emitGridTranspose(k, b, transpose); })
+      .Case([&](plan::GridMapAttr map) { return emitGridMap(k, b, map); });
 }
 
 static LogicalResult lowerKernel(plan::KernelOp kernel) {
   OpBuilder b(kernel);
   KernelFunction k = beginKernelFunction(kernel, b);
-  LogicalResult lowered = plan::gridOf(kernel) ? emitByGrid(k, b) : emitBySchedule(k, b);
+  Attribute schedule = kernel.getScheduleAttr();
+  LogicalResult lowered = verifySchedule(k, schedule);
+  if (succeeded(lowered))
+    lowered = emitBySchedule(k, b, schedule);
+  if (succeeded(lowered) && plan::isOfGrid(schedule))
+    lowered = finishGrid(k, b, schedule);
   kernel.erase();
   return lowered;
 }

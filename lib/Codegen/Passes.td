@@ -21,6 +21,9 @@ def ExpandFloat8Pass : Pass<"hewn-expand-float8"> {
 
 def DecideKernelsPass : Pass<"hewn-decide-kernels", "::mlir::ModuleOp"> {
   let summary = "Write on each plan.kernel how it is computed, and give it the scratch memory that it needs for that";
+  // Some forms are found by the code that they would be.
+  let dependentDialects = ["::mlir::func::FuncDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+                           "::mlir::vector::VectorDialect", "::mlir::memref::MemRefDialect", "::mlir::LLVM::LLVMDialect"];
 }
 
 def LowerKernelsPass : Pass<"hewn-lower-kernels", "::mlir::ModuleOp"> {

@@ -34,7 +34,12 @@ Type gridChainFactors(const Chain &chain) {
   return all && (type.isF16() || type.isBF16()) ? type : Type(Float32Type::get(first->getContext()));
 }
 
-GridChainSpread gridChainSpread(const Chain &chain, bool online) {
+GridChainSpread spreadOf(GridChainAttr schedule) {
+  return {schedule.getWarpsM(), schedule.getWarpsN(), schedule.getColumns()};
+}
+
+/// How a block's warps share rows and columns.
+static GridChainSpread chooseSpread(const Chain &chain, bool online) {
   constexpr int64_t unknown = 1024, shortLine = 64;
   int64_t rows = spaceOf(chain)[chain.rowDim].constant().value_or(unknown);
   int64_t high = int64_t(llvm::divideCeil(rows, GridChainSpread::kWarpRows));
@@ -62,7 +67,7 @@ int64_t gridChainStates(const Chain &chain, const GridChainSpread &spread) {
   return (ofRows + int64_t(llvm::divideCeil(widthOf(chain), 8)) * 4) * spread.high * gridOf(chain.first).getWarp();
 }
 
-/// Tiles of a part for which dividing the columns once more gains what it costs.
+/// Tiles of a split for which splitting the columns once more gains what it costs.
 static int64_t leastTiles(const Chain &chain, const GridChainSpread &spread) {
   GridAttr grid = gridOf(chain.first);
   GridCostsAttr costs = grid.getCosts();
@@ -71,29 +76,40 @@ static int64_t leastTiles(const Chain &chain, const GridChainSpread &spread) {
   double words = isHalf ? 0.5 : double(std::max<int64_t>(grid.getProducts(), 1));
   double multiply = double(spread.rows()) * tile * lines * words / double(costs.getRate());
   double bring = tile * lines * double(graph::elementBytes(chain.first->getOperand(1))) / double(costs.getCacheRate());
-  return std::max<int64_t>(1, int64_t(std::ceil(double(costs.getPartCycles()) /
-                                                (std::max(multiply, bring) + double(costs.getTileCycles())))));
+  double tiles = double(costs.getPartCycles()) / (std::max(multiply, bring) + double(costs.getTileCycles()));
+  return std::clamp<int64_t>(int64_t(std::ceil(std::min(tiles, double(kMostOfGrid)))), 1, kMostOfGrid);
 }
 
-DimExpr gridChainParts(const Chain &chain) {
-  // Two reductions, of which the second needs the first: what else has them is made in one part.
-  auto reductions = llvm::count_if(chain.middle, [](Operation *op) { return isa<graph::ReduceOpInterface>(op); });
-  GridAttr grid = gridOf(chain.first);
-  if (!grid || reductions != 2)
+DimExpr gridChainSplits(const Chain &chain, GridChainAttr schedule) {
+  if (schedule.getSplitTiles() == 0)
     return DimExpr(1);
-  GridChainSpread spread = gridChainSpread(chain, /*online=*/true);
+  GridChainSpread spread = spreadOf(schedule);
   DimExpr items = DimExpr::max(gridChainItems(chain, spread), DimExpr(1));
-  DimExpr fit = spaceOf(chain).back().floorDiv(DimExpr(leastTiles(chain, spread) * spread.tile()));
-  return DimExpr::max(DimExpr::min(fit, DimExpr(grid.getProcessors()).floorDiv(items)), DimExpr(1));
+  DimExpr fit = spaceOf(chain).back().floorDiv(DimExpr(schedule.getSplitTiles() * spread.tile()));
+  return DimExpr::max(DimExpr::min(fit, DimExpr(schedule.getBlocks()).floorDiv(items)), DimExpr(1));
 }
 
-Dims gridChainScratch(const Chain &chain) {
-  DimExpr parts = gridChainParts(chain);
-  if (parts.is(1))
+GridChainAttr chooseGridChain(const Chain &chain, bool online) {
+  MLIRContext *context = chain.first->getContext();
+  GridChainSpread spread = chooseSpread(chain, online);
+  auto schedule = [&](int64_t splitTiles, int64_t blocks) {
+    return GridChainAttr::get(context, spread.high, spread.wide, spread.columns, gridChainFactors(chain), online,
+                              splitTiles, blocks);
+  };
+  GridChainAttr whole = schedule(0, 0);
+  if (!online)
+    return whole;
+  GridChainAttr split = schedule(leastTiles(chain, spread), std::min(gridOf(chain.first).getProcessors(), kMostOfGrid));
+  return gridChainSplits(chain, split).is(1) ? whole : split;
+}
+
+Dims gridChainScratch(const Chain &chain, GridChainAttr schedule) {
+  DimExpr splits = gridChainSplits(chain, schedule);
+  if (splits.is(1))
     return {};
-  GridChainSpread spread = gridChainSpread(chain, /*online=*/true);
-  DimExpr some = DimExpr::min(parts - DimExpr(1), DimExpr(1));
-  return {parts * some, gridChainItems(chain, spread) * DimExpr(gridChainStates(chain, spread))};
+  GridChainSpread spread = spreadOf(schedule);
+  DimExpr some = DimExpr::min(splits - DimExpr(1), DimExpr(1));
+  return {splits * some, gridChainItems(chain, spread) * DimExpr(gridChainStates(chain, spread))};
 }
 
 } // namespace hewn::plan

@@ -9,6 +9,7 @@
 #define HEWN_LIB_SCHEDULE_GRIDCHAINSCHEDULE_H
 
 #include "dialects/Graph/Contract/Chain.h"
+#include "dialects/Plan/Plan.h"
 
 namespace hewn::plan {
 
@@ -24,22 +25,25 @@ struct GridChainSpread {
 /// float32.
 mlir::Type gridChainFactors(const graph::Chain &chain);
 
-/// What fits into registers and shared memory. `online`: rows are made in one pass, so that warps can share them.
-GridChainSpread gridChainSpread(const graph::Chain &chain, bool online);
+/// As a schedule says.
+GridChainSpread spreadOf(GridChainAttr schedule);
+
+/// The schedule of a chain: what fits into registers and shared memory. `online`: rows are made in one pass, so that warps, or blocks, can
+/// share them. Columns are split over as many blocks as have no rows of their own, of a few tiles each, where that gains anything.
+GridChainAttr chooseGridChain(const graph::Chain &chain, bool online);
 
 /// Rows of the chain by a block's, over all batches.
 graph::DimExpr gridChainItems(const graph::Chain &chain, const GridChainSpread &spread);
 
-/// Float32s that a block has of its part of the columns: a warp's words one lane after another, of every warp of rows.
+/// Float32s that a block has of its columns: a warp's words one lane after another, of every warp of rows.
 int64_t gridChainStates(const graph::Chain &chain, const GridChainSpread &spread);
 
-/// Over how many blocks the columns of a row are divided: as many as have no rows of their own, of a few tiles each. 1 where that
-/// gains nothing.
-graph::DimExpr gridChainParts(const graph::Chain &chain);
+/// Over how many blocks the columns of a row are split by the schedule; no more of all rows than its `blocks`.
+graph::DimExpr gridChainSplits(const graph::Chain &chain, GridChainAttr schedule);
 
-/// Dims of the memory in which the parts meet: parts, and what all of them have; none where the columns are not divided for any
-/// sizes. There are no parts in it where sizes known only when run make it one.
-graph::Dims gridChainScratch(const graph::Chain &chain);
+/// Dims of the memory in which the splits meet: splits, and what all of them have; none where the columns are not split for any
+/// sizes. There are none in it where sizes known only when run make it one.
+graph::Dims gridChainScratch(const graph::Chain &chain, GridChainAttr schedule);
 
 } // namespace hewn::plan
 

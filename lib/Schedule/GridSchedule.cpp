@@ -34,24 +34,25 @@ static int64_t sumsOfThread(const GridTile &tile, int64_t threads, int64_t terms
 static GridTile fetchedTile(GridTile tile, graph::ContractOpInterface op) {
   GridTile fetched = tile;
   fetched.fetches = true;
-  fetched.splits = productsOf(op) > 1;
+  fetched.makesFactors = productsOf(op) > 1;
   fetched.buffers = 1;
   int64_t fit = (gridOf(op).getSharedBytes() - kGateBytes) / fetched.sharedBytes();
   fetched.buffers = std::min(fit, kMostBuffers);
   return fit >= 2 ? fetched : tile;
 }
 
-GridTile gridTile(GridContractAttr schedule, graph::ContractOpInterface op, bool fetchable) {
+/// The tile that `wanted` becomes, as chooseMatrixContraction says.
+static GridTile gridTile(GridTileAttr wanted, graph::ContractOpInterface op, bool fetchable) {
   constexpr int64_t step = 32, mostRows = 128, mostColumns = 128, mostOfGroup = 256;
   auto upTo = [&](int64_t size, int64_t most) {
     return int64_t(llvm::divideCeil(std::clamp<int64_t>(size, 1, most), step)) * step;
   };
-  GridTile tile{upTo(schedule.getM(), mostRows), 1, 1, 1, 1};
-  tile.byGroups = schedule.getGroups() && multipliesByGroups(op) && tile.rows % kGroupRows == 0;
-  tile.columns = upTo(schedule.getN(), tile.byGroups ? mostOfGroup : mostColumns);
+  GridTile tile{upTo(wanted.getM(), mostRows), 1, 1, 1, 1};
+  tile.byGroups = wanted.getGroups() && multipliesByGroups(op) && tile.rows % kGroupRows == 0;
+  tile.columns = upTo(wanted.getN(), tile.byGroups ? mostOfGroup : mostColumns);
   // One slice is multiplied while another one comes.
-  int64_t fit = gridOf(op).getSharedBytes() / tile.sharedBytes(), wanted = schedule.getBuffers();
-  tile.buffers = std::clamp<int64_t>(wanted > 0 ? std::min(wanted, fit) : fit, 2, kMostBuffers);
+  int64_t fit = gridOf(op).getSharedBytes() / tile.sharedBytes(), most = wanted.getBuffers();
+  tile.buffers = std::clamp<int64_t>(most > 0 ? std::min(most, fit) : fit, 2, kMostBuffers);
   if (tile.byGroups) {
     tile.warpsHigh = tile.rows / kGroupRows * kGroupWarps;
     if (fetchable)
@@ -59,9 +60,9 @@ GridTile gridTile(GridContractAttr schedule, graph::ContractOpInterface op, bool
     if (tile.fetches || !mustBeFetched(op))
       return tile;
     // Each warp on its own then, with no more columns than it has registers for.
-    auto alone = GridContractAttr::get(op->getContext(), tile.rows,
-                                       std::min(tile.columns, productsOf(op) > 1 ? 64 : mostColumns),
-                                       schedule.getParts(), wanted, /*groups=*/false);
+    auto alone =
+        GridTileAttr::get(op->getContext(), tile.rows, std::min(tile.columns, productsOf(op) > 1 ? 64 : mostColumns),
+                          wanted.getSplits(), most, /*groups=*/false, /*cycles=*/0);
     return gridTile(alone, op, fetchable);
   }
   int64_t warps = tile.rows * tile.columns >= 64 * 128 ? 8 : 4;
@@ -86,7 +87,25 @@ static int64_t sharedBlocks(const GridTile &tile, GridAttr grid) {
   return std::max<int64_t>(1, shared / (tile.sharedBytes() + grid.getLimits().getBlockBytes()));
 }
 
-int64_t blocksAtOnce(const GridTile &tile, GridAttr grid) { return sharedBlocks(tile, grid) * grid.getProcessors(); }
+GridTile tileOf(GridContractAttr schedule, graph::ContractOpInterface op) {
+  return {
+      schedule.getM(),       schedule.getN(),      schedule.getWarpsM(),  schedule.getWarpsN(),
+      schedule.getBuffers(), schedule.getGroups(), schedule.getFetches(), schedule.getFetches() && productsOf(op) > 1};
+}
+
+int64_t threadsOf(const GridTile &tile, GridAttr grid) {
+  return (tile.warps() + (tile.fetches ? kGroupWarps : 0)) * grid.getWarp();
+}
+
+GridContractAttr chooseMatrixContraction(GridTileAttr wanted, graph::ContractOpInterface op, bool fetchable,
+                                         int64_t splits) {
+  GridAttr grid = gridOf(op);
+  GridTile tile = gridTile(wanted, op, fetchable);
+  // Where tiles are fetched, the blocks that all processors have room for go from one to the next.
+  int64_t blocks = tile.fetches ? std::min(sharedBlocks(tile, grid) * grid.getProcessors(), kMostOfGrid) : 0;
+  return GridContractAttr::get(op->getContext(), GridForm::Matrix, tile.rows, tile.columns, splits, tile.buffers,
+                               tile.warpsHigh, tile.warpsWide, tile.byGroups, tile.fetches, blocks, wanted.getCycles());
+}
 
 namespace {
 
@@ -118,9 +137,8 @@ double cycles(GridAttr grid, const Sizes &sizes, const GridTile &tile, int64_t p
   GridLimitsAttr limits = grid.getLimits();
   auto cacheRate = double(costs.getCacheRate()), block = double(costs.getBlockCycles());
   constexpr int64_t others = 64; // registers of a thread beside its sums
-  int64_t threads = tile.warps() * grid.getWarp(), each = sumsOfThread(tile, threads, sizes.terms) + others;
-  if (tile.fetches)
-    threads += kGroupWarps * grid.getWarp();
+  int64_t each = sumsOfThread(tile, tile.warps() * grid.getWarp(), sizes.terms) + others;
+  int64_t threads = threadsOf(tile, grid);
   int64_t together = std::max<int64_t>(
       1, std::min({sharedBlocks(tile, grid), limits.getRegisters() / (each * threads), limits.getThreads() / threads}));
   int64_t busiest = busiestBlocks(grid, sizes, tile, parts);
@@ -133,7 +151,7 @@ double cycles(GridAttr grid, const Sizes &sizes, const GridTile &tile, int64_t p
                                        : tile.warps() * (tile.warpRows() + tile.warpColumns()));
   double factors = sizes.terms > 1 ? parted * factorCycles(costs) : 0;
   // Where groups take factors, they read the columns for each product, which were fetched, read once more, and written twice.
-  if (tile.splits) {
+  if (tile.makesFactors) {
     parted = double(2 * tile.rows + (sizes.terms * tile.rows / kGroupRows + 4) * tile.columns);
     factors = double(tile.rows + tile.columns) * factorCycles(costs);
   }
@@ -177,11 +195,7 @@ double aloneCycles(GridAttr grid, const Sizes &sizes, const GridTile &tile, int6
 
 } // namespace
 
-GridContractAttr gridContractOf(KernelOp kernel) {
-  return dyn_cast_or_null<GridContractAttr>(kernel.getScheduleAttr());
-}
-
-GridContractAttr chooseTile(graph::ContractOpInterface op, bool mayPart) {
+GridTileAttr chooseTile(graph::ContractOpInterface op, bool maySplit) {
   constexpr int64_t unknown = 1024, leastSlices = 4;
   GridAttr grid = gridOf(op);
   GridProduct product = gridProduct(op);
@@ -202,27 +216,72 @@ GridContractAttr chooseTile(graph::ContractOpInterface op, bool mayPart) {
   constexpr std::pair<int64_t, int64_t> tiles[] = {{128, 256}, {128, 128}, {64, 128}, {128, 64},
                                                    {64, 64},   {32, 64},   {64, 32},  {32, 32}};
   constexpr int64_t splits[] = {1, 2, 3, 4, 6, 8, 12, 16}, rings[] = {0, 3, 2};
-  GridContractAttr best;
+  GridTileAttr best;
   double least = 0;
+  constexpr double longest = 1e18;
   for (auto [height, width] : tiles)
     for (bool groups : byGroups)
       for (int64_t parts : splits) {
-        if (parts > 1 && (!mayPart || sizes.slices / parts < leastSlices))
+        if (parts > 1 && (!maySplit || sizes.slices / parts < leastSlices))
           break;
         for (int64_t buffers : rings) {
-          auto schedule = GridContractAttr::get(op->getContext(), height, width, parts, buffers, groups);
-          GridTile tile = gridTile(schedule, op, fetchable);
+          auto wanted = GridTileAttr::get(op->getContext(), height, width, parts, buffers, groups, /*cycles=*/0);
+          GridTile tile = gridTile(wanted, op, fetchable);
           if (tile.sharedBytes() > grid.getSharedBytes() ||
               sumsOfThread(tile, tile.warps() * grid.getWarp(), sizes.terms) > mostSums(grid, tile))
             break;
-          double cost = cycles(grid, sizes, tile, parts) + aloneCycles(grid, sizes, tile, parts);
+          double time = cycles(grid, sizes, tile, parts), cost = time + aloneCycles(grid, sizes, tile, parts);
           if (!best || cost < least) {
             least = cost;
-            best = schedule;
+            best = GridTileAttr::get(op->getContext(), height, width, parts, buffers, groups,
+                                     int64_t(std::min(time, longest)));
           }
         }
       }
   return best;
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Without matrix instructions
+//===------------------------------------------------------------------------------------------------------------------===//
+
+/// Places of the larger operand that a block takes at a time where it lies along them: of a line of memory at least a sector, and so few
+/// that about all processors have a block.
+static int64_t placesAcross(GridAttr grid, std::optional<int64_t> many, std::optional<int64_t> batch) {
+  int64_t least = grid.getCosts().getSectorBytes() / 4, places = grid.getWarp();
+  int64_t most = grid.getProcessors() + grid.getProcessors() / 4; // blocks: some processors may have two
+  while (many && batch && places > least && 2 * *batch * int64_t(llvm::divideCeil(*many, places)) <= most)
+    places /= 2;
+  return places;
+}
+
+GridContractAttr chooseThreadContraction(graph::ContractOpInterface op, bool leftAlongSum, bool rightAlongSum) {
+  // Small sides leave most of a tile's threads without work, and short sums are over before operands are shared.
+  constexpr int64_t leastOfFew = 16, leastSumOfFew = 64, leastOfTile = 8, mostEach = 4;
+  GridAttr grid = gridOf(op);
+  GridProduct product = gridProduct(op);
+  auto count = [&](ArrayRef<unsigned> list) { return product.count(list).constant(); };
+  std::optional<int64_t> rows = count(product.rows), columns = count(product.columns), sum = count(product.summed);
+  auto isFew = [](std::optional<int64_t> count) { return count && *count >= 1 && *count <= kMostFew; };
+  auto schedule = [&](GridForm form, int64_t m, int64_t n) {
+    return GridContractAttr::get(op->getContext(), form, m, n, /*splits=*/1, 0, 0, 0, false, false, 0, 0);
+  };
+  bool rowsAreFew = isFew(rows);
+  std::optional<int64_t> many = rowsAreFew ? columns : rows;
+  if (rowsAreFew != isFew(columns) && many.value_or(leastOfFew) >= leastOfFew &&
+      sum.value_or(leastSumOfFew) >= leastSumOfFew) {
+    bool alongSum = rowsAreFew ? rightAlongSum : leftAlongSum;
+    int64_t places = alongSum ? kFewThreads / grid.getWarp() : placesAcross(grid, many, count(product.batch));
+    return rowsAreFew ? schedule(GridForm::FewRows, *rows, places) : schedule(GridForm::FewColumns, places, *columns);
+  }
+  for (std::optional<int64_t> side : {rows, columns, sum})
+    if (side.value_or(leastOfTile) < leastOfTile)
+      return {};
+  auto side = [&](std::optional<int64_t> extent) {
+    auto each = llvm::PowerOf2Ceil(llvm::divideCeil(extent.value_or(mostEach * kTileSide), kTileSide));
+    return std::min<int64_t>(mostEach, int64_t(each)) * kTileSide;
+  };
+  return schedule(GridForm::Tiles, side(rows), side(columns));
 }
 
 } // namespace hewn::plan

@@ -20,7 +20,7 @@ from test_attention import grouped, in_halves
 sys.path.append(str(pathlib.Path(__file__).parents[1] / "Numeric"))
 from test_chains import attention
 
-DIVIDED = "its columns are divided over blocks"
+DIVIDED = "splitTiles = "
 
 
 def reasons(model):

@@ -156,23 +156,123 @@
 
 // -----
 
-// expected-error@+1 {{m, n and parts must be at least 1}}
-#schedule = #plan.grid_contract<m = 0, n = 16>
+// expected-error@+1 {{m, n and splits must be at least 1}}
+#schedule = #plan.grid_tile<m = 0, n = 16>
 
 // -----
 
-// expected-error@+1 {{m, n and parts must be at least 1}}
-#schedule = #plan.grid_contract<m = 6, n = 0>
+// expected-error@+1 {{m, n and splits must be at least 1}}
+#schedule = #plan.grid_tile<m = 6, n = 0>
 
 // -----
 
-// expected-error@+1 {{m, n and parts must be at least 1}}
-#schedule = #plan.grid_contract<m = 32, n = 32, parts = 0>
+// expected-error@+1 {{m, n and splits must be at least 1}}
+#schedule = #plan.grid_tile<m = 32, n = 32, splits = 0>
 
 // -----
 
-// expected-error@+1 {{buffers must not be negative}}
-#schedule = #plan.grid_contract<m = 32, n = 32, buffers = -1>
+// expected-error@+1 {{buffers and cycles must not be negative}}
+#schedule = #plan.grid_tile<m = 32, n = 32, buffers = -1>
+
+// -----
+
+// expected-error@+1 {{m must be at most 1048576, and is 1048577}}
+#schedule = #plan.grid_tile<m = 1048577, n = 32>
+
+// -----
+
+// expected-error@+1 {{n must be at least 1, and is 0}}
+#schedule = #plan.grid_contract<form = tiles, m = 16, n = 0>
+
+// -----
+
+// expected-error@+1 {{warpsM must be at least 1, and is 0}}
+#schedule = #plan.grid_contract<form = matrix, m = 32, n = 32, buffers = 2>
+
+// -----
+
+// expected-error@+1 {{warpsN must be at most 256, and is 257}}
+#schedule = #plan.grid_contract<form = matrix, m = 32, n = 32, buffers = 2, warpsM = 2, warpsN = 257>
+
+// -----
+
+// expected-error@+1 {{buffers must be at least 2, and is 1}}
+#schedule = #plan.grid_contract<form = matrix, m = 32, n = 32, buffers = 1, warpsM = 2, warpsN = 2>
+
+// -----
+
+// expected-error@+1 {{a grid_contract that fetches is of groups, and of so many blocks; others are not}}
+#schedule = #plan.grid_contract<form = matrix, m = 64, n = 32, buffers = 2, warpsM = 4, warpsN = 1, groups = true, fetches = true>
+
+// -----
+
+// expected-error@+1 {{a grid_contract that fetches is of groups, and of so many blocks; others are not}}
+#schedule = #plan.grid_contract<form = matrix, m = 32, n = 32, buffers = 2, warpsM = 2, warpsN = 2, fetches = true, blocks = 8>
+
+// -----
+
+// expected-error@+1 {{splits, buffers, warpsM, warpsN, groups, fetches and blocks are those of the form matrix}}
+#schedule = #plan.grid_contract<form = tiles, m = 32, n = 32, splits = 2>
+
+// -----
+
+// expected-error@+1 {{blocks must be at least 0, and is -1}}
+#schedule = #plan.grid_contract<form = tiles, m = 32, n = 32, blocks = -1>
+
+// -----
+
+// expected-error@+1 {{columns must be at most 256, and is 512}}
+#schedule = #plan.grid_chain<warpsM = 1, warpsN = 1, columns = 512, factors = f32>
+
+// -----
+
+// expected-error@+1 {{factors must be f32, f16 or bf16}}
+#schedule = #plan.grid_chain<warpsM = 1, warpsN = 1, columns = 16, factors = f64>
+
+// -----
+
+// expected-error@+1 {{splitTiles and blocks are given both, or none of them}}
+#schedule = #plan.grid_chain<warpsM = 1, warpsN = 1, columns = 16, factors = f32, online = true, splitTiles = 2>
+
+// -----
+
+// expected-error@+1 {{only rows that are made online share their columns between warps, or blocks}}
+#schedule = #plan.grid_chain<warpsM = 1, warpsN = 1, columns = 16, factors = f32, splitTiles = 2, blocks = 4>
+
+// -----
+
+// expected-error@+1 {{threads must be a multiple of rowThreads}}
+#schedule = #plan.grid_rows<rowThreads = 64, threads = 96>
+
+// -----
+
+// expected-error@+1 {{rows of one thread each are read one element at a time}}
+#schedule = #plan.grid_rows<rowThreads = 1, threads = 96, width = 4>
+
+// -----
+
+// expected-error@+1 {{a line is one thread's, or all threads' of a block}}
+#schedule = #plan.grid_cumulate<lineThreads = 32, threads = 96>
+
+// -----
+
+// expected-error@+1 {{lines of one thread each are swept one element at a time}}
+#schedule = #plan.grid_cumulate<lineThreads = 1, threads = 96, elements = 4>
+
+// -----
+
+// expected-error@+1 {{threads must be whole lines of a tile, of which a tile has whole numbers}}
+#schedule = #plan.grid_transpose<tile = 32, threads = 96>
+
+// -----
+
+// expected-error@+1 {{threads must be whole lines of a tile, of which a tile has whole numbers}}
+#schedule = #plan.grid_transpose<tile = 32, threads = 48>
+
+// -----
+
+// expected-error@+1 {{width must be at least 1, and is 0}}
+#schedule = #plan.grid_map<threads = 256, widths = [1, 0]>
 
 // -----
 

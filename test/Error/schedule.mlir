@@ -72,8 +72,8 @@ module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters 
 // -----
 
 module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
-  // expected-error@+1 {{@grid has the schedule #plan.grid_contract<m = 32, n = 32>, which is another kind of machine's}}
-  plan.kernel @grid(%x: tensor<4x64xf32>, %w: tensor<64x16xf32>) -> tensor<4x16xf32> attributes {symbols = [], schedule = #plan.grid_contract<m = 32, n = 32>} {
+  // expected-error@+1 {{@grid has the schedule #plan.grid_tile<m = 32, n = 32>, which is another kind of machine's}}
+  plan.kernel @grid(%x: tensor<4x64xf32>, %w: tensor<64x16xf32>) -> tensor<4x16xf32> attributes {symbols = [], schedule = #plan.grid_tile<m = 32, n = 32>} {
     %0 = graph.matmul %x, %w : (tensor<4x64xf32>, tensor<64x16xf32>) -> tensor<4x16xf32>
     graph.yield %0 : tensor<4x16xf32>
   }

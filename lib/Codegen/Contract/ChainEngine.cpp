@@ -191,17 +191,16 @@ private:
 
 LogicalResult emitChain(KernelFunction &k, OpBuilder &b, plan::ChainAttr schedule,
                         const std::optional<Buffer> &memory) {
-  auto refuse = [&] { return k.kernel.emitOpError("@") << k.kernel.getName() << " has the schedule " << schedule; };
   std::optional<Chain> chain = chainIn(k);
   if (!chain)
-    return refuse() << ", and is no chain of two contractions";
+    return refuse(k, schedule) << ", and is no chain of two contractions";
   constexpr int64_t mostOfAStack = 256 << 10;
   std::optional<int64_t> columns = graph::getDims(chain->scores).back().constant();
   bool onStack = schedule.getSlots() == 0;
   if (onStack && (!columns || *columns > mostOfAStack / (schedule.getRows() * chain->columnBytes())))
-    return refuse() << ", and rows too long for a stack";
+    return refuse(k, schedule) << ", and rows too long for a stack";
   if (!onStack && !mayLieInMemory(*chain))
-    return refuse() << ", and scores or weights that are no float32: scratch memory can't hold them";
+    return refuse(k, schedule) << ", and scores or weights that are no float32: scratch memory can't hold them";
   if (failed(verifyScratch(k, chainScratch(*chain, schedule), memory)))
     return failure();
   return ChainEmitter(k, b, *chain, schedule, onStack ? std::nullopt : memory).run();

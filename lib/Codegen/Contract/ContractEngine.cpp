@@ -13,8 +13,7 @@ LogicalResult emitContraction(KernelFunction &k, OpBuilder &b, plan::ContractAtt
                               const std::optional<Buffer> &memory) {
   std::optional<ContractForm> form = contractForm(k, schedule.getUnit());
   if (!form)
-    return k.kernel.emitOpError("@") << k.kernel.getName() << " has the schedule " << schedule
-                                     << ", and is no contraction that the machine tiles so";
+    return refuse(k, schedule) << ", and is no contraction that the machine tiles so";
   if (failed(verifyContraction(k, *form, schedule, memory)))
     return failure();
   KernelElements e(b, k.loc(), schedule.getLanes(), k.symbols, k.inputs);

@@ -111,14 +111,6 @@ LogicalResult verifyPanels(KernelFunction &k, int64_t n, int64_t block) {
                                    << ": tiles must be panels, several of them, or equal parts of one";
 }
 
-LogicalResult verifyScratch(KernelFunction &k, const Dims &needed, const std::optional<Buffer> &memory) {
-  if (needed.empty() || (memory && memory->dims == needed && memory->elementType.isF32()))
-    return success();
-  return k.kernel.emitOpError("@") << k.kernel.getName() << " has a schedule that needs scratch memory of "
-                                   << graph::dimsAttr(k.kernel.getContext(), needed) << " float32s"
-                                   << ", and the kernel does not have it";
-}
-
 LogicalResult verifyContraction(KernelFunction &k, const ContractForm &form, plan::ContractAttr schedule,
                                 const std::optional<Buffer> &memory) {
   auto refuse = [&] { return k.kernel.emitOpError("@") << k.kernel.getName() << " has a schedule "; };

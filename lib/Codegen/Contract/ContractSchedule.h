@@ -24,8 +24,6 @@ llvm::LogicalResult verifyContraction(KernelFunction &k, const ContractForm &for
 llvm::LogicalResult verifyLanes(KernelFunction &k, int64_t lanes, bool mayHalve);
 /// Whether tiles of `n` columns fit panels of `block`: they are one, several, or a part of one. An error on the kernel otherwise.
 llvm::LogicalResult verifyPanels(KernelFunction &k, int64_t n, int64_t block);
-/// Whether the kernel has memory of so many float32s (empty: needs none). An error on it otherwise.
-llvm::LogicalResult verifyScratch(KernelFunction &k, const graph::Dims &needed, const std::optional<Buffer> &memory);
 
 } // namespace hewn::codegen
 

@@ -403,8 +403,7 @@ LogicalResult emitWinograd(KernelFunction &k, OpBuilder &b, plan::WinogradAttr s
                            const std::optional<Buffer> &memory) {
   std::optional<WinogradForm> form = winogradForm(k);
   if (!form)
-    return k.kernel.emitOpError("@") << k.kernel.getName() << " has the schedule " << schedule
-                                     << ", and is no contraction with weights transformed for it";
+    return refuse(k, schedule) << ", and is no contraction with weights transformed for it";
   int64_t channels = *form->extents[form->dims.channels].constant();
   if (schedule.getStride() < int64_t(llvm::alignTo(channels, schedule.getLanes()))) // whole vectors are stored
     return k.kernel.emitOpError("@") << k.kernel.getName() << " has a schedule whose stride, " << schedule.getStride()

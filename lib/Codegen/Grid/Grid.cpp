@@ -23,9 +23,8 @@ static DimExpr matrixWork(graph::ContractOpInterface op) {
   if (!plan::multipliesMatrices(op))
     return (products * DimExpr(costs.getRate())).floorDiv(DimExpr(costs.getThreadRate()));
   int64_t bits = plan::stagedType(op).getIntOrFloatBitWidth();
-  plan::GridContractAttr schedule = plan::gridContractOf(op->getParentOfType<plan::KernelOp>());
-  bool byGroups = schedule && plan::gridTile(schedule, op, plan::looksFetchable(op)).byGroups;
-  int64_t rate = byGroups ? costs.getGroupRate() : costs.getRate();
+  auto schedule = dyn_cast<plan::GridContractAttr>(op->getParentOfType<plan::KernelOp>().getScheduleAttr());
+  int64_t rate = schedule && schedule.getGroups() ? costs.getGroupRate() : costs.getRate();
   return (products * DimExpr(plan::productsOf(op) * bits * costs.getRate())).floorDiv(DimExpr(32 * rate));
 }
 
@@ -250,7 +249,7 @@ Value Grid::shared(int64_t elements, Type type, int64_t alignment) {
   return memref::GetGlobalOp::create(e.b, e.loc, memref, name);
 }
 
-void gatherShared(KernelFunction &k) {
+int64_t gatherShared(KernelFunction &k) {
   SmallVector<memref::GetGlobalOp> uses;
   k.function.walk([&](memref::GetGlobalOp use) { uses.push_back(use); });
   auto module = k.function->getParentOfType<ModuleOp>();
@@ -272,7 +271,7 @@ void gatherShared(KernelFunction &k) {
   if (bytes > 0)
     k.function->setAttr(plan::kBlockBytesAttr, b.getI64IntegerAttr(bytes));
   if (bytes <= plan::gridOf(k.kernel).getLimits().getStaticBytes())
-    return;
+    return bytes;
   auto type = MemRefType::get({bytes}, b.getI8Type(), MemRefLayoutAttrInterface(), b.getI64IntegerAttr(kSharedSpace));
   std::string name = (k.function.getName() + "_shared").str();
   memref::GlobalOp::create(b, k.loc(), name, b.getStringAttr("private"), type, b.getUnitAttr(), /*constant=*/false,
@@ -287,6 +286,7 @@ void gatherShared(KernelFunction &k) {
     global->erase();
   }
   k.function->setAttr(plan::kSharedBytesAttr, b.getI64IntegerAttr(bytes));
+  return bytes;
 }
 
 void Grid::storeShared(Value value, Value memory, Value at) {

@@ -444,8 +444,7 @@ SmallVector<SmallVector<unsigned>> resultsOfEqualDims(const KernelFunction &k) {
   return groups;
 }
 
-/// The running sum that the kernel is; null where it is something else.
-static graph::CumulateOpInterface onlyCumulates(KernelFunction &k) {
+graph::CumulateOpInterface onlyCumulates(KernelFunction &k) {
   return k.results.size() == 1 ? k.results[0].getDefiningOp<graph::CumulateOpInterface>() : nullptr;
 }
 
@@ -494,8 +493,7 @@ LogicalResult emitLoops(KernelFunction &k, OpBuilder &b, plan::LoopsAttr schedul
     emitMaps(k, b);
   }
   if (!fits)
-    return k.kernel.emitOpError("@") << k.kernel.getName() << " has the schedule " << schedule
-                                     << ", and is no kernel of this form";
+    return refuse(k, schedule) << ", and is no kernel of this form";
   return success();
 }
 

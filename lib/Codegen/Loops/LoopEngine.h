@@ -28,6 +28,9 @@ void vectorLoop(KernelElements &elements, const graph::DimExpr &extent, llvm::fu
 void vectorLoop(KernelElements &elements, graph::Index from, graph::Index whole, graph::Index to,
                 llvm::function_ref<void(graph::Index)> body);
 
+/// The op that cumulates and makes all that the kernel does; null where it is something else.
+graph::CumulateOpInterface onlyCumulates(KernelFunction &k);
+
 /// The kernel's results by their number, those of the same dims together.
 llvm::SmallVector<llvm::SmallVector<unsigned>> resultsOfEqualDims(const KernelFunction &k);
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes on each kernel of a grid that multiplies matrices by which tiles it does, and into how many parts it cuts the sum.
+// Writes on each kernel of a grid that multiplies matrices by which tiles it does, and how often it splits the sum (split-K).
 //
-//     plan.kernel @matmul(...)   →   plan.kernel @matmul(...) attributes {schedule = #plan.grid_contract<m = 64, n = 64, parts = 4>}
+//     plan.kernel @matmul(...)   →   plan.kernel @matmul(...) attributes {schedule = #plan.grid_tile<m = 64, n = 64, splits = 4>}
 //
-// The model is in lib/Schedule/GridSchedule.h. Sums are cut where the tiles alone would leave processors without work; of
+// The model is in lib/Schedule/GridSchedule.h. Sums are split where the tiles alone would leave processors without work; of
 // kernels that have other contractions, reductions or sizes known only when run they are not. A schedule that is there stays.
+// lib/Codegen/DecideKernels.cpp makes the schedule of it, when it is known where operands lie.
 #include "lib/Schedule/GridSchedule.h"
 #include "lib/Transforms/Fuse/Passes.h"
 #include "lib/Transforms/Fuse/SplitSums.h"
@@ -25,7 +26,7 @@ struct ChooseTilesPass : impl::ChooseTilesPassBase<ChooseTilesPass> {
         continue;
       SmallVector<graph::ContractOpInterface> found(kernel.getBody().getOps<graph::ContractOpInterface>());
       if (found.size() == 1 && plan::multipliesMatrices(found[0]))
-        kernel.setScheduleAttr(plan::chooseTile(found[0], /*mayPart=*/bool(splittableSum(kernel))));
+        kernel.setScheduleAttr(plan::chooseTile(found[0], /*maySplit=*/bool(splittableSum(kernel))));
     }
   }
 };

@@ -24,7 +24,6 @@
 #include "dialects/Graph/Contract/Chain.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
 #include "dialects/Graph/Graph.h"
-#include "lib/Schedule/GridChainSchedule.h"
 #include "lib/Schedule/PlacedPieces.h"
 #include "lib/Schedule/WinogradSchedule.h"
 #include "lib/Support/Diagnostics.h"
@@ -253,10 +252,6 @@ private:
     own.why = "a row of the first product is used up by the second";
     for (Operation *member : own.ops)
       groupOf[member] = groupOf[op];
-    if (Dims parts = plan::gridChainScratch(*chain); !parts.empty()) {
-      addScratch(own, parts);
-      because(own, "its columns are divided over blocks, so many parts: " + plan::gridChainParts(*chain).str());
-    }
     return true;
   }
 
@@ -397,19 +392,6 @@ private:
              graph::getDims(member->getResult(0)) == graph::getDims(op->getResult(0)) &&
              graph::getElementType(member->getResult(0)) == graph::getElementType(op->getResult(0));
     });
-  }
-
-  /// Gives the group's kernel memory of these dims; none where there are no dims.
-  void addScratch(Group &group, const Dims &dims) {
-    if (dims.empty())
-      return;
-    Operation *first = group.ops.front();
-    OpBuilder b(first);
-    Value scratch = graph::make<graph::ScratchOp>(b, first->getLoc(), {},
-                                                  {b.getNamedAttr("shape", graph::dimsAttr(b.getContext(), dims)),
-                                                   b.getNamedAttr("of", TypeAttr::get(b.getF32Type()))});
-    group.ops.insert(group.ops.begin(), scratch.getDefiningOp());
-    groupOf[scratch.getDefiningOp()] = groupOf[first];
   }
 
   /// Why an op of this kind reads what it reads out of memory; empty where it need not.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makes two kernels of one whose contraction's sum is to be cut into parts (`parts` of its schedule): one that makes the parts,
+// Makes two kernels of one whose contraction's sum is to be split (`splits` of its #plan.grid_tile): one that makes the parts,
 // and one that adds them up and does the rest.
 //
 //     plan.kernel @k(%x, %w, %b) {             →   plan.kernel @k_parts(%x, %w) {
@@ -99,12 +99,12 @@ public:
     return map.lookup(value);
   }
 
-  plan::KernelOp finish(ArrayRef<Value> results, plan::GridContractAttr schedule, StringRef why) {
+  plan::KernelOp finish(ArrayRef<Value> results, plan::GridTileAttr tile, StringRef why) {
     graph::YieldOp::create(inside, from.getLoc(), TypeRange(), results);
     auto type = b.getFunctionType(block->getArgumentTypes(), ValueRange(results).getTypes());
     auto kernel =
         plan::KernelOp::create(b, from.getLoc(), b.getStringAttr("kernel"), TypeAttr::get(type), b.getArrayAttr({}),
-                               schedule, b.getStringAttr(why), StringAttr(), ArrayAttr(), ArrayAttr());
+                               tile, b.getStringAttr(why), StringAttr(), ArrayAttr(), ArrayAttr());
     kernel.getBody().push_back(block);
     return kernel;
   }
@@ -116,19 +116,19 @@ struct SplitSumsPass : impl::SplitSumsPassBase<SplitSumsPass> {
     llvm::StringMap<SmallVector<plan::LaunchOp>> launches;
     getOperation().walk([&](plan::LaunchOp launch) { launches[launch.getKernel()].push_back(launch); });
     for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<plan::KernelOp>())) {
-      plan::GridContractAttr schedule = plan::gridContractOf(kernel);
-      ContractOpInterface sum = schedule && schedule.getParts() > 1 ? splittableSum(kernel) : ContractOpInterface();
+      auto tile = dyn_cast_or_null<plan::GridTileAttr>(kernel.getScheduleAttr());
+      ContractOpInterface sum = tile && tile.getSplits() > 1 ? splittableSum(kernel) : ContractOpInterface();
       if (sum)
-        split(kernel, sum, symbols, launches[kernel.getSymName()]);
+        split(kernel, sum, tile, symbols, launches[kernel.getSymName()]);
     }
   }
 
-  static void split(plan::KernelOp kernel, ContractOpInterface sum, SymbolTable &symbols,
+  static void split(plan::KernelOp kernel, ContractOpInterface sum, plan::GridTileAttr tile, SymbolTable &symbols,
                     ArrayRef<plan::LaunchOp> launches) {
     OpBuilder b(kernel);
     auto type = cast<RankedTensorType>(sum->getResult(0).getType());
     Type sums = partType(type);
-    int64_t count = plan::gridContractOf(kernel).getParts();
+    int64_t count = tile.getSplits();
 
     Part parts(kernel, b);
     Value whole = parts.take(sum->getResult(0));
@@ -137,7 +137,7 @@ struct SplitSumsPass : impl::SplitSumsPassBase<SplitSumsPass> {
     Value spread = graph::make<graph::SpreadOp>(parts.inside, kernel.getLoc(), whole,
                                                 b.getNamedAttr("parts", b.getI64IntegerAttr(count)));
     spread.setType(partsType(type, count));
-    plan::KernelOp first = parts.finish(spread, plan::gridContractOf(kernel), "parts of a sum, for more blocks");
+    plan::KernelOp first = parts.finish(spread, tile, "parts of a sum, for more blocks");
 
     Part rest(kernel, b);
     graph::Composer c(rest.inside, kernel.getLoc());
@@ -150,7 +150,7 @@ struct SplitSumsPass : impl::SplitSumsPassBase<SplitSumsPass> {
     rest.map.map(sum->getResult(0), added);
     auto yielded = kernel.getBody().front().getTerminator()->getOperands();
     SmallVector<Value> results = llvm::map_to_vector(yielded, [&](Value result) { return rest.take(result); });
-    plan::KernelOp second = rest.finish(results, plan::GridContractAttr(), "adds up the parts of a sum");
+    plan::KernelOp second = rest.finish(results, plan::GridTileAttr(), "adds up the parts of a sum");
 
     std::string name = kernel.getSymName().str();
     symbols.erase(kernel);

@@ -8,8 +8,8 @@ plan.kernel @negated(%x: tensor<?x6xf32> {graph.dims = ["s0", 6]}) -> tensor<?x6
   graph.yield %0 : tensor<?x6xf32>
 }
 
-// CHECK: plan.kernel @product({{.*}}) -> tensor<4x4xf32> attributes {schedule = #plan.grid_contract<m = 32, n = 32, parts = 2>, symbols = []} {
-plan.kernel @product(%x: tensor<4x6xf32>, %w: tensor<6x4xf32>) -> tensor<4x4xf32> attributes {schedule = #plan.grid_contract<m = 32, n = 32, parts = 2>, symbols = []} {
+// CHECK: plan.kernel @product({{.*}}) -> tensor<4x4xf32> attributes {schedule = #plan.grid_tile<m = 32, n = 32, splits = 2>, symbols = []} {
+plan.kernel @product(%x: tensor<4x6xf32>, %w: tensor<6x4xf32>) -> tensor<4x4xf32> attributes {schedule = #plan.grid_tile<m = 32, n = 32, splits = 2>, symbols = []} {
   %0 = graph.matmul %x, %w : (tensor<4x6xf32>, tensor<6x4xf32>) -> tensor<4x4xf32>
   graph.yield %0 : tensor<4x4xf32>
 }

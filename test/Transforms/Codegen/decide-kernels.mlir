@@ -102,8 +102,8 @@ func.func @main(%q: tensor<?x64xf32> {graph.dims = ["a", 64]}, %k: tensor<64x?xf
 
 // -----
 
-// Kernels of a grid have schedules of their own.
-// CHECK-LABEL: plan.kernel @grid({{.*}} attributes {symbols = []}
+// Kernels of a grid have schedules of their own: decide-grid.mlir.
+// CHECK-LABEL: plan.kernel @grid({{.*}} attributes {schedule = #plan.grid_map<threads = 256, widths = [1]>, symbols = []}
 #limits = #plan.grid_limits<registers = 65536, threads = 2048, threadRegisters = 255, registerStep = 8, blockThreads = 1024, blockBytes = 1024, staticBytes = 49152, arguments = 440>
 #gridCosts = #plan.grid_costs<rate = 512, threadRate = 128, issueRate = 128, memoryRate = 1000, cacheRate = 48, sharedRate = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockCycles = 1200, sliceCycles = 150, termCycles = 50, fetchCycles = 600, tileCycles = 600, partCycles = 2500, memoryCycles = 800, threadBytes = 32, busyThreads = 256>
 module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 166912, products = 3, limits = #limits, costs = #gridCosts>>} {

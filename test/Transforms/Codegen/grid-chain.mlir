@@ -1,5 +1,5 @@
 // Two contractions with rows between them on a grid: scores stay in registers.
-// RUN: hewn-opt %s --hewn-lower-kernels --canonicalize --cse | FileCheck %s
+// RUN: hewn-opt %s --hewn-decide-kernels --hewn-lower-kernels --canonicalize --cse | FileCheck %s
 
 #limits = #plan.grid_limits<registers = 65536, threads = 2048, threadRegisters = 255, registerStep = 8, blockThreads = 1024, blockBytes = 1024, staticBytes = 49152, arguments = 440>
 #gridCosts = #plan.grid_costs<rate = 512, threadRate = 128, issueRate = 128, memoryRate = 1000, cacheRate = 48, sharedRate = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockCycles = 1200, sliceCycles = 150, termCycles = 50, fetchCycles = 600, tileCycles = 600, partCycles = 2500, memoryCycles = 800, threadBytes = 32, busyThreads = 256>
@@ -24,7 +24,7 @@ module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters 
 // CHECK-NOT: grid.mma
 // CHECK-NOT: scf.for
 // CHECK: return
-plan.kernel @softmax(%q: tensor<2x128x16xf32>, %k: tensor<2x16x256xf32, #graph.layout<[0, 2, 1]>>, %v: tensor<2x256x8xf32>) -> tensor<2x128x8xf32> attributes {symbols = []} {
+plan.kernel @softmax(%q: tensor<2x128x16xf32>, %k: tensor<2x16x256xf32, #graph.layout<[0, 2, 1]>>, %v: tensor<2x256x8xf32>) -> tensor<2x128x8xf32> attributes {symbols = [], schedule = #plan.grid_chain<warpsM = 4, warpsN = 1, columns = 32, factors = f32, online = true>} {
   %s = graph.matmul %q, %k : (tensor<2x128x16xf32>, tensor<2x16x256xf32, #graph.layout<[0, 2, 1]>>) -> tensor<2x128x256xf32>
   %m = graph.reduce_max %s {dims = array<i64: 2>} : (tensor<2x128x256xf32>) -> tensor<2x128x1xf32>
   %d = graph.sub %s, %m : (tensor<2x128x256xf32>, tensor<2x128x1xf32>) -> tensor<2x128x256xf32>
@@ -84,7 +84,7 @@ plan.kernel @centred(%q: tensor<128x16xf32>, %k: tensor<16x256xf32>, %v: tensor<
 // CHECK: grid.barrier
 // CHECK: scf.for {{.*}} -> (f32, f32, f32, f32, f32, f32, f32, f32) {
 // CHECK: return
-plan.kernel @divided(%q: tensor<2x1x16xf32>, %k: tensor<2x16x256xf32, #graph.layout<[0, 2, 1]>>, %v: tensor<2x256x8xf32>) -> (tensor<4x512xf32>, tensor<2x1x8xf32>) attributes {symbols = []} {
+plan.kernel @divided(%q: tensor<2x1x16xf32>, %k: tensor<2x16x256xf32, #graph.layout<[0, 2, 1]>>, %v: tensor<2x256x8xf32>) -> (tensor<4x512xf32>, tensor<2x1x8xf32>) attributes {symbols = [], schedule = #plan.grid_chain<warpsM = 1, warpsN = 4, columns = 16, factors = f32, online = true, splitTiles = 1, blocks = 108>} {
   %parts = graph.scratch {shape = [4, 512], of = f32} : () -> tensor<4x512xf32>
   %s = graph.matmul %q, %k : (tensor<2x1x16xf32>, tensor<2x16x256xf32, #graph.layout<[0, 2, 1]>>) -> tensor<2x1x256xf32>
   %m = graph.reduce_max %s {dims = array<i64: 2>} : (tensor<2x1x256xf32>) -> tensor<2x1x1xf32>

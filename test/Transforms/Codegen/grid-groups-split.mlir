@@ -1,7 +1,7 @@
 // Contractions of float32s of which each is the sum of two factors, by groups of warps: a group splits the right ones that were
 // fetched, each warp its rows' left ones in registers.
 // RUN: hewn-opt %s --hewn-choose-tiles | FileCheck %s --check-prefix=CHOOSE
-// RUN: hewn-opt %s --hewn-choose-tiles --hewn-lower-kernels --canonicalize --cse | FileCheck %s
+// RUN: hewn-opt %s --hewn-choose-tiles --hewn-decide-kernels --hewn-lower-kernels --canonicalize --cse | FileCheck %s
 
 #limits = #plan.grid_limits<registers = 65536, threads = 2048, threadRegisters = 255, registerStep = 8, blockThreads = 1024, blockBytes = 1024, staticBytes = 49152, arguments = 440>
 #gridCosts = #plan.grid_costs<rate = 640, groupRate = 1000, threadRate = 128, issueRate = 128, memoryRate = 1000, cacheRate = 48, sharedRate = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockCycles = 1200, sliceCycles = 150, termCycles = 50, fetchCycles = 600, tileCycles = 600, partCycles = 2500, memoryCycles = 800, threadBytes = 32, busyThreads = 256>
@@ -9,7 +9,7 @@ module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters 
 
 // Fetched as they are, not rounded. Four steps of first times first factors, of 32 columns at a time, whose sums begin as zeros; beside
 // the first two of these parts two steps each of second times first factors, and first times second.
-// CHOOSE: plan.kernel @split({{.*}} {schedule = #plan.grid_contract<m = 128, n = 128>, symbols = []}
+// CHOOSE: plan.kernel @split({{.*}} {schedule = #plan.grid_tile<m = 128, n = 128, cycles = {{[0-9]+}}>, symbols = []}
 // CHECK-LABEL: func.func @split(
 // CHECK-SAME: plan.boxes = [#plan.box<argument = 1, bytes = 4, extents = [512, 2048], strides = [2048], sizes = [32, 128]>, #plan.box<argument = 2, bytes = 4, extents = [512, 2048], strides = [2048], sizes = [32, 128]>]
 // CHECK: grid.set_registers {{.*}} grows
@@ -45,7 +45,7 @@ plan.kernel @split(%x: tensor<2048x512xf32>, %w: tensor<512x2048xf32, #graph.lay
 }
 
 // What can't be fetched is not chosen for groups; nor what has few rows to a tile.
-// CHOOSE: plan.kernel @computed({{.*}} groups = false>
+// CHOOSE: plan.kernel @computed({{.*}} groups = false, cycles = {{[0-9]+}}>
 // CHECK-LABEL: func.func @computed(
 // CHECK-NOT: grid.group
 // CHECK: return
@@ -59,7 +59,7 @@ plan.kernel @computed(%x: tensor<2048x512xf32>, %w: tensor<512x2048xf32, #graph.
 // CHECK-LABEL: func.func @odd(
 // CHECK-NOT: grid.group
 // CHECK: return
-plan.kernel @odd(%x: tensor<512x126xf32>, %w: tensor<126x512xf32, #graph.layout<[1, 0]>>) -> tensor<512x512xf32> attributes {symbols = [], schedule = #plan.grid_contract<m = 128, n = 128>} {
+plan.kernel @odd(%x: tensor<512x126xf32>, %w: tensor<126x512xf32, #graph.layout<[1, 0]>>) -> tensor<512x512xf32> attributes {symbols = [], schedule = #plan.grid_tile<m = 128, n = 128>} {
   %0 = graph.matmul %x, %w : (tensor<512x126xf32>, tensor<126x512xf32, #graph.layout<[1, 0]>>) -> tensor<512x512xf32>
   graph.yield %0 : tensor<512x512xf32>
 }

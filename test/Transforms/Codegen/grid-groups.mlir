@@ -1,5 +1,5 @@
 // Contractions of half floats by groups of warps, from shared memory, where the machine has such an instruction.
-// RUN: hewn-opt %s --hewn-lower-kernels --canonicalize --cse | FileCheck %s
+// RUN: hewn-opt %s --hewn-decide-kernels --hewn-lower-kernels --canonicalize --cse | FileCheck %s
 
 #limits = #plan.grid_limits<registers = 65536, threads = 2048, threadRegisters = 255, registerStep = 8, blockThreads = 1024, blockBytes = 1024, staticBytes = 49152, arguments = 440>
 #gridCosts = #plan.grid_costs<rate = 512, groupRate = 1000, threadRate = 128, issueRate = 128, memoryRate = 1000, cacheRate = 48, sharedRate = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockCycles = 1200, sliceCycles = 150, termCycles = 50, fetchCycles = 600, tileCycles = 600, partCycles = 2500, memoryCycles = 800, threadBytes = 32, busyThreads = 256>
@@ -28,7 +28,7 @@ module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters 
 // CHECK: grid.async_commit
 // CHECK: grid.group_wait 0,
 // CHECK: return
-plan.kernel @groups(%x: tensor<512x64xf16>, %w: tensor<64x508xf16>) -> tensor<512x508xf16> attributes {symbols = [], schedule = #plan.grid_contract<m = 128, n = 128>} {
+plan.kernel @groups(%x: tensor<512x64xf16>, %w: tensor<64x508xf16>) -> tensor<512x508xf16> attributes {symbols = [], schedule = #plan.grid_tile<m = 128, n = 128>} {
   %0 = graph.matmul %x, %w : (tensor<512x64xf16>, tensor<64x508xf16>) -> tensor<512x508xf16>
   graph.yield %0 : tensor<512x508xf16>
 }
@@ -38,7 +38,7 @@ plan.kernel @groups(%x: tensor<512x64xf16>, %w: tensor<64x508xf16>) -> tensor<51
 // CHECK-SAME: attributes {plan.alone, {{.*}}plan.blocks = 16 : i64, {{.*}}plan.symbols = [], plan.threads = 256 : i64,
 // CHECK: grid.async_wait 1
 // CHECK: return
-plan.kernel @ring(%x: tensor<512x64xf16>, %w: tensor<64x508xf16>) -> tensor<512x508xf16> attributes {symbols = [], schedule = #plan.grid_contract<m = 128, n = 128, buffers = 3>} {
+plan.kernel @ring(%x: tensor<512x64xf16>, %w: tensor<64x508xf16>) -> tensor<512x508xf16> attributes {symbols = [], schedule = #plan.grid_tile<m = 128, n = 128, buffers = 3>} {
   %0 = graph.matmul %x, %w : (tensor<512x64xf16>, tensor<64x508xf16>) -> tensor<512x508xf16>
   graph.yield %0 : tensor<512x508xf16>
 }
@@ -72,7 +72,7 @@ plan.kernel @ring(%x: tensor<512x64xf16>, %w: tensor<64x508xf16>) -> tensor<512x
 // CHECK-COUNT-2: grid.tensor_copy %[[B]][{{.*}}, {{.*}}] to
 // CHECK-NOT: fetch
 // CHECK: return
-plan.kernel @fetched(%x: tensor<512x128xf16>, %w: tensor<128x512xf16>) -> tensor<512x512xf16> attributes {symbols = [], schedule = #plan.grid_contract<m = 128, n = 128>} {
+plan.kernel @fetched(%x: tensor<512x128xf16>, %w: tensor<128x512xf16>) -> tensor<512x512xf16> attributes {symbols = [], schedule = #plan.grid_tile<m = 128, n = 128>} {
   %0 = graph.matmul %x, %w : (tensor<512x128xf16>, tensor<128x512xf16>) -> tensor<512x512xf16>
   graph.yield %0 : tensor<512x512xf16>
 }
@@ -83,7 +83,7 @@ plan.kernel @fetched(%x: tensor<512x128xf16>, %w: tensor<128x512xf16>) -> tensor
 // CHECK-NOT: grid.registers
 // CHECK: grid.tensor_copy
 // CHECK: return
-plan.kernel @unknown(%x: tensor<?x64xf16> {graph.dims = ["s0", 64]}, %w: tensor<64x512xf16>) -> tensor<?x512xf16> attributes {symbols = ["s0"], schedule = #plan.grid_contract<m = 64, n = 128>} {
+plan.kernel @unknown(%x: tensor<?x64xf16> {graph.dims = ["s0", 64]}, %w: tensor<64x512xf16>) -> tensor<?x512xf16> attributes {symbols = ["s0"], schedule = #plan.grid_tile<m = 64, n = 128>} {
   %0 = graph.matmul %x, %w {graph.dims = [["s0", 512]]} : (tensor<?x64xf16>, tensor<64x512xf16>) -> tensor<?x512xf16>
   graph.yield %0 : tensor<?x512xf16>
 }
@@ -93,7 +93,7 @@ plan.kernel @unknown(%x: tensor<?x64xf16> {graph.dims = ["s0", 64]}, %w: tensor<
 // CHECK-NOT: grid.group
 // CHECK: grid.mma{{.*}} of f16, f16
 // CHECK: return
-plan.kernel @fewer(%x: tensor<512x64xf16>, %w: tensor<64x512xf16>) -> tensor<512x512xf16> attributes {symbols = [], schedule = #plan.grid_contract<m = 32, n = 64>} {
+plan.kernel @fewer(%x: tensor<512x64xf16>, %w: tensor<64x512xf16>) -> tensor<512x512xf16> attributes {symbols = [], schedule = #plan.grid_tile<m = 32, n = 64>} {
   %0 = graph.matmul %x, %w : (tensor<512x64xf16>, tensor<64x512xf16>) -> tensor<512x512xf16>
   graph.yield %0 : tensor<512x512xf16>
 }
@@ -102,7 +102,7 @@ plan.kernel @fewer(%x: tensor<512x64xf16>, %w: tensor<64x512xf16>) -> tensor<512
 // CHECK-NOT: grid.group
 // CHECK: grid.mma{{.*}} of f32, f32
 // CHECK: return
-plan.kernel @exact(%x: tensor<512x64xf32>, %w: tensor<64x512xf32>) -> tensor<512x512xf32> attributes {symbols = [], schedule = #plan.grid_contract<m = 64, n = 64>} {
+plan.kernel @exact(%x: tensor<512x64xf32>, %w: tensor<64x512xf32>) -> tensor<512x512xf32> attributes {symbols = [], schedule = #plan.grid_tile<m = 64, n = 64>} {
   %0 = graph.matmul %x, %w : (tensor<512x64xf32>, tensor<64x512xf32>) -> tensor<512x512xf32>
   graph.yield %0 : tensor<512x512xf32>
 }

@@ -1,5 +1,5 @@
 // Contractions by the matrix instruction of a warp: three products for float32, one for numbers that fit its factors.
-// RUN: hewn-opt %s --hewn-lower-kernels --canonicalize --cse | FileCheck %s
+// RUN: hewn-opt %s --hewn-decide-kernels --hewn-lower-kernels --canonicalize --cse | FileCheck %s
 
 #limits = #plan.grid_limits<registers = 65536, threads = 2048, threadRegisters = 255, registerStep = 8, blockThreads = 1024, blockBytes = 1024, staticBytes = 49152, arguments = 440>
 #gridCosts = #plan.grid_costs<rate = 512, threadRate = 128, issueRate = 128, memoryRate = 1000, cacheRate = 48, sharedRate = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockCycles = 1200, sliceCycles = 150, termCycles = 50, fetchCycles = 600, tileCycles = 600, partCycles = 2500, memoryCycles = 800, threadBytes = 32, busyThreads = 256>
@@ -22,7 +22,7 @@ module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters 
 // CHECK: grid.async_wait 0
 // CHECK: grid.barrier
 // CHECK: vector.store {{.*}} {alignment = 8 : i64} : memref<?xf32>, vector<2xf32>
-plan.kernel @three(%x: tensor<128x64xf32>, %w: tensor<64x128xf32>) -> tensor<128x128xf32> attributes {symbols = [], schedule = #plan.grid_contract<m = 32, n = 32>} {
+plan.kernel @three(%x: tensor<128x64xf32>, %w: tensor<64x128xf32>) -> tensor<128x128xf32> attributes {symbols = [], schedule = #plan.grid_tile<m = 32, n = 32>} {
   %0 = graph.matmul %x, %w : (tensor<128x64xf32>, tensor<64x128xf32>) -> tensor<128x128xf32>
   graph.yield %0 : tensor<128x128xf32>
 }
@@ -35,7 +35,7 @@ plan.kernel @three(%x: tensor<128x64xf32>, %w: tensor<64x128xf32>) -> tensor<128
 // CHECK-COUNT-4: grid.mma{{.*}} of f16, f16
 // CHECK-NOT: grid.mma
 // CHECK: return
-plan.kernel @half(%x: tensor<128x64xf16>, %w: tensor<64x128xf16>) -> tensor<128x128xf16> attributes {symbols = [], schedule = #plan.grid_contract<m = 32, n = 32>} {
+plan.kernel @half(%x: tensor<128x64xf16>, %w: tensor<64x128xf16>) -> tensor<128x128xf16> attributes {symbols = [], schedule = #plan.grid_tile<m = 32, n = 32>} {
   %0 = graph.matmul %x, %w : (tensor<128x64xf16>, tensor<64x128xf16>) -> tensor<128x128xf16>
   graph.yield %0 : tensor<128x128xf16>
 }
@@ -49,7 +49,7 @@ plan.kernel @half(%x: tensor<128x64xf16>, %w: tensor<64x128xf16>) -> tensor<128x
 // CHECK-COUNT-4: grid.mma{{.*}} of f16, f16
 // CHECK: memref.store {{.*}} : memref<4096xf16, 3>
 // CHECK: return
-plan.kernel @computed(%x: tensor<128x256xf16>, %w: tensor<256x128xf16>) -> tensor<128x128xf16> attributes {symbols = [], schedule = #plan.grid_contract<m = 32, n = 32>} {
+plan.kernel @computed(%x: tensor<128x256xf16>, %w: tensor<256x128xf16>) -> tensor<128x128xf16> attributes {symbols = [], schedule = #plan.grid_tile<m = 32, n = 32>} {
   %0 = graph.relu %x : (tensor<128x256xf16>) -> tensor<128x256xf16>
   %1 = graph.matmul %0, %w : (tensor<128x256xf16>, tensor<256x128xf16>) -> tensor<128x128xf16>
   graph.yield %1 : tensor<128x128xf16>
@@ -63,7 +63,7 @@ plan.kernel @computed(%x: tensor<128x256xf16>, %w: tensor<256x128xf16>) -> tenso
 // CHECK: scf.for %{{.*}} = %[[FIRST]] to %[[END]] step
 // CHECK: vector.store {{.*}} {alignment = 8 : i64} : memref<?xf32>, vector<2xf32>
 // CHECK: return
-plan.kernel @parts(%x: tensor<128x80xf32>, %w: tensor<80x128xf32>) -> tensor<3x128x128xf32> attributes {symbols = [], schedule = #plan.grid_contract<m = 32, n = 32, parts = 3>} {
+plan.kernel @parts(%x: tensor<128x80xf32>, %w: tensor<80x128xf32>) -> tensor<3x128x128xf32> attributes {symbols = [], schedule = #plan.grid_tile<m = 32, n = 32, splits = 3>} {
   %0 = graph.matmul %x, %w : (tensor<128x80xf32>, tensor<80x128xf32>) -> tensor<128x128xf32>
   %1 = graph.spread %0 {parts = 3} : (tensor<128x128xf32>) -> tensor<3x128x128xf32>
   graph.yield %1 : tensor<3x128x128xf32>
@@ -73,7 +73,7 @@ plan.kernel @parts(%x: tensor<128x80xf32>, %w: tensor<80x128xf32>) -> tensor<3x1
 // CHECK-LABEL: func.func @odd(
 // CHECK-NOT: vector.
 // CHECK: return
-plan.kernel @odd(%x: tensor<128x80xf32>, %w: tensor<80x127xf32>) -> tensor<128x127xf32> attributes {symbols = [], schedule = #plan.grid_contract<m = 32, n = 32>} {
+plan.kernel @odd(%x: tensor<128x80xf32>, %w: tensor<80x127xf32>) -> tensor<128x127xf32> attributes {symbols = [], schedule = #plan.grid_tile<m = 32, n = 32>} {
   %0 = graph.matmul %x, %w : (tensor<128x80xf32>, tensor<80x127xf32>) -> tensor<128x127xf32>
   graph.yield %0 : tensor<128x127xf32>
 }
@@ -87,7 +87,7 @@ plan.kernel @odd(%x: tensor<128x80xf32>, %w: tensor<80x127xf32>) -> tensor<128x1
 // CHECK-NOT: grid.mma
 // CHECK: arith.subi {{.*}} : vector<2xi32>
 // CHECK: vector.store {{.*}} : memref<?xi32>, vector<2xi32>
-plan.kernel @bytes(%x: tensor<128x128xui8>, %w: tensor<128x128xi8, #graph.layout<[1, 0]>>, %b: tensor<128xi32>) -> tensor<128x128xi32> attributes {symbols = [], schedule = #plan.grid_contract<m = 32, n = 32>} {
+plan.kernel @bytes(%x: tensor<128x128xui8>, %w: tensor<128x128xi8, #graph.layout<[1, 0]>>, %b: tensor<128xi32>) -> tensor<128x128xi32> attributes {symbols = [], schedule = #plan.grid_tile<m = 32, n = 32>} {
   %0 = graph.matmul %x, %w {to = i32} : (tensor<128x128xui8>, tensor<128x128xi8, #graph.layout<[1, 0]>>) -> tensor<128x128xi32>
   %1 = graph.sub %0, %b : (tensor<128x128xi32>, tensor<128xi32>) -> tensor<128x128xi32>
   graph.yield %1 : tensor<128x128xi32>
@@ -100,7 +100,7 @@ plan.kernel @bytes(%x: tensor<128x128xui8>, %w: tensor<128x128xi8, #graph.layout
 // CHECK: grid.mma{{.*}} of i8, i8
 // CHECK: memref.store {{.*}} : memref<8192xi8, 3>
 // CHECK: return
-plan.kernel @turned(%x: tensor<128x128xi8>, %w: tensor<128x128xi8>) -> tensor<128x128xi32> attributes {symbols = [], schedule = #plan.grid_contract<m = 32, n = 32>} {
+plan.kernel @turned(%x: tensor<128x128xi8>, %w: tensor<128x128xi8>) -> tensor<128x128xi32> attributes {symbols = [], schedule = #plan.grid_tile<m = 32, n = 32>} {
   %0 = graph.matmul %x, %w {to = i32} : (tensor<128x128xi8>, tensor<128x128xi8>) -> tensor<128x128xi32>
   graph.yield %0 : tensor<128x128xi32>
 }

@@ -9,15 +9,15 @@
 #limits = #plan.grid_limits<registers = 65536, threads = 2048, threadRegisters = 255, registerStep = 8, blockThreads = 1024, blockBytes = 1024, staticBytes = 49152, arguments = 440>
 #gridCosts = #plan.grid_costs<rate = 512, threadRate = 128, issueRate = 128, memoryRate = 1000, cacheRate = 48, sharedRate = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockCycles = 1200, sliceCycles = 150, termCycles = 50, fetchCycles = 600, tileCycles = 600, partCycles = 2500, memoryCycles = 800, threadBytes = 32, busyThreads = 256>
 module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 166912, products = 3, limits = #limits, costs = #gridCosts>>} {
-// FEW: plan.kernel @large({{.*}} {schedule = #plan.grid_contract<m = 32, n = 32>,
-// CHECK: plan.kernel @large({{.*}} {schedule = #plan.grid_contract<m = 64, n = 128>, symbols = []}
+// FEW: plan.kernel @large({{.*}} {schedule = #plan.grid_tile<m = 32, n = 32, cycles = {{[0-9]+}}>,
+// CHECK: plan.kernel @large({{.*}} {schedule = #plan.grid_tile<m = 64, n = 128, cycles = {{[0-9]+}}>, symbols = []}
 plan.kernel @large(%x: tensor<2048x512xf32>, %w: tensor<512x2048xf32>) -> tensor<2048x2048xf32> attributes {symbols = []} {
   %0 = graph.matmul %x, %w : (tensor<2048x512xf32>, tensor<512x2048xf32>) -> tensor<2048x2048xf32>
   graph.yield %0 : tensor<2048x2048xf32>
 }
 
-// LAUNCH: plan.kernel @small({{.*}} {schedule = #plan.grid_contract<m = 32, n = 32>,
-// CHECK: plan.kernel @small({{.*}} {schedule = #plan.grid_contract<m = 32, n = 32, parts = 16>, symbols = []}
+// LAUNCH: plan.kernel @small({{.*}} {schedule = #plan.grid_tile<m = 32, n = 32, cycles = {{[0-9]+}}>,
+// CHECK: plan.kernel @small({{.*}} {schedule = #plan.grid_tile<m = 32, n = 32, splits = 16, cycles = {{[0-9]+}}>, symbols = []}
 plan.kernel @small(%x: tensor<49x2048xf16>, %w: tensor<2048x96xf16>, %b: tensor<96xf16>) -> tensor<49x96xf16> attributes {symbols = []} {
   %0 = graph.relu %x : (tensor<49x2048xf16>) -> tensor<49x2048xf16>
   %1 = graph.matmul %0, %w : (tensor<49x2048xf16>, tensor<2048x96xf16>) -> tensor<49x96xf16>
@@ -26,7 +26,7 @@ plan.kernel @small(%x: tensor<49x2048xf16>, %w: tensor<2048x96xf16>, %b: tensor<
 }
 
 // What is known only when run has one sum.
-// CHECK: plan.kernel @unknown({{.*}} {schedule = #plan.grid_contract<m = 32, n = 32>, symbols = ["s0"]}
+// CHECK: plan.kernel @unknown({{.*}} {schedule = #plan.grid_tile<m = 32, n = 32, cycles = {{[0-9]+}}>, symbols = ["s0"]}
 plan.kernel @unknown(%x: tensor<?x2048xf32> {graph.dims = ["s0", 2048]}, %w: tensor<2048x96xf32>) -> tensor<?x96xf32> attributes {symbols = ["s0"]} {
   %0 = graph.matmul %x, %w {graph.dims = [["s0", 96]]} : (tensor<?x2048xf32>, tensor<2048x96xf32>) -> tensor<?x96xf32>
   graph.yield %0 : tensor<?x96xf32>

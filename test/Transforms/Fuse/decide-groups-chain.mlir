@@ -112,39 +112,6 @@ module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters 
 
 // -----
 
-// One row of a softmax in each of two batches, and many columns: parts of them, and memory for what each part has of a row. Of unknown
-// length there may be one part only, which needs no memory.
-// CHECK-LABEL: func.func @divided
-// CHECK: graph.scratch {{.*}}graph.why = "a row of the first product is used up by the second; its columns are divided over blocks, so many parts: 16", of = f32, shape = [16, 2304]
-// CHECK-LABEL: func.func @divided_of_any_length
-// CHECK: graph.scratch {{.*}}of = f32, shape = ["{{.*}}min(54, floordiv(n, 128)){{.*}}", 2304]
-#limits = #plan.grid_limits<registers = 65536, threads = 2048, threadRegisters = 255, registerStep = 8, blockThreads = 1024, blockBytes = 1024, staticBytes = 49152, arguments = 440>
-#gridCosts = #plan.grid_costs<rate = 512, threadRate = 128, issueRate = 128, memoryRate = 1000, cacheRate = 48, sharedRate = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockCycles = 1200, sliceCycles = 150, termCycles = 50, fetchCycles = 600, tileCycles = 600, partCycles = 2500, memoryCycles = 800, threadBytes = 32, busyThreads = 256>
-module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 166912, products = 3, limits = #limits, costs = #gridCosts>>} {
-  func.func @divided(%q: tensor<2x1x64xf32>, %k: tensor<2x64x2048xf32>, %v: tensor<2x2048x64xf32>) -> tensor<2x1x64xf32> {
-    %s = graph.matmul %q, %k : (tensor<2x1x64xf32>, tensor<2x64x2048xf32>) -> tensor<2x1x2048xf32>
-    %m = graph.reduce_max %s {dims = array<i64: 2>} : (tensor<2x1x2048xf32>) -> tensor<2x1x1xf32>
-    %d = graph.sub %s, %m : (tensor<2x1x2048xf32>, tensor<2x1x1xf32>) -> tensor<2x1x2048xf32>
-    %e = graph.exp %d : (tensor<2x1x2048xf32>) -> tensor<2x1x2048xf32>
-    %t = graph.reduce_sum %e {dims = array<i64: 2>} : (tensor<2x1x2048xf32>) -> tensor<2x1x1xf32>
-    %w = graph.div %e, %t : (tensor<2x1x2048xf32>, tensor<2x1x1xf32>) -> tensor<2x1x2048xf32>
-    %y = graph.matmul %w, %v : (tensor<2x1x2048xf32>, tensor<2x2048x64xf32>) -> tensor<2x1x64xf32>
-    return %y : tensor<2x1x64xf32>
-  }
-  func.func @divided_of_any_length(%q: tensor<2x1x64xf32>, %k: tensor<2x64x?xf32> {graph.dims = [2, 64, "n"]}, %v: tensor<2x?x64xf32> {graph.dims = [2, "n", 64]}) -> tensor<2x1x64xf32> {
-    %s = graph.matmul %q, %k {graph.dims = [[2, 1, "n"]]} : (tensor<2x1x64xf32>, tensor<2x64x?xf32>) -> tensor<2x1x?xf32>
-    %m = graph.reduce_max %s {dims = array<i64: 2>} : (tensor<2x1x?xf32>) -> tensor<2x1x1xf32>
-    %d = graph.sub %s, %m {graph.dims = [[2, 1, "n"]]} : (tensor<2x1x?xf32>, tensor<2x1x1xf32>) -> tensor<2x1x?xf32>
-    %e = graph.exp %d {graph.dims = [[2, 1, "n"]]} : (tensor<2x1x?xf32>) -> tensor<2x1x?xf32>
-    %t = graph.reduce_sum %e {dims = array<i64: 2>} : (tensor<2x1x?xf32>) -> tensor<2x1x1xf32>
-    %w = graph.div %e, %t {graph.dims = [[2, 1, "n"]]} : (tensor<2x1x?xf32>, tensor<2x1x1xf32>) -> tensor<2x1x?xf32>
-    %y = graph.matmul %w, %v : (tensor<2x1x?xf32>, tensor<2x?x64xf32>) -> tensor<2x1x64xf32>
-    return %y : tensor<2x1x64xf32>
-  }
-}
-
-// -----
-
 // Left alone: scratch memory is float32's, and the stack holds no row whose length is not known.
 // REMARK-DAG: Reason="a row of other elements than float32 is too long for the stack"
 // CHECK-LABEL: func.func @half

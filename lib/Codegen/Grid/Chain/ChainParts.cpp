@@ -14,20 +14,15 @@ namespace hewn::codegen {
 constexpr int64_t kFirstCounter = 1, kCounterBytes = 4;
 
 ChainParts::ChainParts(KernelFunction &k, KernelElements &e, Grid &grid, const Chain &chain,
-                       const plan::GridChainSpread &spread, const std::optional<Buffer> &given)
-    : e(e), grid(grid), high(spread.high) {
-  DimExpr items = plan::gridChainItems(chain, spread);
-  if (!given || given->dims.size() != 2 || given->dims[1] != items * DimExpr(plan::gridChainStates(chain, spread)))
-    return;
-  parts = given->dims == plan::gridChainScratch(chain) ? plan::gridChainParts(chain)
-                                                       : DimExpr::max(given->dims[0], DimExpr(1));
+                       plan::GridChainAttr schedule, const std::optional<Buffer> &given)
+    : e(e), grid(grid), parts(plan::gridChainSplits(chain, schedule)), high(schedule.getWarpsM()) {
   if (parts.is(1))
     return;
   memory = *given;
   Builder b(k.function.getContext());
   k.function.setArgAttr(cast<BlockArgument>(memory.memref).getArgNumber(), plan::kSharedArgumentAttr, b.getUnitAttr());
-  // There are no more items than processors where there are several parts of each.
-  int64_t most = items.constant().value_or(plan::gridOf(k.kernel).getProcessors());
+  // There are no more items than these blocks where there are several parts of each.
+  int64_t most = plan::gridChainItems(chain, plan::spreadOf(schedule)).constant().value_or(schedule.getBlocks());
   k.function->setAttr(plan::kCountersAttr, b.getI64IntegerAttr(kFirstCounter + most));
   unsigned number = k.function.getNumArguments();
   auto type = MemRefType::get({ShapedType::kDynamic}, b.getI8Type());

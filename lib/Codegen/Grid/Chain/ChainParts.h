@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Columns of a chain's rows that are divided over blocks (lib/Schedule/GridChainSchedule.h), and where their parts meet.
+// Columns of a chain's rows that are split over blocks (lib/Schedule/GridChainSchedule.h), and where these parts meet.
 //
 //     block:  states of its columns  →  memory;  barrier;  count itself;  barrier
 //     the one that counted last:  states = all parts', one after another;  the counter is 0 again
@@ -17,9 +17,9 @@ namespace hewn::codegen {
 
 class ChainParts {
 public:
-  /// `memory`: the kernel's scratch memory, if it has some; other than the schedule says it is not used.
-  ChainParts(KernelFunction &k, KernelElements &e, Grid &grid, const graph::Chain &chain,
-             const plan::GridChainSpread &spread, const std::optional<Buffer> &memory);
+  /// `memory`: the scratch memory that the schedule wants (plan::gridChainScratch), if it wants some.
+  ChainParts(KernelFunction &k, KernelElements &e, Grid &grid, const graph::Chain &chain, plan::GridChainAttr schedule,
+             const std::optional<Buffer> &memory);
 
   /// How many; 1: all else is not to be called.
   const graph::DimExpr &count() const { return parts; }

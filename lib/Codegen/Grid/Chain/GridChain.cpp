@@ -16,13 +16,13 @@ namespace hewn::codegen {
 static int64_t depthOf(const Chain &chain) { return *ChainProduct(chain.first).depth().constant(); }
 static int64_t widthOf(const Chain &chain) { return *graph::getDims(chain.second->getResult(0)).back().constant(); }
 
-GridChain::GridChain(KernelFunction &k, OpBuilder &b, const Chain &chain, plan::GridChainSpread spread,
+GridChain::GridChain(KernelFunction &k, OpBuilder &b, const Chain &chain, plan::GridChainAttr schedule,
                      const std::optional<Buffer> &memory)
-    : k(k), b(b), chain(chain), spread(spread), depth(depthOf(chain)), width(widthOf(chain)),
+    : k(k), b(b), chain(chain), spread(plan::spreadOf(schedule)), depth(depthOf(chain)), width(widthOf(chain)),
       e(b, k.loc(), /*lanes=*/0, k.symbols, k.inputs),
-      grid(k, e, spread.high * spread.wide * plan::gridOf(k.kernel).getWarp()), factors(plan::gridChainFactors(chain)),
+      grid(k, e, spread.high * spread.wide * plan::gridOf(k.kernel).getWarp()), factors(schedule.getFactors()),
       products(b, k.loc(), grid, plan::gridOf(k.kernel).getProducts() > 1 && factors.isF32()),
-      parts(k, e, grid, chain, spread, memory), first(chain.first), second(chain.second),
+      parts(k, e, grid, chain, schedule, memory), first(chain.first), second(chain.second),
       space(graph::getDims(chain.first->getResult(0))),
       queries(k, e, grid, first, GridLines::Line::Row, space[chain.rowDim], depth, spread.high * kWarpRows, factors),
       keys(k, e, grid, first, GridLines::Line::Column, space.back(), depth, tile(), factors),
@@ -208,6 +208,7 @@ void GridChain::finish(ArrayRef<Value> sums) {
     e.forget();
   }
 }
+
 std::optional<Chain> gridChain(KernelFunction &k) {
   SmallVector<Operation *> ops =
       llvm::map_to_vector(k.kernel.getBody().front().without_terminator(), [](Operation &op) { return &op; });
@@ -219,10 +220,33 @@ std::optional<Chain> gridChain(KernelFunction &k) {
   return fits ? chain : std::nullopt;
 }
 
-void emitGridChain(KernelFunction &k, OpBuilder &b, const Chain &chain) {
-  std::optional<Buffer> memory = takeScratch(k);
-  if (!emitOnlineChain(k, b, chain, memory))
-    emitChainPasses(k, b, chain);
+std::optional<OnlineRows> onlineRows(KernelFunction &k, OpBuilder &b, const Chain &chain) {
+  KernelElements tried(b, k.loc(), /*lanes=*/0, k.symbols, k.inputs);
+  return onlineRows(tried, chain);
+}
+
+LogicalResult emitGridChain(KernelFunction &k, OpBuilder &b, plan::GridChainAttr schedule,
+                            const std::optional<Buffer> &memory) {
+  std::optional<Chain> chain = gridChain(k);
+  if (!chain)
+    return refuse(k, schedule) << ", and is no chain of two contractions that fits a block";
+  Type factors = schedule.getFactors();
+  if (!factors.isF32() && factors != plan::gridChainFactors(*chain))
+    return refuse(k, schedule) << ", and operands that are no such factors";
+  int64_t step = (factors.isF32() ? 1 : 2) * GridChain::kFragment;
+  if (schedule.getColumns() % step != 0)
+    return refuse(k, schedule) << ", of which columns must be a multiple of " << step;
+  if (failed(verifyScratch(k, plan::gridChainScratch(*chain, schedule), memory)))
+    return failure();
+  if (!schedule.getOnline()) {
+    emitChainPasses(k, b, *chain, schedule);
+    return success();
+  }
+  std::optional<OnlineRows> online = onlineRows(k, b, *chain);
+  if (!online)
+    return refuse(k, schedule) << ", and rows that take more than one pass";
+  emitOnlineChain(k, b, *chain, schedule, memory, *online);
+  return success();
 }
 
 } // namespace hewn::codegen

@@ -25,6 +25,7 @@
 
 #include "lib/Codegen/Grid/Chain/ChainParts.h"
 #include "lib/Codegen/Grid/Chain/GridLines.h"
+#include "lib/Codegen/Grid/Chain/OnlineRows.h"
 #include "lib/Codegen/Grid/Contract/GridFactors.h"
 
 namespace hewn::codegen {
@@ -33,8 +34,8 @@ class GridChain {
 public:
   static constexpr int64_t kWarpRows = plan::GridChainSpread::kWarpRows, kFragment = 8;
 
-  /// `memory`: in which parts of columns meet; none: there is one part.
-  GridChain(KernelFunction &k, mlir::OpBuilder &b, const graph::Chain &chain, plan::GridChainSpread spread,
+  /// `memory`: in which parts of columns meet, where the schedule splits them.
+  GridChain(KernelFunction &k, mlir::OpBuilder &b, const graph::Chain &chain, plan::GridChainAttr schedule,
             const std::optional<Buffer> &memory);
   virtual ~GridChain() = default;
   void run();
@@ -95,10 +96,10 @@ private:
   void finish(llvm::ArrayRef<mlir::Value> sums);
 };
 
-/// With a softmax between: in one pass, where one of the kernel is found (`true` was returned); and of any rows.
-bool emitOnlineChain(KernelFunction &k, mlir::OpBuilder &b, const graph::Chain &chain,
-                     const std::optional<Buffer> &memory);
-void emitChainPasses(KernelFunction &k, mlir::OpBuilder &b, const graph::Chain &chain);
+/// With a softmax between, in one pass; and of any rows.
+void emitOnlineChain(KernelFunction &k, mlir::OpBuilder &b, const graph::Chain &chain, plan::GridChainAttr schedule,
+                     const std::optional<Buffer> &memory, const OnlineRows &online);
+void emitChainPasses(KernelFunction &k, mlir::OpBuilder &b, const graph::Chain &chain, plan::GridChainAttr schedule);
 
 } // namespace hewn::codegen
 

@@ -17,9 +17,9 @@ namespace {
 
 class OnlineChain : public GridChain {
 public:
-  OnlineChain(KernelFunction &k, OpBuilder &b, const Chain &chain, plan::GridChainSpread spread,
+  OnlineChain(KernelFunction &k, OpBuilder &b, const Chain &chain, plan::GridChainAttr schedule,
               const std::optional<Buffer> &memory, const OnlineRows &online)
-      : GridChain(k, b, chain, spread, memory), online(online) {
+      : GridChain(k, b, chain, schedule, memory), online(online) {
     if (spread.wide > 1)
       meeting = grid.shared(spread.high * grid.warp * int64_t(4 + numSums()), b.getF32Type());
   }
@@ -197,12 +197,9 @@ private:
 
 } // namespace
 
-bool emitOnlineChain(KernelFunction &k, OpBuilder &b, const Chain &chain, const std::optional<Buffer> &memory) {
-  KernelElements tried(b, k.loc(), /*lanes=*/0, k.symbols, k.inputs);
-  std::optional<OnlineRows> online = onlineRows(tried, chain);
-  if (online)
-    OnlineChain(k, b, chain, plan::gridChainSpread(chain, /*online=*/true), memory, *online).run();
-  return online.has_value();
+void emitOnlineChain(KernelFunction &k, OpBuilder &b, const Chain &chain, plan::GridChainAttr schedule,
+                     const std::optional<Buffer> &memory, const OnlineRows &online) {
+  OnlineChain(k, b, chain, schedule, memory, online).run();
 }
 
 } // namespace hewn::codegen

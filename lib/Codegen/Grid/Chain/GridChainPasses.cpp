@@ -113,8 +113,8 @@ private:
 
 } // namespace
 
-void emitChainPasses(KernelFunction &k, OpBuilder &b, const Chain &chain) {
-  ChainPasses(k, b, chain, plan::gridChainSpread(chain, /*online=*/false), std::nullopt).run();
+void emitChainPasses(KernelFunction &k, OpBuilder &b, const Chain &chain, plan::GridChainAttr schedule) {
+  ChainPasses(k, b, chain, schedule, std::nullopt).run();
 }
 
 } // namespace hewn::codegen

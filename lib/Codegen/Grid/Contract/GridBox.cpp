@@ -83,6 +83,12 @@ std::optional<GridBox> gridBox(KernelFunction &k, const GridTiles &tiles, unsign
   return box;
 }
 
+std::optional<std::pair<GridBox, GridBox>> gridBoxes(KernelFunction &k, const GridTiles &tiles) {
+  std::optional<GridBox> left = gridBox(k, tiles, 0, plan::stagedType(tiles.op, 0)),
+                         right = gridBox(k, tiles, 1, plan::stagedType(tiles.op, 1));
+  return left && right ? std::make_optional(std::make_pair(*left, *right)) : std::nullopt;
+}
+
 Value addBox(KernelFunction &k, const GridBox &box, int64_t bytes, bool rounds, ArrayRef<int64_t> sizes) {
   constexpr int64_t descriptionBytes = 128, alignment = 64;
   MLIRContext *context = k.kernel.getContext();

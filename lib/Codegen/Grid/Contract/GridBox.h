@@ -24,6 +24,9 @@ struct GridBox {
 /// of two or three do.
 std::optional<GridBox> gridBox(KernelFunction &k, const GridTiles &tiles, unsigned operand, mlir::Type staged);
 
+/// Both operands of a contraction by matrix instructions as such tensors; nullopt where one is none.
+std::optional<std::pair<GridBox, GridBox>> gridBoxes(KernelFunction &k, const GridTiles &tiles);
+
 /// A new argument of the kernel, for boxes of `sizes` elements of `bytes`; `rounds`: float32s come as factors of products.
 mlir::Value addBox(KernelFunction &k, const GridBox &box, int64_t bytes, bool rounds, llvm::ArrayRef<int64_t> sizes);
 

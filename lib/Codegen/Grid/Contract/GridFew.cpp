@@ -4,18 +4,16 @@
 // read each element of the larger operand once, so the memory is what counts: all processors must read, and neighbouring
 // threads what lies side by side.
 //
-// Where the larger operand lies along its own dim, a block takes as many places of it as a warp has lanes, or so much fewer that about
-// all processors have a block; lanes beyond the places share the sum, and so do the warps, which meet in shared memory. Where it lies
+// Where the larger operand lies along its own dim, a block takes as many places of it as a warp has lanes, or fewer; lanes beyond the places share the sum, and so do the warps, which meet in shared memory. Where it lies
 // along the sum, a warp takes a place, its lanes share the sum, and meet in registers.
 //
 // Of the first form a block may keep what it reads of the larger operand in shared memory, where that is the same for many launches
 // (lib/Transforms/Fuse/KeepConstants.cpp): one function brings it there, another one reads it there. The function that reads has
 // no more than the block's first places there; what is left for a block to do, where few run, it reads from memory.
+#include "lib/Codegen/Grid/Contract/GridContractEngine.h"
 #include "lib/Codegen/Grid/Contract/GridContraction.h"
-#include "lib/Codegen/Grid/GridEngine.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using hewn::graph::DimExpr;
@@ -26,32 +24,25 @@ namespace hewn::codegen {
 
 namespace {
 
-constexpr int64_t kThreads = 256;
-/// The most rows that share what is read, and loads of a thread on their way at once.
-constexpr int64_t kMostRows = 8, kAhead = 4;
+/// Loads of a thread on their way at once.
+constexpr int64_t kAhead = 4;
 
-bool isFew(const GridTiles &tiles, ArrayRef<unsigned> list) {
-  std::optional<int64_t> count = graph::numElements(tiles.dims(list)).constant();
-  return count && *count >= 1 && *count <= kMostRows;
-}
+/// The schedule's two sides: those that are few, and places of the larger operand that a block takes at a time.
+bool areRowsFew(plan::GridContractAttr schedule) { return schedule.getForm() == plan::GridForm::FewRows; }
+int64_t fewOf(plan::GridContractAttr schedule) { return areRowsFew(schedule) ? schedule.getM() : schedule.getN(); }
+int64_t placesOf(plan::GridContractAttr schedule) { return areRowsFew(schedule) ? schedule.getN() : schedule.getM(); }
 
-/// Places of the larger operand that a block takes at a time where it lies along them: of a line of memory at least a sector.
-int64_t placesAcross(const GridTiles &tiles, int64_t warp) {
-  int64_t least = plan::gridOf(tiles.op).getCosts().getSectorBytes() / 4;
-  const auto &list = isFew(tiles, tiles.rows) ? tiles.columns : tiles.rows;
-  int64_t processors = plan::gridOf(tiles.op).getProcessors();
-  std::optional<int64_t> many = graph::numElements(tiles.dims(list)).constant(),
-                         batch = graph::numElements(tiles.dims(tiles.batch)).constant();
-  int64_t places = warp, most = processors + processors / 4; // blocks: some processors may have two
-  while (many && batch && places > least && 2 * *batch * int64_t(llvm::divideCeil(*many, places)) <= most)
-    places /= 2;
-  return places;
+/// Whether the larger operand lies along the sum.
+bool liesAlongSum(const GridTiles &tiles, plan::GridContractAttr schedule) {
+  return areRowsFew(schedule) ? tiles.rightAlongSum : tiles.leftAlongSum;
 }
 
 class GridFewEmitter : GridContraction {
 public:
-  GridFewEmitter(KernelFunction &k, OpBuilder &b, const GridTiles &tiles)
-      : GridContraction(k, b, tiles, kThreads), warps(kThreads / grid.warp), rowsAreFew(isFew(tiles, tiles.rows)) {}
+  GridFewEmitter(KernelFunction &k, OpBuilder &b, const GridTiles &tiles, plan::GridContractAttr schedule)
+      : GridContraction(k, b, tiles, plan::kFewThreads), warps(plan::kFewThreads / grid.warp),
+        rowsAreFew(areRowsFew(schedule)), alongSum(liesAlongSum(tiles, schedule)), few(fewOf(schedule)),
+        places(placesOf(schedule)) {}
 
   void run() {
     prepare();
@@ -86,11 +77,11 @@ public:
 
 private:
   const int64_t warps;
-  bool rowsAreFew;
+  const bool rowsAreFew, alongSum;
+  const int64_t few, places;
   ArrayRef<unsigned> manyList, fewList;
   DimExpr many;
-  int64_t few = 1, sharers = 1, places = 1;
-  bool alongSum = false;
+  int64_t sharers = 1;
   Dims counts;
   Index lane, warp, ownPlace, ownSum, place;
   Value meeting, zero;
@@ -99,13 +90,10 @@ private:
     manyList = rowsAreFew ? tiles.columns : tiles.rows;
     fewList = rowsAreFew ? tiles.rows : tiles.columns;
     many = rowsAreFew ? columns : rows;
-    few = *(rowsAreFew ? rows : columns).constant();
-    alongSum = rowsAreFew ? tiles.rightAlongSum : tiles.leftAlongSum;
     lane = e.mod({grid.thread}, e.constant(grid.warp));
     warp = e.floorDiv({grid.thread}, e.constant(grid.warp));
     zero = e.constantElement(graph::getElementType(op->getResult(0)), 0);
-    // Places of a block, this thread's one, and its part of the sum.
-    places = alongSum ? warps : placesAcross(tiles, grid.warp);
+    // This thread's place, and its part of the sum.
     Index across = e.constant(places), parts = e.constant(grid.warp / places);
     ownPlace = alongSum ? warp : e.mod(lane, across);
     ownSum = alongSum ? lane : e.add(e.mul(warp, parts), e.floorDiv(lane, across));
@@ -230,34 +218,40 @@ private:
 
 } // namespace
 
-bool takesFew(const GridTiles &tiles) {
-  constexpr int64_t leastMany = 16, leastSum = 64;
-  auto count = [&](ArrayRef<unsigned> list) { return graph::numElements(tiles.dims(list)).constant(); };
-  bool rowsAreFew = isFew(tiles, tiles.rows), columnsAreFew = isFew(tiles, tiles.columns);
-  if (rowsAreFew == columnsAreFew)
-    return false;
-  return count(rowsAreFew ? tiles.columns : tiles.rows).value_or(leastMany) >= leastMany &&
-         count(tiles.summed).value_or(leastSum) >= leastSum;
+LogicalResult verifyGridFew(KernelFunction &k, const GridTiles &tiles, plan::GridContractAttr schedule) {
+  std::optional<int64_t> count =
+      graph::numElements(tiles.dims(areRowsFew(schedule) ? tiles.rows : tiles.columns)).constant();
+  if (count != fewOf(schedule) || *count > plan::kMostFew)
+    return refuse(k, schedule) << ", of which the few must be all that there are, and " << plan::kMostFew << " at most";
+  int64_t warp = plan::gridOf(k.kernel).getWarp(), places = placesOf(schedule);
+  if (liesAlongSum(tiles, schedule) ? places != plan::kFewThreads / warp : warp % places != 0)
+    return refuse(k, schedule) << ", and a block takes " << plan::kFewThreads / warp
+                               << " places of an operand that lies along the sum, or a part of the " << warp
+                               << " lanes of a warp along its places";
+  return success();
 }
 
-void emitGridFew(KernelFunction &k, OpBuilder &b, const GridTiles &tiles) { GridFewEmitter(k, b, tiles).run(); }
+void emitGridFew(KernelFunction &k, OpBuilder &b, const GridTiles &tiles, plan::GridContractAttr schedule) {
+  GridFewEmitter(k, b, tiles, schedule).run();
+}
 
-std::optional<int64_t> bytesKeptByFew(const GridTiles &tiles, int64_t warp) {
-  bool rowsAreFew = isFew(tiles, tiles.rows);
+std::optional<int64_t> bytesKeptByFew(const GridTiles &tiles, plan::GridContractAttr schedule) {
   std::optional<int64_t> depth = graph::numElements(tiles.dims(tiles.summed)).constant();
-  Value larger = graph::ContractOpInterface(tiles.op)->getOperand(rowsAreFew ? 1 : 0);
+  Value larger = graph::ContractOpInterface(tiles.op)->getOperand(areRowsFew(schedule) ? 1 : 0);
   Type type = graph::computeType(graph::getElementType(larger));
-  if (!depth || !type.isF32() || (rowsAreFew ? tiles.rightAlongSum : tiles.leftAlongSum))
+  if (!depth || !type.isF32() || liesAlongSum(tiles, schedule))
     return std::nullopt;
-  return *depth * placesAcross(tiles, warp) * 4;
+  return *depth * placesOf(schedule) * 4;
 }
 
-void emitGridFewKeep(KernelFunction &k, OpBuilder &b, const GridTiles &tiles, Value kept) {
-  GridFewEmitter(k, b, tiles).keep(kept);
+void emitGridFewKeep(KernelFunction &k, OpBuilder &b, const GridTiles &tiles, plan::GridContractAttr schedule,
+                     Value kept) {
+  GridFewEmitter(k, b, tiles, schedule).keep(kept);
 }
 
-void emitGridFewKept(KernelFunction &k, OpBuilder &b, const GridTiles &tiles, Value kept) {
-  GridFewEmitter(k, b, tiles).runKept(kept);
+void emitGridFewKept(KernelFunction &k, OpBuilder &b, const GridTiles &tiles, plan::GridContractAttr schedule,
+                     Value kept) {
+  GridFewEmitter(k, b, tiles, schedule).runKept(kept);
 }
 
 } // namespace hewn::codegen

@@ -29,10 +29,10 @@
 //     the others:   for tile: for slice:  wait until it is full;  split the left one's;  wait for the right one's;  multiply, ...
 //
 // Why there: docs/decisions/factors-by-groups.md.
+#include "lib/Codegen/Grid/Contract/GridContractEngine.h"
 #include "lib/Codegen/Grid/Contract/GridFactors.h"
 #include "lib/Codegen/Grid/Contract/GridGates.h"
 #include "lib/Codegen/Grid/Contract/GridOperand.h"
-#include "lib/Codegen/Grid/GridEngine.h"
 #include "lib/Schedule/GridSchedule.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -51,13 +51,11 @@ namespace {
 /// Rows and columns of one instruction's result; operands come for two such columns.
 constexpr int64_t kFragmentRows = 16, kFragmentColumns = 8;
 
-/// Warps beside those that multiply.
-int64_t otherWarps(const plan::GridTile &tile) { return tile.fetches ? plan::kGroupWarps : 0; }
-
 class GridMatrixEmitter : GridContraction {
 public:
-  GridMatrixEmitter(KernelFunction &k, OpBuilder &b, const GridTiles &tiles, const plan::GridTile &tile)
-      : GridContraction(k, b, tiles, (tile.warps() + otherWarps(tile)) * plan::gridOf(k.kernel).getWarp()), tile(tile),
+  /// `blocks`: which fetch, at most.
+  GridMatrixEmitter(KernelFunction &k, OpBuilder &b, const GridTiles &tiles, const plan::GridTile &tile, int64_t blocks)
+      : GridContraction(k, b, tiles, plan::threadsOf(tile, plan::gridOf(k.kernel))), tile(tile), blocks(blocks),
         staged(plan::stagedType(op)), factors(b, k.loc(), grid, splits()), left(*this, 0, staged, tile.rows, tile),
         right(*this, 1, plan::stagedType(op, 1), tile.columns, tile) {}
 
@@ -86,7 +84,8 @@ public:
   }
 
 private:
-  plan::GridTile tile;
+  const plan::GridTile tile;
+  const int64_t blocks;
   Type staged;
   GridFactors factors;
   GridOperand left, right;
@@ -293,8 +292,7 @@ private:
                  llvm::function_ref<SmallVector<Value>(Index slice, Index turn, ValueRange)> body,
                  llvm::function_ref<void(ArrayRef<Value>)> end) {
     Value none = e.constant(0).base;
-    int64_t most = plan::blocksAtOnce(tile, plan::gridOf(k.kernel));
-    grid.overBlocks(graph::numElements(counts()), most, none, [&](Index item, ValueRange done) -> SmallVector<Value> {
+    grid.overBlocks(graph::numElements(counts()), blocks, none, [&](Index item, ValueRange done) -> SmallVector<Value> {
       Slices slices = beginTile(item);
       SmallVector<Value> carried(start);
       carried.push_back(done[0]);
@@ -318,8 +316,8 @@ private:
 
   void runFetching(Index lane) {
     // Of the threads of a block, when its registers are divided anew.
-    const int64_t forFetching = tile.splits ? 56 : 40, forProducts = tile.splits ? 224 : 232;
-    int64_t makers = tile.splits ? plan::kGroupWarps - 1 : 0;
+    const int64_t forFetching = tile.makesFactors ? 56 : 40, forProducts = tile.makesFactors ? 224 : 232;
+    int64_t makers = tile.makesFactors ? plan::kGroupWarps - 1 : 0;
     GridGates gates(grid, e, tile.buffers, tile.warps(), makers);
     bool divides = tile.warps() > plan::kGroupWarps;
     Index others = e.constant(tile.warps() * grid.warp);
@@ -336,7 +334,7 @@ private:
           GridGates::Turn at = gates.turn(turn);
           gates.waitUntilFull(at);
           SmallVector<Value> all;
-          if (tile.splits) {
+          if (tile.makesFactors) {
             std::vector<GridFactors::Fragment> lefts = leftFactors(at.buffer);
             gates.waitUntilMade(at);
             all = splitProducts(SmallVector<Value>(sums), lefts, at.buffer);
@@ -428,19 +426,47 @@ private:
   }
 };
 
+/// Whether code can be made by the schedule; `fetchable`: whether both operands are boxes. An error on the kernel otherwise.
+LogicalResult verifyMatrix(KernelFunction &k, const GridTiles &tiles, plan::GridContractAttr schedule, bool fetchable) {
+  constexpr int64_t side = 32, mostOfGroup = 256;
+  graph::ContractOpInterface op = tiles.op;
+  plan::GridAttr machine = plan::gridOf(k.kernel);
+  plan::GridTile tile = plan::tileOf(schedule, op);
+  if (!plan::multipliesMatrices(op))
+    return refuse(k, schedule) << ", and is no contraction that the machine's matrix instructions multiply";
+  bool areWhole =
+      tile.rows % (tile.warpsHigh * kFragmentRows) == 0 && tile.columns % (tile.warpsWide * 2 * kFragmentColumns) == 0;
+  if (tile.rows % side != 0 || tile.columns % side != 0 || !areWhole)
+    return refuse(k, schedule) << ", of which m and n must be multiples of " << side << ", and of " << kFragmentRows
+                               << " for each warp";
+  if (tile.byGroups && (!plan::multipliesByGroups(op) || tile.rows % plan::kGroupRows != 0 || tile.warpsWide != 1 ||
+                        tile.warpsHigh != tile.rows / plan::kGroupRows * plan::kGroupWarps ||
+                        std::max(tile.rows, tile.columns) > mostOfGroup))
+    return refuse(k, schedule) << ", and groups of " << plan::kGroupWarps << " warps multiply " << plan::kGroupRows
+                               << " rows each by all columns, up to " << mostOfGroup
+                               << ", where the machine has an instruction for that";
+  if (tile.byGroups && plan::mustBeFetched(op) && !tile.fetches)
+    return refuse(k, schedule) << ", and operands that groups can multiply where they are fetched alone";
+  if (tile.fetches && !fetchable)
+    return refuse(k, schedule) << ", and operands of which no boxes can be fetched";
+  int64_t sums = tile.rows * tile.columns / (tile.warps() * machine.getWarp()) * (plan::productsOf(op) > 1 ? 2 : 1);
+  if (sums > machine.getLimits().getThreadRegisters())
+    return refuse(k, schedule) << ", and " << sums << " sums of a thread, which has "
+                               << machine.getLimits().getThreadRegisters() << " registers";
+  return success();
+}
+
 } // namespace
 
-void emitGridMatrix(KernelFunction &k, OpBuilder &b, const GridTiles &tiles) {
-  plan::GridContractAttr schedule = plan::gridContractOf(k.kernel);
-  if (!schedule)
-    schedule = plan::chooseTile(tiles.op, /*mayPart=*/false);
-  std::optional<GridBox> left = gridBox(k, tiles, 0, plan::stagedType(tiles.op, 0)),
-                         right = gridBox(k, tiles, 1, plan::stagedType(tiles.op, 1));
-  plan::GridTile tile = plan::gridTile(schedule, tiles.op, left && right);
-  GridMatrixEmitter emitter(k, b, tiles, tile);
-  if (tile.fetches)
-    emitter.fetchFrom(*left, *right);
+LogicalResult emitGridMatrix(KernelFunction &k, OpBuilder &b, const GridTiles &tiles, plan::GridContractAttr schedule) {
+  std::optional<std::pair<GridBox, GridBox>> boxes = gridBoxes(k, tiles);
+  if (failed(verifyMatrix(k, tiles, schedule, boxes.has_value())))
+    return failure();
+  GridMatrixEmitter emitter(k, b, tiles, plan::tileOf(schedule, tiles.op), schedule.getBlocks());
+  if (schedule.getFetches())
+    emitter.fetchFrom(boxes->first, boxes->second);
   emitter.run();
+  return success();
 }
 
 } // namespace hewn::codegen

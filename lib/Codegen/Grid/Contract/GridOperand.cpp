@@ -44,10 +44,10 @@ GridOperand::GridOperand(GridContraction &c, unsigned operand, Type staged, int6
       sliceBytes(tile.sliceBytes()), list(operand == 0 ? c.tiles.rows : c.tiles.columns),
       places(operand == 0 ? c.rows : c.columns),
       alongSum(plan::multipliesAlongSum(c.op) || (operand == 0 ? c.tiles.leftAlongSum : c.tiles.rightAlongSum)),
-      forGroups(tile.byGroups), splits(tile.splits) {
+      forGroups(tile.byGroups), makesFactors(tile.makesFactors) {
   copied = bytesAtOnce();
   memory = c.grid.shared(tile.buffers * room(), storageType(staged), forGroups ? Grid::kMatrixAlignment : 16);
-  if (splits && operand == 1)
+  if (makesFactors && operand == 1)
     secondFactors = c.grid.shared(tile.buffers * room(), storageType(staged), Grid::kMatrixAlignment);
 }
 
@@ -249,7 +249,7 @@ void GridOperand::fetchFrom(const GridBox &box) {
   sizes.resize(box.extents.size(), 1);
   rank = unsigned(sizes.size());
   block = box.block;
-  tensor = addBox(c.k, box, bytes, /*rounds=*/staged.isF32() && !splits, sizes);
+  tensor = addBox(c.k, box, bytes, /*rounds=*/staged.isF32() && !makesFactors, sizes);
 }
 
 void GridOperand::fetch(Index slice, Index buffer, Index batch, Index gate) {

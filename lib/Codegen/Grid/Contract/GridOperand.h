@@ -48,7 +48,7 @@ public:
   /// Instead of both: from now on slices are fetched from `box`; and one thread has one of batch number `batch` come, by `gate`.
   void fetchFrom(const GridBox &box);
   void fetch(graph::Index slice, graph::Index buffer, graph::Index batch, graph::Index gate);
-  /// Of a tile that `splits`: makes two factors of each float32 of a slice that has come, by `workers` threads, of which this one is
+  /// Of a tile that `makesFactors`: makes two factors of each float32 of a slice that has come, by `workers` threads, of which this one is
   /// number `worker`. The first ones take its place.
   void split(GridFactors &factors, graph::Index buffer, graph::Index worker, int64_t workers);
 
@@ -71,7 +71,7 @@ private:
   bool alongSum, forGroups;
   /// Bytes that are copied at once; 0: elements are computed.
   int64_t copied = 0;
-  bool splits;
+  bool makesFactors;
   mlir::Value memory, secondFactors;
   mlir::Value tensor; // from which it is fetched
   unsigned rank = 0;

@@ -4,12 +4,11 @@
 // memory, wherever and however those lie (borders, casts and other prologues are evaluated on the way), then each
 // multiplies for its own rows and columns of the tile.
 #include "lib/Codegen/Grid/Contract/GridTiles.h"
+#include "lib/Codegen/Grid/Contract/GridContractEngine.h"
 #include "lib/Codegen/Grid/Contract/GridContraction.h"
-#include "lib/Codegen/Grid/GridEngine.h"
 #include "lib/Schedule/GridSchedule.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using hewn::graph::DimExpr;
@@ -114,16 +113,15 @@ std::optional<GridTiles> gridTiles(KernelFunction &k) {
 namespace {
 
 /// Threads along each side of a tile, and summed elements of a slice.
-constexpr int64_t kSide = 16, kDepth = 16;
+constexpr int64_t kSide = plan::kTileSide, kDepth = 16;
 
 class GridTileEmitter : GridContraction {
 public:
-  GridTileEmitter(KernelFunction &k, OpBuilder &b, const GridTiles &tiles)
-      : GridContraction(k, b, tiles, kSide * kSide) {}
+  GridTileEmitter(KernelFunction &k, OpBuilder &b, const GridTiles &tiles, plan::GridContractAttr schedule)
+      : GridContraction(k, b, tiles, kSide * kSide), rowsEach(schedule.getM() / kSide),
+        columnsEach(schedule.getN() / kSide) {}
 
   void run() {
-    rowsEach = each(rows);
-    columnsEach = each(columns);
     constexpr int64_t others = 48;
     grid.wantRegisters(rowsEach * columnsEach + 2 * (rowsEach + columnsEach) + others);
     sumType = zeroSum().getType();
@@ -149,19 +147,13 @@ public:
 
 private:
   /// Rows and columns of a tile that are one thread's.
-  int64_t rowsEach = 1, columnsEach = 1;
+  const int64_t rowsEach, columnsEach;
   Type sumType;
   Value leftShared, rightShared;
   /// The thread's number in the tile's two directions: neighbours differ in `low`.
   Index low, high;
 
   Value zeroSum() { return e.constantElement(graph::getElementType(op->getResult(0)), 0); }
-
-  static int64_t each(const DimExpr &extent) {
-    constexpr int64_t most = 4;
-    return std::min<int64_t>(most,
-                             llvm::PowerOf2Ceil(llvm::divideCeil(extent.constant().value_or(most * kSide), kSide)));
-  }
 
   /// A slice of an operand into shared memory at [summed][side]; zero beyond its ends.
   void bring(unsigned operand, ArrayRef<unsigned> list, Value memory, int64_t count, bool alongSum, Index first,
@@ -230,15 +222,13 @@ private:
 
 } // namespace
 
-bool takesTiles(const GridTiles &tiles) {
-  // Small sides leave most of a tile's threads without work, and short sums are over before operands are shared.
-  constexpr int64_t least = 8;
-  return llvm::all_of(std::initializer_list<ArrayRef<unsigned>>{tiles.rows, tiles.columns, tiles.summed},
-                      [&](ArrayRef<unsigned> list) {
-                        return graph::numElements(tiles.dims(list)).constant().value_or(least) >= least;
-                      });
+LogicalResult emitGridTiles(KernelFunction &k, OpBuilder &b, const GridTiles &tiles, plan::GridContractAttr schedule) {
+  for (int64_t side : {schedule.getM(), schedule.getN()})
+    if (side % kSide != 0 || side > plan::kMostOfSide * kSide)
+      return refuse(k, schedule) << ", of which m and n must be multiples of " << kSide << " up to "
+                                 << plan::kMostOfSide * kSide;
+  GridTileEmitter(k, b, tiles, schedule).run();
+  return success();
 }
-
-void emitGridTiles(KernelFunction &k, OpBuilder &b, const GridTiles &tiles) { GridTileEmitter(k, b, tiles).run(); }
 
 } // namespace hewn::codegen

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Maps on a grid: a thread an element of the result, or, where neighbours lie side by side and there are enough of them for all
-// processors, as many elements as 16 bytes hold.
+// Maps on a grid: a thread an element of the result, or as many neighbours at once as the schedule says, where they lie side by side.
 #include "lib/Codegen/Grid/Grid.h"
 #include "lib/Codegen/Grid/GridEngine.h"
-#include "lib/Codegen/Grid/Loops/GridWide.h"
+#include "lib/Codegen/Grid/Loops/GridLoops.h"
 #include "lib/Codegen/Loops/LoopEngine.h"
 #include "lib/Codegen/Loops/Pieces.h"
 
@@ -14,9 +13,6 @@ using hewn::graph::Dims;
 using hewn::graph::Index;
 
 namespace hewn::codegen {
-
-/// Threads of a block that share nothing.
-constexpr int64_t kMapThreads = 256;
 
 /// A thread an element: of results of the same dims, or of one piece of them.
 static void emitMap(KernelFunction &k, Grid &grid, OpBuilder &b, ArrayRef<unsigned> results, const Piece *piece,
@@ -43,51 +39,62 @@ static void emitMap(KernelFunction &k, Grid &grid, OpBuilder &b, ArrayRef<unsign
   });
 }
 
-/// The same of several elements; false: the kernel is none for that, and nothing was done.
-static bool emitWideMap(KernelFunction &k, Grid &grid, OpBuilder &b, ArrayRef<unsigned> results) {
+std::optional<GridWide> wideMap(KernelFunction &k, ArrayRef<unsigned> results, std::optional<int64_t> lanes) {
   // A reduction reads what it reduces at other elements than the one that is held.
   for (Operation &op : k.kernel.getBody().front().without_terminator())
     if (isa<graph::ReduceOpInterface>(op))
-      return false;
+      return std::nullopt;
+  Value first = k.results[results[0]];
+  SmallVector<int64_t> order = memoryOrder(first);
+  if (order.empty())
+    return std::nullopt;
+  return GridWide::along(k, graph::getDims(first), unsigned(order.back()), results, lanes);
+}
+
+/// The same of several elements.
+static void emitWideMap(KernelFunction &k, Grid &grid, OpBuilder &b, ArrayRef<unsigned> results, const GridWide &wide) {
   Value first = k.results[results[0]];
   Dims dims = graph::getDims(first);
   SmallVector<int64_t> order = memoryOrder(first);
-  std::optional<int64_t> all = graph::numElements(dims).constant();
-  if (order.empty() || (all && *all < plan::gridOf(k.kernel).getProcessors() * kMapThreads))
-    return false;
-  std::optional<GridWide> wide = GridWide::along(k, dims, unsigned(order.back()), results);
-  if (!wide)
-    return false;
   KernelElements e(b, k.loc(), /*lanes=*/0, k.symbols, k.inputs);
   Dims counts = llvm::map_to_vector<4>(order, [&](int64_t d) { return dims[d]; });
-  counts.back() = counts.back().floorDiv(wide->lanes());
+  counts.back() = counts.back().floorDiv(wide.lanes());
   grid.overThreads(counts, [&](ArrayRef<Index> indices) {
     SmallVector<Index> at(dims.size());
     for (auto [d, index] : llvm::zip(order, indices))
       at[d] = index;
-    at[order.back()] = e.mul(at[order.back()], e.constant(wide->lanes()));
+    at[order.back()] = e.mul(at[order.back()], e.constant(wide.lanes()));
     SmallVector<SmallVector<Value>> values(results.size());
-    wide->overLanes(e, at, [&](ArrayRef<Index> own) {
+    wide.overLanes(e, at, [&](ArrayRef<Index> own) {
       for (auto [list, r] : llvm::zip(values, results))
         list.push_back(e.read(k.results[r], own));
     });
     for (auto [list, r] : llvm::zip(values, results))
-      wide->write(e, r, at, list);
+      wide.write(e, r, at, list);
   });
-  return true;
 }
 
-void emitGridMap(KernelFunction &k, OpBuilder &b) {
+LogicalResult emitGridMap(KernelFunction &k, OpBuilder &b, plan::GridMapAttr schedule) {
+  SmallVector<SmallVector<unsigned>> lists = resultsOfEqualDims(k);
+  ArrayRef<int64_t> widths = schedule.getWidths().asArrayRef();
+  if (widths.size() != lists.size())
+    return refuse(k, schedule) << ", and results of " << lists.size() << " dims";
   KernelElements e(b, k.loc(), /*lanes=*/0, k.symbols, k.inputs);
-  Grid grid(k, e, kMapThreads);
-  for (const auto &together : resultsOfEqualDims(k)) {
-    if (emitWideMap(k, grid, b, together))
+  Grid grid(k, e, schedule.getThreads());
+  for (auto [together, width] : llvm::zip(lists, widths)) {
+    std::optional<GridWide> wide = width > 1 ? wideMap(k, together, width) : std::nullopt;
+    if (width > 1 && !wide)
+      return refuse(k, schedule) << ", and elements that do not lie side by side " << width << " at a time";
+    if (wide) {
+      emitWideMap(k, grid, b, together, *wide);
       continue;
+    }
     SmallVector<Piece> pieces = together.size() == 1 ? piecesOf(k.results[together[0]]) : SmallVector<Piece>();
     forEachPiece(k, b, pieces, [&](const Piece &piece, Index start) { emitMap(k, grid, b, together, &piece, start); });
     if (pieces.empty())
       emitMap(k, grid, b, together, nullptr);
   }
+  return success();
 }
 
 } // namespace hewn::codegen

@@ -4,7 +4,7 @@
 // registers (within a warp) and in shared memory (between warps), and then each thread knows the row's result.
 #include "lib/Codegen/Grid/Grid.h"
 #include "lib/Codegen/Grid/GridEngine.h"
-#include "lib/Codegen/Grid/Loops/GridWide.h"
+#include "lib/Codegen/Grid/Loops/GridLoops.h"
 #include "lib/Codegen/Loops/RowElements.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -22,40 +22,19 @@ namespace {
 
 /// Threads of a row, and of a block.
 struct Team {
-  int64_t size = 1, threads = 256;
+  int64_t size, threads;
 };
-
-/// A thread a row where rows lie side by side or are short, a warp where they are many, else a block.
-Team teamFor(const DimExpr &rows, const DimExpr &width, bool sideBySide, plan::GridAttr grid) {
-  constexpr int64_t unknown = 1024, shortRow = 16, longRow = 8192, manyRows = 512;
-  int64_t warp = grid.getWarp(), length = width.constant().value_or(unknown),
-          count = rows.constant().value_or(manyRows);
-  if (length <= shortRow || (sideBySide && count >= manyRows / 2))
-    return {1, 256};
-  if (length <= 4 * warp || (count >= manyRows && length <= unknown))
-    return {warp, 256};
-  int64_t threads = length > longRow ? grid.getLimits().getBlockThreads() : 256;
-  return {threads, threads};
-}
 
 class GridRowEmitter {
 public:
-  GridRowEmitter(KernelFunction &k, OpBuilder &b, const RowProgram &rows)
-      : k(k), b(b), rows(rows), e(b, k.loc(), /*lanes=*/0, k.symbols, k.inputs), at(rows.space.size()) {}
+  GridRowEmitter(KernelFunction &k, OpBuilder &b, const RowProgram &rows, plan::GridRowsAttr schedule,
+                 std::optional<GridWide> wide)
+      : k(k), b(b), rows(rows), e(b, k.loc(), /*lanes=*/0, k.symbols, k.inputs), at(rows.space.size()),
+        inner(rowDims(rows).inner), outer(rowDims(rows).outer), width(graph::numElements(dimsOf(inner))),
+        team{schedule.getRowThreads(), schedule.getThreads()}, wide(std::move(wide)) {}
 
   void run() {
-    std::optional<int64_t> innermost;
-    for (int64_t d : rows.order) {
-      (llvm::is_contained(rows.reduced, d) ? inner : outer).push_back(d);
-      if (!rows.space[d].is(1))
-        innermost = d;
-    }
-    bool sideBySide = innermost && !llvm::is_contained(rows.reduced, *innermost);
-    width = graph::numElements(dimsOf(inner));
     DimExpr count = graph::numElements(dimsOf(outer));
-    team = teamFor(count, width, sideBySide, plan::gridOf(k.kernel));
-    if (team.size > 1 && inner.size() == 1)
-      chooseWide();
     Grid made(k, e, team.threads);
     grid = &made;
     for (Index &index : at)
@@ -87,13 +66,13 @@ private:
   const RowProgram &rows;
   KernelElements e;
   SmallVector<Index> at;
-  SmallVector<int64_t> inner, outer; // in memory's order
-  DimExpr width;
-  Team team;
+  const SmallVector<int64_t> inner, outer; // in memory's order
+  const DimExpr width;
+  const Team team;
   Grid *grid = nullptr;
   Index member; // of the team: this thread's first element
   /// Several elements at once, where they lie side by side.
-  std::optional<GridWide> wide;
+  const std::optional<GridWide> wide;
   SmallVector<Value> places;
 
   Location loc() { return k.loc(); }
@@ -151,18 +130,6 @@ private:
       writeElements(k, e, list, at);
       return {};
     });
-  }
-
-  /// Where at least half of the team's threads have a vector of their own; a block may be smaller for it.
-  void chooseWide() {
-    wide = GridWide::along(k, rows.space, unsigned(inner[0]), resultsAlongRow(rows));
-    if (!wide)
-      return;
-    int64_t vectors = width.constant().value_or(0) / wide->lanes(), warp = plan::gridOf(k.kernel).getWarp();
-    while (team.size > warp && vectors > 0 && vectors * 2 < team.size)
-      team.threads = team.size /= 2;
-    if (vectors * 2 < team.size)
-      wide.reset();
   }
 
   void writeWide(ArrayRef<unsigned> list) {
@@ -251,6 +218,36 @@ private:
 
 } // namespace
 
-void emitGridRows(KernelFunction &k, OpBuilder &b, const RowProgram &rows) { GridRowEmitter(k, b, rows).run(); }
+GridRowDims rowDims(const RowProgram &rows) {
+  GridRowDims dims;
+  for (int64_t d : rows.order) {
+    bool isReduced = llvm::is_contained(rows.reduced, d);
+    (isReduced ? dims.inner : dims.outer).push_back(d);
+    if (!rows.space[d].is(1))
+      dims.sideBySide = !isReduced;
+  }
+  return dims;
+}
+
+std::optional<GridWide> wideRows(KernelFunction &k, const RowProgram &rows, std::optional<int64_t> lanes) {
+  SmallVector<int64_t> inner = rowDims(rows).inner;
+  return inner.size() == 1 ? GridWide::along(k, rows.space, unsigned(inner[0]), resultsAlongRow(rows), lanes)
+                           : std::nullopt;
+}
+
+LogicalResult emitGridRows(KernelFunction &k, OpBuilder &b, plan::GridRowsAttr schedule) {
+  std::optional<RowProgram> rows = planRows(k);
+  if (!rows)
+    return refuse(k, schedule) << ", and has no rows that it reduces";
+  int64_t team = schedule.getRowThreads(), warp = plan::gridOf(k.kernel).getWarp();
+  if (team > warp ? team != schedule.getThreads() : !llvm::isPowerOf2_64(uint64_t(team)))
+    return refuse(k, schedule) << ", and a row's threads are a power of two up to a warp, or all threads of a block";
+  std::optional<GridWide> wide;
+  if (schedule.getWidth() > 1 && !(wide = wideRows(k, *rows, schedule.getWidth())))
+    return refuse(k, schedule) << ", and rows that do not lie side by side " << schedule.getWidth()
+                               << " elements at a time";
+  GridRowEmitter(k, b, *rows, schedule, std::move(wide)).run();
+  return success();
+}
 
 } // namespace hewn::codegen

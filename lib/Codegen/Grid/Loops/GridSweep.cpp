@@ -10,12 +10,13 @@
 //       the elements once more, from join(state, before) on: results
 //       state = that of all
 //
-// Lines that are short, or so many that each thread has one and neighbours read what lies side by side, are a thread's.
+// Or a line is a thread's, as the schedule says.
 #include "lib/Codegen/Grid/Grid.h"
 #include "lib/Codegen/Grid/GridEngine.h"
+#include "lib/Codegen/Grid/Loops/GridLoops.h"
+#include "lib/Codegen/Loops/LoopEngine.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using hewn::graph::DimExpr;
@@ -24,32 +25,25 @@ using hewn::graph::Index;
 
 namespace hewn::codegen {
 
-namespace {
+static Dims dimsOf(Value tensor, ArrayRef<int64_t> list) {
+  Dims dims = graph::getDims(tensor);
+  return llvm::map_to_vector<4>(list, [&](int64_t d) { return dims[d]; });
+}
 
-/// Elements of a thread at a time.
-constexpr int64_t kEach = 4;
+namespace {
 
 class GridSweepEmitter {
 public:
-  GridSweepEmitter(KernelFunction &k, OpBuilder &b, graph::CumulateOpInterface op)
-      : k(k), b(b), op(op), operand(op->getOperand(0)), e(b, k.loc(), /*lanes=*/0, k.symbols, k.inputs),
-        dim(op.getCumulatedDim()), length(graph::getDims(operand)[dim]),
-        at(graph::getDims(operand).size(), e.constant(0)) {
-    Dims dims = graph::getDims(operand);
-    for (int64_t d : memoryOrder(op->getResult(0))) {
-      alongLine = d == dim || (alongLine && dims[d].is(1));
-      if (d != dim && !dims[d].is(1)) {
-        outerDims.push_back(d);
-        outer.push_back(dims[d]);
-      }
-    }
-  }
+  GridSweepEmitter(KernelFunction &k, OpBuilder &b, graph::CumulateOpInterface op, plan::GridCumulateAttr schedule)
+      : k(k), b(b), op(op), schedule(schedule), operand(op->getOperand(0)), each(schedule.getElements()),
+        e(b, k.loc(), /*lanes=*/0, k.symbols, k.inputs), dim(op.getCumulatedDim()),
+        length(graph::getDims(operand)[dim]), at(graph::getDims(operand).size(), e.constant(0)),
+        outerDims(linesOf(op).outer), outer(dimsOf(operand, outerDims)) {}
 
   void run() {
-    constexpr int64_t lineThreads = 256;
-    Grid made(k, e, isShared() ? teamThreads() : lineThreads);
+    Grid made(k, e, schedule.getThreads());
     grid = &made;
-    if (!isShared())
+    if (schedule.getLineThreads() == 1)
       return grid->overThreads(outer, [&](ArrayRef<Index> indices) {
         setOuter(indices);
         sweep();
@@ -66,15 +60,16 @@ private:
   KernelFunction &k;
   OpBuilder &b;
   graph::CumulateOpInterface op;
+  const plan::GridCumulateAttr schedule;
   Value operand;
+  const int64_t each; // elements of a thread at a time
   KernelElements e;
   Grid *grid = nullptr;
   const int64_t dim;
   const DimExpr length;
   SmallVector<Index> at;
-  SmallVector<int64_t> outerDims;
-  Dims outer;
-  bool alongLine = false;
+  const SmallVector<int64_t> outerDims;
+  const Dims outer;
   SmallVector<Value> meeting;
 
   Location loc() { return k.loc(); }
@@ -82,20 +77,6 @@ private:
   void setOuter(ArrayRef<Index> indices) {
     for (auto [d, index] : llvm::zip(outerDims, indices))
       at[d] = index;
-  }
-
-  /// Whether the threads of a block share a line.
-  bool isShared() {
-    constexpr int64_t unknown = 1024, shortLine = 16, linesOfProcessor = 64;
-    int64_t lines = graph::numElements(outer).constant().value_or(unknown);
-    return length.constant().value_or(unknown) > shortLine &&
-           (alongLine || lines < linesOfProcessor * plan::gridOf(k.kernel).getProcessors());
-  }
-  int64_t teamThreads() {
-    constexpr int64_t most = 256;
-    int64_t warp = plan::gridOf(k.kernel).getWarp();
-    auto wanted = uint64_t(llvm::divideCeil(length.constant().value_or(most * kEach), kEach));
-    return std::clamp(int64_t(llvm::PowerOf2Ceil(wanted)), warp, most);
   }
 
   /// The element that is number `step` of the line's, as the state runs.
@@ -125,14 +106,14 @@ private:
   void sweepTogether() {
     e.forget();
     Index end = e.expression(length), zero = e.constant(0);
-    auto loop = scf::ForOp::create(b, loc(), zero.base, end.base, e.constant(grid->threads * kEach).base, initial());
+    auto loop = scf::ForOp::create(b, loc(), zero.base, end.base, e.constant(grid->threads * each).base, initial());
     {
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToStart(loop.getBody());
       e.forget();
-      Index first = e.add({loop.getInductionVar()}, e.mul({grid->thread}, e.constant(kEach)));
+      Index first = e.add({loop.getInductionVar()}, e.mul({grid->thread}, e.constant(each)));
       SmallVector<Value> elements, has, own = initial();
-      for (int64_t i = 0; i < kEach; ++i) {
+      for (int64_t i = 0; i < each; ++i) {
         Index step = e.add(first, e.constant(i));
         has.push_back(e.compare(arith::CmpIPredicate::slt, step, end));
         moveTo(e.min(step, e.sub(end, e.constant(1))));
@@ -143,7 +124,7 @@ private:
       }
       SmallVector<Value> carried(loop.getRegionIterArgs());
       SmallVector<Value> state = before(own, carried);
-      for (int64_t i = 0; i < kEach; ++i) {
+      for (int64_t i = 0; i < each; ++i) {
         Value out = op.step(b, loc(), state, elements[size_t(i)]);
         auto branch = scf::IfOp::create(b, loc(), has[size_t(i)], /*withElseRegion=*/false);
         OpBuilder::InsertionGuard inner(b);
@@ -201,12 +182,24 @@ private:
 
 } // namespace
 
-bool emitGridSweep(KernelFunction &k, OpBuilder &b) {
-  auto sums = k.results.size() == 1 ? k.results[0].getDefiningOp<graph::CumulateOpInterface>() : nullptr;
-  if (!sums)
-    return false;
-  GridSweepEmitter(k, b, sums).run();
-  return true;
+GridLineDims linesOf(graph::CumulateOpInterface op) {
+  GridLineDims lines;
+  int64_t dim = op.getCumulatedDim();
+  Dims dims = graph::getDims(op->getOperand(0));
+  for (int64_t d : memoryOrder(op->getResult(0))) {
+    lines.areContiguous = d == dim || (lines.areContiguous && dims[d].is(1));
+    if (d != dim && !dims[d].is(1))
+      lines.outer.push_back(d);
+  }
+  return lines;
+}
+
+LogicalResult emitGridCumulate(KernelFunction &k, OpBuilder &b, plan::GridCumulateAttr schedule) {
+  graph::CumulateOpInterface op = onlyCumulates(k);
+  if (!op)
+    return refuse(k, schedule) << ", and is not all that an op cumulates";
+  GridSweepEmitter(k, b, op, schedule).run();
+  return success();
 }
 
 } // namespace hewn::codegen

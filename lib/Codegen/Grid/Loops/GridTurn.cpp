@@ -5,6 +5,7 @@
 // element longer than the tile, so that the elements of a column fall into different banks.
 #include "lib/Codegen/Grid/Grid.h"
 #include "lib/Codegen/Grid/GridEngine.h"
+#include "lib/Codegen/Grid/Loops/GridLoops.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -16,8 +17,6 @@ using hewn::graph::Index;
 namespace hewn::codegen {
 
 namespace {
-
-constexpr int64_t kTile = 32, kLines = 8, kThreads = kTile * kLines;
 
 /// Notes at which places leaves are read.
 class Reads : public KernelElements {
@@ -111,33 +110,36 @@ std::optional<Turn> findTurn(KernelFunction &k, OpBuilder &b) {
     last->erase();
   }
   mark->erase();
-  constexpr int64_t least = 16;
-  auto longEnough = [&](unsigned d) { return dims[d].constant().value_or(least) >= least; };
-  bool fits = turn && turns == 1 && reads.once && longEnough(turn->along) && longEnough(turn->across);
-  return fits ? turn : std::nullopt;
+  return turn && turns == 1 && reads.once ? turn : std::nullopt;
 }
 
 } // namespace
 
-bool emitGridTurn(KernelFunction &k, OpBuilder &b) {
+std::optional<std::pair<unsigned, unsigned>> transposedDims(KernelFunction &k, OpBuilder &b) {
+  std::optional<Turn> turn = findTurn(k, b);
+  return turn ? std::make_optional(std::make_pair(turn->along, turn->across)) : std::nullopt;
+}
+
+LogicalResult emitGridTranspose(KernelFunction &k, OpBuilder &b, plan::GridTransposeAttr schedule) {
   std::optional<Turn> turn = findTurn(k, b);
   if (!turn)
-    return false;
+    return refuse(k, schedule) << ", and reads no one tensor along another dim than it writes";
+  const int64_t side = schedule.getTile(), lines = schedule.getThreads() / side;
   KernelElements e(b, k.loc(), /*lanes=*/0, k.symbols, k.inputs);
-  Grid grid(k, e, kThreads);
+  Grid grid(k, e, schedule.getThreads());
   const Turned &turned = turn->turned;
   const Buffer &from = k.inputs.find(turned.leaf)->second;
   Type type = graph::computeType(graph::getElementType(turned.leaf));
-  Value tile = grid.shared(kTile * (kTile + 1), type);
+  Value tile = grid.shared(side * (side + 1), type);
   Dims dims = graph::getDims(k.results[0]);
-  Index size = e.constant(kTile), line = e.constant(kTile + 1);
+  Index size = e.constant(side), line = e.constant(side + 1);
   Index fast = e.mod({grid.thread}, size), slow = e.floorDiv({grid.thread}, size);
   // Tiles of the two dims, in the order in which the others are.
   Dims counts(dims);
   for (unsigned d : {turn->along, turn->across})
-    counts[d] = counts[d].ceilDiv(kTile);
+    counts[d] = counts[d].ceilDiv(side);
   auto each = [&](ArrayRef<Index> first, bool brings, llvm::function_ref<void(ArrayRef<Index>, Index)> body) {
-    for (int64_t step = 0; step < kTile; step += kLines) {
+    for (int64_t step = 0; step < side; step += lines) {
       Index other = e.add(slow, e.constant(step));
       Index inAcross = brings ? fast : other, inAlong = brings ? other : fast;
       SmallVector<Index> at(first);
@@ -172,7 +174,7 @@ bool emitGridTurn(KernelFunction &k, OpBuilder &b) {
     });
     grid.barrier(); // before the next tile comes
   });
-  return true;
+  return success();
 }
 
 } // namespace hewn::codegen

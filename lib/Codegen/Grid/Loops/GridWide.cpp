@@ -2,6 +2,7 @@
 #include "lib/Codegen/Grid/Loops/GridWide.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using hewn::graph::DimExpr;
@@ -40,8 +41,8 @@ static bool divides(int64_t lanes, const Buffer &buffer, const Dims &space, unsi
   return space[dim].divideExactly(DimExpr(lanes)).has_value();
 }
 
-std::optional<GridWide> GridWide::along(KernelFunction &k, const Dims &space, unsigned dim,
-                                        ArrayRef<unsigned> results) {
+std::optional<GridWide> GridWide::along(KernelFunction &k, const Dims &space, unsigned dim, ArrayRef<unsigned> results,
+                                        std::optional<int64_t> lanes) {
   Block &body = k.kernel.getBody().front();
   for (Operation &op : body.without_terminator())
     if (!isa<graph::ElementwiseOpInterface, graph::ReduceOpInterface, graph::ConstantOp>(op))
@@ -59,18 +60,20 @@ std::optional<GridWide> GridWide::along(KernelFunction &k, const Dims &space, un
   for (Value argument : body.getArguments())
     if (see(k.inputs.find(argument)->second))
       found.push_back(argument);
-  constexpr int64_t most = 8;
+  int64_t most = std::min<int64_t>(kBytes / largest, 8);
   GridWide wide;
   wide.k = &k;
   wide.dim = dim;
-  wide.count = std::min<int64_t>(16 / largest, most);
+  wide.count = lanes.value_or(most);
+  if (wide.count < 2 || wide.count > most || !llvm::isPowerOf2_64(uint64_t(wide.count)))
+    return std::nullopt;
   for (unsigned r : results)
     if (!divides(wide.count, k.outputs[r], space, dim))
       return std::nullopt;
   for (Value leaf : found)
     if (divides(wide.count, k.inputs.find(leaf)->second, space, dim))
       wide.leaves.push_back(leaf);
-  if (wide.count < 2 || (wide.leaves.empty() && results.empty()))
+  if (wide.leaves.empty() && results.empty())
     return std::nullopt;
   return wide;
 }

@@ -11,10 +11,14 @@ namespace hewn::codegen {
 
 class GridWide {
 public:
-  /// For results of dims `space`, neighbours along dim `dim`: nullopt where ops do more than combine elements at the same place (and
-  /// reduce them), or where a result does not lie that way, at multiples of the vectors.
+  /// Bytes that a thread reads or writes at once, at most.
+  static constexpr int64_t kBytes = 16;
+
+  /// For results of dims `space`, `lanes` neighbours along dim `dim`: nullopt where ops do more than combine elements at the same place
+  /// (and reduce them), or where a result does not lie that way, at multiples of the vectors, or these would be too long. Without
+  /// `lanes`, as many as there may be.
   static std::optional<GridWide> along(KernelFunction &k, const graph::Dims &space, unsigned dim,
-                                       llvm::ArrayRef<unsigned> results);
+                                       llvm::ArrayRef<unsigned> results, std::optional<int64_t> lanes = std::nullopt);
 
   int64_t lanes() const { return count; }
   /// `body` for each lane, `at` being the first one's place, with the leaves of that lane bound.

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which form a kernel for a grid of threads gets, and its schedule: the first of these that it has.
+//
+//     two contractions with rows between them   →  grid_chain
+//     one, followed by elementwise ops          →  grid_contract
+//     reductions over the same dims             →  grid_rows
+//     what an op cumulates                      →  grid_cumulate
+//     a map of what lies along another dim      →  grid_transpose
+//     anything else                             →  grid_map
+//
+// Figures come from the models (lib/Schedule); what is asked here is how operands and results lie.
+#include "lib/Codegen/Grid/Contract/GridBox.h"
+#include "lib/Codegen/Grid/GridEngine.h"
+#include "lib/Codegen/Grid/Loops/GridLoops.h"
+#include "lib/Codegen/Loops/LoopEngine.h"
+#include "lib/Schedule/GridChainSchedule.h"
+#include "lib/Schedule/GridLoopSchedule.h"
+
+using namespace mlir;
+using hewn::graph::DimExpr;
+using hewn::graph::Dims;
+
+namespace hewn::codegen {
+
+static plan::GridContractAttr chooseContraction(KernelFunction &k, const GridTiles &tiles, plan::GridTileAttr wanted) {
+  if (tiles.parts > plan::kMostOfGrid)
+    return {};
+  if (plan::multipliesMatrices(tiles.op)) {
+    if (!wanted)
+      wanted = plan::chooseTile(tiles.op, /*maySplit=*/false);
+    if (wanted)
+      return plan::chooseMatrixContraction(wanted, tiles.op, gridBoxes(k, tiles).has_value(), tiles.parts);
+  }
+  return tiles.parts == 1 ? plan::chooseThreadContraction(tiles.op, tiles.leftAlongSum, tiles.rightAlongSum)
+                          : plan::GridContractAttr();
+}
+
+/// The number of elements of some dims of a space.
+static DimExpr countOf(const Dims &space, ArrayRef<int64_t> list) {
+  return graph::numElements(llvm::map_to_vector<4>(list, [&](int64_t d) { return space[d]; }));
+}
+
+static plan::GridRowsAttr chooseRows(KernelFunction &k, const RowProgram &rows) {
+  plan::GridAttr grid = plan::gridOf(k.kernel);
+  GridRowDims dims = rowDims(rows);
+  DimExpr count = countOf(rows.space, dims.outer), length = countOf(rows.space, dims.inner);
+  plan::GridRowsAttr schedule = plan::chooseRowThreads(count, length, dims.sideBySide, grid);
+  if (schedule.getRowThreads() == 1)
+    return schedule;
+  std::optional<GridWide> wide = wideRows(k, rows, std::nullopt);
+  return wide ? plan::chooseRowWidth(schedule, length, wide->lanes(), grid) : schedule;
+}
+
+static plan::GridCumulateAttr chooseCumulate(KernelFunction &k, graph::CumulateOpInterface op) {
+  Dims dims = graph::getDims(op->getOperand(0));
+  GridLineDims lines = linesOf(op);
+  return plan::chooseLineThreads(countOf(dims, lines.outer), dims[size_t(op.getCumulatedDim())], lines.areContiguous,
+                                 plan::gridOf(k.kernel));
+}
+
+static plan::GridTransposeAttr chooseTranspose(KernelFunction &k, OpBuilder &b) {
+  constexpr int64_t least = 16, tile = 32, threads = 256;
+  std::optional<std::pair<unsigned, unsigned>> found = transposedDims(k, b);
+  if (!found)
+    return {};
+  Dims dims = graph::getDims(k.results[0]);
+  auto longEnough = [&](unsigned d) { return dims[d].constant().value_or(least) >= least; };
+  return longEnough(found->first) && longEnough(found->second)
+             ? plan::GridTransposeAttr::get(k.kernel.getContext(), tile, threads)
+             : plan::GridTransposeAttr();
+}
+
+/// Neighbours at once where there are enough of them for all processors.
+static plan::GridMapAttr chooseMap(KernelFunction &k) {
+  constexpr int64_t threads = 256;
+  SmallVector<int64_t> widths;
+  for (const auto &together : resultsOfEqualDims(k)) {
+    std::optional<int64_t> all = graph::numElements(graph::getDims(k.results[together[0]])).constant();
+    bool areFew = all && *all < plan::gridOf(k.kernel).getProcessors() * threads;
+    std::optional<GridWide> wide = areFew ? std::nullopt : wideMap(k, together, std::nullopt);
+    widths.push_back(wide ? wide->lanes() : 1);
+  }
+  MLIRContext *context = k.kernel.getContext();
+  return plan::GridMapAttr::get(context, threads, DenseI64ArrayAttr::get(context, widths));
+}
+
+Attribute chooseGrid(KernelFunction &k, OpBuilder &b, plan::GridTileAttr wanted) {
+  if (std::optional<graph::Chain> chain = gridChain(k))
+    return plan::chooseGridChain(*chain, onlineRows(k, b, *chain).has_value());
+  if (std::optional<GridTiles> tiles = gridTiles(k))
+    if (plan::GridContractAttr contract = chooseContraction(k, *tiles, wanted))
+      return contract;
+  if (std::optional<RowProgram> rows = planRows(k))
+    return chooseRows(k, *rows);
+  if (graph::CumulateOpInterface op = onlyCumulates(k))
+    return chooseCumulate(k, op);
+  if (plan::GridTransposeAttr transpose = chooseTranspose(k, b))
+    return transpose;
+  return chooseMap(k);
+}
+
+} // namespace hewn::codegen

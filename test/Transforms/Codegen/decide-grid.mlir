@@ -1,0 +1,169 @@
+// How each kernel of a grid of threads is computed is written on it, with the memory that it needs for that.
+// RUN: hewn-opt %s --split-input-file --hewn-decide-kernels | FileCheck %s
+// RUN: hewn-opt %s --split-input-file --hewn-decide-kernels --hewn-decide-kernels | FileCheck %s
+
+#limits = #plan.grid_limits<registers = 65536, threads = 2048, threadRegisters = 255, registerStep = 8, blockThreads = 1024, blockBytes = 1024, staticBytes = 49152, arguments = 440>
+#gridCosts = #plan.grid_costs<rate = 512, threadRate = 128, issueRate = 128, memoryRate = 1000, cacheRate = 48, sharedRate = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockCycles = 1200, sliceCycles = 150, termCycles = 50, fetchCycles = 600, tileCycles = 600, partCycles = 2500, memoryCycles = 800, threadBytes = 32, busyThreads = 256>
+module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 166912, products = 3, limits = #limits, costs = #gridCosts>>} {
+// Maps: four neighbours at once where there are enough of them for all processors.
+// CHECK-LABEL: plan.kernel @map({{.*}}schedule = #plan.grid_map<threads = 256, widths = [4]>
+plan.kernel @map(%x: tensor<1024x256xf32>) -> tensor<1024x256xf32> attributes {symbols = []} {
+  %0 = graph.relu %x : (tensor<1024x256xf32>) -> tensor<1024x256xf32>
+  graph.yield %0 : tensor<1024x256xf32>
+}
+
+// CHECK-LABEL: plan.kernel @small({{.*}}schedule = #plan.grid_map<threads = 256, widths = [1]>
+plan.kernel @small(%x: tensor<64x256xf32>) -> tensor<64x256xf32> attributes {symbols = []} {
+  %0 = graph.relu %x : (tensor<64x256xf32>) -> tensor<64x256xf32>
+  graph.yield %0 : tensor<64x256xf32>
+}
+
+// CHECK-LABEL: plan.kernel @transpose({{.*}}schedule = #plan.grid_transpose<tile = 32, threads = 256>
+plan.kernel @transpose(%x: tensor<64x256xf32>) -> tensor<256x64xf32> attributes {symbols = []} {
+  %0 = graph.transpose %x {order = array<i64: 1, 0>} : (tensor<64x256xf32>) -> tensor<256x64xf32>
+  graph.yield %0 : tensor<256x64xf32>
+}
+
+// Rows: a block a row, which is as large as there are vectors for; a warp a row of many; a thread a short one.
+// CHECK-LABEL: plan.kernel @rows({{.*}}schedule = #plan.grid_rows<rowThreads = 256, threads = 256, width = 4>
+plan.kernel @rows(%x: tensor<64x2048xf32>) -> tensor<64x2048xf32> attributes {symbols = []} {
+  %0 = graph.reduce_max %x {dims = array<i64: 1>} : (tensor<64x2048xf32>) -> tensor<64x1xf32>
+  %1 = graph.sub %x, %0 : (tensor<64x2048xf32>, tensor<64x1xf32>) -> tensor<64x2048xf32>
+  graph.yield %1 : tensor<64x2048xf32>
+}
+
+// CHECK-LABEL: plan.kernel @short({{.*}}schedule = #plan.grid_rows<rowThreads = 32, threads = 256, width = 4>
+plan.kernel @short(%x: tensor<64x128xf32>) -> tensor<64x128xf32> attributes {symbols = []} {
+  %0 = graph.reduce_max %x {dims = array<i64: 1>} : (tensor<64x128xf32>) -> tensor<64x1xf32>
+  %1 = graph.sub %x, %0 : (tensor<64x128xf32>, tensor<64x1xf32>) -> tensor<64x128xf32>
+  graph.yield %1 : tensor<64x128xf32>
+}
+
+// CHECK-LABEL: plan.kernel @shortest({{.*}}schedule = #plan.grid_rows<rowThreads = 1, threads = 256>
+plan.kernel @shortest(%x: tensor<64x16xf32>) -> tensor<64x16xf32> attributes {symbols = []} {
+  %0 = graph.reduce_max %x {dims = array<i64: 1>} : (tensor<64x16xf32>) -> tensor<64x1xf32>
+  %1 = graph.sub %x, %0 : (tensor<64x16xf32>, tensor<64x1xf32>) -> tensor<64x16xf32>
+  graph.yield %1 : tensor<64x16xf32>
+}
+
+// CHECK-LABEL: plan.kernel @cumulate({{.*}}schedule = #plan.grid_cumulate<lineThreads = 256, threads = 256, elements = 4>
+plan.kernel @cumulate(%x: tensor<3x5000xf32>) -> tensor<3x5000xf32> attributes {symbols = []} {
+  %0 = graph.cumsum %x {dim = 1 : i64} : (tensor<3x5000xf32>) -> tensor<3x5000xf32>
+  graph.yield %0 : tensor<3x5000xf32>
+}
+
+// CHECK-LABEL: plan.kernel @lines({{.*}}schedule = #plan.grid_cumulate<lineThreads = 1, threads = 256>
+plan.kernel @lines(%x: tensor<3x16xf32>) -> tensor<3x16xf32> attributes {symbols = []} {
+  %0 = graph.cumsum %x {dim = 1 : i64} : (tensor<3x16xf32>) -> tensor<3x16xf32>
+  graph.yield %0 : tensor<3x16xf32>
+}
+
+// Contractions: by the matrix instruction, as the tile says that it has been given or the best one, by threads where there is none for the type, and
+// where rows or columns are few.
+// CHECK-LABEL: plan.kernel @matrix({{.*}}schedule = #plan.grid_contract<form = matrix, m = 32, n = 32, buffers = 4, warpsM = 2, warpsN = 2
+plan.kernel @matrix(%x: tensor<128x64xf32>, %w: tensor<64x128xf32>) -> tensor<128x128xf32> attributes {symbols = []} {
+  %0 = graph.matmul %x, %w : (tensor<128x64xf32>, tensor<64x128xf32>) -> tensor<128x128xf32>
+  graph.yield %0 : tensor<128x128xf32>
+}
+
+// CHECK-LABEL: plan.kernel @wanted({{.*}}schedule = #plan.grid_contract<form = matrix, m = 64, n = 64, buffers = 3, warpsM = 2, warpsN = 2>
+plan.kernel @wanted(%x: tensor<128x64xf32>, %w: tensor<64x128xf32>) -> tensor<128x128xf32> attributes {symbols = [], schedule = #plan.grid_tile<m = 64, n = 64, splits = 4, buffers = 3>} {
+  %0 = graph.matmul %x, %w : (tensor<128x64xf32>, tensor<64x128xf32>) -> tensor<128x128xf32>
+  graph.yield %0 : tensor<128x128xf32>
+}
+
+// CHECK-LABEL: plan.kernel @tiles({{.*}}schedule = #plan.grid_contract<form = tiles, m = 64, n = 64>
+plan.kernel @tiles(%x: tensor<128x64xf64>, %w: tensor<64x128xf64>) -> tensor<128x128xf64> attributes {symbols = []} {
+  %0 = graph.matmul %x, %w : (tensor<128x64xf64>, tensor<64x128xf64>) -> tensor<128x128xf64>
+  graph.yield %0 : tensor<128x128xf64>
+}
+
+// CHECK-LABEL: plan.kernel @few_rows({{.*}}schedule = #plan.grid_contract<form = few_rows, m = 3, n = 8>
+plan.kernel @few_rows(%x: tensor<3x64xf32>, %w: tensor<64x128xf32>) -> tensor<3x128xf32> attributes {symbols = []} {
+  %0 = graph.matmul %x, %w : (tensor<3x64xf32>, tensor<64x128xf32>) -> tensor<3x128xf32>
+  graph.yield %0 : tensor<3x128xf32>
+}
+
+// CHECK-LABEL: plan.kernel @few_columns({{.*}}schedule = #plan.grid_contract<form = few_columns, m = 8, n = 3>
+plan.kernel @few_columns(%x: tensor<128x64xf32>, %w: tensor<64x3xf32>) -> tensor<128x3xf32> attributes {symbols = []} {
+  %0 = graph.matmul %x, %w : (tensor<128x64xf32>, tensor<64x3xf32>) -> tensor<128x3xf32>
+  graph.yield %0 : tensor<128x3xf32>
+}
+
+// A tile for a contraction that nothing but rows can hold is another schedule.
+// CHECK-LABEL: plan.kernel @reduced({{.*}}schedule = #plan.grid_
+plan.kernel @reduced(%x: tensor<128x64xf32>, %w: tensor<64x128xf32>) -> tensor<128x1xf32> attributes {symbols = [], schedule = #plan.grid_tile<m = 64, n = 64>} {
+  %0 = graph.matmul %x, %w : (tensor<128x64xf32>, tensor<64x128xf32>) -> tensor<128x128xf32>
+  %1 = graph.reduce_max %0 {dims = array<i64: 1>} : (tensor<128x128xf32>) -> tensor<128x1xf32>
+  graph.yield %1 : tensor<128x1xf32>
+}
+
+// Chains: a softmax online, by warps that share one row; other rows in passes.
+// CHECK-LABEL: plan.kernel @softmax({{.*}}schedule = #plan.grid_chain<warpsM = 1, warpsN = 4, columns = 16, factors = f32, online = true>
+plan.kernel @softmax(%q: tensor<2x1x16xf32>, %k: tensor<2x16x256xf32, #graph.layout<[0, 2, 1]>>, %v: tensor<2x256x8xf32>) -> tensor<2x1x8xf32> attributes {symbols = []} {
+  %s = graph.matmul %q, %k : (tensor<2x1x16xf32>, tensor<2x16x256xf32, #graph.layout<[0, 2, 1]>>) -> tensor<2x1x256xf32>
+  %m = graph.reduce_max %s {dims = array<i64: 2>} : (tensor<2x1x256xf32>) -> tensor<2x1x1xf32>
+  %d = graph.sub %s, %m : (tensor<2x1x256xf32>, tensor<2x1x1xf32>) -> tensor<2x1x256xf32>
+  %e = graph.exp %d : (tensor<2x1x256xf32>) -> tensor<2x1x256xf32>
+  %t = graph.reduce_sum %e {dims = array<i64: 2>} : (tensor<2x1x256xf32>) -> tensor<2x1x1xf32>
+  %w = graph.div %e, %t : (tensor<2x1x256xf32>, tensor<2x1x1xf32>) -> tensor<2x1x256xf32>
+  %y = graph.matmul %w, %v : (tensor<2x1x256xf32>, tensor<2x256x8xf32>) -> tensor<2x1x8xf32>
+  graph.yield %y : tensor<2x1x8xf32>
+}
+
+// CHECK-LABEL: plan.kernel @halves({{.*}}schedule = #plan.grid_chain<warpsM = 1, warpsN = 4, columns = 16, factors = f16, online = true>
+plan.kernel @halves(%q: tensor<2x1x16xf16>, %k: tensor<2x16x256xf16, #graph.layout<[0, 2, 1]>>, %v: tensor<2x256x8xf16>) -> tensor<2x1x8xf16> attributes {symbols = []} {
+  %s = graph.matmul %q, %k : (tensor<2x1x16xf16>, tensor<2x16x256xf16, #graph.layout<[0, 2, 1]>>) -> tensor<2x1x256xf16>
+  %m = graph.reduce_max %s {dims = array<i64: 2>} : (tensor<2x1x256xf16>) -> tensor<2x1x1xf16>
+  %d = graph.sub %s, %m : (tensor<2x1x256xf16>, tensor<2x1x1xf16>) -> tensor<2x1x256xf16>
+  %e = graph.exp %d : (tensor<2x1x256xf16>) -> tensor<2x1x256xf16>
+  %t = graph.reduce_sum %e {dims = array<i64: 2>} : (tensor<2x1x256xf16>) -> tensor<2x1x1xf16>
+  %w = graph.div %e, %t : (tensor<2x1x256xf16>, tensor<2x1x1xf16>) -> tensor<2x1x256xf16>
+  %y = graph.matmul %w, %v : (tensor<2x1x256xf16>, tensor<2x256x8xf16>) -> tensor<2x1x8xf16>
+  graph.yield %y : tensor<2x1x8xf16>
+}
+
+// CHECK-LABEL: plan.kernel @passes({{.*}}schedule = #plan.grid_chain<warpsM = 1, warpsN = 1, columns = 32, factors = f32>
+plan.kernel @passes(%q: tensor<2x1x16xf32>, %k: tensor<2x16x256xf32, #graph.layout<[0, 2, 1]>>, %v: tensor<2x256x8xf32>) -> tensor<2x1x8xf32> attributes {symbols = []} {
+  %s = graph.matmul %q, %k : (tensor<2x1x16xf32>, tensor<2x16x256xf32, #graph.layout<[0, 2, 1]>>) -> tensor<2x1x256xf32>
+  %m = graph.reduce_max %s {dims = array<i64: 2>} : (tensor<2x1x256xf32>) -> tensor<2x1x1xf32>
+  %d = graph.sub %s, %m : (tensor<2x1x256xf32>, tensor<2x1x1xf32>) -> tensor<2x1x256xf32>
+  %y = graph.matmul %d, %v : (tensor<2x1x256xf32>, tensor<2x256x8xf32>) -> tensor<2x1x8xf32>
+  graph.yield %y : tensor<2x1x8xf32>
+}
+
+// One row of a softmax in each of two batches, and many columns: these are split, and there is memory for what each split has of a row. Of
+// unknown length there may be one part only, which needs no memory.
+// CHECK-LABEL: plan.kernel @divided({{.*}} -> (tensor<16x2304xf32>, tensor<2x1x64xf32>) attributes {schedule = #plan.grid_chain<warpsM = 1, warpsN = 4, columns = 16, factors = f32, online = true, splitTiles = 2, blocks = 108>
+// CHECK: graph.scratch {{.*}}of = f32, shape = [16, 2304]
+plan.kernel @divided(%q: tensor<2x1x64xf32>, %k: tensor<2x64x2048xf32>, %v: tensor<2x2048x64xf32>) -> tensor<2x1x64xf32> attributes {symbols = []} {
+  %s = graph.matmul %q, %k : (tensor<2x1x64xf32>, tensor<2x64x2048xf32>) -> tensor<2x1x2048xf32>
+  %m = graph.reduce_max %s {dims = array<i64: 2>} : (tensor<2x1x2048xf32>) -> tensor<2x1x1xf32>
+  %d = graph.sub %s, %m : (tensor<2x1x2048xf32>, tensor<2x1x1xf32>) -> tensor<2x1x2048xf32>
+  %e = graph.exp %d : (tensor<2x1x2048xf32>) -> tensor<2x1x2048xf32>
+  %t = graph.reduce_sum %e {dims = array<i64: 2>} : (tensor<2x1x2048xf32>) -> tensor<2x1x1xf32>
+  %w = graph.div %e, %t : (tensor<2x1x2048xf32>, tensor<2x1x1xf32>) -> tensor<2x1x2048xf32>
+  %y = graph.matmul %w, %v : (tensor<2x1x2048xf32>, tensor<2x2048x64xf32>) -> tensor<2x1x64xf32>
+  graph.yield %y : tensor<2x1x64xf32>
+}
+// CHECK-LABEL: plan.kernel @divided_of_any_length({{.*}} -> (tensor<?x2304xf32>, tensor<2x1x64xf32>) attributes {schedule = #plan.grid_chain<{{.*}}splitTiles = 2, blocks = 108>
+// CHECK: graph.scratch {{.*}}of = f32, shape = ["{{.*}}min(54, floordiv(s0, 128)){{.*}}", 2304]
+plan.kernel @divided_of_any_length(%q: tensor<2x1x64xf32>, %k: tensor<2x64x?xf32> {graph.dims = [2, 64, "s0"]}, %v: tensor<2x?x64xf32> {graph.dims = [2, "s0", 64]}) -> tensor<2x1x64xf32> attributes {symbols = ["s0"]} {
+  %s = graph.matmul %q, %k {graph.dims = [[2, 1, "s0"]]} : (tensor<2x1x64xf32>, tensor<2x64x?xf32>) -> tensor<2x1x?xf32>
+  %m = graph.reduce_max %s {dims = array<i64: 2>} : (tensor<2x1x?xf32>) -> tensor<2x1x1xf32>
+  %d = graph.sub %s, %m {graph.dims = [[2, 1, "s0"]]} : (tensor<2x1x?xf32>, tensor<2x1x1xf32>) -> tensor<2x1x?xf32>
+  %e = graph.exp %d {graph.dims = [[2, 1, "s0"]]} : (tensor<2x1x?xf32>) -> tensor<2x1x?xf32>
+  %t = graph.reduce_sum %e {dims = array<i64: 2>} : (tensor<2x1x?xf32>) -> tensor<2x1x1xf32>
+  %w = graph.div %e, %t {graph.dims = [[2, 1, "s0"]]} : (tensor<2x1x?xf32>, tensor<2x1x1xf32>) -> tensor<2x1x?xf32>
+  %y = graph.matmul %w, %v : (tensor<2x1x?xf32>, tensor<2x?x64xf32>) -> tensor<2x1x64xf32>
+  graph.yield %y : tensor<2x1x64xf32>
+}
+// The launch gives that memory, in its own symbols.
+// CHECK-LABEL: func.func @main
+// CHECK: %[[Y:.*]]:2 = plan.launch @divided_of_any_length({{.*}}) symbols ["n"] {graph.dims = {{\[\[}}"{{.*}}min(54, floordiv(n, 128)){{.*}}", 2304], [2, 1, 64]]}
+// CHECK: return %[[Y]]#1
+func.func @main(%q: tensor<2x1x64xf32>, %k: tensor<2x64x?xf32> {graph.dims = [2, 64, "n"]}, %v: tensor<2x?x64xf32> {graph.dims = [2, "n", 64]}) -> tensor<2x1x64xf32> {
+  %0 = plan.launch @divided_of_any_length(%q, %k, %v) symbols ["n"] : (tensor<2x1x64xf32>, tensor<2x64x?xf32>, tensor<2x?x64xf32>) -> tensor<2x1x64xf32>
+  return %0 : tensor<2x1x64xf32>
+}
+}
