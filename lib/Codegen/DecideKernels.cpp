@@ -215,6 +215,8 @@ struct DecideKernelsPass : impl::DecideKernelsPassBase<DecideKernelsPass> {
     if (failed(schedule))
       return failure();
     kernel.setScheduleAttr(*schedule);
+    if (plan::isOfGrid(*schedule) != ofGrid)
+      return success(); // LowerKernels.cpp refuses it
     Dims dims = scratchOf(k, *schedule);
     bool isThere = memory ? memory->dims == dims && memory->elementType.isF32() : dims.empty();
     return isThere ? success() : setScratch(kernel, launches, dims);

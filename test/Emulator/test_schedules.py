@@ -85,20 +85,34 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+# Of groups of warps.
+GROUPS = {
+    "groups": (
+        product(130, 64, 72, HALF),
+        "contract<form = matrix, m = 64, n = 96, buffers = 2, warpsM = 4, warpsN = 1, groups = true>",
+    ),
+    "groups-fetch": (
+        product(130, 128, 72, HALF),
+        "contract<form = matrix, m = 128, n = 32, buffers = 3, warpsM = 8, warpsN = 1, groups = true, fetches = true, blocks = 2>",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", [*CASES, *GROUPS])
 def test_as_on_the_host(name):
-    onnx_model, schedule = CASES[name]
+    onnx_model, schedule = (CASES | GROUPS)[name]
+    target = "sm_90a" if name in GROUPS else "sm_80"
     feeds, want = on_host(onnx_model)
     with tempfile.TemporaryDirectory() as folder:
         text = pathlib.Path(folder) / "kernels.mlir"
-        hewn._compile(onnx_model, text, emit="kernels", target="sm_80")
+        hewn._compile(onnx_model, text, emit="kernels", target=target)
         edited, count = re.subn(r"schedule = #plan\.grid_[^>]*>", f"schedule = #plan.grid_{schedule}", text.read_text())
         assert count == 1
         text.write_text(edited)
         # The memory that the schedule wants.
         command = [os.environ["HEWN_TOOLS"] + "/hewn-opt", "--hewn-decide-kernels", str(text), "-o", str(text)]
         subprocess.run(command, check=True)
-        with emulated.compiled(text) as module:
+        with emulated.compiled(text, target=target) as module:
             for order in SCHEDULES:
                 with emulated.setting("SCHEDULE", order):
                     compare(module.run(feeds), want)

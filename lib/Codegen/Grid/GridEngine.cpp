@@ -23,9 +23,9 @@ static int64_t threadsOf(Attribute schedule, int64_t warp) {
       .Case([&](plan::GridChainAttr chain) { return chain.getWarpsM() * chain.getWarpsN() * warp; })
       .Case([&](plan::GridContractAttr contract) {
         int64_t others = contract.getFetches() ? plan::kGroupWarps : 0;
-        return contract.getForm() == plan::GridForm::Matrix
-                   ? (contract.getWarpsM() * contract.getWarpsN() + others) * warp
-                   : plan::kFewThreads;
+        if (contract.getForm() == plan::GridForm::Matrix)
+          return (contract.getWarpsM() * contract.getWarpsN() + others) * warp;
+        return contract.getForm() == plan::GridForm::Tiles ? plan::kTileSide * plan::kTileSide : plan::kFewThreads;
       });
 }
 

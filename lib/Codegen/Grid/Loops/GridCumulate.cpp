@@ -32,9 +32,9 @@ static Dims dimsOf(Value tensor, ArrayRef<int64_t> list) {
 
 namespace {
 
-class GridSweepEmitter {
+class GridCumulateEmitter {
 public:
-  GridSweepEmitter(KernelFunction &k, OpBuilder &b, graph::CumulateOpInterface op, plan::GridCumulateAttr schedule)
+  GridCumulateEmitter(KernelFunction &k, OpBuilder &b, graph::CumulateOpInterface op, plan::GridCumulateAttr schedule)
       : k(k), b(b), op(op), schedule(schedule), operand(op->getOperand(0)), each(schedule.getElements()),
         e(b, k.loc(), /*lanes=*/0, k.symbols, k.inputs), dim(op.getCumulatedDim()),
         length(graph::getDims(operand)[dim]), at(graph::getDims(operand).size(), e.constant(0)),
@@ -198,7 +198,7 @@ LogicalResult emitGridCumulate(KernelFunction &k, OpBuilder &b, plan::GridCumula
   graph::CumulateOpInterface op = onlyCumulates(k);
   if (!op)
     return refuse(k, schedule) << ", and is not all that an op cumulates";
-  GridSweepEmitter(k, b, op, schedule).run();
+  GridCumulateEmitter(k, b, op, schedule).run();
   return success();
 }
 
