@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/check-house finds figures of machines where none may stand, in a tree that has nothing else."""
+"""tools/check-house finds what may not be, in a tree that has nothing else: figures of machines, functions that are too long."""
 
 import subprocess
 from pathlib import Path
@@ -54,3 +54,45 @@ def test_leaves_others(tmp_path):
     text = found(tmp_path, FINE)
     assert "figure of a machine" not in text
     assert "files keep the rules" in text
+
+
+def body(count):
+    return ["  use({0});" for _ in range(count)]
+
+
+FUNCTIONS = {
+    "function": ["static int f(int (*g)(int), int y) {", "%", "}"],
+    "method with braces around": [
+        "namespace a {",
+        "struct B : C {",
+        "  int f() const {",
+        "%",
+        "  }",
+        "};",
+        "} // namespace a",
+    ],
+    "constructor": ["A::A(int x)", "    : x(x), y{2} {", "%", "}"],
+    "signature of two lines": ["template <typename T>", "int f(T &t,", "      int y) {", "%", "}"],
+}
+
+
+def with_body(lines, count):
+    return [each for line in lines for each in (body(count) if line == "%" else [line])]
+
+
+@pytest.mark.parametrize("form", FUNCTIONS)
+def test_finds_long_functions(tmp_path, form):
+    # 100 lines with all that is not the body.
+    own = len(FUNCTIONS[form]) - 1 - (4 if "around" in form else 0)
+    fits = found(tmp_path / "fits", {"lib/Codegen/a.cpp": with_body(FUNCTIONS[form], 100 - own)})
+    assert "a function of" not in fits
+    long = found(tmp_path / "long", {"lib/Codegen/a.cpp": with_body(FUNCTIONS[form], 101 - own)})
+    assert "a function of 101 lines" in long
+
+
+def test_leaves_long_classes_and_tables(tmp_path):
+    methods = [f"  int f{i}() {{ return {i}; }}" for i in range(120)]
+    rows = [f"    {{{i}, f({i})}}," for i in range(120)]
+    lines = ["class A : public B<int (*)(int)> {", *methods, "};", "static const Row rows[] = {", *rows, "};"]
+    lines += ["// int f() {", 'const char *text = "int g() {";', *["int x;"] * 120]
+    assert "files keep the rules" in found(tmp_path, {"lib/Codegen/a.cpp": lines})
