@@ -69,7 +69,7 @@ Dims scratchOf(KernelFunction &k, Attribute schedule) {
       })
       .Case([&](plan::WinogradAttr attr) { return winogradScratch(k, attr); })
       .Case([&](plan::ContractAttr attr) {
-        std::optional<ContractForm> form = contractForm(k, attr.getUnit());
+        Found<ContractForm> form = contractForm(k, attr.getUnit());
         return form ? contractScratch(k, *form, attr) : Dims();
       })
       .Default([](Attribute) { return Dims(); });

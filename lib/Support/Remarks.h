@@ -11,6 +11,7 @@
 #include "mlir/IR/Remarks.h"
 #include "llvm/Support/raw_ostream.h"
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -78,6 +79,21 @@ public:
 private:
   Verdict(bool holds, llvm::StringRef reason) : holds(holds), reason(reason) {}
   bool holds;
+  llvm::StringRef reason;
+};
+
+/// A value, or the reason, a literal, why there is none.
+template <typename T> class Found {
+public:
+  Found(T value) : value(std::move(value)) {}
+  Found(Verdict no) : reason(no.why()) { assert(!no && "nothing is found by a yes"); }
+  explicit operator bool() const { return value.has_value(); }
+  const T &operator*() const { return *value; }
+  const T *operator->() const { return &*value; }
+  llvm::StringRef why() const { return reason; }
+
+private:
+  std::optional<T> value;
   llvm::StringRef reason;
 };
 

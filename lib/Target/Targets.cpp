@@ -65,18 +65,33 @@ llvm::Expected<std::vector<codegen::MachineSpec>> findAll(StringRef list) {
   return found;
 }
 
-static bool isAArch64(const codegen::MachineSpec &machine) { return llvm::Triple(machine.triple).isAArch64(); }
+namespace {
+/// What the compiler asks of an architecture that runs programs. One row each, so that none is taken for another.
+struct Architecture {
+  llvm::Triple::ArchType type;
+  codegen::MachineSpec (*baseMachine)();
+  plan::TargetAttr (*attribute)(mlir::MLIRContext *, const codegen::MachineSpec &);
+};
+} // namespace
+
+static const Architecture &architectureOf(const codegen::MachineSpec &machine) {
+  static constexpr Architecture all[] = {{llvm::Triple::x86_64, x86::baseMachine, x86::targetAttr},
+                                         {llvm::Triple::aarch64, aarch64::baseMachine, aarch64::targetAttr}};
+  llvm::Triple::ArchType type = llvm::Triple(machine.triple).getArch();
+  const Architecture *found = llvm::find_if(all, [&](const Architecture &row) { return row.type == type; });
+  assert(found != std::end(all) && "each machine that find() knows has a row");
+  return *found;
+}
 
 codegen::MachineSpec baseMachine(const codegen::MachineSpec &machine) {
   // What starts a device's kernels runs on a machine of the kind that compiles them.
   codegen::MachineSpec processor = machine.device ? *find("host") : machine;
-  return isAArch64(processor) ? aarch64::baseMachine() : x86::baseMachine();
+  return architectureOf(processor).baseMachine();
 }
 
 plan::TargetAttr attribute(mlir::MLIRContext *context, const codegen::MachineSpec &machine, bool exact) {
-  if (machine.device)
-    return nvptx::targetAttr(context, machine, exact);
-  return isAArch64(machine) ? aarch64::targetAttr(context, machine) : x86::targetAttr(context, machine);
+  return machine.device ? nvptx::targetAttr(context, machine, exact)
+                        : architectureOf(machine).attribute(context, machine);
 }
 
 } // namespace hewn::target

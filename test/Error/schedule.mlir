@@ -22,7 +22,7 @@ module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters 
 // -----
 
 module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
-  // expected-error@+1 {{@unit has the schedule #plan.contract<m = 2, n = 16, lanes = 8, unit = dots>, and is no contraction that the machine tiles so}}
+  // expected-error@+1 {{@unit has the schedule #plan.contract<m = 2, n = 16, lanes = 8, unit = dots>, and is no contraction that the machine tiles so: that is not what the machine multiplies its operands with}}
   plan.kernel @unit(%x: tensor<4x64xf32>, %w: tensor<64x16xf32>) -> tensor<4x16xf32> attributes {symbols = [], schedule = #plan.contract<m = 2, n = 16, lanes = 8, unit = dots>} {
     %0 = graph.matmul %x, %w : (tensor<4x64xf32>, tensor<64x16xf32>) -> tensor<4x16xf32>
     graph.yield %0 : tensor<4x16xf32>
@@ -42,7 +42,7 @@ module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters 
 // -----
 
 module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
-  // expected-error@+1 {{@loops has the schedule #plan.loops<rows>, and is no kernel of this form}}
+  // expected-error@+1 {{@loops has the schedule #plan.loops<rows>, and is no kernel of this form: its kernel has a contraction or running sums too}}
   plan.kernel @loops(%x: tensor<4x64xf32>, %w: tensor<64x16xf32>) -> tensor<4x16xf32> attributes {symbols = [], schedule = #plan.loops<rows>} {
     %0 = graph.matmul %x, %w : (tensor<4x64xf32>, tensor<64x16xf32>) -> tensor<4x16xf32>
     graph.yield %0 : tensor<4x16xf32>
@@ -84,6 +84,16 @@ module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters 
 module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
   // expected-error@+1 {{@contract has the schedule #plan.contract<m = 2, n = 16, lanes = 8>, and is no contraction that the machine tiles so}}
   plan.kernel @contract(%x: tensor<4x64xf32>) -> tensor<4x64xf32> attributes {symbols = [], schedule = #plan.contract<m = 2, n = 16, lanes = 8>} {
+    %0 = graph.relu %x : (tensor<4x64xf32>) -> tensor<4x64xf32>
+    graph.yield %0 : tensor<4x64xf32>
+  }
+}
+
+// -----
+
+module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
+  // expected-error@+1 {{@elements has the schedule #plan.loops<rows>, and is no kernel of this form: nothing in its kernel is reduced}}
+  plan.kernel @elements(%x: tensor<4x64xf32>) -> tensor<4x64xf32> attributes {symbols = [], schedule = #plan.loops<rows>} {
     %0 = graph.relu %x : (tensor<4x64xf32>) -> tensor<4x64xf32>
     graph.yield %0 : tensor<4x64xf32>
   }

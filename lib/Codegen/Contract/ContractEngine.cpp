@@ -11,9 +11,9 @@ namespace hewn::codegen {
 
 LogicalResult emitContraction(KernelFunction &k, OpBuilder &b, plan::ContractAttr schedule,
                               const std::optional<Buffer> &memory) {
-  std::optional<ContractForm> form = contractForm(k, schedule.getUnit());
+  Found<ContractForm> form = contractForm(k, schedule.getUnit());
   if (!form)
-    return refuse(k, schedule) << ", and is no contraction that the machine tiles so";
+    return refuse(k, schedule) << ", and is no contraction that the machine tiles so: " << form.why();
   if (failed(verifyContraction(k, *form, schedule, memory)))
     return failure();
   KernelElements e(b, k.loc(), schedule.getLanes(), k.symbols, k.inputs);

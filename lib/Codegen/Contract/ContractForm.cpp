@@ -156,94 +156,142 @@ bool takeCode(ContractForm &form, KernelFunction &k, graph::CodedOpInterface dec
   return true;
 }
 
-} // namespace
+/// Finds out about a kernel, a question after the other, each of which may be the last.
+class FormFinder {
+public:
+  FormFinder(KernelFunction &k, std::optional<plan::Unit> unit)
+      : k(k), unit(unit), op(graph::onlyContraction(k.kernel.getBody().front())) {}
 
-std::optional<ContractForm> contractForm(KernelFunction &k, std::optional<plan::Unit> unit) {
-  ContractOpInterface op = graph::onlyContraction(k.kernel.getBody().front());
-  if (!op || !hasProducts(graph::getElementType(op->getResult(0))))
-    return std::nullopt;
-  std::optional<graph::ContractRoles> roles = plan::rolesOf(op);
-  Value left = op->getOperand(0), right = op->getOperand(1);
-  graph::CodedOpInterface decoder = plan::decoderOf(op);
-  if (decoder)
-    right = decoder->getOperand(0);
-  if (!roles || !k.inputs.contains(right) || graph::winogradTile(right.getType()))
-    return std::nullopt;
-  ContractForm form;
-  if (decoder && !takeCode(form, k, decoder))
-    return std::nullopt;
-  form.op = op;
-  form.maps = op.getIndexingMaps();
-  form.extents = op.getIterationDims(graph::getDims);
-  form.roles = *roles;
-  if (roles->group)
-    spreadGroups(form);
-  form.rhs = k.inputs.find(right)->second;
-  if (auto border = left.getDefiningOp<graph::MoveOpInterface>()) {
-    std::optional<SmallVector<Clip>> clips = graph::clipsOf(op, border);
-    if (!clips || !plan::leavesOutBorder(op, border) || !left.hasOneUse())
-      return std::nullopt;
-    form.clips = std::move(*clips);
-    left = border->getOperand(0);
+  Found<ContractForm> find() {
+    if (!op)
+      return Verdict::no("its kernel has more than one contraction, elementwise ops and moves");
+    for (auto question :
+         {&FormFinder::findRoles, &FormFinder::findRight, &FormFinder::findLeft, &FormFinder::findTerms,
+          &FormFinder::findUnit, &FormFinder::lookAtResults, &FormFinder::lookAtUnit, &FormFinder::findRows})
+      if (Verdict answer = (this->*question)(); !answer)
+        return answer;
+    return std::move(form);
   }
-  if (!k.inputs.contains(left))
-    return std::nullopt;
-  form.lhs = k.inputs.find(left)->second;
-  if (!columnsAreLanes(form))
-    return std::nullopt;
-  for (unsigned i = 1; i < graph::termsOf(op); ++i)
-    for (unsigned side : {0, 1}) {
-      Value term = graph::termOf(op, side, i);
-      if (!k.inputs.contains(term) || term.getType() != (side ? right : left).getType())
-        return std::nullopt;
-      (side ? form.rightTerms : form.leftTerms).push_back(k.inputs.find(term)->second.memref);
+
+private:
+  Verdict findRoles() {
+    if (!hasProducts(graph::getElementType(op->getResult(0))))
+      return Verdict::no("the machine has no vectors of its sums");
+    std::optional<graph::ContractRoles> roles = plan::rolesOf(op);
+    if (!roles)
+      return Verdict::no("no dim of its result can be the lanes of vectors");
+    form.op = op;
+    form.maps = op.getIndexingMaps();
+    form.extents = op.getIterationDims(graph::getDims);
+    form.roles = *roles;
+    if (roles->group)
+      spreadGroups(form);
+    return Verdict::yes();
+  }
+
+  Verdict findRight() {
+    graph::CodedOpInterface decoder = plan::decoderOf(op);
+    right = decoder ? decoder->getOperand(0) : op->getOperand(1);
+    if (!k.inputs.contains(right))
+      return Verdict::no("its right operand is computed in the kernel");
+    if (graph::winogradTile(right.getType()))
+      return Verdict::no("its windows are transformed by Winograd's method");
+    if (decoder && !takeCode(form, k, decoder))
+      return Verdict::no("its weights' codes, scales and offsets do not lie in equal panels");
+    form.rhs = k.inputs.find(right)->second;
+    return Verdict::yes();
+  }
+
+  Verdict findLeft() {
+    left = op->getOperand(0);
+    if (auto border = left.getDefiningOp<graph::MoveOpInterface>()) {
+      std::optional<SmallVector<Clip>> clips = graph::clipsOf(op, border);
+      if (!clips || !plan::leavesOutBorder(op, border) || !left.hasOneUse())
+        return Verdict::no("its left operand is read through a move that is no border of zeros to leave out");
+      form.clips = std::move(*clips);
+      left = border->getOperand(0);
     }
-  Type sum = graph::getElementType(op->getResult(0));
-  if (graph::widensRight(op)) {
-    if (roles->columnInLeft)
-      return std::nullopt;
-  } else if (!form.code && (graph::getElementType(left) != sum || graph::getElementType(right) != sum)) {
+    if (!k.inputs.contains(left))
+      return Verdict::no("its left operand is computed in the kernel");
+    form.lhs = k.inputs.find(left)->second;
+    return columnsAreLanes(form) ? Verdict::yes() : Verdict::no("its columns are no neighbours in memory");
+  }
+
+  Verdict findTerms() {
+    for (unsigned i = 1; i < graph::termsOf(op); ++i)
+      for (unsigned side : {0, 1}) {
+        Value term = graph::termOf(op, side, i);
+        if (!k.inputs.contains(term) || term.getType() != (side ? right : left).getType())
+          return Verdict::no("terms of an operand are not in memory like its first");
+        (side ? form.rightTerms : form.leftTerms).push_back(k.inputs.find(term)->second.memref);
+      }
+    return Verdict::yes();
+  }
+
+  /// What multiplies operands that are narrower than the sums.
+  Verdict findUnit() {
+    Type sum = graph::getElementType(op->getResult(0));
+    if (graph::widensRight(op))
+      return form.roles.columnInLeft ? Verdict::no("lanes run along both operands, and the right one is narrower")
+                                     : Verdict::yes();
+    if (form.code || (graph::getElementType(left) == sum && graph::getElementType(right) == sum))
+      return Verdict::yes();
     form.dot = plan::findDot(op);
     if (!unit || *unit == plan::Unit::Matrix)
       form.matrix = plan::findMatrix(op);
     if (form.matrix && !MatrixUnit::fits(form.matrix, vectorLanes(k.kernel)))
-      return std::nullopt;
+      return Verdict::no("a row of the matrix unit's tiles is no vector");
     form.grouped = groupedDim(form);
-    if (!form.grouped)
-      return std::nullopt;
+    return form.grouped ? Verdict::yes()
+                        : Verdict::no("its narrow operands do not lie in the groups that an instruction sums");
   }
-  std::optional<graph::SpaceMap> map = spaceMap(k.kernel);
-  for (Value output : k.results)
-    if (!map || !map->placeOf(output))
-      return std::nullopt;
-  if (unit && (*unit == plan::Unit::Matrix) != bool(form.matrix))
-    return std::nullopt;
-  if (unit && *unit == plan::Unit::Dots && !form.dot)
-    return std::nullopt;
-  if (unit && *unit == plan::Unit::Vectors && form.grouped)
-    return std::nullopt;
 
-  SmallVector<unsigned> rows;
-  for (unsigned d : roles->rows)
-    if (!form.extents[d].is(1))
-      rows.push_back(d);
-  form.rows = DimExpr(1);
-  form.rowStride = DimExpr(0);
-  if (rows.empty())
-    return form.matrix ? std::nullopt : std::optional(form);
-  form.merged = rows.size() > 1 && mergesRows(form, k, rows);
-  form.tiled = form.merged ? rows.back() : graph::tiledRow(op, *roles);
-  for (unsigned d : rows) {
-    if (form.merged || d == *form.tiled)
-      form.rows = form.rows * form.extents[d];
-    else
-      form.outerRows.push_back(d);
+  Verdict lookAtResults() {
+    std::optional<graph::SpaceMap> map = spaceMap(k.kernel);
+    bool isKnown = map && llvm::all_of(k.results, [&](Value output) { return map->placeOf(output).has_value(); });
+    return isKnown ? Verdict::yes() : Verdict::no("a result of its kernel reads sums of other elements than its own");
   }
-  form.rowStride = ContractForm::strideAlong(form.lhs, form.maps[0], *form.tiled);
-  // Too few rows for a tile, which only a run can tell, are done by vectors.
-  if (form.matrix && !form.rows.constant() && !form.dot)
-    return std::nullopt;
-  return form;
+
+  /// Whether it is what a schedule says.
+  Verdict lookAtUnit() {
+    bool fits = !unit || (*unit == plan::Unit::Matrix ? bool(form.matrix)
+                          : *unit == plan::Unit::Dots ? bool(form.dot)
+                                                      : !form.grouped);
+    return fits ? Verdict::yes() : Verdict::no("that is not what the machine multiplies its operands with");
+  }
+
+  Verdict findRows() {
+    SmallVector<unsigned> rows;
+    for (unsigned d : form.roles.rows)
+      if (!form.extents[d].is(1))
+        rows.push_back(d);
+    form.rows = DimExpr(1);
+    form.rowStride = DimExpr(0);
+    if (rows.empty())
+      return form.matrix ? Verdict::no("a matrix unit multiplies rows, and there are none") : Verdict::yes();
+    form.merged = rows.size() > 1 && mergesRows(form, k, rows);
+    form.tiled = form.merged ? rows.back() : graph::tiledRow(op, form.roles);
+    for (unsigned d : rows) {
+      if (form.merged || d == *form.tiled)
+        form.rows = form.rows * form.extents[d];
+      else
+        form.outerRows.push_back(d);
+    }
+    form.rowStride = ContractForm::strideAlong(form.lhs, form.maps[0], *form.tiled);
+    return Verdict::yes();
+  }
+
+  KernelFunction &k;
+  std::optional<plan::Unit> unit;
+  ContractOpInterface op;
+  ContractForm form;
+  Value left, right;
+};
+
+} // namespace
+
+Found<ContractForm> contractForm(KernelFunction &k, std::optional<plan::Unit> unit) {
+  return FormFinder(k, unit).find();
 }
 
 } // namespace hewn::codegen

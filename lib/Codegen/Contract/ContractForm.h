@@ -7,6 +7,7 @@
 
 #include "dialects/Graph/Contract/ContractRoles.h"
 #include "lib/Codegen/KernelFunction.h"
+#include "lib/Support/Remarks.h"
 
 namespace hewn::codegen {
 
@@ -53,7 +54,7 @@ struct ContractForm {
 /// The kernel's contraction, where the engine can take it: one contraction, operands in memory (the left one
 /// perhaps inside a border of zeros), columns contiguous in the right one or packed in blocks, around it elementwise ops and
 /// moves alone. `unit`: what is to multiply; absent: the fastest that the machine has for it.
-std::optional<ContractForm> contractForm(KernelFunction &k, std::optional<plan::Unit> unit = std::nullopt);
+Found<ContractForm> contractForm(KernelFunction &k, std::optional<plan::Unit> unit = std::nullopt);
 
 } // namespace hewn::codegen
 

@@ -58,9 +58,13 @@ int64_t cyclesOf(const ContractForm &form, const plan::ContractTile &tile) {
 } // namespace
 
 plan::ContractAttr chooseContraction(KernelFunction &k) {
-  std::optional<ContractForm> form = contractForm(k);
-  if (!form)
+  Found<ContractForm> form = contractForm(k);
+  if (!form) {
+    for (Operation &op : k.kernel.getBody().front())
+      if (isa<graph::ContractOpInterface>(op))
+        missed(&op, "hewn-decide-kernels", "NotTiled", form.why());
     return {};
+  }
   plan::ContractShape shape = form->shape();
   bool packed = form->rhs.blockDim >= 0;
   int64_t lanes = plan::contractLanes(k.kernel, shape), vectorRows = 0;

@@ -121,7 +121,7 @@ Error Weights::writeObject(StringRef path, StringRef symbol, StringRef triple) c
   header.e_ident[ELF::EI_DATA] = ELF::ELFDATA2LSB;
   header.e_ident[ELF::EI_VERSION] = ELF::EV_CURRENT;
   header.e_type = ELF::ET_REL;
-  header.e_machine = ELF::convertArchNameToEMachine(Triple(triple).getArchName());
+  header.e_machine = ELF::convertTripleArchTypeToEMachine(Triple(triple).getArch());
   header.e_version = ELF::EV_CURRENT;
   header.e_ehsize = sizeof(header);
   header.e_shentsize = sizeof(ELF::Elf64_Shdr);

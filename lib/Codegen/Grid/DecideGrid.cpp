@@ -91,7 +91,7 @@ Attribute chooseGrid(KernelFunction &k, OpBuilder &b, plan::GridTileAttr wanted)
   if (std::optional<GridTiles> tiles = gridTiles(k))
     if (plan::GridContractAttr contract = chooseContraction(k, *tiles, wanted))
       return contract;
-  if (std::optional<RowProgram> rows = planRows(k))
+  if (Found<RowProgram> rows = planRows(k))
     return chooseRows(k, *rows);
   if (graph::CumulateOpInterface op = onlyCumulates(k))
     return chooseCumulate(k, op);

@@ -449,11 +449,16 @@ graph::CumulateOpInterface onlyCumulates(KernelFunction &k) {
 }
 
 plan::LoopsAttr chooseLoops(KernelFunction &k) {
-  plan::LoopForm form = alignedNest(k)     ? plan::LoopForm::Elements
-                        : planRows(k)      ? plan::LoopForm::Rows
-                        : onlyCumulates(k) ? plan::LoopForm::Cumulate
-                                           : plan::LoopForm::Map;
-  return plan::LoopsAttr::get(k.kernel.getContext(), form);
+  auto of = [&](plan::LoopForm form) { return plan::LoopsAttr::get(k.kernel.getContext(), form); };
+  if (alignedNest(k))
+    return of(plan::LoopForm::Elements);
+  Found<RowProgram> rows = planRows(k);
+  if (rows)
+    return of(plan::LoopForm::Rows);
+  for (Operation &op : k.kernel.getBody().front())
+    if (isa<graph::ReduceOpInterface>(op))
+      missed(&op, "hewn-decide-kernels", "NotRows", rows.why());
+  return of(onlyCumulates(k) ? plan::LoopForm::Cumulate : plan::LoopForm::Map);
 }
 
 /// Each result, or each piece of it, by a nest of its own.
@@ -474,14 +479,16 @@ static void emitMaps(KernelFunction &k, OpBuilder &b) {
 
 LogicalResult emitLoops(KernelFunction &k, OpBuilder &b, plan::LoopsAttr schedule) {
   bool fits = true;
+  StringRef why;
   if (schedule.getForm() == plan::LoopForm::Elements) {
     std::optional<AlignedNest> nest = alignedNest(k);
     fits = nest.has_value();
     if (nest)
       emitAligned(k, b, std::move(*nest));
   } else if (schedule.getForm() == plan::LoopForm::Rows) {
-    std::optional<RowProgram> rows = planRows(k);
-    fits = rows.has_value();
+    Found<RowProgram> rows = planRows(k);
+    fits = bool(rows);
+    why = rows.why();
     if (rows)
       emitRows(k, b, *rows);
   } else if (schedule.getForm() == plan::LoopForm::Cumulate) {
@@ -493,7 +500,7 @@ LogicalResult emitLoops(KernelFunction &k, OpBuilder &b, plan::LoopsAttr schedul
     emitMaps(k, b);
   }
   if (!fits)
-    return refuse(k, schedule) << ", and is no kernel of this form";
+    return refuse(k, schedule) << ", and is no kernel of this form" << (why.empty() ? "" : ": ") << why;
   return success();
 }
 

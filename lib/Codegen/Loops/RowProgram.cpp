@@ -35,17 +35,14 @@ static llvm::DenseMap<Value, unsigned> passOf(plan::KernelOp kernel) {
   return pass;
 }
 
-std::optional<RowProgram> planRows(KernelFunction &k) {
+Found<RowProgram> planRows(KernelFunction &k) {
   RowProgram rows;
   llvm::DenseMap<Value, unsigned> pass = passOf(k.kernel);
-  std::optional<graph::SpaceMap> map = spaceMap(k.kernel);
-  if (!map)
-    return std::nullopt;
   for (Operation &op : k.kernel.getBody().front().without_terminator()) {
     auto reduce = dyn_cast<ReduceOpInterface>(op);
     if (!reduce) {
       if (isa<graph::ContractOpInterface, graph::CumulateOpInterface>(op))
-        return std::nullopt;
+        return Verdict::no("its kernel has a contraction or running sums too");
       continue;
     }
     Dims space = graph::getDims(op.getOperand(0));
@@ -58,7 +55,11 @@ std::optional<RowProgram> planRows(KernelFunction &k) {
     rows.passes[pass[op.getResult(0)] - 1].push_back(reduce);
   }
   if (rows.passes.empty())
-    return std::nullopt;
+    return Verdict::no("nothing in its kernel is reduced");
+  auto elsewhere = [] { return Verdict::no("a result of its kernel reads it at other elements than its row's"); };
+  std::optional<graph::SpaceMap> map = spaceMap(k.kernel);
+  if (!map)
+    return elsewhere();
   Dims kept;
   for (auto [d, dim] : llvm::enumerate(rows.space))
     if (!llvm::is_contained(rows.reduced, int64_t(d)))
@@ -68,7 +69,7 @@ std::optional<RowProgram> planRows(KernelFunction &k) {
   for (Value result : k.results) {
     std::optional<graph::SpaceMap::Place> place = map->placeOf(result);
     if (!place)
-      return std::nullopt;
+      return elsewhere();
     writesRows |= place->wholeSpace;
     rows.places.push_back(std::move(*place));
   }
@@ -78,7 +79,7 @@ std::optional<RowProgram> planRows(KernelFunction &k) {
     width = width * rows.space[d];
   if (!writesRows && rows.passes.size() == 1 && width.constant() && *width.constant() <= 64 &&
       keptElements.constant().value_or(1024) >= 64)
-    return std::nullopt;
+    return Verdict::no("a short window of each element is straight code in a nest over the result");
   return rows;
 }
 

@@ -10,6 +10,7 @@
 #define HEWN_LIB_CODEGEN_LOOPS_ROWPROGRAM_H
 
 #include "lib/Codegen/KernelFunction.h"
+#include "lib/Support/Remarks.h"
 
 namespace hewn::codegen {
 
@@ -23,9 +24,9 @@ struct RowProgram {
   llvm::SmallVector<graph::SpaceMap::Place> places;
 };
 
-/// The passes of a kernel; nullopt where its reductions do not share a space, what is made of them has no place there, or they are
+/// The passes of a kernel; a reason where its reductions do not share a space, what is made of them has no place there, or they are
 /// better done element by element (small windows).
-std::optional<RowProgram> planRows(KernelFunction &k);
+Found<RowProgram> planRows(KernelFunction &k);
 void emitRows(KernelFunction &k, mlir::OpBuilder &b, const RowProgram &rows);
 
 } // namespace hewn::codegen

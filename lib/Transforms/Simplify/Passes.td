@@ -5,7 +5,7 @@
 include "mlir/Pass/PassBase.td"
 
 def ComposeOpsPass : Pass<"hewn-compose-ops"> {
-  let summary = "Write composed ops in elementwise, reduce, scan, contract and move ops";
+  let summary = "Write composed ops in elementwise, reduce, cumulate, contract and move ops";
 }
 
 def LowerHandlesPass : Pass<"hewn-lower-handles", "::mlir::ModuleOp"> {

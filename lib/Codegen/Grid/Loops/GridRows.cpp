@@ -236,7 +236,7 @@ std::optional<GridWide> wideRows(KernelFunction &k, const RowProgram &rows, std:
 }
 
 LogicalResult emitGridRows(KernelFunction &k, OpBuilder &b, plan::GridRowsAttr schedule) {
-  std::optional<RowProgram> rows = planRows(k);
+  Found<RowProgram> rows = planRows(k);
   if (!rows)
     return refuse(k, schedule) << ", and has no rows that it reduces";
   int64_t team = schedule.getRowThreads(), warp = plan::gridOf(k.kernel).getWarp();
