@@ -46,8 +46,13 @@ void Node::setOutput(unsigned i, Value value) {
 // Attributes
 //===------------------------------------------------------------------------------------------------------------------===//
 
+const AttributeProto *Node::given(StringRef name) const {
+  asked.insert(name);
+  return attributes.lookup(name);
+}
+
 const AttributeProto *Node::find(StringRef name, Kind kind) const {
-  const AttributeProto *attribute = attributes.lookup(name);
+  const AttributeProto *attribute = given(name);
   if (!attribute)
     return nullptr;
   if (attribute->type() == kind)
@@ -86,8 +91,7 @@ std::string Node::getString(StringRef name, StringRef otherwise) const {
 }
 
 std::optional<SmallVector<int64_t>> Node::getInts(StringRef name, Range range) const {
-  if (const AttributeProto *attribute = attributes.lookup(name);
-      attribute && attribute->type() == AttributeProto::TENSOR) {
+  if (const AttributeProto *attribute = given(name); attribute && attribute->type() == AttributeProto::TENSOR) {
     std::string reason;
     std::optional<SmallVector<int64_t>> values = importer.tensors.integers(attribute->t(), reason);
     if (!values) {
@@ -111,9 +115,8 @@ std::optional<SmallVector<float>> Node::getFloats(StringRef name) const {
 }
 
 std::optional<SmallVector<std::string>> Node::getStrings(StringRef name) const {
-  if (const AttributeProto *attribute = attributes.lookup(name);
-      attribute && attribute->type() == AttributeProto::TENSOR &&
-      attribute->t().data_type() == onnx::TensorProto::STRING)
+  if (const AttributeProto *attribute = given(name); attribute && attribute->type() == AttributeProto::TENSOR &&
+                                                     attribute->t().data_type() == onnx::TensorProto::STRING)
     return SmallVector<std::string>(attribute->t().string_data().begin(), attribute->t().string_data().end());
   const AttributeProto *attribute = find(name, AttributeProto::STRINGS);
   if (!attribute)
@@ -157,7 +160,7 @@ static bool asTensor(const AttributeProto &attribute, onnx::TensorProto &tensor)
 }
 
 Value Node::getTensor(StringRef name) {
-  const AttributeProto *attribute = attributes.lookup(name);
+  const AttributeProto *attribute = given(name);
   if (!attribute)
     return {};
   std::string reason, key = proto.output_size() ? proto.output(0) : info.name;
@@ -185,7 +188,7 @@ Value Node::getTensor(StringRef name) {
 }
 
 std::optional<SmallVector<double>> Node::getNumbers(StringRef name) {
-  const AttributeProto *attribute = attributes.lookup(name);
+  const AttributeProto *attribute = given(name);
   if (!attribute)
     return std::nullopt;
   std::string reason = "holds no numbers";
@@ -344,10 +347,24 @@ std::optional<SmallVector<Value>> Node::inlineSubgraph(StringRef name, ValueRang
 // Records
 //===------------------------------------------------------------------------------------------------------------------===//
 
+LogicalResult Node::checkUnasked() {
+  // Of its own ops ONNX has said already which attributes they have, and a builder may leave one unread.
+  std::string ignored;
+  bool isOnnx = false;
+  guarded(ignored, [&] { isOnnx = onnx::OpSchemaRegistry::Schema(info.op, info.domain) != nullptr; });
+  for (const AttributeProto &attribute : proto.attribute())
+    if (!isOnnx && !asked.contains(attribute.name()) &&
+        !StringRef(attribute.name()).starts_with("__")) // exporters' notes
+      return refuse("has the attribute '" + attribute.name() + "', which hewn's " + info.op + " does not have");
+  return success();
+}
+
 LogicalResult Node::build(const OnnxRecord &record) {
   LogicalResult built = record.build ? record.build(*this) : buildDirect(record);
   if (llvm::any_of(proto.attribute(), [](const AttributeProto &a) { return a.has_g(); }))
     importer.forgetErased();
+  if (succeeded(built) && failed(checkUnasked()))
+    built = failure();
   return failure(failed(built) || badAttribute);
 }
 

@@ -9,6 +9,8 @@
 #include "lib/Importer/ONNX/ModelImporter.h"
 #include "lib/Importer/ONNX/Schemas/OnnxTable.h"
 
+#include "llvm/ADT/StringSet.h"
+
 namespace hewn::importer {
 
 class Node final : public graph::OnnxNode {
@@ -23,7 +25,7 @@ public:
   unsigned numOutputs() const override { return proto.output_size(); }
   bool wantsOutput(unsigned i) const override;
 
-  bool hasAttr(llvm::StringRef name) const override { return attributes.contains(name); }
+  bool hasAttr(llvm::StringRef name) const override { return given(name) != nullptr; }
   int64_t getInt(llvm::StringRef name, int64_t otherwise, Range range = Range::Size) const override;
   double getFloat(llvm::StringRef name, double otherwise) const override;
   std::string getString(llvm::StringRef name, llvm::StringRef otherwise) const override;
@@ -66,6 +68,8 @@ public:
 
 private:
   using Kind = onnx::AttributeProto::AttributeType;
+  /// The attribute; null where it is absent. Marks it as one that the op's builder knows.
+  const onnx::AttributeProto *given(llvm::StringRef name) const;
   /// The attribute; null where it is absent, or (reported) of another type.
   const onnx::AttributeProto *find(llvm::StringRef name, Kind kind) const;
   /// Whether numbers of the attribute are in the range; reported where they are not.
@@ -73,6 +77,8 @@ private:
   const onnx::GraphProto *subgraph(llvm::StringRef name);
   llvm::LogicalResult buildDirect(const OnnxRecord &record);
   llvm::LogicalResult checkAttributes(const OnnxRecord &record);
+  /// Refuses attributes that nobody has asked for, of an op that ONNX does not know: one that hewn does not know, or a misspelt one.
+  llvm::LogicalResult checkUnasked();
   mlir::Attribute directAttribute(const DirectAttr &attr);
 
   ModelImporter &importer;
@@ -81,6 +87,8 @@ private:
   const NodeInfo &info;
   llvm::SmallVector<mlir::Value> inputs, results;
   llvm::StringMap<const onnx::AttributeProto *> attributes;
+  /// Names that the op's builder has looked for.
+  mutable llvm::StringSet<> asked;
   /// A getter has no way to fail; `build` does it in its place.
   mutable bool badAttribute = false;
   /// How many errors there were before this node, with those that its builder told itself.
