@@ -56,6 +56,20 @@ LogicalResult LayoutAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitEr
 
 OnnxNode::~OnnxNode() = default;
 
+LogicalResult OnnxNode::needsDefault(StringRef name, int64_t otherwise) {
+  int64_t given = getInt(name, otherwise, Range::Any);
+  if (given == otherwise)
+    return success();
+  return refuse("attribute '" + name + "' is " + Twine(given) + ", and hewn has it as " + Twine(otherwise) + " alone");
+}
+
+LogicalResult OnnxNode::needsDefault(StringRef name, StringRef otherwise) {
+  std::string given = getString(name, otherwise);
+  if (given == otherwise)
+    return success();
+  return refuse("attribute '" + name + "' is '" + given + "', and hewn has it as '" + otherwise + "' alone");
+}
+
 std::optional<int64_t> OnnxNode::axis(int64_t written, int64_t rank) {
   std::optional<int64_t> dim = normalizeAxis(written, rank);
   if (!dim)

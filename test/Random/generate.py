@@ -147,6 +147,26 @@ def pruned(g, outputs):
     g.initializers = [t for t in g.initializers if t.name in needed]
 
 
+def model_of(g, outputs, name):
+    # Dims of outputs are for the compiler to find.
+    graph = g.proto(outputs, [v for v, _ in g.inputs], name)
+    opsets = [helper.make_opsetid("", g.opset)] + [
+        helper.make_opsetid(d, records.version_of(d)) for d in sorted(g.domains)
+    ]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=10 if g.opset < 23 else 11)
+
+
+def one_node(name, seed):
+    """A model of a node of that op, and of what its rule puts around; None where the rule finds nothing to draw."""
+    g = Graph(random.Random(seed), max(OPSETS), Oracle(), [2, 4, 8])
+    g.palette, g.any_view = PALETTES[0], views.any_view
+    if not add(g, name):
+        return None
+    outputs = outputs_of(g)
+    pruned(g, outputs)
+    return model_of(g, outputs, name) if any(node.op_type == name.split(".")[-1] for node in g.nodes) else None
+
+
 def generate(seed, oracle=None, bindings=3):
     """The case of a seed, or None where nothing could be drawn."""
     g = drawn(seed, oracle or Oracle())
@@ -154,12 +174,7 @@ def generate(seed, oracle=None, bindings=3):
     if not outputs:
         return None
     pruned(g, outputs)
-    # Dims of outputs are for the compiler to find.
-    graph = g.proto(outputs, [v for v, _ in g.inputs], f"seed{seed}")
-    opsets = [helper.make_opsetid("", g.opset)] + [
-        helper.make_opsetid(d, records.version_of(d)) for d in sorted(g.domains)
-    ]
-    model = helper.make_model(graph, opset_imports=opsets, ir_version=10 if g.opset < 23 else 11)
+    model = model_of(g, outputs, f"seed{seed}")
     feeds = [{v.name: v.array for v, _ in g.inputs}]
     if any(not v.static for v, _ in g.inputs):
         random_arrays = np.random.default_rng(seed)

@@ -40,6 +40,9 @@ public:
   virtual int64_t getInt(llvm::StringRef name, int64_t otherwise, Range range = Range::Size) const = 0;
   virtual double getFloat(llvm::StringRef name, double otherwise) const = 0;
   virtual std::string getString(llvm::StringRef name, llvm::StringRef otherwise) const = 0;
+  /// Refuses the node where an attribute has another value than the one with which it says nothing.
+  llvm::LogicalResult needsDefault(llvm::StringRef name, int64_t otherwise);
+  llvm::LogicalResult needsDefault(llvm::StringRef name, llvm::StringRef otherwise);
   /// nullopt where the attribute is absent.
   virtual std::optional<llvm::SmallVector<int64_t>> getInts(llvm::StringRef name, Range range = Range::Size) const = 0;
   virtual std::optional<llvm::SmallVector<float>> getFloats(llvm::StringRef name) const = 0;

@@ -190,7 +190,7 @@ static Value unpack(Composer &c, Value bytes, int64_t bits) {
 }
 
 LogicalResult buildMatMulNBits(OnnxNode &node) {
-  if (failed(needsAll(node, {0, 1, 2})))
+  if (failed(needsAll(node, {0, 1, 2})) || failed(node.needsDefault("weight_prepacked", 0)))
     return failure();
   Composer c(node);
   int64_t k = node.getInt("K", 0), n = node.getInt("N", 0), bits = node.getInt("bits", 4);

@@ -41,6 +41,10 @@ private:
   Value counting(const DimExpr &count, ArrayRef<DimExpr> shape) { return c.reshape(c.range(count), shape); }
 
   LogicalResult readInputs() {
+    (void)node.hasAttr("kv_cache_bit_width"), (void)node.hasAttr("qk_norm_epsilon"); // of what is refused here
+    if (failed(node.needsDefault("causal", 1)) || failed(node.needsDefault("sliding_window_cache", 0)) ||
+        failed(node.needsDefault("k_quant_type", "NONE")) || failed(node.needsDefault("v_quant_type", "NONE")))
+      return failure();
     Value q = node.input(0), k = node.input(1), v = node.input(2);
     int64_t heads = node.getInt("num_heads", 0), kvHeads = node.getInt("kv_num_heads", 0);
     if (!q || !node.input(5) || !node.input(6) || getRank(q) != 3 || bool(k) != bool(v) || heads < 1 || kvHeads < 1)

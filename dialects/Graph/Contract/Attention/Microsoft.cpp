@@ -11,11 +11,16 @@ using namespace mlir;
 namespace hewn::graph {
 
 /// What all of them have.
-static void readAttributes(OnnxNode &node, AttentionInputs &in) {
+static LogicalResult readAttributes(OnnxNode &node, AttentionInputs &in) {
+  // A score that is so much less than others is none, as -infinity is none.
+  constexpr double least = -1000;
+  if (double masked = node.getFloat("mask_filter_value", -10000); !(masked <= least))
+    return node.refuse("a mask_filter_value above " + Twine(int64_t(least)) + " is not supported");
   if (node.getFloat("scale", 0) != 0)
     in.scale = node.getFloat("scale", 0);
   if (node.getInt("unidirectional", 0))
     in.right = 0;
+  return success();
 }
 
 /// x + b[first, first + width), where there is a bias.
@@ -81,7 +86,8 @@ LogicalResult buildMultiHeadAttention(OnnxNode &node) {
     return failure();
   in.mask = node.input(5);
   in.pastK = node.input(6), in.pastV = node.input(7);
-  readAttributes(node, in);
+  if (failed(readAttributes(node, in)))
+    return failure();
   return addKeyMask(node, node.input(4), in) ? finishAttention(node, in) : failure();
 }
 
@@ -90,6 +96,7 @@ LogicalResult buildPackedAttention(OnnxNode &node) {
   Value x = node.input(0), weights = node.input(1), bias = node.input(2);
   if (!x || !weights || getRank(x) != 3 || getRank(weights) != 2)
     return node.refuse("needs an input of rank 3 and weights of rank 2");
+  (void)node.getInt("rotary_embedding_dim", 0); // nothing is rotated
   if (node.getInt("do_rotary", 0) || node.numInputs() > 6)
     return node.refuse("rotation and past lengths are not supported");
   Value all = c.op("graph.matmul", {x, weights});
@@ -128,8 +135,8 @@ LogicalResult finishPackedAttention(OnnxNode &node, Value all, const PackedInput
     in.pastV = c.reshape(c.slice(past, 0, DimExpr(1), DimExpr(1)), one);
   }
   in.mask = others.addend;
-  readAttributes(node, in);
-  if (!addKeyMask(node, others.keyMask, in))
+  if (failed(readAttributes(node, in)) || failed(node.needsDefault("past_present_share_buffer", 0)) ||
+      !addKeyMask(node, others.keyMask, in))
     return failure();
   AttentionResults results = makeAttention(node, in);
   if (!results.result)

@@ -34,7 +34,8 @@ LogicalResult buildEmbedLayerNorm(OnnxNode &node) {
     sum = c.op("graph.add", {sum, rowsOf(kinds, segments)});
   if (!sum)
     return failure();
-  if (node.wantsOutput(1)) { // how many tokens of each row count
+  (void)node.hasAttr("mask_index_type"); // whether the model has that output
+  if (node.wantsOutput(1)) {             // how many tokens of each row count
     Type i32 = node.b.getI32Type();
     Value counts =
         mask ? c.cast(c.op("graph.equal", {mask, c.scalarLike(mask, 1)}), i32) : c.filled(getDims(ids), i32, 0);

@@ -147,6 +147,7 @@ LogicalResult buildLayerNorm(OnnxNode &node) {
 LogicalResult buildRMSNorm(OnnxNode &node) {
   if (failed(needs(node, 2)))
     return failure();
+  (void)node.hasAttr("stash_type"); // sums are of float32, or of what is wider
   Composer c(node);
   Value x = node.input(0);
   std::optional<int64_t> axis = node.axis(node.getInt("axis", -1), getRank(x));
