@@ -135,7 +135,7 @@ private:
     if (!zero)
       return graph::makeSplat(b, op->getLoc(), f32, 0, {1, 1});
     zero = c.cast(parameter(zero), f32);
-    return isSigned ? c.op("graph.add", {zero, c.scalarLike(zero, double(middle))}) : zero;
+    return isSigned ? c.add({zero, c.scalarLike(zero, double(middle))}) : zero;
   }
 
   ContractOpInterface op;
