@@ -73,9 +73,9 @@ codegen::MachineSpec baseMachine(const codegen::MachineSpec &machine) {
   return isAArch64(processor) ? aarch64::baseMachine() : x86::baseMachine();
 }
 
-plan::TargetAttr attribute(mlir::MLIRContext *context, const codegen::MachineSpec &machine, bool exact) {
+plan::TargetAttr attribute(mlir::MLIRContext *context, const codegen::MachineSpec &machine, Precision precision) {
   if (machine.device)
-    return nvptx::targetAttr(context, machine, exact);
+    return nvptx::targetAttr(context, machine, precision);
   return isAArch64(machine) ? aarch64::targetAttr(context, machine) : x86::targetAttr(context, machine);
 }
 

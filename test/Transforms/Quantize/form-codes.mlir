@@ -1,5 +1,5 @@
 // RUN: hewn-opt %s --split-input-file --hewn-form-codes | FileCheck %s
-// RUN: hewn-opt %s --split-input-file --hewn-form-codes=products=1 | FileCheck %s
+// RUN: hewn-opt %s --split-input-file --hewn-form-codes=precision=medium | FileCheck %s
 
 // A scale a column: all rows share it. Signed integers are codes around the middle one.
 // CHECK-LABEL: func.func @columns

@@ -1,6 +1,6 @@
-// RUN: hewn-opt %s --split-input-file --hewn-narrow-contractions | FileCheck %s
-// RUN: hewn-opt %s --split-input-file --hewn-narrow-contractions=products=3 | FileCheck %s --check-prefix=THREE
-// RUN: hewn-opt %s --split-input-file --hewn-narrow-contractions=products=6 | FileCheck %s --check-prefix=SIX
+// RUN: hewn-opt %s --split-input-file --hewn-narrow-contractions=precision=medium | FileCheck %s
+// RUN: hewn-opt %s --split-input-file --hewn-narrow-contractions=precision=high | FileCheck %s --check-prefix=THREE
+// RUN: hewn-opt %s --split-input-file --hewn-narrow-contractions=precision=highest | FileCheck %s --check-prefix=SIX
 
 #costs = #plan.vector_costs<panelCost = 220, farCost = 250, loadCost = 15, spreadCost = 10, stepCost = 400, chains = 7, chainRows = 6, products = 2, memoryRate = 8, lineBytes = 64, aheadBytes = 1024, taskWork = 8000, launchBytes = 20000, outerCost = 40>
 #fast = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, costs = #costs, dots = [#plan.dot<left = bf16, right = bf16, sum = f32, intrinsic = "llvm.some.dot">]>
