@@ -60,8 +60,10 @@ static void emitKept(KernelFunction &k, OpBuilder &b) {
     if (failed(other.function.eraseArguments(unused)))
       return; // never: nothing else is read
   }
-  k.function->setAttr(plan::kKeepsAttr, argument);
-  k.function->setAttr(plan::kKeptBytesAttr, b.getI64IntegerAttr(*bytes));
+  plan::changeGridLaunch(k.function, [&](plan::GridLaunch &launch) {
+    launch.keeps = argument.getInt();
+    launch.keptBytes = *bytes;
+  });
 }
 
 void emitGrid(KernelFunction &k, OpBuilder &b) {

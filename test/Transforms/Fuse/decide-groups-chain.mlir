@@ -64,11 +64,11 @@ module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters 
 // CHECK: graph.matmul {{.*}}graph.in_group = 0
 // CHECK: graph.matmul {{.*}}graph.in_group = 0
 module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608>} {
-  func.func @unknown(%q: tensor<?x64xf32> {graph.dims = ["m", 64]}, %k: tensor<64x?xf32> {graph.dims = [64, "n"]}, %v: tensor<?x64xf32> {graph.dims = ["n", 64]}) -> tensor<?x64xf32> {
-    %s = graph.matmul %q, %k {graph.dims = [["m", "n"]]} : (tensor<?x64xf32>, tensor<64x?xf32>) -> tensor<?x?xf32>
-    %m = graph.reduce_max %s {dims = array<i64: 1>, graph.dims = [["m", 1]]} : (tensor<?x?xf32>) -> tensor<?x1xf32>
-    %d = graph.sub %s, %m {graph.dims = [["m", "n"]]} : (tensor<?x?xf32>, tensor<?x1xf32>) -> tensor<?x?xf32>
-    %y = graph.matmul %d, %v {graph.dims = [["m", 64]]} : (tensor<?x?xf32>, tensor<?x64xf32>) -> tensor<?x64xf32>
+  func.func @unknown(%q: tensor<?x64xf32> {graph.dims = [#graph.dim<"m">, 64]}, %k: tensor<64x?xf32> {graph.dims = [64, #graph.dim<"n">]}, %v: tensor<?x64xf32> {graph.dims = [#graph.dim<"n">, 64]}) -> tensor<?x64xf32> {
+    %s = graph.matmul %q, %k {graph.dims = [[#graph.dim<"m">, #graph.dim<"n">]]} : (tensor<?x64xf32>, tensor<64x?xf32>) -> tensor<?x?xf32>
+    %m = graph.reduce_max %s {dims = array<i64: 1>, graph.dims = [[#graph.dim<"m">, 1]]} : (tensor<?x?xf32>) -> tensor<?x1xf32>
+    %d = graph.sub %s, %m {graph.dims = [[#graph.dim<"m">, #graph.dim<"n">]]} : (tensor<?x?xf32>, tensor<?x1xf32>) -> tensor<?x?xf32>
+    %y = graph.matmul %d, %v {graph.dims = [[#graph.dim<"m">, 64]]} : (tensor<?x?xf32>, tensor<?x64xf32>) -> tensor<?x64xf32>
     return %y : tensor<?x64xf32>
   }
 }
@@ -117,7 +117,7 @@ module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters 
 // CHECK-LABEL: func.func @divided
 // CHECK: graph.scratch {{.*}}graph.why = "a row of the first product is used up by the second; its columns are divided over blocks, so many parts: 16", of = f32, shape = [16, 2304]
 // CHECK-LABEL: func.func @divided_of_any_length
-// CHECK: graph.scratch {{.*}}of = f32, shape = ["{{.*}}min(54, floordiv(n, 128)){{.*}}", 2304]
+// CHECK: graph.scratch {{.*}}of = f32, shape = [#graph.dim<"{{.*}}min(54, floordiv(n, 128)){{.*}}">, 2304]
 #limits = #plan.grid_limits<registers = 65536, threads = 2048, threadRegisters = 255, registerStep = 8, blockThreads = 1024, blockBytes = 1024, staticBytes = 49152, arguments = 440>
 #gridCosts = #plan.grid_costs<rate = 512, threadRate = 128, issueRate = 128, memoryRate = 1000, cacheRate = 48, sharedRate = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockCycles = 1200, sliceCycles = 150, termCycles = 50, fetchCycles = 600, tileCycles = 600, partCycles = 2500, memoryCycles = 800, threadBytes = 32, busyThreads = 256>
 module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 166912, products = 3, limits = #limits, costs = #gridCosts>>} {
@@ -131,13 +131,13 @@ module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters 
     %y = graph.matmul %w, %v : (tensor<2x1x2048xf32>, tensor<2x2048x64xf32>) -> tensor<2x1x64xf32>
     return %y : tensor<2x1x64xf32>
   }
-  func.func @divided_of_any_length(%q: tensor<2x1x64xf32>, %k: tensor<2x64x?xf32> {graph.dims = [2, 64, "n"]}, %v: tensor<2x?x64xf32> {graph.dims = [2, "n", 64]}) -> tensor<2x1x64xf32> {
-    %s = graph.matmul %q, %k {graph.dims = [[2, 1, "n"]]} : (tensor<2x1x64xf32>, tensor<2x64x?xf32>) -> tensor<2x1x?xf32>
+  func.func @divided_of_any_length(%q: tensor<2x1x64xf32>, %k: tensor<2x64x?xf32> {graph.dims = [2, 64, #graph.dim<"n">]}, %v: tensor<2x?x64xf32> {graph.dims = [2, #graph.dim<"n">, 64]}) -> tensor<2x1x64xf32> {
+    %s = graph.matmul %q, %k {graph.dims = [[2, 1, #graph.dim<"n">]]} : (tensor<2x1x64xf32>, tensor<2x64x?xf32>) -> tensor<2x1x?xf32>
     %m = graph.reduce_max %s {dims = array<i64: 2>} : (tensor<2x1x?xf32>) -> tensor<2x1x1xf32>
-    %d = graph.sub %s, %m {graph.dims = [[2, 1, "n"]]} : (tensor<2x1x?xf32>, tensor<2x1x1xf32>) -> tensor<2x1x?xf32>
-    %e = graph.exp %d {graph.dims = [[2, 1, "n"]]} : (tensor<2x1x?xf32>) -> tensor<2x1x?xf32>
+    %d = graph.sub %s, %m {graph.dims = [[2, 1, #graph.dim<"n">]]} : (tensor<2x1x?xf32>, tensor<2x1x1xf32>) -> tensor<2x1x?xf32>
+    %e = graph.exp %d {graph.dims = [[2, 1, #graph.dim<"n">]]} : (tensor<2x1x?xf32>) -> tensor<2x1x?xf32>
     %t = graph.reduce_sum %e {dims = array<i64: 2>} : (tensor<2x1x?xf32>) -> tensor<2x1x1xf32>
-    %w = graph.div %e, %t {graph.dims = [[2, 1, "n"]]} : (tensor<2x1x?xf32>, tensor<2x1x1xf32>) -> tensor<2x1x?xf32>
+    %w = graph.div %e, %t {graph.dims = [[2, 1, #graph.dim<"n">]]} : (tensor<2x1x?xf32>, tensor<2x1x1xf32>) -> tensor<2x1x?xf32>
     %y = graph.matmul %w, %v : (tensor<2x1x?xf32>, tensor<2x?x64xf32>) -> tensor<2x1x64xf32>
     return %y : tensor<2x1x64xf32>
   }
@@ -151,11 +151,11 @@ module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters 
 // CHECK: graph.matmul {{.*}}graph.in_group = 0
 // CHECK: graph.matmul {{.*}}graph.in_group = 2
 module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608>} {
-  func.func @half(%q: tensor<512x64xf32>, %k: tensor<64x?xf32> {graph.dims = [64, "n"]}, %v: tensor<?x64xbf16> {graph.dims = ["n", 64]}) -> tensor<512x64xf32> {
-    %s = graph.matmul %q, %k {graph.dims = [[512, "n"]]} : (tensor<512x64xf32>, tensor<64x?xf32>) -> tensor<512x?xf32>
+  func.func @half(%q: tensor<512x64xf32>, %k: tensor<64x?xf32> {graph.dims = [64, #graph.dim<"n">]}, %v: tensor<?x64xbf16> {graph.dims = [#graph.dim<"n">, 64]}) -> tensor<512x64xf32> {
+    %s = graph.matmul %q, %k {graph.dims = [[512, #graph.dim<"n">]]} : (tensor<512x64xf32>, tensor<64x?xf32>) -> tensor<512x?xf32>
     %m = graph.reduce_max %s {dims = array<i64: 1>} : (tensor<512x?xf32>) -> tensor<512x1xf32>
-    %d = graph.sub %s, %m {graph.dims = [[512, "n"]]} : (tensor<512x?xf32>, tensor<512x1xf32>) -> tensor<512x?xf32>
-    %n = graph.cast %d {graph.dims = [[512, "n"]], to = bf16} : (tensor<512x?xf32>) -> tensor<512x?xbf16>
+    %d = graph.sub %s, %m {graph.dims = [[512, #graph.dim<"n">]]} : (tensor<512x?xf32>, tensor<512x1xf32>) -> tensor<512x?xf32>
+    %n = graph.cast %d {graph.dims = [[512, #graph.dim<"n">]], to = bf16} : (tensor<512x?xf32>) -> tensor<512x?xbf16>
     %y = graph.matmul %n, %v {to = f32} : (tensor<512x?xbf16>, tensor<?x64xbf16>) -> tensor<512x64xf32>
     return %y : tensor<512x64xf32>
   }

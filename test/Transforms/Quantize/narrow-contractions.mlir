@@ -143,9 +143,9 @@ module attributes {plan.target = #unit} {
 // SIX-LABEL: func.func @unknown
 // SIX-NOT: graph.term
 module attributes {plan.target = #unit} {
-  func.func @unknown(%x: tensor<?x256xf32> {graph.dims = ["rows", 256]}) -> tensor<?x512xf32> {
+  func.func @unknown(%x: tensor<?x256xf32> {graph.dims = [#graph.dim<"rows">, 256]}) -> tensor<?x512xf32> {
     %w = graph.constant {value = dense<1.0> : tensor<256x512xf32>} : tensor<256x512xf32>
-    %0 = graph.matmul %x, %w {graph.dims = [["rows", 512]]} : (tensor<?x256xf32>, tensor<256x512xf32>) -> tensor<?x512xf32>
+    %0 = graph.matmul %x, %w {graph.dims = [[#graph.dim<"rows">, 512]]} : (tensor<?x256xf32>, tensor<256x512xf32>) -> tensor<?x512xf32>
     return %0 : tensor<?x512xf32>
   }
 }
