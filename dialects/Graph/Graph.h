@@ -6,6 +6,7 @@
 #define HEWN_DIALECTS_GRAPH_GRAPH_H
 
 #include "dialects/Graph/Analysis/Items.h"
+#include "dialects/Graph/Analysis/Requirements/Requirements.h"
 #include "dialects/Graph/Analysis/Shapes.h"
 #include "dialects/Graph/Builders/Element.h"
 #include "dialects/Graph/Control/ControlValues.h"

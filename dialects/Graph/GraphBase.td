@@ -6,8 +6,10 @@
 
 include "mlir/IR/OpBase.td"
 include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "dialects/Graph/DimParameter.td"
 include "dialects/Graph/GraphInterfaces.td"
 
 def GraphDialect : Dialect {
@@ -21,6 +23,8 @@ def GraphDialect : Dialect {
   }];
   let dependentDialects = ["::hewn::handle::HandleDialect"];
   let useDefaultAttributePrinterParser = 1;
+  let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
   let hasConstantMaterializer = 0;
 }
 
@@ -33,6 +37,30 @@ def Graph_WeightAttr : AttrDef<GraphDialect, "Weight"> {
   let summary = "Names constant bytes outside of the IR: a key of the compile's weight table, an offset and a length.";
   let parameters = (ins StringRefParameter<"key">:$key, "int64_t":$offset, "int64_t":$bytes);
   let assemblyFormat = "`<` $key `,` $offset `:` $bytes `>`";
+}
+
+def Graph_DimAttr : AttrDef<GraphDialect, "Dim"> {
+  let mnemonic = "dim";
+  let summary = "A dim that is an expression over symbols: `#graph.dim<\"4*seq + 1\">`. One that is a number is an i64 attribute.";
+  let parameters = (ins DimParameter<>:$expr);
+  let assemblyFormat = "`<` $expr `>`";
+  let genVerifyDecl = 1;
+}
+
+def Graph_Relation : I32Enum<"Relation", "How two sizes must stand to each other", [
+  I32EnumCase<"Equal", 0, "equal">,
+  I32EnumCase<"Broadcast", 1, "broadcast">,  // the left one is 1 or the right one
+  I32EnumCase<"AtMost", 2, "atMost">]> {     // the left one is no larger
+  let cppNamespace = "::hewn::graph";
+}
+
+def Graph_RelationAttr : EnumAttr<GraphDialect, Graph_Relation, "relation">;
+
+def Graph_RequirementAttr : AttrDef<GraphDialect, "Requirement"> {
+  let mnemonic = "requirement";
+  let summary = "What must hold of the inputs' sizes when a run begins: `left` and `right` stand in `relation`. `node` says where.";
+  let parameters = (ins "::mlir::StringAttr":$node, EnumParameter<Graph_Relation>:$relation, DimParameter<>:$left, DimParameter<>:$right);
+  let assemblyFormat = "`<` $node `,` $relation `,` $left `,` $right `>`";
 }
 
 def Graph_LayoutAttr : AttrDef<GraphDialect, "Layout"> {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "dialects/Graph/Analysis/Bounds/Facts.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Contract/Winograd.h"
 #include "dialects/Graph/Custom/Custom.h"
@@ -9,11 +10,13 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
 #include "dialects/Graph/GraphDialect.cpp.inc"
+#include "dialects/Graph/GraphEnums.cpp.inc"
 #include "dialects/Graph/GraphInterfaces.cpp.inc"
 
 #define GET_ATTRDEF_CLASSES
@@ -28,6 +31,48 @@ void GraphDialect::initialize() {
       >();
 #include "dialects/Graph/GraphFamilies.cpp.inc"
   addOperations<CustomOp, CustomSizesOp, InterleaveOp>();
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// What the dialect hangs on others' ops: texts have anything there, and nobody who reads these looks at their types again.
+//===------------------------------------------------------------------------------------------------------------------===//
+
+/// A list of numbers and #graph.dims, as many as a tensor has dims.
+static bool isDimsOf(Attribute attr, Type type) {
+  std::optional<Dims> dims = parseDims(attr);
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return dims && (!tensor || int64_t(dims->size()) == tensor.getRank());
+}
+
+/// A list of such lists, one for each of `types`.
+static bool areDimsOf(Attribute attr, TypeRange types) {
+  auto lists = dyn_cast<ArrayAttr>(attr);
+  return lists && lists.size() == types.size() && llvm::all_of(llvm::zip(lists, types), [](auto pair) {
+           return isDimsOf(std::get<0>(pair), std::get<1>(pair));
+         });
+}
+
+LogicalResult GraphDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  auto refuse = [&](StringRef what) {
+    return op->emitOpError("has no ") << what << " in '" << attribute.getName().getValue() << "'";
+  };
+  if (attribute.getName() == kDimsAttr && !areDimsOf(attribute.getValue(), op->getResultTypes()))
+    return refuse("list of dims for each result");
+  if (attribute.getName() == kRequiresAttr) {
+    auto list = dyn_cast<ArrayAttr>(attribute.getValue());
+    if (!list || !llvm::all_of(list, llvm::IsaPred<RequirementAttr>))
+      return refuse("list of #graph.requirement");
+  }
+  return success();
+}
+
+LogicalResult GraphDialect::verifyRegionArgAttribute(Operation *op, unsigned region, unsigned argument,
+                                                     NamedAttribute attribute) {
+  bool isDims = attribute.getName() == kDimsAttr || attribute.getName() == kDeclaredDimsAttr;
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  if (!isDims || !function || isDimsOf(attribute.getValue(), function.getArgumentTypes()[argument]))
+    return success();
+  return op->emitOpError("has no list of dims in '") << attribute.getName().getValue() << "' of argument " << argument;
 }
 
 LogicalResult LayoutAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> order,

@@ -4,6 +4,7 @@
 #ifndef HEWN_DIALECTS_PLAN_PLAN_H
 #define HEWN_DIALECTS_PLAN_PLAN_H
 
+#include "dialects/Graph/Analysis/Dims.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Dialect.h"
@@ -39,54 +40,50 @@ inline constexpr llvm::StringLiteral kPlacesAttr = "plan.places";
 inline constexpr llvm::StringLiteral kStagingAttr = "plan.staging";
 /// On a launch of one result: the inputs in whose memory the result may be made.
 inline constexpr llvm::StringLiteral kMayOverwriteAttr = "plan.may_overwrite";
-/// On a kernel's function that is cut into tasks: how many there are, an integer or an expression.
-inline constexpr llvm::StringLiteral kTasksAttr = "plan.tasks";
-/// On a kernel's function for a grid: how many blocks it is launched on, an integer or an expression, and threads of a block.
-inline constexpr llvm::StringLiteral kBlocksAttr = "plan.blocks";
-inline constexpr llvm::StringLiteral kThreadsAttr = "plan.threads";
-/// On such a function: bytes of shared memory that a block is given when launched; absent where it has what it needs.
-inline constexpr llvm::StringLiteral kSharedBytesAttr = "plan.shared_bytes";
-/// On such a function: for each of its last arguments a BoxAttr that says what it is; they are made when it is launched.
-inline constexpr llvm::StringLiteral kBoxesAttr = "plan.boxes";
-/// On a kernel's function for a grid: registers that a thread wants, about; absent: few. Bytes of shared memory of a block; absent: none.
-inline constexpr llvm::StringLiteral kRegistersAttr = "plan.registers";
-inline constexpr llvm::StringLiteral kBlockBytesAttr = "plan.block_bytes";
-/// On a kernel's function for a grid: its products, as those of words at the machine's `rate` that take as long, an integer or an
-/// expression; absent: none.
-inline constexpr llvm::StringLiteral kWorkAttr = "plan.work";
-/// On such a function: how many bytes it reads and writes, each once.
-inline constexpr llvm::StringLiteral kTrafficAttr = "plan.traffic";
-/// On a kernel's function for a grid: it is launched by itself, never as a part of another kernel.
-inline constexpr llvm::StringLiteral kAloneAttr = "plan.alone";
-/// On a kernel's function for a grid: its blocks wait for each other, so that all must run at once. Behind its symbols it takes
-/// the arena.
-inline constexpr llvm::StringLiteral kMeetsAttr = "plan.meets";
-/// On a kernel's function for a grid: so many counters of 32 bits it takes behind its symbols, and behind the arena where its blocks
-/// wait for each other. They are 0 before and behind it, but for the first one, by which blocks wait.
-inline constexpr llvm::StringLiteral kCountersAttr = "plan.counters";
+/// On a kernel's function that is launched in tasks, or on a grid: a TasksAttr or GridLaunchAttr.
+inline constexpr llvm::StringLiteral kLaunchInfoAttr = "plan.launch_info";
 /// On an argument of a kernel's function: memory that blocks write for each other, or that other arguments may be, too.
 inline constexpr llvm::StringLiteral kSharedArgumentAttr = "plan.shared";
 /// On a kernel for a grid: the number of an argument, a constant, which it may keep on chip where one kernel runs all steps of a
-/// loop. On its function: it does, with functions beside it (kKeepSuffix) that bring the argument there, and that read it there.
+/// loop. Its function says whether it does (GridLaunchAttr).
 inline constexpr llvm::StringLiteral kKeepsAttr = "plan.keeps";
 /// Bytes of shared memory that stay for everything else beside what blocks keep: what parts have of their own is not known before
 /// all are there.
 inline constexpr int64_t kSharedBesideKept = 32 << 10;
-/// On such a function: bytes of shared memory that a block keeps.
-inline constexpr llvm::StringLiteral kKeptBytesAttr = "plan.kept_bytes";
-/// Behind the name of such a function: the one that brings, of the context, that argument and the symbols; and the one that reads, of
+/// Behind the name of a function that does: the one that brings, of the context, that argument and the symbols; and the one that reads, of
 /// the same arguments as the function itself.
 inline constexpr llvm::StringLiteral kKeepSuffix = "_keep", kKeptSuffix = "_kept", kKeptMemorySuffix = "_kept_memory";
 /// On ops of a block of the program: neighbours of equal numbers become one kernel.
 inline constexpr llvm::StringLiteral kJointAttr = "plan.joint";
-/// On a kernel's function: the names in which its attributes are written, in the order of its symbols.
-inline constexpr llvm::StringLiteral kSymbolsAttr = "plan.symbols";
 /// On the program: the arena's size, an integer or an expression.
 inline constexpr llvm::StringLiteral kArenaBytesAttr = "plan.arena_bytes";
+/// On the program: expressions that offsets and the arena's size refer to as $0, $1, ..., each over the ones before it.
+inline constexpr llvm::StringLiteral kArenaLevelsAttr = "plan.arena_levels";
 /// On the program: the most bytes of arena that are live at once, where sizes are static: no plan needs less.
 inline constexpr llvm::StringLiteral kMaxLiveAttr = "plan.max_live";
 /// The name of the function that is the program.
 inline constexpr llvm::StringLiteral kProgramName = "main";
+
+/// A GridLaunchAttr that is being written: an engine learns one thing after another.
+struct GridLaunch {
+  std::optional<graph::DimExpr> blocks;
+  int64_t threads = 1;
+  mlir::ArrayAttr symbols;
+  int64_t sharedBytes = 0, blockBytes = 0, registers = 0;
+  graph::DimExpr work, traffic;
+  bool alone = false, meets = false;
+  int64_t counters = 0;
+  mlir::ArrayAttr boxes;
+  int64_t keeps = 0, keptBytes = 0;
+};
+
+/// What a kernel's function says of its launch on a grid, or in tasks; null where it says nothing of that kind, or is null.
+GridLaunchAttr gridLaunchOf(mlir::Operation *function);
+TasksAttr tasksOf(mlir::Operation *function);
+/// Writes what `change` makes of it.
+void changeGridLaunch(mlir::Operation *function, llvm::function_ref<void(GridLaunch &)> change);
+/// The expression, in the symbols that a function names, in those of a launch of it; nullopt where they are not as many.
+std::optional<graph::DimExpr> atLaunch(const graph::DimExpr &expr, mlir::ArrayAttr symbols, LaunchOp launch);
 } // namespace hewn::plan
 
 #endif

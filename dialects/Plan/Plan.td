@@ -32,14 +32,14 @@ def Plan_LaunchOp : PlanOp<"launch", [Pure]> {
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyRankedTensor>:$inputs, ArrayAttr:$symbols);
   let results = (outs Variadic<AnyRankedTensor>:$outputs);
   let assemblyFormat = "$kernel `(` $inputs `)` `symbols` $symbols attr-dict `:` functional-type($inputs, $outputs)";
+  let hasVerifier = 1;
 }
 
 def Plan_CopyOp : PlanOp<"copy", [Pure, AllTypesMatch<["input", "output"]>]> {
-  let summary = "The operand's elements in the other memory of a machine that has two: `to` is \"host\" or \"device\".";
-  let arguments = (ins AnyRankedTensor:$input, StrAttr:$to);
+  let summary = "The operand's elements in the other memory of a machine that has two: `to` host or device.";
+  let arguments = (ins AnyRankedTensor:$input, Plan_CopyToAttr:$to);
   let results = (outs AnyRankedTensor:$output);
   let assemblyFormat = "$input `to` $to attr-dict `:` type($output)";
-  let hasVerifier = 1;
 }
 
 def Plan_AssembleOp : PlanOp<"assemble", [Pure]> {

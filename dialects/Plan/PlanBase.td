@@ -4,6 +4,7 @@
 #ifndef HEWN_PLAN_BASE
 #define HEWN_PLAN_BASE
 
+include "dialects/Graph/DimParameter.td"
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/EnumAttr.td"
 include "mlir/IR/OpBase.td"
@@ -17,6 +18,8 @@ def PlanDialect : Dialect {
   let cppNamespace = "::hewn::plan";
   let summary = "A program of kernels over buffers in an arena.";
   let useDefaultAttributePrinterParser = 1;
+  let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
 }
 
 include "dialects/Plan/Machine.td"
@@ -194,17 +197,74 @@ def Plan_BoxAttr : AttrDef<PlanDialect, "Box"> {
   let genVerifyDecl = 1;
 }
 
+def Plan_TasksAttr : AttrDef<PlanDialect, "Tasks"> {
+  let mnemonic = "tasks";
+  let summary = "How a function of vector code is launched: cut into `count` tasks, an expression over the kernel's `symbols`.";
+  let parameters = (ins DimParameter<>:$count, "::mlir::ArrayAttr":$symbols);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+def Plan_GridLaunchAttr : AttrDef<PlanDialect, "GridLaunch"> {
+  let mnemonic = "grid_launch";
+  let summary = "How a function for a grid is launched, and what it needs: `blocks` of `threads` each.";
+  let description = [{
+    Numbers that depend on sizes are expressions over `symbols`, the kernel's in their order. What is not said is 0 or not so; `blocks` are
+    not said while nobody knows them.
+
+    `sharedBytes`: shared memory that a block is given when launched; 0: it has what it needs. `blockBytes`: shared memory that it uses.
+    `registers`: those that a thread wants, about; 0: few. `work`: products, as those of words at the machine's `rate` that take as long;
+    `traffic`: bytes that are read and written, each once. `alone`: it is never a part of another kernel. `meets`: blocks wait for each
+    other, so that all must run at once; behind its symbols it takes the arena. `counters`: so many of 32 bits it takes behind that;
+    they are 0 before and behind it, but for the first one, by which blocks wait.
+
+    `boxes`: what its last arguments are, a `#plan.box` each, made when it is launched. `keeps`: the number of an argument, a constant, of
+    which each block may keep `keptBytes` in shared memory where one kernel runs all steps of a loop, by functions beside this one
+    (kKeepSuffix); `keptBytes` are 0 where it keeps none.
+  }];
+  let parameters = (ins OptionalDimParameter<>:$blocks, "int64_t":$threads, "::mlir::ArrayAttr":$symbols,
+                        DefaultValuedParameter<"int64_t", "0">:$sharedBytes, DefaultValuedParameter<"int64_t", "0">:$blockBytes,
+                        DefaultValuedParameter<"int64_t", "0">:$registers, DefaultZeroDimParameter<>:$work,
+                        DefaultZeroDimParameter<>:$traffic, DefaultValuedParameter<"bool", "false">:$alone,
+                        DefaultValuedParameter<"bool", "false">:$meets, DefaultValuedParameter<"int64_t", "0">:$counters,
+                        OptionalParameter<"::mlir::ArrayAttr">:$boxes, DefaultValuedParameter<"int64_t", "0">:$keeps,
+                        DefaultValuedParameter<"int64_t", "0">:$keptBytes);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+def Plan_PlaceKind : I32Enum<"PlaceKind", "Whose memory it is", [
+  I32EnumCase<"Arena", 0, "arena">,
+  I32EnumCase<"Output", 1, "output">,
+  I32EnumCase<"Slice", 2, "slice">,
+  I32EnumCase<"Dynamic", 3, "dynamic">,
+  I32EnumCase<"Piece", 4, "piece">,
+  I32EnumCase<"Forward", 5, "forward">,
+  I32EnumCase<"Alias", 6, "alias">]> {
+  let cppNamespace = "::hewn::plan";
+}
+
 def Plan_PlaceAttr : AttrDef<PlanDialect, "Place"> {
   let mnemonic = "place";
   let summary = "Where the memory of an op's result is.";
   let description = [{
-    `<"arena", offset>` in the arena, at a number of bytes or an expression over the inputs' symbols; `<"output", i>` the memory
-    of output i; `<"slice", i>` the current slice of output sequence i of the scan around; `<"dynamic">` allocated when run, for
-    sizes known only then; `<"piece", offset>` as many bytes behind the beginning of what it is a piece of; `<"forward">` wherever the
-    value is that a branch yields; `<"alias">` the operand's memory.
+    `<arena, offset>` in the arena, at a number of bytes or an expression over the inputs' symbols; `<output, i>` the memory
+    of output i; `<slice, i>` the current slice of output sequence i of the scan around; `<dynamic>` allocated when run, for
+    sizes known only then; `<piece, offset>` as many bytes behind the beginning of what it is a piece of; `<forward>` wherever the
+    value is that a branch yields; `<alias>` the operand's memory. The first, second, third and fifth have an offset, the others none.
   }];
-  let parameters = (ins StringRefParameter<"kind">:$kind, OptionalParameter<"::mlir::Attribute">:$offset);
+  let parameters = (ins EnumParameter<Plan_PlaceKind>:$kind, OptionalDimParameter<>:$offset);
+  let builders = [AttrBuilder<(ins "PlaceKind":$kind), [{ return $_get($_ctxt, kind, std::nullopt); }]>];
   let assemblyFormat = "`<` $kind (`,` $offset^)? `>`";
+  let genVerifyDecl = 1;
 }
+
+def Plan_CopyTo : I32Enum<"CopyTo", "Which of the two memories of a machine with a device", [
+  I32EnumCase<"Host", 0, "host">,
+  I32EnumCase<"Device", 1, "device">]> {
+  let cppNamespace = "::hewn::plan";
+}
+
+def Plan_CopyToAttr : EnumAttr<PlanDialect, Plan_CopyTo, "copy_to">;
 
 #endif

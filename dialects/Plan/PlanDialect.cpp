@@ -353,7 +353,7 @@ LogicalResult BoxAttr::verify(Emit emitError, int64_t argument, int64_t bytes, A
   if (extents.empty() || extents.size() > mostDims || strides.size() + 1 != extents.size() ||
       size_t(sizes.size()) != extents.size())
     return emitError() << "a box has 1 to " << mostDims << " extents, as many sizes, and strides of all but one";
-  auto isExpression = [](Attribute attr) { return isa<IntegerAttr, StringAttr>(attr); };
+  auto isExpression = [](Attribute attr) { return graph::DimExpr::fromAttr(attr).has_value(); };
   if (!llvm::all_of(extents, isExpression) || !llvm::all_of(strides, isExpression))
     return emitError() << "extents and strides must be integers or expressions";
   if (rounds && bytes != 4)
@@ -393,9 +393,18 @@ LogicalResult AssembleOp::verify() {
   return success();
 }
 
-LogicalResult CopyOp::verify() {
-  if (getTo() != "host" && getTo() != "device")
-    return emitOpError("goes to \"host\" or \"device\", not to ") << getToAttr();
+LogicalResult LaunchOp::verify() {
+  for (Attribute symbol : getSymbols())
+    if (!graph::DimExpr::fromAttr(symbol))
+      return emitOpError("has symbols that are no expressions: ") << symbol;
+  return success();
+}
+
+LogicalResult PlaceAttr::verify(Emit emitError, PlaceKind kind, std::optional<graph::DimExpr> offset) {
+  bool hasOffset = llvm::is_contained({PlaceKind::Arena, PlaceKind::Output, PlaceKind::Slice, PlaceKind::Piece}, kind);
+  if (hasOffset != offset.has_value())
+    return emitError() << "a place of the kind " << stringifyPlaceKind(kind)
+                       << (hasOffset ? " has an offset" : " has no offset");
   return success();
 }
 

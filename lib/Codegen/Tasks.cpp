@@ -34,8 +34,7 @@ void overRanges(KernelFunction &k, KernelElements &e, const DimExpr &count, cons
                                   e.loc); // bodies take any argument
     bound = function.getArguments().back();
   }
-  function->setAttr(plan::kTasksAttr, count.toAttr(e.b.getContext()));
-  function->setAttr(plan::kSymbolsAttr, k.kernel.getSymbolsAttr());
+  function->setAttr(plan::kLaunchInfoAttr, plan::TasksAttr::get(e.b.getContext(), count, k.kernel.getSymbolsAttr()));
   body({bounds[0]}, {bounds[1]});
 }
 

@@ -3,7 +3,7 @@
 // A kernel's work cut into equal tasks, so that the program can spread it over threads.
 //
 // A kernel with tasks takes two more arguments, `begin` and `end`, and does the tasks in between; its function says in
-// `plan.tasks` how many there are, as an expression over the symbols that `plan.symbols` names. The program calls it through
+// `plan.launch_info` how many there are, as an expression over the symbols that it names (TasksAttr). The program calls it through
 // the runtime's parallel_for. Tasks write to different memory and may run in any order.
 #ifndef HEWN_LIB_CODEGEN_TASKS_H
 #define HEWN_LIB_CODEGEN_TASKS_H

@@ -90,7 +90,7 @@ ArtifactCache::ArtifactCache(Compilation &compilation) : c(compilation), began(c
       hash << part << archive->getBuffer();
   for (const codegen::MachineSpec &machine : c.machines)
     hash << machine.name << machine.triple << machine.cpu << machine.features;
-  hash << o.target << o.precision << o.quantize << o.name << int64_t(o.optimize) << int64_t(o.embedWeights);
+  hash << o.target << nameOf(c.precision) << o.name << int64_t(o.optimize) << int64_t(o.embedWeights);
   for (const std::string &dim : o.dims)
     hash << dim;
   hash << c.limits.folding;

@@ -9,6 +9,7 @@
 #include "lib/Importer/ONNX/CustomOps.h"
 #include "lib/Importer/ONNX/Importer.h"
 #include "lib/Support/OutputFile.h"
+#include "lib/Support/Precision.h"
 #include "lib/Support/Remarks.h"
 #include "lib/Support/WeightTable.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -28,6 +29,8 @@ struct PlannedModule {
 };
 
 struct Compilation {
+  Compilation(const CompileOptions &options, Diagnostics &diagnostics, CompileResult &result)
+      : options(options), diagnostics(diagnostics), result(result) {}
   const CompileOptions &options;
   Diagnostics &diagnostics;
   CompileResult &result;
@@ -35,6 +38,7 @@ struct Compilation {
   WeightTable weights;
   /// In the order in which a loader tries them.
   std::vector<codegen::MachineSpec> machines;
+  Precision precision = Precision::Highest;
   std::vector<importer::DimBinding> dims;
   Limits limits;
   importer::CustomOps customOps;

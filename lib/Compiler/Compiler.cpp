@@ -84,10 +84,11 @@ bool checkOptions(Compilation &c) {
   } else {
     refuse(llvm::toString(machines.takeError()));
   }
-  if (!llvm::is_contained({"highest", "high", "medium"}, options.precision))
-    refuse("unknown float32 precision '" + options.precision + "'; there are: highest, high, medium");
-  if (!options.quantize.empty())
-    refuse("quantization is not there yet: '" + options.quantize + "'");
+  if (std::optional<Precision> precision = parsePrecision(options.precision))
+    c.precision = *precision;
+  else
+    refuse("unknown float32 precision '" + options.precision +
+           "'; there are: " + llvm::join(llvm::make_second_range(precisions()), ", "));
   for (const std::string &text : options.dims)
     if (std::optional<importer::DimBinding> binding = importer::parseDimBinding(text, c.diagnostics))
       c.dims.push_back(*binding);
@@ -207,8 +208,7 @@ bool runStage(Compilation &c, const StageInfo &stage, const PipelineOptions &opt
 }
 
 void setTarget(Compilation &c, ModuleOp module, const codegen::MachineSpec &machine) {
-  bool exact = c.options.precision == "highest";
-  module->setAttr(plan::kTargetAttr, target::attribute(c.context.get(), machine, exact));
+  module->setAttr(plan::kTargetAttr, target::attribute(c.context.get(), machine, c.precision));
 }
 
 /// One module for each machine and case, each of which may be told of its own.
@@ -242,7 +242,7 @@ std::string heading(const PlannedModule &variant) {
 bool runStages(Compilation &c) {
   PipelineOptions options;
   options.optimize = c.options.optimize;
-  options.narrowProducts = c.options.precision == "medium" ? 1 : c.options.precision == "high" ? 3 : 6;
+  options.precision = c.precision;
   options.weights = &c.weights;
   options.mostFolding = c.limits.folding;
   options.sharesWeights = c.cases.list.size() > 1;
@@ -401,7 +401,7 @@ ArrayRef<StringRef> emitStages() {
 CompileResult compile(const CompileOptions &options, Diagnostics &diagnostics) {
   FileSizeSignalBlocked blocked;
   CompileResult result;
-  Compilation compilation{options, diagnostics, result, {}, {}, {}, {}, {}, nullptr, nullptr, {}, {}, {}, {}};
+  Compilation compilation(options, diagnostics, result);
   // What is wrong with a model is told where it is found; this is for what should not happen.
   llvm::Error error = codegen::guardLLVM([&] {
     result.ok = run(compilation);

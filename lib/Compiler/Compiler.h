@@ -27,8 +27,8 @@ struct CompileOptions {
   std::vector<std::string> dims;
   /// "nodes=1000": what a model may ask for beyond what its file has (lib/Support/Limits.h).
   std::vector<std::string> limits;
+  /// "highest", "high", "medium" (lib/Support/Precision.h).
   std::string precision = "highest";
-  std::string quantize;
   /// Files in which ops are given that hewn does not have, or their text: docs/custom-ops.md.
   std::vector<std::string> customOps;
   /// Functions of such ops that are in this process, by their symbols. For an artifact that is `transient`.

@@ -40,7 +40,6 @@ static CompileOptions optionsOf(const hewn_compile_options &o) {
         {text(o.custom_functions[i].name), uint64_t(reinterpret_cast<uintptr_t>(o.custom_functions[i].function))});
   if (!text(o.precision).empty())
     options.precision = o.precision;
-  options.quantize = text(o.quantize);
   options.jobs = o.jobs;
   options.name = text(o.name);
   options.optimize = !o.no_optimize;
@@ -62,6 +61,9 @@ hewn_compilation *hewn_compile(const hewn_compile_options *given) {
   hewn_compile_options whole = {};
   if (given)
     std::memcpy(&whole, given, std::min(given->size, sizeof(whole)));
+  // Nothing behind this door knows of it.
+  if (std::string quantize = text(whole.quantize); !quantize.empty())
+    c->diagnostics.error("quantization is not there yet: '" + quantize + "'");
   c->result = compile(optionsOf(whole), c->diagnostics);
   for (const Message &message : c->diagnostics.messages()) {
     c->lines.push_back(message.str());

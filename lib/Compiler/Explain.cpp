@@ -93,7 +93,7 @@ std::string describeWeights(ModuleOp module) {
     }
   });
   module.walk([&](plan::CopyOp copy) {
-    os << "copy to the " << copy.getTo() << ": " << typeText(copy.getOutput().getType()) << "\n";
+    os << "copy to the " << plan::stringifyCopyTo(copy.getTo()) << ": " << typeText(copy.getOutput().getType()) << "\n";
   });
   os << "weights: " << weights << " bytes in " << counted(constants, "constant") << "\n";
   return text;

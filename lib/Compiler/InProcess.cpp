@@ -137,7 +137,7 @@ Error run(GeneratedCode &generated, llvm::ArrayRef<size_t> sizes, Results &resul
 
 FailureOr<Results> evaluate(OwningOpRef<ModuleOp> module, WeightTable &weights, const codegen::CodeOptions &options) {
   const PlannedVariant host{*target::find("host"), {*module}};
-  (*module)->setAttr(plan::kTargetAttr, target::attribute(module->getContext(), host.machine, /*exact=*/true));
+  (*module)->setAttr(plan::kTargetAttr, target::attribute(module->getContext(), host.machine, Precision::Highest));
   Results results;
   // What fails here is no error of the user's: the ops stay, and are compiled like all others.
   ScopedDiagnosticHandler quiet(module->getContext(), [](Diagnostic &) { return success(); });

@@ -2,6 +2,7 @@
 #include "lib/Pipelines/Pipelines.h"
 
 #include "lib/Codegen/Passes.h"
+#include "lib/Schedule/WinogradSchedule.h"
 #include "lib/Transforms/Batch/Passes.h"
 #include "lib/Transforms/Fuse/Passes.h"
 #include "lib/Transforms/Layout/Passes.h"
@@ -45,7 +46,7 @@ void buildKernelsStage(OpPassManager &pm, const PipelineOptions &options) {
   if (options.optimize) {
     // Weights in few bits stay so where this machine gains from it; the others are floats from here on.
     FormCodesPassOptions codes;
-    codes.products = options.narrowProducts;
+    codes.precision = options.precision;
     pm.addNestedPass<func::FuncOp>(createFormCodesPass(codes, options.weights));
     pm.addPass(createCSEPass());
     if (options.weights && options.evaluate)
@@ -56,22 +57,18 @@ void buildKernelsStage(OpPassManager &pm, const PipelineOptions &options) {
     pm.addNestedPass<func::FuncOp>(createLoopBatchesPass());
     // Products in bfloat16 where the machine is faster at them, of integers as the machine has them; weights are rounded and
     // widened now.
-    if (options.narrowProducts) {
-      NarrowContractionsPassOptions narrow;
-      narrow.products = options.narrowProducts;
-      pm.addNestedPass<func::FuncOp>(createNarrowContractionsPass(narrow, options.weights));
-    }
+    NarrowContractionsPassOptions narrow;
+    narrow.precision = options.precision;
+    pm.addNestedPass<func::FuncOp>(createNarrowContractionsPass(narrow, options.weights));
     pm.addNestedPass<func::FuncOp>(createWidenContractionsPass());
     pm.addPass(createCSEPass());
     if (options.weights && options.evaluate)
       pm.addNestedPass<func::FuncOp>(createFoldConstantsPass(options.weights, options.evaluate, options.mostFolding));
     // Orders of dims in memory, and constants packed to them.
     AssignLayoutsPassOptions layouts;
-    if (options.weights) // tiles of 2 lose no more digits than sums do, those of 4 one
-      layouts.largestTile = options.narrowProducts == 1 || options.narrowProducts == 3 ? 4 : 2;
+    layouts.largestTile = plan::largestWinogradTile(options.precision);
     pm.addNestedPass<func::FuncOp>(createAssignLayoutsPass(layouts));
-    if (options.weights)
-      pm.addNestedPass<func::FuncOp>(createPackConstantsPass(options.weights, options.sharesWeights));
+    pm.addNestedPass<func::FuncOp>(createPackConstantsPass(options.weights, options.sharesWeights));
     pm.addPass(createCSEPass());
   }
   // Which ops become one kernel: decided, then done.
@@ -134,15 +131,34 @@ void buildJointStage(OpPassManager &pm) {
   pm.addPass(codegen::createFormJointsPass());
 }
 
-void registerPipelines() {
-  static PassPipelineRegistration<> graph("hewn-graph-stage", "An imported graph, simplified",
-                                          [](OpPassManager &pm) { buildGraphStage(pm, {}); });
-  static PassPipelineRegistration<> kernels("hewn-kernels-stage", "The graph as kernels and a program",
-                                            [](OpPassManager &pm) { buildKernelsStage(pm, {}); });
-  static PassPipelineRegistration<> loops("hewn-loops-stage", "Kernels as functions of loops",
-                                          [](OpPassManager &pm) { buildLoopsStage(pm, {}); });
-  static PassPipelineRegistration<> plan("hewn-plan-stage", "The program with a place for every value",
-                                         [](OpPassManager &pm) { buildPlanStage(pm, {}); });
+namespace {
+
+/// What the driver takes from its flags, with the flags' defaults.
+struct StageOptions : PassPipelineOptions<StageOptions> {
+  Option<bool> optimize{*this, "optimize",
+                        llvm::cl::desc("Off: every op is a kernel of its own, in the model's layout"),
+                        llvm::cl::init(PipelineOptions().optimize)};
+  Option<Precision> precision{*this, "precision", llvm::cl::desc("How exact products of float32 must be"),
+                              llvm::cl::init(PipelineOptions().precision), precisionValues()};
+};
+
+} // namespace
+
+void registerPipelines(WeightTable &weights) {
+  auto add = [&](StringRef name, StringRef summary, void (*build)(OpPassManager &, const PipelineOptions &)) {
+    PassPipelineRegistration<StageOptions>(name, summary,
+                                           [&weights, build](OpPassManager &pm, const StageOptions &given) {
+                                             PipelineOptions options;
+                                             options.optimize = given.optimize;
+                                             options.precision = given.precision;
+                                             options.weights = &weights;
+                                             build(pm, options);
+                                           });
+  };
+  add("hewn-graph-stage", "An imported graph, simplified", buildGraphStage);
+  add("hewn-kernels-stage", "The graph as kernels and a program", buildKernelsStage);
+  add("hewn-loops-stage", "Kernels as functions of loops", buildLoopsStage);
+  add("hewn-plan-stage", "The program with a place for every value", buildPlanStage);
 }
 
 } // namespace hewn

@@ -5,6 +5,7 @@
 #define HEWN_LIB_PIPELINES_PIPELINES_H
 
 #include "lib/Support/Limits.h"
+#include "lib/Support/Precision.h"
 #include "lib/Support/WeightTable.h"
 #include "lib/Transforms/Simplify/Passes.h"
 #include "mlir/Pass/PassManager.h"
@@ -14,9 +15,9 @@ namespace hewn {
 struct PipelineOptions {
   /// Off: every op is a kernel of its own, in the model's layout.
   bool optimize = true;
-  /// How many products of bfloat16 may stand for one of float32, where that is faster: 1, 3, or 6, which lose no digits; 0: none.
-  unsigned narrowProducts = 0;
-  /// Constants' bytes. Null (in hewn-opt): what needs them is left out.
+  /// How exact products of float32 must be, where others are faster.
+  Precision precision = Precision::Highest;
+  /// Constants' bytes. Null: what needs them is left out.
   WeightTable *weights = nullptr;
   /// Whether another module of the same compile reads them too, or will.
   bool sharesWeights = false;
@@ -37,8 +38,9 @@ void buildPlanStage(mlir::OpPassManager &pm, const PipelineOptions &options);
 /// What the plan says of launches that become one kernel, done: the last step before code is made.
 void buildJointStage(mlir::OpPassManager &pm);
 
-/// Each stage as --hewn-<name>-stage.
-void registerPipelines();
+/// Each stage as --hewn-<name>-stage, with the driver's options and their defaults. `weights` outlives all pipelines: of what a text
+/// names it has no bytes, but what these stages pack goes there. Nothing is evaluated.
+void registerPipelines(WeightTable &weights);
 
 } // namespace hewn
 

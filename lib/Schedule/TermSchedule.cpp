@@ -21,6 +21,10 @@ static bool rowsMeet(graph::ContractOpInterface op, const graph::ContractRoles &
          });
 }
 
+unsigned bfloat16Terms(Precision precision) {
+  return precision == Precision::Medium ? 1 : precision == Precision::High ? 2 : 3;
+}
+
 double gainOfTerms(graph::ContractOpInterface op, MatrixAttr matrix, unsigned terms) {
   if (!fills(op, matrix))
     return 0;

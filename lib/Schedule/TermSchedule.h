@@ -5,8 +5,12 @@
 #define HEWN_LIB_SCHEDULE_TERMSCHEDULE_H
 
 #include "lib/Schedule/Schedule.h"
+#include "lib/Support/Precision.h"
 
 namespace hewn::plan {
+
+/// How many terms of bfloat16 sum to an operand of float32, at this precision: 3 lose no digits, 1 is the operand rounded.
+unsigned bfloat16Terms(Precision precision);
 
 /// How many times as long vectors of float32 take for the contraction, of float32, as `matrix` for the products of so many
 /// terms of either side (graph::termPairs), with the making of the left side's terms; below 1 the vectors win. 0 where the unit can't

@@ -79,6 +79,8 @@ WinogradAttr winogradSchedule(graph::ContractOpInterface op, int64_t tile, int64
                            std::max<int64_t>(slots, 1));
 }
 
+int64_t largestWinogradTile(Precision precision) { return precision == Precision::Highest ? 2 : 4; }
+
 int64_t chooseWinogradTile(graph::ContractOpInterface op, int64_t most, double rate) {
   std::optional<graph::WinogradDims> dims = graph::winogradDims(op);
   TargetAttr target = targetOf(op);

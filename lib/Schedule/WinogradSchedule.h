@@ -6,8 +6,12 @@
 
 #include "dialects/Graph/Contract/Winograd.h"
 #include "lib/Schedule/Schedule.h"
+#include "lib/Support/Precision.h"
 
 namespace hewn::plan {
+
+/// The largest tile of results that loses no more digits than the precision allows: 2 loses no more than sums do, 4 one.
+int64_t largestWinogradTile(Precision precision);
 
 /// The tile of results for which minimal filtering is clearly faster on the machine than the sum of products, of which the
 /// machine does `rate` in the time of one; `most` at the most, 0 where none is. Larger tiles lose more digits.

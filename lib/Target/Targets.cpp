@@ -89,8 +89,8 @@ codegen::MachineSpec baseMachine(const codegen::MachineSpec &machine) {
   return architectureOf(processor).baseMachine();
 }
 
-plan::TargetAttr attribute(mlir::MLIRContext *context, const codegen::MachineSpec &machine, bool exact) {
-  return machine.device ? nvptx::targetAttr(context, machine, exact)
+plan::TargetAttr attribute(mlir::MLIRContext *context, const codegen::MachineSpec &machine, Precision precision) {
+  return machine.device ? nvptx::targetAttr(context, machine, precision)
                         : architectureOf(machine).attribute(context, machine);
 }
 

@@ -6,6 +6,7 @@
 
 #include "dialects/Plan/Plan.h"
 #include "lib/Codegen/Emit/Machine.h"
+#include "lib/Support/Precision.h"
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,9 +27,8 @@ llvm::Expected<std::vector<codegen::MachineSpec>> findAll(llvm::StringRef list);
 /// program in front of a device.
 codegen::MachineSpec baseMachine(const codegen::MachineSpec &machine);
 
-/// What passes may know of the machine. `exact`: products of float32 are as exact as float32's; passes that narrow them are
-/// another thing.
-plan::TargetAttr attribute(mlir::MLIRContext *context, const codegen::MachineSpec &machine, bool exact);
+/// What passes may know of the machine, whose own products of float32 are as exact as the precision asks.
+plan::TargetAttr attribute(mlir::MLIRContext *context, const codegen::MachineSpec &machine, Precision precision);
 
 } // namespace hewn::target
 

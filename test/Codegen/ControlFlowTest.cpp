@@ -191,7 +191,7 @@ func.func @main(%go: tensor<i1>, %x: tensor<4xf32>) -> tensor<4xf32> {
   unsigned copies = 0;
   module->walk([&](plan::CopyOp copy) {
     ++copies;
-    EXPECT_EQ(copy.getTo(), "host");
+    EXPECT_EQ(copy.getTo(), plan::CopyTo::Host);
     for (OpOperand &use : copy->getUses())
       EXPECT_EQ(use.getOperandNumber(), 0u);
   });

@@ -3,6 +3,7 @@
 // DimExpr against plain integers: random expressions, each beside a function that computes the same with int64s, at random
 // values of their symbols, negative ones and zeros too. Where a division by 0 stands in the way, any value is right.
 #include "dialects/Graph/Analysis/Dims.h"
+#include "dialects/Graph/Graph.h"
 
 #include "gtest/gtest.h"
 
@@ -234,11 +235,21 @@ TEST(Dims, textOfLargeNumbersReadsBackAsWhatItIs) {
 
 TEST(Dims, attributesReadBackAsWhatTheyAre) {
   MLIRContext context;
+  context.loadDialect<hewn::graph::GraphDialect>();
   Drawer drawer(5);
   for (int i = 0; i < 500; ++i) {
     DimExpr expr = drawer.expression().expr;
     ASSERT_EQ(DimExpr::fromAttr(expr.toAttr(&context))->str(), expr.str());
   }
+  // Equal expressions are one attribute of the context, however they were made.
+  EXPECT_EQ((DimExpr::symbol("n") * DimExpr(2) + DimExpr::symbol("n")).toAttr(&context),
+            DimExpr::parse("3*n")->toAttr(&context));
+  EXPECT_EQ(DimExpr::parse("4*2")->toAttr(&context), Builder(&context).getI64IntegerAttr(8));
+  // Integers of any type, as texts have them: what does not fit is no dim.
+  EXPECT_EQ(DimExpr::fromAttr(IntegerAttr::get(IntegerType::get(&context, 8), 5))->constant(), 5);
+  EXPECT_FALSE(DimExpr::fromAttr(IntegerAttr::get(IntegerType::get(&context, 128), APInt::getSignedMinValue(128))));
+  EXPECT_FALSE(DimExpr::fromAttr(IntegerAttr::get(IntegerType::get(&context, 8, IntegerType::Unsigned), 5)));
+  EXPECT_FALSE(DimExpr::fromAttr(StringAttr::get(&context, "n")));
   EXPECT_FALSE(DimExpr::fromAttr(UnitAttr::get(&context)));
   EXPECT_FALSE(DimExpr::fromAttr(Attribute()));
 }

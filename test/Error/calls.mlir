@@ -19,7 +19,7 @@ module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters 
     return
   }
   func.func @main(%arg0: tensor<1xi64> {graph.dims = [1], graph.name = "x"}) -> (tensor<1xi64> {graph.name = "y"}) attributes {plan.arena_bytes = 0 : i64, plan.max_live = 0 : i64} {
-    %0 = plan.launch @wide(%arg0) symbols [] {plan.may_overwrite = array<i64: 0>, plan.places = [#plan.place<"output", 0 : i64>]} : (tensor<1xi64>) -> tensor<1xi64>
+    %0 = plan.launch @wide(%arg0) symbols [] {plan.may_overwrite = array<i64: 0>, plan.places = [#plan.place<output, 0>]} : (tensor<1xi64>) -> tensor<1xi64>
     return %0 : tensor<1xi64>
   }
 }

@@ -136,10 +136,10 @@ module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters 
 
 module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
   // expected-error@+1 {{, and rows too long for a stack}}
-  plan.kernel @unknown(%q: tensor<64x32xf32>, %k: tensor<32x?xf32> {graph.dims = [32, "s0"]}, %v: tensor<?x32xf32> {graph.dims = ["s0", 32]}) -> tensor<64x32xf32> attributes {symbols = ["s0"], schedule = #plan.chain<rows = 4, head = #plan.contract<m = 2, n = 16, lanes = 8>, middle = #plan.loops<rows>, tail = #plan.contract<m = 2, n = 16, lanes = 8>>} {
-    %s = graph.matmul %q, %k {graph.dims = [[64, "s0"]]} : (tensor<64x32xf32>, tensor<32x?xf32>) -> tensor<64x?xf32>
+  plan.kernel @unknown(%q: tensor<64x32xf32>, %k: tensor<32x?xf32> {graph.dims = [32, #graph.dim<"s0">]}, %v: tensor<?x32xf32> {graph.dims = [#graph.dim<"s0">, 32]}) -> tensor<64x32xf32> attributes {symbols = ["s0"], schedule = #plan.chain<rows = 4, head = #plan.contract<m = 2, n = 16, lanes = 8>, middle = #plan.loops<rows>, tail = #plan.contract<m = 2, n = 16, lanes = 8>>} {
+    %s = graph.matmul %q, %k {graph.dims = [[64, #graph.dim<"s0">]]} : (tensor<64x32xf32>, tensor<32x?xf32>) -> tensor<64x?xf32>
     %m = graph.reduce_max %s {dims = array<i64: 1>, graph.dims = [[64, 1]]} : (tensor<64x?xf32>) -> tensor<64x1xf32>
-    %d = graph.sub %s, %m {graph.dims = [[64, "s0"]]} : (tensor<64x?xf32>, tensor<64x1xf32>) -> tensor<64x?xf32>
+    %d = graph.sub %s, %m {graph.dims = [[64, #graph.dim<"s0">]]} : (tensor<64x?xf32>, tensor<64x1xf32>) -> tensor<64x?xf32>
     %y = graph.matmul %d, %v : (tensor<64x?xf32>, tensor<?x32xf32>) -> tensor<64x32xf32>
     graph.yield %y : tensor<64x32xf32>
   }
@@ -176,8 +176,8 @@ module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters 
     dots = [#plan.dot<left = bf16, right = bf16, sum = f32, intrinsic = "llvm.x86.avx512bf16.dpbf16ps.512">],
     matrices = [#plan.matrix<left = bf16, right = bf16, sum = f32, rows = 16, columns = 16, depth = 32, registers = 8, tile = !llvm.x86_amx, zero = "llvm.x86.tilezero.internal", load = "llvm.x86.tileloadd64.internal", store = "llvm.x86.tilestored64.internal", product = "llvm.x86.tdpbf16ps.internal", rate = 12, fewestRows = 6>]>} {
   // expected-error@+1 {{without vectorRows, and rows that may be too few for the matrix unit}}
-  plan.kernel @few(%x: tensor<?x64xbf16> {graph.dims = ["s0", 64]}, %w: tensor<64x32xbf16, #graph.layout<[1, 0], blockDim = 1, block = 32, groupDim = 0, group = 2>>) -> tensor<?x32xf32> attributes {symbols = ["s0"], schedule = #plan.contract<m = 16, n = 32, lanes = 16, unit = matrix>} {
-    %0 = graph.matmul %x, %w {to = f32, graph.dims = [["s0", 32]]} : (tensor<?x64xbf16>, tensor<64x32xbf16, #graph.layout<[1, 0], blockDim = 1, block = 32, groupDim = 0, group = 2>>) -> tensor<?x32xf32>
+  plan.kernel @few(%x: tensor<?x64xbf16> {graph.dims = [#graph.dim<"s0">, 64]}, %w: tensor<64x32xbf16, #graph.layout<[1, 0], blockDim = 1, block = 32, groupDim = 0, group = 2>>) -> tensor<?x32xf32> attributes {symbols = ["s0"], schedule = #plan.contract<m = 16, n = 32, lanes = 16, unit = matrix>} {
+    %0 = graph.matmul %x, %w {to = f32, graph.dims = [[#graph.dim<"s0">, 32]]} : (tensor<?x64xbf16>, tensor<64x32xbf16, #graph.layout<[1, 0], blockDim = 1, block = 32, groupDim = 0, group = 2>>) -> tensor<?x32xf32>
     graph.yield %0 : tensor<?x32xf32>
   }
 }

@@ -2,17 +2,18 @@
 // RUN: hewn-opt %s --split-input-file --verify-diagnostics --hewn-decide-kernels
 
 module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
-  plan.kernel @unknown(%q: tensor<?x64xf32> {graph.dims = ["s0", 64]}, %k: tensor<64x?xf32> {graph.dims = [64, "s1"]}, %v: tensor<?x64xf32> {graph.dims = ["s1", 64]}) -> tensor<?x64xf32>
+  plan.kernel @unknown(%q: tensor<?x64xf32> {graph.dims = [#graph.dim<"s0">, 64]}, %k: tensor<64x?xf32> {graph.dims = [64, #graph.dim<"s1">]}, %v: tensor<?x64xf32> {graph.dims = [#graph.dim<"s1">, 64]}) -> tensor<?x64xf32>
       attributes {symbols = ["s0", "s1"]} {
-    %s = graph.matmul %q, %k {graph.dims = [["s0", "s1"]]} : (tensor<?x64xf32>, tensor<64x?xf32>) -> tensor<?x?xf32>
-    %m = graph.reduce_max %s {dims = array<i64: 1>, graph.dims = [["s0", 1]]} : (tensor<?x?xf32>) -> tensor<?x1xf32>
-    %d = graph.sub %s, %m {graph.dims = [["s0", "s1"]]} : (tensor<?x?xf32>, tensor<?x1xf32>) -> tensor<?x?xf32>
-    %y = graph.matmul %d, %v {graph.dims = [["s0", 64]]} : (tensor<?x?xf32>, tensor<?x64xf32>) -> tensor<?x64xf32>
+    %s = graph.matmul %q, %k {graph.dims = [[#graph.dim<"s0">, #graph.dim<"s1">]]} : (tensor<?x64xf32>, tensor<64x?xf32>) -> tensor<?x?xf32>
+    %m = graph.reduce_max %s {dims = array<i64: 1>, graph.dims = [[#graph.dim<"s0">, 1]]} : (tensor<?x?xf32>) -> tensor<?x1xf32>
+    %d = graph.sub %s, %m {graph.dims = [[#graph.dim<"s0">, #graph.dim<"s1">]]} : (tensor<?x?xf32>, tensor<?x1xf32>) -> tensor<?x?xf32>
+    %y = graph.matmul %d, %v {graph.dims = [[#graph.dim<"s0">, 64]]} : (tensor<?x?xf32>, tensor<?x64xf32>) -> tensor<?x64xf32>
     graph.yield %y : tensor<?x64xf32>
   }
-  func.func @main(%q: tensor<?x64xf32> {graph.dims = ["a", 64]}, %k: tensor<64x?xf32> {graph.dims = [64, "b"]}, %v: tensor<?x64xf32> {graph.dims = ["b", 64]}) -> tensor<?x64xf32> {
-    // expected-error@+1 {{gives 'unknown' symbols that are none}}
-    %0 = plan.launch @unknown(%q, %k, %v) symbols ["a", "b +"] {graph.dims = [["a", 64]]} : (tensor<?x64xf32>, tensor<64x?xf32>, tensor<?x64xf32>) -> tensor<?x64xf32>
+  func.func @main(%q: tensor<?x64xf32> {graph.dims = [#graph.dim<"a">, 64]}, %k: tensor<64x?xf32> {graph.dims = [64, #graph.dim<"b">]}, %v: tensor<?x64xf32> {graph.dims = [#graph.dim<"b">, 64]}) -> tensor<?x64xf32> {
+    // expected-error@+2 {{no expression of dims: 'b +'}}
+    // expected-error@+1 {{failed to parse Graph_DimAttr parameter 'expr'}}
+    %0 = plan.launch @unknown(%q, %k, %v) symbols [#graph.dim<"a">, #graph.dim<"b +">] {graph.dims = [[#graph.dim<"a">, 64]]} : (tensor<?x64xf32>, tensor<64x?xf32>, tensor<?x64xf32>) -> tensor<?x64xf32>
     return %0 : tensor<?x64xf32>
   }
 }
@@ -20,17 +21,17 @@ module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters 
 // -----
 
 module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
-  plan.kernel @unknown(%q: tensor<?x64xf32> {graph.dims = ["s0", 64]}, %k: tensor<64x?xf32> {graph.dims = [64, "s1"]}, %v: tensor<?x64xf32> {graph.dims = ["s1", 64]}) -> tensor<?x64xf32>
+  plan.kernel @unknown(%q: tensor<?x64xf32> {graph.dims = [#graph.dim<"s0">, 64]}, %k: tensor<64x?xf32> {graph.dims = [64, #graph.dim<"s1">]}, %v: tensor<?x64xf32> {graph.dims = [#graph.dim<"s1">, 64]}) -> tensor<?x64xf32>
       attributes {symbols = ["s0", "s1"]} {
-    %s = graph.matmul %q, %k {graph.dims = [["s0", "s1"]]} : (tensor<?x64xf32>, tensor<64x?xf32>) -> tensor<?x?xf32>
-    %m = graph.reduce_max %s {dims = array<i64: 1>, graph.dims = [["s0", 1]]} : (tensor<?x?xf32>) -> tensor<?x1xf32>
-    %d = graph.sub %s, %m {graph.dims = [["s0", "s1"]]} : (tensor<?x?xf32>, tensor<?x1xf32>) -> tensor<?x?xf32>
-    %y = graph.matmul %d, %v {graph.dims = [["s0", 64]]} : (tensor<?x?xf32>, tensor<?x64xf32>) -> tensor<?x64xf32>
+    %s = graph.matmul %q, %k {graph.dims = [[#graph.dim<"s0">, #graph.dim<"s1">]]} : (tensor<?x64xf32>, tensor<64x?xf32>) -> tensor<?x?xf32>
+    %m = graph.reduce_max %s {dims = array<i64: 1>, graph.dims = [[#graph.dim<"s0">, 1]]} : (tensor<?x?xf32>) -> tensor<?x1xf32>
+    %d = graph.sub %s, %m {graph.dims = [[#graph.dim<"s0">, #graph.dim<"s1">]]} : (tensor<?x?xf32>, tensor<?x1xf32>) -> tensor<?x?xf32>
+    %y = graph.matmul %d, %v {graph.dims = [[#graph.dim<"s0">, 64]]} : (tensor<?x?xf32>, tensor<?x64xf32>) -> tensor<?x64xf32>
     graph.yield %y : tensor<?x64xf32>
   }
-  func.func @main(%q: tensor<?x64xf32> {graph.dims = ["a", 64]}, %k: tensor<64x?xf32> {graph.dims = [64, "b"]}, %v: tensor<?x64xf32> {graph.dims = ["b", 64]}) -> tensor<?x64xf32> {
+  func.func @main(%q: tensor<?x64xf32> {graph.dims = [#graph.dim<"a">, 64]}, %k: tensor<64x?xf32> {graph.dims = [64, #graph.dim<"b">]}, %v: tensor<?x64xf32> {graph.dims = [#graph.dim<"b">, 64]}) -> tensor<?x64xf32> {
     // expected-error@+1 {{gives 'unknown' symbols that are none}}
-    %0 = plan.launch @unknown(%q, %k, %v) symbols ["a"] {graph.dims = [["a", 64]]} : (tensor<?x64xf32>, tensor<64x?xf32>, tensor<?x64xf32>) -> tensor<?x64xf32>
+    %0 = plan.launch @unknown(%q, %k, %v) symbols [#graph.dim<"a">] {graph.dims = [[#graph.dim<"a">, 64]]} : (tensor<?x64xf32>, tensor<64x?xf32>, tensor<?x64xf32>) -> tensor<?x64xf32>
     return %0 : tensor<?x64xf32>
   }
 }

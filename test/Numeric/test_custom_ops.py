@@ -602,7 +602,10 @@ def test_the_page():
     ops = CustomOps(block[: block.index("\n\n")])
     proto = model("g (float[b, n] x) => (y) { y = com.example.Frames<size = 400>(x) }", "com.example")
     graph = hewn._compile(proto, emit="graph", custom=ops)
-    assert "-> tensor<?x?x400xf32>" in graph and 'graph.dims = [["b", "floordiv(n + 80, 160) - 2", 400]]' in graph
+    assert (
+        "-> tensor<?x?x400xf32>" in graph
+        and 'graph.dims = [[#graph.dim<"b">, #graph.dim<"floordiv(n + 80, 160) - 2">, 400]]' in graph
+    )
 
 
 def test_the_example(tmp_path):

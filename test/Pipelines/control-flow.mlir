@@ -41,14 +41,14 @@ func.func @iota(%ctx: !llvm.ptr, %y: memref<?xf32>, %n: index) {
 }
 func.func @main(%c: tensor<i1> {graph.name = "c"}, %n: tensor<1xi64> {graph.name = "n"}) -> (tensor<?xf32> {graph.name = "y"}, tensor<1xi64> {graph.name = "z"}) {
   graph.read_symbol "u0" = %n[0] : tensor<1xi64>
-  %0 = graph.if %c attributes {graph.dims = [["k"]]} {
-    %1 = plan.launch @iota() symbols ["u0"] {graph.dims = [["u0"]]} : () -> tensor<?xf32>
+  %0 = graph.if %c attributes {graph.dims = [[#graph.dim<"k">]]} {
+    %1 = plan.launch @iota() symbols [#graph.dim<"u0">] {graph.dims = [[#graph.dim<"u0">]]} : () -> tensor<?xf32>
     graph.yield %1 : tensor<?xf32>
   } else {
-    %1 = plan.launch @iota() symbols ["2*u0"] {graph.dims = [["2*u0"]]} : () -> tensor<?xf32>
+    %1 = plan.launch @iota() symbols [#graph.dim<"2*u0">] {graph.dims = [[#graph.dim<"2*u0">]]} : () -> tensor<?xf32>
     graph.yield %1 : tensor<?xf32>
   } : (tensor<i1>) -> tensor<?xf32>
-  %2 = graph.dim_value {values = ["k"]} : () -> tensor<1xi64>
+  %2 = graph.dim_value {values = [#graph.dim<"k">]} : () -> tensor<1xi64>
   return %0, %2 : tensor<?xf32>, tensor<1xi64>
 }
 
@@ -69,9 +69,9 @@ func.func @main(%trips: tensor<i64> {graph.name = "trips"})
   %one = graph.constant {value = dense<0.0> : tensor<1xf32>} : tensor<1xf32>
   %a = graph.constant {value = dense<1.0> : tensor<2xf32>} : tensor<2xf32>
   %b = graph.constant {value = dense<[0.0, 1.0]> : tensor<2xf32>} : tensor<2xf32>
-  %0:4 = graph.loop %trips, %true, %one, %a, %b attributes {graph.dims = [["last"], [2], [2], ["count", 2]], graph.region_dims = [[[], [], ["m"], [2], [2]]]} {
+  %0:4 = graph.loop %trips, %true, %one, %a, %b attributes {graph.dims = [[#graph.dim<"last">], [2], [2], [#graph.dim<"count">, 2]], graph.region_dims = [[[], [], [#graph.dim<"m">], [2], [2]]]} {
   ^bb0(%i: tensor<i64>, %c: tensor<i1>, %g: tensor<?xf32>, %p: tensor<2xf32>, %q: tensor<2xf32>):
-    %1 = plan.launch @iota() symbols ["m + 1"] {graph.dims = [["m + 1"]]} : () -> tensor<?xf32>
+    %1 = plan.launch @iota() symbols [#graph.dim<"m + 1">] {graph.dims = [[#graph.dim<"m + 1">]]} : () -> tensor<?xf32>
     graph.yield %c, %1, %q, %p, %q : tensor<i1>, tensor<?xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>
   } : (tensor<i64>, tensor<i1>, tensor<1xf32>, tensor<2xf32>, tensor<2xf32>) -> (tensor<?xf32>, tensor<2xf32>, tensor<2xf32>, tensor<?x2xf32>)
   return %0#0, %0#1, %0#2, %0#3 : tensor<?xf32>, tensor<2xf32>, tensor<2xf32>, tensor<?x2xf32>
@@ -90,11 +90,11 @@ func.func @add(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>, %z: memref
   }
   return
 }
-func.func @main(%x: tensor<?x2xf32> {graph.name = "x", graph.dims = ["t", 2]})
+func.func @main(%x: tensor<?x2xf32> {graph.name = "x", graph.dims = [#graph.dim<"t">, 2]})
     -> (tensor<2xf32> {graph.name = "last"}, tensor<?x2xf32> {graph.name = "sums"}, tensor<?x2xf32> {graph.name = "same"}, tensor<1xf32> {graph.name = "seven"}) {
   %zero = graph.constant {value = dense<0.0> : tensor<2xf32>} : tensor<2xf32>
   %seven = graph.constant {value = dense<7.0> : tensor<1xf32>} : tensor<1xf32>
-  %0:2 = graph.scan %zero, %x attributes {numStates = 1 : i64, backward = array<i1: true, true>, graph.dims = [[2], ["t", 2]]} {
+  %0:2 = graph.scan %zero, %x attributes {numStates = 1 : i64, backward = array<i1: true, true>, graph.dims = [[2], [#graph.dim<"t">, 2]]} {
   ^bb0(%s: tensor<2xf32>, %e: tensor<2xf32>):
     %1 = plan.launch @add(%s, %e) symbols [] : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
     graph.yield %1, %1 : tensor<2xf32>, tensor<2xf32>

@@ -26,10 +26,10 @@ func.func @add3(%ctx: !llvm.ptr, %x: memref<?xf32>, %w: memref<?xf32>, %y: memre
   }
   return
 }
-func.func @main(%x: tensor<?xf32> {graph.dims = ["n"], graph.name = "x"}) -> (tensor<?xf32> {graph.name = "y"}) {
+func.func @main(%x: tensor<?xf32> {graph.dims = [#graph.dim<"n">], graph.name = "x"}) -> (tensor<?xf32> {graph.name = "y"}) {
   %w = graph.constant {value = dense<3.0> : tensor<1xf32>} : tensor<1xf32>
-  %0 = plan.launch @double(%x) symbols ["n"] {graph.dims = [["n"]]} : (tensor<?xf32>) -> tensor<?xf32>
-  %1 = plan.launch @double(%0) symbols ["n"] {graph.dims = [["n"]]} : (tensor<?xf32>) -> tensor<?xf32>
-  %2 = plan.launch @add3(%1, %w) symbols ["n"] {graph.dims = [["n"]]} : (tensor<?xf32>, tensor<1xf32>) -> tensor<?xf32>
+  %0 = plan.launch @double(%x) symbols [#graph.dim<"n">] {graph.dims = [[#graph.dim<"n">]]} : (tensor<?xf32>) -> tensor<?xf32>
+  %1 = plan.launch @double(%0) symbols [#graph.dim<"n">] {graph.dims = [[#graph.dim<"n">]]} : (tensor<?xf32>) -> tensor<?xf32>
+  %2 = plan.launch @add3(%1, %w) symbols [#graph.dim<"n">] {graph.dims = [[#graph.dim<"n">]]} : (tensor<?xf32>, tensor<1xf32>) -> tensor<?xf32>
   return %2 : tensor<?xf32>
 }

@@ -4,6 +4,7 @@
 #include "dialects/Handle/Handle.h"
 #include "dialects/Plan/Plan.h"
 #include "lib/Codegen/Passes.h"
+#include "lib/Pipelines/Pipelines.h"
 #include "lib/Transforms/Batch/Passes.h"
 #include "lib/Transforms/Fuse/Passes.h"
 #include "lib/Transforms/Layout/Passes.h"
@@ -48,5 +49,7 @@ int main(int argc, char **argv) {
   mlir::registerTransformsPasses();
   mlir::registerConvertLinalgToLoopsPass();
   hewn::registerHewnPlanPasses();
+  hewn::WeightTable weights;
+  hewn::registerPipelines(weights);
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "hewn's passes on the text of a stage\n", registry));
 }

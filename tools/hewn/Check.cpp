@@ -2,6 +2,7 @@
 //
 // hewn check: whether a model compiles, and whether what was compiled computes what the model says.
 #include "lib/Support/OutputFile.h"
+#include "lib/Support/Precision.h"
 #include "lib/Support/Printable.h"
 #include "tools/hewn/CheckInputs.h"
 #include "tools/hewn/CheckReport.h"
@@ -441,6 +442,11 @@ static int checkValues(const Said &said, const Tolerance &tolerance) {
   return Checker(said, std::move(artifact), std::move(graph), tolerance, std::move(given)).run(arrays);
 }
 
+/// The smallest step of a product: of float32's 24 bits, of two terms of bfloat16, of one.
+static double productStep(Precision precision) {
+  return std::ldexp(1, precision == Precision::Highest ? -23 : precision == Precision::High ? -15 : -7);
+}
+
 int checkMain() {
   const Said said;
   Tolerance tolerance;
@@ -448,9 +454,7 @@ int checkMain() {
     llvm::errs() << "error: --tolerance wants RELATIVE or RELATIVE,ABSOLUTE, not '" << said.bound << "'\n";
     return Wrong;
   }
-  tolerance.productStep = std::ldexp(1, said.flags.precision == "medium" ? -7
-                                        : said.flags.precision == "high" ? -15
-                                                                         : -23);
+  tolerance.productStep = productStep(parsePrecision(said.flags.precision).value_or(Precision::Highest));
   if (!said.reduced.empty())
     for (const std::string &written : {said.reduced, besideReduced(said.reduced)}) {
       if (std::string why = whyNotWritable(written); !why.empty())

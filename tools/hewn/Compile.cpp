@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hewn/compiler.h"
+#include "lib/Support/Precision.h"
 #include "tools/hewn/CommandLine.h"
 #include "tools/hewn/Subcommands.h"
 
@@ -24,7 +25,8 @@ static cl::opt<std::string>
            cl::desc("host, x86-64-v2, x86-64-v3, x86-64-v4, znver4, ..., aarch64, neoverse-n1, ..., or an "
                     "NVIDIA GPU: sm_80, sm_86, sm_89, sm_90a, sm_100a"),
            cl::sub(compiling));
-static cl::opt<std::string> precision("float32-precision", cl::init("highest"), cl::value_desc("precision"),
+static cl::opt<std::string> precision("float32-precision", cl::init(nameOf(Precision::Highest).str()),
+                                      cl::value_desc("precision"),
                                       cl::desc("highest, high or medium, as PyTorch means them"), cl::sub(compiling));
 static cl::list<std::string>
     dims("dim", cl::value_desc("name=value|low..high"),
@@ -102,7 +104,7 @@ std::string flagsText(const CompileFlags &flags) {
   };
   if (flags.target != "host")
     add(target, flags.target);
-  if (flags.precision != "highest")
+  if (flags.precision != nameOf(Precision::Highest))
     add(precision, flags.precision);
   addEach(*std::addressof(dims), flags.dims);
   addEach(*std::addressof(limits), flags.limits);

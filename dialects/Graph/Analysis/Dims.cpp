@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dialects/Graph/Analysis/Dims.h"
+#include "dialects/Graph/Graph.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
 #include <limits>
@@ -93,11 +93,7 @@ DimExpr::DimExpr(int64_t constant) {
   rep = std::move(fresh);
 }
 
-DimExpr DimExpr::symbol(StringRef name) {
-  llvm::SmallVector<Term, 2> terms;
-  terms.push_back({1, {std::make_shared<const Atom>(name)}});
-  return DimExpr(std::move(terms));
-}
+DimExpr DimExpr::symbol(StringRef name) { return factor(std::make_shared<const Atom>(name)); }
 
 DimExpr::Atom::Atom(Op op, const DimExpr &a, const DimExpr &b) : op(op), lhs(a), rhs(b) {
   static const char *names[] = {"floordiv", "mod", "min", "max"};
@@ -105,9 +101,7 @@ DimExpr::Atom::Atom(Op op, const DimExpr &a, const DimExpr &b) : op(op), lhs(a),
 }
 
 DimExpr DimExpr::atom(Op op, const DimExpr &a, const DimExpr &b) {
-  llvm::SmallVector<Term, 2> terms;
-  terms.push_back({1, {std::make_shared<const Atom>(op, a, b)}});
-  return DimExpr(std::move(terms));
+  return factor(std::make_shared<const Atom>(op, a, b));
 }
 
 std::optional<int64_t> DimExpr::constant() const {
@@ -464,33 +458,55 @@ private:
 
 } // namespace
 
-std::optional<DimExpr> DimExpr::parse(StringRef text) {
-  // The IR holds texts, and every pass asks for the same ones. A thread's own, since values are shared without a lock.
-  static thread_local llvm::StringMap<DimExpr> known;
-  constexpr unsigned mostKnown = 4096;
-  if (auto found = known.find(text); found != known.end())
-    return found->second;
-  std::optional<DimExpr> parsed = Parser(text).whole();
-  if (!parsed)
-    return parsed;
-  if (known.size() == mostKnown)
-    known.clear();
-  known.try_emplace(text, *parsed);
-  return parsed;
+std::optional<DimExpr> DimExpr::parse(StringRef text) { return Parser(text).whole(); }
+
+DimExpr DimExpr::factor(AtomRef atom) {
+  llvm::SmallVector<Term, 2> terms;
+  terms.push_back({1, {std::move(atom)}});
+  return DimExpr(std::move(terms));
 }
 
 std::optional<DimExpr> DimExpr::fromAttr(Attribute attr) {
-  if (auto number = dyn_cast_or_null<IntegerAttr>(attr))
-    return DimExpr(number.getInt());
-  if (auto text = dyn_cast_or_null<StringAttr>(attr))
-    return parse(text.getValue());
-  return std::nullopt;
+  if (auto dim = dyn_cast_or_null<DimAttr>(attr))
+    return dim.getExpr();
+  auto number = dyn_cast_or_null<IntegerAttr>(attr);
+  if (!number || !number.getType().isSignlessIntOrIndex())
+    return std::nullopt;
+  std::optional<int64_t> value = number.getValue().trySExtValue();
+  return value ? std::optional<DimExpr>(*value) : std::nullopt;
 }
 
 Attribute DimExpr::toAttr(MLIRContext *context) const {
   if (std::optional<int64_t> value = constant())
     return IntegerAttr::get(IntegerType::get(context, 64), *value);
-  return StringAttr::get(context, str());
+  return DimAttr::get(context, *this);
+}
+
+LogicalResult DimAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, DimExpr expr) {
+  if (expr.constant())
+    return emitError() << "a dim that is a number is an integer: " << expr.str();
+  return success();
+}
+
+FailureOr<DimExpr> parseDim(AsmParser &parser) {
+  SMLoc at = parser.getCurrentLocation();
+  std::string text;
+  if (succeeded(parser.parseOptionalString(&text))) {
+    if (std::optional<DimExpr> expr = DimExpr::parse(text))
+      return *expr;
+    return parser.emitError(at) << "no expression of dims: '" << text << "'";
+  }
+  int64_t number;
+  if (parser.parseInteger(number))
+    return failure();
+  return DimExpr(number);
+}
+
+void printDim(AsmPrinter &printer, const DimExpr &dim) {
+  if (std::optional<int64_t> number = dim.constant())
+    printer << *number;
+  else
+    printer.printString(dim.str());
 }
 
 DimExpr numElements(ArrayRef<DimExpr> dims) {

@@ -8,7 +8,8 @@
 // floordiv, mod, min, max of two polynomials.  Sums and products are kept in a
 // canonical order, so two expressions are equal exactly when their text is
 // equal; the text is also the form that stands in the IR (`graph.dims =
-// ["batch", "4*seq", 768]`) and parses back.
+// [#graph.dim<"batch">, #graph.dim<"4*seq">, 768]`) and parses back. There the
+// value itself is the attribute's parameter, and no text is read again.
 //
 // Why not AffineExpr: dims multiply (batch*seq), and Reshape's -1 needs exact
 // division of such products.
@@ -18,11 +19,17 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include <memory>
 #include <optional>
 #include <string>
+
+namespace mlir {
+class AsmParser;
+class AsmPrinter;
+} // namespace mlir
 
 namespace hewn::graph {
 
@@ -47,7 +54,7 @@ public:
   std::optional<int64_t> constant() const;
   bool is(int64_t value) const { return constant() == value; }
   llvm::StringRef str() const { return rep->text; }
-  /// The expression's value for the constant attribute or the text attribute.
+  /// The value of an integer or a #graph.dim; nullopt for any other attribute.
   static std::optional<DimExpr> fromAttr(mlir::Attribute attr);
   mlir::Attribute toAttr(mlir::MLIRContext *context) const;
 
@@ -79,6 +86,9 @@ public:
                           llvm::function_ref<mlir::Value(llvm::StringRef)> symbolValue) const;
 
   llvm::ArrayRef<Term> terms() const { return rep->terms; }
+  /// One factor of a term by itself.
+  static DimExpr factor(AtomRef atom);
+  friend llvm::hash_code hash_value(const DimExpr &expr) { return llvm::hash_value(expr.str()); }
 
 private:
   struct Rep {
@@ -102,6 +112,10 @@ struct DimExpr::Atom {
 };
 
 using Dims = llvm::SmallVector<DimExpr, 4>;
+
+/// As a parameter of an attribute: a number, or text in quotes.
+llvm::FailureOr<DimExpr> parseDim(mlir::AsmParser &parser);
+void printDim(mlir::AsmPrinter &printer, const DimExpr &dim);
 
 /// Product of all dims: the number of elements.
 DimExpr numElements(llvm::ArrayRef<DimExpr> dims);

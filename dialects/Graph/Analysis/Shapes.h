@@ -30,6 +30,8 @@ inline constexpr llvm::StringLiteral kRegionDimsAttr = "graph.region_dims";
 
 /// On the arguments and results of the function `main`: the model's names.
 inline constexpr llvm::StringLiteral kNameAttr = "graph.name";
+/// On the module: the model's metadata.
+inline constexpr llvm::StringLiteral kMetadataAttr = "graph.metadata";
 /// On the function `main`: symbol → [lowest, highest] value, where the user gave one.
 inline constexpr llvm::StringLiteral kDimRangesAttr = "graph.dim_ranges";
 

@@ -102,7 +102,10 @@ Value Composer::term(Value x, int64_t index, int64_t count) {
       {b.getNamedAttr("index", b.getI64IntegerAttr(index)), b.getNamedAttr("count", b.getI64IntegerAttr(count))});
 }
 
-Value Composer::op(StringRef name, ValueRange operands) { return makeNamed(b, loc, name, operands); }
+Value Composer::add(ValueRange operands) { return op<AddOp>(operands); }
+Value Composer::sub(ValueRange operands) { return op<SubOp>(operands); }
+Value Composer::mul(ValueRange operands) { return op<MulOp>(operands); }
+Value Composer::sum(Value x, ArrayRef<int64_t> dims, bool keep) { return reduce<ReduceSumOp>(x, dims, keep); }
 
 Value Composer::scalarLike(Value x, double value) { return x ? makeSplat(b, loc, getElementType(x), value) : Value(); }
 
@@ -125,7 +128,7 @@ Value Composer::filled(ArrayRef<DimExpr> dims, Type elementType, double value) {
   return expand(makeSplat(b, loc, elementType, value), dims);
 }
 
-Value Composer::reduce(StringRef name, Value x, ArrayRef<int64_t> dims, bool keep) {
+Value Composer::reduceNamed(StringRef name, Value x, ArrayRef<int64_t> dims, bool keep) {
   if (!x || dims.empty()) // over nothing each element is its own result
     return x;
   return makeNamed(

@@ -31,8 +31,15 @@ public:
   mlir::Value cast(mlir::Value x, mlir::Type elementType);
   /// Term `index` of the `count` ones of bfloat16 that sum to x (graph.term).
   mlir::Value term(mlir::Value x, int64_t index, int64_t count);
-  /// An op of one result without attributes, by its name: "graph.add".
-  mlir::Value op(llvm::StringRef name, mlir::ValueRange operands);
+  /// An op of one result without attributes.
+  template <typename OpTy> mlir::Value op(mlir::ValueRange operands) { return make<OpTy>(b, loc, operands); }
+  /// The same by the op's name, as tables have it that say which op of ours stands for a name of ONNX's.
+  mlir::Value opNamed(llvm::StringRef name, mlir::ValueRange operands) { return makeNamed(b, loc, name, operands); }
+  /// For passes, which know no ops. Of two operands; a list, whose elements are made in order.
+  mlir::Value add(mlir::ValueRange operands);
+  mlir::Value sub(mlir::ValueRange operands);
+  mlir::Value mul(mlir::ValueRange operands);
+  mlir::Value sum(mlir::Value x, llvm::ArrayRef<int64_t> dims, bool keep);
   /// A scalar of x's element type.
   mlir::Value scalarLike(mlir::Value x, double value);
   /// An i64 scalar.
@@ -42,8 +49,11 @@ public:
   mlir::Value range(const DimExpr &count);
   /// The whole of these dims holds `value`.
   mlir::Value filled(llvm::ArrayRef<DimExpr> dims, mlir::Type elementType, double value);
-  /// A reduction ("graph.reduce_sum") over `dims`.
-  mlir::Value reduce(llvm::StringRef name, mlir::Value x, llvm::ArrayRef<int64_t> dims, bool keep);
+  /// A reduction over `dims`; by the op's name for tables.
+  template <typename OpTy> mlir::Value reduce(mlir::Value x, llvm::ArrayRef<int64_t> dims, bool keep) {
+    return reduceNamed(OpTy::getOperationName(), x, dims, keep);
+  }
+  mlir::Value reduceNamed(llvm::StringRef name, mlir::Value x, llvm::ArrayRef<int64_t> dims, bool keep);
 
   mlir::OpBuilder &b;
   mlir::Location loc;

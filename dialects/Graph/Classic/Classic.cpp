@@ -46,14 +46,13 @@ LogicalResult buildBinarizer(OnnxNode &node) {
   Value x = node.input(0);
   if (!x)
     return node.refuse("lacks an input");
-  return node.finish(
-      c.cast(c.op("graph.less", {c.scalarLike(x, node.getFloat("threshold", 0)), x}), getElementType(x)));
+  return node.finish(c.cast(c.op<LessOp>({c.scalarLike(x, node.getFloat("threshold", 0)), x}), getElementType(x)));
 }
 
 LogicalResult buildScaler(OnnxNode &node) {
   Composer c(node);
   Value x = asFloat(node, node.input(0));
-  return node.finish(c.op("graph.mul", {c.op("graph.sub", {x, row(node, "offset", 0)}), row(node, "scale", 1)}));
+  return node.finish(c.op<MulOp>({c.op<SubOp>({x, row(node, "offset", 0)}), row(node, "scale", 1)}));
 }
 
 LogicalResult buildNormalizer(OnnxNode &node) {
@@ -65,16 +64,16 @@ LogicalResult buildNormalizer(OnnxNode &node) {
   std::string norm = node.getString("norm", "MAX");
   Value size;
   if (norm == "MAX")
-    size = c.reduce("graph.reduce_max", c.op("graph.abs", x), last, true);
+    size = c.reduce<ReduceMaxOp>(c.op<AbsOp>(x), last, true);
   else if (norm == "L1")
-    size = c.reduce("graph.reduce_sum", c.op("graph.abs", x), last, true);
+    size = c.reduce<ReduceSumOp>(c.op<AbsOp>(x), last, true);
   else if (norm == "L2")
-    size = c.op("graph.sqrt", c.reduce("graph.reduce_sum", c.op("graph.mul", {x, x}), last, true));
+    size = c.op<SqrtOp>(c.reduce<ReduceSumOp>(c.op<MulOp>({x, x}), last, true));
   else
     return node.refuse("norm is '" + norm + "'");
   // "If the divisor is zero, Y == X", which is zero then, or not a number.
-  Value isZero = c.op("graph.equal", {size, c.scalarLike(size, 0)});
-  return node.finish(c.op("graph.div", {x, c.op("graph.where", {isZero, c.scalarLike(size, 1), size})}));
+  Value isZero = c.op<EqualOp>({size, c.scalarLike(size, 0)});
+  return node.finish(c.op<DivOp>({x, c.op<WhereOp>({isZero, c.scalarLike(size, 1), size})}));
 }
 
 } // namespace hewn::graph

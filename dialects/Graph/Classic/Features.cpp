@@ -26,20 +26,20 @@ LogicalResult buildImputer(OnnxNode &node) {
     SmallVector<float> written = node.getFloats("imputed_value_floats").value_or(SmallVector<float>());
     double replaced = node.getFloat("replaced_value_float", 0);
     values = c.cast(rowOf(node, ArrayRef<float>(written), node.b.getF32Type()), type);
-    lacking = std::isnan(replaced) ? c.op("graph.is_nan", x) : c.op("graph.equal", {x, c.scalarLike(x, replaced)});
+    lacking = std::isnan(replaced) ? c.op<IsNaNOp>(x) : c.op<EqualOp>({x, c.scalarLike(x, replaced)});
   } else {
     SmallVector<int64_t> written =
         node.getInts("imputed_value_int64s", OnnxNode::Range::Any).value_or(SmallVector<int64_t>());
     int64_t replaced = node.getInt("replaced_value_int64", 0);
     values = c.cast(rowOf(node, ArrayRef<int64_t>(written), node.b.getI64Type()), type);
-    lacking = c.op("graph.equal",
-                   {x, c.cast(c.reshape(rowOf(node, ArrayRef<int64_t>(replaced), node.b.getI64Type()), {}), type)});
+    lacking =
+        c.op<EqualOp>({x, c.cast(c.reshape(rowOf(node, ArrayRef<int64_t>(replaced), node.b.getI64Type()), {}), type)});
   }
   std::optional<int64_t> count = values ? getDims(values)[0].constant() : std::nullopt,
                          features = getDims(x).back().constant();
   if (!count || *count == 0 || (*count != 1 && features && *count != *features))
     return node.refuse("has " + Twine(count.value_or(0)) + " values for " + getDims(x).back().str() + " features");
-  return node.finish(c.op("graph.where", {lacking, values, x}));
+  return node.finish(c.op<WhereOp>({lacking, values, x}));
 }
 
 LogicalResult buildFeatureVectorizer(OnnxNode &node) {
@@ -89,14 +89,14 @@ LogicalResult buildOneHotEncoder(OnnxNode &node) {
   }
   if (!place)
     return failure();
-  Value hot = c.cast(c.op("graph.equal", {c.reshape(place, dims), category}), node.b.getF32Type());
+  Value hot = c.cast(c.op<EqualOp>({c.reshape(place, dims), category}), node.b.getF32Type());
   if (!hot)
     return failure();
   if (!node.getInt("zeros", 1)) { // what is in no category ends the run
-    Value found = c.reduce("graph.reduce_max", hot, {getRank(hot) - 1}, false);
+    Value found = c.reduce<ReduceMaxOp>(hot, {getRank(hot) - 1}, false);
     SmallVector<int64_t> all = llvm::to_vector(llvm::seq<int64_t>(0, getRank(found)));
     if (!all.empty())
-      found = c.reduce("graph.reduce_min", found, all, false);
+      found = c.reduce<ReduceMinOp>(found, all, false);
     RequireOp::create(node.b, node.loc, c.cast(found, node.b.getI1Type()));
   }
   return node.finish(hot);

@@ -39,7 +39,7 @@ static Value product(OnnxNode &node, Value x, ArrayRef<float> coefficients, int6
   }
   Composer c(node);
   Value weights = matrix(node, coefficients, outputs, int64_t(coefficients.size()) / outputs);
-  return c.op("graph.matmul", {x, c.transpose(weights, {1, 0})});
+  return c.op<MatMulOp>({x, c.transpose(weights, {1, 0})});
 }
 
 /// With what is added to each output; one number is added to all.
@@ -51,7 +51,7 @@ static Value offset(OnnxNode &node, Value y, ArrayRef<float> offsets) {
     (void)node.refuse("has " + Twine(offsets.size()) + " numbers to add to " + Twine(outputs.value_or(0)) + " outputs");
     return {};
   }
-  return Composer(node).op("graph.add", {y, matrix(node, offsets, 1, int64_t(offsets.size()))});
+  return Composer(node).op<AddOp>({y, matrix(node, offsets, 1, int64_t(offsets.size()))});
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -83,10 +83,10 @@ LogicalResult buildLinearClassifier(OnnxNode &node) {
   Value classes;
   if (outputs == 1 && labels->size() == 2) {
     // One score says how much it is the second class, and its negation how much the first (onnx.reference; others differ).
-    classes = asClass(node, c.op("graph.less", {c.scalarLike(scores, 0), scores}));
+    classes = asClass(node, c.op<LessOp>({c.scalarLike(scores, 0), scores}));
     if (transform == "PROBIT") // one of the two is no probability
       return node.refuse("post_transform PROBIT of one score");
-    scores = c.concat({c.op("graph.neg", scores), scores}, 1);
+    scores = c.concat({c.op<NegOp>(scores), scores}, 1);
   } else if (outputs == 1) {
     return node.refuse("has one score for " + Twine(labels->size()) + " classes");
   } else if (size_t(outputs) != labels->size()) {
@@ -123,18 +123,18 @@ static Value likeness(OnnxNode &node, Value x, ArrayRef<float> vectors, int64_t 
     Dims dims = getDims(x);
     Value row = c.reshape(x, {dims[0], DimExpr(1), dims[1]});
     Value kept = c.reshape(matrix(node, vectors, count, features), {DimExpr(1), DimExpr(count), DimExpr(features)});
-    Value apart = c.op("graph.sub", {row, kept});
-    Value distance = c.reduce("graph.reduce_sum", c.op("graph.mul", {apart, apart}), {2}, false);
-    return c.op("graph.exp", c.op("graph.mul", {distance, number(-parameters[0])}));
+    Value apart = c.op<SubOp>({row, kept});
+    Value distance = c.reduce<ReduceSumOp>(c.op<MulOp>({apart, apart}), {2}, false);
+    return c.op<ExpOp>(c.op<MulOp>({distance, number(-parameters[0])}));
   }
   Value dot = product(node, x, vectors, count);
   if (kernel == "LINEAR")
     return dot;
-  Value scaled = c.op("graph.add", {c.op("graph.mul", {dot, number(parameters[0])}), number(parameters[1])});
+  Value scaled = c.op<AddOp>({c.op<MulOp>({dot, number(parameters[0])}), number(parameters[1])});
   if (kernel == "SIGMOID")
-    return c.op("graph.tanh", scaled);
+    return c.op<TanhOp>(scaled);
   if (kernel == "POLY")
-    return c.op("graph.pow", {scaled, number(std::trunc(parameters[2]))});
+    return c.op<PowOp>({scaled, number(std::trunc(parameters[2]))});
   (void)node.refuse("kernel_type is '" + kernel + "'");
   return {};
 }
@@ -151,7 +151,7 @@ LogicalResult buildSVMRegressor(OnnxNode &node) {
   Value y = supports > 0 ? likeness(node, x, floatsOf(node, "support_vectors"), supports) : x;
   y = offset(node, y ? product(node, y, coefficients, 1) : y, rho[0]);
   if (y && node.getInt("one_class", 0))
-    y = c.op("graph.where", {c.op("graph.less", {c.scalarLike(y, 0), y}), c.scalarLike(y, 1), c.scalarLike(y, -1)});
+    y = c.op<WhereOp>({c.op<LessOp>({c.scalarLike(y, 0), y}), c.scalarLike(y, 1), c.scalarLike(y, -1)});
   return y ? node.finish(transformScores(node, y, postTransform(node))) : failure();
 }
 
@@ -214,12 +214,12 @@ LogicalResult buildSVMClassifier(OnnxNode &node) {
     if (!scores)
       return failure();
     // Each pair votes for one of its classes.
-    Value first = c.cast(c.op("graph.less", {c.scalarLike(scores, 0), scores}), node.b.getF32Type());
-    Value second = c.op("graph.sub", {c.scalarLike(first, 1), first});
-    classes = bestClass(node, c.op("graph.add", {product(node, first, pairs.winners(false), pairs.classes()),
-                                                 product(node, second, pairs.winners(true), pairs.classes())}));
+    Value first = c.cast(c.op<LessOp>({c.scalarLike(scores, 0), scores}), node.b.getF32Type());
+    Value second = c.op<SubOp>({c.scalarLike(first, 1), first});
+    classes = bestClass(node, c.op<AddOp>({product(node, first, pairs.winners(false), pairs.classes()),
+                                           product(node, second, pairs.winners(true), pairs.classes())}));
     if (pairs.size() == 1)
-      scores = c.concat({c.op("graph.neg", scores), scores}, 1);
+      scores = c.concat({c.op<NegOp>(scores), scores}, 1);
   } else {
     if (labels->size() < 2)
       return node.refuse("has one class");

@@ -43,33 +43,33 @@ static Value likelihoodLoss(OnnxNode &node, const Loss &loss, Value logs) {
   Dims items = getDims(target), column = items;
   column.insert(column.begin() + 1, DimExpr(1));
   if (node.hasAttr("ignore_index")) {
-    ignored = c.op("graph.equal", {target, c.scalarLike(target, double(node.getInt("ignore_index", 0)))});
-    target = c.op("graph.where", {ignored, c.scalarLike(target, 0), target});
+    ignored = c.op<EqualOp>({target, c.scalarLike(target, double(node.getInt("ignore_index", 0)))});
+    target = c.op<WhereOp>({ignored, c.scalarLike(target, 0), target});
   }
   if (!logs || !target || failed(checkIndices(node, target, getDims(logs)[1])))
     return {};
   Value picked = node.make<GatherElementsOp>({logs, c.reshape(target, column)}, node.attr("axis", int64_t(1)));
-  Value losses = c.op("graph.neg", {c.reshape(picked, items)});
+  Value losses = c.op<NegOp>({c.reshape(picked, items)});
   if (loss.weight)
     weights = node.make<GatherOp>({loss.weight, target}, node.attr("axis", int64_t(0)));
   if (ignored) {
     Value one = c.scalarLike(logs, 1);
-    weights = c.op("graph.where", {ignored, c.scalarLike(logs, 0), weights ? weights : one});
+    weights = c.op<WhereOp>({ignored, c.scalarLike(logs, 0), weights ? weights : one});
   }
   if (weights)
-    losses = c.op("graph.mul", {losses, weights});
+    losses = c.op<MulOp>({losses, weights});
   std::string reduction = node.getString("reduction", "mean");
   SmallVector<int64_t> all = llvm::to_vector(llvm::seq<int64_t>(0, items.size()));
   if (reduction == "none" || !losses)
     return losses;
   if (reduction == "sum")
-    return c.reduce("graph.reduce_sum", losses, all, false);
+    return c.reduce<ReduceSumOp>(losses, all, false);
   if (reduction != "mean")
     return (void)node.refuse("reduction '" + reduction + "'"), Value();
   if (!weights)
-    return c.reduce("graph.reduce_mean", losses, all, false);
-  return c.op("graph.div", {c.reduce("graph.reduce_sum", losses, all, false),
-                            c.reduce("graph.reduce_sum", c.expand(weights, items), all, false)});
+    return c.reduce<ReduceMeanOp>(losses, all, false);
+  return c.op<DivOp>(
+      {c.reduce<ReduceSumOp>(losses, all, false), c.reduce<ReduceSumOp>(c.expand(weights, items), all, false)});
 }
 
 LogicalResult buildNegativeLogLikelihoodLoss(OnnxNode &node) {

@@ -12,24 +12,23 @@ namespace hewn::graph {
 std::string postTransform(OnnxNode &node) { return node.getString("post_transform", "NONE"); }
 
 static Value softmax(Composer &c, Value x, Value kept) {
-  Value most = c.reduce("graph.reduce_max", x, {1}, true);
-  Value each = c.op("graph.exp", c.op("graph.sub", {x, most}));
+  Value most = c.reduce<ReduceMaxOp>(x, {1}, true);
+  Value each = c.op<ExpOp>(c.op<SubOp>({x, most}));
   if (kept) // what is zero is no exponential: it stays zero
-    each = c.op("graph.where", {kept, each, c.op("graph.mul", {x, c.op("graph.exp", c.op("graph.neg", most))})});
-  return c.op("graph.div", {each, c.reduce("graph.reduce_sum", each, {1}, true)});
+    each = c.op<WhereOp>({kept, each, c.op<MulOp>({x, c.op<ExpOp>(c.op<NegOp>(most))})});
+  return c.op<DivOp>({each, c.reduce<ReduceSumOp>(each, {1}, true)});
 }
 
 /// sqrt(2) * erfinv(2x - 1), by the approximation that the op has always been computed by (S. Winitzki's).
 static Value probit(Composer &c, Value x) {
   auto number = [&](double value) { return c.scalarLike(x, value); };
-  Value t = c.op("graph.sub", {c.op("graph.mul", {x, number(2)}), number(1)});
-  Value log =
-      c.op("graph.log", c.op("graph.mul", {c.op("graph.sub", {number(1), t}), c.op("graph.add", {number(1), t})}));
-  Value v = c.op("graph.add", {number(2 / (M_PI * 0.147)), c.op("graph.mul", {number(0.5), log})});
-  Value inside = c.op("graph.sub", {c.op("graph.mul", {v, v}), c.op("graph.mul", {number(1 / 0.147), log})});
-  Value size = c.op("graph.sqrt", c.op("graph.sub", {c.op("graph.sqrt", inside), v}));
-  Value sign = c.op("graph.where", {c.op("graph.less", {t, number(0)}), number(-1), number(1)});
-  return c.op("graph.mul", {number(1.41421356), c.op("graph.mul", {sign, size})});
+  Value t = c.op<SubOp>({c.op<MulOp>({x, number(2)}), number(1)});
+  Value log = c.op<LogOp>(c.op<MulOp>({c.op<SubOp>({number(1), t}), c.op<AddOp>({number(1), t})}));
+  Value v = c.op<AddOp>({number(2 / (M_PI * 0.147)), c.op<MulOp>({number(0.5), log})});
+  Value inside = c.op<SubOp>({c.op<MulOp>({v, v}), c.op<MulOp>({number(1 / 0.147), log})});
+  Value size = c.op<SqrtOp>(c.op<SubOp>({c.op<SqrtOp>(inside), v}));
+  Value sign = c.op<WhereOp>({c.op<LessOp>({t, number(0)}), number(-1), number(1)});
+  return c.op<MulOp>({number(1.41421356), c.op<MulOp>({sign, size})});
 }
 
 Value transformScores(OnnxNode &node, Value scores, StringRef transform) {
@@ -37,11 +36,11 @@ Value transformScores(OnnxNode &node, Value scores, StringRef transform) {
   if (transform == "NONE")
     return scores;
   if (transform == "LOGISTIC")
-    return c.op("graph.sigmoid", scores);
+    return c.op<SigmoidOp>(scores);
   if (transform == "SOFTMAX")
     return softmax(c, scores, {});
   if (transform == "SOFTMAX_ZERO")
-    return softmax(c, scores, c.op("graph.less", {c.scalarLike(scores, 1e-7), c.op("graph.abs", scores)}));
+    return softmax(c, scores, c.op<LessOp>({c.scalarLike(scores, 1e-7), c.op<AbsOp>(scores)}));
   if (transform == "PROBIT")
     return probit(c, scores);
   (void)node.refuse("post_transform is '" + transform + "'");
@@ -70,7 +69,7 @@ Value labelsOf(OnnxNode &node, const Labels &labels, Value classes) {
 }
 
 Value bestClass(OnnxNode &node, Value scores) {
-  return scores ? Composer(node).reduce("graph.arg_max", scores, {1}, false) : scores;
+  return scores ? Composer(node).reduce<ArgMaxOp>(scores, {1}, false) : scores;
 }
 
 Value asClass(OnnxNode &node, Value positive) {

@@ -51,10 +51,10 @@ static Value countAt(OnnxNode &node, Value x, const Pool &pool, int64_t step) {
     for (int64_t i = 0; i < pool.count(); ++i)
       column.push_back(pool.words[i * pool.length + j]);
     Value words = c.reshape(c.slice(x, 1, DimExpr::min(DimExpr(j * step), dims[1]), places), {dims[0], places, one});
-    Value same = c.op("graph.equal", {words, constantList(node, column, {1, 1, pool.count()})});
-    found = found ? c.op("graph.and", {found, same}) : same;
+    Value same = c.op<EqualOp>({words, constantList(node, column, {1, 1, pool.count()})});
+    found = found ? c.op<AndOp>({found, same}) : same;
   }
-  return c.reduce("graph.reduce_sum", c.cast(found, node.b.getF32Type()), 1, false);
+  return c.reduce<ReduceSumOp>(c.cast(found, node.b.getF32Type()), 1, false);
 }
 
 /// The pool's strings as numbers, equal ones the same; those of x likewise, and a number of its own for what is not in the pool.
@@ -103,7 +103,7 @@ LogicalResult buildTfIdfVectorizer(OnnxNode &node) {
     bool counted = pool.length >= least && pool.length <= most;
     for (int64_t skip = 0; counted && skip <= (pool.length == 1 ? 0 : skips); ++skip)
       if (int64_t reach = (pool.length - 1) * (skip + 1); !rows[1].constant() || *rows[1].constant() > reach)
-        sum = c.op("graph.add", {sum, countAt(node, x, pool, skip + 1)});
+        sum = c.op<AddOp>({sum, countAt(node, x, pool, skip + 1)});
     counts.push_back(sum);
   }
   if (int64_t(columns->size()) != total || total == 0)
@@ -116,9 +116,8 @@ LogicalResult buildTfIdfVectorizer(OnnxNode &node) {
       return node.refuse("has " + Twine(weights.size()) + " weights for " + Twine(total) + " n-grams");
     auto type = RankedTensorType::get({1, total}, f32);
     if (mode == "IDF")
-      all = c.op("graph.minimum", {all, makeSplat(node.b, node.loc, f32, 1)});
-    all = c.op("graph.mul",
-               {all, makeConstant(node.b, node.loc, DenseElementsAttr::get(type, ArrayRef<float>(weights)))});
+      all = c.op<MinimumOp>({all, makeSplat(node.b, node.loc, f32, 1)});
+    all = c.op<MulOp>({all, makeConstant(node.b, node.loc, DenseElementsAttr::get(type, ArrayRef<float>(weights)))});
   }
   // Column ngram_indexes[i] of the result is n-gram i; those that no n-gram has are zero.
   int64_t first = *llvm::min_element(*columns), last = *llvm::max_element(*columns);

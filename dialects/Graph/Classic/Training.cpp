@@ -4,6 +4,7 @@
 // moments) one a parameter; outputs are the kinds that change, in the same order.
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
+#include "dialects/Graph/GraphOps.h"
 
 using namespace mlir;
 
@@ -15,17 +16,17 @@ class Step {
 public:
   Step(OnnxNode &node, Value like) : c(node), like(like), rate(number(node.input(0))), count(number(node.input(1))) {}
 
-  Value add(Value a, Value b) { return c.op("graph.add", {a, b}); }
-  Value sub(Value a, Value b) { return c.op("graph.sub", {a, b}); }
-  Value mul(Value a, Value b) { return c.op("graph.mul", {a, b}); }
-  Value div(Value a, Value b) { return c.op("graph.div", {a, b}); }
-  Value sqrt(Value a) { return c.op("graph.sqrt", a); }
-  Value power(double base, Value exponent) { return c.op("graph.pow", {number(base), exponent}); }
+  Value add(Value a, Value b) { return c.op<AddOp>({a, b}); }
+  Value sub(Value a, Value b) { return c.op<SubOp>({a, b}); }
+  Value mul(Value a, Value b) { return c.op<MulOp>({a, b}); }
+  Value div(Value a, Value b) { return c.op<DivOp>({a, b}); }
+  Value sqrt(Value a) { return c.op<SqrtOp>(a); }
+  Value power(double base, Value exponent) { return c.op<PowOp>({number(base), exponent}); }
   Value number(double value) { return c.scalarLike(like, value); }
   Value scale(double factor, Value a) { return mul(number(factor), a); }
   /// `first` in step 0, else `later`.
   Value unlessFirst(Value later, Value first) {
-    return c.op("graph.where", {c.op("graph.less", {number(0.0), count}), later, first});
+    return c.op<WhereOp>({c.op<LessOp>({number(0.0), count}), later, first});
   }
   /// The gradient with what regularization adds to it.
   Value gradient(OnnxNode &node, Value weights, Value gradients) {

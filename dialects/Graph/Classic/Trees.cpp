@@ -4,6 +4,7 @@
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Classic/Forest.h"
 #include "dialects/Graph/Classic/Scores.h"
+#include "dialects/Graph/GraphOps.h"
 #include "dialects/Graph/Part/Part.h"
 
 using namespace mlir;
@@ -226,11 +227,11 @@ Value aggregated(OnnxNode &node, Forest forest, Value x, StringRef how, StringRe
   double numTrees = double(forest.roots.size());
   Value y = ForestBuilder(node, std::move(forest)).build(x, aggregate);
   if (y && how == "AVERAGE")
-    y = c.op("graph.div", {y, c.scalarLike(y, numTrees)});
+    y = c.op<DivOp>({y, c.scalarLike(y, numTrees)});
   if (y && !base.empty()) {
     auto type = RankedTensorType::get({int64_t(base.size())}, node.b.getF64Type());
     Value row = makeConstant(node.b, node.loc, DenseElementsAttr::get(type, base));
-    y = c.op("graph.add", {y, c.cast(row, getElementType(y))});
+    y = c.op<AddOp>({y, c.cast(row, getElementType(y))});
   }
   return y ? transformScores(node, y, transform) : y;
 }
@@ -300,12 +301,12 @@ static std::pair<Value, Value> twoClasses(OnnxNode &node, Forest forest, Value x
   Value y = aggregated(node, std::move(forest), x, "SUM", "NONE", base);
   if (!y)
     return {};
-  Value positive = c.op("graph.less", {c.scalarLike(y, arePositive ? 0.5 : 0), y});
+  Value positive = c.op<LessOp>({c.scalarLike(y, arePositive ? 0.5 : 0), y});
   if (transform == "PROBIT") // of one score
     return {transformScores(node, y, transform), positive};
   if (arePositive)
-    return {c.concat({c.op("graph.sub", {c.scalarLike(y, 1), y}), y}, 1), positive};
-  return {transformScores(node, c.concat({c.op("graph.neg", y), y}, 1), transform), positive};
+    return {c.concat({c.op<SubOp>({c.scalarLike(y, 1), y}), y}, 1), positive};
+  return {transformScores(node, c.concat({c.op<NegOp>(y), y}, 1), transform), positive};
 }
 
 LogicalResult buildTreeEnsembleClassifier(OnnxNode &node) {

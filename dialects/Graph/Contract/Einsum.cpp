@@ -134,7 +134,7 @@ Term Einsum::sumAway(Term term, llvm::function_ref<bool(Label)> keep) {
       gone.push_back(d);
   if (gone.empty())
     return term;
-  term.value = c.reduce("graph.reduce_sum", term.value, gone, false);
+  term.value = c.reduce<ReduceSumOp>(term.value, gone, false);
   llvm::erase_if(term.labels, [&](Label label) { return !keep(label); });
   return term;
 }
@@ -174,7 +174,7 @@ Term Einsum::multiply(const Term &a, const Term &b, llvm::function_ref<bool(Labe
   };
   Term result{{}, together({batch, left, right})};
   if (summed.empty()) {
-    result.value = c.op("graph.mul", {arrange(a, result.labels), arrange(b, result.labels)});
+    result.value = c.op<MulOp>({arrange(a, result.labels), arrange(b, result.labels)});
     return result;
   }
   Value l = arrange(a, together({batch, left, summed})), r = arrange(b, together({batch, summed, right}));

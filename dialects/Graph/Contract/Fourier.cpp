@@ -32,19 +32,18 @@ static Waves makeWaves(Composer &c, Type type, DimExpr rows, DimExpr columns, Di
   Type wide = type.isF64() ? type : Type(b.getF32Type());
   auto counting = [&](const DimExpr &count, ArrayRef<DimExpr> shape) { return c.reshape(c.range(count), shape); };
   Value n = c.number(length);
-  Value product = c.op("graph.mul", {counting(rows, {rows, DimExpr(1)}), counting(columns, {DimExpr(1), columns})});
-  auto times = [&](int64_t factor, Value x) { return c.op("graph.mul", {c.number(DimExpr(factor)), x}); };
-  auto sub = [&](Value x, Value y) { return c.op("graph.sub", {x, y}); };
+  Value product = c.op<MulOp>({counting(rows, {rows, DimExpr(1)}), counting(columns, {DimExpr(1), columns})});
+  auto times = [&](int64_t factor, Value x) { return c.op<MulOp>({c.number(DimExpr(factor)), x}); };
+  auto sub = [&](Value x, Value y) { return c.op<SubOp>({x, y}); };
   // The sine of q quarter turns by n, q folded into [-n, n]: as it goes up and down again.
-  Value quarter = c.op("graph.div", {makeSplat(b, c.loc, wide, 1.5707963267948966), c.cast(n, wide)}),
-        turn = times(4, n);
+  Value quarter = c.op<DivOp>({makeSplat(b, c.loc, wide, 1.5707963267948966), c.cast(n, wide)}), turn = times(4, n);
   auto sine = [&](Value q) {
-    q = sub(q, c.op("graph.mul", {c.op("graph.div", {q, turn}), turn}));
-    q = c.op("graph.maximum", {c.op("graph.minimum", {q, sub(times(2, n), q)}), sub(q, turn)});
-    return c.cast(c.op("graph.sin", c.op("graph.mul", {c.cast(q, wide), quarter})), type);
+    q = sub(q, c.op<MulOp>({c.op<DivOp>({q, turn}), turn}));
+    q = c.op<MaximumOp>({c.op<MinimumOp>({q, sub(times(2, n), q)}), sub(q, turn)});
+    return c.cast(c.op<SinOp>(c.op<MulOp>({c.cast(q, wide), quarter})), type);
   };
   Value quarters = times(4, product);
-  return {sine(c.op("graph.add", {quarters, n})), sine(quarters)};
+  return {sine(c.op<AddOp>({quarters, n})), sine(quarters)};
 }
 
 /// `x` by waves, `sign` that of the exponent; `times` is the product of a real tensor and cosines or sines.
@@ -54,8 +53,10 @@ static Complex multiply(Composer &c, Complex x, Waves w, int sign, function_ref<
         is = part(x.imaginary, w.sine);
   // (r + i*m)(cos + i*s*sin) = r cos - s m sin + i (m cos + s r sin)
   if (!x.imaginary)
-    return {rc, sign < 0 ? c.op("graph.neg", rs) : rs};
-  return {c.op(sign < 0 ? "graph.add" : "graph.sub", {rc, is}), c.op(sign < 0 ? "graph.sub" : "graph.add", {ic, rs})};
+    return {rc, sign < 0 ? c.op<NegOp>(rs) : rs};
+  if (sign < 0)
+    return {c.op<AddOp>({rc, is}), c.op<SubOp>({ic, rs})};
+  return {c.op<SubOp>({rc, is}), c.op<AddOp>({ic, rs})};
 }
 
 /// A factor of a length by which a transform is cut in two; 0: it is better whole, or unknown, or (nearly) prime.
@@ -88,7 +89,7 @@ static Complex transform(Composer &c, Complex x, DimExpr columns, DimExpr length
   x = {c.reshape(x.real, cut), x.imaginary ? c.reshape(x.imaginary, cut) : Value()};
   x = multiply(c, x, makeWaves(c, type, p, p, p), sign, [&](Value a, Value wave) { return composeMatMul(c, wave, a); });
   x = multiply(c, x, makeWaves(c, type, p, q, length), sign,
-               [&](Value a, Value wave) { return c.op("graph.mul", {a, wave}); });
+               [&](Value a, Value wave) { return c.op<MulOp>({a, wave}); });
   x = transform(c, x, q, q, sign);
   Dims whole = getDims(x.real);
   SmallVector<int64_t> order = llvm::to_vector(llvm::seq<int64_t>(0, whole.size()));
@@ -175,16 +176,16 @@ static Value inverseOfHalf(Composer &c, Complex x, DimExpr length) {
   Value weights = c.concat({once, c.expand(c.reshape(two, {DimExpr(1), DimExpr(1)}), {inner, DimExpr(1)}),
                             c.expand(once, {half - inner - DimExpr(1), DimExpr(1)})},
                            0);
-  Value sum = composeMatMul(c, x.real, c.op("graph.mul", {w.cosine, weights}));
+  Value sum = composeMatMul(c, x.real, c.op<MulOp>({w.cosine, weights}));
   if (x.imaginary)
-    sum = c.op("graph.sub", {sum, composeMatMul(c, x.imaginary, c.op("graph.mul", {w.sine, weights}))});
+    sum = c.op<SubOp>({sum, composeMatMul(c, x.imaginary, c.op<MulOp>({w.sine, weights}))});
   return sum;
 }
 
 static Value divideByLength(Composer &c, Value x, DimExpr length) {
   if (!x)
     return x;
-  return c.op("graph.div", {x, c.cast(c.number(length), getElementType(x))});
+  return c.op<DivOp>({x, c.cast(c.number(length), getElementType(x))});
 }
 
 LogicalResult buildDFT(OnnxNode &node) {
@@ -277,13 +278,13 @@ LogicalResult buildSTFT(OnnxNode &node) {
   auto range = [&](DimExpr count, DimExpr stride, ArrayRef<DimExpr> shape) {
     return c.reshape(c.range(c.number(DimExpr(0)), c.number(stride), count), shape);
   };
-  Value places = c.op("graph.add",
-                      {range(frames, *step, {frames, DimExpr(1)}), range(*length, DimExpr(1), {DimExpr(1), *length})});
+  Value places =
+      c.op<AddOp>({range(frames, *step, {frames, DimExpr(1)}), range(*length, DimExpr(1), {DimExpr(1), *length})});
   auto cut = [&](Value part) -> Value {
     if (!part)
       return {};
     Value framed = node.make<GatherOp>({part, places}, node.attr("axis", int64_t(1)));
-    return window ? c.op("graph.mul", {framed, window}) : framed;
+    return window ? c.op<MulOp>({framed, window}) : framed;
   };
   bool half = node.getInt("onesided", 1);
   DimExpr columns = half ? length->floorDiv(DimExpr(2)) + DimExpr(1) : *length;

@@ -33,7 +33,7 @@ LogicalResult buildFusedMatMul(OnnxNode &node) {
                                 turned(c, b, node.getInt("transB", 0), node.getInt("transBatchB", 0)));
   double alpha = node.getFloat("alpha", 1);
   if (product && alpha != 1)
-    product = c.op("graph.mul", {product, c.scalarLike(product, alpha)});
+    product = c.op<MulOp>({product, c.scalarLike(product, alpha)});
   return node.finish(product);
 }
 
@@ -47,18 +47,18 @@ static Value activated(OnnxNode &node, Value x, ArrayRef<float> parameters) {
     return node.attr(attribute, node.b.getF32FloatAttr(i < parameters.size() ? parameters[i] : float(otherwise)));
   };
   if (name == "Relu")
-    return c.op("graph.relu", x);
+    return c.op<ReluOp>(x);
   if (name == "Tanh")
-    return c.op("graph.tanh", x);
+    return c.op<TanhOp>(x);
   if (name == "Sigmoid")
-    return c.op("graph.sigmoid", x);
+    return c.op<SigmoidOp>(x);
   if (name == "LeakyRelu")
     return node.make<LeakyReluOp>(x, parameter("alpha", 0, 0.01));
   if (name == "HardSigmoid")
     return node.make<HardSigmoidOp>(x, {parameter("alpha", 0, 0.2), parameter("beta", 1, 0.5)});
   if (name == "Clip" && parameters.size() == 2) {
-    Value low = c.op("graph.maximum", {x, c.scalarLike(x, parameters[0])});
-    return c.op("graph.minimum", {low, c.scalarLike(x, parameters[1])});
+    Value low = c.op<MaximumOp>({x, c.scalarLike(x, parameters[0])});
+    return c.op<MinimumOp>({low, c.scalarLike(x, parameters[1])});
   }
   (void)node.refuse("activation '" + name + "' with " + Twine(parameters.size()) + " parameters");
   return {};
@@ -75,7 +75,7 @@ LogicalResult buildFusedGemm(OnnxNode &node) {
 LogicalResult buildFusedConv(OnnxNode &node) {
   Value y = importConv(node), addend = node.input(3);
   if (y && addend)
-    y = Composer(node).op("graph.add", {y, addend});
+    y = Composer(node).op<AddOp>({y, addend});
   return node.finish(activated(node, y, node.getFloats("activation_params").value_or(SmallVector<float>())));
 }
 

@@ -35,18 +35,18 @@ struct Doubles {
   Composer &c;
   Value of(double value) { return makeSplat(c.b, c.loc, c.b.getF64Type(), value); }
   Value of(Value value) { return c.cast(value, c.b.getF64Type()); }
-  Value add(Value a, Value b) { return c.op("graph.add", {a, b}); }
-  Value sub(Value a, Value b) { return c.op("graph.sub", {a, b}); }
-  Value mul(Value a, Value b) { return c.op("graph.mul", {a, b}); }
-  Value div(Value a, Value b) { return c.op("graph.div", {a, b}); }
-  Value atMost(Value a, Value b) { return c.op("graph.less_or_equal", {a, b}); }
-  Value both(Value a, Value b) { return c.op("graph.and", {a, b}); }
-  Value choose(Value condition, Value a, Value b) { return c.op("graph.where", {condition, a, b}); }
+  Value add(Value a, Value b) { return c.op<AddOp>({a, b}); }
+  Value sub(Value a, Value b) { return c.op<SubOp>({a, b}); }
+  Value mul(Value a, Value b) { return c.op<MulOp>({a, b}); }
+  Value div(Value a, Value b) { return c.op<DivOp>({a, b}); }
+  Value atMost(Value a, Value b) { return c.op<LessOrEqualOp>({a, b}); }
+  Value both(Value a, Value b) { return c.op<AndOp>({a, b}); }
+  Value choose(Value condition, Value a, Value b) { return c.op<WhereOp>({condition, a, b}); }
   Value mel(Value hertz) {
     Value ratio = add(of(1.0), div(hertz, of(700.0)));
-    return mul(of(2595 / std::log(10.0)), c.op("graph.log", {ratio}));
+    return mul(of(2595 / std::log(10.0)), c.op<LogOp>({ratio}));
   }
-  Value hertz(Value mel) { return mul(of(700.0), sub(c.op("graph.pow", {of(10.0), div(mel, of(2595.0))}), of(1.0))); }
+  Value hertz(Value mel) { return mul(of(700.0), sub(c.op<PowOp>({of(10.0), div(mel, of(2595.0))}), of(1.0))); }
 };
 } // namespace
 
@@ -66,9 +66,9 @@ static LogicalResult composeMel(OnnxNode &node, Type type) {
   Value step = d.div(d.sub(high, low), d.add(bands, d.of(2.0)));
   auto bin = [&](Value i) {
     Value position = d.div(d.mul(d.add(length, d.of(1.0)), d.hertz(d.add(low, d.mul(i, step)))), rate);
-    return c.op("graph.floor", {position});
+    return c.op<FloorOp>({position});
   };
-  Value rows = d.add(c.op("graph.floor", {d.div(length, d.of(2.0))}), d.of(1.0)), one = d.of(1.0);
+  Value rows = d.add(c.op<FloorOp>({d.div(length, d.of(2.0))}), d.of(1.0)), one = d.of(1.0);
   Value holds = d.both(d.both(d.atMost(one, bands), d.atMost(bands, d.of(double(kMostBands)))),
                        d.both(d.atMost(one, length), d.atMost(length, d.of(double(kLongest)))));
   Value inside = d.both(d.atMost(d.of(0.0), bin(d.of(0.0))), d.atMost(bin(d.add(bands, one)), d.sub(rows, one)));
@@ -84,9 +84,9 @@ static LogicalResult composeMel(OnnxNode &node, Type type) {
   Value at = d.of(c.reshape(c.range(columns), {DimExpr(1), columns}));
   Value j = d.of(c.reshape(c.range(height), {height, DimExpr(1)}));
   Value left = bin(at), centre = bin(d.add(at, one)), right = bin(d.add(at, d.of(2.0)));
-  Value rising = d.choose(c.op("graph.equal", {centre, left}), one, d.div(d.sub(j, left), d.sub(centre, left)));
+  Value rising = d.choose(c.op<EqualOp>({centre, left}), one, d.div(d.sub(j, left), d.sub(centre, left)));
   rising = d.choose(d.both(d.atMost(left, j), d.atMost(j, centre)), rising, d.of(0.0));
-  Value falls = d.both(d.atMost(centre, j), c.op("graph.less", {j, right}));
+  Value falls = d.both(d.atMost(centre, j), c.op<LessOp>({j, right}));
   return node.finish(c.cast(d.choose(falls, d.div(d.sub(right, j), d.sub(right, centre)), rising), type));
 }
 

@@ -75,7 +75,7 @@ Value importGemm(OnnxNode &node) {
   double alpha = node.getFloat("alpha", 1), beta = node.getFloat("beta", 1);
   Value product = node.make<MatMulOp>({a, b});
   if (alpha != 1)
-    product = c.op("graph.mul", {product, c.scalarLike(product, alpha)});
+    product = c.op<MulOp>({product, c.scalarLike(product, alpha)});
   if (!addend || beta == 0 || !product)
     return product;
   // The addend is repeated, never the product.
@@ -87,8 +87,8 @@ Value importGemm(OnnxNode &node) {
   for (size_t i = 1; i <= added.size(); ++i)
     require(node.b, node.loc, Relation::Broadcast, added[added.size() - i], dims[dims.size() - i]);
   if (beta != 1)
-    addend = c.op("graph.mul", {addend, c.scalarLike(addend, beta)});
-  return c.op("graph.add", {product, addend});
+    addend = c.op<MulOp>({addend, c.scalarLike(addend, beta)});
+  return c.op<AddOp>({product, addend});
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -150,7 +150,7 @@ Value addChannelBias(Composer &c, Value x, Value bias) {
   Dims shape(getRank(x), DimExpr(1));
   shape[1] = getDims(bias)[0];
   require(c.b, c.loc, Relation::Equal, shape[1], getDims(x)[1]);
-  return c.op("graph.add", {x, c.reshape(bias, shape)});
+  return c.op<AddOp>({x, c.reshape(bias, shape)});
 }
 
 std::optional<Window> readConvWindow(OnnxNode &node, Value x, Value w) {

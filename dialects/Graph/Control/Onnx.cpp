@@ -426,7 +426,7 @@ private:
       Value count = shell.addArgument(0, results.back());
       node.b.setInsertionPointToEnd(shell.block(0));
       Value next = makeConstant(node.b, node.loc, DenseElementsAttr::get(one, int64_t(1)));
-      nextHeld.push_back(Composer(node).op("graph.add", {count, next}));
+      nextHeld.push_back(Composer(node).op<AddOp>({count, next}));
     }
     for (Value value : ArrayRef(yields).drop_front(1 + numCarried)) {
       TensorShape shape = shapeOf(value);

@@ -7,8 +7,6 @@ namespace hewn::graph {
 
 LogicalResult RequireDimsOp::verify() {
   std::optional<Dims> sizes = parseDims(getSizes());
-  if (!parseRelation(getRelation()))
-    return emitOpError() << "relation '" << getRelation() << "' is none of equal, broadcast, atMost";
   if (!sizes || sizes->size() != 2)
     return emitOpError("compares two expressions");
   return success();
@@ -16,7 +14,7 @@ LogicalResult RequireDimsOp::verify() {
 
 void RequireDimsOp::requireDims(Requirements &requirements) {
   Dims sizes = *parseDims(getSizes());
-  requirements.add({*parseRelation(getRelation()), sizes[0], sizes[1]});
+  requirements.add({getRelation(), sizes[0], sizes[1]});
 }
 
 } // namespace hewn::graph

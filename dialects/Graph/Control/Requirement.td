@@ -13,7 +13,7 @@ def Graph_RequireDimsOp : GraphOp<"require_dims", [DeclareOpInterfaceMethods<Req
     For builders: what ONNX asks of a node's operands that no op of ours needs. Of sizes that are known when a run begins it becomes an
     entry of `graph.requires`; of others, and in branches and loops, it stays where it is. `sizes` are two expressions.
   }];
-  let arguments = (ins StrAttr:$relation, ArrayAttr:$sizes);
+  let arguments = (ins Graph_RelationAttr:$relation, ArrayAttr:$sizes);
   let assemblyFormat = "$relation $sizes attr-dict";
   let hasVerifier = 1;
 }

@@ -97,9 +97,9 @@ LogicalResult buildPow(OnnxNode &node) {
     if (power == 0.5) { // but for the infinity and the zero that have a sign
       Composer c(node);
       const double infinity = std::numeric_limits<double>::infinity();
-      Value root = c.op("graph.add", {c.op("graph.sqrt", {x}), c.scalarLike(x, 0)});
-      Value below = c.op("graph.equal", {x, c.scalarLike(x, -infinity)});
-      return node.finish(c.op("graph.where", {below, c.scalarLike(x, infinity), root}));
+      Value root = c.op<AddOp>({c.op<SqrtOp>({x}), c.scalarLike(x, 0)});
+      Value below = c.op<EqualOp>({x, c.scalarLike(x, -infinity)});
+      return node.finish(c.op<WhereOp>({below, c.scalarLike(x, infinity), root}));
     }
   }
   return node.finish(node.make<PowOp>({x, exponent}));
@@ -109,9 +109,9 @@ LogicalResult buildErf(OnnxNode &node) {
   Value x = node.input(0);
   Composer c(node);
   if (!x || isa<FloatType>(getElementType(x)))
-    return x ? node.finish(c.op("graph.erf", {x})) : node.refuse("needs an input");
+    return x ? node.finish(c.op<ErfOp>({x})) : node.refuse("needs an input");
   // Of integers, which ONNX had from opset 9 to 12: as a float, which is 1 from 4 on, cut off to an integer.
-  Value wide = c.op("graph.erf", {c.cast(x, node.b.getF64Type())});
+  Value wide = c.op<ErfOp>({c.cast(x, node.b.getF64Type())});
   return node.finish(c.cast(c.cast(wide, node.b.getF32Type()), getElementType(x)));
 }
 
@@ -191,13 +191,13 @@ static LogicalResult dropElements(OnnxNode &node, Value x, Value ratio, Value tr
   Value drawn = makeUniform(node, getDims(x), work);
   if (!drawn)
     return failure();
-  Value kept = c.op("graph.less_or_equal", {c.cast(ratio, getElementType(drawn)), drawn});
-  Value scaled = c.op("graph.div", {c.cast(x, work), c.op("graph.sub", {c.scalarLike(ratio, 1), ratio})});
-  Value y = c.cast(c.op("graph.where", {kept, scaled, c.scalarLike(ratio, 0)}), type);
+  Value kept = c.op<LessOrEqualOp>({c.cast(ratio, getElementType(drawn)), drawn});
+  Value scaled = c.op<DivOp>({c.cast(x, work), c.op<SubOp>({c.scalarLike(ratio, 1), ratio})});
+  Value y = c.cast(c.op<WhereOp>({kept, scaled, c.scalarLike(ratio, 0)}), type);
   if (training) {
     training = c.reshape(training, {});
-    y = c.op("graph.where", {training, y, x});
-    kept = c.op("graph.or", {c.op("graph.not", training), kept});
+    y = c.op<WhereOp>({training, y, x});
+    kept = c.op<OrOp>({c.op<NotOp>(training), kept});
   }
   if (!y || !kept)
     return failure();

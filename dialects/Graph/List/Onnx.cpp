@@ -88,7 +88,7 @@ LogicalResult mapLists(OnnxNode &node) {
     if (std::optional<handle::List> list = listOf(inputs.back())) {
       Value length = lengthOf(node.b, node.loc, inputs.back());
       if (trips) // all are as long as the first
-        RequireOp::create(node.b, node.loc, Composer(node).op("graph.equal", {trips, length}));
+        RequireOp::create(node.b, node.loc, Composer(node).op<EqualOp>({trips, length}));
       trips = trips ? trips : length;
     }
   }
@@ -145,7 +145,7 @@ LogicalResult mapLists(OnnxNode &node) {
 Value hasElement(OnnxNode &node, Value optional) {
   Composer c(node);
   Value word = retype(node.b, node.loc, optional, node.b.getI64Type());
-  return c.op("graph.not", c.op("graph.equal", {word, integer(node, 0)}));
+  return c.op<NotOp>(c.op<EqualOp>({word, integer(node, 0)}));
 }
 
 Value elementOf(OnnxNode &node, Value optional) {

@@ -137,17 +137,17 @@ LogicalResult buildEyeLike(OnnxNode &node) {
 static std::optional<Dims> readCount(OnnxNode &node, Value start, Value limit, Value delta) {
   Composer c(node);
   Type wide = isa<FloatType>(getElementType(start)) ? Type(node.b.getF64Type()) : Type(node.b.getI64Type());
-  Value span = c.op("graph.sub", {c.cast(limit, wide), c.cast(start, wide)}), step = c.cast(delta, wide), count;
+  Value span = c.op<SubOp>({c.cast(limit, wide), c.cast(start, wide)}), step = c.cast(delta, wide), count;
   if (isa<FloatType>(wide)) {
-    count = c.cast(c.op("graph.ceil", c.op("graph.div", {span, step})), node.b.getI64Type());
+    count = c.cast(c.op<CeilOp>(c.op<DivOp>({span, step})), node.b.getI64Type());
   } else {
     // Division rounds toward zero: one more where a rest of the span's sign is left.
-    Value whole = c.op("graph.div", {span, step}), rest = c.op("graph.sub", {span, c.op("graph.mul", {whole, step})});
+    Value whole = c.op<DivOp>({span, step}), rest = c.op<SubOp>({span, c.op<MulOp>({whole, step})});
     Value zero = c.scalarLike(rest, 0);
-    Value more = c.cast(c.op("graph.less", {zero, c.op("graph.mul", {rest, step})}), wide);
-    count = c.op("graph.add", {whole, more});
+    Value more = c.cast(c.op<LessOp>({zero, c.op<MulOp>({rest, step})}), wide);
+    count = c.op<AddOp>({whole, more});
   }
-  count = c.op("graph.maximum", {count, c.scalarLike(count, 0)});
+  count = c.op<MaximumOp>({count, c.scalarLike(count, 0)});
   return count ? node.contentsOrRead(count) : std::nullopt;
 }
 

@@ -29,12 +29,12 @@ static std::optional<Dims> resolveShape(OnnxNode &node, const Dims &dims, bool c
   if (copyZeros) {
     Dims copied(dims);
     copied.resize(getDims(shape)[0].constant().value_or(0), DimExpr(0));
-    shape = c.op("graph.where", {c.op("graph.equal", {shape, zero}), values(copied), shape});
+    shape = c.op<WhereOp>({c.op<EqualOp>({shape, zero}), values(copied), shape});
   }
-  Value isOpen = c.op("graph.equal", {shape, minus});
-  Value known = c.reduce("graph.reduce_prod", c.op("graph.where", {isOpen, one, shape}), 0, true);
-  Value rest = c.op("graph.div", {values(numElements(dims)), c.op("graph.maximum", {known, one})});
-  shape = c.op("graph.where", {isOpen, rest, shape});
+  Value isOpen = c.op<EqualOp>({shape, minus});
+  Value known = c.reduce<ReduceProdOp>(c.op<WhereOp>({isOpen, one, shape}), 0, true);
+  Value rest = c.op<DivOp>({values(numElements(dims)), c.op<MaximumOp>({known, one})});
+  shape = c.op<WhereOp>({isOpen, rest, shape});
   return shape ? node.contentsOrRead(shape) : std::nullopt;
 }
 
@@ -100,8 +100,7 @@ static LogicalResult squeezeAll(OnnxNode &node, Value x) {
     if (isOne == Decision::Asked)
       return failure();
     if (isOne == Decision::ByData)
-      RequireOp::create(node.b, node.loc,
-                        c.op("graph.not", {c.op("graph.equal", {c.number(dim), c.number(DimExpr(1))})}));
+      RequireOp::create(node.b, node.loc, c.op<NotOp>({c.op<EqualOp>({c.number(dim), c.number(DimExpr(1))})}));
     if (isOne != Decision::Yes)
       kept.push_back(dim);
   }

@@ -82,7 +82,7 @@ Value composeDecode(Composer &c, Value words, Value scale, Value zero, Code code
   scale = c.cast(scale, f32);
   SmallVector<Value> operands = {words, scale};
   if (zero)
-    operands.push_back(c.op("graph.neg", {c.op("graph.mul", {scale, c.cast(zero, f32)})}));
+    operands.push_back(c.op<NegOp>({c.op<MulOp>({scale, c.cast(zero, f32)})}));
   for (Value &operand : MutableArrayRef(operands).drop_front())
     if (operand) // last, so that it reads constants
       operand = c.expand(operand, {getDims(operand)[0], getDims(words)[1]});

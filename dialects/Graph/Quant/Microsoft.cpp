@@ -42,7 +42,7 @@ LogicalResult buildQLinearBinary(OnnxNode &node) {
   Value a = dequantized(node, c, 0), b = a ? dequantized(node, c, 3) : a;
   if (!b)
     return failure();
-  Value y = c.op(node.opType() == "QLinearAdd" ? "graph.add" : "graph.mul", {a, b});
+  Value y = node.opType() == "QLinearAdd" ? c.op<AddOp>({a, b}) : c.op<MulOp>({a, b});
   return node.finish(quantized(node, c, y, 6, 0));
 }
 
@@ -52,7 +52,7 @@ LogicalResult buildQLinearUnary(OnnxNode &node) {
   if (!x)
     return failure();
   if (node.opType() == "QLinearSigmoid") {
-    y = c.op("graph.sigmoid", x);
+    y = c.op<SigmoidOp>(x);
   } else if (node.opType() == "QLinearLeakyRelu") {
     y = node.make<LeakyReluOp>(x, node.attr("alpha", node.b.getF32FloatAttr(float(node.getFloat("alpha", 0.01)))));
   } else if (node.opType() == "QLinearSoftmax") {
@@ -75,8 +75,8 @@ LogicalResult buildQLinearUnary(OnnxNode &node) {
       y = importAveragePool(node, channelsLast ? c.transpose(x, first) : x);
       return node.finish(quantized(node, c, y && channelsLast ? c.transpose(y, last) : y, 3, 0));
     }
-    y = c.reduce("graph.reduce_mean", x,
-                 llvm::to_vector(channelsLast ? llvm::seq<int64_t>(1, rank - 1) : llvm::seq<int64_t>(2, rank)), true);
+    y = c.reduce<ReduceMeanOp>(
+        x, llvm::to_vector(channelsLast ? llvm::seq<int64_t>(1, rank - 1) : llvm::seq<int64_t>(2, rank)), true);
   }
   return node.finish(quantized(node, c, y, 3, 0));
 }
@@ -101,9 +101,9 @@ LogicalResult buildQLinearConcat(OnnxNode &node) {
 /// a (i32) * aScale * bScale + bias, in floats.
 static Value scaleBack(Composer &c, Value sum, Value aScale, Value bScale, Value bias) {
   Type f32 = c.b.getF32Type();
-  Value factor = c.op("graph.mul", {aScale, bScale});
-  Value y = c.op("graph.mul", {c.cast(sum, f32), c.cast(factor, f32)});
-  return bias ? c.op("graph.add", {y, c.cast(bias, f32)}) : y;
+  Value factor = c.op<MulOp>({aScale, bScale});
+  Value y = c.op<MulOp>({c.cast(sum, f32), c.cast(factor, f32)});
+  return bias ? c.op<AddOp>({y, c.cast(bias, f32)}) : y;
 }
 
 static LogicalResult needsAll(OnnxNode &node, std::initializer_list<unsigned> inputs) {
@@ -127,10 +127,10 @@ LogicalResult buildQGemm(OnnxNode &node) {
   Value sum = composeIntegerMatMul(node, c, a, node.input(2), b, node.input(5));
   // The addend is quantized like the product, so it joins the integers.
   if (sum && node.input(6))
-    sum = c.op("graph.add", {sum, node.input(6)});
+    sum = c.op<AddOp>({sum, node.input(6)});
   Value aScale = alongAxis(c, node.input(1), 0, 1);
   if (double alpha = node.getFloat("alpha", 1); alpha != 1)
-    aScale = c.op("graph.mul", {aScale, c.scalarLike(aScale, alpha)});
+    aScale = c.op<MulOp>({aScale, c.scalarLike(aScale, alpha)});
   Value y = scaleBack(c, sum, aScale, bScale, {});
   return node.finish(node.input(7) ? quantized(node, c, y, 7, 0) : y);
 }
@@ -182,7 +182,7 @@ static Value unpack(Composer &c, Value bytes, int64_t bits) {
     if (shift)
       part = make<BitShiftOp>(c.b, c.loc, {bytes, c.scalarLike(bytes, double(shift))},
                               c.b.getNamedAttr("direction", c.b.getStringAttr("RIGHT")));
-    part = c.op("graph.bitwise_and", {part, c.scalarLike(bytes, double((1 << bits) - 1))});
+    part = c.op<BitwiseAndOp>({part, c.scalarLike(bytes, double((1 << bits) - 1))});
     parts.push_back(c.reshape(part, column));
   }
   dims.back() = dims.back() * DimExpr(8 / bits);
@@ -243,13 +243,13 @@ LogicalResult buildMatMulNBits(OnnxNode &node) {
     Value numbers = unpack(c, c.reshape(bytes, {DimExpr(n), DimExpr(blocks), DimExpr(block * bits / 8)}), bits);
     zero = zero ? c.cast(c.reshape(zero, expanded), c.b.getF32Type())
                 : makeSplat(c.b, c.loc, c.b.getF32Type(), double(1 << (bits - 1)));
-    Value centered = c.op("graph.sub", {c.cast(numbers, c.b.getF32Type()), zero});
-    Value w = c.cast(c.op("graph.mul", {centered, c.cast(c.reshape(scale, expanded), c.b.getF32Type())}), type);
+    Value centered = c.op<SubOp>({c.cast(numbers, c.b.getF32Type()), zero});
+    Value w = c.cast(c.op<MulOp>({centered, c.cast(c.reshape(scale, expanded), c.b.getF32Type())}), type);
     w = c.slice(c.reshape(w, {DimExpr(n), DimExpr(blocks * block)}), 1, DimExpr(0), DimExpr(k));
     y = composeMatMul(c, node.input(0), c.transpose(w, {1, 0}));
   }
   if (y && node.input(5))
-    y = c.op("graph.add", {y, node.input(5)});
+    y = c.op<AddOp>({y, node.input(5)});
   return node.finish(y);
 }
 

@@ -159,13 +159,12 @@ DynamicallyQuantized composeDynamicQuantize(Composer &c, Value x) {
   SmallVector<int64_t> all = llvm::to_vector(llvm::seq<int64_t>(0, getRank(x)));
   DynamicallyQuantized q;
   Value zero = c.scalarLike(x, 0);
-  Value high = c.op("graph.maximum", {c.reduce("graph.reduce_max", x, all, false), zero});
-  Value low = c.op("graph.minimum", {c.reduce("graph.reduce_min", x, all, false), zero});
+  Value high = c.op<MaximumOp>({c.reduce<ReduceMaxOp>(x, all, false), zero});
+  Value low = c.op<MinimumOp>({c.reduce<ReduceMinOp>(x, all, false), zero});
   // All zeros have no range; any scale will do, but not 0.
-  Value range = c.op("graph.sub", {high, low}), one = c.scalarLike(x, 1);
-  q.scale =
-      c.op("graph.where", {c.op("graph.equal", {range, zero}), one, c.op("graph.div", {range, c.scalarLike(x, 255)})});
-  q.zeroPoint = composeQuantize(c, c.op("graph.neg", low), q.scale, {}, ui8);
+  Value range = c.op<SubOp>({high, low}), one = c.scalarLike(x, 1);
+  q.scale = c.op<WhereOp>({c.op<EqualOp>({range, zero}), one, c.op<DivOp>({range, c.scalarLike(x, 255)})});
+  q.zeroPoint = composeQuantize(c, c.op<NegOp>(low), q.scale, {}, ui8);
   q.value = q.zeroPoint ? composeQuantize(c, x, q.scale, q.zeroPoint, ui8) : Value();
   return q;
 }
@@ -226,7 +225,7 @@ LogicalResult buildMatMulInteger(OnnxNode &node) {
 /// An accumulator (i32) times `factors[0] * factors[1] / scale`, quantized.
 static Value requantize(Composer &c, Value sum, Value a, Value b, Value scale, Value zeroPoint, Type to) {
   Type f32 = c.b.getF32Type();
-  Value factor = c.op("graph.div", {c.op("graph.mul", {c.cast(a, f32), c.cast(b, f32)}), c.cast(scale, f32)});
+  Value factor = c.op<DivOp>({c.op<MulOp>({c.cast(a, f32), c.cast(b, f32)}), c.cast(scale, f32)});
   return composeQuantize(c, c.cast(sum, f32), factor, zeroPoint, to, /*multiply=*/true);
 }
 

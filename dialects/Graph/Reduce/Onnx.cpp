@@ -45,7 +45,7 @@ static std::optional<ReducedDims> reducedDims(OnnxNode &node, int64_t rank) {
 static Value reduceUnknown(Composer &c, StringRef name, Value x, ArrayRef<DimExpr> marked) {
   for (int64_t d = 0, rank = marked.size(); x && d < rank; ++d) {
     DimExpr extent = getDims(x)[d], stays = DimExpr(1) - marked[d];
-    Value reduced = c.reduce(name, x, d, true);
+    Value reduced = c.reduceNamed(name, x, d, true);
     if (!reduced)
       return {};
     x = c.slice(c.concat({reduced, x}, d), d, stays, DimExpr(1) + stays * (extent - DimExpr(1)));
@@ -65,16 +65,17 @@ struct Reduction {
 
 static const Reduction &reductionOf(StringRef opType) {
   using Before = Reduction::Before;
-  static const llvm::StringMap<Reduction> table = {{"ReduceSum", {Before::Nothing, "graph.reduce_sum"}},
-                                                   {"ReduceProd", {Before::Nothing, "graph.reduce_prod"}},
-                                                   {"ReduceMax", {Before::Nothing, "graph.reduce_max"}},
-                                                   {"ReduceMin", {Before::Nothing, "graph.reduce_min"}},
-                                                   {"ReduceMean", {Before::Nothing, "graph.reduce_mean"}},
-                                                   {"ReduceL1", {Before::Abs, "graph.reduce_sum"}},
-                                                   {"ReduceL2", {Before::Square, "graph.reduce_sum", "graph.sqrt"}},
-                                                   {"ReduceSumSquare", {Before::Square, "graph.reduce_sum"}},
-                                                   {"ReduceLogSum", {Before::Nothing, "graph.reduce_sum", "graph.log"}},
-                                                   {"ReduceLogSumExp", {Before::Exp, "graph.reduce_sum", "graph.log"}}};
+  constexpr StringRef sum = ReduceSumOp::getOperationName(), log = LogOp::getOperationName();
+  static const llvm::StringMap<Reduction> table = {{"ReduceSum", {Before::Nothing, sum}},
+                                                   {"ReduceProd", {Before::Nothing, ReduceProdOp::getOperationName()}},
+                                                   {"ReduceMax", {Before::Nothing, ReduceMaxOp::getOperationName()}},
+                                                   {"ReduceMin", {Before::Nothing, ReduceMinOp::getOperationName()}},
+                                                   {"ReduceMean", {Before::Nothing, ReduceMeanOp::getOperationName()}},
+                                                   {"ReduceL1", {Before::Abs, sum}},
+                                                   {"ReduceL2", {Before::Square, sum, SqrtOp::getOperationName()}},
+                                                   {"ReduceSumSquare", {Before::Square, sum}},
+                                                   {"ReduceLogSum", {Before::Nothing, sum, log}},
+                                                   {"ReduceLogSumExp", {Before::Exp, sum, log}}};
   return table.find(opType)->second;
 }
 
@@ -108,7 +109,7 @@ LogicalResult buildReduce(OnnxNode &node) {
   auto reduce = [&](StringRef name, Value value, bool keepDims) {
     if (!dims->unknown.empty())
       return reduceUnknown(c, name, value, marked);
-    return dims->known.empty() ? value : c.reduce(name, value, dims->known, keepDims);
+    return dims->known.empty() ? value : c.reduceNamed(name, value, dims->known, keepDims);
   };
   x = c.cast(x, workType(node.b, type, reduction));
   Value largest;
@@ -116,26 +117,26 @@ LogicalResult buildReduce(OnnxNode &node) {
   case Reduction::Before::Nothing:
     break;
   case Reduction::Before::Abs:
-    x = c.op("graph.abs", x);
+    x = c.op<AbsOp>(x);
     break;
   case Reduction::Before::Square:
-    x = c.op("graph.mul", {x, x});
+    x = c.op<MulOp>({x, x});
     break;
   case Reduction::Before::Exp: {
     // log(sum(e^x)) = m + log(sum(e^(x - m))) for any m; the largest element keeps e^ in range. Where that is infinite,
     // 0 does.
-    largest = reduce("graph.reduce_max", x, true);
-    Value finite = c.op("graph.less", {c.op("graph.abs", largest), c.scalarLike(x, HUGE_VAL)});
-    largest = c.op("graph.where", {finite, largest, c.scalarLike(x, 0)});
-    x = c.op("graph.exp", c.op("graph.sub", {x, largest}));
+    largest = reduce(ReduceMaxOp::getOperationName(), x, true);
+    Value finite = c.op<LessOp>({c.op<AbsOp>(largest), c.scalarLike(x, HUGE_VAL)});
+    largest = c.op<WhereOp>({finite, largest, c.scalarLike(x, 0)});
+    x = c.op<ExpOp>(c.op<SubOp>({x, largest}));
     break;
   }
   }
   x = reduce(reduction.name, x, keep || !simple);
   if (!reduction.after.empty())
-    x = c.op(reduction.after, x);
+    x = c.opNamed(reduction.after, x);
   if (largest)
-    x = c.op("graph.add", {x, largest});
+    x = c.op<AddOp>({x, largest});
   if (!simple && !keep) {
     int64_t gone = dims->unknown.size() + dims->known.size();
     x = c.reshape(x, shortened(node, unmarked(before, marked, rank - gone)));
@@ -167,18 +168,18 @@ LogicalResult buildGlobalPool(OnnxNode &node) {
   for (int64_t d : dims)
     require(node.b, node.loc, Relation::AtMost, DimExpr(1), getDims(x)[d]);
   if (node.opType() == "GlobalAveragePool")
-    return node.finish(c.reduce("graph.reduce_mean", x, dims, true));
+    return node.finish(c.reduce<ReduceMeanOp>(x, dims, true));
   if (node.opType() == "GlobalMaxPool")
-    return node.finish(c.reduce("graph.reduce_max", x, dims, true));
+    return node.finish(c.reduce<ReduceMaxOp>(x, dims, true));
   double p = node.opset() < 2 ? node.getFloat("p", 2) : double(node.getInt("p", 2));
   if (p <= 0)
     return node.refuse("a norm of p 0 or less");
   Type type = getElementType(x), work = type.isF64() ? type : Type(node.b.getF32Type());
-  x = c.op("graph.abs", c.cast(x, work));
+  x = c.op<AbsOp>(c.cast(x, work));
   auto power = [&](Value value, double exponent) {
-    return exponent == 1 ? value : c.op("graph.pow", {value, c.scalarLike(value, exponent)});
+    return exponent == 1 ? value : c.op<PowOp>({value, c.scalarLike(value, exponent)});
   };
-  x = power(c.reduce("graph.reduce_sum", power(x, p), dims, true), 1 / p);
+  x = power(c.reduce<ReduceSumOp>(power(x, p), dims, true), 1 / p);
   return node.finish(c.cast(x, type));
 }
 

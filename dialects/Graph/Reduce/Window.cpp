@@ -121,11 +121,11 @@ static Value makeWindow(Composer &c, Value x, const Pool &pool, double fill, boo
 }
 
 /// Reduces the window dims, the last ones.
-static Value reduceWindow(Composer &c, StringRef name, Value window, const Pool &pool) {
+template <typename OpTy> static Value reduceWindow(Composer &c, Value window, const Pool &pool) {
   if (!window)
     return window;
   int64_t rank = getRank(window), n = pool.sizes.size();
-  return c.reduce(name, window, llvm::to_vector(llvm::seq<int64_t>(rank - n, rank)), false);
+  return c.reduce<OpTy>(window, llvm::to_vector(llvm::seq<int64_t>(rank - n, rank)), false);
 }
 
 /// The least value of an element type, as a double.
@@ -145,7 +145,7 @@ LogicalResult buildMaxPool(OnnxNode &node) {
   if (!window)
     return failure();
   if (node.wantsOutput(0))
-    node.setOutput(0, reduceWindow(c, "graph.reduce_max", window, *pool));
+    node.setOutput(0, reduceWindow<ReduceMaxOp>(c, window, *pool));
   if (!node.wantsOutput(1))
     return success();
   Dims flat = getDims(window);
@@ -153,7 +153,7 @@ LogicalResult buildMaxPool(OnnxNode &node) {
   flat.push_back(DimExpr(1));
   for (int64_t k : pool->window.kernel)
     flat.back() = flat.back() * DimExpr(k);
-  Value position = c.reduce("graph.arg_max", c.reshape(window, flat), int64_t(flat.size()) - 1, false);
+  Value position = c.reduce<ArgMaxOp>(c.reshape(window, flat), int64_t(flat.size()) - 1, false);
   const Window &w = pool->window;
   Value indices = position
                       ? node.make<WindowPositionOp>(
@@ -170,13 +170,13 @@ LogicalResult buildMaxPool(OnnxNode &node) {
 
 /// Sums of windows over the number of elements that count in each: those of x, or of x and its padding.
 static Value averageWithCounts(Composer &c, Value x, const Pool &pool, bool countPadding) {
-  Value sum = reduceWindow(c, "graph.reduce_sum", makeWindow(c, x, pool, 0), pool);
+  Value sum = reduceWindow<ReduceSumOp>(c, makeWindow(c, x, pool, 0), pool);
   Dims dims = {DimExpr(1), DimExpr(1)};
   for (auto [i, extent] : llvm::enumerate(pool.extents))
     dims.push_back(countPadding ? extent + pool.window.low[i] + pool.window.high[i] : extent);
   Value ones = c.filled(dims, getElementType(x), 1);
-  Value counts = reduceWindow(c, "graph.reduce_sum", makeWindow(c, ones, pool, 0, countPadding), pool);
-  return sum && counts ? c.op("graph.div", {sum, counts}) : Value();
+  Value counts = reduceWindow<ReduceSumOp>(c, makeWindow(c, ones, pool, 0, countPadding), pool);
+  return sum && counts ? c.op<DivOp>({sum, counts}) : Value();
 }
 
 LogicalResult buildAveragePool(OnnxNode &node) { return node.finish(importAveragePool(node, node.input(0))); }
@@ -192,7 +192,7 @@ Value importAveragePool(OnnxNode &node, Value x) {
   bool whole = llvm::all_of(pool->beyond, [](const DimExpr &d) { return isNonNegative(d * DimExpr(-1)); }) ||
                !node.getInt("ceil_mode", 0);
   if (whole && (countPadding || (llvm::all_of(pool->window.low, none) && llvm::all_of(pool->window.high, none))))
-    return reduceWindow(c, "graph.reduce_mean", makeWindow(c, x, *pool, 0), *pool);
+    return reduceWindow<ReduceMeanOp>(c, makeWindow(c, x, *pool, 0), *pool);
   return averageWithCounts(c, x, *pool, countPadding);
 }
 
@@ -203,13 +203,13 @@ LogicalResult buildLpPool(OnnxNode &node) {
   if (!pool)
     return failure();
   double p = node.opset() < 2 ? node.getFloat("p", 2) : double(node.getInt("p", 2));
-  Value power = p == 2 ? c.op("graph.mul", {x, x}) : c.op("graph.abs", x);
+  Value power = p == 2 ? c.op<MulOp>({x, x}) : c.op<AbsOp>(x);
   if (p != 1 && p != 2)
-    power = c.op("graph.pow", {power, c.scalarLike(x, p)});
-  Value sum = reduceWindow(c, "graph.reduce_sum", makeWindow(c, power, *pool, 0), *pool);
+    power = c.op<PowOp>({power, c.scalarLike(x, p)});
+  Value sum = reduceWindow<ReduceSumOp>(c, makeWindow(c, power, *pool, 0), *pool);
   if (p == 1 || !sum)
     return node.finish(sum);
-  return node.finish(p == 2 ? c.op("graph.sqrt", sum) : c.op("graph.pow", {sum, c.scalarLike(x, 1 / p)}));
+  return node.finish(p == 2 ? c.op<SqrtOp>(sum) : c.op<PowOp>({sum, c.scalarLike(x, 1 / p)}));
 }
 
 LogicalResult buildMaxUnpool(OnnxNode &node) {

@@ -137,7 +137,7 @@ LogicalResult buildEqual(OnnxNode &node) {
   Value a = node.input(0), b = node.input(1);
   if (a && handle::isString(getElementType(a)))
     return broadcast(node, a, b) ? node.finish(node.make<TextEqualOp>({a, b})) : failure();
-  return node.finish(Composer(node).op("graph.equal", {a, b}));
+  return node.finish(Composer(node).op<EqualOp>({a, b}));
 }
 
 /// The type by way of which numbers of `type` become text and are read: none loses anything, but for what the cast to it does.
@@ -187,7 +187,7 @@ LogicalResult buildStringSplit(OnnxNode &node) {
   // The widest decides; of no strings none has any.
   Value flat = c.reshape(fields, {numElements(getDims(fields))});
   Value zero = c.reshape(c.number(DimExpr(0)), {DimExpr(1)});
-  Value widest = c.reduce("graph.reduce_max", c.concat({flat, zero}, 0), {0}, true);
+  Value widest = c.reduce<ReduceMaxOp>(c.concat({flat, zero}, 0), {0}, true);
   std::optional<Dims> width = widest ? node.contentsOrRead(widest) : std::nullopt;
   if (!width)
     return failure();

@@ -98,19 +98,27 @@ Job packKernel(FunctionOpInterface kernel, SymbolTable &table, ArrayRef<unsigned
         if (Operation *other = table.lookup(use.getSymbolRef().getRootReference()))
           reached.insert(other);
     Operation *copy = reached[i]->clone();
-    copy->removeAttr(plan::kBoxesAttr); // the launch's, of a dialect that is not read there
+    copy->removeAttr(plan::kLaunchInfoAttr); // of a dialect that is not read there
     alone->push_back(copy);
   }
   auto copy = cast<FunctionOpInterface>(&alone->getBody()->front());
-  for (unsigned argument : shared)
+  plan::GridLaunchAttr info = plan::gridLaunchOf(kernel);
+  auto share = [&](unsigned argument) {
     copy.setArgAttr(argument, plan::kSharedArgumentAttr, UnitAttr::get(copy->getContext()));
+  };
+  for (unsigned argument : shared)
+    share(argument);
+  // Parts of a joint kernel write what others read.
+  for (unsigned i = 0; info && info.getMeets() && i < copy.getNumArguments(); ++i)
+    if (isa<MemRefType>(copy.getArgumentTypes()[i]))
+      share(i);
   Job job;
   job.name = kernel.getName().str();
-  if (auto threads = kernel->getAttrOfType<IntegerAttr>(plan::kThreadsAttr))
-    job.threads = threads.getInt();
-  if (auto bytes = kernel->getAttrOfType<IntegerAttr>(plan::kSharedBytesAttr))
-    job.sharedBytes = bytes.getInt();
-  job.meets = kernel->hasAttr(plan::kMeetsAttr);
+  if (info) {
+    job.threads = info.getThreads();
+    job.sharedBytes = info.getSharedBytes();
+    job.meets = info.getMeets();
+  }
   llvm::raw_string_ostream os(job.bytecode);
   BytecodeWriterConfig config;
   config.setElideResourceDataFlag();

@@ -57,8 +57,6 @@ void usePointers(func::FuncOp function) {
       if (auto memref = dyn_cast<MemRefType>(operand.get().getType()); memref && isPassedAsPointer(memref))
         operand.set(pointerOf(b, call.getLoc(), operand.get()));
   });
-  // Parts of a joint kernel write what others read.
-  bool overlap = function->hasAttr(plan::kMeetsAttr);
   OpBuilder b = OpBuilder::atBlockBegin(&function.front());
   Type pointer = LLVM::LLVMPointerType::get(function.getContext());
   SmallVector<Type> types;
@@ -72,7 +70,7 @@ void usePointers(func::FuncOp function) {
                                  [](OpOperand &use) { return !isa<LLVM::InsertValueOp>(use.getOwner()); });
       // Blocks write some of it for each other, too, or it may be another argument's.
       Attribute shared = function.removeArgAttr(argument.getArgNumber(), plan::kSharedArgumentAttr);
-      if (!overlap && !shared)
+      if (!shared)
         function.setArgAttr(argument.getArgNumber(), LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
     }
     types.push_back(argument.getType());

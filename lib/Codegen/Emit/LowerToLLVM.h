@@ -11,7 +11,7 @@
 namespace hewn::codegen {
 
 /// Replaces 1-D memref arguments, of the function and of those that it calls, by bare pointers. They may be assumed not to overlap,
-/// except those of a function that plan.meets.
+/// except those that are `plan.shared`.
 void usePointers(mlir::func::FuncOp function);
 /// Minima and maxima of floats as LLVM has them, which machines know; MLIR's own lowering compares and selects twice.
 void keepExtremes(mlir::func::FuncOp function);

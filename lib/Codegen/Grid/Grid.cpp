@@ -51,8 +51,6 @@ Grid::Grid(KernelFunction &k, KernelElements &e, int64_t threads)
   thread = position(grid::ThreadIdOp::create(e.b, e.loc, e.b.getI32Type()));
   block = position(grid::BlockIdOp::create(e.b, e.loc, e.b.getI32Type()));
   blocks = position(grid::NumBlocksOp::create(e.b, e.loc, e.b.getI32Type()));
-  k.function->setAttr(plan::kThreadsAttr, e.b.getI64IntegerAttr(threads));
-  k.function->setAttr(plan::kSymbolsAttr, k.kernel.getSymbolsAttr());
   DimExpr work, traffic;
   for (Operation &op : k.kernel.getBody().front())
     if (auto contraction = dyn_cast<graph::ContractOpInterface>(op))
@@ -61,9 +59,12 @@ Grid::Grid(KernelFunction &k, KernelElements &e, int64_t threads)
     traffic = traffic + bytesRead(input);
   for (Value result : k.results)
     traffic = traffic + graph::numElements(graph::getDims(result)) * DimExpr(graph::elementBytes(result));
-  if (!work.is(0))
-    k.function->setAttr(plan::kWorkAttr, work.toAttr(e.b.getContext()));
-  k.function->setAttr(plan::kTrafficAttr, traffic.toAttr(e.b.getContext()));
+  plan::changeGridLaunch(k.function, [&](plan::GridLaunch &launch) {
+    launch.threads = threads;
+    launch.symbols = k.kernel.getSymbolsAttr();
+    launch.work = work;
+    launch.traffic = traffic;
+  });
 }
 
 SmallVector<Value> Grid::product(Type leftFactors, Type rightFactors, ArrayRef<Value> left, ArrayRef<Value> right,
@@ -88,7 +89,8 @@ void Grid::copy(Index to, Index from, int64_t bytes, Value inside) {
 
 void Grid::publishToGroups() { grid::GroupPublishOp::create(e.b, e.loc); }
 void Grid::beginGroup() {
-  k.function->setAttr(plan::kAloneAttr, e.b.getUnitAttr()); // groups are made of all threads of a block
+  // Groups are made of all threads of a block.
+  plan::changeGridLaunch(k.function, [](plan::GridLaunch &launch) { launch.alone = true; });
   grid::GroupFenceOp::create(e.b, e.loc);
 }
 void Grid::closeGroup() { grid::GroupCommitOp::create(e.b, e.loc); }
@@ -162,13 +164,13 @@ Value Grid::number(int32_t value) { return arith::ConstantOp::create(e.b, e.loc,
 
 void Grid::wantRegisters(int64_t count) {
   int64_t most = plan::gridOf(k.kernel).getLimits().getThreadRegisters();
-  k.function->setAttr(plan::kRegistersAttr, e.b.getI64IntegerAttr(std::min(count, most)));
+  plan::changeGridLaunch(k.function, [&](plan::GridLaunch &launch) { launch.registers = std::min(count, most); });
 }
 
 void Grid::wantBlocks(const DimExpr &count) {
   DimExpr some = DimExpr::min(count, DimExpr(kMostBlocks));
   wanted = wanted ? DimExpr::max(*wanted, some) : some;
-  k.function->setAttr(plan::kBlocksAttr, wanted->toAttr(e.b.getContext()));
+  plan::changeGridLaunch(k.function, [&](plan::GridLaunch &launch) { launch.blocks = wanted; });
 }
 
 void Grid::stride(Index from, Index to, Index step, llvm::function_ref<void(Index)> body) {
@@ -269,7 +271,7 @@ int64_t gatherShared(KernelFunction &k) {
   }
   OpBuilder b(k.function);
   if (bytes > 0)
-    k.function->setAttr(plan::kBlockBytesAttr, b.getI64IntegerAttr(bytes));
+    plan::changeGridLaunch(k.function, [&](plan::GridLaunch &launch) { launch.blockBytes = bytes; });
   if (bytes <= plan::gridOf(k.kernel).getLimits().getStaticBytes())
     return bytes;
   auto type = MemRefType::get({bytes}, b.getI8Type(), MemRefLayoutAttrInterface(), b.getI64IntegerAttr(kSharedSpace));
@@ -285,7 +287,7 @@ int64_t gatherShared(KernelFunction &k) {
     use.erase();
     global->erase();
   }
-  k.function->setAttr(plan::kSharedBytesAttr, b.getI64IntegerAttr(bytes));
+  plan::changeGridLaunch(k.function, [&](plan::GridLaunch &launch) { launch.sharedBytes = bytes; });
   return bytes;
 }
 

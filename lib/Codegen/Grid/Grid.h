@@ -14,8 +14,8 @@ namespace hewn::codegen {
 /// The memory space of a block's shared memory.
 inline constexpr int64_t kSharedSpace = 3;
 
-/// At the end of a kernel: says what shared memory its blocks have (plan.block_bytes), and gives its bytes. Where that is more than a block has without asking, all of
-/// it becomes one, which each block is given when launched (plan.shared_bytes).
+/// At the end of a kernel: says what shared memory its blocks have (`blockBytes` of #plan.grid_launch), and gives its bytes. Where that is
+/// more than a block has without asking, all of it becomes one, which each block is given when launched (`sharedBytes`).
 int64_t gatherShared(KernelFunction &k);
 
 /// A kernel on its way to a grid: one nest after another, each spread over all of its threads.

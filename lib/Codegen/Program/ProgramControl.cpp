@@ -80,7 +80,7 @@ LogicalResult ProgramEmitter::emitBranches(graph::ControlOpInterface op) {
 ProgramEmitter::Carried ProgramEmitter::beginCarried(const graph::CarriedValue &value) {
   Carried carried;
   static_cast<graph::CarriedValue &>(carried) = value;
-  if (placeOf(value.result).getKind() != "dynamic") {
+  if (placeOf(value.result).getKind() != plan::PlaceKind::Dynamic) {
     carried.memory = place(value.result);
     copy(carried.memory, pointer(value.initial), bytesOf(value.initial));
     return carried;
@@ -120,7 +120,7 @@ void ProgramEmitter::handOver(Operation *op, MutableArrayRef<Carried> carried) {
       copy(fresh, source, bytesOf(value.next));
       source = fresh;
     } else if (plan::PlaceAttr where = stagedAt(i)) {
-      llvm::Value *detour = offset(device ? deviceArena : arena, this->value(*DimExpr::fromAttr(where.getOffset())));
+      llvm::Value *detour = offset(device ? deviceArena : arena, this->value(*where.getOffset()));
       copy(detour, source, bytesOf(value.next));
       source = detour;
     }
@@ -158,7 +158,7 @@ void ProgramEmitter::finishCarried(Carried &carried) {
 ProgramEmitter::Appended ProgramEmitter::beginAppended(OpResult result) {
   Appended appended;
   appended.result = result;
-  if (placeOf(result).getKind() != "dynamic") {
+  if (placeOf(result).getKind() != plan::PlaceKind::Dynamic) {
     appended.memory = place(result);
     return appended;
   }

@@ -64,20 +64,21 @@ bool ProgramEmitter::isReplayable() {
             graph::isViewKind(op);
     if (auto places = op->getAttrOfType<ArrayAttr>(plan::kPlacesAttr))
       same &= llvm::none_of(places.getAsRange<plan::PlaceAttr>(),
-                            [](plan::PlaceAttr place) { return place.getKind() == "dynamic"; });
+                            [](plan::PlaceAttr place) { return place.getKind() == plan::PlaceKind::Dynamic; });
   });
   for (Value returned : program.getBody().front().getTerminator()->getOperands())
     same &= isOnDevice(returned);
   return same;
 }
 
-llvm::Value *ProgramEmitter::describeBox(plan::LaunchOp op, plan::BoxAttr box, ArrayRef<llvm::Value *> arguments) {
+llvm::Value *ProgramEmitter::describeBox(plan::LaunchOp op, plan::BoxAttr box, ArrayAttr symbols,
+                                         ArrayRef<llvm::Value *> arguments) {
   if (box.getArgument() >= int64_t(arguments.size()))
     return nullptr;
   SmallVector<llvm::Value *> sizes;
   auto add = [&](ArrayRef<Attribute> list) {
     for (Attribute attr : list) {
-      FailureOr<DimExpr> expr = ofLaunch(op, attr);
+      FailureOr<DimExpr> expr = ofLaunch(op, *DimExpr::fromAttr(attr), symbols);
       if (failed(expr))
         return false;
       sizes.push_back(value(*expr));
@@ -100,31 +101,28 @@ llvm::Value *ProgramEmitter::describeBox(plan::LaunchOp op, plan::BoxAttr box, A
 }
 
 LogicalResult ProgramEmitter::launchOnDevice(plan::LaunchOp op, ArrayRef<llvm::Value *> arguments) {
-  FailureOr<std::optional<DimExpr>> blocks = kernelExpression(op, plan::kBlocksAttr);
-  auto function = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(op, op.getKernelAttr());
-  auto threads = function ? function->getAttrOfType<IntegerAttr>(plan::kThreadsAttr) : IntegerAttr();
+  plan::GridLaunchAttr info =
+      plan::gridLaunchOf(SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(op, op.getKernelAttr()));
+  if (!info || !info.getBlocks())
+    return op.emitOpError("launches a kernel that does not say on how many blocks of how many threads");
+  FailureOr<DimExpr> blocks = ofLaunch(op, *info.getBlocks(), info.getSymbols());
   if (failed(blocks))
     return failure();
-  if (!*blocks || !threads)
-    return op.emitOpError("launches a kernel that does not say on how many blocks of how many threads");
   const std::string symbol = kernels.lookup(op.getKernel());
   auto [number, isNew] = device->numbers.try_emplace(symbol, unsigned(device->kernels.size()));
-  auto shared = function->getAttrOfType<IntegerAttr>(plan::kSharedBytesAttr),
-       counters = function->getAttrOfType<IntegerAttr>(plan::kCountersAttr);
   if (isNew)
-    device->kernels.push_back({symbol, threads.getInt(), shared ? shared.getInt() : 0,
-                               function->hasAttr(plan::kMeetsAttr), counters ? counters.getInt() : 0});
+    device->kernels.push_back({symbol, info.getThreads(), info.getSharedBytes(), info.getMeets(), info.getCounters()});
 
   // The context, which comes first, means nothing to a device.
   SmallVector<llvm::Value *> values = {llvm::ConstantPointerNull::get(ptr)};
   llvm::append_range(values, arguments.drop_front());
-  if (function->hasAttr(plan::kMeetsAttr))
+  if (info.getMeets())
     values.push_back(deviceArena);
-  if (counters) {
+  if (info.getCounters() > 0) {
     values.push_back(b.CreateCall(service("hewn_device_counters", ptr, {ptr}), {runContext}));
     failIfNull(values.back());
   }
-  auto boxes = function->getAttrOfType<ArrayAttr>(plan::kBoxesAttr);
+  ArrayAttr boxes = info.getBoxes();
   size_t count = values.size() + (boxes ? boxes.size() : 0);
   Slot memory = variable(i64, b.getInt64(values.size())), addresses = variable(ptr, b.getInt64(count));
   for (auto [i, value] : llvm::enumerate(values)) {
@@ -133,14 +131,13 @@ LogicalResult ProgramEmitter::launchOnDevice(plan::LaunchOp op, ArrayRef<llvm::V
     b.CreateStore(at, b.CreateConstInBoundsGEP1_64(ptr, addresses, i));
   }
   for (size_t i = values.size(); i < count; ++i) {
-    auto box = dyn_cast<plan::BoxAttr>(boxes[i - values.size()]);
-    llvm::Value *made = box ? describeBox(op, box, arguments) : nullptr;
+    llvm::Value *made = describeBox(op, cast<plan::BoxAttr>(boxes[i - values.size()]), info.getSymbols(), arguments);
     if (!made)
       return op.emitOpError("launches a kernel whose boxes are not well written");
     b.CreateStore(made, b.CreateConstInBoundsGEP1_64(ptr, addresses, i));
   }
   failIfNotOk(b.CreateCall(service("hewn_device_launch", i32, {ptr, i32, i64, ptr}),
-                           {runContext, b.getInt32(number->second), value(**blocks), addresses}));
+                           {runContext, b.getInt32(number->second), value(*blocks), addresses}));
   return success();
 }
 
@@ -158,7 +155,8 @@ void ProgramEmitter::giveOutput(unsigned index, llvm::Value *memory, Value value
 void ProgramEmitter::copyAcross(plan::CopyOp op) {
   auto result = cast<OpResult>(op.getOutput());
   llvm::Value *from = hostPointer(op.getInput()), *to = pointers[result] = place(result);
-  deviceCopy(to, from, bytesOf(op.getInput()), op.getTo() == "host" ? HEWN_DEVICE_TO_HOST : HEWN_DEVICE_FROM_HOST);
+  deviceCopy(to, from, bytesOf(op.getInput()),
+             op.getTo() == plan::CopyTo::Host ? HEWN_DEVICE_TO_HOST : HEWN_DEVICE_FROM_HOST);
 }
 
 } // namespace hewn::codegen

@@ -85,11 +85,9 @@ void ProgramEmitter::begin() {
 void ProgramEmitter::emitRequirements() {
   auto entries = program->getAttrOfType<ArrayAttr>(graph::kRequiresAttr);
   for (Attribute attr : entries ? entries.getValue() : ArrayRef<Attribute>()) {
-    SmallVector<StringRef, 4> words;
-    for (auto word : cast<ArrayAttr>(attr).getAsRange<StringAttr>())
-      words.push_back(word.getValue());
-    std::optional<graph::Relation> relation = graph::parseRelation(words[1]);
-    emitRequirement({*relation, *DimExpr::parse(words[2]), *DimExpr::parse(words[3])}, words[0], /*begun=*/false);
+    auto entry = cast<graph::RequirementAttr>(attr); // as the dialect verifies
+    emitRequirement({entry.getRelation(), entry.getLeft(), entry.getRight()}, entry.getNode().getValue(),
+                    /*begun=*/false);
   }
 }
 
@@ -244,14 +242,15 @@ LogicalResult ProgramEmitter::emitLaunch(plan::LaunchOp op) {
   llvm::FunctionCallee trace = service("hewn_rt_trace", b.getVoidTy(), {ptr, i32, ptr});
   llvm::Value *name = string(op.getKernel().str() + traceSuffix);
   b.CreateCall(trace, {runContext, b.getInt32(HEWN_TRACE_BEGIN), name});
-  FailureOr<std::optional<DimExpr>> tasks = kernelExpression(op, plan::kTasksAttr);
-  if (failed(tasks))
-    return failure();
+  plan::TasksAttr tasks = plan::tasksOf(SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(op, op.getKernelAttr()));
   if (device) {
     if (failed(launchOnDevice(op, arguments)))
       return failure();
-  } else if (*tasks) {
-    callTasks(op, arguments, **tasks);
+  } else if (tasks) {
+    FailureOr<DimExpr> count = ofLaunch(op, tasks.getCount(), tasks.getSymbols());
+    if (failed(count))
+      return failure();
+    callTasks(op, arguments, *count);
   } else {
     b.CreateCall(kernelFunction(op, arguments), arguments);
   }
@@ -264,28 +263,10 @@ LogicalResult ProgramEmitter::emitLaunch(plan::LaunchOp op) {
   return success();
 }
 
-FailureOr<std::optional<DimExpr>> ProgramEmitter::kernelExpression(plan::LaunchOp op, StringRef name) {
-  auto function = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(op, op.getKernelAttr());
-  if (!function || !function->hasAttr(name))
-    return std::optional<DimExpr>();
-  FailureOr<DimExpr> expr = ofLaunch(op, function->getAttr(name));
-  if (failed(expr))
-    return failure();
-  return std::optional<DimExpr>(*expr);
-}
-
-FailureOr<DimExpr> ProgramEmitter::ofLaunch(plan::LaunchOp op, Attribute attr) {
-  auto function = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(op, op.getKernelAttr());
-  std::optional<DimExpr> expr = DimExpr::fromAttr(attr);
-  auto names = function->getAttrOfType<ArrayAttr>(plan::kSymbolsAttr);
-  if (!expr || !names || names.size() != op.getSymbols().size() || !llvm::all_of(names, llvm::IsaPred<StringAttr>))
-    return op.emitOpError("launches a kernel whose tasks or symbols are not well written");
-  return expr->substitute([&](StringRef symbol) {
-    for (auto [known, attr] : llvm::zip(names, op.getSymbols()))
-      if (cast<StringAttr>(known).getValue() == symbol)
-        return *DimExpr::fromAttr(attr);
-    return DimExpr::symbol(symbol);
-  });
+FailureOr<DimExpr> ProgramEmitter::ofLaunch(plan::LaunchOp op, const DimExpr &expr, ArrayAttr symbols) {
+  if (std::optional<DimExpr> own = plan::atLaunch(expr, symbols, op))
+    return *own;
+  return op.emitOpError("launches a kernel whose tasks or symbols are not well written");
 }
 
 llvm::FunctionCallee ProgramEmitter::kernelFunction(plan::LaunchOp op, ArrayRef<llvm::Value *> arguments) {

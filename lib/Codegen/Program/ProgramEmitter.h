@@ -29,10 +29,8 @@ private:
   mlir::LogicalResult emitOp(mlir::Operation *op);
   mlir::LogicalResult emitLaunch(plan::LaunchOp op);
   llvm::FunctionCallee kernelFunction(plan::LaunchOp op, llvm::ArrayRef<llvm::Value *> arguments);
-  /// The expression in attribute `name` of the launched kernel's function, over the program's symbols; nullopt: it has none.
-  mlir::FailureOr<std::optional<graph::DimExpr>> kernelExpression(plan::LaunchOp op, llvm::StringRef name);
-  /// The same of an attribute that is such an expression.
-  mlir::FailureOr<graph::DimExpr> ofLaunch(plan::LaunchOp op, mlir::Attribute attr);
+  /// An expression of the launched kernel's function, which names `symbols`, over the program's symbols.
+  mlir::FailureOr<graph::DimExpr> ofLaunch(plan::LaunchOp op, const graph::DimExpr &expr, mlir::ArrayAttr symbols);
   /// Runs a kernel's tasks on the context's threads.
   void callTasks(plan::LaunchOp op, llvm::SmallVector<llvm::Value *> arguments, const graph::DimExpr &tasks);
   mlir::LogicalResult emitPart(graph::PartOpInterface op);
@@ -47,7 +45,8 @@ private:
   /// Whether the program does the same whenever its symbols are the same.
   bool isReplayable();
   /// A kernel's argument for `box`, described anew at each launch; null where the attribute is not well written.
-  llvm::Value *describeBox(plan::LaunchOp op, plan::BoxAttr box, llvm::ArrayRef<llvm::Value *> arguments);
+  llvm::Value *describeBox(plan::LaunchOp op, plan::BoxAttr box, mlir::ArrayAttr symbols,
+                           llvm::ArrayRef<llvm::Value *> arguments);
   mlir::LogicalResult launchOnDevice(plan::LaunchOp op, llvm::ArrayRef<llvm::Value *> arguments);
   void copyAcross(plan::CopyOp op);
   void giveOutput(unsigned index, llvm::Value *memory, mlir::Value value);

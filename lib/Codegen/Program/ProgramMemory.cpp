@@ -70,17 +70,17 @@ plan::PlaceAttr ProgramEmitter::placeOf(OpResult result) {
 llvm::Value *ProgramEmitter::place(OpResult result) {
   plan::PlaceAttr where = placeOf(result);
   bool onDevice = isOnDevice(result);
-  if (where.getKind() == "dynamic")
+  if (where.getKind() == plan::PlaceKind::Dynamic)
     return allocate(plan::bufferDims(result), cast<RankedTensorType>(result.getType()), onDevice);
-  DimExpr at = DimExpr::fromAttr(where.getOffset()).value_or(DimExpr(0));
-  if (where.getKind() == "piece") {
+  DimExpr at = where.getOffset().value_or(DimExpr(0));
+  if (where.getKind() == plan::PlaceKind::Piece) {
     Value whole = plan::assemblyOf(result).getOutput();
     llvm::Value *memory = pointers.lookup(whole);
     if (!memory) // the first piece
       pointers[whole] = memory = place(cast<OpResult>(whole));
     return offset(memory, value(at));
   }
-  if (where.getKind() == "output") {
+  if (where.getKind() == plan::PlaceKind::Output) {
     unsigned i = unsigned(at.constant().value_or(0));
     if (device && !onDevice) // the output itself may be on the device
       return allocate(plan::bufferDims(result), cast<RankedTensorType>(result.getType()), onDevice);
@@ -96,7 +96,7 @@ llvm::Value *ProgramEmitter::place(OpResult result) {
       outputs[i] = allocateOutput(i, interface.outputs[i].dims);
     return outputs[i];
   }
-  if (where.getKind() == "slice")
+  if (where.getKind() == plan::PlaceKind::Slice)
     return slices[result.getOwner()->getParentOp()][unsigned(at.constant().value_or(0))];
   return offset(onDevice ? deviceArena : arena, value(at));
 }

@@ -282,7 +282,7 @@ bool ModelImporter::importInputs(Frame &frame) {
     });
     types.push_back(graph::tensorType(dims, shape->elementType));
     SmallVector<NamedAttribute> told = {
-        builder.getNamedAttr("graph.name", builder.getStringAttr(input.name())),
+        builder.getNamedAttr(graph::kNameAttr, builder.getStringAttr(input.name())),
         builder.getNamedAttr(graph::kDimsAttr, graph::dimsAttr(builder.getContext(), dims))};
     if (dims != shape->dims)
       told.push_back(
@@ -344,7 +344,7 @@ bool ModelImporter::importOutputs(Frame &frame) {
       good &= addListOutput(output, value);
       values.push_back(value);
       attributes.push_back(
-          builder.getDictionaryAttr(builder.getNamedAttr("graph.name", builder.getStringAttr(output.name()))));
+          builder.getDictionaryAttr(builder.getNamedAttr(graph::kNameAttr, builder.getStringAttr(output.name()))));
       continue;
     }
     Type declared = elementType(builder.getContext(), output.type().tensor_type().elem_type());
@@ -357,7 +357,7 @@ bool ModelImporter::importOutputs(Frame &frame) {
     }
     values.push_back(binding->value);
     attributes.push_back(
-        builder.getDictionaryAttr(builder.getNamedAttr("graph.name", builder.getStringAttr(output.name()))));
+        builder.getDictionaryAttr(builder.getNamedAttr(graph::kNameAttr, builder.getStringAttr(output.name()))));
   }
   if (!good)
     return false;
@@ -404,7 +404,7 @@ void ModelImporter::attachMetadata(ModuleOp module) {
     if (!entry.key().empty() && seen.insert(entry.key()).second)
       entries.push_back(builder.getNamedAttr(entry.key(), builder.getStringAttr(entry.value())));
   if (!entries.empty())
-    module->setAttr("graph.metadata", builder.getDictionaryAttr(entries));
+    module->setAttr(graph::kMetadataAttr, builder.getDictionaryAttr(entries));
 }
 
 /// Sizes that the user wants code of their own for: as if a node asked.

@@ -101,11 +101,15 @@ std::optional<codegen::MachineSpec> findMachine(StringRef name) {
   return machine;
 }
 
-plan::TargetAttr targetAttr(MLIRContext *context, const codegen::MachineSpec &machine, bool exact) {
+/// Products of factors of eleven significant bits that make one of float32: a number is the sum of two, and the product of the lesser
+/// ones is nothing beside the others.
+static int64_t factorProducts(Precision precision) { return precision == Precision::Highest ? 3 : 1; }
+
+plan::TargetAttr targetAttr(MLIRContext *context, const codegen::MachineSpec &machine, Precision precision) {
   const Named *found = find(machine.name);
   const Named &row = found ? *found : machines[0];
   auto grid = plan::GridAttr::get(context, row.processors, kWarp, row.sharedBytes, row.blocksBytes,
-                                  /*products=*/exact ? 3 : 1, limitsOf(context, row), costsOf(context, row));
+                                  factorProducts(precision), limitsOf(context, row), costsOf(context, row));
   return plan::TargetAttr::get(context, machine.vectorBytes, /*vectorRegisters=*/16, /*l1Bytes=*/128 << 10,
                                /*l1Ways=*/0, /*l2Bytes=*/40 << 20, /*l3Bytes=*/0, plan::VectorCostsAttr(),
                                /*dots=*/ArrayAttr(), /*matrices=*/ArrayAttr(), grid, /*fastHalves=*/false,

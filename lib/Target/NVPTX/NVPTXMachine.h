@@ -6,6 +6,7 @@
 
 #include "dialects/Plan/Plan.h"
 #include "lib/Codegen/Emit/Machine.h"
+#include "lib/Support/Precision.h"
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,8 +20,8 @@ void initialize();
 std::optional<codegen::MachineSpec> findMachine(llvm::StringRef name);
 std::vector<std::string> targetNames();
 
-/// What passes may know of the machine; `exact`: products of float32 are as exact as float32's.
-plan::TargetAttr targetAttr(mlir::MLIRContext *context, const codegen::MachineSpec &machine, bool exact);
+/// What passes may know of the machine, with products of float32 for this precision.
+plan::TargetAttr targetAttr(mlir::MLIRContext *context, const codegen::MachineSpec &machine, Precision precision);
 
 } // namespace hewn::nvptx
 

@@ -27,19 +27,15 @@ namespace hewn {
 
 namespace {
 
-/// Rewrites every expression in an attribute's lists; a text that is no expression stays.
+/// Rewrites every expression in an attribute's lists.
 Attribute renameSymbols(Attribute attr, llvm::function_ref<DimExpr(StringRef)> rename) {
+  if (auto dim = dyn_cast<graph::DimAttr>(attr))
+    return dim.getExpr().substitute(rename).toAttr(attr.getContext());
   auto list = dyn_cast<ArrayAttr>(attr);
   if (!list)
     return attr;
-  SmallVector<Attribute> renamed;
-  for (Attribute entry : list) {
-    std::optional<DimExpr> dim;
-    if (auto text = dyn_cast<StringAttr>(entry))
-      dim = DimExpr::parse(text.getValue());
-    renamed.push_back(dim ? dim->substitute(rename).toAttr(attr.getContext()) : renameSymbols(entry, rename));
-  }
-  return ArrayAttr::get(attr.getContext(), renamed);
+  return ArrayAttr::get(attr.getContext(),
+                        llvm::map_to_vector(list, [&](Attribute entry) { return renameSymbols(entry, rename); }));
 }
 
 class Outliner {

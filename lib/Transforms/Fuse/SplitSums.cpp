@@ -141,7 +141,7 @@ struct SplitSumsPass : impl::SplitSumsPassBase<SplitSumsPass> {
 
     Part rest(kernel, b);
     graph::Composer c(rest.inside, kernel.getLoc());
-    Value added = c.reduce("graph.reduce_sum", rest.addArgument(spread.getType()), 0, /*keep=*/false);
+    Value added = c.sum(rest.addArgument(spread.getType()), 0, /*keep=*/false);
     added.setType(type.clone(sums));
     if (type.getElementType() != sums) {
       added = c.cast(added, type.getElementType());

@@ -45,6 +45,9 @@ struct PackConstantsPass : impl::PackConstantsPassBase<PackConstantsPass> {
   bool shares = false;
 
   void runOnOperation() override {
+    // The functions of a module have one table, and may be packed by several threads.
+    static std::mutex packing;
+    std::lock_guard<std::mutex> lock(packing);
     llvm::MapVector<std::pair<Value, Type>, Job> found;
     getOperation().walk([&](graph::RelayoutOp op) {
       auto constant = op->getOperand(0).getDefiningOp<graph::ConstantOp>();

@@ -28,9 +28,9 @@ void MemoryPlan::collect() {
 void MemoryPlan::pack() {
   arena = packArena(requests, samplesOf(program));
   for (auto [assign, offset] : llvm::zip(requesters, arena.offsets))
-    assign(place("arena", offset.toAttr(context)));
+    assign(place(PlaceKind::Arena, offset));
   for (auto [value, request] : sharers)
-    places[value] = place("arena", arena.offsets[request].toAttr(context));
+    places[value] = place(PlaceKind::Arena, arena.offsets[request]);
 }
 
 void MemoryPlan::write() {
@@ -77,7 +77,7 @@ void MemoryPlan::placeReturned() {
     // earlier.
     bool known = isKnown(bufferBytes(root), symbols);
     if (known ? !changesSize(root) : isa<LaunchOp, graph::DimValueOp>(root.getDefiningOp()))
-      places[root] = place("output", int64_t(operand.getOperandNumber()));
+      places[root] = place(PlaceKind::Output, int64_t(operand.getOperandNumber()));
   }
 }
 
@@ -96,13 +96,13 @@ void MemoryPlan::placeSlices(graph::ControlOpInterface loop) {
   for (const graph::StackedValue &stacked : loop.getStackedValues())
     if (Value root = ownRoot(stacked.slice, &loop.getLoopBody()))
       if (isa<LaunchOp>(root.getDefiningOp()))
-        places[root] = place("slice", int64_t(stacked.result.getResultNumber()));
+        places[root] = place(PlaceKind::Slice, int64_t(stacked.result.getResultNumber()));
 }
 
 void MemoryPlan::placeInMemory(Value value, Lifetime life) {
   DimExpr bytes = bufferBytes(value);
   if (!isKnown(bytes, symbols) || changesSize(value)) {
-    places[value] = place("dynamic");
+    places[value] = place(PlaceKind::Dynamic);
     return;
   }
   places[value] = {}; // set when packed
@@ -132,7 +132,7 @@ void MemoryPlan::stage(graph::ControlOpInterface loop) {
   for (size_t i = 0; i < all.size(); ++i) {
     const graph::CarriedValue &carried = all[i];
     auto found = places.find(carried.result);
-    if (found == places.end() || (found->second && found->second.getKind() == "dynamic"))
+    if (found == places.end() || (found->second && found->second.getKind() == PlaceKind::Dynamic))
       continue;
     bool swaps =
         llvm::any_of(roots(carried.next), [&](Value root) { return root != carried.result && results.contains(root); });
@@ -147,10 +147,10 @@ Attribute MemoryPlan::placeOf(OpResult result) {
   if (auto found = places.find(result); found != places.end())
     return found->second;
   if (graph::branchesOf(result.getOwner()))
-    return place("forward");
+    return place(PlaceKind::Forward);
   if (assemblyOf(result))
-    return PlaceAttr::get(context, "piece", pieceOffset(result).toAttr(context));
-  return place("alias");
+    return place(PlaceKind::Piece, pieceOffset(result));
+  return place(PlaceKind::Alias);
 }
 
 void MemoryPlan::tellRefusals(StringRef pass) {
@@ -161,7 +161,7 @@ void MemoryPlan::tellRefusals(StringRef pass) {
     if (!launch->hasAttr(kMayOverwriteAttr) || inPlace.contains(launch->getResult(0)))
       return;
     auto place = places.find(launch->getResult(0));
-    if (place == places.end() || !place->second || place->second.getKind() != "arena")
+    if (place == places.end() || !place->second || place->second.getKind() != PlaceKind::Arena)
       return;
     missed(launch, pass, "NotInPlace",
            overwritableBuffers(launch).empty()

@@ -44,8 +44,8 @@ public:
   void tellRefusals(llvm::StringRef pass);
 
 private:
-  PlaceAttr place(llvm::StringRef kind, mlir::Attribute offset = {}) { return PlaceAttr::get(context, kind, offset); }
-  PlaceAttr place(llvm::StringRef kind, int64_t index) { return place(kind, graph::DimExpr(index).toAttr(context)); }
+  PlaceAttr place(PlaceKind kind) { return PlaceAttr::get(context, kind); }
+  PlaceAttr place(PlaceKind kind, const graph::DimExpr &offset) { return PlaceAttr::get(context, kind, offset); }
 
   /// The only buffer in which `value` lies, if that is a result of `block` which nothing has placed yet.
   mlir::Value ownRoot(mlir::Value value, mlir::Block *block);

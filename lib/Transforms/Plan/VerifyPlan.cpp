@@ -39,16 +39,18 @@ LogicalResult verifyPlaces(Operation *op) {
   if (op->getNumResults() == 0 || isa<graph::ConstantOp>(op))
     return success();
   auto places = op->getAttrOfType<ArrayAttr>(kPlacesAttr);
-  if (!places || places.size() != op->getNumResults() || !llvm::all_of(places, llvm::IsaPred<PlaceAttr>))
+  if (!places) // the dialect verifies what is there
     return op->emitOpError("needs a place for each result in '") << kPlacesAttr << "'";
   for (auto [result, attr] : llvm::zip(op->getResults(), places)) {
     auto place = cast<PlaceAttr>(attr);
     bool own = ownsBuffer(cast<OpResult>(result));
-    bool fits = own ? llvm::is_contained({"arena", "output", "slice", "dynamic"}, place.getKind())
-                    : place.getKind() == (graph::branchesOf(op) ? "forward"
-                                          : assemblyOf(result)  ? "piece"
-                                                                : "alias");
-    if (!fits || !hasOffset(place))
+    PlaceKind other = graph::branchesOf(op) ? PlaceKind::Forward
+                      : assemblyOf(result)  ? PlaceKind::Piece
+                                            : PlaceKind::Alias;
+    bool fits = own ? llvm::is_contained({PlaceKind::Arena, PlaceKind::Output, PlaceKind::Slice, PlaceKind::Dynamic},
+                                         place.getKind())
+                    : place.getKind() == other;
+    if (!fits)
       return op->emitOpError("has no use for the place ") << place;
     if (failed(verifyIsThere(place, op)))
       return failure();
@@ -58,17 +60,9 @@ LogicalResult verifyPlaces(Operation *op) {
 
 /// A loop's detours lie in the arena: one place, or unit, for each carried value.
 LogicalResult verifyStaging(Operation *op) {
-  Attribute attr = op->getAttr(kStagingAttr);
-  if (!attr)
-    return success();
+  auto list = op->getAttrOfType<ArrayAttr>(kStagingAttr);
   graph::ControlOpInterface loop = graph::loopOf(op);
-  auto isDetour = [](Attribute one) {
-    auto place = dyn_cast<PlaceAttr>(one);
-    return isa<UnitAttr>(one) ||
-           (place && place.getKind() == "arena" && graph::DimExpr::fromAttr(place.getOffset()).has_value());
-  };
-  auto list = dyn_cast<ArrayAttr>(attr);
-  if (!loop || !list || list.size() != loop.getCarriedValues().size() || !llvm::all_of(list, isDetour))
+  if (list && (!loop || list.size() != loop.getCarriedValues().size()))
     return op->emitOpError("needs a place in the arena or unit for each carried value in '") << kStagingAttr << "'";
   return success();
 }

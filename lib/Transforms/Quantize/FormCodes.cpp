@@ -37,10 +37,9 @@ namespace {
 
 /// Whether it pays to decode: a few rows wait for weights. More of them gain where the machine multiplies integers; without that, panels of
 /// floats are read again and again, and are there sooner than they are made. What may be few when run stays a code, but not where
-/// the machine has a matrix unit that is to be used for `products` of bfloat16 for one of float32.
-bool pays(ContractOpInterface op, graph::Code code, unsigned products) {
+/// the machine has a matrix unit that is to be used for products of bfloat16 at this precision.
+bool pays(ContractOpInterface op, graph::Code code, Precision precision) {
   constexpr int64_t fewRows = 3;
-  constexpr unsigned exact = 6; // which are taken for known rows alone
   if (plan::gridOf(op))
     return false;
   Builder b(op.getContext());
@@ -49,9 +48,10 @@ bool pays(ContractOpInterface op, graph::Code code, unsigned products) {
   if (rows && *rows <= fewRows)
     return true;
   plan::MatrixAttr matrix = plan::findMatrix(op, bf16, bf16, f32);
-  if (products && matrix && (rows || products < exact) && plan::fills(op, matrix))
+  // The products that lose no digits are taken for known rows alone.
+  if (matrix && (rows || precision != Precision::Highest) && plan::fills(op, matrix))
     return false;
-  bool rounds = products == 1 && plan::findDot(op, bf16, bf16, f32);
+  bool rounds = precision == Precision::Medium && plan::findDot(op, bf16, bf16, f32);
   return !rows || (!rounds && plan::limbsFor(op, code));
 }
 
@@ -135,7 +135,7 @@ private:
     if (!zero)
       return graph::makeSplat(b, op->getLoc(), f32, 0, {1, 1});
     zero = c.cast(parameter(zero), f32);
-    return isSigned ? c.op("graph.add", {zero, c.scalarLike(zero, double(middle))}) : zero;
+    return isSigned ? c.add({zero, c.scalarLike(zero, double(middle))}) : zero;
   }
 
   ContractOpInterface op;
@@ -156,7 +156,7 @@ struct FormCodesPass : impl::FormCodesPassBase<FormCodesPass> {
     static const WeightTable none;
     SmallVector<std::pair<ContractOpInterface, CodedWeights>> found;
     getOperation().walk([&](ContractOpInterface op) {
-      if (std::optional<CodedWeights> weights = graph::codedWeights(op); weights && pays(op, weights->code, products))
+      if (std::optional<CodedWeights> weights = graph::codedWeights(op); weights && pays(op, weights->code, precision))
         found.push_back({op, *weights});
     });
     for (auto &[op, weights] : found)

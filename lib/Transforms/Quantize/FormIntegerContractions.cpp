@@ -224,11 +224,11 @@ private:
     if (losesZero(q, by))
       q.zero = {};
     else if (q.zero)
-      q.zero = c.op("graph.add", {asInt(q.zero), number(double(by))});
+      q.zero = c.add({asInt(q.zero), number(double(by))});
     else
       q.zero = number(double(by));
     if (by != 0)
-      q.data = c.cast(c.op("graph.add", {asInt(q.data), number(double(by))}), type);
+      q.data = c.cast(c.add({asInt(q.data), number(double(by))}), type);
   }
 
   /// Whether the left operand's rows are the result's, so that their sums broadcast to it; not where they are windows.
@@ -269,14 +269,14 @@ private:
       for (int64_t d = 0; d < graph::getRank(right.data); ++d)
         if (d != int64_t(columnInRight))
           others.push_back(d);
-      Value columnSums = alongResult(c.reduce("graph.reduce_sum", asInt(right.data), others, false));
+      Value columnSums = alongResult(c.sum(asInt(right.data), others, false));
       if (right.zero)
-        columnSums = c.op("graph.sub", {columnSums, c.op("graph.mul", {alongResult(right.zero), number(sumLength)})});
-      sum = c.op("graph.sub", {sum, c.op("graph.mul", {columnSums, left.zero})});
+        columnSums = c.sub({columnSums, c.mul({alongResult(right.zero), number(sumLength)})});
+      sum = c.sub({sum, c.mul({columnSums, left.zero})});
     }
     if (right.zero) {
-      Value rowSums = c.reduce("graph.reduce_sum", asInt(left.data), int64_t(depthInLeft), true);
-      sum = c.op("graph.sub", {sum, c.op("graph.mul", {rowSums, alongResult(right.zero)})});
+      Value rowSums = c.sum(asInt(left.data), int64_t(depthInLeft), true);
+      sum = c.sub({sum, c.mul({rowSums, alongResult(right.zero)})});
     }
     return sum;
   }
@@ -287,8 +287,8 @@ private:
       return c.cast(sum, type);
     Value scale = left.scale ? left.scale : alongResult(right.scale);
     if (left.scale && right.scale)
-      scale = c.op("graph.mul", {left.scale, alongResult(right.scale)});
-    return c.op("graph.mul", {c.cast(sum, type), scale});
+      scale = c.mul({left.scale, alongResult(right.scale)});
+    return c.mul({c.cast(sum, type), scale});
   }
 
   ContractOpInterface op;

@@ -47,9 +47,6 @@ namespace hewn {
 namespace {
 
 constexpr int64_t kFewest = 16;
-/// Of the results of minimal filtering, where operands may be rounded and where not.
-constexpr int64_t kLargestTile = 4, kExactTile = 2;
-constexpr unsigned kExactTerms = 3;
 
 /// Whether a computed right operand is read by so many rows that it pays to pack it in pairs when run. What is summed is then
 /// what a task of a chain may hold on its stack.
@@ -88,7 +85,7 @@ bool paysRounded(ContractOpInterface op) {
   plan::MatrixAttr matrix = plan::findMatrix(op, bf16, bf16, f32);
   plan::DotAttr dot = plan::findDot(op, bf16, bf16, f32);
   if (!matrix) // minimal filtering of float32 may be faster still, and loses fewer digits
-    return dot && !plan::chooseWinogradTile(op, kLargestTile, double(dot.getGroup()));
+    return dot && !plan::chooseWinogradTile(op, plan::largestWinogradTile(Precision::Medium), double(dot.getGroup()));
   // Beside a matrix unit vectors of pairs are slow, but a few rows wait for weights, which are half as long.
   constexpr int64_t fewRows = 4;
   bool few = plan::contractShape(op, roles).rows.constant().value_or(fewRows + 1) <= fewRows;
@@ -115,20 +112,19 @@ bool hasTerms(graph::ConstantOp constant, const WeightTable *weights) {
   return largest < infinity && (largest == 0 || largest >= least);
 }
 
-/// Whether products of so many terms pay, of constants that have them.
-bool paysTerms(ContractOpInterface op, unsigned terms, const WeightTable *weights) {
+/// Whether products of the terms for this precision pay, of constants that have them.
+bool paysTerms(ContractOpInterface op, Precision precision, const WeightTable *weights) {
   constexpr double enough = 1.25; // less may be lost where the model is wrong
   Builder b(op.getContext());
   plan::MatrixAttr matrix = plan::findMatrix(op, b.getBF16Type(), b.getBF16Type(), b.getF32Type());
   auto constant = op->getOperand(1).getDefiningOp<graph::ConstantOp>();
   if (!matrix || !constant || plan::gridOf(op))
     return false;
-  bool exact = terms == kExactTerms;
   graph::ContractRoles roles = *graph::contractRoles(op);
-  if (exact && (plan::packingLanes(op) || !plan::contractShape(op, roles).rows.constant()))
+  if (precision == Precision::Highest && (plan::packingLanes(op) || !plan::contractShape(op, roles).rows.constant()))
     return false;
-  double gain = plan::gainOfTerms(op, matrix, terms);
-  return gain >= enough && !plan::chooseWinogradTile(op, exact ? kExactTile : kLargestTile, gain) &&
+  double gain = plan::gainOfTerms(op, matrix, plan::bfloat16Terms(precision));
+  return gain >= enough && !plan::chooseWinogradTile(op, plan::largestWinogradTile(precision), gain) &&
          hasTerms(constant, weights);
 }
 
@@ -177,12 +173,10 @@ struct NarrowContractionsPass : impl::NarrowContractionsPassBase<NarrowContracti
   const WeightTable *weights = nullptr;
 
   void runOnOperation() override {
-    unsigned terms = 1;
-    while (terms < kExactTerms && graph::termPairs(terms).size() < products)
-      ++terms;
+    unsigned terms = plan::bfloat16Terms(precision);
     SmallVector<ContractOpInterface> ops;
     getOperation().walk([&](ContractOpInterface op) {
-      if (canBeNarrow(op) && (terms > 1 ? paysTerms(op, terms, weights) : paysRounded(op)))
+      if (canBeNarrow(op) && (terms > 1 ? paysTerms(op, precision, weights) : paysRounded(op)))
         ops.push_back(op);
     });
     for (ContractOpInterface op : ops) {

@@ -4,6 +4,7 @@
 #ifndef HEWN_LIB_TRANSFORMS_QUANTIZE_PASSES_H
 #define HEWN_LIB_TRANSFORMS_QUANTIZE_PASSES_H
 
+#include "lib/Support/PrecisionOption.h"
 #include "lib/Support/WeightTable.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"

@@ -6,13 +6,14 @@ include "mlir/Pass/PassBase.td"
 
 def NarrowContractionsPass : Pass<"hewn-narrow-contractions", "::mlir::func::FuncOp"> {
   let summary = "Give products of float32 to bfloat16 where the machine is faster at them";
-  let options = [Option<"products", "products", "unsigned", "1",
-    "Products of bfloat16 for one of float32: 1, or 3 or 6 of the 2 or 3 terms that sum to an operand">];
+  let options = [Option<"precision", "precision", "::hewn::Precision", "::hewn::Precision::Highest",
+                        "How exact products of float32 must be", "::hewn::precisionValues()">];
 }
 
 def FormCodesPass : Pass<"hewn-form-codes", "::mlir::func::FuncOp"> {
   let summary = "Leave weights in few bits that contractions of floats decode as they go";
-  let options = [Option<"products", "products", "unsigned", "0", "Products of bfloat16 that may stand for one of float32; 0: none may">];
+  let options = [Option<"precision", "precision", "::hewn::Precision", "::hewn::Precision::Highest",
+                        "How exact products of float32 must be", "::hewn::precisionValues()">];
 }
 
 def FormIntegerContractionsPass : Pass<"hewn-form-integer-contractions", "::mlir::func::FuncOp"> {

@@ -3,7 +3,7 @@
 // Says what must be true of dims that are known only when the model runs.
 //
 //     func @main(%x {graph.dims = [2, "n"]}, %w {graph.dims = ["m", 3]}) {      func @main(...) attributes {
-//       %0 = graph.matmul %x, %w                                           →        graph.requires = [["node", "equal", "m", "n"]]
+//       %0 = graph.matmul %x, %w                                           →        graph.requires = [#graph.requirement<"node", equal, "m", "n">]
 //
 // Code is made as if operands fit: one that does not is read beyond its end. What an op asks for (`requirementsOf`) and types do not
 // tell becomes an entry here, and a run ends with a status where an entry does not hold. Of a model whose dims are all numbers there

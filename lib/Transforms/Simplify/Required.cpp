@@ -9,7 +9,7 @@ using hewn::graph::Requirement;
 namespace hewn {
 
 static std::string textOf(const Requirement &requirement) {
-  return (graph::relationName(requirement.relation) + "?" + requirement.left.str() + "?" + requirement.right.str())
+  return (graph::stringifyRelation(requirement.relation) + "?" + requirement.left.str() + "?" + requirement.right.str())
       .str();
 }
 
@@ -18,11 +18,9 @@ Required::Required(func::FuncOp function) : function(function) {
     for (const graph::DimExpr &dim : graph::getDims(argument))
       dim.walkSymbols([&](StringRef name) { symbols.insert(name); });
   if (auto written = function->getAttrOfType<ArrayAttr>(graph::kRequiresAttr))
-    for (auto entry : written.getAsRange<ArrayAttr>()) {
+    for (auto entry : written.getAsRange<graph::RequirementAttr>()) {
       entries.insert(entry);
-      SmallVector<StringRef> words =
-          llvm::map_to_vector(entry.getAsRange<StringAttr>(), [](StringAttr word) { return word.getValue(); });
-      texts.insert(llvm::join(ArrayRef(words).drop_front(), "?"));
+      texts.insert(textOf({entry.getRelation(), entry.getLeft(), entry.getRight()}));
     }
   function.walk([&](Operation *op) {
     if (!graph::statesOnly(op))
@@ -59,9 +57,8 @@ void Required::addAtStart(Operation *op, const Requirement &requirement) {
   if (!texts.insert(textOf(requirement)).second)
     return;
   Builder b(op);
-  entries.insert(b.getArrayAttr({b.getStringAttr(nodeName(op->getLoc())),
-                                 b.getStringAttr(graph::relationName(requirement.relation)),
-                                 b.getStringAttr(requirement.left.str()), b.getStringAttr(requirement.right.str())}));
+  entries.insert(graph::RequirementAttr::get(op->getContext(), b.getStringAttr(nodeName(op->getLoc())),
+                                             requirement.relation, requirement.left, requirement.right));
 }
 
 void Required::addBefore(Operation *op, const Requirement &requirement, Operation *check) {

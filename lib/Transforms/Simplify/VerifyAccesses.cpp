@@ -26,8 +26,8 @@ static LogicalResult verify(Operation *op, const Required &required) {
     return failure();
   for (const Requirement &requirement : requirements->list())
     if (!required.holds(op, requirement))
-      return op->emitOpError() << "asks for what nobody looks at: " << graph::relationName(requirement.relation) << " "
-                               << requirement.left.str() << ", " << requirement.right.str();
+      return op->emitOpError() << "asks for what nobody looks at: " << graph::stringifyRelation(requirement.relation)
+                               << " " << requirement.left.str() << ", " << requirement.right.str();
   return success();
 }
 

@@ -2,11 +2,11 @@
 // Decision trees: a part of the runtime walks them.
 
 // CHECK-LABEL: func.func @forests
-func.func @forests(%x: tensor<?x3xf32> {graph.dims = ["n", 3]}, %nodes: tensor<3x4xi32>, %trees: tensor<1x2xi32>, %starts: tensor<3xi32>, %targets: tensor<4xi32>, %weights: tensor<4xf32>) {
-  // CHECK: graph.forest %{{.*}}, %{{.*}}, %{{.*}} {aggregate = 0 : i64, graph.dims = {{\[\[}}"n", 1{{\]\]}}, mostFeature = 2 : i64, numTargets = 1 : i64, plain = true} : (tensor<?x3xf32>, tensor<3x4xi32>, tensor<1x2xi32>) -> tensor<?x1xf32>
-  %0 = graph.forest %x, %nodes, %trees {aggregate = 0, plain = true, mostFeature = 2, numTargets = 1, graph.dims = [["n", 1]]} : (tensor<?x3xf32>, tensor<3x4xi32>, tensor<1x2xi32>) -> tensor<?x1xf32>
-  // CHECK: graph.forest %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} {aggregate = 2 : i64, graph.dims = {{\[\[}}"n", 5{{\]\]}}, mostFeature = 2 : i64, numTargets = 5 : i64, plain = false} : (tensor<?x3xf32>, tensor<3x4xi32>, tensor<1x2xi32>, tensor<3xi32>, tensor<4xi32>, tensor<4xf32>) -> tensor<?x5xf32>
-  %1 = graph.forest %x, %nodes, %trees, %starts, %targets, %weights {aggregate = 2, plain = false, mostFeature = 2, numTargets = 5, graph.dims = [["n", 5]]} : (tensor<?x3xf32>, tensor<3x4xi32>, tensor<1x2xi32>, tensor<3xi32>, tensor<4xi32>, tensor<4xf32>) -> tensor<?x5xf32>
+func.func @forests(%x: tensor<?x3xf32> {graph.dims = [#graph.dim<"n">, 3]}, %nodes: tensor<3x4xi32>, %trees: tensor<1x2xi32>, %starts: tensor<3xi32>, %targets: tensor<4xi32>, %weights: tensor<4xf32>) {
+  // CHECK: graph.forest %{{.*}}, %{{.*}}, %{{.*}} {aggregate = 0 : i64, graph.dims = {{\[\[}}#graph.dim<"n">, 1{{\]\]}}, mostFeature = 2 : i64, numTargets = 1 : i64, plain = true} : (tensor<?x3xf32>, tensor<3x4xi32>, tensor<1x2xi32>) -> tensor<?x1xf32>
+  %0 = graph.forest %x, %nodes, %trees {aggregate = 0, plain = true, mostFeature = 2, numTargets = 1, graph.dims = [[#graph.dim<"n">, 1]]} : (tensor<?x3xf32>, tensor<3x4xi32>, tensor<1x2xi32>) -> tensor<?x1xf32>
+  // CHECK: graph.forest %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} {aggregate = 2 : i64, graph.dims = {{\[\[}}#graph.dim<"n">, 5{{\]\]}}, mostFeature = 2 : i64, numTargets = 5 : i64, plain = false} : (tensor<?x3xf32>, tensor<3x4xi32>, tensor<1x2xi32>, tensor<3xi32>, tensor<4xi32>, tensor<4xf32>) -> tensor<?x5xf32>
+  %1 = graph.forest %x, %nodes, %trees, %starts, %targets, %weights {aggregate = 2, plain = false, mostFeature = 2, numTargets = 5, graph.dims = [[#graph.dim<"n">, 5]]} : (tensor<?x3xf32>, tensor<3x4xi32>, tensor<1x2xi32>, tensor<3xi32>, tensor<4xi32>, tensor<4xf32>) -> tensor<?x5xf32>
   return
 }
 

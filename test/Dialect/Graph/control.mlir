@@ -1,12 +1,12 @@
 // RUN: hewn-opt %s --split-input-file --verify-diagnostics | hewn-opt --split-input-file | FileCheck %s
 
 // CHECK-LABEL: func.func @branches
-func.func @branches(%c: tensor<i1>, %x: tensor<?x4xf32> {graph.dims = ["n", 4]}) -> tensor<?x4xf32> {
-  // CHECK: graph.if %{{.*}} attributes {graph.dims = {{\[\[}}"n", 4]]}
-  %0 = graph.if %c attributes {graph.dims = [["n", 4]]} {
+func.func @branches(%c: tensor<i1>, %x: tensor<?x4xf32> {graph.dims = [#graph.dim<"n">, 4]}) -> tensor<?x4xf32> {
+  // CHECK: graph.if %{{.*}} attributes {graph.dims = {{\[\[}}#graph.dim<"n">, 4]]}
+  %0 = graph.if %c attributes {graph.dims = [[#graph.dim<"n">, 4]]} {
     graph.yield %x : tensor<?x4xf32>
   } else {
-    %1 = graph.neg %x {graph.dims = [["n", 4]]} : (tensor<?x4xf32>) -> tensor<?x4xf32>
+    %1 = graph.neg %x {graph.dims = [[#graph.dim<"n">, 4]]} : (tensor<?x4xf32>) -> tensor<?x4xf32>
     graph.yield %1 : tensor<?x4xf32>
   } : (tensor<i1>) -> tensor<?x4xf32>
   return %0 : tensor<?x4xf32>
@@ -59,9 +59,9 @@ func.func @scanSlices(%h: tensor<4xf32>, %x: tensor<10x4xf32>) -> tensor<4xf32> 
 
 // -----
 
-func.func @scanDims(%h: tensor<4xf32>, %x: tensor<10x?xf32> {graph.dims = [10, "n"]}) -> tensor<4xf32> {
+func.func @scanDims(%h: tensor<4xf32>, %x: tensor<10x?xf32> {graph.dims = [10, #graph.dim<"n">]}) -> tensor<4xf32> {
   // expected-error @+1 {{graph.region_dims needs a list for each argument}}
-  %0 = graph.scan %h, %x attributes {numStates = 1 : i64, backward = array<i1: false>, graph.region_dims = [[["n"]]]} {
+  %0 = graph.scan %h, %x attributes {numStates = 1 : i64, backward = array<i1: false>, graph.region_dims = [[[#graph.dim<"n">]]]} {
   ^bb0(%s: tensor<4xf32>, %e: tensor<?xf32>):
     graph.yield %s : tensor<4xf32>
   } : (tensor<4xf32>, tensor<10x?xf32>) -> tensor<4xf32>
@@ -185,9 +185,9 @@ func.func @unlike_lengths(%x: tensor<4xf32>, %y: tensor<5xf32>) {
 
 // -----
 
-func.func @region_dims(%x: tensor<4x?xf32> {graph.dims = [4, "n"]}) {
+func.func @region_dims(%x: tensor<4x?xf32> {graph.dims = [4, #graph.dim<"n">]}) {
   // expected-error @below {{graph.region_dims [3] are no dims of 'tensor<?xf32>'}}
-  %0 = graph.scan %x attributes {numStates = 0 : i64, backward = array<i1: false, false>, graph.region_dims = [[[3]]], graph.dims = [[4, "n"]]} {
+  %0 = graph.scan %x attributes {numStates = 0 : i64, backward = array<i1: false, false>, graph.region_dims = [[[3]]], graph.dims = [[4, #graph.dim<"n">]]} {
   ^bb0(%s: tensor<?xf32>):
     graph.yield %s : tensor<?xf32>
   } : (tensor<4x?xf32>) -> tensor<4x?xf32>

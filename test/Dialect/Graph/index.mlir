@@ -20,8 +20,8 @@ func.func @indices(%x: tensor<2x3xf32>, %e: tensor<2x5xi64>, %n: tensor<4x1xi32>
 func.func @matrices(%x: tensor<4x3x3xf32>, %s: tensor<i32>, %l: tensor<3xi64>) {
   // CHECK: graph.trilu %{{.*}} {k = [1], upper = true} : (tensor<4x3x3xf32>) -> tensor<4x3x3xf32>
   %0 = graph.trilu %x {k = [1], upper = true} : (tensor<4x3x3xf32>) -> tensor<4x3x3xf32>
-  // CHECK: graph.eye  {elementType = i8, graph.dims = {{\[\[}}2, "n"{{\]\]}}, k = -1 : i64, shape = [2, "n"]} : () -> tensor<2x?xi8>
-  %1 = graph.eye {shape = [2, "n"], k = -1, elementType = i8, graph.dims = [[2, "n"]]} : () -> tensor<2x?xi8>
+  // CHECK: graph.eye  {elementType = i8, graph.dims = {{\[\[}}2, #graph.dim<"n">{{\]\]}}, k = -1 : i64, shape = [2, #graph.dim<"n">]} : () -> tensor<2x?xi8>
+  %1 = graph.eye {shape = [2, #graph.dim<"n">], k = -1, elementType = i8, graph.dims = [[2, #graph.dim<"n">]]} : () -> tensor<2x?xi8>
   // CHECK: graph.range %{{.*}}, %{{.*}} {count = [5]} : (tensor<i32>, tensor<i32>) -> tensor<5xi32>
   %2 = graph.range %s, %s {count = [5]} : (tensor<i32>, tensor<i32>) -> tensor<5xi32>
   // CHECK: graph.diagonal %{{.*}} {dims = array<i64: 1, 2>} : (tensor<4x3x3xf32>) -> tensor<3x4xf32>

@@ -10,7 +10,7 @@ func.func @collect(%x: tensor<3xf32>, %at: tensor<i64>) -> tensor<?xf32> {
   %1 = graph.list_insert %0, %x, %at {to = !handle.sequence<f32, 1>, text = false} : (tensor<!handle.sequence<f32, -2>>, tensor<3xf32>, tensor<i64>) -> tensor<!handle.sequence<f32, 1>>
   %2 = graph.list_dims %1, %at {rank = 1 : i64} : (tensor<!handle.sequence<f32, 1>>, tensor<i64>) -> tensor<1xi64>
   graph.read_symbol "u0" = %2[0] : tensor<1xi64>
-  %3 = graph.list_at %1, %at {shape = ["u0"], of = f32, graph.dims = [["u0"]]} : (tensor<!handle.sequence<f32, 1>>, tensor<i64>) -> tensor<?xf32>
+  %3 = graph.list_at %1, %at {shape = [#graph.dim<"u0">], of = f32, graph.dims = [[#graph.dim<"u0">]]} : (tensor<!handle.sequence<f32, 1>>, tensor<i64>) -> tensor<?xf32>
   return %3 : tensor<?xf32>
 }
 
@@ -52,8 +52,8 @@ func.func @more(%l: tensor<!handle.sequence<f32, 1>>, %at: tensor<i64>, %x: tens
   %3 = graph.list_joint_dims %l {rank = 1, axis = 0, fresh = false} : (tensor<!handle.sequence<f32, 1>>) -> tensor<1xi64>
   // CHECK: graph.read_symbol "u0" = %{{.*}}[0] : tensor<1xi64>
   graph.read_symbol "u0" = %3[0] : tensor<1xi64>
-  // CHECK: graph.list_join %{{.*}} {axis = 0 : i64, fresh = false, graph.dims = {{\[\[}}"u0"{{\]\]}}, of = f32, shape = ["u0"]} : (tensor<!handle.sequence<f32, 1>>) -> tensor<?xf32>
-  %4 = graph.list_join %l {axis = 0, fresh = false, shape = ["u0"], of = f32, graph.dims = [["u0"]]} : (tensor<!handle.sequence<f32, 1>>) -> tensor<?xf32>
+  // CHECK: graph.list_join %{{.*}} {axis = 0 : i64, fresh = false, graph.dims = {{\[\[}}#graph.dim<"u0">{{\]\]}}, of = f32, shape = [#graph.dim<"u0">]} : (tensor<!handle.sequence<f32, 1>>) -> tensor<?xf32>
+  %4 = graph.list_join %l {axis = 0, fresh = false, shape = [#graph.dim<"u0">], of = f32, graph.dims = [[#graph.dim<"u0">]]} : (tensor<!handle.sequence<f32, 1>>) -> tensor<?xf32>
   // CHECK: graph.list_split %{{.*}}, %{{.*}} {axis = 0 : i64, drop = false, text = false, to = !handle.sequence<f32, 2>} : (tensor<2x3xf32>, tensor<2xi64>) -> tensor<!handle.sequence<f32, 2>>
   %5 = graph.list_split %x, %sizes {axis = 0, drop = false, to = !handle.sequence<f32, 2>, text = false} : (tensor<2x3xf32>, tensor<2xi64>) -> tensor<!handle.sequence<f32, 2>>
   // CHECK: graph.image_decode %{{.*}} {format = 0 : i64, to = !handle.sequence<ui8, 3>} : (tensor<9xui8>) -> tensor<!handle.sequence<ui8, 3>>

@@ -2,13 +2,13 @@
 // Ops that move elements: what of the operand each element of the result is.
 
 // CHECK-LABEL: func.func @views
-func.func @views(%x: tensor<2x3x4xf32>, %n: tensor<?x6xf32> {graph.dims = ["n", 6]}) {
+func.func @views(%x: tensor<2x3x4xf32>, %n: tensor<?x6xf32> {graph.dims = [#graph.dim<"n">, 6]}) {
   // CHECK: graph.transpose %{{.*}} {order = array<i64: 2, 0, 1>} : (tensor<2x3x4xf32>) -> tensor<4x2x3xf32>
   %0 = graph.transpose %x {order = array<i64: 2, 0, 1>} : (tensor<2x3x4xf32>) -> tensor<4x2x3xf32>
   // CHECK: graph.reshape %{{.*}} {shape = [6, 4]} : (tensor<2x3x4xf32>) -> tensor<6x4xf32>
   %1 = graph.reshape %x {shape = [6, 4]} : (tensor<2x3x4xf32>) -> tensor<6x4xf32>
-  // CHECK: graph.reshape %{{.*}} {graph.dims = {{\[\[}}"3*n", 2{{\]\]}}, shape = ["3*n", 2]} : (tensor<?x6xf32>) -> tensor<?x2xf32>
-  %2 = graph.reshape %n {shape = ["3*n", 2], graph.dims = [["3*n", 2]]} : (tensor<?x6xf32>) -> tensor<?x2xf32>
+  // CHECK: graph.reshape %{{.*}} {graph.dims = {{\[\[}}#graph.dim<"3*n">, 2{{\]\]}}, shape = [#graph.dim<"3*n">, 2]} : (tensor<?x6xf32>) -> tensor<?x2xf32>
+  %2 = graph.reshape %n {shape = [#graph.dim<"3*n">, 2], graph.dims = [[#graph.dim<"3*n">, 2]]} : (tensor<?x6xf32>) -> tensor<?x2xf32>
   return
 }
 

@@ -34,11 +34,11 @@ func.func @layer_norm(%x: tensor<2x3x4xf32>, %scale: tensor<4xf32>) -> tensor<2x
 // The data meets two ops alone; the rest is over what may be constant.
 // COMPOSED-LABEL: @batch_norm
 // COMPOSED-SAME: %[[X:[^:]*]]: tensor<1x3x?x?xf32>
-func.func @batch_norm(%x: tensor<1x3x?x?xf32> {graph.dims = [1, 3, "h", "w"]}, %c: tensor<3xf32>) -> tensor<1x3x?x?xf32> {
+func.func @batch_norm(%x: tensor<1x3x?x?xf32> {graph.dims = [1, 3, #graph.dim<"h">, #graph.dim<"w">]}, %c: tensor<3xf32>) -> tensor<1x3x?x?xf32> {
   // COMPOSED: %[[FACTOR:.*]] = graph.reshape %{{.*}} {shape = [3, 1, 1]}
   // COMPOSED: %[[SCALED:.*]] = graph.mul %[[X]], %[[FACTOR]]
-  // COMPOSED: graph.add %[[SCALED]], %{{.*}} {graph.dims = {{\[\[}}1, 3, "h", "w"{{\]\]}}}
-  %0 = graph.batch_norm %x, %c, %c, %c, %c {graph.dims = [[1, 3, "h", "w"]]}
+  // COMPOSED: graph.add %[[SCALED]], %{{.*}} {graph.dims = {{\[\[}}1, 3, #graph.dim<"h">, #graph.dim<"w">{{\]\]}}}
+  %0 = graph.batch_norm %x, %c, %c, %c, %c {graph.dims = [[1, 3, #graph.dim<"h">, #graph.dim<"w">]]}
       : (tensor<1x3x?x?xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<1x3x?x?xf32>
   return %0 : tensor<1x3x?x?xf32>
 }

@@ -1,9 +1,9 @@
 // RUN: hewn-opt %s --split-input-file --verify-diagnostics | hewn-opt | FileCheck %s
 
 // CHECK-LABEL: @known
-func.func @known(%x: tensor<2x?x4xf32> {graph.dims = [2, "n", 4]}, %m: tensor<5x3x3xf64>) {
-  // CHECK: graph.top_k %{{.*}} {axis = 1 : i64, graph.dims = {{.*}}, k = ["u0"], largest = false}
-  %0:2 = graph.top_k %x {axis = 1 : i64, graph.dims = [[2, "u0", 4], [2, "u0", 4]], k = ["u0"], largest = false} : (tensor<2x?x4xf32>) -> (tensor<2x?x4xf32>, tensor<2x?x4xi64>)
+func.func @known(%x: tensor<2x?x4xf32> {graph.dims = [2, #graph.dim<"n">, 4]}, %m: tensor<5x3x3xf64>) {
+  // CHECK: graph.top_k %{{.*}} {axis = 1 : i64, graph.dims = {{.*}}, k = [#graph.dim<"u0">], largest = false}
+  %0:2 = graph.top_k %x {axis = 1 : i64, graph.dims = [[2, #graph.dim<"u0">, 4], [2, #graph.dim<"u0">, 4]], k = [#graph.dim<"u0">], largest = false} : (tensor<2x?x4xf32>) -> (tensor<2x?x4xf32>, tensor<2x?x4xi64>)
   // CHECK: graph.det %{{.*}} : (tensor<5x3x3xf64>) -> tensor<5xf64>
   %1 = graph.det %m : (tensor<5x3x3xf64>) -> tensor<5xf64>
   return
@@ -14,27 +14,27 @@ func.func @known(%x: tensor<2x?x4xf32> {graph.dims = [2, "n", 4]}, %m: tensor<5x
 // What comes out is as much as the data says: the symbol in `count`.
 // CHECK-LABEL: @counted
 func.func @counted(%x: tensor<2x3xf32>, %c: tensor<3xi1>, %b: tensor<1x6x4xf32>, %s: tensor<1x2x6xf32>, %limit: tensor<i64>) {
-  // CHECK: graph.non_zero %{{.*}} {count = "n0", graph.dims = {{\[\[}}2, "n0"]]} : (tensor<2x3xf32>) -> tensor<2x?xi64>
-  %0 = graph.non_zero %x {count = "n0", graph.dims = [[2, "n0"]]} : (tensor<2x3xf32>) -> tensor<2x?xi64>
-  // CHECK: graph.compress %{{.*}}, %{{.*}} {axis = 1 : i64, count = "n1", graph.dims = {{\[\[}}2, "n1"]]}
-  %1 = graph.compress %x, %c {axis = 1 : i64, count = "n1", graph.dims = [[2, "n1"]]} : (tensor<2x3xf32>, tensor<3xi1>) -> tensor<2x?xf32>
+  // CHECK: graph.non_zero %{{.*}} {count = "n0", graph.dims = {{\[\[}}2, #graph.dim<"n0">]]} : (tensor<2x3xf32>) -> tensor<2x?xi64>
+  %0 = graph.non_zero %x {count = "n0", graph.dims = [[2, #graph.dim<"n0">]]} : (tensor<2x3xf32>) -> tensor<2x?xi64>
+  // CHECK: graph.compress %{{.*}}, %{{.*}} {axis = 1 : i64, count = "n1", graph.dims = {{\[\[}}2, #graph.dim<"n1">]]}
+  %1 = graph.compress %x, %c {axis = 1 : i64, count = "n1", graph.dims = [[2, #graph.dim<"n1">]]} : (tensor<2x3xf32>, tensor<3xi1>) -> tensor<2x?xf32>
   // CHECK: graph.unique %{{.*}} {count = "n2", graph.dims = {{.*}}, resultSegmentSizes = array<i32: 1, 0, 1, 0>} : (tensor<2x3xf32>) -> (tensor<?xf32>, tensor<6xi64>)
-  %2:2 = graph.unique %x {count = "n2", graph.dims = [["n2"], [6]], resultSegmentSizes = array<i32: 1, 0, 1, 0>} : (tensor<2x3xf32>) -> (tensor<?xf32>, tensor<6xi64>)
+  %2:2 = graph.unique %x {count = "n2", graph.dims = [[#graph.dim<"n2">], [6]], resultSegmentSizes = array<i32: 1, 0, 1, 0>} : (tensor<2x3xf32>) -> (tensor<?xf32>, tensor<6xi64>)
   // CHECK: graph.non_max_suppression %{{.*}} {count = "n3", {{.*}}most = 2 : i64
-  %3 = graph.non_max_suppression %b, %s, %limit {count = "n3", graph.dims = [["n3", 3]], most = 2 : i64, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>} : (tensor<1x6x4xf32>, tensor<1x2x6xf32>, tensor<i64>) -> tensor<?x3xi64>
+  %3 = graph.non_max_suppression %b, %s, %limit {count = "n3", graph.dims = [[#graph.dim<"n3">, 3]], most = 2 : i64, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>} : (tensor<1x6x4xf32>, tensor<1x2x6xf32>, tensor<i64>) -> tensor<?x3xi64>
   return
 }
 
 // -----
 
 // CHECK-LABEL: @random
-func.func @random(%x: tensor<2x?xf32> {graph.dims = [2, "n"]}) {
+func.func @random(%x: tensor<2x?xf32> {graph.dims = [2, #graph.dim<"n">]}) {
   // CHECK: graph.random_normal {{ *}}{elementType = f16
   %0 = graph.random_normal {elementType = f16, hasSeed = true, seed = 3 : i64, mean = 0.0 : f32, scale = 1.0 : f32, shape = [2, 3]} : () -> tensor<2x3xf16>
   // CHECK: graph.random_uniform {{.*}} -> tensor<2x?xf32>
-  %1 = graph.random_uniform {elementType = f32, hasSeed = false, seed = 3 : i64, low = 0.0 : f32, high = 1.0 : f32, shape = [2, "n"], graph.dims = [[2, "n"]]} : () -> tensor<2x?xf32>
+  %1 = graph.random_uniform {elementType = f32, hasSeed = false, seed = 3 : i64, low = 0.0 : f32, high = 1.0 : f32, shape = [2, #graph.dim<"n">], graph.dims = [[2, #graph.dim<"n">]]} : () -> tensor<2x?xf32>
   // CHECK: graph.bernoulli %{{.*}} -> tensor<2x?xi1>
-  %2 = graph.bernoulli %x {elementType = i1, hasSeed = false, seed = 0 : i64, graph.dims = [[2, "n"]]} : (tensor<2x?xf32>) -> tensor<2x?xi1>
+  %2 = graph.bernoulli %x {elementType = i1, hasSeed = false, seed = 0 : i64, graph.dims = [[2, #graph.dim<"n">]]} : (tensor<2x?xf32>) -> tensor<2x?xi1>
   // CHECK: graph.multinomial %{{.*}} -> tensor<2x5xi32>
   %3 = graph.multinomial %x {elementType = i32, hasSeed = false, seed = 0 : i64, samples = 5 : i64} : (tensor<2x?xf32>) -> tensor<2x5xi32>
   return
@@ -68,7 +68,7 @@ func.func @not_square(%x: tensor<2x3xf32>) {
 
 func.func @condition(%x: tensor<2x3xf32>, %c: tensor<3xi64>) {
   // expected-error @below {{needs a list of bools as condition}}
-  %0 = graph.compress %x, %c {count = "n0", graph.dims = [["n0"]]} : (tensor<2x3xf32>, tensor<3xi64>) -> tensor<?xf32>
+  %0 = graph.compress %x, %c {count = "n0", graph.dims = [[#graph.dim<"n0">]]} : (tensor<2x3xf32>, tensor<3xi64>) -> tensor<?xf32>
   return
 }
 
@@ -76,7 +76,7 @@ func.func @condition(%x: tensor<2x3xf32>, %c: tensor<3xi64>) {
 
 func.func @axis(%x: tensor<2x3xf32>) {
   // expected-error @below {{axis 2 is outside of rank 2}}
-  %0 = graph.unique %x {axis = 2 : i64, count = "n0", graph.dims = [["n0"]], resultSegmentSizes = array<i32: 1, 0, 0, 0>} : (tensor<2x3xf32>) -> tensor<?xf32>
+  %0 = graph.unique %x {axis = 2 : i64, count = "n0", graph.dims = [[#graph.dim<"n0">]], resultSegmentSizes = array<i32: 1, 0, 0, 0>} : (tensor<2x3xf32>) -> tensor<?xf32>
   return
 }
 
@@ -84,7 +84,7 @@ func.func @axis(%x: tensor<2x3xf32>) {
 
 func.func @boxes(%b: tensor<1x6x5xf32>, %s: tensor<1x2x6xf32>) {
   // expected-error @below {{needs boxes [batch, n, 4] and scores [batch, classes, n] of f32}}
-  %0 = graph.non_max_suppression %b, %s {count = "n0", graph.dims = [["n0", 3]], operandSegmentSizes = array<i32: 1, 1, 0, 0, 0>} : (tensor<1x6x5xf32>, tensor<1x2x6xf32>) -> tensor<?x3xi64>
+  %0 = graph.non_max_suppression %b, %s {count = "n0", graph.dims = [[#graph.dim<"n0">, 3]], operandSegmentSizes = array<i32: 1, 1, 0, 0, 0>} : (tensor<1x6x5xf32>, tensor<1x2x6xf32>) -> tensor<?x3xi64>
   return
 }
 
@@ -126,7 +126,7 @@ func.func @matrices(%x: tensor<3x3xi32>) {
 
 func.func @zeros(%x: tensor<2x3xf8E4M3FN>) {
   // expected-error @below {{can't tell zeros of type 'f8E4M3FN'}}
-  %0 = graph.non_zero %x {count = "n0", graph.dims = [[2, "n0"]]} : (tensor<2x3xf8E4M3FN>) -> tensor<2x?xi64>
+  %0 = graph.non_zero %x {count = "n0", graph.dims = [[2, #graph.dim<"n0">]]} : (tensor<2x3xf8E4M3FN>) -> tensor<2x?xi64>
   return
 }
 
@@ -134,7 +134,7 @@ func.func @zeros(%x: tensor<2x3xf8E4M3FN>) {
 
 func.func @less_than_a_byte(%x: tensor<3xi4>, %c: tensor<3xi1>) {
   // expected-error @below {{can't take elements of less than a byte: 'i4'}}
-  %0 = graph.compress %x, %c {count = "n0", graph.dims = [["n0"]]} : (tensor<3xi4>, tensor<3xi1>) -> tensor<?xi4>
+  %0 = graph.compress %x, %c {count = "n0", graph.dims = [[#graph.dim<"n0">]]} : (tensor<3xi4>, tensor<3xi1>) -> tensor<?xi4>
   return
 }
 
@@ -142,7 +142,7 @@ func.func @less_than_a_byte(%x: tensor<3xi4>, %c: tensor<3xi1>) {
 
 func.func @compared(%x: tensor<3xf8E4M3FN>) {
   // expected-error @below {{can't compare elements of type 'f8E4M3FN'}}
-  %0 = graph.unique %x {count = "n0", graph.dims = [["n0"]], resultSegmentSizes = array<i32: 1, 0, 0, 0>} : (tensor<3xf8E4M3FN>) -> tensor<?xf8E4M3FN>
+  %0 = graph.unique %x {count = "n0", graph.dims = [[#graph.dim<"n0">]], resultSegmentSizes = array<i32: 1, 0, 0, 0>} : (tensor<3xf8E4M3FN>) -> tensor<?xf8E4M3FN>
   return
 }
 
@@ -150,7 +150,7 @@ func.func @compared(%x: tensor<3xf8E4M3FN>) {
 
 func.func @limits(%b: tensor<1x6x4xf32>, %s: tensor<1x2x6xf32>, %limit: tensor<2xi64>) {
   // expected-error @below {{limits must be single numbers, one i64 and two f32}}
-  %0 = graph.non_max_suppression %b, %s, %limit {count = "n0", graph.dims = [["n0", 3]], operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>} : (tensor<1x6x4xf32>, tensor<1x2x6xf32>, tensor<2xi64>) -> tensor<?x3xi64>
+  %0 = graph.non_max_suppression %b, %s, %limit {count = "n0", graph.dims = [[#graph.dim<"n0">, 3]], operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>} : (tensor<1x6x4xf32>, tensor<1x2x6xf32>, tensor<2xi64>) -> tensor<?x3xi64>
   return
 }
 

@@ -8,10 +8,10 @@ func.func @values() {
   %0 = graph.constant {value = dense<[1, 2]> : tensor<2xi64>} : tensor<2xi64>
   // CHECK: graph.read_symbol "u0" = %{{.*}}[1] : tensor<2xi64>
   graph.read_symbol "u0" = %0[1] : tensor<2xi64>
-  // CHECK: graph.dim_value  {values = ["u0 + 1", 3]} : () -> tensor<2xi64>
-  %1 = graph.dim_value {values = ["u0 + 1", 3]} : () -> tensor<2xi64>
-  // CHECK: graph.scratch  {graph.dims = {{\[\[}}"u0", 4{{\]\]}}, of = f32, shape = ["u0", 4]} : () -> tensor<?x4xf32>
-  %2 = graph.scratch {shape = ["u0", 4], of = f32, graph.dims = [["u0", 4]]} : () -> tensor<?x4xf32>
+  // CHECK: graph.dim_value  {values = [#graph.dim<"u0 + 1">, 3]} : () -> tensor<2xi64>
+  %1 = graph.dim_value {values = [#graph.dim<"u0 + 1">, 3]} : () -> tensor<2xi64>
+  // CHECK: graph.scratch  {graph.dims = {{\[\[}}#graph.dim<"u0">, 4{{\]\]}}, of = f32, shape = [#graph.dim<"u0">, 4]} : () -> tensor<?x4xf32>
+  %2 = graph.scratch {shape = [#graph.dim<"u0">, 4], of = f32, graph.dims = [[#graph.dim<"u0">, 4]]} : () -> tensor<?x4xf32>
   // CHECK: graph.sequence(%{{.*}}, %{{.*}}) : (tensor<2xi64>, tensor<2xi64>) -> tuple<tensor<2xi64>, tensor<2xi64>>
   %3 = graph.sequence(%0, %1) : (tensor<2xi64>, tensor<2xi64>) -> tuple<tensor<2xi64>, tensor<2xi64>>
   return
@@ -20,13 +20,13 @@ func.func @values() {
 // -----
 
 // CHECK-LABEL: func.func @requirements
-func.func @requirements(%x: tensor<?xi64> {graph.dims = ["n"]}, %c: tensor<i1>, %e: tensor<1xi64>) {
+func.func @requirements(%x: tensor<?xi64> {graph.dims = [#graph.dim<"n">]}, %c: tensor<i1>, %e: tensor<1xi64>) {
   // CHECK: graph.check_indices %{{.*}}, %{{.*}} : tensor<?xi64>, tensor<1xi64>
   graph.check_indices %x, %e : tensor<?xi64>, tensor<1xi64>
   // CHECK: graph.require %{{.*}} : tensor<i1>
   graph.require %c : tensor<i1>
-  // CHECK: graph.require_dims "atMost" ["n", 8]
-  graph.require_dims "atMost" ["n", 8]
+  // CHECK: graph.require_dims atMost [#graph.dim<"n">, 8]
+  graph.require_dims atMost [#graph.dim<"n">, 8]
   return
 }
 
@@ -57,15 +57,16 @@ func.func @values_of_text() {
 
 func.func @scratch_shape() {
   // expected-error @below {{shape is no list of integers and expressions}}
-  %0 = graph.scratch {shape = ["n +"], of = f32} : () -> tensor<?xf32>
+  %0 = graph.scratch {shape = ["n"], of = f32} : () -> tensor<?xf32>
   return
 }
 
 // -----
 
 func.func @relation() {
-  // expected-error @below {{relation 'less' is none of equal, broadcast, atMost}}
-  graph.require_dims "less" ["n", 8]
+  // expected-error @+2 {{expected one of [equal, broadcast, atMost]}}
+  // expected-error @+1 {{failed to parse Graph_RelationAttr parameter 'value'}}
+  graph.require_dims less [#graph.dim<"n">, 8]
   return
 }
 
@@ -73,6 +74,6 @@ func.func @relation() {
 
 func.func @one_size() {
   // expected-error @below {{compares two expressions}}
-  graph.require_dims "equal" ["n"]
+  graph.require_dims equal [#graph.dim<"n">]
   return
 }

@@ -2,7 +2,7 @@
 
 // The product with the input covers all steps; the body has the one with the state.
 // CHECK-LABEL: func.func @lstm
-func.func @lstm(%x: tensor<?x2x3xf32> {graph.dims = ["t", 2, 3]}, %w: tensor<1x16x3xf32>, %r: tensor<1x16x4xf32>, %b: tensor<1x32xf32>)
+func.func @lstm(%x: tensor<?x2x3xf32> {graph.dims = [#graph.dim<"t">, 2, 3]}, %w: tensor<1x16x3xf32>, %r: tensor<1x16x4xf32>, %b: tensor<1x32xf32>)
     -> (tensor<?x1x2x4xf32>, tensor<1x2x4xf32>) {
   // CHECK: %[[XW:.*]] = graph.matmul {{.*}} : (tensor<?x3xf32>, tensor<3x16xf32>) -> tensor<?x16xf32>
   // CHECK: %[[S:.*]] = graph.reshape {{.*}} : (tensor<?x16xf32>) -> tensor<?x2x16xf32>
@@ -15,7 +15,7 @@ func.func @lstm(%x: tensor<?x2x3xf32> {graph.dims = ["t", 2, 3]}, %w: tensor<1x1
   // CHECK: graph.tanh
   // CHECK: graph.yield %[[N:.*]], %{{.*}}, %[[N]] : tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xf32>
   %y, %h, %c = graph.lstm %x, %w, %r, %b {operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0>, activations = ["sigmoid", "tanh", "tanh"],
-      alphas = array<f64: 0.0, 0.0, 0.0>, betas = array<f64: 0.0, 0.0, 0.0>, graph.dims = [["t", 1, 2, 4], [1, 2, 4], [1, 2, 4]]}
+      alphas = array<f64: 0.0, 0.0, 0.0>, betas = array<f64: 0.0, 0.0, 0.0>, graph.dims = [[#graph.dim<"t">, 1, 2, 4], [1, 2, 4], [1, 2, 4]]}
       : (tensor<?x2x3xf32>, tensor<1x16x3xf32>, tensor<1x16x4xf32>, tensor<1x32xf32>) -> (tensor<?x1x2x4xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>)
   return %y, %h : tensor<?x1x2x4xf32>, tensor<1x2x4xf32>
 }

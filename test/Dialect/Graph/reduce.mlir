@@ -1,9 +1,9 @@
 // RUN: hewn-opt %s --split-input-file --verify-diagnostics | hewn-opt | FileCheck %s
 
 // CHECK-LABEL: @reductions
-func.func @reductions(%x: tensor<2x?x4xf32> {graph.dims = [2, "n", 4]}, %b: tensor<3x4xi1>) {
-  // CHECK: graph.reduce_sum %{{.*}} {dims = array<i64: 0, 2>, graph.dims = {{\[\[}}1, "n", 1{{\]\]}}} : (tensor<2x?x4xf32>) -> tensor<1x?x1xf32>
-  %0 = graph.reduce_sum %x {dims = array<i64: 0, 2>, graph.dims = [[1, "n", 1]]} : (tensor<2x?x4xf32>) -> tensor<1x?x1xf32>
+func.func @reductions(%x: tensor<2x?x4xf32> {graph.dims = [2, #graph.dim<"n">, 4]}, %b: tensor<3x4xi1>) {
+  // CHECK: graph.reduce_sum %{{.*}} {dims = array<i64: 0, 2>, graph.dims = {{\[\[}}1, #graph.dim<"n">, 1{{\]\]}}} : (tensor<2x?x4xf32>) -> tensor<1x?x1xf32>
+  %0 = graph.reduce_sum %x {dims = array<i64: 0, 2>, graph.dims = [[1, #graph.dim<"n">, 1]]} : (tensor<2x?x4xf32>) -> tensor<1x?x1xf32>
   // CHECK: graph.reduce_max %{{.*}} {dims = array<i64: 1>, keepdims = false} : (tensor<3x4xi1>) -> tensor<3xi1>
   %1 = graph.reduce_max %b {dims = array<i64: 1>, keepdims = false} : (tensor<3x4xi1>) -> tensor<3xi1>
   // CHECK: graph.arg_max %{{.*}} {dims = array<i64: 1>, keepdims = false, lastIndex = true} : (tensor<3x4xi1>) -> tensor<3xi64>

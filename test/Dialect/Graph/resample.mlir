@@ -5,8 +5,8 @@
 func.func @resampled(%x: tensor<1x3x8x8xf32>, %given: tensor<3xf32>, %grid: tensor<1x4x5x2xf32>) {
   // CHECK: graph.resize %{{.*}} {antialias = true, coordinates = "half_pixel", dim = 2 : i64, mode = "cubic", scale = 2.000000e+00 : f64, size = [16]} : (tensor<1x3x8x8xf32>) -> tensor<1x3x16x8xf32>
   %0 = graph.resize %x {dim = 2, size = [16], scale = 2.0 : f64, mode = "cubic", coordinates = "half_pixel", antialias = true} : (tensor<1x3x8x8xf32>) -> tensor<1x3x16x8xf32>
-  // CHECK: graph.resize %{{.*}}, %{{.*}} {coordinates = "asymmetric", dim = 3 : i64, graph.dims = {{\[\[}}1, 3, 8, "n"{{\]\]}}, mode = "nearest", nearest = "ceil", scale = -1.000000e+00 : f64, size = ["n"]} : (tensor<1x3x8x8xf32>, tensor<3xf32>) -> tensor<1x3x8x?xf32>
-  %1 = graph.resize %x, %given {dim = 3, size = ["n"], scale = -1.0 : f64, mode = "nearest", coordinates = "asymmetric", nearest = "ceil", graph.dims = [[1, 3, 8, "n"]]} : (tensor<1x3x8x8xf32>, tensor<3xf32>) -> tensor<1x3x8x?xf32>
+  // CHECK: graph.resize %{{.*}}, %{{.*}} {coordinates = "asymmetric", dim = 3 : i64, graph.dims = {{\[\[}}1, 3, 8, #graph.dim<"n">{{\]\]}}, mode = "nearest", nearest = "ceil", scale = -1.000000e+00 : f64, size = [#graph.dim<"n">]} : (tensor<1x3x8x8xf32>, tensor<3xf32>) -> tensor<1x3x8x?xf32>
+  %1 = graph.resize %x, %given {dim = 3, size = [#graph.dim<"n">], scale = -1.0 : f64, mode = "nearest", coordinates = "asymmetric", nearest = "ceil", graph.dims = [[1, 3, 8, #graph.dim<"n">]]} : (tensor<1x3x8x8xf32>, tensor<3xf32>) -> tensor<1x3x8x?xf32>
   // CHECK: graph.grid_sample %{{.*}}, %{{.*}} {alignCorners = false, mode = "linear", padding = "border"} : (tensor<1x3x8x8xf32>, tensor<1x4x5x2xf32>) -> tensor<1x3x4x5xf32>
   %2 = graph.grid_sample %x, %grid {mode = "linear", padding = "border", alignCorners = false} : (tensor<1x3x8x8xf32>, tensor<1x4x5x2xf32>) -> tensor<1x3x4x5xf32>
   return

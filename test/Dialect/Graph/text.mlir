@@ -64,8 +64,8 @@ func.func @more(%x: tensor<2x!handle.string>, %bytes: tensor<5xui8>, %stop: tens
   %2 = graph.text_fields %x, %bytes {mostSplits = 2} : (tensor<2x!handle.string>, tensor<5xui8>) -> tensor<2xi64>
   // CHECK: graph.text_split %{{.*}}, %{{.*}} {mostSplits = 2 : i64, width = [3]} : (tensor<2x!handle.string>, tensor<5xui8>) -> tensor<2x3x!handle.string>
   %3 = graph.text_split %x, %bytes {mostSplits = 2, width = [3]} : (tensor<2x!handle.string>, tensor<5xui8>) -> tensor<2x3x!handle.string>
-  // CHECK: graph.text_normalize %{{.*}}, %{{.*}} {caseSensitive = true, change = 1 : i64, count = "n0", graph.dims = {{\[\[}}"n0"{{\]\]}}} : (tensor<2x!handle.string>, tensor<3x!handle.string>) -> tensor<?x!handle.string>
-  %4 = graph.text_normalize %x, %stop {change = 1, caseSensitive = true, count = "n0", graph.dims = [["n0"]]} : (tensor<2x!handle.string>, tensor<3x!handle.string>) -> tensor<?x!handle.string>
+  // CHECK: graph.text_normalize %{{.*}}, %{{.*}} {caseSensitive = true, change = 1 : i64, count = "n0", graph.dims = {{\[\[}}#graph.dim<"n0">{{\]\]}}} : (tensor<2x!handle.string>, tensor<3x!handle.string>) -> tensor<?x!handle.string>
+  %4 = graph.text_normalize %x, %stop {change = 1, caseSensitive = true, count = "n0", graph.dims = [[#graph.dim<"n0">]]} : (tensor<2x!handle.string>, tensor<3x!handle.string>) -> tensor<?x!handle.string>
   return
 }
 
@@ -105,7 +105,7 @@ func.func @width(%x: tensor<2x!handle.string>, %bytes: tensor<5xui8>) {
 
 func.func @lists(%x: tensor<2x2x!handle.string>, %stop: tensor<3x!handle.string>) {
   // expected-error @below {{takes two lists of strings}}
-  %0 = graph.text_normalize %x, %stop {change = 1, caseSensitive = true, count = "n0", graph.dims = [["n0"]]} : (tensor<2x2x!handle.string>, tensor<3x!handle.string>) -> tensor<?x!handle.string>
+  %0 = graph.text_normalize %x, %stop {change = 1, caseSensitive = true, count = "n0", graph.dims = [[#graph.dim<"n0">]]} : (tensor<2x2x!handle.string>, tensor<3x!handle.string>) -> tensor<?x!handle.string>
   return
 }
 
@@ -113,7 +113,7 @@ func.func @lists(%x: tensor<2x2x!handle.string>, %stop: tensor<3x!handle.string>
 
 func.func @case(%x: tensor<2x!handle.string>, %stop: tensor<3x!handle.string>) {
   // expected-error @below {{changes no case (0), makes lower (1) or upper (2) case}}
-  %0 = graph.text_normalize %x, %stop {change = 3, caseSensitive = true, count = "n0", graph.dims = [["n0"]]} : (tensor<2x!handle.string>, tensor<3x!handle.string>) -> tensor<?x!handle.string>
+  %0 = graph.text_normalize %x, %stop {change = 3, caseSensitive = true, count = "n0", graph.dims = [[#graph.dim<"n0">]]} : (tensor<2x!handle.string>, tensor<3x!handle.string>) -> tensor<?x!handle.string>
   return
 }
 

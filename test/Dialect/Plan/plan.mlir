@@ -1,10 +1,10 @@
 // RUN: hewn-opt %s --split-input-file --verify-diagnostics | hewn-opt --split-input-file | FileCheck %s
 // Kernels, their launches, copies between a machine's two memories, and tensors that are made of pieces.
 
-// CHECK: plan.kernel @negated(%arg0: tensor<?x6xf32> {graph.dims = ["s0", 6]}) -> tensor<?x6xf32> attributes {symbols = ["s0"], why = "elementwise"} {
+// CHECK: plan.kernel @negated(%arg0: tensor<?x6xf32> {graph.dims = [#graph.dim<"s0">, 6]}) -> tensor<?x6xf32> attributes {symbols = ["s0"], why = "elementwise"} {
 // CHECK: graph.yield
-plan.kernel @negated(%x: tensor<?x6xf32> {graph.dims = ["s0", 6]}) -> tensor<?x6xf32> attributes {symbols = ["s0"], why = "elementwise"} {
-  %0 = graph.neg %x {graph.dims = [["s0", 6]]} : (tensor<?x6xf32>) -> tensor<?x6xf32>
+plan.kernel @negated(%x: tensor<?x6xf32> {graph.dims = [#graph.dim<"s0">, 6]}) -> tensor<?x6xf32> attributes {symbols = ["s0"], why = "elementwise"} {
+  %0 = graph.neg %x {graph.dims = [[#graph.dim<"s0">, 6]]} : (tensor<?x6xf32>) -> tensor<?x6xf32>
   graph.yield %0 : tensor<?x6xf32>
 }
 
@@ -14,11 +14,11 @@ plan.kernel @product(%x: tensor<4x6xf32>, %w: tensor<6x4xf32>) -> tensor<4x4xf32
   graph.yield %0 : tensor<4x4xf32>
 }
 
-func.func @main(%x: tensor<?x6xf32> {graph.dims = ["n", 6]}, %y: tensor<4x6xf32>) -> (tensor<?x6xf32>, tensor<8x6xf32>) {
-  // CHECK: plan.copy %{{.*}} to "device" {graph.dims = {{\[\[}}"n", 6{{\]\]}}} : tensor<?x6xf32>
-  %0 = plan.copy %x to "device" {graph.dims = [["n", 6]]} : tensor<?x6xf32>
-  // CHECK: plan.launch @negated(%{{.*}}) symbols ["n"] {graph.dims = {{\[\[}}"n", 6{{\]\]}}} : (tensor<?x6xf32>) -> tensor<?x6xf32>
-  %1 = plan.launch @negated(%0) symbols ["n"] {graph.dims = [["n", 6]]} : (tensor<?x6xf32>) -> tensor<?x6xf32>
+func.func @main(%x: tensor<?x6xf32> {graph.dims = [#graph.dim<"n">, 6]}, %y: tensor<4x6xf32>) -> (tensor<?x6xf32>, tensor<8x6xf32>) {
+  // CHECK: plan.copy %{{.*}} to device {graph.dims = {{\[\[}}#graph.dim<"n">, 6{{\]\]}}} : tensor<?x6xf32>
+  %0 = plan.copy %x to device {graph.dims = [[#graph.dim<"n">, 6]]} : tensor<?x6xf32>
+  // CHECK: plan.launch @negated(%{{.*}}) symbols [#graph.dim<"n">] {graph.dims = {{\[\[}}#graph.dim<"n">, 6{{\]\]}}} : (tensor<?x6xf32>) -> tensor<?x6xf32>
+  %1 = plan.launch @negated(%0) symbols [#graph.dim<"n">] {graph.dims = [[#graph.dim<"n">, 6]]} : (tensor<?x6xf32>) -> tensor<?x6xf32>
   %2 = plan.launch @negated(%y) symbols [4] : (tensor<4x6xf32>) -> tensor<4x6xf32>
   %3 = plan.launch @negated(%y) symbols [4] : (tensor<4x6xf32>) -> tensor<4x6xf32>
   // CHECK: plan.assemble %{{.*}}, %{{.*}} along 0 : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<8x6xf32>
@@ -29,8 +29,9 @@ func.func @main(%x: tensor<?x6xf32> {graph.dims = ["n", 6]}, %y: tensor<4x6xf32>
 // -----
 
 func.func @memory(%x: tensor<4xf32>) {
-  // expected-error @below {{goes to "host" or "device", not to "disk"}}
-  %0 = plan.copy %x to "disk" : tensor<4xf32>
+  // expected-error @+2 {{expected one of [host, device]}}
+  // expected-error @+1 {{failed to parse Plan_CopyToAttr parameter 'value'}}
+  %0 = plan.copy %x to disk : tensor<4xf32>
   return
 }
 

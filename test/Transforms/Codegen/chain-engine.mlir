@@ -5,7 +5,7 @@ module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters 
 
 // Tasks are batches times blocks of 16 rows; a row takes an odd number of cache lines: 5 of 16 floats.
 // CHECK-LABEL: func.func @attention(
-// CHECK-SAME: plan.tasks = 64
+// CHECK-SAME: plan.launch_info = #plan.tasks<count = 64,
 // CHECK: memref.alloca() {alignment = 64 : i64} : memref<1280xf32>
 // CHECK-NOT: memref.alloc
 // CHECK: scf.for
@@ -56,7 +56,7 @@ plan.kernel @narrow(%q: tensor<16x64x32xf32>, %k: tensor<16x32x64xf32>, %v: tens
 // A schedule by hand: four rows of five cache lines of 16 floats, the first product two rows by one vector at a time.
 module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
 // CHECK-LABEL: func.func @hand(
-// CHECK-SAME: plan.tasks = 256
+// CHECK-SAME: plan.launch_info = #plan.tasks<count = 256,
 // CHECK: memref.alloca() {alignment = 64 : i64} : memref<320xf32>
 // CHECK: scf.for {{.*}} -> (vector<8xf32>, vector<8xf32>) {
 // CHECK-COUNT-2: vector.fma

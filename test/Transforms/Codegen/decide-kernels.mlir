@@ -82,20 +82,20 @@ plan.kernel @attention(%q: tensor<16x64x32xf32>, %k: tensor<16x32x64xf32>, %v: t
 module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
 // CHECK-LABEL: plan.kernel @unknown(
 // CHECK-SAME: -> (tensor<16x1x8x?xf32>, tensor<?x64xf32>) attributes {schedule = #plan.chain<rows = 8, slots = 16, head = #plan.contract<m = 6, n = 16, lanes = 8>, middle = #plan.loops<rows>, tail = #plan.contract<m = 6, n = 16, lanes = 8>>
-// CHECK: graph.scratch {{.*}}of = f32, shape = [16, 1, 8, "{{.*}}s1{{.*}}"]}
-plan.kernel @unknown(%q: tensor<?x64xf32> {graph.dims = ["s0", 64]}, %k: tensor<64x?xf32> {graph.dims = [64, "s1"]}, %v: tensor<?x64xf32> {graph.dims = ["s1", 64]}) -> tensor<?x64xf32>
+// CHECK: graph.scratch {{.*}}of = f32, shape = [16, 1, 8, #graph.dim<"{{.*}}s1{{.*}}">]}
+plan.kernel @unknown(%q: tensor<?x64xf32> {graph.dims = [#graph.dim<"s0">, 64]}, %k: tensor<64x?xf32> {graph.dims = [64, #graph.dim<"s1">]}, %v: tensor<?x64xf32> {graph.dims = [#graph.dim<"s1">, 64]}) -> tensor<?x64xf32>
     attributes {symbols = ["s0", "s1"]} {
-  %s = graph.matmul %q, %k {graph.dims = [["s0", "s1"]]} : (tensor<?x64xf32>, tensor<64x?xf32>) -> tensor<?x?xf32>
-  %m = graph.reduce_max %s {dims = array<i64: 1>, graph.dims = [["s0", 1]]} : (tensor<?x?xf32>) -> tensor<?x1xf32>
-  %d = graph.sub %s, %m {graph.dims = [["s0", "s1"]]} : (tensor<?x?xf32>, tensor<?x1xf32>) -> tensor<?x?xf32>
-  %y = graph.matmul %d, %v {graph.dims = [["s0", 64]]} : (tensor<?x?xf32>, tensor<?x64xf32>) -> tensor<?x64xf32>
+  %s = graph.matmul %q, %k {graph.dims = [[#graph.dim<"s0">, #graph.dim<"s1">]]} : (tensor<?x64xf32>, tensor<64x?xf32>) -> tensor<?x?xf32>
+  %m = graph.reduce_max %s {dims = array<i64: 1>, graph.dims = [[#graph.dim<"s0">, 1]]} : (tensor<?x?xf32>) -> tensor<?x1xf32>
+  %d = graph.sub %s, %m {graph.dims = [[#graph.dim<"s0">, #graph.dim<"s1">]]} : (tensor<?x?xf32>, tensor<?x1xf32>) -> tensor<?x?xf32>
+  %y = graph.matmul %d, %v {graph.dims = [[#graph.dim<"s0">, 64]]} : (tensor<?x?xf32>, tensor<?x64xf32>) -> tensor<?x64xf32>
   graph.yield %y : tensor<?x64xf32>
 }
 // CHECK-LABEL: func.func @main
-// CHECK: %[[Y:.*]]:2 = plan.launch @unknown({{.*}}) symbols ["a", "b"] {graph.dims = {{\[\[}}16, 1, 8, "16*floordiv(b + 15, 16) - 16*mod(floordiv(b + 15, 16), 2) + 16"], ["a", 64]]}
+// CHECK: %[[Y:.*]]:2 = plan.launch @unknown({{.*}}) symbols [#graph.dim<"a">, #graph.dim<"b">] {graph.dims = {{\[\[}}16, 1, 8, #graph.dim<"16*floordiv(b + 15, 16) - 16*mod(floordiv(b + 15, 16), 2) + 16">], [#graph.dim<"a">, 64]]}
 // CHECK: return %[[Y]]#1
-func.func @main(%q: tensor<?x64xf32> {graph.dims = ["a", 64]}, %k: tensor<64x?xf32> {graph.dims = [64, "b"]}, %v: tensor<?x64xf32> {graph.dims = ["b", 64]}) -> tensor<?x64xf32> {
-  %0 = plan.launch @unknown(%q, %k, %v) symbols ["a", "b"] {graph.dims = [["a", 64]]} : (tensor<?x64xf32>, tensor<64x?xf32>, tensor<?x64xf32>) -> tensor<?x64xf32>
+func.func @main(%q: tensor<?x64xf32> {graph.dims = [#graph.dim<"a">, 64]}, %k: tensor<64x?xf32> {graph.dims = [64, #graph.dim<"b">]}, %v: tensor<?x64xf32> {graph.dims = [#graph.dim<"b">, 64]}) -> tensor<?x64xf32> {
+  %0 = plan.launch @unknown(%q, %k, %v) symbols [#graph.dim<"a">, #graph.dim<"b">] {graph.dims = [[#graph.dim<"a">, 64]]} : (tensor<?x64xf32>, tensor<64x?xf32>, tensor<?x64xf32>) -> tensor<?x64xf32>
   return %0 : tensor<?x64xf32>
 }
 }

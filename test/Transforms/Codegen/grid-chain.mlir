@@ -8,7 +8,7 @@ module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters 
 // A softmax takes one pass: maximum and sum of two rows, and the sums of eight columns of the result in four registers each lane. A
 // block has 64 rows by four warps; a tile 32 columns, of two steps of 8 each, then of four for the second product.
 // CHECK-LABEL: func.func @softmax(
-// CHECK-SAME: plan.blocks = 4 : i64, {{.*}}plan.symbols = [], plan.threads = 128 : i64
+// CHECK-SAME: #plan.grid_launch<blocks = 4, threads = 128, symbols = []
 // CHECK: grid.async_copy 16
 // CHECK: scf.for {{.*}} -> (f32, f32, f32, f32, f32, f32, f32, f32) {
 // CHECK: grid.async_wait 0
@@ -37,7 +37,7 @@ plan.kernel @softmax(%q: tensor<2x128x16xf32>, %k: tensor<2x16x256xf32, #graph.l
 
 // One row: the warps divide the columns, and meet at the end.
 // CHECK-LABEL: func.func @one_row(
-// CHECK-SAME: plan.blocks = 2 : i64, {{.*}}plan.symbols = [], plan.threads = 128 : i64
+// CHECK-SAME: #plan.grid_launch<blocks = 2, threads = 128, symbols = []
 // CHECK: scf.for
 // CHECK: scf.for {{.*}} -> (f32, f32, f32, f32, f32, f32, f32, f32) {
 // CHECK-COUNT-3: memref.store {{.*}} : memref<256xf32, 3>
@@ -74,7 +74,7 @@ plan.kernel @centred(%q: tensor<128x16xf32>, %k: tensor<16x256xf32>, %v: tensor<
 // Memory for parts: each block makes one part of one row's columns, and the last of four adds them up. Of the counters the first one is not
 // its own.
 // CHECK-LABEL: func.func @divided(
-// CHECK-SAME: memref<{{.*}}> {plan.shared}, %{{.*}}: memref<{{.*}}>, %[[COUNTERS:.*]]: memref<?xi8>) attributes {{.*}}plan.blocks = 8 : i64, plan.counters = 3 : i64
+// CHECK-SAME: memref<{{.*}}> {plan.shared}, %{{.*}}: memref<{{.*}}>, %[[COUNTERS:.*]]: memref<?xi8>) attributes {{.*}}#plan.grid_launch<blocks = 8, {{.*}}counters = 3
 // CHECK: scf.for
 // CHECK: scf.for {{.*}} -> (f32, f32, f32, f32, f32, f32, f32, f32) {
 // CHECK: memref.store {{.*}} : memref<{{.*}}>

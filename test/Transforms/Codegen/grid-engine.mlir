@@ -8,7 +8,7 @@ module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters 
 
 // A tile of 64 rows by 64 columns a block; a thread has 4 by 4 of it.
 // CHECK-LABEL: func.func @tiles(
-// CHECK-SAME: plan.blocks = 32 : i64, {{.*}}plan.symbols = [], plan.threads = 256 : i64
+// CHECK-SAME: #plan.grid_launch<blocks = 32, threads = 256, symbols = []
 // CHECK: scf.for {{.*}} -> (f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)
 // CHECK: memref.store {{.*}}, 3>
 // CHECK: grid.barrier
@@ -23,7 +23,7 @@ plan.kernel @tiles(%x: tensor<256x96xf32>, %w: tensor<96x512xf32>, %b: tensor<51
 
 // Few rows: a block takes 8 columns, so that more processors read; four lanes and all warps share the sum.
 // CHECK-LABEL: func.func @few(
-// CHECK-SAME: plan.blocks = 64 : i64, {{.*}}plan.symbols = [], plan.threads = 256 : i64
+// CHECK-SAME: #plan.grid_launch<blocks = 64, threads = 256, symbols = []
 // CHECK: scf.for {{.*}} -> (f32, f32)
 // CHECK-COUNT-4: grid.shuffle_xor
 // CHECK: memref.store {{.*}} : memref<512xf32, 3>
@@ -35,7 +35,7 @@ plan.kernel @few(%x: tensor<2x96xf32>, %w: tensor<96x512xf32>) -> tensor<2x512xf
 
 // A block a line of a scan: states meet in a warp by shuffles, in the block in shared memory.
 // CHECK-LABEL: func.func @sweep(
-// CHECK-SAME: plan.blocks = 3 : i64, {{.*}}plan.symbols = [], plan.threads = 256 : i64
+// CHECK-SAME: #plan.grid_launch<blocks = 3, threads = 256, symbols = []
 // CHECK: scf.for {{.*}} -> (f32)
 // CHECK-COUNT-5: grid.shuffle_xor
 // CHECK: memref.store {{.*}} : memref<8xf32, 3>
@@ -51,7 +51,7 @@ plan.kernel @sweep(%x: tensor<3x5000xf32>) -> tensor<3x5000xf32> attributes {sym
 
 // A warp a row of 128, eight rows a block: partial sums meet in registers.
 // CHECK-LABEL: func.func @warps(
-// CHECK-SAME: plan.blocks = 125 : i64, {{.*}}plan.symbols = [], plan.threads = 256 : i64
+// CHECK-SAME: #plan.grid_launch<blocks = 125, threads = 256, symbols = []
 // CHECK: scf.for {{.*}} iter_args({{.*}}) -> (f32)
 // CHECK-COUNT-5: grid.shuffle_xor
 // CHECK-NOT: grid.barrier
@@ -63,7 +63,7 @@ plan.kernel @warps(%x: tensor<1000x128xf32>) -> tensor<1000xf32> attributes {sym
 
 // A block a long row: the warps' sums meet in shared memory.
 // CHECK-LABEL: func.func @block(
-// CHECK-SAME: plan.blocks = 16 : i64
+// CHECK-SAME: #plan.grid_launch<blocks = 16,
 // CHECK-COUNT-5: grid.shuffle_xor
 // CHECK: memref.store {{.*}} : memref<8xf32, 3>
 // CHECK: grid.barrier
@@ -76,20 +76,20 @@ plan.kernel @block(%x: tensor<16x4096xf32>) -> tensor<16xf32> attributes {symbol
 
 // A thread an element; the number of blocks is an expression where sizes are.
 // CHECK-LABEL: func.func @map(
-// CHECK-SAME: plan.blocks = "min(1048576, floordiv(s0 + 255, 256))", plan.symbols = ["s0"], plan.threads = 256 : i64
+// CHECK-SAME: #plan.grid_launch<blocks = "min(1048576, floordiv(s0 + 255, 256))", threads = 256, symbols = ["s0"]
 // CHECK: grid.thread_id
 // CHECK: grid.block_id
 // CHECK: scf.for
 // CHECK: memref.load
 // CHECK: arith.addf
 // CHECK: memref.store
-plan.kernel @map(%x: tensor<?xf32> {graph.dims = ["s0"]}) -> tensor<?xf32> attributes {symbols = ["s0"]} {
-  %0 = graph.add %x, %x {graph.dims = [["s0"]]} : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+plan.kernel @map(%x: tensor<?xf32> {graph.dims = [#graph.dim<"s0">]}) -> tensor<?xf32> attributes {symbols = ["s0"]} {
+  %0 = graph.add %x, %x {graph.dims = [[#graph.dim<"s0">]]} : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
   graph.yield %0 : tensor<?xf32>
 }
 // Where neighbours lie side by side, a thread has 16 bytes of them. A scalar stays one; what is between is evaluated by elements.
 // CHECK-LABEL: func.func @wide(
-// CHECK-SAME: plan.blocks = 63 : i64
+// CHECK-SAME: #plan.grid_launch<blocks = 63,
 // CHECK: vector.load {{.*}} {alignment = 8 : i64} : memref<?xf16>, vector<4xf16>
 // CHECK: memref.load {{.*}} : memref<?xf32>
 // CHECK-COUNT-4: arith.addf {{.*}} : f32
@@ -111,7 +111,7 @@ plan.kernel @wide_rows(%x: tensor<1000x256xf32>) -> tensor<1000xf32> attributes 
 
 // What lies along another dim than the result goes through a tile in shared memory, with lines of 33.
 // CHECK-LABEL: func.func @turn(
-// CHECK-SAME: plan.blocks = 8 : i64
+// CHECK-SAME: #plan.grid_launch<blocks = 8,
 // CHECK: memref.store {{.*}} : memref<1056xf32, 3>
 // CHECK: grid.barrier
 // CHECK: memref.load {{.*}} : memref<1056xf32, 3>

@@ -6,7 +6,7 @@
 module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 132, warp = 32, sharedBytes = 232448, products = 1, limits = #limits, costs = #gridCosts>>} {
 
 // CHECK-LABEL: func.func @rounded(
-// CHECK-SAME: plan.boxes = [#plan.box<argument = 1, bytes = 4, extents = [128, 512], strides = [512], sizes = [32, 128], rounds = true>, #plan.box<argument = 2, bytes = 4, extents = [128, 512], strides = [512], sizes = [32, 128], rounds = true>]
+// CHECK-SAME: boxes = [#plan.box<argument = 1, bytes = 4, extents = [128, 512], strides = [512], sizes = [32, 128], rounds = true>, #plan.box<argument = 2, bytes = 4, extents = [128, 512], strides = [512], sizes = [32, 128], rounds = true>]
 // CHECK-COUNT-4: grid.group_mma along_sum({{.*}}) * along_sum({{.*}}) + ({{.*}}) of f32, f32
 // CHECK: return
 plan.kernel @rounded(%x: tensor<512x128xf32>, %w: tensor<128x512xf32, #graph.layout<[1, 0]>>) -> tensor<512x512xf32> attributes {symbols = [], schedule = #plan.grid_tile<m = 128, n = 128>} {

@@ -11,7 +11,7 @@ module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters 
 // the first two of these parts two steps each of second times first factors, and first times second.
 // CHOOSE: plan.kernel @split({{.*}} {schedule = #plan.grid_tile<m = 128, n = 128, cycles = {{[0-9]+}}>, symbols = []}
 // CHECK-LABEL: func.func @split(
-// CHECK-SAME: plan.boxes = [#plan.box<argument = 1, bytes = 4, extents = [512, 2048], strides = [2048], sizes = [32, 128]>, #plan.box<argument = 2, bytes = 4, extents = [512, 2048], strides = [2048], sizes = [32, 128]>]
+// CHECK-SAME: boxes = [#plan.box<argument = 1, bytes = 4, extents = [512, 2048], strides = [2048], sizes = [32, 128]>, #plan.box<argument = 2, bytes = 4, extents = [512, 2048], strides = [2048], sizes = [32, 128]>]
 // CHECK: grid.set_registers {{.*}} grows
 // CHECK: grid.mbarrier_wait
 // CHECK-COUNT-4: grid.ldmatrix %

@@ -10,7 +10,7 @@ module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters 
 // them 4096 bytes behind the first. The next slice is brought while the products go on. Rows of 508 halves begin within 16 bytes: such an operand can't be fetched.
 // CHECK-DAG: memref.global "private" @groups_shared : memref<65536xi8, 3> = uninitialized {alignment = 1024 : i64}
 // CHECK-LABEL: func.func @groups(
-// CHECK-SAME: plan.blocks = 16 : i64, {{.*}}plan.shared_bytes = 65536 : i64, plan.symbols = [], plan.threads = 256 : i64
+// CHECK-SAME: #plan.grid_launch<blocks = 16, threads = 256, symbols = [], sharedBytes = 65536
 // CHECK-DAG: %[[LEFT:.*]] = arith.constant -9223371899415822336 : i64
 // CHECK-DAG: %[[RIGHT:.*]] = arith.constant 4611686293322072064 : i64
 // CHECK-DAG: memref.view {{.*}}[%c0][] : memref<65536xi8, 3> to memref<16384xf16, 3>
@@ -35,7 +35,7 @@ plan.kernel @groups(%x: tensor<512x64xf16>, %w: tensor<64x508xf16>) -> tensor<51
 
 // As few slices as the schedule says: nothing has to be given.
 // CHECK-LABEL: func.func @ring(
-// CHECK-SAME: attributes {plan.alone, {{.*}}plan.blocks = 16 : i64, {{.*}}plan.symbols = [], plan.threads = 256 : i64,
+// CHECK-SAME: attributes {{.*}}#plan.grid_launch<blocks = 16, threads = 256, symbols = [], {{.*}}alone = true
 // CHECK: grid.async_wait 1
 // CHECK: return
 plan.kernel @ring(%x: tensor<512x64xf16>, %w: tensor<64x508xf16>) -> tensor<512x508xf16> attributes {symbols = [], schedule = #plan.grid_tile<m = 128, n = 128, buffers = 3>} {
@@ -47,7 +47,7 @@ plan.kernel @ring(%x: tensor<512x64xf16>, %w: tensor<64x508xf16>) -> tensor<512x
 // 64 columns. Eight warps multiply, of a group more one thread has that done; both sides go over all tiles and slices.
 // CHECK-LABEL: func.func @fetched(
 // CHECK-SAME: %[[A:[a-z0-9]+]]: !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>}, %[[B:[a-z0-9]+]]: !llvm.ptr {
-// CHECK-SAME: plan.blocks = 16 : i64, plan.boxes = [#plan.box<argument = 1, bytes = 2, extents = [128, 512], strides = [256], sizes = [64, 128]>, #plan.box<argument = 2, bytes = 2, extents = [512, 128], strides = [1024], sizes = [64, 64]>], {{.*}}plan.shared_bytes = 131136 : i64, plan.symbols = [], plan.threads = 384 : i64
+// CHECK-SAME: #plan.grid_launch<blocks = 16, threads = 384, symbols = [], sharedBytes = 131136, {{.*}}boxes = [#plan.box<argument = 1, bytes = 2, extents = [128, 512], strides = [256], sizes = [64, 128]>, #plan.box<argument = 2, bytes = 2, extents = [512, 128], strides = [1024], sizes = [64, 64]>]
 // CHECK-COUNT-4: grid.mbarrier_init {{.*}}, 1
 // CHECK-COUNT-4: grid.mbarrier_init {{.*}}, 8
 // CHECK: grid.mbarrier_init_fence
@@ -79,12 +79,12 @@ plan.kernel @fetched(%x: tensor<512x128xf16>, %w: tensor<128x512xf16>) -> tensor
 
 // One group divides no registers. Extents may be known only when run.
 // CHECK-LABEL: func.func @unknown(
-// CHECK-SAME: extents = [64, "s0"], strides = [128], sizes = [64, 64]
+// CHECK-SAME: extents = [64, #graph.dim<"s0">], strides = [128], sizes = [64, 64]
 // CHECK-NOT: grid.registers
 // CHECK: grid.tensor_copy
 // CHECK: return
-plan.kernel @unknown(%x: tensor<?x64xf16> {graph.dims = ["s0", 64]}, %w: tensor<64x512xf16>) -> tensor<?x512xf16> attributes {symbols = ["s0"], schedule = #plan.grid_tile<m = 64, n = 128>} {
-  %0 = graph.matmul %x, %w {graph.dims = [["s0", 512]]} : (tensor<?x64xf16>, tensor<64x512xf16>) -> tensor<?x512xf16>
+plan.kernel @unknown(%x: tensor<?x64xf16> {graph.dims = [#graph.dim<"s0">, 64]}, %w: tensor<64x512xf16>) -> tensor<?x512xf16> attributes {symbols = ["s0"], schedule = #plan.grid_tile<m = 64, n = 128>} {
+  %0 = graph.matmul %x, %w {graph.dims = [[#graph.dim<"s0">, 512]]} : (tensor<?x64xf16>, tensor<64x512xf16>) -> tensor<?x512xf16>
   graph.yield %0 : tensor<?x512xf16>
 }
 

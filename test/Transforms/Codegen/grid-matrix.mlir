@@ -8,7 +8,7 @@ module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters 
 // A tile of 32 by 32 by four warps, two fragments of 16 by 8 each; two steps of 8 a slice, three slices ahead in a ring of four.
 // The left operand lies along the sum and comes by lines, the right one by elements.
 // CHECK-LABEL: func.func @three(
-// CHECK-SAME: plan.blocks = 16 : i64, {{.*}}plan.symbols = [], plan.threads = 128 : i64
+// CHECK-SAME: #plan.grid_launch<blocks = 16, threads = 128, symbols = []
 // CHECK-COUNT-3: grid.async_commit
 // CHECK: scf.for {{.*}} -> (f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, index)
 // CHECK: grid.async_wait 2
@@ -57,7 +57,7 @@ plan.kernel @computed(%x: tensor<128x256xf16>, %w: tensor<256x128xf16>) -> tenso
 
 // Parts of a sum: a block takes one of them, and writes it as it is.
 // CHECK-LABEL: func.func @parts(
-// CHECK-SAME: plan.blocks = 48 : i64
+// CHECK-SAME: #plan.grid_launch<blocks = 48,
 // CHECK: %[[FIRST:.*]] = arith.minsi
 // CHECK: %[[END:.*]] = arith.minsi
 // CHECK: scf.for %{{.*}} = %[[FIRST]] to %[[END]] step

@@ -27,8 +27,8 @@ plan.kernel @aligned(%x: tensor<4x6xf32>, %y: tensor<4x6xf32>) -> tensor<4x6xf32
 // CHECK: %[[MASK:.*]] = vector.create_mask
 // CHECK: vector.maskedload %{{.*}}, %[[MASK]]
 // CHECK: vector.maskedstore %{{.*}}, %[[MASK]]
-plan.kernel @tail(%x: tensor<?xf32> {graph.dims = ["s0"]}) -> tensor<?xf32> attributes {symbols = ["s0"]} {
-  %0 = graph.neg %x {graph.dims = [["s0"]]} : (tensor<?xf32>) -> tensor<?xf32>
+plan.kernel @tail(%x: tensor<?xf32> {graph.dims = [#graph.dim<"s0">]}) -> tensor<?xf32> attributes {symbols = ["s0"]} {
+  %0 = graph.neg %x {graph.dims = [[#graph.dim<"s0">]]} : (tensor<?xf32>) -> tensor<?xf32>
   graph.yield %0 : tensor<?xf32>
 }
 
@@ -111,8 +111,8 @@ plan.kernel @turns(%x: tensor<6x32xf32>, %y: tensor<5x32xf32>) -> tensor<11x32xf
 // CHECK-LABEL: func.func @pieces(
 // CHECK-COUNT-9: call @pieces.piece0(
 // CHECK-NOT: scf.for
-plan.kernel @pieces(%a: tensor<?xf32> {graph.dims = ["s0"]}, %b: tensor<?xf32> {graph.dims = ["s1"]}, %c: tensor<?xf32> {graph.dims = ["s2"]}, %d: tensor<?xf32> {graph.dims = ["s3"]}, %e: tensor<?xf32> {graph.dims = ["s4"]}, %f: tensor<?xf32> {graph.dims = ["s5"]}, %g: tensor<?xf32> {graph.dims = ["s6"]}, %h: tensor<?xf32> {graph.dims = ["s7"]}, %i: tensor<?xf32> {graph.dims = ["s8"]}) -> (tensor<?xf32> {graph.dims = ["s0 + s1 + s2 + s3 + s4 + s5 + s6 + s7 + s8"]}) attributes {symbols = ["s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8"]} {
-  %0 = graph.concat %a, %b, %c, %d, %e, %f, %g, %h, %i {axis = 0 : i64, graph.dims = [["s0 + s1 + s2 + s3 + s4 + s5 + s6 + s7 + s8"]]} : (tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+plan.kernel @pieces(%a: tensor<?xf32> {graph.dims = [#graph.dim<"s0">]}, %b: tensor<?xf32> {graph.dims = [#graph.dim<"s1">]}, %c: tensor<?xf32> {graph.dims = [#graph.dim<"s2">]}, %d: tensor<?xf32> {graph.dims = [#graph.dim<"s3">]}, %e: tensor<?xf32> {graph.dims = [#graph.dim<"s4">]}, %f: tensor<?xf32> {graph.dims = [#graph.dim<"s5">]}, %g: tensor<?xf32> {graph.dims = [#graph.dim<"s6">]}, %h: tensor<?xf32> {graph.dims = [#graph.dim<"s7">]}, %i: tensor<?xf32> {graph.dims = [#graph.dim<"s8">]}) -> (tensor<?xf32> {graph.dims = [#graph.dim<"s0 + s1 + s2 + s3 + s4 + s5 + s6 + s7 + s8">]}) attributes {symbols = ["s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8"]} {
+  %0 = graph.concat %a, %b, %c, %d, %e, %f, %g, %h, %i {axis = 0 : i64, graph.dims = [[#graph.dim<"s0 + s1 + s2 + s3 + s4 + s5 + s6 + s7 + s8">]]} : (tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
   graph.yield %0 : tensor<?xf32>
 }
 

@@ -7,8 +7,8 @@ module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters 
 // CHECK-LABEL: func.func @abi(
 // CHECK-SAME: %{{.*}}: !llvm.ptr, %{{.*}}: memref<?xf32>, %{{.*}}: memref<?xf32>, %{{.*}}: memref<?xi8>, %{{.*}}: index)
 // CHECK-NOT: plan.kernel
-plan.kernel @abi(%x: tensor<?xf32> {graph.dims = ["s0"]}, %y: tensor<1xf32>) -> tensor<?xi1> attributes {symbols = ["s0"]} {
-  %0 = graph.less %x, %y {graph.dims = [["s0"]]} : (tensor<?xf32>, tensor<1xf32>) -> tensor<?xi1>
+plan.kernel @abi(%x: tensor<?xf32> {graph.dims = [#graph.dim<"s0">]}, %y: tensor<1xf32>) -> tensor<?xi1> attributes {symbols = ["s0"]} {
+  %0 = graph.less %x, %y {graph.dims = [[#graph.dim<"s0">]]} : (tensor<?xf32>, tensor<1xf32>) -> tensor<?xi1>
   graph.yield %0 : tensor<?xi1>
 }
 

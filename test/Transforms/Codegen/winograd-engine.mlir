@@ -39,7 +39,7 @@ module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters 
 //--- hand.mlir
 // A schedule by hand: blocks of four tiles in two slots, whose products are two rows by one vector.
 // HAND-LABEL: func.func @hand
-// HAND-SAME: plan.tasks = 2
+// HAND-SAME: plan.launch_info = #plan.tasks<count = 2,
 // HAND: scf.for {{.*}} -> (vector<16xf32>, vector<16xf32>) {
 // HAND-COUNT-2: vector.fma
 // HAND-NOT: vector.fma

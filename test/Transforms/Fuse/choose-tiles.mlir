@@ -27,8 +27,8 @@ plan.kernel @small(%x: tensor<49x2048xf16>, %w: tensor<2048x96xf16>, %b: tensor<
 
 // What is known only when run has one sum.
 // CHECK: plan.kernel @unknown({{.*}} {schedule = #plan.grid_tile<m = 32, n = 32, cycles = {{[0-9]+}}>, symbols = ["s0"]}
-plan.kernel @unknown(%x: tensor<?x2048xf32> {graph.dims = ["s0", 2048]}, %w: tensor<2048x96xf32>) -> tensor<?x96xf32> attributes {symbols = ["s0"]} {
-  %0 = graph.matmul %x, %w {graph.dims = [["s0", 96]]} : (tensor<?x2048xf32>, tensor<2048x96xf32>) -> tensor<?x96xf32>
+plan.kernel @unknown(%x: tensor<?x2048xf32> {graph.dims = [#graph.dim<"s0">, 2048]}, %w: tensor<2048x96xf32>) -> tensor<?x96xf32> attributes {symbols = ["s0"]} {
+  %0 = graph.matmul %x, %w {graph.dims = [[#graph.dim<"s0">, 96]]} : (tensor<?x2048xf32>, tensor<2048x96xf32>) -> tensor<?x96xf32>
   graph.yield %0 : tensor<?x96xf32>
 }
 

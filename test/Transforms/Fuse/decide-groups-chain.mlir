@@ -64,11 +64,11 @@ module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters 
 // CHECK: graph.matmul {{.*}}graph.in_group = 0
 // CHECK: graph.matmul {{.*}}graph.in_group = 0
 module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608>} {
-  func.func @unknown(%q: tensor<?x64xf32> {graph.dims = ["m", 64]}, %k: tensor<64x?xf32> {graph.dims = [64, "n"]}, %v: tensor<?x64xf32> {graph.dims = ["n", 64]}) -> tensor<?x64xf32> {
-    %s = graph.matmul %q, %k {graph.dims = [["m", "n"]]} : (tensor<?x64xf32>, tensor<64x?xf32>) -> tensor<?x?xf32>
-    %m = graph.reduce_max %s {dims = array<i64: 1>, graph.dims = [["m", 1]]} : (tensor<?x?xf32>) -> tensor<?x1xf32>
-    %d = graph.sub %s, %m {graph.dims = [["m", "n"]]} : (tensor<?x?xf32>, tensor<?x1xf32>) -> tensor<?x?xf32>
-    %y = graph.matmul %d, %v {graph.dims = [["m", 64]]} : (tensor<?x?xf32>, tensor<?x64xf32>) -> tensor<?x64xf32>
+  func.func @unknown(%q: tensor<?x64xf32> {graph.dims = [#graph.dim<"m">, 64]}, %k: tensor<64x?xf32> {graph.dims = [64, #graph.dim<"n">]}, %v: tensor<?x64xf32> {graph.dims = [#graph.dim<"n">, 64]}) -> tensor<?x64xf32> {
+    %s = graph.matmul %q, %k {graph.dims = [[#graph.dim<"m">, #graph.dim<"n">]]} : (tensor<?x64xf32>, tensor<64x?xf32>) -> tensor<?x?xf32>
+    %m = graph.reduce_max %s {dims = array<i64: 1>, graph.dims = [[#graph.dim<"m">, 1]]} : (tensor<?x?xf32>) -> tensor<?x1xf32>
+    %d = graph.sub %s, %m {graph.dims = [[#graph.dim<"m">, #graph.dim<"n">]]} : (tensor<?x?xf32>, tensor<?x1xf32>) -> tensor<?x?xf32>
+    %y = graph.matmul %d, %v {graph.dims = [[#graph.dim<"m">, 64]]} : (tensor<?x?xf32>, tensor<?x64xf32>) -> tensor<?x64xf32>
     return %y : tensor<?x64xf32>
   }
 }
@@ -118,11 +118,11 @@ module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters 
 // CHECK: graph.matmul {{.*}}graph.in_group = 0
 // CHECK: graph.matmul {{.*}}graph.in_group = 2
 module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608>} {
-  func.func @half(%q: tensor<512x64xf32>, %k: tensor<64x?xf32> {graph.dims = [64, "n"]}, %v: tensor<?x64xbf16> {graph.dims = ["n", 64]}) -> tensor<512x64xf32> {
-    %s = graph.matmul %q, %k {graph.dims = [[512, "n"]]} : (tensor<512x64xf32>, tensor<64x?xf32>) -> tensor<512x?xf32>
+  func.func @half(%q: tensor<512x64xf32>, %k: tensor<64x?xf32> {graph.dims = [64, #graph.dim<"n">]}, %v: tensor<?x64xbf16> {graph.dims = [#graph.dim<"n">, 64]}) -> tensor<512x64xf32> {
+    %s = graph.matmul %q, %k {graph.dims = [[512, #graph.dim<"n">]]} : (tensor<512x64xf32>, tensor<64x?xf32>) -> tensor<512x?xf32>
     %m = graph.reduce_max %s {dims = array<i64: 1>} : (tensor<512x?xf32>) -> tensor<512x1xf32>
-    %d = graph.sub %s, %m {graph.dims = [[512, "n"]]} : (tensor<512x?xf32>, tensor<512x1xf32>) -> tensor<512x?xf32>
-    %n = graph.cast %d {graph.dims = [[512, "n"]], to = bf16} : (tensor<512x?xf32>) -> tensor<512x?xbf16>
+    %d = graph.sub %s, %m {graph.dims = [[512, #graph.dim<"n">]]} : (tensor<512x?xf32>, tensor<512x1xf32>) -> tensor<512x?xf32>
+    %n = graph.cast %d {graph.dims = [[512, #graph.dim<"n">]], to = bf16} : (tensor<512x?xf32>) -> tensor<512x?xbf16>
     %y = graph.matmul %n, %v {to = f32} : (tensor<512x?xbf16>, tensor<?x64xbf16>) -> tensor<512x64xf32>
     return %y : tensor<512x64xf32>
   }

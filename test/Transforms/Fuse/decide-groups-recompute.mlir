@@ -68,17 +68,17 @@ func.func @levels(%x: tensor<1x3x8x8xf32>, %y: tensor<1x3x16x16xf32>) -> tensor<
 
 // The same of dims that are known only when run.
 // CHECK-LABEL: func.func @levels_of_unknown_size
-func.func @levels_of_unknown_size(%x: tensor<?x8xf32> {graph.dims = ["n", 8]}, %y: tensor<?x8xf32> {graph.dims = ["2*n", 8]}) -> tensor<?x8xf32> {
+func.func @levels_of_unknown_size(%x: tensor<?x8xf32> {graph.dims = [#graph.dim<"n">, 8]}, %y: tensor<?x8xf32> {graph.dims = [#graph.dim<"2*n">, 8]}) -> tensor<?x8xf32> {
   // CHECK: graph.resize {{.*}}graph.in_group = 0
   // CHECK: graph.add {{.*}}graph.in_group = 0
   // CHECK: graph.resize {{.*}}graph.in_group = 1
   // CHECK: graph.add {{.*}}graph.in_group = 1
   // CHECK: graph.resize {{.*}}graph.in_group = 2
-  %0 = graph.resize %x {dim = 0 : i64, size = ["2*n"], scale = 0.0 : f64, mode = "cubic", coordinates = "half_pixel", graph.dims = [["2*n", 8]]} : (tensor<?x8xf32>) -> tensor<?x8xf32>
-  %1 = graph.add %0, %y {graph.dims = [["2*n", 8]]} : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
-  %2 = graph.resize %1 {dim = 0 : i64, size = ["2*n"], scale = 1.5 : f64, mode = "cubic", coordinates = "half_pixel", graph.dims = [["2*n", 8]]} : (tensor<?x8xf32>) -> tensor<?x8xf32>
-  %3 = graph.add %2, %y {graph.dims = [["2*n", 8]]} : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
-  %4 = graph.resize %3 {dim = 0 : i64, size = ["2*n"], scale = 1.5 : f64, mode = "cubic", coordinates = "half_pixel", graph.dims = [["2*n", 8]]} : (tensor<?x8xf32>) -> tensor<?x8xf32>
+  %0 = graph.resize %x {dim = 0 : i64, size = [#graph.dim<"2*n">], scale = 0.0 : f64, mode = "cubic", coordinates = "half_pixel", graph.dims = [[#graph.dim<"2*n">, 8]]} : (tensor<?x8xf32>) -> tensor<?x8xf32>
+  %1 = graph.add %0, %y {graph.dims = [[#graph.dim<"2*n">, 8]]} : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %2 = graph.resize %1 {dim = 0 : i64, size = [#graph.dim<"2*n">], scale = 1.5 : f64, mode = "cubic", coordinates = "half_pixel", graph.dims = [[#graph.dim<"2*n">, 8]]} : (tensor<?x8xf32>) -> tensor<?x8xf32>
+  %3 = graph.add %2, %y {graph.dims = [[#graph.dim<"2*n">, 8]]} : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %4 = graph.resize %3 {dim = 0 : i64, size = [#graph.dim<"2*n">], scale = 1.5 : f64, mode = "cubic", coordinates = "half_pixel", graph.dims = [[#graph.dim<"2*n">, 8]]} : (tensor<?x8xf32>) -> tensor<?x8xf32>
   return %4 : tensor<?x8xf32>
 }
 

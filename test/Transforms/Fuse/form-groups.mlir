@@ -24,13 +24,13 @@ func.func @one(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
 
 // What others read is a result of the group, with its dims; what nobody outside reads is not.
 // CHECK-LABEL: func.func @results
-// CHECK: %[[G:.*]]:2 = graph.group(%{{.*}}) {{.*}}graph.dims = {{\[\[}}"n"], ["n"]]
+// CHECK: %[[G:.*]]:2 = graph.group(%{{.*}}) {{.*}}graph.dims = {{\[\[}}#graph.dim<"n">], [#graph.dim<"n">]]
 // CHECK: graph.yield %[[A:.*]], %[[C:.*]] :
 // CHECK: return %[[G]]#0, %[[G]]#1
-func.func @results(%x: tensor<?xf32> {graph.dims = ["n"]}) -> (tensor<?xf32>, tensor<?xf32>) {
-  %0 = graph.neg %x {graph.dims = [["n"]], graph.in_group = 0} : (tensor<?xf32>) -> tensor<?xf32>
-  %1 = graph.exp %0 {graph.dims = [["n"]], graph.in_group = 0} : (tensor<?xf32>) -> tensor<?xf32>
-  %2 = graph.relu %1 {graph.dims = [["n"]], graph.in_group = 0} : (tensor<?xf32>) -> tensor<?xf32>
+func.func @results(%x: tensor<?xf32> {graph.dims = [#graph.dim<"n">]}) -> (tensor<?xf32>, tensor<?xf32>) {
+  %0 = graph.neg %x {graph.dims = [[#graph.dim<"n">]], graph.in_group = 0} : (tensor<?xf32>) -> tensor<?xf32>
+  %1 = graph.exp %0 {graph.dims = [[#graph.dim<"n">]], graph.in_group = 0} : (tensor<?xf32>) -> tensor<?xf32>
+  %2 = graph.relu %1 {graph.dims = [[#graph.dim<"n">]], graph.in_group = 0} : (tensor<?xf32>) -> tensor<?xf32>
   return %0, %2 : tensor<?xf32>, tensor<?xf32>
 }
 

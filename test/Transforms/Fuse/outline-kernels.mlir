@@ -3,25 +3,25 @@
 
 // A kernel has no name of the C library's.
 // CHECK: plan.kernel @exp_kernel
-// CHECK: plan.kernel @add_relu(%{{.*}}: tensor<?xf32> {graph.dims = ["s0"]}, %{{.*}}: tensor<1xf32>) -> tensor<?xf32>
+// CHECK: plan.kernel @add_relu(%{{.*}}: tensor<?xf32> {graph.dims = [#graph.dim<"s0">]}, %{{.*}}: tensor<1xf32>) -> tensor<?xf32>
 // CHECK-SAME: symbols = ["s0"]
 // CHECK-NOT: plan.kernel
 
 // CHECK-LABEL: func.func @main
-func.func @main(%x: tensor<?xf32> {graph.dims = ["batch"]}, %y: tensor<?xf32> {graph.dims = ["2*seq"]}, %v: tensor<1xf32>, %w: tensor<1xf32>)
+func.func @main(%x: tensor<?xf32> {graph.dims = [#graph.dim<"batch">]}, %y: tensor<?xf32> {graph.dims = [#graph.dim<"2*seq">]}, %v: tensor<1xf32>, %w: tensor<1xf32>)
     -> (tensor<?xf32>, tensor<?xf32>, tensor<4xf32>) {
-  // CHECK: plan.launch @add_relu(%{{.*}}, %{{.*}}) symbols ["batch"] {graph.dims = {{\[\[}}"batch"{{\]\]}}}
-  %0 = graph.group(%x, %v) attributes {graph.dims = [["batch"]], graph.region_dims = [[["batch"], [1]]]} {
+  // CHECK: plan.launch @add_relu(%{{.*}}, %{{.*}}) symbols [#graph.dim<"batch">] {graph.dims = {{\[\[}}#graph.dim<"batch">{{\]\]}}}
+  %0 = graph.group(%x, %v) attributes {graph.dims = [[#graph.dim<"batch">]], graph.region_dims = [[[#graph.dim<"batch">], [1]]]} {
   ^bb0(%a: tensor<?xf32>, %b: tensor<1xf32>):
-    %1 = graph.add %a, %b {graph.dims = [["batch"]]} : (tensor<?xf32>, tensor<1xf32>) -> tensor<?xf32>
-    %2 = graph.relu %1 {graph.dims = [["batch"]]} : (tensor<?xf32>) -> tensor<?xf32>
+    %1 = graph.add %a, %b {graph.dims = [[#graph.dim<"batch">]]} : (tensor<?xf32>, tensor<1xf32>) -> tensor<?xf32>
+    %2 = graph.relu %1 {graph.dims = [[#graph.dim<"batch">]]} : (tensor<?xf32>) -> tensor<?xf32>
     graph.yield %2 : tensor<?xf32>
   } : (tensor<?xf32>, tensor<1xf32>) -> tensor<?xf32>
-  // CHECK: plan.launch @add_relu{{.*}} symbols ["seq"]
-  %3 = graph.group(%x, %w) attributes {graph.dims = [["seq"]], graph.region_dims = [[["seq"], [1]]]} {
+  // CHECK: plan.launch @add_relu{{.*}} symbols [#graph.dim<"seq">]
+  %3 = graph.group(%x, %w) attributes {graph.dims = [[#graph.dim<"seq">]], graph.region_dims = [[[#graph.dim<"seq">], [1]]]} {
   ^bb0(%a: tensor<?xf32>, %b: tensor<1xf32>):
-    %1 = graph.add %a, %b {graph.dims = [["seq"]]} : (tensor<?xf32>, tensor<1xf32>) -> tensor<?xf32>
-    %2 = graph.relu %1 {graph.dims = [["seq"]]} : (tensor<?xf32>) -> tensor<?xf32>
+    %1 = graph.add %a, %b {graph.dims = [[#graph.dim<"seq">]]} : (tensor<?xf32>, tensor<1xf32>) -> tensor<?xf32>
+    %2 = graph.relu %1 {graph.dims = [[#graph.dim<"seq">]]} : (tensor<?xf32>) -> tensor<?xf32>
     graph.yield %2 : tensor<?xf32>
   } : (tensor<?xf32>, tensor<1xf32>) -> tensor<?xf32>
   %c = graph.constant {value = dense<1.0> : tensor<4xf32>} : tensor<4xf32>

@@ -91,10 +91,10 @@ plan.kernel @moved(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>) -> tensor<8x4xf32> 
 // -----
 
 // A dim that is 1 only when run would be repeated.
-plan.kernel @repeated(%x: tensor<?x8xf32> {graph.dims = ["m", 8]}, %y: tensor<?x1xf32> {graph.dims = ["n", 1]}) -> tensor<?x1xf32> attributes {symbols = ["m", "n"]} {
-  %0 = graph.reduce_min %x {dims = array<i64: 1>, graph.dims = [["m", 1]]} : (tensor<?x8xf32>) -> tensor<?x1xf32>
+plan.kernel @repeated(%x: tensor<?x8xf32> {graph.dims = [#graph.dim<"m">, 8]}, %y: tensor<?x1xf32> {graph.dims = [#graph.dim<"n">, 1]}) -> tensor<?x1xf32> attributes {symbols = ["m", "n"]} {
+  %0 = graph.reduce_min %x {dims = array<i64: 1>, graph.dims = [[#graph.dim<"m">, 1]]} : (tensor<?x8xf32>) -> tensor<?x1xf32>
   // expected-error@+1 {{reads what its kernel's engine holds at another index than where that is}}
-  %1 = graph.sub %0, %y {graph.dims = [["max(m, n)", 1]]} : (tensor<?x1xf32>, tensor<?x1xf32>) -> tensor<?x1xf32>
+  %1 = graph.sub %0, %y {graph.dims = [[#graph.dim<"max(m, n)">, 1]]} : (tensor<?x1xf32>, tensor<?x1xf32>) -> tensor<?x1xf32>
   graph.yield %1 : tensor<?x1xf32>
 }
 
@@ -169,8 +169,8 @@ plan.kernel @no_name(%x: tensor<4xf32>) -> tensor<4xf32> attributes {symbols = [
 // -----
 
 // expected-error@+1 {{has a dim in the symbol 'n', which is none of the kernel's}}
-plan.kernel @foreign(%x: tensor<?xf32> {graph.dims = ["n"]}) -> tensor<?xf32> attributes {symbols = ["m"]} {
-  %0 = graph.neg %x {graph.dims = [["n"]]} : (tensor<?xf32>) -> tensor<?xf32>
+plan.kernel @foreign(%x: tensor<?xf32> {graph.dims = [#graph.dim<"n">]}) -> tensor<?xf32> attributes {symbols = ["m"]} {
+  %0 = graph.neg %x {graph.dims = [[#graph.dim<"n">]]} : (tensor<?xf32>) -> tensor<?xf32>
   graph.yield %0 : tensor<?xf32>
 }
 

@@ -140,9 +140,9 @@ func.func @terms(%x: tensor<1x32x16x16xbf16>) -> tensor<1x32x16x16xf32> {
 // CHECK-LABEL: func.func @unknown_rows
 // CHECK-NOT: group =
 // CHECK: return
-func.func @unknown_rows(%x: tensor<?x64xbf16> {graph.dims = ["n", 64]}) -> tensor<?x96xf32> {
+func.func @unknown_rows(%x: tensor<?x64xbf16> {graph.dims = [#graph.dim<"n">, 64]}) -> tensor<?x96xf32> {
   %w = graph.constant {value = dense<1.0> : tensor<64x96xbf16>} : tensor<64x96xbf16>
-  %0 = graph.matmul %x, %w {graph.dims = [["n", 96]], to = f32} : (tensor<?x64xbf16>, tensor<64x96xbf16>) -> tensor<?x96xf32>
+  %0 = graph.matmul %x, %w {graph.dims = [[#graph.dim<"n">, 96]], to = f32} : (tensor<?x64xbf16>, tensor<64x96xbf16>) -> tensor<?x96xf32>
   return %0 : tensor<?x96xf32>
 }
 }

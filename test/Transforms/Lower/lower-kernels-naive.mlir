@@ -4,8 +4,8 @@
 // Context, inputs, results, symbols.
 // CHECK-LABEL: func.func @abi
 // CHECK-SAME: (%{{.*}}: !llvm.ptr, %{{.*}}: memref<?xf32>, %{{.*}}: memref<?xf32>, %{{.*}}: memref<?xf32>, %{{.*}}: index)
-plan.kernel @abi(%x: tensor<?xf32> {graph.dims = ["s0"]}, %y: tensor<1xf32>) -> tensor<?xf32> attributes {symbols = ["s0"]} {
-  %0 = graph.add %x, %y {graph.dims = [["s0"]]} : (tensor<?xf32>, tensor<1xf32>) -> tensor<?xf32>
+plan.kernel @abi(%x: tensor<?xf32> {graph.dims = [#graph.dim<"s0">]}, %y: tensor<1xf32>) -> tensor<?xf32> attributes {symbols = ["s0"]} {
+  %0 = graph.add %x, %y {graph.dims = [[#graph.dim<"s0">]]} : (tensor<?xf32>, tensor<1xf32>) -> tensor<?xf32>
   graph.yield %0 : tensor<?xf32>
 }
 

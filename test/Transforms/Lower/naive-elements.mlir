@@ -20,9 +20,9 @@ plan.kernel @storage(%x: tensor<16xf16>, %y: tensor<16xf16>) -> tensor<16xi1> at
 // CHECK: %[[ONE:.*]] = arith.cmpi eq, %[[B]], %{{.*}} : index
 // CHECK: %[[STRIDE:.*]] = arith.select %[[ONE]], %{{.*}}, %{{.*}} : index
 // CHECK: memref.reinterpret_cast %{{.*}} strides: [%[[STRIDE]]]
-plan.kernel @symbolic(%x: tensor<?xf32> {graph.dims = ["a"]}, %y: tensor<?xf32> {graph.dims = ["b"]}) -> tensor<?xf32>
+plan.kernel @symbolic(%x: tensor<?xf32> {graph.dims = [#graph.dim<"a">]}, %y: tensor<?xf32> {graph.dims = [#graph.dim<"b">]}) -> tensor<?xf32>
     attributes {symbols = ["a", "b"]} {
-  %0 = graph.mul %x, %y {graph.dims = [["max(a, b)"]]} : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+  %0 = graph.mul %x, %y {graph.dims = [[#graph.dim<"max(a, b)">]]} : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
   graph.yield %0 : tensor<?xf32>
 }
 

@@ -7,15 +7,15 @@
 // CHECK-SAME: plan.arena_bytes = 8192
 func.func private @k()
 func.func @main(%x: tensor<1024xf32>) -> tensor<1024xf32> {
-  // CHECK: plan.launch {{.*}}plan.places = [#plan.place<"arena", 0 : i64>]
+  // CHECK: plan.launch {{.*}}plan.places = [#plan.place<arena, 0>]
   %0 = plan.launch @k(%x) symbols [] : (tensor<1024xf32>) -> tensor<32x32xf32>
-  // CHECK: graph.transpose {{.*}}plan.places = [#plan.place<"alias">]
+  // CHECK: graph.transpose {{.*}}plan.places = [#plan.place<alias>]
   %1 = graph.transpose %0 {order = array<i64: 1, 0>} : (tensor<32x32xf32>) -> tensor<32x32xf32, #graph.layout<[1, 0]>>
-  // CHECK: graph.reshape {{.*}}plan.places = [#plan.place<"alias">]
+  // CHECK: graph.reshape {{.*}}plan.places = [#plan.place<alias>]
   %2 = graph.reshape %0 {shape = [1024]} : (tensor<32x32xf32>) -> tensor<1024xf32>
-  // CHECK: plan.launch {{.*}}plan.places = [#plan.place<"arena", 4096 : i64>]
+  // CHECK: plan.launch {{.*}}plan.places = [#plan.place<arena, 4096>]
   %3 = plan.launch @k(%2) symbols [] : (tensor<1024xf32>) -> tensor<1024xf32>
-  // CHECK: plan.launch {{.*}}plan.places = [#plan.place<"output", 0 : i64>]
+  // CHECK: plan.launch {{.*}}plan.places = [#plan.place<output, 0>]
   %4 = plan.launch @k(%3, %1) symbols [] : (tensor<1024xf32>, tensor<32x32xf32, #graph.layout<[1, 0]>>) -> tensor<1024xf32>
   return %4 : tensor<1024xf32>
 }
@@ -39,9 +39,9 @@ func.func @main(%x: tensor<4x10xf32>) -> tensor<4x10xf32> {
 // CHECK-SAME: plan.arena_bytes = 192
 func.func private @k()
 func.func @main(%x: tensor<100xi1>) -> tensor<100xi1> {
-  // CHECK: plan.places = [#plan.place<"arena", 0 : i64>]
+  // CHECK: plan.places = [#plan.place<arena, 0>]
   %0 = plan.launch @k(%x) symbols [] : (tensor<100xi1>) -> tensor<100xi1>
-  // CHECK: plan.places = [#plan.place<"arena", 128 : i64>]
+  // CHECK: plan.places = [#plan.place<arena, 128>]
   %1 = plan.launch @k(%0) symbols [] : (tensor<100xi1>) -> tensor<3xi1>
   %2 = plan.launch @k(%0, %1) symbols [] : (tensor<100xi1>, tensor<3xi1>) -> tensor<100xi1>
   return %2 : tensor<100xi1>
@@ -54,16 +54,16 @@ func.func @main(%x: tensor<100xi1>) -> tensor<100xi1> {
 // CHECK-SAME: plan.arena_bytes = 192
 func.func private @k()
 func.func @main(%c: tensor<i1>, %x: tensor<16xf32>) -> tensor<16xf32> {
-  // CHECK: plan.places = [#plan.place<"arena", 0 : i64>]
+  // CHECK: plan.places = [#plan.place<arena, 0>]
   %0 = plan.launch @k(%x) symbols [] : (tensor<16xf32>) -> tensor<16xf32>
   %1 = graph.if %c {
-    // CHECK: plan.places = [#plan.place<"arena", 64 : i64>]
+    // CHECK: plan.places = [#plan.place<arena, 64>]
     %2 = plan.launch @k(%x) symbols [] : (tensor<16xf32>) -> tensor<16xf32>
     graph.yield %2 : tensor<16xf32>
   } else {
     graph.yield %0 : tensor<16xf32>
   } : (tensor<i1>) -> tensor<16xf32>
-  // CHECK: plan.places = [#plan.place<"arena", 128 : i64>]
+  // CHECK: plan.places = [#plan.place<arena, 128>]
   %3 = plan.launch @k(%x) symbols [] : (tensor<16xf32>) -> tensor<16xf32>
   %4 = plan.launch @k(%1, %3) symbols [] : (tensor<16xf32>, tensor<16xf32>) -> tensor<16xf32>
   return %4 : tensor<16xf32>

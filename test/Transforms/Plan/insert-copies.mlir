@@ -11,13 +11,13 @@ func.func private @k(!llvm.ptr)
 // The part's operand goes to the host, what it makes to the device; inputs and what is returned cross at the door.
 // CHECK-LABEL: func.func @main(
 // CHECK: %[[K:.*]] = plan.launch @k(%arg0)
-// CHECK-NEXT: %[[ON_HOST:.*]] = plan.copy %[[K]] to "host" : tensor<2x2xf32>
+// CHECK-NEXT: %[[ON_HOST:.*]] = plan.copy %[[K]] to host : tensor<2x2xf32>
 // CHECK-NEXT: %[[DET:.*]] = graph.det %[[ON_HOST]]
-// CHECK-NEXT: %[[ON_DEVICE:.*]] = plan.copy %[[DET]] to "device" : tensor<f32>
+// CHECK-NEXT: %[[ON_DEVICE:.*]] = plan.copy %[[DET]] to device : tensor<f32>
 // CHECK-NEXT: plan.launch @k(%[[ON_DEVICE]])
 // CHECK-NEXT: plan.launch @k(%[[ON_DEVICE]])
 // CHECK-NOT: plan.copy
-// PLAN: plan.copy {{.*}} to "host" {plan.places = [#plan.place<"arena"
+// PLAN: plan.copy {{.*}} to host {plan.places = [#plan.place<arena
 func.func @main(%x: tensor<2x2xf32>) -> (tensor<f32>, tensor<f32>, tensor<f32>) {
   %0 = plan.launch @k(%x) symbols [] : (tensor<2x2xf32>) -> tensor<2x2xf32>
   %1 = graph.det %0 : (tensor<2x2xf32>) -> tensor<f32>

@@ -5,11 +5,11 @@
 // CHECK-LABEL: func.func @main
 func.func private @k()
 func.func @main(%x: tensor<16xf32>) -> tensor<16xf32> {
-  // CHECK: plan.places = [#plan.place<"arena", 0 : i64>]
+  // CHECK: plan.places = [#plan.place<arena, 0>]
   %0 = plan.launch @k(%x) symbols [] : (tensor<16xf32>) -> tensor<16xf32>
-  // CHECK: plan.places = [#plan.place<"arena", 64 : i64>]
+  // CHECK: plan.places = [#plan.place<arena, 64>]
   %1 = plan.launch @k(%0) symbols [] : (tensor<16xf32>) -> tensor<16xf32>
-  // CHECK: plan.places = [#plan.place<"arena", 0 : i64>]
+  // CHECK: plan.places = [#plan.place<arena, 0>]
   %2 = plan.launch @k(%1) symbols [] : (tensor<16xf32>) -> tensor<16xf32>
   %3 = plan.launch @k(%2) symbols [] : (tensor<16xf32>) -> tensor<16xf32>
   return %3 : tensor<16xf32>
@@ -21,18 +21,18 @@ func.func @main(%x: tensor<16xf32>) -> tensor<16xf32> {
 // CHECK-LABEL: func.func @main
 func.func private @k()
 func.func @main(%n: tensor<i64>, %c: tensor<i1>, %x: tensor<16xf32>) -> tensor<16xf32> {
-  // CHECK: plan.places = [#plan.place<"arena", [[OUTSIDE:[0-9]+]] : i64>]
+  // CHECK: plan.places = [#plan.place<arena, [[OUTSIDE:[0-9]+]]>]
   %0 = plan.launch @k(%x) symbols [] : (tensor<16xf32>) -> tensor<16xf32>
   // CHECK: graph.loop
   %1 = graph.loop %n, %c, %x {
   ^bb0(%i: tensor<i64>, %d: tensor<i1>, %s: tensor<16xf32>):
-    // CHECK-NOT: #plan.place<"arena", [[OUTSIDE]] : i64>
+    // CHECK-NOT: #plan.place<arena, [[OUTSIDE]]>
     %2 = plan.launch @k(%0, %s) symbols [] : (tensor<16xf32>, tensor<16xf32>) -> tensor<16xf32>
     %3 = plan.launch @k(%2) symbols [] : (tensor<16xf32>) -> tensor<16xf32>
     %4 = plan.launch @k(%3) symbols [] : (tensor<16xf32>) -> tensor<16xf32>
     graph.yield %d, %4 : tensor<i1>, tensor<16xf32>
   } : (tensor<i64>, tensor<i1>, tensor<16xf32>) -> tensor<16xf32>
-  // CHECK: plan.places = [#plan.place<"output", 0 : i64>]
+  // CHECK: plan.places = [#plan.place<output, 0>]
   %5 = plan.launch @k(%1) symbols [] : (tensor<16xf32>) -> tensor<16xf32>
   return %5 : tensor<16xf32>
 }
@@ -45,11 +45,11 @@ func.func @main(%n: tensor<i64>, %c: tensor<i1>, %x: tensor<16xf32>) -> tensor<1
 func.func private @k()
 func.func @main(%c: tensor<i1>, %x: tensor<16xf32>) -> (tensor<16xf32>, tensor<16xf32>) {
   %0:2 = graph.if %c {
-    // CHECK: plan.places = [#plan.place<"arena", 0 : i64>]
+    // CHECK: plan.places = [#plan.place<arena, 0>]
     %1 = plan.launch @k(%x) symbols [] : (tensor<16xf32>) -> tensor<16xf32>
     graph.yield %x, %x : tensor<16xf32>, tensor<16xf32>
   } else {
-    // CHECK: plan.places = [#plan.place<"arena", 0 : i64>]
+    // CHECK: plan.places = [#plan.place<arena, 0>]
     %1 = plan.launch @k(%x) symbols [] : (tensor<16xf32>) -> tensor<16xf32>
     graph.yield %x, %x : tensor<16xf32>, tensor<16xf32>
   } : (tensor<i1>) -> (tensor<16xf32>, tensor<16xf32>)

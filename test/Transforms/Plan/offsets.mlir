@@ -6,13 +6,13 @@
 // CHECK-SAME: plan.arena_bytes = 4224 : i64, plan.max_live = 4224 : i64
 func.func private @k()
 func.func @main(%x: tensor<16xf32>) -> tensor<16xf32> {
-  // CHECK: plan.places = [#plan.place<"arena", [[SMALL:4096|4160]] : i64>]
+  // CHECK: plan.places = [#plan.place<arena, [[SMALL:4096|4160]]>]
   %0 = plan.launch @k(%x) symbols [] : (tensor<16xf32>) -> tensor<16xf32>
-  // CHECK: plan.places = [#plan.place<"arena", 0 : i64>]
+  // CHECK: plan.places = [#plan.place<arena, 0>]
   %1 = plan.launch @k(%0) symbols [] : (tensor<16xf32>) -> tensor<1024xf32>
-  // CHECK: plan.places = [#plan.place<"arena", {{4096|4160}} : i64>]
+  // CHECK: plan.places = [#plan.place<arena, {{4096|4160}}>]
   %2 = plan.launch @k(%0, %1) symbols [] : (tensor<16xf32>, tensor<1024xf32>) -> tensor<16xf32>
-  // CHECK: plan.places = [#plan.place<"arena", 0 : i64>]
+  // CHECK: plan.places = [#plan.place<arena, 0>]
   %3 = plan.launch @k(%2, %0) symbols [] : (tensor<16xf32>, tensor<16xf32>) -> tensor<16xf32>
   %4 = plan.launch @k(%3) symbols [] : (tensor<16xf32>) -> tensor<16xf32>
   return %4 : tensor<16xf32>
@@ -40,14 +40,14 @@ func.func @main(%x: tensor<16xf32>) -> tensor<16xf32> {
 
 // With symbols, each lies on what it must lie on.
 // CHECK-LABEL: func.func @main
-// CHECK-SAME: plan.arena_bytes = "4096*a + 4096*b + 64*floordiv(4*a + 63, 64)"
+// CHECK-SAME: plan.arena_bytes = #graph.dim<"4096*a + 4096*b + 64*floordiv(4*a + 63, 64)">
 // CHECK-NOT: plan.arena_levels
 func.func private @k()
-func.func @main(%x: tensor<?xf32> {graph.dims = ["a"]}, %y: tensor<?xf32> {graph.dims = ["b"]}) -> tensor<?xf32> {
-  %0 = plan.launch @k(%x) symbols ["a"] {graph.dims = [["a", 1024]]} : (tensor<?xf32>) -> tensor<?x1024xf32>
-  %1 = plan.launch @k(%y) symbols ["b"] {graph.dims = [["b", 1024]]} : (tensor<?xf32>) -> tensor<?x1024xf32>
-  %2 = plan.launch @k(%0, %1) symbols ["a"] {graph.dims = [["a"]]} : (tensor<?x1024xf32>, tensor<?x1024xf32>) -> tensor<?xf32>
-  %3 = plan.launch @k(%2) symbols ["a", "b"] {graph.dims = [["a"]]} : (tensor<?xf32>) -> tensor<?xf32>
+func.func @main(%x: tensor<?xf32> {graph.dims = [#graph.dim<"a">]}, %y: tensor<?xf32> {graph.dims = [#graph.dim<"b">]}) -> tensor<?xf32> {
+  %0 = plan.launch @k(%x) symbols [#graph.dim<"a">] {graph.dims = [[#graph.dim<"a">, 1024]]} : (tensor<?xf32>) -> tensor<?x1024xf32>
+  %1 = plan.launch @k(%y) symbols [#graph.dim<"b">] {graph.dims = [[#graph.dim<"b">, 1024]]} : (tensor<?xf32>) -> tensor<?x1024xf32>
+  %2 = plan.launch @k(%0, %1) symbols [#graph.dim<"a">] {graph.dims = [[#graph.dim<"a">]]} : (tensor<?x1024xf32>, tensor<?x1024xf32>) -> tensor<?xf32>
+  %3 = plan.launch @k(%2) symbols [#graph.dim<"a">, #graph.dim<"b">] {graph.dims = [[#graph.dim<"a">]]} : (tensor<?xf32>) -> tensor<?xf32>
   return %3 : tensor<?xf32>
 }
 
@@ -56,15 +56,15 @@ func.func @main(%x: tensor<?xf32> {graph.dims = ["a"]}, %y: tensor<?xf32> {graph
 // One after the other in one place, neither of which is larger than the other for all values: what lies on both lies on a
 // level, the larger one's size.
 // CHECK-LABEL: func.func @main
-// CHECK-SAME: plan.arena_bytes = "$0 + 64*floordiv(4*a + 63, 64)", plan.arena_levels = ["max(4096*a, 4096*b)"]
+// CHECK-SAME: plan.arena_bytes = #graph.dim<"$0 + 64*floordiv(4*a + 63, 64)">, plan.arena_levels = [#graph.dim<"max(4096*a, 4096*b)">]
 func.func private @k()
-func.func @main(%x: tensor<?xf32> {graph.dims = ["a"]}, %y: tensor<?xf32> {graph.dims = ["b"]}) -> tensor<?xf32> {
-  // CHECK: plan.places = [#plan.place<"arena", 0 : i64>]
-  %0 = plan.launch @k(%x) symbols ["a"] {graph.dims = [["a", 1024]]} : (tensor<?xf32>) -> tensor<?x1024xf32>
-  // CHECK: plan.places = [#plan.place<"arena", "$0">]
-  %1 = plan.launch @k(%0) symbols ["a"] {graph.dims = [["a"]]} : (tensor<?x1024xf32>) -> tensor<?xf32>
-  // CHECK: plan.places = [#plan.place<"arena", 0 : i64>]
-  %2 = plan.launch @k(%y) symbols ["b"] {graph.dims = [["b", 1024]]} : (tensor<?xf32>) -> tensor<?x1024xf32>
-  %3 = plan.launch @k(%1, %2) symbols ["a", "b"] {graph.dims = [["a"]]} : (tensor<?xf32>, tensor<?x1024xf32>) -> tensor<?xf32>
+func.func @main(%x: tensor<?xf32> {graph.dims = [#graph.dim<"a">]}, %y: tensor<?xf32> {graph.dims = [#graph.dim<"b">]}) -> tensor<?xf32> {
+  // CHECK: plan.places = [#plan.place<arena, 0>]
+  %0 = plan.launch @k(%x) symbols [#graph.dim<"a">] {graph.dims = [[#graph.dim<"a">, 1024]]} : (tensor<?xf32>) -> tensor<?x1024xf32>
+  // CHECK: plan.places = [#plan.place<arena, "$0">]
+  %1 = plan.launch @k(%0) symbols [#graph.dim<"a">] {graph.dims = [[#graph.dim<"a">]]} : (tensor<?x1024xf32>) -> tensor<?xf32>
+  // CHECK: plan.places = [#plan.place<arena, 0>]
+  %2 = plan.launch @k(%y) symbols [#graph.dim<"b">] {graph.dims = [[#graph.dim<"b">, 1024]]} : (tensor<?xf32>) -> tensor<?x1024xf32>
+  %3 = plan.launch @k(%1, %2) symbols [#graph.dim<"a">, #graph.dim<"b">] {graph.dims = [[#graph.dim<"a">]]} : (tensor<?xf32>, tensor<?x1024xf32>) -> tensor<?xf32>
   return %3 : tensor<?xf32>
 }

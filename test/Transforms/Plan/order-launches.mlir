@@ -43,7 +43,7 @@ func.func @main(%x: tensor<4xf32>, %y: tensor<4xf32>, %n: tensor<1xi64>) -> tens
   %0 = plan.launch @widen(%x) symbols [] : (tensor<4xf32>) -> tensor<1024xf32>
   %1 = plan.launch @widen(%y) symbols [] : (tensor<4xf32>) -> tensor<1024xf32>
   graph.read_symbol "u0" = %n[0] : tensor<1xi64>
-  %3 = plan.launch @sum(%0) symbols ["u0"] : (tensor<1024xf32>) -> tensor<4xf32>
+  %3 = plan.launch @sum(%0) symbols [#graph.dim<"u0">] : (tensor<1024xf32>) -> tensor<4xf32>
   %4 = plan.launch @total(%1, %3) symbols [] : (tensor<1024xf32>, tensor<4xf32>) -> tensor<4xf32>
   return %4 : tensor<4xf32>
 }

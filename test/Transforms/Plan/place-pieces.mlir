@@ -20,9 +20,9 @@
 // CHECK: plan.launch @neg(%[[C]])
 // The whole is there from its first piece on; the second piece is 8 floats behind its beginning.
 // PLACE-LABEL: func.func @main
-// PLACE: plan.launch @relu_{{.*}}plan.places = [#plan.place<"piece", 0 : i64>]
-// PLACE: plan.launch @exp_{{.*}}plan.places = [#plan.place<"piece", 32 : i64>]
-// PLACE: plan.assemble {{.*}}plan.places = [#plan.place<"arena", {{.*}}>]
+// PLACE: plan.launch @relu_{{.*}}plan.places = [#plan.place<piece, 0>]
+// PLACE: plan.launch @exp_{{.*}}plan.places = [#plan.place<piece, 32>]
+// PLACE: plan.assemble {{.*}}plan.places = [#plan.place<arena, {{.*}}>]
 #last = #graph.layout<[0, 2, 3, 1]>
 module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
 plan.kernel @relu(%x: tensor<1x8x4x4xf32, #last>) -> tensor<1x8x4x4xf32, #last> attributes {symbols = []} {
@@ -62,9 +62,9 @@ func.func @main(%x: tensor<1x8x4x4xf32, #last>, %y: tensor<1x4x4x4xf32, #last>) 
 // CHECK: %[[B:.*]] = plan.launch @relayout(
 // CHECK: plan.assemble %[[A]], %[[B]] along 0
 // PLACE-LABEL: func.func @main
-// PLACE: plan.launch @exp{{.*}}#plan.place<"piece", 0 : i64>
-// PLACE: plan.launch @relayout{{.*}}#plan.place<"piece", 48 : i64>
-// PLACE: plan.assemble {{.*}}#plan.place<"output", 0 : i64>
+// PLACE: plan.launch @exp{{.*}}#plan.place<piece, 0>
+// PLACE: plan.launch @relayout{{.*}}#plan.place<piece, 48>
+// PLACE: plan.assemble {{.*}}#plan.place<output, 0>
 plan.kernel @exp(%x: tensor<3x4xf32>) -> tensor<3x4xf32> attributes {symbols = []} {
   %0 = graph.exp %x : (tensor<3x4xf32>) -> tensor<3x4xf32>
   graph.yield %0 : tensor<3x4xf32>
@@ -208,10 +208,10 @@ func.func @main(%x: !t) -> (tensor<8xf32>, !t) {
 // CHECK: %[[D:.*]] = plan.launch @relayout(%[[E]])
 // CHECK: plan.assemble %[[A]], %[[B]], %[[C]], %[[D]] along 0 {plan.steps = array<i64: 1, 1, 2, 2>}
 // PLACE-LABEL: func.func @main
-// PLACE: plan.launch @relu_{{.*}}#plan.place<"piece", 0 : i64>
-// PLACE: plan.launch @relayout{{.*}}#plan.place<"piece", 16 : i64>
-// PLACE: plan.launch @relayout{{.*}}#plan.place<"piece", 64 : i64>
-// PLACE: plan.launch @relayout{{.*}}#plan.place<"piece", 80 : i64>
+// PLACE: plan.launch @relu_{{.*}}#plan.place<piece, 0>
+// PLACE: plan.launch @relayout{{.*}}#plan.place<piece, 16>
+// PLACE: plan.launch @relayout{{.*}}#plan.place<piece, 64>
+// PLACE: plan.launch @relayout{{.*}}#plan.place<piece, 80>
 #last = #graph.layout<[0, 2, 3, 1]>
 plan.kernel @relu(%x: tensor<1x4x2x2xf32, #last>) -> tensor<1x4x2x2xf32, #last> attributes {symbols = []} {
   %0 = graph.relu %x : (tensor<1x4x2x2xf32, #last>) -> tensor<1x4x2x2xf32, #last>
@@ -261,22 +261,22 @@ func.func @main(%x: tensor<3x4xf32>) -> tensor<5x4xf32> {
 // CHECK-LABEL: func.func @main
 // CHECK: plan.launch @concat
 plan.kernel @spread(%x: tensor<4xf32>) -> tensor<?x4xf32> attributes {symbols = ["u0"]} {
-  %0 = graph.expand %x {graph.dims = [["u0", 4]], shape = ["u0", 4]} : (tensor<4xf32>) -> tensor<?x4xf32>
+  %0 = graph.expand %x {graph.dims = [[#graph.dim<"u0">, 4]], shape = [#graph.dim<"u0">, 4]} : (tensor<4xf32>) -> tensor<?x4xf32>
   graph.yield %0 : tensor<?x4xf32>
 }
-plan.kernel @exp(%x: tensor<?x4xf32> {graph.dims = ["u0", 4]}) -> tensor<?x4xf32> attributes {symbols = ["u0"]} {
-  %0 = graph.exp %x {graph.dims = [["u0", 4]]} : (tensor<?x4xf32>) -> tensor<?x4xf32>
+plan.kernel @exp(%x: tensor<?x4xf32> {graph.dims = [#graph.dim<"u0">, 4]}) -> tensor<?x4xf32> attributes {symbols = ["u0"]} {
+  %0 = graph.exp %x {graph.dims = [[#graph.dim<"u0">, 4]]} : (tensor<?x4xf32>) -> tensor<?x4xf32>
   graph.yield %0 : tensor<?x4xf32>
 }
-plan.kernel @concat(%x: tensor<?x4xf32> {graph.dims = ["u0", 4]}, %y: tensor<?x4xf32> {graph.dims = ["u0", 4]}) -> tensor<?x8xf32> attributes {symbols = ["u0"]} {
-  %0 = graph.concat %x, %y {axis = 1 : i64, graph.dims = [["u0", 8]]} : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x8xf32>
+plan.kernel @concat(%x: tensor<?x4xf32> {graph.dims = [#graph.dim<"u0">, 4]}, %y: tensor<?x4xf32> {graph.dims = [#graph.dim<"u0">, 4]}) -> tensor<?x8xf32> attributes {symbols = ["u0"]} {
+  %0 = graph.concat %x, %y {axis = 1 : i64, graph.dims = [[#graph.dim<"u0">, 8]]} : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x8xf32>
   graph.yield %0 : tensor<?x8xf32>
 }
 func.func @main(%x: tensor<4xf32>, %n: tensor<1xi64>) -> tensor<?x8xf32> {
   graph.read_symbol "u0" = %n[0] : tensor<1xi64>
-  %e = plan.launch @spread(%x) symbols ["u0"] {graph.dims = [["u0", 4]]} : (tensor<4xf32>) -> tensor<?x4xf32>
-  %0 = plan.launch @exp(%e) symbols ["u0"] {graph.dims = [["u0", 4]]} : (tensor<?x4xf32>) -> tensor<?x4xf32>
-  %1 = plan.launch @exp(%0) symbols ["u0"] {graph.dims = [["u0", 4]]} : (tensor<?x4xf32>) -> tensor<?x4xf32>
-  %2 = plan.launch @concat(%0, %1) symbols ["u0"] {graph.dims = [["u0", 8]]} : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x8xf32>
+  %e = plan.launch @spread(%x) symbols [#graph.dim<"u0">] {graph.dims = [[#graph.dim<"u0">, 4]]} : (tensor<4xf32>) -> tensor<?x4xf32>
+  %0 = plan.launch @exp(%e) symbols [#graph.dim<"u0">] {graph.dims = [[#graph.dim<"u0">, 4]]} : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  %1 = plan.launch @exp(%0) symbols [#graph.dim<"u0">] {graph.dims = [[#graph.dim<"u0">, 4]]} : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  %2 = plan.launch @concat(%0, %1) symbols [#graph.dim<"u0">] {graph.dims = [[#graph.dim<"u0">, 8]]} : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x8xf32>
   return %2 : tensor<?x8xf32>
 }

@@ -3,10 +3,10 @@
 
 func.func private @k()
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> attributes {plan.arena_bytes = 128} {
-  %0 = plan.launch @k(%x) symbols [] {plan.places = [#plan.place<"arena", 0 : i64>]} : (tensor<4xf32>) -> tensor<4xf32>
-  %1 = plan.launch @k(%0) symbols [] {plan.places = [#plan.place<"arena", 64 : i64>]} : (tensor<4xf32>) -> tensor<4xf32>
-  %2 = plan.launch @k(%1) symbols [] {plan.places = [#plan.place<"arena", 0 : i64>]} : (tensor<4xf32>) -> tensor<4xf32>
-  %3 = plan.launch @k(%2) symbols [] {plan.places = [#plan.place<"output", 0 : i64>]} : (tensor<4xf32>) -> tensor<4xf32>
+  %0 = plan.launch @k(%x) symbols [] {plan.places = [#plan.place<arena, 0>]} : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = plan.launch @k(%0) symbols [] {plan.places = [#plan.place<arena, 64>]} : (tensor<4xf32>) -> tensor<4xf32>
+  %2 = plan.launch @k(%1) symbols [] {plan.places = [#plan.place<arena, 0>]} : (tensor<4xf32>) -> tensor<4xf32>
+  %3 = plan.launch @k(%2) symbols [] {plan.places = [#plan.place<output, 0>]} : (tensor<4xf32>) -> tensor<4xf32>
   return %3 : tensor<4xf32>
 }
 
@@ -30,8 +30,8 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> attributes {plan.arena_bytes
 
 func.func private @k()
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> attributes {plan.arena_bytes = 64} {
-  // expected-error@+1 {{has no use for the place #plan.place<"alias">}}
-  %0 = plan.launch @k(%x) symbols [] {plan.places = [#plan.place<"alias">]} : (tensor<4xf32>) -> tensor<4xf32>
+  // expected-error@+1 {{has no use for the place #plan.place<alias>}}
+  %0 = plan.launch @k(%x) symbols [] {plan.places = [#plan.place<alias>]} : (tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
 
@@ -40,9 +40,9 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> attributes {plan.arena_bytes
 func.func private @k()
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> attributes {plan.arena_bytes = 64} {
   // expected-note@+1 {{this one}}
-  %0 = plan.launch @k(%x) symbols [] {plan.places = [#plan.place<"arena", 0 : i64>]} : (tensor<4xf32>) -> tensor<4xf32>
+  %0 = plan.launch @k(%x) symbols [] {plan.places = [#plan.place<arena, 0>]} : (tensor<4xf32>) -> tensor<4xf32>
   // expected-error@+1 {{overlaps another value in the arena}}
-  %1 = plan.launch @k(%0) symbols [] {plan.places = [#plan.place<"arena", 0 : i64>]} : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = plan.launch @k(%0) symbols [] {plan.places = [#plan.place<arena, 0>]} : (tensor<4xf32>) -> tensor<4xf32>
   return %1 : tensor<4xf32>
 }
 
@@ -50,12 +50,12 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> attributes {plan.arena_bytes
 
 // With symbols, for sample sizes: these two are apart where b is large.
 func.func private @k()
-func.func @main(%x: tensor<?xf32> {graph.dims = ["a"]}, %y: tensor<?xf32> {graph.dims = ["b"]}) -> tensor<?xf32> attributes {plan.arena_bytes = "4096*a + $0", plan.arena_levels = ["4096*b"]} {
+func.func @main(%x: tensor<?xf32> {graph.dims = [#graph.dim<"a">]}, %y: tensor<?xf32> {graph.dims = [#graph.dim<"b">]}) -> tensor<?xf32> attributes {plan.arena_bytes = #graph.dim<"4096*a + $0">, plan.arena_levels = [#graph.dim<"4096*b">]} {
   // expected-note@+1 {{this one}}
-  %0 = plan.launch @k(%x) symbols ["a"] {graph.dims = [["a", 1024]], plan.places = [#plan.place<"arena", 0 : i64>]} : (tensor<?xf32>) -> tensor<?x1024xf32>
+  %0 = plan.launch @k(%x) symbols [#graph.dim<"a">] {graph.dims = [[#graph.dim<"a">, 1024]], plan.places = [#plan.place<arena, 0>]} : (tensor<?xf32>) -> tensor<?x1024xf32>
   // expected-error@+1 {{overlaps another value in the arena}}
-  %1 = plan.launch @k(%0) symbols ["a"] {graph.dims = [["a", 1024]], plan.places = [#plan.place<"arena", "$0">]} : (tensor<?x1024xf32>) -> tensor<?x1024xf32>
-  %2 = plan.launch @k(%1) symbols ["a"] {graph.dims = [["a"]], plan.places = [#plan.place<"output", 0 : i64>]} : (tensor<?x1024xf32>) -> tensor<?xf32>
+  %1 = plan.launch @k(%0) symbols [#graph.dim<"a">] {graph.dims = [[#graph.dim<"a">, 1024]], plan.places = [#plan.place<arena, "$0">]} : (tensor<?x1024xf32>) -> tensor<?x1024xf32>
+  %2 = plan.launch @k(%1) symbols [#graph.dim<"a">] {graph.dims = [[#graph.dim<"a">]], plan.places = [#plan.place<output, 0>]} : (tensor<?x1024xf32>) -> tensor<?xf32>
   return %2 : tensor<?xf32>
 }
 
@@ -64,8 +64,8 @@ func.func @main(%x: tensor<?xf32> {graph.dims = ["a"]}, %y: tensor<?xf32> {graph
 func.func private @k()
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> attributes {plan.arena_bytes = 64} {
   // expected-error@+1 {{does not lie within the arena}}
-  %0 = plan.launch @k(%x) symbols [] {plan.places = [#plan.place<"arena", 64 : i64>]} : (tensor<4xf32>) -> tensor<4xf32>
-  %1 = plan.launch @k(%0) symbols [] {plan.places = [#plan.place<"output", 0 : i64>]} : (tensor<4xf32>) -> tensor<4xf32>
+  %0 = plan.launch @k(%x) symbols [] {plan.places = [#plan.place<arena, 64>]} : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = plan.launch @k(%0) symbols [] {plan.places = [#plan.place<output, 0>]} : (tensor<4xf32>) -> tensor<4xf32>
   return %1 : tensor<4xf32>
 }
 
@@ -73,7 +73,7 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> attributes {plan.arena_bytes
 
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> attributes {plan.arena_bytes = 64} {
   // expected-error@+1 {{launches a kernel that is not there: nobody}}
-  %0 = plan.launch @nobody(%x) symbols [] {plan.places = [#plan.place<"output", 0 : i64>]} : (tensor<4xf32>) -> tensor<4xf32>
+  %0 = plan.launch @nobody(%x) symbols [] {plan.places = [#plan.place<output, 0>]} : (tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
 
@@ -81,7 +81,7 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> attributes {plan.arena_bytes
 
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> attributes {plan.arena_bytes = 64} {
   // expected-error@+1 {{is not in a kernel, and the program can't do it by itself}}
-  %0 = graph.neg %x {plan.places = [#plan.place<"alias">]} : (tensor<4xf32>) -> tensor<4xf32>
+  %0 = graph.neg %x {plan.places = [#plan.place<alias>]} : (tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
 
@@ -96,17 +96,17 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 func.func private @k()
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> attributes {plan.arena_bytes = 64} {
-  // expected-error@+1 {{has a result at a place that is not there: #plan.place<"output", 9 : i64>}}
-  %0 = plan.launch @k(%x) symbols [] {plan.places = [#plan.place<"output", 9 : i64>]} : (tensor<4xf32>) -> tensor<4xf32>
+  // expected-error@+1 {{has a result at a place that is not there: #plan.place<output, 9>}}
+  %0 = plan.launch @k(%x) symbols [] {plan.places = [#plan.place<output, 9>]} : (tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
 
 // -----
 
 func.func private @k()
-func.func @main(%x: tensor<?xf32> {graph.dims = ["n"]}) -> tensor<?xf32> attributes {plan.arena_bytes = 64} {
-  // expected-error@+1 {{has a result at a place that is not there: #plan.place<"output", "n">}}
-  %0 = plan.launch @k(%x) symbols [] {graph.dims = [["n"]], plan.places = [#plan.place<"output", "n">]} : (tensor<?xf32>) -> tensor<?xf32>
+func.func @main(%x: tensor<?xf32> {graph.dims = [#graph.dim<"n">]}) -> tensor<?xf32> attributes {plan.arena_bytes = 64} {
+  // expected-error@+1 {{has a result at a place that is not there: #plan.place<output, "n">}}
+  %0 = plan.launch @k(%x) symbols [] {graph.dims = [[#graph.dim<"n">]], plan.places = [#plan.place<output, "n">]} : (tensor<?xf32>) -> tensor<?xf32>
   return %0 : tensor<?xf32>
 }
 
@@ -115,12 +115,12 @@ func.func @main(%x: tensor<?xf32> {graph.dims = ["n"]}) -> tensor<?xf32> attribu
 // A scan's states have memory of their own; only what it makes step by step has slices.
 func.func private @k()
 func.func @main(%h: tensor<4xf32>, %x: tensor<10x4xf32>) -> tensor<10x4xf32> attributes {plan.arena_bytes = 64} {
-  %0:2 = graph.scan %h, %x attributes {numStates = 1 : i64, backward = array<i1: false, false>, plan.places = [#plan.place<"arena", 0 : i64>, #plan.place<"output", 0 : i64>]} {
+  %0:2 = graph.scan %h, %x attributes {numStates = 1 : i64, backward = array<i1: false, false>, plan.places = [#plan.place<arena, 0>, #plan.place<output, 0>]} {
   ^bb0(%hh: tensor<4xf32>, %xx: tensor<4xf32>):
-    // expected-error@+1 {{has a result at a place that is not there: #plan.place<"slice", 0 : i64>}}
-    %1 = plan.launch @k(%hh, %xx) symbols [] {plan.places = [#plan.place<"slice", 0 : i64>]} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-    // expected-error@+1 {{has a result at a place that is not there: #plan.place<"slice", 2 : i64>}}
-    %2 = plan.launch @k(%hh, %xx) symbols [] {plan.places = [#plan.place<"slice", 2 : i64>]} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    // expected-error@+1 {{has a result at a place that is not there: #plan.place<slice, 0>}}
+    %1 = plan.launch @k(%hh, %xx) symbols [] {plan.places = [#plan.place<slice, 0>]} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    // expected-error@+1 {{has a result at a place that is not there: #plan.place<slice, 2>}}
+    %2 = plan.launch @k(%hh, %xx) symbols [] {plan.places = [#plan.place<slice, 2>]} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
     graph.yield %1, %2 : tensor<4xf32>, tensor<4xf32>
   } : (tensor<4xf32>, tensor<10x4xf32>) -> (tensor<4xf32>, tensor<10x4xf32>)
   return %0#1 : tensor<10x4xf32>
@@ -130,8 +130,8 @@ func.func @main(%h: tensor<4xf32>, %x: tensor<10x4xf32>) -> tensor<10x4xf32> att
 
 func.func private @k()
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> attributes {plan.arena_bytes = 64} {
-  // expected-error@+1 {{has a result at a place that is not there: #plan.place<"slice", 0 : i64>}}
-  %0 = plan.launch @k(%x) symbols [] {plan.places = [#plan.place<"slice", 0 : i64>]} : (tensor<4xf32>) -> tensor<4xf32>
+  // expected-error@+1 {{has a result at a place that is not there: #plan.place<slice, 0>}}
+  %0 = plan.launch @k(%x) symbols [] {plan.places = [#plan.place<slice, 0>]} : (tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
 
@@ -140,9 +140,9 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> attributes {plan.arena_bytes
 func.func private @k()
 func.func @main(%h: tensor<4xf32>, %x: tensor<10x4xf32>) -> tensor<10x4xf32> attributes {plan.arena_bytes = 128} {
   // expected-error@+1 {{needs a place in the arena or unit for each carried value in 'plan.staging'}}
-  %0:2 = graph.scan %h, %x attributes {numStates = 1 : i64, backward = array<i1: false, false>, plan.places = [#plan.place<"arena", 0 : i64>, #plan.place<"output", 0 : i64>], plan.staging = [#plan.place<"arena">]} {
+  %0:2 = graph.scan %h, %x attributes {numStates = 1 : i64, backward = array<i1: false, false>, plan.places = [#plan.place<arena, 0>, #plan.place<output, 0>], plan.staging = [#plan.place<arena, 0>, unit]} {
   ^bb0(%hh: tensor<4xf32>, %xx: tensor<4xf32>):
-    %1 = plan.launch @k(%hh, %xx) symbols [] {plan.places = [#plan.place<"slice", 1 : i64>]} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    %1 = plan.launch @k(%hh, %xx) symbols [] {plan.places = [#plan.place<slice, 1>]} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
     graph.yield %hh, %1 : tensor<4xf32>, tensor<4xf32>
   } : (tensor<4xf32>, tensor<10x4xf32>) -> (tensor<4xf32>, tensor<10x4xf32>)
   return %0#1 : tensor<10x4xf32>

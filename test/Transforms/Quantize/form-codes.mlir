@@ -1,5 +1,5 @@
 // RUN: hewn-opt %s --split-input-file --hewn-form-codes | FileCheck %s
-// RUN: hewn-opt %s --split-input-file --hewn-form-codes=products=1 | FileCheck %s
+// RUN: hewn-opt %s --split-input-file --hewn-form-codes=precision=medium | FileCheck %s
 
 // A scale a column: all rows share it. Signed integers are codes around the middle one.
 // CHECK-LABEL: func.func @columns
@@ -25,7 +25,7 @@ func.func @columns(%x: tensor<1x128xf32>) -> tensor<1x256xf32> {
 // CHECK: %[[D:.*]] = graph.decode %[[W]], %{{[0-9]+}}, %[[O]] {bits = 4 : i64, block = 32 : i64} : (tensor<16x256xui32>, tensor<4x256xf32>, tensor<4x256xf32>) -> tensor<128x256xf32>
 // CHECK: %[[Y:.*]] = graph.matmul %[[X]], %[[D]] {{.*}}to = f32}
 // CHECK: graph.cast %[[Y]] {{.*}}to = f16}
-func.func @blocks(%x: tensor<?x128xf16> {graph.dims = ["n", 128]}) -> tensor<?x256xf16> {
+func.func @blocks(%x: tensor<?x128xf16> {graph.dims = [#graph.dim<"n">, 128]}) -> tensor<?x256xf16> {
   %s = graph.constant {value = dense<0.5> : tensor<256x4x1xf16>} : tensor<256x4x1xf16>
   %z = graph.constant {value = dense<7> : tensor<256x4x1xui4>} : tensor<256x4x1xui4>
   %q = graph.constant {value = dense<1> : tensor<256x4x32xui4>} : tensor<256x4x32xui4>

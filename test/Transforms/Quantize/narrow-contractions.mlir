@@ -1,6 +1,6 @@
-// RUN: hewn-opt %s --split-input-file --hewn-narrow-contractions | FileCheck %s
-// RUN: hewn-opt %s --split-input-file --hewn-narrow-contractions=products=3 | FileCheck %s --check-prefix=THREE
-// RUN: hewn-opt %s --split-input-file --hewn-narrow-contractions=products=6 | FileCheck %s --check-prefix=SIX
+// RUN: hewn-opt %s --split-input-file --hewn-narrow-contractions=precision=medium | FileCheck %s
+// RUN: hewn-opt %s --split-input-file --hewn-narrow-contractions=precision=high | FileCheck %s --check-prefix=THREE
+// RUN: hewn-opt %s --split-input-file --hewn-narrow-contractions=precision=highest | FileCheck %s --check-prefix=SIX
 
 #costs = #plan.vector_costs<panelCost = 220, farCost = 250, loadCost = 15, spreadCost = 10, stepCost = 400, chains = 7, chainRows = 6, products = 2, memoryRate = 8, lineBytes = 64, aheadBytes = 1024, taskWork = 8000, launchBytes = 20000, outerCost = 40>
 #fast = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, costs = #costs, dots = [#plan.dot<left = bf16, right = bf16, sum = f32, intrinsic = "llvm.some.dot">]>
@@ -143,9 +143,9 @@ module attributes {plan.target = #unit} {
 // SIX-LABEL: func.func @unknown
 // SIX-NOT: graph.term
 module attributes {plan.target = #unit} {
-  func.func @unknown(%x: tensor<?x256xf32> {graph.dims = ["rows", 256]}) -> tensor<?x512xf32> {
+  func.func @unknown(%x: tensor<?x256xf32> {graph.dims = [#graph.dim<"rows">, 256]}) -> tensor<?x512xf32> {
     %w = graph.constant {value = dense<1.0> : tensor<256x512xf32>} : tensor<256x512xf32>
-    %0 = graph.matmul %x, %w {graph.dims = [["rows", 512]]} : (tensor<?x256xf32>, tensor<256x512xf32>) -> tensor<?x512xf32>
+    %0 = graph.matmul %x, %w {graph.dims = [[#graph.dim<"rows">, 512]]} : (tensor<?x256xf32>, tensor<256x512xf32>) -> tensor<?x512xf32>
     return %0 : tensor<?x512xf32>
   }
 }

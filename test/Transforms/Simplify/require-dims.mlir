@@ -2,12 +2,12 @@
 
 // What is summed over is as long on both sides; the bias is 1 or as wide; no dim is negative.
 // CHECK-LABEL: func.func @product
-// CHECK-SAME: graph.requires = {{\[\[}}"", "equal", "m", "n"], ["", "broadcast", "b", "max(3, b)"]]
-func.func @product(%x: tensor<2x?xf32> {graph.dims = [2, "n"]}, %w: tensor<?x3xf32> {graph.dims = ["m", 3]},
-                   %bias: tensor<?xf32> {graph.dims = ["b"]}) -> tensor<2x?xf32> {
+// CHECK-SAME: graph.requires = [#graph.requirement<"", equal, "m", "n">, #graph.requirement<"", broadcast, "b", "max(3, b)">]
+func.func @product(%x: tensor<2x?xf32> {graph.dims = [2, #graph.dim<"n">]}, %w: tensor<?x3xf32> {graph.dims = [#graph.dim<"m">, 3]},
+                   %bias: tensor<?xf32> {graph.dims = [#graph.dim<"b">]}) -> tensor<2x?xf32> {
   %0 = graph.matmul %x, %w : (tensor<2x?xf32>, tensor<?x3xf32>) -> tensor<2x3xf32>
-  %1 = graph.expand %bias {graph.dims = [["max(3, b)"]], shape = ["max(3, b)"]} : (tensor<?xf32>) -> tensor<?xf32>
-  %2 = graph.expand %1 {graph.dims = [[2, "max(3, b)"]], shape = [2, "max(3, b)"]} : (tensor<?xf32>) -> tensor<2x?xf32>
+  %1 = graph.expand %bias {graph.dims = [[#graph.dim<"max(3, b)">]], shape = [#graph.dim<"max(3, b)">]} : (tensor<?xf32>) -> tensor<?xf32>
+  %2 = graph.expand %1 {graph.dims = [[2, #graph.dim<"max(3, b)">]], shape = [2, #graph.dim<"max(3, b)">]} : (tensor<?xf32>) -> tensor<2x?xf32>
   return %2 : tensor<2x?xf32>
 }
 
@@ -15,13 +15,13 @@ func.func @product(%x: tensor<2x?xf32> {graph.dims = [2, "n"]}, %w: tensor<?x3xf
 
 // Parts lie within their dim, pieces fit side by side, views have as many elements.
 // CHECK-LABEL: func.func @moves
-// CHECK-SAME: ["", "atMost", "8", "n"]
-// CHECK-SAME: ["", "equal", "k", "m"]
-// CHECK-SAME: ["", "equal", "n", "32"]
-func.func @moves(%x: tensor<?xf32> {graph.dims = ["n"]}, %a: tensor<2x?xf32> {graph.dims = [2, "m"]},
-                 %b: tensor<2x?xf32> {graph.dims = [2, "k"]}) -> (tensor<4xf32>, tensor<4x?xf32>, tensor<4x8xf32>) {
+// CHECK-SAME: #graph.requirement<"", atMost, 8, "n">
+// CHECK-SAME: #graph.requirement<"", equal, "k", "m">
+// CHECK-SAME: #graph.requirement<"", equal, "n", 32>
+func.func @moves(%x: tensor<?xf32> {graph.dims = [#graph.dim<"n">]}, %a: tensor<2x?xf32> {graph.dims = [2, #graph.dim<"m">]},
+                 %b: tensor<2x?xf32> {graph.dims = [2, #graph.dim<"k">]}) -> (tensor<4xf32>, tensor<4x?xf32>, tensor<4x8xf32>) {
   %0 = graph.slice %x {offsets = [4], sizes = [4], steps = array<i64: 1>} : (tensor<?xf32>) -> tensor<4xf32>
-  %1 = graph.concat %a, %b {axis = 0 : i64, graph.dims = [[4, "m"]]} : (tensor<2x?xf32>, tensor<2x?xf32>) -> tensor<4x?xf32>
+  %1 = graph.concat %a, %b {axis = 0 : i64, graph.dims = [[4, #graph.dim<"m">]]} : (tensor<2x?xf32>, tensor<2x?xf32>) -> tensor<4x?xf32>
   %2 = graph.reshape %x {shape = [4, 8]} : (tensor<?xf32>) -> tensor<4x8xf32>
   return %0, %1, %2 : tensor<4xf32>, tensor<4x?xf32>, tensor<4x8xf32>
 }
@@ -31,9 +31,9 @@ func.func @moves(%x: tensor<?xf32> {graph.dims = ["n"]}, %a: tensor<2x?xf32> {gr
 // One name is one size, and what is true of all sizes needs no word.
 // CHECK-LABEL: func.func @plain
 // CHECK-NOT: graph.requires
-func.func @plain(%x: tensor<?x?xf32> {graph.dims = ["n", "m"]}, %y: tensor<?xf32> {graph.dims = ["m"]}) -> tensor<?xf32> {
-  %0 = graph.add %x, %y {graph.dims = [["n", "m"]]} : (tensor<?x?xf32>, tensor<?xf32>) -> tensor<?x?xf32>
-  %1 = graph.reshape %0 {graph.dims = [["m*n"]], shape = ["m*n"]} : (tensor<?x?xf32>) -> tensor<?xf32>
+func.func @plain(%x: tensor<?x?xf32> {graph.dims = [#graph.dim<"n">, #graph.dim<"m">]}, %y: tensor<?xf32> {graph.dims = [#graph.dim<"m">]}) -> tensor<?xf32> {
+  %0 = graph.add %x, %y {graph.dims = [[#graph.dim<"n">, #graph.dim<"m">]]} : (tensor<?x?xf32>, tensor<?xf32>) -> tensor<?x?xf32>
+  %1 = graph.reshape %0 {graph.dims = [[#graph.dim<"m*n">]], shape = [#graph.dim<"m*n">]} : (tensor<?x?xf32>) -> tensor<?xf32>
   return %1 : tensor<?xf32>
 }
 
@@ -42,11 +42,11 @@ func.func @plain(%x: tensor<?x?xf32> {graph.dims = ["n", "m"]}, %y: tensor<?xf32
 // What data decide is looked at before the op that needs it.
 // CHECK-LABEL: func.func @data
 // CHECK-NOT: graph.requires
-// CHECK: graph.require_dims "equal" [8, "u0"]
+// CHECK: graph.require_dims equal [8, #graph.dim<"u0">]
 // CHECK-NEXT: graph.matmul
 func.func @data(%n: tensor<1xi64>, %x: tensor<2x4xf32>, %w: tensor<8x3xf32>) -> tensor<2x3xf32> {
   graph.read_symbol "u0" = %n[0] : tensor<1xi64>
-  %0 = graph.slice %x {graph.dims = [[2, "u0"]], offsets = [0, 0], sizes = [2, "u0"], steps = array<i64: 1, 1>} : (tensor<2x4xf32>) -> tensor<2x?xf32>
+  %0 = graph.slice %x {graph.dims = [[2, #graph.dim<"u0">]], offsets = [0, 0], sizes = [2, #graph.dim<"u0">], steps = array<i64: 1, 1>} : (tensor<2x4xf32>) -> tensor<2x?xf32>
   %1 = graph.matmul %0, %w : (tensor<2x?xf32>, tensor<8x3xf32>) -> tensor<2x3xf32>
   return %1 : tensor<2x3xf32>
 }
@@ -56,14 +56,14 @@ func.func @data(%n: tensor<1xi64>, %x: tensor<2x4xf32>, %w: tensor<8x3xf32>) -> 
 // What the reads of an op ask for: a slice from the end needs so many elements, a position that is clamped needs one, one that is folded
 // back and forth divides by the extent.
 // CHECK-LABEL: func.func @reads
-// CHECK-SAME: ["", "atMost", "5", "n"]
-// CHECK-SAME: ["", "atMost", "min(1, k)", "n"]
-// CHECK-SAME: ["", "equal", "k", "n"]
-func.func @reads(%x: tensor<?xf32> {graph.dims = ["n"]}, %i: tensor<?xi64> {graph.dims = ["k"]}, %y: tensor<4x?xf32> {graph.dims = [4, "n"]})
+// CHECK-SAME: #graph.requirement<"", atMost, 5, "n">
+// CHECK-SAME: #graph.requirement<"", atMost, "min(1, k)", "n">
+// CHECK-SAME: #graph.requirement<"", equal, "k", "n">
+func.func @reads(%x: tensor<?xf32> {graph.dims = [#graph.dim<"n">]}, %i: tensor<?xi64> {graph.dims = [#graph.dim<"k">]}, %y: tensor<4x?xf32> {graph.dims = [4, #graph.dim<"n">]})
     -> (tensor<1xf32>, tensor<?xf32>, tensor<4x?xf32>) {
-  %0 = graph.slice %x {offsets = ["n - 5"], sizes = [1], steps = array<i64: 1>} : (tensor<?xf32>) -> tensor<1xf32>
-  %1 = graph.gather %x, %i {axis = 0 : i64, graph.dims = [["k"]]} : (tensor<?xf32>, tensor<?xi64>) -> tensor<?xf32>
-  %2 = graph.reverse_sequence %y, %i {batchAxis = 1 : i64, timeAxis = 0 : i64, graph.dims = [[4, "n"]]} : (tensor<4x?xf32>, tensor<?xi64>) -> tensor<4x?xf32>
+  %0 = graph.slice %x {offsets = [#graph.dim<"n - 5">], sizes = [1], steps = array<i64: 1>} : (tensor<?xf32>) -> tensor<1xf32>
+  %1 = graph.gather %x, %i {axis = 0 : i64, graph.dims = [[#graph.dim<"k">]]} : (tensor<?xf32>, tensor<?xi64>) -> tensor<?xf32>
+  %2 = graph.reverse_sequence %y, %i {batchAxis = 1 : i64, timeAxis = 0 : i64, graph.dims = [[4, #graph.dim<"n">]]} : (tensor<4x?xf32>, tensor<?xi64>) -> tensor<4x?xf32>
   return %0, %1, %2 : tensor<1xf32>, tensor<?xf32>, tensor<4x?xf32>
 }
 
@@ -71,12 +71,12 @@ func.func @reads(%x: tensor<?xf32> {graph.dims = ["n"]}, %i: tensor<?xi64> {grap
 
 // What C code trusts is said by its op.
 // CHECK-LABEL: func.func @parts
-// CHECK-SAME: ["", "equal", "c", "a"]
-// CHECK-SAME: ["", "equal", "d", "b"]
-// CHECK-SAME: ["", "atMost", "b", "m"]
-func.func @parts(%x: tensor<?x?xf32> {graph.dims = ["n", "m"]}, %i: tensor<?x?xi64> {graph.dims = ["a", "b"]},
-                 %u: tensor<?x?xf32> {graph.dims = ["c", "d"]}) -> tensor<?x?xf32> {
-  %0 = graph.scatter_elements %x, %i, %u {axis = 0 : i64, graph.dims = [["n", "m"]]} : (tensor<?x?xf32>, tensor<?x?xi64>, tensor<?x?xf32>) -> tensor<?x?xf32>
+// CHECK-SAME: #graph.requirement<"", equal, "c", "a">
+// CHECK-SAME: #graph.requirement<"", equal, "d", "b">
+// CHECK-SAME: #graph.requirement<"", atMost, "b", "m">
+func.func @parts(%x: tensor<?x?xf32> {graph.dims = [#graph.dim<"n">, #graph.dim<"m">]}, %i: tensor<?x?xi64> {graph.dims = [#graph.dim<"a">, #graph.dim<"b">]},
+                 %u: tensor<?x?xf32> {graph.dims = [#graph.dim<"c">, #graph.dim<"d">]}) -> tensor<?x?xf32> {
+  %0 = graph.scatter_elements %x, %i, %u {axis = 0 : i64, graph.dims = [[#graph.dim<"n">, #graph.dim<"m">]]} : (tensor<?x?xf32>, tensor<?x?xi64>, tensor<?x?xf32>) -> tensor<?x?xf32>
   return %0 : tensor<?x?xf32>
 }
 
@@ -84,12 +84,12 @@ func.func @parts(%x: tensor<?x?xf32> {graph.dims = ["n", "m"]}, %i: tensor<?x?xi
 
 // What a builder has said becomes an entry, or stays where data decide.
 // CHECK-LABEL: func.func @said
-// CHECK-SAME: graph.requires = {{\[\[}}"", "atMost", "n", "m"]]
+// CHECK-SAME: graph.requires = [#graph.requirement<"", atMost, "n", "m">]
 // CHECK-NOT: "atMost" ["n", "m"]
-// CHECK: graph.require_dims "atMost" [1, "u0"]
-func.func @said(%x: tensor<?xf32> {graph.dims = ["n"]}, %y: tensor<?xf32> {graph.dims = ["m"]}, %n: tensor<1xi64>) -> tensor<?xf32> {
+// CHECK: graph.require_dims atMost [1, #graph.dim<"u0">]
+func.func @said(%x: tensor<?xf32> {graph.dims = [#graph.dim<"n">]}, %y: tensor<?xf32> {graph.dims = [#graph.dim<"m">]}, %n: tensor<1xi64>) -> tensor<?xf32> {
   graph.read_symbol "u0" = %n[0] : tensor<1xi64>
-  graph.require_dims "atMost" ["n", "m"]
-  graph.require_dims "atMost" [1, "u0"]
+  graph.require_dims atMost [#graph.dim<"n">, #graph.dim<"m">]
+  graph.require_dims atMost [1, #graph.dim<"u0">]
   return %x : tensor<?xf32>
 }

@@ -1,7 +1,7 @@
 // RUN: hewn-opt %s --split-input-file --hewn-verify-accesses --verify-diagnostics
 // RUN: hewn-opt %s --split-input-file --hewn-require-dims --hewn-verify-accesses
 
-func.func @unseen(%x: tensor<2x?xf32> {graph.dims = [2, "n"]}, %w: tensor<?x3xf32> {graph.dims = ["m", 3]}) -> tensor<2x3xf32> {
+func.func @unseen(%x: tensor<2x?xf32> {graph.dims = [2, #graph.dim<"n">]}, %w: tensor<?x3xf32> {graph.dims = [#graph.dim<"m">, 3]}) -> tensor<2x3xf32> {
   // expected-error @+1 {{asks for what nobody looks at: equal m, n}}
   %0 = graph.matmul %x, %w : (tensor<2x?xf32>, tensor<?x3xf32>) -> tensor<2x3xf32>
   return %0 : tensor<2x3xf32>
@@ -10,14 +10,14 @@ func.func @unseen(%x: tensor<2x?xf32> {graph.dims = [2, "n"]}, %w: tensor<?x3xf3
 // -----
 
 // Seen when the run begins, and before the op.
-func.func @seen(%x: tensor<2x?xf32> {graph.dims = [2, "n"]}, %w: tensor<?x3xf32> {graph.dims = ["m", 3]}, %k: tensor<1xi64>) -> (tensor<2x3xf32>, tensor<1xf32>)
-    attributes {graph.requires = [["", "equal", "m", "n"]]} {
+func.func @seen(%x: tensor<2x?xf32> {graph.dims = [2, #graph.dim<"n">]}, %w: tensor<?x3xf32> {graph.dims = [#graph.dim<"m">, 3]}, %k: tensor<1xi64>) -> (tensor<2x3xf32>, tensor<1xf32>)
+    attributes {graph.requires = [#graph.requirement<"", equal, "m", "n">]} {
   graph.read_symbol "u0" = %k[0] : tensor<1xi64>
   %0 = graph.matmul %x, %w : (tensor<2x?xf32>, tensor<?x3xf32>) -> tensor<2x3xf32>
   %1 = graph.reshape %0 {shape = [6]} : (tensor<2x3xf32>) -> tensor<6xf32>
-  graph.require_dims "atMost" ["u0 + 1", 6]
-  graph.require_dims "atMost" [0, "u0"]
-  %2 = graph.slice %1 {offsets = ["u0"], sizes = [1], steps = array<i64: 1>} : (tensor<6xf32>) -> tensor<1xf32>
+  graph.require_dims atMost [#graph.dim<"u0 + 1">, 6]
+  graph.require_dims atMost [0, #graph.dim<"u0">]
+  %2 = graph.slice %1 {offsets = [#graph.dim<"u0">], sizes = [1], steps = array<i64: 1>} : (tensor<6xf32>) -> tensor<1xf32>
   return %0, %2 : tensor<2x3xf32>, tensor<1xf32>
 }
 
@@ -27,7 +27,7 @@ func.func @seen(%x: tensor<2x?xf32> {graph.dims = [2, "n"]}, %w: tensor<?x3xf32>
 func.func @late(%x: tensor<6xf32>, %k: tensor<1xi64>) -> tensor<1xf32> {
   graph.read_symbol "u0" = %k[0] : tensor<1xi64>
   // expected-error @+1 {{asks for what nobody looks at: atMost u0 + 1, 6}}
-  %0 = graph.slice %x {offsets = ["u0"], sizes = [1], steps = array<i64: 1>} : (tensor<6xf32>) -> tensor<1xf32>
-  graph.require_dims "atMost" ["u0 + 1", 6]
+  %0 = graph.slice %x {offsets = [#graph.dim<"u0">], sizes = [1], steps = array<i64: 1>} : (tensor<6xf32>) -> tensor<1xf32>
+  graph.require_dims atMost [#graph.dim<"u0 + 1">, 6]
   return %0 : tensor<1xf32>
 }

@@ -70,7 +70,7 @@ std::pair<DimExpr, DimExpr> sidesOf(const DimExpr &difference, bool &swapped) {
   for (const DimExpr::Term &term : difference.terms()) {
     DimExpr one(term.coefficient);
     for (const DimExpr::AtomRef &factor : term.factors)
-      one = one * DimExpr::parse(factor->text).value_or(DimExpr(0));
+      one = one * DimExpr::factor(factor);
     if (term.coefficient < 0)
       right = right - one;
     else

@@ -14,18 +14,6 @@ using namespace mlir;
 
 namespace hewn::graph {
 
-StringRef relationName(Relation relation) {
-  static constexpr StringLiteral names[] = {"equal", "broadcast", "atMost"};
-  return names[int(relation)];
-}
-
-std::optional<Relation> parseRelation(StringRef name) {
-  for (Relation relation : {Relation::Equal, Relation::Broadcast, Relation::AtMost})
-    if (relationName(relation) == name)
-      return relation;
-  return std::nullopt;
-}
-
 StringRef requirementMessage(Relation relation) {
   switch (relation) {
   case Relation::Equal:
@@ -39,7 +27,7 @@ StringRef requirementMessage(Relation relation) {
 }
 
 Operation *makeRequirement(OpBuilder &b, Location loc, const Requirement &requirement) {
-  return RequireDimsOp::create(b, loc, relationName(requirement.relation),
+  return RequireDimsOp::create(b, loc, requirement.relation,
                                dimsAttr(b.getContext(), {requirement.left, requirement.right}));
 }
 

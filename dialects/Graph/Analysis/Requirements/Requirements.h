@@ -12,17 +12,12 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpDefinition.h"
 
+#include "dialects/Graph/GraphEnums.h.inc"
+
 namespace hewn::graph {
 
-/// On the function `main`: a list of [node, relation, expression, expression], each text.
+/// On the function `main`: a list of RequirementAttr.
 inline constexpr llvm::StringLiteral kRequiresAttr = "graph.requires";
-
-/// How two sizes must stand to each other: equal; the left one 1 or the right one; the left one no larger.
-enum class Relation { Equal, Broadcast, AtMost };
-
-/// As it is written in the IR: "equal", "broadcast", "atMost".
-llvm::StringRef relationName(Relation relation);
-std::optional<Relation> parseRelation(llvm::StringRef name);
 
 /// What a run, or a compile, says where it does not hold; {a} and {b} stand for the two sizes.
 llvm::StringRef requirementMessage(Relation relation);

@@ -56,7 +56,7 @@ public:
       return failure();
     if (!together)
       weights = grouped(weights);
-    Value result = c.reshape(c.op("graph.matmul", {weights, op.getV()}), Dims{q[0], q[1], q[2], v[3]});
+    Value result = c.reshape(c.op<MatMulOp>({weights, op.getV()}), Dims{q[0], q[1], q[2], v[3]});
     Value stage = c.reshape(stages[op.getStage()], Dims{q[0], q[1], q[2], k[2]});
     if (!result || !stage)
       return failure();
@@ -94,10 +94,10 @@ private:
     // Scores of half precision would overflow before they are scaled; otherwise scaling behind the product is free.
     bool narrow = getElementType(query).isF16();
     if (narrow)
-      query = c.op("graph.mul", {query, c.scalarLike(query, scale)});
-    Value scores = c.op("graph.matmul", {grouped(query), keys});
+      query = c.op<MulOp>({query, c.scalarLike(query, scale)});
+    Value scores = c.op<MatMulOp>({grouped(query), keys});
     if (!narrow && scores)
-      scores = c.op("graph.mul", {scores, c.scalarLike(scores, scale)});
+      scores = c.op<MulOp>({scores, c.scalarLike(scores, scale)});
     return together ? scores : c.reshape(scores, Dims{q[0], q[1], q[2], k[2]});
   }
 
@@ -106,7 +106,7 @@ private:
     if (!scores || cap <= 0)
       return scores;
     Value factor = c.scalarLike(scores, cap);
-    return c.op("graph.mul", {c.op("graph.tanh", c.op("graph.div", {scores, factor})), factor});
+    return c.op<MulOp>({c.op<TanhOp>(c.op<DivOp>({scores, factor})), factor});
   }
 
   /// start, start + 1, ... as [count, 1] or [count].
@@ -116,7 +116,7 @@ private:
   }
 
   Value forbid(Value scores, Value allowed) {
-    return c.op("graph.where", {allowed, scores, c.scalarLike(scores, -std::numeric_limits<double>::infinity())});
+    return c.op<WhereOp>({allowed, scores, c.scalarLike(scores, -std::numeric_limits<double>::infinity())});
   }
 
   // ODS gives integers without their sign.
@@ -128,41 +128,41 @@ private:
     if (!scores)
       return scores;
     if (Value mask = op.getMask())
-      scores = getElementType(mask).isInteger(1) ? forbid(scores, mask) : c.op("graph.add", {scores, mask});
+      scores = getElementType(mask).isInteger(1) ? forbid(scores, mask) : c.op<AddOp>({scores, mask});
     if (!isBounded() && !op.getLengths())
       return scores;
     Value keys = positions(c.number(DimExpr(0)), k[2], false), lengths, queries;
     if (op.getLengths()) {
       DimExpr one(1);
       lengths = c.reshape(c.cast(op.getLengths(), c.b.getI64Type()), Dims{q[0], one, one, one});
-      scores = forbid(scores, c.op("graph.less", {keys, lengths}));
-      queries = c.op("graph.add", {positions(c.number(q[2] * DimExpr(-1)), q[2], true), lengths});
+      scores = forbid(scores, c.op<LessOp>({keys, lengths}));
+      queries = c.op<AddOp>({positions(c.number(q[2] * DimExpr(-1)), q[2], true), lengths});
     } else {
       queries = positions(c.number(parseDims(op.getOffset())->front()), q[2], true);
     }
-    auto shifted = [&](int64_t by) { return c.op("graph.add", {queries, c.number(DimExpr(by))}); };
+    auto shifted = [&](int64_t by) { return c.op<AddOp>({queries, c.number(DimExpr(by))}); };
     if (right() >= 0 && scores)
-      scores = forbid(scores, c.op("graph.less", {keys, shifted(right() + 1)}));
+      scores = forbid(scores, c.op<LessOp>({keys, shifted(right() + 1)}));
     if (left() >= 0 && scores)
-      scores = forbid(scores, c.op("graph.less", {shifted(-left() - 1), keys}));
+      scores = forbid(scores, c.op<LessOp>({shifted(-left() - 1), keys}));
     return scores;
   }
 
   Value softmax(Value scores) {
-    Value most = c.reduce("graph.reduce_max", scores, {3}, true);
+    Value most = c.reduce<ReduceMaxOp>(scores, {3}, true);
     // A row of -inf: its maximum must not be taken from itself, and its sum is 0. In other rows the sum is 1 at least.
     bool mayBeEmpty = op.getMask() || op.getLengths() || isBounded();
     if (mayBeEmpty && most) {
       auto lowest = APFloat::getLargest(cast<FloatType>(getElementType(most)).getFloatSemantics(), true);
       bool inexact;
       lowest.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &inexact);
-      most = c.op("graph.maximum", {most, c.scalarLike(most, lowest.convertToDouble())});
+      most = c.op<MaximumOp>({most, c.scalarLike(most, lowest.convertToDouble())});
     }
-    Value powers = c.op("graph.exp", c.op("graph.sub", {scores, most}));
-    Value sum = c.reduce("graph.reduce_sum", powers, {3}, true);
+    Value powers = c.op<ExpOp>(c.op<SubOp>({scores, most}));
+    Value sum = c.reduce<ReduceSumOp>(powers, {3}, true);
     if (mayBeEmpty && sum)
-      sum = c.op("graph.maximum", {sum, c.scalarLike(sum, 1)});
-    return c.op("graph.div", {powers, sum});
+      sum = c.op<MaximumOp>({sum, c.scalarLike(sum, 1)});
+    return c.op<DivOp>({powers, sum});
   }
 };
 } // namespace

@@ -86,8 +86,8 @@ private:
     bool counted = node.getInt("do_rotary", 0) && !node.input(9) && cos && getRank(cos) == 2;
     if (failed(checkIndices(node, lengths, counted ? DimExpr::min(keys, getDims(cos)[0]) : keys)))
       return failure();
-    lengths = c.op("graph.add", {c.cast(c.reshape(lengths, Dims{batch, one}), c.b.getI64Type()), c.number(DimExpr(1))});
-    start = c.op("graph.maximum", {c.op("graph.sub", {lengths, c.number(queries)}), c.number(DimExpr(0))});
+    lengths = c.op<AddOp>({c.cast(c.reshape(lengths, Dims{batch, one}), c.b.getI64Type()), c.number(DimExpr(1))});
+    start = c.op<MaximumOp>({c.op<SubOp>({lengths, c.number(queries)}), c.number(DimExpr(0))});
     return success(bool(start));
   }
 
@@ -101,8 +101,8 @@ private:
       if (failed(checkIndices(node, positions, getDims(cos)[0])))
         return failure();
     } else { // of queries that are padding, any
-      positions = c.op("graph.minimum", {c.op("graph.add", {start, counting(queries, Dims{one, queries})}),
-                                         c.number(getDims(cos)[0] - one)});
+      positions = c.op<MinimumOp>(
+          {c.op<AddOp>({start, counting(queries, Dims{one, queries})}), c.number(getDims(cos)[0] - one)});
     }
     if (!positions)
       return failure();
@@ -135,14 +135,13 @@ private:
     if (isEmpty == Decision::Yes && queries == keys)
       return success();
     // Element t is the past's until the sequence's own ones begin, and again behind them, where nobody looks.
-    Value at = counting(keys, Dims{one, keys}), own = c.op("graph.sub", {at, start});
-    Value isOwn = c.op(
-        "graph.and", {c.op("graph.less", {c.number(DimExpr(-1)), own}), c.op("graph.less", {own, c.number(queries)})});
+    Value at = counting(keys, Dims{one, keys}), own = c.op<SubOp>({at, start});
+    Value isOwn = c.op<AndOp>({c.op<LessOp>({c.number(DimExpr(-1)), own}), c.op<LessOp>({own, c.number(queries)})});
     auto join = [&](Value past, Value all) -> Value {
       all = rowsAt(all, own, queries);
       if (!past || isEmpty == Decision::Yes)
         return all;
-      return c.op("graph.where", {c.reshape(isOwn, Dims{batch, one, keys, one}), all, rowsAt(past, at, before)});
+      return c.op<WhereOp>({c.reshape(isOwn, Dims{batch, one, keys, one}), all, rowsAt(past, at, before)});
     };
     in.k = join(pastK, in.k), in.v = join(pastV, in.v);
     return success(in.k && in.v);
@@ -153,9 +152,9 @@ private:
     if (!x || !at)
       return {};
     Dims dims = getDims(x);
-    at = c.op("graph.maximum", {c.op("graph.minimum", {at, c.number(count - one)}), c.number(DimExpr(0))});
-    Value of = c.op("graph.mul", {counting(dims[0] * dims[1], Dims{dims[0], dims[1], one}), c.number(count)});
-    Value rows = c.op("graph.add", {of, c.reshape(at, Dims{getDims(at)[0], one, keys})});
+    at = c.op<MaximumOp>({c.op<MinimumOp>({at, c.number(count - one)}), c.number(DimExpr(0))});
+    Value of = c.op<MulOp>({counting(dims[0] * dims[1], Dims{dims[0], dims[1], one}), c.number(count)});
+    Value rows = c.op<AddOp>({of, c.reshape(at, Dims{getDims(at)[0], one, keys})});
     Value table = c.reshape(x, Dims{dims[0] * dims[1] * dims[2], dims[3]});
     return rows && table ? node.make<GatherOp>({table, rows}, node.attr("axis", int64_t(0))) : Value();
   }
@@ -163,16 +162,15 @@ private:
   /// Who takes part, or what is added to the scores and -inf for those who don't: [batch, 1, queries, keys].
   Value maskOf() {
     Value first = c.reshape(start, Dims{batch, one, one, one});
-    Value query = c.op("graph.add", {first, counting(queries, Dims{one, one, queries, one})});
+    Value query = c.op<AddOp>({first, counting(queries, Dims{one, one, queries, one})});
     Value key = counting(keys, Dims{one, one, one, keys});
-    Value mask = c.op("graph.less", {key, c.op("graph.add", {query, c.number(DimExpr(1))})});
+    Value mask = c.op<LessOp>({key, c.op<AddOp>({query, c.number(DimExpr(1))})});
     if (int64_t window = node.getInt("local_window_size", -1); window > 0)
-      mask =
-          c.op("graph.and", {mask, c.op("graph.less", {c.op("graph.sub", {query, c.number(DimExpr(window))}), key})});
+      mask = c.op<AndOp>({mask, c.op<LessOp>({c.op<SubOp>({query, c.number(DimExpr(window))}), key})});
     Value bias = node.input(10);
     if (!mask || !bias)
       return mask;
-    return c.op("graph.where", {mask, bias, c.scalarLike(bias, -std::numeric_limits<double>::infinity())});
+    return c.op<WhereOp>({mask, bias, c.scalarLike(bias, -std::numeric_limits<double>::infinity())});
   }
 };
 } // namespace

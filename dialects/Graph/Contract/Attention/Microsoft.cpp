@@ -27,7 +27,7 @@ static LogicalResult readAttributes(OnnxNode &node, AttentionInputs &in) {
 static Value addBias(Composer &c, Value x, Value bias, const DimExpr &first) {
   if (!x || !bias)
     return x;
-  return c.op("graph.add", {x, c.slice(bias, 0, first, getDims(x).back())});
+  return c.op<AddOp>({x, c.slice(bias, 0, first, getDims(x).back())});
 }
 
 /// The mask of keys, integers, as bools: [batch, key] and [batch, query, key] with heads (and queries) put in. One
@@ -46,7 +46,7 @@ static bool addKeyMask(OnnxNode &node, Value mask, AttentionInputs &in) {
     // Lengths here only say which keys are there; where queries stand is another thing.
     Value keys = c.range(getDims(in.k)[2]);
     Value lengths = c.reshape(c.cast(mask, node.b.getI64Type()), Dims{dims[0], one, one, one});
-    mask = c.op("graph.less", {keys, lengths});
+    mask = c.op<LessOp>({keys, lengths});
   } else if (dims.size() == 2 || dims.size() == 3) {
     mask = c.cast(mask, node.b.getI1Type());
     mask = c.reshape(mask, dims.size() == 2 ? Dims{dims[0], one, one, dims[1]} : Dims{dims[0], one, dims[1], dims[2]});
@@ -61,7 +61,7 @@ static bool addKeyMask(OnnxNode &node, Value mask, AttentionInputs &in) {
     return true;
   }
   Value forbidden = c.scalarLike(in.mask, -std::numeric_limits<double>::infinity());
-  in.mask = c.op("graph.where", {mask, in.mask, forbidden});
+  in.mask = c.op<WhereOp>({mask, in.mask, forbidden});
   return bool(in.mask);
 }
 
@@ -99,9 +99,9 @@ LogicalResult buildPackedAttention(OnnxNode &node) {
   (void)node.getInt("rotary_embedding_dim", 0); // nothing is rotated
   if (node.getInt("do_rotary", 0) || node.numInputs() > 6)
     return node.refuse("rotation and past lengths are not supported");
-  Value all = c.op("graph.matmul", {x, weights});
+  Value all = c.op<MatMulOp>({x, weights});
   if (bias)
-    all = c.op("graph.add", {all, bias});
+    all = c.op<AddOp>({all, bias});
   return finishPackedAttention(node, all, {node.input(3), node.input(4), node.input(5)});
 }
 

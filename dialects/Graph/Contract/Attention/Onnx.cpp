@@ -158,9 +158,9 @@ Value rotate(Composer &c, Value x, Value cos, Value sin, int64_t turned, bool in
   DimExpr half(turned / 2);
   Value real = interleaved ? c.slice(x, last, DimExpr(0), half, 2) : c.slice(x, last, DimExpr(0), half);
   Value imag = interleaved ? c.slice(x, last, DimExpr(1), half, 2) : c.slice(x, last, half, half);
-  auto mul = [&](Value a, Value b) { return c.op("graph.mul", {a, b}); };
-  Value newReal = c.op("graph.sub", {mul(cos, real), mul(sin, imag)});
-  Value newImag = c.op("graph.add", {mul(sin, real), mul(cos, imag)});
+  auto mul = [&](Value a, Value b) { return c.op<MulOp>({a, b}); };
+  Value newReal = c.op<SubOp>({mul(cos, real), mul(sin, imag)});
+  Value newImag = c.op<AddOp>({mul(sin, real), mul(cos, imag)});
   if (!newReal || !newImag)
     return {};
   Dims rotated = dims;

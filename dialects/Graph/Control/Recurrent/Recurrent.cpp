@@ -17,17 +17,17 @@ namespace hewn::graph {
 // Activations
 //===------------------------------------------------------------------------------------------------------------------===//
 
-static const RecurrentActivation kActivations[] = {{"relu", "graph.relu", 0, 0, 0},
-                                                   {"tanh", "graph.tanh", 0, 0, 0},
-                                                   {"sigmoid", "graph.sigmoid", 0, 0, 0},
+static const RecurrentActivation kActivations[] = {{"relu", ReluOp::getOperationName(), 0, 0, 0},
+                                                   {"tanh", TanhOp::getOperationName(), 0, 0, 0},
+                                                   {"sigmoid", SigmoidOp::getOperationName(), 0, 0, 0},
                                                    {"affine", "", 2, 1, 0},
-                                                   {"leakyrelu", "graph.leaky_relu", 1, 0.01, 0},
-                                                   {"elu", "graph.elu", 1, 1, 0},
-                                                   {"softsign", "graph.softsign", 0, 0, 0},
-                                                   {"softplus", "graph.softplus", 0, 0, 0},
-                                                   {"thresholdedrelu", "graph.thresholded_relu", 1, 1, 0},
-                                                   {"scaledtanh", "graph.tanh", 2, 1, 1},
-                                                   {"hardsigmoid", "graph.hard_sigmoid", 2, 0.2, 0.5}};
+                                                   {"leakyrelu", LeakyReluOp::getOperationName(), 1, 0.01, 0},
+                                                   {"elu", EluOp::getOperationName(), 1, 1, 0},
+                                                   {"softsign", SoftsignOp::getOperationName(), 0, 0, 0},
+                                                   {"softplus", SoftplusOp::getOperationName(), 0, 0, 0},
+                                                   {"thresholdedrelu", ThresholdedReluOp::getOperationName(), 1, 1, 0},
+                                                   {"scaledtanh", TanhOp::getOperationName(), 2, 1, 1},
+                                                   {"hardsigmoid", HardSigmoidOp::getOperationName(), 2, 0.2, 0.5}};
 
 const RecurrentActivation *findRecurrentActivation(StringRef name) {
   const auto *found = llvm::find_if(kActivations, [&](const RecurrentActivation &a) { return a.name == name; });
@@ -155,14 +155,14 @@ public:
   /// f(clip(x)) with this direction's function `i`.
   Value activate(unsigned i, Value x) {
     if (clip > 0)
-      x = op("graph.minimum", op("graph.maximum", x, c.scalarLike(x, -clip)), c.scalarLike(x, clip));
+      x = op<MinimumOp>(op<MaximumOp>(x, c.scalarLike(x, -clip)), c.scalarLike(x, clip));
     if (!x)
       return x;
     const RecurrentActivation &f = *findRecurrentActivation(names[i]);
     if (f.name == "affine")
-      return op("graph.add", op("graph.mul", x, c.scalarLike(x, alphas[i])), c.scalarLike(x, betas[i]));
+      return op<AddOp>(op<MulOp>(x, c.scalarLike(x, alphas[i])), c.scalarLike(x, betas[i]));
     if (f.name == "scaledtanh")
-      return op("graph.mul", c.op(f.op, op("graph.mul", x, c.scalarLike(x, betas[i]))), c.scalarLike(x, alphas[i]));
+      return op<MulOp>(c.opNamed(f.op, op<MulOp>(x, c.scalarLike(x, betas[i]))), c.scalarLike(x, alphas[i]));
     SmallVector<NamedAttribute> parameters;
     if (f.numParameters > 0)
       parameters.push_back(c.b.getNamedAttr("alpha", c.b.getF32FloatAttr(alphas[i])));
@@ -171,8 +171,8 @@ public:
     return makeNamed(c.b, c.loc, f.op, x, parameters);
   }
 
-  Value op(StringRef name, Value a, Value b) { return c.op(name, {a, b}); }
-  Value matmul(Value a, Value b) { return c.op("graph.matmul", {a, b}); }
+  template <typename OpTy> Value op(Value a, Value b) { return c.op<OpTy>({a, b}); }
+  Value matmul(Value a, Value b) { return c.op<MatMulOp>({a, b}); }
 
   Composer &c;
   int64_t index, gates;
@@ -273,12 +273,12 @@ private:
       recurrentBias = d.gate(bias, layer.gates, layer.gates);
       Value added = d.gate(recurrentBias, 0, layer.biasedGates);
       if (layer.biasedGates < layer.gates)
-        sum = c.concat({d.op("graph.add", d.gate(sum, 0, layer.biasedGates), added),
+        sum = c.concat({d.op<AddOp>(d.gate(sum, 0, layer.biasedGates), added),
                         d.gate(sum, layer.biasedGates, layer.gates - layer.biasedGates)},
                        0);
       else
-        sum = d.op("graph.add", sum, added);
-      gates = d.op("graph.add", gates, sum);
+        sum = d.op<AddOp>(sum, added);
+      gates = d.op<AddOp>(gates, sum);
     }
     gates = c.reshape(gates, {dims[0], dims[1], hidden * DimExpr(layer.gates)});
     prepare(d, d.own(op.getR()), recurrentBias);
@@ -299,10 +299,10 @@ private:
       SmallVector<Value> next = cell(d, before, slices[0]);
       Value y = next.empty() ? Value() : next[0];
       if (lengths && y) {
-        Value inside = d.op("graph.less", slices[1], lengths);
-        y = c.op("graph.where", {inside, y, c.scalarLike(y, 0)});
+        Value inside = d.op<LessOp>(slices[1], lengths);
+        y = c.op<WhereOp>({inside, y, c.scalarLike(y, 0)});
         for (auto [now, old] : llvm::zip(next, before))
-          now = c.op("graph.where", {inside, now, old});
+          now = c.op<WhereOp>({inside, now, old});
       }
       if (keepsSteps)
         next.push_back(y);
@@ -355,17 +355,17 @@ FailureOr<SmallVector<Value>> LSTMOp::compose(OpBuilder &b) {
   };
   auto cell = [&](Direction &d, ValueRange states, Value gates) -> SmallVector<Value> {
     Value h = states[0], before = states[1];
-    gates = d.op("graph.add", product(d, h, recurrent, bool(getRScale())), gates);
+    gates = d.op<AddOp>(product(d, h, recurrent, bool(getRScale())), gates);
     auto peep = [&](Value gate, int64_t which, Value at) {
-      return peepholes ? d.op("graph.add", gate, d.op("graph.mul", d.gate(peepholes, which), at)) : gate;
+      return peepholes ? d.op<AddOp>(gate, d.op<MulOp>(d.gate(peepholes, which), at)) : gate;
     };
     Value in = d.activate(0, peep(d.gate(gates, 0), 0, before));
-    Value forget = getInputForget() ? d.op("graph.sub", d.c.scalarLike(in, 1), in)
-                                    : d.activate(0, peep(d.gate(gates, 2), 2, before));
+    Value forget =
+        getInputForget() ? d.op<SubOp>(d.c.scalarLike(in, 1), in) : d.activate(0, peep(d.gate(gates, 2), 2, before));
     Value candidate = d.activate(1, d.gate(gates, 3));
-    Value after = d.op("graph.add", d.op("graph.mul", forget, before), d.op("graph.mul", in, candidate));
+    Value after = d.op<AddOp>(d.op<MulOp>(forget, before), d.op<MulOp>(in, candidate));
     Value out = d.activate(0, peep(d.gate(gates, 1), 1, after));
-    return {d.op("graph.mul", out, d.activate(2, after)), after};
+    return {d.op<MulOp>(out, d.activate(2, after)), after};
   };
   LayerComposer<LSTMOp> composer(*this, b, {4, 4, 2, getWScale(), getWZero()});
   composer.requireDims(getPeepholes(),
@@ -384,19 +384,19 @@ FailureOr<SmallVector<Value>> GRUOp::compose(OpBuilder &b) {
   };
   auto cell = [&](Direction &d, ValueRange states, Value gates) -> SmallVector<Value> {
     Value h = states[0], product = d.matmul(h, rT);
-    Value both = d.activate(0, d.op("graph.add", d.gate(product, 0, 2), d.gate(gates, 0, 2)));
+    Value both = d.activate(0, d.op<AddOp>(d.gate(product, 0, 2), d.gate(gates, 0, 2)));
     Value update = d.gate(both, 0), reset = d.gate(both, 1), hidden;
     if (linear) {
       hidden = d.gate(product, 2);
       if (hiddenBias)
-        hidden = d.op("graph.add", hidden, hiddenBias);
-      hidden = d.op("graph.mul", reset, hidden);
+        hidden = d.op<AddOp>(hidden, hiddenBias);
+      hidden = d.op<MulOp>(reset, hidden);
     } else {
-      hidden = d.matmul(d.op("graph.mul", reset, h), rHiddenT);
+      hidden = d.matmul(d.op<MulOp>(reset, h), rHiddenT);
     }
-    Value candidate = d.activate(1, d.op("graph.add", d.gate(gates, 2), hidden));
+    Value candidate = d.activate(1, d.op<AddOp>(d.gate(gates, 2), hidden));
     // (1 - z) candidate + z h
-    return {d.op("graph.add", candidate, d.op("graph.mul", update, d.op("graph.sub", h, candidate)))};
+    return {d.op<AddOp>(candidate, d.op<MulOp>(update, d.op<SubOp>(h, candidate)))};
   };
   return LayerComposer<GRUOp>(*this, b, {3, linear ? 2 : 3, 1}).compose({getInitialH()}, prepare, cell);
 }
@@ -405,7 +405,7 @@ FailureOr<SmallVector<Value>> RNNOp::compose(OpBuilder &b) {
   Value rT;
   auto prepare = [&](Direction &d, Value r, Value) { rT = d.c.transpose(r, {1, 0}); };
   auto cell = [&](Direction &d, ValueRange states, Value gates) -> SmallVector<Value> {
-    return {d.activate(0, d.op("graph.add", d.matmul(states[0], rT), gates))};
+    return {d.activate(0, d.op<AddOp>(d.matmul(states[0], rT), gates))};
   };
   return LayerComposer<RNNOp>(*this, b, {1, 1, 1}).compose({getInitialH()}, prepare, cell);
 }

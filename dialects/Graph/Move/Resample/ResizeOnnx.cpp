@@ -102,9 +102,9 @@ static LogicalResult keepAspectRatio(OnnxNode &node, bool least, ArrayRef<DimExp
   // By ops: floor(least or largest ratio * dim + 0.5).
   Composer c(node);
   Type wide = node.b.getF64Type();
-  Value from = valuesOf(node, in, wide), ratios = c.op("graph.div", {valuesOf(node, out, wide), from});
-  Value ratio = c.reduce(least ? "graph.reduce_min" : "graph.reduce_max", ratios, 0, true);
-  Value sizes = c.op("graph.add", {c.op("graph.mul", {ratio, from}), c.scalarLike(from, 0.5)});
+  Value from = valuesOf(node, in, wide), ratios = c.op<DivOp>({valuesOf(node, out, wide), from});
+  Value ratio = least ? c.reduce<ReduceMinOp>(ratios, 0, true) : c.reduce<ReduceMaxOp>(ratios, 0, true);
+  Value sizes = c.op<AddOp>({c.op<MulOp>({ratio, from}), c.scalarLike(from, 0.5)});
   return readSizes(node, axes, sizes, ratio, r);
 }
 
@@ -117,7 +117,7 @@ static LogicalResult readScales(OnnxNode &node, ArrayRef<DimExpr> dims, ArrayRef
     scaled.push_back(dims[axis]);
   if (getDims(scales) != Dims{DimExpr(int64_t(axes.size()))})
     return node.refuse("has not as many scales as axes");
-  Value sizes = c.op("graph.mul", {valuesOf(node, scaled, getElementType(scales)), scales});
+  Value sizes = c.op<MulOp>({valuesOf(node, scaled, getElementType(scales)), scales});
   return readSizes(node, axes, sizes, scales, r);
 }
 

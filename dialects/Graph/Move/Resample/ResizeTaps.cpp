@@ -2,6 +2,7 @@
 //
 // Interpolation by many weights: y[.., i, ..] = sum over t of weight[i, t] * x[.., place[i, t], ..].
 #include "dialects/Graph/Builders/Compose.h"
+#include "dialects/Graph/GraphOps.h"
 #include "dialects/Graph/Move/Resample/Scaling.h"
 
 using namespace mlir;
@@ -15,21 +16,20 @@ public:
   TensorPositions(Composer &c, Type type) : c(c), type(type) {}
 
   Value constant(double value) { return makeSplat(c.b, c.loc, type, value); }
-  Value add(Value a, Value b) { return c.op("graph.add", {a, b}); }
-  Value sub(Value a, Value b) { return c.op("graph.sub", {a, b}); }
-  Value mul(Value a, Value b) { return c.op("graph.mul", {a, b}); }
-  Value div(Value a, Value b) { return c.op("graph.div", {a, b}); }
-  Value max(Value a, Value b) { return c.op("graph.maximum", {a, b}); }
-  Value floor(Value a) { return c.op("graph.floor", a); }
-  Value abs(Value a) { return c.op("graph.abs", a); }
-  Value select(Value condition, Value a, Value b) { return c.op("graph.where", {condition, a, b}); }
+  Value add(Value a, Value b) { return c.op<AddOp>({a, b}); }
+  Value sub(Value a, Value b) { return c.op<SubOp>({a, b}); }
+  Value mul(Value a, Value b) { return c.op<MulOp>({a, b}); }
+  Value div(Value a, Value b) { return c.op<DivOp>({a, b}); }
+  Value max(Value a, Value b) { return c.op<MaximumOp>({a, b}); }
+  Value floor(Value a) { return c.op<FloorOp>(a); }
+  Value abs(Value a) { return c.op<AbsOp>(a); }
+  Value select(Value condition, Value a, Value b) { return c.op<WhereOp>({condition, a, b}); }
   Value compare(arith::CmpFPredicate predicate, Value a, Value b) {
     using F = arith::CmpFPredicate;
-    return c.op(predicate == F::OEQ   ? "graph.equal"
-                : predicate == F::OLT ? "graph.less"
-                : predicate == F::OLE ? "graph.less_or_equal"
-                                      : "graph.greater_or_equal",
-                {a, b});
+    return predicate == F::OEQ   ? c.op<EqualOp>({a, b})
+           : predicate == F::OLT ? c.op<LessOp>({a, b})
+           : predicate == F::OLE ? c.op<LessOrEqualOp>({a, b})
+                                 : c.op<GreaterOrEqualOp>({a, b});
   }
   Value of(const DimExpr &number) { return c.cast(c.number(number), type); }
 
@@ -57,18 +57,17 @@ Value composeTaps(Composer &c, ResizeOp op) {
   Value distance = p.mul(p.abs(p.sub(c.cast(offsets, p.type), ratio)), factor);
   Value weights = op.getMode() == "cubic" ? cubicWeight(p, distance, op.getCubic().convertToDouble())
                                           : p.max(p.constant(0), p.sub(p.constant(1), distance));
-  Value places = c.op("graph.add", {c.cast(whole, c.b.getI64Type()), offsets});
+  Value places = c.op<AddOp>({c.cast(whole, c.b.getI64Type()), offsets});
   Value first = c.number(DimExpr(0)), last = c.number(in - one);
   if (op.getExcludeOutside()) {
-    Value behind = c.op("graph.greater_or_equal", {places, first}),
-          before = c.op("graph.less_or_equal", {places, last});
+    Value behind = c.op<GreaterOrEqualOp>({places, first}), before = c.op<LessOrEqualOp>({places, last});
     weights = p.select(behind, p.select(before, weights, p.constant(0)), p.constant(0));
   }
-  Value sum = c.reduce("graph.reduce_sum", weights, {1}, true);
+  Value sum = c.reduce<ReduceSumOp>(weights, {1}, true);
   if (!sum)
     return {};
   weights = p.div(weights, p.select(p.compare(arith::CmpFPredicate::OEQ, sum, p.constant(0)), p.constant(1), sum));
-  places = c.op("graph.maximum", {first, c.op("graph.minimum", {places, last})});
+  places = c.op<MaximumOp>({first, c.op<MinimumOp>({places, last})});
 
   Dims table = {out, count}, column = {out};
   table.append(dims.size() - dim - 1, one);
@@ -76,8 +75,7 @@ Value composeTaps(Composer &c, ResizeOp op) {
   if (!places)
     return {};
   Value taken = make<GatherOp>(c.b, c.loc, {x, places}, c.b.getNamedAttr("axis", c.b.getI64IntegerAttr(dim)));
-  Value result =
-      c.reduce("graph.reduce_sum", p.mul(c.cast(taken, p.type), c.reshape(weights, table)), {dim + 1}, false);
+  Value result = c.reduce<ReduceSumOp>(p.mul(c.cast(taken, p.type), c.reshape(weights, table)), {dim + 1}, false);
   if (op.getCoordinates() == "tf_crop_and_resize") {
     Value low = p.compare(arith::CmpFPredicate::OGE, position, p.constant(0));
     Value high = p.compare(arith::CmpFPredicate::OLE, position, p.of(in - one));

@@ -90,7 +90,7 @@ LogicalResult buildCol2Im(OnnxNode &node) {
   Value laid = node.make<UnwindowOp>(windows, {node.attr("strides", strides), node.attr("dilations", dilations),
                                                node.attr("low", ArrayRef<int64_t>(pads).take_front(n)),
                                                node.attr("sizes", ArrayRef<DimExpr>(*image))});
-  return node.finish(c.reduce("graph.reduce_sum", laid, taps, false));
+  return node.finish(c.reduce<ReduceSumOp>(laid, taps, false));
 }
 
 /// Positions from -1 to 1 along a dim of `size` elements, as floats [size]; computed when the model runs where the size
@@ -106,11 +106,10 @@ static Value spreadPositions(Composer &c, const DimExpr &size, bool alignCorners
   } else {
     Value one = makeSplat(b, c.loc, f32, 1), two = makeSplat(b, c.loc, f32, 2);
     Value count = c.cast(c.number(size), f32);
-    step =
-        c.op("graph.div", {two, alignCorners ? c.op("graph.maximum", {c.op("graph.sub", {count, one}), one}) : count});
+    step = c.op<DivOp>({two, alignCorners ? c.op<MaximumOp>({c.op<SubOp>({count, one}), one}) : count});
     start = makeSplat(b, c.loc, f32, -1);
     if (!alignCorners)
-      start = c.op("graph.add", {start, c.op("graph.div", {step, two})});
+      start = c.op<AddOp>({start, c.op<DivOp>({step, two})});
   }
   return c.range(start, step, size);
 }

@@ -29,17 +29,16 @@ LogicalResult buildEmbedLayerNorm(OnnxNode &node) {
   };
   DimExpr length = getDims(ids)[1];
   Value sum = rowsOf(words, ids);
-  sum = c.op("graph.add", {sum, places ? rowsOf(positions, places) : c.slice(positions, 0, DimExpr(0), length)});
+  sum = c.op<AddOp>({sum, places ? rowsOf(positions, places) : c.slice(positions, 0, DimExpr(0), length)});
   if (kinds)
-    sum = c.op("graph.add", {sum, rowsOf(kinds, segments)});
+    sum = c.op<AddOp>({sum, rowsOf(kinds, segments)});
   if (!sum)
     return failure();
   (void)node.hasAttr("mask_index_type"); // whether the model has that output
   if (node.wantsOutput(1)) {             // how many tokens of each row count
     Type i32 = node.b.getI32Type();
-    Value counts =
-        mask ? c.cast(c.op("graph.equal", {mask, c.scalarLike(mask, 1)}), i32) : c.filled(getDims(ids), i32, 0);
-    Value count = c.reduce("graph.reduce_sum", counts, {1}, false);
+    Value counts = mask ? c.cast(c.op<EqualOp>({mask, c.scalarLike(mask, 1)}), i32) : c.filled(getDims(ids), i32, 0);
+    Value count = c.reduce<ReduceSumOp>(counts, {1}, false);
     if (!count)
       return failure();
     node.setOutput(1, count);

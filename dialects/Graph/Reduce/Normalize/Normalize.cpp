@@ -101,8 +101,8 @@ LogicalResult checkLRN(Operation *op, int64_t size) {
 
 /// x - max(x), and e to the power of it, along `axis`.
 static std::pair<Value, Value> shiftedExp(Composer &c, Value x, int64_t axis) {
-  Value shifted = c.op("graph.sub", {x, c.reduce("graph.reduce_max", x, axis, true)});
-  return {shifted, c.op("graph.exp", shifted)};
+  Value shifted = c.op<SubOp>({x, c.reduce<ReduceMaxOp>(x, axis, true)});
+  return {shifted, c.op<ExpOp>(shifted)};
 }
 
 Composed SoftmaxOp::compose(OpBuilder &b) {
@@ -110,16 +110,16 @@ Composed SoftmaxOp::compose(OpBuilder &b) {
   int64_t axis = getAxis();
   Value powers = shiftedExp(c, c.cast(getX(), normalizeType(getX())), axis).second;
   // One division a row instead of one an element.
-  Value inverse = c.op("graph.reciprocal", c.reduce("graph.reduce_sum", powers, axis, true));
-  return finish(c, c.op("graph.mul", {powers, inverse}), getX());
+  Value inverse = c.op<ReciprocalOp>(c.reduce<ReduceSumOp>(powers, axis, true));
+  return finish(c, c.op<MulOp>({powers, inverse}), getX());
 }
 
 Composed LogSoftmaxOp::compose(OpBuilder &b) {
   Composer c(b, getLoc());
   int64_t axis = getAxis();
   auto [shifted, powers] = shiftedExp(c, c.cast(getX(), normalizeType(getX())), axis);
-  Value log = c.op("graph.log", c.reduce("graph.reduce_sum", powers, axis, true));
-  return finish(c, c.op("graph.sub", {shifted, log}), getX());
+  Value log = c.op<LogOp>(c.reduce<ReduceSumOp>(powers, axis, true));
+  return finish(c, c.op<SubOp>({shifted, log}), getX());
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -130,12 +130,12 @@ Moments composeMoments(Composer &c, Value x, ArrayRef<int64_t> dims, double epsi
   Moments m;
   m.centered = x;
   if (center) {
-    m.mean = c.reduce("graph.reduce_mean", x, dims, true);
-    m.centered = c.op("graph.sub", {x, m.mean});
+    m.mean = c.reduce<ReduceMeanOp>(x, dims, true);
+    m.centered = c.op<SubOp>({x, m.mean});
   }
-  Value variance = c.reduce("graph.reduce_mean", c.op("graph.mul", {m.centered, m.centered}), dims, true);
-  Value deviation = c.op("graph.sqrt", c.op("graph.add", {variance, c.scalarLike(x, epsilon)}));
-  m.inverse = c.op("graph.reciprocal", deviation);
+  Value variance = c.reduce<ReduceMeanOp>(c.op<MulOp>({m.centered, m.centered}), dims, true);
+  Value deviation = c.op<SqrtOp>(c.op<AddOp>({variance, c.scalarLike(x, epsilon)}));
+  m.inverse = c.op<ReciprocalOp>(deviation);
   return m;
 }
 
@@ -144,10 +144,10 @@ Composed LayerNormOp::compose(OpBuilder &b) {
   requireNoLarger(b, *this);
   Type type = normalizeType(getX());
   Moments m = composeMoments(c, c.cast(getX(), type), dimsFrom(getX(), getAxis()), getEpsilon().convertToDouble());
-  Value y = c.op("graph.mul", {m.centered, m.inverse});
-  y = c.op("graph.mul", {y, c.cast(getScale(), type)});
+  Value y = c.op<MulOp>({m.centered, m.inverse});
+  y = c.op<MulOp>({y, c.cast(getScale(), type)});
   if (getBias())
-    y = c.op("graph.add", {y, c.cast(getBias(), type)});
+    y = c.op<AddOp>({y, c.cast(getBias(), type)});
   return finish(c, y, getX());
 }
 
@@ -157,8 +157,8 @@ Composed RMSNormOp::compose(OpBuilder &b) {
   Type type = normalizeType(getX());
   Value x = c.cast(getX(), type);
   Moments m = composeMoments(c, x, dimsFrom(x, getAxis()), getEpsilon().convertToDouble(), /*center=*/false);
-  Value y = c.op("graph.mul", {x, m.inverse});
-  return finish(c, c.op("graph.mul", {y, c.cast(getScale(), type)}), getX());
+  Value y = c.op<MulOp>({x, m.inverse});
+  return finish(c, c.op<MulOp>({y, c.cast(getScale(), type)}), getX());
 }
 
 /// `value` [C, d..] with dims of 1 behind, so that C meets dim 1 of `rank`.
@@ -179,15 +179,14 @@ Composed BatchNormOp::compose(OpBuilder &b) {
       type = b.getF64Type();
   Value scale = c.cast(getScale(), type), bias = c.cast(getBias(), type), mean = c.cast(getMean(), type);
   Value variance = c.cast(getVariance(), type);
-  Value deviation =
-      c.op("graph.sqrt", c.op("graph.add", {variance, c.scalarLike(variance, getEpsilon().convertToDouble())}));
-  Value factor = c.op("graph.div", {scale, deviation});
-  Value shift = c.op("graph.sub", {bias, c.op("graph.mul", {mean, factor})});
+  Value deviation = c.op<SqrtOp>(c.op<AddOp>({variance, c.scalarLike(variance, getEpsilon().convertToDouble())}));
+  Value factor = c.op<DivOp>({scale, deviation});
+  Value shift = c.op<SubOp>({bias, c.op<MulOp>({mean, factor})});
   if (!shift)
     return failure();
   int64_t rank = getRank(getX());
-  Value y = c.op("graph.mul", {c.cast(getX(), type), alongChannels(c, factor, type, rank)});
-  return finish(c, c.op("graph.add", {y, alongChannels(c, shift, type, rank)}), getX());
+  Value y = c.op<MulOp>({c.cast(getX(), type), alongChannels(c, factor, type, rank)});
+  return finish(c, c.op<AddOp>({y, alongChannels(c, shift, type, rank)}), getX());
 }
 
 Composed GroupNormOp::compose(OpBuilder &b) {
@@ -204,9 +203,9 @@ Composed GroupNormOp::compose(OpBuilder &b) {
     return failure();
   // A channel of one element is a group of one: its deviation is 0.
   Moments m = composeMoments(c, x, dimsFrom(x, 2), getEpsilon().convertToDouble());
-  Value y = c.reshape(c.op("graph.mul", {m.centered, m.inverse}), dims);
-  y = c.op("graph.mul", {y, alongChannels(c, getScale(), type, dims.size())});
-  return finish(c, c.op("graph.add", {y, alongChannels(c, getBias(), type, dims.size())}), getX());
+  Value y = c.reshape(c.op<MulOp>({m.centered, m.inverse}), dims);
+  y = c.op<MulOp>({y, alongChannels(c, getScale(), type, dims.size())});
+  return finish(c, c.op<AddOp>({y, alongChannels(c, getBias(), type, dims.size())}), getX());
 }
 
 /// A window over channels of an unknown number is as long as it is written: a run must come to an end.
@@ -228,7 +227,7 @@ Composed LRNOp::compose(OpBuilder &b) {
                          << kMostUnknownChannels << " are the most there";
   low[0] = std::min(before, std::max<int64_t>(most - 1, 0));
   kernel[0] = low[0] + 1 + std::min(behind, std::max<int64_t>(most - 1, 0));
-  Value squares = c.op("graph.mul", {x, x});
+  Value squares = c.op<MulOp>({x, x});
   Value window = make<WindowOp>(b, getLoc(), squares,
                                 {b.getNamedAttr("kernel", b.getDenseI64ArrayAttr(kernel)),
                                  b.getNamedAttr("strides", b.getDenseI64ArrayAttr(ones)),
@@ -238,11 +237,11 @@ Composed LRNOp::compose(OpBuilder &b) {
                                  b.getNamedAttr("fill", b.getF64FloatAttr(0))});
   if (!window)
     return failure();
-  Value sum = c.reduce("graph.reduce_sum", window, dimsFrom(window, dims.size()), false);
+  Value sum = c.reduce<ReduceSumOp>(window, dimsFrom(window, dims.size()), false);
   auto scalar = [&](double value) { return c.scalarLike(x, value); };
-  Value scaled = c.op("graph.mul", {sum, scalar(getAlpha().convertToDouble() / double(getSize()))});
-  Value base = c.op("graph.add", {scaled, scalar(getBias().convertToDouble())});
-  return finish(c, c.op("graph.div", {x, c.op("graph.pow", {base, scalar(getBeta().convertToDouble())})}), getX());
+  Value scaled = c.op<MulOp>({sum, scalar(getAlpha().convertToDouble() / double(getSize()))});
+  Value base = c.op<AddOp>({scaled, scalar(getBias().convertToDouble())});
+  return finish(c, c.op<DivOp>({x, c.op<PowOp>({base, scalar(getBeta().convertToDouble())})}), getX());
 }
 
 } // namespace hewn::graph

@@ -54,7 +54,7 @@ LogicalResult buildSoftmax(OnnxNode &node) {
 
 LogicalResult buildHardmax(OnnxNode &node) {
   return buildAlongAxis(node, [&](Composer &c, Value x, int64_t axis) -> Value {
-    Value largest = c.reduce(ArgMaxOp::getOperationName(), x, axis, false);
+    Value largest = c.reduce<ArgMaxOp>(x, axis, false);
     auto type = RankedTensorType::get({2}, getElementType(x));
     auto floats = cast<FloatType>(getElementType(x));
     Attribute offOn[] = {FloatAttr::get(floats, 0), FloatAttr::get(floats, 1)};
@@ -76,14 +76,14 @@ LogicalResult buildLpNormalization(OnnxNode &node) {
     return node.refuse("p " + Twine(p) + " is neither 1 nor 2");
   Type type = getElementType(node.input(0));
   Value x = c.cast(node.input(0), normalizeType(node.input(0)));
-  Value terms = p == 1 ? c.op("graph.abs", x) : c.op("graph.mul", {x, x});
-  Value norm = c.reduce("graph.reduce_sum", terms, *axis, true);
+  Value terms = p == 1 ? c.op<AbsOp>(x) : c.op<MulOp>({x, x});
+  Value norm = c.reduce<ReduceSumOp>(terms, *axis, true);
   if (p == 2)
-    norm = c.op("graph.sqrt", norm);
+    norm = c.op<SqrtOp>(norm);
   // Where all is 0, the result is 0.
-  Value zero = c.scalarLike(x, 0), isZero = c.op("graph.equal", {norm, zero});
-  Value divisor = c.op("graph.where", {isZero, c.scalarLike(x, 1), norm});
-  return node.finish(c.cast(c.op("graph.div", {x, divisor}), type));
+  Value zero = c.scalarLike(x, 0), isZero = c.op<EqualOp>({norm, zero});
+  Value divisor = c.op<WhereOp>({isZero, c.scalarLike(x, 1), norm});
+  return node.finish(c.cast(c.op<DivOp>({x, divisor}), type));
 }
 
 LogicalResult buildMeanVarianceNormalization(OnnxNode &node) {
@@ -101,10 +101,10 @@ LogicalResult buildMeanVarianceNormalization(OnnxNode &node) {
   llvm::sort(dims);
   dims.erase(llvm::unique(dims), dims.end());
   // ONNX adds its epsilon to the deviation, not to the variance.
-  Value centered = c.op("graph.sub", {x, c.reduce("graph.reduce_mean", x, dims, true)});
-  Value variance = c.reduce("graph.reduce_mean", c.op("graph.mul", {centered, centered}), dims, true);
-  Value deviation = c.op("graph.add", {c.op("graph.sqrt", variance), c.scalarLike(x, 1e-9)});
-  return node.finish(c.cast(c.op("graph.div", {centered, deviation}), getElementType(node.input(0))));
+  Value centered = c.op<SubOp>({x, c.reduce<ReduceMeanOp>(x, dims, true)});
+  Value variance = c.reduce<ReduceMeanOp>(c.op<MulOp>({centered, centered}), dims, true);
+  Value deviation = c.op<AddOp>({c.op<SqrtOp>(variance), c.scalarLike(x, 1e-9)});
+  return node.finish(c.cast(c.op<DivOp>({centered, deviation}), getElementType(node.input(0))));
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -161,9 +161,9 @@ LogicalResult buildSkipLayerNorm(OnnxNode &node) {
     return failure();
   Composer c(node);
   bool center = node.opType() == "SkipLayerNormalization";
-  Value sum = c.op("graph.add", {node.input(0), node.input(1)});
+  Value sum = c.op<AddOp>({node.input(0), node.input(1)});
   if (Value bias = node.input(center ? 4 : 3))
-    sum = c.op("graph.add", {sum, bias});
+    sum = c.op<AddOp>({sum, bias});
   if (!sum)
     return failure();
   int64_t axis = getRank(sum) - 1;
@@ -206,15 +206,15 @@ LogicalResult buildBatchNorm(OnnxNode &node) {
       require(node.b, node.loc, Relation::Equal, numElements(getDims(running)), getDims(x)[1]);
     SmallVector<int64_t> dims = {0};
     llvm::append_range(dims, dimsFrom(x, 2));
-    Value wide = c.cast(x, normalizeType(x)), kept = c.reduce("graph.reduce_mean", wide, dims, true);
-    Value centered = c.op("graph.sub", {wide, kept});
-    Value batchMean = c.cast(c.reduce("graph.reduce_mean", wide, dims, false), getElementType(mean));
-    Value batchVariance = c.cast(c.reduce("graph.reduce_mean", c.op("graph.mul", {centered, centered}), dims, false),
-                                 getElementType(mean));
+    Value wide = c.cast(x, normalizeType(x)), kept = c.reduce<ReduceMeanOp>(wide, dims, true);
+    Value centered = c.op<SubOp>({wide, kept});
+    Value batchMean = c.cast(c.reduce<ReduceMeanOp>(wide, dims, false), getElementType(mean));
+    Value batchVariance =
+        c.cast(c.reduce<ReduceMeanOp>(c.op<MulOp>({centered, centered}), dims, false), getElementType(mean));
     double momentum = node.getFloat("momentum", 0.9);
     auto running = [&](Value old, Value fresh) {
-      return c.op("graph.add", {c.op("graph.mul", {old, c.scalarLike(old, momentum)}),
-                                c.op("graph.mul", {fresh, c.scalarLike(old, 1 - momentum)})});
+      return c.op<AddOp>(
+          {c.op<MulOp>({old, c.scalarLike(old, momentum)}), c.op<MulOp>({fresh, c.scalarLike(old, 1 - momentum)})});
     };
     Value outputs[] = {running(mean, batchMean), running(variance, batchVariance), batchMean, batchVariance};
     for (unsigned i = 0; i < 4; ++i)

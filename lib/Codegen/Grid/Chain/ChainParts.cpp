@@ -23,7 +23,7 @@ ChainParts::ChainParts(KernelFunction &k, KernelElements &e, Grid &grid, const C
   k.function.setArgAttr(cast<BlockArgument>(memory.memref).getArgNumber(), plan::kSharedArgumentAttr, b.getUnitAttr());
   // There are no more items than these blocks where there are several parts of each.
   int64_t most = plan::gridChainItems(chain, plan::spreadOf(schedule)).constant().value_or(schedule.getBlocks());
-  k.function->setAttr(plan::kCountersAttr, b.getI64IntegerAttr(kFirstCounter + most));
+  plan::changeGridLaunch(k.function, [&](plan::GridLaunch &launch) { launch.counters = kFirstCounter + most; });
   unsigned number = k.function.getNumArguments();
   auto type = MemRefType::get({ShapedType::kDynamic}, b.getI8Type());
   if (succeeded(k.function.insertArgument(number, type, {}, k.loc()))) // always: the function is our own

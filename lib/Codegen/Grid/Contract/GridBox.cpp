@@ -100,16 +100,19 @@ Value addBox(KernelFunction &k, const GridBox &box, int64_t bytes, bool rounds, 
   unsigned number = k.function.getNumArguments();
   if (failed(k.function.insertArgument(number, LLVM::LLVMPointerType::get(context), attrs, k.loc())))
     return nullptr; // never: the function is our own
-  SmallVector<Attribute> extents, strides, boxes;
+  SmallVector<Attribute> extents, strides;
   for (const DimExpr &extent : box.extents)
     extents.push_back(extent.toAttr(context));
   for (const DimExpr &stride : ArrayRef(box.strides).drop_front())
     strides.push_back((stride * DimExpr(bytes)).toAttr(context));
-  if (auto before = k.function->getAttrOfType<ArrayAttr>(plan::kBoxesAttr))
-    llvm::append_range(boxes, before);
-  boxes.push_back(plan::BoxAttr::get(context, box.argument, bytes, b.getArrayAttr(extents), b.getArrayAttr(strides),
-                                     b.getDenseI64ArrayAttr(sizes), rounds));
-  k.function->setAttr(plan::kBoxesAttr, b.getArrayAttr(boxes));
+  plan::changeGridLaunch(k.function, [&](plan::GridLaunch &launch) {
+    SmallVector<Attribute> boxes;
+    if (launch.boxes)
+      llvm::append_range(boxes, launch.boxes);
+    boxes.push_back(plan::BoxAttr::get(context, box.argument, bytes, b.getArrayAttr(extents), b.getArrayAttr(strides),
+                                       b.getDenseI64ArrayAttr(sizes), rounds));
+    launch.boxes = b.getArrayAttr(boxes);
+  });
   return k.function.getArgument(number);
 }
 

@@ -63,8 +63,10 @@ void emitKept(KernelFunction &k, OpBuilder &b, plan::GridContractAttr schedule) 
     if (failed(other.function.eraseArguments(unused)))
       return; // never: nothing else is read
   }
-  k.function->setAttr(plan::kKeepsAttr, argument);
-  k.function->setAttr(plan::kKeptBytesAttr, b.getI64IntegerAttr(*bytes));
+  plan::changeGridLaunch(k.function, [&](plan::GridLaunch &launch) {
+    launch.keeps = argument.getInt();
+    launch.keptBytes = *bytes;
+  });
 }
 
 } // namespace hewn::codegen

@@ -2,7 +2,7 @@
 //
 // Makes one kernel of neighbouring launches that the plan joins (lib/Transforms/Plan/Join).
 //
-//     %0 = plan.launch @a(%x) {plan.joint = 0}             func.func @joint(%ctx, %x, %y, %arena, %counter) attributes {plan.meets} {
+//     %0 = plan.launch @a(%x) {plan.joint = 0}             func.func @joint(%ctx, %x, %y, %arena, %counter) {plan.launch_info = <meets>} {
 //     %1 = plan.launch @b(%0) {plan.joint = 0}       →       call @joint_a(%ctx, %x, %arena + ..)
 //                                                            call @joint_meet(%counter)
 //                                                            call @joint_b(%ctx, %arena + .., %y) }
@@ -45,6 +45,11 @@ public:
               return failed(verify(inner)) ? WalkResult::interrupt() : WalkResult(success());
             }).wasInterrupted())
         return failure();
+    bool launches = false;
+    for (Operation *op : joint.ops)
+      op->walk([&](plan::LaunchOp) { launches = true; });
+    if (!launches)
+      return joint.ops.front()->emitOpError("is to become a kernel, and launches none");
     for (Operation *op : joint.ops)
       op->walk([&](graph::ConstantOp constant) { constant->moveBefore(joint.ops.front()); });
     keepViews();
@@ -53,7 +58,7 @@ public:
     func::FuncOp function = emitter.emit();
     if (!function)
       return failure();
-    function->setAttr(plan::kBlocksAttr, blocks().toAttr(module.getContext()));
+    plan::changeGridLaunch(function, [&](plan::GridLaunch &launch) { launch.blocks = blocks(); });
     replace();
     return success();
   }
@@ -71,14 +76,9 @@ private:
     for (OpResult result : op->getResults())
       if (plan::PlaceAttr place = plan::placeOf(result); place && failed(plan::verifyIsThere(place, op)))
         return failure();
-    if (graph::ControlOpInterface loop = graph::countedLoopOf(op))
-      for (unsigned i = 0, end = unsigned(loop.getCarriedValues().size()); i < end; ++i)
-        if (plan::PlaceAttr staging = plan::stagingOf(loop, i); staging && !plan::hasOffset(staging))
-          return op->emitOpError("has a detour at a place without an offset: ") << staging;
     auto launch = dyn_cast<plan::LaunchOp>(op);
-    func::FuncOp function = launch ? plan::functionOf(launch) : func::FuncOp();
-    if (launch && (!function || !function->getAttrOfType<IntegerAttr>(plan::kThreadsAttr) ||
-                   !function->getAttrOfType<ArrayAttr>(plan::kSymbolsAttr)))
+    plan::GridLaunchAttr info = launch ? plan::gridLaunchOf(plan::functionOf(launch)) : plan::GridLaunchAttr();
+    if (launch && (!info || info.getSymbols().size() != launch.getSymbols().size()))
       return op->emitOpError("launches a kernel that does not say on how many threads, or of which symbols");
     return success();
   }
@@ -143,7 +143,7 @@ private:
         if (graph::ControlOpInterface loop = graph::countedLoopOf(inner))
           for (unsigned i = 0, end = unsigned(loop.getCarriedValues().size()); i < end; ++i)
             if (plan::PlaceAttr staging = plan::stagingOf(loop, i))
-              addSymbols(*DimExpr::fromAttr(staging.getOffset()));
+              addSymbols(*staging.getOffset());
         if (auto launch = dyn_cast<plan::LaunchOp>(inner))
           for (Attribute attr : launch.getSymbols())
             if (std::optional<DimExpr> expr = DimExpr::fromAttr(attr))
@@ -151,7 +151,8 @@ private:
       });
       for (OpResult result : op->getResults()) {
         plan::PlaceAttr place = plan::placeOf(result);
-        bool elsewhere = place && llvm::is_contained({"output", "slice"}, place.getKind());
+        bool elsewhere =
+            place && llvm::is_contained({plan::PlaceKind::Output, plan::PlaceKind::Slice}, place.getKind());
         bool read = llvm::any_of(result.getUsers(), [&](Operation *user) { return !isInside(user); });
         if (!graph::isViewKind(op) && (elsewhere || read))
           joint.outputs.push_back(result);
@@ -166,15 +167,8 @@ private:
     SmallVector<DimExpr> others; // each once, however often it is launched
     for (Operation *op : joint.ops)
       op->walk([&](plan::LaunchOp launch) {
-        func::FuncOp function = plan::functionOf(launch);
-        auto names = function->getAttrOfType<ArrayAttr>(plan::kSymbolsAttr);
-        std::optional<DimExpr> own = DimExpr::fromAttr(function->getAttr(plan::kBlocksAttr));
-        DimExpr count = own.value_or(DimExpr(1)).substitute([&](StringRef symbol) {
-          for (auto [known, attr] : llvm::zip(names, launch.getSymbols()))
-            if (cast<StringAttr>(known).getValue() == symbol)
-              return *DimExpr::fromAttr(attr);
-          return DimExpr::symbol(symbol);
-        });
+        plan::GridLaunchAttr info = plan::gridLaunchOf(plan::functionOf(launch));
+        DimExpr count = *plan::atLaunch(info.getBlocks().value_or(DimExpr(1)), info.getSymbols(), launch);
         if (std::optional<int64_t> constant = count.constant())
           known = std::max(known, *constant);
         else if (!llvm::is_contained(others, count))
@@ -255,12 +249,12 @@ private:
     llvm::StringSet<> launched;
     program.walk([&](plan::LaunchOp launch) { launched.insert(launch.getKernel()); });
     for (auto function : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
-      if (function != program && function.isPublic() && function->hasAttr(plan::kThreadsAttr) &&
+      if (function != program && function.isPublic() && plan::gridLaunchOf(function) &&
           !launched.contains(function.getName()))
         function.erase();
     // Nobody else calls what stands beside them.
     for (auto function : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
-      if (function.isPrivate() && function->hasAttr(plan::kThreadsAttr) &&
+      if (function.isPrivate() && plan::gridLaunchOf(function) &&
           (function.getName().ends_with(plan::kKeepSuffix) || function.getName().ends_with(plan::kKeptSuffix)) &&
           SymbolTable::symbolKnownUseEmpty(function, getOperation()))
         function.erase();

@@ -23,8 +23,7 @@ JointEmitter::JointEmitter(ModuleOp module, const Joint &joint)
     : module(module), joint(joint), needs(joint.ops), b(module.getContext()), loc(joint.ops.front()->getLoc()) {
   for (Operation *op : joint.ops)
     op->walk([&](plan::LaunchOp launch) {
-      auto own = plan::functionOf(launch)->getAttrOfType<IntegerAttr>(plan::kThreadsAttr);
-      threads = std::max(threads, own.getInt());
+      threads = std::max(threads, plan::gridLaunchOf(plan::functionOf(launch)).getThreads());
     });
 }
 
@@ -68,16 +67,17 @@ void JointEmitter::begin() {
   thread = grid::ThreadIdOp::create(b, loc, b.getI32Type());
   block = grid::BlockIdOp::create(b, loc, b.getI32Type());
   blocks = grid::NumBlocksOp::create(b, loc, b.getI32Type());
-  function->setAttr(plan::kThreadsAttr, b.getI64IntegerAttr(threads));
-  function->setAttr(plan::kSymbolsAttr, b.getArrayAttr(names));
-  function->setAttr(plan::kMeetsAttr, b.getUnitAttr());
   int64_t most = 1; // by which blocks meet
   for (Operation *op : joint.ops)
     op->walk([&](plan::LaunchOp launch) {
-      if (auto own = plan::functionOf(launch)->getAttrOfType<IntegerAttr>(plan::kCountersAttr))
-        most = std::max(most, own.getInt());
+      most = std::max(most, plan::gridLaunchOf(plan::functionOf(launch)).getCounters());
     });
-  function->setAttr(plan::kCountersAttr, b.getI64IntegerAttr(most));
+  plan::changeGridLaunch(function, [&](plan::GridLaunch &launch) {
+    launch.threads = threads;
+    launch.symbols = b.getArrayAttr(names);
+    launch.meets = true;
+    launch.counters = most;
+  });
 }
 
 func::FuncOp JointEmitter::emit() {
@@ -158,8 +158,8 @@ Value JointEmitter::placeFor(OpResult result) {
     return at(arena, expression(*offset), plan::bufferBytes(result));
   }
   plan::PlaceAttr place = plan::placeOf(result);
-  if (place && place.getKind() == "slice" && step != steps.end())
-    return step->second.slices.lookup(DimExpr::fromAttr(place.getOffset())->constant().value_or(-1));
+  if (place && place.getKind() == plan::PlaceKind::Slice && step != steps.end())
+    return step->second.slices.lookup(place.getOffset()->constant().value_or(-1));
   return nullptr;
 }
 
@@ -207,7 +207,7 @@ func::FuncOp JointEmitter::partOf(func::FuncOp kernel) {
   part.setName(joint.name + "_" + kernel.getName().str());
   part.setPrivate();
   module.insert(function, part);
-  int64_t own = kernel->getAttrOfType<IntegerAttr>(plan::kThreadsAttr).getInt();
+  int64_t own = plan::gridLaunchOf(kernel).getThreads();
   if (own == threads)
     return part;
   // Its threads are some of the block's: they wait for each other alone.
@@ -239,7 +239,7 @@ LogicalResult JointEmitter::emitLaunch(plan::LaunchOp launch) {
   }
   if (failed(passSymbols(launch, arguments)))
     return failure();
-  if (part->hasAttr(plan::kCountersAttr))
+  if (plan::gridLaunchOf(part).getCounters() > 0)
     arguments.push_back(counters);
   callPart(part, arguments);
   return success();
@@ -254,16 +254,13 @@ Value JointEmitter::viewOf(Value value, Value memory, Type argument) {
 
 LogicalResult JointEmitter::passSymbols(plan::LaunchOp launch, SmallVector<Value> &arguments) {
   for (Attribute attr : launch.getSymbols()) {
-    std::optional<DimExpr> expr = DimExpr::fromAttr(attr);
-    if (!expr)
-      return launch.emitOpError("has symbols that are no expressions");
-    arguments.push_back(expression(*expr));
+    arguments.push_back(expression(*DimExpr::fromAttr(attr)));
   }
   return success();
 }
 
 void JointEmitter::callPart(func::FuncOp part, ValueRange arguments) {
-  auto own = part->getAttrOfType<IntegerAttr>(plan::kThreadsAttr).getInt();
+  int64_t own = plan::gridLaunchOf(part).getThreads();
   OpBuilder::InsertionGuard guard(b);
   if (own < threads) {
     Value takesPart = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, thread, number(int32_t(own)));
@@ -290,7 +287,7 @@ LogicalResult JointEmitter::handOver(graph::ControlOpInterface loop, ArrayRef<Va
     if (!source)
       return loop.emitOpError("gives on what a joint kernel does not have");
     if (plan::PlaceAttr place = plan::stagingOf(loop, i)) {
-      Value aside = at(arena, expression(*DimExpr::fromAttr(place.getOffset())), bytes);
+      Value aside = at(arena, expression(*place.getOffset()), bytes);
       copy(aside, source, bytes);
       source = aside;
     }

@@ -39,7 +39,7 @@ void JointEmitter::giveShared() {
     all += bytes;
   plan::GridAttr grid = plan::gridOf(function);
   if (all > (grid ? grid.getLimits().getStaticBytes() : 0))
-    function->setAttr(plan::kSharedBytesAttr, b.getI64IntegerAttr(all));
+    plan::changeGridLaunch(function, [&](plan::GridLaunch &launch) { launch.sharedBytes = all; });
 }
 
 LogicalResult JointEmitter::keepConstants(graph::ControlOpInterface loop) {
@@ -51,12 +51,16 @@ LogicalResult JointEmitter::keepConstants(graph::ControlOpInterface loop) {
     func::FuncOp kernel = plan::functionOf(launch);
     if (!operand || !here.insert(launch.getKernel()).second)
       continue;
-    int64_t own = kernel->getAttrOfType<IntegerAttr>(plan::kKeptBytesAttr).getInt(), sum = own;
+    int64_t own = plan::gridLaunchOf(kernel).getKeptBytes(), sum = own;
     for (auto &[name, bytes] : kept)
       sum += name == launch.getKernel() ? 0 : bytes;
-    auto bringing = module.lookupSymbol<func::FuncOp>((launch.getKernel() + plan::kKeepSuffix).str());
+    auto beside = [&](StringRef suffix) {
+      auto function = module.lookupSymbol<func::FuncOp>((launch.getKernel() + suffix).str());
+      return plan::gridLaunchOf(function) ? function : func::FuncOp();
+    };
+    func::FuncOp bringing = beside(plan::kKeepSuffix);
     Value memory = pointer(launch.getInputs()[*operand]);
-    if (sum > room || !bringing || !memory)
+    if (sum > room || !bringing || !beside(plan::kKeptSuffix) || !memory)
       continue;
     kept[launch.getKernel()] = own;
     keeping.insert(launch);

@@ -56,12 +56,12 @@ JointNeeds::Places JointNeeds::placesOfResult(OpResult result) {
   plan::PlaceAttr place = plan::placeOf(result);
   if (std::optional<DimExpr> offset = plan::arenaOffset(result))
     return {{&arenaSpace, plan::Span{*offset, plan::bufferBytes(result)}}};
-  if (place && place.getKind() == "output")
+  if (place && place.getKind() == plan::PlaceKind::Output)
     return {{place.getAsOpaquePointer(), std::nullopt}};
-  if (place && place.getKind() == "slice")
-    if (std::optional<int64_t> index = DimExpr::fromAttr(place.getOffset())->constant())
+  if (place && place.getKind() == plan::PlaceKind::Slice)
+    if (std::optional<int64_t> index = place.getOffset()->constant())
       return placesOf(result.getOwner()->getParentOp()->getResult(unsigned(*index)));
-  if (place && place.getKind() == "dynamic")
+  if (place && place.getKind() == plan::PlaceKind::Dynamic)
     return {{result.getAsOpaquePointer(), std::nullopt}};
   return {{&anySpace, std::nullopt}};
 }
@@ -152,8 +152,7 @@ void JointNeeds::walkLoop(graph::ControlOpInterface loop, Accesses &pending) {
     add(hand, states[i].next, false);
     Places written = placesOfResult(states[i].result);
     if (plan::PlaceAttr staging = plan::stagingOf(loop, i))
-      written.push_back(
-          {&arenaSpace, plan::Span{*DimExpr::fromAttr(staging.getOffset()), plan::bufferBytes(states[i].result)}});
+      written.push_back({&arenaSpace, plan::Span{*staging.getOffset(), plan::bufferBytes(states[i].result)}});
     for (const Place &place : written)
       hand.push_back({place, true});
   }
@@ -191,8 +190,8 @@ void JointNeeds::walk(ArrayRef<Operation *> list, Accesses &pending) {
     for (Value result : op->getResults())
       add(accesses, result, true);
     // Who counts finds the counters as they are when nobody does.
-    if (func::FuncOp function = plan::functionOf(cast<plan::LaunchOp>(op));
-        function && function->hasAttr(plan::kCountersAttr))
+    if (plan::GridLaunchAttr info = plan::gridLaunchOf(plan::functionOf(cast<plan::LaunchOp>(op)));
+        info && info.getCounters() > 0)
       accesses.push_back({{&counterSpace, std::nullopt}, true});
     visit({op, JointPart::Launch}, accesses, pending);
   }

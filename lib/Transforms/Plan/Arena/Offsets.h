@@ -18,9 +18,6 @@
 
 namespace hewn::plan {
 
-/// On the program: expressions that offsets and the arena's size refer to as $0, $1, ..., each over the ones before it.
-inline constexpr llvm::StringLiteral kArenaLevelsAttr = "plan.arena_levels";
-
 /// Every offset is a multiple of it.
 inline constexpr int64_t kAlignment = 64;
 

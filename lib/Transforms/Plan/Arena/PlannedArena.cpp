@@ -10,7 +10,7 @@ namespace hewn::plan {
 
 static std::optional<DimExpr> offsetOf(Attribute attr) {
   auto place = dyn_cast_or_null<PlaceAttr>(attr);
-  return place && place.getKind() == "arena" ? DimExpr::fromAttr(place.getOffset()) : std::nullopt;
+  return place && place.getKind() == PlaceKind::Arena ? place.getOffset() : std::nullopt;
 }
 
 PlannedArena::PlannedArena(FunctionOpInterface program) {

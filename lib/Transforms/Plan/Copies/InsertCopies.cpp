@@ -3,7 +3,7 @@
 // Copies values between the host's memory and the device's.
 //
 //     %1 = plan.launch @k(%0) ...                       %1 = plan.launch @k(%0) ...
-//     %v, %i = graph.top_k %1, %k ...             →     %2 = plan.copy %1 to "host" : ...
+//     %v, %i = graph.top_k %1, %k ...             →     %2 = plan.copy %1 to host : ...
 //                                                       %v, %i = graph.top_k %2, %k ...
 //
 // A value is copied once, right behind the op that makes it, whoever reads it. Each copy to the host waits for the device:
@@ -52,7 +52,8 @@ struct InsertCopies : public hewn::impl::InsertCopiesPassBase<InsertCopies> {
   static Value copyOf(Value value, Memory to) {
     OpBuilder b(value.getContext());
     b.setInsertionPointAfterValue(value);
-    auto copy = CopyOp::create(b, value.getLoc(), value.getType(), value, to == Memory::Host ? "host" : "device");
+    auto copy =
+        CopyOp::create(b, value.getLoc(), value.getType(), value, to == Memory::Host ? CopyTo::Host : CopyTo::Device);
     graph::setResultDims(copy, {graph::getDims(value)});
     return copy.getOutput();
   }

@@ -18,7 +18,7 @@ Memory memoryOf(Value value) {
   }
   Operation *op = value.getDefiningOp();
   if (auto copy = dyn_cast<CopyOp>(op))
-    return copy.getTo() == "host" ? Memory::Host : Memory::Device;
+    return copy.getTo() == CopyTo::Host ? Memory::Host : Memory::Device;
   if (graph::isViewKind(op))
     return memoryOf(op->getOperand(0));
   if (isa<graph::ConstantOp>(op))

@@ -25,19 +25,12 @@ PlaceAttr placeOf(Value value) {
   return isThere ? dyn_cast<PlaceAttr>(places[result.getResultNumber()]) : PlaceAttr();
 }
 
-bool hasOffset(PlaceAttr place) {
-  return !llvm::is_contained({"arena", "output", "slice", "piece"}, place.getKind()) ||
-         DimExpr::fromAttr(place.getOffset());
-}
-
 /// Of an output of the program, or of a sequence that the counted loop right around makes.
 static bool isThere(PlaceAttr place, Operation *op) {
-  if (!hasOffset(place))
-    return false;
-  if (place.getKind() != "output" && place.getKind() != "slice")
+  if (place.getKind() != PlaceKind::Output && place.getKind() != PlaceKind::Slice)
     return true;
-  std::optional<int64_t> index = DimExpr::fromAttr(place.getOffset())->constant();
-  if (place.getKind() == "output")
+  std::optional<int64_t> index = place.getOffset()->constant();
+  if (place.getKind() == PlaceKind::Output)
     return index && *index >= 0 && *index < int64_t(op->getParentOfType<func::FuncOp>().getNumResults());
   graph::ControlOpInterface loop = graph::countedLoopOf(op->getParentOp());
   return loop && llvm::any_of(loop.getStackedValues(), [&](const graph::StackedValue &stacked) {
@@ -53,7 +46,7 @@ LogicalResult verifyIsThere(PlaceAttr place, Operation *op) {
 
 std::optional<DimExpr> arenaOffset(Value value) {
   PlaceAttr place = placeOf(value);
-  return place && place.getKind() == "arena" ? DimExpr::fromAttr(place.getOffset()) : std::nullopt;
+  return place && place.getKind() == PlaceKind::Arena ? place.getOffset() : std::nullopt;
 }
 
 /// Whether the expression is at least 0 for all symbols that are.
@@ -105,13 +98,13 @@ std::optional<Handover> handover(graph::ControlOpInterface loop, unsigned state)
   Operation *maker = yielded.getDefiningOp();
   PlaceAttr place = placeOf(yielded), home = placeOf(result);
   DimExpr bytes = bufferBytes(result);
-  if (!home || home.getKind() == "dynamic" || bytes != bufferBytes(yielded))
+  if (!home || home.getKind() == PlaceKind::Dynamic || bytes != bufferBytes(yielded))
     return std::nullopt;
   if (auto argument = dyn_cast<BlockArgument>(yielded); argument && argument.getOwner() == &body)
     return Handover::Copy;
-  if (!maker || maker->getBlock() != &body || !isa<LaunchOp>(maker) || !place || place.getKind() == "dynamic")
+  if (!maker || maker->getBlock() != &body || !isa<LaunchOp>(maker) || !place || place.getKind() == PlaceKind::Dynamic)
     return std::nullopt;
-  if (place.getKind() == "slice")
+  if (place.getKind() == PlaceKind::Slice)
     return Handover::Slice;
   std::optional<DimExpr> own = arenaOffset(yielded);
   if (!own)

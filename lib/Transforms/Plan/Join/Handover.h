@@ -34,8 +34,6 @@ PlaceAttr stagingOf(graph::ControlOpInterface loop, unsigned state);
 mlir::Value behindViews(mlir::Value value);
 /// The place of a result; null: it has none.
 PlaceAttr placeOf(mlir::Value value);
-/// Whether the place says where in the arena, in a whole or among outputs it is, as far as its kind does.
-bool hasOffset(PlaceAttr place);
 /// Whether what a result of the op is placed in is there: an output of the program, a sequence that the scan right around makes. An error
 /// of the op otherwise.
 llvm::LogicalResult verifyIsThere(PlaceAttr place, mlir::Operation *op);

@@ -26,29 +26,18 @@ static double typical(const DimExpr &expr) {
   return double(expr.substitute([](StringRef) { return DimExpr(kTypicalSize); }).constant().value_or(0));
 }
 
-/// The attribute of a launched kernel, for the typical sizes of the program's symbols; 0 where there is none.
-static double attributeOf(LaunchOp launch, StringRef name) {
-  func::FuncOp function = functionOf(launch);
-  std::optional<DimExpr> work = function ? DimExpr::fromAttr(function->getAttr(name)) : std::nullopt;
-  if (!work)
-    return 0;
-  auto names = function->getAttrOfType<ArrayAttr>(kSymbolsAttr);
-  return typical(work->substitute([&](StringRef symbol) {
-    for (auto [known, attr] : llvm::zip(names, launch.getSymbols()))
-      if (cast<StringAttr>(known).getValue() == symbol)
-        return DimExpr::fromAttr(attr).value_or(DimExpr(kTypicalSize));
-    return DimExpr(kTypicalSize);
-  }));
+/// An expression of a launched kernel, for the typical sizes of the program's symbols.
+static double typical(const DimExpr &expr, GridLaunchAttr info, LaunchOp launch) {
+  return typical(atLaunch(expr, info.getSymbols(), launch).value_or(expr));
 }
 
 std::optional<unsigned> keptOperand(LaunchOp launch) {
-  func::FuncOp function = functionOf(launch);
-  auto argument = function ? function->getAttrOfType<IntegerAttr>(kKeepsAttr) : IntegerAttr();
-  if (!argument || !graph::countedLoopOf(launch->getParentOp()) ||
-      argument.getInt() >= int64_t(launch.getInputs().size()) ||
-      !launch.getInputs()[unsigned(argument.getInt())].getDefiningOp<graph::ConstantOp>())
+  GridLaunchAttr info = gridLaunchOf(functionOf(launch));
+  if (!info || info.getKeptBytes() == 0 || !graph::countedLoopOf(launch->getParentOp()) ||
+      info.getKeeps() >= int64_t(launch.getInputs().size()) ||
+      !launch.getInputs()[unsigned(info.getKeeps())].getDefiningOp<graph::ConstantOp>())
     return std::nullopt;
-  return unsigned(argument.getInt());
+  return unsigned(info.getKeeps());
 }
 
 /// The steps of counted loops are a size; those of others are known when run.
@@ -61,9 +50,14 @@ void DeviceWork::addLaunch(LaunchOp launch, double times) {
   Part part;
   part.times = times;
   KernelNeeds needs = needsOf(functionOf(launch));
-  part.work = {attributeOf(launch, kWorkAttr) / double(grid.getProcessors() * grid.getCosts().getRate()),
-               attributeOf(launch, kTrafficAttr), std::max(attributeOf(launch, kBlocksAttr), 1.0), needs.threads,
-               needs.sharedBytes};
+  part.work = {0, 0, 1, needs.threads, needs.sharedBytes};
+  GridLaunchAttr info = gridLaunchOf(functionOf(launch));
+  if (info) {
+    part.work.multiply =
+        typical(info.getWork(), info, launch) / double(grid.getProcessors() * grid.getCosts().getRate());
+    part.work.bytes = typical(info.getTraffic(), info, launch);
+    part.work.blocks = std::max(typical(info.getBlocks().value_or(DimExpr(0)), info, launch), 1.0);
+  }
   part.besideKept = part.work;
   int64_t together = std::max<int64_t>(blocksAtOnce(needs, grid), 1);
   alone += times * (double(grid.getCosts().getLaunchCycles() + grid.getCosts().getBlockCycles()) +
@@ -71,9 +65,8 @@ void DeviceWork::addLaunch(LaunchOp launch, double times) {
   count += times;
   if (std::optional<unsigned> kept = keptOperand(launch)) {
     // It is read once, before the first step; in a step a block reads its share of it from its own memory.
-    auto share = functionOf(launch)->getAttrOfType<IntegerAttr>(kKeptBytesAttr);
     part.besideKept.bytes -= typical(bufferBytes(launch.getInputs()[*kept]));
-    part.readsKept = (share ? double(share.getInt()) : 0) / double(grid.getCosts().getSharedRate());
+    part.readsKept = double(info.getKeptBytes()) / double(grid.getCosts().getSharedRate());
   }
   parts.push_back(part);
   largest = largest.with(needs);
@@ -121,9 +114,10 @@ DeviceWork::DeviceWork(Operation *op, GridAttr grid) : grid(grid) {
   int64_t kept = 0;
   llvm::DenseSet<Attribute> keeping;
   op->walk([&](LaunchOp launch) {
-    if (keptOperand(launch) && keeping.insert(launch.getKernelAttr()).second)
-      if (auto own = functionOf(launch)->getAttrOfType<IntegerAttr>(kKeptBytesAttr))
-        kept += kept + own.getInt() > grid.getSharedBytes() - kSharedBesideKept ? 0 : own.getInt();
+    if (!keptOperand(launch) || !keeping.insert(launch.getKernelAttr()).second)
+      return;
+    int64_t own = gridLaunchOf(functionOf(launch)).getKeptBytes();
+    kept += kept + own > grid.getSharedBytes() - kSharedBesideKept ? 0 : own;
   });
   largest.sharedBytes += kept;
 }
@@ -142,12 +136,12 @@ double DeviceWork::joined(const KernelNeeds &joint) const {
 }
 
 static StringRef whyNotLaunchJoined(LaunchOp launch) {
-  func::FuncOp function = functionOf(launch);
-  if (!function || !function->hasAttr(kThreadsAttr) || !function->hasAttr(kBlocksAttr))
+  GridLaunchAttr info = gridLaunchOf(functionOf(launch));
+  if (!info || !info.getBlocks())
     return "its kernel is not for a grid";
-  if (function->hasAttr(kAloneAttr))
+  if (info.getAlone())
     return "its kernel has groups of all threads of a block";
-  if (function->hasAttr(kSharedBytesAttr) || function->hasAttr(kBoxesAttr))
+  if (info.getSharedBytes() > 0 || info.getBoxes())
     return "its launch brings memory or descriptions along";
   return "";
 }
@@ -156,7 +150,7 @@ StringRef whyNotJoined(Operation *op) {
   if (op->getNumRegions() == 0 && (isa<graph::ConstantOp, graph::YieldOp>(op) || graph::isViewKind(op)))
     return "";
   for (Value result : op->getResults())
-    if (PlaceAttr place = placeOf(result); place && place.getKind() == "dynamic")
+    if (PlaceAttr place = placeOf(result); place && place.getKind() == PlaceKind::Dynamic)
       return "its size is known only when run";
   if (auto launch = dyn_cast<LaunchOp>(op))
     return whyNotLaunchJoined(launch);
@@ -179,7 +173,7 @@ StringRef whyNotJoined(Operation *op) {
   for (const graph::StackedValue &stacked : loop.getStackedValues()) {
     Value slice = behindViews(stacked.slice);
     PlaceAttr place = placeOf(slice);
-    if (!place || place.getKind() != "slice" || slice.getDefiningOp()->getParentOp() != op)
+    if (!place || place.getKind() != PlaceKind::Slice || slice.getDefiningOp()->getParentOp() != op)
       return "a slice has to be copied";
   }
   return "";
@@ -202,7 +196,7 @@ Prediction predict(func::FuncOp program, GridAttr grid) {
         joint.times = times;
         op.walk([&, number = number](LaunchOp launch) {
           if (keptOperand(launch) && keeping.insert({number, launch.getKernelAttr()}).second)
-            joint.kept += functionOf(launch)->getAttrOfType<IntegerAttr>(kKeptBytesAttr).getInt();
+            joint.kept += gridLaunchOf(functionOf(launch)).getKeptBytes();
         });
         continue;
       }

@@ -17,11 +17,10 @@ KernelNeeds KernelNeeds::with(const KernelNeeds &other) const {
 KernelNeeds needsOf(func::FuncOp kernel) {
   // Of threads that compute elements: `test/Target` has the assembler's figures.
   constexpr int64_t few = 40, usualThreads = 256;
-  auto number = [&](StringRef name, int64_t otherwise) {
-    auto attr = kernel ? kernel->getAttrOfType<IntegerAttr>(name) : IntegerAttr();
-    return attr ? attr.getInt() : otherwise;
-  };
-  return {number(kThreadsAttr, usualThreads), number(kRegistersAttr, few), number(kBlockBytesAttr, 0)};
+  GridLaunchAttr info = gridLaunchOf(kernel);
+  if (!info)
+    return {usualThreads, few, 0};
+  return {info.getThreads(), info.getRegisters() > 0 ? info.getRegisters() : few, info.getBlockBytes()};
 }
 
 int64_t blocksAtOnce(const KernelNeeds &needs, GridAttr grid) {

@@ -12,6 +12,7 @@
 // anything at all where the whole is large, and what would make the arena larger: the whole is live from the first piece on, and one
 // that waits long for the others (a U-net's) had better wait alone.
 #include "dialects/Graph/Analysis/Layout.h"
+#include "dialects/Graph/GraphOps.h"
 #include "lib/Schedule/PlacedPieces.h"
 #include "lib/Schedule/Schedule.h"
 #include "lib/Support/Remarks.h"
@@ -200,12 +201,10 @@ private:
       if (dims)
         copy.setArgAttr(0, graph::kDimsAttr, dims);
       b.setInsertionPointToEnd(&body);
-      OperationState state(value.getLoc(), "graph.relayout", argument, type);
-      Operation *relayout = b.create(state);
+      Operation *relayout = graph::RelayoutOp::create(b, value.getLoc(), type, argument);
       if (dims)
         relayout->setAttr(graph::kDimsAttr, b.getArrayAttr(dims));
-      OperationState yield(value.getLoc(), "graph.yield", relayout->getResult(0), TypeRange());
-      b.create(yield);
+      graph::YieldOp::create(b, value.getLoc(), relayout->getResult(0));
       kernels.insert(copy, Block::iterator(kernel));
     }
     auto copied = LaunchOp::create(b, launch.getLoc(), type, copy.getSymName(), value, launch.getSymbols());

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a kernel's function says of its launch.
+#include "dialects/Plan/Plan.h"
+
+using namespace mlir;
+using hewn::graph::DimExpr;
+
+namespace hewn::plan {
+
+using Emit = llvm::function_ref<InFlightDiagnostic()>;
+
+static LogicalResult verifyNames(Emit emitError, ArrayAttr symbols) {
+  if (!llvm::all_of(symbols, llvm::IsaPred<StringAttr>))
+    return emitError() << "symbols are names";
+  return success();
+}
+
+LogicalResult TasksAttr::verify(Emit emitError, DimExpr, ArrayAttr symbols) { return verifyNames(emitError, symbols); }
+
+LogicalResult GridLaunchAttr::verify(Emit emitError, std::optional<DimExpr>, int64_t threads, ArrayAttr symbols,
+                                     int64_t sharedBytes, int64_t blockBytes, int64_t registers, DimExpr work,
+                                     DimExpr traffic, bool, bool, int64_t counters, ArrayAttr boxes, int64_t keeps,
+                                     int64_t keptBytes) {
+  // Numbers of the emitted code are of 32 bits.
+  constexpr int64_t most = INT32_MAX;
+  if (threads < 1 || threads > most || counters > most)
+    return emitError() << "threads must be 1 to " << most << ", and counters at most as many";
+  for (auto [name, value] : std::initializer_list<std::pair<StringRef, int64_t>>{{"sharedBytes", sharedBytes},
+                                                                                 {"blockBytes", blockBytes},
+                                                                                 {"registers", registers},
+                                                                                 {"counters", counters},
+                                                                                 {"keeps", keeps},
+                                                                                 {"keptBytes", keptBytes}})
+    if (value < 0)
+      return emitError() << name << " must not be negative";
+  if (boxes && !llvm::all_of(boxes, llvm::IsaPred<BoxAttr>))
+    return emitError() << "boxes must be #plan.box attributes";
+  return verifyNames(emitError, symbols);
+}
+
+GridLaunchAttr gridLaunchOf(Operation *function) {
+  return function ? function->getAttrOfType<GridLaunchAttr>(kLaunchInfoAttr) : GridLaunchAttr();
+}
+
+TasksAttr tasksOf(Operation *function) {
+  return function ? function->getAttrOfType<TasksAttr>(kLaunchInfoAttr) : TasksAttr();
+}
+
+void changeGridLaunch(Operation *function, llvm::function_ref<void(GridLaunch &)> change) {
+  GridLaunch launch;
+  if (GridLaunchAttr own = gridLaunchOf(function))
+    launch = {own.getBlocks(),    own.getThreads(), own.getSymbols(), own.getSharedBytes(), own.getBlockBytes(),
+              own.getRegisters(), own.getWork(),    own.getTraffic(), own.getAlone(),       own.getMeets(),
+              own.getCounters(),  own.getBoxes(),   own.getKeeps(),   own.getKeptBytes()};
+  else
+    launch.symbols = ArrayAttr::get(function->getContext(), {});
+  change(launch);
+  function->setAttr(kLaunchInfoAttr,
+                    GridLaunchAttr::get(function->getContext(), launch.blocks, launch.threads, launch.symbols,
+                                        launch.sharedBytes, launch.blockBytes, launch.registers, launch.work,
+                                        launch.traffic, launch.alone, launch.meets, launch.counters, launch.boxes,
+                                        launch.keeps, launch.keptBytes));
+}
+
+std::optional<DimExpr> atLaunch(const DimExpr &expr, ArrayAttr symbols, LaunchOp launch) {
+  if (symbols.size() != launch.getSymbols().size())
+    return std::nullopt;
+  return expr.substitute([&](StringRef name) {
+    for (auto [known, given] : llvm::zip(symbols, launch.getSymbols()))
+      if (cast<StringAttr>(known).getValue() == name)
+        return *DimExpr::fromAttr(given); // as the launch verifies
+    return DimExpr::symbol(name);
+  });
+}
+
+} // namespace hewn::plan

@@ -1,0 +1,214 @@
+// What the dialects hang on others' ops, where a text has something else there: each is refused, by the op that has it.
+// RUN: hewn-opt %s --split-input-file --verify-diagnostics
+
+// expected-error@+1 {{has an attribute that the dialect plan does not have: 'plan.blocks'}}
+func.func private @unknown() attributes {plan.blocks = 4 : i64}
+
+// -----
+
+// expected-error@+1 {{has a 'plan.target' that is wrong: it is a #plan.target of a module}}
+module attributes {plan.target = "host"} {
+}
+
+// -----
+
+// expected-error@+1 {{has a 'plan.packing_lanes' that is wrong: it is a number of lanes, of a module}}
+module attributes {plan.packing_lanes = 0 : i64} {
+}
+
+// -----
+
+func.func @places(%x: tensor<4xf32>) {
+  // expected-error@+1 {{has a 'plan.places' that is wrong: it needs a #plan.place for each result}}
+  %0 = plan.launch @k(%x) symbols [] {plan.places = []} : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @places_of_another_kind(%x: tensor<4xf32>) {
+  // expected-error@+1 {{has a 'plan.places' that is wrong: it needs a #plan.place for each result}}
+  %0 = plan.launch @k(%x) symbols [] {plan.places = ["arena"]} : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @place_with_offset(%x: tensor<4xf32>) {
+  // expected-error@+1 {{a place of the kind alias has no offset}}
+  %0 = plan.launch @k(%x) symbols [] {plan.places = [#plan.place<alias, 4>]} : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @place_of_no_kind(%x: tensor<4xf32>) {
+  // expected-error@+2 {{expected one of [arena, output, slice, dynamic, piece, forward, alias]}}
+  // expected-error@+1 {{failed to parse Plan_PlaceAttr parameter 'kind'}}
+  %0 = plan.launch @k(%x) symbols [] {plan.places = [#plan.place<stack, 4>]} : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @staging(%x: tensor<4xf32>) {
+  // expected-error@+1 {{has a 'plan.staging' that is wrong: it is a list of places in the arena and of units, of a loop}}
+  %0 = plan.launch @k(%x) symbols [] {plan.staging = [unit]} : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @may_overwrite(%x: tensor<4xf32>) {
+  // expected-error@+1 {{has a 'plan.may_overwrite' that is wrong: it numbers inputs of a launch}}
+  %0 = plan.launch @k(%x) symbols [] {plan.may_overwrite = array<i64: 1>} : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @joint(%x: tensor<4xf32>) {
+  // expected-error@+1 {{has a 'plan.joint' that is wrong: it is a number}}
+  %0 = plan.launch @k(%x) symbols [] {plan.joint = "first"} : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @steps(%x: tensor<4xf32>) {
+  // expected-error@+1 {{has a 'plan.steps' that is wrong: it is a list of steps, of plan.assemble}}
+  %0 = plan.launch @k(%x) symbols [] {plan.steps = array<i64: 1>} : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+// expected-error@+1 {{has a 'plan.arena_bytes' that is wrong: it is a number or an expression, of a function}}
+func.func @arena_bytes() attributes {plan.arena_bytes = "4*n"} {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{has a 'plan.arena_levels' that is wrong: it is a list of numbers and expressions, of a function}}
+func.func @arena_levels() attributes {plan.arena_levels = 4 : i64} {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{has a 'plan.max_live' that is wrong: it is a number of bytes, of a function}}
+func.func @max_live() attributes {plan.max_live = -1 : i64} {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{has a 'plan.keeps' that is wrong: it is the number of an argument of a kernel}}
+plan.kernel @keeps(%x: tensor<4xf32>) -> tensor<4xf32> attributes {plan.keeps = 1 : i64, symbols = []} {
+  %0 = graph.neg %x : (tensor<4xf32>) -> tensor<4xf32>
+  graph.yield %0 : tensor<4xf32>
+}
+
+// -----
+
+// expected-error@+1 {{has a 'plan.launch_info' that is wrong: it is a #plan.tasks or #plan.grid_launch of a function}}
+func.func @launch_info() attributes {plan.launch_info = 4 : i64} {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{has a 'plan.launch_info' that is wrong: it has more symbols and boxes than the function has arguments}}
+func.func @symbols(%x: index) attributes {plan.launch_info = #plan.tasks<count = "n", symbols = ["n", "m"]>} {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{has an attribute of argument 0 that the dialect plan does not have: 'plan.alone'}}
+func.func @argument(%x: index {plan.alone}) {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{symbols are names}}
+#tasks = #plan.tasks<count = 4, symbols = [4]>
+
+// -----
+
+// expected-error@+1 {{has a 'plan.launch_info' that is wrong: it has expressions over other symbols than its own}}
+func.func @count(%n: index) attributes {plan.launch_info = #plan.tasks<count = "m*n", symbols = ["n"]>} {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{has a 'plan.launch_info' that is wrong: it has expressions over other symbols than its own}}
+func.func @blocks() attributes {plan.launch_info = #plan.grid_launch<blocks = "n", threads = 32, symbols = []>} {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{has a 'plan.launch_info' that is wrong: it has expressions over other symbols than its own}}
+func.func @boxes(%x: memref<?xf32>, %box: !llvm.ptr) attributes {plan.launch_info = #plan.grid_launch<blocks = 4, threads = 32, symbols = [], boxes = [#plan.box<argument = 0, bytes = 4, extents = [8, #graph.dim<"n">], strides = [32], sizes = [8, 8]>]>} {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{threads must be 1 to 2147483647, and counters at most as many}}
+#launch = #plan.grid_launch<blocks = 4, threads = 0, symbols = []>
+
+// -----
+
+// expected-error@+1 {{keptBytes must not be negative}}
+#launch = #plan.grid_launch<blocks = 4, threads = 32, symbols = [], keptBytes = -1>
+
+// -----
+
+// expected-error@+1 {{boxes must be #plan.box attributes}}
+#launch = #plan.grid_launch<blocks = 4, threads = 32, symbols = [], boxes = [1]>
+
+// -----
+
+func.func @dims(%x: tensor<?xf32>) {
+  // expected-error@+1 {{has no list of dims for each result in 'graph.dims'}}
+  %0 = graph.neg %x {graph.dims = [["n"]]} : (tensor<?xf32>) -> tensor<?xf32>
+  return
+}
+
+// -----
+
+func.func @rank(%x: tensor<?xf32>) {
+  // expected-error@+1 {{has no list of dims for each result in 'graph.dims'}}
+  %0 = graph.neg %x {graph.dims = [[#graph.dim<"n">, 4]]} : (tensor<?xf32>) -> tensor<?xf32>
+  return
+}
+
+// -----
+
+// expected-error@+1 {{has no list of dims in 'graph.dims' of argument 1}}
+func.func @argument_dims(%x: tensor<?xf32> {graph.dims = [#graph.dim<"n">]}, %y: tensor<?xf32> {graph.dims = ["n"]}) {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{has no list of #graph.requirement in 'graph.requires'}}
+func.func @requires() attributes {graph.requires = [["", "equal", "m", "n"]]} {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{a dim that is a number is an integer: 4}}
+#dim = #graph.dim<"2 + 2">
+
+// -----
+
+// expected-error@+2 {{no expression of dims: 'n +'}}
+// expected-error@+1 {{failed to parse Graph_DimAttr parameter 'expr'}}
+#dim = #graph.dim<"n +">
