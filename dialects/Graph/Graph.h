@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The dialect `graph` as code outside of dialects/Graph sees it: kinds of op, and the ops that hold a program together. What
-// names other ops (their own families, mostly) includes GraphOps.h.
+// names other ops (their own families, mostly) includes the family's header, <family>Ops.h, which the build makes of its .td.
 #ifndef HEWN_DIALECTS_GRAPH_GRAPH_H
 #define HEWN_DIALECTS_GRAPH_GRAPH_H
 

@@ -189,7 +189,7 @@ Value KernelElements::elementwise(graph::ElementwiseOpInterface op, ArrayRef<Ind
         from.push_back(min(at[outer], sub(expression(dim), constant(1))));
     }
     Value element = read(operand, from);
-    in.push_back(readsStored(op) ? asStored(b, loc, operand, element) : element);
+    in.push_back(readsStored(op) ? roundToStorageType(b, loc, operand, element) : element);
   }
   unify(in);
   return op.emit(b, loc, in);
@@ -343,7 +343,7 @@ Value KernelElements::reduce(graph::ReduceOpInterface op, ArrayRef<Index> at) {
     }
     Value element = read(operand, from);
     if (op.usesPosition())
-      element = asStored(b, loc, operand, element);
+      element = roundToStorageType(b, loc, operand, element);
     if (width)
       element = spread(element);
     return asState(op.lift(b, loc, element, position));

@@ -7,7 +7,7 @@ using namespace mlir;
 
 namespace hewn::codegen {
 
-Value asStored(OpBuilder &b, Location loc, Value tensor, Value element) {
+Value roundToStorageType(OpBuilder &b, Location loc, Value tensor, Value element) {
   Type type = graph::getElementType(tensor), compute = graph::computeType(type);
   // Arguments come out of memory.
   if (isa<BlockArgument>(tensor) || compute == type || !isa<FloatType>(type))

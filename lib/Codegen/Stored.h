@@ -9,7 +9,7 @@
 namespace hewn::codegen {
 
 /// `element` of `tensor`, in compute type, as a load of it would give it.
-mlir::Value asStored(mlir::OpBuilder &b, mlir::Location loc, mlir::Value tensor, mlir::Value element);
+mlir::Value roundToStorageType(mlir::OpBuilder &b, mlir::Location loc, mlir::Value tensor, mlir::Value element);
 
 /// Whether the op wants its operands so (graph::Discontinuous).
 bool readsStored(mlir::Operation *op);
@@ -19,11 +19,11 @@ class StoredElements : public graph::ElementBuilder {
 public:
   explicit StoredElements(ElementBuilder &from) : ElementBuilder(from.b, from.loc, from.lanes), from(from) {}
   mlir::Value read(mlir::Value tensor, llvm::ArrayRef<graph::Index> at) override {
-    return asStored(b, loc, tensor, from.read(tensor, at));
+    return roundToStorageType(b, loc, tensor, from.read(tensor, at));
   }
   mlir::Value readIf(mlir::Value inside, mlir::Value tensor, llvm::ArrayRef<graph::Index> at,
                      mlir::Value fill) override {
-    return asStored(b, loc, tensor, from.readIf(inside, tensor, at, fill));
+    return roundToStorageType(b, loc, tensor, from.readIf(inside, tensor, at, fill));
   }
   graph::Index extent(mlir::Value tensor, unsigned dim) override { return from.extent(tensor, dim); }
   graph::Index expression(const graph::DimExpr &expr) override { return from.expression(expr); }

@@ -2,7 +2,7 @@
 //
 // What `hewn explain` says of kernels and weights.
 #include "lib/Compiler/Explain.h"
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Elementwise/ElementwiseOps.h"
 #include "dialects/Plan/Plan.h"
 #include "lib/Compiler/Compilation.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What `hewn explain` says of the work of kernels: the least that any code for them has to do.
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Graph.h"
 #include "dialects/Plan/Plan.h"
 #include "lib/Compiler/Explain.h"
 #include "lib/Transforms/Plan/Values/Buffers.h"

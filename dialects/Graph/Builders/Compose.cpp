@@ -2,7 +2,10 @@
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Analysis/Bounds/Bounds.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Elementwise/ElementwiseOps.h"
+#include "dialects/Graph/Move/IndexOps.h"
+#include "dialects/Graph/Move/MoveOps.h"
+#include "dialects/Graph/Reduce/ReduceOps.h"
 
 using namespace mlir;
 

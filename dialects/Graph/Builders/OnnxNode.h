@@ -84,11 +84,11 @@ public:
                                                                        mlir::ValueRange arguments) = 0;
 
   /// How many problems have been told so far.
-  virtual size_t numTold() const = 0;
+  virtual size_t numDiagnostics() const = 0;
   /// Takes back what was told after the first `told`, of a branch that may be the one that no run takes: an exporter writes all
   /// branches for the sizes that it saw. False, and nothing is taken back, where the sizes were not narrowed (by a case's facts, by the
   /// user), or hewn lacks something that the branch needs.
-  virtual bool excuse(size_t told) = 0;
+  virtual bool dropDiagnosticsAfter(size_t told) = 0;
 
   /// Takes an op that was built in vain out of the program. What is known of its values stands by their addresses, so
   /// it lives on to the end of the import.

@@ -3,7 +3,9 @@
 // What makes numbers of features that are none, or lack.
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Control/Control.h"
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Elementwise/ElementwiseOps.h"
+#include "dialects/Graph/Move/MoveOps.h"
+#include "dialects/Graph/Reduce/ReduceOps.h"
 #include "dialects/Graph/Text/Text.h"
 
 using namespace mlir;

@@ -4,7 +4,9 @@
 // that were kept.
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Classic/Scores.h"
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Contract/ContractOps.h"
+#include "dialects/Graph/Elementwise/ElementwiseOps.h"
+#include "dialects/Graph/Reduce/ReduceOps.h"
 
 using namespace mlir;
 

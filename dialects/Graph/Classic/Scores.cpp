@@ -2,7 +2,10 @@
 #include "dialects/Graph/Classic/Scores.h"
 
 #include "dialects/Graph/Builders/Compose.h"
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Elementwise/ActivationOps.h"
+#include "dialects/Graph/Elementwise/ElementwiseOps.h"
+#include "dialects/Graph/Move/MoveOps.h"
+#include "dialects/Graph/Reduce/ReduceOps.h"
 #include "dialects/Graph/Text/Text.h"
 
 using namespace mlir;

@@ -4,7 +4,9 @@
 // compared with every n-gram, and the places are summed.
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Elementwise/ElementwiseOps.h"
+#include "dialects/Graph/Move/MoveOps.h"
+#include "dialects/Graph/Reduce/ReduceOps.h"
 #include "dialects/Graph/Text/Text.h"
 #include "llvm/ADT/StringMap.h"
 

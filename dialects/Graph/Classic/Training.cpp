@@ -4,7 +4,7 @@
 // moments) one a parameter; outputs are the kinds that change, in the same order.
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Elementwise/ElementwiseOps.h"
 
 using namespace mlir;
 

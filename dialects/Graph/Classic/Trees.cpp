@@ -2,9 +2,10 @@
 //
 // Decision trees: the op that walks them (a part of the runtime), and the scores and labels that ONNX's ops make of it.
 #include "dialects/Graph/Builders/Compose.h"
+#include "dialects/Graph/Classic/ClassicOps.h"
 #include "dialects/Graph/Classic/Forest.h"
 #include "dialects/Graph/Classic/Scores.h"
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Elementwise/ElementwiseOps.h"
 #include "dialects/Graph/Part/Part.h"
 
 using namespace mlir;

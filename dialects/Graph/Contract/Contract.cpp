@@ -2,8 +2,8 @@
 //
 // Meaning of the contractions.
 #include "dialects/Graph/Builders/OnnxNode.h"
+#include "dialects/Graph/Contract/ContractOps.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
-#include "dialects/Graph/GraphOps.h"
 
 #include "mlir/IR/AffineMap.h"
 

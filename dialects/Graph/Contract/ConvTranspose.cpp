@@ -8,7 +8,7 @@
 // docs/decisions/transposed-convolutions.md has the figures.
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Contract/Contract.h"
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Move/IndexOps.h"
 #include "dialects/Graph/Move/Turns.h"
 
 #include <numeric>

@@ -4,7 +4,9 @@
 // once they are sorted into batch, left, right and summed.
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Contract/Contract.h"
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Elementwise/ElementwiseOps.h"
+#include "dialects/Graph/Move/IndexOps.h"
+#include "dialects/Graph/Reduce/ReduceOps.h"
 
 using namespace mlir;
 

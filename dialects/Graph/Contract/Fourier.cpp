@@ -5,8 +5,9 @@
 #include "dialects/Graph/Analysis/Requirements/Requirements.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Contract/Contract.h"
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Elementwise/ElementwiseOps.h"
 #include "dialects/Graph/Move/Axes.h"
+#include "dialects/Graph/Move/MoveOps.h"
 
 #include <cmath>
 

@@ -5,7 +5,8 @@
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Contract/Contract.h"
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Elementwise/ActivationOps.h"
+#include "dialects/Graph/Elementwise/ElementwiseOps.h"
 
 using namespace mlir;
 

@@ -4,7 +4,7 @@
 // the model, else computed when the model runs, in float64 as that.
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Elementwise/ElementwiseOps.h"
 
 #include <cmath>
 

@@ -6,7 +6,8 @@
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Contract/Contract.h"
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Contract/ContractOps.h"
+#include "dialects/Graph/Elementwise/ElementwiseOps.h"
 
 using namespace mlir;
 

@@ -4,7 +4,7 @@
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Control/Control.h"
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Elementwise/ElementwiseOps.h"
 #include "dialects/Graph/List/List.h"
 
 #include "mlir/Support/DebugStringHelper.h"
@@ -152,7 +152,7 @@ static LogicalResult assume(OnnxNode &node, RegionOpBuilder &shell, unsigned tak
 /// told, where there is none.
 static LogicalResult importBranches(OnnxNode &node, RegionOpBuilder &shell, SmallVector<Value> (&branches)[2],
                                     std::optional<unsigned> &taken) {
-  size_t told = node.numTold();
+  size_t told = node.numDiagnostics();
   bool good[2] = {};
   for (unsigned r : {0, 1}) {
     shell.open(r, {});
@@ -163,7 +163,7 @@ static LogicalResult importBranches(OnnxNode &node, RegionOpBuilder &shell, Smal
   }
   if (good[0] && good[1])
     return success();
-  if ((!good[0] && !good[1]) || !node.excuse(told))
+  if ((!good[0] && !good[1]) || !node.dropDiagnosticsAfter(told))
     return failure();
   taken = good[0] ? 0 : 1;
   return success();

@@ -2,7 +2,7 @@
 //
 // Constants, symbols and control flow.
 #include "dialects/Graph/Builders/OnnxNode.h"
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Graph.h"
 
 using namespace mlir;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Control/RequirementOps.h"
 
 using namespace mlir;
 

@@ -4,7 +4,7 @@
 // makes (List/List.h).
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Control/SequenceOps.h"
 #include "dialects/Graph/List/List.h"
 
 using namespace mlir;

@@ -3,7 +3,9 @@
 // Elementwise ops whose ONNX form needs more than a row.
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Elementwise/ActivationOps.h"
+#include "dialects/Graph/Elementwise/ElementwiseOps.h"
+#include "dialects/Graph/Move/MoveOps.h"
 #include "dialects/Graph/Part/Part.h"
 #include "dialects/Graph/Text/Text.h"
 #include "dialects/Handle/Handle.h"

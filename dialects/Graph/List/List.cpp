@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dialects/Graph/List/List.h"
+#include "dialects/Graph/Control/SequenceOps.h"
+#include "dialects/Graph/List/ListOps.h"
 
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Part/Part.h"

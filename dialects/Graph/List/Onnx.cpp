@@ -3,8 +3,9 @@
 // ONNX's ops on sequences and optional values of which only a run knows how many tensors they hold.
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Control/Control.h"
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Elementwise/ElementwiseOps.h"
 #include "dialects/Graph/List/List.h"
+#include "dialects/Graph/List/ListOps.h"
 
 using namespace mlir;
 

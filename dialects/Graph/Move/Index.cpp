@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Meaning of the moves that compute indices.
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Move/IndexOps.h"
 #include "dialects/Handle/Handle.h"
 
 using namespace mlir;

@@ -4,7 +4,8 @@
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Control/Control.h"
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Elementwise/ElementwiseOps.h"
+#include "dialects/Graph/Move/IndexOps.h"
 
 using namespace mlir;
 

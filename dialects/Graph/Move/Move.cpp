@@ -3,7 +3,7 @@
 // Meaning of the moves: shapes and the index map of each.
 #include "dialects/Graph/Analysis/Views.h"
 #include "dialects/Graph/Builders/Compose.h"
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Move/MoveOps.h"
 
 using namespace mlir;
 

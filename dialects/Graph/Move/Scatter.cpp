@@ -2,7 +2,7 @@
 #include "dialects/Graph/Move/Scatter.h"
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Move/ScatterOps.h"
 #include "dialects/Handle/Handle.h"
 
 using namespace mlir;

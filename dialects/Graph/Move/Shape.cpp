@@ -3,7 +3,7 @@
 // ONNX's ops that speak about shapes and make tensors of nothing: constants, Shape, ConstantOfShape.
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Graph.h"
 
 using namespace mlir;
 

@@ -3,8 +3,8 @@
 // How ONNX's Slice, Split and Pad become ours. Whatever a model computes when it runs (starts, ends, axes, steps, pads) is
 // an expression over symbols that are read from its tensor.
 #include "dialects/Graph/Builders/Compose.h"
-#include "dialects/Graph/GraphOps.h"
 #include "dialects/Graph/Move/Axes.h"
+#include "dialects/Graph/Move/MoveOps.h"
 
 using namespace mlir;
 

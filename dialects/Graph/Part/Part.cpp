@@ -4,6 +4,7 @@
 #include "dialects/Graph/Part/Part.h"
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
+#include "dialects/Graph/Part/PartOps.h"
 
 using namespace mlir;
 

@@ -4,7 +4,7 @@
 #ifndef HEWN_DIALECTS_GRAPH_PART_PART_H
 #define HEWN_DIALECTS_GRAPH_PART_PART_H
 
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Graph.h"
 
 namespace hewn::graph {
 

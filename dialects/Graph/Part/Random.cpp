@@ -4,6 +4,7 @@
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Move/Scatter.h"
 #include "dialects/Graph/Part/Part.h"
+#include "dialects/Graph/Part/RandomOps.h"
 #include "llvm/Support/xxhash.h"
 
 using namespace mlir;

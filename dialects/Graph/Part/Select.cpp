@@ -3,6 +3,7 @@
 // Parts that decide how much comes out, and their import.
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Part/Part.h"
+#include "dialects/Graph/Part/SelectOps.h"
 
 using namespace mlir;
 

@@ -2,8 +2,9 @@
 //
 // Weights of few bits: their meaning, and how they are made of what exporters write.
 #include "dialects/Graph/Contract/ContractRoles.h"
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Elementwise/ElementwiseOps.h"
 #include "dialects/Graph/Quant/Quant.h"
+#include "dialects/Graph/Quant/QuantOps.h"
 
 using namespace mlir;
 

@@ -6,9 +6,14 @@
 #include "dialects/Graph/Contract/Attention/Onnx.h"
 #include "dialects/Graph/Contract/Contract.h"
 #include "dialects/Graph/Control/Control.h"
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Elementwise/ActivationOps.h"
+#include "dialects/Graph/Elementwise/ElementwiseOps.h"
+#include "dialects/Graph/Move/MoveOps.h"
 #include "dialects/Graph/Quant/Quant.h"
+#include "dialects/Graph/Quant/QuantOps.h"
+#include "dialects/Graph/Reduce/Normalize/NormalizeOps.h"
 #include "dialects/Graph/Reduce/Reduce.h"
+#include "dialects/Graph/Reduce/ReduceOps.h"
 
 using namespace mlir;
 

@@ -3,7 +3,7 @@
 // Meaning of the quantizing ops.
 #include "dialects/Graph/Quant/Quant.h"
 #include "dialects/Graph/Builders/Element.h"
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Quant/QuantOps.h"
 
 using namespace mlir;
 

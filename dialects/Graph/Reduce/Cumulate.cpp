@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
-#include "dialects/Graph/GraphOps.h"
 #include "dialects/Graph/Move/Axes.h"
+#include "dialects/Graph/Reduce/CumulateOps.h"
 
 using namespace mlir;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dialects/Graph/Reduce/Reduce.h"
 #include "dialects/Graph/Builders/Element.h"
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Graph.h"
 
 using namespace mlir;
 

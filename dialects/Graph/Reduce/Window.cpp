@@ -4,8 +4,12 @@
 #include "dialects/Graph/Analysis/Requirements/Requirements.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Contract/Contract.h"
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Elementwise/ElementwiseOps.h"
+#include "dialects/Graph/Move/MoveOps.h"
+#include "dialects/Graph/Move/ScatterOps.h"
 #include "dialects/Graph/Reduce/Reduce.h"
+#include "dialects/Graph/Reduce/ReduceOps.h"
+#include "dialects/Graph/Reduce/WindowOps.h"
 
 using namespace mlir;
 

@@ -2,9 +2,12 @@
 //
 // How ONNX's nodes become ops on strings.
 #include "dialects/Graph/Builders/Compose.h"
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Elementwise/ElementwiseOps.h"
+#include "dialects/Graph/Move/MoveOps.h"
 #include "dialects/Graph/Part/Part.h"
+#include "dialects/Graph/Reduce/ReduceOps.h"
 #include "dialects/Graph/Text/Text.h"
+#include "dialects/Graph/Text/TextOps.h"
 #include "hewn/services.h"
 #include "llvm/ADT/StringSet.h"
 #include <numeric>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dialects/Graph/Text/Text.h"
+#include "dialects/Graph/Text/TextOps.h"
 
 #include "dialects/Graph/Part/Part.h"
 

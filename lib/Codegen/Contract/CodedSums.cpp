@@ -189,7 +189,7 @@ SmallVector<Value> codedSums(const ContractKernel &c, const Tile &tile, SmallVec
   size_t across = size_t(tile.panel.vectors), count = rows.size() * across;
   auto multiply = [&](Index depth, ArrayRef<Value> weights, SmallVector<Value> &next, bool sumsLeft) {
     for (size_t r = 0; r < rows.size(); ++r) {
-      Value spread = c.spreadScalar(left, e.add(e.mul(depth, step), distance[r]), c.sumType());
+      Value spread = c.splatScalar(left, e.add(e.mul(depth, step), distance[r]), c.sumType());
       for (size_t j = 0; j < across; ++j)
         next[r * across + j] = c.product(spread, weights[j], next[r * across + j]);
       if (sumsLeft)

@@ -94,7 +94,7 @@ SmallVector<Index> ContractKernel::rowDistances(ArrayRef<Index> rows, int64_t ba
       rows, [&](const Index &row) { return e.mul(e.sub(row, rows[base]), e.expression(form.rowStride)); });
 }
 
-Value ContractKernel::spreadScalar(Value left, Index position, VectorType type) const {
+Value ContractKernel::splatScalar(Value left, Index position, VectorType type) const {
   if (!form.dot)
     return vector::BroadcastOp::create(b, loc(), type, memref::LoadOp::create(b, loc(), left, position.base));
   auto group = VectorType::get({form.group()}, cast<MemRefType>(left.getType()).getElementType());

@@ -89,7 +89,7 @@ struct ContractKernel {
   llvm::SmallVector<SumLoop> sumLoops(int64_t step) const;
 
   /// The left operand's element, or group of them, in every lane.
-  mlir::Value spreadScalar(mlir::Value left, graph::Index position, mlir::VectorType type) const;
+  mlir::Value splatScalar(mlir::Value left, graph::Index position, mlir::VectorType type) const;
   /// sum + x * y, lane by lane.
   mlir::Value product(mlir::Value x, mlir::Value y, mlir::Value sum) const;
   /// Asks for the line of `memref` at `place`, which is read once and soon.

@@ -276,7 +276,7 @@ Sums InnerLoops::productsAt(ArrayRef<Index> indices, ValueRange carried) {
       if (steps > 1 && step == 0)
         lines[r] = lineOfFactors(c, left, position, steps);
       if (!shared)
-        spread = steps > 1 ? factorInLine(c, lines[r], step, leftType) : c.spreadScalar(left, position, leftType);
+        spread = steps > 1 ? factorInLine(c, lines[r], step, leftType) : c.splatScalar(left, position, leftType);
       for (int64_t j = 0; j < panel.vectors; ++j) {
         Value &sum = next[r * panel.vectors + j];
         Value factor = shared ? load(left, e.add(position, e.constant(j * e.lanes)), j, false) : spread;

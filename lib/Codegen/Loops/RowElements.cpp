@@ -31,7 +31,7 @@ SmallVector<Value> liftElement(KernelElements &e, const RowProgram &rows, ArrayR
   for (ReduceOpInterface reduce : reductions) {
     Value operand = reduce->getOperand(0), element = e.read(operand, at);
     // Which of several is the first is told by the elements that there are.
-    element = e.spread(reduce.usesPosition() ? asStored(e.b, e.loc, operand, element) : element);
+    element = e.spread(reduce.usesPosition() ? roundToStorageType(e.b, e.loc, operand, element) : element);
     Value position = reduce.usesPosition() ? positionInRow(e, rows, at) : Value();
     llvm::append_range(lifted, reduce.lift(e.b, e.loc, element, position));
   }

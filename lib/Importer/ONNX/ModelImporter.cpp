@@ -430,7 +430,7 @@ graph::Decision ModelImporter::decide(const graph::Condition &condition) {
   return graph::Decision::Asked;
 }
 
-bool ModelImporter::excuse(size_t told) {
+bool ModelImporter::dropDiagnosticsAfter(size_t told) {
   if (!narrowed || question || lastOutright > told)
     return false;
   llvm::append_range(excused, diagnostics.takeBack(told));

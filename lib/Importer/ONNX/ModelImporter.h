@@ -64,9 +64,9 @@ public:
     std::string node;
   };
   std::optional<Question> question;
-  /// What was told of branches that are taken for ones that no run takes: OnnxNode::excuse.
+  /// What was told of branches that are taken for ones that no run takes: OnnxNode::dropDiagnosticsAfter.
   std::vector<Message> excused;
-  bool excuse(size_t told);
+  bool dropDiagnosticsAfter(size_t told);
   /// Whether the condition holds. Where inputs' dims decide that, and neither they nor the facts tell, `question` is set.
   graph::Decision decide(const graph::Condition &condition);
 

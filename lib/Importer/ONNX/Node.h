@@ -54,8 +54,8 @@ public:
   std::optional<llvm::SmallVector<mlir::Value>> inlineSubgraph(llvm::StringRef name,
                                                                mlir::ValueRange arguments) override;
 
-  size_t numTold() const override { return importer.diagnostics.messages().size(); }
-  bool excuse(size_t told) override { return importer.excuse(told); }
+  size_t numDiagnostics() const override { return importer.diagnostics.messages().size(); }
+  bool dropDiagnosticsAfter(size_t told) override { return importer.dropDiagnosticsAfter(told); }
   void discard(mlir::Operation *op) override;
 
   void setOutput(unsigned i, mlir::Value value) override;

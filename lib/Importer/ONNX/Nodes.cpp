@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The nodes of one graph or body: their order, their inputs, who builds them.
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Graph.h"
 #include "lib/Importer/ONNX/Guarded.h"
 #include "lib/Importer/ONNX/ModelImporter.h"
 #include "lib/Importer/ONNX/Node.h"

@@ -41,10 +41,10 @@ namespace hewn {
 
 namespace {
 
-enum class Shape { Map, Rows, Contract, Alone };
+enum class GroupKind { Map, Rows, Contract, Alone };
 
 struct Group {
-  Shape shape = Shape::Map;
+  GroupKind kind = GroupKind::Map;
   SmallVector<Operation *> ops;
   Dims space; // of a map: its result's; of rows: the reduced operand's; of a contraction: its result's
   std::optional<graph::SpaceMap> map; // of rows and contractions
@@ -54,7 +54,7 @@ struct Group {
 /// Ops in a kernel: one more gains nothing there, and time to make code of them grows faster than their number.
 constexpr size_t kMostOps = 128;
 /// Operands of a move that is computed where one of them is.
-constexpr unsigned kMostOfAMove = 2;
+constexpr unsigned kMaxFusedMoveOperands = 2;
 constexpr llvm::StringLiteral kMovesInPlace = "a move reads its operand in place";
 constexpr llvm::StringLiteral kPass = "hewn-decide-groups";
 
@@ -78,9 +78,9 @@ public:
       auto move = dyn_cast<graph::MoveOpInterface>(op);
       bool placed = fuse && move && plan::placesPieces(move, [&](Value operand) {
                       Group *group = groupWith(operand);
-                      return group && (group->shape != Shape::Map || op.getNumOperands() > kMostOfAMove);
+                      return group && (group->kind != GroupKind::Map || op.getNumOperands() > kMaxFusedMoveOperands);
                     });
-      bool joins = fuse && !placed && !isLeftOut(move);
+      bool joins = fuse && !placed && !isPaddingFoldedIntoReader(move);
       if (joins)
         joinProducers(&op);
       if (joins)
@@ -88,7 +88,7 @@ public:
       if (!groupOf.contains(&op))
         open(&op);
       if (placed) { // nothing will be left of it
-        groups[groupOf[&op]].shape = Shape::Alone;
+        groups[groupOf[&op]].kind = GroupKind::Alone;
         groups[groupOf[&op]].why = "its operands are made in place";
       }
       if (auto contraction = dyn_cast<graph::ContractOpInterface>(op); fuse && contraction)
@@ -171,12 +171,12 @@ private:
     group.ops.push_back(op);
     group.space = graph::getDims(op->getResult(0));
     if (isa<graph::ContractOpInterface>(op)) {
-      group.shape = Shape::Contract;
+      group.kind = GroupKind::Contract;
     } else if (isa<graph::ReduceOpInterface>(op)) {
-      group.shape = Shape::Rows;
+      group.kind = GroupKind::Rows;
       group.space = graph::getDims(op->getOperand(0));
     } else if (isa<graph::CumulateOpInterface>(op)) {
-      group.shape = Shape::Alone;
+      group.kind = GroupKind::Alone;
     }
     group.map = graph::SpaceMap::spaceOf(op);
     if (group.map)
@@ -222,13 +222,13 @@ private:
   /// Rows on a contraction's result that only this contraction reads: all three in one kernel, some rows at a time.
   bool joinChain(graph::ContractOpInterface op) {
     Group *rows = groupWith(op->getOperand(0));
-    if (!rows || rows->shape != Shape::Rows)
+    if (!rows || rows->kind != GroupKind::Rows)
       return false;
     llvm::SetVector<unsigned> parts;
     parts.insert(groupOf[op->getOperand(0).getDefiningOp()]);
     for (Operation *member : rows->ops)
       for (Value operand : member->getOperands())
-        if (Group *other = groupWith(operand); other && other->shape == Shape::Contract)
+        if (Group *other = groupWith(operand); other && other->kind == GroupKind::Contract)
           parts.insert(groupOf[operand.getDefiningOp()]);
     SmallVector<Operation *> ops = {op};
     for (unsigned part : parts)
@@ -276,7 +276,7 @@ private:
   }
 
   /// Whether the move is a border that its only reader leaves out.
-  static bool isLeftOut(graph::MoveOpInterface move) {
+  static bool isPaddingFoldedIntoReader(graph::MoveOpInterface move) {
     auto reader = move && move->hasOneUse() ? dyn_cast<graph::ContractOpInterface>(*move->user_begin())
                                             : graph::ContractOpInterface();
     return reader && reader->getOperand(0) == move->getResult(0) && plan::leavesOutBorder(reader, move);
@@ -323,7 +323,7 @@ private:
   /// What several passes of rows need and is expensive is kept in the row of a result until that is written. Where no result can hold
   /// it, it becomes a group of its own, with what it is made from.
   void computeOnce(unsigned number) {
-    if (groups[number].shape != Shape::Rows)
+    if (groups[number].kind != GroupKind::Rows)
       return;
     llvm::sort(groups[number].ops, [&](Operation *x, Operation *y) { return position[x] < position[y]; });
     llvm::SetVector<Operation *> ops(groups[number].ops.begin(), groups[number].ops.end());
@@ -413,7 +413,7 @@ private:
     SmallVector<Value> operands(op->getOperands());
     auto rank = [&](Value v) {
       Group *group = groupWith(v);
-      return !group ? 3 : group->shape == Shape::Contract ? 0 : group->shape == Shape::Rows ? 1 : 2;
+      return !group ? 3 : group->kind == GroupKind::Contract ? 0 : group->kind == GroupKind::Rows ? 1 : 2;
     };
     llvm::stable_sort(operands, [&](Value x, Value y) { return rank(x) < rank(y); });
     for (Value operand : operands) {
@@ -441,11 +441,11 @@ private:
 
   void absorb(Group &group, Operation *op, StringRef why) {
     group.ops.push_back(op);
-    if (isa<graph::ReduceOpInterface>(op) && group.shape == Shape::Map) {
-      group.shape = Shape::Rows;
+    if (isa<graph::ReduceOpInterface>(op) && group.kind == GroupKind::Map) {
+      group.kind = GroupKind::Rows;
       group.space = graph::getDims(op->getOperand(0));
       group.map = graph::SpaceMap::spaceOf(op); // nothing before it is made of its result
-    } else if (group.shape == Shape::Map) {
+    } else if (group.kind == GroupKind::Map) {
       group.space = graph::getDims(op->getResult(0));
     }
     if (group.map)
@@ -475,7 +475,7 @@ private:
 
   /// Whether `op`, which reads `operand` of `group`, belongs into it.
   Verdict accepts(Group &group, Value operand, Operation *op) {
-    if (group.shape == Shape::Alone)
+    if (group.kind == GroupKind::Alone)
       return Verdict::no("the producer is a kernel of its own");
     if (group.ops.size() >= kMostOps)
       return Verdict::no("the producer's kernel has as many ops as a kernel may have");
@@ -485,17 +485,17 @@ private:
     bool elementwise = isa<graph::ElementwiseOpInterface>(op);
     // A map's own nest is turned, unless others read what it makes as it is.
     if (elementwise && turns(operand, op->getResult(0)) &&
-        (group.shape == Shape::Contract || windowed(group) || !operand.hasOneUse()))
+        (group.kind == GroupKind::Contract || windowed(group) || !operand.hasOneUse()))
       return Verdict::no("its result lies in another order than the producer's");
     auto hasPlace = [&](Value value) { return group.map->placeOf(value).has_value(); };
-    switch (group.shape) {
-    case Shape::Contract:
+    switch (group.kind) {
+    case GroupKind::Contract:
       if (!elementwise)
         return Verdict::no("only elementwise ops join a contraction");
       if (from != group.space || !hasPlace(op->getResult(0)) || !resultsFit(group, op, hasPlace))
         return Verdict::no("its elements are not the contraction's, one for one");
       return Verdict::yes("elementwise ops on the accumulators of a contraction");
-    case Shape::Rows:
+    case GroupKind::Rows:
       if (!hasPlace(op->getResult(0)) || !resultsFit(group, op, hasPlace))
         return Verdict::no("it reads a row's result at another index than the row's own");
       if ((elementwise || isa<graph::ReduceOpInterface>(op)) && !windowed(group))
@@ -503,9 +503,9 @@ private:
       if (elementwise && from == result)
         return Verdict::yes("elementwise ops on a reduction");
       return Verdict::no("rows are read through a move that would be evaluated again in every pass");
-    case Shape::Map:
+    case GroupKind::Map:
       return acceptsIntoMap(group, operand, op);
-    case Shape::Alone:
+    case GroupKind::Alone:
       break;
     }
     return Verdict::no("the producer is a kernel of its own");
@@ -540,7 +540,7 @@ private:
     // What is left is a move.
     if (!inside)
       return Verdict::no("others read what the producer's kernel makes");
-    if (op->getNumOperands() > kMostOfAMove)
+    if (op->getNumOperands() > kMaxFusedMoveOperands)
       return Verdict::no("it assembles too many operands to compute one where it is read");
     std::optional<int64_t> reads = graph::numElements(result).constant(), there = graph::numElements(from).constant();
     bool once = reads && there && *reads <= *there + *there / 4;
@@ -559,7 +559,7 @@ private:
       return;
     Value operand = op->getOperand(0);
     Group *group = groupWith(operand);
-    if (!group || group->shape != Shape::Map)
+    if (!group || group->kind != GroupKind::Map)
       return;
     SmallVector<Operation *> moves;
     for (Operation *maker = operand.getDefiningOp(); isIn(*group, maker) && isa<graph::MoveOpInterface>(maker) &&
@@ -611,7 +611,7 @@ private:
 
   /// `op` is in `group` and reads `operand` of `other`: whether one nest computes both.
   Verdict mayMerge(Group &group, Group &other, Value operand, Operation *op) {
-    if (other.shape != Shape::Map || group.shape == Shape::Alone)
+    if (other.kind != GroupKind::Map || group.kind == GroupKind::Alone)
       return Verdict::no("the two are loops of unlike form: a kernel has one contraction or one set of rows");
     if (group.ops.size() + other.ops.size() > kMostOps)
       return Verdict::no("both kernels together have more ops than a kernel may have");
@@ -620,7 +620,7 @@ private:
     if (!mayRunAt(other, op, &group) || !mayRunAt(group, op, &other))
       return Verdict::no("another op reads one of the two kernels before this one");
     Dims from = graph::getDims(operand), result = graph::getDims(op->getResult(0));
-    Dims wanted = group.shape == Shape::Rows ? group.space : result;
+    Dims wanted = group.kind == GroupKind::Rows ? group.space : result;
     auto usedByBoth = [&](const Group &g) {
       for (Operation *member : g.ops)
         for (Operation *user : member->getUsers())
@@ -635,9 +635,9 @@ private:
     bool again = from != wanted || isa<graph::MoveOpInterface>(op);
     if (again && !mayRecompute(other, operand, op))
       return Verdict::no("the producer would be evaluated too often");
-    if (group.shape != Shape::Map && windowed(other))
+    if (group.kind != GroupKind::Map && windowed(other))
       return Verdict::no("the producer is larger than what it is made of, and read in several passes");
-    if (group.shape != Shape::Map && !operand.hasOneUse() && turnsInside(other))
+    if (group.kind != GroupKind::Map && !operand.hasOneUse() && turnsInside(other))
       return Verdict::no("the producer's kernel transposes what it reads, which passes over rows would do again");
     return Verdict::yes();
   }

@@ -14,7 +14,7 @@
 // costs shared memory, so that fewer blocks run at once; it gains the time in which the constant comes from memory or the cache.
 #include "dialects/Graph/Contract/ContractRoles.h"
 #include "dialects/Graph/Control/ControlFlow.h"
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Graph.h"
 #include "lib/Schedule/GridSchedule.h"
 #include "lib/Transforms/Fuse/Passes.h"
 

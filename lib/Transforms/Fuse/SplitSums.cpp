@@ -19,7 +19,7 @@
 #include "lib/Transforms/Fuse/SplitSums.h"
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Move/MoveOps.h"
 #include "lib/Schedule/GridSchedule.h"
 #include "lib/Transforms/Fuse/Passes.h"
 

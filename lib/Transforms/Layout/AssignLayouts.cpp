@@ -23,7 +23,7 @@
 #include "dialects/Graph/Analysis/Layout.h"
 #include "dialects/Graph/Analysis/Views.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Elementwise/ElementwiseOps.h"
 #include "dialects/Graph/Move/Turns.h"
 #include "lib/Schedule/GridSchedule.h"
 #include "lib/Schedule/WinogradSchedule.h"

@@ -4,7 +4,7 @@
 #ifndef HEWN_LIB_TRANSFORMS_LAYOUT_LAYOUTPREFERENCES_H
 #define HEWN_LIB_TRANSFORMS_LAYOUT_LAYOUTPREFERENCES_H
 
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Graph.h"
 
 namespace hewn {
 

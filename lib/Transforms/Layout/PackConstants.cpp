@@ -8,7 +8,7 @@
 // Views of constants become constants of another type over the same bytes first, so a transposed weight is packed in
 // one go. Left alone: weights that the table does not have (text that was read back), 4-bit elements.
 #include "dialects/Graph/Contract/Winograd.h"
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Elementwise/ElementwiseOps.h"
 #include "dialects/Plan/Plan.h"
 #include "lib/Support/WeightTable.h"
 #include "lib/Transforms/Layout/Packing.h"

@@ -8,7 +8,7 @@
 //     %z = graph.retype %y ...                            (nothing: the same value)
 //
 // It does not look behind handles: ops that do are parts of the runtime.
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/List/ListOps.h"
 #include "dialects/Handle/Handle.h"
 #include "lib/Transforms/Simplify/Passes.h"
 

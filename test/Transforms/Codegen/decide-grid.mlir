@@ -147,7 +147,7 @@ plan.kernel @divided(%q: tensor<2x1x64xf32>, %k: tensor<2x64x2048xf32>, %v: tens
   graph.yield %y : tensor<2x1x64xf32>
 }
 // CHECK-LABEL: plan.kernel @divided_of_any_length({{.*}} -> (tensor<?x2304xf32>, tensor<2x1x64xf32>) attributes {schedule = #plan.grid_chain<{{.*}}splitTiles = 2, blocks = 108>
-// CHECK: graph.scratch {{.*}}of = f32, shape = ["{{.*}}min(54, floordiv(s0, 128)){{.*}}", 2304]
+// CHECK: graph.scratch {{.*}}of = f32, shape = [#graph.dim<"{{.*}}min(54, floordiv(s0, 128)){{.*}}">, 2304]
 plan.kernel @divided_of_any_length(%q: tensor<2x1x64xf32>, %k: tensor<2x64x?xf32> {graph.dims = [2, 64, #graph.dim<"s0">]}, %v: tensor<2x?x64xf32> {graph.dims = [2, #graph.dim<"s0">, 64]}) -> tensor<2x1x64xf32> attributes {symbols = ["s0"]} {
   %s = graph.matmul %q, %k {graph.dims = [[2, 1, #graph.dim<"s0">]]} : (tensor<2x1x64xf32>, tensor<2x64x?xf32>) -> tensor<2x1x?xf32>
   %m = graph.reduce_max %s {dims = array<i64: 2>} : (tensor<2x1x?xf32>) -> tensor<2x1x1xf32>
@@ -160,10 +160,10 @@ plan.kernel @divided_of_any_length(%q: tensor<2x1x64xf32>, %k: tensor<2x64x?xf32
 }
 // The launch gives that memory, in its own symbols.
 // CHECK-LABEL: func.func @main
-// CHECK: %[[Y:.*]]:2 = plan.launch @divided_of_any_length({{.*}}) symbols ["n"] {graph.dims = {{\[\[}}"{{.*}}min(54, floordiv(n, 128)){{.*}}", 2304], [2, 1, 64]]}
+// CHECK: %[[Y:.*]]:2 = plan.launch @divided_of_any_length({{.*}}) symbols [#graph.dim<"n">] {graph.dims = {{\[\[}}#graph.dim<"{{.*}}min(54, floordiv(n, 128)){{.*}}">, 2304], [2, 1, 64]]}
 // CHECK: return %[[Y]]#1
 func.func @main(%q: tensor<2x1x64xf32>, %k: tensor<2x64x?xf32> {graph.dims = [2, 64, #graph.dim<"n">]}, %v: tensor<2x?x64xf32> {graph.dims = [2, #graph.dim<"n">, 64]}) -> tensor<2x1x64xf32> {
-  %0 = plan.launch @divided_of_any_length(%q, %k, %v) symbols ["n"] : (tensor<2x1x64xf32>, tensor<2x64x?xf32>, tensor<2x?x64xf32>) -> tensor<2x1x64xf32>
+  %0 = plan.launch @divided_of_any_length(%q, %k, %v) symbols [#graph.dim<"n">] : (tensor<2x1x64xf32>, tensor<2x64x?xf32>, tensor<2x?x64xf32>) -> tensor<2x1x64xf32>
   return %0 : tensor<2x1x64xf32>
 }
 }

@@ -5,7 +5,7 @@
 #gridCosts = #plan.grid_costs<rate = 512, threadRate = 128, issueRate = 128, memoryRate = 1000, cacheRate = 48, sharedRate = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockCycles = 1200, sliceCycles = 150, termCycles = 50, fetchCycles = 600, tileCycles = 600, partCycles = 2500, memoryCycles = 800, threadBytes = 32, busyThreads = 256>
 module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 166912, products = 3, limits = #limits, costs = #gridCosts>>} {
 // CHECK-LABEL: func.func @map(
-// CHECK-SAME: plan.threads = 64 : i64
+// CHECK-SAME: threads = 64,
 // CHECK: vector.load {{.*}} vector<2xf32>
 // CHECK-NOT: vector.load
 plan.kernel @map(%x: tensor<64x256xf32>) -> tensor<64x256xf32> attributes {symbols = [], schedule = #plan.grid_map<threads = 64, widths = [2]>} {
@@ -14,7 +14,7 @@ plan.kernel @map(%x: tensor<64x256xf32>) -> tensor<64x256xf32> attributes {symbo
 }
 
 // CHECK-LABEL: func.func @rows_by_warps(
-// CHECK-SAME: plan.threads = 128 : i64
+// CHECK-SAME: threads = 128,
 // CHECK-NOT: grid.barrier
 // CHECK: grid.shuffle_xor
 // CHECK-NOT: vector.load
@@ -26,7 +26,7 @@ plan.kernel @rows_by_warps(%x: tensor<64x2048xf32>) -> tensor<64x2048xf32> attri
 }
 
 // CHECK-LABEL: func.func @rows_by_blocks(
-// CHECK-SAME: plan.threads = 512 : i64
+// CHECK-SAME: threads = 512,
 // CHECK: vector.load {{.*}} vector<2xf32>
 // CHECK: grid.barrier
 // CHECK: return
@@ -38,7 +38,7 @@ plan.kernel @rows_by_blocks(%x: tensor<64x2048xf32>) -> tensor<64x2048xf32> attr
 
 // Two rows by eight lanes of a warp each: partial results meet in three steps.
 // CHECK-LABEL: func.func @rows_by_lanes(
-// CHECK-SAME: plan.threads = 64 : i64
+// CHECK-SAME: threads = 64,
 // CHECK-COUNT-3: grid.shuffle_xor
 // CHECK-NOT: grid.shuffle_xor
 // CHECK: return
@@ -49,7 +49,7 @@ plan.kernel @rows_by_lanes(%x: tensor<64x2048xf32>) -> tensor<64x2048xf32> attri
 }
 
 // CHECK-LABEL: func.func @line_by_thread(
-// CHECK-SAME: plan.threads = 32 : i64
+// CHECK-SAME: threads = 32,
 // CHECK-NOT: grid.barrier
 // CHECK: return
 plan.kernel @line_by_thread(%x: tensor<3x5000xf32>) -> tensor<3x5000xf32> attributes {symbols = [], schedule = #plan.grid_cumulate<lineThreads = 1, threads = 32>} {
@@ -58,7 +58,7 @@ plan.kernel @line_by_thread(%x: tensor<3x5000xf32>) -> tensor<3x5000xf32> attrib
 }
 
 // CHECK-LABEL: func.func @line_by_block(
-// CHECK-SAME: plan.threads = 64 : i64
+// CHECK-SAME: threads = 64,
 // CHECK: arith.constant 128 : index
 // CHECK: grid.barrier
 // CHECK: return
@@ -68,7 +68,7 @@ plan.kernel @line_by_block(%x: tensor<3x5000xf32>) -> tensor<3x5000xf32> attribu
 }
 
 // CHECK-LABEL: func.func @transpose(
-// CHECK-SAME: plan.threads = 64 : i64
+// CHECK-SAME: threads = 64,
 // CHECK: memref<272xf32, 3>
 // CHECK: return
 plan.kernel @transpose(%x: tensor<64x256xf32>) -> tensor<256x64xf32> attributes {symbols = [], schedule = #plan.grid_transpose<tile = 16, threads = 64>} {
@@ -78,8 +78,8 @@ plan.kernel @transpose(%x: tensor<64x256xf32>) -> tensor<256x64xf32> attributes 
 
 // What the matrix instruction could multiply, by threads, and in a tile of 32 by 16 for four blocks by eight.
 // CHECK-LABEL: func.func @tiles(
-// CHECK-SAME: plan.blocks = 32 : i64
-// CHECK-SAME: plan.threads = 256 : i64
+// CHECK-SAME: #plan.grid_launch<blocks = 32,
+// CHECK-SAME: threads = 256,
 // CHECK-NOT: grid.mma
 // CHECK: return
 plan.kernel @tiles(%x: tensor<128x64xf32>, %w: tensor<64x128xf32>) -> tensor<128x128xf32> attributes {symbols = [], schedule = #plan.grid_contract<form = tiles, m = 32, n = 16>} {
@@ -88,8 +88,8 @@ plan.kernel @tiles(%x: tensor<128x64xf32>, %w: tensor<64x128xf32>) -> tensor<128
 }
 
 // CHECK-LABEL: func.func @matrix(
-// CHECK-SAME: plan.blocks = 8 : i64
-// CHECK-SAME: plan.threads = 64 : i64
+// CHECK-SAME: #plan.grid_launch<blocks = 8,
+// CHECK-SAME: threads = 64,
 // CHECK: memref<3072xf32, 3>
 // CHECK: grid.mma
 // CHECK: return
@@ -99,7 +99,7 @@ plan.kernel @matrix(%x: tensor<128x64xf32>, %w: tensor<64x128xf32>) -> tensor<12
 }
 
 // CHECK-LABEL: func.func @few_rows(
-// CHECK-SAME: plan.blocks = 16 : i64
+// CHECK-SAME: #plan.grid_launch<blocks = 16,
 // CHECK: return
 plan.kernel @few_rows(%x: tensor<3x64xf32>, %w: tensor<64x128xf32>) -> tensor<3x128xf32> attributes {symbols = [], schedule = #plan.grid_contract<form = few_rows, m = 3, n = 8>} {
   %0 = graph.matmul %x, %w : (tensor<3x64xf32>, tensor<64x128xf32>) -> tensor<3x128xf32>
@@ -107,7 +107,7 @@ plan.kernel @few_rows(%x: tensor<3x64xf32>, %w: tensor<64x128xf32>) -> tensor<3x
 }
 
 // CHECK-LABEL: func.func @few_columns(
-// CHECK-SAME: plan.blocks = 8 : i64
+// CHECK-SAME: #plan.grid_launch<blocks = 8,
 // CHECK: return
 plan.kernel @few_columns(%x: tensor<128x64xf32, #graph.layout<[1, 0]>>, %w: tensor<64x2xf32>) -> tensor<128x2xf32> attributes {symbols = [], schedule = #plan.grid_contract<form = few_columns, m = 16, n = 2>} {
   %0 = graph.matmul %x, %w : (tensor<128x64xf32, #graph.layout<[1, 0]>>, tensor<64x2xf32>) -> tensor<128x2xf32>
@@ -116,7 +116,7 @@ plan.kernel @few_columns(%x: tensor<128x64xf32, #graph.layout<[1, 0]>>, %w: tens
 
 // Two warps of eight columns each, in the order of the instruction; and in passes what could be made online.
 // CHECK-LABEL: func.func @online(
-// CHECK-SAME: plan.threads = 64 : i64
+// CHECK-SAME: threads = 64,
 // CHECK: math.exp
 // CHECK: return
 plan.kernel @online(%q: tensor<2x1x16xf32>, %k: tensor<2x16x256xf32, #graph.layout<[0, 2, 1]>>, %v: tensor<2x256x8xf32>) -> tensor<2x1x8xf32> attributes {symbols = [], schedule = #plan.grid_chain<warpsM = 1, warpsN = 2, columns = 8, factors = f32, online = true>} {
@@ -131,7 +131,7 @@ plan.kernel @online(%q: tensor<2x1x16xf32>, %k: tensor<2x16x256xf32, #graph.layo
 }
 
 // CHECK-LABEL: func.func @passes(
-// CHECK-SAME: plan.threads = 32 : i64
+// CHECK-SAME: threads = 32,
 // CHECK: scf.for {{.*}} -> (f32, f32) {
 // CHECK: scf.for {{.*}} -> (f32, f32) {
 // CHECK: scf.for {{.*}} -> (f32, f32, f32, f32) {
@@ -149,7 +149,7 @@ plan.kernel @passes(%q: tensor<2x1x16xf32>, %k: tensor<2x16x256xf32, #graph.layo
 
 // Split over two blocks, where the model would take one: the memory in which they meet is made for it.
 // CHECK-LABEL: func.func @split(
-// CHECK-SAME: plan.blocks = 4 : i64, plan.counters = 3 : i64
+// CHECK-SAME: #plan.grid_launch<blocks = 4, {{.*}}counters = 3
 // CHECK: grid.counter_add
 // CHECK: return
 plan.kernel @split(%q: tensor<2x1x16xf32>, %k: tensor<2x16x256xf32, #graph.layout<[0, 2, 1]>>, %v: tensor<2x256x8xf32>) -> tensor<2x1x8xf32> attributes {symbols = [], schedule = #plan.grid_chain<warpsM = 1, warpsN = 4, columns = 16, factors = f32, online = true, splitTiles = 2, blocks = 4>} {

@@ -3,7 +3,7 @@
 #include "dialects/Graph/Analysis/Bounds/Bounds.h"
 #include "dialects/Graph/Analysis/Requirements/Accesses.h"
 #include "dialects/Graph/Control/ControlFlow.h"
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Control/RequirementOps.h"
 #include "dialects/Graph/Move/Turns.h"
 
 #include "llvm/ADT/StringSet.h"

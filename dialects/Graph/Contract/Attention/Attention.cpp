@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dialects/Graph/Builders/Compose.h"
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Contract/Attention/AttentionOps.h"
+#include "dialects/Graph/Contract/ContractOps.h"
+#include "dialects/Graph/Elementwise/ElementwiseOps.h"
+#include "dialects/Graph/Reduce/ReduceOps.h"
 
 #include <limits>
 

@@ -8,7 +8,8 @@
 // go out are then as many.
 #include "dialects/Graph/Contract/Attention/Onnx.h"
 #include "dialects/Graph/Control/Control.h"
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Elementwise/ElementwiseOps.h"
+#include "dialects/Graph/Move/MoveOps.h"
 
 #include <limits>
 

@@ -2,7 +2,8 @@
 //
 // com.microsoft's MultiHeadAttention and Attention, which exporters write.
 #include "dialects/Graph/Contract/Attention/Onnx.h"
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Contract/ContractOps.h"
+#include "dialects/Graph/Elementwise/ElementwiseOps.h"
 
 #include <limits>
 

@@ -5,7 +5,9 @@
 #include "dialects/Graph/Analysis/Requirements/Requirements.h"
 #include "dialects/Graph/Control/Control.h"
 
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Contract/Attention/AttentionOps.h"
+#include "dialects/Graph/Elementwise/ElementwiseOps.h"
+#include "dialects/Graph/Move/MoveOps.h"
 #include <cmath>
 
 using namespace mlir;

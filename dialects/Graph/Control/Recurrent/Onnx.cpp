@@ -5,7 +5,7 @@
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Control/Recurrent/Recurrent.h"
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Control/Recurrent/RecurrentOps.h"
 
 using namespace mlir;
 

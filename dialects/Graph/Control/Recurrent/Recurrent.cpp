@@ -5,8 +5,12 @@
 #include "dialects/Graph/Control/Recurrent/Recurrent.h"
 #include "dialects/Graph/Analysis/Requirements/Requirements.h"
 #include "dialects/Graph/Builders/Compose.h"
+#include "dialects/Graph/Contract/ContractOps.h"
 #include "dialects/Graph/Control/Control.h"
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Control/Recurrent/RecurrentOps.h"
+#include "dialects/Graph/Elementwise/ActivationOps.h"
+#include "dialects/Graph/Elementwise/ElementwiseOps.h"
+#include "dialects/Graph/Move/IndexOps.h"
 #include "dialects/Graph/Quant/Quant.h"
 
 using namespace mlir;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Resampling along one dim: where a result index lies in the operand, and the weights of the elements around it.
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Move/Resample/ResizeOps.h"
 #include "dialects/Graph/Move/Resample/Scaling.h"
 #include "dialects/Handle/Handle.h"
 

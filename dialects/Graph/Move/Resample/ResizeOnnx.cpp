@@ -3,8 +3,10 @@
 // How ONNX's Resize and Upsample become one graph.resize a dim.
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Elementwise/ElementwiseOps.h"
+#include "dialects/Graph/Move/Resample/ResizeOps.h"
 #include "dialects/Graph/Move/Resample/Scaling.h"
+#include "dialects/Graph/Reduce/ReduceOps.h"
 
 using namespace mlir;
 

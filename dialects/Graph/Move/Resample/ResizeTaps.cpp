@@ -2,8 +2,11 @@
 //
 // Interpolation by many weights: y[.., i, ..] = sum over t of weight[i, t] * x[.., place[i, t], ..].
 #include "dialects/Graph/Builders/Compose.h"
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Elementwise/ElementwiseOps.h"
+#include "dialects/Graph/Move/MoveOps.h"
+#include "dialects/Graph/Move/Resample/ResizeOps.h"
 #include "dialects/Graph/Move/Resample/Scaling.h"
+#include "dialects/Graph/Reduce/ReduceOps.h"
 
 using namespace mlir;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Meaning of the ops that sample.
-#include "dialects/Graph/GraphOps.h"
 #include "dialects/Graph/Move/Resample/Positions.h"
+#include "dialects/Graph/Move/Resample/SampleOps.h"
 
 using namespace mlir;
 

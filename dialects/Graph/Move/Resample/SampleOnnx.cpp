@@ -3,7 +3,9 @@
 // How ONNX's sampling nodes become ops.
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Contract/Contract.h"
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Elementwise/ElementwiseOps.h"
+#include "dialects/Graph/Move/Resample/SampleOps.h"
+#include "dialects/Graph/Reduce/ReduceOps.h"
 
 using namespace mlir;
 

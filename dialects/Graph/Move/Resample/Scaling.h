@@ -5,8 +5,8 @@
 #ifndef HEWN_DIALECTS_GRAPH_MOVE_RESAMPLE_SCALING_H
 #define HEWN_DIALECTS_GRAPH_MOVE_RESAMPLE_SCALING_H
 
-#include "dialects/Graph/GraphOps.h"
 #include "dialects/Graph/Move/Resample/Positions.h"
+#include "dialects/Graph/Move/Resample/ResizeOps.h"
 
 namespace hewn::graph {
 

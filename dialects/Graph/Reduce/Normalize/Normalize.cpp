@@ -4,7 +4,10 @@
 #include "dialects/Graph/Reduce/Normalize/Normalize.h"
 #include "dialects/Graph/Analysis/Requirements/Requirements.h"
 #include "dialects/Graph/Builders/Element.h"
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Elementwise/ElementwiseOps.h"
+#include "dialects/Graph/Move/MoveOps.h"
+#include "dialects/Graph/Reduce/Normalize/NormalizeOps.h"
+#include "dialects/Graph/Reduce/ReduceOps.h"
 
 using namespace mlir;
 

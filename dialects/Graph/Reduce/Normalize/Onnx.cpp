@@ -4,8 +4,11 @@
 // only some models ask for.
 #include "dialects/Graph/Analysis/Requirements/Requirements.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Elementwise/ElementwiseOps.h"
+#include "dialects/Graph/Move/IndexOps.h"
 #include "dialects/Graph/Reduce/Normalize/Normalize.h"
+#include "dialects/Graph/Reduce/Normalize/NormalizeOps.h"
+#include "dialects/Graph/Reduce/ReduceOps.h"
 
 using namespace mlir;
 

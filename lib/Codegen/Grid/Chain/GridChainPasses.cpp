@@ -85,7 +85,7 @@ private:
               ReduceOpInterface reduce = reduction;
               Value element = readRow(reduce->getOperand(0), i, score, column);
               if (reduce.usesPosition())
-                element = asStored(b, loc(), reduce->getOperand(0), element);
+                element = roundToStorageType(b, loc(), reduce->getOperand(0), element);
               Value position = reduce.usesPosition() ? e.toElement(column, b.getI64Type()) : Value();
               auto own = MutableArrayRef(now).slice(offset + rowOf(i) * size, size);
               SmallVector<Value> lifted = reduce.lift(b, loc(), element, position);

@@ -2,7 +2,7 @@
 #include "lib/Importer/ONNX/Schemas/SchemaCheck.h"
 
 #include "dialects/Graph/Analysis/Shapes.h"
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Control/SequenceOps.h"
 #include "dialects/Graph/List/List.h"
 #include "lib/Importer/ONNX/Guarded.h"
 #include "lib/Importer/ONNX/OnnxTypes.h"

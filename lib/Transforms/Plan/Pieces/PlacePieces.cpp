@@ -12,7 +12,7 @@
 // anything at all where the whole is large, and what would make the arena larger: the whole is live from the first piece on, and one
 // that waits long for the others (a U-net's) had better wait alone.
 #include "dialects/Graph/Analysis/Layout.h"
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/Elementwise/ElementwiseOps.h"
 #include "lib/Schedule/PlacedPieces.h"
 #include "lib/Schedule/Schedule.h"
 #include "lib/Support/Remarks.h"
