@@ -275,7 +275,7 @@ def test_figures(name, machine, tmp_path):
     used = assemble(code, machine, tmp_path)[kernel]
     # What is given to blocks when they are launched, the assembler does not know.
     subprocess.run([*command[:3], f"--target={machine}", "--emit=loops", "-o", text, *flags], check=True)
-    given = re.search(rf"@{kernel.removeprefix('model_')}\(.*plan\.shared_bytes = (\d+)", text.read_text())
+    given = re.search(rf"@{kernel.removeprefix('model_')}\(.*sharedBytes = (\d+)", text.read_text())
     assert bool(given) == (".extern .shared" in code) and not (given and used.shared)
     shared = int(given[1]) if given else used.shared
     counts = [
