@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Narrow floats: what a kernel computes in float32 is rounded where its last digits decide (docs/decisions/narrow-floats.md)."""
+"""Narrow floats: what a kernel computes in float32 is rounded where its last digits decide (docs/decisions/numbers/narrow-floats.md)."""
 
 import hewn
 import ml_dtypes

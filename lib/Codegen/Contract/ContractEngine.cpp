@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/Contract/ContractEngine.h"
-#include "lib/Codegen/Contract/CodedSums.h"
 #include "lib/Codegen/Contract/ContractSchedule.h"
-#include "lib/Codegen/Contract/LimbSums.h"
+#include "lib/Codegen/Contract/Sums/CodedSums.h"
+#include "lib/Codegen/Contract/Sums/LimbSums.h"
 #include "lib/Codegen/Contract/TileLoops.h"
 
 using namespace mlir;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/Contract/ContractForm.h"
 #include "dialects/Graph/Contract/Winograd.h"
-#include "lib/Codegen/Contract/MatrixUnit.h"
+#include "lib/Codegen/Contract/Sums/MatrixUnit.h"
 
 using namespace mlir;
 using hewn::graph::Clip;

@@ -2,12 +2,12 @@
 //
 // A kernel of one contraction while code is made for it: what the phases of that share.
 //
-//   TileLoops.h     which tiles there are, and which code each of them gets
-//   VectorSums.h    a tile's sums of products, in vector registers
-//   MatrixSums.h    the same by a matrix unit
-//   CodedSums.h     the same where weights come in few bits and are decoded
-//   LimbSums.h      the same where they are multiplied as the integers that they are
-//   TileEpilogue.h  what is done with the sums
+//   TileLoops.h           which tiles there are, and which code each of them gets
+//   Sums/VectorSums.h     a tile's sums of products, in vector registers
+//   Sums/MatrixSums.h     the same by a matrix unit
+//   Sums/CodedSums.h      the same where weights come in few bits and are decoded
+//   Sums/LimbSums.h       the same where they are multiplied as the integers that they are
+//   TileEpilogue.h        what is done with the sums
 //
 // Phases hand each other a Tile and its sums. None keeps anything from one tile to the next.
 #ifndef HEWN_LIB_CODEGEN_CONTRACT_CONTRACTKERNEL_H

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/Contract/TileLoops.h"
-#include "lib/Codegen/Contract/MatrixSums.h"
+#include "lib/Codegen/Contract/Sums/MatrixSums.h"
+#include "lib/Codegen/Contract/Sums/VectorSums.h"
 #include "lib/Codegen/Contract/TileEpilogue.h"
-#include "lib/Codegen/Contract/VectorSums.h"
 #include "lib/Codegen/Tasks.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"

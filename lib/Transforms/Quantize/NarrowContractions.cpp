@@ -16,7 +16,7 @@
 //
 // With three products each operand is the sum of two bfloat16, with six of three; what is left out is some 2^-16, or less than
 // float32's own rounding. A matrix unit may do that faster than vectors one product of float32: plan::gainOfTerms says where.
-// docs/decisions/terms-of-bfloat16.md has the details.
+// docs/decisions/numbers/terms-of-bfloat16.md has the details.
 //
 // On a grid of threads one product is what the warps' matrix instruction does twice as fast; more of them it does itself. What has
 // too few rows for it waits for weights: these alone are rounded, and widened when they are read. So are those of a small product

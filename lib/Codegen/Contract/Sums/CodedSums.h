@@ -7,8 +7,8 @@
 //     1.mantissa = 1 + code / 2^bits        code * scale + offset = (1 + code / 2^bits) * (2^bits scale) + (offset - 2^bits scale)
 //
 // Both factors are made once for the rows that share a scale.
-#ifndef HEWN_LIB_CODEGEN_CONTRACT_CODEDSUMS_H
-#define HEWN_LIB_CODEGEN_CONTRACT_CODEDSUMS_H
+#ifndef HEWN_LIB_CODEGEN_CONTRACT_SUMS_CODEDSUMS_H
+#define HEWN_LIB_CODEGEN_CONTRACT_SUMS_CODEDSUMS_H
 
 #include "lib/Codegen/Contract/ContractKernel.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/Codegen/Contract/VectorSums.h"
-#include "lib/Codegen/Contract/CodedSums.h"
+#include "lib/Codegen/Contract/Sums/VectorSums.h"
+#include "lib/Codegen/Contract/Sums/CodedSums.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"

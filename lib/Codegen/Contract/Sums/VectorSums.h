@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A tile's sums of products, in vector registers.
-#ifndef HEWN_LIB_CODEGEN_CONTRACT_VECTORSUMS_H
-#define HEWN_LIB_CODEGEN_CONTRACT_VECTORSUMS_H
+#ifndef HEWN_LIB_CODEGEN_CONTRACT_SUMS_VECTORSUMS_H
+#define HEWN_LIB_CODEGEN_CONTRACT_SUMS_VECTORSUMS_H
 
 #include "lib/Codegen/Contract/ContractKernel.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/Codegen/Contract/CodedSums.h"
+#include "lib/Codegen/Contract/Sums/CodedSums.h"
 #include "lib/Codegen/Contract/TileLoops.h"
 #include "lib/Codegen/Tasks.h"
 

@@ -16,8 +16,8 @@
 // half a one if it is half of that; floats would take three. Where the instruction's left operand has a sign, a code of 8 bits is
 // multiplied less 128, which is the middle already. Infinities and NaNs make all results of their row NaN, as they do where
 // floats are decoded.
-#ifndef HEWN_LIB_CODEGEN_CONTRACT_LIMBSUMS_H
-#define HEWN_LIB_CODEGEN_CONTRACT_LIMBSUMS_H
+#ifndef HEWN_LIB_CODEGEN_CONTRACT_SUMS_LIMBSUMS_H
+#define HEWN_LIB_CODEGEN_CONTRACT_SUMS_LIMBSUMS_H
 
 #include "lib/Codegen/Contract/ContractKernel.h"
 

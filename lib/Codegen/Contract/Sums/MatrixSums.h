@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A tile's sums of products by a matrix unit, and what is done with them.
-#ifndef HEWN_LIB_CODEGEN_CONTRACT_MATRIXSUMS_H
-#define HEWN_LIB_CODEGEN_CONTRACT_MATRIXSUMS_H
+#ifndef HEWN_LIB_CODEGEN_CONTRACT_SUMS_MATRIXSUMS_H
+#define HEWN_LIB_CODEGEN_CONTRACT_SUMS_MATRIXSUMS_H
 
 #include "lib/Codegen/Contract/ContractKernel.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The limbs that LimbSums.h multiplies.
-#ifndef HEWN_LIB_CODEGEN_CONTRACT_LIMBWRITER_H
-#define HEWN_LIB_CODEGEN_CONTRACT_LIMBWRITER_H
+#ifndef HEWN_LIB_CODEGEN_CONTRACT_SUMS_LIMBWRITER_H
+#define HEWN_LIB_CODEGEN_CONTRACT_SUMS_LIMBWRITER_H
 
 #include "lib/Codegen/Contract/ContractKernel.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/Codegen/Contract/LimbSums.h"
-#include "lib/Codegen/Contract/LimbWriter.h"
+#include "lib/Codegen/Contract/Sums/LimbSums.h"
+#include "lib/Codegen/Contract/Sums/LimbWriter.h"
 #include "lib/Codegen/Contract/TileEpilogue.h"
 #include "lib/Codegen/Contract/TileLoops.h"
 #include "lib/Codegen/Tasks.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Instructions of a matrix unit (`#plan.matrix`), as calls of the intrinsics that the target names.
-#ifndef HEWN_LIB_CODEGEN_CONTRACT_MATRIXUNIT_H
-#define HEWN_LIB_CODEGEN_CONTRACT_MATRIXUNIT_H
+#ifndef HEWN_LIB_CODEGEN_CONTRACT_SUMS_MATRIXUNIT_H
+#define HEWN_LIB_CODEGEN_CONTRACT_SUMS_MATRIXUNIT_H
 
 #include "dialects/Graph/Builders/Element.h"
 #include "dialects/Plan/Plan.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/Codegen/Contract/MatrixSums.h"
-#include "lib/Codegen/Contract/MatrixUnit.h"
+#include "lib/Codegen/Contract/Sums/MatrixSums.h"
+#include "lib/Codegen/Contract/Sums/MatrixUnit.h"
 #include "lib/Codegen/Contract/TileEpilogue.h"
 
 using namespace mlir;
