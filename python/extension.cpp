@@ -65,12 +65,80 @@ nb::object pythonText(const char *text) {
   throw nb::python_error();
 }
 
-std::tuple<bool, std::vector<Message>, std::string>
+/// Asks Python for one sample after another: a function without arguments that gives a list of (name, array, type code, bits), the arrays dense
+/// and in the host's memory, or None when there are no more. What it raises is kept, and ends the compile.
+class PythonSamples {
+public:
+  explicit PythonSamples(nb::object next) : next(std::move(next)) {}
+  static int32_t give(void *user, hewn_sample *sample) {
+    nb::gil_scoped_acquire locked;
+    return static_cast<PythonSamples *>(user)->take(*sample);
+  }
+  /// What was raised, if anything was, is raised again.
+  void rethrow() {
+    if (raised)
+      raised->restore();
+    if (raised)
+      throw nb::python_error();
+  }
+
+private:
+  int32_t take(hewn_sample &sample) {
+    try {
+      nb::object given = next();
+      if (given.is_none())
+        return 0;
+      texts.clear();
+      types.clear();
+      arrays.clear();
+      tensors.clear();
+      for (nb::handle pair : given) {
+        texts.push_back(textOf(pair[0]));
+        arrays.push_back(nb::cast<nb::ndarray<nb::ro, nb::device::cpu, nb::c_contig>>(pair[1]));
+        types.push_back({nb::cast<uint8_t>(pair[2]), nb::cast<uint8_t>(pair[3]), 1});
+      }
+      names.clear();
+      for (const std::string &text : texts)
+        names.push_back(text.c_str());
+      for (auto &array : arrays) {
+        DLTensor &tensor = tensors.emplace_back();
+        tensor = {};
+        tensor.data = const_cast<void *>(array.data());
+        tensor.device = {kDLCPU, 0};
+        tensor.ndim = int32_t(array.ndim());
+        tensor.dtype = types[tensors.size() - 1];
+        tensor.shape = const_cast<int64_t *>(array.shape_ptr());
+      }
+      sample.names = names.data();
+      sample.tensors = tensors.data();
+      sample.num_tensors = tensors.size();
+      return 1;
+    } catch (nb::python_error &error) {
+      raised.emplace(std::move(error));
+    } catch (const std::exception &error) {
+      problem = error.what();
+    }
+    sample.problem = problem.c_str();
+    return -1;
+  }
+
+  nb::object next;
+  std::vector<std::string> texts;
+  std::vector<const char *> names;
+  std::vector<nb::ndarray<nb::ro, nb::device::cpu, nb::c_contig>> arrays;
+  std::vector<DLDataType> types;
+  std::vector<DLTensor> tensors;
+  std::optional<nb::python_error> raised;
+  std::string problem = "Python raised an exception";
+};
+
+std::tuple<bool, std::vector<Message>, std::string, std::string>
 compileModel(std::optional<nb::str> path, std::optional<nb::bytes> bytes, std::optional<nb::str> output,
              std::optional<std::string> emit, const nb::str &target, const std::vector<nb::str> &dims,
              const std::vector<nb::str> &limits, const nb::str &precision, const nb::str &quantize, bool optimize,
              const nb::str &cacheDir, const nb::str &remarks, bool transient, const std::vector<nb::str> &customOps,
-             const std::vector<std::pair<std::string, uintptr_t>> &customFunctions) {
+             const std::vector<std::pair<std::string, uintptr_t>> &customFunctions, nb::object nextSample,
+             double leastDecibels) {
   // What the options point to.
   std::deque<std::string> kept;
   auto keep = [&](nb::handle text) {
@@ -109,6 +177,11 @@ compileModel(std::optional<nb::str> path, std::optional<nb::bytes> bytes, std::o
   options.num_custom_ops = ops.size();
   options.custom_functions = functions.data();
   options.num_custom_functions = functions.size();
+  PythonSamples samples(nextSample);
+  if (!nextSample.is_none())
+    options.next_sample = PythonSamples::give;
+  options.next_sample_user = &samples;
+  options.least_decibels = leastDecibels;
   hewn_compilation *compilation;
   withoutLock([&] { compilation = hewn_compile(&options); });
   auto text = [](const char *s) { return std::string(s ? s : ""); };
@@ -120,9 +193,11 @@ compileModel(std::optional<nb::str> path, std::optional<nb::bytes> bytes, std::o
   }
   size_t length = 0;
   const char *emitted = hewn_compilation_text(compilation, &length);
-  std::tuple<bool, std::vector<Message>, std::string> result(hewn_compilation_ok(compilation) != 0, std::move(messages),
-                                                             emitted ? std::string(emitted, length) : std::string());
+  std::tuple<bool, std::vector<Message>, std::string, std::string> result(
+      hewn_compilation_ok(compilation) != 0, std::move(messages),
+      emitted ? std::string(emitted, length) : std::string(), text(hewn_compilation_report(compilation)));
   hewn_compilation_destroy(compilation);
+  samples.rethrow();
   return result;
 }
 
@@ -414,7 +489,8 @@ NB_MODULE(_hewn, m) {
   m.def("compile", &compileModel, nb::arg("path").none(), nb::arg("bytes").none(), nb::arg("output").none(),
         nb::arg("emit").none(), nb::arg("target"), nb::arg("dims"), nb::arg("limits"), nb::arg("precision"),
         nb::arg("quantize"), nb::arg("optimize"), nb::arg("cache_dir"), nb::arg("remarks"), nb::arg("transient"),
-        nb::arg("custom_ops") = nb::list(), nb::arg("custom_functions") = nb::list());
+        nb::arg("custom_ops") = nb::list(), nb::arg("custom_functions") = nb::list(),
+        nb::arg("next_sample") = nb::none(), nb::arg("least_decibels") = 0.0);
   m.def("version", &hewn_compiler_version);
   nb::class_<Model>(m, "Model")
       .def(nb::init<const nb::str &, int, int, const nb::str &, bool, bool>(), nb::arg("path"), nb::arg("threads"),

@@ -15,6 +15,7 @@
 ///         puts(hewn_compilation_message(compilation, i)->text);
 ///     hewn_compilation_destroy(compilation);
 
+#include <dlpack/dlpack.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,6 +34,15 @@ typedef struct hewn_named_function {
   const char *name;
   void (*function)(void);
 } hewn_named_function;
+
+/// The inputs of one run, in the host's memory, row-major. The name of a model's
+/// only input may be "".
+typedef struct hewn_sample {
+  const char *const *names;
+  const DLTensor *tensors;
+  size_t num_tensors;
+  const char *problem;
+} hewn_sample;
 
 /// All zero, apart from `size`, is the default of every member. Strings are
 /// copied; NULL is the same as "".
@@ -53,6 +63,8 @@ typedef struct hewn_compile_options {
   const char *const *dims;
   size_t num_dims;
   const char *precision; ///< "highest", "high", "medium"
+  /// "int8", "int4", a file that describes a quantization, or its text, which
+  /// begins with a brace (docs/quantization.md). NULL: as the model has it.
   const char *quantize;
   int32_t jobs;     ///< threads that compile; 0: as many as the machine has
   const char *name; ///< the model's name in C; NULL: from `output`
@@ -83,6 +95,15 @@ typedef struct hewn_compile_options {
   /// A file for what the passes left undone, and why, by ONNX node: JSON where
   /// it ends in .json, else YAML as LLVM's tools read it. NULL: none.
   const char *remarks;
+  /// Runs of the model that show the ranges of activations, one a call, which
+  /// fills in `sample`: 1, or 0 when there are no more, or -1 where the sample's
+  /// `problem` says what is wrong. What it points to is read until the next call.
+  /// NULL: weights alone are quantized.
+  int32_t (*next_sample)(void *user, hewn_sample *sample);
+  void *next_sample_user;
+  /// What quantizing must leave of every output, in decibels of signal to noise
+  /// over these runs: contractions stay float until it does. 0: no bound.
+  double least_decibels;
 } hewn_compile_options;
 
 /// One thing to tell the user. No member is NULL.
@@ -105,6 +126,10 @@ HEWN_COMPILER_API size_t hewn_compilation_num_messages(const hewn_compilation *c
 HEWN_COMPILER_API const hewn_compile_message *hewn_compilation_message(const hewn_compilation *c, size_t index);
 /// The text of a stage, "" for artifacts.
 HEWN_COMPILER_API const char *hewn_compilation_text(const hewn_compilation *c, size_t *bytes);
+/// Of a compile that quantizes, else "": what was chosen, as a text that
+/// `quantize` takes; and what it costs and brings, as JSON.
+HEWN_COMPILER_API const char *hewn_compilation_quantization(const hewn_compilation *c);
+HEWN_COMPILER_API const char *hewn_compilation_report(const hewn_compilation *c);
 HEWN_COMPILER_API size_t hewn_compilation_num_files(const hewn_compilation *c);
 HEWN_COMPILER_API const char *hewn_compilation_file(const hewn_compilation *c, size_t index);
 HEWN_COMPILER_API void hewn_compilation_destroy(hewn_compilation *c);

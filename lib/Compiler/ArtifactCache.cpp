@@ -77,7 +77,8 @@ Message messageFrom(const json::Object &object) {
 ArtifactCache::ArtifactCache(Compilation &compilation) : c(compilation), began(coarseTime()) {
   const CompileOptions &o = c.options;
   // Addresses mean something to this process alone.
-  if (o.cacheDir.empty() || !o.emit.empty() || o.output.empty() || !o.customFunctions.empty())
+  // What a step has to tell is told by compiling.
+  if (o.cacheDir.empty() || !o.emit.empty() || o.output.empty() || !o.customFunctions.empty() || o.step)
     return;
   std::string runtimePath = o.runtime.empty() ? findRuntime(target::baseMachine(c.machines.front())) : o.runtime;
   std::unique_ptr<llvm::MemoryBuffer> model, runtime = open(runtimePath);

@@ -10,6 +10,7 @@
 #include "lib/Compiler/ArtifactCache.h"
 #include "lib/Compiler/Compilation.h"
 #include "lib/Compiler/InProcess.h"
+#include "lib/Compiler/Quantization/Quantize.h"
 #include "lib/Importer/ONNX/Importer.h"
 #include "lib/Pipelines/Pipelines.h"
 #include "lib/Support/InputFile.h"
@@ -238,6 +239,16 @@ std::string heading(const PlannedModule &variant) {
   return (StringRef(variant.title).starts_with("where") ? "" : "for ") + variant.title + "\n";
 }
 
+/// The first stage, with what a compile that quantizes wants of this one.
+bool runGraphStage(Compilation &c, PipelineOptions options, ModuleOp module) {
+  if (const QuantizeStep *step = c.options.step) {
+    options.quantization = &step->wanted;
+    options.quantized = step->done;
+    options.exposed = step->exposed;
+  }
+  return runStage(c, stages[Graph], options, module);
+}
+
 /// The stages up to the plan, or to the one that is wanted as text. What a machine decides begins behind the graph.
 bool runStages(Compilation &c) {
   PipelineOptions options;
@@ -259,9 +270,11 @@ bool runStages(Compilation &c) {
       // The graph is for all machines; where there is one, integers may as well have the signs that it multiplies.
       if (one.module && c.machines.size() == 1)
         setTarget(c, *one.module, c.machines.front());
-      if (one.module && !runStage(c, stages[s], options, *one.module))
+      if (one.module && !runGraphStage(c, options, *one.module))
         return false;
     }
+    if (c.options.step && c.options.step->check && !c.options.step->check())
+      return false;
     ++s;
   }
   splitVariants(c);
@@ -398,8 +411,7 @@ ArrayRef<StringRef> emitStages() {
   return names;
 }
 
-CompileResult compile(const CompileOptions &options, Diagnostics &diagnostics) {
-  FileSizeSignalBlocked blocked;
+CompileResult compileOnce(const CompileOptions &options, Diagnostics &diagnostics) {
   CompileResult result;
   Compilation compilation(options, diagnostics, result);
   // What is wrong with a model is told where it is found; this is for what should not happen.
@@ -414,6 +426,11 @@ CompileResult compile(const CompileOptions &options, Diagnostics &diagnostics) {
   if (!result.ok && !diagnostics.hasErrors())
     diagnostics.error("internal error: a compile failed without saying why");
   return result;
+}
+
+CompileResult compile(const CompileOptions &options, Diagnostics &diagnostics) {
+  FileSizeSignalBlocked blocked;
+  return options.quantize.empty() ? compileOnce(options, diagnostics) : compileQuantized(options, diagnostics);
 }
 
 } // namespace hewn

@@ -4,6 +4,7 @@
 #ifndef HEWN_LIB_COMPILER_COMPILER_H
 #define HEWN_LIB_COMPILER_COMPILER_H
 
+#include "lib/Compiler/LoadedLibrary.h"
 #include "lib/Support/Diagnostics.h"
 #include "llvm/ADT/StringRef.h"
 #include <functional>
@@ -11,6 +12,14 @@
 #include <vector>
 
 namespace hewn {
+
+struct QuantizeStep;
+
+/// An input of a model by its name, which may be empty where the model has one input.
+struct Feed {
+  std::string name;
+  Array array;
+};
 
 struct CompileOptions {
   /// The model: a file (.onnx, .onnxtxt, or .mlir of any stage), or bytes with the folder of their external data.
@@ -45,6 +54,16 @@ struct CompileOptions {
   std::string remarks;
   /// Where artifacts and compiled kernels are kept for later compiles; empty: nowhere.
   std::string cacheDir;
+  /// "int8", "int4", the file or the text of a quantization (docs/quantization.md); empty: as the model has it.
+  std::string quantize;
+  /// Gives the feeds of one run that shows ranges, in memory that is read until the next call; false: there are no more, or `problem` says
+  /// why not. Null: no run is made.
+  std::function<bool(std::vector<Feed> &feeds, std::string &problem)> nextSample;
+  /// What quantizing must leave of every output, in decibels of signal to noise over these runs; contractions stay float until it does.
+  /// 0: no bound.
+  double leastDecibels = 0;
+  /// Of a compile that is a step of one that quantizes.
+  const QuantizeStep *step = nullptr;
   /// libhewn_runtime.a; empty: it is looked for.
   std::string runtime;
   /// Told the name of each stage when it begins.
@@ -57,6 +76,8 @@ struct CompileResult {
   std::string text;
   /// Every file that was written.
   std::vector<std::string> files;
+  /// Of a compile that quantizes: what was chosen, as a text that `quantize` takes, and the report in JSON.
+  std::string quantization, report;
   /// Facts for reports.
   std::string name;
   uint64_t weightsBytes = 0, numKernels = 0;

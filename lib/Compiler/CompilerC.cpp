@@ -5,6 +5,7 @@
 #include "hewn/version.h"
 #include "lib/Compiler/Compiler.h"
 
+#include "llvm/Support/MathExtras.h"
 #include <algorithm>
 #include <cstring>
 #include <deque>
@@ -19,6 +20,30 @@ struct hewn_compilation {
 };
 
 static std::string text(const char *text) { return text ? text : ""; }
+
+/// A sample as the caller has it, which need not lie densely.
+static bool copy(const hewn_sample &sample, std::vector<Feed> &feeds, std::string &problem) {
+  for (size_t i = 0; i < sample.num_tensors; ++i) {
+    const DLTensor &tensor = sample.tensors[i];
+    Feed &feed = feeds.emplace_back();
+    feed.name = text(sample.names[i]);
+    feed.array.type = tensor.dtype;
+    feed.array.shape.assign(tensor.shape, tensor.shape + tensor.ndim);
+    bool isDense = tensor.device.device_type == kDLCPU && tensor.dtype.lanes == 1;
+    int64_t step = 1;
+    for (int32_t d = tensor.ndim; d-- > 0;) {
+      isDense &= tensor.shape[d] >= 0 && (!tensor.strides || tensor.shape[d] == 1 || tensor.strides[d] == step);
+      isDense &= !llvm::MulOverflow(step, tensor.shape[d], step);
+    }
+    if (!isDense || llvm::MulOverflow(step, feed.array.elementBytes(), step)) {
+      problem = "'" + feed.name + "' is no row-major tensor in the host's memory";
+      return false;
+    }
+    const char *data = static_cast<const char *>(tensor.data) + tensor.byte_offset;
+    feed.array.bytes.assign(data, data + step);
+  }
+  return true;
+}
 
 static CompileOptions optionsOf(const hewn_compile_options &o) {
   CompileOptions options;
@@ -40,6 +65,17 @@ static CompileOptions optionsOf(const hewn_compile_options &o) {
         {text(o.custom_functions[i].name), uint64_t(reinterpret_cast<uintptr_t>(o.custom_functions[i].function))});
   if (!text(o.precision).empty())
     options.precision = o.precision;
+  options.quantize = text(o.quantize);
+  options.leastDecibels = o.least_decibels;
+  if (o.next_sample)
+    options.nextSample = [next = o.next_sample, user = o.next_sample_user](std::vector<Feed> &feeds,
+                                                                           std::string &problem) {
+      hewn_sample sample = {};
+      int32_t got = next(user, &sample);
+      if (got < 0)
+        problem = sample.problem ? sample.problem : "no sample was given";
+      return got > 0 && copy(sample, feeds, problem);
+    };
   options.jobs = o.jobs;
   options.name = text(o.name);
   options.optimize = !o.no_optimize;
@@ -61,9 +97,6 @@ hewn_compilation *hewn_compile(const hewn_compile_options *given) {
   hewn_compile_options whole = {};
   if (given)
     std::memcpy(&whole, given, std::min(given->size, sizeof(whole)));
-  // Nothing behind this door knows of it.
-  if (std::string quantize = text(whole.quantize); !quantize.empty())
-    c->diagnostics.error("quantization is not there yet: '" + quantize + "'");
   c->result = compile(optionsOf(whole), c->diagnostics);
   for (const Message &message : c->diagnostics.messages()) {
     c->lines.push_back(message.str());
@@ -87,6 +120,10 @@ const char *hewn_compilation_text(const hewn_compilation *c, size_t *bytes) {
     *bytes = c->result.text.size();
   return c->result.text.c_str();
 }
+
+const char *hewn_compilation_quantization(const hewn_compilation *c) { return c->result.quantization.c_str(); }
+
+const char *hewn_compilation_report(const hewn_compilation *c) { return c->result.report.c_str(); }
 
 size_t hewn_compilation_num_files(const hewn_compilation *c) { return c->result.files.size(); }
 

@@ -8,7 +8,6 @@
 #include "lib/Transforms/Layout/Passes.h"
 #include "lib/Transforms/Lower/Passes.h"
 #include "lib/Transforms/Plan/Passes.h"
-#include "lib/Transforms/Quantize/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/Passes.h"
@@ -27,6 +26,17 @@ void buildGraphStage(OpPassManager &pm, const PipelineOptions &options) {
   // Ops that are defined by others are written in them.
   pm.addPass(createComposeOpsPass());
   pm.addPass(createCSEPass());
+  // Contractions become integers as the user wants them to; their weights must be constants for that.
+  if (options.quantization) {
+    if (options.weights && options.evaluate)
+      pm.addNestedPass<func::FuncOp>(createFoldConstantsPass(options.weights, options.evaluate, options.mostFolding,
+                                                             /*keepCodes=*/true));
+    if (options.exposed)
+      pm.addNestedPass<func::FuncOp>(createExposeOperandsPass(options.quantization, options.exposed));
+    if (options.quantized)
+      pm.addNestedPass<func::FuncOp>(
+          createQuantizeContractionsPass(options.quantization, options.weights, options.quantized));
+  }
   // Products of quantized tensors are products of integers.
   if (options.optimize) {
     pm.addNestedPass<func::FuncOp>(createFormIntegerContractionsPass(options.weights));

@@ -7,6 +7,7 @@
 #include "lib/Support/Limits.h"
 #include "lib/Support/Precision.h"
 #include "lib/Support/WeightTable.h"
+#include "lib/Transforms/Quantize/Passes.h"
 #include "lib/Transforms/Simplify/Passes.h"
 #include "mlir/Pass/PassManager.h"
 
@@ -23,6 +24,12 @@ struct PipelineOptions {
   bool sharesWeights = false;
   /// Runs what is constant; null: it stays.
   ConstantEvaluator evaluate;
+  /// What is to become integers; null: nothing.
+  const quantize::Quantization *quantization = nullptr;
+  /// Where given, that is done, and what became of each contraction is told here.
+  std::vector<QuantizedSite> *quantized = nullptr;
+  /// Where given, the operands that are to become integers are results of the program too.
+  std::vector<ExposedOperand> *exposed = nullptr;
   /// How many operations on elements that may take, beside some for each element of the constants.
   int64_t mostFolding = Limits().folding;
 };

@@ -36,4 +36,20 @@ std::string printable(StringRef text) {
   return safe;
 }
 
+StringRef nearestName(StringRef given, llvm::ArrayRef<StringRef> names) {
+  StringRef best;
+  unsigned distance = 1 + unsigned(given.size()) / 3;
+  for (StringRef name : names) {
+    unsigned own = given.edit_distance(name, /*AllowReplacements=*/true, distance);
+    // A flag that was cut short is near, however much is missing.
+    if (given.size() > 1 && name.starts_with(given))
+      own = 1;
+    if (own < distance || (own == distance && best.empty())) {
+      best = name;
+      distance = own;
+    }
+  }
+  return best;
+}
+
 } // namespace hewn

@@ -2,6 +2,7 @@
 #ifndef HEWN_LIB_SUPPORT_PRINTABLE_H
 #define HEWN_LIB_SUPPORT_PRINTABLE_H
 
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include <string>
 
@@ -10,6 +11,9 @@ namespace hewn {
 /// Text from a file as one line for a terminal, and for whoever takes nothing but UTF-8: control characters and bytes that
 /// are no UTF-8 stand as \xNN, new lines and tabs as spaces.
 std::string printable(llvm::StringRef text);
+
+/// The one of `names` that `given` was probably meant to be; empty where none is near.
+llvm::StringRef nearestName(llvm::StringRef given, llvm::ArrayRef<llvm::StringRef> names);
 
 } // namespace hewn
 

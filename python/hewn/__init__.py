@@ -8,17 +8,19 @@ result = module.run({"x": array})["y"]
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import pathlib
 import shutil
 import tempfile
 import threading
+import warnings
 import weakref
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from . import _hewn
+from . import _calibration, _hewn
 from ._custom import CustomOps, raised
 from ._dtypes import dtype_of as _dtype
 
@@ -108,6 +110,8 @@ class Module:
             model = _hewn.Model(os.path.abspath(path), threads, device, cache, verify, copy_weights)
         except RuntimeError as problem:
             raise RunError(str(problem)) from None
+        # What quantizing cost and brought, where `compile` did that: by output its "sqnr_db", layers, bytes, the quantization itself.
+        self.report: dict | None = None
         self._held = [model, _custom]  # whose functions the model calls
         self._calls_python = bool(_custom and _custom.functions)
         self._model = model
@@ -253,7 +257,7 @@ class Module:
         return array if array.dtype.isbuiltin == 1 else array.view(f"u{array.itemsize}")
 
 
-def _compile(
+def _compile_and_report(
     model: object,
     output: str | os.PathLike[str] | None = None,
     *,
@@ -262,15 +266,17 @@ def _compile(
     dims: Mapping[str, int | tuple[int, int] | str] | None = None,
     limits: Mapping[str, int] | None = None,
     precision: str = "highest",
-    quantize: str | None = None,
+    quantize: str | os.PathLike[str] | Mapping | None = None,
+    calibration: object = None,
+    min_sqnr: float | None = None,
     optimize: bool = True,
     cache_dir: str | os.PathLike[str] | None = None,
     remarks: str | os.PathLike[str] | None = None,
     transient: bool = False,
     custom: CustomOps | None = None,
-) -> str:
-    """Compiles a model to a file and loads nothing. `emit` is a stage to stop at, whose text is returned where there is no file.
-    `transient`: the file goes away with this process."""
+) -> tuple[str, dict | None]:
+    """Compiles a model to a file and loads nothing. `emit` is a stage to stop at, whose text is returned where there is no file; beside it
+    what quantizing has to report. `transient`: the file goes away with this process."""
     path = data = None
     if isinstance(model, (str, os.PathLike)):
         path = os.fsdecode(model)
@@ -283,7 +289,9 @@ def _compile(
     bindings = []
     for name, value in (dims or {}).items():
         bindings.append(f"{name}={value[0]}..{value[1]}" if isinstance(value, tuple) else f"{name}={value}")
-    ok, messages, text = _hewn.compile(
+    if quantize is None and (calibration is not None or min_sqnr is not None):
+        raise ValueError("calibration and min_sqnr are for a model that is quantized: quantize='int8'")
+    ok, messages, text, report = _hewn.compile(
         path=path,
         bytes=data,
         output=os.fsdecode(output) if output else None,
@@ -292,17 +300,34 @@ def _compile(
         dims=bindings,
         limits=[f"{name}={value}" for name, value in (limits or {}).items()],
         precision=precision,
-        quantize=quantize or "",
+        quantize=_quantization(quantize),
         optimize=optimize,
         cache_dir=os.fsdecode(cache_dir) if cache_dir else "",
         remarks=os.fsdecode(remarks) if remarks else "",
         transient=transient,
         custom_ops=custom.texts if custom else [],
         custom_functions=custom.addresses if custom else [],
+        next_sample=_calibration.samples(calibration),
+        least_decibels=min_sqnr or 0.0,
     )
     if not ok:
         raise CompileError([Diagnostic(*m) for m in messages])
-    return text
+    if quantize is not None:
+        for message in messages:
+            warnings.warn(Diagnostic(*message).text, stacklevel=4)
+    return text, json.loads(report) if report else None
+
+
+def _compile(model: object, output: str | os.PathLike[str] | None = None, **options: object) -> str:
+    """The same without a report."""
+    return _compile_and_report(model, output, **options)[0]
+
+
+def _quantization(quantize: str | os.PathLike[str] | Mapping | None) -> str:
+    """A name, a file or a dict, as text."""
+    if quantize is None:
+        return ""
+    return json.dumps(dict(quantize)) if isinstance(quantize, Mapping) else os.fsdecode(quantize)
 
 
 def compile(
@@ -311,7 +336,9 @@ def compile(
     target: str | Sequence[str] = "host",
     precision: str = "highest",
     dims: Mapping[str, int | tuple[int, int] | str] | None = None,
-    quantize: str | None = None,
+    quantize: str | os.PathLike[str] | Mapping | None = None,
+    calibration: object = None,
+    min_sqnr: float | None = None,
     threads: int = 1,
     output: str | os.PathLike[str] | None = None,
     optimize: bool = True,
@@ -329,6 +356,11 @@ def compile(
     .json, else YAML. `limits` bound what a model may ask for beyond what its file has, as `hewn help compile` tells: nodes, nesting, bytes,
     folding.
 
+    `quantize` computes contractions on integers, or keeps their weights in few bits: "int8", "int4", or a file or a dict that describes it
+    (docs/quantization.md). `calibration` shows the ranges of activations: a folder of .npz and .npy files, or an iterable of feeds, which is
+    read once; without it weights alone are quantized. With `min_sqnr`, in decibels, as many contractions stay in float32 as it takes for
+    every output. What that costs and brings is in the module's `report`.
+
     `custom_ops` give ops that hewn does not have: files, or dicts as these have them (docs/custom-ops.md). In a dict `function` and
     `shape_function` may be Python functions, to try things out: arrays and attributes in, arrays out. Such a module is this process's
     own, so it has no `output`.
@@ -339,7 +371,7 @@ def compile(
     folder = None if output else tempfile.mkdtemp(prefix="hewn-")
     artifact = os.fsdecode(output) if output else str(pathlib.Path(folder) / "model.so")
     try:
-        _compile(
+        _, report = _compile_and_report(
             model,
             artifact,
             target=target,
@@ -347,13 +379,17 @@ def compile(
             limits=limits,
             precision=precision,
             quantize=quantize,
+            calibration=calibration,
+            min_sqnr=min_sqnr,
             optimize=optimize,
             cache_dir=cache_dir,
             remarks=remarks,
             transient=folder is not None,
             custom=custom,
         )
-        return Module(artifact, threads, cache_dir=cache_dir, _folder=folder, _custom=custom)
+        module = Module(artifact, threads, cache_dir=cache_dir, _folder=folder, _custom=custom)
+        module.report = report
+        return module
     except BaseException:
         if folder:
             shutil.rmtree(folder, ignore_errors=True)

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
+from collections.abc import Callable
+
+import numpy as np
+
 _Message = tuple[str, str, str, int, str, bool, str]
 _Tensor = tuple[str, int, int, tuple[int | str | None, ...] | None, int]
 
@@ -19,7 +23,9 @@ def compile(
     transient: bool,
     custom_ops: list[str] = ...,
     custom_functions: list[tuple[str, int]] = ...,
-) -> tuple[bool, list[_Message], str]: ...
+    next_sample: Callable[[], list[tuple[str, np.ndarray, int, int]] | None] | None = ...,
+    least_decibels: float = ...,
+) -> tuple[bool, list[_Message], str, str]: ...
 def version() -> str: ...
 
 class Model:

@@ -474,8 +474,8 @@ int checkMain() {
   CompileJob job;
   job.path = said.path;
   job.stage = "plan";
-  std::string text;
-  if (!compileModel(job, said.flags, &text))
+  CompileTexts texts;
+  if (!compileModel(job, said.flags, &texts))
     return Failed;
   llvm::outs() << said.path << ": compiles" << (isText ? "; values are compared of ONNX models alone" : "") << "\n";
   return Fine;

@@ -234,7 +234,8 @@ Difference compare(const Array &got, const Array &want, const Tolerance &toleran
   Difference found;
   found.elements = want.elements();
   if (!sameForm(got, want)) {
-    found.forms = typeText(got.type) + " " + shapeText(got) + " for " + typeText(want.type) + " " + shapeText(want);
+    found.forms =
+        dataTypeText(got.type) + " " + shapeText(got) + " for " + dataTypeText(want.type) + " " + shapeText(want);
     found.kind = spread && spread->movesShape() ? Difference::Kind::Rounding : Difference::Kind::Differs;
     return found;
   }

@@ -27,7 +27,7 @@ std::string Report::valueText(const std::string &value) const {
   const ValueInfo *info = parts.info(value);
   std::string text = quoted(value);
   if (info)
-    text += " " + typeText(info->type) + "[" + llvm::join(info->dims, ", ") + "]";
+    text += " " + dataTypeText(info->type) + "[" + llvm::join(info->dims, ", ") + "]";
   return text;
 }
 
@@ -50,7 +50,7 @@ void Report::inputs(const Values &inputs, uint64_t seed) const {
   llvm::outs() << "inputs:";
   const char *comma = " ";
   for (auto &[name, array] : inputs) {
-    llvm::outs() << comma << quoted(name) << " " << typeText(array.type) << " " << shapeText(array);
+    llvm::outs() << comma << quoted(name) << " " << dataTypeText(array.type) << " " << shapeText(array);
     comma = ", ";
   }
   llvm::outs() << (inputs.empty() ? " none" : "") << "; seed " << seed << "\n";

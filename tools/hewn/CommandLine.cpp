@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/hewn/CommandLine.h"
+#include "lib/Support/Printable.h"
 #include "tools/hewn/Subcommands.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -19,6 +20,10 @@ cl::SubCommand &compileCommand() {
 cl::SubCommand &checkCommand() {
   static cl::SubCommand command(
       "check", "say whether a model compiles, or all that stands in the way, and whether its values are right");
+  return command;
+}
+cl::SubCommand &quantizeCommand() {
+  static cl::SubCommand command("quantize", "choose how a model is quantized, and report what that costs and brings");
   return command;
 }
 cl::SubCommand &runCommand() {
@@ -52,20 +57,11 @@ bool SecondsParser::parse(cl::Option &, StringRef name, StringRef text, double &
   return true;
 }
 
-StringRef nearest(StringRef given, llvm::ArrayRef<StringRef> names) {
-  StringRef best;
-  unsigned distance = 1 + unsigned(given.size()) / 3;
-  for (StringRef name : names) {
-    unsigned own = given.edit_distance(name, /*AllowReplacements=*/true, distance);
-    // A flag that was cut short is near, however much is missing.
-    if (given.size() > 1 && name.starts_with(given))
-      own = 1;
-    if (own < distance || (own == distance && best.empty())) {
-      best = name;
-      distance = own;
-    }
-  }
-  return best;
+bool DecibelsParser::parse(cl::Option &, StringRef name, StringRef text, double &value) {
+  if (!text.getAsDouble(value) && value > 0 && value <= 200)
+    return false;
+  llvm::errs() << "error: --" << name << " wants a number of decibels above 0 and up to 200, not '" << text << "'\n";
+  return true;
 }
 
 namespace {
@@ -129,7 +125,7 @@ private:
     refused = true;
   }
   void refuseFlag(StringRef given, StringRef name) {
-    StringRef near = nearest(name, names);
+    StringRef near = nearestName(name, names);
     refuse("hewn " + command.getName() + " has no flag '" + given + "'" +
            (near.empty() ? "" : "; did you mean " + written(near) + "?"));
   }

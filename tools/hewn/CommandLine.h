@@ -23,15 +23,18 @@ struct SecondsParser : llvm::cl::parser<double> {
   bool parse(llvm::cl::Option &option, llvm::StringRef name, llvm::StringRef text, double &value);
 };
 
+/// A flag's value that must be a number of decibels above 0.
+struct DecibelsParser : llvm::cl::parser<double> {
+  using parser::parser;
+  bool parse(llvm::cl::Option &option, llvm::StringRef name, llvm::StringRef text, double &value);
+};
+
 /// Reads `arguments` (the program and the subcommand before them) into the flags of `command`. False after errors were
 /// printed.
 bool readArguments(llvm::cl::SubCommand &command, llvm::ArrayRef<const char *> arguments);
 
 /// Prints what `command` does and its flags.
 void printHelp(llvm::cl::SubCommand &command, llvm::raw_ostream &os);
-
-/// The one of `names` that `given` was probably meant to be; empty where none is near.
-llvm::StringRef nearest(llvm::StringRef given, llvm::ArrayRef<llvm::StringRef> names);
 
 } // namespace hewn::tool
 

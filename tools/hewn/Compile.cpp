@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hewn/compiler.h"
+#include "lib/Support/OutputFile.h"
 #include "lib/Support/Precision.h"
+#include "tools/hewn/Calibration.h"
 #include "tools/hewn/CommandLine.h"
+#include "tools/hewn/QuantizeReport.h"
 #include "tools/hewn/Subcommands.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 #include <chrono>
 #include <unistd.h>
@@ -18,8 +22,8 @@ using llvm::StringRef;
 namespace hewn::tool {
 
 /// What compiles has these flags; explain, run and bench as well.
-static cl::SubCommandGroup compiling = {&compileCommand(), &checkCommand(),   &runCommand(),
-                                        &benchCommand(),   &profileCommand(), &explainCommand()};
+static cl::SubCommandGroup compiling = {&compileCommand(), &checkCommand(),   &runCommand(),     &benchCommand(),
+                                        &profileCommand(), &explainCommand(), &quantizeCommand()};
 static cl::opt<std::string>
     target("target", cl::init("host"), cl::value_desc("machine"),
            cl::desc("host, x86-64-v2, x86-64-v3, x86-64-v4, znver4, ..., aarch64, neoverse-n1, ..., or an "
@@ -54,6 +58,22 @@ static cl::opt<std::string>
             cl::desc("Write what was not fused, laid out, done in place or by integers, and why, "
                      "by node: JSON where the file ends in .json, else YAML"),
             cl::sub(compiling));
+/// Those of them that quantize as well: check compares a model with what it says itself.
+static cl::SubCommandGroup quantizing = {&compileCommand(), &runCommand(),     &benchCommand(),
+                                         &profileCommand(), &explainCommand(), &quantizeCommand()};
+static cl::opt<std::string> quantize("quantize", cl::value_desc("int8|int4|file.json"),
+                                     cl::desc("Compute contractions on integers, or keep their weights in few bits: a "
+                                              "name, or a file that describes it (docs/quantization.md)"),
+                                     cl::sub(quantizing));
+static cl::opt<std::string> calibrate("calibrate", cl::value_desc("folder"),
+                                      cl::desc("Samples that show the ranges of activations: .npz files, .npy files of "
+                                               "the only input, or folders of NAME.npy"),
+                                      cl::sub(quantizing));
+static cl::opt<double, false, DecibelsParser> leastDecibels(
+    "min-sqnr", cl::init(0), cl::value_desc("dB"),
+    cl::desc("Keep as many contractions in float32 as it takes for this ratio of signal to noise in every "
+             "output"),
+    cl::sub(quantizing));
 static cl::opt<bool> naive("O0", cl::desc("No fusion and no vectors: the oracle"), cl::sub(compiling));
 
 static cl::opt<std::string> model(cl::Positional, cl::Required, cl::value_desc("model.onnx"),
@@ -67,21 +87,34 @@ static cl::opt<std::string>
          cl::sub(compileCommand()));
 static cl::opt<std::string> name("name", cl::value_desc("name"),
                                  cl::desc("The model's name in C; else from the output's"), cl::sub(compileCommand()));
+static cl::opt<std::string>
+    report("report", cl::value_desc("file"),
+           cl::desc("Write what quantizing costs and brings: JSON where the file ends in .json, a "
+                    "page where it ends in .html, else text"),
+           cl::sub(compileCommand()), cl::sub(quantizeCommand()));
+static cl::opt<std::string> quantized(cl::Positional, cl::Required, cl::value_desc("model.onnx"),
+                                      cl::sub(quantizeCommand()));
+static cl::opt<std::string> chosen("o", cl::value_desc("file.json"),
+                                   cl::desc("Write what was chosen there, for --quantize of later compiles"),
+                                   cl::sub(quantizeCommand()));
 static cl::opt<bool> embed("embed-weights", cl::desc("Put the weights into the library instead of a file beside it"),
                            cl::sub(compileCommand()));
 
 std::vector<std::string> givenCompileFlags() {
   std::vector<std::string> given;
   const cl::Option *flags[] = {
-      &target,  &precision, std::addressof(dims), std::addressof(limits), std::addressof(customOps), &cacheDir,
-      &remarks, &naive};
+      &target, &precision, std::addressof(dims), std::addressof(limits), std::addressof(customOps), &cacheDir, &remarks,
+      &naive,  &quantize,  &calibrate,           &leastDecibels};
   for (const cl::Option *flag : flags)
     if (flag->getNumOccurrences() > 0)
       given.push_back((flag->ArgStr.size() > 2 ? "--" : "-") + flag->ArgStr.str());
   return given;
 }
 
-CompileFlags compileFlags() { return {target, precision, dims, limits, customOps, threads, cacheDir, remarks, naive}; }
+CompileFlags compileFlags() {
+  return {target,   precision, dims,  limits,   customOps, threads,
+          cacheDir, remarks,   naive, quantize, calibrate, leastDecibels};
+}
 
 std::string shellWord(const std::string &text) {
   if (!text.empty() &&
@@ -111,6 +144,10 @@ std::string flagsText(const CompileFlags &flags) {
   addEach(*std::addressof(customOps), flags.customOps);
   if (flags.threads != 1)
     add(threads, std::to_string(flags.threads));
+  if (!flags.quantize.empty())
+    add(quantize, flags.quantize);
+  if (!flags.calibrate.empty())
+    add(calibrate, flags.calibrate);
   return all + (flags.naive ? " -O0" : "");
 }
 
@@ -136,7 +173,28 @@ struct Progress {
 
 } // namespace
 
-bool compileModel(const CompileJob &job, const CompileFlags &flags, std::string *text, std::string *problems) {
+/// What is wrong with flags that only mean something beside others; empty where nothing is.
+static std::string whyNotTogether(const CompileFlags &flags) {
+  if (flags.quantize.empty() && !flags.calibrate.empty())
+    return "--calibrate is for a model that is quantized: --quantize=int8";
+  if (flags.leastDecibels > 0 && flags.calibrate.empty())
+    return "--min-sqnr holds over calibration data: --calibrate FOLDER";
+  return "";
+}
+
+static bool complain(const std::string &why, std::string *problems) {
+  if (problems)
+    *problems = why;
+  else
+    llvm::errs() << "error: " << why << "\n";
+  return false;
+}
+
+bool compileModel(const CompileJob &job, const CompileFlags &flags, CompileTexts *texts, std::string *problems) {
+  CalibrationFolder samples;
+  std::string problem = whyNotTogether(flags);
+  if (!problem.empty() || (!flags.calibrate.empty() && !samples.open(flags.calibrate, problem)))
+    return complain(problem, problems);
   auto orNull = [](const std::string &given) { return given.empty() ? nullptr : given.c_str(); };
   auto pointers = [](const std::vector<std::string> &texts) {
     return llvm::map_to_vector(texts, [](const std::string &one) { return one.c_str(); });
@@ -160,6 +218,11 @@ bool compileModel(const CompileJob &job, const CompileFlags &flags, std::string 
   llvm::SmallVector<const char *> opsFiles = pointers(flags.customOps);
   options.custom_ops = opsFiles.data();
   options.num_custom_ops = opsFiles.size();
+  options.quantize = orNull(flags.quantize);
+  options.least_decibels = flags.leastDecibels;
+  if (!flags.calibrate.empty())
+    options.next_sample = CalibrationFolder::next;
+  options.next_sample_user = &samples;
   options.remarks = orNull(flags.remarks);
   options.cache_dir = orNull(flags.cacheDir);
   options.no_optimize = flags.naive;
@@ -182,15 +245,29 @@ bool compileModel(const CompileJob &job, const CompileFlags &flags, std::string 
   }
   size_t length = 0;
   const char *emitted = hewn_compilation_text(compilation, &length);
-  if (text && emitted)
-    text->assign(emitted, length);
+  if (texts)
+    *texts = {std::string(emitted, length), hewn_compilation_quantization(compilation),
+              hewn_compilation_report(compilation)};
   hewn_compilation_destroy(compilation);
   return ok;
+}
+
+/// Where --report wants it. False after an error.
+static bool tellReport(const std::string &path, const std::string &json) {
+  std::string text = path.empty() ? "" : reportAs(llvm::sys::path::extension(path), json);
+  llvm::Error error = path.empty() ? llvm::Error::success() : writeFile(path, text);
+  return !error || complain(llvm::toString(std::move(error)), nullptr);
 }
 
 int compileMain() {
   if (output.empty() && emit.empty()) {
     llvm::errs() << "error: say what to make: -o libmodel.so (or .a, .o), or --emit=STAGE\n";
+    return 2;
+  }
+  // The linker resets flags.
+  const std::string reportPath = report;
+  if (!reportPath.empty() && quantize.empty()) {
+    llvm::errs() << "error: --report tells of quantizing: --quantize=int8\n";
     return 2;
   }
   CompileJob job;
@@ -199,10 +276,31 @@ int compileMain() {
   job.stage = emit;
   job.name = name;
   job.embedWeights = embed;
-  std::string text;
-  if (!compileModel(job, compileFlags(), &text))
+  CompileTexts texts;
+  if (!compileModel(job, compileFlags(), &texts) || !tellReport(reportPath, texts.report))
     return 1;
-  llvm::outs() << text;
+  llvm::outs() << texts.stage;
+  return 0;
+}
+
+int quantizeMain() {
+  const std::string reportPath = report, chosenPath = chosen;
+  CompileFlags flags = compileFlags();
+  if (flags.quantize.empty())
+    flags.quantize = "int8";
+  CompileJob job;
+  job.path = quantized;
+  job.stage = "graph"; // nothing else is made
+  CompileTexts texts;
+  if (!compileModel(job, flags, &texts) || !tellReport(reportPath, texts.report))
+    return 1;
+  if (!chosenPath.empty())
+    if (llvm::Error error = writeFile(chosenPath, texts.quantization)) {
+      complain(llvm::toString(std::move(error)), nullptr);
+      return 1;
+    }
+  if (reportPath.empty())
+    llvm::outs() << reportAs("", texts.report);
   return 0;
 }
 

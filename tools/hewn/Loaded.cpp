@@ -30,30 +30,6 @@ static cl::opt<std::string> deviceCacheFlag("device-cache", cl::value_desc("fold
                                             cl::desc("Keep what a GPU's driver makes of its code there"),
                                             cl::sub(runCommand()), cl::sub(benchCommand()), cl::sub(profileCommand()));
 
-static void *allocate(void *, size_t bytes, size_t alignment) {
-  void *memory = nullptr;
-  return posix_memalign(&memory, std::max<size_t>(64, alignment), std::max<size_t>(1, bytes)) == 0 ? memory : nullptr;
-}
-static void release(void *, void *memory) { std::free(memory); }
-
-bool Loaded::force(const std::string &variant) {
-  const hewn_model &whole = *descriptor;
-  forced = whole;
-  forced.num_variants = 1;
-  llvm::SmallVector<std::string> names;
-  for (int32_t i = 0; i < whole.num_variants; ++i) {
-    names.push_back(whole.variants[i].target);
-    if (variant == names.back())
-      forced.variants = &whole.variants[i];
-  }
-  descriptor = &forced;
-  if (llvm::is_contained(names, variant))
-    return true;
-  llvm::errs() << "error: " << whole.name << " has no variant '" << variant
-               << "'; there are: " << llvm::join(names, ", ") << "\n";
-  return false;
-}
-
 static bool fail(const std::string &why, std::string *problem) {
   if (problem)
     *problem = why;
@@ -64,21 +40,14 @@ static bool fail(const std::string &why, std::string *problem) {
 
 bool Loaded::load(const std::string &path, const std::string &variant, const hewn_context_options &options,
                   std::string *problem) {
-  hewn_status status = hewn_library_open(path.c_str(), &library);
-  if (status.code != HEWN_OK)
-    return fail(status.message, problem);
-  descriptor = hewn_library_model(library);
-  if (!variant.empty() && !force(variant))
-    return false;
-  status = descriptor->runtime->context_create(descriptor, &options, &context);
-  return status.code == HEWN_OK || fail(status.message, problem);
+  std::string why;
+  library = LoadedLibrary::open(path, variant, options, why);
+  return library || fail(why, problem);
 }
 
 static hewn_context_options plainOptions(int threads) {
   hewn_context_options options = {};
-  options.size = sizeof(options);
   options.threads = threads;
-  options.allocator = {allocate, release, nullptr};
   return options;
 }
 
@@ -128,55 +97,14 @@ std::unique_ptr<Loaded> Loaded::open(const std::string &path, hewn_trace_hook tr
 }
 
 Loaded::~Loaded() {
-  if (context)
-    descriptor->runtime->context_destroy(context);
-  hewn_library_close(library);
+  library.reset();
   if (!folder.empty())
     removeScratchFolder(folder);
-}
-
-int Loaded::inputNamed(const std::string &name) const {
-  for (int i = 0; i < descriptor->num_inputs; ++i)
-    if (name == descriptor->inputs[i].name)
-      return i;
-  return -1;
 }
 
 bool Loaded::run(const std::vector<Array> &inputs, std::vector<Array> &outputs) {
   hewn_status status = tryRun(inputs, outputs);
   return status.code == HEWN_OK || fail(status.message, nullptr);
-}
-
-hewn_status Loaded::tryRun(const std::vector<Array> &inputs, std::vector<Array> &outputs) {
-  std::vector<DLTensor> in(inputs.size()), out(descriptor->num_outputs);
-  for (size_t i = 0; i < in.size(); ++i) {
-    in[i] = {};
-    in[i].data = const_cast<char *>(inputs[i].bytes.data());
-    in[i].device = {kDLCPU, 0};
-    in[i].ndim = int32_t(inputs[i].shape.size());
-    in[i].dtype = inputs[i].type;
-    in[i].shape = const_cast<int64_t *>(inputs[i].shape.data());
-  }
-  std::vector<std::vector<int64_t>> shapes(out.size());
-  for (size_t i = 0; i < out.size(); ++i) {
-    shapes[i].resize(descriptor->outputs[i].rank + 1);
-    out[i] = {};
-    out[i].device = {kDLCPU, 0};
-    out[i].shape = shapes[i].data();
-  }
-  hewn_status status =
-      descriptor->runtime->run(descriptor, context, in.data(), int32_t(in.size()), out.data(), int32_t(out.size()));
-  if (status.code != HEWN_OK)
-    return status;
-  outputs.assign(out.size(), {});
-  for (size_t i = 0; i < out.size(); ++i) {
-    outputs[i].type = out[i].dtype;
-    outputs[i].shape.assign(out[i].shape, out[i].shape + out[i].ndim);
-    const char *data = static_cast<const char *>(out[i].data);
-    outputs[i].bytes.assign(data, data + outputs[i].elements() * outputs[i].elementBytes());
-    descriptor->runtime->output_release(context, out[i].data);
-  }
-  return status;
 }
 
 /// Numbers that any model can take: small for integers, in [-1, 1) for floats.

@@ -4,7 +4,6 @@
 #ifndef HEWN_TOOLS_HEWN_LOADED_H
 #define HEWN_TOOLS_HEWN_LOADED_H
 
-#include "hewn/runtime.h"
 #include "tools/hewn/Npy.h"
 #include "tools/hewn/Subcommands.h"
 #include <memory>
@@ -21,29 +20,26 @@ public:
   static std::unique_ptr<Loaded> compile(const CompileJob &job, const CompileFlags &flags, std::string *problem);
   ~Loaded();
 
-  const hewn_model &model() const { return *descriptor; }
+  const hewn_model &model() const { return library->model(); }
   /// The code that runs.
-  const hewn_variant &variant() const { return *descriptor->runtime->model_variant(descriptor); }
+  const hewn_variant &variant() const { return library->variant(); }
   /// The input of this name; -1 where there is none.
-  int inputNamed(const std::string &name) const;
+  int inputNamed(const std::string &name) const { return library->inputNamed(name); }
   /// One array an input, in order. False after an error was printed.
   bool run(const std::vector<Array> &inputs, std::vector<Array> &outputs);
   /// The same, with the status of a run that fails for the caller.
-  hewn_status tryRun(const std::vector<Array> &inputs, std::vector<Array> &outputs);
+  hewn_status tryRun(const std::vector<Array> &inputs, std::vector<Array> &outputs) {
+    return library->run(inputs, outputs);
+  }
 
 private:
   Loaded() = default;
-  bool force(const std::string &variant);
   /// Compiles to a library in a folder of its own; its path, or empty after an error.
   std::string make(const CompileJob &job, const CompileFlags &flags, std::string *problem);
   bool load(const std::string &path, const std::string &variant, const hewn_context_options &options,
             std::string *problem);
   std::string folder;
-  hewn_library *library = nullptr;
-  const hewn_model *descriptor = nullptr;
-  /// The library's descriptor with one variant alone, where the user chose it: the runtime has no switch for that.
-  hewn_model forced = {};
-  hewn_context *context = nullptr;
+  std::unique_ptr<LoadedLibrary> library;
 };
 
 /// Reads the arrays of --input, as name=file.npy or file.npz. False after errors were printed.

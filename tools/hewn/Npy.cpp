@@ -19,16 +19,6 @@ namespace hewn::tool {
 
 constexpr uint8_t boolCode = 6; // HEWN_DL_BOOL
 
-std::string typeText(DLDataType type) {
-  if (type.code == boolCode)
-    return "bool";
-  const char *kind = type.code == kDLInt      ? "int"
-                     : type.code == kDLUInt   ? "uint"
-                     : type.code == kDLBfloat ? "bfloat"
-                                              : "float";
-  return kind + std::to_string(type.bits);
-}
-
 /// numpy's letter and size; types that numpy lacks travel as raw bytes of their size, as ml_dtypes writes them.
 static std::string descrOf(DLDataType type) {
   std::string size = std::to_string((type.bits + 7) / 8);

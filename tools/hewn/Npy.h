@@ -4,29 +4,13 @@
 #ifndef HEWN_TOOLS_HEWN_NPY_H
 #define HEWN_TOOLS_HEWN_NPY_H
 
-#include <cstdint>
-#include <dlpack/dlpack.h>
+#include "lib/Compiler/LoadedLibrary.h"
+
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace hewn::tool {
-
-struct Array {
-  DLDataType type = {kDLFloat, 32, 1};
-  std::vector<int64_t> shape;
-  std::vector<char> bytes;
-  int64_t elementBytes() const { return (type.bits + 7) / 8; }
-  int64_t elements() const {
-    int64_t count = 1;
-    for (int64_t dim : shape)
-      count *= dim;
-    return count;
-  }
-};
-
-/// "float32"
-std::string typeText(DLDataType type);
 
 /// Each returns false and says why in `problem`, with the file's name.
 bool readNpy(const std::string &path, Array &array, std::string &problem);

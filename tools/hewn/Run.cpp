@@ -74,7 +74,7 @@ int runMain() {
     }
   }
   for (auto &[name, array] : named)
-    llvm::outs() << hewn::printable(name) << ": " << typeText(array.type) << " " << shapeText(array) << "\n";
+    llvm::outs() << hewn::printable(name) << ": " << dataTypeText(array.type) << " " << shapeText(array) << "\n";
   return 0;
 }
 
@@ -103,10 +103,10 @@ int explainMain() {
   CompileJob job;
   job.path = explained;
   job.stage = "explain";
-  std::string text;
-  if (!compileModel(job, compileFlags(), &text))
+  CompileTexts texts;
+  if (!compileModel(job, compileFlags(), &texts))
     return 1;
-  llvm::outs() << text;
+  llvm::outs() << texts.stage;
   return 0;
 }
 

@@ -17,6 +17,7 @@ llvm::cl::SubCommand &benchCommand();
 llvm::cl::SubCommand &profileCommand();
 llvm::cl::SubCommand &explainCommand();
 llvm::cl::SubCommand &checkCommand();
+llvm::cl::SubCommand &quantizeCommand();
 
 /// Exit statuses: 0, 1 where the model or a run fails, 2 where the command line is wrong, 3 where check finds a difference.
 int compileMain();
@@ -25,6 +26,7 @@ int benchMain();
 int profileMain();
 int explainMain();
 int checkMain();
+int quantizeMain();
 
 /// Flags that every subcommand which compiles has.
 struct CompileFlags {
@@ -33,6 +35,9 @@ struct CompileFlags {
   int threads;
   std::string cacheDir, remarks;
   bool naive;
+  /// How it is quantized, and by which data: a folder.
+  std::string quantize, calibrate;
+  double leastDecibels;
 };
 /// What the command line says. To be read before anything is compiled: the linker, which compiling ends with, resets all flags.
 CompileFlags compileFlags();
@@ -57,9 +62,17 @@ struct CompileJob {
   bool transient = false;
 };
 
+/// What a compile tells beside its files.
+struct CompileTexts {
+  /// Of a stage.
+  std::string stage;
+  /// What was chosen where it quantizes, and the report in JSON.
+  std::string quantization, report;
+};
+
 /// False after an error. The compiler's messages are printed; or, with `problems`, the first error is put there. Shows the stage on a
 /// terminal when it takes longer than a second.
-bool compileModel(const CompileJob &job, const CompileFlags &flags, std::string *text = nullptr,
+bool compileModel(const CompileJob &job, const CompileFlags &flags, CompileTexts *texts = nullptr,
                   std::string *problems = nullptr);
 
 } // namespace hewn::tool

@@ -3,6 +3,7 @@
 // hewn: the command line.
 #include "hewn/compiler.h"
 #include "lib/Support/OutputFile.h"
+#include "lib/Support/Printable.h"
 #include "lib/Support/ScratchFolders.h"
 #include "tools/hewn/CommandLine.h"
 #include "tools/hewn/Subcommands.h"
@@ -32,6 +33,8 @@ int usage(llvm::raw_ostream &os, int status) {
         "  hewn explain model.onnx                  say what the compiler decides, and why\n"
         "  hewn check model.onnx                    say whether the model compiles, and compare its values with a "
         "reference\n"
+        "  hewn quantize model.onnx --calibrate DIR choose integers for a model, and report what that costs and "
+        "brings\n"
         "  hewn help COMMAND                        the flags of a command\n";
   return status;
 }
@@ -75,9 +78,10 @@ static void cleanUpWhenInterrupted() {
 int main(int argc, char **argv) {
   cleanUpWhenInterrupted();
   hewn::FileSizeSignalBlocked blocked; // a file that may not grow is an error of the write
-  const Subcommand all[] = {{compileCommand(), compileMain}, {runCommand(), runMain},
-                            {benchCommand(), benchMain},     {profileCommand(), profileMain},
-                            {explainCommand(), explainMain}, {checkCommand(), checkMain}};
+  const Subcommand all[] = {{compileCommand(), compileMain},  {runCommand(), runMain},
+                            {benchCommand(), benchMain},      {profileCommand(), profileMain},
+                            {explainCommand(), explainMain},  {checkCommand(), checkMain},
+                            {quantizeCommand(), quantizeMain}};
   std::string first = argc > 1 ? argv[1] : "";
   if (first.empty() || ((first == "help" || first == "--help" || first == "-h") && argc == 2))
     return closeOutput(usage(first.empty() ? llvm::errs() : llvm::outs(), first.empty() ? 2 : 0));
@@ -98,7 +102,7 @@ int main(int argc, char **argv) {
     }
     return readArguments(one.command, {argv, argv + argc}) ? closeOutput(one.main()) : 2;
   }
-  llvm::StringRef near = nearest(name, names);
+  llvm::StringRef near = hewn::nearestName(name, names);
   llvm::errs() << "error: there is no command '" << name << "'"
                << (near.empty() ? "" : "; did you mean hewn " + near.str() + "?") << "\nsee hewn help\n";
   return 2;

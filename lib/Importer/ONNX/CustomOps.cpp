@@ -3,11 +3,10 @@
 
 #include "dialects/Graph/Custom/Patterns.h"
 #include "lib/Importer/ONNX/Schemas/OnnxTable.h"
-#include "lib/Support/InputFile.h"
+#include "lib/Support/JsonReader.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
-#include "llvm/Support/JSON.h"
 #include "llvm/Support/Path.h"
 
 using llvm::StringRef;
@@ -37,98 +36,21 @@ std::optional<int64_t> CustomOps::since(StringRef domain, StringRef name) const 
 
 namespace {
 
-/// Whether brackets and braces of a JSON text, outside of its strings, nest deeper.
-bool nestsDeeper(StringRef text, int most) {
-  int depth = 0;
-  bool inString = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    char c = text[i];
-    if (inString) {
-      i += c == '\\';
-      inString = c != '"';
-    } else if (c == '"') {
-      inString = true;
-    } else if (c == '[' || c == '{') {
-      if (++depth > most)
-        return true;
-    } else {
-      depth -= c == ']' || c == '}';
-    }
-  }
-  return false;
-}
-
-using Keys = std::initializer_list<StringRef>;
-
 bool isName(StringRef text) {
   return !text.empty() && !llvm::isDigit(text.front()) &&
          llvm::all_of(text, [](char c) { return llvm::isAlnum(c) || c == '_'; });
 }
 
-/// Reads values, and says where one is not what it must be: `at` is "op 'com.example.Blur', inputs[1]".
-class Reader {
+/// Reads types and dims as well.
+class Reader : public JsonReader {
 public:
-  Reader(StringRef file, Diagnostics &diagnostics) : file(file), diagnostics(diagnostics) {}
-
-  void error(const Twine &at, const Twine &why) { diagnostics.error(file + ": " + at + " " + why); }
-
-  const json::Object *object(const json::Value &value, const std::string &at, Keys keys) {
-    const json::Object *object = value.getAsObject();
-    if (!object) {
-      error(at, "is no object");
-      return nullptr;
-    }
-    for (const auto &entry : *object)
-      if (!llvm::is_contained(keys, StringRef(entry.first)))
-        error(at, "has the key '" + StringRef(entry.first) + "'; there are: " + llvm::join(keys, ", "));
-    return object;
-  }
-
-  std::string string(const json::Object &object, StringRef key, const std::string &at, bool required = false) {
-    const json::Value *value = object.get(key);
-    if (std::optional<StringRef> text = value ? value->getAsString() : std::nullopt)
-      return text->str();
-    if (value || required)
-      error(at, value ? "has a '" + key + "' that is no string" : "lacks the key '" + key + "'");
-    return "";
-  }
-
-  bool boolean(const json::Object &object, StringRef key, const std::string &at) {
-    const json::Value *value = object.get(key);
-    if (value && !value->getAsBoolean())
-      error(at, "has a '" + key + "' that is neither true nor false");
-    return value && value->getAsBoolean().value_or(false);
-  }
-
-  /// The elements of a list, each with where it stands.
-  void each(const json::Object &object, StringRef key, const std::string &at,
-            llvm::function_ref<void(const json::Value &, const std::string &)> visit) {
-    const json::Value *value = object.get(key);
-    if (!value)
-      return;
-    const json::Array *list = value->getAsArray();
-    if (!list)
-      return error(at, "has '" + key + "' that are no list");
-    for (auto [i, element] : llvm::enumerate(*list))
-      visit(element, (at.empty() ? "" : at + ", ") + key.str() + "[" + std::to_string(i) + "]");
-  }
+  using JsonReader::JsonReader;
 
   /// A list of the types that something may have: at least one.
   std::vector<std::string> types(const json::Object &object, StringRef key, const std::string &at) {
     if (const json::Value *value = object.get(key); value->getAsArray() && value->getAsArray()->empty())
       error(at, "has an empty list as '" + key + "': no element type fits it");
     return strings(object, key, at);
-  }
-
-  std::vector<std::string> strings(const json::Object &object, StringRef key, const std::string &at) {
-    std::vector<std::string> all;
-    each(object, key, at, [&](const json::Value &value, const std::string &here) {
-      if (std::optional<StringRef> text = value.getAsString())
-        all.push_back(text->str());
-      else
-        error(here, "is no string");
-    });
-    return all;
   }
 
   std::optional<DimExpr> dim(const json::Value &value, const std::string &at) {
@@ -164,10 +86,6 @@ public:
     });
     return list;
   }
-
-private:
-  StringRef file;
-  Diagnostics &diagnostics;
 };
 
 /// Reads one op, and looks at what its parts say of each other.
@@ -432,28 +350,13 @@ private:
 bool isOnnxDomain(StringRef domain) { return domain.empty() || domain.starts_with("ai.onnx."); }
 
 bool readCustomOps(StringRef given, CustomOps &ops, Diagnostics &diagnostics) {
-  bool isText = given.ltrim().starts_with("{");
-  std::string file = isText ? "custom ops" : llvm::sys::path::filename(given).str(), text = given.str(), why;
-  if (!isText) {
-    std::unique_ptr<llvm::MemoryBuffer> buffer = openRegular(given, why);
-    if (!buffer) {
-      diagnostics.error("can't read " + given + ": " + why);
-      return false;
-    }
-    text = buffer->getBuffer().str();
-  }
-  if (nestsDeeper(text, 64)) { // LLVM's parser recurses
-    diagnostics.error(file + ": nests deeper than any definition of ops");
+  std::optional<JsonText> read = readJson(given, "custom ops", diagnostics);
+  if (!read)
     return false;
-  }
-  llvm::Expected<json::Value> parsed = json::parse(text);
-  if (!parsed) {
-    diagnostics.error(file + ": " + llvm::toString(parsed.takeError()));
-    return false;
-  }
+  const std::string &file = read->file;
   unsigned before = diagnostics.numErrors();
   Reader reader(file, diagnostics);
-  const json::Object *object = reader.object(*parsed, "the file", {"ops", "link"});
+  const json::Object *object = reader.object(read->value, "the file", {"ops", "link"});
   if (object && !object->get("ops"))
     reader.error("the file", "lacks the key 'ops'");
   if (object)
@@ -474,13 +377,13 @@ bool readCustomOps(StringRef given, CustomOps &ops, Diagnostics &diagnostics) {
   if (object)
     for (const std::string &path : reader.strings(*object, "link", "")) {
       llvm::SmallString<128> whole(path);
-      if (!isText && llvm::sys::path::is_relative(path)) {
+      if (!read->isText && llvm::sys::path::is_relative(path)) {
         whole = llvm::sys::path::parent_path(given);
         llvm::sys::path::append(whole, path);
       }
       ops.code.push_back(whole.str().str());
     }
-  ops.texts.push_back(std::move(text));
+  ops.texts.push_back(std::move(read->text));
   return diagnostics.numErrors() == before;
 }
 

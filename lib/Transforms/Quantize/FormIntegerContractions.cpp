@@ -20,6 +20,7 @@
 #include "dialects/Graph/Contract/ContractRoles.h"
 #include "lib/Schedule/Schedule.h"
 #include "lib/Support/Remarks.h"
+#include "lib/Transforms/Quantize/IntegerForm.h"
 #include "lib/Transforms/Quantize/Operands.h"
 #include "lib/Transforms/Quantize/Passes.h"
 
@@ -34,9 +35,6 @@ namespace hewn {
 
 namespace {
 
-constexpr int64_t kFewestColumns = 8;
-/// |sum| <= k * 255 * 255 stays in i32.
-constexpr int64_t kLongestSum = 32768;
 /// Elements that instructions sum in a lane.
 constexpr int64_t kGroup = 4;
 
@@ -107,8 +105,10 @@ public:
 
 private:
   Verdict form() {
-    if (Verdict form = fits(); !form)
-      return form;
+    Found<IntegerForm> found = integerForm(op);
+    if (!found)
+      return Verdict::no(found.why());
+    at = *found;
     std::optional<Border> border = borderOf(op);
     std::optional<Quantized> l = quantizedOf(c, border ? border->inside() : op->getOperand(0));
     std::optional<Quantized> r = l ? quantizedOf(c, op->getOperand(1)) : std::nullopt;
@@ -141,49 +141,12 @@ private:
     return Verdict::yes();
   }
 
-  /// Sizes and types that do not depend on what the operands stand for.
-  Verdict fits() {
-    Type type = graph::getElementType(op->getResult(0));
-    if (!type.isF32() && !type.isSignlessInteger(32))
-      return Verdict::no("the result is neither float32 nor int32");
-    std::optional<graph::ContractRoles> found = graph::contractRoles(op);
-    if (!found || found->columnInLeft)
-      return Verdict::no("the contraction has no columns of its right operand's own");
-    roles = *found;
-    maps = op.getIndexingMaps();
-    extents = op.getIterationDims(graph::getDims);
-    for (unsigned d : roles.batch)
-      if (!extents[d].is(1))
-        return Verdict::no("it is a batch of products, each with a right operand of its own");
-    depth = graph::plainSummedDim(op, roles);
-    if (!depth)
-      return Verdict::no("it sums over windows alone, or over several dims");
-    if (extents[roles.column].constant().value_or(0) < kFewestColumns)
-      return Verdict::no("it has too few columns for a vector, or their number is known only when run");
-    DimExpr summed(1);
-    for (unsigned d : roles.summed)
-      summed = summed * extents[d];
-    std::optional<unsigned> l = graph::resultWith(maps[0], *depth), r = graph::resultWith(maps[1], *depth);
-    std::optional<unsigned> column = graph::resultWith(maps[1], roles.column);
-    std::optional<unsigned> out = graph::resultWith(maps[2], roles.column);
-    if (!l || !r || !column || !out)
-      return Verdict::no("its operands are read at sums of indices");
-    if (summed.constant().value_or(kLongestSum + 1) > kLongestSum)
-      return Verdict::no("a sum may be longer than 32 bits hold, or its length is known only when run");
-    depthInLeft = *l;
-    depthInRight = *r;
-    columnInRight = *column;
-    columnInResult = *out;
-    sumLength = *summed.constant();
-    return Verdict::yes();
-  }
-
   /// Whether a parameter of the right operand is one, or one a column.
   bool alongColumns(Value parameter) {
     if (isScalar(parameter))
       return true;
     for (auto [i, dim] : llvm::enumerate(graph::getDims(parameter)))
-      if (i != columnInRight && !dim.is(1))
+      if (i != at.columnInRight && !dim.is(1))
         return false;
     return true;
   }
@@ -192,8 +155,8 @@ private:
   Value alongResult(Value parameter) {
     if (isScalar(parameter))
       return parameter;
-    Dims dims(graph::getRank(op->getResult(0)) - columnInResult, DimExpr(1));
-    dims[0] = extents[roles.column];
+    Dims dims(graph::getRank(op->getResult(0)) - at.columnInResult, DimExpr(1));
+    dims[0] = at.extents[at.roles.column];
     return c.reshape(parameter, dims);
   }
 
@@ -233,17 +196,17 @@ private:
 
   /// Whether the left operand's rows are the result's, so that their sums broadcast to it; not where they are windows.
   bool rowsMatch() {
-    if (maps[0].getNumResults() != maps[2].getNumResults())
+    if (at.maps[0].getNumResults() != at.maps[2].getNumResults())
       return false;
-    for (auto [i, expr] : llvm::enumerate(maps[0].getResults()))
-      if (maps[2].getResult(i) != expr && !(i == depthInLeft && i == columnInResult))
+    for (auto [i, expr] : llvm::enumerate(at.maps[0].getResults()))
+      if (at.maps[2].getResult(i) != expr && !(i == at.depthInLeft && i == at.columnInResult))
         return false;
     return true;
   }
 
   /// Makes the summed dim a multiple of what instructions take: zeros of the right operand make any left one count nothing.
   void padSums() {
-    int64_t k = *extents[*depth].constant(), more = (kGroup - k % kGroup) % kGroup;
+    int64_t k = *at.extents[at.depth].constant(), more = (kGroup - k % kGroup) % kGroup;
     if (more == 0)
       return;
     auto padded = [&](Value x, unsigned dim) {
@@ -251,8 +214,8 @@ private:
       high[dim] = DimExpr(more);
       return c.pad(x, low, high);
     };
-    left.data = padded(left.data, depthInLeft);
-    right.data = padded(right.data, depthInRight);
+    left.data = padded(left.data, at.depthInLeft);
+    right.data = padded(right.data, at.depthInRight);
   }
 
   Value product() {
@@ -267,15 +230,15 @@ private:
     if (left.zero) {
       SmallVector<int64_t> others;
       for (int64_t d = 0; d < graph::getRank(right.data); ++d)
-        if (d != int64_t(columnInRight))
+        if (d != int64_t(at.columnInRight))
           others.push_back(d);
       Value columnSums = alongResult(c.sum(asInt(right.data), others, false));
       if (right.zero)
-        columnSums = c.sub({columnSums, c.mul({alongResult(right.zero), number(sumLength)})});
+        columnSums = c.sub({columnSums, c.mul({alongResult(right.zero), number(at.sumLength)})});
       sum = c.sub({sum, c.mul({columnSums, left.zero})});
     }
     if (right.zero) {
-      Value rowSums = c.sum(asInt(left.data), int64_t(depthInLeft), true);
+      Value rowSums = c.sum(asInt(left.data), int64_t(at.depthInLeft), true);
       sum = c.sub({sum, c.mul({rowSums, alongResult(right.zero)})});
     }
     return sum;
@@ -295,12 +258,7 @@ private:
   OpBuilder b;
   graph::Composer c;
   const WeightTable &weights;
-  graph::ContractRoles roles;
-  SmallVector<AffineMap> maps;
-  Dims extents;
-  std::optional<unsigned> depth; // the summed dim whose neighbours make a group
-  unsigned depthInLeft = 0, depthInRight = 0, columnInRight = 0, columnInResult = 0;
-  int64_t sumLength = 0;
+  IntegerForm at;
   Quantized left, right;
 };
 

@@ -6,6 +6,7 @@
 
 #include "lib/Support/PrecisionOption.h"
 #include "lib/Support/WeightTable.h"
+#include "lib/Transforms/Quantize/Quantization.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
 
@@ -22,6 +23,35 @@ struct NarrowContractionsPassOptions;
 /// `weights` holds the constants, whose range decides whether terms can stand for them; null: only those in the IR are known.
 std::unique_ptr<mlir::Pass> createNarrowContractionsPass(const NarrowContractionsPassOptions &options,
                                                          const WeightTable *weights);
+
+/// A result of the program that is the left operand of contractions.
+struct ExposedOperand {
+  struct Contraction {
+    std::string name, kind;
+  };
+  unsigned result;
+  std::vector<Contraction> readers;
+};
+/// Exposes operands that `quantization` makes integers of and has no ranges for; null: of all that can be. Where `exposed` names some already,
+/// these.
+std::unique_ptr<mlir::Pass> createExposeOperandsPass(const quantize::Quantization *quantization,
+                                                     std::vector<ExposedOperand> *exposed);
+
+/// What became of a contraction.
+struct QuantizedSite {
+  std::string node, kind;
+  /// 0: its weights are floats, and `why` says so.
+  int64_t weightBits = 0;
+  bool activations = false;
+  std::string why;
+  /// Of the weights: signal to noise, and the bytes of integers with their scales beside those of float32.
+  double weightDecibels = 0;
+  int64_t weightBytes = 0, floatBytes = 0;
+};
+/// `weights` has the constants and takes those that are made. Each contraction is told in `done`. Without a quantization the pass's
+/// option says which.
+std::unique_ptr<mlir::Pass> createQuantizeContractionsPass(const quantize::Quantization *quantization,
+                                                           WeightTable *weights, std::vector<QuantizedSite> *done);
 
 #define GEN_PASS_DECL
 #include "lib/Transforms/Quantize/Passes.h.inc"

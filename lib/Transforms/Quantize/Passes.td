@@ -20,6 +20,15 @@ def FormIntegerContractionsPass : Pass<"hewn-form-integer-contractions", "::mlir
   let summary = "Compute contractions of quantized tensors on their integers";
 }
 
+def ExposeOperandsPass : Pass<"hewn-expose-operands", "::mlir::func::FuncOp"> {
+  let summary = "Make what would be quantized results of the program, so that a run shows its range";
+}
+
+def QuantizeContractionsPass : Pass<"hewn-quantize-contractions", "::mlir::func::FuncOp"> {
+  let summary = "Write a quantization into contractions of floats";
+  let options = [Option<"text", "quantization", "std::string", "\"int8\"", "A name, a file or the text of one">];
+}
+
 def WidenContractionsPass : Pass<"hewn-widen-contractions", "::mlir::func::FuncOp"> {
   let summary = "Give contractions of 8-bit integers and narrow floats operands and sums that the machine has instructions for";
 }

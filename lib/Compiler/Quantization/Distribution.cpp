@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Compiler/Quantization/Distribution.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace hewn::quantize {
+
+using Mapping = Distribution::Mapping;
+
+constexpr double kLevels = 255;
+
+Mapping mappingOf(double from, double to, bool symmetric) {
+  from = std::min(from, 0.0);
+  to = std::max(to, 0.0);
+  Mapping mapping;
+  constexpr double middle = 128;
+  mapping.scale = symmetric ? std::max(-from, to) / (middle - 1) : (to - from) / kLevels;
+  // As the type of the scale has it: integers are laid over the range by what is multiplied later.
+  mapping.scale = double(float(mapping.scale));
+  if (!(mapping.scale >= double(std::numeric_limits<float>::min())))
+    return {1, symmetric ? int64_t(middle) : 0};
+  mapping.zero = symmetric ? int64_t(middle) : std::clamp<int64_t>(std::llrint(-from / mapping.scale), 0, int64_t(kLevels));
+  return mapping;
+}
+
+void Distribution::widen(float magnitude) {
+  if (bins.empty()) {
+    bins.assign(kBins, 0);
+    reach = std::exp2(std::floor(std::log2(std::max(double(magnitude), 1e-30))) + 1);
+  }
+  while (double(magnitude) >= reach) {
+    std::vector<uint64_t> wider(kBins, 0);
+    for (int64_t i = 0; i < kBins; ++i)
+      wider[size_t(kBins / 4 + i / 2)] += bins[size_t(i)];
+    bins = std::move(wider);
+    reach *= 2;
+  }
+}
+
+void Distribution::add(llvm::ArrayRef<float> elements) {
+  float smallest = low, largest = high;
+  for (float x : elements) {
+    finite &= std::isfinite(x);
+    smallest = x < smallest ? x : smallest;
+    largest = x > largest ? x : largest;
+  }
+  if (!finite)
+    return;
+  low = smallest;
+  high = largest;
+  widen(std::max(-low, high));
+  double perUnit = 1 / width();
+  for (float x : elements)
+    ++bins[size_t(std::clamp<int64_t>(int64_t(std::floor(double(x) * perUnit)) + kBins / 2, 0, kBins - 1))];
+  total += elements.size();
+}
+
+Distribution::Loss Distribution::loss(const Mapping &mapping) const {
+  Loss loss;
+  for (int64_t i = 0; i < int64_t(bins.size()); ++i) {
+    if (!bins[size_t(i)])
+      continue;
+    double x = center(i), q = std::nearbyint(x / mapping.scale) + double(mapping.zero);
+    if (q < 0 || q > kLevels)
+      loss.clipped += bins[size_t(i)];
+    double left = x - (std::clamp(q, 0.0, kLevels) - double(mapping.zero)) * mapping.scale;
+    loss.signal += double(bins[size_t(i)]) * x * x;
+    loss.noise += double(bins[size_t(i)]) * left * left;
+  }
+  return loss;
+}
+
+/// Where `share` of the elements lie on one side.
+double Distribution::percentile(double share, bool upper) const {
+  double outside = double(total) * (1 - share);
+  for (int64_t i = 0; i < kBins; ++i) {
+    int64_t bin = upper ? kBins - 1 - i : i;
+    outside -= double(bins[size_t(bin)]);
+    if (outside < 0)
+      return center(bin) + (upper ? 0.5 : -0.5) * width();
+  }
+  return 0;
+}
+
+/// The Kullback-Leibler divergence of what integers over [from, to] can tell apart from what was seen, whose outer elements are moved to the
+/// ends.
+double Distribution::divergence(double from, double to) const {
+  auto first = std::clamp<int64_t>(int64_t(std::floor(from / width())) + kBins / 2, 0, kBins - 1);
+  auto last = std::clamp<int64_t>(int64_t(std::ceil(to / width())) + kBins / 2 - 1, first, kBins - 1);
+  std::vector<double> seen;
+  for (int64_t i = first; i <= last; ++i)
+    seen.push_back(double(bins[size_t(i)]));
+  std::vector<double> inside = seen;
+  for (int64_t i = 0; i < kBins; ++i)
+    if (i < first || i > last)
+      seen[i < first ? 0 : seen.size() - 1] += double(bins[size_t(i)]);
+  double sum = 0, each = std::max(1.0, double(seen.size()) / (kLevels + 1));
+  for (double begin = 0; begin < double(seen.size()); begin += each) {
+    auto end = std::min(seen.size(), size_t(begin + each));
+    double mass = 0, taken = 0;
+    for (auto i = size_t(begin); i < end; ++i) {
+      mass += inside[i];
+      taken += inside[i] > 0;
+    }
+    for (auto i = size_t(begin); i < end; ++i)
+      if (seen[i] > 0) {
+        // A level stands for the mean of those bins that hold something.
+        double model = inside[i] > 0 ? mass / taken : 0.1;
+        sum += seen[i] / double(total) * std::log(seen[i] / model);
+      }
+  }
+  return sum;
+}
+
+/// The range inside of [from, to] that costs least: both ends are drawn in, each by itself.
+static std::pair<double, double> search(double from, double to, llvm::function_ref<double(double, double)> cost) {
+  constexpr int steps = 32;
+  double bestFrom = from, bestTo = to, least = cost(from, to);
+  auto tryRange = [&](double f, double t) {
+    if (double now = cost(f, t); now < least) {
+      least = now;
+      bestFrom = f;
+      bestTo = t;
+    }
+  };
+  for (int i = 1; i < steps; ++i) // both together, then what is left of each
+    tryRange(from * (1 - double(i) / steps), to * (1 - double(i) / steps));
+  for (int round = 0; round < 2; ++round) {
+    double f = bestFrom, t = bestTo;
+    for (int i = 1; i < steps && from < 0; ++i)
+      tryRange(from * double(i) / steps, t);
+    f = bestFrom;
+    for (int i = 1; i < steps && to > 0; ++i)
+      tryRange(f, to * double(i) / steps);
+  }
+  return {bestFrom, bestTo};
+}
+
+Mapping Distribution::mapping(const Activations &how) const {
+  double from = double(low), to = double(high);
+  if (how.symmetric) {
+    to = std::max(-from, to);
+    from = -to;
+  }
+  if (!total || how.range == Range::MinMax)
+    return mappingOf(from, to, how.symmetric);
+  if (how.range == Range::Percentile) {
+    double share = how.percentile / 100;
+    return mappingOf(std::max(from, std::min(0.0, percentile(share, false))), std::min(to, percentile(share, true)),
+                     how.symmetric);
+  }
+  auto [f, t] = search(from, to, [&](double f, double t) {
+    return how.range == Range::Mse ? loss(mappingOf(f, t, how.symmetric)).noise : divergence(f, t);
+  });
+  return mappingOf(f, t, how.symmetric);
+}
+
+} // namespace hewn::quantize

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Compiler/Quantization/Report.h"
+#include "lib/Compiler/Quantization/Samples.h"
+#include "lib/Transforms/Quantize/RoundWeights.h"
+
+#include "llvm/Support/FormatVariadic.h"
+#include <algorithm>
+#include <cmath>
+
+namespace json = llvm::json;
+
+namespace hewn::quantize {
+
+bool Agreement::add(const Array &wanted, const Array &got) {
+  if (wanted.shape != got.shape)
+    return false;
+  std::vector<float> a = floatsOf(wanted), b = floatsOf(got);
+  if (a.size() != b.size())
+    return false;
+  for (size_t i = 0; i < a.size(); ++i) {
+    double x = double(a[i]), y = double(b[i]);
+    if (!std::isfinite(x) && (x == y || (std::isnan(x) && std::isnan(y)))) // a mask
+      continue;
+    signal += x * x;
+    signalOfGot += y * y;
+    product += x * y;
+    noise += (x - y) * (x - y);
+    largest = std::max(largest, std::fabs(x - y));
+  }
+  elements += int64_t(a.size());
+  size_t row = wanted.shape.empty() ? 0 : size_t(wanted.shape.back());
+  for (size_t begin = 0; row > 1 && begin + row <= a.size(); begin += row) {
+    auto most = [&](const std::vector<float> &all) {
+      return std::max_element(all.begin() + long(begin), all.begin() + long(begin + row)) - all.begin();
+    };
+    sameArgmax += most(a) == most(b);
+    ++rows;
+  }
+  return true;
+}
+
+double Agreement::decibels() const { return quantize::decibels(signal, noise); }
+
+json::Object Agreement::json() const {
+  json::Object object{{"sqnr_db", decibels()}, {"max_abs_error", largest}};
+  double length = std::sqrt(signal) * std::sqrt(signalOfGot);
+  object["cosine"] = length > 0 ? product / length : (signal == signalOfGot ? 1.0 : 0.0);
+  if (rows)
+    object["argmax_agreement"] = double(sameArgmax) / double(rows);
+  return object;
+}
+
+double Report::leastDecibels() const {
+  double least = 200;
+  for (const auto &[name, agreement] : outputs)
+    if (agreement.isThere())
+      least = std::min(least, agreement.decibels());
+  return least;
+}
+
+std::string Report::json(const Quantization &quantization) const {
+  json::Object whole{{"samples", samples}, {"samples_compared", compared}};
+  json::Object all;
+  for (const auto &[name, agreement] : outputs)
+    if (agreement.isThere())
+      all[name] = agreement.json();
+  whole["outputs"] = std::move(all);
+  json::Array layers;
+  int64_t before = 0, after = 0, quantized = 0;
+  for (const QuantizedSite &site : sites) {
+    json::Object layer{{"node", site.node}, {"op", site.kind}};
+    if (site.weightBits) {
+      ++quantized;
+      before += site.floatBytes;
+      after += site.weightBytes;
+      layer["weights"] = "int" + std::to_string(site.weightBits);
+      layer["activations"] = site.activations ? "uint8" : "float32";
+      layer["weights_sqnr_db"] = site.weightDecibels;
+      layer["weight_bytes"] = site.weightBytes;
+      layer["float_bytes"] = site.floatBytes;
+    } else {
+      layer["weights"] = layer["activations"] = "float32";
+      layer["why"] = site.why;
+    }
+    if (auto range = ranges.find(site.node); range != ranges.end() && site.activations) {
+      layer["range"] = json::Array{range->second.low, range->second.high};
+      layer["activations_sqnr_db"] = range->second.decibels;
+      layer["clipped"] = range->second.clipped;
+    }
+    if (auto operand = operandDecibels.find(site.node); operand != operandDecibels.end())
+      layer["operand_sqnr_db"] = operand->second;
+    layers.push_back(std::move(layer));
+  }
+  whole["layers"] = std::move(layers);
+  whole["quantized_layers"] = quantized;
+  whole["weight_bytes"] = json::Object{{"float32", before}, {"quantized", after}};
+  if (!returned.empty())
+    whole["returned_to_float"] = json::Array(returned);
+  if (auto text = json::parse(writeQuantization(quantization)))
+    whole["quantization"] = std::move(*text);
+  else
+    llvm::consumeError(text.takeError());
+  return llvm::formatv("{0:2}\n", json::Value(std::move(whole))).str();
+}
+
+} // namespace hewn::quantize

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a quantization costs and brings, in numbers.
+#ifndef HEWN_LIB_COMPILER_QUANTIZATION_REPORT_H
+#define HEWN_LIB_COMPILER_QUANTIZATION_REPORT_H
+
+#include "lib/Compiler/LoadedLibrary.h"
+#include "lib/Transforms/Quantize/Passes.h"
+#include "llvm/Support/JSON.h"
+#include <map>
+
+namespace hewn::quantize {
+
+/// How a tensor of the quantized model differs from the one of floats, over all runs.
+class Agreement {
+public:
+  /// Two tensors of one shape; false where they are not.
+  bool add(const Array &wanted, const Array &got);
+  double decibels() const;
+  /// Its figures; what only tensors of scores have (argmax along the last dim) is left out of others.
+  llvm::json::Object json() const;
+  /// Whether anything was compared: tensors of floats.
+  bool isThere() const { return elements > 0; }
+
+private:
+  double signal = 0, noise = 0, product = 0, signalOfGot = 0, largest = 0;
+  int64_t elements = 0, rows = 0, sameArgmax = 0;
+};
+
+struct OperandRange {
+  float low = 0, high = 0;
+  double decibels = 0, clipped = 0;
+};
+
+struct Report {
+  int64_t samples = 0, compared = 0;
+  std::vector<QuantizedSite> sites;
+  std::vector<std::pair<std::string, Agreement>> outputs;
+  /// By the name of a contraction: its left operand as runs of the float model had it, and in the quantized model beside that one.
+  std::map<std::string, OperandRange> ranges;
+  std::map<std::string, double> operandDecibels;
+  /// Contractions that went back to floats for a bound, in this order.
+  std::vector<std::string> returned;
+
+  double leastDecibels() const;
+  std::string json(const Quantization &quantization) const;
+};
+
+} // namespace hewn::quantize
+
+#endif

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Compiler/Quantization/Samples.h"
+#include "lib/Compiler/Quantization/Quantize.h"
+#include "lib/Support/Printable.h"
+#include "lib/Support/ScratchFolders.h"
+
+#include "llvm/ADT/APFloat.h"
+#include "llvm/ADT/StringExtras.h"
+#include <cmath>
+#include <cstring>
+
+namespace hewn::quantize {
+
+/// Memory for samples that are run again.
+static constexpr int64_t kKeptBytes = 256 << 20;
+
+std::unique_ptr<ScratchModel> ScratchModel::compile(CompileOptions options, Diagnostics &diagnostics) {
+  std::unique_ptr<ScratchModel> model(new ScratchModel);
+  llvm::Expected<std::string> folder = makeScratchFolder();
+  if (!folder) {
+    diagnostics.error(llvm::toString(folder.takeError()));
+    return nullptr;
+  }
+  model->folder = std::move(*folder);
+  options.output = model->folder + "/model.so";
+  options.transient = true;
+  options.embedWeights = false;
+  options.emit.clear();
+  options.remarks.clear();
+  options.name = "samples";
+  if (!compileOnce(options, diagnostics).ok)
+    return nullptr;
+  std::string problem;
+  model->loaded = LoadedLibrary::open(options.output, "", {}, problem);
+  if (model->loaded)
+    return model;
+  diagnostics.error("the model can't be run on samples here: " + problem);
+  return nullptr;
+}
+
+ScratchModel::~ScratchModel() {
+  loaded.reset();
+  if (!folder.empty())
+    removeScratchFolder(folder);
+}
+
+std::vector<float> floatsOf(const Array &array) {
+  std::vector<float> floats;
+  auto as = [&](const llvm::fltSemantics &semantics) {
+    for (size_t i = 0; i + 1 < array.bytes.size(); i += 2) {
+      uint16_t bits = 0;
+      std::memcpy(&bits, &array.bytes[i], sizeof(bits));
+      floats.push_back(llvm::APFloat(semantics, llvm::APInt(16, bits)).convertToFloat());
+    }
+  };
+  if (array.type.code == kDLBfloat && array.type.bits == 16) {
+    as(llvm::APFloat::BFloat());
+  } else if (array.type.code == kDLFloat && array.type.bits == 16) {
+    as(llvm::APFloat::IEEEhalf());
+  } else if (array.type.code == kDLFloat && array.type.bits == 32) {
+    floats.resize(array.bytes.size() / sizeof(float));
+    std::memcpy(floats.data(), array.bytes.data(), floats.size() * sizeof(float));
+  } else if (array.type.code == kDLFloat && array.type.bits == 64) {
+    std::vector<double> wide(array.bytes.size() / sizeof(double));
+    std::memcpy(wide.data(), array.bytes.data(), wide.size() * sizeof(double));
+    floats.assign(wide.begin(), wide.end());
+  }
+  return floats;
+}
+
+/// All that is wrong with a sample before it is run; what dims allow the run says itself.
+bool Samples::check(const LoadedLibrary &library, std::vector<Feed> &feeds, std::vector<Array> &arrays,
+                    Diagnostics &diagnostics) const {
+  const hewn_model &model = library.model();
+  std::string at = "sample " + std::to_string(number) + " of the calibration data";
+  unsigned before = diagnostics.numErrors();
+  std::vector<llvm::StringRef> names;
+  for (int i = 0; i < model.num_inputs; ++i)
+    names.push_back(model.inputs[i].name);
+  std::vector<bool> have(names.size(), false);
+  arrays.assign(names.size(), {});
+  for (Feed &feed : feeds) {
+    if (feed.name.empty() && names.size() == 1) // data that need no name
+      feed.name = names.front().str();
+    auto found = size_t(llvm::find(names, feed.name) - names.begin());
+    std::string quoted = "'" + printable(feed.name) + "'";
+    if (found == names.size()) {
+      llvm::StringRef near = nearestName(feed.name, names);
+      diagnostics.error(at + " has " + quoted + ", which is no input; there are: " + llvm::join(names, ", ") +
+                        (near.empty() ? "" : "; did you mean '" + near.str() + "'?"));
+      continue;
+    }
+    const hewn_tensor_info &info = model.inputs[found];
+    have[found] = true;
+    if (info.kind != HEWN_KIND_TENSOR || info.dtype.code != feed.array.type.code || info.dtype.bits != feed.array.type.bits)
+      diagnostics.error(at + ": input " + quoted + " is " + dataTypeText(feed.array.type) + ", the model wants " +
+                        (info.kind == HEWN_KIND_TENSOR ? dataTypeText(info.dtype) : "no tensor"));
+    else if (!llvm::all_of(floatsOf(feed.array), [](float x) { return !std::isnan(x); }))
+      diagnostics.error(at + ": input " + quoted + " holds NaN");
+    arrays[found] = std::move(feed.array);
+  }
+  for (auto [name, there] : llvm::zip(names, have))
+    if (!there)
+      diagnostics.error(at + " lacks the input '" + printable(name) + "'");
+  return diagnostics.numErrors() == before;
+}
+
+bool Samples::run(LoadedLibrary &model, Diagnostics &diagnostics,
+                  llvm::function_ref<void(std::vector<Array> &)> visit) {
+  std::vector<Feed> feeds;
+  std::string problem;
+  while (options.nextSample(feeds, problem)) {
+    ++number;
+    std::vector<Array> arrays, outputs;
+    if (!check(model, feeds, arrays, diagnostics))
+      return false;
+    hewn_status status = model.run(arrays, outputs);
+    if (status.code != HEWN_OK) {
+      diagnostics.error("sample " + llvm::Twine(number) + " of the calibration data: " + status.message);
+      return false;
+    }
+    int64_t bytes = 0;
+    for (const Array &array : arrays)
+      bytes += int64_t(array.bytes.size());
+    if (keptBytes + bytes <= kKeptBytes) {
+      keptBytes += bytes;
+      inputs.push_back(std::move(arrays));
+    }
+    visit(outputs);
+    feeds.clear();
+  }
+  if (!problem.empty())
+    diagnostics.error("calibration data: " + problem);
+  else if (number == 0)
+    diagnostics.error("there are no calibration data: not one sample was given");
+  return problem.empty() && number > 0;
+}
+
+} // namespace hewn::quantize

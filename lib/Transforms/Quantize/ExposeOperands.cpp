@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Makes what would become integers results of the program, so that a run shows its range.
+//
+//     %a = graph.relu %x                     →   %a = graph.relu %x
+//     %y = graph.matmul %a, %w                   %y = graph.matmul %a, %w
+//     return %y                                  return %y, %a
+//
+// Left alone: what stands in a branch or a loop; contractions that stay float or have a range already.
+#include "lib/Transforms/Quantize/Passes.h"
+#include "lib/Transforms/Quantize/Sites.h"
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+
+namespace hewn {
+#define GEN_PASS_DEF_EXPOSEOPERANDSPASS
+#include "lib/Transforms/Quantize/Passes.h.inc"
+
+namespace {
+
+struct ExposeOperandsPass : impl::ExposeOperandsPassBase<ExposeOperandsPass> {
+  ExposeOperandsPass() = default;
+  ExposeOperandsPass(const quantize::Quantization *quantization, std::vector<ExposedOperand> *exposed)
+      : quantization(quantization), exposed(exposed) {}
+
+  void runOnOperation() override {
+    static const quantize::Quantization all;
+    llvm::MapVector<Value, std::vector<ExposedOperand::Contraction>> operands;
+    std::vector<ContractionSite> sites = findContractionSites(getOperation());
+    if (exposed && !exposed->empty())
+      return exposeAgain(sites);
+    for (const ContractionSite &site : sites)
+      if (needsRange(quantization ? *quantization : all, site))
+        operands[site.source].push_back({site.name, site.kind.str()});
+    for (auto &[value, readers] : operands) {
+      unsigned result = expose(value);
+      if (exposed)
+        exposed->push_back({result, readers});
+    }
+  }
+
+  /// The same results as in another compile of the model.
+  void exposeAgain(ArrayRef<ContractionSite> sites) {
+    for (ExposedOperand &operand : *exposed) {
+      const auto *site = llvm::find_if(sites, [&](const ContractionSite &s) { return s.name == operand.readers.front().name; });
+      if (site == sites.end()) {
+        getOperation().emitError() << "there is no contraction '" << operand.readers.front().name << "' to show";
+        return signalPassFailure();
+      }
+      operand.result = expose(site->source);
+    }
+  }
+
+  /// Its number among the results.
+  unsigned expose(Value value) {
+    Builder b(&getContext());
+    unsigned number = getOperation().getNumResults();
+    std::string name = "hewn.operand." + std::to_string(number);
+    DictionaryAttr attributes = b.getDictionaryAttr(b.getNamedAttr(graph::kNameAttr, b.getStringAttr(name)));
+    if (failed(getOperation().insertResult(number, value.getType(), attributes)))
+      signalPassFailure();
+    Operation *back = getOperation().getBody().front().getTerminator();
+    back->insertOperands(back->getNumOperands(), value);
+    return number;
+  }
+
+  static bool needsRange(const quantize::Quantization &wanted, const ContractionSite &site) {
+    if (!site.form || !isInProgram(site.source) || wanted.sites.count(site.name))
+      return false;
+    const quantize::Scheme &scheme = wanted.schemeFor(site.name, site.kind);
+    return !scheme.keepFloat && scheme.activations.integers;
+  }
+
+  const quantize::Quantization *quantization = nullptr;
+  std::vector<ExposedOperand> *exposed = nullptr;
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createExposeOperandsPass(const quantize::Quantization *quantization,
+                                               std::vector<ExposedOperand> *exposed) {
+  return std::make_unique<ExposeOperandsPass>(quantization, exposed);
+}
+
+} // namespace hewn

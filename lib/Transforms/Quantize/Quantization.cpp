@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Transforms/Quantize/Quantization.h"
+#include "lib/Support/JsonReader.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+
+
+using llvm::StringRef;
+namespace json = llvm::json;
+
+namespace hewn::quantize {
+
+namespace {
+
+constexpr StringRef kRanges[] = {"minmax", "percentile", "mse", "entropy"};
+constexpr StringRef kWeightTypes[] = {"int8", "int4", "int2"};
+constexpr int64_t kWeightBits[] = {8, 4, 2};
+constexpr StringRef kActivationTypes[] = {"float32", "uint8"};
+/// Of weights' ranges those that need no distribution.
+constexpr size_t kNumWeightRanges = 3;
+
+/// The form of the text.
+constexpr int64_t kVersion = 1;
+
+Scheme preset(StringRef name) {
+  Scheme scheme;
+  if (name == "int4") {
+    scheme.weights = {4, 32, Range::Mse};
+    scheme.activations.integers = false;
+  }
+  return scheme;
+}
+
+class TextReader {
+public:
+  TextReader(const JsonText &text, Diagnostics &diagnostics) : text(text), r(text.file, diagnostics) {}
+
+  Quantization read() {
+    Quantization all;
+    const json::Object *object =
+        r.object(text.value, "the quantization", {"version", "weights", "activations", "rules", "sites"});
+    if (!object)
+      return all;
+    if (std::optional<int64_t> version = r.integer(*object, "version", "the quantization");
+        version && *version != kVersion)
+      r.error("the quantization", "is of version " + llvm::Twine(*version) + "; there is: " + llvm::Twine(kVersion));
+    all.scheme = readScheme(*object, "the quantization", Scheme());
+    r.each(*object, "rules", "", [&](const json::Value &value, const std::string &at) { readRule(value, at, all); });
+    r.each(*object, "sites", "", [&](const json::Value &value, const std::string &at) { readSite(value, at, all); });
+    return all;
+  }
+
+private:
+  void readRule(const json::Value &value, const std::string &at, Quantization &all) {
+    const json::Object *object = r.object(value, at, {"node", "op", "keep_float", "weights", "activations"});
+    if (!object)
+      return;
+    Rule rule{r.string(*object, "node", at), r.string(*object, "op", at), readScheme(*object, at, all.scheme)};
+    if (rule.node.empty() && rule.op.empty())
+      r.error(at, "says neither a 'node' nor an 'op' that it is for");
+    if (llvm::Expected<llvm::GlobPattern> glob = llvm::GlobPattern::create(rule.node); !glob)
+      r.error(at, "has a 'node' that is no pattern: " + llvm::toString(glob.takeError()));
+    all.rules.push_back(std::move(rule));
+  }
+
+  void readSite(const json::Value &value, const std::string &at, Quantization &all) {
+    const json::Object *object =
+        r.object(value, at, {"node", "keep_float", "why", "weights", "activations", "scale", "zero_point"});
+    if (!object)
+      return;
+    Site site;
+    site.node = r.string(*object, "node", at, /*required=*/true);
+    site.scheme = readScheme(*object, at, all.scheme);
+    site.why = r.string(*object, "why", at);
+    site.scale = r.number(*object, "scale", at, 0, 3e38).value_or(0);
+    site.zero = r.integer(*object, "zero_point", at).value_or(0);
+    if (site.zero < 0 || site.zero > 255)
+      r.error(at, "has a 'zero_point' outside of 0 to 255");
+    bool wants = !site.scheme.keepFloat && site.scheme.activations.integers;
+    if (wants && site.scale < 1e-30)
+      r.error(at, "has activations of integers and no 'scale'");
+    if (!all.sites.try_emplace(site.node, site).second)
+      r.error(at, "is for '" + site.node + "' again");
+  }
+
+  Scheme readScheme(const json::Object &object, const std::string &at, Scheme scheme) {
+    scheme.keepFloat = r.boolean(object, "keep_float", at);
+    if (scheme.keepFloat && (object.get("weights") || object.get("activations")))
+      r.error(at, "keeps floats, and says how they are quantized");
+    if (const json::Value *weights = object.get("weights"))
+      readWeights(*weights, at + ", weights", scheme.weights);
+    if (const json::Value *activations = object.get("activations"))
+      readActivations(*activations, at + ", activations", scheme.activations);
+    if (scheme.activations.integers && (scheme.weights.bits != 8 || scheme.weights.group))
+      r.error(at, "has activations of integers beside weights that are not int8 with a scale a column; activations of "
+                  "float32 go with these");
+    return scheme;
+  }
+
+  void readWeights(const json::Value &value, const std::string &at, Weights &weights) {
+    const json::Object *object = r.object(value, at, {"type", "group", "range"});
+    if (!object)
+      return;
+    if (std::optional<size_t> type = r.oneOf(*object, "type", at, kWeightTypes))
+      weights.bits = kWeightBits[*type];
+    if (std::optional<int64_t> group = r.integer(*object, "group", at)) {
+      weights.group = *group;
+      if (*group != 0 && (*group < 16 || *group > 1024 || !llvm::isPowerOf2_64(uint64_t(*group))))
+        r.error(at, "has a 'group' that is neither 0, for a whole column, nor a power of two from 16 to 1024");
+    }
+    if (std::optional<size_t> range = r.oneOf(*object, "range", at, llvm::ArrayRef(kRanges).take_front(kNumWeightRanges)))
+      weights.range = Range(*range);
+    if (weights.range == Range::Percentile)
+      r.error(at, "has the 'range' percentile, which is for activations");
+  }
+
+  void readActivations(const json::Value &value, const std::string &at, Activations &activations) {
+    const json::Object *object = r.object(value, at, {"type", "range", "percentile", "symmetric"});
+    if (!object)
+      return;
+    if (std::optional<size_t> type = r.oneOf(*object, "type", at, kActivationTypes))
+      activations.integers = *type == 1;
+    if (std::optional<size_t> range = r.oneOf(*object, "range", at, kRanges))
+      activations.range = Range(*range);
+    if (std::optional<double> share = r.number(*object, "percentile", at, 50, 100)) {
+      activations.percentile = *share;
+      if (activations.range != Range::Percentile)
+        r.error(at, "has a 'percentile' and another 'range'");
+    }
+    activations.symmetric = r.boolean(*object, "symmetric", at);
+  }
+
+  const JsonText &text;
+  JsonReader r;
+};
+
+json::Object toJson(const Weights &weights) {
+  json::Object object{{"type", kWeightTypes[weights.bits == 8 ? 0 : weights.bits == 4 ? 1 : 2]},
+                      {"range", nameOf(weights.range)}};
+  if (weights.group)
+    object["group"] = weights.group;
+  return object;
+}
+
+json::Object toJson(const Activations &activations) {
+  if (!activations.integers)
+    return json::Object{{"type", kActivationTypes[0]}};
+  json::Object object{{"type", kActivationTypes[1]}, {"range", nameOf(activations.range)}};
+  if (activations.range == Range::Percentile)
+    object["percentile"] = activations.percentile;
+  if (activations.symmetric)
+    object["symmetric"] = true;
+  return object;
+}
+
+void add(json::Object &object, const Scheme &scheme) {
+  if (scheme.keepFloat) {
+    object["keep_float"] = true;
+    return;
+  }
+  object["weights"] = toJson(scheme.weights);
+  object["activations"] = toJson(scheme.activations);
+}
+
+} // namespace
+
+StringRef nameOf(Range range) { return kRanges[size_t(range)]; }
+
+llvm::ArrayRef<StringRef> presets() {
+  static const StringRef names[] = {"int8", "int4"};
+  return names;
+}
+
+const Scheme &Quantization::schemeFor(StringRef node, StringRef op) const {
+  const Scheme *found = &scheme;
+  for (const Rule &rule : rules) {
+    llvm::Expected<llvm::GlobPattern> glob = llvm::GlobPattern::create(rule.node);
+    bool isMeant = (rule.node.empty() || (glob && glob->match(node))) && (rule.op.empty() || rule.op == op);
+    if (!glob)
+      llvm::consumeError(glob.takeError());
+    if (isMeant)
+      found = &rule.scheme;
+  }
+  return *found;
+}
+
+std::optional<Quantization> readQuantization(const std::string &given, Diagnostics &diagnostics) {
+  if (llvm::is_contained(presets(), given)) {
+    Quantization quantization;
+    quantization.scheme = preset(given);
+    return quantization;
+  }
+  bool looksLikeFile = StringRef(given).contains_insensitive(".json") || StringRef(given).contains('/');
+  if (!looksLikeFile && !StringRef(given).ltrim().starts_with("{") && !llvm::sys::fs::exists(given)) {
+    diagnostics.error("unknown quantization '" + given + "'; there are: " + llvm::join(presets(), ", ") +
+                      ", or a file that describes one");
+    return std::nullopt;
+  }
+  unsigned before = diagnostics.numErrors();
+  std::optional<JsonText> text = readJson(given, "quantization", diagnostics);
+  if (!text)
+    return std::nullopt;
+  Quantization quantization = TextReader(*text, diagnostics).read();
+  return diagnostics.numErrors() == before ? std::optional(std::move(quantization)) : std::nullopt;
+}
+
+std::string writeQuantization(const Quantization &quantization) {
+  json::Object whole{{"version", kVersion}};
+  add(whole, quantization.scheme);
+  json::Array rules, sites;
+  for (const Rule &rule : quantization.rules) {
+    json::Object object;
+    if (!rule.node.empty())
+      object["node"] = rule.node;
+    if (!rule.op.empty())
+      object["op"] = rule.op;
+    add(object, rule.scheme);
+    rules.push_back(std::move(object));
+  }
+  for (const auto &[name, site] : quantization.sites) {
+    json::Object object{{"node", name}};
+    if (site.scheme != quantization.scheme)
+      add(object, site.scheme);
+    if (!site.scheme.keepFloat && site.scheme.activations.integers) {
+      object["scale"] = site.scale;
+      object["zero_point"] = site.zero;
+    }
+    if (!site.why.empty())
+      object["why"] = site.why;
+    sites.push_back(std::move(object));
+  }
+  if (!rules.empty())
+    whole["rules"] = std::move(rules);
+  if (!sites.empty())
+    whole["sites"] = std::move(sites);
+  return llvm::formatv("{0:2}\n", json::Value(std::move(whole))).str();
+}
+
+} // namespace hewn::quantize

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A quantization: what the user wants of which contractions, and what was found for each of them. It is a text (docs/quantization.md) that a
+// compile reads and writes: one that it wrote, edited or not, gives the same integers again without data.
+#ifndef HEWN_LIB_TRANSFORMS_QUANTIZE_QUANTIZATION_H
+#define HEWN_LIB_TRANSFORMS_QUANTIZE_QUANTIZATION_H
+
+#include "lib/Support/Diagnostics.h"
+#include "llvm/Support/GlobPattern.h"
+#include "llvm/Support/JSON.h"
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hewn::quantize {
+
+/// How a range of integers is laid over what was seen. (NVIDIA, "8-bit Inference with TensorRT", 2017: entropy; Sung et al.,
+/// "Resiliency of Deep Neural Networks under Quantization", 2015: mse.)
+enum class Range { MinMax, Percentile, Mse, Entropy };
+
+/// Weights: signed integers around zero, with a scale for each column or for `group` neighbours along the sum.
+struct Weights {
+  int64_t bits = 8;
+  /// 0: all of a column.
+  int64_t group = 0;
+  Range range = Range::MinMax;
+  bool operator==(const Weights &) const = default;
+};
+
+/// Activations: unsigned integers of 8 bits with one scale and zero point for a tensor; floats where `integers` is false.
+struct Activations {
+  bool integers = true;
+  Range range = Range::Mse;
+  /// Of what was seen, the share inside of a range by Percentile, in percent.
+  double percentile = 99.99;
+  /// The zero point is 128.
+  bool symmetric = false;
+  bool operator==(const Activations &) const = default;
+};
+
+struct Scheme {
+  Weights weights;
+  Activations activations;
+  /// Nothing is quantized.
+  bool keepFloat = false;
+  bool operator==(const Scheme &) const = default;
+};
+
+/// A scheme for some contractions. Of several rules that name one the last is taken.
+struct Rule {
+  /// As the user wrote it: a glob over names of ONNX nodes; or empty.
+  std::string node;
+  /// The kind of contraction as `hewn explain` names it ("conv", "matmul"); or empty.
+  std::string op;
+  Scheme scheme;
+};
+
+/// What was chosen for one contraction.
+struct Site {
+  std::string node;
+  Scheme scheme;
+  /// Of activations: x ≈ (q - zero) * scale.
+  double scale = 0;
+  int64_t zero = 0;
+  /// Why it stays float, where that was not asked for.
+  std::string why;
+};
+
+struct Quantization {
+  Scheme scheme;
+  std::vector<Rule> rules;
+  /// By name. Contractions that are not there go by the rules.
+  std::map<std::string, Site> sites;
+
+  /// What is wanted of a contraction that has no site yet.
+  const Scheme &schemeFor(llvm::StringRef node, llvm::StringRef op) const;
+};
+
+/// The names of whole quantizations: "int8", "int4".
+llvm::ArrayRef<llvm::StringRef> presets();
+/// A preset's name, the text of a quantization (which begins with a brace) or its file. nullopt after errors, all of them.
+std::optional<Quantization> readQuantization(const std::string &given, Diagnostics &diagnostics);
+/// The text that `readQuantization` reads.
+std::string writeQuantization(const Quantization &quantization);
+
+llvm::StringRef nameOf(Range range);
+
+} // namespace hewn::quantize
+
+#endif

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Weights as integers: the numbers.
+#ifndef HEWN_LIB_TRANSFORMS_QUANTIZE_ROUNDWEIGHTS_H
+#define HEWN_LIB_TRANSFORMS_QUANTIZE_ROUNDWEIGHTS_H
+
+#include "lib/Transforms/Quantize/Quantization.h"
+#include "mlir/IR/MLIRContext.h"
+#include "llvm/ADT/ArrayRef.h"
+
+namespace hewn::quantize {
+
+/// Where element `depth` of column `column` lies among weights: the columns' stride and length are given, what is left makes the depth, in
+/// order.
+struct ColumnLayout {
+  int64_t columns = 0, columnStride = 0, depth = 0;
+  size_t at(int64_t column, int64_t k) const {
+    return size_t(k / columnStride * columnStride * columns + column * columnStride + k % columnStride);
+  }
+};
+
+/// w ≈ integer * scale. Integers lie as the weights do; scales are [depth / group, columns].
+struct RoundedWeights {
+  std::vector<int8_t> integers;
+  std::vector<float> scales;
+  /// Σ w² and Σ (w - integer * scale)².
+  double signal = 0, noise = 0;
+  bool isFinite = true;
+};
+
+/// Rounds to signed integers of `how.bits`, with a scale for each group of a column. MinMax: the largest element is the largest integer;
+/// Mse: the scale that leaves the least squared error, of some.
+RoundedWeights roundWeights(llvm::ArrayRef<float> weights, const ColumnLayout &layout, const Weights &how,
+                            mlir::MLIRContext *context);
+
+/// 10 log10(signal / noise), at most `most`.
+double decibels(double signal, double noise, double most = 200);
+
+} // namespace hewn::quantize
+
+#endif

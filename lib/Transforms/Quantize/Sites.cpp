@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Transforms/Quantize/Sites.h"
+#include "dialects/Graph/Analysis/Views.h"
+#include "lib/Support/Diagnostics.h"
+#include "lib/Support/Printable.h"
+#include "lib/Transforms/Quantize/Operands.h"
+#include "llvm/ADT/StringMap.h"
+
+using namespace mlir;
+
+namespace hewn {
+
+
+/// Through views and one border, which lies next to the contraction or behind views.
+static Value sourceOf(graph::ContractOpInterface op) {
+  std::optional<Border> border = borderOf(op);
+  Value value = border ? border->inside() : op->getOperand(0);
+  for (Operation *view = value.getDefiningOp(); view && graph::isViewKind(view); view = value.getDefiningOp())
+    value = view->getOperand(0);
+  return value;
+}
+
+static Found<IntegerForm> formOf(graph::ContractOpInterface op, bool hasWeights) {
+  if (!hasWeights)
+    return Verdict::no("both operands are computed");
+  for (Value operand : op->getOperands())
+    if (!graph::getElementType(operand).isF32())
+      return Verdict::no("it is not of float32");
+  return integerForm(op);
+}
+
+std::vector<ContractionSite> findContractionSites(func::FuncOp function) {
+  std::vector<ContractionSite> sites;
+  llvm::StringMap<unsigned> seen;
+  function.walk<WalkOrder::PreOrder>([&](graph::ContractOpInterface op) {
+    if (!isa<FloatType>(graph::getElementType(op->getResult(0))))
+      return;
+    std::string name = printable(nodeName(op->getLoc()));
+    if (unsigned number = ++seen[name]; number > 1)
+      name += ":" + std::to_string(number);
+    Value right = op->getOperand(1);
+    bool isConstant = isa_and_nonnull<graph::ConstantOp>(right.getDefiningOp());
+    sites.push_back({op, std::move(name), op->getName().stripDialect(), isConstant ? right : Value(), sourceOf(op),
+                     formOf(op, isConstant)});
+  });
+  return sites;
+}
+
+bool isInProgram(Value value) { return isa<func::FuncOp>(value.getParentBlock()->getParentOp()); }
+
+static Value remade(OpBuilder &b, Value value, Value from, Value to) {
+  if (value == from)
+    return to;
+  Operation *op = value.getDefiningOp();
+  Value inner = remade(b, op->getOperand(0), from, to);
+  Operation *made = b.clone(*op);
+  made->setOperand(0, inner);
+  return made->getResult(0);
+}
+
+Value leftOf(const ContractionSite &site, OpBuilder &b, Value with) {
+  return remade(b, site.op->getOperand(0), site.source, with);
+}
+
+} // namespace hewn

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The contractions of a graph that a quantization is about, by name.
+#ifndef HEWN_LIB_TRANSFORMS_QUANTIZE_SITES_H
+#define HEWN_LIB_TRANSFORMS_QUANTIZE_SITES_H
+
+#include "lib/Transforms/Quantize/IntegerForm.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include <string>
+#include <vector>
+
+namespace hewn {
+
+/// A contraction of floats. Names are those of ONNX nodes; of several contractions of one node the later ones are "name:2", "name:3".
+struct ContractionSite {
+  graph::ContractOpInterface op;
+  std::string name;
+  /// As rules name it: "conv".
+  llvm::StringRef kind;
+  /// The constant right operand; null: it has none.
+  mlir::Value weights;
+  /// What the left operand is a view of, without its border: what would be made of integers.
+  mlir::Value source;
+  /// How integers compute it, or why they can't.
+  Found<IntegerForm> form;
+};
+
+/// All of them, in the order in which they stand. Names do not change where what is around the contractions does.
+std::vector<ContractionSite> findContractionSites(mlir::func::FuncOp function);
+
+/// Whether values of one place can be results of the function: not inside of a branch or loop.
+bool isInProgram(mlir::Value value);
+
+/// The contraction's left operand with `with` in the place of its site's source: views and borders are made again.
+mlir::Value leftOf(const ContractionSite &site, mlir::OpBuilder &b, mlir::Value with);
+
+} // namespace hewn
+
+#endif

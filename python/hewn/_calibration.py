@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Samples that show the ranges of activations: what the compiler asks for one after another."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+import numpy as np
+
+_Sample = list[tuple[str, np.ndarray, int, int]]
+# DLPack's codes by numpy's kinds.
+_CODES = {"i": 0, "u": 1, "f": 2, "b": 6}
+
+
+def _tensor(name: str, value: object) -> tuple[str, np.ndarray, int, int]:
+    array = np.from_dlpack(value) if hasattr(value, "__dlpack__") and not isinstance(value, np.ndarray) else value
+    array = np.ascontiguousarray(array)
+    bits = 8 * array.dtype.itemsize
+    if array.dtype.isbuiltin == 1 and array.dtype.kind in _CODES:
+        raw = array.view(np.uint8) if array.dtype == bool else array
+        return name, raw, _CODES[array.dtype.kind], bits
+    if array.dtype.name == "bfloat16":
+        return name, array.view(np.uint16), 4, 16
+    raise TypeError(f"calibration data: '{name}' is of {array.dtype}, which no calibration takes")
+
+
+def _sample(given: object) -> _Sample:
+    if isinstance(given, Mapping):
+        return [_tensor(str(name), value) for name, value in given.items()]
+    return [_tensor("", given)]  # the only input, whatever its name
+
+
+def _from_folder(folder: pathlib.Path) -> Iterator[object]:
+    """.npz files and folders of NAME.npy are samples by name, .npy files samples of the only input."""
+    found = sorted(p for p in folder.iterdir() if p.suffix in (".npy", ".npz") or p.is_dir())
+    if not found:
+        raise ValueError(f"'{folder}' has no calibration data: no .npy, no .npz and no folder of them")
+    for path in found:
+        if path.is_dir():
+            inside = {p.stem: np.load(p) for p in sorted(path.glob("*.npy"))}
+            if not inside:
+                raise ValueError(f"'{path}' has no calibration data: no .npy")
+            yield inside
+        elif path.suffix == ".npz":
+            with np.load(path) as arrays:
+                yield dict(arrays)
+        else:
+            yield np.load(path)
+
+
+def samples(calibration: object) -> Callable[[], _Sample | None] | None:
+    """A folder, or an iterable of feeds (arrays by name, or an array where the model has one input), which is read once."""
+    if calibration is None:
+        return None
+    if isinstance(calibration, (str, os.PathLike)):
+        calibration = _from_folder(pathlib.Path(os.fsdecode(calibration)))
+    if isinstance(calibration, Mapping) or not isinstance(calibration, Iterable):
+        raise TypeError(f"calibration is a folder or an iterable of feeds, not {type(calibration).__name__}")
+    feeds = iter(calibration)
+
+    def following() -> _Sample | None:
+        for given in feeds:
+            return _sample(given)
+        return None
+
+    return following
