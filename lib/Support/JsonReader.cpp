@@ -3,7 +3,7 @@
 #include "lib/Support/InputFile.h"
 
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/Path.h"
 
 using llvm::StringRef;
@@ -95,7 +95,9 @@ std::optional<double> JsonReader::number(const json::Object &object, StringRef k
   std::optional<double> number = value ? value->getAsNumber() : std::nullopt;
   if (!value || (number && *number >= low && *number <= high))
     return number;
-  error(at, "has a '" + key + "' that is no number from " + llvm::formatv("{0} to {1}", low, high).str());
+  std::string range;
+  llvm::raw_string_ostream(range) << llvm::format("%g to %g", low, high);
+  error(at, "has a '" + key + "' that is no number from " + range);
   return std::nullopt;
 }
 

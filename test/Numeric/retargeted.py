@@ -9,6 +9,7 @@ instructions stays untested.
 That takes a second a model, so of the tests that need it every eighth runs; HEWN_WIDER=0/1 runs them all.
 """
 
+import json
 import os
 import pathlib
 import re
@@ -256,11 +257,16 @@ def choose():
         )
 
 
-def compiled(model, target, precision="highest", threads=1):
-    """The loaded module of a model that is compiled for a processor that has more than this one."""
+def compiled(model, target, precision="highest", threads=1, quantize=None):
+    """The loaded module of a model that is compiled for a processor that has more than this one. `quantize`: a dict."""
     choose()
     folder = tempfile.TemporaryDirectory(prefix="hewn-")
-    library, _ = build(model, pathlib.Path(folder.name), target, [f"--float32-precision={precision}"])
+    flags = [f"--float32-precision={precision}"]
+    if quantize:
+        text = pathlib.Path(folder.name) / "quantization.json"
+        text.write_text(json.dumps(quantize))
+        flags.append(f"--quantize={text}")
+    library, _ = build(model, pathlib.Path(folder.name), target, flags)
     module = hewn.load(library, threads)
     weakref.finalize(module, folder.cleanup)
     return module

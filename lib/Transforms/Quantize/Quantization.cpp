@@ -93,7 +93,8 @@ private:
       readWeights(*weights, at + ", weights", scheme.weights);
     if (const json::Value *activations = object.get("activations"))
       readActivations(*activations, at + ", activations", scheme.activations);
-    if (scheme.activations.integers && (scheme.weights.bits != 8 || scheme.weights.group))
+    bool says = object.get("weights") || object.get("activations");
+    if (says && scheme.activations.integers && (scheme.weights.bits != 8 || scheme.weights.group))
       r.error(at, "has activations of integers beside weights that are not int8 with a scale a column; activations of "
                   "float32 go with these");
     return scheme;
@@ -106,9 +107,10 @@ private:
     if (std::optional<size_t> type = r.oneOf(*object, "type", at, kWeightTypes))
       weights.bits = kWeightBits[*type];
     if (std::optional<int64_t> group = r.integer(*object, "group", at)) {
-      weights.group = *group;
-      if (*group != 0 && (*group < 16 || *group > 1024 || !llvm::isPowerOf2_64(uint64_t(*group))))
+      bool fits = *group == 0 || (*group >= 16 && *group <= 1024 && llvm::isPowerOf2_64(uint64_t(*group)));
+      if (!fits)
         r.error(at, "has a 'group' that is neither 0, for a whole column, nor a power of two from 16 to 1024");
+      weights.group = fits ? *group : 0;
     }
     if (std::optional<size_t> range = r.oneOf(*object, "range", at, llvm::ArrayRef(kRanges).take_front(kNumWeightRanges)))
       weights.range = Range(*range);

@@ -85,8 +85,10 @@ private:
     if (Verdict verdict = round(site, scheme.weights, rounded); !verdict)
       return verdict;
     OpBuilder b(site.op);
+    Value before = site.op->getOperand(0);
     site.op->setOperand(0, leftOf(site, b, dequantized(site.source, *chosen)));
     site.op->setOperand(1, channelWeights(site, rounded));
+    eraseUnused(before.getDefiningOp());
     tell(told, rounded, scheme);
     told.activations = true;
     return Verdict::yes();
@@ -103,14 +105,25 @@ private:
     Rounded rounded;
     if (Verdict verdict = round(site, scheme.weights, rounded); !verdict)
       return verdict;
-    Value before = site.weights;
-    site.op->setOperand(1, groupedWeights(site, scheme.weights, rounded));
+    Value coded = groupedWeights(site, scheme.weights, rounded);
+    site.op->setOperand(1, coded);
     if (!graph::codedWeights(site.op)) {
-      site.op->setOperand(1, before);
+      site.op->setOperand(1, site.weights);
+      eraseUnused(coded.getDefiningOp());
       return Verdict::no("its weights are small, and sooner there as floats");
     }
     tell(told, rounded, scheme);
     return Verdict::yes();
+  }
+
+  /// What nobody reads, and what nothing else reads of it.
+  static void eraseUnused(Operation *op) {
+    if (!op || !op->use_empty())
+      return;
+    SmallVector<Value> operands(op->getOperands());
+    op->erase();
+    for (Value operand : operands)
+      eraseUnused(operand.getDefiningOp());
   }
 
   void tell(QuantizedSite &told, const Rounded &rounded, const quantize::Scheme &scheme) {
@@ -175,20 +188,10 @@ private:
     int64_t k = type.getDimSize(0), n = type.getDimSize(1), group = how.group ? how.group : k;
     std::string what = ("int" + Twine(how.bits)).str();
     Value integers = constant(b, site.op->getLoc(), RankedTensorType::get({k / group, group, n}, b.getIntegerType(unsigned(how.bits))),
-                              keyOf(site, what), packed(rounded.integers, how.bits));
+                              keyOf(site, what), std::vector<char>(rounded.integers.begin(), rounded.integers.end()));
     Value floats =
         graph::composeDequantize(c, integers, scales(b, site, rounded, {k / group, 1, n}), {}, b.getF32Type());
     return c.reshape(floats, graph::getDims(site.weights));
-  }
-
-  /// As ONNX stores integers of few bits: the first in the lowest bits of a byte.
-  static std::vector<char> packed(ArrayRef<int8_t> integers, int64_t bits) {
-    size_t each = size_t(8 / bits);
-    std::vector<char> bytes((integers.size() + each - 1) / each);
-    unsigned mask = (1u << bits) - 1;
-    for (size_t i = 0; i < integers.size(); ++i)
-      bytes[i / each] = char(uint8_t(bytes[i / each]) | ((unsigned(integers[i]) & mask) << (i % each * size_t(bits))));
-    return bytes;
   }
 
   /// The value through integers without a sign, made once for each scale and zero point.

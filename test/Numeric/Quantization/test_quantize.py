@@ -1,0 +1,335 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Models that hewn quantizes: ranges, integers and reports beside numpy and ONNX's definition."""
+
+import json
+import pathlib
+
+import hewn
+import numpy as np
+import pytest
+from numeric import compiled
+from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+
+def model_of(nodes, shape, constants, outputs=("y",)):
+    graph = helper.make_graph(
+        nodes,
+        "quantized",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs],
+        [numpy_helper.from_array(np.asarray(a), name) for name, a in constants.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+
+
+def weights(seed, *shape):
+    generator = np.random.default_rng(seed)
+    return (generator.standard_normal(shape) / np.sqrt(np.prod(shape) / max(shape))).astype("f")
+
+
+def product(shape=("n", 48), columns=24):
+    return model_of([helper.make_node("MatMul", ["x", "w"], ["y"], name="fc")], shape, {"w": weights(0, 48, columns)})
+
+
+def net(batch="n"):
+    """Windows with borders and strides, a residual, a depthwise window, a last product."""
+    nodes = [
+        helper.make_node("Conv", ["x", "w1", "b1"], ["c1"], name="first", pads=[1, 1, 1, 1]),
+        helper.make_node("Relu", ["c1"], ["r1"], name="relu"),
+        helper.make_node("Conv", ["r1", "w2"], ["c2"], name="second", pads=[1, 1, 1, 1], strides=[2, 2]),
+        helper.make_node("HardSwish", ["c2"], ["r2"]),
+        helper.make_node("Conv", ["r2", "wd"], ["cd"], name="depthwise", group=32, pads=[1, 1, 1, 1]),
+        helper.make_node("Conv", ["cd", "w3"], ["c3"], name="third"),
+        helper.make_node("Add", ["c3", "r2"], ["a"]),
+        helper.make_node("GlobalAveragePool", ["a"], ["g"]),
+        helper.make_node("Flatten", ["g"], ["f"]),
+        helper.make_node("MatMul", ["f", "w4"], ["y"], name="last"),
+    ]
+    constants = {"w1": weights(1, 16, 3, 3, 3), "b1": weights(2, 16), "w2": weights(3, 32, 16, 3, 3)}
+    constants |= {"wd": weights(4, 32, 1, 3, 3), "w3": weights(5, 32, 32, 1, 1), "w4": weights(6, 32, 20)}
+    return model_of(nodes, [batch, 3, 12, 12], constants)
+
+
+def samples(shape, count=6, seed=7):
+    generator = np.random.default_rng(seed)
+    return [generator.standard_normal(shape).astype("f") for _ in range(count)]
+
+
+def layer(module, name):
+    return next(one for one in module.report["layers"] if one["node"] == name)
+
+
+def site(module, name):
+    return next(one for one in module.report["quantization"]["sites"] if one["node"] == name)
+
+
+def quantized(x, scale, zero):
+    return np.clip(np.rint(x / np.float32(scale)) + zero, 0, 255)
+
+
+def decibels(want, got):
+    return 10 * np.log10(np.sum(np.square(want, dtype="d")) / np.sum(np.square(got - want, dtype="d")))
+
+
+def test_minmax_is_what_was_seen():
+    data = samples((4, 48))
+    how = {"activations": {"range": "minmax"}}
+    module = hewn.compile(product(), quantize=how, calibration=data)
+    low, high = min(x.min() for x in data), max(x.max() for x in data)
+    found = site(module, "fc")
+    assert found["scale"] == pytest.approx((float(high) - float(low)) / 255, rel=1e-6)
+    assert found["zero_point"] == round(-low / found["scale"])
+    assert layer(module, "fc")["range"] == pytest.approx([low, high]) and layer(module, "fc")["clipped"] == 0
+
+
+def test_symmetric_has_zero_in_the_middle():
+    data = samples((4, 48))
+    module = hewn.compile(product(), quantize={"activations": {"range": "minmax", "symmetric": True}}, calibration=data)
+    assert site(module, "fc")["zero_point"] == 128
+    assert site(module, "fc")["scale"] == pytest.approx(max(np.abs(x).max() for x in data) / 127, rel=1e-6)
+
+
+def test_order_and_widening_do_not_matter():
+    """The same samples in any order, from small to large and back, have one distribution."""
+    data = [x * np.float32(4.0**i) for i, x in enumerate(samples((4, 48)))]
+    found = [
+        site(hewn.compile(product(), quantize={"activations": {"range": method}}, calibration=order), "fc")
+        for method in ("mse", "percentile", "entropy")
+        for order in (data, data[::-1])
+    ]
+    assert found[0] == found[1] and found[2] == found[3] and found[4] == found[5]
+
+
+@pytest.mark.parametrize("draw", ["standard_normal", "standard_exponential", "standard_cauchy"])
+def test_mse_is_the_least_of_all_ranges(draw):
+    """As good as the best of a grid of ranges, but for what bins blur."""
+    generator = np.random.default_rng(3)
+    data = [np.clip(getattr(generator, draw)((16, 48)), -80, 80).astype("f") for _ in range(4)]
+    seen = np.concatenate(data)
+
+    def noise(scale, zero):
+        return np.sum((seen - (quantized(seen, scale, zero) - zero) * scale) ** 2)
+
+    found = site(hewn.compile(product(), quantize="int8", calibration=data), "fc")
+    low, high = min(seen.min(), 0), seen.max()
+    ranges = [(low * i / 24, high * j / 24) for i in range(25) for j in range(1, 25)]
+    best = min(noise((to - of) / 255, round(-of / ((to - of) / 255))) for of, to in ranges)
+    assert noise(found["scale"], found["zero_point"]) < 1.05 * best
+
+
+def test_percentile_leaves_its_share_outside():
+    data = samples((256, 48))
+    how = {"activations": {"range": "percentile", "percentile": 99}}
+    assert 0.01 < layer(hewn.compile(product(), quantize=how, calibration=data), "fc")["clipped"] < 0.022
+
+
+def test_zeros_have_a_range():
+    module = hewn.compile(product(), quantize="int8", calibration=[np.zeros((2, 48), "f")])
+    assert not module.run({"x": np.zeros((2, 48), "f")})["y"].any()
+
+
+@pytest.mark.parametrize("target", ["host", "x86-64-v2", "x86-64-v3", "x86-64-v4"])
+def test_as_onnx_defines_it(target):
+    """The same as QuantizeLinear, DequantizeLinear and a product of floats by the same numbers."""
+    data, columns = samples((5, 48)), 24
+    chosen = hewn.compile(product(columns=columns), quantize="int8", calibration=data)
+    module = compiled(product(columns=columns), target, quantize=chosen.report["quantization"])
+    found, w = site(chosen, "fc"), weights(0, 48, columns)
+    scale = np.abs(w).max(axis=0) / np.float32(127)
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "s", "z"], ["a"]),
+        helper.make_node("DequantizeLinear", ["wq", "ws"], ["b"], axis=1),
+        helper.make_node("MatMul", ["a", "b"], ["y"]),
+    ]
+    constants = {"s": np.float32(found["scale"]), "z": np.uint8(found["zero_point"])}
+    constants |= {"wq": np.rint(w / scale).astype("i1"), "ws": scale}
+    reference = ReferenceEvaluator(model_of(nodes, [5, 48], constants))
+    for x in data:
+        np.testing.assert_allclose(module.run({"x": x})["y"], reference.run(None, {"x": x})[0], rtol=1e-5, atol=1e-5)
+
+
+def test_report_is_of_the_artifact():
+    data = samples((2, 3, 12, 12))
+    model = net()
+    module = hewn.compile(model, quantize="int8", calibration=data)
+    floats = hewn.compile(model)
+    want, got = (np.stack([m.run({"x": x})["y"] for x in data]) for m in (floats, module))
+    told = module.report["outputs"]["y"]
+    assert told["sqnr_db"] == pytest.approx(decibels(want, got), abs=0.1) and told["sqnr_db"] > 25
+    assert told["max_abs_error"] == pytest.approx(np.abs(want - got).max(), rel=1e-3)
+    assert told["argmax_agreement"] == pytest.approx(np.mean(want.argmax(-1) == got.argmax(-1)))
+    assert module.report["samples"] == module.report["samples_compared"] == len(data)
+    integers = [one["node"] for one in module.report["layers"] if one["activations"] == "uint8"]
+    assert integers == ["first", "second", "third", "last"]
+    assert layer(module, "depthwise")["why"] == "the contraction has no columns of its right operand's own"
+    assert floats.report is None
+
+
+def test_naive_code_computes_the_same():
+    """Without optimizations integers are dequantized and multiplied as floats: what the text says, by other code."""
+    data = samples((1, 3, 12, 12))
+    module = hewn.compile(net(1), quantize="int8", calibration=data)
+    naive = hewn.compile(net(1), quantize=module.report["quantization"], optimize=False)
+    for x in data:
+        want, got = naive.run({"x": x})["y"], module.run({"x": x})["y"]
+        assert decibels(want, got) > 40  # a rounding that falls the other way moves a product by a step
+
+
+def test_text_gives_the_same_again(tmp_path):
+    data = samples((1, 3, 12, 12))
+    first = hewn.compile(net(1), quantize="int8", calibration=data, output=tmp_path / "first.so")
+    (tmp_path / "chosen.json").write_text(json.dumps(first.report["quantization"]))
+    again = hewn.compile(net(1), quantize=tmp_path / "chosen.json", output=tmp_path / "again.so")
+    assert (tmp_path / "first.weights").read_bytes()[64:] == (tmp_path / "again.weights").read_bytes()[64:]
+    for x in data:
+        np.testing.assert_array_equal(first.run({"x": x})["y"], again.run({"x": x})["y"])
+    assert again.report["quantization"] == first.report["quantization"] and not again.report["outputs"]
+
+
+def test_rules_choose_by_name_and_kind():
+    data = samples((1, 3, 12, 12))
+    how = {"rules": [{"op": "conv", "keep_float": True}, {"node": "s*", "activations": {"range": "minmax"}}]}
+    module = hewn.compile(net(1), quantize=how, calibration=data)
+    assert [one["node"] for one in module.report["layers"] if one["weights"] == "int8"] == ["second", "last"]
+    assert layer(module, "first")["why"] == "that was asked for"
+    assert site(module, "second")["activations"]["range"] == "minmax"
+
+
+@pytest.mark.parametrize("bound", [20, 38, 44, 60])
+def test_bound_is_held(bound):
+    data = samples((1, 3, 12, 12), count=3)
+    module = hewn.compile(net(1), quantize="int8", calibration=data, min_sqnr=bound)
+    floats = hewn.compile(net(1))
+    want, got = (np.stack([m.run({"x": x})["y"] for x in data]) for m in (floats, module))
+    assert np.array_equal(want, got) or decibels(want, got) >= bound
+    back = module.report.get("returned_to_float", [])
+    assert bool(back) == (bound > 40)
+    assert all("stood in the way of the bound" in layer(module, name)["why"] for name in back)
+
+
+def test_sizes_known_when_run():
+    data = [x for n in (1, 3, 2) for x in samples((n, 3, 12, 12), 2, n)]
+    module = hewn.compile(net(), quantize="int8", calibration=data)
+    floats = hewn.compile(net())
+    for x in data:
+        assert decibels(floats.run({"x": x})["y"], module.run({"x": x})["y"]) > 25
+
+
+def test_feeds_come_once_and_by_name(tmp_path):
+    data = samples((2, 48))
+    by_name = hewn.compile(product(), quantize="int8", calibration=({"x": x} for x in data)).report
+    for i, x in enumerate(data):
+        np.savez(tmp_path / f"{i}.npz", x=x)
+    from_files = hewn.compile(product(), quantize="int8", calibration=tmp_path).report
+    bare = hewn.compile(product(), quantize="int8", calibration=data).report
+    assert by_name == from_files == bare
+
+
+def test_what_an_iterable_raises_is_raised():
+    def broken():
+        yield np.zeros((2, 48), "f")
+        raise LookupError("no more pictures")
+
+    with pytest.raises(LookupError, match="no more pictures"):
+        hewn.compile(product(), quantize="int8", calibration=broken())
+    with pytest.raises(TypeError, match="an iterable of feeds, not dict"):
+        hewn.compile(product(), quantize="int8", calibration={"x": np.zeros((2, 48), "f")})
+    with pytest.raises(hewn.CompileError, match="there are no calibration data: not one sample was given"):
+        hewn.compile(product(), quantize="int8", calibration=[])
+    with pytest.raises(ValueError, match="are for a model that is quantized"):
+        hewn.compile(product(), calibration=[])
+
+
+def test_operands_that_are_not_finite_stay_float():
+    nodes = [helper.make_node("Log", ["x"], ["l"]), helper.make_node("MatMul", ["l", "w"], ["y"], name="fc")]
+    model = model_of(nodes, [2, 48], {"w": weights(0, 48, 24)})
+    x = np.ones((2, 48), "f")
+    x[1, 3] = 0
+    module = hewn.compile(model, quantize="int8", calibration=[x])
+    assert layer(module, "fc")["why"] == "a run gave it operands that are not finite"
+    np.testing.assert_array_equal(module.run({"x": x})["y"], hewn.compile(model).run({"x": x})["y"])
+
+
+def test_steps_of_a_loop_stay_float():
+    """What stands in a loop shows no ranges; what is before it does."""
+    generator = np.random.default_rng(2)
+    constants = {"p": weights(0, 48, 16)}
+    constants |= {"w": generator.standard_normal((1, 64, 16)).astype("f"), "r": weights(1, 1, 64, 16)}
+    nodes = [
+        helper.make_node("MatMul", ["x", "p"], ["s"], name="project"),
+        helper.make_node("LSTM", ["s", "w", "r"], ["y"], name="steps", hidden_size=16),
+    ]
+    model = model_of(nodes, [7, 1, 48], constants)
+    data = samples((7, 1, 48))
+    module = hewn.compile(model, quantize="int8", calibration=data)
+    assert layer(module, "project")["activations"] == "uint8"
+    assert "it stands in a branch or a loop, where no run shows ranges" in {one.get("why") for one in module.report["layers"]}
+    floats = hewn.compile(model)
+    assert decibels(floats.run({"x": data[0]})["y"], module.run({"x": data[0]})["y"]) > 25
+
+
+def test_a_bfloat16_input_is_taken():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    nodes = [helper.make_node("Cast", ["x"], ["f"], to=1), helper.make_node("MatMul", ["f", "w"], ["y"], name="fc")]
+    model = model_of(nodes, [2, 48], {"w": weights(0, 48, 24)})
+    model.graph.input[0].type.tensor_type.elem_type = TensorProto.BFLOAT16
+    data = [x.astype(ml_dtypes.bfloat16) for x in samples((2, 48))]
+    assert layer(hewn.compile(model, quantize="int8", calibration=data), "fc")["activations"] == "uint8"
+
+
+@pytest.mark.parametrize("bits, group", [(8, 0), (4, 32), (4, 128), (2, 16)])
+def test_weights_alone(bits, group, tmp_path):
+    """Weights in few bits: rounded group by group, and as many bytes in the file as that takes."""
+    w = weights(0, 256, 512)
+    model = model_of([helper.make_node("MatMul", ["x", "w"], ["y"], name="fc")], [1, 256], {"w": w})
+    how = {"weights": {"type": f"int{bits}", "group": group}, "activations": {"type": "float32"}}
+    module = hewn.compile(model, quantize=how, output=tmp_path / "m.so")
+    length = group or 256
+    groups = w.reshape(256 // length, length, 512)
+    high = 2 ** (bits - 1) - 1
+    scale = np.abs(groups).max(axis=1, keepdims=True) / np.float32(high)
+    q = np.clip(np.rint(groups / scale), -high if bits == 8 else -high - 1, high)
+    x = samples((1, 256), 1)[0]
+    np.testing.assert_allclose(module.run({"x": x})["y"], x @ (q * scale).reshape(w.shape), rtol=1e-4, atol=1e-4)
+    assert layer(module, "fc")["weights_sqnr_db"] == pytest.approx(decibels(groups, (q * scale).astype("f")), abs=0.05)
+    most = w.size * bits / 8 + 4 * w.size / length
+    assert pathlib.Path(tmp_path / "m.weights").stat().st_size < most + 8192  # pages, and what a panel is padded by
+
+
+def test_least_error_beats_the_largest_element():
+    w = np.random.default_rng(5).standard_t(4, (256, 512)).astype("f")
+    model = model_of([helper.make_node("MatMul", ["x", "w"], ["y"], name="fc")], [1, 256], {"w": w})
+
+    def noise(method):
+        how = {"weights": {"type": "int4", "group": 32, "range": method}, "activations": {"type": "float32"}}
+        return layer(hewn.compile(model, quantize=how), "fc")["weights_sqnr_db"]
+
+    assert noise("mse") > noise("minmax") + 0.5
+
+
+def test_without_data_weights_alone(recwarn):
+    model = model_of([helper.make_node("MatMul", ["x", "w"], ["y"], name="fc")], [1, 256], {"w": weights(0, 256, 512)})
+    module = hewn.compile(model, quantize="int8")
+    assert layer(module, "fc")["weights"] == "int8" and layer(module, "fc")["activations"] == "float32"
+    assert any("weights alone become integers" in str(one.message) for one in recwarn)
+
+
+def test_the_same_name_twice():
+    """Two nodes of one name are told apart, and so are nodes without a name."""
+    nodes = [
+        helper.make_node("MatMul", ["x", "a"], ["s"], name="fc"),
+        helper.make_node("MatMul", ["s", "b"], ["t"], name="fc"),
+        helper.make_node("MatMul", ["t", "a"], ["y"]),
+    ]
+    model = model_of(nodes, [2, 32], {"a": weights(0, 32, 32), "b": weights(1, 32, 32)})
+    module = hewn.compile(model, quantize="int8", calibration=samples((2, 32)))
+    names = [one["node"] for one in module.report["layers"]]
+    assert names[:2] == ["fc", "fc:2"] and len(set(names)) == 3
+    assert {one["node"] for one in module.report["quantization"]["sites"]} == set(names)
+
+
+def test_a_report_names_what_onnx_names():
+    module = hewn.compile(net(1), quantize="int8", calibration=samples((1, 3, 12, 12), 1))
+    assert {one["node"] for one in module.report["layers"]} <= {node.name for node in net().graph.node}

@@ -1,0 +1,156 @@
+// RUN: split-file %s %t
+// RUN: hewn-opt %t/ranges.mlir --hewn-quantize-contractions=quantization=%t/ranges.json | FileCheck %t/ranges.mlir
+// RUN: hewn-opt %t/groups.mlir --hewn-quantize-contractions=quantization=int4 | FileCheck %t/groups.mlir
+// RUN: hewn-opt %t/left.mlir --split-input-file --hewn-quantize-contractions=quantization=%t/ranges.json | FileCheck %t/left.mlir
+// RUN: hewn-opt %t/left.mlir --split-input-file --hewn-quantize-contractions=quantization=%t/ranges.json --remarks-filter-missed='.*' -o /dev/null 2>&1 | FileCheck %t/left.mlir --check-prefix=REMARK
+// RUN: hewn-opt %t/weights.mlir --split-input-file --hewn-quantize-contractions=quantization=%t/weights.json | FileCheck %t/weights.mlir
+// RUN: hewn-opt %t/weights.mlir --split-input-file --hewn-quantize-contractions=quantization=%t/weights.json --remarks-filter-missed='.*' -o /dev/null 2>&1 | FileCheck %t/weights.mlir --check-prefix=REMARK
+// RUN: not hewn-opt %t/groups.mlir --hewn-quantize-contractions=quantization=int7 2>&1 | FileCheck %s --check-prefix=UNKNOWN
+// UNKNOWN: error: unknown quantization 'int7'; there are: int8, int4, or a file that describes one
+
+//--- ranges.json
+{
+  "sites": [
+    {"node": "a", "scale": 0.5, "zero_point": 3},
+    {"node": "a:2", "scale": 0.5, "zero_point": 3},
+    {"node": "window", "scale": 0.25},
+    {"node": "big", "scale": 0.25},
+    {"node": "computed", "scale": 0.25},
+    {"node": "kept", "keep_float": true}
+  ]
+}
+
+//--- ranges.mlir
+// Two contractions of one value share its integers; whoever else reads it reads floats. The largest weight of a column is 127.
+// CHECK-LABEL: func.func @shared
+// CHECK: %[[X:.*]] = graph.relu %arg0
+// CHECK: %[[Q:.*]] = graph.quantize %[[X]], %{{.*}}, %{{.*}} {{{.*}}to = ui8}
+// CHECK: %[[D:.*]] = graph.dequantize %[[Q]]
+// CHECK: %[[WI:.*]] = graph.constant {value = #graph.weight<"{{.*}}int8{{.*}}", 0 : 32>} : tensor<4x8xi8>
+// CHECK: %[[S:.*]] = graph.constant {value = #graph.weight<"{{.*}}scale{{.*}}", 0 : 32>} : tensor<1x8xf32>
+// CHECK: %[[W:.*]] = graph.dequantize %[[WI]], %[[S]]
+// CHECK: graph.matmul %[[D]], %[[W]]
+// CHECK: %[[T:.*]] = graph.transpose %[[D]]
+// CHECK: graph.matmul %[[T]],
+// CHECK: graph.neg %[[X]]
+func.func @shared(%a: tensor<4x4xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x4xf32>) {
+  %w = graph.constant {value = dense<1.0> : tensor<4x8xf32>} : tensor<4x8xf32>
+  %x = graph.relu %a : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %0 = graph.matmul %x, %w : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32> loc("a")
+  %t = graph.transpose %x {order = array<i64: 1, 0>} : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %1 = graph.matmul %t, %w : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32> loc("a")
+  %2 = graph.neg %x : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %0, %1, %2 : tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x4xf32>
+}
+
+// Integers lie inside of the border: zeros around them are FormIntegerContractions' affair.
+// CHECK-LABEL: func.func @border
+// CHECK: %[[Q:.*]] = graph.quantize %arg0
+// CHECK: %[[D:.*]] = graph.dequantize %[[Q]]
+// CHECK: %[[P:.*]] = graph.pad %[[D]]
+// CHECK: graph.conv %[[P]],
+func.func @border(%x: tensor<1x4x6x6xf32>) -> tensor<1x8x6x6xf32> {
+  %w = graph.constant {value = dense<1.0> : tensor<8x4x3x3xf32>} : tensor<8x4x3x3xf32>
+  %p = graph.pad %x {high = [0, 0, 1, 1], low = [0, 0, 1, 1]} : (tensor<1x4x6x6xf32>) -> tensor<1x4x8x8xf32>
+  %0 = graph.conv %p, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<1x4x8x8xf32>, tensor<8x4x3x3xf32>) -> tensor<1x8x6x6xf32> loc("window")
+  return %0 : tensor<1x8x6x6xf32>
+}
+
+//--- groups.mlir
+// Weights alone: a scale for 32 neighbours along the sum.
+// CHECK-LABEL: func.func @groups
+// CHECK: %[[Q:.*]] = graph.constant {value = #graph.weight<"{{.*}}int4{{.*}}", 0 : 16384>} : tensor<4x32x256xi4>
+// CHECK: %[[S:.*]] = graph.constant {{.*}} : tensor<4x1x256xf32>
+// CHECK: %[[W:.*]] = graph.dequantize %[[Q]], %[[S]]
+// CHECK: %[[M:.*]] = graph.reshape %[[W]] {{.*}} -> tensor<128x256xf32>
+// CHECK: graph.matmul %arg0, %[[M]]
+func.func @groups(%x: tensor<1x128xf32>) -> tensor<1x256xf32> {
+  %w = graph.constant {value = dense<1.0> : tensor<128x256xf32>} : tensor<128x256xf32>
+  %0 = graph.matmul %x, %w : (tensor<1x128xf32>, tensor<128x256xf32>) -> tensor<1x256xf32> loc("a")
+  return %0 : tensor<1x256xf32>
+}
+
+//--- left.mlir
+// REMARK: NotQuantized{{.*}}that was asked for
+// CHECK-LABEL: func.func @kept
+// CHECK-NOT: quantize
+func.func @kept(%x: tensor<4x4xf32>) -> tensor<4x8xf32> {
+  %w = graph.constant {value = dense<1.0> : tensor<4x8xf32>} : tensor<4x8xf32>
+  %0 = graph.matmul %x, %w : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32> loc("kept")
+  return %0 : tensor<4x8xf32>
+}
+// -----
+// REMARK: NotQuantized{{.*}}both operands are computed
+// CHECK-LABEL: func.func @computed
+// CHECK-NOT: quantize
+func.func @computed(%x: tensor<4x4xf32>, %y: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %0 = graph.matmul %x, %y : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32> loc("computed")
+  return %0 : tensor<4x8xf32>
+}
+// -----
+// REMARK: NotQuantized{{.*}}it is not of float32
+// CHECK-LABEL: func.func @half
+// CHECK-NOT: quantize
+func.func @half(%x: tensor<4x4xf16>) -> tensor<4x8xf16> {
+  %w = graph.constant {value = dense<1.0> : tensor<4x8xf16>} : tensor<4x8xf16>
+  %0 = graph.matmul %x, %w : (tensor<4x4xf16>, tensor<4x8xf16>) -> tensor<4x8xf16> loc("a")
+  return %0 : tensor<4x8xf16>
+}
+// -----
+// REMARK: NotQuantized{{.*}}no run has shown the range of its left operand
+// CHECK-LABEL: func.func @unseen
+// CHECK-NOT: quantize
+func.func @unseen(%x: tensor<4x4xf32>) -> tensor<4x8xf32> {
+  %w = graph.constant {value = dense<1.0> : tensor<4x8xf32>} : tensor<4x8xf32>
+  %0 = graph.matmul %x, %w : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32> loc("unseen")
+  return %0 : tensor<4x8xf32>
+}
+// -----
+// REMARK: NotQuantized{{.*}}its weights are not all finite
+// CHECK-LABEL: func.func @infinite
+// CHECK-NOT: quantize
+func.func @infinite(%x: tensor<4x4xf32>) -> tensor<4x8xf32> {
+  %w = graph.constant {value = dense<0x7F800000> : tensor<4x8xf32>} : tensor<4x8xf32>
+  %0 = graph.matmul %x, %w : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32> loc("a")
+  return %0 : tensor<4x8xf32>
+}
+// -----
+// REMARK: NotQuantized{{.*}}the bytes of its weights are not there
+// CHECK-LABEL: func.func @elsewhere
+// CHECK-NOT: quantize
+func.func @elsewhere(%x: tensor<4x4xf32>) -> tensor<4x8xf32> {
+  %w = graph.constant {value = #graph.weight<"elsewhere", 0 : 128>} : tensor<4x8xf32>
+  %0 = graph.matmul %x, %w : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32> loc("a")
+  return %0 : tensor<4x8xf32>
+}
+
+//--- weights.json
+{"weights": {"type": "int4", "group": 32}, "activations": {"type": "float32"}}
+
+//--- weights.mlir
+// REMARK: NotQuantized{{.*}}its weights are small, and sooner there as floats
+// CHECK-LABEL: func.func @small
+// CHECK-NOT: dequantize
+func.func @small(%x: tensor<1x32xf32>) -> tensor<1x8xf32> {
+  %w = graph.constant {value = dense<1.0> : tensor<32x8xf32>} : tensor<32x8xf32>
+  %0 = graph.matmul %x, %w : (tensor<1x32xf32>, tensor<32x8xf32>) -> tensor<1x8xf32> loc("a")
+  return %0 : tensor<1x8xf32>
+}
+// -----
+// REMARK: NotQuantized{{.*}}the groups of its weights do not divide the sum
+// CHECK-LABEL: func.func @odd
+// CHECK-NOT: dequantize
+func.func @odd(%x: tensor<1x120xf32>) -> tensor<1x256xf32> {
+  %w = graph.constant {value = dense<1.0> : tensor<120x256xf32>} : tensor<120x256xf32>
+  %0 = graph.matmul %x, %w : (tensor<1x120xf32>, tensor<120x256xf32>) -> tensor<1x256xf32> loc("a")
+  return %0 : tensor<1x256xf32>
+}
+// -----
+// REMARK: NotQuantized{{.*}}its weights are no matrix that is decoded in the product
+// CHECK-LABEL: func.func @window
+// CHECK-NOT: dequantize
+func.func @window(%x: tensor<1x4x8x8xf32>) -> tensor<1x8x6x6xf32> {
+  %w = graph.constant {value = dense<1.0> : tensor<8x4x3x3xf32>} : tensor<8x4x3x3xf32>
+  %0 = graph.conv %x, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<1x4x8x8xf32>, tensor<8x4x3x3xf32>) -> tensor<1x8x6x6xf32> loc("a")
+  return %0 : tensor<1x8x6x6xf32>
+}
