@@ -32,14 +32,16 @@ std::string bytes(double count) {
 /// What a report says in one line.
 std::string headline(const json::Object &report) {
   const json::Object empty, *sizes = report.getObject("weight_bytes");
-  double before = number(sizes ? *sizes : empty, "float32").value_or(0), after = number(sizes ? *sizes : empty, "quantized").value_or(0);
+  double before = number(sizes ? *sizes : empty, "float32").value_or(0),
+         after = number(sizes ? *sizes : empty, "quantized").value_or(0);
   const json::Array *layers = report.getArray("layers");
-  std::string line = llvm::formatv("{0} of {1} contractions quantized", report.getInteger("quantized_layers").value_or(0),
-                                   layers ? layers->size() : 0);
+  std::string line = llvm::formatv("{0} of {1} contractions quantized",
+                                   report.getInteger("quantized_layers").value_or(0), layers ? layers->size() : 0);
   if (before > 0)
     line += "; their weights take " + bytes(after) + " instead of " + bytes(before);
   if (int64_t samples = report.getInteger("samples").value_or(0); samples > 0)
-    line += llvm::formatv("; {0} samples, {1} of them compared", samples, report.getInteger("samples_compared").value_or(0));
+    line += llvm::formatv("; {0} samples, {1} of them compared", samples,
+                          report.getInteger("samples_compared").value_or(0));
   return line;
 }
 
@@ -67,7 +69,8 @@ std::string asText(const json::Object &report) {
   llvm::raw_string_ostream os(all);
   eachOutput(report, [&](StringRef name, const json::Object &output) {
     os << "output " << name << ": " << decibels(output, "sqnr_db") << " dB, cosine "
-       << llvm::formatv("{0:f6}, largest error {1:e2}", number(output, "cosine").value_or(0), number(output, "max_abs_error").value_or(0));
+       << llvm::formatv("{0:f6}, largest error {1:e2}", number(output, "cosine").value_or(0),
+                        number(output, "max_abs_error").value_or(0));
     if (std::optional<double> same = number(output, "argmax_agreement"))
       os << llvm::formatv(", the same argmax in {0:f1} %", 100 * *same);
     os << "\n";
@@ -104,7 +107,8 @@ std::string bar(const json::Object &layer, StringRef key) {
   constexpr double most = 60, pixels = 120, fair = 20, good = 30;
   double width = std::clamp(*value, 0.0, most) / most * pixels;
   StringRef color = *value < fair ? "#c0392b" : *value < good ? "#d68910" : "#1e8449";
-  return llvm::formatv("<td><svg width=\"{0}\" height=\"12\" role=\"img\"><rect width=\"{1:f1}\" height=\"12\" fill=\"{2}\"/></svg> {3}</td>",
+  return llvm::formatv("<td><svg width=\"{0}\" height=\"12\" role=\"img\"><rect width=\"{1:f1}\" height=\"12\" "
+                       "fill=\"{2}\"/></svg> {3}</td>",
                        pixels, width, color, decibels(layer, key));
 }
 
@@ -124,19 +128,22 @@ std::string curve(const json::Object &report) {
                           height - std::clamp(value, 0.0, most) / most * height);
   std::string grid;
   for (double at = 0; at <= most; at += 20)
-    grid += llvm::formatv("<line x1=\"0\" x2=\"{0}\" y1=\"{1:f1}\" y2=\"{1:f1}\" stroke=\"#ddd\"/><text x=\"{2}\" y=\"{1:f1}\" "
-                          "font-size=\"11\">{3} dB</text>",
-                          width, height - at / most * height, width + 6, at);
-  return llvm::formatv("<h2>Signal to noise of each layer's operand, from first to last</h2>\n<svg viewBox=\"0 -8 960 {0}\" "
-                       "width=\"960\" role=\"img\">{1}<path d=\"{2}\" fill=\"none\" stroke=\"#1f618d\" stroke-width=\"2\"/></svg>\n",
-                       height + 16, grid, path);
+    grid += llvm::formatv(
+        "<line x1=\"0\" x2=\"{0}\" y1=\"{1:f1}\" y2=\"{1:f1}\" stroke=\"#ddd\"/><text x=\"{2}\" y=\"{1:f1}\" "
+        "font-size=\"11\">{3} dB</text>",
+        width, height - at / most * height, width + 6, at);
+  return llvm::formatv(
+      "<h2>Signal to noise of each layer's operand, from first to last</h2>\n<svg viewBox=\"0 -8 960 {0}\" "
+      "width=\"960\" role=\"img\">{1}<path d=\"{2}\" fill=\"none\" stroke=\"#1f618d\" stroke-width=\"2\"/></svg>\n",
+      height + 16, grid, path);
 }
 
 std::string asPage(const json::Object &report) {
-  std::string page = "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>Quantization</title>\n"
-                     "<style>body{font:14px system-ui,sans-serif;margin:2em;max-width:70em}table{border-collapse:collapse}"
-                     "td,th{padding:2px 10px;text-align:left;border-bottom:1px solid #eee;white-space:nowrap}"
-                     "td.why{white-space:normal;color:#666}</style>\n<h1>Quantization</h1>\n";
+  std::string page =
+      "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>Quantization</title>\n"
+      "<style>body{font:14px system-ui,sans-serif;margin:2em;max-width:70em}table{border-collapse:collapse}"
+      "td,th{padding:2px 10px;text-align:left;border-bottom:1px solid #eee;white-space:nowrap}"
+      "td.why{white-space:normal;color:#666}</style>\n<h1>Quantization</h1>\n";
   llvm::raw_string_ostream os(page);
   os << "<p>" << escaped(headline(report)) << "</p>\n";
   os << "<h2>Outputs</h2>\n<table><tr><th>output<th>SQNR, dB<th>cosine<th>largest error<th>same argmax</tr>\n";
@@ -149,14 +156,16 @@ std::string asPage(const json::Object &report) {
     os << "</td></tr>\n";
   });
   os << "</table>\n" << curve(report);
-  os << "<h2>Layers</h2>\n<table><tr><th>node<th>op<th>weights<th>SQNR, dB<th>activations<th>SQNR, dB<th>clipped<th>operand, dB<th></tr>\n";
+  os << "<h2>Layers</h2>\n<table><tr><th>node<th>op<th>weights<th>SQNR, dB<th>activations<th>SQNR, "
+        "dB<th>clipped<th>operand, dB<th></tr>\n";
   eachLayer(report, [&](const json::Object &layer) {
     os << "<tr><td>" << escaped(text(layer, "node")) << "</td><td>" << escaped(text(layer, "op")) << "</td><td>"
-       << text(layer, "weights") << "</td>" << bar(layer, "weights_sqnr_db") << "<td>" << text(layer, "activations") << "</td>"
-       << bar(layer, "activations_sqnr_db") << "<td>";
+       << text(layer, "weights") << "</td>" << bar(layer, "weights_sqnr_db") << "<td>" << text(layer, "activations")
+       << "</td>" << bar(layer, "activations_sqnr_db") << "<td>";
     if (std::optional<double> clipped = number(layer, "clipped"))
       os << llvm::formatv("{0:f3} %", 100 * *clipped);
-    os << "</td>" << bar(layer, "operand_sqnr_db") << "<td class=\"why\">" << escaped(text(layer, "why")) << "</td></tr>\n";
+    os << "</td>" << bar(layer, "operand_sqnr_db") << "<td class=\"why\">" << escaped(text(layer, "why"))
+       << "</td></tr>\n";
   });
   os << "</table>\n";
   if (const json::Value *quantization = report.get("quantization"))

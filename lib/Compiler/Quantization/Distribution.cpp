@@ -21,7 +21,8 @@ Mapping mappingOf(double from, double to, bool symmetric) {
   mapping.scale = double(float(mapping.scale));
   if (!(mapping.scale >= double(std::numeric_limits<float>::min())))
     return {1, symmetric ? int64_t(middle) : 0};
-  mapping.zero = symmetric ? int64_t(middle) : std::clamp<int64_t>(std::llrint(-from / mapping.scale), 0, int64_t(kLevels));
+  mapping.zero =
+      symmetric ? int64_t(middle) : std::clamp<int64_t>(std::llrint(-from / mapping.scale), 0, int64_t(kLevels));
   return mapping;
 }
 

@@ -176,7 +176,8 @@ bool Quantizer::returnToFloats() {
   for (const QuantizedSite &site : report.sites)
     if (site.weightBits) {
       auto range = report.ranges.find(site.node);
-      double own = range == report.ranges.end() ? site.weightDecibels : std::min(site.weightDecibels, range->second.decibels);
+      double own =
+          range == report.ranges.end() ? site.weightDecibels : std::min(site.weightDecibels, range->second.decibels);
       order.push_back({own, site.node});
     }
   llvm::sort(order);

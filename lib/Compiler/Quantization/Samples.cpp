@@ -92,7 +92,8 @@ bool Samples::check(const LoadedLibrary &library, std::vector<Feed> &feeds, std:
     }
     const hewn_tensor_info &info = model.inputs[found];
     have[found] = true;
-    if (info.kind != HEWN_KIND_TENSOR || info.dtype.code != feed.array.type.code || info.dtype.bits != feed.array.type.bits)
+    if (info.kind != HEWN_KIND_TENSOR || info.dtype.code != feed.array.type.code ||
+        info.dtype.bits != feed.array.type.bits)
       diagnostics.error(at + ": input " + quoted + " is " + dataTypeText(feed.array.type) + ", the model wants " +
                         (info.kind == HEWN_KIND_TENSOR ? dataTypeText(info.dtype) : "no tensor"));
     else if (!llvm::all_of(floatsOf(feed.array), [](float x) { return !std::isnan(x); }))

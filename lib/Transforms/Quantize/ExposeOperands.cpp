@@ -43,7 +43,8 @@ struct ExposeOperandsPass : impl::ExposeOperandsPassBase<ExposeOperandsPass> {
   /// The same results as in another compile of the model.
   void exposeAgain(ArrayRef<ContractionSite> sites) {
     for (ExposedOperand &operand : *exposed) {
-      const auto *site = llvm::find_if(sites, [&](const ContractionSite &s) { return s.name == operand.readers.front().name; });
+      const auto *site =
+          llvm::find_if(sites, [&](const ContractionSite &s) { return s.name == operand.readers.front().name; });
       if (site == sites.end()) {
         getOperation().emitError() << "there is no contraction '" << operand.readers.front().name << "' to show";
         return signalPassFailure();

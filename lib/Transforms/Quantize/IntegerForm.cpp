@@ -33,7 +33,8 @@ Found<IntegerForm> integerForm(graph::ContractOpInterface op) {
   DimExpr summed(1);
   for (unsigned d : form.roles.summed)
     summed = summed * form.extents[d];
-  std::optional<unsigned> left = graph::resultWith(form.maps[0], *depth), right = graph::resultWith(form.maps[1], *depth);
+  std::optional<unsigned> left = graph::resultWith(form.maps[0], *depth),
+                          right = graph::resultWith(form.maps[1], *depth);
   std::optional<unsigned> column = graph::resultWith(form.maps[1], form.roles.column);
   std::optional<unsigned> out = graph::resultWith(form.maps[2], form.roles.column);
   if (!left || !right || !column || !out)

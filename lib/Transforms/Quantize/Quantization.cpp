@@ -6,7 +6,6 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 
-
 using llvm::StringRef;
 namespace json = llvm::json;
 
@@ -112,7 +111,8 @@ private:
         r.error(at, "has a 'group' that is neither 0, for a whole column, nor a power of two from 16 to 1024");
       weights.group = fits ? *group : 0;
     }
-    if (std::optional<size_t> range = r.oneOf(*object, "range", at, llvm::ArrayRef(kRanges).take_front(kNumWeightRanges)))
+    if (std::optional<size_t> range =
+            r.oneOf(*object, "range", at, llvm::ArrayRef(kRanges).take_front(kNumWeightRanges)))
       weights.range = Range(*range);
     if (weights.range == Range::Percentile)
       r.error(at, "has the 'range' percentile, which is for activations");
@@ -139,7 +139,9 @@ private:
 };
 
 json::Object toJson(const Weights &weights) {
-  json::Object object{{"type", kWeightTypes[weights.bits == 8 ? 0 : weights.bits == 4 ? 1 : 2]},
+  json::Object object{{"type", kWeightTypes[weights.bits == 8   ? 0
+                                            : weights.bits == 4 ? 1
+                                                                : 2]},
                       {"range", nameOf(weights.range)}};
   if (weights.group)
     object["group"] = weights.group;

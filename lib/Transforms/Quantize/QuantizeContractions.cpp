@@ -129,8 +129,8 @@ private:
   void tell(QuantizedSite &told, const Rounded &rounded, const quantize::Scheme &scheme) {
     told.weightBits = scheme.weights.bits;
     told.weightDecibels = quantize::decibels(rounded.signal, rounded.noise);
-    told.weightBytes = int64_t(rounded.integers.size()) * scheme.weights.bits / 8 +
-                       int64_t(rounded.scales.size() * sizeof(float));
+    told.weightBytes =
+        int64_t(rounded.integers.size()) * scheme.weights.bits / 8 + int64_t(rounded.scales.size() * sizeof(float));
     told.floatBytes = int64_t(rounded.integers.size() * sizeof(float));
   }
 
@@ -156,8 +156,8 @@ private:
 
   Value constant(OpBuilder &b, Location loc, RankedTensorType type, const std::string &key, std::vector<char> bytes) {
     int64_t size = int64_t(bytes.size());
-    return graph::ConstantOp::create(
-        b, loc, type, graph::WeightAttr::get(context, weights.add(key, std::move(bytes)), 0, size));
+    return graph::ConstantOp::create(b, loc, type,
+                                     graph::WeightAttr::get(context, weights.add(key, std::move(bytes)), 0, size));
   }
 
   Value scales(OpBuilder &b, const ContractionSite &site, const Rounded &rounded, ArrayRef<int64_t> dims) {
@@ -174,9 +174,8 @@ private:
     auto type = cast<RankedTensorType>(site.weights.getType());
     SmallVector<int64_t> dims(size_t(type.getRank()), 1);
     dims[site.form->columnInRight] = type.getDimSize(site.form->columnInRight);
-    Value integers =
-        constant(b, site.op->getLoc(), RankedTensorType::get(type.getShape(), b.getI8Type()), keyOf(site, "int8"),
-                 std::vector<char>(rounded.integers.begin(), rounded.integers.end()));
+    Value integers = constant(b, site.op->getLoc(), RankedTensorType::get(type.getShape(), b.getI8Type()),
+                              keyOf(site, "int8"), std::vector<char>(rounded.integers.begin(), rounded.integers.end()));
     return graph::composeDequantize(c, integers, scales(b, site, rounded, dims), {}, b.getF32Type());
   }
 
@@ -187,7 +186,8 @@ private:
     auto type = cast<RankedTensorType>(site.weights.getType());
     int64_t k = type.getDimSize(0), n = type.getDimSize(1), group = how.group ? how.group : k;
     std::string what = ("int" + Twine(how.bits)).str();
-    Value integers = constant(b, site.op->getLoc(), RankedTensorType::get({k / group, group, n}, b.getIntegerType(unsigned(how.bits))),
+    Value integers = constant(b, site.op->getLoc(),
+                              RankedTensorType::get({k / group, group, n}, b.getIntegerType(unsigned(how.bits))),
                               keyOf(site, what), std::vector<char>(rounded.integers.begin(), rounded.integers.end()));
     Value floats =
         graph::composeDequantize(c, integers, scales(b, site, rounded, {k / group, 1, n}), {}, b.getF32Type());
@@ -204,7 +204,8 @@ private:
     Location loc = source.getLoc();
     graph::Composer c(b, loc);
     Type ui8 = b.getIntegerType(8, /*isSigned=*/false);
-    Value scale = graph::makeSplat(b, loc, b.getF32Type(), site.scale), zero = graph::makeSplat(b, loc, ui8, double(site.zero));
+    Value scale = graph::makeSplat(b, loc, b.getF32Type(), site.scale),
+          zero = graph::makeSplat(b, loc, ui8, double(site.zero));
     Value integers = graph::composeQuantize(c, source, scale, zero, ui8);
     return made = graph::composeDequantize(c, integers, scale, zero, b.getF32Type());
   }

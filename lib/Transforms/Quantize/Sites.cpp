@@ -10,7 +10,6 @@ using namespace mlir;
 
 namespace hewn {
 
-
 /// Through views and one border, which lies next to the contraction or behind views.
 static Value sourceOf(graph::ContractOpInterface op) {
   std::optional<Border> border = borderOf(op);

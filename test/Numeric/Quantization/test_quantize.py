@@ -238,6 +238,8 @@ def test_what_an_iterable_raises_is_raised():
         hewn.compile(product(), quantize="int8", calibration={"x": np.zeros((2, 48), "f")})
     with pytest.raises(hewn.CompileError, match="there are no calibration data: not one sample was given"):
         hewn.compile(product(), quantize="int8", calibration=[])
+    with pytest.raises(hewn.CompileError, match="a bound of the error holds over calibration data, and there are none"):
+        hewn.compile(product(), quantize="int8", min_sqnr=30)
     with pytest.raises(ValueError, match="are for a model that is quantized"):
         hewn.compile(product(), calibration=[])
 
@@ -265,7 +267,9 @@ def test_steps_of_a_loop_stay_float():
     data = samples((7, 1, 48))
     module = hewn.compile(model, quantize="int8", calibration=data)
     assert layer(module, "project")["activations"] == "uint8"
-    assert "it stands in a branch or a loop, where no run shows ranges" in {one.get("why") for one in module.report["layers"]}
+    assert "it stands in a branch or a loop, where no run shows ranges" in {
+        one.get("why") for one in module.report["layers"]
+    }
     floats = hewn.compile(model)
     assert decibels(floats.run({"x": data[0]})["y"], module.run({"x": data[0]})["y"]) > 25
 

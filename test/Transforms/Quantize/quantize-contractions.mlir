@@ -59,7 +59,7 @@ func.func @border(%x: tensor<1x4x6x6xf32>) -> tensor<1x8x6x6xf32> {
 //--- groups.mlir
 // Weights alone: a scale for 32 neighbours along the sum.
 // CHECK-LABEL: func.func @groups
-// CHECK: %[[Q:.*]] = graph.constant {value = #graph.weight<"{{.*}}int4{{.*}}", 0 : 16384>} : tensor<4x32x256xi4>
+// CHECK: %[[Q:.*]] = graph.constant {value = #graph.weight<"{{.*}}int4{{.*}}", 0 : 32768>} : tensor<4x32x256xi4>
 // CHECK: %[[S:.*]] = graph.constant {{.*}} : tensor<4x1x256xf32>
 // CHECK: %[[W:.*]] = graph.dequantize %[[Q]], %[[S]]
 // CHECK: %[[M:.*]] = graph.reshape %[[W]] {{.*}} -> tensor<128x256xf32>
