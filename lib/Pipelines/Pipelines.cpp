@@ -26,6 +26,9 @@ void buildGraphStage(OpPassManager &pm, const PipelineOptions &options) {
   // Ops that are defined by others are written in them.
   pm.addPass(createComposeOpsPass());
   pm.addPass(createCSEPass());
+  // Weights that come in few bits are seen as such, whatever ops make floats of them.
+  if (options.optimize && options.weights && options.evaluate)
+    pm.addNestedPass<func::FuncOp>(createRecognizeCodesPass(options.weights, options.evaluate));
   // Contractions become integers as the user wants them to; their weights must be constants for that.
   if (options.quantization) {
     if (options.weights && options.evaluate)

@@ -7,6 +7,7 @@
 #include "lib/Support/PrecisionOption.h"
 #include "lib/Support/WeightTable.h"
 #include "lib/Transforms/Quantize/Quantization.h"
+#include "lib/Transforms/Simplify/ConstantEvaluator.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
 
@@ -23,6 +24,9 @@ struct NarrowContractionsPassOptions;
 /// `weights` holds the constants, whose range decides whether terms can stand for them; null: only those in the IR are known.
 std::unique_ptr<mlir::Pass> createNarrowContractionsPass(const NarrowContractionsPassOptions &options,
                                                          const WeightTable *weights);
+
+/// `weights` takes the scales that are found; without `evaluate` nothing is.
+std::unique_ptr<mlir::Pass> createRecognizeCodesPass(WeightTable *weights, ConstantEvaluator evaluate);
 
 /// A result of the program that is the left operand of contractions.
 struct ExposedOperand {

@@ -20,6 +20,10 @@ def FormIntegerContractionsPass : Pass<"hewn-form-integer-contractions", "::mlir
   let summary = "Compute contractions of quantized tensors on their integers";
 }
 
+def RecognizeCodesPass : Pass<"hewn-recognize-codes", "::mlir::func::FuncOp"> {
+  let summary = "See quantized weights behind elementwise ops that make floats of small integers";
+}
+
 def ExposeOperandsPass : Pass<"hewn-expose-operands", "::mlir::func::FuncOp"> {
   let summary = "Make what would be quantized results of the program, so that a run shows its range";
 }

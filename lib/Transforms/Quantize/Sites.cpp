@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Transforms/Quantize/Sites.h"
 #include "dialects/Graph/Analysis/Views.h"
+#include "dialects/Graph/Contract/CodedWeights.h"
 #include "lib/Support/Diagnostics.h"
 #include "lib/Support/Printable.h"
 #include "lib/Transforms/Quantize/Operands.h"
@@ -20,6 +21,8 @@ static Value sourceOf(graph::ContractOpInterface op) {
 }
 
 static Found<IntegerForm> formOf(graph::ContractOpInterface op, bool hasWeights) {
+  if (!hasWeights && graph::isMadeOfConstants(op->getOperand(1)))
+    return Verdict::no("its weights are quantized already");
   if (!hasWeights)
     return Verdict::no("both operands are computed");
   for (Value operand : op->getOperands())

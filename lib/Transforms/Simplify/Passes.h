@@ -5,16 +5,11 @@
 #define HEWN_LIB_TRANSFORMS_SIMPLIFY_PASSES_H
 
 #include "lib/Support/WeightTable.h"
-#include "mlir/IR/BuiltinOps.h"
+#include "lib/Transforms/Simplify/ConstantEvaluator.h"
 #include "mlir/Pass/Pass.h"
-#include <functional>
 
 namespace hewn {
 
-/// Runs the function `main` of a graph-stage module, which has no arguments, and gives the bytes of its results.
-/// Transforms may not see the compiler, so it comes from above; the module is used up.
-using ConstantEvaluator =
-    std::function<mlir::FailureOr<std::vector<std::vector<char>>>(mlir::OwningOpRef<mlir::ModuleOp>)>;
 /// `most`: how many operations on elements may be done now, beside kFoldingPerElement for each element of the constants. `keepCodes`: weights in few bits that a contraction may take as they are (graph::codedWeights) stay apart from their scales.
 std::unique_ptr<mlir::Pass> createFoldConstantsPass(WeightTable *weights, ConstantEvaluator evaluate, int64_t most,
                                                     bool keepCodes = false);
