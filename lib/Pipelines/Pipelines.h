@@ -24,7 +24,7 @@ struct PipelineOptions {
   /// Runs what is constant; null: it stays.
   ConstantEvaluator evaluate;
   /// How many operations on elements that may take, beside some for each element of the constants.
-  int64_t mostFolding = Limits().folding;
+  int64_t maxFoldedOps = Limits().folding;
 };
 
 /// An imported graph, simplified.

@@ -15,9 +15,9 @@ namespace hewn {
 /// Transforms may not see the compiler, so it comes from above; the module is used up.
 using ConstantEvaluator =
     std::function<mlir::FailureOr<std::vector<std::vector<char>>>(mlir::OwningOpRef<mlir::ModuleOp>)>;
-/// `most`: how many operations on elements may be done now, beside kFoldingPerElement for each element of the constants. `keepCodes`: weights in few bits that a contraction may take as they are (graph::codedWeights) stay apart from their scales.
-std::unique_ptr<mlir::Pass> createFoldConstantsPass(WeightTable *weights, ConstantEvaluator evaluate, int64_t most,
-                                                    bool keepCodes = false);
+/// `maxFoldedOps`: how many operations on elements may be done now, beside kFoldingPerElement for each element of the constants. `keepCodes`: weights in few bits that a contraction may take as they are (graph::codedWeights) stay apart from their scales.
+std::unique_ptr<mlir::Pass> createFoldConstantsPass(WeightTable *weights, ConstantEvaluator evaluate,
+                                                    int64_t maxFoldedOps, bool keepCodes = false);
 
 #define GEN_PASS_DECL
 #include "lib/Transforms/Simplify/Passes.h.inc"
