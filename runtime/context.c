@@ -15,7 +15,7 @@ int hewn_context_enter(hewn_context *context) { return __atomic_exchange_n(&cont
 
 void hewn_context_leave(hewn_context *context) { __atomic_store_n(&context->busy, 0, __ATOMIC_RELEASE); }
 
-/// Hands out pieces of the context's memory; with a NULL base it only counts.
+/// Carves blocks out of the context's memory; with a NULL base it only counts.
 typedef struct carver {
   unsigned char *base;
   size_t used;
@@ -23,9 +23,9 @@ typedef struct carver {
 
 static void *carve(carver *carver, size_t count, size_t bytes) {
   carver->used = (carver->used + HEWN_ALIGNMENT - 1) / HEWN_ALIGNMENT * HEWN_ALIGNMENT;
-  void *piece = carver->base ? carver->base + carver->used : NULL;
+  void *block = carver->base ? carver->base + carver->used : NULL;
   carver->used += count * bytes;
-  return piece;
+  return block;
 }
 
 static size_t sumRanks(const hewn_tensor_info *infos, size_t count) {

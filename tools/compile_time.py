@@ -44,7 +44,7 @@ def fan(count):
     return finish(nodes, [f"v{i}" for i in range(count)])
 
 
-def pieces(count):
+def concat(count):
     """A chain of ops, and all of what they make one after another."""
     ops, names = ["Relu", "Neg", "Abs"], ["x"] + [f"v{i}" for i in range(count - 1)]
     nodes = [helper.make_node(ops[i % 3], [names[i]], [names[i + 1]]) for i in range(count - 1)]
@@ -75,7 +75,7 @@ def layers(count):
     return finish(nodes, [last], weights)
 
 
-FORMS = {"chain": chain, "star": star, "fan": fan, "pieces": pieces, "grid": grid, "layers": layers}
+FORMS = {"chain": chain, "star": star, "fan": fan, "concat": concat, "grid": grid, "layers": layers}
 
 
 def seconds(model, emit):

@@ -72,13 +72,13 @@ def Graph_LayoutAttr : AttrDef<GraphDialect, "Layout"> {
     `#graph.layout<[0, 2, 3, 1], blockDim = 0, block = 64>` of weights OIHW is (O/64, H, W, I, 64). Products of short numbers
     take `group` neighbours along `groupDim` at once, which then lie together inside the block: with `groupDim = 1, group = 2`
     it is (O/64, H, W, I/2, 64, 2). With a `tile`, the two dims in `windows`, of 3 elements each, hold what Winograd's minimal
-    filtering makes of them for tiles of tile x tile results, tile + 2 elements each (graph::Winograd). A `piece` lies inside of a
-    tensor that is `whole` long along `pieceDim`: its own elements are as far from each other as that tensor's are.
+    filtering makes of them for tiles of tile x tile results, tile + 2 elements each (graph::Winograd). A `subview` lies inside of a
+    tensor that is `whole` long along `subviewDim`: its own elements are as far from each other as that tensor's are.
   }];
   let parameters = (ins ArrayRefParameter<"int64_t">:$order, DefaultValuedParameter<"int64_t", "-1">:$blockDim,
                         DefaultValuedParameter<"int64_t", "1">:$block, DefaultValuedParameter<"int64_t", "-1">:$groupDim,
                         DefaultValuedParameter<"int64_t", "1">:$group, DefaultValuedParameter<"int64_t", "0">:$tile,
-                        OptionalArrayRefParameter<"int64_t">:$windows, DefaultValuedParameter<"int64_t", "-1">:$pieceDim,
+                        OptionalArrayRefParameter<"int64_t">:$windows, DefaultValuedParameter<"int64_t", "-1">:$subviewDim,
                         DefaultValuedParameter<"int64_t", "0">:$whole);
   let builders = [AttrBuilder<(ins "::llvm::ArrayRef<int64_t>":$order, CArg<"int64_t", "-1">:$blockDim, CArg<"int64_t", "1">:$block,
                                    CArg<"int64_t", "-1">:$groupDim, CArg<"int64_t", "1">:$group), [{
@@ -86,7 +86,7 @@ def Graph_LayoutAttr : AttrDef<GraphDialect, "Layout"> {
   }]>];
   let assemblyFormat = [{`<` `[` $order `]` (`,` `blockDim` `=` $blockDim^ `,` `block` `=` $block)?
                          (`,` `groupDim` `=` $groupDim^ `,` `group` `=` $group)?
-                         (`tile` `=` $tile^ `,` `windows` `=` `[` $windows `]`)? (`piece` `of` $whole^ `along` $pieceDim)? `>`}];
+                         (`tile` `=` $tile^ `,` `windows` `=` `[` $windows `]`)? (`subview` `of` $whole^ `along` $subviewDim)? `>`}];
   let genVerifyDecl = 1;
 }
 

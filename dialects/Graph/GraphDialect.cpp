@@ -4,7 +4,7 @@
 #include "dialects/Graph/Contract/Winograd.h"
 #include "dialects/Graph/Custom/Custom.h"
 #include "dialects/Graph/GraphOps.h"
-#include "dialects/Graph/Move/Turns.h"
+#include "dialects/Graph/Move/Interleave.h"
 #include "dialects/Handle/Handle.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -77,7 +77,7 @@ LogicalResult GraphDialect::verifyRegionArgAttribute(Operation *op, unsigned reg
 
 LogicalResult LayoutAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> order,
                                  int64_t blockDim, int64_t block, int64_t groupDim, int64_t group, int64_t tile,
-                                 ArrayRef<int64_t> windows, int64_t pieceDim, int64_t whole) {
+                                 ArrayRef<int64_t> windows, int64_t subviewDim, int64_t whole) {
   SmallVector<bool> seen(order.size(), false);
   for (int64_t dim : order) {
     if (dim < 0 || dim >= int64_t(order.size()) || seen[dim])
@@ -93,9 +93,9 @@ LogicalResult LayoutAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitEr
                  llvm::all_of(windows, [&](int64_t d) { return d >= 0 && d < int64_t(order.size()) && d != blockDim; });
   if (tile != 0 && (!winograd(tile) || !twoDims || blockDim < 0 || groupDim >= 0))
     return emitError() << "a tile is 2 or 4, with two dims as windows beside the blocked one and none grouped";
-  bool isPiece = pieceDim >= 0 && pieceDim < int64_t(order.size()) && whole > 0 && blockDim < 0;
-  if (!isPiece && (pieceDim != -1 || whole != 0))
-    return emitError() << "a piece lies along a dim, in a tensor that is longer than 0 there, and in no blocks";
+  bool isSubview = subviewDim >= 0 && subviewDim < int64_t(order.size()) && whole > 0 && blockDim < 0;
+  if (!isSubview && (subviewDim != -1 || whole != 0))
+    return emitError() << "a subview lies along a dim, in a tensor that is longer than 0 there, and in no blocks";
   return success();
 }
 

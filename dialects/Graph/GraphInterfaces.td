@@ -114,30 +114,30 @@ def MoveOpInterface : OpInterface<"MoveOpInterface"> {
       "std::optional<::hewn::graph::ItemForm>", "getItemForm", (ins), "", "return std::nullopt;">];
 }
 
-def PiecesOpInterface : OpInterface<"PiecesOpInterface"> {
+def ConcatOpInterface : OpInterface<"ConcatOpInterface"> {
   let cppNamespace = "::hewn::graph";
   let description = [{
-    A move whose result is all operands one after another along a dim. An engine takes them piece by piece
-    (`ElementBuilder::setPiece`) instead of choosing one for each element.
+    A move whose result is all operands one after another along a dim. An engine takes one subview of the result after another
+    (`ElementBuilder::setSubview`) instead of choosing one for each element.
   }];
-  let methods = [InterfaceMethod<"The dim along which operands follow each other.", "int64_t", "getPieceDim">];
+  let methods = [InterfaceMethod<"The dim along which operands follow each other.", "int64_t", "getConcatDim">];
 }
 
-def BorderOpInterface : OpInterface<"BorderOpInterface"> {
+def PaddingOpInterface : OpInterface<"PaddingOpInterface"> {
   let cppNamespace = "::hewn::graph";
-  let description = "A move that puts a border around operand 0. A contraction can leave zeros out instead of reading them.";
+  let description = "A move that pads operand 0. A contraction can leave zeros out instead of reading them.";
   let methods = [
-    InterfaceMethod<"The border's width before the operand along each dim, where the border is of zeros and takes nothing away.",
-      "std::optional<::llvm::SmallVector<int64_t>>", "getZeroBorder">];
+    InterfaceMethod<"The padding before the operand along each dim, where it is of zeros and takes nothing away (no crop).",
+      "std::optional<::llvm::SmallVector<int64_t>>", "getZeroPadding">];
 }
 
-def SpreadOpInterface : OpInterface<"SpreadOpInterface"> {
+def SplitKOpInterface : OpInterface<"SplitKOpInterface"> {
   let cppNamespace = "::hewn::graph";
   let description = [{
     A move whose result is any tensors along a new first dim whose sum is operand 0. A contraction can cut its own sum into so
-    many parts.
+    many parts (split-K).
   }];
-  let methods = [InterfaceMethod<"How many tensors.", "int64_t", "getSpreadParts">];
+  let methods = [InterfaceMethod<"How many tensors.", "int64_t", "getNumSplits">];
 }
 
 def CodedOpInterface : OpInterface<"CodedOpInterface"> {
@@ -159,8 +159,8 @@ def ControlOpInterface : OpInterface<"ControlOpInterface"> {
 
     A loop: the only region runs in steps. Each of the body's arguments is a carried value's, a slice of a sequence or one of
     `getControlValues`; each operand of its terminator is what a step hands on of a carried value, the slice that it adds to a
-    stacked one, or the next condition; each result is carried or stacked. Slices lie along dim 0, where each is a piece of
-    memory by itself.
+    stacked one, or the next condition; each result is carried or stacked. Slices lie along dim 0, where each is contiguous in
+    memory.
 
     Who plans memory, copies or emission asks this and knows no op. What an op's lists leave out is none of theirs: an op without
     a trip count goes on while its condition holds. (docs/decisions/control-flow.md says why these aren't MLIR's interfaces.)

@@ -16,10 +16,10 @@ def Discontinuous : NativeOpTrait<"Discontinuous"> { let cppNamespace = "::hewn:
 // ElementwiseBodies.h; `e` builds, `kind` is the number kind of the first operand's elements, `type` the result's element type.
 //===--------------------------------------------------------------------------------------------------------------------===//
 
-// `check` says which operands fit (`alike(*this, of)`: all of one element type of that sort), `elementType` what the result's
+// `verifier` says which operands fit (`verifySameElementType(*this, of)`: all of one element type of that sort), `elementType` what the result's
 // elements are: C++ over `operandType(i)` and the attributes.
-class Elementwise<string mnemonic, dag args, string body, string check = "alike(*this, Accepts::Any)", string elementType = "operandType(0)", list<Trait> also = []>
-    : GraphTensorOp<mnemonic, !listconcat([DeclareOpInterfaceMethods<ElementwiseOpInterface>], also)> {
+class Elementwise<string mnemonic, dag args, string body, string verifier = "verifySameElementType(*this, Accepts::Any)", string elementType = "operandType(0)", list<Trait> traits = []>
+    : GraphTensorOp<mnemonic, !listconcat([DeclareOpInterfaceMethods<ElementwiseOpInterface>], traits)> {
   let arguments = args;
   let extraClassDefinition = [{
     ::mlir::Value $cppClass::emit(::mlir::OpBuilder &builder, ::mlir::Location loc, ::mlir::ValueRange in) {
@@ -33,17 +33,17 @@ class Elementwise<string mnemonic, dag args, string body, string check = "alike(
     ::llvm::LogicalResult $cppClass::inferShapes(::hewn::graph::DimsOf dimsOf, ::llvm::SmallVectorImpl<::hewn::graph::TensorShape> &results) {
       using namespace ::hewn::graph::body;
       [[maybe_unused]] auto operandType = [&](unsigned i) { return ::hewn::graph::getElementType((*this)->getOperand(i)); };
-      if (::mlir::failed(}] # check # [{))
+      if (::mlir::failed(}] # verifier # [{))
         return ::mlir::failure();
       return inferElementwise(*this, dimsOf, }] # elementType # [{, results);
     }
   }];
 }
 
-class Unary<string mnemonic, string accepts, string body, list<Trait> also = []>
-    : Elementwise<mnemonic, (ins Tensor:$x), body, "alike(*this, Accepts::" # accepts # ")", "operandType(0)", also>;
+class Unary<string mnemonic, string accepts, string body, list<Trait> traits = []>
+    : Elementwise<mnemonic, (ins Tensor:$x), body, "verifySameElementType(*this, Accepts::" # accepts # ")", "operandType(0)", traits>;
 class Binary<string mnemonic, string accepts, string body>
-    : Elementwise<mnemonic, (ins Tensor:$a, Tensor:$b), body, "alike(*this, Accepts::" # accepts # ")">;
+    : Elementwise<mnemonic, (ins Tensor:$a, Tensor:$b), body, "verifySameElementType(*this, Accepts::" # accepts # ")">;
 
 //===--------------------------------------------------------------------------------------------------------------------===//
 // Reductions
@@ -92,8 +92,8 @@ class SimpleReduce<string mnemonic, string identity, string merge, string finish
 //===--------------------------------------------------------------------------------------------------------------------===//
 
 // Reads are looked at as `emitAt` writes them; a move of which ONNX asks more than that has `Requires` in `traits`.
-class Move<string mnemonic, list<string> also = [], list<Trait> traits = []>
-    : GraphTensorOp<mnemonic, !listconcat([DeclareOpInterfaceMethods<MoveOpInterface, also>], traits)>;
+class Move<string mnemonic, list<string> methods = [], list<Trait> traits = []>
+    : GraphTensorOp<mnemonic, !listconcat([DeclareOpInterfaceMethods<MoveOpInterface, methods>], traits)>;
 def Requires : DeclareOpInterfaceMethods<RequiringOpInterface>;
 
 // Every contraction has an optional attribute `to`: the element type of the sums where it is not the operands'.
@@ -105,10 +105,10 @@ class Contract<string mnemonic, list<Trait> traits = []>
 // trusts of its operands' dims its op says in `requireDims`; it does not link without.
 //===--------------------------------------------------------------------------------------------------------------------===//
 
-class Part<string mnemonic, string part, string params, list<string> also = [], list<Trait> traits = [Pure]>
+class Part<string mnemonic, string part, string params, list<string> methods = [], list<Trait> traits = [Pure]>
     : GraphOp<mnemonic, !listconcat([DeclareOpInterfaceMethods<ShapeOpInterface>,
                                      DeclareOpInterfaceMethods<RequiringOpInterface>,
-                                     DeclareOpInterfaceMethods<PartOpInterface, also>], traits)> {
+                                     DeclareOpInterfaceMethods<PartOpInterface, methods>], traits)> {
   let results = (outs Tensor:$result);
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
   code partMethods = [{

@@ -3,8 +3,8 @@
 // What the dialect hangs on others' ops, and on its own besides what their definitions say: where each may be, and of which form. Texts
 // have anything there; passes and engines ask for these attributes and don't look at their forms again.
 #include "dialects/Graph/Graph.h"
-#include "dialects/Plan/Pieces.h"
 #include "dialects/Plan/Plan.h"
+#include "dialects/Plan/Subviews.h"
 
 #include "llvm/ADT/StringMap.h"
 

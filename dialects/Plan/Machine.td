@@ -35,11 +35,11 @@ def Plan_MatrixAttr : AttrDef<PlanDialect, "Matrix"> {
     fill 32 bits, one of sums is `rows` by `columns` lanes of 32 bits. `registers`: tiles that the unit holds. `tile` is the type of a
     register; `zero`, `load`, `store` and `product` name LLVM's intrinsics, which take rows and bytes of a row as i16, then a pointer and
     the bytes between rows, then tiles; `product` takes rows, bytes of a row of sums, bytes of a row of `left`, sums, left, right.
-    `rate`: products that it makes while vectors make one of float32. `fewestRows`: fewer are done by vectors in no more time.
+    `relativeRate`: products that it makes while vectors make one of float32. `minRows`: fewer are done by vectors in no more time.
   }];
   let parameters = (ins "::mlir::Type":$left, "::mlir::Type":$right, "::mlir::Type":$sum, "int64_t":$rows, "int64_t":$columns, "int64_t":$depth,
                         "int64_t":$registers, "::mlir::Type":$tile, "::mlir::StringAttr":$zero, "::mlir::StringAttr":$load,
-                        "::mlir::StringAttr":$store, "::mlir::StringAttr":$product, "int64_t":$rate, "int64_t":$fewestRows);
+                        "::mlir::StringAttr":$store, "::mlir::StringAttr":$product, "int64_t":$relativeRate, "int64_t":$minRows);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
@@ -55,19 +55,20 @@ def Plan_VectorCostsAttr : AttrDef<PlanDialect, "VectorCosts"> {
   let mnemonic = "vector_costs";
   let summary = "What the models of vector code reckon with.";
   let description = [{
-    Costs are hundredths of the time of one product of a vector, where products follow each other without a gap. Of register tiles:
-    `panelCost` brings a vector of a panel of weights from the second cache, `farCost` one from behind it, `loadCost` and `spreadCost` are
-    what a load of a vector and of a number for all lanes take beside products, `stepCost` what a step along the sum takes at least, since a
-    sum waits for its last one. `chains`: sums of one vector each that are enough not to wait so; `chainRows`: rows of a tile that two
-    contractions share.
-    `products`: vectors of products in a cycle; `memoryRate`: bytes in a cycle that one core gets from memory. `lineBytes`: what caches
-    move at once; `aheadBytes`: how far in front of their use constants are fetched that are read once.
-    `taskWork`: vector instructions that one thread has done as soon as two have agreed on sharing them. `launchBytes`: bytes that come from
-    memory while a kernel is started; `outerCost`: hundredths of the time of a byte of memory that one of the third cache takes.
+    A `...Cost` is in hundredths of the time of one FMA of a vector, where FMAs follow each other without a gap. Of register tiles:
+    `l2LoadCost` loads a vector of a panel of weights from the L2 cache, `l2MissCost` one from behind it; `loadCost` and `broadcastCost` are
+    what a load of a vector, and of a scalar for all lanes, take beside FMAs; `fmaLatencyCost` is an FMA's latency: what a step along
+    the sum takes at least, since an accumulator waits for its last one. `minAccumulators`: vectors of sums that are enough to hide that
+    latency; `chainRows`: rows of a tile that two contractions share.
+
+    `fmasPerCycle`: FMAs of vectors; `memoryBytesPerCycle`: bytes that one core loads from memory. `cacheLineBytes`: what caches move at
+    once; `prefetchDistanceBytes`: how far in front of their use constants are prefetched that are read once. `forkJoinInstructions`:
+    vector instructions in the time that a fork and join of threads takes: less work is not shared. `launchOverheadBytes`: bytes that come
+    from memory while a kernel is started; `l3ByteCost`: a byte of the L3 cache, in hundredths of the time of one of memory.
   }];
-  let parameters = (ins "int64_t":$panelCost, "int64_t":$farCost, "int64_t":$loadCost, "int64_t":$spreadCost, "int64_t":$stepCost, "int64_t":$chains,
-                        "int64_t":$chainRows, "int64_t":$products, "int64_t":$memoryRate, "int64_t":$lineBytes, "int64_t":$aheadBytes,
-                        "int64_t":$taskWork, "int64_t":$launchBytes, "int64_t":$outerCost);
+  let parameters = (ins "int64_t":$l2LoadCost, "int64_t":$l2MissCost, "int64_t":$loadCost, "int64_t":$broadcastCost, "int64_t":$fmaLatencyCost, "int64_t":$minAccumulators,
+                        "int64_t":$chainRows, "int64_t":$fmasPerCycle, "int64_t":$memoryBytesPerCycle, "int64_t":$cacheLineBytes, "int64_t":$prefetchDistanceBytes,
+                        "int64_t":$forkJoinInstructions, "int64_t":$launchOverheadBytes, "int64_t":$l3ByteCost);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }
@@ -80,12 +81,13 @@ def Plan_GridLimitsAttr : AttrDef<PlanDialect, "GridLimits"> {
   let mnemonic = "grid_limits";
   let summary = "What a grid's threads, blocks and processors have room for.";
   let description = [{
-    `registers`, `threads`: of a processor, for all blocks that it runs at once. `threadRegisters`: the most that a thread can have, in
-    steps of `registerStep`; `blockThreads`: the most threads of a block. `blockBytes`: shared memory of each block that is not its own;
-    `staticBytes`: shared memory that a block has without asking for it. `arguments`: pointers and numbers that a kernel can take.
+    `registers`, `threads`: of a processor, for all blocks that it runs at once. `maxThreadRegisters`: the most that a thread can have,
+    allocated in steps of `registerGranularity`; `maxBlockThreads`: the most threads of a block. `reservedBlockBytes`: shared memory of each
+    block that the system takes; `staticSharedBytes`: shared memory that a block has without asking for it. `maxArguments`: pointers and
+    numbers that a kernel can take.
   }];
-  let parameters = (ins "int64_t":$registers, "int64_t":$threads, "int64_t":$threadRegisters, "int64_t":$registerStep, "int64_t":$blockThreads,
-                        "int64_t":$blockBytes, "int64_t":$staticBytes, "int64_t":$arguments);
+  let parameters = (ins "int64_t":$registers, "int64_t":$threads, "int64_t":$maxThreadRegisters, "int64_t":$registerGranularity, "int64_t":$maxBlockThreads,
+                        "int64_t":$reservedBlockBytes, "int64_t":$staticSharedBytes, "int64_t":$maxArguments);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }
@@ -94,24 +96,25 @@ def Plan_GridCostsAttr : AttrDef<PlanDialect, "GridCosts"> {
   let mnemonic = "grid_costs";
   let summary = "What the models of a grid's code reckon with, in cycles of a processor.";
   let description = [{
-    In a cycle: `rate`, products of words of 32 bits that the matrix instructions of a processor's warps make; `groupRate`, the same for
-    products of 16-bit elements that groups of four warps make from shared memory while they do other things, 0: it has no such
-    instruction; `threadRate`, products that its threads make by themselves; `issueRate`, instructions of threads that it begins;
-    `memoryRate`, bytes from memory for all processors; `cacheRate`, bytes for each from the cache that all share; `sharedRate`, bytes of
-    its shared memory. `sectorBytes`: of a line of memory what is brought at least. `megahertz`: cycles of a microsecond.
+    In a cycle, of one processor: `mmaProductsPerCycle`, products of words of 32 bits by the warps' matrix instructions;
+    `warpgroupProductsPerCycle`, the same for products of 16-bit elements that groups of four warps make from shared memory, asynchronously,
+    0: it has no such instruction; `threadProductsPerCycle`, FMAs of threads; `instructionsPerCycle`, instructions of threads that are
+    issued; `l2BytesPerCycle`, bytes from the cache that all share; `sharedBytesPerCycle`, bytes of its shared memory. Of all processors:
+    `memoryBytesPerCycle`, bytes from memory. `sectorBytes`: of a cache line what is loaded at least. `megahertz`: cycles of a microsecond.
 
-    `launchCycles`: from the end of one kernel to the beginning of one behind it, `meetingCycles`: until all blocks of a kernel have waited
-    for each other, 0: they can't. `blockCycles`: before a block's first load and behind its last store. `sliceCycles` and, for each product
-    of words, `termCycles`: of a slice of a contraction's operands what nothing hides; `fetchCycles`: until one that is fetched has come.
-    `tileCycles`: of a tile of attention's columns what nothing hides; `partCycles`: of a part of the columns, until its first tile has come
-    and until the last block has seen that all have. `memoryCycles`: until what is loaded from memory has come; `threadBytes`: that a
-    thread has on its way meanwhile; `busyThreads`: of a processor, that hide the latency of each other's products.
+    `launchCycles`: from the end of one kernel to the beginning of the next, `gridBarrierCycles`: until all blocks of a kernel have waited
+    for each other, 0: they can't. `blockOverheadCycles`: before a block's first load and behind its last store. `sliceOverheadCycles` and,
+    for each product of words, `termOverheadCycles`: of a slice of a contraction's operands what nothing hides; `fetchLatencyCycles`: until a
+    slice that is fetched has come. `tileOverheadCycles`: of a tile of attention's columns what nothing hides; `splitOverheadCycles`: of a
+    split of the columns, until its first tile has come and until the last block has seen that all have. `memoryLatencyCycles`: until what
+    is loaded from memory has come; `threadBytesInFlight`: bytes that a thread has loads of meanwhile; `latencyHidingThreads`: threads of a
+    processor that hide the latency of each other's products.
   }];
-  let parameters = (ins "int64_t":$rate, DefaultValuedParameter<"int64_t", "0">:$groupRate, "int64_t":$threadRate, "int64_t":$issueRate,
-                        "int64_t":$memoryRate, "int64_t":$cacheRate, "int64_t":$sharedRate, "int64_t":$sectorBytes, "int64_t":$megahertz,
-                        "int64_t":$launchCycles, DefaultValuedParameter<"int64_t", "0">:$meetingCycles, "int64_t":$blockCycles,
-                        "int64_t":$sliceCycles, "int64_t":$termCycles, "int64_t":$fetchCycles, "int64_t":$tileCycles, "int64_t":$partCycles,
-                        "int64_t":$memoryCycles, "int64_t":$threadBytes, "int64_t":$busyThreads);
+  let parameters = (ins "int64_t":$mmaProductsPerCycle, DefaultValuedParameter<"int64_t", "0">:$warpgroupProductsPerCycle, "int64_t":$threadProductsPerCycle, "int64_t":$instructionsPerCycle,
+                        "int64_t":$memoryBytesPerCycle, "int64_t":$l2BytesPerCycle, "int64_t":$sharedBytesPerCycle, "int64_t":$sectorBytes, "int64_t":$megahertz,
+                        "int64_t":$launchCycles, DefaultValuedParameter<"int64_t", "0">:$gridBarrierCycles, "int64_t":$blockOverheadCycles,
+                        "int64_t":$sliceOverheadCycles, "int64_t":$termOverheadCycles, "int64_t":$fetchLatencyCycles, "int64_t":$tileOverheadCycles, "int64_t":$splitOverheadCycles,
+                        "int64_t":$memoryLatencyCycles, "int64_t":$threadBytesInFlight, "int64_t":$latencyHidingThreads);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }
@@ -119,13 +122,13 @@ def Plan_GridCostsAttr : AttrDef<PlanDialect, "GridCosts"> {
 def Plan_GridAttr : AttrDef<PlanDialect, "Grid"> {
   let mnemonic = "grid";
   let summary = "A machine of many threads, launched as a grid of blocks: code is written for one thread, which runs no vectors.";
-  let parameters = (ins "int64_t":$processors, "int64_t":$warp, "int64_t":$sharedBytes, DefaultValuedParameter<"int64_t", "0">:$blocksBytes,
-                        DefaultValuedParameter<"int64_t", "0">:$products, "::hewn::plan::GridLimitsAttr":$limits,
+  let parameters = (ins "int64_t":$processors, "int64_t":$warpSize, "int64_t":$sharedBytes, DefaultValuedParameter<"int64_t", "0">:$processorSharedBytes,
+                        DefaultValuedParameter<"int64_t", "0">:$mmasPerProduct, "::hewn::plan::GridLimitsAttr":$limits,
                         "::hewn::plan::GridCostsAttr":$costs);
   let description = [{
-    `warp` threads run in step and see each other's registers; the threads of a block share up to `sharedBytes` of memory and can
-    wait for each other. The blocks that a processor runs at once share `blocksBytes`, 0: as many. Such a machine has memory of its
-    own. `products`: how many products of matrices of a warp make one of float32, for the precision that is wanted; 0: it has no such
+    `warpSize` threads run in step and see each other's registers; the threads of a block share up to `sharedBytes` of memory and can
+    wait for each other. The blocks that a processor runs at once share `processorSharedBytes`, 0: as many. Such a machine has memory of its
+    own. `mmasPerProduct`: how many matrix instructions of a warp make one product of float32, for the precision that is wanted; 0: it has no such
     instruction.
   }];
   let assemblyFormat = "`<` struct(params) `>`";
@@ -142,17 +145,17 @@ def Plan_TargetAttr : AttrDef<PlanDialect, "Target"> {
   let parameters = (ins "int64_t":$vectorBytes, "int64_t":$vectorRegisters, "int64_t":$l1Bytes, "int64_t":$l1Ways, "int64_t":$l2Bytes, "int64_t":$l3Bytes,
                         OptionalParameter<"::hewn::plan::VectorCostsAttr">:$costs,
                         OptionalParameter<"::mlir::ArrayAttr">:$dots, OptionalParameter<"::mlir::ArrayAttr">:$matrices,
-                        OptionalParameter<"::hewn::plan::GridAttr">:$grid, DefaultValuedParameter<"bool", "false">:$fastHalves,
-                        DefaultValuedParameter<"bool", "false">:$scalesVectors, DefaultValuedParameter<"bool", "false">:$convertsHalf,
-                        OptionalParameter<"::mlir::StringAttr">:$permutation,
-                        DefaultValuedParameter<"bool", "false">:$lanesAsFactors);
+                        OptionalParameter<"::hewn::plan::GridAttr">:$grid, DefaultValuedParameter<"bool", "false">:$doubleRateHalfVectors,
+                        DefaultValuedParameter<"bool", "false">:$hasVectorLdexp, DefaultValuedParameter<"bool", "false">:$hasHalfConversions,
+                        OptionalParameter<"::mlir::StringAttr">:$permuteIntrinsic,
+                        DefaultValuedParameter<"bool", "false">:$hasFmaByLane);
   let description = [{
     `costs`: of the machine's vectors; a grid has its own. Absent: models reckon with round ones that are no machine's. `dots` are the `#plan.dot`s that are not slower than products of the sums' type,
-    `matrices` the `#plan.matrix`es, which are much faster. `grid`: kernels run on a grid of threads. `fastHalves`: vectors of half the
-    bytes are issued twice as often, so that columns which fill half a vector more cost half a vector more. `scalesVectors`: an
-    instruction multiplies lanes by powers of two, also where the result overflows or is denormal. `convertsHalf`: one makes float32 of
-    float16. `permutation`: the intrinsic that gives a vector of float32s at places in another vector that only a run tells (operands: the
-    floats, the places as 32-bit integers). `lanesAsFactors`: instructions multiply by one lane of a register, for all lanes, so that factors
+    `matrices` the `#plan.matrix`es, which are much faster. `grid`: kernels run on a grid of threads. `doubleRateHalfVectors`: vectors of half the
+    bytes are issued twice as often, so that columns which fill half a vector more cost half a vector more. `hasVectorLdexp`: an
+    instruction multiplies lanes by powers of two, also where the result overflows or is denormal. `hasHalfConversions`: one makes float32 of
+    float16. `permuteIntrinsic`: the intrinsic that gives a vector of float32s at places in another vector that only a run tells (operands: the
+    floats, the places as 32-bit integers). `hasFmaByLane`: instructions multiply by one lane of a register, for all lanes, so that factors
     are loaded a vector at a time instead of each for all lanes.
   }];
   let assemblyFormat = "`<` struct(params) `>`";

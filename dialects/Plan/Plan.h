@@ -28,7 +28,7 @@ namespace hewn::plan {
 /// Whether a schedule is one of a machine with a grid of threads.
 bool isOfGrid(mlir::Attribute schedule);
 /// The most of anything that such a schedule counts: sizes made of these fit their integers.
-inline constexpr int64_t kMostOfGrid = 1 << 20;
+inline constexpr int64_t kMaxGridCount = 1 << 20;
 
 /// The module's attribute of type TargetAttr.
 inline constexpr llvm::StringLiteral kTargetAttr = "plan.target";

@@ -43,13 +43,13 @@ def Plan_CopyOp : PlanOp<"copy", [Pure, AllTypesMatch<["input", "output"]>]> {
 }
 
 def Plan_AssembleOp : PlanOp<"assemble", [Pure]> {
-  let summary = "Tensors one after another along a dim, each of them made where it belongs: nothing is done when run.";
+  let summary = "Tensors one after another along a dim, each of them a subview of the result: nothing is done when run.";
   let description = [{
     The operands are results of launches in this block, each of one such op alone. Their memory is in the result's, and begins there
-    before the first of them is made. Where the pieces don't lie in one run each, their type says so (`piece of` in #graph.layout).
+    before the first of them is made. Where a subview is not contiguous, its type says so (`subview of` in #graph.layout).
   }];
-  let arguments = (ins Variadic<AnyRankedTensor>:$pieces, I64Attr:$dim);
+  let arguments = (ins Variadic<AnyRankedTensor>:$subviews, I64Attr:$dim);
   let results = (outs AnyRankedTensor:$output);
-  let assemblyFormat = "$pieces `along` $dim attr-dict `:` functional-type($pieces, $output)";
+  let assemblyFormat = "$subviews `along` $dim attr-dict `:` functional-type($subviews, $output)";
   let hasVerifier = 1;
 }

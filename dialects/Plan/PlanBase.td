@@ -73,7 +73,7 @@ def Plan_WinogradAttr : AttrDef<PlanDialect, "Winograd"> {
   let summary = "A contraction with weights transformed by Winograd's method: `block` tiles of results at a time.";
   let description = [{
     The products of a block are made by register tiles of `m` rows (tiles of results) by `n` columns. `stride`: floats between the channels
-    of neighbouring tiles of a block. Transformed operands and sums lie in one of `slots` pieces of scratch memory, one a task.
+    of neighbouring tiles of a block. Transformed operands and sums lie in one of `slots` buffers of scratch memory, one a task.
   }];
   let parameters = (ins "int64_t":$block, "int64_t":$m, "int64_t":$n, "int64_t":$lanes, "int64_t":$stride, "int64_t":$slots);
   let assemblyFormat = "`<` struct(params) `>`";
@@ -92,7 +92,7 @@ def Plan_ChainAttr : AttrDef<PlanDialect, "Chain"> {
   let mnemonic = "chain";
   let summary = "Two contractions with rows between them (attention), `rows` of these at a time.";
   let description = [{
-    `head`, `middle`, `tail`: the schedules of the steps, for so many rows. `slots`: pieces of scratch memory, one a task, in which the
+    `head`, `middle`, `tail`: the schedules of the steps, for so many rows. `slots`: buffers of scratch memory, one a task, in which the
     rows lie; 0: they are on the stack.
   }];
   let parameters = (ins "int64_t":$rows, DefaultValuedParameter<"int64_t", "0">:$slots, "::mlir::Attribute":$head,
@@ -188,8 +188,8 @@ def Plan_BoxAttr : AttrDef<PlanDialect, "Box"> {
   let description = [{
     The memory is that of argument number `argument` of the kernel, elements of `bytes`, counted by `extents`, the innermost dim first;
     `strides` are the bytes from one to the next along the others. Extents and strides are integers or expressions over the
-    kernel's symbols. A box has `sizes` elements along the dims; the bytes of its innermost one are a line, whose pieces of 16 bytes
-    are swapped as in lib/Codegen/Grid/Grid.h. `rounds`: float32s come with eleven significant bits.
+    kernel's symbols. A box has `sizes` elements along the dims; the bytes of its innermost one are a line, whose chunks of 16 bytes
+    are swizzled as in lib/Codegen/Grid/Grid.h. `rounds`: float32s come with eleven significant bits.
   }];
   let parameters = (ins "int64_t":$argument, "int64_t":$bytes, "::mlir::ArrayAttr":$extents, "::mlir::ArrayAttr":$strides,
                         "::mlir::DenseI64ArrayAttr":$sizes, DefaultValuedParameter<"bool", "false">:$rounds);
@@ -213,7 +213,7 @@ def Plan_GridLaunchAttr : AttrDef<PlanDialect, "GridLaunch"> {
     not said while nobody knows them.
 
     `sharedBytes`: shared memory that a block is given when launched; 0: it has what it needs. `blockBytes`: shared memory that it uses.
-    `registers`: those that a thread wants, about; 0: few. `work`: products, as those of words at the machine's `rate` that take as long;
+    `registers`: those that a thread wants, about; 0: few. `work`: products, as those of words at the machine's `mmaProductsPerCycle` that take as long;
     `traffic`: bytes that are read and written, each once. `alone`: it is never a part of another kernel. `meets`: blocks wait for each
     other, so that all must run at once; behind its symbols it takes the arena. `counters`: so many of 32 bits it takes behind that;
     they are 0 before and behind it, but for the first one, by which blocks wait.
@@ -238,7 +238,7 @@ def Plan_PlaceKind : I32Enum<"PlaceKind", "Whose memory it is", [
   I32EnumCase<"Output", 1, "output">,
   I32EnumCase<"Slice", 2, "slice">,
   I32EnumCase<"Dynamic", 3, "dynamic">,
-  I32EnumCase<"Piece", 4, "piece">,
+  I32EnumCase<"Subview", 4, "subview">,
   I32EnumCase<"Forward", 5, "forward">,
   I32EnumCase<"Alias", 6, "alias">]> {
   let cppNamespace = "::hewn::plan";
@@ -250,7 +250,7 @@ def Plan_PlaceAttr : AttrDef<PlanDialect, "Place"> {
   let description = [{
     `<arena, offset>` in the arena, at a number of bytes or an expression over the inputs' symbols; `<output, i>` the memory
     of output i; `<slice, i>` the current slice of output sequence i of the scan around; `<dynamic>` allocated when run, for
-    sizes known only then; `<piece, offset>` as many bytes behind the beginning of what it is a piece of; `<forward>` wherever the
+    sizes known only then; `<subview, offset>` as many bytes behind the beginning of what it is a subview of; `<forward>` wherever the
     value is that a branch yields; `<alias>` the operand's memory. The first, second, third and fifth have an offset, the others none.
   }];
   let parameters = (ins EnumParameter<Plan_PlaceKind>:$kind, OptionalDimParameter<>:$offset);

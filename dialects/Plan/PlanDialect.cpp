@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dialects/Plan/Pieces.h"
 #include "dialects/Plan/Plan.h"
+#include "dialects/Plan/Subviews.h"
 
 #include "mlir/Interfaces/FunctionImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -67,10 +67,13 @@ static LogicalResult verifyAtLeast(Emit emitError, int64_t least, ArrayRef<Param
 
 LogicalResult MatrixAttr::verify(Emit emitError, Type left, Type right, Type sum, int64_t rows, int64_t columns,
                                  int64_t depth, int64_t registers, Type, StringAttr, StringAttr, StringAttr, StringAttr,
-                                 int64_t rate, int64_t fewestRows) {
-  if (failed(verifyAtLeast(
-          emitError, 1,
-          {{"rows", rows}, {"columns", columns}, {"depth", depth}, {"rate", rate}, {"fewestRows", fewestRows}})))
+                                 int64_t relativeRate, int64_t minRows) {
+  if (failed(verifyAtLeast(emitError, 1,
+                           {{"rows", rows},
+                            {"columns", columns},
+                            {"depth", depth},
+                            {"relativeRate", relativeRate},
+                            {"minRows", minRows}})))
     return failure();
   if (registers < kFewestTiles)
     return emitError() << "registers must be at least " << kFewestTiles
@@ -78,82 +81,90 @@ LogicalResult MatrixAttr::verify(Emit emitError, Type left, Type right, Type sum
   return verifyProducts(emitError, left, right, sum);
 }
 
-LogicalResult VectorCostsAttr::verify(Emit emitError, int64_t panelCost, int64_t farCost, int64_t loadCost,
-                                      int64_t spreadCost, int64_t stepCost, int64_t chains, int64_t chainRows,
-                                      int64_t products, int64_t memoryRate, int64_t lineBytes, int64_t aheadBytes,
-                                      int64_t taskWork, int64_t launchBytes, int64_t outerCost) {
+LogicalResult VectorCostsAttr::verify(Emit emitError, int64_t l2LoadCost, int64_t l2MissCost, int64_t loadCost,
+                                      int64_t broadcastCost, int64_t fmaLatencyCost, int64_t minAccumulators,
+                                      int64_t chainRows, int64_t fmasPerCycle, int64_t memoryBytesPerCycle,
+                                      int64_t cacheLineBytes, int64_t prefetchDistanceBytes,
+                                      int64_t forkJoinInstructions, int64_t launchOverheadBytes, int64_t l3ByteCost) {
   if (failed(verifyAtLeast(emitError, 0,
-                           {{"panelCost", panelCost},
-                            {"farCost", farCost},
+                           {{"l2LoadCost", l2LoadCost},
+                            {"l2MissCost", l2MissCost},
                             {"loadCost", loadCost},
-                            {"spreadCost", spreadCost},
-                            {"stepCost", stepCost},
-                            {"aheadBytes", aheadBytes},
-                            {"taskWork", taskWork},
-                            {"launchBytes", launchBytes},
-                            {"outerCost", outerCost}})) ||
-      failed(verifyAtLeast(
-          emitError, 1,
-          {{"chains", chains}, {"chainRows", chainRows}, {"products", products}, {"memoryRate", memoryRate}})))
+                            {"broadcastCost", broadcastCost},
+                            {"fmaLatencyCost", fmaLatencyCost},
+                            {"prefetchDistanceBytes", prefetchDistanceBytes},
+                            {"forkJoinInstructions", forkJoinInstructions},
+                            {"launchOverheadBytes", launchOverheadBytes},
+                            {"l3ByteCost", l3ByteCost}})) ||
+      failed(verifyAtLeast(emitError, 1,
+                           {{"minAccumulators", minAccumulators},
+                            {"chainRows", chainRows},
+                            {"fmasPerCycle", fmasPerCycle},
+                            {"memoryBytesPerCycle", memoryBytesPerCycle}})))
     return failure();
-  if (lineBytes < 4 || !llvm::isPowerOf2_64(uint64_t(lineBytes)))
-    return emitError() << "lineBytes must be a power of two of at least 4";
+  if (cacheLineBytes < 4 || !llvm::isPowerOf2_64(uint64_t(cacheLineBytes)))
+    return emitError() << "cacheLineBytes must be a power of two of at least 4";
   return success();
 }
 
-LogicalResult GridLimitsAttr::verify(Emit emitError, int64_t registers, int64_t threads, int64_t threadRegisters,
-                                     int64_t registerStep, int64_t blockThreads, int64_t blockBytes,
-                                     int64_t staticBytes, int64_t arguments) {
+LogicalResult GridLimitsAttr::verify(Emit emitError, int64_t registers, int64_t threads, int64_t maxThreadRegisters,
+                                     int64_t registerGranularity, int64_t maxBlockThreads, int64_t reservedBlockBytes,
+                                     int64_t staticSharedBytes, int64_t maxArguments) {
   if (failed(verifyAtLeast(emitError, 1,
                            {{"registers", registers},
                             {"threads", threads},
-                            {"threadRegisters", threadRegisters},
-                            {"registerStep", registerStep},
-                            {"arguments", arguments}})) ||
-      failed(verifyAtLeast(emitError, kUsualThreads, {{"blockThreads", blockThreads}})))
-    return failure();
-  return verifyAtLeast(emitError, 0, {{"blockBytes", blockBytes}, {"staticBytes", staticBytes}});
-}
-
-LogicalResult GridCostsAttr::verify(Emit emitError, int64_t rate, int64_t groupRate, int64_t threadRate,
-                                    int64_t issueRate, int64_t memoryRate, int64_t cacheRate, int64_t sharedRate,
-                                    int64_t sectorBytes, int64_t megahertz, int64_t launchCycles, int64_t meetingCycles,
-                                    int64_t blockCycles, int64_t sliceCycles, int64_t termCycles, int64_t fetchCycles,
-                                    int64_t tileCycles, int64_t partCycles, int64_t memoryCycles, int64_t threadBytes,
-                                    int64_t busyThreads) {
-  if (failed(verifyAtLeast(emitError, 1,
-                           {{"rate", rate},
-                            {"threadRate", threadRate},
-                            {"issueRate", issueRate},
-                            {"memoryRate", memoryRate},
-                            {"cacheRate", cacheRate},
-                            {"sharedRate", sharedRate},
-                            {"sectorBytes", sectorBytes},
-                            {"megahertz", megahertz},
-                            {"memoryCycles", memoryCycles},
-                            {"threadBytes", threadBytes},
-                            {"busyThreads", busyThreads}})))
+                            {"maxThreadRegisters", maxThreadRegisters},
+                            {"registerGranularity", registerGranularity},
+                            {"maxArguments", maxArguments}})) ||
+      failed(verifyAtLeast(emitError, kUsualThreads, {{"maxBlockThreads", maxBlockThreads}})))
     return failure();
   return verifyAtLeast(emitError, 0,
-                       {{"groupRate", groupRate},
-                        {"launchCycles", launchCycles},
-                        {"meetingCycles", meetingCycles},
-                        {"blockCycles", blockCycles},
-                        {"sliceCycles", sliceCycles},
-                        {"termCycles", termCycles},
-                        {"fetchCycles", fetchCycles},
-                        {"tileCycles", tileCycles},
-                        {"partCycles", partCycles}});
+                       {{"reservedBlockBytes", reservedBlockBytes}, {"staticSharedBytes", staticSharedBytes}});
 }
 
-LogicalResult GridAttr::verify(Emit emitError, int64_t processors, int64_t warp, int64_t sharedBytes,
-                               int64_t blocksBytes, int64_t products, GridLimitsAttr, GridCostsAttr) {
-  if (warp < 1 || warp > kUsualThreads || !llvm::isPowerOf2_64(uint64_t(warp)))
-    return emitError() << "warp must be a power of two of at most " << kUsualThreads;
+LogicalResult GridCostsAttr::verify(Emit emitError, int64_t mmaProductsPerCycle, int64_t warpgroupProductsPerCycle,
+                                    int64_t threadProductsPerCycle, int64_t instructionsPerCycle,
+                                    int64_t memoryBytesPerCycle, int64_t l2BytesPerCycle, int64_t sharedBytesPerCycle,
+                                    int64_t sectorBytes, int64_t megahertz, int64_t launchCycles,
+                                    int64_t gridBarrierCycles, int64_t blockOverheadCycles, int64_t sliceOverheadCycles,
+                                    int64_t termOverheadCycles, int64_t fetchLatencyCycles, int64_t tileOverheadCycles,
+                                    int64_t splitOverheadCycles, int64_t memoryLatencyCycles,
+                                    int64_t threadBytesInFlight, int64_t latencyHidingThreads) {
+  if (failed(verifyAtLeast(emitError, 1,
+                           {{"mmaProductsPerCycle", mmaProductsPerCycle},
+                            {"threadProductsPerCycle", threadProductsPerCycle},
+                            {"instructionsPerCycle", instructionsPerCycle},
+                            {"memoryBytesPerCycle", memoryBytesPerCycle},
+                            {"l2BytesPerCycle", l2BytesPerCycle},
+                            {"sharedBytesPerCycle", sharedBytesPerCycle},
+                            {"sectorBytes", sectorBytes},
+                            {"megahertz", megahertz},
+                            {"memoryLatencyCycles", memoryLatencyCycles},
+                            {"threadBytesInFlight", threadBytesInFlight},
+                            {"latencyHidingThreads", latencyHidingThreads}})))
+    return failure();
+  return verifyAtLeast(emitError, 0,
+                       {{"warpgroupProductsPerCycle", warpgroupProductsPerCycle},
+                        {"launchCycles", launchCycles},
+                        {"gridBarrierCycles", gridBarrierCycles},
+                        {"blockOverheadCycles", blockOverheadCycles},
+                        {"sliceOverheadCycles", sliceOverheadCycles},
+                        {"termOverheadCycles", termOverheadCycles},
+                        {"fetchLatencyCycles", fetchLatencyCycles},
+                        {"tileOverheadCycles", tileOverheadCycles},
+                        {"splitOverheadCycles", splitOverheadCycles}});
+}
+
+LogicalResult GridAttr::verify(Emit emitError, int64_t processors, int64_t warpSize, int64_t sharedBytes,
+                               int64_t processorSharedBytes, int64_t mmasPerProduct, GridLimitsAttr, GridCostsAttr) {
+  if (warpSize < 1 || warpSize > kUsualThreads || !llvm::isPowerOf2_64(uint64_t(warpSize)))
+    return emitError() << "warpSize must be a power of two of at most " << kUsualThreads;
   if (failed(verifyAtLeast(emitError, 1, {{"processors", processors}})))
     return failure();
   return verifyAtLeast(emitError, 0,
-                       {{"sharedBytes", sharedBytes}, {"blocksBytes", blocksBytes}, {"products", products}});
+                       {{"sharedBytes", sharedBytes},
+                        {"processorSharedBytes", processorSharedBytes},
+                        {"mmasPerProduct", mmasPerProduct}});
 }
 
 LogicalResult TargetAttr::verify(Emit emitError, int64_t vectorBytes, int64_t vectorRegisters, int64_t l1Bytes,
@@ -173,15 +184,15 @@ LogicalResult TargetAttr::verify(Emit emitError, int64_t vectorBytes, int64_t ve
 }
 
 /// The most accumulators of a tile, many more than any machine has registers: a schedule by hand must end somewhere.
-static constexpr int64_t kMostAccumulators = 1024;
+static constexpr int64_t kMaxAccumulators = 1024;
 
 /// Rows by columns of a tile whose columns lie in vectors of so many lanes.
 static LogicalResult verifyTile(Emit emitError, int64_t m, int64_t n, int64_t lanes) {
   if (m < 1 || n < 1 || lanes < 1)
     return emitError() << "m, n and lanes must be at least 1";
-  if (n % lanes != 0 || n / lanes > kMostAccumulators / m)
+  if (n % lanes != 0 || n / lanes > kMaxAccumulators / m)
     return emitError() << "a tile of " << m << " by " << n << ": n must be a multiple of " << lanes
-                       << " lanes, and there may be " << kMostAccumulators << " accumulators at most";
+                       << " lanes, and there may be " << kMaxAccumulators << " accumulators at most";
   return success();
 }
 
@@ -193,8 +204,8 @@ LogicalResult ContractAttr::verify(Emit emitError, int64_t m, int64_t n, int64_t
     return emitError() << "vectorRows are those of a kernel whose unit is matrix";
   if (unit != Unit::Vectors && limbs > 0)
     return emitError() << "limbs are multiplied by vectors";
-  if (vectorRows > kMostAccumulators)
-    return emitError() << "vectorRows must be at most " << kMostAccumulators;
+  if (vectorRows > kMaxAccumulators)
+    return emitError() << "vectorRows must be at most " << kMaxAccumulators;
   return verifyTile(emitError, m, n, lanes);
 }
 
@@ -221,7 +232,7 @@ LogicalResult ChainAttr::verify(Emit emitError, int64_t rows, int64_t slots, Att
 }
 
 /// The most elements that a thread makes at once: its code is as long.
-static constexpr int64_t kMostOfThread = 1 << 8;
+static constexpr int64_t kMaxThreadCount = 1 << 8;
 
 /// Each is at most so much; an error names the first one that is not.
 static LogicalResult verifyAtMost(Emit emitError, int64_t most, ArrayRef<Parameter> parameters) {
@@ -242,20 +253,20 @@ LogicalResult GridTileAttr::verify(Emit emitError, int64_t m, int64_t n, int64_t
     return emitError() << "m, n and splits must be at least 1";
   if (buffers < 0 || cycles < 0)
     return emitError() << "buffers and cycles must not be negative";
-  return verifyAtMost(emitError, kMostOfGrid, {{"m", m}, {"n", n}, {"splits", splits}});
+  return verifyAtMost(emitError, kMaxGridCount, {{"m", m}, {"n", n}, {"splits", splits}});
 }
 
 LogicalResult GridContractAttr::verify(Emit emitError, GridForm form, int64_t m, int64_t n, int64_t splits,
                                        int64_t buffers, int64_t warpsM, int64_t warpsN, bool groups, bool fetches,
                                        int64_t blocks, int64_t cycles) {
-  if (failed(verifyCounts(emitError, kMostOfGrid, {{"m", m}, {"n", n}, {"splits", splits}})) ||
+  if (failed(verifyCounts(emitError, kMaxGridCount, {{"m", m}, {"n", n}, {"splits", splits}})) ||
       failed(verifyAtLeast(emitError, 0, {{"blocks", blocks}, {"cycles", cycles}})) ||
-      failed(verifyAtMost(emitError, kMostOfGrid, {{"blocks", blocks}})))
+      failed(verifyAtMost(emitError, kMaxGridCount, {{"blocks", blocks}})))
     return failure();
   if (form == GridForm::Matrix) {
-    if (failed(verifyCounts(emitError, kMostOfThread, {{"warpsM", warpsM}, {"warpsN", warpsN}})) ||
+    if (failed(verifyCounts(emitError, kMaxThreadCount, {{"warpsM", warpsM}, {"warpsN", warpsN}})) ||
         failed(verifyAtLeast(emitError, 2, {{"buffers", buffers}})) ||
-        failed(verifyAtMost(emitError, kMostOfThread, {{"buffers", buffers}})))
+        failed(verifyAtMost(emitError, kMaxThreadCount, {{"buffers", buffers}})))
       return failure();
     if (fetches != (blocks > 0) || (fetches && !groups))
       return emitError() << "a grid_contract that fetches is of groups, and of so many blocks; others are not";
@@ -268,9 +279,10 @@ LogicalResult GridContractAttr::verify(Emit emitError, GridForm form, int64_t m,
 
 LogicalResult GridChainAttr::verify(Emit emitError, int64_t warpsM, int64_t warpsN, int64_t columns, Type factors,
                                     bool online, int64_t splitTiles, int64_t blocks) {
-  if (failed(verifyCounts(emitError, kMostOfThread, {{"warpsM", warpsM}, {"warpsN", warpsN}, {"columns", columns}})) ||
+  if (failed(
+          verifyCounts(emitError, kMaxThreadCount, {{"warpsM", warpsM}, {"warpsN", warpsN}, {"columns", columns}})) ||
       failed(verifyAtLeast(emitError, 0, {{"splitTiles", splitTiles}, {"blocks", blocks}})) ||
-      failed(verifyAtMost(emitError, kMostOfGrid, {{"splitTiles", splitTiles}, {"blocks", blocks}})))
+      failed(verifyAtMost(emitError, kMaxGridCount, {{"splitTiles", splitTiles}, {"blocks", blocks}})))
     return failure();
   if (!factors.isF32() && !factors.isF16() && !factors.isBF16())
     return emitError() << "factors must be f32, f16 or bf16";
@@ -282,8 +294,8 @@ LogicalResult GridChainAttr::verify(Emit emitError, int64_t warpsM, int64_t warp
 }
 
 LogicalResult GridRowsAttr::verify(Emit emitError, int64_t rowThreads, int64_t threads, int64_t width) {
-  if (failed(verifyCounts(emitError, kMostOfGrid, {{"rowThreads", rowThreads}, {"threads", threads}})) ||
-      failed(verifyCounts(emitError, kMostOfThread, {{"width", width}})))
+  if (failed(verifyCounts(emitError, kMaxGridCount, {{"rowThreads", rowThreads}, {"threads", threads}})) ||
+      failed(verifyCounts(emitError, kMaxThreadCount, {{"width", width}})))
     return failure();
   if (threads % rowThreads != 0)
     return emitError() << "threads must be a multiple of rowThreads";
@@ -293,8 +305,8 @@ LogicalResult GridRowsAttr::verify(Emit emitError, int64_t rowThreads, int64_t t
 }
 
 LogicalResult GridCumulateAttr::verify(Emit emitError, int64_t lineThreads, int64_t threads, int64_t elements) {
-  if (failed(verifyCounts(emitError, kMostOfGrid, {{"lineThreads", lineThreads}, {"threads", threads}})) ||
-      failed(verifyCounts(emitError, kMostOfThread, {{"elements", elements}})))
+  if (failed(verifyCounts(emitError, kMaxGridCount, {{"lineThreads", lineThreads}, {"threads", threads}})) ||
+      failed(verifyCounts(emitError, kMaxThreadCount, {{"elements", elements}})))
     return failure();
   if (lineThreads != 1 && lineThreads != threads)
     return emitError() << "a line is one thread's, or all threads' of a block";
@@ -304,8 +316,8 @@ LogicalResult GridCumulateAttr::verify(Emit emitError, int64_t lineThreads, int6
 }
 
 LogicalResult GridTransposeAttr::verify(Emit emitError, int64_t tile, int64_t threads) {
-  if (failed(verifyCounts(emitError, kMostOfThread, {{"tile", tile}})) ||
-      failed(verifyCounts(emitError, kMostOfGrid, {{"threads", threads}})))
+  if (failed(verifyCounts(emitError, kMaxThreadCount, {{"tile", tile}})) ||
+      failed(verifyCounts(emitError, kMaxGridCount, {{"threads", threads}})))
     return failure();
   if (threads % tile != 0 || tile % (threads / tile) != 0)
     return emitError() << "threads must be whole lines of a tile, of which a tile has whole numbers";
@@ -313,10 +325,10 @@ LogicalResult GridTransposeAttr::verify(Emit emitError, int64_t tile, int64_t th
 }
 
 LogicalResult GridMapAttr::verify(Emit emitError, int64_t threads, DenseI64ArrayAttr widths) {
-  if (failed(verifyCounts(emitError, kMostOfGrid, {{"threads", threads}})))
+  if (failed(verifyCounts(emitError, kMaxGridCount, {{"threads", threads}})))
     return failure();
   for (int64_t width : widths.asArrayRef())
-    if (failed(verifyCounts(emitError, kMostOfThread, {{"width", width}})))
+    if (failed(verifyCounts(emitError, kMaxThreadCount, {{"width", width}})))
       return failure();
   return success();
 }
@@ -365,31 +377,32 @@ LogicalResult BoxAttr::verify(Emit emitError, int64_t argument, int64_t bytes, A
 
 LogicalResult AssembleOp::verify() {
   int64_t rank = getOutput().getType().getRank(), length = 0;
-  if (getPieces().empty() || int64_t(getDim()) >= rank)
-    return emitOpError("needs pieces, and a dim of theirs");
+  if (getSubviews().empty() || int64_t(getDim()) >= rank)
+    return emitOpError("needs subviews, and a dim of theirs");
   graph::Assembly assembly = formOf(*this);
-  bool oneEach = int64_t(assembly.steps.size()) == rank && assembly.turns() == int64_t(getPieces().size()) &&
+  bool oneEach = int64_t(assembly.steps.size()) == rank && assembly.numInterleaved() == int64_t(getSubviews().size()) &&
                  llvm::all_of(assembly.steps, [](int64_t step) { return step > 0; });
-  if (assembly.takesTurns() && !oneEach)
-    return emitOpError("needs a positive step for each dim, and as many pieces as their product");
-  for (auto [number, value] : llvm::enumerate(getPieces())) {
-    Value piece = value;
-    auto type = cast<RankedTensorType>(piece.getType());
+  if (assembly.isInterleaved() && !oneEach)
+    return emitOpError("needs a positive step for each dim, and as many subviews as their product");
+  for (auto [number, value] : llvm::enumerate(getSubviews())) {
+    Value subview = value;
+    auto type = cast<RankedTensorType>(subview.getType());
     if (type.getRank() != rank || type.getElementType() != getOutput().getType().getElementType() ||
-        (!assembly.takesTurns() && type.isDynamicDim(assembly.dim)))
-      return emitOpError("has pieces that don't fit, or of unknown length along the dim");
-    if (!isa_and_nonnull<LaunchOp>(piece.getDefiningOp()) || piece.getDefiningOp()->getBlock() != (*this)->getBlock())
-      return emitOpError("has pieces that no launch beside it makes");
-    if (llvm::count_if(piece.getUses(), [](OpOperand &use) { return isa<AssembleOp>(use.getOwner()); }) != 1)
-      return emitOpError("has a piece that is another's, too");
-    if (piece.hasNUsesOrMore(kMostPieceReaders + 1))
-      return emitOpError("has a piece that is read more than ") << kMostPieceReaders << " times";
+        (!assembly.isInterleaved() && type.isDynamicDim(assembly.dim)))
+      return emitOpError("has subviews that don't fit, or of unknown length along the dim");
+    if (!isa_and_nonnull<LaunchOp>(subview.getDefiningOp()) ||
+        subview.getDefiningOp()->getBlock() != (*this)->getBlock())
+      return emitOpError("has subviews that no launch beside it makes");
+    if (llvm::count_if(subview.getUses(), [](OpOperand &use) { return isa<AssembleOp>(use.getOwner()); }) != 1)
+      return emitOpError("has a subview that is another's, too");
+    if (subview.hasNUsesOrMore(kMaxSubviewReaders + 1))
+      return emitOpError("has a subview that is read more than ") << kMaxSubviewReaders << " times";
     if (!fillsWhole(type, getOutput().getType(), assembly, int64_t(number)))
-      return emitOpError("has a piece that does not lie in memory as its result does: ") << type;
+      return emitOpError("has a subview that does not lie in memory as its result does: ") << type;
     length += type.getDimSize(assembly.dim);
   }
-  if (!assembly.takesTurns() && getOutput().getType().getDimSize(assembly.dim) != length)
-    return emitOpError("is not as long as its pieces");
+  if (!assembly.isInterleaved() && getOutput().getType().getDimSize(assembly.dim) != length)
+    return emitOpError("is not as long as its subviews");
   return success();
 }
 
@@ -401,7 +414,8 @@ LogicalResult LaunchOp::verify() {
 }
 
 LogicalResult PlaceAttr::verify(Emit emitError, PlaceKind kind, std::optional<graph::DimExpr> offset) {
-  bool hasOffset = llvm::is_contained({PlaceKind::Arena, PlaceKind::Output, PlaceKind::Slice, PlaceKind::Piece}, kind);
+  bool hasOffset =
+      llvm::is_contained({PlaceKind::Arena, PlaceKind::Output, PlaceKind::Slice, PlaceKind::Subview}, kind);
   if (hasOffset != offset.has_value())
     return emitError() << "a place of the kind " << stringifyPlaceKind(kind)
                        << (hasOffset ? " has an offset" : " has no offset");

@@ -288,7 +288,7 @@ typedef struct hewn_allocator {
   void *user;
 } hewn_allocator;
 
-/// A piece of parallel work: the items [begin, end).
+/// A range of parallel work: the items [begin, end).
 typedef void (*hewn_task)(void *arg, int64_t begin, int64_t end);
 
 /// The caller's own threads. `parallel_for` covers [0, n) by calls of `task`

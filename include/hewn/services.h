@@ -323,7 +323,7 @@ HEWN_RT hewn_part_fn hewn_part_textconcat;
 HEWN_RT hewn_part_fn hewn_part_textparse;
 HEWN_RT hewn_part_fn hewn_part_textformat;
 
-/// TextFields(X, delimiter) -> int64, how many pieces there are;
+/// TextFields(X, delimiter) -> int64, how many substrings there are;
 /// TextSplit(X, delimiter) -> these, with a dim more. params: most cuts, -1
 /// for all. An empty delimiter stands for runs of white space.
 HEWN_RT hewn_part_fn hewn_part_textfields;

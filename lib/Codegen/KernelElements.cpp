@@ -201,7 +201,7 @@ Value KernelElements::readIf(Value inside, Value tensor, ArrayRef<Index> at, Val
   bool uniformIndex = llvm::all_of(at, [](const Index &i) { return i.uniform(); });
   bool uniformCondition = !isa<VectorType>(inside.getType());
   if (uniformCondition && (!uniformIndex || !isa<VectorType>(fill.getType()))) {
-    auto lanewise = [&](Value element) { return uniformIndex ? element : spread(element); };
+    auto lanewise = [&](Value element) { return uniformIndex ? element : broadcast(element); };
     Value otherwise = lanewise(fill);
     auto branch = scf::IfOp::create(b, loc, otherwise.getType(), inside, /*withElse=*/true);
     OpBuilder::InsertionGuard guard(b);
@@ -218,7 +218,7 @@ Value KernelElements::readIf(Value inside, Value tensor, ArrayRef<Index> at, Val
     from.back() = {vectorOf(from.back()), 0, true};
   Value saved = mask;
   auto outer = cache;
-  Value lanesInside = spread(inside);
+  Value lanesInside = broadcast(inside);
   mask = saved ? Value(arith::AndIOp::create(b, loc, saved, lanesInside)) : lanesInside;
   cache.clear();
   Value element = read(tensor, from);
@@ -326,7 +326,7 @@ Value KernelElements::reduce(graph::ReduceOpInterface op, ArrayRef<Index> at) {
   auto asState = [&](SmallVector<Value> values) {
     if (width)
       for (Value &v : values)
-        v = spread(v);
+        v = broadcast(v);
     return values;
   };
   auto lifted = [&](ArrayRef<Index> inner) {
@@ -339,13 +339,13 @@ Value KernelElements::reduce(graph::ReduceOpInterface op, ArrayRef<Index> at) {
         linear = add(mul(linear, expression(dims[d])), inner[i]);
       position = toElement(linear, b.getI64Type());
       if (width)
-        position = spread(position);
+        position = broadcast(position);
     }
     Value element = read(operand, from);
     if (op.usesPosition())
       element = roundToStorageType(b, loc, operand, element);
     if (width)
-      element = spread(element);
+      element = broadcast(element);
     return asState(op.lift(b, loc, element, position));
   };
   // Straight code where the window is small; of larger ones, in vectors, for the inner dims, inside of loops over the outer ones.
@@ -382,7 +382,7 @@ Value KernelElements::reduce(graph::ReduceOpInterface op, ArrayRef<Index> at) {
   }
   Value count = toElement(expression(graph::numElements(extents)), b.getI64Type());
   if (width)
-    count = spread(count);
+    count = broadcast(count);
   return op.finish(b, loc, state, count);
 }
 
@@ -456,7 +456,7 @@ Value KernelElements::contract(graph::ContractOpInterface op, ArrayRef<Index> at
   bool uniform = llvm::all_of(at, [](const Index &i) { return i.uniform(); });
   Value zero = constantElement(graph::getElementType(op->getResult(0)), 0);
   if (!uniform)
-    zero = spread(zero);
+    zero = broadcast(zero);
   Type sumType = getElementTypeOrSelf(zero.getType());
   return loopNest(inner, zero, 25, [&](ArrayRef<Index> k, ValueRange carried) -> SmallVector<Value> {
     for (auto [i, d] : llvm::enumerate(innerDims))
@@ -467,7 +467,7 @@ Value KernelElements::contract(graph::ContractOpInterface op, ArrayRef<Index> at
     SmallVector<Value> factors;
     for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
       Value read = this->read(operand, operandAt(i % 2));
-      factors.push_back(widen(b, loc, uniform ? read : spread(read), graph::getElementType(operand), sumType));
+      factors.push_back(widen(b, loc, uniform ? read : broadcast(read), graph::getElementType(operand), sumType));
     }
     Value sum = carried[0];
     for (auto [left, right] : graph::termPairs(graph::termsOf(op)))
@@ -484,7 +484,7 @@ Value KernelElements::cumulated(graph::CumulateOpInterface op, ArrayRef<Index> a
   int64_t width = uniform ? 0 : lanes;
   SmallVector<Value> state = op.initial(b, loc, width);
   Value zero = constantElement(graph::getElementType(op->getResult(0)), 0);
-  state.push_back(width ? spread(zero) : zero);
+  state.push_back(width ? broadcast(zero) : zero);
   Index length = extent(operand, dim), target = at[dim];
   SmallVector<Value> last =
       loopNest({graph::getDims(operand)[dim]}, state, 1, [&](ArrayRef<Index> inner, ValueRange carried) {
@@ -492,7 +492,7 @@ Value KernelElements::cumulated(graph::CumulateOpInterface op, ArrayRef<Index> a
         from[dim] = op.runsBackward() ? sub(sub(length, constant(1)), inner[0]) : inner[0];
         Value element = read(operand, from);
         SmallVector<Value> next(carried.drop_back());
-        Value out = op.step(b, loc, next, width ? spread(element) : element);
+        Value out = op.step(b, loc, next, width ? broadcast(element) : element);
         Value here = compare(arith::CmpIPredicate::eq, from[dim], target);
         next.push_back(selectElement(here, out, carried.back()));
         return next;

@@ -22,7 +22,7 @@ using hewn::graph::Index;
 namespace hewn::codegen {
 
 /// Steps up to which lanes are picked from loads of neighbours.
-constexpr int64_t kMostStep = 4;
+constexpr int64_t kMaxStep = 4;
 
 Value KernelElements::loadNeighbours(const Buffer &buffer, Value at, Value lanesThatExist) {
   VectorType type = vectorType(storageType(buffer.elementType));
@@ -74,7 +74,7 @@ static Value permuted(OpBuilder &b, Location loc, StringAttr instruction, Value 
 
 bool KernelElements::permutes(const Buffer &buffer) {
   plan::TargetAttr target = plan::targetOf(b.getInsertionBlock()->getParentOp());
-  return target && target.getPermutation() && buffer.blockDim < 0 && buffer.groupDim < 0 &&
+  return target && target.getPermuteIntrinsic() && buffer.blockDim < 0 && buffer.groupDim < 0 &&
          storageType(buffer.elementType).getIntOrFloatBitWidth() == 32 && lanes * 4 == target.getVectorBytes();
 }
 
@@ -92,7 +92,7 @@ Value KernelElements::loadNear(const Buffer &buffer, Index address) {
     first = min(first, sub(end, constant(loads * lanes)));
   first = max(first, begin);
   Index places = sub(address, first);
-  StringAttr instruction = plan::targetOf(b.getInsertionBlock()->getParentOp()).getPermutation();
+  StringAttr instruction = plan::targetOf(b.getInsertionBlock()->getParentOp()).getPermuteIntrinsic();
   VectorType narrow = vectorType(b.getI32Type());
   Value place = arith::IndexCastOp::create(b, loc, narrow, places.base);
   auto all = [&](int64_t value) {
@@ -120,7 +120,7 @@ Value KernelElements::load(const Buffer &buffer, ArrayRef<Index> at) {
   Value loaded;
   if (!address.general && address.stride == 1) {
     loaded = loadNeighbours(buffer, address.base, mask);
-  } else if (!address.general && std::abs(address.stride) <= kMostStep) {
+  } else if (!address.general && std::abs(address.stride) <= kMaxStep) {
     loaded = loadSteps(buffer, address);
   } else if (address.general && address.span > 0 && address.span <= mostLoads * lanes && permutes(buffer)) {
     loaded = loadNear(buffer, address);
@@ -140,7 +140,7 @@ void KernelElements::write(const Buffer &buffer, ArrayRef<Index> at, Value eleme
     memref::StoreOp::create(b, loc, toStorage(element, buffer.elementType), buffer.memref, address.base);
     return;
   }
-  Value stored = toStorage(spread(element), buffer.elementType);
+  Value stored = toStorage(broadcast(element), buffer.elementType);
   if (address.general || address.stride != 1)
     vector::ScatterOp::create(b, loc, /*resultType=*/Type(), buffer.memref, ValueRange(constant(0).base),
                               vectorOf(address), mask ? mask : allLanes(), stored);

@@ -18,7 +18,7 @@ DimExpr vectorWork(const DimExpr &elements, int64_t lanes, int64_t instructionsE
 
 /// Whether tasks are worth their sharing.
 static bool isShared(KernelFunction &k, const DimExpr &tasks, const DimExpr &work) {
-  int64_t least = plan::costsOf(k.kernel).getTaskWork();
+  int64_t least = plan::costsOf(k.kernel).getForkJoinInstructions();
   bool small = work.constant().value_or(least) < least;
   return !k.nested && !small && tasks.constant().value_or(2) > 1;
 }

@@ -25,7 +25,7 @@ void overTasks(KernelFunction &k, KernelElements &e, llvm::ArrayRef<graph::DimEx
 void overRanges(KernelFunction &k, KernelElements &e, const graph::DimExpr &count, const graph::DimExpr &work,
                 llvm::function_ref<void(graph::Index begin, graph::Index end)> body);
 
-/// The same for work that needs memory beside its operands: a task for each of `slots` pieces of it, with an equal share of the
+/// The same for work that needs memory beside its operands: a task for each of `slots` buffers of it, with an equal share of the
 /// nest in order. `enter` is called at the start of a slot, `body` at each point.
 void overSlots(KernelFunction &k, KernelElements &e, int64_t slots, llvm::ArrayRef<graph::DimExpr> counts,
                const graph::DimExpr &work, llvm::function_ref<void(graph::Index)> enter,

@@ -108,7 +108,7 @@ Error ArtifactWriter::link() {
   StringRef kind = llvm::sys::path::extension(options.output);
   if (job.runtime.empty() && kind != ".o")
     return whyNoRuntime();
-  job.given = c.customOps.code;
+  job.userCode = c.customOps.code;
   job.addresses = options.customFunctions;
   for (auto [i, object] : llvm::enumerate(generated.code)) {
     llvm::Expected<std::string> file = scratch->write(std::to_string(i) + ".o", object.code);

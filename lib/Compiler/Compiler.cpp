@@ -5,8 +5,8 @@
 #include "dialects/Graph/Graph.h"
 #include "dialects/Handle/Handle.h"
 #include "dialects/Plan/Plan.h"
-#include "lib/Codegen/Emit/GivenCode.h"
 #include "lib/Codegen/Emit/Object.h"
+#include "lib/Codegen/Emit/UserCode.h"
 #include "lib/Compiler/ArtifactCache.h"
 #include "lib/Compiler/Compilation.h"
 #include "lib/Compiler/InProcess.h"
@@ -255,7 +255,7 @@ bool runStages(Compilation &c) {
   options.optimize = c.options.optimize;
   options.precision = c.precision;
   options.weights = &c.weights;
-  options.mostFolding = c.limits.folding;
+  options.maxFoldedOps = c.limits.folding;
   options.sharesWeights = c.cases.list.size() > 1;
   options.evaluate = [&](OwningOpRef<ModuleOp> module) {
     codegen::CodeOptions code;

@@ -15,7 +15,7 @@ namespace hewn {
 
 namespace {
 
-constexpr size_t kMostRows = 40, kColumns = 64, kLongestFormula = 400;
+constexpr size_t kMaxRows = 40, kColumns = 64, kLongestFormula = 400;
 /// The size of each symbol in the picture of an arena that has some.
 constexpr int64_t kPicturedSize = 128;
 
@@ -50,7 +50,7 @@ Picture pictureOf(const plan::PlannedArena &arena, const plan::PlannedArena::Siz
     for (const plan::ArenaBlock &block : sized.blocks)
       if (block.life.begin <= row.position && row.position <= block.life.end)
         row.live += block.size;
-  size_t each = (all.size() + kMostRows - 1) / kMostRows;
+  size_t each = (all.size() + kMaxRows - 1) / kMaxRows;
   Picture picture;
   picture.merged = each > 1;
   for (size_t first = 0; first < all.size(); first += each) {

@@ -32,7 +32,7 @@ void buildGraphStage(OpPassManager &pm, const PipelineOptions &options) {
   // Contractions become integers as the user wants them to; their weights must be constants for that.
   if (options.quantization) {
     if (options.weights && options.evaluate)
-      pm.addNestedPass<func::FuncOp>(createFoldConstantsPass(options.weights, options.evaluate, options.mostFolding,
+      pm.addNestedPass<func::FuncOp>(createFoldConstantsPass(options.weights, options.evaluate, options.maxFoldedOps,
                                                              /*keepCodes=*/true));
     if (options.exposed)
       pm.addNestedPass<func::FuncOp>(createExposeOperandsPass(options.quantization, options.exposed));
@@ -49,7 +49,7 @@ void buildGraphStage(OpPassManager &pm, const PipelineOptions &options) {
   pm.addNestedPass<func::FuncOp>(createRequireDimsPass());
   // What is constant is run now, but for weights that a machine may take as integers.
   if (options.weights && options.evaluate)
-    pm.addNestedPass<func::FuncOp>(createFoldConstantsPass(options.weights, options.evaluate, options.mostFolding,
+    pm.addNestedPass<func::FuncOp>(createFoldConstantsPass(options.weights, options.evaluate, options.maxFoldedOps,
                                                            /*keepCodes=*/options.optimize));
   // Every access is inside of its tensor, or looked at before.
   pm.addNestedPass<func::FuncOp>(createVerifyAccessesPass());
@@ -63,7 +63,7 @@ void buildKernelsStage(OpPassManager &pm, const PipelineOptions &options) {
     pm.addNestedPass<func::FuncOp>(createFormCodesPass(codes, options.weights));
     pm.addPass(createCSEPass());
     if (options.weights && options.evaluate)
-      pm.addNestedPass<func::FuncOp>(createFoldConstantsPass(options.weights, options.evaluate, options.mostFolding));
+      pm.addNestedPass<func::FuncOp>(createFoldConstantsPass(options.weights, options.evaluate, options.maxFoldedOps));
     // What is done with a contraction's result is done in its shape.
     pm.addNestedPass<func::FuncOp>(createSinkReshapesPass());
     // One item of a batch after another, where all of them would not fit the caches.
@@ -76,7 +76,7 @@ void buildKernelsStage(OpPassManager &pm, const PipelineOptions &options) {
     pm.addNestedPass<func::FuncOp>(createWidenContractionsPass());
     pm.addPass(createCSEPass());
     if (options.weights && options.evaluate)
-      pm.addNestedPass<func::FuncOp>(createFoldConstantsPass(options.weights, options.evaluate, options.mostFolding));
+      pm.addNestedPass<func::FuncOp>(createFoldConstantsPass(options.weights, options.evaluate, options.maxFoldedOps));
     // Orders of dims in memory, and constants packed to them.
     AssignLayoutsPassOptions layouts;
     layouts.largestTile = plan::largestWinogradTile(options.precision);
@@ -93,13 +93,13 @@ void buildKernelsStage(OpPassManager &pm, const PipelineOptions &options) {
   if (options.optimize) {
     // How a grid multiplies matrices: decided, then what of it needs a kernel more.
     pm.addPass(createChooseTilesPass());
-    pm.addPass(createSplitSumsPass());
+    pm.addPass(createSplitKPass());
     // Weights of a recurrence that blocks may keep over its steps.
     pm.addPass(createKeepConstantsPass());
   }
   // What is only put one after another is made where it belongs.
   if (options.optimize) {
-    pm.addPass(createPlacePiecesPass());
+    pm.addPass(createPlaceSubviewsPass());
     // How each kernel is computed, and the memory that it needs for that.
     pm.addPass(codegen::createDecideKernelsPass());
   }

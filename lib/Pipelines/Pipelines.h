@@ -31,7 +31,7 @@ struct PipelineOptions {
   /// Where given, the operands that are to become integers are results of the program too.
   std::vector<ExposedOperand> *exposed = nullptr;
   /// How many operations on elements that may take, beside some for each element of the constants.
-  int64_t mostFolding = Limits().folding;
+  int64_t maxFoldedOps = Limits().folding;
 };
 
 /// An imported graph, simplified.

@@ -64,7 +64,7 @@ DimExpr gridChainItems(const Chain &chain, const GridChainSpread &spread) {
 int64_t gridChainStates(const Chain &chain, const GridChainSpread &spread) {
   // Of each of two rows the maximum and the sum; of each eight columns of the result four sums.
   constexpr int64_t ofRows = 4;
-  return (ofRows + int64_t(llvm::divideCeil(widthOf(chain), 8)) * 4) * spread.high * gridOf(chain.first).getWarp();
+  return (ofRows + int64_t(llvm::divideCeil(widthOf(chain), 8)) * 4) * spread.high * gridOf(chain.first).getWarpSize();
 }
 
 /// Tiles of a split for which splitting the columns once more gains what it costs.
@@ -73,11 +73,13 @@ static int64_t leastTiles(const Chain &chain, const GridChainSpread &spread) {
   GridCostsAttr costs = grid.getCosts();
   auto lines = double(depthOf(chain) + widthOf(chain)), tile = double(spread.tile());
   bool isHalf = !gridChainFactors(chain).isF32();
-  double words = isHalf ? 0.5 : double(std::max<int64_t>(grid.getProducts(), 1));
-  double multiply = double(spread.rows()) * tile * lines * words / double(costs.getRate());
-  double bring = tile * lines * double(graph::elementBytes(chain.first->getOperand(1))) / double(costs.getCacheRate());
-  double tiles = double(costs.getPartCycles()) / (std::max(multiply, bring) + double(costs.getTileCycles()));
-  return std::clamp<int64_t>(int64_t(std::ceil(std::min(tiles, double(kMostOfGrid)))), 1, kMostOfGrid);
+  double words = isHalf ? 0.5 : double(std::max<int64_t>(grid.getMmasPerProduct(), 1));
+  double multiply = double(spread.rows()) * tile * lines * words / double(costs.getMmaProductsPerCycle());
+  double bring =
+      tile * lines * double(graph::elementBytes(chain.first->getOperand(1))) / double(costs.getL2BytesPerCycle());
+  double tiles =
+      double(costs.getSplitOverheadCycles()) / (std::max(multiply, bring) + double(costs.getTileOverheadCycles()));
+  return std::clamp<int64_t>(int64_t(std::ceil(std::min(tiles, double(kMaxGridCount)))), 1, kMaxGridCount);
 }
 
 DimExpr gridChainSplits(const Chain &chain, GridChainAttr schedule) {
@@ -99,7 +101,8 @@ GridChainAttr chooseGridChain(const Chain &chain, bool online) {
   GridChainAttr whole = schedule(0, 0);
   if (!online)
     return whole;
-  GridChainAttr split = schedule(leastTiles(chain, spread), std::min(gridOf(chain.first).getProcessors(), kMostOfGrid));
+  GridChainAttr split =
+      schedule(leastTiles(chain, spread), std::min(gridOf(chain.first).getProcessors(), kMaxGridCount));
   return gridChainSplits(chain, split).is(1) ? whole : split;
 }
 

@@ -15,7 +15,7 @@ constexpr int64_t kThreads = 256, kUnknown = 1024, kShort = 16;
 
 GridRowsAttr chooseRowThreads(const DimExpr &rows, const DimExpr &length, bool sideBySide, GridAttr grid) {
   constexpr int64_t longRow = 8192, manyRows = 512;
-  int64_t warp = grid.getWarp(), each = length.constant().value_or(kUnknown),
+  int64_t warp = grid.getWarpSize(), each = length.constant().value_or(kUnknown),
           count = rows.constant().value_or(manyRows);
   auto schedule = [&](int64_t rowThreads, int64_t threads) {
     return GridRowsAttr::get(grid.getContext(), rowThreads, threads, /*width=*/1);
@@ -24,7 +24,7 @@ GridRowsAttr chooseRowThreads(const DimExpr &rows, const DimExpr &length, bool s
     return schedule(1, kThreads);
   if (each <= 4 * warp || (count >= manyRows && each <= kUnknown))
     return schedule(warp, kThreads);
-  int64_t most = std::min(grid.getLimits().getBlockThreads(), kMostOfGrid) / warp * warp;
+  int64_t most = std::min(grid.getLimits().getMaxBlockThreads(), kMaxGridCount) / warp * warp;
   int64_t threads = each > longRow ? most : kThreads;
   return schedule(threads, threads);
 }
@@ -32,7 +32,7 @@ GridRowsAttr chooseRowThreads(const DimExpr &rows, const DimExpr &length, bool s
 GridRowsAttr chooseRowWidth(GridRowsAttr schedule, const DimExpr &length, int64_t lanes, GridAttr grid) {
   int64_t rowThreads = schedule.getRowThreads(), threads = schedule.getThreads();
   int64_t vectors = length.constant().value_or(0) / lanes;
-  while (rowThreads % (2 * grid.getWarp()) == 0 && vectors > 0 && vectors * 2 < rowThreads)
+  while (rowThreads % (2 * grid.getWarpSize()) == 0 && vectors > 0 && vectors * 2 < rowThreads)
     threads = rowThreads /= 2;
   int64_t width = vectors * 2 < rowThreads ? 1 : lanes;
   return GridRowsAttr::get(grid.getContext(), rowThreads, threads, width);
@@ -46,7 +46,7 @@ GridCumulateAttr chooseLineThreads(const DimExpr &lines, const DimExpr &length, 
   if (!isShared)
     return GridCumulateAttr::get(grid.getContext(), /*lineThreads=*/1, kThreads, /*elements=*/1);
   auto wanted = uint64_t(llvm::divideCeil(length.constant().value_or(kThreads * elements), elements));
-  int64_t threads = std::clamp(int64_t(llvm::PowerOf2Ceil(wanted)), grid.getWarp(), kThreads);
+  int64_t threads = std::clamp(int64_t(llvm::PowerOf2Ceil(wanted)), grid.getWarpSize(), kThreads);
   return GridCumulateAttr::get(grid.getContext(), threads, threads, elements);
 }
 

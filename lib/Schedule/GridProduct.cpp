@@ -37,7 +37,7 @@ bool multipliesMatrices(graph::ContractOpInterface op) {
   constexpr int64_t leastSide = 9, leastSum = 16;
   GridAttr grid = gridOf(op);
   bool bytes = isOfBytes(op);
-  if (!grid || !grid.getProducts() || (!bytes && !narrow(graph::getElementType(op->getResult(0)))))
+  if (!grid || !grid.getMmasPerProduct() || (!bytes && !narrow(graph::getElementType(op->getResult(0)))))
     return false;
   GridProduct product = gridProduct(op);
   auto has = [&](ArrayRef<unsigned> list, int64_t least) {
@@ -59,13 +59,13 @@ bool multipliesAlongSum(graph::ContractOpInterface op) { return isOfBytes(op); }
 
 int64_t productsOf(graph::ContractOpInterface op) {
   bool isFloat32 = llvm::any_of(op->getOperands(), [](Value v) { return graph::getElementType(v).isF32(); });
-  return isFloat32 ? gridOf(op).getProducts() : 1;
+  return isFloat32 ? gridOf(op).getMmasPerProduct() : 1;
 }
 
 /// Float32s, where groups of warps multiply.
 static bool isOfWords(graph::ContractOpInterface op) {
   GridAttr grid = gridOf(op);
-  return grid && grid.getCosts().getGroupRate() > 0 && grid.getProducts() > 0 &&
+  return grid && grid.getCosts().getWarpgroupProductsPerCycle() > 0 && grid.getMmasPerProduct() > 0 &&
          llvm::all_of(op->getOperands(), [](Value v) { return graph::getElementType(v).isF32(); });
 }
 
@@ -91,8 +91,9 @@ static bool liesAlongSum(graph::ContractOpInterface op, unsigned operand) {
 bool mustBeFetched(graph::ContractOpInterface op) { return isOfWords(op); }
 
 bool multipliesByGroups(graph::ContractOpInterface op) {
-  return gridOf(op).getCosts().getGroupRate() > 0 && (isOfBytes(op) || stagedType(op).getIntOrFloatBitWidth() == 16 ||
-                                                      (isOfWords(op) && liesAlongSum(op, 0) && liesAlongSum(op, 1)));
+  return gridOf(op).getCosts().getWarpgroupProductsPerCycle() > 0 &&
+         (isOfBytes(op) || stagedType(op).getIntOrFloatBitWidth() == 16 ||
+          (isOfWords(op) && liesAlongSum(op, 0) && liesAlongSum(op, 1)));
 }
 
 static bool looksFetchable(graph::ContractOpInterface op, unsigned operand) {

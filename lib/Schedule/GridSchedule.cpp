@@ -13,16 +13,16 @@ namespace hewn::plan {
 //===------------------------------------------------------------------------------------------------------------------===//
 
 /// More slices under way than these hide nothing more.
-constexpr int64_t kMostBuffers = 4;
+constexpr int64_t kMaxBuffers = 4;
 /// What the gates of such a ring take of shared memory.
-constexpr int64_t kGateBytes = 3 * 8 * kMostBuffers;
+constexpr int64_t kGateBytes = 3 * 8 * kMaxBuffers;
 /// Rows of one instruction's result, and columns of the two that share a load.
 constexpr int64_t kFragmentRows = 16, kPairColumns = 16;
 
 /// Sums of a thread, beside which there are registers enough for everything else: of a group it is but little, a warp has what it
 /// reads in registers too.
 static int64_t mostSums(GridAttr grid, const GridTile &tile) {
-  auto registers = int64_t(llvm::PowerOf2Ceil(uint64_t(grid.getLimits().getThreadRegisters())));
+  auto registers = int64_t(llvm::PowerOf2Ceil(uint64_t(grid.getLimits().getMaxThreadRegisters())));
   return tile.byGroups ? registers / 2 : registers / 4;
 }
 
@@ -37,7 +37,7 @@ static GridTile fetchedTile(GridTile tile, graph::ContractOpInterface op) {
   fetched.makesFactors = productsOf(op) > 1;
   fetched.buffers = 1;
   int64_t fit = (gridOf(op).getSharedBytes() - kGateBytes) / fetched.sharedBytes();
-  fetched.buffers = std::min(fit, kMostBuffers);
+  fetched.buffers = std::min(fit, kMaxBuffers);
   return fit >= 2 ? fetched : tile;
 }
 
@@ -52,7 +52,7 @@ static GridTile gridTile(GridTileAttr wanted, graph::ContractOpInterface op, boo
   tile.columns = upTo(wanted.getN(), tile.byGroups ? mostOfGroup : mostColumns);
   // One slice is multiplied while another one comes.
   int64_t fit = gridOf(op).getSharedBytes() / tile.sharedBytes(), most = wanted.getBuffers();
-  tile.buffers = std::clamp<int64_t>(most > 0 ? std::min(most, fit) : fit, 2, kMostBuffers);
+  tile.buffers = std::clamp<int64_t>(most > 0 ? std::min(most, fit) : fit, 2, kMaxBuffers);
   if (tile.byGroups) {
     tile.warpsHigh = tile.rows / kGroupRows * kGroupWarps;
     if (fetchable)
@@ -83,8 +83,8 @@ static GridTile gridTile(GridTileAttr wanted, graph::ContractOpInterface op, boo
 }
 
 static int64_t sharedBlocks(const GridTile &tile, GridAttr grid) {
-  int64_t shared = grid.getBlocksBytes() > 0 ? grid.getBlocksBytes() : grid.getSharedBytes();
-  return std::max<int64_t>(1, shared / (tile.sharedBytes() + grid.getLimits().getBlockBytes()));
+  int64_t shared = grid.getProcessorSharedBytes() > 0 ? grid.getProcessorSharedBytes() : grid.getSharedBytes();
+  return std::max<int64_t>(1, shared / (tile.sharedBytes() + grid.getLimits().getReservedBlockBytes()));
 }
 
 GridTile tileOf(GridContractAttr schedule, graph::ContractOpInterface op) {
@@ -94,7 +94,7 @@ GridTile tileOf(GridContractAttr schedule, graph::ContractOpInterface op) {
 }
 
 int64_t threadsOf(const GridTile &tile, GridAttr grid) {
-  return (tile.warps() + (tile.fetches ? kGroupWarps : 0)) * grid.getWarp();
+  return (tile.warps() + (tile.fetches ? kGroupWarps : 0)) * grid.getWarpSize();
 }
 
 GridContractAttr chooseMatrixContraction(GridTileAttr wanted, graph::ContractOpInterface op, bool fetchable,
@@ -102,7 +102,7 @@ GridContractAttr chooseMatrixContraction(GridTileAttr wanted, graph::ContractOpI
   GridAttr grid = gridOf(op);
   GridTile tile = gridTile(wanted, op, fetchable);
   // Where tiles are fetched, the blocks that all processors have room for go from one to the next.
-  int64_t blocks = tile.fetches ? std::min(sharedBlocks(tile, grid) * grid.getProcessors(), kMostOfGrid) : 0;
+  int64_t blocks = tile.fetches ? std::min(sharedBlocks(tile, grid) * grid.getProcessors(), kMaxGridCount) : 0;
   return GridContractAttr::get(op->getContext(), GridForm::Matrix, tile.rows, tile.columns, splits, tile.buffers,
                                tile.warpsHigh, tile.warpsWide, tile.byGroups, tile.fetches, blocks, wanted.getCycles());
 }
@@ -119,7 +119,7 @@ struct Sizes {
 };
 
 /// Cycles that it takes to make factors of a place's part of a slice: nine instructions for each word.
-double factorCycles(GridCostsAttr costs) { return 9.0 * (kSliceBytes / 4) / double(costs.getIssueRate()); }
+double factorCycles(GridCostsAttr costs) { return 9.0 * (kSliceBytes / 4) / double(costs.getInstructionsPerCycle()); }
 
 /// Products of words that a block makes of a slice, and blocks of the processor that has most of them.
 double wordsOfSlice(const Sizes &sizes, const GridTile &tile) {
@@ -135,15 +135,16 @@ int64_t busiestBlocks(GridAttr grid, const Sizes &sizes, const GridTile &tile, i
 double cycles(GridAttr grid, const Sizes &sizes, const GridTile &tile, int64_t parts) {
   GridCostsAttr costs = grid.getCosts();
   GridLimitsAttr limits = grid.getLimits();
-  auto cacheRate = double(costs.getCacheRate()), block = double(costs.getBlockCycles());
+  auto l2BytesPerCycle = double(costs.getL2BytesPerCycle()), block = double(costs.getBlockOverheadCycles());
   constexpr int64_t others = 64; // registers of a thread beside its sums
-  int64_t each = sumsOfThread(tile, tile.warps() * grid.getWarp(), sizes.terms) + others;
+  int64_t each = sumsOfThread(tile, tile.warps() * grid.getWarpSize(), sizes.terms) + others;
   int64_t threads = threadsOf(tile, grid);
   int64_t together = std::max<int64_t>(
       1, std::min({sharedBlocks(tile, grid), limits.getRegisters() / (each * threads), limits.getThreads() / threads}));
   int64_t busiest = busiestBlocks(grid, sizes, tile, parts);
   int64_t slices = int64_t(llvm::divideCeil(sizes.slices, parts));
-  double multiply = wordsOfSlice(sizes, tile) / double(tile.byGroups ? costs.getGroupRate() : costs.getRate());
+  double multiply = wordsOfSlice(sizes, tile) /
+                    double(tile.byGroups ? costs.getWarpgroupProductsPerCycle() : costs.getMmaProductsPerCycle());
   // Each warp reads its part of both operands, and makes two factors of each word that needs them: what can be hidden behind
   // products only half.
   // Warps of a group read the columns once.
@@ -155,14 +156,14 @@ double cycles(GridAttr grid, const Sizes &sizes, const GridTile &tile, int64_t p
     parted = double(2 * tile.rows + (sizes.terms * tile.rows / kGroupRows + 4) * tile.columns);
     factors = double(tile.rows + tile.columns) * factorCycles(costs);
   }
-  double read = parted * kSliceBytes / double(costs.getSharedRate());
-  double bring = double((tile.rows + tile.columns) * kSliceBytes) / cacheRate;
+  double read = parted * kSliceBytes / double(costs.getSharedBytesPerCycle());
+  double bring = double((tile.rows + tile.columns) * kSliceBytes) / l2BytesPerCycle;
   // Fetched slices are as long as several of these.
   double ofSlice = double(kSliceBytes) / double(tile.sliceBytes());
-  double latency =
-      ofSlice * std::max(double(costs.getSliceCycles()) + double(costs.getTermCycles()) * double(sizes.terms),
-                         double(costs.getFetchCycles()) / double(tile.buffers - 1));
-  double write = double(tile.rows * tile.columns * 4) / cacheRate;
+  double latency = ofSlice * std::max(double(costs.getSliceOverheadCycles()) +
+                                          double(costs.getTermOverheadCycles()) * double(sizes.terms),
+                                      double(costs.getFetchLatencyCycles()) / double(tile.buffers - 1));
+  double write = double(tile.rows * tile.columns * 4) / l2BytesPerCycle;
   // Where operands are fetched, the next tile's come while one is finished.
   double time = tile.fetches ? block : 0;
   for (int64_t left = busiest; left > 0; left -= together) {
@@ -170,11 +171,11 @@ double cycles(GridAttr grid, const Sizes &sizes, const GridTile &tile, int64_t p
     time += double(slices) * std::max({here * (multiply + factors / 2), here * bring, here * read, latency}) +
             (tile.fetches ? 0 : block) + here * write;
   }
-  time = std::max(time, sizes.bytes / double(grid.getCosts().getMemoryRate()));
+  time = std::max(time, sizes.bytes / double(grid.getCosts().getMemoryBytesPerCycle()));
   if (parts > 1) {
     double result = double(sizes.batch * sizes.rows * sizes.columns * 4);
     time += double(costs.getLaunchCycles()) + block +
-            result * double(parts + 1) / (cacheRate * double(grid.getProcessors()));
+            result * double(parts + 1) / (l2BytesPerCycle * double(grid.getProcessors()));
   }
   return time;
 }
@@ -184,12 +185,12 @@ double cycles(GridAttr grid, const Sizes &sizes, const GridTile &tile, int64_t p
 /// long in a part (what it is lib/Transforms/Plan/Join/JointCost.cpp says, when all parts are known). More work than one such gain
 /// is no part.
 double aloneCycles(GridAttr grid, const Sizes &sizes, const GridTile &tile, int64_t parts) {
-  if (!tile.byGroups || grid.getCosts().getMeetingCycles() == 0)
+  if (!tile.byGroups || grid.getCosts().getGridBarrierCycles() == 0)
     return 0;
   double slices = double(llvm::divideCeil(sizes.slices, parts) * busiestBlocks(grid, sizes, tile, parts));
-  double multiply = slices * wordsOfSlice(sizes, tile) / double(grid.getCosts().getRate());
-  double work = std::max(multiply, sizes.bytes / double(grid.getCosts().getMemoryRate()));
-  double more = double(grid.getCosts().getLaunchCycles() - grid.getCosts().getMeetingCycles());
+  double multiply = slices * wordsOfSlice(sizes, tile) / double(grid.getCosts().getMmaProductsPerCycle());
+  double work = std::max(multiply, sizes.bytes / double(grid.getCosts().getMemoryBytesPerCycle()));
+  double more = double(grid.getCosts().getLaunchCycles() - grid.getCosts().getGridBarrierCycles());
   return work < more ? 2 * more - work : 0;
 }
 
@@ -228,7 +229,7 @@ GridTileAttr chooseTile(graph::ContractOpInterface op, bool maySplit) {
           auto wanted = GridTileAttr::get(op->getContext(), height, width, parts, buffers, groups, /*cycles=*/0);
           GridTile tile = gridTile(wanted, op, fetchable);
           if (tile.sharedBytes() > grid.getSharedBytes() ||
-              sumsOfThread(tile, tile.warps() * grid.getWarp(), sizes.terms) > mostSums(grid, tile))
+              sumsOfThread(tile, tile.warps() * grid.getWarpSize(), sizes.terms) > mostSums(grid, tile))
             break;
           double time = cycles(grid, sizes, tile, parts), cost = time + aloneCycles(grid, sizes, tile, parts);
           if (!best || cost < least) {
@@ -248,7 +249,7 @@ GridTileAttr chooseTile(graph::ContractOpInterface op, bool maySplit) {
 /// Places of the larger operand that a block takes at a time where it lies along them: of a line of memory at least a sector, and so few
 /// that about all processors have a block.
 static int64_t placesAcross(GridAttr grid, std::optional<int64_t> many, std::optional<int64_t> batch) {
-  int64_t least = grid.getCosts().getSectorBytes() / 4, places = grid.getWarp();
+  int64_t least = grid.getCosts().getSectorBytes() / 4, places = grid.getWarpSize();
   int64_t most = grid.getProcessors() + grid.getProcessors() / 4; // blocks: some processors may have two
   while (many && batch && places > least && 2 * *batch * int64_t(llvm::divideCeil(*many, places)) <= most)
     places /= 2;
@@ -262,7 +263,7 @@ GridContractAttr chooseThreadContraction(graph::ContractOpInterface op, bool lef
   GridProduct product = gridProduct(op);
   auto count = [&](ArrayRef<unsigned> list) { return product.count(list).constant(); };
   std::optional<int64_t> rows = count(product.rows), columns = count(product.columns), sum = count(product.summed);
-  auto isFew = [](std::optional<int64_t> count) { return count && *count >= 1 && *count <= kMostFew; };
+  auto isFew = [](std::optional<int64_t> count) { return count && *count >= 1 && *count <= kMaxFew; };
   auto schedule = [&](GridForm form, int64_t m, int64_t n) {
     return GridContractAttr::get(op->getContext(), form, m, n, /*splits=*/1, 0, 0, 0, false, false, 0, 0);
   };
@@ -271,7 +272,7 @@ GridContractAttr chooseThreadContraction(graph::ContractOpInterface op, bool lef
   if (rowsAreFew != isFew(columns) && many.value_or(leastOfFew) >= leastOfFew &&
       sum.value_or(leastSumOfFew) >= leastSumOfFew) {
     bool alongSum = rowsAreFew ? rightAlongSum : leftAlongSum;
-    int64_t places = alongSum ? kFewThreads / grid.getWarp() : placesAcross(grid, many, count(product.batch));
+    int64_t places = alongSum ? kFewThreads / grid.getWarpSize() : placesAcross(grid, many, count(product.batch));
     return rowsAreFew ? schedule(GridForm::FewRows, *rows, places) : schedule(GridForm::FewColumns, places, *columns);
   }
   for (std::optional<int64_t> side : {rows, columns, sum})

@@ -49,9 +49,9 @@ GridContractAttr chooseMatrixContraction(GridTileAttr wanted, graph::ContractOpI
                                          int64_t splits);
 
 /// Rows or columns that are few for the forms `few_rows` and `few_columns`, at most, and threads of their blocks.
-inline constexpr int64_t kMostFew = 8, kFewThreads = 256;
+inline constexpr int64_t kMaxFew = 8, kFewThreads = 256;
 /// Threads along each side of a block of the form `tiles`, and rows or columns of each, at most.
-inline constexpr int64_t kTileSide = 16, kMostOfSide = 8;
+inline constexpr int64_t kTileSide = 16, kMaxSumsPerThreadSide = 8;
 /// The schedule of a contraction by other instructions; null where sides or sums are so short that elements are better made one by one.
 /// `leftAlongSum`, `rightAlongSum`: whether the operand lies with a summed dim innermost.
 GridContractAttr chooseThreadContraction(graph::ContractOpInterface op, bool leftAlongSum, bool rightAlongSum);

@@ -44,8 +44,7 @@ bool fills(graph::ContractOpInterface op, MatrixAttr matrix) {
   if (!k || extents[*k].constant().value_or(1) % matrix.getDepth() != 0)
     return false;
   std::optional<int64_t> rows = contractShape(op, *roles).rows.constant();
-  return rows ? *rows >= matrix.getFewestRows()
-              : bool(findDot(op, matrix.getLeft(), matrix.getRight(), matrix.getSum()));
+  return rows ? *rows >= matrix.getMinRows() : bool(findDot(op, matrix.getLeft(), matrix.getRight(), matrix.getSum()));
 }
 
 MatrixAttr findMatrix(graph::ContractOpInterface op) {
@@ -85,7 +84,7 @@ std::optional<Limbs> limbsFor(graph::ContractOpInterface op, graph::Code code) {
       contractLanes(op, contractShape(op, roles)) != vectorLanes(op))
     return std::nullopt;
   limbs.code = code;
-  limbs.count = code.roundsData ? 1 : Limbs::most;
+  limbs.count = code.roundsData ? 1 : Limbs::maxCount;
   limbs.segmentDepth = std::min(code.block, longestSegment);
   limbs.segmentsPerBlock = llvm::divideCeil(code.block, limbs.segmentDepth);
   limbs.blocks = llvm::divideCeil(*depth, code.block);
@@ -120,16 +119,18 @@ VectorCostsAttr costsOf(Operation *op) {
   if (target && target.getCosts())
     return target.getCosts();
   // Texts of tests; figures that are round and no machine's.
-  return VectorCostsAttr::get(op->getContext(), /*panelCost=*/200, /*farCost=*/200, /*loadCost=*/10, /*spreadCost=*/10,
-                              /*stepCost=*/400, /*chains=*/8, /*chainRows=*/4, /*products=*/1, /*memoryRate=*/8,
-                              /*lineBytes=*/64, /*aheadBytes=*/1024, /*taskWork=*/8000, /*launchBytes=*/20000,
-                              /*outerCost=*/50);
+  return VectorCostsAttr::get(
+      op->getContext(), /*l2LoadCost=*/200, /*l2MissCost=*/200, /*loadCost=*/10, /*broadcastCost=*/10,
+      /*fmaLatencyCost=*/400, /*minAccumulators=*/8, /*chainRows=*/4, /*fmasPerCycle=*/1, /*memoryBytesPerCycle=*/8,
+      /*cacheLineBytes=*/64, /*prefetchDistanceBytes=*/1024, /*forkJoinInstructions=*/8000,
+      /*launchOverheadBytes=*/20000,
+      /*l3ByteCost=*/50);
 }
 
 int64_t contractLanes(Operation *op, const ContractShape &shape) {
   int64_t lanes = vectorLanes(op), columns = shape.columns.constant().value_or(0);
   TargetAttr target = targetOf(op);
-  if (!target || !target.getFastHalves() || shape.grouped || shape.matrix)
+  if (!target || !target.getDoubleRateHalfVectors() || shape.grouped || shape.matrix)
     return lanes;
   int64_t rest = columns % lanes;
   return rest > 0 && rest <= lanes / 2 ? lanes / 2 : lanes;
@@ -167,7 +168,7 @@ double products(int64_t hundredths) { return double(hundredths) / 100; }
 bool fitsWays(int64_t m, int64_t rowBytes, TargetAttr target, VectorCostsAttr costs) {
   if (rowBytes == 0 || !target || target.getL1Ways() == 0)
     return true;
-  int64_t line = costs.getLineBytes(), sets = target.getL1Bytes() / target.getL1Ways() / line;
+  int64_t line = costs.getCacheLineBytes(), sets = target.getL1Bytes() / target.getL1Ways() / line;
   if (rowBytes % line != 0 || sets == 0)
     return true;
   int64_t distinct = sets / std::gcd(rowBytes / line, sets);
@@ -177,8 +178,8 @@ bool fitsWays(int64_t m, int64_t rowBytes, TargetAttr target, VectorCostsAttr co
 /// Cycles for one k over all rows and `vectors` of columns, a product of which takes `each` cycles, plus what loads cost beside
 /// them.
 double cyclesPerDepth(VectorCostsAttr costs, int64_t m, int64_t vectors, int64_t rows, double each) {
-  double panel = products(costs.getPanelCost()), step = products(costs.getStepCost());
-  double load = products(costs.getLoadCost()), spread = products(costs.getSpreadCost());
+  double panel = products(costs.getL2LoadCost()), step = products(costs.getFmaLatencyCost());
+  double load = products(costs.getLoadCost()), spread = products(costs.getBroadcastCost());
   auto tile = [&](int64_t r) {
     // Below some rows the panel does not come from L2 as fast as it is used; few accumulators wait for each other.
     double multiply = std::max<double>({r * vectors * each, panel * vectors * each, step});
@@ -193,8 +194,8 @@ int64_t mostVectorsOf(int64_t registers, bool halves) {
 }
 
 /// Sums of a row of windows, one a vector: enough to hide an addition's latency, more where there are registers for them.
-int64_t mostChainsOf(int64_t registers, VectorCostsAttr costs) {
-  return std::max(costs.getChains(), registers * 7 / 16);
+int64_t maxAccumulatorsOf(int64_t registers, VectorCostsAttr costs) {
+  return std::max(costs.getMinAccumulators(), registers * 7 / 16);
 }
 
 } // namespace
@@ -224,7 +225,7 @@ ContractTile chooseContractTile(Operation *op, const ContractShape &shape, int64
   }
   if (shape.columnInLeft) {
     // A chain of sums a row: enough of them to hide the latency of an addition, and of a length that divides the line.
-    int64_t most = mostChainsOf(registers, costsOf(op)), tiles = (rows + most - 1) / most;
+    int64_t most = maxAccumulatorsOf(registers, costsOf(op)), tiles = (rows + most - 1) / most;
     return {(rows + tiles - 1) / tiles, lanes, double(rows) * double(llvm::divideCeil(columns, lanes))};
   }
   bool halves = lanes < vectorLanes(op);
@@ -249,7 +250,7 @@ ContractTile chooseContractTile(Operation *op, const ContractShape &shape, int64
     if (!suits(vectors))
       continue;
     // Accumulators, a vector of each column, one scalar spread over lanes; or factors of each row, whose lanes are taken.
-    bool lines = target && target.getLanesAsFactors();
+    bool lines = target && target.getHasFmaByLane();
     int64_t most =
         std::min<int64_t>(lines ? (registers - vectors) / (vectors + 1) : (registers - vectors - 1) / vectors, 14);
     for (int64_t m = 1; m <= std::min(most, rows); ++m) {
@@ -281,7 +282,7 @@ int64_t choosePanel(Operation *op, const ContractShape &shape) {
     return chooseContractTile(op, shape).n;
   if (!shape.rows.is(1))
     return lanes;
-  // One row is as fast as the panels come from memory, and that is fastest in large pieces; equal ones, to pad little.
+  // One row is as fast as the panels come from memory, and that is fastest in long runs; equal ones, to pad little.
   constexpr int64_t most = 4;
   int64_t vectors = llvm::divideCeil(shape.columns.constant().value_or(most * lanes), lanes);
   int64_t panels = llvm::divideCeil(vectors, most);
@@ -294,7 +295,7 @@ bool gridTakesChain(const graph::Chain &chain) {
   graph::ContractOpInterface first = chain.first;
   std::optional<graph::ContractRoles> roles = graph::contractRoles(first);
   std::optional<unsigned> summed = roles ? graph::plainSummedDim(first, *roles) : std::nullopt;
-  if (!grid || !grid.getProducts() || !summed)
+  if (!grid || !grid.getMmasPerProduct() || !summed)
     return false;
   std::optional<int64_t> depth = first.getIterationDims(graph::getDims)[*summed].constant(),
                          width = graph::getDims(chain.second->getResult(0)).back().constant();
@@ -312,7 +313,7 @@ int64_t chainRows(Operation *op, int64_t columns, int64_t columnBytes) {
 }
 
 graph::DimExpr rowStride(Operation *op, const graph::DimExpr &elements, int64_t bytesEach) {
-  int64_t lineElements = std::max<int64_t>(costsOf(op).getLineBytes() / bytesEach, 1);
+  int64_t lineElements = std::max<int64_t>(costsOf(op).getCacheLineBytes() / bytesEach, 1);
   graph::DimExpr lines = elements.ceilDiv(lineElements);
   return (lines + graph::DimExpr(1) - lines.mod(2)) * graph::DimExpr(lineElements);
 }

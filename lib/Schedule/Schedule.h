@@ -11,7 +11,7 @@
 
 namespace hewn::plan {
 
-/// Pieces of the memory that kernels have for their tasks: as many threads as may share a kernel.
+/// Slots of the memory that kernels have for their tasks: as many threads as may share a kernel.
 inline constexpr int64_t kScratchSlots = 16;
 
 /// The target's instruction for this contraction's types; null where it has none or is computed in its own type.
@@ -52,12 +52,12 @@ struct Limbs {
   /// Elements of a segment, and segments of a block; the last one may be shorter.
   int64_t segmentDepth = 0, segmentsPerBlock = 0, blocks = 0;
   int64_t count = 3;
-  static constexpr int64_t most = 3, elementsInFloat = 4;
+  static constexpr int64_t maxCount = 3, elementsInFloat = 4;
   /// Elements that limbs are made of at a time.
   static constexpr int64_t atOnce = 16;
   /// What a task keeps of a segment of a row, in floats: a header (scale, scaled sum of the elements, for each limb minus the sum times
   /// the middle code), then the limbs.
-  static constexpr int64_t header = llvm::alignTo(2 + most, elementsInFloat);
+  static constexpr int64_t header = llvm::alignTo(2 + maxCount, elementsInFloat);
   int64_t segmentFloats() const { return header + segmentDepth / elementsInFloat * count; }
   int64_t rowFloats() const { return segmentFloats() * segmentsPerBlock * blocks; }
   /// Rows that a task has limbs of at a time.

@@ -56,14 +56,14 @@ double gainOfTerms(graph::ContractOpInterface op, MatrixAttr matrix, unsigned te
   // what follows on them.
   constexpr double splitSteps = 8, sumSteps = 3, floatBytes = 4, termBytes = 2;
   VectorCostsAttr costs = costsOf(op);
-  auto memoryRate = double(costs.getMemoryRate());
-  double lanes = double(vectorLanes(op)), multiplied = lanes * double(costs.getProducts()),
+  auto memoryBytesPerCycle = double(costs.getMemoryBytesPerCycle());
+  double lanes = double(vectorLanes(op)), multiplied = lanes * double(costs.getFmasPerCycle()),
          weights = batch * double(columns) * depth;
   double byVectors = batch * rows * whole(columns, int64_t(lanes)) * depth / multiplied;
-  byVectors = std::max(byVectors, weights * floatBytes / memoryRate);
-  double byTiles =
-      batch * rowsDone * whole(columns, matrix.getColumns()) * depth * pairs / (multiplied * double(matrix.getRate()));
-  byTiles = std::max(byTiles, weights * termBytes * terms / memoryRate);
+  byVectors = std::max(byVectors, weights * floatBytes / memoryBytesPerCycle);
+  double byTiles = batch * rowsDone * whole(columns, matrix.getColumns()) * depth * pairs /
+                   (multiplied * double(matrix.getRelativeRate()));
+  byTiles = std::max(byTiles, weights * termBytes * terms / memoryBytesPerCycle);
   // What several contractions read is split once.
   Value left = op->getOperand(0);
   double readers = double(llvm::count_if(left.getUsers(), llvm::IsaPred<graph::ContractOpInterface>));

@@ -81,7 +81,7 @@ WinogradAttr winogradSchedule(graph::ContractOpInterface op, int64_t tile, int64
 
 int64_t largestWinogradTile(Precision precision) { return precision == Precision::Highest ? 2 : 4; }
 
-int64_t chooseWinogradTile(graph::ContractOpInterface op, int64_t most, double rate) {
+int64_t chooseWinogradTile(graph::ContractOpInterface op, int64_t maxTile, double rate) {
   std::optional<graph::WinogradDims> dims = graph::winogradDims(op);
   TargetAttr target = targetOf(op);
   if (!dims || !target || gridOf(op)) // whose engine has no such form
@@ -98,7 +98,7 @@ int64_t chooseWinogradTile(graph::ContractOpInterface op, int64_t most, double r
   double direct = double(height * width) * window * double(channels) * vectors(columns), best = 0.75 * direct / rate;
   int64_t chosen = 0;
   for (int64_t tile : {2, 4}) {
-    if (tile > most)
+    if (tile > maxTile)
       break;
     const graph::Winograd &f = *graph::winograd(tile);
     int64_t block = winogradSchedule(op, tile, winogradPanel(op, tile)).getBlock();
@@ -110,7 +110,7 @@ int64_t chooseWinogradTile(graph::ContractOpInterface op, int64_t most, double r
     double input = tiles * vectors(channels) * planes * 8, output = tiles * vectors(columns) * size * (size + out) * 5;
     // Weights come from L2, as fast as they are used, or from behind it.
     double bytes = planes * double(channels) * double(columns) * 4;
-    double each = bytes > double(l2Bytes(op)) / 2 ? double(costsOf(op).getFarCost()) / 100 : 1;
+    double each = bytes > double(l2Bytes(op)) / 2 ? double(costsOf(op).getL2MissCost()) / 100 : 1;
     double stream = blocks * bytes / double(target.getVectorBytes()) * each;
     double cost = products + input + output + stream;
     if (cost < best) {

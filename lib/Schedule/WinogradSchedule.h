@@ -14,8 +14,8 @@ namespace hewn::plan {
 int64_t largestWinogradTile(Precision precision);
 
 /// The tile of results for which minimal filtering is clearly faster on the machine than the sum of products, of which the
-/// machine does `rate` in the time of one; `most` at the most, 0 where none is. Larger tiles lose more digits.
-int64_t chooseWinogradTile(graph::ContractOpInterface op, int64_t most, double rate = 1);
+/// machine does `rate` in the time of one; `maxTile` at the most, 0 where none is. Larger tiles lose more digits.
+int64_t chooseWinogradTile(graph::ContractOpInterface op, int64_t maxTile, double rate = 1);
 
 /// How a contraction with transformed weights is done: a block of tiles at a time, whose transformed operands and sums lie in a slot of
 /// scratch memory. `panel`: columns of a panel of the packed weights.

@@ -38,7 +38,7 @@ public:
   llvm::Error finish(bool durable = false);
   /// Gives the file its name. After `finish`.
   llvm::Error publish();
-  /// The content, piece by piece, also when the name has gone to somebody else's file since.
+  /// The content, chunk by chunk, also when the name has gone to somebody else's file since.
   llvm::Error read(llvm::function_ref<void(llvm::StringRef)> take) const;
 
 private:

@@ -35,7 +35,7 @@ int32_t hewn_device_describe(hewn_context *context, hewn_device_box *box, void *
     ofBox[i] = (unsigned)sizes[2 * rank - 1 + i];
     steps[i] = 1;
   }
-  // Lines of 32, 64 and 128 bytes have their pieces swapped, each in a way of its own.
+  // Lines of 32, 64 and 128 bytes have their chunks of 16 bytes swizzled, each in a way of its own.
   unsigned line = ofBox[0] * (unsigned)element_bytes;
   int swaps = line == 128 ? 3 : line == 64 ? 2 : line == 32 ? 1 : 0;
   return hewn_cuda_done(context,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies between the two memories, through pieces of memory that the device
-// itself reads and writes: while one piece is on its way, the host fills or
+// Copies between the two memories, through chunks of memory that the device
+// itself reads and writes: while one chunk is on its way, the host fills or
 // empties the next. Where there is no such memory to be had, the driver copies.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -79,7 +79,7 @@ static int32_t begun(hewn_context *context, uint32_t number, void *to, size_t by
   return code;
 }
 
-/// One piece on its way: between the stage and `device`, with `host` on the stage's other side.
+/// One chunk on its way: between the stage and `device`, with `host` on the stage's other side.
 static int32_t send(hewn_context *context, cuda_pointer device, unsigned char *host, size_t bytes, int toDevice,
                     const char *what) {
   cuda_state *state = hewn_cuda_state(context);

@@ -46,7 +46,7 @@ typedef struct given_output {
   int64_t bytes; ///< -1: not given
 } given_output;
 
-/// A piece of memory that the device reads and writes itself, on the way from
+/// A chunk of memory that the device reads and writes itself, on the way from
 /// or to the host's.
 typedef struct stage {
   cuda_event done;
@@ -55,7 +55,7 @@ typedef struct stage {
   void *to; ///< where the host wants its bytes; NULL: on the way to the device
 } stage;
 
-/// Pieces in turn: while one is on its way, the host fills or empties the others.
+/// Chunks in turn: while one is on its way, the host fills or empties the others.
 #define HEWN_CUDA_STAGES 16
 #define HEWN_CUDA_STAGE_BYTES ((size_t)256 << 10)
 

@@ -1,69 +1,69 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory that outlives a run: strings and the tensors of sequences, which outputs point to. It lies in the context until
-// the next run is over, in pieces that grow, so that many small strings take few calls of the allocator. What a run was fed
+// the next run is over, in chunks that grow, so that many small strings take few calls of the allocator. What a run was fed
 // of the run before, and gives on, is copied (sequence.c): it would go with this run.
 #include "context.h"
 
-/// A piece: this header, then what was given out.
+/// A chunk: this header, then what was given out.
 struct hewn_kept {
   struct hewn_kept *next;
   int64_t bytes; ///< all that follows the header
   int64_t used;
 };
 
-enum { HEADER = HEWN_ALIGNMENT, FIRST_PIECE = 4096, MOST_PIECE = 1 << 24 };
+enum { HEADER = HEWN_ALIGNMENT, FIRST_CHUNK = 4096, MAX_CHUNK = 1 << 24 };
 
 void *hewn_rt_keep(hewn_context *context, int64_t bytes) {
-  struct hewn_kept *piece = context->kept;
-  int64_t room = piece ? piece->bytes - piece->used : 0, wanted, total;
+  struct hewn_kept *chunk = context->kept;
+  int64_t room = chunk ? chunk->bytes - chunk->used : 0, wanted, total;
   if (bytes < 0 || __builtin_add_overflow(bytes, HEWN_ALIGNMENT - 1, &wanted)) {
     hewn_rt_fail(context, HEWN_OUT_OF_MEMORY, NULL, "out of memory: {a} bytes for what a run keeps", bytes, 0);
     return NULL;
   }
   // Numbers stand at multiples of what vectors like, text wherever it comes to stand.
   wanted = bytes < HEWN_ALIGNMENT ? (bytes + 15) & ~(int64_t)15 : wanted & ~(int64_t)(HEWN_ALIGNMENT - 1);
-  if (piece && bytes >= HEWN_ALIGNMENT) {
-    int64_t aligned = (piece->used + HEWN_ALIGNMENT - 1) & ~(int64_t)(HEWN_ALIGNMENT - 1);
-    room = piece->bytes - aligned;
+  if (chunk && bytes >= HEWN_ALIGNMENT) {
+    int64_t aligned = (chunk->used + HEWN_ALIGNMENT - 1) & ~(int64_t)(HEWN_ALIGNMENT - 1);
+    room = chunk->bytes - aligned;
     if (wanted <= room)
-      piece->used = aligned;
+      chunk->used = aligned;
   }
-  if (!piece || wanted > room) {
-    int64_t size = piece ? piece->bytes : FIRST_PIECE / 2;
-    size = size >= MOST_PIECE / 2 ? MOST_PIECE : 2 * size;
-    int isLarge = wanted > size / 2; // has a piece of its own, behind the one that has room
+  if (!chunk || wanted > room) {
+    int64_t size = chunk ? chunk->bytes : FIRST_CHUNK / 2;
+    size = size >= MAX_CHUNK / 2 ? MAX_CHUNK : 2 * size;
+    int isLarge = wanted > size / 2; // has a chunk of its own, behind the one that has room
     size = isLarge ? wanted : size;
-    struct hewn_kept *before = isLarge ? piece : NULL;
-    piece = NULL;
+    struct hewn_kept *before = isLarge ? chunk : NULL;
+    chunk = NULL;
     if (!__builtin_add_overflow(size, HEADER, &total))
-      piece = context->allocator.allocate(context->allocator.user, (size_t)total, HEWN_ALIGNMENT);
-    if (!piece) {
+      chunk = context->allocator.allocate(context->allocator.user, (size_t)total, HEWN_ALIGNMENT);
+    if (!chunk) {
       hewn_rt_fail(context, HEWN_OUT_OF_MEMORY, NULL, "out of memory: {a} bytes for what a run keeps", bytes, 0);
       return NULL;
     }
-    piece->bytes = size;
-    piece->used = 0;
-    piece->next = before ? before->next : context->kept;
-    *(before ? &before->next : &context->kept) = piece;
+    chunk->bytes = size;
+    chunk->used = 0;
+    chunk->next = before ? before->next : context->kept;
+    *(before ? &before->next : &context->kept) = chunk;
   }
-  unsigned char *data = (unsigned char *)piece + HEADER + piece->used;
-  piece->used += wanted;
+  unsigned char *data = (unsigned char *)chunk + HEADER + chunk->used;
+  chunk->used += wanted;
   return data;
 }
 
 static void forget(hewn_context *context, struct hewn_kept **list) {
   while (*list) {
-    struct hewn_kept *piece = *list;
-    *list = piece->next;
-    context->allocator.release(context->allocator.user, piece);
+    struct hewn_kept *chunk = *list;
+    *list = chunk->next;
+    context->allocator.release(context->allocator.user, chunk);
   }
 }
 
 int hewn_keep_is_leaving(const hewn_context *context, const void *data) {
   const unsigned char *at = data;
-  for (const struct hewn_kept *piece = context->kept_before; piece; piece = piece->next) {
-    const unsigned char *first = (const unsigned char *)piece + HEADER;
-    if (at >= first && at < first + piece->bytes)
+  for (const struct hewn_kept *chunk = context->kept_before; chunk; chunk = chunk->next) {
+    const unsigned char *first = (const unsigned char *)chunk + HEADER;
+    if (at >= first && at < first + chunk->bytes)
       return 1;
   }
   return 0;

@@ -46,7 +46,7 @@ public:
     MLIRContext context(registry, MLIRContext::Threading::DISABLED);
     std::string text =
         "module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, "
-        "l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, scalesVectors = " +
+        "l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, hasVectorLdexp = " +
         std::string(scales ? "true" : "false") +
         ">} {\n"
         "func.func @f(%x: !llvm.ptr, %y: !llvm.ptr, %z: !llvm.ptr) {\n"

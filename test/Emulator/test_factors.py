@@ -116,7 +116,7 @@ def words_of(edit):
 
 
 def stores(edit):
-    """`edit` of the lines that store the factors of a piece, in turn the first and the second ones."""
+    """`edit` of the lines that store the factors of a chunk, in turn the first and the second ones."""
 
     def change(text):
         lines = text.split("\n")

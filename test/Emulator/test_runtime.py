@@ -169,7 +169,7 @@ def test_devices_that_are_not_there():
 
 @pytest.mark.parametrize("fail", ["", "no-pinned-memory"])
 def test_long_copies(fail):
-    """Tensors of many pieces, several of them, and ones of none."""
+    """Tensors of many chunks, several of them, and ones of none."""
     rows = 3_000_001
     outputs = [("s", TensorProto.FLOAT), ("d", TensorProto.FLOAT)]
     nodes = [helper.make_node("Add", ["x", "y"], ["s"]), helper.make_node("Sub", ["x", "y"], ["d"])]

@@ -43,7 +43,7 @@ func.func @place_with_offset(%x: tensor<4xf32>) {
 // -----
 
 func.func @place_of_no_kind(%x: tensor<4xf32>) {
-  // expected-error@+2 {{expected one of [arena, output, slice, dynamic, piece, forward, alias]}}
+  // expected-error@+2 {{expected one of [arena, output, slice, dynamic, subview, forward, alias]}}
   // expected-error@+1 {{failed to parse Plan_PlaceAttr parameter 'kind'}}
   %0 = plan.launch @k(%x) symbols [] {plan.places = [#plan.place<stack, 4>]} : (tensor<4xf32>) -> tensor<4xf32>
   return

@@ -22,107 +22,107 @@
 // -----
 
 // expected-error@+1 {{columns must be at least 1, and is 0}}
-#matrix = #plan.matrix<left = bf16, right = bf16, sum = f32, rows = 16, columns = 0, depth = 32, registers = 8, tile = f32, zero = "z", load = "l", store = "s", product = "p", rate = 12, fewestRows = 6>
+#matrix = #plan.matrix<left = bf16, right = bf16, sum = f32, rows = 16, columns = 0, depth = 32, registers = 8, tile = f32, zero = "z", load = "l", store = "s", product = "p", relativeRate = 12, minRows = 6>
 
 // -----
 
 // expected-error@+1 {{depth must be at least 1, and is 0}}
-#matrix = #plan.matrix<left = bf16, right = bf16, sum = f32, rows = 16, columns = 16, depth = 0, registers = 8, tile = f32, zero = "z", load = "l", store = "s", product = "p", rate = 12, fewestRows = 6>
+#matrix = #plan.matrix<left = bf16, right = bf16, sum = f32, rows = 16, columns = 16, depth = 0, registers = 8, tile = f32, zero = "z", load = "l", store = "s", product = "p", relativeRate = 12, minRows = 6>
 
 // -----
 
-// expected-error@+1 {{fewestRows must be at least 1, and is 0}}
-#matrix = #plan.matrix<left = bf16, right = bf16, sum = f32, rows = 16, columns = 16, depth = 32, registers = 8, tile = f32, zero = "z", load = "l", store = "s", product = "p", rate = 12, fewestRows = 0>
+// expected-error@+1 {{minRows must be at least 1, and is 0}}
+#matrix = #plan.matrix<left = bf16, right = bf16, sum = f32, rows = 16, columns = 16, depth = 32, registers = 8, tile = f32, zero = "z", load = "l", store = "s", product = "p", relativeRate = 12, minRows = 0>
 
 // -----
 
 // expected-error@+1 {{registers must be at least 8, four for sums and as many for what is multiplied}}
-#matrix = #plan.matrix<left = bf16, right = bf16, sum = f32, rows = 16, columns = 16, depth = 32, registers = 4, tile = f32, zero = "z", load = "l", store = "s", product = "p", rate = 12, fewestRows = 6>
+#matrix = #plan.matrix<left = bf16, right = bf16, sum = f32, rows = 16, columns = 16, depth = 32, registers = 4, tile = f32, zero = "z", load = "l", store = "s", product = "p", relativeRate = 12, minRows = 6>
 
 // -----
 
 // expected-error@+1 {{sum must be a type of 32 bits}}
-#matrix = #plan.matrix<left = bf16, right = bf16, sum = bf16, rows = 16, columns = 16, depth = 32, registers = 8, tile = f32, zero = "z", load = "l", store = "s", product = "p", rate = 12, fewestRows = 6>
+#matrix = #plan.matrix<left = bf16, right = bf16, sum = bf16, rows = 16, columns = 16, depth = 32, registers = 8, tile = f32, zero = "z", load = "l", store = "s", product = "p", relativeRate = 12, minRows = 6>
 
 // -----
 
-// expected-error@+1 {{panelCost must be at least 0, and is -1}}
-#costs = #plan.vector_costs<panelCost = -1, farCost = 250, loadCost = 15, spreadCost = 10, stepCost = 400, chains = 7, chainRows = 4, products = 2, memoryRate = 8, lineBytes = 64, aheadBytes = 1024, taskWork = 8000, launchBytes = 20000, outerCost = 40>
+// expected-error@+1 {{l2LoadCost must be at least 0, and is -1}}
+#costs = #plan.vector_costs<l2LoadCost = -1, l2MissCost = 250, loadCost = 15, broadcastCost = 10, fmaLatencyCost = 400, minAccumulators = 7, chainRows = 4, fmasPerCycle = 2, memoryBytesPerCycle = 8, cacheLineBytes = 64, prefetchDistanceBytes = 1024, forkJoinInstructions = 8000, launchOverheadBytes = 20000, l3ByteCost = 40>
 
 // -----
 
 // expected-error@+1 {{chainRows must be at least 1, and is 0}}
-#costs = #plan.vector_costs<panelCost = 220, farCost = 250, loadCost = 15, spreadCost = 10, stepCost = 400, chains = 7, chainRows = 0, products = 2, memoryRate = 8, lineBytes = 64, aheadBytes = 1024, taskWork = 8000, launchBytes = 20000, outerCost = 40>
+#costs = #plan.vector_costs<l2LoadCost = 220, l2MissCost = 250, loadCost = 15, broadcastCost = 10, fmaLatencyCost = 400, minAccumulators = 7, chainRows = 0, fmasPerCycle = 2, memoryBytesPerCycle = 8, cacheLineBytes = 64, prefetchDistanceBytes = 1024, forkJoinInstructions = 8000, launchOverheadBytes = 20000, l3ByteCost = 40>
 
 // -----
 
-// expected-error@+1 {{lineBytes must be a power of two of at least 4}}
-#costs = #plan.vector_costs<panelCost = 220, farCost = 250, loadCost = 15, spreadCost = 10, stepCost = 400, chains = 7, chainRows = 4, products = 2, memoryRate = 8, lineBytes = 48, aheadBytes = 1024, taskWork = 8000, launchBytes = 20000, outerCost = 40>
+// expected-error@+1 {{cacheLineBytes must be a power of two of at least 4}}
+#costs = #plan.vector_costs<l2LoadCost = 220, l2MissCost = 250, loadCost = 15, broadcastCost = 10, fmaLatencyCost = 400, minAccumulators = 7, chainRows = 4, fmasPerCycle = 2, memoryBytesPerCycle = 8, cacheLineBytes = 48, prefetchDistanceBytes = 1024, forkJoinInstructions = 8000, launchOverheadBytes = 20000, l3ByteCost = 40>
 
 // -----
 
-// expected-error@+1 {{lineBytes must be a power of two of at least 4}}
-#costs = #plan.vector_costs<panelCost = 220, farCost = 250, loadCost = 15, spreadCost = 10, stepCost = 400, chains = 7, chainRows = 4, products = 2, memoryRate = 8, lineBytes = 0, aheadBytes = 1024, taskWork = 8000, launchBytes = 20000, outerCost = 40>
+// expected-error@+1 {{cacheLineBytes must be a power of two of at least 4}}
+#costs = #plan.vector_costs<l2LoadCost = 220, l2MissCost = 250, loadCost = 15, broadcastCost = 10, fmaLatencyCost = 400, minAccumulators = 7, chainRows = 4, fmasPerCycle = 2, memoryBytesPerCycle = 8, cacheLineBytes = 0, prefetchDistanceBytes = 1024, forkJoinInstructions = 8000, launchOverheadBytes = 20000, l3ByteCost = 40>
 
 // -----
 
-// expected-error@+1 {{registerStep must be at least 1, and is 0}}
-#limits = #plan.grid_limits<registers = 65536, threads = 2048, threadRegisters = 255, registerStep = 0, blockThreads = 1024, blockBytes = 1024, staticBytes = 49152, arguments = 440>
+// expected-error@+1 {{registerGranularity must be at least 1, and is 0}}
+#limits = #plan.grid_limits<registers = 65536, threads = 2048, maxThreadRegisters = 255, registerGranularity = 0, maxBlockThreads = 1024, reservedBlockBytes = 1024, staticSharedBytes = 49152, maxArguments = 440>
 
 // -----
 
-// expected-error@+1 {{blockThreads must be at least 256, and is 128}}
-#limits = #plan.grid_limits<registers = 65536, threads = 2048, threadRegisters = 255, registerStep = 8, blockThreads = 128, blockBytes = 1024, staticBytes = 49152, arguments = 440>
+// expected-error@+1 {{maxBlockThreads must be at least 256, and is 128}}
+#limits = #plan.grid_limits<registers = 65536, threads = 2048, maxThreadRegisters = 255, registerGranularity = 8, maxBlockThreads = 128, reservedBlockBytes = 1024, staticSharedBytes = 49152, maxArguments = 440>
 
 // -----
 
-// expected-error@+1 {{staticBytes must be at least 0, and is -1}}
-#limits = #plan.grid_limits<registers = 65536, threads = 2048, threadRegisters = 255, registerStep = 8, blockThreads = 1024, blockBytes = 1024, staticBytes = -1, arguments = 440>
+// expected-error@+1 {{staticSharedBytes must be at least 0, and is -1}}
+#limits = #plan.grid_limits<registers = 65536, threads = 2048, maxThreadRegisters = 255, registerGranularity = 8, maxBlockThreads = 1024, reservedBlockBytes = 1024, staticSharedBytes = -1, maxArguments = 440>
 
 // -----
 
-// expected-error@+1 {{memoryCycles must be at least 1, and is 0}}
-#costs = #plan.grid_costs<rate = 512, threadRate = 128, issueRate = 128, memoryRate = 1000, cacheRate = 48, sharedRate = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockCycles = 1200, sliceCycles = 150, termCycles = 50, fetchCycles = 600, tileCycles = 600, partCycles = 2500, memoryCycles = 0, threadBytes = 32, busyThreads = 256>
+// expected-error@+1 {{memoryLatencyCycles must be at least 1, and is 0}}
+#costs = #plan.grid_costs<mmaProductsPerCycle = 512, threadProductsPerCycle = 128, instructionsPerCycle = 128, memoryBytesPerCycle = 1000, l2BytesPerCycle = 48, sharedBytesPerCycle = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockOverheadCycles = 1200, sliceOverheadCycles = 150, termOverheadCycles = 50, fetchLatencyCycles = 600, tileOverheadCycles = 600, splitOverheadCycles = 2500, memoryLatencyCycles = 0, threadBytesInFlight = 32, latencyHidingThreads = 256>
 
 // -----
 
-// expected-error@+1 {{rate must be at least 1, and is 0}}
-#costs = #plan.grid_costs<rate = 0, threadRate = 128, issueRate = 128, memoryRate = 1000, cacheRate = 48, sharedRate = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockCycles = 1200, sliceCycles = 150, termCycles = 50, fetchCycles = 600, tileCycles = 600, partCycles = 2500, memoryCycles = 800, threadBytes = 32, busyThreads = 256>
+// expected-error@+1 {{mmaProductsPerCycle must be at least 1, and is 0}}
+#costs = #plan.grid_costs<mmaProductsPerCycle = 0, threadProductsPerCycle = 128, instructionsPerCycle = 128, memoryBytesPerCycle = 1000, l2BytesPerCycle = 48, sharedBytesPerCycle = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockOverheadCycles = 1200, sliceOverheadCycles = 150, termOverheadCycles = 50, fetchLatencyCycles = 600, tileOverheadCycles = 600, splitOverheadCycles = 2500, memoryLatencyCycles = 800, threadBytesInFlight = 32, latencyHidingThreads = 256>
 
 // -----
 
-// expected-error@+1 {{groupRate must be at least 0, and is -1}}
-#costs = #plan.grid_costs<rate = 512, groupRate = -1, threadRate = 128, issueRate = 128, memoryRate = 1000, cacheRate = 48, sharedRate = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockCycles = 1200, sliceCycles = 150, termCycles = 50, fetchCycles = 600, tileCycles = 600, partCycles = 2500, memoryCycles = 800, threadBytes = 32, busyThreads = 256>
+// expected-error@+1 {{warpgroupProductsPerCycle must be at least 0, and is -1}}
+#costs = #plan.grid_costs<mmaProductsPerCycle = 512, warpgroupProductsPerCycle = -1, threadProductsPerCycle = 128, instructionsPerCycle = 128, memoryBytesPerCycle = 1000, l2BytesPerCycle = 48, sharedBytesPerCycle = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockOverheadCycles = 1200, sliceOverheadCycles = 150, termOverheadCycles = 50, fetchLatencyCycles = 600, tileOverheadCycles = 600, splitOverheadCycles = 2500, memoryLatencyCycles = 800, threadBytesInFlight = 32, latencyHidingThreads = 256>
 
 // -----
 
 // expected-error@+1 {{launchCycles must be at least 0, and is -1}}
-#costs = #plan.grid_costs<rate = 512, threadRate = 128, issueRate = 128, memoryRate = 1000, cacheRate = 48, sharedRate = 128, sectorBytes = 32, megahertz = 1500, launchCycles = -1, blockCycles = 1200, sliceCycles = 150, termCycles = 50, fetchCycles = 600, tileCycles = 600, partCycles = 2500, memoryCycles = 800, threadBytes = 32, busyThreads = 256>
+#costs = #plan.grid_costs<mmaProductsPerCycle = 512, threadProductsPerCycle = 128, instructionsPerCycle = 128, memoryBytesPerCycle = 1000, l2BytesPerCycle = 48, sharedBytesPerCycle = 128, sectorBytes = 32, megahertz = 1500, launchCycles = -1, blockOverheadCycles = 1200, sliceOverheadCycles = 150, termOverheadCycles = 50, fetchLatencyCycles = 600, tileOverheadCycles = 600, splitOverheadCycles = 2500, memoryLatencyCycles = 800, threadBytesInFlight = 32, latencyHidingThreads = 256>
 
 // -----
 
 // expected-error@+1 {{processors must be at least 1, and is 0}}
-#grid = #plan.grid<processors = 0, warp = 32, sharedBytes = 49152, limits = #plan.grid_limits<registers = 65536, threads = 2048, threadRegisters = 255, registerStep = 8, blockThreads = 1024, blockBytes = 1024, staticBytes = 49152, arguments = 440>, costs = #plan.grid_costs<rate = 512, threadRate = 128, issueRate = 128, memoryRate = 1000, cacheRate = 48, sharedRate = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockCycles = 1200, sliceCycles = 150, termCycles = 50, fetchCycles = 600, tileCycles = 600, partCycles = 2500, memoryCycles = 800, threadBytes = 32, busyThreads = 256>>
+#grid = #plan.grid<processors = 0, warpSize = 32, sharedBytes = 49152, limits = #plan.grid_limits<registers = 65536, threads = 2048, maxThreadRegisters = 255, registerGranularity = 8, maxBlockThreads = 1024, reservedBlockBytes = 1024, staticSharedBytes = 49152, maxArguments = 440>, costs = #plan.grid_costs<mmaProductsPerCycle = 512, threadProductsPerCycle = 128, instructionsPerCycle = 128, memoryBytesPerCycle = 1000, l2BytesPerCycle = 48, sharedBytesPerCycle = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockOverheadCycles = 1200, sliceOverheadCycles = 150, termOverheadCycles = 50, fetchLatencyCycles = 600, tileOverheadCycles = 600, splitOverheadCycles = 2500, memoryLatencyCycles = 800, threadBytesInFlight = 32, latencyHidingThreads = 256>>
 
 // -----
 
-// expected-error@+1 {{warp must be a power of two of at most 256}}
-#grid = #plan.grid<processors = 108, warp = 0, sharedBytes = 49152, limits = #plan.grid_limits<registers = 65536, threads = 2048, threadRegisters = 255, registerStep = 8, blockThreads = 1024, blockBytes = 1024, staticBytes = 49152, arguments = 440>, costs = #plan.grid_costs<rate = 512, threadRate = 128, issueRate = 128, memoryRate = 1000, cacheRate = 48, sharedRate = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockCycles = 1200, sliceCycles = 150, termCycles = 50, fetchCycles = 600, tileCycles = 600, partCycles = 2500, memoryCycles = 800, threadBytes = 32, busyThreads = 256>>
+// expected-error@+1 {{warpSize must be a power of two of at most 256}}
+#grid = #plan.grid<processors = 108, warpSize = 0, sharedBytes = 49152, limits = #plan.grid_limits<registers = 65536, threads = 2048, maxThreadRegisters = 255, registerGranularity = 8, maxBlockThreads = 1024, reservedBlockBytes = 1024, staticSharedBytes = 49152, maxArguments = 440>, costs = #plan.grid_costs<mmaProductsPerCycle = 512, threadProductsPerCycle = 128, instructionsPerCycle = 128, memoryBytesPerCycle = 1000, l2BytesPerCycle = 48, sharedBytesPerCycle = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockOverheadCycles = 1200, sliceOverheadCycles = 150, termOverheadCycles = 50, fetchLatencyCycles = 600, tileOverheadCycles = 600, splitOverheadCycles = 2500, memoryLatencyCycles = 800, threadBytesInFlight = 32, latencyHidingThreads = 256>>
 
 // -----
 
-// expected-error@+1 {{warp must be a power of two of at most 256}}
-#grid = #plan.grid<processors = 108, warp = 24, sharedBytes = 49152, limits = #plan.grid_limits<registers = 65536, threads = 2048, threadRegisters = 255, registerStep = 8, blockThreads = 1024, blockBytes = 1024, staticBytes = 49152, arguments = 440>, costs = #plan.grid_costs<rate = 512, threadRate = 128, issueRate = 128, memoryRate = 1000, cacheRate = 48, sharedRate = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockCycles = 1200, sliceCycles = 150, termCycles = 50, fetchCycles = 600, tileCycles = 600, partCycles = 2500, memoryCycles = 800, threadBytes = 32, busyThreads = 256>>
+// expected-error@+1 {{warpSize must be a power of two of at most 256}}
+#grid = #plan.grid<processors = 108, warpSize = 24, sharedBytes = 49152, limits = #plan.grid_limits<registers = 65536, threads = 2048, maxThreadRegisters = 255, registerGranularity = 8, maxBlockThreads = 1024, reservedBlockBytes = 1024, staticSharedBytes = 49152, maxArguments = 440>, costs = #plan.grid_costs<mmaProductsPerCycle = 512, threadProductsPerCycle = 128, instructionsPerCycle = 128, memoryBytesPerCycle = 1000, l2BytesPerCycle = 48, sharedBytesPerCycle = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockOverheadCycles = 1200, sliceOverheadCycles = 150, termOverheadCycles = 50, fetchLatencyCycles = 600, tileOverheadCycles = 600, splitOverheadCycles = 2500, memoryLatencyCycles = 800, threadBytesInFlight = 32, latencyHidingThreads = 256>>
 
 // -----
 
 // expected-error@+1 {{sharedBytes must be at least 0, and is -1}}
-#grid = #plan.grid<processors = 108, warp = 32, sharedBytes = -1, limits = #plan.grid_limits<registers = 65536, threads = 2048, threadRegisters = 255, registerStep = 8, blockThreads = 1024, blockBytes = 1024, staticBytes = 49152, arguments = 440>, costs = #plan.grid_costs<rate = 512, threadRate = 128, issueRate = 128, memoryRate = 1000, cacheRate = 48, sharedRate = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockCycles = 1200, sliceCycles = 150, termCycles = 50, fetchCycles = 600, tileCycles = 600, partCycles = 2500, memoryCycles = 800, threadBytes = 32, busyThreads = 256>>
+#grid = #plan.grid<processors = 108, warpSize = 32, sharedBytes = -1, limits = #plan.grid_limits<registers = 65536, threads = 2048, maxThreadRegisters = 255, registerGranularity = 8, maxBlockThreads = 1024, reservedBlockBytes = 1024, staticSharedBytes = 49152, maxArguments = 440>, costs = #plan.grid_costs<mmaProductsPerCycle = 512, threadProductsPerCycle = 128, instructionsPerCycle = 128, memoryBytesPerCycle = 1000, l2BytesPerCycle = 48, sharedBytesPerCycle = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockOverheadCycles = 1200, sliceOverheadCycles = 150, termOverheadCycles = 50, fetchLatencyCycles = 600, tileOverheadCycles = 600, splitOverheadCycles = 2500, memoryLatencyCycles = 800, threadBytesInFlight = 32, latencyHidingThreads = 256>>
 
 // -----
 
-// expected-error@+1 {{products must be at least 0, and is -1}}
-#grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 49152, products = -1, limits = #plan.grid_limits<registers = 65536, threads = 2048, threadRegisters = 255, registerStep = 8, blockThreads = 1024, blockBytes = 1024, staticBytes = 49152, arguments = 440>, costs = #plan.grid_costs<rate = 512, threadRate = 128, issueRate = 128, memoryRate = 1000, cacheRate = 48, sharedRate = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockCycles = 1200, sliceCycles = 150, termCycles = 50, fetchCycles = 600, tileCycles = 600, partCycles = 2500, memoryCycles = 800, threadBytes = 32, busyThreads = 256>>
+// expected-error@+1 {{mmasPerProduct must be at least 0, and is -1}}
+#grid = #plan.grid<processors = 108, warpSize = 32, sharedBytes = 49152, mmasPerProduct = -1, limits = #plan.grid_limits<registers = 65536, threads = 2048, maxThreadRegisters = 255, registerGranularity = 8, maxBlockThreads = 1024, reservedBlockBytes = 1024, staticSharedBytes = 49152, maxArguments = 440>, costs = #plan.grid_costs<mmaProductsPerCycle = 512, threadProductsPerCycle = 128, instructionsPerCycle = 128, memoryBytesPerCycle = 1000, l2BytesPerCycle = 48, sharedBytesPerCycle = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockOverheadCycles = 1200, sliceOverheadCycles = 150, termOverheadCycles = 50, fetchLatencyCycles = 600, tileOverheadCycles = 600, splitOverheadCycles = 2500, memoryLatencyCycles = 800, threadBytesInFlight = 32, latencyHidingThreads = 256>>
 
 // -----
 

@@ -162,7 +162,7 @@ module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters 
 
 module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608,
     dots = [#plan.dot<left = bf16, right = bf16, sum = f32, intrinsic = "llvm.x86.avx512bf16.dpbf16ps.512">],
-    matrices = [#plan.matrix<left = bf16, right = bf16, sum = f32, rows = 16, columns = 16, depth = 32, registers = 8, tile = !llvm.x86_amx, zero = "llvm.x86.tilezero.internal", load = "llvm.x86.tileloadd64.internal", store = "llvm.x86.tilestored64.internal", product = "llvm.x86.tdpbf16ps.internal", rate = 12, fewestRows = 6>]>} {
+    matrices = [#plan.matrix<left = bf16, right = bf16, sum = f32, rows = 16, columns = 16, depth = 32, registers = 8, tile = !llvm.x86_amx, zero = "llvm.x86.tilezero.internal", load = "llvm.x86.tileloadd64.internal", store = "llvm.x86.tilestored64.internal", product = "llvm.x86.tdpbf16ps.internal", relativeRate = 12, minRows = 6>]>} {
   // expected-error@+1 {{of 20 rows by 32 columns, which are no whole tiles of the matrix unit}}
   plan.kernel @tiles(%x: tensor<64x64xbf16>, %w: tensor<64x32xbf16, #graph.layout<[1, 0], blockDim = 1, block = 32, groupDim = 0, group = 2>>) -> tensor<64x32xf32> attributes {symbols = [], schedule = #plan.contract<m = 20, n = 32, lanes = 16, unit = matrix>} {
     %0 = graph.matmul %x, %w {to = f32} : (tensor<64x64xbf16>, tensor<64x32xbf16, #graph.layout<[1, 0], blockDim = 1, block = 32, groupDim = 0, group = 2>>) -> tensor<64x32xf32>
@@ -174,7 +174,7 @@ module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters 
 
 module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608,
     dots = [#plan.dot<left = bf16, right = bf16, sum = f32, intrinsic = "llvm.x86.avx512bf16.dpbf16ps.512">],
-    matrices = [#plan.matrix<left = bf16, right = bf16, sum = f32, rows = 16, columns = 16, depth = 32, registers = 8, tile = !llvm.x86_amx, zero = "llvm.x86.tilezero.internal", load = "llvm.x86.tileloadd64.internal", store = "llvm.x86.tilestored64.internal", product = "llvm.x86.tdpbf16ps.internal", rate = 12, fewestRows = 6>]>} {
+    matrices = [#plan.matrix<left = bf16, right = bf16, sum = f32, rows = 16, columns = 16, depth = 32, registers = 8, tile = !llvm.x86_amx, zero = "llvm.x86.tilezero.internal", load = "llvm.x86.tileloadd64.internal", store = "llvm.x86.tilestored64.internal", product = "llvm.x86.tdpbf16ps.internal", relativeRate = 12, minRows = 6>]>} {
   // expected-error@+1 {{without vectorRows, and rows that may be too few for the matrix unit}}
   plan.kernel @few(%x: tensor<?x64xbf16> {graph.dims = [#graph.dim<"s0">, 64]}, %w: tensor<64x32xbf16, #graph.layout<[1, 0], blockDim = 1, block = 32, groupDim = 0, group = 2>>) -> tensor<?x32xf32> attributes {symbols = ["s0"], schedule = #plan.contract<m = 16, n = 32, lanes = 16, unit = matrix>} {
     %0 = graph.matmul %x, %w {to = f32, graph.dims = [[#graph.dim<"s0">, 32]]} : (tensor<?x64xbf16>, tensor<64x32xbf16, #graph.layout<[1, 0], blockDim = 1, block = 32, groupDim = 0, group = 2>>) -> tensor<?x32xf32>

@@ -301,7 +301,7 @@ def test_mel_outside_of_the_spectrum(i, wrong):
 
 @pytest.mark.parametrize(("parts", "axis"), [(3, 0), (3, 1), (100, 0), (100, 1), (1100, 1)])
 def test_concat_of_many(parts, axis):
-    """As loops piece by piece, and as a choice for each element where there would be too many."""
+    """As a loop for each subview, and as a choice for each element where there would be too many."""
     arrays = [floats(2, 3 + i % 5) if axis else floats(1 + i % 2, 19) for i in range(parts)]
     (got,) = run(one_node("Concat", arrays, axis=axis), feeds_of(arrays))
     np.testing.assert_array_equal(got, np.concatenate(arrays, axis))
@@ -310,7 +310,7 @@ def test_concat_of_many(parts, axis):
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("lengths", [range(1, 13), [20, 0, 3, 3, 0, 17, 1, 16, 33, 2]])
 def test_concat_of_many_lengths_known_when_run(lengths, axis):
-    """Each piece by a function."""
+    """Each subview by a function."""
     arrays = [floats(2, n) if axis else floats(n, 5) for n in lengths]
     model = one_node("Concat", arrays, axis=axis)
     for i, value in enumerate(model.graph.input):

@@ -11,7 +11,12 @@ CHECK = Path(__file__).parents[2] / "tools" / "check-house"
 FIGURES = {
     "lib/Schedule/a.cpp": [
         "constexpr double cacheRate = 48, sharedRate = 128;",
-        "constexpr double partCycles = 2500;",
+        "constexpr double l2BytesPerCycle = 48, sharedBytesPerCycle = 128;",
+        "constexpr double splitOverheadCycles = 2500;",
+        "constexpr int64_t cacheLineBytes = 64;",
+        "constexpr int64_t prefetchDistanceBytes = 1024;",
+        "bool isWide = grid.getWarpSize() == 32;",
+        "int64_t rows = limits.getMaxThreadRegisters() > 128 ? 8 : 4;",
         "constexpr double first = 1, launchLatency = 3000;",
         "inline constexpr int64_t kMostThreadRegisters = 255;",
         "static constexpr int64_t kLineWords = 16;",
@@ -23,13 +28,15 @@ FIGURES = {
 }
 FINE = {
     "lib/Schedule/a.cpp": [
-        "double rate = double(costs.getRate()), cycles = 0;",
+        "double rate = double(costs.getMmaProductsPerCycle()), cycles = 0;",
         "constexpr int64_t fewRows = 4, mostColumns = 128;",
-        "if (costs.getMeetingCycles() == 0 || target.getL1Ways() == 0)",
+        "if (costs.getGridBarrierCycles() == 0 || target.getL1Ways() == 0)",
         "int64_t most = registers / 2;",
     ],
-    "lib/Target/Some/b.cpp": ["constexpr int64_t cacheRate = 48;"],
-    "dialects/Plan/Machine.td": ['let parameters = (ins DefaultValuedParameter<"int64_t", "0">:$groupRate);'],
+    "lib/Target/Some/b.cpp": ["constexpr int64_t l2BytesPerCycle = 48;"],
+    "dialects/Plan/Machine.td": [
+        'let parameters = (ins DefaultValuedParameter<"int64_t", "0">:$warpgroupProductsPerCycle);'
+    ],
 }
 
 
@@ -42,6 +49,12 @@ def found(root, files):
     subprocess.run(["git", "init", "-q", root], check=True)
     subprocess.run(["git", "-C", root, "add", "."], check=True)
     return subprocess.run([CHECK, root], capture_output=True, text=True).stdout
+
+
+@pytest.mark.parametrize("line", ["Value piece;", "RankedTensorType pieceType();", "// A piece of", "struct Pieces;"])
+def test_finds_words(tmp_path, line):
+    name = "lib/Schedule/a.cpp"
+    assert f"{name}:2: says piece" in found(tmp_path, {name: [line]})
 
 
 @pytest.mark.parametrize("name, line", [(name, line) for name, lines in FIGURES.items() for line in lines])

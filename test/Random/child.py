@@ -77,8 +77,8 @@ def received(read, child, wall_seconds):
             os.kill(child, signal.SIGKILL)
             os.close(read)
             return data, "hang"
-        piece = os.read(read, 1 << 20)
-        if not piece:
+        chunk = os.read(read, 1 << 20)
+        if not chunk:
             os.close(read)
             return data, ""
-        data += piece
+        data += chunk

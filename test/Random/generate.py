@@ -35,7 +35,7 @@ OPSETS = (9, 11, 12, 13, 13, 14, 15, 16, 17, 17, 18, 18, 19, 20, 21, 21, 22, 23,
 THEMES = {
     "plain": {"elementwise": 6, "views": 4, "moves": 2, "reductions": 4, "contractions": 1},
     "kernels": {"elementwise": 5, "views": 3, "contractions": 3, "windows": 3, "reductions": 3, "moves": 1},
-    "pieces": {"elementwise": 4, "views": 5, "moves": 6, "windows": 1, "reductions": 1},
+    "subviews": {"elementwise": 4, "views": 5, "moves": 6, "windows": 1, "reductions": 1},
     "quantized": {"elementwise": 2, "views": 2, "quantized": 5, "windows": 1, "contractions": 1, "reductions": 1},
     "control": {"elementwise": 3, "views": 2, "control": 3, "reductions": 2, "indices": 1, "moves": 1},
     "all": dict.fromkeys(ROOMS, 1),

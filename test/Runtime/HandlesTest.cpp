@@ -76,8 +76,8 @@ TEST(Text, EqualAndConcat) {
   EXPECT_THAT(same.data, ElementsAre(0, 1, 1));
 }
 
-/// The pieces of one string, and that the count says so before.
-std::vector<std::string> pieces(const char *text, const char *delimiter, int64_t most = -1) {
+/// The substrings of one string, and that the count says so before.
+std::vector<std::string> substrings(const char *text, const char *delimiter, int64_t most = -1) {
   std::vector<std::string> found;
   EXPECT_EQ(within([&](hewn_context *context) {
               Words x = strings({text}), count = word();
@@ -94,13 +94,13 @@ std::vector<std::string> pieces(const char *text, const char *delimiter, int64_t
 }
 
 TEST(Text, Split) {
-  EXPECT_THAT(pieces("a.b..c", "."), ElementsAre("a", "b", "", "c"));
-  EXPECT_THAT(pieces("a.b..c", ".", 1), ElementsAre("a", "b..c"));
-  EXPECT_THAT(pieces("  hello \t world ", ""), ElementsAre("hello", "world"));
-  EXPECT_THAT(pieces("  hello  big world ", "", 1), ElementsAre("hello", "big world"));
-  EXPECT_THAT(pieces("o--xo--y", "o--"), ElementsAre("", "x", "y"));
-  EXPECT_THAT(pieces("", ","), ElementsAre());
-  EXPECT_THAT(pieces("   ", ""), ElementsAre());
+  EXPECT_THAT(substrings("a.b..c", "."), ElementsAre("a", "b", "", "c"));
+  EXPECT_THAT(substrings("a.b..c", ".", 1), ElementsAre("a", "b..c"));
+  EXPECT_THAT(substrings("  hello \t world ", ""), ElementsAre("hello", "world"));
+  EXPECT_THAT(substrings("  hello  big world ", "", 1), ElementsAre("hello", "big world"));
+  EXPECT_THAT(substrings("o--xo--y", "o--"), ElementsAre("", "x", "y"));
+  EXPECT_THAT(substrings("", ","), ElementsAre());
+  EXPECT_THAT(substrings("   ", ""), ElementsAre());
 }
 
 TEST(Text, Normalize) {

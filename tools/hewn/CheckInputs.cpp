@@ -28,7 +28,7 @@ std::vector<Sizes> sizesToTry(const hewn_model &model) {
 }
 
 /// An input that takes more is not drawn.
-constexpr double kMostBytes = 4e9;
+constexpr double kMaxBytes = 4e9;
 
 /// Integers are below these.
 constexpr int64_t kBelow[] = {100, 16, 4, 2, 1};
@@ -96,7 +96,7 @@ private:
     double bytes = double(array.elementBytes());
     for (int64_t dim : array.shape)
       bytes *= double(dim);
-    if (bytes > kMostBytes) {
+    if (bytes > kMaxBytes) {
       tooLarge = info.name;
       return array;
     }

@@ -10,7 +10,7 @@ namespace hewn::tool {
 static constexpr unsigned kMoves = 3;
 static constexpr double kMovedSteps = 4;
 /// Weights that are moved are copied: those of larger models are moved in part.
-static constexpr int64_t kMostMoved = int64_t(512) << 20;
+static constexpr int64_t kMaxMoved = int64_t(512) << 20;
 
 bool Judgement::differs() const {
   return llvm::any_of(found, [](const auto &one) { return one.second.kind == Difference::Kind::Differs; });
@@ -113,7 +113,7 @@ CompileFlags Parts::flagsFor(const ModelGraph::Part &part, bool naive) const {
 std::unique_ptr<Loaded> Parts::compile(const ModelGraph::Part &part, bool naive, unsigned move,
                                        std::string &problem) const {
   std::mt19937_64 random(seed + move);
-  int64_t left = kMostMoved;
+  int64_t left = kMaxMoved;
   auto change = [&](int type, llvm::MutableArrayRef<char> bytes) {
     DLDataType element = {uint8_t(type == 16 ? kDLBfloat : kDLFloat),
                           uint8_t(type == 11  ? 64

@@ -6,7 +6,7 @@
 namespace hewn::tool {
 
 /// So many nodes are tried to be left out one by one: each costs compiles.
-static constexpr size_t kMostSingle = 64;
+static constexpr size_t kMaxSingle = 64;
 
 std::set<int> Search::makersOf(const Names &outputs) const {
   std::set<int> nodes;
@@ -91,7 +91,7 @@ void Search::dropBegin(Window &window) {
       equal = middle;
   }
   order.assign(window.nodes.begin(), window.nodes.end());
-  if (order.size() > kMostSingle)
+  if (order.size() > kMaxSingle)
     return;
   for (int node : order) {
     std::set<int> nodes = window.nodes;

@@ -36,9 +36,9 @@ SmallVector<int64_t> significantOrder(ArrayRef<int64_t> order, RankedTensorType 
   return llvm::filter_to_vector(order, [&](int64_t d) { return type.getDimSize(d) != 1; });
 }
 
-bool isPiece(RankedTensorType type) {
+bool isSubview(RankedTensorType type) {
   auto layout = dyn_cast_or_null<LayoutAttr>(type.getEncoding());
-  return stridedLayout(type) || (layout && layout.getPieceDim() >= 0);
+  return stridedLayout(type) || (layout && layout.getSubviewDim() >= 0);
 }
 
 Dims storedExtents(RankedTensorType type, ArrayRef<DimExpr> dims) {
@@ -50,9 +50,9 @@ Dims storedExtents(RankedTensorType type, ArrayRef<DimExpr> dims) {
     for (int64_t d : layout.getWindows())
       extents[d] = extents[d] + DimExpr(layout.getTile() - 1);
   }
-  if (isPiece(type) && !stridedLayout(type)) {
+  if (isSubview(type) && !stridedLayout(type)) {
     auto layout = cast<LayoutAttr>(type.getEncoding());
-    extents[layout.getPieceDim()] = DimExpr(layout.getWhole());
+    extents[layout.getSubviewDim()] = DimExpr(layout.getWhole());
   }
   return extents;
 }

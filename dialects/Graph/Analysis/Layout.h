@@ -17,11 +17,11 @@ llvm::SmallVector<int64_t> significantOrder(mlir::RankedTensorType type);
 /// The same for a tensor of that shape in another order.
 llvm::SmallVector<int64_t> significantOrder(llvm::ArrayRef<int64_t> order, mlir::RankedTensorType type);
 
-/// Whether tensors of this type lie inside of larger ones, with gaps between neighbours.
-bool isPiece(mlir::RankedTensorType type);
+/// Whether tensors of this type are subviews of larger ones, with gaps between neighbours.
+bool isSubview(mlir::RankedTensorType type);
 
 /// How often memory steps along each dim of a tensor of these dims: the number of blocks of a blocked dim, of groups of a
-/// grouped one, the elements of a transformed window, all of the larger tensor that a piece lies in, else the dim itself.
+/// grouped one, the elements of a transformed window, all of the larger tensor that a subview lies in, else the dim itself.
 Dims storedExtents(mlir::RankedTensorType type, llvm::ArrayRef<DimExpr> dims);
 /// The elements that lie together innermost, where a dim is blocked; 1 otherwise.
 int64_t storedTogether(mlir::RankedTensorType type);

@@ -145,7 +145,7 @@ static bool followsFrom(const DimExpr &most, const DimExpr &dim) {
   StringRef name = isSymbol ? StringRef(terms[0].factors[0]->name) : "";
   DimExpr more =
       dim.substitute([&](StringRef s) { return s == name ? DimExpr::symbol(s) + DimExpr(1) : DimExpr::symbol(s); });
-  return dim == most || isNeverNegative(more - DimExpr(1));
+  return dim == most || isKnownNonNegative(more - DimExpr(1));
 }
 
 /// What dims of which none is known to be 1 meet in: their maximum, but 0 where one of them is 0 and the others are 1. What does not
@@ -157,7 +157,7 @@ static DimExpr meet(SmallVector<DimExpr> dims) {
   for (const DimExpr &dim : ArrayRef(dims).drop_front())
     most = DimExpr::max(most, dim);
   // One that is never 1 meets no 0.
-  if (llvm::any_of(dims, [](const DimExpr &dim) { return isNeverNegative(dim - DimExpr(2)); }))
+  if (llvm::any_of(dims, [](const DimExpr &dim) { return isKnownNonNegative(dim - DimExpr(2)); }))
     return most;
   std::optional<DimExpr> least;
   for (const DimExpr &dim : dims)
@@ -166,7 +166,7 @@ static DimExpr meet(SmallVector<DimExpr> dims) {
   if (!least)
     return most;
   DimExpr some = DimExpr::min(DimExpr(1), *least);
-  return most * (isNeverNegative(some) ? some : DimExpr::max(DimExpr(0), some));
+  return most * (isKnownNonNegative(some) ? some : DimExpr::max(DimExpr(0), some));
 }
 
 /// The dims that `met` is what they meet in; itself where it is no such thing.

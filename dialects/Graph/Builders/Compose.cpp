@@ -26,21 +26,21 @@ Value Composer::transpose(Value x, ArrayRef<int64_t> order) {
 }
 
 /// The operand of a concatenation along `dim` that a slice lies in, `offset` then counted in it; null: it lies in none, or in several.
-static Value pieceOf(Value x, int64_t dim, DimExpr &offset, const DimExpr &size, int64_t step) {
+static Value concatOperandOf(Value x, int64_t dim, DimExpr &offset, const DimExpr &size, int64_t step) {
   auto concat = x.getDefiningOp<ConcatOp>();
   std::optional<int64_t> at = offset.constant(), count = size.constant();
   if (!concat || int64_t(concat.getAxis()) != dim || !at || !count || *count < 1)
     return {};
   int64_t last = *at + (*count - 1) * step;
-  for (Value piece : concat->getOperands()) {
-    std::optional<int64_t> extent = getDims(piece)[dim].constant();
+  for (Value operand : concat->getOperands()) {
+    std::optional<int64_t> extent = getDims(operand)[dim].constant();
     if (!extent)
       return {};
     if (std::min(*at, last) < *extent) {
       if (std::max(*at, last) >= *extent)
         return {};
       offset = DimExpr(*at);
-      return piece;
+      return operand;
     }
     *at -= *extent;
     last -= *extent;
@@ -55,8 +55,8 @@ Value Composer::slice(Value x, int64_t dim, DimExpr offset, DimExpr size, int64_
   if (offset.is(0) && step == 1 && sizes[dim] == size)
     return x;
   // Of what was just put together nothing is taken apart: as transforms do it that follow each other.
-  if (Value piece = pieceOf(x, dim, offset, size, step))
-    return slice(piece, dim, offset, size, step);
+  if (Value operand = concatOperandOf(x, dim, offset, size, step))
+    return slice(operand, dim, offset, size, step);
   Dims offsets(sizes.size(), DimExpr(0));
   SmallVector<int64_t> steps(sizes.size(), 1);
   offsets[dim] = offset;

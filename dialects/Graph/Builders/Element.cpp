@@ -332,7 +332,7 @@ Value ElementBuilder::toElement(Index index, Type type) {
   return isa<FloatType>(type) ? b.createOrFold<arith::SIToFPOp>(loc, like(computeType(type)), integer) : integer;
 }
 
-Value ElementBuilder::spread(Value value) {
+Value ElementBuilder::broadcast(Value value) {
   if (lanes == 0 || isa<VectorType>(value.getType()))
     return value;
   return vector::BroadcastOp::create(b, loc, vectorType(value.getType()), value);
@@ -342,7 +342,7 @@ void ElementBuilder::unify(MutableArrayRef<Value> values) {
   if (llvm::none_of(values, [](Value v) { return isa<VectorType>(v.getType()); }))
     return;
   for (Value &v : values)
-    v = spread(v);
+    v = broadcast(v);
 }
 
 Value ElementBuilder::selectElement(Value condition, Value x, Value y) {
@@ -352,7 +352,7 @@ Value ElementBuilder::selectElement(Value condition, Value x, Value y) {
   unify(branches);
   if (isa<VectorType>(condition.getType()))
     for (Value &v : branches)
-      v = spread(v);
+      v = broadcast(v);
   return b.createOrFold<arith::SelectOp>(loc, condition, branches[0], branches[1]);
 }
 

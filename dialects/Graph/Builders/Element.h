@@ -103,23 +103,23 @@ public:
   /// Chooses between elements, spreading scalars over lanes as needed.
   mlir::Value selectElement(mlir::Value condition, mlir::Value a, mlir::Value b);
   /// A scalar as a vector; a vector, or any value in scalar code, as it is.
-  mlir::Value spread(mlir::Value value);
+  mlir::Value broadcast(mlir::Value value);
   /// Makes all values scalars or all vectors.
   void unify(llvm::MutableArrayRef<mlir::Value> values);
   /// A compute-type constant: `value` for floats, its integer part for
   /// integers.
   mlir::Value constantElement(mlir::Type elementType, double value);
 
-  /// One of the operands that an op puts one after another, and the index at which it begins.
-  struct Piece {
+  /// The subview of a concatenated or interleaved result that one operand makes, and the index at which it begins.
+  struct Subview {
     unsigned operand;
     Index start;
   };
-  /// From now on elements of `op` are asked for within this piece alone.
-  void setPiece(mlir::Operation *op, Piece piece) { pieces[op] = piece; }
-  std::optional<Piece> pieceOf(mlir::Operation *op) const {
-    auto found = pieces.find(op);
-    return found == pieces.end() ? std::nullopt : std::optional(found->second);
+  /// From now on elements of `op` are asked for within this subview alone.
+  void setSubview(mlir::Operation *op, Subview subview) { subviews[op] = subview; }
+  std::optional<Subview> subviewOf(mlir::Operation *op) const {
+    auto found = subviews.find(op);
+    return found == subviews.end() ? std::nullopt : std::optional(found->second);
   }
 
   mlir::OpBuilder &b;
@@ -134,7 +134,7 @@ protected:
 
 private:
   llvm::DenseMap<int64_t, mlir::Value> constants;
-  llvm::DenseMap<mlir::Operation *, Piece> pieces;
+  llvm::DenseMap<mlir::Operation *, Subview> subviews;
   Index binary(Index a, Index b, llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)> make);
   /// The same index, with its least position in `low`; `span` 0 where that is not known.
   Index bounded(Index index);

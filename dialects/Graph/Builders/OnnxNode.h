@@ -12,9 +12,9 @@
 
 namespace hewn::graph {
 
-/// An answer that decides what a node becomes. `Asked`: a case of the program will be imported for each answer, and this import is
-/// over, so the builder fails. `ByData`: dims don't tell, a run does.
-enum class Decision { No, Yes, Asked, ByData };
+/// An answer that decides what a node becomes. `PerCase`: a case of the program will be imported for each answer, and this import is
+/// over, so the builder fails. `AtRuntime`: dims don't tell, a run does.
+enum class Decision { No, Yes, PerCase, AtRuntime };
 
 class OnnxNode {
 public:

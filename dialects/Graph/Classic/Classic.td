@@ -11,16 +11,16 @@ include "dialects/Graph/GraphKinds.td"
 //===--------------------------------------------------------------------------------------------------------------------===//
 
 def Graph_ForestOp
-    : Part<"forest", "forest", "{int64_t(getAggregate()), getPlain(), int64_t(getMostFeature())}"> {
+    : Part<"forest", "forest", "{int64_t(getAggregate()), getPlain(), int64_t(getMaxFeature())}"> {
   let summary = "What the leaves that rows reach in decision trees say of `numTargets` targets, summed or the least or most of it.";
   let description = [{
     x [rows, features], f32 or f64. `nodes`, i32, a record a row as the runtime's part has them: split, feature, place of the first
     of two children beside each other, mask of outcomes that go there. `trees`, i32: root and number of levels each. Without `votes` a
     leaf's split is what it adds to the one target; with them it is the number of a list in (starts, targets, weights).
-    `mostFeature` is the highest feature that a node asks for.
+    `maxFeature` is the highest feature that a node asks for.
   }];
   let arguments = (ins Tensor:$x, Tensor:$nodes, Tensor:$trees, Variadic<Tensor>:$votes, I64Attr:$aggregate, BoolAttr:$plain,
-                       I64Attr:$mostFeature, I64Attr:$numTargets);
+                       I64Attr:$maxFeature, I64Attr:$numTargets);
 }
 
 def : OnnxCompose<"TreeEnsemble", "buildTreeEnsemble", 5, 0, "ai.onnx.ml">;

@@ -9,7 +9,7 @@ using namespace mlir;
 namespace hewn::graph {
 
 /// More would be a mistake that takes all memory.
-static constexpr size_t kMostNodes = size_t(1) << 26;
+static constexpr size_t kMaxNodes = size_t(1) << 26;
 
 namespace {
 using Ints = SmallVector<int64_t>;
@@ -116,7 +116,7 @@ std::optional<Forest> readForest(OnnxNode &node) {
   if (!features || !trues || !falses || !trueLeafs || !falseLeafs || !missing || !targets || !modes || !splits ||
       !weights)
     return std::nullopt;
-  if (inner + leaves > kMostNodes)
+  if (inner + leaves > kMaxNodes)
     return refused(node, "has " + Twine(inner + leaves) + " nodes");
   forest.nodes.resize(inner + leaves);
   for (size_t i = 0; i < inner; ++i) {
@@ -187,7 +187,7 @@ std::optional<Forest> readForest(OnnxNode &node, StringRef prefix, int64_t numTa
   forest.numTargets = numTargets;
   SmallVector<std::string> modes = node.getStrings("nodes_modes").value_or(SmallVector<std::string>());
   size_t count = modes.size();
-  if (count > kMostNodes)
+  if (count > kMaxNodes)
     return refused(node, "has " + Twine(count) + " nodes");
   auto trees = list(node, "nodes_treeids", count), own = list(node, "nodes_nodeids", count),
        features = list(node, "nodes_featureids", count), trues = list(node, "nodes_truenodeids", count),
@@ -266,7 +266,7 @@ public:
           addChildren(old, place, next);
         else if (shares || at < tree.levels)
           leaves.push_back({old, place});
-        if (sorted.size() > kMostNodes)
+        if (sorted.size() > kMaxNodes)
           return refused(node, "has too many nodes");
       }
     // A walk takes as many steps as the tree has levels: from a leaf above the last one it goes on to the same leaf.

@@ -28,7 +28,7 @@ LogicalResult ForestOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> 
   if (!votes.empty() &&
       (votes.size() != 3 || !isList(votes[0], i32, 1) || !isList(votes[1], i32, 1) || !isList(votes[2], type, 1)))
     return emitOpError("needs three lists as votes, or none");
-  int64_t aggregate = getAggregate(), most = getMostFeature(), targets = getNumTargets();
+  int64_t aggregate = getAggregate(), most = getMaxFeature(), targets = getNumTargets();
   if (aggregate < 0 || aggregate > 2 || targets < 1 || (votes.empty() && targets != 1) || most < 0)
     return emitOpError("needs an aggregate of 0, 1 or 2, and votes where there are several targets");
   if (std::optional<int64_t> features = x[1].constant(); features && most >= *features)
@@ -38,7 +38,7 @@ LogicalResult ForestOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> 
 }
 
 void ForestOp::requireDims(Requirements &requirements) {
-  requirements.atMost(DimExpr(getMostFeature() + 1), getDims(getX())[1]);
+  requirements.atMost(DimExpr(getMaxFeature() + 1), getDims(getX())[1]);
 }
 
 namespace {
@@ -102,7 +102,7 @@ public:
       most = std::max(most, n.feature);
     return node.make<ForestOp>(operands,
                                {node.attr("aggregate", aggregate), node.attr("plain", node.b.getBoolAttr(plain)),
-                                node.attr("mostFeature", most), node.attr("numTargets", forest.numTargets)});
+                                node.attr("maxFeature", most), node.attr("numTargets", forest.numTargets)});
   }
 
 private:

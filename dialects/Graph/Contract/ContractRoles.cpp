@@ -168,8 +168,8 @@ std::optional<unsigned> plainSummedDim(ContractOpInterface op, const ContractRol
 }
 
 std::optional<SmallVector<Clip>> clipsOf(ContractOpInterface op, MoveOpInterface border) {
-  auto zeros = dyn_cast<BorderOpInterface>(border.getOperation());
-  std::optional<SmallVector<int64_t>> lows = zeros ? zeros.getZeroBorder() : std::nullopt;
+  auto zeros = dyn_cast<PaddingOpInterface>(border.getOperation());
+  std::optional<SmallVector<int64_t>> lows = zeros ? zeros.getZeroPadding() : std::nullopt;
   std::optional<ContractRoles> roles = contractRoles(op);
   if (!lows || !roles)
     return std::nullopt;

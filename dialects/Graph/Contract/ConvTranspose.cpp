@@ -9,7 +9,7 @@
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Contract/Contract.h"
 #include "dialects/Graph/Move/IndexOps.h"
-#include "dialects/Graph/Move/Turns.h"
+#include "dialects/Graph/Move/Interleave.h"
 
 #include <numeric>
 
@@ -253,25 +253,25 @@ static Value turnWeights(Composer &c, Value weights, int64_t groups) {
   return weights;
 }
 
-static Value composeInTurns(Composer &c, Value x, Value weights, const Transposed &t,
-                            ArrayRef<SmallVector<Phase>> phases) {
+static Value composeInterleaved(Composer &c, Value x, Value weights, const Transposed &t,
+                                ArrayRef<SmallVector<Phase>> phases) {
   Assembly spatial{0, t.window.strides};
   Dims in = getDims(x), shape = {in[0], getDims(weights)[1] * DimExpr(t.groups)};
   for (size_t i = 0; i < phases.size(); ++i)
     shape.push_back(resultExtent(t.window, int64_t(i), in[2 + i], t.more[i]));
   weights = featuresFirst(c, weights, t.groups);
-  SmallVector<Value> pieces;
-  for (int64_t number = 0; number < spatial.turns(); ++number) {
+  SmallVector<Value> operands;
+  for (int64_t number = 0; number < spatial.numInterleaved(); ++number) {
     SmallVector<Phase> own;
     for (auto [of, p] : llvm::zip(phases, spatial.firstOf(number)))
       own.push_back(of[p]);
-    pieces.push_back(composePhase(c, x, weights, t, own));
-    if (!pieces.back())
+    operands.push_back(composePhase(c, x, weights, t, own));
+    if (!operands.back())
       return {};
   }
   SmallVector<int64_t> steps = {1, 1};
   llvm::append_range(steps, t.window.strides);
-  return make<InterleaveOp>(c.b, c.loc, pieces,
+  return make<InterleaveOp>(c.b, c.loc, operands,
                             {c.b.getNamedAttr("shape", dimsAttr(c.b.getContext(), shape)),
                              c.b.getNamedAttr("steps", c.b.getDenseI64ArrayAttr(steps))});
 }
@@ -340,14 +340,14 @@ static Value compose(Composer &c, Value x, Value weights, const Transposed &t) {
   auto shareFactor = [](auto pair) { return std::gcd(std::get<0>(pair), std::get<1>(pair)) != 1; };
   if (llvm::any_of(llvm::zip(w.strides, w.dilations), shareFactor))
     return composeApart(c, x, weights, t);
-  bool many = Assembly{0, w.strides}.turns() > mostPhases;
+  bool many = Assembly{0, w.strides}.numInterleaved() > mostPhases;
   bool few = t.groups == 1 && getDims(weights)[1].constant().value_or(fewFeatures + 1) <= fewFeatures;
   if (many || few)
     if (std::optional<Phases> phases = readPhases(w, t.more))
       return composeTogether(c, x, weights, t, *phases);
   if (!many)
     if (SmallVector<SmallVector<Phase>> phases = phasesOf(t, ArrayRef(getDims(x)).drop_front(2)); !phases.empty())
-      return composeInTurns(c, x, weights, t, phases);
+      return composeInterleaved(c, x, weights, t, phases);
   return composeWithZeros(c, x, weights, t);
 }
 

@@ -12,7 +12,7 @@ using namespace mlir;
 
 namespace hewn::graph {
 
-constexpr int64_t kMostBands = 4096, kLongest = 1 << 20;
+constexpr int64_t kMaxBands = 4096, kLongest = 1 << 20;
 
 /// Input `i` as the one number that it holds, where that is known when compiling.
 static std::optional<double> numberOf(OnnxNode &node, unsigned i) {
@@ -69,7 +69,7 @@ static LogicalResult composeMel(OnnxNode &node, Type type) {
     return c.op<FloorOp>({position});
   };
   Value rows = d.add(c.op<FloorOp>({d.div(length, d.of(2.0))}), d.of(1.0)), one = d.of(1.0);
-  Value holds = d.both(d.both(d.atMost(one, bands), d.atMost(bands, d.of(double(kMostBands)))),
+  Value holds = d.both(d.both(d.atMost(one, bands), d.atMost(bands, d.of(double(kMaxBands)))),
                        d.both(d.atMost(one, length), d.atMost(length, d.of(double(kLongest)))));
   Value inside = d.both(d.atMost(d.of(0.0), bin(d.of(0.0))), d.atMost(bin(d.add(bands, one)), d.sub(rows, one)));
   holds = d.both(d.both(holds, d.atMost(one, rate)), inside);
@@ -105,7 +105,7 @@ LogicalResult buildMelWeightMatrix(OnnxNode &node) {
   if (!type.isF32() && !type.isF64())
     return composeMel(node, type);
   // More would be a mistake that takes all memory.
-  if (!(bands >= 1 && bands <= kMostBands && length >= 1 && length <= kLongest && rate > 0 && lowest > -700 &&
+  if (!(bands >= 1 && bands <= kMaxBands && length >= 1 && length <= kLongest && rate > 0 && lowest > -700 &&
         highest > -700) ||
       bands * length > (1 << 26))
     return node.refuse("has bands, lengths or edges that make no matrix of floats");

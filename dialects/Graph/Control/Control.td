@@ -7,8 +7,8 @@
 include "dialects/Graph/GraphBase.td"
 
 // `graph.region_dims` has the dims of a region's arguments; they may be symbols that the region reads itself.
-class Control<string mnemonic, list<string> also = []>
-    : GraphOp<mnemonic, [SingleBlockImplicitTerminator<"YieldOp">, DeclareOpInterfaceMethods<ControlOpInterface, also>]> {
+class Control<string mnemonic, list<string> methods = []>
+    : GraphOp<mnemonic, [SingleBlockImplicitTerminator<"YieldOp">, DeclareOpInterfaceMethods<ControlOpInterface, methods>]> {
   let hasRegionVerifier = 1;
 }
 

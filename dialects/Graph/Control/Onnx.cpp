@@ -183,7 +183,7 @@ LogicalResult buildIf(OnnxNode &node) {
   }
   // What only one of two cases of the program can do: there the branch that is taken stands in the node's place.
   Value asked = condition;
-  auto isAsked = [&] { return node.decide(asked) == Decision::Asked; };
+  auto isPerCase = [&] { return node.decide(asked) == Decision::PerCase; };
   OpBuilder::InsertionGuard guard(node.b);
   condition = asScalar(node, "condition", condition);
   if (!condition)
@@ -192,18 +192,18 @@ LogicalResult buildIf(OnnxNode &node) {
   SmallVector<Value> branches[2];
   std::optional<unsigned> taken;
   if (failed(importBranches(node, shell, branches, taken))) {
-    (void)isAsked(); // a branch that can't be may be the one that is not taken
+    (void)isPerCase(); // a branch that can't be may be the one that is not taken
     return failure();
   }
   if (taken)
-    return isAsked() ? failure() : assume(node, shell, *taken, condition, branches[*taken]);
+    return isPerCase() ? failure() : assume(node, shell, *taken, condition, branches[*taken]);
   for (unsigned r : {0, 1}) {
     node.b.setInsertionPointToEnd(shell.block(r));
     if (!takeHandles(node, branches[r]))
       return failure();
   }
   if (branches[0].size() != branches[1].size() || !areTensors(branches[0]) || !areTensors(branches[1]))
-    return isAsked() ? failure() : node.refuse("needs branches with the same tensors as outputs");
+    return isPerCase() ? failure() : node.refuse("needs branches with the same tensors as outputs");
   for (auto [a, b] : llvm::zip(branches[0], branches[1])) {
     std::optional<handle::List> list;
     if (!joinLists(node, a, b, list))
@@ -222,7 +222,7 @@ LogicalResult buildIf(OnnxNode &node) {
   // Branches of unlike rank come from exporters that write squeeze as `If(dim == 1, Squeeze, Identity)`. Where data decide the dim, the
   // branch that squeezes is taken, which what follows was traced with.
   if (ranksDiffer)
-    return isAsked() ? failure() : assume(node, shell, 0, condition, branches[0]);
+    return isPerCase() ? failure() : assume(node, shell, 0, condition, branches[0]);
 
   // Dims that only the branch taken can tell are yielded beside the value and read after the op.
   SmallVector<TensorShape> results;

@@ -15,9 +15,9 @@ include "dialects/Graph/GraphKinds.td"
 // `inputDims`: of each operand behind the tensors the dims that it must have, unit where they may be any. In a list are numbers and
 // expressions over names; a name by itself stands for the operand's dim where it comes first, and "..." in front for any number of dims.
 // `text`: operands, then results, that hold strings. `sizeNames`: names of dims that only a run knows.
-class CustomBase<string mnemonic, list<string> also, dag more>
+class CustomBase<string mnemonic, list<string> methods, dag more>
     : GraphOp<mnemonic, [DeclareOpInterfaceMethods<ShapeOpInterface>, DeclareOpInterfaceMethods<RequiringOpInterface>,
-                         DeclareOpInterfaceMethods<PartOpInterface, also>, DeclareOpInterfaceMethods<ForeignOpInterface>,
+                         DeclareOpInterfaceMethods<PartOpInterface, methods>, DeclareOpInterfaceMethods<ForeignOpInterface>,
                          DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let arguments = !con((ins Variadic<Tensor>:$given, StrAttr:$function, ArrayAttr:$values, I64Attr:$numTensors,
                             DenseI32ArrayAttr:$operandSegmentSizes, ArrayAttr:$inputDims, DenseBoolArrayAttr:$text,

@@ -7,8 +7,8 @@
 
 include "dialects/Graph/GraphKinds.td"
 
-class Activation<string mnemonic, dag parameters, string body, list<Trait> also = []>
-    : Elementwise<mnemonic, !con((ins Tensor:$x), parameters), body, "alike(*this, Accepts::Float)", "operandType(0)", also>;
+class Activation<string mnemonic, dag parameters, string body, list<Trait> traits = []>
+    : Elementwise<mnemonic, !con((ins Tensor:$x), parameters), body, "verifySameElementType(*this, Accepts::Float)", "operandType(0)", traits>;
 // An F32 attribute with ONNX's default.
 class Parameter<string value> : DefaultValuedAttr<F32Attr, value # "f">;
 
@@ -40,7 +40,7 @@ def Graph_SwishOp : Activation<"swish", (ins Parameter<"1.0">:$alpha), "swish(e,
 }
 def Graph_MishOp : Activation<"mish", (ins), "mish(e, in[0])"> { let onnx = [Onnx<"Mish">]; }
 def Graph_GeluOp : Elementwise<"gelu", (ins Tensor:$x, DefaultValuedAttr<StrAttr, "\"none\"">:$approximate),
-    "gelu(e, in[0], getApproximate() == \"tanh\")", "geluForm(*this, getApproximate())"> {
+    "gelu(e, in[0], getApproximate() == \"tanh\")", "verifyGelu(*this, getApproximate())"> {
   let summary = "x times the normal distribution's cumulative function, by erf (`none`) or approximated by `tanh`.";
   let onnx = [Onnx<"Gelu">, Onnx<"Gelu", 1, 0, "", "com.microsoft">, Onnx<"BiasGelu", 1, 0, "buildBiasGelu", "com.microsoft">,
               Onnx<"FastGelu", 1, 0, "buildBiasGelu", "com.microsoft">];
@@ -48,7 +48,7 @@ def Graph_GeluOp : Elementwise<"gelu", (ins Tensor:$x, DefaultValuedAttr<StrAttr
 def Graph_SoftplusOp : Activation<"softplus", (ins), "softplus(e, in[0])"> { let onnx = [Onnx<"Softplus">]; }
 def Graph_SoftsignOp : Activation<"softsign", (ins), "softsign(e, in[0])"> { let onnx = [Onnx<"Softsign">]; }
 def Graph_ShrinkOp : Elementwise<"shrink", (ins Tensor:$x, Parameter<"0.0">:$bias, Parameter<"0.5">:$lambd),
-    "shrink(e, operandType(0), in[0], getBias().convertToDouble(), getLambd().convertToDouble())", "alike(*this, Accepts::Number)",
+    "shrink(e, operandType(0), in[0], getBias().convertToDouble(), getLambd().convertToDouble())", "verifySameElementType(*this, Accepts::Number)",
     "operandType(0)", [Discontinuous]> {
   let onnx = [Onnx<"Shrink">];
 }

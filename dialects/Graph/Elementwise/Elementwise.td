@@ -7,7 +7,7 @@
 include "dialects/Graph/GraphKinds.td"
 
 class Predicate<string mnemonic, dag args, string accepts, string body>
-    : Elementwise<mnemonic, args, body, "alike(*this, Accepts::" # accepts # ")", "::mlir::IntegerType::get(getContext(), 1)",
+    : Elementwise<mnemonic, args, body, "verifySameElementType(*this, Accepts::" # accepts # ")", "::mlir::IntegerType::get(getContext(), 1)",
                   [Discontinuous]>;
 class Compare<string mnemonic, string accepts, string order>
     : Predicate<mnemonic, (ins Tensor:$a, Tensor:$b), accepts, "compare(e, kind, Order::" # order # ", in[0], in[1])">;
@@ -35,13 +35,13 @@ def Graph_RoundOp : Unary<"round", "Float", "math::RoundEvenOp::create(e, in[0])
   let summary = "To the nearest integer, halves to the even one.";
   let onnx = [Onnx<"Round">];
 }
-def Graph_PowOp : Elementwise<"pow", (ins Tensor:$a, Tensor:$b), "pow(e, operandType(0), operandType(1), in[0], in[1])", "numbers(*this)",
+def Graph_PowOp : Elementwise<"pow", (ins Tensor:$a, Tensor:$b), "pow(e, operandType(0), operandType(1), in[0], in[1])", "verifyNumeric(*this)",
     "operandType(0)", [Discontinuous]> {
   let summary = "a to the b; base and exponent may be of different types, the result is of the base's.";
   let onnx = [OldBroadcast<"Pow">, Onnx<"Pow", 7, 0, "buildPow">];
 }
 def Graph_ModOp : Elementwise<"mod", (ins Tensor:$a, Tensor:$b, DefaultValuedAttr<I64Attr, "0">:$fmod),
-    "remainder(e, kind, getFmod() != 0, in[0], in[1])", "alike(*this, Accepts::Number)", "operandType(0)", [Discontinuous]> {
+    "remainder(e, kind, getFmod() != 0, in[0], in[1])", "verifySameElementType(*this, Accepts::Number)", "operandType(0)", [Discontinuous]> {
   let summary = "Remainder with the sign of b, or (fmod) of a.";
   let onnx = [Onnx<"Mod">];
 }
@@ -54,8 +54,8 @@ def : OnnxCompose<"Clip", "buildClip">;
 // Functions
 //===--------------------------------------------------------------------------------------------------------------------===//
 
-class MathFunction<string mnemonic, string mathOp, string onnxName, list<Trait> also = []>
-    : Unary<mnemonic, "Float", "math::" # mathOp # "::create(e, in[0])", also> {
+class MathFunction<string mnemonic, string mathOp, string onnxName, list<Trait> traits = []>
+    : Unary<mnemonic, "Float", "math::" # mathOp # "::create(e, in[0])", traits> {
   let onnx = [Onnx<onnxName>];
 }
 
@@ -91,7 +91,7 @@ def Graph_IsInfOp : Predicate<"is_inf", (ins Tensor:$x, DefaultValuedAttr<I64Att
                                              DefaultValuedAttr<I64Attr, "1">:$detect_positive), "Float",
     "isInfinite(e, getDetectNegative() != 0, getDetectPositive() != 0, in[0])"> { let onnx = [Onnx<"IsInf">]; }
 def Graph_WhereOp : Elementwise<"where", (ins Tensor:$condition, Tensor:$a, Tensor:$b),
-    "arith::SelectOp::create(e, in[0], in[1], in[2])", "choice(*this)", "operandType(1)"> { let onnx = [Onnx<"Where">]; }
+    "arith::SelectOp::create(e, in[0], in[1], in[2])", "verifySelect(*this)", "operandType(1)"> { let onnx = [Onnx<"Where">]; }
 
 //===--------------------------------------------------------------------------------------------------------------------===//
 // Logic and bits
@@ -106,7 +106,7 @@ def Graph_BitwiseOrOp : Binary<"bitwise_or", "Integer", "arith::OrIOp::create(e,
 def Graph_BitwiseXorOp : Binary<"bitwise_xor", "Integer", "arith::XOrIOp::create(e, in[0], in[1])"> { let onnx = [Onnx<"BitwiseXor">]; }
 def Graph_BitwiseNotOp : Unary<"bitwise_not", "Integer", "flipBits(e, in[0])"> { let onnx = [Onnx<"BitwiseNot">]; }
 def Graph_BitShiftOp : Elementwise<"bit_shift", (ins Tensor:$x, Tensor:$amount, StrAttr:$direction),
-    "shift(e, kind, getDirection() == \"LEFT\", in[0], in[1])", "shiftable(*this, getDirection())"> {
+    "shift(e, kind, getDirection() == \"LEFT\", in[0], in[1])", "verifyShift(*this, getDirection())"> {
   let summary = "LEFT or RIGHT by `amount` bits; what a shift by all bits or more leaves is zeros, or the sign.";
   let onnx = [Onnx<"BitShift">];
 }
@@ -117,19 +117,19 @@ def Graph_BitShiftOp : Elementwise<"bit_shift", (ins Tensor:$x, Tensor:$amount, 
 
 def Graph_CastOp : Elementwise<"cast", (ins Tensor:$x, TypeAttr:$to, DefaultValuedAttr<BoolAttr, "true">:$saturate,
                                           DefaultValuedAttr<StrAttr, "\"up\"">:$roundMode),
-    "cast(e, operandType(0), getTo(), in[0], getSaturate(), getRoundMode())", "alike(*this, Accepts::Any)", "getTo()", [Discontinuous]> {
+    "cast(e, operandType(0), getTo(), in[0], getSaturate(), getRoundMode())", "verifySameElementType(*this, Accepts::Any)", "getTo()", [Discontinuous]> {
   let summary = "Converts the element type as ONNX's Cast does; narrow floats are rounded where they are computed in f32.";
   let description = "`saturate` is for float8: values out of range become the largest finite one instead of NaN or infinity. `roundMode` (up, down, nearest) is for f8E8M0FNU, powers of two.";
   let onnx = [Onnx<"Cast", 1, 0, "buildCast">, Onnx<"CastLike", 1, 0, "buildCastLike">];
 }
 def Graph_BitCastOp : Elementwise<"bit_cast", (ins Tensor:$x, TypeAttr:$to), "bitCast(e, operandType(0), getTo(), in[0])",
-    "sameWidth(*this, getTo())", "getTo()", [Discontinuous]> {
+    "verifyBitCast(*this, getTo())", "getTo()", [Discontinuous]> {
   let summary = "The same bits as another element type of the same width.";
   let onnx = [Onnx<"BitCast">];
 }
 
 def Graph_TermOp : Elementwise<"term", (ins Tensor:$x, I64Attr:$index, I64Attr:$count), "term(e, in[0], getIndex(), getCount())",
-    "termForm(*this, getIndex(), getCount())", "::mlir::BFloat16Type::get(getContext())"> {
+    "verifyTerm(*this, getIndex(), getCount())", "::mlir::BFloat16Type::get(getContext())"> {
   let summary = "One of `count` (2 or 3) numbers of bfloat16 whose sum is x, a float32: the largest is 0. Three are exact for numbers from 2^-102 on.";
   let description = [{
     What is not finite is in the last term, which a contraction multiplies with the other side's first one alone, while its first term is 1 with x's

@@ -422,7 +422,7 @@ static LogicalResult accept(Operation *op, Accepts accepts) {
   return success();
 }
 
-LogicalResult alike(Operation *op, Accepts accepts) {
+LogicalResult verifySameElementType(Operation *op, Accepts accepts) {
   for (Value operand : op->getOperands().drop_front())
     if (getElementType(operand) != getElementType(op->getOperand(0)))
       return op->emitOpError() << "operands differ in element type: " << getElementType(op->getOperand(0)) << " and "
@@ -430,9 +430,9 @@ LogicalResult alike(Operation *op, Accepts accepts) {
   return accept(op, accepts);
 }
 
-LogicalResult numbers(Operation *op) { return accept(op, Accepts::Number); }
+LogicalResult verifyNumeric(Operation *op) { return accept(op, Accepts::Number); }
 
-LogicalResult choice(Operation *op) {
+LogicalResult verifySelect(Operation *op) {
   if (!getElementType(op->getOperand(0)).isInteger(1))
     return op->emitOpError() << "chooses by bools, not by " << getElementType(op->getOperand(0));
   if (getElementType(op->getOperand(1)) != getElementType(op->getOperand(2)))
@@ -441,13 +441,13 @@ LogicalResult choice(Operation *op) {
   return success();
 }
 
-LogicalResult shiftable(Operation *op, StringRef direction) {
+LogicalResult verifyShift(Operation *op, StringRef direction) {
   if (direction != "LEFT" && direction != "RIGHT")
     return op->emitOpError() << "direction '" << direction << "' is neither LEFT nor RIGHT";
-  return alike(op, Accepts::Integer);
+  return verifySameElementType(op, Accepts::Integer);
 }
 
-LogicalResult sameWidth(Operation *op, Type to) {
+LogicalResult verifyBitCast(Operation *op, Type to) {
   auto width = [](Type type) { return type.isInteger(1) ? 8 : type.getIntOrFloatBitWidth(); };
   Type from = getElementType(op->getOperand(0));
   if (!isa<FloatType, IntegerType>(to) || width(from) != width(to))
@@ -455,7 +455,7 @@ LogicalResult sameWidth(Operation *op, Type to) {
   return success();
 }
 
-LogicalResult termForm(Operation *op, int64_t index, int64_t count) {
+LogicalResult verifyTerm(Operation *op, int64_t index, int64_t count) {
   if (count < 2 || count > 3 || index < 0 || index >= count)
     return op->emitOpError() << "has no term " << index << " of " << count << ": there are 2 or 3, counted from 0";
   if (!getElementType(op->getOperand(0)).isF32())
@@ -463,10 +463,10 @@ LogicalResult termForm(Operation *op, int64_t index, int64_t count) {
   return success();
 }
 
-LogicalResult geluForm(Operation *op, StringRef approximate) {
+LogicalResult verifyGelu(Operation *op, StringRef approximate) {
   if (approximate != "none" && approximate != "tanh")
     return op->emitOpError() << "approximation '" << approximate << "' is neither none nor tanh";
-  return alike(op, Accepts::Float);
+  return verifySameElementType(op, Accepts::Float);
 }
 
 LogicalResult inferElementwise(Operation *op, DimsOf dimsOf, Type elementType, SmallVectorImpl<TensorShape> &results) {

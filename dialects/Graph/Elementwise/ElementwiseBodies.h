@@ -72,13 +72,13 @@ Value shrink(Builder &e, mlir::Type elementType, Value x, double bias, double la
 
 /// What an op's operands may be: an op error where they are not.
 enum class Accepts { Any, Number, Float, Integer, Bool };
-llvm::LogicalResult alike(mlir::Operation *op, Accepts accepts);
-llvm::LogicalResult numbers(mlir::Operation *op);
-llvm::LogicalResult choice(mlir::Operation *op);
-llvm::LogicalResult shiftable(mlir::Operation *op, llvm::StringRef direction);
-llvm::LogicalResult sameWidth(mlir::Operation *op, mlir::Type to);
-llvm::LogicalResult termForm(mlir::Operation *op, int64_t index, int64_t count);
-llvm::LogicalResult geluForm(mlir::Operation *op, llvm::StringRef approximate);
+llvm::LogicalResult verifySameElementType(mlir::Operation *op, Accepts accepts);
+llvm::LogicalResult verifyNumeric(mlir::Operation *op);
+llvm::LogicalResult verifySelect(mlir::Operation *op);
+llvm::LogicalResult verifyShift(mlir::Operation *op, llvm::StringRef direction);
+llvm::LogicalResult verifyBitCast(mlir::Operation *op, mlir::Type to);
+llvm::LogicalResult verifyTerm(mlir::Operation *op, int64_t index, int64_t count);
+llvm::LogicalResult verifyGelu(mlir::Operation *op, llvm::StringRef approximate);
 
 /// Dims by broadcasting all operands.
 llvm::LogicalResult inferElementwise(mlir::Operation *op, DimsOf dimsOf, mlir::Type elementType,

@@ -167,19 +167,19 @@ LogicalResult ConcatOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> 
   return success();
 }
 
-int64_t ConcatOp::getPieceDim() { return *normalizeAxis(getAxis(), getRank(getResult())); }
+int64_t ConcatOp::getConcatDim() { return *normalizeAxis(getAxis(), getRank(getResult())); }
 std::optional<ItemForm> ConcatOp::getItemForm() {
-  if (getPieceDim() == 0)
+  if (getConcatDim() == 0)
     return std::nullopt;
   return ItemForm{SmallVector<bool>(getInputs().size(), true), ownAttributes(*this)};
 }
 
 Value ConcatOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
   int64_t axis = *normalizeAxis(getAxis(), at.size());
-  if (std::optional<ElementBuilder::Piece> piece = e.pieceOf(*this)) {
+  if (std::optional<ElementBuilder::Subview> subview = e.subviewOf(*this)) {
     SmallVector<Index> from(at);
-    from[axis] = e.sub(at[axis], piece->start);
-    return e.read(getInputs()[piece->operand], from);
+    from[axis] = e.sub(at[axis], subview->start);
+    return e.read(getInputs()[subview->operand], from);
   }
   // From the last operand to the first: the innermost choice is the one with
   // nothing after it.
@@ -303,7 +303,7 @@ Value PadOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
   return e.readIf(inside, getX(), from, fill);
 }
 
-std::optional<SmallVector<int64_t>> PadOp::getZeroBorder() {
+std::optional<SmallVector<int64_t>> PadOp::getZeroPadding() {
   if (getMode() != "constant" || getValue())
     return std::nullopt;
   SmallVector<int64_t> border;
@@ -337,7 +337,7 @@ Value SpreadOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
   return e.readIf(inside, getX(), at.drop_front(), e.constantElement(getElementType(getX()), 0));
 }
 
-int64_t SpreadOp::getSpreadParts() { return int64_t(getParts()); }
+int64_t SpreadOp::getNumSplits() { return int64_t(getParts()); }
 
 LogicalResult WindowOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
   FailureOr<Dims> sizes = dimsFrom(*this, getSizes(), "sizes");

@@ -28,7 +28,7 @@ def Graph_SliceOp : Move<"slice", ["getItemForm"], [Requires]> {
   let onnx = [Onnx<"Slice", 1, 0, "buildSlice">, Onnx<"Split", 1, 0, "buildSplit">];
 }
 
-def Graph_ConcatOp : Move<"concat", ["getItemForm"], [DeclareOpInterfaceMethods<PiecesOpInterface>]> {
+def Graph_ConcatOp : Move<"concat", ["getItemForm"], [DeclareOpInterfaceMethods<ConcatOpInterface>]> {
   let summary = "Operands one after another along `axis`.";
   let arguments = (ins Variadic<Tensor>:$inputs, I64Attr:$axis);
   let onnx = [Onnx<"Concat", 1, 0, "buildConcat">];
@@ -40,7 +40,7 @@ def Graph_ExpandOp : Move<"expand", ["getItemForm"], [Requires]> {
   let onnx = [Onnx<"Expand", 8, 0, "buildExpand">];
 }
 
-def Graph_PadOp : Move<"pad", ["getItemForm"], [DeclareOpInterfaceMethods<BorderOpInterface>]> {
+def Graph_PadOp : Move<"pad", ["getItemForm"], [DeclareOpInterfaceMethods<PaddingOpInterface>]> {
   let summary = "Adds `low` and `high` elements (negative: removes) around each dim, filled with `value`'s element or by `mode`.";
   let arguments = (ins Tensor:$x, Optional<Tensor>:$value, ArrayAttr:$low, ArrayAttr:$high, DefaultValuedAttr<StrAttr, "\"constant\"">:$mode);
   let onnx = [Onnx<"Pad", 1, 0, "buildPad">];
@@ -52,7 +52,7 @@ def Graph_GatherOp : Move<"gather", ["getItemForm"]> {
   let onnx = [Onnx<"Gather", 1, 0, "buildGather">];
 }
 
-def Graph_SpreadOp : Move<"spread", [], [DeclareOpInterfaceMethods<SpreadOpInterface>]> {
+def Graph_SpreadOp : Move<"spread", [], [DeclareOpInterfaceMethods<SplitKOpInterface>]> {
   let summary = "`parts` tensors along a new first dim whose sum is x.";
   let description = [{
     Which they are is left to the engine that makes them: x and zeros, or what it has of x's own sums.

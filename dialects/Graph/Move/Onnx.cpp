@@ -99,9 +99,9 @@ static LogicalResult squeezeAll(OnnxNode &node, Value x) {
   Dims kept;
   for (const DimExpr &dim : getDims(x)) {
     Decision isOne = node.decide(dim, 1);
-    if (isOne == Decision::Asked)
+    if (isOne == Decision::PerCase)
       return failure();
-    if (isOne == Decision::ByData)
+    if (isOne == Decision::AtRuntime)
       RequireOp::create(node.b, node.loc, c.op<NotOp>({c.op<EqualOp>({c.number(dim), c.number(DimExpr(1))})}));
     if (isOne != Decision::Yes)
       kept.push_back(dim);
@@ -176,7 +176,7 @@ LogicalResult buildGather(OnnxNode &node) {
   std::optional<int64_t> axis = node.axis(node.getInt("axis", 0), dims.size());
   if (!axis)
     return failure();
-  // One index that is known is a slice: its memory is one piece, often a view.
+  // One index that is known is a slice: its memory is contiguous, often a view.
   std::optional<Dims> known = node.contents(indices);
   if (known && known->size() == 1 && known->front().constant()) {
     DimExpr at = known->front();

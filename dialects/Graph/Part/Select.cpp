@@ -178,8 +178,8 @@ SmallVector<Dims> NonMaxSuppressionOp::getBoundDims(DimsOf dimsOf) {
   DimExpr each = scores[2];
   if (!getLimit())
     each = DimExpr(0);
-  else if (getMost())
-    each = DimExpr::min(each, DimExpr(std::max<int64_t>(int64_t(*getMost()), 0)));
+  else if (getMaxPerClass())
+    each = DimExpr::min(each, DimExpr(std::max<int64_t>(int64_t(*getMaxPerClass()), 0)));
   return {{scores[0] * scores[1] * each, DimExpr(3)}};
 }
 
@@ -204,7 +204,7 @@ LogicalResult buildNonMaxSuppression(OnnxNode &node) {
       node.attr("operandSegmentSizes", node.b.getDenseI32ArrayAttr(segments))};
   if (std::optional<Dims> most = node.input(2) ? node.contents(node.input(2)) : std::nullopt;
       most && most->size() == 1 && most->front().constant())
-    attributes.push_back(node.attr("most", *most->front().constant()));
+    attributes.push_back(node.attr("maxPerClass", *most->front().constant()));
   return setOutputs(node, makePart(node, NonMaxSuppressionOp::getOperationName(), operands, attributes, 1));
 }
 

@@ -32,11 +32,11 @@ def Graph_NonMaxSuppressionOp : CountingPart<"non_max_suppression", "nonmaxsuppr
   let summary = "Boxes by falling score, without those that overlap a chosen one: rows of (batch, class, box).";
   let description = [{
     boxes [batch, n, 4], scores [batch, classes, n]; then, each one number, how many boxes a class may have at most (absent: 0),
-    the share of overlap above which a box is dropped, and the score above which boxes count. `most`: the first of these where it
+    the share of overlap above which a box is dropped, and the score above which boxes count. `maxPerClass`: the first of these where it
     is known.
   }];
   let arguments = (ins Tensor:$boxes, Tensor:$scores, Optional<Tensor>:$limit, Optional<Tensor>:$overlap, Optional<Tensor>:$threshold,
-                       DefaultValuedAttr<BoolAttr, "false">:$centered, OptionalAttr<I64Attr>:$most, StrAttr:$count);
+                       DefaultValuedAttr<BoolAttr, "false">:$centered, OptionalAttr<I64Attr>:$maxPerClass, StrAttr:$count);
   let onnx = [Onnx<"NonMaxSuppression", 10, 0, "buildNonMaxSuppression">];
 }
 

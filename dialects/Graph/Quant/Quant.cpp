@@ -68,7 +68,7 @@ static LogicalResult checkScale(Operation *op, Type numbers, Type quantized) {
   return success();
 }
 
-LogicalResult quantizable(Operation *op, Type to) {
+LogicalResult verifyQuantize(Operation *op, Type to) {
   bool fits = isa<FloatType>(to) ? to.getIntOrFloatBitWidth() <= 8
                                  : isa<IntegerType>(to) && !to.isInteger(1) && to.getIntOrFloatBitWidth() <= 16;
   if (!fits)
@@ -76,7 +76,7 @@ LogicalResult quantizable(Operation *op, Type to) {
   return checkScale(op, getElementType(op->getOperand(0)), to);
 }
 
-LogicalResult dequantizable(Operation *op, Type to) {
+LogicalResult verifyDequantize(Operation *op, Type to) {
   Type from = getElementType(op->getOperand(0));
   if (isa<IntegerType>(from) && (from.isInteger(1) || from.getIntOrFloatBitWidth() > 32))
     return op->emitOpError() << "dequantizes integers of 32 bits or less, not " << from;
@@ -85,7 +85,7 @@ LogicalResult dequantizable(Operation *op, Type to) {
   return checkScale(op, to, from);
 }
 
-LogicalResult centerable(Operation *op) {
+LogicalResult verifyCenter(Operation *op) {
   Type x = getElementType(op->getOperand(0));
   if (!isa<IntegerType>(x) || x.isInteger(1) || x.getIntOrFloatBitWidth() > 16)
     return op->emitOpError() << "takes integers of 16 bits or less, not " << x;

@@ -17,9 +17,9 @@ Value quantize(Builder &e, mlir::Type xType, mlir::Type scaleType, mlir::Type to
 Value dequantize(Builder &e, mlir::Type xType, mlir::Type scaleType, mlir::Type to, mlir::ValueRange in);
 Value center(Builder &e, mlir::Type xType, mlir::ValueRange in);
 /// What the rows verify; an op error where it fails.
-llvm::LogicalResult quantizable(mlir::Operation *op, mlir::Type to);
-llvm::LogicalResult dequantizable(mlir::Operation *op, mlir::Type to);
-llvm::LogicalResult centerable(mlir::Operation *op);
+llvm::LogicalResult verifyQuantize(mlir::Operation *op, mlir::Type to);
+llvm::LogicalResult verifyDequantize(mlir::Operation *op, mlir::Type to);
+llvm::LogicalResult verifyCenter(mlir::Operation *op);
 } // namespace body
 
 /// Builds the ops; `zeroPoint` may be null. Null where `x` or `scale` is.

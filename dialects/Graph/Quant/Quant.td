@@ -9,13 +9,13 @@ include "dialects/Graph/GraphKinds.td"
 
 def Graph_QuantizeOp : Elementwise<"quantize", (ins Tensor:$x, Tensor:$scale, Optional<Tensor>:$zeroPoint, TypeAttr:$to,
                                                     DefaultValuedAttr<BoolAttr, "false">:$multiply, DefaultValuedAttr<BoolAttr, "true">:$saturate),
-    "quantize(e, operandType(0), operandType(1), getTo(), getMultiply(), getSaturate(), in)", "quantizable(*this, getTo())", "getTo()", [Discontinuous]> {
+    "quantize(e, operandType(0), operandType(1), getTo(), getMultiply(), getSaturate(), in)", "verifyQuantize(*this, getTo())", "getTo()", [Discontinuous]> {
   let summary = "round(x / scale) + zeroPoint, saturated; halves round to even, a NaN gives the smallest integer.";
   let description = "`multiply`: x * scale, as where an accumulator is quantized by one combined factor.";
   let onnx = [Onnx<"QuantizeLinear", 10, 0, "buildQuantize">, Onnx<"QuantizeLinear", 1, 0, "buildQuantize", "com.microsoft">];
 }
 def Graph_DequantizeOp : Elementwise<"dequantize", (ins Tensor:$x, Tensor:$scale, Optional<Tensor>:$zeroPoint, TypeAttr:$to),
-    "dequantize(e, operandType(0), operandType(1), getTo(), in)", "dequantizable(*this, getTo())", "getTo()", [QuantizedOpInterface]> {
+    "dequantize(e, operandType(0), operandType(1), getTo(), in)", "verifyDequantize(*this, getTo())", "getTo()", [QuantizedOpInterface]> {
   let summary = "(x - zeroPoint) * scale.";
   let extraClassDeclaration = [{
     ::mlir::Value getQuantizedScale() { return getScale(); }
@@ -25,7 +25,7 @@ def Graph_DequantizeOp : Elementwise<"dequantize", (ins Tensor:$x, Tensor:$scale
 }
 
 def Graph_CenterOp : Elementwise<"center", (ins Tensor:$x, Optional<Tensor>:$zeroPoint), "center(e, operandType(0), in)",
-    "centerable(*this)", "::mlir::IntegerType::get(getContext(), 32)", [QuantizedOpInterface]> {
+    "verifyCenter(*this)", "::mlir::IntegerType::get(getContext(), 32)", [QuantizedOpInterface]> {
   let summary = "x - zeroPoint as i32, of integers of 16 bits or less.";
   let extraClassDeclaration = [{
     ::mlir::Value getQuantizedScale() { return {}; }

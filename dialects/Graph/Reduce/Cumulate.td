@@ -42,11 +42,11 @@ class Cumulate<string mnemonic, string first, string merge> : GraphTensorOp<mnem
   }];
 }
 
-def Graph_CumSumOp : Cumulate<"cumsum", "Extreme::Zero", "add(e, kind, state[0], element)"> {
+def Graph_CumSumOp : Cumulate<"cumsum", "IdentityValue::Zero", "add(e, kind, state[0], element)"> {
   let summary = "result[i] = the sum of x up to i along `dim`, without x[i] where `exclusive`, from the end where `backward`.";
   let onnx = [Onnx<"CumSum", 11, 0, "buildCumulate">];
 }
-def Graph_CumProdOp : Cumulate<"cumprod", "Extreme::One", "mul(e, kind, state[0], element)"> {
+def Graph_CumProdOp : Cumulate<"cumprod", "IdentityValue::One", "mul(e, kind, state[0], element)"> {
   let summary = "The same with products.";
   let onnx = [Onnx<"CumProd", 26, 0, "buildCumulate">];
 }

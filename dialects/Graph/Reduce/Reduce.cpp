@@ -17,21 +17,21 @@ Value body::divideByCount(Builder &e, NumberKind kind, Value state, Value count)
   return div(e, kind, state, divisor);
 }
 
-Value reduceConstant(body::Builder &e, Type element, int64_t lanes, body::Extreme value) {
+Value reduceConstant(body::Builder &e, Type element, int64_t lanes, body::IdentityValue value) {
   Type type = computeType(element);
   TypedAttr attr;
   if (auto f = dyn_cast<FloatType>(type)) {
     double number = 0;
     switch (value) {
-    case body::Extreme::Zero:
+    case body::IdentityValue::Zero:
       break;
-    case body::Extreme::One:
+    case body::IdentityValue::One:
       number = 1;
       break;
-    case body::Extreme::Lowest:
+    case body::IdentityValue::Lowest:
       number = -std::numeric_limits<double>::infinity();
       break;
-    case body::Extreme::Highest:
+    case body::IdentityValue::Highest:
       number = std::numeric_limits<double>::infinity();
       break;
     }
@@ -39,10 +39,10 @@ Value reduceConstant(body::Builder &e, Type element, int64_t lanes, body::Extrem
   } else {
     unsigned width = type.getIntOrFloatBitWidth();
     bool unsignedKind = isUnsigned(element);
-    APInt number(width, value == body::Extreme::One ? 1 : 0);
-    if (value == body::Extreme::Lowest)
+    APInt number(width, value == body::IdentityValue::One ? 1 : 0);
+    if (value == body::IdentityValue::Lowest)
       number = unsignedKind ? APInt::getMinValue(width) : APInt::getSignedMinValue(width);
-    if (value == body::Extreme::Highest)
+    if (value == body::IdentityValue::Highest)
       number = unsignedKind ? APInt::getMaxValue(width) : APInt::getSignedMaxValue(width);
     attr = e.getIntegerAttr(type, number);
   }
@@ -70,9 +70,9 @@ LogicalResult inferReduce(Operation *op, DimsOf dimsOf, Type elementType, SmallV
   return success();
 }
 
-SmallVector<Value> argIdentity(body::Builder &e, Type element, int64_t lanes, body::Extreme least, bool last) {
+SmallVector<Value> argIdentity(body::Builder &e, Type element, int64_t lanes, body::IdentityValue least, bool last) {
   Value value = reduceConstant(e, element, lanes, least);
-  Value position = reduceConstant(e, e.getI64Type(), lanes, body::Extreme::Highest);
+  Value position = reduceConstant(e, e.getI64Type(), lanes, body::IdentityValue::Highest);
   return {value, last ? body::constant(e, position, -1) : position};
 }
 

@@ -11,13 +11,13 @@ namespace hewn::graph {
 class OnnxNode;
 
 namespace body {
-enum class Extreme { Zero, One, Lowest, Highest };
+enum class IdentityValue { Zero, One, Lowest, Highest };
 /// state / count, where count is an i64 of the state's shape.
 Value divideByCount(Builder &e, NumberKind kind, Value state, Value count);
 } // namespace body
 
 /// A scalar (`lanes` 0) or vector constant of the compute type of `element`.
-mlir::Value reduceConstant(body::Builder &e, mlir::Type element, int64_t lanes, body::Extreme value);
+mlir::Value reduceConstant(body::Builder &e, mlir::Type element, int64_t lanes, body::IdentityValue value);
 /// Operand 0's dims without `dims`, or with 1 in their place.
 llvm::LogicalResult inferReduce(mlir::Operation *op, DimsOf dimsOf, mlir::Type elementType,
                                 llvm::SmallVectorImpl<TensorShape> &results);
@@ -27,8 +27,8 @@ mlir::Value importAveragePool(OnnxNode &node, mlir::Value x);
 
 /// Where no element has been seen: the least extreme value, at a position that
 /// every other comes before (with `last`: after).
-llvm::SmallVector<mlir::Value> argIdentity(body::Builder &e, mlir::Type element, int64_t lanes, body::Extreme least,
-                                           bool last);
+llvm::SmallVector<mlir::Value> argIdentity(body::Builder &e, mlir::Type element, int64_t lanes,
+                                           body::IdentityValue least, bool last);
 /// The state whose value is more extreme by `order`; between equals the first,
 /// or the last.
 llvm::SmallVector<mlir::Value> argMerge(body::Builder &e, body::NumberKind kind, body::Order order, bool last,

@@ -6,19 +6,19 @@
 
 include "dialects/Graph/GraphKinds.td"
 
-def Graph_ReduceSumOp : SimpleReduce<"reduce_sum", "Extreme::Zero", "add(e, kind, a[0], b[0])"> {
+def Graph_ReduceSumOp : SimpleReduce<"reduce_sum", "IdentityValue::Zero", "add(e, kind, a[0], b[0])"> {
   let onnx = [Onnx<"ReduceSum", 1, 0, "buildReduce">];
 }
-def Graph_ReduceProdOp : SimpleReduce<"reduce_prod", "Extreme::One", "mul(e, kind, a[0], b[0])"> {
+def Graph_ReduceProdOp : SimpleReduce<"reduce_prod", "IdentityValue::One", "mul(e, kind, a[0], b[0])"> {
   let onnx = [Onnx<"ReduceProd", 1, 0, "buildReduce">];
 }
-def Graph_ReduceMaxOp : SimpleReduce<"reduce_max", "Extreme::Lowest", "maximum(e, kind, a[0], b[0])"> {
+def Graph_ReduceMaxOp : SimpleReduce<"reduce_max", "IdentityValue::Lowest", "maximum(e, kind, a[0], b[0])"> {
   let onnx = [Onnx<"ReduceMax", 1, 0, "buildReduce">];
 }
-def Graph_ReduceMinOp : SimpleReduce<"reduce_min", "Extreme::Highest", "minimum(e, kind, a[0], b[0])"> {
+def Graph_ReduceMinOp : SimpleReduce<"reduce_min", "IdentityValue::Highest", "minimum(e, kind, a[0], b[0])"> {
   let onnx = [Onnx<"ReduceMin", 1, 0, "buildReduce">];
 }
-def Graph_ReduceMeanOp : SimpleReduce<"reduce_mean", "Extreme::Zero", "add(e, kind, a[0], b[0])", "divideByCount(e, kind, state[0], count)"> {
+def Graph_ReduceMeanOp : SimpleReduce<"reduce_mean", "IdentityValue::Zero", "add(e, kind, a[0], b[0])", "divideByCount(e, kind, state[0], count)"> {
   let onnx = [Onnx<"ReduceMean", 1, 0, "buildReduce">];
 }
 
@@ -42,7 +42,7 @@ class ArgReduce<string mnemonic, string order, string identity> : GraphTensorOp<
     }
     ::llvm::SmallVector<::mlir::Value> $cppClass::identity(::mlir::OpBuilder &builder, ::mlir::Location loc, int64_t lanes) {
       ::mlir::ImplicitLocOpBuilder e(loc, builder);
-      return ::hewn::graph::argIdentity(e, ::hewn::graph::getElementType(getX()), lanes, ::hewn::graph::body::Extreme::}] # identity # [{, getLastIndex());
+      return ::hewn::graph::argIdentity(e, ::hewn::graph::getElementType(getX()), lanes, ::hewn::graph::body::IdentityValue::}] # identity # [{, getLastIndex());
     }
     ::llvm::SmallVector<::mlir::Value> $cppClass::lift(::mlir::OpBuilder &, ::mlir::Location, ::mlir::Value element, ::mlir::Value position) {
       return {element, position};

@@ -183,7 +183,7 @@ LogicalResult buildStringSplit(OnnxNode &node) {
   Value x = node.input(0), delimiter = makeBytesOf(node, node.getString("delimiter", ""));
   if (!x || !delimiter)
     return failure();
-  NamedAttribute most = node.attr("mostSplits", node.getInt("maxsplit", -1));
+  NamedAttribute most = node.attr("maxSplits", node.getInt("maxsplit", -1));
   Value fields = node.make<TextFieldsOp>({x, delimiter}, most);
   if (!fields)
     return failure();

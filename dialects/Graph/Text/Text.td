@@ -39,14 +39,14 @@ def Graph_TextFormatOp : Part<"text_format", "textformat", "{}"> {
   let arguments = (ins Tensor:$x);
 }
 
-def Graph_TextFieldsOp : Part<"text_fields", "textfields", "{int64_t(getMostSplits())}"> {
-  let summary = "How many pieces `delimiter` (ui8, ended by a zero byte; empty: runs of white space) cuts each string into.";
-  let arguments = (ins Tensor:$x, Tensor:$delimiter, I64Attr:$mostSplits);
+def Graph_TextFieldsOp : Part<"text_fields", "textfields", "{int64_t(getMaxSplits())}"> {
+  let summary = "Into how many substrings `delimiter` (ui8, ended by a zero byte; empty: runs of white space) cuts each string.";
+  let arguments = (ins Tensor:$x, Tensor:$delimiter, I64Attr:$maxSplits);
 }
 
-def Graph_TextSplitOp : Part<"text_split", "textsplit", "{int64_t(getMostSplits())}"> {
-  let summary = "These pieces along a new last dim of `width[0]`, empty strings behind them.";
-  let arguments = (ins Tensor:$x, Tensor:$delimiter, I64Attr:$mostSplits, ArrayAttr:$width);
+def Graph_TextSplitOp : Part<"text_split", "textsplit", "{int64_t(getMaxSplits())}"> {
+  let summary = "These substrings along a new last dim of `width[0]`, empty strings behind them.";
+  let arguments = (ins Tensor:$x, Tensor:$delimiter, I64Attr:$maxSplits, ArrayAttr:$width);
 }
 def : OnnxCompose<"StringSplit", "buildStringSplit", 20>;
 

@@ -10,10 +10,10 @@ using hewn::graph::Dims;
 
 namespace hewn::codegen {
 
-ChainSteps::ChainSteps(KernelFunction &k, const Chain &chain, int64_t most)
+ChainSteps::ChainSteps(KernelFunction &k, const Chain &chain, int64_t maxRows)
     : k(k), chain(chain), space(graph::getDims(chain.first->getResult(0))) {
   std::optional<int64_t> all = space[chain.rowDim].constant();
-  rows = all && *all % most == 0 ? DimExpr(most) : DimExpr::symbol(kRows);
+  rows = all && *all % maxRows == 0 ? DimExpr(maxRows) : DimExpr::symbol(kRows);
   scores = rowsOf(chain.scores);
   weights = chain.inPlace ? scores : rowsOf(chain.weights);
 }

@@ -29,8 +29,8 @@ public:
   /// The symbol for the number of rows of a task, where it is not always the same.
   static constexpr llvm::StringLiteral kRows = "task.rows";
 
-  /// `most`: rows of a task.
-  ChainSteps(KernelFunction &k, const graph::Chain &chain, int64_t most);
+  /// `maxRows`: rows of a task.
+  ChainSteps(KernelFunction &k, const graph::Chain &chain, int64_t maxRows);
 
   /// Rows of a task; the buffers of its scores and weights, without memory.
   graph::DimExpr rows;

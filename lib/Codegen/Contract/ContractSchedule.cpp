@@ -13,8 +13,8 @@ namespace hewn::codegen {
 namespace {
 
 /// Columns of a tile of one row, whose sums fill half of the registers and which divide the matrix: one that is not packed is read
-/// line by line, faster in long pieces. 0: nothing divides it.
-int64_t longestPiece(KernelFunction &k, const ContractForm &form, int64_t lanes) {
+/// line by line, faster in long runs. 0: nothing divides it.
+int64_t longestRun(KernelFunction &k, const ContractForm &form, int64_t lanes) {
   plan::TargetAttr target = plan::targetOf(k.kernel);
   int64_t width = form.extents[form.roles.column].constant().value_or(0),
           most = target ? target.getVectorRegisters() / 2 : 0;
@@ -70,7 +70,7 @@ plan::ContractAttr chooseContraction(KernelFunction &k) {
   int64_t lanes = plan::contractLanes(k.kernel, shape), vectorRows = 0;
   plan::ContractTile tile = plan::chooseContractTile(k.kernel, shape, packed ? form->rhs.block : 0);
   if (!packed && !form->matrix && !form->roles.columnInLeft && form->rows.is(1) && shape.sumBytes == 4)
-    tile.n = std::max(tile.n, longestPiece(k, *form, lanes));
+    tile.n = std::max(tile.n, longestRun(k, *form, lanes));
   if (form->matrix && !fillsTiles(*form, tile.m))
     tile.m = plan::chooseContractTile(k.kernel, shape, tile.n).m;
   if (form->matrix && !form->rows.constant())

@@ -147,21 +147,21 @@ void TileLoops::overMatrixRows(const Tile &in, Index tile) {
   });
 }
 
-void TileLoops::unknownRows(const Tile &in, Index first, Index rest, int64_t most) {
+void TileLoops::unknownRows(const Tile &in, Index first, Index rest, int64_t maxRows) {
   auto tile = [&](int64_t rows, bool all) {
     emitTile(in, Variant{0, 0, rows, {}}, first, all ? std::nullopt : std::optional(rest));
   };
   auto atLeast = [&](int64_t rows) { return e.compare(arith::CmpIPredicate::sge, rest, e.constant(rows)); };
-  int64_t half = most / 2;
+  int64_t half = maxRows / 2;
   auto some = [&] {
     if (half < 2)
-      return tile(most, false);
-    e.branch(atLeast(half + 1), [&] { tile(most, false); }, [&] { tile(half, false); });
+      return tile(maxRows, false);
+    e.branch(atLeast(half + 1), [&] { tile(maxRows, false); }, [&] { tile(half, false); });
   };
   auto notFull = [&] { e.branch(atLeast(2), some, [&] { tile(1, true); }); };
-  if (most == 1)
+  if (maxRows == 1)
     return tile(1, true);
-  e.branch(atLeast(most), [&] { tile(most, true); }, notFull);
+  e.branch(atLeast(maxRows), [&] { tile(maxRows, true); }, notFull);
 }
 
 void TileLoops::choose(ArrayRef<Variant> variants, const Tile &in, Index tile) {

@@ -42,9 +42,9 @@ private:
   /// Whole tiles of a matrix unit: the last one starts early enough to be whole, and stores what is new. Where there are not
   /// enough rows for one, which is known only when run, vectors do it.
   void overMatrixRows(const Tile &in, graph::Index tile);
-  /// As many rows as there are, up to `most`: a full tile, one row (a batch of one is what most models run on), or half a
+  /// As many rows as there are, up to `maxRows`: a full tile, one row (a batch of one is what most models run on), or half a
   /// tile or a whole one that repeats its last row.
-  void unknownRows(const Tile &in, graph::Index first, graph::Index rest, int64_t most);
+  void unknownRows(const Tile &in, graph::Index first, graph::Index rest, int64_t maxRows);
   /// The code of the variant that `tile` falls into: the longest run last, without a test of its own.
   void choose(llvm::ArrayRef<Variant> variants, const Tile &in, graph::Index tile);
   /// `variant.rows` rows from `firstRow` on; `rest`, where given, is how many of them exist.

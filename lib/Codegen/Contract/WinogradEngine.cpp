@@ -222,7 +222,7 @@ private:
             Value one = e.inBounds(at[i], e.expression(form.lhs.dims[form.dims.left[i]]));
             in = in ? e.logicalAnd(in, one) : one;
           }
-          exists[place] = e.spread(in);
+          exists[place] = e.broadcast(in);
         }
       int64_t whole = channels / e.lanes * e.lanes;
       e.forEach(e.constant(0), e.constant(whole), e.lanes,

@@ -17,7 +17,7 @@ static constexpr char kCodeId[] =
     ;
 
 /// A cache grows to this size, then loses what was not used for longest.
-static constexpr uint64_t kMostBytes = uint64_t(1) << 30;
+static constexpr uint64_t kMaxBytes = uint64_t(1) << 30;
 
 CodeCache::CodeCache(const CodeOptions &options) : options(options) {
   if (!options.cacheDir.empty())
@@ -51,7 +51,7 @@ void CodeCache::prune() const {
   if (options.cacheDir.empty())
     return;
   CachePruningPolicy policy;
-  policy.MaxSizeBytes = kMostBytes;
+  policy.MaxSizeBytes = kMaxBytes;
   pruneCache(options.cacheDir, policy);
 }
 

@@ -187,8 +187,8 @@ Expected<std::string> compile(const Job &job, const CodeOptions &options, Loweri
   if (!module)
     return failure("read");
   ExpandFloat8PassOptions conversions;
-  conversions.half = !job.variant->machine.convertsHalf;
-  conversions.bfloat = !job.variant->machine.convertsBfloat;
+  conversions.half = !job.variant->machine.hasHalfConversions;
+  conversions.bfloat = !job.variant->machine.hasBfloatConversions;
   if (conversions.half || conversions.bfloat) {
     PassManager expand(&context);
     expand.enableVerifier(false);
@@ -197,12 +197,12 @@ Expected<std::string> compile(const Job &job, const CodeOptions &options, Loweri
       return failure("lowered");
   }
   for (auto function : module->getOps<func::FuncOp>()) {
-    keepExtremes(function);
-    usePointers(function);
+    lowerMinMax(function);
+    useBarePointers(function);
   }
   if (failed(lowering.toLLVM.run(*module)))
     return failure("lowered");
-  moveHalvesAsIntegers(*module);
+  moveHalfTypesAsIntegers(*module);
   if (failed(holdAsIntegers(*module, [&](Type type) {
         return (conversions.half && isa<Float16Type>(type)) || (conversions.bfloat && isa<BFloat16Type>(type));
       })))

@@ -192,7 +192,7 @@ static bool isShared(StringRef path) {
 /// Whether a loader will find all that the library wants: code that the user gives may call anything.
 static Error checkWanted(const std::string &library, const LinkJob &job) {
   StringSet<> there;
-  for (const std::string &path : job.given) {
+  for (const std::string &path : job.userCode) {
     if (!isShared(path))
       continue;
     Expected<OpenObject> open = OpenObject::open(path);
@@ -255,7 +255,7 @@ Error linkShared(const LinkJob &job, OutputFile &output, const ScratchFolder &sc
     arguments.push_back(job.weights);
   arguments.push_back(job.runtime);
   arguments.insert(arguments.end(), job.parts.begin(), job.parts.end());
-  arguments.insert(arguments.end(), job.given.begin(), job.given.end());
+  arguments.insert(arguments.end(), job.userCode.begin(), job.userCode.end());
   for (const auto &[name, address] : job.addresses)
     arguments.push_back("--defsym=" + name + "=" + std::to_string(address));
   for (StringRef name : {"libm.so.6", "libc.so.6"}) {
@@ -300,7 +300,7 @@ Error writeArchive(const LinkJob &job, OutputFile &output, const ScratchFolder &
 
   std::vector<std::string> archives = {job.runtime};
   archives.insert(archives.end(), job.parts.begin(), job.parts.end());
-  for (const std::string &path : job.given) {
+  for (const std::string &path : job.userCode) {
     file_magic magic;
     if (std::error_code error = identify_magic(path, magic))
       return createStringError("can't read " + path + ": " + error.message());

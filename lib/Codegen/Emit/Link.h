@@ -43,7 +43,7 @@ struct LinkJob {
   /// Archives of parts that stand on libraries of others; those that the objects need are taken.
   std::vector<std::string> parts = {};
   /// The code of custom ops: objects, archives and shared libraries of the user's. One object has none of it.
-  std::vector<std::string> given = {};
+  std::vector<std::string> userCode = {};
   /// Functions that are at an address of this process.
   std::vector<std::pair<std::string, uint64_t>> addresses = {};
   /// The model's name: what is exported.
@@ -53,12 +53,12 @@ struct LinkJob {
 /// Leaves in `job.parts` those archives alone that the objects call parts of. Fails where a part is in none of them, and not in the
 /// runtime: hewn was built without the library that it stands on.
 llvm::Error chooseParts(LinkJob &job);
-/// A shared library that exports the model's names alone and needs libc and libm, and the shared libraries among `job.given`. Fails where
+/// A shared library that exports the model's names alone and needs libc and libm, and the shared libraries among `job.userCode`. Fails where
 /// it wants a symbol that none of them has.
 llvm::Error linkShared(const LinkJob &job, OutputFile &output, const ScratchFolder &scratch);
 /// One relocatable object of all; the runtime is linked in by whoever uses it.
 llvm::Error linkObject(const LinkJob &job, OutputFile &output, const ScratchFolder &scratch);
-/// An archive of one object of all code, the weights', the runtime's and those of `job.given` but for shared libraries.
+/// An archive of one object of all code, the weights', the runtime's and those of `job.userCode` but for shared libraries.
 llvm::Error writeArchive(const LinkJob &job, OutputFile &output, const ScratchFolder &scratch);
 
 } // namespace hewn::codegen

@@ -48,7 +48,7 @@ static Value pointerOf(OpBuilder &b, Location loc, Value memref) {
   return LLVM::ExtractValueOp::create(b, loc, described, ArrayRef<int64_t>{1});
 }
 
-void usePointers(func::FuncOp function) {
+void useBarePointers(func::FuncOp function) {
   if (function.isDeclaration())
     return;
   function.walk([](func::CallOp call) {
@@ -78,16 +78,16 @@ void usePointers(func::FuncOp function) {
   function.setFunctionType(b.getFunctionType(types, function.getResultTypes()));
 }
 
-template <class To, class From> static void replaceExtreme(From op) {
+template <class To, class From> static void replaceMinMax(From op) {
   OpBuilder b(op);
   auto flags = LLVM::FastmathFlagsAttr::get(b.getContext(), arith::convertArithFastMathFlagsToLLVM(op.getFastmath()));
   op.replaceAllUsesWith(To::create(b, op.getLoc(), op.getType(), op.getLhs(), op.getRhs(), flags).getResult());
   op.erase();
 }
 
-void keepExtremes(func::FuncOp function) {
-  function.walk([](arith::MaximumFOp op) { replaceExtreme<LLVM::MaximumOp>(op); });
-  function.walk([](arith::MinimumFOp op) { replaceExtreme<LLVM::MinimumOp>(op); });
+void lowerMinMax(func::FuncOp function) {
+  function.walk([](arith::MaximumFOp op) { replaceMinMax<LLVM::MaximumOp>(op); });
+  function.walk([](arith::MinimumFOp op) { replaceMinMax<LLVM::MinimumOp>(op); });
 }
 
 void buildLowerToLLVM(OpPassManager &pm) {
@@ -103,7 +103,7 @@ void buildLowerToLLVM(OpPassManager &pm) {
   pm.addPass(createReconcileUnrealizedCastsPass());
 }
 
-void moveHalvesAsIntegers(ModuleOp module) {
+void moveHalfTypesAsIntegers(ModuleOp module) {
   auto asIntegers = [](Type type) -> Type {
     auto vector = dyn_cast<VectorType>(type);
     if (!vector || !isa<Float16Type, BFloat16Type>(vector.getElementType()))

@@ -12,16 +12,16 @@ namespace hewn::codegen {
 
 /// Replaces 1-D memref arguments, of the function and of those that it calls, by bare pointers. They may be assumed not to overlap,
 /// except those that are `plan.shared`.
-void usePointers(mlir::func::FuncOp function);
+void useBarePointers(mlir::func::FuncOp function);
 /// Minima and maxima of floats as LLVM has them, which machines know; MLIR's own lowering compares and selects twice.
-void keepExtremes(mlir::func::FuncOp function);
+void lowerMinMax(mlir::func::FuncOp function);
 
 /// The passes from scf, vector, memref, arith and math to the LLVM dialect.
 void buildLowerToLLVM(mlir::OpPassManager &pm);
 
 /// Makes loads and stores of some lanes of f16 and bf16, in the LLVM dialect, those of integers: where LLVM takes such vectors
 /// apart it would convert each element to f32 and back, by a library that artifacts don't have on older machines.
-void moveHalvesAsIntegers(mlir::ModuleOp module);
+void moveHalfTypesAsIntegers(mlir::ModuleOp module);
 /// Makes all values of the types that `lacks` names, of 16 bits, integers of the same bits, in the LLVM dialect: for machines that
 /// have no instruction for them. LLVM converts such values where they merely move (at the head of a block, say), by the same library.
 /// Whatever still computes with them is an error.

@@ -56,7 +56,7 @@ struct MachineSpec {
   bool fusedProducts = true;
   /// Whether conversions between float16 and float32 are instructions, and those between bfloat16 and float32. Where they are not,
   /// code has no values of the type but their bits.
-  bool convertsHalf = true, convertsBfloat = true;
+  bool hasHalfConversions = true, hasBfloatConversions = true;
   /// What the code needs of the processor: bits of services.h.
   uint64_t cpuFeatures = 0;
   /// Null: kernels are objects, and the program calls them.

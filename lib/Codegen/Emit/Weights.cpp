@@ -28,12 +28,12 @@ uint64_t Weights::add(ArrayRef<char> bytes, const WeightTable *table) {
     table->letGo(bytes);
   std::vector<size_t> &same = byHash[hash >> 1]; // the map has keys of its own at the end of the range
   for (size_t i : same)
-    if (pieces[i].bytes == bytes)
-      return known->second = pieces[i].offset;
-  same.push_back(pieces.size());
-  pieces.push_back({bytes, total, hash, table});
+    if (blobs[i].bytes == bytes)
+      return known->second = blobs[i].offset;
+  same.push_back(blobs.size());
+  blobs.push_back({bytes, total, hash, table});
   total = alignTo(total + bytes.size(), kAlignment);
-  return pieces.back().offset;
+  return blobs.back().offset;
 }
 
 uint64_t Weights::add(std::string bytes) {
@@ -43,19 +43,19 @@ uint64_t Weights::add(std::string bytes) {
 
 std::string Weights::digest() const {
   SHA1 hash;
-  for (const Piece &piece : pieces) {
-    uint64_t record[] = {piece.offset, piece.bytes.size(), piece.hash};
+  for (const Blob &blob : blobs) {
+    uint64_t record[] = {blob.offset, blob.bytes.size(), blob.hash};
     hash.update(ArrayRef<uint8_t>(reinterpret_cast<const uint8_t *>(record), sizeof(record)));
   }
   return toHex(hash.final(), /*LowerCase=*/true);
 }
 
 void Weights::write(raw_ostream &os) const {
-  for (const Piece &piece : pieces) {
-    os.write(piece.bytes.data(), piece.bytes.size());
-    os.write_zeros(unsigned(alignTo(piece.bytes.size(), kAlignment) - piece.bytes.size()));
-    if (piece.table)
-      piece.table->letGo(piece.bytes);
+  for (const Blob &blob : blobs) {
+    os.write(blob.bytes.data(), blob.bytes.size());
+    os.write_zeros(unsigned(alignTo(blob.bytes.size(), kAlignment) - blob.bytes.size()));
+    if (blob.table)
+      blob.table->letGo(blob.bytes);
   }
 }
 

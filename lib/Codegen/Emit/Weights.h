@@ -40,13 +40,13 @@ public:
   llvm::Error writeObject(llvm::StringRef path, llvm::StringRef symbol, llvm::StringRef triple) const;
 
 private:
-  struct Piece {
+  struct Blob {
     llvm::ArrayRef<char> bytes;
     uint64_t offset;
     uint64_t hash;
     const WeightTable *table;
   };
-  std::vector<Piece> pieces;
+  std::vector<Blob> blobs;
   std::deque<std::string> kept;
   llvm::DenseMap<uint64_t, std::vector<size_t>> byHash;
   llvm::DenseMap<std::pair<const char *, size_t>, uint64_t> byAddress;

@@ -24,7 +24,7 @@ using hewn::graph::Dims;
 namespace hewn::codegen {
 
 static plan::GridContractAttr chooseContraction(KernelFunction &k, const GridTiles &tiles, plan::GridTileAttr wanted) {
-  if (tiles.parts > plan::kMostOfGrid)
+  if (tiles.parts > plan::kMaxGridCount)
     return {};
   if (plan::multipliesMatrices(tiles.op)) {
     if (!wanted)

@@ -14,18 +14,20 @@ using hewn::graph::Index;
 namespace hewn::codegen {
 
 /// More blocks than any machine has at once: threads then take more than one item.
-constexpr int64_t kMostBlocks = 1 << 20;
+constexpr int64_t kMaxBlocks = 1 << 20;
 
 /// Products of words at the rate of the machine's matrix instruction that take as long as the contraction does.
 static DimExpr matrixWork(graph::ContractOpInterface op) {
   plan::GridCostsAttr costs = plan::gridOf(op).getCosts();
   DimExpr products = graph::numElements(op.getIterationDims(graph::getDims));
   if (!plan::multipliesMatrices(op))
-    return (products * DimExpr(costs.getRate())).floorDiv(DimExpr(costs.getThreadRate()));
+    return (products * DimExpr(costs.getMmaProductsPerCycle())).floorDiv(DimExpr(costs.getThreadProductsPerCycle()));
   int64_t bits = plan::stagedType(op).getIntOrFloatBitWidth();
   auto schedule = dyn_cast<plan::GridContractAttr>(op->getParentOfType<plan::KernelOp>().getScheduleAttr());
-  int64_t rate = schedule && schedule.getGroups() ? costs.getGroupRate() : costs.getRate();
-  return (products * DimExpr(plan::productsOf(op) * bits * costs.getRate())).floorDiv(DimExpr(32 * rate));
+  int64_t rate =
+      schedule && schedule.getGroups() ? costs.getWarpgroupProductsPerCycle() : costs.getMmaProductsPerCycle();
+  return (products * DimExpr(plan::productsOf(op) * bits * costs.getMmaProductsPerCycle()))
+      .floorDiv(DimExpr(32 * rate));
 }
 
 /// What a kernel reads of an input: where only moves do, no more than they give.
@@ -44,7 +46,7 @@ static DimExpr bytesRead(Value input) {
 }
 
 Grid::Grid(KernelFunction &k, KernelElements &e, int64_t threads)
-    : threads(threads), warp(plan::gridOf(k.kernel).getWarp()), k(k), e(e) {
+    : threads(threads), warp(plan::gridOf(k.kernel).getWarpSize()), k(k), e(e) {
   auto position = [&](Value number) -> Value {
     return arith::IndexCastUIOp::create(e.b, e.loc, e.b.getIndexType(), number);
   };
@@ -163,12 +165,12 @@ Index Grid::address(Value memory) { return {memref::ExtractAlignedPointerAsIndex
 Value Grid::number(int32_t value) { return arith::ConstantOp::create(e.b, e.loc, e.b.getI32IntegerAttr(value)); }
 
 void Grid::wantRegisters(int64_t count) {
-  int64_t most = plan::gridOf(k.kernel).getLimits().getThreadRegisters();
+  int64_t most = plan::gridOf(k.kernel).getLimits().getMaxThreadRegisters();
   plan::changeGridLaunch(k.function, [&](plan::GridLaunch &launch) { launch.registers = std::min(count, most); });
 }
 
 void Grid::wantBlocks(const DimExpr &count) {
-  DimExpr some = DimExpr::min(count, DimExpr(kMostBlocks));
+  DimExpr some = DimExpr::min(count, DimExpr(kMaxBlocks));
   wanted = wanted ? DimExpr::max(*wanted, some) : some;
   plan::changeGridLaunch(k.function, [&](plan::GridLaunch &launch) { launch.blocks = wanted; });
 }
@@ -272,7 +274,7 @@ int64_t gatherShared(KernelFunction &k) {
   OpBuilder b(k.function);
   if (bytes > 0)
     plan::changeGridLaunch(k.function, [&](plan::GridLaunch &launch) { launch.blockBytes = bytes; });
-  if (bytes <= plan::gridOf(k.kernel).getLimits().getStaticBytes())
+  if (bytes <= plan::gridOf(k.kernel).getLimits().getStaticSharedBytes())
     return bytes;
   auto type = MemRefType::get({bytes}, b.getI8Type(), MemRefLayoutAttrInterface(), b.getI64IntegerAttr(kSharedSpace));
   std::string name = (k.function.getName() + "_shared").str();

@@ -31,7 +31,7 @@ static int64_t threadsOf(Attribute schedule, int64_t warp) {
 
 LogicalResult verifyThreads(KernelFunction &k, Attribute schedule) {
   plan::GridAttr grid = plan::gridOf(k.kernel);
-  int64_t warp = grid.getWarp(), most = grid.getLimits().getBlockThreads(), threads = threadsOf(schedule, warp);
+  int64_t warp = grid.getWarpSize(), most = grid.getLimits().getMaxBlockThreads(), threads = threadsOf(schedule, warp);
   if (threads % warp != 0 || threads > most)
     return refuse(k, schedule) << ", and blocks of " << threads << " threads: they must be warps of " << warp
                                << ", and at most " << most;
@@ -40,7 +40,7 @@ LogicalResult verifyThreads(KernelFunction &k, Attribute schedule) {
 
 LogicalResult finishGrid(KernelFunction &k, OpBuilder &b, Attribute schedule) {
   plan::GridAttr grid = plan::gridOf(k.kernel);
-  int64_t bytes = gatherShared(k), most = std::max(grid.getSharedBytes(), grid.getLimits().getStaticBytes());
+  int64_t bytes = gatherShared(k), most = std::max(grid.getSharedBytes(), grid.getLimits().getStaticSharedBytes());
   if (bytes > most)
     return refuse(k, schedule) << ", and " << bytes << " bytes of shared memory, of which a block has " << most;
   if (auto contract = dyn_cast<plan::GridContractAttr>(schedule))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/Loops/LoopEngine.h"
 #include "dialects/Graph/Analysis/Layout.h"
-#include "lib/Codegen/Loops/Pieces.h"
 #include "lib/Codegen/Loops/RowProgram.h"
+#include "lib/Codegen/Loops/Subviews.h"
 #include "lib/Codegen/Loops/Turn.h"
 #include "lib/Codegen/Tasks.h"
 
@@ -250,7 +250,7 @@ int64_t operandsLaneDim(KernelFunction &k, size_t rank, int64_t line) {
 
 /// The nest turned, where the results' lines are shorter than vectors, so that these are along `lane`, or where operands lie along
 /// another dim; not for code that is long.
-std::optional<Turn> mapTurn(KernelFunction &k, ArrayRef<unsigned> results, const Piece *piece, const Dims &dims,
+std::optional<Turn> mapTurn(KernelFunction &k, ArrayRef<unsigned> results, const Subview *subview, const Dims &dims,
                             int64_t lane, int64_t lanes) {
   constexpr int64_t mostOps = 64;
   const Buffer &output = k.outputs[results[0]];
@@ -258,8 +258,8 @@ std::optional<Turn> mapTurn(KernelFunction &k, ArrayRef<unsigned> results, const
   if (lane < 0 || !llvm::all_of(results, alike))
     return std::nullopt;
   Dims strides = output.strides;
-  if (piece)
-    for (auto [stride, step] : llvm::zip(strides, piece->assembly.steps))
+  if (subview)
+    for (auto [stride, step] : llvm::zip(strides, subview->assembly.steps))
       stride = stride * DimExpr(step);
   int64_t line = graph::significantOrder(cast<RankedTensorType>(k.results[results[0]].getType())).back();
   int64_t along = lane != line ? lane : operandsLaneDim(k, dims.size(), line);
@@ -305,22 +305,22 @@ void stripsOf(KernelElements &e, const DimExpr &extent, llvm::function_ref<void(
   e.forget();
 }
 
-/// A nest over results of the same dims, or over one piece of them, whose first index is `start`.
-void emitMap(KernelFunction &k, OpBuilder &b, ArrayRef<unsigned> results, bool alone, const Piece *piece,
+/// A nest over results of the same dims, or over one subview of them, whose first index is `start`.
+void emitMap(KernelFunction &k, OpBuilder &b, ArrayRef<unsigned> results, bool alone, const Subview *subview,
              Index start = {}) {
   Value first = k.results[results[0]];
   Dims dims = graph::getDims(first);
-  if (piece)
-    dims = piece->dims;
+  if (subview)
+    dims = subview->dims;
   SmallVector<int64_t> order = memoryOrder(first);
   int64_t lanes = vectorLanes(k.kernel), lane = laneDim(dims, order, lanes);
-  std::optional<Turn> turn = mapTurn(k, results, piece, dims, lane, lanes);
+  std::optional<Turn> turn = mapTurn(k, results, subview, dims, lane, lanes);
   if (turn)
     lane = turn->lane;
   KernelElements e(b, k.loc(), lane < 0 ? 0 : lanes, k.symbols, k.inputs);
-  if (piece) {
-    graph::MoveOpInterface op = piece->op;
-    e.setPiece(op, {piece->operand, start});
+  if (subview) {
+    graph::MoveOpInterface op = subview->op;
+    e.setSubview(op, {subview->operand, start});
   }
   Dims outer;
   SmallVector<int64_t> outerDims;
@@ -331,7 +331,7 @@ void emitMap(KernelFunction &k, OpBuilder &b, ArrayRef<unsigned> results, bool a
     }
   if (turn)
     outer.push_back(turnTiles(*turn, dims));
-  auto placeOf = [&](ArrayRef<Index> at) { return piece ? piece->placeOf(e, at, start) : SmallVector<Index>(at); };
+  auto placeOf = [&](ArrayRef<Index> at) { return subview ? subview->placeOf(e, at, start) : SmallVector<Index>(at); };
   auto valuesAt = [&](ArrayRef<Index> at) {
     return llvm::map_to_vector(results, [&](unsigned r) { return e.read(k.results[r], placeOf(at)); });
   };
@@ -411,7 +411,7 @@ void emitCumulate(KernelFunction &k, OpBuilder &b, graph::CumulateOpInterface op
     e.loopNest({dims[dim]}, op.initial(b, k.loc(), e.lanes), 1, [&](ArrayRef<Index> inner, ValueRange carried) {
       at[dim] = op.runsBackward() ? e.sub(e.sub(length, e.constant(1)), inner[0]) : inner[0];
       SmallVector<Value> state(carried);
-      Value element = e.read(operand, at), out = op.step(b, k.loc(), state, e.lanes ? e.spread(element) : element);
+      Value element = e.read(operand, at), out = op.step(b, k.loc(), state, e.lanes ? e.broadcast(element) : element);
       e.write(k.outputs[0], at, out);
       return state;
     });
@@ -461,18 +461,18 @@ plan::LoopsAttr chooseLoops(KernelFunction &k) {
   return of(onlyCumulates(k) ? plan::LoopForm::Cumulate : plan::LoopForm::Map);
 }
 
-/// Each result, or each piece of it, by a nest of its own.
+/// Each result, or each subview of it, by a nest of its own.
 static void emitMaps(KernelFunction &k, OpBuilder &b) {
   for (const auto &together : resultsOfEqualDims(k)) {
-    SmallVector<Piece> pieces = together.size() == 1 ? piecesOf(k.results[together[0]]) : SmallVector<Piece>();
-    auto emitPiece = [&](KernelFunction &in, const Piece &piece, Index start) {
-      emitMap(in, b, together, /*alone=*/false, &piece, start);
+    SmallVector<Subview> subviews = together.size() == 1 ? subviewsOf(k.results[together[0]]) : SmallVector<Subview>();
+    auto emitSubview = [&](KernelFunction &in, const Subview &subview, Index start) {
+      emitMap(in, b, together, /*alone=*/false, &subview, start);
     };
-    if (haveFunctions(k, pieces))
-      callEachPiece(k, b, pieces, emitPiece);
+    if (haveFunctions(k, subviews))
+      callEachSubview(k, b, subviews, emitSubview);
     else
-      forEachPiece(k, b, pieces, [&](const Piece &piece, Index start) { emitPiece(k, piece, start); });
-    if (pieces.empty())
+      forEachSubview(k, b, subviews, [&](const Subview &subview, Index start) { emitSubview(k, subview, start); });
+    if (subviews.empty())
       emitMap(k, b, together, /*alone=*/together.size() == k.results.size(), nullptr);
   }
 }

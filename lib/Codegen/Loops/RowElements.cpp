@@ -22,7 +22,7 @@ static Value positionInRow(KernelElements &e, const RowProgram &rows, ArrayRef<I
   Index linear = e.constant(0);
   for (int64_t d : rows.reduced)
     linear = e.add(e.mul(linear, e.expression(rows.space[d])), at[d]);
-  return e.spread(e.toElement(linear, e.b.getI64Type()));
+  return e.broadcast(e.toElement(linear, e.b.getI64Type()));
 }
 
 SmallVector<Value> liftElement(KernelElements &e, const RowProgram &rows, ArrayRef<ReduceOpInterface> reductions,
@@ -31,7 +31,7 @@ SmallVector<Value> liftElement(KernelElements &e, const RowProgram &rows, ArrayR
   for (ReduceOpInterface reduce : reductions) {
     Value operand = reduce->getOperand(0), element = e.read(operand, at);
     // Which of several is the first is told by the elements that there are.
-    element = e.spread(reduce.usesPosition() ? roundToStorageType(e.b, e.loc, operand, element) : element);
+    element = e.broadcast(reduce.usesPosition() ? roundToStorageType(e.b, e.loc, operand, element) : element);
     Value position = reduce.usesPosition() ? positionInRow(e, rows, at) : Value();
     llvm::append_range(lifted, reduce.lift(e.b, e.loc, element, position));
   }
@@ -56,7 +56,7 @@ void bindFinished(KernelElements &e, const RowProgram &rows, ArrayRef<ReduceOpIn
     ValueRange state = states.take_front(stateSize(e, reduce));
     states = states.drop_front(state.size());
     bool vector = isa<VectorType>(state.front().getType());
-    finished.push_back(reduce.finish(e.b, e.loc, state, vector ? e.spread(count) : count));
+    finished.push_back(reduce.finish(e.b, e.loc, state, vector ? e.broadcast(count) : count));
   }
   for (auto [op, value] : llvm::zip(reductions, finished)) {
     ReduceOpInterface reduce = op;

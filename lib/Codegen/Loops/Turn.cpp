@@ -71,7 +71,7 @@ static void turnedTile(KernelElements &e, const Turn &turn, const DimExpr &width
     SmallVector<Value> elements = values(at);
     rows.resize(elements.size());
     for (auto [row, element] : llvm::zip(rows, elements))
-      row.push_back(e.spread(element));
+      row.push_back(e.broadcast(element));
   }
   bool masked = e.isMasked();
   Index there = masked ? e.sub(e.expression(width), {lane.base}) : e.constant(e.lanes); // of neighbours along `lane`

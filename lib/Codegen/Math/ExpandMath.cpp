@@ -84,7 +84,7 @@ class Expander {
 public:
   Expander(ModuleOp module, bool libm) : module(module), symbols(module), libm(libm) {
     plan::TargetAttr target = plan::targetOf(module);
-    scales = target && target.getScalesVectors();
+    scales = target && target.getHasVectorLdexp();
   }
 
   void run() {

@@ -153,7 +153,7 @@ LogicalResult ProgramEmitter::emitOp(Operation *op) {
     return emitPart(part);
   if (auto read = dyn_cast<graph::ReadSymbolOp>(op))
     return emitReadSymbol(read);
-  if (graph::statesOnly(op))
+  if (graph::onlyStatesRequirement(op))
     return emitStatement(op);
   if (auto dims = dyn_cast<graph::DimValueOp>(op))
     return emitDimValue(dims);
@@ -164,7 +164,7 @@ LogicalResult ProgramEmitter::emitOp(Operation *op) {
     return success();
   }
   if (isa<plan::AssembleOp>(op))
-    return success(); // its memory is there since the first piece
+    return success(); // its memory is there since the first subview
   if (graph::isViewKind(op)) {
     pointers[op->getResult(0)] = hostPointer(op->getOperand(0));
     if (auto both = devicePointers.find(op->getOperand(0)); both != devicePointers.end())

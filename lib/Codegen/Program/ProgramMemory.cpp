@@ -73,10 +73,10 @@ llvm::Value *ProgramEmitter::place(OpResult result) {
   if (where.getKind() == plan::PlaceKind::Dynamic)
     return allocate(plan::bufferDims(result), cast<RankedTensorType>(result.getType()), onDevice);
   DimExpr at = where.getOffset().value_or(DimExpr(0));
-  if (where.getKind() == plan::PlaceKind::Piece) {
+  if (where.getKind() == plan::PlaceKind::Subview) {
     Value whole = plan::assemblyOf(result).getOutput();
     llvm::Value *memory = pointers.lookup(whole);
-    if (!memory) // the first piece
+    if (!memory) // the first subview
       pointers[whole] = memory = place(cast<OpResult>(whole));
     return offset(memory, value(at));
   }

@@ -12,7 +12,7 @@ using namespace mlir;
 namespace hewn::importer {
 
 /// Each costs a compile.
-static constexpr unsigned kMostCases = 16;
+static constexpr unsigned kMaxCases = 16;
 
 namespace {
 
@@ -55,7 +55,7 @@ private:
   }
 
   int split(const ModelImporter::Question &question, std::vector<graph::Fact> facts) {
-    if (++leaves > kMostCases) {
+    if (++leaves > kMaxCases) {
       refuse(question, facts);
       return -1;
     }
@@ -79,7 +79,7 @@ private:
       asked.push_back(fact.condition.text(true));
     asked.push_back(question.condition.text(true));
     diagnostics.error((question.node.empty() ? "" : question.node + ": ") + "whether " + llvm::join(asked, ", ") +
-                      " decides what the model computes: that makes more than " + Twine(kMostCases) +
+                      " decides what the model computes: that makes more than " + Twine(kMaxCases) +
                       " cases; give some of these dims a value by --dim, or a range that tells");
   }
 

@@ -424,10 +424,10 @@ graph::Decision ModelImporter::decide(const graph::Condition &condition) {
   bool atTheDoor = true;
   condition.difference.walkSymbols([&](StringRef symbol) { atTheDoor &= inputSymbols.contains(symbol); });
   if (!atTheDoor)
-    return graph::Decision::ByData;
+    return graph::Decision::AtRuntime;
   if (!question)
     question = {condition, current ? current->name : ""};
-  return graph::Decision::Asked;
+  return graph::Decision::PerCase;
 }
 
 bool ModelImporter::dropDiagnosticsAfter(size_t told) {

@@ -238,9 +238,9 @@ graph::Decision Node::decide(Value condition) {
   if (std::optional<graph::DimExpr> known = importer.contents.integer(condition, 0); known && known->constant())
     return known->is(0) ? graph::Decision::No : graph::Decision::Yes;
   std::optional<graph::Condition> question = importer.contents.question(condition, 0);
-  if (question && importer.decide(*question) == graph::Decision::Asked)
-    return graph::Decision::Asked;
-  return graph::Decision::ByData;
+  if (question && importer.decide(*question) == graph::Decision::PerCase)
+    return graph::Decision::PerCase;
+  return graph::Decision::AtRuntime;
 }
 
 std::optional<SmallVector<double>> Node::floatContents(Value value) { return importer.contents.floats(value); }

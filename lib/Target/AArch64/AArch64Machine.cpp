@@ -66,12 +66,14 @@ plan::VectorCostsAttr costsOf(MLIRContext *context, const Row &row) {
   // A vector of a panel is 16 bytes, of which the second cache gives 32 a cycle (Cortex-A76 technical reference manual, A6.1), and a tenth;
   // FMLA's latency is 4 cycles in LLVM's models.
   constexpr int64_t whole = 100, latency = 4;
-  return plan::VectorCostsAttr::get(
-      context, /*panelCost=*/row.products * whole * 11 / 20, /*farCost=*/250, /*loadCost=*/15,
-      /*spreadCost=*/10, /*stepCost=*/latency * row.products * whole,
-      /*chains=*/std::max<int64_t>(latency * row.products, 8), /*chainRows=*/6, row.products, /*memoryRate=*/8,
-      /*lineBytes=*/64, /*aheadBytes=*/1024, /*taskWork=*/8000, /*launchBytes=*/20000,
-      /*outerCost=*/40);
+  return plan::VectorCostsAttr::get(context, /*l2LoadCost=*/row.products * whole * 11 / 20, /*l2MissCost=*/250,
+                                    /*loadCost=*/15,
+                                    /*broadcastCost=*/10, /*fmaLatencyCost=*/latency * row.products * whole,
+                                    /*minAccumulators=*/std::max<int64_t>(latency * row.products, 8), /*chainRows=*/6,
+                                    row.products, /*memoryBytesPerCycle=*/8,
+                                    /*cacheLineBytes=*/64, /*prefetchDistanceBytes=*/1024,
+                                    /*forkJoinInstructions=*/8000, /*launchOverheadBytes=*/20000,
+                                    /*l3ByteCost=*/40);
 }
 
 codegen::MachineSpec makeMachine(StringRef name, StringRef cpu, uint64_t bits) {
@@ -83,7 +85,7 @@ codegen::MachineSpec makeMachine(StringRef name, StringRef cpu, uint64_t bits) {
   machine.cpu = cpu.str();
   machine.features = featureList(cpu, bits);
   machine.vectorBytes = 16;
-  machine.convertsBfloat = bits & HEWN_CPU_AARCH64_BF16;
+  machine.hasBfloatConversions = bits & HEWN_CPU_AARCH64_BF16;
   machine.cpuFeatures = bits;
   return machine;
 }
@@ -139,8 +141,8 @@ plan::TargetAttr targetAttr(MLIRContext *context, const codegen::MachineSpec &ma
   return plan::TargetAttr::get(context, machine.vectorBytes, /*vectorRegisters=*/32, row.l1, row.l1Ways, row.l2, row.l3,
                                costsOf(context, row), dotsOf(context, machine), /*matrices=*/ArrayAttr(),
                                plan::GridAttr(),
-                               /*fastHalves=*/false, /*scalesVectors=*/false, machine.convertsHalf,
-                               /*permutation=*/StringAttr(), /*lanesAsFactors=*/true);
+                               /*doubleRateHalfVectors=*/false, /*hasVectorLdexp=*/false, machine.hasHalfConversions,
+                               /*permuteIntrinsic=*/StringAttr(), /*hasFmaByLane=*/true);
 }
 
 } // namespace hewn::aarch64

@@ -184,7 +184,7 @@ void takeShared(Module &module, Function &kernel) {
 }
 
 /// Bytes of arguments that a kernel may have, before PTX 8.1 and since.
-constexpr uint64_t kFewArguments = 4352, kMostArguments = 32764;
+constexpr uint64_t kFewArguments = 4352, kMaxArguments = 32764;
 
 /// Of a kernel in PTX: pointers and numbers have eight bytes, what is passed as it is says how many.
 uint64_t argumentBytes(StringRef text) {
@@ -211,7 +211,7 @@ public:
     uint64_t bytes = 0;
     for (Argument &argument : kernel.args())
       bytes += argument.hasByValAttr() ? 64 + argument.getPassPointeeByValueCopySize(module.getDataLayout()) : 8;
-    if (bytes > kMostArguments)
+    if (bytes > kMaxArguments)
       return createStringError("it takes " + std::to_string(kernel.arg_size()) +
                                " arguments, which the device has no room for: split the op's inputs");
     if (Error error = codegen::linkDeviceMath(module, kernel.getName()))

@@ -31,11 +31,11 @@ struct Named {
   const char *features;
   int64_t processors;
   /// Of a block, and of all blocks of a processor.
-  int64_t sharedBytes, blocksBytes;
+  int64_t sharedBytes, processorSharedBytes;
   /// Products of tf32 of a processor, and bytes from memory of all, in a cycle; pairs of products of 16 bits by groups of warps.
-  int64_t rate, memoryRate, groupRate;
+  int64_t rate, memoryBytesPerCycle, warpgroupProductsPerCycle;
   /// Cycles of a microsecond; of a launch in a recorded graph, and of a meeting of all blocks.
-  int64_t megahertz, launchCycles, meetingCycles;
+  int64_t megahertz, launchCycles, gridBarrierCycles;
   /// Threads that a processor has room for.
   int64_t threads;
 };
@@ -55,9 +55,9 @@ constexpr Named machines[] = {
 /// What all of them have: the same table of the guide. A kernel takes 4 KB of arguments from the oldest driver on, eight bytes each;
 /// some stay for symbols.
 plan::GridLimitsAttr limitsOf(MLIRContext *context, const Named &row) {
-  return plan::GridLimitsAttr::get(context, /*registers=*/65536, row.threads, /*threadRegisters=*/255,
-                                   /*registerStep=*/8, /*blockThreads=*/1024, /*blockBytes=*/1024,
-                                   /*staticBytes=*/48 << 10, /*arguments=*/440);
+  return plan::GridLimitsAttr::get(context, /*registers=*/65536, row.threads, /*maxThreadRegisters=*/255,
+                                   /*registerGranularity=*/8, /*maxBlockThreads=*/1024, /*reservedBlockBytes=*/1024,
+                                   /*staticSharedBytes=*/48 << 10, /*maxArguments=*/440);
 }
 
 /// From the guide: 128 products of float32 of threads from 8.6 on (8.0 has 64: counted as 128 as well, by which its schedules were
@@ -65,11 +65,14 @@ plan::GridLimitsAttr limitsOf(MLIRContext *context, const Named &row) {
 /// A100's white paper: 5120 bytes a cycle from the cache that 108 processors share. Latencies are estimates for all, held to no device
 /// yet; docs/decisions/machine-models.md says how to.
 plan::GridCostsAttr costsOf(MLIRContext *context, const Named &row) {
-  return plan::GridCostsAttr::get(
-      context, row.rate, row.groupRate, /*threadRate=*/128, /*issueRate=*/128, row.memoryRate, /*cacheRate=*/48,
-      /*sharedRate=*/128, /*sectorBytes=*/32, row.megahertz, row.launchCycles, row.meetingCycles, /*blockCycles=*/1200,
-      /*sliceCycles=*/150, /*termCycles=*/50, /*fetchCycles=*/600, /*tileCycles=*/600, /*partCycles=*/2500,
-      /*memoryCycles=*/800, /*threadBytes=*/32, /*busyThreads=*/256);
+  return plan::GridCostsAttr::get(context, row.rate, row.warpgroupProductsPerCycle, /*threadProductsPerCycle=*/128,
+                                  /*instructionsPerCycle=*/128, row.memoryBytesPerCycle, /*l2BytesPerCycle=*/48,
+                                  /*sharedBytesPerCycle=*/128, /*sectorBytes=*/32, row.megahertz, row.launchCycles,
+                                  row.gridBarrierCycles, /*blockOverheadCycles=*/1200,
+                                  /*sliceOverheadCycles=*/150, /*termOverheadCycles=*/50, /*fetchLatencyCycles=*/600,
+                                  /*tileOverheadCycles=*/600, /*splitOverheadCycles=*/2500,
+                                  /*memoryLatencyCycles=*/800, /*threadBytesInFlight=*/32,
+                                  /*latencyHidingThreads=*/256);
 }
 
 const Named *find(StringRef name) {
@@ -108,13 +111,13 @@ static int64_t factorProducts(Precision precision) { return precision == Precisi
 plan::TargetAttr targetAttr(MLIRContext *context, const codegen::MachineSpec &machine, Precision precision) {
   const Named *found = find(machine.name);
   const Named &row = found ? *found : machines[0];
-  auto grid = plan::GridAttr::get(context, row.processors, kWarp, row.sharedBytes, row.blocksBytes,
+  auto grid = plan::GridAttr::get(context, row.processors, kWarp, row.sharedBytes, row.processorSharedBytes,
                                   factorProducts(precision), limitsOf(context, row), costsOf(context, row));
   return plan::TargetAttr::get(context, machine.vectorBytes, /*vectorRegisters=*/16, /*l1Bytes=*/128 << 10,
                                /*l1Ways=*/0, /*l2Bytes=*/40 << 20, /*l3Bytes=*/0, plan::VectorCostsAttr(),
-                               /*dots=*/ArrayAttr(), /*matrices=*/ArrayAttr(), grid, /*fastHalves=*/false,
-                               /*scalesVectors=*/false, /*convertsHalf=*/true, /*permutation=*/StringAttr(),
-                               /*lanesAsFactors=*/false);
+                               /*dots=*/ArrayAttr(), /*matrices=*/ArrayAttr(), grid, /*doubleRateHalfVectors=*/false,
+                               /*hasVectorLdexp=*/false, /*hasHalfConversions=*/true, /*permuteIntrinsic=*/StringAttr(),
+                               /*hasFmaByLane=*/false);
 }
 
 } // namespace hewn::nvptx

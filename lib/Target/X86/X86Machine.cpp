@@ -42,8 +42,8 @@ codegen::MachineSpec makeMachine(StringRef name, StringRef cpu, uint64_t bits) {
   const Vectors &vectors = vectorsOf(bits);
   machine.vectorBytes = vectors.bytes;
   machine.fusedProducts = vectors.fusedProducts;
-  machine.convertsHalf = vectors.convertsHalf;
-  machine.convertsBfloat = bits & HEWN_CPU_AVX512_BF16;
+  machine.hasHalfConversions = vectors.hasHalfConversions;
+  machine.hasBfloatConversions = bits & HEWN_CPU_AVX512_BF16;
   machine.cpuFeatures = bits;
   return machine;
 }

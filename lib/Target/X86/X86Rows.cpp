@@ -33,18 +33,18 @@ constexpr Row kRows[] = {
     {"icelake-server", "icelake-server", kIceLake, kIceLakeCaches},
     {"znver3", "znver3", kV3, kSmall},
     // 57647, "Floating-Point Unit": operations of 64 bytes take two cycles of a pipe, those of 32 bytes one.
-    {"znver4", "znver4", kIceLake | HEWN_CPU_AVX512_BF16, kServer, /*fastHalves=*/true},
+    {"znver4", "znver4", kIceLake | HEWN_CPU_AVX512_BF16, kServer, /*doubleRateHalfVectors=*/true},
     {"sapphirerapids", "sapphirerapids",
      kIceLake | HEWN_CPU_AVX_VNNI | HEWN_CPU_AVX512_BF16 | HEWN_CPU_AVX512_FP16 | kAmx, kSapphireRapids},
 };
 
 // Registers: Intel's manual, volume 1, chapters 14 and 15. The widest first.
 constexpr Vectors kVectors[] = {
-    {HEWN_CPU_X86_64_V4, 64, 32, /*fusedProducts=*/true, /*convertsHalf=*/true, /*scales=*/true, /*chainRows=*/6,
+    {HEWN_CPU_X86_64_V4, 64, 32, /*fusedProducts=*/true, /*hasHalfConversions=*/true, /*scales=*/true, /*chainRows=*/6,
      "llvm.x86.avx512.permvar.sf.512", "llvm.x86.avx512.pmaddw.d.512"},
-    {HEWN_CPU_X86_64_V3, 32, 16, /*fusedProducts=*/true, /*convertsHalf=*/true, /*scales=*/false, /*chainRows=*/4,
+    {HEWN_CPU_X86_64_V3, 32, 16, /*fusedProducts=*/true, /*hasHalfConversions=*/true, /*scales=*/false, /*chainRows=*/4,
      "llvm.x86.avx2.permps", "llvm.x86.avx2.pmadd.wd"},
-    {0, 16, 16, /*fusedProducts=*/false, /*convertsHalf=*/false, /*scales=*/false, /*chainRows=*/4, "",
+    {0, 16, 16, /*fusedProducts=*/false, /*hasHalfConversions=*/false, /*scales=*/false, /*chainRows=*/4, "",
      "llvm.x86.sse2.pmadd.wd"},
 };
 
@@ -52,16 +52,17 @@ constexpr Vectors kVectors[] = {
 /// `tools/benchmark.py --rounds 1` found fastest on the models of docs/performance.md. No command measures one of them alone; those that the
 /// manual (57647) says stand beside it. All rows have them: no other machine was there to be measured.
 plan::VectorCostsAttr costsOf(MLIRContext *context, const Vectors &vectors) {
-  return plan::VectorCostsAttr::get(context,
-                                    /*panelCost=*/220, // the second cache gives 32 bytes a cycle: 200, and a tenth
-                                    /*farCost=*/250, /*loadCost=*/15, /*spreadCost=*/10,
-                                    /*stepCost=*/400, // a fused product's latency is 4 cycles, one is begun in each
-                                    /*chains=*/7, vectors.chainRows,
-                                    /*products=*/2,   // of vectors of 32 bytes; two pipes
-                                    /*memoryRate=*/8, // 25 to 30 GB a second for one core at 3.5 GHz
-                                    /*lineBytes=*/64, /*aheadBytes=*/1024,
-                                    /*taskWork=*/8000, // some 2 us, by the runtime's threads
-                                    /*launchBytes=*/20000, /*outerCost=*/40);
+  return plan::VectorCostsAttr::get(
+      context,
+      /*l2LoadCost=*/220, // the second cache gives 32 bytes a cycle: 200, and a tenth
+      /*l2MissCost=*/250, /*loadCost=*/15, /*broadcastCost=*/10,
+      /*fmaLatencyCost=*/400, // a fused product's latency is 4 cycles, one is begun in each
+      /*minAccumulators=*/7, vectors.chainRows,
+      /*fmasPerCycle=*/2,        // of vectors of 32 bytes; two pipes
+      /*memoryBytesPerCycle=*/8, // 25 to 30 GB a second for one core at 3.5 GHz
+      /*cacheLineBytes=*/64, /*prefetchDistanceBytes=*/1024,
+      /*forkJoinInstructions=*/8000, // some 2 us, by the runtime's threads
+      /*launchOverheadBytes=*/20000, /*l3ByteCost=*/40);
 }
 
 /// An instruction that sums products of neighbours, of vectors of so many bytes.
@@ -110,7 +111,7 @@ ArrayAttr matricesOf(MLIRContext *context, uint64_t bits) {
     matrices.push_back(plan::MatrixAttr::get(context, left, right, sum, /*rows=*/16, /*columns=*/16,
                                              rowBits / left.getIntOrFloatBitWidth(), /*registers=*/8,
                                              LLVM::LLVMX86AMXType::get(context), name("tilezero"), name("tileloadd64"),
-                                             name("tilestored64"), name(product), rate, /*fewestRows=*/6));
+                                             name("tilestored64"), name(product), rate, /*minRows=*/6));
   };
   // Rates: of one core of a Sapphire Rapids, roughly, 260 billion operations a second of float32, 3100 of bfloat16, 7000 of bytes. No
   // test measures them, nor from how many rows on tiles are faster than vectors.
@@ -141,8 +142,8 @@ plan::TargetAttr targetOf(MLIRContext *context, const Row &row, uint64_t bits) {
   StringAttr permutation = vectors.permutation.empty() ? StringAttr() : StringAttr::get(context, vectors.permutation);
   return plan::TargetAttr::get(context, vectors.bytes, vectors.registers, caches.l1Bytes, caches.l1Ways, caches.l2Bytes,
                                caches.l3Bytes, costsOf(context, vectors), dotsOf(context, vectors, bits),
-                               matricesOf(context, bits), plan::GridAttr(), row.fastHalves, vectors.scales,
-                               vectors.convertsHalf, permutation, /*lanesAsFactors=*/false);
+                               matricesOf(context, bits), plan::GridAttr(), row.doubleRateHalfVectors, vectors.scales,
+                               vectors.hasHalfConversions, permutation, /*hasFmaByLane=*/false);
 }
 
 } // namespace hewn::x86

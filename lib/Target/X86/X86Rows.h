@@ -22,7 +22,7 @@ struct Row {
   uint64_t bits;
   Caches caches;
   /// Vectors of half the bytes are issued twice as often.
-  bool fastHalves = false;
+  bool doubleRateHalfVectors = false;
 };
 llvm::ArrayRef<Row> rows();
 /// What every x86-64 has.
@@ -35,7 +35,7 @@ struct Vectors {
   /// HEWN_CPU_*.
   uint64_t needs;
   int64_t bytes, registers;
-  bool fusedProducts, convertsHalf, scales;
+  bool fusedProducts, hasHalfConversions, scales;
   /// Rows of a tile that two contractions share.
   int64_t chainRows;
   /// LLVM's intrinsics: a vector of floats by places, and sums of two products of 16 bits.

@@ -124,7 +124,7 @@ private:
   /// What it costs to read and write so many bytes again and again, in bytes of memory.
   double cost(double bytes) const {
     return bytes <= target.getL2Bytes() / 2 ? 0
-           : bytes <= target.getL3Bytes()   ? double(costs.getOuterCost()) / 100 * bytes
+           : bytes <= target.getL3Bytes()   ? double(costs.getL3ByteCost()) / 100 * bytes
                                             : bytes;
   }
 
@@ -157,7 +157,7 @@ private:
       }
       if (isa<graph::ContractOpInterface, graph::ReduceOpInterface>(item.op)) {
         gain += cost(traffic * double(items)) - cost(traffic) * double(items);
-        launches += double(costs.getLaunchBytes()) * double(items - 1);
+        launches += double(costs.getLaunchOverheadBytes()) * double(items - 1);
       }
       int64_t behind = llvm::count_if(
           result.getUses(), [](OpOperand &use) { return !use.getOwner()->hasTrait<OpTrait::IsTerminator>(); });

@@ -9,7 +9,7 @@
 // lib/Codegen/DecideKernels.cpp makes the schedule of it, when it is known where operands lie.
 #include "lib/Schedule/GridSchedule.h"
 #include "lib/Transforms/Fuse/Passes.h"
-#include "lib/Transforms/Fuse/SplitSums.h"
+#include "lib/Transforms/Fuse/SplitK.h"
 
 using namespace mlir;
 
@@ -26,7 +26,7 @@ struct ChooseTilesPass : impl::ChooseTilesPassBase<ChooseTilesPass> {
         continue;
       SmallVector<graph::ContractOpInterface> found(kernel.getBody().getOps<graph::ContractOpInterface>());
       if (found.size() == 1 && plan::multipliesMatrices(found[0]))
-        kernel.setScheduleAttr(plan::chooseTile(found[0], /*maySplit=*/bool(splittableSum(kernel))));
+        kernel.setScheduleAttr(plan::chooseTile(found[0], /*maySplit=*/bool(splitKContraction(kernel))));
     }
   }
 };

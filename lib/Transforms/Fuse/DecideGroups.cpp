@@ -24,7 +24,7 @@
 #include "dialects/Graph/Contract/Chain.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
 #include "dialects/Graph/Graph.h"
-#include "lib/Schedule/PlacedPieces.h"
+#include "lib/Schedule/PlacedSubviews.h"
 #include "lib/Schedule/WinogradSchedule.h"
 #include "lib/Support/Diagnostics.h"
 #include "lib/Support/Remarks.h"
@@ -52,7 +52,7 @@ struct Group {
 };
 
 /// Ops in a kernel: one more gains nothing there, and time to make code of them grows faster than their number.
-constexpr size_t kMostOps = 128;
+constexpr size_t kMaxOps = 128;
 /// Operands of a move that is computed where one of them is.
 constexpr unsigned kMaxFusedMoveOperands = 2;
 constexpr llvm::StringLiteral kMovesInPlace = "a move reads its operand in place";
@@ -76,7 +76,7 @@ public:
       if (!isKind(&op) || graph::isView(&op)) // a view costs nothing outside of kernels
         continue;
       auto move = dyn_cast<graph::MoveOpInterface>(op);
-      bool placed = fuse && move && plan::placesPieces(move, [&](Value operand) {
+      bool placed = fuse && move && plan::placesSubviews(move, [&](Value operand) {
                       Group *group = groupWith(operand);
                       return group && (group->kind != GroupKind::Map || op.getNumOperands() > kMaxFusedMoveOperands);
                     });
@@ -153,12 +153,12 @@ private:
     return value;
   }
 
-  bool isDear(Operation *op) { return recompute.isDear(op); }
+  bool isExpensive(Operation *op) { return recompute.isExpensive(op); }
   /// Whether `op` may compute what it reads of the group's `operand` at each of its elements.
   bool mayRecompute(const Group &group, Value operand, Operation *op) {
     SmallVector<Operation *> ops(group.ops);
     llvm::sort(ops, [&](Operation *x, Operation *y) { return position[x] < position[y]; });
-    return recompute.pays(ops, operand, op);
+    return recompute.isProfitable(ops, operand, op);
   }
   /// Whether the op, which may be null, is in the group.
   bool isIn(const Group &group, Operation *op) {
@@ -335,7 +335,7 @@ private:
           }))
         late.insert(op);
     for (Operation *op : ops) {
-      if (late.contains(op) || !isa<graph::ElementwiseOpInterface>(op) || !isDear(op) ||
+      if (late.contains(op) || !isa<graph::ElementwiseOpInterface>(op) || !isExpensive(op) ||
           graph::getDims(op->getResult(0)) != groups[number].space || !isNeededTwice(op, ops, late) ||
           hasRoomFor(op, ops))
         continue;
@@ -477,7 +477,7 @@ private:
   Verdict accepts(Group &group, Value operand, Operation *op) {
     if (group.kind == GroupKind::Alone)
       return Verdict::no("the producer is a kernel of its own");
-    if (group.ops.size() >= kMostOps)
+    if (group.ops.size() >= kMaxOps)
       return Verdict::no("the producer's kernel has as many ops as a kernel may have");
     if (!mayRunAt(group, op))
       return Verdict::no("another op reads the producer's kernel before this one");
@@ -569,7 +569,7 @@ private:
     if (moves.empty() || moves.size() == group->ops.size())
       return;
     std::reverse(moves.begin(), moves.end());
-    if (!recompute.pays(moves, operand, op))
+    if (!recompute.isProfitable(moves, operand, op))
       return;
     llvm::erase_if(group->ops, [&](Operation *member) { return llvm::is_contained(moves, member); });
     group->space = graph::getDims(moves.front()->getOperand(0));
@@ -586,7 +586,7 @@ private:
   }
 
   bool allCheap(const Group &group) {
-    return llvm::none_of(group.ops, [&](Operation *op) { return isDear(op); });
+    return llvm::none_of(group.ops, [&](Operation *op) { return isExpensive(op); });
   }
 
   /// Whether the reduced operand exists only element by element, larger than what it reads.
@@ -613,7 +613,7 @@ private:
   Verdict mayMerge(Group &group, Group &other, Value operand, Operation *op) {
     if (other.kind != GroupKind::Map || group.kind == GroupKind::Alone)
       return Verdict::no("the two are loops of unlike form: a kernel has one contraction or one set of rows");
-    if (group.ops.size() + other.ops.size() > kMostOps)
+    if (group.ops.size() + other.ops.size() > kMaxOps)
       return Verdict::no("both kernels together have more ops than a kernel may have");
     if (feedsContraction(other, group))
       return Verdict::no("the contraction reads the producer, many times an element");

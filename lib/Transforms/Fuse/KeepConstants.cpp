@@ -56,8 +56,8 @@ private:
     auto argument = dyn_cast<BlockArgument>(op->getOperand(larger));
     plan::GridAttr grid = plan::gridOf(kernel);
     // At most a warp's places in float32, all along the sum, beside what the kernel's other memory may be.
-    int64_t places = count(product.batch) * ((std::max(rows, columns) + grid.getWarp() - 1) / grid.getWarp());
-    int64_t bytes = count(product.summed) * grid.getWarp() * 4;
+    int64_t places = count(product.batch) * ((std::max(rows, columns) + grid.getWarpSize() - 1) / grid.getWarpSize());
+    int64_t bytes = count(product.summed) * grid.getWarpSize() * 4;
     if (!argument || places == 0 || places > grid.getProcessors() ||
         bytes + plan::kSharedBesideKept > grid.getSharedBytes())
       return std::nullopt;

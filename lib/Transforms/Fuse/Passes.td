@@ -24,7 +24,7 @@ def ChooseTilesPass : Pass<"hewn-choose-tiles", "::mlir::ModuleOp"> {
   let summary = "Say by which tiles a grid's kernels multiply matrices, and into how many parts they cut sums";
 }
 
-def SplitSumsPass : Pass<"hewn-split-sums", "::mlir::ModuleOp"> {
+def SplitKPass : Pass<"hewn-split-k", "::mlir::ModuleOp"> {
   let summary = "Make two kernels of one whose schedule cuts a sum into parts";
 }
 

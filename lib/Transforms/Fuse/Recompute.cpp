@@ -16,7 +16,7 @@ constexpr double kWorth = 2;
 constexpr double kWrite = 2;
 } // namespace
 
-bool Recompute::isDear(Operation *op) {
+bool Recompute::isExpensive(Operation *op) {
   auto [entry, isNew] = expensive.try_emplace(op, false);
   if (isNew)
     entry->second =
@@ -75,7 +75,7 @@ static double ratio(const Dims &from, const Dims &to) {
   return 1;
 }
 
-bool Recompute::pays(ArrayRef<Operation *> ops, Value operand, Operation *op) {
+bool Recompute::isProfitable(ArrayRef<Operation *> ops, Value operand, Operation *op) {
   const graph::ElementCost &cost = elementCost(op);
   double reads = 0;
   for (auto [read, count] : llvm::zip(op->getOperands(), cost.reads))

@@ -14,11 +14,11 @@ namespace hewn {
 class Recompute {
 public:
   /// Whether evaluating the op twice is a waste by itself.
-  bool isDear(mlir::Operation *op);
+  bool isExpensive(mlir::Operation *op);
 
   /// Whether `op` may read `operand`, which `ops` (in program order) make, by computing it: where that takes not much more than to
   /// compute it once, write it to memory and read it from there.
-  bool pays(mlir::ArrayRef<mlir::Operation *> ops, mlir::Value operand, mlir::Operation *op);
+  bool isProfitable(mlir::ArrayRef<mlir::Operation *> ops, mlir::Value operand, mlir::Operation *op);
 
 private:
   /// What one element of `value` takes, by loads and operations, of which `ops` make all that they can.

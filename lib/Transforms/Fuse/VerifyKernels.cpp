@@ -19,9 +19,9 @@ namespace hewn {
 
 namespace {
 
-/// Whether the value is the sum of a contraction in parts (SplitSums), which its engine writes itself.
+/// Whether the value is the sum of a contraction in parts (SplitK), which its engine writes itself.
 bool isSpread(Value value) {
-  auto spread = value.getDefiningOp<graph::SpreadOpInterface>();
+  auto spread = value.getDefiningOp<graph::SplitKOpInterface>();
   return spread && spread->getOperand(0).getDefiningOp<graph::ContractOpInterface>();
 }
 

@@ -24,7 +24,7 @@
 #include "dialects/Graph/Analysis/Views.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
 #include "dialects/Graph/Elementwise/ElementwiseOps.h"
-#include "dialects/Graph/Move/Turns.h"
+#include "dialects/Graph/Move/Interleave.h"
 #include "lib/Schedule/GridSchedule.h"
 #include "lib/Schedule/WinogradSchedule.h"
 #include "lib/Support/Remarks.h"
@@ -193,9 +193,9 @@ private:
     int64_t own = graph::getRank(op->getOperand(0));
     if (std::optional<graph::Assembly> assembly = graph::assemblyOf(move)) {
       Order order = leadingOrder(op->getOperands(), rank);
-      if (assembly->takesTurns()) // neighbours are different operands'
+      if (assembly->isInterleaved()) // neighbours are different operands'
         for (OpOperand &operand : op->getOpOperands())
-          require(operand, order, "operands that take turns lie alike");
+          require(operand, order, "interleaved operands lie alike");
       setOrder(result, order);
     } else if (own == rank) {
       inherit(op, op->getOperand(0));

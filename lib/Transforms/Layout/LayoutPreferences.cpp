@@ -3,7 +3,7 @@
 #include "dialects/Graph/Analysis/Layout.h"
 #include "dialects/Graph/Analysis/Views.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
-#include "dialects/Graph/Move/Turns.h"
+#include "dialects/Graph/Move/Interleave.h"
 
 using namespace mlir;
 using hewn::graph::Dims;

@@ -149,7 +149,7 @@ Attribute MemoryPlan::placeOf(OpResult result) {
   if (graph::branchesOf(result.getOwner()))
     return place(PlaceKind::Forward);
   if (assemblyOf(result))
-    return place(PlaceKind::Piece, pieceOffset(result));
+    return place(PlaceKind::Subview, subviewOffset(result));
   return place(PlaceKind::Alias);
 }
 

@@ -6,8 +6,8 @@
 
 include "mlir/Pass/PassBase.td"
 
-def PlacePiecesPass : Pass<"hewn-place-pieces", "::mlir::ModuleOp"> {
-  let summary = "Makes what is only put one after another where it belongs.";
+def PlaceSubviewsPass : Pass<"hewn-place-subviews", "::mlir::ModuleOp"> {
+  let summary = "Makes what is only concatenated or interleaved in place, as subviews of the whole.";
   let dependentDialects = ["::hewn::plan::PlanDialect"];
 }
 

@@ -27,7 +27,7 @@ namespace {
 LogicalResult verifyForm(Operation *op) {
   if (isa<LaunchOp, AssembleOp, CopyOp, graph::ConstantOp, graph::ReadSymbolOp, graph::DimValueOp,
           graph::PartOpInterface, graph::ControlOpInterface, graph::YieldOp, func::ReturnOp>(op) ||
-      graph::statesOnly(op))
+      graph::onlyStatesRequirement(op))
     return success();
   if (!graph::isViewKind(op))
     return op->emitOpError("is not in a kernel, and the program can't do it by itself");
@@ -45,7 +45,7 @@ LogicalResult verifyPlaces(Operation *op) {
     auto place = cast<PlaceAttr>(attr);
     bool own = ownsBuffer(cast<OpResult>(result));
     PlaceKind other = graph::branchesOf(op) ? PlaceKind::Forward
-                      : assemblyOf(result)  ? PlaceKind::Piece
+                      : assemblyOf(result)  ? PlaceKind::Subview
                                             : PlaceKind::Alias;
     bool fits = own ? llvm::is_contained({PlaceKind::Arena, PlaceKind::Output, PlaceKind::Slice, PlaceKind::Dynamic},
                                          place.getKind())

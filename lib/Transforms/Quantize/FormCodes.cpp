@@ -38,7 +38,7 @@ namespace {
 /// Whether it pays to decode: a few rows wait for weights. More of them gain where the machine multiplies integers; without that, panels of
 /// floats are read again and again, and are there sooner than they are made. What may be few when run stays a code, but not where
 /// the machine has a matrix unit that is to be used for products of bfloat16 at this precision.
-bool pays(ContractOpInterface op, graph::Code code, Precision precision) {
+bool isProfitable(ContractOpInterface op, graph::Code code, Precision precision) {
   constexpr int64_t fewRows = 3;
   if (plan::gridOf(op))
     return false;
@@ -156,7 +156,8 @@ struct FormCodesPass : impl::FormCodesPassBase<FormCodesPass> {
     static const WeightTable none;
     SmallVector<std::pair<ContractOpInterface, CodedWeights>> found;
     getOperation().walk([&](ContractOpInterface op) {
-      if (std::optional<CodedWeights> weights = graph::codedWeights(op); weights && pays(op, weights->code, precision))
+      if (std::optional<CodedWeights> weights = graph::codedWeights(op);
+          weights && isProfitable(op, weights->code, precision))
         found.push_back({op, *weights});
     });
     for (auto &[op, weights] : found)

@@ -79,7 +79,7 @@ bool paysRounded(ContractOpInterface op) {
   if (!isa_and_nonnull<graph::ConstantOp>(op->getOperand(1).getDefiningOp()) && !paysPacking(op, roles))
     return false;
   if (plan::GridAttr grid = plan::gridOf(op)) // whose warps take more than one term of float32 without this
-    return grid.getProducts() > 0;
+    return grid.getMmasPerProduct() > 0;
   Builder b(op.getContext());
   Type bf16 = b.getBF16Type(), f32 = b.getF32Type();
   plan::MatrixAttr matrix = plan::findMatrix(op, bf16, bf16, f32);
@@ -156,7 +156,8 @@ bool roundsWeightsAlone(ContractOpInterface op) {
     return false;
   // Factors of 16 bits take half the time of longer ones.
   int64_t products = graph::numElements(op.getIterationDims(graph::getDims)).constant().value_or(INT64_MAX);
-  return products / (2 * grid.getProcessors() * grid.getCosts().getRate()) < grid.getCosts().getLaunchCycles();
+  return products / (2 * grid.getProcessors() * grid.getCosts().getMmaProductsPerCycle()) <
+         grid.getCosts().getLaunchCycles();
 }
 
 void narrowWeights(ContractOpInterface op) {

@@ -21,8 +21,8 @@ Value Border::around(OpBuilder &b, Value value, Value fill) {
 }
 
 std::optional<Border> borderOf(graph::ContractOpInterface op) {
-  auto border = op->getOperand(0).getDefiningOp<graph::BorderOpInterface>();
-  std::optional<SmallVector<int64_t>> low = border ? border.getZeroBorder() : std::nullopt;
+  auto border = op->getOperand(0).getDefiningOp<graph::PaddingOpInterface>();
+  std::optional<SmallVector<int64_t>> low = border ? border.getZeroPadding() : std::nullopt;
   std::optional<graph::ContractRoles> roles = low ? graph::contractRoles(op) : std::nullopt;
   std::optional<unsigned> depth = roles ? graph::plainSummedDim(op, *roles) : std::nullopt;
   std::optional<unsigned> along = depth ? graph::resultWith(op.getIndexingMaps()[0], *depth) : std::nullopt;

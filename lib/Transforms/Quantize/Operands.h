@@ -11,7 +11,7 @@ namespace hewn {
 
 /// A border of zeros around a contraction's left operand, none of it along the summed dim.
 struct Border {
-  graph::BorderOpInterface op;
+  graph::PaddingOpInterface op;
   llvm::SmallVector<int64_t> low;
 
   mlir::Value inside() { return op->getOperand(0); }

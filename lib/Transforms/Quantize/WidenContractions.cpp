@@ -46,7 +46,7 @@ bool waitsForWeights(ContractOpInterface op) {
   constexpr int64_t fewRows = 4;
   Value right = op->getOperand(1);
   plan::TargetAttr target = plan::targetOf(op);
-  if (graph::getElementType(right).isF16() && target && !target.getConvertsHalf())
+  if (graph::getElementType(right).isF16() && target && !target.getHasHalfConversions())
     return false;
   std::optional<graph::ContractRoles> roles = graph::contractRoles(op);
   return roles && !roles->columnInLeft && isa_and_nonnull<graph::ConstantOp>(right.getDefiningOp()) &&

@@ -6,7 +6,7 @@
 //
 // An op says itself how it is composed (ComposeOpInterface); the pass repeats until none is left, in nested regions
 // too. An op that cannot be composed is an error that the op has explained. Nothing is gained here: grouping puts the
-// pieces into one kernel again. Engines with a better form for a whole op would take it before this pass.
+// parts into one kernel again. Engines with a better form for a whole op would take it before this pass.
 #include "dialects/Graph/Graph.h"
 #include "lib/Transforms/Simplify/Passes.h"
 

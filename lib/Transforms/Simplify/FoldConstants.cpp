@@ -89,8 +89,8 @@ void retypeView(Operation *op) {
 
 class Folder {
 public:
-  Folder(func::FuncOp function, WeightTable &weights, ConstantEvaluator &evaluate, int64_t most)
-      : function(function), weights(weights), evaluate(evaluate), operationsLeft(most) {
+  Folder(func::FuncOp function, WeightTable &weights, ConstantEvaluator &evaluate, int64_t maxFoldedOps)
+      : function(function), weights(weights), evaluate(evaluate), operationsLeft(maxFoldedOps) {
     function.walk([&](graph::ConstantOp constant) {
       if (isTensor(constant.getType()))
         operationsLeft =
@@ -273,24 +273,24 @@ private:
 
 struct FoldConstantsPass : impl::FoldConstantsPassBase<FoldConstantsPass> {
   FoldConstantsPass() = default;
-  FoldConstantsPass(WeightTable *weights, ConstantEvaluator evaluate, int64_t most, bool keepCodes)
-      : weights(weights), evaluate(std::move(evaluate)), most(most), keepCodes(keepCodes) {}
+  FoldConstantsPass(WeightTable *weights, ConstantEvaluator evaluate, int64_t maxFoldedOps, bool keepCodes)
+      : weights(weights), evaluate(std::move(evaluate)), maxFoldedOps(maxFoldedOps), keepCodes(keepCodes) {}
   void runOnOperation() override {
     getOperation().walk(retypeView);
     if (weights && evaluate)
-      Folder(getOperation(), *weights, evaluate, most).fold(keepCodes);
+      Folder(getOperation(), *weights, evaluate, maxFoldedOps).fold(keepCodes);
   }
   WeightTable *weights = nullptr;
   ConstantEvaluator evaluate;
-  int64_t most = 0;
+  int64_t maxFoldedOps = 0;
   bool keepCodes = false;
 };
 
 } // namespace
 
-std::unique_ptr<Pass> createFoldConstantsPass(WeightTable *weights, ConstantEvaluator evaluate, int64_t most,
+std::unique_ptr<Pass> createFoldConstantsPass(WeightTable *weights, ConstantEvaluator evaluate, int64_t maxFoldedOps,
                                               bool keepCodes) {
-  return std::make_unique<FoldConstantsPass>(weights, std::move(evaluate), most, keepCodes);
+  return std::make_unique<FoldConstantsPass>(weights, std::move(evaluate), maxFoldedOps, keepCodes);
 }
 
 } // namespace hewn

@@ -10,9 +10,9 @@
 
 namespace hewn {
 
-/// `most`: how many operations on elements may be done now, beside kFoldingPerElement for each element of the constants. `keepCodes`: weights in few bits that a contraction may take as they are (graph::codedWeights) stay apart from their scales.
-std::unique_ptr<mlir::Pass> createFoldConstantsPass(WeightTable *weights, ConstantEvaluator evaluate, int64_t most,
-                                                    bool keepCodes = false);
+/// `maxFoldedOps`: how many operations on elements may be done now, beside kFoldingPerElement for each element of the constants. `keepCodes`: weights in few bits that a contraction may take as they are (graph::codedWeights) stay apart from their scales.
+std::unique_ptr<mlir::Pass> createFoldConstantsPass(WeightTable *weights, ConstantEvaluator evaluate,
+                                                    int64_t maxFoldedOps, bool keepCodes = false);
 
 #define GEN_PASS_DECL
 #include "lib/Transforms/Simplify/Passes.h.inc"

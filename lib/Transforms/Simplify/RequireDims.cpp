@@ -78,7 +78,7 @@ struct RequireDimsPass : impl::RequireDimsPassBase<RequireDimsPass> {
     for (Operation *op : ops) {
       if (failed(visit(op, required)))
         return signalPassFailure();
-      if (graph::statesOnly(op))
+      if (graph::onlyStatesRequirement(op))
         op->erase(); // it is an entry now, or stands anew
     }
     required.write();

@@ -23,7 +23,7 @@ Required::Required(func::FuncOp function) : function(function) {
       texts.insert(textOf({entry.getRelation(), entry.getLeft(), entry.getRight()}));
     }
   function.walk([&](Operation *op) {
-    if (!graph::statesOnly(op))
+    if (!graph::onlyStatesRequirement(op))
       return;
     if (FailureOr<graph::Requirements> own = graph::requirementsOf(op); succeeded(own))
       for (const Requirement &requirement : own->list())

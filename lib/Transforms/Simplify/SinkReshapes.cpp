@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Moves reshapes of a contraction's result, and operands that take turns, behind the elementwise ops that follow.
+// Moves reshapes of a contraction's result, and interleaved operands, behind the elementwise ops that follow.
 //
 //     %0 = graph.matmul %x, %w : tensor<128x3072xf32>           %0 = graph.matmul %x, %w : tensor<128x3072xf32>
 //     %1 = graph.reshape %0 : tensor<1x128x3072xf32>        →   %1 = graph.add %0, %bias : tensor<128x3072xf32>
@@ -13,10 +13,10 @@
 // opposite), broadcast ones where the dims that they have are the last ones of both shapes. Left alone: ops with an operand
 // of another kind, reshapes of anything but a contraction and the elementwise ops on it.
 //
-// Of what takes turns, the results of contractions or those and others, elementwise ops are done for each operand, if what they read
+// Of what is interleaved, the results of contractions or those and others, elementwise ops are done for each operand, if what they read
 // beside it is the same for all.
 #include "dialects/Graph/Builders/Compose.h"
-#include "dialects/Graph/Move/Turns.h"
+#include "dialects/Graph/Move/Interleave.h"
 #include "lib/Transforms/Simplify/Passes.h"
 
 using namespace mlir;
@@ -84,33 +84,33 @@ public:
     return true;
   }
 
-  /// Makes the op work on what takes turns in an operand.
-  bool runOnTurns() {
+  /// Makes the op work on the interleaved operands of an operand.
+  bool runOnInterleaved() {
     Dims target = graph::getDims(op->getResult(0));
     OpOperand *whole = nullptr;
     for (OpOperand &operand : op->getOpOperands())
-      if (graph::getDims(operand.get()) == target && operand.get().hasOneUse() && takesTurns(operand.get()))
+      if (graph::getDims(operand.get()) == target && operand.get().hasOneUse() && isInterleaved(operand.get()))
         whole = &operand;
     if (!whole)
       return false;
-    Operation *turns = whole->get().getDefiningOp();
-    SmallVector<int64_t> steps = graph::assemblyOf(turns)->steps;
+    Operation *interleave = whole->get().getDefiningOp();
+    SmallVector<int64_t> steps = graph::assemblyOf(interleave)->steps;
     for (OpOperand &operand : op->getOpOperands())
       if (&operand != whole && !isSameForAll(operand.get(), steps))
         return false;
-    SmallVector<Value> pieces;
-    for (Value piece : turns->getOperands()) {
+    SmallVector<Value> operands;
+    for (Value operand : interleave->getOperands()) {
       Operation *own = b.clone(*op);
-      own->setOperand(whole->getOperandNumber(), piece);
-      setShape(own, graph::getDims(piece));
-      pieces.push_back(own->getResult(0));
+      own->setOperand(whole->getOperandNumber(), operand);
+      setShape(own, graph::getDims(operand));
+      operands.push_back(own->getResult(0));
     }
-    Operation *moved = b.clone(*turns);
-    moved->setOperands(pieces);
+    Operation *moved = b.clone(*interleave);
+    moved->setOperands(operands);
     setShape(moved, target);
     op->getResult(0).replaceAllUsesWith(moved->getResult(0));
     op->erase();
-    turns->erase();
+    interleave->erase();
     return true;
   }
 
@@ -119,14 +119,14 @@ private:
   OpBuilder b;
   graph::Composer c;
 
-  /// Whether operands take turns in the value, and contractions make some of them.
-  static bool takesTurns(Value value) {
+  /// Whether the value is interleaved of operands of which contractions make some.
+  static bool isInterleaved(Value value) {
     Operation *maker = value.getDefiningOp();
     std::optional<graph::Assembly> assembly = maker ? graph::assemblyOf(maker) : std::nullopt;
-    return assembly && assembly->takesTurns() && llvm::any_of(maker->getOperands(), isOnContraction);
+    return assembly && assembly->isInterleaved() && llvm::any_of(maker->getOperands(), isOnContraction);
   }
 
-  /// Whether the operand, broadcast to a whole in which there are turns of such steps, is the same for all of them.
+  /// Whether the operand, broadcast to a whole that is interleaved by such steps, is the same for all interleaved operands.
   static bool isSameForAll(Value operand, ArrayRef<int64_t> steps) {
     Dims dims = graph::getDims(operand);
     for (auto [dim, step] : llvm::zip(llvm::reverse(dims), llvm::reverse(steps)))
@@ -172,7 +172,7 @@ struct SinkReshapesPass : impl::SinkReshapesPassBase<SinkReshapesPass> {
     });
     for (Operation *op : ops)
       if (Sinker sinker(op); !sinker.run())
-        sinker.runOnTurns();
+        sinker.runOnInterleaved();
   }
 };
 

@@ -19,7 +19,7 @@ namespace hewn {
 #include "lib/Transforms/Simplify/Passes.h.inc"
 
 static LogicalResult verify(Operation *op, const Required &required) {
-  if (graph::statesOnly(op))
+  if (graph::onlyStatesRequirement(op))
     return success();
   FailureOr<graph::Requirements> requirements = graph::requirementsOf(op);
   if (failed(requirements))

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// StringSplit: how many pieces each string has, and the pieces.
+// StringSplit: how many substrings each string has, and the substrings.
 #include "parts/text/strings.h"
 
 static int isSpace(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-/// The next piece of `text`; what is left of it in `rest`, NULL where it was the last. NULL: there is none. After `splits`
-/// cuts the rest is one piece.
+/// The next substring of `text`; what is left of it in `rest`, NULL where it was the last. NULL: there is none. After `splits`
+/// cuts the rest is one substring.
 static const char *next(const char *text, const char *delimiter, int64_t splits, size_t *length, const char **rest) {
   size_t width = strlen(delimiter);
   *rest = NULL;
@@ -44,7 +44,7 @@ int32_t hewn_part_textfields(hewn_context *context, const char *node, int32_t nu
     const char *rest = hewn_text_at(&inputs[0], i);
     int64_t fields = 0, splits = params[0] < 0 ? INT64_MAX : params[0];
     size_t length;
-    // No text at all has no pieces, whatever cuts it.
+    // No text at all has no substrings, whatever cuts it.
     while (rest && *hewn_text_at(&inputs[0], i) && next(rest, delimiter, splits - fields, &length, &rest))
       ++fields;
     ((int64_t *)outputs[0].data)[i] = fields;
@@ -68,14 +68,14 @@ int32_t hewn_part_textsplit(hewn_context *context, const char *node, int32_t num
       rest = NULL;
     for (int64_t k = 0; k < width; ++k) {
       size_t length;
-      const char *piece = rest ? next(rest, delimiter, splits - k, &length, &rest) : NULL;
+      const char *substring = rest ? next(rest, delimiter, splits - k, &length, &rest) : NULL;
       out[k] = "";
-      if (!piece)
+      if (!substring)
         continue;
       char *copy = hewn_rt_keep(context, (int64_t)length + 1);
       if (!copy)
         return HEWN_OUT_OF_MEMORY;
-      memcpy(copy, piece, length);
+      memcpy(copy, substring, length);
       copy[length] = '\0';
       out[k] = copy;
     }

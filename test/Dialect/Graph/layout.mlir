@@ -5,11 +5,11 @@
 // CHECK-SAME: tensor<1x8x4x4xf32, #graph.layout<[0, 2, 3, 1]>>
 // CHECK-SAME: tensor<128x8x3x3xbf16, #graph.layout<[0, 2, 3, 1], blockDim = 0, block = 64, groupDim = 1, group = 2>>
 // CHECK-SAME: tensor<16x8x3x3xf32, #graph.layout<[0, 2, 3, 1], blockDim = 0, block = 16 tile = 2, windows = [2, 3]>>
-// CHECK-SAME: tensor<4x3xf32, #graph.layout<[0, 1] piece of 6 along 1>>
+// CHECK-SAME: tensor<4x3xf32, #graph.layout<[0, 1] subview of 6 along 1>>
 func.func @layouts(%a: tensor<1x8x4x4xf32, #graph.layout<[0, 2, 3, 1]>>,
                    %b: tensor<128x8x3x3xbf16, #graph.layout<[0, 2, 3, 1], blockDim = 0, block = 64, groupDim = 1, group = 2>>,
                    %c: tensor<16x8x3x3xf32, #graph.layout<[0, 2, 3, 1], blockDim = 0, block = 16 tile = 2, windows = [2, 3]>>,
-                   %d: tensor<4x3xf32, #graph.layout<[0, 1] piece of 6 along 1>>) {
+                   %d: tensor<4x3xf32, #graph.layout<[0, 1] subview of 6 along 1>>) {
   return
 }
 
@@ -35,5 +35,5 @@ func.func @layouts(%a: tensor<1x8x4x4xf32, #graph.layout<[0, 2, 3, 1]>>,
 
 // -----
 
-// expected-error @below {{a piece lies along a dim, in a tensor that is longer than 0 there, and in no blocks}}
-#piece = #graph.layout<[0, 1] piece of 6 along 2>
+// expected-error @below {{a subview lies along a dim, in a tensor that is longer than 0 there, and in no blocks}}
+#subview = #graph.layout<[0, 1] subview of 6 along 2>

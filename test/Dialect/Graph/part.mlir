@@ -20,8 +20,8 @@ func.func @counted(%x: tensor<2x3xf32>, %c: tensor<3xi1>, %b: tensor<1x6x4xf32>,
   %1 = graph.compress %x, %c {axis = 1 : i64, count = "n1", graph.dims = [[2, #graph.dim<"n1">]]} : (tensor<2x3xf32>, tensor<3xi1>) -> tensor<2x?xf32>
   // CHECK: graph.unique %{{.*}} {count = "n2", graph.dims = {{.*}}, resultSegmentSizes = array<i32: 1, 0, 1, 0>} : (tensor<2x3xf32>) -> (tensor<?xf32>, tensor<6xi64>)
   %2:2 = graph.unique %x {count = "n2", graph.dims = [[#graph.dim<"n2">], [6]], resultSegmentSizes = array<i32: 1, 0, 1, 0>} : (tensor<2x3xf32>) -> (tensor<?xf32>, tensor<6xi64>)
-  // CHECK: graph.non_max_suppression %{{.*}} {count = "n3", {{.*}}most = 2 : i64
-  %3 = graph.non_max_suppression %b, %s, %limit {count = "n3", graph.dims = [[#graph.dim<"n3">, 3]], most = 2 : i64, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>} : (tensor<1x6x4xf32>, tensor<1x2x6xf32>, tensor<i64>) -> tensor<?x3xi64>
+  // CHECK: graph.non_max_suppression %{{.*}} {count = "n3", {{.*}}maxPerClass = 2 : i64
+  %3 = graph.non_max_suppression %b, %s, %limit {count = "n3", graph.dims = [[#graph.dim<"n3">, 3]], maxPerClass = 2 : i64, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>} : (tensor<1x6x4xf32>, tensor<1x2x6xf32>, tensor<i64>) -> tensor<?x3xi64>
   return
 }
 

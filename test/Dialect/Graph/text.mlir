@@ -60,10 +60,10 @@ func.func @more(%x: tensor<2x!handle.string>, %bytes: tensor<5xui8>, %stop: tens
   %0 = graph.text_concat %x, %x : (tensor<2x!handle.string>, tensor<2x!handle.string>) -> tensor<2x!handle.string>
   // CHECK: graph.text_match %{{.*}}, %{{.*}} : (tensor<2x!handle.string>, tensor<5xui8>) -> tensor<2xi1>
   %1 = graph.text_match %x, %bytes : (tensor<2x!handle.string>, tensor<5xui8>) -> tensor<2xi1>
-  // CHECK: graph.text_fields %{{.*}}, %{{.*}} {mostSplits = 2 : i64} : (tensor<2x!handle.string>, tensor<5xui8>) -> tensor<2xi64>
-  %2 = graph.text_fields %x, %bytes {mostSplits = 2} : (tensor<2x!handle.string>, tensor<5xui8>) -> tensor<2xi64>
-  // CHECK: graph.text_split %{{.*}}, %{{.*}} {mostSplits = 2 : i64, width = [3]} : (tensor<2x!handle.string>, tensor<5xui8>) -> tensor<2x3x!handle.string>
-  %3 = graph.text_split %x, %bytes {mostSplits = 2, width = [3]} : (tensor<2x!handle.string>, tensor<5xui8>) -> tensor<2x3x!handle.string>
+  // CHECK: graph.text_fields %{{.*}}, %{{.*}} {maxSplits = 2 : i64} : (tensor<2x!handle.string>, tensor<5xui8>) -> tensor<2xi64>
+  %2 = graph.text_fields %x, %bytes {maxSplits = 2} : (tensor<2x!handle.string>, tensor<5xui8>) -> tensor<2xi64>
+  // CHECK: graph.text_split %{{.*}}, %{{.*}} {maxSplits = 2 : i64, width = [3]} : (tensor<2x!handle.string>, tensor<5xui8>) -> tensor<2x3x!handle.string>
+  %3 = graph.text_split %x, %bytes {maxSplits = 2, width = [3]} : (tensor<2x!handle.string>, tensor<5xui8>) -> tensor<2x3x!handle.string>
   // CHECK: graph.text_normalize %{{.*}}, %{{.*}} {caseSensitive = true, change = 1 : i64, count = "n0", graph.dims = {{\[\[}}#graph.dim<"n0">{{\]\]}}} : (tensor<2x!handle.string>, tensor<3x!handle.string>) -> tensor<?x!handle.string>
   %4 = graph.text_normalize %x, %stop {change = 1, caseSensitive = true, count = "n0", graph.dims = [[#graph.dim<"n0">]]} : (tensor<2x!handle.string>, tensor<3x!handle.string>) -> tensor<?x!handle.string>
   return
@@ -89,7 +89,7 @@ func.func @pattern(%x: tensor<2x!handle.string>, %bytes: tensor<5xi8>) {
 
 func.func @fields(%x: tensor<2xf32>, %bytes: tensor<5xui8>) {
   // expected-error @below {{takes strings, and a delimiter as bytes}}
-  %0 = graph.text_fields %x, %bytes {mostSplits = 2} : (tensor<2xf32>, tensor<5xui8>) -> tensor<2xi64>
+  %0 = graph.text_fields %x, %bytes {maxSplits = 2} : (tensor<2xf32>, tensor<5xui8>) -> tensor<2xi64>
   return
 }
 
@@ -97,7 +97,7 @@ func.func @fields(%x: tensor<2xf32>, %bytes: tensor<5xui8>) {
 
 func.func @width(%x: tensor<2x!handle.string>, %bytes: tensor<5xui8>) {
   // expected-error @below {{takes strings, a delimiter as bytes and one width}}
-  %0 = graph.text_split %x, %bytes {mostSplits = 2, width = [3, 4]} : (tensor<2x!handle.string>, tensor<5xui8>) -> tensor<2x3x!handle.string>
+  %0 = graph.text_split %x, %bytes {maxSplits = 2, width = [3, 4]} : (tensor<2x!handle.string>, tensor<5xui8>) -> tensor<2x3x!handle.string>
   return
 }
 

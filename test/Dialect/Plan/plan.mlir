@@ -1,5 +1,5 @@
 // RUN: hewn-opt %s --split-input-file --verify-diagnostics | hewn-opt --split-input-file | FileCheck %s
-// Kernels, their launches, copies between a machine's two memories, and tensors that are made of pieces.
+// Kernels, their launches, copies between a machine's two memories, and tensors that are made of subviews.
 
 // CHECK: plan.kernel @negated(%arg0: tensor<?x6xf32> {graph.dims = [#graph.dim<"s0">, 6]}) -> tensor<?x6xf32> attributes {symbols = ["s0"], why = "elementwise"} {
 // CHECK: graph.yield
@@ -37,8 +37,8 @@ func.func @memory(%x: tensor<4xf32>) {
 
 // -----
 
-func.func @no_pieces() {
-  // expected-error @below {{needs pieces, and a dim of theirs}}
+func.func @no_subviews() {
+  // expected-error @below {{needs subviews, and a dim of theirs}}
   %0 = plan.assemble along 0 : () -> tensor<8x6xf32>
   return
 }
@@ -47,16 +47,16 @@ func.func @no_pieces() {
 
 func.func @no_turns(%x: tensor<4x6xf32>) {
   %0 = plan.launch @k(%x) symbols [] : (tensor<4x6xf32>) -> tensor<4x6xf32>
-  // expected-error @below {{needs a positive step for each dim, and as many pieces as their product}}
+  // expected-error @below {{needs a positive step for each dim, and as many subviews as their product}}
   %1 = plan.assemble %0 along 0 {plan.steps = array<i64: 2, 1>} : (tensor<4x6xf32>) -> tensor<8x6xf32>
   return
 }
 
 // -----
 
-func.func @unlike_pieces(%x: tensor<4x6xf32>) {
+func.func @unlike_subviews(%x: tensor<4x6xf32>) {
   %0 = plan.launch @k(%x) symbols [] : (tensor<4x6xf32>) -> tensor<4x6xf16>
-  // expected-error @below {{has pieces that don't fit, or of unknown length along the dim}}
+  // expected-error @below {{has subviews that don't fit, or of unknown length along the dim}}
   %1 = plan.assemble %0 along 0 : (tensor<4x6xf16>) -> tensor<4x6xf32>
   return
 }
@@ -64,7 +64,7 @@ func.func @unlike_pieces(%x: tensor<4x6xf32>) {
 // -----
 
 func.func @nobody_makes(%x: tensor<4x6xf32>) {
-  // expected-error @below {{has pieces that no launch beside it makes}}
+  // expected-error @below {{has subviews that no launch beside it makes}}
   %0 = plan.assemble %x along 0 : (tensor<4x6xf32>) -> tensor<4x6xf32>
   return
 }
@@ -73,7 +73,7 @@ func.func @nobody_makes(%x: tensor<4x6xf32>) {
 
 func.func @shared(%x: tensor<4x6xf32>) {
   %0 = plan.launch @k(%x) symbols [] : (tensor<4x6xf32>) -> tensor<4x6xf32>
-  // expected-error @below {{has a piece that is another's, too}}
+  // expected-error @below {{has a subview that is another's, too}}
   %1 = plan.assemble %0, %0 along 0 : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<8x6xf32>
   return
 }
@@ -82,7 +82,7 @@ func.func @shared(%x: tensor<4x6xf32>) {
 
 func.func @apart(%x: tensor<4x6xf32>) {
   %0 = plan.launch @k(%x) symbols [] : (tensor<4x6xf32>) -> tensor<4x3xf32>
-  // expected-error @below {{has a piece that does not lie in memory as its result does: 'tensor<4x3xf32>'}}
+  // expected-error @below {{has a subview that does not lie in memory as its result does: 'tensor<4x3xf32>'}}
   %1 = plan.assemble %0 along 1 : (tensor<4x3xf32>) -> tensor<4x6xf32>
   return
 }
@@ -91,7 +91,7 @@ func.func @apart(%x: tensor<4x6xf32>) {
 
 func.func @shorter(%x: tensor<4x6xf32>) {
   %0 = plan.launch @k(%x) symbols [] : (tensor<4x6xf32>) -> tensor<4x6xf32>
-  // expected-error @below {{is not as long as its pieces}}
+  // expected-error @below {{is not as long as its subviews}}
   %1 = plan.assemble %0 along 0 : (tensor<4x6xf32>) -> tensor<8x6xf32>
   return
 }
@@ -105,7 +105,7 @@ func.func @shorter(%x: tensor<4x6xf32>) {
 
 func.func @turns(%x: tensor<4x6xf32>) {
   %0 = plan.launch @k(%x) symbols [] : (tensor<4x6xf32>) -> tensor<4x6xf32>
-  // expected-error @below {{needs a positive step for each dim, and as many pieces as their product}}
+  // expected-error @below {{needs a positive step for each dim, and as many subviews as their product}}
   %1 = plan.assemble %0 along 0 {plan.steps = array<i64: 2, 1>} : (tensor<4x6xf32>) -> tensor<8x6xf32>
   return
 }

@@ -116,8 +116,8 @@ std::string Gates::fetch(uint64_t to, const Tensor &tensor, const int32_t *at, u
   for (uint32_t i = 0; i < tensor.rank; ++i)
     one.at[i] = at[i];
   std::memset(reinterpret_cast<char *>(to), 0xff, bytes);
-  for (uint64_t piece = to / kPiece; piece < (to + bytes) / kPiece; ++piece)
-    fetched.erase(piece);
+  for (uint64_t chunk = to / kChunk; chunk < (to + bytes) / kChunk; ++chunk)
+    fetched.erase(chunk);
   if (early)
     return land(one);
   open.push_back(one);
@@ -143,7 +143,7 @@ std::string Gates::land(const Fetch &fetch) {
     for (uint64_t j = 0; j < tensor.box[0]; ++j) {
       int64_t place = fetch.at[0] + int64_t(j);
       uint64_t to = fetch.to + i * line + j * tensor.bytes;
-      to ^= (to >> 7 & (line / kPiece - 1)) << 4;
+      to ^= (to >> 7 & (line / kChunk - 1)) << 4;
       auto *memory = reinterpret_cast<char *>(to);
       if (inside && place >= 0 && place < int64_t(tensor.extents[0]))
         std::memcpy(memory, reinterpret_cast<const char *>(from + uint64_t(place) * tensor.bytes), tensor.bytes);
@@ -153,8 +153,8 @@ std::string Gates::land(const Fetch &fetch) {
         roundWord(memory);
     }
   }
-  for (uint64_t piece = fetch.to / kPiece; piece < (fetch.to + lines * line) / kPiece; ++piece)
-    fetched.insert(piece);
+  for (uint64_t chunk = fetch.to / kChunk; chunk < (fetch.to + lines * line) / kChunk; ++chunk)
+    fetched.insert(chunk);
   gate->bytes -= int64_t(lines * line);
   step(*gate);
   return "";

@@ -43,10 +43,10 @@ public:
   /// The box that was asked for last comes; false: none is on its way.
   bool landOne(std::string &problem);
   /// Whether the line that begins there was fetched.
-  bool isFetched(uint64_t address) const { return fetched.count(address / kPiece) > 0; }
+  bool isFetched(uint64_t address) const { return fetched.count(address / kChunk) > 0; }
 
 private:
-  static constexpr uint64_t kPiece = 16;
+  static constexpr uint64_t kChunk = 16;
   struct Gate {
     int32_t arrivals, missing;
     int64_t bytes = 0, phases = 0;
@@ -62,7 +62,7 @@ private:
   const std::vector<SharedMemory> *shared;
   std::map<uint64_t, Gate> gates;
   std::vector<Fetch> open;
-  /// Numbers of pieces of 16 bytes.
+  /// Numbers of chunks of 16 bytes.
   std::set<uint64_t> fetched;
 
   Gate *find(uint64_t gate, std::string &problem);

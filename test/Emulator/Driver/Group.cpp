@@ -46,7 +46,7 @@ struct Form {
       to += row / 8 * blocks + row % 8 * line + inSum * bytes;
     else
       to += row * bytes / line * panels + row * bytes % line + inSum / 8 * blocks + inSum % 8 * line;
-    // Pieces change by the bits of the address itself.
+    // Chunks change by the bits of the address itself.
     return to ^ ((to >> 7 & (line / 16 - 1)) << 4);
   }
 };

@@ -51,8 +51,8 @@ def test_transpositions(target, dtype, dynamic):
 
 
 @pytest.mark.parametrize("channels", [1, 2, 3, 4, 7, 20])
-def test_borders_and_pieces(channels):
-    """Moves between channels first and channels last: their elements are found one by one, or in pieces."""
+def test_borders_and_subviews(channels):
+    """Moves between channels first and channels last: their elements are found one by one, or in subviews."""
     random = np.random.default_rng(1)
     x, y = (random.standard_normal((2, channels, 9, 35)).astype(np.float32) for _ in "xy")
     nodes = [

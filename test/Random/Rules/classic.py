@@ -74,8 +74,8 @@ def string_concat(g, op):
 def string_split(g, op):
     most = g.choice.choice((None, None, 0, 1))
     results = g.node("StringSplit", [words(g)], 2, delimiter=g.choice.choice((None, ",", "a")), maxsplit=most)
-    pieces = hidden(g, [results[0]])[0]
-    return numbers(g, pieces) if g.choice.random() < 0.5 else results[1]
+    words_of = hidden(g, [results[0]])[0]
+    return numbers(g, words_of) if g.choice.random() < 0.5 else results[1]
 
 
 @rule("StringNormalizer")

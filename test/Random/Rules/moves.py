@@ -15,7 +15,7 @@ from Rules.views import negative, taken
 @rule("Concat")
 def concat(g, op):
     value = taken(g, op, 1)
-    axis, pieces = g.choice.randrange(value.rank), [value]
+    axis, operands = g.choice.randrange(value.rank), [value]
     for _ in range(g.choice.randint(1, 3)):
         found = g.find(
             lambda v: (
@@ -28,9 +28,9 @@ def concat(g, op):
             dims = list(value.dims)
             dims[axis] = g.dim()
             found = g.like(dims, value.dtype)
-        pieces.append(found)
-    g.choice.shuffle(pieces)
-    return g.node("Concat", pieces, axis=axis if g.opset < 11 else negative(g, axis, value.rank))
+        operands.append(found)
+    g.choice.shuffle(operands)
+    return g.node("Concat", operands, axis=axis if g.opset < 11 else negative(g, axis, value.rank))
 
 
 @rule("Tile")

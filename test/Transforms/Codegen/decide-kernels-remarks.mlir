@@ -84,7 +84,7 @@ plan.kernel @elsewhere(%x: tensor<4x64xf32>, %w: tensor<64x16xf32>, %i: tensor<4
 #l = #graph.layout<[1, 0], blockDim = 1, block = 32, groupDim = 0, group = 2>
 module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608,
   dots = [#plan.dot<left = bf16, right = bf16, sum = f32, intrinsic = "llvm.some.dot">],
-  matrices = [#plan.matrix<left = bf16, right = bf16, sum = f32, rows = 16, columns = 8, depth = 32, registers = 8, tile = !llvm.x86_amx, zero = "llvm.zero", load = "llvm.load", store = "llvm.store", product = "llvm.product", rate = 12, fewestRows = 6>]>} {
+  matrices = [#plan.matrix<left = bf16, right = bf16, sum = f32, rows = 16, columns = 8, depth = 32, registers = 8, tile = !llvm.x86_amx, zero = "llvm.zero", load = "llvm.load", store = "llvm.store", product = "llvm.product", relativeRate = 12, minRows = 6>]>} {
 // CHECK: Reason="a row of the matrix unit's tiles is no vector"
 plan.kernel @narrow(%x: tensor<64x64xbf16>, %w: tensor<64x32xbf16, #l>) -> tensor<64x32xf32> attributes {symbols = []} {
   %0 = graph.matmul %x, %w {to = f32} : (tensor<64x64xbf16>, tensor<64x32xbf16, #l>) -> tensor<64x32xf32>
@@ -97,7 +97,7 @@ plan.kernel @narrow(%x: tensor<64x64xbf16>, %w: tensor<64x32xbf16, #l>) -> tenso
 #l = #graph.layout<[1, 0], blockDim = 1, block = 32, groupDim = 0, group = 2>
 module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608,
   dots = [#plan.dot<left = bf16, right = bf16, sum = f32, intrinsic = "llvm.some.dot">],
-  matrices = [#plan.matrix<left = bf16, right = bf16, sum = f32, rows = 1, columns = 16, depth = 32, registers = 8, tile = !llvm.x86_amx, zero = "llvm.zero", load = "llvm.load", store = "llvm.store", product = "llvm.product", rate = 12, fewestRows = 1>]>} {
+  matrices = [#plan.matrix<left = bf16, right = bf16, sum = f32, rows = 1, columns = 16, depth = 32, registers = 8, tile = !llvm.x86_amx, zero = "llvm.zero", load = "llvm.load", store = "llvm.store", product = "llvm.product", relativeRate = 12, minRows = 1>]>} {
 // CHECK: Reason="a matrix unit multiplies rows, and there are none"
 plan.kernel @one(%x: tensor<1x64xbf16>, %w: tensor<64x32xbf16, #l>) -> tensor<1x32xf32> attributes {symbols = []} {
   %0 = graph.matmul %x, %w {to = f32} : (tensor<1x64xbf16>, tensor<64x32xbf16, #l>) -> tensor<1x32xf32>

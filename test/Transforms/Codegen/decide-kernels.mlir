@@ -104,9 +104,9 @@ func.func @main(%q: tensor<?x64xf32> {graph.dims = [#graph.dim<"a">, 64]}, %k: t
 
 // Kernels of a grid have schedules of their own: decide-grid.mlir.
 // CHECK-LABEL: plan.kernel @grid({{.*}} attributes {schedule = #plan.grid_map<threads = 256, widths = [1]>, symbols = []}
-#limits = #plan.grid_limits<registers = 65536, threads = 2048, threadRegisters = 255, registerStep = 8, blockThreads = 1024, blockBytes = 1024, staticBytes = 49152, arguments = 440>
-#gridCosts = #plan.grid_costs<rate = 512, threadRate = 128, issueRate = 128, memoryRate = 1000, cacheRate = 48, sharedRate = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockCycles = 1200, sliceCycles = 150, termCycles = 50, fetchCycles = 600, tileCycles = 600, partCycles = 2500, memoryCycles = 800, threadBytes = 32, busyThreads = 256>
-module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 166912, products = 3, limits = #limits, costs = #gridCosts>>} {
+#limits = #plan.grid_limits<registers = 65536, threads = 2048, maxThreadRegisters = 255, registerGranularity = 8, maxBlockThreads = 1024, reservedBlockBytes = 1024, staticSharedBytes = 49152, maxArguments = 440>
+#gridCosts = #plan.grid_costs<mmaProductsPerCycle = 512, threadProductsPerCycle = 128, instructionsPerCycle = 128, memoryBytesPerCycle = 1000, l2BytesPerCycle = 48, sharedBytesPerCycle = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockOverheadCycles = 1200, sliceOverheadCycles = 150, termOverheadCycles = 50, fetchLatencyCycles = 600, tileOverheadCycles = 600, splitOverheadCycles = 2500, memoryLatencyCycles = 800, threadBytesInFlight = 32, latencyHidingThreads = 256>
+module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warpSize = 32, sharedBytes = 166912, mmasPerProduct = 3, limits = #limits, costs = #gridCosts>>} {
 plan.kernel @grid(%x: tensor<4x8xf32>) -> tensor<4x8xf32> attributes {symbols = []} {
   %0 = graph.relu %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
   graph.yield %0 : tensor<4x8xf32>
@@ -137,7 +137,7 @@ plan.kernel @idle(%x: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) att
   %1 = graph.scratch {shape = [4, 8], of = f32} : () -> tensor<4x8xf32>
   graph.yield %0, %1 : tensor<4x8xf32>, tensor<4x8xf32>
 }
-// More memory than one piece is nobody's: no chain, and zeros.
+// More memory than one buffer is nobody's: no chain, and zeros.
 // CHECK-LABEL: plan.kernel @twice({{.*}}schedule = #plan.loops<map>
 plan.kernel @twice(%q: tensor<64x32xf32>, %k: tensor<32x64xf32>, %v: tensor<64x32xf32>) -> (tensor<64x32xf32>, tensor<4xf32>, tensor<8xf32>) attributes {symbols = []} {
   %s = graph.matmul %q, %k : (tensor<64x32xf32>, tensor<32x64xf32>) -> tensor<64x64xf32>

@@ -1,7 +1,7 @@
 // Where the machine multiplies by powers of two, exponentials are scaled in one step.
 // RUN: hewn-opt %s --hewn-expand-math --cse | FileCheck %s
 
-module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, scalesVectors = true>} {
+module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, hasVectorLdexp = true>} {
 // CHECK-LABEL: func.func @exp_vector
 // CHECK-NOT: arith.shrsi
 // CHECK: llvm.call_intrinsic "llvm.ldexp"(%{{.*}}, %{{.*}}) : (vector<16xf32>, vector<16xi32>) -> vector<16xf32>

@@ -104,14 +104,14 @@ plan.kernel @turns(%x: tensor<6x32xf32>, %y: tensor<5x32xf32>) -> tensor<11x32xf
   graph.yield %0 : tensor<11x32xf32>
 }
 
-// Many pieces of sizes known only when run are functions: of those alike there is one.
-// CHECK: func.func private @pieces.piece0(%{{.*}}: memref<?xf32>, %{{.*}}: memref<?xf32>, %{{.*}}: index, %{{.*}}: index)
+// Many subviews of sizes known only when run are functions: of those alike there is one.
+// CHECK: func.func private @subviews.subview0(%{{.*}}: memref<?xf32>, %{{.*}}: memref<?xf32>, %{{.*}}: index, %{{.*}}: index)
 // CHECK-SAME: noinline
-// CHECK-NOT: @pieces.piece1
-// CHECK-LABEL: func.func @pieces(
-// CHECK-COUNT-9: call @pieces.piece0(
+// CHECK-NOT: @subviews.subview1
+// CHECK-LABEL: func.func @subviews(
+// CHECK-COUNT-9: call @subviews.subview0(
 // CHECK-NOT: scf.for
-plan.kernel @pieces(%a: tensor<?xf32> {graph.dims = [#graph.dim<"s0">]}, %b: tensor<?xf32> {graph.dims = [#graph.dim<"s1">]}, %c: tensor<?xf32> {graph.dims = [#graph.dim<"s2">]}, %d: tensor<?xf32> {graph.dims = [#graph.dim<"s3">]}, %e: tensor<?xf32> {graph.dims = [#graph.dim<"s4">]}, %f: tensor<?xf32> {graph.dims = [#graph.dim<"s5">]}, %g: tensor<?xf32> {graph.dims = [#graph.dim<"s6">]}, %h: tensor<?xf32> {graph.dims = [#graph.dim<"s7">]}, %i: tensor<?xf32> {graph.dims = [#graph.dim<"s8">]}) -> (tensor<?xf32> {graph.dims = [#graph.dim<"s0 + s1 + s2 + s3 + s4 + s5 + s6 + s7 + s8">]}) attributes {symbols = ["s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8"]} {
+plan.kernel @subviews(%a: tensor<?xf32> {graph.dims = [#graph.dim<"s0">]}, %b: tensor<?xf32> {graph.dims = [#graph.dim<"s1">]}, %c: tensor<?xf32> {graph.dims = [#graph.dim<"s2">]}, %d: tensor<?xf32> {graph.dims = [#graph.dim<"s3">]}, %e: tensor<?xf32> {graph.dims = [#graph.dim<"s4">]}, %f: tensor<?xf32> {graph.dims = [#graph.dim<"s5">]}, %g: tensor<?xf32> {graph.dims = [#graph.dim<"s6">]}, %h: tensor<?xf32> {graph.dims = [#graph.dim<"s7">]}, %i: tensor<?xf32> {graph.dims = [#graph.dim<"s8">]}) -> (tensor<?xf32> {graph.dims = [#graph.dim<"s0 + s1 + s2 + s3 + s4 + s5 + s6 + s7 + s8">]}) attributes {symbols = ["s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8"]} {
   %0 = graph.concat %a, %b, %c, %d, %e, %f, %g, %h, %i {axis = 0 : i64, graph.dims = [[#graph.dim<"s0 + s1 + s2 + s3 + s4 + s5 + s6 + s7 + s8">]]} : (tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
   graph.yield %0 : tensor<?xf32>
 }

@@ -1,12 +1,12 @@
 // Schedules follow the machine's figures: a machine that nobody makes, and others that differ from it in one thing.
 // RUN: hewn-opt %s --hewn-decide-kernels | FileCheck %s --check-prefixes=CHECK,THIS
-// RUN: sed 's/panelCost = 200/panelCost = 900/' %s | hewn-opt - --hewn-decide-kernels | FileCheck %s --check-prefixes=CHECK,PANEL
+// RUN: sed 's/l2LoadCost = 200/l2LoadCost = 900/' %s | hewn-opt - --hewn-decide-kernels | FileCheck %s --check-prefixes=CHECK,PANEL
 // RUN: sed 's/loadCost = 10/loadCost = 500/' %s | hewn-opt - --hewn-decide-kernels | FileCheck %s --check-prefixes=CHECK,LOAD
-// RUN: sed 's/stepCost = 400/stepCost = 3000/' %s | hewn-opt - --hewn-decide-kernels | FileCheck %s --check-prefixes=CHECK,STEP
+// RUN: sed 's/fmaLatencyCost = 400/fmaLatencyCost = 3000/' %s | hewn-opt - --hewn-decide-kernels | FileCheck %s --check-prefixes=CHECK,STEP
 // RUN: sed 's/vectorRegisters = 16/vectorRegisters = 64/' %s | hewn-opt - --hewn-decide-kernels | FileCheck %s --check-prefixes=CHECK,REGISTERS
-// RUN: sed 's/chains = 8, chainRows = 5/chains = 14, chainRows = 3/' %s | hewn-opt - --hewn-decide-kernels | FileCheck %s --check-prefixes=CHECK,CHAINS
+// RUN: sed 's/minAccumulators = 8, chainRows = 5/minAccumulators = 14, chainRows = 3/' %s | hewn-opt - --hewn-decide-kernels | FileCheck %s --check-prefixes=CHECK,CHAINS
 
-#costs = #plan.vector_costs<panelCost = 200, farCost = 200, loadCost = 10, spreadCost = 10, stepCost = 400, chains = 8, chainRows = 5, products = 1, memoryRate = 8, lineBytes = 64, aheadBytes = 1024, taskWork = 8000, launchBytes = 20000, outerCost = 50>
+#costs = #plan.vector_costs<l2LoadCost = 200, l2MissCost = 200, loadCost = 10, broadcastCost = 10, fmaLatencyCost = 400, minAccumulators = 8, chainRows = 5, fmasPerCycle = 1, memoryBytesPerCycle = 8, cacheLineBytes = 64, prefetchDistanceBytes = 1024, forkJoinInstructions = 8000, launchOverheadBytes = 20000, l3ByteCost = 50>
 module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, costs = #costs>} {
 // Rows share a panel that comes slowly, by fewer columns; a step that takes long is one of many sums; more registers, more of both.
 // CHECK-LABEL: plan.kernel @product(

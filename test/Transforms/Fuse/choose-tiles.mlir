@@ -4,11 +4,11 @@
 // The same for machines that differ in one figure: a launch that takes long has no second one behind it, which would add parts up; threads
 // of few registers have small tiles.
 // RUN: sed 's/launchCycles = 3000/launchCycles = 300000/' %s | hewn-opt - --hewn-choose-tiles | FileCheck %s --check-prefix=LAUNCH
-// RUN: sed 's/threadRegisters = 255/threadRegisters = 63/' %s | hewn-opt - --hewn-choose-tiles | FileCheck %s --check-prefix=FEW
+// RUN: sed 's/maxThreadRegisters = 255/maxThreadRegisters = 63/' %s | hewn-opt - --hewn-choose-tiles | FileCheck %s --check-prefix=FEW
 
-#limits = #plan.grid_limits<registers = 65536, threads = 2048, threadRegisters = 255, registerStep = 8, blockThreads = 1024, blockBytes = 1024, staticBytes = 49152, arguments = 440>
-#gridCosts = #plan.grid_costs<rate = 512, threadRate = 128, issueRate = 128, memoryRate = 1000, cacheRate = 48, sharedRate = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockCycles = 1200, sliceCycles = 150, termCycles = 50, fetchCycles = 600, tileCycles = 600, partCycles = 2500, memoryCycles = 800, threadBytes = 32, busyThreads = 256>
-module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 166912, products = 3, limits = #limits, costs = #gridCosts>>} {
+#limits = #plan.grid_limits<registers = 65536, threads = 2048, maxThreadRegisters = 255, registerGranularity = 8, maxBlockThreads = 1024, reservedBlockBytes = 1024, staticSharedBytes = 49152, maxArguments = 440>
+#gridCosts = #plan.grid_costs<mmaProductsPerCycle = 512, threadProductsPerCycle = 128, instructionsPerCycle = 128, memoryBytesPerCycle = 1000, l2BytesPerCycle = 48, sharedBytesPerCycle = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockOverheadCycles = 1200, sliceOverheadCycles = 150, termOverheadCycles = 50, fetchLatencyCycles = 600, tileOverheadCycles = 600, splitOverheadCycles = 2500, memoryLatencyCycles = 800, threadBytesInFlight = 32, latencyHidingThreads = 256>
+module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warpSize = 32, sharedBytes = 166912, mmasPerProduct = 3, limits = #limits, costs = #gridCosts>>} {
 // FEW: plan.kernel @large({{.*}} {schedule = #plan.grid_tile<m = 32, n = 32, cycles = {{[0-9]+}}>,
 // CHECK: plan.kernel @large({{.*}} {schedule = #plan.grid_tile<m = 64, n = 128, cycles = {{[0-9]+}}>, symbols = []}
 plan.kernel @large(%x: tensor<2048x512xf32>, %w: tensor<512x2048xf32>) -> tensor<2048x2048xf32> attributes {symbols = []} {

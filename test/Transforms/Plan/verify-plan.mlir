@@ -150,35 +150,35 @@ func.func @main(%h: tensor<4xf32>, %x: tensor<10x4xf32>) -> tensor<10x4xf32> att
 
 // -----
 
-// The whole's lines lie in another order than the piece's.
+// The whole's lines lie in another order than the subview's.
 plan.kernel @exp(%x: tensor<3x4x6xf32>) -> tensor<3x4x6xf32> attributes {symbols = []} {
   %0 = graph.exp %x : (tensor<3x4x6xf32>) -> tensor<3x4x6xf32>
   graph.yield %0 : tensor<3x4x6xf32>
 }
 func.func @main(%x: tensor<3x4x6xf32>) -> tensor<3x4x6xf32, #graph.layout<[0, 2, 1]>> {
   %0 = plan.launch @exp(%x) symbols [] : (tensor<3x4x6xf32>) -> tensor<3x4x6xf32>
-  // expected-error@+1 {{has a piece that does not lie in memory as its result does}}
+  // expected-error@+1 {{has a subview that does not lie in memory as its result does}}
   %1 = plan.assemble %0 along 0 : (tensor<3x4x6xf32>) -> tensor<3x4x6xf32, #graph.layout<[0, 2, 1]>>
   return %1 : tensor<3x4x6xf32, #graph.layout<[0, 2, 1]>>
 }
 
 // -----
 
-// Rows of the whole are 8 long, and so far apart must those of a piece be.
+// Rows of the whole are 8 long, and so far apart must those of a subview be.
 plan.kernel @exp(%x: tensor<3x4xf32>) -> (tensor<3x4xf32>, tensor<3x4xf32>) attributes {symbols = []} {
   %0 = graph.exp %x : (tensor<3x4xf32>) -> tensor<3x4xf32>
   graph.yield %0, %0 : tensor<3x4xf32>, tensor<3x4xf32>
 }
 func.func @main(%x: tensor<3x4xf32>) -> tensor<3x8xf32> {
   %0:2 = plan.launch @exp(%x) symbols [] : (tensor<3x4xf32>) -> (tensor<3x4xf32>, tensor<3x4xf32>)
-  // expected-error@+1 {{has a piece that does not lie in memory as its result does}}
+  // expected-error@+1 {{has a subview that does not lie in memory as its result does}}
   %1 = plan.assemble %0#0, %0#1 along 1 : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x8xf32>
   return %1 : tensor<3x8xf32>
 }
 
 // -----
 
-// Whoever asks what a value is a piece of looks through its readers: there are few.
+// Whoever asks what a value is a subview of looks through its readers: there are few.
 !t = tensor<4xf32>
 plan.kernel @exp(%x: !t) -> !t attributes {symbols = []} {
   %0 = graph.exp %x : (!t) -> !t
@@ -190,7 +190,7 @@ plan.kernel @many(%a0: !t, %a1: !t, %a2: !t, %a3: !t, %a4: !t, %a5: !t, %a6: !t,
 }
 func.func @main(%x: !t) -> (!t, !t) {
   %0 = plan.launch @exp(%x) symbols [] : (!t) -> !t
-  // expected-error@+1 {{has a piece that is read more than 32 times}}
+  // expected-error@+1 {{has a subview that is read more than 32 times}}
   %1 = plan.assemble %0 along 0 : (!t) -> !t
   %2 = plan.launch @many(%0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0, %0) symbols [] : (!t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t) -> !t
   return %1, %2 : !t, !t

@@ -2,7 +2,7 @@
 // RUN: hewn-opt %s --split-input-file --hewn-narrow-contractions=precision=high | FileCheck %s --check-prefix=THREE
 // RUN: hewn-opt %s --split-input-file --hewn-narrow-contractions=precision=highest | FileCheck %s --check-prefix=SIX
 
-#costs = #plan.vector_costs<panelCost = 220, farCost = 250, loadCost = 15, spreadCost = 10, stepCost = 400, chains = 7, chainRows = 6, products = 2, memoryRate = 8, lineBytes = 64, aheadBytes = 1024, taskWork = 8000, launchBytes = 20000, outerCost = 40>
+#costs = #plan.vector_costs<l2LoadCost = 220, l2MissCost = 250, loadCost = 15, broadcastCost = 10, fmaLatencyCost = 400, minAccumulators = 7, chainRows = 6, fmasPerCycle = 2, memoryBytesPerCycle = 8, cacheLineBytes = 64, prefetchDistanceBytes = 1024, forkJoinInstructions = 8000, launchOverheadBytes = 20000, l3ByteCost = 40>
 #fast = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, costs = #costs, dots = [#plan.dot<left = bf16, right = bf16, sum = f32, intrinsic = "llvm.some.dot">]>
 
 // CHECK-LABEL: func.func @product
@@ -20,7 +20,7 @@ module attributes {plan.target = #fast} {
 
 // -----
 
-#costs = #plan.vector_costs<panelCost = 220, farCost = 250, loadCost = 15, spreadCost = 10, stepCost = 400, chains = 7, chainRows = 6, products = 2, memoryRate = 8, lineBytes = 64, aheadBytes = 1024, taskWork = 8000, launchBytes = 20000, outerCost = 40>
+#costs = #plan.vector_costs<l2LoadCost = 220, l2MissCost = 250, loadCost = 15, broadcastCost = 10, fmaLatencyCost = 400, minAccumulators = 7, chainRows = 6, fmasPerCycle = 2, memoryBytesPerCycle = 8, cacheLineBytes = 64, prefetchDistanceBytes = 1024, forkJoinInstructions = 8000, launchOverheadBytes = 20000, l3ByteCost = 40>
 #fast = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, costs = #costs, dots = [#plan.dot<left = bf16, right = bf16, sum = f32, intrinsic = "llvm.some.dot">]>
 
 // A border of zeros stays next to the contraction.
@@ -39,7 +39,7 @@ module attributes {plan.target = #fast} {
 
 // -----
 
-#costs = #plan.vector_costs<panelCost = 220, farCost = 250, loadCost = 15, spreadCost = 10, stepCost = 400, chains = 7, chainRows = 6, products = 2, memoryRate = 8, lineBytes = 64, aheadBytes = 1024, taskWork = 8000, launchBytes = 20000, outerCost = 40>
+#costs = #plan.vector_costs<l2LoadCost = 220, l2MissCost = 250, loadCost = 15, broadcastCost = 10, fmaLatencyCost = 400, minAccumulators = 7, chainRows = 6, fmasPerCycle = 2, memoryBytesPerCycle = 8, cacheLineBytes = 64, prefetchDistanceBytes = 1024, forkJoinInstructions = 8000, launchOverheadBytes = 20000, l3ByteCost = 40>
 #fast = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, costs = #costs, dots = [#plan.dot<left = bf16, right = bf16, sum = f32, intrinsic = "llvm.some.dot">]>
 
 // A computed right operand that many rows read: both products of attention.
@@ -54,7 +54,7 @@ module attributes {plan.target = #fast} {
 
 // -----
 
-#costs = #plan.vector_costs<panelCost = 220, farCost = 250, loadCost = 15, spreadCost = 10, stepCost = 400, chains = 7, chainRows = 6, products = 2, memoryRate = 8, lineBytes = 64, aheadBytes = 1024, taskWork = 8000, launchBytes = 20000, outerCost = 40>
+#costs = #plan.vector_costs<l2LoadCost = 220, l2MissCost = 250, loadCost = 15, broadcastCost = 10, fmaLatencyCost = 400, minAccumulators = 7, chainRows = 6, fmasPerCycle = 2, memoryBytesPerCycle = 8, cacheLineBytes = 64, prefetchDistanceBytes = 1024, forkJoinInstructions = 8000, launchOverheadBytes = 20000, l3ByteCost = 40>
 #fast = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, costs = #costs, dots = [#plan.dot<left = bf16, right = bf16, sum = f32, intrinsic = "llvm.some.dot">]>
 
 // Left alone: a window of many channels, which minimal filtering of float32 does in less time.
@@ -70,7 +70,7 @@ module attributes {plan.target = #fast} {
 
 // -----
 
-#costs = #plan.vector_costs<panelCost = 220, farCost = 250, loadCost = 15, spreadCost = 10, stepCost = 400, chains = 7, chainRows = 6, products = 2, memoryRate = 8, lineBytes = 64, aheadBytes = 1024, taskWork = 8000, launchBytes = 20000, outerCost = 40>
+#costs = #plan.vector_costs<l2LoadCost = 220, l2MissCost = 250, loadCost = 15, broadcastCost = 10, fmaLatencyCost = 400, minAccumulators = 7, chainRows = 6, fmasPerCycle = 2, memoryBytesPerCycle = 8, cacheLineBytes = 64, prefetchDistanceBytes = 1024, forkJoinInstructions = 8000, launchOverheadBytes = 20000, l3ByteCost = 40>
 #fast = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, costs = #costs, dots = [#plan.dot<left = bf16, right = bf16, sum = f32, intrinsic = "llvm.some.dot">]>
 
 // Left alone: a sum over an odd dim, and a right operand that is computed for a few rows.
@@ -90,7 +90,7 @@ module attributes {plan.target = #fast} {
 // Left alone: a machine without such products.
 // CHECK-LABEL: func.func @machine
 // CHECK-NOT: to = bf16
-#costs = #plan.vector_costs<panelCost = 220, farCost = 250, loadCost = 15, spreadCost = 10, stepCost = 400, chains = 7, chainRows = 4, products = 2, memoryRate = 8, lineBytes = 64, aheadBytes = 1024, taskWork = 8000, launchBytes = 20000, outerCost = 40>
+#costs = #plan.vector_costs<l2LoadCost = 220, l2MissCost = 250, loadCost = 15, broadcastCost = 10, fmaLatencyCost = 400, minAccumulators = 7, chainRows = 4, fmasPerCycle = 2, memoryBytesPerCycle = 8, cacheLineBytes = 64, prefetchDistanceBytes = 1024, forkJoinInstructions = 8000, launchOverheadBytes = 20000, l3ByteCost = 40>
 module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, costs = #costs>} {
   func.func @machine(%x: tensor<6x64xf32>) -> tensor<6x32xf32> {
     %w = graph.constant {value = dense<1.0> : tensor<64x32xf32>} : tensor<64x32xf32>
@@ -101,9 +101,9 @@ module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters 
 
 // -----
 
-#costs = #plan.vector_costs<panelCost = 220, farCost = 250, loadCost = 15, spreadCost = 10, stepCost = 400, chains = 7, chainRows = 6, products = 2, memoryRate = 8, lineBytes = 64, aheadBytes = 1024, taskWork = 8000, launchBytes = 20000, outerCost = 40>
+#costs = #plan.vector_costs<l2LoadCost = 220, l2MissCost = 250, loadCost = 15, broadcastCost = 10, fmaLatencyCost = 400, minAccumulators = 7, chainRows = 6, fmasPerCycle = 2, memoryBytesPerCycle = 8, cacheLineBytes = 64, prefetchDistanceBytes = 1024, forkJoinInstructions = 8000, launchOverheadBytes = 20000, l3ByteCost = 40>
 #unit = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, costs = #costs,
-    matrices = [#plan.matrix<left = bf16, right = bf16, sum = f32, rows = 16, columns = 16, depth = 32, registers = 8, tile = !llvm.x86_amx, zero = "llvm.zero", load = "llvm.load", store = "llvm.store", product = "llvm.product", rate = 12, fewestRows = 6>]>
+    matrices = [#plan.matrix<left = bf16, right = bf16, sum = f32, rows = 16, columns = 16, depth = 32, registers = 8, tile = !llvm.x86_amx, zero = "llvm.zero", load = "llvm.load", store = "llvm.store", product = "llvm.product", relativeRate = 12, minRows = 6>]>
 
 // A matrix unit takes what fills its tiles. By more products each side is a sum of terms; few rows wait for weights and stay.
 // CHECK-LABEL: func.func @unit
@@ -132,10 +132,10 @@ module attributes {plan.target = #unit} {
 
 // -----
 
-#costs = #plan.vector_costs<panelCost = 220, farCost = 250, loadCost = 15, spreadCost = 10, stepCost = 400, chains = 7, chainRows = 6, products = 2, memoryRate = 8, lineBytes = 64, aheadBytes = 1024, taskWork = 8000, launchBytes = 20000, outerCost = 40>
+#costs = #plan.vector_costs<l2LoadCost = 220, l2MissCost = 250, loadCost = 15, broadcastCost = 10, fmaLatencyCost = 400, minAccumulators = 7, chainRows = 6, fmasPerCycle = 2, memoryBytesPerCycle = 8, cacheLineBytes = 64, prefetchDistanceBytes = 1024, forkJoinInstructions = 8000, launchOverheadBytes = 20000, l3ByteCost = 40>
 #unit = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, costs = #costs,
     dots = [#plan.dot<left = bf16, right = bf16, sum = f32, intrinsic = "llvm.some.dot">],
-    matrices = [#plan.matrix<left = bf16, right = bf16, sum = f32, rows = 16, columns = 16, depth = 32, registers = 8, tile = !llvm.x86_amx, zero = "llvm.zero", load = "llvm.load", store = "llvm.store", product = "llvm.product", rate = 12, fewestRows = 6>]>
+    matrices = [#plan.matrix<left = bf16, right = bf16, sum = f32, rows = 16, columns = 16, depth = 32, registers = 8, tile = !llvm.x86_amx, zero = "llvm.zero", load = "llvm.load", store = "llvm.store", product = "llvm.product", relativeRate = 12, minRows = 6>]>
 
 // Rows known only when run may be few: by three products vectors do these, by six it stays.
 // THREE-LABEL: func.func @unknown
@@ -152,9 +152,9 @@ module attributes {plan.target = #unit} {
 
 // -----
 
-#costs = #plan.vector_costs<panelCost = 220, farCost = 250, loadCost = 15, spreadCost = 10, stepCost = 400, chains = 7, chainRows = 6, products = 2, memoryRate = 8, lineBytes = 64, aheadBytes = 1024, taskWork = 8000, launchBytes = 20000, outerCost = 40>
+#costs = #plan.vector_costs<l2LoadCost = 220, l2MissCost = 250, loadCost = 15, broadcastCost = 10, fmaLatencyCost = 400, minAccumulators = 7, chainRows = 6, fmasPerCycle = 2, memoryBytesPerCycle = 8, cacheLineBytes = 64, prefetchDistanceBytes = 1024, forkJoinInstructions = 8000, launchOverheadBytes = 20000, l3ByteCost = 40>
 #unit = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, costs = #costs,
-    matrices = [#plan.matrix<left = bf16, right = bf16, sum = f32, rows = 16, columns = 16, depth = 32, registers = 8, tile = !llvm.x86_amx, zero = "llvm.zero", load = "llvm.load", store = "llvm.store", product = "llvm.product", rate = 12, fewestRows = 6>]>
+    matrices = [#plan.matrix<left = bf16, right = bf16, sum = f32, rows = 16, columns = 16, depth = 32, registers = 8, tile = !llvm.x86_amx, zero = "llvm.zero", load = "llvm.load", store = "llvm.store", product = "llvm.product", relativeRate = 12, minRows = 6>]>
 
 // Left alone: numbers without terms, an infinite one or the largest too small for them; few columns, for which splitting costs
 // more than it gains.
@@ -176,9 +176,9 @@ module attributes {plan.target = #unit} {
 
 // -----
 
-#costs = #plan.vector_costs<panelCost = 220, farCost = 250, loadCost = 15, spreadCost = 10, stepCost = 400, chains = 7, chainRows = 6, products = 2, memoryRate = 8, lineBytes = 64, aheadBytes = 1024, taskWork = 8000, launchBytes = 20000, outerCost = 40>
+#costs = #plan.vector_costs<l2LoadCost = 220, l2MissCost = 250, loadCost = 15, broadcastCost = 10, fmaLatencyCost = 400, minAccumulators = 7, chainRows = 6, fmasPerCycle = 2, memoryBytesPerCycle = 8, cacheLineBytes = 64, prefetchDistanceBytes = 1024, forkJoinInstructions = 8000, launchOverheadBytes = 20000, l3ByteCost = 40>
 #unit = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, costs = #costs,
-    matrices = [#plan.matrix<left = bf16, right = bf16, sum = f32, rows = 16, columns = 16, depth = 32, registers = 8, tile = !llvm.x86_amx, zero = "llvm.zero", load = "llvm.load", store = "llvm.store", product = "llvm.product", rate = 12, fewestRows = 6>]>
+    matrices = [#plan.matrix<left = bf16, right = bf16, sum = f32, rows = 16, columns = 16, depth = 32, registers = 8, tile = !llvm.x86_amx, zero = "llvm.zero", load = "llvm.load", store = "llvm.store", product = "llvm.product", relativeRate = 12, minRows = 6>]>
 
 // Constants of several machines stay one copy by six products.
 // THREE-LABEL: func.func @shared
@@ -195,9 +195,9 @@ module attributes {plan.target = #unit, plan.packing_lanes = 16 : i64} {
 
 // -----
 
-#limits = #plan.grid_limits<registers = 65536, threads = 2048, threadRegisters = 255, registerStep = 8, blockThreads = 1024, blockBytes = 1024, staticBytes = 49152, arguments = 440>
-#gridCosts = #plan.grid_costs<rate = 512, threadRate = 128, issueRate = 128, memoryRate = 1000, cacheRate = 48, sharedRate = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 0, blockCycles = 1200, sliceCycles = 150, termCycles = 50, fetchCycles = 600, tileCycles = 600, partCycles = 2500, memoryCycles = 800, threadBytes = 32, busyThreads = 256>
-#grid = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 166912, products = 1, limits = #limits, costs = #gridCosts>>
+#limits = #plan.grid_limits<registers = 65536, threads = 2048, maxThreadRegisters = 255, registerGranularity = 8, maxBlockThreads = 1024, reservedBlockBytes = 1024, staticSharedBytes = 49152, maxArguments = 440>
+#gridCosts = #plan.grid_costs<mmaProductsPerCycle = 512, threadProductsPerCycle = 128, instructionsPerCycle = 128, memoryBytesPerCycle = 1000, l2BytesPerCycle = 48, sharedBytesPerCycle = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 0, blockOverheadCycles = 1200, sliceOverheadCycles = 150, termOverheadCycles = 50, fetchLatencyCycles = 600, tileOverheadCycles = 600, splitOverheadCycles = 2500, memoryLatencyCycles = 800, threadBytesInFlight = 32, latencyHidingThreads = 256>
+#grid = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warpSize = 32, sharedBytes = 166912, mmasPerProduct = 1, limits = #limits, costs = #gridCosts>>
 
 // Warps take more than one term of float32 themselves.
 // CHECK-LABEL: func.func @grid

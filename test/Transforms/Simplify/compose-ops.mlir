@@ -33,7 +33,7 @@ func.func @region(%c: tensor<i1>, %x: tensor<2x4xf32>) -> tensor<2x4xf32> {
 
 // -----
 
-// Pieces that nobody reads go, with all that led to them.
+// Parts that nobody reads go, with all that led to them.
 // CHECK-LABEL: func.func @dead
 // CHECK-NEXT: return
 func.func @dead(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {

@@ -13,7 +13,7 @@ func.func @product(%x: tensor<2x?xf32> {graph.dims = [2, #graph.dim<"n">]}, %w: 
 
 // -----
 
-// Parts lie within their dim, pieces fit side by side, views have as many elements.
+// Slices lie within their dim, operands fit side by side, views have as many elements.
 // CHECK-LABEL: func.func @moves
 // CHECK-SAME: #graph.requirement<"", atMost, 8, "n">
 // CHECK-SAME: #graph.requirement<"", equal, "k", "m">

@@ -12,7 +12,7 @@ namespace hewn::graph {
 namespace {
 
 /// How many expressions are looked at before the answer is "not seen".
-constexpr int kMostSteps = 64;
+constexpr int kMaxSteps = 64;
 constexpr int64_t kLargestCoefficient = int64_t(1) << 48;
 
 /// As Dims.cpp writes it.
@@ -172,8 +172,8 @@ int64_t evaluate(const DimExpr &expr, llvm::function_ref<int64_t(llvm::StringRef
 
 DimExpr termOf(const Term &term) { return productOf(term.coefficient, term.factors); }
 
-bool isNeverNegative(const DimExpr &expr) {
-  int steps = kMostSteps;
+bool isKnownNonNegative(const DimExpr &expr) {
+  int steps = kMaxSteps;
   return holds(expr, steps);
 }
 

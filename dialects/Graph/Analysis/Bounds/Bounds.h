@@ -14,9 +14,9 @@ bool isReadSymbol(llvm::StringRef name);
 /// Whether a number in it did not fit into 64 bits: such an expression has no value.
 bool overflows(const DimExpr &expr);
 /// Whether `expr` is >= 0 whatever its symbols are. "No" may also mean that this is not seen.
-bool isNeverNegative(const DimExpr &expr);
+bool isKnownNonNegative(const DimExpr &expr);
 /// Whether a <= b whatever the symbols are.
-inline bool isNeverAbove(const DimExpr &a, const DimExpr &b) { return isNeverNegative(b - a); }
+inline bool isKnownAtMost(const DimExpr &a, const DimExpr &b) { return isKnownNonNegative(b - a); }
 
 /// One term of a sum by itself.
 DimExpr termOf(const DimExpr::Term &term);

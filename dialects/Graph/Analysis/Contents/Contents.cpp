@@ -10,7 +10,7 @@ namespace hewn::graph {
 
 static bool isSmall(Value value) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
-  return type && type.hasStaticShape() && type.getNumElements() <= Contents::kMostElements;
+  return type && type.hasStaticShape() && type.getNumElements() <= Contents::kMaxElements;
 }
 
 std::optional<DimExpr> Contents::integer(Value value, int64_t i) {

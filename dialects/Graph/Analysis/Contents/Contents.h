@@ -46,7 +46,7 @@ public:
   void clear() { memo.clear(); }
 
   /// Tensors with more elements are not looked into.
-  static constexpr int64_t kMostElements = 1024;
+  static constexpr int64_t kMaxElements = 1024;
 
 private:
   using Elements = llvm::SmallVector<ElementContent>;

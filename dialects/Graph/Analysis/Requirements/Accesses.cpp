@@ -136,7 +136,7 @@ Range RangeBuilder::ofRest(arith::SubIOp op) {
     rest.least = DimExpr(0);
     if (divisor.most)
       rest.most = *divisor.most - DimExpr(1);
-    if (x.most && x.least && isNeverNegative(*x.least) && (!rest.most || isNeverAbove(*x.most, *rest.most)))
+    if (x.most && x.least && isKnownNonNegative(*x.least) && (!rest.most || isKnownAtMost(*x.most, *rest.most)))
       rest.most = x.most;
     return rest;
   }
@@ -155,8 +155,8 @@ Range RangeBuilder::ofProduct(Operation *op) {
   if (!factor.isExact())
     return {};
   const DimExpr &by = *factor.least;
-  if (!isNeverNegative(by)) {
-    if (!isNeverNegative(by * DimExpr(-1)))
+  if (!isKnownNonNegative(by)) {
+    if (!isKnownNonNegative(by * DimExpr(-1)))
       return {};
     std::swap(a.least, a.most);
   }
@@ -226,7 +226,7 @@ void RangeBuilder::record(Value tensor, ArrayRef<Index> at, const llvm::DenseMap
       range.least = told->second.least ? told->second.least : range.least;
       range.most = told->second.most ? told->second.most : range.most;
     }
-    accesses.reaches.push_back({tensor, unsigned(dim), range.least, range.most});
+    accesses.ranges.push_back({tensor, unsigned(dim), range.least, range.most});
   }
 }
 

@@ -15,14 +15,14 @@
 namespace hewn::graph {
 
 /// The positions along one dim of an operand that are read; an end is absent where nothing bounds it.
-struct Reach {
+struct AccessRange {
   mlir::Value tensor;
   unsigned dim;
   std::optional<DimExpr> least, most;
 };
 
 struct Accesses {
-  llvm::SmallVector<Reach> reaches;
+  llvm::SmallVector<AccessRange> ranges;
   /// The least that numbers are which positions are divided by; absent as above.
   llvm::SmallVector<std::optional<DimExpr>> divisors;
 };

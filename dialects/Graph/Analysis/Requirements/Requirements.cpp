@@ -4,7 +4,7 @@
 #include "dialects/Graph/Analysis/Requirements/Accesses.h"
 #include "dialects/Graph/Control/ControlFlow.h"
 #include "dialects/Graph/Control/RequirementOps.h"
-#include "dialects/Graph/Move/Turns.h"
+#include "dialects/Graph/Move/Interleave.h"
 
 #include "llvm/ADT/StringSet.h"
 
@@ -43,7 +43,7 @@ void require(OpBuilder &b, Location loc, Relation relation, const DimExpr &left,
     makeRequirement(b, loc, requirement);
 }
 
-bool statesOnly(Operation *op) {
+bool onlyStatesRequirement(Operation *op) {
   return isa<RequiringOpInterface>(op) && op->getNumOperands() == 0 && op->getNumResults() == 0;
 }
 
@@ -72,7 +72,7 @@ void Requirements::broadcast(const DimExpr &a, const DimExpr &b) {
 }
 
 void Requirements::atMost(const DimExpr &a, const DimExpr &b) {
-  if (!isNeverAbove(a, b))
+  if (!isKnownAtMost(a, b))
     add({Relation::AtMost, a, b});
 }
 
@@ -94,18 +94,18 @@ public:
     }
     for (const DimExpr &dim : getDims(op->getResult(0))) {
       assumePositive(dim);
-      if (!graph::isNeverNegative(dim - DimExpr(1)))
+      if (!graph::isKnownNonNegative(dim - DimExpr(1)))
         some = some.is(1) ? DimExpr::min(DimExpr(1), dim) : DimExpr::min(some, dim);
     }
   }
 
   /// Where `also` is at least 1, too.
-  bool isNeverNegative(const DimExpr &expr, const DimExpr *also = nullptr) const {
+  bool isKnownNonNegative(const DimExpr &expr, const DimExpr *also = nullptr) const {
     DimExpr resolved = expr;
     for (const auto &[name, value] : same)
       resolved = resolved.substitute([&](StringRef s) { return s == name ? value : DimExpr::symbol(s); });
     std::optional<StringRef> extra = also ? symbolOf(*also) : std::nullopt;
-    return graph::isNeverNegative(resolved.substitute([&](StringRef s) {
+    return graph::isKnownNonNegative(resolved.substitute([&](StringRef s) {
       bool isPositive = positive.contains(s) || s == extra; // by another name, which is that of a size
       return isPositive ? DimExpr::symbol((s + ".less").str()) + DimExpr(1) : DimExpr::symbol(s);
     }));
@@ -145,7 +145,7 @@ private:
 
 /// Requires low <= high where there is an element to be made.
 static void requireOrdered(const DimExpr &low, const DimExpr &high, const Prover &prover, Requirements &requirements) {
-  if (prover.isNeverNegative(high - low) ||
+  if (prover.isKnownNonNegative(high - low) ||
       llvm::is_contained(requirements.list(), Requirement{Relation::AtMost, low, high}))
     return;
   // No term below zero on either side: "takes 5 elements of n" reads better than "5 - n is at most 0".
@@ -157,7 +157,7 @@ static void requireOrdered(const DimExpr &low, const DimExpr &high, const Prover
       else
         left = left + termOf(term);
     }
-  if (prover.someElements().is(1) || graph::isNeverNegative(right))
+  if (prover.someElements().is(1) || graph::isKnownNonNegative(right))
     return requirements.atMost(prover.someElements() * left, right);
   requirements.atMost(prover.someElements() * (left - right), DimExpr(0));
 }
@@ -223,13 +223,13 @@ static void requireOfMove(MoveOpInterface op, Requirements &requirements) {
   std::optional<Assembly> assembly = assemblyOf(op);
   if (!assembly)
     return;
-  for (auto [number, piece] : llvm::enumerate(op->getOperands())) {
+  for (auto [number, operand] : llvm::enumerate(op->getOperands())) {
     SmallVector<int64_t> first = assembly->firstOf(int64_t(number));
-    for (auto [d, dim] : llvm::enumerate(getDims(piece))) {
-      int64_t step = assembly->takesTurns() ? assembly->steps[d] : 1;
+    for (auto [d, dim] : llvm::enumerate(getDims(operand))) {
+      int64_t step = assembly->isInterleaved() ? assembly->steps[d] : 1;
       if (step != 1)
         requirements.atMost(Assembly::lengthOf(to[d], first[d], step), dim);
-      else if (assembly->takesTurns() || int64_t(d) != assembly->dim)
+      else if (assembly->isInterleaved() || int64_t(d) != assembly->dim)
         requirements.equal(dim, to[d]);
     }
   }
@@ -244,25 +244,25 @@ static LogicalResult requireOfReads(Operation *op, Requirements &requirements) {
     return success();
   Prover prover(op, requirements);
   Accesses accesses = accessesOf(op);
-  for (const Reach &reach : accesses.reaches) {
-    DimExpr dim = getDims(reach.tensor)[reach.dim];
-    if (!reach.least || !reach.most)
-      return op->emitOpError() << "reads along dim " << reach.dim << " of an operand where nothing bounds it";
-    DimExpr end = *reach.most + DimExpr(1);
-    if (prover.isNeverNegative(dim - end) && prover.isNeverNegative(*reach.least))
+  for (const AccessRange &range : accesses.ranges) {
+    DimExpr dim = getDims(range.tensor)[range.dim];
+    if (!range.least || !range.most)
+      return op->emitOpError() << "reads along dim " << range.dim << " of an operand where nothing bounds it";
+    DimExpr end = *range.most + DimExpr(1);
+    if (prover.isKnownNonNegative(dim - end) && prover.isKnownNonNegative(*range.least))
       continue;
     // Positions that are clamped to what is there: something must be.
-    if (prover.isNeverNegative(dim - end, &dim) && prover.isNeverNegative(*reach.least, &dim)) {
+    if (prover.isKnownNonNegative(dim - end, &dim) && prover.isKnownNonNegative(*range.least, &dim)) {
       requirements.atMost(prover.someElements(), dim);
       continue;
     }
     requireOrdered(end, dim, prover, requirements);
-    requireOrdered(DimExpr(0), *reach.least, prover, requirements);
+    requireOrdered(DimExpr(0), *range.least, prover, requirements);
   }
   for (const std::optional<DimExpr> &divisor : accesses.divisors) {
     if (!divisor)
       return op->emitOpError("divides a position by what nothing bounds");
-    if (!prover.isNeverNegative(*divisor - DimExpr(1)))
+    if (!prover.isKnownNonNegative(*divisor - DimExpr(1)))
       requirements.atMost(prover.someElements(), *divisor);
   }
   return success();

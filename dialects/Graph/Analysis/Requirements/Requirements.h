@@ -55,7 +55,7 @@ mlir::Operation *makeRequirement(mlir::OpBuilder &b, mlir::Location loc, const R
 /// The same, unless it is true whatever the sizes are.
 void require(mlir::OpBuilder &b, mlir::Location loc, Relation relation, const DimExpr &left, const DimExpr &right);
 /// Whether the op does nothing but to say a requirement.
-bool statesOnly(mlir::Operation *op);
+bool onlyStatesRequirement(mlir::Operation *op);
 
 } // namespace hewn::graph
 

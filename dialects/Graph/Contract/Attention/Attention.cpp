@@ -44,7 +44,7 @@ LogicalResult AttentionOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShap
 }
 
 namespace {
-/// Writes the pieces.
+/// Writes the ops that attention is composed of.
 class AttentionComposer {
 public:
   AttentionComposer(AttentionOp op, OpBuilder &b)

@@ -131,7 +131,7 @@ private:
     DimExpr before = pastK ? getDims(pastK)[2] : DimExpr(0);
     // Of nothing no element can be read, not even one that nobody looks at.
     Decision isEmpty = node.decide(before, 0);
-    if (isEmpty == Decision::Asked)
+    if (isEmpty == Decision::PerCase)
       return failure();
     if (isEmpty == Decision::Yes && queries == keys)
       return success();

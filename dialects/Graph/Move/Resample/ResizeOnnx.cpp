@@ -246,7 +246,7 @@ LogicalResult buildResize(OnnxNode &node) {
          node.attr("roiEnd", b.getF64FloatAttr(r->roiEnd[axis])),
          node.attr("extrapolation", b.getF64FloatAttr(node.getFloat("extrapolation_value", 0)))});
     auto resize = x ? x.getDefiningOp<ResizeOp>() : ResizeOp();
-    if (resize && mode != "nearest" && tapRangeOf(resize).count() > kMostUnrolledTaps) {
+    if (resize && mode != "nearest" && tapRangeOf(resize).count() > kMaxUnrolledTaps) {
       x = composeTaps(c, resize);
       node.discard(resize);
     }

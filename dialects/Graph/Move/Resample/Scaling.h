@@ -68,7 +68,7 @@ template <typename P> mlir::Value distanceFactor(ResizeOp op, P &p, TapRange ran
 }
 
 /// So many taps are written one after another, for each lane: more of them are a loop.
-inline constexpr int64_t kMostUnrolledTaps = 16;
+inline constexpr int64_t kMaxUnrolledTaps = 16;
 /// The same by a table of weights and one of places, and a sum over what is gathered there.
 mlir::Value composeTaps(Composer &c, ResizeOp op);
 

@@ -38,7 +38,7 @@ static LogicalResult checkFloats(Operation *op) {
   return success();
 }
 
-LogicalResult checkAxis(Operation *op, int64_t axis) {
+LogicalResult verifyAxis(Operation *op, int64_t axis) {
   int64_t rank = getRank(op->getOperand(0));
   if (axis < 0 || axis >= rank)
     return op->emitOpError() << "axis " << axis << " is outside of rank " << rank;
@@ -70,7 +70,7 @@ static void requireChannels(OpBuilder &b, Operation *op) {
     require(b, op->getLoc(), Relation::Equal, getDims(other)[0], channelsOf(getDims(op->getOperand(0))));
 }
 
-LogicalResult checkChannels(Operation *op) {
+LogicalResult verifyChannels(Operation *op) {
   Dims dims = getDims(op->getOperand(0));
   if (dims.empty())
     return op->emitOpError("needs an operand of rank 1 or more");
@@ -83,16 +83,16 @@ LogicalResult checkChannels(Operation *op) {
   return checkFloats(op);
 }
 
-LogicalResult checkGroups(Operation *op, int64_t groups) {
+LogicalResult verifyGroups(Operation *op, int64_t groups) {
   Dims dims = getDims(op->getOperand(0));
   if (dims.size() < 2)
     return op->emitOpError("needs an operand of rank 2 or more");
   if (groups < 0 || (groups && dims[1].constant() && *dims[1].constant() % groups))
     return op->emitOpError() << groups << " groups do not divide " << dims[1].str() << " channels";
-  return checkChannels(op);
+  return verifyChannels(op);
 }
 
-LogicalResult checkLRN(Operation *op, int64_t size) {
+LogicalResult verifyLRN(Operation *op, int64_t size) {
   if (size < 1 || getRank(op->getOperand(0)) < 2)
     return op->emitOpError("needs a size above 0 and channels");
   return checkFloats(op);
@@ -212,7 +212,7 @@ Composed GroupNormOp::compose(OpBuilder &b) {
 }
 
 /// A window over channels of an unknown number is as long as it is written: a run must come to an end.
-constexpr int64_t kMostUnknownChannels = 4096;
+constexpr int64_t kMaxUnknownChannels = 4096;
 
 Composed LRNOp::compose(OpBuilder &b) {
   Composer c(b, getLoc());
@@ -224,10 +224,10 @@ Composed LRNOp::compose(OpBuilder &b) {
   SmallVector<int64_t> ones(n, 1), kernel(n, 1), low(n, 0);
   // What reaches beyond all channels adds nothing.
   int64_t before = (int64_t(getSize()) - 1) / 2, behind = int64_t(getSize()) - 1 - before;
-  int64_t most = dims[1].constant().value_or(kMostUnknownChannels);
+  int64_t most = dims[1].constant().value_or(kMaxUnknownChannels);
   if (!dims[1].constant() && behind >= most)
     return emitOpError() << "sums over " << getSize() << " channels where their number is not known when compiling; "
-                         << kMostUnknownChannels << " are the most there";
+                         << kMaxUnknownChannels << " are the most there";
   low[0] = std::min(before, std::max<int64_t>(most - 1, 0));
   kernel[0] = low[0] + 1 + std::min(behind, std::max<int64_t>(most - 1, 0));
   Value squares = c.op<MulOp>({x, x});

@@ -9,10 +9,10 @@
 namespace hewn::graph {
 
 /// What the rows of Normalize.td verify; each is an op error where it fails.
-llvm::LogicalResult checkAxis(mlir::Operation *op, int64_t axis);
-llvm::LogicalResult checkChannels(mlir::Operation *op);
-llvm::LogicalResult checkGroups(mlir::Operation *op, int64_t groups);
-llvm::LogicalResult checkLRN(mlir::Operation *op, int64_t size);
+llvm::LogicalResult verifyAxis(mlir::Operation *op, int64_t axis);
+llvm::LogicalResult verifyChannels(mlir::Operation *op);
+llvm::LogicalResult verifyGroups(mlir::Operation *op, int64_t groups);
+llvm::LogicalResult verifyLRN(mlir::Operation *op, int64_t size);
 
 /// Mean and 1/deviation over some dims, which stay as 1; and x less its mean.
 struct Moments {

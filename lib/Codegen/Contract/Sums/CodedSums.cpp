@@ -87,8 +87,8 @@ CodeWalk::CodeWalk(const ContractKernel &c, ArrayRef<Index> at, int64_t vectors)
   wordStep = stepIn(c.form.rhs);
   scaleStep = stepIn(c.form.scale);
   plan::VectorCostsAttr costs = plan::costsOf(c.k.kernel);
-  lineWords = costs.getLineBytes() / kWordBytes;
-  aheadWords = costs.getAheadBytes() / kWordBytes;
+  lineWords = costs.getCacheLineBytes() / kWordBytes;
+  aheadWords = costs.getPrefetchDistanceBytes() / kWordBytes;
 }
 
 // Panels are padded with zeros: no lane needs a mask.

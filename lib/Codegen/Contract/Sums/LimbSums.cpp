@@ -81,8 +81,8 @@ LimbProducts::LimbProducts(const ContractKernel &c, const Limbs &limbs, ArrayRef
   wordStep = stepIn(form.rhs);
   scaleStep = stepIn(form.scale);
   plan::VectorCostsAttr costs = plan::costsOf(c.k.kernel);
-  lineWords = costs.getLineBytes() / kWordBytes;
-  aheadWords = costs.getAheadBytes() / kWordBytes;
+  lineWords = costs.getCacheLineBytes() / kWordBytes;
+  aheadWords = costs.getPrefetchDistanceBytes() / kWordBytes;
   base = e.mul(row, e.constant(limbs.rowFloats()));
 }
 

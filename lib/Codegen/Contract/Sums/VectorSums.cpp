@@ -115,14 +115,14 @@ std::optional<Ahead> fetchAhead(const ContractKernel &c, ArrayRef<Index> at, Arr
   Index isLast = e.floorDiv(e.add(at[form.roles.column], e.constant(n)), e.constant(panels * n)); // 0 or 1
   Index next = e.mul(e.sub(e.constant(1), isLast), e.constant(panel));
   return Ahead{e.add(next, e.mul(tile, e.constant(*depth * step))), step, step * bytes,
-               plan::costsOf(c.k.kernel).getLineBytes()};
+               plan::costsOf(c.k.kernel).getCacheLineBytes()};
 }
 
 /// How many steps of the innermost loop have their factors in one register, from which products take them lane by lane; 1: each is
 /// spread by itself.
 int64_t stepsInLine(const ContractKernel &c, ArrayRef<SumLoop> loops, Type leftType) {
   plan::TargetAttr target = plan::targetOf(c.k.kernel);
-  if (!target || !target.getLanesAsFactors() || c.form.roles.columnInLeft || loops.empty())
+  if (!target || !target.getHasFmaByLane() || c.form.roles.columnInLeft || loops.empty())
     return 1;
   int64_t word = c.sumType().getElementTypeBitWidth(), steps = target.getVectorBytes() * 8 / word;
   const SumLoop &last = loops.back();

@@ -20,8 +20,8 @@ GridChain::GridChain(KernelFunction &k, OpBuilder &b, const Chain &chain, plan::
                      const std::optional<Buffer> &memory)
     : k(k), b(b), chain(chain), spread(plan::spreadOf(schedule)), depth(depthOf(chain)), width(widthOf(chain)),
       e(b, k.loc(), /*lanes=*/0, k.symbols, k.inputs),
-      grid(k, e, spread.high * spread.wide * plan::gridOf(k.kernel).getWarp()), factors(schedule.getFactors()),
-      products(b, k.loc(), grid, plan::gridOf(k.kernel).getProducts() > 1 && factors.isF32()),
+      grid(k, e, spread.high * spread.wide * plan::gridOf(k.kernel).getWarpSize()), factors(schedule.getFactors()),
+      products(b, k.loc(), grid, plan::gridOf(k.kernel).getMmasPerProduct() > 1 && factors.isF32()),
       parts(k, e, grid, chain, schedule, memory), first(chain.first), second(chain.second),
       space(graph::getDims(chain.first->getResult(0))),
       queries(k, e, grid, first, GridLines::Line::Row, space[chain.rowDim], depth, spread.high * kWarpRows, factors),

@@ -94,27 +94,27 @@ void GridLines::chooseHow() {
   }
 }
 
-GridLines::Piece GridLines::pieceAt(int64_t part, Index first) {
+GridLines::Chunk GridLines::chunkAt(int64_t part, Index first) {
   int64_t length = linesFirst ? room : padded / each, before = part * grid.threads;
   Index linear = e.add({grid.thread}, e.constant(before)), run = e.constant(length);
-  // Where a thread's pieces are apart by whole runs, they are at one place and constant distances from there: one address for all.
+  // Where a thread's chunks are apart by whole runs, they are at one place and constant distances from there: one address for all.
   bool regular = before % length == 0;
   Index slow = regular ? e.add(e.floorDiv({grid.thread}, run), e.constant(before / length)) : e.floorDiv(linear, run);
   Index fast = e.mod(regular ? Index{grid.thread} : linear, run);
-  Piece piece;
+  Chunk chunk;
   Index inRoom = linesFirst ? fast : slow;
-  piece.inner = e.mul(linesFirst ? slow : fast, e.constant(each));
-  piece.line = e.add(first, inRoom);
-  piece.to = e.add(e.mul(inRoom, e.constant(step())), piece.inner);
-  piece.inside = e.compare(arith::CmpIPredicate::slt, piece.line, e.expression(lines));
+  chunk.inner = e.mul(linesFirst ? slow : fast, e.constant(each));
+  chunk.line = e.add(first, inRoom);
+  chunk.to = e.add(e.mul(inRoom, e.constant(step())), chunk.inner);
+  chunk.inside = e.compare(arith::CmpIPredicate::slt, chunk.line, e.expression(lines));
   if (padded != extent)
-    piece.inside = e.logicalAnd(piece.inside, e.compare(arith::CmpIPredicate::slt, piece.inner, e.constant(extent)));
-  if (pieces() - part * grid.threads < grid.threads)
-    piece.has = e.compare(arith::CmpIPredicate::slt, linear, e.constant(pieces()));
-  return piece;
+    chunk.inside = e.logicalAnd(chunk.inside, e.compare(arith::CmpIPredicate::slt, chunk.inner, e.constant(extent)));
+  if (chunks() - part * grid.threads < grid.threads)
+    chunk.has = e.compare(arith::CmpIPredicate::slt, linear, e.constant(chunks()));
+  return chunk;
 }
 
-/// `body`, where the thread has the piece.
+/// `body`, where the thread has the chunk.
 void GridLines::where(Value has, llvm::function_ref<void()> body) {
   if (!has)
     return body();
@@ -126,11 +126,11 @@ void GridLines::where(Value has, llvm::function_ref<void()> body) {
   e.forget();
 }
 
-/// The piece's elements; zeros where it is not inside.
-Value GridLines::load(const Piece &piece, ArrayRef<Index> from) {
+/// The chunk's elements; zeros where it is not inside.
+Value GridLines::load(const Chunk &chunk, ArrayRef<Index> from) {
   OpBuilder &b = e.b;
   Type type = how == How::Loaded ? Type(VectorType::get({each}, b.getF32Type())) : Type(b.getF32Type());
-  Value inside = piece.has ? e.logicalAnd(piece.inside, piece.has) : piece.inside;
+  Value inside = chunk.has ? e.logicalAnd(chunk.inside, chunk.has) : chunk.inside;
   e.forget();
   auto branch = scf::IfOp::create(b, e.loc, type, inside, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
@@ -153,19 +153,19 @@ Value GridLines::load(const Piece &piece, ArrayRef<Index> from) {
 
 SmallVector<Value> GridLines::bring(ArrayRef<Index> batch, Index first) {
   SmallVector<Value> values;
-  for (int64_t part = 0; part * grid.threads < pieces(); ++part) {
-    Piece piece = pieceAt(part, first);
-    SmallVector<Index> from = placeOf(batch, piece.line, piece.inner);
+  for (int64_t part = 0; part * grid.threads < chunks(); ++part) {
+    Chunk chunk = chunkAt(part, first);
+    SmallVector<Index> from = placeOf(batch, chunk.line, chunk.inner);
     if (how != How::Copied) {
-      values.push_back(load(piece, from));
+      values.push_back(load(chunk, from));
       continue;
     }
-    where(piece.has, [&] {
+    where(chunk.has, [&] {
       Index size = e.constant(elementBytes());
       const Buffer &buffer = k.inputs.find(operand())->second;
       Index place = Places(e.b, e.loc, /*lanes=*/0, k.symbols, k.inputs).of(buffer, from);
-      grid.copy(e.add(grid.address(memory), e.mul(piece.to, size)),
-                e.add(grid.address(buffer.memref), e.mul(place, size)), elementBytes() * each, piece.inside);
+      grid.copy(e.add(grid.address(memory), e.mul(chunk.to, size)),
+                e.add(grid.address(buffer.memref), e.mul(place, size)), elementBytes() * each, chunk.inside);
     });
   }
   grid.closeCopies();
@@ -175,14 +175,14 @@ SmallVector<Value> GridLines::bring(ArrayRef<Index> batch, Index first) {
 void GridLines::put(ArrayRef<Value> values) {
   for (auto [part, value] : llvm::enumerate(values)) {
     Value element = value;
-    Piece piece = pieceAt(int64_t(part), e.constant(0));
-    where(piece.has, [&] {
+    Chunk chunk = chunkAt(int64_t(part), e.constant(0));
+    where(chunk.has, [&] {
       if (isa<VectorType>(element.getType()))
-        vector::StoreOp::create(e.b, e.loc, element, memory, piece.to.base, /*nontemporal=*/false,
+        vector::StoreOp::create(e.b, e.loc, element, memory, chunk.to.base, /*nontemporal=*/false,
                                 llvm::MaybeAlign(std::min<int64_t>(16, 4 * each)));
       else
         grid.storeShared(isNarrow() ? Value(arith::TruncFOp::create(e.b, e.loc, factors, element)) : element, memory,
-                         piece.to.base);
+                         chunk.to.base);
     });
   }
 }

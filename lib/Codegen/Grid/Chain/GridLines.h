@@ -74,14 +74,14 @@ private:
   void chooseHow();
 
   /// What a thread brings: where it is, where it goes, whether the operand has it, whether the thread does (null: it does).
-  struct Piece {
+  struct Chunk {
     graph::Index line, inner, to;
     mlir::Value inside, has;
   };
-  int64_t pieces() const { return room * (padded / each); }
-  Piece pieceAt(int64_t part, graph::Index first);
+  int64_t chunks() const { return room * (padded / each); }
+  Chunk chunkAt(int64_t part, graph::Index first);
   void where(mlir::Value has, llvm::function_ref<void()> body);
-  mlir::Value load(const Piece &piece, llvm::ArrayRef<graph::Index> from);
+  mlir::Value load(const Chunk &chunk, llvm::ArrayRef<graph::Index> from);
 };
 
 } // namespace hewn::codegen

@@ -5,7 +5,7 @@
 //     weights = powers / sum,   sum = the sum of the powers,   powers = exp(logits - maximum),   maximum = that of the logits
 //
 // where the sum, and the maximum, may be a constant if that is larger (rows that are left out altogether). So they can be computed
-// while the row comes, piece by piece: when the maximum grows from m to m', all that was added so far is multiplied by exp(m - m')
+// while the row comes, tile by tile: when the maximum grows from m to m', all that was added so far is multiplied by exp(m - m')
 // (Milakov and Gimelshein 2018).
 #ifndef HEWN_LIB_CODEGEN_GRID_CHAIN_ONLINEROWS_H
 #define HEWN_LIB_CODEGEN_GRID_CHAIN_ONLINEROWS_H

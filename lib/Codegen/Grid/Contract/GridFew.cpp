@@ -221,9 +221,9 @@ private:
 LogicalResult verifyGridFew(KernelFunction &k, const GridTiles &tiles, plan::GridContractAttr schedule) {
   std::optional<int64_t> count =
       graph::numElements(tiles.dims(areRowsFew(schedule) ? tiles.rows : tiles.columns)).constant();
-  if (count != fewOf(schedule) || *count > plan::kMostFew)
-    return refuse(k, schedule) << ", of which the few must be all that there are, and " << plan::kMostFew << " at most";
-  int64_t warp = plan::gridOf(k.kernel).getWarp(), places = placesOf(schedule);
+  if (count != fewOf(schedule) || *count > plan::kMaxFew)
+    return refuse(k, schedule) << ", of which the few must be all that there are, and " << plan::kMaxFew << " at most";
+  int64_t warp = plan::gridOf(k.kernel).getWarpSize(), places = placesOf(schedule);
   if (liesAlongSum(tiles, schedule) ? places != plan::kFewThreads / warp : warp % places != 0)
     return refuse(k, schedule) << ", and a block takes " << plan::kFewThreads / warp
                                << " places of an operand that lies along the sum, or a part of the " << warp

@@ -95,7 +95,7 @@ private:
   int64_t fragmentsWide() const { return tile.warpColumns() / kFragmentColumns; }
   size_t sums() const { return size_t(fragmentsHigh() * fragmentsWide() * 4); }
   /// Whether float32s are sums of two factors.
-  bool splits() const { return plan::gridOf(k.kernel).getProducts() > 1; }
+  bool splits() const { return plan::gridOf(k.kernel).getMmasPerProduct() > 1; }
   /// Whether an operand's numbers are factors.
   bool isWhole(unsigned operand) { return !staged.isF32() || !graph::getElementType(op->getOperand(operand)).isF32(); }
   /// What sums are of.
@@ -449,10 +449,10 @@ LogicalResult verifyMatrix(KernelFunction &k, const GridTiles &tiles, plan::Grid
     return refuse(k, schedule) << ", and operands that groups can multiply where they are fetched alone";
   if (tile.fetches && !fetchable)
     return refuse(k, schedule) << ", and operands of which no boxes can be fetched";
-  int64_t sums = tile.rows * tile.columns / (tile.warps() * machine.getWarp()) * (plan::productsOf(op) > 1 ? 2 : 1);
-  if (sums > machine.getLimits().getThreadRegisters())
+  int64_t sums = tile.rows * tile.columns / (tile.warps() * machine.getWarpSize()) * (plan::productsOf(op) > 1 ? 2 : 1);
+  if (sums > machine.getLimits().getMaxThreadRegisters())
     return refuse(k, schedule) << ", and " << sums << " sums of a thread, which has "
-                               << machine.getLimits().getThreadRegisters() << " registers";
+                               << machine.getLimits().getMaxThreadRegisters() << " registers";
   return success();
 }
 

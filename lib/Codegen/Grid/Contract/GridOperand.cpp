@@ -57,8 +57,8 @@ int64_t GridOperand::bytesAtOnce() const {
   Value value = c.op->getOperand(operand);
   unsigned last = alongSum ? c.tiles.summed.back() : list.back();
   SmallVector<int64_t> lows;
-  if (auto border = value.getDefiningOp<graph::BorderOpInterface>())
-    if (std::optional<SmallVector<int64_t>> widths = border.getZeroBorder()) {
+  if (auto border = value.getDefiningOp<graph::PaddingOpInterface>())
+    if (std::optional<SmallVector<int64_t>> widths = border.getZeroPadding()) {
       lows = *widths;
       value = border->getOperand(0);
     }
@@ -97,34 +97,34 @@ int64_t GridOperand::panel() const {
   return forGroups && !alongSum ? powerIn(width, bytesOfPanel / bytes) : line();
 }
 
-/// By which the pieces of a line are swapped.
+/// By which the chunks of a line are swizzled.
 Index GridOperand::key(Index line) {
-  int64_t groups = powerIn(panel() / pieceElements(), 8);
+  int64_t groups = powerIn(panel() / chunkElements(), 8);
   if (groups == 1)
     return e.constant(0);
-  // Lanes read four lines of elements, eight pairs of neighbours apart; or eight lines of pieces.
+  // Lanes read four lines of elements, eight pairs of neighbours apart; or eight lines of chunks.
   if (readsElements())
     return e.mul(e.mod(line, e.constant(groups / 2)), e.constant(2));
   return e.mod(e.floorDiv(line, e.constant(8 / groups)), e.constant(groups));
 }
 
-Index GridOperand::swapped(Index piece, Index key) {
-  return {arith::XOrIOp::create(c.b, c.loc(), piece.base, key.base)};
+Index GridOperand::swizzled(Index chunk, Index key) {
+  return {arith::XOrIOp::create(c.b, c.loc(), chunk.base, key.base)};
 }
 
 Index GridOperand::elementAt(Index line, Index inner) {
-  Index size = e.constant(pieceElements()), inPanel = inner, start = e.mul(line, e.constant(panel()));
+  Index size = e.constant(chunkElements()), inPanel = inner, start = e.mul(line, e.constant(panel()));
   if (panel() != this->line()) {
     inPanel = e.mod(inner, e.constant(panel()));
     start = e.add(start, e.mul(e.floorDiv(inner, e.constant(panel())), e.constant(panel() * depth())));
   }
-  Index piece = swapped(e.floorDiv(inPanel, size), key(line));
-  return e.add(start, e.add(e.mul(piece, size), e.mod(inPanel, size)));
+  Index chunk = swizzled(e.floorDiv(inPanel, size), key(line));
+  return e.add(start, e.add(e.mul(chunk, size), e.mod(inPanel, size)));
 }
 
 int64_t GridOperand::parts() const {
-  int64_t pieces = room() / each();
-  return (pieces + c.grid.threads - 1) / c.grid.threads;
+  int64_t chunks = room() / each();
+  return (chunks + c.grid.threads - 1) / c.grid.threads;
 }
 
 std::pair<Index, Index> GridOperand::partAt(int64_t part) {
@@ -139,9 +139,9 @@ std::pair<Index, Index> GridOperand::partAt(int64_t part) {
 
 /// `body` for each part that this thread has: the last one is not every thread's.
 void GridOperand::overParts(llvm::function_ref<void(int64_t part)> body) {
-  int64_t pieces = room() / each();
+  int64_t chunks = room() / each();
   for (int64_t part = 0; part < parts(); ++part) {
-    int64_t rest = pieces - part * c.grid.threads;
+    int64_t rest = chunks - part * c.grid.threads;
     if (rest >= c.grid.threads) {
       body(part);
       continue;
@@ -268,22 +268,22 @@ void GridOperand::fetch(Index slice, Index buffer, Index batch, Index gate) {
 }
 
 void GridOperand::split(GridFactors &factors, Index buffer, Index worker, int64_t workers) {
-  constexpr int64_t ahead = 2; // pieces of a thread that are read at once
-  auto type = VectorType::get({pieceElements()}, staged);
+  constexpr int64_t ahead = 2; // chunks of a thread that are read at once
+  auto type = VectorType::get({chunkElements()}, staged);
   Index start = e.mul(buffer, e.constant(room()));
-  // Pieces of a thread, from number `first` of it on.
+  // Chunks of a thread, from number `first` of it on.
   auto some = [&](Index first, int64_t count) {
     SmallVector<Index> at;
     SmallVector<Value> numbers;
     for (int64_t i = 0; i < count; ++i) {
-      Index piece = e.add(e.mul(e.add(first, e.constant(i)), e.constant(workers)), worker);
-      at.push_back(e.add(start, e.mul(piece, e.constant(pieceElements()))));
+      Index chunk = e.add(e.mul(e.add(first, e.constant(i)), e.constant(workers)), worker);
+      at.push_back(e.add(start, e.mul(chunk, e.constant(chunkElements()))));
       numbers.push_back(vector::LoadOp::create(c.b, c.loc(), type, memory, at.back().base));
     }
-    for (auto [place, piece] : llvm::zip(at, numbers)) {
+    for (auto [place, chunk] : llvm::zip(at, numbers)) {
       SmallVector<Value> words;
-      for (int64_t i = 0; i < pieceElements(); ++i)
-        words.push_back(vector::ExtractOp::create(c.b, c.loc(), piece, i));
+      for (int64_t i = 0; i < chunkElements(); ++i)
+        words.push_back(vector::ExtractOp::create(c.b, c.loc(), chunk, i));
       GridFactors::Fragment made = factors.fragment(words);
       for (auto [words, to] : {std::pair(&made.high, memory), std::pair(&made.low, secondFactors)}) {
         SmallVector<Value> values = llvm::map_to_vector(
@@ -295,7 +295,7 @@ void GridOperand::split(GridFactors &factors, Index buffer, Index worker, int64_
     for (Value number : numbers)
       number.getDefiningOp<vector::LoadOp>().setAlignment(16);
   };
-  int64_t pieces = room() / pieceElements(), each = pieces / workers, together = each / ahead * ahead;
+  int64_t chunks = room() / chunkElements(), each = chunks / workers, together = each / ahead * ahead;
   auto loop = scf::ForOp::create(c.b, c.loc(), e.constant(0).base, e.constant(together).base, e.constant(ahead).base);
   {
     OpBuilder::InsertionGuard guard(c.b);
@@ -306,9 +306,9 @@ void GridOperand::split(GridFactors &factors, Index buffer, Index worker, int64_
   }
   if (together < each)
     some(e.constant(together), each - together);
-  if (pieces % workers == 0)
+  if (chunks % workers == 0)
     return;
-  Value has = e.compare(arith::CmpIPredicate::slt, worker, e.constant(pieces % workers));
+  Value has = e.compare(arith::CmpIPredicate::slt, worker, e.constant(chunks % workers));
   auto branch = scf::IfOp::create(c.b, c.loc(), has, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(c.b);
   c.b.setInsertionPoint(branch.thenBlock()->getTerminator());
@@ -320,7 +320,7 @@ void GridOperand::split(GridFactors &factors, Index buffer, Index worker, int64_
 //===------------------------------------------------------------------------------------------------------------------===//
 
 Grid::Matrix GridOperand::matrix(Index buffer, Index base, int64_t step, bool second) {
-  constexpr int64_t linesOfBlock = 8; // after which pieces lie as before
+  constexpr int64_t linesOfBlock = 8; // after which chunks lie as before
   Grid::Matrix matrix;
   matrix.alongSum = alongSum;
   matrix.lineBytes = panel() * bytes;
@@ -352,12 +352,12 @@ SmallVector<Value> GridOperand::words(Index buffer, Index base, int64_t offset, 
   // What differs between lanes first, what is the same for all last: the former is the same for all slices.
   Index own, fixed, size = e.constant(line() * bytes), sixteen = e.constant(16);
   if (alongSum) {
-    Index piece = swapped(e.add(inSum, e.constant(step * 2)), key(row));
-    own = e.add(e.mul(e.add(e.add(base, e.mul(inPlaces, eight)), row), size), e.mul(piece, sixteen));
+    Index chunk = swizzled(e.add(inSum, e.constant(step * 2)), key(row));
+    own = e.add(e.mul(e.add(e.add(base, e.mul(inPlaces, eight)), row), size), e.mul(chunk, sixteen));
     fixed = e.constant(offset * line() * bytes);
   } else {
-    Index piece = e.add(e.floorDiv(e.add(base, e.constant(offset)), eight), inPlaces);
-    own = e.add(e.mul(e.add(e.mul(inSum, eight), row), size), e.mul(swapped(piece, key(row)), sixteen));
+    Index chunk = e.add(e.floorDiv(e.add(base, e.constant(offset)), eight), inPlaces);
+    own = e.add(e.mul(e.add(e.mul(inSum, eight), row), size), e.mul(swizzled(chunk, key(row)), sixteen));
     fixed = e.constant(step * (kStepBytes / bytes) * line() * bytes);
   }
   Index start = e.add(c.grid.address(memory), e.mul(buffer, e.constant(room() * bytes)));
@@ -373,8 +373,8 @@ SmallVector<Value> GridOperand::wordsByElement(Index buffer, Index base, int64_t
     int64_t inPlaces = (isLeft ? i % 2 : i / 2) * 8, inSum = (isLeft ? i / 2 : i % 2) * 4;
     Index place = e.add(base, e.add(group, e.constant(offset + inPlaces)));
     // The key of a line is that of the group's, which are four.
-    Index piece = swapped(e.floorDiv(place, four), key(inGroup));
-    Index own = e.add(e.mul(inGroup, e.constant(line())), e.add(e.mul(piece, four), e.mod(place, four)));
+    Index chunk = swizzled(e.floorDiv(place, four), key(inGroup));
+    Index own = e.add(e.mul(inGroup, e.constant(line())), e.add(e.mul(chunk, four), e.mod(place, four)));
     Index at = e.add(e.add(start, own), e.constant((step * 8 + inSum) * line()));
     Value element = c.grid.loadShared(staged, memory, at.base);
     list.push_back(arith::BitcastOp::create(c.b, c.loc(), c.b.getI32Type(), element));

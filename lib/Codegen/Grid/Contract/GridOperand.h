@@ -3,8 +3,8 @@
 // One operand of a contraction on its way to the warps' matrix instruction: slices of it, in a ring of buffers in shared memory.
 //
 // A slice is 64 bytes along the sum of each place of a tile, 128 where it is fetched. It lies as the operand does in memory: along the sum, a line a
-// place; or along the places, a line a summed element. Pieces of 16 bytes change their places within a line by the line's
-// number, so that lanes that read a piece of eight lines each meet different banks, as those do that write a line. For groups of
+// place; or along the places, a line a summed element. Chunks of 16 bytes change their places (a swizzle) within a line by the line's
+// number, so that lanes that read a chunk of eight lines each meet different banks, as those do that write a line. For groups of
 // warps lines along the places are no longer than the 128 bytes within which their instruction knows such changes: a slice is
 // then several such panels, one behind the other.
 //
@@ -82,7 +82,7 @@ private:
   int64_t line() const { return alongSum ? depth() : width; }
   int64_t panel() const;
   int64_t room() const { return width * depth(); }
-  int64_t pieceElements() const { return 16 / bytes; }
+  int64_t chunkElements() const { return 16 / bytes; }
   /// Elements that a thread brings at once, and how often the block's threads do.
   int64_t each() const { return copied ? copied / bytes : 1; }
   int64_t parts() const;
@@ -90,7 +90,7 @@ private:
 
   int64_t bytesAtOnce() const;
   graph::Index key(graph::Index line);
-  graph::Index swapped(graph::Index piece, graph::Index key);
+  graph::Index swizzled(graph::Index chunk, graph::Index key);
   /// Where part `part` of this thread goes: line and place in it.
   std::pair<graph::Index, graph::Index> partAt(int64_t part);
   graph::Index elementAt(graph::Index line, graph::Index inner);

@@ -81,9 +81,9 @@ std::optional<GridTiles> gridTiles(KernelFunction &k) {
   if (!tiles.op)
     return std::nullopt;
   Value sums = tiles.op->getResult(0);
-  auto spread = k.results[0].getDefiningOp<graph::SpreadOpInterface>();
+  auto spread = k.results[0].getDefiningOp<graph::SplitKOpInterface>();
   if (k.results.size() == 1 && spread && spread->getOperand(0) == sums)
-    tiles.parts = spread.getSpreadParts();
+    tiles.parts = spread.getNumSplits();
   else if (!followedByElements(k, sums))
     return std::nullopt;
   tiles.maps = tiles.op.getIndexingMaps();
@@ -224,9 +224,9 @@ private:
 
 LogicalResult emitGridTiles(KernelFunction &k, OpBuilder &b, const GridTiles &tiles, plan::GridContractAttr schedule) {
   for (int64_t side : {schedule.getM(), schedule.getN()})
-    if (side % kSide != 0 || side > plan::kMostOfSide * kSide)
+    if (side % kSide != 0 || side > plan::kMaxSumsPerThreadSide * kSide)
       return refuse(k, schedule) << ", of which m and n must be multiples of " << kSide << " up to "
-                                 << plan::kMostOfSide * kSide;
+                                 << plan::kMaxSumsPerThreadSide * kSide;
   GridTileEmitter(k, b, tiles, schedule).run();
   return success();
 }

@@ -306,7 +306,7 @@ LogicalResult JointEmitter::emitLoop(graph::ControlOpInterface op) {
   SmallVector<Handover> how;
   bool entered = false;
   for (unsigned i = 0; i < states.size(); ++i) {
-    how.push_back(plan::handover(op, i).value_or(Handover::Same));
+    how.push_back(plan::handover(op, i).value_or(Handover::Forward));
     homes.push_back(placeFor(states[i].result));
     Value initial = pointer(states[i].initial);
     if (!homes[i] || !initial)
@@ -320,7 +320,7 @@ LogicalResult JointEmitter::emitLoop(graph::ControlOpInterface op) {
     carried.push_back(initial);
   }
   for (unsigned i = 0; i < states.size(); ++i)
-    if (how[i] == Handover::Turns) {
+    if (how[i] == Handover::DoubleBuffer) {
       Value made = plan::behindViews(states[i].next);
       carried.push_back(at(arena, expression(*plan::arenaOffset(made)), bytesOf(i)));
       carried.push_back(homes[i]);
@@ -345,7 +345,7 @@ LogicalResult JointEmitter::emitLoop(graph::ControlOpInterface op) {
     if (failed(enterSlices(op, loop.getInductionVar(), length)))
       return failure();
     for (unsigned i = 0, next = unsigned(states.size()); i < states.size(); ++i)
-      if (how[i] == Handover::Turns) {
+      if (how[i] == Handover::DoubleBuffer) {
         steps[op].turns.push_back({*plan::arenaOffset(plan::behindViews(states[i].next)), current[next]});
         next += 2;
       }
@@ -356,7 +356,8 @@ LogicalResult JointEmitter::emitLoop(graph::ControlOpInterface op) {
       return failure();
     SmallVector<Value> next;
     for (unsigned i = 0; i < states.size(); ++i)
-      next.push_back(how[i] == Handover::Slice || how[i] == Handover::Turns ? pointer(states[i].next) : current[i]);
+      next.push_back(how[i] == Handover::Slice || how[i] == Handover::DoubleBuffer ? pointer(states[i].next)
+                                                                                   : current[i]);
     for (size_t i = states.size(); i < current.size(); i += 2) {
       next.push_back(current[i + 1]);
       next.push_back(current[i]);

@@ -38,7 +38,7 @@ void JointEmitter::giveShared() {
   for (auto &[name, bytes] : kept)
     all += bytes;
   plan::GridAttr grid = plan::gridOf(function);
-  if (all > (grid ? grid.getLimits().getStaticBytes() : 0))
+  if (all > (grid ? grid.getLimits().getStaticSharedBytes() : 0))
     plan::changeGridLaunch(function, [&](plan::GridLaunch &launch) { launch.sharedBytes = all; });
 }
 

@@ -20,12 +20,12 @@ bool beginsAsCopy(graph::ControlOpInterface loop, unsigned state) {
   bool stays = (argument && isa<func::FuncOp>(argument.getOwner()->getParentOp())) ||
                isa_and_nonnull<graph::ConstantOp>(initial.getDefiningOp());
   std::optional<Handover> how = plan::handover(loop, state);
-  return !stays || how == Handover::Place || how == Handover::Copy;
+  return !stays || how == Handover::InPlace || how == Handover::Copy;
 }
 
 bool endsAsCopy(graph::ControlOpInterface loop, unsigned state, ArrayRef<Operation *> joint) {
   std::optional<Handover> how = plan::handover(loop, state);
-  if (how == Handover::Place || how == Handover::Copy || (how == Handover::Same && beginsAsCopy(loop, state)))
+  if (how == Handover::InPlace || how == Handover::Copy || (how == Handover::Forward && beginsAsCopy(loop, state)))
     return false;
   SmallVector<Value> values = {loop.getCarriedValues()[state].result};
   while (!values.empty()) {
@@ -100,7 +100,7 @@ JointNeeds::Places JointNeeds::placesOf(Value value) {
   // A state that takes turns is made at its own place every other time, and so is what is made in its memory.
   if (graph::ControlOpInterface around = graph::countedLoopOf(op->getParentOp()))
     for (auto [i, state] : llvm::enumerate(around.getCarriedValues()))
-      if (plan::handover(around, unsigned(i)) == Handover::Turns &&
+      if (plan::handover(around, unsigned(i)) == Handover::DoubleBuffer &&
           plan::arenaOffset(plan::behindViews(state.next)) == plan::arenaOffset(result))
         llvm::append_range(places, placesOfResult(state.result));
   return places;

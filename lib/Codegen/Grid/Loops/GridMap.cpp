@@ -5,7 +5,7 @@
 #include "lib/Codegen/Grid/GridEngine.h"
 #include "lib/Codegen/Grid/Loops/GridLoops.h"
 #include "lib/Codegen/Loops/LoopEngine.h"
-#include "lib/Codegen/Loops/Pieces.h"
+#include "lib/Codegen/Loops/Subviews.h"
 
 using namespace mlir;
 using hewn::graph::DimExpr;
@@ -14,16 +14,16 @@ using hewn::graph::Index;
 
 namespace hewn::codegen {
 
-/// A thread an element: of results of the same dims, or of one piece of them.
-static void emitMap(KernelFunction &k, Grid &grid, OpBuilder &b, ArrayRef<unsigned> results, const Piece *piece,
+/// A thread an element: of results of the same dims, or of one subview of them.
+static void emitMap(KernelFunction &k, Grid &grid, OpBuilder &b, ArrayRef<unsigned> results, const Subview *subview,
                     Index start = {}) {
   KernelElements e(b, k.loc(), /*lanes=*/0, k.symbols, k.inputs);
   Value first = k.results[results[0]];
   Dims dims = graph::getDims(first);
-  if (piece) {
-    dims = piece->dims;
-    graph::MoveOpInterface op = piece->op;
-    e.setPiece(op, {piece->operand, start});
+  if (subview) {
+    dims = subview->dims;
+    graph::MoveOpInterface op = subview->op;
+    e.setSubview(op, {subview->operand, start});
   }
   SmallVector<int64_t> order = memoryOrder(first);
   Dims counts = llvm::map_to_vector<4>(order, [&](int64_t d) { return dims[d]; });
@@ -31,8 +31,8 @@ static void emitMap(KernelFunction &k, Grid &grid, OpBuilder &b, ArrayRef<unsign
     SmallVector<Index> at(dims.size());
     for (auto [d, index] : llvm::zip(order, indices))
       at[d] = index;
-    if (piece)
-      at = piece->placeOf(e, at, start);
+    if (subview)
+      at = subview->placeOf(e, at, start);
     SmallVector<Value> values = llvm::map_to_vector(results, [&](unsigned r) { return e.read(k.results[r], at); });
     for (auto [r, value] : llvm::zip(results, values))
       e.write(k.outputs[r], at, value);
@@ -89,9 +89,10 @@ LogicalResult emitGridMap(KernelFunction &k, OpBuilder &b, plan::GridMapAttr sch
       emitWideMap(k, grid, b, together, *wide);
       continue;
     }
-    SmallVector<Piece> pieces = together.size() == 1 ? piecesOf(k.results[together[0]]) : SmallVector<Piece>();
-    forEachPiece(k, b, pieces, [&](const Piece &piece, Index start) { emitMap(k, grid, b, together, &piece, start); });
-    if (pieces.empty())
+    SmallVector<Subview> subviews = together.size() == 1 ? subviewsOf(k.results[together[0]]) : SmallVector<Subview>();
+    forEachSubview(k, b, subviews,
+                   [&](const Subview &subview, Index start) { emitMap(k, grid, b, together, &subview, start); });
+    if (subviews.empty())
       emitMap(k, grid, b, together, nullptr);
   }
   return success();

@@ -239,7 +239,7 @@ LogicalResult emitGridRows(KernelFunction &k, OpBuilder &b, plan::GridRowsAttr s
   Found<RowProgram> rows = planRows(k);
   if (!rows)
     return refuse(k, schedule) << ", and has no rows that it reduces";
-  int64_t team = schedule.getRowThreads(), warp = plan::gridOf(k.kernel).getWarp();
+  int64_t team = schedule.getRowThreads(), warp = plan::gridOf(k.kernel).getWarpSize();
   if (team > warp ? team != schedule.getThreads() : !llvm::isPowerOf2_64(uint64_t(team)))
     return refuse(k, schedule) << ", and a row's threads are a power of two up to a warp, or all threads of a block";
   std::optional<GridWide> wide;

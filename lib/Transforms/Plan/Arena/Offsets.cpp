@@ -28,7 +28,7 @@ public:
     // A size that data could make negative takes no room: nothing may slide below what it lies on.
     for (const Request &request : requests)
       bytes.push_back(
-          aligned(graph::isNeverNegative(request.bytes) ? request.bytes : DimExpr::max(request.bytes, DimExpr(0))));
+          aligned(graph::isKnownNonNegative(request.bytes) ? request.bytes : DimExpr::max(request.bytes, DimExpr(0))));
     for (const Sample &sample : samples) {
       std::vector<ArenaBlock> blocks;
       sizes.emplace_back();
@@ -202,7 +202,7 @@ private:
 
   /// Whether a <= b. A level is at least each of its sides, and at most where all of them are.
   bool neverAbove(const DimExpr &a, const DimExpr &b, int depth = 3) {
-    if (graph::isNeverAbove(a, b))
+    if (graph::isKnownAtMost(a, b))
       return true;
     if (depth == 0)
       return false;

@@ -50,16 +50,16 @@ std::optional<DimExpr> arenaOffset(Value value) {
 }
 
 /// Whether the expression is at least 0 for all symbols that are.
-static bool isNeverNegative(const DimExpr &expr) {
+static bool isKnownNonNegative(const DimExpr &expr) {
   return llvm::all_of(expr.terms(), [](const DimExpr::Term &term) {
     return term.coefficient >= 0 && llvm::all_of(term.factors, [](const DimExpr::AtomRef &atom) {
-             return !atom->name.empty() || (isNeverNegative(atom->lhs) && isNeverNegative(atom->rhs));
+             return !atom->name.empty() || (isKnownNonNegative(atom->lhs) && isKnownNonNegative(atom->rhs));
            });
   });
 }
 
 bool mayOverlap(const Span &a, const Span &b) {
-  return !isNeverNegative(b.offset - a.offset - a.bytes) && !isNeverNegative(a.offset - b.offset - b.bytes);
+  return !isKnownNonNegative(b.offset - a.offset - a.bytes) && !isKnownNonNegative(a.offset - b.offset - b.bytes);
 }
 
 /// Whether `fits` holds for each result that the loop's steps make and that may have bytes of the buffer at `span`.
@@ -94,7 +94,7 @@ std::optional<Handover> handover(graph::ControlOpInterface loop, unsigned state)
   OpResult result = states[state].result;
   Value yielded = behindViews(states[state].next);
   if (yielded == states[state].argument)
-    return Handover::Same;
+    return Handover::Forward;
   Operation *maker = yielded.getDefiningOp();
   PlaceAttr place = placeOf(yielded), home = placeOf(result);
   DimExpr bytes = bufferBytes(result);
@@ -110,7 +110,7 @@ std::optional<Handover> handover(graph::ControlOpInterface loop, unsigned state)
   if (!own)
     return std::nullopt;
   if (place == home)
-    return Handover::Place;
+    return Handover::InPlace;
   if (!isUnshared(loop, {*own, bytes}))
     return Handover::Copy;
   if (std::optional<DimExpr> homeOffset = arenaOffset(result))
@@ -119,7 +119,7 @@ std::optional<Handover> handover(graph::ControlOpInterface loop, unsigned state)
   for (auto [i, other] : llvm::enumerate(states))
     if (i != state && arenaOffset(behindViews(other.next)) == own)
       return Handover::Copy;
-  return Handover::Turns;
+  return Handover::DoubleBuffer;
 }
 
 PlaceAttr stagingOf(graph::ControlOpInterface loop, unsigned state) {

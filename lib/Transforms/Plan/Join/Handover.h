@@ -16,11 +16,11 @@ enum class Handover {
   /// A step makes it in its slice of an output: the next one reads it there.
   Slice,
   /// A step makes it in a buffer of its own, which nobody else uses: it and the state's place take turns.
-  Turns,
+  DoubleBuffer,
   /// A step makes it in the state's place.
-  Place,
+  InPlace,
   /// A step gives it on as it is.
-  Same,
+  Forward,
   /// It is copied to the state's place when a step ends, as the host would: another state becomes this one, or memory is shared.
   Copy,
 };

@@ -65,7 +65,7 @@ struct JoinLaunches : public hewn::impl::JoinLaunchesPassBase<JoinLaunches> {
     auto program = getOperation().lookupSymbol<func::FuncOp>(kProgramName);
     auto target = getOperation()->getAttrOfType<TargetAttr>(kTargetAttr);
     grid = target ? target.getGrid() : GridAttr();
-    if (program && !program.isDeclaration() && grid && grid.getCosts().getMeetingCycles() > 0)
+    if (program && !program.isDeclaration() && grid && grid.getCosts().getGridBarrierCycles() > 0)
       join(program.getBody().front());
   }
 
@@ -82,7 +82,7 @@ private:
       if (op.needs().threads > 0) {
         threads.insert(op.needs().threads);
         registers.insert(std::min(int64_t(llvm::alignTo(op.needs().registers, registerStep)),
-                                  grid.getLimits().getThreadRegisters()));
+                                  grid.getLimits().getMaxThreadRegisters()));
         shared.insert(int64_t(llvm::alignTo(op.needs().sharedBytes, sharedStep)));
       }
     std::vector<KernelNeeds> all = {{}}; // for what launches nothing
@@ -157,7 +157,7 @@ private:
         finish();
       if (kind >= 0) {
         run.push_back(op);
-        if (countArguments(run) <= size_t(grid.getLimits().getArguments()))
+        if (countArguments(run) <= size_t(grid.getLimits().getMaxArguments()))
           continue;
         run.pop_back();
         finish();

@@ -54,19 +54,19 @@ void DeviceWork::addLaunch(LaunchOp launch, double times) {
   GridLaunchAttr info = gridLaunchOf(functionOf(launch));
   if (info) {
     part.work.multiply =
-        typical(info.getWork(), info, launch) / double(grid.getProcessors() * grid.getCosts().getRate());
+        typical(info.getWork(), info, launch) / double(grid.getProcessors() * grid.getCosts().getMmaProductsPerCycle());
     part.work.bytes = typical(info.getTraffic(), info, launch);
     part.work.blocks = std::max(typical(info.getBlocks().value_or(DimExpr(0)), info, launch), 1.0);
   }
   part.besideKept = part.work;
   int64_t together = std::max<int64_t>(blocksAtOnce(needs, grid), 1);
-  alone += times * (double(grid.getCosts().getLaunchCycles() + grid.getCosts().getBlockCycles()) +
+  alone += times * (double(grid.getCosts().getLaunchCycles() + grid.getCosts().getBlockOverheadCycles()) +
                     part.work.cycles(grid, together, /*shared=*/false));
   count += times;
   if (std::optional<unsigned> kept = keptOperand(launch)) {
     // It is read once, before the first step; in a step a block reads its share of it from its own memory.
     part.besideKept.bytes -= typical(bufferBytes(launch.getInputs()[*kept]));
-    part.readsKept = double(info.getKeptBytes()) / double(grid.getCosts().getSharedRate());
+    part.readsKept = double(info.getKeptBytes()) / double(grid.getCosts().getSharedBytesPerCycle());
   }
   parts.push_back(part);
   largest = largest.with(needs);
@@ -74,7 +74,7 @@ void DeviceWork::addLaunch(LaunchOp launch, double times) {
 
 /// By the host: what is in a joint kernel has none.
 void DeviceWork::addCopies(double number, double times) {
-  alone += times * number * (double(grid.getCosts().getLaunchCycles() + grid.getCosts().getBlockCycles()));
+  alone += times * number * (double(grid.getCosts().getLaunchCycles() + grid.getCosts().getBlockOverheadCycles()));
   count += times * number;
 }
 
@@ -129,8 +129,8 @@ double DeviceWork::joined(const KernelNeeds &joint) const {
     if (together < 1)
       return std::numeric_limits<double>::infinity();
     double work = std::max(part.besideKept.cycles(grid, together, /*shared=*/true), part.readsKept);
-    cycles += part.times *
-              (double(grid.getCosts().getMeetingCycles() + grid.getCosts().getBlockCycles()) + kSharedWork * work);
+    cycles += part.times * (double(grid.getCosts().getGridBarrierCycles() + grid.getCosts().getBlockOverheadCycles()) +
+                            kSharedWork * work);
   }
   return cycles;
 }

@@ -54,7 +54,7 @@ private:
 
 /// Beside the cost of its parts what a joint kernel takes: it is launched, and nobody meets before its first part.
 inline double beginning(GridAttr grid) {
-  return double(grid.getCosts().getLaunchCycles()) - double(grid.getCosts().getMeetingCycles());
+  return double(grid.getCosts().getLaunchCycles()) - double(grid.getCosts().getGridBarrierCycles());
 }
 
 /// What the model says of a planned program, in cycles.

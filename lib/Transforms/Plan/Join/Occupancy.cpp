@@ -26,10 +26,10 @@ KernelNeeds needsOf(func::FuncOp kernel) {
 int64_t blocksAtOnce(const KernelNeeds &needs, GridAttr grid) {
   GridLimitsAttr limits = grid.getLimits();
   int64_t threads = std::max<int64_t>(needs.threads, 1);
-  int64_t registers = int64_t(llvm::alignTo(std::max<int64_t>(needs.registers, 1), limits.getRegisterStep()));
-  int64_t shared = grid.getBlocksBytes() > 0 ? grid.getBlocksBytes() : grid.getSharedBytes();
+  int64_t registers = int64_t(llvm::alignTo(std::max<int64_t>(needs.registers, 1), limits.getRegisterGranularity()));
+  int64_t shared = grid.getProcessorSharedBytes() > 0 ? grid.getProcessorSharedBytes() : grid.getSharedBytes();
   return std::min({limits.getThreads() / threads, limits.getRegisters() / (registers * threads),
-                   shared / (needs.sharedBytes + limits.getBlockBytes())});
+                   shared / (needs.sharedBytes + limits.getReservedBlockBytes())});
 }
 
 double BlocksWork::cycles(GridAttr grid, int64_t together, bool shared) const {
@@ -39,12 +39,12 @@ double BlocksWork::cycles(GridAttr grid, int64_t together, bool shared) const {
   double busiest = std::ceil(count / processors), atOnce = std::min(here, busiest);
   if (shared)
     busiest = atOnce * std::ceil(count / (here * processors));
-  double fill = std::min(1.0, atOnce * double(threads) / double(costs.getBusyThreads()));
+  double fill = std::min(1.0, atOnce * double(threads) / double(costs.getLatencyHidingThreads()));
   double products = multiply * busiest * processors / count / fill;
   // A block's shared memory may take more at once than its threads have on their way.
-  double ofBlock = std::max(double(threads) * double(costs.getThreadBytes()), double(sharedBytes));
+  double ofBlock = std::max(double(threads) * double(costs.getThreadBytesInFlight()), double(sharedBytes));
   double underWay = std::min(count, here * processors) * ofBlock;
-  double rate = std::min(double(costs.getMemoryRate()), underWay / double(costs.getMemoryCycles()));
+  double rate = std::min(double(costs.getMemoryBytesPerCycle()), underWay / double(costs.getMemoryLatencyCycles()));
   return std::max(products, bytes / std::max(rate, 1.0));
 }
 

@@ -3,7 +3,7 @@
 #include "dialects/Graph/Analysis/Layout.h"
 #include "dialects/Graph/Analysis/Views.h"
 #include "dialects/Graph/Control/ControlFlow.h"
-#include "dialects/Plan/Pieces.h"
+#include "dialects/Plan/Subviews.h"
 
 using namespace mlir;
 using hewn::graph::DimExpr;
@@ -27,29 +27,29 @@ Dims bufferDims(Value value) {
 }
 
 AssembleOp assemblyOf(Value value) {
-  // What more ops read is no piece: asked of each of its readers, looking through all of them would take quadratic time.
-  if (isa_and_nonnull<LaunchOp>(value.getDefiningOp()) && !value.hasNUsesOrMore(kMostPieceReaders + 1))
+  // What more ops read is no subview: asked of each of its readers, looking through all of them would take quadratic time.
+  if (isa_and_nonnull<LaunchOp>(value.getDefiningOp()) && !value.hasNUsesOrMore(kMaxSubviewReaders + 1))
     for (Operation *user : value.getUsers())
       if (auto assembly = dyn_cast<AssembleOp>(user))
         return assembly;
   return {};
 }
 
-DimExpr pieceOffset(Value piece) {
-  AssembleOp assembly = assemblyOf(piece);
+DimExpr subviewOffset(Value subview) {
+  AssembleOp assembly = assemblyOf(subview);
   Value whole = assembly.getOutput();
   graph::Assembly form = formOf(assembly);
   Dims strides = graph::storedStrides(cast<RankedTensorType>(whole.getType()), graph::getDims(whole));
-  if (form.takesTurns()) {
-    int64_t number = llvm::find(assembly.getPieces(), piece) - assembly.getPieces().begin();
+  if (form.isInterleaved()) {
+    int64_t number = llvm::find(assembly.getSubviews(), subview) - assembly.getSubviews().begin();
     DimExpr offset(0);
     for (auto [stride, first] : llvm::zip(strides, form.firstOf(number)))
       offset = offset + stride * DimExpr(first * graph::elementBytes(whole));
     return offset;
   }
   int64_t dim = form.dim, before = 0;
-  for (Value other : assembly.getPieces()) {
-    if (other == piece)
+  for (Value other : assembly.getSubviews()) {
+    if (other == subview)
       break;
     before += cast<RankedTensorType>(other.getType()).getDimSize(dim);
   }

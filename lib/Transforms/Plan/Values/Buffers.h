@@ -2,7 +2,7 @@
 //
 // Which values of a program share memory.
 //
-// Views are their operand's memory, pieces are in the memory of what they are assembled to, a loop's body sees its carried values in
+// Views are their operand's memory, subviews are in the memory of what they are assembled to, a loop's body sees its carried values in
 // the buffers of the loop's results, and the result of a branch is wherever the branch that ran left it. All others own a buffer.
 // `roots` follows these rules back to the owners.
 #ifndef HEWN_LIB_TRANSFORMS_PLAN_VALUES_BUFFERS_H
@@ -24,10 +24,10 @@ inline graph::DimExpr bufferBytes(mlir::Value value) {
   return bufferBytes(mlir::cast<mlir::RankedTensorType>(value.getType()), bufferDims(value));
 }
 
-/// What the value is a piece of; null: it is not.
+/// What the value is a subview of; null: it is not.
 AssembleOp assemblyOf(mlir::Value value);
-/// Bytes from the beginning of what a piece lies in to the piece.
-graph::DimExpr pieceOffset(mlir::Value piece);
+/// Bytes from the beginning of what a subview lies in to the subview.
+graph::DimExpr subviewOffset(mlir::Value subview);
 
 /// Whether the result is a buffer that the op fills, or others fill for it.
 bool ownsBuffer(mlir::OpResult result);

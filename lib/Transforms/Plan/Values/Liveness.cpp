@@ -24,10 +24,10 @@ void Liveness::number(Block &block) {
     for (Region &region : op.getRegions())
       for (Block &inner : region)
         number(inner);
-    // What is assembled is there from its first piece on.
+    // What is assembled is there from its first subview on.
     if (isa<AssembleOp>(op))
-      for (Value piece : op.getOperands())
-        lives[op.getResult(0)].begin = std::min(lives[op.getResult(0)].begin, positions[piece.getDefiningOp()].begin);
+      for (Value subview : op.getOperands())
+        lives[op.getResult(0)].begin = std::min(lives[op.getResult(0)].begin, positions[subview.getDefiningOp()].begin);
     positions[&op] = {begin, next++};
     // What an op with regions makes is being written until the last of them has ended.
     if (op.getNumRegions())

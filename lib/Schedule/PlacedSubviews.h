@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which tensors are made piece by piece in memory of others, instead of being put together.
-#ifndef HEWN_LIB_SCHEDULE_PLACEDPIECES_H
-#define HEWN_LIB_SCHEDULE_PLACEDPIECES_H
+// Which tensors are made as subviews of others, instead of being put together.
+#ifndef HEWN_LIB_SCHEDULE_PLACEDSUBVIEWS_H
+#define HEWN_LIB_SCHEDULE_PLACEDSUBVIEWS_H
 
-#include "dialects/Plan/Pieces.h"
+#include "dialects/Plan/Subviews.h"
 
 namespace hewn::plan {
 
@@ -12,11 +12,11 @@ namespace hewn::plan {
 /// make them where they belong. Not where some wait long for the others, where its only reader takes them out of memory one by one
 /// anyhow, or on grids, whose kernels read and write whole lines. `isMadeElsewhere`: of an operand, whether it is made in a kernel that
 /// the op can't be in.
-bool placesPieces(graph::MoveOpInterface op, llvm::function_ref<bool(mlir::Value)> isMadeElsewhere);
+bool placesSubviews(graph::MoveOpInterface op, llvm::function_ref<bool(mlir::Value)> isMadeElsewhere);
 
-/// Whether a piece of that type, one in a tensor of the whole's type and dims, may be read by others, too. With gaps it is spread over
+/// Whether a subview of that type, one in a tensor of the whole's type and dims, may be read by others, too. With gaps it is spread over
 /// more memory, and what comes from beyond the cache comes with the gaps.
-bool mayBeReadApart(mlir::RankedTensorType piece, mlir::Value whole, const graph::Assembly &assembly);
+bool mayBeReadApart(mlir::RankedTensorType subview, mlir::Value whole, const graph::Assembly &assembly);
 
 } // namespace hewn::plan
 

@@ -1,16 +1,16 @@
 // What is only put one after another is made where it belongs.
-// RUN: hewn-opt %s --split-input-file --hewn-place-pieces --mlir-print-local-scope | FileCheck %s
-// RUN: hewn-opt %s --split-input-file --hewn-place-pieces --hewn-plan-memory --hewn-verify-plan --mlir-print-local-scope | FileCheck %s --check-prefix=PLACE
-// RUN: hewn-opt %s --split-input-file --hewn-place-pieces --remarks-filter-missed='.*' -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: hewn-opt %s --split-input-file --hewn-place-subviews --mlir-print-local-scope | FileCheck %s
+// RUN: hewn-opt %s --split-input-file --hewn-place-subviews --hewn-plan-memory --hewn-verify-plan --mlir-print-local-scope | FileCheck %s --check-prefix=PLACE
+// RUN: hewn-opt %s --split-input-file --hewn-place-subviews --remarks-filter-missed='.*' -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 // REMARK-DAG: Reason="more memory would be live at once"
-// REMARK-DAG: Reason="where a piece lies in the whole is known only when run"
-// REMARK-DAG: Reason="most of the whole is made where it can't be made in place: pieces that lie otherwise, are inputs or constants, or are read by many"
+// REMARK-DAG: Reason="where a subview lies in the whole is known only when run"
+// REMARK-DAG: Reason="most of the whole is made where it can't be made in place: subviews that lie otherwise, are inputs or constants, or are read by many"
 
-// Channels innermost: rows of a piece lie as far apart as those of the whole, for who makes them and who reads them.
+// Channels innermost: rows of a subview lie as far apart as those of the whole, for who makes them and who reads them.
 // CHECK: plan.kernel @relu({{.*}}) -> tensor<1x8x4x4xf32, #graph.layout<[0, 2, 3, 1]>>
-// CHECK: plan.kernel @relu_{{[0-9]+}}(%{{.*}}: tensor<1x8x4x4xf32, #graph.layout<[0, 2, 3, 1] piece of 12 along 1>>) -> tensor<1x8x4x4xf32, #graph.layout<[0, 2, 3, 1]>>
-// CHECK: plan.kernel @relu_{{[0-9]+}}({{.*}}) -> tensor<1x8x4x4xf32, #graph.layout<[0, 2, 3, 1] piece of 12 along 1>>
-// CHECK: plan.kernel @exp_{{[0-9]+}}({{.*}}) -> tensor<1x4x4x4xf32, #graph.layout<[0, 2, 3, 1] piece of 12 along 1>>
+// CHECK: plan.kernel @relu_{{[0-9]+}}(%{{.*}}: tensor<1x8x4x4xf32, #graph.layout<[0, 2, 3, 1] subview of 12 along 1>>) -> tensor<1x8x4x4xf32, #graph.layout<[0, 2, 3, 1]>>
+// CHECK: plan.kernel @relu_{{[0-9]+}}({{.*}}) -> tensor<1x8x4x4xf32, #graph.layout<[0, 2, 3, 1] subview of 12 along 1>>
+// CHECK: plan.kernel @exp_{{[0-9]+}}({{.*}}) -> tensor<1x4x4x4xf32, #graph.layout<[0, 2, 3, 1] subview of 12 along 1>>
 // CHECK-NOT: @concat
 // CHECK-LABEL: func.func @main
 // CHECK: %[[A:.*]] = plan.launch @relu_
@@ -18,10 +18,10 @@
 // CHECK: %[[B:.*]] = plan.launch @exp_
 // CHECK: %[[C:.*]] = plan.assemble %[[A]], %[[B]] along 1
 // CHECK: plan.launch @neg(%[[C]])
-// The whole is there from its first piece on; the second piece is 8 floats behind its beginning.
+// The whole is there from its first subview on; the second subview is 8 floats behind its beginning.
 // PLACE-LABEL: func.func @main
-// PLACE: plan.launch @relu_{{.*}}plan.places = [#plan.place<piece, 0>]
-// PLACE: plan.launch @exp_{{.*}}plan.places = [#plan.place<piece, 32>]
+// PLACE: plan.launch @relu_{{.*}}plan.places = [#plan.place<subview, 0>]
+// PLACE: plan.launch @exp_{{.*}}plan.places = [#plan.place<subview, 32>]
 // PLACE: plan.assemble {{.*}}plan.places = [#plan.place<arena, {{.*}}>]
 #last = #graph.layout<[0, 2, 3, 1]>
 module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
@@ -54,7 +54,7 @@ func.func @main(%x: tensor<1x8x4x4xf32, #last>, %y: tensor<1x4x4x4xf32, #last>) 
 
 // -----
 
-// Along the outermost dim pieces are runs, and kernels stay as they are. An operand that nobody computes is copied to its place, and the
+// Along the outermost dim subviews are runs, and kernels stay as they are. An operand that nobody computes is copied to its place, and the
 // whole is the program's output.
 // CHECK: plan.kernel @relayout(%{{.*}}: tensor<1x4xf32>) -> tensor<1x4xf32>
 // CHECK-LABEL: func.func @main
@@ -62,8 +62,8 @@ func.func @main(%x: tensor<1x8x4x4xf32, #last>, %y: tensor<1x4x4x4xf32, #last>) 
 // CHECK: %[[B:.*]] = plan.launch @relayout(
 // CHECK: plan.assemble %[[A]], %[[B]] along 0
 // PLACE-LABEL: func.func @main
-// PLACE: plan.launch @exp{{.*}}#plan.place<piece, 0>
-// PLACE: plan.launch @relayout{{.*}}#plan.place<piece, 48>
+// PLACE: plan.launch @exp{{.*}}#plan.place<subview, 0>
+// PLACE: plan.launch @relayout{{.*}}#plan.place<subview, 48>
 // PLACE: plan.assemble {{.*}}#plan.place<output, 0>
 plan.kernel @exp(%x: tensor<3x4xf32>) -> tensor<3x4xf32> attributes {symbols = []} {
   %0 = graph.exp %x : (tensor<3x4xf32>) -> tensor<3x4xf32>
@@ -81,7 +81,7 @@ func.func @main(%x: tensor<3x4xf32>, %y: tensor<1x4xf32>) -> tensor<4x4xf32> {
 
 // -----
 
-// Left alone: a piece with gaps that is returned, and one that waits while much else is live. (One that others read is left alone, too,
+// Left alone: a subview with gaps that is returned, and one that waits while much else is live. (One that others read is left alone, too,
 // where the whole is larger than half of the cache.)
 // CHECK-LABEL: func.func @main
 // CHECK-COUNT-2: plan.launch @concat(
@@ -197,7 +197,7 @@ func.func @main(%x: !t) -> (tensor<8xf32>, !t) {
 
 // -----
 
-// What takes turns is written at every second place along both dims, and says so by its strides. A piece that is read twice there is copied.
+// What takes turns is written at every second place along both dims, and says so by its strides. A subview that is read twice there is copied.
 // CHECK-LABEL: plan.kernel @relu_
 // CHECK-SAME: -> tensor<1x4x2x2xf32, strided<[64, 1, 32, 8]>>
 // CHECK-LABEL: func.func @main
@@ -208,10 +208,10 @@ func.func @main(%x: !t) -> (tensor<8xf32>, !t) {
 // CHECK: %[[D:.*]] = plan.launch @relayout(%[[E]])
 // CHECK: plan.assemble %[[A]], %[[B]], %[[C]], %[[D]] along 0 {plan.steps = array<i64: 1, 1, 2, 2>}
 // PLACE-LABEL: func.func @main
-// PLACE: plan.launch @relu_{{.*}}#plan.place<piece, 0>
-// PLACE: plan.launch @relayout{{.*}}#plan.place<piece, 16>
-// PLACE: plan.launch @relayout{{.*}}#plan.place<piece, 64>
-// PLACE: plan.launch @relayout{{.*}}#plan.place<piece, 80>
+// PLACE: plan.launch @relu_{{.*}}#plan.place<subview, 0>
+// PLACE: plan.launch @relayout{{.*}}#plan.place<subview, 16>
+// PLACE: plan.launch @relayout{{.*}}#plan.place<subview, 64>
+// PLACE: plan.launch @relayout{{.*}}#plan.place<subview, 80>
 #last = #graph.layout<[0, 2, 3, 1]>
 plan.kernel @relu(%x: tensor<1x4x2x2xf32, #last>) -> tensor<1x4x2x2xf32, #last> attributes {symbols = []} {
   %0 = graph.relu %x : (tensor<1x4x2x2xf32, #last>) -> tensor<1x4x2x2xf32, #last>

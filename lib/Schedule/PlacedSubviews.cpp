@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/Schedule/PlacedPieces.h"
+#include "lib/Schedule/PlacedSubviews.h"
 #include "dialects/Graph/Analysis/Layout.h"
 #include "dialects/Graph/Analysis/Views.h"
 #include "lib/Schedule/Schedule.h"
@@ -8,11 +8,11 @@ using namespace mlir;
 
 namespace hewn::plan {
 
-bool mayBeReadApart(RankedTensorType piece, Value whole, const graph::Assembly &assembly) {
+bool mayBeReadApart(RankedTensorType subview, Value whole, const graph::Assembly &assembly) {
   auto type = cast<RankedTensorType>(whole.getType());
   TargetAttr target = targetOf(whole.getDefiningOp());
   std::optional<int64_t> elements = graph::storedElements(type, graph::getDims(whole)).constant();
-  return pieceType(piece, type, assembly) == piece ||
+  return subviewType(subview, type, assembly) == subview ||
          (target && elements && *elements * graph::elementBytes(whole) <= target.getL2Bytes() / 2);
 }
 
@@ -46,18 +46,18 @@ static bool isMadeAtOnce(Operation *op) {
   return between <= perOperand * int64_t(op->getNumOperands());
 }
 
-bool placesPieces(graph::MoveOpInterface op, llvm::function_ref<bool(Value)> isMadeElsewhere) {
+bool placesSubviews(graph::MoveOpInterface op, llvm::function_ref<bool(Value)> isMadeElsewhere) {
   std::optional<graph::Assembly> assembly = graph::assemblyOf(op);
-  // What takes turns is expensive to read element by element.
-  if (!assembly || gridOf(op) || (!assembly->takesTurns() && !isReadWhole(op->getResult(0))) || !isMadeAtOnce(op))
+  // What is interleaved is expensive to read element by element.
+  if (!assembly || gridOf(op) || (!assembly->isInterleaved() && !isReadWhole(op->getResult(0))) || !isMadeAtOnce(op))
     return false;
   auto whole = cast<RankedTensorType>(op->getResult(0).getType());
   if (!knowsDims(whole, *assembly))
     return false;
   auto length = [&](Type type) {
-    return assembly->takesTurns() ? 1 : cast<RankedTensorType>(type).getDimSize(assembly->dim);
+    return assembly->isInterleaved() ? 1 : cast<RankedTensorType>(type).getDimSize(assembly->dim);
   };
-  int64_t placed = 0, all = assembly->takesTurns() ? assembly->turns() : length(whole);
+  int64_t placed = 0, all = assembly->isInterleaved() ? assembly->numInterleaved() : length(whole);
   for (auto [number, value] : llvm::enumerate(op->getOperands())) {
     Value operand = value;
     Operation *maker = operand.getDefiningOp();
@@ -76,13 +76,13 @@ bool placesPieces(graph::MoveOpInterface op, llvm::function_ref<bool(Value)> isM
     };
     if (computed && isMadeElsewhere(operand) && liesAsIn(type, whole, *assembly, int64_t(number)) &&
         llvm::count_if(operand.getUses(), putsTogether) == 1 &&
-        (pieceType(type, whole, *assembly) == type || llvm::all_of(operand.getUsers(), staysInKernels)) &&
+        (subviewType(type, whole, *assembly) == type || llvm::all_of(operand.getUsers(), staysInKernels)) &&
         (operand.hasOneUse() || mayBeReadApart(type, op->getResult(0), *assembly)))
       placed += length(type);
   }
-  if (assembly->takesTurns()) // the others are copied, as all would be
+  if (assembly->isInterleaved()) // the others are copied, as all would be
     return 4 * placed >= all;
-  return 3 * placed >= 2 * all && placed > 0; // pieces with gaps take longer to read
+  return 3 * placed >= 2 * all && placed > 0; // subviews with gaps take longer to read
 }
 
 } // namespace hewn::plan

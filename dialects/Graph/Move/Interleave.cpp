@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dialects/Graph/Move/Turns.h"
+#include "dialects/Graph/Move/Interleave.h"
 #include "dialects/Graph/Analysis/Items.h"
 #include "dialects/Handle/Handle.h"
 
@@ -8,14 +8,14 @@
 
 using namespace mlir;
 
-#include "dialects/Graph/Move/TurnsInterface.cpp.inc"
+#include "dialects/Graph/Move/InterleaveInterface.cpp.inc"
 
 #define GET_OP_CLASSES
-#include "dialects/Graph/Move/Turns.cpp.inc"
+#include "dialects/Graph/Move/Interleave.cpp.inc"
 
 namespace hewn::graph {
 
-int64_t Assembly::turns() const {
+int64_t Assembly::numInterleaved() const {
   uint64_t count = 1;
   for (int64_t step : steps)
     count = llvm::SaturatingMultiply(count, uint64_t(step));
@@ -37,10 +37,10 @@ DimExpr Assembly::lengthOf(const DimExpr &whole, int64_t first, int64_t step) {
 }
 
 std::optional<Assembly> assemblyOf(Operation *op) {
-  if (auto turns = dyn_cast_or_null<TurnsOpInterface>(op))
-    return Assembly{0, turns.getTurns()};
-  if (auto pieces = dyn_cast_or_null<PiecesOpInterface>(op))
-    return Assembly{pieces.getPieceDim()};
+  if (auto interleave = dyn_cast_or_null<InterleaveOpInterface>(op))
+    return Assembly{0, interleave.getInterleaveSteps()};
+  if (auto concat = dyn_cast_or_null<ConcatOpInterface>(op))
+    return Assembly{concat.getConcatDim()};
   return std::nullopt;
 }
 
@@ -51,11 +51,11 @@ LogicalResult InterleaveOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorSha
   Assembly assembly{0, llvm::to_vector(getSteps())};
   if (getInputs().empty() || getSteps().size() != shape->size() ||
       llvm::any_of(getSteps(), [](int64_t step) { return step < 1; }) ||
-      assembly.turns() != int64_t(getInputs().size()))
+      assembly.numInterleaved() != int64_t(getInputs().size()))
     return emitOpError("needs a positive step for each dim, and as many operands as their product");
-  for (auto [number, piece] : llvm::enumerate(getInputs())) {
-    Dims dims = dimsOf(piece);
-    if (dims.size() != shape->size() || getElementType(piece) != getElementType(getInputs()[0]))
+  for (auto [number, input] : llvm::enumerate(getInputs())) {
+    Dims dims = dimsOf(input);
+    if (dims.size() != shape->size() || getElementType(input) != getElementType(getInputs()[0]))
       return emitOpError("operands differ in rank or type");
     SmallVector<int64_t> first = assembly.firstOf(int64_t(number));
     for (auto [d, dim] : llvm::enumerate(dims)) {
@@ -70,7 +70,7 @@ LogicalResult InterleaveOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorSha
   return success();
 }
 
-SmallVector<int64_t> InterleaveOp::getTurns() { return llvm::to_vector(getSteps()); }
+SmallVector<int64_t> InterleaveOp::getInterleaveSteps() { return llvm::to_vector(getSteps()); }
 
 std::optional<ItemForm> InterleaveOp::getItemForm() {
   if (getSteps().empty() || getSteps()[0] != 1)
@@ -79,14 +79,14 @@ std::optional<ItemForm> InterleaveOp::getItemForm() {
 }
 
 Value InterleaveOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
-  Assembly assembly{0, getTurns()};
+  Assembly assembly{0, getInterleaveSteps()};
   SmallVector<Index> from(at), turn(at);
-  if (std::optional<ElementBuilder::Piece> piece = e.pieceOf(*this)) {
-    SmallVector<int64_t> first = assembly.firstOf(piece->operand);
+  if (std::optional<ElementBuilder::Subview> subview = e.subviewOf(*this)) {
+    SmallVector<int64_t> first = assembly.firstOf(subview->operand);
     for (auto [d, step] : llvm::enumerate(assembly.steps))
       if (step != 1)
         from[d] = e.floorDiv(e.sub(at[d], e.constant(first[d])), e.constant(step));
-    return e.read(getInputs()[piece->operand], from);
+    return e.read(getInputs()[subview->operand], from);
   }
   for (auto [d, step] : llvm::enumerate(assembly.steps))
     if (step != 1) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/Codegen/Loops/Pieces.h"
+#include "lib/Codegen/Loops/Subviews.h"
 
 #include "mlir/IR/OperationSupport.h"
 
@@ -10,7 +10,7 @@ using hewn::graph::Index;
 
 namespace hewn::codegen {
 
-SmallVector<Piece> piecesOf(Value result) {
+SmallVector<Subview> subviewsOf(Value result) {
   Dims dims = graph::getDims(result);
   Operation *op = result.getDefiningOp();
   while (isa_and_nonnull<graph::ElementwiseOpInterface>(op)) {
@@ -24,27 +24,27 @@ SmallVector<Piece> piecesOf(Value result) {
   std::optional<graph::Assembly> assembly = move ? graph::assemblyOf(move) : std::nullopt;
   constexpr unsigned most =
       1024; // each is a nest of its own; without them an element asks every operand whether it is there
-  SmallVector<Piece> pieces;
+  SmallVector<Subview> subviews;
   if (!assembly || op->getNumOperands() > most ||
       !graph::readAtOwnIndex(*op->getBlock(), dims).contains(op->getResult(0)))
-    return pieces;
+    return subviews;
   for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
-    Piece piece{move, unsigned(i), *assembly, dims};
+    Subview subview{move, unsigned(i), *assembly, dims};
     SmallVector<int64_t> first = assembly->firstOf(int64_t(i));
     for (auto [d, step] : llvm::enumerate(assembly->steps))
       if (step != 1)
-        piece.dims[d] = graph::Assembly::lengthOf(dims[d], first[d], step);
-    if (!assembly->takesTurns())
-      piece.dims[assembly->dim] = graph::getDims(operand)[assembly->dim];
-    if (llvm::none_of(piece.dims, [](const DimExpr &dim) { return dim.is(0); }))
-      pieces.push_back(std::move(piece));
+        subview.dims[d] = graph::Assembly::lengthOf(dims[d], first[d], step);
+    if (!assembly->isInterleaved())
+      subview.dims[assembly->dim] = graph::getDims(operand)[assembly->dim];
+    if (llvm::none_of(subview.dims, [](const DimExpr &dim) { return dim.is(0); }))
+      subviews.push_back(std::move(subview));
   }
-  return pieces;
+  return subviews;
 }
 
-SmallVector<Index> Piece::placeOf(graph::ElementBuilder &e, ArrayRef<Index> at, Index start) const {
+SmallVector<Index> Subview::placeOf(graph::ElementBuilder &e, ArrayRef<Index> at, Index start) const {
   SmallVector<Index> place(at);
-  if (!assembly.takesTurns()) {
+  if (!assembly.isInterleaved()) {
     place[assembly.dim] = e.add(at[assembly.dim], start);
     return place;
   }
@@ -55,49 +55,49 @@ SmallVector<Index> Piece::placeOf(graph::ElementBuilder &e, ArrayRef<Index> at, 
   return place;
 }
 
-void forEachPiece(KernelFunction &k, OpBuilder &b, ArrayRef<Piece> pieces,
-                  llvm::function_ref<void(const Piece &, Index)> body) {
+void forEachSubview(KernelFunction &k, OpBuilder &b, ArrayRef<Subview> subviews,
+                    llvm::function_ref<void(const Subview &, Index)> body) {
   // Written out, each start would be a sum of all extents before it.
   KernelElements e(b, k.loc(), /*lanes=*/0, k.symbols, k.inputs);
   Index start = e.constant(0);
-  for (const Piece &piece : pieces) {
-    body(piece, start);
-    if (!piece.assembly.takesTurns())
-      start = e.add(start, e.expression(piece.dims[piece.assembly.dim]));
+  for (const Subview &subview : subviews) {
+    body(subview, start);
+    if (!subview.assembly.isInterleaved())
+      start = e.add(start, e.expression(subview.dims[subview.assembly.dim]));
   }
 }
 
-bool haveFunctions(const KernelFunction &k, ArrayRef<Piece> pieces) {
+bool haveFunctions(const KernelFunction &k, ArrayRef<Subview> subviews) {
   constexpr size_t few = 8;
-  return !k.nested && pieces.size() > few && llvm::any_of(pieces, [](const Piece &piece) {
-    return !piece.assembly.takesTurns() && !piece.dims[piece.assembly.dim].constant();
+  return !k.nested && subviews.size() > few && llvm::any_of(subviews, [](const Subview &subview) {
+    return !subview.assembly.isInterleaved() && !subview.dims[subview.assembly.dim].constant();
   });
 }
 
 namespace {
 
 /// An empty function with the kernel's arguments and an index after them, as a kernel of its own.
-KernelFunction beginPieceFunction(KernelFunction &k, OpBuilder &b, unsigned number) {
-  KernelFunction piece = k;
+KernelFunction beginSubviewFunction(KernelFunction &k, OpBuilder &b, unsigned number) {
+  KernelFunction subview = k;
   SmallVector<Type> types(k.function.getArgumentTypes());
   types.push_back(b.getIndexType());
   b.setInsertionPoint(k.function);
-  piece.function = func::FuncOp::create(b, k.loc(), (k.function.getName() + ".piece" + Twine(number)).str(),
-                                        b.getFunctionType(types, {}));
-  piece.function.setPrivate();
+  subview.function = func::FuncOp::create(b, k.loc(), (k.function.getName() + ".subview" + Twine(number)).str(),
+                                          b.getFunctionType(types, {}));
+  subview.function.setPrivate();
   // Back in one function they would be what they are kept from.
-  piece.function->setAttr("passthrough", b.getStrArrayAttr({"noinline"}));
-  Block *entry = piece.function.addEntryBlock();
+  subview.function->setAttr("passthrough", b.getStrArrayAttr({"noinline"}));
+  Block *entry = subview.function.addEntryBlock();
   b.setInsertionPointToEnd(entry);
   b.setInsertionPoint(func::ReturnOp::create(b, k.loc()));
   auto own = [&](Value argument) { return entry->getArgument(cast<BlockArgument>(argument).getArgNumber()); };
-  for (auto &[value, buffer] : piece.inputs)
+  for (auto &[value, buffer] : subview.inputs)
     buffer.memref = own(buffer.memref);
-  for (Buffer &buffer : piece.outputs)
+  for (Buffer &buffer : subview.outputs)
     buffer.memref = own(buffer.memref);
-  for (auto &symbol : piece.symbols)
+  for (auto &symbol : subview.symbols)
     symbol.second = own(symbol.second);
-  return piece;
+  return subview;
 }
 
 /// Takes the arguments away that are not used, and says which are.
@@ -111,18 +111,18 @@ BitVector dropUnusedArguments(func::FuncOp function) {
 
 } // namespace
 
-void callEachPiece(KernelFunction &k, OpBuilder &b, ArrayRef<Piece> pieces,
-                   llvm::function_ref<void(KernelFunction &, const Piece &, Index)> body) {
+void callEachSubview(KernelFunction &k, OpBuilder &b, ArrayRef<Subview> subviews,
+                     llvm::function_ref<void(KernelFunction &, const Subview &, Index)> body) {
   SmallVector<func::FuncOp> functions;
   auto alike = [](func::FuncOp x, func::FuncOp y) {
     return OperationEquivalence::isRegionEquivalentTo(&x.getBody(), &y.getBody(),
                                                       OperationEquivalence::IgnoreLocations);
   };
-  forEachPiece(k, b, pieces, [&](const Piece &piece, Index start) {
+  forEachSubview(k, b, subviews, [&](const Subview &subview, Index start) {
     OpBuilder::InsertionGuard guard(b);
     OpBuilder::InsertPoint caller = b.saveInsertionPoint();
-    KernelFunction own = beginPieceFunction(k, b, functions.size());
-    body(own, piece, {own.function.getArguments().back()});
+    KernelFunction own = beginSubviewFunction(k, b, functions.size());
+    body(own, subview, {own.function.getArguments().back()});
     BitVector used = dropUnusedArguments(own.function);
     auto found = llvm::find_if(functions, [&](func::FuncOp other) { return alike(other, own.function); });
     if (found != functions.end()) {

@@ -16,7 +16,7 @@
 //
 // It costs a launch, and memory for the parts in float32; it gains where a result is too small to give every processor a tile.
 // Parts are always added in the same order.
-#include "lib/Transforms/Fuse/SplitSums.h"
+#include "lib/Transforms/Fuse/SplitK.h"
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
 #include "dialects/Graph/Move/MoveOps.h"
@@ -30,10 +30,10 @@ using namespace mlir;
 using hewn::graph::ContractOpInterface;
 
 namespace hewn {
-#define GEN_PASS_DEF_SPLITSUMSPASS
+#define GEN_PASS_DEF_SPLITKPASS
 #include "lib/Transforms/Fuse/Passes.h.inc"
 
-ContractOpInterface splittableSum(plan::KernelOp kernel) {
+ContractOpInterface splitKContraction(plan::KernelOp kernel) {
   if (!kernel.getSymbols().empty())
     return {};
   for (Operation &op : kernel.getBody().front().without_terminator())
@@ -110,14 +110,14 @@ public:
   }
 };
 
-struct SplitSumsPass : impl::SplitSumsPassBase<SplitSumsPass> {
+struct SplitKPass : impl::SplitKPassBase<SplitKPass> {
   void runOnOperation() override {
     SymbolTable symbols(getOperation());
     llvm::StringMap<SmallVector<plan::LaunchOp>> launches;
     getOperation().walk([&](plan::LaunchOp launch) { launches[launch.getKernel()].push_back(launch); });
     for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<plan::KernelOp>())) {
       auto tile = dyn_cast_or_null<plan::GridTileAttr>(kernel.getScheduleAttr());
-      ContractOpInterface sum = tile && tile.getSplits() > 1 ? splittableSum(kernel) : ContractOpInterface();
+      ContractOpInterface sum = tile && tile.getSplits() > 1 ? splitKContraction(kernel) : ContractOpInterface();
       if (sum)
         split(kernel, sum, tile, symbols, launches[kernel.getSymName()]);
     }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors that are made piece by piece: what is concatenated is made where it belongs."""
+"""Tensors that are made as subviews: what is concatenated is made where it belongs."""
 
 import os
 import pathlib
@@ -22,7 +22,7 @@ def floats(*shape, seed=0):
 def model_of(nodes, inputs, outputs, initializers):
     graph = helper.make_graph(
         [helper.make_node(op, i, [o], **a) for op, i, o, a in nodes],
-        "pieces",
+        "subviews",
         [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in inputs.items()],
         [helper.make_tensor_value_info(n, TensorProto.FLOAT, None) for n in outputs],
         [numpy_helper.from_array(a, n) for n, a in initializers.items()],
@@ -34,7 +34,7 @@ def compare(model, feeds, **options):
     check(list(compiled(model, **options).run(feeds).values()), oracle(model, feeds), rtol=1e-4, atol=1e-4)
 
 
-# What may make a piece of 12, 20 or 7 channels out of [1, 16, 14, 14]: nodes from x to the name given, and initializers.
+# What may make a subview of 12, 20 or 7 channels out of [1, 16, 14, 14]: nodes from x to the name given, and initializers.
 BRANCHES = {
     "conv1": lambda o: ([("Conv", ["x", o + "w"], o, {})], {o + "w": floats(12, 16, 1, 1)}),
     "conv3": lambda o: (
@@ -113,8 +113,8 @@ def test_nothing_is_left_of_a_concatenation(tmp_path):
     assert plan.count("plan.assemble") == 1 and "@concat" not in plan
 
 
-def test_pieces_that_others_read():
-    """A piece that another kernel reads, and returns of the whole and of pieces."""
+def test_subviews_that_others_read():
+    """A subview that another kernel reads, and returns of the whole and of subviews."""
     nodes, initializers = inception(("conv1", "conv3", "odd"))
     nodes += [("Conv", ["p1", "v"], "z", {"pads": [1] * 4}), ("Relu", ["p0"], "r", {})]
     initializers["v"] = floats(5, 20, 3, 3)
@@ -202,7 +202,7 @@ def test_operands_that_lie_otherwise(turned):
 
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("known", [False, True])
-def test_one_piece_is_read_for_another(axis, known):
+def test_one_subview_is_read_for_another(axis, known):
     """An element of the whole, anywhere in it, meets all of its elements."""
     nodes = [
         ("Concat", ["b", "c"], "bc", {"axis": axis}),

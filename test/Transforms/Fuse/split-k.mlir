@@ -1,5 +1,5 @@
 // A kernel whose schedule cuts its sum becomes two: parts in float32, and their sum with all that follows.
-// RUN: hewn-opt %s --hewn-split-sums | FileCheck %s
+// RUN: hewn-opt %s --hewn-split-k | FileCheck %s
 
 // CHECK: plan.kernel @half_parts(%arg0: tensor<49x64xf16>, %arg1: tensor<64x96xf16>) -> tensor<4x49x96xf32>
 // CHECK-SAME: schedule = #plan.grid_tile<m = 32, n = 32, splits = 4>

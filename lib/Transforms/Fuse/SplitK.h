@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef HEWN_FUSE_SPLITSUMS_H
-#define HEWN_FUSE_SPLITSUMS_H
+#ifndef HEWN_FUSE_SPLITK_H
+#define HEWN_FUSE_SPLITK_H
 
 #include "dialects/Graph/Graph.h"
 #include "dialects/Plan/Plan.h"
@@ -8,7 +8,7 @@
 namespace hewn {
 
 /// The contraction of a kernel of known sizes that has nothing but it, elementwise ops, moves and constants; null otherwise.
-graph::ContractOpInterface splittableSum(plan::KernelOp kernel);
+graph::ContractOpInterface splitKContraction(plan::KernelOp kernel);
 
 } // namespace hewn
 

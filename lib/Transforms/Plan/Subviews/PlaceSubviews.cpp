@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makes what is only put one after another, or takes turns, where it belongs.
+// Makes what is only concatenated or interleaved in place, as subviews of the whole.
 //
 //     %a = plan.launch @conv(%x)                       %a = plan.launch @conv_1(%x)      its rows lie 96 floats apart
 //     %b = plan.launch @pool(%x)                  →    %b = plan.launch @pool_1(%x)
 //     %c = plan.launch @concat(%a, %b)                 %c = plan.assemble %a, %b along 1
 //
-// A piece is the result of a launch in this block, is put together once, and lies in memory as the whole does. Operands that are no
-// such pieces are copied to their place by kernels of their own, where the others are at least half of all. Left alone: sizes that
-// are not known before a run, pieces that very many read (`kMostPieceReaders`) or with gaps that anything but a kernel reads, or
-// anything at all where the whole is large, and what would make the arena larger: the whole is live from the first piece on, and one
+// A subview is the result of a launch in this block, is put together once, and lies in memory as the whole does. Operands that are no
+// such subviews are copied to their place by kernels of their own, where the others are at least half of all. Left alone: sizes that
+// are not known before a run, subviews that very many read (`kMaxSubviewReaders`) or with gaps that anything but a kernel reads, or
+// anything at all where the whole is large, and what would make the arena larger: the whole is live from the first subview on, and one
 // that waits long for the others (a U-net's) had better wait alone.
 #include "dialects/Graph/Analysis/Layout.h"
 #include "dialects/Graph/Elementwise/ElementwiseOps.h"
-#include "lib/Schedule/PlacedPieces.h"
+#include "lib/Schedule/PlacedSubviews.h"
 #include "lib/Schedule/Schedule.h"
 #include "lib/Support/Remarks.h"
 #include "lib/Transforms/Plan/MemoryPlan.h"
@@ -24,7 +24,7 @@
 #include <map>
 
 namespace hewn {
-#define GEN_PASS_DEF_PLACEPIECESPASS
+#define GEN_PASS_DEF_PLACESUBVIEWSPASS
 #include "lib/Transforms/Plan/Passes.h.inc"
 } // namespace hewn
 
@@ -84,7 +84,7 @@ private:
                                        [](Value operand) { return cast<BlockArgument>(operand).getArgNumber(); });
     Value result = launch->getResult(0);
     auto whole = cast<RankedTensorType>(result.getType());
-    auto refuse = [&](StringRef why) { missed(launch, "hewn-place-pieces", "CopiedTogether", why); };
+    auto refuse = [&](StringRef why) { missed(launch, "hewn-place-subviews", "CopiedTogether", why); };
     if (!isKnown(bufferBytes(result), symbols))
       return refuse("the size of the whole is known only when data are");
     SmallVector<bool> inPlace;
@@ -93,30 +93,31 @@ private:
       OpOperand &operand = launch->getOpOperand(source);
       auto type = cast<RankedTensorType>(operand.get().getType());
       if (!fits(type, whole, assembly, int64_t(number)))
-        return refuse("where a piece lies in the whole is known only when run");
-      int64_t length = assembly.takesTurns() ? 1 : type.getDimSize(assembly.dim);
-      inPlace.push_back(llvm::count(sources, source) == 1 && isPiece(operand, whole, assembly, int64_t(number)));
+        return refuse("where a subview lies in the whole is known only when run");
+      int64_t length = assembly.isInterleaved() ? 1 : type.getDimSize(assembly.dim);
+      inPlace.push_back(llvm::count(sources, source) == 1 && isSubview(operand, whole, assembly, int64_t(number)));
       placed += inPlace.back() ? length : 0;
       all += length;
     }
-    if (placed == 0 || (!assembly.takesTurns() && 2 * placed < all))
-      return refuse("most of the whole is made where it can't be made in place: pieces that lie otherwise, are inputs "
-                    "or constants, or "
-                    "are read by many");
+    if (placed == 0 || (!assembly.isInterleaved() && 2 * placed < all))
+      return refuse(
+          "most of the whole is made where it can't be made in place: subviews that lie otherwise, are inputs "
+          "or constants, or "
+          "are read by many");
     if (live.empty())
       live = liveBytes(program, samples);
     SmallVector<Type> types = llvm::to_vector(launch.getInputs().getTypes());
     OpBuilder b(launch);
-    SmallVector<Value> pieces;
+    SmallVector<Value> subviews;
     for (auto [source, stays] : llvm::zip(sources, inPlace)) {
       Value value = launch.getInputs()[source];
-      RankedTensorType type = pieceType(cast<RankedTensorType>(value.getType()), whole, assembly);
+      RankedTensorType type = subviewType(cast<RankedTensorType>(value.getType()), whole, assembly);
       if (stays)
         value.setType(type);
-      pieces.push_back(stays ? value : copyTo(launch, kernel, source, type));
+      subviews.push_back(stays ? value : copyTo(launch, kernel, source, type));
     }
-    auto assemble = AssembleOp::create(b, launch.getLoc(), whole, pieces, uint64_t(assembly.dim));
-    if (assembly.takesTurns())
+    auto assemble = AssembleOp::create(b, launch.getLoc(), whole, subviews, uint64_t(assembly.dim));
+    if (assembly.isInterleaved())
       assemble->setAttr(kStepsAttr, b.getDenseI64ArrayAttr(assembly.steps));
     if (Attribute dims = launch->getAttr(graph::kDimsAttr))
       assemble->setAttr(graph::kDimsAttr, dims);
@@ -140,33 +141,33 @@ private:
     launch->destroy();
   }
 
-  /// Puts `launch`, of operands of these types, back where pieces were assembled of its inputs `sources`.
+  /// Puts `launch`, of operands of these types, back where subviews were assembled of its inputs `sources`.
   static void undo(LaunchOp launch, AssembleOp assembly, ArrayRef<unsigned> sources, ArrayRef<Type> types) {
     assembly.getOutput().replaceAllUsesWith(launch->getResult(0));
-    SmallVector<Value> pieces = llvm::to_vector(assembly.getPieces());
+    SmallVector<Value> subviews = llvm::to_vector(assembly.getSubviews());
     assembly.erase();
-    for (auto [piece, source] : llvm::zip(pieces, sources)) {
-      if (piece == launch.getInputs()[source])
-        piece.setType(types[source]);
+    for (auto [subview, source] : llvm::zip(subviews, sources)) {
+      if (subview == launch.getInputs()[source])
+        subview.setType(types[source]);
       else
-        piece.getDefiningOp()->erase();
+        subview.getDefiningOp()->erase();
     }
   }
 
   /// Whether an operand of the type can be made in the whole, by a kernel that copies it at worst.
   static bool fits(RankedTensorType type, RankedTensorType whole, const graph::Assembly &assembly, int64_t number) {
-    if (!assembly.takesTurns())
+    if (!assembly.isInterleaved())
       return !type.isDynamicDim(assembly.dim) && type.getDimSize(assembly.dim) > 0;
-    return !llvm::is_contained(type.getShape(), 0) && liesAsIn(typeAlone(type, whole), whole, assembly, number);
+    return !llvm::is_contained(type.getShape(), 0) && liesAsIn(contiguousType(type, whole), whole, assembly, number);
   }
 
   /// Whether the operand can be made in the whole.
-  bool isPiece(OpOperand &operand, RankedTensorType whole, const graph::Assembly &assembly, int64_t number) {
+  bool isSubview(OpOperand &operand, RankedTensorType whole, const graph::Assembly &assembly, int64_t number) {
     Value value = operand.get();
     auto type = cast<RankedTensorType>(value.getType());
     auto maker = value.getDefiningOp<LaunchOp>();
     if (!maker || maker->getBlock() != operand.getOwner()->getBlock() || !liesAsIn(type, whole, assembly, number) ||
-        assemblyOf(value) || value.hasNUsesOrMore(kMostPieceReaders + 1) ||
+        assemblyOf(value) || value.hasNUsesOrMore(kMaxSubviewReaders + 1) ||
         llvm::count(operand.getOwner()->getOperands(), value) != 1)
       return false;
     auto kernel = kernels.lookup<KernelOp>(maker.getKernel());
@@ -176,12 +177,12 @@ private:
     Value yielded = yield->getOperand(cast<OpResult>(value).getResultNumber());
     if (!yielded.getDefiningOp() || llvm::count(yield->getOperands(), yielded) != 1)
       return false;
-    return pieceType(type, whole, assembly) == type ||
+    return subviewType(type, whole, assembly) == type ||
            (llvm::all_of(value.getUsers(), llvm::IsaPred<LaunchOp>) &&
             (value.hasOneUse() || mayBeReadApart(type, operand.getOwner()->getResult(0), assembly)));
   }
 
-  /// Operand `i` of a launch as a piece of type `type`, by a kernel that copies it.
+  /// Operand `i` of a launch as a subview of type `type`, by a kernel that copies it.
   Value copyTo(LaunchOp launch, KernelOp kernel, unsigned i, RankedTensorType type) {
     Value value = launch.getInputs()[i];
     Attribute dims = kernel.getArgAttr(i, graph::kDimsAttr);
@@ -195,7 +196,7 @@ private:
       copy =
           KernelOp::create(b, launch.getLoc(), b.getStringAttr("relayout"),
                            TypeAttr::get(b.getFunctionType(value.getType(), type)), kernel.getSymbols(), Attribute(),
-                           b.getStringAttr("a piece that is made elsewhere"), StringAttr(), ArrayAttr(), ArrayAttr());
+                           b.getStringAttr("a subview that is made elsewhere"), StringAttr(), ArrayAttr(), ArrayAttr());
       Block &body = copy.getBody().emplaceBlock();
       Value argument = body.addArgument(value.getType(), value.getLoc());
       if (dims)
@@ -244,7 +245,7 @@ private:
   }
 };
 
-struct PlacePieces : public hewn::impl::PlacePiecesPassBase<PlacePieces> {
+struct PlaceSubviews : public hewn::impl::PlaceSubviewsPassBase<PlaceSubviews> {
   void runOnOperation() override {
     auto program = getOperation().lookupSymbol<func::FuncOp>(kProgramName);
     if (program && !program.isDeclaration())

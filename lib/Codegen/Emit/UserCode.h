@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Code that users give, looked at before anything is compiled for it.
-#ifndef HEWN_LIB_CODEGEN_EMIT_GIVENCODE_H
-#define HEWN_LIB_CODEGEN_EMIT_GIVENCODE_H
+#ifndef HEWN_LIB_CODEGEN_EMIT_USERCODE_H
+#define HEWN_LIB_CODEGEN_EMIT_USERCODE_H
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/MemoryBufferRef.h"
