@@ -31,21 +31,24 @@ static bool isOfBytes(graph::ContractOpInterface op) {
          llvm::all_of(op->getOperands(), [](Value v) { return graph::getElementType(v).isInteger(8); });
 }
 
-bool multipliesMatrices(graph::ContractOpInterface op) {
+Verdict multipliesMatrices(graph::ContractOpInterface op) {
   auto narrow = [](Type type) { return type.isF32() || type.isF16() || type.isBF16(); };
   // Fewer rows or columns have a form of their own; a slice's worth of sums.
   constexpr int64_t leastSide = 9, leastSum = 16;
   GridAttr grid = gridOf(op);
   bool bytes = isOfBytes(op);
-  if (!grid || !grid.getProducts() || (!bytes && !narrow(graph::getElementType(op->getResult(0)))))
-    return false;
+  if (!grid || !grid.getProducts())
+    return Verdict::no("the machine has no matrix instruction that is to be used at this precision");
+  bool areNarrow = llvm::all_of(op->getOperands(), [&](Value v) { return narrow(graph::getElementType(v)); });
+  if (!bytes && !(areNarrow && narrow(graph::getElementType(op->getResult(0)))))
+    return Verdict::no("no matrix instruction has such operands and sums");
   GridProduct product = gridProduct(op);
   auto has = [&](ArrayRef<unsigned> list, int64_t least) {
     return product.count(list).constant().value_or(least) >= least;
   };
   if (!has(product.rows, leastSide) || !has(product.columns, leastSide) || !has(product.summed, leastSum))
-    return false;
-  return bytes || llvm::all_of(op->getOperands(), [&](Value v) { return narrow(graph::getElementType(v)); });
+    return Verdict::no("it has too few rows, columns or summed elements to gain by a matrix instruction");
+  return Verdict::yes();
 }
 
 Type stagedType(graph::ContractOpInterface op, unsigned operand) {

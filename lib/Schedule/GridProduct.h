@@ -5,6 +5,7 @@
 #define HEWN_LIB_SCHEDULE_GRIDPRODUCT_H
 
 #include "lib/Schedule/Schedule.h"
+#include "lib/Support/Remarks.h"
 
 namespace hewn::plan {
 
@@ -18,7 +19,7 @@ struct GridProduct {
 GridProduct gridProduct(graph::ContractOpInterface op);
 
 /// Whether the warps' matrix instruction takes the contraction's types, and gains by its sizes.
-bool multipliesMatrices(graph::ContractOpInterface op);
+Verdict multipliesMatrices(graph::ContractOpInterface op);
 
 /// Products of a pair of the operands' elements: several where float32s are sums of factors.
 int64_t productsOf(graph::ContractOpInterface op);

@@ -455,9 +455,7 @@ plan::LoopsAttr chooseLoops(KernelFunction &k) {
   Found<RowProgram> rows = planRows(k);
   if (rows)
     return of(plan::LoopForm::Rows);
-  for (Operation &op : k.kernel.getBody().front())
-    if (isa<graph::ReduceOpInterface>(op))
-      missed(&op, "hewn-decide-kernels", "NotRows", rows.why());
+  missedReductions(k, rows.why());
   return of(onlyCumulates(k) ? plan::LoopForm::Cumulate : plan::LoopForm::Map);
 }
 

@@ -75,17 +75,17 @@ static bool countLast(SmallVectorImpl<unsigned> &list, std::optional<unsigned> d
   return true;
 }
 
-std::optional<GridTiles> gridTiles(KernelFunction &k) {
+Found<GridTiles> gridTiles(KernelFunction &k) {
   GridTiles tiles;
   tiles.op = graph::onlyContraction(k.kernel.getBody().front());
   if (!tiles.op)
-    return std::nullopt;
+    return Verdict::no("its kernel is not of one contraction, elementwise ops and moves");
   Value sums = tiles.op->getResult(0);
   auto spread = k.results[0].getDefiningOp<graph::SpreadOpInterface>();
   if (k.results.size() == 1 && spread && spread->getOperand(0) == sums)
     tiles.parts = spread.getSpreadParts();
   else if (!followedByElements(k, sums))
-    return std::nullopt;
+    return Verdict::no("what follows it is not elementwise, one for one");
   tiles.maps = tiles.op.getIndexingMaps();
   plan::GridProduct product = plan::gridProduct(tiles.op);
   tiles.extents = product.extents;

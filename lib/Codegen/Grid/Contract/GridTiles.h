@@ -5,6 +5,7 @@
 #define HEWN_LIB_CODEGEN_GRID_CONTRACT_GRIDTILES_H
 
 #include "lib/Codegen/KernelFunction.h"
+#include "lib/Support/Remarks.h"
 #include "mlir/IR/AffineMap.h"
 
 namespace hewn::codegen {
@@ -25,8 +26,8 @@ struct GridTiles {
   }
 };
 
-/// The kernel's only contraction, where it is followed by elementwise ops alone; nullopt otherwise.
-std::optional<GridTiles> gridTiles(KernelFunction &k);
+/// The kernel's only contraction, where it is followed by elementwise ops alone, or why there is none.
+Found<GridTiles> gridTiles(KernelFunction &k);
 
 } // namespace hewn::codegen
 

@@ -6,6 +6,7 @@
 //     scf.for ... { call @joint_k_kept(%state, %w) }
 #include "lib/Codegen/Grid/Grid.h"
 #include "lib/Codegen/Grid/Joint/JointEmitter.h"
+#include "lib/Support/Remarks.h"
 #include "lib/Transforms/Plan/Join/JointCost.h"
 #include "lib/Transforms/Plan/Values/Buffers.h"
 
@@ -87,6 +88,9 @@ LogicalResult JointEmitter::keepConstants(graph::ControlOpInterface loop) {
     };
     func::FuncOp bringing = beside(plan::kKeepSuffix);
     Value memory = pointer(launch.getInputs()[*operand]);
+    if (sum > room && bringing)
+      missed(launch, "hewn-form-joints", "NotKept",
+             "its constant has no room in a block's shared memory beside what other kernels of the loop keep");
     if (sum > room || !bringing || !beside(plan::kKeptSuffix) || !memory)
       continue;
     kept[launch.getKernel()] = own;
