@@ -9,15 +9,6 @@
 
 namespace hewn::plan {
 
-/// A contraction as a product of matrices.
-struct GridProduct {
-  /// Iteration dims: in both operands, in the left one, in the right one, summed.
-  llvm::SmallVector<unsigned> batch, rows, columns, summed;
-  graph::Dims extents;
-  graph::DimExpr count(llvm::ArrayRef<unsigned> list) const;
-};
-GridProduct gridProduct(graph::ContractOpInterface op);
-
 /// Whether the warps' matrix instruction takes the contraction's types, and gains by its sizes.
 Verdict multipliesMatrices(graph::ContractOpInterface op);
 

@@ -54,7 +54,7 @@ private:
   static Found<unsigned> keptArgument(plan::KernelOp kernel, graph::ContractOpInterface op) {
     if (plan::multipliesMatrices(op))
       return Verdict::no("matrix instructions multiply it, whose kernels keep nothing from launch to launch");
-    plan::GridProduct product = plan::gridProduct(op);
+    graph::ProductDims product = graph::productDims(op);
     auto count = [&](ArrayRef<unsigned> list) { return product.count(list).constant().value_or(0); };
     int64_t rows = count(product.rows), columns = count(product.columns);
     unsigned larger = rows < columns ? 1 : 0;
