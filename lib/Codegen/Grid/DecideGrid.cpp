@@ -32,8 +32,12 @@ static Found<plan::GridContractAttr> chooseContraction(KernelFunction &k, plan::
   Verdict multiplies = plan::multipliesMatrices(tiles->op);
   if (multiplies && !wanted)
     wanted = plan::chooseTile(tiles->op, /*maySplit=*/false);
-  if (multiplies && wanted)
-    return plan::chooseMatrixContraction(wanted, tiles->op, gridBoxes(k, *tiles).has_value(), tiles->parts);
+  if (multiplies && wanted) {
+    Found<std::pair<GridBox, GridBox>> boxes = gridBoxes(k, *tiles);
+    if (!boxes && plan::multipliesByGroups(tiles->op))
+      missedContraction(k, "NotFetched", boxes.why());
+    return plan::chooseMatrixContraction(wanted, tiles->op, bool(boxes), tiles->parts);
+  }
   missedContraction(k, "NotMatrix",
                     multiplies ? "the smallest tile of a matrix instruction has no room in shared memory"
                                : multiplies.why());

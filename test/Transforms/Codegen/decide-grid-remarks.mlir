@@ -1,4 +1,5 @@
-// What keeps a contraction on a grid from matrix instructions, from tiles, and a chain from one pass over its columns, each reason once.
+// What keeps a contraction on a grid from matrix instructions, from operands that are fetched, from tiles, and a chain from one pass over
+// its columns, each reason once.
 // RUN: hewn-opt %s --split-input-file --hewn-decide-kernels --remarks-filter-missed='.*' -o /dev/null 2>&1 | FileCheck %s
 
 #limits = #plan.grid_limits<registers = 65536, threads = 2048, threadRegisters = 255, registerStep = 8, blockThreads = 1024, blockBytes = 1024, staticBytes = 49152, arguments = 440>
@@ -95,5 +96,28 @@ module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters 
 plan.kernel @room(%x: tensor<64x64xf32>, %w: tensor<64x64xf32>) -> tensor<64x64xf32> attributes {symbols = []} {
   %0 = graph.matmul %x, %w : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
   graph.yield %0 : tensor<64x64xf32>
+}
+}
+
+// -----
+
+#limits = #plan.grid_limits<registers = 65536, threads = 2048, threadRegisters = 255, registerStep = 8, blockThreads = 1024, blockBytes = 1024, staticBytes = 49152, arguments = 440>
+#gridCosts = #plan.grid_costs<rate = 512, groupRate = 1000, threadRate = 128, issueRate = 128, memoryRate = 1000, cacheRate = 48, sharedRate = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockCycles = 1200, sliceCycles = 150, termCycles = 50, fetchCycles = 600, tileCycles = 600, partCycles = 2500, memoryCycles = 800, threadBytes = 32, busyThreads = 256>
+module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 132, warp = 32, sharedBytes = 232448, products = 3, limits = #limits, costs = #gridCosts>>} {
+// CHECK: NotFetched | {{.*}}Reason="an operand is computed in the kernel, or of another type than the factors"
+plan.kernel @computed(%x: tensor<512x512xf16>, %w: tensor<512x512xf16>) -> tensor<512x512xf16> attributes {symbols = []} {
+  %0 = graph.relu %x : (tensor<512x512xf16>) -> tensor<512x512xf16>
+  %1 = graph.matmul %0, %w : (tensor<512x512xf16>, tensor<512x512xf16>) -> tensor<512x512xf16>
+  graph.yield %1 : tensor<512x512xf16>
+}
+// CHECK: NotFetched | {{.*}}Reason="an operand's places and sum are not evenly spaced dims of one tensor, 16 bytes apart or a multiple"
+plan.kernel @spaced(%x: tensor<512x508xf16>, %w: tensor<508x512xf16>) -> tensor<512x512xf16> attributes {symbols = []} {
+  %0 = graph.matmul %x, %w : (tensor<512x508xf16>, tensor<508x512xf16>) -> tensor<512x512xf16>
+  graph.yield %0 : tensor<512x512xf16>
+}
+// CHECK: NotFetched | {{.*}}Reason="an operand does not lie along the sum, as the instruction has it"
+plan.kernel @bytes(%x: tensor<512x512xi8>, %w: tensor<512x512xi8>) -> tensor<512x512xi32> attributes {symbols = []} {
+  %0 = graph.matmul %x, %w {to = i32} : (tensor<512x512xi8>, tensor<512x512xi8>) -> tensor<512x512xi32>
+  graph.yield %0 : tensor<512x512xi32>
 }
 }
