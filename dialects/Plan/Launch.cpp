@@ -34,6 +34,8 @@ LogicalResult GridLaunchAttr::verify(Emit emitError, std::optional<DimExpr>, int
                                                                                  {"keptBytes", keptBytes}})
     if (value < 0)
       return emitError() << name << " must not be negative";
+  if (keptBytes > most) // added up
+    return emitError() << "keptBytes must be at most " << most;
   if (boxes && !llvm::all_of(boxes, llvm::IsaPred<BoxAttr>))
     return emitError() << "boxes must be #plan.box attributes";
   return verifyNames(emitError, symbols);

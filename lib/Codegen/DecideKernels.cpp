@@ -42,12 +42,14 @@ namespace {
 
 /// The schedule of a kernel for a machine with vectors; failure where a step of a chain does not fit, which has been said.
 FailureOr<Attribute> choose(KernelFunction &k) {
-  if (std::optional<graph::Chain> chain = chainIn(k)) {
+  if (Found<graph::Chain> chain = chainIn(k)) {
     FailureOr<plan::ChainAttr> schedule = chooseChain(k, *chain);
     if (failed(schedule))
       return failure();
     if (*schedule)
       return Attribute(*schedule);
+  } else if (hasSeveralContractions(k)) {
+    missedContraction(k, "NotChained", chain.why());
   }
   if (Attribute schedule = chooseWinograd(k))
     return schedule;
@@ -60,11 +62,11 @@ FailureOr<Attribute> choose(KernelFunction &k) {
 Dims scratchOf(KernelFunction &k, Attribute schedule) {
   return llvm::TypeSwitch<Attribute, Dims>(schedule)
       .Case([&](plan::ChainAttr attr) {
-        std::optional<graph::Chain> chain = chainIn(k);
+        Found<graph::Chain> chain = chainIn(k);
         return chain ? chainScratch(*chain, attr) : Dims();
       })
       .Case([&](plan::GridChainAttr attr) {
-        std::optional<graph::Chain> chain = gridChain(k);
+        Found<graph::Chain> chain = gridChain(k);
         return chain ? plan::gridChainScratch(*chain, attr) : Dims();
       })
       .Case([&](plan::WinogradAttr attr) { return winogradScratch(k, attr); })

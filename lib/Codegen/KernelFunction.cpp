@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/KernelFunction.h"
+#include "lib/Support/Remarks.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -76,6 +77,22 @@ std::optional<Buffer> takeScratch(KernelFunction &k) {
       return memory;
     }
   return std::nullopt;
+}
+
+static constexpr StringLiteral kDecides = "hewn-decide-kernels";
+
+bool hasSeveralContractions(KernelFunction &k) {
+  return llvm::range_size(k.kernel.getBody().getOps<graph::ContractOpInterface>()) > 1;
+}
+
+void missedContraction(KernelFunction &k, StringRef name, StringRef why) {
+  for (auto op : k.kernel.getBody().getOps<graph::ContractOpInterface>())
+    missed(op, kDecides, name, why);
+}
+
+void missedReductions(KernelFunction &k, StringRef why) {
+  for (auto op : k.kernel.getBody().getOps<graph::ReduceOpInterface>())
+    missed(op, kDecides, "NotRows", why);
 }
 
 InFlightDiagnostic refuse(KernelFunction &k, Attribute schedule) {

@@ -45,6 +45,12 @@ std::optional<graph::SpaceMap> spaceMap(plan::KernelOp kernel, mlir::Value held 
 /// The kernel's scratch memory, which is then none of its results anymore; nullopt where it has none.
 std::optional<Buffer> takeScratch(KernelFunction &k);
 
+bool hasSeveralContractions(KernelFunction &k);
+/// Says of each of the kernel's contractions that the form `name` is not what it gets, and why.
+void missedContraction(KernelFunction &k, llvm::StringRef name, llvm::StringRef why);
+/// The same of its reductions, which are no passes over rows.
+void missedReductions(KernelFunction &k, llvm::StringRef why);
+
 /// An error on the kernel: it has this schedule, by which no code can be made, for a reason that is put behind.
 mlir::InFlightDiagnostic refuse(KernelFunction &k, mlir::Attribute schedule);
 

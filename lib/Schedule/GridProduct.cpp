@@ -6,46 +6,30 @@ using namespace mlir;
 
 namespace hewn::plan {
 
-graph::DimExpr GridProduct::count(ArrayRef<unsigned> list) const {
-  graph::DimExpr product(1);
-  for (unsigned d : list)
-    product = product * extents[d];
-  return product;
-}
-
-GridProduct gridProduct(graph::ContractOpInterface op) {
-  GridProduct product;
-  SmallVector<AffineMap> maps = op.getIndexingMaps();
-  SmallVector<bool> summed = op.getReductionDims();
-  product.extents = op.getIterationDims(graph::getDims);
-  for (unsigned d = 0; d < summed.size(); ++d) {
-    bool left = maps[0].isFunctionOfDim(d), right = maps[1].isFunctionOfDim(d);
-    (summed[d] ? product.summed : left == right ? product.batch : left ? product.rows : product.columns).push_back(d);
-  }
-  return product;
-}
-
 /// Operands of eight bits, whose products are summed in 32.
 static bool isOfBytes(graph::ContractOpInterface op) {
   return graph::getElementType(op->getResult(0)).isSignlessInteger(32) &&
          llvm::all_of(op->getOperands(), [](Value v) { return graph::getElementType(v).isInteger(8); });
 }
 
-bool multipliesMatrices(graph::ContractOpInterface op) {
+Verdict multipliesMatrices(graph::ContractOpInterface op) {
   auto narrow = [](Type type) { return type.isF32() || type.isF16() || type.isBF16(); };
   // Fewer rows or columns have a form of their own; a slice's worth of sums.
   constexpr int64_t leastSide = 9, leastSum = 16;
   GridAttr grid = gridOf(op);
   bool bytes = isOfBytes(op);
-  if (!grid || !grid.getMmasPerProduct() || (!bytes && !narrow(graph::getElementType(op->getResult(0)))))
-    return false;
-  GridProduct product = gridProduct(op);
+  if (!grid || !grid.getMmasPerProduct())
+    return Verdict::no("the machine has no matrix instruction that is to be used at this precision");
+  bool areNarrow = llvm::all_of(op->getOperands(), [&](Value v) { return narrow(graph::getElementType(v)); });
+  if (!bytes && !(areNarrow && narrow(graph::getElementType(op->getResult(0)))))
+    return Verdict::no("no matrix instruction has such operands and sums");
+  graph::ProductDims product = graph::productDims(op);
   auto has = [&](ArrayRef<unsigned> list, int64_t least) {
     return product.count(list).constant().value_or(least) >= least;
   };
   if (!has(product.rows, leastSide) || !has(product.columns, leastSide) || !has(product.summed, leastSum))
-    return false;
-  return bytes || llvm::all_of(op->getOperands(), [&](Value v) { return narrow(graph::getElementType(v)); });
+    return Verdict::no("it has too few rows, columns or summed elements to gain by a matrix instruction");
+  return Verdict::yes();
 }
 
 Type stagedType(graph::ContractOpInterface op, unsigned operand) {
@@ -77,15 +61,9 @@ static bool liesAlongSum(graph::ContractOpInterface op, unsigned operand) {
   auto layout = dyn_cast_or_null<graph::LayoutAttr>(type.getEncoding());
   if (layout && (layout.getBlockDim() >= 0 || layout.getGroupDim() >= 0))
     return false;
-  graph::Dims extents = op.getIterationDims(graph::getDims);
-  SmallVector<bool> summed = op.getReductionDims();
-  AffineMap map = op.getIndexingMaps()[operand];
-  SmallVector<int64_t> order = graph::memoryOrder(type);
-  for (int64_t i : llvm::reverse(order))
-    for (unsigned d = 0; d < summed.size(); ++d)
-      if (map.getResult(unsigned(i)).isFunctionOfDim(d) && !extents[d].is(1))
-        return summed[d];
-  return false;
+  graph::ProductDims product = graph::productDims(op);
+  std::optional<unsigned> inner = product.innermost(op->getOperand(operand), product.maps[operand]);
+  return inner && llvm::is_contained(product.summed, *inner);
 }
 
 bool mustBeFetched(graph::ContractOpInterface op) { return isOfWords(op); }

@@ -5,20 +5,12 @@
 #define HEWN_LIB_SCHEDULE_GRIDPRODUCT_H
 
 #include "lib/Schedule/Schedule.h"
+#include "lib/Support/Remarks.h"
 
 namespace hewn::plan {
 
-/// A contraction as a product of matrices.
-struct GridProduct {
-  /// Iteration dims: in both operands, in the left one, in the right one, summed.
-  llvm::SmallVector<unsigned> batch, rows, columns, summed;
-  graph::Dims extents;
-  graph::DimExpr count(llvm::ArrayRef<unsigned> list) const;
-};
-GridProduct gridProduct(graph::ContractOpInterface op);
-
 /// Whether the warps' matrix instruction takes the contraction's types, and gains by its sizes.
-bool multipliesMatrices(graph::ContractOpInterface op);
+Verdict multipliesMatrices(graph::ContractOpInterface op);
 
 /// Products of a pair of the operands' elements: several where float32s are sums of factors.
 int64_t productsOf(graph::ContractOpInterface op);

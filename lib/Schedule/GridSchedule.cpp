@@ -199,7 +199,7 @@ double aloneCycles(GridAttr grid, const Sizes &sizes, const GridTile &tile, int6
 GridTileAttr chooseTile(graph::ContractOpInterface op, bool maySplit) {
   constexpr int64_t unknown = 1024, leastSlices = 4;
   GridAttr grid = gridOf(op);
-  GridProduct product = gridProduct(op);
+  graph::ProductDims product = graph::productDims(op);
   auto count = [&](ArrayRef<unsigned> list) { return product.count(list).constant().value_or(unknown); };
   Type staged = stagedType(op);
   int64_t bytes = staged.getIntOrFloatBitWidth() / 8;
@@ -260,7 +260,7 @@ GridContractAttr chooseThreadContraction(graph::ContractOpInterface op, bool lef
   // Small sides leave most of a tile's threads without work, and short sums are over before operands are shared.
   constexpr int64_t leastOfFew = 16, leastSumOfFew = 64, leastOfTile = 8, mostEach = 4;
   GridAttr grid = gridOf(op);
-  GridProduct product = gridProduct(op);
+  graph::ProductDims product = graph::productDims(op);
   auto count = [&](ArrayRef<unsigned> list) { return product.count(list).constant(); };
   std::optional<int64_t> rows = count(product.rows), columns = count(product.columns), sum = count(product.summed);
   auto isFew = [](std::optional<int64_t> count) { return count && *count >= 1 && *count <= kMaxFew; };

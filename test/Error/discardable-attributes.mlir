@@ -169,6 +169,11 @@ func.func @boxes(%x: memref<?xf32>, %box: !llvm.ptr) attributes {plan.launch_inf
 
 // -----
 
+// expected-error@+1 {{keptBytes must be at most 2147483647}}
+#launch = #plan.grid_launch<blocks = 4, threads = 32, symbols = [], keptBytes = 9223372036854775807>
+
+// -----
+
 // expected-error@+1 {{boxes must be #plan.box attributes}}
 #launch = #plan.grid_launch<blocks = 4, threads = 32, symbols = [], boxes = [1]>
 

@@ -62,7 +62,7 @@ module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters 
 // -----
 
 module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
-  // expected-error@+1 {{, and is no chain of two contractions}}
+  // expected-error@+1 {{, and is no chain of two contractions: a chain has two contractions, and there are fewer}}
   plan.kernel @chain(%x: tensor<4x64xf32>, %w: tensor<64x16xf32>) -> tensor<4x16xf32> attributes {symbols = [], schedule = #plan.chain<rows = 4, head = #plan.contract<m = 2, n = 16, lanes = 8>, middle = #plan.loops<rows>, tail = #plan.contract<m = 2, n = 16, lanes = 8>>} {
     %0 = graph.matmul %x, %w : (tensor<4x64xf32>, tensor<64x16xf32>) -> tensor<4x16xf32>
     graph.yield %0 : tensor<4x16xf32>

@@ -12,6 +12,7 @@
 #define HEWN_DIALECTS_GRAPH_CONTRACT_CHAIN_H
 
 #include "dialects/Graph/Contract/ContractRoles.h"
+#include "lib/Support/Remarks.h"
 
 namespace hewn::graph {
 
@@ -31,9 +32,9 @@ struct Chain {
   int64_t columnBytes() const;
 };
 
-/// `ops` (of one block, in program order) as a chain; nullopt where they are none. `narrow`: whether floats narrower than 32 bits
+/// `ops` (of one block, in program order) as a chain, or why they are none. `narrow`: whether floats narrower than 32 bits
 /// will do, where who makes the chain keeps what is between in registers.
-std::optional<Chain> findChain(llvm::ArrayRef<mlir::Operation *> ops, bool narrow = false);
+Found<Chain> findChain(llvm::ArrayRef<mlir::Operation *> ops, bool narrow = false);
 
 } // namespace hewn::graph
 

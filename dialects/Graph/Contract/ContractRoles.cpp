@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dialects/Graph/Contract/ContractRoles.h"
+#include "dialects/Graph/Analysis/Layout.h"
 
 using namespace mlir;
 
@@ -61,6 +62,46 @@ ContractOpInterface onlyContraction(Block &body) {
   return found;
 }
 
+Dims ProductDims::dims(ArrayRef<unsigned> list) const {
+  return llvm::map_to_vector<4>(list, [&](unsigned d) { return extents[d]; });
+}
+
+DimExpr ProductDims::count(ArrayRef<unsigned> list) const { return numElements(dims(list)); }
+
+std::optional<unsigned> ProductDims::innermost(Value tensor, AffineMap map) const {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  SmallVector<int64_t> order = memoryOrder(type);
+  auto layout = dyn_cast_or_null<LayoutAttr>(type.getEncoding());
+  if (layout && layout.getBlockDim() >= 0)
+    order.push_back(layout.getBlockDim());
+  if (layout && layout.getGroupDim() >= 0)
+    order.push_back(layout.getGroupDim());
+  for (int64_t i : llvm::reverse(order)) {
+    SmallVector<unsigned> found;
+    for (unsigned d = 0; d < map.getNumDims(); ++d)
+      if (map.getResult(unsigned(i)).isFunctionOfDim(d) && !extents[d].is(1))
+        found.push_back(d);
+    if (!found.empty())
+      return found.size() == 1 ? std::optional(found[0]) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+ProductDims productDims(ContractOpInterface op) {
+  ProductDims product;
+  product.maps = op.getIndexingMaps();
+  product.extents = op.getIterationDims(getDims);
+  for (auto [d, summed] : llvm::enumerate(op.getReductionDims())) {
+    bool left = product.maps[0].isFunctionOfDim(d), right = product.maps[1].isFunctionOfDim(d);
+    (summed          ? product.summed
+     : left == right ? product.batch
+     : left          ? product.rows
+                     : product.columns)
+        .push_back(unsigned(d));
+  }
+  return product;
+}
+
 /// The batch dim for the lanes of a contraction without columns: one that all three operands have, where nothing is
 /// summed but windows.
 static std::optional<unsigned> sharedColumn(const ContractRoles &roles, ArrayRef<AffineMap> maps, const Dims &extents) {
@@ -79,26 +120,18 @@ static std::optional<unsigned> sharedColumn(const ContractRoles &roles, ArrayRef
 }
 
 std::optional<ContractRoles> contractRoles(ContractOpInterface op) {
-  SmallVector<AffineMap> maps = op.getIndexingMaps();
-  SmallVector<bool> summed = op.getReductionDims();
-  Dims extents = op.getIterationDims(getDims);
+  ProductDims product = productDims(op);
+  if (product.columns.size() > 1)
+    return std::nullopt;
   ContractRoles roles;
+  roles.batch = product.batch;
+  roles.rows = product.rows;
+  roles.summed = product.summed;
   std::optional<unsigned> column;
-  for (unsigned d = 0; d < summed.size(); ++d) {
-    bool inLeft = maps[0].isFunctionOfDim(d), inRight = maps[1].isFunctionOfDim(d);
-    if (summed[d])
-      roles.summed.push_back(d);
-    else if (inRight && !inLeft) {
-      if (column)
-        return std::nullopt;
-      column = d;
-    } else if (inRight)
-      roles.batch.push_back(d);
-    else
-      roles.rows.push_back(d);
-  }
-  if (!column || extents[*column].is(1))
-    if (std::optional<unsigned> shared = sharedColumn(roles, maps, extents)) {
+  if (!product.columns.empty())
+    column = product.columns[0];
+  if (!column || product.extents[*column].is(1))
+    if (std::optional<unsigned> shared = sharedColumn(roles, product.maps, product.extents)) {
       llvm::erase(roles.batch, *shared);
       if (column)
         roles.batch.push_back(*column);

@@ -9,7 +9,23 @@
 
 namespace hewn::graph {
 
-/// Iteration dims: batch in both operands, rows in the left one, the column in the right one, summed in neither's result.
+/// A contraction as a product of matrices, which is where all engines begin: its iteration dims in four lists, in order.
+struct ProductDims {
+  llvm::SmallVector<mlir::AffineMap> maps;
+  Dims extents;
+  /// In both operands, in the left one, in the right one, summed.
+  llvm::SmallVector<unsigned> batch, rows, columns, summed;
+
+  /// The extents of a list, and their product.
+  Dims dims(llvm::ArrayRef<unsigned> list) const;
+  DimExpr count(llvm::ArrayRef<unsigned> list) const;
+  /// The iteration dim along which neighbours lie next to each other in the memory of a tensor that `map` reads or writes; nullopt where
+  /// that is none or several.
+  std::optional<unsigned> innermost(mlir::Value tensor, mlir::AffineMap map) const;
+};
+ProductDims productDims(ContractOpInterface op);
+
+/// The same for lanes. Iteration dims: batch in both operands, rows in the left one, the column in the right one, summed in neither's result.
 struct ContractRoles {
   llvm::SmallVector<unsigned> batch, rows, summed;
   /// The dim that is spread over lanes.

@@ -16,14 +16,14 @@ using hewn::graph::Index;
 
 namespace hewn::codegen {
 
-std::optional<Chain> chainIn(KernelFunction &k) {
+Found<Chain> chainIn(KernelFunction &k) {
   SmallVector<Operation *> ops =
       llvm::map_to_vector(k.kernel.getBody().front().without_terminator(), [](Operation &op) { return &op; });
-  std::optional<Chain> chain = graph::findChain(ops);
-  bool fits = chain && llvm::all_of(k.results, [&](Value result) {
-                return llvm::is_contained(chain->tail, result.getDefiningOp());
-              });
-  return fits ? chain : std::nullopt;
+  Found<Chain> chain = graph::findChain(ops);
+  if (chain &&
+      !llvm::all_of(k.results, [&](Value result) { return llvm::is_contained(chain->tail, result.getDefiningOp()); }))
+    return Verdict::no("a result of its kernel is not made of the second contraction's");
+  return chain;
 }
 
 /// Whether scratch memory, which is float32's, can hold the rows.
@@ -191,9 +191,9 @@ private:
 
 LogicalResult emitChain(KernelFunction &k, OpBuilder &b, plan::ChainAttr schedule,
                         const std::optional<Buffer> &memory) {
-  std::optional<Chain> chain = chainIn(k);
+  Found<Chain> chain = chainIn(k);
   if (!chain)
-    return refuse(k, schedule) << ", and is no chain of two contractions";
+    return refuse(k, schedule) << ", and is no chain of two contractions: " << chain.why();
   constexpr int64_t mostOfAStack = 256 << 10;
   std::optional<int64_t> columns = graph::getDims(chain->scores).back().constant();
   bool onStack = schedule.getSlots() == 0;

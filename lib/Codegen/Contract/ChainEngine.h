@@ -14,8 +14,8 @@
 
 namespace hewn::codegen {
 
-/// The kernel, but for its scratch memory, as a chain; nullopt where it is none.
-std::optional<graph::Chain> chainIn(KernelFunction &k);
+/// The kernel, but for its scratch memory, as a chain, or why it is none.
+Found<graph::Chain> chainIn(KernelFunction &k);
 
 /// The model's schedule for a chain. Failure: a step's shapes don't fit, which has been said.
 mlir::FailureOr<plan::ChainAttr> chooseChain(KernelFunction &k, const graph::Chain &chain);

@@ -180,9 +180,10 @@ private:
     std::optional<graph::ContractRoles> roles = plan::rolesOf(op);
     if (!roles)
       return Verdict::no("no dim of its result can be the lanes of vectors");
+    graph::ProductDims product = graph::productDims(op);
     form.op = op;
-    form.maps = op.getIndexingMaps();
-    form.extents = op.getIterationDims(graph::getDims);
+    form.maps = std::move(product.maps);
+    form.extents = std::move(product.extents);
     form.roles = *roles;
     if (roles->group)
       spreadGroups(form);

@@ -60,9 +60,7 @@ int64_t cyclesOf(const ContractForm &form, const plan::ContractTile &tile) {
 plan::ContractAttr chooseContraction(KernelFunction &k) {
   Found<ContractForm> form = contractForm(k);
   if (!form) {
-    for (Operation &op : k.kernel.getBody().front())
-      if (isa<graph::ContractOpInterface>(op))
-        missed(&op, "hewn-decide-kernels", "NotTiled", form.why());
+    missedContraction(k, "NotTiled", form.why());
     return {};
   }
   plan::ContractShape shape = form->shape();

@@ -30,12 +30,16 @@ struct WinogradForm {
 };
 
 /// The kernel's contraction, where its weights are transformed and the engine can take it.
-std::optional<WinogradForm> winogradForm(KernelFunction &k) {
+Found<WinogradForm> winogradForm(KernelFunction &k) {
   graph::ContractOpInterface op = graph::onlyContraction(k.kernel.getBody().front());
   int64_t tile = op ? graph::winogradTile(op->getOperand(1).getType()) : 0;
-  std::optional<graph::WinogradDims> dims = tile ? graph::winogradDims(op) : std::nullopt;
-  if (!dims || !k.inputs.contains(op->getOperand(1)))
-    return std::nullopt;
+  if (!tile)
+    return Verdict::no("is no contraction with weights transformed for it");
+  std::optional<graph::WinogradDims> dims = graph::winogradDims(op);
+  if (!dims)
+    return Verdict::no("it does not slide a window of 3 x 3, step by step, over channels of a known number");
+  if (!k.inputs.contains(op->getOperand(1)))
+    return Verdict::no("its transformed weights are computed in the kernel");
   WinogradForm form;
   form.op = op;
   form.maps = op.getIndexingMaps();
@@ -46,12 +50,12 @@ std::optional<WinogradForm> winogradForm(KernelFunction &k) {
   form.rhs = k.inputs.find(op->getOperand(1))->second;
   std::optional<unsigned> column = graph::resultWith(form.maps[1], form.roles.column);
   if (!column || form.rhs.blockDim != int64_t(*column))
-    return std::nullopt;
+    return Verdict::no("its transformed weights do not lie in panels of columns");
   Value left = op->getOperand(0);
   if (auto border = left.getDefiningOp<graph::MoveOpInterface>()) {
     std::optional<SmallVector<graph::Clip>> clips = graph::clipsOf(op, border);
     if (!clips)
-      return std::nullopt;
+      return Verdict::no("its operand is read through a move that is no border of zeros");
     for (const graph::Clip &clip : *clips)
       for (unsigned i = 0; i < 2; ++i)
         if (clip.operandDim == form.dims.left[i])
@@ -59,14 +63,14 @@ std::optional<WinogradForm> winogradForm(KernelFunction &k) {
     left = border->getOperand(0);
   }
   if (!k.inputs.contains(left))
-    return std::nullopt;
+    return Verdict::no("its left operand is computed in the kernel");
   form.lhs = k.inputs.find(left)->second;
   if (!ContractForm::strideAlong(form.lhs, form.maps[0], form.dims.channels).is(1))
-    return std::nullopt;
+    return Verdict::no("its operand's channels are no neighbours in memory");
   std::optional<graph::SpaceMap> map = spaceMap(k.kernel);
   for (Value output : k.results)
     if (!map || !map->placeOf(output))
-      return std::nullopt;
+      return Verdict::no("a result of its kernel reads sums of other elements than its own");
   return form;
 }
 
@@ -386,8 +390,13 @@ private:
 } // namespace
 
 plan::WinogradAttr chooseWinograd(KernelFunction &k) {
-  std::optional<WinogradForm> form = winogradForm(k);
-  return form ? plan::winogradSchedule(form->op, form->transform->tile, form->rhs.block) : plan::WinogradAttr();
+  Found<WinogradForm> form = winogradForm(k);
+  if (form)
+    return plan::winogradSchedule(form->op, form->transform->tile, form->rhs.block);
+  if (graph::ContractOpInterface op = graph::onlyContraction(k.kernel.getBody().front());
+      op && graph::winogradTile(op->getOperand(1).getType()))
+    missedContraction(k, "NoMinimalFiltering", form.why());
+  return {};
 }
 
 static Dims scratchOf(const WinogradForm &form, plan::WinogradAttr schedule) {
@@ -395,15 +404,15 @@ static Dims scratchOf(const WinogradForm &form, plan::WinogradAttr schedule) {
 }
 
 Dims winogradScratch(KernelFunction &k, plan::WinogradAttr schedule) {
-  std::optional<WinogradForm> form = winogradForm(k);
+  Found<WinogradForm> form = winogradForm(k);
   return form ? scratchOf(*form, schedule) : Dims();
 }
 
 LogicalResult emitWinograd(KernelFunction &k, OpBuilder &b, plan::WinogradAttr schedule,
                            const std::optional<Buffer> &memory) {
-  std::optional<WinogradForm> form = winogradForm(k);
+  Found<WinogradForm> form = winogradForm(k);
   if (!form)
-    return refuse(k, schedule) << ", and is no contraction with weights transformed for it";
+    return refuse(k, schedule) << ", and " << form.why();
   int64_t channels = *form->extents[form->dims.channels].constant();
   if (schedule.getStride() < int64_t(llvm::alignTo(channels, schedule.getLanes()))) // whole vectors are stored
     return k.kernel.emitOpError("@") << k.kernel.getName() << " has a schedule whose stride, " << schedule.getStride()

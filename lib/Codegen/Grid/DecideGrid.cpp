@@ -23,17 +23,37 @@ using hewn::graph::Dims;
 
 namespace hewn::codegen {
 
-static plan::GridContractAttr chooseContraction(KernelFunction &k, const GridTiles &tiles, plan::GridTileAttr wanted) {
-  if (tiles.parts > plan::kMaxGridCount)
-    return {};
-  if (plan::multipliesMatrices(tiles.op)) {
-    if (!wanted)
-      wanted = plan::chooseTile(tiles.op, /*maySplit=*/false);
-    if (wanted)
-      return plan::chooseMatrixContraction(wanted, tiles.op, gridBoxes(k, tiles).has_value(), tiles.parts);
+static Found<plan::GridContractAttr> chooseContraction(KernelFunction &k, plan::GridTileAttr wanted) {
+  Found<GridTiles> tiles = gridTiles(k);
+  if (!tiles)
+    return Verdict::no(tiles.why());
+  if (tiles->parts > plan::kMaxGridCount)
+    return Verdict::no("its sum is in more splits than a grid has blocks");
+  Verdict multiplies = plan::multipliesMatrices(tiles->op);
+  if (multiplies && !wanted)
+    wanted = plan::chooseTile(tiles->op, /*maySplit=*/false);
+  if (multiplies && wanted) {
+    Found<std::pair<GridBox, GridBox>> boxes = gridBoxes(k, *tiles);
+    if (!boxes && plan::multipliesByGroups(tiles->op))
+      missedContraction(k, "NotFetched", boxes.why());
+    return plan::chooseMatrixContraction(wanted, tiles->op, bool(boxes), tiles->parts);
   }
-  return tiles.parts == 1 ? plan::chooseThreadContraction(tiles.op, tiles.leftAlongSum, tiles.rightAlongSum)
-                          : plan::GridContractAttr();
+  missedContraction(k, "NotMatrix",
+                    multiplies ? "the smallest tile of a matrix instruction has no room in shared memory"
+                               : multiplies.why());
+  if (tiles->parts > 1)
+    return Verdict::no("a sum in splits is made by matrix instructions alone");
+  plan::GridContractAttr schedule = plan::chooseThreadContraction(tiles->op, tiles->leftAlongSum, tiles->rightAlongSum);
+  if (!schedule)
+    return Verdict::no("its sides or sums are so short that elements are better made one by one");
+  return schedule;
+}
+
+static plan::GridChainAttr chooseChain(KernelFunction &k, OpBuilder &b, const graph::Chain &chain) {
+  Found<OnlineRows> online = onlineRows(k, b, chain);
+  if (!online)
+    missedContraction(k, "NotOnePass", online.why());
+  return plan::chooseGridChain(chain, bool(online));
 }
 
 /// The number of elements of some dims of a space.
@@ -86,13 +106,19 @@ static plan::GridMapAttr chooseMap(KernelFunction &k) {
 }
 
 Attribute chooseGrid(KernelFunction &k, OpBuilder &b, plan::GridTileAttr wanted) {
-  if (std::optional<graph::Chain> chain = gridChain(k))
-    return plan::chooseGridChain(*chain, onlineRows(k, b, *chain).has_value());
-  if (std::optional<GridTiles> tiles = gridTiles(k))
-    if (plan::GridContractAttr contract = chooseContraction(k, *tiles, wanted))
-      return contract;
-  if (Found<RowProgram> rows = planRows(k))
+  Found<graph::Chain> chain = gridChain(k);
+  if (chain)
+    return chooseChain(k, b, *chain);
+  if (hasSeveralContractions(k))
+    missedContraction(k, "NotChained", chain.why());
+  Found<plan::GridContractAttr> contraction = chooseContraction(k, wanted);
+  if (contraction)
+    return *contraction;
+  missedContraction(k, "NotTiled", contraction.why());
+  Found<RowProgram> rows = planRows(k);
+  if (rows)
     return chooseRows(k, *rows);
+  missedReductions(k, rows.why());
   if (graph::CumulateOpInterface op = onlyCumulates(k))
     return chooseCumulate(k, op);
   if (plan::GridTransposeAttr transpose = chooseTranspose(k, b))

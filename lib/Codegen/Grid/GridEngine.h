@@ -40,9 +40,9 @@ llvm::LogicalResult emitGridChain(KernelFunction &k, mlir::OpBuilder &b, plan::G
 /// At the end of a kernel, what its blocks share; an error on it where that is more than they have.
 llvm::LogicalResult finishGrid(KernelFunction &k, mlir::OpBuilder &b, mlir::Attribute schedule);
 
-/// The kernel as a chain that the matrix instruction takes, and the softmax of its rows where they have one.
-std::optional<graph::Chain> gridChain(KernelFunction &k);
-std::optional<OnlineRows> onlineRows(KernelFunction &k, mlir::OpBuilder &b, const graph::Chain &chain);
+/// The kernel as a chain that the matrix instruction takes, and the softmax of its rows, or why there is none.
+Found<graph::Chain> gridChain(KernelFunction &k);
+Found<OnlineRows> onlineRows(KernelFunction &k, mlir::OpBuilder &b, const graph::Chain &chain);
 
 } // namespace hewn::codegen
 

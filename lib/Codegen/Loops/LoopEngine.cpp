@@ -9,6 +9,9 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "hewn-decide-kernels"
 
 using namespace mlir;
 using hewn::graph::DimExpr;
@@ -78,8 +81,10 @@ struct AlignedNest {
 std::optional<AlignedNest> alignedNest(KernelFunction &k) {
   Block &body = k.kernel.getBody().front();
   for (Operation &op : body.without_terminator())
-    if (!isa<graph::ElementwiseOpInterface, graph::ConstantOp>(op))
+    if (!isa<graph::ElementwiseOpInterface, graph::ConstantOp>(op)) {
+      LDBG() << k.kernel.getName() << " is no aligned nest: " << op.getName() << " is not elementwise";
       return std::nullopt;
+    }
   Dims space = graph::getDims(k.results[0]);
   SmallVector<int64_t> order = memoryOrder(k.results[0]);
   AlignedNest nest;
@@ -100,8 +105,10 @@ std::optional<AlignedNest> alignedNest(KernelFunction &k) {
     return true;
   };
   for (Value input : body.getArguments())
-    if (!addAccess(input, k.inputs.find(input)->second, nest.reads))
+    if (!addAccess(input, k.inputs.find(input)->second, nest.reads)) {
+      LDBG() << k.kernel.getName() << " is no aligned nest: an input is no full or broadcast image of its results";
       return std::nullopt;
+    }
   for (auto [result, buffer] : llvm::zip(k.results, k.outputs))
     if (graph::getDims(result) != space || !addAccess(result, buffer, nest.writes))
       return std::nullopt;
@@ -455,9 +462,7 @@ plan::LoopsAttr chooseLoops(KernelFunction &k) {
   Found<RowProgram> rows = planRows(k);
   if (rows)
     return of(plan::LoopForm::Rows);
-  for (Operation &op : k.kernel.getBody().front())
-    if (isa<graph::ReduceOpInterface>(op))
-      missed(&op, "hewn-decide-kernels", "NotRows", rows.why());
+  missedReductions(k, rows.why());
   return of(onlyCumulates(k) ? plan::LoopForm::Cumulate : plan::LoopForm::Map);
 }
 

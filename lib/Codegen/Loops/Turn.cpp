@@ -3,7 +3,10 @@
 #include "lib/Codegen/Loops/LoopEngine.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/Support/DebugLog.h"
 #include "llvm/Support/MathExtras.h"
+
+#define DEBUG_TYPE "hewn-lower-kernels"
 
 using namespace mlir;
 using hewn::graph::DimExpr;
@@ -19,8 +22,10 @@ std::optional<Turn> planTurn(unsigned lane, unsigned line, ArrayRef<DimExpr> ext
     return std::nullopt;
   if (extents[line].constant() && length < lanes && strides[lane] == extents[line])
     return Turn{lane, line, length, true};
-  if (2 * length < lanes)
+  if (2 * length < lanes) {
+    LDBG() << "lines of " << length << " are too short to be turned for " << lanes << " lanes";
     return std::nullopt;
+  }
   return Turn{lane, line, lanes, false};
 }
 

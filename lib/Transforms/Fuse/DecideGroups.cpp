@@ -239,10 +239,9 @@ private:
         refuse(op, op->getOperand(0), why, "NotChained");
       return false;
     };
-    std::optional<graph::Chain> chain = graph::findChain(ops, /*narrow=*/bool(plan::gridOf(op)));
+    Found<graph::Chain> chain = graph::findChain(ops, /*narrow=*/bool(plan::gridOf(op)));
     if (!chain)
-      return refuseChain(
-          "what is between the two contractions is not a product, passes over its rows, and a product of those");
+      return refuseChain(chain.why());
     if (Verdict near = keepsRowsNear(*chain); !near)
       return refuseChain(near.why());
     for (unsigned part : parts)

@@ -16,6 +16,7 @@
 #include "dialects/Graph/Control/ControlFlow.h"
 #include "dialects/Graph/Graph.h"
 #include "lib/Schedule/GridSchedule.h"
+#include "lib/Support/Remarks.h"
 #include "lib/Transforms/Fuse/Passes.h"
 
 #include "mlir/IR/SymbolTable.h"
@@ -37,19 +38,23 @@ struct KeepConstantsPass : impl::KeepConstantsPassBase<KeepConstantsPass> {
       if (!graph::countedLoopOf(launch->getParentOp()) || !kernel || !plan::gridOf(kernel) ||
           kernel->hasAttr(plan::kKeepsAttr))
         return;
-      std::optional<unsigned> kept = keptArgument(kernel);
+      graph::ContractOpInterface op = graph::onlyContraction(kernel.getBody().front());
+      if (!op)
+        return;
+      Found<unsigned> kept = keptArgument(kernel, op);
       if (kept && launch.getInputs()[*kept].getDefiningOp<graph::ConstantOp>())
         kernel->setAttr(plan::kKeepsAttr, Builder(&getContext()).getI64IntegerAttr(*kept));
+      else
+        missed(op, getArgument(), "NotKept", kept ? "its larger operand is no constant" : kept.why());
     });
   }
 
 private:
-  /// The number of the argument that would be worth it and fit.
-  static std::optional<unsigned> keptArgument(plan::KernelOp kernel) {
-    graph::ContractOpInterface op = graph::onlyContraction(kernel.getBody().front());
-    if (!op || plan::multipliesMatrices(op))
-      return std::nullopt;
-    plan::GridProduct product = plan::gridProduct(op);
+  /// The number of the contraction's argument that would be worth it and fit.
+  static Found<unsigned> keptArgument(plan::KernelOp kernel, graph::ContractOpInterface op) {
+    if (plan::multipliesMatrices(op))
+      return Verdict::no("matrix instructions multiply it, whose kernels keep nothing from launch to launch");
+    graph::ProductDims product = graph::productDims(op);
     auto count = [&](ArrayRef<unsigned> list) { return product.count(list).constant().value_or(0); };
     int64_t rows = count(product.rows), columns = count(product.columns);
     unsigned larger = rows < columns ? 1 : 0;
@@ -58,9 +63,14 @@ private:
     // At most a warp's places in float32, all along the sum, beside what the kernel's other memory may be.
     int64_t places = count(product.batch) * ((std::max(rows, columns) + grid.getWarpSize() - 1) / grid.getWarpSize());
     int64_t bytes = count(product.summed) * grid.getWarpSize() * 4;
-    if (!argument || places == 0 || places > grid.getProcessors() ||
-        bytes + plan::kSharedBesideKept > grid.getSharedBytes())
-      return std::nullopt;
+    if (!argument)
+      return Verdict::no("its larger operand is computed in its kernel");
+    if (places == 0 || bytes == 0)
+      return Verdict::no("its sizes are known only when run");
+    if (places > grid.getProcessors())
+      return Verdict::no("its constant is more than the processors' shared memory holds together");
+    if (bytes > grid.getSharedBytes() - plan::kSharedBesideKept)
+      return Verdict::no("a block's part of its constant has no room in shared memory");
     return argument.getArgNumber();
   }
 };

@@ -28,10 +28,10 @@ bool isSpread(Value value) {
 LogicalResult verifySpace(plan::KernelOp kernel) {
   Block &body = kernel.getBody().front();
   SmallVector<Operation *> ops = llvm::map_to_vector(body.without_terminator(), [](Operation &op) { return &op; });
-  if (llvm::count_if(ops, llvm::IsaPred<graph::ContractOpInterface>) > 1)
-    return graph::findChain(ops, /*narrow=*/bool(plan::gridOf(kernel)))
-               ? success()
-               : kernel.emitOpError("has several contractions that are no chain");
+  if (llvm::count_if(ops, llvm::IsaPred<graph::ContractOpInterface>) > 1) {
+    Found<graph::Chain> chain = graph::findChain(ops, /*narrow=*/bool(plan::gridOf(kernel)));
+    return chain ? success() : kernel.emitOpError("has several contractions that are no chain: ") << chain.why();
+  }
   std::optional<graph::SpaceMap> map = graph::SpaceMap::spaceOf(ops);
   if (!map)
     return success();

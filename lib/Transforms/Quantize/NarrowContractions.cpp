@@ -32,6 +32,7 @@
 #include "lib/Schedule/GridProduct.h"
 #include "lib/Schedule/TermSchedule.h"
 #include "lib/Schedule/WinogradSchedule.h"
+#include "lib/Support/Remarks.h"
 #include "lib/Transforms/Quantize/Operands.h"
 #include "lib/Transforms/Quantize/Passes.h"
 #include <cstring>
@@ -73,23 +74,47 @@ bool canBeNarrow(ContractOpInterface op) {
          extents[*graph::plainSummedDim(op, roles)].constant().value_or(0) >= kFewest;
 }
 
+plan::MatrixAttr matrixOf(ContractOpInterface op) {
+  Builder b(op.getContext());
+  return plan::findMatrix(op, b.getBF16Type(), b.getBF16Type(), b.getF32Type());
+}
+
+plan::DotAttr dotOf(ContractOpInterface op) {
+  Builder b(op.getContext());
+  return plan::findDot(op, b.getBF16Type(), b.getBF16Type(), b.getF32Type());
+}
+
+/// Whether the machine has products of bfloat16 for it that are to be tried: nobody asks why others are not narrowed.
+bool hasNarrowProducts(ContractOpInterface op, unsigned terms) {
+  if (plan::GridAttr grid = plan::gridOf(op)) // whose warps take more than one term of float32 without this
+    return terms == 1 && grid.getMmasPerProduct() > 0;
+  return matrixOf(op) || (terms == 1 && dotOf(op));
+}
+
+/// Whether it is done in less time than by minimal filtering of float32, which loses fewer digits, where it gains that much.
+Verdict beatsFiltering(ContractOpInterface op, Precision precision, double gain) {
+  return plan::chooseWinogradTile(op, plan::largestWinogradTile(precision), gain)
+             ? Verdict::no("its windows take less time by minimal filtering of float32")
+             : Verdict::yes();
+}
+
 /// Whether the engine has a form of one product for it that pays.
-bool paysRounded(ContractOpInterface op) {
+Verdict paysRounded(ContractOpInterface op) {
   graph::ContractRoles roles = *graph::contractRoles(op);
   if (!isa_and_nonnull<graph::ConstantOp>(op->getOperand(1).getDefiningOp()) && !paysPacking(op, roles))
-    return false;
-  if (plan::GridAttr grid = plan::gridOf(op)) // whose warps take more than one term of float32 without this
-    return grid.getMmasPerProduct() > 0;
-  Builder b(op.getContext());
-  Type bf16 = b.getBF16Type(), f32 = b.getF32Type();
-  plan::MatrixAttr matrix = plan::findMatrix(op, bf16, bf16, f32);
-  plan::DotAttr dot = plan::findDot(op, bf16, bf16, f32);
-  if (!matrix) // minimal filtering of float32 may be faster still, and loses fewer digits
-    return dot && !plan::chooseWinogradTile(op, plan::largestWinogradTile(Precision::Medium), double(dot.getGroup()));
+    return Verdict::no("its right operand is made when run, and packing that in pairs takes longer than is gained");
+  if (plan::gridOf(op))
+    return Verdict::yes();
+  plan::MatrixAttr matrix = matrixOf(op);
+  plan::DotAttr dot = dotOf(op);
+  if (!matrix)
+    return beatsFiltering(op, Precision::Medium, double(dot.getGroup()));
   // Beside a matrix unit vectors of pairs are slow, but a few rows wait for weights, which are half as long.
   constexpr int64_t fewRows = 4;
   bool few = plan::contractShape(op, roles).rows.constant().value_or(fewRows + 1) <= fewRows;
-  return few ? bool(dot) : plan::fills(op, matrix);
+  return (few ? bool(dot) : plan::fills(op, matrix))
+             ? Verdict::yes()
+             : Verdict::no("it has too few rows or columns to fill the tiles of a matrix unit");
 }
 
 /// Whether the constant's numbers are finite and its largest is far from where bfloat16 ends, so that terms which are too small for it
@@ -113,19 +138,23 @@ bool hasTerms(graph::ConstantOp constant, const WeightTable *weights) {
 }
 
 /// Whether products of the terms for this precision pay, of constants that have them.
-bool paysTerms(ContractOpInterface op, Precision precision, const WeightTable *weights) {
+Verdict paysTerms(ContractOpInterface op, Precision precision, const WeightTable *weights) {
   constexpr double enough = 1.25; // less may be lost where the model is wrong
-  Builder b(op.getContext());
-  plan::MatrixAttr matrix = plan::findMatrix(op, b.getBF16Type(), b.getBF16Type(), b.getF32Type());
   auto constant = op->getOperand(1).getDefiningOp<graph::ConstantOp>();
-  if (!matrix || !constant || plan::gridOf(op))
-    return false;
+  if (!constant)
+    return Verdict::no("its right operand is made when run, and only constants are split into terms");
   graph::ContractRoles roles = *graph::contractRoles(op);
-  if (precision == Precision::Highest && (plan::packingLanes(op) || !plan::contractShape(op, roles).rows.constant()))
-    return false;
-  double gain = plan::gainOfTerms(op, matrix, plan::bfloat16Terms(precision));
-  return gain >= enough && !plan::chooseWinogradTile(op, plan::largestWinogradTile(precision), gain) &&
-         hasTerms(constant, weights);
+  if (precision == Precision::Highest && plan::packingLanes(op))
+    return Verdict::no("several machines share its constant, which is split into terms for one alone");
+  if (precision == Precision::Highest && !plan::contractShape(op, roles).rows.constant())
+    return Verdict::no("its rows are known only when run, and may be too few to gain by products of terms");
+  double gain = plan::gainOfTerms(op, matrixOf(op), plan::bfloat16Terms(precision));
+  if (gain < enough)
+    return Verdict::no("products of terms are not expected to take less time");
+  if (Verdict beats = beatsFiltering(op, precision, gain); !beats)
+    return beats;
+  return hasTerms(constant, weights) ? Verdict::yes()
+                                     : Verdict::no("its constant is not finite, or too small for terms of bfloat16");
 }
 
 /// Both operands as sums of terms.
@@ -177,8 +206,12 @@ struct NarrowContractionsPass : impl::NarrowContractionsPassBase<NarrowContracti
     unsigned terms = plan::bfloat16Terms(precision);
     SmallVector<ContractOpInterface> ops;
     getOperation().walk([&](ContractOpInterface op) {
-      if (canBeNarrow(op) && (terms > 1 ? paysTerms(op, precision, weights) : paysRounded(op)))
+      if (!canBeNarrow(op) || !hasNarrowProducts(op, terms))
+        return;
+      if (Verdict pays = terms > 1 ? paysTerms(op, precision, weights) : paysRounded(op))
         ops.push_back(op);
+      else
+        missed(op, getArgument(), "NotNarrowed", pays.why());
     });
     for (ContractOpInterface op : ops) {
       if (terms > 1)

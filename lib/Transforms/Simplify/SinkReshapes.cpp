@@ -19,6 +19,9 @@
 #include "dialects/Graph/Move/Interleave.h"
 #include "lib/Transforms/Simplify/Passes.h"
 
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/WalkPatternRewriteDriver.h"
+
 using namespace mlir;
 using hewn::graph::DimExpr;
 using hewn::graph::Dims;
@@ -53,12 +56,25 @@ bool isOnContraction(Value value) {
   return false;
 }
 
-class Sinker {
-public:
-  explicit Sinker(Operation *op) : op(op), b(op), c(b, op->getLoc()) {}
+/// What both patterns do with an elementwise op of one result.
+struct Sinker : OpInterfaceRewritePattern<graph::ElementwiseOpInterface> {
+  using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
 
-  /// Makes the op work in the shape of a reshaped operand.
-  bool run() {
+  /// Makes `op`'s result one of these dims and of the element type of `like`'s.
+  static void setShape(Operation *op, Operation *like, const Dims &dims) {
+    Type element = graph::getElementType(like->getResult(0));
+    op->getResult(0).setType(RankedTensorType::get(graph::staticShape(dims), element));
+    graph::setResultDims(op, {dims});
+  }
+};
+
+/// Makes the op work in the shape of a reshaped operand.
+struct SinkReshape : Sinker {
+  using Sinker::Sinker;
+
+  LogicalResult matchAndRewrite(graph::ElementwiseOpInterface op, PatternRewriter &rewriter) const override {
+    if (op->getNumResults() != 1)
+      return rewriter.notifyMatchFailure(op, "has several results");
     Dims target = graph::getDims(op->getResult(0));
     Value source;
     for (Value operand : op->getOperands())
@@ -66,59 +82,76 @@ public:
           inner && !source && graph::getDims(operand) == target && isOnContraction(inner))
         source = inner;
     if (!source)
-      return false;
+      return rewriter.notifyMatchFailure(op, "reads no reshape of a contraction's result");
     Dims shape = graph::getDims(source);
-    SmallVector<Value> operands;
+    size_t common = 0; // dims in which both shapes end
+    while (common < shape.size() && common < target.size() &&
+           shape[shape.size() - 1 - common] == target[target.size() - 1 - common])
+      ++common;
     for (Value operand : op->getOperands())
-      operands.push_back(inShape(operand, target, shape));
-    if (llvm::is_contained(operands, Value()))
-      return false;
-    Operation *moved = b.clone(*op);
+      if (Dims dims = graph::getDims(operand);
+          dims != target && !llvm::all_of(ArrayRef<DimExpr>(dims).drop_back(std::min(common, dims.size())),
+                                          [](const DimExpr &dim) { return dim.is(1); }))
+        return rewriter.notifyMatchFailure(op, "an operand is broadcast along dims that the reshape changes");
+    graph::Composer c(rewriter, op->getLoc());
+    SmallVector<Value> operands = llvm::map_to_vector(
+        op->getOperands(), [&](Value operand) { return inShape(c, operand, target, shape, common); });
+    Operation *moved = rewriter.clone(*op);
     moved->setOperands(operands);
-    auto type = cast<RankedTensorType>(op->getResult(0).getType());
-    moved->getResult(0).setType(RankedTensorType::get(graph::staticShape(shape), type.getElementType()));
-    graph::setResultDims(moved, {shape});
-    Value back = c.reshape(moved->getResult(0), target);
-    op->getResult(0).replaceAllUsesWith(back);
-    op->erase();
-    return true;
+    setShape(moved, op, shape);
+    rewriter.replaceOp(op, c.reshape(moved->getResult(0), target));
+    return success();
   }
 
-  /// Makes the op work on the interleaved operands of an operand.
-  bool runOnInterleaved() {
+private:
+  /// The operand for results of `shape` instead of `target`, whose last `common` dims are the same.
+  static Value inShape(graph::Composer &c, Value operand, const Dims &target, const Dims &shape, size_t common) {
+    Dims dims = graph::getDims(operand);
+    if (dims == target) {
+      Value inner = reshaped(operand);
+      return inner && graph::getDims(inner) == shape ? inner : c.reshape(operand, shape);
+    }
+    if (dims.size() <= std::min(common, shape.size()))
+      return operand;
+    return c.reshape(operand, Dims(ArrayRef<DimExpr>(dims).take_back(std::min(common, dims.size()))));
+  }
+};
+
+/// Makes the op work on the interleaved operands of an operand.
+struct SinkInterleave : Sinker {
+  using Sinker::Sinker;
+
+  LogicalResult matchAndRewrite(graph::ElementwiseOpInterface op, PatternRewriter &rewriter) const override {
+    if (op->getNumResults() != 1)
+      return rewriter.notifyMatchFailure(op, "has several results");
     Dims target = graph::getDims(op->getResult(0));
     OpOperand *whole = nullptr;
     for (OpOperand &operand : op->getOpOperands())
       if (graph::getDims(operand.get()) == target && operand.get().hasOneUse() && isInterleaved(operand.get()))
         whole = &operand;
     if (!whole)
-      return false;
+      return rewriter.notifyMatchFailure(op, "reads no interleaved results of contractions");
     Operation *interleave = whole->get().getDefiningOp();
     SmallVector<int64_t> steps = graph::assemblyOf(interleave)->steps;
     for (OpOperand &operand : op->getOpOperands())
       if (&operand != whole && !isSameForAll(operand.get(), steps))
-        return false;
+        return rewriter.notifyMatchFailure(op, "an operand is not the same for all that are interleaved");
     SmallVector<Value> operands;
     for (Value operand : interleave->getOperands()) {
-      Operation *own = b.clone(*op);
+      Operation *own = rewriter.clone(*op);
       own->setOperand(whole->getOperandNumber(), operand);
-      setShape(own, graph::getDims(operand));
+      setShape(own, op, graph::getDims(operand));
       operands.push_back(own->getResult(0));
     }
-    Operation *moved = b.clone(*interleave);
+    Operation *moved = rewriter.clone(*interleave);
     moved->setOperands(operands);
-    setShape(moved, target);
-    op->getResult(0).replaceAllUsesWith(moved->getResult(0));
-    op->erase();
-    interleave->erase();
-    return true;
+    setShape(moved, op, target);
+    rewriter.replaceOp(op, moved->getResult(0));
+    rewriter.eraseOp(interleave);
+    return success();
   }
 
 private:
-  Operation *op;
-  OpBuilder b;
-  graph::Composer c;
-
   /// Whether the value is interleaved of operands of which contractions make some.
   static bool isInterleaved(Value value) {
     Operation *maker = value.getDefiningOp();
@@ -134,45 +167,14 @@ private:
         return false;
     return dims.size() <= steps.size();
   }
-
-  /// Makes the op's result one of these dims and of the element type that `op` has.
-  void setShape(Operation *of, const Dims &dims) {
-    Type element = graph::getElementType(op->getResult(0));
-    of->getResult(0).setType(RankedTensorType::get(graph::staticShape(dims), element));
-    graph::setResultDims(of, {dims});
-  }
-
-  /// The operand for results of `shape` instead of `target`; null where it has no such form.
-  Value inShape(Value operand, const Dims &target, const Dims &shape) {
-    Dims dims = graph::getDims(operand);
-    if (dims == target) {
-      Value inner = reshaped(operand);
-      return inner && graph::getDims(inner) == shape ? inner : c.reshape(operand, shape);
-    }
-    // Broadcast: only along dims that both shapes end in.
-    size_t common = 0;
-    while (common < shape.size() && common < target.size() &&
-           shape[shape.size() - 1 - common] == target[target.size() - 1 - common])
-      ++common;
-    for (size_t i = 0; i + common < dims.size(); ++i)
-      if (!dims[i].is(1))
-        return {};
-    if (dims.size() <= std::min(common, shape.size()))
-      return operand;
-    return c.reshape(operand, Dims(ArrayRef<DimExpr>(dims).take_back(std::min(common, dims.size()))));
-  }
 };
 
 struct SinkReshapesPass : impl::SinkReshapesPassBase<SinkReshapesPass> {
   void runOnOperation() override {
-    SmallVector<Operation *> ops;
-    getOperation()->walk([&](graph::ElementwiseOpInterface op) {
-      if (op->getNumResults() == 1)
-        ops.push_back(op);
-    });
-    for (Operation *op : ops)
-      if (Sinker sinker(op); !sinker.run())
-        sinker.runOnInterleaved();
+    RewritePatternSet patterns(&getContext());
+    patterns.add<SinkReshape>(&getContext(), /*benefit=*/2);
+    patterns.add<SinkInterleave>(&getContext(), /*benefit=*/1);
+    walkAndApplyPatterns(getOperation(), std::move(patterns)); // once each: what an op becomes is where it was to be
   }
 };
 

@@ -148,3 +148,47 @@ func.func @main(%x: tensor<10xf32>) -> tensor<2x5xf32> attributes {plan.arena_by
   %0 = graph.reshape %x {plan.joint = 0 : i64, shape = [2, 5], plan.places = [#plan.place<alias>]} : (tensor<10xf32>) -> tensor<2x5xf32>
   return %0 : tensor<2x5xf32>
 }
+
+// -----
+
+memref.global "private" @memory : memref<4611686018427387904x4x4xf32, 3> = uninitialized
+// expected-error@+1 {{@joint0_a has more than the 2147483647 bytes of shared memory that a block may have}}
+func.func @a(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>) attributes {plan.launch_info = #plan.grid_launch<blocks = 4, threads = 256, symbols = []>} {
+  %0 = memref.get_global @memory : memref<4611686018427387904x4x4xf32, 3>
+  return
+}
+func.func @main(%x: tensor<10xf32>) -> tensor<10xf32> attributes {plan.arena_bytes = 128 : i64} {
+  %0 = plan.launch @a(%x) symbols [] {plan.joint = 0 : i64, plan.places = [#plan.place<arena, 0>]} : (tensor<10xf32>) -> tensor<10xf32>
+  %1 = plan.launch @a(%0) symbols [] {plan.joint = 0 : i64, plan.places = [#plan.place<output, 0>]} : (tensor<10xf32>) -> tensor<10xf32>
+  return %1 : tensor<10xf32>
+}
+
+// -----
+
+memref.global "private" @memory : memref<4xf32, 3> = uninitialized {alignment = 4611686018427387904}
+memref.global "private" @more : memref<4xf32, 3> = uninitialized {alignment = 4611686018427387904}
+// expected-error@+1 {{@joint0_a has more than the 2147483647 bytes of shared memory that a block may have}}
+func.func @a(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>) attributes {plan.launch_info = #plan.grid_launch<blocks = 4, threads = 256, symbols = []>} {
+  %0 = memref.get_global @memory : memref<4xf32, 3>
+  %1 = memref.get_global @more : memref<4xf32, 3>
+  return
+}
+func.func @main(%x: tensor<10xf32>) -> tensor<10xf32> attributes {plan.arena_bytes = 128 : i64} {
+  %0 = plan.launch @a(%x) symbols [] {plan.joint = 0 : i64, plan.places = [#plan.place<arena, 0>]} : (tensor<10xf32>) -> tensor<10xf32>
+  %1 = plan.launch @a(%0) symbols [] {plan.joint = 0 : i64, plan.places = [#plan.place<output, 0>]} : (tensor<10xf32>) -> tensor<10xf32>
+  return %1 : tensor<10xf32>
+}
+
+// -----
+
+memref.global "private" @memory : memref<4xvector<4xf32>, 3> = uninitialized
+// expected-error@+1 {{@joint0_a has elements in shared memory that are no numbers, 'vector<4xf32>'}}
+func.func @a(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>) attributes {plan.launch_info = #plan.grid_launch<blocks = 4, threads = 256, symbols = []>} {
+  %0 = memref.get_global @memory : memref<4xvector<4xf32>, 3>
+  return
+}
+func.func @main(%x: tensor<10xf32>) -> tensor<10xf32> attributes {plan.arena_bytes = 128 : i64} {
+  %0 = plan.launch @a(%x) symbols [] {plan.joint = 0 : i64, plan.places = [#plan.place<arena, 0>]} : (tensor<10xf32>) -> tensor<10xf32>
+  %1 = plan.launch @a(%0) symbols [] {plan.joint = 0 : i64, plan.places = [#plan.place<output, 0>]} : (tensor<10xf32>) -> tensor<10xf32>
+  return %1 : tensor<10xf32>
+}

@@ -1,5 +1,6 @@
 // Launches of one number become one kernel: its parts, and a meeting of all blocks where one part needs what another has made.
 // RUN: hewn-opt %s -split-input-file --hewn-form-joints | FileCheck %s
+// RUN: hewn-opt %s -split-input-file --hewn-form-joints --remarks-filter-missed='.*' -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 
 // The first two parts don't touch each other's memory; the third one, of fewer threads, reads what both have made.
 // CHECK: func.func private @joint0_a(
@@ -110,6 +111,40 @@ func.func @main(%x: tensor<?xf32> {graph.dims = [#graph.dim<"n">]}) -> tensor<?x
 module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warpSize = 32, sharedBytes = 166912, limits = #limits, costs = #gridCosts>>} {
 memref.global "private" @step_kept_memory : memref<16384xf32, 3> = uninitialized {alignment = 16 : i64}
 func.func @step(%ctx: !llvm.ptr, %h: memref<?xf32>, %w: memref<?xf32>, %y: memref<?xf32>) attributes {plan.launch_info = #plan.grid_launch<blocks = 4, threads = 256, symbols = [], keeps = 1, keptBytes = 65536>} {
+  return
+}
+func.func private @step_keep(%ctx: !llvm.ptr, %w: memref<?xf32>) attributes {plan.launch_info = #plan.grid_launch<threads = 256, symbols = []>} {
+  %0 = memref.get_global @step_kept_memory : memref<16384xf32, 3>
+  return
+}
+func.func private @step_kept(%ctx: !llvm.ptr, %h: memref<?xf32>, %w: memref<?xf32>, %y: memref<?xf32>) attributes {plan.launch_info = #plan.grid_launch<blocks = 4, threads = 256, symbols = []>} {
+  %0 = memref.get_global @step_kept_memory : memref<16384xf32, 3>
+  return
+}
+func.func @main(%s: tensor<1x64xf32>, %x: tensor<9x1x64xf32>) -> tensor<9x1x64xf32> attributes {plan.arena_bytes = 512 : i64} {
+  %w = graph.constant {value = dense<1.0> : tensor<64x64xf32>} : tensor<64x64xf32>
+  %0:2 = graph.scan %s, %x attributes {backward = array<i1: false, false>, plan.joint = 0 : i64, numStates = 1 : i64, plan.places = [#plan.place<arena, 0>, #plan.place<output, 0>]} {
+  ^bb0(%h: tensor<1x64xf32>, %t: tensor<1x64xf32>):
+    %1 = plan.launch @step(%h, %w) symbols [] {plan.places = [#plan.place<slice, 1>]} : (tensor<1x64xf32>, tensor<64x64xf32>) -> tensor<1x64xf32>
+    graph.yield %1, %1 : tensor<1x64xf32>, tensor<1x64xf32>
+  } : (tensor<1x64xf32>, tensor<9x1x64xf32>) -> (tensor<1x64xf32>, tensor<9x1x64xf32>)
+  return %0#1 : tensor<9x1x64xf32>
+}
+}
+
+// -----
+
+// More than a block has room for stays in memory.
+// CHECK-LABEL: func.func @joint0(
+// CHECK-NOT: call @joint0_step_keep(
+// CHECK: scf.for
+// CHECK: call @joint0_step(
+// REMARK: NotKept | {{.*}}Reason="its constant has no room in a block's shared memory beside what other kernels of the loop keep"
+#limits = #plan.grid_limits<registers = 65536, threads = 2048, threadRegisters = 255, registerStep = 8, blockThreads = 1024, blockBytes = 1024, staticBytes = 49152, arguments = 440>
+#gridCosts = #plan.grid_costs<rate = 512, threadRate = 128, issueRate = 128, memoryRate = 1000, cacheRate = 48, sharedRate = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockCycles = 1200, sliceCycles = 150, termCycles = 50, fetchCycles = 600, tileCycles = 600, partCycles = 2500, memoryCycles = 800, threadBytes = 32, busyThreads = 256>
+module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warp = 32, sharedBytes = 166912, limits = #limits, costs = #gridCosts>>} {
+memref.global "private" @step_kept_memory : memref<16384xf32, 3> = uninitialized {alignment = 16 : i64}
+func.func @step(%ctx: !llvm.ptr, %h: memref<?xf32>, %w: memref<?xf32>, %y: memref<?xf32>) attributes {plan.launch_info = #plan.grid_launch<blocks = 4, threads = 256, symbols = [], keeps = 1, keptBytes = 166912>} {
   return
 }
 func.func private @step_keep(%ctx: !llvm.ptr, %w: memref<?xf32>) attributes {plan.launch_info = #plan.grid_launch<threads = 256, symbols = []>} {

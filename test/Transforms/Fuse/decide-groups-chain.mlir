@@ -1,7 +1,7 @@
 // Rows between two contractions: one kernel where all the rows together are too many for the cache.
 // RUN: hewn-opt %s --split-input-file --hewn-decide-groups | FileCheck %s
 // RUN: hewn-opt %s --split-input-file --hewn-decide-groups --remarks-filter-missed='.*' -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
-// REMARK-DAG: Reason="what is between the two contractions is not a product, passes over its rows, and a product of those"
+// REMARK-DAG: NotChained | {{.*}}Reason="others read what is between the two contractions"
 // REMARK-DAG: Reason="all rows of the first product fit the cache"
 // REMARK-DAG: Reason="rows of the first product do not fit a block's registers and shared memory"
 

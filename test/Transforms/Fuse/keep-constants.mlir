@@ -1,5 +1,12 @@
 // Which constant a kernel may keep on chip: one that the steps of a scan multiply by few rows, where a block's share fits.
 // RUN: hewn-opt %s --hewn-keep-constants | FileCheck %s
+// RUN: hewn-opt %s --hewn-keep-constants --remarks-filter-missed='.*' -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+// REMARK: NotKept | {{.*}}Reason="its larger operand is no constant"
+// REMARK: NotKept | {{.*}}Reason="its constant is more than the processors' shared memory holds together"
+// REMARK: NotKept | {{.*}}Reason="a block's part of its constant has no room in shared memory"
+// REMARK: NotKept | {{.*}}Reason="its larger operand is computed in its kernel"
+// REMARK: NotKept | {{.*}}Reason="its sizes are known only when run"
+// REMARK: NotKept | {{.*}}Reason="matrix instructions multiply it, whose kernels keep nothing from launch to launch"
 
 #limits = #plan.grid_limits<registers = 65536, threads = 2048, maxThreadRegisters = 255, registerGranularity = 8, maxBlockThreads = 1024, reservedBlockBytes = 1024, staticSharedBytes = 49152, maxArguments = 440>
 #gridCosts = #plan.grid_costs<mmaProductsPerCycle = 512, threadProductsPerCycle = 128, instructionsPerCycle = 128, memoryBytesPerCycle = 1000, l2BytesPerCycle = 48, sharedBytesPerCycle = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockOverheadCycles = 1200, sliceOverheadCycles = 150, termOverheadCycles = 50, fetchLatencyCycles = 600, tileOverheadCycles = 600, splitOverheadCycles = 2500, memoryLatencyCycles = 800, threadBytesInFlight = 32, latencyHidingThreads = 256>
@@ -27,7 +34,20 @@ plan.kernel @long(%h: tensor<1x4096xf32>, %w: tensor<4096x64xf32>) -> tensor<1x6
   %0 = graph.matmul %h, %w : (tensor<1x4096xf32>, tensor<4096x64xf32>) -> tensor<1x64xf32>
   graph.yield %0 : tensor<1x64xf32>
 }
-func.func @main(%x: tensor<9x1x64xf32>, %s: tensor<1x64xf32>) -> (tensor<1x64xf32>, tensor<1x96xf32>) {
+plan.kernel @computed(%h: tensor<1x64xf32>, %w: tensor<64x64xf32>) -> tensor<1x64xf32> attributes {symbols = []} {
+  %0 = graph.relu %w : (tensor<64x64xf32>) -> tensor<64x64xf32>
+  %1 = graph.matmul %h, %0 : (tensor<1x64xf32>, tensor<64x64xf32>) -> tensor<1x64xf32>
+  graph.yield %1 : tensor<1x64xf32>
+}
+plan.kernel @unknown(%h: tensor<1x?xf32> {graph.dims = [1, #graph.dim<"n">]}, %w: tensor<?x64xf32> {graph.dims = [#graph.dim<"n">, 64]}) -> tensor<1x64xf32> attributes {symbols = ["n"]} {
+  %0 = graph.matmul %h, %w : (tensor<1x?xf32>, tensor<?x64xf32>) -> tensor<1x64xf32>
+  graph.yield %0 : tensor<1x64xf32>
+}
+plan.kernel @matrix(%h: tensor<16x64xf32>, %w: tensor<64x64xf32>) -> tensor<16x64xf32> attributes {symbols = []} {
+  %0 = graph.matmul %h, %w : (tensor<16x64xf32>, tensor<64x64xf32>) -> tensor<16x64xf32>
+  graph.yield %0 : tensor<16x64xf32>
+}
+func.func @main(%x: tensor<9x1x64xf32>, %s: tensor<1x64xf32>, %n: tensor<1x?xf32> {graph.dims = [1, #graph.dim<"n">]}, %m: tensor<?x64xf32> {graph.dims = [#graph.dim<"n">, 64]}, %r: tensor<16x64xf32>) -> (tensor<1x64xf32>, tensor<1x96xf32>) {
   %w = graph.constant {value = dense<1.0> : tensor<64x64xf32>} : tensor<64x64xf32>
   %o = graph.constant {value = dense<1.0> : tensor<64x96xf32>} : tensor<64x96xf32>
   %v = graph.constant {value = dense<1.0> : tensor<64x4096xf32>} : tensor<64x4096xf32>
@@ -39,7 +59,10 @@ func.func @main(%x: tensor<9x1x64xf32>, %s: tensor<1x64xf32>) -> (tensor<1x64xf3
     %3 = plan.launch @made(%1, %2) symbols [] : (tensor<1x64xf32>, tensor<64x1xf32>) -> tensor<1x1xf32>
     %4 = plan.launch @wide(%1, %v) symbols [] : (tensor<1x64xf32>, tensor<64x4096xf32>) -> tensor<1x4096xf32>
     %5 = plan.launch @long(%4, %l) symbols [] : (tensor<1x4096xf32>, tensor<4096x64xf32>) -> tensor<1x64xf32>
-    graph.yield %5 : tensor<1x64xf32>
+    %7 = plan.launch @computed(%5, %w) symbols [] : (tensor<1x64xf32>, tensor<64x64xf32>) -> tensor<1x64xf32>
+    %8 = plan.launch @unknown(%n, %m) symbols [#graph.dim<"n">] : (tensor<1x?xf32>, tensor<?x64xf32>) -> tensor<1x64xf32>
+    %9 = plan.launch @matrix(%r, %w) symbols [] : (tensor<16x64xf32>, tensor<64x64xf32>) -> tensor<16x64xf32>
+    graph.yield %7 : tensor<1x64xf32>
   } : (tensor<1x64xf32>, tensor<9x1x64xf32>) -> tensor<1x64xf32>
   %6 = plan.launch @once(%0, %o) symbols [] : (tensor<1x64xf32>, tensor<64x96xf32>) -> tensor<1x96xf32>
   return %0, %6 : tensor<1x64xf32>, tensor<1x96xf32>

@@ -101,7 +101,7 @@ plan.kernel @repeated(%x: tensor<?x8xf32> {graph.dims = [#graph.dim<"m">, 8]}, %
 // -----
 
 // Two products that are no rows between two products.
-// expected-error@+1 {{has several contractions that are no chain}}
+// expected-error@+1 {{has several contractions that are no chain: nothing between the two contractions is reduced over its rows}}
 plan.kernel @products(%x: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {symbols = []} {
   %0 = graph.matmul %x, %x : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
   %1 = graph.matmul %0, %x : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>

@@ -2,6 +2,18 @@
 // RUN: hewn-opt %s --split-input-file --hewn-narrow-contractions=precision=high | FileCheck %s --check-prefix=THREE
 // RUN: hewn-opt %s --split-input-file --hewn-narrow-contractions=precision=highest | FileCheck %s --check-prefix=SIX
 
+// Why not, each reason once.
+// RUN: hewn-opt %s --split-input-file --hewn-narrow-contractions=precision=medium --remarks-filter-missed='.*' -o /dev/null 2>&1 | FileCheck %s --check-prefix=WHY-ONE
+// WHY-ONE: NotNarrowed | {{.*}}Reason="its windows take less time by minimal filtering of float32"
+// WHY-ONE: NotNarrowed | {{.*}}Reason="its right operand is made when run, and packing that in pairs takes longer than is gained"
+// WHY-ONE: NotNarrowed | {{.*}}Reason="it has too few rows or columns to fill the tiles of a matrix unit"
+// RUN: hewn-opt %s --split-input-file --hewn-narrow-contractions=precision=highest --remarks-filter-missed='.*' -o /dev/null 2>&1 | FileCheck %s --check-prefix=WHY-SIX
+// WHY-SIX: NotNarrowed | {{.*}}Reason="products of terms are not expected to take less time"
+// WHY-SIX: NotNarrowed | {{.*}}Reason="its rows are known only when run, and may be too few to gain by products of terms"
+// WHY-SIX: NotNarrowed | {{.*}}Reason="its constant is not finite, or too small for terms of bfloat16"
+// WHY-SIX: NotNarrowed | {{.*}}Reason="several machines share its constant, which is split into terms for one alone"
+// WHY-SIX: NotNarrowed | {{.*}}Reason="its right operand is made when run, and only constants are split into terms"
+
 #costs = #plan.vector_costs<l2LoadCost = 220, l2MissCost = 250, loadCost = 15, broadcastCost = 10, fmaLatencyCost = 400, minAccumulators = 7, chainRows = 6, fmasPerCycle = 2, memoryBytesPerCycle = 8, cacheLineBytes = 64, prefetchDistanceBytes = 1024, forkJoinInstructions = 8000, launchOverheadBytes = 20000, l3ByteCost = 40>
 #fast = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, costs = #costs, dots = [#plan.dot<left = bf16, right = bf16, sum = f32, intrinsic = "llvm.some.dot">]>
 
@@ -220,5 +232,21 @@ module attributes {plan.target = #grid} {
     %w = graph.constant {value = dense<1.0> : tensor<64x32xf32>} : tensor<64x32xf32>
     %0 = graph.matmul %x, %w : (tensor<2x64xf32>, tensor<64x32xf32>) -> tensor<2x32xf32>
     return %0 : tensor<2x32xf32>
+  }
+}
+
+// -----
+
+#costs = #plan.vector_costs<l2LoadCost = 220, l2MissCost = 250, loadCost = 15, broadcastCost = 10, fmaLatencyCost = 400, minAccumulators = 7, chainRows = 6, fmasPerCycle = 2, memoryBytesPerCycle = 8, cacheLineBytes = 64, prefetchDistanceBytes = 1024, forkJoinInstructions = 8000, launchOverheadBytes = 20000, l3ByteCost = 40>
+#unit = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, costs = #costs,
+    matrices = [#plan.matrix<left = bf16, right = bf16, sum = f32, rows = 16, columns = 16, depth = 32, registers = 8, tile = !llvm.x86_amx, zero = "llvm.zero", load = "llvm.load", store = "llvm.store", product = "llvm.product", relativeRate = 12, minRows = 6>]>
+
+// Left alone by terms: what is no constant.
+// SIX-LABEL: func.func @made
+// SIX-NOT: graph.term
+module attributes {plan.target = #unit} {
+  func.func @made(%x: tensor<64x256xf32>, %w: tensor<256x512xf32>) -> tensor<64x512xf32> {
+    %0 = graph.matmul %x, %w : (tensor<64x256xf32>, tensor<256x512xf32>) -> tensor<64x512xf32>
+    return %0 : tensor<64x512xf32>
   }
 }

@@ -209,27 +209,30 @@ void GridChain::finish(ArrayRef<Value> sums) {
   }
 }
 
-std::optional<Chain> gridChain(KernelFunction &k) {
+Found<Chain> gridChain(KernelFunction &k) {
   SmallVector<Operation *> ops =
       llvm::map_to_vector(k.kernel.getBody().front().without_terminator(), [](Operation &op) { return &op; });
-  std::optional<Chain> chain = graph::findChain(ops, /*narrow=*/true);
-  bool fits =
-      chain && plan::gridTakesChain(*chain) && llvm::all_of(k.results, [&](Value result) {
-        return result.getDefiningOp<graph::ScratchOp>() || llvm::is_contained(chain->tail, result.getDefiningOp());
-      });
-  return fits ? chain : std::nullopt;
+  Found<Chain> chain = graph::findChain(ops, /*narrow=*/true);
+  if (!chain)
+    return chain;
+  if (!plan::gridTakesChain(*chain))
+    return Verdict::no("rows of the first product do not fit a block's registers and shared memory");
+  bool isOfTail = llvm::all_of(k.results, [&](Value result) {
+    return result.getDefiningOp<graph::ScratchOp>() || llvm::is_contained(chain->tail, result.getDefiningOp());
+  });
+  return isOfTail ? chain : Verdict::no("a result of its kernel is not made of the second contraction's");
 }
 
-std::optional<OnlineRows> onlineRows(KernelFunction &k, OpBuilder &b, const Chain &chain) {
+Found<OnlineRows> onlineRows(KernelFunction &k, OpBuilder &b, const Chain &chain) {
   KernelElements tried(b, k.loc(), /*lanes=*/0, k.symbols, k.inputs);
   return onlineRows(tried, chain);
 }
 
 LogicalResult emitGridChain(KernelFunction &k, OpBuilder &b, plan::GridChainAttr schedule,
                             const std::optional<Buffer> &memory) {
-  std::optional<Chain> chain = gridChain(k);
+  Found<Chain> chain = gridChain(k);
   if (!chain)
-    return refuse(k, schedule) << ", and is no chain of two contractions that fits a block";
+    return refuse(k, schedule) << ", and is no chain of two contractions that fits a block: " << chain.why();
   Type factors = schedule.getFactors();
   if (!factors.isF32() && factors != plan::gridChainFactors(*chain))
     return refuse(k, schedule) << ", and operands that are no such factors";
@@ -242,9 +245,9 @@ LogicalResult emitGridChain(KernelFunction &k, OpBuilder &b, plan::GridChainAttr
     emitChainPasses(k, b, *chain, schedule);
     return success();
   }
-  std::optional<OnlineRows> online = onlineRows(k, b, *chain);
+  Found<OnlineRows> online = onlineRows(k, b, *chain);
   if (!online)
-    return refuse(k, schedule) << ", and rows that take more than one pass";
+    return refuse(k, schedule) << ", and rows that take more than one pass: " << online.why();
   emitOnlineChain(k, b, *chain, schedule, memory, *online);
   return success();
 }

@@ -62,19 +62,20 @@ bool isQuotient(Value value, Value x, Value y) {
          isBounded(inverse.getRhs(), y, any) && matchPattern(inverse.getLhs(), m_OneFloat());
 }
 
-std::optional<OnlineRows> find(KernelElements &e, const graph::Chain &chain) {
+Found<OnlineRows> find(KernelElements &e, const graph::Chain &chain) {
   SmallVector<ReduceOpInterface> reductions;
   for (Operation *op : chain.middle)
     if (auto reduce = dyn_cast<ReduceOpInterface>(op))
       reductions.push_back(reduce);
+  constexpr StringRef why = "rows are not reduced once to their maximum, and once to a sum of floats";
   if (reductions.size() != 2)
-    return std::nullopt;
+    return Verdict::no(why);
   OnlineRows rows{reductions[0]->getOperand(0), reductions[1]->getOperand(0), reductions[0], reductions[1]};
   Value maximum = rows.maximum->getResult(0), sum = rows.sum->getResult(0);
   // (Whichever number is subtracted, the quotient is the same but for rounding: that it is a choice of elements is enough.)
   if (!isPlain<arith::MaximumFOp, arith::MinimumFOp>(e, rows.maximum) || !isPlain<arith::AddFOp>(e, rows.sum) ||
       !isComputedInFloat(rows.logits) || !isComputedInFloat(rows.powers))
-    return std::nullopt;
+    return Verdict::no(why);
   SmallVector<Index> at(graph::getRank(rows.logits), e.constant(0));
   // What stands for the values is told from all else by being bound.
   auto readWith = [&](Value value, Value x, Value asX, Value y, Value asY) {
@@ -91,20 +92,20 @@ std::optional<OnlineRows> find(KernelElements &e, const graph::Chain &chain) {
   // No float16 is less: as long as the maximum is nothing has been added yet.
   auto lowest = [](double bound) { return bound <= -65504; };
   if (!difference || difference.getLhs() != x || !isBounded(difference.getRhs(), y, lowest))
-    return std::nullopt;
+    return Verdict::no("what is summed is not the exponential of an element less the row's maximum");
   if (!isQuotient(readWith(chain.weights, rows.powers, x, sum, y), x, y))
-    return std::nullopt;
+    return Verdict::no("weights are not the exponentials over their sum: something else is done behind the softmax");
   return rows;
 }
 
 } // namespace
 
-std::optional<OnlineRows> onlineRows(KernelElements &e, const graph::Chain &chain) {
+Found<OnlineRows> onlineRows(KernelElements &e, const graph::Chain &chain) {
   // In a place of its own: what is tried out may leave reads of memory behind.
   Block *block = e.b.getInsertionBlock();
   auto point = e.b.getInsertionPoint();
   Operation *before = point == block->begin() ? nullptr : &*std::prev(point);
-  std::optional<OnlineRows> rows = find(e, chain);
+  Found<OnlineRows> rows = find(e, chain);
   e.forget();
   for (;;) {
     auto now = e.b.getInsertionPoint();

@@ -20,8 +20,8 @@ struct OnlineRows {
   graph::ReduceOpInterface maximum, sum;
 };
 
-/// nullopt where the ops between do anything else. Emits code at the builder's place and erases it.
-std::optional<OnlineRows> onlineRows(KernelElements &e, const graph::Chain &chain);
+/// Or why the ops between are something else. Emits code at the builder's place and erases it.
+Found<OnlineRows> onlineRows(KernelElements &e, const graph::Chain &chain);
 
 } // namespace hewn::codegen
 

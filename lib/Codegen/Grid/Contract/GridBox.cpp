@@ -30,17 +30,19 @@ static std::optional<std::pair<DimExpr, DimExpr>> asOne(const GridTiles &tiles, 
   return std::make_pair(extent, stride);
 }
 
-std::optional<GridBox> gridBox(KernelFunction &k, const GridTiles &tiles, unsigned operand, Type staged) {
+Found<GridBox> gridBox(KernelFunction &k, const GridTiles &tiles, unsigned operand, Type staged) {
   constexpr int64_t strideBytes = 16,
                     lineBytes = 128; // strides are a multiple of the one, blocks one of the longest line
+  constexpr StringRef why =
+      "an operand's places and sum are not evenly spaced dims of one tensor, 16 bytes apart or a multiple";
   int64_t bytes = int64_t(staged.getIntOrFloatBitWidth() / 8);
   auto found = k.inputs.find(tiles.op->getOperand(operand));
   if (found == k.inputs.end() || found->second.elementType != staged)
-    return std::nullopt;
+    return Verdict::no("an operand is computed in the kernel, or of another type than the factors");
   const Buffer &buffer = found->second;
   auto memory = dyn_cast<BlockArgument>(buffer.memref);
   if (!memory || buffer.groupDim >= 0 || buffer.start)
-    return std::nullopt;
+    return Verdict::no(why);
   // What of a window is always at its first place is not there.
   SmallVector<AffineExpr> dims;
   for (unsigned d = 0; d < tiles.extents.size(); ++d)
@@ -50,7 +52,7 @@ std::optional<GridBox> gridBox(KernelFunction &k, const GridTiles &tiles, unsign
   const auto &places = operand == 0 ? tiles.rows : tiles.columns;
   bool alongSum = operand == 0 ? tiles.leftAlongSum : tiles.rightAlongSum;
   if (plan::multipliesAlongSum(tiles.op) && !alongSum)
-    return std::nullopt;
+    return Verdict::no("an operand does not lie along the sum, as the instruction has it");
   GridBox box{memory.getArgNumber(), {}, {}};
   auto isMultiple = [&](const DimExpr &stride) {
     return stride.divideExactly(DimExpr(strideBytes / bytes)).has_value();
@@ -63,7 +65,7 @@ std::optional<GridBox> gridBox(KernelFunction &k, const GridTiles &tiles, unsign
         !llvm::all_of(tiles.batch, [&](unsigned d) { return tiles.extents[d].is(1); }) || wide.size() != 1 ||
         map.getResult(unsigned(buffer.blockDim)) != getAffineDimExpr(wide[0], k.kernel.getContext()) || !sum ||
         !isMultiple(sum->second) || !isMultiple(blocks))
-      return std::nullopt;
+      return Verdict::no(why);
     box.block = buffer.block;
     box.extents = {DimExpr(box.block), sum->first, tiles.extents[wide[0]].ceilDiv(DimExpr(box.block))};
     box.strides = {DimExpr(1), sum->second, blocks};
@@ -74,7 +76,7 @@ std::optional<GridBox> gridBox(KernelFunction &k, const GridTiles &tiles, unsign
     auto one = asOne(tiles, map, buffer, list);
     bool innermost = box.extents.empty();
     if (!one || (innermost ? !one->second.is(1) : !isMultiple(one->second)))
-      return std::nullopt;
+      return Verdict::no(why);
     if (one->first.is(1) && box.extents.size() == 2)
       break; // no batches
     box.extents.push_back(one->first);
@@ -83,10 +85,12 @@ std::optional<GridBox> gridBox(KernelFunction &k, const GridTiles &tiles, unsign
   return box;
 }
 
-std::optional<std::pair<GridBox, GridBox>> gridBoxes(KernelFunction &k, const GridTiles &tiles) {
-  std::optional<GridBox> left = gridBox(k, tiles, 0, plan::stagedType(tiles.op, 0)),
-                         right = gridBox(k, tiles, 1, plan::stagedType(tiles.op, 1));
-  return left && right ? std::make_optional(std::make_pair(*left, *right)) : std::nullopt;
+Found<std::pair<GridBox, GridBox>> gridBoxes(KernelFunction &k, const GridTiles &tiles) {
+  Found<GridBox> left = gridBox(k, tiles, 0, plan::stagedType(tiles.op, 0)),
+                 right = gridBox(k, tiles, 1, plan::stagedType(tiles.op, 1));
+  if (!left || !right)
+    return Verdict::no(left ? right.why() : left.why());
+  return std::make_pair(*left, *right);
 }
 
 Value addBox(KernelFunction &k, const GridBox &box, int64_t bytes, bool rounds, ArrayRef<int64_t> sizes) {

@@ -20,12 +20,12 @@ struct GridBox {
   int64_t block = 0;
 };
 
-/// nullopt where the operand is computed, has a border, is not made of `staged` elements, or its dims do not follow each other as those
-/// of two or three do.
-std::optional<GridBox> gridBox(KernelFunction &k, const GridTiles &tiles, unsigned operand, mlir::Type staged);
+/// Or why there is none: the operand is computed, has a border, is not made of `staged` elements, or its dims do not follow each other as
+/// those of two or three do.
+Found<GridBox> gridBox(KernelFunction &k, const GridTiles &tiles, unsigned operand, mlir::Type staged);
 
-/// Both operands of a contraction by matrix instructions as such tensors; nullopt where one is none.
-std::optional<std::pair<GridBox, GridBox>> gridBoxes(KernelFunction &k, const GridTiles &tiles);
+/// Both operands of a contraction by matrix instructions as such tensors, or why one is none.
+Found<std::pair<GridBox, GridBox>> gridBoxes(KernelFunction &k, const GridTiles &tiles);
 
 /// A new argument of the kernel, for boxes of `sizes` elements of `bytes`; `rounds`: float32s come as factors of products.
 mlir::Value addBox(KernelFunction &k, const GridBox &box, int64_t bytes, bool rounds, llvm::ArrayRef<int64_t> sizes);

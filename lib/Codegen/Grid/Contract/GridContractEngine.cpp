@@ -10,9 +10,9 @@ using namespace mlir;
 namespace hewn::codegen {
 
 LogicalResult emitGridContraction(KernelFunction &k, OpBuilder &b, plan::GridContractAttr schedule) {
-  std::optional<GridTiles> tiles = gridTiles(k);
+  Found<GridTiles> tiles = gridTiles(k);
   if (!tiles)
-    return refuse(k, schedule) << ", and is no contraction that is followed by elementwise ops alone";
+    return refuse(k, schedule) << ", and is no contraction that is followed by elementwise ops alone: " << tiles.why();
   if (tiles->parts != schedule.getSplits())
     return refuse(k, schedule) << ", and a sum in " << tiles->parts << " splits";
   switch (schedule.getForm()) {
@@ -33,7 +33,9 @@ LogicalResult emitGridContraction(KernelFunction &k, OpBuilder &b, plan::GridCon
 void emitKept(KernelFunction &k, OpBuilder &b, plan::GridContractAttr schedule) {
   auto argument = k.kernel->getAttrOfType<IntegerAttr>(plan::kKeepsAttr);
   bool isFew = schedule.getForm() == plan::GridForm::FewRows || schedule.getForm() == plan::GridForm::FewColumns;
-  std::optional<GridTiles> tiles = argument && isFew ? gridTiles(k) : std::nullopt;
+  if (!argument || !isFew)
+    return;
+  Found<GridTiles> tiles = gridTiles(k);
   if (!tiles)
     return;
   std::optional<int64_t> bytes = bytesKeptByFew(*tiles, schedule);
@@ -49,7 +51,7 @@ void emitKept(KernelFunction &k, OpBuilder &b, plan::GridContractAttr schedule) 
     KernelFunction other = beginKernelFunction(k.kernel, b);
     other.function.setName((k.function.getName() + suffix).str());
     other.function.setPrivate();
-    std::optional<GridTiles> own = gridTiles(other);
+    Found<GridTiles> own = gridTiles(other);
     Value kept = memref::GetGlobalOp::create(b, k.loc(), type, memory);
     if (suffix == plan::kKeptSuffix) {
       emitGridFewKept(other, b, *own, schedule, kept);

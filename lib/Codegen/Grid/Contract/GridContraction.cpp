@@ -11,9 +11,8 @@ namespace hewn::codegen {
 
 GridContraction::GridContraction(KernelFunction &k, OpBuilder &b, const GridTiles &tiles, int64_t threads)
     : k(k), b(b), tiles(tiles), op(tiles.op), e(b, k.loc(), /*lanes=*/0, k.symbols, k.inputs), grid(k, e, threads),
-      iteration(tiles.extents.size(), e.constant(0)), rows(graph::numElements(tiles.dims(tiles.rows))),
-      columns(graph::numElements(tiles.dims(tiles.columns))), depth(graph::numElements(tiles.dims(tiles.summed))),
-      batch(graph::numElements(tiles.dims(tiles.batch))) {}
+      iteration(tiles.extents.size(), e.constant(0)), rows(tiles.count(tiles.rows)),
+      columns(tiles.count(tiles.columns)), depth(tiles.count(tiles.summed)), batch(tiles.count(tiles.batch)) {}
 
 void GridContraction::set(ArrayRef<unsigned> list, Index linear) {
   for (auto [d, index] : llvm::zip(list, e.unravel(linear, tiles.dims(list))))

@@ -14,6 +14,7 @@
 #include "lib/Codegen/Grid/Contract/GridContraction.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using hewn::graph::DimExpr;
@@ -241,7 +242,9 @@ std::optional<int64_t> bytesKeptByFew(const GridTiles &tiles, plan::GridContract
   Type type = graph::computeType(graph::getElementType(larger));
   if (!depth || !type.isF32() || liesAlongSum(tiles, schedule))
     return std::nullopt;
-  return *depth * placesOf(schedule) * 4;
+  int64_t bytes = 0;
+  bool fits = !llvm::MulOverflow(*depth, placesOf(schedule) * 4, bytes) && bytes <= INT32_MAX;
+  return fits ? std::optional(bytes) : std::nullopt;
 }
 
 void emitGridFewKeep(KernelFunction &k, OpBuilder &b, const GridTiles &tiles, plan::GridContractAttr schedule,

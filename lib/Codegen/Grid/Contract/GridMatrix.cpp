@@ -459,8 +459,8 @@ LogicalResult verifyMatrix(KernelFunction &k, const GridTiles &tiles, plan::Grid
 } // namespace
 
 LogicalResult emitGridMatrix(KernelFunction &k, OpBuilder &b, const GridTiles &tiles, plan::GridContractAttr schedule) {
-  std::optional<std::pair<GridBox, GridBox>> boxes = gridBoxes(k, tiles);
-  if (failed(verifyMatrix(k, tiles, schedule, boxes.has_value())))
+  Found<std::pair<GridBox, GridBox>> boxes = gridBoxes(k, tiles);
+  if (failed(verifyMatrix(k, tiles, schedule, bool(boxes))))
     return failure();
   GridMatrixEmitter emitter(k, b, tiles, plan::tileOf(schedule, tiles.op), schedule.getBlocks());
   if (schedule.getFetches())

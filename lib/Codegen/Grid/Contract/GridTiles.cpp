@@ -42,30 +42,6 @@ static bool followedByElements(KernelFunction &k, Value sums) {
   return llvm::all_of(k.results, [&](Value result) { return seen.contains(result); });
 }
 
-/// The iteration dim along which neighbours lie next to each other in the value that `map` reads; nullopt where that is none
-/// or several.
-static std::optional<unsigned> innermost(Value tensor, AffineMap map, const Dims &extents) {
-  SmallVector<int64_t> order = memoryOrder(tensor);
-  auto layout = dyn_cast_or_null<graph::LayoutAttr>(cast<RankedTensorType>(tensor.getType()).getEncoding());
-  if (layout && layout.getBlockDim() >= 0)
-    order.push_back(layout.getBlockDim());
-  if (layout && layout.getGroupDim() >= 0)
-    order.push_back(layout.getGroupDim());
-  for (int64_t i : llvm::reverse(order)) {
-    AffineExpr expr = map.getResult(i);
-    std::optional<unsigned> found;
-    bool several = false;
-    for (unsigned d = 0; d < map.getNumDims(); ++d)
-      if (expr.isFunctionOfDim(d) && !extents[d].is(1)) {
-        several |= found.has_value();
-        found = d;
-      }
-    if (found)
-      return several ? std::nullopt : found;
-  }
-  return std::nullopt;
-}
-
 /// Makes `dim`, if it is in `list`, the one that runs fastest; whether it is.
 static bool countLast(SmallVectorImpl<unsigned> &list, std::optional<unsigned> dim) {
   auto *at = dim ? llvm::find(list, *dim) : list.end();
@@ -75,27 +51,20 @@ static bool countLast(SmallVectorImpl<unsigned> &list, std::optional<unsigned> d
   return true;
 }
 
-std::optional<GridTiles> gridTiles(KernelFunction &k) {
-  GridTiles tiles;
-  tiles.op = graph::onlyContraction(k.kernel.getBody().front());
-  if (!tiles.op)
-    return std::nullopt;
-  Value sums = tiles.op->getResult(0);
+Found<GridTiles> gridTiles(KernelFunction &k) {
+  graph::ContractOpInterface op = graph::onlyContraction(k.kernel.getBody().front());
+  if (!op)
+    return Verdict::no("its kernel is not of one contraction, elementwise ops and moves");
+  GridTiles tiles{graph::productDims(op), op};
+  Value sums = op->getResult(0);
   auto spread = k.results[0].getDefiningOp<graph::SplitKOpInterface>();
   if (k.results.size() == 1 && spread && spread->getOperand(0) == sums)
     tiles.parts = spread.getNumSplits();
   else if (!followedByElements(k, sums))
-    return std::nullopt;
-  tiles.maps = tiles.op.getIndexingMaps();
-  plan::GridProduct product = plan::gridProduct(tiles.op);
-  tiles.extents = product.extents;
-  tiles.batch = product.batch;
-  tiles.rows = product.rows;
-  tiles.columns = product.columns;
-  tiles.summed = product.summed;
-  std::optional<unsigned> left = innermost(tiles.op->getOperand(0), tiles.maps[0], tiles.extents);
-  std::optional<unsigned> right = innermost(tiles.op->getOperand(1), tiles.maps[1], tiles.extents);
-  std::optional<unsigned> result = innermost(tiles.parts > 1 ? sums : k.results[0], tiles.maps[2], tiles.extents);
+    return Verdict::no("what follows it is not elementwise, one for one");
+  std::optional<unsigned> left = tiles.innermost(op->getOperand(0), tiles.maps[0]);
+  std::optional<unsigned> right = tiles.innermost(op->getOperand(1), tiles.maps[1]);
+  std::optional<unsigned> result = tiles.innermost(tiles.parts > 1 ? sums : k.results[0], tiles.maps[2]);
   countLast(tiles.columns, result);
   tiles.resultAlongRows = countLast(tiles.rows, result);
   // Where both operands lie along sums, but not the same one, the right one waits.

@@ -82,12 +82,10 @@ void JointEmitter::begin() {
 
 func::FuncOp JointEmitter::emit() {
   begin();
-  if (failed(emitOps(joint.ops))) {
-    function.erase();
-    return nullptr;
-  }
-  giveShared();
-  return function;
+  if (succeeded(emitOps(joint.ops)) && succeeded(giveShared()))
+    return function;
+  function.erase();
+  return nullptr;
 }
 
 /// The blocks count themselves. What the first one adds makes the counter's sign change when all have come, whatever it was before:

@@ -49,9 +49,9 @@ private:
   mlir::func::FuncOp partOf(mlir::func::FuncOp kernel);
   /// Launches of a loop's steps whose blocks keep a constant: brings it there. Others don't find room.
   mlir::LogicalResult keepConstants(graph::ControlOpInterface loop);
-  /// Bytes of shared memory that a function has for itself.
-  int64_t sharedBytesOf(mlir::func::FuncOp part);
-  void giveShared();
+  /// Bytes of shared memory that a function has for itself. Failure: more than a block may have, or no numbers, which has been said.
+  mlir::FailureOr<int64_t> sharedBytesOf(mlir::func::FuncOp part);
+  mlir::LogicalResult giveShared();
 
   // Memory: bytes from the first one of a value on.
   mlir::Value pointer(mlir::Value value);

@@ -2,7 +2,10 @@
 #include "lib/Codegen/Grid/Loops/GridWide.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/Support/DebugLog.h"
 #include "llvm/Support/MathExtras.h"
+
+#define DEBUG_TYPE "hewn-decide-kernels"
 
 using namespace mlir;
 using hewn::graph::DimExpr;
@@ -45,8 +48,10 @@ std::optional<GridWide> GridWide::along(KernelFunction &k, const Dims &space, un
                                         std::optional<int64_t> lanes) {
   Block &body = k.kernel.getBody().front();
   for (Operation &op : body.without_terminator())
-    if (!isa<graph::ElementwiseOpInterface, graph::ReduceOpInterface, graph::ConstantOp>(op))
+    if (!isa<graph::ElementwiseOpInterface, graph::ReduceOpInterface, graph::ConstantOp>(op)) {
+      LDBG() << k.kernel.getName() << ": " << op.getName() << " reads elements one by one";
       return std::nullopt;
+    }
   int64_t largest = 1;
   auto see = [&](const Buffer &buffer) {
     int64_t bytes = liesAlong(buffer, space, dim) ? bytesOf(buffer.elementType) : 0;
@@ -55,8 +60,10 @@ std::optional<GridWide> GridWide::along(KernelFunction &k, const Dims &space, un
   };
   SmallVector<Value> found;
   for (unsigned r : results)
-    if (!see(k.outputs[r]))
+    if (!see(k.outputs[r])) {
+      LDBG() << k.kernel.getName() << ": result " << r << " does not lie along dim " << dim << ", or has no vectors";
       return std::nullopt;
+    }
   for (Value argument : body.getArguments())
     if (see(k.inputs.find(argument)->second))
       found.push_back(argument);
@@ -68,8 +75,10 @@ std::optional<GridWide> GridWide::along(KernelFunction &k, const Dims &space, un
   if (wide.count < 2 || wide.count > most || !llvm::isPowerOf2_64(uint64_t(wide.count)))
     return std::nullopt;
   for (unsigned r : results)
-    if (!divides(wide.count, k.outputs[r], space, dim))
+    if (!divides(wide.count, k.outputs[r], space, dim)) {
+      LDBG() << k.kernel.getName() << ": lines of result " << r << " do not begin at multiples of " << wide.count;
       return std::nullopt;
+    }
   for (Value leaf : found)
     if (divides(wide.count, k.inputs.find(leaf)->second, space, dim))
       wide.leaves.push_back(leaf);
