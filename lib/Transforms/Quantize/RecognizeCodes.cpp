@@ -60,7 +60,8 @@ bool collect(Value value, Candidate &c) {
     return c.integers == value && graph::isMadeOfConstants(value);
   }
   if (dims != whole) {
-    c.parameters = graph::broadcastDims({c.parameters, graph::alignedDims(value, int64_t(whole.size()))}).value_or(whole);
+    c.parameters =
+        graph::broadcastDims({c.parameters, graph::alignedDims(value, int64_t(whole.size()))}).value_or(whole);
     return graph::isMadeOfConstants(value);
   }
   Operation *op = value.getDefiningOp();
@@ -169,7 +170,8 @@ private:
       if (found)
         write(c, *found);
       else
-        missed(c.floats.getDefiningOp(), kPass, "NotCodes", "what is made of its integers is no scale times the distance from a zero point");
+        missed(c.floats.getDefiningOp(), kPass, "NotCodes",
+               "what is made of its integers is no scale times the distance from a zero point");
     }
   }
 
