@@ -20,7 +20,7 @@ namespace hewn::codegen {
 
 /// All that a block may have, on whatever machine where none is said: numbers of the emitted code are of 32 bits.
 static int64_t mostShared(plan::GridAttr grid) {
-  return grid ? std::max(grid.getSharedBytes(), grid.getLimits().getStaticBytes()) : INT32_MAX;
+  return grid ? std::max(grid.getSharedBytes(), grid.getLimits().getStaticSharedBytes()) : INT32_MAX;
 }
 
 FailureOr<int64_t> JointEmitter::sharedBytesOf(func::FuncOp part) {
