@@ -88,6 +88,17 @@ func.func @computed(%x: tensor<4x4xf32>, %y: tensor<4x8xf32>) -> tensor<4x8xf32>
   return %0 : tensor<4x8xf32>
 }
 // -----
+// REMARK: NotQuantized{{.*}}its weights are quantized already
+// CHECK-LABEL: func.func @already
+// CHECK-NOT: graph.quantize
+func.func @already(%x: tensor<4x4xf32>) -> tensor<4x8xf32> {
+  %q = graph.constant {value = dense<1> : tensor<4x8xi8>} : tensor<4x8xi8>
+  %s = graph.constant {value = dense<0.5> : tensor<f32>} : tensor<f32>
+  %w = graph.dequantize %q, %s {to = f32} : (tensor<4x8xi8>, tensor<f32>) -> tensor<4x8xf32>
+  %0 = graph.matmul %x, %w : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32> loc("a")
+  return %0 : tensor<4x8xf32>
+}
+// -----
 // REMARK: NotQuantized{{.*}}it is not of float32
 // CHECK-LABEL: func.func @half
 // CHECK-NOT: quantize
