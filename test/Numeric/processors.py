@@ -156,13 +156,13 @@ def emulate(processor):
             pytest.skip("a Python function is none of the emulated processor's")
         if target != "host" and not target.startswith(TARGETS[architecture]):
             pytest.skip(f"code for {target} is for none of {architecture}'s processors")
-        ok, messages, text = compile_here(target=own if target == "host" else target, **rest)
+        ok, messages, text, report = compile_here(target=own if target == "host" else target, **rest)
         lacks = next((m for m in map(str, messages) if "which this build of hewn lacks" in m), None)
         if lacks and architecture != platform.machine():
             pytest.skip(
                 f"pictures and regular expressions stand on libraries that are here for {platform.machine()} alone: {lacks}"
             )
-        return ok, messages, text
+        return ok, messages, text, report
 
     _hewn.compile, _hewn.Model = compile_there, Model
     return None

@@ -252,6 +252,17 @@ bool compileModel(const CompileJob &job, const CompileFlags &flags, CompileTexts
   return ok;
 }
 
+/// Whether a file that is written when all is done can be: not over one of `others`, those of the same command. An empty path is none.
+static bool canWrite(const std::string &path, llvm::ArrayRef<std::string> others) {
+  if (path.empty())
+    return true;
+  for (const std::string &other : others)
+    if (path == other || (!other.empty() && llvm::sys::fs::equivalent(path, other)))
+      return complain("'" + path + "' is the model's or another file of this command", nullptr);
+  std::string why = whyNotWritable(path);
+  return why.empty() || complain("can't write '" + path + "': " + why, nullptr);
+}
+
 /// Where --report wants it. False after an error.
 static bool tellReport(const std::string &path, const std::string &json) {
   std::string text = path.empty() ? "" : reportAs(llvm::sys::path::extension(path), json);
@@ -277,7 +288,8 @@ int compileMain() {
   job.name = name;
   job.embedWeights = embed;
   CompileTexts texts;
-  if (!compileModel(job, compileFlags(), &texts) || !tellReport(reportPath, texts.report))
+  if (!canWrite(reportPath, {job.path, job.output}) || !compileModel(job, compileFlags(), &texts) ||
+      !tellReport(reportPath, texts.report))
     return 1;
   llvm::outs() << texts.stage;
   return 0;
@@ -292,7 +304,8 @@ int quantizeMain() {
   job.path = quantized;
   job.stage = "graph"; // nothing else is made
   CompileTexts texts;
-  if (!compileModel(job, flags, &texts) || !tellReport(reportPath, texts.report))
+  if (!canWrite(chosenPath, {job.path}) || !canWrite(reportPath, {job.path, chosenPath}) ||
+      !compileModel(job, flags, &texts) || !tellReport(reportPath, texts.report))
     return 1;
   if (!chosenPath.empty())
     if (llvm::Error error = writeFile(chosenPath, texts.quantization)) {

@@ -212,8 +212,10 @@ bool Quantizer::returnToFloats() {
   return false;
 }
 
-/// Sites and rules are for contractions that are there.
+/// Sites and rules are for contractions that are there. Of a model's cases each has told of its own.
 bool Quantizer::checkNames() {
+  std::set<std::string> told;
+  llvm::erase_if(report.sites, [&](const QuantizedSite &site) { return !told.insert(site.node).second; });
   std::vector<StringRef> names;
   std::set<StringRef> kinds;
   for (const QuantizedSite &site : report.sites) {

@@ -14,6 +14,24 @@ namespace hewn::quantize {
 /// Memory for samples that are run again.
 static constexpr int64_t kKeptBytes = 256 << 20;
 
+/// Whether samples can be its inputs, and arrays its outputs.
+static bool takesNumbers(const hewn_model &model, Diagnostics &diagnostics) {
+  auto refuse = [&](const char *what, const hewn_tensor_info &info) {
+    bool isNumbers = info.kind == HEWN_KIND_TENSOR && info.dtype.code != kDLOpaqueHandle;
+    if (!isNumbers)
+      diagnostics.error(llvm::Twine(what) + " '" + printable(info.name) + "' is " +
+                        (info.kind == HEWN_KIND_TENSOR ? "of strings" : "a sequence or an optional value") +
+                        ": such models are not run on calibration data");
+    return !isNumbers;
+  };
+  bool fine = true;
+  for (int i = 0; i < model.num_inputs; ++i)
+    fine &= !refuse("input", model.inputs[i]);
+  for (int i = 0; i < model.num_outputs; ++i)
+    fine &= !refuse("output", model.outputs[i]);
+  return fine;
+}
+
 std::unique_ptr<ScratchModel> ScratchModel::compile(CompileOptions options, Diagnostics &diagnostics) {
   std::unique_ptr<ScratchModel> model(new ScratchModel);
   llvm::Expected<std::string> folder = makeScratchFolder();
@@ -32,8 +50,10 @@ std::unique_ptr<ScratchModel> ScratchModel::compile(CompileOptions options, Diag
     return nullptr;
   std::string problem;
   model->loaded = LoadedLibrary::open(options.output, "", {}, problem);
-  if (model->loaded)
+  if (model->loaded && takesNumbers(model->loaded->model(), diagnostics))
     return model;
+  if (model->loaded)
+    return nullptr;
   diagnostics.error("the model can't be run on samples here: " + problem);
   return nullptr;
 }

@@ -46,7 +46,8 @@ struct ExposeOperandsPass : impl::ExposeOperandsPassBase<ExposeOperandsPass> {
       const auto *site =
           llvm::find_if(sites, [&](const ContractionSite &s) { return s.name == operand.readers.front().name; });
       if (site == sites.end()) {
-        getOperation().emitError() << "there is no contraction '" << operand.readers.front().name << "' to show";
+        getOperation().emitError() << "the contraction '" << operand.readers.front().name
+                                   << "' is not in all cases of the model: samples run where dims are bound";
         return signalPassFailure();
       }
       operand.result = expose(site->source);

@@ -18,6 +18,7 @@
 #include "lib/Transforms/Quantize/Passes.h"
 #include "lib/Transforms/Quantize/RoundWeights.h"
 #include "lib/Transforms/Quantize/Sites.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using hewn::graph::DimExpr;
@@ -120,7 +121,7 @@ private:
   static void eraseUnused(Operation *op) {
     if (!op || !op->use_empty())
       return;
-    SmallVector<Value> operands(op->getOperands());
+    llvm::SmallSetVector<Value, 4> operands(op->operand_begin(), op->operand_end());
     op->erase();
     for (Value operand : operands)
       eraseUnused(operand.getDefiningOp());

@@ -337,3 +337,26 @@ def test_the_same_name_twice():
 def test_a_report_names_what_onnx_names():
     module = hewn.compile(net(1), quantize="int8", calibration=samples((1, 3, 12, 12), 1))
     assert {one["node"] for one in module.report["layers"]} <= {node.name for node in net().graph.node}
+
+
+def test_cases_are_told_once():
+    """Sizes with code of their own are programs of their own; a contraction is one line of the report."""
+    data = samples((1, 3, 12, 12), 2) + samples((4, 3, 12, 12), 2)
+    module = hewn.compile(net(), dims={"n": "1,4,1..8"}, quantize="int8", calibration=data)
+    assert len(module.cases) > 1
+    names = [one["node"] for one in module.report["layers"]]
+    assert names == ["first", "second", "depthwise", "third", "last"]
+    floats = hewn.compile(net())
+    for x in data:
+        assert decibels(floats.run({"x": x})["y"], module.run({"x": x})["y"]) > 25
+
+
+def test_sequences_are_not_run_on_data():
+    model = product((2, 48))
+    model.graph.node.append(helper.make_node("SequenceConstruct", ["y"], ["s"]))
+    tensor = helper.make_tensor_type_proto(TensorProto.FLOAT, [2, 24])
+    model.graph.output.append(helper.make_value_info("s", helper.make_sequence_type_proto(tensor)))
+    with pytest.raises(
+        hewn.CompileError, match="'s' is a sequence or an optional value: such models are not run on calibration data"
+    ):
+        hewn.compile(model, quantize="int8", calibration=samples((2, 48)))
