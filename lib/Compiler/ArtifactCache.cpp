@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Compiler/ArtifactCache.h"
-#include "lib/Support/CacheFile.h"
-#include "lib/Support/InputFile.h"
+#include "lib/Support/Files/CacheFile.h"
+#include "lib/Support/Files/InputFile.h"
 #include "lib/Target/Targets.h"
 
 #include "llvm/Config/llvm-config.h"

@@ -8,7 +8,7 @@
 #include "lib/Compiler/Compiler.h"
 #include "lib/Importer/ONNX/CustomOps.h"
 #include "lib/Importer/ONNX/Importer.h"
-#include "lib/Support/OutputFile.h"
+#include "lib/Support/Files/OutputFile.h"
 #include "lib/Support/Precision.h"
 #include "lib/Support/Remarks.h"
 #include "lib/Support/WeightTable.h"

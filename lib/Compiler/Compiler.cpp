@@ -13,7 +13,7 @@
 #include "lib/Compiler/Quantization/Quantize.h"
 #include "lib/Importer/ONNX/Importer.h"
 #include "lib/Pipelines/Pipelines.h"
-#include "lib/Support/InputFile.h"
+#include "lib/Support/Files/InputFile.h"
 #include "lib/Target/Targets.h"
 #include "lib/Transforms/Fuse/Passes.h"
 

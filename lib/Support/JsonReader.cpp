@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Support/JsonReader.h"
-#include "lib/Support/InputFile.h"
+#include "lib/Support/Files/InputFile.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hewn/compiler.h"
-#include "lib/Support/OutputFile.h"
+#include "lib/Support/Files/OutputFile.h"
 #include "lib/Support/Precision.h"
 #include "tools/hewn/Calibration.h"
 #include "tools/hewn/CommandLine.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/hewn/Loaded.h"
+#include "lib/Support/Files/ScratchFolders.h"
 #include "lib/Support/Printable.h"
-#include "lib/Support/ScratchFolders.h"
 #include "tools/hewn/Subcommands.h"
 
 #include "llvm/ADT/StringExtras.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/hewn/Npy.h"
-#include "lib/Support/InputFile.h"
-#include "lib/Support/OutputFile.h"
+#include "lib/Support/Files/InputFile.h"
+#include "lib/Support/Files/OutputFile.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringRef.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // hewn profile: where a run's time goes, kernel by kernel, by the runtime's trace hook.
-#include "lib/Support/OutputFile.h"
+#include "lib/Support/Files/OutputFile.h"
 #include "tools/hewn/CommandLine.h"
 #include "tools/hewn/Loaded.h"
 #include "tools/hewn/Subcommands.h"

@@ -2,9 +2,9 @@
 //
 // hewn: the command line.
 #include "hewn/compiler.h"
-#include "lib/Support/OutputFile.h"
+#include "lib/Support/Files/OutputFile.h"
+#include "lib/Support/Files/ScratchFolders.h"
 #include "lib/Support/Printable.h"
-#include "lib/Support/ScratchFolders.h"
 #include "tools/hewn/CommandLine.h"
 #include "tools/hewn/Subcommands.h"
 

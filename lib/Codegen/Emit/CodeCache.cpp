@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/Emit/CodeCache.h"
-#include "lib/Support/CacheFile.h"
+#include "lib/Support/Files/CacheFile.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CachePruning.h"

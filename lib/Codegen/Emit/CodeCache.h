@@ -3,7 +3,7 @@
 // Code on disk, by a hash of all that it depends on.
 //
 // Several compiles may use a folder at once: a file is there whole or not at all, and checked when it is read
-// (lib/Support/CacheFile.h). A folder that can't be written or read is no failure.
+// (lib/Support/Files/CacheFile.h). A folder that can't be written or read is no failure.
 #ifndef HEWN_LIB_CODEGEN_EMIT_CODECACHE_H
 #define HEWN_LIB_CODEGEN_EMIT_CODECACHE_H
 

@@ -2,8 +2,8 @@
 #include "lib/Codegen/Emit/Link.h"
 #include "hewn/runtime.h"
 #include "lib/Codegen/Emit/Weights.h"
-#include "lib/Support/OutputFile.h"
-#include "lib/Support/ScratchFolders.h"
+#include "lib/Support/Files/OutputFile.h"
+#include "lib/Support/Files/ScratchFolders.h"
 
 #include "lld/Common/Driver.h"
 #include "llvm/ADT/StringExtras.h"

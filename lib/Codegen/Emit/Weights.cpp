@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/Emit/Weights.h"
 #include "hewn/runtime.h"
-#include "lib/Support/OutputFile.h"
+#include "lib/Support/Files/OutputFile.h"
 #include "lib/Support/WeightTable.h"
 
 #include "llvm/ADT/StringExtras.h"

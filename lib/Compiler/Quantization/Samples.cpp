@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Compiler/Quantization/Samples.h"
 #include "lib/Compiler/Quantization/Quantize.h"
+#include "lib/Support/Files/ScratchFolders.h"
 #include "lib/Support/Printable.h"
-#include "lib/Support/ScratchFolders.h"
 
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/StringExtras.h"

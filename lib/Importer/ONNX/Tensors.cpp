@@ -4,7 +4,7 @@
 #include "dialects/Graph/Graph.h"
 #include "dialects/Handle/Handle.h"
 #include "lib/Importer/ONNX/OnnxTypes.h"
-#include "lib/Support/InputFile.h"
+#include "lib/Support/Files/InputFile.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/Path.h"
 #include <cstring>

@@ -2,7 +2,7 @@
 #include "lib/Importer/ONNX/Protos/ModelFile.h"
 
 #include "lib/Importer/ONNX/Guarded.h"
-#include "lib/Support/InputFile.h"
+#include "lib/Support/Files/InputFile.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <climits>
 #include <google/protobuf/io/coded_stream.h>

@@ -4,7 +4,7 @@
 #include "lib/Importer/ONNX/Guarded.h"
 #include "lib/Importer/ONNX/Protos/ModelFile.h"
 #include "lib/Importer/ONNX/Protos/NodeOrder.h"
-#include "lib/Support/InputFile.h"
+#include "lib/Support/Files/InputFile.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"

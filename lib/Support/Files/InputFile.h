@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Files that somebody else has made. What is looked at is what was opened: no name is resolved twice.
-#ifndef HEWN_LIB_SUPPORT_INPUTFILE_H
-#define HEWN_LIB_SUPPORT_INPUTFILE_H
+#ifndef HEWN_LIB_SUPPORT_FILES_INPUTFILE_H
+#define HEWN_LIB_SUPPORT_FILES_INPUTFILE_H
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/MemoryBuffer.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Inputs for a model of which nothing is known but their types: drawn until a run takes them.
-#ifndef HEWN_TOOLS_HEWN_CHECKINPUTS_H
-#define HEWN_TOOLS_HEWN_CHECKINPUTS_H
+#ifndef HEWN_TOOLS_HEWN_CHECK_CHECKINPUTS_H
+#define HEWN_TOOLS_HEWN_CHECK_CHECKINPUTS_H
 
-#include "tools/hewn/CheckParts.h"
+#include "tools/hewn/Check/CheckParts.h"
 
 namespace hewn::tool {
 

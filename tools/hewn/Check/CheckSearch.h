@@ -2,10 +2,10 @@
 //
 // The smallest part of a model that differs from the reference. Each part is compiled as the model is and fed the reference's
 // values, so what is fused in it stays fused, and no error comes from elsewhere.
-#ifndef HEWN_TOOLS_HEWN_CHECKSEARCH_H
-#define HEWN_TOOLS_HEWN_CHECKSEARCH_H
+#ifndef HEWN_TOOLS_HEWN_CHECK_CHECKSEARCH_H
+#define HEWN_TOOLS_HEWN_CHECK_CHECKSEARCH_H
 
-#include "tools/hewn/CheckParts.h"
+#include "tools/hewn/Check/CheckParts.h"
 
 namespace hewn::tool {
 

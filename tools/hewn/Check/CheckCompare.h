@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Two computations of one value beside each other: whether they differ by more than rounding.
-#ifndef HEWN_TOOLS_HEWN_CHECKCOMPARE_H
-#define HEWN_TOOLS_HEWN_CHECKCOMPARE_H
+#ifndef HEWN_TOOLS_HEWN_CHECK_CHECKCOMPARE_H
+#define HEWN_TOOLS_HEWN_CHECK_CHECKCOMPARE_H
 
 #include "tools/hewn/Npy.h"
 #include <optional>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // hewn check: whether a model compiles, and whether what was compiled computes what the model says.
-#include "lib/Support/OutputFile.h"
+#include "lib/Support/Files/OutputFile.h"
 #include "lib/Support/Precision.h"
 #include "lib/Support/Printable.h"
-#include "tools/hewn/CheckInputs.h"
-#include "tools/hewn/CheckReport.h"
-#include "tools/hewn/CheckSearch.h"
+#include "tools/hewn/Check/CheckInputs.h"
+#include "tools/hewn/Check/CheckReport.h"
+#include "tools/hewn/Check/CheckSearch.h"
 #include "tools/hewn/CommandLine.h"
 
 #include "llvm/ADT/STLExtras.h"

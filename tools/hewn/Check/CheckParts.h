@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Parts of a model, compiled and run beside the reference: what the model's values are, and whether a part gives them.
-#ifndef HEWN_TOOLS_HEWN_CHECKPARTS_H
-#define HEWN_TOOLS_HEWN_CHECKPARTS_H
+#ifndef HEWN_TOOLS_HEWN_CHECK_CHECKPARTS_H
+#define HEWN_TOOLS_HEWN_CHECK_CHECKPARTS_H
 
 #include "lib/Importer/ONNX/Protos/ModelGraph.h"
-#include "tools/hewn/CheckCompare.h"
+#include "tools/hewn/Check/CheckCompare.h"
 #include "tools/hewn/Loaded.h"
 #include "tools/hewn/Subcommands.h"
 #include <map>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/hewn/CheckSearch.h"
+#include "tools/hewn/Check/CheckSearch.h"
 
 #include "llvm/ADT/STLExtras.h"
 

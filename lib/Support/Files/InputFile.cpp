@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/Support/InputFile.h"
+#include "lib/Support/Files/InputFile.h"
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/Path.h"

@@ -2,8 +2,8 @@
 //
 // Files of a cache: named by a hash of all that their content depends on, and checked against a hash of the content when they
 // are read. What is not whole is not there.
-#ifndef HEWN_LIB_SUPPORT_CACHEFILE_H
-#define HEWN_LIB_SUPPORT_CACHEFILE_H
+#ifndef HEWN_LIB_SUPPORT_FILES_CACHEFILE_H
+#define HEWN_LIB_SUPPORT_FILES_CACHEFILE_H
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/BLAKE3.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/hewn/CheckInputs.h"
+#include "tools/hewn/Check/CheckInputs.h"
 
 #include <cmath>
 #include <cstring>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Folders for files that nobody wants to keep. A program that is interrupted removes those that are left.
-#ifndef HEWN_LIB_SUPPORT_SCRATCHFOLDERS_H
-#define HEWN_LIB_SUPPORT_SCRATCHFOLDERS_H
+#ifndef HEWN_LIB_SUPPORT_FILES_SCRATCHFOLDERS_H
+#define HEWN_LIB_SUPPORT_FILES_SCRATCHFOLDERS_H
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/hewn/CheckReport.h"
+#include "tools/hewn/Check/CheckReport.h"
 #include "lib/Support/Printable.h"
 
 #include "llvm/ADT/STLExtras.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/Support/CacheFile.h"
-#include "lib/Support/OutputFile.h"
+#include "lib/Support/Files/CacheFile.h"
+#include "lib/Support/Files/OutputFile.h"
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/hewn/CheckCompare.h"
+#include "tools/hewn/Check/CheckCompare.h"
 #include "hewn/runtime.h"
 
 #include "llvm/ADT/APFloat.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a check has found, in words.
-#ifndef HEWN_TOOLS_HEWN_CHECKREPORT_H
-#define HEWN_TOOLS_HEWN_CHECKREPORT_H
+#ifndef HEWN_TOOLS_HEWN_CHECK_CHECKREPORT_H
+#define HEWN_TOOLS_HEWN_CHECK_CHECKREPORT_H
 
-#include "tools/hewn/CheckSearch.h"
+#include "tools/hewn/Check/CheckSearch.h"
 
 namespace hewn::tool {
 

@@ -2,8 +2,8 @@
 //
 // The one place that writes files. A file is there whole or not at all: it has no name until all of it is written, and every
 // write is checked.
-#ifndef HEWN_LIB_SUPPORT_OUTPUTFILE_H
-#define HEWN_LIB_SUPPORT_OUTPUTFILE_H
+#ifndef HEWN_LIB_SUPPORT_FILES_OUTPUTFILE_H
+#define HEWN_LIB_SUPPORT_FILES_OUTPUTFILE_H
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
