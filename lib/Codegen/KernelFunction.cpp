@@ -95,6 +95,12 @@ void missedReductions(KernelFunction &k, StringRef why) {
     missed(op, kDecides, "NotRows", why);
 }
 
+void missedTransposes(KernelFunction &k, StringRef why) {
+  for (auto op : k.kernel.getBody().getOps<graph::MoveOpInterface>())
+    if (op.getViewKind() == graph::ViewKind::Transpose)
+      missed(op, kDecides, "NotByTiles", why);
+}
+
 InFlightDiagnostic refuse(KernelFunction &k, Attribute schedule) {
   return k.kernel.emitOpError("@") << k.kernel.getName() << " has the schedule " << schedule;
 }

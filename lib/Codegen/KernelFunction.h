@@ -50,6 +50,8 @@ bool hasSeveralContractions(KernelFunction &k);
 void missedContraction(KernelFunction &k, llvm::StringRef name, llvm::StringRef why);
 /// The same of its reductions, which are no passes over rows.
 void missedReductions(KernelFunction &k, llvm::StringRef why);
+/// The same of its transpositions, which are not made by tiles in shared memory.
+void missedTransposes(KernelFunction &k, llvm::StringRef why);
 
 /// An error on the kernel: it has this schedule, by which no code can be made, for a reason that is put behind.
 mlir::InFlightDiagnostic refuse(KernelFunction &k, mlir::Attribute schedule);

@@ -95,7 +95,71 @@ plan.kernel @wide(%x: tensor<64x256xf32>) -> tensor<64x256xf32> attributes {symb
 #limits = #plan.grid_limits<registers = 65536, threads = 2048, maxThreadRegisters = 255, registerGranularity = 8, maxBlockThreads = 1024, reservedBlockBytes = 1024, staticSharedBytes = 49152, maxArguments = 440>
 #gridCosts = #plan.grid_costs<mmaProductsPerCycle = 512, threadProductsPerCycle = 128, instructionsPerCycle = 128, memoryBytesPerCycle = 1000, l2BytesPerCycle = 48, sharedBytesPerCycle = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockOverheadCycles = 1200, sliceOverheadCycles = 150, termOverheadCycles = 50, fetchLatencyCycles = 600, tileOverheadCycles = 600, splitOverheadCycles = 2500, memoryLatencyCycles = 800, threadBytesInFlight = 32, latencyHidingThreads = 256>
 module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warpSize = 32, sharedBytes = 166912, mmasPerProduct = 3, limits = #limits, costs = #gridCosts>>} {
-// expected-error@+1 {{, and reads no one tensor along another dim than it writes}}
+// expected-error@+1 {{: it has several results, or one that lies in blocks}}
+plan.kernel @several(%x: tensor<64x256xf32>) -> (tensor<256x64xf32>, tensor<256x64xf32>) attributes {symbols = [], schedule = #plan.grid_transpose<tile = 32, threads = 256>} {
+  %0 = graph.transpose %x {order = array<i64: 1, 0>} : (tensor<64x256xf32>) -> tensor<256x64xf32>
+  %1 = graph.relu %0 : (tensor<256x64xf32>) -> tensor<256x64xf32>
+  graph.yield %0, %1 : tensor<256x64xf32>, tensor<256x64xf32>
+}
+}
+
+// -----
+
+#limits = #plan.grid_limits<registers = 65536, threads = 2048, maxThreadRegisters = 255, registerGranularity = 8, maxBlockThreads = 1024, reservedBlockBytes = 1024, staticSharedBytes = 49152, maxArguments = 440>
+#gridCosts = #plan.grid_costs<mmaProductsPerCycle = 512, threadProductsPerCycle = 128, instructionsPerCycle = 128, memoryBytesPerCycle = 1000, l2BytesPerCycle = 48, sharedBytesPerCycle = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockOverheadCycles = 1200, sliceOverheadCycles = 150, termOverheadCycles = 50, fetchLatencyCycles = 600, tileOverheadCycles = 600, splitOverheadCycles = 2500, memoryLatencyCycles = 800, threadBytesInFlight = 32, latencyHidingThreads = 256>
+module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warpSize = 32, sharedBytes = 166912, mmasPerProduct = 3, limits = #limits, costs = #gridCosts>>} {
+// expected-error@+1 {{: it sums, or computes more than elements}}
+plan.kernel @sums(%x: tensor<64x256xf32>) -> tensor<64x1xf32> attributes {symbols = [], schedule = #plan.grid_transpose<tile = 32, threads = 256>} {
+  %0 = graph.reduce_sum %x {dims = array<i64: 1>} : (tensor<64x256xf32>) -> tensor<64x1xf32>
+  graph.yield %0 : tensor<64x1xf32>
+}
+}
+
+// -----
+
+#limits = #plan.grid_limits<registers = 65536, threads = 2048, maxThreadRegisters = 255, registerGranularity = 8, maxBlockThreads = 1024, reservedBlockBytes = 1024, staticSharedBytes = 49152, maxArguments = 440>
+#gridCosts = #plan.grid_costs<mmaProductsPerCycle = 512, threadProductsPerCycle = 128, instructionsPerCycle = 128, memoryBytesPerCycle = 1000, l2BytesPerCycle = 48, sharedBytesPerCycle = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockOverheadCycles = 1200, sliceOverheadCycles = 150, termOverheadCycles = 50, fetchLatencyCycles = 600, tileOverheadCycles = 600, splitOverheadCycles = 2500, memoryLatencyCycles = 800, threadBytesInFlight = 32, latencyHidingThreads = 256>
+module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warpSize = 32, sharedBytes = 166912, mmasPerProduct = 3, limits = #limits, costs = #gridCosts>>} {
+// expected-error@+1 {{: its result has no neighbours in memory}}
+plan.kernel @one(%x: tensor<1x1xf32>) -> tensor<1x1xf32> attributes {symbols = [], schedule = #plan.grid_transpose<tile = 32, threads = 256>} {
+  %0 = graph.relu %x : (tensor<1x1xf32>) -> tensor<1x1xf32>
+  graph.yield %0 : tensor<1x1xf32>
+}
+}
+
+// -----
+
+#limits = #plan.grid_limits<registers = 65536, threads = 2048, maxThreadRegisters = 255, registerGranularity = 8, maxBlockThreads = 1024, reservedBlockBytes = 1024, staticSharedBytes = 49152, maxArguments = 440>
+#gridCosts = #plan.grid_costs<mmaProductsPerCycle = 512, threadProductsPerCycle = 128, instructionsPerCycle = 128, memoryBytesPerCycle = 1000, l2BytesPerCycle = 48, sharedBytesPerCycle = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockOverheadCycles = 1200, sliceOverheadCycles = 150, termOverheadCycles = 50, fetchLatencyCycles = 600, tileOverheadCycles = 600, splitOverheadCycles = 2500, memoryLatencyCycles = 800, threadBytesInFlight = 32, latencyHidingThreads = 256>
+module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warpSize = 32, sharedBytes = 166912, mmasPerProduct = 3, limits = #limits, costs = #gridCosts>>} {
+// expected-error@+1 {{: it reads several tensors along another dim than it writes, or one at places that are computed}}
+plan.kernel @two(%x: tensor<64x256xf32>, %z: tensor<64x256xf32>) -> tensor<256x64xf32> attributes {symbols = [], schedule = #plan.grid_transpose<tile = 32, threads = 256>} {
+  %0 = graph.add %x, %z : (tensor<64x256xf32>, tensor<64x256xf32>) -> tensor<64x256xf32>
+  %1 = graph.transpose %0 {order = array<i64: 1, 0>} : (tensor<64x256xf32>) -> tensor<256x64xf32>
+  graph.yield %1 : tensor<256x64xf32>
+}
+}
+
+// -----
+
+#limits = #plan.grid_limits<registers = 65536, threads = 2048, maxThreadRegisters = 255, registerGranularity = 8, maxBlockThreads = 1024, reservedBlockBytes = 1024, staticSharedBytes = 49152, maxArguments = 440>
+#gridCosts = #plan.grid_costs<mmaProductsPerCycle = 512, threadProductsPerCycle = 128, instructionsPerCycle = 128, memoryBytesPerCycle = 1000, l2BytesPerCycle = 48, sharedBytesPerCycle = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockOverheadCycles = 1200, sliceOverheadCycles = 150, termOverheadCycles = 50, fetchLatencyCycles = 600, tileOverheadCycles = 600, splitOverheadCycles = 2500, memoryLatencyCycles = 800, threadBytesInFlight = 32, latencyHidingThreads = 256>
+module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warpSize = 32, sharedBytes = 166912, mmasPerProduct = 3, limits = #limits, costs = #gridCosts>>} {
+// expected-error@+1 {{: it reads a tensor at several places, or only where that is inside}}
+plan.kernel @several_places(%x: tensor<64x64xf32>) -> tensor<64x64xf32> attributes {symbols = [], schedule = #plan.grid_transpose<tile = 32, threads = 256>} {
+  %0 = graph.transpose %x {order = array<i64: 1, 0>} : (tensor<64x64xf32>) -> tensor<64x64xf32>
+  %1 = graph.slice %0 {offsets = [0, 0], sizes = [64, 64], steps = array<i64: 1, 1>} : (tensor<64x64xf32>) -> tensor<64x64xf32>
+  %2 = graph.add %1, %x : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  graph.yield %2 : tensor<64x64xf32>
+}
+}
+
+// -----
+
+#limits = #plan.grid_limits<registers = 65536, threads = 2048, maxThreadRegisters = 255, registerGranularity = 8, maxBlockThreads = 1024, reservedBlockBytes = 1024, staticSharedBytes = 49152, maxArguments = 440>
+#gridCosts = #plan.grid_costs<mmaProductsPerCycle = 512, threadProductsPerCycle = 128, instructionsPerCycle = 128, memoryBytesPerCycle = 1000, l2BytesPerCycle = 48, sharedBytesPerCycle = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockOverheadCycles = 1200, sliceOverheadCycles = 150, termOverheadCycles = 50, fetchLatencyCycles = 600, tileOverheadCycles = 600, splitOverheadCycles = 2500, memoryLatencyCycles = 800, threadBytesInFlight = 32, latencyHidingThreads = 256>
+module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warpSize = 32, sharedBytes = 166912, mmasPerProduct = 3, limits = #limits, costs = #gridCosts>>} {
+// expected-error@+1 {{: neighbours of all that it reads are neighbours of its result}}
 plan.kernel @transpose(%x: tensor<64x256xf32>) -> tensor<64x256xf32> attributes {symbols = [], schedule = #plan.grid_transpose<tile = 32, threads = 256>} {
   %0 = graph.relu %x : (tensor<64x256xf32>) -> tensor<64x256xf32>
   graph.yield %0 : tensor<64x256xf32>

@@ -77,35 +77,11 @@ std::optional<Factors> factorsOf(Value value, QuantizedOpInterface &found) {
 
 } // namespace
 
-std::optional<CodedWeights> codedWeights(ContractOpInterface op) {
-  constexpr int64_t wordBits = 32;
-  std::optional<ContractRoles> roles = contractRoles(op);
-  std::optional<unsigned> k = roles && !roles->columnInLeft ? plainSummedDim(op, *roles) : std::nullopt;
-  AffineMap right = op.getIndexingMaps()[1];
-  if (!k || roles->summed.size() != 1 || termsOf(op) > 1 || right.getNumResults() != 2 ||
-      right.getResult(0) != getAffineDimExpr(*k, op->getContext()) ||
-      right.getResult(1) != getAffineDimExpr(roles->column, op->getContext()))
-    return std::nullopt;
-  CodedWeights weights;
-  std::optional<Factors> factors = factorsOf(op->getOperand(1), weights.op);
-  auto isNarrowFloat = [](Value v) {
-    auto type = dyn_cast<FloatType>(getElementType(v));
-    return type && type.getWidth() <= wordBits;
-  };
-  if (!factors || !isNarrowFloat(op->getOperand(0)) || !isNarrowFloat(op->getOperand(1)) ||
-      !isNarrowFloat(op->getResult(0)))
-    return std::nullopt;
-  Value integers = weights.op->getOperand(0), scale = weights.op.getQuantizedScale(),
-        zero = weights.op.getQuantizedZero();
-  auto type = dyn_cast<IntegerType>(getElementType(integers));
+/// How many neighbours along the sum share a scale, and of how many bits the integers are.
+static void findCode(CodedWeights &weights) {
+  Value integers = weights.op->getOperand(0);
   Dims dims = getDims(integers);
-  if (!type || type.getWidth() > 8 || !scale || dims != getDims(weights.op->getResult(0)) ||
-      numElements(dims).constant().value_or(0) <= kSmallElements ||
-      !llvm::all_of(weights.op->getOperands(), isMadeOfConstants))
-    return std::nullopt;
-  weights.depth = (*factors)[0];
-  weights.columns = (*factors)[1];
-  for (Value parameter : {scale, zero}) {
+  for (Value parameter : {weights.op.getQuantizedScale(), weights.op.getQuantizedZero()}) {
     if (!parameter)
       continue;
     Dims shared = alignedDims(parameter, int64_t(dims.size()));
@@ -116,9 +92,47 @@ std::optional<CodedWeights> codedWeights(ContractOpInterface op) {
   int64_t block = 1;
   for (int64_t d : ArrayRef(weights.depth).drop_front(weights.blockDims))
     block *= dims[d].constant().value_or(0);
-  weights.code.bits = type.getWidth();
+  weights.code.bits = getElementType(integers).getIntOrFloatBitWidth();
   weights.code.block = weights.blockDims ? block : llvm::alignTo(block, kWholeVectors);
-  return weights.code.isSound() ? std::optional(weights) : std::nullopt;
+}
+
+/// Whether the right operand is a matrix [k, n] that is summed along k alone.
+static bool readsMatrix(ContractOpInterface op) {
+  std::optional<ContractRoles> roles = contractRoles(op);
+  std::optional<unsigned> k = roles && !roles->columnInLeft ? plainSummedDim(op, *roles) : std::nullopt;
+  AffineMap right = op.getIndexingMaps()[1];
+  return k && roles->summed.size() == 1 && termsOf(op) <= 1 && right.getNumResults() == 2 &&
+         right.getResult(0) == getAffineDimExpr(*k, op->getContext()) &&
+         right.getResult(1) == getAffineDimExpr(roles->column, op->getContext());
+}
+
+Found<CodedWeights> codedWeights(ContractOpInterface op) {
+  constexpr int64_t wordBits = 32;
+  CodedWeights weights;
+  std::optional<Factors> factors = factorsOf(op->getOperand(1), weights.op);
+  if (!factors)
+    return Verdict::no("its right operand is not made of integers by scales alone");
+  if (!readsMatrix(op))
+    return Verdict::no("its right operand is no matrix that is summed along its rows");
+  auto isNarrowFloat = [](Value v) {
+    auto type = dyn_cast<FloatType>(getElementType(v));
+    return type && type.getWidth() <= wordBits;
+  };
+  if (!isNarrowFloat(op->getOperand(0)) || !isNarrowFloat(op->getOperand(1)) || !isNarrowFloat(op->getResult(0)))
+    return Verdict::no("it computes with other types than floats of at most 32 bits");
+  Value integers = weights.op->getOperand(0);
+  auto type = dyn_cast<IntegerType>(getElementType(integers));
+  Dims dims = getDims(integers);
+  if (!type || type.getWidth() > 8 || !weights.op.getQuantizedScale() || dims != getDims(weights.op->getResult(0)))
+    return Verdict::no("its weights are no integers of at most 8 bits with scales");
+  if (!llvm::all_of(weights.op->getOperands(), isMadeOfConstants))
+    return Verdict::no("its weights are not constant");
+  if (numElements(dims).constant().value_or(0) <= kSmallElements)
+    return Verdict::no("its weights are few, and ready sooner as floats");
+  weights.depth = (*factors)[0];
+  weights.columns = (*factors)[1];
+  findCode(weights);
+  return weights.code.isSound() ? Found(weights) : Verdict::no("neighbours that share a scale do not fill whole words");
 }
 
 } // namespace hewn::graph

@@ -6,6 +6,7 @@
 
 #include "dialects/Graph/Builders/Element.h"
 #include "dialects/Graph/Graph.h"
+#include "lib/Support/Remarks.h"
 
 namespace hewn::graph {
 
@@ -21,9 +22,8 @@ struct CodedWeights {
   Code code;
 };
 
-/// The weights that stand behind views of the right operand; nullopt where it is none of that, where they are small, or where
-/// what shares a scale is no whole number of words.
-std::optional<CodedWeights> codedWeights(ContractOpInterface op);
+/// The weights that stand behind views of the right operand, or why they are none.
+Found<CodedWeights> codedWeights(ContractOpInterface op);
 
 /// Whether the value is made from constants by moves and elementwise ops.
 bool isMadeOfConstants(mlir::Value value);

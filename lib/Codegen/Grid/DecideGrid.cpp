@@ -79,16 +79,16 @@ static plan::GridCumulateAttr chooseCumulate(KernelFunction &k, graph::CumulateO
                                  plan::gridOf(k.kernel));
 }
 
-static plan::GridTransposeAttr chooseTranspose(KernelFunction &k, OpBuilder &b) {
+static Found<plan::GridTransposeAttr> chooseTranspose(KernelFunction &k, OpBuilder &b) {
   constexpr int64_t least = 16, tile = 32, threads = 256;
-  std::optional<std::pair<unsigned, unsigned>> found = transposedDims(k, b);
+  Found<GridTransposeDims> found = transposedDims(k, b);
   if (!found)
-    return {};
+    return Verdict::no(found.why());
   Dims dims = graph::getDims(k.results[0]);
   auto longEnough = [&](unsigned d) { return dims[d].constant().value_or(least) >= least; };
-  return longEnough(found->first) && longEnough(found->second)
-             ? plan::GridTransposeAttr::get(k.kernel.getContext(), tile, threads)
-             : plan::GridTransposeAttr();
+  if (!longEnough(found->along) || !longEnough(found->across))
+    return Verdict::no("the dims that it exchanges are too short for tiles");
+  return plan::GridTransposeAttr::get(k.kernel.getContext(), tile, threads);
 }
 
 /// Neighbours at once where there are enough of them for all processors.
@@ -121,8 +121,10 @@ Attribute chooseGrid(KernelFunction &k, OpBuilder &b, plan::GridTileAttr wanted)
   missedReductions(k, rows.why());
   if (graph::CumulateOpInterface op = onlyCumulates(k))
     return chooseCumulate(k, op);
-  if (plan::GridTransposeAttr transpose = chooseTranspose(k, b))
-    return transpose;
+  Found<plan::GridTransposeAttr> transpose = chooseTranspose(k, b);
+  if (transpose)
+    return *transpose;
+  missedTransposes(k, transpose.why());
   return chooseMap(k);
 }
 

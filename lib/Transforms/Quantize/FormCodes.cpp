@@ -20,6 +20,7 @@
 #include "dialects/Graph/Quant/Quant.h"
 #include "dialects/Graph/Quant/QuantOps.h"
 #include "lib/Schedule/Schedule.h"
+#include "lib/Support/Remarks.h"
 #include "lib/Transforms/Quantize/Operands.h"
 #include "lib/Transforms/Quantize/Passes.h"
 
@@ -38,21 +39,23 @@ namespace {
 /// Whether it pays to decode: a few rows wait for weights. More of them gain where the machine multiplies integers; without that, panels of
 /// floats are read again and again, and are there sooner than they are made. What may be few when run stays a code, but not where
 /// the machine has a matrix unit that is to be used for products of bfloat16 at this precision.
-bool isProfitable(ContractOpInterface op, graph::Code code, Precision precision) {
+Verdict isProfitable(ContractOpInterface op, graph::Code code, Precision precision) {
   constexpr int64_t fewRows = 3;
   if (plan::gridOf(op))
-    return false;
+    return Verdict::no("a grid of threads multiplies floats that were decoded before");
   Builder b(op.getContext());
   Type bf16 = b.getBF16Type(), f32 = b.getF32Type();
   std::optional<int64_t> rows = plan::contractShape(op, *graph::contractRoles(op)).rows.constant();
   if (rows && *rows <= fewRows)
-    return true;
+    return Verdict::yes();
   plan::MatrixAttr matrix = plan::findMatrix(op, bf16, bf16, f32);
   // The products that lose no digits are taken for known rows alone.
   if (matrix && (rows || precision != Precision::Highest) && plan::fills(op, matrix))
-    return false;
+    return Verdict::no("the machine's matrix unit multiplies floats sooner than they are decoded");
   bool rounds = precision == Precision::Medium && plan::findDot(op, bf16, bf16, f32);
-  return !rows || (!rounds && plan::limbsFor(op, code));
+  if (!rows || (!rounds && plan::limbsFor(op, code)))
+    return Verdict::yes();
+  return Verdict::no("its rows are many, and panels of floats are there sooner than they are decoded");
 }
 
 class Former {
@@ -156,9 +159,12 @@ struct FormCodesPass : impl::FormCodesPassBase<FormCodesPass> {
     static const WeightTable none;
     SmallVector<std::pair<ContractOpInterface, CodedWeights>> found;
     getOperation().walk([&](ContractOpInterface op) {
-      if (std::optional<CodedWeights> weights = graph::codedWeights(op);
-          weights && isProfitable(op, weights->code, precision))
+      Found<CodedWeights> weights = graph::codedWeights(op);
+      Verdict pays = weights ? isProfitable(op, weights->code, precision) : Verdict::no(weights.why());
+      if (pays)
         found.push_back({op, *weights});
+      else if (comesQuantized(op->getOperand(1)))
+        missed(op, getArgument(), "NotDecoded", pays.why());
     });
     for (auto &[op, weights] : found)
       Former(op, weights, table ? *table : none).run();

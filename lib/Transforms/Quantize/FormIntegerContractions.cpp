@@ -81,14 +81,6 @@ std::optional<Quantized> quantizedOf(graph::Composer &c, Value value) {
   return Quantized{c.transpose(inner->data, view.getViewOrder()), moved(inner->scale), moved(inner->zero)};
 }
 
-/// Whether the value stands for integers, as far as its own maker and views tell.
-bool comesQuantized(Value value) {
-  Operation *op = value.getDefiningOp();
-  while (op && graph::isViewKind(op))
-    op = op->getOperand(0).getDefiningOp();
-  return isa_and_nonnull<graph::QuantizedOpInterface>(op);
-}
-
 class Former {
 public:
   Former(ContractOpInterface op, const WeightTable &weights) : op(op), b(op), c(b, op->getLoc()), weights(weights) {}

@@ -43,6 +43,13 @@ bool comesInPairs(graph::ContractOpInterface op) {
   return !constant || llvm::all_of(roles->batch, [&](unsigned d) { return extents[d].is(1); });
 }
 
+bool comesQuantized(Value value) {
+  Operation *op = value.getDefiningOp();
+  while (op && graph::isViewKind(op))
+    op = op->getOperand(0).getDefiningOp();
+  return isa_and_nonnull<graph::QuantizedOpInterface>(op);
+}
+
 bool isKnownInteger(Value integers, int64_t value, const WeightTable &weights) {
   Value whole = integers;
   for (Operation *view = whole.getDefiningOp(); view && graph::isViewKind(view); view = whole.getDefiningOp())

@@ -26,6 +26,9 @@ std::optional<Border> borderOf(graph::ContractOpInterface op);
 /// engine needs to sum products of pairs.
 bool comesInPairs(graph::ContractOpInterface op);
 
+/// Whether the value stands for integers, as far as its own maker and views tell.
+bool comesQuantized(mlir::Value value);
+
 /// Whether integers of 8 bits or less are known to be `value` throughout; `weights` has the constants.
 bool isKnownInteger(mlir::Value integers, int64_t value, const WeightTable &weights);
 

@@ -17,6 +17,7 @@
 #include "dialects/Graph/Contract/CodedWeights.h"
 #include "dialects/Graph/Graph.h"
 #include "lib/Schedule/Schedule.h"
+#include "lib/Support/Remarks.h"
 #include "lib/Transforms/Simplify/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -30,6 +31,8 @@ namespace hewn {
 #include "lib/Transforms/Simplify/Passes.h.inc"
 
 namespace {
+
+constexpr StringRef kPass = "hewn-fold-constants";
 
 /// Up to so many elements a result may be larger than what it is made from.
 constexpr int64_t kSmallElements = 16 << 10;
@@ -101,12 +104,19 @@ public:
   void fold(bool keepCodes) {
     if (keepCodes)
       function.walk([&](graph::ContractOpInterface op) {
-        if (std::optional<graph::CodedWeights> coded = graph::codedWeights(op))
+        if (Found<graph::CodedWeights> coded = graph::codedWeights(op))
           kept.insert(coded->op);
       });
     function.walk([&](Operation *op) {
-      if (isFoldable(op) && mayTake(operationsOf(op)))
+      if (!readsConstants(op))
+        return;
+      Verdict folds = isFoldable(op);
+      if (folds && !mayTake(operationsOf(op)))
+        folds = Verdict::no("it takes more operations than may be done when compiling");
+      if (folds)
         foldable.insert(op);
+      else
+        missed(op, kPass, "NotFolded", folds.why());
     });
     for (Operation *op : llvm::to_vector(llvm::reverse(foldable)))
       if (!llvm::all_of(op->getResultTypes(), isStorable) && hasUserOutside(op))
@@ -160,28 +170,32 @@ private:
     });
   }
 
-  bool isFoldable(Operation *op) {
+  /// Whether the op computes, and of constants alone.
+  bool readsConstants(Operation *op) {
     bool isKind = isa<graph::ElementwiseOpInterface, graph::ReduceOpInterface, graph::CumulateOpInterface,
                       graph::ContractOpInterface, graph::MoveOpInterface, graph::ComposeOpInterface>(op);
-    if (!isKind || kept.contains(op) || op->getNumRegions() || !isMemoryEffectFree(op) ||
-        (op->getNumOperands() == 0 && !saysNumbers(op)))
-      return false;
+    return isKind && !op->getNumRegions() && isMemoryEffectFree(op) && (op->getNumOperands() || saysNumbers(op)) &&
+           llvm::all_of(op->getOperands(),
+                        [&](Value operand) { return isConstant(operand) && isTensor(operand.getType()); });
+  }
+
+  Verdict isFoldable(Operation *op) {
+    if (kept.contains(op))
+      return Verdict::no("it makes floats of integers that a contraction may read instead");
+    if (!llvm::all_of(op->getResultTypes(), isTensor))
+      return Verdict::no("the dims of its result are known only when run");
     int64_t from = kSmallElements, to = 0;
     llvm::SmallDenseSet<Value> read;
-    for (Value operand : op->getOperands()) {
-      if (!isConstant(operand) || !cast<RankedTensorType>(operand.getType()).hasStaticShape())
-        return false;
+    for (Value operand : op->getOperands())
       if (read.insert(operand).second)
         from += elementsOf(operand);
-    }
-    for (Value result : op->getResults()) {
-      if (!isTensor(result.getType()))
-        return false;
+    for (Value result : op->getResults())
       to += elementsOf(result);
-    }
-    if (isCode(op))
-      return to <= kSmallElements || !staysCode(op);
-    return to <= from || llvm::all_of(op->getUsers(), isCode);
+    if (isCode(op) && to > kSmallElements && staysCode(op))
+      return Verdict::no("a contraction decodes it as it multiplies");
+    if (!isCode(op) && to > from && !llvm::all_of(op->getUsers(), isCode))
+      return Verdict::no("its result has many more elements than what it is made of");
+    return Verdict::yes();
   }
 
   /// Takes so many operations of those that may be done now; false: there are fewer.
@@ -240,8 +254,11 @@ private:
     FailureOr<std::vector<std::vector<char>>> results = evaluate(std::move(module));
     for (graph::WeightAttr weight : read)
       weights.letGo(weights.bytes(weight));
-    if (failed(results) || results->size() != values.size())
+    if (failed(results) || results->size() != values.size()) {
+      for (Value value : values)
+        missed(value.getDefiningOp(), kPass, "NotFolded", "the evaluator refuses a program with it");
       return;
+    }
     for (auto [given, bytes] : llvm::zip(values, *results)) {
       Value value = given;
       auto type = cast<RankedTensorType>(value.getType());

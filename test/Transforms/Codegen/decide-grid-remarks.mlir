@@ -41,6 +41,11 @@ plan.kernel @rows(%x: tensor<16x512xf32>, %i: tensor<4xi64>) -> tensor<4x1xf32> 
   %1 = graph.gather %0, %i {axis = 0} : (tensor<16x1xf32>, tensor<4xi64>) -> tensor<4x1xf32>
   graph.yield %1 : tensor<4x1xf32>
 }
+// CHECK: NotByTiles | {{.*}}Reason="the dims that it exchanges are too short for tiles"
+plan.kernel @lines(%x: tensor<4x512xf32>) -> tensor<512x4xf32> attributes {symbols = []} {
+  %0 = graph.transpose %x {order = array<i64: 1, 0>} : (tensor<4x512xf32>) -> tensor<512x4xf32>
+  graph.yield %0 : tensor<512x4xf32>
+}
 // CHECK: NotOnePass | {{.*}}Reason="rows are not reduced once to their maximum, and once to a sum of floats"
 plan.kernel @maximum(%q: tensor<2x64x16xf32>, %k: tensor<2x16x256xf32>, %v: tensor<2x256x16xf32>) -> tensor<2x64x16xf32> attributes {symbols = []} {
   %s = graph.matmul %q, %k : (tensor<2x64x16xf32>, tensor<2x16x256xf32>) -> tensor<2x64x256xf32>

@@ -27,9 +27,13 @@ struct GridLineDims {
 };
 GridLineDims linesOf(graph::CumulateOpInterface op);
 
-/// Where the kernel is a map that reads one tensor along another dim than it writes: the dims of the result in which its neighbours
-/// lie, and in which that tensor's do. Emits code at the builder's place and erases it.
-std::optional<std::pair<unsigned, unsigned>> transposedDims(KernelFunction &k, mlir::OpBuilder &b);
+/// The dims of a result in which its neighbours lie, and in which those of the tensor lie that it is read of.
+struct GridTransposeDims {
+  unsigned along = 0, across = 0;
+};
+/// Those of a kernel that is a map of one tensor along another dim than it writes, or why it is none. Emits code at the builder's place
+/// and erases it.
+Found<GridTransposeDims> transposedDims(KernelFunction &k, mlir::OpBuilder &b);
 
 /// Results of equal dims that are made `lanes` neighbours at once, as GridWide::along says.
 std::optional<GridWide> wideMap(KernelFunction &k, llvm::ArrayRef<unsigned> results, std::optional<int64_t> lanes);

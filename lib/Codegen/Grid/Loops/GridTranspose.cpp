@@ -44,8 +44,8 @@ struct Turned {
   SmallVector<std::optional<unsigned>> dims; // nullopt: index 0
 };
 
-struct Turn {
-  unsigned along = 0, across = 0; // dims of the result in which its neighbours lie, and the leaf's
+struct Transposition {
+  GridTransposeDims dims;
   Turned turned;
 };
 
@@ -73,16 +73,16 @@ std::optional<unsigned> innermost(const Buffer &buffer) {
 }
 
 /// The kernel as such a map of one leaf; what is tried out is erased.
-std::optional<Turn> findTurn(KernelFunction &k, OpBuilder &b) {
+Found<Transposition> findTransposition(KernelFunction &k, OpBuilder &b) {
   if (k.results.size() != 1 || k.outputs[0].blockDim >= 0 || k.outputs[0].groupDim >= 0)
-    return std::nullopt;
+    return Verdict::no("it has several results, or one that lies in blocks");
   for (Operation &op : k.kernel.getBody().front().without_terminator())
     if (!isa<graph::ElementwiseOpInterface, graph::MoveOpInterface, graph::ConstantOp>(op))
-      return std::nullopt;
+      return Verdict::no("it sums, or computes more than elements");
   Dims dims = graph::getDims(k.results[0]);
   std::optional<unsigned> along = innermost(k.outputs[0]);
   if (!along)
-    return std::nullopt;
+    return Verdict::no("its result has no neighbours in memory");
   // Marked, so that what is tried out is known from what was there.
   Operation *mark = UnrealizedConversionCastOp::create(b, k.loc(), b.getIndexType(), ValueRange());
   Reads reads(b, k.loc(), /*lanes=*/0, k.symbols, k.inputs);
@@ -90,7 +90,7 @@ std::optional<Turn> findTurn(KernelFunction &k, OpBuilder &b) {
   for (size_t d = 0; d < dims.size(); ++d)
     at.push_back({UnrealizedConversionCastOp::create(b, k.loc(), b.getIndexType(), ValueRange()).getResult(0)});
   reads.read(k.results[0], at);
-  std::optional<Turn> turn;
+  std::optional<Transposition> found;
   unsigned turns = 0;
   for (auto &[leaf, places] : reads.places) {
     const Buffer &buffer = k.inputs.find(leaf)->second;
@@ -102,7 +102,7 @@ std::optional<Turn> findTurn(KernelFunction &k, OpBuilder &b) {
       continue;
     ++turns;
     if (turned->dims[*inner])
-      turn = Turn{*along, *turned->dims[*inner], *turned};
+      found = Transposition{{*along, *turned->dims[*inner]}, *turned};
   }
   while (&*std::prev(b.getInsertionPoint()) != mark) {
     Operation *last = &*std::prev(b.getInsertionPoint());
@@ -110,24 +110,31 @@ std::optional<Turn> findTurn(KernelFunction &k, OpBuilder &b) {
     last->erase();
   }
   mark->erase();
-  return turn && turns == 1 && reads.once ? turn : std::nullopt;
+  if (turns == 0)
+    return Verdict::no("neighbours of all that it reads are neighbours of its result");
+  if (!found || turns > 1)
+    return Verdict::no("it reads several tensors along another dim than it writes, or one at places that are computed");
+  if (!reads.once)
+    return Verdict::no("it reads a tensor at several places, or only where that is inside");
+  return *found;
 }
 
 } // namespace
 
-std::optional<std::pair<unsigned, unsigned>> transposedDims(KernelFunction &k, OpBuilder &b) {
-  std::optional<Turn> turn = findTurn(k, b);
-  return turn ? std::make_optional(std::make_pair(turn->along, turn->across)) : std::nullopt;
+Found<GridTransposeDims> transposedDims(KernelFunction &k, OpBuilder &b) {
+  Found<Transposition> found = findTransposition(k, b);
+  return found ? Found(found->dims) : Verdict::no(found.why());
 }
 
 LogicalResult emitGridTranspose(KernelFunction &k, OpBuilder &b, plan::GridTransposeAttr schedule) {
-  std::optional<Turn> turn = findTurn(k, b);
-  if (!turn)
-    return refuse(k, schedule) << ", and reads no one tensor along another dim than it writes";
+  Found<Transposition> found = findTransposition(k, b);
+  if (!found)
+    return refuse(k, schedule) << ": " << found.why();
+  const auto [along, across] = found->dims;
   const int64_t side = schedule.getTile(), lines = schedule.getThreads() / side;
   KernelElements e(b, k.loc(), /*lanes=*/0, k.symbols, k.inputs);
   Grid grid(k, e, schedule.getThreads());
-  const Turned &turned = turn->turned;
+  const Turned &turned = found->turned;
   const Buffer &from = k.inputs.find(turned.leaf)->second;
   Type type = graph::computeType(graph::getElementType(turned.leaf));
   Value tile = grid.shared(side * (side + 1), type);
@@ -136,18 +143,17 @@ LogicalResult emitGridTranspose(KernelFunction &k, OpBuilder &b, plan::GridTrans
   Index fast = e.mod({grid.thread}, size), slow = e.floorDiv({grid.thread}, size);
   // Tiles of the two dims, in the order in which the others are.
   Dims counts(dims);
-  for (unsigned d : {turn->along, turn->across})
+  for (unsigned d : {along, across})
     counts[d] = counts[d].ceilDiv(side);
   auto each = [&](ArrayRef<Index> first, bool brings, llvm::function_ref<void(ArrayRef<Index>, Index)> body) {
     for (int64_t step = 0; step < side; step += lines) {
       Index other = e.add(slow, e.constant(step));
       Index inAcross = brings ? fast : other, inAlong = brings ? other : fast;
       SmallVector<Index> at(first);
-      at[turn->across] = e.add(at[turn->across], inAcross);
-      at[turn->along] = e.add(at[turn->along], inAlong);
-      Value inside =
-          e.logicalAnd(e.compare(arith::CmpIPredicate::slt, at[turn->across], e.expression(dims[turn->across])),
-                       e.compare(arith::CmpIPredicate::slt, at[turn->along], e.expression(dims[turn->along])));
+      at[across] = e.add(at[across], inAcross);
+      at[along] = e.add(at[along], inAlong);
+      Value inside = e.logicalAnd(e.compare(arith::CmpIPredicate::slt, at[across], e.expression(dims[across])),
+                                  e.compare(arith::CmpIPredicate::slt, at[along], e.expression(dims[along])));
       e.forget();
       auto branch = scf::IfOp::create(b, k.loc(), inside, /*withElseRegion=*/false);
       OpBuilder::InsertionGuard guard(b);
@@ -158,7 +164,7 @@ LogicalResult emitGridTranspose(KernelFunction &k, OpBuilder &b, plan::GridTrans
   };
   grid.overBlocks(graph::numElements(counts), [&](Index item) {
     SmallVector<Index> first = e.unravel(item, counts);
-    for (unsigned d : {turn->along, turn->across})
+    for (unsigned d : {along, across})
       first[d] = e.mul(first[d], size);
     each(first, /*brings=*/true, [&](ArrayRef<Index> at, Index place) {
       SmallVector<Index> own;
