@@ -1,0 +1,242 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Quantizes trained models to int8 by hewn and by other quantizers, with the same samples, and prints the table of docs/quantization.md.
+
+    .venv/bin/python tools/quantization/benchmark.py [--calibration N] [--samples N] [--seconds S] [--quantize TEXT] [MODEL ...]
+
+Quantizers: hewn's `quantize="int8"` (or what --quantize says), onnxruntime's static quantization (QDQ, weights by channel, minmax) run by
+onnxruntime, NNCF's post-training quantization run by OpenVINO; the latter two where they are installed. All on one thread. Each pair of a model and a
+quantizer has a process of its own; the float model of each engine is timed beside its quantized one, in turns.
+
+Columns: SQNR of the output that is furthest from the float model (run by onnxruntime) over samples that were not calibrated with; the task's agreement
+(tools/quantization/models.py); the size of the weights (hewn: the weights file and the library; else the model's file); milliseconds a run; how
+much faster than the same engine's float model, and than hewn's; seconds that quantizing takes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import logging
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+
+import numpy as np
+
+sys.path.append(str(pathlib.Path(__file__).parent))
+import models
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def onnxruntime_session(path: pathlib.Path):
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads, options.log_severity_level = 1, 1, 3
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    return lambda sample: session.run(None, sample)
+
+
+def with_sizes(path: pathlib.Path, sample: models.Sample, to: pathlib.Path) -> pathlib.Path:
+    """The model for inputs of the sample's sizes, which all samples have."""
+    import onnx
+
+    model = onnx.load(path)
+    for value in model.graph.input:
+        if value.name in sample:
+            for dim, size in zip(value.type.tensor_type.shape.dim, sample[value.name].shape, strict=True):
+                dim.dim_value = size
+    for value in model.graph.output:
+        value.type.tensor_type.ClearField("shape")
+    del model.graph.value_info[:]
+    onnx.save(model, to)
+    return to
+
+
+def of_opset(path: pathlib.Path, version: int, to: pathlib.Path) -> pathlib.Path:
+    """The model in an opset of at least this version."""
+    import onnx
+
+    model = onnx.load(path)
+    if next(o.version for o in model.opset_import if not o.domain) < version:
+        model = onnx.version_converter.convert_version(model, version)
+    onnx.save(model, to)
+    return to
+
+
+def by_hewn(path, calibration, folder, quantize):
+    import hewn
+
+    plain = hewn.compile(path)
+    library = folder / "model.so"
+    text = json.loads(quantize) if quantize.startswith("{") else quantize
+    start = time.perf_counter()
+    module = hewn.compile(path, quantize=text, calibration=iter(calibration), output=library)
+    took = time.perf_counter() - start
+
+    def runner(compiled):
+        return lambda sample: list(compiled.run(sample).values())
+
+    size = sum(f.stat().st_size for f in folder.iterdir() if f.suffix in (".so", ".weights"))
+    return runner(plain), runner(module), size, took
+
+
+def by_onnxruntime(path, calibration, folder, quantize):
+    from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
+    from onnxruntime.quantization.shape_inference import quant_pre_process
+
+    class Samples(CalibrationDataReader):
+        def __init__(self):
+            self.rest = list(calibration)
+
+        def get_next(self):
+            return self.rest.pop(0) if self.rest else None
+
+    ready, made = folder / "ready.onnx", folder / "int8.onnx"
+    start = time.perf_counter()
+    scales_by_channel = 13  # the first opset whose QuantizeLinear has an axis
+    converted = of_opset(path, scales_by_channel, folder / "converted.onnx")
+    quant_pre_process(str(converted), str(ready), skip_symbolic_shape=True)
+    types = {"activation_type": QuantType.QUInt8, "weight_type": QuantType.QInt8}
+    quantize_static(str(ready), str(made), Samples(), quant_format=QuantFormat.QDQ, per_channel=True, **types)
+    took = time.perf_counter() - start
+    return onnxruntime_session(path), onnxruntime_session(made), made.stat().st_size, took
+
+
+def by_nncf(path, calibration, folder, quantize):
+    import nncf
+    import openvino
+
+    core = openvino.Core()
+    model = core.read_model(path)
+    start = time.perf_counter()
+    made = nncf.quantize(model, nncf.Dataset(calibration), subset_size=len(calibration))
+    took = time.perf_counter() - start
+    openvino.save_model(made, folder / "int8.xml")
+
+    def runner(read):
+        hints = {"INFERENCE_NUM_THREADS": 1, "NUM_STREAMS": 1, "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32"}
+        compiled = core.compile_model(read, "CPU", hints)
+        request = compiled.create_infer_request()
+
+        def run(sample):
+            request.infer(sample, share_inputs=True)
+            return [request.get_tensor(o).data.copy() for o in compiled.outputs]
+
+        return run
+
+    return runner(core.read_model(path)), runner(made), (folder / "int8.bin").stat().st_size, took
+
+
+QUANTIZERS = {"hewn": (by_hewn, "hewn"), "onnxruntime": (by_onnxruntime, "onnxruntime"), "NNCF": (by_nncf, "nncf")}
+
+
+def milliseconds(runs, sample, seconds: float) -> list[float]:
+    """The median of each of several runs, in turns."""
+    times = [[] for _ in runs]
+    for run in runs:
+        run(sample)
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end or len(times[0]) < 5:
+        for run, own in zip(runs, times, strict=True):
+            start = time.perf_counter()
+            run(sample)
+            own.append(time.perf_counter() - start)
+    return [statistics.median(own) * 1e3 for own in times]
+
+
+def decibels(right: list[models.Outputs], got: list[models.Outputs]) -> float:
+    """Of the output that is furthest off."""
+
+    def of(i: int) -> float:
+        signal = sum(float(np.sum(np.square(a[i], dtype=np.float64))) for a in right)
+        noise = sum(float(np.sum(np.square(np.subtract(a[i], b[i], dtype=np.float64)))) for a, b in zip(right, got, strict=True))
+        return 200.0 if noise == 0 else 10 * np.log10(signal / noise)
+
+    return min(of(i) for i in range(len(right[0])))
+
+
+def measure(name: str, quantizer: str, options) -> dict:
+    logging.disable(logging.WARNING)
+    warnings.simplefilter("ignore")
+    model = models.MODELS[name]
+    samples = model.samples(np.random.default_rng(1))
+    calibration = [next(samples) for _ in range(options.calibration)]
+    others = model.samples(np.random.default_rng(2))
+    held_out = [next(others) for _ in range(options.samples)]
+    with tempfile.TemporaryDirectory() as folder:
+        made = pathlib.Path(folder, quantizer)
+        made.mkdir()
+        path = with_sizes(models.fetch(model, options.cache), calibration[0], pathlib.Path(folder, "model.onnx"))
+        plain, quantized, size, took = QUANTIZERS[quantizer][0](path, calibration, made, options.quantize)
+        reference = onnxruntime_session(path)
+        right = [reference(sample) for sample in held_out]
+        got = [quantized(sample) for sample in held_out]
+        before, after = milliseconds([plain, quantized], held_out[0], options.seconds)
+    return {
+        "sqnr": decibels(right, got),
+        "agreement": model.agreement(right, got),
+        "megabytes": size / 1e6,
+        "float_ms": before,
+        "ms": after,
+        "seconds": took,
+    }
+
+
+def in_a_process(name: str, quantizer: str, options) -> dict | str:
+    """The figures, or why there are none."""
+    given = [f"--{key}={getattr(options, key)}" for key in ("calibration", "samples", "seconds", "quantize", "cache")]
+    command = [sys.executable, __file__, *given, "--one", name, quantizer]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        said = done.stderr.strip().splitlines() or ["no reason given"]
+        return said[-1]
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="MODEL", help="of " + ", ".join(models.MODELS))
+    parser.add_argument("--calibration", type=int, default=32, help="samples to calibrate with (32)")
+    parser.add_argument("--samples", type=int, default=200, help="other samples, to compare with (200)")
+    parser.add_argument("--seconds", type=float, default=2, help="of timing, for each model and quantizer (2)")
+    parser.add_argument("--quantize", default="int8", help="what hewn is told: a name, a file or a text (int8)")
+    parser.add_argument("--cache", type=pathlib.Path, default=ROOT / "build/quantization", help="where models are kept")
+    parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    unknown = [name for name in options.names if name not in models.MODELS]
+    if unknown:
+        parser.error(f"there is no model {', '.join(unknown)}; there are: {', '.join(models.MODELS)}")
+    if options.one:
+        print(json.dumps(measure(*options.one, options)))
+        return
+    print("| model | quantizer | SQNR, dB | agreement | MB | ms | faster than its floats | than hewn's floats | quantized in, s |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    for name in options.names or models.MODELS:
+        floats = None
+        for quantizer, (_, package) in QUANTIZERS.items():
+            if not importlib.util.find_spec(package):
+                print(f"| {name} | {quantizer} | not installed |")
+                continue
+            found = in_a_process(name, quantizer, options)
+            if isinstance(found, str):
+                print(f"| {name} | {quantizer} | {found} |", flush=True)
+                continue
+            floats = floats or found["float_ms"]
+            agreement = f"{found['agreement']:.3f} ({models.MODELS[name].what})"
+            speeds = f"{found['ms']:.2f} | {found['float_ms'] / found['ms']:.2f} | {floats / found['ms']:.2f}"
+            print(
+                f"| {name} | {quantizer} | {found['sqnr']:.1f} | {agreement} | {found['megabytes']:.2f} | {speeds} | {found['seconds']:.1f} |",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
