@@ -245,6 +245,7 @@ bool runGraphStage(Compilation &c, PipelineOptions options, ModuleOp module) {
     options.quantization = &step->wanted;
     options.quantized = step->done;
     options.exposed = step->exposed;
+    options.shifts = step->shifts;
   }
   return runStage(c, stages[Graph], options, module);
 }

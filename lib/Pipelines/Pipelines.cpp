@@ -38,7 +38,7 @@ void buildGraphStage(OpPassManager &pm, const PipelineOptions &options) {
       pm.addNestedPass<func::FuncOp>(createExposeOperandsPass(options.quantization, options.exposed));
     if (options.quantized)
       pm.addNestedPass<func::FuncOp>(
-          createQuantizeContractionsPass(options.quantization, options.weights, options.quantized));
+          createQuantizeContractionsPass(options.quantization, options.weights, options.quantized, options.shifts));
   }
   // Products of quantized tensors are products of integers.
   if (options.optimize) {

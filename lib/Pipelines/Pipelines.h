@@ -28,6 +28,8 @@ struct PipelineOptions {
   const quantize::Quantization *quantization = nullptr;
   /// Where given, that is done, and what became of each contraction is told here.
   std::vector<QuantizedSite> *quantized = nullptr;
+  /// Where given, what that shifts is told by results of the program, which goes on with floats.
+  std::vector<ExposedShift> *shifts = nullptr;
   /// Where given, the operands that are to become integers are results of the program too.
   std::vector<ExposedOperand> *exposed = nullptr;
   /// How many operations on elements that may take, beside some for each element of the constants.

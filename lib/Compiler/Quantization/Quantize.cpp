@@ -8,6 +8,8 @@
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
+#include <cmath>
+#include <cstring>
 #include <set>
 
 using llvm::StringRef;
@@ -26,11 +28,11 @@ public:
   CompileResult run() {
     if (!begin() || (given.nextSample && !calibrate()))
       return {};
-    if (given.nextSample && (!compare() || !returnToFloats()))
+    if (given.nextSample && (!correctBias() || !compare() || !returnToFloats()))
       return {};
     report.sites.clear();
     CompileOptions last = plain();
-    QuantizeStep step{wanted, &report.sites, nullptr, [&] { return checkNames(); }};
+    QuantizeStep step{wanted, &report.sites, nullptr, nullptr, [&] { return checkNames(); }};
     last.step = &step;
     CompileResult result = compileOnce(last, diagnostics);
     result.quantization = writeQuantization(wanted);
@@ -42,6 +44,7 @@ private:
   bool begin();
   bool calibrate();
   void choose(const ExposedOperand::Contraction &reader, const Distribution &distribution);
+  bool correctBias();
   bool compare();
   bool returnToFloats();
   bool checkNames();
@@ -75,6 +78,11 @@ bool wantsRanges(const Quantization &wanted) {
   return wants(wanted.scheme) || llvm::any_of(wanted.rules, [&](const Rule &rule) { return wants(rule.scheme); });
 }
 
+bool wants(const Quantization &wanted, bool Scheme::*what) {
+  auto isWanted = [&](const Scheme &scheme) { return !scheme.keepFloat && scheme.*what; };
+  return isWanted(wanted.scheme) || llvm::any_of(wanted.rules, [&](const Rule &rule) { return isWanted(rule.scheme); });
+}
+
 bool Quantizer::begin() {
   std::optional<Quantization> read = readQuantization(given.quantize, diagnostics);
   if (!read)
@@ -88,6 +96,14 @@ bool Quantizer::begin() {
     wanted.scheme.activations.integers = false;
     for (Rule &rule : wanted.rules)
       rule.scheme.activations.integers = false;
+  }
+  if (!given.nextSample && wanted.sites.empty()) {
+    if (!wanted.asksForData.empty())
+      diagnostics.error("the quantization asks for '" + wanted.asksForData +
+                        "', which calibration data tell, and there are none");
+    wanted.scheme.biasCorrection = false;
+    for (Rule &rule : wanted.rules)
+      rule.scheme.biasCorrection = false;
   }
   return !diagnostics.hasErrors();
 }
@@ -132,12 +148,58 @@ void Quantizer::choose(const ExposedOperand::Contraction &reader, const Distribu
                                 clipped};
 }
 
+/// Runs the kept samples through a model that computes contractions both ways, and notes for each what takes the mean of its shift off again.
+bool Quantizer::correctBias() {
+  if (!wants(wanted, &Scheme::biasCorrection))
+    return true;
+  std::vector<QuantizedSite> told;
+  std::vector<ExposedShift> shifts;
+  CompileOptions options = scratch();
+  QuantizeStep step{wanted, &told, nullptr, &shifts};
+  options.step = &step;
+  std::unique_ptr<ScratchModel> model = ScratchModel::compile(options, diagnostics);
+  if (!model)
+    return false;
+  std::vector<std::vector<double>> sums(shifts.size());
+  std::vector<double> rows(shifts.size());
+  for (const std::vector<Array> &inputs : samples.kept()) {
+    std::vector<Array> outputs;
+    if (hewn_status status = model->library().run(inputs, outputs); status.code != HEWN_OK) {
+      diagnostics.error(std::string("a run on calibration data: ") + status.message);
+      return false;
+    }
+    for (auto [shift, sum, count] : llvm::zip(shifts, sums, rows)) {
+      std::vector<float> columns = floatsOf(outputs[shift.result]);
+      sum.resize(columns.size());
+      for (auto [all, one] : llvm::zip(sum, columns))
+        all += double(one);
+      int64_t more = 0;
+      std::memcpy(&more, outputs[shift.result + 1].bytes.data(), sizeof(more));
+      count += double(more);
+    }
+  }
+  for (auto [shift, sum, count] : llvm::zip(shifts, sums, rows)) {
+    bool isFinite = llvm::all_of(sum, [](double x) { return std::isfinite(x); });
+    if (!(count > 0) || !isFinite)
+      continue;
+    auto [found, isNew] = wanted.sites.try_emplace(shift.node);
+    Site &site = found->second;
+    if (isNew) {
+      site.node = shift.node;
+      site.scheme = wanted.schemeFor(shift.node, shift.kind);
+    }
+    for (double all : sum)
+      site.bias.push_back(double(float(-all / count)));
+  }
+  return true;
+}
+
 /// Runs the kept samples through both models, and notes how the outputs and the operands of contractions differ.
 bool Quantizer::compare() {
   CompileOptions options = scratch();
   std::vector<ExposedOperand> again = exposed;
   report.sites.clear();
-  QuantizeStep step{wanted, &report.sites, exposed.empty() ? nullptr : &again, [&] { return checkNames(); }};
+  QuantizeStep step{wanted, &report.sites, exposed.empty() ? nullptr : &again, nullptr, [&] { return checkNames(); }};
   options.step = &step;
   std::unique_ptr<ScratchModel> integers = ScratchModel::compile(options, diagnostics);
   if (!integers)

@@ -17,6 +17,8 @@ struct QuantizeStep {
   std::vector<QuantizedSite> *done = nullptr;
   /// Operands that are results too; null: none.
   std::vector<ExposedOperand> *exposed = nullptr;
+  /// What rounding shifts by column is a result, and the program goes on with floats; null: it goes on with integers.
+  std::vector<ExposedShift> *shifts = nullptr;
   /// Asked when all of `done` is there; false after an error.
   std::function<bool()> check = nullptr;
 };

@@ -56,15 +56,10 @@ struct ExposeOperandsPass : impl::ExposeOperandsPassBase<ExposeOperandsPass> {
 
   /// Its number among the results.
   unsigned expose(Value value) {
-    Builder b(&getContext());
-    unsigned number = getOperation().getNumResults();
-    std::string name = "hewn.operand." + std::to_string(number);
-    DictionaryAttr attributes = b.getDictionaryAttr(b.getNamedAttr(graph::kNameAttr, b.getStringAttr(name)));
-    if (failed(getOperation().insertResult(number, value.getType(), attributes)))
+    std::optional<unsigned> number = addResult(getOperation(), value);
+    if (!number)
       signalPassFailure();
-    Operation *back = getOperation().getBody().front().getTerminator();
-    back->insertOperands(back->getNumOperands(), value);
-    return number;
+    return number.value_or(0);
   }
 
   static bool needsRange(const quantize::Quantization &wanted, const ContractionSite &site) {

@@ -52,10 +52,18 @@ struct QuantizedSite {
   double weightDecibels = 0;
   int64_t weightBytes = 0, floatBytes = 0;
 };
+/// A result of the program that is Σ (quantized - float) over the rows of a contraction's results, by column; the result behind it is how many
+/// rows there are.
+struct ExposedShift {
+  unsigned result;
+  std::string node, kind;
+};
 /// `weights` has the constants and takes those that are made. Each contraction is told in `done`. Without a quantization the pass's
-/// option says which.
+/// option says which. With `shifts`, contractions whose bias is wanted and not known are computed twice: the program goes on with the floats,
+/// and what quantizing shifts becomes a result.
 std::unique_ptr<mlir::Pass> createQuantizeContractionsPass(const quantize::Quantization *quantization,
-                                                           WeightTable *weights, std::vector<QuantizedSite> *done);
+                                                           WeightTable *weights, std::vector<QuantizedSite> *done,
+                                                           std::vector<ExposedShift> *shifts);
 
 #define GEN_PASS_DECL
 #include "lib/Transforms/Quantize/Passes.h.inc"

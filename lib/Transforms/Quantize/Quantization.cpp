@@ -5,6 +5,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
+#include <cmath>
 
 using llvm::StringRef;
 namespace json = llvm::json;
@@ -19,6 +20,7 @@ constexpr int64_t kWeightBits[] = {8, 4, 2};
 constexpr StringRef kActivationTypes[] = {"float32", "uint8"};
 /// Of weights' ranges those that need no distribution.
 constexpr size_t kNumWeightRanges = 3;
+constexpr double kLargestBias = 3e38;
 
 /// The form of the text.
 constexpr int64_t kVersion = 1;
@@ -38,8 +40,8 @@ public:
 
   Quantization read() {
     Quantization all;
-    const json::Object *object =
-        r.object(text.value, "the quantization", {"version", "weights", "activations", "rules", "sites"});
+    const json::Object *object = r.object(text.value, "the quantization",
+                                          {"version", "weights", "activations", "bias_correction", "rules", "sites"});
     if (!object)
       return all;
     if (std::optional<int64_t> version = r.integer(*object, "version", "the quantization");
@@ -48,12 +50,14 @@ public:
     all.scheme = readScheme(*object, "the quantization", Scheme());
     r.each(*object, "rules", "", [&](const json::Value &value, const std::string &at) { readRule(value, at, all); });
     r.each(*object, "sites", "", [&](const json::Value &value, const std::string &at) { readSite(value, at, all); });
+    all.asksForData = asksForData;
     return all;
   }
 
 private:
   void readRule(const json::Value &value, const std::string &at, Quantization &all) {
-    const json::Object *object = r.object(value, at, {"node", "op", "keep_float", "weights", "activations"});
+    const json::Object *object =
+        r.object(value, at, {"node", "op", "keep_float", "weights", "activations", "bias_correction"});
     if (!object)
       return;
     Rule rule{r.string(*object, "node", at), r.string(*object, "op", at), readScheme(*object, at, all.scheme)};
@@ -65,8 +69,9 @@ private:
   }
 
   void readSite(const json::Value &value, const std::string &at, Quantization &all) {
-    const json::Object *object =
-        r.object(value, at, {"node", "keep_float", "why", "weights", "activations", "scale", "zero_point"});
+    const json::Object *object = r.object(
+        value, at,
+        {"node", "keep_float", "why", "weights", "activations", "bias_correction", "scale", "zero_point", "bias"});
     if (!object)
       return;
     Site site;
@@ -77,6 +82,14 @@ private:
     site.zero = r.integer(*object, "zero_point", at).value_or(0);
     if (site.zero < 0 || site.zero > 255)
       r.error(at, "has a 'zero_point' outside of 0 to 255");
+    r.each(*object, "bias", at, [&](const json::Value &element, const std::string &here) {
+      std::optional<double> number = element.getAsNumber();
+      if (!number || !(std::fabs(*number) <= kLargestBias))
+        r.error(here, "is no number that float32 holds");
+      site.bias.push_back(number.value_or(0));
+    });
+    if (site.scheme.keepFloat && !site.bias.empty())
+      r.error(at, "keeps floats, and has a 'bias' against what rounding shifts");
     bool wants = !site.scheme.keepFloat && site.scheme.activations.integers;
     if (wants && site.scale < 1e-30)
       r.error(at, "has activations of integers and no 'scale'");
@@ -86,12 +99,16 @@ private:
 
   Scheme readScheme(const json::Object &object, const std::string &at, Scheme scheme) {
     scheme.keepFloat = r.boolean(object, "keep_float", at);
-    if (scheme.keepFloat && (object.get("weights") || object.get("activations")))
+    if (scheme.keepFloat && (object.get("weights") || object.get("activations") || object.get("bias_correction")))
       r.error(at, "keeps floats, and says how they are quantized");
     if (const json::Value *weights = object.get("weights"))
       readWeights(*weights, at + ", weights", scheme.weights);
     if (const json::Value *activations = object.get("activations"))
       readActivations(*activations, at + ", activations", scheme.activations);
+    if (object.get("bias_correction"))
+      scheme.biasCorrection = r.boolean(object, "bias_correction", at);
+    if (object.get("bias_correction") && scheme.biasCorrection)
+      asksForData = "bias_correction";
     bool says = object.get("weights") || object.get("activations");
     if (says && scheme.activations.integers && (scheme.weights.bits != 8 || scheme.weights.group))
       r.error(at, "has activations of integers beside weights that are not int8 with a scale a column; activations of "
@@ -136,6 +153,7 @@ private:
 
   const JsonText &text;
   JsonReader r;
+  std::string asksForData;
 };
 
 json::Object toJson(const Weights &weights) {
@@ -166,6 +184,7 @@ void add(json::Object &object, const Scheme &scheme) {
   }
   object["weights"] = toJson(scheme.weights);
   object["activations"] = toJson(scheme.activations);
+  object["bias_correction"] = scheme.biasCorrection;
 }
 
 } // namespace
@@ -231,6 +250,8 @@ std::string writeQuantization(const Quantization &quantization) {
       object["scale"] = site.scale;
       object["zero_point"] = site.zero;
     }
+    if (!site.scheme.keepFloat && !site.bias.empty())
+      object["bias"] = json::Array(site.bias);
     if (!site.why.empty())
       object["why"] = site.why;
     sites.push_back(std::move(object));

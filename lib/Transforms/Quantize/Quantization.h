@@ -42,6 +42,9 @@ struct Activations {
 struct Scheme {
   Weights weights;
   Activations activations;
+  /// What rounding shifts the mean of a column of results by, over calibration data, is taken off again. (Nagel et al., "Data-Free Quantization
+  /// through Weight Equalization and Bias Correction", 2019.)
+  bool biasCorrection = true;
   /// Nothing is quantized.
   bool keepFloat = false;
   bool operator==(const Scheme &) const = default;
@@ -63,6 +66,8 @@ struct Site {
   /// Of activations: x ≈ (q - zero) * scale.
   double scale = 0;
   int64_t zero = 0;
+  /// What is added to each column of the results; empty: nothing.
+  std::vector<double> bias;
   /// Why it stays float, where that was not asked for.
   std::string why;
 };
@@ -72,6 +77,8 @@ struct Quantization {
   std::vector<Rule> rules;
   /// By name. Contractions that are not there go by the rules.
   std::map<std::string, Site> sites;
+  /// A key of the text that asks for what only calibration data tell; empty: none does.
+  std::string asksForData;
 
   /// What is wanted of a contraction that has no site yet.
   const Scheme &schemeFor(llvm::StringRef node, llvm::StringRef op) const;

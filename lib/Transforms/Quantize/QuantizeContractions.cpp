@@ -51,8 +51,9 @@ std::vector<float> floatsOf(graph::ConstantOp constant, const WeightTable &weigh
 class Quantizer {
 public:
   Quantizer(func::FuncOp function, const quantize::Quantization &wanted, WeightTable &weights,
-            std::vector<QuantizedSite> &done)
-      : context(function.getContext()), wanted(wanted), weights(weights), done(done) {}
+            std::vector<QuantizedSite> &done, std::vector<ExposedShift> *shifts)
+      : function(function), context(function.getContext()), wanted(wanted), weights(weights), done(done),
+        shifts(shifts) {}
 
   void run(const ContractionSite &site) {
     QuantizedSite &told = done.emplace_back();
@@ -61,18 +62,76 @@ public:
     auto found = wanted.sites.find(site.name);
     const quantize::Scheme &scheme =
         found == wanted.sites.end() ? wanted.schemeFor(site.name, site.kind) : found->second.scheme;
-    Verdict verdict = scheme.keepFloat ? Verdict::no("that was asked for")
-                      : scheme.activations.integers
-                          ? both(site, scheme, found == wanted.sites.end() ? nullptr : &found->second, told)
-                          : weightsAlone(site, scheme, told);
+    const quantize::Site *chosen = found == wanted.sites.end() ? nullptr : &found->second;
+    graph::ContractOpInterface contraction = site.op;
+    Operation *floats = wantsShift(site, scheme, chosen) ? OpBuilder(contraction).clone(*contraction) : nullptr;
+    Verdict verdict = scheme.keepFloat              ? Verdict::no("that was asked for")
+                      : scheme.activations.integers ? both(site, scheme, chosen, told)
+                                                    : weightsAlone(site, scheme, told);
     if (verdict)
-      return;
-    told.why = found != wanted.sites.end() && !found->second.why.empty() ? found->second.why : verdict.why().str();
+      return floats ? exposeShift(site, floats) : addBias(site, chosen);
+    if (floats)
+      floats->erase();
+    told.why = chosen && !chosen->why.empty() ? chosen->why : verdict.why().str();
     missed(site.op, kPass, "NotQuantized", verdict.why());
   }
 
 private:
   using Rounded = quantize::RoundedWeights;
+
+  /// Whether what quantizing shifts is to be seen: it is wanted, and not known.
+  bool wantsShift(const ContractionSite &site, const quantize::Scheme &scheme, const quantize::Site *chosen) {
+    return shifts && scheme.biasCorrection && !scheme.keepFloat && site.form && isInProgram(site.op->getResult(0)) &&
+           (!chosen || chosen->bias.empty());
+  }
+
+  /// The program goes on with the floats, so that each contraction tells what its own rounding does.
+  void exposeShift(const ContractionSite &site, Operation *floats) {
+    OpBuilder b(context);
+    b.setInsertionPointAfter(site.op);
+    graph::Composer c(b, site.op->getLoc());
+    Value quantized = site.op->getResult(0);
+    quantized.replaceAllUsesWith(floats->getResult(0));
+    Dims dims = graph::getDims(quantized);
+    SmallVector<int64_t> others;
+    DimExpr rows(1);
+    for (auto [d, extent] : llvm::enumerate(dims))
+      if (d != site.form->columnInResult) {
+        others.push_back(int64_t(d));
+        rows = rows * extent;
+      }
+    Value shift = c.sub({quantized, floats->getResult(0)});
+    std::optional<unsigned> result = addResult(function, others.empty() ? shift : c.sum(shift, others, false));
+    if (!result || !addResult(function, c.number(rows)))
+      failed = true;
+    else if (llvm::none_of(*shifts, [&](const ExposedShift &of) { return of.node == site.name; })) // of another case
+      shifts->push_back({*result, site.name, site.kind.str()});
+  }
+
+  /// The numbers of the site, which are as many as there are columns.
+  void addBias(const ContractionSite &site, const quantize::Site *chosen) {
+    if (!chosen || chosen->bias.empty())
+      return;
+    OpBuilder b(context);
+    b.setInsertionPointAfter(site.op);
+    graph::Composer c(b, site.op->getLoc());
+    Value result = site.op->getResult(0);
+    SmallVector<int64_t> dims(size_t(graph::getRank(result)), 1);
+    int64_t columns = int64_t(chosen->bias.size());
+    dims[site.form->columnInResult] = columns;
+    if (!graph::getDims(result)[site.form->columnInResult].is(columns)) {
+      site.op->emitError() << "the quantization has a 'bias' of " << columns << " numbers for '" << site.name
+                           << "', whose results have another number of columns";
+      failed = true;
+      return;
+    }
+    SmallVector<float> numbers(chosen->bias.begin(), chosen->bias.end());
+    auto *begin = reinterpret_cast<const char *>(numbers.data());
+    Value bias = constant(b, site.op->getLoc(), RankedTensorType::get(dims, b.getF32Type()), keyOf(site, "bias"),
+                          std::vector<char>(begin, begin + numbers.size() * sizeof(float)));
+    Value corrected = c.add({result, bias});
+    result.replaceAllUsesExcept(corrected, corrected.getDefiningOp());
+  }
 
   /// Integers on both sides.
   Verdict both(const ContractionSite &site, const quantize::Scheme &scheme, const quantize::Site *chosen,
@@ -211,21 +270,29 @@ private:
     return made = graph::composeDequantize(c, integers, scale, zero, b.getF32Type());
   }
 
+public:
+  /// After an error.
+  bool failed = false;
+
+private:
+  func::FuncOp function;
   MLIRContext *context;
   const quantize::Quantization &wanted;
   WeightTable &weights;
   std::vector<QuantizedSite> &done;
+  std::vector<ExposedShift> *shifts;
   std::map<std::tuple<void *, double, int64_t>, Value> throughIntegers;
 };
 
 struct QuantizeContractionsPass : impl::QuantizeContractionsPassBase<QuantizeContractionsPass> {
   using QuantizeContractionsPassBase::QuantizeContractionsPassBase;
   QuantizeContractionsPass(const quantize::Quantization *quantization, WeightTable *weights,
-                           std::vector<QuantizedSite> *done)
-      : quantization(quantization), weights(weights), done(done) {}
+                           std::vector<QuantizedSite> *done, std::vector<ExposedShift> *shifts)
+      : quantization(quantization), weights(weights), done(done), shifts(shifts) {}
   const quantize::Quantization *quantization = nullptr;
   WeightTable *weights = nullptr;
   std::vector<QuantizedSite> *done = nullptr;
+  std::vector<ExposedShift> *shifts = nullptr;
 
   void runOnOperation() override {
     std::optional<quantize::Quantization> read;
@@ -240,17 +307,22 @@ struct QuantizeContractionsPass : impl::QuantizeContractionsPassBase<QuantizeCon
     WeightTable ownWeights;
     std::vector<QuantizedSite> ownDone;
     Quantizer quantizer(getOperation(), read ? *read : *quantization, weights ? *weights : ownWeights,
-                        done ? *done : ownDone);
-    for (const ContractionSite &site : findContractionSites(getOperation()))
+                        done ? *done : ownDone, shifts);
+    for (ContractionSite &site : findContractionSites(getOperation())) {
+      site.source = sourceOf(site.op); // which may be a result that was corrected
       quantizer.run(site);
+    }
+    if (quantizer.failed)
+      signalPassFailure();
   }
 };
 
 } // namespace
 
 std::unique_ptr<Pass> createQuantizeContractionsPass(const quantize::Quantization *quantization, WeightTable *weights,
-                                                     std::vector<QuantizedSite> *done) {
-  return std::make_unique<QuantizeContractionsPass>(quantization, weights, done);
+                                                     std::vector<QuantizedSite> *done,
+                                                     std::vector<ExposedShift> *shifts) {
+  return std::make_unique<QuantizeContractionsPass>(quantization, weights, done, shifts);
 }
 
 } // namespace hewn

@@ -12,7 +12,7 @@ using namespace mlir;
 namespace hewn {
 
 /// Through views and one border, which lies next to the contraction or behind views.
-static Value sourceOf(graph::ContractOpInterface op) {
+Value sourceOf(graph::ContractOpInterface op) {
   std::optional<Border> border = borderOf(op);
   Value value = border ? border->inside() : op->getOperand(0);
   for (Operation *view = value.getDefiningOp(); view && graph::isViewKind(view); view = value.getDefiningOp())
@@ -49,6 +49,18 @@ std::vector<ContractionSite> findContractionSites(func::FuncOp function) {
 }
 
 bool isInProgram(Value value) { return isa<func::FuncOp>(value.getParentBlock()->getParentOp()); }
+
+std::optional<unsigned> addResult(func::FuncOp function, Value value) {
+  Builder b(function.getContext());
+  unsigned number = function.getNumResults();
+  std::string name = "hewn.operand." + std::to_string(number);
+  DictionaryAttr attributes = b.getDictionaryAttr(b.getNamedAttr(graph::kNameAttr, b.getStringAttr(name)));
+  if (failed(function.insertResult(number, value.getType(), attributes)))
+    return std::nullopt;
+  Operation *back = function.getBody().front().getTerminator();
+  back->insertOperands(back->getNumOperands(), value);
+  return number;
+}
 
 static Value remade(OpBuilder &b, Value value, Value from, Value to) {
   if (value == from)

@@ -25,11 +25,17 @@ struct ContractionSite {
   Found<IntegerForm> form;
 };
 
+/// Where a contraction's left operand comes from, as ContractionSite has it.
+mlir::Value sourceOf(graph::ContractOpInterface op);
+
 /// All of them, in the order in which they stand. Names do not change where what is around the contractions does.
 std::vector<ContractionSite> findContractionSites(mlir::func::FuncOp function);
 
 /// Whether values of one place can be results of the function: not inside of a branch or loop.
 bool isInProgram(mlir::Value value);
+
+/// Makes a value of the program one of the function's results too; its number among them, or nullopt where the function can't have it.
+std::optional<unsigned> addResult(mlir::func::FuncOp function, mlir::Value value);
 
 /// The contraction's left operand with `with` in the place of its site's source: views and borders are made again.
 mlir::Value leftOf(const ContractionSite &site, mlir::OpBuilder &b, mlir::Value with);

@@ -8,68 +8,9 @@ import hewn
 import numpy as np
 import pytest
 from numeric import compiled
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
-
-
-def model_of(nodes, shape, constants, outputs=("y",)):
-    graph = helper.make_graph(
-        nodes,
-        "quantized",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
-        [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs],
-        [numpy_helper.from_array(np.asarray(a), name) for name, a in constants.items()],
-    )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
-
-
-def weights(seed, *shape):
-    generator = np.random.default_rng(seed)
-    return (generator.standard_normal(shape) / np.sqrt(np.prod(shape) / max(shape))).astype("f")
-
-
-def product(shape=("n", 48), columns=24):
-    return model_of([helper.make_node("MatMul", ["x", "w"], ["y"], name="fc")], shape, {"w": weights(0, 48, columns)})
-
-
-def net(batch="n"):
-    """Windows with borders and strides, a residual, a depthwise window, a last product."""
-    nodes = [
-        helper.make_node("Conv", ["x", "w1", "b1"], ["c1"], name="first", pads=[1, 1, 1, 1]),
-        helper.make_node("Relu", ["c1"], ["r1"], name="relu"),
-        helper.make_node("Conv", ["r1", "w2"], ["c2"], name="second", pads=[1, 1, 1, 1], strides=[2, 2]),
-        helper.make_node("HardSwish", ["c2"], ["r2"]),
-        helper.make_node("Conv", ["r2", "wd"], ["cd"], name="depthwise", group=32, pads=[1, 1, 1, 1]),
-        helper.make_node("Conv", ["cd", "w3"], ["c3"], name="third"),
-        helper.make_node("Add", ["c3", "r2"], ["a"]),
-        helper.make_node("GlobalAveragePool", ["a"], ["g"]),
-        helper.make_node("Flatten", ["g"], ["f"]),
-        helper.make_node("MatMul", ["f", "w4"], ["y"], name="last"),
-    ]
-    constants = {"w1": weights(1, 16, 3, 3, 3), "b1": weights(2, 16), "w2": weights(3, 32, 16, 3, 3)}
-    constants |= {"wd": weights(4, 32, 1, 3, 3), "w3": weights(5, 32, 32, 1, 1), "w4": weights(6, 32, 20)}
-    return model_of(nodes, [batch, 3, 12, 12], constants)
-
-
-def samples(shape, count=6, seed=7):
-    generator = np.random.default_rng(seed)
-    return [generator.standard_normal(shape).astype("f") for _ in range(count)]
-
-
-def layer(module, name):
-    return next(one for one in module.report["layers"] if one["node"] == name)
-
-
-def site(module, name):
-    return next(one for one in module.report["quantization"]["sites"] if one["node"] == name)
-
-
-def quantized(x, scale, zero):
-    return np.clip(np.rint(x / np.float32(scale)) + zero, 0, 255)
-
-
-def decibels(want, got):
-    return 10 * np.log10(np.sum(np.square(want, dtype="d")) / np.sum(np.square(got - want, dtype="d")))
+from quantizing import decibels, layer, model_of, net, product, quantized, samples, site, weights
 
 
 def test_minmax_is_what_was_seen():
@@ -133,7 +74,7 @@ def test_zeros_have_a_range():
 def test_as_onnx_defines_it(target):
     """The same as QuantizeLinear, DequantizeLinear and a product of floats by the same numbers."""
     data, columns = samples((5, 48)), 24
-    chosen = hewn.compile(product(columns=columns), quantize="int8", calibration=data)
+    chosen = hewn.compile(product(columns=columns), quantize={"bias_correction": False}, calibration=data)
     module = compiled(product(columns=columns), target, quantize=chosen.report["quantization"])
     found, w = site(chosen, "fc"), weights(0, 48, columns)
     scale = np.abs(w).max(axis=0) / np.float32(127)
@@ -200,7 +141,8 @@ def test_rules_choose_by_name_and_kind():
 @pytest.mark.parametrize("bound", [20, 38, 44, 60])
 def test_bound_is_held(bound):
     data = samples((1, 3, 12, 12), count=3)
-    module = hewn.compile(net(1), quantize="int8", calibration=data, min_sqnr=bound)
+    how = {"bias_correction": False}
+    module = hewn.compile(net(1), quantize=how, calibration=data, min_sqnr=bound)
     floats = hewn.compile(net(1))
     want, got = (np.stack([m.run({"x": x})["y"] for x in data]) for m in (floats, module))
     assert np.array_equal(want, got) or decibels(want, got) >= bound

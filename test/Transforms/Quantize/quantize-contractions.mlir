@@ -12,6 +12,7 @@
 {
   "sites": [
     {"node": "a", "scale": 0.5, "zero_point": 3},
+    {"node": "columns", "scale": 0.5, "bias": [1, 2, 3, 4, 5, 6, 7, 8]},
     {"node": "a:2", "scale": 0.5, "zero_point": 3},
     {"node": "window", "scale": 0.25},
     {"node": "big", "scale": 0.25},
@@ -54,6 +55,18 @@ func.func @border(%x: tensor<1x4x6x6xf32>) -> tensor<1x8x6x6xf32> {
   %p = graph.pad %x {high = [0, 0, 1, 1], low = [0, 0, 1, 1]} : (tensor<1x4x6x6xf32>) -> tensor<1x4x8x8xf32>
   %0 = graph.conv %p, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<1x4x8x8xf32>, tensor<8x4x3x3xf32>) -> tensor<1x8x6x6xf32> loc("window")
   return %0 : tensor<1x8x6x6xf32>
+}
+
+// What rounding shifts is taken off each column.
+// CHECK-LABEL: func.func @bias
+// CHECK: %[[M:.*]] = graph.matmul
+// CHECK: %[[B:.*]] = graph.constant {value = #graph.weight<"{{.*}}bias{{.*}}", 0 : 32>} : tensor<1x8xf32>
+// CHECK: %[[Y:.*]] = graph.add %[[M]], %[[B]]
+// CHECK: return %[[Y]]
+func.func @bias(%x: tensor<4x4xf32>) -> tensor<4x8xf32> {
+  %w = graph.constant {value = dense<1.0> : tensor<4x8xf32>} : tensor<4x8xf32>
+  %0 = graph.matmul %x, %w : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32> loc("columns")
+  return %0 : tensor<4x8xf32>
 }
 
 //--- groups.mlir

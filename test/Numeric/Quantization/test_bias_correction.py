@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What rounding shifts the mean of columns by is taken off again (Nagel et al., 2019): beside the same in numpy."""
+
+import json
+
+import hewn
+import numpy as np
+import pytest
+from numeric import compiled
+from onnx import helper
+from quantizing import decibels, layer, model_of, net, product, quantized, samples, site, weights
+
+WITH = {"bias_correction": True}
+WITHOUT = {"bias_correction": False}
+
+
+def rounded(w):
+    scale = np.abs(w).max(axis=0) / np.float32(127)
+    return np.rint(w / scale).astype("f") * scale
+
+
+def test_the_mean_shift_of_each_column():
+    """Of integers on both sides, over all samples, whose sizes differ."""
+    data = [x + 1 for n in (1, 5, 3) for x in samples((n, 48), 2, n)]
+    module = hewn.compile(product(), quantize=WITH, calibration=data)
+    found, w = site(module, "fc"), weights(0, 48, 24)
+    x = np.concatenate(data)
+    through = (quantized(x, found["scale"], found["zero_point"]) - found["zero_point"]) * np.float32(found["scale"])
+    shift = through.astype("d") @ rounded(w) - x.astype("d") @ w
+    np.testing.assert_allclose(found["bias"], -shift.mean(axis=0), rtol=1e-3, atol=1e-5)
+    got = np.concatenate([module.run({"x": x})["y"] for x in data])
+    np.testing.assert_allclose((got - x.astype("d") @ w).mean(axis=0), np.zeros(24), atol=2e-5)
+
+
+def test_one_contraction_behind_another():
+    """What the second one reads is what the first one makes when it is corrected, through views as well."""
+    nodes = [
+        helper.make_node("MatMul", ["x", "v"], ["s"], name="first"),
+        helper.make_node("Transpose", ["s"], ["t"]),
+        helper.make_node("MatMul", ["t", "w"], ["y"], name="second"),
+    ]
+    model = model_of(nodes, [32, 48], {"v": weights(0, 48, 16), "w": weights(1, 32, 24)})
+    data = [x + 2 for x in samples((32, 48))]
+    module = hewn.compile(model, quantize=WITH, calibration=data)
+    naive = hewn.compile(model, quantize=module.report["quantization"], optimize=False)
+    plain = hewn.compile(model, quantize=WITHOUT, calibration=data)
+    assert decibels(naive.run({"x": data[0]})["y"], module.run({"x": data[0]})["y"]) > 40
+    assert module.report["outputs"]["y"]["sqnr_db"] > plain.report["outputs"]["y"]["sqnr_db"]
+    assert "bias" in site(module, "first") and "bias" in site(module, "second")
+
+
+def test_weights_alone():
+    w = weights(0, 256, 512)
+    model = model_of([helper.make_node("MatMul", ["x", "w"], ["y"], name="fc")], [4, 256], {"w": w})
+    data = [x + 1 for x in samples((4, 256))]
+    how = {"weights": {"type": "int4", "group": 32}, "activations": {"type": "float32"}}
+    plain = hewn.compile(model, quantize=how | WITHOUT, calibration=data)
+    module = hewn.compile(model, quantize=how | WITH, calibration=data)
+    x = np.concatenate(data)
+    shift = np.concatenate([plain.run({"x": x})["y"] for x in data]) - x.astype("d") @ w
+    np.testing.assert_allclose(site(module, "fc")["bias"], -shift.mean(axis=0), rtol=2e-3, atol=1e-4)
+    gained = module.report["outputs"]["y"]["sqnr_db"] - plain.report["outputs"]["y"]["sqnr_db"]
+    assert gained > 1  # operands far from zero are where it must gain
+
+
+def test_windows_count_their_borders():
+    """The means are of what windows see: zeros around a picture are seen, too."""
+    w, data = weights(1, 16, 3, 3, 3), [x + 2 for x in samples((1, 3, 6, 6))]
+    nodes = [helper.make_node("Conv", ["x", "w"], ["y"], name="window", pads=[1, 1, 1, 1])]
+    model = model_of(nodes, [1, 3, 6, 6], {"w": w})
+    plain = hewn.compile(model, quantize=WITHOUT, calibration=data)
+    module = hewn.compile(model, quantize=WITH, calibration=data)
+    floats = hewn.compile(model)
+    shift = np.mean([plain.run({"x": x})["y"] - floats.run({"x": x})["y"] for x in data], axis=(0, 1, 3, 4))
+    np.testing.assert_allclose(site(module, "window")["bias"], -shift, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("target", ["host", "x86-64-v2", "x86-64-v3"])
+def test_a_text_repeats_it(target, tmp_path):
+    """Without data, the same bytes; without optimizations, the same numbers by other code."""
+    data = [x + 1 for x in samples((1, 3, 12, 12))]
+    first = hewn.compile(net(1), quantize=WITH, calibration=data, target=target, output=tmp_path / "first.so")
+    text = json.loads(json.dumps(first.report["quantization"]))
+    again = hewn.compile(net(1), quantize=text, target=target, output=tmp_path / "again.so")
+    assert (tmp_path / "first.weights").read_bytes()[64:] == (tmp_path / "again.weights").read_bytes()[64:]
+    assert {one["node"] for one in text["sites"] if "bias" in one} == {"first", "second", "third", "last"}
+    naive = compiled(net(1), target, quantize=text, optimize=False)
+    for x in data:
+        np.testing.assert_array_equal(first.run({"x": x})["y"], again.run({"x": x})["y"])
+        assert decibels(naive.run({"x": x})["y"], first.run({"x": x})["y"]) > 40
+
+
+def test_rules_and_edits():
+    """A rule turns it off; numbers that a text has are taken as they stand."""
+    data = samples((1, 3, 12, 12))
+    how = WITH | {"rules": [{"op": "conv", "bias_correction": False}]}
+    module = hewn.compile(net(1), quantize=how, calibration=data)
+    assert [one["node"] for one in module.report["quantization"]["sites"] if "bias" in one] == ["last"]
+    text = module.report["quantization"]
+    before = module.run({"x": data[0]})["y"]
+    site(module, "last")["bias"][3] += 10
+    edited = hewn.compile(net(1), quantize=text, calibration=data)
+    assert site(edited, "last")["bias"] == site(module, "last")["bias"]
+    np.testing.assert_allclose(
+        edited.run({"x": data[0]})["y"] - before, [[10.0 if i == 3 else 0 for i in range(20)]], atol=1e-5
+    )
+
+
+def test_what_goes_back_to_floats_has_none():
+    data = samples((1, 3, 12, 12), count=3)
+    module = hewn.compile(net(1), quantize=WITH, calibration=data, min_sqnr=60)
+    back = module.report["returned_to_float"]
+    assert back and not any("bias" in site(module, name) for name in back)
+    assert all(layer(module, name)["weights"] == "float32" for name in back)
+
+
+def test_of_another_number_of_columns():
+    text = {"sites": [{"node": "fc", "scale": 1, "bias": [0.5, 0.25]}]}
+    with pytest.raises(
+        hewn.CompileError,
+        match="the quantization has a 'bias' of 2 numbers for 'fc', whose results have another number of columns",
+    ):
+        hewn.compile(product(), quantize=text)
+
+
+def test_it_is_measured_on_data():
+    with pytest.raises(
+        hewn.CompileError,
+        match="the quantization asks for 'bias_correction', which calibration data tell, and there are none",
+    ):
+        hewn.compile(product(), quantize=WITH)
+    with pytest.warns(UserWarning, match="weights alone become integers"):
+        text = hewn.compile(product(), quantize="int8").report["quantization"]
+    assert text["bias_correction"] is False
