@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""That no masked load or store is of more than a register.
+"""That no masked load or store is of more than a register, and no masked store of one lane that is known.
 
-LLVM 22 divides wider ones, and without AVX-512 wrongly where a part turns out to be masked out whole: it loads all of it.
+LLVM 22 divides wider ones, and without AVX-512 wrongly where a part turns out to be masked out whole: it loads all of it. What it makes of a
+single lane writes, with AVX-512, as many bytes as the element had before it was narrowed.
 """
 
 import re
@@ -39,3 +40,25 @@ def test_masked_accesses(target, tmp_path):
     found = re.findall(r"call .*@llvm\.masked\.(?:load|store)\.v(\d+)(?:i|f|bf)(\d+)", (tmp_path / "m.ll").read_text())
     bytes_of = [int(lanes) * int(bits) // 8 for lanes, bits in found]
     assert bytes_of and max(bytes_of) == REGISTERS[target]
+
+
+def narrowed(kind):
+    """Rows of one element more than vectors have lanes, made of floats."""
+    nodes = [helper.make_node("Cast", [f"x{lanes}"], [f"y{lanes}"], to=kind) for lanes in (4, 8, 16)]
+    inputs = [helper.make_tensor_value_info(f"x{lanes}", TensorProto.FLOAT, [lanes + 1]) for lanes in (4, 8, 16)]
+    outputs = [helper.make_tensor_value_info(f"y{lanes}", kind, [lanes + 1]) for lanes in (4, 8, 16)]
+    graph = helper.make_graph(nodes, "narrowed", inputs, outputs)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=9)
+
+
+@pytest.mark.parametrize("kind", [TensorProto.UINT8, TensorProto.INT16])
+@pytest.mark.parametrize("target", REGISTERS)
+def test_single_lanes(target, kind, tmp_path):
+    onnx.save(narrowed(kind), tmp_path / "m.onnx")
+    command = [HEWN, "compile", tmp_path / "m.onnx", f"--target={target}", "--emit=llvm", "-o", tmp_path / "m.ll"]
+    subprocess.run(command, check=True)
+    code = (tmp_path / "m.ll").read_text()
+    masks = re.findall(r"call void @llvm\.masked\.store.*<\d+ x i1> <([^>]*)>\)", code)
+    assert all(mask.count("true") != 1 for mask in masks)
+    width = {TensorProto.UINT8: "i8", TensorProto.INT16: "i16"}[kind]
+    assert re.search(rf"store {width} ", code)

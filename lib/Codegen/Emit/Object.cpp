@@ -2,10 +2,10 @@
 #include "lib/Codegen/Emit/Object.h"
 #include "dialects/Plan/Plan.h"
 #include "lib/Codegen/Emit/Calls.h"
+#include "lib/Codegen/Emit/MaskedAccesses.h"
 
 #include "llvm/Analysis/CGSCCPassManager.h"
 #include "llvm/Analysis/LoopAnalysisManager.h"
-#include "llvm/Analysis/VectorUtils.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
@@ -112,71 +112,6 @@ static void expandFusedProducts(Module &module) {
   }
 }
 
-/// Lanes `from` to `to` of a vector, computed from such lanes of what it is computed from: where they are constant, LLVM sees it.
-static Value *lanesOf(IRBuilder<> &b, Value *vector, unsigned from, unsigned to, unsigned depth = 0) {
-  constexpr unsigned mostDepth = 8;
-  if (auto *shuffle = dyn_cast<ShuffleVectorInst>(vector))
-    return b.CreateShuffleVector(shuffle->getOperand(0), shuffle->getOperand(1),
-                                 shuffle->getShuffleMask().slice(from, to - from));
-  if (depth < mostDepth && isa<BinaryOperator, CmpInst>(vector)) {
-    auto *op = cast<Instruction>(vector);
-    Value *lhs = lanesOf(b, op->getOperand(0), from, to, depth + 1);
-    Value *rhs = lanesOf(b, op->getOperand(1), from, to, depth + 1);
-    if (auto *compare = dyn_cast<CmpInst>(op))
-      return b.CreateCmp(compare->getPredicate(), lhs, rhs);
-    return b.CreateBinOp(Instruction::BinaryOps(op->getOpcode()), lhs, rhs);
-  }
-  return b.CreateShuffleVector(vector, to_vector<16>(seq<int>(from, to)));
-}
-
-/// A masked load or store of `lanes` elements as accesses of `most` elements each.
-static void splitMaskedAccess(IntrinsicInst *call, unsigned most, unsigned elementBytes) {
-  bool load = call->getIntrinsicID() == Intrinsic::masked_load;
-  Value *pointer = call->getArgOperand(load ? 0 : 1), *mask = call->getArgOperand(load ? 1 : 2);
-  Value *data = call->getArgOperand(load ? 2 : 0); // what lanes that are not loaded are, or what is stored
-  Align align = call->getParamAlign(load ? 0 : 1).valueOrOne();
-  unsigned lanes = cast<FixedVectorType>(data->getType())->getNumElements();
-  IRBuilder<> b(call);
-  SmallVector<Value *> parts;
-  for (unsigned from = 0; from < lanes; from += most) {
-    unsigned to = std::min(from + most, lanes);
-    uint64_t offset = uint64_t(from) * elementBytes;
-    // Not known to be inside of the buffer: none of these lanes need exist.
-    Value *at = b.CreatePtrAdd(pointer, b.getInt64(offset)), *some = lanesOf(b, mask, from, to);
-    Value *part = b.CreateShuffleVector(data, to_vector<16>(seq<int>(from, to)));
-    if (load)
-      parts.push_back(b.CreateMaskedLoad(part->getType(), at, commonAlignment(align, offset), some, part));
-    else
-      b.CreateMaskedStore(part, at, commonAlignment(align, offset), some);
-  }
-  if (load)
-    call->replaceAllUsesWith(concatenateVectors(b, parts));
-  call->eraseFromParent();
-}
-
-/// Masked accesses of what a register holds. LLVM 22 would divide wider ones itself, but where the mask is a vector it does so wrongly:
-/// where a part's lanes are all masked out, and this shows only after the mask was divided, it leaves 1 in them where it had 0 (a lane's
-/// highest bit is all that its instruction looks at), and then takes the 1 for a lane that is wanted and loads all of the part. Of
-/// parts that are divided here such masks are constants of 0, which no load is left for.
-static void splitMaskedAccesses(Module &module, const MachineSpec &spec) {
-  const DataLayout &layout = module.getDataLayout();
-  SmallVector<std::pair<IntrinsicInst *, unsigned>> found;
-  for (Function &function : module)
-    for (Instruction &instruction : instructions(function))
-      if (auto *call = dyn_cast<IntrinsicInst>(&instruction)) {
-        Intrinsic::ID id = call->getIntrinsicID();
-        if (id != Intrinsic::masked_load && id != Intrinsic::masked_store)
-          continue;
-        auto *type = dyn_cast<FixedVectorType>(id == Intrinsic::masked_load ? call->getType()
-                                                                            : call->getArgOperand(0)->getType());
-        unsigned bytes = type ? layout.getTypeStoreSize(type->getElementType()) : 0;
-        if (bytes && type->getNumElements() * bytes > spec.vectorBytes)
-          found.push_back({call, bytes});
-      }
-  for (auto [call, bytes] : found)
-    splitMaskedAccess(call, std::max<unsigned>(spec.vectorBytes / bytes, 1), bytes);
-}
-
 /// What LLVM reads from functions instead of from the machine.
 static void setFunctionAttributes(Module &module, const MachineSpec &spec) {
   for (Function &function : module) {
@@ -198,9 +133,10 @@ Expected<std::string> generateCode(Module &module, const MachineSpec &spec, cons
     return createStringError("invalid LLVM IR: " + problem);
   if (!spec.fusedProducts)
     expandFusedProducts(module);
-  splitMaskedAccesses(module, spec);
+  splitMaskedAccesses(module, spec.vectorBytes);
   if (options.optimize)
     optimizeModule(module, **machine);
+  storeSingleLanes(module);
   if (options.form == CodeForm::LLVM) {
     std::string text;
     raw_string_ostream os(text);

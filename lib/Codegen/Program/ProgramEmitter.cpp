@@ -421,12 +421,23 @@ LogicalResult ProgramEmitter::emitDimValue(graph::DimValueOp op) {
   return success();
 }
 
+/// Whether the value lies in that output's memory, also where branches hand on what was made before them: a new one would take the
+/// place of the memory where it is.
+bool ProgramEmitter::isMadeInOutput(Value value, unsigned output) {
+  plan::Roots all = plan::roots(value);
+  auto root = all.size() == 1 ? dyn_cast<OpResult>(all[0]) : OpResult();
+  if (!root || !plan::ownsBuffer(root))
+    return false;
+  plan::PlaceAttr where = placeOf(root);
+  return where.getKind() == plan::PlaceKind::Output && where.getOffset().value_or(DimExpr(0)).is(int64_t(output));
+}
+
 LogicalResult ProgramEmitter::emitReturn(Operation *op) {
   for (OpOperand &operand : op->getOpOperands()) {
     unsigned i = operand.getOperandNumber();
+    if (!device && isMadeInOutput(operand.get(), i))
+      continue;
     llvm::Value *memory = hostPointer(operand.get());
-    if (memory == outputs[i])
-      continue; // made there
     if (interface.outputs[i].dynamic)
       outputs[i] = allocateOutput(i, interface.outputs[i].dims);
     if (device)

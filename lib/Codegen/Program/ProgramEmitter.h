@@ -39,6 +39,7 @@ private:
                       llvm::ArrayRef<llvm::Value *> dims, llvm::Value *&dimsArray);
   mlir::LogicalResult emitReadSymbol(graph::ReadSymbolOp op);
   mlir::LogicalResult emitDimValue(graph::DimValueOp op);
+  bool isMadeInOutput(mlir::Value value, unsigned output);
   mlir::LogicalResult emitReturn(mlir::Operation *op);
   // ProgramDevice.cpp
   void beginDevice();

@@ -76,20 +76,9 @@ void MemoryPlan::placeReturned() {
     // The memory of an output whose size depends on data exists from the op on that makes it; loops fill theirs
     // earlier.
     bool known = isKnown(bufferBytes(root), symbols);
-    if (known ? !changesSize(root) : isa<LaunchOp, graph::DimValueOp>(root.getDefiningOp()))
+    if (known ? hasFixedSize(root, symbols) : isa<LaunchOp, graph::DimValueOp>(root.getDefiningOp()))
       places[root] = place(PlaceKind::Output, int64_t(operand.getOperandNumber()));
   }
-}
-
-bool MemoryPlan::changesSize(Value root) {
-  graph::ControlOpInterface loop = graph::loopOf(root.getDefiningOp());
-  std::optional<unsigned> number = loop ? loop.findCarried(root) : std::nullopt;
-  if (!number)
-    return false;
-  graph::CarriedValue carried = loop.getCarriedValues()[*number];
-  graph::Dims dims = graph::getDims(root);
-  return dims != graph::getDims(carried.initial) || dims != graph::getDims(carried.argument) ||
-         dims != graph::getDims(carried.next);
 }
 
 void MemoryPlan::placeSlices(graph::ControlOpInterface loop) {
@@ -101,7 +90,7 @@ void MemoryPlan::placeSlices(graph::ControlOpInterface loop) {
 
 void MemoryPlan::placeInMemory(Value value, Lifetime life) {
   DimExpr bytes = bufferBytes(value);
-  if (!isKnown(bytes, symbols) || changesSize(value)) {
+  if (!hasFixedSize(value, symbols)) {
     places[value] = place(PlaceKind::Dynamic);
     return;
   }

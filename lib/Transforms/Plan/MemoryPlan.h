@@ -50,8 +50,6 @@ private:
   /// The only buffer in which `value` lies, if that is a result of `block` which nothing has placed yet.
   mlir::Value ownRoot(mlir::Value value, mlir::Block *block);
   void placeReturned();
-  /// Whether the result is one that a loop carries and whose size changes from step to step.
-  bool changesSize(mlir::Value root);
   void placeSlices(graph::ControlOpInterface loop);
   void placeInMemory(mlir::Value value, Lifetime life);
 

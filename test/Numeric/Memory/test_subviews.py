@@ -221,3 +221,22 @@ def test_one_subview_is_read_for_another(axis, known):
                 model.graph.input.append(helper.make_tensor_value_info(name, TensorProto.INT64, [2]))
             feeds |= cut
         compare(model, feeds)
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int8])
+@pytest.mark.parametrize("width", [5, 9, 17, 33])
+def test_narrowed_rows_side_by_side(kind, width):
+    """Rows of a vector and one element more, narrowed: their last store is of one element, beside which the other rows lie."""
+    nodes = [helper.make_node("QuantizeLinear", [x, "one", "zero"], [f"{x}q"]) for x in "ab"]
+    nodes.append(helper.make_node("Concat", ["bq", "aq"], ["y"], axis=1))
+    graph = helper.make_graph(
+        nodes,
+        "rows",
+        [helper.make_tensor_value_info(x, TensorProto.FLOAT, [3, width]) for x in "ab"],
+        [helper.make_value_info("y", onnx.TypeProto())],
+        [numpy_helper.from_array(np.float32(1), "one"), numpy_helper.from_array(kind(0), "zero")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    a = np.arange(1, 3 * width + 1, dtype="f").reshape(3, width)
+    y = compiled(model).run({"a": a, "b": a[::-1] + 1})["y"]
+    np.testing.assert_array_equal(y, np.concatenate([a[::-1] + 1, a], 1).astype(kind))

@@ -55,3 +55,26 @@ func.func @main(%c: tensor<i1>, %x: tensor<16xf32>) -> (tensor<16xf32>, tensor<1
   } : (tensor<i1>) -> (tensor<16xf32>, tensor<16xf32>)
   return %0#0, %0#1 : tensor<16xf32>, tensor<16xf32>
 }
+
+// -----
+
+// A loop that carries what has no size before the run reads the initial value where it lies, in its first step and behind it.
+// CHECK-LABEL: func.func @main
+func.func private @k()
+func.func @main(%n: tensor<i64>, %c: tensor<i1>, %x: tensor<16xf32>) -> (tensor<1x?xi64> {graph.dims = [1, #graph.dim<"m">]}, tensor<16xf32>) {
+  // CHECK: graph.non_zero {{.*}}plan.places = [#plan.place<arena, [[INITIAL:[0-9]+]]>]
+  %0 = graph.non_zero %x {count = "m", graph.dims = [[1, #graph.dim<"m">]]} : (tensor<16xf32>) -> tensor<1x?xi64>
+  // CHECK: graph.loop
+  // CHECK-SAME: #plan.place<dynamic>
+  // CHECK-NOT: #plan.place<arena, [[INITIAL]]>
+  %1 = graph.loop %n, %c, %0 attributes {graph.dims = [[1, #graph.dim<"m">]], graph.region_dims = [[[], [], [1, #graph.dim<"m">]]]} {
+  ^bb0(%i: tensor<i64>, %d: tensor<i1>, %s: tensor<1x?xi64>):
+    %2 = plan.launch @k(%x) symbols [] : (tensor<16xf32>) -> tensor<16xf32>
+    %3 = plan.launch @k(%2) symbols [] : (tensor<16xf32>) -> tensor<16xf32>
+    graph.yield %d, %s : tensor<i1>, tensor<1x?xi64>
+  } : (tensor<i64>, tensor<i1>, tensor<1x?xi64>) -> tensor<1x?xi64>
+  %4 = plan.launch @k(%x) symbols [] : (tensor<16xf32>) -> tensor<16xf32>
+  %5 = plan.launch @k(%4) symbols [] : (tensor<16xf32>) -> tensor<16xf32>
+  // CHECK: return
+  return %1, %5 : tensor<1x?xi64>, tensor<16xf32>
+}

@@ -127,4 +127,20 @@ bool isKnown(const DimExpr &expr, const llvm::StringSet<> &symbols) {
   return known;
 }
 
+/// Whether a loop carries it on with other dims than it had.
+static bool changesSize(Value root) {
+  graph::ControlOpInterface loop = graph::loopOf(root.getDefiningOp());
+  std::optional<unsigned> number = loop ? loop.findCarried(root) : std::nullopt;
+  if (!number)
+    return false;
+  graph::CarriedValue carried = loop.getCarriedValues()[*number];
+  Dims dims = graph::getDims(root);
+  return dims != graph::getDims(carried.initial) || dims != graph::getDims(carried.argument) ||
+         dims != graph::getDims(carried.next);
+}
+
+bool hasFixedSize(Value root, const llvm::StringSet<> &symbols) {
+  return isKnown(bufferBytes(root), symbols) && !changesSize(root);
+}
+
 } // namespace hewn::plan

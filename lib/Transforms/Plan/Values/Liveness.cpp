@@ -13,6 +13,35 @@ Liveness::Liveness(FunctionOpInterface program) {
     for (Value operand : op->getOperands())
       use(op, operand);
   });
+  keepInitialValues(program);
+}
+
+/// What a loop carries on without memory of a known size is the initial value where it lies, in the first step and, after no step or
+/// where steps hand it on, behind the loop: that lives as long as the result. (Of several loops one behind the other the later ones
+/// are asked first.)
+void Liveness::keepInitialValues(FunctionOpInterface program) {
+  llvm::StringSet<> symbols = inputSymbols(program);
+  SmallVector<graph::ControlOpInterface> loops;
+  program.getFunctionBody().walk([&](Operation *op) {
+    if (graph::ControlOpInterface loop = graph::loopOf(op))
+      loops.push_back(loop);
+  });
+  bool changed = true;
+  while (changed) {
+    changed = false;
+    for (graph::ControlOpInterface loop : llvm::reverse(loops))
+      for (const graph::CarriedValue &carried : loop.getCarriedValues()) {
+        auto result = lives.find(carried.result);
+        if (result == lives.end() || hasFixedSize(carried.result, symbols))
+          continue;
+        unsigned end = std::max(result->second.end, positions.lookup(loop).end);
+        for (Value root : roots(carried.initial))
+          if (auto life = lives.find(root); life != lives.end() && life->second.end < end) {
+            life->second.end = end;
+            changed = true;
+          }
+      }
+  }
 }
 
 void Liveness::number(Block &block) {

@@ -30,6 +30,7 @@ public:
 private:
   void number(mlir::Block &block);
   void use(mlir::Operation *user, mlir::Value value);
+  void keepInitialValues(mlir::FunctionOpInterface program);
 
   struct Positions {
     unsigned begin, end;
