@@ -96,8 +96,7 @@ void storeSingleLanes(Module &module) {
   SmallVector<std::pair<IntrinsicInst *, unsigned>> found;
   for (Function &function : module)
     for (Instruction &instruction : instructions(function))
-      if (auto *call = dyn_cast<IntrinsicInst>(&instruction);
-          call && call->getIntrinsicID() == Intrinsic::masked_store)
+      if (auto *call = dyn_cast<IntrinsicInst>(&instruction); call && call->getIntrinsicID() == Intrinsic::masked_store)
         if (std::optional<unsigned> lane = singleLane(call->getArgOperand(2)))
           found.push_back({call, *lane});
   for (auto [call, lane] : found) {

@@ -16,9 +16,9 @@ namespace hewn::codegen {
 /// parts that are divided here such masks are constants of 0, which no load is left for.
 void splitMaskedAccesses(llvm::Module &module, unsigned vectorBytes);
 
-/// Makes masked stores whose mask is a constant of one lane stores of that element. LLVM 22 does so itself for x86, and wrongly where the
-/// stored vector is a truncated one and the machine has a store that truncates (AVX-512): the element is stored as wide as it was
-/// before, over its neighbours and past the end of a buffer (https://github.com/llvm/llvm-project/issues/179489). For the end of the
+/// Makes masked stores whose mask is a constant of one lane stores of that element. Some code generators of LLVM 22 do so themselves, and
+/// wrongly where the stored vector is a truncated one and the machine has a store that truncates: the element is stored as wide as it
+/// was before, over its neighbours and past the end of a buffer (https://github.com/llvm/llvm-project/issues/179489). For the end of the
 /// optimizer, which finds out that masks are constant.
 void storeSingleLanes(llvm::Module &module);
 
