@@ -55,9 +55,9 @@ bool isProfitable(ContractOpInterface op, graph::Code code, Precision precision)
   return !rows || (!rounds && plan::limbsFor(op, code));
 }
 
-class Former {
+class CodedContractionFormer {
 public:
-  Former(ContractOpInterface op, CodedWeights weights, const WeightTable &table)
+  CodedContractionFormer(ContractOpInterface op, CodedWeights weights, const WeightTable &table)
       : op(op), weights(weights), table(table), b(op), c(b, op->getLoc()), f32(b.getF32Type()) {}
 
   void run() {
@@ -161,7 +161,7 @@ struct FormCodesPass : impl::FormCodesPassBase<FormCodesPass> {
         found.push_back({op, *weights});
     });
     for (auto &[op, weights] : found)
-      Former(op, weights, table ? *table : none).run();
+      CodedContractionFormer(op, weights, table ? *table : none).run();
   }
 };
 

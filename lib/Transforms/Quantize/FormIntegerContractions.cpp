@@ -89,9 +89,10 @@ bool comesQuantized(Value value) {
   return isa_and_nonnull<graph::QuantizedOpInterface>(op);
 }
 
-class Former {
+class IntegerContractionFormer {
 public:
-  Former(ContractOpInterface op, const WeightTable &weights) : op(op), b(op), c(b, op->getLoc()), weights(weights) {}
+  IntegerContractionFormer(ContractOpInterface op, const WeightTable &weights)
+      : op(op), b(op), c(b, op->getLoc()), weights(weights) {}
 
   /// Whether the contraction is one of these and was replaced.
   bool run() {
@@ -272,7 +273,7 @@ struct FormIntegerContractionsPass : impl::FormIntegerContractionsPassBase<FormI
     SmallVector<ContractOpInterface> ops;
     getOperation().walk([&](ContractOpInterface op) { ops.push_back(op); });
     for (ContractOpInterface op : ops)
-      Former(op, weights ? *weights : none).run();
+      IntegerContractionFormer(op, weights ? *weights : none).run();
   }
 };
 

@@ -30,7 +30,7 @@ namespace hewn {
 
 namespace {
 
-constexpr StringRef kPass = "hewn-quantize-contractions";
+constexpr StringRef kQuantizeContractions = "hewn-quantize-contractions";
 
 /// The elements of a constant of float32; empty where the table lacks them.
 std::vector<float> floatsOf(graph::ConstantOp constant, const WeightTable &weights) {
@@ -68,7 +68,7 @@ public:
     if (verdict)
       return;
     told.why = found != wanted.sites.end() && !found->second.why.empty() ? found->second.why : verdict.why().str();
-    missed(site.op, kPass, "NotQuantized", verdict.why());
+    missed(site.op, kQuantizeContractions, "NotQuantized", verdict.why());
   }
 
 private:

@@ -44,7 +44,7 @@ struct Turned {
   SmallVector<std::optional<unsigned>> dims; // nullopt: index 0
 };
 
-struct Turn {
+struct TurnedRead {
   unsigned along = 0, across = 0; // dims of the result in which its neighbours lie, and the leaf's
   Turned turned;
 };
@@ -73,7 +73,7 @@ std::optional<unsigned> innermost(const Buffer &buffer) {
 }
 
 /// The kernel as such a map of one leaf; what is tried out is erased.
-std::optional<Turn> findTurn(KernelFunction &k, OpBuilder &b) {
+std::optional<TurnedRead> findTurn(KernelFunction &k, OpBuilder &b) {
   if (k.results.size() != 1 || k.outputs[0].blockDim >= 0 || k.outputs[0].groupDim >= 0)
     return std::nullopt;
   for (Operation &op : k.kernel.getBody().front().without_terminator())
@@ -90,7 +90,7 @@ std::optional<Turn> findTurn(KernelFunction &k, OpBuilder &b) {
   for (size_t d = 0; d < dims.size(); ++d)
     at.push_back({UnrealizedConversionCastOp::create(b, k.loc(), b.getIndexType(), ValueRange()).getResult(0)});
   reads.read(k.results[0], at);
-  std::optional<Turn> turn;
+  std::optional<TurnedRead> turn;
   unsigned turns = 0;
   for (auto &[leaf, places] : reads.places) {
     const Buffer &buffer = k.inputs.find(leaf)->second;
@@ -102,7 +102,7 @@ std::optional<Turn> findTurn(KernelFunction &k, OpBuilder &b) {
       continue;
     ++turns;
     if (turned->dims[*inner])
-      turn = Turn{*along, *turned->dims[*inner], *turned};
+      turn = TurnedRead{*along, *turned->dims[*inner], *turned};
   }
   while (&*std::prev(b.getInsertionPoint()) != mark) {
     Operation *last = &*std::prev(b.getInsertionPoint());
@@ -116,12 +116,12 @@ std::optional<Turn> findTurn(KernelFunction &k, OpBuilder &b) {
 } // namespace
 
 std::optional<std::pair<unsigned, unsigned>> transposedDims(KernelFunction &k, OpBuilder &b) {
-  std::optional<Turn> turn = findTurn(k, b);
+  std::optional<TurnedRead> turn = findTurn(k, b);
   return turn ? std::make_optional(std::make_pair(turn->along, turn->across)) : std::nullopt;
 }
 
 LogicalResult emitGridTranspose(KernelFunction &k, OpBuilder &b, plan::GridTransposeAttr schedule) {
-  std::optional<Turn> turn = findTurn(k, b);
+  std::optional<TurnedRead> turn = findTurn(k, b);
   if (!turn)
     return refuse(k, schedule) << ", and reads no one tensor along another dim than it writes";
   const int64_t side = schedule.getTile(), lines = schedule.getThreads() / side;
