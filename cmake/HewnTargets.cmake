@@ -16,12 +16,54 @@ function(hewn_tablegen target file)
   add_custom_target(${target} DEPENDS ${TABLEGEN_OUTPUT})
 endfunction()
 
+# How many sources of a room are compiled as one. Half of what compiling one takes is reading headers, so batches halve the time of a
+# whole build (tools/build, and so tools/quickstart and tools/test, ask for it in new build folders); one change compiles its batch,
+# so who works on single files leaves it at 0.
+set(HEWN_UNITY 0 CACHE STRING "How many sources of a library or tool are compiled as one; 0: each by itself")
+
+# hewn_batches(OUT target sources...): the files to compile for these sources: themselves, or with HEWN_UNITY files in the build folder
+# that include them. Not CMake's UNITY_BUILD, whose files name the sources by absolute paths (before CMake 3.29), so that ccache finds
+# nothing of another checkout. DEBUG_TYPE is each source's own.
+function(hewn_batches out name)
+  list(LENGTH ARGN number)
+  if(HEWN_UNITY LESS 2 OR number LESS 2)
+    set(${out} ${ARGN} PARENT_SCOPE)
+    return()
+  endif()
+  cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY "${PROJECT_SOURCE_DIR}" OUTPUT_VARIABLE room)
+  set(batches "")
+  while(ARGN)
+    set(text "// Made by cmake/HewnTargets.cmake: sources of ${name} that are compiled as one.\n")
+    foreach(i RANGE 1 ${HEWN_UNITY})
+      list(POP_FRONT ARGN source)
+      if(NOT source)
+        break()
+      elseif(IS_ABSOLUTE "${source}") # generated
+        cmake_path(RELATIVE_PATH source BASE_DIRECTORY "${PROJECT_BINARY_DIR}")
+      else()
+        set(source "${room}/${source}")
+      endif()
+      string(APPEND text "#include \"${source}\"\n#undef DEBUG_TYPE\n")
+    endforeach()
+    list(LENGTH batches number)
+    set(batch "${CMAKE_CURRENT_BINARY_DIR}/${name}Batch${number}.cpp")
+    file(CONFIGURE OUTPUT "${batch}" CONTENT "${text}" @ONLY)
+    list(APPEND batches "${batch}")
+  endwhile()
+  set(${out} ${batches} PARENT_SCOPE)
+endfunction()
+
 # hewn_tidy(target sources...): clang-tidy over a target's sources, as a part of the target `tidy`. It depends on the
 # objects (by their path in Ninja's build), so that only what was compiled anew is looked at again.
 find_program(HEWN_CLANG_TIDY clang-tidy-22)
-add_custom_target(tidy)
+if(HEWN_UNITY GREATER 1)
+  add_custom_target(tidy COMMAND "${CMAKE_COMMAND}" -E echo "tidy: sources have no objects of their own here: cmake --preset dev -DHEWN_UNITY=0"
+    COMMAND "${CMAKE_COMMAND}" -E false VERBATIM)
+else()
+  add_custom_target(tidy)
+endif()
 function(hewn_tidy name)
-  if(NOT HEWN_CLANG_TIDY OR NOT CMAKE_GENERATOR STREQUAL "Ninja")
+  if(HEWN_UNITY GREATER 1 OR NOT HEWN_CLANG_TIDY OR NOT CMAKE_GENERATOR STREQUAL "Ninja")
     return()
   endif()
   foreach(source IN LISTS ARGN)
@@ -41,16 +83,19 @@ function(hewn_tidy name)
   add_dependencies(tidy ${name}-tidy)
 endfunction()
 
-# hewn_add_library(HewnRoom SOURCES a.cpp... [DEPENDS HewnOther...] [TABLEGEN target...] [NO_PRECOMPILED])
+# hewn_add_library(HewnRoom SOURCES a.cpp... [LLVM_SOURCES b.cpp...] [DEPENDS HewnOther...] [TABLEGEN target...] [NO_PRECOMPILED])
 #
-# One static library a room. DEPENDS are the rooms it may include from (public: they come along), TABLEGEN what must be
+# One static library a room. LLVM_SOURCES are those with `using namespace llvm`: in batches of their own, because `Value` and `Type` would be
+# either's beside `using namespace mlir`. DEPENDS are the rooms it may include from (public: they come along), TABLEGEN what must be
 # generated before it compiles. NO_PRECOMPILED is for files that see no MLIR header.
 function(hewn_add_library name)
-  cmake_parse_arguments(arg "NO_PRECOMPILED" "" "SOURCES;DEPENDS;TABLEGEN" ${ARGN})
+  cmake_parse_arguments(arg "NO_PRECOMPILED" "" "SOURCES;LLVM_SOURCES;DEPENDS;TABLEGEN" ${ARGN})
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "hewn_add_library(${name}): what is ${arg_UNPARSED_ARGUMENTS}?")
   endif()
-  add_library(${name} STATIC ${arg_SOURCES})
+  hewn_batches(sources ${name} ${arg_SOURCES})
+  hewn_batches(llvm_sources ${name}LLVM ${arg_LLVM_SOURCES})
+  add_library(${name} STATIC ${sources} ${llvm_sources})
   target_link_libraries(${name} PUBLIC ${arg_DEPENDS})
   if(NOT arg_NO_PRECOMPILED)
     hewn_use_precompiled(${name})
@@ -58,7 +103,7 @@ function(hewn_add_library name)
   if(arg_TABLEGEN)
     add_dependencies(${name} ${arg_TABLEGEN})
   endif()
-  hewn_tidy(${name} ${arg_SOURCES})
+  hewn_tidy(${name} ${arg_SOURCES} ${arg_LLVM_SOURCES})
 endfunction()
 
 # hewn_add_tool(name SOURCES main.cpp... DEPENDS HewnRoom...)
@@ -66,7 +111,8 @@ endfunction()
 # An executable on all of LLVM.
 function(hewn_add_tool name)
   cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS" ${ARGN})
-  add_executable(${name} ${arg_SOURCES})
+  hewn_batches(sources ${name} ${arg_SOURCES})
+  add_executable(${name} ${sources})
   # Not -fPIE, which executables get: the precompiled header is for -fPIC.
   set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
   target_compile_options(${name} PRIVATE -fPIC)

@@ -7,6 +7,13 @@
 
 namespace hewn {
 
+std::string shapeText(const Array &array) {
+  std::string text;
+  for (int64_t dim : array.shape)
+    text += (text.empty() ? "" : "x") + std::to_string(dim);
+  return text.empty() ? "scalar" : text;
+}
+
 std::string dataTypeText(DLDataType type) {
   if (type.code == HEWN_DL_BOOL)
     return "bool";

@@ -25,6 +25,8 @@ struct Array {
   }
 };
 
+/// "2x3", or "scalar".
+std::string shapeText(const Array &array);
 /// "float32"
 std::string dataTypeText(DLDataType type);
 

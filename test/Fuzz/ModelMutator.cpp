@@ -5,12 +5,13 @@
 #include <google/protobuf/descriptor.h>
 #include <limits>
 
+namespace hewn::fuzz {
+
+// In here, because there is a hewn::Message too.
 using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
-
-namespace hewn::fuzz {
 
 /// All that is in a message.
 struct ModelMutator::Parts {

@@ -76,8 +76,8 @@ static cl::opt<double, false, DecibelsParser> leastDecibels(
     cl::sub(quantizing));
 static cl::opt<bool> naive("O0", cl::desc("No fusion and no vectors: the oracle"), cl::sub(compiling));
 
-static cl::opt<std::string> model(cl::Positional, cl::Required, cl::value_desc("model.onnx"),
-                                  cl::sub(compileCommand()));
+static cl::opt<std::string> compiledModel(cl::Positional, cl::Required, cl::value_desc("model.onnx"),
+                                          cl::sub(compileCommand()));
 static cl::opt<std::string> output("o", cl::value_desc("file"),
                                    cl::desc("The artifact: libmodel.so, libmodel.a or model.o"),
                                    cl::sub(compileCommand()));
@@ -282,7 +282,7 @@ int compileMain() {
     return 2;
   }
   CompileJob job;
-  job.path = model;
+  job.path = compiledModel;
   job.output = output;
   job.stage = emit;
   job.name = name;

@@ -17,16 +17,17 @@ namespace cl = llvm::cl;
 
 namespace hewn::tool {
 
-static cl::opt<std::string> model(cl::Positional, cl::Required, cl::value_desc("model.onnx|libmodel.so"),
-                                  cl::sub(profileCommand()));
-static cl::list<std::string> input("input", cl::value_desc("name=file.npy|file.npz"),
-                                   cl::desc("An input, or all of them from an .npz"), cl::sub(profileCommand()));
+static cl::opt<std::string> profiledModel(cl::Positional, cl::Required, cl::value_desc("model.onnx|libmodel.so"),
+                                          cl::sub(profileCommand()));
+static cl::list<std::string> profiledInputs("input", cl::value_desc("name=file.npy|file.npz"),
+                                            cl::desc("An input, or all of them from an .npz"),
+                                            cl::sub(profileCommand()));
 static cl::opt<std::string> trace("trace", cl::value_desc("file.json"),
                                   cl::desc("Write the fastest run's launches in Chrome's trace format"),
                                   cl::sub(profileCommand()));
-static cl::opt<double, false, SecondsParser> seconds("seconds", cl::init(2), cl::value_desc("seconds"),
-                                                     cl::desc("How long to measure; 2 unless told"),
-                                                     cl::sub(profileCommand()));
+static cl::opt<double, false, SecondsParser> profiledSeconds("seconds", cl::init(2), cl::value_desc("seconds"),
+                                                             cl::desc("How long to measure; 2 unless told"),
+                                                             cl::sub(profileCommand()));
 
 namespace {
 
@@ -106,9 +107,9 @@ static bool writeTrace(const std::string &path, const Run &run) {
 
 int profileMain() {
   // The linker, which compiling a model ends with, resets all flags of the process.
-  const std::string path = model, file = trace;
-  const std::vector<std::string> given = input;
-  const double time = seconds;
+  const std::string path = profiledModel, file = trace;
+  const std::vector<std::string> given = profiledInputs;
+  const double time = profiledSeconds;
   Recorder recorder;
   std::unique_ptr<Loaded> loaded = Loaded::open(path, {Recorder::event, &recorder});
   std::vector<Array> inputs, outputs;

@@ -14,39 +14,32 @@ namespace cl = llvm::cl;
 
 namespace hewn::tool {
 
-static cl::opt<std::string> model(cl::Positional, cl::Required, cl::value_desc("model.onnx|libmodel.so"),
-                                  cl::sub(runCommand()), cl::sub(benchCommand()));
+static cl::opt<std::string> runModel(cl::Positional, cl::Required, cl::value_desc("model.onnx|libmodel.so"),
+                                     cl::sub(runCommand()), cl::sub(benchCommand()));
 static cl::opt<std::string> explained(cl::Positional, cl::Required, cl::value_desc("model.onnx"),
                                       cl::sub(explainCommand()));
-static cl::list<std::string> input("input", cl::value_desc("name=file.npy|file.npz"),
-                                   cl::desc("An input, or all of them from an .npz"), cl::sub(runCommand()),
-                                   cl::sub(benchCommand()));
+static cl::list<std::string> runInputs("input", cl::value_desc("name=file.npy|file.npz"),
+                                       cl::desc("An input, or all of them from an .npz"), cl::sub(runCommand()),
+                                       cl::sub(benchCommand()));
 static cl::opt<std::string> outputDir("output-dir", cl::value_desc("folder"),
                                       cl::desc("Write each output to FOLDER/NAME.npy"), cl::sub(runCommand()));
 static cl::opt<std::string> outputFile("output", cl::value_desc("file.npz"), cl::desc("Write all outputs to one file"),
                                        cl::sub(runCommand()));
-static cl::opt<double, false, SecondsParser> seconds("seconds", cl::init(2), cl::value_desc("seconds"),
-                                                     cl::desc("How long to measure; 2 unless told"),
-                                                     cl::sub(benchCommand()));
+static cl::opt<double, false, SecondsParser> runSeconds("seconds", cl::init(2), cl::value_desc("seconds"),
+                                                        cl::desc("How long to measure; 2 unless told"),
+                                                        cl::sub(benchCommand()));
 
 namespace {
 /// What the command line said: the linker, which compiling a model ends with, resets all flags of the process.
-struct Said {
-  std::string modelPath = model, folder = outputDir, file = outputFile;
-  std::vector<std::string> inputs = input;
-  double time = seconds;
+struct RunArguments {
+  std::string modelPath = runModel, folder = outputDir, file = outputFile;
+  std::vector<std::string> inputs = runInputs;
+  double time = runSeconds;
 };
 } // namespace
 
-static std::string shapeText(const Array &array) {
-  std::string text;
-  for (int64_t dim : array.shape)
-    text += (text.empty() ? "" : "x") + std::to_string(dim);
-  return text.empty() ? "scalar" : text;
-}
-
 int runMain() {
-  const Said said;
+  const RunArguments said;
   std::unique_ptr<Loaded> loaded = Loaded::open(said.modelPath);
   std::vector<Array> inputs, outputs;
   if (!loaded || !gatherInputs(*loaded, said.inputs, /*fill=*/false, inputs) || !loaded->run(inputs, outputs))
@@ -79,7 +72,7 @@ int runMain() {
 }
 
 int benchMain() {
-  const Said said;
+  const RunArguments said;
   std::unique_ptr<Loaded> loaded = Loaded::open(said.modelPath);
   std::vector<Array> inputs, outputs;
   if (!loaded || !gatherInputs(*loaded, said.inputs, /*fill=*/true, inputs) || !loaded->run(inputs, outputs))

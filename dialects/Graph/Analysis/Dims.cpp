@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dialects/Graph/Analysis/Dims.h"
+#include "dialects/Graph/Analysis/Bounds/Bounds.h"
 #include "dialects/Graph/Graph.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -56,10 +57,6 @@ std::string print(ArrayRef<DimExpr::Term> terms) {
   }
   return text;
 }
-
-/// The name of what does not fit into 64 bits (Bounds.h's `overflows`). It is a symbol without a value: whatever is made of it has none either, and what
-/// needs a number (a type, a run) refuses it.
-constexpr StringLiteral kOverflow = "?overflow";
 
 /// By -1 the least number has no quotient; callers divide what fits.
 int64_t floorDivide(int64_t a, int64_t b) { return b == -1 ? int64_t(-uint64_t(a)) : llvm::divideFloorSigned(a, b); }

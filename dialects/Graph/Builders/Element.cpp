@@ -53,7 +53,7 @@ static std::optional<int64_t> constantOf(const Index &index) {
 namespace {
 
 /// What code around a position says of it: the least and the largest one, and a number that divides it.
-struct Facts {
+struct IndexFacts {
   int64_t least, most, factor;
 };
 
@@ -61,7 +61,7 @@ struct Facts {
 constexpr int64_t kFar = int64_t(1) << 40;
 
 /// The loop whose induction variable `value` is, with constant bounds and step.
-std::optional<Facts> factsOfLoop(Value value) {
+std::optional<IndexFacts> factsOfLoop(Value value) {
   auto argument = dyn_cast<BlockArgument>(value);
   auto loop = argument ? dyn_cast_if_present<LoopLikeOpInterface>(argument.getOwner()->getParentOp()) : nullptr;
   if (!loop || loop.getSingleInductionVar() != value)
@@ -72,20 +72,20 @@ std::optional<Facts> factsOfLoop(Value value) {
   if (!from || !step || *step < 1)
     return std::nullopt;
   int64_t trips = to ? std::max<int64_t>(llvm::divideCeilSigned(*to - *from, *step), 1) : 0;
-  return Facts{*from, to ? *from + (trips - 1) * *step : kFar, std::gcd(*from, *step)};
+  return IndexFacts{*from, to ? *from + (trips - 1) * *step : kFar, std::gcd(*from, *step)};
 }
 
-Facts factsOf(Value value, unsigned depth = 0) {
+IndexFacts factsOf(Value value, unsigned depth = 0) {
   constexpr unsigned deepest = 6;
-  const Facts nothing{-kFar, kFar, 1};
+  const IndexFacts nothing{-kFar, kFar, 1};
   if (std::optional<int64_t> known = getConstantIntValue(value))
-    return std::abs(*known) < kFar ? Facts{*known, *known, *known} : nothing;
-  if (std::optional<Facts> facts = factsOfLoop(value))
+    return std::abs(*known) < kFar ? IndexFacts{*known, *known, *known} : nothing;
+  if (std::optional<IndexFacts> facts = factsOfLoop(value))
     return *facts;
   Operation *op = value.getDefiningOp();
   if (!op || depth == deepest || !isa<arith::AddIOp, arith::SubIOp, arith::MulIOp>(op))
     return nothing;
-  Facts l = factsOf(op->getOperand(0), depth + 1), r = factsOf(op->getOperand(1), depth + 1), sum = nothing;
+  IndexFacts l = factsOf(op->getOperand(0), depth + 1), r = factsOf(op->getOperand(1), depth + 1), sum = nothing;
   if (isa<arith::MulIOp>(op)) {
     if (r.least != r.most)
       std::swap(l, r);
@@ -105,7 +105,7 @@ Facts factsOf(Value value, unsigned depth = 0) {
 }
 
 /// Whether the comparison holds of every pair from two ranges, or of none.
-std::optional<bool> alwaysOrNever(arith::CmpIPredicate predicate, const Facts &x, const Facts &y) {
+std::optional<bool> alwaysOrNever(arith::CmpIPredicate predicate, const IndexFacts &x, const IndexFacts &y) {
   switch (predicate) {
   case arith::CmpIPredicate::sge:
     return x.least >= y.most ? std::optional(true) : x.most < y.least ? std::optional(false) : std::nullopt;
@@ -289,9 +289,9 @@ Index ElementBuilder::select(Value condition, Index x, Index y) {
 Value ElementBuilder::compare(arith::CmpIPredicate predicate, Index x, Index y) {
   if (!x.general && !y.general) {
     auto range = [&](const Index &index) {
-      Facts facts = factsOf(index.base);
+      IndexFacts facts = factsOf(index.base);
       int64_t reach = index.stride * std::max<int64_t>(lanes - 1, 0);
-      return Facts{facts.least + std::min<int64_t>(reach, 0), facts.most + std::max<int64_t>(reach, 0), 1};
+      return IndexFacts{facts.least + std::min<int64_t>(reach, 0), facts.most + std::max<int64_t>(reach, 0), 1};
     };
     if (std::optional<bool> known = alwaysOrNever(predicate, range(x), range(y)))
       return arith::ConstantIntOp::create(b, loc, b.getI1Type(), *known);

@@ -110,7 +110,7 @@ LogicalResult buildOneHotEncoder(OnnxNode &node) {
 
 namespace {
 /// A list of the op: one of three attributes by type, or a tensor.
-struct Labels {
+struct AttributeList {
   SmallVector<std::string> strings;
   SmallVector<int64_t> ints;
   SmallVector<double> numbers;
@@ -119,8 +119,8 @@ struct Labels {
 };
 } // namespace
 
-static Labels readLabels(OnnxNode &node, StringRef prefix) {
-  Labels labels;
+static AttributeList readAttributeList(OnnxNode &node, StringRef prefix) {
+  AttributeList labels;
   std::string tensor = (prefix + "_tensor").str();
   if (auto strings = node.getStrings((prefix + "_strings").str())) {
     labels.strings = *strings;
@@ -146,7 +146,7 @@ static Labels readLabels(OnnxNode &node, StringRef prefix) {
 }
 
 /// The values with the default behind them, of the type of the values.
-static Value tableOf(OnnxNode &node, Labels values) {
+static Value tableOf(OnnxNode &node, AttributeList values) {
   Composer c(node);
   if (handle::isString(values.type)) {
     std::string otherwise = node.getString("default_string", "_Unused");
@@ -190,7 +190,7 @@ LogicalResult buildLabelEncoder(OnnxNode &node) {
     Value table = makeText(node, names, {int64_t(names.size())});
     return node.finish(place && table ? node.make<GatherOp>({table, place}, node.attr("axis", int64_t(0))) : Value());
   }
-  Labels keys = readLabels(node, "keys"), values = readLabels(node, "values");
+  AttributeList keys = readAttributeList(node, "keys"), values = readAttributeList(node, "values");
   if (!keys.type || !values.type || keys.size() != values.size())
     return node.refuse("needs as many values as keys");
   if (keys.type != getElementType(x))

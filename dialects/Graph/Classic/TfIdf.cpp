@@ -16,7 +16,7 @@ namespace hewn::graph {
 
 namespace {
 /// n-grams of one length, and where they stand among all.
-struct Pool {
+struct NGramPool {
   int64_t length = 0;
   ArrayRef<int64_t> words;
   int64_t count() const { return int64_t(words.size()) / length; }
@@ -29,8 +29,9 @@ static Value constantList(OnnxNode &node, ArrayRef<int64_t> values, ArrayRef<int
 }
 
 /// The pools that `ngram_counts` cuts out of all words; nullopt after `refuse`.
-static std::optional<SmallVector<Pool>> cutPools(OnnxNode &node, ArrayRef<int64_t> starts, ArrayRef<int64_t> words) {
-  SmallVector<Pool> pools;
+static std::optional<SmallVector<NGramPool>> cutPools(OnnxNode &node, ArrayRef<int64_t> starts,
+                                                      ArrayRef<int64_t> words) {
+  SmallVector<NGramPool> pools;
   for (auto [i, start] : llvm::enumerate(starts)) {
     int64_t end = i + 1 < starts.size() ? starts[i + 1] : int64_t(words.size()), length = int64_t(i) + 1;
     if (start < 0 || start > end || end > int64_t(words.size()) || (end - start) % length != 0) {
@@ -43,7 +44,7 @@ static std::optional<SmallVector<Pool>> cutPools(OnnxNode &node, ArrayRef<int64_
 }
 
 /// How often each n-gram of `pool` stands in the rows of x [rows, words], its words `step` apart: [rows, n-grams].
-static Value countAt(OnnxNode &node, Value x, const Pool &pool, int64_t step) {
+static Value countAt(OnnxNode &node, Value x, const NGramPool &pool, int64_t step) {
   Composer c(node);
   Dims dims = getDims(x);
   DimExpr places = clampToZero(dims[1] - DimExpr((pool.length - 1) * step)), one(1);
@@ -89,7 +90,7 @@ LogicalResult buildTfIdfVectorizer(OnnxNode &node) {
   if (least < 1 || most < least || most > 64 || skips < 0 || skips > 64 || most * (skips + 1) > 512)
     return node.refuse("has n-grams of " + Twine(least) + " to " + Twine(most) + " words and " + Twine(skips) +
                        " skips");
-  std::optional<SmallVector<Pool>> pools = cutPools(node, *starts, *words);
+  std::optional<SmallVector<NGramPool>> pools = cutPools(node, *starts, *words);
   if (!pools)
     return failure();
   Dims dims = getDims(x), rows = dims.size() == 1 ? Dims{DimExpr(1), dims[0]} : dims;
@@ -97,7 +98,7 @@ LogicalResult buildTfIdfVectorizer(OnnxNode &node) {
   Type f32 = node.b.getF32Type();
   SmallVector<Value> counts;
   int64_t total = 0;
-  for (const Pool &pool : *pools) {
+  for (const NGramPool &pool : *pools) {
     if (pool.count() == 0)
       continue;
     total += pool.count();

@@ -16,16 +16,16 @@ namespace {
 
 /// A letter, or a dim that `...` stands for: 256 + its distance from the last of them.
 using Label = int;
-using Labels = SmallVector<Label>;
+using Subscripts = SmallVector<Label>;
 
 struct Term {
   Value value;
-  Labels labels;
+  Subscripts labels;
 };
 
 struct Equation {
-  SmallVector<Labels> inputs;
-  Labels output;
+  SmallVector<Subscripts> inputs;
+  Subscripts output;
 };
 
 class Einsum {
@@ -34,7 +34,7 @@ public:
   LogicalResult build();
 
 private:
-  std::optional<Labels> parse(StringRef text, int64_t rank);
+  std::optional<Subscripts> parse(StringRef text, int64_t rank);
   std::optional<Equation> parseEquation();
   Term withoutRepeats(Term term);
   Term sumAway(Term term, llvm::function_ref<bool(Label)> keep);
@@ -48,9 +48,9 @@ private:
 
 } // namespace
 
-/// Labels of a term; nullopt where it is malformed. `rank` < 0: of the output, where `...` is all its dims.
-std::optional<Labels> Einsum::parse(StringRef text, int64_t rank) {
-  Labels labels;
+/// Subscripts of a term; nullopt where it is malformed. `rank` < 0: of the output, where `...` is all its dims.
+std::optional<Subscripts> Einsum::parse(StringRef text, int64_t rank) {
+  Subscripts labels;
   std::optional<size_t> dots;
   for (size_t i = 0; i < text.size(); ++i) {
     if (text.substr(i).starts_with("...") && !dots) {
@@ -68,7 +68,7 @@ std::optional<Labels> Einsum::parse(StringRef text, int64_t rank) {
   if (hidden < 0)
     return std::nullopt;
   ellipsis = std::max(ellipsis, hidden);
-  Labels more;
+  Subscripts more;
   for (int64_t i = hidden; i-- > 0;)
     more.push_back(256 + int(i));
   labels.insert(labels.begin() + *dots, more.begin(), more.end());
@@ -86,13 +86,13 @@ std::optional<Equation> Einsum::parseEquation() {
   if (terms.size() != node.numInputs())
     return std::nullopt;
   for (auto [i, term] : llvm::enumerate(terms)) {
-    std::optional<Labels> labels = node.input(i) ? parse(term, getRank(node.input(i))) : std::nullopt;
+    std::optional<Subscripts> labels = node.input(i) ? parse(term, getRank(node.input(i))) : std::nullopt;
     if (!labels)
       return std::nullopt;
     equation.inputs.push_back(*labels);
   }
   if (explicitOutput) {
-    std::optional<Labels> labels = parse(right, -1);
+    std::optional<Subscripts> labels = parse(right, -1);
     if (!labels)
       return std::nullopt;
     equation.output = *labels;
@@ -103,7 +103,7 @@ std::optional<Equation> Einsum::parseEquation() {
     equation.output.push_back(256 + int(i));
   for (Label letter = 'A'; letter <= 'z'; ++letter) {
     int64_t count = 0;
-    for (const Labels &labels : equation.inputs)
+    for (const Subscripts &labels : equation.inputs)
       count += llvm::count(labels, letter);
     if (count == 1)
       equation.output.push_back(letter);
@@ -162,14 +162,14 @@ Value Einsum::arrange(const Term &term, ArrayRef<Label> order) {
 Term Einsum::multiply(const Term &a, const Term &b, llvm::function_ref<bool(Label)> needed) {
   if (!a.value || !b.value)
     return {};
-  Labels batch, left, right, summed;
+  Subscripts batch, left, right, summed;
   for (Label label : a.labels)
     (!llvm::is_contained(b.labels, label) ? left : needed(label) ? batch : summed).push_back(label);
   for (Label label : b.labels)
     if (!llvm::is_contained(a.labels, label))
       right.push_back(label);
   auto together = [](std::initializer_list<ArrayRef<Label>> lists) {
-    Labels all;
+    Subscripts all;
     for (ArrayRef<Label> list : lists)
       llvm::append_range(all, list);
     return all;

@@ -11,26 +11,24 @@ namespace hewn::graph {
 
 namespace body {
 
-static constexpr NumberKind kFloat = NumberKind::Float;
-
 Value quantize(Builder &e, Type xType, Type scaleType, Type to, bool multiply, bool saturate, ValueRange in) {
   Type work = computeType(scaleType);
   Value x = cast(e, xType, work, in[0]);
-  Value q = multiply ? mul(e, kFloat, x, in[1]) : div(e, kFloat, x, in[1]);
+  Value q = multiply ? mul(e, NumberKind::Float, x, in[1]) : div(e, NumberKind::Float, x, in[1]);
   // The scale's type is the precision of the division.
   q = cast(e, work, scaleType, q);
   if (isa<FloatType>(to))
     return cast(e, work, to, q, saturate);
   q = math::RoundEvenOp::create(e, q);
   if (in.size() > 2)
-    q = add(e, kFloat, q, cast(e, to, work, in[2]));
+    q = add(e, NumberKind::Float, q, cast(e, to, work, in[2]));
   // Sums past 2^24 are inexact, and far out of range. The first comparison is
   // false for NaN.
   unsigned width = to.getIntOrFloatBitWidth();
   double low = isUnsigned(to) ? 0 : -double(1u << (width - 1));
   Value lowest = constant(e, q, low), highest = constant(e, q, low + double((1u << width) - 1));
-  q = e.createOrFold<arith::SelectOp>(compare(e, kFloat, Order::Greater, q, lowest), q, lowest);
-  q = e.createOrFold<arith::SelectOp>(compare(e, kFloat, Order::Less, q, highest), q, highest);
+  q = e.createOrFold<arith::SelectOp>(compare(e, NumberKind::Float, Order::Greater, q, lowest), q, lowest);
+  q = e.createOrFold<arith::SelectOp>(compare(e, NumberKind::Float, Order::Less, q, highest), q, highest);
   Value wide = e.createOrFold<arith::FPToSIOp>(withElement(q.getType(), e.getI32Type()), q);
   return e.createOrFold<arith::TruncIOp>(withElement(q.getType(), e.getIntegerType(width)), wide);
 }
@@ -41,14 +39,14 @@ Value dequantize(Builder &e, Type xType, Type scaleType, Type to, ValueRange in)
   if (isa<FloatType>(xType)) {
     x = cast(e, xType, work, x);
     if (in.size() > 2)
-      x = sub(e, kFloat, x, cast(e, xType, work, in[2]));
+      x = sub(e, NumberKind::Float, x, cast(e, xType, work, in[2]));
   } else {
     x = cast(e, xType, i32, x);
     if (in.size() > 2)
       x = sub(e, NumberKind::Signed, x, cast(e, xType, i32, in[2]));
     x = cast(e, i32, work, x);
   }
-  return cast(e, work, to, mul(e, kFloat, x, in[1]));
+  return cast(e, work, to, mul(e, NumberKind::Float, x, in[1]));
 }
 
 Value center(Builder &e, Type xType, ValueRange in) {

@@ -54,7 +54,7 @@ Value WindowPositionOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
 
 namespace {
 /// A pooling node: its window, where that window stops, and x padded as far as padding is not a constant.
-struct Pool {
+struct Pooling {
   Window window;
   Dims extents;                // of x
   Dims sizes;                  // of the result
@@ -62,13 +62,13 @@ struct Pool {
 };
 } // namespace
 
-static std::optional<Pool> readPool(OnnxNode &node, Value x) {
+static std::optional<Pooling> readPool(OnnxNode &node, Value x) {
   Dims dims = getDims(x);
   if (dims.size() < 3) {
     (void)node.refuse("pools over an input of rank " + Twine(dims.size()));
     return std::nullopt;
   }
-  Pool pool;
+  Pooling pool;
   pool.extents.assign(dims.begin() + 2, dims.end());
   std::optional<Window> window =
       readWindow(node, pool.extents, node.getInts("kernel_shape").value_or(SmallVector<int64_t>()));
@@ -98,7 +98,7 @@ static std::optional<Pool> readPool(OnnxNode &node, Value x) {
 }
 
 /// graph.window of x, which was padded by `low` already where `padded`.
-static Value makeWindow(Composer &c, Value x, const Pool &pool, double fill, bool padded = false) {
+static Value makeWindow(Composer &c, Value x, const Pooling &pool, double fill, bool padded = false) {
   if (!x)
     return x;
   const Window &w = pool.window;
@@ -125,7 +125,7 @@ static Value makeWindow(Composer &c, Value x, const Pool &pool, double fill, boo
 }
 
 /// Reduces the window dims, the last ones.
-template <typename OpTy> static Value reduceWindow(Composer &c, Value window, const Pool &pool) {
+template <typename OpTy> static Value reduceWindow(Composer &c, Value window, const Pooling &pool) {
   if (!window)
     return window;
   int64_t rank = getRank(window), n = pool.sizes.size();
@@ -142,7 +142,7 @@ static double lowest(Type type) {
 LogicalResult buildMaxPool(OnnxNode &node) {
   Composer c(node);
   Value x = node.input(0);
-  std::optional<Pool> pool = readPool(node, x);
+  std::optional<Pooling> pool = readPool(node, x);
   if (!pool)
     return failure();
   Value window = makeWindow(c, x, *pool, lowest(getElementType(x)));
@@ -173,7 +173,7 @@ LogicalResult buildMaxPool(OnnxNode &node) {
 }
 
 /// Sums of windows over the number of elements that count in each: those of x, or of x and its padding.
-static Value averageWithCounts(Composer &c, Value x, const Pool &pool, bool countPadding) {
+static Value averageWithCounts(Composer &c, Value x, const Pooling &pool, bool countPadding) {
   Value sum = reduceWindow<ReduceSumOp>(c, makeWindow(c, x, pool, 0), pool);
   Dims dims = {DimExpr(1), DimExpr(1)};
   for (auto [i, extent] : llvm::enumerate(pool.extents))
@@ -187,7 +187,7 @@ LogicalResult buildAveragePool(OnnxNode &node) { return node.finish(importAverag
 
 Value importAveragePool(OnnxNode &node, Value x) {
   Composer c(node);
-  std::optional<Pool> pool = readPool(node, x);
+  std::optional<Pooling> pool = readPool(node, x);
   if (!pool)
     return {};
   bool countPadding = node.getInt("count_include_pad", 0);
@@ -203,7 +203,7 @@ Value importAveragePool(OnnxNode &node, Value x) {
 LogicalResult buildLpPool(OnnxNode &node) {
   Composer c(node);
   Value x = node.input(0);
-  std::optional<Pool> pool = readPool(node, x);
+  std::optional<Pooling> pool = readPool(node, x);
   if (!pool)
     return failure();
   double p = node.opset() < 2 ? node.getFloat("p", 2) : double(node.getInt("p", 2));

@@ -75,11 +75,6 @@ Rule ruleFor(Operation *op) {
       .Default(Rule());
 }
 
-Type withElement(Type like, Type element) {
-  auto vector = dyn_cast<VectorType>(like);
-  return vector ? Type(vector.clone(element)) : element;
-}
-
 class Expander {
 public:
   Expander(ModuleOp module, bool libm) : module(module), symbols(module), libm(libm) {
@@ -119,7 +114,7 @@ private:
     Type work = narrow ? Type(b.getF32Type()) : element;
     for (Value &v : in) {
       if (narrow)
-        v = arith::ExtFOp::create(b, withElement(type, work), v);
+        v = arith::ExtFOp::create(b, vecmath::withElement(type, work), v);
       if (vector && vector.getRank() != 1)
         v = vector::ShapeCastOp::create(b, VectorType::get({vector.getNumElements()}, work), v);
     }
@@ -144,7 +139,7 @@ private:
     if (auto remainder = dyn_cast<arith::RemFOp>(op))
       return divideFloats(b, remainder);
     // Float64 has twice the digits of either: its quotient is not rounded over the next whole number.
-    Type type = op->getResult(0).getType(), wide = withElement(type, b.getF64Type());
+    Type type = op->getResult(0).getType(), wide = vecmath::withElement(type, b.getF64Type());
     bool isSigned = isa<arith::DivSIOp>(op);
     auto widened = [&](Value v) -> Value {
       return isSigned ? Value(arith::SIToFPOp::create(b, wide, v)) : Value(arith::UIToFPOp::create(b, wide, v));

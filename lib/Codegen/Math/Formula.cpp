@@ -10,7 +10,7 @@ using namespace mlir;
 namespace hewn::codegen::vecmath {
 
 /// The shape (scalar or vector) of `like` with another element type.
-static Type withElement(Type like, Type element) {
+Type withElement(Type like, Type element) {
   auto vector = dyn_cast<VectorType>(like);
   return vector ? Type(vector.clone(element)) : element;
 }

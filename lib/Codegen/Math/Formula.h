@@ -13,8 +13,14 @@
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "llvm/ADT/DenseMap.h"
 #include <initializer_list>
+#include <limits>
 
 namespace hewn::codegen::vecmath {
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// A scalar or vector type as `like`, of these elements.
+mlir::Type withElement(mlir::Type like, mlir::Type element);
 
 /// Builds the ops of one formula; each constant once.
 class Formula {

@@ -11,7 +11,6 @@
 
 namespace hewn::codegen::vecmath {
 
-static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 static constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 /// The bits of sqrt(1/2).
 static constexpr int64_t kRootBits = 0x3f3504f3, kRootBits64 = 0x3fe6a09e667f3bcd;

@@ -6,11 +6,8 @@
 // there is closer to a multiple of pi/2 than their error times 2^-24); the polynomials in r are float32 again.
 #include "lib/Codegen/Math/VectorMath.h"
 
-#include <limits>
-
 namespace hewn::codegen::vecmath {
 
-static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// pi and pi/2 as float32 and what that leaves.
 static constexpr double kHalfPiHigh = 1.57079637050628662109, kHalfPiLow = -4.37113900018624283e-8;
 

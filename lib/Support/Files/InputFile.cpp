@@ -2,6 +2,7 @@
 #include "lib/Support/Files/InputFile.h"
 
 #include "llvm/ADT/SmallString.h"
+#include "llvm/Support/Errno.h"
 #include "llvm/Support/Path.h"
 #include <cerrno>
 #include <fcntl.h>
@@ -31,8 +32,6 @@ private:
   int file;
 };
 
-std::string textOf(int error) { return std::error_code(error, std::generic_category()).message(); }
-
 /// Without waiting for the other end of a FIFO.
 constexpr int kToRead = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
 
@@ -54,7 +53,7 @@ std::string whyNotOpened(int folder, const char *name, int error) {
   if (error == ELOOP ||
       (error == ENOTDIR && fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(status.st_mode)))
     return "is or passes a symbolic link";
-  return error == ENOTDIR || error == ENXIO ? "is not a file" : "can't be opened: " + textOf(error);
+  return error == ENOTDIR || error == ENXIO ? "is not a file" : "can't be opened: " + llvm::sys::StrError(error);
 }
 
 } // namespace
@@ -63,11 +62,11 @@ std::unique_ptr<llvm::MemoryBuffer> openRegular(StringRef path, std::string &rea
   Descriptor file(open(path.str().c_str(), kToRead));
   struct stat status;
   if (file.get() < 0 || fstat(file.get(), &status) != 0) {
-    reason = textOf(errno);
+    reason = llvm::sys::StrError(errno);
     return nullptr;
   }
   if (!S_ISREG(status.st_mode)) {
-    reason = S_ISDIR(status.st_mode) ? textOf(EISDIR) : "it is not a regular file";
+    reason = S_ISDIR(status.st_mode) ? llvm::sys::StrError(EISDIR) : "it is not a regular file";
     return nullptr;
   }
   return bufferOf(file.get(), path, status, reason);
@@ -82,7 +81,7 @@ std::unique_ptr<llvm::MemoryBuffer> openInside(StringRef folder, StringRef locat
     return refuse("is not a path inside of the model's folder");
   Descriptor at(open(folder.str().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (at.get() < 0)
-    return refuse("can't be opened: " + textOf(errno));
+    return refuse("can't be opened: " + llvm::sys::StrError(errno));
   for (auto part = llvm::sys::path::begin(location), end = llvm::sys::path::end(location); part != end; ++part) {
     if (*part == "..")
       return refuse("leaves the model's folder");
@@ -95,7 +94,7 @@ std::unique_ptr<llvm::MemoryBuffer> openInside(StringRef folder, StringRef locat
   }
   struct stat status;
   if (fstat(at.get(), &status) != 0)
-    return refuse("can't be opened: " + textOf(errno));
+    return refuse("can't be opened: " + llvm::sys::StrError(errno));
   if (!S_ISREG(status.st_mode))
     return refuse("is not a file");
   // Whoever unpacks a stranger's archive may get a second name of a file that is not the stranger's.

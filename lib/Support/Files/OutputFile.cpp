@@ -2,6 +2,7 @@
 #include "lib/Support/Files/OutputFile.h"
 
 #include "llvm/ADT/SmallString.h"
+#include "llvm/Support/Errno.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
@@ -114,11 +115,9 @@ StringRef whyRefused(Place place) {
   return place == Place::Folder ? "it is a folder" : place == Place::Socket ? "it is a socket" : "";
 }
 
-std::string textOf(int error) { return std::error_code(error, std::generic_category()).message(); }
-
 } // namespace
 
-Error OutputFile::fail(int error) const { return failure(target, textOf(error)); }
+Error OutputFile::fail(int error) const { return failure(target, llvm::sys::StrError(error)); }
 
 llvm::Expected<OutputFile> OutputFile::create(StringRef path, bool executable) {
   Place place = placeOf(path.str());
@@ -167,7 +166,7 @@ Error OutputFile::append(StringRef from, llvm::function_ref<void(StringRef)> see
                                });
   if (source >= 0)
     close(source);
-  return error ? llvm::createStringError("can't read " + from + ": " + textOf(error)) : Error::success();
+  return error ? llvm::createStringError("can't read " + from + ": " + llvm::sys::StrError(error)) : Error::success();
 }
 
 Error OutputFile::finish(bool durable) {
@@ -217,7 +216,7 @@ Error OutputFile::read(llvm::function_ref<void(StringRef)> take) const {
     take(bytes);
     return 0;
   });
-  return error ? llvm::createStringError("can't read " + target + ": " + textOf(error)) : Error::success();
+  return error ? llvm::createStringError("can't read " + target + ": " + llvm::sys::StrError(error)) : Error::success();
 }
 
 static sigset_t fileSizeSignal() {
@@ -270,10 +269,10 @@ std::string whyNotWritable(StringRef path) {
   struct stat status;
   std::string written = place == Place::Stream ? path.str() : folderOf(path);
   if (place == Place::Free && stat(written.c_str(), &status) != 0)
-    return textOf(errno);
+    return llvm::sys::StrError(errno);
   if (place == Place::Free && !S_ISDIR(status.st_mode))
-    return textOf(ENOTDIR);
-  return access(written.c_str(), W_OK) == 0 ? "" : textOf(errno);
+    return llvm::sys::StrError(ENOTDIR);
+  return access(written.c_str(), W_OK) == 0 ? "" : llvm::sys::StrError(errno);
 }
 
 } // namespace hewn

@@ -6,14 +6,12 @@
 #include "llvm/Support/FileSystem.h"
 #include <mutex>
 
-using namespace llvm;
-
 namespace hewn {
 
 namespace {
 struct Made {
   std::mutex mutex;
-  StringSet<> folders;
+  llvm::StringSet<> folders;
 };
 Made &made() {
   static Made *all = new Made; // threads may outlive statics
@@ -21,25 +19,25 @@ Made &made() {
 }
 } // namespace
 
-Expected<std::string> makeScratchFolder() {
+llvm::Expected<std::string> makeScratchFolder() {
   std::lock_guard<std::mutex> lock(made().mutex);
-  SmallString<128> path;
-  if (std::error_code error = sys::fs::createUniqueDirectory("hewn", path))
-    return createStringError("can't make a temporary folder: " + error.message());
+  llvm::SmallString<128> path;
+  if (std::error_code error = llvm::sys::fs::createUniqueDirectory("hewn", path))
+    return llvm::createStringError("can't make a temporary folder: " + error.message());
   made().folders.insert(path);
   return path.str().str();
 }
 
-void removeScratchFolder(StringRef folder) {
+void removeScratchFolder(llvm::StringRef folder) {
   std::lock_guard<std::mutex> lock(made().mutex);
-  (void)sys::fs::remove_directories(folder);
+  (void)llvm::sys::fs::remove_directories(folder);
   made().folders.erase(folder);
 }
 
 void removeScratchFolders() {
   std::lock_guard<std::mutex> lock(made().mutex);
   for (const auto &entry : made().folders)
-    (void)sys::fs::remove_directories(entry.first());
+    (void)llvm::sys::fs::remove_directories(entry.first());
   made().folders.clear();
 }
 

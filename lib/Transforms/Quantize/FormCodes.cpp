@@ -58,9 +58,9 @@ Verdict isProfitable(ContractOpInterface op, graph::Code code, Precision precisi
   return Verdict::no("its rows are many, and panels of floats are there sooner than they are decoded");
 }
 
-class Former {
+class CodedContractionFormer {
 public:
-  Former(ContractOpInterface op, CodedWeights weights, const WeightTable &table)
+  CodedContractionFormer(ContractOpInterface op, CodedWeights weights, const WeightTable &table)
       : op(op), weights(weights), table(table), b(op), c(b, op->getLoc()), f32(b.getF32Type()) {}
 
   void run() {
@@ -167,7 +167,7 @@ struct FormCodesPass : impl::FormCodesPassBase<FormCodesPass> {
         missed(op, getArgument(), "NotDecoded", pays.why());
     });
     for (auto &[op, weights] : found)
-      Former(op, weights, table ? *table : none).run();
+      CodedContractionFormer(op, weights, table ? *table : none).run();
   }
 };
 

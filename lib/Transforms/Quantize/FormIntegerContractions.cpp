@@ -81,9 +81,10 @@ std::optional<Quantized> quantizedOf(graph::Composer &c, Value value) {
   return Quantized{c.transpose(inner->data, view.getViewOrder()), moved(inner->scale), moved(inner->zero)};
 }
 
-class Former {
+class IntegerContractionFormer {
 public:
-  Former(ContractOpInterface op, const WeightTable &weights) : op(op), b(op), c(b, op->getLoc()), weights(weights) {}
+  IntegerContractionFormer(ContractOpInterface op, const WeightTable &weights)
+      : op(op), b(op), c(b, op->getLoc()), weights(weights) {}
 
   /// Whether the contraction is one of these and was replaced.
   bool run() {
@@ -264,7 +265,7 @@ struct FormIntegerContractionsPass : impl::FormIntegerContractionsPassBase<FormI
     SmallVector<ContractOpInterface> ops;
     getOperation().walk([&](ContractOpInterface op) { ops.push_back(op); });
     for (ContractOpInterface op : ops)
-      Former(op, weights ? *weights : none).run();
+      IntegerContractionFormer(op, weights ? *weights : none).run();
   }
 };
 

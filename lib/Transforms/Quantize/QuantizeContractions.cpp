@@ -30,7 +30,7 @@ namespace hewn {
 
 namespace {
 
-constexpr StringRef kPass = "hewn-quantize-contractions";
+constexpr StringRef kQuantizeContractions = "hewn-quantize-contractions";
 
 /// The elements of a constant of float32; empty where the table lacks them.
 std::vector<float> floatsOf(graph::ConstantOp constant, const WeightTable &weights) {
@@ -73,7 +73,7 @@ public:
     if (floats)
       floats->erase();
     told.why = chosen && !chosen->why.empty() ? chosen->why : verdict.why().str();
-    missed(site.op, kPass, "NotQuantized", verdict.why());
+    missed(site.op, kQuantizeContractions, "NotQuantized", verdict.why());
   }
 
 private:

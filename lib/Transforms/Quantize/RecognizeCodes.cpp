@@ -32,7 +32,7 @@ namespace hewn {
 
 namespace {
 
-constexpr StringRef kPass = "hewn-recognize-codes";
+constexpr StringRef kRecognizeCodes = "hewn-recognize-codes";
 /// Weights of fewer elements are read as floats in any case (graph::codedWeights).
 constexpr int64_t kSmallElements = 16 << 10;
 /// Floats that are evaluated for one tensor of weights, and for all of them at a time.
@@ -141,7 +141,8 @@ public:
       if (!c || !seen.insert(c->floats).second)
         return;
       if (c->values() > kMostValues)
-        return void(missed(op, kPass, "NotCodes", "there are too many scales to look at each with every integer"));
+        return void(
+            missed(op, kRecognizeCodes, "NotCodes", "there are too many scales to look at each with every integer"));
       values += c->values();
       batch.push_back(std::move(*c));
     });
@@ -170,7 +171,7 @@ private:
       if (found)
         write(c, *found);
       else
-        missed(c.floats.getDefiningOp(), kPass, "NotCodes",
+        missed(c.floats.getDefiningOp(), kRecognizeCodes, "NotCodes",
                "what is made of its integers is no scale times the distance from a zero point");
     }
   }

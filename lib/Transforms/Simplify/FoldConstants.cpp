@@ -32,7 +32,7 @@ namespace hewn {
 
 namespace {
 
-constexpr StringRef kPass = "hewn-fold-constants";
+constexpr StringRef kFoldConstants = "hewn-fold-constants";
 
 /// Up to so many elements a result may be larger than what it is made from.
 constexpr int64_t kSmallElements = 16 << 10;
@@ -116,7 +116,7 @@ public:
       if (folds)
         foldable.insert(op);
       else
-        missed(op, kPass, "NotFolded", folds.why());
+        missed(op, kFoldConstants, "NotFolded", folds.why());
     });
     for (Operation *op : llvm::to_vector(llvm::reverse(foldable)))
       if (!llvm::all_of(op->getResultTypes(), isStorable) && hasUserOutside(op))
@@ -256,7 +256,7 @@ private:
       weights.letGo(weights.bytes(weight));
     if (failed(results) || results->size() != values.size()) {
       for (Value value : values)
-        missed(value.getDefiningOp(), kPass, "NotFolded", "the evaluator refuses a program with it");
+        missed(value.getDefiningOp(), kFoldConstants, "NotFolded", "the evaluator refuses a program with it");
       return;
     }
     for (auto [given, bytes] : llvm::zip(values, *results)) {

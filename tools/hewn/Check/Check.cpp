@@ -22,12 +22,13 @@ namespace cl = llvm::cl;
 
 namespace hewn::tool {
 
-static cl::opt<std::string> model(cl::Positional, cl::Required, cl::value_desc("model.onnx"), cl::sub(checkCommand()));
+static cl::opt<std::string> checkedModel(cl::Positional, cl::Required, cl::value_desc("model.onnx"),
+                                         cl::sub(checkCommand()));
 static cl::opt<bool> compileOnly("compile-only", cl::desc("Say only whether the model compiles; run nothing"),
                                  cl::sub(checkCommand()));
-static cl::list<std::string> input("input", cl::value_desc("name=file.npy|file.npz"),
-                                   cl::desc("An input, or several from an .npz; others are drawn"),
-                                   cl::sub(checkCommand()));
+static cl::list<std::string> checkedInputs("input", cl::value_desc("name=file.npy|file.npz"),
+                                           cl::desc("An input, or several from an .npz; others are drawn"),
+                                           cl::sub(checkCommand()));
 static cl::opt<unsigned> seed("seed", cl::init(0), cl::value_desc("number"), cl::desc("Draws other inputs"),
                               cl::sub(checkCommand()));
 static cl::opt<std::string> reference("reference", cl::value_desc("file.npz|folder"),
@@ -52,10 +53,10 @@ static cl::opt<int, false, CountParser> memory("memory", cl::init(1024), cl::val
 namespace {
 
 /// What the command line said: the linker, which compiling a model ends with, resets all flags of the process.
-struct Said {
+struct CheckArguments {
   CompileFlags flags = compileFlags();
-  std::string path = model, from = reference, bound = tool::bound, reduced = tool::reduced;
-  std::vector<std::string> inputs = input;
+  std::string path = checkedModel, from = reference, bound = tool::bound, reduced = tool::reduced;
+  std::vector<std::string> inputs = checkedInputs;
   bool compileOnly = tool::compileOnly, outputsOnly = tool::outputsOnly, verbose = tool::verbose;
   unsigned seed = tool::seed;
   int64_t memory = int64_t(tool::memory) << 20;
@@ -93,7 +94,7 @@ bool parseTolerance(llvm::StringRef text, Tolerance &tolerance) {
 
 class Checker {
 public:
-  Checker(const Said &said, std::unique_ptr<Loaded> artifact, std::unique_ptr<ModelGraph> graph,
+  Checker(const CheckArguments &said, std::unique_ptr<Loaded> artifact, std::unique_ptr<ModelGraph> graph,
           const Tolerance &tolerance, Values given)
       : said(said), artifact(std::move(artifact)), graph(std::move(graph)), given(std::move(given)),
         parts(*this->graph, said.flags, tolerance, said.from.empty() ? nullptr : &this->given, said.seed) {
@@ -118,7 +119,7 @@ private:
   bool reduce(const std::optional<Window> &window);
   std::optional<Window> findWindow(bool narrow);
 
-  const Said &said;
+  const CheckArguments &said;
   std::unique_ptr<Loaded> artifact;
   std::unique_ptr<ModelGraph> graph;
   Values given;
@@ -422,7 +423,7 @@ bool readReference(const std::string &from, const ModelGraph &graph, Values &giv
 
 } // namespace
 
-static int checkValues(const Said &said, const Tolerance &tolerance) {
+static int checkValues(const CheckArguments &said, const Tolerance &tolerance) {
   std::vector<std::pair<std::string, Array>> arrays;
   if (!readArrays(said.inputs, arrays))
     return Failed;
@@ -448,7 +449,7 @@ static double productStep(Precision precision) {
 }
 
 int checkMain() {
-  const Said said;
+  const CheckArguments said;
   Tolerance tolerance;
   if (!said.bound.empty() && !parseTolerance(said.bound, tolerance)) {
     llvm::errs() << "error: --tolerance wants RELATIVE or RELATIVE,ABSOLUTE, not '" << said.bound << "'\n";

@@ -164,13 +164,6 @@ double Spread::largest() const { return far.empty() ? 0 : *std::max_element(far.
 // Comparing
 //===------------------------------------------------------------------------------------------------------------------===//
 
-std::string shapeText(const Array &array) {
-  std::string text;
-  for (int64_t dim : array.shape)
-    text += (text.empty() ? "" : "x") + std::to_string(dim);
-  return text.empty() ? "scalar" : text;
-}
-
 /// As many digits as tell a type's elements apart.
 static std::string numberText(const Array &array, int64_t i) {
   if (isFloating(array.type)) {

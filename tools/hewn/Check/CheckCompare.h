@@ -65,7 +65,6 @@ struct Difference {
 Difference compare(const Array &got, const Array &want, const Tolerance &tolerance, const Spread *spread = nullptr);
 /// "12 of 200704 elements, by up to 0.031 (0.012 of the largest), at [0, 3]: 2.5 for 2.6"
 std::string describe(const Difference &difference);
-std::string shapeText(const Array &array);
 
 } // namespace hewn::tool
 

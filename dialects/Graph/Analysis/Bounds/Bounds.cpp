@@ -5,8 +5,6 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"
 
-using Term = hewn::graph::DimExpr::Term;
-
 namespace hewn::graph {
 
 namespace {
@@ -14,9 +12,6 @@ namespace {
 /// How many expressions are looked at before the answer is "not seen".
 constexpr int kMaxSteps = 64;
 constexpr int64_t kLargestCoefficient = int64_t(1) << 48;
-
-/// As Dims.cpp writes it.
-constexpr llvm::StringLiteral kOverflow = "?overflow";
 
 DimExpr valueOf(const DimExpr::Atom &atom) {
   if (!atom.name.empty())
@@ -85,8 +80,8 @@ std::optional<DimExpr> noLarger(const DimExpr &expr, const DimExpr::AtomRef &ato
   if (atom->op == DimExpr::Op::Mod || (divides && (!divisor || *divisor <= 0)))
     return std::nullopt;
   DimExpr result(0);
-  for (const Term &term : expr.terms()) {
-    Term rest = term;
+  for (const DimExpr::Term &term : expr.terms()) {
+    DimExpr::Term rest = term;
     auto *found = llvm::find_if(rest.factors, [&](const auto &f) { return f->text == atom->text; });
     if (term.coefficient > kLargestCoefficient || term.coefficient < -kLargestCoefficient)
       return std::nullopt;
@@ -111,7 +106,7 @@ std::optional<DimExpr> noLarger(const DimExpr &expr, const DimExpr::AtomRef &ato
 /// The expression where max(a, b) or min(a, b) is one of the two.
 DimExpr where(const DimExpr &expr, const DimExpr::AtomRef &atom, const DimExpr &value) {
   DimExpr result(0);
-  for (const Term &term : expr.terms()) {
+  for (const DimExpr::Term &term : expr.terms()) {
     DimExpr product(term.coefficient);
     for (const DimExpr::AtomRef &factor : term.factors)
       product = product * (factor->text == atom->text ? value : valueOf(*factor));
@@ -124,12 +119,12 @@ bool holds(const DimExpr &expr, int &steps) {
   if (--steps < 0)
     return false;
   bool positive = true;
-  for (const Term &term : expr.terms())
+  for (const DimExpr::Term &term : expr.terms())
     positive &=
         term.coefficient >= 0 && llvm::all_of(term.factors, [&](const auto &f) { return atomHolds(*f, steps); });
   if (positive)
     return true;
-  for (const Term &term : expr.terms())
+  for (const DimExpr::Term &term : expr.terms())
     for (const DimExpr::AtomRef &factor : term.factors) {
       if (!factor->name.empty())
         continue;
@@ -161,7 +156,7 @@ bool overflows(const DimExpr &expr) {
 
 int64_t evaluate(const DimExpr &expr, llvm::function_ref<int64_t(llvm::StringRef)> value) {
   int64_t sum = 0;
-  for (const Term &term : expr.terms()) {
+  for (const DimExpr::Term &term : expr.terms()) {
     int64_t product = term.coefficient;
     for (const DimExpr::AtomRef &factor : term.factors)
       product = wrapMul(product, evaluateAtom(*factor, value));
@@ -170,7 +165,7 @@ int64_t evaluate(const DimExpr &expr, llvm::function_ref<int64_t(llvm::StringRef
   return sum;
 }
 
-DimExpr termOf(const Term &term) { return productOf(term.coefficient, term.factors); }
+DimExpr termOf(const DimExpr::Term &term) { return productOf(term.coefficient, term.factors); }
 
 bool isKnownNonNegative(const DimExpr &expr) {
   int steps = kMaxSteps;

@@ -11,6 +11,9 @@ namespace hewn::graph {
 /// Whether the symbol is one that the importer reads from a tensor ("u0", "u1", ...): it may be any number. All others are sizes, which
 /// are never negative.
 bool isReadSymbol(llvm::StringRef name);
+/// The name of what does not fit into 64 bits: a symbol without a value, so that whatever is made of it has none either, and what needs a
+/// number (a type, a run) refuses it.
+inline constexpr llvm::StringLiteral kOverflow = "?overflow";
 /// Whether a number in it did not fit into 64 bits: such an expression has no value.
 bool overflows(const DimExpr &expr);
 /// Whether `expr` is >= 0 whatever its symbols are. "No" may also mean that this is not seen.

@@ -115,7 +115,7 @@ Contents::Elements Contents::constantElements(RankedTensorType type, Attribute a
 // Ops by kind
 //===------------------------------------------------------------------------------------------------------------------===//
 
-static ArrayRef<int64_t> shapeOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
+static ArrayRef<int64_t> staticShapeOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
 
 /// The position of row-major element `linear`.
 static SmallVector<int64_t> positionOf(int64_t linear, ArrayRef<int64_t> shape) {
@@ -157,11 +157,11 @@ Contents::Elements Contents::elementwiseElements(Operation *op) {
   Elements all;
   if (!out)
     return all;
-  ArrayRef<int64_t> shape = shapeOf(op->getResult(0));
+  ArrayRef<int64_t> shape = staticShapeOf(op->getResult(0));
   for (int64_t i = 0, n = ShapedType::getNumElements(shape); i < n; ++i) {
     SmallVector<int64_t> at = positionOf(i, shape);
     for (auto [argument, operand] : llvm::zip(in, op->getOperands())) {
-      ArrayRef<int64_t> from = shapeOf(operand);
+      ArrayRef<int64_t> from = staticShapeOf(operand);
       SmallVector<int64_t> source(ArrayRef(at).take_back(from.size()));
       for (auto [index, extent] : llvm::zip(source, from))
         index = extent == 1 ? 0 : index;
@@ -203,13 +203,13 @@ private:
     if (!isSmall(tensor))
       return {};
     SmallVector<int64_t> position;
-    for (auto [index, extent] : llvm::zip(at, shapeOf(tensor))) {
+    for (auto [index, extent] : llvm::zip(at, staticShapeOf(tensor))) {
       std::optional<int64_t> known = interpreter.constantOf(index);
       if (!known || *known < 0 || *known >= extent)
         return {};
       position.push_back(*known);
     }
-    return contents.elements(tensor)[linearize(position, shapeOf(tensor))];
+    return contents.elements(tensor)[linearize(position, staticShapeOf(tensor))];
   }
 
   Contents &contents;
@@ -222,7 +222,7 @@ Contents::Elements Contents::moveElements(Operation *op) {
   if (op->getNumOperands() && llvm::none_of(op->getOperands(), isSmall))
     return all;
   Value result = op->getResult(0);
-  ArrayRef<int64_t> shape = shapeOf(result);
+  ArrayRef<int64_t> shape = staticShapeOf(result);
   for (int64_t i = 0, n = ShapedType::getNumElements(shape); i < n; ++i) {
     ContentsInterpreter interpreter(op->getLoc(), known);
     Reader reader(*this, interpreter);
@@ -240,7 +240,7 @@ Contents::Elements Contents::reduceElements(Operation *op) {
   auto reduce = cast<ReduceOpInterface>(op);
   if (!isSmall(x))
     return all;
-  ArrayRef<int64_t> shape = shapeOf(x);
+  ArrayRef<int64_t> shape = staticShapeOf(x);
   SmallVector<int64_t> reduced = reduce.getReducedDims(), kept, inner;
   for (int64_t d = 0; d < int64_t(shape.size()); ++d)
     (llvm::is_contained(reduced, d) ? inner : kept).push_back(d);

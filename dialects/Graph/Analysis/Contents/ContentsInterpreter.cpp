@@ -17,25 +17,25 @@ namespace hewn::graph {
 
 namespace {
 
-enum class Relation { Equal, NotEqual, Less, LessOrEqual, Greater, GreaterOrEqual };
+enum class Comparison { Equal, NotEqual, Less, LessOrEqual, Greater, GreaterOrEqual };
 
 /// The condition that says whether a difference stands in the relation to 0, and what that condition must be for it.
-std::pair<Condition, bool> conditionOf(Relation relation, const DimExpr &difference) {
+std::pair<Condition, bool> conditionOf(Comparison relation, const DimExpr &difference) {
   switch (relation) {
-  case Relation::Equal:
-  case Relation::NotEqual:
-    return {{Condition::Kind::Zero, difference}, relation == Relation::Equal};
-  case Relation::Less:
-  case Relation::GreaterOrEqual:
-    return {{Condition::Kind::AtMostZero, difference + DimExpr(1)}, relation == Relation::Less};
-  case Relation::LessOrEqual:
-  case Relation::Greater:
+  case Comparison::Equal:
+  case Comparison::NotEqual:
+    return {{Condition::Kind::Zero, difference}, relation == Comparison::Equal};
+  case Comparison::Less:
+  case Comparison::GreaterOrEqual:
+    return {{Condition::Kind::AtMostZero, difference + DimExpr(1)}, relation == Comparison::Less};
+  case Comparison::LessOrEqual:
+  case Comparison::Greater:
     break;
   }
-  return {{Condition::Kind::AtMostZero, difference}, relation == Relation::LessOrEqual};
+  return {{Condition::Kind::AtMostZero, difference}, relation == Comparison::LessOrEqual};
 }
 
-bool isNonNegative(const DimExpr &expr) {
+bool isBoundedByZero(const DimExpr &expr) {
   std::optional<int64_t> low = Facts().boundsOf(expr, 0).low;
   return low && *low >= 0;
 }
@@ -47,7 +47,7 @@ std::optional<DimExpr> divide(const DimExpr &a, const DimExpr &b) {
     return std::nullopt;
   if (auto exact = a.divideExactly(b))
     return exact;
-  return isNonNegative(a) ? std::optional(a.floorDiv(b)) : std::nullopt;
+  return isBoundedByZero(a) ? std::optional(a.floorDiv(b)) : std::nullopt;
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -161,7 +161,7 @@ static ElementContent floatOp(Operation &op, const Quotient &a, const Quotient &
 static ElementContent convert(Operation &op, const ElementContent &x) {
   if (!x.expr)
     return {};
-  bool whole = x.divisor == 1, positive = isNonNegative(*x.expr);
+  bool whole = x.divisor == 1, positive = isBoundedByZero(*x.expr);
   return llvm::TypeSwitch<Operation *, ElementContent>(&op)
       .Case<arith::ExtSIOp, arith::ExtUIOp, arith::IndexCastOp, arith::IndexCastUIOp, arith::SIToFPOp, arith::UIToFPOp,
             arith::ExtFOp>([&](auto) { return x; })
@@ -179,25 +179,25 @@ static ElementContent convert(Operation &op, const ElementContent &x) {
       .Default([](Operation *) { return ElementContent(); });
 }
 
-static std::optional<Relation> relationOf(Operation &op) {
+static std::optional<Comparison> relationOf(Operation &op) {
   if (auto compare = dyn_cast<arith::CmpIOp>(op)) {
     switch (compare.getPredicate()) {
     case arith::CmpIPredicate::eq:
-      return Relation::Equal;
+      return Comparison::Equal;
     case arith::CmpIPredicate::ne:
-      return Relation::NotEqual;
+      return Comparison::NotEqual;
     case arith::CmpIPredicate::slt:
     case arith::CmpIPredicate::ult:
-      return Relation::Less;
+      return Comparison::Less;
     case arith::CmpIPredicate::sle:
     case arith::CmpIPredicate::ule:
-      return Relation::LessOrEqual;
+      return Comparison::LessOrEqual;
     case arith::CmpIPredicate::sgt:
     case arith::CmpIPredicate::ugt:
-      return Relation::Greater;
+      return Comparison::Greater;
     case arith::CmpIPredicate::sge:
     case arith::CmpIPredicate::uge:
-      return Relation::GreaterOrEqual;
+      return Comparison::GreaterOrEqual;
     }
   }
   auto compare = dyn_cast<arith::CmpFOp>(op);
@@ -207,22 +207,22 @@ static std::optional<Relation> relationOf(Operation &op) {
   switch (compare.getPredicate()) {
   case arith::CmpFPredicate::OEQ:
   case arith::CmpFPredicate::UEQ:
-    return Relation::Equal;
+    return Comparison::Equal;
   case arith::CmpFPredicate::ONE:
   case arith::CmpFPredicate::UNE:
-    return Relation::NotEqual;
+    return Comparison::NotEqual;
   case arith::CmpFPredicate::OLT:
   case arith::CmpFPredicate::ULT:
-    return Relation::Less;
+    return Comparison::Less;
   case arith::CmpFPredicate::OLE:
   case arith::CmpFPredicate::ULE:
-    return Relation::LessOrEqual;
+    return Comparison::LessOrEqual;
   case arith::CmpFPredicate::OGT:
   case arith::CmpFPredicate::UGT:
-    return Relation::Greater;
+    return Comparison::Greater;
   case arith::CmpFPredicate::OGE:
   case arith::CmpFPredicate::UGE:
-    return Relation::GreaterOrEqual;
+    return Comparison::GreaterOrEqual;
   default:
     return std::nullopt;
   }
@@ -353,7 +353,7 @@ ContentsInterpreter::Result ContentsInterpreter::interpret(Operation &op, ArrayR
   }
   if (!a || !b)
     return result;
-  if (std::optional<Relation> relation = relationOf(op)) {
+  if (std::optional<Comparison> relation = relationOf(op)) {
     DimExpr difference = a->expr * DimExpr(b->divisor) - b->expr * DimExpr(a->divisor);
     if (overflows(difference))
       return result;

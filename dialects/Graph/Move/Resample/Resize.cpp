@@ -36,7 +36,7 @@ LogicalResult ResizeOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> 
 
 namespace {
 
-struct Tap {
+struct ResizeTap {
   Index index; // may lie outside
   Value weight;
 };
@@ -136,7 +136,7 @@ TapRange tapRangeOf(ResizeOp op) {
 }
 
 /// The elements that are weighed at `position`, that of index `at`, with weights that sum to 1.
-static SmallVector<Tap> tapsAt(ResizeOp op, Positions &p, Index at, Value position) {
+static SmallVector<ResizeTap> tapsAt(ResizeOp op, Positions &p, Index at, Value position) {
   TapRange range = tapRangeOf(op);
   double a = op.getCubic().convertToDouble();
   auto given = [&](int64_t i) { return givenAt(op, p, i); };
@@ -144,7 +144,7 @@ static SmallVector<Tap> tapsAt(ResizeOp op, Positions &p, Index at, Value positi
   Value whole = p.floor(position), ratio = p.sub(position, whole);
   Index base = placeOf(op, p.e, at, p.toIndex(whole));
   Index zero = p.e.constant(0), extent = p.e.extent(op.getX(), op.getDim());
-  SmallVector<Tap> taps;
+  SmallVector<ResizeTap> taps;
   Value sum;
   for (int64_t i = range.first; i <= range.last; ++i) {
     Value distance = p.mul(p.abs(p.sub(p.constant(double(i)), ratio)), factor);
@@ -159,7 +159,7 @@ static SmallVector<Tap> tapsAt(ResizeOp op, Positions &p, Index at, Value positi
   if (op.getExcludeOutside() || range.shrink < 1) {
     Value none = p.compare(arith::CmpFPredicate::OEQ, sum, p.constant(0));
     sum = p.select(none, p.constant(1), sum);
-    for (Tap &tap : taps)
+    for (ResizeTap &tap : taps)
       tap.weight = p.div(tap.weight, sum);
   }
   return taps;
@@ -203,7 +203,7 @@ Value ResizeOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
     from[dim] = roundPosition(*this, p, at[dim], position);
     result = e.read(getX(), from);
   } else {
-    for (const Tap &tap : tapsAt(*this, p, at[dim], position)) {
+    for (const ResizeTap &tap : tapsAt(*this, p, at[dim], position)) {
       from[dim] = tap.index;
       Value term = p.mul(tap.weight, e.read(getX(), from));
       result = result ? p.add(result, term) : term;

@@ -10,7 +10,7 @@ namespace hewn::graph {
 
 namespace {
 /// A weighed element along one dim; `inside` is null where it always is.
-struct Tap {
+struct SampleTap {
   Index index;
   Value weight, inside;
 };
@@ -18,15 +18,15 @@ struct Tap {
 
 /// The sum over all combinations of taps, one a dim, of their weights times the element; `from` has its leading
 /// indices.
-static Value sumTaps(Positions &p, Value x, ArrayRef<SmallVector<Tap>> taps, SmallVector<Index> from, Value weight,
-                     Value inside) {
+static Value sumTaps(Positions &p, Value x, ArrayRef<SmallVector<SampleTap>> taps, SmallVector<Index> from,
+                     Value weight, Value inside) {
   ElementBuilder &e = p.e;
   if (taps.empty()) {
     Value element = inside ? e.readIf(inside, x, from, e.constantElement(getElementType(x), 0)) : e.read(x, from);
     return weight ? p.mul(weight, element) : element;
   }
   Value sum;
-  for (const Tap &tap : taps.front()) {
+  for (const SampleTap &tap : taps.front()) {
     SmallVector<Index> next(from);
     next.push_back(tap.index);
     Value product = !tap.weight ? weight : weight ? p.mul(weight, tap.weight) : tap.weight;
@@ -95,7 +95,7 @@ static Value padPosition(Positions &p, StringRef padding, bool align, int64_t re
 }
 
 /// An element beside a position that is inside: taps may still stand outside.
-static Tap padTap(ElementBuilder &e, StringRef padding, bool align, Index index, Index extent, Value weight) {
+static SampleTap padTap(ElementBuilder &e, StringRef padding, bool align, Index index, Index extent, Value weight) {
   if (padding == "zeros")
     return {index, weight, e.inBounds(index, extent)};
   if (padding == "reflection") {
@@ -107,7 +107,7 @@ static Tap padTap(ElementBuilder &e, StringRef padding, bool align, Index index,
   return {clampIndex(e, index, extent), weight, {}};
 }
 
-static SmallVector<Tap> tapsBeside(Positions &p, GridSampleOp op, Value position, Index extent) {
+static SmallVector<SampleTap> tapsBeside(Positions &p, GridSampleOp op, Value position, Index extent) {
   ElementBuilder &e = p.e;
   bool align = op.getAlignCorners();
   if (op.getMode() == "nearest") {
@@ -119,7 +119,7 @@ static SmallVector<Tap> tapsBeside(Positions &p, GridSampleOp op, Value position
   position = padPosition(p, op.getPadding(), align, cubic ? 2 : 0, position, p.of(extent));
   Value whole = p.floor(position), ratio = p.sub(position, whole);
   Index base = p.toIndex(whole);
-  SmallVector<Tap> taps;
+  SmallVector<SampleTap> taps;
   for (int64_t i = cubic ? -1 : 0, end = cubic ? 3 : 2; i < end; ++i) {
     Value distance = p.abs(p.sub(p.constant(double(i)), ratio));
     Value weight = cubic ? cubicWeight(p, distance, -0.75) : p.sub(p.constant(1), distance);
@@ -135,7 +135,7 @@ Value GridSampleOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
   SmallVector<Index> place = {at[0]};
   llvm::append_range(place, at.drop_front(2));
   place.push_back({});
-  SmallVector<SmallVector<Tap>> taps;
+  SmallVector<SmallVector<SampleTap>> taps;
   for (unsigned d = 0; d < n; ++d) {
     Index extent = e.extent(getX(), 2 + d);
     place.back() = e.constant(n - 1 - d);
@@ -193,7 +193,7 @@ Value DeformColumnsOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
   DimExpr perGroup = graph::getDims(getX())[1].floorDiv(DimExpr(getOffsetGroups()));
   Index group = getOffsetGroups() == 1 ? e.constant(0) : e.floorDiv(at[1], e.expression(perGroup));
   Index tap = e.add(e.mul(e.add(e.mul(group, e.constant(getKernel()[0])), at[2]), e.constant(getKernel()[1])), at[3]);
-  SmallVector<SmallVector<Tap>> taps;
+  SmallVector<SmallVector<SampleTap>> taps;
   for (unsigned d = 0; d < 2; ++d) {
     Index channel = e.add(e.mul(tap, e.constant(2)), e.constant(d)), extent = e.extent(getX(), 2 + d);
     Index plain =

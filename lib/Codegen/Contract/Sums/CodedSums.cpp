@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kMantissaBits = 23;
 constexpr int64_t kOne = 0x3f800000; // 1.0
-constexpr int64_t kWordBytes = 4;
+constexpr int64_t kCodeWordBytes = 4;
 /// Words of a block that are summed before they are scaled: mantissas are far from zero, and so are their sums.
 constexpr int64_t kWordsAtOnce = 16;
 
@@ -87,8 +87,8 @@ CodeWalk::CodeWalk(const ContractKernel &c, ArrayRef<Index> at, int64_t vectors)
   wordStep = stepIn(c.form.rhs);
   scaleStep = stepIn(c.form.scale);
   plan::VectorCostsAttr costs = plan::costsOf(c.k.kernel);
-  lineWords = costs.getCacheLineBytes() / kWordBytes;
-  aheadWords = costs.getPrefetchDistanceBytes() / kWordBytes;
+  lineWords = costs.getCacheLineBytes() / kCodeWordBytes;
+  aheadWords = costs.getPrefetchDistanceBytes() / kCodeWordBytes;
 }
 
 // Panels are padded with zeros: no lane needs a mask.

@@ -18,7 +18,7 @@ namespace hewn::codegen {
 
 namespace {
 
-constexpr int64_t kWordBytes = 4;
+constexpr int64_t kLimbWordBytes = 4;
 /// Times a byte: it in each byte of a word.
 constexpr int64_t kEachByte = 0x01010101;
 
@@ -81,8 +81,8 @@ LimbProducts::LimbProducts(const ContractKernel &c, const Limbs &limbs, ArrayRef
   wordStep = stepIn(form.rhs);
   scaleStep = stepIn(form.scale);
   plan::VectorCostsAttr costs = plan::costsOf(c.k.kernel);
-  lineWords = costs.getCacheLineBytes() / kWordBytes;
-  aheadWords = costs.getPrefetchDistanceBytes() / kWordBytes;
+  lineWords = costs.getCacheLineBytes() / kLimbWordBytes;
+  aheadWords = costs.getPrefetchDistanceBytes() / kLimbWordBytes;
   base = e.mul(row, e.constant(limbs.rowFloats()));
 }
 

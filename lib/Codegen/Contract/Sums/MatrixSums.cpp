@@ -12,9 +12,9 @@ namespace hewn::codegen {
 namespace {
 
 /// How the unit's tiles make up one of the kernel's: `down` of `rows` rows each, `across` beside each other.
-struct Grid {
+struct TileGrid {
   int64_t rows, down, across;
-  explicit Grid(const ContractKernel &c, int64_t vectors)
+  explicit TileGrid(const ContractKernel &c, int64_t vectors)
       : rows(std::min(c.tileRows(), plan::MatrixAttr(c.form.matrix).getRows())), down(c.tileRows() / rows),
         across(vectors) {}
 };
@@ -23,7 +23,7 @@ struct Grid {
 
 /// One step of the unit over the depth: the products of all pairs of terms, from `leftAt` and `rightAt` on, added to the tiles of
 /// `sums`, which lie row by row.
-static void addProducts(const ContractKernel &c, MatrixUnit &unit, const Grid &grid, Index leftAt, Index rightAt,
+static void addProducts(const ContractKernel &c, MatrixUnit &unit, const TileGrid &grid, Index leftAt, Index rightAt,
                         MutableArrayRef<Value> sums) {
   KernelElements &e = c.e;
   int64_t most = plan::MatrixAttr(c.form.matrix).getRows();
@@ -54,7 +54,7 @@ static void addProducts(const ContractKernel &c, MatrixUnit &unit, const Grid &g
 void emitMatrixTile(const ContractKernel &c, const Tile &tile, Index fresh) {
   KernelElements &e = c.e;
   MatrixUnit unit(c.b, c.loc(), c.form.matrix);
-  Grid grid(c, tile.panel.vectors);
+  TileGrid grid(c, tile.panel.vectors);
   int64_t width = grid.across * e.lanes;
   Index left = c.offset(c.form.lhs, c.form.maps[0], tile.at), right = c.offset(c.form.rhs, c.form.maps[1], tile.at);
   SmallVector<SumLoop> loops = c.sumLoops(plan::MatrixAttr(c.form.matrix).getDepth());
