@@ -35,6 +35,10 @@ static StringRef verifyPackingLanes(Operation *op, Attribute attr) {
   return isa<ModuleOp>(op) && isInteger(attr, 1) ? "" : "is a number of lanes, of a module";
 }
 
+static StringRef verifyPacksForAnyRows(Operation *op, Attribute attr) {
+  return isa<ModuleOp>(op) && isa<UnitAttr>(attr) ? "" : "is a unit, of a module";
+}
+
 static StringRef verifyPlaces(Operation *op, Attribute attr) {
   auto list = dyn_cast<ArrayAttr>(attr);
   bool fits = list && list.size() == op->getNumResults() && llvm::all_of(list, llvm::IsaPred<PlaceAttr>);
@@ -117,6 +121,7 @@ static StringRef verifySteps(Operation *op, Attribute attr) {
 LogicalResult PlanDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
   static const llvm::StringMap<Verify> known = {{kTargetAttr, verifyTarget},
                                                 {kPackingLanesAttr, verifyPackingLanes},
+                                                {kPacksForAnyRowsAttr, verifyPacksForAnyRows},
                                                 {kPlacesAttr, verifyPlaces},
                                                 {kStagingAttr, verifyStaging},
                                                 {kMayOverwriteAttr, verifyMayOverwrite},

@@ -34,6 +34,8 @@ inline constexpr int64_t kMaxGridCount = 1 << 20;
 inline constexpr llvm::StringLiteral kTargetAttr = "plan.target";
 /// The module's attribute where several machines share its constants: how many lanes the widest of them has.
 inline constexpr llvm::StringLiteral kPackingLanesAttr = "plan.packing_lanes";
+/// The module's attribute, a unit, where several cases of a model share its constants: they are packed as for rows of any number.
+inline constexpr llvm::StringLiteral kPacksForAnyRowsAttr = "plan.packs_for_any_rows";
 /// On every op of the program that has results: a PlaceAttr for each.
 inline constexpr llvm::StringLiteral kPlacesAttr = "plan.places";
 /// On loops: for each carried value a PlaceAttr of memory through which it is copied when a step ends, or unit.

@@ -226,6 +226,8 @@ void splitVariants(Compilation &c) {
       c.variants.push_back({&machine, &one, isLast ? std::move(one.module) : one.module->clone(), title});
       ModuleOp module = *c.variants.back().module;
       setTarget(c, module, machine);
+      if (c.cases.list.size() > 1)
+        module->setAttr(plan::kPacksForAnyRowsAttr, UnitAttr::get(c.context.get()));
       if (severalMachines)
         module->setAttr(plan::kPackingLanesAttr,
                         Builder(c.context.get()).getI64IntegerAttr(c.machines.front().vectorBytes / 4));

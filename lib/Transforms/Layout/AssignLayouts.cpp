@@ -367,6 +367,8 @@ private:
     plan::ContractShape shape = plan::contractShape(op, roles);
     shape.matrix = plan::findMatrix(op);
     shape.grouped = plan::groupSize(op) > 1;
+    if (op->getParentOfType<ModuleOp>()->hasAttr(plan::kPacksForAnyRowsAttr))
+      shape.rows = graph::DimExpr::symbol("rows");
     int64_t block = plan::choosePanel(op, shape);
     std::optional<unsigned> column = graph::resultWith(op.getIndexingMaps()[1], roles.column);
     bool shared = llvm::any_of(roles.batch, [&](unsigned d) {

@@ -219,7 +219,9 @@ def affine_grid(g, op):
     n = g.choice.choice((1, 2, 3))
     size = [n, 2, g.choice.choice(g.sizes), g.choice.choice(g.sizes)]
     theta = g.leaf(F32, [(n, None), (2, None), (3, None)], -1, 1)
-    return g.node("AffineGrid", [theta, g.ints(size, 0)], align_corners=g.choice.choice((0, 1)))
+    # Corners of one pixel: ONNX's definition puts it at -1, onnxruntime into the middle.
+    aligned = 0 if 1 in size[2:] else g.choice.choice((0, 1))
+    return g.node("AffineGrid", [theta, g.ints(size, 0)], align_corners=aligned)
 
 
 @rule("Col2Im")
