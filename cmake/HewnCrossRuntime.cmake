@@ -5,6 +5,7 @@
 # Any Clang compiles for all of them, so these are libraries as others are. Without helpers of the compiler's (outlined atomics): a
 # library that hewn makes needs C's alone.
 include(CheckCSourceCompiles)
+find_package(Threads REQUIRED) # a target of a package is known in the folder that asks for it
 
 #   hewn_add_cross_runtime(ARCHITECTURE TRIPLE [compile flags...])
 function(hewn_add_cross_runtime architecture triple)

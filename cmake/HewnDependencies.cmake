@@ -21,13 +21,22 @@ if(NOT HEWN_CACHE)
   set(HEWN_CACHE "$ENV{HOME}/.cache")
 endif()
 string(APPEND HEWN_CACHE "/hewn")
-set(ONNX_DIR "${HEWN_CACHE}/onnx-${onnx_version}/lib/cmake/ONNX" CACHE PATH "ONNX's CMake package")
-if(NOT EXISTS "${ONNX_DIR}/ONNXConfig.cmake")
-  message(FATAL_ERROR "There is no ONNX library in ${ONNX_DIR}: run tools/setup, or set ONNX_DIR.")
+set(onnx_suffix "")
+set(setup_option "")
+set(protobuf_kind "")
+if(HEWN_STATIC_LLVM) # with a protobuf of its own, which Debian has no position-independent archive of
+  set(onnx_suffix "-static")
+  set(setup_option " --release")
+  set(protobuf_kind CONFIG HINTS "${HEWN_CACHE}/protobuf-static/lib/cmake/protobuf" NO_DEFAULT_PATH)
 endif()
-find_package(Protobuf REQUIRED) # ONNX's package does not look for it
+set(ONNX_DIR "${HEWN_CACHE}/onnx-${onnx_version}${onnx_suffix}/lib/cmake/ONNX" CACHE PATH "ONNX's CMake package")
+if(NOT EXISTS "${ONNX_DIR}/ONNXConfig.cmake")
+  message(FATAL_ERROR "There is no ONNX library in ${ONNX_DIR}: run tools/setup${setup_option}, or set ONNX_DIR.")
+endif()
+find_package(Protobuf REQUIRED ${protobuf_kind}) # ONNX's package does not look for it
 find_package(ONNX REQUIRED CONFIG)
 
+# (Who builds a wheel says which Python it is for.)
 set(venv "$ENV{HEWN_VENV}")
 if(NOT venv)
   set(venv "${PROJECT_SOURCE_DIR}/.venv")
@@ -36,7 +45,7 @@ set(Python_EXECUTABLE "${venv}/bin/python" CACHE FILEPATH "The Python that has t
 if(NOT EXISTS "${Python_EXECUTABLE}")
   message(FATAL_ERROR "There is no ${Python_EXECUTABLE}: run tools/setup, or set HEWN_VENV.")
 endif()
-find_package(Python 3.11 REQUIRED COMPONENTS Interpreter Development.Module)
+find_package(Python 3.11 REQUIRED COMPONENTS Interpreter Development.Module OPTIONAL_COMPONENTS Development.SABIModule)
 
 # All of LLVM that a binary of ours links. Libraries that only compile against it get its headers from above: naming
 # a component library (MLIRArithDialect, LLVMX86CodeGen) would bring archives *and* libLLVM.so into one binary.

@@ -9,14 +9,30 @@ set(package_folder "${CMAKE_INSTALL_LIBDIR}/cmake/hewn")
 
 foreach(tool hewn hewn-opt)
   if(TARGET ${tool})
-    # LLVM's shared libraries lie outside of the linker's path.
-    set_target_properties(${tool} PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
+    if(TARGET hewn_compiler)
+      set_target_properties(${tool} PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+    else() # LLVM's shared libraries lie outside of the linker's path
+      set_target_properties(${tool} PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
+    endif()
     install(TARGETS ${tool} EXPORT hewnTargets RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
   endif()
 endforeach()
 if(TARGET hewn_runtime)
   set_target_properties(hewn_runtime PROPERTIES EXPORT_NAME runtime)
   install(TARGETS hewn_runtime EXPORT hewnTargets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+endif()
+if(TARGET hewn_compiler)
+  install(TARGETS hewn_compiler EXPORT hewnTargets LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+  # hewn's headers read it, and who has no compiler package has no header of DLPack's either.
+  find_path(HEWN_DLPACK_INCLUDE_DIR dlpack/dlpack.h REQUIRED)
+  install(FILES "${HEWN_DLPACK_INCLUDE_DIR}/dlpack/dlpack.h" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/dlpack")
+  # The licenses of all that is linked, as Debian's packages have them.
+  foreach(package llvm-22-dev libmlir-22-dev liblld-22-dev libprotobuf-dev zlib1g-dev libzstd-dev libdlpack-dev libpcre2-dev
+      libjpeg62-turbo-dev libpng-dev libtiff-dev libwebp-dev libopenjp2-7-dev libstb-dev liblzma-dev libdeflate-dev libjbig-dev)
+    if(EXISTS "/usr/share/doc/${package}/copyright")
+      install(FILES "/usr/share/doc/${package}/copyright" DESTINATION licenses RENAME "${package}.txt")
+    endif()
+  endforeach()
 endif()
 foreach(cross IN LISTS HEWN_CROSS_RUNTIMES) # for artifacts that run on another architecture than the compiler
   string(REPLACE "|" ";" cross "${cross}")
@@ -36,3 +52,22 @@ configure_package_config_file(cmake/hewnConfig.cmake.in "${PROJECT_BINARY_DIR}/h
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/hewnConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/hewnConfig.cmake" "${PROJECT_BINARY_DIR}/hewnConfigVersion.cmake"
   cmake/HewnAddModel.cmake DESTINATION "${package_folder}")
+
+# The Python package: below the prefix, or, in a wheel, the folder that is the prefix of all else.
+if(TARGET _hewn)
+  if(SKBUILD)
+    set(python_folder ".")
+    set(python_to_libraries "$ORIGIN/${CMAKE_INSTALL_LIBDIR}")
+  else()
+    set(python_folder "${CMAKE_INSTALL_LIBDIR}/python${Python_VERSION_MAJOR}.${Python_VERSION_MINOR}/site-packages/hewn")
+    set(python_to_libraries "$ORIGIN/../../..")
+  endif()
+  if(TARGET hewn_compiler)
+    set_target_properties(_hewn PROPERTIES INSTALL_RPATH "${python_to_libraries}")
+  else()
+    set_target_properties(_hewn PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
+  endif()
+  install(TARGETS _hewn LIBRARY DESTINATION "${python_folder}")
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/python/hewn/" DESTINATION "${python_folder}"
+    FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN "py.typed" PATTERN "__pycache__" EXCLUDE)
+endif()

@@ -123,3 +123,27 @@ function(hewn_add_tool name)
   set_target_properties(${name} PROPERTIES ENABLE_EXPORTS ON)
   hewn_tidy(${name} ${arg_SOURCES})
 endfunction()
+
+# hewn_add_shipped_tool(name SOURCES source.cpp... DEPENDS HewnRoom...)
+#
+# A tool that users get. Its sources define `int NAME_main(int argc, char **argv)` (a dash is an underscore), as the tools of LLVM that can be
+# one binary do, and `main` is made here. With LLVM's archives it is a part of libhewn_compiler.so (cmake/SharedCompiler.cmake), where all of LLVM
+# is once for all tools and for Python.
+function(hewn_add_shipped_tool name)
+  cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS" ${ARGN})
+  string(MAKE_C_IDENTIFIER "${name}" tool)
+  set(driver "${CMAKE_CURRENT_BINARY_DIR}/${name}-driver.cpp")
+  configure_file("${PROJECT_SOURCE_DIR}/cmake/Driver.cpp.in" "${driver}" @ONLY)
+  if(NOT HEWN_STATIC_LLVM)
+    hewn_add_tool(${name} ${ARGN})
+    target_sources(${name} PRIVATE "${driver}")
+    return()
+  endif()
+  hewn_batches(sources ${name} ${arg_SOURCES})
+  add_library(${name}-objects OBJECT ${sources})
+  target_link_libraries(${name}-objects PUBLIC ${arg_DEPENDS})
+  hewn_use_precompiled(${name}-objects)
+  hewn_tidy(${name}-objects ${arg_SOURCES})
+  add_executable(${name} "${driver}")
+  set_property(GLOBAL APPEND PROPERTY HEWN_SHIPPED_TOOLS ${name})
+endfunction()

@@ -138,7 +138,7 @@ compileModel(std::optional<nb::str> path, std::optional<nb::bytes> bytes, std::o
              const std::vector<nb::str> &limits, const nb::str &precision, const nb::str &quantize, bool optimize,
              const nb::str &cacheDir, const nb::str &remarks, bool transient, const std::vector<nb::str> &customOps,
              const std::vector<std::pair<std::string, uintptr_t>> &customFunctions, nb::object nextSample,
-             double leastDecibels) {
+             double leastDecibels, double largestError) {
   // What the options point to.
   std::deque<std::string> kept;
   auto keep = [&](nb::handle text) {
@@ -182,6 +182,7 @@ compileModel(std::optional<nb::str> path, std::optional<nb::bytes> bytes, std::o
     options.next_sample = PythonSamples::give;
   options.next_sample_user = &samples;
   options.least_decibels = leastDecibels;
+  options.largest_error = largestError;
   hewn_compilation *compilation;
   withoutLock([&] { compilation = hewn_compile(&options); });
   auto text = [](const char *s) { return std::string(s ? s : ""); };
@@ -247,11 +248,12 @@ public:
     if (view.obj)
       PyBuffer_Release(&view);
   }
-  const Py_buffer &open(nb::handle array) {
-    if (PyObject_GetBuffer(array.ptr(), &view, PyBUF_C_CONTIGUOUS) != 0)
+  const Py_buffer &open(nb::handle array, int flags = 0) {
+    if (PyObject_GetBuffer(array.ptr(), &view, PyBUF_C_CONTIGUOUS | flags) != 0)
       throw nb::python_error();
     return view;
   }
+  explicit operator bool() const { return view.obj; }
 
 private:
   Py_buffer view = {};
@@ -438,8 +440,10 @@ public:
   }
   const char *variant() const { return model->runtime->model_variant(model)->target; }
 
-  /// `arrays`: one for each input (see Feed). Returns what `takeOutput` gives of each output.
-  nb::list run(const nb::list &arrays) {
+  /// `arrays`: one for each input (see Feed). `into`: for each output None, or a writable array of the type and shape that it will have, which
+  /// the run writes without a copy; other numbers of outputs than the model's mean all None. Returns what `takeOutput` gives of each output, and
+  /// None of those that were given.
+  nb::list run(const nb::list &arrays, const nb::list &into) {
     if (arrays.size() != size_t(model->num_inputs))
       throw std::runtime_error("an array for each input is expected");
     Feed feed(arrays.size());
@@ -448,11 +452,14 @@ public:
     for (size_t i = 0; i < arrays.size(); ++i)
       in.push_back(feed.input(arrays[i], model->inputs[i]));
     std::vector<std::vector<int64_t>> shapes(out.size());
+    std::vector<Buffer> given(out.size());
     for (size_t i = 0; i < out.size(); ++i) {
       shapes[i].resize(model->outputs[i].rank + 1);
       out[i] = {};
       out[i].device = {kDLCPU, 0};
       out[i].shape = shapes[i].data();
+      if (into.size() == out.size() && !into[i].is_none())
+        writeInto(out[i], given[i].open(into[i], PyBUF_WRITABLE), model->outputs[i].dtype);
     }
     hewn_status status;
     withoutLock([&] {
@@ -462,7 +469,7 @@ public:
       fail(status.message);
     nb::list results;
     for (size_t i = 0; i < out.size(); ++i)
-      results.append(takeOutput(out[i], model->outputs[i]));
+      results.append(given[i] ? nb::object(nb::none()) : takeOutput(out[i], model->outputs[i]));
     return results;
   }
 
@@ -470,6 +477,13 @@ private:
   hewn_library *library = nullptr;
   const hewn_model *model = nullptr;
   hewn_context *context = nullptr;
+
+  static void writeInto(DLTensor &tensor, const Py_buffer &view, DLDataType dtype) {
+    tensor.data = view.buf;
+    tensor.ndim = view.ndim;
+    tensor.shape = reinterpret_cast<int64_t *>(view.shape);
+    tensor.dtype = dtype;
+  }
 
   void close() {
     if (context)
@@ -490,7 +504,7 @@ NB_MODULE(_hewn, m) {
         nb::arg("emit").none(), nb::arg("target"), nb::arg("dims"), nb::arg("limits"), nb::arg("precision"),
         nb::arg("quantize"), nb::arg("optimize"), nb::arg("cache_dir"), nb::arg("remarks"), nb::arg("transient"),
         nb::arg("custom_ops") = nb::list(), nb::arg("custom_functions") = nb::list(),
-        nb::arg("next_sample") = nb::none(), nb::arg("least_decibels") = 0.0);
+        nb::arg("next_sample") = nb::none(), nb::arg("least_decibels") = 0.0, nb::arg("largest_error") = 0.0);
   m.def("version", &hewn_compiler_version);
   nb::class_<Model>(m, "Model")
       .def(nb::init<const nb::str &, int, int, const nb::str &, bool, bool>(), nb::arg("path"), nb::arg("threads"),
@@ -501,5 +515,5 @@ NB_MODULE(_hewn, m) {
       .def_prop_ro("inputs", &Model::inputs)
       .def_prop_ro("outputs", &Model::outputs)
       .def_prop_ro("cases", &Model::cases)
-      .def("run", &Model::run);
+      .def("run", &Model::run, nb::arg("arrays"), nb::arg("into") = nb::list());
 }

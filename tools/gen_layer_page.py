@@ -26,7 +26,7 @@ attributes that repeat are left out (`…`). Every stage can be had from any mod
 
 The model: a 1x1 convolution with Relu, then a 3x3 convolution with padding that goes two pixels a step, BatchNormalization, the
 shortcut's Add and Relu, all over 64 channels, of 56 x 56 and then 28 x 28 pixels. (Where a 3x3 window goes one pixel a step it is
-done by minimal filtering: `docs/decisions/winograd.md`.)
+done by minimal filtering: `docs/decisions/kernels/winograd.md`.)
 
 ## graph: ONNX's ops in ours
 

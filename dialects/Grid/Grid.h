@@ -17,13 +17,13 @@ namespace hewn::grid {
 struct ConvergenceResource : mlir::SideEffects::Resource::Base<ConvergenceResource> {
   llvm::StringRef getName() override { return "<convergence>"; }
 };
+
+/// Holds a product of matrices to factors that there are: both of one float type with sums of float32, or bytes with sums of i32.
+mlir::LogicalResult verifyFactors(mlir::Operation *op, mlir::Type left, mlir::Type right, mlir::TypeRange sums,
+                                  mlir::TypeRange results);
 } // namespace hewn::grid
 
 #include "dialects/Grid/GridDialect.h.inc"
-#include "dialects/Grid/GridEnums.h.inc"
-
-#define GET_ATTRDEF_CLASSES
-#include "dialects/Grid/GridAttrs.h.inc"
 
 #define GET_OP_CLASSES
 #include "dialects/Grid/GridOps.h.inc"

@@ -4,30 +4,23 @@
 #ifndef HEWN_GRID
 #define HEWN_GRID
 
-include "mlir/IR/EnumAttr.td"
+include "dialects/Grid/GridBase.td"
 include "mlir/IR/OpBase.td"
-include "mlir/Interfaces/SideEffectInterfaces.td"
 
 def GridDialect : Dialect {
   let name = "grid";
   let cppNamespace = "::hewn::grid";
-  let useDefaultAttributePrinterParser = 1;
   let summary = "Threads, warps and blocks of a machine with `#plan.grid`: positions, barriers, matrices, copies on their way.";
   let description = [{
     A kernel runs on blocks of threads, `warp` neighbours of which go in step. Addresses are integers: i64, of shared memory as of
-    global memory. `hewn-lower-grid` turns the ops into calls of functions (lib/Codegen/Grid/GridFunctions.h), which a target
-    makes instructions of, and a test defines on a CPU.
+    global memory. A target's pass makes instructions of the ops; `hewn-lower-grid` turns them into calls of functions
+    (lib/Codegen/Grid/GridFunctions.h), which a test defines on a CPU. What one vendor's machines alone have are ops of that target's dialect
+    (lib/Target), which engines make by the interface lib/Codegen/Grid/MachineOps.h.
 
     Ops that all threads of a warp or a block do at the same place (`Convergent`) write to a resource of their own: none of them is
     moved into or out of a branch, merged with another or dropped.
   }];
 }
-
-def Convergence : Resource<"::hewn::grid::ConvergenceResource">;
-// Done by all threads of a warp, or of a block, at the same place.
-def Convergent : MemoryEffects<[MemWrite<Convergence>]>;
-// Orders what the thread reads and writes, or reads and writes memory by address.
-def Orders : MemoryEffects<[MemRead, MemWrite, MemWrite<Convergence>]>;
 
 class GridOp<string mnemonic, list<Trait> traits = []> : Op<GridDialect, mnemonic, traits>;
 
@@ -132,7 +125,7 @@ def Grid_AsyncWaitOp : GridOp<"async_wait", [Orders]> {
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
-// Boxes of tensors, and gates
+// Barriers in memory
 //===------------------------------------------------------------------------------------------------------------------===//
 
 // Eight bytes of shared memory. Phases are numbered from 0. One ends when all arrivals and expected bytes have come, and the next one
@@ -161,79 +154,6 @@ def Grid_MbarrierWaitOp : GridOp<"mbarrier_wait", [Orders]> {
   let summary = "Waits until the last phase of this parity has ended.";
   let arguments = (ins I64:$barrier, I32:$parity);
   let assemblyFormat = "$barrier `,` $parity attr-dict";
-}
-def Grid_TensorCopyOp : GridOp<"tensor_copy", [Orders]> {
-  let summary = "A box of the tensor, from a place on, comes to shared memory; its bytes count for the barrier in memory.";
-  let description = [{
-    The tensor (#plan.box) is an argument of the kernel. A place begins at its innermost dim, may be outside of it, and is zeros there.
-    The box lies in lines as `group_mma` reads them, one a line of the box.
-  }];
-  let arguments = (ins AnyType:$tensor, Variadic<I32>:$place, I64:$to, I64:$barrier);
-  let assemblyFormat = "$tensor `[` $place `]` `to` $to `,` $barrier attr-dict `:` type($tensor)";
-  let hasVerifier = 1;
-}
-
-//===------------------------------------------------------------------------------------------------------------------===//
-// Matrices of four warps
-//===------------------------------------------------------------------------------------------------------------------===//
-
-def Grid_FactorLayout : I32EnumAttr<"FactorLayout", "how a factor of group_mma lies", [
-    I32EnumAttrCase<"AlongSum", 0, "along_sum">, I32EnumAttrCase<"AcrossSum", 1, "across_sum">,
-    I32EnumAttrCase<"Registers", 2, "registers">]> {
-  let cppNamespace = "::hewn::grid";
-  let genSpecializedAttr = 0;
-}
-def Grid_FactorLayoutAttr : EnumAttr<GridDialect, Grid_FactorLayout, "layout">;
-
-def Grid_GroupPublishOp : GridOp<"group_publish", [Orders]> {
-  let summary = "The thread's copies and stores so far are for products of groups: before the barrier that lets them read.";
-  let assemblyFormat = "attr-dict";
-}
-def Grid_GroupFenceOp : GridOp<"group_fence", [Orders]> {
-  let summary = "The thread's sums are ready for products of its group.";
-  let assemblyFormat = "attr-dict";
-}
-def Grid_GroupMmaOp : GridOp<"group_mma", [Orders, AttrSizedOperandSegments]> {
-  let summary = "Four warps' 64xn matrix of sums plus a 64xD matrix times a Dxn one, of which the right one is in shared memory.";
-  let description = [{
-    Groups are warps 4 i to 4 i + 3 of a block. Warp w of a group has rows 16 w to 16 w + 15 of the sums: a lane has for each eight
-    columns, in turn, what it has of `mma`'s. D is as many as 32 bytes have; float32s and integers lie along the sum.
-
-    The left matrix is in shared memory as well (`along_sum`, or along its rows: `across_sum`), or in `registers`: each warp then has its
-    rows as those of `mma`'s left matrix, in words that stay as they are until the wait. It reads shared memory some time before a
-    wait for its set ends: what was published before the last barrier. Until then sums may only be passed to another product, or to a wait.
-
-    Lines of L = 128, 64 or 32 bytes are in blocks of eight, of which line r (counted from a multiple of 8 L bytes of shared memory) has
-    the 16 bytes number p at p ^ (r * L / 128) % (L / 16). Along the sum a line is a row, from the address on; blocks follow each other
-    at one stride. Across the sum a line is a place along the sum, of L/2 rows; blocks again follow along the sum, and the next rows at
-    another stride. Forms: that other stride / 16 << 16 | blocks' stride / 16 << 32 | (1, 2, 3 for 128, 64, 32 bytes) << 62.
-  }];
-  let arguments = (ins Variadic<AnyTypeOf<[I32, I64]>>:$left, Optional<I64>:$leftForm, I64:$right, I64:$rightForm,
-                       Variadic<AnyTypeOf<[F32, I32]>>:$sums, TypeAttr:$leftType, TypeAttr:$rightType,
-                       Grid_FactorLayoutAttr:$leftLayout, Grid_FactorLayoutAttr:$rightLayout);
-  let results = (outs Variadic<AnyTypeOf<[F32, I32]>>:$results);
-  let assemblyFormat = [{
-    $leftLayout `(` $left (`as` $leftForm^)? `)` `*` $rightLayout `(` $right `as` $rightForm `)` `+` `(` $sums `)`
-    `of` $leftType `,` $rightType attr-dict `:` functional-type(operands, results)
-  }];
-  let hasVerifier = 1;
-}
-def Grid_GroupCommitOp : GridOp<"group_commit", [Orders]> {
-  let summary = "The warp's products so far are a set.";
-  let assemblyFormat = "attr-dict";
-}
-def Grid_GroupWaitOp : GridOp<"group_wait", [Orders]> {
-  let summary = "The sums, when all of the warp's sets of products but the last `open` are done.";
-  let arguments = (ins ConfinedAttr<I32Attr, [IntNonNegative]>:$open, Variadic<AnyTypeOf<[F32, I32]>>:$sums);
-  let results = (outs Variadic<AnyTypeOf<[F32, I32]>>:$results);
-  let assemblyFormat = "$open `,` $sums attr-dict `:` functional-type($sums, results)";
-  let hasVerifier = 1;
-}
-def Grid_SetRegistersOp : GridOp<"set_registers", [Orders]> {
-  let summary = "The threads of a group have so many registers from now on: fewer than before, or more (`grows`).";
-  let arguments = (ins I32Attr:$count, UnitAttr:$grows);
-  let assemblyFormat = "$count (`grows` $grows^)? attr-dict";
-  let hasVerifier = 1;
 }
 
 #endif

@@ -148,7 +148,7 @@ def Plan_TargetAttr : AttrDef<PlanDialect, "Target"> {
                         OptionalParameter<"::hewn::plan::GridAttr">:$grid, DefaultValuedParameter<"bool", "false">:$doubleRateHalfVectors,
                         DefaultValuedParameter<"bool", "false">:$hasVectorLdexp, DefaultValuedParameter<"bool", "false">:$hasHalfConversions,
                         OptionalParameter<"::mlir::StringAttr">:$permuteIntrinsic,
-                        DefaultValuedParameter<"bool", "false">:$hasFmaByLane);
+                        DefaultValuedParameter<"bool", "false">:$hasFmaByLane, DefaultValuedParameter<"bool", "false">:$hasFma);
   let description = [{
     `costs`: of the machine's vectors; a grid has its own. Absent: models reckon with round ones that are no machine's. `dots` are the `#plan.dot`s that are not slower than products of the sums' type,
     `matrices` the `#plan.matrix`es, which are much faster. `grid`: kernels run on a grid of threads. `doubleRateHalfVectors`: vectors of half the
@@ -156,7 +156,7 @@ def Plan_TargetAttr : AttrDef<PlanDialect, "Target"> {
     instruction multiplies lanes by powers of two, also where the result overflows or is denormal. `hasHalfConversions`: one makes float32 of
     float16. `permuteIntrinsic`: the intrinsic that gives a vector of float32s at places in another vector that only a run tells (operands: the
     floats, the places as 32-bit integers). `hasFmaByLane`: instructions multiply by one lane of a register, for all lanes, so that factors
-    are loaded a vector at a time instead of each for all lanes.
+    are loaded a vector at a time instead of each for all lanes. `hasFma`: one instruction multiplies float32s and adds, and rounds once.
   }];
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;

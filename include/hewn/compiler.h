@@ -104,6 +104,8 @@ typedef struct hewn_compile_options {
   /// What quantizing must leave of every output, in decibels of signal to noise
   /// over these runs: contractions stay float until it does. 0: no bound.
   double least_decibels;
+  /// The same as the largest error of any element of an output. 0: no bound.
+  double largest_error;
 } hewn_compile_options;
 
 /// One thing to tell the user. No member is NULL.

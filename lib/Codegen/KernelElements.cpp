@@ -500,4 +500,23 @@ Value KernelElements::cumulated(graph::CumulateOpInterface op, ArrayRef<Index> a
   return last.back();
 }
 
+Trial::Trial(OpBuilder &b, Location loc)
+    : b(b), mark(UnrealizedConversionCastOp::create(b, loc, TypeRange{b.getIndexType()}, ValueRange{})) {}
+
+Index Trial::anyIndex() {
+  auto any = UnrealizedConversionCastOp::create(b, mark->getLoc(), TypeRange{b.getIndexType()}, ValueRange{});
+  return {any.getResult(0)};
+}
+
+llvm::iterator_range<Block::iterator> Trial::ops() { return {std::next(mark->getIterator()), b.getInsertionPoint()}; }
+
+Trial::~Trial() {
+  for (bool isLast = false; !isLast;) {
+    Operation *last = &*std::prev(b.getInsertionPoint());
+    isLast = last == mark;
+    last->dropAllUses();
+    last->erase();
+  }
+}
+
 } // namespace hewn::codegen

@@ -142,6 +142,22 @@ private:
   std::map<Key, mlir::Value> cache;
 };
 
+/// Ops that are made to be looked at, and are gone when this is: what a kernel does at a place is known once it is written down.
+class Trial {
+public:
+  Trial(mlir::OpBuilder &b, mlir::Location loc);
+  Trial(const Trial &) = delete;
+  ~Trial();
+  /// A place that nothing is known of.
+  graph::Index anyIndex();
+  /// What has been made since.
+  llvm::iterator_range<mlir::Block::iterator> ops();
+
+private:
+  mlir::OpBuilder &b;
+  mlir::Operation *mark;
+};
+
 } // namespace hewn::codegen
 
 #endif

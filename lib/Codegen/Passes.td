@@ -33,7 +33,7 @@ def LowerKernelsPass : Pass<"hewn-lower-kernels", "::mlir::ModuleOp"> {
 }
 
 def LowerGridPass : Pass<"hewn-lower-grid", "::mlir::ModuleOp"> {
-  let summary = "Call a function for each op of the dialect grid, which a target makes instructions of";
+  let summary = "Call a function for each op of the dialect grid and of a machine's own, which tests define on a CPU";
   let dependentDialects = ["::mlir::func::FuncDialect", "::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect"];
 }
 

@@ -248,6 +248,7 @@ bool runGraphStage(Compilation &c, PipelineOptions options, ModuleOp module) {
     options.quantized = step->done;
     options.exposed = step->exposed;
     options.shifts = step->shifts;
+    options.evidence = step->evidence;
   }
   return runStage(c, stages[Graph], options, module);
 }
@@ -364,6 +365,7 @@ bool run(Compilation &c) {
   DialectRegistry registry;
   registry.insert<handle::HandleDialect, graph::GraphDialect, plan::PlanDialect>();
   codegen::registerLoweringDialects(registry);
+  target::registerDialects(registry);
   c.context = std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
   if (c.options.jobs != 1) {
     c.pool =

@@ -62,6 +62,8 @@ struct CompileOptions {
   /// What quantizing must leave of every output, in decibels of signal to noise over these runs; contractions stay float until it does.
   /// 0: no bound.
   double leastDecibels = 0;
+  /// The same as the largest error of any element.
+  double largestError = 0;
   /// Of a compile that is a step of one that quantizes.
   const QuantizeStep *step = nullptr;
   /// libhewn_runtime.a; empty: it is looked for.

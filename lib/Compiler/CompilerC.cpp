@@ -67,6 +67,7 @@ static CompileOptions optionsOf(const hewn_compile_options &o) {
     options.precision = o.precision;
   options.quantize = text(o.quantize);
   options.leastDecibels = o.least_decibels;
+  options.largestError = o.largest_error;
   if (o.next_sample)
     options.nextSample = [next = o.next_sample, user = o.next_sample_user](std::vector<Feed> &feeds,
                                                                            std::string &problem) {

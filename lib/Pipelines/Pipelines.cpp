@@ -38,7 +38,8 @@ void buildGraphStage(OpPassManager &pm, const PipelineOptions &options) {
       pm.addNestedPass<func::FuncOp>(createExposeOperandsPass(options.quantization, options.exposed));
     if (options.quantized)
       pm.addNestedPass<func::FuncOp>(
-          createQuantizeContractionsPass(options.quantization, options.weights, options.quantized, options.shifts));
+          createQuantizeContractionsPass({options.quantization, options.weights, options.quantized, options.shifts,
+                                          options.evidence, options.precision}));
   }
   // Products of quantized tensors are products of integers.
   if (options.optimize) {
@@ -88,6 +89,11 @@ void buildKernelsStage(OpPassManager &pm, const PipelineOptions &options) {
   DecideGroupsPassOptions groups;
   groups.fuse = options.optimize;
   pm.addNestedPass<func::FuncOp>(createDecideGroupsPass(groups));
+  if (options.optimize) {
+    // What makes wide elements of narrow ones is in the groups that read it, and no number that becomes an integer is divided.
+    pm.addNestedPass<func::FuncOp>(createWidenAtReadersPass());
+    pm.addNestedPass<func::FuncOp>(createQuantizeByReciprocalPass());
+  }
   pm.addNestedPass<func::FuncOp>(createFormGroupsPass());
   pm.addPass(createOutlineKernelsPass());
   if (options.optimize) {

@@ -35,16 +35,18 @@ SmallVector<OperandTypes, 2> byteProducts(Operation *op) {
   return found;
 }
 
-bool fills(graph::ContractOpInterface op, MatrixAttr matrix) {
+Verdict fills(graph::ContractOpInterface op, MatrixAttr matrix) {
   std::optional<graph::ContractRoles> roles = graph::contractRoles(op);
-  if (!roles || roles->columnInLeft || roles->rows.empty())
-    return false;
+  bool hasTiles = roles && !roles->columnInLeft && !roles->rows.empty();
   graph::Dims extents = op.getIterationDims(graph::getDims);
-  std::optional<unsigned> k = graph::plainSummedDim(op, *roles);
+  std::optional<unsigned> k = hasTiles ? graph::plainSummedDim(op, *roles) : std::nullopt;
   if (!k || extents[*k].constant().value_or(1) % matrix.getDepth() != 0)
-    return false;
+    return Verdict::no("its sums are no whole tiles of the matrix unit");
   std::optional<int64_t> rows = contractShape(op, *roles).rows.constant();
-  return rows ? *rows >= matrix.getMinRows() : bool(findDot(op, matrix.getLeft(), matrix.getRight(), matrix.getSum()));
+  // Where they may be few when run there are vectors for them, or no matrix unit.
+  bool pays =
+      rows ? *rows >= matrix.getMinRows() : bool(findDot(op, matrix.getLeft(), matrix.getRight(), matrix.getSum()));
+  return pays ? Verdict::yes() : Verdict::no("its rows are so few that vectors multiply them as fast");
 }
 
 MatrixAttr findMatrix(graph::ContractOpInterface op) {
@@ -71,7 +73,7 @@ static DotAttr findLimbDot(Operation *op) {
   return {};
 }
 
-std::optional<Limbs> limbsFor(graph::ContractOpInterface op, graph::Code code) {
+Found<Limbs> limbsFor(graph::ContractOpInterface op, graph::Code code) {
   constexpr int64_t longestSegment = 512, shortBlock = 64;
   Limbs limbs;
   limbs.dot = findLimbDot(op);
@@ -79,10 +81,13 @@ std::optional<Limbs> limbsFor(graph::ContractOpInterface op, graph::Code code) {
   std::optional<int64_t> depth = op.getIterationDims(graph::getDims)[roles.summed.front()].constant();
   // Sums of short blocks cost more than is gained where many rows could share weights in full.
   if (code.block < shortBlock && !code.roundsData && contractShape(op, roles).rows.constant().value_or(0) > Limbs::rows)
-    return std::nullopt;
-  if (gridOf(op) || !limbs.dot || !limbs.dot.getAccumulates() || !depth || code.block % Limbs::atOnce != 0 ||
-      contractLanes(op, contractShape(op, roles)) != vectorLanes(op))
-    return std::nullopt;
+    return Verdict::no("sums of short blocks cost more than many rows gain by limbs");
+  if (gridOf(op) || !limbs.dot || !limbs.dot.getAccumulates())
+    return Verdict::no("the machine has no instruction that adds products of bytes to sums");
+  if (!depth || code.block % Limbs::atOnce != 0)
+    return Verdict::no("its blocks of weights are no whole vectors of bytes");
+  if (contractLanes(op, contractShape(op, roles)) != vectorLanes(op))
+    return Verdict::no("its columns do not fill the machine's vectors");
   limbs.code = code;
   limbs.count = code.roundsData ? 1 : Limbs::maxCount;
   limbs.segmentDepth = std::min(code.block, longestSegment);
@@ -91,9 +96,9 @@ std::optional<Limbs> limbsFor(graph::ContractOpInterface op, graph::Code code) {
   return limbs;
 }
 
-std::optional<Limbs> limbsOf(graph::ContractOpInterface op) {
+Found<Limbs> limbsOf(graph::ContractOpInterface op) {
   graph::CodedOpInterface decoder = decoderOf(op);
-  return decoder ? limbsFor(op, decoder.getCode()) : std::nullopt;
+  return decoder ? limbsFor(op, decoder.getCode()) : Found<Limbs>(Verdict::no("its weights are floats"));
 }
 
 bool leavesOutBorder(graph::ContractOpInterface op, graph::MoveOpInterface border) {

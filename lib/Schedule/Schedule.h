@@ -8,6 +8,7 @@
 #include "dialects/Graph/Analysis/Dims.h"
 #include "dialects/Graph/Contract/Chain.h"
 #include "dialects/Plan/Target.h"
+#include "lib/Support/Remarks.h"
 
 namespace hewn::plan {
 
@@ -28,7 +29,7 @@ llvm::SmallVector<OperandTypes, 2> byteProducts(mlir::Operation *op);
 
 /// Whether a contraction of these sizes can run on the unit and should: the summed dim is a multiple of its depth, and the rows
 /// fill a tile, or may when run; then the machine must have vectors for the same products, for when they do not.
-bool fills(graph::ContractOpInterface op, MatrixAttr matrix);
+Verdict fills(graph::ContractOpInterface op, MatrixAttr matrix);
 /// The matrix unit that this contraction runs on: its types have one, and it fills it; null otherwise.
 MatrixAttr findMatrix(graph::ContractOpInterface op);
 
@@ -63,11 +64,10 @@ struct Limbs {
   /// Rows that a task has limbs of at a time.
   static constexpr int64_t rows = 32;
 };
-/// The limbs of a contraction of vectors by weights of such a code; nullopt where the machine has no instruction for their products,
-/// where blocks are no whole vectors, and where many rows read short ones.
-std::optional<Limbs> limbsFor(graph::ContractOpInterface op, graph::Code code);
+/// The limbs of a contraction of vectors by weights of such a code, or why its rows are not split into any.
+Found<Limbs> limbsFor(graph::ContractOpInterface op, graph::Code code);
 /// The same for the code that it decodes.
-std::optional<Limbs> limbsOf(graph::ContractOpInterface op);
+Found<Limbs> limbsOf(graph::ContractOpInterface op);
 
 /// The roles of a contraction's dims on this machine: graph::groupedLanes where groups are narrower than a vector of it, else
 /// graph::contractRoles.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Schedule/WinogradSchedule.h"
+#include "dialects/Graph/Quant/Quant.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -80,6 +81,12 @@ WinogradAttr winogradSchedule(graph::ContractOpInterface op, int64_t tile, int64
 }
 
 int64_t largestWinogradTile(Precision precision) { return precision == Precision::Highest ? 2 : 4; }
+
+int64_t largestWinogradTile(graph::ContractOpInterface op, int64_t otherwise) {
+  constexpr int64_t largest = 4;
+  bool isQuantized = graph::isDequantized(op->getOperand(0)) && graph::isOnlyQuantized(op->getResult(0));
+  return otherwise > 0 && isQuantized ? largest : otherwise;
+}
 
 int64_t chooseWinogradTile(graph::ContractOpInterface op, int64_t maxTile, double rate) {
   std::optional<graph::WinogradDims> dims = graph::winogradDims(op);

@@ -13,6 +13,10 @@ namespace hewn::plan {
 /// The largest tile of results that loses no more digits than the precision allows: 2 loses no more than sums do, 4 one.
 int64_t largestWinogradTile(Precision precision);
 
+/// The same for one contraction: of a quantized tensor whose results are quantized again and not read otherwise any tile is taken: each integer is
+/// then that of exact sums or, near a half, the one next to it.
+int64_t largestWinogradTile(graph::ContractOpInterface op, int64_t otherwise);
+
 /// The tile of results for which minimal filtering is clearly faster on the machine than the sum of products, of which the
 /// machine does `rate` in the time of one; `maxTile` at the most, 0 where none is. Larger tiles lose more digits.
 int64_t chooseWinogradTile(graph::ContractOpInterface op, int64_t maxTile, double rate = 1);

@@ -2,6 +2,7 @@
 #include "lib/Target/Targets.h"
 #include "lib/Target/AArch64/AArch64Machine.h"
 #include "lib/Target/NVPTX/NVPTXMachine.h"
+#include "lib/Target/NVPTX/Passes.h"
 #include "lib/Target/X86/X86Machine.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -16,6 +17,9 @@ void initialize() {
   aarch64::initialize();
   nvptx::initialize();
 }
+
+void registerDialects(mlir::DialectRegistry &registry) { nvptx::registerDialects(registry); }
+void registerPasses() { nvptx::registerHewnNVPTXPasses(); }
 
 std::vector<std::string> names() {
   std::vector<std::string> all = {"host", "portable"};

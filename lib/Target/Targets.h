@@ -16,6 +16,10 @@ namespace hewn::target {
 /// Makes LLVM's code generators available; any number of times.
 void initialize();
 
+/// The dialects that machines have beside the compiler's own, and the passes that lower them.
+void registerDialects(mlir::DialectRegistry &registry);
+void registerPasses();
+
 /// What `--target` may say, and the one machine that a name means; nullopt for any other name.
 std::vector<std::string> names();
 std::optional<codegen::MachineSpec> find(llvm::StringRef name);

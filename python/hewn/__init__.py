@@ -7,6 +7,7 @@ result = module.run({"x": array})["y"]
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import json
 import os
@@ -74,6 +75,8 @@ class Tensor:
     cases: Mapping[str, tuple[int | str | None, ...]] = dataclasses.field(default_factory=dict)
 
 
+# Outputs are allocated by the run.
+_NOWHERE: list = []
 _KINDS = ("tensor", "sequence", "optional", "optional sequence")
 
 
@@ -85,14 +88,35 @@ def _numbers(value: object, dtype: np.dtype) -> np.ndarray:
     return array.astype(dtype)
 
 
+def _told(shape: tuple[int | str | None, ...] | None) -> str:
+    return "(any rank)" if shape is None else f"({', '.join('?' if d is None else str(d) for d in shape)})"
+
+
+def _signature(tensors: Sequence[Tensor]) -> str:
+    return ", ".join(
+        f"{t.name}: {'' if t.kind == 'tensor' else t.kind + ' of '}{t.dtype}{_told(t.shape)}" for t in tensors
+    )
+
+
 def _release(model_holder: list, folder: str | None) -> None:
     model_holder.clear()
     if folder:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+class _Closed:
+    """What stands in a module where its model was."""
+
+    def __getattr__(self, name: str) -> object:
+        raise RunError("this module is closed")
+
+
 class Module:
-    """A compiled model, loaded. Runs of one module take turns; load it again to run at the same time."""
+    """A compiled model, loaded. Runs of one module take turns; load it again to run at the same time.
+
+    A module is a context manager; `close` gives its library and memory back. Where its library is a file that was asked for (`output`, or
+    `hewn.load`) it can be pickled, by that path and the options of loading.
+    """
 
     def __init__(
         self,
@@ -112,6 +136,8 @@ class Module:
             raise RunError(str(problem)) from None
         # What quantizing cost and brought, where `compile` did that: by output its "sqnr_db", layers, bytes, the quantization itself.
         self.report: dict | None = None
+        self._options = (os.path.abspath(path), threads, device, cache_dir, verify, copy_weights)
+        self._is_temporary = _folder is not None
         self._held = [model, _custom]  # whose functions the model calls
         self._calls_python = bool(_custom and _custom.functions)
         self._model = model
@@ -127,7 +153,36 @@ class Module:
         self._only_numbers = all(t.kind == "tensor" and t.dtype.isbuiltin == 1 and t.dtype != object for t in tensors)
         self._wanted = [(t.name, t.dtype, t) for t in self.inputs]
         self._turn = threading.Lock()
-        weakref.finalize(self, _release, self._held, _folder)
+        self._release = weakref.finalize(self, _release, self._held, _folder)
+
+    def close(self) -> None:
+        """Gives back the library, the memory of its context and, of a module that `compile` keeps no library of, its files. Arrays that
+        runs returned stay. Waits for a run that is under way; closing twice is one close."""
+        with self._turn:
+            self._model = _Closed()
+            self._release()
+
+    def __enter__(self) -> Module:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        if isinstance(self._model, _Closed):
+            return "<hewn.Module, closed>"
+        threads = self._options[1]
+        counted = f"{threads} thread{'s' * (threads != 1)}"
+        return f"<hewn.Module {self.name}({_signature(self.inputs)}) -> ({_signature(self.outputs)}), {self.variant}, {counted}>"
+
+    def __reduce__(self) -> tuple:
+        if self._is_temporary:
+            raise TypeError(
+                "this module's library goes away with its process: compile it with output=PATH to pickle it"
+            )
+        if self._held[1:] and self._calls_python:
+            raise TypeError("this module calls Python functions, which are this process's own")
+        return Module, self._options
 
     @property
     def name(self) -> str:
@@ -149,8 +204,26 @@ class Module:
         """The one of `variants` that this machine runs."""
         return self._model.variant
 
-    def run(self, feeds: Mapping[str, object]) -> dict[str, np.ndarray | list | None]:
+    def __call__(self, *arrays: object, **named: object) -> object:
+        """Runs on arrays in the order of `inputs`, or by name, and returns the output, or where there are several a tuple of them."""
+        if len(arrays) > len(self.inputs):
+            raise RunError(f"{len(arrays)} arrays, the model has {len(self.inputs)} inputs")
+        feeds = {tensor.name: array for tensor, array in zip(self.inputs, arrays)}
+        if twice := sorted(feeds.keys() & named.keys()):
+            raise RunError(f"given twice, by position and by name: {', '.join(twice)}")
+        results = tuple(self.run(feeds | named).values())
+        return results[0] if len(results) == 1 else results
+
+    def run(
+        self,
+        feeds: Mapping[str, object],
+        outputs: Sequence[str] | None = None,
+        out: Mapping[str, np.ndarray] | None = None,
+    ) -> dict[str, np.ndarray | list | None]:
         """Runs on arrays by name (numpy, or anything with DLPack) and returns the outputs by name.
+
+        `outputs` names those to return, in this order. `out` gives arrays for outputs, by name: writable, dense, of the output's type and
+        shape; the run writes them where they are, without a copy, and returns them. They must not overlap the inputs.
 
         Sequences are lists of arrays, an optional value that is not there is None, strings are arrays of str.
         """
@@ -169,24 +242,69 @@ class Module:
                 arrays.append(value if ready else self._numbers(tensor, value))
         else:
             arrays = [self._feed(tensor, feeds[name]) for name, _, tensor in self._wanted]
+        into = self._into(out, arrays) if out else _NOWHERE
         if self._calls_python:
-            results = self._run_with_python(arrays)
+            results = self._run_with_python(arrays, into)
         else:
             try:
                 with self._turn:
-                    results = self._model.run(arrays)
+                    results = self._model.run(arrays, into)
             except RuntimeError as problem:
                 raise RunError(str(problem)) from None
-        if only_numbers:
-            return {t.name: data.view(t.dtype).reshape(shape) for t, (data, shape) in zip(self.outputs, results)}
-        return {tensor.name: self._result(tensor, result) for tensor, result in zip(self.outputs, results)}
+        if not out and only_numbers:
+            found = {t.name: data.view(t.dtype).reshape(shape) for t, (data, shape) in zip(self.outputs, results)}
+        else:
+            given = out or {}
+            found = {
+                t.name: given[t.name] if t.name in given else self._result(t, result)
+                for t, result in zip(self.outputs, results)
+            }
+        return found if outputs is None else self._chosen(found, outputs)
 
-    def _run_with_python(self, arrays: list) -> list:
+    async def run_async(self, feeds: Mapping[str, object], **options: object) -> dict[str, np.ndarray | list | None]:
+        """`run` in a thread, to be awaited: the event loop goes on meanwhile. Runs of one module still take turns."""
+        return await asyncio.to_thread(self.run, feeds, **options)
+
+    def _chosen(self, found: dict, outputs: Sequence[str]) -> dict:
+        names = [outputs] if isinstance(outputs, str) else list(outputs)
+        self._expect_outputs(names)
+        return {name: found[name] for name in names}
+
+    def _expect_outputs(self, names: Sequence[str]) -> None:
+        if unknown := sorted(set(names) - {t.name for t in self.outputs}):
+            raise RunError(f"no such outputs: {', '.join(unknown)}")
+
+    def _into(self, out: Mapping[str, np.ndarray], arrays: list) -> list:
+        """What the extension writes into, one for each output: an array, or None."""
+        self._expect_outputs(out)
+        into = []
+        for tensor in self.outputs:
+            array = out.get(tensor.name)
+            if array is not None:
+                self._expect_writable(tensor, array)
+                if any(np.may_share_memory(array, a) for a in arrays if isinstance(a, np.ndarray)):
+                    raise RunError(f"out '{tensor.name}' shares memory with an input")
+            native = array is None or array.dtype.isbuiltin == 1
+            into.append(array if native else array.view(f"u{array.itemsize}"))
+        return into
+
+    @staticmethod
+    def _expect_writable(tensor: Tensor, array: object) -> None:
+        if tensor.kind != "tensor" or tensor.dtype == object:
+            raise RunError(f"out '{tensor.name}': only tensors of numbers are written where they are")
+        if not isinstance(array, np.ndarray):
+            raise RunError(f"out '{tensor.name}' is {type(array).__name__}, not a NumPy array")
+        if array.dtype != tensor.dtype:
+            raise RunError(f"out '{tensor.name}' is {array.dtype}, the model gives {tensor.dtype}")
+        if not (array.flags.c_contiguous and array.flags.writeable):
+            raise RunError(f"out '{tensor.name}' must be dense, row-major and writable")
+
+    def _run_with_python(self, arrays: list, into: list) -> list:
         """The same of a model that calls Python functions: what one of them raises is the error's cause."""
         with raised() as cause_of:
             try:
                 with self._turn:
-                    return self._model.run(arrays)
+                    return self._model.run(arrays, into)
             except RuntimeError as problem:
                 cause = cause_of()
                 if isinstance(cause, KeyboardInterrupt):
@@ -269,6 +387,7 @@ def _compile_and_report(
     quantize: str | os.PathLike[str] | Mapping | None = None,
     calibration: object = None,
     min_sqnr: float | None = None,
+    max_error: float | None = None,
     optimize: bool = True,
     cache_dir: str | os.PathLike[str] | None = None,
     remarks: str | os.PathLike[str] | None = None,
@@ -289,8 +408,8 @@ def _compile_and_report(
     bindings = []
     for name, value in (dims or {}).items():
         bindings.append(f"{name}={value[0]}..{value[1]}" if isinstance(value, tuple) else f"{name}={value}")
-    if quantize is None and (calibration is not None or min_sqnr is not None):
-        raise ValueError("calibration and min_sqnr are for a model that is quantized: quantize='int8'")
+    if quantize is None and (calibration is not None or min_sqnr is not None or max_error is not None):
+        raise ValueError("calibration, min_sqnr and max_error are for a model that is quantized: quantize='int8'")
     ok, messages, text, report = _hewn.compile(
         path=path,
         bytes=data,
@@ -308,7 +427,8 @@ def _compile_and_report(
         custom_ops=custom.texts if custom else [],
         custom_functions=custom.addresses if custom else [],
         next_sample=_calibration.samples(calibration),
-        least_decibels=min_sqnr or 0.0,
+        least_decibels=_bound("min_sqnr", min_sqnr, 200),
+        largest_error=_bound("max_error", max_error, float("inf")),
     )
     if not ok:
         raise CompileError([Diagnostic(*m) for m in messages])
@@ -321,6 +441,12 @@ def _compile_and_report(
 def _compile(model: object, output: str | os.PathLike[str] | None = None, **options: object) -> str:
     """The same without a report."""
     return _compile_and_report(model, output, **options)[0]
+
+
+def _bound(name: str, value: float | None, most: float) -> float:
+    if value is not None and not (isinstance(value, int | float) and 0 < value <= most):
+        raise ValueError(f"{name} is a number above 0" + (f" and up to {most}" if most < float("inf") else ""))
+    return float(value or 0.0)
 
 
 def _quantization(quantize: str | os.PathLike[str] | Mapping | None) -> str:
@@ -339,6 +465,7 @@ def compile(
     quantize: str | os.PathLike[str] | Mapping | None = None,
     calibration: object = None,
     min_sqnr: float | None = None,
+    max_error: float | None = None,
     threads: int = 1,
     output: str | os.PathLike[str] | None = None,
     optimize: bool = True,
@@ -358,8 +485,8 @@ def compile(
 
     `quantize` computes contractions on integers, or keeps their weights in few bits: "int8", "int4", or a file or a dict that describes it
     (docs/quantization.md). `calibration` shows the ranges of activations: a folder of .npz and .npy files, or an iterable of feeds, which is
-    read once; without it weights alone are quantized. With `min_sqnr`, in decibels, as many contractions stay in float32 as it takes for
-    every output. What that costs and brings is in the module's `report`.
+    read once; without it weights alone are quantized. With `min_sqnr`, in decibels, or `max_error`, of any element, as many contractions
+    stay in float32 as it takes for every output. What that costs and brings is in the module's `report`.
 
     `custom_ops` give ops that hewn does not have: files, or dicts as these have them (docs/custom-ops.md). In a dict `function` and
     `shape_function` may be Python functions, to try things out: arrays and attributes in, arrays out. Such a module is this process's
@@ -381,6 +508,7 @@ def compile(
             quantize=quantize,
             calibration=calibration,
             min_sqnr=min_sqnr,
+            max_error=max_error,
             optimize=optimize,
             cache_dir=cache_dir,
             remarks=remarks,

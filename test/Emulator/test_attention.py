@@ -207,5 +207,7 @@ def test_each_barrier_is_needed(rows, narrow):
     assert is_caught(model, lambda text: text.replace(f"@{WAIT}(i32 0)", f"@{WAIT}(i32 1)"), feeds)
     if narrow:
         assert is_caught(
-            model, lambda text: text.replace("} @hewn.grid.lines.turned(i64 %", "} @hewn.grid.lines(i64 %"), feeds
+            model,
+            lambda text: text.replace("} @hewn.grid.ldmatrix.transposed(i64 %", "} @hewn.grid.ldmatrix(i64 %"),
+            feeds,
         )

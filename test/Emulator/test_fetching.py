@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products whose operands are fetched, through gates, by a group of warps that does nothing else: and what each mistake does."""
+"""Products whose operands are fetched, through mbarriers, by a group of warps that does nothing else: and what each mistake does."""
 
 import re
 
@@ -119,8 +119,8 @@ def other_parity(line):
     )
 
 
-def other_gate(line):
-    return re.sub(r"(.*), i64 (%\w+)\)", r"  %other.gate = add i64 \2, 8\n\1, i64 %other.gate)", line)
+def other_mbarrier(line):
+    return re.sub(r"(.*), i64 (%\w+)\)", r"  %other.mbarrier = add i64 \2, 8\n\1, i64 %other.mbarrier)", line)
 
 
 def turned(line):
@@ -129,29 +129,29 @@ def turned(line):
 
 
 def only_arrives(line):
-    return re.sub(r"gate\.expect\((i64 [^,]+), .*", r"gate.arrive(\1)", line)
+    return re.sub(r"mbarrier\.expect\((i64 [^,]+), .*", r"mbarrier.arrive(\1)", line)
 
 
 # Of waits the first one is the readers'.
 MISTAKES = {
     "no barrier": nth("barrier", None, gone),
-    "gates not ready": nth("gates.ready", None, gone),
-    "a gate that is none": nth("gate.init", -1, gone),
-    "fewer readers": nth("gate.init", None, with_number(lambda count: max(1, count - 1))),
-    "more readers": nth("gate.init", -1, with_number(lambda count: count + 1)),
-    "no arrival": nth("gate.arrive", 0, gone),
-    "two arrivals": nth("gate.arrive", 0, twice),
-    "full is not waited for": nth("gate.wait", 0, gone),
-    "empty is not waited for": nth("gate.wait", 1, gone),
-    "wrong phase of full": nth("gate.wait", 0, other_parity),
-    "wrong phase of empty": nth("gate.wait", 1, other_parity),
-    "nothing expected": nth("gate.expect", 0, only_arrives),
-    "fewer bytes expected": nth("gate.expect", 0, with_number(lambda count: count - 16)),
-    "more bytes expected": nth("gate.expect", 0, with_number(lambda count: count + 16)),
+    "mbarriers not ready": nth("mbarriers.ready", None, gone),
+    "a mbarrier that is none": nth("mbarrier.init", -1, gone),
+    "fewer readers": nth("mbarrier.init", None, with_number(lambda count: max(1, count - 1))),
+    "more readers": nth("mbarrier.init", -1, with_number(lambda count: count + 1)),
+    "no arrival": nth("mbarrier.arrive", 0, gone),
+    "two arrivals": nth("mbarrier.arrive", 0, twice),
+    "full is not waited for": nth("mbarrier.wait", 0, gone),
+    "empty is not waited for": nth("mbarrier.wait", 1, gone),
+    "wrong phase of full": nth("mbarrier.wait", 0, other_parity),
+    "wrong phase of empty": nth("mbarrier.wait", 1, other_parity),
+    "nothing expected": nth("mbarrier.expect", 0, only_arrives),
+    "fewer bytes expected": nth("mbarrier.expect", 0, with_number(lambda count: count - 16)),
+    "more bytes expected": nth("mbarrier.expect", 0, with_number(lambda count: count + 16)),
     "not fetched": nth("fetch.3", 0, gone),
     "fetched twice": nth("fetch.3", 0, twice),
     "fetched from elsewhere": nth("fetch.3", 0, turned),
-    "fetched through another gate": nth("fetch.3", 0, other_gate),
+    "fetched through another mbarrier": nth("fetch.3", 0, other_mbarrier),
     "products not waited for": waits(r"group\.wait\.\d+"),
 }
 

@@ -19,16 +19,16 @@ def weights(*shape):
     return (RANDOM.standard_normal(shape) / np.sqrt(shape[-1])).astype(np.float32)
 
 
-def recurrent(op, gates, directions=1, sequence=6, hidden=40, ends=True, **attributes):
+def recurrent(op, mbarriers, directions=1, sequence=6, hidden=40, ends=True, **attributes):
     """Two layers of it, with all outputs of the second, its states' last values too if `ends`."""
     initial = {"h": weights(directions, 2, hidden)} | ({"c": weights(directions, 2, hidden)} if op == "LSTM" else {})
     nodes, constants, x, size = [], dict(initial), "x", 24
     outputs = ["y"] + (["last"] if ends else []) + (["cell"] if ends and op == "LSTM" else [])
     for layer in range(2):
         constants |= {
-            f"w{layer}": weights(directions, gates * hidden, size),
-            f"r{layer}": weights(directions, gates * hidden, hidden),
-            f"b{layer}": weights(directions, 2 * gates * hidden),
+            f"w{layer}": weights(directions, mbarriers * hidden, size),
+            f"r{layer}": weights(directions, mbarriers * hidden, hidden),
+            f"b{layer}": weights(directions, 2 * mbarriers * hidden),
         }
         names = [f"{name}{layer}" for name in outputs] if layer == 0 else outputs
         nodes.append(

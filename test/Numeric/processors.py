@@ -121,7 +121,9 @@ class Model:
             described.append((name, code, bits, tuple(int(d) if d.isdigit() else d or None for d in dims), kind))
         return described
 
-    def run(self, arrays):
+    def run(self, arrays, into=()):
+        if any(array is not None for array in into):
+            raise NotImplementedError("a run on an emulated processor writes into arrays of its own")
         for array in arrays:
             header = (array.ndim, *array.shape, array.nbytes)
             self.process.stdin.write(struct.pack(f"<{len(header)}q", *header) + array.tobytes())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A graph of twice as many nodes compiles in about twice the time (tools/compile_time.py has the figures)."""
+"""A graph of twice as many nodes compiles in about twice the time (tools/measure/compile_time.py has the figures)."""
 
 import os
 import pathlib
@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-sys.path.append(str(pathlib.Path(__file__).parents[2] / "tools"))
+sys.path.append(str(pathlib.Path(__file__).parents[2] / "tools" / "measure"))
 import compile_time
 
 # Forms that compile so fast that only large ones show what is not linear.

@@ -172,3 +172,68 @@ def test_weights_that_are_sums_of_themselves_are_looked_at_once():
     model = model_of(nodes, [("x", TensorProto.UINT8, [3, 32])], [("y", TensorProto.FLOAT)], weights)
     (got,) = run(model, {"x": np.ones((3, 32), np.uint8)}, "host")
     np.testing.assert_allclose(got, np.full((3, 16), 32 * 1e-12 * 2.0**40), rtol=1e-5)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_quantized_transposed_convolution(target):
+    """A scale for each channel of the result, of which the matrix of weights has a column for each place of the window."""
+    generator = np.random.default_rng(12)
+    weights = {
+        "w": random(generator, "int8", 16, 24, 2, 2),
+        "sx": np.float32(0.02),
+        "zx": np.uint8(77),
+        "sw": generator.uniform(0.001, 0.01, 24).astype(np.float32),
+        "zw": np.zeros(24, np.int8),
+    }
+    model = model_of(
+        [
+            helper.make_node("DequantizeLinear", ["x", "sx", "zx"], ["a"]),
+            helper.make_node("DequantizeLinear", ["w", "sw", "zw"], ["b"], axis=1),
+            helper.make_node("ConvTranspose", ["a", "b"], ["y"], strides=[2, 2]),
+        ],
+        [("x", TensorProto.UINT8, [1, 16, 5, 7])],
+        [("y", TensorProto.FLOAT)],
+        weights,
+    )
+    x = random(generator, "uint8", 1, 16, 5, 7)
+    sums = np.einsum("nchw,cokl->nohkwl", x.astype(np.int64) - 77, weights["w"].astype(np.int64))
+    want = sums.reshape(1, 24, 10, 14) * (np.float64(weights["sx"]) * weights["sw"])[:, None, None]
+    # The sums are exact: what is left are the roundings of two products.
+    np.testing.assert_allclose(compiled(model, target).run({"x": x})["y"], want, rtol=5e-7)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_filtered_convolution_is_within_a_step(target):
+    """Large windows, which machines without sums of four products compute in float32: each integer is ONNX's or next to it."""
+    generator = np.random.default_rng(13)
+    weights = {
+        "w": random(generator, "int8", 64, 64, 3, 3),
+        "sx": np.float32(0.02),
+        "zx": np.uint8(77),
+        "sw": generator.uniform(0.001, 0.01, 64).astype(np.float32),
+        "zw": np.zeros(64, np.int8),
+        "sy": np.float32(0.7),
+        "zy": np.uint8(120),
+    }
+    model = model_of(
+        [
+            helper.make_node("DequantizeLinear", ["x", "sx", "zx"], ["a"]),
+            helper.make_node("DequantizeLinear", ["w", "sw", "zw"], ["b"], axis=0),
+            helper.make_node("Conv", ["a", "b"], ["c"], pads=[1, 1, 1, 1]),
+            helper.make_node("QuantizeLinear", ["c", "sy", "zy"], ["y"]),
+        ],
+        [("x", TensorProto.UINT8, [1, 64, 56, 56])],
+        [("y", TensorProto.UINT8)],
+        weights,
+    )
+    x = random(generator, "uint8", 1, 64, 56, 56)
+    padded = np.pad(x.astype(np.float64) - 77, ((0, 0), (0, 0), (1, 1), (1, 1)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (2, 3))
+    sums = np.einsum("nchwkl,ockl->nohw", windows, weights["w"].astype(np.float64), optimize=True)
+    quotients = sums * (np.float64(weights["sx"]) * weights["sw"])[:, None, None] / weights["sy"] + 120
+    want = np.clip(np.rint(quotients), 0, 255)
+    got = compiled(model, target).run({"x": x})["y"].astype(np.int64)
+    # A sum of 576 products in float32 is wrong by a few millionths of the largest ones: only what lies that near to a half may differ.
+    far = np.abs(quotients - np.floor(quotients) - 0.5) > 0.01
+    np.testing.assert_array_equal(got[far], want[far])
+    assert np.abs(got - want).max() <= 1

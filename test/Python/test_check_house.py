@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/check-house finds what may not be, in a tree that has nothing else: figures of machines, functions that are too long."""
+"""tools/check-house finds what may not be, in a tree that has nothing else: each of its rules can fail."""
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -44,7 +45,8 @@ def found(root, files):
     for name, lines in files.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("// SPDX-License-Identifier: Apache-2.0\n" + "\n".join(lines) + "\n")
+        mark = "#" if path.suffix == ".py" else "//"
+        path.write_text(f"{mark} SPDX-License-Identifier: Apache-2.0\n" + "\n".join(lines) + "\n")
         (path.parent / "README.md").write_text("A page.\n")
     subprocess.run(["git", "init", "-q", root], check=True)
     subprocess.run(["git", "-C", root, "add", "."], check=True)
@@ -67,6 +69,80 @@ def test_leaves_others(tmp_path):
     text = found(tmp_path, FINE)
     assert "figure of a machine" not in text
     assert "files keep the rules" in text
+
+
+# One line that breaks each other rule about what is said where, the same line where it may stand, and what is told.
+PHRASES = [
+    ("lib/Codegen/a.cpp", "bool avx = true;", "lib/Target/Some/a.cpp", "names a machine"),
+    ("dialects/Grid/a.td", 'def A : Op<"wgmma">;', "lib/Target/Some/a.td", "names a machine"),
+    ("lib/Transforms/a.cpp", 'if (arch == "neoverse-n1")', "lib/Target/Some/a.cpp", "names a machine"),
+    ("lib/Compiler/a.cpp", "#define EM_X86_64 62", "lib/Target/Some/a.cpp", "names a machine"),
+    ("lib/Compiler/a.cpp", 'getenv("HEWN");', "tools/a.cpp", "reads an option or the environment"),
+    ("test/Numeric/a.py", "s = Inference" + "Session(path)", "test/Numeric/sessions.py", "asks onnxruntime beside"),
+    ("lib/Codegen/Loops/a.cpp", "plan::chooseContractTile(op, shape);", "lib/Schedule/a.cpp", "asks for a schedule"),
+    ("lib/Transforms/Layout/a.cpp", "chooseGrid(op);", "lib/Codegen/DecideKernels.cpp", "asks for a schedule"),
+    ("lib/Codegen/Grid/a.cpp", "chooseTile(op);", "lib/Transforms/Fuse/ChooseTiles.cpp", "asks for a schedule"),
+    ("lib/Transforms/a.cpp", "isa<graph::LoopOp>(op);", "dialects/Graph/Control/a.cpp", "names an op of control flow"),
+    ("lib/Codegen/Grid/a.cpp", 'call("hewn.grid.barrier");', "lib/Codegen/Grid/LowerGrid.cpp", "by its name"),
+    ("lib/Target/NVPTX/a.cpp", 'getFunction("hewn.grid.lines");', "lib/Codegen/Grid/LowerGrid.cpp", "by its name"),
+    ("lib/Transforms/a.cpp", 'build("graph.relu");', "test/a.cpp", "names an op or attribute of ours in quotes"),
+    ("runtime/a.c", "#include <llvm/IR/Module.h>", "lib/Codegen/a.cpp", "includes LLVM"),
+    ("lib/Transforms/a.cpp", '#include "lib/Codegen/Tasks.h"', "lib/Target/X86/a.cpp", "may not include from"),
+    ("dialects/Graph/a.cpp", '#include "dialects/Plan/Plan.h"', "lib/Codegen/a.cpp", "may not include from"),
+]
+OPS = "def Graph_ReluOp : A;\ndef Graph_ConstantOp : A;"
+
+
+def numbered(name, i):
+    return name.replace("/a.", f"/a{i}.")
+
+
+def test_finds_phrases(tmp_path):
+    bad = found(tmp_path / "bad", {numbered(name, i): [line] for i, (name, line, _, _) in enumerate(PHRASES)})
+    good = found(tmp_path / "good", {numbered(name, i): [line] for i, (_, line, name, _) in enumerate(PHRASES)})
+    for i, (name, _, allowed, told) in enumerate(PHRASES):
+        assert re.search(f"^{re.escape(numbered(name, i))}:2: .*{told}", bad, re.M), bad
+        assert not re.search(f"^{re.escape(numbered(allowed, i))}:2: .*{told}", good, re.M), good
+
+
+def test_finds_ops(tmp_path):
+    rooms = ["lib/Transforms", "lib/Codegen", "lib/Schedule", "lib/Pipelines"]
+    lines = ["isa<graph::ReluOp>(op);", "auto relu = dyn_cast<ReluOp>(op);"]
+    fine = ["isa<graph::ConstantOp>(op);", "arith::ReluOp::create(b);", "// unlike ReluOp"]
+    files = {f"{room}/a.cpp": [*lines, *fine] for room in rooms}
+    told = found(tmp_path, files | {"dialects/Graph/a.td": [OPS]}).splitlines()
+    assert told == [
+        f"{room}/a.cpp:{number}: names the op Relu: passes and engines ask what kind an op is"
+        for room in sorted(rooms)
+        for number in (2, 3)
+    ]
+
+
+def test_finds_headers_of_rooms_that_are_built_later(tmp_path):
+    files = {
+        "lib/Transforms/Quantize/a.cpp": ['#include "lib/Transforms/Fuse/Passes.h"', '#include "lib/Support/Json.h"'],
+        "lib/Transforms/Fuse/a.cpp": ['#include "lib/Transforms/Quantize/Passes.h"'],
+    }
+    order = "foreach(room\n  lib/Support\n  lib/Transforms/Quantize\n  lib/Transforms/Fuse)\nendforeach()\n"
+    tmp_path.mkdir(exist_ok=True)
+    (tmp_path / "CMakeLists.txt").write_text(order)
+    told = [line for line in found(tmp_path, files).splitlines() if "is built before" in line]
+    assert told == [
+        "lib/Transforms/Quantize/a.cpp:2: lib/Transforms/Quantize is built before lib/Transforms/Fuse, whose generated headers it can't include"
+    ]
+
+
+def test_finds_forms(tmp_path):
+    files = {"lib/Codegen/long.cpp": [""] * 800, "lib/Codegen/utils.h": [], "dialects/Graph/a.td": [""] * 400}
+    text = found(tmp_path, files | {f"lib/Wide/{chr(97 + i)}x.cpp": [] for i in range(25)})
+    assert "lib/Codegen/long.cpp: 801 lines, 800 are allowed" in text
+    assert "dialects/Graph/a.td: 401 lines, 400 are allowed" in text
+    assert "lib/Codegen/utils.h: a name that says nothing" in text
+    assert "lib/Wide: 25 things, 24 are allowed" in text
+    (tmp_path / "lib/Codegen/utils.h").write_text("int x;\n")
+    (tmp_path / "lib/Wide/README.md").unlink()
+    text = found(tmp_path, {})
+    assert "lib/Codegen/utils.h: no SPDX line at its head" in text and "lib/Wide: no README.md" in text
 
 
 def body(count):

@@ -41,6 +41,21 @@ ROUNDS_INSIDE = ("Quantize", "QLinear", "QGemm", "QAttention", "RoiAlign", "Grid
 SUMS = (
     "ReduceSum ReduceMean ReduceL ReduceLog Conv Gemm MatMul Normaliz AveragePool LpPool Einsum CumSum DFT STFT LRN Regressor Attention Loss"
 ).split()
+# Sums of products, or of elements, and of nothing else: that of the absolute operands bounds what roundings make of them.
+LINEAR_SUMS = (
+    "Conv",
+    "ConvTranspose",
+    "Gemm",
+    "MatMul",
+    "ReduceMean",
+    "ReduceSum",
+    "AveragePool",
+    "GlobalAveragePool",
+    "Einsum",
+    "CumSum",
+)
+# What is moved is compared with this many times as much (compare.SPREADS).
+SHARE_OF_BOUND = 1 / 16
 # What both oracles approximate as float32s have it, in whatever type.
 APPROXIMATED = ("Erf", "Gelu", "Resize")
 
@@ -52,7 +67,14 @@ class Unknown(Exception):
 def moves(node):
     """Whether a result of the node is only a value that was there before."""
     row = next((r for r in records.rows() if (r["domain"], r["op"]) == (node.domain, node.op_type)), None)
-    return node.op_type in EXACT or (row is not None and row["kind"] == "Move" and node.op_type != "GridSample")
+    return node.op_type in EXACT or (row is not None and row["kind"] == "Move" and not interpolates(node))
+
+
+def interpolates(node):
+    """Whether elements are weighed, so that even those of a constant picture are rounded."""
+    nearest = any(a.name == "mode" and a.s == b"nearest" for a in node.attribute)
+    by_default = not any(a.name == "mode" for a in node.attribute)
+    return node.op_type == "GridSample" or (node.op_type in ("Resize", "Upsample") and not nearest and not by_default)
 
 
 def captured(node):
@@ -124,6 +146,17 @@ def reaches_beyond(node, values):
     )
 
 
+def ends_within(node, values):
+    """Whether a Resize whose coordinates depend on the result's length is by scales that give no whole one. ONNX's reference, and its cases
+    (resize_downsample_scales_linear_align_corners), compute with the product then, which is no whole number."""
+    given = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+    by_length = (b"pytorch_half_pixel", b"align_corners", b"tf_crop_and_resize")
+    if node.op_type != "Resize" or given.get("coordinate_transformation_mode") not in by_length:
+        return False
+    scales = next((v for v in values[1:] if v.dtype == np.float32 and len(v) == values[0].ndim), None)
+    return scales is not None and any(s * n != np.floor(s * n) for s, n in zip(scales, values[0].shape))
+
+
 class Oracle:
     """Runs nodes; keeps what it has prepared, since a graph is run for many sizes and in many ways."""
 
@@ -153,6 +186,8 @@ class Oracle:
             raise Unknown(f"{node.op_type}: onnxruntime keeps the length of a negative axis where the operand is empty")
         if node.op_type in ("TransposeMatMul", "FusedMatMul") and not all(v.size for v in values):
             raise Unknown(f"{node.op_type}: onnxruntime leaves sums of nothing as memory was")
+        if ends_within(node, values):
+            raise Unknown("Resize: onnxruntime takes the length of the result, and ONNX scale times length")
         if reaches_beyond(node, values):
             raise Unknown(f"{node.op_type}: onnxruntime rounds a negative number of windows up, and ONNX down")
         if node.op_type in ("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss") and not values[1].size:
@@ -260,6 +295,52 @@ def moved_array(value, random, steps):
         return np.asarray(wide * (1 + step * random.uniform(-1, 1, value.shape)), value.dtype)
 
 
+def moved_by_largest(result, operand, random, steps):
+    """Floats, each off by so many steps of the operand's largest element."""
+    if result.dtype not in records.FLOATS or operand.dtype not in records.FLOATS or not operand.size:
+        return result
+    with np.errstate(all="ignore"):
+        largest = np.abs(operand.astype(np.float64)).max()
+        return np.asarray(
+            result + step_of(result) * steps * largest * random.uniform(-1, 1, result.shape), result.dtype
+        )
+
+
+def summed_otherwise(oracle, node, names, operands, opset, results, random):
+    """Sums, each off by a share of n u Σ|terms|, the bound of a sum of n terms in any order (Higham, 4.2), which terms of one sign and size come near
+    to: their roundings do not cancel, as those of terms that are moved at random do."""
+    if any(v.dtype not in records.FLOATS for v in operands[:1]) or any(isinstance(v, list) for v in operands):
+        return results
+    absolute = [np.abs(v) if v.dtype in records.FLOATS else v for v in operands]
+    try:
+        terms = oracle.run(node, names, absolute, opset)
+    except Unknown:
+        return results
+    with np.errstate(all="ignore"):
+        return [
+            np.asarray(
+                r + length_of(node, operands, r) * step_of(r) / 2 * SHARE_OF_BOUND * random.uniform(-1, 1, r.shape) * t,
+                r.dtype,
+            )
+            if isinstance(r, np.ndarray) and r.dtype in records.FLOATS
+            else r
+            for r, t in zip(results, terms)
+        ]
+
+
+def length_of(node, operands, result):
+    """How many terms an element of the result is the sum of."""
+    if node.op_type in ("MatMul", "Gemm", "Einsum"):
+        return max(operands[0].shape, default=1) if node.op_type == "Einsum" else operands[0].shape[-1]
+    if node.op_type in ("Conv", "ConvTranspose"):
+        return operands[1].size // max(1, operands[1].shape[0])
+    return operands[0].size // max(1, result.size) if node.op_type != "CumSum" else max(operands[0].shape, default=1)
+
+
+def step_of(array):
+    return float(ml_dtypes.finfo(array.dtype).eps)
+
+
 def divides(node, divisor):
     """Integers by zero end the process in onnxruntime."""
     if divisor.dtype in records.INTS and (divisor == 0).any():
@@ -281,7 +362,7 @@ def evaluate(oracle, model, feeds, reference=False, random=None, steps=0):
         operands = [values[n] for n in names]
         if node.op_type in ("Div", "Mod"):
             divides(node, operands[-1])
-        if steps and any(part in node.op_type for part in (*ROUNDS_INSIDE, *SUMS)):
+        if steps and (interpolates(node) or any(part in node.op_type for part in (*ROUNDS_INSIDE, *SUMS))):
             operands = moved(operands, random, steps)
         results = oracle.run(node, names, operands, opset)
         if reference:
@@ -289,11 +370,15 @@ def evaluate(oracle, model, feeds, reference=False, random=None, steps=0):
             others = oracle.run(node, names, operands, opset, reference)
             shapes = [[getattr(r, "shape", None) for r in given] for given in (results, others)]
             results = others if shapes[0] == shapes[1] else results
+        if steps and node.op_type in LINEAR_SUMS:
+            results = summed_otherwise(oracle, node, names, operands, opset, results, random)
         if steps and not moves(node):
             wide = (
                 any(r.dtype == records.F64 for r in results if isinstance(r, np.ndarray))
                 and node.op_type in APPROXIMATED
             )
-            results = moved(results, random, steps * 2**29 if wide else steps)
+            if interpolates(node):  # 16 products of weights that are rounded themselves, of which large ones may cancel
+                results = [moved_by_largest(r, operands[0], random, 4 * steps) for r in results]
+            results = moved(results, random, steps * (2**29 if wide else 1))
         values.update(zip([n for n in node.output if n], results))
     return values

@@ -5,6 +5,7 @@
 #include "dialects/Plan/Plan.h"
 #include "lib/Codegen/Passes.h"
 #include "lib/Pipelines/Pipelines.h"
+#include "lib/Target/Targets.h"
 #include "lib/Transforms/Batch/Passes.h"
 #include "lib/Transforms/Fuse/Passes.h"
 #include "lib/Transforms/Layout/Passes.h"
@@ -31,7 +32,9 @@
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
 
-int main(int argc, char **argv) {
+int hewn_opt_main(int argc, char **argv);
+
+int hewn_opt_main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registry
       .insert<hewn::grid::GridDialect, hewn::handle::HandleDialect, hewn::graph::GraphDialect, hewn::plan::PlanDialect,
@@ -39,6 +42,7 @@ int main(int argc, char **argv) {
               mlir::cf::ControlFlowDialect, mlir::func::FuncDialect, mlir::index::IndexDialect, mlir::LLVM::LLVMDialect,
               mlir::linalg::LinalgDialect, mlir::math::MathDialect, mlir::memref::MemRefDialect, mlir::scf::SCFDialect,
               mlir::tensor::TensorDialect, mlir::ub::UBDialect, mlir::vector::VectorDialect>();
+  hewn::target::registerDialects(registry);
   hewn::registerHewnSimplifyPasses();
   hewn::registerHewnQuantizePasses();
   hewn::registerHewnBatchPasses();
@@ -46,6 +50,7 @@ int main(int argc, char **argv) {
   hewn::registerHewnFusePasses();
   hewn::registerHewnLowerPasses();
   hewn::codegen::registerHewnCodegenPasses();
+  hewn::target::registerPasses();
   mlir::registerTransformsPasses();
   mlir::registerConvertLinalgToLoopsPass();
   hewn::registerHewnPlanPasses();

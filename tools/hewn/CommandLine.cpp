@@ -64,6 +64,13 @@ bool DecibelsParser::parse(cl::Option &, StringRef name, StringRef text, double 
   return true;
 }
 
+bool ErrorParser::parse(cl::Option &, StringRef name, StringRef text, double &value) {
+  if (!text.getAsDouble(value) && value > 0)
+    return false;
+  llvm::errs() << "error: --" << name << " wants a number above 0, not '" << text << "'\n";
+  return true;
+}
+
 namespace {
 
 /// How a flag is written: letters have one dash, words two.

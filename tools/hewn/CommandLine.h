@@ -29,6 +29,12 @@ struct DecibelsParser : llvm::cl::parser<double> {
   bool parse(llvm::cl::Option &option, llvm::StringRef name, llvm::StringRef text, double &value);
 };
 
+/// A flag's value that must be a number above 0.
+struct ErrorParser : llvm::cl::parser<double> {
+  using parser::parser;
+  bool parse(llvm::cl::Option &option, llvm::StringRef name, llvm::StringRef text, double &value);
+};
+
 /// Reads `arguments` (the program and the subcommand before them) into the flags of `command`. False after errors were
 /// printed.
 bool readArguments(llvm::cl::SubCommand &command, llvm::ArrayRef<const char *> arguments);

@@ -11,6 +11,7 @@
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 #include <chrono>
@@ -74,6 +75,10 @@ static cl::opt<double, false, DecibelsParser> leastDecibels(
     cl::desc("Keep as many contractions in float32 as it takes for this ratio of signal to noise in every "
              "output"),
     cl::sub(quantizing));
+static cl::opt<double, false, ErrorParser> largestError(
+    "max-error", cl::init(0), cl::value_desc("number"),
+    cl::desc("Keep as many contractions in float32 as it takes for no element of an output to be further off"),
+    cl::sub(quantizing));
 static cl::opt<bool> naive("O0", cl::desc("No fusion and no vectors: the oracle"), cl::sub(compiling));
 
 static cl::opt<std::string> compiledModel(cl::Positional, cl::Required, cl::value_desc("model.onnx"),
@@ -102,9 +107,18 @@ static cl::opt<bool> embed("embed-weights", cl::desc("Put the weights into the l
 
 std::vector<std::string> givenCompileFlags() {
   std::vector<std::string> given;
-  const cl::Option *flags[] = {
-      &target, &precision, std::addressof(dims), std::addressof(limits), std::addressof(customOps), &cacheDir, &remarks,
-      &naive,  &quantize,  &calibrate,           &leastDecibels};
+  const cl::Option *flags[] = {&target,
+                               &precision,
+                               std::addressof(dims),
+                               std::addressof(limits),
+                               std::addressof(customOps),
+                               &cacheDir,
+                               &remarks,
+                               &naive,
+                               &quantize,
+                               &calibrate,
+                               &leastDecibels,
+                               &largestError};
   for (const cl::Option *flag : flags)
     if (flag->getNumOccurrences() > 0)
       given.push_back((flag->ArgStr.size() > 2 ? "--" : "-") + flag->ArgStr.str());
@@ -112,8 +126,8 @@ std::vector<std::string> givenCompileFlags() {
 }
 
 CompileFlags compileFlags() {
-  return {target,   precision, dims,  limits,   customOps, threads,
-          cacheDir, remarks,   naive, quantize, calibrate, leastDecibels};
+  return {target,  precision, dims,     limits,    customOps,     threads,     cacheDir,
+          remarks, naive,     quantize, calibrate, leastDecibels, largestError};
 }
 
 std::string shellWord(const std::string &text) {
@@ -148,6 +162,12 @@ std::string flagsText(const CompileFlags &flags) {
     add(quantize, flags.quantize);
   if (!flags.calibrate.empty())
     add(calibrate, flags.calibrate);
+  auto addBound = [&](const cl::Option &flag, double bound) {
+    if (bound > 0)
+      add(flag, llvm::formatv("{0}", bound));
+  };
+  addBound(leastDecibels, flags.leastDecibels);
+  addBound(largestError, flags.largestError);
   return all + (flags.naive ? " -O0" : "");
 }
 
@@ -179,6 +199,8 @@ static std::string whyNotTogether(const CompileFlags &flags) {
     return "--calibrate is for a model that is quantized: --quantize=int8";
   if (flags.leastDecibels > 0 && flags.calibrate.empty())
     return "--min-sqnr holds over calibration data: --calibrate FOLDER";
+  if (flags.largestError > 0 && flags.calibrate.empty())
+    return "--max-error holds over calibration data: --calibrate FOLDER";
   return "";
 }
 
@@ -220,6 +242,7 @@ bool compileModel(const CompileJob &job, const CompileFlags &flags, CompileTexts
   options.num_custom_ops = opsFiles.size();
   options.quantize = orNull(flags.quantize);
   options.least_decibels = flags.leastDecibels;
+  options.largest_error = flags.largestError;
   if (!flags.calibrate.empty())
     options.next_sample = CalibrationFolder::next;
   options.next_sample_user = &samples;

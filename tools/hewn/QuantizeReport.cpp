@@ -42,7 +42,18 @@ std::string headline(const json::Object &report) {
   if (int64_t samples = report.getInteger("samples").value_or(0); samples > 0)
     line += llvm::formatv("; {0} samples, {1} of them compared", samples,
                           report.getInteger("samples_compared").value_or(0));
+  const json::Object *times = report.getObject("milliseconds");
+  if (double before = number(times ? *times : empty, "float32").value_or(0),
+      after = number(times ? *times : empty, "quantized").value_or(0);
+      before > 0 && after > 0)
+    line += llvm::formatv("; a run takes {0:f3} ms on this machine, {1:f3} ms in float32", after, before);
   return line;
+}
+
+/// What the model of the machine expects.
+std::string cycles(const json::Object &layer) {
+  std::optional<int64_t> floats = layer.getInteger("float_cycles"), integers = layer.getInteger("integer_cycles");
+  return floats && integers ? llvm::formatv("{0} cycles expected, {1} in float32", *integers, *floats).str() : "";
 }
 
 void eachLayer(const json::Object &report, llvm::function_ref<void(const json::Object &)> visit) {
@@ -87,6 +98,8 @@ std::string asText(const json::Object &report) {
          << llvm::formatv(", {0:f3} % clipped", 100 * number(layer, "clipped").value_or(0));
     if (number(layer, "operand_sqnr_db"))
       os << "; its operand has " << decibels(layer, "operand_sqnr_db") << " dB after all that is before it";
+    if (std::string expected = cycles(layer); !expected.empty())
+      os << "; " << expected;
     os << "\n";
   });
   return all;
@@ -157,15 +170,19 @@ std::string asPage(const json::Object &report) {
   });
   os << "</table>\n" << curve(report);
   os << "<h2>Layers</h2>\n<table><tr><th>node<th>op<th>weights<th>SQNR, dB<th>activations<th>SQNR, "
-        "dB<th>clipped<th>operand, dB<th></tr>\n";
+        "dB<th>clipped<th>operand, dB<th>its cosine<th>its largest error<th>expected<th></tr>\n";
   eachLayer(report, [&](const json::Object &layer) {
     os << "<tr><td>" << escaped(text(layer, "node")) << "</td><td>" << escaped(text(layer, "op")) << "</td><td>"
        << text(layer, "weights") << "</td>" << bar(layer, "weights_sqnr_db") << "<td>" << text(layer, "activations")
        << "</td>" << bar(layer, "activations_sqnr_db") << "<td>";
     if (std::optional<double> clipped = number(layer, "clipped"))
       os << llvm::formatv("{0:f3} %", 100 * *clipped);
-    os << "</td>" << bar(layer, "operand_sqnr_db") << "<td class=\"why\">" << escaped(text(layer, "why"))
-       << "</td></tr>\n";
+    os << "</td>" << bar(layer, "operand_sqnr_db") << "<td>";
+    if (std::optional<double> cosine = number(layer, "operand_cosine"))
+      os << llvm::formatv("{0:f6}</td><td>{1:e2}", *cosine, number(layer, "operand_max_abs_error").value_or(0));
+    else
+      os << "</td><td>";
+    os << "</td><td>" << cycles(layer) << "</td><td class=\"why\">" << escaped(text(layer, "why")) << "</td></tr>\n";
   });
   os << "</table>\n";
   if (const json::Value *quantization = report.get("quantization"))

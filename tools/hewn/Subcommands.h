@@ -37,7 +37,7 @@ struct CompileFlags {
   bool naive;
   /// How it is quantized, and by which data: a folder.
   std::string quantize, calibrate;
-  double leastDecibels;
+  double leastDecibels, largestError;
 };
 /// What the command line says. To be read before anything is compiled: the linker, which compiling ends with, resets all flags.
 CompileFlags compileFlags();

@@ -75,7 +75,9 @@ static void cleanUpWhenInterrupted() {
   }).detach();
 }
 
-int main(int argc, char **argv) {
+int hewn_main(int argc, char **argv);
+
+int hewn_main(int argc, char **argv) {
   cleanUpWhenInterrupted();
   hewn::FileSizeSignalBlocked blocked; // a file that may not grow is an error of the write
   const Subcommand all[] = {{compileCommand(), compileMain},  {runCommand(), runMain},

@@ -20,9 +20,12 @@ Value Composer::reshape(Value x, ArrayRef<DimExpr> shape) {
 }
 
 Value Composer::transpose(Value x, ArrayRef<int64_t> order) {
-  if (!x || llvm::equal(order, llvm::seq<int64_t>(0, order.size())))
-    return x;
-  return make<TransposeOp>(b, loc, x, b.getNamedAttr("order", b.getDenseI64ArrayAttr(order)));
+  Value made = x ? make<TransposeOp>(b, loc, x, b.getNamedAttr("order", b.getDenseI64ArrayAttr(order))) : Value();
+  SmallVector<Value> folded;
+  if (!made || failed(b.tryFold(made.getDefiningOp(), folded)) || folded.size() != 1)
+    return made;
+  made.getDefiningOp()->erase();
+  return folded[0];
 }
 
 /// The operand of a concatenation along `dim` that a slice lies in, `offset` then counted in it; null: it lies in none, or in several.

@@ -29,6 +29,8 @@ public:
   /// wanted.
   virtual unsigned numInputs() const = 0;
   virtual mlir::Value input(unsigned i) const = 0; // null beyond the end
+  /// The element type of an input that is there, for who asks for nothing else of it.
+  virtual mlir::Type inputElementType(unsigned i) const = 0;
   virtual unsigned numOutputs() const = 0;
   virtual bool wantsOutput(unsigned i) const = 0;
 
@@ -82,6 +84,10 @@ public:
   /// is; `arguments` stand for its inputs.
   virtual std::optional<llvm::SmallVector<mlir::Value>> inlineSubgraph(llvm::StringRef name,
                                                                        mlir::ValueRange arguments) = 0;
+  /// The same, of a subgraph whose outputs are the node's, as they are.
+  virtual std::optional<llvm::SmallVector<mlir::Value>> inlineBranch(llvm::StringRef name) = 0;
+  /// Whether the node may give values whose rank only a run tells (graph::kOpenRankAttr).
+  virtual bool mayLeaveRankOpen() const = 0;
 
   /// How many problems have been told so far.
   virtual size_t numDiagnostics() const = 0;

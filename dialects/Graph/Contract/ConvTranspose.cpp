@@ -5,7 +5,7 @@
 // the kernel turned around. Where the copies of the kernel don't overlap it is a matrix product and a move. Else, with a stride s,
 // the results at s*t + p for one phase p are a convolution of the input by every s-th tap, and phases take turns ("sub-pixel convolution",
 // Shi et al. 2016, section 3.2). Few features of all phases are those of one convolution instead, and a move.
-// docs/decisions/transposed-convolutions.md has the figures.
+// docs/decisions/kernels/transposed-convolutions.md has the figures.
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Contract/Contract.h"
 #include "dialects/Graph/Move/IndexOps.h"

@@ -16,6 +16,11 @@ class OnnxNode;
 /// Indices that are known when compiling are looked at now; failure after `refuse`.
 llvm::LogicalResult checkIndices(OnnxNode &node, mlir::Value indices, llvm::ArrayRef<DimExpr> extents);
 
+/// Of an op while a model is imported: the results whose first dims, of 1, are there in some runs alone, since data decide for a branch
+/// that has them or one that lacks them. Only what is the same with and without them may read such a result: docs/decisions/cases.md.
+inline constexpr llvm::StringLiteral kOpenRankAttr = "graph.open_rank";
+bool isRankOpen(mlir::Value value);
+
 class RegionOpBuilder {
 public:
   /// The op goes where the builder stands.

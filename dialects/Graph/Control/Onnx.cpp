@@ -148,6 +148,38 @@ static LogicalResult assume(OnnxNode &node, RegionOpBuilder &shell, unsigned tak
   return success();
 }
 
+bool isRankOpen(Value value) {
+  Operation *op = value.getDefiningOp();
+  auto open = op ? op->getAttrOfType<DenseI64ArrayAttr>(kOpenRankAttr) : DenseI64ArrayAttr();
+  return open && llvm::is_contained(open.asArrayRef(), int64_t(cast<OpResult>(value).getResultNumber()));
+}
+
+static bool haveUnlikeRanks(Value a, Value b) { return getRank(a) != getRank(b); }
+
+/// Gives the values of unlike rank that one of two branches lacks dims of 1 in front of these, and says which they are; nullopt, and
+/// nothing is changed, where they differ in more.
+static std::optional<SmallVector<int64_t>> evenRanks(OnnxNode &node, RegionOpBuilder &shell,
+                                                     SmallVector<Value> (&branches)[2]) {
+  SmallVector<int64_t> open;
+  for (unsigned i = 0; i < branches[0].size(); ++i) {
+    Dims dims[2] = {getDims(branches[0][i]), getDims(branches[1][i])};
+    const Dims &more = dims[0].size() < dims[1].size() ? dims[1] : dims[0];
+    size_t lacking = more.size() - std::min(dims[0].size(), dims[1].size());
+    if (!llvm::all_of(ArrayRef(more).take_front(lacking), [](const DimExpr &dim) { return dim.is(1); }))
+      return std::nullopt;
+    if (lacking > 0)
+      open.push_back(i);
+  }
+  for (int64_t i : open) {
+    unsigned r = getRank(branches[0][i]) < getRank(branches[1][i]) ? 0 : 1;
+    Dims dims = getDims(branches[r][i]);
+    dims.insert(dims.begin(), getRank(branches[1 - r][i]) - dims.size(), DimExpr(1));
+    node.b.setInsertionPointToEnd(shell.block(r));
+    branches[r][i] = Composer(node).reshape(branches[r][i], dims);
+  }
+  return open;
+}
+
 /// Imports both branches, each into its region of `shell`. `taken`: the only one that can be, where the other is excused. Failure, all
 /// told, where there is none.
 static LogicalResult importBranches(OnnxNode &node, RegionOpBuilder &shell, SmallVector<Value> (&branches)[2],
@@ -174,7 +206,7 @@ LogicalResult buildIf(OnnxNode &node) {
   if (!condition || !getElementType(condition).isInteger(1))
     return node.refuse("needs a condition");
   if (std::optional<Dims> known = node.contents(condition); known && known->size() == 1 && known->front().constant()) {
-    auto values = node.inlineSubgraph(known->front().is(0) ? "else_branch" : "then_branch", {});
+    auto values = node.inlineBranch(known->front().is(0) ? "else_branch" : "then_branch");
     if (!values)
       return failure();
     for (auto [i, value] : llvm::enumerate(*values))
@@ -217,12 +249,17 @@ LogicalResult buildIf(OnnxNode &node) {
     }
   }
 
-  bool ranksDiffer = llvm::any_of(llvm::zip(branches[0], branches[1]),
-                                  [](auto pair) { return getRank(std::get<0>(pair)) != getRank(std::get<1>(pair)); });
   // Branches of unlike rank come from exporters that write squeeze as `If(dim == 1, Squeeze, Identity)`. Where data decide the dim, the
-  // branch that squeezes is taken, which what follows was traced with.
-  if (ranksDiffer)
-    return isPerCase() ? failure() : assume(node, shell, 0, condition, branches[0]);
+  // branch that squeezes is taken, which what follows was traced with, unless nothing that follows can tell.
+  SmallVector<int64_t> openRanks;
+  if (llvm::any_of(llvm::zip(branches[0], branches[1]), [](auto pair) { return std::apply(haveUnlikeRanks, pair); })) {
+    if (isPerCase())
+      return failure();
+    auto evened = node.mayLeaveRankOpen() ? evenRanks(node, shell, branches) : std::nullopt;
+    if (!evened)
+      return assume(node, shell, 0, condition, branches[0]);
+    openRanks = *evened;
+  }
 
   // Dims that only the branch taken can tell are yielded beside the value and read after the op.
   SmallVector<TensorShape> results;
@@ -253,6 +290,8 @@ LogicalResult buildIf(OnnxNode &node) {
     node.setOutput(i, op->getResult(i));
   }
   setResultShapes(op, results);
+  if (!openRanks.empty())
+    op->setAttr(kOpenRankAttr, node.b.getDenseI64ArrayAttr(openRanks));
   return success();
 }
 

@@ -174,9 +174,10 @@ LogicalResult buildCast(OnnxNode &node) {
 }
 
 LogicalResult buildCastLike(OnnxNode &node) {
-  if (!node.input(1))
+  Type like = node.inputElementType(1);
+  if (!like)
     return node.refuse("needs a second input");
-  return finishCast(node, getElementType(node.input(1)));
+  return finishCast(node, like);
 }
 
 LogicalResult buildIdentity(OnnxNode &node) {

@@ -43,6 +43,18 @@ Value TransposeOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
   return e.read(getX(), from);
 }
 
+/// One that changes no order is its operand, and one that takes another one back what that has transposed. Between kernels' ops each would be
+/// a layout at best, which keeps them apart.
+OpFoldResult TransposeOp::fold(FoldAdaptor) {
+  auto numbers = llvm::seq<int64_t>(0, int64_t(getOrder().size()));
+  if (llvm::equal(getOrder(), numbers) && getX().getType() == getResult().getType())
+    return getX();
+  auto inner = getX().getDefiningOp<TransposeOp>();
+  if (!inner || inner.getX().getType() != getResult().getType())
+    return {};
+  auto whole = llvm::map_range(getOrder(), [&](int64_t dim) { return inner.getOrder()[size_t(dim)]; });
+  return llvm::equal(whole, numbers) ? OpFoldResult(inner.getX()) : OpFoldResult();
+}
 ViewKind TransposeOp::getViewKind() { return ViewKind::Transpose; }
 SmallVector<int64_t> TransposeOp::getViewOrder() { return llvm::to_vector(getOrder()); }
 std::optional<ItemForm> TransposeOp::getItemForm() {

@@ -12,6 +12,7 @@ include "dialects/Graph/GraphKinds.td"
 def Graph_TransposeOp : Move<"transpose", ["getViewKind", "getViewOrder", "getItemForm"]> {
   let summary = "Result dim i is operand dim order[i].";
   let arguments = (ins Tensor:$x, DenseI64ArrayAttr:$order);
+  let hasFolder = 1;
   let onnx = [Onnx<"Transpose", 1, 0, "buildTranspose">];
 }
 

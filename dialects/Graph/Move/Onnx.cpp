@@ -19,7 +19,7 @@ LogicalResult buildTranspose(OnnxNode &node) {
   int64_t rank = getRank(node.input(0));
   SmallVector<int64_t> order =
       node.getInts("perm").value_or(llvm::to_vector(llvm::reverse(llvm::seq<int64_t>(0, rank))));
-  return node.finish(node.make<TransposeOp>(node.input(0), node.attr("order", order)));
+  return node.finish(Composer(node).transpose(node.input(0), order));
 }
 
 /// A shape that is computed when the model runs may hold 0 and -1 there: what they stand for, by ops.

@@ -33,6 +33,23 @@ Value quantize(Builder &e, Type xType, Type scaleType, Type to, bool multiply, b
   return e.createOrFold<arith::TruncIOp>(withElement(q.getType(), e.getIntegerType(width)), wide);
 }
 
+Value quantizeByReciprocal(Builder &e, Type to, ValueRange in) {
+  // Behind this sum the low bits of a float32 are the integer nearest to it, halves rounded to even.
+  constexpr double places = 3 << 22;
+  Type i32 = e.getI32Type();
+  Value x = in[0];
+  x = e.createOrFold<arith::SelectOp>(compare(e, NumberKind::Float, Order::Greater, x, in[3]), x, in[3]);
+  x = e.createOrFold<arith::SelectOp>(compare(e, NumberKind::Float, Order::Less, x, in[4]), x, in[4]);
+  Value q = math::FmaOp::create(e, x, in[1], mul(e, NumberKind::Float, x, in[2]));
+  q = add(e, NumberKind::Float, q, constant(e, q, places));
+  if (isa<FloatType>(to))
+    return sub(e, NumberKind::Float, q, constant(e, q, places));
+  Value bits = arith::BitcastOp::create(e, withElement(q.getType(), i32), q);
+  if (in.size() > 5)
+    bits = add(e, NumberKind::Signed, bits, cast(e, to, i32, in[5]));
+  return e.createOrFold<arith::TruncIOp>(withElement(q.getType(), e.getI8Type()), bits);
+}
+
 Value dequantize(Builder &e, Type xType, Type scaleType, Type to, ValueRange in) {
   Type work = computeType(scaleType), i32 = e.getI32Type();
   Value x = in[0];
@@ -72,6 +89,20 @@ LogicalResult verifyQuantize(Operation *op, Type to) {
   if (!fits)
     return op->emitOpError() << "quantizes to integers of 16 bits or less and to float8 and float4, not to " << to;
   return checkScale(op, getElementType(op->getOperand(0)), to);
+}
+
+LogicalResult verifyQuantizeByReciprocal(Operation *op, Type to) {
+  constexpr unsigned floats = 5;
+  if (!to.isF32() && !(isa<IntegerType>(to) && to.getIntOrFloatBitWidth() == 8))
+    return op->emitOpError() << "quantizes to integers of 8 bits or to float32, not to " << to;
+  if (to.isF32() && op->getNumOperands() > floats)
+    return op->emitOpError("has a zero point, which integers alone have");
+  for (unsigned i = 0; i < floats; ++i)
+    if (Type type = getElementType(op->getOperand(i)); !type.isF32())
+      return op->emitOpError() << "multiplies float32, not " << type;
+  if (op->getNumOperands() > floats && getElementType(op->getOperand(floats)) != to)
+    return op->emitOpError() << "zero point is " << getElementType(op->getOperand(floats)) << ", not " << to;
+  return success();
 }
 
 LogicalResult verifyDequantize(Operation *op, Type to) {

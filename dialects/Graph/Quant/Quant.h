@@ -14,10 +14,13 @@ namespace body {
 /// `in`: x, scale and perhaps a zero point, in compute types.
 Value quantize(Builder &e, mlir::Type xType, mlir::Type scaleType, mlir::Type to, bool multiply, bool saturate,
                mlir::ValueRange in);
+/// In float32; of 8 bits.
+Value quantizeByReciprocal(Builder &e, mlir::Type to, mlir::ValueRange in);
 Value dequantize(Builder &e, mlir::Type xType, mlir::Type scaleType, mlir::Type to, mlir::ValueRange in);
 Value center(Builder &e, mlir::Type xType, mlir::ValueRange in);
 /// What the rows verify; an op error where it fails.
 llvm::LogicalResult verifyQuantize(mlir::Operation *op, mlir::Type to);
+llvm::LogicalResult verifyQuantizeByReciprocal(mlir::Operation *op, mlir::Type to);
 llvm::LogicalResult verifyDequantize(mlir::Operation *op, mlir::Type to);
 llvm::LogicalResult verifyCenter(mlir::Operation *op);
 } // namespace body
@@ -26,6 +29,19 @@ llvm::LogicalResult verifyCenter(mlir::Operation *op);
 mlir::Value composeQuantize(Composer &c, mlir::Value x, mlir::Value scale, mlir::Value zeroPoint, mlir::Type to,
                             bool multiply = false, bool saturate = true);
 mlir::Value composeDequantize(Composer &c, mlir::Value x, mlir::Value scale, mlir::Value zeroPoint, mlir::Type to);
+/// Whether the float is 8-bit integers times a scale, as moves (borders, orders) let it through.
+bool isDequantized(mlir::Value value);
+/// Whether all that is made of the float, by elementwise ops that are continuous, is rounded to 8-bit integers by a scale.
+bool isOnlyQuantized(mlir::Value value);
+/// What a rewrite asks of the pass that it is a part of: whether both ops are computed together, and to look at `by`, which is made in place of
+/// `op` (or a part of it).
+struct Replacement {
+  bool (*together)(mlir::Operation *op, mlir::Operation *other);
+  void (*made)(mlir::Operation *op, mlir::Operation *by);
+};
+/// Replaces an op that quantizes by a known scale by products that give the same integers for every float (Reciprocal.cpp), and erases it; what makes
+/// floats of its integers again is erased with it. Leaves all other ops, and scales without such products, as they are.
+void quantizeByReciprocal(mlir::Operation *op, Replacement replacement);
 /// Quantized to ui8 over the range of all its elements and zero.
 struct DynamicallyQuantized {
   mlir::Value value, scale, zeroPoint;

@@ -14,6 +14,15 @@ def Graph_QuantizeOp : Elementwise<"quantize", (ins Tensor:$x, Tensor:$scale, Op
   let description = "`multiply`: x * scale, as where an accumulator is quantized by one combined factor.";
   let onnx = [Onnx<"QuantizeLinear", 10, 0, "buildQuantize">, Onnx<"QuantizeLinear", 1, 0, "buildQuantize", "com.microsoft">];
 }
+def Graph_QuantizeByReciprocalOp : Elementwise<"quantize_by_reciprocal",
+    (ins Tensor:$x, Tensor:$factor, Tensor:$rest, Tensor:$least, Tensor:$greatest, Optional<Tensor>:$zeroPoint, TypeAttr:$to),
+    "quantizeByReciprocal(e, getTo(), in)", "verifyQuantizeByReciprocal(*this, getTo())", "getTo()", [Discontinuous]> {
+  let summary = "round(x * (factor + rest)) + zeroPoint modulo 256, of x clamped to [least, greatest]; a NaN is the least.";
+  let description = [{
+    graph.quantize for a scale that is known when compiling: a pass has found factor + rest, its reciprocal in two floats, to give the same integers,
+    and what x gives the least and the greatest of them. To float32 it is the integers before a zero point is added.
+  }];
+}
 def Graph_DequantizeOp : Elementwise<"dequantize", (ins Tensor:$x, Tensor:$scale, Optional<Tensor>:$zeroPoint, TypeAttr:$to),
     "dequantize(e, operandType(0), operandType(1), getTo(), in)", "verifyDequantize(*this, getTo())", "getTo()", [QuantizedOpInterface]> {
   let summary = "(x - zeroPoint) * scale.";

@@ -3,6 +3,10 @@
 #include "dialects/Graph/Contract/Winograd.h"
 #include "lib/Codegen/Contract/Sums/MatrixUnit.h"
 
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "hewn-decide-kernels"
+
 using namespace mlir;
 using hewn::graph::Clip;
 using hewn::graph::ContractOpInterface;
@@ -91,23 +95,27 @@ bool liesFlat(const Buffer &buffer, const ContractForm &form, unsigned outer, un
 /// Merges all rows into one dim where they lie evenly spaced in the left operand and in all that the kernel's other ops
 /// read or write.
 bool mergesRows(const ContractForm &form, KernelFunction &k, ArrayRef<unsigned> rows) {
-  if (!form.clips.empty())
+  auto staysApart = [&](StringRef why) {
+    LDBG() << k.kernel.getName() << ": dims of rows are not merged: " << why;
     return false;
+  };
+  if (!form.clips.empty())
+    return staysApart("borders are left out");
   graph::ContractOpInterface op = form.op;
   Operation *contraction = op;
   Operation *decoder = plan::decoderOf(op);
   for (Operation &other : k.kernel.getBody().front().without_terminator())
     if (isa<graph::MoveOpInterface>(other) && &other != decoder)
-      return false;
+      return staysApart("elements are moved in the kernel");
   for (auto [outer, inner] : llvm::zip(rows.drop_back(), rows.drop_front())) {
     for (unsigned d : {outer, inner}) {
       std::optional<unsigned> i = graph::resultWith(form.maps[2], d);
       if (!i || !isa<AffineDimExpr>(form.maps[2].getResult(*i)))
-        return false;
+        return staysApart("one is no dim of the result");
     }
     if (ContractForm::strideAlong(form.lhs, form.maps[0], outer) !=
         ContractForm::strideAlong(form.lhs, form.maps[0], inner) * form.extents[inner])
-      return false;
+      return staysApart("the left operand's rows are not evenly spaced");
     for (auto &[value, buffer] : k.inputs) {
       bool epilogue =
           llvm::any_of(value.getUsers(), [&](Operation *user) { return user != contraction && user != decoder; });
@@ -116,11 +124,11 @@ bool mergesRows(const ContractForm &form, KernelFunction &k, ArrayRef<unsigned> 
         continue;
       bool factor = llvm::is_contained(contraction->getOperands(), value);
       if ((epilogue || !factor) && !liesFlat(buffer, form, outer, inner))
-        return false;
+        return staysApart("those of what the epilogue reads are not evenly spaced");
     }
     for (const Buffer &buffer : k.outputs)
       if (!liesFlat(buffer, form, outer, inner))
-        return false;
+        return staysApart("a result's rows are not evenly spaced");
   }
   return true;
 }

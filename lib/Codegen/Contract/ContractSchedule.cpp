@@ -30,10 +30,21 @@ bool fillsTiles(const ContractForm &form, int64_t count) {
   return count > 0 && (count <= most || count % most == 0) && count <= form.rows.constant().value_or(count);
 }
 
-/// The limbs that the left operand is split into; nullopt where weights are decoded, or are floats.
-std::optional<plan::Limbs> limbsOf(const ContractForm &form) {
-  bool inLines = form.code && ContractForm::strideAlong(form.lhs, form.maps[0], form.roles.summed.front()).is(1);
-  return inLines ? plan::limbsOf(form.op) : std::nullopt;
+/// The limbs that the left operand is split into.
+Found<plan::Limbs> limbsOf(const KernelFunction &k, const ContractForm &form) {
+  bool isInLines = ContractForm::strideAlong(form.lhs, form.maps[0], form.roles.summed.front()).is(1);
+  if (form.code && (k.nested || !isInLines)) // a part of a chain decodes as it goes
+    return Verdict::no("its left operand's rows are no lines of a tensor in memory");
+  return plan::limbsOf(form.op);
+}
+
+/// Where the machine has a matrix unit for operands of such types: why it does not multiply these.
+void sayWhyNoMatrix(KernelFunction &k, const ContractForm &form) {
+  auto typeOf = [&](unsigned operand) { return graph::getElementType(form.op->getOperand(operand)); };
+  plan::MatrixAttr matrix =
+      plan::findMatrix(form.op, typeOf(0), typeOf(1), graph::getElementType(form.op->getResult(0)));
+  if (matrix && !form.matrix)
+    missedContraction(k, "NotMatrix", plan::fills(form.op, matrix).why());
 }
 
 /// Of a kernel for a matrix unit: rows of the tiles that vectors do where a run has fewer than fill one of the unit's.
@@ -73,7 +84,10 @@ plan::ContractAttr chooseContraction(KernelFunction &k) {
     tile.m = plan::chooseContractTile(k.kernel, shape, tile.n).m;
   if (form->matrix && !form->rows.constant())
     vectorRows = vectorRowsOf(k, *form, tile.n);
-  std::optional<plan::Limbs> limbs = k.nested ? std::nullopt : limbsOf(*form);
+  Found<plan::Limbs> limbs = limbsOf(k, *form);
+  if (form->code && !limbs)
+    missedContraction(k, "NotByLimbs", limbs.why());
+  sayWhyNoMatrix(k, *form);
   plan::Unit unit = form->matrix ? plan::Unit::Matrix : form->dot ? plan::Unit::Dots : plan::Unit::Vectors;
   return plan::ContractAttr::get(k.kernel.getContext(), tile.m, tile.n, lanes, unit, vectorRows,
                                  limbs ? limbs->count : 0, cyclesOf(*form, tile));
@@ -85,7 +99,7 @@ Dims contractScratch(const KernelFunction &k, const ContractForm &form, plan::Co
   graph::ContractOpInterface op = form.op;
   plan::ContractShape shape = plan::contractShape(op, form.roles);
   if (schedule.getLimbs() > 0) {
-    std::optional<plan::Limbs> limbs = limbsOf(form);
+    Found<plan::Limbs> limbs = limbsOf(k, form);
     if (!limbs)
       return {};
     int64_t panels = llvm::divideCeil(shape.columns.constant().value_or(INT64_MAX / 2), schedule.getN());
@@ -121,10 +135,11 @@ LogicalResult verifyContraction(KernelFunction &k, const ContractForm &form, pla
   if (failed(verifyLanes(k, schedule.getLanes(), mayHalve)) ||
       (form.rhs.blockDim >= 0 && failed(verifyPanels(k, n, form.rhs.block))))
     return failure();
-  std::optional<plan::Limbs> possible = k.nested ? std::nullopt : limbsOf(form);
+  Found<plan::Limbs> possible = limbsOf(k, form);
   if (limbs != 0 && (!possible || possible->count != limbs))
     return refuse() << "of " << limbs << " limbs, and "
-                    << (possible ? "there would be " + std::to_string(possible->count) : std::string("can't have any"));
+                    << (possible ? "there would be " + std::to_string(possible->count)
+                                 : "can't have any: " + possible.why().str());
   if (form.matrix && (!fillsTiles(form, m) || n % plan::MatrixAttr(form.matrix).getColumns() != 0))
     return refuse() << "of " << m << " rows by " << n << " columns, which are no whole tiles of the matrix unit";
   if (form.matrix && !form.rows.constant() && schedule.getVectorRows() == 0)

@@ -143,10 +143,10 @@ void nameFunctions(llvm::Module &module, StringRef kernel, const std::string &sy
 /// A context in which kernels are lowered one after another, and the passes that do so: made anew for each kernel they
 /// would be about a fifth of the time of a small one.
 struct Lowering {
-  explicit Lowering(const DialectRegistry &registry)
+  Lowering(const DialectRegistry &registry, const Device *device)
       : context(registry, MLIRContext::Threading::DISABLED), toLLVM(&context) {
     toLLVM.enableVerifier(false); // upstream passes on what a verified stage gave: a quarter of the time of a kernel
-    buildLowerToLLVM(toLLVM);
+    buildLowerToLLVM(toLLVM, device);
   }
   MLIRContext context;
   PassManager toLLVM;
@@ -155,10 +155,16 @@ struct Lowering {
 /// As many of them as there are threads at work.
 class Lowerings {
 public:
-  Lowerings() { registerLoweringDialects(registry); }
+  /// `device`: the variants' own, or null.
+  Lowerings(const Device *device, const CodeOptions &options)
+      : makesInstructions(options.form == CodeForm::LLVM ? nullptr : device) {
+    registerLoweringDialects(registry);
+    if (device)
+      device->registerDialects(registry);
+  }
   std::unique_ptr<Lowering> take() {
     std::lock_guard<std::mutex> lock(mutex);
-    return free.empty() ? std::make_unique<Lowering>(registry) : free.pop_back_val();
+    return free.empty() ? std::make_unique<Lowering>(registry, makesInstructions) : free.pop_back_val();
   }
   /// Takes back one whose kernel has been compiled. After a failure nobody knows what it holds, and it is not given.
   void give(std::unique_ptr<Lowering> lowering) {
@@ -167,6 +173,7 @@ public:
   }
 
 private:
+  const Device *makesInstructions;
   DialectRegistry registry;
   std::mutex mutex;
   SmallVector<std::unique_ptr<Lowering>> free;
@@ -220,7 +227,8 @@ Expected<std::string> compile(const Job &job, const CodeOptions &options, Loweri
     if (job.meets) {
       shareMemoryOfParts(*code, job.symbol());
       for (llvm::Function &part : *code) {
-        part.setConvergent(); // threads wait for each other in there
+        if (!part.isTargetIntrinsic()) // of those LLVM knows it
+          part.setConvergent();        // threads wait for each other in there
         if (!part.isDeclaration() && &part != &kernel)
           part.addFnAttr(kPartAttr);
       }
@@ -274,7 +282,7 @@ Expected<CompiledKernels> compileKernels(ArrayRef<Variant> variants, const CodeO
   CompiledKernels kernels;
   std::vector<Job> jobs = gatherJobs(variants, kernels.symbols);
   CodeCache cache(options);
-  Lowerings lowerings;
+  Lowerings lowerings(variants.empty() ? nullptr : variants.front().machine.device, options);
   for (const Job &job : jobs)
     kernels.units.push_back({job.name, ""});
   if (llvm::Error error = forEachInParallel(options.threads, jobs.size(), [&](size_t i) -> llvm::Error {

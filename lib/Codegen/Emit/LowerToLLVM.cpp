@@ -90,8 +90,11 @@ void lowerMinMax(func::FuncOp function) {
   function.walk([](arith::MinimumFOp op) { replaceMinMax<LLVM::MinimumOp>(op); });
 }
 
-void buildLowerToLLVM(OpPassManager &pm) {
-  pm.addPass(createLowerGridPass());
+void buildLowerToLLVM(OpPassManager &pm, const Device *device) {
+  if (device)
+    device->addLowering(pm);
+  else
+    pm.addPass(createLowerGridPass());
   pm.addNestedPass<func::FuncOp>(createConvertVectorToSCFPass(VectorTransferToSCFOptions().enableFullUnroll()));
   pm.addPass(createLowerAffinePass());
   pm.addPass(createSCFToControlFlowPass());

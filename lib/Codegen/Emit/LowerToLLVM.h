@@ -4,6 +4,8 @@
 #ifndef HEWN_LIB_CODEGEN_EMIT_LOWERTOLLVM_H
 #define HEWN_LIB_CODEGEN_EMIT_LOWERTOLLVM_H
 
+#include "lib/Codegen/Emit/Machine.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
@@ -16,8 +18,9 @@ void useBarePointers(mlir::func::FuncOp function);
 /// Minima and maxima of floats as LLVM has them, which machines know; MLIR's own lowering compares and selects twice.
 void lowerMinMax(mlir::func::FuncOp function);
 
-/// The passes from scf, vector, memref, arith and math to the LLVM dialect.
-void buildLowerToLLVM(mlir::OpPassManager &pm);
+/// The passes from scf, vector, memref, arith and math to the LLVM dialect, and from a grid's ops to instructions of `device`, or, where it
+/// is null, to calls.
+void buildLowerToLLVM(mlir::OpPassManager &pm, const Device *device);
 
 /// Makes loads and stores of some lanes of f16 and bf16, in the LLVM dialect, those of integers: where LLVM takes such vectors
 /// apart it would convert each element to f32 and back, by a library that artifacts don't have on older machines.

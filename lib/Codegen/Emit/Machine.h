@@ -15,6 +15,11 @@ class Function;
 class Module;
 } // namespace llvm
 
+namespace mlir {
+class DialectRegistry;
+class OpPassManager;
+} // namespace mlir
+
 namespace hewn::codegen {
 
 struct MachineSpec;
@@ -26,10 +31,14 @@ inline constexpr char kPartAttr[] = "hewn-part";
 class Device {
 public:
   virtual ~Device() = default;
+  /// The dialects of ops that the machine has beside those of the dialect `grid` (Grid/MachineOps.h).
+  virtual void registerDialects(mlir::DialectRegistry &registry) const = 0;
+  /// Adds the passes that make instructions of the ops of the dialect `grid` and of the machine's own. Code that stays LLVM IR for a test has
+  /// calls instead (Grid/GridFunctions.h).
+  virtual void addLowering(mlir::OpPassManager &pm) const = 0;
   /// Links in what a translated module calls and the device has no instruction for.
   virtual llvm::Error link(llvm::Module &module, llvm::Function &kernel) const = 0;
-  /// Turns such a module, whose `kernel` runs on blocks of `threads`, into one that the machine's code generator takes:
-  /// the functions of Grid/Grid.h become instructions. Without this step it is code for any machine that has them.
+  /// Turns such a module, whose `kernel` runs on blocks of `threads`, into one that the machine's code generator takes.
   /// `sharedBytes` > 0: the block's shared memory is one variable of so many, which it is given when launched.
   virtual void finish(llvm::Module &module, llvm::Function &kernel, int64_t threads, int64_t sharedBytes) const = 0;
   /// The texts of kernels as one.

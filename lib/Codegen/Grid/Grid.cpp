@@ -76,7 +76,7 @@ SmallVector<Value> Grid::product(Type leftFactors, Type rightFactors, ArrayRef<V
           .getResults());
 }
 
-SmallVector<Value> Grid::lines(Index from, bool turned) {
+SmallVector<Value> Grid::ldmatrix(Index from, bool turned) {
   Type i32 = e.b.getI32Type();
   return llvm::to_vector_of<Value>(
       grid::LdmatrixOp::create(e.b, e.loc, i32, i32, i32, i32, wide(from), turned)->getResults());
@@ -89,69 +89,61 @@ void Grid::copy(Index to, Index from, int64_t bytes, Value inside) {
   grid::AsyncCopyOp::create(e.b, e.loc, wide(to), wide(from), present, uint32_t(bytes));
 }
 
-void Grid::publishToGroups() { grid::GroupPublishOp::create(e.b, e.loc); }
+const MachineOps &Grid::ops() const {
+  const MachineOps *ops = MachineOps::of(e.b.getContext(), plan::gridOf(k.kernel));
+  assert(ops && "a schedule asks for groups of warps where the machine has such products");
+  return *ops;
+}
+
+MachineOps::Matrix Grid::withAddress(const Matrix &matrix) {
+  return {wide(matrix.address), matrix.alongSum, matrix.lineBytes, matrix.blockStride, matrix.panelStride};
+}
+
+void Grid::publishToGroups() { ops().showStores(e.b, e.loc); }
 void Grid::beginGroup() {
   // Groups are made of all threads of a block.
   plan::changeGridLaunch(k.function, [](plan::GridLaunch &launch) { launch.alone = true; });
-  grid::GroupFenceOp::create(e.b, e.loc);
+  ops().beginProducts(e.b, e.loc);
 }
-void Grid::closeGroup() { grid::GroupCommitOp::create(e.b, e.loc); }
-
-Value Grid::form(const Matrix &matrix) {
-  uint64_t lines = matrix.lineBytes == 128 ? 1 : matrix.lineBytes == 64 ? 2 : 3;
-  uint64_t bits = uint64_t(matrix.panelStride / 16) << 16 | uint64_t(matrix.blockStride / 16) << 32 | lines << 62;
-  return arith::ConstantOp::create(e.b, e.loc, e.b.getI64IntegerAttr(int64_t(bits)));
-}
-
-static grid::FactorLayout layoutOf(const Grid::Matrix &matrix) {
-  return matrix.alongSum ? grid::FactorLayout::AlongSum : grid::FactorLayout::AcrossSum;
-}
+void Grid::closeGroup() { ops().closeProducts(e.b, e.loc); }
 
 SmallVector<Value> Grid::groupProduct(Type leftFactors, Type rightFactors, const Matrix &left, const Matrix &right,
                                       ArrayRef<Value> sums) {
-  Value leftAddress = wide(left.address), rightAddress = wide(right.address), leftForm = form(left);
-  return llvm::to_vector_of<Value>(grid::GroupMmaOp::create(e.b, e.loc, ValueRange(sums).getTypes(), leftAddress,
-                                                            leftForm, rightAddress, form(right), sums, leftFactors,
-                                                            rightFactors, layoutOf(left), layoutOf(right))
-                                       .getResults());
+  MachineOps::Matrix leftMatrix = withAddress(left), rightMatrix = withAddress(right);
+  return ops().product(e.b, e.loc, leftFactors, rightFactors, leftMatrix, rightMatrix, sums);
 }
 
 SmallVector<Value> Grid::groupProduct(Type factors, ArrayRef<Value> left, const Matrix &right, ArrayRef<Value> sums) {
-  Value rightAddress = wide(right.address);
-  return llvm::to_vector_of<Value>(grid::GroupMmaOp::create(e.b, e.loc, ValueRange(sums).getTypes(), left, Value(),
-                                                            rightAddress, form(right), sums, factors, factors,
-                                                            grid::FactorLayout::Registers, layoutOf(right))
-                                       .getResults());
+  return ops().product(e.b, e.loc, factors, left, withAddress(right), sums);
 }
 
 SmallVector<Value> Grid::waitForGroup(int64_t open, ArrayRef<Value> sums) {
-  return llvm::to_vector_of<Value>(
-      grid::GroupWaitOp::create(e.b, e.loc, ValueRange(sums).getTypes(), uint32_t(open), sums).getResults());
+  return ops().waitForProducts(e.b, e.loc, open, sums);
 }
 
 Value Grid::narrow(Index index) { return arith::IndexCastOp::create(e.b, e.loc, e.b.getI32Type(), index.base); }
 
-void Grid::makeGate(Index gate, int64_t arrivals) {
-  grid::MbarrierInitOp::create(e.b, e.loc, wide(gate), uint32_t(arrivals));
+void Grid::initMbarrier(Index mbarrier, int64_t arrivals) {
+  grid::MbarrierInitOp::create(e.b, e.loc, wide(mbarrier), uint32_t(arrivals));
 }
-void Grid::gatesAreReady() { grid::MbarrierInitFenceOp::create(e.b, e.loc); }
-void Grid::arrive(Index gate) { grid::MbarrierArriveOp::create(e.b, e.loc, wide(gate)); }
-void Grid::expect(Index gate, int64_t bytes) {
-  grid::MbarrierArriveExpectOp::create(e.b, e.loc, wide(gate), uint32_t(bytes));
+void Grid::fenceMbarrierInits() { grid::MbarrierInitFenceOp::create(e.b, e.loc); }
+void Grid::arrive(Index mbarrier) { grid::MbarrierArriveOp::create(e.b, e.loc, wide(mbarrier)); }
+void Grid::expect(Index mbarrier, int64_t bytes) {
+  grid::MbarrierArriveExpectOp::create(e.b, e.loc, wide(mbarrier), uint32_t(bytes));
 }
-void Grid::waitAtGate(Index gate, Index parity) {
-  Value at = wide(gate);
+void Grid::waitForMbarrier(Index mbarrier, Index parity) {
+  Value at = wide(mbarrier);
   grid::MbarrierWaitOp::create(e.b, e.loc, at, narrow(parity));
 }
 
-void Grid::fetch(Index to, Value tensor, ArrayRef<Index> at, Index gate) {
+void Grid::fetch(Index to, Value tensor, ArrayRef<Index> at, Index mbarrier) {
   Value shared = wide(to);
   SmallVector<Value> place = llvm::map_to_vector(at, [&](Index index) { return narrow(index); });
-  grid::TensorCopyOp::create(e.b, e.loc, tensor, place, shared, wide(gate));
+  ops().copyBox(e.b, e.loc, shared, tensor, place, wide(mbarrier));
 }
 
-void Grid::keepRegisters(int64_t count) { grid::SetRegistersOp::create(e.b, e.loc, uint32_t(count), /*grows=*/false); }
-void Grid::takeRegisters(int64_t count) { grid::SetRegistersOp::create(e.b, e.loc, uint32_t(count), /*grows=*/true); }
+void Grid::keepRegisters(int64_t count) { ops().setRegisters(e.b, e.loc, count, /*more=*/false); }
+void Grid::takeRegisters(int64_t count) { ops().setRegisters(e.b, e.loc, count, /*more=*/true); }
 
 Value Grid::count(Index counter, Value more) {
   return grid::CounterAddOp::create(e.b, e.loc, e.b.getI32Type(), wide(counter), more);
@@ -211,7 +203,7 @@ SmallVector<Value> Grid::overBlocks(const DimExpr &count, int64_t most, ArrayRef
 }
 
 void Grid::barrier() { grid::BarrierOp::create(e.b, e.loc, IntegerAttr()); }
-void Grid::meetWarp() { grid::WarpBarrierOp::create(e.b, e.loc); }
+void Grid::warpBarrier() { grid::WarpBarrierOp::create(e.b, e.loc); }
 
 Value Grid::shuffle(Value value, int64_t laneXor) {
   OpBuilder &b = e.b;

@@ -3,10 +3,11 @@
 // Code for one thread of a grid.
 //
 // Kernels of a machine with `#plan.grid` are launched on blocks of threads. What such code needs beyond loops are the ops of the dialect
-// `grid` (dialects/Grid/Grid.td), which say what each means.
+// `grid` (dialects/Grid/Grid.td), which say what each means, and where a schedule asks for them ops of the machine's own (MachineOps.h).
 #ifndef HEWN_LIB_CODEGEN_GRID_GRID_H
 #define HEWN_LIB_CODEGEN_GRID_GRID_H
 
+#include "lib/Codegen/Grid/MachineOps.h"
 #include "lib/Codegen/KernelFunction.h"
 
 namespace hewn::codegen {
@@ -45,7 +46,7 @@ public:
 
   void barrier();
   /// Waits for the warp's threads, which then see what each has done.
-  void meetWarp();
+  void warpBarrier();
   /// The value of another lane of the warp; of any type that elements are computed in.
   mlir::Value shuffle(mlir::Value value, int64_t laneXor);
   /// `sums` plus the product of the warp's two matrices of each lane's parts. `factors` of both: float32, float16, bfloat16, or
@@ -54,7 +55,7 @@ public:
                                          llvm::ArrayRef<mlir::Value> left, llvm::ArrayRef<mlir::Value> right,
                                          llvm::ArrayRef<mlir::Value> sums);
   /// Four words of the warp's matrices in shared memory; `from`: the address of this lane's line.
-  llvm::SmallVector<mlir::Value> lines(graph::Index from, bool turned);
+  llvm::SmallVector<mlir::Value> ldmatrix(graph::Index from, bool transposed);
   /// Sends `bytes` (16, 8, 4) on their way from memory to shared memory; zeros instead where `inside` does not hold.
   void copy(graph::Index to, graph::Index from, int64_t bytes, mlir::Value inside);
   /// A matrix in shared memory as a group's product reads it; strides and the length of a line in bytes.
@@ -63,8 +64,8 @@ public:
     bool alongSum;
     int64_t lineBytes, blockStride, panelStride;
   };
-  /// What shared memory must begin at a multiple of for matrices, in bytes.
-  static constexpr int64_t kMatrixAlignment = 1024;
+  /// What shared memory must begin at a multiple of for such matrices, in bytes.
+  int64_t matrixAlignment() const { return ops().matrixAlignment(); }
   /// Before the barrier that lets groups read what this thread has written, and before products of sums that were not theirs.
   void publishToGroups();
   void beginGroup();
@@ -76,14 +77,14 @@ public:
                                               llvm::ArrayRef<mlir::Value> sums);
   void closeGroup();
   llvm::SmallVector<mlir::Value> waitForGroup(int64_t open, llvm::ArrayRef<mlir::Value> sums);
-  /// Gates: an address of eight bytes in shared memory each.
-  void makeGate(graph::Index gate, int64_t arrivals);
-  void gatesAreReady();
-  void arrive(graph::Index gate);
-  void expect(graph::Index gate, int64_t bytes);
-  void waitAtGate(graph::Index gate, graph::Index parity);
+  /// Mbarriers: an address of eight bytes in shared memory each.
+  void initMbarrier(graph::Index mbarrier, int64_t arrivals);
+  void fenceMbarrierInits();
+  void arrive(graph::Index mbarrier);
+  void expect(graph::Index mbarrier, int64_t bytes);
+  void waitForMbarrier(graph::Index mbarrier, graph::Index parity);
   /// A box of the kernel's argument `tensor` from place `at` on, the innermost dim first.
-  void fetch(graph::Index to, mlir::Value tensor, llvm::ArrayRef<graph::Index> at, graph::Index gate);
+  void fetch(graph::Index to, mlir::Value tensor, llvm::ArrayRef<graph::Index> at, graph::Index mbarrier);
   /// Of each thread of a group: fewer registers than the kernel began with, or more.
   void keepRegisters(int64_t count);
   void takeRegisters(int64_t count);
@@ -105,7 +106,9 @@ private:
   std::optional<graph::DimExpr> wanted;
   unsigned memories = 0;
 
-  mlir::Value form(const Matrix &matrix);
+  /// Those of the machine's own, which it has where a schedule asks for them.
+  const MachineOps &ops() const;
+  MachineOps::Matrix withAddress(const Matrix &matrix);
   mlir::Value number(int32_t value);
   mlir::Value wide(graph::Index index);
   mlir::Value narrow(graph::Index index);

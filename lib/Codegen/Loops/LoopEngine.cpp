@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/Loops/LoopEngine.h"
 #include "dialects/Graph/Analysis/Layout.h"
+#include "lib/Codegen/Loops/RegisterTranspose.h"
 #include "lib/Codegen/Loops/RowProgram.h"
 #include "lib/Codegen/Loops/Subviews.h"
-#include "lib/Codegen/Loops/Turn.h"
 #include "lib/Codegen/Tasks.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -110,8 +110,10 @@ std::optional<AlignedNest> alignedNest(KernelFunction &k) {
       return std::nullopt;
     }
   for (auto [result, buffer] : llvm::zip(k.results, k.outputs))
-    if (graph::getDims(result) != space || !addAccess(result, buffer, nest.writes))
+    if (graph::getDims(result) != space || !addAccess(result, buffer, nest.writes)) {
+      LDBG() << k.kernel.getName() << " is no aligned nest: its results are not of one space";
       return std::nullopt;
+    }
   for (int64_t d : order)
     nest.extents.push_back(space[d]);
   return nest;
@@ -140,8 +142,8 @@ void collapse(AlignedNest &nest) {
   }
 }
 
-/// The nest turned, where that saves gathers: in vectors along the dim in which what is gathered lies innermost.
-std::optional<Turn> alignedTurn(const AlignedNest &nest, int64_t lanes) {
+/// The nest transposed, where that saves gathers: in vectors along the dim in which what is gathered lies innermost.
+std::optional<RegisterTranspose> alignedTranspose(const AlignedNest &nest, int64_t lanes) {
   unsigned line = nest.extents.size() - 1;
   auto gathers = [&](unsigned d) {
     return llvm::count_if(nest.reads, [&](const Access &a) { return !a.strides[d].is(0) && !a.strides[d].is(1); });
@@ -149,9 +151,9 @@ std::optional<Turn> alignedTurn(const AlignedNest &nest, int64_t lanes) {
   for (unsigned d = 0; d < line; ++d) {
     if (gathers(d) >= gathers(line))
       continue;
-    std::optional<Turn> turn = planTurn(d, line, nest.extents, nest.writes[0].strides, lanes);
-    if (turn && llvm::all_of(nest.writes, [&](const Access &a) { return a.strides[line].is(1); }))
-      return turn;
+    std::optional<RegisterTranspose> transpose = planTranspose(d, line, nest.extents, nest.writes[0].strides, lanes);
+    if (transpose && llvm::all_of(nest.writes, [&](const Access &a) { return a.strides[line].is(1); }))
+      return transpose;
   }
   return std::nullopt;
 }
@@ -189,12 +191,12 @@ void emitAligned(KernelFunction &k, OpBuilder &b, AlignedNest nest) {
   DimExpr work =
       vectorWork(graph::numElements(nest.extents), e.lanes, 8 + 2 * llvm::range_size(k.kernel.getBody().front()));
   Dims counts(ArrayRef(nest.extents).drop_back());
-  if (std::optional<Turn> turn = scalar ? std::nullopt : alignedTurn(nest, e.lanes)) {
-    counts[turn->lane] = turnTiles(*turn, nest.extents);
+  if (std::optional<RegisterTranspose> transpose = scalar ? std::nullopt : alignedTranspose(nest, e.lanes)) {
+    counts[transpose->lane] = transposeTiles(*transpose, nest.extents);
     return overTasks(k, e, counts, work, [&](ArrayRef<Index> outer) {
       SmallVector<Index> at(outer);
       at.push_back({});
-      turnedLoop(e, *turn, nest.extents, at, outer[turn->lane], valuesAt, store);
+      transposedLoop(e, *transpose, nest.extents, at, outer[transpose->lane], valuesAt, store);
     });
   }
   // Long runs fall into chunks that are tasks: whole vectors, the rest with the last one.
@@ -255,43 +257,46 @@ int64_t operandsLaneDim(KernelFunction &k, size_t rank, int64_t line) {
   return most == votes.end() || *most == 0 ? -1 : most - votes.begin();
 }
 
-/// The nest turned, where the results' lines are shorter than vectors, so that these are along `lane`, or where operands lie along
+/// The nest transposed, where the results' lines are shorter than vectors, so that these are along `lane`, or where operands lie along
 /// another dim; not for code that is long.
-std::optional<Turn> mapTurn(KernelFunction &k, ArrayRef<unsigned> results, const Subview *subview, const Dims &dims,
-                            int64_t lane, int64_t lanes) {
+std::optional<RegisterTranspose> mapTranspose(KernelFunction &k, ArrayRef<unsigned> results, const Subview *subview,
+                                              const Dims &dims, int64_t lane, int64_t lanes) {
   constexpr int64_t mostOps = 64;
   const Buffer &output = k.outputs[results[0]];
   auto alike = [&](unsigned r) { return k.outputs[r].strides == output.strides; };
-  if (lane < 0 || !llvm::all_of(results, alike))
+  if (lane < 0 || !llvm::all_of(results, alike)) {
+    LDBG() << k.kernel.getName() << " is not transposed: it has no lanes, or its results lie otherwise";
     return std::nullopt;
+  }
   Dims strides = output.strides;
   if (subview)
     for (auto [stride, step] : llvm::zip(strides, subview->assembly.steps))
       stride = stride * DimExpr(step);
   int64_t line = graph::significantOrder(cast<RankedTensorType>(k.results[results[0]].getType())).back();
   int64_t along = lane != line ? lane : operandsLaneDim(k, dims.size(), line);
-  std::optional<Turn> turn = along < 0 ? std::nullopt : planTurn(along, line, dims, strides, lanes);
+  std::optional<RegisterTranspose> transpose =
+      along < 0 ? std::nullopt : planTranspose(along, line, dims, strides, lanes);
   int64_t ops = llvm::range_size(k.kernel.getBody().front());
-  return turn && turn->count * ops <= mostOps ? turn : std::nullopt;
+  if (!transpose || transpose->count * ops <= mostOps)
+    return transpose;
+  LDBG() << k.kernel.getName() << " is not transposed: " << transpose->count << " times its " << ops
+         << " ops are too long";
+  return std::nullopt;
 }
 
 /// How much arithmetic of their own lanes' places take where the loops are in `nest`'s order, as those of resampled lines and of borders
 /// do: `values` is written down, looked at and taken back.
 unsigned arithmeticOfPlaces(KernelElements &e, unsigned rank, int64_t lane,
                             llvm::function_ref<void(ArrayRef<Index>)> values) {
-  Value any = UnrealizedConversionCastOp::create(e.b, e.loc, TypeRange{e.b.getIndexType()}, ValueRange{}).getResult(0);
-  SmallVector<Index> at(rank, Index{any});
+  Trial trial(e.b, e.loc);
+  SmallVector<Index> at(rank, trial.anyIndex());
   at[lane].stride = 1;
   values(at);
   e.forget();
-  Operation *first = any.getDefiningOp();
   unsigned found = 0;
-  for (auto op = std::next(first->getIterator()); op != e.b.getInsertionPoint(); ++op)
-    if (auto type = dyn_cast<VectorType>(op->getNumResults() ? op->getResult(0).getType() : Type()))
-      found += type.getElementType().isIndex() && op->getNumOperands() > 1;
-  while (&*std::prev(e.b.getInsertionPoint()) != first)
-    std::prev(e.b.getInsertionPoint())->erase();
-  first->erase();
+  for (Operation &op : trial.ops())
+    if (auto type = dyn_cast<VectorType>(op.getNumResults() ? op.getResult(0).getType() : Type()))
+      found += type.getElementType().isIndex() && op.getNumOperands() > 1;
   return found;
 }
 
@@ -321,9 +326,9 @@ void emitMap(KernelFunction &k, OpBuilder &b, ArrayRef<unsigned> results, bool a
     dims = subview->dims;
   SmallVector<int64_t> order = memoryOrder(first);
   int64_t lanes = vectorLanes(k.kernel), lane = laneDim(dims, order, lanes);
-  std::optional<Turn> turn = mapTurn(k, results, subview, dims, lane, lanes);
-  if (turn)
-    lane = turn->lane;
+  std::optional<RegisterTranspose> transpose = mapTranspose(k, results, subview, dims, lane, lanes);
+  if (transpose)
+    lane = transpose->lane;
   KernelElements e(b, k.loc(), lane < 0 ? 0 : lanes, k.symbols, k.inputs);
   if (subview) {
     graph::MoveOpInterface op = subview->op;
@@ -332,12 +337,12 @@ void emitMap(KernelFunction &k, OpBuilder &b, ArrayRef<unsigned> results, bool a
   Dims outer;
   SmallVector<int64_t> outerDims;
   for (int64_t d : order)
-    if (d != lane && !(turn && d == turn->line)) {
+    if (d != lane && !(transpose && d == transpose->line)) {
       outerDims.push_back(d);
       outer.push_back(dims[d]);
     }
-  if (turn)
-    outer.push_back(turnTiles(*turn, dims));
+  if (transpose)
+    outer.push_back(transposeTiles(*transpose, dims));
   auto placeOf = [&](ArrayRef<Index> at) { return subview ? subview->placeOf(e, at, start) : SmallVector<Index>(at); };
   auto valuesAt = [&](ArrayRef<Index> at) {
     return llvm::map_to_vector(results, [&](unsigned r) { return e.read(k.results[r], placeOf(at)); });
@@ -346,7 +351,7 @@ void emitMap(KernelFunction &k, OpBuilder &b, ArrayRef<unsigned> results, bool a
   // Where lanes' places take arithmetic it is done for some lines at once: strips of vectors, down the lines.
   // Little of it is done for each line: memory is written faster from end to end.
   constexpr unsigned little = 4, much = 8;
-  const unsigned places = turn || lane < 0 || outerDims.empty()
+  const unsigned places = transpose || lane < 0 || outerDims.empty()
                               ? 0
                               : arithmeticOfPlaces(e, dims.size(), lane, [&](ArrayRef<Index> at) { valuesAt(at); });
   const bool strips = places >= little;
@@ -376,8 +381,8 @@ void emitMap(KernelFunction &k, OpBuilder &b, ArrayRef<unsigned> results, bool a
         });
       });
     }
-    if (turn)
-      return turnedLoop(e, *turn, dims, at, indices.back(), valuesAt, store);
+    if (transpose)
+      return transposedLoop(e, *transpose, dims, at, indices.back(), valuesAt, store);
     if (lane < 0)
       return element();
     vectorLoop(e, dims[lane], [&](Index inner) {

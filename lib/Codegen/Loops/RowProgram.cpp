@@ -7,6 +7,9 @@
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "hewn-decide-kernels"
 
 using namespace mlir;
 using hewn::graph::DimExpr;
@@ -326,8 +329,10 @@ private:
     std::optional<unsigned> found;
     for (auto [r, place] : llvm::enumerate(rows.places))
       if (place.wholeSpace) {
-        if (found)
+        if (found) {
+          LDBG() << k.kernel.getName() << " keeps no rows: several results have their extent";
           return std::nullopt;
+        }
         found = r;
       }
     return found;

@@ -90,8 +90,8 @@ Num fromBits(Num a) {
   return {a.f, arith::BitcastOp::create(a.f->b, withElement(a.type(), element), a.v)};
 }
 
-template <typename CastOp> static Num castTo(Num a, Type element) {
-  return {a.f, CastOp::create(a.f->b, withElement(a.type(), element), a.v)};
+template <typename Conversion> static Num castTo(Num a, Type element) {
+  return {a.f, Conversion::create(a.f->b, withElement(a.type(), element), a.v)};
 }
 
 Num toDouble(Num a) { return castTo<arith::ExtFOp>(a, a.f->b.getF64Type()); }

@@ -209,8 +209,18 @@ Value *DescriptorEmitter::arenaBytes(const ArenaSize &arena, Value *symbolArray)
   return overflow ? b.CreateSelect(overflow, b.getInt64(uint64_t(-1)), bytes) : bytes;
 }
 
+/// Straight code of thousands of loads and stores takes LLVM's schedulers the square of its length, and gains nothing by them.
+static void keepUnscheduled(Function *f, size_t values) {
+  constexpr size_t many = 128;
+  if (values <= many)
+    return;
+  f->addFnAttr(Attribute::OptimizeNone);
+  f->addFnAttr(Attribute::NoInline); // which the other one wants
+}
+
 Function *DescriptorEmitter::outputDims() {
   Function *f = function(interface.name + ".output_dims", b.getVoidTy(), {ptr, ptr}, GlobalValue::InternalLinkage);
+  keepUnscheduled(f, interface.outputs.size());
   ExpressionBuilder symbols = symbolsIn(f->getArg(0));
   eachCase(f->getArg(0), [&](size_t k) {
     for (auto [i, output] : enumerate(interface.cases[k].outputs)) {
@@ -261,6 +271,7 @@ void DescriptorEmitter::typedRun(Constant *model) {
     types.append(output.dynamic ? 2 : 1, ptr);
   types.append(interface.symbols.size(), b.getInt64Ty());
   Function *f = function(interface.name + "_run", status, types, GlobalValue::ExternalLinkage);
+  keepUnscheduled(f, types.size());
   auto *next = f->arg_begin();
   Value *runContext = next++;
   SmallVector<Value *> inputs, outputs, dims, symbols, dynamic;

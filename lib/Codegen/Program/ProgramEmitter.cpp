@@ -65,7 +65,8 @@ void ProgramEmitter::begin() {
   auto element = [&](llvm::Value *array, llvm::Type *type, unsigned i) -> llvm::Value * {
     return b.CreateLoad(type, b.CreateConstInBoundsGEP1_64(type, array, i));
   };
-  llvm::Value *inputs = field(offsetof(hewn_frame, inputs)), *results = field(offsetof(hewn_frame, outputs));
+  llvm::Value *inputs = field(offsetof(hewn_frame, inputs));
+  outputPointers = field(offsetof(hewn_frame, outputs));
   llvm::Value *symbolValues = field(offsetof(hewn_frame, symbols));
   arena = field(offsetof(hewn_frame, arena));
   weightsBase = field(offsetof(hewn_frame, weights));
@@ -76,8 +77,6 @@ void ProgramEmitter::begin() {
     symbols[name] = value(level);
   for (auto [i, argument] : llvm::enumerate(program.getArguments()))
     pointers[argument] = element(inputs, ptr, i);
-  for (auto [i, output] : llvm::enumerate(interface.outputs))
-    outputs.push_back(output.dynamic ? nullptr : element(results, ptr, i));
   if (device)
     beginDevice();
 }
@@ -438,12 +437,11 @@ LogicalResult ProgramEmitter::emitReturn(Operation *op) {
     if (!device && isMadeInOutput(operand.get(), i))
       continue;
     llvm::Value *memory = hostPointer(operand.get());
-    if (interface.outputs[i].dynamic)
-      outputs[i] = allocateOutput(i, interface.outputs[i].dims);
+    llvm::Value *output = outputPointer(i);
     if (device)
       giveOutput(i, memory, operand.get());
     else
-      copy(outputs[i], memory, bytesOf(operand.get()));
+      copy(output, memory, bytesOf(operand.get()));
   }
   exitCode->addIncoming(b.getInt32(HEWN_OK), b.GetInsertBlock());
   b.CreateBr(exit);

@@ -70,6 +70,9 @@ private:
   void release(llvm::Value *memory, bool onDevice);
   /// Whether the value's memory is the device's.
   bool isOnDevice(mlir::Value value);
+  /// The memory of an output, as the caller gave it or (where its size is known only here) allocated now. Loaded where it is used: pointers that
+  /// are all loaded first lie on the stack, and LLVM takes the square of their number for it.
+  llvm::Value *outputPointer(unsigned index);
   llvm::Value *allocateOutput(unsigned index, llvm::ArrayRef<graph::DimExpr> dims);
   llvm::Value *bytesOf(mlir::Value value);
   llvm::Value *value(const graph::DimExpr &expr) { return expressions.value(expr); }
@@ -138,7 +141,7 @@ private:
   llvm::Value *runContext = nullptr, *arena = nullptr, *weightsBase = nullptr;
   llvm::BasicBlock *exit = nullptr;
   llvm::PHINode *exitCode = nullptr;
-  std::vector<llvm::Value *> outputs;
+  llvm::Value *outputPointers = nullptr;
   llvm::StringMap<llvm::Value *> symbols;
   std::string unknownSymbol;
   llvm::DenseMap<mlir::Value, llvm::Value *> pointers;

@@ -92,13 +92,17 @@ llvm::Value *ProgramEmitter::place(OpResult result) {
       failIfNull(memory);
       return memory;
     }
-    if (interface.outputs[i].dynamic)
-      outputs[i] = allocateOutput(i, interface.outputs[i].dims);
-    return outputs[i];
+    return outputPointer(i);
   }
   if (where.getKind() == plan::PlaceKind::Slice)
     return slices[result.getOwner()->getParentOp()][unsigned(at.constant().value_or(0))];
   return offset(onDevice ? deviceArena : arena, value(at));
+}
+
+llvm::Value *ProgramEmitter::outputPointer(unsigned i) {
+  if (interface.outputs[i].dynamic)
+    return allocateOutput(i, interface.outputs[i].dims);
+  return b.CreateLoad(ptr, b.CreateConstInBoundsGEP1_64(ptr, outputPointers, i));
 }
 
 bool ProgramEmitter::isOnDevice(Value v) { return device && plan::memoryOf(v) == plan::Memory::Device; }

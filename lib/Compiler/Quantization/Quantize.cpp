@@ -1,85 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Compiler/Quantization/Quantize.h"
-#include "lib/Compiler/Quantization/Distribution.h"
-#include "lib/Compiler/Quantization/Report.h"
-#include "lib/Compiler/Quantization/Samples.h"
-#include "lib/Support/Printable.h"
-#include "lib/Transforms/Quantize/RoundWeights.h"
+#include "lib/Compiler/Quantization/Quantizer.h"
+#include "lib/Transforms/Quantize/Numbers/RoundWeights.h"
 
-#include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/FormatVariadic.h"
+#include "llvm/ADT/STLExtras.h"
 #include <cmath>
 #include <cstring>
-#include <set>
-
-using llvm::StringRef;
 
 namespace hewn {
 
-using namespace quantize;
+namespace quantize {
 
-namespace {
+/// Memory for the moments of rows at a time, and rows of an operand that they are of, about.
+static constexpr int64_t kMomentBytes = 512 << 20, kMomentRows = 8192;
 
-class Quantizer {
-public:
-  Quantizer(const CompileOptions &options, Diagnostics &diagnostics)
-      : given(options), diagnostics(diagnostics), samples(options) {}
-
-  CompileResult run() {
-    if (!begin() || (given.nextSample && !calibrate()))
-      return {};
-    if (given.nextSample && (!correctBias() || !compare() || !returnToFloats()))
-      return {};
-    report.sites.clear();
-    CompileOptions last = plain();
-    QuantizeStep step{wanted, &report.sites, nullptr, nullptr, [&] { return checkNames(); }};
-    last.step = &step;
-    CompileResult result = compileOnce(last, diagnostics);
-    result.quantization = writeQuantization(wanted);
-    result.report = report.json(wanted);
-    return result;
-  }
-
-private:
-  bool begin();
-  bool calibrate();
-  void choose(const ExposedOperand::Contraction &reader, const Distribution &distribution);
-  bool correctBias();
-  bool compare();
-  bool returnToFloats();
-  bool checkNames();
-
-  /// The options of a step.
-  CompileOptions plain() const {
-    CompileOptions options = given;
-    options.quantize.clear();
-    options.nextSample = nullptr;
-    return options;
-  }
-  /// Those of one that is run here: the numbers of a machine that is not at hand are those of this one.
-  CompileOptions scratch() const {
-    CompileOptions options = plain();
-    options.target = "host";
-    return options;
-  }
-
-  const CompileOptions &given;
-  Diagnostics &diagnostics;
-  Quantization wanted;
-  Samples samples;
-  std::unique_ptr<ScratchModel> floats;
-  std::vector<ExposedOperand> exposed;
-  std::vector<Distribution> seen;
-  Report report;
-};
-
-bool wantsRanges(const Quantization &wanted) {
-  auto wants = [](const Scheme &scheme) { return !scheme.keepFloat && scheme.activations.integers; };
-  return wants(wanted.scheme) || llvm::any_of(wanted.rules, [&](const Rule &rule) { return wants(rule.scheme); });
+CompileResult Quantizer::run() {
+  if (!begin() || (given.nextSample && !calibrate()) || !decide())
+    return {};
+  if (given.nextSample && (!correctBias() || !compare() || !returnToFloats() || !measureTimes()))
+    return {};
+  report.sites.clear();
+  CompileOptions last = plain();
+  QuantizeStep step{wanted, &report.sites, nullptr, nullptr, [&] { return checkNames(); }};
+  last.step = &step;
+  CompileResult result = compileOnce(last, diagnostics);
+  result.quantization = writeQuantization(wanted);
+  result.report = report.json(wanted);
+  return result;
 }
 
-bool wants(const Quantization &wanted, bool Scheme::*what) {
-  auto isWanted = [&](const Scheme &scheme) { return !scheme.keepFloat && scheme.*what; };
+static bool wants(const Quantization &wanted, llvm::function_ref<bool(const Scheme &)> what) {
+  auto isWanted = [&](const Scheme &scheme) { return !scheme.keepFloat && what(scheme); };
   return isWanted(wanted.scheme) || llvm::any_of(wanted.rules, [&](const Rule &rule) { return isWanted(rule.scheme); });
 }
 
@@ -88,24 +39,48 @@ bool Quantizer::begin() {
   if (!read)
     return false;
   wanted = std::move(*read);
-  if (given.leastDecibels > 0 && !given.nextSample)
+  for (const auto &[name, site] : wanted.sites)
+    asGiven.insert(name);
+  if (hasBound() && !given.nextSample)
     diagnostics.error("a bound of the error holds over calibration data, and there are none");
-  if (!given.nextSample && wantsRanges(wanted) && wanted.sites.empty()) {
+  bool isBare = !given.nextSample && wanted.sites.empty();
+  if (isBare && wants(wanted, [](const Scheme &scheme) { return scheme.activations.integers; })) {
     diagnostics.warning("without calibration data no ranges are known: weights alone become integers, and activations "
                         "stay float32");
     wanted.scheme.activations.integers = false;
     for (Rule &rule : wanted.rules)
       rule.scheme.activations.integers = false;
   }
-  if (!given.nextSample && wanted.sites.empty()) {
+  if (isBare) {
     if (!wanted.asksForData.empty())
       diagnostics.error("the quantization asks for '" + wanted.asksForData +
                         "', which calibration data tell, and there are none");
-    wanted.scheme.biasCorrection = false;
+    auto leaveOut = [](Scheme &scheme) {
+      scheme.biasCorrection = false;
+      scheme.smoothing = 0;
+    };
+    leaveOut(wanted.scheme);
     for (Rule &rule : wanted.rules)
-      rule.scheme.biasCorrection = false;
+      leaveOut(rule.scheme);
   }
   return !diagnostics.hasErrors();
+}
+
+bool Quantizer::run(LoadedLibrary &library, const std::vector<Array> &inputs, std::vector<Array> &outputs) {
+  hewn_status status = library.run(inputs, outputs);
+  if (status.code != HEWN_OK)
+    diagnostics.error(std::string("a run on calibration data: ") + status.message);
+  return status.code == HEWN_OK;
+}
+
+bool Quantizer::again(llvm::function_ref<void(std::vector<Array> &outputs)> visit) {
+  for (const std::vector<Array> &inputs : samples.kept()) {
+    std::vector<Array> outputs;
+    if (!run(floats->library(), inputs, outputs))
+      return false;
+    visit(outputs);
+  }
+  return true;
 }
 
 /// Runs all samples through the model of floats, and chooses the mapping of each operand.
@@ -118,22 +93,22 @@ bool Quantizer::calibrate() {
     return false;
   seen.resize(exposed.size());
   bool ran = samples.run(floats->library(), diagnostics, [&](std::vector<Array> &outputs) {
-    for (auto [operand, distribution] : llvm::zip(exposed, seen))
-      distribution.add(floatsOf(outputs[operand.result]));
+    for (auto [operand, observation] : llvm::zip(exposed, seen))
+      if (!operand.isRows)
+        observation.add(outputs[operand.result], operand.channelDim);
   });
   if (!ran)
     return false;
   report.samples = samples.count();
-  for (auto [operand, distribution] : llvm::zip(exposed, seen))
-    for (const ExposedOperand::Contraction &reader : operand.readers)
-      choose(reader, distribution);
+  for (auto [operand, observation] : llvm::zip(exposed, seen))
+    if (!operand.isRows)
+      for (const ExposedOperand::Contraction &reader : operand.readers)
+        choose(reader, observation.seen);
   return true;
 }
 
 void Quantizer::choose(const ExposedOperand::Contraction &reader, const Distribution &distribution) {
-  Site &site = wanted.sites[reader.name];
-  site.node = reader.name;
-  site.scheme = wanted.schemeFor(reader.name, reader.kind);
+  Site &site = siteOf(reader.name, reader.kind);
   if (!distribution.isFinite()) {
     site.scheme.keepFloat = true;
     site.why = "a run gave it operands that are not finite";
@@ -148,9 +123,136 @@ void Quantizer::choose(const ExposedOperand::Contraction &reader, const Distribu
                                 clipped};
 }
 
+/// What the machine that it is for, the weights, and what runs showed say together: what is slower as integers, factors of channels, integers
+/// that make up for each other's rounding.
+bool Quantizer::decide() {
+  EvidenceOf evidence;
+  std::vector<size_t> rows;
+  for (auto [i, operand] : llvm::enumerate(exposed)) {
+    if (operand.isRows)
+      rows.push_back(i);
+    else if (operand.channelDim)
+      for (const ExposedOperand::Contraction &reader : operand.readers)
+        evidence[reader.name] = &seen[i].evidence;
+  }
+  if (!decideBy(evidence) || !rangesAfterSmoothing())
+    return false;
+  return rows.empty() || decideByMoments(std::move(rows));
+}
+
+bool Quantizer::decideBy(const EvidenceOf &evidence) {
+  std::vector<QuantizedSite> told;
+  CompileOptions options = plain();
+  options.emit = "graph";
+  options.output.clear();
+  options.remarks.clear();
+  QuantizeStep step{wanted, &told};
+  step.evidence = &evidence;
+  options.step = &step;
+  if (!compileOnce(options, diagnostics).ok)
+    return false;
+  for (const QuantizedSite &site : told)
+    if (!asGiven.count(site.node))
+      note(site);
+  return true;
+}
+
+Site &Quantizer::siteOf(llvm::StringRef node, llvm::StringRef kind) {
+  auto [found, isNew] = wanted.sites.try_emplace(node.str());
+  if (isNew) {
+    found->second.node = node.str();
+    found->second.scheme = wanted.schemeFor(node, kind);
+  }
+  return found->second;
+}
+
+void Quantizer::note(const QuantizedSite &told) {
+  bool isSlower = told.weightBits && !told.slower.empty() && !wanted.schemeFor(told.node, told.kind).evenIfSlower;
+  if (!isSlower && told.smooth.empty() && told.codes.empty())
+    return;
+  Site &site = siteOf(told.node, told.kind);
+  if (isSlower) {
+    site.scheme.keepFloat = true;
+    site.why = told.slower;
+    return;
+  }
+  if (!told.smooth.empty())
+    site.smooth = told.smooth;
+  if (!told.codes.empty())
+    site.codes = told.codes;
+}
+
+/// Ranges of operands whose channels have factors, over the kept samples.
+bool Quantizer::rangesAfterSmoothing() {
+  struct Smoothed {
+    size_t operand;
+    std::vector<const Site *> readers; // of the same factors
+  };
+  std::vector<Smoothed> smoothed;
+  for (auto [i, operand] : llvm::enumerate(exposed))
+    for (const ExposedOperand::Contraction &reader : operand.readers) {
+      auto site = wanted.sites.find(reader.name);
+      if (operand.isRows || site == wanted.sites.end() || site->second.smooth.empty() || asGiven.count(reader.name))
+        continue;
+      bool isShared = !smoothed.empty() && smoothed.back().operand == i &&
+                      smoothed.back().readers.front()->smooth == site->second.smooth;
+      if (!isShared)
+        smoothed.push_back({i, {}});
+      smoothed.back().readers.push_back(&site->second);
+    }
+  if (smoothed.empty())
+    return true;
+  std::vector<Observation> divided(smoothed.size());
+  bool ran = again([&](std::vector<Array> &outputs) {
+    for (auto [which, observation] : llvm::zip(smoothed, divided)) {
+      const ExposedOperand &operand = exposed[which.operand];
+      observation.addDivided(outputs[operand.result], *operand.channelDim, which.readers.front()->smooth);
+    }
+  });
+  for (auto [which, observation] : llvm::zip(smoothed, divided))
+    for (const Site *site : which.readers)
+      choose({site->node, ""}, observation.seen);
+  return ran;
+}
+
+/// Some operands at a time, as far as the memory for moments goes.
+bool Quantizer::decideByMoments(std::vector<size_t> operands) {
+  while (!operands.empty()) {
+    std::vector<size_t> now;
+    bool ran = again([&](std::vector<Array> &outputs) {
+      if (now.empty()) {
+        int64_t bytes = 0;
+        while (!operands.empty() && (now.empty() || bytes < kMomentBytes)) {
+          bytes += momentBytes(outputs[exposed[operands.back()].result]);
+          now.push_back(operands.back());
+          operands.pop_back();
+        }
+      }
+      for (size_t i : now) {
+        const Array &array = outputs[exposed[i].result];
+        int64_t rows = array.elements() / std::max<int64_t>(array.shape.back(), 1) * int64_t(samples.kept().size());
+        seen[i].addMoments(array, std::max<int64_t>(1, rows / kMomentRows));
+      }
+    });
+    if (!ran)
+      return false;
+    EvidenceOf evidence;
+    for (size_t i : now) {
+      seen[i].completeMoments();
+      for (const ExposedOperand::Contraction &reader : exposed[i].readers)
+        evidence[reader.name] = &seen[i].evidence;
+    }
+    if (now.empty() || !decideBy(evidence))
+      return !diagnostics.hasErrors();
+    for (size_t i : now)
+      seen[i].evidence = {};
+  }
+  return true;
+}
+
 /// Runs the kept samples through a model that computes contractions both ways, and notes for each what takes the mean of its shift off again.
 bool Quantizer::correctBias() {
-  if (!wants(wanted, &Scheme::biasCorrection))
+  if (!wants(wanted, [](const Scheme &scheme) { return scheme.biasCorrection; }))
     return true;
   std::vector<QuantizedSite> told;
   std::vector<ExposedShift> shifts;
@@ -164,10 +266,8 @@ bool Quantizer::correctBias() {
   std::vector<double> rows(shifts.size());
   for (const std::vector<Array> &inputs : samples.kept()) {
     std::vector<Array> outputs;
-    if (hewn_status status = model->library().run(inputs, outputs); status.code != HEWN_OK) {
-      diagnostics.error(std::string("a run on calibration data: ") + status.message);
+    if (!run(model->library(), inputs, outputs))
       return false;
-    }
     for (auto [shift, sum, count] : llvm::zip(shifts, sums, rows)) {
       std::vector<float> columns = floatsOf(outputs[shift.result]);
       sum.resize(columns.size());
@@ -182,138 +282,17 @@ bool Quantizer::correctBias() {
     bool isFinite = llvm::all_of(sum, [](double x) { return std::isfinite(x); });
     if (!(count > 0) || !isFinite)
       continue;
-    auto [found, isNew] = wanted.sites.try_emplace(shift.node);
-    Site &site = found->second;
-    if (isNew) {
-      site.node = shift.node;
-      site.scheme = wanted.schemeFor(shift.node, shift.kind);
-    }
+    Site &site = siteOf(shift.node, shift.kind);
     for (double all : sum)
       site.bias.push_back(double(float(-all / count)));
   }
   return true;
 }
 
-/// Runs the kept samples through both models, and notes how the outputs and the operands of contractions differ.
-bool Quantizer::compare() {
-  CompileOptions options = scratch();
-  std::vector<ExposedOperand> again = exposed;
-  report.sites.clear();
-  QuantizeStep step{wanted, &report.sites, exposed.empty() ? nullptr : &again, nullptr, [&] { return checkNames(); }};
-  options.step = &step;
-  std::unique_ptr<ScratchModel> integers = ScratchModel::compile(options, diagnostics);
-  if (!integers)
-    return false;
-  const hewn_model &model = floats->library().model();
-  size_t numOutputs = size_t(model.num_outputs) - exposed.size();
-  report.outputs.clear();
-  for (size_t i = 0; i < numOutputs; ++i)
-    report.outputs.push_back({printable(model.outputs[i].name), {}});
-  std::vector<Agreement> operands(exposed.size());
-  for (const std::vector<Array> &inputs : samples.kept()) {
-    std::vector<Array> right, got;
-    for (auto [library, outputs] : {std::pair(&floats->library(), &right), std::pair(&integers->library(), &got)})
-      if (hewn_status status = library->run(inputs, *outputs); status.code != HEWN_OK) {
-        diagnostics.error(std::string("a run on calibration data: ") + status.message);
-        return false;
-      }
-    for (size_t i = 0; i < numOutputs; ++i)
-      report.outputs[i].second.add(right[i], got[i]);
-    for (auto [i, operand] : llvm::enumerate(exposed))
-      operands[i].add(right[operand.result], got[again[i].result]);
-  }
-  report.compared = int64_t(samples.kept().size());
-  for (auto [operand, agreement] : llvm::zip(exposed, operands))
-    for (const ExposedOperand::Contraction &reader : operand.readers)
-      report.operandDecibels[reader.name] = agreement.decibels();
-  return true;
-}
-
-/// Where a bound is not met: contractions go back to floats, those first whose own rounding loses most, as many as it takes. How many that is
-/// is searched by halves, since the error falls with their number.
-bool Quantizer::returnToFloats() {
-  if (given.leastDecibels <= 0 || report.leastDecibels() >= given.leastDecibels)
-    return true;
-  std::vector<std::pair<double, std::string>> order;
-  for (const QuantizedSite &site : report.sites)
-    if (site.weightBits) {
-      auto range = report.ranges.find(site.node);
-      double own =
-          range == report.ranges.end() ? site.weightDecibels : std::min(site.weightDecibels, range->second.decibels);
-      order.push_back({own, site.node});
-    }
-  llvm::sort(order);
-  const Quantization whole = wanted;
-  auto tryFirst = [&](size_t count) {
-    wanted = whole;
-    report.returned.clear();
-    for (size_t i = 0; i < count; ++i) {
-      const std::string &name = order[i].second;
-      Site &site = wanted.sites[name];
-      site.node = name;
-      site.scheme.keepFloat = true;
-      site.why = llvm::formatv("its rounding, {0:f1} dB by itself, stood in the way of the bound", order[i].first);
-      report.returned.push_back(name);
-    }
-    return compare();
-  };
-  size_t low = 0, high = order.size();
-  while (low + 1 < high) {
-    size_t middle = (low + high) / 2;
-    if (!tryFirst(middle))
-      return false;
-    (report.leastDecibels() >= given.leastDecibels ? high : low) = middle;
-  }
-  if (!tryFirst(high))
-    return false;
-  if (report.leastDecibels() >= given.leastDecibels)
-    return true;
-  diagnostics.error(llvm::formatv("the bound of {0} dB is not met by any of it: with all contractions in float32 the "
-                                  "outputs have {1:f1} dB",
-                                  given.leastDecibels, report.leastDecibels()));
-  return false;
-}
-
-/// Sites and rules are for contractions that are there. Of a model's cases each has told of its own.
-bool Quantizer::checkNames() {
-  std::set<std::string> told;
-  llvm::erase_if(report.sites, [&](const QuantizedSite &site) { return !told.insert(site.node).second; });
-  std::vector<StringRef> names;
-  std::set<StringRef> kinds;
-  for (const QuantizedSite &site : report.sites) {
-    names.push_back(site.node);
-    kinds.insert(site.kind);
-  }
-  unsigned before = diagnostics.numErrors();
-  auto refuse = [&](const std::string &what, StringRef name) {
-    StringRef near = nearestName(name, names);
-    diagnostics.error("the quantization names " + what + " '" + printable(name) + "', which no contraction is" +
-                      (near.empty() ? "" : "; did you mean '" + near.str() + "'?"));
-  };
-  for (const auto &[name, site] : wanted.sites)
-    if (!llvm::is_contained(names, name))
-      refuse("the node", name);
-  for (const Rule &rule : wanted.rules) {
-    auto isFor = [&](const QuantizedSite &site) {
-      Quantization one;
-      one.rules = {rule};
-      return &one.schemeFor(site.node, site.kind) != &one.scheme;
-    };
-    if (llvm::any_of(report.sites, isFor))
-      continue;
-    if (!rule.op.empty() && !kinds.count(rule.op))
-      diagnostics.error("the quantization has a rule for the op '" + printable(rule.op) +
-                        "', which no contraction is; there are: " + llvm::join(kinds, ", "));
-    else
-      refuse("the nodes", rule.node);
-  }
-  return diagnostics.numErrors() == before;
-}
-
-} // namespace
+} // namespace quantize
 
 CompileResult compileQuantized(const CompileOptions &options, Diagnostics &diagnostics) {
-  return Quantizer(options, diagnostics).run();
+  return quantize::Quantizer(options, diagnostics).run();
 }
 
 } // namespace hewn

@@ -21,6 +21,8 @@ struct QuantizeStep {
   std::vector<ExposedShift> *shifts = nullptr;
   /// Asked when all of `done` is there; false after an error.
   std::function<bool()> check = nullptr;
+  /// What runs showed of operands, by which more is chosen and told in `done`; null: nothing.
+  const quantize::EvidenceOf *evidence = nullptr;
 };
 
 /// A compile of one step, or of a model as it is.

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Compiler/Quantization/Report.h"
 #include "lib/Compiler/Quantization/Samples.h"
-#include "lib/Transforms/Quantize/RoundWeights.h"
+#include "lib/Transforms/Quantize/Numbers/RoundWeights.h"
 
 #include "llvm/Support/FormatVariadic.h"
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace json = llvm::json;
 
 namespace hewn::quantize {
 
 bool Agreement::add(const Array &wanted, const Array &got) {
-  if (wanted.shape != got.shape)
+  if (wanted.shape != got.shape) {
+    isBroken = true;
     return false;
+  }
   std::vector<float> a = floatsOf(wanted), b = floatsOf(got);
   if (a.size() != b.size())
     return false;
@@ -21,6 +24,10 @@ bool Agreement::add(const Array &wanted, const Array &got) {
     double x = double(a[i]), y = double(b[i]);
     if (!std::isfinite(x) && (x == y || (std::isnan(x) && std::isnan(y)))) // a mask
       continue;
+    if (!std::isfinite(x) || !std::isfinite(y)) {
+      isBroken = true;
+      continue;
+    }
     signal += x * x;
     signalOfGot += y * y;
     product += x * y;
@@ -39,10 +46,12 @@ bool Agreement::add(const Array &wanted, const Array &got) {
   return true;
 }
 
-double Agreement::decibels() const { return quantize::decibels(signal, noise); }
+double Agreement::decibels() const { return isBroken ? -200 : quantize::decibels(signal, noise); }
+
+double Agreement::largestError() const { return isBroken ? std::numeric_limits<double>::max() : largest; }
 
 json::Object Agreement::json() const {
-  json::Object object{{"sqnr_db", decibels()}, {"max_abs_error", largest}};
+  json::Object object{{"sqnr_db", decibels()}, {"max_abs_error", largestError()}};
   double length = std::sqrt(signal) * std::sqrt(signalOfGot);
   object["cosine"] = length > 0 ? product / length : (signal == signalOfGot ? 1.0 : 0.0);
   if (rows)
@@ -56,6 +65,14 @@ double Report::leastDecibels() const {
     if (agreement.isThere())
       least = std::min(least, agreement.decibels());
   return least;
+}
+
+double Report::largestError() const {
+  double largest = 0;
+  for (const auto &[name, agreement] : outputs)
+    if (agreement.isThere())
+      largest = std::max(largest, agreement.largestError());
+  return largest;
 }
 
 std::string Report::json(const Quantization &quantization) const {
@@ -87,13 +104,21 @@ std::string Report::json(const Quantization &quantization) const {
       layer["activations_sqnr_db"] = range->second.decibels;
       layer["clipped"] = range->second.clipped;
     }
-    if (auto operand = operandDecibels.find(site.node); operand != operandDecibels.end())
-      layer["operand_sqnr_db"] = operand->second;
+    if (auto operand = operands.find(site.node); operand != operands.end())
+      for (auto &[key, figure] : operand->second.json())
+        layer[("operand_" + key.str())] = std::move(figure);
+    if (site.floatCycles) {
+      layer["float_cycles"] = site.floatCycles;
+      layer["integer_cycles"] = site.integerCycles;
+    }
     layers.push_back(std::move(layer));
   }
   whole["layers"] = std::move(layers);
   whole["quantized_layers"] = quantized;
   whole["weight_bytes"] = json::Object{{"float32", before}, {"quantized", after}};
+  if (times.rounds > 0)
+    whole["milliseconds"] =
+        json::Object{{"float32", times.floats}, {"quantized", times.integers}, {"rounds", times.rounds}};
   if (!returned.empty())
     whole["returned_to_float"] = json::Array(returned);
   if (auto text = json::parse(writeQuantization(quantization)))

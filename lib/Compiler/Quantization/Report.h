@@ -4,7 +4,7 @@
 #ifndef HEWN_LIB_COMPILER_QUANTIZATION_REPORT_H
 #define HEWN_LIB_COMPILER_QUANTIZATION_REPORT_H
 
-#include "lib/Compiler/LoadedLibrary.h"
+#include "lib/Compiler/Quantization/Timing.h"
 #include "lib/Transforms/Quantize/Passes.h"
 #include "llvm/Support/JSON.h"
 #include <map>
@@ -17,13 +17,16 @@ public:
   /// Two tensors of one shape; false where they are not.
   bool add(const Array &wanted, const Array &got);
   double decibels() const;
+  double largestError() const;
   /// Its figures; what only tensors of scores have (argmax along the last dim) is left out of others.
   llvm::json::Object json() const;
   /// Whether anything was compared: tensors of floats.
-  bool isThere() const { return elements > 0; }
+  bool isThere() const { return elements > 0 || isBroken; }
 
 private:
   double signal = 0, noise = 0, product = 0, signalOfGot = 0, largest = 0;
+  /// Another shape, or a number in one and none in the other: no bound holds it.
+  bool isBroken = false;
   int64_t elements = 0, rows = 0, sameArgmax = 0;
 };
 
@@ -38,11 +41,14 @@ struct Report {
   std::vector<std::pair<std::string, Agreement>> outputs;
   /// By the name of a contraction: its left operand as runs of the float model had it, and in the quantized model beside that one.
   std::map<std::string, OperandRange> ranges;
-  std::map<std::string, double> operandDecibels;
+  std::map<std::string, Agreement> operands;
   /// Contractions that went back to floats for a bound, in this order.
   std::vector<std::string> returned;
 
+  Times times;
+
   double leastDecibels() const;
+  double largestError() const;
   std::string json(const Quantization &quantization) const;
 };
 

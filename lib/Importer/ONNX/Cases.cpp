@@ -45,7 +45,12 @@ private:
       return -1;
     Diagnostics told;
     ModelImporter importer(context, model, options, folder, weights, told);
+    importer.ranksMayBeOpen = ranksMayBeOpen;
     OwningOpRef<ModuleOp> module = importer.run(facts);
+    if (importer.rankWasAsked) {
+      ranksMayBeOpen = false;
+      return import(std::move(facts));
+    }
     if (importer.question)
       return split(*importer.question, std::move(facts));
     cases.list.push_back({std::move(facts), std::move(module), ""});
@@ -153,6 +158,8 @@ private:
   std::vector<std::vector<Message>> excused;
   unsigned leaves = 1;
   bool tooMany = false;
+  /// Until a node tells.
+  bool ranksMayBeOpen = true;
 };
 
 } // namespace

@@ -3,6 +3,7 @@
 // The model around the nodes: opsets, inputs and their dims, initializers, outputs.
 #include "lib/Importer/ONNX/ModelImporter.h"
 
+#include "dialects/Graph/Control/Control.h"
 #include "dialects/Graph/List/List.h"
 #include "dialects/Graph/Text/Text.h"
 #include "lib/Importer/ONNX/OnnxTypes.h"
@@ -333,6 +334,7 @@ bool ModelImporter::importOutputs(Frame &frame) {
       good = false;
       continue;
     }
+    askRank(binding->value);
     Value value = graph::asHandle(builder, main.getLoc(), binding->value);
     if (!value) {
       diagnostics.error("output '" + output.name() +
@@ -430,8 +432,10 @@ graph::Decision ModelImporter::decide(const graph::Condition &condition) {
   return graph::Decision::PerCase;
 }
 
+void ModelImporter::askRank(Value value) { rankWasAsked |= value && graph::isRankOpen(value); }
+
 bool ModelImporter::dropDiagnosticsAfter(size_t told) {
-  if (!narrowed || question || lastOutright > told)
+  if (!narrowed || question || rankWasAsked || lastOutright > told)
     return false;
   llvm::append_range(excused, diagnostics.takeBack(told));
   return true;
@@ -466,7 +470,8 @@ OwningOpRef<ModuleOp> ModelImporter::run(ArrayRef<graph::Fact> facts) {
   builder.setInsertionPointToStart(&main.getBody().front());
   importInitializers(model->graph(), frame);
   good &= succeeded(importNodes(model->graph().node(), frame, outputNames(model->graph())));
-  good = good && !question && !diagnostics.hasErrors() && importOutputs(frame);
+  good = good && !question && !rankWasAsked && !diagnostics.hasErrors() && importOutputs(frame) && !rankWasAsked;
+  main.walk([](Operation *op) { op->removeAttr(graph::kOpenRankAttr); });
   return good ? std::move(module) : OwningOpRef<ModuleOp>();
 }
 

@@ -55,7 +55,7 @@ class ModelImporter {
 public:
   ModelImporter(mlir::MLIRContext &context, std::shared_ptr<const LoadedModel> loaded, const ImportOptions &options,
                 std::string folder, WeightTable &weights, Diagnostics &diagnostics);
-  /// The model where `facts` hold. Null after an error, and where `question` says what must be known first.
+  /// The model where `facts` hold. Null after an error, and where `question` says what must be known first, or a rank was asked for.
   mlir::OwningOpRef<mlir::ModuleOp> run(llvm::ArrayRef<graph::Fact> facts);
 
   /// A condition that decides what a node becomes, and the node.
@@ -64,6 +64,10 @@ public:
     std::string node;
   };
   std::optional<Question> question;
+  /// Whether nodes may give values whose rank data decide; and whether something asked for the rank of one, so that this import is over, and
+  /// another one goes without.
+  bool ranksMayBeOpen = true, rankWasAsked = false;
+  void askRank(mlir::Value value);
   /// What was told of branches that are taken for ones that no run takes: OnnxNode::dropDiagnosticsAfter.
   std::vector<Message> excused;
   bool dropDiagnosticsAfter(size_t told);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Importer/ONNX/Node.h"
 
+#include "dialects/Graph/Control/Control.h"
 #include "lib/Importer/ONNX/Guarded.h"
 #include "lib/Importer/ONNX/OnnxTypes.h"
 #include <onnx/defs/schema.h>
@@ -18,6 +19,17 @@ Node::Node(ModelImporter &importer, Frame &frame, const onnx::NodeProto &proto, 
       results(proto.output_size()), errorsBefore(importer.diagnostics.numErrors()) {
   for (const AttributeProto &attribute : proto.attribute())
     attributes[attribute.name()] = &attribute;
+}
+
+Value Node::input(unsigned i) const {
+  if (i >= inputs.size())
+    return {};
+  importer.askRank(inputs[i]);
+  return inputs[i];
+}
+
+Type Node::inputElementType(unsigned i) const {
+  return i < inputs.size() && inputs[i] ? graph::getElementType(inputs[i]) : Type();
 }
 
 bool Node::wantsOutput(unsigned i) const { return i < numOutputs() && !proto.output(i).empty(); }
@@ -340,7 +352,18 @@ std::optional<SmallVector<Value>> Node::inlineSubgraph(StringRef name, ValueRang
   if (!body)
     return std::nullopt;
   Frame inner{&frame, frame.opsets, frame.owner, frame.prefix, {}};
-  return importer.importGraph(*body, inner, arguments);
+  std::optional<SmallVector<Value>> outputs = importer.importGraph(*body, inner, arguments);
+  if (outputs)
+    llvm::for_each(*outputs, [&](Value output) { importer.askRank(output); });
+  return importer.rankWasAsked ? std::nullopt : outputs;
+}
+
+std::optional<SmallVector<Value>> Node::inlineBranch(StringRef name) {
+  const onnx::GraphProto *body = subgraph(name);
+  if (!body)
+    return std::nullopt;
+  Frame inner{&frame, frame.opsets, frame.owner, frame.prefix, {}};
+  return importer.importGraph(*body, inner, {});
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -428,6 +451,16 @@ LogicalResult Node::checkAttributes(const OnnxRecord &record) {
   return success();
 }
 
+bool Node::isIndifferentToRank(const OnnxRecord &record, unsigned i) const {
+  if (i >= inputs.size() || !inputs[i] || !graph::isRankOpen(inputs[i]))
+    return false;
+  std::optional<RegisteredOperationName> op = RegisteredOperationName::lookup(record.graphOp, b.getContext());
+  bool isElementwise = op && op->hasInterface<graph::ElementwiseOpInterface>();
+  return isElementwise && llvm::any_of(inputs, [&](Value other) {
+           return other && !graph::isRankOpen(other) && graph::getRank(other) >= graph::getRank(inputs[i]);
+         });
+}
+
 LogicalResult Node::buildDirect(const OnnxRecord &record) {
   OperationState state(loc, record.graphOp);
   SmallVector<int32_t> segments;
@@ -436,8 +469,8 @@ LogicalResult Node::buildDirect(const OnnxRecord &record) {
     int32_t taken = 0;
     unsigned end = form == OperandForm::Variadic ? numInputs() : next + 1;
     for (; next < end; ++next, ++taken) {
-      if (input(next))
-        state.addOperands(input(next));
+      if (Value given = isIndifferentToRank(record, next) ? inputs[next] : input(next))
+        state.addOperands(given);
       else if (form == OperandForm::Optional)
         --taken;
       else

@@ -21,7 +21,9 @@ public:
   llvm::StringRef opType() const override { return proto.op_type(); }
   int64_t opset() const override { return info.opset; }
   unsigned numInputs() const override { return inputs.size(); }
-  mlir::Value input(unsigned i) const override { return i < inputs.size() ? inputs[i] : mlir::Value(); }
+  /// Whoever reads a value asks for its rank.
+  mlir::Value input(unsigned i) const override;
+  mlir::Type inputElementType(unsigned i) const override;
   unsigned numOutputs() const override { return proto.output_size(); }
   bool wantsOutput(unsigned i) const override;
 
@@ -53,6 +55,8 @@ public:
                                      llvm::ArrayRef<graph::TensorShape> arguments) override;
   std::optional<llvm::SmallVector<mlir::Value>> inlineSubgraph(llvm::StringRef name,
                                                                mlir::ValueRange arguments) override;
+  std::optional<llvm::SmallVector<mlir::Value>> inlineBranch(llvm::StringRef name) override;
+  bool mayLeaveRankOpen() const override { return importer.ranksMayBeOpen; }
 
   size_t numDiagnostics() const override { return importer.diagnostics.messages().size(); }
   bool dropDiagnosticsAfter(size_t told) override { return importer.dropDiagnosticsAfter(told); }
@@ -76,6 +80,8 @@ private:
   bool isInRange(llvm::StringRef name, llvm::ArrayRef<int64_t> values, Range range) const;
   const onnx::GraphProto *subgraph(llvm::StringRef name);
   llvm::LogicalResult buildDirect(const OnnxRecord &record);
+  /// Whether it is the same to the op if input `i` has dims of 1 in front or not: it is broadcast to another one that has as many dims.
+  bool isIndifferentToRank(const OnnxRecord &record, unsigned i) const;
   llvm::LogicalResult checkAttributes(const OnnxRecord &record);
   /// Refuses attributes that nobody has asked for, of an op that ONNX does not know: one that hewn does not know, or a misspelt one.
   llvm::LogicalResult checkUnasked();

@@ -43,7 +43,7 @@ LogicalResult ModelImporter::importNodes(const Nodes &nodes, Frame &frame, Array
       for (const std::string &name : nodes[i].output())
         frame.names[name] = {Binding::Kind::Failed, {}};
     }
-    if (question) // another import will go on from its answer
+    if (question || rankWasAsked) // another import will go on from there
       return failure();
   }
   return success(good);
@@ -165,6 +165,7 @@ LogicalResult ModelImporter::buildNode(const onnx::NodeProto &node, Frame &frame
   const OnnxRecord *record = findRecord(info.domain, info.op, info.opset);
   if (!record) {
     unsigned errors = diagnostics.numErrors();
+    llvm::for_each(inputs, [&](Value input) { askRank(input); }); // which body it is may depend on it
     if (auto function = functionOf(node, info, inputs))
       return expandFunction(std::move(function), node, frame, info, inputs);
     if (diagnostics.numErrors() == errors)

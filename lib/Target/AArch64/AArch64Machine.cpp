@@ -142,7 +142,7 @@ plan::TargetAttr targetAttr(MLIRContext *context, const codegen::MachineSpec &ma
                                costsOf(context, row), dotsOf(context, machine), /*matrices=*/ArrayAttr(),
                                plan::GridAttr(),
                                /*doubleRateHalfVectors=*/false, /*hasVectorLdexp=*/false, machine.hasHalfConversions,
-                               /*permuteIntrinsic=*/StringAttr(), /*hasFmaByLane=*/true);
+                               /*permuteIntrinsic=*/StringAttr(), /*hasFmaByLane=*/true, /*hasFma=*/true);
 }
 
 } // namespace hewn::aarch64

@@ -3,18 +3,19 @@
 #include "lib/Codegen/Grid/Grid.h"
 #include "lib/Codegen/Grid/GridFunctions.h"
 #include "lib/Codegen/Math/Device/DeviceMath.h"
-#include "lib/Target/NVPTX/NVPTXGates.h"
-#include "lib/Target/NVPTX/NVPTXGroups.h"
+#include "lib/Target/NVPTX/NVPTXMachine.h"
+#include "lib/Target/NVPTX/Passes.h"
 
+#include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InlineAsm.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Transforms/Utils/LoopUtils.h"
-#include <map>
 
 using namespace llvm;
 
@@ -22,113 +23,60 @@ namespace hewn::nvptx {
 
 namespace {
 
-/// What each function of the grid is on this machine.
-struct Instruction {
-  StringRef name;
-  Intrinsic::ID intrinsic;
-};
-
-const Instruction instructions[] = {
-    {codegen::kGridThread, Intrinsic::nvvm_read_ptx_sreg_tid_x},
-    {codegen::kGridBlock, Intrinsic::nvvm_read_ptx_sreg_ctaid_x},
-    {codegen::kGridBlocks, Intrinsic::nvvm_read_ptx_sreg_nctaid_x},
-    {codegen::kGridBarrier, Intrinsic::nvvm_barrier_cta_sync_aligned_all},
-    {codegen::kGridBarrierSome, Intrinsic::nvvm_barrier_cta_sync_aligned_count},
-    {codegen::kGridWarpMeet, Intrinsic::nvvm_bar_warp_sync},
-    {codegen::kGridShuffle, Intrinsic::nvvm_shfl_sync_bfly_i32},
-    {codegen::kGridProduct, Intrinsic::nvvm_mma_m16n8k8_row_col_tf32},
-    {"hewn.grid.product.f16", Intrinsic::nvvm_mma_m16n8k16_row_col_f32_f32},
-    {"hewn.grid.product.bf16", Intrinsic::nvvm_mma_m16n8k16_row_col_bf16},
-    {"hewn.grid.product.u8.u8", Intrinsic::nvvm_mma_m16n8k32_row_col_u8},
-    {"hewn.grid.product.u8.s8", Intrinsic::nvvm_mma_m16n8k32_row_col_u8_s8},
-    {"hewn.grid.product.s8.u8", Intrinsic::nvvm_mma_m16n8k32_row_col_s8_u8},
-    {"hewn.grid.product.s8.s8", Intrinsic::nvvm_mma_m16n8k32_row_col_s8},
-    {codegen::kGridLines, Intrinsic::nvvm_ldmatrix_sync_aligned_m8n8_x4_b16},
-    {codegen::kGridLinesTurned, Intrinsic::nvvm_ldmatrix_sync_aligned_m8n8_x4_trans_b16},
-    {codegen::kGridCopy16, Intrinsic::nvvm_cp_async_cg_shared_global_16_s},
-    {codegen::kGridCopy8, Intrinsic::nvvm_cp_async_ca_shared_global_8_s},
-    {codegen::kGridCopy4, Intrinsic::nvvm_cp_async_ca_shared_global_4_s},
-    {codegen::kGridCopiesClose, Intrinsic::nvvm_cp_async_commit_group},
-    {codegen::kGridCopiesWait, Intrinsic::nvvm_cp_async_wait_group},
-    {codegen::kGridGroupBegin, Intrinsic::nvvm_wgmma_fence_sync_aligned},
-    {codegen::kGridGroupClose, Intrinsic::nvvm_wgmma_commit_group_sync_aligned},
-    {codegen::kGridRegistersKeep, Intrinsic::nvvm_setmaxnreg_dec_sync_aligned_u32},
-    {codegen::kGridRegistersTake, Intrinsic::nvvm_setmaxnreg_inc_sync_aligned_u32},
-};
-
-/// The instruction, of which some are overloaded by the memory that they read.
-Function *declare(Module &module, Intrinsic::ID intrinsic) {
-  SmallVector<Type *> types;
-  if (Intrinsic::isOverloaded(intrinsic))
-    types.push_back(PointerType::get(module.getContext(), codegen::kSharedSpace));
-  return Intrinsic::getOrInsertDeclaration(&module, intrinsic, types);
+/// The PTX that is called, if it is a text.
+StringRef textOf(const CallInst &call) {
+  const auto *text = dyn_cast<InlineAsm>(call.getCalledOperand());
+  return text ? StringRef(text->getAsmString()) : StringRef();
 }
 
-/// Calls of the grid's functions become instructions. Theirs have the same arguments, but for addresses and words that they take
-/// as pointers and vectors.
-void useInstructions(Module &module) {
-  for (const Instruction &instruction : instructions) {
-    Function *function = module.getFunction(instruction.name);
-    if (!function)
-      continue;
-    Function *callee = declare(module, instruction.intrinsic);
-    for (User *user : make_early_inc_range(function->users())) {
-      auto *call = cast<CallInst>(user);
-      IRBuilder<> b(call);
-      SmallVector<Value *> arguments;
-      for (auto [argument, type] : zip(call->args(), callee->getFunctionType()->params()))
-        arguments.push_back(b.CreateBitOrPointerCast(argument, type));
-      CallInst *made = b.CreateCall(callee, arguments);
-      call->replaceAllUsesWith(made);
-      call->eraseFromParent();
-    }
-    function->eraseFromParent();
+/// Whether the instruction multiplies matrices, of a warp or of a warpgroup.
+bool isMatrixProduct(const CallInst &call) {
+  if (textOf(call).contains(kWgmmaText))
+    return true;
+  switch (call.getIntrinsicID()) {
+  case Intrinsic::nvvm_mma_m16n8k8_row_col_tf32:
+  case Intrinsic::nvvm_mma_m16n8k16_row_col_f32_f32:
+  case Intrinsic::nvvm_mma_m16n8k16_row_col_bf16:
+  case Intrinsic::nvvm_mma_m16n8k32_row_col_u8:
+  case Intrinsic::nvvm_mma_m16n8k32_row_col_u8_s8:
+  case Intrinsic::nvvm_mma_m16n8k32_row_col_s8_u8:
+  case Intrinsic::nvvm_mma_m16n8k32_row_col_s8:
+    return true;
+  default:
+    return false;
   }
 }
 
 /// Keeps the assembler from unrolling loops over products of matrices, which are as long as their registers allow, and gives
 /// a block all registers that it wants: left alone, it spills some to run more blocks at once.
 void keepLoops(Module &module, Function &kernel) {
-  struct Loops {
-    DominatorTree dominators;
-    LoopInfo loops;
-    explicit Loops(Function &function) : dominators(function), loops(dominators) {}
-  };
-  std::map<Function *, Loops> known;
   for (Function &function : module) {
-    StringRef name = function.getName();
-    if (!name.starts_with(codegen::kGridProduct) && !name.starts_with(codegen::kGridGroupProduct))
+    SmallVector<CallInst *> products;
+    for (Instruction &instruction : instructions(function))
+      if (auto *call = dyn_cast<CallInst>(&instruction); call && isMatrixProduct(*call))
+        products.push_back(call);
+    if (products.empty())
       continue;
     kernel.addFnAttr("nvvm.minctasm", "1");
-    for (User *user : function.users()) {
-      auto *call = cast<CallInst>(user);
-      Function *caller = call->getFunction();
-      if (Loop *loop = known.try_emplace(caller, *caller).first->second.loops.getLoopFor(call->getParent()))
+    DominatorTree dominators(function);
+    LoopInfo loops(dominators);
+    for (CallInst *call : products)
+      if (Loop *loop = loops.getLoopFor(call->getParent()))
         if (!findStringMetadataForLoop(loop, "llvm.loop.unroll.disable"))
           addStringMetadataToLoop(loop, "llvm.loop.unroll.disable");
-    }
   }
 }
 
-/// Counters of all blocks. LLVM has atomic operations, but loses the order of those that add: the text is the machine's.
-void useCounters(Module &module) {
-  auto replace = [&](StringRef name, StringRef text, StringRef constraints) {
-    Function *function = module.getFunction(name);
-    if (!function)
-      return;
-    for (User *user : make_early_inc_range(function->users())) {
-      auto *call = cast<CallInst>(user);
-      IRBuilder<> b(call);
-      SmallVector<Value *> arguments(call->args());
-      CallInst *made = b.CreateCall(
-          InlineAsm::get(function->getFunctionType(), text, constraints, /*hasSideEffects=*/true), arguments);
-      call->replaceAllUsesWith(made);
-      call->eraseFromParent();
-    }
-    function->eraseFromParent();
-  };
-  replace(codegen::kGridCounterAdd, "atom.acq_rel.gpu.global.add.u32 $0, [$1], $2;", "=r,l,r,~{memory}");
-  replace(codegen::kGridCounterRead, "ld.acquire.gpu.global.u32 $0, [$1];", "=r,l,~{memory}");
+/// Texts that change a warpgroup's sums are for all of its threads at once, which MLIR's inline assembly can't say; and tensors among the
+/// kernel's arguments stay where the launch puts them.
+void tellWarpgroups(Module &module, Function &kernel) {
+  for (Argument &argument : kernel.args())
+    if (argument.hasByValAttr())
+      argument.addAttr(Attribute::get(module.getContext(), "nvvm.grid_constant"));
+  for (Function &function : module)
+    for (Instruction &instruction : instructions(function))
+      if (auto *call = dyn_cast<CallInst>(&instruction); call && textOf(*call).contains("wgmma."))
+        call->addFnAttr(Attribute::Convergent);
 }
 
 /// Parts of a kernel get pointers to global memory, as LLVM knows of a kernel's own arguments alone.
@@ -207,6 +155,10 @@ uint64_t argumentBytes(StringRef text) {
 
 class NVPTXDevice : public codegen::Device {
 public:
+  void registerDialects(mlir::DialectRegistry &registry) const override { nvptx::registerDialects(registry); }
+
+  void addLowering(mlir::OpPassManager &pm) const override { pm.addPass(createLowerToNVVMPass()); }
+
   Error link(Module &module, Function &kernel) const override {
     uint64_t bytes = 0;
     for (Argument &argument : kernel.args())
@@ -218,7 +170,7 @@ public:
       return error;
     for (Function &function : module) {
       if (function.isDeclaration() && !function.isIntrinsic() &&
-          !function.getName().starts_with(codegen::kGridFunctions))
+          !function.getName().starts_with(codegen::kGridFunctions)) // of code that stays LLVM IR
         return createStringError("it calls " + function.getName() + ", which the device does not have");
     }
     return Error::success();
@@ -229,10 +181,7 @@ public:
       takeShared(module, kernel);
     keepLoops(module, kernel);
     tellMemory(module);
-    useGroupInstructions(module);
-    useGateInstructions(module, kernel);
-    useCounters(module);
-    useInstructions(module);
+    tellWarpgroups(module, kernel);
     kernel.setCallingConv(CallingConv::PTX_Kernel);
     kernel.addFnAttr("nvvm.reqntid", std::to_string(threads));
     kernel.setVisibility(GlobalValue::DefaultVisibility); // PTX knows no hidden symbols

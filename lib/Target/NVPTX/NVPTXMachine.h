@@ -16,6 +16,9 @@ namespace hewn::nvptx {
 /// Makes LLVM's PTX code generator available; any number of times.
 void initialize();
 
+/// The dialect `nvptx`, loaded with the dialect `plan`: engines make its ops where a schedule asks for them.
+void registerDialects(mlir::DialectRegistry &registry);
+
 /// "sm_80", "sm_90a", ...: nullopt for a name that is not in `targetNames`.
 std::optional<codegen::MachineSpec> findMachine(llvm::StringRef name);
 std::vector<std::string> targetNames();

@@ -143,7 +143,7 @@ plan::TargetAttr targetOf(MLIRContext *context, const Row &row, uint64_t bits) {
   return plan::TargetAttr::get(context, vectors.bytes, vectors.registers, caches.l1Bytes, caches.l1Ways, caches.l2Bytes,
                                caches.l3Bytes, costsOf(context, vectors), dotsOf(context, vectors, bits),
                                matricesOf(context, bits), plan::GridAttr(), row.doubleRateHalfVectors, vectors.scales,
-                               vectors.hasHalfConversions, permutation, /*hasFmaByLane=*/false);
+                               vectors.hasHalfConversions, permutation, /*hasFmaByLane=*/false, vectors.fusedProducts);
 }
 
 } // namespace hewn::x86

@@ -194,8 +194,10 @@ private:
         graph::makeScan(b, loc, {}, sequences.getArrayRef(), /*backward=*/false, [&](ValueRange, ValueRange slices) {
           return body(b, sequences.getArrayRef(), slices, results);
         });
-    if (made.empty())
+    if (made.empty()) {
+      missed(chosen.front().op, kPass, "BatchNotLooped", "its ops for one item can't be made a loop's");
       return false;
+    }
     for (auto [old, value] : llvm::zip(results, made))
       old.replaceUsesWithIf(value, [&](OpOperand &use) { return !inside.contains(use.getOwner()); });
     for (const Item &item : llvm::reverse(chosen))

@@ -25,8 +25,12 @@ struct ChooseTilesPass : impl::ChooseTilesPassBase<ChooseTilesPass> {
       if (kernel.getScheduleAttr())
         continue;
       SmallVector<graph::ContractOpInterface> found(kernel.getBody().getOps<graph::ContractOpInterface>());
-      if (found.size() == 1 && plan::multipliesMatrices(found[0]))
-        kernel.setScheduleAttr(plan::chooseTile(found[0], /*maySplit=*/bool(splitKContraction(kernel))));
+      if (found.size() != 1 || !plan::multipliesMatrices(found[0]))
+        continue;
+      Found<graph::ContractOpInterface> maySplit = splitKContraction(kernel);
+      kernel.setScheduleAttr(plan::chooseTile(found[0], bool(maySplit)));
+      if (!maySplit && wantsRemarks(kernel) && plan::chooseTile(found[0], /*maySplit=*/true).getSplits() > 1)
+        missed(found[0], getArgument(), "NotSplit", maySplit.why());
     }
   }
 };

@@ -100,7 +100,7 @@ public:
     }
     for (unsigned i = 0; i < groups.size(); ++i) // more come behind
       computeOnce(i);
-    tellRefusals();
+    emitRemarks();
     unsigned number = 0;
     for (Group &group : groups) {
       if (group.ops.empty())
@@ -135,7 +135,7 @@ private:
   }
 
   /// Of those that no later choice has brought together.
-  void tellRefusals() {
+  void emitRemarks() {
     for (const Refusal &refusal : refusals) {
       Operation *maker = throughViews(refusal.operand).getDefiningOp();
       auto own = groupOf.find(refusal.op), other = groupOf.find(maker);

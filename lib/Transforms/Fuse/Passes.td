@@ -11,6 +11,15 @@ def DecideGroupsPass : Pass<"hewn-decide-groups", "::mlir::func::FuncOp"> {
   let options = [Option<"fuse", "fuse", "bool", "true", "Put ops together; without it each op is a group of its own">];
 }
 
+def WidenAtReadersPass : Pass<"hewn-widen-at-readers", "::mlir::func::FuncOp"> {
+  let summary = "Put ops that widen elements into the groups that read them";
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
+def QuantizeByReciprocalPass : Pass<"hewn-quantize-by-reciprocal", "::mlir::func::FuncOp"> {
+  let summary = "Quantize by products where these give the integers that the division gives";
+}
+
 def FormGroupsPass : Pass<"hewn-form-groups", "::mlir::func::FuncOp"> {
   let summary = "Wrap the ops of each group into a graph.group";
 }

@@ -33,17 +33,23 @@ namespace hewn {
 #define GEN_PASS_DEF_SPLITKPASS
 #include "lib/Transforms/Fuse/Passes.h.inc"
 
-ContractOpInterface splitKContraction(plan::KernelOp kernel) {
+Found<ContractOpInterface> splitKContraction(plan::KernelOp kernel) {
+  const Verdict unknown = Verdict::no("sizes in its kernel are known only when run, and a split sum has fixed parts");
   if (!kernel.getSymbols().empty())
-    return {};
+    return unknown;
   for (Operation &op : kernel.getBody().front().without_terminator())
     for (Type type : op.getResultTypes())
       if (auto tensor = dyn_cast<RankedTensorType>(type); !tensor || !tensor.hasStaticShape())
-        return {};
+        return unknown;
   ContractOpInterface found = graph::onlyContraction(kernel.getBody().front());
   auto type = found ? cast<RankedTensorType>(found->getResult(0).getType()) : RankedTensorType();
   auto layout = type ? dyn_cast_or_null<graph::LayoutAttr>(type.getEncoding()) : graph::LayoutAttr();
-  return layout && layout.getBlockDim() >= 0 ? ContractOpInterface() : found;
+  if (!found)
+    return Verdict::no(
+        "its kernel has more than one contraction, elementwise ops and moves, which parts of a sum can't be given to");
+  if (layout && layout.getBlockDim() >= 0)
+    return Verdict::no("its result lies in panels, which parts of a sum do not");
+  return found;
 }
 
 namespace {
@@ -117,9 +123,10 @@ struct SplitKPass : impl::SplitKPassBase<SplitKPass> {
     getOperation().walk([&](plan::LaunchOp launch) { launches[launch.getKernel()].push_back(launch); });
     for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<plan::KernelOp>())) {
       auto tile = dyn_cast_or_null<plan::GridTileAttr>(kernel.getScheduleAttr());
-      ContractOpInterface sum = tile && tile.getSplits() > 1 ? splitKContraction(kernel) : ContractOpInterface();
-      if (sum)
-        split(kernel, sum, tile, symbols, launches[kernel.getSymName()]);
+      if (!tile || tile.getSplits() <= 1)
+        continue;
+      if (Found<ContractOpInterface> sum = splitKContraction(kernel))
+        split(kernel, *sum, tile, symbols, launches[kernel.getSymName()]);
     }
   }
 

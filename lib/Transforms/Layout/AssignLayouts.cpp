@@ -307,7 +307,7 @@ private:
     // Constants take any order for free: columns innermost, summed dims as the left operand has them. So does what is packed in
     // groups when run.
     Order order = constantOrder(op, maps, *lanes);
-    if (int64_t tile = plan::chooseWinogradTile(op, largestTile)) {
+    if (int64_t tile = plan::chooseWinogradTile(op, plan::largestWinogradTile(op, largestTile))) {
       // The products are one for each place of the transformed windows, which are outermost: panels of channels.
       graph::WinogradDims dims = *graph::winogradDims(op);
       Order windows(std::begin(dims.right), std::end(dims.right));

@@ -10,6 +10,7 @@
 #include "dialects/Graph/Contract/Winograd.h"
 #include "dialects/Graph/Elementwise/ElementwiseOps.h"
 #include "dialects/Plan/Plan.h"
+#include "lib/Support/Remarks.h"
 #include "lib/Support/WeightTable.h"
 #include "lib/Transforms/Layout/Packing.h"
 #include "lib/Transforms/Layout/Passes.h"
@@ -63,7 +64,12 @@ struct PackConstantsPass : impl::PackConstantsPassBase<PackConstantsPass> {
     for (auto &[what, job] : found)
       if (!isDone(job))
         toPack.push_back(&job);
-    llvm::erase_if(toPack, [&](Job *job) { return !findBytes(*job); });
+    llvm::erase_if(toPack, [&](Job *job) {
+      Verdict packs = findBytes(*job);
+      if (!packs)
+        missed(job->constant, getArgument(), "NotPacked", packs.why());
+      return !packs;
+    });
     // Names are given in order afterwards, so that the result does not depend on who is first.
     findLast(toPack);
     std::mutex table;
@@ -117,24 +123,25 @@ private:
     return true;
   }
 
-  /// Whether the constant's bytes are at hand and can be packed.
-  bool findBytes(Job &job) {
+  /// Whether the constant's bytes are at hand and can be packed. What is not stays a change of layout, in every run.
+  Verdict findBytes(Job &job) {
+    const Verdict no = Verdict::no("its bytes are not at hand, or of a type that is put in another order when run");
     Type element = job.from.getElementType();
     if (!weights || !canPack(element) || job.from.getNumElements() == 0 ||
         (graph::winogradTile(job.to) && !element.isF32()))
-      return false;
+      return no;
     if (auto weight = dyn_cast<graph::WeightAttr>(job.constant.getValue())) {
       job.bytes = weights->bytes(weight);
       job.key = weight.getKey().str();
     } else if (auto elements = dyn_cast<DenseElementsAttr>(job.constant.getValue())) {
       if (element.isInteger(1)) // the attribute's bits
-        return false;
+        return no;
       int64_t copies = elements.isSplat() ? job.from.getNumElements() : 1;
       for (int64_t i = 0; i < copies; ++i)
         job.dense.insert(job.dense.end(), elements.getRawData().begin(), elements.getRawData().end());
       job.bytes = job.dense;
     }
-    return int64_t(job.bytes.size()) >= packedBytes(job.from);
+    return int64_t(job.bytes.size()) >= packedBytes(job.from) ? Verdict::yes() : no;
   }
 
   static graph::WeightAttr weightOf(const Job &job, StringRef name) {

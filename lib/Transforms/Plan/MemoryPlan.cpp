@@ -142,7 +142,7 @@ Attribute MemoryPlan::placeOf(OpResult result) {
   return place(PlaceKind::Alias);
 }
 
-void MemoryPlan::tellRefusals(StringRef pass) {
+void MemoryPlan::emitRemarks(StringRef pass) {
   llvm::DenseSet<Value> inPlace;
   for (const auto &[value, request] : sharers)
     inPlace.insert(value);

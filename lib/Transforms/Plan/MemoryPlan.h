@@ -41,7 +41,7 @@ public:
   /// Writes all of it as attributes.
   void write();
   /// A remark of `pass` for each launch that might write over an input and does not.
-  void tellRefusals(llvm::StringRef pass);
+  void emitRemarks(llvm::StringRef pass);
 
 private:
   PlaceAttr place(PlaceKind kind) { return PlaceAttr::get(context, kind); }

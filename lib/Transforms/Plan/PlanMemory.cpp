@@ -36,7 +36,7 @@ struct PlanMemory : public hewn::impl::PlanMemoryPassBase<PlanMemory> {
     plan.collect();
     plan.pack();
     plan.write();
-    plan.tellRefusals(getArgument());
+    plan.emitRemarks(getArgument());
   }
 };
 

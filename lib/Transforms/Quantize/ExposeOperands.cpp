@@ -6,6 +6,8 @@
 //     %y = graph.matmul %a, %w                   %y = graph.matmul %a, %w
 //     return %y                                  return %y, %a
 //
+// What is a view of something is exposed as that; but as it is where a rounding of weights asks for its rows.
+//
 // Left alone: what stands in a branch or a loop; contractions that stay float or have a range already.
 #include "lib/Transforms/Quantize/Passes.h"
 #include "lib/Transforms/Quantize/Sites.h"
@@ -26,17 +28,30 @@ struct ExposeOperandsPass : impl::ExposeOperandsPassBase<ExposeOperandsPass> {
 
   void runOnOperation() override {
     static const quantize::Quantization all;
-    llvm::MapVector<Value, std::vector<ExposedOperand::Contraction>> operands;
+    using Key = std::pair<void *, bool>;
+    llvm::MapVector<Key, ExposedOperand, std::map<Key, unsigned>> operands;
+    auto add = [&](const ContractionSite &site, bool isRows) {
+      Value value = isRows ? site.op->getOperand(0) : site.source;
+      auto [found, isNew] = operands.try_emplace({value.getAsOpaquePointer(), isRows});
+      ExposedOperand &operand = found->second;
+      operand.isRows = isRows;
+      std::optional<unsigned> channels = channelDimOf(site, value);
+      operand.channelDim = isNew || operand.channelDim == channels ? channels : std::nullopt;
+      operand.readers.push_back({site.name, site.kind.str()});
+    };
     std::vector<ContractionSite> sites = findContractionSites(getOperation());
     if (exposed && !exposed->empty())
       return exposeAgain(sites);
-    for (const ContractionSite &site : sites)
+    for (const ContractionSite &site : sites) {
       if (needsRange(quantization ? *quantization : all, site))
-        operands[site.source].push_back({site.name, site.kind.str()});
-    for (auto &[value, readers] : operands) {
-      unsigned result = expose(value);
+        add(site, /*isRows=*/false);
+      if (quantization && needsRows(*quantization, site))
+        add(site, /*isRows=*/true);
+    }
+    for (auto &[key, operand] : operands) {
+      operand.result = expose(Value::getFromOpaquePointer(key.first));
       if (exposed)
-        exposed->push_back({result, readers});
+        exposed->push_back(operand);
     }
   }
 
@@ -50,7 +65,7 @@ struct ExposeOperandsPass : impl::ExposeOperandsPassBase<ExposeOperandsPass> {
                                    << "' is not in all cases of the model: samples run where dims are bound";
         return signalPassFailure();
       }
-      operand.result = expose(site->source);
+      operand.result = expose(operand.isRows ? site->op->getOperand(0) : site->source);
     }
   }
 
@@ -67,6 +82,13 @@ struct ExposeOperandsPass : impl::ExposeOperandsPassBase<ExposeOperandsPass> {
       return false;
     const quantize::Scheme &scheme = wanted.schemeFor(site.name, site.kind);
     return !scheme.keepFloat && scheme.activations.integers;
+  }
+
+  static bool needsRows(const quantize::Quantization &wanted, const ContractionSite &site) {
+    if (!readsRows(site) || !isInProgram(site.op->getOperand(0)) || wanted.sites.count(site.name))
+      return false;
+    const quantize::Scheme &scheme = wanted.schemeFor(site.name, site.kind);
+    return !scheme.keepFloat && scheme.weights.rounding == quantize::Rounding::Gptq;
   }
 
   const quantize::Quantization *quantization = nullptr;

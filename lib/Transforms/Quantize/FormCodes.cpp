@@ -34,12 +34,10 @@ namespace hewn {
 #define GEN_PASS_DEF_FORMCODESPASS
 #include "lib/Transforms/Quantize/Passes.h.inc"
 
-namespace {
-
-/// Whether it pays to decode: a few rows wait for weights. More of them gain where the machine multiplies integers; without that, panels of
-/// floats are read again and again, and are there sooner than they are made. What may be few when run stays a code, but not where
-/// the machine has a matrix unit that is to be used for products of bfloat16 at this precision.
-Verdict isProfitable(ContractOpInterface op, graph::Code code, Precision precision) {
+/// A few rows wait for weights. More of them gain where the machine multiplies integers; without that, panels of floats are read again and again,
+/// and are there sooner than they are made. What may be few when run stays a code, but not where the machine has a matrix unit that is
+/// to be used for products of bfloat16 at this precision.
+Verdict paysToDecode(ContractOpInterface op, graph::Code code, Precision precision) {
   constexpr int64_t fewRows = 3;
   if (plan::gridOf(op))
     return Verdict::no("a grid of threads multiplies floats that were decoded before");
@@ -57,6 +55,8 @@ Verdict isProfitable(ContractOpInterface op, graph::Code code, Precision precisi
     return Verdict::yes();
   return Verdict::no("its rows are many, and panels of floats are there sooner than they are decoded");
 }
+
+namespace {
 
 class CodedContractionFormer {
 public:
@@ -160,7 +160,7 @@ struct FormCodesPass : impl::FormCodesPassBase<FormCodesPass> {
     SmallVector<std::pair<ContractOpInterface, CodedWeights>> found;
     getOperation().walk([&](ContractOpInterface op) {
       Found<CodedWeights> weights = graph::codedWeights(op);
-      Verdict pays = weights ? isProfitable(op, weights->code, precision) : Verdict::no(weights.why());
+      Verdict pays = weights ? paysToDecode(op, weights->code, precision) : Verdict::no(weights.why());
       if (pays)
         found.push_back({op, *weights});
       else if (comesQuantized(op->getOperand(1)))

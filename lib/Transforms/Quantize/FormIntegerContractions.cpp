@@ -12,7 +12,8 @@
 // leaves weights without a zero point, then data as they are. Sums of groups that do not divide k are padded. A border of zeros becomes one of zero points. (Jacob et al., "Quantization and Training of Neural Networks for
 // Efficient Integer-Arithmetic-Only Inference", 2018.)
 //
-// Left alone: right operands that are computed, scales and zero points along k or along rows, zero points of weights under
+// Left alone, since the machine's model expects floats to take less time (ProductCost.h): what has minimal filtering as floats, and integers that
+// are multiplied at no more than twice their rate. Else: right operands that are computed, scales and zero points along k or along rows, zero points of weights under
 // windows, depthwise windows and groups, few columns, sums that could leave i32.
 #include "dialects/Graph/Analysis/Views.h"
 #include "dialects/Graph/Builders/Compose.h"
@@ -23,6 +24,7 @@
 #include "lib/Transforms/Quantize/IntegerForm.h"
 #include "lib/Transforms/Quantize/Operands.h"
 #include "lib/Transforms/Quantize/Passes.h"
+#include "lib/Transforms/Quantize/ProductCost.h"
 
 using namespace mlir;
 using hewn::graph::ContractOpInterface;
@@ -52,8 +54,23 @@ Value aligned(graph::Composer &c, Value parameter, int64_t rank) {
   return c.reshape(parameter, graph::alignedDims(parameter, rank));
 }
 
+/// A parameter of dims `from`, 1 where it does not vary, as it broadcasts to what is reshaped to `to`: it is repeated along dims that become
+/// one with those along which it varies.
+Value reshapedParameter(graph::Composer &c, Value parameter, const Dims &from, const Dims &to) {
+  Dims repeated = graph::getDims(parameter), result(to.size(), DimExpr(1));
+  for (const graph::ReshapeRun &run : graph::reshapeRuns(from, to)) {
+    if (llvm::all_of(run.operandDims, [&](unsigned d) { return repeated[d].is(1); }))
+      continue;
+    for (unsigned d : run.operandDims)
+      repeated[d] = from[d];
+    for (unsigned d : run.resultDims)
+      result[d] = to[d];
+  }
+  return c.reshape(c.expand(parameter, repeated), result);
+}
+
 /// What `value` stands for, through transpositions and reshapes; nullopt where it is not quantized.
-std::optional<Quantized> quantizedOf(graph::Composer &c, Value value) {
+std::optional<Quantized> quantizedOf(graph::Composer &c, Value value, const WeightTable &weights) {
   Operation *op = value.getDefiningOp();
   if (auto quantized = dyn_cast_or_null<graph::QuantizedOpInterface>(op)) {
     Value data = op->getOperand(0);
@@ -67,13 +84,18 @@ std::optional<Quantized> quantizedOf(graph::Composer &c, Value value) {
   if (!op || !graph::isViewKind(op))
     return std::nullopt;
   auto view = cast<graph::MoveOpInterface>(op);
-  std::optional<Quantized> inner = quantizedOf(c, op->getOperand(0));
+  std::optional<Quantized> inner = quantizedOf(c, op->getOperand(0), weights);
   if (!inner)
     return std::nullopt;
   if (view.getViewKind() == graph::ViewKind::Reshape) {
-    if (!isScalar(inner->scale) || !isScalar(inner->zero))
-      return std::nullopt;
-    return Quantized{c.reshape(inner->data, graph::getDims(value)), inner->scale, inner->zero};
+    Dims from = graph::getDims(inner->data), to = graph::getDims(value);
+    auto reshaped = [&](Value parameter) {
+      return isScalar(parameter) ? parameter : reshapedParameter(c, parameter, from, to);
+    };
+    // A zero point that is 0 throughout needs no shape.
+    if (inner->zero && isKnownInteger(inner->zero, 0, weights))
+      inner->zero = {};
+    return Quantized{c.reshape(inner->data, to), reshaped(inner->scale), reshaped(inner->zero)};
   }
   auto moved = [&](Value parameter) {
     return isScalar(parameter) ? parameter : c.transpose(parameter, view.getViewOrder());
@@ -98,22 +120,28 @@ public:
 
 private:
   Verdict form() {
+    bool isDecided = bool(op->removeAttr(kDecidedAttr));
     Found<IntegerForm> found = integerForm(op);
     if (!found)
       return Verdict::no(found.why());
     at = *found;
     std::optional<Border> border = borderOf(op);
-    std::optional<Quantized> l = quantizedOf(c, border ? border->inside() : op->getOperand(0));
-    std::optional<Quantized> r = l ? quantizedOf(c, op->getOperand(1)) : std::nullopt;
+    std::optional<Quantized> l = quantizedOf(c, border ? border->inside() : op->getOperand(0), weights);
+    std::optional<Quantized> r = l ? quantizedOf(c, op->getOperand(1), weights) : std::nullopt;
     if (!r || !l->data || !r->data)
-      return Verdict::no(
-          "an operand is no 8-bit integers with a scale and a zero point, or is reshaped with scales of its own");
+      return Verdict::no("an operand is no 8-bit integers with a scale and a zero point");
     if (!graph::isMadeOfConstants(r->data))
       return Verdict::no("the right operand is not constant");
     if (!isScalar(l->scale) || !isScalar(l->zero))
       return Verdict::no("the left operand has more than one scale or zero point");
     if (!alongColumns(r->scale) || !alongColumns(r->zero))
       return Verdict::no("the right operand's scales or zero points are not one a column");
+    if (!isDecided && graph::getElementType(op->getResult(0)).isF32()) {
+      int64_t readers = llvm::count_if(op->getOperand(0).getUsers(), llvm::IsaPred<ContractOpInterface>);
+      std::optional<ProductCosts> costs = productCosts(op, at, /*comesQuantized=*/true, readers);
+      if (costs && costs->integersLose())
+        return Verdict::no("floats take less time on this machine");
+    }
     left = *l;
     right = *r;
     plan::OperandTypes types = chooseTypes();

@@ -66,7 +66,7 @@ bool canBeNarrow(ContractOpInterface op) {
   for (Value value : {op->getOperand(0), op->getOperand(1), Value(op->getResult(0))})
     if (!graph::getElementType(value).isF32())
       return false;
-  if (graph::termsOf(op) > 1 || !comesInPairs(op) || plan::decoderOf(op))
+  if (graph::termsOf(op) > 1 || !isSummedInPairs(op) || plan::decoderOf(op))
     return false;
   graph::ContractRoles roles = *graph::contractRoles(op);
   Dims extents = op.getIterationDims(graph::getDims);
@@ -112,7 +112,7 @@ Verdict paysRounded(ContractOpInterface op) {
   // Beside a matrix unit vectors of pairs are slow, but a few rows wait for weights, which are half as long.
   constexpr int64_t fewRows = 4;
   bool few = plan::contractShape(op, roles).rows.constant().value_or(fewRows + 1) <= fewRows;
-  return (few ? bool(dot) : plan::fills(op, matrix))
+  return (few ? bool(dot) : bool(plan::fills(op, matrix)))
              ? Verdict::yes()
              : Verdict::no("it has too few rows or columns to fill the tiles of a matrix unit");
 }

@@ -31,7 +31,7 @@ std::optional<Border> borderOf(graph::ContractOpInterface op) {
   return Border{border, *low};
 }
 
-bool comesInPairs(graph::ContractOpInterface op) {
+bool isSummedInPairs(graph::ContractOpInterface op) {
   std::optional<graph::ContractRoles> roles = graph::contractRoles(op);
   std::optional<unsigned> summed = roles && !roles->columnInLeft ? graph::plainSummedDim(op, *roles) : std::nullopt;
   if (!summed)

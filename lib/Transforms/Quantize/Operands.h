@@ -5,9 +5,14 @@
 #define HEWN_LIB_TRANSFORMS_QUANTIZE_OPERANDS_H
 
 #include "dialects/Graph/Graph.h"
+#include "lib/Support/Precision.h"
+#include "lib/Support/Remarks.h"
 #include "lib/Support/WeightTable.h"
 
 namespace hewn {
+
+/// On contractions that are to be computed on integers whatever that takes: who quantized them has decided.
+inline constexpr llvm::StringLiteral kDecidedAttr = "graph.decided";
 
 /// A border of zeros around a contraction's left operand, none of it along the summed dim.
 struct Border {
@@ -24,7 +29,7 @@ std::optional<Border> borderOf(graph::ContractOpInterface op);
 
 /// Whether the operands have neighbours along the summed dim in whole pairs, and the right one columns for a vector's lanes: what the
 /// engine needs to sum products of pairs.
-bool comesInPairs(graph::ContractOpInterface op);
+bool isSummedInPairs(graph::ContractOpInterface op);
 
 /// Whether the value stands for integers, as far as its own maker and views tell.
 bool comesQuantized(mlir::Value value);
@@ -38,6 +43,9 @@ bool isKnownInteger(mlir::Value integers, int64_t value, const WeightTable &weig
 graph::ContractOpInterface
 rewriteOperands(graph::ContractOpInterface op, mlir::Type sum,
                 llvm::function_ref<mlir::Value(unsigned operand, mlir::Value value)> rewrite);
+
+/// Whether a contraction is computed sooner from weights of such a code than from floats that were made of them when compiling.
+Verdict paysToDecode(graph::ContractOpInterface op, graph::Code code, Precision precision);
 
 /// Casts both operands.
 void castOperands(graph::ContractOpInterface op, mlir::Type type);

@@ -6,6 +6,7 @@
 
 #include "lib/Support/PrecisionOption.h"
 #include "lib/Support/WeightTable.h"
+#include "lib/Transforms/Quantize/Numbers/Evidence.h"
 #include "lib/Transforms/Quantize/Quantization.h"
 #include "lib/Transforms/Simplify/ConstantEvaluator.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -35,9 +36,13 @@ struct ExposedOperand {
   };
   unsigned result;
   std::vector<Contraction> readers;
+  /// Its rows are wanted, as the contraction reads them, and not what it is a view of, whose range is.
+  bool isRows = false;
+  /// Which dim the channels lie along that are summed, where that is one.
+  std::optional<unsigned> channelDim;
 };
-/// Exposes operands that `quantization` makes integers of and has no ranges for; null: of all that can be. Where `exposed` names some already,
-/// these.
+/// Exposes operands that `quantization` makes integers of and has no ranges for, and those whose rows its rounding asks for; null: of all that can
+/// be. Where `exposed` names some already, these.
 std::unique_ptr<mlir::Pass> createExposeOperandsPass(const quantize::Quantization *quantization,
                                                      std::vector<ExposedOperand> *exposed);
 
@@ -51,6 +56,13 @@ struct QuantizedSite {
   /// Of the weights: signal to noise, and the bytes of integers with their scales beside those of float32.
   double weightDecibels = 0;
   int64_t weightBytes = 0, floatBytes = 0;
+  /// What the model of the machine expects it to take, as floats and as integers, in cycles as #plan.contract has them; 0: it can't tell.
+  int64_t floatCycles = 0, integerCycles = 0;
+  /// Why integers would be slower than floats; empty: they are not, as far as the model can tell.
+  std::string slower;
+  /// What evidence says: the factors of its channels, and the integers of its weights. Empty where it says nothing.
+  std::vector<double> smooth;
+  std::vector<int8_t> codes;
 };
 /// A result of the program that is Σ (quantized - float) over the rows of a contraction's results, by column; the result behind it is how many
 /// rows there are.
@@ -58,12 +70,21 @@ struct ExposedShift {
   unsigned result;
   std::string node, kind;
 };
-/// `weights` has the constants and takes those that are made. Each contraction is told in `done`. Without a quantization the pass's
-/// option says which. With `shifts`, contractions whose bias is wanted and not known are computed twice: the program goes on with the floats,
-/// and what quantizing shifts becomes a result.
-std::unique_ptr<mlir::Pass> createQuantizeContractionsPass(const quantize::Quantization *quantization,
-                                                           WeightTable *weights, std::vector<QuantizedSite> *done,
-                                                           std::vector<ExposedShift> *shifts);
+struct QuantizeRequest {
+  /// Null: the pass's option says it.
+  const quantize::Quantization *quantization = nullptr;
+  /// Has the constants and takes those that are made.
+  WeightTable *weights = nullptr;
+  /// Each contraction is told there.
+  std::vector<QuantizedSite> *done = nullptr;
+  /// Where given, contractions whose bias is wanted and not known are computed twice: the program goes on with the floats, and what quantizing
+  /// shifts becomes a result.
+  std::vector<ExposedShift> *shifts = nullptr;
+  /// Where given, what is chosen by it is told.
+  const quantize::EvidenceOf *evidence = nullptr;
+  Precision precision = Precision::Highest;
+};
+std::unique_ptr<mlir::Pass> createQuantizeContractionsPass(const QuantizeRequest &request);
 
 #define GEN_PASS_DECL
 #include "lib/Transforms/Quantize/Passes.h.inc"

@@ -18,6 +18,8 @@ def FormCodesPass : Pass<"hewn-form-codes", "::mlir::func::FuncOp"> {
 
 def FormIntegerContractionsPass : Pass<"hewn-form-integer-contractions", "::mlir::func::FuncOp"> {
   let summary = "Compute contractions of quantized tensors on their integers";
+  // It evaluates what zero points are made of.
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
 def RecognizeCodesPass : Pass<"hewn-recognize-codes", "::mlir::func::FuncOp"> {

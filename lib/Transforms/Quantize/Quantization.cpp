@@ -3,6 +3,7 @@
 #include "lib/Support/JsonReader.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Base64.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <cmath>
@@ -14,13 +15,17 @@ namespace hewn::quantize {
 
 namespace {
 
-constexpr StringRef kRanges[] = {"minmax", "percentile", "mse", "entropy"};
-constexpr StringRef kWeightTypes[] = {"int8", "int4", "int2"};
-constexpr int64_t kWeightBits[] = {8, 4, 2};
+constexpr StringRef kRanges[] = {"minmax", "percentile", "mse", "entropy", "hqq"};
+/// Of these the activations'.
+constexpr size_t kNumActivationRanges = 4;
+constexpr StringRef kWeightRanges[] = {"minmax", "mse", "hqq"};
+constexpr Range kWeightRangeValues[] = {Range::MinMax, Range::Mse, Range::HalfQuadratic};
+constexpr StringRef kRoundings[] = {"nearest", "gptq"};
+constexpr StringRef kScales[] = {"column", "tensor"};
+constexpr StringRef kWeightTypes[] = {"int8", "int4", "int3", "int2"};
+constexpr int64_t kWeightBits[] = {8, 4, 3, 2};
 constexpr StringRef kActivationTypes[] = {"float32", "uint8"};
-/// Of weights' ranges those that need no distribution.
-constexpr size_t kNumWeightRanges = 3;
-constexpr double kLargestBias = 3e38;
+constexpr double kLargestBias = 3e38, kSmallestFactor = 1e-9, kLargestFactor = 1e9;
 
 /// The form of the text.
 constexpr int64_t kVersion = 1;
@@ -30,6 +35,7 @@ Scheme preset(StringRef name) {
   if (name == "int4") {
     scheme.weights = {4, 32, Range::Mse};
     scheme.activations.integers = false;
+    scheme.smoothing = 0;
   }
   return scheme;
 }
@@ -40,8 +46,9 @@ public:
 
   Quantization read() {
     Quantization all;
-    const json::Object *object = r.object(text.value, "the quantization",
-                                          {"version", "weights", "activations", "bias_correction", "rules", "sites"});
+    const json::Object *object =
+        r.object(text.value, "the quantization",
+                 {"version", "keep_float", "weights", "activations", "bias_correction", "smoothing", "rules", "sites"});
     if (!object)
       return all;
     if (std::optional<int64_t> version = r.integer(*object, "version", "the quantization");
@@ -57,7 +64,7 @@ public:
 private:
   void readRule(const json::Value &value, const std::string &at, Quantization &all) {
     const json::Object *object =
-        r.object(value, at, {"node", "op", "keep_float", "weights", "activations", "bias_correction"});
+        r.object(value, at, {"node", "op", "keep_float", "weights", "activations", "bias_correction", "smoothing"});
     if (!object)
       return;
     Rule rule{r.string(*object, "node", at), r.string(*object, "op", at), readScheme(*object, at, all.scheme)};
@@ -69,9 +76,9 @@ private:
   }
 
   void readSite(const json::Value &value, const std::string &at, Quantization &all) {
-    const json::Object *object = r.object(
-        value, at,
-        {"node", "keep_float", "why", "weights", "activations", "bias_correction", "scale", "zero_point", "bias"});
+    const json::Object *object = r.object(value, at,
+                                          {"node", "keep_float", "why", "weights", "activations", "bias_correction",
+                                           "smoothing", "scale", "zero_point", "bias", "smooth", "codes"});
     if (!object)
       return;
     Site site;
@@ -88,8 +95,17 @@ private:
         r.error(here, "is no number that float32 holds");
       site.bias.push_back(number.value_or(0));
     });
+    r.each(*object, "smooth", at, [&](const json::Value &element, const std::string &here) {
+      std::optional<double> number = element.getAsNumber();
+      if (!number || !(*number >= kSmallestFactor && *number <= kLargestFactor))
+        r.error(here, "is no number from 1e-9 to 1e9");
+      site.smooth.push_back(number.value_or(1));
+    });
+    readCodes(*object, at, site);
     if (site.scheme.keepFloat && !site.bias.empty())
       r.error(at, "keeps floats, and has a 'bias' against what rounding shifts");
+    if (!site.smooth.empty() && (site.scheme.keepFloat || !site.scheme.activations.integers))
+      r.error(at, "has 'smooth' and no activations of integers");
     bool wants = !site.scheme.keepFloat && site.scheme.activations.integers;
     if (wants && site.scale < 1e-30)
       r.error(at, "has activations of integers and no 'scale'");
@@ -97,8 +113,27 @@ private:
       r.error(at, "is for '" + site.node + "' again");
   }
 
+  /// Base64 of a byte each.
+  void readCodes(const json::Object &object, const std::string &at, Site &site) {
+    if (!object.get("codes"))
+      return;
+    std::vector<char> bytes;
+    if (llvm::Error error = llvm::decodeBase64(r.string(object, "codes", at), bytes)) {
+      llvm::consumeError(std::move(error));
+      r.error(at, "has 'codes' that are no base64");
+    }
+    site.codes.assign(bytes.begin(), bytes.end());
+    int64_t high = (1 << (site.scheme.weights.bits - 1)) - 1, low = -high - 1;
+    if (llvm::any_of(site.codes, [&](int8_t code) { return code < low || code > high; }))
+      r.error(at, "has 'codes' that are no integers of so many bits");
+    if (site.scheme.keepFloat)
+      r.error(at, "keeps floats, and has 'codes' of integers");
+  }
+
   Scheme readScheme(const json::Object &object, const std::string &at, Scheme scheme) {
     scheme.keepFloat = r.boolean(object, "keep_float", at);
+    if (object.get("keep_float"))
+      scheme.evenIfSlower = !scheme.keepFloat;
     if (scheme.keepFloat && (object.get("weights") || object.get("activations") || object.get("bias_correction")))
       r.error(at, "keeps floats, and says how they are quantized");
     if (const json::Value *weights = object.get("weights"))
@@ -109,15 +144,41 @@ private:
       scheme.biasCorrection = r.boolean(object, "bias_correction", at);
     if (object.get("bias_correction") && scheme.biasCorrection)
       asksForData = "bias_correction";
+    readSmoothing(object, at, scheme);
     bool says = object.get("weights") || object.get("activations");
+    if (scheme.weights.rounding != Rounding::Nearest && !object.get("smoothing"))
+      scheme.smoothing = 0;
+    if (scheme.smoothing != 0 && scheme.activations.integers && scheme.weights.rounding != Rounding::Nearest)
+      r.error(at, "has 'smoothing' beside integers that data choose: 'rounding' nearest goes with it");
+    if (says && scheme.activations.integers && !scheme.weights.symmetric)
+      r.error(
+          at,
+          "has activations of integers beside weights that are not symmetric; activations of float32 go with these");
     if (says && scheme.activations.integers && (scheme.weights.bits != 8 || scheme.weights.group))
       r.error(at, "has activations of integers beside weights that are not int8 with a scale a column; activations of "
                   "float32 go with these");
     return scheme;
   }
 
+  /// false, true for what rounds best, or a number.
+  void readSmoothing(const json::Object &object, const std::string &at, Scheme &scheme) {
+    const json::Value *value = object.get("smoothing");
+    if (!value)
+      return;
+    std::optional<bool> isWanted = value->getAsBoolean();
+    std::optional<double> strength = value->getAsNumber();
+    if (strength && *strength >= 0 && *strength <= 1)
+      scheme.smoothing = *strength;
+    else if (isWanted)
+      scheme.smoothing = *isWanted ? Scheme::kChooseSmoothing : 0;
+    else
+      r.error(at, "has a 'smoothing' that is neither true, false nor a number from 0 to 1");
+    if (scheme.smoothing != 0)
+      asksForData = "smoothing";
+  }
+
   void readWeights(const json::Value &value, const std::string &at, Weights &weights) {
-    const json::Object *object = r.object(value, at, {"type", "group", "range"});
+    const json::Object *object = r.object(value, at, {"type", "group", "range", "rounding", "symmetric", "scales"});
     if (!object)
       return;
     if (std::optional<size_t> type = r.oneOf(*object, "type", at, kWeightTypes))
@@ -128,11 +189,19 @@ private:
         r.error(at, "has a 'group' that is neither 0, for a whole column, nor a power of two from 16 to 1024");
       weights.group = fits ? *group : 0;
     }
-    if (std::optional<size_t> range =
-            r.oneOf(*object, "range", at, llvm::ArrayRef(kRanges).take_front(kNumWeightRanges)))
-      weights.range = Range(*range);
-    if (weights.range == Range::Percentile)
-      r.error(at, "has the 'range' percentile, which is for activations");
+    if (std::optional<size_t> range = r.oneOf(*object, "range", at, kWeightRanges))
+      weights.range = kWeightRangeValues[*range];
+    if (std::optional<size_t> rounding = r.oneOf(*object, "rounding", at, kRoundings))
+      weights.rounding = Rounding(*rounding);
+    if (std::optional<size_t> scales = r.oneOf(*object, "scales", at, kScales))
+      weights.perTensor = *scales == 1;
+    // What is neither is told, and taken for what there was.
+    if (bool isSymmetric = r.boolean(*object, "symmetric", at); object->getBoolean("symmetric"))
+      weights.symmetric = isSymmetric;
+    if (weights.perTensor && weights.group)
+      r.error(at, "has one scale for a tensor and a 'group'");
+    if (object->get("rounding") && weights.rounding == Rounding::Gptq)
+      asksForData = "rounding";
   }
 
   void readActivations(const json::Value &value, const std::string &at, Activations &activations) {
@@ -141,7 +210,8 @@ private:
       return;
     if (std::optional<size_t> type = r.oneOf(*object, "type", at, kActivationTypes))
       activations.integers = *type == 1;
-    if (std::optional<size_t> range = r.oneOf(*object, "range", at, kRanges))
+    if (std::optional<size_t> range =
+            r.oneOf(*object, "range", at, llvm::ArrayRef(kRanges).take_front(kNumActivationRanges)))
       activations.range = Range(*range);
     if (std::optional<double> share = r.number(*object, "percentile", at, 50, 100)) {
       activations.percentile = *share;
@@ -157,12 +227,16 @@ private:
 };
 
 json::Object toJson(const Weights &weights) {
-  json::Object object{{"type", kWeightTypes[weights.bits == 8   ? 0
-                                            : weights.bits == 4 ? 1
-                                                                : 2]},
-                      {"range", nameOf(weights.range)}};
+  const auto *bits = llvm::find(kWeightBits, weights.bits);
+  json::Object object{{"type", kWeightTypes[bits - std::begin(kWeightBits)]}, {"range", nameOf(weights.range)}};
   if (weights.group)
     object["group"] = weights.group;
+  if (weights.rounding != Rounding::Nearest)
+    object["rounding"] = kRoundings[size_t(weights.rounding)];
+  if (!weights.symmetric)
+    object["symmetric"] = false;
+  if (weights.perTensor)
+    object["scales"] = kScales[1];
   return object;
 }
 
@@ -182,9 +256,15 @@ void add(json::Object &object, const Scheme &scheme) {
     object["keep_float"] = true;
     return;
   }
+  if (scheme.evenIfSlower)
+    object["keep_float"] = false;
   object["weights"] = toJson(scheme.weights);
   object["activations"] = toJson(scheme.activations);
   object["bias_correction"] = scheme.biasCorrection;
+  if (scheme.smoothing == Scheme::kChooseSmoothing)
+    object["smoothing"] = true;
+  else
+    object["smoothing"] = scheme.smoothing;
 }
 
 } // namespace
@@ -252,6 +332,11 @@ std::string writeQuantization(const Quantization &quantization) {
     }
     if (!site.scheme.keepFloat && !site.bias.empty())
       object["bias"] = json::Array(site.bias);
+    if (!site.scheme.keepFloat && !site.smooth.empty())
+      object["smooth"] = json::Array(site.smooth);
+    if (!site.scheme.keepFloat && !site.codes.empty())
+      object["codes"] =
+          llvm::encodeBase64(StringRef(reinterpret_cast<const char *>(site.codes.data()), site.codes.size()));
     if (!site.why.empty())
       object["why"] = site.why;
     sites.push_back(std::move(object));

@@ -16,16 +16,28 @@
 namespace hewn::quantize {
 
 /// How a range of integers is laid over what was seen. (NVIDIA, "8-bit Inference with TensorRT", 2017: entropy; Sung et al.,
-/// "Resiliency of Deep Neural Networks under Quantization", 2015: mse.)
-enum class Range { MinMax, Percentile, Mse, Entropy };
+/// "Resiliency of Deep Neural Networks under Quantization", 2015: mse; Badri and Shaji, "Half-Quadratic Quantization of Large Machine
+/// Learning Models", 2023: hqq, of weights alone.)
+enum class Range { MinMax, Percentile, Mse, Entropy, HalfQuadratic };
 
-/// Weights: signed integers around zero, with a scale for each column or for `group` neighbours along the sum.
+/// Which integer a weight becomes: the nearest one, or one that makes up for what those before it lost, as far as data tell. (Frantar et al.,
+/// "GPTQ: Accurate Post-Training Quantization for Generative Pre-trained Transformers", 2022.)
+enum class Rounding { Nearest, Gptq };
+
+/// Weights: signed integers, with a scale for each column, for `group` neighbours along the sum, or for all of them.
 struct Weights {
   int64_t bits = 8;
   /// 0: all of a column.
   int64_t group = 0;
   Range range = Range::MinMax;
+  Rounding rounding = Rounding::Nearest;
+  /// Around zero; else each scale has a zero point beside it.
+  bool symmetric = true;
+  /// All columns have one scale.
+  bool perTensor = false;
   bool operator==(const Weights &) const = default;
+  /// Of integers in memory: there are no kernels for 3 bits.
+  int64_t storedBits() const { return bits == 3 ? 4 : bits; }
 };
 
 /// Activations: unsigned integers of 8 bits with one scale and zero point for a tensor; floats where `integers` is false.
@@ -45,8 +57,15 @@ struct Scheme {
   /// What rounding shifts the mean of a column of results by, over calibration data, is taken off again. (Nagel et al., "Data-Free Quantization
   /// through Weight Equalization and Bias Correction", 2019.)
   bool biasCorrection = true;
+  /// How far the spread of a channel's activations is made the weights' affair: their channel c is divided by
+  /// max|x_c|^smoothing / max|w_c|^(1 - smoothing), and the weights multiplied. 0: not at all; `kChooseSmoothing`: what rounds best.
+  /// (Xiao et al., "SmoothQuant", 2023.)
+  static constexpr double kChooseSmoothing = -1;
+  double smoothing = kChooseSmoothing;
   /// Nothing is quantized.
   bool keepFloat = false;
+  /// Integers also where the machine's model expects floats to take less time.
+  bool evenIfSlower = false;
   bool operator==(const Scheme &) const = default;
 };
 
@@ -68,6 +87,10 @@ struct Site {
   int64_t zero = 0;
   /// What is added to each column of the results; empty: nothing.
   std::vector<double> bias;
+  /// What each channel of the activations is divided by and the weights' are multiplied by; empty: nothing.
+  std::vector<double> smooth;
+  /// The integers of the weights, a byte each, in the order of the weights, where data chose them; empty: they are rounded.
+  std::vector<int8_t> codes;
   /// Why it stays float, where that was not asked for.
   std::string why;
 };

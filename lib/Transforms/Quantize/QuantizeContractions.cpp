@@ -7,6 +7,9 @@
 //                                           %b = graph.dequantize %wi, %sw                 // constants
 //                                           %y = graph.matmul %a, %b
 //
+// Channels that are smoothed have scales of their own in graph.quantize alone: %a stands for x divided by the factors, the weights are
+// multiplied by them. So smoothing costs nothing more, whatever makes x.
+//
 // What becomes integers by that is FormIntegerContractions' affair, and FormCodes' where weights alone are quantized. Of a value that
 // several contractions read there is one tensor of integers; others read the floats.
 //
@@ -15,10 +18,18 @@
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Contract/CodedWeights.h"
 #include "dialects/Graph/Quant/Quant.h"
+#include "dialects/Plan/Target.h"
+#include "lib/Transforms/Quantize/Numbers/CompensateRounding.h"
+#include "lib/Transforms/Quantize/Numbers/Smoothing.h"
+#include "lib/Transforms/Quantize/Operands.h"
 #include "lib/Transforms/Quantize/Passes.h"
-#include "lib/Transforms/Quantize/RoundWeights.h"
+#include "lib/Transforms/Quantize/ProductCost.h"
 #include "lib/Transforms/Quantize/Sites.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <cmath>
 
 using namespace mlir;
 using hewn::graph::DimExpr;
@@ -51,23 +62,49 @@ std::vector<float> floatsOf(graph::ConstantOp constant, const WeightTable &weigh
 class Quantizer {
 public:
   Quantizer(func::FuncOp function, const quantize::Quantization &wanted, WeightTable &weights,
-            std::vector<QuantizedSite> &done, std::vector<ExposedShift> *shifts)
+            std::vector<QuantizedSite> &done, const QuantizeRequest &request)
       : function(function), context(function.getContext()), wanted(wanted), weights(weights), done(done),
-        shifts(shifts) {}
+        shifts(request.shifts), evidence(request.evidence), precision(request.precision) {}
+
+  /// The factors of channels, which all contractions share that read an operand.
+  void smooth(ArrayRef<ContractionSite> sites) {
+    using Key = std::pair<void *, double>;
+    llvm::MapVector<Key, SmallVector<const ContractionSite *>, std::map<Key, unsigned>> groups;
+    for (const ContractionSite &site : sites) {
+      const quantize::Scheme &scheme = schemeOf(site);
+      if (site.form && scheme.smoothing != 0 && !scheme.keepFloat && scheme.activations.integers &&
+          channelDimOf(site, site.source) && evidenceOf(site))
+        groups[{site.source.getAsOpaquePointer(), scheme.smoothing}].push_back(&site);
+    }
+    for (auto &[key, readers] : groups) {
+      const quantize::Evidence &seen = *evidenceOf(*readers.front());
+      std::vector<quantize::ChannelWeights> read;
+      for (const ContractionSite *site : readers)
+        read.push_back(channelWeights(*site));
+      if (llvm::any_of(
+              read, [&](const auto &w) { return w.elements.empty() || w.channels() != int64_t(seen.channels.size()); }))
+        continue;
+      std::vector<double> factors = quantize::chooseFactors(seen, read, key.second);
+      for (const ContractionSite *site : readers)
+        factorsOf[site->name] = factors;
+    }
+  }
 
   void run(const ContractionSite &site) {
     QuantizedSite &told = done.emplace_back();
     told.node = site.name;
     told.kind = site.kind.str();
     auto found = wanted.sites.find(site.name);
-    const quantize::Scheme &scheme =
-        found == wanted.sites.end() ? wanted.schemeFor(site.name, site.kind) : found->second.scheme;
+    const quantize::Scheme &scheme = schemeOf(site);
     const quantize::Site *chosen = found == wanted.sites.end() ? nullptr : &found->second;
+    told.smooth = factorsOf.lookup(site.name);
+    if (site.form && scheme.activations.integers)
+      compareCosts(site, told);
     graph::ContractOpInterface contraction = site.op;
     Operation *floats = wantsShift(site, scheme, chosen) ? OpBuilder(contraction).clone(*contraction) : nullptr;
     Verdict verdict = scheme.keepFloat              ? Verdict::no("that was asked for")
                       : scheme.activations.integers ? both(site, scheme, chosen, told)
-                                                    : weightsAlone(site, scheme, told);
+                                                    : weightsAlone(site, scheme, chosen, told);
     if (verdict)
       return floats ? exposeShift(site, floats) : addBias(site, chosen);
     if (floats)
@@ -78,6 +115,49 @@ public:
 
 private:
   using Rounded = quantize::RoundedWeights;
+
+  const quantize::Scheme &schemeOf(const ContractionSite &site) {
+    auto found = wanted.sites.find(site.name);
+    return found == wanted.sites.end() ? wanted.schemeFor(site.name, site.kind) : found->second.scheme;
+  }
+
+  const quantize::Evidence *evidenceOf(const ContractionSite &site) {
+    if (!evidence)
+      return nullptr;
+    auto found = evidence->find(site.name);
+    return found == evidence->end() ? nullptr : found->second;
+  }
+
+  quantize::ChannelWeights channelWeights(const ContractionSite &site) {
+    quantize::ChannelWeights w;
+    w.elements = floatsOf(site.weights.getDefiningOp<graph::ConstantOp>(), weights);
+    auto type = cast<RankedTensorType>(site.weights.getType());
+    unsigned channel = site.form->depthInRight, column = site.form->columnInRight;
+    w.columnsFirst = column < channel;
+    for (auto [d, size] : llvm::enumerate(type.getShape())) {
+      bool isFirst = d == std::min(channel, column), isSecond = d == std::max(channel, column);
+      int64_t &length = isFirst                         ? w.first
+                        : isSecond                      ? w.second
+                        : d < std::min(channel, column) ? w.outer
+                        : d < std::max(channel, column) ? w.between
+                                                        : w.inner;
+      length *= size;
+    }
+    return w;
+  }
+
+  /// What the machine's model expects of floats and of integers.
+  static void compareCosts(const ContractionSite &site, QuantizedSite &told) {
+    int64_t readers = llvm::count_if(site.source.getUsers(), llvm::IsaPred<graph::ContractOpInterface>);
+    std::optional<ProductCosts> costs = productCosts(site.op, *site.form, /*comesQuantized=*/false, readers);
+    if (!costs)
+      return;
+    told.floatCycles = int64_t(std::ceil(costs->floats));
+    told.integerCycles = int64_t(std::ceil(costs->integers));
+    if (costs->integersLose())
+      told.slower = llvm::formatv("by the machine's model integers take {0} cycles, and floats {1}", told.integerCycles,
+                                  told.floatCycles);
+  }
 
   /// Whether what quantizing shifts is to be seen: it is wanted, and not known.
   bool wantsShift(const ContractionSite &site, const quantize::Scheme &scheme, const quantize::Site *chosen) {
@@ -126,9 +206,7 @@ private:
       return;
     }
     SmallVector<float> numbers(chosen->bias.begin(), chosen->bias.end());
-    auto *begin = reinterpret_cast<const char *>(numbers.data());
-    Value bias = constant(b, site.op->getLoc(), RankedTensorType::get(dims, b.getF32Type()), keyOf(site, "bias"),
-                          std::vector<char>(begin, begin + numbers.size() * sizeof(float)));
+    Value bias = floatConstant(b, site, numbers, dims, "bias");
     Value corrected = c.add({result, bias});
     result.replaceAllUsesExcept(corrected, corrected.getDefiningOp());
   }
@@ -141,13 +219,16 @@ private:
     if (!chosen)
       return isInProgram(site.source) ? Verdict::no("no run has shown the range of its left operand")
                                       : Verdict::no("it stands in a branch or a loop, where no run shows ranges");
+    if (!takesFactors(site, *chosen))
+      return Verdict::no("its factors are not one a channel");
     Rounded rounded;
-    if (Verdict verdict = round(site, scheme.weights, rounded); !verdict)
+    if (Verdict verdict = round(site, scheme.weights, chosen, rounded, told); !verdict)
       return verdict;
     OpBuilder b(site.op);
     Value before = site.op->getOperand(0);
-    site.op->setOperand(0, leftOf(site, b, dequantized(site.source, *chosen)));
+    site.op->setOperand(0, leftOf(site, b, dequantized(site, *chosen)));
     site.op->setOperand(1, channelWeights(site, rounded));
+    site.op->setAttr(kDecidedAttr, b.getUnitAttr());
     eraseUnused(before.getDefiningOp());
     tell(told, rounded, scheme);
     told.activations = true;
@@ -155,7 +236,8 @@ private:
   }
 
   /// Weights of few bits, which the contraction decodes.
-  Verdict weightsAlone(const ContractionSite &site, const quantize::Scheme &scheme, QuantizedSite &told) {
+  Verdict weightsAlone(const ContractionSite &site, const quantize::Scheme &scheme, const quantize::Site *chosen,
+                       QuantizedSite &told) {
     if (!site.form)
       return Verdict::no(site.form.why());
     if (graph::getRank(site.weights) != 2 || site.form->columnInRight != 1)
@@ -163,15 +245,19 @@ private:
     if (scheme.weights.group && site.form->sumLength % scheme.weights.group != 0)
       return Verdict::no("the groups of its weights do not divide the sum");
     Rounded rounded;
-    if (Verdict verdict = round(site, scheme.weights, rounded); !verdict)
+    if (Verdict verdict = round(site, scheme.weights, chosen, rounded, told); !verdict)
       return verdict;
     Value coded = groupedWeights(site, scheme.weights, rounded);
     site.op->setOperand(1, coded);
-    if (!graph::codedWeights(site.op)) {
+    Found<graph::CodedWeights> found = graph::codedWeights(site.op);
+    if (!found) {
       site.op->setOperand(1, site.weights);
       eraseUnused(coded.getDefiningOp());
       return Verdict::no("its weights are small, and sooner there as floats");
     }
+    if (plan::targetOf(site.op))
+      if (Verdict pays = paysToDecode(site.op, found->code, precision); !pays)
+        told.slower = pays.why().str();
     tell(told, rounded, scheme);
     return Verdict::yes();
   }
@@ -190,21 +276,47 @@ private:
     told.weightBits = scheme.weights.bits;
     told.weightDecibels = quantize::decibels(rounded.signal, rounded.noise);
     told.weightBytes =
-        int64_t(rounded.integers.size()) * scheme.weights.bits / 8 + int64_t(rounded.scales.size() * sizeof(float));
+        int64_t(rounded.integers.size()) * scheme.weights.storedBits() / 8 +
+        int64_t((rounded.scales.size() + rounded.zeros.size()) * sizeof(float)); // zero points are read as floats
     told.floatBytes = int64_t(rounded.integers.size() * sizeof(float));
   }
 
-  Verdict round(const ContractionSite &site, const quantize::Weights &how, Rounded &rounded) {
+  /// Whether what a site has of factors and integers is as many as there are channels and weights.
+  static bool takesFactors(const ContractionSite &site, const quantize::Site &chosen) {
+    std::optional<unsigned> dim = channelDimOf(site, site.source);
+    return chosen.smooth.empty() || (dim && graph::getDims(site.source)[*dim].is(int64_t(chosen.smooth.size())));
+  }
+
+  Verdict round(const ContractionSite &site, const quantize::Weights &how, const quantize::Site *chosen,
+                Rounded &rounded, QuantizedSite &told) {
     std::vector<float> floats = floatsOf(site.weights.getDefiningOp<graph::ConstantOp>(), weights);
     if (floats.empty())
       return Verdict::no("the bytes of its weights are not there");
+    if (chosen && !chosen->codes.empty() && chosen->codes.size() != floats.size())
+      return Verdict::no("its 'codes' are not as many as its weights");
+    if (chosen && !chosen->smooth.empty())
+      multiply(floats, site, chosen->smooth);
     auto type = cast<RankedTensorType>(site.weights.getType());
     quantize::ColumnLayout layout{type.getDimSize(site.form->columnInRight), 1, 0};
     for (int64_t d = site.form->columnInRight + 1; d < type.getRank(); ++d)
       layout.columnStride *= type.getDimSize(d);
     layout.depth = int64_t(floats.size()) / layout.columns;
-    rounded = quantize::roundWeights(floats, layout, how, context);
+    if (const quantize::Evidence *seen = evidenceOf(site);
+        seen && how.rounding == quantize::Rounding::Gptq && seen->moments.size == layout.depth && readsRows(site))
+      told.codes = quantize::compensateRounding(floats, layout, how, seen->moments, context);
+    rounded =
+        quantize::roundWeights(floats, layout, how, chosen ? ArrayRef(chosen->codes) : ArrayRef<int8_t>(), context);
     return rounded.isFinite ? Verdict::yes() : Verdict::no("its weights are not all finite");
+  }
+
+  /// Weights by the factors of their channels.
+  static void multiply(std::vector<float> &floats, const ContractionSite &site, ArrayRef<double> factors) {
+    auto type = cast<RankedTensorType>(site.weights.getType());
+    int64_t channels = int64_t(factors.size()), inside = 1;
+    for (int64_t d = site.form->depthInRight + 1; d < type.getRank(); ++d)
+      inside *= type.getDimSize(d);
+    for (auto [i, w] : llvm::enumerate(floats))
+      w *= float(factors[size_t(int64_t(i) / inside % channels)]);
   }
 
   /// A name for bytes that are made of the site's weights.
@@ -221,10 +333,14 @@ private:
   }
 
   Value scales(OpBuilder &b, const ContractionSite &site, const Rounded &rounded, ArrayRef<int64_t> dims) {
-    std::vector<char> bytes(rounded.scales.size() * sizeof(float));
-    std::memcpy(bytes.data(), rounded.scales.data(), bytes.size());
-    return constant(b, site.op->getLoc(), RankedTensorType::get(dims, b.getF32Type()), keyOf(site, "scale"),
-                    std::move(bytes));
+    return floatConstant(b, site, rounded.scales, dims, "scale");
+  }
+
+  Value floatConstant(OpBuilder &b, const ContractionSite &site, ArrayRef<float> numbers, ArrayRef<int64_t> dims,
+                      StringRef what) {
+    auto *begin = reinterpret_cast<const char *>(numbers.data());
+    return constant(b, site.op->getLoc(), RankedTensorType::get(dims, b.getF32Type()), keyOf(site, what),
+                    std::vector<char>(begin, begin + numbers.size() * sizeof(float)));
   }
 
   /// Integers of 8 bits with a scale a column.
@@ -246,17 +362,24 @@ private:
     auto type = cast<RankedTensorType>(site.weights.getType());
     int64_t k = type.getDimSize(0), n = type.getDimSize(1), group = how.group ? how.group : k;
     std::string what = ("int" + Twine(how.bits)).str();
-    Value integers = constant(b, site.op->getLoc(),
-                              RankedTensorType::get({k / group, group, n}, b.getIntegerType(unsigned(how.bits))),
-                              keyOf(site, what), std::vector<char>(rounded.integers.begin(), rounded.integers.end()));
+    Type element = b.getIntegerType(unsigned(how.storedBits()));
+    auto bytesOf = [](ArrayRef<int8_t> all) { return std::vector<char>(all.begin(), all.end()); };
+    Value integers = constant(b, site.op->getLoc(), RankedTensorType::get({k / group, group, n}, element),
+                              keyOf(site, what), bytesOf(rounded.integers));
+    Value zeros;
+    if (!rounded.zeros.empty())
+      zeros = constant(b, site.op->getLoc(), RankedTensorType::get({k / group, 1, n}, element), keyOf(site, "zero"),
+                       bytesOf(rounded.zeros));
     Value floats =
-        graph::composeDequantize(c, integers, scales(b, site, rounded, {k / group, 1, n}), {}, b.getF32Type());
+        graph::composeDequantize(c, integers, scales(b, site, rounded, {k / group, 1, n}), zeros, b.getF32Type());
     return c.reshape(floats, graph::getDims(site.weights));
   }
 
-  /// The value through integers without a sign, made once for each scale and zero point.
-  Value dequantized(Value source, const quantize::Site &site) {
-    Value &made = throughIntegers[{source.getAsOpaquePointer(), site.scale, site.zero}];
+  /// What the contraction reads through integers without a sign, made once for each scale, zero point, and factors along a dim of channels.
+  Value dequantized(const ContractionSite &from, const quantize::Site &site) {
+    Value source = from.source;
+    int64_t channels = site.smooth.empty() ? -1 : int64_t(*channelDimOf(from, source));
+    Value &made = throughIntegers[{source.getAsOpaquePointer(), site.scale, site.zero, channels, site.smooth}];
     if (made)
       return made;
     OpBuilder b(context);
@@ -266,7 +389,16 @@ private:
     Type ui8 = b.getIntegerType(8, /*isSigned=*/false);
     Value scale = graph::makeSplat(b, loc, b.getF32Type(), site.scale),
           zero = graph::makeSplat(b, loc, ui8, double(site.zero));
-    Value integers = graph::composeQuantize(c, source, scale, zero, ui8);
+    Value divisor = scale;
+    if (!site.smooth.empty()) {
+      SmallVector<int64_t> dims(size_t(graph::getRank(source)), 1);
+      dims[size_t(channels)] = int64_t(site.smooth.size());
+      SmallVector<float> divisors;
+      for (double factor : site.smooth)
+        divisors.push_back(float(site.scale) * float(factor));
+      divisor = floatConstant(b, from, divisors, dims, "divisor");
+    }
+    Value integers = graph::composeQuantize(c, source, divisor, zero, ui8);
     return made = graph::composeDequantize(c, integers, scale, zero, b.getF32Type());
   }
 
@@ -281,22 +413,20 @@ private:
   WeightTable &weights;
   std::vector<QuantizedSite> &done;
   std::vector<ExposedShift> *shifts;
-  std::map<std::tuple<void *, double, int64_t>, Value> throughIntegers;
+  const quantize::EvidenceOf *evidence;
+  Precision precision;
+  llvm::StringMap<std::vector<double>> factorsOf;
+  std::map<std::tuple<void *, double, int64_t, int64_t, std::vector<double>>, Value> throughIntegers;
 };
 
 struct QuantizeContractionsPass : impl::QuantizeContractionsPassBase<QuantizeContractionsPass> {
   using QuantizeContractionsPassBase::QuantizeContractionsPassBase;
-  QuantizeContractionsPass(const quantize::Quantization *quantization, WeightTable *weights,
-                           std::vector<QuantizedSite> *done, std::vector<ExposedShift> *shifts)
-      : quantization(quantization), weights(weights), done(done), shifts(shifts) {}
-  const quantize::Quantization *quantization = nullptr;
-  WeightTable *weights = nullptr;
-  std::vector<QuantizedSite> *done = nullptr;
-  std::vector<ExposedShift> *shifts = nullptr;
+  explicit QuantizeContractionsPass(const QuantizeRequest &request) : request(request) {}
+  QuantizeRequest request;
 
   void runOnOperation() override {
     std::optional<quantize::Quantization> read;
-    if (!quantization) {
+    if (!request.quantization) {
       Diagnostics diagnostics;
       read = quantize::readQuantization(text, diagnostics);
       for (const Message &message : diagnostics.messages())
@@ -306,9 +436,12 @@ struct QuantizeContractionsPass : impl::QuantizeContractionsPassBase<QuantizeCon
     }
     WeightTable ownWeights;
     std::vector<QuantizedSite> ownDone;
-    Quantizer quantizer(getOperation(), read ? *read : *quantization, weights ? *weights : ownWeights,
-                        done ? *done : ownDone, shifts);
-    for (ContractionSite &site : findContractionSites(getOperation())) {
+    Quantizer quantizer(getOperation(), read ? *read : *request.quantization,
+                        request.weights ? *request.weights : ownWeights, request.done ? *request.done : ownDone,
+                        request);
+    std::vector<ContractionSite> sites = findContractionSites(getOperation());
+    quantizer.smooth(sites);
+    for (ContractionSite &site : sites) {
       site.source = sourceOf(site.op); // which may be a result that was corrected
       quantizer.run(site);
     }
@@ -319,10 +452,8 @@ struct QuantizeContractionsPass : impl::QuantizeContractionsPassBase<QuantizeCon
 
 } // namespace
 
-std::unique_ptr<Pass> createQuantizeContractionsPass(const quantize::Quantization *quantization, WeightTable *weights,
-                                                     std::vector<QuantizedSite> *done,
-                                                     std::vector<ExposedShift> *shifts) {
-  return std::make_unique<QuantizeContractionsPass>(quantization, weights, done, shifts);
+std::unique_ptr<Pass> createQuantizeContractionsPass(const QuantizeRequest &request) {
+  return std::make_unique<QuantizeContractionsPass>(request);
 }
 
 } // namespace hewn

@@ -158,8 +158,12 @@ public:
 private:
   void replace(ArrayRef<Candidate> batch) {
     FailureOr<std::vector<std::vector<char>>> results = evaluate(tabulate(batch));
-    if (failed(results) || results->size() != batch.size())
+    if (failed(results) || results->size() != batch.size()) {
+      for (const Candidate &c : batch)
+        missed(c.floats.getDefiningOp(), kRecognizeCodes, "NotCodes",
+               "the evaluator refuses what makes floats of its integers");
       return;
+    }
     for (auto [c, bytes] : llvm::zip(batch, *results)) {
       std::vector<float> values(bytes.size() / sizeof(float));
       std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));

@@ -20,6 +20,17 @@ Value sourceOf(graph::ContractOpInterface op) {
   return value;
 }
 
+std::optional<unsigned> channelDimOf(const ContractionSite &site, Value value) {
+  std::optional<Border> border = borderOf(site.op);
+  bool isOperand = value == site.op->getOperand(0) || (border && value == border->inside());
+  return site.form && isOperand ? std::optional(site.form->depthInLeft) : std::nullopt;
+}
+
+bool readsRows(const ContractionSite &site) {
+  return site.form && graph::getRank(site.weights) == 2 && site.form->columnInRight == 1 &&
+         int64_t(site.form->depthInLeft) == graph::getRank(site.op->getOperand(0)) - 1;
+}
+
 static Found<IntegerForm> formOf(graph::ContractOpInterface op, bool hasWeights) {
   if (!hasWeights && graph::isMadeOfConstants(op->getOperand(1)))
     return Verdict::no("its weights are quantized already");

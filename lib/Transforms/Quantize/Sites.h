@@ -28,6 +28,13 @@ struct ContractionSite {
 /// Where a contraction's left operand comes from, as ContractionSite has it.
 mlir::Value sourceOf(graph::ContractOpInterface op);
 
+/// The dim of `value`, the left operand or what a border surrounds in it, along which the channels lie that are summed; nullopt where it is another
+/// value.
+std::optional<unsigned> channelDimOf(const ContractionSite &site, mlir::Value value);
+
+/// Whether the contraction is a matrix of rows by one of weights [k, n].
+bool readsRows(const ContractionSite &site);
+
 /// All of them, in the order in which they stand. Names do not change where what is around the contractions does.
 std::vector<ContractionSite> findContractionSites(mlir::func::FuncOp function);
 

@@ -37,7 +37,7 @@ namespace {
 
 /// Whether the machine has products of narrow floats as the operands are.
 bool takesNarrow(ContractOpInterface op, Type left, Type right, Type sum) {
-  return (plan::findDot(op, left, right, sum) || plan::findMatrix(op, left, right, sum)) && comesInPairs(op);
+  return (plan::findDot(op, left, right, sum) || plan::findMatrix(op, left, right, sum)) && isSummedInPairs(op);
 }
 
 /// Whether a few rows are multiplied by constants of 16 bits, which take less time to come from memory as they are, and an instruction

@@ -133,3 +133,44 @@ func.func @centered_zero(%x: tensor<2xui8>, %zero: tensor<i8>) {
   %0 = graph.center %x, %zero : (tensor<2xui8>, tensor<i8>) -> tensor<2xi32>
   return
 }
+
+// -----
+
+// CHECK-LABEL: func.func @by_reciprocal
+func.func @by_reciprocal(%x: tensor<2x3xf32>, %f: tensor<f32>, %zero: tensor<ui8>) -> tensor<2x3xui8> {
+  // CHECK: graph.quantize_by_reciprocal %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} {to = ui8}
+  %0 = graph.quantize_by_reciprocal %x, %f, %f, %f, %f, %zero {to = ui8} : (tensor<2x3xf32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<ui8>) -> tensor<2x3xui8>
+  return %0 : tensor<2x3xui8>
+}
+
+// -----
+
+func.func @wide_by_reciprocal(%x: tensor<2xf32>, %f: tensor<f32>) -> tensor<2xi16> {
+  // expected-error @below {{quantizes to integers of 8 bits or to float32, not to 'i16'}}
+  %0 = graph.quantize_by_reciprocal %x, %f, %f, %f, %f {to = i16} : (tensor<2xf32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>) -> tensor<2xi16>
+  return %0 : tensor<2xi16>
+}
+
+// -----
+
+func.func @half_by_reciprocal(%x: tensor<2xf16>, %f: tensor<f32>) -> tensor<2xi8> {
+  // expected-error @below {{multiplies float32, not 'f16'}}
+  %0 = graph.quantize_by_reciprocal %x, %f, %f, %f, %f {to = i8} : (tensor<2xf16>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>) -> tensor<2xi8>
+  return %0 : tensor<2xi8>
+}
+
+// -----
+
+func.func @zero_by_reciprocal(%x: tensor<2xf32>, %f: tensor<f32>, %zero: tensor<ui8>) -> tensor<2xi8> {
+  // expected-error @below {{zero point is 'ui8', not 'i8'}}
+  %0 = graph.quantize_by_reciprocal %x, %f, %f, %f, %f, %zero {to = i8} : (tensor<2xf32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<ui8>) -> tensor<2xi8>
+  return %0 : tensor<2xi8>
+}
+
+// -----
+
+func.func @floats_with_zero(%x: tensor<2xf32>, %f: tensor<f32>) -> tensor<2xf32> {
+  // expected-error @below {{has a zero point, which integers alone have}}
+  %0 = graph.quantize_by_reciprocal %x, %f, %f, %f, %f, %f {to = f32} : (tensor<2xf32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>) -> tensor<2xf32>
+  return %0 : tensor<2xf32>
+}

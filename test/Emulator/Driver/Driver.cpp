@@ -8,7 +8,7 @@
 // no-pinned-memory, launch (a kernel fails when it is run). emulator_fail_at makes any one call fail.
 #include "test/Emulator/Driver/Code.h"
 #include "test/Emulator/Driver/Device.h"
-#include "test/Emulator/Driver/Gates.h"
+#include "test/Emulator/Driver/Mbarriers.h"
 
 #include <cstdio>
 #include <cstdlib>

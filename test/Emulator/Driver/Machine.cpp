@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "test/Emulator/Driver/Machine.h"
-#include "test/Emulator/Driver/Gates.h"
+#include "test/Emulator/Driver/Mbarriers.h"
 #include "test/Emulator/Driver/Warp.h"
 
 #include <algorithm>
@@ -41,7 +41,7 @@ namespace {
 
 constexpr size_t kStack = 64 << 10;
 
-enum class State { Ready, AtBarrier, AtMeeting, AtGate, AtCounter, Done };
+enum class State { Ready, AtBarrier, AtMeeting, AtMbarrier, AtCounter, Done };
 
 /// A copy to shared memory that is on its way.
 struct Copy {
@@ -62,10 +62,10 @@ struct Fiber {
   /// Groups of copies that are closed.
   int64_t groups = 0;
   /// Whether all that it has written is for groups; whether it was at the last barrier; whether it was of all threads of its warp when
-  /// they met, for which it may speak at a gate; whether all have who came to the gate where it has waited last.
+  /// they met, for which it may speak at a mbarrier; whether all have who came to the mbarrier where it has waited last.
   bool published = false, visible = false, speaks = false, told = false;
-  /// The gate where it waits, and for what.
-  int64_t gate = 0;
+  /// The mbarrier where it waits, and for what.
+  int64_t mbarrier = 0;
   int32_t parity = 0;
   /// What it has said that it needs; 0: nothing.
   int32_t registers = 0;
@@ -75,7 +75,7 @@ struct Fiber {
 struct Block {
   std::vector<Fiber> fibers;
   std::vector<GroupWarp> groups; // of each warp
-  std::unique_ptr<Gates> gates;
+  std::unique_ptr<Mbarriers> mbarriers;
   std::vector<std::vector<char>> shared;
   bool begun = false, paused = false, ended = false;
   /// How often counters had changed when it last looked, and when it last counted.
@@ -88,7 +88,7 @@ struct Run {
   int64_t block = 0, blocks = 0, threads = 0, current = 0;
   std::vector<Fiber> fibers;
   std::vector<GroupWarp> groups; // of each warp
-  std::unique_ptr<Gates> gates;
+  std::unique_ptr<Mbarriers> mbarriers;
   /// Whether all blocks run at once, and how often their counters have changed.
   bool together = false;
   uint64_t changes = 0;
@@ -156,10 +156,10 @@ void note(const std::string &problem) {
     run.problem = problem;
 }
 
-/// Whether a thread that waits at a gate may go on.
-bool passesGate(Fiber &fiber) {
+/// Whether a thread that waits at a mbarrier may go on.
+bool passesMbarrier(Fiber &fiber) {
   bool does = false;
-  note(run.gates->passes(uint64_t(fiber.gate), fiber.parity, does, fiber.told));
+  note(run.mbarriers->passes(uint64_t(fiber.mbarrier), fiber.parity, does, fiber.told));
   return does;
 }
 
@@ -170,7 +170,7 @@ bool runReady(int64_t warp) {
   for (int64_t i = 0; i < kWarp; ++i) {
     int64_t thread = warp + (run.schedule == Schedule::Backward ? kWarp - 1 - i : (i + first) % kWarp);
     Fiber &fiber = run.fibers[thread];
-    if (fiber.state == State::AtGate && passesGate(fiber))
+    if (fiber.state == State::AtMbarrier && passesMbarrier(fiber))
       fiber.state = State::Ready;
     if (fiber.state != State::Ready)
       continue;
@@ -200,8 +200,8 @@ void checkGroup(int64_t warp) {
              run.groups[other].history[last] != run.groups[warp].history[last])
       run.problem = "warps of a group have different products";
   const GroupMatrices &matrices = run.groups[warp].history[last];
-  if ((matrices.leftInRegisters || run.gates->isFetched(uint64_t(matrices.left))) &&
-      run.gates->isFetched(uint64_t(matrices.right)))
+  if ((matrices.leftInRegisters || run.mbarriers->isFetched(uint64_t(matrices.left))) &&
+      run.mbarriers->isFetched(uint64_t(matrices.right)))
     return;
   bool told = true;
   for (int64_t t = warp * kWarp; t < (warp + 1) * kWarp; ++t)
@@ -214,11 +214,11 @@ void checkGroup(int64_t warp) {
 }
 
 /// A warp whose threads have all come to a meeting goes on; whether it has.
-bool meetWarp(int64_t warp) {
+bool warpBarrier(int64_t warp) {
   int64_t waiting = count(warp, State::AtMeeting);
   if (waiting == 0)
     return false;
-  if (waiting != kWarp && count(warp, State::AtGate) > 0)
+  if (waiting != kWarp && count(warp, State::AtMbarrier) > 0)
     return false;
   if (waiting != kWarp) {
     run.problem = "only " + std::to_string(waiting) + " threads of a warp come to a meeting";
@@ -261,7 +261,7 @@ bool runWarps() {
       any |= ran;
       if (run.paused)
         return any;
-      if (!meetWarp(left[i]))
+      if (!warpBarrier(left[i]))
         left.erase(left.begin() + int64_t(i));
     }
     return any;
@@ -270,7 +270,7 @@ bool runWarps() {
     int64_t warp = run.schedule == Schedule::Backward ? run.threads - kWarp - i : i;
     do
       any |= runReady(warp);
-    while (!run.paused && meetWarp(warp) && run.problem.empty());
+    while (!run.paused && warpBarrier(warp) && run.problem.empty());
     if (run.paused)
       return any;
   }
@@ -296,7 +296,7 @@ std::string checkRegisters() {
 std::string endGroups() {
   if (std::string problem = checkRegisters(); !problem.empty())
     return problem + where();
-  if (std::string problem = run.gates->end(); !problem.empty())
+  if (std::string problem = run.mbarriers->end(); !problem.empty())
     return problem + where();
   for (const GroupWarp &group : run.groups) {
     if (std::string problem = group.end(); !problem.empty())
@@ -311,7 +311,7 @@ void beginBlock() {
   for (int64_t t = 0; t < run.threads; ++t)
     prepare(t);
   run.groups.clear();
-  run.gates = std::make_unique<Gates>(run.kernel->shared);
+  run.mbarriers = std::make_unique<Mbarriers>(run.kernel->shared);
   for (int64_t warp = 0; warp < run.threads / kWarp; ++warp)
     run.groups.emplace_back(warp, run.kernel->shared, isEarly);
 }
@@ -334,7 +334,7 @@ bool openBarriers() {
     if (here.came != here.comers)
       continue;
     opened = true;
-    run.gates->meet();
+    run.mbarriers->meet();
     for (Fiber &fiber : run.fibers)
       if (fiber.state == State::AtBarrier && fiber.barrier == number) {
         fiber.state = State::Ready;
@@ -356,24 +356,24 @@ std::string runBlock(bool &ended, bool &paused) {
       return "";
     }
     std::string problem;
-    bool landed = run.gates->landOne(problem);
+    bool landed = run.mbarriers->landOne(problem);
     note(problem);
     if (!run.problem.empty())
       return run.problem + where();
     if (landed)
       continue;
-    int64_t waiting = 0, done = 0, atGates = 0, counting = 0;
+    int64_t waiting = 0, done = 0, atMbarriers = 0, counting = 0;
     for (int64_t warp = 0; warp < run.threads; warp += kWarp) {
       waiting += count(warp, State::AtBarrier);
       done += count(warp, State::Done);
-      atGates += count(warp, State::AtGate);
+      atMbarriers += count(warp, State::AtMbarrier);
       counting += count(warp, State::AtCounter);
     }
     ended = done == run.threads;
     if (ended)
       return endGroups();
-    if (atGates > 0)
-      return std::to_string(atGates) + " threads wait at gates for ever" + where();
+    if (atMbarriers > 0)
+      return std::to_string(atMbarriers) + " threads wait at mbarriers for ever" + where();
     if (openBarriers() && run.problem.empty())
       continue;
     if (!run.problem.empty())
@@ -429,7 +429,7 @@ std::string runTogether(int64_t first, int64_t count) {
     if (next->begun) {
       std::swap(run.fibers, next->fibers);
       std::swap(run.groups, next->groups);
-      std::swap(run.gates, next->gates);
+      std::swap(run.mbarriers, next->mbarriers);
       for (auto [memory, kept] : zipShared(*next))
         std::memcpy(memory->address, kept->data(), memory->bytes);
       for (Fiber &fiber : run.fibers)
@@ -453,7 +453,7 @@ std::string runTogether(int64_t first, int64_t count) {
       std::memcpy(kept->data(), memory->address, memory->bytes);
     std::swap(run.fibers, next->fibers);
     std::swap(run.groups, next->groups);
-    std::swap(run.gates, next->gates);
+    std::swap(run.mbarriers, next->mbarriers);
   }
   return ended == count ? ""
                         : std::to_string(count - ended) + " blocks wait for others, of which " + std::to_string(ended) +
@@ -600,7 +600,7 @@ static GroupStep &groupStep(GroupStep::Kind kind) {
   return step;
 }
 
-void gridWarpMeet(int32_t) {
+void gridWarpBarrier(int32_t) {
   meetAt(Meeting::Kind::None);
   leave(State::AtMeeting);
 }
@@ -659,38 +659,38 @@ void gridCopiesWait(int32_t open) {
   fiber.copies = std::move(rest);
 }
 
-void gridGateInit(int64_t gate, int32_t arrivals) { note(run.gates->make(uint64_t(gate), arrivals)); }
-void gridGatesReady() { run.gates->ready(); }
-void gridGateArrive(int64_t gate) {
+void gridMbarrierInit(int64_t mbarrier, int32_t arrivals) { note(run.mbarriers->make(uint64_t(mbarrier), arrivals)); }
+void gridMbarriersReady() { run.mbarriers->ready(); }
+void gridMbarrierArrive(int64_t mbarrier) {
   Fiber &fiber = run.fibers[run.current];
   bool published = fiber.speaks;
   fiber.speaks = false;
-  note(run.gates->arrive(uint64_t(gate), published));
+  note(run.mbarriers->arrive(uint64_t(mbarrier), published));
 }
-void gridGateExpect(int64_t gate, int32_t bytes) { note(run.gates->expect(uint64_t(gate), bytes)); }
+void gridMbarrierExpect(int64_t mbarrier, int32_t bytes) { note(run.mbarriers->expect(uint64_t(mbarrier), bytes)); }
 
-void gridGateWait(int64_t gate, int32_t parity) {
+void gridMbarrierWait(int64_t mbarrier, int32_t parity) {
   Fiber &fiber = run.fibers[run.current];
-  fiber.gate = gate;
+  fiber.mbarrier = mbarrier;
   fiber.parity = parity;
-  if (!passesGate(fiber))
-    leave(State::AtGate);
+  if (!passesMbarrier(fiber))
+    leave(State::AtMbarrier);
 }
 
-static void fetch(int64_t to, const void *memory, const int32_t *at, int64_t gate) {
+static void fetch(int64_t to, const void *memory, const int32_t *at, int64_t mbarrier) {
   Tensor tensor;
   std::memcpy(&tensor, memory, sizeof(tensor));
-  note(run.gates->fetch(uint64_t(to), tensor, at, uint64_t(gate), isEarly()));
+  note(run.mbarriers->fetch(uint64_t(to), tensor, at, uint64_t(mbarrier), isEarly()));
 }
 
-void gridFetch2(int64_t to, const void *tensor, int32_t x, int32_t y, int64_t gate) {
+void gridFetch2(int64_t to, const void *tensor, int32_t x, int32_t y, int64_t mbarrier) {
   int32_t at[] = {x, y};
-  fetch(to, tensor, at, gate);
+  fetch(to, tensor, at, mbarrier);
 }
 
-void gridFetch3(int64_t to, const void *tensor, int32_t x, int32_t y, int32_t z, int64_t gate) {
+void gridFetch3(int64_t to, const void *tensor, int32_t x, int32_t y, int32_t z, int64_t mbarrier) {
   int32_t at[] = {x, y, z};
-  fetch(to, tensor, at, gate);
+  fetch(to, tensor, at, mbarrier);
 }
 
 void gridRegisters(int32_t count) {

@@ -70,17 +70,17 @@ void gridGroupProduct(int64_t left, int64_t right, int64_t leftForm, int64_t rig
 void gridGroupProductWords(int32_t word0, int32_t word1, int32_t word2, int32_t word3, int64_t right, int64_t rightForm,
                            int32_t form, int32_t columns, float *sums);
 void gridGroupWait(int32_t open, int32_t columns, float *sums);
-void gridWarpMeet(int32_t mask);
+void gridWarpBarrier(int32_t mask);
 void gridGroupBegin();
 void gridGroupClose();
 void gridGroupPublish();
-void gridGateInit(int64_t gate, int32_t arrivals);
-void gridGatesReady();
-void gridGateArrive(int64_t gate);
-void gridGateExpect(int64_t gate, int32_t bytes);
-void gridGateWait(int64_t gate, int32_t parity);
-void gridFetch2(int64_t to, const void *tensor, int32_t x, int32_t y, int64_t gate);
-void gridFetch3(int64_t to, const void *tensor, int32_t x, int32_t y, int32_t z, int64_t gate);
+void gridMbarrierInit(int64_t mbarrier, int32_t arrivals);
+void gridMbarriersReady();
+void gridMbarrierArrive(int64_t mbarrier);
+void gridMbarrierExpect(int64_t mbarrier, int32_t bytes);
+void gridMbarrierWait(int64_t mbarrier, int32_t parity);
+void gridFetch2(int64_t to, const void *tensor, int32_t x, int32_t y, int64_t mbarrier);
+void gridFetch3(int64_t to, const void *tensor, int32_t x, int32_t y, int32_t z, int64_t mbarrier);
 void gridRegisters(int32_t count);
 
 } // namespace emulator

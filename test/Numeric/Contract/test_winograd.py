@@ -93,7 +93,7 @@ def test_for_other_machines(case, target):
 
 @pytest.mark.parametrize("channels, side", [(64, 56), (128, 28), (256, 14)])
 def test_error_beside_sums(channels, side):
-    """Tiles of 2 lose no more than sums in float32 do; `-s` prints a row of docs/decisions/winograd.md's table."""
+    """Tiles of 2 lose no more than sums in float32 do; `-s` prints a row of docs/decisions/kernels/winograd.md's table."""
     model, feeds, want = conv_model((1, channels, channels, (side, side), (1, 1, 1, 1)), False)
     errors = []
     for options in ({"optimize": False}, {"precision": "highest"}, {"precision": "high"}):

@@ -4,6 +4,9 @@
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
+# Integers on every machine, also where floats take less time: for tests of numbers.
+ALWAYS = {"keep_float": False}
+
 
 def model_of(nodes, shape, constants, outputs=("y",)):
     graph = helper.make_graph(

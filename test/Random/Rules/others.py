@@ -17,7 +17,7 @@ WITHOUT = {
     "RandomUniformLike": "chance",
     "com.microsoft.DynamicQuantizeLSTM": "onnxruntime's kernel is not exact",
     "com.microsoft.SimplifiedLayerNormalization": "onnxruntime has it in ONNX's own domain",
-    "ImageDecoder": "its operand is the file of a picture (test/Numeric/test_images.py)",
+    "ImageDecoder": "its operand is the file of a picture (test/Numeric/Ops/test_images.py)",
     "Constant": "an initializer by another name, which the importer makes of it",
 }
 

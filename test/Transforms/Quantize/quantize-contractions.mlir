@@ -15,6 +15,7 @@
     {"node": "columns", "scale": 0.5, "bias": [1, 2, 3, 4, 5, 6, 7, 8]},
     {"node": "a:2", "scale": 0.5, "zero_point": 3},
     {"node": "window", "scale": 0.25},
+    {"node": "smooth", "scale": 0.25, "smooth": [1, 2, 4, 8]},
     {"node": "big", "scale": 0.25},
     {"node": "computed", "scale": 0.25},
     {"node": "kept", "keep_float": true}
@@ -55,6 +56,18 @@ func.func @border(%x: tensor<1x4x6x6xf32>) -> tensor<1x8x6x6xf32> {
   %p = graph.pad %x {high = [0, 0, 1, 1], low = [0, 0, 1, 1]} : (tensor<1x4x6x6xf32>) -> tensor<1x4x8x8xf32>
   %0 = graph.conv %p, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<1x4x8x8xf32>, tensor<8x4x3x3xf32>) -> tensor<1x8x6x6xf32> loc("window")
   return %0 : tensor<1x8x6x6xf32>
+}
+
+// Channels that are smoothed are rounded by a scale each, and stand for what they are divided by; weights are multiplied, which shows in their scales.
+// CHECK-LABEL: func.func @smooth
+// CHECK: %[[S:.*]] = graph.constant {{.*}}divisor{{.*}} : tensor<1x4x1x1xf32>
+// CHECK: %[[Q:.*]] = graph.quantize %arg0, %[[S]], %{{.*}} {{{.*}}to = ui8}
+// CHECK: %[[D:.*]] = graph.dequantize %[[Q]], %{{.*}} (tensor<1x4x6x6xui8>, tensor<f32>, tensor<ui8>)
+// CHECK: graph.conv %[[D]],
+func.func @smooth(%x: tensor<1x4x6x6xf32>) -> tensor<1x8x4x4xf32> {
+  %w = graph.constant {value = dense<1.0> : tensor<8x4x3x3xf32>} : tensor<8x4x3x3xf32>
+  %0 = graph.conv %x, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<1x4x6x6xf32>, tensor<8x4x3x3xf32>) -> tensor<1x8x4x4xf32> loc("smooth")
+  return %0 : tensor<1x8x4x4xf32>
 }
 
 // What rounding shifts is taken off each column.

@@ -5,6 +5,9 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "hewn-lower-kernels"
 
 using namespace mlir;
 using hewn::graph::Clip;
@@ -97,18 +100,22 @@ std::optional<Ahead> fetchAhead(const ContractKernel &c, ArrayRef<Index> at, Arr
   constexpr int64_t fewest = 4;
   const ContractForm &form = c.form;
   int64_t m = c.tileRows(), n = c.tileColumns();
-  if (!c.packed() || !form.tiled || !form.clips.empty() || counts.size() != 1 || n % form.rhs.block != 0)
+  auto none = [&](StringRef why) {
+    LDBG() << c.k.kernel.getName() << ": weights are not fetched ahead: " << why;
     return std::nullopt;
+  };
+  if (!c.packed() || !form.tiled || !form.clips.empty() || counts.size() != 1 || n % form.rhs.block != 0)
+    return none("they lie in no panels, or tiles are not one panel's");
   std::optional<int64_t> rows = form.rows.constant(), depth = counts[0].constant(), width = c.columns.constant(),
                          stride = form.rhs.strides[form.rhs.blockDim].constant();
   plan::TargetAttr target = plan::targetOf(c.k.kernel);
   Value weights = form.op->getOperand(1);
   if (!rows || !depth || !width || !stride || !target || !isa<BlockArgument>(weights))
-    return std::nullopt;
+    return none("how many there are is known only when run");
   int64_t tiles = llvm::divideCeil(*rows, m), panels = llvm::divideCeil(*width, n);
   int64_t panel = *stride * (n / form.rhs.block), bytes = graph::elementBytes(weights);
   if (tiles < fewest || panels * panel * bytes <= target.getL2Bytes())
-    return std::nullopt;
+    return none("few tiles share a panel, or a cache keeps all of them");
   KernelElements &e = c.e;
   int64_t step = llvm::divideCeil(panel, tiles * *depth);
   Index tile = e.floorDiv(at[*form.tiled], e.constant(m));

@@ -21,12 +21,12 @@ public:
               const std::optional<Buffer> &memory, const OnlineRows &online)
       : GridChain(k, b, chain, schedule, memory), online(online) {
     if (spread.wide > 1)
-      meeting = grid.shared(spread.high * grid.warp * int64_t(4 + numSums()), b.getF32Type());
+      exchange = grid.shared(spread.high * grid.warp * int64_t(4 + numSums()), b.getF32Type());
   }
 
 private:
   OnlineRows online;
-  Value meeting;
+  Value exchange;
 
   /// exp(logit - maximum).
   Value power(Value logit, Value maximum, ArrayRef<Index> at) {
@@ -113,13 +113,13 @@ private:
       b.setInsertionPoint(branch.thenBlock()->getTerminator());
       e.forget();
       for (auto [i, state] : llvm::enumerate(given))
-        grid.storeShared(state, meeting, at(i));
+        grid.storeShared(state, exchange, at(i));
       e.forget();
     }
     grid.barrier();
     SmallVector<Value> other;
     for (size_t i = 0; i < own.size(); ++i)
-      other.push_back(grid.loadShared(b.getF32Type(), meeting, at(i)));
+      other.push_back(grid.loadShared(b.getF32Type(), exchange, at(i)));
     grid.barrier(); // before the next one's come
     return merged(own, other);
   }

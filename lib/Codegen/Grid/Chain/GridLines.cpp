@@ -199,7 +199,7 @@ SmallVector<Value> GridLines::matrices(Index line, Index inner, bool turned) {
   line = e.add(line, e.add(own, e.mul(e.mod(number, two), eight)));
   inner = e.add(inner, e.mul(e.floorDiv(number, two), eight));
   Index place = e.add(e.mul(line, e.constant(step())), inner);
-  return grid.lines(e.add(grid.address(memory), e.mul(place, e.constant(elementBytes()))), turned);
+  return grid.ldmatrix(e.add(grid.address(memory), e.mul(place, e.constant(elementBytes()))), turned);
 }
 
 } // namespace hewn::codegen

@@ -3,6 +3,9 @@
 #include "dialects/Graph/Contract/ContractRoles.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "hewn-lower-kernels"
 
 using namespace mlir;
 using hewn::graph::Index;
@@ -56,21 +59,25 @@ void GridContraction::storeBy(KernelElements &elements, Value sum, Index row, In
 }
 
 bool GridContraction::storesPairs() {
+  auto single = [&](StringRef why) {
+    LDBG() << k.kernel.getName() << ": elements are stored one by one: " << why;
+    return false;
+  };
   if (tiles.columns.empty())
     return false;
   unsigned last = tiles.columns.back();
   auto even = [](const graph::DimExpr &expr) { return expr.constant() && *expr.constant() % 2 == 0; };
   std::optional<unsigned> dim = graph::resultWith(tiles.maps[2], last);
   if (!even(tiles.extents[last]) || !dim || !isa<AffineDimExpr>(tiles.maps[2].getResult(*dim)))
-    return false;
+    return single("columns are not known to be even");
   unsigned rank = tiles.maps[2].getNumResults();
   for (const Buffer &buffer : k.outputs) {
     unsigned own = *dim + unsigned(buffer.dims.size()) - rank;
     if (buffer.blockDim >= 0 || !buffer.strides[own].is(1))
-      return false;
+      return single("columns are no neighbours");
     for (auto [d, stride] : llvm::enumerate(buffer.strides))
       if (d != own && !buffer.dims[d].is(1) && !even(stride))
-        return false;
+        return single("lines begin at odd places");
   }
   // Operands of what follows are broadcast to the result's last dims.
   for (Operation &other : k.kernel.getBody().front().without_terminator())
@@ -81,13 +88,13 @@ bool GridContraction::storesPairs() {
       Operation *made = operand.getDefiningOp();
       if (found == k.inputs.end()) {
         if (!isa_and_nonnull<graph::ElementwiseOpInterface, graph::ContractOpInterface, graph::ConstantOp>(made))
-          return false;
+          return single("what follows reads elements that are moved");
         continue;
       }
       const Buffer &buffer = found->second;
       int64_t own = int64_t(*dim) + int64_t(buffer.dims.size()) - int64_t(rank);
       if (buffer.blockDim >= 0 || (own >= 0 && !buffer.dims[own].is(1) && !buffer.strides[own].is(1)))
-        return false;
+        return single("what follows reads columns that are no neighbours");
     }
   return true;
 }

@@ -47,7 +47,7 @@ public:
 
   void run() {
     prepare();
-    makeMeeting();
+    makeExchange();
     grid.overBlocks(graph::numElements(counts), [&](Index item) { make(item, Value()); });
   }
 
@@ -69,7 +69,7 @@ public:
 
   void runKept(Value kept) {
     prepare();
-    makeMeeting();
+    makeExchange();
     grid.wantBlocks(graph::numElements(counts));
     forFirst([&] { make({grid.block}, kept); });
     grid.stride(e.add({grid.block}, {grid.blocks}), e.expression(graph::numElements(counts)), {grid.blocks},
@@ -85,7 +85,7 @@ private:
   int64_t sharers = 1;
   Dims counts;
   Index lane, warp, ownPlace, ownSum, place;
-  Value meeting, zero;
+  Value exchange, zero;
 
   void prepare() {
     manyList = rowsAreFew ? tiles.columns : tiles.rows;
@@ -103,7 +103,7 @@ private:
   }
 
   /// The memory in which warps meet.
-  void makeMeeting() { meeting = alongSum ? Value() : grid.shared(warps * few * grid.warp, zero.getType()); }
+  void makeExchange() { exchange = alongSum ? Value() : grid.shared(warps * few * grid.warp, zero.getType()); }
 
   /// `body`, where the block has places at all.
   void forFirst(llvm::function_ref<void()> body) {
@@ -130,9 +130,9 @@ private:
   void make(Index item, Value kept) {
     moveTo(item);
     SmallVector<Value> sums = sumUp(SmallVector<Value>(few, zero), ownSum, kept);
-    meetInRegisters(sums);
+    exchangeInRegisters(sums);
     if (!alongSum)
-      meetInMemory(sums, meeting, lane, warp);
+      exchangeInMemory(sums, exchange, lane, warp);
     Value writes = e.compare(arith::CmpIPredicate::eq, ownSum, e.constant(0));
     auto branch = scf::IfOp::create(b, loc(), writes, /*withElseRegion=*/false);
     {
@@ -191,13 +191,13 @@ private:
   }
 
   /// Lanes that share a sum.
-  void meetInRegisters(SmallVector<Value> &sums) {
+  void exchangeInRegisters(SmallVector<Value> &sums) {
     for (int64_t distance = grid.warp / 2; distance >= (alongSum ? 1 : places); distance /= 2)
       sums = added(sums, llvm::map_to_vector(sums, [&](Value sum) { return grid.shuffle(sum, distance); }));
   }
 
   /// Every warp's sums to memory, and all of them added by each thread.
-  void meetInMemory(SmallVector<Value> &sums, Value memory, Index lane, Index warp) {
+  void exchangeInMemory(SmallVector<Value> &sums, Value memory, Index lane, Index warp) {
     auto place = [&](Index w, int64_t i) {
       return e.add(e.mul(e.add(e.mul(w, e.constant(few)), e.constant(i)), e.constant(grid.warp)), lane).base;
     };

@@ -16,8 +16,8 @@
 //
 //     for slice:  wait for its copies;  publish;  barrier;  multiply slice;  bring as above;  wait for the products
 //
-// Where both operands can be fetched, a group of its own does nothing else, also while the others finish a tile, and two gates a
-// buffer are all that they wait at (GridGates.h):
+// Where both operands can be fetched, a group of its own does nothing else, also while the others finish a tile, and two mbarriers a
+// buffer are all that they wait at (GridMbarriers.h):
 //
 //     one thread:  for tile: for slice:  wait until the buffer is empty;  have it filled
 //     the others:  for tile: for slice:  wait until it is full;  multiply slice;  wait for the products;  say so
@@ -28,10 +28,10 @@
 //     other warps:  for tile: for slice:  wait until it is full;  split the right operand's;  say so
 //     the others:   for tile: for slice:  wait until it is full;  split the left one's;  wait for the right one's;  multiply, ...
 //
-// Why there: docs/decisions/factors-by-groups.md.
+// Why there: docs/decisions/kernels/factors-by-groups.md.
 #include "lib/Codegen/Grid/Contract/GridContractEngine.h"
 #include "lib/Codegen/Grid/Contract/GridFactors.h"
-#include "lib/Codegen/Grid/Contract/GridGates.h"
+#include "lib/Codegen/Grid/Contract/GridMbarriers.h"
 #include "lib/Codegen/Grid/Contract/GridOperand.h"
 #include "lib/Schedule/GridSchedule.h"
 
@@ -286,11 +286,11 @@ private:
   // Fetched slices
   //===----------------------------------------------------------------------------------------------------------------===//
 
-  /// `body` for each slice of each of the block's tiles, with the number of its turn; `end` of a tile, with what the body carried
+  /// `body` for each slice of each of the block's tiles, with the number of its stage; `end` of a tile, with what the body carried
   /// from slice to slice. Both sides go over the same.
-  void overTurns(ArrayRef<Value> start,
-                 llvm::function_ref<SmallVector<Value>(Index slice, Index turn, ValueRange)> body,
-                 llvm::function_ref<void(ArrayRef<Value>)> end) {
+  void overStages(ArrayRef<Value> start,
+                  llvm::function_ref<SmallVector<Value>(Index slice, Index stage, ValueRange)> body,
+                  llvm::function_ref<void(ArrayRef<Value>)> end) {
     Value none = e.constant(0).base;
     grid.overBlocks(graph::numElements(counts()), blocks, none, [&](Index item, ValueRange done) -> SmallVector<Value> {
       Slices slices = beginTile(item);
@@ -301,9 +301,9 @@ private:
         OpBuilder::InsertionGuard guard(b);
         b.setInsertionPointToStart(loop.getBody());
         e.forget();
-        Index turn{loop.getRegionIterArgs().back()};
-        SmallVector<Value> next = body({loop.getInductionVar()}, turn, loop.getRegionIterArgs().drop_back());
-        next.push_back(e.add(turn, e.constant(1)).base);
+        Index stage{loop.getRegionIterArgs().back()};
+        SmallVector<Value> next = body({loop.getInductionVar()}, stage, loop.getRegionIterArgs().drop_back());
+        next.push_back(e.add(stage, e.constant(1)).base);
         scf::YieldOp::create(b, loc(), next);
         e.forget();
       }
@@ -318,7 +318,7 @@ private:
     // Of the threads of a block, when its registers are divided anew.
     const int64_t forFetching = tile.makesFactors ? 56 : 40, forProducts = tile.makesFactors ? 224 : 232;
     int64_t makers = tile.makesFactors ? plan::kGroupWarps - 1 : 0;
-    GridGates gates(grid, e, tile.buffers, tile.warps(), makers);
+    GridMbarriers mbarriers(grid, e, tile.buffers, tile.warps(), makers);
     bool divides = tile.warps() > plan::kGroupWarps;
     Index others = e.constant(tile.warps() * grid.warp);
     auto branch = scf::IfOp::create(b, loc(), e.compare(arith::CmpIPredicate::slt, {grid.thread}, others),
@@ -327,24 +327,24 @@ private:
     b.setInsertionPoint(branch.thenBlock()->getTerminator());
     if (divides)
       grid.takeRegisters(forProducts);
-    Value speaks = e.compare(arith::CmpIPredicate::eq, lane, e.constant(0));
-    overTurns(
+    Value isElected = e.compare(arith::CmpIPredicate::eq, lane, e.constant(0));
+    overStages(
         zeros(),
-        [&](Index, Index turn, ValueRange sums) {
-          GridGates::Turn at = gates.turn(turn);
-          gates.waitUntilFull(at);
+        [&](Index, Index stage, ValueRange sums) {
+          GridMbarriers::Stage at = mbarriers.stage(stage);
+          mbarriers.waitUntilFull(at);
           SmallVector<Value> all;
           if (tile.makesFactors) {
             std::vector<GridFactors::Fragment> lefts = leftFactors(at.buffer);
-            gates.waitUntilMade(at);
+            mbarriers.waitUntilMade(at);
             all = splitProducts(SmallVector<Value>(sums), lefts, at.buffer);
           } else {
             all = grid.waitForGroup(0, groupProducts(SmallVector<Value>(sums), at.buffer));
           }
-          auto one = scf::IfOp::create(b, loc(), speaks, /*withElseRegion=*/false);
+          auto ifElected = scf::IfOp::create(b, loc(), isElected, /*withElseRegion=*/false);
           OpBuilder::InsertionGuard guard(b);
-          b.setInsertionPoint(one.thenBlock()->getTerminator());
-          gates.hasRead(at);
+          b.setInsertionPoint(ifElected.thenBlock()->getTerminator());
+          mbarriers.hasRead(at);
           return all;
         },
         [&](ArrayRef<Value> sums) { finish(sums); });
@@ -356,11 +356,11 @@ private:
     auto one = scf::IfOp::create(b, loc(), e.compare(arith::CmpIPredicate::eq, {grid.thread}, others),
                                  /*withElseRegion=*/false);
     b.setInsertionPoint(one.thenBlock()->getTerminator());
-    overTurns(
+    overStages(
         {},
-        [&](Index slice, Index turn, ValueRange) -> SmallVector<Value> {
-          GridGates::Turn at = gates.turn(turn);
-          gates.beginFilling(at, left.slice() + right.slice());
+        [&](Index slice, Index stage, ValueRange) -> SmallVector<Value> {
+          GridMbarriers::Stage at = mbarriers.stage(stage);
+          mbarriers.beginFilling(at, left.slice() + right.slice());
           left.fetch(slice, at.buffer, batchNumber, at.full);
           right.fetch(slice, at.buffer, batchNumber, at.full);
           return {};
@@ -369,30 +369,30 @@ private:
     e.forget();
     if (makers > 0) {
       b.setInsertionPointAfter(one);
-      splitFetched(gates, others, makers, lane);
+      splitFetched(mbarriers, others, makers, lane);
     }
   }
 
   /// What those warps of the last group do that fetch nothing.
-  void splitFetched(GridGates &gates, Index others, int64_t makers, Index lane) {
+  void splitFetched(GridMbarriers &mbarriers, Index others, int64_t makers, Index lane) {
     Index worker = e.sub({grid.thread}, e.add(others, e.constant(grid.warp)));
     auto has = scf::IfOp::create(b, loc(), e.compare(arith::CmpIPredicate::sge, worker, e.constant(0)),
                                  /*withElseRegion=*/false);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPoint(has.thenBlock()->getTerminator());
-    Value speaks = e.compare(arith::CmpIPredicate::eq, lane, e.constant(0));
-    overTurns(
+    Value isElected = e.compare(arith::CmpIPredicate::eq, lane, e.constant(0));
+    overStages(
         {},
-        [&](Index, Index turn, ValueRange) -> SmallVector<Value> {
-          GridGates::Turn at = gates.turn(turn);
-          gates.waitUntilFull(at);
+        [&](Index, Index stage, ValueRange) -> SmallVector<Value> {
+          GridMbarriers::Stage at = mbarriers.stage(stage);
+          mbarriers.waitUntilFull(at);
           right.split(factors, at.buffer, worker, makers * grid.warp);
           grid.publishToGroups();
-          grid.meetWarp();
-          auto says = scf::IfOp::create(b, loc(), speaks, /*withElseRegion=*/false);
+          grid.warpBarrier();
+          auto ifElected = scf::IfOp::create(b, loc(), isElected, /*withElseRegion=*/false);
           OpBuilder::InsertionGuard guard(b);
-          b.setInsertionPoint(says.thenBlock()->getTerminator());
-          gates.hasMade(at);
+          b.setInsertionPoint(ifElected.thenBlock()->getTerminator());
+          mbarriers.hasMade(at);
           return {};
         },
         [](ArrayRef<Value>) {});

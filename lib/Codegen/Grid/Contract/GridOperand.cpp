@@ -46,9 +46,9 @@ GridOperand::GridOperand(GridContraction &c, unsigned operand, Type staged, int6
       alongSum(plan::multipliesAlongSum(c.op) || (operand == 0 ? c.tiles.leftAlongSum : c.tiles.rightAlongSum)),
       forGroups(tile.byGroups), makesFactors(tile.makesFactors) {
   copied = bytesAtOnce();
-  memory = c.grid.shared(tile.buffers * room(), storageType(staged), forGroups ? Grid::kMatrixAlignment : 16);
+  memory = c.grid.shared(tile.buffers * room(), storageType(staged), forGroups ? c.grid.matrixAlignment() : 16);
   if (makesFactors && operand == 1)
-    secondFactors = c.grid.shared(tile.buffers * room(), storageType(staged), Grid::kMatrixAlignment);
+    secondFactors = c.grid.shared(tile.buffers * room(), storageType(staged), c.grid.matrixAlignment());
 }
 
 /// 16, 8 or 4 where so many bytes along the lines always lie side by side in the operand, at a multiple of their number; 0: it
@@ -252,7 +252,7 @@ void GridOperand::fetchFrom(const GridBox &box) {
   tensor = addBox(c.k, box, bytes, /*rounds=*/staged.isF32() && !makesFactors, sizes);
 }
 
-void GridOperand::fetch(Index slice, Index buffer, Index batch, Index gate) {
+void GridOperand::fetch(Index slice, Index buffer, Index batch, Index mbarrier) {
   Index inSum = e.mul(slice, e.constant(depth()));
   Index to = e.add(c.grid.address(memory), e.mul(buffer, e.constant(room() * bytes)));
   // Lines of a panel each.
@@ -263,7 +263,7 @@ void GridOperand::fetch(Index slice, Index buffer, Index batch, Index gate) {
       at = {e.mod(place, e.constant(block)), inSum, e.floorDiv(place, e.constant(block))};
     else if (rank > 2)
       at.push_back(batch);
-    c.grid.fetch(e.add(to, e.constant(start * depth() * bytes)), tensor, at, gate);
+    c.grid.fetch(e.add(to, e.constant(start * depth() * bytes)), tensor, at, mbarrier);
   }
 }
 
@@ -361,7 +361,7 @@ SmallVector<Value> GridOperand::words(Index buffer, Index base, int64_t offset, 
     fixed = e.constant(step * (kStepBytes / bytes) * line() * bytes);
   }
   Index start = e.add(c.grid.address(memory), e.mul(buffer, e.constant(room() * bytes)));
-  return c.grid.lines(e.add(e.add(start, own), fixed), /*turned=*/!alongSum);
+  return c.grid.ldmatrix(e.add(e.add(start, own), fixed), /*turned=*/!alongSum);
 }
 
 SmallVector<Value> GridOperand::wordsByElement(Index buffer, Index base, int64_t offset, int64_t step, bool isLeft) {

@@ -45,9 +45,9 @@ public:
   /// for `put`, which may come later.
   llvm::SmallVector<mlir::Value> bring(graph::Index slice, graph::Index buffer);
   void put(llvm::ArrayRef<mlir::Value> computed, graph::Index buffer);
-  /// Instead of both: from now on slices are fetched from `box`; and one thread has one of batch number `batch` come, by `gate`.
+  /// Instead of both: from now on slices are fetched from `box`; and one thread has one of batch number `batch` come, by `mbarrier`.
   void fetchFrom(const GridBox &box);
-  void fetch(graph::Index slice, graph::Index buffer, graph::Index batch, graph::Index gate);
+  void fetch(graph::Index slice, graph::Index buffer, graph::Index batch, graph::Index mbarrier);
   /// Of a tile that `makesFactors`: makes two factors of each float32 of a slice that has come, by `workers` threads, of which this one is
   /// number `worker`. The first ones take its place.
   void split(GridFactors &factors, graph::Index buffer, graph::Index worker, int64_t workers);

@@ -82,7 +82,7 @@ void JointEmitter::begin() {
 
 func::FuncOp JointEmitter::emit() {
   begin();
-  if (succeeded(emitOps(joint.ops)) && succeeded(giveShared()))
+  if (succeeded(emitOps(joint.ops)) && succeeded(layOutShared()))
     return function;
   function.erase();
   return nullptr;
@@ -93,10 +93,10 @@ func::FuncOp JointEmitter::emit() {
 void JointEmitter::emitMeeting() {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(function);
-  meeting = func::FuncOp::create(b, loc, joint.name + "_meet", b.getFunctionType(b.getI64Type(), {}));
-  meeting.setPrivate();
-  b.setInsertionPointToEnd(meeting.addEntryBlock());
-  Value at = meeting.getArgument(0);
+  gridBarrier = func::FuncOp::create(b, loc, joint.name + "_meet", b.getFunctionType(b.getI64Type(), {}));
+  gridBarrier.setPrivate();
+  b.setInsertionPointToEnd(gridBarrier.addEntryBlock());
+  Value at = gridBarrier.getArgument(0);
   auto barrier = [&] { grid::BarrierOp::create(b, loc, IntegerAttr()); };
   auto equal = [&](Value x, Value y) -> Value { return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, x, y); };
   barrier();
@@ -124,13 +124,13 @@ void JointEmitter::emitMeeting() {
 }
 
 void JointEmitter::separate(JointPart part) {
-  if (!needs.meetsBefore(part)) { // what shares a block's memory is still apart
+  if (!needs.hasBarrierBefore(part)) { // what shares a block's memory is still apart
     grid::BarrierOp::create(b, loc, IntegerAttr());
     return;
   }
-  if (!meeting)
+  if (!gridBarrier)
     emitMeeting();
-  func::CallOp::create(b, loc, meeting, counter);
+  func::CallOp::create(b, loc, gridBarrier, counter);
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Emits the function of a joint kernel: its parts one after another, and meetings of all blocks between those that need it.
+// Emits the function of a joint kernel: its parts one after another, and grid barriers between those that need it.
 #ifndef HEWN_LIB_CODEGEN_GRID_JOINT_JOINTEMITTER_H
 #define HEWN_LIB_CODEGEN_GRID_JOINT_JOINTEMITTER_H
 
@@ -51,7 +51,7 @@ private:
   mlir::LogicalResult keepConstants(graph::ControlOpInterface loop);
   /// Bytes of shared memory that a function has for itself. Failure: more than a block may have, or no numbers, which has been said.
   mlir::FailureOr<int64_t> sharedBytesOf(mlir::func::FuncOp part);
-  mlir::LogicalResult giveShared();
+  mlir::LogicalResult layOutShared();
 
   // Memory: bytes from the first one of a value on.
   mlir::Value pointer(mlir::Value value);
@@ -70,7 +70,7 @@ private:
   JointNeeds needs;
   mlir::OpBuilder b;
   mlir::Location loc;
-  mlir::func::FuncOp function, meeting;
+  mlir::func::FuncOp function, gridBarrier;
   mlir::Value arena, counters, counter, thread, block, blocks;
   int64_t threads = 0;
   llvm::StringMap<mlir::Value> symbols;

@@ -54,7 +54,7 @@ FailureOr<int64_t> JointEmitter::sharedBytesOf(func::FuncOp part) {
 }
 
 /// Where parts have more than what every block has, and what they keep.
-LogicalResult JointEmitter::giveShared() {
+LogicalResult JointEmitter::layOutShared() {
   int64_t all = 0;
   for (auto &[name, part] : parts) {
     FailureOr<int64_t> own = sharedBytesOf(part);

@@ -122,8 +122,8 @@ void JointNeeds::visit(JointPart part, const Accesses &accesses, Accesses &pendi
   for (const Access &access : accesses)
     for (const Access &earlier : pending)
       if (conflicts(access, earlier))
-        meetings.insert({part.op, int(part.kind)});
-  if (meetsBefore(part))
+        gridBarriers.insert({part.op, int(part.kind)});
+  if (hasBarrierBefore(part))
     pending.clear();
   llvm::append_range(pending, accesses);
 }
@@ -161,8 +161,8 @@ void JointNeeds::walkLoop(graph::ControlOpInterface loop, Accesses &pending) {
     body.push_back(&op);
   // A step follows what is before the loop or another step: until nothing new is found.
   Accesses before = pending, after;
-  for (size_t known = meetings.size() + 1; known != meetings.size();) {
-    known = meetings.size();
+  for (size_t known = gridBarriers.size() + 1; known != gridBarriers.size();) {
+    known = gridBarriers.size();
     Accesses both = before;
     llvm::append_range(both, after);
     walk(body, both);

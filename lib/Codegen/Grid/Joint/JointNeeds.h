@@ -25,8 +25,8 @@ class JointNeeds {
 public:
   explicit JointNeeds(llvm::ArrayRef<mlir::Operation *> ops);
   /// Whether all blocks meet before the part.
-  bool meetsBefore(JointPart part) const { return meetings.contains({part.op, int(part.kind)}); }
-  size_t count() const { return meetings.size(); }
+  bool hasBarrierBefore(JointPart part) const { return gridBarriers.contains({part.op, int(part.kind)}); }
+  size_t count() const { return gridBarriers.size(); }
 
 private:
   /// Memory: the arena, or what is named by an output or a value. No bytes: all of it.
@@ -50,7 +50,7 @@ private:
   Places placesOfResult(mlir::OpResult result);
 
   llvm::ArrayRef<mlir::Operation *> ops;
-  llvm::DenseSet<std::pair<mlir::Operation *, int>> meetings;
+  llvm::DenseSet<std::pair<mlir::Operation *, int>> gridBarriers;
 };
 
 } // namespace hewn::codegen

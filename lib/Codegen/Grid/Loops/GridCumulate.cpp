@@ -49,7 +49,7 @@ public:
         sweep();
       });
     for (Value state : initial())
-      meeting.push_back(grid->shared(grid->threads / grid->warp, state.getType()));
+      exchange.push_back(grid->shared(grid->threads / grid->warp, state.getType()));
     grid->overBlocks(graph::numElements(outer), [&](Index item) {
       setOuter(e.unravel(item, outer));
       sweepTogether();
@@ -70,7 +70,7 @@ private:
   SmallVector<Index> at;
   const SmallVector<int64_t> outerDims;
   const Dims outer;
-  SmallVector<Value> meeting;
+  SmallVector<Value> exchange;
 
   Location loc() { return k.loc(); }
   SmallVector<Value> initial() { return op.initial(b, loc(), /*lanes=*/0); }
@@ -162,14 +162,14 @@ private:
     {
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPoint(gives.thenBlock()->getTerminator());
-      for (auto [value, memory] : llvm::zip(all, meeting))
+      for (auto [value, memory] : llvm::zip(all, exchange))
         grid->storeShared(value, memory, warp.base);
     }
     grid->barrier();
     SmallVector<Value> state(carried);
     for (int64_t w = 0; w < warps; ++w) {
       SmallVector<Value> given;
-      for (auto [value, memory] : llvm::zip(all, meeting))
+      for (auto [value, memory] : llvm::zip(all, exchange))
         given.push_back(grid->loadShared(value.getType(), memory, e.constant(w).base));
       Value isBehind = e.compare(arith::CmpIPredicate::sgt, warp, e.constant(w));
       carried = op.join(b, loc(), carried, given);

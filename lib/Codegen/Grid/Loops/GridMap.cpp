@@ -7,6 +7,10 @@
 #include "lib/Codegen/Loops/LoopEngine.h"
 #include "lib/Codegen/Loops/Subviews.h"
 
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "hewn-decide-kernels"
+
 using namespace mlir;
 using hewn::graph::DimExpr;
 using hewn::graph::Dims;
@@ -42,8 +46,10 @@ static void emitMap(KernelFunction &k, Grid &grid, OpBuilder &b, ArrayRef<unsign
 std::optional<GridWide> wideMap(KernelFunction &k, ArrayRef<unsigned> results, std::optional<int64_t> lanes) {
   // A reduction reads what it reduces at other elements than the one that is held.
   for (Operation &op : k.kernel.getBody().front().without_terminator())
-    if (isa<graph::ReduceOpInterface>(op))
+    if (isa<graph::ReduceOpInterface>(op)) {
+      LDBG() << k.kernel.getName() << ": " << op.getName() << " reads other elements than the results' own";
       return std::nullopt;
+    }
   Value first = k.results[results[0]];
   SmallVector<int64_t> order = memoryOrder(first);
   if (order.empty())

@@ -115,7 +115,7 @@ private:
       writeRows();
     });
     if (team.size > grid->warp)
-      grid->barrier(); // before the next row's values come to the meeting places
+      grid->barrier(); // before the next row's values come to the memory of the exchange
     unbindFinished(e, rows);
   }
 

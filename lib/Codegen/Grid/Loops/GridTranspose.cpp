@@ -83,12 +83,11 @@ Found<Transposition> findTransposition(KernelFunction &k, OpBuilder &b) {
   std::optional<unsigned> along = innermost(k.outputs[0]);
   if (!along)
     return Verdict::no("its result has no neighbours in memory");
-  // Marked, so that what is tried out is known from what was there.
-  Operation *mark = UnrealizedConversionCastOp::create(b, k.loc(), b.getIndexType(), ValueRange());
+  Trial trial(b, k.loc());
   Reads reads(b, k.loc(), /*lanes=*/0, k.symbols, k.inputs);
   SmallVector<Index> at;
   for (size_t d = 0; d < dims.size(); ++d)
-    at.push_back({UnrealizedConversionCastOp::create(b, k.loc(), b.getIndexType(), ValueRange()).getResult(0)});
+    at.push_back(trial.anyIndex());
   reads.read(k.results[0], at);
   std::optional<Transposition> found;
   unsigned turns = 0;
@@ -104,12 +103,6 @@ Found<Transposition> findTransposition(KernelFunction &k, OpBuilder &b) {
     if (turned->dims[*inner])
       found = Transposition{{*along, *turned->dims[*inner]}, *turned};
   }
-  while (&*std::prev(b.getInsertionPoint()) != mark) {
-    Operation *last = &*std::prev(b.getInsertionPoint());
-    last->dropAllUses();
-    last->erase();
-  }
-  mark->erase();
   if (turns == 0)
     return Verdict::no("neighbours of all that it reads are neighbours of its result");
   if (!found || turns > 1)

@@ -72,8 +72,10 @@ std::optional<GridWide> GridWide::along(KernelFunction &k, const Dims &space, un
   wide.k = &k;
   wide.dim = dim;
   wide.count = lanes.value_or(most);
-  if (wide.count < 2 || wide.count > most || !llvm::isPowerOf2_64(uint64_t(wide.count)))
+  if (wide.count < 2 || wide.count > most || !llvm::isPowerOf2_64(uint64_t(wide.count))) {
+    LDBG() << k.kernel.getName() << ": no vectors of " << wide.count << " elements of " << largest << " bytes";
     return std::nullopt;
+  }
   for (unsigned r : results)
     if (!divides(wide.count, k.outputs[r], space, dim)) {
       LDBG() << k.kernel.getName() << ": lines of result " << r << " do not begin at multiples of " << wide.count;
@@ -82,8 +84,10 @@ std::optional<GridWide> GridWide::along(KernelFunction &k, const Dims &space, un
   for (Value leaf : found)
     if (divides(wide.count, k.inputs.find(leaf)->second, space, dim))
       wide.leaves.push_back(leaf);
-  if (wide.leaves.empty() && results.empty())
+  if (wide.leaves.empty() && results.empty()) {
+    LDBG() << k.kernel.getName() << ": lines of no input begin at multiples of " << wide.count;
     return std::nullopt;
+  }
   return wide;
 }
 

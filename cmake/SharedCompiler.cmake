@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+# libhewn_compiler.so: the compiler, its tools and LLVM's archives, once. It exports the functions of hewn/compiler.h and the entries of the
+# tools, and nothing else, so that a process may have another LLVM, protobuf or C++ library beside it.
+get_property(tools GLOBAL PROPERTY HEWN_SHIPPED_TOOLS)
+set(exported "hewn_compil*;")
+foreach(tool IN LISTS tools)
+  string(MAKE_C_IDENTIFIER "${tool}" entry)
+  string(APPEND exported " extern \"C++\" { \"${entry}_main(int, char**)\"; };")
+endforeach()
+set(exports "${PROJECT_BINARY_DIR}/hewn_compiler.exports")
+file(CONFIGURE OUTPUT "${exports}" CONTENT "{ global: ${exported} local: *; };\n" @ONLY)
+
+add_library(hewn_compiler SHARED)
+set_target_properties(hewn_compiler PROPERTIES LINKER_LANGUAGE CXX EXPORT_NAME compiler LINK_DEPENDS "${exports}")
+foreach(tool IN LISTS tools)
+  target_sources(hewn_compiler PRIVATE $<TARGET_OBJECTS:${tool}-objects>)
+  target_link_libraries(${tool} PRIVATE hewn_compiler)
+  target_link_options(${tool} PRIVATE -static-libstdc++ -static-libgcc -Wl,--as-needed)
+endforeach()
+# All of the rooms behind compiler.h, which no tool need call.
+target_link_libraries(hewn_compiler PRIVATE "$<LINK_LIBRARY:WHOLE_ARCHIVE,HewnCompiler>" HewnPipelines HewnLLVM)
+target_link_options(hewn_compiler PRIVATE "-Wl,--version-script=${exports}" -static-libstdc++ -static-libgcc -Wl,--as-needed)
+target_include_directories(hewn_compiler INTERFACE $<INSTALL_INTERFACE:include>)

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Codegen/Grid/GridCalls.h"
+#include "lib/Codegen/Grid/MachineOps.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+
+namespace hewn::codegen {
+
+const MachineOps *MachineOps::of(MLIRContext *context, plan::GridAttr grid) {
+  for (Dialect *dialect : context->getLoadedDialects())
+    if (const auto *ops = dialect->getRegisteredInterface<MachineOps>(); ops && ops->areOf(grid))
+      return ops;
+  return nullptr;
+}
+
+void GridCalls::moveTo(Operation *op) {
+  b.setInsertionPoint(op);
+  loc = op->getLoc();
+}
+
+Value GridCalls::number(int64_t value) {
+  return arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(int32_t(value)));
+}
+
+LLVM::LLVMFuncOp GridCalls::declare(StringRef name, LLVM::LLVMFunctionType type, GridEffects effects) {
+  if (auto known = module.lookupSymbol<LLVM::LLVMFuncOp>(name))
+    return known;
+  OpBuilder top(module.getBodyRegion());
+  auto callee = LLVM::LLVMFuncOp::create(top, module.getLoc(), name, type);
+  callee.setNoUnwind(true);
+  callee.setWillReturn(true);
+  callee.setConvergent(effects == GridEffects::Exchanges || effects == GridEffects::Reads ||
+                       effects == GridEffects::OrdersTogether);
+  using LLVM::ModRefInfo;
+  auto touches = [&](ModRefInfo inaccessible, ModRefInfo rest) {
+    callee.setMemoryEffectsAttr(
+        LLVM::MemoryEffectsAttr::get(b.getContext(), rest, rest, inaccessible, rest, rest, rest));
+  };
+  if (effects == GridEffects::None)
+    touches(ModRefInfo::NoModRef, ModRefInfo::NoModRef);
+  else if (effects == GridEffects::Exchanges)
+    touches(ModRefInfo::ModRef, ModRefInfo::NoModRef);
+  else if (effects == GridEffects::Reads)
+    touches(ModRefInfo::Ref, ModRefInfo::Ref);
+  return callee;
+}
+
+SmallVector<Value> GridCalls::call(const Twine &name, ValueRange operands, TypeRange results, GridEffects effects) {
+  MLIRContext *context = b.getContext();
+  Type result = results.empty()       ? Type(LLVM::LLVMVoidType::get(context))
+                : results.size() == 1 ? results[0]
+                                      : LLVM::LLVMStructType::getLiteral(context, llvm::to_vector(results));
+  auto type = LLVM::LLVMFunctionType::get(result, llvm::to_vector(operands.getTypes()));
+  auto made = LLVM::CallOp::create(b, loc, declare(name.str(), type, effects), operands);
+  if (results.size() <= 1)
+    return llvm::to_vector_of<Value>(made.getResults());
+  SmallVector<Value> values;
+  for (int64_t i = 0; i < int64_t(results.size()); ++i)
+    values.push_back(LLVM::ExtractValueOp::create(b, loc, made.getResult(), i));
+  return values;
+}
+
+StringRef GridCalls::factorName(Type type) {
+  if (isa<IntegerType>(type))
+    return type.isUnsignedInteger() ? "u8" : "s8";
+  return type.isF16() ? "f16" : type.isBF16() ? "bf16" : "f32";
+}
+
+} // namespace hewn::codegen

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Compiler/Quantization/Quantizer.h"
+#include "lib/Support/Printable.h"
+#include "llvm/ADT/StringExtras.h"
+
+using llvm::StringRef;
+
+namespace hewn::quantize {
+
+/// Sites and rules are for contractions that are there. Of a model's cases each has told of its own.
+bool Quantizer::checkNames() {
+  std::set<std::string> told;
+  llvm::erase_if(report.sites, [&](const QuantizedSite &site) { return !told.insert(site.node).second; });
+  std::vector<StringRef> names;
+  std::set<StringRef> kinds;
+  for (const QuantizedSite &site : report.sites) {
+    names.push_back(site.node);
+    kinds.insert(site.kind);
+  }
+  unsigned before = diagnostics.numErrors();
+  auto refuse = [&](const std::string &what, StringRef name) {
+    StringRef near = nearestName(name, names);
+    diagnostics.error("the quantization names " + what + " '" + printable(name) + "', which no contraction is" +
+                      (near.empty() ? "" : "; did you mean '" + near.str() + "'?"));
+  };
+  for (const auto &[name, site] : wanted.sites)
+    if (!llvm::is_contained(names, name))
+      refuse("the node", name);
+  for (const Rule &rule : wanted.rules) {
+    auto isFor = [&](const QuantizedSite &site) {
+      Quantization one;
+      one.rules = {rule};
+      return &one.schemeFor(site.node, site.kind) != &one.scheme;
+    };
+    if (llvm::any_of(report.sites, isFor))
+      continue;
+    if (!rule.op.empty() && !kinds.count(rule.op))
+      diagnostics.error("the quantization has a rule for the op '" + printable(rule.op) +
+                        "', which no contraction is; there are: " + llvm::join(kinds, ", "));
+    else
+      refuse("the nodes", rule.node);
+  }
+  return diagnostics.numErrors() == before;
+}
+
+} // namespace hewn::quantize

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Compiler/Quantization/Observation.h"
+#include "lib/Compiler/Quantization/Samples.h"
+#include <algorithm>
+
+namespace hewn::quantize {
+
+/// Elements of an array behind each other that belong to one channel.
+static int64_t runLength(const Array &array, unsigned channelDim) {
+  int64_t length = 1;
+  for (size_t d = channelDim + 1; d < array.shape.size(); ++d)
+    length *= array.shape[d];
+  return length;
+}
+
+void Observation::add(const Array &array, std::optional<unsigned> channelDim) {
+  std::vector<float> elements = floatsOf(array);
+  seen.add(elements);
+  if (!channelDim || elements.empty())
+    return;
+  int64_t inside = runLength(array, *channelDim);
+  auto size = size_t(array.shape[*channelDim]);
+  evidence.channels.resize(size);
+  evidence.count += double(elements.size()) / double(size);
+  for (size_t begin = 0; begin < elements.size(); begin += size_t(inside)) {
+    Channel &channel = evidence.channels[begin / size_t(inside) % size];
+    for (size_t i = begin; i < begin + size_t(inside); ++i) {
+      channel.low = std::min(channel.low, elements[i]);
+      channel.high = std::max(channel.high, elements[i]);
+      channel.squares += double(elements[i]) * double(elements[i]);
+    }
+  }
+}
+
+void Observation::addDivided(const Array &array, unsigned channelDim, llvm::ArrayRef<double> factors) {
+  std::vector<float> elements = floatsOf(array);
+  auto inside = size_t(runLength(array, channelDim));
+  for (size_t i = 0; i < elements.size(); ++i)
+    elements[i] /= float(factors[i / inside % factors.size()]);
+  seen.add(elements);
+}
+
+int64_t momentBytes(const Array &array) {
+  int64_t size = array.shape.empty() ? 0 : array.shape.back();
+  return size * size * int64_t(sizeof(float));
+}
+
+void Observation::addMoments(const Array &array, int64_t step) {
+  std::vector<float> elements = floatsOf(array);
+  auto size = size_t(array.shape.back());
+  evidence.moments.size = int64_t(size);
+  evidence.moments.sums.resize(size * size);
+  for (size_t begin = 0; size > 0 && begin + size <= elements.size(); begin += size * size_t(step)) {
+    const float *row = &elements[begin];
+    for (size_t i = 0; i < size; ++i) {
+      float *sums = &evidence.moments.sums[i * size], x = row[i];
+      for (size_t j = 0; x != 0 && j <= i; ++j)
+        sums[j] += x * row[j];
+    }
+  }
+}
+
+void Observation::completeMoments() {
+  auto size = size_t(evidence.moments.size);
+  for (size_t i = 0; i < size; ++i)
+    for (size_t j = 0; j < i; ++j)
+      evidence.moments.sums[j * size + i] = evidence.moments.sums[i * size + j];
+}
+
+} // namespace hewn::quantize

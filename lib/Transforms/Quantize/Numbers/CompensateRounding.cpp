@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Transforms/Quantize/Numbers/CompensateRounding.h"
+#include "mlir/IR/Threading.h"
+#include "llvm/ADT/STLExtras.h"
+#include <cmath>
+#include <numeric>
+#include <optional>
+
+using llvm::ArrayRef;
+
+namespace hewn::quantize {
+
+namespace {
+
+/// A square matrix, row by row.
+struct Square {
+  explicit Square(int64_t size) : size(size), elements(size_t(size * size)) {}
+  double *row(int64_t i) { return &elements[size_t(i * size)]; }
+  const double *row(int64_t i) const { return &elements[size_t(i * size)]; }
+  int64_t size;
+  std::vector<double> elements;
+};
+
+/// In eight sums, which vectors hold.
+double dot(const double *a, const double *b, int64_t count) {
+  constexpr int64_t lanes = 8;
+  double sums[lanes] = {}, sum = 0;
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes)
+    for (int64_t lane = 0; lane < lanes; ++lane)
+      sums[lane] += a[i + lane] * b[i + lane];
+  for (; i < count; ++i)
+    sum += a[i] * b[i];
+  for (double part : sums)
+    sum += part;
+  return sum;
+}
+
+/// L of A = L Lᵀ in the lower triangle; false where A is not positive.
+bool factorize(Square &a) {
+  for (int64_t j = 0; j < a.size; ++j) {
+    double *own = a.row(j);
+    double diagonal = own[j] - dot(own, own, j);
+    if (!(diagonal > 0))
+      return false;
+    own[j] = std::sqrt(diagonal);
+    for (int64_t i = j + 1; i < a.size; ++i) {
+      double *other = a.row(i);
+      other[j] = (other[j] - dot(other, own, j)) / own[j];
+    }
+  }
+  return true;
+}
+
+/// L⁻¹ of a lower triangle, in another one.
+Square inverted(const Square &l) {
+  Square inverse(l.size);
+  for (int64_t i = 0; i < l.size; ++i) {
+    double *own = inverse.row(i);
+    for (int64_t k = 0; k < i; ++k) {
+      const double *other = inverse.row(k);
+      double factor = l.row(i)[k];
+      for (int64_t j = 0; j <= k; ++j)
+        own[j] -= factor * other[j];
+    }
+    own[i] += 1;
+    double diagonal = l.row(i)[i];
+    for (int64_t j = 0; j <= i; ++j)
+      own[j] /= diagonal;
+  }
+  return inverse;
+}
+
+/// The upper triangle U with Uᵀ U = H⁻¹, whose row i says what the loss of row i is to those behind it. With H's order reversed it is L Lᵀ, and
+/// L⁻¹ with its order reversed is U: no inverse is multiplied out.
+std::optional<Square> successors(const SecondMoments &moments, ArrayRef<int64_t> order) {
+  int64_t size = moments.size;
+  Square reversed(size);
+  double diagonal = 0;
+  for (int64_t i = 0; i < size; ++i)
+    diagonal += double(moments.sums[size_t(i * size + i)]);
+  constexpr double damping = 0.01;
+  for (int64_t i = 0; i < size; ++i)
+    for (int64_t j = 0; j < size; ++j)
+      reversed.row(size - 1 - i)[size - 1 - j] =
+          double(moments.sums[size_t(order[size_t(i)] * size + order[size_t(j)])]) +
+          (i == j ? damping * diagonal / double(size) : 0);
+  if (!factorize(reversed))
+    return std::nullopt;
+  Square lower = inverted(reversed), upper(size);
+  for (int64_t i = 0; i < size; ++i)
+    for (int64_t j = i; j < size; ++j)
+      upper.row(i)[j] = lower.row(size - 1 - i)[size - 1 - j];
+  return upper;
+}
+
+} // namespace
+
+std::vector<int8_t> compensateRounding(ArrayRef<float> weights, const ColumnLayout &layout, const Weights &how,
+                                       const SecondMoments &moments, mlir::MLIRContext *context) {
+  int64_t depth = layout.depth;
+  if (!llvm::all_of(moments.sums, [](float sum) { return std::isfinite(sum); })) // no order, and no factors
+    return {};
+  std::vector<int64_t> order(static_cast<size_t>(depth));
+  std::iota(order.begin(), order.end(), 0);
+  llvm::sort(order, [&](int64_t a, int64_t b) {
+    float first = moments.sums[size_t(a * depth + a)], second = moments.sums[size_t(b * depth + b)];
+    return first != second ? first > second : a < b;
+  });
+  std::optional<Square> upper = successors(moments, order);
+  if (!upper)
+    return {};
+  RoundedWeights nearest = roundWeights(weights, layout, how, {}, context);
+  int64_t length = how.group ? how.group : depth;
+  std::vector<int8_t> codes(weights.size());
+  mlir::parallelFor(context, 0, size_t(layout.columns), [&](size_t column) {
+    std::vector<double> left(static_cast<size_t>(depth));
+    for (int64_t i = 0; i < depth; ++i)
+      left[size_t(i)] = double(weights[layout.at(int64_t(column), order[size_t(i)])]);
+    for (int64_t i = 0; i < depth; ++i) {
+      int64_t k = order[size_t(i)];
+      size_t at = size_t(k / length * layout.columns) + column;
+      WeightGrid grid = limitsOf(how);
+      grid.scale = nearest.scales[at];
+      grid.zero = nearest.zeros.empty() ? 0 : float(nearest.zeros[at]);
+      float q = grid.round(float(left[size_t(i)]));
+      codes[layout.at(int64_t(column), k)] = int8_t(q);
+      const double *row = upper->row(i);
+      double lost = (left[size_t(i)] - double(grid.value(q))) / row[i];
+      for (int64_t j = i + 1; j < depth; ++j)
+        left[size_t(j)] -= lost * row[j];
+    }
+  });
+  return codes;
+}
+
+} // namespace hewn::quantize

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What runs showed of the left operands of contractions, as far as the choice of integers for their weights asks for it.
+#ifndef HEWN_LIB_TRANSFORMS_QUANTIZE_EVIDENCE_H
+#define HEWN_LIB_TRANSFORMS_QUANTIZE_EVIDENCE_H
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace hewn::quantize {
+
+/// One channel of an operand: its extremes, with zero, and Σ x².
+struct Channel {
+  float low = 0, high = 0;
+  double squares = 0;
+};
+
+/// Σ x xᵀ over the rows x of an operand: [size, size].
+struct SecondMoments {
+  int64_t size = 0;
+  std::vector<float> sums;
+};
+
+struct Evidence {
+  /// Elements of each channel.
+  double count = 0;
+  std::vector<Channel> channels;
+  SecondMoments moments;
+};
+
+/// By the name of a contraction.
+using EvidenceOf = std::map<std::string, const Evidence *>;
+
+} // namespace hewn::quantize
+
+#endif

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""wheel.py WHEEL: installs a wheel into an empty environment, on a system without LLVM, and uses it as its users do: compiles from the
+shell and from Python, builds examples/c by find_package(hewn) from the package's folder, and uninstalls it.
+
+"Without LLVM": in a mount namespace whose /usr/lib/llvm-22 is empty, where the system lets us make one; else it says so and goes on."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+LLVM = pathlib.Path("/usr/lib/llvm-22")
+MOST_BYTES = 40e6
+# What any Linux has: glibc's libraries, and the loader.
+EVERYWHERE = ("linux-vdso.so", "ld-linux-", "libc.so", "libm.so", "libdl.so", "libpthread.so", "librt.so")
+
+
+def run(*command: object, **options: object) -> str:
+    done = subprocess.run(
+        [str(c) for c in command], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **options
+    )
+    if done.returncode:
+        sys.exit(f"{done.stdout}\n{' '.join(map(str, command))} failed")
+    return done.stdout
+
+
+def must(truth: bool, what: str) -> None:
+    if not truth:
+        sys.exit(f"wheel: {what}")
+
+
+def hide_llvm() -> None:
+    """This process starts again in a namespace where LLVM is not."""
+    if os.environ.get("HEWN_LLVM_HIDDEN") or not LLVM.exists():
+        return
+    again = f"mount -t tmpfs none {LLVM} && exec env HEWN_LLVM_HIDDEN=1 {sys.executable} {' '.join(sys.argv)}"
+    if subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode == 0:
+        os.execvp("unshare", ["unshare", "-m", "sh", "-c", again])
+    print("wheel: LLVM can't be hidden here (unshare -m is not allowed): that nothing links it is shown by ldd alone")
+
+
+def check_links(package: pathlib.Path) -> None:
+    """Programs and libraries want what is everywhere, and what lies in the package."""
+    for file in [*package.glob("*.so"), *package.glob("bin/*"), *package.glob("lib/*.so")]:
+        for line in run("ldd", file).splitlines():
+            name, _, where = line.strip().partition(" => ")
+            inside = where.startswith(str(package))
+            must(
+                inside or pathlib.Path(name.split()[0]).name.startswith(EVERYWHERE), f"{file.name} wants {line.strip()}"
+            )
+
+
+def use(python: pathlib.Path, folder: pathlib.Path) -> None:
+    model = ROOT / "examples/c/sobel.onnxtxt"
+    hewn = python.parent / "hewn"
+    run(hewn, "compile", model, "-o", folder / "libsobel.so", cwd=folder)
+    must((folder / "libsobel.so").exists(), "nothing was compiled")
+    version = run(hewn, "--version")
+    must(run(python, "-m", "hewn", "--version") == version, "python -m hewn is not hewn")
+    run(python.parent / "hewn-opt", "--version")
+    run(
+        python,
+        "-c",
+        f"import hewn, numpy; m = hewn.compile({str(model)!r}); t = m.inputs[0]\n"
+        "assert numpy.isfinite(m(numpy.ones([d if isinstance(d, int) else 2 for d in t.shape], t.dtype))).all()",
+        cwd=folder,
+    )
+    # A build of one's own, with nothing but the wheel and a C compiler.
+    prefix = run(python, "-m", "hewn", "--cmake").strip()
+    cmake = os.environ.get("HEWN_CMAKE", "cmake")
+    run(cmake, "-S", ROOT / "examples/c", "-B", folder / "c", f"-Dhewn_DIR={prefix}", "-DCMAKE_C_COMPILER=cc")
+    run(cmake, "--build", folder / "c")
+    must(run(folder / "c/edges") == (ROOT / "test/Install/edges.txt").read_text(), "examples/c drew another picture")
+
+
+def main() -> None:
+    wheel = pathlib.Path(sys.argv[1]).resolve()
+    hide_llvm()
+    size = wheel.stat().st_size
+    must(size <= MOST_BYTES, f"{wheel.name} has {size / 1e6:.1f} MB, {MOST_BYTES / 1e6:.0f} are allowed")
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = pathlib.Path(scratch)
+        run(sys.executable, "-m", "venv", folder / "venv")
+        python = folder / "venv/bin/python"
+        start = time.monotonic()
+        run(python, "-m", "pip", "install", "-q", "--disable-pip-version-check", wheel)
+        installed = time.monotonic() - start
+        package = pathlib.Path(run(python, "-c", "import hewn, os; print(os.path.dirname(hewn.__file__))").strip())
+        check_links(package)
+        use(python, folder)
+        run(python, "-m", "pip", "uninstall", "-q", "-y", "hewn-compiler")
+        left = [
+            p
+            for p in (*package.parent.glob("*hewn*"), *(folder / "venv/bin").glob("hewn*"))
+            if "__pycache__" not in str(p)
+        ]
+        must(not left, f"pip uninstall left {left}")
+        print(f"wheel: {size / 1e6:.1f} MB, installed in {installed:.1f} s, compiles, links and runs without LLVM")
+
+
+if __name__ == "__main__":
+    main()

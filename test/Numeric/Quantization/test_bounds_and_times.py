@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How far outputs may be off, how long runs take, and what stays in float32 since it would be slower."""
+
+import hewn
+import numpy as np
+import pytest
+from numeric import compiled
+from onnx import helper
+from quantizing import ALWAYS, decibels, layer, model_of, net, product, samples, weights
+
+
+@pytest.mark.parametrize("share", [2, 0.5, 0.1])
+def test_the_largest_error_is_held(share):
+    data = samples((1, 3, 12, 12), count=3)
+    how = ALWAYS | {"bias_correction": False}
+    free = hewn.compile(net(1), quantize=how, calibration=data)
+    bound = share * free.report["outputs"]["y"]["max_abs_error"]
+    module = hewn.compile(net(1), quantize=how, calibration=data, max_error=bound)
+    floats = hewn.compile(net(1))
+    assert max(np.abs(module.run({"x": x})["y"] - floats.run({"x": x})["y"]).max() for x in data) <= bound * 1.001
+    assert bool(module.report.get("returned_to_float")) == (share < 1)
+
+
+def test_both_bounds_are_held():
+    data = samples((1, 3, 12, 12), count=3)
+    module = hewn.compile(net(1), quantize=ALWAYS, calibration=data, max_error=1e3, min_sqnr=60)
+    assert module.report["outputs"]["y"]["sqnr_db"] >= 60 and module.report["returned_to_float"]
+
+
+def test_bounds_are_numbers_above_zero():
+    for given in ({"max_error": "x"}, {"max_error": 0}, {"max_error": -1.0}, {"min_sqnr": 0}, {"min_sqnr": 300}):
+        with pytest.raises(ValueError, match="is a number above 0"):
+            hewn.compile(product(), quantize="int8", calibration=samples((2, 48)), **given)
+    with pytest.raises(hewn.CompileError, match="a bound of the error holds over calibration data, and there are none"):
+        hewn.compile(product(), quantize="int8", max_error=1)
+
+
+def test_times_are_of_both_models():
+    module = hewn.compile(net(1), quantize=ALWAYS, calibration=samples((1, 3, 12, 12)))
+    times = module.report["milliseconds"]
+    assert times["float32"] > 0 and times["quantized"] > 0 and times["rounds"] >= 3
+    assert layer(module, "second")["float_cycles"] > layer(module, "second")["integer_cycles"] > 0
+    assert "milliseconds" not in hewn.compile(net(1), quantize=module.report["quantization"]).report
+
+
+def test_operands_are_compared_whole():
+    nodes = [
+        helper.make_node("MatMul", ["x", "a"], ["s"], name="first"),
+        helper.make_node("MatMul", ["s", "b"], ["y"], name="second"),
+    ]
+    model = model_of(nodes, [8, 48], {"a": weights(0, 48, 40), "b": weights(1, 40, 24)})
+    second = layer(hewn.compile(model, quantize=ALWAYS, calibration=samples((8, 48))), "second")
+    assert 0.99 < second["operand_cosine"] < 1 and second["operand_max_abs_error"] > 0
+    assert 0.5 < second["operand_argmax_agreement"] <= 1 and second["operand_sqnr_db"] > 20
+
+
+def window(channels):
+    w = weights(1, channels, channels, 3, 3)
+    nodes = [helper.make_node("Conv", ["x", "w"], ["y"], name="window", pads=[1, 1, 1, 1])]
+    return model_of(nodes, [1, channels, 14, 14], {"w": w})
+
+
+def test_what_would_be_slower_stays_float():
+    """Minimal filtering saves more products than pairs of 16 bits do, and less than groups of four bytes."""
+    data = samples((1, 64, 14, 14), 2)
+    module = compiled(window(64), "x86-64-v3", quantize="int8", calibration=data)
+    told = layer(module, "window")
+    assert told["weights"] == "float32" and "by the machine's model integers take" in told["why"]
+    assert told["integer_cycles"] > told["float_cycles"]
+    text = module.report["quantization"]
+    again = compiled(window(64), "x86-64-v3", quantize=text)
+    assert layer(again, "window")["why"] == told["why"]
+    np.testing.assert_array_equal(
+        module.run({"x": data[0]})["y"], compiled(window(64), "x86-64-v3").run({"x": data[0]})["y"]
+    )
+
+
+def test_what_is_no_slower_is_integers():
+    fast = compiled(window(64), "icelake-server", quantize="int8", calibration=samples((1, 64, 14, 14), 2))
+    assert layer(fast, "window")["weights"] == "int8"
+
+
+def test_no_bound_holds_what_is_no_number():
+    """A root of what rounding makes negative, and results that rounding makes fewer of: float32 meets the bounds."""
+    x, w = (np.abs(samples(shape)[0]) for shape in ((16, 32), (32, 8)))
+    limit = (x @ w - 1e-3).astype("f")
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["p"], name="fc"),
+        helper.make_node("Sub", ["p", "limit"], ["d"]),
+        helper.make_node("Sqrt", ["d"], ["y"]),
+    ]
+    model = model_of(nodes, [16, 32], {"w": w, "limit": limit})
+    how = ALWAYS | {"bias_correction": False, "smoothing": False}
+    free = hewn.compile(model, quantize=how, calibration=[x])
+    assert np.isnan(free.run({"x": x})["y"]).any() and free.report["outputs"]["y"]["sqnr_db"] == -200
+    held = hewn.compile(model, quantize=how, calibration=[x], max_error=0.4, min_sqnr=150)
+    assert held.report["returned_to_float"] == ["fc"] and not np.isnan(held.run({"x": x})["y"]).any()
+    nodes[2:] = [
+        helper.make_node("Greater", ["d", "zero"], ["g"]),
+        helper.make_node("Reshape", ["g", "flat"], ["picked"]),
+        helper.make_node("Compress", ["p", "picked"], ["y"]),
+    ]
+    constants = {"w": w, "limit": limit, "zero": np.float32(0), "flat": np.int64([-1])}
+    held = hewn.compile(model_of(nodes, [16, 32], constants), quantize=how, calibration=[x], max_error=100)
+    assert held.report["returned_to_float"] == ["fc"]
+
+
+def test_a_sum_of_nothing_is_rounded_by_data():
+    """It ends, and gives zeros."""
+    empty = model_of([helper.make_node("MatMul", ["x", "w"], ["y"], name="fc")], [4, 0], {"w": np.zeros((0, 8), "f")})
+    x = np.zeros((4, 0), "f")
+    module = hewn.compile(empty, quantize={"weights": {"rounding": "gptq"}}, calibration=[x])
+    np.testing.assert_array_equal(module.run({"x": x})["y"], np.zeros((4, 8), "f"))
+
+
+def test_integers_that_are_asked_for_are_taken():
+    """Slower or not; the text says it again."""
+    data = samples((1, 64, 14, 14), 2)
+    module = compiled(window(64), "x86-64-v3", quantize={"keep_float": False}, calibration=data)
+    told = layer(module, "window")
+    assert told["weights"] == "int8" and told["integer_cycles"] > told["float_cycles"]
+    assert module.report["quantization"]["keep_float"] is False
+    again = compiled(window(64), "x86-64-v3", quantize=module.report["quantization"])
+    np.testing.assert_array_equal(again.run({"x": data[0]})["y"], module.run({"x": data[0]})["y"])
+    rules = {"keep_float": True, "rules": [{"op": "conv", "keep_float": False}]}
+    chosen = compiled(window(64), "x86-64-v3", quantize=rules, calibration=data)
+    assert layer(chosen, "window")["weights"] == "int8"
+    nothing = compiled(window(64), "x86-64-v3", quantize={"keep_float": True}, calibration=data)
+    assert layer(nothing, "window")["why"] == "that was asked for"
+
+
+def test_what_the_user_chose_is_taken():
+    """A site of a text is not judged again."""
+    text = {"bias_correction": False, "sites": [{"node": "window", "scale": 0.03, "zero_point": 128}]}
+    module = compiled(window(64), "x86-64-v3", quantize=text)
+    assert layer(module, "window")["weights"] == "int8"
+
+
+def test_weights_that_are_decoded_late_stay_float():
+    """Where a contraction of many rows would read floats in any case, rounding would cost digits and bring nothing."""
+    model = model_of([helper.make_node("MatMul", ["x", "w"], ["y"], name="fc")], [64, 256], {"w": weights(0, 256, 512)})
+    few = model_of([helper.make_node("MatMul", ["x", "w"], ["y"], name="fc")], [1, 256], {"w": weights(0, 256, 512)})
+    told = layer(compiled(model, "x86-64-v3", quantize="int4"), "fc")
+    assert told["weights"] == "float32"
+    assert told["why"] == "its rows are many, and panels of floats are there sooner than they are decoded"
+    assert layer(compiled(few, "x86-64-v3", quantize="int4"), "fc")["weights"] == "int4"
+
+
+def test_a_model_that_comes_quantized_is_not_slower():
+    """Integers that lose on a machine are floats there, and the remarks say so; the numbers are the same but for sums' order."""
+    w = weights(1, 64, 64, 3, 3)
+    scale = np.float32(np.abs(w).max() / 127)
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "s", "z"], ["a"]),
+        helper.make_node("DequantizeLinear", ["wq", "ws"], ["b"]),
+        helper.make_node("Conv", ["a", "b"], ["y"], name="window", pads=[1, 1, 1, 1]),
+    ]
+    constants = {"s": np.float32(0.03), "z": np.uint8(128), "wq": np.rint(w / scale).astype("i1"), "ws": scale}
+    model = model_of(nodes, [1, 64, 14, 14], constants)
+    x = samples((1, 64, 14, 14))[0]
+    fast, slow = (compiled(model, target).run({"x": x})["y"] for target in ("host", "x86-64-v3"))
+    assert decibels(fast, slow) > 90

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Weights alone, in few bits: scales and zero points by several methods, GPTQ (Frantar et al., 2022) beside the same in numpy."""
+
+import json
+
+import hewn
+import numpy as np
+import pytest
+from onnx import helper
+from quantizing import ALWAYS, decibels, layer, model_of, site, weights
+
+K, N = 256, 512
+
+
+def model(w):
+    return model_of([helper.make_node("MatMul", ["x", "w"], ["y"], name="fc")], ["n", K], {"w": w})
+
+
+def alone(type="int4", group=32, **more):
+    return {
+        "weights": {"type": type, "group": group, **more},
+        "activations": {"type": "float32"},
+        "bias_correction": False,
+    }
+
+
+def wide(seed=5):
+    return (np.random.default_rng(seed).standard_t(4, (K, N)) / 16).astype("f")
+
+
+def product_of(module):
+    """The weights that the artifact multiplies by."""
+    return module.run({"x": np.eye(K, dtype="f")})["y"]
+
+
+@pytest.mark.parametrize("bits, group", [(8, 0), (4, 32), (3, 64), (2, 16)])
+def test_zero_points(bits, group):
+    """Of weights that are not around zero: (q - zero) * scale from the smallest to the largest of a group."""
+    w = weights(0, K, N) + np.float32(0.05)
+    module = hewn.compile(model(w), quantize=alone(f"int{bits}", group, symmetric=False))
+    groups = w.reshape(-1, group or K, N)
+    low, high = -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
+    least, most = np.minimum(groups.min(axis=1, keepdims=True), 0), np.maximum(groups.max(axis=1, keepdims=True), 0)
+    scale = (most - least) / np.float32(high - low)
+    zero = np.clip(np.rint(low - least / scale), low, high)
+    q = np.clip(np.rint(groups / scale + zero), low, high)
+    np.testing.assert_allclose(product_of(module), ((q - zero) * scale).reshape(w.shape), rtol=1e-5, atol=1e-6)
+    plain = hewn.compile(model(w), quantize=alone(f"int{bits}", group))
+    gained = layer(module, "fc")["weights_sqnr_db"] - layer(plain, "fc")["weights_sqnr_db"]
+    assert gained > 0 and layer(module, "fc")["weight_bytes"] > layer(plain, "fc")["weight_bytes"]
+
+
+def test_one_scale_for_a_tensor():
+    w = weights(0, K, N)
+    module = hewn.compile(model(w), quantize=alone("int8", 0, scales="tensor"))
+    scale = np.abs(w).max() / np.float32(127)
+    np.testing.assert_allclose(product_of(module), np.rint(w / scale) * scale, rtol=1e-5, atol=1e-6)
+
+
+def test_three_bits_take_four():
+    """There are no kernels for words of 3 bits: the report says what is stored."""
+    w = weights(0, K, N)
+    three, four = (layer(hewn.compile(model(w), quantize=alone(kind)), "fc") for kind in ("int3", "int4"))
+    assert three["weights"] == "int3" and three["weight_bytes"] == four["weight_bytes"]
+    assert three["weights_sqnr_db"] < four["weights_sqnr_db"] - 4
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_half_quadratic_splitting(symmetric):
+    """Σ |w - w'|^0.7 is less than that of ranges from end to end, as HQQ has it."""
+    w = wide()
+    found = product_of(hewn.compile(model(w), quantize=alone(range="hqq", symmetric=symmetric)))
+    ends = product_of(hewn.compile(model(w), quantize=alone(range="minmax", symmetric=symmetric)))
+
+    def loss(got):
+        return np.sum(np.abs(w - got).astype("d") ** 0.7)
+
+    assert loss(found) < 0.97 * loss(ends)
+    assert decibels(w, found) > decibels(w, ends)
+
+
+def correlated(rows=512):
+    """Rows whose elements go together, as activations' do."""
+    generator = np.random.default_rng(3)
+    mix = generator.standard_normal((K, K)) * (generator.uniform(0, 1, K) ** 4)
+    return (generator.standard_normal((rows, K)) @ mix / 8).astype("f")
+
+
+def by_numpy(x, w, bits, group):
+    """GPTQ with the rows of the largest diagonal first, and the scales of the weights as they were."""
+    high = 2 ** (bits - 1) - 1
+    groups = w.reshape(-1, group, N)
+    scale = np.repeat(np.abs(groups).max(axis=1) / np.float32(high), group, axis=0).astype("d")
+    hessian = x.astype("d").T @ x
+    hessian += np.eye(K) * 0.01 * np.diag(hessian).mean()
+    order = np.argsort(-np.diag(hessian), kind="stable")
+    inverse = np.linalg.inv(hessian[np.ix_(order, order)])
+    upper = np.linalg.cholesky(inverse).T
+    left, q = w.astype("d")[order], np.zeros((K, N))
+    for i in range(K):
+        q[i] = np.clip(np.rint(left[i] / scale[order[i]]), -high - 1, high)
+        left[i:] -= np.outer(upper[i, i:] / upper[i, i], left[i] - q[i] * scale[order[i]])
+    result = np.zeros((K, N))
+    result[order] = q
+    return result * scale
+
+
+@pytest.mark.parametrize("bits, group", [(4, 32), (3, 64), (2, 16)])
+def test_gptq(bits, group):
+    x, w = correlated(), weights(0, K, N)
+    data = [x[i : i + 64] for i in range(0, len(x), 64)]
+    module = hewn.compile(model(w), quantize=alone(f"int{bits}", group, rounding="gptq"), calibration=data)
+    nearest = hewn.compile(model(w), quantize=alone(f"int{bits}", group), calibration=data)
+    want, got = x.astype("d") @ w, product_of(module)
+    reference = decibels(want, x @ by_numpy(x, w, bits, group))
+    assert decibels(want, x @ got) == pytest.approx(reference, abs=0.3)
+    gained = module.report["outputs"]["y"]["sqnr_db"] - nearest.report["outputs"]["y"]["sqnr_db"]
+    assert gained > 2
+
+
+def test_codes_repeat_it(tmp_path):
+    """The text has the integers: without data, the same bytes."""
+    x = correlated(64)
+    how = alone(rounding="gptq", range="mse")
+    first = hewn.compile(model(wide()), quantize=how, calibration=[x], output=tmp_path / "first.so")
+    text = json.loads(json.dumps(first.report["quantization"]))
+    again = hewn.compile(model(wide()), quantize=text, output=tmp_path / "again.so")
+    assert site(first, "fc")["codes"]
+    assert (tmp_path / "first.weights").read_bytes()[64:] == (tmp_path / "again.weights").read_bytes()[64:]
+    np.testing.assert_array_equal(first.run({"x": x})["y"], again.run({"x": x})["y"])
+
+
+def test_codes_that_do_not_fit():
+    text = alone() | {"sites": [{"node": "fc", "codes": "AAEC"}]}
+    assert layer(hewn.compile(model(weights(0, K, N)), quantize=text), "fc")["why"] == (
+        "its 'codes' are not as many as its weights"
+    )
+
+
+def test_gptq_is_by_data():
+    with pytest.raises(
+        hewn.CompileError, match="the quantization asks for 'rounding', which calibration data tell, and there are none"
+    ):
+        hewn.compile(model(weights(0, K, N)), quantize=alone(rounding="gptq"))
+
+
+def test_int8_on_both_sides_by_gptq():
+    x = correlated(64)
+    how = ALWAYS | {"weights": {"rounding": "gptq"}, "bias_correction": False}
+    module = hewn.compile(model(weights(0, K, N)), quantize=how, calibration=[x])
+    assert layer(module, "fc")["activations"] == "uint8" and site(module, "fc")["codes"]

@@ -1,0 +1,74 @@
+// What keeps weights of few bits from being multiplied as integers, and narrow operands from the matrix unit, each reason once.
+// RUN: hewn-opt %s --split-input-file --hewn-decide-kernels --remarks-filter-missed='.*' -o /dev/null 2>&1 | FileCheck %s
+
+#panels = #graph.layout<[1, 0], blockDim = 1, block = 32>
+#byBytes = #plan.dot<left = ui8, right = i8, sum = i32, intrinsic = "llvm.some.dot", accumulates = true>
+module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, dots = [#byBytes]>} {
+
+// CHECK: NotByLimbs | {{.*}}Reason="sums of short blocks cost more than many rows gain by limbs"
+plan.kernel @short(%w: tensor<16x32xui32, #panels>, %s: tensor<4x32xf32, #panels>, %x: tensor<64x128xf32>) -> tensor<64x32xf32> attributes {symbols = []} {
+  %0 = graph.decode %w, %s {bits = 4, block = 32} : (tensor<16x32xui32, #panels>, tensor<4x32xf32, #panels>) -> tensor<128x32xf32>
+  %1 = graph.matmul %x, %0 : (tensor<64x128xf32>, tensor<128x32xf32>) -> tensor<64x32xf32>
+  graph.yield %1 : tensor<64x32xf32>
+}
+// CHECK: NotByLimbs | {{.*}}Reason="its blocks of weights are no whole vectors of bytes"
+plan.kernel @block(%w: tensor<16x32xui32, #panels>, %s: tensor<16x32xf32, #panels>, %x: tensor<1x128xf32>) -> tensor<1x32xf32> attributes {symbols = []} {
+  %0 = graph.decode %w, %s {bits = 4, block = 8} : (tensor<16x32xui32, #panels>, tensor<16x32xf32, #panels>) -> tensor<128x32xf32>
+  %1 = graph.matmul %x, %0 : (tensor<1x128xf32>, tensor<128x32xf32>) -> tensor<1x32xf32>
+  graph.yield %1 : tensor<1x32xf32>
+}
+// CHECK: NotByLimbs | {{.*}}Reason="its left operand's rows are no lines of a tensor in memory"
+plan.kernel @across(%w: tensor<16x32xui32, #panels>, %s: tensor<2x32xf32, #panels>, %x: tensor<3x128xf32, #graph.layout<[1, 0]>>) -> tensor<3x32xf32> attributes {symbols = []} {
+  %0 = graph.decode %w, %s {bits = 4, block = 64} : (tensor<16x32xui32, #panels>, tensor<2x32xf32, #panels>) -> tensor<128x32xf32>
+  %1 = graph.matmul %x, %0 : (tensor<3x128xf32, #graph.layout<[1, 0]>>, tensor<128x32xf32>) -> tensor<3x32xf32>
+  graph.yield %1 : tensor<3x32xf32>
+}
+}
+
+// -----
+
+#panels = #graph.layout<[1, 0], blockDim = 1, block = 32>
+module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608>} {
+// CHECK: NotByLimbs | {{.*}}Reason="the machine has no instruction that adds products of bytes to sums"
+plan.kernel @machine(%w: tensor<16x32xui32, #panels>, %s: tensor<2x32xf32, #panels>, %x: tensor<1x128xf32>) -> tensor<1x32xf32> attributes {symbols = []} {
+  %0 = graph.decode %w, %s {bits = 4, block = 64} : (tensor<16x32xui32, #panels>, tensor<2x32xf32, #panels>) -> tensor<128x32xf32>
+  %1 = graph.matmul %x, %0 : (tensor<1x128xf32>, tensor<128x32xf32>) -> tensor<1x32xf32>
+  graph.yield %1 : tensor<1x32xf32>
+}
+}
+
+// -----
+
+#panels = #graph.layout<[1, 0], blockDim = 1, block = 8>
+#byBytes = #plan.dot<left = ui8, right = i8, sum = i32, intrinsic = "llvm.some.dot", accumulates = true>
+module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, dots = [#byBytes], doubleRateHalfVectors = true>} {
+// CHECK: NotByLimbs | {{.*}}Reason="its columns do not fill the machine's vectors"
+plan.kernel @columns(%w: tensor<16x8xui32, #panels>, %s: tensor<2x8xf32, #panels>, %x: tensor<1x128xf32>) -> tensor<1x8xf32> attributes {symbols = []} {
+  %0 = graph.decode %w, %s {bits = 4, block = 64} : (tensor<16x8xui32, #panels>, tensor<2x8xf32, #panels>) -> tensor<128x8xf32>
+  %1 = graph.matmul %x, %0 : (tensor<1x128xf32>, tensor<128x8xf32>) -> tensor<1x8xf32>
+  graph.yield %1 : tensor<1x8xf32>
+}
+}
+
+// -----
+
+#l = #graph.layout<[1, 0], blockDim = 1, block = 32, groupDim = 0, group = 2>
+module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608,
+  dots = [#plan.dot<left = bf16, right = bf16, sum = f32, intrinsic = "llvm.some.dot">],
+  matrices = [#plan.matrix<left = bf16, right = bf16, sum = f32, rows = 16, columns = 16, depth = 32, registers = 8, tile = !llvm.x86_amx, zero = "llvm.zero", load = "llvm.load", store = "llvm.store", product = "llvm.product", relativeRate = 12, minRows = 6>]>} {
+// CHECK: NotMatrix | {{.*}}Reason="its sums are no whole tiles of the matrix unit"
+plan.kernel @depth(%x: tensor<64x34xbf16>, %w: tensor<34x32xbf16, #l>) -> tensor<64x32xf32> attributes {symbols = []} {
+  %0 = graph.matmul %x, %w {to = f32} : (tensor<64x34xbf16>, tensor<34x32xbf16, #l>) -> tensor<64x32xf32>
+  graph.yield %0 : tensor<64x32xf32>
+}
+// CHECK: NotMatrix | {{.*}}Reason="its rows are so few that vectors multiply them as fast"
+plan.kernel @few(%x: tensor<2x64xbf16>, %w: tensor<64x32xbf16, #l>) -> tensor<2x32xf32> attributes {symbols = []} {
+  %0 = graph.matmul %x, %w {to = f32} : (tensor<2x64xbf16>, tensor<64x32xbf16, #l>) -> tensor<2x32xf32>
+  graph.yield %0 : tensor<2x32xf32>
+}
+// CHECK-NOT: NotMatrix
+plan.kernel @many(%x: tensor<64x64xbf16>, %w: tensor<64x32xbf16, #l>) -> tensor<64x32xf32> attributes {symbols = []} {
+  %0 = graph.matmul %x, %w {to = f32} : (tensor<64x64xbf16>, tensor<64x32xbf16, #l>) -> tensor<64x32xf32>
+  graph.yield %0 : tensor<64x32xf32>
+}
+}

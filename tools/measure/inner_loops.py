@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The inner loops of products as llvm-mca sees them: a table of docs/performance.md.
+
+    HEWN_TOOLS=build/dev/bin .venv/bin/python tools/measure/inner_loops.py
+
+A row is a product of 100 x 256 by 256 x 1024 compiled for a machine: products of a vector in a trip of the innermost loop, the cycles of a
+trip where a hundred follow each other, those of its products alone, and the share of them. The machine is LLVM's model of it.
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path += [str(ROOT / "test/Target"), str(ROOT / "test/Numeric")]
+import test_inner_loops as inner  # noqa: E402
+
+FLOATS, BYTES = inner.product(100, 256, 1024), inner.integers(100, 256, 1024)
+ROWS = [
+    *(
+        ("float32", FLOATS, [], m, "fmla")
+        for m in ("cortex-a76", "neoverse-n1", "neoverse-v1", "neoverse-v2", "apple-m1")
+    ),
+    *(("bytes", BYTES, [], m, "dot") for m in ("cortex-a76", "neoverse-n1", "neoverse-v1", "neoverse-v2", "apple-m1")),
+    *(("bfloat16", FLOATS, ["--float32-precision=medium"], m, "bfdot") for m in ("neoverse-v1", "neoverse-v2")),
+]
+
+
+def cycles(lines, machine, folder):
+    block = folder / "block.s"
+    block.write_text("\n".join(lines) + "\n")
+    command = [inner.MCA, f"-mcpu={machine}", "-mtriple=aarch64", "-iterations=100", block]
+    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return int(re.search(r"Total Cycles:\s*(\d+)", said)[1]) / 100
+
+
+def main():
+    print("| products of | machine | in a trip | cycles | alone | share |\n| --- | --- | --- | --- | --- | --- |")
+    for what, model, flags, machine, instruction in ROWS:
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            bodies = inner.loops(inner.assemble(model, folder, machine, *flags))
+            body = max(bodies, key=lambda b: sum(instruction in line for line in b))
+            body = [line for line in body if not re.match(inner.BRANCH, line)]
+            products = [line for line in body if instruction in line]
+            whole, alone = cycles(body, machine, folder), cycles(products, machine, folder)
+        print(f"| {what} | {machine} | {len(products)} | {whole:.1f} | {alone:.1f} | {100 * alone / whole:.0f} % |")
+
+
+if __name__ == "__main__":
+    main()
