@@ -132,8 +132,9 @@ def test_one_value_under_two_dims_of_channels():
     x = samples((1, 8, 8))[0]
     both = {"bias_correction": False, "sites": [{"node": name, **where} for name in ("product", "window")]}
     got = hewn.compile(model, quantize=both).run({"x": x})
-    for name, output in (("product", "m"), ("window", "c")):
-        alone = {"bias_correction": False, "sites": [{"node": name, **where}], "keep_float": True}
+    for name, other, output in (("product", "window", "m"), ("window", "product", "c")):
+        sites = [{"node": name, **where}, {"node": other, "keep_float": True}]
+        alone = {"bias_correction": False, "sites": sites}
         want = hewn.compile(model, quantize=alone).run({"x": x})[output]
         np.testing.assert_allclose(got[output], want, rtol=1e-5, atol=1e-5)
 
