@@ -651,6 +651,7 @@ def test_what_differs():
 
 PROGRAM = """
 import sys
+import beside
 import numpy, onnxruntime
 from onnxruntime import InferenceSession, SessionOptions
 from onnxruntime.capi import _pybind_state as C
@@ -677,14 +678,16 @@ def python(*arguments):
 
 def test_programs_run_unchanged(tmp_path):
     onnx.save(models.scaled(), tmp_path / "model.onnx")
-    program = tmp_path / "program.py"
+    (tmp_path / "folder").mkdir()
+    program = tmp_path / "folder/program.py"
     program.write_text(PROGRAM)
-    for how in ([program], ["-m", "program"]):
+    (tmp_path / "folder/beside.py").write_text("")
+    for how, folder in (([program], tmp_path), (["-m", "program"], tmp_path / "folder")):
         done = subprocess.run(
             [sys.executable, "-m", "hewn.compat.onnxruntime", *how, tmp_path / "model.onnx"],
             capture_output=True,
             text=True,
-            env=os.environ | {"PYTHONPATH": f"{os.environ.get('PYTHONPATH', '')}:{tmp_path}"},
+            cwd=folder,
         )
         assert done.returncode == 0, done.stderr
         assert done.stdout.startswith("[[4.0, 4.0, 4.0, 4.0]] hewn ")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -15,37 +16,64 @@ from .capi.onnxruntime_pybind11_state import Fail, InvalidArgument
 _STRINGS = np.dtype(object)
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Input:
+    """What is looked at in each run, found once. `rank` is None where any will do."""
+
+    type: str
+    dtype: np.dtype | None
+    rank: int | None
+    sizes: tuple[tuple[int, int], ...]
+    symbols: tuple[tuple[int, str], ...]
+
+
 class Feeds:
     """Of a model's inputs. `symbols` are the names of dims as the compiled model checks them: one name has one size in a run."""
 
     def __init__(
         self, inputs: Sequence[Value], shapes: Sequence[list[Dim] | None], symbols: Sequence[tuple | None]
     ) -> None:
-        self._declared = {value.name: value for value in inputs}
-        self._shapes = {value.name: shape for value, shape in zip(inputs, shapes)}
-        self._symbols = {value.name: names for value, names in zip(inputs, symbols)}
-        self._dtypes = {v.name: dtype_of(c) if (c := code_of_tensor(v.type)) else None for v in inputs}
+        self._inputs: dict[str, _Input] = {}
+        for value, shape, names in zip(inputs, shapes, symbols):
+            code = code_of_tensor(value.type)
+            self._inputs[value.name] = _Input(
+                value.type,
+                dtype_of(code) if code else None,
+                None if shape is None else len(shape),
+                tuple((i, d) for i, d in enumerate(shape or ()) if isinstance(d, int)),
+                tuple((i, name) for i, name in enumerate(names or ()) if isinstance(name, str)),
+            )
         self._required = [v.name for v in inputs if not v.type.startswith("optional")]
         self._optional = [v.name for v in inputs if v.type.startswith("optional")]
 
-    def check_names(self, names: list[str]) -> None:
+    def check_names(self, given: Mapping[str, object]) -> None:
         """ValueError where an input that must be there is not."""
+        names = given.keys()
         if missing := [name for name in self._required if name not in names]:
-            raise ValueError(f"Required inputs ({missing}) are missing from input feed ({names}).")
+            raise ValueError(f"Required inputs ({missing}) are missing from input feed ({list(names)}).")
 
     def arrays(self, feeds: Mapping[str, object]) -> dict[str, object]:
         """The feeds as a compiled model takes them; else the exception that onnxruntime raises."""
+        inputs = self._inputs
         made = {name: self._made(name, value) for name, value in feeds.items()}
+        for name in made:
+            if name not in inputs:
+                raise InvalidArgument.told(f"Invalid input name: {name}")
         sizes: dict[str, tuple[int, str]] = {}
-        if unknown := [name for name in made if name not in self._declared]:
-            raise InvalidArgument.told(f"Invalid input name: {unknown[0]}")
         for name, array in made.items():
-            if self._shapes[name] == [] and isinstance(array, np.ndarray) and array.size == 1:
+            wanted = inputs[name]
+            if wanted.dtype is None or not isinstance(array, np.ndarray):
+                continue  # the compiled model looks at these
+            if wanted.rank == 0 and array.size == 1:
                 # onnxruntime takes any shape for a scalar; programs give [16000].
                 made[name] = array = array.reshape(())
-            if isinstance(array, np.ndarray) and self._dtypes[name] is not None:
-                self._check(name, array)
-                self._check_symbols(name, array, sizes)
+            self._check(name, wanted, array)
+            for i, symbol in wanted.symbols:
+                if (met := sizes.setdefault(symbol, (array.shape[i], name)))[0] != array.shape[i]:
+                    told = f"'{symbol}' is {met[0]} in input {met[1]} and {array.shape[i]} in input {name}"
+                    raise InvalidArgument.told(
+                        f"Got different sizes for one dim: {told}. A compiled model takes dims of one name to be equal."
+                    )
         for name in self._optional:
             made.setdefault(name, None)
         return made
@@ -55,7 +83,7 @@ class Feeds:
             value = value._value
         if isinstance(value, np.ndarray):
             return value if value.dtype.isnative else value.astype(value.dtype.newbyteorder("="))
-        declared = self._declared.get(name)
+        declared = self._inputs.get(name)
         if value is None:
             if declared is None or declared.type.startswith("optional"):
                 return None
@@ -71,7 +99,7 @@ class Feeds:
         return self._from_list(name, value)
 
     def _from_list(self, name: str, value: list) -> np.ndarray:
-        dtype = self._dtypes.get(name)
+        dtype = self._inputs[name].dtype if name in self._inputs else None
         try:
             array = np.array(value, dtype)
         except (TypeError, ValueError):
@@ -80,30 +108,21 @@ class Feeds:
             raise RuntimeError(f"Could not create tensor from given input list for input '{name}'")
         return array
 
-    def _check(self, name: str, array: np.ndarray) -> None:
-        wanted = self._dtypes[name]
-        if array.dtype != wanted and not (wanted == _STRINGS and array.dtype.kind in "OSU"):
-            told = f"Actual: ({tensor_word(array.dtype)}) , expected: ({self._declared[name].type})"
+    def _check(self, name: str, wanted: _Input, array: np.ndarray) -> None:
+        if array.dtype != wanted.dtype and not (wanted.dtype == _STRINGS and array.dtype.kind in "OSU"):
+            told = f"Actual: ({tensor_word(array.dtype)}) , expected: ({wanted.type})"
             raise InvalidArgument.told(f"Unexpected input data type. {told}")
-        shape = self._shapes[name]
-        if shape is None:
+        if wanted.rank is None:
             return
         please = "Please fix either the inputs/outputs or the model."
-        if len(shape) != array.ndim:
-            raise InvalidArgument.told(
-                f"Invalid rank for input: {name} Got: {array.ndim} Expected: {len(shape)} {please}"
-            )
-        wrong = [(i, n, d) for i, (n, d) in enumerate(zip(array.shape, shape)) if isinstance(d, int) and n != d]
-        if wrong:
-            told = "".join(f"\n index: {i} Got: {n} Expected: {d}" for i, n, d in wrong)
-            raise InvalidArgument.told(
-                f"Got invalid dimensions for input: {name} for the following indices{told}\n {please}"
-            )
-
-    def _check_symbols(self, name: str, array: np.ndarray, sizes: dict[str, tuple[int, str]]) -> None:
-        for size, symbol in zip(array.shape, self._symbols[name] or ()):
-            if isinstance(symbol, str) and (met := sizes.setdefault(symbol, (size, name)))[0] != size:
-                told = f"'{symbol}' is {met[0]} in input {met[1]} and {size} in input {name}"
+        if wanted.rank != array.ndim:
+            told = f"Got: {array.ndim} Expected: {wanted.rank} {please}"
+            raise InvalidArgument.told(f"Invalid rank for input: {name} {told}")
+        shape = array.shape
+        for i, size in wanted.sizes:
+            if shape[i] != size:
+                wrong = [(i, shape[i], size) for i, size in wanted.sizes if shape[i] != size]
+                told = "".join(f"\n index: {i} Got: {n} Expected: {d}" for i, n, d in wrong)
                 raise InvalidArgument.told(
-                    f"Got different sizes for one dim: {told}. A compiled model takes dims of one name to be equal."
+                    f"Got invalid dimensions for input: {name} for the following indices{told}\n {please}"
                 )

@@ -212,7 +212,7 @@ class InferenceSession:
         run_options: RunOptions | None,
         out: Mapping[str, np.ndarray] | None = None,
     ) -> list:
-        self._feeds.check_names(list(input_feed.keys()))
+        self._feeds.check_names(input_feed)
         if not output_names:
             output_names = self._output_names
         elif isinstance(output_names, str) or not all(isinstance(name, str) for name in output_names):
@@ -222,7 +222,8 @@ class InferenceSession:
                 raise TypeError(f"run(): run_options is RunOptions, not {type(run_options).__name__}")
             if run_options.terminate:
                 raise errors.Fail.told("Exiting due to terminate flag being set to true.")
-        self._refuse_overrides(input_feed)
+        if self._overridable:
+            self._refuse_overrides(input_feed)
         feeds = self._feeds.arrays(input_feed)
         if not self._known_outputs.issuperset(output_names):
             unknown = next(name for name in output_names if name not in self._known_outputs)
@@ -271,7 +272,7 @@ class InferenceSession:
         run_options: RunOptions | None = None,
     ) -> None:
         """`run` in a thread, which calls `callback` with the results, `user_data` and an error's text ("": none)."""
-        self._feeds.check_names(list(input_feed.keys()))
+        self._feeds.check_names(input_feed)
 
         def work() -> None:
             results, told = [], ""
