@@ -347,6 +347,34 @@ def test_truncated_models_are_refused_whatever_is_left(tmp_path):
         assert type(caught.value).__module__.endswith("pybind11_state"), length
 
 
+def test_models_with_bytes_that_changed_are_refused_or_run():
+    """Whatever a file holds, a session or one of onnxruntime's exceptions comes of it."""
+    data = bytearray(labelled().SerializeToString())
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        changed = bytearray(data)
+        for at in rng.integers(len(data), size=rng.integers(1, 4)):
+            changed[at] = rng.integers(256)
+        made = outcome(lambda engine, changed=changed: told_by(session_of(engine, bytes(changed))) and None, ours)
+        assert not made.raised or made.raised.startswith("onnxruntime_pybind11_state."), made
+
+
+def test_types_in_types_have_an_end():
+    proto = models.scaled()
+    kind = proto.graph.output[0].type
+    for _ in range(40):
+        kind = kind.sequence_type.elem_type
+    kind.tensor_type.elem_type = F
+    with pytest.raises(ours.capi.onnxruntime_pybind11_state.InvalidProtobuf, match="types in types"):
+        session_of(ours, proto)
+
+
+def test_files_that_are_none(tmp_path):
+    os.mkfifo(tmp_path / "pipe.onnx")
+    with pytest.raises(ours.capi.onnxruntime_pybind11_state.InvalidProtobuf, match="no regular file"):
+        ours.InferenceSession(tmp_path / "pipe.onnx")
+
+
 FIELDS = {name: value for name, value in vars(ours.SessionOptions()).items() if not name.startswith("_")}
 
 

@@ -11,11 +11,14 @@ from __future__ import annotations
 import dataclasses
 import mmap
 import os
+import stat
 from collections.abc import Iterator
 
 from ._types import word_of
 
 Dim = int | str | None
+# Of sequences, optional values and maps in each other; protobuf's own bound is 100 messages.
+_MOST_DEPTH = 32
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,8 +116,10 @@ def _dim(content: object) -> tuple[Dim, str]:
     return size, denotation
 
 
-def _type(content: object) -> tuple[str, list[Dim] | None, list[str]]:
+def _type(content: object, depth: int = 0) -> tuple[str, list[Dim] | None, list[str]]:
     """TypeProto: onnxruntime's text, and of a tensor its dims."""
+    if depth > _MOST_DEPTH:
+        raise NotProtobuf("types in types without end")
     for field, value in _message(content):
         if field in (1, 8):  # a tensor, sparse or not
             code, dims = 0, None
@@ -127,10 +132,11 @@ def _type(content: object) -> tuple[str, list[Dim] | None, list[str]]:
             return word, None if dims is None else [d for d, _ in dims], [t for _, t in dims or []]
         if field in (4, 9):  # a sequence; an optional value
             element = next((part for number, part in _message(value) if number == 1), memoryview(b""))
-            return f"{'seq' if field == 4 else 'optional'}({_type(element)[0]})", None, []
+            return f"{'seq' if field == 4 else 'optional'}({_type(element, depth + 1)[0]})", None, []
         if field == 5:  # a map
             parts = dict(_message(value))
-            return f"map({word_of(_number(parts.get(1, 0)))},{_type(parts.get(2, memoryview(b'')))[0]})", None, []
+            value_word = _type(parts.get(2, memoryview(b"")), depth + 1)[0]
+            return f"map({word_of(_number(parts.get(1, 0)))},{value_word})", None, []
     return "", None, []
 
 
@@ -198,6 +204,8 @@ def read(model: str | bytes) -> Interface:
     """The interface of a model, a path or its bytes. OSError where there is no such file, NotProtobuf where it is no model."""
     if isinstance(model, bytes):
         return _read_model(memoryview(model))
+    if not stat.S_ISREG(os.stat(model).st_mode):
+        raise OSError("it is no regular file")  # a pipe would be waited for
     with open(model, "rb") as file:
         if os.fstat(file.fileno()).st_size == 0:
             return Interface()
