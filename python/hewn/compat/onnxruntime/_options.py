@@ -11,7 +11,7 @@ import enum
 import os
 import pathlib
 import warnings
-from typing import ClassVar
+from typing import ClassVar, get_type_hints
 
 
 class _Number(enum.Enum):
@@ -51,9 +51,12 @@ def _wrong_type(what: str, wanted: type, value: object) -> TypeError:
 
 
 class _Fields:
-    """Attributes of fixed names and types, as those of a class of C++."""
+    """Attributes of fixed names and types, which a class declares, as those of a class of C++."""
 
     _types: ClassVar[dict[str, type]] = {}
+
+    def __init_subclass__(cls) -> None:
+        cls._types = {name: hint for name, hint in get_type_hints(cls).items() if not name.startswith("_")}
 
     def __setattr__(self, name: str, value: object) -> None:
         wanted = self._types.get(name)
@@ -72,6 +75,8 @@ class _Fields:
 
 class _Entries(_Fields):
     """Settings by name, both of them text."""
+
+    _entries: dict[str, str]
 
     def _start(self) -> None:
         object.__setattr__(self, "_entries", {})
@@ -103,24 +108,24 @@ def default_cache_folder() -> str | None:
 class SessionOptions(_Entries):
     """How a session is made. `intra_op_num_threads` are the threads of a run, 0 as many as there are cores; other fields are listed in the docs."""
 
-    _types: ClassVar[dict[str, type]] = {
-        "enable_cpu_mem_arena": bool,
-        "enable_mem_pattern": bool,
-        "enable_mem_reuse": bool,
-        "enable_profiling": bool,
-        "execution_mode": ExecutionMode,
-        "execution_order": ExecutionOrder,
-        "graph_optimization_level": GraphOptimizationLevel,
-        "inter_op_num_threads": int,
-        "intra_op_num_threads": int,
-        "log_severity_level": int,
-        "log_verbosity_level": int,
-        "logid": str,
-        "optimized_model_filepath": str,
-        "profile_file_prefix": str,
-        "use_deterministic_compute": bool,
-        "use_per_session_threads": bool,
-    }
+    enable_cpu_mem_arena: bool
+    enable_mem_pattern: bool
+    enable_mem_reuse: bool
+    enable_profiling: bool
+    execution_mode: ExecutionMode
+    execution_order: ExecutionOrder
+    graph_optimization_level: GraphOptimizationLevel
+    inter_op_num_threads: int
+    intra_op_num_threads: int
+    log_severity_level: int
+    log_verbosity_level: int
+    logid: str
+    optimized_model_filepath: str
+    profile_file_prefix: str
+    use_deterministic_compute: bool
+    use_per_session_threads: bool
+    _dims: dict[str, int]
+    _denoted: dict[str, int]
 
     def __init__(self) -> None:
         self._start()
@@ -225,13 +230,11 @@ def _threads(wanted: int) -> int:
 class RunOptions(_Entries):
     """Options of a run. `terminate` ends it before it begins; the others mean nothing here."""
 
-    _types: ClassVar[dict[str, type]] = {
-        "log_severity_level": int,
-        "log_verbosity_level": int,
-        "logid": str,
-        "only_execute_path_to_fetches": bool,
-        "terminate": bool,
-    }
+    log_severity_level: int
+    log_verbosity_level: int
+    logid: str
+    only_execute_path_to_fetches: bool
+    terminate: bool
 
     def __init__(self) -> None:
         self._start()

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 # TensorProto.DataType: onnxruntime's word, and NumPy's name or that of ml_dtypes.
 _TYPES = {
@@ -56,7 +57,7 @@ def dtype_of(code: int) -> np.dtype:
     return np.dtype(name)
 
 
-def code_of(dtype: object) -> int:
+def code_of(dtype: npt.DTypeLike) -> int:
     """A dtype, or what makes one, as ONNX's number; 0 where ONNX has none."""
     known = np.dtype(dtype)
     return _NAMES["object"] if known.kind in "SU" else _NAMES.get(known.name, 0)

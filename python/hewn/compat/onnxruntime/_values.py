@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from ... import _dlpack
 from ._types import code_of, dtype_of, tensor_word, word_of
@@ -40,7 +41,7 @@ class OrtDevice:
         return 0
 
 
-def _dtype(element_type: object) -> np.dtype:
+def _dtype(element_type: npt.DTypeLike) -> np.dtype:
     return dtype_of(element_type) if isinstance(element_type, int) else np.dtype(element_type)
 
 
@@ -70,7 +71,7 @@ class OrtValue:
     def ortvalue_from_shape_and_type(
         cls,
         shape: Sequence[int],
-        element_type: object,
+        element_type: npt.DTypeLike,
         device_type: str = "cpu",
         device_id: int = 0,
         vendor_id: int = -1,
@@ -93,7 +94,7 @@ class OrtValue:
         """The tensor as an array on the same memory; of types that NumPy lacks by ml_dtypes."""
         return self._tensor()
 
-    def __array__(self, dtype: object = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
         array = self._tensor()
         return np.array(array, dtype=dtype, copy=copy) if copy is not None else np.asarray(array, dtype=dtype)
 
@@ -161,7 +162,7 @@ def _dense(array: np.ndarray) -> np.ndarray:
     return array if array.flags.c_contiguous else np.ascontiguousarray(array).reshape(array.shape)
 
 
-def _at(address: int, element_type: object, shape: Sequence[int]) -> np.ndarray:
+def _at(address: int, element_type: npt.DTypeLike, shape: Sequence[int]) -> np.ndarray:
     """The array that lies at an address, which the caller keeps."""
     dtype, dims = _dtype(element_type), tuple(shape)
     memory = (ctypes.c_char * max(math.prod(dims) * dtype.itemsize, 1)).from_address(address)
@@ -186,7 +187,13 @@ class IOBinding:
         self._inputs[name] = arr_on_cpu
 
     def bind_input(
-        self, name: str, device_type: str, device_id: int, element_type: object, shape: Sequence[int], buffer_ptr: int
+        self,
+        name: str,
+        device_type: str,
+        device_id: int,
+        element_type: npt.DTypeLike,
+        shape: Sequence[int],
+        buffer_ptr: int,
     ) -> None:
         """Binds memory at an address, of that type and shape."""
         expect_host(device_type)
@@ -201,7 +208,7 @@ class IOBinding:
         name: str,
         device_type: str = "cpu",
         device_id: int = 0,
-        element_type: object = None,
+        element_type: npt.DTypeLike | None = None,
         shape: Sequence[int] | None = None,
         buffer_ptr: int | None = None,
     ) -> None:
