@@ -66,6 +66,8 @@ def _open(value: object) -> tuple[object, _Tensor, bool]:
 
 def array_of(value: object) -> np.ndarray:
     """What has `__dlpack__` as an array on its memory, writable where the memory is. BufferError where it is not in the host's, or no array can be."""
+    if not hasattr(value, "__dlpack_device__"):
+        raise BufferError(f"{type(value).__name__} has __dlpack__ and no __dlpack_device__")
     if (device := value.__dlpack_device__()[0]) != _CPU:
         raise BufferError(f"a tensor on a device (DLPack's kind {int(device)}), not in the host's memory")
     capsule, tensor, is_writable = _open(value)

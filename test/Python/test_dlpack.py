@@ -89,6 +89,15 @@ def test_tensors_that_can_not_be_read():
     np.testing.assert_array_equal(module.run({"x": Exported(x, read_only=True)})["y"], x)
 
 
+def test_half_of_the_protocol():
+    class Half:
+        def __dlpack__(self, **options):
+            raise AssertionError("asked for a capsule, and not where the memory is")
+
+    with pytest.raises(hewn.RunError, match="Half has __dlpack__ and no __dlpack_device__"):
+        identity("float32").run({"x": Half()})
+
+
 def test_memory_is_shared_and_held():
     made = np.arange(4, dtype=np.float32)
     array = _dlpack.array_of(made)
