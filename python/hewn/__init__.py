@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from . import _calibration, _hewn
+from . import _calibration, _dlpack, _hewn
 from ._custom import CustomOps, raised
 from ._dtypes import dtype_of as _dtype
 
@@ -218,12 +218,13 @@ class Module:
         self,
         feeds: Mapping[str, object],
         outputs: Sequence[str] | None = None,
-        out: Mapping[str, np.ndarray] | None = None,
+        out: Mapping[str, object] | None = None,
     ) -> dict[str, np.ndarray | list | None]:
         """Runs on arrays by name (numpy, or anything with DLPack) and returns the outputs by name.
 
-        `outputs` names those to return, in this order. `out` gives arrays for outputs, by name: writable, dense, of the output's type and
-        shape; the run writes them where they are, without a copy, and returns them. They must not overlap the inputs.
+        `outputs` names those to return, in this order. `out` gives arrays for outputs, by name (numpy, or anything with DLPack: torch's
+        bfloat16 too): writable, dense, of the output's type and shape; the run writes them where they are, without a copy, and returns them.
+        They must not overlap the inputs.
 
         Sequences are lists of arrays, an optional value that is not there is None, strings are arrays of str.
         """
@@ -274,13 +275,15 @@ class Module:
         if unknown := sorted(set(names) - {t.name for t in self.outputs}):
             raise RunError(f"no such outputs: {', '.join(unknown)}")
 
-    def _into(self, out: Mapping[str, np.ndarray], arrays: list) -> list:
+    def _into(self, out: Mapping[str, object], arrays: list) -> list:
         """What the extension writes into, one for each output: an array, or None."""
         self._expect_outputs(out)
         into = []
         for tensor in self.outputs:
             array = out.get(tensor.name)
             if array is not None:
+                if not isinstance(array, np.ndarray) and hasattr(array, "__dlpack__"):
+                    array = self._borrowed(tensor, array)
                 self._expect_writable(tensor, array)
                 if any(np.may_share_memory(array, a) for a in arrays if isinstance(a, np.ndarray)):
                     raise RunError(f"out '{tensor.name}' shares memory with an input")
@@ -289,11 +292,18 @@ class Module:
         return into
 
     @staticmethod
+    def _borrowed(tensor: Tensor, value: object) -> np.ndarray:
+        try:
+            return _dlpack.array_of(value)
+        except (BufferError, TypeError, ValueError, RuntimeError) as problem:
+            raise RunError(f"out '{tensor.name}': {problem}") from None
+
+    @staticmethod
     def _expect_writable(tensor: Tensor, array: object) -> None:
         if tensor.kind != "tensor" or tensor.dtype == object:
             raise RunError(f"out '{tensor.name}': only tensors of numbers are written where they are")
         if not isinstance(array, np.ndarray):
-            raise RunError(f"out '{tensor.name}' is {type(array).__name__}, not a NumPy array")
+            raise RunError(f"out '{tensor.name}' is {type(array).__name__}, not a NumPy array or a tensor with DLPack")
         if array.dtype != tensor.dtype:
             raise RunError(f"out '{tensor.name}' is {array.dtype}, the model gives {tensor.dtype}")
         if not (array.flags.c_contiguous and array.flags.writeable):
@@ -362,7 +372,7 @@ class Module:
             if isinstance(value, np.ndarray):
                 array = value
             elif hasattr(value, "__dlpack__"):
-                array = np.from_dlpack(value)
+                array = _dlpack.array_of(value)
             else:
                 array = _numbers(value, tensor.dtype)
         except (BufferError, TypeError, ValueError, RuntimeError) as problem:

@@ -47,3 +47,9 @@ endif()
 # The tools find the runtime beside themselves.
 must("${WORK}/prefix/bin/hewn" compile "${EXAMPLE}/sobel.onnxtxt" -o "${WORK}/libsobel.so")
 must("${WORK}/prefix/bin/hewn-opt" --version)
+
+# The Python package is there with the folders in it.
+file(GLOB_RECURSE found "${WORK}/prefix/onnxruntime_pybind11_state.py")
+if(NOT found MATCHES "/hewn/compat/onnxruntime/capi/")
+  message(FATAL_ERROR "hewn.compat.onnxruntime was not installed")
+endif()

@@ -68,6 +68,14 @@ def use(python: pathlib.Path, folder: pathlib.Path) -> None:
         "assert numpy.isfinite(m(numpy.ones([d if isinstance(d, int) else 2 for d in t.shape], t.dtype))).all()",
         cwd=folder,
     )
+    run(
+        python,
+        "-c",
+        "from hewn.compat import onnxruntime as ort; import hewn.compat.onnxruntime.capi.onnxruntime_pybind11_state as c\n"
+        f"try: ort.InferenceSession({str(folder / 'none.onnx')!r})\n"
+        "except c.NoSuchFile: pass",
+        cwd=folder,
+    )
     # A build of one's own, with nothing but the wheel and a C compiler.
     prefix = run(python, "-m", "hewn", "--cmake").strip()
     cmake = os.environ.get("HEWN_CMAKE", "cmake")

@@ -76,7 +76,7 @@ def test_a_run_writes_types_that_numpy_lacks():
         (np.empty(3, np.int32), "out 'total' is int32, the model gives int64"),
         (np.empty(6, np.int64)[::2], "out 'total' must be dense, row-major and writable"),
         (np.frombuffer(bytes(24), np.int64), "out 'total' must be dense, row-major and writable"),
-        ([0, 0, 0], "out 'total' is list, not a NumPy array"),
+        ([0, 0, 0], "out 'total' is list, not a NumPy array or a tensor with DLPack"),
         (A, "out 'total' shares memory with an input"),
     ],
 )

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a model file says of itself: metadata, inputs and outputs as they are declared.
+
+A compiled model keeps what a run needs. Programs ask for more: producer, metadata (lists of characters, names of classes), the names of dims as they are
+written. These are some twenty fields of protobuf's wire format, read here without protobuf, which would be this package's only dependency beside
+NumPy; weights are passed over unread.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import mmap
+import os
+import stat
+from collections.abc import Iterator
+
+from ._types import word_of
+
+Dim = int | str | None
+# Of sequences, optional values and maps in each other; protobuf's own bound is 100 messages.
+_MOST_DEPTH = 32
+
+
+@dataclasses.dataclass(frozen=True)
+class Value:
+    """An input or output as it is declared. `type` is onnxruntime's text, `shape` None where there is none or what is declared is no tensor."""
+
+    name: str
+    type: str
+    shape: list[Dim] | None
+    denotations: list[str] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass
+class Interface:
+    """`inputs` are those that a run must give, `overridable` those that have an initializer."""
+
+    producer_name: str = ""
+    domain: str = ""
+    version: int = 2**63 - 1  # what onnxruntime tells where the model has none
+    description: str = ""
+    graph_name: str = ""
+    graph_description: str = ""
+    metadata: dict[str, str] = dataclasses.field(default_factory=dict)
+    inputs: list[Value] = dataclasses.field(default_factory=list)
+    outputs: list[Value] = dataclasses.field(default_factory=list)
+    overridable: list[Value] = dataclasses.field(default_factory=list)
+    ir_version: int = 0
+    has_graph: bool = False
+
+
+class NotProtobuf(ValueError):
+    """The bytes are no message."""
+
+
+def _varint(data: memoryview, at: int, end: int) -> tuple[int, int]:
+    value = shift = 0
+    while at < end and shift < 64:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+        shift += 7
+    raise NotProtobuf("a number that does not end")
+
+
+def _fields(data: memoryview) -> Iterator[tuple[int, int | memoryview]]:
+    """Number and content of each field: an int, or the bytes of a string or message."""
+    at, end = 0, len(data)
+    while at < end:
+        key, at = _varint(data, at, end)
+        kind = key & 7
+        if kind == 0:
+            value, at = _varint(data, at, end)
+            yield key >> 3, value
+            continue
+        if kind not in (1, 2, 5) or key < 8:
+            raise NotProtobuf(f"a field of kind {kind}")
+        size, at = _varint(data, at, end) if kind == 2 else ({1: 8, 5: 4}[kind], at)
+        if size > end - at:
+            raise NotProtobuf("a field that goes beyond the end")
+        yield key >> 3, data[at : at + size]
+        at += size
+
+
+def _text(content: object) -> str:
+    if not isinstance(content, memoryview):
+        raise NotProtobuf("a number in place of a text")
+    return bytes(content).decode(errors="surrogateescape")
+
+
+def _message(content: object) -> Iterator[tuple[int, int | memoryview]]:
+    if not isinstance(content, memoryview):
+        raise NotProtobuf("a number in place of a message")
+    return _fields(content)
+
+
+def _number(content: object) -> int:
+    if not isinstance(content, int):
+        raise NotProtobuf("a text in place of a number")
+    return content - (1 << 64) if content >> 63 else content
+
+
+def _dim(content: object) -> tuple[Dim, str]:
+    """TensorShapeProto.Dimension: its size or name, and what it denotes. Below 0, as older exporters write it, is unknown."""
+    size: Dim = None
+    denotation = ""
+    for field, value in _message(content):
+        if field == 1:
+            size = _number(value) if _number(value) >= 0 else None
+        elif field == 2:
+            size = _text(value) or None
+        elif field == 3:
+            denotation = _text(value)
+    return size, denotation
+
+
+def _type(content: object, depth: int = 0) -> tuple[str, list[Dim] | None, list[str]]:
+    """TypeProto: onnxruntime's text, and of a tensor its dims."""
+    if depth > _MOST_DEPTH:
+        raise NotProtobuf("types in types without end")
+    for field, value in _message(content):
+        if field in (1, 8):  # a tensor, sparse or not
+            code, dims = 0, None
+            for inner, part in _message(value):
+                if inner == 1:
+                    code = _number(part)
+                elif inner == 2:
+                    dims = [_dim(dim) for number, dim in _message(part) if number == 1]
+            word = f"{'sparse_' * (field == 8)}tensor({word_of(code)})"
+            return word, None if dims is None else [d for d, _ in dims], [t for _, t in dims or []]
+        if field in (4, 9):  # a sequence; an optional value
+            element = next((part for number, part in _message(value) if number == 1), memoryview(b""))
+            return f"{'seq' if field == 4 else 'optional'}({_type(element, depth + 1)[0]})", None, []
+        if field == 5:  # a map
+            parts = dict(_message(value))
+            value_word = _type(parts.get(2, memoryview(b"")), depth + 1)[0]
+            return f"map({word_of(_number(parts.get(1, 0)))},{value_word})", None, []
+    return "", None, []
+
+
+def _value(content: object) -> Value:
+    name, kind = "", ("", None, [])
+    for field, part in _message(content):
+        if field == 1:
+            name = _text(part)
+        elif field == 2:
+            kind = _type(part)
+    return Value(name, *kind)
+
+
+def _initializer_name(field: int, content: object) -> str:
+    """TensorProto's name (8), or that of a SparseTensorProto's values (1)."""
+    if field == 15:
+        content = next((part for number, part in _message(content) if number == 1), memoryview(b""))
+    return next((_text(part) for number, part in _message(content) if number == 8), "")
+
+
+def _read_graph(content: object, found: Interface) -> None:
+    initialized = set()
+    inputs = []
+    for field, part in _message(content):
+        if field == 2:
+            found.graph_name = _text(part)
+        elif field == 10:
+            found.graph_description = _text(part)
+        elif field == 11:
+            inputs.append(_value(part))
+        elif field == 12:
+            found.outputs.append(_value(part))
+        elif field in (5, 15):
+            initialized.add(_initializer_name(field, part))
+    found.inputs = [value for value in inputs if value.name not in initialized]
+    # Before IR version 4 every initializer had to be an input too, and is no less a constant for it.
+    found.overridable = [value for value in inputs if value.name in initialized and found.ir_version >= 4]
+
+
+def _read_model(data: memoryview) -> Interface:
+    found, graph = Interface(), None
+    for field, content in _fields(data):
+        if field == 1:
+            found.ir_version = _number(content)
+        elif field == 2:
+            found.producer_name = _text(content)
+        elif field == 4:
+            found.domain = _text(content)
+        elif field == 5:
+            found.version = _number(content)
+        elif field == 6:
+            found.description = _text(content)
+        elif field == 7:
+            graph = content
+        elif field == 14:
+            entry = {number: _text(part) for number, part in _message(content)}
+            found.metadata[entry.get(1, "")] = entry.get(2, "")
+    if graph is not None:
+        found.has_graph = True
+        _read_graph(graph, found)
+    return found
+
+
+def read(model: str | bytes) -> Interface:
+    """The interface of a model, a path or its bytes. OSError where there is no such file, NotProtobuf where it is no model."""
+    if isinstance(model, bytes):
+        return _read_model(memoryview(model))
+    if not stat.S_ISREG(os.stat(model).st_mode):
+        raise OSError("it is no regular file")  # a pipe would be waited for
+    with open(model, "rb") as file:
+        if os.fstat(file.fileno()).st_size == 0:
+            return Interface()
+        # Unmapped with the last view of it, an exception's included.
+        return _read_model(memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)))

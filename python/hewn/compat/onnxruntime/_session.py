@@ -1,0 +1,315 @@
+# SPDX-License-Identifier: Apache-2.0
+"""InferenceSession: a model compiled when the session is made, run as onnxruntime's."""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from ... import CompileError, Module, RunError
+from ... import compile as compile_model
+from . import _interface, _providers
+from ._feeds import Feeds
+from ._interface import Dim, Interface, Value
+from ._options import RunOptions, SessionOptions
+from ._values import IOBinding, OrtValue
+from .capi import onnxruntime_pybind11_state as errors
+
+# Arguments of InferenceSession that mean nothing here.
+_IGNORED = {"disabled_optimizers", "enable_fallback", "read_config_from_model"}
+
+
+class NodeArg:
+    """An input or output: its name, its type ("tensor(float)"), and its dims, each a size, a name, or None."""
+
+    def __init__(self, name: str, type: str, shape: list[Dim]) -> None:
+        self.name, self.type, self.shape = name, type, shape
+
+    def __repr__(self) -> str:
+        return f"NodeArg(name='{self.name}', type='{self.type}', shape={self.shape})"
+
+
+class ModelMetadata:
+    """What the model's file says of itself."""
+
+    def __init__(self, found: Interface) -> None:
+        self.custom_metadata_map = dict(found.metadata)
+        self.description = found.description
+        self.domain = found.domain
+        self.graph_description = found.graph_description
+        self.graph_name = found.graph_name
+        self.producer_name = found.producer_name
+        self.version = found.version
+
+
+def _read(model: str | bytes, told: str) -> Interface:
+    if (isinstance(model, str) and model.endswith(".ort")) or (isinstance(model, bytes) and model[4:8] == b"ORTM"):
+        raise errors.NotImplemented.told(
+            f"{told}: a model in onnxruntime's own format; give the .onnx that it was made of"
+        )
+    try:
+        found = _interface.read(model)
+    except FileNotFoundError:
+        raise errors.NoSuchFile.told(f"{told} failed:File doesn't exist") from None
+    except (_interface.NotProtobuf, OSError) as problem:
+        raise errors.InvalidProtobuf.told(f"{told} failed:Protobuf parsing failed. {problem}") from problem
+    if not found.has_graph:
+        raise errors.InvalidArgument.told(f"{told} failed:No graph was found in the protobuf.")
+    return found
+
+
+def _refusal(problem: CompileError, told: str) -> Exception:
+    """The exception for a model that can't be compiled: InvalidGraph where a node is of no op of ONNX's."""
+    refused = [d for d in problem.diagnostics if not d.is_warning]
+    unknown = any(d.op and not d.domain and d.reason == "ONNX has no such op" for d in refused)
+    kind = errors.InvalidGraph if unknown else errors.Fail
+    return kind.told(f"{told} failed:" + "\n".join(d.text.removeprefix("error: ") for d in refused))
+
+
+def _shape(declared: list[Dim] | None, compiled: tuple | None, names: Mapping[str, str]) -> list[Dim]:
+    """The dims that a session tells: sizes where the compiler knows them, else as they are declared, else names of inputs' dims."""
+    if declared is None:
+        declared = [None] * len(compiled or ())
+    if compiled is None or len(compiled) != len(declared):
+        return declared
+    return [c if isinstance(c, int) else d or names.get(c) for d, c in zip(declared, compiled)]
+
+
+class InferenceSession:
+    """Compiles a model, a path or bytes, and runs it. `sess_options.intra_op_num_threads` threads share each kernel.
+
+    Compiled models are kept (see `SessionOptions.add_session_config_entry`), so that a second session of a model takes no compile. Several threads may
+    call one session; their runs take turns.
+    """
+
+    def __init__(
+        self,
+        path_or_bytes: str | bytes | os.PathLike,
+        sess_options: SessionOptions | None = None,
+        providers: Sequence[str | tuple[str, dict]] | None = None,
+        provider_options: Sequence[dict] | None = None,
+        **kwargs: object,
+    ) -> None:
+        if isinstance(path_or_bytes, (str, os.PathLike)):
+            model = os.fspath(path_or_bytes)
+            told = f"Load model from {model}"
+        elif isinstance(path_or_bytes, bytes):
+            model, told = path_or_bytes, "Load model"
+        else:
+            raise TypeError(f"Unable to load from type '{type(path_or_bytes)}'")
+        if sess_options is not None and not isinstance(sess_options, SessionOptions):
+            raise TypeError(f"sess_options is SessionOptions, not {type(sess_options).__name__}")
+        for name in kwargs.keys() - _IGNORED:
+            warnings.warn(f"InferenceSession: '{name}' means nothing here", RuntimeWarning, stacklevel=2)
+        self._options = sess_options or SessionOptions()
+        self._options._warn(stacklevel=2)
+        self._falls_back = bool(kwargs.get("enable_fallback", True))
+        self._check_providers(providers, provider_options, stacklevel=2)
+        self._start(model, told)
+
+    def _check_providers(self, providers: object, options: object, stacklevel: int) -> None:
+        try:
+            _providers.check(providers, options, stacklevel + 1)
+        except ValueError as problem:
+            if not self._falls_back:
+                raise
+            warnings.warn(f"{problem} Falling back to {_providers.CPU}.", UserWarning, stacklevel=stacklevel + 1)
+
+    def _start(self, model: str | bytes, told: str) -> None:
+        found = _read(model, told)
+        try:
+            self._module: Module = compile_model(
+                model, dims=self._bound_dims(found), **self._options._compile_options()
+            )
+        except CompileError as problem:
+            raise _refusal(problem, told) from problem
+        except RunError as problem:
+            raise errors.Fail.told(f"{told} failed:{problem}") from problem
+        given = {t.name: t.shape if t.kind == "tensor" else None for t in self._module.inputs}
+        # The compiler writes names of dims in its own characters, and gives those names that have none.
+        names = {
+            symbol: declared
+            for value in found.inputs
+            for symbol, declared in zip(given.get(value.name) or (), value.shape or ())
+            if isinstance(symbol, str) and isinstance(declared, str)
+        }
+        shapes = [_shape(value.shape, given.get(value.name), {}) for value in found.inputs]  # [] of what is no tensor
+        made = {tensor.name: None if tensor.cases else tensor.shape for tensor in self._module.outputs}
+        self._inputs = [NodeArg(v.name, v.type, shape) for v, shape in zip(found.inputs, shapes)]
+        self._outputs = [
+            NodeArg(v.name, v.type, _shape(v.shape, made.get(v.name), names) if v.type.startswith("tensor") else [])
+            for v in found.outputs
+        ]
+        self._overridable = [NodeArg(v.name, v.type, v.shape or []) for v in found.overridable]
+        self._output_names = [each.name for each in self._outputs]
+        self._known_outputs = frozenset(self._output_names)
+        self._meta = ModelMetadata(found)
+        self._feeds = Feeds(
+            found.inputs,
+            [shape if v.shape is not None else None for v, shape in zip(found.inputs, shapes)],
+            [given.get(v.name) for v in found.inputs],
+        )
+
+    def _bound_dims(self, found: Interface) -> dict[str, int]:
+        """The dims that the options bind, by the names that the model has for them; others are passed over, as onnxruntime does."""
+        options = self._options
+        dims = {}
+        for value in found.inputs:
+            for dim, denoted in zip(value.shape or (), value.denotations):
+                size = options._dims.get(dim, options._denoted.get(denoted)) if isinstance(dim, str) else None
+                if size is not None and size >= 0:
+                    dims[dim] = size
+        return dims
+
+    def get_session_options(self) -> SessionOptions:
+        """The options that the session was made with."""
+        return self._options
+
+    def get_inputs(self) -> list[NodeArg]:
+        """The inputs that a run must give."""
+        return self._inputs
+
+    def get_outputs(self) -> list[NodeArg]:
+        """The outputs, in the model's order."""
+        return self._outputs
+
+    def get_overridable_initializers(self) -> list[NodeArg]:
+        """Inputs that have an initializer. They stay these constants: a run that gives one is refused."""
+        return self._overridable
+
+    def get_modelmeta(self) -> ModelMetadata:
+        """What the model's file says of itself."""
+        return self._meta
+
+    def get_providers(self) -> list[str]:
+        """What runs the model: the processor."""
+        return [_providers.CPU]
+
+    def get_provider_options(self) -> dict[str, dict]:
+        """No provider has options."""
+        return {_providers.CPU: {}}
+
+    def set_providers(self, providers: Sequence | None = None, provider_options: Sequence | None = None) -> None:
+        """Looks at the names, as the constructor does, and goes on with the processor."""
+        self._check_providers(providers, provider_options, stacklevel=2)
+
+    def disable_fallback(self) -> None:
+        """Providers that are none are an error from here on; there is nothing else to fall back from."""
+        self._falls_back = False
+
+    def enable_fallback(self) -> None:
+        """The other way round."""
+        self._falls_back = True
+
+    def _run(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, object],
+        run_options: RunOptions | None,
+        out: Mapping[str, np.ndarray] | None = None,
+    ) -> list:
+        self._feeds.check_names(input_feed)
+        if not output_names:
+            output_names = self._output_names
+        elif isinstance(output_names, str) or not all(isinstance(name, str) for name in output_names):
+            raise TypeError(f"run(): output_names is a list of names, not {output_names!r}")
+        if run_options is not None:
+            if not isinstance(run_options, RunOptions):
+                raise TypeError(f"run(): run_options is RunOptions, not {type(run_options).__name__}")
+            if run_options.terminate:
+                raise errors.Fail.told("Exiting due to terminate flag being set to true.")
+        if self._overridable:
+            self._refuse_overrides(input_feed)
+        feeds = self._feeds.arrays(input_feed)
+        if not self._known_outputs.issuperset(output_names):
+            unknown = next(name for name in output_names if name not in self._known_outputs)
+            raise errors.InvalidArgument.told(f"Invalid output name:{unknown}")
+        try:
+            results = self._module.run(feeds, out=out)
+        except RunError as problem:
+            # Of what a run can have wrong onnxruntime calls an index outside of its dim an argument, and all else a failure.
+            kind = errors.InvalidArgument if "is outside of a dim" in str(problem) else errors.Fail
+            raise kind.told(str(problem)) from problem
+        return [results[name] for name in output_names]
+
+    def _refuse_overrides(self, input_feed: Mapping[str, object]) -> None:
+        if given := [each.name for each in self._overridable if each.name in input_feed]:
+            told = f"inputs that have an initializer are constants of the compiled model: {', '.join(given)}"
+            raise errors.NotImplemented.told(f"{told}; take the initializer out of the model to have an input")
+
+    def run(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, object],
+        run_options: RunOptions | None = None,
+    ) -> list:
+        """Runs on arrays (or lists, OrtValues, tensors with DLPack) by name, and returns the outputs of these names, in this order; None or [] is all.
+
+        Tensors are arrays, sequences lists of arrays, strings arrays of objects. ValueError where an input is missing, InvalidArgument where
+        a name, a type or a shape does not fit, Fail where the run failed.
+        """
+        return self._run(output_names, input_feed, run_options)
+
+    def run_with_ort_values(
+        self,
+        output_names: Sequence[str] | None,
+        input_dict_ort_values: Mapping[str, OrtValue],
+        run_options: RunOptions | None = None,
+    ) -> list[OrtValue]:
+        """`run` with OrtValues in and out."""
+        return [OrtValue(each) for each in self._run(output_names, input_dict_ort_values, run_options)]
+
+    def run_async(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, object],
+        callback: Callable[[list, object, str], None],
+        user_data: object,
+        run_options: RunOptions | None = None,
+    ) -> None:
+        """`run` in a thread, which calls `callback` with the results, `user_data` and an error's text ("": none)."""
+        self._feeds.check_names(input_feed)
+
+        def work() -> None:
+            results, told = [], ""
+            try:
+                results = self._run(output_names, input_feed, run_options)
+            except Exception as problem:
+                told = str(problem)
+            callback(results, user_data, told)
+
+        threading.Thread(target=work, daemon=True).start()
+
+    def io_binding(self) -> IOBinding:
+        """Inputs and outputs to bind to memory, for `run_with_iobinding`."""
+        return IOBinding(self)
+
+    def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
+        """Runs on what is bound. Outputs bound to memory are written there, without a copy. RuntimeError where the run is refused or fails."""
+        if iobinding._session is not self:
+            raise ValueError("IOBinding must be used with the session that created it.")
+        wanted = iobinding._wanted
+        if not wanted:
+            raise RuntimeError("Error in execution: At least one output should be requested.")
+        out = {name: array for name, array in wanted.items() if array is not None}
+        try:
+            results = self._run(list(wanted), iobinding._inputs, run_options, out)
+        except (ValueError, errors._StatusError) as problem:
+            raise RuntimeError(f"Error in execution: {problem}") from problem
+        iobinding._results = [OrtValue(each) for each in results]
+
+    def end_profiling(self) -> str:
+        """ "": no profile is written; `hewn profile` writes one of a compiled model."""
+        return ""
+
+    def get_profiling_start_time_ns(self) -> int:
+        """0: there is no profile."""
+        return 0
+
+
+Session = InferenceSession
+__all__ = ["InferenceSession", "ModelMetadata", "NodeArg", "Session", "Value"]

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Element types: ONNX's numbers, NumPy's dtypes, and the words of onnxruntime."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+# TensorProto.DataType: onnxruntime's word, and NumPy's name or that of ml_dtypes.
+_TYPES = {
+    1: ("float", "float32"),
+    2: ("uint8", "uint8"),
+    3: ("int8", "int8"),
+    4: ("uint16", "uint16"),
+    5: ("int16", "int16"),
+    6: ("int32", "int32"),
+    7: ("int64", "int64"),
+    8: ("string", "object"),
+    9: ("bool", "bool"),
+    10: ("float16", "float16"),
+    11: ("double", "float64"),
+    12: ("uint32", "uint32"),
+    13: ("uint64", "uint64"),
+    14: ("complex64", "complex64"),
+    15: ("complex128", "complex128"),
+    16: ("bfloat16", "bfloat16"),
+    17: ("float8e4m3fn", "float8_e4m3fn"),
+    18: ("float8e4m3fnuz", "float8_e4m3fnuz"),
+    19: ("float8e5m2", "float8_e5m2"),
+    20: ("float8e5m2fnuz", "float8_e5m2fnuz"),
+    21: ("uint4", "uint4"),
+    22: ("int4", "int4"),
+    23: ("float4e2m1", "float4_e2m1fn"),
+    24: ("float8e8m0", "float8_e8m0fnu"),
+    25: ("uint2", "uint2"),
+    26: ("int2", "int2"),
+}
+_WORDS = {word: code for code, (word, _) in _TYPES.items()}
+_NAMES = {name: code for code, (_, name) in _TYPES.items()}
+_SMALL = ("bfloat16", "float8", "float4", "int4", "uint4", "int2", "uint2")
+
+
+def word_of(code: int) -> str:
+    """ONNX's number in onnxruntime's word: 1 is "float"."""
+    return _TYPES[code][0] if code in _TYPES else f"type {code}"
+
+
+def dtype_of(code: int) -> np.dtype:
+    """ONNX's number as a dtype; of those that NumPy lacks by ml_dtypes."""
+    if code not in _TYPES:
+        raise RuntimeError(f"there is no element type {code}")
+    name = _TYPES[code][1]
+    if name.startswith(_SMALL):
+        import ml_dtypes  # only where there are such types
+
+        return np.dtype(getattr(ml_dtypes, name))
+    return np.dtype(name)
+
+
+def code_of(dtype: npt.DTypeLike) -> int:
+    """A dtype, or what makes one, as ONNX's number; 0 where ONNX has none."""
+    known = np.dtype(dtype)
+    return _NAMES["object"] if known.kind in "SU" else _NAMES.get(known.name, 0)
+
+
+def code_of_tensor(type_text: str) -> int:
+    """The number of the elements of "tensor(float)"; 0 where it is no tensor."""
+    return _WORDS.get(type_text.removeprefix("tensor(").removesuffix(")"), 0)
+
+
+def tensor_word(dtype: np.dtype) -> str:
+    """A dtype as "tensor(float)"."""
+    code = code_of(dtype)
+    return f"tensor({word_of(code) if code else dtype.name})"

@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values outside of arrays: OrtValue, and inputs and outputs that are bound to memory."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from ... import _dlpack
+from ._types import code_of, dtype_of, tensor_word, word_of
+
+
+def expect_host(device_type: str) -> None:
+    """Everything is in the host's memory: another device is RuntimeError, one that onnxruntime does not know Exception, as there."""
+    if device_type.lower() == "cpu":
+        return
+    if device_type.lower() in ("cuda", "cann", "dml", "webgpu", "gpu", "npu"):
+        raise RuntimeError(f"Can't allocate memory on the device '{device_type}': models run on the CPU here.")
+    raise Exception("Unsupported device type: " + device_type)
+
+
+class OrtDevice:
+    """Where memory is: the host's."""
+
+    @staticmethod
+    def make(ort_device_name: str, device_id: int = 0, vendor_id: int = -1) -> OrtDevice:
+        """The device of that name; "cpu" alone is there."""
+        expect_host(ort_device_name)
+        return OrtDevice()
+
+    def device_type(self) -> int:
+        """0, onnxruntime's number of the CPU."""
+        return 0
+
+    def device_id(self) -> int:
+        """0: there is one."""
+        return 0
+
+
+def _dtype(element_type: npt.DTypeLike) -> np.dtype:
+    return dtype_of(element_type) if isinstance(element_type, int) else np.dtype(element_type)
+
+
+class OrtValue:
+    """A tensor, or a list of them, or an optional value that is not there. Shares the memory of the array that it was made of."""
+
+    def __init__(self, value: np.ndarray | list | None, code: int = 0) -> None:
+        self._value = value
+        self._code = code or (code_of(value.dtype) if isinstance(value, np.ndarray) else 0)
+
+    @classmethod
+    def ortvalue_from_numpy(
+        cls, numpy_obj: np.ndarray, /, device_type: str = "cpu", device_id: int = 0, vendor_id: int = -1
+    ) -> OrtValue:
+        """A tensor of numbers on the memory of an array; of one that is not row-major, on a copy."""
+        expect_host(device_type)
+        if not isinstance(numpy_obj, np.ndarray) or numpy_obj.dtype.kind in "OSU":
+            raise RuntimeError("Creation of OrtValues is currently only supported from non-string numpy arrays")
+        return cls(_dense(numpy_obj))
+
+    @classmethod
+    def ortvalue_from_numpy_with_onnx_type(cls, data: np.ndarray, /, onnx_element_type: int) -> OrtValue:
+        """The same with the bits taken for another type of that size, by ONNX's number."""
+        return cls(_dense(data).view(dtype_of(onnx_element_type)), onnx_element_type)
+
+    @classmethod
+    def ortvalue_from_shape_and_type(
+        cls,
+        shape: Sequence[int],
+        element_type: npt.DTypeLike,
+        device_type: str = "cpu",
+        device_id: int = 0,
+        vendor_id: int = -1,
+    ) -> OrtValue:
+        """A tensor whose elements are not set. `element_type` is NumPy's, or ONNX's number."""
+        expect_host(device_type)
+        return cls(np.empty(tuple(shape), _dtype(element_type)))
+
+    @classmethod
+    def from_dlpack(cls, data: object, /) -> OrtValue:
+        """A tensor on the memory of another package's."""
+        return cls(_dense(_dlpack.array_of(data)))
+
+    def _tensor(self) -> np.ndarray:
+        if not isinstance(self._value, np.ndarray):
+            raise RuntimeError("Only OrtValues that are Tensors/SparseTensors are currently supported")
+        return self._value
+
+    def numpy(self) -> np.ndarray:
+        """The tensor as an array on the same memory; of types that NumPy lacks by ml_dtypes."""
+        return self._tensor()
+
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
+        array = self._tensor()
+        return np.array(array, dtype=dtype, copy=copy) if copy is not None else np.asarray(array, dtype=dtype)
+
+    def __dlpack__(self, **options: object) -> object:
+        return self._tensor().__dlpack__(**{k: v for k, v in options.items() if v is not None})
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+    def shape(self) -> list[int]:
+        """The tensor's dims."""
+        return list(self._tensor().shape)
+
+    def data_type(self) -> str:
+        """ "tensor(float)" and the like."""
+        if isinstance(self._value, list):
+            return f"seq({tensor_word(self._value[0].dtype) if self._value else 'tensor'})"
+        return f"tensor({word_of(self._code)})"
+
+    def element_type(self) -> int:
+        """ONNX's number of the type of the elements."""
+        self._tensor()
+        return self._code
+
+    def tensor_size_in_bytes(self) -> int:
+        """The size of the tensor's memory."""
+        return self._tensor().nbytes
+
+    def data_ptr(self) -> int:
+        """The address of the first element."""
+        return self._tensor().ctypes.data
+
+    def device_name(self) -> str:
+        """ "cpu"."""
+        return "cpu"
+
+    def has_value(self) -> bool:
+        """Whether there is one: an optional value may not be there."""
+        return self._value is not None
+
+    def is_tensor(self) -> bool:
+        """Whether it is a tensor."""
+        return isinstance(self._value, np.ndarray)
+
+    def is_sparse_tensor(self) -> bool:
+        """No: there are none here."""
+        return False
+
+    def is_tensor_sequence(self) -> bool:
+        """Whether it is a list of tensors."""
+        return isinstance(self._value, list)
+
+    def update_inplace(self, data: np.ndarray | OrtValue) -> None:
+        """Copies elements of the same type and number into the tensor's memory."""
+        array = data._tensor() if isinstance(data, OrtValue) else data
+        if not isinstance(array, np.ndarray):
+            raise TypeError("data must be a numpy.ndarray or an OrtValue.")
+        into = self._tensor()
+        if array.size != into.size or array.dtype != into.dtype:
+            raise RuntimeError("The input size of numpy arrays does not match the size of the OrtValue.")
+        into.reshape(-1)[...] = array.reshape(-1)
+
+
+def _dense(array: np.ndarray) -> np.ndarray:
+    return array if array.flags.c_contiguous else np.ascontiguousarray(array).reshape(array.shape)
+
+
+def _at(address: int, element_type: npt.DTypeLike, shape: Sequence[int]) -> np.ndarray:
+    """The array that lies at an address, which the caller keeps."""
+    dtype, dims = _dtype(element_type), tuple(shape)
+    memory = (ctypes.c_char * max(math.prod(dims) * dtype.itemsize, 1)).from_address(address)
+    return np.ndarray(dims, dtype, memory)
+
+
+class IOBinding:
+    """Inputs, and memory for outputs, that runs use until they are bound anew. Made by `InferenceSession.io_binding`."""
+
+    def __init__(self, session: object) -> None:
+        self._session = session
+        self._inputs: dict[str, object] = {}
+        self._wanted: dict[str, np.ndarray | None] = {}
+        self._results: list[OrtValue] = []
+
+    def _expect(self, names: Sequence[str], name: str) -> None:
+        if name not in names:
+            raise RuntimeError(f"Failed to find NodeArg with name: {name} in the def list")
+
+    def bind_cpu_input(self, name: str, arr_on_cpu: object) -> None:
+        """Binds an array. It is read when the model runs."""
+        self._inputs[name] = arr_on_cpu
+
+    def bind_input(
+        self,
+        name: str,
+        device_type: str,
+        device_id: int,
+        element_type: npt.DTypeLike,
+        shape: Sequence[int],
+        buffer_ptr: int,
+    ) -> None:
+        """Binds memory at an address, of that type and shape."""
+        expect_host(device_type)
+        self._inputs[name] = _at(buffer_ptr, element_type, shape)
+
+    def bind_ortvalue_input(self, name: str, ortvalue: OrtValue) -> None:
+        """Binds a value."""
+        self._inputs[name] = ortvalue
+
+    def bind_output(
+        self,
+        name: str,
+        device_type: str = "cpu",
+        device_id: int = 0,
+        element_type: npt.DTypeLike | None = None,
+        shape: Sequence[int] | None = None,
+        buffer_ptr: int | None = None,
+    ) -> None:
+        """Asks for an output: in memory at an address, of that type and shape, or in new memory of each run."""
+        expect_host(device_type)
+        if buffer_ptr is not None and (element_type is None or shape is None):
+            raise ValueError("`element_type` and `shape` are to be provided if pre-allocated memory is provided")
+        self._expect(self._session._output_names, name)
+        self._wanted[name] = None if buffer_ptr is None else _at(buffer_ptr, element_type, shape)
+
+    def bind_ortvalue_output(self, name: str, ortvalue: OrtValue) -> None:
+        """Asks for an output in the memory of a value."""
+        self._expect(self._session._output_names, name)
+        self._wanted[name] = ortvalue.numpy()
+
+    def synchronize_inputs(self) -> None:
+        """Nothing is under way: the memory is the host's."""
+
+    def synchronize_outputs(self) -> None:
+        """Nothing is under way: the memory is the host's."""
+
+    def get_outputs(self) -> list[OrtValue]:
+        """What the last run gave, in the order in which outputs were bound."""
+        return list(self._results)
+
+    def copy_outputs_to_cpu(self) -> list[np.ndarray]:
+        """Copies of the same as arrays."""
+        return [each._value.copy() if each.is_tensor() else each._value for each in self._results]
+
+    def clear_binding_inputs(self) -> None:
+        """No input is bound any more."""
+        self._inputs.clear()
+
+    def clear_binding_outputs(self) -> None:
+        """No output is bound any more."""
+        self._wanted.clear()
+        self._results = []

@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The classes of the package, as programs import them."""
+
+from .._session import InferenceSession, Session  # noqa: F401
+from .._values import IOBinding, OrtDevice, OrtValue  # noqa: F401
