@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tutorials, block by block: files are written, shell and Python are run, and what they print is what the page says."""
+
+import contextlib
+import doctest
+import io
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TOOLS = pathlib.Path(os.environ.get("HEWN_TOOLS", ROOT / "build/dev/bin"))
+TUTORIALS = sorted(page for page in (ROOT / "docs/tutorials").glob("*.md") if page.name != "README.md")
+BLOCK = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(text):
+    """(language, title or None, text) of a page's fenced blocks."""
+    for info, body in BLOCK.findall(text):
+        language, _, rest = info.partition(" ")
+        title = re.fullmatch(r"title=(\S+)", rest.strip())
+        yield language, title and title[1], body
+
+
+def run_shell(text, environment):
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", text],
+        env=environment,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=300,
+    )
+    assert done.returncode == 0, f"{text}\n{done.stdout}"
+    return done.stdout
+
+
+def run_python(text, names):
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(text, "<page>", "exec"), names)
+    return printed.getvalue()
+
+
+def is_as_told(told, printed):
+    """`...` stands for anything, as in doctest."""
+    return doctest.OutputChecker().check_output(told, printed, doctest.ELLIPSIS)
+
+
+def run_page(text, environment):
+    """Runs what a page has, in the current folder; how many blocks ran, and how many of those were compared with what the page says."""
+    names, printed, ran, compared = {"__name__": "__main__"}, None, 0, 0
+    for language, title, body in blocks(text):
+        if title:
+            pathlib.Path(title).write_text(body)
+        elif language == "text":
+            assert printed is not None, f"nothing was run that could print\n{body}"
+            assert is_as_told(body, printed), f"the page says\n{body}\nand this was printed:\n{printed}"
+            compared += 1
+        elif language in ("sh", "python"):
+            printed = run_shell(body, environment) if language == "sh" else run_python(body, names)
+            ran += 1
+        else:
+            raise AssertionError(f"a block of '{language}' has no title, so nothing is done with it")
+    return ran, compared
+
+
+@pytest.fixture(scope="session")
+def installed(tmp_path_factory):
+    """What a reader has: hewn installed somewhere, its commands on the path."""
+    prefix = tmp_path_factory.mktemp("installed") / "hewn"
+    subprocess.run(
+        [shutil.which("cmake"), "--install", TOOLS.parent, "--prefix", prefix], check=True, capture_output=True
+    )
+    path = f"{prefix / 'bin'}:{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"
+    return os.environ | {"PREFIX": str(prefix), "PATH": path}
+
+
+@pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
+def test_tutorial(page, installed, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ran, compared = run_page(page.read_text(), installed)
+    assert ran and compared
+
+
+def test_readme_names_every_tutorial():
+    named = re.findall(r"^\d+\. \[(\S+)\]", (ROOT / "docs/tutorials/README.md").read_text(), re.MULTILINE)
+    assert sorted(named) == [page.name for page in TUTORIALS]
+
+
+def test_a_page_that_tells_something_else_fails(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    good = "```text title=a\nhello\n```\n```sh\ncat a\n```\n```text\nhe...\n```\n```python\nx = 2\n```\n```python\nprint(x)\n```\n```text\n2\n```\n"
+    assert run_page(good, os.environ) == (3, 2)
+    for wrong in (
+        good.replace("he...", "she..."),
+        good.replace("\n2\n", "\n3\n"),
+        good.replace("cat a", "cat b"),
+        "```text\nx\n```\n",
+        "```c\n```\n",
+    ):
+        assert wrong != good
+        with pytest.raises(AssertionError):
+            run_page(wrong, os.environ)

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The messages that docs/troubleshooting.md explains are those that the sources have."""
+
+import pathlib
+import re
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+MESSAGE = re.compile(r"\*\*(`+)(.+?)\1\*\*", re.DOTALL)
+
+
+def literals():
+    """All string literals of the sources, neighbours joined as C++ and Python join them."""
+    text = []
+    for folder in ("lib", "runtime", "tools/hewn", "python/hewn"):
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix in (".cpp", ".c", ".h", ".py"):
+                text.append(re.sub(r'"\s*\n\s*"', "", path.read_text()))
+    return "\n".join(text).replace("{a}", "…").replace("{b}", "…")
+
+
+def test_messages_are_in_the_sources():
+    page, sources = (ROOT / "docs/troubleshooting.md").read_text(), literals()
+    messages = [match[2] for match in MESSAGE.finditer(page)]
+    assert len(messages) > 10
+    for message in messages:
+        for part in message.replace("``", "`").split("…"):
+            part = " ".join(part.split())
+            assert len(part) < 3 or part in sources, f"no source says '{part}'"
