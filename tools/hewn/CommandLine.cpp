@@ -43,6 +43,11 @@ cl::SubCommand &explainCommand() {
   return command;
 }
 
+cl::SubCommand &infoCommand() {
+  static cl::SubCommand command("info", "say what a model or a compiled artifact takes and gives; nothing of it is run");
+  return command;
+}
+
 bool CountParser::parse(cl::Option &, StringRef name, StringRef text, int &value) {
   if (!text.getAsInteger(10, value) && value >= 1)
     return false;

@@ -105,7 +105,7 @@ static cl::opt<std::string> chosen("o", cl::value_desc("file.json"),
 static cl::opt<bool> embed("embed-weights", cl::desc("Put the weights into the library instead of a file beside it"),
                            cl::sub(compileCommand()));
 
-std::vector<std::string> givenCompileFlags() {
+std::vector<std::string> givenCompileFlags(bool withDims) {
   std::vector<std::string> given;
   const cl::Option *flags[] = {&target,
                                &precision,
@@ -120,7 +120,7 @@ std::vector<std::string> givenCompileFlags() {
                                &leastDecibels,
                                &largestError};
   for (const cl::Option *flag : flags)
-    if (flag->getNumOccurrences() > 0)
+    if (flag->getNumOccurrences() > 0 && (withDims || flag != std::addressof(dims)))
       given.push_back((flag->ArgStr.size() > 2 ? "--" : "-") + flag->ArgStr.str());
   return given;
 }
