@@ -137,7 +137,9 @@ bool checkOptions(Compilation &c) {
 /// Whether a stage's text can be compiled further: weights are only named in it, their bytes are not there. To look at it,
 /// another stage's text will do.
 bool hasAllConstants(Compilation &c, ModuleOp module) {
-  if (llvm::is_contained({StringRef("graph"), StringRef("kernels"), StringRef("loops"), StringRef("plan"), kExplain, kExplainJson}, c.options.emit))
+  if (llvm::is_contained(
+          {StringRef("graph"), StringRef("kernels"), StringRef("loops"), StringRef("plan"), kExplain, kExplainJson},
+          c.options.emit))
     return true;
   llvm::SetVector<StringRef> names;
   module.walk([&](graph::ConstantOp constant) {
@@ -417,7 +419,8 @@ bool run(Compilation &c) {
 std::vector<std::string> compileTargets() { return target::names(); }
 
 ArrayRef<StringRef> emitStages() {
-  static const StringRef names[] = {"graph", "kernels", "loops", "plan", "llvm", "asm", "ptx", "header", kExplain, kExplainJson};
+  static const StringRef names[] = {"graph", "kernels", "loops",  "plan",   "llvm",
+                                    "asm",   "ptx",     "header", kExplain, kExplainJson};
   return names;
 }
 

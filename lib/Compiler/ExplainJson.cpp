@@ -8,7 +8,9 @@ namespace json = llvm::json;
 
 namespace hewn {
 
-static json::Value orNull(std::optional<int64_t> number) { return number ? json::Value(*number) : json::Value(nullptr); }
+static json::Value orNull(std::optional<int64_t> number) {
+  return number ? json::Value(*number) : json::Value(nullptr);
+}
 
 /// A list, each element by `each`.
 template <typename T, typename Each> static json::Array listOf(const std::vector<T> &all, Each each) {
@@ -54,9 +56,8 @@ static json::Object toJson(const ExplainedArena &arena) {
                     {"levels", listOf(arena.levels, jsonText)},
                     {"sizes", listOf(arena.sizes, [](const auto &size) { return toJson(size); })}};
   if (!arena.sizes.empty())
-    made["layout"] = json::Object{{"at", toJson(arena.pictured)},
-                                  {"blocks", listOf(arena.blocks, block)},
-                                  {"ops", listOf(arena.rows, row)}};
+    made["layout"] = json::Object{
+        {"at", toJson(arena.pictured)}, {"blocks", listOf(arena.blocks, block)}, {"ops", listOf(arena.rows, row)}};
   return made;
 }
 
@@ -79,13 +80,16 @@ static json::Object toJson(const ExplainedTime &time) {
 
 static json::Object toJson(const ExplainedVariant &variant) {
   auto copy = [](const ExplainedVariant::Copy &one) { return json::Object{{"to", one.to}, {"type", one.type}}; };
-  json::Object made{{"title", jsonText(variant.title)},
-                    {"kernels", variant.hasKernels ? json::Value(listOf(variant.kernels, [](const auto &kernel) { return toJson(kernel); })) : json::Value(nullptr)},
-                    {"launches", variant.launches},
-                    {"layout_changes", variant.relayouts},
-                    {"arenas", listOf(variant.arenas, [](const auto &arena) { return toJson(arena); })},
-                    {"copies", listOf(variant.copies, copy)},
-                    {"weights", json::Object{{"bytes", variant.weightBytes}, {"constants", variant.weightConstants}}}};
+  json::Object made{
+      {"title", jsonText(variant.title)},
+      {"kernels", variant.hasKernels
+                      ? json::Value(listOf(variant.kernels, [](const auto &kernel) { return toJson(kernel); }))
+                      : json::Value(nullptr)},
+      {"launches", variant.launches},
+      {"layout_changes", variant.relayouts},
+      {"arenas", listOf(variant.arenas, [](const auto &arena) { return toJson(arena); })},
+      {"copies", listOf(variant.copies, copy)},
+      {"weights", json::Object{{"bytes", variant.weightBytes}, {"constants", variant.weightConstants}}}};
   if (variant.time)
     made["predicted"] = toJson(*variant.time);
   return made;

@@ -132,8 +132,9 @@ Expected<ArtifactDescription> describeArtifact(MemoryBufferRef file) {
   if (Error error = archive ? reader.readArchive(*archive) : reader.readObject(**binary))
     return std::move(error);
   if (made.models.empty())
-    return createStringError("it holds no description of a model: hewn has not made it, or a version before descriptions were "
-                             "there (compile the model again)");
+    return createStringError(
+        "it holds no description of a model: hewn has not made it, or a version before descriptions were "
+        "there (compile the model again)");
   return made;
 }
 

@@ -7,6 +7,7 @@
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
+#include <cstdlib>
 
 namespace cl = llvm::cl;
 using llvm::StringRef;
@@ -44,8 +45,25 @@ cl::SubCommand &explainCommand() {
 }
 
 cl::SubCommand &infoCommand() {
-  static cl::SubCommand command("info", "say what a model or a compiled artifact takes and gives; nothing of it is run");
+  static cl::SubCommand command("info",
+                                "say what a model or a compiled artifact takes and gives; nothing of it is run");
   return command;
+}
+
+void printMessage(StringRef text) {
+  static const char *noColor = std::getenv("NO_COLOR"); // https://no-color.org: set, and not empty
+  static const bool colors = llvm::errs().has_colors() && !(noColor && *noColor);
+  auto [kind, rest] = text.split(':');
+  bool isMessage = llvm::is_contained({"error", "warning", "note"}, kind);
+  if (colors && isMessage) {
+    auto color = kind == "error"     ? llvm::raw_ostream::RED
+                 : kind == "warning" ? llvm::raw_ostream::MAGENTA
+                                     : llvm::raw_ostream::CYAN;
+    llvm::errs().changeColor(color, /*Bold=*/true) << kind << ":";
+    llvm::errs().resetColor() << rest << "\n";
+  } else {
+    llvm::errs() << text << "\n";
+  }
 }
 
 bool CountParser::parse(cl::Option &, StringRef name, StringRef text, int &value) {
@@ -133,11 +151,14 @@ public:
 
 private:
   void refuse(const llvm::Twine &why) {
-    llvm::errs() << "error: " << why << "\n";
+    printMessage(("error: " + why).str());
     refused = true;
   }
   void refuseFlag(StringRef given, StringRef name) {
-    StringRef near = nearestName(name, names);
+    // One letter is near to any other one; and -o is what others call --output.
+    StringRef near = name.size() < 2 ? StringRef() : nearestName(name, names);
+    if ((name == "output" || name == "out") && llvm::is_contained(names, "o"))
+      near = "o";
     refuse("hewn " + command.getName() + " has no flag '" + given + "'" +
            (near.empty() ? "" : "; did you mean " + written(near) + "?"));
   }

@@ -39,6 +39,9 @@ struct ErrorParser : llvm::cl::parser<double> {
 /// printed.
 bool readArguments(llvm::cl::SubCommand &command, llvm::ArrayRef<const char *> arguments);
 
+/// Prints a message that begins with "error: ", "warning: " or "note: " on the standard error: in colours on a terminal, unless NO_COLOR is set.
+void printMessage(llvm::StringRef text);
+
 /// Prints what `command` does and its flags.
 void printHelp(llvm::cl::SubCommand &command, llvm::raw_ostream &os);
 

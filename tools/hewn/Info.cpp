@@ -7,6 +7,7 @@
 #include "lib/Support/Files/InputFile.h"
 #include "lib/Support/Printable.h"
 #include "tools/hewn/Artifacts.h"
+#include "tools/hewn/CommandLine.h"
 #include "tools/hewn/Record.h"
 #include "tools/hewn/Subcommands.h"
 
@@ -23,8 +24,8 @@ using llvm::StringRef;
 
 namespace hewn::tool {
 
-static cl::opt<std::string> described(cl::Positional, cl::Required, cl::value_desc("model.onnx|libmodel.so|model.a|model.o"),
-                                      cl::sub(infoCommand()));
+static cl::opt<std::string> described(cl::Positional, cl::Required,
+                                      cl::value_desc("model.onnx|libmodel.so|model.a|model.o"), cl::sub(infoCommand()));
 
 //===------------------------------------------------------------------------------------------------------------------===//
 // The record
@@ -95,7 +96,7 @@ static StringRef stateOfWeights(const std::string &artifact, const json::Object 
 }
 
 static bool complain(const std::string &why) {
-  llvm::errs() << "error: " << why << "\n";
+  printMessage("error: " + why);
   return false;
 }
 
@@ -115,7 +116,8 @@ static bool describe(const std::string &path, json::Object &record) {
         (*weights)["state"] = stateOfWeights(path, *weights);
       models.push_back(std::move(model));
     }
-    record = json::Object{{"kind", artifact->kind}, {"architecture", artifact->architecture}, {"models", std::move(models)}};
+    record =
+        json::Object{{"kind", artifact->kind}, {"architecture", artifact->architecture}, {"models", std::move(models)}};
   } else {
     Diagnostics diagnostics;
     std::optional<importer::ModelSummary> summary = importer::summarizeModel(path, diagnostics);
@@ -189,7 +191,8 @@ static void printDims(const json::Object &model, StringRef indent) {
 
 static void printArtifact(const json::Object &model) {
   llvm::SmallVector<std::string> variants;
-  each(model, "variants", [&](const json::Value &one) { variants.push_back(printable(one.getAsString().value_or(""))); });
+  each(model, "variants",
+       [&](const json::Value &one) { variants.push_back(printable(one.getAsString().value_or(""))); });
   llvm::outs() << "model " << textOf(model, "name") << ", compiled by hewn " << textOf(model, "hewn") << " for "
                << textOf(model, "target") << " (" << llvm::join(variants, ", ") << ")\n  digest "
                << textOf(model, "digest") << "\n";
@@ -208,7 +211,9 @@ static void printArtifact(const json::Object &model) {
   llvm::outs() << "  weights: " << bytesText(weights->getNumber("bytes").value_or(0));
   if (weights->getString("file"))
     llvm::outs() << " in " << textOf(*weights, "file")
-                 << (state == "missing" ? ", which is not beside it" : state == "other" ? ", where another model's are" : "");
+                 << (state == "missing" ? ", which is not beside it"
+                     : state == "other" ? ", where another model's are"
+                                        : "");
   else
     llvm::outs() << " inside";
   llvm::outs() << ", digest " << textOf(*weights, "digest") << "\n";
@@ -226,8 +231,8 @@ static void printModel(const json::Object &record) {
     counts.push_back({-count.getAsInteger().value_or(0), printable(op)});
   llvm::sort(counts);
   std::string producer = textOf(record, "producer"), version = textOf(record, "producer_version");
-  llvm::outs() << "ONNX, IR version " << record.getInteger("ir_version").value_or(0) << ", opsets: "
-               << llvm::join(versions, ", ");
+  llvm::outs() << "ONNX, IR version " << record.getInteger("ir_version").value_or(0)
+               << ", opsets: " << llvm::join(versions, ", ");
   if (!producer.empty())
     llvm::outs() << "; made by " << producer << (version.empty() ? "" : " " + version);
   llvm::outs() << "\n";

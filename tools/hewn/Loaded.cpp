@@ -2,6 +2,7 @@
 #include "tools/hewn/Loaded.h"
 #include "lib/Support/Files/ScratchFolders.h"
 #include "lib/Support/Printable.h"
+#include "tools/hewn/CommandLine.h"
 #include "tools/hewn/Subcommands.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -34,7 +35,7 @@ static bool fail(const std::string &why, std::string *problem) {
   if (problem)
     *problem = why;
   else
-    llvm::errs() << "error: " << why << "\n";
+    printMessage("error: " + why);
   return false;
 }
 

@@ -2,6 +2,7 @@
 #include "tools/hewn/Measure.h"
 #include "lib/Importer/ONNX/Importer.h"
 #include "lib/Support/Printable.h"
+#include "tools/hewn/CommandLine.h"
 #include "tools/hewn/Interrupt.h"
 #include "tools/hewn/Record.h"
 
@@ -125,10 +126,11 @@ bool measuredInputs(const Loaded &loaded, const std::vector<std::string> &given,
   for (auto [s, size] : llvm::enumerate(open.sizes))
     inputs.dims.push_back({printable(model.symbols[s].name), *size});
   inputs.assumed = open.assumed;
-  if (!open.told.empty())
-    llvm::errs() << "warning: nothing says how long open dims are; taken for the least: " << llvm::join(open.told, ", ")
-                 << "\nnote: " << (open.assumed.empty() ? "" : "--dim " + shellWord(open.assumed.front() + "=8") + ", or ")
-                 << "--input with an array, says it\n";
+  if (!open.told.empty()) {
+    std::string by = open.assumed.empty() ? "" : "--dim " + shellWord(open.assumed.front() + "=8") + ", or ";
+    printMessage("warning: nothing says how long open dims are; taken for the least: " + llvm::join(open.told, ", "));
+    printMessage("note: " + by + "--input with an array, says it");
+  }
   return true;
 }
 
@@ -167,10 +169,11 @@ std::string Measurement::text() const {
   for (const auto &[name, size] : inputs->dims)
     dims += llvm::formatv(", {0} = {1}", name, size);
   std::string text = llvm::formatv("{0}, {1} thread{2}, {3}{4}\n", target, threads, threads == 1 ? "" : "s", cpu, dims);
-  text += llvm::formatv("{0} runs: fastest {1:f4} ms, median {2:f4} ms, p90 {3:f4} ms, p99 {4:f4} ms, slowest {5:f4} ms; "
-                        "{6:f1} runs/s",
-                        timings.runs(), timings.percentile(0), timings.percentile(50), timings.percentile(90),
-                        timings.percentile(99), timings.percentile(100), runsPerSecond());
+  text +=
+      llvm::formatv("{0} runs: fastest {1:f4} ms, median {2:f4} ms, p90 {3:f4} ms, p99 {4:f4} ms, slowest {5:f4} ms; "
+                    "{6:f1} runs/s",
+                    timings.runs(), timings.percentile(0), timings.percentile(50), timings.percentile(90),
+                    timings.percentile(99), timings.percentile(100), runsPerSecond());
   if (items && items->second != 1)
     text += llvm::formatv(", {0:f1} items/s by {1}", runsPerSecond() * double(items->second), items->first);
   return text + (interrupted ? "; interrupted\n" : "\n");
@@ -183,8 +186,8 @@ json::Object Measurement::record() const {
   json::Array arrays;
   for (auto [name, array] : llvm::zip(inputNames, inputs->arrays))
     arrays.push_back(recordOf(name, array));
-  json::Object milliseconds{{"fastest", timings.percentile(0)},  {"p50", timings.percentile(50)},
-                            {"p90", timings.percentile(90)},     {"p99", timings.percentile(99)},
+  json::Object milliseconds{{"fastest", timings.percentile(0)},   {"p50", timings.percentile(50)},
+                            {"p90", timings.percentile(90)},      {"p99", timings.percentile(99)},
                             {"slowest", timings.percentile(100)}, {"mean", timings.mean()}};
   json::Object record{{"target", target},
                       {"cpu", cpu},

@@ -161,12 +161,12 @@ int profileMain() {
   Measurement measurement(*loaded, inputs);
   // The first one maps weights.
   bool ran = runOnce() && measure(time, 3, measurement, [&] {
-    if (!runOnce())
-      return false;
-    if (best.total == 0 || recorder.run.total < best.total)
-      best = std::move(recorder.run);
-    return true;
-  });
+               if (!runOnce())
+                 return false;
+               if (best.total == 0 || recorder.run.total < best.total)
+                 best = std::move(recorder.run);
+               return true;
+             });
   if (!ran || (!file.empty() && !writeTrace(file, best)))
     return 1;
   if (isJson) {

@@ -51,7 +51,7 @@ struct Output {
 } // namespace
 
 static bool complain(const std::string &why) {
-  llvm::errs() << "error: " << why << "\n";
+  printMessage("error: " + why);
   return false;
 }
 
@@ -112,7 +112,9 @@ int runMain() {
         (*list.back().getAsObject())["file"] = jsonText(output.file);
     }
     printRecord("run", said.modelPath,
-                json::Object{{"target", loaded->variant().target}, {"threads", loaded->threads()}, {"outputs", std::move(list)}});
+                json::Object{{"target", loaded->variant().target},
+                             {"threads", loaded->threads()},
+                             {"outputs", std::move(list)}});
     return 0;
   }
   for (const Output &output : outputs)

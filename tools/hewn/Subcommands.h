@@ -70,6 +70,8 @@ struct CompileTexts {
   std::string stage;
   /// What was chosen where it quantizes, and the report in JSON.
   std::string quantization, report;
+  /// Every file that was written, the artifact first.
+  std::vector<std::string> files;
 };
 
 /// False after an error. The compiler's messages are printed; or, with `problems`, the first error is put there. Shows the stage on a

@@ -60,14 +60,14 @@ int hewn_main(int argc, char **argv);
 int hewn_main(int argc, char **argv) {
   cleanUpWhenInterrupted();
   hewn::FileSizeSignalBlocked blocked; // a file that may not grow is an error of the write
-  const Subcommand all[] = {{compileCommand(), compileMain},  {runCommand(), runMain},
-                            {benchCommand(), benchMain},      {profileCommand(), profileMain},
-                            {explainCommand(), explainMain},  {checkCommand(), checkMain},
+  const Subcommand all[] = {{compileCommand(), compileMain},   {runCommand(), runMain},
+                            {benchCommand(), benchMain},       {profileCommand(), profileMain},
+                            {explainCommand(), explainMain},   {checkCommand(), checkMain},
                             {quantizeCommand(), quantizeMain}, {infoCommand(), infoMain}};
   std::string first = argc > 1 ? argv[1] : "";
   if (first.empty() || ((first == "help" || first == "--help" || first == "-h") && argc == 2))
     return closeOutput(usage(first.empty() ? llvm::errs() : llvm::outs(), first.empty() ? 2 : 0));
-  if (first == "--version" || first == "version") {
+  if (first == "--version" || first == "-V" || first == "version") {
     llvm::outs() << "hewn " << hewn_compiler_version() << "\n";
     return closeOutput(0);
   }
@@ -84,8 +84,17 @@ int hewn_main(int argc, char **argv) {
     }
     return readArguments(one.command, {argv, argv + argc}) ? closeOutput(one.main()) : 2;
   }
-  llvm::StringRef near = hewn::nearestName(name, names);
-  llvm::errs() << "error: there is no command '" << name << "'"
-               << (near.empty() ? "" : "; did you mean hewn " + near.str() + "?") << "\nsee hewn help\n";
+  llvm::StringRef given(name);
+  if (given.starts_with("-")) {
+    llvm::StringRef flag = given.ltrim('-').split('=').first;
+    llvm::StringRef near = flag.size() < 2 ? "" : hewn::nearestName(flag, {"help", "version"});
+    printMessage("error: hewn has no flag '" + name + "' in front of a command" +
+                 (near.empty() ? "" : "; did you mean --" + near.str() + "?"));
+  } else {
+    llvm::StringRef near = hewn::nearestName(name, names);
+    printMessage("error: there is no command '" + name + "'" +
+                 (near.empty() ? "" : "; did you mean hewn " + near.str() + "?"));
+  }
+  llvm::errs() << "see hewn help\n";
   return 2;
 }

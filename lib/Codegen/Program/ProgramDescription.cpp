@@ -13,17 +13,17 @@
 #include "llvm/Transforms/Utils/ModuleUtils.h"
 
 namespace json = llvm::json;
-using llvm::StringRef;
 using hewn::graph::DimExpr;
+using llvm::StringRef;
 
 namespace hewn::codegen {
 
 StringRef elementTypeName(int32_t onnx) {
   static constexpr StringRef names[] = {
-      "",           "float32",        "uint8",      "int8",           "uint16",   "int16",     "int32",
-      "int64",      "string",         "bool",       "float16",        "float64",  "uint32",    "uint64",
-      "complex64",  "complex128",     "bfloat16",   "float8e4m3fn",   "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz",
-      "uint4",      "int4",           "float4e2m1", "float8e8m0",     "uint2",    "int2"};
+      "",          "float32",    "uint8",      "int8",         "uint16",         "int16",      "int32",
+      "int64",     "string",     "bool",       "float16",      "float64",        "uint32",     "uint64",
+      "complex64", "complex128", "bfloat16",   "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz",
+      "uint4",     "int4",       "float4e2m1", "float8e8m0",   "uint2",          "int2"};
   return onnx > 0 && size_t(onnx) < std::size(names) ? names[onnx] : "unknown";
 }
 
@@ -119,10 +119,9 @@ void emitDescription(const ProgramInterface &interface, const WeightsReference &
   uint32_t ownerBytes = uint32_t(owner.size());
   owner.resize(alignTo(owner.size(), 4), '\0');
   auto number = [&](uint32_t value) { return ConstantInt::get(Type::getInt32Ty(context), value); };
-  Constant *note = ConstantStruct::getAnon(
-      context, {number(ownerBytes), number(bytes), number(HEWN_NOTE_DESCRIPTION),
-                ConstantDataArray::getString(context, owner, /*AddNull=*/false),
-                ConstantDataArray::getString(context, text, /*AddNull=*/false)});
+  Constant *note = ConstantStruct::getAnon(context, {number(ownerBytes), number(bytes), number(HEWN_NOTE_DESCRIPTION),
+                                                     ConstantDataArray::getString(context, owner, /*AddNull=*/false),
+                                                     ConstantDataArray::getString(context, text, /*AddNull=*/false)});
   auto *global = new GlobalVariable(module, note->getType(), true, GlobalValue::PrivateLinkage, note, ".description");
   global->setSection(HEWN_NOTE_SECTION);
   global->setAlignment(Align(4));
