@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import pty
+import shutil
 import signal
 import subprocess
 import time
@@ -171,6 +172,45 @@ def test_colours_are_for_terminals(folder):
     assert "\033[" in on_a_terminal("info", "nothing.onnx")
     assert "\033[" not in on_a_terminal("info", "nothing.onnx", NO_COLOR="1")
     assert "\033[" not in tool("info", "nothing.onnx", env=os.environ | {"TERM": "xterm"}).stderr
+
+
+def completed(*words):
+    """What bash offers for the last of these words."""
+    script = (
+        tool("completion", "bash").stdout + 'COMP_WORDS=("$@"); COMP_CWORD=$(($#-1)); _hewn; echo "${COMPREPLY[@]}"'
+    )
+    done = subprocess.run(["bash", "-c", script, "-", *words], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and done.stderr == ""
+    return done.stdout.split()
+
+
+def flags(command):
+    return {line.split()[0] for line in tool("help", command).stdout.splitlines() if line.startswith("  -")}
+
+
+def test_bash_completes_commands_flags_and_values():
+    assert {"compile", "info", "help"} <= set(completed("hewn", ""))
+    assert completed("hewn", "comp") == ["compile", "completion"]
+    for command in "compile", "run", "check", "info":
+        assert set(completed("hewn", command, "-")) == flags(command) | {"--help"}
+    assert set(completed("hewn", "compile", "--target", "x86")) == {"x86-64-v2", "x86-64-v3", "x86-64-v4"}
+    assert completed("hewn", "explain", "--float32-precision", "=", "me") == ["medium"]
+    assert completed("hewn", "run", "mod") == []  # files are the shell's
+
+
+@pytest.mark.parametrize(("shell", "option"), [("zsh", "-n"), ("fish", "--no-execute")])
+def test_scripts_of_other_shells(tmp_path, shell, option):
+    script = tool("completion", shell).stdout
+    for command in "compile", "run", "check", "info":
+        for flag in flags(command):
+            name = flag.lstrip("-")
+            assert (f" {name} " if shell == "fish" else f"'{flag}") in script or f"'*{flag}" in script
+    program = shutil.which(shell)
+    if not program:
+        pytest.skip(f"there is no {shell} here to read its script")
+    path = tmp_path / "script"
+    path.write_text(script)
+    subprocess.run([program, option, path], check=True, timeout=60)
 
 
 def test_python_says_the_same(folder):

@@ -44,6 +44,10 @@ cl::SubCommand &explainCommand() {
   return command;
 }
 
+cl::SubCommand &completionCommand() {
+  static cl::SubCommand command("completion", "print a script that completes commands and flags in a shell");
+  return command;
+}
 cl::SubCommand &infoCommand() {
   static cl::SubCommand command("info",
                                 "say what a model or a compiled artifact takes and gives; nothing of it is run");
@@ -94,12 +98,8 @@ bool ErrorParser::parse(cl::Option &, StringRef name, StringRef text, double &va
   return true;
 }
 
-namespace {
+std::string writtenFlag(StringRef name) { return (name.size() <= 2 ? "-" : "--") + name.str(); }
 
-/// How a flag is written: letters have one dash, words two.
-std::string written(StringRef name) { return (name.size() <= 2 ? "-" : "--") + name.str(); }
-
-/// The flags that `command` has, by name; LLVM's own are not told.
 llvm::SmallVector<cl::Option *> flagsOf(cl::SubCommand &command) {
   llvm::SmallVector<cl::Option *> flags;
   for (auto &[name, option] : cl::getRegisteredOptions(command))
@@ -110,6 +110,8 @@ llvm::SmallVector<cl::Option *> flagsOf(cl::SubCommand &command) {
 }
 
 bool wantsValue(cl::Option *flag) { return flag->getValueExpectedFlag() == cl::ValueRequired; }
+
+namespace {
 
 class ArgumentCheck {
 public:
@@ -136,12 +138,13 @@ public:
           ++i;
         }
       } else if (wantsValue(flag) && !argument.contains('=') && ++i == arguments.size()) {
-        refuse(written(name) + " wants a value: <" + flag->ValueStr.str() + ">");
+        refuse(writtenFlag(name) + " wants a value: <" + flag->ValueStr.str() + ">");
       }
     }
     cl::Option *wanted = command.PositionalOpts.empty() ? nullptr : command.PositionalOpts.front();
     if (wanted && positionals.empty() && !mayHaveFile)
-      refuse("hewn " + command.getName() + " wants a file: " + wanted->ValueStr);
+      refuse("hewn " + command.getName() + " wants " + (command.getName() == "completion" ? "a shell: " : "a file: ") +
+             wanted->ValueStr);
     for (StringRef one : llvm::ArrayRef(positionals).drop_front(std::min<size_t>(positionals.size(), 1)))
       refuse("hewn " + command.getName() + " takes one file; '" + one + "' is one too many");
     if (refused)
@@ -160,7 +163,7 @@ private:
     if ((name == "output" || name == "out") && llvm::is_contained(names, "o"))
       near = "o";
     refuse("hewn " + command.getName() + " has no flag '" + given + "'" +
-           (near.empty() ? "" : "; did you mean " + written(near) + "?"));
+           (near.empty() ? "" : "; did you mean " + writtenFlag(near) + "?"));
   }
 
   cl::SubCommand &command;
@@ -189,7 +192,7 @@ void printHelp(cl::SubCommand &command, llvm::raw_ostream &os) {
   llvm::SmallVector<std::pair<std::string, StringRef>> rows;
   size_t width = 0;
   for (cl::Option *flag : flagsOf(command)) {
-    std::string left = written(flag->ArgStr);
+    std::string left = writtenFlag(flag->ArgStr);
     if (wantsValue(flag))
       left += " <" + flag->ValueStr.str() + ">";
     width = std::max(width, left.size());

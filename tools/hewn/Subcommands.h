@@ -19,6 +19,7 @@ llvm::cl::SubCommand &explainCommand();
 llvm::cl::SubCommand &checkCommand();
 llvm::cl::SubCommand &quantizeCommand();
 llvm::cl::SubCommand &infoCommand();
+llvm::cl::SubCommand &completionCommand();
 
 /// Exit statuses: 0, 1 where the model or a run fails, 2 where the command line is wrong, 3 where check finds a difference.
 int compileMain();
@@ -29,6 +30,7 @@ int explainMain();
 int checkMain();
 int quantizeMain();
 int infoMain();
+int completionMain();
 
 /// Flags that every subcommand which compiles has.
 struct CompileFlags {

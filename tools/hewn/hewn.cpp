@@ -34,6 +34,7 @@ int usage(llvm::raw_ostream &os, int status) {
         "  hewn info FILE                           say what a model or an artifact takes and gives\n"
         "  hewn quantize model.onnx --calibrate DIR choose integers for a model, and report what that costs and "
         "brings\n"
+        "  hewn completion bash|zsh|fish            a script that completes commands and flags in a shell\n"
         "  hewn help COMMAND                        the flags of a command\n";
   return status;
 }
@@ -60,10 +61,10 @@ int hewn_main(int argc, char **argv);
 int hewn_main(int argc, char **argv) {
   cleanUpWhenInterrupted();
   hewn::FileSizeSignalBlocked blocked; // a file that may not grow is an error of the write
-  const Subcommand all[] = {{compileCommand(), compileMain},   {runCommand(), runMain},
-                            {benchCommand(), benchMain},       {profileCommand(), profileMain},
-                            {explainCommand(), explainMain},   {checkCommand(), checkMain},
-                            {quantizeCommand(), quantizeMain}, {infoCommand(), infoMain}};
+  const Subcommand all[] = {
+      {compileCommand(), compileMain},   {runCommand(), runMain},         {benchCommand(), benchMain},
+      {profileCommand(), profileMain},   {explainCommand(), explainMain}, {checkCommand(), checkMain},
+      {quantizeCommand(), quantizeMain}, {infoCommand(), infoMain},       {completionCommand(), completionMain}};
   std::string first = argc > 1 ? argv[1] : "";
   if (first.empty() || ((first == "help" || first == "--help" || first == "-h") && argc == 2))
     return closeOutput(usage(first.empty() ? llvm::errs() : llvm::outs(), first.empty() ? 2 : 0));
