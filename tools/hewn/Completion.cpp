@@ -66,7 +66,8 @@ std::string namesOf(llvm::ArrayRef<cl::SubCommand *> all) {
 
 void printBash(llvm::raw_ostream &os, llvm::ArrayRef<cl::SubCommand *> all) {
   os << "# hewn completion bash\n_hewn() {\n"
-        "  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]} words=\n"
+        "  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]} "
+        "words=\n"
         "  [[ $current == = ]] && current=\n"
         "  [[ $previous == = ]] && previous=${COMP_WORDS[COMP_CWORD-2]}\n"
         "  COMPREPLY=()\n"
@@ -113,7 +114,8 @@ void printZsh(llvm::raw_ostream &os, llvm::ArrayRef<cl::SubCommand *> all) {
         spec += ":" + escaped(flag->ValueStr, ":\\") + ":" + (choices.empty() ? "_files" : "(" + choices + ")");
       os << " \\\n      " << quotedSpec(spec);
     }
-    os << " \\\n      " << (command == &completionCommand() ? "'1:shell:(bash zsh fish)'" : "'*:file:_files'") << " ;;\n";
+    os << " \\\n      " << (command == &completionCommand() ? "'1:shell:(bash zsh fish)'" : "'*:file:_files'")
+       << " ;;\n";
   }
   // Loaded from $fpath it is run at once; by `source` it is made known.
   os << "  esac\n}\nif [[ $funcstack[1] == _hewn ]]; then\n  _hewn \"$@\"\nelse\n  compdef _hewn hewn\nfi\n";
@@ -132,7 +134,10 @@ void printFish(llvm::raw_ostream &os, llvm::ArrayRef<cl::SubCommand *> all) {
     for (cl::Option *flag : flagsOf(*command)) {
       StringRef name = flag->ArgStr;
       os << "complete -c hewn -n '__fish_seen_subcommand_from " << command->getName() << "' "
-         << (name.size() == 1 ? "-s " : name.size() == 2 ? "-o " : "-l ") << name;
+         << (name.size() == 1   ? "-s "
+             : name.size() == 2 ? "-o "
+                                : "-l ")
+         << name;
       if (std::string choices = choicesOf(name); !choices.empty())
         os << " -x -a " << quotedWord(choices);
       else if (wantsValue(flag))
