@@ -29,7 +29,7 @@ function(hewn_add_model target model)
   set(archive "${folder}/lib${target}.a")
   set(products "${folder}/${target}.h")
   if(arg_WEIGHTS_FILE)
-    list(APPEND products "${folder}/${target}.weights")
+    list(APPEND products "${archive}.weights")
   else()
     list(APPEND arg_OPTIONS --embed-weights)
   endif()
@@ -42,7 +42,7 @@ function(hewn_add_model target model)
   endforeach()
 
   add_custom_command(OUTPUT "${archive}" BYPRODUCTS ${products}
-    COMMAND hewn::hewn compile "${model}" -o "${archive}" ${arg_OPTIONS}
+    COMMAND hewn::hewn compile "${model}" -o "${archive}" --quiet ${arg_OPTIONS}
     DEPENDS "${model}" ${ops} hewn::hewn
     COMMENT "Compiling ${target}"
     VERBATIM)
@@ -52,7 +52,7 @@ function(hewn_add_model target model)
   add_dependencies(${target} ${target}_compiled)
   set_target_properties(${target} PROPERTIES
     IMPORTED_LOCATION "${archive}"
-    HEWN_WEIGHTS "${folder}/${target}.weights"
+    HEWN_WEIGHTS "${archive}.weights"
     INTERFACE_INCLUDE_DIRECTORIES "${folder};${hewn_INCLUDE_DIR};${hewn_DLPACK_INCLUDE_DIR}"
     INTERFACE_LINK_LIBRARIES "Threads::Threads;m")
 endfunction()

@@ -50,6 +50,13 @@ extern "C" {
 /// and a second time under this one, for loaders that know only the file.
 #define HEWN_MODEL_SYMBOL "hewn_model_main"
 
+/// What an artifact says of itself is JSON in an ELF note of this section, owner
+/// and type, in libraries, objects and the programs that they are linked into:
+/// `hewn info` reads it, and no code of the file has to run for that.
+#define HEWN_NOTE_SECTION ".note.hewn"
+#define HEWN_NOTE_NAME "hewn"
+#define HEWN_NOTE_DESCRIPTION 1
+
 //===----------------------------------------------------------------------===//
 // Status
 //===----------------------------------------------------------------------===//

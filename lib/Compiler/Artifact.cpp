@@ -36,7 +36,8 @@ private:
     return false;
   }
   std::string stem();
-  std::string beside(StringRef extension);
+  std::string beside(StringRef file);
+  std::string weightsName();
   codegen::CodeOptions codeOptions();
   Error link();
   Error emitDeviceCode();
@@ -69,10 +70,16 @@ std::string ArtifactWriter::stem() {
   return stem.empty() ? "model" : stem.str();
 }
 
-std::string ArtifactWriter::beside(StringRef extension) {
+std::string ArtifactWriter::beside(StringRef file) {
   llvm::SmallString<128> path(llvm::sys::path::parent_path(options.output));
-  llvm::sys::path::append(path, stem() + extension);
+  llvm::sys::path::append(path, file);
   return path.str().str();
+}
+
+/// libmodel.so has model.weights; what is linked elsewhere lies beside libraries of the same model, and has a file of its own: model.a.weights.
+std::string ArtifactWriter::weightsName() {
+  StringRef file = llvm::sys::path::filename(options.output);
+  return (file.ends_with(".so") ? stem() : file.str()) + ".weights";
 }
 
 codegen::CodeOptions ArtifactWriter::codeOptions() {
@@ -133,7 +140,7 @@ Error ArtifactWriter::link() {
       return object.takeError();
     job.weights = *object;
   } else if (generated.weights.size() != 0) {
-    if (Error error = begin(beside(".weights"), /*executable=*/false))
+    if (Error error = begin(beside(weightsName()), /*executable=*/false))
       return error;
     written = std::async(std::launch::async, [&os = files.back().stream(), this] { generated.weights.writeFile(os); });
   }
@@ -152,7 +159,7 @@ Error ArtifactWriter::link() {
     written.wait();
   if (linked)
     return linked;
-  if (Error error = begin(beside(".h"), /*executable=*/false))
+  if (Error error = begin(beside(stem() + ".h"), /*executable=*/false))
     return error;
   files.back().stream() << codegen::headerText(generated.interface);
   return publish(c, std::move(files));
@@ -209,7 +216,7 @@ bool ArtifactWriter::write() {
     return deliver(c, codegen::headerText(interface));
   if (c.machines.front().device && (options.emit == "ptx" || options.emit == "llvm"))
     return report(codegen::guardLLVM([&] { return emitDeviceCode(); }));
-  std::string weightsFile = options.embedWeights ? "" : stem() + ".weights";
+  std::string weightsFile = options.embedWeights ? "" : weightsName();
   if (!report(codegen::guardLLVM(
           [&] { return generate(variants, base, codeOptions(), weightsFile, c.weights, generated); })))
     return false;

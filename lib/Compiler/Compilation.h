@@ -61,14 +61,6 @@ llvm::Error publish(Compilation &compilation, std::vector<OutputFile> files);
 /// Text to the output file, or into the result.
 bool deliver(Compilation &compilation, const std::string &text);
 
-/// For `explain`: the kernels of a module of the kernels stage with what brought their ops together, and the arena and weights
-/// of one of the plan stage.
-std::string describeKernels(mlir::ModuleOp module);
-std::string describeArena(mlir::ModuleOp module);
-std::string describeWeights(mlir::ModuleOp module);
-/// What a device takes for a planned program, by the model; empty for machines that have none.
-std::string describeTime(mlir::ModuleOp module);
-
 /// Whether code for `machine` is for the architecture that this process runs on.
 bool isForThisMachine(const codegen::MachineSpec &machine);
 /// The path of the libhewn_runtime.a for `machine`; empty where there is none.

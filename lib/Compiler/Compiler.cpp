@@ -9,11 +9,13 @@
 #include "lib/Codegen/Emit/UserCode.h"
 #include "lib/Compiler/ArtifactCache.h"
 #include "lib/Compiler/Compilation.h"
+#include "lib/Compiler/Explain.h"
 #include "lib/Compiler/InProcess.h"
 #include "lib/Compiler/Quantization/Quantize.h"
 #include "lib/Importer/ONNX/Importer.h"
 #include "lib/Pipelines/Pipelines.h"
 #include "lib/Support/Files/InputFile.h"
+#include "lib/Support/JsonWriter.h"
 #include "lib/Target/Targets.h"
 #include "lib/Transforms/Fuse/Passes.h"
 
@@ -22,7 +24,6 @@
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include <chrono>
@@ -42,6 +43,9 @@ struct StageInfo {
 };
 const StageInfo stages[] = {
     {"graph", buildGraphStage}, {"kernels", buildKernelsStage}, {"loops", buildLoopsStage}, {"plan", buildPlanStage}};
+
+/// What is decided, instead of a stage: for readers, and for programs.
+constexpr StringRef kExplain = "explain", kExplainJson = "explain-json";
 
 /// Every print of a module goes through here: without local scope, printing reads all that attributes refer to.
 std::string printModule(ModuleOp module) {
@@ -133,7 +137,9 @@ bool checkOptions(Compilation &c) {
 /// Whether a stage's text can be compiled further: weights are only named in it, their bytes are not there. To look at it,
 /// another stage's text will do.
 bool hasAllConstants(Compilation &c, ModuleOp module) {
-  if (llvm::is_contained({"graph", "kernels", "loops", "plan", "explain"}, c.options.emit))
+  if (llvm::is_contained(
+          {StringRef("graph"), StringRef("kernels"), StringRef("loops"), StringRef("plan"), kExplain, kExplainJson},
+          c.options.emit))
     return true;
   llvm::SetVector<StringRef> names;
   module.walk([&](graph::ConstantOp constant) {
@@ -234,13 +240,6 @@ void splitVariants(Compilation &c) {
     }
 }
 
-/// A line of its own where there are several.
-std::string heading(const PlannedModule &variant) {
-  if (variant.title.empty())
-    return "";
-  return (StringRef(variant.title).starts_with("where") ? "" : "for ") + variant.title + "\n";
-}
-
 /// The first stage, with what a compile that quantizes wants of this one.
 bool runGraphStage(Compilation &c, PipelineOptions options, ModuleOp module) {
   if (const QuantizeStep *step = c.options.step) {
@@ -254,7 +253,8 @@ bool runGraphStage(Compilation &c, PipelineOptions options, ModuleOp module) {
 }
 
 /// The stages up to the plan, or to the one that is wanted as text. What a machine decides begins behind the graph.
-bool runStages(Compilation &c) {
+/// What they decide goes to `explanation`, if that is not null.
+bool runStages(Compilation &c, Explanation *explanation) {
   PipelineOptions options;
   options.optimize = c.options.optimize;
   options.precision = c.precision;
@@ -282,6 +282,9 @@ bool runStages(Compilation &c) {
     ++s;
   }
   splitVariants(c);
+  for (const PlannedModule &variant : c.variants)
+    if (explanation)
+      explanation->variants.push_back({variant.title});
   if (c.options.emit == stages[Graph].name)
     return true;
   for (; s < Behind; ++s) {
@@ -290,8 +293,8 @@ bool runStages(Compilation &c) {
       c.remarks.variant = variant.title;
       if (!runStage(c, stages[s], options, *variant.module))
         return false;
-      if (c.options.emit == "explain" && s == Kernels)
-        c.result.text += heading(variant) + describeKernels(*variant.module);
+      if (explanation && s == Kernels)
+        explainKernels(*variant.module, explanation->variants[size_t(&variant - c.variants.data())]);
     }
     if (c.options.emit == stages[s].name)
       return true;
@@ -313,15 +316,27 @@ bool formJoints(Compilation &c) {
   return true;
 }
 
-/// What decides which case a run takes.
-std::string describeCases(Compilation &c) {
-  std::string text;
-  if (c.cases.list.size() > 1)
-    text = "cases: " + std::to_string(c.cases.list.size()) + ", chosen by the inputs' dims when run\n";
+/// What is to be said of all, after the plan.
+std::string explain(Compilation &c, Explanation &explanation) {
+  explanation.target = c.options.target;
   for (const importer::Case &one : c.cases.list)
     if (c.cases.list.size() > 1)
-      text += "  where " + one.condition() + (one.refusal.empty() ? "" : ": none, " + one.refusal) + "\n";
-  return text;
+      explanation.cases.push_back({one.condition(), one.refusal});
+  for (auto [variant, explained] : llvm::zip(c.variants, explanation.variants)) {
+    explainArena(*variant.module, explained);
+    explainWeights(*variant.module, explained);
+    explainTime(*variant.module, explained);
+  }
+  explanation.stageSeconds = c.result.stageSeconds;
+  if (c.options.emit == kExplain) {
+    explanation.remarks = c.remarks.summary();
+    return explanation.text();
+  }
+  std::string remarks;
+  llvm::raw_string_ostream os(remarks);
+  c.remarks.writeJson(os);
+  explanation.allRemarks = std::move(*llvm::cantFail(llvm::json::parse(remarks)).getAsArray());
+  return jsonDocument(explanation.json());
 }
 
 /// Texts of several modules have MLIR's own line between them.
@@ -375,31 +390,23 @@ bool run(Compilation &c) {
   c.context->loadAllAvailableDialects();
   CollectDiagnostics collect(*c.context, c.diagnostics);
   std::optional<CollectRemarks> collectRemarks;
-  if (!c.options.remarks.empty() || c.options.emit == "explain")
+  std::optional<Explanation> explanation;
+  if (c.options.emit == kExplain || c.options.emit == kExplainJson)
+    explanation.emplace();
+  if (!c.options.remarks.empty() || explanation)
     collectRemarks.emplace(*c.context, c.remarks);
   if (!import(c)) {
     if (!c.diagnostics.hasErrors())
       c.diagnostics.error("the model can't be read");
     return false;
   }
-  if (!runStages(c) || !writeRemarks(c))
+  if (!runStages(c, explanation ? &*explanation : nullptr) || !writeRemarks(c))
     return false;
   for (const StageInfo &stage : stages)
     if (c.options.emit == stage.name)
       return deliver(c, printModules(c));
-  if (c.options.emit == "explain") {
-    std::string text = "target: " + c.options.target + "\n" + describeCases(c) + c.result.text;
-    for (const PlannedModule &variant : c.variants)
-      text += heading(variant) + describeArena(*variant.module) + describeWeights(*variant.module) +
-              describeTime(*variant.module);
-    if (std::string remarks = c.remarks.summary(); !remarks.empty())
-      text += "not done, and why:\n" + remarks;
-    text += "stages:";
-    for (auto &[stage, seconds] : c.result.stageSeconds)
-      text += llvm::formatv(" {0} {1:f2} s", stage, seconds);
-    c.result.text.clear();
-    return deliver(c, text + "\n");
-  }
+  if (explanation)
+    return deliver(c, explain(c, *explanation));
   Timer timer(c, "emit");
   if (!formJoints(c) || !emitArtifact(c))
     return false;
@@ -412,7 +419,8 @@ bool run(Compilation &c) {
 std::vector<std::string> compileTargets() { return target::names(); }
 
 ArrayRef<StringRef> emitStages() {
-  static const StringRef names[] = {"graph", "kernels", "loops", "plan", "llvm", "asm", "ptx", "header", "explain"};
+  static const StringRef names[] = {"graph", "kernels", "loops",  "plan",   "llvm",
+                                    "asm",   "ptx",     "header", kExplain, kExplainJson};
   return names;
 }
 

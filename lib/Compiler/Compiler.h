@@ -91,6 +91,8 @@ CompileResult compile(const CompileOptions &options, Diagnostics &diagnostics);
 
 /// What `CompileOptions.target` may be.
 std::vector<std::string> compileTargets();
+/// The libhewn_runtime.a that objects for such a target are linked with; empty where there is none.
+std::string runtimeFor(llvm::StringRef target);
 /// What `CompileOptions.emit` may be.
 llvm::ArrayRef<llvm::StringRef> emitStages();
 

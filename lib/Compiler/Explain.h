@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `hewn explain` counts.
+// What `hewn explain` says: one record of it, which is shown as text and as JSON.
 #ifndef HEWN_LIB_COMPILER_EXPLAIN_H
 #define HEWN_LIB_COMPILER_EXPLAIN_H
 
 #include "dialects/Plan/Plan.h"
+#include "llvm/Support/JSON.h"
 #include <optional>
 
 namespace hewn {
@@ -21,6 +22,101 @@ struct Work {
 };
 /// nullopt where a dim is known only when run.
 std::optional<Work> workOf(plan::KernelOp kernel);
+
+struct ExplainedKernel {
+  std::string name;
+  /// What brought its ops together, and how it is computed, as MLIR has it; empty where that is not told.
+  std::string why, schedule;
+  /// In the program's text, and in a run.
+  int64_t launches = 0;
+  std::optional<int64_t> launchesARun = std::nullopt;
+  std::optional<Work> work = std::nullopt;
+  /// Types, as MLIR has them.
+  std::vector<std::string> inputs = {}, constants = {}, outputs = {};
+};
+
+struct ExplainedArena {
+  struct Size {
+    /// Of each symbol; none where all dims are static.
+    std::vector<std::pair<std::string, int64_t>> symbols;
+    int64_t bytes = 0;
+    /// The most that is alive at once.
+    int64_t live = 0;
+  };
+  struct Block {
+    /// Positions of ops in the program's text, both in the lifetime.
+    unsigned begin, end;
+    int64_t offset, bytes;
+  };
+  /// One launch, part or loop, and what lies in the arena while it runs.
+  struct Row {
+    std::string name;
+    unsigned position;
+    int64_t live = 0;
+  };
+  /// The closed form, where there are symbols: the levels that it speaks of as $0, $1, ...
+  std::string formula = "";
+  std::vector<std::string> levels = {};
+  /// None where nothing lies in the arena.
+  std::vector<Size> sizes = {};
+  /// What lies where when, for one of the sizes.
+  Size pictured = {};
+  std::vector<Block> blocks = {};
+  std::vector<Row> rows = {};
+};
+
+/// By the model of a device.
+struct ExplainedTime {
+  struct Joint {
+    std::string first;
+    int64_t launches, threads, registers, blocksAtOnce, keptBytes;
+    double launchedMicroseconds, joinedMicroseconds;
+  };
+  std::vector<Joint> joints = {};
+  double microseconds = 0, apartMicroseconds = 0;
+  /// What sizes that are not known are taken for.
+  std::optional<int64_t> assumedSize = std::nullopt;
+};
+
+/// A program: one for each machine and case.
+struct ExplainedVariant {
+  /// "x86-64-v3, where n = 1"; empty where there is one.
+  std::string title;
+  /// A text of a later stage has functions in their place, and nothing is told of them.
+  bool hasKernels = false;
+  std::vector<ExplainedKernel> kernels = {};
+  int64_t launches = 0, relayouts = 0;
+  std::vector<ExplainedArena> arenas = {};
+  struct Copy {
+    std::string to, type;
+  };
+  std::vector<Copy> copies = {};
+  int64_t weightBytes = 0, weightConstants = 0;
+  std::optional<ExplainedTime> time = std::nullopt;
+};
+
+struct Explanation {
+  std::string target;
+  /// Conditions on dims and, where there is no program, why; one case is none.
+  std::vector<std::pair<std::string, std::string>> cases = {};
+  std::vector<ExplainedVariant> variants = {};
+  /// What passes did not do: by reason for readers, and all of it.
+  std::string remarks = "";
+  llvm::json::Array allRemarks = {};
+  std::vector<std::pair<std::string, double>> stageSeconds = {};
+
+  std::string text() const;
+  /// docs/json.md.
+  llvm::json::Object json() const;
+};
+
+/// Of a module of the kernels stage.
+void explainKernels(mlir::ModuleOp module, ExplainedVariant &variant);
+/// Of one of the plan stage.
+void explainArena(mlir::ModuleOp module, ExplainedVariant &variant);
+void explainWeights(mlir::ModuleOp module, ExplainedVariant &variant);
+/// Nothing for machines that have no such model.
+void explainTime(mlir::ModuleOp module, ExplainedVariant &variant);
 
 } // namespace hewn
 

@@ -161,6 +161,7 @@ Error Generator::compileDescriptor(const codegen::WeightsReference &weights) {
     return error;
   if (Error error = codegen::emitDescriptor(generated.interface, weights, code, deviceCode ? &*deviceCode : nullptr))
     return error;
+  codegen::emitDescription(generated.interface, weights, code);
   llvm::Expected<std::string> object = codegen::generateCode(code, base, options);
   if (!object)
     return object.takeError();

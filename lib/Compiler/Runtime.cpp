@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Compiler/Compilation.h"
+#include "lib/Target/Targets.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -41,6 +42,14 @@ std::string findRuntime(const codegen::MachineSpec &machine) {
     if (std::string path = own.empty() ? "" : in(sys::path::parent_path(own), place); !path.empty())
       return path;
   return in(sys::path::parent_path(HEWN_RUNTIME_ARCHIVE), "");
+}
+
+std::string runtimeFor(StringRef target) {
+  auto machines = target::findAll(target);
+  if (machines)
+    return findRuntime(target::baseMachine(machines->front()));
+  consumeError(machines.takeError());
+  return "";
 }
 
 std::vector<std::string> findParts(StringRef runtime) {

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
+import numbers
 import os
 import pathlib
 import shutil
@@ -47,7 +48,8 @@ class CompileError(Exception):
 
     def __init__(self, diagnostics: list[Diagnostic]) -> None:
         self.diagnostics = diagnostics
-        super().__init__("\n".join(d.text for d in diagnostics if not d.is_warning) or "the model cannot be compiled")
+        errors = [d.text.removeprefix("error: ") for d in diagnostics if not d.is_warning]
+        super().__init__("\n".join(errors) or "the model cannot be compiled")
 
     def __reduce__(self):
         return CompileError, (self.diagnostics,)  # whole, from one process to another
@@ -104,6 +106,17 @@ def _release(model_holder: list, folder: str | None) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def _expect_threads(threads: object) -> None:
+    if not isinstance(threads, numbers.Integral) or isinstance(threads, bool) or threads < 1:
+        raise ValueError(f"threads is a whole number from 1 on, not {threads!r}")
+
+
+def _expect_library(path: str | os.PathLike[str]) -> None:
+    """What is loaded by mistake is a model, of which the system's loader says that its ELF header is wrong."""
+    if pathlib.Path(os.fsdecode(path)).suffix in (".onnx", ".onnxtxt"):
+        raise RunError(f"'{os.fsdecode(path)}' is a model and no library: hewn.compile compiles and loads it")
+
+
 class _Closed:
     """What stands in a module where its model was."""
 
@@ -129,6 +142,8 @@ class Module:
         _folder: str | None = None,
         _custom: CustomOps | None = None,
     ) -> None:
+        _expect_threads(threads)
+        _expect_library(path)
         try:
             cache = os.fsdecode(cache_dir) if cache_dir else ""
             model = _hewn.Model(os.path.abspath(path), threads, device, cache, verify, copy_weights)
@@ -415,6 +430,8 @@ def _compile_and_report(
         data = model.SerializeToString()
     else:
         raise TypeError(f"a model is a path, bytes or a ModelProto, not {type(model).__name__}")
+    if dims is not None and not isinstance(dims, Mapping):
+        raise TypeError(f"dims are given by name, as in dims={{'batch': 1}}, not as {type(dims).__name__}")
     bindings = []
     for name, value in (dims or {}).items():
         bindings.append(f"{name}={value[0]}..{value[1]}" if isinstance(value, tuple) else f"{name}={value}")
@@ -502,6 +519,7 @@ def compile(
     `shape_function` may be Python functions, to try things out: arrays and attributes in, arrays out. Such a module is this process's
     own, so it has no `output`.
     """
+    _expect_threads(threads)
     custom = CustomOps(custom_ops)
     if output and custom.functions:
         raise ValueError("a library can't hold Python functions: give custom ops in C where it is kept by `output`")

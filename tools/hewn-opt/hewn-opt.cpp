@@ -3,6 +3,7 @@
 #include "dialects/Grid/Grid.h"
 #include "dialects/Handle/Handle.h"
 #include "dialects/Plan/Plan.h"
+#include "hewn/version.h"
 #include "lib/Codegen/Passes.h"
 #include "lib/Pipelines/Pipelines.h"
 #include "lib/Target/Targets.h"
@@ -31,10 +32,14 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/Config/llvm-config.h"
+#include "llvm/Support/CommandLine.h"
 
 int hewn_opt_main(int argc, char **argv);
 
 int hewn_opt_main(int argc, char **argv) {
+  llvm::cl::SetVersionPrinter(
+      [](llvm::raw_ostream &os) { os << "hewn-opt " HEWN_VERSION " (LLVM " LLVM_VERSION_STRING ")\n"; });
   mlir::DialectRegistry registry;
   registry
       .insert<hewn::grid::GridDialect, hewn::handle::HandleDialect, hewn::graph::GraphDialect, hewn::plan::PlanDialect,

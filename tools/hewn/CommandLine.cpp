@@ -7,6 +7,7 @@
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
+#include <cstdlib>
 
 namespace cl = llvm::cl;
 using llvm::StringRef;
@@ -43,6 +44,32 @@ cl::SubCommand &explainCommand() {
   return command;
 }
 
+cl::SubCommand &completionCommand() {
+  static cl::SubCommand command("completion", "print a script that completes commands and flags in a shell");
+  return command;
+}
+cl::SubCommand &infoCommand() {
+  static cl::SubCommand command("info",
+                                "say what a model or a compiled artifact takes and gives; nothing of it is run");
+  return command;
+}
+
+void printMessage(StringRef text) {
+  static const char *noColor = std::getenv("NO_COLOR"); // https://no-color.org: set, and not empty
+  static const bool colors = llvm::errs().has_colors() && !(noColor && *noColor);
+  auto [kind, rest] = text.split(':');
+  bool isMessage = llvm::is_contained({"error", "warning", "note"}, kind);
+  if (colors && isMessage) {
+    auto color = kind == "error"     ? llvm::raw_ostream::RED
+                 : kind == "warning" ? llvm::raw_ostream::MAGENTA
+                                     : llvm::raw_ostream::CYAN;
+    llvm::errs().changeColor(color, /*Bold=*/true) << kind << ":";
+    llvm::errs().resetColor() << rest << "\n";
+  } else {
+    llvm::errs() << text << "\n";
+  }
+}
+
 bool CountParser::parse(cl::Option &, StringRef name, StringRef text, int &value) {
   if (!text.getAsInteger(10, value) && value >= 1)
     return false;
@@ -71,12 +98,8 @@ bool ErrorParser::parse(cl::Option &, StringRef name, StringRef text, double &va
   return true;
 }
 
-namespace {
+std::string writtenFlag(StringRef name) { return (name.size() <= 2 ? "-" : "--") + name.str(); }
 
-/// How a flag is written: letters have one dash, words two.
-std::string written(StringRef name) { return (name.size() <= 2 ? "-" : "--") + name.str(); }
-
-/// The flags that `command` has, by name; LLVM's own are not told.
 llvm::SmallVector<cl::Option *> flagsOf(cl::SubCommand &command) {
   llvm::SmallVector<cl::Option *> flags;
   for (auto &[name, option] : cl::getRegisteredOptions(command))
@@ -87,6 +110,8 @@ llvm::SmallVector<cl::Option *> flagsOf(cl::SubCommand &command) {
 }
 
 bool wantsValue(cl::Option *flag) { return flag->getValueExpectedFlag() == cl::ValueRequired; }
+
+namespace {
 
 class ArgumentCheck {
 public:
@@ -113,12 +138,13 @@ public:
           ++i;
         }
       } else if (wantsValue(flag) && !argument.contains('=') && ++i == arguments.size()) {
-        refuse(written(name) + " wants a value: <" + flag->ValueStr.str() + ">");
+        refuse(writtenFlag(name) + " wants a value: <" + flag->ValueStr.str() + ">");
       }
     }
     cl::Option *wanted = command.PositionalOpts.empty() ? nullptr : command.PositionalOpts.front();
     if (wanted && positionals.empty() && !mayHaveFile)
-      refuse("hewn " + command.getName() + " wants a file: " + wanted->ValueStr);
+      refuse("hewn " + command.getName() + " wants " + (command.getName() == "completion" ? "a shell: " : "a file: ") +
+             wanted->ValueStr);
     for (StringRef one : llvm::ArrayRef(positionals).drop_front(std::min<size_t>(positionals.size(), 1)))
       refuse("hewn " + command.getName() + " takes one file; '" + one + "' is one too many");
     if (refused)
@@ -128,13 +154,16 @@ public:
 
 private:
   void refuse(const llvm::Twine &why) {
-    llvm::errs() << "error: " << why << "\n";
+    printMessage(("error: " + why).str());
     refused = true;
   }
   void refuseFlag(StringRef given, StringRef name) {
-    StringRef near = nearestName(name, names);
+    // One letter is near to any other one; and -o is what others call --output.
+    StringRef near = name.size() < 2 ? StringRef() : nearestName(name, names);
+    if ((name == "output" || name == "out") && llvm::is_contained(names, "o"))
+      near = "o";
     refuse("hewn " + command.getName() + " has no flag '" + given + "'" +
-           (near.empty() ? "" : "; did you mean " + written(near) + "?"));
+           (near.empty() ? "" : "; did you mean " + writtenFlag(near) + "?"));
   }
 
   cl::SubCommand &command;
@@ -163,7 +192,7 @@ void printHelp(cl::SubCommand &command, llvm::raw_ostream &os) {
   llvm::SmallVector<std::pair<std::string, StringRef>> rows;
   size_t width = 0;
   for (cl::Option *flag : flagsOf(command)) {
-    std::string left = written(flag->ArgStr);
+    std::string left = writtenFlag(flag->ArgStr);
     if (wantsValue(flag))
       left += " <" + flag->ValueStr.str() + ">";
     width = std::max(width, left.size());

@@ -6,6 +6,7 @@
 #define HEWN_TOOLS_HEWN_COMMANDLINE_H
 
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/CommandLine.h"
 #include <string>
 
@@ -35,9 +36,18 @@ struct ErrorParser : llvm::cl::parser<double> {
   bool parse(llvm::cl::Option &option, llvm::StringRef name, llvm::StringRef text, double &value);
 };
 
+/// The flags that `command` has, by name; LLVM's own are not told.
+llvm::SmallVector<llvm::cl::Option *> flagsOf(llvm::cl::SubCommand &command);
+/// How a flag is written: letters have one dash, words two.
+std::string writtenFlag(llvm::StringRef name);
+bool wantsValue(llvm::cl::Option *flag);
+
 /// Reads `arguments` (the program and the subcommand before them) into the flags of `command`. False after errors were
 /// printed.
 bool readArguments(llvm::cl::SubCommand &command, llvm::ArrayRef<const char *> arguments);
+
+/// Prints a message that begins with "error: ", "warning: " or "note: " on the standard error: in colours on a terminal, unless NO_COLOR is set.
+void printMessage(llvm::StringRef text);
 
 /// Prints what `command` does and its flags.
 void printHelp(llvm::cl::SubCommand &command, llvm::raw_ostream &os);

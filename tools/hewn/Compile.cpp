@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hewn/compiler.h"
+#include "lib/Compiler/Compiler.h"
 #include "lib/Support/Files/OutputFile.h"
 #include "lib/Support/Precision.h"
 #include "tools/hewn/Calibration.h"
 #include "tools/hewn/CommandLine.h"
 #include "tools/hewn/QuantizeReport.h"
+#include "tools/hewn/Record.h"
 #include "tools/hewn/Subcommands.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -25,11 +27,12 @@ namespace hewn::tool {
 /// What compiles has these flags; explain, run and bench as well.
 static cl::SubCommandGroup compiling = {&compileCommand(), &checkCommand(),   &runCommand(),     &benchCommand(),
                                         &profileCommand(), &explainCommand(), &quantizeCommand()};
-static cl::opt<std::string>
-    target("target", cl::init("host"), cl::value_desc("machine"),
-           cl::desc("host, x86-64-v2, x86-64-v3, x86-64-v4, znver4, ..., aarch64, neoverse-n1, ..., or an "
-                    "NVIDIA GPU: sm_80, sm_86, sm_89, sm_90a, sm_100a"),
-           cl::sub(compiling));
+static cl::opt<std::string> target(
+    "target", cl::init("host"), cl::value_desc("machine"),
+    cl::desc("host, x86-64-v2, x86-64-v3, x86-64-v4, znver4, ..., aarch64, neoverse-n1, ..., or an "
+             "NVIDIA GPU: sm_80, sm_86, sm_89, sm_90a, sm_100a; several with commas between share a library, whose "
+             "loader picks one; portable: the usual ones"),
+    cl::sub(compiling));
 static cl::opt<std::string> precision("float32-precision", cl::init(nameOf(Precision::Highest).str()),
                                       cl::value_desc("precision"),
                                       cl::desc("highest, high or medium, as PyTorch means them"), cl::sub(compiling));
@@ -105,7 +108,9 @@ static cl::opt<std::string> chosen("o", cl::value_desc("file.json"),
 static cl::opt<bool> embed("embed-weights", cl::desc("Put the weights into the library instead of a file beside it"),
                            cl::sub(compileCommand()));
 
-std::vector<std::string> givenCompileFlags() {
+static cl::opt<bool> quiet("quiet", cl::desc("Don't say what was written"), cl::sub(compileCommand()));
+
+std::vector<std::string> givenCompileFlags(bool withDims) {
   std::vector<std::string> given;
   const cl::Option *flags[] = {&target,
                                &precision,
@@ -120,7 +125,7 @@ std::vector<std::string> givenCompileFlags() {
                                &leastDecibels,
                                &largestError};
   for (const cl::Option *flag : flags)
-    if (flag->getNumOccurrences() > 0)
+    if (flag->getNumOccurrences() > 0 && (withDims || flag != std::addressof(dims)))
       given.push_back((flag->ArgStr.size() > 2 ? "--" : "-") + flag->ArgStr.str());
   return given;
 }
@@ -208,7 +213,7 @@ static bool complain(const std::string &why, std::string *problems) {
   if (problems)
     *problems = why;
   else
-    llvm::errs() << "error: " << why << "\n";
+    printMessage("error: " + why);
   return false;
 }
 
@@ -262,15 +267,22 @@ bool compileModel(const CompileJob &job, const CompileFlags &flags, CompileTexts
   for (size_t i = 0; i < hewn_compilation_num_messages(compilation); ++i) {
     const hewn_compile_message &message = *hewn_compilation_message(compilation, i);
     if (!problems)
-      llvm::errs() << message.text << "\n";
+      printMessage(message.text);
     else if (!message.is_warning && problems->empty())
       *problems = message.text;
   }
   size_t length = 0;
   const char *emitted = hewn_compilation_text(compilation, &length);
-  if (texts)
-    *texts = {std::string(emitted, length), hewn_compilation_quantization(compilation),
-              hewn_compilation_report(compilation)};
+  if (texts) {
+    *texts = {std::string(emitted, length),
+              hewn_compilation_quantization(compilation),
+              hewn_compilation_report(compilation),
+              {}};
+    for (size_t i = 0; i < hewn_compilation_num_files(compilation); ++i)
+      texts->files.push_back(hewn_compilation_file(compilation, i));
+    auto place = [&](StringRef file) { return file == job.output ? 0 : file.ends_with(".h") ? 1 : 2; };
+    llvm::stable_sort(texts->files, [&](StringRef a, StringRef b) { return place(a) < place(b); });
+  }
   hewn_compilation_destroy(compilation);
   return ok;
 }
@@ -293,6 +305,30 @@ static bool tellReport(const std::string &path, const std::string &json) {
   return !error || complain(llvm::toString(std::move(error)), nullptr);
 }
 
+/// "wrote libmodel.so (233.1 kB), model.h, model.weights (562.0 kB)"
+static std::string writtenText(llvm::ArrayRef<std::string> files) {
+  std::string text;
+  for (const std::string &file : files) {
+    uint64_t bytes = 0;
+    bool isFile = llvm::sys::fs::is_regular_file(file) && !llvm::sys::fs::file_size(file, bytes);
+    if (!isFile) // a device or a FIFO
+      continue;
+    text += text.empty() ? "wrote " + file : ", " + llvm::sys::path::filename(file).str();
+    if (llvm::sys::path::extension(file) != ".h")
+      text += " (" + bytesText(double(bytes)) + ")";
+  }
+  return text;
+}
+
+/// What an object leaves to whoever links it.
+static std::string linkingText(const std::string &object, const std::string &target) {
+  std::string runtime = runtimeFor(target);
+  return "note: " + llvm::sys::path::filename(object).str() +
+         " is linked with hewn's runtime, which a library (.so) and an "
+         "archive (.a) hold: " +
+         (runtime.empty() ? "libhewn_runtime.a" : shellWord(runtime)) + " -lm -pthread";
+}
+
 int compileMain() {
   if (output.empty() && emit.empty()) {
     llvm::errs() << "error: say what to make: -o libmodel.so (or .a, .o), or --emit=STAGE\n";
@@ -300,6 +336,8 @@ int compileMain() {
   }
   // The linker resets flags.
   const std::string reportPath = report;
+  const CompileFlags flags = compileFlags();
+  const bool isQuiet = quiet;
   if (!reportPath.empty() && quantize.empty()) {
     llvm::errs() << "error: --report tells of quantizing: --quantize=int8\n";
     return 2;
@@ -311,9 +349,15 @@ int compileMain() {
   job.name = name;
   job.embedWeights = embed;
   CompileTexts texts;
-  if (!canWrite(reportPath, {job.path, job.output}) || !compileModel(job, compileFlags(), &texts) ||
+  if (!canWrite(reportPath, {job.path, job.output}) || !compileModel(job, flags, &texts) ||
       !tellReport(reportPath, texts.report))
     return 1;
+  if (!isQuiet) {
+    if (std::string written = writtenText(texts.files); !written.empty())
+      llvm::errs() << written << "\n";
+    if (job.stage.empty() && llvm::sys::path::extension(job.output) == ".o")
+      printMessage(linkingText(job.output, flags.target));
+  }
   llvm::outs() << texts.stage;
   return 0;
 }

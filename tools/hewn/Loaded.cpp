@@ -2,6 +2,7 @@
 #include "tools/hewn/Loaded.h"
 #include "lib/Support/Files/ScratchFolders.h"
 #include "lib/Support/Printable.h"
+#include "tools/hewn/CommandLine.h"
 #include "tools/hewn/Subcommands.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -34,13 +35,14 @@ static bool fail(const std::string &why, std::string *problem) {
   if (problem)
     *problem = why;
   else
-    llvm::errs() << "error: " << why << "\n";
+    printMessage("error: " + why);
   return false;
 }
 
 bool Loaded::load(const std::string &path, const std::string &variant, const hewn_context_options &options,
                   std::string *problem) {
   std::string why;
+  numThreads = options.threads;
   library = LoadedLibrary::open(path, variant, options, why);
   return library || fail(why, problem);
 }
@@ -72,7 +74,15 @@ std::string Loaded::make(const CompileJob &job, const CompileFlags &flags, std::
   return compileModel(whole, flags, nullptr, problem) ? whole.output : "";
 }
 
-std::unique_ptr<Loaded> Loaded::open(const std::string &path, hewn_trace_hook trace) {
+/// Why a file that is no library and no model can't be run; empty where it may be one.
+static std::string whyNotRun(llvm::StringRef path) {
+  llvm::StringRef extension = llvm::sys::path::extension(path);
+  if (extension == ".a" || extension == ".o")
+    return path.str() + " is to be linked into a program; what can be run is a library (.so) or a model";
+  return "";
+}
+
+std::unique_ptr<Loaded> Loaded::open(const std::string &path, hewn_trace_hook trace, std::vector<std::string> *sizes) {
   // Compiling ends with the linker, which resets flags.
   const CompileFlags flags = compileFlags();
   const std::string variant = variantFlag, deviceCache = deviceCacheFlag;
@@ -83,15 +93,21 @@ std::unique_ptr<Loaded> Loaded::open(const std::string &path, hewn_trace_hook tr
   options.device_cache = deviceCache.empty() ? nullptr : deviceCache.c_str();
   std::unique_ptr<Loaded> loaded(new Loaded);
   std::string library = path;
+  if (std::string why = whyNotRun(path); !why.empty()) {
+    fail(why, nullptr);
+    return nullptr;
+  }
   if (llvm::sys::path::extension(path) != ".so") {
     CompileJob job;
     job.path = path;
     library = loaded->make(job, flags, nullptr);
     if (library.empty())
       return nullptr;
-  } else if (std::vector<std::string> given = givenCompileFlags(); !given.empty()) {
+  } else if (std::vector<std::string> given = givenCompileFlags(/*dims=*/!sizes); !given.empty()) {
     llvm::errs() << "error: " << path << " is compiled already: " << llvm::join(given, ", ") << " can't change it\n";
     return nullptr;
+  } else if (sizes) {
+    *sizes = flags.dims;
   }
   return loaded->load(library, variant, options, nullptr) ? std::move(loaded) : nullptr;
 }
@@ -107,27 +123,21 @@ bool Loaded::run(const std::vector<Array> &inputs, std::vector<Array> &outputs) 
   return status.code == HEWN_OK || fail(status.message, nullptr);
 }
 
-/// Numbers that any model can take: small for integers, in [-1, 1) for floats.
-static Array filled(const hewn_model &model, const hewn_tensor_info &info) {
+Array filledArray(DLDataType type, std::vector<int64_t> shape) {
   Array array;
-  array.type = info.dtype;
-  for (int d = 0; d < info.rank; ++d) {
-    int64_t dim = info.dims[d];
-    if (dim < 0 && dim > HEWN_DIM_FORMULA)
-      dim = std::max<int64_t>(1, model.symbols[-1 - dim].min);
-    array.shape.push_back(std::max<int64_t>(0, dim));
-  }
-  array.bytes.resize(array.elements() * array.elementBytes());
+  array.type = type;
+  array.shape = std::move(shape);
+  array.bytes.resize(size_t(array.elements() * array.elementBytes()));
   std::mt19937 random(0);
-  if (info.dtype.code == kDLFloat && info.dtype.bits == 32) {
+  if (type.code == kDLFloat && type.bits == 32) {
     std::uniform_real_distribution<float> uniform(-1, 1);
     for (int64_t i = 0; i < array.elements(); ++i) {
       float value = uniform(random);
-      std::memcpy(&array.bytes[i * 4], &value, 4);
+      std::memcpy(&array.bytes[size_t(i) * 4], &value, 4);
     }
-  } else if (info.dtype.code != kDLFloat && info.dtype.code != kDLBfloat) {
+  } else if (type.code != kDLFloat && type.code != kDLBfloat) {
     for (int64_t i = 0; i < array.elements(); ++i)
-      array.bytes[i * array.elementBytes()] = 1;
+      array.bytes[size_t(i * array.elementBytes())] = 1;
   }
   return array;
 }
@@ -173,7 +183,8 @@ bool readArrays(const std::vector<std::string> &given, std::vector<std::pair<std
   return fine;
 }
 
-bool gatherInputs(const Loaded &loaded, const std::vector<std::string> &given, bool fill, std::vector<Array> &inputs) {
+bool gatherInputs(const Loaded &loaded, const std::vector<std::string> &given, std::vector<Array> &inputs,
+                  std::vector<bool> *found) {
   const hewn_model &model = loaded.model();
   if (!takesNumbers(model))
     return false;
@@ -194,16 +205,14 @@ bool gatherInputs(const Loaded &loaded, const std::vector<std::string> &given, b
     inputs[index] = std::move(array);
     have[index] = true;
   }
-  for (int i = 0; i < model.num_inputs; ++i)
+  for (int i = 0; i < model.num_inputs && !found; ++i)
     if (!have[i]) {
-      if (fill) {
-        inputs[i] = filled(model, model.inputs[i]);
-      } else {
-        std::string name = printable(model.inputs[i].name);
-        llvm::errs() << "error: input '" << name << "' is missing: --input " << name << "=FILE.npy\n";
-        fine = false;
-      }
+      std::string name = printable(model.inputs[i].name);
+      llvm::errs() << "error: input '" << name << "' is missing: --input " << name << "=FILE.npy\n";
+      fine = false;
     }
+  if (found)
+    *found = std::move(have);
   return fine;
 }
 

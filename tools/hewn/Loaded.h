@@ -13,9 +13,10 @@ namespace hewn::tool {
 class Loaded {
 public:
   /// `path`: a .so, or a model to compile. The flag --variant says which code of it to run, if not the machine's choice.
+  /// `trace` hears of every launch. `sizes`: --dim may be given for a .so too, to be taken for the sizes of its inputs; it holds those then.
   /// Null after an error was printed.
-  /// `trace` hears of every launch.
-  static std::unique_ptr<Loaded> open(const std::string &path, hewn_trace_hook trace = {});
+  static std::unique_ptr<Loaded> open(const std::string &path, hewn_trace_hook trace = {},
+                                      std::vector<std::string> *sizes = nullptr);
   /// Compiles a model and loads it. Null, and why in `problem`; or, where that is null, after it was printed.
   static std::unique_ptr<Loaded> compile(const CompileJob &job, const CompileFlags &flags, std::string *problem);
   ~Loaded();
@@ -23,6 +24,7 @@ public:
   const hewn_model &model() const { return library->model(); }
   /// The code that runs.
   const hewn_variant &variant() const { return library->variant(); }
+  int threads() const { return numThreads; }
   /// The input of this name; -1 where there is none.
   int inputNamed(const std::string &name) const { return library->inputNamed(name); }
   /// One array an input, in order. False after an error was printed.
@@ -39,15 +41,20 @@ private:
   bool load(const std::string &path, const std::string &variant, const hewn_context_options &options,
             std::string *problem);
   std::string folder;
+  int numThreads = 1;
   std::unique_ptr<LoadedLibrary> library;
 };
 
 /// Reads the arrays of --input, as name=file.npy or file.npz. False after errors were printed.
 bool readArrays(const std::vector<std::string> &given, std::vector<std::pair<std::string, Array>> &arrays);
 
-/// Arrays for all inputs: those given as name=file.npy or file.npz, the others (where `fill`) with numbers of a fixed
-/// generator, symbols at 1. False after an error was printed.
-bool gatherInputs(const Loaded &loaded, const std::vector<std::string> &given, bool fill, std::vector<Array> &inputs);
+/// The arrays of --input at the places of the model's inputs, and in `have` which of them there are; without `have` all must be. False after errors
+/// were printed.
+bool gatherInputs(const Loaded &loaded, const std::vector<std::string> &given, std::vector<Array> &inputs,
+                  std::vector<bool> *have = nullptr);
+
+/// Numbers of a fixed generator that any model can take: ones for integers, in [-1, 1) for float32, else zeros.
+Array filledArray(DLDataType type, std::vector<int64_t> shape);
 
 } // namespace hewn::tool
 

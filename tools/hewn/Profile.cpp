@@ -3,7 +3,10 @@
 // hewn profile: where a run's time goes, kernel by kernel, by the runtime's trace hook.
 #include "lib/Support/Files/OutputFile.h"
 #include "tools/hewn/CommandLine.h"
+#include "tools/hewn/Interrupt.h"
 #include "tools/hewn/Loaded.h"
+#include "tools/hewn/Measure.h"
+#include "tools/hewn/Record.h"
 #include "tools/hewn/Subcommands.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -14,6 +17,7 @@
 #include <chrono>
 
 namespace cl = llvm::cl;
+namespace json = llvm::json;
 
 namespace hewn::tool {
 
@@ -67,26 +71,53 @@ struct Share {
 
 } // namespace
 
-static void printTable(const Run &run) {
+/// A run's kernels, the one that takes the most time first.
+static std::vector<std::pair<std::string, Share>> sharesOf(const Run &run) {
   llvm::MapVector<std::string, Share, std::map<std::string, unsigned>> shares;
-  double inside = 0;
   for (const Launch &launch : run.launches) {
     Share &share = shares[launch.kernel];
     share.time += launch.duration;
     ++share.launches;
-    inside += launch.duration;
   }
   std::vector<std::pair<std::string, Share>> rows(shares.begin(), shares.end());
   llvm::stable_sort(rows, [](const auto &a, const auto &b) { return a.second.time > b.second.time; });
+  return rows;
+}
+
+/// The time between kernels, in microseconds.
+static double outsideOf(const Run &run) {
+  double outside = run.total;
+  for (const Launch &launch : run.launches)
+    outside -= launch.duration;
+  return outside;
+}
+
+static void printTable(const Run &run) {
   llvm::outs() << llvm::format("%10s %6s %8s  %s\n", "ms", "share", "launches", "kernel");
   auto line = [&](double time, const std::string &launches, const std::string &name) {
     llvm::outs() << llvm::format("%10.4f %5.1f%% %8s  %s\n", time / 1e3, 100 * time / run.total, launches.c_str(),
                                  name.c_str());
   };
-  for (const auto &[name, share] : rows)
+  for (const auto &[name, share] : sharesOf(run))
     line(share.time, std::to_string(share.launches), name);
-  line(run.total - inside, "", "between kernels: control flow, parts of the runtime, tracing");
+  line(outsideOf(run), "", "between kernels: control flow, parts of the runtime, tracing");
   line(run.total, std::to_string(run.launches.size()), "the fastest run");
+}
+
+/// The same for programs, with what is said of all runs.
+static json::Object recordOf(const Measurement &measurement, const Run &run) {
+  json::Array kernels;
+  for (const auto &[name, share] : sharesOf(run))
+    kernels.push_back(json::Object{{"kernel", jsonText(name)},
+                                   {"milliseconds", share.time / 1e3},
+                                   {"share", jsonNumber(share.time / run.total)},
+                                   {"launches", share.launches}});
+  json::Object record = measurement.record();
+  record["fastest_run"] = json::Object{{"milliseconds", run.total / 1e3},
+                                       {"launches", int64_t(run.launches.size())},
+                                       {"between_kernels_milliseconds", outsideOf(run) / 1e3},
+                                       {"kernels", std::move(kernels)}};
+  return record;
 }
 
 static bool writeTrace(const std::string &path, const Run &run) {
@@ -110,25 +141,41 @@ int profileMain() {
   const std::string path = profiledModel, file = trace;
   const std::vector<std::string> given = profiledInputs;
   const double time = profiledSeconds;
+  const bool isJson = wantsJson();
   Recorder recorder;
-  std::unique_ptr<Loaded> loaded = Loaded::open(path, {Recorder::event, &recorder});
-  std::vector<Array> inputs, outputs;
-  if (!loaded || !gatherInputs(*loaded, given, /*fill=*/true, inputs))
+  std::vector<std::string> sizes;
+  std::unique_ptr<Loaded> loaded = Loaded::open(path, {Recorder::event, &recorder}, &sizes);
+  MeasuredInputs inputs;
+  std::vector<Array> outputs;
+  if (!loaded || !measuredInputs(*loaded, given, sizes, inputs))
     return 1;
   Run best;
-  Clock::time_point first = Clock::now();
-  for (int runs = 0; runs < 4 || std::chrono::duration<double>(Clock::now() - first).count() < time; ++runs) {
+  auto runOnce = [&] {
     recorder.run = {};
     recorder.start = Clock::now();
-    if (!loaded->run(inputs, outputs))
-      return 1;
+    if (!loaded->run(inputs.arrays, outputs))
+      return false;
     recorder.run.total = Recorder::microseconds(Clock::now() - recorder.start);
-    if (runs == 1 || (runs > 1 && recorder.run.total < best.total)) // the first one maps weights
-      best = std::move(recorder.run);
+    return true;
+  };
+  Measurement measurement(*loaded, inputs);
+  // The first one maps weights.
+  bool ran = runOnce() && measure(time, 3, measurement, [&] {
+               if (!runOnce())
+                 return false;
+               if (best.total == 0 || recorder.run.total < best.total)
+                 best = std::move(recorder.run);
+               return true;
+             });
+  if (!ran || (!file.empty() && !writeTrace(file, best)))
+    return 1;
+  if (isJson) {
+    printRecord("profile", path, recordOf(measurement, best));
+  } else {
+    printTable(best);
+    llvm::outs() << "code for " << measurement.text();
   }
-  printTable(best);
-  llvm::outs() << "code for " << loaded->variant().target << "\n";
-  return file.empty() || writeTrace(file, best) ? 0 : 1;
+  return measurement.interrupted ? kInterrupted : 0;
 }
 
 } // namespace hewn::tool

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Support/Printable.h"
 #include "tools/hewn/CommandLine.h"
+#include "tools/hewn/Interrupt.h"
 #include "tools/hewn/Loaded.h"
+#include "tools/hewn/Measure.h"
+#include "tools/hewn/Record.h"
 #include "tools/hewn/Subcommands.h"
 
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/Format.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 #include <algorithm>
-#include <chrono>
 
 namespace cl = llvm::cl;
+namespace json = llvm::json;
 
 namespace hewn::tool {
 
@@ -23,7 +26,8 @@ static cl::list<std::string> runInputs("input", cl::value_desc("name=file.npy|fi
                                        cl::sub(benchCommand()));
 static cl::opt<std::string> outputDir("output-dir", cl::value_desc("folder"),
                                       cl::desc("Write each output to FOLDER/NAME.npy"), cl::sub(runCommand()));
-static cl::opt<std::string> outputFile("output", cl::value_desc("file.npz"), cl::desc("Write all outputs to one file"),
+static cl::opt<std::string> outputFile("output", cl::value_desc("file.npz|file.npy"),
+                                       cl::desc("Write all outputs to one .npz, or the only one to an .npy"),
                                        cl::sub(runCommand()));
 static cl::opt<double, false, SecondsParser> runSeconds("seconds", cl::init(2), cl::value_desc("seconds"),
                                                         cl::desc("How long to measure; 2 unless told"),
@@ -35,71 +39,126 @@ struct RunArguments {
   std::string modelPath = runModel, folder = outputDir, file = outputFile;
   std::vector<std::string> inputs = runInputs;
   double time = runSeconds;
+  bool isJson = wantsJson();
+};
+
+struct Output {
+  std::string name;
+  Array array;
+  /// Where it was written; empty: nowhere.
+  std::string file;
 };
 } // namespace
 
+static bool complain(const std::string &why) {
+  printMessage("error: " + why);
+  return false;
+}
+
+/// Writes what is asked for. False after an error was printed.
+static bool writeOutputs(const RunArguments &said, std::vector<Output> &outputs) {
+  std::string problem;
+  if (llvm::sys::path::extension(said.file) == ".npy") {
+    if (outputs.size() != 1)
+      return complain("the model has " + std::to_string(outputs.size()) +
+                      " outputs, and an .npy file holds one array: --output FILE.npz, or --output-dir FOLDER");
+    if (!writeNpy(said.file, outputs.front().array, problem))
+      return complain(problem);
+    outputs.front().file = said.file;
+  } else if (!said.file.empty()) {
+    std::vector<std::pair<std::string, Array>> named;
+    for (Output &output : outputs) {
+      named.push_back({output.name, output.array});
+      output.file = said.file;
+    }
+    if (!writeNpz(said.file, named, problem))
+      return complain(problem);
+  }
+  if (said.folder.empty())
+    return true;
+  if (std::error_code error = llvm::sys::fs::create_directories(said.folder))
+    return complain("can't make " + said.folder + ": " + error.message());
+  for (Output &output : outputs) {
+    std::string file = output.name;
+    std::replace(file.begin(), file.end(), '/', '_'); // names of outputs may hold slashes
+    output.file = said.folder + "/" + file + ".npy";
+    if (!writeNpy(output.file, output.array, problem))
+      return complain(problem);
+  }
+  return true;
+}
+
 int runMain() {
   const RunArguments said;
+  llvm::StringRef extension = llvm::sys::path::extension(said.file);
+  if (!said.file.empty() && extension != ".npz" && extension != ".npy") {
+    complain("--output writes numpy's files, FILE.npz or, of one output, FILE.npy; '" + said.file + "' is neither");
+    return 2;
+  }
   std::unique_ptr<Loaded> loaded = Loaded::open(said.modelPath);
-  std::vector<Array> inputs, outputs;
-  if (!loaded || !gatherInputs(*loaded, said.inputs, /*fill=*/false, inputs) || !loaded->run(inputs, outputs))
+  std::vector<Array> inputs, arrays;
+  if (!loaded || !gatherInputs(*loaded, said.inputs, inputs) || !loaded->run(inputs, arrays))
     return 1;
-  std::vector<std::pair<std::string, Array>> named;
-  for (size_t i = 0; i < outputs.size(); ++i)
-    named.push_back({loaded->model().outputs[i].name, std::move(outputs[i])});
-  std::string problem;
-  if (!said.file.empty() && !writeNpz(said.file, named, problem)) {
-    llvm::errs() << "error: " << problem << "\n";
+  std::vector<Output> outputs;
+  for (size_t i = 0; i < arrays.size(); ++i)
+    outputs.push_back({loaded->model().outputs[i].name, std::move(arrays[i]), ""});
+  if (!writeOutputs(said, outputs))
     return 1;
-  }
-  if (!said.folder.empty()) {
-    if (std::error_code error = llvm::sys::fs::create_directories(said.folder)) {
-      llvm::errs() << "error: can't make " << said.folder << ": " << error.message() << "\n";
-      return 1;
+  if (said.isJson) {
+    json::Array list;
+    for (const Output &output : outputs) {
+      list.push_back(recordOf(output.name, output.array));
+      if (!output.file.empty())
+        (*list.back().getAsObject())["file"] = jsonText(output.file);
     }
-    for (auto &[name, array] : named) {
-      std::string file = name;
-      std::replace(file.begin(), file.end(), '/', '_'); // names of outputs may hold slashes
-      if (!writeNpy(said.folder + "/" + file + ".npy", array, problem)) {
-        llvm::errs() << "error: " << problem << "\n";
-        return 1;
-      }
-    }
+    printRecord("run", said.modelPath,
+                json::Object{{"target", loaded->variant().target},
+                             {"threads", loaded->threads()},
+                             {"outputs", std::move(list)}});
+    return 0;
   }
-  for (auto &[name, array] : named)
-    llvm::outs() << hewn::printable(name) << ": " << dataTypeText(array.type) << " " << shapeText(array) << "\n";
+  for (const Output &output : outputs)
+    llvm::outs() << printable(output.name) << ": " << dataTypeText(output.array.type) << " " << shapeText(output.array)
+                 << "\n";
   return 0;
 }
 
 int benchMain() {
   const RunArguments said;
-  std::unique_ptr<Loaded> loaded = Loaded::open(said.modelPath);
-  std::vector<Array> inputs, outputs;
-  if (!loaded || !gatherInputs(*loaded, said.inputs, /*fill=*/true, inputs) || !loaded->run(inputs, outputs))
+  std::vector<std::string> sizes;
+  std::unique_ptr<Loaded> loaded = Loaded::open(said.modelPath, {}, &sizes);
+  MeasuredInputs inputs;
+  std::vector<Array> outputs;
+  if (!loaded || !measuredInputs(*loaded, said.inputs, sizes, inputs) || !loaded->run(inputs.arrays, outputs))
     return 1;
-  using Clock = std::chrono::steady_clock;
-  std::vector<double> times;
-  Clock::time_point begin = Clock::now();
-  while (std::chrono::duration<double>(Clock::now() - begin).count() < said.time || times.size() < 3) {
-    Clock::time_point start = Clock::now();
-    if (!loaded->run(inputs, outputs))
-      return 1;
-    times.push_back(std::chrono::duration<double, std::milli>(Clock::now() - start).count());
-  }
-  std::sort(times.begin(), times.end());
-  llvm::outs() << llvm::format("%zu runs: fastest %.4f ms, median %.4f ms, slowest %.4f ms, %s\n", times.size(),
-                               times.front(), times[times.size() / 2], times.back(), loaded->variant().target);
-  return 0;
+  Measurement measurement(*loaded, inputs);
+  if (!measure(said.time, 3, measurement, [&] { return loaded->run(inputs.arrays, outputs); }))
+    return 1;
+  if (said.isJson)
+    printRecord("bench", said.modelPath, measurement.record());
+  else
+    llvm::outs() << measurement.text();
+  return measurement.interrupted ? kInterrupted : 0;
 }
 
 int explainMain() {
   CompileJob job;
   job.path = explained;
-  job.stage = "explain";
+  const bool isJson = wantsJson();
+  job.stage = isJson ? "explain-json" : "explain";
   CompileTexts texts;
   if (!compileModel(job, compileFlags(), &texts))
     return 1;
-  llvm::outs() << texts.stage;
+  if (!isJson) {
+    llvm::outs() << texts.stage;
+    return 0;
+  }
+  llvm::Expected<json::Value> record = json::parse(texts.stage);
+  if (!record) {
+    llvm::errs() << "error: " << llvm::toString(record.takeError()) << "\n";
+    return 1;
+  }
+  printRecord("explain", job.path, std::move(*record->getAsObject()));
   return 0;
 }
 

@@ -18,6 +18,8 @@ llvm::cl::SubCommand &profileCommand();
 llvm::cl::SubCommand &explainCommand();
 llvm::cl::SubCommand &checkCommand();
 llvm::cl::SubCommand &quantizeCommand();
+llvm::cl::SubCommand &infoCommand();
+llvm::cl::SubCommand &completionCommand();
 
 /// Exit statuses: 0, 1 where the model or a run fails, 2 where the command line is wrong, 3 where check finds a difference.
 int compileMain();
@@ -27,6 +29,8 @@ int profileMain();
 int explainMain();
 int checkMain();
 int quantizeMain();
+int infoMain();
+int completionMain();
 
 /// Flags that every subcommand which compiles has.
 struct CompileFlags {
@@ -45,8 +49,8 @@ CompileFlags compileFlags();
 std::string flagsText(const CompileFlags &flags);
 /// Text as one word of a shell's.
 std::string shellWord(const std::string &text);
-/// Those that were given and only mean something to a model that is compiled, as the user writes them.
-std::vector<std::string> givenCompileFlags();
+/// Those that were given and only mean something to a model that is compiled, as the user writes them; --dim among them where `dims` is.
+std::vector<std::string> givenCompileFlags(bool dims = true);
 
 /// One model to compile: a file, or bytes with the folder of their external data.
 struct CompileJob {
@@ -68,6 +72,8 @@ struct CompileTexts {
   std::string stage;
   /// What was chosen where it quantizes, and the report in JSON.
   std::string quantization, report;
+  /// Every file that was written, the artifact first.
+  std::vector<std::string> files;
 };
 
 /// False after an error. The compiler's messages are printed; or, with `problems`, the first error is put there. Shows the stage on a

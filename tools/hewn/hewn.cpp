@@ -3,15 +3,13 @@
 // hewn: the command line.
 #include "hewn/compiler.h"
 #include "lib/Support/Files/OutputFile.h"
-#include "lib/Support/Files/ScratchFolders.h"
 #include "lib/Support/Printable.h"
 #include "tools/hewn/CommandLine.h"
+#include "tools/hewn/Interrupt.h"
 #include "tools/hewn/Subcommands.h"
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/raw_ostream.h"
-#include <csignal>
-#include <thread>
 
 using namespace hewn::tool;
 namespace cl = llvm::cl;
@@ -33,8 +31,10 @@ int usage(llvm::raw_ostream &os, int status) {
         "  hewn explain model.onnx                  say what the compiler decides, and why\n"
         "  hewn check model.onnx                    say whether the model compiles, and compare its values with a "
         "reference\n"
+        "  hewn info FILE                           say what a model or an artifact takes and gives\n"
         "  hewn quantize model.onnx --calibrate DIR choose integers for a model, and report what that costs and "
         "brings\n"
+        "  hewn completion bash|zsh|fish            a script that completes commands and flags in a shell\n"
         "  hewn help COMMAND                        the flags of a command\n";
   return status;
 }
@@ -56,38 +56,19 @@ bool asksForHelp(llvm::ArrayRef<const char *> arguments) {
 
 } // namespace
 
-/// A thread that takes what would interrupt the program, and removes its scratch folders before it ends as it would have. Threads that
-/// are made later leave these signals to it.
-static void cleanUpWhenInterrupted() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  for (int number : {SIGINT, SIGTERM, SIGHUP})
-    if (struct sigaction now; sigaction(number, nullptr, &now) == 0 && now.sa_handler == SIG_DFL) // nohup ignores one
-      sigaddset(&signals, number);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  std::thread([signals] {
-    int number = 0;
-    sigwait(&signals, &number);
-    hewn::removeScratchFolders();
-    signal(number, SIG_DFL);
-    pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
-    raise(number);
-  }).detach();
-}
-
 int hewn_main(int argc, char **argv);
 
 int hewn_main(int argc, char **argv) {
   cleanUpWhenInterrupted();
   hewn::FileSizeSignalBlocked blocked; // a file that may not grow is an error of the write
-  const Subcommand all[] = {{compileCommand(), compileMain},  {runCommand(), runMain},
-                            {benchCommand(), benchMain},      {profileCommand(), profileMain},
-                            {explainCommand(), explainMain},  {checkCommand(), checkMain},
-                            {quantizeCommand(), quantizeMain}};
+  const Subcommand all[] = {
+      {compileCommand(), compileMain},   {runCommand(), runMain},         {benchCommand(), benchMain},
+      {profileCommand(), profileMain},   {explainCommand(), explainMain}, {checkCommand(), checkMain},
+      {quantizeCommand(), quantizeMain}, {infoCommand(), infoMain},       {completionCommand(), completionMain}};
   std::string first = argc > 1 ? argv[1] : "";
   if (first.empty() || ((first == "help" || first == "--help" || first == "-h") && argc == 2))
     return closeOutput(usage(first.empty() ? llvm::errs() : llvm::outs(), first.empty() ? 2 : 0));
-  if (first == "--version" || first == "version") {
+  if (first == "--version" || first == "-V" || first == "version") {
     llvm::outs() << "hewn " << hewn_compiler_version() << "\n";
     return closeOutput(0);
   }
@@ -104,8 +85,17 @@ int hewn_main(int argc, char **argv) {
     }
     return readArguments(one.command, {argv, argv + argc}) ? closeOutput(one.main()) : 2;
   }
-  llvm::StringRef near = hewn::nearestName(name, names);
-  llvm::errs() << "error: there is no command '" << name << "'"
-               << (near.empty() ? "" : "; did you mean hewn " + near.str() + "?") << "\nsee hewn help\n";
+  llvm::StringRef given(name);
+  if (given.starts_with("-")) {
+    llvm::StringRef flag = given.ltrim('-').split('=').first;
+    llvm::StringRef near = flag.size() < 2 ? "" : hewn::nearestName(flag, {"help", "version"});
+    printMessage("error: hewn has no flag '" + name + "' in front of a command" +
+                 (near.empty() ? "" : "; did you mean --" + near.str() + "?"));
+  } else {
+    llvm::StringRef near = hewn::nearestName(name, names);
+    printMessage("error: there is no command '" + name + "'" +
+                 (near.empty() ? "" : "; did you mean hewn " + near.str() + "?"));
+  }
+  llvm::errs() << "see hewn help\n";
   return 2;
 }

@@ -55,6 +55,11 @@ struct DeviceReference {
 llvm::Error emitDescriptor(const ProgramInterface &interface, const WeightsReference &weights, llvm::Module &module,
                            const DeviceReference *device = nullptr);
 
+/// Emits what artifacts say of themselves as an ELF note of JSON.
+void emitDescription(const ProgramInterface &interface, const WeightsReference &weights, llvm::Module &module);
+/// The name of an element type by ONNX's number: "float32", "float8e4m3fn".
+llvm::StringRef elementTypeName(int32_t onnx);
+
 /// The text of `<name>.h`.
 std::string headerText(const ProgramInterface &interface);
 

@@ -8,6 +8,7 @@
 #include "tools/hewn/Check/CheckReport.h"
 #include "tools/hewn/Check/CheckSearch.h"
 #include "tools/hewn/CommandLine.h"
+#include "tools/hewn/Record.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -60,6 +61,7 @@ struct CheckArguments {
   bool compileOnly = tool::compileOnly, outputsOnly = tool::outputsOnly, verbose = tool::verbose;
   unsigned seed = tool::seed;
   int64_t memory = int64_t(tool::memory) << 20;
+  bool isJson = wantsJson();
 };
 
 enum Status { Fine = 0, Failed = 1, Wrong = 2, Differs = 3 };
@@ -72,7 +74,7 @@ std::string besideReduced(const std::string &model) {
 }
 
 int complain(const std::string &why) {
-  llvm::errs() << "error: " << why << "\n";
+  printMessage("error: " + why);
   return Failed;
 }
 
@@ -129,6 +131,9 @@ private:
   Values inputs, results;            // of the artifact
   std::map<std::string, int64_t> bytes;
   Findings found;
+  /// What --reduce wrote, in a line and for programs.
+  std::string reducedText;
+  llvm::json::Value reducedRecord = nullptr;
 };
 
 int Checker::prepare(const std::vector<std::pair<std::string, Array>> &arrays) {
@@ -355,13 +360,16 @@ bool Checker::reduce(const std::optional<Window> &window) {
     problem = llvm::toString(std::move(error));
   if (!problem.empty() || !writeNpz(beside, arrays, problem))
     return complain(problem) == Fine;
-  llvm::outs() << "wrote " << part.nodes.size() << " of " << counted(graph->nodes().size(), "node")
-               << ", which differ by themselves: hewn check " << shellWord(said.reduced)
-               << (said.from.empty() ? " --input " : " --reference ") << shellWord(beside)
-               << flagsText(parts.flagsFor(part, said.flags.naive));
+  std::string again = "hewn check " + shellWord(said.reduced) + (said.from.empty() ? " --input " : " --reference ") +
+                      shellWord(beside) + flagsText(parts.flagsFor(part, said.flags.naive));
   if (!said.bound.empty())
-    llvm::outs() << " --tolerance " << shellWord(said.bound);
-  llvm::outs() << "\n";
+    again += " --tolerance " + shellWord(said.bound);
+  reducedText = "wrote " + std::to_string(part.nodes.size()) + " of " + counted(graph->nodes().size(), "node") +
+                ", which differ by themselves: " + again + "\n";
+  reducedRecord = llvm::json::Object{{"model", jsonText(said.reduced)},
+                                     {"arrays", jsonText(beside)},
+                                     {"nodes", int64_t(part.nodes.size())},
+                                     {"command", jsonText(again)}};
   return true;
 }
 
@@ -380,18 +388,24 @@ int Checker::run(const std::vector<std::pair<std::string, Array>> &arrays) {
     window = findWindow(/*narrow=*/!said.reduced.empty());
   }
   tell("");
+  bool isWritten = !differs || said.reduced.empty() || reduce(window);
   Report report(*graph, parts, found);
-  if (said.verbose)
-    report.listValues();
-  if (differs)
-    report.difference(window);
-  else
-    report.allEqual();
-  report.inputs(inputs, said.seed);
-  report.notCompared(said.verbose);
-  if (differs && !said.reduced.empty() && !reduce(window))
-    return Failed;
-  return differs ? Differs : Fine;
+  if (said.isJson) {
+    llvm::json::Object record = report.record(window, inputs, said.seed);
+    record["reduced"] = std::move(reducedRecord);
+    printRecord("check", said.path, std::move(record));
+  } else {
+    if (said.verbose)
+      report.listValues();
+    if (differs)
+      report.difference(window);
+    else
+      report.allEqual();
+    report.inputs(inputs, said.seed);
+    report.notCompared(said.verbose);
+    llvm::outs() << reducedText;
+  }
+  return !isWritten ? Failed : differs ? Differs : Fine;
 }
 
 /// Values from elsewhere: all of an .npz, or the .npy files of a folder that are named as values are. Names of values may hold
@@ -478,7 +492,10 @@ int checkMain() {
   CompileTexts texts;
   if (!compileModel(job, said.flags, &texts))
     return Failed;
-  llvm::outs() << said.path << ": compiles" << (isText ? "; values are compared of ONNX models alone" : "") << "\n";
+  if (said.isJson)
+    printRecord("check", said.path, llvm::json::Object{{"compiles", true}});
+  else
+    llvm::outs() << said.path << ": compiles" << (isText ? "; values are compared of ONNX models alone" : "") << "\n";
   return Fine;
 }
 

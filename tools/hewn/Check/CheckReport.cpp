@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/hewn/Check/CheckReport.h"
 #include "lib/Support/Printable.h"
+#include "tools/hewn/Record.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
+
+namespace json = llvm::json;
 
 namespace hewn::tool {
 
@@ -112,14 +115,17 @@ void Report::allEqual() const {
                  << "moves by some steps of its type\n";
 }
 
+std::pair<const Judgement *, std::string> Report::told(const std::optional<Window> &window) const {
+  if (findings.ofValues.differs())
+    return {&findings.ofValues, findings.ofValues.first(findings.values)};
+  if (window)
+    return {&window->judgement, window->outputs.front()};
+  return {&findings.ofOutputs, findings.ofOutputs.first(findings.outputs)};
+}
+
 void Report::difference(const std::optional<Window> &window) const {
   bool valuesDiffer = findings.ofValues.differs();
-  const Judgement *shown = valuesDiffer ? &findings.ofValues : &findings.ofOutputs;
-  std::string first = shown->first(valuesDiffer ? findings.values : findings.outputs);
-  if (!valuesDiffer && window) {
-    shown = &window->judgement;
-    first = window->outputs.front();
-  }
+  auto [shown, first] = told(window);
   llvm::outs() << findings.path << ": differs from " << findings.against << " at " << nodeOf(first)
                << ", in its output " << valueText(first) << ": " << describe(shown->found.at(first)) << "\n";
   if (!valuesDiffer && !findings.outputsOnly)
@@ -128,9 +134,9 @@ void Report::difference(const std::optional<Window> &window) const {
                             : "no value differs where every one is an output, and no part of the model by itself\n");
   if (valuesDiffer && !findings.ofOutputs.differs())
     llvm::outs() << "the model's outputs do not differ\n";
-  size_t more = llvm::count_if(shown->found, [&](const auto &one) {
-    return one.second.kind == Difference::Kind::Differs && one.first != first;
-  });
+  const std::string &name = first; // a lambda takes no part of a pair
+  size_t more = llvm::count_if(
+      shown->found, [&](const auto &one) { return one.second.kind == Difference::Kind::Differs && one.first != name; });
   if (more)
     llvm::outs() << counted(more, "other value") << (more == 1 ? " differs" : " differ")
                  << " too: --verbose lists all\n";
@@ -142,6 +148,58 @@ void Report::difference(const std::optional<Window> &window) const {
   if (naive != shown->asNaive.end())
     llvm::outs() << (naive->second ? "hewn at -O0 gives the same: no optimization makes the difference\n"
                                    : "hewn at -O0 gives something else: an optimization may make the difference\n");
+}
+
+json::Object Report::record(const std::optional<Window> &window, const Values &inputs, uint64_t seed) const {
+  static const char *const kinds[] = {"equal", "rounding", "differs"};
+  auto recordOfValue = [&](const std::string &name, const Difference &found) {
+    int maker = graph.maker(name);
+    const ModelGraph::Node *node = maker < 0 ? nullptr : &graph.nodes()[size_t(maker)];
+    return json::Object{{"name", jsonText(name)},
+                        {"node", node ? jsonText(node->name) : json::Value(nullptr)},
+                        {"op", node ? jsonText(node->op) : json::Value(nullptr)},
+                        {"judgement", kinds[int(found.kind)]},
+                        {"forms", jsonText(found.forms)},
+                        {"elements", found.elements},
+                        {"differing", found.differing},
+                        {"largest_error", jsonNumber(found.largest)},
+                        {"share", jsonNumber(found.share)}};
+  };
+  auto list = [&](const Names &names, const Judgement &judgement) {
+    json::Array all;
+    for (const std::string &name : names)
+      if (auto found = judgement.found.find(name); found != judgement.found.end())
+        all.push_back(recordOfValue(name, found->second));
+    return all;
+  };
+  json::Array arrays;
+  for (const auto &[name, array] : inputs)
+    arrays.push_back(recordOf(name, array));
+  json::Object refused;
+  for (const auto &[name, why] : findings.refused)
+    refused[json::fixUTF8(name)] = jsonText(why);
+  std::set<std::string> randoms = findings.ofValues.random;
+  randoms.insert(findings.ofOutputs.random.begin(), findings.ofOutputs.random.end());
+  json::Array random;
+  for (const std::string &name : randoms)
+    random.push_back(jsonText(name));
+  bool differs = findings.ofValues.differs() || findings.ofOutputs.differs();
+  json::Value first = nullptr;
+  if (differs) {
+    auto [judgement, name] = told(window);
+    first = recordOfValue(name, judgement->found.at(name));
+  }
+  return json::Object{{"compiles", true},
+                      {"differs", differs},
+                      {"against", jsonText(findings.against)},
+                      {"nodes", int64_t(graph.nodes().size())},
+                      {"first_difference", std::move(first)},
+                      {"outputs", list(findings.outputs, findings.ofOutputs)},
+                      {"values", list(findings.values, findings.ofValues)},
+                      {"not_compared", std::move(refused)},
+                      {"random", std::move(random)},
+                      {"inputs", std::move(arrays)},
+                      {"seed", int64_t(seed)}};
 }
 
 } // namespace hewn::tool

@@ -6,6 +6,8 @@
 
 #include "tools/hewn/Check/CheckSearch.h"
 
+#include "llvm/Support/JSON.h"
+
 namespace hewn::tool {
 
 struct Findings {
@@ -35,8 +37,12 @@ public:
   void difference(const std::optional<Window> &window) const;
   void inputs(const Values &inputs, uint64_t seed) const;
   void notCompared(bool verbose) const;
+  /// All of this for programs: docs/json.md.
+  llvm::json::Object record(const std::optional<Window> &window, const Values &inputs, uint64_t seed) const;
 
 private:
+  /// The value whose difference is told, and the judgement that has it.
+  std::pair<const Judgement *, std::string> told(const std::optional<Window> &window) const;
   std::string nodeOf(const std::string &value) const;
   std::string valueText(const std::string &value) const;
 

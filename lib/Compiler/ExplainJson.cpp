@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What `hewn explain` says, for programs: docs/json.md.
+#include "lib/Compiler/Explain.h"
+#include "lib/Support/JsonWriter.h"
+
+namespace json = llvm::json;
+
+namespace hewn {
+
+static json::Value orNull(std::optional<int64_t> number) {
+  return number ? json::Value(*number) : json::Value(nullptr);
+}
+
+/// A list, each element by `each`.
+template <typename T, typename Each> static json::Array listOf(const std::vector<T> &all, Each each) {
+  json::Array list;
+  for (const T &one : all)
+    list.push_back(each(one));
+  return list;
+}
+
+static json::Object toJson(const ExplainedKernel &kernel) {
+  std::optional<int64_t> flop, bytes;
+  if (kernel.work) {
+    flop = kernel.work->flop;
+    bytes = kernel.work->bytes;
+  }
+  return json::Object{{"name", jsonText(kernel.name)},
+                      {"why", jsonText(kernel.why)},
+                      {"schedule", jsonText(kernel.schedule)},
+                      {"launches", kernel.launches},
+                      {"launches_per_run", orNull(kernel.launchesARun)},
+                      {"flop", orNull(flop)},
+                      {"bytes", orNull(bytes)},
+                      {"inputs", listOf(kernel.inputs, jsonText)},
+                      {"constants", listOf(kernel.constants, jsonText)},
+                      {"outputs", listOf(kernel.outputs, jsonText)}};
+}
+
+static json::Object toJson(const ExplainedArena::Size &size) {
+  json::Object symbols;
+  for (const auto &[name, value] : size.symbols)
+    symbols[json::isUTF8(name) ? name : json::fixUTF8(name)] = value;
+  return json::Object{{"dims", std::move(symbols)}, {"bytes", size.bytes}, {"live_bytes", size.live}};
+}
+
+static json::Object toJson(const ExplainedArena &arena) {
+  auto block = [](const ExplainedArena::Block &one) {
+    return json::Object{{"begin", one.begin}, {"end", one.end}, {"offset", one.offset}, {"bytes", one.bytes}};
+  };
+  auto row = [](const ExplainedArena::Row &one) {
+    return json::Object{{"name", jsonText(one.name)}, {"position", one.position}, {"live_bytes", one.live}};
+  };
+  json::Object made{{"formula", jsonText(arena.formula)},
+                    {"levels", listOf(arena.levels, jsonText)},
+                    {"sizes", listOf(arena.sizes, [](const auto &size) { return toJson(size); })}};
+  if (!arena.sizes.empty())
+    made["layout"] = json::Object{
+        {"at", toJson(arena.pictured)}, {"blocks", listOf(arena.blocks, block)}, {"ops", listOf(arena.rows, row)}};
+  return made;
+}
+
+static json::Object toJson(const ExplainedTime &time) {
+  auto joint = [](const ExplainedTime::Joint &one) {
+    return json::Object{{"first_kernel", jsonText(one.first)},
+                        {"launches", one.launches},
+                        {"threads", one.threads},
+                        {"registers", one.registers},
+                        {"blocks_at_once", one.blocksAtOnce},
+                        {"kept_bytes", one.keptBytes},
+                        {"launched_microseconds", jsonNumber(one.launchedMicroseconds)},
+                        {"joined_microseconds", jsonNumber(one.joinedMicroseconds)}};
+  };
+  return json::Object{{"microseconds", jsonNumber(time.microseconds)},
+                      {"apart_microseconds", jsonNumber(time.apartMicroseconds)},
+                      {"assumed_size", orNull(time.assumedSize)},
+                      {"joint_kernels", listOf(time.joints, joint)}};
+}
+
+static json::Object toJson(const ExplainedVariant &variant) {
+  auto copy = [](const ExplainedVariant::Copy &one) { return json::Object{{"to", one.to}, {"type", one.type}}; };
+  json::Object made{
+      {"title", jsonText(variant.title)},
+      {"kernels", variant.hasKernels
+                      ? json::Value(listOf(variant.kernels, [](const auto &kernel) { return toJson(kernel); }))
+                      : json::Value(nullptr)},
+      {"launches", variant.launches},
+      {"layout_changes", variant.relayouts},
+      {"arenas", listOf(variant.arenas, [](const auto &arena) { return toJson(arena); })},
+      {"copies", listOf(variant.copies, copy)},
+      {"weights", json::Object{{"bytes", variant.weightBytes}, {"constants", variant.weightConstants}}}};
+  if (variant.time)
+    made["predicted"] = toJson(*variant.time);
+  return made;
+}
+
+json::Object Explanation::json() const {
+  auto stage = [](const auto &one) { return json::Object{{"stage", one.first}, {"seconds", one.second}}; };
+  auto oneCase = [](const auto &one) {
+    return json::Object{{"condition", jsonText(one.first)},
+                        {"refusal", one.second.empty() ? json::Value(nullptr) : jsonText(one.second)}};
+  };
+  return json::Object{{"target", target},
+                      {"cases", listOf(cases, oneCase)},
+                      {"variants", listOf(variants, [](const auto &variant) { return toJson(variant); })},
+                      {"remarks", json::Array(allRemarks)},
+                      {"stages", listOf(stageSeconds, stage)}};
+}
+
+} // namespace hewn

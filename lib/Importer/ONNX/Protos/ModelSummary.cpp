@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Importer/ONNX/Protos/ModelSummary.h"
+
+#include "lib/Importer/ONNX/Protos/ModelFile.h"
+#include "lib/Importer/ONNX/Protos/NodeOrder.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace hewn::importer {
+
+namespace {
+
+class Summarizer {
+public:
+  explicit Summarizer(const LoadedModel &loaded) : model(loaded.proto) {}
+
+  ModelSummary all() {
+    const onnx::GraphProto &graph = model.graph();
+    summary.irVersion = model.ir_version();
+    summary.producer = model.producer_name();
+    summary.producerVersion = model.producer_version();
+    summary.graph = graph.name();
+    for (const onnx::OperatorSetIdProto &opset : model.opset_import())
+      summary.opsets[domainOf(opset.domain())] = opset.version();
+    llvm::StringSet<> initialized = initializedNames(graph);
+    for (const onnx::ValueInfoProto &input : graph.input())
+      if (!initialized.contains(input.name()))
+        summary.inputs.push_back(value(input));
+    for (const onnx::ValueInfoProto &output : graph.output())
+      summary.outputs.push_back(value(output));
+    for (const onnx::NodeProto &node : graph.node()) {
+      std::string domain = domainOf(node.domain());
+      ++summary.ops[domain.empty() ? node.op_type() : domain + "." + node.op_type()];
+    }
+    summary.nodes = size_t(graph.node_size());
+    summary.initializers = size_t(graph.initializer_size()) + size_t(graph.sparse_initializer_size());
+    for (const onnx::TensorProto &tensor : graph.initializer()) {
+      summary.weightBytes = llvm::SaturatingAdd(summary.weightBytes, bytesOf(tensor));
+      summary.hasExternalData |= tensor.data_location() == onnx::TensorProto::EXTERNAL;
+    }
+    return std::move(summary);
+  }
+
+private:
+  static std::string domainOf(const std::string &domain) { return domain == "ai.onnx" ? "" : domain; }
+
+  static uint64_t bytesOf(const onnx::TensorProto &tensor) {
+    uint64_t bits = bitsOf(tensor.data_type());
+    for (int64_t dim : tensor.dims())
+      bits = llvm::SaturatingMultiply(bits, uint64_t(std::max<int64_t>(dim, 0)));
+    return bits / 8 + (bits % 8 != 0);
+  }
+  /// Of an element; strings, which have no size, none.
+  static uint64_t bitsOf(int32_t type) {
+    using onnx::TensorProto;
+    switch (type) {
+    case TensorProto::DOUBLE:
+    case TensorProto::INT64:
+    case TensorProto::UINT64:
+    case TensorProto::COMPLEX64:
+      return 64;
+    case TensorProto::COMPLEX128:
+      return 128;
+    case TensorProto::FLOAT:
+    case TensorProto::INT32:
+    case TensorProto::UINT32:
+      return 32;
+    case TensorProto::FLOAT16:
+    case TensorProto::BFLOAT16:
+    case TensorProto::INT16:
+    case TensorProto::UINT16:
+      return 16;
+    case TensorProto::INT4:
+    case TensorProto::UINT4:
+    case TensorProto::FLOAT4E2M1:
+      return 4;
+    case 25: // UINT2 and INT2, which older ONNX has not
+    case 26:
+      return 2;
+    case TensorProto::STRING:
+    case TensorProto::UNDEFINED:
+      return 0;
+    default:
+      return 8;
+    }
+  }
+
+  template <typename Tensor> void describe(const Tensor &type, ModelSummary::Value &into) {
+    into.elementType = type.elem_type();
+    if (!type.has_shape())
+      return;
+    into.dims.emplace();
+    for (const auto &dim : type.shape().dim()) {
+      ModelSummary::Dim &one = into.dims->emplace_back();
+      if (dim.has_dim_value() && dim.dim_value() != -1)
+        one.size = dim.dim_value();
+      else if (llvm::any_of(dim.dim_param(), [](char c) { return llvm::isAlnum(c); })) // "?" names nothing
+        one.name = dim.dim_param();
+    }
+  }
+
+  void describe(const onnx::TypeProto &type, ModelSummary::Value &into) {
+    if (type.has_tensor_type()) {
+      describe(type.tensor_type(), into);
+    } else if (type.has_sparse_tensor_type()) {
+      into.kind = "sparse tensor";
+      describe(type.sparse_tensor_type(), into);
+    } else if (type.has_map_type()) {
+      into.kind = "map";
+    } else if (type.has_sequence_type()) {
+      into.kind = "sequence";
+      describeHeld(type.sequence_type().elem_type(), into);
+    } else if (type.has_optional_type()) {
+      bool isSequence = type.optional_type().elem_type().has_sequence_type();
+      into.kind = isSequence ? "optional sequence" : "optional";
+      describeHeld(isSequence ? type.optional_type().elem_type().sequence_type().elem_type()
+                              : type.optional_type().elem_type(),
+                   into);
+    }
+  }
+  void describeHeld(const onnx::TypeProto &type, ModelSummary::Value &into) {
+    if (type.has_tensor_type())
+      describe(type.tensor_type(), into);
+  }
+
+  ModelSummary::Value value(const onnx::ValueInfoProto &info) {
+    ModelSummary::Value made;
+    made.name = info.name();
+    describe(info.type(), made);
+    return made;
+  }
+
+  const onnx::ModelProto &model;
+  ModelSummary summary;
+};
+
+} // namespace
+
+/// What has no name is called as an import calls it, input by input.
+static void nameDims(ModelSummary &summary) {
+  std::vector<ModelSummary::Dim *> open;
+  llvm::StringSet<> taken;
+  for (ModelSummary::Value &input : summary.inputs)
+    for (size_t d = 0; input.dims && d < input.dims->size(); ++d)
+      if (ModelSummary::Dim &dim = (*input.dims)[d]; !dim.size) {
+        if (dim.name.empty())
+          open.push_back(&dim);
+        else
+          taken.insert(dim.name);
+      }
+  size_t number = 0;
+  for (ModelSummary::Dim *dim : open) {
+    do
+      dim->name = "d" + std::to_string(number++);
+    while (taken.contains(dim->name));
+  }
+}
+
+std::optional<ModelSummary> summarizeModel(const std::string &path, Diagnostics &diagnostics) {
+  ImportOptions options;
+  options.path = path;
+  std::shared_ptr<LoadedModel> loaded = loadModel(options, diagnostics);
+  if (!loaded)
+    return std::nullopt;
+  ModelSummary summary = Summarizer(*loaded).all();
+  nameDims(summary);
+  return summary;
+}
+
+} // namespace hewn::importer

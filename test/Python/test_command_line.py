@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line as programs use it: --json alone on the standard output, with the keys of docs/json.md; Ctrl-C; colours."""
+
+import json
+import os
+import pathlib
+import pty
+import shutil
+import signal
+import subprocess
+import time
+
+import hewn
+import models
+import numpy as np
+import onnx
+import pytest
+
+TOOL = pathlib.Path(os.environ["HEWN_TOOLS"]) / "hewn"
+DOCS = pathlib.Path(__file__).parents[2] / "docs" / "json.md"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    onnx.save(models.scaled(), tmp_path / "model.onnx")
+    np.save(tmp_path / "x.npy", np.ones((3, 4), np.float32))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def tool(*arguments, **options):
+    return subprocess.run([TOOL, *map(str, arguments)], capture_output=True, text=True, timeout=120, **options)
+
+
+def record(*arguments, status=0):
+    done = tool(*arguments, "--json")
+    assert done.returncode == status, done.stderr
+    told = json.loads(done.stdout)
+    assert (told["command"], told["file"], told["hewn"]) == (arguments[0], arguments[1], hewn.__version__)
+    documented = DOCS.read_text()
+    for key in told:
+        assert f"`{key}`" in documented, f"docs/json.md does not tell of '{key}' of {arguments[0]}"
+    return told
+
+
+def test_run(folder):
+    told = record("run", "model.onnx", "--input", "x=x.npy", "--output-dir", "out")
+    assert told["outputs"] == [{"name": "y", "type": "float32", "shape": [3, 4], "file": "out/y.npy"}]
+    np.testing.assert_array_equal(np.load("out/y.npy"), np.full((3, 4), 4, np.float32))
+
+
+@pytest.mark.parametrize("command", ["bench", "profile"])
+def test_measured(folder, command):
+    tool("compile", "model.onnx", "-o", "model.so")
+    told = record(command, "model.so", "--seconds", "0", "--dim", "batch=5", "--threads", "2")
+    assert told["dims"] == {"batch": 5} and told["assumed_dims"] == [] and told["threads"] == 2 and told["cpu"]
+    assert told["inputs"] == [{"name": "x", "type": "float32", "shape": [5, 4]}]
+    times = told["milliseconds"]
+    assert 0 < times["fastest"] <= times["p50"] <= times["p90"] <= times["p99"] <= times["slowest"]
+    assert told["runs"] >= 3 and told["runs_per_second"] == pytest.approx(1e3 / times["mean"])
+    assert told["items_per_second"] == pytest.approx(5 * told["runs_per_second"])
+    if command == "profile":
+        best = told["fastest_run"]
+        inside = sum(kernel["milliseconds"] for kernel in best["kernels"])
+        assert best["launches"] == sum(kernel["launches"] for kernel in best["kernels"]) > 0
+        assert best["milliseconds"] == pytest.approx(inside + best["between_kernels_milliseconds"])
+    assert record(command, "model.so", "--seconds", "0")["assumed_dims"] == ["batch"]
+
+
+def test_explain(folder):
+    told = record("explain", "model.onnx", "--dim", "batch=2", "--target", "x86-64-v3,x86-64-v2")
+    assert [variant["title"] for variant in told["variants"]] == ["x86-64-v3", "x86-64-v2"]
+    text = tool("explain", "model.onnx", "--dim", "batch=2", "--target", "x86-64-v3,x86-64-v2").stdout
+    for variant in told["variants"]:
+        for kernel in variant["kernels"]:  # one record: what the text says the JSON says
+            assert f"  {kernel['name']} x{kernel['launches']}  because: {kernel['why']}\n" in text
+            assert f"{kernel['flop']} flop in contractions, {kernel['bytes']} bytes" in text
+    assert {stage["stage"] for stage in told["stages"]} >= {"import", "plan"}
+
+
+def test_check(folder):
+    told = record("check", "model.onnx")
+    assert told["compiles"] and not told["differs"] and told["first_difference"] is None
+    assert [(value["name"], value["judgement"]) for value in told["outputs"]] == [("y", "equal")]
+    assert {value["name"]: value["op"] for value in told["values"]} == {"m": "Mul", "y": "Add"}
+    np.savez("wrong.npz", x=np.ones((3, 4), np.float32), y=np.zeros((3, 4), np.float32))
+    told = record("check", "model.onnx", "--reference", "wrong.npz", status=3)
+    assert told["differs"] and told["first_difference"]["name"] == "y"
+    assert record("check", "model.onnx", "--compile-only")["compiles"]
+
+
+def test_info(folder):
+    told = record("info", "model.onnx")
+    assert told["kind"] == "model" and told["opsets"] == {"ai.onnx": 18} and told["ops"] == {"Add": 1, "Mul": 1}
+    expected = {"name": "x", "kind": "tensor", "type": "float32", "shape": ["batch", 4]}
+    assert told["inputs"] == [expected] and [dim["name"] for dim in told["dims"]] == ["batch"]
+    for output in "model.so", "model.a", "model.o":
+        tool("compile", "model.onnx", "-o", output, "--dim", "batch=1..8")
+        told = record("info", output)
+        assert told["bytes"] == (folder / output).stat().st_size
+        (model,) = told["models"]
+        assert model["inputs"] == [expected] and model["hewn"] == hewn.__version__
+        assert model["dims"] == [{"name": "batch", "min": 1, "max": 8}]
+
+
+def test_info_says_what_the_library_says(folder):
+    built = models.model(
+        [
+            onnx.helper.make_node("NonZero", ["x"], ["at"]),
+            onnx.helper.make_node("Identity", ["s"], ["t"]),
+            onnx.helper.make_node("Concat", ["x", "x"], ["twice"], axis=0),
+        ],
+        [("x", onnx.TensorProto.FLOAT16, ["n", None]), ("s", onnx.TensorProto.STRING, [2])],
+        [("at", onnx.TensorProto.INT64, [2, None]), ("t", onnx.TensorProto.STRING, [2]),
+         ("twice", onnx.TensorProto.FLOAT16, [None, None])],
+    )  # fmt: skip
+    module = hewn.compile(built, output="model.so")
+    (model,) = record("info", "model.so")["models"]
+    for told, loaded in (model["inputs"], module.inputs), (model["outputs"], module.outputs):
+        assert [(t["name"], tuple(t["shape"])) for t in told] == [(t.name, t.shape) for t in loaded]
+        assert [t["type"] for t in told] == ["string" if t.dtype == object else str(t.dtype) for t in loaded]
+    assert model["variants"] == module.variants
+
+
+@pytest.mark.parametrize("command", ["run", "bench", "profile", "explain", "check", "info"])
+def test_an_error_leaves_the_output_empty(folder, command):
+    done = tool(command, "nothing.onnx", "--json")
+    assert done.returncode == 1 and done.stdout == "" and done.stderr.startswith("error: ")
+
+
+def test_artifacts_of_one_model_have_weights_of_their_own(folder):
+    """A library stays what it was when an archive or an object is made beside it for another machine."""
+    onnx.save(models.deep(2), "deep.onnx")
+    first = tool("compile", "deep.onnx", "-o", "libdeep.so").stderr
+    before = (folder / "deep.weights").read_bytes()
+    assert first.startswith("wrote libdeep.so (") and "deep.weights (" in first
+    for output in "deep.a", "libdeep.a", "deep.o":
+        assert tool("compile", "deep.onnx", "-o", output, "--target=x86-64-v2", "--quiet").stderr == ""
+        assert (folder / f"{output}.weights").read_bytes() != before
+    assert (folder / "deep.weights").read_bytes() == before
+    hewn.load("libdeep.so", verify=True)
+
+
+def test_ctrl_c_tells_what_was_measured(folder):
+    scratch = folder / "scratch"
+    scratch.mkdir()
+    command = [TOOL, "bench", "model.onnx", "--dim", "batch=1", "--seconds", "100", "--json"]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | {"TMPDIR": str(scratch)}
+    )
+    while not list(scratch.glob("hewn*/*.so")):
+        time.sleep(0.02)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    told = json.loads(out)
+    assert told["interrupted"] and told["runs"] > 0
+    assert list(scratch.iterdir()) == []
+
+
+def on_a_terminal(*arguments, **environment):
+    ours, theirs = pty.openpty()
+    subprocess.run([TOOL, *arguments], stderr=theirs, timeout=60, env=os.environ | {"TERM": "xterm"} | environment)
+    os.close(theirs)
+    told = os.read(ours, 4096).decode()
+    os.close(ours)
+    return told
+
+
+def test_colours_are_for_terminals(folder):
+    assert "\033[" in on_a_terminal("info", "nothing.onnx")
+    assert "\033[" not in on_a_terminal("info", "nothing.onnx", NO_COLOR="1")
+    assert "\033[" not in tool("info", "nothing.onnx", env=os.environ | {"TERM": "xterm"}).stderr
+
+
+def completed(*words):
+    """What bash offers for the last of these words."""
+    script = (
+        tool("completion", "bash").stdout + 'COMP_WORDS=("$@"); COMP_CWORD=$(($#-1)); _hewn; echo "${COMPREPLY[@]}"'
+    )
+    done = subprocess.run(["bash", "-c", script, "-", *words], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and done.stderr == ""
+    return done.stdout.split()
+
+
+def flags(command):
+    return {line.split()[0] for line in tool("help", command).stdout.splitlines() if line.startswith("  -")}
+
+
+def test_bash_completes_commands_flags_and_values():
+    assert {"compile", "info", "help"} <= set(completed("hewn", ""))
+    assert completed("hewn", "comp") == ["compile", "completion"]
+    for command in "compile", "run", "check", "info":
+        assert set(completed("hewn", command, "-")) == flags(command) | {"--help"}
+    assert set(completed("hewn", "compile", "--target", "x86")) == {"x86-64-v2", "x86-64-v3", "x86-64-v4"}
+    assert completed("hewn", "explain", "--float32-precision", "=", "me") == ["medium"]
+    assert completed("hewn", "run", "mod") == []  # files are the shell's
+
+
+@pytest.mark.parametrize(("shell", "option"), [("zsh", "-n"), ("fish", "--no-execute")])
+def test_scripts_of_other_shells(tmp_path, shell, option):
+    script = tool("completion", shell).stdout
+    for command in "compile", "run", "check", "info":
+        for flag in flags(command):
+            name = flag.lstrip("-")
+            assert (f" {name} " if shell == "fish" else f"'{flag}") in script or f"'*{flag}" in script
+    program = shutil.which(shell)
+    if not program:
+        pytest.skip(f"there is no {shell} here to read its script")
+    path = tmp_path / "script"
+    path.write_text(script)
+    subprocess.run([program, option, path], check=True, timeout=60)
+
+
+def test_python_says_the_same(folder):
+    for wrong in 0, -1, 1.5, True:
+        with pytest.raises(ValueError, match="threads is a whole number from 1 on"):
+            hewn.compile(models.scaled(), threads=wrong)
+    module = hewn.compile("model.onnx", output="model.so")
+    module.close()
+    with pytest.raises(ValueError, match="threads is a whole number from 1 on, not 0"):
+        hewn.load("model.so", threads=0)
+    with pytest.raises(TypeError, match=r"dims are given by name, as in dims=\{'batch': 1\}, not as list"):
+        hewn.compile(models.scaled(), dims=[1])
+    with pytest.raises(
+        hewn.RunError, match=r"'model\.onnx' is a model and no library: hewn\.compile compiles and loads it"
+    ):
+        hewn.load("model.onnx")
+    with pytest.raises(hewn.CompileError) as raised:
+        hewn.compile(models.wrong())
+    assert "error: " not in str(raised.value) and "first (Conjure" in str(raised.value)

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// hewn info: what a model or an artifact is. One record, as JSON or as text.
+#include "hewn/runtime.h"
+#include "lib/Codegen/Program/Program.h"
+#include "lib/Importer/ONNX/Protos/ModelSummary.h"
+#include "lib/Support/Files/InputFile.h"
+#include "lib/Support/Printable.h"
+#include "tools/hewn/Artifacts.h"
+#include "tools/hewn/CommandLine.h"
+#include "tools/hewn/Record.h"
+#include "tools/hewn/Subcommands.h"
+
+#include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/SHA256.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace cl = llvm::cl;
+namespace json = llvm::json;
+using llvm::StringRef;
+
+namespace hewn::tool {
+
+static cl::opt<std::string> described(cl::Positional, cl::Required,
+                                      cl::value_desc("model.onnx|libmodel.so|model.a|model.o"), cl::sub(infoCommand()));
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// The record
+//===------------------------------------------------------------------------------------------------------------------===//
+
+static json::Object recordOf(const importer::ModelSummary::Value &value) {
+  json::Value shape = nullptr;
+  if (value.dims) {
+    json::Array dims;
+    for (const importer::ModelSummary::Dim &dim : *value.dims)
+      dims.push_back(dim.size ? json::Value(*dim.size) : dim.name.empty() ? json::Value(nullptr) : jsonText(dim.name));
+    shape = std::move(dims);
+  }
+  return json::Object{{"name", jsonText(value.name)},
+                      {"kind", value.kind},
+                      {"type", codegen::elementTypeName(value.elementType)},
+                      {"shape", std::move(shape)}};
+}
+
+static json::Object recordOf(const importer::ModelSummary &summary) {
+  json::Object opsets, ops;
+  for (const auto &[domain, version] : summary.opsets)
+    opsets[domain.empty() ? "ai.onnx" : json::fixUTF8(domain)] = version;
+  for (const auto &[op, count] : summary.ops)
+    ops[json::fixUTF8(op)] = int64_t(count);
+  json::Array inputs, outputs, dims;
+  std::vector<std::string> open;
+  for (const importer::ModelSummary::Value &input : summary.inputs) {
+    inputs.push_back(recordOf(input));
+    for (const importer::ModelSummary::Dim &dim : input.dims.value_or(std::vector<importer::ModelSummary::Dim>()))
+      if (!dim.size && !llvm::is_contained(open, dim.name))
+        open.push_back(dim.name);
+  }
+  for (const std::string &name : open)
+    dims.push_back(json::Object{{"name", jsonText(name)}, {"min", nullptr}, {"max", nullptr}});
+  for (const importer::ModelSummary::Value &output : summary.outputs)
+    outputs.push_back(recordOf(output));
+  return json::Object{{"kind", "model"},
+                      {"ir_version", summary.irVersion},
+                      {"producer", jsonText(summary.producer)},
+                      {"producer_version", jsonText(summary.producerVersion)},
+                      {"graph", jsonText(summary.graph)},
+                      {"opsets", std::move(opsets)},
+                      {"nodes", int64_t(summary.nodes)},
+                      {"ops", std::move(ops)},
+                      {"inputs", std::move(inputs)},
+                      {"outputs", std::move(outputs)},
+                      {"dims", std::move(dims)},
+                      {"weights", json::Object{{"initializers", int64_t(summary.initializers)},
+                                               {"bytes", summary.weightBytes},
+                                               {"external", summary.hasExternalData}}}};
+}
+
+/// Whether the weights file of a model is beside its artifact: "found", "missing" or, of another model, "other".
+static StringRef stateOfWeights(const std::string &artifact, const json::Object &weights) {
+  // A name, whatever a stranger has written.
+  StringRef name = llvm::sys::path::filename(weights.getString("file").value_or(""));
+  llvm::SmallString<128> path(llvm::sys::path::parent_path(artifact));
+  llvm::sys::path::append(path, name);
+  std::string why;
+  std::unique_ptr<llvm::MemoryBuffer> file = openRegular(path, why);
+  if (!file)
+    return "missing";
+  StringRef bytes = file->getBuffer(), digest = weights.getString("digest").value_or("");
+  bool isOurs = bytes.size() >= sizeof(hewn_weights_header) && bytes.starts_with("HEWNW") &&
+                bytes.substr(offsetof(hewn_weights_header, digest), digest.size()) == digest;
+  return isOurs ? "found" : "other";
+}
+
+static bool complain(const std::string &why) {
+  printMessage("error: " + why);
+  return false;
+}
+
+/// False after an error was printed.
+static bool describe(const std::string &path, json::Object &record) {
+  std::string why;
+  std::unique_ptr<llvm::MemoryBuffer> file = openRegular(path, why);
+  if (!file)
+    return complain("can't read " + path + ": " + why);
+  if (isArtifact(file->getBuffer())) {
+    llvm::Expected<ArtifactDescription> artifact = describeArtifact(*file);
+    if (!artifact)
+      return complain(path + ": " + llvm::toString(artifact.takeError()));
+    json::Array models;
+    for (json::Object &model : artifact->models) {
+      if (json::Object *weights = model.getObject("weights"); weights && weights->getString("file"))
+        (*weights)["state"] = stateOfWeights(path, *weights);
+      models.push_back(std::move(model));
+    }
+    record =
+        json::Object{{"kind", artifact->kind}, {"architecture", artifact->architecture}, {"models", std::move(models)}};
+  } else {
+    Diagnostics diagnostics;
+    std::optional<importer::ModelSummary> summary = importer::summarizeModel(path, diagnostics);
+    diagnostics.print(llvm::errs());
+    if (!summary)
+      return false;
+    record = recordOf(*summary);
+  }
+  record["bytes"] = uint64_t(file->getBufferSize());
+  llvm::SHA256 hash;
+  hash.update(file->getBuffer());
+  record["sha256"] = llvm::toHex(hash.final(), /*LowerCase=*/true);
+  return true;
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// The same as text. What a file says may be anything: what is not there, or is of another type, is left out.
+//===------------------------------------------------------------------------------------------------------------------===//
+
+static std::string textOf(const json::Object &object, StringRef key) {
+  return printable(object.getString(key).value_or(""));
+}
+
+template <typename Visit> static void each(const json::Object &object, StringRef key, Visit visit) {
+  if (const json::Array *list = object.getArray(key))
+    for (const json::Value &value : *list)
+      visit(value);
+}
+
+std::string bytesText(double count) {
+  return count < 1e6 ? llvm::formatv("{0:f1} kB", count / 1e3).str() : llvm::formatv("{0:f1} MB", count / 1e6).str();
+}
+
+static void printTensors(const json::Object &model, StringRef key, StringRef indent) {
+  if (const json::Array *list = model.getArray(key); !list || list->empty())
+    return;
+  llvm::outs() << indent << key << "\n";
+  each(model, key, [&](const json::Value &value) {
+    const json::Object *tensor = value.getAsObject();
+    if (!tensor)
+      return;
+    llvm::SmallVector<std::string> dims;
+    each(*tensor, "shape", [&](const json::Value &dim) {
+      std::optional<int64_t> size = dim.getAsInteger();
+      dims.push_back(size ? std::to_string(*size) : dim.getAsString() ? printable(*dim.getAsString()) : "?");
+    });
+    std::string kind = textOf(*tensor, "kind");
+    llvm::outs() << indent << "  " << textOf(*tensor, "name") << ": " << (kind == "tensor" ? "" : kind + " of ")
+                 << textOf(*tensor, "type")
+                 << (tensor->getArray("shape") ? "[" + llvm::join(dims, ", ") + "]" : " of any rank") << "\n";
+  });
+}
+
+static void printDims(const json::Object &model, StringRef indent) {
+  if (const json::Array *list = model.getArray("dims"); !list || list->empty())
+    return;
+  llvm::outs() << indent << "open dims\n";
+  each(model, "dims", [&](const json::Value &value) {
+    const json::Object *dim = value.getAsObject();
+    if (!dim)
+      return;
+    llvm::outs() << indent << "  " << textOf(*dim, "name");
+    std::optional<int64_t> min = dim->getInteger("min"), max = dim->getInteger("max");
+    if (min && max)
+      llvm::outs() << ": " << *min << ".." << *max;
+    else if (min)
+      llvm::outs() << ": " << *min << " and more";
+    llvm::outs() << "\n";
+  });
+}
+
+static void printArtifact(const json::Object &model) {
+  llvm::SmallVector<std::string> variants;
+  each(model, "variants",
+       [&](const json::Value &one) { variants.push_back(printable(one.getAsString().value_or(""))); });
+  llvm::outs() << "model " << textOf(model, "name") << ", compiled by hewn " << textOf(model, "hewn") << " for "
+               << textOf(model, "target") << " (" << llvm::join(variants, ", ") << ")\n  digest "
+               << textOf(model, "digest") << "\n";
+  printTensors(model, "inputs", "  ");
+  printTensors(model, "outputs", "  ");
+  printDims(model, "  ");
+  each(model, "cases", [&](const json::Value &value) {
+    if (const json::Object *one = value.getAsObject())
+      llvm::outs() << "  code of its own where " << textOf(*one, "condition")
+                   << (one->getString("refusal") ? ": none, " + textOf(*one, "refusal") : "") << "\n";
+  });
+  const json::Object *weights = model.getObject("weights");
+  if (!weights)
+    return;
+  std::string state = textOf(*weights, "state");
+  llvm::outs() << "  weights: " << bytesText(weights->getNumber("bytes").value_or(0));
+  if (weights->getString("file"))
+    llvm::outs() << " in " << textOf(*weights, "file")
+                 << (state == "missing" ? ", which is not beside it"
+                     : state == "other" ? ", where another model's are"
+                                        : "");
+  else
+    llvm::outs() << " inside";
+  llvm::outs() << ", digest " << textOf(*weights, "digest") << "\n";
+}
+
+static void printModel(const json::Object &record) {
+  const json::Object empty, *opsets = record.getObject("opsets"), *ops = record.getObject("ops"),
+                            *weights = record.getObject("weights");
+  std::vector<std::string> versions;
+  for (const auto &[domain, version] : opsets ? *opsets : empty)
+    versions.push_back(printable(domain) + " " + std::to_string(version.getAsInteger().value_or(0)));
+  llvm::sort(versions);
+  std::vector<std::pair<int64_t, std::string>> counts;
+  for (const auto &[op, count] : ops ? *ops : empty)
+    counts.push_back({-count.getAsInteger().value_or(0), printable(op)});
+  llvm::sort(counts);
+  std::string producer = textOf(record, "producer"), version = textOf(record, "producer_version");
+  llvm::outs() << "ONNX, IR version " << record.getInteger("ir_version").value_or(0)
+               << ", opsets: " << llvm::join(versions, ", ");
+  if (!producer.empty())
+    llvm::outs() << "; made by " << producer << (version.empty() ? "" : " " + version);
+  llvm::outs() << "\n";
+  printTensors(record, "inputs", "");
+  printTensors(record, "outputs", "");
+  printDims(record, "");
+  llvm::outs() << "nodes: " << record.getInteger("nodes").value_or(0);
+  for (auto [i, entry] : llvm::enumerate(counts))
+    llvm::outs() << (i ? ", " : " (") << -entry.first << " " << entry.second;
+  llvm::outs() << (counts.empty() ? "\n" : ")\n");
+  if (weights)
+    llvm::outs() << "weights: " << bytesText(weights->getNumber("bytes").value_or(0)) << " in "
+                 << weights->getInteger("initializers").value_or(0) << " initializers"
+                 << (weights->getBoolean("external").value_or(false) ? ", some in other files" : "") << "\n";
+}
+
+int infoMain() {
+  json::Object record;
+  if (!describe(described, record))
+    return 1;
+  if (wantsJson()) {
+    printRecord("info", described, std::move(record));
+    return 0;
+  }
+  std::string kind = textOf(record, "kind"), architecture = textOf(record, "architecture");
+  llvm::outs() << printable(described) << ": " << kind << (architecture.empty() ? "" : " for " + architecture) << ", "
+               << bytesText(record.getNumber("bytes").value_or(0)) << "\n";
+  if (kind == "model")
+    printModel(record);
+  else
+    each(record, "models", [](const json::Value &model) {
+      if (const json::Object *object = model.getAsObject())
+        printArtifact(*object);
+    });
+  llvm::outs() << "sha256 " << textOf(record, "sha256") << "\n";
+  return 0;
+}
+
+} // namespace hewn::tool
