@@ -105,7 +105,7 @@ bool leavesOutBorder(graph::ContractOpInterface op, graph::MoveOpInterface borde
   if (graph::winogradTile(op->getOperand(1).getType())) // whose tiles are masked one by one
     return graph::clipsOf(op, border).has_value();
   std::optional<graph::ContractRoles> roles = rolesOf(op);
-  return roles && !findMatrix(op) && graph::leavesOutBorder(op, border, *roles);
+  return roles && !findMatrix(op) && graph::leavesOutBorder(op, border, *roles, /*whenRun=*/!gridOf(op));
 }
 
 std::optional<graph::ContractRoles> rolesOf(graph::ContractOpInterface op) {

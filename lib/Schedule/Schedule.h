@@ -74,7 +74,7 @@ Found<Limbs> limbsOf(graph::ContractOpInterface op);
 std::optional<graph::ContractRoles> rolesOf(graph::ContractOpInterface op);
 
 /// Whether the contraction leaves out the border of zeros (graph::leavesOutBorder): not where it runs on a matrix unit, which
-/// reads whole tiles.
+/// reads whole tiles, nor on a grid of threads where sizes are known only when run.
 bool leavesOutBorder(graph::ContractOpInterface op, graph::MoveOpInterface border);
 
 /// What vector code costs on the machine; where the module names none, on one that is none in particular.

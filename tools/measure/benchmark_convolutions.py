@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Convolutions, plain, transposed and in groups, beside onnxruntime on one thread: the fastest runs of each, which take turns.
 
-    python tools/measure/benchmark_convolutions.py [PART OF A NAME]
+    python tools/measure/benchmark_convolutions.py [--open] [PART OF A NAME]
 
-The page docs/decisions/kernels/transposed-convolutions.md has a table of it."""
+--open: the models leave height and width open. Pages of docs/decisions/kernels have tables of it: transposed-convolutions.md, borders-when-run.md."""
 
-import sys
+import argparse
 import time
 from functools import partial
 
@@ -49,6 +49,18 @@ CASES = [
     ("Conv", 1, 256, 256, (14, 14), 3, 1, 2, 2, 4, 0),
     ("Conv", 1, 24, 24, (56, 56), 3, 1, 2, 2, 4, 0),
     ("Conv", 1, 128, 128, (128,), 3, 1, 2, 2, 4, 0),
+    ("Conv", 1, 960, 256, (28, 28), 3, 1, 12, 12, 1, 0),
+    ("Conv", 1, 960, 256, (28, 28), 3, 1, 24, 24, 1, 0),
+    ("Conv", 1, 960, 256, (28, 28), 3, 1, 36, 36, 1, 0),
+    ("Conv", 1, 2048, 256, (28, 28), 3, 1, 24, 24, 1, 0),
+    ("Conv", 1, 64, 64, (56, 56), 3, 1, 1, 1, 1, 0),
+    ("Conv", 1, 256, 256, (14, 14), 3, 1, 1, 1, 1, 0),
+    ("Conv", 1, 64, 128, (56, 56), 3, 2, 1, 1, 1, 0),
+    ("Conv", 1, 128, 128, (28, 28), 5, 1, 1, 2, 1, 0),
+    ("Conv", 1, 96, 96, (56, 56), 3, 1, 1, 1, 96, 0),
+    ("Conv", 1, 240, 240, (28, 28), 5, 1, 1, 2, 240, 0),
+    ("Conv", 1, 960, 960, (28, 28), 5, 1, 2, 4, 960, 0),
+    ("Conv", 1, 64, 64, (56, 56), 3, 1, 1, 1, 16, 0),
 ]
 SECONDS = 0.5
 
@@ -59,7 +71,7 @@ def name_of(case):
     return f"{op} {batch} x {channels} to {features} in {groups}, {' x '.join(map(str, size))}, {window}"
 
 
-def model_of(case):
+def model_of(case, leaves_open):
     op, batch, channels, features, size, kernel, stride, dilation, pads, groups, more = case
     arrays, rank = np.random.default_rng(0), len(size)
     outer = (channels, features // groups) if op == "ConvTranspose" else (features, channels // groups)
@@ -72,10 +84,11 @@ def model_of(case):
     }
     if more:
         attributes["output_padding"] = [more] * rank
+    shape = [batch, channels, *([f"d{i}" for i in range(rank)] if leaves_open else size)]
     graph = helper.make_graph(
         [helper.make_node(op, ["x", "w", "b"], ["y"], **attributes)],
         "convolution",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [batch, channels, *size])],
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
         [numpy_helper.from_array(weights, "w"), numpy_helper.from_array(np.ones(features, np.float32), "b")],
     )
@@ -94,17 +107,21 @@ def fastest_of(*runs):
     return fastest
 
 
-def main(part=""):
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--open", action="store_true", help="leave height and width open")
+    parser.add_argument("part", nargs="?", default="", metavar="PART OF A NAME")
+    said = parser.parse_args()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     for case in CASES:
-        if part not in name_of(case):
+        if said.part not in name_of(case):
             continue
-        model, feeds = model_of(case)
+        model, feeds = model_of(case, said.open)
         session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
         theirs, ours = fastest_of(partial(session.run, None, feeds), partial(hewn.compile(model).run, feeds))
         print(f"{theirs / ours:5.2f}  {theirs:7.3f} ms, hewn {ours:7.3f} ms  {name_of(case)}", flush=True)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

@@ -254,7 +254,25 @@ static int64_t summedChannels(ContractOpInterface op, const ContractRoles &roles
   return channels;
 }
 
-bool leavesOutBorder(ContractOpInterface op, MoveOpInterface border, const ContractRoles &roles) {
+bool hasKnownPlaces(const Clip &clip, const Dims &extents) {
+  // Each place in the window is inside for a run of rows: its ends are code of their own.
+  constexpr int64_t most = 11;
+  return extents[clip.row].constant() && clip.extent.constant() &&
+         extents[clip.summed].constant().value_or(most + 1) <= most;
+}
+
+/// Whether what is summed beside the clips' windows is a short line of known length.
+static bool sumsShortLine(ContractOpInterface op, ArrayRef<Clip> clips, const ContractRoles &roles) {
+  constexpr int64_t mostBytes = 32768;
+  Dims extents = op.getIterationDims(getDims);
+  std::optional<unsigned> line = plainSummedDim(op, roles);
+  for (unsigned d : roles.summed)
+    if (!extents[d].is(1) && d != line && llvm::none_of(clips, [&](const Clip &c) { return c.summed == d; }))
+      return false;
+  return !line || extents[*line].constant().value_or(mostBytes + 1) <= mostBytes / elementBytes(op->getOperand(0));
+}
+
+bool leavesOutBorder(ContractOpInterface op, MoveOpInterface border, const ContractRoles &roles, bool whenRun) {
   std::optional<SmallVector<Clip>> clips = clipsOf(op, border);
   if (!clips || roles.rows.empty())
     return false;
@@ -264,11 +282,7 @@ bool leavesOutBorder(ContractOpInterface op, MoveOpInterface border, const Contr
     std::optional<int64_t> window = extents[clip.summed].constant();
     if (!window)
       return false;
-    if (clip.row != tiled)
-      continue;
-    // Each place in the window is inside for a run of rows: its ends are code of their own.
-    constexpr int64_t most = 11;
-    if (!extents[tiled].constant() || !clip.extent.constant() || *window > most)
+    if (clip.row == tiled && !hasKnownPlaces(clip, extents) && !(whenRun && sumsShortLine(op, *clips, roles)))
       return false;
   }
   // A few channels are less work than finding out which of their windows are inside, unless the border is most of what there is.

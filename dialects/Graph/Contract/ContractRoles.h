@@ -77,6 +77,10 @@ struct Clip {
   DimExpr extent;
 };
 
+/// Whether it is known while compiling which rows are inside of the source at which places of the clip's window, and these are few enough for
+/// code of their own. `extents`: the iteration dims'.
+bool hasKnownPlaces(const Clip &clip, const Dims &extents);
+
 /// The left operand's border as clips of windows, where `border` makes that operand and every bordered dim is a window
 /// over one row dim and one summed dim; nullopt otherwise.
 std::optional<llvm::SmallVector<Clip>> clipsOf(ContractOpInterface op, MoveOpInterface border);
@@ -84,9 +88,10 @@ std::optional<llvm::SmallVector<Clip>> clipsOf(ContractOpInterface op, MoveOpInt
 /// The row dim that is cut into tiles of neighbouring rows: the innermost one that is long enough.
 unsigned tiledRow(ContractOpInterface op, const ContractRoles &roles);
 
-/// Whether the contraction gains from leaving out the zeros that `border` puts around its left operand: positions known
-/// along the tiled row, windows that are unrolled short, and columns or channels that share the bookkeeping.
-bool leavesOutBorder(ContractOpInterface op, MoveOpInterface border, const ContractRoles &roles);
+/// Whether the contraction gains from leaving out the zeros that `border` puts around its left operand: columns or channels share the
+/// bookkeeping. Where positions along the tiled row are known only when run, a row outside reads zeros instead: those of all sums that
+/// are no window's, whose number is known and small. `whenRun`: whether the engine has code for that.
+bool leavesOutBorder(ContractOpInterface op, MoveOpInterface border, const ContractRoles &roles, bool whenRun);
 
 /// Whether the left operand is read through windows: at positions that are no iteration dim's alone.
 bool hasWindows(ContractOpInterface op);

@@ -154,7 +154,8 @@ bool isDequantized(Value value) {
   Operation *op = value.getDefiningOp();
   if (auto dequantize = dyn_cast_or_null<DequantizeOp>(op))
     return getElementType(dequantize.getX()).isInteger(8);
-  return isa_and_nonnull<MoveOpInterface>(op) && isDequantized(op->getOperand(0));
+  // A move may read nothing, and make its elements of their positions.
+  return isa_and_nonnull<MoveOpInterface>(op) && op->getNumOperands() > 0 && isDequantized(op->getOperand(0));
 }
 
 static bool isQuantizedWithin(Value value, unsigned depth) {

@@ -287,7 +287,19 @@ private:
         form.outerRows.push_back(d);
     }
     form.rowStride = ContractForm::strideAlong(form.lhs, form.maps[0], *form.tiled);
-    return Verdict::yes();
+    return lookAtLine();
+  }
+
+  /// Whether there can be a line of zeros for rows outside.
+  Verdict lookAtLine() {
+    auto isClip = [&](unsigned d) { return llvm::any_of(form.clips, [&](const Clip &c) { return c.summed == d; }); };
+    bool known = llvm::all_of(form.roles.summed, [&](unsigned d) {
+      return form.extents[d].is(1) || isClip(d) ||
+             (form.extents[d].constant() && ContractForm::strideAlong(form.lhs, form.maps[0], d).constant());
+    });
+    return known || !form.clipsWhenRun()
+               ? Verdict::yes()
+               : Verdict::no("its sums reach over memory of an unknown length, inside of a border");
   }
 
   KernelFunction &k;

@@ -45,6 +45,8 @@ struct ContractForm {
   int64_t group() const { return dot || matrix ? 32 / int64_t(rhs.elementType.getIntOrFloatBitWidth()) : 1; }
   /// The clip along the tiled dim; null where there is none.
   const graph::Clip *tiledClip() const;
+  /// Whether only a run tells which rows of a tile are inside of the source.
+  bool clipsWhenRun() const { return tiledClip() && !graph::hasKnownPlaces(*tiledClip(), extents); }
   plan::ContractShape shape() const;
 
   /// Distance in `buffer` between neighbours along iteration dim `d`; maps are linear.

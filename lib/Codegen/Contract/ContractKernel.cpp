@@ -130,6 +130,20 @@ void ContractKernel::prefetch(Value memref, Index place) const {
                              /*isDataCache=*/true);
 }
 
+Value ContractKernel::lineOfZeros() const {
+  Type element = cast<MemRefType>(form.lhs.memref.getType()).getElementType();
+  int64_t length = form.group();
+  for (const SumLoop &loop : sumLoops(form.group()))
+    length += (*loop.extent.constant() - 1) * *loop.left.constant();
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(&k.function.front());
+  Value line = memref::AllocaOp::create(b, loc(), MemRefType::get({length}, element), b.getI64IntegerAttr(64));
+  Value zero = arith::ConstantOp::create(b, loc(), b.getZeroAttr(element));
+  e.forEach(e.constant(0), e.constant(length), 1,
+            [&](Index at) { memref::StoreOp::create(b, loc(), zero, line, at.base); });
+  return line;
+}
+
 Value ContractKernel::stackFor(int64_t count) const {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(&k.function.front());

@@ -38,6 +38,8 @@ struct Tile {
   llvm::SmallVector<llvm::SmallVector<bool>> inside;
   /// How many rows exist, where those may be fewer.
   std::optional<graph::Index> rest;
+  /// Where only a run tells which rows are inside: what those that are not read (ContractKernel::lineOfZeros). Null where they read nothing.
+  mlir::Value zeros;
 };
 
 /// A loop over the sum: its steps, and elements between two of them in the operands.
@@ -94,6 +96,8 @@ struct ContractKernel {
   mlir::Value product(mlir::Value x, mlir::Value y, mlir::Value sum) const;
   /// Asks for the line of `memref` at `place`, which is read once and soon.
   void prefetch(mlir::Value memref, graph::Index place) const;
+  /// On the stack, what the left operand would have at a row outside of its source: as many zeros as a row's sums reach over.
+  mlir::Value lineOfZeros() const;
   /// Memory for so many sums, on the stack.
   mlir::Value stackFor(int64_t count) const;
 };

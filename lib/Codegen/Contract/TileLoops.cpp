@@ -109,6 +109,8 @@ SmallVector<SmallVector<bool>> TileLoops::insideOf(int64_t firstRow, int64_t row
 
 SmallVector<TileLoops::Variant> TileLoops::rowVariants() const {
   SmallVector<Variant> variants;
+  if (c.form.clipsWhenRun())
+    return variants;
   int64_t rows = c.form.rows.constant().value_or(0), m = c.tileRows();
   for (int64_t t = 0; t * m < rows; ++t) {
     int64_t count = std::min(m, rows - t * m);
@@ -126,8 +128,26 @@ void TileLoops::overRows(const Tile &in, Index tile) {
     return overMatrixRows(in, tile);
   if (!variants.empty())
     return choose(variants, in, tile);
-  Index first = e.mul(tile, e.constant(c.tileRows()));
-  unknownRows(in, first, e.sub(e.expression(c.form.rows), first), c.tileRows());
+  Index first = e.mul(tile, e.constant(c.tileRows())), rest = e.sub(e.expression(c.form.rows), first);
+  c.form.clipsWhenRun() ? clippedRows(in, first, rest) : unknownRows(in, first, rest, c.tileRows());
+}
+
+void TileLoops::clippedRows(const Tile &in, Index first, Index rest) {
+  Tile whole = in;
+  whole.at[*c.form.tiled] = first;
+  for (int64_t r = 0; r < c.tileRows(); ++r)
+    whole.rows.push_back(e.constant(r));
+  Tile part = whole;
+  part.rest = rest;
+  part.zeros = zeros;
+  SmallVector<Value> sums = vectorSums(c, part);
+  for (Index &row : MutableArrayRef(part.rows).drop_front()) // as in emitTile
+    row = e.min(row, e.sub(rest, e.constant(1)));
+  if (c.tileRows() == 1)
+    return storeTile(c, whole, sums);
+  e.branch(
+      e.compare(arith::CmpIPredicate::sge, rest, e.constant(c.tileRows())), [&] { storeTile(c, whole, sums); },
+      [&] { storeTile(c, part, sums); });
 }
 
 void TileLoops::overMatrixRows(const Tile &in, Index tile) {

@@ -15,7 +15,10 @@ void withPanel(const ContractKernel &c, graph::Index panel,
 
 class TileLoops {
 public:
-  explicit TileLoops(const ContractKernel &c) : c(c), e(c.e), variants(rowVariants()) {}
+  explicit TileLoops(const ContractKernel &c) : c(c), e(c.e), variants(rowVariants()) {
+    if (c.form.clipsWhenRun() && !c.form.roles.columnInLeft)
+      zeros = c.lineOfZeros();
+  }
 
   /// All tiles, as the kernel's tasks.
   void run();
@@ -31,7 +34,7 @@ private:
     bool sameCode(const Variant &other) const { return rows == other.rows && inside == other.inside; }
   };
 
-  /// The kinds of tile along the tiled row, in order; empty where their number is known only when run.
+  /// The kinds of tile along the tiled row, in order; empty where a run tells them.
   llvm::SmallVector<Variant> rowVariants() const;
   /// For each place in the tile's window the rows inside of the source; empty: all.
   llvm::SmallVector<llvm::SmallVector<bool>> insideOf(int64_t firstRow, int64_t rows) const;
@@ -45,6 +48,8 @@ private:
   /// As many rows as there are, up to `maxRows`: a full tile, one row (a batch of one is what most models run on), or half a
   /// tile or a whole one that repeats its last row.
   void unknownRows(const Tile &in, graph::Index first, graph::Index rest, int64_t maxRows);
+  /// The same where a run tells which of them are inside of the source: one code for all tiles.
+  void clippedRows(const Tile &in, graph::Index first, graph::Index rest);
   /// The code of the variant that `tile` falls into: the longest run last, without a test of its own.
   void choose(llvm::ArrayRef<Variant> variants, const Tile &in, graph::Index tile);
   /// `variant.rows` rows from `firstRow` on; `rest`, where given, is how many of them exist.
@@ -53,6 +58,7 @@ private:
   const ContractKernel &c;
   KernelElements &e;
   llvm::SmallVector<Variant> variants;
+  mlir::Value zeros;
 };
 
 } // namespace hewn::codegen

@@ -440,8 +440,8 @@ LogicalResult ProgramEmitter::emitReturn(Operation *op) {
     llvm::Value *output = outputPointer(i);
     if (device)
       giveOutput(i, memory, operand.get());
-    else
-      copy(output, memory, bytesOf(operand.get()));
+    else if (output != memory)
+      copyByCall(output, memory, bytesOf(operand.get()));
   }
   exitCode->addIncoming(b.getInt32(HEWN_OK), b.GetInsertBlock());
   b.CreateBr(exit);

@@ -80,6 +80,9 @@ private:
   llvm::Value *offset(llvm::Value *pointer, llvm::Value *bytes);
   /// In the memory that kernels use.
   void copy(llvm::Value *to, llvm::Value *from, llvm::Value *bytes);
+  /// In the host's memory, by a function of the module: LLVM would write a copy of known size as loads and stores, and takes for thousands of
+  /// these in one block, each of which might be of the other's memory, the square of their number.
+  void copyByCall(llvm::Value *to, llvm::Value *from, llvm::Value *bytes);
   /// A variable of the function, made in its first block.
   Slot variable(llvm::Type *type, llvm::Value *count = nullptr);
   /// Where kernels and loops find the value, and where the host does.

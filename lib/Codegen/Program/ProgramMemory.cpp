@@ -172,6 +172,20 @@ void ProgramEmitter::copy(llvm::Value *to, llvm::Value *from, llvm::Value *bytes
     b.CreateMemCpy(to, llvm::Align(1), from, llvm::Align(1), bytes);
 }
 
+void ProgramEmitter::copyByCall(llvm::Value *to, llvm::Value *from, llvm::Value *bytes) {
+  constexpr StringRef name = "copy.bytes";
+  llvm::Function *function = module.getFunction(name);
+  if (!function) {
+    auto *type = llvm::FunctionType::get(b.getVoidTy(), {ptr, ptr, i64}, false);
+    function = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, name, module);
+    function->addFnAttr(llvm::Attribute::NoInline);
+    llvm::IRBuilder<> body(llvm::BasicBlock::Create(context, "entry", function));
+    body.CreateMemCpy(function->getArg(0), llvm::Align(1), function->getArg(1), llvm::Align(1), function->getArg(2));
+    body.CreateRetVoid();
+  }
+  b.CreateCall(function, {to, from, bytes});
+}
+
 ProgramEmitter::Slot ProgramEmitter::variable(llvm::Type *type, llvm::Value *count) {
   llvm::BasicBlock &entry = run->getEntryBlock();
   return llvm::IRBuilder<>(&entry, entry.begin()).CreateAlloca(type, count);

@@ -152,6 +152,23 @@ def test_product_of_any_rows_and_columns(rows, columns):
         np.testing.assert_allclose(got, expected(model, {"x": x}), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("rows", [7, "rows"])
+def test_an_operand_that_is_made_of_positions(rows):
+    """EyeLike: a move without an operand, beneath a contraction."""
+    weights = np.random.default_rng(5).standard_normal((7, 20)).astype(np.float32)
+    nodes = [helper.make_node("EyeLike", ["x"], ["e"], k=-1), helper.make_node("MatMul", ["e", "w"], ["y"])]
+    graph = helper.make_graph(
+        nodes,
+        "eye",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [rows, 7])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [onnx.numpy_helper.from_array(weights, "w")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    (got,) = hewn.compile(model).run({"x": np.zeros((7, 7), np.float32)}).values()
+    np.testing.assert_array_equal(got, np.eye(7, k=-1, dtype=np.float32) @ weights)
+
+
 def test_a_residual_is_overwritten_row_by_row():
     """Rows known only when run: what a tile repeats past the end must not see results that lie over the residual."""
     generator = np.random.default_rng(4)

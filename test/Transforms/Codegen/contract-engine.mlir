@@ -48,6 +48,31 @@ plan.kernel @conv(%x: tensor<1x4x8x8xf32, #graph.layout<[0, 2, 3, 1]>>, %w: tens
   graph.yield %0 : tensor<1x16x6x6xf32, #graph.layout<[0, 2, 3, 1]>>
 }
 
+// A window in a border, over lines of a length that only a run tells: at a place where no row of the tile is inside nothing is done; where all are,
+// rows are read as ever; else those outside read a line of zeros on the stack, in each half of the tile that has a row inside.
+// CHECK-LABEL: func.func @border_when_run(
+// CHECK: %[[ZEROS:.*]] = memref.alloca() {alignment = 64 : i64} : memref<8xf32>
+// CHECK: scf.for
+// CHECK: scf.if %{{.*}} -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
+// CHECK-NOT: arith.select
+// CHECK-COUNT-4: vector.fma
+// CHECK: } else {
+// CHECK: scf.if %{{.*}} -> (vector<8xf32>, vector<8xf32>) {
+// CHECK-COUNT-2: arith.select {{.*}} : memref<?xf32, strided<[1], offset: ?>>
+// CHECK-COUNT-2: vector.fma
+// CHECK: scf.if %{{.*}} -> (vector<8xf32>, vector<8xf32>) {
+// CHECK-COUNT-2: arith.select {{.*}} : memref<?xf32, strided<[1], offset: ?>>
+// CHECK-COUNT-2: vector.fma
+// CHECK-NOT: vector.fma
+// CHECK: return
+plan.kernel @border_when_run(%x: tensor<1x8x1x?xf32, #graph.layout<[0, 2, 3, 1]>> {graph.dims = [1, 8, 1, #graph.dim<"s0">]}, %w: tensor<8x8x1x3xf32, #graph.layout<[0, 2, 3, 1], blockDim = 0, block = 8>>) -> tensor<1x8x1x?xf32, #graph.layout<[0, 2, 3, 1]>>
+    attributes {symbols = ["s0"], schedule = #plan.contract<m = 4, n = 8, lanes = 8>} {
+  %0 = graph.pad %x {low = [0, 0, 0, 12], high = [0, 0, 0, 12], graph.dims = [[1, 8, 1, #graph.dim<"s0 + 24">]]} : (tensor<1x8x1x?xf32, #graph.layout<[0, 2, 3, 1]>>) -> tensor<1x8x1x?xf32, #graph.layout<[0, 2, 3, 1]>>
+  %1 = graph.conv %0, %w {dilations = array<i64: 1, 12>, groups = 1 : i64, strides = array<i64: 1, 1>, graph.dims = [[1, 8, 1, #graph.dim<"s0">]]}
+      : (tensor<1x8x1x?xf32, #graph.layout<[0, 2, 3, 1]>>, tensor<8x8x1x3xf32, #graph.layout<[0, 2, 3, 1], blockDim = 0, block = 8>>) -> tensor<1x8x1x?xf32, #graph.layout<[0, 2, 3, 1]>>
+  graph.yield %1 : tensor<1x8x1x?xf32, #graph.layout<[0, 2, 3, 1]>>
+}
+
 // Weights that are more than L2 holds: while one panel serves its tiles of rows, the next one is fetched, a part by each tile.
 // CHECK-LABEL: func.func @ahead(
 // CHECK: scf.for

@@ -169,9 +169,10 @@ Value channelOfGroups(const ContractKernel &c, Value channels, int64_t channel) 
 
 class InnerLoops {
 public:
-  /// Of the rows in `inside` (empty: all), from `at` on, by the terms `pair` of both operands.
+  /// Of the rows in `inside` (empty: all), from `at` on, by the terms `pair` of both operands. `readsRow`, where given, says of each row
+  /// whether it reads the left operand or the tile's zeros.
   InnerLoops(const ContractKernel &c, const Tile &tile, ArrayRef<Index> at, ArrayRef<bool> inside,
-             std::pair<unsigned, unsigned> pair);
+             std::pair<unsigned, unsigned> pair, ArrayRef<Value> readsRow = {});
   Sums run(Sums sums);
 
 private:
@@ -189,7 +190,9 @@ private:
   const ContractForm &form;
   const Panel &panel;
   ArrayRef<bool> inside;
-  Value left, right;
+  /// A row's elements of the left operand begin at `distance` in its `lefts`.
+  Sums lefts;
+  Value right;
   VectorType leftType, rightType;
   SmallVector<Index> distance;
   SmallVector<SumLoop> loops;
@@ -200,7 +203,7 @@ private:
 };
 
 InnerLoops::InnerLoops(const ContractKernel &c, const Tile &tile, ArrayRef<Index> at, ArrayRef<bool> inside,
-                       std::pair<unsigned, unsigned> pair)
+                       std::pair<unsigned, unsigned> pair, ArrayRef<Value> readsRow)
     : c(c), e(c.e), form(c.form), panel(tile.panel), inside(inside), loops(c.sumLoops(c.form.group())),
       channelStride(c.e.constant(0)) {
   auto stored = [](const Buffer &buffer) { return cast<MemRefType>(buffer.memref.getType()).getElementType(); };
@@ -214,9 +217,17 @@ InnerLoops::InnerLoops(const ContractKernel &c, const Tile &tile, ArrayRef<Index
   Point first(at);
   if (form.tiled)
     first[*form.tiled] = e.add(first[*form.tiled], tile.rows[base]);
-  left = c.from(form.lhs, form.leftTerm(pair.first), c.offset(form.lhs, form.maps[0], first, form.clips));
+  Index start = c.offset(form.lhs, form.maps[0], first, form.clips);
+  Value left = c.from(form.lhs, form.leftTerm(pair.first), start);
+  lefts.assign(tile.rows.size(), left);
   right = c.from(form.rhs, form.rightTerm(pair.second), c.offset(form.rhs, form.maps[1], at));
   distance = c.rowDistances(tile.rows, base);
+  for (auto [r, reads] : llvm::enumerate(readsRow)) {
+    Value row = c.from(form.lhs, form.leftTerm(pair.first), e.add(start, distance[r]));
+    Value zeros = c.from(form.lhs, tile.zeros, e.constant(0));
+    lefts[r] = arith::SelectOp::create(c.b, c.loc(), reads, row, zeros);
+    distance[r] = e.constant(0);
+  }
   counts = llvm::map_to_vector<4>(loops, [](const SumLoop &l) { return l.extent; });
   ahead = fetchAhead(c, at, counts);
   steps = stepsInLine(c, loops, stored(form.lhs));
@@ -281,12 +292,12 @@ Sums InnerLoops::productsAt(ArrayRef<Index> indices, ValueRange carried) {
       Index position = e.add(leftOffset, distance[r]);
       Value spread;
       if (steps > 1 && step == 0)
-        lines[r] = lineOfFactors(c, left, position, steps);
+        lines[r] = lineOfFactors(c, lefts[r], position, steps);
       if (!shared)
-        spread = steps > 1 ? factorInLine(c, lines[r], step, leftType) : c.splatScalar(left, position, leftType);
+        spread = steps > 1 ? factorInLine(c, lines[r], step, leftType) : c.splatScalar(lefts[r], position, leftType);
       for (int64_t j = 0; j < panel.vectors; ++j) {
         Value &sum = next[r * panel.vectors + j];
-        Value factor = shared ? load(left, e.add(position, e.constant(j * e.lanes)), j, false) : spread;
+        Value factor = shared ? load(lefts[r], e.add(position, e.constant(j * e.lanes)), j, false) : spread;
         for (int64_t channel = 0; channel < form.roles.perGroup; ++channel)
           sum = c.product(channelOfGroups(c, factor, channel), vectors[channel * panel.vectors + j], sum);
       }
@@ -313,12 +324,137 @@ Sums InnerLoops::run(Sums sums) {
 // Windows that reach over a border
 //===------------------------------------------------------------------------------------------------------------------===//
 
+/// `then` where `condition` holds, else `otherwise`: one of their sums.
+Sums eitherSums(const ContractKernel &c, Value condition, llvm::function_ref<Sums()> then,
+                llvm::function_ref<Sums()> otherwise, size_t count) {
+  SmallVector<Type> types(count, c.sumType());
+  auto branch = scf::IfOp::create(c.b, c.loc(), types, condition, /*withElseRegion=*/true);
+  for (auto [block, body] : {std::pair(branch.thenBlock(), then), std::pair(branch.elseBlock(), otherwise)}) {
+    OpBuilder::InsertionGuard guard(c.b);
+    c.b.setInsertionPointToStart(block);
+    c.e.forget();
+    scf::YieldOp::create(c.b, c.loc(), body());
+  }
+  c.e.forget();
+  return Sums(branch.getResults());
+}
+
+/// Sums that are carried through the places [low, high) of a window; `body` gets one of them.
+Sums overPlaces(const ContractKernel &c, Index low, Index high, Sums sums, llvm::function_ref<Sums(Index, Sums)> body) {
+  auto loop = scf::ForOp::create(c.b, c.loc(), low.base, high.base, c.e.constant(1).base, sums);
+  {
+    OpBuilder::InsertionGuard guard(c.b);
+    c.b.setInsertionPointToStart(loop.getBody());
+    c.e.forget();
+    scf::YieldOp::create(c.b, c.loc(), body({loop.getInductionVar()}, Sums(loop.getRegionIterArgs())));
+  }
+  c.e.forget();
+  return Sums(loop.getResults());
+}
+
+/// The tile's own window where only a run tells which rows are inside. Places at which none is are left out. Where all are, they are
+/// products like others; else a part of the tile of which some row is inside takes zeros for the rows that are not.
+class WindowWhenRun {
+public:
+  WindowWhenRun(const ContractKernel &c, const Tile &tile, const Clip &clip, std::pair<unsigned, unsigned> pair)
+      : c(c), e(c.e), tile(tile), clip(clip), pair(pair), first(tile.at[clip.row]), rows(int64_t(tile.rows.size())),
+        existing(e.min(*tile.rest, e.constant(rows))), window(*c.form.extents[clip.summed].constant()) {}
+
+  Sums run(const Point &at, Sums sums) {
+    // Channels in lanes have but a product for each place and row: straight code where all are inside.
+    if (c.form.roles.columnInLeft)
+      return eitherSums(
+          c, allInside(), [&] { return straight(at, sums); }, [&] { return overSome(at, sums); }, sums.size());
+    return overSome(at, std::move(sums));
+  }
+
+private:
+  /// ceil(x / by)
+  Index ceilDiv(Index x, int64_t by) { return e.floorDiv(e.add(x, e.constant(by - 1)), e.constant(by)); }
+  /// Where row `row` of the tile would be in the source at the window's first place.
+  Index startOf(Index row) { return e.sub(e.mul(e.add(first, row), e.constant(clip.stride)), e.constant(clip.low)); }
+  Value lessThan(Index x, Index y) { return e.compare(arith::CmpIPredicate::slt, x, y); }
+
+  Value allInside() {
+    Index last = e.add(startOf(e.constant(rows - 1)), e.constant((window - 1) * clip.dilation));
+    Value exist = e.compare(arith::CmpIPredicate::sge, *tile.rest, e.constant(rows));
+    Value begins = e.compare(arith::CmpIPredicate::sge, startOf(e.constant(0)), e.constant(0));
+    return e.logicalAnd(exist, e.logicalAnd(begins, lessThan(last, e.expression(clip.extent))));
+  }
+
+  Sums straight(Point at, Sums sums) {
+    for (int64_t w = 0; w < window; ++w) {
+      at[clip.summed] = e.constant(w);
+      sums = InnerLoops(c, tile, at, {}, pair).run(std::move(sums));
+    }
+    return sums;
+  }
+
+  Sums overSome(const Point &at, Sums sums) {
+    // (first + row) * stride + w * dilation - low in [0, extent) for some row
+    Index last = startOf(e.sub(existing, e.constant(1)));
+    Index low = e.max(ceilDiv(e.sub(e.constant(0), last), clip.dilation), e.constant(0));
+    Index high =
+        e.min(ceilDiv(e.sub(e.expression(clip.extent), startOf(e.constant(0))), clip.dilation), e.constant(window));
+    return overPlaces(c, low, high, std::move(sums), [&](Index w, Sums carried) { return atPlace(at, w, carried); });
+  }
+
+  Sums atPlace(Point at, Index w, const Sums &sums) {
+    at[clip.summed] = w;
+    Index start = e.add(startOf(e.constant(0)), e.mul(w, e.constant(clip.dilation)));
+    Index begin = ceilDiv(e.sub(e.constant(0), start), clip.stride);
+    Index end = e.min(ceilDiv(e.sub(e.expression(clip.extent), start), clip.stride), existing);
+    Value all = e.logicalAnd(e.compare(arith::CmpIPredicate::sle, begin, e.constant(0)),
+                             e.compare(arith::CmpIPredicate::sge, end, e.constant(rows)));
+    auto whole = [&] { return InnerLoops(c, tile, at, {}, pair).run(sums); };
+    auto parts = [&] {
+      // Where a place is but one product, finding out about a row's memory would be more work than that.
+      constexpr int64_t divisible = 4;
+      int64_t half = c.form.roles.columnInLeft ? 1 : rows < divisible ? rows : (rows + 1) / 2;
+      Sums result;
+      for (int64_t row = 0; row < rows; row += half)
+        llvm::append_range(result, partAt(at, row, std::min(half, rows - row), begin, end, sums));
+      return result;
+    };
+    return eitherSums(c, all, whole, parts, sums.size());
+  }
+
+  /// The sums of `count` rows from row `row` of the tile on.
+  Sums partAt(const Point &at, int64_t row, int64_t count, Index begin, Index end, ArrayRef<Value> sums) {
+    int64_t vectors = tile.panel.vectors;
+    Sums own(sums.slice(row * vectors, count * vectors));
+    Value some = lessThan(e.max(begin, e.constant(row)), e.min(end, e.constant(row + count)));
+    auto products = [&] {
+      Tile part = tile;
+      part.rows.assign(tile.rows.begin() + row, tile.rows.begin() + row + count);
+      SmallVector<Value> reads;
+      for (int64_t r = row; r < row + count && count > 1; ++r)
+        reads.push_back(
+            e.logicalAnd(e.compare(arith::CmpIPredicate::sle, begin, e.constant(r)), lessThan(e.constant(r), end)));
+      return InnerLoops(c, part, at, {}, pair, reads).run(own);
+    };
+    return eitherSums(c, some, products, [&] { return own; }, own.size());
+  }
+
+  const ContractKernel &c;
+  KernelElements &e;
+  const Tile &tile;
+  const Clip &clip;
+  std::pair<unsigned, unsigned> pair;
+  Index first;
+  int64_t rows;
+  Index existing;
+  int64_t window;
+};
+
 /// The tile's own window place by place, where it reaches over a border: rows are inside or not.
 Sums overTiledWindow(const ContractKernel &c, const Tile &tile, Point at, std::pair<unsigned, unsigned> pair,
                      Sums sums) {
   const Clip *clip = c.form.tiledClip();
   if (!clip)
     return InnerLoops(c, tile, at, {}, pair).run(std::move(sums));
+  if (c.form.clipsWhenRun())
+    return WindowWhenRun(c, tile, *clip, pair).run(at, std::move(sums));
   for (int64_t w = 0; w < *c.form.extents[clip->summed].constant(); ++w) {
     SmallVector<bool> inside(tile.rows.size(), true);
     if (!tile.inside.empty())
@@ -344,18 +480,10 @@ Sums overWindows(const ContractKernel &c, const Tile &tile, ArrayRef<const Clip 
   Index low = e.max(e.floorDiv(e.sub(up, start), dilation), e.constant(0));
   Index high = e.min(e.floorDiv(e.add(e.sub(e.expression(clip.extent), start), up), dilation),
                      e.expression(c.form.extents[clip.summed]));
-  auto loop = scf::ForOp::create(c.b, c.loc(), low.base, high.base, e.constant(1).base, sums);
-  {
-    OpBuilder::InsertionGuard guard(c.b);
-    c.b.setInsertionPointToStart(loop.getBody());
-    e.forget();
-    at[clip.summed] = {loop.getInductionVar()};
-    Sums carried(loop.getRegionIterArgs().begin(), loop.getRegionIterArgs().end());
-    scf::YieldOp::create(c.b, c.loc(),
-                         overWindows(c, tile, clips.drop_front(), std::move(at), pair, std::move(carried)));
-  }
-  e.forget();
-  return llvm::to_vector(llvm::map_range(loop.getResults(), [](OpResult r) { return Value(r); }));
+  return overPlaces(c, low, high, std::move(sums), [&](Index w, Sums carried) {
+    at[clip.summed] = w;
+    return overWindows(c, tile, clips.drop_front(), at, pair, std::move(carried));
+  });
 }
 
 } // namespace
