@@ -24,6 +24,13 @@
 #include "dialects/Graph/GraphDialect.h.inc"
 #include "dialects/Graph/GraphInterfaces.h.inc"
 
+namespace hewn::graph {
+/// What the symbols of a run are: an op writes to it where it tells one, so that it is called also where nobody reads its results.
+struct SymbolResource : mlir::SideEffects::Resource::Base<SymbolResource> {
+  llvm::StringRef getName() final { return "symbols"; }
+};
+} // namespace hewn::graph
+
 #define GET_ATTRDEF_CLASSES
 #include "dialects/Graph/GraphAttrs.h.inc"
 

@@ -119,8 +119,11 @@ class Part<string mnemonic, string part, string params, list<string> methods = [
 }
 
 // A part that tells an extent of its results: it is the symbol `count`, and the buffers have room for the most there can be.
-class CountingPart<string mnemonic, string part, string params, list<Trait> traits = [Pure]>
-    : Part<mnemonic, part, params, ["getBoundDims", "getDefinedSymbols"], traits> {
+// That is an effect: who asks for the extent may not read the results.
+def SymbolResource : Resource<"::hewn::graph::SymbolResource">;
+class CountingPart<string mnemonic, string part, string params, list<Trait> traits = []>
+    : Part<mnemonic, part, params, ["getBoundDims", "getDefinedSymbols"],
+           !listconcat([MemoryEffects<[MemWrite<SymbolResource>]>], traits)> {
   let extraClassDefinition = partMethods # [{
     ::llvm::SmallVector<::llvm::StringRef> $cppClass::getDefinedSymbols() { return {getCount()}; }
   }];

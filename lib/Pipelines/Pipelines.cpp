@@ -25,6 +25,7 @@ void buildGraphStage(OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createCSEPass());
   // Ops that are defined by others are written in them.
   pm.addPass(createComposeOpsPass());
+  pm.addNestedPass<func::FuncOp>(createEraseUnreadPass());
   pm.addPass(createCSEPass());
   // Weights that come in few bits are seen as such, whatever ops make floats of them.
   if (options.optimize && options.weights && options.evaluate)

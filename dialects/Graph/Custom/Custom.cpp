@@ -163,10 +163,12 @@ private:
 
 using Effects = SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>;
 
-/// An op that is not pure is called as often as it stands in the model.
-void addEffects(bool pure, Effects &effects) {
+/// An op that is not pure is called as often as it stands in the model; one that tells symbols is called for these, too.
+void addEffects(bool pure, bool tellsSymbols, Effects &effects) {
   if (!pure)
     effects.emplace_back(MemoryEffects::Write::get());
+  if (tellsSymbols)
+    effects.emplace_back(MemoryEffects::Write::get(), SymbolResource::get());
 }
 
 } // namespace
@@ -187,7 +189,7 @@ void CustomSizesOp::requireDims(Requirements &requirements) { Definition(*this).
 StringRef CustomSizesOp::getPartName() { return "custom"; }
 SmallVector<StringRef> CustomSizesOp::getFunctions() { return {getFunction()}; }
 SmallVector<int64_t> CustomSizesOp::getPartParams() { return Definition(*this).params(HEWN_CUSTOM_TELLS, {}); }
-void CustomSizesOp::getEffects(Effects &effects) { addEffects(getPure(), effects); }
+void CustomSizesOp::getEffects(Effects &effects) { addEffects(getPure(), /*tellsSymbols=*/false, effects); }
 
 //===------------------------------------------------------------------------------------------------------------------===//
 // The op
@@ -307,6 +309,6 @@ SmallVector<int64_t> CustomOp::getPartParams() {
 
 StringRef CustomOp::getPartName() { return "custom"; }
 SmallVector<StringRef> CustomOp::getFunctions() { return {getFunction()}; }
-void CustomOp::getEffects(Effects &effects) { addEffects(getPure(), effects); }
+void CustomOp::getEffects(Effects &effects) { addEffects(getPure(), getCounts(), effects); }
 
 } // namespace hewn::graph

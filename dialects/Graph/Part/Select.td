@@ -20,7 +20,7 @@ def Graph_CompressOp
 }
 
 def Graph_UniqueOp : CountingPart<"unique", "unique", "{getSorted(), getAxis().has_value(), int64_t(getAxis().value_or(0))}",
-                                  [Pure, AttrSizedResultSegments]> {
+                                  [AttrSizedResultSegments]> {
   let summary = "The unlike slices along `axis`, or elements, ascending or as they come; where each is first, which one each is, how many.";
   let arguments = (ins Tensor:$x, OptionalAttr<I64Attr>:$axis, DefaultValuedAttr<BoolAttr, "true">:$sorted, StrAttr:$count);
   let results = (outs Tensor:$values, Optional<Tensor>:$indices, Optional<Tensor>:$inverse, Optional<Tensor>:$counts);
@@ -28,7 +28,7 @@ def Graph_UniqueOp : CountingPart<"unique", "unique", "{getSorted(), getAxis().h
 }
 
 def Graph_NonMaxSuppressionOp : CountingPart<"non_max_suppression", "nonmaxsuppression", "{getCentered()}",
-                                             [Pure, AttrSizedOperandSegments]> {
+                                             [AttrSizedOperandSegments]> {
   let summary = "Boxes by falling score, without those that overlap a chosen one: rows of (batch, class, box).";
   let description = [{
     boxes [batch, n, 4], scores [batch, classes, n]; then, each one number, how many boxes a class may have at most (absent: 0),

@@ -8,6 +8,10 @@ def ComposeOpsPass : Pass<"hewn-compose-ops"> {
   let summary = "Write composed ops in elementwise, reduce, cumulate, contract and move ops";
 }
 
+def EraseUnreadPass : Pass<"hewn-erase-unread", "::mlir::func::FuncOp"> {
+  let summary = "Erase ops of which nobody reads a result or a symbol";
+}
+
 def LowerHandlesPass : Pass<"hewn-lower-handles", "::mlir::ModuleOp"> {
   let summary = "Make integers of the handles of strings, sequences and optional values";
 }
