@@ -5,8 +5,10 @@ and times them beside torch itself and torch.compile's own backend.
     doors.py run RECORDS.jsonl [NAME ...] [--seconds N] [--again] [--without-inductor]
     doors.py table RECORDS.jsonl [-o docs/torch-speed.md]
     doors.py check [NAME ...]
+    doors.py memory [NAME]
 
-`run` does what RECORDS has no record of, each in a process of its own; `check` asks that some are right, and ends with 1 where one isn't.
+`run` does what RECORDS has no record of, each in a process of its own; `check` asks that some are right, and ends with 1 where one isn't;
+`memory` tells what a process holds of one with its parameters frozen, and lifted.
 """
 
 from __future__ import annotations
@@ -181,6 +183,38 @@ def check(said) -> None:
     sys.exit(bool(wrong))
 
 
+def held() -> dict[str, int]:
+    """Megabytes of this process's own memory, and of files that it has mapped, which the system may drop."""
+    lines = pathlib.Path("/proc/self/status").read_text().splitlines()
+    sizes = {line.split(":")[0]: line.split()[1] for line in lines if line.startswith("Rss")}
+    return {"own": int(sizes["RssAnon"]) // 1024, "mapped": int(sizes["RssFile"]) // 1024}
+
+
+def memory(said) -> None:
+    import exporting
+    import torch
+    from hewn import dynamo
+
+    (architecture,) = chosen([said.name])
+
+    def told(parameters):
+        module = exporting.module_of(architecture)
+        inputs = exporting.given(architecture.feeds(architecture.sizes[-1]))
+        weights = sum(p.numel() * p.element_size() for p in module.parameters()) >> 20
+        options = {"parameters": parameters}
+        run = torch.compile(module, backend=dynamo.backend, options=options) if parameters else module
+        with torch.no_grad():
+            run(*inputs)
+            times = best_times([lambda: run(*inputs)], TIMED_SECONDS)
+        return f"{parameters or 'eager'}: weights {weights} MB, held {held()} MB, {times[0]:.1f} ms"
+
+    for parameters in (None, "freeze", "lift"):
+        kind, said_of_it = forked(lambda chosen=parameters: told(chosen), LIMITS)
+        if kind != "ok":
+            sys.exit(f"doors.py: {parameters}: {kind}: {said_of_it}")
+        print(said_of_it, flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parts = parser.add_subparsers(required=True)
@@ -198,6 +232,9 @@ def main() -> None:
     checking = parts.add_parser("check", help="are some right? All is printed; ends with 1 where one isn't")
     checking.add_argument("names", nargs="*")
     checking.set_defaults(do=check)
+    holding = parts.add_parser("memory", help="what a process holds with parameters frozen, and lifted")
+    holding.add_argument("name", nargs="?", default="vit_b_32")
+    holding.set_defaults(do=memory)
     said = parser.parse_args()
     said.do(said)
 
