@@ -20,7 +20,8 @@ on {machine}, with {versions}. Sizes are those of [exports.md](exports.md); one 
 the largest difference from torch's result, of an output's largest element, over all outputs: right up to {bound:g}; above that, rounding
 decides if torch itself is off by a {spreads}th of it or more when its weights are moved by a rounding each. *ms* is
 the best of several runs that took turns in one process, in time of that thread. *Compile* is wall-clock time from torch.compile to the end of the first call,
-tracing included, on a machine that others used too: a hint, no measurement.
+tracing included, on a machine that others used too: a hint, no measurement. Where inductor has no figure it was not run
+(`--without-inductor`): its compile takes a minute or more, where torch's cache on disk has nothing of an earlier one.
 """
 
 
@@ -70,6 +71,7 @@ def page(records, bound, spreads) -> str:
     decides = sum(r.get("verdict") == "rounding decides" for r in records)
     once = sum(r.get("graphs") == 1 == r.get("compiled") and not r.get("fallbacks") for r in records)
     ratios = sorted(x for r in records if not math.isnan(x := ratio(r)))
+    late = [r["name"] for r in records if r.get("backend_ms", 0) > r.get("eager_ms", math.inf)]
     lines = [
         INTRODUCTION.format(count=len(records), machine=machines, versions=versions, bound=bound, spreads=spreads),
         f"Right by both: {right} of {len(records)}; rounding decides {decides}. One graph that was compiled once: {once}. "
@@ -79,6 +81,7 @@ def page(records, bound, spreads) -> str:
             if ratios
             else ""
         ),
+        *([f"Slower than eager PyTorch: {', '.join(late)}."] if late else []),
         "",
         f"| {' | '.join(HEADS)} |",
         f"|{' --- |' * len(HEADS)}",
