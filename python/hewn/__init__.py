@@ -22,11 +22,22 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from . import _calibration, _dlpack, _hewn
+from . import _calibration, _dlpack, _hewn, _tensors, frontends
 from ._custom import CustomOps, raised
 from ._dtypes import dtype_of as _dtype
+from .frontends import ConversionError
 
-__all__ = ["CompileError", "Diagnostic", "Module", "RunError", "Tensor", "__version__", "compile", "load"]
+__all__ = [
+    "CompileError",
+    "ConversionError",
+    "Diagnostic",
+    "Module",
+    "RunError",
+    "Tensor",
+    "__version__",
+    "compile",
+    "load",
+]
 __version__ = _hewn.version()
 
 
@@ -235,7 +246,8 @@ class Module:
         outputs: Sequence[str] | None = None,
         out: Mapping[str, object] | None = None,
     ) -> dict[str, np.ndarray | list | None]:
-        """Runs on arrays by name (numpy, or anything with DLPack) and returns the outputs by name.
+        """Runs on arrays by name (numpy, or anything with DLPack) and returns the outputs by name: arrays of numpy's, or tensors of
+        torch's where an input is one.
 
         `outputs` names those to return, in this order. `out` gives arrays for outputs, by name (numpy, or anything with DLPack: torch's
         bfloat16 too): writable, dense, of the output's type and shape; the run writes them where they are, without a copy, and returns them.
@@ -258,7 +270,9 @@ class Module:
                 arrays.append(value if ready else self._numbers(tensor, value))
         else:
             arrays = [self._feed(tensor, feeds[name]) for name, _, tensor in self._wanted]
-        into = self._into(out, arrays) if out else _NOWHERE
+        of_torch = any(map(_tensors.is_torch, feeds.values()))
+        written = {name: _tensors.array_of(value) for name, value in out.items()} if out else {}
+        into = self._into(written, arrays) if out else _NOWHERE
         if self._calls_python:
             results = self._run_with_python(arrays, into)
         else:
@@ -275,6 +289,8 @@ class Module:
                 t.name: given[t.name] if t.name in given else self._result(t, result)
                 for t, result in zip(self.outputs, results)
             }
+        if of_torch:
+            found = {name: _tensors.tensor_of(value) for name, value in found.items()}
         return found if outputs is None else self._chosen(found, outputs)
 
     async def run_async(self, feeds: Mapping[str, object], **options: object) -> dict[str, np.ndarray | list | None]:
@@ -386,6 +402,8 @@ class Module:
         try:
             if isinstance(value, np.ndarray):
                 array = value
+            elif _tensors.is_torch(value):
+                array = _tensors.array_of(value)
             elif hasattr(value, "__dlpack__"):
                 array = _dlpack.array_of(value)
             else:
@@ -486,6 +504,8 @@ def _quantization(quantize: str | os.PathLike[str] | Mapping | None) -> str:
 def compile(
     model: object,
     *,
+    example_inputs: object = None,
+    dynamic_shapes: object = None,
     target: str | Sequence[str] = "host",
     precision: str = "highest",
     dims: Mapping[str, int | tuple[int, int] | str] | None = None,
@@ -501,7 +521,13 @@ def compile(
     limits: Mapping[str, int] | None = None,
     custom_ops: str | os.PathLike[str] | Mapping | Sequence[str | os.PathLike[str] | Mapping] | None = None,
 ) -> Module:
-    """Compiles a model (a path, bytes, or an onnx.ModelProto) and loads it; `output` keeps the library at that path.
+    """Compiles a model and loads it; `output` keeps the library at that path.
+
+    A model is ONNX (a path, bytes, or an onnx.ModelProto), or what its framework's own converter makes ONNX of: a torch.nn.Module or a
+    function of torch's, traced on `example_inputs` (a tuple of arguments, a dict by name, or the only one) with `dynamic_shapes` as
+    torch.export has them; a torch.export.ExportedProgram; a jax function or a module of flax.nnx, with `example_inputs`; a Keras model; a
+    fitted scikit-learn estimator. Each wants an extra: pip install 'hewn-compiler[torch]', [jax], [keras], [sklearn]; without it
+    ModuleNotFoundError says so. What the converter refuses is a ConversionError (docs/torch.md).
 
     `target` is a machine, or several, each with code of its own in the library; "portable" stands for the usual ones.
     `dims` binds symbolic dims: a number, or (low, high), or as text "1,128,1..512": a range, and sizes in front of it that get
@@ -526,23 +552,24 @@ def compile(
     folder = None if output else tempfile.mkdtemp(prefix="hewn-")
     artifact = os.fsdecode(output) if output else str(pathlib.Path(folder) / "model.so")
     try:
-        _, report = _compile_and_report(
-            model,
-            artifact,
-            target=target,
-            dims=dims,
-            limits=limits,
-            precision=precision,
-            quantize=quantize,
-            calibration=calibration,
-            min_sqnr=min_sqnr,
-            max_error=max_error,
-            optimize=optimize,
-            cache_dir=cache_dir,
-            remarks=remarks,
-            transient=folder is not None,
-            custom=custom,
-        )
+        with frontends.as_onnx(model, example_inputs, dynamic_shapes) as onnx_model:
+            _, report = _compile_and_report(
+                onnx_model,
+                artifact,
+                target=target,
+                dims=dims,
+                limits=limits,
+                precision=precision,
+                quantize=quantize,
+                calibration=calibration,
+                min_sqnr=min_sqnr,
+                max_error=max_error,
+                optimize=optimize,
+                cache_dir=cache_dir,
+                remarks=remarks,
+                transient=folder is not None,
+                custom=custom,
+            )
         module = Module(artifact, threads, cache_dir=cache_dir, _folder=folder, _custom=custom)
         module.report = report
         return module

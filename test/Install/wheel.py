@@ -76,6 +76,15 @@ def use(python: pathlib.Path, folder: pathlib.Path) -> None:
         "except c.NoSuchFile: pass",
         cwd=folder,
     )
+    # What torch.compile finds the backend by, and what is asked of other frameworks' models.
+    run(
+        python,
+        "-c",
+        "import importlib.metadata as m, importlib.util as u, hewn.frontends\n"
+        "(e,) = m.entry_points(group='torch_dynamo_backends')\n"
+        "assert (e.name, e.value) == ('hewn', 'hewn.dynamo:backend') and u.find_spec('hewn.dynamo.running')",
+        cwd=folder,
+    )
     # A build of one's own, with nothing but the wheel and a C compiler.
     prefix = run(python, "-m", "hewn", "--cmake").strip()
     cmake = os.environ.get("HEWN_CMAKE", "cmake")

@@ -30,7 +30,7 @@ func.func @within(%x: tensor<16xf32>, %y: tensor<1xf32>) -> tensor<?xf32> {
 func.func @unread(%x: tensor<16xf32>) -> tensor<16xf32> {
   %0 = graph.neg %x : (tensor<16xf32>) -> tensor<16xf32>
   %1 = graph.non_zero %0 {count = "n", graph.dims = [[1, #graph.dim<"n">]]} : (tensor<16xf32>) -> tensor<1x?xi64>
-  %2 = graph.transpose %1 {order = [1, 0], graph.dims = [[#graph.dim<"n">, 1]]} : (tensor<1x?xi64>) -> tensor<?x1xi64>
+  %2 = graph.transpose %1 {order = array<i64: 1, 0>, graph.dims = [[#graph.dim<"n">, 1]]} : (tensor<1x?xi64>) -> tensor<?x1xi64>
   %3 = graph.dim_value {values = [1, #graph.dim<"n">]} : () -> tensor<2xi64>
   graph.read_symbol "m" = %3[0] : tensor<2xi64>
   %4 = graph.relu %x : (tensor<16xf32>) -> tensor<16xf32>

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torch.compile(model, backend="hewn"), for inference. Imports torch: hewn itself does not import this package, torch does, by the entry
+point, or who gives `hewn.dynamo.backend` to torch.compile."""
+
+from __future__ import annotations
+
+import collections
+import logging
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+
+import torch
+from torch._dynamo.backends.common import aot_autograd
+from torch._guards import TracingContext
+
+import hewn
+
+from .exporting import Exported, NeedsFunctionalization, Unsupported, exported
+from .running import Graph
+
+__all__ = ["FallbackWarning", "backend", "counts"]
+
+log = logging.getLogger(__name__)
+
+
+class FallbackWarning(UserWarning):
+    """A graph, or a run of one, is left to eager PyTorch, and why."""
+
+
+# Graphs that dynamo gave ("graphs"), modules compiled of them ("compiled"), those taken through AOTAutograd ("functionalized"), graphs
+# and runs left to eager PyTorch ("fallbacks"), in this process.
+counts: collections.Counter = collections.Counter()
+
+_OWN = {"parameters": "freeze", "fallback": True}
+_PASSED_ON = {"threads", "target", "precision", "quantize", "optimize", "cache_dir", "remarks", "limits", "custom_ops"}
+
+
+def _expect_options(options: Mapping[str, object], mode: str | None) -> None:
+    if mode not in (None, "default"):
+        raise ValueError(f"mode={mode!r} is for torch's own backend; hewn takes options={{...}}")
+    if unknown := sorted(options.keys() - _OWN.keys() - _PASSED_ON):
+        raise ValueError(
+            f"no such options: {', '.join(unknown)}; there are {', '.join(sorted(_OWN.keys() | _PASSED_ON))}"
+        )
+    if options.get("parameters", "freeze") not in ("freeze", "lift"):
+        raise ValueError("the option parameters is 'freeze' or 'lift'")
+
+
+class _Compiler:
+    """One graph's way through: what is made of it, or why it is left to PyTorch."""
+
+    def __init__(self, eager: Callable, options: Mapping[str, object]) -> None:
+        self._eager, self._options, self._told = eager, {**_OWN, **options}, set()
+
+    def fall_back(self, reason: str) -> Callable:
+        counts["fallbacks"] += 1
+        if not self._options["fallback"]:
+            raise RuntimeError(f"hewn can't compile this graph: {reason}")
+        if reason not in self._told:
+            self._told.add(reason)
+            text = f"hewn leaves a graph to eager PyTorch: {reason}"
+            log.info(text)
+            warnings.warn(text, FallbackWarning, stacklevel=3)
+        return self._eager
+
+    def _module(self, model: object) -> hewn.Module:
+        counts["compiled"] += 1
+        passed_on = {name: value for name, value in self._options.items() if name in _PASSED_ON}
+        return hewn.compile(model, **{"threads": torch.get_num_threads(), **passed_on})
+
+    def graph(self, made: Exported, static: Sequence[int], arguments: Sequence[object] | None) -> Callable:
+        """The graph as a callable; compiled now where its arguments are known, else when it is called first."""
+        lift = self._options["parameters"] == "lift"
+        graph = Graph(made, () if lift else static, self._module, lambda reason, given: self.fall_back(reason)(*given))
+        if arguments is not None:
+            graph.prepare(arguments)
+        return graph
+
+
+def _static(graph_module: torch.fx.GraphModule) -> list[int]:
+    """The arguments that dynamo knows as parameters and buffers of modules."""
+    nodes = enumerate(graph_module.graph.find_nodes(op="placeholder"))
+    return [i for i, node in nodes if node.meta.get("tensor_dict", {}).get("_dynamo_static_input_type")]
+
+
+def _trains(example_inputs: Sequence[object]) -> bool:
+    tensors = (x for x in example_inputs if isinstance(x, torch.Tensor))
+    return torch.is_grad_enabled() and any(x.requires_grad for x in tensors)
+
+
+def _functionalized(graph_module: torch.fx.GraphModule, example_inputs: Sequence[object], options: Mapping) -> Callable:
+    """The graph by AOTAutograd: what reaches the exporter has no writes and no aliases, and what calls the result puts them back."""
+    counts["functionalized"] += 1
+
+    def compile(aten: torch.fx.GraphModule, inputs: Sequence[object]) -> Callable:
+        compiler = _Compiler(aten, options)
+        # What the graph itself writes is no constant.
+        found = TracingContext.get().fw_metadata
+        static = [i for i in found.static_input_indices or () if not found.input_info[i].mutates_data]
+        try:
+            return compiler.graph(exported(aten, functional=True), static, None)
+        except (Unsupported, hewn.CompileError) as problem:
+            return compiler.fall_back(str(problem))
+
+    return aot_autograd(fw_compiler=compile, inference_compiler=compile)(graph_module, example_inputs)
+
+
+def backend(
+    graph_module: torch.fx.GraphModule,
+    example_inputs: Sequence[object],
+    *,
+    options: Mapping[str, object] | None = None,
+    mode: str | None = None,
+    name: str | None = None,
+) -> Callable:
+    """What torch.compile calls with each graph that it captures. Gives a function that runs the graph's compiled code, or, with a
+    FallbackWarning that tells the reason, the graph as it is.
+
+    `options` of torch.compile: those of hewn.compile that name no file of one model (threads: torch's number where it is left out, target,
+    precision, quantize, optimize, cache_dir, remarks, limits, custom_ops); parameters: "freeze" makes constants of the modules' parameters
+    and buffers, packed for the machine, and compiles again for those that change, "lift" reads them where torch has them; fallback: False
+    raises what would be a warning.
+    """
+    options = options or {}
+    _expect_options(options, mode)
+    counts["graphs"] += 1
+    compiler = _Compiler(graph_module.forward, options)
+    if _trains(example_inputs):
+        return compiler.fall_back(
+            "grad mode is on and inputs require grad, and compiled graphs have no backward: call the model under torch.no_grad() or "
+            "torch.inference_mode()"
+        )
+    try:
+        return compiler.graph(exported(graph_module, functional=False), _static(graph_module), example_inputs)
+    except NeedsFunctionalization as reason:
+        log.info("by AOTAutograd: %s", reason)
+    except (Unsupported, hewn.CompileError) as problem:
+        return compiler.fall_back(str(problem))
+    return _functionalized(graph_module, example_inputs, options)
