@@ -7,7 +7,8 @@
 //                                                                              %y = graph.matmul %x, %w
 //
 // Contractions decode such weights in registers, or a panel at a time: a row, which waits for memory, takes the time of reading
-// integers, and the file of weights has these alone. What makes words, scales and offsets of constants is folded. Scales may differ by
+// integers, and the file of weights has these alone. Codes that are looked up in a table (graph.look_up) become graph.decode_by_table.
+// What makes words, scales and offsets of constants is folded. Scales may differ by
 // blocks along the sum; a depth of no whole words is padded on both sides. Narrow floats are multiplied as float32, and the sums are
 // rounded.
 //
@@ -37,7 +38,7 @@ namespace hewn {
 /// A few rows wait for weights. More of them gain where the machine multiplies integers; without that, panels of floats are read again and again,
 /// and are there sooner than they are made. What may be few when run stays a code, but not where the machine has a matrix unit that is
 /// to be used for products of bfloat16 at this precision.
-Verdict paysToDecode(ContractOpInterface op, graph::Code code, Precision precision) {
+Verdict paysToDecode(ContractOpInterface op, const CodedWeights &weights, Precision precision) {
   constexpr int64_t fewRows = 3;
   if (plan::gridOf(op))
     return Verdict::no("a grid of threads multiplies floats that were decoded before");
@@ -51,7 +52,8 @@ Verdict paysToDecode(ContractOpInterface op, graph::Code code, Precision precisi
   if (matrix && (rows || precision != Precision::Highest) && plan::fills(op, matrix))
     return Verdict::no("the machine's matrix unit multiplies floats sooner than they are decoded");
   bool rounds = precision == Precision::Medium && plan::findDot(op, bf16, bf16, f32);
-  if (!rows || (!rounds && plan::limbsFor(op, code)))
+  bool byLimbs = !rounds && !weights.table && plan::limbsFor(op, weights.code);
+  if (!rows || byLimbs)
     return Verdict::yes();
   return Verdict::no("its rows are many, and panels of floats are there sooner than they are decoded");
 }
@@ -92,7 +94,10 @@ private:
 
   Value right() {
     Value words = graph::make<graph::EncodeOp>(b, op->getLoc(), inOrder(integers(), graph::getDims(integers())));
-    return graph::composeDecode(c, words, parameter(weights.op.getQuantizedScale()), zeroPoint(), weights.code);
+    Value scale = parameter(weights.op.getQuantizedScale());
+    if (weights.table)
+      return graph::composeDecodeByTable(c, words, scale, weights.table, weights.code);
+    return graph::composeDecode(c, words, scale, zeroPoint(), weights.code);
   }
 
   int64_t lengthOf(ArrayRef<int64_t> dims) {
@@ -160,7 +165,10 @@ struct FormCodesPass : impl::FormCodesPassBase<FormCodesPass> {
     SmallVector<std::pair<ContractOpInterface, CodedWeights>> found;
     getOperation().walk([&](ContractOpInterface op) {
       Found<CodedWeights> weights = graph::codedWeights(op);
-      Verdict pays = weights ? paysToDecode(op, weights->code, precision) : Verdict::no(weights.why());
+      bool keeps = op->hasAttr(kKeepsWeightsAttr) && !plan::gridOf(op);
+      Verdict pays = !weights ? Verdict::no(weights.why())
+                     : keeps  ? Verdict::yes()
+                              : paysToDecode(op, *weights, precision);
       if (pays)
         found.push_back({op, *weights});
       else if (comesQuantized(op->getOperand(1)))
