@@ -86,6 +86,18 @@ func.func @bias(%x: tensor<4x4xf32>) -> tensor<4x8xf32> {
   return %0 : tensor<4x8xf32>
 }
 
+// -----
+// A grid of threads has no loads that widen. (FLOATS alone: int4 is decoded before.)
+#limits = #plan.grid_limits<registers = 65536, threads = 2048, maxThreadRegisters = 255, registerGranularity = 8, maxBlockThreads = 1024, reservedBlockBytes = 1024, staticSharedBytes = 49152, maxArguments = 440>
+#gridCosts = #plan.grid_costs<mmaProductsPerCycle = 512, threadProductsPerCycle = 128, instructionsPerCycle = 128, memoryBytesPerCycle = 1000, l2BytesPerCycle = 48, sharedBytesPerCycle = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockOverheadCycles = 1200, sliceOverheadCycles = 150, termOverheadCycles = 50, fetchLatencyCycles = 600, tileOverheadCycles = 600, splitOverheadCycles = 2500, memoryLatencyCycles = 800, threadBytesInFlight = 32, latencyHidingThreads = 256>
+module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warpSize = 32, sharedBytes = 166912, mmasPerProduct = 3, limits = #limits, costs = #gridCosts>>} {
+// FLOATS: NotQuantized{{.*}}a grid of threads multiplies floats that were widened before
+func.func @grid(%x: tensor<1x256xf32>) -> tensor<1x256xf32> {
+  %w = graph.constant {value = dense<1.0> : tensor<256x256xf32>} : tensor<256x256xf32>
+  %0 = graph.matmul %x, %w : (tensor<1x256xf32>, tensor<256x256xf32>) -> tensor<1x256xf32> loc("a")
+  return %0 : tensor<1x256xf32>
+}
+}
 //--- groups.mlir
 // Weights alone: a scale for 32 neighbours along the sum.
 // CHECK-LABEL: func.func @groups
