@@ -35,6 +35,16 @@ namespace hewn {
 #define GEN_PASS_DEF_FORMCODESPASS
 #include "lib/Transforms/Quantize/Passes.h.inc"
 
+/// Numbers are looked up sooner than float32s come from memory where registers hold the table and an instruction finds them, or where a gather
+/// has many lanes: of machines that were measured (docs/decisions/quantization.md) those whose lanes' square is no less than the table.
+static Verdict paysToLookUp(ContractOpInterface op, graph::Code code) {
+  plan::TargetAttr target = plan::targetOf(op);
+  int64_t lanes = plan::vectorLanes(op), numbers = int64_t(1) << code.bits;
+  return !target || (target.getPermuteIntrinsic() && numbers <= lanes * lanes)
+             ? Verdict::yes()
+             : Verdict::no("the machine looks its numbers up one by one, and floats are there sooner");
+}
+
 /// A few rows wait for weights. More of them gain where the machine multiplies integers; without that, panels of floats are read again and again,
 /// and are there sooner than they are made. What may be few when run stays a code, but not where the machine has a matrix unit that is
 /// to be used for products of bfloat16 at this precision.
@@ -42,6 +52,8 @@ Verdict paysToDecode(ContractOpInterface op, const CodedWeights &weights, Precis
   constexpr int64_t fewRows = 3;
   if (plan::gridOf(op))
     return Verdict::no("a grid of threads multiplies floats that were decoded before");
+  if (Verdict looksUp = weights.table ? paysToLookUp(op, weights.code) : Verdict::yes(); !looksUp)
+    return looksUp;
   Builder b(op.getContext());
   Type bf16 = b.getBF16Type(), f32 = b.getF32Type();
   std::optional<int64_t> rows = plan::contractShape(op, *graph::contractRoles(op)).rows.constant();

@@ -38,6 +38,8 @@ Verdict paysToWiden(ContractOpInterface op, Type type) {
   plan::TargetAttr target = plan::targetOf(op);
   if (type.isF16() && target && !target.getHasHalfConversions())
     return Verdict::no("the machine has no instruction that makes float32 of float16");
+  if (type.getIntOrFloatBitWidth() < 16)
+    return Verdict::no("the machine has no instruction that makes float32 of float8");
   std::optional<graph::ContractRoles> roles = graph::contractRoles(op);
   if (!roles || plan::contractShape(op, *roles).rows.constant().value_or(fewRows + 1) > fewRows)
     return Verdict::no("its rows are many or known only when run, and float32s are there sooner than they are widened");

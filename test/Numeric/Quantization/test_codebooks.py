@@ -148,6 +148,22 @@ def test_many_rows_stay_float():
     assert layer(module, "fc")["weights"] == "float32" and "rows are many" in layer(module, "fc")["why"]
 
 
+@pytest.mark.parametrize(
+    "target, type, stays",
+    [
+        ("x86-64-v2", "codebook16", True),
+        ("x86-64-v3", "codebook16", False),
+        ("x86-64-v3", "codebook256", True),
+        ("x86-64-v4", "codebook256", False),
+    ],
+)
+def test_tables_of_no_register_stay_float(target, type, stays):
+    told = layer(compiled(model(spread(128, 144), [1]), target, quantize=type), "fc")
+    assert told["weights"] == ("float32" if stays else type)
+    if stays:
+        assert told["why"] == "the machine looks its numbers up one by one, and floats are there sooner"
+
+
 def test_file_is_small(tmp_path):
     """Also where the model of the machine would have floats."""
     w = spread(1024, 256)
@@ -178,5 +194,5 @@ def test_data_weigh_channels(tmp_path):
 def test_the_same_bytes(tmp_path):
     w = spread(256, 144)
     for name in ("a", "b"):
-        hewn.compile(model(w), quantize="codebook256", output=tmp_path / f"{name}.so")
+        hewn.compile(model(w), quantize=by("codebook256", 0), output=tmp_path / f"{name}.so")
     assert (tmp_path / "a.weights").read_bytes()[64:] == (tmp_path / "b.weights").read_bytes()[64:]

@@ -90,6 +90,12 @@ def test_no_instruction_for_halves():
     assert layer(module, "fc")["weights"] == "bfloat16"
 
 
+def test_no_instruction_for_bytes():
+    """Ten operations a vector take longer than float32s take to come."""
+    module = hewn.compile(model(wide(128, 144), 1), quantize="float8")
+    assert layer(module, "fc")["why"] == "the machine has no instruction that makes float32 of float8"
+
+
 def test_named_and_by_rule():
     w = wide(128, 144)
     nodes = [

@@ -42,7 +42,8 @@ Value CodeTable::numbers(Value words, int64_t position) const {
   if (parts.empty()) {
     places = arith::AndIOp::create(b, loc, places, constant(type, count - 1));
     auto floats = VectorType::get({lanes}, b.getF32Type());
-    Value all = arith::ConstantOp::create(b, loc, DenseElementsAttr::get(VectorType::get({lanes}, b.getI1Type()), true));
+    Value all =
+        arith::ConstantOp::create(b, loc, DenseElementsAttr::get(VectorType::get({lanes}, b.getI1Type()), true));
     return vector::GatherOp::create(b, loc, floats, table, ValueRange(c.e.constant(0).base), places, all,
                                     arith::ConstantOp::create(b, loc, b.getZeroAttr(floats)));
   }
