@@ -88,7 +88,8 @@ def QuantizedOpInterface : OpInterface<"QuantizedOpInterface"> {
   let cppNamespace = "::hewn::graph";
   let description = [{
     An elementwise op whose result is (operand 0 - zero point) * scale, of integers that stand for numbers. A contraction of two
-    of them can be computed on the integers.
+    of them can be computed on the integers. One of kind move instead finds numbers in a table (operand 1) by integers without a sign, and
+    multiplies them by the scale.
   }];
   let methods = [
     InterfaceMethod<"The scale, broadcast to the data; null: 1.", "::mlir::Value", "getQuantizedScale">,
@@ -143,8 +144,8 @@ def SplitKOpInterface : OpInterface<"SplitKOpInterface"> {
 def CodedOpInterface : OpInterface<"CodedOpInterface"> {
   let cppNamespace = "::hewn::graph";
   let description = [{
-    A move whose result is a matrix of numbers in few bits (operand 0, words) by scales and perhaps offsets (operands 1 and 2). A
-    contraction can take the words as they are.
+    A move whose result is a matrix of numbers in few bits (operand 0, words) by scales and perhaps offsets (operands 1 and 2), or by
+    scales and a table of one dim that codes are places in. A contraction can take the words as they are.
   }];
   let methods = [InterfaceMethod<"How words, scales and offsets say the numbers.", "::hewn::graph::Code", "getCode">];
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Schedule/Schedule.h"
+#include "dialects/Graph/Contract/CodedWeights.h"
 #include "dialects/Graph/Contract/Winograd.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -98,6 +99,8 @@ Found<Limbs> limbsFor(graph::ContractOpInterface op, graph::Code code) {
 
 Found<Limbs> limbsOf(graph::ContractOpInterface op) {
   graph::CodedOpInterface decoder = decoderOf(op);
+  if (decoder && graph::tableOf(decoder))
+    return Verdict::no("its weights are looked up in a table, and no multiples of a scale");
   return decoder ? limbsFor(op, decoder.getCode()) : Found<Limbs>(Verdict::no("its weights are floats"));
 }
 

@@ -536,8 +536,8 @@ def compile(
     .json, else YAML. `limits` bound what a model may ask for beyond what its file has, as `hewn help compile` tells: nodes, nesting, bytes,
     folding.
 
-    `quantize` computes contractions on integers, or keeps their weights in few bits: "int8", "int4", or a file or a dict that describes it
-    (docs/quantization.md). `calibration` shows the ranges of activations: a folder of .npz and .npy files, or an iterable of feeds, which is
+    `quantize` computes contractions on integers, or keeps their weights in few bits: "int8", "int4", "codebook16", "codebook256", "float16",
+    "bfloat16", "float8", or a file or a dict that describes it (docs/quantization.md). `calibration` shows the ranges of activations: a folder of .npz and .npy files, or an iterable of feeds, which is
     read once; without it weights alone are quantized. With `min_sqnr`, in decibels, or `max_error`, of any element, as many contractions
     stay in float32 as it takes for every output. What that costs and brings is in the module's `report`.
 

@@ -65,10 +65,11 @@ static cl::opt<std::string>
 /// Those of them that quantize as well: check compares a model with what it says itself.
 static cl::SubCommandGroup quantizing = {&compileCommand(), &runCommand(),     &benchCommand(),
                                          &profileCommand(), &explainCommand(), &quantizeCommand()};
-static cl::opt<std::string> quantize("quantize", cl::value_desc("int8|int4|file.json"),
-                                     cl::desc("Compute contractions on integers, or keep their weights in few bits: a "
-                                              "name, or a file that describes it (docs/quantization.md)"),
-                                     cl::sub(quantizing));
+static cl::opt<std::string>
+    quantize("quantize", cl::value_desc("int8|int4|codebook16|codebook256|float16|bfloat16|float8|file.json"),
+             cl::desc("Compute contractions on integers, or keep their weights in few bits: a "
+                      "name, or a file that describes it (docs/quantization.md)"),
+             cl::sub(quantizing));
 static cl::opt<std::string> calibrate("calibrate", cl::value_desc("folder"),
                                       cl::desc("Samples that show the ranges of activations: .npz files, .npy files of "
                                                "the only input, or folders of NAME.npy"),

@@ -39,6 +39,15 @@ Dims alignedDims(Value parameter, int64_t rank) {
 /// What shares a scale along all of the sum is padded to so many elements: whole words, and whole vectors of any machine.
 static constexpr int64_t kWholeVectors = 16;
 
+Value codebookOf(QuantizedOpInterface op) {
+  return isa<MoveOpInterface>(op.getOperation()) ? op->getOperand(1) : Value();
+}
+
+Value tableOf(CodedOpInterface op) {
+  auto tables = llvm::make_filter_range(op->getOperands(), [](Value operand) { return getRank(operand) == 1; });
+  return tables.empty() ? Value() : *tables.begin();
+}
+
 namespace {
 
 /// For each dim of a value the dims of the integers that make it, from the outermost.
@@ -94,6 +103,7 @@ static void findCode(CodedWeights &weights) {
     block *= dims[d].constant().value_or(0);
   weights.code.bits = getElementType(integers).getIntOrFloatBitWidth();
   weights.code.block = weights.blockDims ? block : llvm::alignTo(block, kWholeVectors);
+  weights.table = codebookOf(weights.op);
 }
 
 /// Whether the right operand is a matrix [k, n] that is summed along k alone.
@@ -132,6 +142,8 @@ Found<CodedWeights> codedWeights(ContractOpInterface op) {
   weights.depth = (*factors)[0];
   weights.columns = (*factors)[1];
   findCode(weights);
+  if (weights.table && weights.code.bits == 2)
+    return Verdict::no("no kernel looks up codes of 2 bits");
   return weights.code.isSound() ? Found(weights) : Verdict::no("neighbours that share a scale do not fill whole words");
 }
 

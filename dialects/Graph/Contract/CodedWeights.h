@@ -20,7 +20,15 @@ struct CodedWeights {
   /// Those of `depth`, its first ones, along which scales differ.
   size_t blockDims = 0;
   Code code;
+  /// The numbers that the integers are places of; null: they are numbers themselves.
+  mlir::Value table;
 };
+
+/// The table that a quantized op of kind move finds numbers in, by its integers: operand 1, one number for each integer that there may be. Null
+/// of elementwise ones, which compute with the integers.
+mlir::Value codebookOf(QuantizedOpInterface op);
+/// The same of what makes a matrix of words of codes: its operand of one dim. Null: it has none, and codes are numbers.
+mlir::Value tableOf(CodedOpInterface op);
 
 /// The weights that stand behind views of the right operand, or why they are none.
 Found<CodedWeights> codedWeights(ContractOpInterface op);

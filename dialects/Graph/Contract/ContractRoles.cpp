@@ -303,7 +303,8 @@ bool hasWindows(ContractOpInterface op) {
 
 bool widensRight(ContractOpInterface op) {
   Type left = getElementType(op->getOperand(0)), right = getElementType(op->getOperand(1));
-  return left == getElementType(op->getResult(0)) && left.isF32() && (right.isF16() || right.isBF16());
+  return left == getElementType(op->getResult(0)) && left.isF32() &&
+         (right.isF16() || right.isBF16() || isa<Float8E4M3FNType>(right));
 }
 
 CodedOpInterface rightDecoder(ContractOpInterface op) {

@@ -12,6 +12,12 @@ namespace hewn::graph {
 
 Code DecodeOp::getCode() { return Code{int64_t(getBits()), int64_t(getBlock()), getRoundsData()}; }
 
+/// Whether words of codes [k / perWord, n] have a scale for each block of each column.
+static bool fitsScales(Code code, const Dims &codes, const Dims &scale) {
+  return codes.size() == 2 && scale.size() == 2 && codes[1] == scale[1] &&
+         codes[0] * DimExpr(code.perWord()) == scale[0] * DimExpr(code.block);
+}
+
 LogicalResult DecodeOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
   Dims codes = dimsOf(getCodes()), scale = dimsOf(getScale()), offset = getOffset() ? dimsOf(getOffset()) : scale;
   Code code = getCode();
@@ -20,29 +26,96 @@ LogicalResult DecodeOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> 
   if (!getElementType(getCodes()).isUnsignedInteger(32) || !getElementType(getScale()).isF32() ||
       (getOffset() && !getElementType(getOffset()).isF32()))
     return emitOpError("needs codes in words of ui32, scales and offsets of f32");
-  if (codes.size() != 2 || scale.size() != 2 || scale != offset || codes[1] != scale[1] ||
-      codes[0] * DimExpr(code.perWord()) != scale[0] * DimExpr(code.block))
+  if (scale != offset || !fitsScales(code, codes, scale))
     return emitOpError("needs a scale and an offset for each block of each column");
   results.push_back({{codes[0] * DimExpr(code.perWord()), codes[1]}, getElementType(getScale())});
   return success();
 }
 
+/// The code of the element at `at`, as i32.
+static Value codeAt(ElementBuilder &e, Value words, Code code, ArrayRef<Index> at) {
+  Index perWord = e.constant(code.perWord());
+  Value word = e.read(words, {e.floorDiv(at[0], perWord), at[1]});
+  Value shift = e.toElement(e.mul(e.mod(at[0], perWord), e.constant(code.bits)), e.b.getI32Type());
+  SmallVector<Value> values = {word, shift, e.constantElement(e.b.getI32Type(), double((1 << code.bits) - 1))};
+  e.unify(values);
+  return arith::AndIOp::create(e.b, e.loc, arith::ShRUIOp::create(e.b, e.loc, values[0], values[1]), values[2]);
+}
+
 Value DecodeOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
   Code code = getCode();
-  Index perWord = e.constant(code.perWord()), block = e.floorDiv(at[0], e.constant(code.block));
-  Value word = e.read(getCodes(), {e.floorDiv(at[0], perWord), at[1]});
-  Value shift = e.toElement(e.mul(e.mod(at[0], perWord), e.constant(code.bits)), e.b.getI32Type());
+  Index block = e.floorDiv(at[0], e.constant(code.block));
   Value scale = e.read(getScale(), {block, at[1]});
-  SmallVector<Value> values = {word, shift, e.constantElement(e.b.getI32Type(), double((1 << code.bits) - 1)), scale,
+  SmallVector<Value> values = {codeAt(e, getCodes(), code, at), scale,
                                getOffset() ? e.read(getOffset(), {block, at[1]})
                                            : e.constantElement(e.b.getF32Type(), double(1 << (code.bits - 1)))};
   e.unify(values);
-  Value number = arith::AndIOp::create(e.b, e.loc, arith::ShRUIOp::create(e.b, e.loc, values[0], values[1]), values[2]);
-  scale = values[3];
-  number = arith::SIToFPOp::create(e.b, e.loc, scale.getType(), number);
+  scale = values[1];
+  Value number = arith::SIToFPOp::create(e.b, e.loc, scale.getType(), values[0]);
   if (!getOffset())
-    return arith::MulFOp::create(e.b, e.loc, arith::SubFOp::create(e.b, e.loc, number, values[4]), scale);
-  return arith::AddFOp::create(e.b, e.loc, arith::MulFOp::create(e.b, e.loc, number, scale), values[4]);
+    return arith::MulFOp::create(e.b, e.loc, arith::SubFOp::create(e.b, e.loc, number, values[2]), scale);
+  return arith::AddFOp::create(e.b, e.loc, arith::MulFOp::create(e.b, e.loc, number, scale), values[2]);
+}
+
+Code DecodeByTableOp::getCode() { return Code{int64_t(getBits()), int64_t(getBlock())}; }
+
+LogicalResult DecodeByTableOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
+  Dims codes = dimsOf(getCodes()), table = dimsOf(getTable());
+  Code code = getCode();
+  if (!code.isSound() || code.bits == 2)
+    return emitOpError("needs 4 or 8 bits, and blocks of whole words");
+  if (!getElementType(getCodes()).isUnsignedInteger(32) || !getElementType(getScale()).isF32() ||
+      !getElementType(getTable()).isF32())
+    return emitOpError("needs codes in words of ui32, scales and a table of f32");
+  if (table.size() != 1 || !table[0].is((int64_t(1) << code.bits)))
+    return emitOpError() << "needs a table of " << (int64_t(1) << code.bits) << " numbers, one a code";
+  if (!fitsScales(code, codes, dimsOf(getScale())))
+    return emitOpError("needs a scale for each block of each column");
+  results.push_back({{codes[0] * DimExpr(code.perWord()), codes[1]}, getElementType(getScale())});
+  return success();
+}
+
+/// The number of the table at a place that is an i32 in each lane, times the scale. There are no other places: that they are bounded is for
+/// who looks at accesses.
+static Value numberOf(ElementBuilder &e, Value table, Value place, Value scale) {
+  Index last = e.constant(*getDims(table)[0].constant() - 1);
+  Index at = e.max(e.min(e.fromElement(place), last), e.constant(0));
+  SmallVector<Value> values = {e.read(table, {at}), scale};
+  e.unify(values);
+  return arith::MulFOp::create(e.b, e.loc, values[0], values[1]);
+}
+
+Value DecodeByTableOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
+  Code code = getCode();
+  Value scale = e.read(getScale(), {e.floorDiv(at[0], e.constant(code.block)), at[1]});
+  return numberOf(e, getTable(), codeAt(e, getCodes(), code, at), scale);
+}
+
+LogicalResult LookUpOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
+  Dims codes = dimsOf(getCodes()), table = dimsOf(getTable()), scale = dimsOf(getScale());
+  Type type = getElementType(getCodes());
+  if (!isUnsigned(type) || !isa<IntegerType>(type) || type.getIntOrFloatBitWidth() > 8)
+    return emitOpError() << "looks up integers of 8 bits or less without a sign, not " << type;
+  if (!getElementType(getTable()).isF32() || !getElementType(getScale()).isF32())
+    return emitOpError("needs a table and scales of f32");
+  int64_t count = int64_t(1) << type.getIntOrFloatBitWidth();
+  if (table.size() != 1 || !table[0].is(count))
+    return emitOpError() << "needs a table of " << count << " numbers, one a code";
+  if (broadcastDims({codes, scale}) != codes)
+    return emitOpError("needs scales that broadcast to the codes");
+  results.push_back({codes, getElementType(getTable())});
+  return success();
+}
+
+Value LookUpOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
+  Dims dims = getDims(getScale());
+  SmallVector<Index> scaleAt(at.take_back(dims.size()));
+  for (auto [d, dim] : llvm::enumerate(dims))
+    if (dim.is(1))
+      scaleAt[d] = e.constant(0);
+  Value code = e.read(getCodes(), at);
+  code = arith::ExtUIOp::create(e.b, e.loc, body::withElement(code.getType(), e.b.getI32Type()), code);
+  return numberOf(e, getTable(), code, e.read(getScale(), scaleAt));
 }
 
 LogicalResult EncodeOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
@@ -76,6 +149,17 @@ Value EncodeOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
     word = word ? Value(arith::OrIOp::create(e.b, e.loc, values[3], number)) : number;
   }
   return word;
+}
+
+Value composeLookUp(Composer &c, Value codes, Value table, Value scale) {
+  return make<LookUpOp>(c.b, c.loc, {codes, table, scale});
+}
+
+Value composeDecodeByTable(Composer &c, Value words, Value scale, Value table, Code code) {
+  scale = c.expand(scale, {getDims(scale)[0], getDims(words)[1]});
+  return make<DecodeByTableOp>(c.b, c.loc, {words, scale, table},
+                               {c.b.getNamedAttr("bits", c.b.getI64IntegerAttr(code.bits)),
+                                c.b.getNamedAttr("block", c.b.getI64IntegerAttr(code.block))});
 }
 
 Value composeDecode(Composer &c, Value words, Value scale, Value zero, Code code) {

@@ -65,6 +65,11 @@ mlir::Value composeIntegerMatMul(OnnxNode &node, Composer &c, mlir::Value a, mli
 /// [k / block, n], or [k / block, 1] for all columns; without `zero` it is the middle code.
 mlir::Value composeDecode(Composer &c, mlir::Value words, mlir::Value scale, mlir::Value zero, Code code);
 
+/// table[code] * scale of integers without a sign; `table`: float32s, as many as there may be codes. Null where they do not fit.
+mlir::Value composeLookUp(Composer &c, mlir::Value codes, mlir::Value table, mlir::Value scale);
+/// The same of codes in words, with scales as composeDecode has them.
+mlir::Value composeDecodeByTable(Composer &c, mlir::Value words, mlir::Value scale, mlir::Value table, Code code);
+
 } // namespace hewn::graph
 
 #endif

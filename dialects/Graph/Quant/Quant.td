@@ -53,6 +53,22 @@ def Graph_DecodeOp : Move<"decode", [], [DeclareOpInterfaceMethods<CodedOpInterf
                        DefaultValuedAttr<BoolAttr, "false">:$roundsData);
 }
 
+def Graph_LookUpOp : Move<"look_up", [], [QuantizedOpInterface]> {
+  let summary = "table[code] * scale, of integers without a sign; the table, of float32s, has one for each that there may be.";
+  let description = "The scale broadcasts to the codes. Weights of a codebook: numbers that no scale makes evenly spaced integers of (codebookOf).";
+  let arguments = (ins Tensor:$codes, Tensor:$table, Tensor:$scale);
+  let extraClassDeclaration = [{
+    ::mlir::Value getQuantizedScale() { return getScale(); }
+    ::mlir::Value getQuantizedZero() { return {}; }
+  }];
+}
+
+def Graph_DecodeByTableOp : Move<"decode_by_table", [], [DeclareOpInterfaceMethods<CodedOpInterface>]> {
+  let summary = "A matrix [k, n] of table[code] * scale[k / block, n], codes of 4 or 8 bits in words as graph.decode has them.";
+  let description = "The table is of float32, one for each code, and all of the matrix's.";
+  let arguments = (ins Tensor:$codes, Tensor:$scale, Tensor:$table, I64Attr:$bits, I64Attr:$block);
+}
+
 def Graph_EncodeOp : Move<"encode"> {
   let summary = "Integers [k, n] of 2, 4 or 8 bits in words [ceil(k * bits / 32), n], as graph.decode has them.";
   let description = "Signed integers become unsigned ones: 2^(bits - 1) is added. Behind the last row are zeros.";

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/Contract/ContractForm.h"
+#include "dialects/Graph/Contract/CodedWeights.h"
 #include "dialects/Graph/Contract/Winograd.h"
 #include "lib/Codegen/Contract/Sums/MatrixUnit.h"
 
@@ -154,10 +155,12 @@ bool takeCode(ContractForm &form, KernelFunction &k, graph::CodedOpInterface dec
       return false;
     buffers.push_back(found->second);
   }
+  form.code = decoder.getCode();
+  if (graph::tableOf(decoder))
+    form.table = buffers.pop_back_val();
   auto inPanels = [&](const Buffer &buffer) { return buffer.blockDim == 1 && buffer.block == buffers[0].block; };
   if (!llvm::all_of(buffers, inPanels))
     return false;
-  form.code = decoder.getCode();
   form.scale = buffers[1];
   if (buffers.size() > 2)
     form.offset = buffers[2];

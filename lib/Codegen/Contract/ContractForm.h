@@ -19,9 +19,9 @@ struct ContractForm {
   /// Operands; the left one without its border.
   Buffer lhs, rhs;
   /// Where the right operand comes as a code, whose words `rhs` is: how, and its scales and offsets (no memref: none), which lie in panels
-  /// as it does.
+  /// as it does; and the table that codes are places in (no memref: they are numbers).
   std::optional<graph::Code> code;
-  Buffer scale, offset;
+  Buffer scale, offset, table;
   /// Where further terms of either side lie (graph::termsOf), in memory like the operands, which are the first.
   llvm::SmallVector<mlir::Value> leftTerms, rightTerms;
   mlir::Value leftTerm(unsigned i) const { return i ? leftTerms[i - 1] : lhs.memref; }

@@ -101,7 +101,7 @@ bool Quantizer::calibrate() {
     return false;
   report.samples = samples.count();
   for (auto [operand, observation] : llvm::zip(exposed, seen))
-    if (!operand.isRows)
+    if (!operand.isRows && !operand.isChannels)
       for (const ExposedOperand::Contraction &reader : operand.readers)
         choose(reader, observation.seen);
   return true;
@@ -168,7 +168,7 @@ Site &Quantizer::siteOf(llvm::StringRef node, llvm::StringRef kind) {
 
 void Quantizer::note(const QuantizedSite &told) {
   bool isSlower = told.weightBits && !told.slower.empty() && !wanted.schemeFor(told.node, told.kind).evenIfSlower;
-  if (!isSlower && told.smooth.empty() && told.codes.empty())
+  if (!isSlower && told.smooth.empty() && told.codes.empty() && told.codebook.empty())
     return;
   Site &site = siteOf(told.node, told.kind);
   if (isSlower) {
@@ -180,6 +180,8 @@ void Quantizer::note(const QuantizedSite &told) {
     site.smooth = told.smooth;
   if (!told.codes.empty())
     site.codes = told.codes;
+  if (!told.codebook.empty())
+    site.codebook = told.codebook;
 }
 
 /// Ranges of operands whose channels have factors, over the kept samples.

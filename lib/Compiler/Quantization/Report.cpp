@@ -90,7 +90,7 @@ std::string Report::json(const Quantization &quantization) const {
       ++quantized;
       before += site.floatBytes;
       after += site.weightBytes;
-      layer["weights"] = "int" + std::to_string(site.weightBits);
+      layer["weights"] = site.weightType;
       layer["activations"] = site.activations ? "uint8" : "float32";
       layer["weights_sqnr_db"] = site.weightDecibels;
       layer["weight_bytes"] = site.weightBytes;

@@ -22,6 +22,7 @@
 #include "dialects/Graph/Analysis/SpaceMap.h"
 #include "dialects/Graph/Analysis/Views.h"
 #include "dialects/Graph/Contract/Chain.h"
+#include "dialects/Graph/Contract/CodedWeights.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
 #include "dialects/Graph/Graph.h"
 #include "lib/Schedule/PlacedSubviews.h"
@@ -292,7 +293,7 @@ private:
   void joinDecoder(graph::ContractOpInterface op) {
     graph::CodedOpInterface decoder = plan::decoderOf(op);
     if (decoder)
-      takeIn(decoder, op, "weights in few bits");
+      takeIn(decoder, op, graph::tableOf(decoder) ? "weights looked up in a table" : "weights in few bits");
   }
 
   /// A move that is alone, and that this contraction alone reads, becomes a part of its kernel; false: it is not so.

@@ -266,6 +266,8 @@ private:
     int64_t block = blockFor(op, *graph::contractRoles(op));
     for (OpOperand &operand : own->getOpOperands()) {
       auto type = cast<RankedTensorType>(operand.get().getType());
+      if (type.getRank() == 1) // a table, which all columns share
+        continue;
       auto packed = graph::LayoutAttr::get(type.getContext(), {1, 0}, /*blockDim=*/1, block);
       operand.set(relayout(operand.get(), RankedTensorType::get(type.getShape(), type.getElementType(), packed), own));
     }

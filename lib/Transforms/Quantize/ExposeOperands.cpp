@@ -28,13 +28,15 @@ struct ExposeOperandsPass : impl::ExposeOperandsPassBase<ExposeOperandsPass> {
 
   void runOnOperation() override {
     static const quantize::Quantization all;
-    using Key = std::pair<void *, bool>;
+    enum What { Values, Rows, Channels };
+    using Key = std::pair<void *, What>;
     llvm::MapVector<Key, ExposedOperand, std::map<Key, unsigned>> operands;
-    auto add = [&](const ContractionSite &site, bool isRows) {
-      Value value = isRows ? site.op->getOperand(0) : site.source;
-      auto [found, isNew] = operands.try_emplace({value.getAsOpaquePointer(), isRows});
+    auto add = [&](const ContractionSite &site, What what) {
+      Value value = what == Values ? site.source : site.op->getOperand(0);
+      auto [found, isNew] = operands.try_emplace({value.getAsOpaquePointer(), what});
       ExposedOperand &operand = found->second;
-      operand.isRows = isRows;
+      operand.isRows = what == Rows;
+      operand.isChannels = what == Channels;
       std::optional<unsigned> channels = channelDimOf(site, value);
       operand.channelDim = isNew || operand.channelDim == channels ? channels : std::nullopt;
       operand.readers.push_back({site.name, site.kind.str()});
@@ -44,9 +46,11 @@ struct ExposeOperandsPass : impl::ExposeOperandsPassBase<ExposeOperandsPass> {
       return exposeAgain(sites);
     for (const ContractionSite &site : sites) {
       if (needsRange(quantization ? *quantization : all, site))
-        add(site, /*isRows=*/false);
+        add(site, Values);
       if (quantization && needsRows(*quantization, site))
-        add(site, /*isRows=*/true);
+        add(site, Rows);
+      if (quantization && needsChannels(*quantization, site))
+        add(site, Channels);
     }
     for (auto &[key, operand] : operands) {
       operand.result = expose(Value::getFromOpaquePointer(key.first));
@@ -65,7 +69,7 @@ struct ExposeOperandsPass : impl::ExposeOperandsPassBase<ExposeOperandsPass> {
                                    << "' is not in all cases of the model: samples run where dims are bound";
         return signalPassFailure();
       }
-      operand.result = expose(operand.isRows ? site->op->getOperand(0) : site->source);
+      operand.result = expose(operand.isRows || operand.isChannels ? site->op->getOperand(0) : site->source);
     }
   }
 
@@ -85,10 +89,22 @@ struct ExposeOperandsPass : impl::ExposeOperandsPassBase<ExposeOperandsPass> {
   }
 
   static bool needsRows(const quantize::Quantization &wanted, const ContractionSite &site) {
+    const quantize::Scheme *scheme = schemeOfRows(wanted, site);
+    return scheme && scheme->weights.rounding == quantize::Rounding::Gptq;
+  }
+
+  /// How much each place along the sum counts for a codebook.
+  static bool needsChannels(const quantize::Quantization &wanted, const ContractionSite &site) {
+    const quantize::Scheme *scheme = schemeOfRows(wanted, site);
+    return scheme && scheme->weights.storage == quantize::Storage::Codebook;
+  }
+
+  /// Of a contraction of rows by constants, whose numbers are not known yet; else null.
+  static const quantize::Scheme *schemeOfRows(const quantize::Quantization &wanted, const ContractionSite &site) {
     if (!readsRows(site) || !isInProgram(site.op->getOperand(0)) || wanted.sites.count(site.name))
-      return false;
+      return nullptr;
     const quantize::Scheme &scheme = wanted.schemeFor(site.name, site.kind);
-    return !scheme.keepFloat && scheme.weights.rounding == quantize::Rounding::Gptq;
+    return scheme.keepFloat ? nullptr : &scheme;
   }
 
   const quantize::Quantization *quantization = nullptr;

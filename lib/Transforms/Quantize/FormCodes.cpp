@@ -7,7 +7,8 @@
 //                                                                              %y = graph.matmul %x, %w
 //
 // Contractions decode such weights in registers, or a panel at a time: a row, which waits for memory, takes the time of reading
-// integers, and the file of weights has these alone. What makes words, scales and offsets of constants is folded. Scales may differ by
+// integers, and the file of weights has these alone. Codes that are looked up in a table (graph.look_up) become graph.decode_by_table.
+// What makes words, scales and offsets of constants is folded. Scales may differ by
 // blocks along the sum; a depth of no whole words is padded on both sides. Narrow floats are multiplied as float32, and the sums are
 // rounded.
 //
@@ -34,13 +35,25 @@ namespace hewn {
 #define GEN_PASS_DEF_FORMCODESPASS
 #include "lib/Transforms/Quantize/Passes.h.inc"
 
+/// Numbers are looked up sooner than float32s come from memory where registers hold the table and an instruction finds them, or where a gather
+/// has many lanes: of machines that were measured (docs/decisions/quantization.md) those whose lanes' square is no less than the table.
+static Verdict paysToLookUp(ContractOpInterface op, graph::Code code) {
+  plan::TargetAttr target = plan::targetOf(op);
+  int64_t lanes = plan::vectorLanes(op), numbers = int64_t(1) << code.bits;
+  return !target || (target.getPermuteIntrinsic() && numbers <= lanes * lanes)
+             ? Verdict::yes()
+             : Verdict::no("the machine looks its numbers up one by one, and floats are there sooner");
+}
+
 /// A few rows wait for weights. More of them gain where the machine multiplies integers; without that, panels of floats are read again and again,
 /// and are there sooner than they are made. What may be few when run stays a code, but not where the machine has a matrix unit that is
 /// to be used for products of bfloat16 at this precision.
-Verdict paysToDecode(ContractOpInterface op, graph::Code code, Precision precision) {
+Verdict paysToDecode(ContractOpInterface op, const CodedWeights &weights, Precision precision) {
   constexpr int64_t fewRows = 3;
   if (plan::gridOf(op))
     return Verdict::no("a grid of threads multiplies floats that were decoded before");
+  if (Verdict looksUp = weights.table ? paysToLookUp(op, weights.code) : Verdict::yes(); !looksUp)
+    return looksUp;
   Builder b(op.getContext());
   Type bf16 = b.getBF16Type(), f32 = b.getF32Type();
   std::optional<int64_t> rows = plan::contractShape(op, *graph::contractRoles(op)).rows.constant();
@@ -51,7 +64,8 @@ Verdict paysToDecode(ContractOpInterface op, graph::Code code, Precision precisi
   if (matrix && (rows || precision != Precision::Highest) && plan::fills(op, matrix))
     return Verdict::no("the machine's matrix unit multiplies floats sooner than they are decoded");
   bool rounds = precision == Precision::Medium && plan::findDot(op, bf16, bf16, f32);
-  if (!rows || (!rounds && plan::limbsFor(op, code)))
+  bool byLimbs = !rounds && !weights.table && plan::limbsFor(op, weights.code);
+  if (!rows || byLimbs)
     return Verdict::yes();
   return Verdict::no("its rows are many, and panels of floats are there sooner than they are decoded");
 }
@@ -92,7 +106,10 @@ private:
 
   Value right() {
     Value words = graph::make<graph::EncodeOp>(b, op->getLoc(), inOrder(integers(), graph::getDims(integers())));
-    return graph::composeDecode(c, words, parameter(weights.op.getQuantizedScale()), zeroPoint(), weights.code);
+    Value scale = parameter(weights.op.getQuantizedScale());
+    if (weights.table)
+      return graph::composeDecodeByTable(c, words, scale, weights.table, weights.code);
+    return graph::composeDecode(c, words, scale, zeroPoint(), weights.code);
   }
 
   int64_t lengthOf(ArrayRef<int64_t> dims) {
@@ -160,7 +177,10 @@ struct FormCodesPass : impl::FormCodesPassBase<FormCodesPass> {
     SmallVector<std::pair<ContractOpInterface, CodedWeights>> found;
     getOperation().walk([&](ContractOpInterface op) {
       Found<CodedWeights> weights = graph::codedWeights(op);
-      Verdict pays = weights ? paysToDecode(op, weights->code, precision) : Verdict::no(weights.why());
+      bool keeps = op->hasAttr(kKeepsWeightsAttr) && !plan::gridOf(op);
+      Verdict pays = !weights ? Verdict::no(weights.why())
+                     : keeps  ? Verdict::yes()
+                              : paysToDecode(op, *weights, precision);
       if (pays)
         found.push_back({op, *weights});
       else if (comesQuantized(op->getOperand(1)))

@@ -76,7 +76,7 @@ std::optional<Quantized> quantizedOf(graph::Composer &c, Value value, const Weig
     Value data = op->getOperand(0);
     int64_t rank = graph::getRank(data);
     auto type = dyn_cast<IntegerType>(graph::getElementType(data));
-    if (!type || type.getWidth() != 8 || graph::getDims(data) != graph::getDims(value))
+    if (!type || type.getWidth() != 8 || graph::codebookOf(quantized) || graph::getDims(data) != graph::getDims(value))
       return std::nullopt;
     return Quantized{data, aligned(c, quantized.getQuantizedScale(), rank),
                      aligned(c, quantized.getQuantizedZero(), rank)};

@@ -4,6 +4,7 @@
 #ifndef HEWN_LIB_TRANSFORMS_QUANTIZE_OPERANDS_H
 #define HEWN_LIB_TRANSFORMS_QUANTIZE_OPERANDS_H
 
+#include "dialects/Graph/Contract/CodedWeights.h"
 #include "dialects/Graph/Graph.h"
 #include "lib/Support/Precision.h"
 #include "lib/Support/Remarks.h"
@@ -13,6 +14,8 @@ namespace hewn {
 
 /// On contractions that are to be computed on integers whatever that takes: who quantized them has decided.
 inline constexpr llvm::StringLiteral kDecidedAttr = "graph.decided";
+/// On contractions whose weights stay as narrow as they are, whatever that takes: who stored them so has decided.
+inline constexpr llvm::StringLiteral kKeepsWeightsAttr = "graph.keeps_weights";
 
 /// A border of zeros around a contraction's left operand, none of it along the summed dim.
 struct Border {
@@ -44,8 +47,12 @@ graph::ContractOpInterface
 rewriteOperands(graph::ContractOpInterface op, mlir::Type sum,
                 llvm::function_ref<mlir::Value(unsigned operand, mlir::Value value)> rewrite);
 
-/// Whether a contraction is computed sooner from weights of such a code than from floats that were made of them when compiling.
-Verdict paysToDecode(graph::ContractOpInterface op, graph::Code code, Precision precision);
+/// Whether a contraction is computed sooner from such weights than from floats that were made of them when compiling.
+Verdict paysToDecode(graph::ContractOpInterface op, const graph::CodedWeights &weights, Precision precision);
+
+/// Whether a contraction by constants of `type`, a float narrower than float32, is computed sooner than by float32s: few rows wait for them,
+/// and they are widened when they have come.
+Verdict paysToWiden(graph::ContractOpInterface op, mlir::Type type);
 
 /// Casts both operands.
 void castOperands(graph::ContractOpInterface op, mlir::Type type);

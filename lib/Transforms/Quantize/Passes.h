@@ -38,6 +38,8 @@ struct ExposedOperand {
   std::vector<Contraction> readers;
   /// Its rows are wanted, as the contraction reads them, and not what it is a view of, whose range is.
   bool isRows = false;
+  /// Of what the contraction reads, not of what that is a view of, each channel's squares are wanted, and no range.
+  bool isChannels = false;
   /// Which dim the channels lie along that are summed, where that is one.
   std::optional<unsigned> channelDim;
 };
@@ -49,8 +51,10 @@ std::unique_ptr<mlir::Pass> createExposeOperandsPass(const quantize::Quantizatio
 /// What became of a contraction.
 struct QuantizedSite {
   std::string node, kind;
-  /// 0: its weights are floats, and `why` says so.
+  /// 0: its weights are float32, and `why` says so.
   int64_t weightBits = 0;
+  /// What they are kept as, as the text of a quantization names it.
+  std::string weightType;
   bool activations = false;
   std::string why;
   /// Of the weights: signal to noise, and the bytes of integers with their scales beside those of float32.
@@ -60,9 +64,10 @@ struct QuantizedSite {
   int64_t floatCycles = 0, integerCycles = 0;
   /// Why integers would be slower than floats; empty: they are not, as far as the model can tell.
   std::string slower;
-  /// What evidence says: the factors of its channels, and the integers of its weights. Empty where it says nothing.
+  /// What evidence says: the factors of its channels, the integers of its weights, the numbers of its codebook. Empty where it says nothing.
   std::vector<double> smooth;
   std::vector<int8_t> codes;
+  std::vector<double> codebook;
 };
 /// A result of the program that is Σ (quantized - float) over the rows of a contraction's results, by column; the result behind it is how many
 /// rows there are.

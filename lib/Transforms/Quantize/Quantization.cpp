@@ -22,8 +22,16 @@ constexpr StringRef kWeightRanges[] = {"minmax", "mse", "hqq"};
 constexpr Range kWeightRangeValues[] = {Range::MinMax, Range::Mse, Range::HalfQuadratic};
 constexpr StringRef kRoundings[] = {"nearest", "gptq"};
 constexpr StringRef kScales[] = {"column", "tensor"};
-constexpr StringRef kWeightTypes[] = {"int8", "int4", "int3", "int2"};
-constexpr int64_t kWeightBits[] = {8, 4, 3, 2};
+constexpr StringRef kWeightTypes[] = {"int8",        "int4",    "int3",     "int2",  "codebook16",
+                                      "codebook256", "float16", "bfloat16", "float8"};
+struct WeightType {
+  int64_t bits;
+  Storage storage;
+};
+/// In the order of their names.
+constexpr WeightType kWeightTypeValues[] = {{8, Storage::Integers}, {4, Storage::Integers},  {3, Storage::Integers},
+                                            {2, Storage::Integers}, {4, Storage::Codebook},  {8, Storage::Codebook},
+                                            {16, Storage::Float16}, {16, Storage::BFloat16}, {8, Storage::Float8}};
 constexpr StringRef kActivationTypes[] = {"float32", "uint8"};
 constexpr double kLargestBias = 3e38, kSmallestFactor = 1e-9, kLargestFactor = 1e9;
 
@@ -32,11 +40,17 @@ constexpr int64_t kVersion = 1;
 
 Scheme preset(StringRef name) {
   Scheme scheme;
-  if (name == "int4") {
-    scheme.weights = {4, 32, Range::Mse};
-    scheme.activations.integers = false;
-    scheme.smoothing = 0;
-  }
+  if (name == "int8")
+    return scheme;
+  const auto *type = llvm::find(kWeightTypes, name);
+  scheme.weights.bits = kWeightTypeValues[type - kWeightTypes].bits;
+  scheme.weights.storage = kWeightTypeValues[type - kWeightTypes].storage;
+  if (scheme.weights.bits == 4)
+    scheme.weights.group = 32;
+  if (scheme.weights.areIntegers())
+    scheme.weights.range = Range::Mse;
+  scheme.activations.integers = false;
+  scheme.smoothing = 0;
   return scheme;
 }
 
@@ -78,7 +92,7 @@ private:
   void readSite(const json::Value &value, const std::string &at, Quantization &all) {
     const json::Object *object = r.object(value, at,
                                           {"node", "keep_float", "why", "weights", "activations", "bias_correction",
-                                           "smoothing", "scale", "zero_point", "bias", "smooth", "codes"});
+                                           "smoothing", "scale", "zero_point", "bias", "smooth", "codes", "codebook"});
     if (!object)
       return;
     Site site;
@@ -102,6 +116,9 @@ private:
       site.smooth.push_back(number.value_or(1));
     });
     readCodes(*object, at, site);
+    readCodebook(*object, at, site);
+    if (!site.scheme.keepFloat && site.scheme.weights.areFloats() && !site.bias.empty())
+      r.error(at, "has a 'bias' against what rounding to integers shifts, and weights that are floats");
     if (site.scheme.keepFloat && !site.bias.empty())
       r.error(at, "keeps floats, and has a 'bias' against what rounding shifts");
     if (!site.smooth.empty() && (site.scheme.keepFloat || !site.scheme.activations.integers))
@@ -123,11 +140,33 @@ private:
       r.error(at, "has 'codes' that are no base64");
     }
     site.codes.assign(bytes.begin(), bytes.end());
+    if (!site.scheme.weights.areIntegers())
+      return r.error(at, "has 'codes', and weights that are no integers");
     int64_t high = (1 << (site.scheme.weights.bits - 1)) - 1, low = -high - 1;
     if (llvm::any_of(site.codes, [&](int8_t code) { return code < low || code > high; }))
       r.error(at, "has 'codes' that are no integers of so many bits");
     if (site.scheme.keepFloat)
       r.error(at, "keeps floats, and has 'codes' of integers");
+  }
+
+  /// Numbers from the smallest to the largest, one a code.
+  void readCodebook(const json::Object &object, const std::string &at, Site &site) {
+    if (!object.get("codebook"))
+      return;
+    const Weights &weights = site.scheme.weights;
+    if (site.scheme.keepFloat || weights.storage != Storage::Codebook)
+      return r.error(at, "has a 'codebook', and weights that are not looked up in one");
+    r.each(object, "codebook", at, [&](const json::Value &element, const std::string &here) {
+      std::optional<double> number = element.getAsNumber();
+      if (!number || !(std::fabs(*number) <= kLargestBias))
+        r.error(here, "is no number that float32 holds");
+      site.codebook.push_back(number.value_or(0));
+    });
+    if (int64_t(site.codebook.size()) != int64_t(1) << weights.bits)
+      r.error(at, "has a 'codebook' of " + llvm::Twine(site.codebook.size()) + " numbers; it needs " +
+                      llvm::Twine(int64_t(1) << weights.bits));
+    else if (!llvm::is_sorted(site.codebook))
+      r.error(at, "has a 'codebook' whose numbers do not ascend");
   }
 
   Scheme readScheme(const json::Object &object, const std::string &at, Scheme scheme) {
@@ -138,6 +177,9 @@ private:
       r.error(at, "keeps floats, and says how they are quantized");
     if (const json::Value *weights = object.get("weights"))
       readWeights(*weights, at + ", weights", scheme.weights);
+    // What is no integer is multiplied by floats: nothing else can be meant.
+    if (object.get("weights") && !object.get("activations") && !scheme.weights.areIntegers())
+      scheme.activations.integers = false;
     if (const json::Value *activations = object.get("activations"))
       readActivations(*activations, at + ", activations", scheme.activations);
     if (object.get("bias_correction"))
@@ -154,7 +196,8 @@ private:
       r.error(
           at,
           "has activations of integers beside weights that are not symmetric; activations of float32 go with these");
-    if (says && scheme.activations.integers && (scheme.weights.bits != 8 || scheme.weights.group))
+    if (says && scheme.activations.integers &&
+        (scheme.weights.bits != 8 || scheme.weights.group || !scheme.weights.areIntegers()))
       r.error(at, "has activations of integers beside weights that are not int8 with a scale a column; activations of "
                   "float32 go with these");
     return scheme;
@@ -177,12 +220,38 @@ private:
       asksForData = "smoothing";
   }
 
+  /// Of a type that has no such integers: what they alone have is left as it is unless told.
+  void checkKeys(const json::Object &object, const std::string &at, Weights &weights) {
+    auto refuse = [&](llvm::ArrayRef<StringRef> keys, StringRef whose) {
+      for (StringRef key : keys)
+        if (object.get(key))
+          r.error(at,
+                  "has a '" + key.str() + "', which " + whose.str() + " have, and weights of " + nameOf(weights).str());
+    };
+    if (weights.areIntegers())
+      return;
+    refuse({"range", "rounding", "symmetric"}, "integers");
+    weights.range = Range::MinMax;
+    weights.rounding = Rounding::Nearest;
+    weights.symmetric = true;
+    if (!weights.areFloats())
+      return;
+    refuse({"group", "scales"}, "integers and codebooks");
+    weights.group = 0;
+    weights.perTensor = false;
+  }
+
+  /// An object, or the type alone.
   void readWeights(const json::Value &value, const std::string &at, Weights &weights) {
-    const json::Object *object = r.object(value, at, {"type", "group", "range", "rounding", "symmetric", "scales"});
+    std::optional<StringRef> name = value.getAsString();
+    json::Value whole = name ? json::Value(json::Object{{"type", *name}}) : value;
+    const json::Object *object = r.object(whole, at, {"type", "group", "range", "rounding", "symmetric", "scales"});
     if (!object)
       return;
-    if (std::optional<size_t> type = r.oneOf(*object, "type", at, kWeightTypes))
-      weights.bits = kWeightBits[*type];
+    if (std::optional<size_t> type = r.oneOf(*object, "type", at, kWeightTypes)) {
+      weights.bits = kWeightTypeValues[*type].bits;
+      weights.storage = kWeightTypeValues[*type].storage;
+    }
     if (std::optional<int64_t> group = r.integer(*object, "group", at)) {
       bool fits = *group == 0 || (*group >= 16 && *group <= 1024 && llvm::isPowerOf2_64(uint64_t(*group)));
       if (!fits)
@@ -202,6 +271,7 @@ private:
       r.error(at, "has one scale for a tensor and a 'group'");
     if (object->get("rounding") && weights.rounding == Rounding::Gptq)
       asksForData = "rounding";
+    checkKeys(*object, at, weights);
   }
 
   void readActivations(const json::Value &value, const std::string &at, Activations &activations) {
@@ -227,8 +297,9 @@ private:
 };
 
 json::Object toJson(const Weights &weights) {
-  const auto *bits = llvm::find(kWeightBits, weights.bits);
-  json::Object object{{"type", kWeightTypes[bits - std::begin(kWeightBits)]}, {"range", nameOf(weights.range)}};
+  json::Object object{{"type", nameOf(weights)}};
+  if (weights.areIntegers())
+    object["range"] = nameOf(weights.range);
   if (weights.group)
     object["group"] = weights.group;
   if (weights.rounding != Rounding::Nearest)
@@ -271,8 +342,15 @@ void add(json::Object &object, const Scheme &scheme) {
 
 StringRef nameOf(Range range) { return kRanges[size_t(range)]; }
 
+StringRef nameOf(const Weights &weights) {
+  const auto *found = llvm::find_if(kWeightTypeValues, [&](const WeightType &type) {
+    return type.bits == weights.bits && type.storage == weights.storage;
+  });
+  return kWeightTypes[found - std::begin(kWeightTypeValues)];
+}
+
 llvm::ArrayRef<StringRef> presets() {
-  static const StringRef names[] = {"int8", "int4"};
+  static const StringRef names[] = {"int8", "int4", "codebook16", "codebook256", "float16", "bfloat16", "float8"};
   return names;
 }
 
@@ -337,6 +415,8 @@ std::string writeQuantization(const Quantization &quantization) {
     if (!site.scheme.keepFloat && !site.codes.empty())
       object["codes"] =
           llvm::encodeBase64(StringRef(reinterpret_cast<const char *>(site.codes.data()), site.codes.size()));
+    if (!site.scheme.keepFloat && !site.codebook.empty())
+      object["codebook"] = json::Array(site.codebook);
     if (!site.why.empty())
       object["why"] = site.why;
     sites.push_back(std::move(object));

@@ -24,9 +24,14 @@ enum class Range { MinMax, Percentile, Mse, Entropy, HalfQuadratic };
 /// "GPTQ: Accurate Post-Training Quantization for Generative Pre-trained Transformers", 2022.)
 enum class Rounding { Nearest, Gptq };
 
-/// Weights: signed integers, with a scale for each column, for `group` neighbours along the sum, or for all of them.
+/// What weights are kept as: integers; places in a table of numbers that are fitted to them (Kim et al., "SqueezeLLM: Dense-and-Sparse
+/// Quantization", 2023); floats that are narrower than those of the products.
+enum class Storage { Integers, Codebook, Float16, BFloat16, Float8 };
+
+/// Weights, with a scale for each column, for `group` neighbours along the sum, or for all of them; floats of 16 bits have none.
 struct Weights {
   int64_t bits = 8;
+  Storage storage = Storage::Integers;
   /// 0: all of a column.
   int64_t group = 0;
   Range range = Range::MinMax;
@@ -38,6 +43,8 @@ struct Weights {
   bool operator==(const Weights &) const = default;
   /// Of integers in memory: there are no kernels for 3 bits.
   int64_t storedBits() const { return bits == 3 ? 4 : bits; }
+  bool areIntegers() const { return storage == Storage::Integers; }
+  bool areFloats() const { return !areIntegers() && storage != Storage::Codebook; }
 };
 
 /// Activations: unsigned integers of 8 bits with one scale and zero point for a tensor; floats where `integers` is false.
@@ -91,6 +98,8 @@ struct Site {
   std::vector<double> smooth;
   /// The integers of the weights, a byte each, in the order of the weights, where data chose them; empty: they are rounded.
   std::vector<int8_t> codes;
+  /// The numbers of the codebook, where data chose them, as many as there are codes; empty: they are fitted to the weights alone.
+  std::vector<double> codebook;
   /// Why it stays float, where that was not asked for.
   std::string why;
 };
@@ -107,7 +116,7 @@ struct Quantization {
   const Scheme &schemeFor(llvm::StringRef node, llvm::StringRef op) const;
 };
 
-/// The names of whole quantizations: "int8", "int4".
+/// The names of whole quantizations: "int8", "int4", "codebook16", ...
 llvm::ArrayRef<llvm::StringRef> presets();
 /// A preset's name, the text of a quantization (which begins with a brace) or its file. nullopt after errors, all of them.
 std::optional<Quantization> readQuantization(const std::string &given, Diagnostics &diagnostics);
@@ -115,6 +124,8 @@ std::optional<Quantization> readQuantization(const std::string &given, Diagnosti
 std::string writeQuantization(const Quantization &quantization);
 
 llvm::StringRef nameOf(Range range);
+/// Of what weights are kept as, in the text and in reports.
+llvm::StringRef nameOf(const Weights &weights);
 
 } // namespace hewn::quantize
 

@@ -10,6 +10,11 @@
 // Channels that are smoothed have scales of their own in graph.quantize alone: %a stands for x divided by the factors, the weights are
 // multiplied by them. So smoothing costs nothing more, whatever makes x.
 //
+//     %y = graph.matmul %x, %w          →   %w = graph.look_up %codes, %table, %scale         // weights alone: a codebook
+//                                           %y = graph.matmul %x, %w
+//                                       →   %p = graph.matmul %x, %w8 {to = f32}            // narrower floats; of 8 bits with scales
+//                                           %y = graph.mul %p, %scale
+//
 // What becomes integers by that is FormIntegerContractions' affair, and FormCodes' where weights alone are quantized. Of a value that
 // several contractions read there is one tensor of integers; others read the floats.
 //
@@ -19,7 +24,9 @@
 #include "dialects/Graph/Contract/CodedWeights.h"
 #include "dialects/Graph/Quant/Quant.h"
 #include "dialects/Plan/Target.h"
+#include "lib/Transforms/Quantize/Numbers/Codebook.h"
 #include "lib/Transforms/Quantize/Numbers/CompensateRounding.h"
+#include "lib/Transforms/Quantize/Numbers/NarrowFloats.h"
 #include "lib/Transforms/Quantize/Numbers/Smoothing.h"
 #include "lib/Transforms/Quantize/Operands.h"
 #include "lib/Transforms/Quantize/Passes.h"
@@ -104,6 +111,7 @@ public:
     Operation *floats = wantsShift(site, scheme, chosen) ? OpBuilder(contraction).clone(*contraction) : nullptr;
     Verdict verdict = scheme.keepFloat              ? Verdict::no("that was asked for")
                       : scheme.activations.integers ? both(site, scheme, chosen, told)
+                      : scheme.weights.areFloats()  ? narrowFloats(site, scheme, told)
                                                     : weightsAlone(site, scheme, chosen, told);
     if (verdict)
       return floats ? exposeShift(site, floats) : addBias(site, chosen);
@@ -161,8 +169,8 @@ private:
 
   /// Whether what quantizing shifts is to be seen: it is wanted, and not known.
   bool wantsShift(const ContractionSite &site, const quantize::Scheme &scheme, const quantize::Site *chosen) {
-    return shifts && scheme.biasCorrection && !scheme.keepFloat && site.form && isInProgram(site.op->getResult(0)) &&
-           (!chosen || chosen->bias.empty());
+    return shifts && scheme.biasCorrection && !scheme.keepFloat && !scheme.weights.areFloats() && site.form &&
+           isInProgram(site.op->getResult(0)) && (!chosen || chosen->bias.empty());
   }
 
   /// The program goes on with the floats, so that each contraction tells what its own rounding does.
@@ -235,6 +243,65 @@ private:
     return Verdict::yes();
   }
 
+  /// Floats narrower than float32, which the contraction widens when it has read them.
+  Verdict narrowFloats(const ContractionSite &site, const quantize::Scheme &scheme, QuantizedSite &told) {
+    constexpr size_t small = 16 << 10; // which lie in a near cache
+    if (!site.form)
+      return Verdict::no(site.form.why());
+    if (graph::getRank(site.weights) != 2 || site.form->columnInRight != 1)
+      return Verdict::no("its weights are no matrix that is widened in the product");
+    if (plan::gridOf(site.op))
+      return Verdict::no("a grid of threads multiplies floats that were widened before");
+    std::vector<float> floats = floatsOf(site.weights.getDefiningOp<graph::ConstantOp>(), weights);
+    if (floats.empty())
+      return Verdict::no("the bytes of its weights are not there");
+    if (floats.size() <= small)
+      return Verdict::no("its weights are small, and sooner there as floats");
+    auto type = cast<RankedTensorType>(site.weights.getType());
+    quantize::NarrowedWeights narrowed =
+        quantize::narrowWeights(floats, {type.getDimSize(1), 1, type.getDimSize(0)}, scheme.weights.storage);
+    if (!narrowed.isFinite)
+      return Verdict::no("its weights are not all finite");
+    Type element = typeOf(scheme.weights.storage);
+    if (plan::targetOf(site.op))
+      if (Verdict pays = paysToWiden(site.op, element); !pays)
+        told.slower = pays.why().str();
+    told.weightBits = scheme.weights.bits;
+    told.weightType = nameOf(scheme.weights).str();
+    told.weightDecibels = quantize::decibels(narrowed.signal, narrowed.noise);
+    told.weightBytes = int64_t(narrowed.bytes.size() + narrowed.scales.size() * sizeof(float));
+    told.floatBytes = int64_t(floats.size() * sizeof(float));
+    multiplyNarrow(site, element, scheme.weights, std::move(narrowed));
+    return Verdict::yes();
+  }
+
+  Type typeOf(quantize::Storage storage) {
+    Builder b(context);
+    return storage == quantize::Storage::Float16    ? Type(b.getF16Type())
+           : storage == quantize::Storage::BFloat16 ? Type(b.getBF16Type())
+                                                    : Type(Float8E4M3FNType::get(context));
+  }
+
+  /// Sums are float32's; scales, one a column, are taken behind them.
+  void multiplyNarrow(const ContractionSite &site, Type element, const quantize::Weights &how,
+                      quantize::NarrowedWeights narrowed) {
+    OpBuilder b(site.op);
+    Location loc = site.op->getLoc();
+    auto type = cast<RankedTensorType>(site.weights.getType());
+    site.op->setOperand(1, constant(b, loc, RankedTensorType::get(type.getShape(), element), keyOf(site, nameOf(how)),
+                                    std::move(narrowed.bytes)));
+    site.op->setAttr("to", TypeAttr::get(b.getF32Type()));
+    site.op->setAttr(kKeepsWeightsAttr, b.getUnitAttr());
+    if (narrowed.scales.empty())
+      return;
+    b.setInsertionPointAfter(site.op);
+    Value sums = site.op->getResult(0);
+    SmallVector<int64_t> dims(size_t(graph::getRank(sums)), 1);
+    dims[site.form->columnInResult] = type.getDimSize(1);
+    Value scaled = graph::Composer(b, loc).mul({sums, floatConstant(b, site, narrowed.scales, dims, "scale")});
+    sums.replaceAllUsesExcept(scaled, scaled.getDefiningOp());
+  }
+
   /// Weights of few bits, which the contraction decodes.
   Verdict weightsAlone(const ContractionSite &site, const quantize::Scheme &scheme, const quantize::Site *chosen,
                        QuantizedSite &told) {
@@ -256,8 +323,10 @@ private:
       return Verdict::no("its weights are small, and sooner there as floats");
     }
     if (plan::targetOf(site.op))
-      if (Verdict pays = paysToDecode(site.op, found->code, precision); !pays)
+      if (Verdict pays = paysToDecode(site.op, *found, precision); !pays)
         told.slower = pays.why().str();
+    if (scheme.evenIfSlower)
+      site.op->setAttr(kKeepsWeightsAttr, OpBuilder(site.op).getUnitAttr());
     tell(told, rounded, scheme);
     return Verdict::yes();
   }
@@ -274,10 +343,11 @@ private:
 
   void tell(QuantizedSite &told, const Rounded &rounded, const quantize::Scheme &scheme) {
     told.weightBits = scheme.weights.bits;
+    told.weightType = nameOf(scheme.weights).str();
     told.weightDecibels = quantize::decibels(rounded.signal, rounded.noise);
-    told.weightBytes =
-        int64_t(rounded.integers.size()) * scheme.weights.storedBits() / 8 +
-        int64_t((rounded.scales.size() + rounded.zeros.size()) * sizeof(float)); // zero points are read as floats
+    told.weightBytes = int64_t(rounded.integers.size()) * scheme.weights.storedBits() / 8 +
+                       int64_t((rounded.scales.size() + rounded.zeros.size() + rounded.table.size()) *
+                               sizeof(float)); // zero points are read as floats
     told.floatBytes = int64_t(rounded.integers.size() * sizeof(float));
   }
 
@@ -301,11 +371,28 @@ private:
     for (int64_t d = site.form->columnInRight + 1; d < type.getRank(); ++d)
       layout.columnStride *= type.getDimSize(d);
     layout.depth = int64_t(floats.size()) / layout.columns;
+    if (how.storage == quantize::Storage::Codebook)
+      return lookUp(site, how, chosen, layout, floats, rounded, told);
     if (const quantize::Evidence *seen = evidenceOf(site);
         seen && how.rounding == quantize::Rounding::Gptq && seen->moments.size == layout.depth && readsRows(site))
       told.codes = quantize::compensateRounding(floats, layout, how, seen->moments, context);
     rounded =
         quantize::roundWeights(floats, layout, how, chosen ? ArrayRef(chosen->codes) : ArrayRef<int8_t>(), context);
+    return rounded.isFinite ? Verdict::yes() : Verdict::no("its weights are not all finite");
+  }
+
+  /// The same by a codebook, in which a weight counts as the squares that runs showed it is multiplied with.
+  Verdict lookUp(const ContractionSite &site, const quantize::Weights &how, const quantize::Site *chosen,
+                 const quantize::ColumnLayout &layout, ArrayRef<float> floats, Rounded &rounded, QuantizedSite &told) {
+    std::vector<double> importance;
+    const quantize::Evidence *seen = evidenceOf(site);
+    if (seen && int64_t(seen->channels.size()) == layout.depth && readsRows(site))
+      for (const quantize::Channel &channel : seen->channels)
+        importance.push_back(channel.squares);
+    rounded = quantize::lookUpWeights(floats, layout, how, importance,
+                                      chosen ? ArrayRef(chosen->codebook) : ArrayRef<double>(), context);
+    if (!importance.empty())
+      told.codebook.assign(rounded.table.begin(), rounded.table.end());
     return rounded.isFinite ? Verdict::yes() : Verdict::no("its weights are not all finite");
   }
 
@@ -361,8 +448,10 @@ private:
     graph::Composer c(b, site.op->getLoc());
     auto type = cast<RankedTensorType>(site.weights.getType());
     int64_t k = type.getDimSize(0), n = type.getDimSize(1), group = how.group ? how.group : k;
-    std::string what = ("int" + Twine(how.bits)).str();
-    Type element = b.getIntegerType(unsigned(how.storedBits()));
+    bool looksUp = how.storage == quantize::Storage::Codebook;
+    std::string what = nameOf(how).str();
+    Type element = looksUp ? b.getIntegerType(unsigned(how.bits), /*isSigned=*/false)
+                           : b.getIntegerType(unsigned(how.storedBits()));
     auto bytesOf = [](ArrayRef<int8_t> all) { return std::vector<char>(all.begin(), all.end()); };
     Value integers = constant(b, site.op->getLoc(), RankedTensorType::get({k / group, group, n}, element),
                               keyOf(site, what), bytesOf(rounded.integers));
@@ -370,8 +459,11 @@ private:
     if (!rounded.zeros.empty())
       zeros = constant(b, site.op->getLoc(), RankedTensorType::get({k / group, 1, n}, element), keyOf(site, "zero"),
                        bytesOf(rounded.zeros));
-    Value floats =
-        graph::composeDequantize(c, integers, scales(b, site, rounded, {k / group, 1, n}), zeros, b.getF32Type());
+    Value scale = scales(b, site, rounded, {k / group, 1, n});
+    Value floats = looksUp ? graph::composeLookUp(
+                                 c, integers,
+                                 floatConstant(b, site, rounded.table, {int64_t(rounded.table.size())}, "table"), scale)
+                           : graph::composeDequantize(c, integers, scale, zeros, b.getF32Type());
     return c.reshape(floats, graph::getDims(site.weights));
   }
 

@@ -16,7 +16,7 @@
 // Sums of narrow floats are float32's and are rounded once. A contraction whose operand is such a result takes the sums as they are,
 // and loses no digits between. Operands stay narrow where the machine has a product of them (bfloat16).
 //
-// So do constants that few rows read: they wait for memory, and are widened when they have come.
+// So do constants that few rows read: they wait for memory, and are widened when they have come. And those that a quantization stores so.
 //
 // Left alone: contractions that the machine takes as they are (`dots` of #plan.target, or matrices of its grid), and narrow floats on
 // a grid, whose threads widen what they read.
@@ -33,6 +33,19 @@ namespace hewn {
 #define GEN_PASS_DEF_WIDENCONTRACTIONSPASS
 #include "lib/Transforms/Quantize/Passes.h.inc"
 
+Verdict paysToWiden(ContractOpInterface op, Type type) {
+  constexpr int64_t fewRows = 4;
+  plan::TargetAttr target = plan::targetOf(op);
+  if (type.isF16() && target && !target.getHasHalfConversions())
+    return Verdict::no("the machine has no instruction that makes float32 of float16");
+  if (type.getIntOrFloatBitWidth() < 16)
+    return Verdict::no("the machine has no instruction that makes float32 of float8");
+  std::optional<graph::ContractRoles> roles = graph::contractRoles(op);
+  if (!roles || plan::contractShape(op, *roles).rows.constant().value_or(fewRows + 1) > fewRows)
+    return Verdict::no("its rows are many or known only when run, and float32s are there sooner than they are widened");
+  return Verdict::yes();
+}
+
 namespace {
 
 /// Whether the machine has products of narrow floats as the operands are.
@@ -40,18 +53,12 @@ bool takesNarrow(ContractOpInterface op, Type left, Type right, Type sum) {
   return (plan::findDot(op, left, right, sum) || plan::findMatrix(op, left, right, sum)) && isSummedInPairs(op);
 }
 
-/// Whether a few rows are multiplied by constants of 16 bits, which take less time to come from memory as they are, and an instruction
-/// widens them.
+/// Whether a few rows are multiplied by constants of 16 bits, which take less time to come from memory as they are.
 bool waitsForWeights(ContractOpInterface op) {
-  constexpr int64_t fewRows = 4;
   Value right = op->getOperand(1);
-  plan::TargetAttr target = plan::targetOf(op);
-  if (graph::getElementType(right).isF16() && target && !target.getHasHalfConversions())
-    return false;
   std::optional<graph::ContractRoles> roles = graph::contractRoles(op);
   return roles && !roles->columnInLeft && isa_and_nonnull<graph::ConstantOp>(right.getDefiningOp()) &&
-         graph::elementBytes(right) == 2 &&
-         plan::contractShape(op, *roles).rows.constant().value_or(fewRows + 1) <= fewRows;
+         graph::elementBytes(right) == 2 && paysToWiden(op, graph::getElementType(right));
 }
 
 class Widener {
@@ -59,7 +66,8 @@ public:
   explicit Widener(MLIRContext *context) : b(context) {}
 
   void run(ContractOpInterface op) {
-    if (graph::termsOf(op) > 1) // as narrow as they are on purpose
+    bool keeps = bool(op->removeAttr(kKeepsWeightsAttr)) && graph::widensRight(op);
+    if (keeps || graph::termsOf(op) > 1) // as narrow as they are on purpose
       return;
     Type sum = graph::getElementType(op->getResult(0));
     if (sum.isSignlessInteger(32))

@@ -87,6 +87,88 @@ func.func @blocks(%codes: tensor<4x6xui32>, %scale: tensor<3x6xf32>) {
 
 // -----
 
+// CHECK-LABEL: @decode_by_table
+func.func @decode_by_table(%codes: tensor<4x6xui32>, %scale: tensor<2x6xf32>, %table: tensor<16xf32>) {
+  // CHECK: graph.decode_by_table %{{.*}}, %{{.*}}, %{{.*}} {bits = 4 : i64, block = 16 : i64} : (tensor<4x6xui32>, tensor<2x6xf32>, tensor<16xf32>) -> tensor<32x6xf32>
+  %0 = graph.decode_by_table %codes, %scale, %table {bits = 4, block = 16} : (tensor<4x6xui32>, tensor<2x6xf32>, tensor<16xf32>) -> tensor<32x6xf32>
+  return
+}
+
+// -----
+
+func.func @bits(%codes: tensor<4x6xui32>, %scale: tensor<2x6xf32>, %table: tensor<4xf32>) {
+  // expected-error @below {{needs 4 or 8 bits, and blocks of whole words}}
+  %0 = graph.decode_by_table %codes, %scale, %table {bits = 2, block = 32} : (tensor<4x6xui32>, tensor<2x6xf32>, tensor<4xf32>) -> tensor<64x6xf32>
+  return
+}
+
+// -----
+
+func.func @table_types(%codes: tensor<4x6xui32>, %scale: tensor<2x6xf32>, %table: tensor<16xf16>) {
+  // expected-error @below {{needs codes in words of ui32, scales and a table of f32}}
+  %0 = graph.decode_by_table %codes, %scale, %table {bits = 4, block = 16} : (tensor<4x6xui32>, tensor<2x6xf32>, tensor<16xf16>) -> tensor<32x6xf32>
+  return
+}
+
+// -----
+
+func.func @short_table(%codes: tensor<4x6xui32>, %scale: tensor<2x6xf32>, %table: tensor<15xf32>) {
+  // expected-error @below {{needs a table of 16 numbers, one a code}}
+  %0 = graph.decode_by_table %codes, %scale, %table {bits = 4, block = 16} : (tensor<4x6xui32>, tensor<2x6xf32>, tensor<15xf32>) -> tensor<32x6xf32>
+  return
+}
+
+// -----
+
+func.func @table_blocks(%codes: tensor<4x6xui32>, %scale: tensor<3x6xf32>, %table: tensor<16xf32>) {
+  // expected-error @below {{needs a scale for each block of each column}}
+  %0 = graph.decode_by_table %codes, %scale, %table {bits = 4, block = 16} : (tensor<4x6xui32>, tensor<3x6xf32>, tensor<16xf32>) -> tensor<32x6xf32>
+  return
+}
+
+// -----
+
+// CHECK-LABEL: @look_up
+func.func @look_up(%codes: tensor<2x3xui4>, %table: tensor<16xf32>, %scale: tensor<3xf32>) {
+  // CHECK: graph.look_up %{{.*}}, %{{.*}}, %{{.*}} : (tensor<2x3xui4>, tensor<16xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+  %0 = graph.look_up %codes, %table, %scale : (tensor<2x3xui4>, tensor<16xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @signed(%codes: tensor<2x3xi4>, %table: tensor<16xf32>, %scale: tensor<f32>) {
+  // expected-error @below {{looks up integers of 8 bits or less without a sign, not 'i4'}}
+  %0 = graph.look_up %codes, %table, %scale : (tensor<2x3xi4>, tensor<16xf32>, tensor<f32>) -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @half_table(%codes: tensor<2x3xui4>, %table: tensor<16xf16>, %scale: tensor<f32>) {
+  // expected-error @below {{needs a table and scales of f32}}
+  %0 = graph.look_up %codes, %table, %scale : (tensor<2x3xui4>, tensor<16xf16>, tensor<f32>) -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @long_table(%codes: tensor<2x3xui4>, %table: tensor<17xf32>, %scale: tensor<f32>) {
+  // expected-error @below {{needs a table of 16 numbers, one a code}}
+  %0 = graph.look_up %codes, %table, %scale : (tensor<2x3xui4>, tensor<17xf32>, tensor<f32>) -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @wide_scale(%codes: tensor<2x3xui4>, %table: tensor<16xf32>, %scale: tensor<4x2x3xf32>) {
+  // expected-error @below {{needs scales that broadcast to the codes}}
+  %0 = graph.look_up %codes, %table, %scale : (tensor<2x3xui4>, tensor<16xf32>, tensor<4x2x3xf32>) -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
 // CHECK-LABEL: func.func @center
 func.func @center(%x: tensor<2x3xui8>, %zero: tensor<ui8>) {
   // CHECK: graph.center %{{.*}}, %{{.*}} : (tensor<2x3xui8>, tensor<ui8>) -> tensor<2x3xi32>

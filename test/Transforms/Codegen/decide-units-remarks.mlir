@@ -17,6 +17,12 @@ plan.kernel @block(%w: tensor<16x32xui32, #panels>, %s: tensor<16x32xf32, #panel
   %1 = graph.matmul %x, %0 : (tensor<1x128xf32>, tensor<128x32xf32>) -> tensor<1x32xf32>
   graph.yield %1 : tensor<1x32xf32>
 }
+// CHECK: NotByLimbs | {{.*}}Reason="its weights are looked up in a table, and no multiples of a scale"
+plan.kernel @table(%w: tensor<16x32xui32, #panels>, %s: tensor<2x32xf32, #panels>, %t: tensor<16xf32>, %x: tensor<1x128xf32>) -> tensor<1x32xf32> attributes {symbols = []} {
+  %0 = graph.decode_by_table %w, %s, %t {bits = 4, block = 64} : (tensor<16x32xui32, #panels>, tensor<2x32xf32, #panels>, tensor<16xf32>) -> tensor<128x32xf32>
+  %1 = graph.matmul %x, %0 : (tensor<1x128xf32>, tensor<128x32xf32>) -> tensor<1x32xf32>
+  graph.yield %1 : tensor<1x32xf32>
+}
 // CHECK: NotByLimbs | {{.*}}Reason="its left operand's rows are no lines of a tensor in memory"
 plan.kernel @across(%w: tensor<16x32xui32, #panels>, %s: tensor<2x32xf32, #panels>, %x: tensor<3x128xf32, #graph.layout<[1, 0]>>) -> tensor<3x32xf32> attributes {symbols = []} {
   %0 = graph.decode %w, %s {bits = 4, block = 64} : (tensor<16x32xui32, #panels>, tensor<2x32xf32, #panels>) -> tensor<128x32xf32>

@@ -151,6 +151,15 @@ func.func @decode(%w: tensor<32x128xui32, #panels>, %s: tensor<8x128xf32>, %x: t
   %3 = graph.matmul %many, %2 : (tensor<100x256xf32>, tensor<256x128xf32>) -> tensor<100x128xf32>
   return %1, %3 : tensor<1x128xf32>, tensor<100x128xf32>
 }
+
+// CHECK-LABEL: func.func @look_up
+func.func @look_up(%w: tensor<32x128xui32, #panels>, %s: tensor<8x128xf32>, %t: tensor<16xf32>, %x: tensor<1x256xf32>) -> tensor<1x128xf32> {
+  // CHECK: graph.decode_by_table {{.*}}graph.in_group = 0 : i64, graph.why = "weights looked up in a table"
+  %0 = graph.decode_by_table %w, %s, %t {bits = 4, block = 32} : (tensor<32x128xui32, #panels>, tensor<8x128xf32>, tensor<16xf32>) -> tensor<256x128xf32>
+  // CHECK: graph.matmul {{.*}}graph.in_group = 0
+  %1 = graph.matmul %x, %0 : (tensor<1x256xf32>, tensor<256x128xf32>) -> tensor<1x128xf32>
+  return %1 : tensor<1x128xf32>
+}
 }
 
 // -----

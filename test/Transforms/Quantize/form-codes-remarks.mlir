@@ -28,6 +28,15 @@ func.func @divided(%x: tensor<1x256xf32>) -> tensor<1x256xf32> {
   %0 = graph.matmul %x, %m : (tensor<1x256xf32>, tensor<256x256xf32>) -> tensor<1x256xf32>
   return %0 : tensor<1x256xf32>
 }
+// CHECK: NotDecoded | {{.*}}Reason="no kernel looks up codes of 2 bits"
+func.func @pairs_of_bits(%x: tensor<1x256xf32>) -> tensor<1x256xf32> {
+  %t = graph.constant {value = dense<0.5> : tensor<4xf32>} : tensor<4xf32>
+  %s = graph.constant {value = dense<0.5> : tensor<256xf32>} : tensor<256xf32>
+  %q = graph.constant {value = dense<1> : tensor<256x256xui2>} : tensor<256x256xui2>
+  %w = graph.look_up %q, %t, %s : (tensor<256x256xui2>, tensor<4xf32>, tensor<256xf32>) -> tensor<256x256xf32>
+  %0 = graph.matmul %x, %w : (tensor<1x256xf32>, tensor<256x256xf32>) -> tensor<1x256xf32>
+  return %0 : tensor<1x256xf32>
+}
 // CHECK: NotDecoded | {{.*}}Reason="it computes with other types than floats of at most 32 bits"
 func.func @doubles(%x: tensor<1x256xf64>) -> tensor<1x256xf64> {
   %s = graph.constant {value = dense<0.5> : tensor<256xf64>} : tensor<256xf64>

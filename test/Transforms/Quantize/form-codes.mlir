@@ -38,6 +38,40 @@ func.func @blocks(%x: tensor<?x128xf16> {graph.dims = [#graph.dim<"n">, 128]}) -
 
 // -----
 
+// Codes that are looked up: the table is all of the matrix's.
+// CHECK-LABEL: func.func @codebook
+// CHECK: %[[T:.*]] = graph.constant {{.*}} tensor<16xf32>
+// CHECK: %[[W:.*]] = graph.encode %{{.*}} : (tensor<128x256xui4>) -> tensor<16x256xui32>
+// CHECK: %[[D:.*]] = graph.decode_by_table %[[W]], %{{[0-9]+}}, %[[T]] {bits = 4 : i64, block = 32 : i64} : (tensor<16x256xui32>, tensor<4x256xf32>, tensor<16xf32>) -> tensor<128x256xf32>
+// CHECK: graph.matmul %arg0, %[[D]]
+func.func @codebook(%x: tensor<1x128xf32>) -> tensor<1x256xf32> {
+  %t = graph.constant {value = dense<2.0> : tensor<16xf32>} : tensor<16xf32>
+  %s = graph.constant {value = dense<0.5> : tensor<4x1x256xf32>} : tensor<4x1x256xf32>
+  %q = graph.constant {value = dense<1> : tensor<4x32x256xui4>} : tensor<4x32x256xui4>
+  %w = graph.look_up %q, %t, %s : (tensor<4x32x256xui4>, tensor<16xf32>, tensor<4x1x256xf32>) -> tensor<4x32x256xf32>
+  %m = graph.reshape %w {shape = [128, 256]} : (tensor<4x32x256xf32>) -> tensor<128x256xf32>
+  %0 = graph.matmul %x, %m : (tensor<1x128xf32>, tensor<128x256xf32>) -> tensor<1x256xf32>
+  return %0 : tensor<1x256xf32>
+}
+
+// -----
+
+// Many rows share panels of floats, but for weights that are to stay as they are.
+// CHECK-LABEL: func.func @kept
+// CHECK: graph.decode_by_table
+// CHECK-NOT: graph.decode_by_table
+func.func @kept(%x: tensor<64x128xf32>) -> (tensor<64x256xf32>, tensor<64x256xf32>) {
+  %t = graph.constant {value = dense<2.0> : tensor<256xf32>} : tensor<256xf32>
+  %s = graph.constant {value = dense<0.5> : tensor<256xf32>} : tensor<256xf32>
+  %q = graph.constant {value = dense<1> : tensor<128x256xui8>} : tensor<128x256xui8>
+  %w = graph.look_up %q, %t, %s : (tensor<128x256xui8>, tensor<256xf32>, tensor<256xf32>) -> tensor<128x256xf32>
+  %0 = graph.matmul %x, %w {graph.keeps_weights} : (tensor<64x128xf32>, tensor<128x256xf32>) -> tensor<64x256xf32>
+  %1 = graph.matmul %x, %w : (tensor<64x128xf32>, tensor<128x256xf32>) -> tensor<64x256xf32>
+  return %0, %1 : tensor<64x256xf32>, tensor<64x256xf32>
+}
+
+// -----
+
 // One scale for all, and a depth of no whole words. A zero point that is the middle of unsigned integers costs nothing.
 // CHECK-LABEL: func.func @padded
 // CHECK: %[[X:.*]] = graph.pad

@@ -1,12 +1,16 @@
 // RUN: split-file %s %t
 // RUN: hewn-opt %t/ranges.mlir --hewn-quantize-contractions=quantization=%t/ranges.json | FileCheck %t/ranges.mlir
 // RUN: hewn-opt %t/groups.mlir --hewn-quantize-contractions=quantization=int4 | FileCheck %t/groups.mlir
+// RUN: hewn-opt %t/groups.mlir --hewn-quantize-contractions=quantization=codebook16 | FileCheck %t/groups.mlir --check-prefix=TABLE
+// RUN: hewn-opt %t/groups.mlir --hewn-quantize-contractions=quantization=bfloat16 | FileCheck %t/groups.mlir --check-prefix=NARROW
+// RUN: hewn-opt %t/groups.mlir --hewn-quantize-contractions=quantization=float8 | FileCheck %t/groups.mlir --check-prefix=BYTE
+// RUN: hewn-opt %t/weights.mlir --split-input-file --hewn-quantize-contractions=quantization=float16 --remarks-filter-missed='.*' -o /dev/null 2>&1 | FileCheck %t/weights.mlir --check-prefix=FLOATS
 // RUN: hewn-opt %t/left.mlir --split-input-file --hewn-quantize-contractions=quantization=%t/ranges.json | FileCheck %t/left.mlir
 // RUN: hewn-opt %t/left.mlir --split-input-file --hewn-quantize-contractions=quantization=%t/ranges.json --remarks-filter-missed='.*' -o /dev/null 2>&1 | FileCheck %t/left.mlir --check-prefix=REMARK
 // RUN: hewn-opt %t/weights.mlir --split-input-file --hewn-quantize-contractions=quantization=%t/weights.json | FileCheck %t/weights.mlir
 // RUN: hewn-opt %t/weights.mlir --split-input-file --hewn-quantize-contractions=quantization=%t/weights.json --remarks-filter-missed='.*' -o /dev/null 2>&1 | FileCheck %t/weights.mlir --check-prefix=REMARK
 // RUN: not hewn-opt %t/groups.mlir --hewn-quantize-contractions=quantization=int7 2>&1 | FileCheck %s --check-prefix=UNKNOWN
-// UNKNOWN: error: unknown quantization 'int7'; there are: int8, int4, or a file that describes one
+// UNKNOWN: error: unknown quantization 'int7'; there are: int8, int4, codebook16, codebook256, float16, bfloat16, float8, or a file that describes one
 
 //--- ranges.json
 {
@@ -82,6 +86,18 @@ func.func @bias(%x: tensor<4x4xf32>) -> tensor<4x8xf32> {
   return %0 : tensor<4x8xf32>
 }
 
+// -----
+// A grid of threads has no loads that widen. (FLOATS alone: int4 is decoded before.)
+#limits = #plan.grid_limits<registers = 65536, threads = 2048, maxThreadRegisters = 255, registerGranularity = 8, maxBlockThreads = 1024, reservedBlockBytes = 1024, staticSharedBytes = 49152, maxArguments = 440>
+#gridCosts = #plan.grid_costs<mmaProductsPerCycle = 512, threadProductsPerCycle = 128, instructionsPerCycle = 128, memoryBytesPerCycle = 1000, l2BytesPerCycle = 48, sharedBytesPerCycle = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockOverheadCycles = 1200, sliceOverheadCycles = 150, termOverheadCycles = 50, fetchLatencyCycles = 600, tileOverheadCycles = 600, splitOverheadCycles = 2500, memoryLatencyCycles = 800, threadBytesInFlight = 32, latencyHidingThreads = 256>
+module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warpSize = 32, sharedBytes = 166912, mmasPerProduct = 3, limits = #limits, costs = #gridCosts>>} {
+// FLOATS: NotQuantized{{.*}}a grid of threads multiplies floats that were widened before
+func.func @grid(%x: tensor<1x256xf32>) -> tensor<1x256xf32> {
+  %w = graph.constant {value = dense<1.0> : tensor<256x256xf32>} : tensor<256x256xf32>
+  %0 = graph.matmul %x, %w : (tensor<1x256xf32>, tensor<256x256xf32>) -> tensor<1x256xf32> loc("a")
+  return %0 : tensor<1x256xf32>
+}
+}
 //--- groups.mlir
 // Weights alone: a scale for 32 neighbours along the sum.
 // CHECK-LABEL: func.func @groups
@@ -90,6 +106,24 @@ func.func @bias(%x: tensor<4x4xf32>) -> tensor<4x8xf32> {
 // CHECK: %[[W:.*]] = graph.dequantize %[[Q]], %[[S]]
 // CHECK: %[[M:.*]] = graph.reshape %[[W]] {{.*}} -> tensor<128x256xf32>
 // CHECK: graph.matmul %arg0, %[[M]]
+
+// A codebook of 16 numbers, with scales as above.
+// TABLE: %[[Q:.*]] = graph.constant {value = #graph.weight<"{{.*}}codebook16{{.*}}", 0 : 32768>} : tensor<4x32x256xui4>
+// TABLE-DAG: %[[S:.*]] = graph.constant {value = #graph.weight<"{{.*}}scale{{.*}} : tensor<4x1x256xf32>
+// TABLE-DAG: %[[T:.*]] = graph.constant {value = #graph.weight<"{{.*}}table{{.*}} : tensor<16xf32>
+// TABLE: %[[W:.*]] = graph.look_up %[[Q]], %[[T]], %[[S]]
+// TABLE: %[[M:.*]] = graph.reshape %[[W]] {{.*}} -> tensor<128x256xf32>
+// TABLE: graph.matmul %arg0, %[[M]]
+
+// Narrower floats: the products and sums are float32's. Those of 8 bits have a scale a column.
+// NARROW: %[[W:.*]] = graph.constant {value = #graph.weight<"{{.*}}bfloat16{{.*}}", 0 : 65536>} : tensor<128x256xbf16>
+// NARROW: %[[Y:.*]] = graph.matmul %arg0, %[[W]] {graph.keeps_weights, to = f32}
+// NARROW: return %[[Y]]
+// BYTE: %[[W:.*]] = graph.constant {value = #graph.weight<"{{.*}}float8{{.*}}", 0 : 32768>} : tensor<128x256xf8E4M3FN>
+// BYTE: %[[P:.*]] = graph.matmul %arg0, %[[W]] {graph.keeps_weights, to = f32}
+// BYTE: %[[S:.*]] = graph.constant {value = #graph.weight<"{{.*}}scale{{.*}} : tensor<1x256xf32>
+// BYTE: %[[Y:.*]] = graph.mul %[[P]], %[[S]]
+// BYTE: return %[[Y]]
 func.func @groups(%x: tensor<1x128xf32>) -> tensor<1x256xf32> {
   %w = graph.constant {value = dense<1.0> : tensor<128x256xf32>} : tensor<128x256xf32>
   %0 = graph.matmul %x, %w : (tensor<1x128xf32>, tensor<128x256xf32>) -> tensor<1x256xf32> loc("a")
@@ -166,6 +200,7 @@ func.func @elsewhere(%x: tensor<4x4xf32>) -> tensor<4x8xf32> {
 
 //--- weights.mlir
 // REMARK: NotQuantized{{.*}}its weights are small, and sooner there as floats
+// FLOATS: NotQuantized{{.*}}its weights are small, and sooner there as floats
 // CHECK-LABEL: func.func @small
 // CHECK-NOT: dequantize
 func.func @small(%x: tensor<1x32xf32>) -> tensor<1x8xf32> {
@@ -184,6 +219,7 @@ func.func @odd(%x: tensor<1x120xf32>) -> tensor<1x256xf32> {
 }
 // -----
 // REMARK: NotQuantized{{.*}}its weights are no matrix that is decoded in the product
+// FLOATS: NotQuantized{{.*}}its weights are no matrix that is widened in the product
 // CHECK-LABEL: func.func @window
 // CHECK-NOT: dequantize
 func.func @window(%x: tensor<1x4x8x8xf32>) -> tensor<1x8x6x6xf32> {

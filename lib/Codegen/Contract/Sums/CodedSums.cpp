@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/Contract/Sums/CodedSums.h"
+#include "lib/Codegen/Contract/Sums/CodeTable.h"
 #include "lib/Codegen/Contract/TileLoops.h"
 #include "lib/Codegen/Tasks.h"
 
@@ -38,13 +39,13 @@ Value mantissaOf(OpBuilder &b, Location loc, Value words, graph::Code code, int6
   return vector::BitCastOp::create(b, loc, VectorType::get(type.getShape(), b.getF32Type()), bits);
 }
 
-/// What codes are multiplied by and what is added, for the rows of a block: vectors, as those of the panel.
+/// What codes are multiplied by and what is added (nothing to those of a table), for the rows of a block: vectors, as those of the panel.
 struct BlockFactors {
   SmallVector<Value> factor, addend;
 };
 
 /// What is done with a panel's codes. `open` gives the state of a block's loop, from that of the loop over blocks, and `close` the
-/// next state of that from the block's last; `at` takes a summed index and the codes there, as mantissas.
+/// next state of that from the block's last; `at` takes a summed index and the codes there, as mantissas or as numbers of the table.
 struct CodeVisitor {
   llvm::function_ref<SmallVector<Value>(ValueRange)> open;
   llvm::function_ref<void(Index, ArrayRef<Value>, const BlockFactors &, SmallVector<Value> &)> at;
@@ -57,6 +58,8 @@ public:
   /// `vectors` of them, from the column of `at` on.
   CodeWalk(const ContractKernel &c, ArrayRef<Index> at, int64_t vectors);
   SmallVector<Value> visit(ValueRange state, const CodeVisitor &visitor);
+  /// Registers that are in use throughout.
+  size_t registers() const { return table ? table->registers() : 0; }
 
 private:
   Value load(VectorType type, Value memref, const Buffer &buffer, Index start, int64_t j);
@@ -72,6 +75,7 @@ private:
   int64_t vectors, lineWords, aheadWords;
   Value words, scales, offsets;
   Index wordStep, scaleStep;
+  std::optional<CodeTable> table;
 };
 
 CodeWalk::CodeWalk(const ContractKernel &c, ArrayRef<Index> at, int64_t vectors)
@@ -84,6 +88,8 @@ CodeWalk::CodeWalk(const ContractKernel &c, ArrayRef<Index> at, int64_t vectors)
   scales = fromColumn(c.form.scale);
   if (c.form.offset.memref)
     offsets = fromColumn(c.form.offset);
+  if (c.form.table.memref)
+    table.emplace(c);
   wordStep = stepIn(c.form.rhs);
   scaleStep = stepIn(c.form.scale);
   plan::VectorCostsAttr costs = plan::costsOf(c.k.kernel);
@@ -107,6 +113,10 @@ BlockFactors CodeWalk::factorsOf(Index block) {
   BlockFactors by;
   for (int64_t j = 0; j < vectors; ++j) {
     Value scale = load(c.sumType(), scales, c.form.scale, scaleAt, j), addend;
+    if (c.form.table.memref) {
+      by.factor.push_back(scale);
+      continue;
+    }
     Value factor = arith::MulFOp::create(c.b, c.loc(), scale, one);
     if (offsets)
       addend = arith::SubFOp::create(c.b, c.loc(), load(c.sumType(), offsets, c.form.offset, scaleAt, j), factor);
@@ -133,7 +143,7 @@ SmallVector<Value> CodeWalk::overWords(Index start, int64_t count, const BlockFa
     for (int64_t i = 0; i < code.perWord(); ++i) {
       SmallVector<Value> mantissas;
       for (int64_t j = 0; j < vectors; ++j)
-        mantissas.push_back(mantissaOf(c.b, c.loc(), loaded[j], code, i));
+        mantissas.push_back(table ? table->numbers(loaded[j], i) : mantissaOf(c.b, c.loc(), loaded[j], code, i));
       visitor.at(e.add(first, e.constant(i)), mantissas, by, next);
     }
     return next;
@@ -160,13 +170,20 @@ SmallVector<Value> CodeWalk::visit(ValueRange state, const CodeVisitor &visitor)
 SmallVector<Value> keep(ValueRange carried) { return SmallVector<Value>(carried); }
 SmallVector<Value> take(ValueRange, ValueRange last, const BlockFactors &) { return keep(last); }
 
+/// The weights of vector `j`.
+Value weightOf(const ContractKernel &c, ArrayRef<Value> mantissas, const BlockFactors &by, size_t j) {
+  if (by.addend.empty())
+    return arith::MulFOp::create(c.b, c.loc(), mantissas[j], by.factor[j]);
+  return vector::FMAOp::create(c.b, c.loc(), mantissas[j], by.factor[j], by.addend[j]);
+}
+
 /// The panel's weights at `at` to `memory` from `start` on, in rows of a panel's columns.
 void decodePanel(const ContractKernel &c, ArrayRef<Index> at, const Buffer &memory, Index start) {
   KernelElements &e = c.e;
   auto store = [&](Index depth, ArrayRef<Value> mantissas, const BlockFactors &by, SmallVector<Value> &) {
     Index row = e.add(start, e.mul(depth, e.constant(c.tileColumns())));
-    for (auto [j, mantissa] : llvm::enumerate(mantissas)) {
-      Value weight = vector::FMAOp::create(c.b, c.loc(), mantissa, by.factor[j], by.addend[j]);
+    for (size_t j = 0; j < mantissas.size(); ++j) {
+      Value weight = weightOf(c, mantissas, by, j);
       vector::StoreOp::create(c.b, c.loc(), weight, memory.memref, e.add(row, e.constant(int64_t(j) * e.lanes)).base);
     }
   };
@@ -198,29 +215,32 @@ SmallVector<Value> codedSums(const ContractKernel &c, const Tile &tile, SmallVec
   };
   auto scaled = [&](Index depth, ArrayRef<Value> mantissas, const BlockFactors &by, SmallVector<Value> &next) {
     SmallVector<Value> weights;
-    for (auto [mantissa, factor, addend] : llvm::zip(mantissas, by.factor, by.addend))
-      weights.push_back(vector::FMAOp::create(b, c.loc(), mantissa, factor, addend));
+    for (size_t j = 0; j < mantissas.size(); ++j)
+      weights.push_back(weightOf(c, mantissas, by, j));
     multiply(depth, weights, next, /*sumsLeft=*/false);
   };
   CodeWalk walk(c, tile.at, tile.panel.vectors);
   // Beside the sums: those of the block, its words, and a few that are in use.
   constexpr size_t others = 4;
   plan::TargetAttr target = plan::targetOf(c.k.kernel);
-  bool fits = target && 2 * count + across + rows.size() + others <= size_t(target.getVectorRegisters());
+  bool hasAddends = !form.table.memref;
+  size_t perRow = hasAddends ? rows.size() : 0;
+  bool fits = target && 2 * count + across + perRow + walk.registers() + others <= size_t(target.getVectorRegisters());
   if (!fits)
     return walk.visit(sums, {keep, scaled, take});
-  // sum of x (m factor + addend) = factor (sum of x m) + addend (sum of x)
+  // sum of x (m factor + addend) = factor (sum of x m) + addend (sum of x), of which a table's numbers have the former alone
   Value zero = arith::ConstantOp::create(b, c.loc(), b.getZeroAttr(c.sumType()));
-  auto open = [&](ValueRange) { return SmallVector<Value>(count + rows.size(), zero); };
+  auto open = [&](ValueRange) { return SmallVector<Value>(count + perRow, zero); };
   auto inBlock = [&](Index depth, ArrayRef<Value> mantissas, const BlockFactors &, SmallVector<Value> &next) {
-    multiply(depth, mantissas, next, /*sumsLeft=*/true);
+    multiply(depth, mantissas, next, /*sumsLeft=*/hasAddends);
   };
   auto close = [&](ValueRange carried, ValueRange last, const BlockFactors &by) {
     SmallVector<Value> next(carried);
     for (size_t r = 0; r < rows.size(); ++r)
       for (size_t j = 0; j < across; ++j) {
         Value &sum = next[r * across + j];
-        sum = c.product(last[count + r], by.addend[j], sum);
+        if (hasAddends)
+          sum = c.product(last[count + r], by.addend[j], sum);
         sum = c.product(last[r * across + j], by.factor[j], sum);
       }
     return next;

@@ -6,7 +6,7 @@
 //
 //     1.mantissa = 1 + code / 2^bits        code * scale + offset = (1 + code / 2^bits) * (2^bits scale) + (offset - 2^bits scale)
 //
-// Both factors are made once for the rows that share a scale.
+// Both factors are made once for the rows that share a scale. Codes of a table are looked up instead (CodeTable.h).
 #ifndef HEWN_LIB_CODEGEN_CONTRACT_SUMS_CODEDSUMS_H
 #define HEWN_LIB_CODEGEN_CONTRACT_SUMS_CODEDSUMS_H
 

@@ -18,12 +18,15 @@ struct ColumnLayout {
   }
 };
 
-/// w ≈ (integer - zero) * scale. Integers lie as the weights do; scales and zeros are [depth / group, columns].
+/// w ≈ (integer - zero) * scale, or table[integer] * scale with integers that are bytes without a sign. Integers lie as the weights do; scales
+/// and zeros are [depth / group, columns].
 struct RoundedWeights {
   std::vector<int8_t> integers;
   std::vector<float> scales;
   /// Empty: all are 0.
   std::vector<int8_t> zeros;
+  /// Empty: numbers are the integers.
+  std::vector<float> table;
   /// Σ w² and Σ (w - (integer - zero) * scale)².
   double signal = 0, noise = 0;
   bool isFinite = true;

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Times products by weights that are kept in fewer bits, and says what these lose.
+
+    .venv/bin/python tools/quantization/weights.py [MODEL.onnx ...] [--target TARGET ...] [--rows N] [--seconds S]
+
+Without a model: matrices of normal numbers. All types run in turns on one thread; the least time of a thread counts. Columns: the least signal
+to noise of a weight and its mean, bytes of weights, the time of a run, and that time beside int4's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+
+import hewn
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+
+def alone(type: str, group: int, **more) -> dict:
+    weights = {"type": type, **({"group": group} if group is not None else {}), **more}
+    return {"weights": weights, "activations": {"type": "float32"}, "keep_float": False, "bias_correction": False}
+
+
+TYPES = {
+    "float32": {"keep_float": True},
+    "int4": alone("int4", 32, range="mse"),
+    "codebook16": alone("codebook16", 32),
+    "int8": alone("int8", 0),
+    "codebook256": alone("codebook256", 0),
+    "float8": alone("float8", None),
+    "float16": alone("float16", None),
+    "bfloat16": alone("bfloat16", None),
+}
+
+
+def matrix(depth: int, columns: int, rows: int) -> onnx.ModelProto:
+    w = (np.random.default_rng(0).standard_normal((depth, columns)) / np.sqrt(depth)).astype("f")
+    ends = [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in (("x", [rows, depth]), ("y", None))]
+    node = helper.make_node("MatMul", ["x", "w"], ["y"], name="product")
+    graph = helper.make_graph([node], "product", ends[:1], ends[1:], [numpy_helper.from_array(w, "w")])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+
+
+def feeds_of(module: hewn.Module) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(1)
+    feeds = {}
+    for one in module.inputs:
+        shape = [d if isinstance(d, int) else 16 for d in one.shape]
+        dtype = np.dtype(one.dtype)
+        feeds[one.name] = rng.standard_normal(shape).astype(dtype) if dtype.kind == "f" else np.ones(shape, dtype)
+    return feeds
+
+
+def seconds_of(modules: dict[str, hewn.Module], feeds, seconds: float) -> dict[str, float]:
+    least = dict.fromkeys(modules, float("inf"))
+    begin, rounds = time.monotonic(), 0
+    while rounds < 7 or time.monotonic() - begin < seconds:
+        for name, module in modules.items():
+            start = time.thread_time()
+            module.run(feeds)
+            least[name] = min(least[name], time.thread_time() - start)
+        rounds += 1
+    return least
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="*", type=Path)
+    parser.add_argument("--target", action="append", help="a machine that this one runs the code of (host)")
+    parser.add_argument("--type", action="append", choices=list(TYPES), help="of weights; again for more (all)")
+    parser.add_argument("--rows", type=int, default=1, help="of the matrices' left operand (1)")
+    parser.add_argument("--seconds", type=float, default=3, help="of timing, for each model (3)")
+    options = parser.parse_args()
+    cases = [(path.stem, str(path)) for path in options.models] or [
+        (f"{k}x{n}", matrix(k, n, options.rows)) for k, n in ((1536, 576), (2048, 2048), (4096, 4096))
+    ]
+    print("| target | model | weights | least, dB | mean, dB | MB | ms | beside int4 |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    for target in options.target or ["host"]:
+        for name, model in cases:
+            names = options.type or list(TYPES)
+            modules = {of: hewn.compile(model, target=target, threads=1, quantize=TYPES[of]) for of in names}
+            times = seconds_of(modules, feeds_of(next(iter(modules.values()))), options.seconds)
+            for of, module in modules.items():
+                found = [one["weights_sqnr_db"] for one in module.report["layers"] if "weights_sqnr_db" in one]
+                lost = f"{min(found):.1f} | {np.mean(found):.1f}" if found else "|"
+                size = module.report["weight_bytes"]["quantized"] / 1e6
+                beside = f"{times[of] / times['int4']:.2f}" if "int4" in times else ""
+                print(
+                    f"| {target} | {name} | {of} | {lost} | {size:.1f} | {times[of] * 1e3:.3f} | {beside} |", flush=True
+                )
+
+
+if __name__ == "__main__":
+    main()
