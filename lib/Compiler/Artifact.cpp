@@ -79,7 +79,7 @@ std::string ArtifactWriter::beside(StringRef file) {
 /// libmodel.so has model.weights; what is linked elsewhere lies beside libraries of the same model, and has a file of its own: model.a.weights.
 std::string ArtifactWriter::weightsName() {
   StringRef file = llvm::sys::path::filename(options.output);
-  return (file.ends_with(".so") ? stem() : file.str()) + ".weights";
+  return (file.ends_with(".a") || file.ends_with(".o") ? file.str() : stem()) + ".weights";
 }
 
 codegen::CodeOptions ArtifactWriter::codeOptions() {

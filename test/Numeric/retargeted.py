@@ -231,7 +231,7 @@ def build(model, folder, target, flags=(), optimize="-O1"):
     path = folder / "m.onnx"
     onnx.save(model, path)
     command = [TOOLS / "hewn", "compile", path, f"--target={target}", *flags]
-    subprocess.run([*command, "-o", folder / "m.o"], check=True)  # for the weights
+    subprocess.run([*command, "-o", folder / "m.so"], check=True)  # for the weights, by the name that the text has
     subprocess.run([*command, "--emit=llvm", "-o", folder / "m.ll"], check=True)
     modules = re.split(r"(?=^; ModuleID)", (folder / "m.ll").read_text(), flags=re.M)[1:]
     sources = [pathlib.Path(__file__).parent / "Contract" / "emulate_tiles.c"]

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import pty
+import random
 import shutil
 import signal
 import subprocess
@@ -120,6 +121,29 @@ def test_info_says_what_the_library_says(folder):
         assert [(t["name"], tuple(t["shape"])) for t in told] == [(t.name, t.shape) for t in loaded]
         assert [t["type"] for t in told] == ["string" if t.dtype == object else str(t.dtype) for t in loaded]
     assert model["variants"] == module.variants
+
+
+@pytest.mark.parametrize("output", ["model.so", "model.a", "model.o"])
+def test_info_of_damaged_files_answers(folder, output):
+    """Where their headers and their description are."""
+    tool("compile", "model.onnx", "-o", output)
+    whole = (folder / output).read_bytes()
+    note = whole.index(b"hewn\0\0\0\0")
+    dice = random.Random(0)
+    answers = set()
+    for _ in range(40):
+        changed = bytearray(whole)
+        for _ in range(dice.randint(1, 4)):
+            begin, end = dice.choice([(0, 64), (64, 700), (note - 16, note + 450), (len(whole) - 2000, len(whole))])
+            changed[dice.randrange(begin, min(end, len(whole)))] = dice.choice([0, 127, 128, 255, dice.randrange(256)])
+        (folder / "changed").write_bytes(
+            changed[: len(changed) if dice.random() < 0.9 else dice.randrange(len(changed))]
+        )
+        done = tool("info", "changed")
+        assert done.returncode in (0, 1), done.stderr
+        assert (done.stdout == "") == (done.returncode == 1) == done.stderr.startswith("error: ")
+        answers.add(done.returncode)
+    assert answers == {0, 1}
 
 
 @pytest.mark.parametrize("command", ["run", "bench", "profile", "explain", "check", "info"])

@@ -109,7 +109,7 @@ static bool describe(const std::string &path, json::Object &record) {
   if (isArtifact(file->getBuffer())) {
     llvm::Expected<ArtifactDescription> artifact = describeArtifact(*file);
     if (!artifact)
-      return complain(path + ": " + llvm::toString(artifact.takeError()));
+      return complain(printable(path + ": " + llvm::toString(artifact.takeError()))); // which may cite the file
     json::Array models;
     for (json::Object &model : artifact->models) {
       if (json::Object *weights = model.getObject("weights"); weights && weights->getString("file"))
