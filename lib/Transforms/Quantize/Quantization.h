@@ -24,6 +24,9 @@ enum class Range { MinMax, Percentile, Mse, Entropy, HalfQuadratic };
 /// "GPTQ: Accurate Post-Training Quantization for Generative Pre-trained Transformers", 2022.)
 enum class Rounding { Nearest, Gptq };
 
+/// Scales below this are none: numbers that small are near to what float32 has at all.
+inline constexpr double kLeastScale = 1e-30;
+
 /// Weights: signed integers, with a scale for each column, for `group` neighbours along the sum, or for all of them.
 struct Weights {
   int64_t bits = 8;
