@@ -130,13 +130,6 @@ def test_codes_repeat_it(tmp_path):
     np.testing.assert_array_equal(first.run({"x": x})["y"], again.run({"x": x})["y"])
 
 
-def test_codes_that_do_not_fit():
-    text = alone() | {"sites": [{"node": "fc", "codes": "AAEC"}]}
-    assert layer(hewn.compile(model(weights(0, K, N)), quantize=text), "fc")["why"] == (
-        "its 'codes' are not as many as its weights"
-    )
-
-
 def test_gptq_is_by_data():
     with pytest.raises(
         hewn.CompileError, match="the quantization asks for 'rounding', which calibration data tell, and there are none"
