@@ -247,6 +247,7 @@ bool runGraphStage(Compilation &c, PipelineOptions options, ModuleOp module) {
     options.quantized = step->done;
     options.exposed = step->exposed;
     options.shifts = step->shifts;
+    options.trial = step->trial;
     options.evidence = step->evidence;
   }
   return runStage(c, stages[Graph], options, module);

@@ -40,7 +40,7 @@ void buildGraphStage(OpPassManager &pm, const PipelineOptions &options) {
     if (options.quantized)
       pm.addNestedPass<func::FuncOp>(
           createQuantizeContractionsPass({options.quantization, options.weights, options.quantized, options.shifts,
-                                          options.evidence, options.precision}));
+                                          options.trial, options.evidence, options.precision}));
   }
   // Products of quantized tensors are products of integers.
   if (options.optimize) {

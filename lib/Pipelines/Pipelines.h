@@ -30,6 +30,8 @@ struct PipelineOptions {
   std::vector<QuantizedSite> *quantized = nullptr;
   /// Where given, what that shifts is told by results of the program, which goes on with floats.
   std::vector<ExposedShift> *shifts = nullptr;
+  /// Where given, they are computed both ways, and an input more says how far each is which.
+  QuantizeTrial *trial = nullptr;
   /// What runs showed of operands; null: nothing.
   const quantize::EvidenceOf *evidence = nullptr;
   /// Where given, the operands that are to become integers are results of the program too.

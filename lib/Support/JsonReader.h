@@ -35,7 +35,11 @@ public:
 
   JsonReader(llvm::StringRef file, Diagnostics &diagnostics) : file(file), diagnostics(diagnostics) {}
 
-  void error(const llvm::Twine &at, const llvm::Twine &why) { diagnostics.error(file + ": " + at + " " + why); }
+  /// `at` may be empty: the whole.
+  void error(const llvm::Twine &at, const llvm::Twine &why) {
+    std::string where = at.str();
+    diagnostics.error(file + ": " + where + (where.empty() ? "" : " ") + why);
+  }
 
   /// Null after an error. Keys other than these are errors too.
   const llvm::json::Object *object(const llvm::json::Value &value, const std::string &at, Keys keys);

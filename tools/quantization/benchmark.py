@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Quantizes trained models to int8 by hewn and by other quantizers, with the same samples, and prints the table of docs/quantization.md.
+"""Quantizes trained models to int8 by hewn and by other quantizers, with the same samples, and writes the table of docs/quantization.md.
 
-    .venv/bin/python tools/quantization/benchmark.py [--calibration N] [--samples N] [--seconds S] [--quantize TEXT] [MODEL ...]
+    PYTHON tools/quantization/benchmark.py [--calibration N] [--samples N] [--seconds S] [--quantize TEXT] [--write] [MODEL ...]
 
 Quantizers: hewn's `quantize="int8"` (or what --quantize says), onnxruntime's static quantization (QDQ, weights by channel, minmax) run by
-onnxruntime, NNCF's post-training quantization run by OpenVINO; the latter two where they are installed. All on one thread. Each pair of a model and a
-quantizer has a process of its own; the float model of each engine is timed beside its quantized one, in turns.
+onnxruntime, NNCF's post-training quantization (told which models are transformers) run by OpenVINO; the latter two where they are installed. All on one
+thread. Each pair of a model and a quantizer has a process of its own; the float model of each engine is timed beside its quantized one, in
+turns, and the median of the process's CPU time counts. --write puts the table between its markers into docs/quantization.md.
 
-Columns: SQNR of the output that is furthest from the float model (run by onnxruntime) over samples that were not calibrated with; the task's agreement
+Columns: SQNR of the output of floats that is furthest from the float model (run by onnxruntime) over samples that were not calibrated with; the task's agreement
 (tools/quantization/models.py); the size of the weights (hewn: the weights file and the library; else the model's file); milliseconds a run; how
 much faster than the same engine's float model, and than hewn's; seconds that quantizing takes.
 """
@@ -26,6 +27,7 @@ import sys
 import tempfile
 import time
 import warnings
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -33,6 +35,7 @@ sys.path.append(str(pathlib.Path(__file__).parent))
 import models
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs/quantization.md"
 
 
 def onnxruntime_session(path: pathlib.Path):
@@ -71,7 +74,7 @@ def of_opset(path: pathlib.Path, version: int, to: pathlib.Path) -> pathlib.Path
     return to
 
 
-def by_hewn(path, calibration, folder, quantize):
+def by_hewn(path, calibration, folder, quantize, _):
     import hewn
 
     plain = hewn.compile(path)
@@ -88,7 +91,7 @@ def by_hewn(path, calibration, folder, quantize):
     return runner(plain), runner(module), size, took
 
 
-def by_onnxruntime(path, calibration, folder, quantize):
+def by_onnxruntime(path, calibration, folder, quantize, _):
     from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
@@ -110,14 +113,15 @@ def by_onnxruntime(path, calibration, folder, quantize):
     return onnxruntime_session(path), onnxruntime_session(made), made.stat().st_size, took
 
 
-def by_nncf(path, calibration, folder, quantize):
+def by_nncf(path, calibration, folder, quantize, is_transformer):
     import nncf
     import openvino
 
     core = openvino.Core()
     model = core.read_model(path)
     start = time.perf_counter()
-    made = nncf.quantize(model, nncf.Dataset(calibration), subset_size=len(calibration))
+    kind = nncf.ModelType.TRANSFORMER if is_transformer else None
+    made = nncf.quantize(model, nncf.Dataset(calibration), subset_size=len(calibration), model_type=kind)
     took = time.perf_counter() - start
     openvino.save_model(made, folder / "int8.xml")
 
@@ -144,16 +148,16 @@ QUANTIZERS = {"hewn": (by_hewn, "hewn"), "onnxruntime": (by_onnxruntime, "onnxru
 
 
 def milliseconds(runs, sample, seconds: float) -> list[float]:
-    """The median of each of several runs, in turns."""
+    """The median of the CPU time of each of several runs, in turns; engines may have a thread of their own that computes."""
     times = [[] for _ in runs]
     for run in runs:
         run(sample)
     end = time.perf_counter() + seconds
     while time.perf_counter() < end or len(times[0]) < 5:
         for run, own in zip(runs, times, strict=True):
-            start = time.perf_counter()
+            start = time.process_time()
             run(sample)
-            own.append(time.perf_counter() - start)
+            own.append(time.process_time() - start)
     return [statistics.median(own) * 1e3 for own in times]
 
 
@@ -167,7 +171,7 @@ def decibels(right: list[models.Outputs], got: list[models.Outputs]) -> float:
         )
         return 200.0 if noise == 0 else 10 * np.log10(signal / noise)
 
-    return min(of(i) for i in range(len(right[0])))
+    return min(of(i) for i in range(len(right[0])) if right[0][i].dtype.kind == "f")
 
 
 def measure(name: str, quantizer: str, options) -> dict:
@@ -182,7 +186,9 @@ def measure(name: str, quantizer: str, options) -> dict:
         made = pathlib.Path(folder, quantizer)
         made.mkdir()
         path = with_sizes(models.fetch(model, options.cache), calibration[0], pathlib.Path(folder, "model.onnx"))
-        plain, quantized, size, took = QUANTIZERS[quantizer][0](path, calibration, made, options.quantize)
+        plain, quantized, size, took = QUANTIZERS[quantizer][0](
+            path, calibration, made, options.quantize, model.is_transformer
+        )
         reference = onnxruntime_session(path)
         right = [reference(sample) for sample in held_out]
         got = [quantized(sample) for sample in held_out]
@@ -216,6 +222,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=2, help="of timing, for each model and quantizer (2)")
     parser.add_argument("--quantize", default="int8", help="what hewn is told: a name, a file or a text (int8)")
     parser.add_argument("--cache", type=pathlib.Path, default=ROOT / "build/quantization", help="where models are kept")
+    parser.add_argument("--write", action="store_true", help="the table into docs/quantization.md")
     parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     unknown = [name for name in options.names if name not in models.MODELS]
@@ -224,26 +231,43 @@ def main() -> None:
     if options.one:
         print(json.dumps(measure(*options.one, options)))
         return
-    print(
-        "| model | quantizer | SQNR, dB | agreement | MB | ms | faster than its floats | than hewn's floats | quantized in, s |"
-    )
-    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    rows = [
+        "| model | quantizer | SQNR, dB | agreement | MB | ms | faster than its floats | than hewn's floats | quantized in, s |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    print("\n".join(rows), flush=True)
+    for row in rows_of(options):
+        print(row, flush=True)
+        rows.append(row)
+    if options.write:
+        write(rows)
+
+
+def write(rows: list[str]) -> None:
+    begin, end = "<!-- benchmark: begin -->\n", "<!-- benchmark: end -->\n"
+    before, _, rest = PAGE.read_text().partition(begin)
+    _, found, after = rest.partition(end)
+    if not found:
+        sys.exit(f"{PAGE} lacks the markers {begin.strip()} and {end.strip()}")
+    PAGE.write_text(before + begin + "\n".join(rows) + "\n" + end + after)
+
+
+def rows_of(options) -> Iterator[str]:
     for name in options.names or models.MODELS:
         floats = None
         for quantizer, (_, package) in QUANTIZERS.items():
             if not importlib.util.find_spec(package):
-                print(f"| {name} | {quantizer} | not installed |")
+                yield f"| {name} | {quantizer} | not installed |"
                 continue
             found = in_a_process(name, quantizer, options)
             if isinstance(found, str):
-                print(f"| {name} | {quantizer} | {found} |", flush=True)
+                yield f"| {name} | {quantizer} | {found} |"
                 continue
             floats = floats or found["float_ms"]
             agreement = f"{found['agreement']:.3f} ({models.MODELS[name].what})"
             speeds = f"{found['ms']:.2f} | {found['float_ms'] / found['ms']:.2f} | {floats / found['ms']:.2f}"
-            print(
-                f"| {name} | {quantizer} | {found['sqnr']:.1f} | {agreement} | {found['megabytes']:.2f} | {speeds} | {found['seconds']:.1f} |",
-                flush=True,
+            yield (
+                f"| {name} | {quantizer} | {found['sqnr']:.1f} | {agreement} | {found['megabytes']:.2f} | {speeds} | {found['seconds']:.1f} |"
             )
 
 

@@ -7,12 +7,15 @@ A sample is a dict of inputs by name. `agreement` tells how far the answers of a
 from __future__ import annotations
 
 import dataclasses
+import functools
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
+from pydoc_data.topics import topics
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
@@ -29,6 +32,8 @@ class Model:
     #: Of the outputs of many samples by the float model and by another: a share, or a rank correlation.
     agreement: Callable[[list[Outputs], list[Outputs]], float]
     what: str
+    #: Which kind of model NNCF is told that it is.
+    is_transformer: bool = False
 
 
 def fetch(model: Model, cache: pathlib.Path) -> pathlib.Path:
@@ -54,24 +59,29 @@ def fetch(model: Model, cache: pathlib.Path) -> pathlib.Path:
     return target
 
 
-def words(rng: np.random.Generator, count: int) -> str:
-    letters = np.array(list("etaoinshrdlucmfwypvbgkjqxz"))
-    frequency = 1.0 / np.arange(1, len(letters) + 1)
+@functools.cache
+def prose() -> list[str]:
+    """English, which comes with Python: the language's reference."""
+    return [word for name in sorted(topics) for word in re.findall(r"[A-Za-z]{2,}", topics[name])]
 
-    def word() -> str:
-        text = "".join(rng.choice(letters, size=rng.integers(2, 9), p=frequency / frequency.sum()))
-        kind = rng.integers(6)
+
+def words(rng: np.random.Generator, count: int) -> str:
+    """Words behind each other, some of them in capitals, some of them numbers."""
+    at = int(rng.integers(len(prose()) - count))
+
+    def written(word: str) -> str:
+        kind = rng.integers(8)
         return (
-            text.upper()
+            word.upper()
             if kind == 0
-            else text.title()
+            else word.title()
             if kind == 1
             else str(rng.integers(10_000))
             if kind == 2
-            else text
+            else word
         )
 
-    return " ".join(word() for _ in range(count))
+    return " ".join(written(word) for word in prose()[at : at + count])
 
 
 def draw_line(
@@ -81,8 +91,12 @@ def draw_line(
     ink, paper = rng.integers(0, 110, 3), rng.integers(150, 256, 3)
     image = background or Image.new("RGB", (width, height), tuple(int(v) for v in paper))
     size = int(height * rng.uniform(0.5, 0.75))
-    place = (int(rng.integers(2, 10)), int((height - size) * rng.uniform(0.1, 0.6)))
-    ImageDraw.Draw(image).text(place, text, fill=tuple(int(v) for v in ink), font=ImageFont.load_default(size))
+    left = int(rng.integers(2, 10))
+    place = (left, int((height - size) * rng.uniform(0.1, 0.6)))
+    font = ImageFont.load_default(size)
+    while " " in text and font.getlength(text) > width - left:  # who cuts lines out of pages does not cut letters
+        text = text.rsplit(" ", 1)[0]
+    ImageDraw.Draw(image).text(place, text, fill=tuple(int(v) for v in ink), font=font)
     noise = rng.normal(0, rng.uniform(0, 8), (height, width, 3))
     return Image.fromarray(np.clip(np.asarray(image) + noise, 0, 255).astype(np.uint8))
 
@@ -203,10 +217,10 @@ def overlap(threshold: float) -> Callable[[list[Outputs], list[Outputs]], float]
 
 
 def same_order(right: list[Outputs], got: list[Outputs]) -> float:
-    """Spearman's rank correlation of the cosine similarities of all pairs of sentences."""
+    """Spearman's rank correlation of the cosine similarities of all pairs of sentences, by the last output: a vector for each."""
 
     def ranks(outputs: list[Outputs]) -> np.ndarray:
-        vectors = np.stack([y[0].reshape(-1, y[0].shape[-1]).mean(axis=0) for y in outputs])
+        vectors = np.stack([y[-1].reshape(-1) for y in outputs]).astype(np.float64)
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         return (vectors @ vectors.T)[np.triu_indices(len(vectors), 1)].argsort().argsort()
 
@@ -240,5 +254,6 @@ MODELS = {
         sentences,
         same_order,
         "Spearman",
+        is_transformer=True,
     ),
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Compiler/Quantization/Quantize.h"
+#include "lib/Compiler/Quantization/MeanShift.h"
 #include "lib/Compiler/Quantization/Quantizer.h"
 #include "lib/Transforms/Quantize/Numbers/RoundWeights.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
 #include <cmath>
 #include <cstring>
 
@@ -73,9 +75,18 @@ bool Quantizer::run(LoadedLibrary &library, const std::vector<Array> &inputs, st
   return status.code == HEWN_OK;
 }
 
+void Quantizer::tell(llvm::StringRef what) {
+  if (told != what)
+    toldRuns = 0;
+  told = what.str();
+  if (given.progress)
+    given.progress(llvm::formatv("{0}, run {1}", what, ++toldRuns).str());
+}
+
 bool Quantizer::again(llvm::function_ref<void(std::vector<Array> &outputs)> visit) {
   for (const std::vector<Array> &inputs : samples.kept()) {
     std::vector<Array> outputs;
+    tell("ranges and weights by channel");
     if (!run(floats->library(), inputs, outputs))
       return false;
     visit(outputs);
@@ -115,6 +126,12 @@ void Quantizer::choose(const ExposedOperand::Contraction &reader, const Distribu
     return;
   }
   Distribution::Mapping mapping = distribution.mapping(site.scheme.activations);
+  double largest = std::max(-double(distribution.smallest()), double(distribution.largest()));
+  if (largest > 0 && (mapping.scale < kLeastScale || largest < kLeastScale)) {
+    site.scheme.keepFloat = true;
+    site.why = llvm::formatv("runs gave it numbers of at most {0:e1}, which are too small for a scale", largest);
+    return;
+  }
   site.scale = mapping.scale;
   site.zero = mapping.zero;
   Distribution::Loss loss = distribution.loss(mapping);
@@ -264,30 +281,24 @@ bool Quantizer::correctBias() {
   std::unique_ptr<ScratchModel> model = ScratchModel::compile(options, diagnostics);
   if (!model)
     return false;
-  std::vector<std::vector<double>> sums(shifts.size());
-  std::vector<double> rows(shifts.size());
+  std::vector<MeanShift> means(shifts.size());
   for (const std::vector<Array> &inputs : samples.kept()) {
     std::vector<Array> outputs;
+    tell("bias correction");
     if (!run(model->library(), inputs, outputs))
       return false;
-    for (auto [shift, sum, count] : llvm::zip(shifts, sums, rows)) {
-      std::vector<float> columns = floatsOf(outputs[shift.result]);
-      sum.resize(columns.size());
-      for (auto [all, one] : llvm::zip(sum, columns))
-        all += double(one);
-      int64_t more = 0;
-      std::memcpy(&more, outputs[shift.result + 1].bytes.data(), sizeof(more));
-      count += double(more);
+    for (auto [shift, mean] : llvm::zip(shifts, means)) {
+      int64_t rows = 0;
+      std::memcpy(&rows, outputs[shift.result + 1].bytes.data(), sizeof(rows));
+      mean.add(floatsOf(outputs[shift.result]), double(rows));
     }
   }
-  for (auto [shift, sum, count] : llvm::zip(shifts, sums, rows)) {
-    bool isFinite = llvm::all_of(sum, [](double x) { return std::isfinite(x); });
-    if (!(count > 0) || !isFinite)
-      continue;
-    Site &site = siteOf(shift.node, shift.kind);
-    for (double all : sum)
-      site.bias.push_back(double(float(-all / count)));
-  }
+  for (auto [shift, mean] : llvm::zip(shifts, means))
+    if (std::vector<double> found = mean.estimate(); !found.empty()) {
+      Site &site = siteOf(shift.node, shift.kind);
+      for (double one : found)
+        site.bias.push_back(double(float(-one)));
+    }
   return true;
 }
 

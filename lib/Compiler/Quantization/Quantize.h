@@ -23,6 +23,8 @@ struct QuantizeStep {
   std::function<bool()> check = nullptr;
   /// What runs showed of operands, by which more is chosen and told in `done`; null: nothing.
   const quantize::EvidenceOf *evidence = nullptr;
+  /// Contractions are computed both ways, as an input more says; null: they are not.
+  QuantizeTrial *trial = nullptr;
 };
 
 /// A compile of one step, or of a model as it is.

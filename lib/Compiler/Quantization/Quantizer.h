@@ -31,14 +31,24 @@ private:
   bool rangesAfterSmoothing();
   void choose(const ExposedOperand::Contraction &reader, const Distribution &distribution);
   bool correctBias();
-  // Bounds.cpp
+  // Compare.cpp
   bool compare();
-  bool returnToFloats();
-  bool meetsBounds() const;
   bool measureTimes();
+  // ReturnToFloats.cpp
+  bool returnToFloats();
+  bool measureLosses();
+  bool meetsBounds() const;
+  std::vector<std::string> candidates() const;
+  size_t expectedCount(llvm::ArrayRef<std::string> order) const;
+  double worstLoss(const std::string &name) const;
+  bool keepFirst(const Quantization &whole, llvm::ArrayRef<std::string> order, size_t count);
+  std::vector<std::string> orderOf(const std::vector<std::string> &names) const;
+  bool explain();
   // Names.cpp
   bool checkNames();
 
+  /// What runs are for, and how many of them there were, for who watches.
+  void tell(llvm::StringRef what);
   /// Runs the kept samples through the model of floats. False after an error.
   bool again(llvm::function_ref<void(std::vector<Array> &outputs)> visit);
   bool run(LoadedLibrary &library, const std::vector<Array> &inputs, std::vector<Array> &outputs);
@@ -56,6 +66,8 @@ private:
     return options;
   }
   bool hasBound() const { return given.leastDecibels > 0 || given.largestError > 0; }
+  /// The bound of decibels: the user's, or one of ours where that is none.
+  double leastDecibels() const;
 
   const CompileOptions &given;
   Diagnostics &diagnostics;
@@ -68,6 +80,10 @@ private:
   /// One an exposed operand.
   std::vector<Observation> seen;
   Report report;
+  /// What rounding one contraction alone adds to each output, noise by signal; by its name.
+  std::map<std::string, std::vector<double>> losses;
+  std::string told;
+  int64_t toldRuns = 0;
 };
 
 } // namespace hewn::quantize

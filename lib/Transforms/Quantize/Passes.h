@@ -75,6 +75,13 @@ struct ExposedShift {
   unsigned result;
   std::string node, kind;
 };
+/// The quantized contractions of a program that computes each of them both ways: its last input, a float32 for each, says how far it is
+/// from the floats (0) to what it is quantized (1).
+struct QuantizeTrial {
+  unsigned size = 0;
+  /// Which number of that input is whose.
+  std::vector<std::pair<unsigned, std::string>> sites;
+};
 struct QuantizeRequest {
   /// Null: the pass's option says it.
   const quantize::Quantization *quantization = nullptr;
@@ -85,6 +92,8 @@ struct QuantizeRequest {
   /// Where given, contractions whose bias is wanted and not known are computed twice: the program goes on with the floats, and what quantizing
   /// shifts becomes a result.
   std::vector<ExposedShift> *shifts = nullptr;
+  /// Where given, contractions are computed both ways.
+  QuantizeTrial *trial = nullptr;
   /// Where given, what is chosen by it is told.
   const quantize::EvidenceOf *evidence = nullptr;
   Precision precision = Precision::Highest;

@@ -124,7 +124,7 @@ private:
     if (!site.smooth.empty() && (site.scheme.keepFloat || !site.scheme.activations.integers))
       r.error(at, "has 'smooth' and no activations of integers");
     bool wants = !site.scheme.keepFloat && site.scheme.activations.integers;
-    if (wants && site.scale < 1e-30)
+    if (wants && site.scale < kLeastScale)
       r.error(at, "has activations of integers and no 'scale'");
     if (!all.sites.try_emplace(site.node, site).second)
       r.error(at, "is for '" + site.node + "' again");
@@ -145,6 +145,8 @@ private:
     int64_t high = (1 << (site.scheme.weights.bits - 1)) - 1, low = -high - 1;
     if (llvm::any_of(site.codes, [&](int8_t code) { return code < low || code > high; }))
       r.error(at, "has 'codes' that are no integers of so many bits");
+    else if (site.scheme.weights.bits == 8 && site.scheme.weights.symmetric && llvm::is_contained(site.codes, low))
+      r.error(at, "has -128 among its 'codes', and symmetric integers of 8 bits are from -127 to 127");
     if (site.scheme.keepFloat)
       r.error(at, "keeps floats, and has 'codes' of integers");
   }

@@ -24,6 +24,9 @@ enum class Range { MinMax, Percentile, Mse, Entropy, HalfQuadratic };
 /// "GPTQ: Accurate Post-Training Quantization for Generative Pre-trained Transformers", 2022.)
 enum class Rounding { Nearest, Gptq };
 
+/// Scales below this are none: numbers that small are near to what float32 has at all.
+inline constexpr double kLeastScale = 1e-30;
+
 /// What weights are kept as: integers; places in a table of numbers that are fitted to them (Kim et al., "SqueezeLLM: Dense-and-Sparse
 /// Quantization", 2023); floats that are narrower than those of the products.
 enum class Storage { Integers, Codebook, Float16, BFloat16, Float8 };

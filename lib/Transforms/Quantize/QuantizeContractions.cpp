@@ -71,7 +71,22 @@ public:
   Quantizer(func::FuncOp function, const quantize::Quantization &wanted, WeightTable &weights,
             std::vector<QuantizedSite> &done, const QuantizeRequest &request)
       : function(function), context(function.getContext()), wanted(wanted), weights(weights), done(done),
-        shifts(request.shifts), evidence(request.evidence), precision(request.precision) {}
+        shifts(request.shifts), trial(request.trial), evidence(request.evidence), precision(request.precision) {}
+
+  /// The input of a program that computes contractions both ways. False where there can't be one.
+  bool addShares(size_t sites) {
+    if (!trial)
+      return true;
+    unsigned number = function.getNumArguments();
+    Builder b(context);
+    trial->size = unsigned(sites);
+    DictionaryAttr attributes = b.getDictionaryAttr(b.getNamedAttr(graph::kNameAttr, b.getStringAttr("hewn.share")));
+    auto type = RankedTensorType::get({int64_t(sites)}, b.getF32Type());
+    if (mlir::failed(function.insertArgument(number, type, attributes, function.getLoc())))
+      return false;
+    shares = function.getArgument(number);
+    return true;
+  }
 
   /// The factors of channels, which all contractions share that read an operand.
   void smooth(ArrayRef<ContractionSite> sites) {
@@ -108,13 +123,18 @@ public:
     if (site.form && scheme.activations.integers)
       compareCosts(site, told);
     graph::ContractOpInterface contraction = site.op;
-    Operation *floats = wantsShift(site, scheme, chosen) ? OpBuilder(contraction).clone(*contraction) : nullptr;
+    ++number;
+    bool isBoth =
+        wantsShift(site, scheme, chosen) || (shares && !scheme.keepFloat && isInProgram(contraction->getResult(0)));
+    Operation *floats = isBoth ? OpBuilder(contraction).clone(*contraction) : nullptr;
     Verdict verdict = scheme.keepFloat              ? Verdict::no("that was asked for")
                       : scheme.activations.integers ? both(site, scheme, chosen, told)
                       : scheme.weights.areFloats()  ? narrowFloats(site, scheme, told)
                                                     : weightsAlone(site, scheme, chosen, told);
+    if (verdict && shares)
+      return blend(site, floats, addBias(site, chosen));
     if (verdict)
-      return floats ? exposeShift(site, floats) : addBias(site, chosen);
+      return floats ? exposeShift(site, floats) : void(addBias(site, chosen));
     if (floats)
       floats->erase();
     told.why = chosen && !chosen->why.empty() ? chosen->why : verdict.why().str();
@@ -196,10 +216,25 @@ private:
       shifts->push_back({*result, site.name, site.kind.str()});
   }
 
-  /// The numbers of the site, which are as many as there are columns.
-  void addBias(const ContractionSite &site, const quantize::Site *chosen) {
-    if (!chosen || chosen->bias.empty())
+  /// The program goes on with floats + share * (quantized - floats).
+  void blend(const ContractionSite &site, Operation *floats, Value quantized) {
+    if (!floats || !quantized)
       return;
+    OpBuilder b(context);
+    b.setInsertionPointAfter(quantized.getDefiningOp());
+    graph::Composer c(b, site.op->getLoc());
+    Dims ones(size_t(graph::getRank(quantized)), DimExpr(1));
+    Value share = c.reshape(c.slice(shares, 0, DimExpr(int64_t(number) - 1), DimExpr(1)), ones);
+    Value shift = c.sub({quantized, floats->getResult(0)});
+    Value blended = c.add({floats->getResult(0), c.mul({shift, share})});
+    quantized.replaceAllUsesExcept(blended, shift.getDefiningOp());
+    trial->sites.push_back({number - 1, site.name});
+  }
+
+  /// The numbers of the site, which are as many as there are columns. What is corrected; null after an error.
+  Value addBias(const ContractionSite &site, const quantize::Site *chosen) {
+    if (!chosen || chosen->bias.empty())
+      return site.op->getResult(0);
     OpBuilder b(context);
     b.setInsertionPointAfter(site.op);
     graph::Composer c(b, site.op->getLoc());
@@ -211,12 +246,13 @@ private:
       site.op->emitError() << "the quantization has a 'bias' of " << columns << " numbers for '" << site.name
                            << "', whose results have another number of columns";
       failed = true;
-      return;
+      return {};
     }
     SmallVector<float> numbers(chosen->bias.begin(), chosen->bias.end());
     Value bias = floatConstant(b, site, numbers, dims, "bias");
     Value corrected = c.add({result, bias});
     result.replaceAllUsesExcept(corrected, corrected.getDefiningOp());
+    return corrected;
   }
 
   /// Integers on both sides.
@@ -228,7 +264,7 @@ private:
       return isInProgram(site.source) ? Verdict::no("no run has shown the range of its left operand")
                                       : Verdict::no("it stands in a branch or a loop, where no run shows ranges");
     if (!takesFactors(site, *chosen))
-      return Verdict::no("its factors are not one a channel");
+      return Verdict::no("its 'smooth' is not for its channels");
     Rounded rounded;
     if (Verdict verdict = round(site, scheme.weights, chosen, rounded, told); !verdict)
       return verdict;
@@ -351,10 +387,16 @@ private:
     told.floatBytes = int64_t(rounded.integers.size() * sizeof(float));
   }
 
-  /// Whether what a site has of factors and integers is as many as there are channels and weights.
-  static bool takesFactors(const ContractionSite &site, const quantize::Site &chosen) {
+  /// Whether a site has as many factors as there are channels; else that is an error.
+  bool takesFactors(const ContractionSite &site, const quantize::Site &chosen) {
     std::optional<unsigned> dim = channelDimOf(site, site.source);
-    return chosen.smooth.empty() || (dim && graph::getDims(site.source)[*dim].is(int64_t(chosen.smooth.size())));
+    if (chosen.smooth.empty() || (dim && graph::getDims(site.source)[*dim].is(int64_t(chosen.smooth.size()))))
+      return true;
+    site.op->emitError() << "the quantization has a 'smooth' of " << chosen.smooth.size() << " numbers for '"
+                         << site.name << "', whose left operand "
+                         << (dim ? "has another number of channels" : "is read in another order than it lies");
+    failed = true;
+    return false;
   }
 
   Verdict round(const ContractionSite &site, const quantize::Weights &how, const quantize::Site *chosen,
@@ -362,8 +404,12 @@ private:
     std::vector<float> floats = floatsOf(site.weights.getDefiningOp<graph::ConstantOp>(), weights);
     if (floats.empty())
       return Verdict::no("the bytes of its weights are not there");
-    if (chosen && !chosen->codes.empty() && chosen->codes.size() != floats.size())
+    if (chosen && !chosen->codes.empty() && chosen->codes.size() != floats.size()) {
+      site.op->emitError() << "the quantization has 'codes' of " << chosen->codes.size() << " integers for '"
+                           << site.name << "', which has " << floats.size() << " weights";
+      failed = true;
       return Verdict::no("its 'codes' are not as many as its weights");
+    }
     if (chosen && !chosen->smooth.empty())
       multiply(floats, site, chosen->smooth);
     auto type = cast<RankedTensorType>(site.weights.getType());
@@ -505,6 +551,10 @@ private:
   WeightTable &weights;
   std::vector<QuantizedSite> &done;
   std::vector<ExposedShift> *shifts;
+  QuantizeTrial *trial;
+  Value shares;
+  /// Of contractions that were looked at.
+  unsigned number = 0;
   const quantize::EvidenceOf *evidence;
   Precision precision;
   llvm::StringMap<std::vector<double>> factorsOf;
@@ -532,6 +582,7 @@ struct QuantizeContractionsPass : impl::QuantizeContractionsPassBase<QuantizeCon
                         request.weights ? *request.weights : ownWeights, request.done ? *request.done : ownDone,
                         request);
     std::vector<ContractionSite> sites = findContractionSites(getOperation());
+    quantizer.failed = !quantizer.addShares(sites.size());
     quantizer.smooth(sites);
     for (ContractionSite &site : sites) {
       site.source = sourceOf(site.op); // which may be a result that was corrected

@@ -66,3 +66,11 @@ def quantized(x, scale, zero):
 
 def decibels(want, got):
     return 10 * np.log10(np.sum(np.square(want, dtype="d")) / np.sum(np.square(got - want, dtype="d")))
+
+
+def drawn(sums, rows):
+    """The mean of sums over rows by column, drawn towards zero by its standard error over samples (James and Stein, 1961)."""
+    sums, rows = np.array(sums, "d"), np.array(rows, "d")
+    mean = sums.sum(axis=0) / rows.sum()
+    error = np.square(sums - rows[:, None] * mean).sum(axis=0) * len(rows) / (len(rows) - 1) / rows.sum() ** 2
+    return mean * max(0, 1 - error.sum() / np.square(mean).sum())

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numeric import compiled
 from onnx import helper
-from quantizing import ALWAYS, decibels, layer, model_of, net, product, quantized, samples, site, weights
+from quantizing import ALWAYS, decibels, drawn, layer, model_of, net, product, quantized, samples, site, weights
 
 WITH = ALWAYS | {"bias_correction": True, "smoothing": False}
 WITHOUT = ALWAYS | {"bias_correction": False, "smoothing": False}
@@ -27,9 +27,24 @@ def test_the_mean_shift_of_each_column():
     x = np.concatenate(data)
     through = (quantized(x, found["scale"], found["zero_point"]) - found["zero_point"]) * np.float32(found["scale"])
     shift = through.astype("d") @ rounded(w) - x.astype("d") @ w
-    np.testing.assert_allclose(found["bias"], -shift.mean(axis=0), rtol=1e-3, atol=1e-5)
+    rows = [len(x) for x in data]
+    sums = [one.sum(axis=0) for one in np.split(shift, np.cumsum(rows)[:-1])]
+    np.testing.assert_allclose(found["bias"], -drawn(sums, rows), rtol=1e-3, atol=1e-5)
     got = np.concatenate([module.run({"x": x})["y"] for x in data])
-    np.testing.assert_allclose((got - x.astype("d") @ w).mean(axis=0), np.zeros(24), atol=2e-5)
+    after, before = (np.square(y.mean(axis=0)).sum() for y in (got - x.astype("d") @ w, shift))
+    assert after < before / 10
+
+
+def test_what_samples_do_not_tell_is_left_alone():
+    """Shifts that differ from sample to sample as much as they are long are no shifts: nothing is added where a sample is another each time."""
+    generator = np.random.default_rng(7)
+    data = [generator.standard_normal((1, 48)).astype("f") * np.float32(4.0**i) for i in range(3)]
+    told = hewn.compile(product(), quantize=WITH, calibration=data)
+    plain = hewn.compile(product(), quantize=WITHOUT, calibration=data)
+    shifts = [plain.run({"x": x})["y"] - x.astype("d") @ weights(0, 48, 24) for x in data]
+    want = -drawn([shift.sum(axis=0) for shift in shifts], [1] * 3)
+    assert np.abs(want).max() < 0.5 * np.abs(np.mean(shifts, axis=(0, 1))).max()
+    np.testing.assert_allclose(site(told, "fc")["bias"], want, rtol=1e-3, atol=1e-5)
 
 
 def test_one_contraction_behind_another():
@@ -56,9 +71,9 @@ def test_weights_alone():
     how = {"weights": {"type": "int4", "group": 32}, "activations": {"type": "float32"}}
     plain = hewn.compile(model, quantize=how | WITHOUT, calibration=data)
     module = hewn.compile(model, quantize=how | WITH, calibration=data)
-    x = np.concatenate(data)
-    shift = np.concatenate([plain.run({"x": x})["y"] for x in data]) - x.astype("d") @ w
-    np.testing.assert_allclose(site(module, "fc")["bias"], -shift.mean(axis=0), rtol=2e-3, atol=1e-4)
+    shifts = [plain.run({"x": x})["y"] - x.astype("d") @ w for x in data]
+    want = -drawn([shift.sum(axis=0) for shift in shifts], [4] * len(data))
+    np.testing.assert_allclose(site(module, "fc")["bias"], want, rtol=2e-3, atol=1e-4)
     gained = module.report["outputs"]["y"]["sqnr_db"] - plain.report["outputs"]["y"]["sqnr_db"]
     assert gained > 1  # operands far from zero are where it must gain
 
@@ -71,8 +86,9 @@ def test_windows_count_their_borders():
     plain = hewn.compile(model, quantize=WITHOUT, calibration=data)
     module = hewn.compile(model, quantize=WITH, calibration=data)
     floats = hewn.compile(model)
-    shift = np.mean([plain.run({"x": x})["y"] - floats.run({"x": x})["y"] for x in data], axis=(0, 1, 3, 4))
-    np.testing.assert_allclose(site(module, "window")["bias"], -shift, rtol=1e-3, atol=1e-5)
+    shifts = [plain.run({"x": x})["y"] - floats.run({"x": x})["y"] for x in data]
+    want = -drawn([shift.sum(axis=(0, 2, 3)) for shift in shifts], [36] * len(data))
+    np.testing.assert_allclose(site(module, "window")["bias"], want, rtol=1e-3, atol=1e-5)
 
 
 @pytest.mark.parametrize("target", ["host", "x86-64-v2", "x86-64-v3"])

@@ -60,30 +60,48 @@ WeightGrid leastSquares(ArrayRef<float> weights, const Weights &how) {
   return best;
 }
 
-/// The scale (and zero point) that fit the integers of `grid` best to weights less what is far off: a regression of w - shrink(w - value) on q,
-/// where shrink takes |x|^(p - 1) / beta from |x|, in units of the scale.
-WeightGrid refit(ArrayRef<float> weights, const Weights &how, const WeightGrid &grid, double beta, double power) {
-  double count = 0, sumQ = 0, sumW = 0, sumQQ = 0, sumQW = 0;
+/// |x|^-0.3, with which |x|^0.7 is |x| * |x|^-0.3, and what is shrunk from |x| is |x|^-0.3 / beta; 0 of 0.
+float inversePower(float size) {
+  constexpr float power = 0.7F;
+  return size > 0 ? std::exp2(std::log2(size) * (power - 1)) : 0;
+}
+
+/// What one look at the weights on a grid tells: Σ |left|^0.7, and the sums of the regression of w - shrink(left) on q.
+struct HalfQuadraticSums {
+  double cost = 0, sumQ = 0, sumW = 0, sumQQ = 0, sumQW = 0;
+};
+
+HalfQuadraticSums lookAt(ArrayRef<float> weights, const WeightGrid &grid, float beta) {
+  HalfQuadraticSums sums;
+  float perScale = 1 / grid.scale, perBeta = 1 / beta;
   for (float w : weights) {
-    double q = double(grid.round(w)), x = double(grid.left(w)) / double(grid.scale), size = std::fabs(x);
-    double kept = size > 0 ? std::max(0.0, size - std::pow(size, power - 1) / beta) : 0;
-    double target = double(w) - std::copysign(kept, x) * double(grid.scale);
-    count += 1;
-    sumQ += q;
-    sumW += target;
-    sumQQ += q * q;
-    sumQW += q * target;
+    float q = grid.round(w), left = w - grid.value(q), size = std::fabs(left * perScale), power = inversePower(size);
+    float kept = std::max(0.0F, size - power * perBeta);
+    double target = double(w) - double(std::copysign(kept, left) * grid.scale);
+    sums.cost += double(size * power);
+    sums.sumQ += double(q);
+    sums.sumW += target;
+    sums.sumQQ += double(q) * double(q);
+    sums.sumQW += double(q) * target;
   }
+  sums.cost *= std::pow(double(grid.scale), 0.7);
+  return sums;
+}
+
+/// The scale (and zero point) that fit the integers of `grid` best to weights less what is far off.
+WeightGrid refit(const HalfQuadraticSums &sums, double count, const Weights &how, const WeightGrid &grid) {
   WeightGrid next = grid;
+  double sumQQ = sums.sumQQ, sumQW = sums.sumQW;
   if (!how.symmetric) {
-    double spread = count * sumQQ - sumQ * sumQ, slope = spread > 0 ? (count * sumQW - sumQ * sumW) / spread : 0;
+    double spread = count * sumQQ - sums.sumQ * sums.sumQ,
+           slope = spread > 0 ? (count * sumQW - sums.sumQ * sums.sumW) / spread : 0;
     if (!(slope > 0))
       return grid;
-    double zero = (sumQ - sumW / slope) / count;
+    double zero = (sums.sumQ - sums.sumW / slope) / count;
     next.zero = float(std::clamp(std::nearbyint(zero), double(grid.low), double(grid.high)));
     double z = double(next.zero);
-    sumQW -= z * sumW;
-    sumQQ += z * z * count - 2 * z * sumQ;
+    sumQW -= z * sums.sumW;
+    sumQQ += z * z * count - 2 * z * sums.sumQ;
   }
   auto scale = float(sumQQ > 0 ? sumQW / sumQQ : 0);
   if (!(scale >= std::numeric_limits<float>::min()))
@@ -92,19 +110,23 @@ WeightGrid refit(ArrayRef<float> weights, const Weights &how, const WeightGrid &
   return next;
 }
 
+/// Each round looks at the weights once: what a grid costs and where it leads to.
 WeightGrid halfQuadratic(ArrayRef<float> weights, const Weights &how) {
   constexpr int rounds = 20;
-  constexpr double power = 0.7, growth = 1.1;
-  double beta = 10;
-  auto cost = [](double x) { return x == 0 ? 0 : std::pow(std::fabs(x), power); };
-  WeightGrid best = gridOver(weights, how, 1), grid = best;
-  double least = sumOf(weights, best, cost);
-  for (int i = 0; i < rounds; ++i, beta *= growth) {
-    grid = refit(weights, how, grid, beta, power);
-    if (double error = sumOf(weights, grid, cost); error < least) {
-      least = error;
+  constexpr float growth = 1.1F;
+  float beta = 10;
+  WeightGrid grid = gridOver(weights, how, 1), best = grid;
+  double least = std::numeric_limits<double>::infinity();
+  for (int i = 0; i <= rounds; ++i, beta *= growth) {
+    HalfQuadraticSums sums = lookAt(weights, grid, beta);
+    if (sums.cost < least) {
+      least = sums.cost;
       best = grid;
     }
+    WeightGrid next = refit(sums, double(weights.size()), how, grid);
+    if (next.scale == grid.scale && next.zero == grid.zero)
+      break;
+    grid = next;
   }
   return best;
 }

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How the model of integers compares with that of floats.
+#include "lib/Compiler/Quantization/Quantizer.h"
+#include "lib/Compiler/Quantization/Timing.h"
+#include "lib/Support/Printable.h"
+#include "lib/Transforms/Quantize/Numbers/RoundWeights.h"
+#include "llvm/Support/FormatVariadic.h"
+
+namespace hewn::quantize {
+
+/// Runs the kept samples through both models, and notes how the outputs and the operands of contractions differ.
+bool Quantizer::compare() {
+  CompileOptions options = scratch();
+  std::vector<ExposedOperand> again = exposed;
+  report.sites.clear();
+  QuantizeStep step{wanted, &report.sites, exposed.empty() ? nullptr : &again, nullptr, [&] { return checkNames(); }};
+  options.step = &step;
+  std::unique_ptr<ScratchModel> integers = ScratchModel::compile(options, diagnostics);
+  if (!integers)
+    return false;
+  const hewn_model &model = floats->library().model();
+  size_t numOutputs = size_t(model.num_outputs) - exposed.size();
+  report.outputs.clear();
+  for (size_t i = 0; i < numOutputs; ++i)
+    report.outputs.push_back({printable(model.outputs[i].name), {}});
+  std::vector<Agreement> operands(exposed.size());
+  for (const std::vector<Array> &inputs : samples.kept()) {
+    std::vector<Array> right, got;
+    tell("comparing integers with floats");
+    if (!run(floats->library(), inputs, right) || !run(integers->library(), inputs, got))
+      return false;
+    for (size_t i = 0; i < numOutputs; ++i)
+      report.outputs[i].second.add(right[i], got[i]);
+    for (auto [i, operand] : llvm::enumerate(exposed))
+      operands[i].add(right[operand.result], got[again[i].result]);
+  }
+  report.compared = int64_t(samples.kept().size());
+  for (auto [operand, agreement] : llvm::zip(exposed, operands))
+    for (const ExposedOperand::Contraction &reader : operand.readers)
+      report.operands[reader.name] = agreement;
+  return true;
+}
+
+/// Both models as they are delivered, without results for operands, on the first sample.
+bool Quantizer::measureTimes() {
+  if (samples.kept().empty())
+    return true;
+  std::vector<QuantizedSite> told;
+  QuantizeStep step{wanted, &told};
+  CompileOptions options = scratch();
+  std::unique_ptr<ScratchModel> before = ScratchModel::compile(options, diagnostics);
+  options.step = &step;
+  std::unique_ptr<ScratchModel> after = before ? ScratchModel::compile(options, diagnostics) : nullptr;
+  if (!after)
+    return false;
+  report.times = measure(before->library(), after->library(), samples.kept().front());
+  return true;
+}
+
+} // namespace hewn::quantize

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which contractions go back to floats for a bound: those whose own rounding does most to the outputs, no more than it takes."""
+
+import re
+
+import hewn
+import numpy as np
+from onnx import helper
+from quantizing import ALWAYS, layer, model_of, product, samples, weights
+
+BARE = {"bias_correction": False, "smoothing": False, "activations": {"range": "minmax"}}
+SIZE = 256
+
+
+def two_branches(gain):
+    """Two products of one input, one of which counts `gain` times as much in the output."""
+    nodes = [
+        helper.make_node("MatMul", ["x", "v"], ["a"], name="loud"),
+        helper.make_node("MatMul", ["x", "w"], ["b"], name="quiet"),
+        helper.make_node("Mul", ["a", "gain"], ["g"]),
+        helper.make_node("Add", ["g", "b"], ["y"]),
+    ]
+    constants = {"v": weights(0, SIZE, SIZE), "w": weights(1, SIZE, SIZE), "gain": np.float32(gain)}
+    return model_of(nodes, [64, SIZE], constants)
+
+
+def test_what_does_most_to_the_outputs_goes_first():
+    """Both round alike by themselves; only the outputs tell them apart."""
+    data = samples((64, SIZE), 2)
+    free = hewn.compile(two_branches(10), quantize=BARE | ALWAYS, calibration=data)
+    bound = free.report["outputs"]["y"]["sqnr_db"] + 6
+    held = hewn.compile(two_branches(10), quantize=BARE, calibration=data, min_sqnr=bound)
+    assert held.report["returned_to_float"] == ["loud"] and layer(held, "quiet")["weights"] == "int8"
+    told = re.match(
+        r"integers, ([0-9.]+) dB of the outputs by themselves, stood in the way", layer(held, "loud")["why"]
+    )
+    alone = hewn.compile(
+        two_branches(10), quantize=BARE | {"rules": [{"node": "quiet", "keep_float": True}]}, calibration=data
+    )
+    assert abs(float(told[1]) - alone.report["outputs"]["y"]["sqnr_db"]) < 0.2
+    assert held.report["outputs"]["y"]["sqnr_db"] >= bound
+
+
+def cancelling():
+    """What is left of two products that are nearly the same is small beside what each of them rounds."""
+    w = weights(0, SIZE, SIZE)
+    nodes = [
+        helper.make_node("MatMul", ["x", "v"], ["a"], name="first"),
+        helper.make_node("MatMul", ["x", "w"], ["b"], name="second"),
+        helper.make_node("Sub", ["a", "b"], ["y"]),
+    ]
+    other = (w * 1.001 + weights(1, SIZE, SIZE) * 0.01).astype("f")
+    return model_of(nodes, [64, SIZE], {"v": w, "w": other})
+
+
+def test_integers_of_no_use_are_not_taken_unless_asked_for():
+    """Where nothing is said 25 dB are held; who asks for integers by name has them."""
+    data = samples((64, SIZE), 2)
+    held = hewn.compile(cancelling(), quantize="int8", calibration=data).report
+    assert held["outputs"]["y"]["sqnr_db"] >= 25 and held["returned_to_float"]
+    asked = hewn.compile(cancelling(), quantize=ALWAYS, calibration=data).report
+    assert asked["outputs"]["y"]["sqnr_db"] < 25 and "returned_to_float" not in asked
+    again = hewn.compile(cancelling(), quantize=asked["quantization"], calibration=data).report
+    assert "returned_to_float" not in again
+
+
+def test_numbers_too_small_for_a_scale_stay_floats():
+    data = [x * np.float32(1e-32) for x in samples((8, 48))]
+    module = hewn.compile(product(), quantize=ALWAYS, calibration=data)
+    assert "too small for a scale" in layer(module, "fc")["why"]
