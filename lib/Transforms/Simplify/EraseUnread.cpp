@@ -76,7 +76,8 @@ private:
     if (isOpTriviallyDead(op))
       return true;
     SmallVector<StringRef> told = symbolsToldBy(op);
-    return !told.empty() && op->use_empty() && llvm::all_of(told, [&](StringRef symbol) { return naming[symbol] == 1; });
+    return !told.empty() && op->use_empty() &&
+           llvm::all_of(told, [&](StringRef symbol) { return naming[symbol] == 1; });
   }
 
   /// How many ops name each symbol.
