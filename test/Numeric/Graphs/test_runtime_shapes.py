@@ -113,6 +113,34 @@ def test_appended_by_trips():
         module.run({"x": x, "size": int64(2), "more": int64(1)})
 
 
+COUNTED = {
+    "NonZero": ("v = NonZero(x)", lambda x: np.stack(np.nonzero(x))),
+    "Compress": ("z = Cast<to = 9>(x) v = Compress(x, z)", lambda x: x[x != 0]),
+    "Unique": ("v = Unique(x)", np.unique),
+}
+
+
+@pytest.mark.parametrize("op", COUNTED)
+@pytest.mark.parametrize("optimize", [True, False])
+def test_how_many_where_nobody_reads_which(op, optimize):
+    """Of what an op chose only the number is asked, by itself and in the dims of another result; a second one is not asked at all."""
+    body, chosen = COUNTED[op]
+    model = onnx.parser.parse_model(f"""<ir_version: 10, opset_import: ["" : 22]>
+    g (float[n] x) => (int64[r] shape, float[k] ones) <float[1] one = {{1}}, int64[1] last = {{-1}}> {{
+      {body}
+      shape = Shape(v)
+      size = Gather(shape, last)
+      ones = Expand(one, size)
+      unread = NonZero(x)
+      turned = Transpose(unread)
+    }}""")
+    module = hewn.compile(model, optimize=optimize)
+    for x in ([1, 0, 0, 2, 2, -1], [0, 0], [3]):
+        x = np.array(x, dtype=np.float32)
+        want = chosen(x).shape
+        check(list(module.run({"x": x}).values()), [int64(*want), np.ones(want[-1], dtype=np.float32)])
+
+
 def test_wrong_shape():
     module = hewn.compile(one_node("Reshape", [X, int64(5, 12)], opset=14))
     with pytest.raises(hewn.RunError):
