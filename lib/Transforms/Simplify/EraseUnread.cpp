@@ -58,8 +58,8 @@ struct EraseUnreadPass : impl::EraseUnreadPassBase<EraseUnreadPass> {
   void runOnOperation() override {
     getOperation()->walk([&](Operation *op) { count(op, 1); });
     // What reads an op's results and symbols stands behind it.
-    getOperation().getBody().walk<WalkOrder::PostOrder, ReverseIterator>([&](Operation *op) {
-      if (!isUnread(op))
+    getOperation()->walk<WalkOrder::PostOrder, ReverseIterator>([&](Operation *op) {
+      if (op == getOperation() || !isUnread(op))
         return;
       count(op, -1);
       op->erase();
