@@ -527,7 +527,7 @@ def compile(
     function of torch's, traced on `example_inputs` (a tuple of arguments, a dict by name, or the only one) with `dynamic_shapes` as
     torch.export has them; a torch.export.ExportedProgram; a jax function or a module of flax.nnx, with `example_inputs`; a Keras model; a
     fitted scikit-learn estimator. Each wants an extra: pip install 'hewn-compiler[torch]', [jax], [keras], [sklearn]; without it
-    ModuleNotFoundError says so. What the converter refuses is a ConversionError (docs/torch.md).
+    ModuleNotFoundError says so. What the converter refuses is a ConversionError (docs/python/torch.md).
 
     `target` is a machine, or several, each with code of its own in the library; "portable" stands for the usual ones.
     `dims` binds symbolic dims: a number, or (low, high), or as text "1,128,1..512": a range, and sizes in front of it that get

@@ -3,7 +3,7 @@
 and times them beside torch itself and torch.compile's own backend.
 
     doors.py run RECORDS.jsonl [NAME ...] [--seconds N] [--again] [--without-inductor]
-    doors.py table RECORDS.jsonl [-o docs/torch-speed.md]
+    doors.py table RECORDS.jsonl [-o docs/python/torch-speed.md]
     doors.py check [NAME ...]
     doors.py memory [NAME]
 
@@ -225,7 +225,7 @@ def main() -> None:
     running.add_argument("--again", action="store_true", help="also what has a record")
     running.add_argument("--without-inductor", action="store_true", help="which takes a minute and more to compile one")
     running.set_defaults(do=run)
-    making = parts.add_parser("table", help="docs/torch-speed.md of the records")
+    making = parts.add_parser("table", help="docs/python/torch-speed.md of the records")
     making.add_argument("records", type=pathlib.Path)
     making.add_argument("-o", "--output")
     making.set_defaults(do=table)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/torch-speed.md, from the records of doors.py. Needs no torch."""
+"""docs/python/torch-speed.md, from the records of doors.py. Needs no torch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ INTRODUCTION = """# Models of torch by both doors
 `torch.compile(module, backend="hewn")` (*backend*), compared with torch's own results and timed beside torch itself (*eager*) and
 torch.compile's own backend (*inductor*). Weights are random, from a seed. Made by
 
-    test/Exports/doors.py run RECORDS.jsonl; test/Exports/doors.py table RECORDS.jsonl -o docs/torch-speed.md
+    test/Exports/doors.py run RECORDS.jsonl; test/Exports/doors.py table RECORDS.jsonl -o docs/python/torch-speed.md
 
 on {machine}, with {versions}. Sizes are those of [exports.md](exports.md); one thread each, under `torch.no_grad()`.
 

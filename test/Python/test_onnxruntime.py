@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """hewn.compat.onnxruntime beside onnxruntime: the same calls to both, and the same answers, or exceptions of the same class and kind.
 
-Where the two are meant to differ, as docs/onnxruntime.md lists, a test of its own says so.
+Where the two are meant to differ, as docs/python/onnxruntime.md lists, a test of its own says so.
 """
 
 import dataclasses
@@ -750,6 +750,6 @@ def test_every_name_is_documented_and_annotated():
 
 
 def test_the_page_tells_of_every_name():
-    page = (pathlib.Path(__file__).parents[2] / "docs/onnxruntime.md").read_text()
+    page = (pathlib.Path(__file__).parents[2] / "docs/python/onnxruntime.md").read_text()
     names = {n for n in (*ours.__all__, *FIELDS) if n != "__version__"}
     assert not {name for name in names if f"`{name}" not in page and f".{name}" not in page}

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Support/Printable.h"
 #include "tools/hewn/CommandLine.h"
-#include "tools/hewn/Interrupt.h"
 #include "tools/hewn/Loaded.h"
-#include "tools/hewn/Measure.h"
+#include "tools/hewn/Measure/Interrupt.h"
+#include "tools/hewn/Measure/Measure.h"
 #include "tools/hewn/Record.h"
 #include "tools/hewn/Subcommands.h"
 

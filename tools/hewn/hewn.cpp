@@ -5,7 +5,7 @@
 #include "lib/Support/Files/OutputFile.h"
 #include "lib/Support/Printable.h"
 #include "tools/hewn/CommandLine.h"
-#include "tools/hewn/Interrupt.h"
+#include "tools/hewn/Measure/Interrupt.h"
 #include "tools/hewn/Subcommands.h"
 
 #include "llvm/ADT/SmallVector.h"

@@ -5,7 +5,7 @@
     session = ort.InferenceSession("model.onnx")
     outputs = session.run(None, {"x": array})
 
-A program that is not to be changed runs by `python -m hewn.compat.onnxruntime program.py`, or after `install()`. docs/onnxruntime.md says what is covered.
+A program that is not to be changed runs by `python -m hewn.compat.onnxruntime program.py`, or after `install()`. docs/python/onnxruntime.md says what is covered.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Options of sessions and runs, and what each means for a compiled model.
 
-What has no meaning is taken in silence where ignoring it changes nothing that a program can see, as docs/onnxruntime.md lists; what asks for something
+What has no meaning is taken in silence where ignoring it changes nothing that a program can see, as docs/python/onnxruntime.md lists; what asks for something
 that is not done is a warning when the session is made, or an error.
 """
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/hewn/Measure.h"
+#include "tools/hewn/Measure/Measure.h"
 #include "lib/Importer/ONNX/Importer.h"
 #include "lib/Support/Printable.h"
 #include "tools/hewn/CommandLine.h"
-#include "tools/hewn/Interrupt.h"
+#include "tools/hewn/Measure/Interrupt.h"
 #include "tools/hewn/Record.h"
 
 #include "llvm/ADT/STLExtras.h"

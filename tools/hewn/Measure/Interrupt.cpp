@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/hewn/Interrupt.h"
+#include "tools/hewn/Measure/Interrupt.h"
 #include "lib/Support/Files/ScratchFolders.h"
 
 #include <atomic>

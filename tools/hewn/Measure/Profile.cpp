@@ -3,9 +3,9 @@
 // hewn profile: where a run's time goes, kernel by kernel, by the runtime's trace hook.
 #include "lib/Support/Files/OutputFile.h"
 #include "tools/hewn/CommandLine.h"
-#include "tools/hewn/Interrupt.h"
 #include "tools/hewn/Loaded.h"
-#include "tools/hewn/Measure.h"
+#include "tools/hewn/Measure/Interrupt.h"
+#include "tools/hewn/Measure/Measure.h"
 #include "tools/hewn/Record.h"
 #include "tools/hewn/Subcommands.h"
 
