@@ -15,24 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from ._dlpack import DLTensor
 from ._dtypes import dtype_of
-
-
-class _Tensor(ctypes.Structure):
-    """A DLTensor."""
-
-    _fields_ = (
-        ("data", ctypes.c_void_p),
-        ("device_type", ctypes.c_int32),
-        ("device_id", ctypes.c_int32),
-        ("ndim", ctypes.c_int32),
-        ("code", ctypes.c_uint8),
-        ("bits", ctypes.c_uint8),
-        ("lanes", ctypes.c_uint16),
-        ("shape", ctypes.POINTER(ctypes.c_int64)),
-        ("strides", ctypes.POINTER(ctypes.c_int64)),
-        ("byte_offset", ctypes.c_uint64),
-    )
 
 
 class _Attribute(ctypes.Structure):
@@ -46,7 +30,7 @@ class _Attribute(ctypes.Structure):
         ("ints", ctypes.POINTER(ctypes.c_int64)),
         ("floats", ctypes.POINTER(ctypes.c_float)),
         ("strings", ctypes.POINTER(ctypes.c_char_p)),
-        ("tensor", ctypes.POINTER(_Tensor)),
+        ("tensor", ctypes.POINTER(DLTensor)),
     )
 
 
@@ -70,8 +54,8 @@ class _Call(ctypes.Structure):
         ("num_outputs", ctypes.c_int32),
         ("num_attributes", ctypes.c_int32),
         ("num_sizes", ctypes.c_int32),
-        ("inputs", ctypes.POINTER(ctypes.POINTER(_Tensor))),
-        ("outputs", ctypes.POINTER(ctypes.POINTER(_Tensor))),
+        ("inputs", ctypes.POINTER(ctypes.POINTER(DLTensor))),
+        ("outputs", ctypes.POINTER(ctypes.POINTER(DLTensor))),
         ("attributes", ctypes.POINTER(_Attribute)),
         ("sizes", ctypes.POINTER(ctypes.c_int64)),
         ("services", ctypes.POINTER(_Services)),
@@ -105,11 +89,11 @@ def _text(data: bytes) -> str:
     return data.decode(errors="surrogateescape")
 
 
-def _shape(tensor: _Tensor) -> tuple[int, ...]:
+def _shape(tensor: DLTensor) -> tuple[int, ...]:
     return tuple(tensor.shape[: tensor.ndim])
 
 
-def _load(tensor: _Tensor) -> np.ndarray:
+def _load(tensor: DLTensor) -> np.ndarray:
     """A copy: what the call has is gone when it returns."""
     dtype, shape = dtype_of(tensor.code, tensor.bits), _shape(tensor)
     count = math.prod(shape)
@@ -122,7 +106,7 @@ def _load(tensor: _Tensor) -> np.ndarray:
     return data.copy().view(dtype).reshape(shape)
 
 
-def _store(call: _Call, pointer: int, tensor: _Tensor, array: np.ndarray) -> None:
+def _store(call: _Call, pointer: int, tensor: DLTensor, array: np.ndarray) -> None:
     if array.dtype.kind != "O":
         ctypes.memmove(tensor.data, np.ascontiguousarray(array).tobytes(), array.nbytes)
         return

@@ -13,7 +13,9 @@ _CPU = 1  # kDLCPU
 _READ_ONLY = 1  # DLPACK_FLAG_BITMASK_READ_ONLY
 
 
-class _Tensor(ctypes.Structure):
+class DLTensor(ctypes.Structure):
+    """dlpack.h's struct of this name."""
+
     _fields_ = (
         ("data", ctypes.c_void_p),
         ("device_type", ctypes.c_int32),
@@ -29,7 +31,7 @@ class _Tensor(ctypes.Structure):
 
 
 class _Managed(ctypes.Structure):
-    _fields_ = (("tensor", _Tensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p))
+    _fields_ = (("tensor", DLTensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p))
 
 
 class _Versioned(ctypes.Structure):
@@ -39,7 +41,7 @@ class _Versioned(ctypes.Structure):
         ("context", ctypes.c_void_p),
         ("deleter", ctypes.c_void_p),
         ("flags", ctypes.c_uint64),
-        ("tensor", _Tensor),
+        ("tensor", DLTensor),
     )
 
 
@@ -50,7 +52,7 @@ _is_valid = ctypes.pythonapi.PyCapsule_IsValid
 _is_valid.argtypes = (ctypes.py_object, ctypes.c_char_p)
 
 
-def _open(value: object) -> tuple[object, _Tensor, bool]:
+def _open(value: object) -> tuple[object, DLTensor, bool]:
     """The capsule, which holds the memory until it goes away itself (nobody takes it over), its tensor, and whether that may be written."""
     try:
         capsule = value.__dlpack__(max_version=(1, 0))

@@ -33,7 +33,7 @@ class Exported:
         if options and not self.versioned:
             raise TypeError("no options are known")
         a = self.array
-        tensor = _dlpack._Tensor(a.ctypes.data, self.device, 0, a.ndim, self.code, 8 * a.itemsize, self.lanes)
+        tensor = _dlpack.DLTensor(a.ctypes.data, self.device, 0, a.ndim, self.code, 8 * a.itemsize, self.lanes)
         shape = (ctypes.c_int64 * a.ndim)(*a.shape)
         strides = (ctypes.c_int64 * a.ndim)(*(s // a.itemsize for s in a.strides))
         tensor.shape, tensor.strides = shape, strides
