@@ -141,6 +141,24 @@ def test_how_many_where_nobody_reads_which(op, optimize):
         check(list(module.run({"x": x}).values()), [int64(*want), np.ones(want[-1], dtype=np.float32)])
 
 
+@pytest.mark.parametrize("optimize", [True, False])
+def test_how_many_of_a_loop_and_a_branch(optimize):
+    model = onnx.parser.parse_model("""<ir_version: 10, opset_import: ["" : 22]>
+    g (float[n] x, bool c) => (int64[r] s, int64[q] t) <int64 trips = {3}, bool yes = {1}> {
+      y = Loop(trips, yes) <body = b (int64 i, bool k) => (bool d, int64[a, e] w) { d = Identity(k) w = NonZero(x) }>
+      s = Shape(y)
+      z = If(c) <then_branch = kept () => (float[p] u) { m = Cast<to = 9>(x) u = Compress(x, m) },
+                 else_branch = all () => (float[p] v) { v = Identity(x) }>
+      t = Shape(z)
+    }""")
+    module = hewn.compile(model, optimize=optimize)
+    for x in ([1, 0, 2], [0, 0], []):
+        x, count = np.array(x, dtype=np.float32), np.count_nonzero(x)
+        for c in (True, False):
+            got = module.run({"x": x, "c": np.array(c)})
+            check(list(got.values()), [int64(3, 1, count), int64(count if c else len(x))])
+
+
 def test_wrong_shape():
     module = hewn.compile(one_node("Reshape", [X, int64(5, 12)], opset=14))
     with pytest.raises(hewn.RunError):
