@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HEWN_SHARD=i/n takes every n-th case from the i-th on, so that ctest can run the suite in parts; HEWN_PROCESSOR=max runs them on a
-processor that qemu emulates (test/Numeric/processors.py)."""
+"""Parts of the suite (test/shards.py); HEWN_PROCESSOR=max runs them on a processor that qemu emulates (test/Numeric/processors.py)."""
 
 import os
 import pathlib
@@ -8,12 +7,15 @@ import sys
 
 import pytest
 
+TESTS = pathlib.Path(__file__).parents[1]
+sys.path.append(str(TESTS))
+import shards  # noqa: E402
+
 
 def pytest_collection_modifyitems(items):
-    i, n = map(int, os.environ.get("HEWN_SHARD", "0/1").split("/"))
-    items[:] = items[i::n]
+    shards.keep_shard(items)
     if processor := os.environ.get("HEWN_PROCESSOR"):
-        sys.path.append(str(pathlib.Path(__file__).parents[1] / "Numeric"))
+        sys.path.append(str(TESTS / "Numeric"))
         import processors
 
         if why := processors.emulate(processor):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the folders in here share with this one; other processors (processors.py), and parts of the tests for them (HEWN_SHARD=i/n)."""
+"""What the folders in here share with this one; other processors (processors.py), and parts of the tests for them (shards.py)."""
 
 import os
 import pathlib
@@ -7,12 +7,13 @@ import sys
 
 import pytest
 
-sys.path.append(str(pathlib.Path(__file__).parent))
+HERE = pathlib.Path(__file__).parent
+sys.path += [str(HERE), str(HERE.parent)]
+import shards  # noqa: E402
 
 
 def pytest_collection_modifyitems(items):
-    i, n = map(int, os.environ.get("HEWN_SHARD", "0/1").split("/"))
-    items[:] = items[i::n]
+    shards.keep_shard(items)
     if processor := os.environ.get("HEWN_PROCESSOR"):
         import processors
 
