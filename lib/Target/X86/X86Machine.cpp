@@ -56,6 +56,8 @@ codegen::MachineSpec hostMachine() {
   StringRef cpu = "x86-64";
   if (has({"amx-tile", "avx512bf16"}))
     cpu = "sapphirerapids";
+  else if (has({"avx512bf16", "clzero", "avx512vp2intersect"}))
+    cpu = "znver5";
   else if (has({"avx512bf16", "clzero"}))
     cpu = "znver4";
   else if (has({"avx512vnni", "avx512vbmi2"}))

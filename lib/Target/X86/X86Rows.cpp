@@ -17,8 +17,9 @@ constexpr uint64_t kIceLake = kV4 | HEWN_CPU_AVX512_VNNI | HEWN_CPU_AVX512_VBMI 
 constexpr uint64_t kAmx = HEWN_CPU_AMX_INT8 | HEWN_CPU_AMX_BF16;
 
 // Bytes and ways of caches: Intel's "64 and IA-32 Architectures Optimization Reference Manual" (248966), AMD's "Software Optimization Guide"
-// for family 19h (56665: Zen 3, 57647: Zen 4). Of machines that share a row the least, since code for "host" must not depend on which
-// of two alike made it: so Zen 3's 512 KB and Ice Lake's 1.25 MB count as less. Of the third cache, which cores share, 8 MB.
+// for families 19h and 1Ah (56665: Zen 3, 57647: Zen 4, 58455: Zen 5). Of machines that share a row the least, since code
+// for "host" must not depend on which of two alike made it: so Zen 3's 512 KB and Ice Lake's 1.25 MB count as less. Of the third cache,
+// which cores share, 8 MB.
 constexpr int64_t KB = 1 << 10, MB = 1 << 20;
 constexpr Caches kSmall = {32 * KB, 8, 256 * KB, 8 * MB}, kServer = {32 * KB, 8, 1 * MB, 8 * MB},
                  kIceLakeCaches = {48 * KB, 12, 1 * MB, 8 * MB}, kSapphireRapids = {48 * KB, 12, 2 * MB, 8 * MB};
@@ -34,6 +35,8 @@ constexpr Row kRows[] = {
     {"znver3", "znver3", kV3, kSmall},
     // 57647, "Floating-Point Unit": operations of 64 bytes take two cycles of a pipe, those of 32 bytes one.
     {"znver4", "znver4", kIceLake | HEWN_CPU_AVX512_BF16, kServer, /*doubleRateHalfVectors=*/true},
+    // 58455, the same chapter: 64 bytes in one cycle of a pipe, as on Intel's servers.
+    {"znver5", "znver5", kIceLake | HEWN_CPU_AVX_VNNI | HEWN_CPU_AVX512_BF16, kIceLakeCaches},
     {"sapphirerapids", "sapphirerapids",
      kIceLake | HEWN_CPU_AVX_VNNI | HEWN_CPU_AVX512_BF16 | HEWN_CPU_AVX512_FP16 | kAmx, kSapphireRapids},
 };
