@@ -13,12 +13,18 @@
 // opposite), broadcast ones where the dims that they have are the last ones of both shapes. Left alone: ops with an operand
 // of another kind, reshapes of anything but a contraction and the elementwise ops on it.
 //
+// A contraction's result whose elements are moved (tiles that are put side by side, heads that become a batch) is treated alike, by reshapes and
+// transpositions one after another, where the op makes no wider elements, so that not more bytes are moved, and what else it reads are
+// scalars or constants that follow one dim of the contraction's result: those are repeated for it. Where all that is done is one transposition, other
+// full operands are transposed back, which is a matter of their layouts.
+//
 // Of what is interleaved, the results of contractions or those and others, elementwise ops are done for each operand, if what they read
 // beside it is the same for all.
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Move/Interleave.h"
 #include "lib/Transforms/Simplify/Passes.h"
 
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
 
@@ -117,6 +123,180 @@ private:
   }
 };
 
+/// Reshapes and transpositions, the last one first, between a contraction's result and a value that nothing else reads.
+struct Rearrangement {
+  SmallVector<graph::MoveOpInterface> moves;
+  Value source;
+
+  explicit Rearrangement(Value value) {
+    while (value.hasOneUse()) {
+      auto move = value.getDefiningOp<graph::MoveOpInterface>();
+      if (!move || move.getViewKind() == graph::ViewKind::None)
+        break;
+      moves.push_back(move);
+      value = move->getOperand(0);
+    }
+    if (value.hasOneUse() && isOnContraction(value))
+      source = value;
+  }
+
+  /// Whether it is reshapes and then one transposition, which layouts can take in.
+  bool isTransposedAtLast() {
+    return !moves.empty() && moves.front().getViewKind() == graph::ViewKind::Transpose &&
+           llvm::all_of(ArrayRef(moves).drop_front(),
+                        [](graph::MoveOpInterface move) { return move.getViewKind() == graph::ViewKind::Reshape; });
+  }
+
+  /// Whether elements change their order; else it is a reshape in all.
+  bool movesElements() const {
+    return source && llvm::any_of(moves, [](auto move) { return move.getViewKind() == graph::ViewKind::Transpose; });
+  }
+};
+
+/// Where two shapes of the same elements end together: dims of `from` and of `to` up to there. Nothing where their elements' counts are
+/// not the same by what is known of symbols.
+SmallVector<std::pair<size_t, size_t>> commonEnds(const Dims &from, const Dims &to) {
+  SmallVector<std::pair<size_t, size_t>> ends;
+  size_t j = 0;
+  for (size_t i = 0; i <= from.size(); ++i) {
+    DimExpr count = graph::numElements(ArrayRef(from).take_front(i));
+    for (size_t end = j; end <= to.size(); ++end)
+      if (graph::numElements(ArrayRef(to).take_front(end)) == count) {
+        ends.push_back({i, end});
+        j = end;
+        break;
+      }
+  }
+  if (ends.empty() || ends.back().first != from.size())
+    return {};
+  ends.back().second = to.size();
+  return ends;
+}
+
+/// How what is broadcast to a move's result is broadcast to its operand: repeated to these dims, then moved back, which gives those.
+struct Before {
+  Dims repeated, dims;
+};
+
+/// The same of a value of these dims, as many as the move's result has. Along dims that a reshape makes of one, it is repeated for all or
+/// none of them. Nothing where the dims can't be told apart.
+std::optional<Before> beforeMove(graph::MoveOpInterface move, const Dims &dims) {
+  if (move.getViewKind() == graph::ViewKind::Transpose)
+    return Before{dims, applyPermutation(dims, invertPermutationVector(move.getViewOrder()))};
+  Dims from = graph::getDims(move->getOperand(0)), to = graph::getDims(move->getResult(0));
+  SmallVector<std::pair<size_t, size_t>> ends = commonEnds(from, to);
+  if (ends.empty())
+    return std::nullopt;
+  Before before;
+  std::pair<size_t, size_t> begin = {0, 0};
+  for (auto end : ends) {
+    bool follows = llvm::any_of(ArrayRef(dims).slice(begin.second, end.second - begin.second),
+                                [](const DimExpr &dim) { return !dim.is(1); });
+    for (size_t j = begin.second; j < end.second; ++j)
+      before.repeated.push_back(follows ? to[j] : DimExpr(1));
+    for (size_t i = begin.first; i < end.first; ++i)
+      before.dims.push_back(follows ? from[i] : DimExpr(1));
+    begin = end;
+  }
+  return before;
+}
+
+/// Makes the op work on a contraction's result instead of on what is rearranged of it.
+struct SinkRearrangement : Sinker {
+  using Sinker::Sinker;
+
+  LogicalResult matchAndRewrite(graph::ElementwiseOpInterface op, PatternRewriter &rewriter) const override {
+    if (op->getNumResults() != 1)
+      return rewriter.notifyMatchFailure(op, "has several results");
+    Dims target = graph::getDims(op->getResult(0));
+    OpOperand *whole = nullptr;
+    for (OpOperand &operand : op->getOpOperands())
+      if (graph::getDims(operand.get()) == target && !whole && Rearrangement(operand.get()).movesElements())
+        whole = &operand;
+    if (!whole)
+      return rewriter.notifyMatchFailure(op, "reads no contraction's result whose elements are moved");
+    Rearrangement rearranged(whole->get());
+    if (graph::getElementType(op->getResult(0)).getIntOrFloatBitWidth() >
+        graph::getElementType(rearranged.source).getIntOrFloatBitWidth())
+      return rewriter.notifyMatchFailure(op, "makes wider elements, of which more bytes would be moved");
+    for (OpOperand &operand : op->getOpOperands())
+      if (&operand != whole && !isWhole(operand.get(), target, rearranged) &&
+          !followsOneDim(operand.get(), target, rearranged))
+        return rewriter.notifyMatchFailure(op, "an operand is no constant along one dim of the contraction's result");
+    graph::Composer c(rewriter, op->getLoc());
+    SmallVector<Value> operands;
+    for (OpOperand &operand : op->getOpOperands())
+      operands.push_back(&operand == whole ? rearranged.source : beforeAll(c, operand.get(), target, rearranged));
+    Operation *moved = rewriter.clone(*op);
+    moved->setOperands(operands);
+    setShape(moved, op, graph::getDims(rearranged.source));
+    Value result = moved->getResult(0);
+    for (graph::MoveOpInterface move : llvm::reverse(rearranged.moves))
+      result = move.getViewKind() == graph::ViewKind::Reshape ? c.reshape(result, graph::getDims(move->getResult(0)))
+                                                              : c.transpose(result, move.getViewOrder());
+    rewriter.replaceOp(op, result);
+    for (graph::MoveOpInterface move : rearranged.moves)
+      rewriter.eraseOp(move);
+    return success();
+  }
+
+private:
+  static bool isScalar(const Dims &dims) {
+    return llvm::all_of(dims, [](const DimExpr &dim) { return dim.is(1); });
+  }
+  /// The dims with ones in front, as many as `target` has.
+  static Dims allDims(Value operand, const Dims &target) {
+    Dims dims = graph::getDims(operand), all(target.size() - dims.size(), DimExpr(1));
+    all.append(dims);
+    return all;
+  }
+
+  /// Whether the operand has all elements, and lies as the contraction's result does where layouts see to it.
+  static bool isWhole(Value operand, const Dims &target, Rearrangement &rearranged) {
+    return graph::getDims(operand) == target && rearranged.isTransposedAtLast();
+  }
+
+  /// Whether the operand is a scalar, or a constant that changes along one dim of the contraction's result alone.
+  static bool followsOneDim(Value operand, const Dims &target, const Rearrangement &rearranged) {
+    Dims dims = allDims(operand, target);
+    if (isScalar(dims))
+      return true;
+    if (!isa_and_nonnull<graph::ConstantOp>(operand.getDefiningOp()))
+      return false;
+    for (graph::MoveOpInterface move : rearranged.moves) {
+      std::optional<Before> before = beforeMove(move, dims);
+      if (!before)
+        return false;
+      dims = before->dims;
+    }
+    return llvm::count_if(dims, [](const DimExpr &dim) { return !dim.is(1); }) == 1;
+  }
+
+  /// Either for results in the shape of the contraction's.
+  static Value beforeAll(graph::Composer &c, Value operand, const Dims &target, const Rearrangement &rearranged) {
+    Dims dims = allDims(operand, target);
+    if (isScalar(dims))
+      return c.reshape(operand, {});
+    Value value = c.reshape(operand, dims);
+    for (graph::MoveOpInterface move : rearranged.moves) {
+      Before before = *beforeMove(move, graph::getDims(value));
+      value = moveBack(c, c.expand(value, before.repeated), move, before.dims);
+    }
+    return value;
+  }
+
+  /// What the move would make the value of; what it was made of, where that is so.
+  static Value moveBack(graph::Composer &c, Value value, graph::MoveOpInterface move, const Dims &dims) {
+    auto other = value.getDefiningOp<graph::MoveOpInterface>();
+    bool same = other && other.getViewKind() == move.getViewKind() && graph::getDims(other->getOperand(0)) == dims;
+    if (move.getViewKind() == graph::ViewKind::Reshape)
+      return same ? other->getOperand(0) : c.reshape(value, dims);
+    if (same && other.getViewOrder() == move.getViewOrder())
+      return other->getOperand(0);
+    return c.transpose(value, invertPermutationVector(move.getViewOrder()));
+  }
+};
+
 /// Makes the op work on the interleaved operands of an operand.
 struct SinkInterleave : Sinker {
   using Sinker::Sinker;
@@ -172,7 +352,8 @@ private:
 struct SinkReshapesPass : impl::SinkReshapesPassBase<SinkReshapesPass> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<SinkReshape>(&getContext(), /*benefit=*/2);
+    patterns.add<SinkReshape>(&getContext(), /*benefit=*/3);
+    patterns.add<SinkRearrangement>(&getContext(), /*benefit=*/2);
     patterns.add<SinkInterleave>(&getContext(), /*benefit=*/1);
     walkAndApplyPatterns(getOperation(), std::move(patterns)); // once each: what an op becomes is where it was to be
   }

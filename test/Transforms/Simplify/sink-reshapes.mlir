@@ -79,3 +79,82 @@ func.func @unlike_turns(%x: tensor<1x4x4xf32>, %v: tensor<8x4x1xf32>, %o: tensor
   %3 = graph.add %2, %o : (tensor<1x8x7xf32>, tensor<7xf32>) -> tensor<1x8x7xf32>
   return %3 : tensor<1x8x7xf32>
 }
+
+// -----
+
+// Tiles of a transposed convolution are put side by side: its bias is repeated for each place of a tile, and bytes are moved, not floats. What
+// makes floats of them stays behind.
+// CHECK-LABEL: func.func @tiles
+// CHECK: %[[P:.*]] = graph.matmul
+// CHECK: %[[E:.*]] = graph.expand %{{.*}} {shape = [1, 1, 1, 2, 2, 8]} : (tensor<1x1x1x1x1x8xf32>) -> tensor<1x1x1x2x2x8xf32>
+// CHECK: %[[B:.*]] = graph.reshape %[[E]] {shape = [1, 32]}
+// CHECK: %[[S:.*]] = graph.add %[[P]], %[[B]] : (tensor<12x32xf32>, tensor<1x32xf32>) -> tensor<12x32xf32>
+// CHECK: %[[Q:.*]] = graph.quantize %[[S]], %{{.*}} -> tensor<12x32xui8>
+// CHECK: %[[A:.*]] = graph.reshape %[[Q]] {shape = [1, 3, 4, 2, 2, 8]}
+// CHECK: %[[T:.*]] = graph.transpose %[[A]] {order = array<i64: 0, 1, 3, 2, 4, 5>}
+// CHECK: %[[R:.*]] = graph.reshape %[[T]] {shape = [1, 6, 8, 8]}
+// CHECK: %[[Y:.*]] = graph.transpose %[[R]] {order = array<i64: 0, 3, 1, 2>} {{.*}} -> tensor<1x8x6x8xui8>
+// CHECK: %[[D:.*]] = graph.dequantize %[[Y]]
+// CHECK: return %[[D]]
+func.func @tiles(%x: tensor<12x5xf32>, %w: tensor<5x32xf32>, %scale: tensor<f32>, %zero: tensor<ui8>) -> tensor<1x8x6x8xf32> {
+  %bias = graph.constant {value = dense<0.5> : tensor<8x1x1xf32>} : tensor<8x1x1xf32>
+  %0 = graph.matmul %x, %w : (tensor<12x5xf32>, tensor<5x32xf32>) -> tensor<12x32xf32>
+  %1 = graph.reshape %0 {shape = [1, 3, 4, 2, 2, 8]} : (tensor<12x32xf32>) -> tensor<1x3x4x2x2x8xf32>
+  %2 = graph.transpose %1 {order = array<i64: 0, 1, 3, 2, 4, 5>} : (tensor<1x3x4x2x2x8xf32>) -> tensor<1x3x2x4x2x8xf32>
+  %3 = graph.reshape %2 {shape = [1, 6, 8, 8]} : (tensor<1x3x2x4x2x8xf32>) -> tensor<1x6x8x8xf32>
+  %4 = graph.transpose %3 {order = array<i64: 0, 3, 1, 2>} : (tensor<1x6x8x8xf32>) -> tensor<1x8x6x8xf32>
+  %5 = graph.add %4, %bias : (tensor<1x8x6x8xf32>, tensor<8x1x1xf32>) -> tensor<1x8x6x8xf32>
+  %6 = graph.quantize %5, %scale, %zero {to = ui8} : (tensor<1x8x6x8xf32>, tensor<f32>, tensor<ui8>) -> tensor<1x8x6x8xui8>
+  %7 = graph.dequantize %6, %scale, %zero {to = f32} : (tensor<1x8x6x8xui8>, tensor<f32>, tensor<ui8>) -> tensor<1x8x6x8xf32>
+  return %7 : tensor<1x8x6x8xf32>
+}
+
+// -----
+
+// Left alone: what is added is no constant, and would have to be repeated in each run; or it follows places in and between tiles, so that it would
+// be one for each of two dims; or has an element for each, which lies as the tiles do when they are put side by side.
+// CHECK-LABEL: func.func @unlike_tiles
+// CHECK: %[[T:.*]] = graph.transpose %{{.*}} {order = array<i64: 0, 3, 1, 2>}
+// CHECK: %[[A:.*]] = graph.add %[[T]], %arg2
+// CHECK: %[[B:.*]] = graph.add %[[A]], %arg3
+// CHECK: %[[C:.*]] = graph.add %[[B]], %{{.*}} : (tensor<1x8x6x8xf32>, tensor<6x1xf32>)
+// CHECK: return %[[C]]
+func.func @unlike_tiles(%x: tensor<12x5xf32>, %w: tensor<5x32xf32>, %bias: tensor<8x1x1xf32>, %o: tensor<1x8x6x8xf32>) -> tensor<1x8x6x8xf32> {
+  %rows = graph.constant {value = dense<0.5> : tensor<6x1xf32>} : tensor<6x1xf32>
+  %0 = graph.matmul %x, %w : (tensor<12x5xf32>, tensor<5x32xf32>) -> tensor<12x32xf32>
+  %1 = graph.reshape %0 {shape = [1, 3, 4, 2, 2, 8]} : (tensor<12x32xf32>) -> tensor<1x3x4x2x2x8xf32>
+  %2 = graph.transpose %1 {order = array<i64: 0, 1, 3, 2, 4, 5>} : (tensor<1x3x4x2x2x8xf32>) -> tensor<1x3x2x4x2x8xf32>
+  %3 = graph.reshape %2 {shape = [1, 6, 8, 8]} : (tensor<1x3x2x4x2x8xf32>) -> tensor<1x6x8x8xf32>
+  %4 = graph.transpose %3 {order = array<i64: 0, 3, 1, 2>} : (tensor<1x6x8x8xf32>) -> tensor<1x8x6x8xf32>
+  %5 = graph.add %4, %bias : (tensor<1x8x6x8xf32>, tensor<8x1x1xf32>) -> tensor<1x8x6x8xf32>
+  %6 = graph.add %5, %o : (tensor<1x8x6x8xf32>, tensor<1x8x6x8xf32>) -> tensor<1x8x6x8xf32>
+  %7 = graph.add %6, %rows : (tensor<1x8x6x8xf32>, tensor<6x1xf32>) -> tensor<1x8x6x8xf32>
+  return %7 : tensor<1x8x6x8xf32>
+}
+
+// -----
+
+// Features that lie last in a product and first in the model: a factor for each, and a sum with what came in, are on the product; what was transposed as
+// well is taken as it was.
+// CHECK-LABEL: func.func @features_last
+// CHECK: %[[P:.*]] = graph.matmul
+// CHECK: %[[F:.*]] = graph.reshape %{{.*}} {shape = [1, 8]}
+// CHECK: %[[M:.*]] = graph.mul %[[P]], %[[F]] : (tensor<12x8xf32>, tensor<1x8xf32>) -> tensor<12x8xf32>
+// CHECK: %[[I:.*]] = graph.transpose %arg2 {order = array<i64: 0, 2, 3, 1>}
+// CHECK: %[[J:.*]] = graph.reshape %[[I]] {shape = [12, 8]}
+// CHECK: %[[S:.*]] = graph.add %[[M]], %[[J]] : (tensor<12x8xf32>, tensor<12x8xf32>) -> tensor<12x8xf32>
+// CHECK: %[[K:.*]] = graph.reshape %arg3 {shape = [12, 8]}
+// CHECK: %[[L:.*]] = graph.add %[[S]], %[[K]]
+// CHECK: %[[Y:.*]] = graph.transpose %{{.*}} {order = array<i64: 0, 3, 1, 2>}
+// CHECK: return %[[Y]]
+func.func @features_last(%x: tensor<12x5xf32>, %w: tensor<5x8xf32>, %o: tensor<1x8x3x4xf32>, %last: tensor<1x3x4x8xf32>) -> tensor<1x8x3x4xf32> {
+  %factor = graph.constant {value = dense<0.5> : tensor<1x8x1x1xf32>} : tensor<1x8x1x1xf32>
+  %0 = graph.matmul %x, %w : (tensor<12x5xf32>, tensor<5x8xf32>) -> tensor<12x8xf32>
+  %1 = graph.reshape %0 {shape = [1, 3, 4, 8]} : (tensor<12x8xf32>) -> tensor<1x3x4x8xf32>
+  %2 = graph.transpose %1 {order = array<i64: 0, 3, 1, 2>} : (tensor<1x3x4x8xf32>) -> tensor<1x8x3x4xf32>
+  %3 = graph.mul %2, %factor : (tensor<1x8x3x4xf32>, tensor<1x8x1x1xf32>) -> tensor<1x8x3x4xf32>
+  %4 = graph.add %3, %o : (tensor<1x8x3x4xf32>, tensor<1x8x3x4xf32>) -> tensor<1x8x3x4xf32>
+  %5 = graph.transpose %last {order = array<i64: 0, 3, 1, 2>} : (tensor<1x3x4x8xf32>) -> tensor<1x8x3x4xf32>
+  %6 = graph.add %4, %5 : (tensor<1x8x3x4xf32>, tensor<1x8x3x4xf32>) -> tensor<1x8x3x4xf32>
+  return %6 : tensor<1x8x3x4xf32>
+}
