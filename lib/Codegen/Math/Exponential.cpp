@@ -62,9 +62,10 @@ Num exp(Num x) {
   x = atLeast(atMost(x, 89), -87.3); // n of 128 and -126
   Whole n = roundBiased(fma(x, kLog2E, kRoundBiased));
   Num r = reduce(x, n);
-  Num q = polynomial(r, {2 * 0.4999999403953552, 2 * 0.1666652113199234, 2 * 0.04166826605796814,
-                         2 * 0.008368677459657192, 2 * 0.001382073387503624});
-  return scaleTwice(fma(r, fma(r, q, 2.0), 2.0), n);
+  Num q = polynomial(
+      r, {0.4999999403953552, 0.1666652113199234, 0.04166826605796814, 0.008368677459657192, 0.001382073387503624});
+  Num p = fma(r, fma(r, q, 1.0), 1.0);
+  return scaleTwice(p + p, n);
 }
 
 /// exp(x) 2^bias for results that are normal numbers.
