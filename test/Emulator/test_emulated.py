@@ -48,6 +48,19 @@ def test_products_are_as_exact_as_asked_for(shape):
     assert 1e-5 < error < 1e-2
 
 
+def test_exponentials_are_zero_or_normal():
+    """As on processors (docs/decisions/numbers/denormals.md)."""
+    x = np.linspace(-110, 20, 1001).astype(np.float32)
+    nodes = [helper.make_node("Exp", ["x"], ["e"]), helper.make_node("Sigmoid", ["x"], ["s"])]
+    outputs = [("e", TensorProto.FLOAT), ("s", TensorProto.FLOAT)]
+    with emulated.compiled(model(nodes, [("x", TensorProto.FLOAT, [1001])], outputs)) as module:
+        got = module.run({"x": x})
+    exact = np.exp(x.astype(np.float64))
+    for values, want in ((got["e"], exact), (got["s"], exact / (1 + exact))):
+        assert ((values == 0) | (values >= np.finfo(np.float32).smallest_normal)).all()
+        np.testing.assert_allclose(values, want, rtol=1e-5, atol=1.7e-38)
+
+
 def test_products_keep_special_values():
     """What float32 makes of infinities, of no numbers, and of numbers at its ends."""
     x = np.ones((32, 64), np.float32)

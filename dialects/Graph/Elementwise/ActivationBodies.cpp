@@ -69,14 +69,14 @@ Value hardSwish(Builder &e, Value x) { return mul(e, kFloat, x, hardSigmoid(e, x
 Value swish(Builder &e, Value x, double alpha) { return mul(e, kFloat, x, sigmoid(e, scaled(e, x, alpha))); }
 
 Value mish(Builder &e, Value x) {
-  // x * tanh(log(1 + e^x)) = x * (w² - 1) / (w² + 1) with w = 1 + e^x. With
-  // t = e^-|x| the fraction is (1 + 2t) / (1 + 2t + 2t²) above zero and
-  // (t² + 2t) / (t² + 2t + 2) below.
-  Value t = decay(e, x), one = constant(e, x, 1.0), two = constant(e, x, 2.0);
-  Value twice = mul(e, kFloat, two, t), square = mul(e, kFloat, t, t), negative = isNegative(e, x);
-  Value numerator = add(e, kFloat, select(e, negative, square, one), twice);
-  Value rest = select(e, negative, two, mul(e, kFloat, two, square));
-  return mul(e, kFloat, x, div(e, kFloat, numerator, add(e, kFloat, numerator, rest)));
+  // x * tanh(log(1 + e^x)) = x * (w² - 1) / (w² + 1) with w = 1 + e^x. With t = e^-|x| the fraction is (1 + 2t) / (1 + 2s) above zero,
+  // where s = t(1 + t), and s / (s + 2) below, where s = t(2 + t). There is no t², which would be denormal for many an x.
+  Value t = decay(e, x), one = constant(e, x, 1.0), two = constant(e, x, 2.0), negative = isNegative(e, x);
+  Value base = select(e, negative, two, one), s = mul(e, kFloat, t, add(e, kFloat, base, t)),
+        twice = add(e, kFloat, s, s);
+  Value numerator = select(e, negative, s, add(e, kFloat, one, add(e, kFloat, t, t)));
+  Value denominator = add(e, kFloat, base, select(e, negative, s, twice));
+  return mul(e, kFloat, x, div(e, kFloat, numerator, denominator));
 }
 
 Value gelu(Builder &e, Value x, bool byTanh) {

@@ -5,6 +5,8 @@
 // x = n ln 2 + r with n whole and |r| <= ln 2 / 2; exp(x) = 2^n exp(r), exp(r) by a polynomial. Adding 1.5 * 2^23
 // rounds to a whole number and leaves n in the low bits of the sum, from where it becomes an exponent without a
 // conversion (which would be undefined for NaN).
+//
+// No power is denormal: what would be is 0, by the way 2^n is made (`scaleTwice`; docs/decisions/numbers/denormals.md).
 #include "lib/Codegen/Math/VectorMath.h"
 
 #include <limits>
@@ -38,6 +40,15 @@ static Num scale(Num value, Whole n, int64_t bias = 0) {
   return value * power(half) * power(whole - half);
 }
 
+/// Rounds as kRound does, and leaves n + 126 in the low bits.
+static constexpr double kRoundBiased = kRound + 126;
+
+static Whole roundBiased(Num sum) { return {sum - kRoundBiased, toBits(sum)}; }
+
+/// twice / 2 * 2^n for n from -126 to 128, `twice` from sqrt(2) to 2 sqrt(2): infinity where that overflows, and 0 for n = -126, whose
+/// power has the exponent that zero has. So no product is denormal, and none takes two steps.
+static Num scaleTwice(Num twice, Whole n) { return twice * fromBits(shiftLeft(n.bits, 23)); }
+
 static Num reduce(Num x, Whole n) { return fma(n.value, -kLn2Low, fma(n.value, -kLn2High, x)); }
 
 /// exp(r) for |r| <= ln 2 / 2.
@@ -48,9 +59,13 @@ static Num expNearZero(Num r) {
 }
 
 Num exp(Num x) {
-  x = atLeast(atMost(x, 89), -104);
-  Whole n = roundSum(fma(x, kLog2E, kRound));
-  return scale(expNearZero(reduce(x, n)), n);
+  x = atLeast(atMost(x, 89), -87.3); // n of 128 and -126
+  Whole n = roundBiased(fma(x, kLog2E, kRoundBiased));
+  Num r = reduce(x, n);
+  Num q = polynomial(
+      r, {0.4999999403953552, 0.1666652113199234, 0.04166826605796814, 0.008368677459657192, 0.001382073387503624});
+  Num p = fma(r, fma(r, q, 1.0), 1.0);
+  return scaleTwice(p + p, n);
 }
 
 /// exp(x) 2^bias for results that are normal numbers.
@@ -60,11 +75,12 @@ static Num expNormal(Num x) {
 }
 
 Num exp2(Num x) {
-  x = atLeast(atMost(x, 129), -151);
-  Whole n = roundSum(x + kRound);
+  x = atLeast(atMost(x, 128.25), -126);
+  Whole n = roundBiased(x + kRoundBiased);
   Num r = x - n.value;
-  Num q = polynomial(r, {0.693147182, 0.240226477, 0.0555035956, 0.00961849932, 0.00133909693, 0.00015329264});
-  return scale(fma(r, q, 1.0), n);
+  Num q = polynomial(
+      r, {2 * 0.693147182, 2 * 0.240226477, 2 * 0.0555035956, 2 * 0.00961849932, 2 * 0.00133909693, 2 * 0.00015329264});
+  return scaleTwice(fma(r, q, 2.0), n);
 }
 
 Num expm1(Num x) {

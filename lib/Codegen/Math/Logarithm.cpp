@@ -84,16 +84,17 @@ Num log10(Num x) {
 }
 
 Num log1p(Num x) {
-  // u + lost = 1 + x exactly; what the sum loses is brought back into f.
-  Num u = x + 1.0;
-  Num added = u - x;
-  Num lost = (x - (u - added)) + (1.0 - added);
+  // u + lost = 1 + x exactly; what the sum loses is brought back into f. Of tiny x, which are the result, f² would be denormal.
+  Num tiny = abs(x) < 0x1p-25, inner = select(tiny, x(0.0), x);
+  Num u = inner + 1.0;
+  Num added = u - inner;
+  Num lost = (inner - (u - added)) + (1.0 - added);
   Split parts = splitNormal(u);
   Num unscale = fromBits(shiftLeft(parts.k(int64_t(127)) - parts.k, 23));
   Num broughtBack = select(u < 0x1p60, lost * unscale, x(0.0)); // 2^-128 is no exponent
   Num f = (parts.m - 1.0) + broughtBack;
   Num inside = withLimits(x, -1, naturalLog(intToFloat(parts.k), f));
-  return select(abs(x) < 0x1p-25, x, inside); // -0 and denormals
+  return select(tiny, x, inside); // -0 and denormals
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//

@@ -3,7 +3,8 @@
 // Our own approximations of elementary functions, on float32 scalars and vectors alike.
 //
 // Errors are at most the ulps given, measured over a dense sample of all inputs by test/Codegen/VectorMathTest.cpp.
-// NaN, infinities, signed zeros and denormals come out as C's functions have them.
+// NaN, infinities, signed zeros and denormals come out as C's functions have them, but for exp and exp2: results up to 2^-125.5 are 0
+// (docs/decisions/numbers/denormals.md).
 #ifndef HEWN_LIB_CODEGEN_MATH_VECTORMATH_H
 #define HEWN_LIB_CODEGEN_MATH_VECTORMATH_H
 
