@@ -87,7 +87,7 @@ static const char *readOptions(const hewn_context_options *given, hewn_context_o
     return "options.allocator needs both allocate and release, or neither";
   if (!options->allocator.allocate)
     options->allocator = hewn_default_allocator;
-  if (options->flags & ~(uint32_t)(HEWN_VERIFY_WEIGHTS | HEWN_COPY_WEIGHTS))
+  if (options->flags & ~(uint32_t)(HEWN_VERIFY_WEIGHTS | HEWN_COPY_WEIGHTS | HEWN_TRACE_TASKS))
     return "options.flags has a bit that is none of hewn_context_flags";
   if (options->threads < 0 || options->threads > MAX_THREADS)
     return "options.threads is outside 0..1024";
@@ -182,6 +182,7 @@ hewn_status hewn_impl_context_create(const hewn_model *model, const hewn_context
   start.allocator = options.allocator;
   start.thread_hook = options.thread_hook;
   start.trace_hook = options.trace_hook;
+  start.traces_tasks = options.trace_hook.event && (options.flags & HEWN_TRACE_TASKS);
   start.threads = options.threads > 1 ? options.threads : 1;
   start.arena = options.arena;
   start.arena_bytes = options.arena ? (int64_t)options.arena_bytes : 0;

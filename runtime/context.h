@@ -39,9 +39,11 @@ struct hewn_context {
   hewn_trace_hook trace_hook;
   hewn_pool *pool; ///< NULL: one thread, or a thread hook
   int32_t threads;
-  uint32_t parallel; ///< a task runs: what it calls runs serially
-  uint32_t busy;     ///< a call is in progress
-  int32_t broken;    ///< creation failed with this code
+  uint32_t parallel;    ///< a task runs: what it calls runs serially
+  uint32_t busy;        ///< a call is in progress
+  uint8_t traces_tasks; ///< HEWN_TRACE_TASKS
+  const char *kernel;   ///< that runs; kept up where traces_tasks
+  int32_t broken;       ///< creation failed with this code
   uint64_t cpu;
   uint64_t draws; ///< of random numbers without a seed
 

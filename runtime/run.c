@@ -239,6 +239,22 @@ void hewn_impl_output_release(hewn_context *context, void *data) {
     context->allocator.release(context->allocator.user, data);
 }
 
+/// A task whose ranges the trace hook hears of.
+typedef struct traced_task {
+  hewn_context *context;
+  hewn_task task;
+  void *arg;
+} traced_task;
+
+static void runTraced(void *arg, int64_t begin, int64_t end) {
+  const traced_task *traced = arg;
+  const hewn_trace_hook *hook = &traced->context->trace_hook;
+  const char *kernel = traced->context->kernel;
+  hook->event(hook->user, HEWN_TRACE_TASK_BEGIN, kernel);
+  traced->task(traced->arg, begin, end);
+  hook->event(hook->user, HEWN_TRACE_TASK_END, kernel);
+}
+
 int32_t hewn_rt_parallel_for(hewn_context *context, int64_t n, hewn_task task, void *arg) {
   int isHooked = context->thread_hook.parallel_for != NULL;
   if (n <= 0)
@@ -246,6 +262,11 @@ int32_t hewn_rt_parallel_for(hewn_context *context, int64_t n, hewn_task task, v
   if (n == 1 || (!context->pool && !isHooked) || __atomic_load_n(&context->parallel, __ATOMIC_RELAXED)) {
     task(arg, 0, n);
     return hewn_rt_code(context);
+  }
+  traced_task traced = {context, task, arg};
+  if (context->traces_tasks) {
+    task = runTraced;
+    arg = &traced;
   }
   __atomic_store_n(&context->parallel, 1, __ATOMIC_RELAXED);
   if (isHooked)
@@ -257,6 +278,8 @@ int32_t hewn_rt_parallel_for(hewn_context *context, int64_t n, hewn_task task, v
 }
 
 void hewn_rt_trace(hewn_context *context, int32_t phase, const char *kernel) {
+  if (context->traces_tasks)
+    context->kernel = phase == HEWN_TRACE_BEGIN ? kernel : NULL;
   if (context->trace_hook.event)
     context->trace_hook.event(context->trace_hook.user, phase, kernel);
 }

@@ -106,6 +106,9 @@ typedef struct hewn_compile_options {
   double least_decibels;
   /// The same as the largest error of any element of an output. 0: no bound.
   double largest_error;
+  /// Beside the artifact: the text (hewn_compilation_text) is what the stage
+  /// explain-json says of it (docs/json.md).
+  int32_t explain;
 } hewn_compile_options;
 
 /// One thing to tell the user. No member is NULL.

@@ -305,10 +305,13 @@ typedef struct hewn_thread_hook {
   void *user;
 } hewn_thread_hook;
 
-/// The phases that a trace hook hears of.
-enum hewn_trace_phase { HEWN_TRACE_BEGIN = 0, HEWN_TRACE_END = 1 };
+/// The phases that a trace hook hears of: a kernel's begin and end and, where
+/// HEWN_TRACE_TASKS is asked for, those of each range of a kernel's work.
+enum hewn_trace_phase { HEWN_TRACE_BEGIN = 0, HEWN_TRACE_END = 1, HEWN_TRACE_TASK_BEGIN = 2, HEWN_TRACE_TASK_END = 3 };
 
-/// Called around every kernel, from the thread that runs the model.
+/// Called around every kernel, from the thread that runs the model; and around
+/// every range of work in parallel, from the thread that does it, several at
+/// once, with the kernel's name (NULL: no kernel runs).
 typedef struct hewn_trace_hook {
   void (*event)(void *user, int32_t phase, const char *kernel);
   void *user;
@@ -325,7 +328,10 @@ enum hewn_context_flags {
   /// the missing part is read, and one that is written to changes the weights;
   /// a copy knows nothing of either. Contexts of a model share its weights: the
   /// first one must ask for the copy.
-  HEWN_COPY_WEIGHTS = 2
+  HEWN_COPY_WEIGHTS = 2,
+  /// The trace hook hears of ranges of work as well. Libraries whose runtime
+  /// does not have it refuse it.
+  HEWN_TRACE_TASKS = 4
 };
 
 /// All zero, apart from `size`, means: one thread, memory from malloc, weights

@@ -180,7 +180,7 @@ bool readText(Compilation &c) {
   return true;
 }
 
-bool import(Compilation &c) {
+bool import(Compilation &c, Explanation *explanation) {
   Timer timer(c, "import");
   if (llvm::sys::path::extension(c.options.modelPath) == ".mlir")
     return readText(c);
@@ -191,6 +191,14 @@ bool import(Compilation &c) {
   options.dims = c.dims;
   options.limits = c.limits;
   options.customOps = &c.customOps;
+  if (explanation)
+    options.seeNode = [explanation](StringRef node, ArrayRef<StringRef> outputs) {
+      std::vector<std::string> &names = explanation->valuesOfNode[node];
+      names.clear();
+      for (StringRef name : outputs)
+        if (!name.empty())
+          names.push_back(name.str());
+    };
   c.cases = importer::importModel(*c.context, options, c.weights, c.diagnostics);
   return !c.cases.list.empty();
 }
@@ -323,8 +331,18 @@ std::string explain(Compilation &c, Explanation &explanation) {
   for (const importer::Case &one : c.cases.list)
     if (c.cases.list.size() > 1)
       explanation.cases.push_back({one.condition(), one.refusal});
+  // Locations of what was folded name initializers too.
+  auto isNoNode = [&](const std::string &name) { return !explanation.valuesOfNode.contains(name); };
   for (auto [variant, explained] : llvm::zip(c.variants, explanation.variants)) {
-    explainArena(*variant.module, explained);
+    for (ExplainedKernel &kernel : explained.kernels)
+      for (std::vector<std::string> &nodes : kernel.launchNodes) {
+        if (!explanation.valuesOfNode.empty()) // else a text of a stage
+          llvm::erase_if(nodes, isNoNode);
+        for (const std::string &node : nodes)
+          if (!llvm::is_contained(kernel.nodes, node))
+            kernel.nodes.push_back(node);
+      }
+    explainArena(*variant.module, explanation.valuesOfNode, explained);
     explainWeights(*variant.module, explained);
     explainTime(*variant.module, explained);
   }
@@ -375,7 +393,7 @@ bool run(Compilation &c) {
   if (!checkOptions(c))
     return false;
   ArtifactCache cache(c);
-  if (c.options.remarks.empty() && cache.restore())
+  if (c.options.remarks.empty() && !c.options.explain && cache.restore())
     return true;
   target::initialize();
   DialectRegistry registry;
@@ -392,22 +410,25 @@ bool run(Compilation &c) {
   CollectDiagnostics collect(*c.context, c.diagnostics);
   std::optional<CollectRemarks> collectRemarks;
   std::optional<Explanation> explanation;
-  if (c.options.emit == kExplain || c.options.emit == kExplainJson)
+  if (c.options.emit == kExplain || c.options.emit == kExplainJson || c.options.explain)
     explanation.emplace();
   if (!c.options.remarks.empty() || explanation)
     collectRemarks.emplace(*c.context, c.remarks);
-  if (!import(c)) {
+  Explanation *explains = explanation ? &*explanation : nullptr;
+  if (!import(c, explains)) {
     if (!c.diagnostics.hasErrors())
       c.diagnostics.error("the model can't be read");
     return false;
   }
-  if (!runStages(c, explanation ? &*explanation : nullptr) || !writeRemarks(c))
+  if (!runStages(c, explains) || !writeRemarks(c))
     return false;
   for (const StageInfo &stage : stages)
     if (c.options.emit == stage.name)
       return deliver(c, printModules(c));
-  if (explanation)
+  if (explanation && !c.options.explain)
     return deliver(c, explain(c, *explanation));
+  if (explanation) // before kernels become code
+    c.result.text = explain(c, *explanation);
   Timer timer(c, "emit");
   if (!formJoints(c) || !emitArtifact(c))
     return false;

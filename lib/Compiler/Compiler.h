@@ -52,6 +52,8 @@ struct CompileOptions {
   bool transient = false;
   /// A file for what passes say of what they did not do, and why: JSON where it ends in .json, else YAML. Empty: none.
   std::string remarks;
+  /// The text of the stage explain-json is the result's, beside the artifact.
+  bool explain = false;
   /// Where artifacts and compiled kernels are kept for later compiles; empty: nowhere.
   std::string cacheDir;
   /// "int8", "int4", the file or the text of a quantization (docs/quantization.md); empty: as the model has it.

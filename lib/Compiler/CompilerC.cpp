@@ -83,6 +83,7 @@ static CompileOptions optionsOf(const hewn_compile_options &o) {
   options.embedWeights = o.embed_weights;
   options.transient = o.transient;
   options.remarks = text(o.remarks);
+  options.explain = o.explain;
   options.cacheDir = text(o.cache_dir);
   options.runtime = text(o.runtime);
   if (o.progress)

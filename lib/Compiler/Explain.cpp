@@ -4,6 +4,7 @@
 #include "lib/Compiler/Explain.h"
 #include "dialects/Graph/Elementwise/ElementwiseOps.h"
 #include "dialects/Plan/Plan.h"
+#include "lib/Transforms/Plan/Values/Buffers.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/MapVector.h"
@@ -21,7 +22,53 @@ std::string typeText(Type type) {
   return text;
 }
 
+/// What its contractions multiply, those with the most work.
+std::string multiplied(plan::KernelOp kernel) {
+  std::string type;
+  int64_t most = -1;
+  for (Operation &op : kernel.getBody().front())
+    if (auto contraction = dyn_cast<graph::ContractOpInterface>(op)) {
+      int64_t work = graph::numElements(contraction.getIterationDims(graph::getDims)).constant().value_or(0);
+      if (std::exchange(most, std::max(most, work)) < work)
+        type = typeText(graph::getElementType(op.getOperand(0)));
+    }
+  return type;
+}
+
+void tellNodes(plan::KernelOp kernel, llvm::ArrayRef<plan::LaunchOp> launches, ExplainedKernel &one) {
+  Block &body = kernel.getBody().front();
+  for (Operation &op : body)
+    if (!op.hasTrait<OpTrait::ConstantLike>() && !op.hasTrait<OpTrait::IsTerminator>())
+      addNodes(op.getLoc(), one.bodyNames);
+  for (Value result : body.getTerminator()->getOperands()) {
+    std::vector<std::string> &names = one.outputNames.emplace_back();
+    if (Operation *maker = result.getDefiningOp())
+      addNodes(maker->getLoc(), names);
+  }
+  for (plan::LaunchOp launch : launches)
+    addNodes(launch->getLoc(), one.launchNodes.emplace_back());
+}
+
+std::optional<int64_t> constantBytesOf(plan::LaunchOp launch) {
+  graph::DimExpr bytes(0);
+  for (Value operand : launch->getOperands())
+    if (operand.getDefiningOp<graph::ConstantOp>())
+      bytes = bytes + plan::bufferBytes(operand);
+  return bytes.constant();
+}
+
 } // namespace
+
+void addNodes(Location location, std::vector<std::string> &nodes) {
+  if (auto name = dyn_cast<NameLoc>(location)) {
+    std::string node = name.getName().str();
+    if (!node.empty() && !llvm::is_contained(nodes, node))
+      nodes.push_back(std::move(node));
+  } else if (auto fused = dyn_cast<FusedLoc>(location)) {
+    for (Location each : fused.getLocations())
+      addNodes(each, nodes);
+  }
+}
 
 void explainKernels(ModuleOp module, ExplainedVariant &variant) {
   variant.hasKernels = true;
@@ -49,7 +96,10 @@ void explainKernels(ModuleOp module, ExplainedVariant &variant) {
         *one.launchesARun += *each;
       else
         one.launchesARun = std::nullopt;
-    one.work = workOf(kernel);
+    one.work = workOf(kernel, list);
+    one.multiplies = multiplied(kernel);
+    one.constantBytes = constantBytesOf(list.front());
+    tellNodes(kernel, list, one);
     for (Value operand : list.front()->getOperands())
       (operand.getDefiningOp<graph::ConstantOp>() ? one.constants : one.inputs).push_back(typeText(operand.getType()));
     for (Type result : kernel.getFunctionType().getResults())

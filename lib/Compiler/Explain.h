@@ -5,6 +5,7 @@
 #define HEWN_LIB_COMPILER_EXPLAIN_H
 
 #include "dialects/Plan/Plan.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/JSON.h"
 #include <optional>
 
@@ -16,12 +17,14 @@ std::optional<int64_t> launchesARun(plan::LaunchOp launch);
 /// The work of one launch.
 struct Work {
   /// Multiplications and additions of contractions, as their definition has them.
-  int64_t flop = 0;
-  /// Bytes of operands and results, each once.
-  int64_t bytes = 0;
+  graph::DimExpr flop{0};
+  /// Bytes of operands and results, each once; of an operand that is only moved from, as by a gather, no more than is moved.
+  graph::DimExpr bytes{0};
+  /// Whether no dim is known only when run.
+  bool isConstant() const { return flop.constant() && bytes.constant(); }
 };
-/// nullopt where a dim is known only when run.
-std::optional<Work> workOf(plan::KernelOp kernel);
+/// In the program's symbols; nullopt where a launch of the kernel has other work than the first one.
+std::optional<Work> workOf(plan::KernelOp kernel, llvm::ArrayRef<plan::LaunchOp> launches);
 
 struct ExplainedKernel {
   std::string name;
@@ -31,6 +34,16 @@ struct ExplainedKernel {
   int64_t launches = 0;
   std::optional<int64_t> launchesARun = std::nullopt;
   std::optional<Work> work = std::nullopt;
+  /// The element type that its contractions multiply, those with the most work; empty where it has none.
+  std::string multiplies = "";
+  /// Of the bytes of a launch those that are constants; nullopt as for `work`.
+  std::optional<int64_t> constantBytes = std::nullopt;
+  /// The ONNX nodes that it computes: of each launch in the program's text, which may be of one kernel for many nodes; and of all.
+  std::vector<std::vector<std::string>> launchNodes = {};
+  std::vector<std::string> nodes = {};
+  /// Names in the locations of its own ops, and of each output those of the op that makes it.
+  std::vector<std::string> bodyNames = {};
+  std::vector<std::vector<std::string>> outputNames = {};
   /// Types, as MLIR has them.
   std::vector<std::string> inputs = {}, constants = {}, outputs = {};
 };
@@ -47,6 +60,12 @@ struct ExplainedArena {
     /// Positions of ops in the program's text, both in the lifetime.
     unsigned begin, end;
     int64_t offset, bytes;
+    /// The launch, part or loop that makes it; the ONNX node that it is made for, and the names of that node's outputs: the value is one of
+    /// them, or one on the way there.
+    std::string kernel = "", node = "";
+    std::vector<std::string> values = {};
+    /// As MLIR has it.
+    std::string type = "";
   };
   /// One launch, part or loop, and what lies in the arena while it runs.
   struct Row {
@@ -104,16 +123,21 @@ struct Explanation {
   std::string remarks = "";
   llvm::json::Array allRemarks = {};
   std::vector<std::pair<std::string, double>> stageSeconds = {};
+  /// The names of each node's outputs.
+  llvm::StringMap<std::vector<std::string>> valuesOfNode = {};
 
   std::string text() const;
   /// docs/json.md.
   llvm::json::Object json() const;
 };
 
+/// The ONNX nodes that a location names, each once.
+void addNodes(mlir::Location location, std::vector<std::string> &nodes);
 /// Of a module of the kernels stage.
 void explainKernels(mlir::ModuleOp module, ExplainedVariant &variant);
 /// Of one of the plan stage.
-void explainArena(mlir::ModuleOp module, ExplainedVariant &variant);
+void explainArena(mlir::ModuleOp module, const llvm::StringMap<std::vector<std::string>> &valuesOfNode,
+                  ExplainedVariant &variant);
 void explainWeights(mlir::ModuleOp module, ExplainedVariant &variant);
 /// Nothing for machines that have no such model.
 void explainTime(mlir::ModuleOp module, ExplainedVariant &variant);

@@ -33,12 +33,46 @@ ExplainedArena::Size sizeAt(const plan::PlannedArena &arena, const plan::Sample 
   return size;
 }
 
+/// Names what was made of ONNX's names.
+struct Names {
+  const llvm::StringMap<std::vector<std::string>> &valuesOfNode;
+  const std::vector<ExplainedKernel> &kernels;
+
+  /// A kernel may be launched for many nodes: the place of a name in its own ops is the place in those of the launch.
+  std::string nodeOf(OpResult value) const {
+    std::vector<std::string> nodes;
+    addNodes(value.getLoc(), nodes);
+    if (auto launch = dyn_cast<plan::LaunchOp>(value.getOwner()))
+      for (const ExplainedKernel &kernel : kernels)
+        if (kernel.name == launch.getKernel() && value.getResultNumber() < kernel.outputNames.size() &&
+            kernel.bodyNames.size() == nodes.size())
+          for (const std::string &name : llvm::reverse(kernel.outputNames[value.getResultNumber()])) {
+            const std::string &node = nodes[size_t(llvm::find(kernel.bodyNames, name) - kernel.bodyNames.begin())];
+            if (valuesOfNode.contains(node))
+              return node;
+          }
+    for (const std::string &node : llvm::reverse(nodes))
+      if (valuesOfNode.empty() || valuesOfNode.contains(node))
+        return node;
+    return "";
+  }
+
+  void tell(Value value, ExplainedArena::Block &block) const {
+    block.kernel = rowName(value.getDefiningOp());
+    block.node = nodeOf(cast<OpResult>(value));
+    block.values = valuesOfNode.lookup(block.node);
+    llvm::raw_string_ostream(block.type) << value.getType();
+  }
+};
+
 /// A row for each op that has a buffer in the arena.
-void addPicture(const plan::PlannedArena &arena, const plan::Sample &sample, ExplainedArena &into) {
+void addPicture(const plan::PlannedArena &arena, const plan::Sample &sample, const Names &names, ExplainedArena &into) {
   plan::PlannedArena::Sized sized = arena.at(sample);
   into.pictured = sizeAt(arena, sample);
-  for (const plan::ArenaBlock &block : sized.blocks)
+  for (auto [buffer, block] : llvm::zip_equal(arena.buffers(), sized.blocks)) {
     into.blocks.push_back({block.life.begin, block.life.end, block.offset, block.size});
+    names.tell(buffer.value, into.blocks.back());
+  }
   llvm::DenseSet<unsigned> seen;
   for (const plan::PlannedArena::Buffer &buffer : arena.buffers())
     if (seen.insert(buffer.life.begin).second)
@@ -61,7 +95,7 @@ void addFormula(func::FuncOp program, ExplainedArena &into) {
       into.levels.push_back(text(level));
 }
 
-ExplainedArena explain(func::FuncOp program) {
+ExplainedArena explain(func::FuncOp program, const Names &names) {
   plan::PlannedArena arena(program);
   ExplainedArena made;
   std::vector<plan::Sample> samples = plan::samplesOf(program);
@@ -69,7 +103,7 @@ ExplainedArena explain(func::FuncOp program) {
     return made;
   if (samples.front().empty()) {
     made.sizes.push_back(sizeAt(arena, {}));
-    addPicture(arena, {}, made);
+    addPicture(arena, {}, names, made);
     return made;
   }
   addFormula(program, made);
@@ -82,16 +116,18 @@ ExplainedArena explain(func::FuncOp program) {
     if (sample.front().second <= kPicturedSize)
       pictured = sample;
   }
-  addPicture(arena, pictured, made);
+  addPicture(arena, pictured, names, made);
   return made;
 }
 
 } // namespace
 
-void explainArena(ModuleOp module, ExplainedVariant &variant) {
+void explainArena(ModuleOp module, const llvm::StringMap<std::vector<std::string>> &valuesOfNode,
+                  ExplainedVariant &variant) {
+  Names names{valuesOfNode, variant.kernels};
   module.walk([&](func::FuncOp function) {
     if (function->hasAttr(plan::kArenaBytesAttr))
-      variant.arenas.push_back(explain(function));
+      variant.arenas.push_back(explain(function, names));
   });
 }
 

@@ -22,20 +22,32 @@ template <typename T, typename Each> static json::Array listOf(const std::vector
 
 static json::Object toJson(const ExplainedKernel &kernel) {
   std::optional<int64_t> flop, bytes;
-  if (kernel.work) {
-    flop = kernel.work->flop;
-    bytes = kernel.work->bytes;
+  json::Value flopFormula = nullptr, bytesFormula = nullptr;
+  auto orNone = [](const std::string &name) { return name.empty() ? json::Value(nullptr) : jsonText(name); };
+  if (kernel.work && kernel.work->isConstant()) {
+    flop = kernel.work->flop.constant();
+    bytes = kernel.work->bytes.constant();
+  } else if (kernel.work) {
+    flopFormula = jsonText(kernel.work->flop.str());
+    bytesFormula = jsonText(kernel.work->bytes.str());
   }
-  return json::Object{{"name", jsonText(kernel.name)},
-                      {"why", jsonText(kernel.why)},
-                      {"schedule", jsonText(kernel.schedule)},
-                      {"launches", kernel.launches},
-                      {"launches_per_run", orNull(kernel.launchesARun)},
-                      {"flop", orNull(flop)},
-                      {"bytes", orNull(bytes)},
-                      {"inputs", listOf(kernel.inputs, jsonText)},
-                      {"constants", listOf(kernel.constants, jsonText)},
-                      {"outputs", listOf(kernel.outputs, jsonText)}};
+  return json::Object{
+      {"name", jsonText(kernel.name)},
+      {"why", jsonText(kernel.why)},
+      {"schedule", jsonText(kernel.schedule)},
+      {"launches", kernel.launches},
+      {"launches_per_run", orNull(kernel.launchesARun)},
+      {"flop", orNull(flop)},
+      {"bytes", orNull(bytes)},
+      {"flop_formula", std::move(flopFormula)},
+      {"bytes_formula", std::move(bytesFormula)},
+      {"constant_bytes", orNull(kernel.constantBytes)},
+      {"multiplies", orNone(kernel.multiplies)},
+      {"nodes", listOf(kernel.nodes, jsonText)},
+      {"launch_nodes", listOf(kernel.launchNodes, [](const auto &names) { return listOf(names, jsonText); })},
+      {"inputs", listOf(kernel.inputs, jsonText)},
+      {"constants", listOf(kernel.constants, jsonText)},
+      {"outputs", listOf(kernel.outputs, jsonText)}};
 }
 
 static json::Object toJson(const ExplainedArena::Size &size) {
@@ -47,7 +59,14 @@ static json::Object toJson(const ExplainedArena::Size &size) {
 
 static json::Object toJson(const ExplainedArena &arena) {
   auto block = [](const ExplainedArena::Block &one) {
-    return json::Object{{"begin", one.begin}, {"end", one.end}, {"offset", one.offset}, {"bytes", one.bytes}};
+    return json::Object{{"begin", one.begin},
+                        {"end", one.end},
+                        {"offset", one.offset},
+                        {"bytes", one.bytes},
+                        {"kernel", jsonText(one.kernel)},
+                        {"node", one.node.empty() ? json::Value(nullptr) : jsonText(one.node)},
+                        {"values", listOf(one.values, jsonText)},
+                        {"type", jsonText(one.type)}};
   };
   auto row = [](const ExplainedArena::Row &one) {
     return json::Object{{"name", jsonText(one.name)}, {"position", one.position}, {"live_bytes", one.live}};

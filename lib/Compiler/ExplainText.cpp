@@ -2,6 +2,7 @@
 //
 // What `hewn explain` says, for readers.
 #include "lib/Compiler/Explain.h"
+#include "lib/Support/Printable.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
@@ -21,15 +22,28 @@ std::string counted(int64_t count, StringRef what) {
   return std::to_string(count) + " " + what.str() + (count == 1 ? "" : "s");
 }
 
+/// The first ones, and how many more there are.
+std::string nodesText(const std::vector<std::string> &nodes) {
+  constexpr size_t told = 6;
+  std::vector<std::string> names;
+  for (const std::string &node : llvm::ArrayRef(nodes).take_front(told))
+    names.push_back(printable(node));
+  std::string text = llvm::join(names, ", ");
+  return nodes.size() > told ? text + " and " + std::to_string(nodes.size() - told) + " more" : text;
+}
+
 void print(raw_ostream &os, const ExplainedKernel &kernel) {
   os << "  " << kernel.name << " x" << kernel.launches;
   if (!kernel.why.empty())
     os << "  because: " << kernel.why;
   os << "\n";
+  if (!kernel.nodes.empty())
+    os << "    nodes: " << nodesText(kernel.nodes) << "\n";
   if (!kernel.schedule.empty())
     os << "    schedule: " << kernel.schedule << "\n";
   if (kernel.work) {
-    os << "    a launch: " << kernel.work->flop << " flop in contractions, " << kernel.work->bytes << " bytes";
+    os << "    a launch: " << kernel.work->flop.str() << " flop in contractions, " << kernel.work->bytes.str()
+       << " bytes";
     if (kernel.launchesARun)
       os << "; " << *kernel.launchesARun << (*kernel.launchesARun == 1 ? " launch" : " launches") << " a run";
     os << "\n";

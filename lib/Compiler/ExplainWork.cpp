@@ -24,23 +24,42 @@ std::optional<int64_t> launchesARun(plan::LaunchOp launch) {
   return count;
 }
 
-std::optional<Work> workOf(plan::KernelOp kernel) {
+/// What is read of a kernel's operand, at most: where it is only moved from, no more than is moved.
+static graph::DimExpr bytesRead(Value argument) {
+  graph::DimExpr whole = plan::bufferBytes(argument), moved(0);
+  for (Operation *user : argument.getUsers()) {
+    if (!isa<graph::MoveOpInterface>(user) || user->getNumResults() != 1)
+      return whole;
+    moved = moved + plan::bufferBytes(user->getResult(0));
+  }
+  return graph::DimExpr::min(whole, moved);
+}
+
+static Work workOf(plan::KernelOp kernel) {
   Work work;
   Block &body = kernel.getBody().front();
-  auto add = [](int64_t &sum, const graph::DimExpr &amount) {
-    sum += amount.constant().value_or(0);
-    return amount.constant().has_value();
-  };
   for (Operation &op : body)
     if (auto contraction = dyn_cast<graph::ContractOpInterface>(op))
-      if (!add(work.flop, graph::numElements(contraction.getIterationDims(graph::getDims)) * graph::DimExpr(2)))
-        return std::nullopt;
+      work.flop = work.flop + graph::numElements(contraction.getIterationDims(graph::getDims)) * graph::DimExpr(2);
   for (Value argument : body.getArguments())
-    if (!add(work.bytes, plan::bufferBytes(argument)))
-      return std::nullopt;
+    work.bytes = work.bytes + bytesRead(argument);
   for (Value result : body.getTerminator()->getOperands())
-    if (!result.getDefiningOp<graph::ScratchOp>() && !add(work.bytes, plan::bufferBytes(result)))
+    if (!result.getDefiningOp<graph::ScratchOp>())
+      work.bytes = work.bytes + plan::bufferBytes(result);
+  return work;
+}
+
+std::optional<Work> workOf(plan::KernelOp kernel, llvm::ArrayRef<plan::LaunchOp> launches) {
+  const Work own = workOf(kernel);
+  std::optional<Work> work;
+  for (plan::LaunchOp launch : launches) {
+    auto at = [&](const graph::DimExpr &expr) { return plan::atLaunch(expr, kernel.getSymbolsAttr(), launch); };
+    std::optional<graph::DimExpr> flop = own.flop.constant() ? own.flop : at(own.flop),
+                                  bytes = own.bytes.constant() ? own.bytes : at(own.bytes);
+    if (!flop || !bytes || (work && (work->flop != *flop || work->bytes != *bytes)))
       return std::nullopt;
+    work = Work{*flop, *bytes};
+  }
   return work;
 }
 

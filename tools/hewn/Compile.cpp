@@ -5,7 +5,7 @@
 #include "lib/Support/Precision.h"
 #include "tools/hewn/Calibration.h"
 #include "tools/hewn/CommandLine.h"
-#include "tools/hewn/QuantizeReport.h"
+#include "tools/hewn/Pages/QuantizeReport.h"
 #include "tools/hewn/Record.h"
 #include "tools/hewn/Subcommands.h"
 
@@ -257,6 +257,7 @@ bool compileModel(const CompileJob &job, const CompileFlags &flags, CompileTexts
   options.no_optimize = flags.naive;
   options.embed_weights = job.embedWeights;
   options.transient = job.transient;
+  options.explain = job.explain;
   hewn_compilation *compilation;
   {
     Progress progress;
@@ -288,8 +289,7 @@ bool compileModel(const CompileJob &job, const CompileFlags &flags, CompileTexts
   return ok;
 }
 
-/// Whether a file that is written when all is done can be: not over one of `others`, those of the same command. An empty path is none.
-static bool canWrite(const std::string &path, llvm::ArrayRef<std::string> others) {
+bool canWrite(const std::string &path, llvm::ArrayRef<std::string> others) {
   if (path.empty())
     return true;
   for (const std::string &other : others)

@@ -137,7 +137,7 @@ static bool describe(const std::string &path, json::Object &record) {
 // The same as text. What a file says may be anything: what is not there, or is of another type, is left out.
 //===------------------------------------------------------------------------------------------------------------------===//
 
-static std::string textOf(const json::Object &object, StringRef key) {
+static std::string printableOf(const json::Object &object, StringRef key) {
   return printable(object.getString(key).value_or(""));
 }
 
@@ -164,9 +164,9 @@ static void printTensors(const json::Object &model, StringRef key, StringRef ind
       std::optional<int64_t> size = dim.getAsInteger();
       dims.push_back(size ? std::to_string(*size) : dim.getAsString() ? printable(*dim.getAsString()) : "?");
     });
-    std::string kind = textOf(*tensor, "kind");
-    llvm::outs() << indent << "  " << textOf(*tensor, "name") << ": " << (kind == "tensor" ? "" : kind + " of ")
-                 << textOf(*tensor, "type")
+    std::string kind = printableOf(*tensor, "kind");
+    llvm::outs() << indent << "  " << printableOf(*tensor, "name") << ": " << (kind == "tensor" ? "" : kind + " of ")
+                 << printableOf(*tensor, "type")
                  << (tensor->getArray("shape") ? "[" + llvm::join(dims, ", ") + "]" : " of any rank") << "\n";
   });
 }
@@ -179,7 +179,7 @@ static void printDims(const json::Object &model, StringRef indent) {
     const json::Object *dim = value.getAsObject();
     if (!dim)
       return;
-    llvm::outs() << indent << "  " << textOf(*dim, "name");
+    llvm::outs() << indent << "  " << printableOf(*dim, "name");
     std::optional<int64_t> min = dim->getInteger("min"), max = dim->getInteger("max");
     if (min && max)
       llvm::outs() << ": " << *min << ".." << *max;
@@ -193,30 +193,30 @@ static void printArtifact(const json::Object &model) {
   llvm::SmallVector<std::string> variants;
   each(model, "variants",
        [&](const json::Value &one) { variants.push_back(printable(one.getAsString().value_or(""))); });
-  llvm::outs() << "model " << textOf(model, "name") << ", compiled by hewn " << textOf(model, "hewn") << " for "
-               << textOf(model, "target") << " (" << llvm::join(variants, ", ") << ")\n  digest "
-               << textOf(model, "digest") << "\n";
+  llvm::outs() << "model " << printableOf(model, "name") << ", compiled by hewn " << printableOf(model, "hewn")
+               << " for " << printableOf(model, "target") << " (" << llvm::join(variants, ", ") << ")\n  digest "
+               << printableOf(model, "digest") << "\n";
   printTensors(model, "inputs", "  ");
   printTensors(model, "outputs", "  ");
   printDims(model, "  ");
   each(model, "cases", [&](const json::Value &value) {
     if (const json::Object *one = value.getAsObject())
-      llvm::outs() << "  code of its own where " << textOf(*one, "condition")
-                   << (one->getString("refusal") ? ": none, " + textOf(*one, "refusal") : "") << "\n";
+      llvm::outs() << "  code of its own where " << printableOf(*one, "condition")
+                   << (one->getString("refusal") ? ": none, " + printableOf(*one, "refusal") : "") << "\n";
   });
   const json::Object *weights = model.getObject("weights");
   if (!weights)
     return;
-  std::string state = textOf(*weights, "state");
+  std::string state = printableOf(*weights, "state");
   llvm::outs() << "  weights: " << bytesText(weights->getNumber("bytes").value_or(0));
   if (weights->getString("file"))
-    llvm::outs() << " in " << textOf(*weights, "file")
+    llvm::outs() << " in " << printableOf(*weights, "file")
                  << (state == "missing" ? ", which is not beside it"
                      : state == "other" ? ", where another model's are"
                                         : "");
   else
     llvm::outs() << " inside";
-  llvm::outs() << ", digest " << textOf(*weights, "digest") << "\n";
+  llvm::outs() << ", digest " << printableOf(*weights, "digest") << "\n";
 }
 
 static void printModel(const json::Object &record) {
@@ -230,7 +230,7 @@ static void printModel(const json::Object &record) {
   for (const auto &[op, count] : ops ? *ops : empty)
     counts.push_back({-count.getAsInteger().value_or(0), printable(op)});
   llvm::sort(counts);
-  std::string producer = textOf(record, "producer"), version = textOf(record, "producer_version");
+  std::string producer = printableOf(record, "producer"), version = printableOf(record, "producer_version");
   llvm::outs() << "ONNX, IR version " << record.getInteger("ir_version").value_or(0)
                << ", opsets: " << llvm::join(versions, ", ");
   if (!producer.empty())
@@ -257,7 +257,7 @@ int infoMain() {
     printRecord("info", described, std::move(record));
     return 0;
   }
-  std::string kind = textOf(record, "kind"), architecture = textOf(record, "architecture");
+  std::string kind = printableOf(record, "kind"), architecture = printableOf(record, "architecture");
   llvm::outs() << printable(described) << ": " << kind << (architecture.empty() ? "" : " for " + architecture) << ", "
                << bytesText(record.getNumber("bytes").value_or(0)) << "\n";
   if (kind == "model")
@@ -267,7 +267,7 @@ int infoMain() {
       if (const json::Object *object = model.getAsObject())
         printArtifact(*object);
     });
-  llvm::outs() << "sha256 " << textOf(record, "sha256") << "\n";
+  llvm::outs() << "sha256 " << printableOf(record, "sha256") << "\n";
   return 0;
 }
 

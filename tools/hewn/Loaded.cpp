@@ -61,7 +61,8 @@ std::unique_ptr<Loaded> Loaded::compile(const CompileJob &job, const CompileFlag
   return loaded;
 }
 
-std::string Loaded::make(const CompileJob &job, const CompileFlags &flags, std::string *problem) {
+std::string Loaded::make(const CompileJob &job, const CompileFlags &flags, std::string *problem,
+                         std::string *explanation) {
   llvm::Expected<std::string> made = makeScratchFolder();
   if (!made) {
     fail(llvm::toString(made.takeError()), problem);
@@ -71,7 +72,12 @@ std::string Loaded::make(const CompileJob &job, const CompileFlags &flags, std::
   CompileJob whole = job;
   whole.output = folder + "/model.so";
   whole.transient = true;
-  return compileModel(whole, flags, nullptr, problem) ? whole.output : "";
+  whole.explain = explanation;
+  CompileTexts texts;
+  bool isMade = compileModel(whole, flags, &texts, problem);
+  if (explanation)
+    *explanation = std::move(texts.stage);
+  return isMade ? whole.output : "";
 }
 
 /// Why a file that is no library and no model can't be run; empty where it may be one.
@@ -82,13 +88,13 @@ static std::string whyNotRun(llvm::StringRef path) {
   return "";
 }
 
-std::unique_ptr<Loaded> Loaded::open(const std::string &path, hewn_trace_hook trace, std::vector<std::string> *sizes) {
+std::unique_ptr<Loaded> Loaded::open(const std::string &path, Opening opening) {
   // Compiling ends with the linker, which resets flags.
   const CompileFlags flags = compileFlags();
   const std::string variant = variantFlag, deviceCache = deviceCacheFlag;
   hewn_context_options options = plainOptions(flags.threads);
   options.flags = (verifyFlag ? HEWN_VERIFY_WEIGHTS : 0) | (copyFlag ? HEWN_COPY_WEIGHTS : 0);
-  options.trace_hook = trace;
+  options.trace_hook = opening.trace;
   options.device = deviceFlag;
   options.device_cache = deviceCache.empty() ? nullptr : deviceCache.c_str();
   std::unique_ptr<Loaded> loaded(new Loaded);
@@ -100,14 +106,21 @@ std::unique_ptr<Loaded> Loaded::open(const std::string &path, hewn_trace_hook tr
   if (llvm::sys::path::extension(path) != ".so") {
     CompileJob job;
     job.path = path;
-    library = loaded->make(job, flags, nullptr);
+    library = loaded->make(job, flags, nullptr, opening.explanation);
     if (library.empty())
       return nullptr;
-  } else if (std::vector<std::string> given = givenCompileFlags(/*dims=*/!sizes); !given.empty()) {
+  } else if (std::vector<std::string> given = givenCompileFlags(/*dims=*/!opening.sizes); !given.empty()) {
     llvm::errs() << "error: " << path << " is compiled already: " << llvm::join(given, ", ") << " can't change it\n";
     return nullptr;
-  } else if (sizes) {
-    *sizes = flags.dims;
+  } else if (opening.sizes) {
+    *opening.sizes = flags.dims;
+  }
+  if (opening.tracesTasks) {
+    hewn_context_options withTasks = options;
+    withTasks.flags |= HEWN_TRACE_TASKS;
+    // The runtime of an older library refuses that; whatever else is wrong is told below.
+    if (std::string why; loaded->load(library, variant, withTasks, &why))
+      return loaded;
   }
   return loaded->load(library, variant, options, nullptr) ? std::move(loaded) : nullptr;
 }

@@ -12,11 +12,18 @@ namespace hewn::tool {
 
 class Loaded {
 public:
-  /// `path`: a .so, or a model to compile. The flag --variant says which code of it to run, if not the machine's choice.
-  /// `trace` hears of every launch. `sizes`: --dim may be given for a .so too, to be taken for the sizes of its inputs; it holds those then.
-  /// Null after an error was printed.
-  static std::unique_ptr<Loaded> open(const std::string &path, hewn_trace_hook trace = {},
-                                      std::vector<std::string> *sizes = nullptr);
+  struct Opening {
+    /// Hears of every launch and, where `tracesTasks` and the library's runtime can tell, of what each thread does.
+    hewn_trace_hook trace = {};
+    bool tracesTasks = false;
+    /// Null, or: --dim may be given for a .so too, to be taken for the sizes of its inputs; it holds those then.
+    std::vector<std::string> *sizes = nullptr;
+    /// Null, or takes what the compiler says of a model that is compiled (docs/json.md, explain); it stays empty for a .so.
+    std::string *explanation = nullptr;
+  };
+  /// `path`: a .so, or a model to compile. The flag --variant says which code of it to run, if not the machine's choice. Null after an error
+  /// was printed.
+  static std::unique_ptr<Loaded> open(const std::string &path, Opening opening);
   /// Compiles a model and loads it. Null, and why in `problem`; or, where that is null, after it was printed.
   static std::unique_ptr<Loaded> compile(const CompileJob &job, const CompileFlags &flags, std::string *problem);
   ~Loaded();
@@ -37,7 +44,8 @@ public:
 private:
   Loaded() = default;
   /// Compiles to a library in a folder of its own; its path, or empty after an error.
-  std::string make(const CompileJob &job, const CompileFlags &flags, std::string *problem);
+  std::string make(const CompileJob &job, const CompileFlags &flags, std::string *problem,
+                   std::string *explanation = nullptr);
   bool load(const std::string &path, const std::string &variant, const hewn_context_options &options,
             std::string *problem);
   std::string folder;

@@ -23,6 +23,16 @@ void printRecord(llvm::StringRef command, llvm::StringRef file, json::Object rec
   llvm::outs() << jsonDocument(std::move(record));
 }
 
+void eachObject(const json::Object &of, llvm::StringRef key, llvm::function_ref<void(const json::Object &)> visit) {
+  if (const json::Array *list = of.getArray(key))
+    for (const json::Value &value : *list)
+      if (const json::Object *object = value.getAsObject())
+        visit(*object);
+}
+
+llvm::StringRef textOf(const json::Object &of, llvm::StringRef key) { return of.getString(key).value_or(""); }
+double numberOf(const json::Object &of, llvm::StringRef key) { return of.getNumber(key).value_or(0); }
+
 json::Object recordOf(llvm::StringRef name, const Array &array) {
   return json::Object{{"name", jsonText(name)}, {"type", dataTypeText(array.type)}, {"shape", array.shape}};
 }

@@ -17,6 +17,14 @@ void printRecord(llvm::StringRef command, llvm::StringRef file, llvm::json::Obje
 /// "233.1 kB"
 std::string bytesText(double count);
 
+// Reading a record.
+/// Calls `visit` with each object of the array `key`.
+void eachObject(const llvm::json::Object &of, llvm::StringRef key,
+                llvm::function_ref<void(const llvm::json::Object &)> visit);
+/// Empty, or zero, where there is none.
+llvm::StringRef textOf(const llvm::json::Object &of, llvm::StringRef key);
+double numberOf(const llvm::json::Object &of, llvm::StringRef key);
+
 /// {"name", "type", "shape"}
 llvm::json::Object recordOf(llvm::StringRef name, const Array &array);
 

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lib/Support/Files/OutputFile.h"
+#include "lib/Support/Precision.h"
 #include "lib/Support/Printable.h"
 #include "tools/hewn/CommandLine.h"
 #include "tools/hewn/Loaded.h"
 #include "tools/hewn/Measure/Interrupt.h"
 #include "tools/hewn/Measure/Measure.h"
+#include "tools/hewn/Measure/Roofline.h"
+#include "tools/hewn/Measure/Suggestions.h"
+#include "tools/hewn/Pages/Pages.h"
 #include "tools/hewn/Record.h"
 #include "tools/hewn/Subcommands.h"
 
@@ -21,6 +26,10 @@ static cl::opt<std::string> runModel(cl::Positional, cl::Required, cl::value_des
                                      cl::sub(runCommand()), cl::sub(benchCommand()));
 static cl::opt<std::string> explained(cl::Positional, cl::Required, cl::value_desc("model.onnx"),
                                       cl::sub(explainCommand()));
+static cl::opt<std::string>
+    explainedPage("html", cl::value_desc("file.html"),
+                  cl::desc("Write a page of it: kernels beside the roofline, the arena, what to try"),
+                  cl::sub(explainCommand()));
 static cl::list<std::string> runInputs("input", cl::value_desc("name=file.npy|file.npz"),
                                        cl::desc("An input, or all of them from an .npz"), cl::sub(runCommand()),
                                        cl::sub(benchCommand()));
@@ -95,7 +104,7 @@ int runMain() {
     complain("--output writes numpy's files, FILE.npz or, of one output, FILE.npy; '" + said.file + "' is neither");
     return 2;
   }
-  std::unique_ptr<Loaded> loaded = Loaded::open(said.modelPath);
+  std::unique_ptr<Loaded> loaded = Loaded::open(said.modelPath, {});
   std::vector<Array> inputs, arrays;
   if (!loaded || !gatherInputs(*loaded, said.inputs, inputs) || !loaded->run(inputs, arrays))
     return 1;
@@ -126,7 +135,7 @@ int runMain() {
 int benchMain() {
   const RunArguments said;
   std::vector<std::string> sizes;
-  std::unique_ptr<Loaded> loaded = Loaded::open(said.modelPath, {}, &sizes);
+  std::unique_ptr<Loaded> loaded = Loaded::open(said.modelPath, {.sizes = &sizes});
   MeasuredInputs inputs;
   std::vector<Array> outputs;
   if (!loaded || !measuredInputs(*loaded, said.inputs, sizes, inputs) || !loaded->run(inputs.arrays, outputs))
@@ -141,15 +150,47 @@ int benchMain() {
   return measurement.interrupted ? kInterrupted : 0;
 }
 
+/// What the page shows beside the compiler's record: the machine, and what its kernels take at least.
+static void addRoofline(json::Object &record, const CompileFlags &flags) {
+  std::string machine = llvm::StringRef(flags.target).split(',').first.str();
+  bool rounds = flags.precision != nameOf(Precision::Highest);
+  Roofline roofline(machine, flags.threads, rounds);
+  roofline.addTo(record);
+  std::vector<json::Object> kernels;
+  double total = 0;
+  json::Array *variants = record.getArray("variants");
+  for (json::Value &variant : *variants) {
+    // Open dims are as long as in the picture of the arena.
+    std::vector<std::pair<std::string, int64_t>> shown = picturedDims(*variant.getAsObject());
+    if (json::Array *list = variant.getAsObject()->getArray("kernels"))
+      for (json::Value &kernel : *list) {
+        json::Object &one = *kernel.getAsObject();
+        bindWork(one, shown);
+        roofline.addLeastTime(one, one.getInteger("launches_per_run"));
+        if (&variant == &variants->front()) {
+          kernels.push_back(json::Object(one));
+          total += one.getNumber("least_milliseconds").value_or(0);
+        }
+      }
+  }
+  SuggestionContext context = machineContext(machine, flags.threads);
+  context.naive = flags.naive;
+  context.quantized = !flags.quantize.empty();
+  context.rounds = rounds;
+  record["suggestions"] = toJson(suggest(record, kernels, total, context));
+}
+
 int explainMain() {
   CompileJob job;
   job.path = explained;
   const bool isJson = wantsJson();
-  job.stage = isJson ? "explain-json" : "explain";
+  const std::string page = explainedPage;
+  const CompileFlags flags = compileFlags();
+  job.stage = isJson || !page.empty() ? "explain-json" : "explain";
   CompileTexts texts;
-  if (!compileModel(job, compileFlags(), &texts))
+  if (!canWrite(page, {job.path, flags.remarks}) || !compileModel(job, flags, &texts))
     return 1;
-  if (!isJson) {
+  if (job.stage == "explain") {
     llvm::outs() << texts.stage;
     return 0;
   }
@@ -158,7 +199,17 @@ int explainMain() {
     llvm::errs() << "error: " << llvm::toString(record.takeError()) << "\n";
     return 1;
   }
-  printRecord("explain", job.path, std::move(*record->getAsObject()));
+  json::Object &object = *record->getAsObject();
+  if (!page.empty()) {
+    json::Object shown(object);
+    addRoofline(shown, flags);
+    if (llvm::Error error = writeFile(page, explainPage(shown, job.path)))
+      return !complain(llvm::toString(std::move(error)));
+    if (!isJson)
+      llvm::errs() << "wrote " << printable(page) << "\n";
+  }
+  if (isJson)
+    printRecord("explain", job.path, std::move(object));
   return 0;
 }
 

@@ -64,11 +64,13 @@ struct CompileJob {
   bool embedWeights = false;
   /// The artifact is for this process alone.
   bool transient = false;
+  /// Beside the artifact, the text of the stage explain-json is wanted.
+  bool explain = false;
 };
 
 /// What a compile tells beside its files.
 struct CompileTexts {
-  /// Of a stage.
+  /// Of a stage, or what explains an artifact.
   std::string stage;
   /// What was chosen where it quantizes, and the report in JSON.
   std::string quantization, report;
@@ -80,6 +82,10 @@ struct CompileTexts {
 /// terminal when it takes longer than a second.
 bool compileModel(const CompileJob &job, const CompileFlags &flags, CompileTexts *texts = nullptr,
                   std::string *problems = nullptr);
+
+/// Whether a file that is written when all is done can be: not over one of `others`, those of the same command. False after an error was
+/// printed; an empty path is none.
+bool canWrite(const std::string &path, llvm::ArrayRef<std::string> others);
 
 } // namespace hewn::tool
 

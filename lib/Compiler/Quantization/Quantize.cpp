@@ -163,6 +163,7 @@ bool Quantizer::decideBy(const EvidenceOf &evidence) {
   options.emit = "graph";
   options.output.clear();
   options.remarks.clear();
+  options.explain = false;
   QuantizeStep step{wanted, &told};
   step.evidence = &evidence;
   options.step = &step;

@@ -45,6 +45,7 @@ std::unique_ptr<ScratchModel> ScratchModel::compile(CompileOptions options, Diag
   options.embedWeights = false;
   options.emit.clear();
   options.remarks.clear();
+  options.explain = false;
   options.name = "samples";
   if (!compileOnce(options, diagnostics).ok)
     return nullptr;

@@ -10,6 +10,7 @@
 #include "lib/Support/WeightTable.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,6 +42,8 @@ struct ImportOptions {
   Limits limits;
   /// Ops that the user gives; null: none.
   const CustomOps *customOps = nullptr;
+  /// Told of each node that is imported, by the name that its ops' locations have, and of its outputs' names.
+  std::function<void(llvm::StringRef node, llvm::ArrayRef<llvm::StringRef> outputs)> seeNode = nullptr;
 };
 
 /// The model as it is where the facts hold. `module` is null where it can't be compiled there: `refusal` says why.

@@ -38,6 +38,9 @@ LogicalResult ModelImporter::importNodes(const Nodes &nodes, Frame &frame, Array
     if (!needed[i])
       continue;
     NodeInfo info = infoOf(i);
+    if (options.seeNode)
+      options.seeNode(info.name,
+                      llvm::map_to_vector(nodes[i].output(), [](const auto &name) { return StringRef(name); }));
     if (failed(importNode(nodes[i], frame, info))) {
       good = false;
       for (const std::string &name : nodes[i].output())

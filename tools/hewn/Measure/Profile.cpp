@@ -2,19 +2,18 @@
 //
 // hewn profile: where a run's time goes, kernel by kernel, by the runtime's trace hook.
 #include "lib/Support/Files/OutputFile.h"
+#include "lib/Support/Precision.h"
 #include "tools/hewn/CommandLine.h"
 #include "tools/hewn/Loaded.h"
 #include "tools/hewn/Measure/Interrupt.h"
 #include "tools/hewn/Measure/Measure.h"
+#include "tools/hewn/Measure/ProfileRecord.h"
+#include "tools/hewn/Pages/Pages.h"
 #include "tools/hewn/Record.h"
 #include "tools/hewn/Subcommands.h"
 
-#include "llvm/ADT/MapVector.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/Format.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
-#include <chrono>
 
 namespace cl = llvm::cl;
 namespace json = llvm::json;
@@ -26,155 +25,150 @@ static cl::opt<std::string> profiledModel(cl::Positional, cl::Required, cl::valu
 static cl::list<std::string> profiledInputs("input", cl::value_desc("name=file.npy|file.npz"),
                                             cl::desc("An input, or all of them from an .npz"),
                                             cl::sub(profileCommand()));
-static cl::opt<std::string> trace("trace", cl::value_desc("file.json"),
-                                  cl::desc("Write the fastest run's launches in Chrome's trace format"),
-                                  cl::sub(profileCommand()));
+static cl::opt<std::string>
+    trace("trace", cl::value_desc("file.json"),
+          cl::desc("Write the fastest run, a lane a thread, in the Trace Event Format: Perfetto opens it"),
+          cl::sub(profileCommand()));
+static cl::opt<std::string> page("html", cl::value_desc("file.html"),
+                                 cl::desc("Write a page of it: kernels beside the roofline, the arena, what to try"),
+                                 cl::sub(profileCommand()));
 static cl::opt<double, false, SecondsParser> profiledSeconds("seconds", cl::init(2), cl::value_desc("seconds"),
                                                              cl::desc("How long to measure; 2 unless told"),
                                                              cl::sub(profileCommand()));
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
+/// What the command line said: the linker, which compiling a model ends with, resets all flags of the process.
+struct ProfileArguments {
+  std::string path = profiledModel, traceFile = trace, pageFile = page;
+  std::vector<std::string> inputs = profiledInputs;
+  double seconds = profiledSeconds;
+  bool isJson = wantsJson();
+  CompileFlags flags = compileFlags();
 
-/// One launch, in microseconds from the run's start.
-struct Launch {
-  std::string kernel;
-  double begin, duration;
+  /// Whether more is said than a table.
+  bool wantsAll() const { return isJson || !traceFile.empty() || !pageFile.empty(); }
 };
 
-struct Run {
-  std::vector<Launch> launches;
-  double total = 0; // microseconds
-};
+/// Runs of the model, traced.
+class Profiler {
+public:
+  Profiler(Loaded &loaded, Recorder &recorder, const MeasuredInputs &inputs)
+      : loaded(loaded), recorder(recorder), inputs(inputs) {}
 
-/// What the trace hook writes into.
-struct Recorder {
-  Run run;
-  Clock::time_point start, begin;
-
-  static double microseconds(Clock::duration d) { return std::chrono::duration<double, std::micro>(d).count(); }
-  static void event(void *user, int32_t phase, const char *kernel) {
-    auto *self = static_cast<Recorder *>(user);
-    Clock::time_point now = Clock::now();
-    if (phase == HEWN_TRACE_BEGIN)
-      self->begin = now;
-    else
-      self->run.launches.push_back({kernel, microseconds(self->begin - self->start), microseconds(now - self->begin)});
+  bool run(TracedRun &traced) {
+    recorder.begin();
+    if (!loaded.run(inputs.arrays, outputs))
+      return false;
+    traced = recorder.end();
+    return true;
   }
-};
 
-struct Share {
-  double time = 0;
-  int launches = 0;
+  /// The fastest one of those that `measurement` takes.
+  bool measureFastest(double seconds, Measurement &measurement, TracedRun &fastest) {
+    TracedRun traced;
+    return run(traced) /* maps weights */ && measure(seconds, 3, measurement, [&] {
+             if (!run(traced))
+               return false;
+             if (fastest.total == 0 || traced.total < fastest.total)
+               fastest = std::move(traced);
+             return true;
+           });
+  }
+
+  /// Runs with counters, which make them slower; how many.
+  std::optional<int64_t> count(const HardwareCounters &counters, double seconds) {
+    constexpr double most = 0.2;
+    constexpr int64_t fewest = 3;
+    int64_t runs = 0;
+    double taken = 0;
+    recorder.count(&counters);
+    for (TracedRun traced; runs < fewest || taken < std::min(most, seconds) * 1e6; ++runs, taken += traced.total)
+      if (!run(traced))
+        return std::nullopt;
+    recorder.count(nullptr);
+    return runs;
+  }
+
+private:
+  Loaded &loaded;
+  Recorder &recorder;
+  const MeasuredInputs &inputs;
+  std::vector<Array> outputs;
 };
 
 } // namespace
 
-/// A run's kernels, the one that takes the most time first.
-static std::vector<std::pair<std::string, Share>> sharesOf(const Run &run) {
-  llvm::MapVector<std::string, Share, std::map<std::string, unsigned>> shares;
-  for (const Launch &launch : run.launches) {
-    Share &share = shares[launch.kernel];
-    share.time += launch.duration;
-    ++share.launches;
-  }
-  std::vector<std::pair<std::string, Share>> rows(shares.begin(), shares.end());
-  llvm::stable_sort(rows, [](const auto &a, const auto &b) { return a.second.time > b.second.time; });
-  return rows;
-}
-
-/// The time between kernels, in microseconds.
-static double outsideOf(const Run &run) {
-  double outside = run.total;
-  for (const Launch &launch : run.launches)
-    outside -= launch.duration;
-  return outside;
-}
-
-static void printTable(const Run &run) {
-  llvm::outs() << llvm::format("%10s %6s %8s  %s\n", "ms", "share", "launches", "kernel");
-  auto line = [&](double time, const std::string &launches, const std::string &name) {
-    llvm::outs() << llvm::format("%10.4f %5.1f%% %8s  %s\n", time / 1e3, 100 * time / run.total, launches.c_str(),
-                                 name.c_str());
-  };
-  for (const auto &[name, share] : sharesOf(run))
-    line(share.time, std::to_string(share.launches), name);
-  line(outsideOf(run), "", "between kernels: control flow, parts of the runtime, tracing");
-  line(run.total, std::to_string(run.launches.size()), "the fastest run");
-}
-
-/// The same for programs, with what is said of all runs.
-static json::Object recordOf(const Measurement &measurement, const Run &run) {
-  json::Array kernels;
-  for (const auto &[name, share] : sharesOf(run))
-    kernels.push_back(json::Object{{"kernel", jsonText(name)},
-                                   {"milliseconds", share.time / 1e3},
-                                   {"share", jsonNumber(share.time / run.total)},
-                                   {"launches", share.launches}});
-  json::Object record = measurement.record();
-  record["fastest_run"] = json::Object{{"milliseconds", run.total / 1e3},
-                                       {"launches", int64_t(run.launches.size())},
-                                       {"between_kernels_milliseconds", outsideOf(run) / 1e3},
-                                       {"kernels", std::move(kernels)}};
-  return record;
-}
-
-static bool writeTrace(const std::string &path, const Run &run) {
-  llvm::json::Array events;
-  for (const Launch &launch : run.launches)
-    events.push_back(llvm::json::Object{
-        {"name", launch.kernel}, {"ph", "X"}, {"ts", launch.begin}, {"dur", launch.duration}, {"pid", 1}, {"tid", 1}});
-  std::string text;
-  llvm::raw_string_ostream(text) << llvm::json::Value(llvm::json::Object{{"traceEvents", std::move(events)},
-                                                                         {"displayTimeUnit", "ms"}})
-                                 << "\n";
-  llvm::Error error = writeFile(path, text);
-  if (!error)
-    return true;
-  llvm::errs() << "error: " << llvm::toString(std::move(error)) << "\n";
+static bool complain(const std::string &why) {
+  printMessage("error: " + why);
   return false;
 }
 
+/// Whether the files can be written when all is done.
+static bool canWrite(const ProfileArguments &said) {
+  return canWrite(said.traceFile, {said.path}) && canWrite(said.pageFile, {said.path, said.traceFile});
+}
+
+/// What was measured to everyone who is to hear it.
+static bool tell(const ProfileArguments &said, const Loaded &loaded, const TracedRun &run, json::Object record) {
+  llvm::SmallVector<std::pair<std::string, std::string>> files;
+  if (!said.traceFile.empty())
+    files.push_back(
+        {said.traceFile, traceText(run, said.path, loaded.threads(), [&](llvm::StringRef kernel, size_t number) {
+           return traceArguments(record, kernel, number);
+         })});
+  if (!said.pageFile.empty())
+    files.push_back({said.pageFile, profilePage(record, run, said.path)});
+  for (const auto &[path, text] : files)
+    if (llvm::Error error = writeFile(path, text))
+      return complain(llvm::toString(std::move(error)));
+  if (said.isJson)
+    printRecord("profile", said.path, std::move(record));
+  else
+    llvm::outs() << profileText(record);
+  return true;
+}
+
 int profileMain() {
-  // The linker, which compiling a model ends with, resets all flags of the process.
-  const std::string path = profiledModel, file = trace;
-  const std::vector<std::string> given = profiledInputs;
-  const double time = profiledSeconds;
-  const bool isJson = wantsJson();
+  const ProfileArguments said;
+  if (!canWrite(said))
+    return 1;
+  HardwareCounters counters; // counts threads that are made from here on
   Recorder recorder;
   std::vector<std::string> sizes;
-  std::unique_ptr<Loaded> loaded = Loaded::open(path, {Recorder::event, &recorder}, &sizes);
+  std::string explained;
+  Loaded::Opening opening{recorder.hook(), said.wantsAll() && said.flags.threads > 1, &sizes};
+  if (said.wantsAll())
+    opening.explanation = &explained;
+  std::unique_ptr<Loaded> loaded = Loaded::open(said.path, opening);
   MeasuredInputs inputs;
-  std::vector<Array> outputs;
-  if (!loaded || !measuredInputs(*loaded, given, sizes, inputs))
+  if (!loaded || !measuredInputs(*loaded, said.inputs, sizes, inputs))
     return 1;
-  Run best;
-  auto runOnce = [&] {
-    recorder.run = {};
-    recorder.start = Clock::now();
-    if (!loaded->run(inputs.arrays, outputs))
-      return false;
-    recorder.run.total = Recorder::microseconds(Clock::now() - recorder.start);
-    return true;
-  };
+  Profiler profiler(*loaded, recorder, inputs);
   Measurement measurement(*loaded, inputs);
-  // The first one maps weights.
-  bool ran = runOnce() && measure(time, 3, measurement, [&] {
-               if (!runOnce())
-                 return false;
-               if (best.total == 0 || recorder.run.total < best.total)
-                 best = std::move(recorder.run);
-               return true;
-             });
-  if (!ran || (!file.empty() && !writeTrace(file, best)))
+  TracedRun fastest;
+  if (!profiler.measureFastest(said.seconds, measurement, fastest))
     return 1;
-  if (isJson) {
-    printRecord("profile", path, recordOf(measurement, best));
-  } else {
-    printTable(best);
+  std::optional<int64_t> counted = 0;
+  if (counters.unavailable().empty() && !(counted = profiler.count(counters, said.seconds)))
+    return 1;
+  bool rounds = said.flags.precision != nameOf(Precision::Highest);
+  Roofline roofline = said.isJson || !said.pageFile.empty() ? Roofline(measurement.target, loaded->threads(), rounds)
+                                                            : Roofline("it was not asked for");
+  llvm::Expected<json::Value> explanation = json::parse(explained.empty() ? "null" : explained);
+  if (!explanation)
+    return !complain(llvm::toString(explanation.takeError()));
+  SuggestionContext context = machineContext(measurement.target, loaded->threads());
+  context.naive = said.flags.naive;
+  context.quantized = !said.flags.quantize.empty();
+  context.rounds = rounds;
+  json::Object record = profileRecord(
+      {measurement, fastest, std::move(*explanation), roofline, recorder.counts(), *counted, counters.unavailable()},
+      context);
+  if (!tell(said, *loaded, fastest, std::move(record)))
+    return 1;
+  if (!said.isJson)
     llvm::outs() << "code for " << measurement.text();
-  }
   return measurement.interrupted ? kInterrupted : 0;
 }
 

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/hewn/Measure/Counters.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include <cerrno>
+#include <cstring>
+#include <linux/perf_event.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace hewn::tool {
+
+Counts &Counts::operator+=(const Counts &other) {
+  cycles += other.cycles;
+  instructions += other.instructions;
+  cacheMisses += other.cacheMisses;
+  return *this;
+}
+
+Counts Counts::operator-(const Counts &other) const {
+  return {cycles - other.cycles, instructions - other.instructions, cacheMisses - other.cacheMisses};
+}
+
+/// What perf_event_open's error means for who wants counters (its manual page, ERRORS).
+static std::string explain(int error) {
+  if (error == ENOENT || error == EOPNOTSUPP || error == ENODEV)
+    return "the processor shows none to this system, as in most virtual machines";
+  if (error == ENOSYS)
+    return "this system has no perf_event_open, as in some containers";
+  if (error == EACCES || error == EPERM) {
+    std::string level = "not known";
+    if (auto file = llvm::MemoryBuffer::getFileAsStream("/proc/sys/kernel/perf_event_paranoid"))
+      level = (*file)->getBuffer().trim().str();
+    return "this system does not allow them: kernel.perf_event_paranoid is " + level + ", 2 would do";
+  }
+  return std::string("perf_event_open says: ") + std::strerror(error);
+}
+
+HardwareCounters::HardwareCounters() {
+  constexpr uint64_t kinds[] = {PERF_COUNT_HW_CPU_CYCLES, PERF_COUNT_HW_INSTRUCTIONS, PERF_COUNT_HW_CACHE_MISSES};
+  for (auto [file, kind] : llvm::zip_equal(files, kinds)) {
+    perf_event_attr attr = {};
+    attr.type = PERF_TYPE_HARDWARE;
+    attr.size = sizeof(attr);
+    attr.config = kind;
+    attr.inherit = 1;
+    attr.exclude_kernel = 1;
+    attr.exclude_hv = 1;
+    constexpr int thisThread = 0, anyProcessor = -1, noGroup = -1;
+    file = int(syscall(SYS_perf_event_open, &attr, thisThread, anyProcessor, noGroup, PERF_FLAG_FD_CLOEXEC));
+    if (file < 0) {
+      missing = explain(errno);
+      return;
+    }
+  }
+}
+
+HardwareCounters::~HardwareCounters() {
+  for (int file : files)
+    if (file >= 0)
+      close(file);
+}
+
+Counts HardwareCounters::read() const {
+  uint64_t values[3] = {};
+  for (auto [file, value] : llvm::zip_equal(files, values))
+    if (file < 0 || ::read(file, &value, sizeof(value)) != ssize_t(sizeof(value)))
+      value = 0;
+  return {values[0], values[1], values[2]};
+}
+
+} // namespace hewn::tool

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/hewn/Measure/ProfileRecord.h"
+#include "lib/Support/JsonWriter.h"
+#include "lib/Support/Printable.h"
+
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace json = llvm::json;
+using llvm::StringRef;
+
+namespace hewn::tool {
+
+/// A kernel of the run, with what the compiler says of it.
+static json::Object recordOf(const KernelShare &share, const Profile &profile, const std::string &target) {
+  json::Object kernel{{"kernel", jsonText(share.name)},
+                      {"milliseconds", share.microseconds / 1e3},
+                      {"share", jsonNumber(share.microseconds / profile.run.total)},
+                      {"launches", share.launches}};
+  const json::Object *explanation = profile.explanation.getAsObject();
+  const json::Object *explained = explanation ? explainedKernel(*explanation, target, share.name) : nullptr;
+  for (StringRef key : {"nodes", "launch_nodes", "why", "schedule", "flop", "bytes", "flop_formula", "bytes_formula",
+                        "constant_bytes", "multiplies"}) {
+    const json::Value *value = explained ? explained->get(key) : nullptr;
+    kernel[key] = value ? *value : json::Value(nullptr);
+  }
+  bindWork(kernel, profile.measurement.inputs->dims);
+  profile.roofline.addLeastTime(kernel, share.launches);
+  auto counted = profile.counts.find(share.name);
+  kernel["counters"] = nullptr;
+  if (counted != profile.counts.end() && profile.countedRuns > 0) {
+    auto aRun = [&](uint64_t count) { return int64_t(count / uint64_t(profile.countedRuns)); };
+    kernel["counters"] = json::Object{{"cycles", aRun(counted->second.cycles)},
+                                      {"instructions", aRun(counted->second.instructions)},
+                                      {"cache_misses", aRun(counted->second.cacheMisses)}};
+  }
+  return kernel;
+}
+
+/// How much of the run its threads have work, where it is known of all.
+static json::Value busyShare(const TracedRun &run, int threads) {
+  double busy = 0;
+  for (size_t lane = 0; lane < run.tasks.size(); ++lane)
+    for (const Slice &task : run.tasks[lane])
+      busy += task.duration;
+  if (threads <= 1 || busy == 0)
+    return nullptr;
+  // A launch without tasks of its own is work of the thread that runs the model.
+  size_t next = 0;
+  const std::vector<Slice> &own = run.tasks.front();
+  for (const Slice &launch : run.launches) {
+    while (next < own.size() && own[next].begin < launch.begin)
+      ++next;
+    if (next == own.size() || own[next].begin > launch.end())
+      busy += launch.duration;
+  }
+  return jsonNumber(busy / (double(threads) * run.total));
+}
+
+json::Object profileRecord(const Profile &profile, const SuggestionContext &context) {
+  const TracedRun &run = profile.run;
+  json::Object record = profile.measurement.record();
+  profile.roofline.addTo(record);
+  std::vector<json::Object> kernels;
+  json::Array listed;
+  for (const KernelShare &share : sharesOf(run)) {
+    kernels.push_back(recordOf(share, profile, profile.measurement.target));
+    listed.push_back(json::Object(kernels.back()));
+  }
+  record["fastest_run"] = json::Object{{"milliseconds", run.total / 1e3},
+                                       {"launches", int64_t(run.launches.size())},
+                                       {"between_kernels_milliseconds", outsideOf(run) / 1e3},
+                                       {"busy_share", busyShare(run, profile.measurement.threads)},
+                                       {"kernels", std::move(listed)}};
+  record["counted_runs"] = profile.countedRuns;
+  record["counters_unavailable"] = profile.uncounted.empty() ? json::Value(nullptr) : jsonText(profile.uncounted);
+  record["explanation"] = profile.explanation;
+  record["suggestions"] = toJson(suggest(record, kernels, run.total / 1e3, context));
+  return record;
+}
+
+static const json::Object *kernelNamed(const json::Object &record, StringRef name) {
+  const json::Object *found = nullptr;
+  if (const json::Object *run = record.getObject("fastest_run"))
+    eachObject(*run, "kernels", [&](const json::Object &kernel) {
+      if (kernel.getString("kernel").value_or("") == name)
+        found = &kernel;
+    });
+  return found;
+}
+
+json::Array nodesOfLaunch(const json::Object &kernel, size_t number) {
+  const json::Array *each = kernel.getArray("launch_nodes"), *all = kernel.getArray("nodes");
+  if (each && number < each->size() && each->size() == size_t(kernel.getInteger("launches").value_or(-1)))
+    if (const json::Array *own = (*each)[number].getAsArray())
+      return *own;
+  return all ? *all : json::Array();
+}
+
+json::Object traceArguments(const json::Object &record, StringRef name, size_t number) {
+  json::Object arguments;
+  const json::Object *kernel = kernelNamed(record, name);
+  if (!kernel)
+    return arguments;
+  if (json::Array nodes = nodesOfLaunch(*kernel, number); !nodes.empty())
+    arguments["nodes"] = std::move(nodes);
+  for (StringRef key : {"flop", "bytes", "multiplies", "why"})
+    if (const json::Value *value = kernel->get(key); value && value->kind() != json::Value::Null)
+      arguments[key] = *value;
+  return arguments;
+}
+
+std::string profileText(const json::Object &record) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  const json::Object &run = *record.getObject("fastest_run");
+  const bool isCounted = record.getInteger("counted_runs").value_or(0) > 0;
+  double total = run.getNumber("milliseconds").value_or(0);
+  auto line = [&](double time, const std::string &launches, const json::Object *counters, const std::string &name) {
+    os << llvm::format("%10.4f %5.1f%% %8s ", time, 100 * time / total, launches.c_str());
+    if (isCounted && counters) {
+      double cycles = counters->getNumber("cycles").value_or(0);
+      os << llvm::format("%5.2f %10.0f ", counters->getNumber("instructions").value_or(0) / std::max(cycles, 1.0),
+                         counters->getNumber("cache_misses").value_or(0));
+    } else if (isCounted) {
+      os << llvm::format("%5s %10s ", "", "");
+    }
+    os << " " << name << "\n";
+  };
+  os << llvm::format("%10s %6s %8s ", "ms", "share", "launches");
+  if (isCounted)
+    os << llvm::format("%5s %10s ", "ipc", "misses");
+  os << " kernel\n";
+  eachObject(run, "kernels", [&](const json::Object &kernel) {
+    line(kernel.getNumber("milliseconds").value_or(0), std::to_string(kernel.getInteger("launches").value_or(0)),
+         kernel.getObject("counters"), printable(kernel.getString("kernel").value_or("")));
+  });
+  line(run.getNumber("between_kernels_milliseconds").value_or(0), "", nullptr,
+       "between kernels: control flow, parts of the runtime, tracing");
+  line(total, std::to_string(run.getInteger("launches").value_or(0)), nullptr, "the fastest run");
+  if (std::optional<StringRef> why = record.getString("counters_unavailable"))
+    os << "no hardware counters: " << *why << "\n";
+  return text;
+}
+
+} // namespace hewn::tool

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the runtime's trace hook tells of a run: when which kernel ran, and which thread did which of its work.
+#ifndef HEWN_TOOLS_HEWN_TRACE_H
+#define HEWN_TOOLS_HEWN_TRACE_H
+
+#include "hewn/runtime.h"
+#include "tools/hewn/Measure/Counters.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/Support/JSON.h"
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace hewn::tool {
+
+/// A kernel's launch, or a range of its work, in microseconds from the run's start. The name is the library's.
+struct Slice {
+  const char *kernel;
+  double begin, duration;
+  double end() const { return begin + duration; }
+};
+
+struct TracedRun {
+  /// In microseconds.
+  double total = 0;
+  /// By the thread that runs the model.
+  std::vector<Slice> launches;
+  /// Ranges of work in parallel, of each thread that did some: first that one.
+  std::vector<std::vector<Slice>> tasks;
+};
+
+/// The times of `busy`, in order, at which nothing of it goes on.
+std::vector<Slice> gapsOf(const std::vector<Slice> &busy, double total);
+
+/// A kernel's part of a run.
+struct KernelShare {
+  std::string name;
+  double microseconds = 0;
+  int launches = 0;
+};
+/// The kernels of a run, the one that takes the most time first.
+std::vector<KernelShare> sharesOf(const TracedRun &run);
+/// The time of a run in none of its kernels, in microseconds.
+double outsideOf(const TracedRun &run);
+
+/// Writes down what the hook hears. It must outlive the context that has it.
+class Recorder {
+public:
+  hewn_trace_hook hook() { return {hear, this}; }
+  void begin();
+  /// After the run. The names are the library's, and go with it.
+  TracedRun end();
+  /// From now on kernels are counted, which takes time of the run: its times are of no use then. Null: no more.
+  void count(const HardwareCounters *counters) { counting = counters; }
+  const std::map<std::string, Counts> &counts() const { return counted; }
+
+private:
+  using Clock = std::chrono::steady_clock;
+  struct Lane {
+    Clock::time_point begin;
+    std::vector<Slice> slices;
+  };
+
+  static void hear(void *user, int32_t phase, const char *kernel);
+  Lane &laneOfThread();
+
+  TracedRun run;
+  Clock::time_point start, launched;
+  std::mutex lock;
+  std::vector<std::unique_ptr<Lane>> lanes;
+  const HardwareCounters *counting = nullptr;
+  Counts before;
+  std::map<std::string, Counts> counted;
+};
+
+/// The run in the Trace Event Format, which Perfetto and Chrome open: a lane for each of `threads`, with what it did and the gaps between;
+/// `describe` gives the arguments of the slice of a kernel's launch: the number of it among those of the kernel, from 0 on.
+std::string traceText(const TracedRun &run, const std::string &process, int threads,
+                      llvm::function_ref<llvm::json::Object(llvm::StringRef kernel, size_t number)> describe);
+
+} // namespace hewn::tool
+
+#endif

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/hewn/Measure/Roofline.h"
+#include "tools/hewn/Pages/Pages.h"
+#include "tools/hewn/Pages/Pictures.h"
+#include "tools/hewn/Pages/Sections.h"
+#include "tools/hewn/Record.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+
+namespace json = llvm::json;
+using llvm::formatv;
+using llvm::StringRef;
+
+namespace hewn::tool {
+
+namespace {
+
+/// What a variant adds up to.
+struct Totals {
+  int64_t kernels = 0;
+  double flop = 0, milliseconds = 0;
+  bool isWhole = true;
+};
+
+} // namespace
+
+static Totals totalsOf(const json::Object &variant) {
+  Totals totals;
+  eachObject(variant, "kernels", [&](const json::Object &kernel) {
+    ++totals.kernels;
+    std::optional<double> flop = kernel.getNumber("flop"), least = kernel.getNumber("least_milliseconds");
+    totals.isWhole &= flop.has_value() && least.has_value();
+    totals.flop += flop.value_or(0) * kernel.getNumber("launches_per_run").value_or(1);
+    totals.milliseconds += least.value_or(0);
+  });
+  return totals;
+}
+
+static void tellOverview(Page &page, const json::Object &variant) {
+  Totals totals = totalsOf(variant);
+  double arena = 0;
+  eachObject(variant, "arenas", [&](const json::Object &one) {
+    if (const json::Object *layout = one.getObject("layout"))
+      arena += layout->getObject("at")->getNumber("bytes").value_or(0);
+  });
+  const json::Object *weights = variant.getObject("weights");
+  std::vector<Page::Tile> tiles = {
+      {"Kernels", shownCount(double(totals.kernels)), launchesText(variant.getInteger("launches").value_or(0))},
+      {"Arithmetic", totals.isWhole || totals.flop > 0 ? shownRate(totals.flop, "FLOP") : "not known",
+       totals.isWhole ? "a run, in contractions" : "a run, of kernels whose sizes are known"},
+      {"Least time", totals.milliseconds > 0 ? shownTime(totals.milliseconds) : "not known",
+       totals.milliseconds > 0 ? "of a run, by the roofline" : ""},
+      {"Arena", shownBytes(arena), "between kernels"},
+      {"Weights", shownBytes(weights ? weights->getNumber("bytes").value_or(0) : 0),
+       countedText(weights ? weights->getInteger("constants").value_or(0) : 0, "constant")},
+      {"Layout changes", shownCount(variant.getNumber("layout_changes").value_or(0)), "inside of kernels"}};
+  page.tiles(tiles);
+  std::string dims;
+  for (const auto &[name, size] : picturedDims(variant))
+    dims += (dims.empty() ? "" : ", ") + name + " = " + std::to_string(size);
+  if (!dims.empty())
+    page.paragraph("Where dims are open, figures are those of " + dims + ".");
+}
+
+static void tellKernels(Page &page, const json::Object &variant) {
+  if (!variant.getArray("kernels")) {
+    page.empty("A text of a later stage has functions in their place, and nothing is told of them.");
+    return;
+  }
+  if (totalsOf(variant).kernels == 0) {
+    page.empty("There is no kernel: all that the model gives is an input, a constant, or a view of one.");
+    return;
+  }
+  double longest = 1e-12;
+  eachObject(variant, "kernels",
+             [&](const json::Object &kernel) { longest = std::max(longest, numberOf(kernel, "least_milliseconds")); });
+  std::vector<std::vector<Cell>> rows;
+  eachObject(variant, "kernels", [&](const json::Object &kernel) {
+    std::optional<double> least = kernel.getNumber("least_milliseconds"), flop = kernel.getNumber("flop"),
+                          bytes = kernel.getNumber("bytes"), part;
+    if (least)
+      part = *least / longest;
+    std::optional<double> intensity;
+    if (flop && bytes && *bytes > 0 && *flop > 0)
+      intensity = *flop / *bytes;
+    rows.push_back({kernelCell(kernel, textOf(kernel, "name")),
+                    numberCell(kernel.getNumber("launches_per_run"), shownCount), workCell(kernel, "flop"),
+                    workCell(kernel, "bytes"), numberCell(intensity, shownCount), textCell(textOf(kernel, "roof")),
+                    barCell(part, least ? shownTime(*least) : "", least ? textOf(kernel, "roof") : "unknown")});
+  });
+  page.table("Kernels",
+             {{"Kernel", false, true},
+              {"Launches", true},
+              {"FLOP", true},
+              {"Bytes", true},
+              {"FLOP a byte", true},
+              {"Roof"},
+              {"Least time of a run", true}},
+             rows, 40);
+}
+
+static void tellStages(Page &page, const json::Object &record) {
+  page.section("compile", "Compile time", "By stage, of this compile; code is not made for an explanation.");
+  double all = 0;
+  eachObject(record, "stages", [&](const json::Object &stage) { all += stage.getNumber("seconds").value_or(0); });
+  std::string legend;
+  page.os() << "<div class=\"stages\" aria-hidden=\"true\">";
+  size_t index = 0;
+  eachObject(record, "stages", [&](const json::Object &stage) {
+    double seconds = stage.getNumber("seconds").value_or(0);
+    std::string color = formatv("background:var(--a{0})", index++ % 6);
+    page.os() << formatv("<span style=\"width:{0:f2}%;{1}\"></span>", 100 * seconds / std::max(all, 1e-12), color);
+    legend += formatv("<li><i style=\"{0}\"></i>{1}: {2}</li>", color, escaped(textOf(stage, "stage")),
+                      escaped(shownTime(1e3 * seconds)));
+  });
+  page.os() << "</div>\n<ul class=\"legend\">" << legend << "</ul>\n";
+}
+
+std::string explainPage(const json::Object &record, StringRef file) {
+  Page page(("What hewn makes of " + llvm::StringRef(file).rsplit('/').second.str()).c_str(),
+            (file + ", for " + textOf(record, "target")).str());
+  std::vector<const json::Object *> variants;
+  eachObject(record, "variants", [&](const json::Object &variant) { variants.push_back(&variant); });
+  page.section("overview", "At a glance");
+  for (const json::Object *variant : variants) {
+    if (variants.size() > 1)
+      page.os() << "<h3>" << escaped(textOf(*variant, "title")) << "</h3>\n";
+    tellOverview(page, *variant);
+  }
+  if (variants.empty())
+    page.empty("No case of the model can be compiled.");
+  tellSuggestions(page, record);
+  page.section(
+      "kernels", "Kernels",
+      "In the order of a run. FLOP and bytes are of one launch: multiplications and additions of contractions; "
+      "operands and results, each once. " +
+          machineText(record));
+  for (const json::Object *variant : variants) {
+    if (variants.size() > 1)
+      page.os() << "<h3>" << escaped(textOf(*variant, "title")) << "</h3>\n";
+    tellKernels(page, *variant);
+  }
+  tellArenas(page, variants);
+  tellRemarks(page, record);
+  tellStages(page, record);
+  return page.finish();
+}
+
+} // namespace hewn::tool
