@@ -213,6 +213,17 @@ def test_a_crash(place, given):
     run(*command_of(told), status=-signal.SIGSEGV)
 
 
+def test_a_crash_before_anything_runs(place):
+    """Nothing is known of the model's values then, and of no input is an array needed."""
+    flags = bad_op(place, "")
+    with (place / "ops.c").open("a") as source:
+        source.write("__attribute__((constructor)) static void early(void) { abort(); }\n")
+    subprocess.run(["cc", "-c", "-fPIC", "-I", INCLUDE, "ops.c", "-o", "ops.o"], cwd=place, check=True)
+    told = run("reduce", model_file(place, CHAIN), "-o", place / "small.onnx", *flags)
+    assert f"crashes when it is compiled (signal {signal.SIGABRT:d}" in told
+    assert len(ops_of(place / "small.onnx")) == 1 and command_of(told)[0] == "compile"
+
+
 def test_a_reference_that_crashes_alone(place):
     """Where the compiled model runs and -O0 does not, nothing can be said of the model's values."""
     flags = bad_op(place, 'if (getenv("RAN")) *(volatile int *)8 = 0; setenv("RAN", "", 1);')
@@ -255,10 +266,12 @@ def test_limits_and_interrupts_leave_the_smallest_so_far(place):
     told = run("reduce", model, "-o", place / "small.onnx", "--if", slow, "--time-limit", "0.1", status=1)
     assert "--time-limit was reached before anything was found" in told
     (place / "small.onnx").unlink()
+    (place / "scratch").mkdir()
     going = subprocess.Popen(
         [HEWN, "reduce", model, "-o", place / "small.onnx", "--if", slow],
         stdout=subprocess.PIPE,
         text=True,
+        env={**os.environ, "TMPDIR": str(place / "scratch")},
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # of what runs in the background it is ignored
     )
     for _ in range(600):
@@ -268,7 +281,7 @@ def test_limits_and_interrupts_leave_the_smallest_so_far(place):
     going.send_signal(signal.SIGINT)
     told, _ = going.communicate(timeout=30)
     assert going.returncode == 130 and "it was interrupted" in told and "Tanh" in ops_of(place / "small.onnx")
-    assert not any(p.name.startswith("hewn") for p in place.iterdir())
+    assert not list((place / "scratch").iterdir())
 
 
 def test_what_can_not_be_done(place):
