@@ -7,7 +7,7 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(package_folder "${CMAKE_INSTALL_LIBDIR}/cmake/hewn")
 
-foreach(tool hewn hewn-opt)
+foreach(tool hewn hewn-opt hewn-lsp-server)
   if(TARGET ${tool})
     if(TARGET hewn_compiler)
       set_target_properties(${tool} PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")

@@ -2,6 +2,7 @@
 """What kind of model an object is, and what is said where its converter is missing. The packages are not needed here: classes of the
 same names stand for them."""
 
+import importlib
 import importlib.machinery
 import subprocess
 import sys
@@ -135,3 +136,11 @@ def test_nothing_of_a_framework_is_imported():
         "print([m for m in ('torch', 'jax', 'keras', 'sklearn', 'hewn.dynamo') if m in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_wrappers_of_transformers_name_what_is_missing(nothing_installed, monkeypatch):
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    monkeypatch.delitem(sys.modules, "hewn.transformers", raising=False)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'hewn-compiler\[transformers\]'$") as told:
+        importlib.import_module("hewn.transformers")
+    assert str(told.value).startswith("hewn.transformers wants torch and onnxscript and transformers, which are not installed: ")

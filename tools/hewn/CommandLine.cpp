@@ -27,6 +27,11 @@ cl::SubCommand &quantizeCommand() {
   static cl::SubCommand command("quantize", "choose how a model is quantized, and report what that costs and brings");
   return command;
 }
+cl::SubCommand &reduceCommand() {
+  static cl::SubCommand command(
+      "reduce", "find the smallest model that still is wrong, crashes, hangs, is refused or slow as this one");
+  return command;
+}
 cl::SubCommand &runCommand() {
   static cl::SubCommand command("run", "run a model or a compiled library on .npy and .npz files");
   return command;

@@ -25,8 +25,8 @@ using llvm::StringRef;
 namespace hewn::tool {
 
 /// What compiles has these flags; explain, run and bench as well.
-static cl::SubCommandGroup compiling = {&compileCommand(), &checkCommand(),   &runCommand(),     &benchCommand(),
-                                        &profileCommand(), &explainCommand(), &quantizeCommand()};
+static cl::SubCommandGroup compiling = {&compileCommand(), &checkCommand(),   &runCommand(),      &benchCommand(),
+                                        &profileCommand(), &explainCommand(), &quantizeCommand(), &reduceCommand()};
 static cl::opt<std::string> target(
     "target", cl::init("host"), cl::value_desc("machine"),
     cl::desc("host, x86-64-v2, x86-64-v3, x86-64-v4, znver4, ..., aarch64, neoverse-n1, ..., or an "
@@ -306,7 +306,7 @@ static bool tellReport(const std::string &path, const std::string &json) {
   return !error || complain(llvm::toString(std::move(error)), nullptr);
 }
 
-/// "wrote libmodel.so (233.1 kB), model.h, model.weights (562.0 kB)"
+/// "wrote libmodel.so (233.1 kB), model.h, libmodel.weights (562.0 kB)"
 static std::string writtenText(llvm::ArrayRef<std::string> files) {
   std::string text;
   for (const std::string &file : files) {

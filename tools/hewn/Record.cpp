@@ -12,7 +12,8 @@ namespace hewn::tool {
 
 static cl::opt<bool> jsonFlag("json", cl::desc("Print JSON and nothing else, for programs: docs/json.md"),
                               cl::sub(runCommand()), cl::sub(benchCommand()), cl::sub(profileCommand()),
-                              cl::sub(explainCommand()), cl::sub(checkCommand()), cl::sub(infoCommand()));
+                              cl::sub(explainCommand()), cl::sub(checkCommand()), cl::sub(infoCommand()),
+                              cl::sub(reduceCommand()));
 
 bool wantsJson() { return jsonFlag; }
 

@@ -18,6 +18,7 @@ llvm::cl::SubCommand &profileCommand();
 llvm::cl::SubCommand &explainCommand();
 llvm::cl::SubCommand &checkCommand();
 llvm::cl::SubCommand &quantizeCommand();
+llvm::cl::SubCommand &reduceCommand();
 llvm::cl::SubCommand &infoCommand();
 llvm::cl::SubCommand &completionCommand();
 
@@ -29,6 +30,7 @@ int profileMain();
 int explainMain();
 int checkMain();
 int quantizeMain();
+int reduceMain();
 int infoMain();
 int completionMain();
 

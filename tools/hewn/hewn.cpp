@@ -31,6 +31,8 @@ int usage(llvm::raw_ostream &os, int status) {
         "  hewn explain model.onnx                  say what the compiler decides, and why\n"
         "  hewn check model.onnx                    say whether the model compiles, and compare its values with a "
         "reference\n"
+        "  hewn reduce model.onnx                   find the smallest model that still is wrong, crashes, hangs, is "
+        "refused or slow\n"
         "  hewn info FILE                           say what a model or an artifact takes and gives\n"
         "  hewn quantize model.onnx --calibrate DIR choose integers for a model, and report what that costs and "
         "brings\n"
@@ -61,10 +63,11 @@ int hewn_main(int argc, char **argv);
 int hewn_main(int argc, char **argv) {
   cleanUpWhenInterrupted();
   hewn::FileSizeSignalBlocked blocked; // a file that may not grow is an error of the write
-  const Subcommand all[] = {
-      {compileCommand(), compileMain},   {runCommand(), runMain},         {benchCommand(), benchMain},
-      {profileCommand(), profileMain},   {explainCommand(), explainMain}, {checkCommand(), checkMain},
-      {quantizeCommand(), quantizeMain}, {infoCommand(), infoMain},       {completionCommand(), completionMain}};
+  const Subcommand all[] = {{compileCommand(), compileMain}, {runCommand(), runMain},
+                            {benchCommand(), benchMain},     {profileCommand(), profileMain},
+                            {explainCommand(), explainMain}, {checkCommand(), checkMain},
+                            {reduceCommand(), reduceMain},   {quantizeCommand(), quantizeMain},
+                            {infoCommand(), infoMain},       {completionCommand(), completionMain}};
   std::string first = argc > 1 ? argv[1] : "";
   if (first.empty() || ((first == "help" || first == "--help" || first == "-h") && argc == 2))
     return closeOutput(usage(first.empty() ? llvm::errs() : llvm::outs(), first.empty() ? 2 : 0));

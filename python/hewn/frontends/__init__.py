@@ -105,7 +105,8 @@ def frontend_of(model: object, example_inputs: object = None) -> Frontend | None
     return None
 
 
-def _is_there(package: str) -> bool:
+def is_there(package: str) -> bool:
+    """Whether a package can be imported; imports nothing."""
     if package in sys.modules:
         return sys.modules[package] is not None
     try:
@@ -116,7 +117,7 @@ def _is_there(package: str) -> bool:
 
 def expect_packages(frontend: Frontend) -> None:
     """ModuleNotFoundError with the command that installs what is missing."""
-    missing = [package for package in frontend.needs if not _is_there(package)]
+    missing = [package for package in frontend.needs if not is_there(package)]
     if missing:
         raise ModuleNotFoundError(
             f"{frontend.kind} becomes ONNX by {' and '.join(missing)}, which {'is' if len(missing) == 1 else 'are'} "

@@ -6,9 +6,9 @@
 #include "lib/Support/Printable.h"
 #include "tools/hewn/Check/CheckInputs.h"
 #include "tools/hewn/Check/CheckReport.h"
-#include "tools/hewn/Check/CheckSearch.h"
 #include "tools/hewn/CommandLine.h"
 #include "tools/hewn/Record.h"
+#include "tools/hewn/Reduce/PartSearch.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -82,16 +82,6 @@ int complain(const std::string &why) {
 void tell(const std::string &what) {
   if (isatty(STDERR_FILENO))
     llvm::errs() << "\r\033[K" << (what.empty() ? "" : "hewn: " + what + " ...");
-}
-
-bool parseTolerance(llvm::StringRef text, Tolerance &tolerance) {
-  auto [relative, absolute] = text.split(',');
-  double r = 0, a = 0;
-  if (relative.getAsDouble(r) || r < 0 || (text.contains(',') && (absolute.getAsDouble(a) || a < 0)))
-    return false;
-  tolerance.relative = r;
-  tolerance.absolute = a;
-  return true;
 }
 
 class Checker {
@@ -310,8 +300,28 @@ bool Checker::compareAll() {
   return true;
 }
 
+/// So many parts are tried where nodes are left out one by one: each costs compiles.
+constexpr size_t kMaxSingle = 64;
+
 std::optional<Window> Checker::findWindow(bool narrow) {
-  Search search(parts);
+  PartSearch search(
+      parts,
+      [&](const ModelGraph::Part &part) -> std::optional<Shown> {
+        std::string ignored; // what can't be run alone is not smaller
+        std::optional<Judgement> judgement = parts.judge(part, ignored);
+        if (!judgement || !judgement->differs())
+          return std::nullopt;
+        Names differing;
+        for (auto &[name, difference] : judgement->found)
+          if (difference.kind == Difference::Kind::Differs)
+            differing.push_back(name);
+        return Shown{std::move(differing), std::move(*judgement)};
+      },
+      kMaxSingle);
+  auto dropOthers = [&](Window &window) {
+    search.dropBegin(window);
+    search.dropAny(window, /*cutsFixed=*/false);
+  };
   if (said.outputsOnly) { // what forms the nodes' values have was of no interest before
     if (!exposeAll(/*all=*/true))
       return std::nullopt;
@@ -321,7 +331,7 @@ std::optional<Window> Checker::findWindow(bool narrow) {
   if (std::string name = found.ofValues.first(found.values); !name.empty())
     if (std::optional<Window> window = search.all({name})) { // else it is seen among others alone
       if (narrow)
-        search.dropBegin(*window);
+        dropOthers(*window);
       return window;
     }
   Names differing;
@@ -332,7 +342,7 @@ std::optional<Window> Checker::findWindow(bool narrow) {
   if (window)
     search.dropEnd(*window);
   if (window && narrow)
-    search.dropBegin(*window);
+    dropOthers(*window);
   return window;
 }
 
@@ -455,11 +465,6 @@ static int checkValues(const CheckArguments &said, const Tolerance &tolerance) {
   if (!graph || (!said.from.empty() && !readReference(said.from, *graph, given)))
     return Failed;
   return Checker(said, std::move(artifact), std::move(graph), tolerance, std::move(given)).run(arrays);
-}
-
-/// The smallest step of a product: of float32's 24 bits, of two terms of bfloat16, of one.
-static double productStep(Precision precision) {
-  return std::ldexp(1, precision == Precision::Highest ? -23 : precision == Precision::High ? -15 : -7);
 }
 
 int checkMain() {

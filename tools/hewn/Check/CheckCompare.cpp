@@ -13,6 +13,20 @@
 
 namespace hewn::tool {
 
+bool parseTolerance(llvm::StringRef text, Tolerance &tolerance) {
+  auto [relative, absolute] = text.split(',');
+  double r = 0, a = 0;
+  if (relative.getAsDouble(r) || r < 0 || (text.contains(',') && (absolute.getAsDouble(a) || a < 0)))
+    return false;
+  tolerance.relative = r;
+  tolerance.absolute = a;
+  return true;
+}
+
+double productStep(Precision precision) {
+  return std::ldexp(1, precision == Precision::Highest ? -23 : precision == Precision::High ? -15 : -7);
+}
+
 /// What a result may be off, in steps of its type: of its own size and of the largest element's; and as a multiple of what moving
 /// everything by so many steps makes of it. The second pair is for types whose steps are wide.
 static constexpr double kOwnSteps = 64, kLargestSteps = 16, kWideOwnSteps = 4, kWideLargestSteps = 2, kWideStep = 1e-5;

@@ -4,6 +4,7 @@
 #ifndef HEWN_TOOLS_HEWN_CHECK_CHECKCOMPARE_H
 #define HEWN_TOOLS_HEWN_CHECK_CHECKCOMPARE_H
 
+#include "lib/Support/Precision.h"
 #include "tools/hewn/Npy.h"
 #include <optional>
 #include <random>
@@ -19,6 +20,11 @@ struct Tolerance {
   /// The smallest step of float32 products, where their precision is less than the type's.
   double productStep = 0;
 };
+
+/// Reads "RELATIVE[,ABSOLUTE]"; false where it is none.
+bool parseTolerance(llvm::StringRef text, Tolerance &tolerance);
+/// The smallest step of a product: of float32's 24 bits, of two terms of bfloat16, of one.
+double productStep(Precision precision);
 
 bool isFloating(DLDataType type);
 /// Whether hewn's files of arrays can hold it.

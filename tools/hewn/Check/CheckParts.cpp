@@ -65,7 +65,7 @@ static int onnxType(DLDataType type) {
   }
 }
 
-ModelGraph::Part Parts::cut(const std::set<int> &chosen, Names outputs) const {
+ModelGraph::Part Parts::cut(const std::set<int> &chosen, Names outputs, bool cutsFixed) const {
   std::set<int> nodes;
   std::set<std::string> fed, seen;
   std::vector<std::string> wanted(outputs.begin(), outputs.end());
@@ -78,7 +78,7 @@ ModelGraph::Part Parts::cut(const std::set<int> &chosen, Names outputs) const {
     if (maker < 0) {
       if (llvm::is_contained(model.inputs(), value))
         fed.insert(value);
-    } else if (chosen.count(maker) || model.isFixed(value) || !canGive(value)) {
+    } else if (chosen.count(maker) || (model.isFixed(value) && !cutsFixed) || !canGive(value)) {
       // Dims are computed in the part as in the model: given as numbers, they would be other than known when compiled.
       nodes.insert(maker);
       llvm::append_range(wanted, model.nodes()[size_t(maker)].inputs);
@@ -90,8 +90,10 @@ ModelGraph::Part Parts::cut(const std::set<int> &chosen, Names outputs) const {
   part.nodes.assign(nodes.begin(), nodes.end());
   part.outputs = std::move(outputs);
   for (const std::string &name : fed)
-    if (const ValueInfo *form = info(name))
+    if (const ValueInfo *form = info(name); form && form->isTensor && isStorable(form->type))
       part.feeds.push_back({name, onnxType(form->type), form->dims});
+    else
+      part.feeds.push_back({name, 0, {}}); // an input of the model: as it stands there
   return part;
 }
 

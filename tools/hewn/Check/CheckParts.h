@@ -46,8 +46,9 @@ public:
   const ModelGraph &graph() const { return model; }
   /// Of all the model, for values that it has.
   ModelGraph::Part whole(Names outputs) const;
-  /// The nodes of `chosen`, and those that they read from without that a value could be given for it.
-  ModelGraph::Part cut(const std::set<int> &chosen, Names outputs) const;
+  /// The nodes of `chosen`, and those that they read from without that a value could be given for it. What computes with dims is among
+  /// these, unless `cutsFixed`.
+  ModelGraph::Part cut(const std::set<int> &chosen, Names outputs, bool cutsFixed = false) const;
 
   /// The flags by which a part is compiled: the model's, without bounds of dims that the part does not have.
   CompileFlags flagsFor(const ModelGraph::Part &part, bool naive) const;
@@ -57,6 +58,7 @@ public:
 
   /// Notes the forms of a loaded part's inputs and outputs.
   void learn(const Loaded &loaded);
+  void learn(const std::string &value, ValueInfo form) { infos[value] = std::move(form); }
   const ValueInfo *info(const std::string &value) const;
   /// Values of the whole model as the reference has them.
   void know(Values values);

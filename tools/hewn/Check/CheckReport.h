@@ -4,7 +4,7 @@
 #ifndef HEWN_TOOLS_HEWN_CHECK_CHECKREPORT_H
 #define HEWN_TOOLS_HEWN_CHECK_CHECKREPORT_H
 
-#include "tools/hewn/Check/CheckSearch.h"
+#include "tools/hewn/Reduce/PartSearch.h"
 
 #include "llvm/Support/JSON.h"
 

@@ -253,7 +253,12 @@ bool ModelGraph::serialize(const Part &part, bool whole, Change change, std::str
   for (const std::string &name : part.outputs)
     read.insert(name);
   for (const ModelGraph::Feed &feed : part.feeds) {
-    setType(feed, *graph.add_input());
+    onnx::ValueInfoProto &info = *graph.add_input();
+    setType(feed, info);
+    if (feed.elementType == 0)
+      for (const onnx::ValueInfoProto &input : model.graph().input())
+        if (input.name() == feed.name)
+          info.CopyFrom(input);
     fed.insert(feed.name);
   }
   if (part.feeds.empty())
@@ -275,6 +280,7 @@ bool ModelGraph::serialize(const Part &part, bool whole, Change change, std::str
       if (output.name() == name)
         info.CopyFrom(output);
   }
+  dropUncalledFunctions(made);
   bool small = false;
   if (!guarded(reason, [&] {
         small = made.ByteSizeLong() < INT_MAX;

@@ -33,7 +33,8 @@ public:
     std::vector<std::string> inputs;
     std::vector<std::string> outputs;
   };
-  /// An input of a part: its element type as ONNX numbers it; each dim as a number or a name, or empty where nothing is known of it.
+  /// An input of a part: its element type as ONNX numbers it, 0 for an input of the model that stays as that declares it; each dim as a number
+  /// or a name, or empty where nothing is known of it.
   struct Feed {
     std::string name;
     int elementType;

@@ -97,4 +97,38 @@ std::vector<bool> neededNodes(const Nodes &nodes, ArrayRef<int> order, ArrayRef<
   return needed;
 }
 
+/// Adds who is called by nodes, those of their bodies among them.
+static void addCalled(const Nodes &nodes, std::vector<std::string> &called) {
+  for (const onnx::NodeProto &node : nodes) {
+    called.push_back(node.domain() + "::" + node.op_type());
+    for (const onnx::AttributeProto &attribute : node.attribute()) {
+      if (attribute.has_g())
+        addCalled(attribute.g().node(), called);
+      for (const onnx::GraphProto &graph : attribute.graphs())
+        addCalled(graph.node(), called);
+    }
+  }
+}
+
+void dropUncalledFunctions(onnx::ModelProto &model) {
+  llvm::StringSet<> reached;
+  std::vector<std::string> called;
+  addCalled(model.graph().node(), called);
+  while (!called.empty()) {
+    std::string name = std::move(called.back());
+    called.pop_back();
+    if (!reached.insert(name).second)
+      continue;
+    for (const onnx::FunctionProto &function : model.functions())
+      if (function.domain() + "::" + function.name() == name)
+        addCalled(function.node(), called);
+  }
+  auto &functions = *model.mutable_functions();
+  int kept = 0;
+  for (int i = 0; i < functions.size(); ++i)
+    if (reached.contains(functions[i].domain() + "::" + functions[i].name()))
+      functions.SwapElements(kept++, i);
+  functions.DeleteSubrange(kept, functions.size() - kept);
+}
+
 } // namespace hewn::importer

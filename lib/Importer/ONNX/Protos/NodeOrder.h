@@ -29,6 +29,9 @@ llvm::SmallVector<int> sortNodes(const Nodes &nodes);
 /// For each node whether one of `wanted` needs it.
 std::vector<bool> neededNodes(const Nodes &nodes, llvm::ArrayRef<int> order, llvm::ArrayRef<llvm::StringRef> wanted);
 
+/// Leaves out the model's functions that no node of its graph calls, not even through another one.
+void dropUncalledFunctions(onnx::ModelProto &model);
+
 } // namespace hewn::importer
 
 #endif

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A model of transformers as a torch.nn.Module that takes tensors in order and gives tensors in order, for torch's exporter."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+
+import torch
+import transformers
+
+BATCH, LENGTH, PAST = 2, 5, 3  # of the example inputs: dims that differ, and none of which is 1
+
+
+class UnsupportedModel(TypeError):
+    """A model of transformers that can't be taken, and why."""
+
+
+@dataclasses.dataclass
+class Interface:
+    """What goes into the exported model and comes out, in order; `layers`: of the cache, 0 where there is none."""
+
+    inputs: list[str]
+    outputs: list[str]
+    layers: int
+    example: tuple[torch.Tensor, ...]
+    dynamic: tuple[dict[int, object], ...]
+
+    @property
+    def given(self) -> list[str]:
+        """The inputs that are no cache's."""
+        return self.inputs[: len(self.inputs) - 2 * self.layers]
+
+
+class Flat(torch.nn.Module):
+    def __init__(self, model: transformers.PreTrainedModel, interface: Interface) -> None:
+        super().__init__()
+        self.model, self.interface = model, interface
+
+    def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        given = self.interface.given
+        arguments = dict(zip(given, tensors))
+        if self.interface.layers:
+            cache = transformers.DynamicCache()
+            past = tensors[len(given) :]
+            for layer in range(self.interface.layers):
+                cache.update(past[2 * layer], past[2 * layer + 1], layer)
+            result = self.model(**arguments, past_key_values=cache, use_cache=True, return_dict=True)
+            kept = [tensor for layer in result.past_key_values.layers for tensor in (layer.keys, layer.values)]
+            return result.logits, *kept
+        result = self.model(**arguments, return_dict=True)
+        return tuple(result[name] for name in self.interface.outputs)
+
+
+def _expect_text(model: transformers.PreTrainedModel) -> None:
+    name = type(model).__name__
+    if model.config.is_encoder_decoder:
+        raise UnsupportedModel(
+            f"{name} has an encoder and a decoder: hewn.transformers takes either alone; "
+            "torch.compile(model, backend='hewn') takes both"
+        )
+    if model.main_input_name != "input_ids":
+        raise UnsupportedModel(
+            f"{name} reads {model.main_input_name}: hewn.transformers takes models of tokens; "
+            "hewn.compile(model, example_inputs=...) takes any"
+        )
+
+
+def generates(model: transformers.PreTrainedModel) -> bool:
+    """Whether it is a decoder that goes on from a cache of keys and values."""
+    return model.can_generate() and "past_key_values" in inspect.signature(model.forward).parameters
+
+
+def _cache_of(model: transformers.PreTrainedModel) -> list[torch.Tensor]:
+    """Keys and values of some tokens, by running them: their heads and widths are the model's own affair."""
+    tokens = torch.zeros((BATCH, PAST), dtype=torch.int64)
+    with torch.no_grad():
+        cache = model(input_ids=tokens, use_cache=True, return_dict=True).past_key_values
+    layers = getattr(cache, "layers", None)
+    plain = layers and all(type(layer).__name__ == "DynamicLayer" for layer in layers)
+    if not plain:
+        kinds = sorted({type(layer).__name__ for layer in layers or [cache]})
+        raise UnsupportedModel(
+            f"{type(model).__name__} keeps {', '.join(kinds)} from token to token: hewn.transformers takes caches of all keys and values"
+        )
+    return [tensor for layer in layers for tensor in (layer.keys, layer.values)]
+
+
+def interface_of(model: transformers.PreTrainedModel) -> Interface:
+    """Tokens, their mask, and what else of the usual the model's forward takes; UnsupportedModel for others."""
+    _expect_text(model)
+    parameters = inspect.signature(model.forward).parameters
+    auto = torch.export.Dim.DYNAMIC
+    past = _cache_of(model) if generates(model) else []
+    total = LENGTH + (PAST if past else 0)
+    example = {"input_ids": torch.ones((BATCH, LENGTH), dtype=torch.int64)}
+    dynamic = {"input_ids": {0: auto, 1: auto}}
+    if "attention_mask" in parameters:
+        example["attention_mask"] = torch.ones((BATCH, total), dtype=torch.int64)
+        dynamic["attention_mask"] = {0: auto, 1: auto}
+    if "token_type_ids" in parameters and not past and getattr(model.config, "type_vocab_size", 0) > 1:
+        example["token_type_ids"] = torch.zeros((BATCH, LENGTH), dtype=torch.int64)
+        dynamic["token_type_ids"] = {0: auto, 1: auto}
+    if "position_ids" in parameters and past:
+        example["position_ids"] = torch.arange(PAST, PAST + LENGTH).expand(BATCH, LENGTH).contiguous()
+        dynamic["position_ids"] = {0: auto, 1: auto}
+    if past:
+        outputs = ["logits"]
+    else:
+        with torch.no_grad():
+            result = model(**example, return_dict=True)
+        outputs = [name for name, value in result.items() if isinstance(value, torch.Tensor)]
+    for index, tensor in enumerate(past):
+        name = f"past.{index // 2}.{('key', 'value')[index % 2]}"
+        example[name], dynamic[name] = tensor, {0: auto, 2: auto}
+        outputs.append(name.replace("past", "present"))
+    return Interface(list(example), outputs, len(past) // 2, tuple(example.values()), tuple(dynamic.values()))

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An object of a model's own class that has no weights of torch's: its forward runs a library."""
+
+from __future__ import annotations
+
+import copy
+
+import torch
+import transformers
+
+import hewn
+
+from ..frontends.onnx_of_torch import evaluating
+from .exporting import Flat, Interface, UnsupportedModel, interface_of
+
+# Of forward's arguments, those that change nothing where they have these values; what generate says of the cache's place is in its length.
+IGNORED = {"cache_position", "logits_to_keep", "use_cache", "return_dict", "position_ids", "token_type_ids"}
+UNSET = (None, False)
+
+
+class Compiled:
+    """What all compiled models have, in front of the class that they were of."""
+
+    hewn_module: hewn.Module
+    hewn_interface: Interface
+
+    @property
+    def device(self) -> torch.device:
+        return torch.device("cpu")
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.config.dtype or torch.float32
+
+    def to(self, *args: object, **options: object):
+        """Itself: on the CPU, in the type that it was compiled in."""
+        device, dtype, *_ = torch._C._nn._parse_to(*args, **options)
+        if device is not None and device.type != "cpu":
+            raise ValueError(f"a compiled model is on the CPU: it can't go to {device}")
+        if dtype is not None and dtype != self.dtype:
+            raise ValueError(f"a compiled model stays {self.dtype}; load it with dtype={dtype}")
+        return self
+
+    def train(self, mode: bool = True):
+        if mode:
+            raise ValueError("a compiled model is for inference: it can't be trained")
+        return super().train(False)
+
+    def save_pretrained(self, *args: object, **options: object):
+        raise NotImplementedError(
+            "a compiled model has no weights of torch's to save; hewn.transformers.compiled(model, output='libmodel.so') keeps the library"
+        )
+
+    def forward(self, input_ids: torch.Tensor | None = None, **given: object):
+        """As the model's own, on the CPU and without gradients: all inputs are tensors of tokens, the result is a ModelOutput."""
+        interface, name = self.hewn_interface, type(self).__name__
+        cache, use_cache = given.pop("past_key_values", None), given.pop("use_cache", None)
+        keep, return_dict = given.pop("logits_to_keep", 0), given.pop("return_dict", True)
+        feeds = {"input_ids": input_ids}
+        feeds |= {key: given.pop(key) for key in interface.given if given.get(key) is not None}
+        unknown = sorted(k for k, v in given.items() if k not in IGNORED and not any(v is unset for unset in UNSET))
+        if unknown or input_ids is None:
+            raise UnsupportedModel(f"{name} is compiled for {', '.join(interface.given)}" + f", not for {', '.join(unknown)}" * bool(unknown))
+        past = self._hewn_past(cache, len(input_ids))
+        length = past[0].shape[2] if past else 0
+        self._hewn_complete(feeds, length)
+        names = [tensor.name for tensor in self.hewn_module.inputs]
+        values = {**feeds, **dict(zip(interface.inputs[len(interface.given) :], past))}
+        results = self.hewn_module.run({n: values[key] for n, key in zip(names, interface.inputs)})
+        found = dict(zip(interface.outputs, results.values()))
+        if interface.layers:
+            found = {"logits": found["logits"]} | self._hewn_kept(found, cache, use_cache)
+            if isinstance(keep, int) and keep > 0:
+                found["logits"] = found["logits"][:, -keep:]
+            elif isinstance(keep, torch.Tensor):
+                found["logits"] = found["logits"][:, keep]
+        result = self._hewn_output(**found)
+        return result if return_dict in (None, True) else result.to_tuple()
+
+    def _hewn_complete(self, feeds: dict, length: int) -> None:
+        """What transformers' forward would make of tokens alone."""
+        tokens = feeds["input_ids"]
+        batch, new = tokens.shape
+        for key in self.hewn_interface.given:
+            if key == "attention_mask":
+                mask = feeds.get(key)
+                if mask is None:
+                    mask = torch.ones((batch, length + new), dtype=torch.int64)
+                if mask.dim() != 2:
+                    raise UnsupportedModel(f"{type(self).__name__} is compiled for a mask of two dims, not of {mask.dim()}")
+                feeds[key] = mask.to(torch.int64)
+            elif key == "token_type_ids" and key not in feeds:
+                feeds[key] = torch.zeros_like(tokens)
+            elif key == "position_ids":
+                positions = feeds.get(key)
+                if positions is None:
+                    positions = torch.arange(length, length + new)[None]
+                feeds[key] = positions.expand(batch, new)
+        for key, value in feeds.items():
+            feeds[key] = value.contiguous()
+
+    def _hewn_past(self, cache: transformers.DynamicCache | None, batch: int) -> list[torch.Tensor]:
+        """The cache's tensors, empty ones where there is nothing yet."""
+        tensors = []
+        if self.hewn_interface.layers and cache is not None and type(cache) is not transformers.DynamicCache:
+            raise UnsupportedModel(f"{type(self).__name__} is compiled for a DynamicCache, not for {type(cache).__name__}")
+        for layer, example in enumerate(self.hewn_interface.example[len(self.hewn_interface.given) :: 2]):
+            if cache is not None and cache.get_seq_length(layer):
+                tensors += [cache.layers[layer].keys.contiguous(), cache.layers[layer].values.contiguous()]
+            else:
+                value = self.hewn_interface.example[len(self.hewn_interface.given) + 2 * layer + 1]
+                tensors += [tensor.new_empty((batch, tensor.shape[1], 0, tensor.shape[3])) for tensor in (example, value)]
+        return tensors
+
+    def _hewn_kept(self, found: dict, cache: transformers.DynamicCache | None, use_cache: bool | None) -> dict:
+        """The cache with what was computed: the whole of it, beside what it held before."""
+        if use_cache is False or (use_cache is None and cache is None and not self.config.use_cache):
+            return {}
+        made = transformers.DynamicCache() if cache is None else cache
+        for layer in range(self.hewn_interface.layers):
+            keys, values = (found[f"present.{layer}.{what}"] for what in ("key", "value"))
+            if cache is None or len(made.layers) <= layer or not made.get_seq_length(layer):
+                made.update(keys, values, layer)
+            else:
+                made.layers[layer].keys, made.layers[layer].values = keys, values
+        return {"past_key_values": made}
+
+
+def compiled(model: transformers.PreTrainedModel, **options: object):
+    """A model of transformers, compiled: an object of its class, with its config and its generation config, whose forward runs a library. The
+    model given stays as it is. Options are hewn.compile's: threads, target, precision, quantize, output, cache_dir, ... UnsupportedModel for
+    models that are not of tokens, that have an encoder and a decoder, or that keep something else than keys and values."""
+    if isinstance(model, Compiled) or not isinstance(model, transformers.PreTrainedModel):
+        raise TypeError(f"a model of transformers is compiled, not {type(model).__name__}")
+    with evaluating(model):
+        interface = interface_of(model)
+        with torch.no_grad():
+            result = model(**dict(zip(interface.given, interface.example)), return_dict=True) if not interface.layers else None
+        module = hewn.compile(
+            Flat(model, interface),
+            example_inputs=interface.example,
+            dynamic_shapes=(interface.dynamic,),  # of *tensors
+            **{"threads": torch.get_num_threads(), **options},
+        )
+    kind = type(model)
+    made = type(kind.__name__, (Compiled, kind), {"__module__": __name__, "__init__": _without_modules})(copy.deepcopy(model.config))
+    made.generation_config = copy.deepcopy(getattr(model, "generation_config", None))
+    made.hewn_module, made.hewn_interface = module, interface
+    output = transformers.modeling_outputs.CausalLMOutputWithPast if interface.layers else type(result)
+    made.__dict__["_hewn_output"] = output
+    return made.eval()
+
+
+def _without_modules(self, config: transformers.PretrainedConfig) -> None:
+    transformers.PreTrainedModel.__init__(self, config)

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// hewn-lsp-server: what editors ask about the text of a stage, by the Language Server Protocol.
+#include "tools/hewn-opt/Registered.h"
+
+#include "mlir/IR/DialectRegistry.h"
+#include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
+
+int main(int argc, char **argv) {
+  mlir::DialectRegistry registry;
+  hewn::tool::registerStageDialects(registry);
+  return mlir::failed(mlir::MlirLspServerMain(argc, argv, registry)) ? 1 : 0;
+}
