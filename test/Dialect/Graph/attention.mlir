@@ -21,6 +21,10 @@ func.func @grouped(%q: tensor<2x6x4x8xf32>, %k: tensor<2x3x5x8xf32>, %v: tensor<
 
 // COMPOSED-LABEL: func.func @causal
 func.func @causal(%q: tensor<1x2x4x8xf16>, %k: tensor<1x2x6x8xf16>, %m: tensor<4x6xi1>) -> tensor<1x2x4x8xf16> {
+  // The scale is not rounded to float16: only what it makes of the queries is.
+  // COMPOSED: %[[WIDE:.*]] = graph.cast %{{.*}} -> tensor<1x2x4x8xf32>
+  // COMPOSED: %[[SCALED:.*]] = graph.mul %[[WIDE]], %{{.*}} : {{.*}} -> tensor<1x2x4x8xf32>
+  // COMPOSED: graph.cast %[[SCALED]] {{.*}} -> tensor<1x2x4x8xf16>
   // COMPOSED: graph.where
   // COMPOSED: graph.less
   // COMPOSED: graph.where

@@ -96,8 +96,10 @@ private:
     double scale = op.getScale().convertToDouble();
     // Scores of half precision would overflow before they are scaled; otherwise scaling behind the product is free.
     bool narrow = getElementType(query).isF16();
-    if (narrow)
-      query = c.op<MulOp>({query, c.scalarLike(query, scale)});
+    if (narrow) { // by a scale that is not rounded to 11 bits: that would turn all scores
+      Value wide = c.cast(query, c.b.getF32Type());
+      query = c.cast(c.op<MulOp>({wide, c.scalarLike(wide, scale)}), getElementType(query));
+    }
     Value scores = c.op<MatMulOp>({grouped(query), keys});
     if (!narrow && scores)
       scores = c.op<MulOp>({scores, c.scalarLike(scores, scale)});
