@@ -8,6 +8,7 @@
 #include "lib/Target/Targets.h"
 #include "tools/hewn/Measure/Roofline.h"
 #include "tools/hewn/Record.h"
+#include "tools/hewn/Subcommands.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -227,7 +228,7 @@ private:
       dim = assumed->front().getAsString().value_or("").str();
     if (!dim.empty())
       add("Say the size that it runs on", "nothing says how long '" + dim + "' is: it was taken for the least",
-          "--dim " + dim + "=8", std::nullopt);
+          "--dim " + shellWord(dim + "=8"), std::nullopt);
     else if (open > 0 && (record.get("remarks") || record.getObject("explanation")))
       add("Bind open dims, where you know them",
           counted(open, "kernel has", "kernels have") + " sizes that are known only when run: their code is for any; "
