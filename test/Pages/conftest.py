@@ -54,6 +54,10 @@ def pages(tmp_path_factory):
     made = types.SimpleNamespace(folder=folder)
     for model, key in (folder / "hostile & co.onnx", "hostile"), (folder / "many.onnx", "many"):
         dims = [] if key == "hostile" else ["--dim", "rows=40"]  # no dim whose name has a = can be bound
+        (folder / f"{key}-samples").mkdir()
+        for i in range(2):
+            sample = np.random.default_rng(i).standard_normal((4, 24 if key == "hostile" else 8), np.float32)
+            np.save(folder / f"{key}-samples" / f"{i}.npy", sample)
         for kind, arguments in {
             "explain": ["explain", model, "--html"],
             "profile": [
@@ -68,7 +72,7 @@ def pages(tmp_path_factory):
                 folder / f"{key}.json",
                 "--html",
             ],
-            "report": ["quantize", model, "--quantize=int8", "--report"],
+            "report": ["quantize", model, "--quantize=int8", "--calibrate", folder / f"{key}-samples", "--report"],
         }.items():
             page = folder / f"{key}-{kind}.html"
             done = hewn(*arguments, page)

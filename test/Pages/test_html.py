@@ -16,7 +16,7 @@ VOID = {"meta", "input", "br", "img", "link", "hr"}
 REGIONS = {
     "explain": ["overview", "next", "kernels", "arena", "undone", "compile"],
     "profile": ["overview", "next", "roofline", "timeline", "kernels", "arena", "undone"],
-    "report": ["outputs", "layers", "quantization"],
+    "report": ["outputs", "curve", "layers", "quantization"],
 }
 KINDS = [(key, kind) for key in ("hostile", "many") for kind in REGIONS]
 

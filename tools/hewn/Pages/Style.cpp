@@ -56,6 +56,8 @@ th[aria-sort=ascending] button::after{content:"\2191"}th[aria-sort=descending] b
 .bar i{flex:none;display:block;width:4.5rem;height:.55rem;border-radius:2px;background:var(--idle);overflow:hidden}
 .bar i b{display:block;height:100%}
 .bar span{min-width:3.6rem;text-align:right}
+.dense{font-size:.9rem}.dense th,.dense td{padding:.3rem .35rem}.dense .bar i{width:2.2rem}.dense .bar{gap:.3rem}.dense .bar span{min-width:2.4rem}.dense td.wide{min-width:9rem}
+.dense th{white-space:normal}.dense th button::after{display:inline}
 .compute{background:var(--compute)}.memory{background:var(--memory)}.unknown{background:var(--unknown)}
 .good{background:var(--good)}.fair{background:var(--fair)}.poor{background:var(--poor)}
 .nodes{color:var(--quiet);font-size:.9em}
