@@ -2,6 +2,8 @@
 """The pages in a real browser: nothing in its console, nothing runs that is not the page's own, regions where they belong on a wide screen and
 on a phone, pictures that mouse and keyboard can read, tables that sort and filter. Rectangles are compared, not pixels: fonts differ."""
 
+import itertools
+
 import browser
 import pytest
 from test_html import KINDS, REGIONS
@@ -74,7 +76,7 @@ def test_regions_are_where_they_belong(pages, chromium, key, kind, width):
         assert region["text"] > 20 and region["bottom"] - region["top"] > 60, region
         assert region["right"] - region["left"] > 0.85 * min(width, 1280), region
         assert abs((region["left"] + region["right"]) - width) < 2, f"{region['id']} is not in the middle"
-    for above, below in zip(regions, regions[1:]):
+    for above, below in itertools.pairwise(regions):
         assert above["bottom"] <= below["top"] + 1
     columns = {round(tile["left"]) for tile in seen["tiles"]}
     if kind != "report":
