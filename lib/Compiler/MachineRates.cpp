@@ -132,17 +132,20 @@ bool buildDot(llvm::Module &module, StringRef name, plan::TargetAttr target, pla
   llvm::Intrinsic::ID id = llvm::Intrinsic::lookupIntrinsicID(dot.getIntrinsic().getValue());
   if (id == llvm::Intrinsic::not_intrinsic)
     return false;
-  auto *lanes =
-      llvm::FixedVectorType::get(llvm::Type::getInt32Ty(module.getContext()), unsigned(target.getVectorBytes() / 4));
-  llvm::SmallVector<llvm::Type *> overloads;
-  llvm::FunctionType *type = nullptr;
+  llvm::LLVMContext &context = module.getContext();
+  auto vectorOf = [&](llvm::Type *element) {
+    return llvm::FixedVectorType::get(element,
+                                      unsigned(target.getVectorBytes() * 8 / element->getPrimitiveSizeInBits()));
+  };
+  auto *lanes = vectorOf(dot.getSum().isF32() ? llvm::Type::getFloatTy(context) : llvm::Type::getInt32Ty(context));
+  unsigned bits = dot.getRight().getIntOrFloatBitWidth();
+  llvm::Type *factor =
+      dot.getRight().isBF16() ? llvm::Type::getBFloatTy(context) : llvm::Type::getIntNTy(context, bits);
   // Of overloaded ones the types are the sums' and the factors'.
-  auto *factors =
-      llvm::FixedVectorType::get(llvm::IntegerType::get(module.getContext(), dot.getRight().getIntOrFloatBitWidth()),
-                                 unsigned(target.getVectorBytes() * 8 / dot.getRight().getIntOrFloatBitWidth()));
+  llvm::SmallVector<llvm::Type *> overloads;
   if (llvm::Intrinsic::isOverloaded(id))
-    overloads = {lanes, factors};
-  type = llvm::Intrinsic::getType(module.getContext(), id, overloads);
+    overloads = {lanes, vectorOf(factor)};
+  llvm::FunctionType *type = llvm::Intrinsic::getType(context, id, overloads);
   LoopBuilder loop(module, name, lanes, numSums(target));
   auto as = [&](llvm::Value *value, llvm::Type *wanted) { return loop.b.CreateBitCast(value, wanted); };
   llvm::SmallVector<llvm::Value *> next;
@@ -155,7 +158,9 @@ bool buildDot(llvm::Module &module, StringRef name, plan::TargetAttr target, pla
     operands.push_back(as(dot.getAccumulates() ? loop.left : sum, type->getParamType(first)));
     operands.push_back(as(loop.right, type->getParamType(first + 1)));
     llvm::Value *product = as(loop.b.CreateIntrinsic(id, overloads, operands), lanes);
-    next.push_back(dot.getAccumulates() ? product : loop.b.CreateAdd(sum, product));
+    next.push_back(dot.getAccumulates()        ? product
+                   : lanes->isFPOrFPVectorTy() ? loop.b.CreateFAdd(sum, product)
+                                               : loop.b.CreateAdd(sum, product));
   }
   loop.finish(next);
   return true;

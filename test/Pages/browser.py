@@ -41,8 +41,8 @@ class Browser:
             f"--user-data-dir={self.folder.name}",
             "about:blank",
         ]
-        # What the browser has as 3 and 4; both ends are above these here, or a shell's redirection closes them.
-        command = ["sh", "-c", f'exec "$@" 3<&{theirs_in} 4>&{theirs_out}', "sh", program, *flags]
+        # What the browser has as 3 and 4; both ends are above these here.
+        command = ["bash", "-c", f'exec "$@" 3<&{theirs_in} 4>&{theirs_out}', "bash", program, *flags]
         self.log = pathlib.Path(self.folder.name) / "log"
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(

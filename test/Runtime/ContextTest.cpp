@@ -5,8 +5,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
+#include <map>
+#include <mutex>
+#include <set>
+#include <thread>
 
 using testing::HasSubstr;
 
@@ -230,6 +235,47 @@ TEST(Context, TraceHookHearsOfKernels) {
   hewn_output_release(context, out[1]);
   EXPECT_EQ(heard, (std::vector<std::string>{"begin add", "end add"}));
   hewn_context_destroy(context);
+}
+
+TEST(Context, TraceHookHearsOfTasksWhereAsked) {
+  for (uint32_t flags : {0u, uint32_t(HEWN_TRACE_TASKS)}) {
+    FakeModel fake;
+    hewn_context *context = nullptr;
+    hewn_context_options options = defaultOptions();
+    options.threads = 3;
+    options.flags = flags;
+    struct Heard {
+      std::mutex lock;
+      std::map<std::thread::id, int> open;
+      int begun = 0, ended = 0;
+      std::set<std::string> kernels;
+    } heard;
+    options.trace_hook = {[](void *user, int32_t phase, const char *kernel) {
+                            auto &heard = *static_cast<Heard *>(user);
+                            std::lock_guard<std::mutex> guard(heard.lock);
+                            if (phase != HEWN_TRACE_TASK_BEGIN && phase != HEWN_TRACE_TASK_END)
+                              return;
+                            heard.kernels.insert(kernel ? kernel : "none");
+                            int &open = heard.open[std::this_thread::get_id()];
+                            open += phase == HEWN_TRACE_TASK_BEGIN ? 1 : -1;
+                            EXPECT_TRUE(open == 0 || open == 1); // of a thread one after the other
+                            ++(phase == HEWN_TRACE_TASK_BEGIN ? heard.begun : heard.ended);
+                          },
+                          &heard};
+    ASSERT_EQ(hewn_context_create(&fake.model, &options, &context).code, HEWN_OK);
+    std::atomic<int64_t> done = 0;
+    hewn_task task = [](void *arg, int64_t begin, int64_t end) {
+      *static_cast<std::atomic<int64_t> *>(arg) += end - begin;
+    };
+    hewn_rt_trace(context, HEWN_TRACE_BEGIN, "scale");
+    EXPECT_EQ(hewn_rt_parallel_for(context, 100, task, &done), HEWN_OK);
+    hewn_rt_trace(context, HEWN_TRACE_END, "scale");
+    EXPECT_EQ(hewn_rt_parallel_for(context, 100, task, &done), HEWN_OK);
+    EXPECT_EQ(done, 200);
+    EXPECT_EQ(heard.begun, heard.ended);
+    EXPECT_EQ(heard.kernels, flags ? (std::set<std::string>{"none", "scale"}) : std::set<std::string>());
+    hewn_context_destroy(context);
+  }
 }
 
 TEST(Context, CpuFeaturesImplyEachOther) {

@@ -8,6 +8,7 @@
 #include "lib/Target/Targets.h"
 #include "tools/hewn/Measure/Roofline.h"
 #include "tools/hewn/Record.h"
+#include "tools/hewn/Subcommands.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -72,10 +73,10 @@ private:
   double timeOf(const json::Object &kernel) const {
     return kernel.getNumber(measured ? "milliseconds" : "least_milliseconds").value_or(0);
   }
-  /// "take 3.20 ms of 4.10", or what they take at least.
-  std::string shareText(double time) const {
-    return (measured ? "take " : "take at least ") + milliseconds(time) + " of " + milliseconds(total) + " (" +
-           percent(time / total) + ")";
+  /// "take 3.20 ms of 4.10 ms", or what they take at least.
+  std::string shareText(double time, size_t count) const {
+    return (count == 1 ? "takes " : "take ") + std::string(measured ? "" : "at least ") + milliseconds(time) + " of " +
+           milliseconds(total) + " (" + percent(time / total) + ")";
   }
 
   double peak(llvm::function_ref<bool(StringRef)> isOne) const {
@@ -115,7 +116,7 @@ private:
     add("Run on more threads",
         llvm::formatv(
             "it ran on {0}, and this process may use {1} processors; kernels that are long enough to share {2}",
-            counted(size_t(context.threads), "thread", "threads"), context.processors, shareText(shared)),
+            counted(size_t(context.threads), "thread", "threads"), context.processors, shareText(shared, 2)),
         "--threads " + std::to_string(context.processors),
         shared * (1 - double(context.threads) / double(context.processors)));
   }
@@ -137,7 +138,7 @@ private:
       return;
     add("Compute products on 8-bit integers",
         llvm::formatv("{0} of float32 under the compute roof {1}; products of integers are {2:f1} times as fast here",
-                      counted(group.count, "kernel", "kernels"), shareText(group.time), ints / floats),
+                      counted(group.count, "kernel", "kernels"), shareText(group.time, group.count), ints / floats),
         "--quantize=int8 --calibrate FOLDER", group.time * (1 - floats / ints));
   }
 
@@ -157,9 +158,9 @@ private:
     if (context.quantized || group.count == 0)
       return;
     add("Keep weights in fewer bits",
-        llvm::formatv("{0} under the memory roof {1}, and read {2:f1} MB of weights in a run",
-                      counted(group.count, "kernel", "kernels"), shareText(group.time), group.bytes / 1e6),
-        "--quantize=int8 (or int4)", group.saved);
+        llvm::formatv("{0} under the memory roof {1}, reading {2:f1} MB of weights in a run",
+                      counted(group.count, "kernel", "kernels"), shareText(group.time, group.count), group.bytes / 1e6),
+        "--quantize=int8", group.saved);
   }
 
   void sixteenBits() {
@@ -170,7 +171,7 @@ private:
       return;
     add("Round products of float32 to bfloat16",
         llvm::formatv("{0} of float32 under the compute roof {1}; products of bfloat16 are {2:f1} times as fast here",
-                      counted(group.count, "kernel", "kernels"), shareText(group.time), halves / floats),
+                      counted(group.count, "kernel", "kernels"), shareText(group.time, group.count), halves / floats),
         "--float32-precision medium", group.time * (1 - floats / halves));
   }
 
@@ -181,8 +182,7 @@ private:
     eachObject(explanation ? *explanation : record, "remarks", [&](const json::Object &remark) {
       const json::Array *nodes = kernel.getArray("nodes");
       if (text.empty() && nodes && llvm::is_contained(*nodes, json::Value(remark.getString("node").value_or(""))))
-        text =
-            "; " + remark.getString("name").value_or("").str() + ": " + remark.getString("reason").value_or("").str();
+        text = "; left undone there: " + textOf(remark, "name").str() + ", " + textOf(remark, "reason").str();
     });
     return text;
   }
@@ -227,7 +227,7 @@ private:
       dim = assumed->front().getAsString().value_or("").str();
     if (!dim.empty())
       add("Say the size that it runs on", "nothing says how long '" + dim + "' is: it was taken for the least",
-          "--dim " + dim + "=8", std::nullopt);
+          "--dim " + shellWord(dim + "=8"), std::nullopt);
     else if (open > 0 && (record.get("remarks") || record.getObject("explanation")))
       add("Bind open dims, where you know them",
           counted(open, "kernel has", "kernels have") + " sizes that are known only when run: their code is for any; "

@@ -114,6 +114,9 @@ void Page::tiles(llvm::ArrayRef<Tile> tiles) {
   out << "</dl>\n";
 }
 
+/// Of more a table is set closer.
+static constexpr size_t kFewColumns = 8;
+
 void Page::table(StringRef label, llvm::ArrayRef<Column> columns, llvm::ArrayRef<std::vector<Cell>> rows,
                  size_t shown) {
   if (rows.size() <= shown + shown / 4)
@@ -124,8 +127,8 @@ void Page::table(StringRef label, llvm::ArrayRef<Column> columns, llvm::ArrayRef
                    "type=\"search\" placeholder=\"a name or a part of one\"><span id=\"{0}-count\" class=\"quiet\" "
                    "role=\"status\"></span></div>\n",
                    id);
-  out << formatv("<table id=\"{0}\" data-sortable data-shown=\"{1}\" aria-label=\"{2}\">\n<thead><tr>", id, shown,
-                 escaped(label));
+  out << formatv("<table id=\"{0}\"{3} data-sortable data-shown=\"{1}\" aria-label=\"{2}\">\n<thead><tr>", id, shown,
+                 escaped(label), columns.size() > kFewColumns ? " class=\"dense\"" : "");
   auto classOf = [](const Column &column) {
     return column.isNumber ? " class=\"number\"" : column.isWide ? " class=\"wide\"" : "";
   };

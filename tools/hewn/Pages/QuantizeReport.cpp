@@ -159,7 +159,9 @@ void tellOutputs(Page &page, const json::Object &report) {
 
 void tellLayers(Page &page, const json::Object &report) {
   page.section("layers", "Layers",
-               "Weights and activations by themselves, and the operand after all that is before it, beside float32.");
+               "Weights and activations by themselves, and the operand after all that is before it, beside float32. "
+               "Cycles are what "
+               "the model of the machine expects.");
   std::vector<std::vector<Cell>> rows;
   auto percent = [](double part) { return llvm::formatv("{0:f3} %", 100 * part).str(); };
   eachObject(report, "layers", [&](const json::Object &layer) {
@@ -176,7 +178,8 @@ void tellLayers(Page &page, const json::Object &report) {
          decibelsCell(layer, "operand_sqnr_db"),
          numberCell(layer.getNumber("operand_cosine"), sixDigits),
          numberCell(layer.getNumber("operand_max_abs_error"), twoDigits),
-         textCell(cycles(layer))});
+         numberCell(layer.getNumber("integer_cycles"), shownCount),
+         numberCell(layer.getNumber("float_cycles"), shownCount)});
   });
   if (rows.empty())
     page.empty("The model has no contraction.");
@@ -191,7 +194,8 @@ void tellLayers(Page &page, const json::Object &report) {
                 {"Operand, dB", true},
                 {"Its cosine", true},
                 {"Largest error", true},
-                {"Expected"}},
+                {"Cycles", true},
+                {"In float32", true}},
                rows, 40);
 }
 

@@ -33,11 +33,11 @@ code,pre,.mono{font:.92em ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu San
 pre{white-space:pre-wrap;background:var(--panel);padding:.75rem;border-radius:6px;margin:.5rem 0}
 :focus-visible{outline:2px solid var(--link);outline-offset:2px}
 .skip{position:absolute;left:-999rem}.skip:focus{left:1rem;top:.5rem;background:var(--ground);padding:.5rem;z-index:3}
-.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(9.5rem,1fr));gap:.75rem;margin:.5rem 0 0;padding:0}
+.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(10rem,1fr));gap:.75rem;margin:.5rem 0 0;padding:0}
 .tiles div{background:var(--panel);border-radius:8px;padding:.6rem .8rem;min-width:0}
 .tiles dt{color:var(--quiet);font-size:.87rem}
 .tiles dd{margin:0}
-.tiles .value{font-size:1.3rem;font-variant-numeric:tabular-nums;line-height:1.3}
+.tiles .value{font-size:1.2rem;white-space:nowrap;font-variant-numeric:tabular-nums;line-height:1.3}
 .tiles .note{font-size:.87rem}
 .todo{display:grid;grid-template-columns:repeat(auto-fit,minmax(17rem,1fr));gap:.75rem;padding:0;margin:.5rem 0 0;list-style:none;counter-reset:todo}
 .todo li{background:var(--panel);border-radius:8px;padding:.8rem 1rem;border-top:3px solid var(--compute);counter-increment:todo;display:flex;flex-direction:column}
@@ -56,6 +56,8 @@ th[aria-sort=ascending] button::after{content:"\2191"}th[aria-sort=descending] b
 .bar i{flex:none;display:block;width:4.5rem;height:.55rem;border-radius:2px;background:var(--idle);overflow:hidden}
 .bar i b{display:block;height:100%}
 .bar span{min-width:3.6rem;text-align:right}
+.dense{font-size:.9rem}.dense th,.dense td{padding:.3rem .35rem}.dense .bar i{width:2.2rem}.dense .bar{gap:.3rem}.dense .bar span{min-width:2.4rem}.dense td.wide{min-width:9rem}
+.dense th{white-space:normal}.dense th button::after{display:inline}
 .compute{background:var(--compute)}.memory{background:var(--memory)}.unknown{background:var(--unknown)}
 .good{background:var(--good)}.fair{background:var(--fair)}.poor{background:var(--poor)}
 .nodes{color:var(--quiet);font-size:.9em}
@@ -65,10 +67,11 @@ input{font:inherit;color:inherit;background:var(--ground);border:1px solid var(-
 .empty{background:var(--panel);border-radius:8px;padding:.8rem 1rem;color:var(--quiet)}
 .legend{display:flex;flex-wrap:wrap;gap:.25rem 1.25rem;margin:.35rem 0;padding:0;list-style:none;font-size:.9rem;color:var(--quiet)}
 .legend i{display:inline-block;width:.8rem;height:.8rem;border-radius:2px;margin-right:.4rem;vertical-align:-.08rem}
-.picture{display:grid;grid-template-columns:auto 1fr;grid-template-rows:1fr auto;gap:.25rem .5rem;margin:.5rem 0}
+.picture{display:grid;grid-template-columns:auto minmax(0,1fr);grid-template-rows:1fr auto;gap:.25rem .5rem;margin:.5rem 0}
 .picture .y{display:flex;flex-direction:column;justify-content:space-between;text-align:right;font-size:.82rem;color:var(--quiet);white-space:nowrap}
 .picture .x{grid-column:2;display:flex;justify-content:space-between;font-size:.82rem;color:var(--quiet);gap:.5rem}
 .picture .area{position:relative;min-width:0;background:var(--panel);border-radius:4px}
+.x span{min-width:0;overflow-wrap:anywhere}.x span:last-child{text-align:right}
 .picture svg{display:block;width:100%;height:100%;position:absolute;inset:0}
 .picture svg [data-item]{cursor:pointer}
 .picture svg [data-item]:focus{outline:none;stroke:var(--text);stroke-width:2px}
@@ -84,7 +87,7 @@ input{font:inherit;color:inherit;background:var(--ground);border:1px solid var(-
 .dot:hover,.dot:focus{opacity:1;outline:2px solid var(--text);outline-offset:1px;z-index:1}
 .mark{position:absolute;font-size:.8rem;color:var(--quiet);background:var(--panel);padding:0 .25rem;pointer-events:none;white-space:nowrap}
 .tall{height:26rem}.middle{height:20rem}
-.lanes{display:grid;grid-template-columns:auto 1fr;gap:.35rem .5rem;align-items:center;margin:.5rem 0;font-size:.85rem}
+.lanes{display:grid;grid-template-columns:auto minmax(0,1fr);gap:.35rem .5rem;align-items:center;margin:.5rem 0;font-size:.85rem}
 .lanes .area{position:relative;height:2.1rem;background:var(--idle);border-radius:4px;overflow:hidden;min-width:0}
 .lanes svg{display:block;width:100%;height:100%;position:absolute;inset:0}
 .lanes svg [data-item]:focus{outline:none;stroke:var(--text);stroke-width:3px}
@@ -133,7 +136,11 @@ static constexpr char kScript[] = R"js(
     const item = event.target.closest('[data-item]');
     item ? show(item) : hide();
   });
-  document.addEventListener('scroll', hide, { passive: true });
+  // Focusing scrolls: what has the focus is still read then.
+  document.addEventListener('scroll', () => {
+    const item = document.activeElement.closest('[data-item]');
+    !tip.hidden && item ? show(item) : hide();
+  }, { passive: true });
   // One stop of the tab key for each picture; arrows go through its items.
   for (const picture of document.querySelectorAll('[data-picture]')) {
     const items = [...picture.querySelectorAll('[data-item]')];
