@@ -143,4 +143,6 @@ def test_wrappers_of_transformers_name_what_is_missing(nothing_installed, monkey
     monkeypatch.delitem(sys.modules, "hewn.transformers", raising=False)
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'hewn-compiler\[transformers\]'$") as told:
         importlib.import_module("hewn.transformers")
-    assert str(told.value).startswith("hewn.transformers wants torch and onnxscript and transformers, which are not installed: ")
+    assert str(told.value).startswith(
+        "hewn.transformers wants torch and onnxscript and transformers, which are not installed: "
+    )

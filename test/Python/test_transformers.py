@@ -2,14 +2,15 @@
 """Models of transformers, compiled: pipelines and generate give what torch's own give. Small configurations, drawn weights, no network;
 `test/Exports` has the requirements of an environment that has the packages."""
 
-
 import pytest
 
 transformers = pytest.importorskip(
     "transformers", reason="transformers is not installed: pip install -r test/Exports/requirements.txt"
 )
 torch = pytest.importorskip("torch", reason="torch is not installed: pip install -r test/Exports/requirements.txt")
-pytest.importorskip("onnxscript", reason="torch.onnx.export wants onnxscript: pip install 'hewn-compiler[transformers]'")
+pytest.importorskip(
+    "onnxscript", reason="torch.onnx.export wants onnxscript: pip install 'hewn-compiler[transformers]'"
+)
 ours = pytest.importorskip("hewn.transformers")
 
 WORDS = "[PAD] [UNK] [CLS] [SEP] [MASK] a model of many small words that is read and written by no one".split()
@@ -29,7 +30,13 @@ def tokenizer_of(folder, side="right"):
 
     made = Tokenizer(models.WordLevel({word: i for i, word in enumerate(WORDS)}, unk_token="[UNK]"))
     made.pre_tokenizer = pre_tokenizers.Whitespace()
-    names = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]", "mask_token": "[MASK]"}
+    names = {
+        "pad_token": "[PAD]",
+        "unk_token": "[UNK]",
+        "cls_token": "[CLS]",
+        "sep_token": "[SEP]",
+        "mask_token": "[MASK]",
+    }
     return transformers.PreTrainedTokenizerFast(tokenizer_object=made, padding_side=side, model_max_length=64, **names)
 
 
@@ -83,7 +90,10 @@ def test_forward_is_the_models_own(classifiers, tmp_path):
     assert type(got) is type(want)
     close(got.logits, want.logits)
     close(compiled(tokens["input_ids"], return_dict=False)[0], eager(tokens["input_ids"]).logits.detach())
-    with pytest.raises(ours.UnsupportedModel, match="is compiled for input_ids, attention_mask, token_type_ids, not for output_attentions"):
+    with pytest.raises(
+        ours.UnsupportedModel,
+        match="is compiled for input_ids, attention_mask, token_type_ids, not for output_attentions",
+    ):
         compiled(**tokens, output_attentions=True)
     with pytest.raises(ours.UnsupportedModel, match="not for inputs_embeds"):
         compiled(inputs_embeds=torch.zeros(1, 2, 32))
@@ -172,7 +182,9 @@ def test_what_is_refused(classifiers):
     t5 = transformers.T5Config(d_model=16, d_ff=32, d_kv=4, num_layers=1, num_heads=2, vocab_size=32)
     with pytest.raises(ours.UnsupportedModel, match="has an encoder and a decoder"):
         ours.compiled(drawn("AutoModelForSeq2SeqLM", t5))
-    vit = transformers.ViTConfig(hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32, image_size=32)
+    vit = transformers.ViTConfig(
+        hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32, image_size=32
+    )
     with pytest.raises(ours.UnsupportedModel, match="reads pixel_values"):
         ours.compiled(drawn("AutoModel", vit))
     window = transformers.MistralConfig(**SMALL, num_key_value_heads=2, sliding_window=8)

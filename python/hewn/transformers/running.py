@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 
 import torch
 import transformers
@@ -51,16 +52,20 @@ class Compiled:
             "a compiled model has no weights of torch's to save; hewn.transformers.compiled(model, output='libmodel.so') keeps the library"
         )
 
-    def forward(self, input_ids: torch.Tensor | None = None, **given: object):
-        """As the model's own, on the CPU and without gradients: all inputs are tensors of tokens, the result is a ModelOutput."""
+    def _hewn_forward(self, given: dict):
+        """What the model's own forward would give for these arguments."""
         interface, name = self.hewn_interface, type(self).__name__
+        input_ids = given.pop("input_ids", None)
         cache, use_cache = given.pop("past_key_values", None), given.pop("use_cache", None)
         keep, return_dict = given.pop("logits_to_keep", 0), given.pop("return_dict", True)
         feeds = {"input_ids": input_ids}
         feeds |= {key: given.pop(key) for key in interface.given if given.get(key) is not None}
         unknown = sorted(k for k, v in given.items() if k not in IGNORED and not any(v is unset for unset in UNSET))
         if unknown or input_ids is None:
-            raise UnsupportedModel(f"{name} is compiled for {', '.join(interface.given)}" + f", not for {', '.join(unknown)}" * bool(unknown))
+            raise UnsupportedModel(
+                f"{name} is compiled for {', '.join(interface.given)}"
+                + f", not for {', '.join(unknown)}" * bool(unknown)
+            )
         past = self._hewn_past(cache, len(input_ids))
         length = past[0].shape[2] if past else 0
         self._hewn_complete(feeds, length)
@@ -87,7 +92,9 @@ class Compiled:
                 if mask is None:
                     mask = torch.ones((batch, length + new), dtype=torch.int64)
                 if mask.dim() != 2:
-                    raise UnsupportedModel(f"{type(self).__name__} is compiled for a mask of two dims, not of {mask.dim()}")
+                    raise UnsupportedModel(
+                        f"{type(self).__name__} is compiled for a mask of two dims, not of {mask.dim()}"
+                    )
                 feeds[key] = mask.to(torch.int64)
             elif key == "token_type_ids" and key not in feeds:
                 feeds[key] = torch.zeros_like(tokens)
@@ -103,13 +110,17 @@ class Compiled:
         """The cache's tensors, empty ones where there is nothing yet."""
         tensors = []
         if self.hewn_interface.layers and cache is not None and type(cache) is not transformers.DynamicCache:
-            raise UnsupportedModel(f"{type(self).__name__} is compiled for a DynamicCache, not for {type(cache).__name__}")
+            raise UnsupportedModel(
+                f"{type(self).__name__} is compiled for a DynamicCache, not for {type(cache).__name__}"
+            )
         for layer, example in enumerate(self.hewn_interface.example[len(self.hewn_interface.given) :: 2]):
             if cache is not None and cache.get_seq_length(layer):
                 tensors += [cache.layers[layer].keys.contiguous(), cache.layers[layer].values.contiguous()]
             else:
                 value = self.hewn_interface.example[len(self.hewn_interface.given) + 2 * layer + 1]
-                tensors += [tensor.new_empty((batch, tensor.shape[1], 0, tensor.shape[3])) for tensor in (example, value)]
+                tensors += [
+                    tensor.new_empty((batch, tensor.shape[1], 0, tensor.shape[3])) for tensor in (example, value)
+                ]
         return tensors
 
     def _hewn_kept(self, found: dict, cache: transformers.DynamicCache | None, use_cache: bool | None) -> dict:
@@ -135,7 +146,11 @@ def compiled(model: transformers.PreTrainedModel, **options: object):
     with evaluating(model):
         interface = interface_of(model)
         with torch.no_grad():
-            result = model(**dict(zip(interface.given, interface.example)), return_dict=True) if not interface.layers else None
+            result = (
+                model(**dict(zip(interface.given, interface.example)), return_dict=True)
+                if not interface.layers
+                else None
+            )
         module = hewn.compile(
             Flat(model, interface),
             example_inputs=interface.example,
@@ -143,7 +158,8 @@ def compiled(model: transformers.PreTrainedModel, **options: object):
             **{"threads": torch.get_num_threads(), **options},
         )
     kind = type(model)
-    made = type(kind.__name__, (Compiled, kind), {"__module__": __name__, "__init__": _without_modules})(copy.deepcopy(model.config))
+    members = {"__module__": __name__, "__init__": _without_modules, "forward": _forward_of(kind)}
+    made = type(kind.__name__, (Compiled, kind), members)(copy.deepcopy(model.config))
     made.generation_config = copy.deepcopy(getattr(model, "generation_config", None))
     made.hewn_module, made.hewn_interface = module, interface
     output = transformers.modeling_outputs.CausalLMOutputWithPast if interface.layers else type(result)
@@ -153,3 +169,19 @@ def compiled(model: transformers.PreTrainedModel, **options: object):
 
 def _without_modules(self, config: transformers.PretrainedConfig) -> None:
     transformers.PreTrainedModel.__init__(self, config)
+
+
+def _forward_of(kind: type):
+    """A forward with the signature of the class's own, by which `generate` knows what to pass."""
+    signature = inspect.signature(kind.forward)
+
+    def forward(self, *args: object, **options: object):
+        given = dict(signature.bind(self, *args, **options).arguments)
+        for parameter in signature.parameters.values():
+            if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+                given |= given.pop(parameter.name, {})
+        given.pop("self")
+        return self._hewn_forward(given)
+
+    forward.__signature__, forward.__doc__ = signature, kind.forward.__doc__
+    return forward
