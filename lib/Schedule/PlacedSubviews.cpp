@@ -46,14 +46,20 @@ static bool isMadeAtOnce(Operation *op) {
   return between <= perOperand * int64_t(op->getNumOperands());
 }
 
-bool placesSubviews(graph::MoveOpInterface op, llvm::function_ref<bool(Value)> isMadeElsewhere) {
+bool isPutTogether(graph::MoveOpInterface op) {
   std::optional<graph::Assembly> assembly = graph::assemblyOf(op);
-  // What is interleaved is expensive to read element by element.
-  if (!assembly || gridOf(op) || (!assembly->isInterleaved() && !isReadWhole(op->getResult(0))) || !isMadeAtOnce(op))
-    return false;
+  return assembly && (assembly->isInterleaved() || isReadWhole(op->getResult(0)));
+}
+
+Verdict placesSubviews(graph::MoveOpInterface op, llvm::function_ref<bool(Value)> isMadeElsewhere) {
+  std::optional<graph::Assembly> assembly = graph::assemblyOf(op);
+  if (gridOf(op))
+    return Verdict::no("kernels of a grid of threads read and write whole lines, and subviews may have gaps");
+  if (!isMadeAtOnce(op))
+    return Verdict::no("the memory of the whole would be taken while many contractions are computed");
   auto whole = cast<RankedTensorType>(op->getResult(0).getType());
   if (!knowsDims(whole, *assembly))
-    return false;
+    return Verdict::no("where a subview lies in the whole is known only when run");
   auto length = [&](Type type) {
     return assembly->isInterleaved() ? 1 : cast<RankedTensorType>(type).getDimSize(assembly->dim);
   };
@@ -80,9 +86,12 @@ bool placesSubviews(graph::MoveOpInterface op, llvm::function_ref<bool(Value)> i
         (operand.hasOneUse() || mayBeReadApart(type, op->getResult(0), *assembly)))
       placed += length(type);
   }
-  if (assembly->isInterleaved()) // the others are copied, as all would be
-    return 4 * placed >= all;
-  return 3 * placed >= 2 * all && placed > 0; // subviews with gaps take longer to read
+  // Of what is interleaved the others are copied, as all would be; subviews with gaps take longer to read.
+  bool areMost = assembly->isInterleaved() ? 4 * placed >= all : 3 * placed >= 2 * all && placed > 0;
+  return areMost ? Verdict::yes()
+                 : Verdict::no("most of the whole lies otherwise than its operands, which are inputs or constants, are "
+                               "read by others, "
+                               "or lie in another order");
 }
 
 } // namespace hewn::plan

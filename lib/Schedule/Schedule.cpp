@@ -297,17 +297,21 @@ int64_t choosePanel(Operation *op, const ContractShape &shape) {
   return int64_t(llvm::divideCeil(vectors, panels)) * lanes;
 }
 
-bool gridTakesChain(const graph::Chain &chain) {
+Verdict gridTakesChain(const graph::Chain &chain) {
   constexpr int64_t longest = 128;
   GridAttr grid = gridOf(chain.first);
   graph::ContractOpInterface first = chain.first;
   std::optional<graph::ContractRoles> roles = graph::contractRoles(first);
   std::optional<unsigned> summed = roles ? graph::plainSummedDim(first, *roles) : std::nullopt;
   if (!grid || !grid.getMmasPerProduct() || !summed)
-    return false;
+    return Verdict::no("the machine has no matrix instruction for such products");
   std::optional<int64_t> depth = first.getIterationDims(graph::getDims)[*summed].constant(),
                          width = graph::getDims(chain.second->getResult(0)).back().constant();
-  return depth && width && *depth <= longest && *width <= longest;
+  if (!depth || !width)
+    return Verdict::no("how long the lines of its factors are is known only when run");
+  return *depth <= longest && *width <= longest
+             ? Verdict::yes()
+             : Verdict::no("lines of its factors are too long for sums in registers");
 }
 
 int64_t chainRows(Operation *op, int64_t columns, int64_t columnBytes) {

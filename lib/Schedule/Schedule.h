@@ -121,7 +121,7 @@ int64_t packingLanes(mlir::Operation *op);
 
 /// Whether a grid's matrix instruction takes a chain: lines of its factors are of known length, and short enough for sums in
 /// registers.
-bool gridTakesChain(const graph::Chain &chain);
+Verdict gridTakesChain(const graph::Chain &chain);
 
 /// Rows of scores that a task of a chain (graph::Chain) holds on its stack, for so many columns of so many bytes; 0 where not
 /// even a few fit there, or beside the operands in the cache.

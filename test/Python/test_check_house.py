@@ -34,7 +34,7 @@ FINE = {
         "if (costs.getGridBarrierCycles() == 0 || target.getL1Ways() == 0)",
         "int64_t most = registers / 2;",
     ],
-    "lib/Target/Some/b.cpp": ["constexpr int64_t l2BytesPerCycle = 48;"],
+    "lib/Target/X86/b.cpp": ["constexpr int64_t l2BytesPerCycle = 48;"],
     "dialects/Plan/Machine.td": [
         'let parameters = (ins DefaultValuedParameter<"int64_t", "0">:$warpgroupProductsPerCycle);'
     ],
@@ -103,6 +103,39 @@ def test_finds_phrases(tmp_path):
     for i, (name, _, allowed, told) in enumerate(PHRASES):
         assert re.search(f"^{re.escape(numbered(name, i))}:2: .*{told}", bad, re.M), bad
         assert not re.search(f"^{re.escape(numbered(allowed, i))}:2: .*{told}", good, re.M), good
+
+
+def test_finds_folders_without_a_room(tmp_path):
+    text = found(
+        tmp_path, {name: ["int a;"] for name in ("lib/Target/Some/a.cpp", "lib/Target/a.cpp", "lib/Codegen/New/a.cpp")}
+    )
+    assert "lib/Target/Some/a.cpp: is in no room" in text and text.count("is in no room") == 1
+
+
+ANSWERED = {
+    "silent": ["bool f() {", "  if (a)", "    return false;", "  return std::nullopt;", "}"],
+    "said": [
+        "bool f() {",
+        '  if (a) return no("why");',
+        "  if (failed(g()))",
+        "    return failure();",
+        "  if (b) {",
+        '    LDBG() << "b" <<',
+        '      " is there";',
+        "    return std::nullopt;",
+        "  }",
+        "}",
+    ],
+}
+
+
+@pytest.mark.parametrize("kind, more", [("silent", 2), ("said", 0)])
+def test_counts_answers_without_a_reason(tmp_path, kind, more):
+    known = int(re.search(r'"lib/Transforms/Batch": (\d+)', CHECK.read_text())[1])
+    files = {"lib/Transforms/Batch/a.cpp": ANSWERED["silent"] * (known // 2) + ["  return false;"] * (known % 2)}
+    assert "files keep the rules" in found(tmp_path / "known", files)
+    text = found(tmp_path / "more", files | {"lib/Transforms/Batch/b.cpp": ANSWERED[kind]})
+    assert (f"lib/Transforms/Batch: {known + more} answers without a reason" in text) == bool(more)
 
 
 def test_finds_ops(tmp_path):

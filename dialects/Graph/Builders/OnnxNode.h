@@ -22,6 +22,8 @@ public:
   virtual ~OnnxNode();
 
   virtual llvm::StringRef opType() const = 0;
+  /// The name of the op of ours in whose record the builder stands (getOperationName); empty for an OnnxCompose.
+  virtual llvm::StringRef recordedOp() const = 0;
   /// The version of the node's domain that the model imports.
   virtual int64_t opset() const = 0;
 

@@ -11,6 +11,24 @@ using namespace mlir;
 
 namespace hewn::graph {
 
+LogicalResult CheckIndicesOp::verify() {
+  auto indices = cast<TensorType>(getIndices().getType()), extents = cast<TensorType>(getExtents().getType());
+  if (!indices.getElementType().isInteger() || !extents.getElementType().isInteger(64))
+    return emitOpError() << "compares integers with extents of i64, and no " << indices << " with " << extents;
+  int64_t each = indices.hasRank() && indices.getRank() > 0 ? indices.getShape().back() : 1;
+  bool isKnown = extents.hasStaticShape() && !ShapedType::isDynamic(each);
+  if (isKnown && extents.getNumElements() != 1 && extents.getNumElements() != each)
+    return emitOpError() << "has " << extents.getNumElements() << " extents for indices of " << each;
+  return success();
+}
+
+LogicalResult RequireOp::verify() {
+  auto type = cast<TensorType>(getCondition().getType());
+  if (!type.getElementType().isInteger(1) || (type.hasStaticShape() && type.getNumElements() != 1))
+    return emitOpError() << "needs one bool, and is given " << type;
+  return success();
+}
+
 /// Whether a value of type `from` may stand where `to` is expected: the same but for dims that one of them leaves open.
 static bool fits(Type from, Type to) {
   auto a = dyn_cast<RankedTensorType>(from), b = dyn_cast<RankedTensorType>(to);

@@ -58,12 +58,14 @@ def Graph_CheckIndicesOp : GraphOp<"check_indices", [DeclareOpInterfaceMethods<P
   let description = "`extents` has one element for all indices, or one for each along their last dim. Kernels clamp indices: they never fail.";
   let arguments = (ins Tensor:$indices, Tensor:$extents);
   let assemblyFormat = "$indices `,` $extents attr-dict `:` type($indices) `,` type($extents)";
+  let hasVerifier = 1;
 }
 
 def Graph_RequireOp : GraphOp<"require", [DeclareOpInterfaceMethods<PartOpInterface>]> {
   let summary = "Ends the run with a status where `condition` does not hold: what was assumed when compiling.";
   let arguments = (ins Tensor:$condition);
   let assemblyFormat = "$condition attr-dict `:` type($condition)";
+  let hasVerifier = 1;
 }
 
 #endif

@@ -11,6 +11,7 @@ def Graph_ConstantOp : GraphOp<"constant", [Pure]> {
   let arguments = (ins AnyAttr:$value);
   let results = (outs Tensor:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
+  let hasVerifier = 1;
   let builders = [OpBuilder<(ins "::mlir::Type":$type, "::mlir::Attribute":$value), [{
     $_state.addTypes(type); $_state.addAttribute("value", value);
   }]>];
@@ -22,6 +23,7 @@ def Graph_ReadSymbolOp : GraphOp<"read_symbol"> {
   let summary = "Defines symbol `symbol` as element `index` of an integer tensor, when the model runs.";
   let arguments = (ins Tensor:$tensor, I64Attr:$index, StrAttr:$symbol);
   let assemblyFormat = "$symbol `=` $tensor `[` $index `]` attr-dict `:` type($tensor)";
+  let hasVerifier = 1;
 }
 
 def Graph_DimValueOp : GraphTensorOp<"dim_value", [DeclareOpInterfaceMethods<MoveOpInterface>]> {
@@ -49,6 +51,7 @@ def Graph_GroupOp : GraphOp<"group", [IsolatedFromAbove, SingleBlockImplicitTerm
   let results = (outs Variadic<Tensor>:$outputs);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "`(` $inputs `)` attr-dict-with-keyword $body `:` functional-type($inputs, $outputs)";
+  let hasRegionVerifier = 1;
 }
 
 #endif

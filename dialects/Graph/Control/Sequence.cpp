@@ -11,6 +11,12 @@ using namespace mlir;
 
 namespace hewn::graph {
 
+LogicalResult SequenceOp::verify() {
+  if (getElements().getTypes() != TypeRange(cast<TupleType>(getResult().getType()).getTypes()))
+    return emitOpError("is a tuple of other types than its elements");
+  return success();
+}
+
 static Value makeSequence(OnnxNode &node, ValueRange elements, bool absent = false, Type held = {}) {
   auto type = TupleType::get(node.b.getContext(), TypeRange(elements));
   return SequenceOp::create(node.b, node.loc, type, elements, absent, held ? TypeAttr::get(held) : TypeAttr());

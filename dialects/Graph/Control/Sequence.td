@@ -12,6 +12,7 @@ def Graph_SequenceOp : GraphOp<"sequence", [Pure]> {
   let arguments = (ins Variadic<Tensor>:$elements, UnitAttr:$absent, OptionalAttr<TypeAttr>:$held);
   let results = (outs AnyTuple:$result);
   let assemblyFormat = "`(` $elements `)` attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
   // The importer lets only the nodes of these records take sequences.
   let onnx = [
     Onnx<"SequenceConstruct", 11, 0, "buildSequenceConstruct">, Onnx<"SequenceEmpty", 11, 0, "buildSequenceEmpty">,

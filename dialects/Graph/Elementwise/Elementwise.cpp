@@ -34,13 +34,6 @@ static Value alignAt(OnnxNode &node, Value value, int64_t axis, int64_t rank) {
 }
 
 LogicalResult buildOldBroadcast(OnnxNode &node) {
-  static const llvm::StringMap<StringRef> names = {
-      {"Add", AddOp::getOperationName()},   {"Sub", SubOp::getOperationName()},
-      {"Mul", MulOp::getOperationName()},   {"Div", DivOp::getOperationName()},
-      {"Pow", PowOp::getOperationName()},   {"Equal", EqualOp::getOperationName()},
-      {"Less", LessOp::getOperationName()}, {"Greater", GreaterOp::getOperationName()},
-      {"And", AndOp::getOperationName()},   {"Or", OrOp::getOperationName()},
-      {"Xor", XorOp::getOperationName()}};
   Value a = node.input(0), b = node.input(1);
   if (!a || !b)
     return node.refuse("needs two inputs");
@@ -50,7 +43,7 @@ LogicalResult buildOldBroadcast(OnnxNode &node) {
       return failure();
     b = alignAt(node, b, *axis, getRank(a));
   }
-  return node.finish(makeNamed(node.b, node.loc, names.lookup(node.opType()), {a, b}));
+  return node.finish(makeNamed(node.b, node.loc, node.recordedOp(), {a, b}));
 }
 
 LogicalResult buildOldPRelu(OnnxNode &node) {
@@ -64,9 +57,8 @@ LogicalResult buildOldPRelu(OnnxNode &node) {
 }
 
 LogicalResult buildVariadic(OnnxNode &node) {
-  StringRef name = node.opType() == "Min"   ? MinimumOp::getOperationName()
-                   : node.opType() == "Max" ? MaximumOp::getOperationName()
-                                            : AddOp::getOperationName();
+  // Sums and means are composed.
+  StringRef name = node.recordedOp().empty() ? AddOp::getOperationName() : node.recordedOp();
   Value result = node.input(0);
   if (!result)
     return node.refuse("needs an input");

@@ -22,8 +22,7 @@ LogicalResult buildCumulate(OnnxNode &node) {
   std::optional<int64_t> known = axes->front().constant();
   if (!known)
     x = c.reshape(x, shortened(node, aroundAxis(dims, axes->front())));
-  StringRef name = node.opType() == "CumSum" ? CumSumOp::getOperationName() : CumProdOp::getOperationName();
-  Value sums = makeNamed(node.b, node.loc, name, x,
+  Value sums = makeNamed(node.b, node.loc, node.recordedOp(), x,
                          {node.attr("dim", known.value_or(1)),
                           node.attr("exclusive", node.b.getBoolAttr(node.getInt("exclusive", 0))),
                           node.attr("backward", node.b.getBoolAttr(node.getInt("reverse", 0)))});

@@ -64,20 +64,17 @@ struct Reduction {
 };
 } // namespace
 
-static const Reduction &reductionOf(StringRef opType) {
+/// The op of the node's record, or what a node is composed of that has none.
+static Reduction reductionOf(OnnxNode &node) {
   using Before = Reduction::Before;
   constexpr StringRef sum = ReduceSumOp::getOperationName(), log = LogOp::getOperationName();
-  static const llvm::StringMap<Reduction> table = {{"ReduceSum", {Before::Nothing, sum}},
-                                                   {"ReduceProd", {Before::Nothing, ReduceProdOp::getOperationName()}},
-                                                   {"ReduceMax", {Before::Nothing, ReduceMaxOp::getOperationName()}},
-                                                   {"ReduceMin", {Before::Nothing, ReduceMinOp::getOperationName()}},
-                                                   {"ReduceMean", {Before::Nothing, ReduceMeanOp::getOperationName()}},
-                                                   {"ReduceL1", {Before::Abs, sum}},
-                                                   {"ReduceL2", {Before::Square, sum, SqrtOp::getOperationName()}},
-                                                   {"ReduceSumSquare", {Before::Square, sum}},
-                                                   {"ReduceLogSum", {Before::Nothing, sum, log}},
-                                                   {"ReduceLogSumExp", {Before::Exp, sum, log}}};
-  return table.find(opType)->second;
+  static const llvm::StringMap<Reduction> composed = {{"ReduceL1", {Before::Abs, sum}},
+                                                      {"ReduceL2", {Before::Square, sum, SqrtOp::getOperationName()}},
+                                                      {"ReduceSumSquare", {Before::Square, sum}},
+                                                      {"ReduceLogSum", {Before::Nothing, sum, log}},
+                                                      {"ReduceLogSumExp", {Before::Exp, sum, log}}};
+  StringRef own = node.recordedOp();
+  return own.empty() ? composed.at(node.opType()) : Reduction{Before::Nothing, own};
 }
 
 /// The type in which a composed reduction runs: squares of f16 overflow, and
@@ -100,7 +97,7 @@ LogicalResult buildReduce(OnnxNode &node) {
   if (!dims)
     return failure();
   Composer c(node);
-  const Reduction &reduction = reductionOf(node.opType());
+  const Reduction reduction = reductionOf(node);
   Type type = getElementType(x);
   Dims before = getDims(x), marked = marks(dims->unknown, rank);
   for (int64_t dim : dims->known)
@@ -153,8 +150,7 @@ LogicalResult buildArgReduce(OnnxNode &node) {
   if (!axis)
     return failure();
   require(node.b, node.loc, Relation::AtMost, DimExpr(1), getDims(x)[*axis]); // of no elements none is the largest
-  StringRef name = node.opType() == "ArgMax" ? ArgMaxOp::getOperationName() : ArgMinOp::getOperationName();
-  return node.finish(makeNamed(node.b, node.loc, name, x,
+  return node.finish(makeNamed(node.b, node.loc, node.recordedOp(), x,
                                {node.attr("dims", ArrayRef<int64_t>{*axis}),
                                 node.attr("keepdims", node.b.getBoolAttr(node.getInt("keepdims", 1))),
                                 node.attr("lastIndex", node.b.getBoolAttr(node.getInt("select_last_index", 0)))}));

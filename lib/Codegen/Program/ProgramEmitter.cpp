@@ -396,10 +396,7 @@ LogicalResult ProgramEmitter::emitPart(graph::PartOpInterface part) {
 }
 
 LogicalResult ProgramEmitter::emitReadSymbol(graph::ReadSymbolOp op) {
-  Type type = graph::getElementType(op.getTensor());
-  auto integer = dyn_cast<IntegerType>(type);
-  if (!integer || integer.getWidth() < 8)
-    return op.emitOpError("reads an element that is no integer");
+  auto integer = cast<IntegerType>(graph::getElementType(op.getTensor()));
   llvm::Type *element = b.getIntNTy(integer.getWidth());
   llvm::Value *loaded =
       b.CreateLoad(element, b.CreateConstInBoundsGEP1_64(element, hostPointer(op.getTensor()), op.getIndex()));

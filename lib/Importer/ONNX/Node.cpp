@@ -383,6 +383,7 @@ LogicalResult Node::checkUnasked() {
 }
 
 LogicalResult Node::build(const OnnxRecord &record) {
+  ofRecord = record.graphOp;
   LogicalResult built = record.build ? record.build(*this) : buildDirect(record);
   if (llvm::any_of(proto.attribute(), [](const AttributeProto &a) { return a.has_g(); }))
     importer.forgetErased();

@@ -19,6 +19,7 @@ public:
        llvm::ArrayRef<mlir::Value> inputs);
 
   llvm::StringRef opType() const override { return proto.op_type(); }
+  llvm::StringRef recordedOp() const override { return ofRecord; }
   int64_t opset() const override { return info.opset; }
   unsigned numInputs() const override { return inputs.size(); }
   /// Whoever reads a value asks for its rank.
@@ -92,6 +93,7 @@ private:
   const onnx::NodeProto &proto;
   const NodeInfo &info;
   llvm::SmallVector<mlir::Value> inputs, results;
+  llvm::StringRef ofRecord;
   llvm::StringMap<const onnx::AttributeProto *> attributes;
   /// Names that the op's builder has looked for.
   mutable llvm::StringSet<> asked;

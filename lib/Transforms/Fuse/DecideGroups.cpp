@@ -77,10 +77,7 @@ public:
       if (!isKind(&op) || graph::isView(&op)) // a view costs nothing outside of kernels
         continue;
       auto move = dyn_cast<graph::MoveOpInterface>(op);
-      bool placed = fuse && move && plan::placesSubviews(move, [&](Value operand) {
-                      Group *group = groupWith(operand);
-                      return group && (group->kind != GroupKind::Map || op.getNumOperands() > kMaxFusedMoveOperands);
-                    });
+      bool placed = fuse && move && makesInPlace(move);
       bool joins = fuse && !placed && !isPaddingFoldedIntoReader(move);
       if (joins)
         joinProducers(&op);
@@ -152,6 +149,20 @@ private:
       value = maker->getOperand(0);
     }
     return value;
+  }
+
+  /// Whether the move puts operands together that can be made where they belong, so that nothing is left of it.
+  bool makesInPlace(graph::MoveOpInterface move) {
+    if (!plan::isPutTogether(move))
+      return false;
+    Verdict placed = plan::placesSubviews(move, [&](Value operand) {
+      Group *group = groupWith(operand);
+      return group && (group->kind != GroupKind::Map || move->getNumOperands() > kMaxFusedMoveOperands);
+    });
+    for (Value operand : move->getOperands())
+      if (!placed)
+        refuse(move, operand, placed.why(), "CopiedTogether");
+    return bool(placed);
   }
 
   bool isExpensive(Operation *op) { return recompute.isExpensive(op); }
@@ -259,9 +270,7 @@ private:
   Verdict keepsRowsNear(const graph::Chain &chain) {
     plan::TargetAttr target = plan::targetOf(chain.first);
     if (plan::gridOf(chain.first)) // where rows never leave the registers
-      return plan::gridTakesChain(chain)
-                 ? Verdict::yes()
-                 : Verdict::no("rows of the first product do not fit a block's registers and shared memory");
+      return plan::gridTakesChain(chain);
     Dims space = graph::getDims(chain.first->getResult(0));
     if (!graph::getElementType(chain.weights).isF32() && !fitsStack(chain)) // scratch memory is float32's
       return Verdict::no("a row of other elements than float32 is too long for the stack");
@@ -296,17 +305,16 @@ private:
       takeIn(decoder, op, graph::tableOf(decoder) ? "weights looked up in a table" : "weights in few bits");
   }
 
-  /// A move that is alone, and that this contraction alone reads, becomes a part of its kernel; false: it is not so.
-  bool takeIn(Operation *move, Operation *contraction, StringRef why) {
+  /// A move that is alone, and that this contraction alone reads, becomes a part of its kernel.
+  void takeIn(Operation *move, Operation *contraction, StringRef why) {
     Group *own = groupWith(move->getResult(0));
     if (!own || own->ops.size() != 1 || !move->hasOneUse())
-      return false;
+      return;
     own->ops.clear();
     groupOf[move] = groupOf[contraction];
     Group &group = groups[groupOf[contraction]];
     group.ops.insert(group.ops.begin(), move);
     because(group, why);
-    return true;
   }
 
   static void because(Group &group, const Twine &why) { group.why += ((group.why.empty() ? "" : "; ") + why).str(); }

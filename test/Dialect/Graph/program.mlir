@@ -77,3 +77,81 @@ func.func @one_size() {
   graph.require_dims equal [#graph.dim<"n">]
   return
 }
+
+// -----
+
+func.func @constant_of_another_type() {
+  // expected-error @below {{has elements of 'tensor<2xi64>', and is of 'tensor<4xf32>'}}
+  %0 = graph.constant {value = dense<[1, 2]> : tensor<2xi64>} : tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @symbol_behind_the_end(%x: tensor<2xi64>) {
+  // expected-error @below {{reads element 2 of 'tensor<2xi64>', which has no such one for sure}}
+  graph.read_symbol "n" = %x[2] : tensor<2xi64>
+  return
+}
+
+// -----
+
+func.func @symbol_of_a_float(%x: tensor<2xf32>) {
+  // expected-error @below {{reads an integer, and no element of 'tensor<2xf32>'}}
+  graph.read_symbol "n" = %x[0] : tensor<2xf32>
+  return
+}
+
+// -----
+
+func.func @float_indices(%x: tensor<2xf32>, %e: tensor<1xi64>) {
+  // expected-error @below {{compares integers with extents of i64, and no 'tensor<2xf32>' with 'tensor<1xi64>'}}
+  graph.check_indices %x, %e : tensor<2xf32>, tensor<1xi64>
+  return
+}
+
+// -----
+
+func.func @too_many_extents(%x: tensor<4x2xi64>, %e: tensor<3xi64>) {
+  // expected-error @below {{has 3 extents for indices of 2}}
+  graph.check_indices %x, %e : tensor<4x2xi64>, tensor<3xi64>
+  return
+}
+
+// -----
+
+func.func @two_conditions(%x: tensor<2xi1>) {
+  // expected-error @below {{needs one bool, and is given 'tensor<2xi1>'}}
+  graph.require %x : tensor<2xi1>
+  return
+}
+
+// -----
+
+func.func @another_tuple(%x: tensor<2xi64>) {
+  // expected-error @below {{is a tuple of other types than its elements}}
+  %0 = graph.sequence(%x) : (tensor<2xi64>) -> tuple<tensor<3xi64>>
+  return
+}
+
+// -----
+
+func.func @another_argument(%x: tensor<4xf32>) {
+  // expected-error @below {{has arguments of other types than its inputs}}
+  %0 = graph.group(%x) {
+  ^bb0(%a: tensor<5xf32>):
+    graph.yield %a : tensor<5xf32>
+  } : (tensor<4xf32>) -> tensor<5xf32>
+  return
+}
+
+// -----
+
+func.func @another_output(%x: tensor<4xf32>) {
+  // expected-error @below {{yields values of other types than its outputs}}
+  %0 = graph.group(%x) {
+  ^bb0(%a: tensor<4xf32>):
+    graph.yield %a : tensor<4xf32>
+  } : (tensor<4xf32>) -> tensor<5xf32>
+  return
+}

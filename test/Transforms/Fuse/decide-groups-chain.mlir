@@ -3,7 +3,9 @@
 // RUN: hewn-opt %s --split-input-file --hewn-decide-groups --remarks-filter-missed='.*' -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 // REMARK-DAG: NotChained | {{.*}}Reason="others read what is between the two contractions"
 // REMARK-DAG: Reason="all rows of the first product fit the cache"
-// REMARK-DAG: Reason="rows of the first product do not fit a block's registers and shared memory"
+// REMARK-DAG: Reason="lines of its factors are too long for sums in registers"
+// REMARK-DAG: Reason="how long the lines of its factors are is known only when run"
+// REMARK-DAG: Reason="the machine has no matrix instruction for such products"
 
 #machine = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608>
 
@@ -107,6 +109,42 @@ module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters 
     %d = graph.sub %s, %m : (tensor<512x512xf32>, tensor<512x1xf32>) -> tensor<512x512xf32>
     %y = graph.matmul %d, %v : (tensor<512x512xf32>, tensor<512x256xf32>) -> tensor<512x256xf32>
     return %y : tensor<512x256xf32>
+  }
+}
+
+// -----
+
+// Left alone: nor do sums of lines whose length is known only when run.
+// CHECK-LABEL: func.func @unknown_lines
+// CHECK: graph.matmul {{.*}}graph.in_group = 0
+// CHECK: graph.matmul {{.*}}graph.in_group = 2
+#limits = #plan.grid_limits<registers = 65536, threads = 2048, maxThreadRegisters = 255, registerGranularity = 8, maxBlockThreads = 1024, reservedBlockBytes = 1024, staticSharedBytes = 49152, maxArguments = 440>
+#gridCosts = #plan.grid_costs<mmaProductsPerCycle = 512, threadProductsPerCycle = 128, instructionsPerCycle = 128, memoryBytesPerCycle = 1000, l2BytesPerCycle = 48, sharedBytesPerCycle = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockOverheadCycles = 1200, sliceOverheadCycles = 150, termOverheadCycles = 50, fetchLatencyCycles = 600, tileOverheadCycles = 600, splitOverheadCycles = 2500, memoryLatencyCycles = 800, threadBytesInFlight = 32, latencyHidingThreads = 256>
+module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warpSize = 32, sharedBytes = 166912, mmasPerProduct = 3, limits = #limits, costs = #gridCosts>>} {
+  func.func @unknown_lines(%q: tensor<512x?xf32> {graph.dims = [512, #graph.dim<"d">]}, %k: tensor<?x512xf32> {graph.dims = [#graph.dim<"d">, 512]}, %v: tensor<512x64xf32>) -> tensor<512x64xf32> {
+    %s = graph.matmul %q, %k : (tensor<512x?xf32>, tensor<?x512xf32>) -> tensor<512x512xf32>
+    %m = graph.reduce_max %s {dims = array<i64: 1>} : (tensor<512x512xf32>) -> tensor<512x1xf32>
+    %d = graph.sub %s, %m : (tensor<512x512xf32>, tensor<512x1xf32>) -> tensor<512x512xf32>
+    %y = graph.matmul %d, %v : (tensor<512x512xf32>, tensor<512x64xf32>) -> tensor<512x64xf32>
+    return %y : tensor<512x64xf32>
+  }
+}
+
+// -----
+
+// Left alone: a machine without matrix instructions.
+// CHECK-LABEL: func.func @by_threads
+// CHECK: graph.matmul {{.*}}graph.in_group = 0
+// CHECK: graph.matmul {{.*}}graph.in_group = 2
+#limits = #plan.grid_limits<registers = 65536, threads = 2048, maxThreadRegisters = 255, registerGranularity = 8, maxBlockThreads = 1024, reservedBlockBytes = 1024, staticSharedBytes = 49152, maxArguments = 440>
+#gridCosts = #plan.grid_costs<mmaProductsPerCycle = 512, threadProductsPerCycle = 128, instructionsPerCycle = 128, memoryBytesPerCycle = 1000, l2BytesPerCycle = 48, sharedBytesPerCycle = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockOverheadCycles = 1200, sliceOverheadCycles = 150, termOverheadCycles = 50, fetchLatencyCycles = 600, tileOverheadCycles = 600, splitOverheadCycles = 2500, memoryLatencyCycles = 800, threadBytesInFlight = 32, latencyHidingThreads = 256>
+module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warpSize = 32, sharedBytes = 166912, limits = #limits, costs = #gridCosts>>} {
+  func.func @by_threads(%q: tensor<512x64xf32>, %k: tensor<64x512xf32>, %v: tensor<512x64xf32>) -> tensor<512x64xf32> {
+    %s = graph.matmul %q, %k : (tensor<512x64xf32>, tensor<64x512xf32>) -> tensor<512x512xf32>
+    %m = graph.reduce_max %s {dims = array<i64: 1>} : (tensor<512x512xf32>) -> tensor<512x1xf32>
+    %d = graph.sub %s, %m : (tensor<512x512xf32>, tensor<512x1xf32>) -> tensor<512x512xf32>
+    %y = graph.matmul %d, %v : (tensor<512x512xf32>, tensor<512x64xf32>) -> tensor<512x64xf32>
+    return %y : tensor<512x64xf32>
   }
 }
 

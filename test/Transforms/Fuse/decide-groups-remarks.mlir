@@ -135,6 +135,7 @@ func.func @larger_and_merged(%x: tensor<4x1xf32>, %y: tensor<4x512xf32>) -> tens
 
 // -----
 
+// CHECK-COUNT-3: CopiedTogether | {{.*}}Reason="kernels of a grid of threads read and write whole lines, and subviews may have gaps"
 // CHECK-COUNT-3: Reason="it assembles too many operands to compute one where it is read"
 #limits = #plan.grid_limits<registers = 65536, threads = 2048, maxThreadRegisters = 255, registerGranularity = 8, maxBlockThreads = 1024, reservedBlockBytes = 1024, staticSharedBytes = 49152, maxArguments = 440>
 #gridCosts = #plan.grid_costs<mmaProductsPerCycle = 512, threadProductsPerCycle = 128, instructionsPerCycle = 128, memoryBytesPerCycle = 1000, l2BytesPerCycle = 48, sharedBytesPerCycle = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockOverheadCycles = 1200, sliceOverheadCycles = 150, termOverheadCycles = 50, fetchLatencyCycles = 600, tileOverheadCycles = 600, splitOverheadCycles = 2500, memoryLatencyCycles = 800, threadBytesInFlight = 32, latencyHidingThreads = 256>
@@ -146,4 +147,41 @@ func.func @many_subviews(%x: tensor<4x1xf32>) -> tensor<4x3xf32> {
   %3 = graph.concat %0, %1, %2 {axis = 1 : i64} : (tensor<4x1xf32>, tensor<4x1xf32>, tensor<4x1xf32>) -> tensor<4x3xf32>
   return %3 : tensor<4x3xf32>
 }
+}
+
+// -----
+
+// CHECK: CopiedTogether | {{.*}}Producer=short, Reason="most of the whole lies otherwise than its operands, which are inputs or constants, are read by others, or lie in another order"
+func.func @mostly_inputs(%x: tensor<4x1xf32>, %y: tensor<4x7xf32>, %z: tensor<4x7xf32>) -> tensor<4x15xf32> {
+  %0 = graph.neg %x : (tensor<4x1xf32>) -> tensor<4x1xf32> loc("short")
+  %1 = graph.concat %0, %y, %z {axis = 1 : i64} : (tensor<4x1xf32>, tensor<4x7xf32>, tensor<4x7xf32>) -> tensor<4x15xf32>
+  return %1 : tensor<4x15xf32>
+}
+
+// -----
+
+// CHECK: Producer=open, Reason="where a subview lies in the whole is known only when run"
+func.func @open_lengths(%x: tensor<?x4xf32> {graph.dims = [#graph.dim<"n">, 4]}, %y: tensor<4x4xf32>, %z: tensor<4x4xf32>) -> tensor<?x4xf32> {
+  %0 = graph.neg %x {graph.dims = [[#graph.dim<"n">, 4]]} : (tensor<?x4xf32>) -> tensor<?x4xf32> loc("open")
+  %1 = graph.concat %0, %y, %z {axis = 0 : i64, graph.dims = [[#graph.dim<"n + 8">, 4]]} : (tensor<?x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<?x4xf32>
+  return %1 : tensor<?x4xf32>
+}
+
+// -----
+
+// CHECK: Producer=early, Reason="the memory of the whole would be taken while many contractions are computed"
+func.func @far_apart(%x: tensor<4x4xf32>, %w: tensor<4x4xf32>) -> tensor<4x8xf32> {
+  %0 = graph.matmul %x, %w : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32> loc("early")
+  %1 = graph.matmul %x, %w : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %2 = graph.matmul %1, %w : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %3 = graph.matmul %2, %w : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %4 = graph.matmul %3, %w : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %5 = graph.matmul %4, %w : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %6 = graph.matmul %5, %w : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %7 = graph.matmul %6, %w : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %8 = graph.matmul %7, %w : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %9 = graph.matmul %8, %w : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %10 = graph.matmul %9, %w : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %11 = graph.concat %0, %10 {axis = 1 : i64} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x8xf32>
+  return %11 : tensor<4x8xf32>
 }

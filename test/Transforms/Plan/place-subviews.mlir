@@ -4,7 +4,8 @@
 // RUN: hewn-opt %s --split-input-file --hewn-place-subviews --remarks-filter-missed='.*' -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 // REMARK-DAG: Reason="more memory would be live at once"
 // REMARK-DAG: Reason="where a subview lies in the whole is known only when run"
-// REMARK-DAG: Reason="most of the whole is made where it can't be made in place: subviews that lie otherwise, are inputs or constants, or are read by many"
+// REMARK-DAG: Reason="most of the whole has a reader that takes no gaps: it is returned, viewed, or the host's"
+// REMARK-DAG: Reason="most of the whole has other readers, whose cache would be filled by gaps"
 
 // Channels innermost: rows of a subview lie as far apart as those of the whole, for who makes them and who reads them.
 // CHECK: plan.kernel @relu({{.*}}) -> tensor<1x8x4x4xf32, #graph.layout<[0, 2, 3, 1]>>
@@ -279,4 +280,77 @@ func.func @main(%x: tensor<4xf32>, %n: tensor<1xi64>) -> tensor<?x8xf32> {
   %1 = plan.launch @exp(%0) symbols [#graph.dim<"u0">] {graph.dims = [[#graph.dim<"u0">, 4]]} : (tensor<?x4xf32>) -> tensor<?x4xf32>
   %2 = plan.launch @concat(%0, %1) symbols [#graph.dim<"u0">] {graph.dims = [[#graph.dim<"u0">, 8]]} : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x8xf32>
   return %2 : tensor<?x8xf32>
+}
+
+// -----
+
+// REMARK-DAG: Reason="most of the whole is an input, a constant, or made outside of the loop"
+plan.kernel @exp(%x: tensor<1x4xf32>) -> tensor<1x4xf32> attributes {symbols = []} {
+  %0 = graph.exp %x : (tensor<1x4xf32>) -> tensor<1x4xf32>
+  graph.yield %0 : tensor<1x4xf32>
+}
+plan.kernel @concat(%a0: tensor<3x4xf32>, %a1: tensor<1x4xf32>) -> tensor<4x4xf32> attributes {symbols = []} {
+  %0 = graph.concat %a0, %a1 {axis = 0 : i64} : (tensor<3x4xf32>, tensor<1x4xf32>) -> tensor<4x4xf32>
+  graph.yield %0 : tensor<4x4xf32>
+}
+func.func @main(%x: tensor<3x4xf32>, %y: tensor<1x4xf32>) -> tensor<4x4xf32> {
+  %0 = plan.launch @exp(%y) symbols [] : (tensor<1x4xf32>) -> tensor<1x4xf32>
+  %1 = plan.launch @concat(%x, %0) symbols [] : (tensor<3x4xf32>, tensor<1x4xf32>) -> tensor<4x4xf32>
+  return %1 : tensor<4x4xf32>
+}
+
+// -----
+
+// REMARK-DAG: Reason="most of the whole lies in another order where it is made"
+plan.kernel @exp(%x: tensor<3x4x6xf32>) -> tensor<3x4x6xf32> attributes {symbols = []} {
+  %0 = graph.exp %x : (tensor<3x4x6xf32>) -> tensor<3x4x6xf32>
+  graph.yield %0 : tensor<3x4x6xf32>
+}
+plan.kernel @turned(%x: tensor<1x4x6xf32, #graph.layout<[0, 2, 1]>>) -> tensor<1x4x6xf32, #graph.layout<[0, 2, 1]>> attributes {symbols = []} {
+  %0 = graph.exp %x : (tensor<1x4x6xf32, #graph.layout<[0, 2, 1]>>) -> tensor<1x4x6xf32, #graph.layout<[0, 2, 1]>>
+  graph.yield %0 : tensor<1x4x6xf32, #graph.layout<[0, 2, 1]>>
+}
+plan.kernel @concat(%a0: tensor<3x4x6xf32>, %a1: tensor<1x4x6xf32, #graph.layout<[0, 2, 1]>>) -> tensor<4x4x6xf32, #graph.layout<[0, 2, 1]>> attributes {symbols = []} {
+  %0 = graph.concat %a0, %a1 {axis = 0 : i64} : (tensor<3x4x6xf32>, tensor<1x4x6xf32, #graph.layout<[0, 2, 1]>>) -> tensor<4x4x6xf32, #graph.layout<[0, 2, 1]>>
+  graph.yield %0 : tensor<4x4x6xf32, #graph.layout<[0, 2, 1]>>
+}
+func.func @main(%x: tensor<3x4x6xf32>, %y: tensor<1x4x6xf32, #graph.layout<[0, 2, 1]>>) -> tensor<4x4x6xf32, #graph.layout<[0, 2, 1]>> {
+  %0 = plan.launch @exp(%x) symbols [] : (tensor<3x4x6xf32>) -> tensor<3x4x6xf32>
+  %1 = plan.launch @turned(%y) symbols [] : (tensor<1x4x6xf32, #graph.layout<[0, 2, 1]>>) -> tensor<1x4x6xf32, #graph.layout<[0, 2, 1]>>
+  %2 = plan.launch @concat(%0, %1) symbols [] : (tensor<3x4x6xf32>, tensor<1x4x6xf32, #graph.layout<[0, 2, 1]>>) -> tensor<4x4x6xf32, #graph.layout<[0, 2, 1]>>
+  return %2 : tensor<4x4x6xf32, #graph.layout<[0, 2, 1]>>
+}
+
+// -----
+
+// REMARK-DAG: Reason="most of the whole is a part of another one, stands there twice, or is read by many"
+plan.kernel @exp(%x: tensor<3x4xf32>) -> tensor<3x4xf32> attributes {symbols = []} {
+  %0 = graph.exp %x : (tensor<3x4xf32>) -> tensor<3x4xf32>
+  graph.yield %0 : tensor<3x4xf32>
+}
+plan.kernel @concat(%a0: tensor<3x4xf32>, %a1: tensor<3x4xf32>) -> tensor<6x4xf32> attributes {symbols = []} {
+  %0 = graph.concat %a0, %a1 {axis = 0 : i64} : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<6x4xf32>
+  graph.yield %0 : tensor<6x4xf32>
+}
+func.func @main(%x: tensor<3x4xf32>) -> tensor<6x4xf32> {
+  %0 = plan.launch @exp(%x) symbols [] : (tensor<3x4xf32>) -> tensor<3x4xf32>
+  %1 = plan.launch @concat(%0, %0) symbols [] : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<6x4xf32>
+  return %1 : tensor<6x4xf32>
+}
+
+// -----
+
+// REMARK-DAG: Reason="most of the whole is what its kernel was given, or gives twice"
+plan.kernel @two(%x: tensor<3x4xf32>) -> (tensor<3x4xf32>, tensor<3x4xf32>) attributes {symbols = []} {
+  %0 = graph.exp %x : (tensor<3x4xf32>) -> tensor<3x4xf32>
+  graph.yield %0, %0 : tensor<3x4xf32>, tensor<3x4xf32>
+}
+plan.kernel @concat(%a0: tensor<3x4xf32>, %a1: tensor<1x4xf32>) -> tensor<4x4xf32> attributes {symbols = []} {
+  %0 = graph.concat %a0, %a1 {axis = 0 : i64} : (tensor<3x4xf32>, tensor<1x4xf32>) -> tensor<4x4xf32>
+  graph.yield %0 : tensor<4x4xf32>
+}
+func.func @main(%x: tensor<3x4xf32>, %y: tensor<1x4xf32>) -> (tensor<4x4xf32>, tensor<3x4xf32>) {
+  %0:2 = plan.launch @two(%x) symbols [] : (tensor<3x4xf32>) -> (tensor<3x4xf32>, tensor<3x4xf32>)
+  %1 = plan.launch @concat(%0#0, %y) symbols [] : (tensor<3x4xf32>, tensor<1x4xf32>) -> tensor<4x4xf32>
+  return %1, %0#1 : tensor<4x4xf32>, tensor<3x4xf32>
 }

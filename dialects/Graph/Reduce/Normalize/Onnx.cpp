@@ -49,9 +49,8 @@ static LogicalResult buildAlongAxis(OnnxNode &node, llvm::function_ref<Value(Com
 }
 
 LogicalResult buildSoftmax(OnnxNode &node) {
-  StringRef name = node.opType() == "Softmax" ? SoftmaxOp::getOperationName() : LogSoftmaxOp::getOperationName();
   return buildAlongAxis(node, [&](Composer &c, Value x, int64_t axis) {
-    return makeNamed(c.b, c.loc, name, x, c.b.getNamedAttr("axis", c.b.getI64IntegerAttr(axis)));
+    return makeNamed(c.b, c.loc, node.recordedOp(), x, c.b.getNamedAttr("axis", c.b.getI64IntegerAttr(axis)));
   });
 }
 
@@ -180,8 +179,8 @@ LogicalResult buildSkipLayerNorm(OnnxNode &node) {
     return failure();
   if (node.wantsOutput(3))
     node.setOutput(3, sum);
-  StringRef name = center ? LayerNormOp::getOperationName() : RMSNormOp::getOperationName();
-  return node.finish(makeNamed(node.b, node.loc, name, operands, {node.attr("axis", axis), epsilonOf(node, 1e-12)}));
+  return node.finish(
+      makeNamed(node.b, node.loc, node.recordedOp(), operands, {node.attr("axis", axis), epsilonOf(node, 1e-12)}));
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//

@@ -215,8 +215,8 @@ Found<Chain> gridChain(KernelFunction &k) {
   Found<Chain> chain = graph::findChain(ops, /*narrow=*/true);
   if (!chain)
     return chain;
-  if (!plan::gridTakesChain(*chain))
-    return Verdict::no("rows of the first product do not fit a block's registers and shared memory");
+  if (Verdict takes = plan::gridTakesChain(*chain); !takes)
+    return takes;
   bool isOfTail = llvm::all_of(k.results, [&](Value result) {
     return result.getDefiningOp<graph::ScratchOp>() || llvm::is_contained(chain->tail, result.getDefiningOp());
   });

@@ -64,7 +64,7 @@ bool GridContraction::storesPairs() {
     return false;
   };
   if (tiles.columns.empty())
-    return false;
+    return single("there is one column");
   unsigned last = tiles.columns.back();
   auto even = [](const graph::DimExpr &expr) { return expr.constant() && *expr.constant() % 2 == 0; };
   std::optional<unsigned> dim = graph::resultWith(tiles.maps[2], last);

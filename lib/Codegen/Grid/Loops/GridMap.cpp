@@ -52,8 +52,10 @@ std::optional<GridWide> wideMap(KernelFunction &k, ArrayRef<unsigned> results, s
     }
   Value first = k.results[results[0]];
   SmallVector<int64_t> order = memoryOrder(first);
-  if (order.empty())
+  if (order.empty()) {
+    LDBG() << k.kernel.getName() << " has one element";
     return std::nullopt;
+  }
   return GridWide::along(k, graph::getDims(first), unsigned(order.back()), results, lanes);
 }
 

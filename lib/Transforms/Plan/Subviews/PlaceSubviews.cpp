@@ -47,6 +47,9 @@ graph::MoveOpInterface onlyAssembles(KernelOp kernel) {
              : graph::MoveOpInterface();
 }
 
+constexpr llvm::StringLiteral kStandsElsewhere =
+    "most of the whole is a part of another one, stands there twice, or is read by many";
+
 class Placer {
 public:
   Placer(ModuleOp module, func::FuncOp program)
@@ -88,22 +91,26 @@ private:
     if (!isKnown(bufferBytes(result), symbols))
       return refuse("the size of the whole is known only when data are");
     SmallVector<bool> inPlace;
-    int64_t placed = 0, all = 0;
+    int64_t placed = 0, all = 0, longest = 0;
+    StringRef why; // of the longest operand that is not made in place
     for (auto [number, source] : llvm::enumerate(sources)) {
       OpOperand &operand = launch->getOpOperand(source);
       auto type = cast<RankedTensorType>(operand.get().getType());
       if (!fits(type, whole, assembly, int64_t(number)))
         return refuse("where a subview lies in the whole is known only when run");
       int64_t length = assembly.isInterleaved() ? 1 : type.getDimSize(assembly.dim);
-      inPlace.push_back(llvm::count(sources, source) == 1 && isSubview(operand, whole, assembly, int64_t(number)));
+      Verdict isSubview = llvm::count(sources, source) == 1 ? makesInPlace(operand, whole, assembly, int64_t(number))
+                                                            : Verdict::no(kStandsElsewhere);
+      inPlace.push_back(bool(isSubview));
+      if (!isSubview && length > longest) {
+        longest = length;
+        why = isSubview.why();
+      }
       placed += inPlace.back() ? length : 0;
       all += length;
     }
     if (placed == 0 || (!assembly.isInterleaved() && 2 * placed < all))
-      return refuse(
-          "most of the whole is made where it can't be made in place: subviews that lie otherwise, are inputs "
-          "or constants, or "
-          "are read by many");
+      return refuse(why);
     if (live.empty())
       live = liveBytes(program, samples);
     SmallVector<Type> types = llvm::to_vector(launch.getInputs().getTypes());
@@ -161,25 +168,30 @@ private:
     return !llvm::is_contained(type.getShape(), 0) && liesAsIn(contiguousType(type, whole), whole, assembly, number);
   }
 
-  /// Whether the operand can be made in the whole.
-  bool isSubview(OpOperand &operand, RankedTensorType whole, const graph::Assembly &assembly, int64_t number) {
+  /// Whether what makes the operand can make it in the whole.
+  Verdict makesInPlace(OpOperand &operand, RankedTensorType whole, const graph::Assembly &assembly, int64_t number) {
     Value value = operand.get();
     auto type = cast<RankedTensorType>(value.getType());
     auto maker = value.getDefiningOp<LaunchOp>();
-    if (!maker || maker->getBlock() != operand.getOwner()->getBlock() || !liesAsIn(type, whole, assembly, number) ||
-        assemblyOf(value) || value.hasNUsesOrMore(kMaxSubviewReaders + 1) ||
+    auto kernel = maker ? kernels.lookup<KernelOp>(maker.getKernel()) : KernelOp();
+    if (!kernel || maker->getBlock() != operand.getOwner()->getBlock())
+      return Verdict::no("most of the whole is an input, a constant, or made outside of the loop");
+    if (!liesAsIn(type, whole, assembly, number))
+      return Verdict::no("most of the whole lies in another order where it is made");
+    if (assemblyOf(value) || value.hasNUsesOrMore(kMaxSubviewReaders + 1) ||
         llvm::count(operand.getOwner()->getOperands(), value) != 1)
-      return false;
-    auto kernel = kernels.lookup<KernelOp>(maker.getKernel());
-    if (!kernel)
-      return false;
+      return Verdict::no(kStandsElsewhere);
     Operation *yield = kernel.getBody().front().getTerminator();
     Value yielded = yield->getOperand(cast<OpResult>(value).getResultNumber());
     if (!yielded.getDefiningOp() || llvm::count(yield->getOperands(), yielded) != 1)
-      return false;
-    return subviewType(type, whole, assembly) == type ||
-           (llvm::all_of(value.getUsers(), llvm::IsaPred<LaunchOp>) &&
-            (value.hasOneUse() || mayBeReadApart(type, operand.getOwner()->getResult(0), assembly)));
+      return Verdict::no("most of the whole is what its kernel was given, or gives twice");
+    if (subviewType(type, whole, assembly) == type)
+      return Verdict::yes();
+    if (!llvm::all_of(value.getUsers(), llvm::IsaPred<LaunchOp>))
+      return Verdict::no("most of the whole has a reader that takes no gaps: it is returned, viewed, or the host's");
+    return value.hasOneUse() || mayBeReadApart(type, operand.getOwner()->getResult(0), assembly)
+               ? Verdict::yes()
+               : Verdict::no("most of the whole has other readers, whose cache would be filled by gaps");
   }
 
   /// Operand `i` of a launch as a subview of type `type`, by a kernel that copies it.
