@@ -6,6 +6,7 @@
 
 #include "lib/Compiler/LoadedLibrary.h"
 #include "lib/Support/JsonWriter.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace hewn::tool {
 

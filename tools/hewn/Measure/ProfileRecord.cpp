@@ -2,6 +2,7 @@
 #include "tools/hewn/Measure/ProfileRecord.h"
 #include "lib/Support/JsonWriter.h"
 #include "lib/Support/Printable.h"
+#include "tools/hewn/Record.h"
 
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"

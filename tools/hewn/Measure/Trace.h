@@ -10,6 +10,7 @@
 #include "llvm/Support/JSON.h"
 #include <chrono>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>

@@ -7,6 +7,7 @@
 #include "llvm/Support/FormatVariadic.h"
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 namespace json = llvm::json;
 using llvm::formatv;
