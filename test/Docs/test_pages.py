@@ -3,6 +3,7 @@
 
 import contextlib
 import doctest
+import functools
 import io
 import os
 import pathlib
@@ -11,11 +12,14 @@ import shutil
 import subprocess
 import sys
 
+import onnx
 import pytest
+from onnx import TensorProto, helper
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TOOLS = pathlib.Path(os.environ.get("HEWN_TOOLS", ROOT / "build/dev/bin"))
 TUTORIALS = sorted(page for page in (ROOT / "docs/tutorials").glob("*.md") if page.name != "README.md")
+FLOATS = functools.partial(helper.make_tensor_value_info, elem_type=TensorProto.FLOAT, shape=[2])
 BLOCK = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -91,6 +95,16 @@ def test_tutorial(page, installed, tmp_path, monkeypatch):
 def test_readme_names_every_tutorial():
     named = re.findall(r"^\d+\. \[(\S+)\]", (ROOT / "docs/tutorials/README.md").read_text(), re.MULTILINE)
     assert sorted(named) == [page.name for page in TUTORIALS]
+
+
+def test_readme_says_the_opsets_that_are_known(tmp_path):
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", [FLOATS("x")], [FLOATS("y")])
+    path = tmp_path / "new.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 1000)], ir_version=9), path)
+    told = subprocess.run([TOOLS / "hewn", "check", path], capture_output=True, text=True).stderr
+    assert re.findall(r"hewn knows (1 to \d+)", told) == re.findall(
+        r"ONNX opsets (1 to \d+)", (ROOT / "README.md").read_text()
+    )
 
 
 def test_a_page_that_tells_something_else_fails(tmp_path, monkeypatch):

@@ -3,10 +3,13 @@
 
 import os
 import pathlib
+import resource
 import subprocess
 import sys
 
+import onnx
 import pytest
+from onnx import TensorProto, helper
 
 sys.path.append(str(pathlib.Path(__file__).parents[2] / "tools" / "measure"))
 import compile_time
@@ -22,6 +25,26 @@ def test_compile_time_is_linear(form):
 
     count = COUNTS.get(form, 3000)
     assert fastest(count) < 3 * fastest(count // 2) + 0.05
+
+
+def test_code_of_many_inputs_and_outputs_is_linear(tmp_path):
+    """To machine code: what loads their pointers is straight code of as many lines, of which LLVM's passes may take the square."""
+
+    def user_seconds(count):
+        nodes = [helper.make_node("Relu", [f"x{i}"], [f"y{i}"]) for i in range(count)]
+        inputs, outputs = (
+            [helper.make_tensor_value_info(f"{kind}{i}", TensorProto.FLOAT, [16]) for i in range(count)]
+            for kind in "xy"
+        )
+        path = tmp_path / f"{count}.onnx"
+        onnx.save(helper.make_model(helper.make_graph(nodes, "star", inputs, outputs), ir_version=9), path)
+        tool = pathlib.Path(os.environ["HEWN_TOOLS"]) / "hewn"
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        subprocess.run([tool, "compile", path, "--target", "x86-64-v3", "-o", tmp_path / "m.so"], check=True)
+        return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+
+    few, many = (min(user_seconds(count) for _ in range(2)) for count in (1000, 4000))
+    assert many < 6 * few + 0.1, (few, many)
 
 
 def test_more_nodes_than_the_limit_compile_where_it_is_raised(tmp_path):

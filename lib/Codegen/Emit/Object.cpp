@@ -15,6 +15,7 @@
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
+#include "llvm/Passes/StandardInstrumentations.h"
 #include "llvm/Support/CrashRecoveryContext.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/SmallVectorMemoryBuffer.h"
@@ -70,7 +71,11 @@ static void optimizeModule(Module &module, TargetMachine &machine) {
   FunctionAnalysisManager functions;
   CGSCCAnalysisManager graphs;
   ModuleAnalysisManager modules;
-  PassBuilder builder(&machine);
+  // Without it passes look at functions that ask to be left alone (`keepUnscheduled`).
+  PassInstrumentationCallbacks callbacks;
+  OptNoneInstrumentation leaveAlone(/*DebugLogging=*/false);
+  leaveAlone.registerCallbacks(callbacks);
+  PassBuilder builder(&machine, PipelineTuningOptions(), std::nullopt, &callbacks);
   builder.registerModuleAnalyses(modules);
   builder.registerCGSCCAnalyses(graphs);
   builder.registerFunctionAnalyses(functions);

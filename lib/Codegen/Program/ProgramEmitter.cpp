@@ -65,7 +65,7 @@ void ProgramEmitter::begin() {
   auto element = [&](llvm::Value *array, llvm::Type *type, unsigned i) -> llvm::Value * {
     return b.CreateLoad(type, b.CreateConstInBoundsGEP1_64(type, array, i));
   };
-  llvm::Value *inputs = field(offsetof(hewn_frame, inputs));
+  inputPointers = field(offsetof(hewn_frame, inputs));
   outputPointers = field(offsetof(hewn_frame, outputs));
   llvm::Value *symbolValues = field(offsetof(hewn_frame, symbols));
   arena = field(offsetof(hewn_frame, arena));
@@ -75,8 +75,6 @@ void ProgramEmitter::begin() {
   emitRequirements();
   for (auto &[name, level] : readArenaSize(program).levels)
     symbols[name] = value(level);
-  for (auto [i, argument] : llvm::enumerate(program.getArguments()))
-    pointers[argument] = element(inputs, ptr, i);
   if (device)
     beginDevice();
 }

@@ -144,7 +144,7 @@ private:
   llvm::Value *runContext = nullptr, *arena = nullptr, *weightsBase = nullptr;
   llvm::BasicBlock *exit = nullptr;
   llvm::PHINode *exitCode = nullptr;
-  llvm::Value *outputPointers = nullptr;
+  llvm::Value *inputPointers = nullptr, *outputPointers = nullptr;
   llvm::StringMap<llvm::Value *> symbols;
   std::string unknownSymbol;
   llvm::DenseMap<mlir::Value, llvm::Value *> pointers;

@@ -197,8 +197,13 @@ llvm::Value *ProgramEmitter::pointer(Value v) {
 }
 
 llvm::Value *ProgramEmitter::hostPointer(Value v) {
-  auto found = pointers.find(v);
-  return found == pointers.end() ? llvm::PoisonValue::get(ptr) : found->second;
+  if (auto found = pointers.find(v); found != pointers.end())
+    return found->second;
+  auto argument = dyn_cast<BlockArgument>(v);
+  if (!argument || argument.getOwner() != &program.getBody().front())
+    return llvm::PoisonValue::get(ptr);
+  // An input: loaded where it is used, as outputs are.
+  return b.CreateLoad(ptr, b.CreateConstInBoundsGEP1_64(ptr, inputPointers, argument.getArgNumber()));
 }
 
 void ProgramEmitter::bind(ArrayRef<DimExpr> dims, ArrayRef<llvm::Value *> actual) {

@@ -5,17 +5,21 @@
 // CHECK-DAG: func.func private @exp(f64) -> f64
 // CHECK-DAG: func.func private @sinf(f32) -> f32
 
-// Exponentials are clamped by select, reduced with two parts of ln 2, and scaled in two steps: no conversion, no call.
+// Exponentials are clamped by select, reduced with two parts of ln 2, and scaled in one step, by a power whose
+// exponent is a shift of what the sum with the biased rounding constant has in its low bits: no conversion, no call, no denormal.
 // CHECK-LABEL: func.func @exp_vector
 // CHECK-SAME: (%[[X:.*]]: vector<16xf32>)
 // CHECK: %[[HIGH:.*]] = arith.cmpf ogt, %[[X]], %{{.*}} : vector<16xf32>
 // CHECK: arith.select %[[HIGH]]
-// CHECK: math.fma
+// CHECK: %[[SUM:.*]] = math.fma
+// CHECK: %[[BITS:.*]] = arith.bitcast %[[SUM]] : vector<16xf32> to vector<16xi32>
 // CHECK-NOT: fptosi
 // CHECK-NOT: call
-// CHECK: %[[HALF:.*]] = arith.shrsi %{{.*}} : vector<16xi32>
-// CHECK-NOT: call
-// CHECK: return
+// CHECK: %[[TWICE:.*]] = arith.addf %[[P:.*]], %[[P]] : vector<16xf32>
+// CHECK: %[[SHIFTED:.*]] = arith.shli %[[BITS]], %{{.*}} : vector<16xi32>
+// CHECK: %[[POWER:.*]] = arith.bitcast %[[SHIFTED]] : vector<16xi32> to vector<16xf32>
+// CHECK: %[[RESULT:.*]] = arith.mulf %[[TWICE]], %[[POWER]] : vector<16xf32>
+// CHECK: return %[[RESULT]]
 func.func @exp_vector(%x: vector<16xf32>) -> vector<16xf32> {
   %0 = math.exp %x : vector<16xf32>
   return %0 : vector<16xf32>
