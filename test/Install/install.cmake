@@ -47,6 +47,9 @@ endif()
 # The tools find the runtime beside themselves.
 must("${WORK}/prefix/bin/hewn" compile "${EXAMPLE}/sobel.onnxtxt" -o "${WORK}/libsobel.so")
 must("${WORK}/prefix/bin/hewn-opt" --version)
+if(EXISTS "${WORK}/prefix/bin/hewn-lsp-server") # where LLVM is linked as a shared library
+  must("${WORK}/prefix/bin/hewn-lsp-server" --help)
+endif()
 
 # The Python package is there with the folders in it.
 file(GLOB_RECURSE found "${WORK}/prefix/onnxruntime_pybind11_state.py")

@@ -103,7 +103,10 @@ bool ErrorParser::parse(cl::Option &, StringRef name, StringRef text, double &va
   return true;
 }
 
-std::string writtenFlag(StringRef name) { return (name.size() <= 2 ? "-" : "--") + name.str(); }
+std::string writtenFlag(StringRef name) {
+  bool isLetter = name.size() == 1 || (name.size() == 2 && llvm::isDigit(name[1])); // -o, -O0
+  return (isLetter ? "-" : "--") + name.str();
+}
 
 llvm::SmallVector<cl::Option *> flagsOf(cl::SubCommand &command) {
   llvm::SmallVector<cl::Option *> flags;

@@ -38,7 +38,7 @@ struct ErrorParser : llvm::cl::parser<double> {
 
 /// The flags that `command` has, by name; LLVM's own are not told.
 llvm::SmallVector<llvm::cl::Option *> flagsOf(llvm::cl::SubCommand &command);
-/// How a flag is written: letters have one dash, words two.
+/// How a flag is written: letters (and -O0) have one dash, words two.
 std::string writtenFlag(llvm::StringRef name);
 bool wantsValue(llvm::cl::Option *flag);
 

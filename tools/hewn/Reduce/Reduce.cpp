@@ -20,6 +20,7 @@
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Support/xxhash.h"
 #include <chrono>
+#include <cstring>
 #include <unistd.h>
 
 namespace cl = llvm::cl;
@@ -101,6 +102,8 @@ private:
   std::optional<Shown> test(const ModelGraph::Part &part);
   bool keep(const std::string &bytes, const Symptom &symptom);
   void edit();
+  void shrink();
+  bool resized(const ModelEdits &edits, int64_t size, int64_t other);
   std::string again() const;
   int report() const;
 
@@ -210,6 +213,63 @@ void Reduction::edit() {
   }
 }
 
+/// The array without the elements behind a dim's new size.
+Array cut(const Array &from, int64_t size, int64_t other) {
+  Array made = from;
+  std::vector<int64_t> kept = ModelEdits::keptElements(made.shape, size, other);
+  int64_t bytes = from.elementBytes();
+  made.bytes.resize(kept.size() * size_t(bytes));
+  for (size_t i = 0; i < kept.size(); ++i)
+    std::memcpy(made.bytes.data() + int64_t(i) * bytes, from.bytes.data() + kept[i] * bytes, size_t(bytes));
+  return made;
+}
+
+/// Makes dims smaller: all that have one size, in all that has it.
+void Reduction::shrink() {
+  for (bool changed = true; changed && !stopped();) {
+    changed = false;
+    std::unique_ptr<ModelEdits> edits = ModelEdits::parse(best);
+    std::set<int64_t, std::greater<>> sizes;
+    if (edits)
+      for (int64_t size : edits->sizes())
+        sizes.insert(size);
+    for (const auto &[name, array] : feeds)
+      for (int64_t dim : array.shape)
+        if (dim > 1)
+          sizes.insert(dim);
+    for (int64_t size : sizes) {
+      std::set<int64_t> others = {1, 2, 3, size / 2, size - 1};
+      for (int64_t other : others)
+        if (!changed && edits && other > 0 && other < size && !stopped() && problem.empty())
+          changed = resized(*edits, size, other);
+      if (changed)
+        break;
+    }
+  }
+}
+
+bool Reduction::resized(const ModelEdits &edits, int64_t size, int64_t other) {
+  Values smaller;
+  bool isOther = false;
+  for (const auto &[name, array] : feeds) {
+    smaller[name] = cut(array, size, other);
+    isOther |= smaller[name].shape != array.shape;
+  }
+  std::string bytes;
+  if (!edits.resize(size, other, bytes)) {
+    if (!isOther)
+      return false;
+    bytes = best; // dims that only the arrays have
+  }
+  uint64_t key = llvm::xxh3_64bits(bytes);
+  for (const auto &[name, array] : smaller)
+    key = key * 31 + llvm::xxh3_64bits(llvm::StringRef(array.bytes.data(), array.bytes.size()));
+  if (!seen.insert(key).second)
+    return false;
+  std::optional<Symptom> symptom = show(bytes, smaller, &wanted);
+  return symptom && symptom->isLike(wanted) && keep(bytes, *symptom);
+}
+
 /// What shows it again.
 std::string Reduction::again() const {
   std::string model = shellWord(said.output), arrays = shellWord(Probe::arraysBeside(said.output));
@@ -282,7 +342,15 @@ int Reduction::run(const std::vector<std::pair<std::string, Array>> &arrays) {
     return refuse("no node makes an output of the model: there is nothing to reduce");
   if (!graph->serialize(parts.whole(outputs), /*whole=*/true, nullptr, bytes, problem))
     return refuse(problem);
-  std::optional<Symptom> first = show(bytes, values, nullptr);
+  // A command gets all inputs that can be had, from the begin.
+  bool learnsFirst = !said.question.command.empty();
+  if (learnsFirst)
+    probe.learn(*graph, values, [&] { return stopped(); }, parts, values);
+  Values given;
+  for (const std::string &name : graph->inputs())
+    if (auto value = values.find(name); value != values.end())
+      given.insert(*value);
+  std::optional<Symptom> first = show(bytes, given, nullptr);
   if (!first)
     return problem.empty()
                ? (interrupt.happened() ? kInterrupted : refuse("--time-limit was reached before anything was found"))
@@ -314,12 +382,14 @@ int Reduction::run(const std::vector<std::pair<std::string, Array>> &arrays) {
     window.nodes.insert(int(i));
   search.dropOutputs(window);
   search.dropEnd(window);
-  probe.learn(*graph, values, [&] { return stopped(); }, parts, values);
+  if (!learnsFirst)
+    probe.learn(*graph, values, [&] { return stopped(); }, parts, values);
   search.dropBegin(window);
   search.dropAny(window, /*cutsFixed=*/false);
   search.dropOutputs(window);
   search.dropAny(window, /*cutsFixed=*/true);
   edit();
+  shrink();
   return report();
 }
 

@@ -5,7 +5,10 @@
 #include "lib/Importer/ONNX/Protos/NodeOrder.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/Endian.h"
+#include <algorithm>
 #include <climits>
+#include <set>
 
 using llvm::StringRef;
 
@@ -210,8 +213,142 @@ bool ModelEdits::apply(size_t edit, std::string &bytes) const {
     }
   }
   prune(made);
+  return written(made, bytes);
+}
+
+bool ModelEdits::written(const onnx::ModelProto &made, std::string &bytes) const {
   std::string ignored;
   return guarded(ignored, [&] { bytes = made.SerializeAsString(); }) && bytes != model->SerializeAsString();
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Sizes
+//===------------------------------------------------------------------------------------------------------------------===//
+
+/// Tensors with more elements than this stay: what is kept of them is listed.
+static constexpr int64_t kMaxElements = int64_t(1) << 26;
+/// A list of integers that is no longer may be a shape, sizes or ends.
+static constexpr int64_t kMaxShape = 8;
+
+std::vector<int64_t> ModelEdits::keptElements(std::vector<int64_t> &dims, int64_t from, int64_t to) {
+  std::vector<int64_t> kept = {0};
+  for (int64_t &dim : dims) {
+    int64_t stays = dim == from ? to : dim;
+    std::vector<int64_t> inner;
+    inner.reserve(kept.size() * size_t(stays));
+    for (int64_t outer : kept)
+      for (int64_t i = 0; i < stays; ++i)
+        inner.push_back(outer * dim + i);
+    kept = std::move(inner);
+    dim = stays;
+  }
+  return kept;
+}
+
+/// -1: none that is held as bytes of its own.
+static int64_t elementBytes(int type) {
+  using onnx::TensorProto;
+  switch (type) {
+  case TensorProto::FLOAT:
+  case TensorProto::INT32:
+  case TensorProto::UINT32:
+    return 4;
+  case TensorProto::DOUBLE:
+  case TensorProto::INT64:
+  case TensorProto::UINT64:
+    return 8;
+  case TensorProto::FLOAT16:
+  case TensorProto::BFLOAT16:
+  case TensorProto::INT16:
+  case TensorProto::UINT16:
+    return 2;
+  case TensorProto::INT8:
+  case TensorProto::UINT8:
+  case TensorProto::BOOL:
+    return 1;
+  default:
+    return -1;
+  }
+}
+
+template <typename T>
+static void keepListed(google::protobuf::RepeatedField<T> &list, llvm::ArrayRef<int64_t> kept, int64_t elements) {
+  if (list.size() != elements)
+    return;
+  google::protobuf::RepeatedField<T> made;
+  for (int64_t i : kept)
+    made.Add(list.Get(int(i)));
+  list.Swap(&made);
+}
+
+/// False where the tensor is not held in a way that can be cut.
+static bool cutTensor(onnx::TensorProto &tensor, int64_t from, int64_t to) {
+  std::vector<int64_t> dims(tensor.dims().begin(), tensor.dims().end());
+  int64_t elements = 1, bytes = elementBytes(tensor.data_type());
+  for (int64_t dim : dims)
+    elements = dim < 0 || dim > kMaxElements || elements > kMaxElements ? kMaxElements + 1 : elements * dim;
+  bool isCut = llvm::is_contained(dims, from);
+  if (isCut && (bytes < 0 || elements > kMaxElements || tensor.data_location() == onnx::TensorProto::EXTERNAL ||
+                (tensor.has_raw_data() && int64_t(tensor.raw_data().size()) != elements * bytes)))
+    return false;
+  if (isCut) {
+    std::vector<int64_t> kept = ModelEdits::keptElements(dims, from, to);
+    if (tensor.has_raw_data()) {
+      std::string raw;
+      for (int64_t i : kept)
+        raw.append(tensor.raw_data(), size_t(i * bytes), size_t(bytes));
+      tensor.set_raw_data(std::move(raw));
+    }
+    keepListed(*tensor.mutable_float_data(), kept, elements);
+    keepListed(*tensor.mutable_double_data(), kept, elements);
+    keepListed(*tensor.mutable_int32_data(), kept, elements);
+    keepListed(*tensor.mutable_int64_data(), kept, elements);
+    keepListed(*tensor.mutable_uint64_data(), kept, elements);
+    tensor.mutable_dims()->Assign(dims.begin(), dims.end());
+    elements = int64_t(kept.size());
+  }
+  if (tensor.data_type() != onnx::TensorProto::INT64 || elements > kMaxShape)
+    return true;
+  std::replace(tensor.mutable_int64_data()->begin(), tensor.mutable_int64_data()->end(), from, to);
+  for (size_t at = 0; at + 8 <= tensor.raw_data().size(); at += 8)
+    if (llvm::support::endian::read64le(tensor.raw_data().data() + at) == uint64_t(from))
+      llvm::support::endian::write64le(tensor.mutable_raw_data()->data() + at, uint64_t(to));
+  return true;
+}
+
+std::vector<int64_t> ModelEdits::sizes() const {
+  std::set<int64_t> found;
+  for (const onnx::TensorProto &tensor : model->graph().initializer())
+    found.insert(tensor.dims().begin(), tensor.dims().end());
+  for (const onnx::ValueInfoProto &input : model->graph().input())
+    for (const auto &dim : input.type().tensor_type().shape().dim())
+      found.insert(dim.dim_value());
+  std::vector<int64_t> sizes;
+  for (int64_t size : llvm::reverse(found))
+    if (size > 1)
+      sizes.push_back(size);
+  return sizes;
+}
+
+bool ModelEdits::resize(int64_t from, int64_t to, std::string &bytes) const {
+  onnx::ModelProto made = *model;
+  for (onnx::TensorProto &tensor : *made.mutable_graph()->mutable_initializer())
+    if (!cutTensor(tensor, from, to))
+      return false;
+  for (auto *list : {made.mutable_graph()->mutable_input(), made.mutable_graph()->mutable_output()})
+    for (onnx::ValueInfoProto &info : *list)
+      if (info.type().has_tensor_type() && info.type().tensor_type().has_shape())
+        for (auto &dim : *info.mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim())
+          if (dim.dim_value() == from)
+            dim.set_dim_value(to);
+  made.mutable_graph()->clear_value_info();
+  for (const Place &place : placesOf(made))
+    for (onnx::AttributeProto &attribute : *place.node().mutable_attribute()) {
+      std::replace(attribute.mutable_ints()->begin(), attribute.mutable_ints()->end(), from, to);
+      if (attribute.has_t() && !cutTensor(*attribute.mutable_t(), from, to))
+        return false;
+    }
+  return written(made, bytes);
 }
 
 } // namespace hewn::importer

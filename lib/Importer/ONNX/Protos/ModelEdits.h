@@ -5,6 +5,7 @@
 #ifndef HEWN_LIB_IMPORTER_ONNX_MODELEDITS_H
 #define HEWN_LIB_IMPORTER_ONNX_MODELEDITS_H
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,7 +28,16 @@ public:
   /// The model after one of them, without what nothing reads any more. It may be no valid one: who asks finds out. False where it would be as it was.
   bool apply(size_t edit, std::string &bytes) const;
 
+  /// The sizes of dims of inputs and constants that can be less, the largest first.
+  std::vector<int64_t> sizes() const;
+  /// The model with dims of one size cut to another, in inputs and constants, where short lists of integers and attributes have that number in them
+  /// too. False where it would be as it was.
+  bool resize(int64_t from, int64_t to, std::string &bytes) const;
+  /// Which elements of a tensor of these dims stay when dims are cut so, in row-major order; `dims` become those that stay.
+  static std::vector<int64_t> keptElements(std::vector<int64_t> &dims, int64_t from, int64_t to);
+
 private:
+  bool written(const onnx::ModelProto &made, std::string &bytes) const;
   /// What is done to which node, as `apply` counts them; `part`: which operand, branch or attribute.
   struct Edit {
     enum class What {
