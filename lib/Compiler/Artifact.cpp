@@ -76,13 +76,10 @@ std::string ArtifactWriter::beside(StringRef file) {
   return path.str().str();
 }
 
-/// No two artifacts of a folder share a file: model.so has model.weights, libmodel.so has libmodel.weights, model.a has model.a.weights. Which it is
-/// stands in the artifact.
+/// libmodel.so has model.weights; what is linked elsewhere lies beside libraries of the same model, and has a file of its own: model.a.weights.
 std::string ArtifactWriter::weightsName() {
   StringRef file = llvm::sys::path::filename(options.output);
-  if (llvm::sys::path::extension(file) == ".so")
-    file.consume_back(".so");
-  return (file.empty() ? stem() : file.str()) + ".weights";
+  return (file.ends_with(".a") || file.ends_with(".o") ? file.str() : stem()) + ".weights";
 }
 
 codegen::CodeOptions ArtifactWriter::codeOptions() {

@@ -81,7 +81,7 @@ def test_a_full_disk_leaves_the_artifact_of_before(tmp_path, room, suffix):
     assert set(before) == {
         output.name,
         "m.h" if suffix != "o" else "libm.h",
-        "libm.weights" if suffix == "so" else f"{output.name}.weights",
+        "m.weights" if suffix == "so" else f"{output.name}.weights",
     }
     done = hewn_tool(
         "compile",
@@ -160,7 +160,7 @@ def test_a_device_and_a_fifo_are_written_to(tmp_path):
     reader.start()
     assert hewn_tool("compile", model, "-o", library).returncode == 0
     reader.join()
-    assert read[1].startswith(b"\x7fELF") and (tmp_path / "libm.weights").exists()
+    assert read[1].startswith(b"\x7fELF") and (tmp_path / "m.weights").exists()
 
 
 def test_what_is_open_is_written_to(tmp_path):

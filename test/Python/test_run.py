@@ -202,8 +202,8 @@ def test_load_refuses_what_is_no_model(tmp_path):
 def test_load_says_that_the_weights_are_missing(tmp_path):
     path = tmp_path / "libdeep.so"
     hewn.compile(models.deep(layers=1), output=path)
-    (tmp_path / "libdeep.weights").rename(tmp_path / "elsewhere")
-    with pytest.raises(hewn.RunError, match=r"libdeep\.weights"):
+    (tmp_path / "deep.weights").rename(tmp_path / "elsewhere")
+    with pytest.raises(hewn.RunError, match=r"deep\.weights"):
         hewn.load(path)
 
 
