@@ -117,7 +117,9 @@ private:
       b.setInsertionPointAfter(maker);
     else if (Operation *around = value.getParentBlock()->findAncestorOpInBlock(*before)) // once, not at every step
       b.setInsertionPoint(around);
-    OperationState state(before->getLoc(), graph::RelayoutOp::getOperationName(), value, type);
+    // What is returned is turned for no op: it is its own node's.
+    Location loc = before->hasTrait<OpTrait::IsTerminator>() ? value.getLoc() : before->getLoc();
+    OperationState state(loc, graph::RelayoutOp::getOperationName(), value, type);
     Operation *op = b.create(state);
     graph::setResultDims(op, {graph::getDims(value)});
     return op->getResult(0);

@@ -231,9 +231,11 @@ struct SinkRearrangement : Sinker {
     moved->setOperands(operands);
     setShape(moved, op, graph::getDims(rearranged.source));
     Value result = moved->getResult(0);
-    for (graph::MoveOpInterface move : llvm::reverse(rearranged.moves))
-      result = move.getViewKind() == graph::ViewKind::Reshape ? c.reshape(result, graph::getDims(move->getResult(0)))
-                                                              : c.transpose(result, move.getViewOrder());
+    for (graph::MoveOpInterface move : llvm::reverse(rearranged.moves)) {
+      graph::Composer own(rewriter, move->getLoc());
+      result = move.getViewKind() == graph::ViewKind::Reshape ? own.reshape(result, graph::getDims(move->getResult(0)))
+                                                              : own.transpose(result, move.getViewOrder());
+    }
     rewriter.replaceOp(op, result);
     for (graph::MoveOpInterface move : rearranged.moves)
       rewriter.eraseOp(move);
