@@ -15,7 +15,7 @@ def Plan_DotAttr : AttrDef<PlanDialect, "Dot"> {
   let description = [{
     `left` and `right` are the elements, as many as fill a lane; `sum` the lane's type. `intrinsic` names LLVM's, with the
     accumulator as its first operand where it `accumulates`, else without one; `rightFirst`: then comes the right operand, and the left one
-    last.
+    last. A `sum` of 16 bits is one of two products of bytes, two in a lane, and ends at the type's bounds where it would pass them.
   }];
   let parameters = (ins "::mlir::Type":$left, "::mlir::Type":$right, "::mlir::Type":$sum, "::mlir::StringAttr":$intrinsic,
                         DefaultValuedParameter<"bool", "true">:$accumulates, DefaultValuedParameter<"bool", "false">:$rightFirst);
@@ -147,7 +147,7 @@ def Plan_TargetAttr : AttrDef<PlanDialect, "Target"> {
                         OptionalParameter<"::mlir::ArrayAttr">:$dots, OptionalParameter<"::mlir::ArrayAttr">:$matrices,
                         OptionalParameter<"::hewn::plan::GridAttr">:$grid, DefaultValuedParameter<"bool", "false">:$doubleRateHalfVectors,
                         DefaultValuedParameter<"bool", "false">:$hasVectorLdexp, DefaultValuedParameter<"bool", "false">:$hasHalfConversions,
-                        OptionalParameter<"::mlir::StringAttr">:$permuteIntrinsic,
+                        OptionalParameter<"::mlir::StringAttr">:$permuteIntrinsic, OptionalParameter<"::mlir::StringAttr">:$permuteBytesIntrinsic,
                         DefaultValuedParameter<"bool", "false">:$hasFmaByLane, DefaultValuedParameter<"bool", "false">:$hasFma);
   let description = [{
     `costs`: of the machine's vectors; a grid has its own. Absent: models reckon with round ones that are no machine's. `dots` are the `#plan.dot`s that are not slower than products of the sums' type,
@@ -155,7 +155,8 @@ def Plan_TargetAttr : AttrDef<PlanDialect, "Target"> {
     bytes are issued twice as often, so that columns which fill half a vector more cost half a vector more. `hasVectorLdexp`: an
     instruction multiplies lanes by powers of two, also where the result overflows or is denormal. `hasHalfConversions`: one makes float32 of
     float16. `permuteIntrinsic`: the intrinsic that gives a vector of float32s at places in another vector that only a run tells (operands: the
-    floats, the places as 32-bit integers). `hasFmaByLane`: instructions multiply by one lane of a register, for all lanes, so that factors
+    floats, the places as 32-bit integers); `permuteBytesIntrinsic`: the same of bytes, by their places from 0 to 15 in each sixteen of them.
+    `hasFmaByLane`: instructions multiply by one lane of a register, for all lanes, so that factors
     are loaded a vector at a time instead of each for all lanes. `hasFma`: one instruction multiplies float32s and adds, and rounds once.
   }];
   let assemblyFormat = "`<` struct(params) `>`";

@@ -40,18 +40,22 @@ static constexpr int64_t kUsualThreads = 256;
 /// Tiles of a matrix unit that a kernel holds at once.
 static constexpr int64_t kFewestTiles = 8;
 
+static unsigned bitsOf(Type type) { return type.isIntOrFloat() ? type.getIntOrFloatBitWidth() : 0; }
+
 /// Elements of 8 or 16 bits, alike in both operands, and sums of 32: a lane holds whole groups.
 static LogicalResult verifyProducts(Emit emitError, Type left, Type right, Type sum) {
-  auto bits = [](Type type) { return type.isIntOrFloat() ? type.getIntOrFloatBitWidth() : 0; };
-  if ((bits(left) != 8 && bits(left) != 16) || bits(right) != bits(left))
+  if ((bitsOf(left) != 8 && bitsOf(left) != 16) || bitsOf(right) != bitsOf(left))
     return emitError() << "left and right must be types of 8 or 16 bits, both alike";
-  if (bits(sum) != 32)
+  if (bitsOf(sum) != 32)
     return emitError() << "sum must be a type of 32 bits";
   return success();
 }
 
-LogicalResult DotAttr::verify(Emit emitError, Type left, Type right, Type sum, StringAttr, bool, bool) {
-  return verifyProducts(emitError, left, right, sum);
+LogicalResult DotAttr::verify(Emit emitError, Type left, Type right, Type sum, StringAttr, bool accumulates, bool) {
+  bool ofPairs = bitsOf(left) == 8 && bitsOf(right) == 8 && bitsOf(sum) == 16;
+  if (ofPairs && accumulates)
+    return emitError() << "sums of 16 bits are of two products, and of nothing that was before";
+  return ofPairs ? success() : verifyProducts(emitError, left, right, sum);
 }
 
 /// A parameter's name and value.
@@ -169,7 +173,7 @@ LogicalResult GridAttr::verify(Emit emitError, int64_t processors, int64_t warpS
 
 LogicalResult TargetAttr::verify(Emit emitError, int64_t vectorBytes, int64_t vectorRegisters, int64_t l1Bytes,
                                  int64_t l1Ways, int64_t l2Bytes, int64_t l3Bytes, VectorCostsAttr, ArrayAttr dots,
-                                 ArrayAttr matrices, GridAttr, bool, bool, bool, StringAttr, bool, bool) {
+                                 ArrayAttr matrices, GridAttr, bool, bool, bool, StringAttr, StringAttr, bool, bool) {
   if (vectorBytes < 1 || vectorBytes > 1024 || !llvm::isPowerOf2_64(uint64_t(vectorBytes)))
     return emitError() << "vectorBytes must be a power of two of at most 1024";
   if (vectorRegisters < 1 || vectorRegisters > 1024)

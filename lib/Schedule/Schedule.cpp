@@ -74,23 +74,43 @@ static DotAttr findLimbDot(Operation *op) {
   return {};
 }
 
+/// The same by sums of pairs of products, of which there must be room for those of a word at least.
+static void findPairs(Operation *op, Limbs &limbs) {
+  Builder b(op->getContext());
+  Type i16 = b.getI16Type();
+  DotAttr pairs = findDot(op, IntegerType::get(op->getContext(), 8, IntegerType::Unsigned), b.getI8Type(), i16),
+          widen = findDot(op, i16, i16, b.getI32Type());
+  if (pairs && widen && !widen.getAccumulates() && limbs.sumsInPairs() >= 8 / limbs.code.bits) {
+    limbs.dot = pairs;
+    limbs.widen = widen;
+  }
+}
+
 Found<Limbs> limbsFor(graph::ContractOpInterface op, graph::Code code) {
-  constexpr int64_t longestSegment = 512, shortBlock = 64;
+  constexpr int64_t longestSegment = 512, shortBlock = 64, fewRows = 3;
   Limbs limbs;
+  limbs.code = code;
+  limbs.count = code.roundsData ? 1 : Limbs::maxCount;
   limbs.dot = findLimbDot(op);
+  if (!limbs.dot || !limbs.dot.getAccumulates())
+    findPairs(op, limbs);
   graph::ContractRoles roles = *graph::contractRoles(op);
   std::optional<int64_t> depth = op.getIterationDims(graph::getDims)[roles.summed.front()].constant();
   // Sums of short blocks cost more than is gained where many rows could share weights in full.
   if (code.block < shortBlock && !code.roundsData && contractShape(op, roles).rows.constant().value_or(0) > Limbs::rows)
     return Verdict::no("sums of short blocks cost more than many rows gain by limbs");
-  if (gridOf(op) || !limbs.dot || !limbs.dot.getAccumulates())
+  if (gridOf(op) || !limbs.dot || (!limbs.dot.getAccumulates() && !limbs.widen))
     return Verdict::no("the machine has no instruction that adds products of bytes to sums");
+  TargetAttr target = targetOf(op);
+  if (code.tableInBytes && (code.bits != 4 || !target.getPermuteBytesIntrinsic()))
+    return Verdict::no("the machine has no instruction that looks up bytes in a table");
+  // A pair takes three instructions of three limbs each, a float that was decoded for several rows one.
+  if (limbs.widen && limbs.count > 1 && contractShape(op, roles).rows.constant().value_or(fewRows + 1) > fewRows)
+    return Verdict::no("sums of pairs of three limbs cost more than many rows gain by them");
   if (!depth || code.block % Limbs::atOnce != 0)
     return Verdict::no("its blocks of weights are no whole vectors of bytes");
   if (contractLanes(op, contractShape(op, roles)) != vectorLanes(op))
     return Verdict::no("its columns do not fill the machine's vectors");
-  limbs.code = code;
-  limbs.count = code.roundsData ? 1 : Limbs::maxCount;
   limbs.segmentDepth = std::min(code.block, longestSegment);
   limbs.segmentsPerBlock = llvm::divideCeil(code.block, limbs.segmentDepth);
   limbs.blocks = llvm::divideCeil(*depth, code.block);
@@ -99,8 +119,8 @@ Found<Limbs> limbsFor(graph::ContractOpInterface op, graph::Code code) {
 
 Found<Limbs> limbsOf(graph::ContractOpInterface op) {
   graph::CodedOpInterface decoder = decoderOf(op);
-  if (decoder && graph::tableOf(decoder))
-    return Verdict::no("its weights are looked up in a table, and no multiples of a scale");
+  if (decoder && graph::tableOf(decoder) && !decoder.getCode().tableInBytes)
+    return Verdict::no("its weights are looked up in a table of floats, and no multiples of a scale");
   return decoder ? limbsFor(op, decoder.getCode()) : Found<Limbs>(Verdict::no("its weights are floats"));
 }
 

@@ -45,6 +45,18 @@ graph::CodedOpInterface decoderOf(graph::ContractOpInterface op);
 struct Limbs {
   /// The instruction, of codes and limbs: these have a sign, codes need none.
   DotAttr dot;
+  /// Where its sums are of pairs and have 16 bits: the one that makes sums of 32 bits of them, which multiplies them by ones. Null: its
+  /// sums have 32 bits.
+  DotAttr widen;
+  /// How many sums of pairs have room in 16 bits: of as many codes in each byte of a lane. 0: none for certain.
+  int64_t sumsInPairs() const {
+    constexpr int64_t room = (1 << 15) - 1, largestLimb = 128;
+    int64_t largestCode =
+        code.tableInBytes ? graph::Code::tableHighest - graph::Code::tableLowest : (int64_t(1) << code.bits) - 1;
+    return room / (2 * largestLimb * largestCode);
+  }
+  /// What stands for zero: of codes the middle one, of a table's numbers, which are multiplied without a sign, what is added to them.
+  int64_t middle() const { return code.tableInBytes ? -graph::Code::tableLowest : int64_t(1) << (code.bits - 1); }
   graph::Code code;
   /// What codes are multiplied less by: a whole byte without a sign is no operand of an instruction whose left one has it.
   int64_t lessByte() const {

@@ -42,6 +42,10 @@ struct Code {
   int64_t bits = 0, block = 0;
   /// Whether what the matrix is multiplied by may be rounded to 8 bits a block.
   bool roundsData = false;
+  /// Of places in a table: whether all of its numbers are multiples of 1 / tableUnits, from tableLowest to tableHighest of them. Two pairs
+  /// of products by bytes then have room in 16 bits.
+  bool tableInBytes = false;
+  static constexpr int64_t tableUnits = 32, tableLowest = -31, tableHighest = 32;
   /// Whether words hold whole numbers, and blocks whole words.
   bool isSound() const { return (bits == 2 || bits == 4 || bits == 8) && block > 0 && block % perWord() == 0; }
   /// Elements of a word.

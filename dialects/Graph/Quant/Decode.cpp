@@ -57,7 +57,11 @@ Value DecodeOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
   return arith::AddFOp::create(e.b, e.loc, arith::MulFOp::create(e.b, e.loc, number, scale), values[2]);
 }
 
-Code DecodeByTableOp::getCode() { return Code{int64_t(getBits()), int64_t(getBlock())}; }
+Code DecodeByTableOp::getCode() {
+  Code code{int64_t(getBits()), int64_t(getBlock())};
+  code.tableInBytes = getInBytes();
+  return code;
+}
 
 LogicalResult DecodeByTableOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
   Dims codes = dimsOf(getCodes()), table = dimsOf(getTable());
@@ -157,9 +161,11 @@ Value composeLookUp(Composer &c, Value codes, Value table, Value scale) {
 
 Value composeDecodeByTable(Composer &c, Value words, Value scale, Value table, Code code) {
   scale = c.expand(scale, {getDims(scale)[0], getDims(words)[1]});
-  return make<DecodeByTableOp>(c.b, c.loc, {words, scale, table},
-                               {c.b.getNamedAttr("bits", c.b.getI64IntegerAttr(code.bits)),
-                                c.b.getNamedAttr("block", c.b.getI64IntegerAttr(code.block))});
+  SmallVector<NamedAttribute> attributes = {c.b.getNamedAttr("bits", c.b.getI64IntegerAttr(code.bits)),
+                                            c.b.getNamedAttr("block", c.b.getI64IntegerAttr(code.block))};
+  if (code.tableInBytes)
+    attributes.push_back(c.b.getNamedAttr("inBytes", c.b.getBoolAttr(true)));
+  return make<DecodeByTableOp>(c.b, c.loc, {words, scale, table}, attributes);
 }
 
 Value composeDecode(Composer &c, Value words, Value scale, Value zero, Code code) {

@@ -65,8 +65,12 @@ def Graph_LookUpOp : Move<"look_up", [], [QuantizedOpInterface]> {
 
 def Graph_DecodeByTableOp : Move<"decode_by_table", [], [DeclareOpInterfaceMethods<CodedOpInterface>]> {
   let summary = "A matrix [k, n] of table[code] * scale[k / block, n], codes of 4 or 8 bits in words as graph.decode has them.";
-  let description = "The table is of float32, one for each code, and all of the matrix's.";
-  let arguments = (ins Tensor:$codes, Tensor:$scale, Tensor:$table, I64Attr:$bits, I64Attr:$block);
+  let description = [{
+    The table is of float32, one for each code, and all of the matrix's. `inBytes`: its numbers are known to be multiples of 1/32, from -31/32
+    to 1, so that integers of 8 bits stand for them.
+  }];
+  let arguments = (ins Tensor:$codes, Tensor:$scale, Tensor:$table, I64Attr:$bits, I64Attr:$block,
+                       DefaultValuedAttr<BoolAttr, "false">:$inBytes);
 }
 
 def Graph_EncodeOp : Move<"encode"> {

@@ -20,6 +20,7 @@ bool Agreement::add(const Array &wanted, const Array &got) {
   std::vector<float> a = floatsOf(wanted), b = floatsOf(got);
   if (a.size() != b.size())
     return false;
+  double signalBefore = signal, noiseBefore = noise;
   for (size_t i = 0; i < a.size(); ++i) {
     double x = double(a[i]), y = double(b[i]);
     if (!std::isfinite(x) && (x == y || (std::isnan(x) && std::isnan(y)))) // a mask
@@ -35,6 +36,11 @@ bool Agreement::add(const Array &wanted, const Array &got) {
     largest = std::max(largest, std::fabs(x - y));
   }
   elements += int64_t(a.size());
+  double s = signal - signalBefore, n = noise - noiseBefore;
+  ++runs;
+  noiseSquares += n * n;
+  noiseBySignal += n * s;
+  signalSquares += s * s;
   size_t row = wanted.shape.empty() ? 0 : size_t(wanted.shape.back());
   for (size_t begin = 0; row > 1 && begin + row <= a.size(); begin += row) {
     auto most = [&](const std::vector<float> &all) {
@@ -48,6 +54,15 @@ bool Agreement::add(const Array &wanted, const Array &got) {
 
 double Agreement::decibels() const { return isBroken ? -200 : quantize::decibels(signal, noise); }
 
+double Agreement::likelyDecibels() const {
+  if (isBroken || runs < 2 || signal <= 0)
+    return decibels();
+  double ratio = noise / signal;
+  double squares = noiseSquares - 2 * ratio * noiseBySignal + ratio * ratio * signalSquares; // Σ (n - ratio s)²
+  double error = std::sqrt(std::max(squares, 0.0) * double(runs) / double(runs - 1));
+  return quantize::decibels(signal, noise + error);
+}
+
 double Agreement::largestError() const { return isBroken ? std::numeric_limits<double>::max() : largest; }
 
 json::Object Agreement::json() const {
@@ -59,13 +74,16 @@ json::Object Agreement::json() const {
   return object;
 }
 
-double Report::leastDecibels() const {
+static double leastOf(const Report &report, double (Agreement::*of)() const) {
   double least = 200;
-  for (const auto &[name, agreement] : outputs)
+  for (const auto &[name, agreement] : report.outputs)
     if (agreement.isThere())
-      least = std::min(least, agreement.decibels());
+      least = std::min(least, (agreement.*of)());
   return least;
 }
+
+double Report::leastDecibels() const { return leastOf(*this, &Agreement::decibels); }
+double Report::leastLikelyDecibels() const { return leastOf(*this, &Agreement::likelyDecibels); }
 
 double Report::largestError() const {
   double largest = 0;

@@ -17,6 +17,9 @@ public:
   /// Two tensors of one shape; false where they are not.
   bool add(const Array &wanted, const Array &got);
   double decibels() const;
+  /// What others of the same kind have at least, as far as these runs tell: noise is counted as one of its standard errors more, which holds for five
+  /// of six choices of runs (of a quotient of two sums: Cochran, "Sampling Techniques", 1977, 6.4). Of one run: what it has.
+  double likelyDecibels() const;
   double largestError() const;
   /// Its figures; what only tensors of scores have (argmax along the last dim) is left out of others.
   llvm::json::Object json() const;
@@ -25,9 +28,11 @@ public:
 
 private:
   double signal = 0, noise = 0, product = 0, signalOfGot = 0, largest = 0;
+  /// Of a run's noise n and signal s: Σ n², Σ n s, Σ s².
+  double noiseSquares = 0, noiseBySignal = 0, signalSquares = 0;
   /// Another shape, or a number in one and none in the other: no bound holds it.
   bool isBroken = false;
-  int64_t elements = 0, rows = 0, sameArgmax = 0;
+  int64_t elements = 0, rows = 0, sameArgmax = 0, runs = 0;
 };
 
 struct OperandRange {
@@ -48,6 +53,8 @@ struct Report {
   Times times;
 
   double leastDecibels() const;
+  /// The same by Agreement::likelyDecibels.
+  double leastLikelyDecibels() const;
   double largestError() const;
   std::string json(const Quantization &quantization) const;
 };

@@ -15,7 +15,8 @@
 
 namespace hewn::quantize {
 
-/// Of integers of 8 bits where the user says no bound, in decibels.
+/// Of integers of 8 bits where the user says no bound, in decibels. It is to hold for other data too, as far as samples tell
+/// (Agreement::likelyDecibels); what a user says is said of the samples.
 static constexpr double kLeastDecibels = 25;
 /// Runs that tell contractions apart, about.
 static constexpr int64_t kTrialRuns = 256, kFewestSamples = 2, kMostSamples = 8;
@@ -26,7 +27,8 @@ double Quantizer::leastDecibels() const {
 }
 
 bool Quantizer::meetsBounds() const {
-  return (leastDecibels() <= 0 || report.leastDecibels() >= leastDecibels()) &&
+  double decibels = given.leastDecibels > 0 ? report.leastDecibels() : report.leastLikelyDecibels();
+  return (leastDecibels() <= 0 || decibels >= leastDecibels()) &&
          (given.largestError <= 0 || report.largestError() <= given.largestError);
 }
 
@@ -102,7 +104,8 @@ bool Quantizer::measureLosses() {
 
 /// The fewest from the front after which the noise of the others is expected to meet the bound of decibels.
 size_t Quantizer::expectedCount(llvm::ArrayRef<std::string> order) const {
-  double most = leastDecibels() > 0 ? std::pow(10, -leastDecibels() / 10) : HUGE_VAL;
+  double margin = given.leastDecibels > 0 ? 0 : report.leastDecibels() - report.leastLikelyDecibels();
+  double most = leastDecibels() > 0 ? std::pow(10, -(leastDecibels() + margin) / 10) : HUGE_VAL;
   std::vector<double> left;
   size_t count = order.size();
   for (; count > 0; --count) {

@@ -142,7 +142,8 @@ plan::TargetAttr targetAttr(MLIRContext *context, const codegen::MachineSpec &ma
                                costsOf(context, row), dotsOf(context, machine), /*matrices=*/ArrayAttr(),
                                plan::GridAttr(),
                                /*doubleRateHalfVectors=*/false, /*hasVectorLdexp=*/false, machine.hasHalfConversions,
-                               /*permuteIntrinsic=*/StringAttr(), /*hasFmaByLane=*/true, /*hasFma=*/true);
+                               /*permuteIntrinsic=*/StringAttr(), /*permuteBytesIntrinsic=*/StringAttr(),
+                               /*hasFmaByLane=*/true, /*hasFma=*/true);
 }
 
 } // namespace hewn::aarch64

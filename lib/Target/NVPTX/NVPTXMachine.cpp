@@ -117,6 +117,7 @@ plan::TargetAttr targetAttr(MLIRContext *context, const codegen::MachineSpec &ma
                                /*l1Ways=*/0, /*l2Bytes=*/40 << 20, /*l3Bytes=*/0, plan::VectorCostsAttr(),
                                /*dots=*/ArrayAttr(), /*matrices=*/ArrayAttr(), grid, /*doubleRateHalfVectors=*/false,
                                /*hasVectorLdexp=*/false, /*hasHalfConversions=*/true, /*permuteIntrinsic=*/StringAttr(),
+                               /*permuteBytesIntrinsic=*/StringAttr(),
                                /*hasFmaByLane=*/false, /*hasFma=*/true);
 }
 

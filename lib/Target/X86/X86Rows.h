@@ -38,8 +38,8 @@ struct Vectors {
   bool fusedProducts, hasHalfConversions, scales;
   /// Rows of a tile that two contractions share.
   int64_t chainRows;
-  /// LLVM's intrinsics: a vector of floats by places, and sums of two products of 16 bits.
-  llvm::StringRef permutation, pairs;
+  /// LLVM's intrinsics: a vector of floats by places, sums of two products of 16 bits and of bytes, and bytes by places.
+  llvm::StringRef permutation, pairs, bytePairs, bytePermutation;
 };
 const Vectors &vectorsOf(uint64_t bits);
 

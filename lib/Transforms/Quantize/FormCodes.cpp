@@ -24,6 +24,7 @@
 #include "lib/Support/Remarks.h"
 #include "lib/Transforms/Quantize/Operands.h"
 #include "lib/Transforms/Quantize/Passes.h"
+#include <cmath>
 
 using namespace mlir;
 using hewn::graph::CodedWeights;
@@ -34,6 +35,17 @@ using hewn::graph::Dims;
 namespace hewn {
 #define GEN_PASS_DEF_FORMCODESPASS
 #include "lib/Transforms/Quantize/Passes.h.inc"
+
+/// Whether a table's numbers are known, and such that bytes stand for them (graph::Code::tableInBytes).
+static bool isInBytes(Value table, const WeightTable &weights) {
+  auto isByte = [](double number) {
+    double units = number * double(graph::Code::tableUnits);
+    return std::nearbyint(units) == units && units >= double(graph::Code::tableLowest) &&
+           units <= double(graph::Code::tableHighest);
+  };
+  std::optional<SmallVector<double>> numbers = graph::Contents(weights).floats(table);
+  return numbers && llvm::all_of(*numbers, isByte);
+}
 
 /// Numbers are looked up sooner than float32s come from memory where registers hold the table and an instruction finds them, or where a gather
 /// has many lanes: of machines that were measured (docs/decisions/quantization.md) those whose lanes' square is no less than the table.
@@ -52,7 +64,8 @@ Verdict paysToDecode(ContractOpInterface op, const CodedWeights &weights, Precis
   constexpr int64_t fewRows = 3;
   if (plan::gridOf(op))
     return Verdict::no("a grid of threads multiplies floats that were decoded before");
-  if (Verdict looksUp = weights.table ? paysToLookUp(op, weights.code) : Verdict::yes(); !looksUp)
+  bool looksUpFloats = weights.table && !(weights.code.tableInBytes && plan::limbsFor(op, weights.code));
+  if (Verdict looksUp = looksUpFloats ? paysToLookUp(op, weights.code) : Verdict::yes(); !looksUp)
     return looksUp;
   Builder b(op.getContext());
   Type bf16 = b.getBF16Type(), f32 = b.getF32Type();
@@ -64,10 +77,19 @@ Verdict paysToDecode(ContractOpInterface op, const CodedWeights &weights, Precis
   if (matrix && (rows || precision != Precision::Highest) && plan::fills(op, matrix))
     return Verdict::no("the machine's matrix unit multiplies floats sooner than they are decoded");
   bool rounds = precision == Precision::Medium && plan::findDot(op, bf16, bf16, f32);
-  bool byLimbs = !rounds && !weights.table && plan::limbsFor(op, weights.code);
+  bool byLimbs = !rounds && (!weights.table || weights.code.tableInBytes) && plan::limbsFor(op, weights.code);
   if (!rows || byLimbs)
     return Verdict::yes();
   return Verdict::no("its rows are many, and panels of floats are there sooner than they are decoded");
+}
+
+Found<CodedWeights> codedWeights(ContractOpInterface op, const WeightTable &constants) {
+  Found<CodedWeights> found = graph::codedWeights(op);
+  if (!found || !found->table || found->code.bits != 4)
+    return found;
+  CodedWeights weights = *found;
+  weights.code.tableInBytes = isInBytes(weights.table, constants);
+  return weights;
 }
 
 namespace {
@@ -176,7 +198,7 @@ struct FormCodesPass : impl::FormCodesPassBase<FormCodesPass> {
     static const WeightTable none;
     SmallVector<std::pair<ContractOpInterface, CodedWeights>> found;
     getOperation().walk([&](ContractOpInterface op) {
-      Found<CodedWeights> weights = graph::codedWeights(op);
+      Found<CodedWeights> weights = codedWeights(op, table ? *table : none);
       bool keeps = op->hasAttr(kKeepsWeightsAttr) && !plan::gridOf(op);
       Verdict pays = !weights ? Verdict::no(weights.why())
                      : keeps  ? Verdict::yes()

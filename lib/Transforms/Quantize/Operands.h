@@ -47,6 +47,9 @@ graph::ContractOpInterface
 rewriteOperands(graph::ContractOpInterface op, mlir::Type sum,
                 llvm::function_ref<mlir::Value(unsigned operand, mlir::Value value)> rewrite);
 
+/// graph::codedWeights, with whether bytes stand for the numbers of a small table, which `constants` has.
+Found<graph::CodedWeights> codedWeights(graph::ContractOpInterface op, const WeightTable &constants);
+
 /// Whether a contraction is computed sooner from such weights than from floats that were made of them when compiling.
 Verdict paysToDecode(graph::ContractOpInterface op, const graph::CodedWeights &weights, Precision precision);
 

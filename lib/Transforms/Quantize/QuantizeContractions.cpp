@@ -352,7 +352,7 @@ private:
       return verdict;
     Value coded = groupedWeights(site, scheme.weights, rounded);
     site.op->setOperand(1, coded);
-    Found<graph::CodedWeights> found = graph::codedWeights(site.op);
+    Found<graph::CodedWeights> found = codedWeights(site.op, weights);
     if (!found) {
       site.op->setOperand(1, site.weights);
       eraseUnused(coded.getDefiningOp());
@@ -435,8 +435,12 @@ private:
     if (seen && int64_t(seen->channels.size()) == layout.depth && readsRows(site))
       for (const quantize::Channel &channel : seen->channels)
         importance.push_back(channel.squares);
+    // Kernels multiply a small table's numbers as bytes. They are near [-1, 1], and 1/32 is a fourth of what is between two of sixteen.
+    quantize::TableSteps steps;
+    if (how.bits == 4)
+      steps = {double(graph::Code::tableUnits), double(graph::Code::tableLowest), double(graph::Code::tableHighest)};
     rounded = quantize::lookUpWeights(floats, layout, how, importance,
-                                      chosen ? ArrayRef(chosen->codebook) : ArrayRef<double>(), context);
+                                      chosen ? ArrayRef(chosen->codebook) : ArrayRef<double>(), steps, context);
     if (!importance.empty())
       told.codebook.assign(rounded.table.begin(), rounded.table.end());
     return rounded.isFinite ? Verdict::yes() : Verdict::no("its weights are not all finite");

@@ -21,6 +21,11 @@
 
 // -----
 
+// expected-error@+1 {{sums of 16 bits are of two products, and of nothing that was before}}
+#dot = #plan.dot<left = ui8, right = i8, sum = i16, intrinsic = "llvm.some.dot", accumulates = true>
+
+// -----
+
 // expected-error@+1 {{columns must be at least 1, and is 0}}
 #matrix = #plan.matrix<left = bf16, right = bf16, sum = f32, rows = 16, columns = 0, depth = 32, registers = 8, tile = f32, zero = "z", load = "l", store = "s", product = "p", relativeRate = 12, minRows = 6>
 

@@ -151,17 +151,45 @@ def test_many_rows_stay_float():
 @pytest.mark.parametrize(
     "target, type, stays",
     [
-        ("x86-64-v2", "codebook16", True),
+        ("x86-64-v2", "codebook16", False),
+        ("x86-64-v2", "codebook256", True),
         ("x86-64-v3", "codebook16", False),
         ("x86-64-v3", "codebook256", True),
         ("x86-64-v4", "codebook256", False),
     ],
 )
 def test_tables_of_no_register_stay_float(target, type, stays):
-    told = layer(compiled(model(spread(128, 144), [1]), target, quantize=type), "fc")
+    told = layer(compiled(model(weights(3, 128, 144), [1]), target, quantize=type), "fc")
     assert told["weights"] == ("float32" if stays else type)
     if stays:
         assert told["why"] == "the machine looks its numbers up one by one, and floats are there sooner"
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("group", [32, 64, 0])
+@pytest.mark.parametrize("ends", [[-1, 1], [1, 1], [-31 / 32, 1]])
+def test_largest_sums(ends, group, target):
+    """Numbers at both ends of what bytes stand for, data of one size and sign: no sum of integers passes its bounds."""
+    depth, columns = 256, 136
+    w = np.random.default_rng(1).choice(np.array(ends, "f"), (depth, columns)) * np.float32(0.37)
+    w[::16] = 0.37  # the largest, so that the scale is
+    module = compiled(model(w, [3]), target, quantize=by("codebook16", group))
+    kept = product_of(compiled(model(w), target, quantize=by("codebook16", group)), depth)
+    for x in (np.full((3, depth), 1.0), np.full((3, depth), -1.0), np.tile([1.0, -1.0], (3, depth // 2))):
+        x = x.astype("f") * np.array([[1], [0.999], [3e-5]], "f")
+        want, size = x.astype("d") @ kept, np.abs(x) @ np.abs(kept)
+        assert np.all(np.abs(module.run({"x": x})["y"] - want) <= 2e-6 * size)
+
+
+def test_numbers_of_a_text():
+    """Those that no bytes stand for are looked up as floats, and give what they are."""
+    w = spread(128, 144)
+    table = np.sort(np.random.default_rng(3).uniform(-1, 1, 16)).tolist()
+    text = by(sites=[{"node": "fc", "codebook": table}])
+    want = product_of(hewn.compile(model(w), quantize=text, optimize=False), 128)
+    assert decibels(w, want) > 12
+    for target in TARGETS:
+        np.testing.assert_allclose(product_of(compiled(model(w), target, quantize=text), 128), want, rtol=1e-6)
 
 
 def test_file_is_small(tmp_path):

@@ -93,3 +93,41 @@ plan.kernel @fewRegisters(%w: tensor<16x16xui32, #panels>, %s: tensor<2x16xf32, 
   graph.yield %1 : tensor<4x16xf32>
 }
 }
+
+// -----
+
+// A machine that sums products of bytes by pairs, in 16 bits: eight sums of pairs of codes of 4 bits have room there, then they are widened by ones. A
+// table's numbers, which take six bits, are widened two by two.
+#panels = #graph.layout<[1, 0], blockDim = 1, block = 8>
+#pairs = #plan.dot<left = ui8, right = i8, sum = i16, intrinsic = "llvm.some.pairs", accumulates = false>
+#widen = #plan.dot<left = i16, right = i16, sum = i32, intrinsic = "llvm.some.widening", accumulates = false>
+
+module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, dots = [#pairs, #widen], permuteBytesIntrinsic = "llvm.some.permutation">} {
+// CHECK-LABEL: func.func @byPairs(
+// CHECK-DAG: %[[ONES:.*]] = arith.constant dense<1> : vector<16xi16>
+// CHECK-COUNT-24: llvm.call_intrinsic "llvm.some.pairs"
+// CHECK-NOT: llvm.some.pairs
+// CHECK: llvm.call_intrinsic "llvm.some.widening"(%{{.*}}, %[[ONES]])
+// CHECK-COUNT-2: llvm.call_intrinsic "llvm.some.widening"
+// CHECK-NOT: llvm.call_intrinsic
+plan.kernel @byPairs(%w: tensor<16x8xui32, #panels>, %s: tensor<4x8xf32, #panels>, %x: tensor<1x128xf32>) -> (tensor<1x128xf32>, tensor<1x8xf32>) attributes {symbols = []} {
+  %m = graph.scratch {shape = [1, 128], of = f32} : () -> tensor<1x128xf32>
+  %0 = graph.decode %w, %s {bits = 4, block = 32} : (tensor<16x8xui32, #panels>, tensor<4x8xf32, #panels>) -> tensor<128x8xf32>
+  %1 = graph.matmul %x, %0 : (tensor<1x128xf32>, tensor<128x8xf32>) -> tensor<1x8xf32>
+  graph.yield %m, %1 : tensor<1x128xf32>, tensor<1x8xf32>
+}
+
+// CHECK-LABEL: func.func @byTable(
+// CHECK: %[[TABLE:.*]] = vector.shuffle {{.*}} 13, 14, 15, 0, 1, 2, {{.*}} : vector<16xi8>, vector<16xi8>
+// CHECK: %[[CODES:.*]] = llvm.call_intrinsic "llvm.some.permutation"(%[[TABLE]], %{{.*}})
+// CHECK: llvm.call_intrinsic "llvm.some.pairs"(%[[CODES]], %{{.*}})
+// CHECK-COUNT-5: llvm.call_intrinsic "llvm.some.pairs"
+// CHECK-COUNT-3: llvm.call_intrinsic "llvm.some.widening"
+// CHECK-NOT: llvm.call_intrinsic
+plan.kernel @byTable(%w: tensor<16x8xui32, #panels>, %s: tensor<4x8xf32, #panels>, %t: tensor<16xf32>, %x: tensor<1x128xf32>) -> (tensor<1x128xf32>, tensor<1x8xf32>) attributes {symbols = []} {
+  %m = graph.scratch {shape = [1, 128], of = f32} : () -> tensor<1x128xf32>
+  %0 = graph.decode_by_table %w, %s, %t {bits = 4, block = 32, inBytes = true} : (tensor<16x8xui32, #panels>, tensor<4x8xf32, #panels>, tensor<16xf32>) -> tensor<128x8xf32>
+  %1 = graph.matmul %x, %0 : (tensor<1x128xf32>, tensor<128x8xf32>) -> tensor<1x8xf32>
+  graph.yield %m, %1 : tensor<1x128xf32>, tensor<1x8xf32>
+}
+}

@@ -17,9 +17,15 @@ plan.kernel @block(%w: tensor<16x32xui32, #panels>, %s: tensor<16x32xf32, #panel
   %1 = graph.matmul %x, %0 : (tensor<1x128xf32>, tensor<128x32xf32>) -> tensor<1x32xf32>
   graph.yield %1 : tensor<1x32xf32>
 }
-// CHECK: NotByLimbs | {{.*}}Reason="its weights are looked up in a table, and no multiples of a scale"
+// CHECK: NotByLimbs | {{.*}}Reason="its weights are looked up in a table of floats, and no multiples of a scale"
 plan.kernel @table(%w: tensor<16x32xui32, #panels>, %s: tensor<2x32xf32, #panels>, %t: tensor<16xf32>, %x: tensor<1x128xf32>) -> tensor<1x32xf32> attributes {symbols = []} {
   %0 = graph.decode_by_table %w, %s, %t {bits = 4, block = 64} : (tensor<16x32xui32, #panels>, tensor<2x32xf32, #panels>, tensor<16xf32>) -> tensor<128x32xf32>
+  %1 = graph.matmul %x, %0 : (tensor<1x128xf32>, tensor<128x32xf32>) -> tensor<1x32xf32>
+  graph.yield %1 : tensor<1x32xf32>
+}
+// CHECK: NotByLimbs | {{.*}}Reason="the machine has no instruction that looks up bytes in a table"
+plan.kernel @bytes(%w: tensor<16x32xui32, #panels>, %s: tensor<2x32xf32, #panels>, %t: tensor<16xf32>, %x: tensor<1x128xf32>) -> tensor<1x32xf32> attributes {symbols = []} {
+  %0 = graph.decode_by_table %w, %s, %t {bits = 4, block = 64, inBytes = true} : (tensor<16x32xui32, #panels>, tensor<2x32xf32, #panels>, tensor<16xf32>) -> tensor<128x32xf32>
   %1 = graph.matmul %x, %0 : (tensor<1x128xf32>, tensor<128x32xf32>) -> tensor<1x32xf32>
   graph.yield %1 : tensor<1x32xf32>
 }
@@ -28,6 +34,27 @@ plan.kernel @across(%w: tensor<16x32xui32, #panels>, %s: tensor<2x32xf32, #panel
   %0 = graph.decode %w, %s {bits = 4, block = 64} : (tensor<16x32xui32, #panels>, tensor<2x32xf32, #panels>) -> tensor<128x32xf32>
   %1 = graph.matmul %x, %0 : (tensor<3x128xf32, #graph.layout<[1, 0]>>, tensor<128x32xf32>) -> tensor<3x32xf32>
   graph.yield %1 : tensor<3x32xf32>
+}
+}
+
+// -----
+
+#panels = #graph.layout<[1, 0], blockDim = 1, block = 32>
+#pairs = #plan.dot<left = ui8, right = i8, sum = i16, intrinsic = "llvm.some.pairs", accumulates = false>
+#widen = #plan.dot<left = i16, right = i16, sum = i32, intrinsic = "llvm.some.widening", accumulates = false>
+module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, dots = [#pairs, #widen]>} {
+// CHECK: NotByLimbs | {{.*}}Reason="sums of pairs of three limbs cost more than many rows gain by them"
+plan.kernel @pairs(%w: tensor<16x32xui32, #panels>, %s: tensor<2x32xf32, #panels>, %x: tensor<4x128xf32>) -> tensor<4x32xf32> attributes {symbols = []} {
+  %0 = graph.decode %w, %s {bits = 4, block = 64} : (tensor<16x32xui32, #panels>, tensor<2x32xf32, #panels>) -> tensor<128x32xf32>
+  %1 = graph.matmul %x, %0 : (tensor<4x128xf32>, tensor<128x32xf32>) -> tensor<4x32xf32>
+  graph.yield %1 : tensor<4x32xf32>
+}
+// Two products of codes of 8 bits by limbs have no room in 16 bits.
+// CHECK: NotByLimbs | {{.*}}Reason="the machine has no instruction that adds products of bytes to sums"
+plan.kernel @wide(%w: tensor<32x32xui32, #panels>, %s: tensor<2x32xf32, #panels>, %x: tensor<1x128xf32>) -> tensor<1x32xf32> attributes {symbols = []} {
+  %0 = graph.decode %w, %s {bits = 8, block = 64} : (tensor<32x32xui32, #panels>, tensor<2x32xf32, #panels>) -> tensor<128x32xf32>
+  %1 = graph.matmul %x, %0 : (tensor<1x128xf32>, tensor<128x32xf32>) -> tensor<1x32xf32>
+  graph.yield %1 : tensor<1x32xf32>
 }
 }
 

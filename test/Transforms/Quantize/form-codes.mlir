@@ -56,6 +56,21 @@ func.func @codebook(%x: tensor<1x128xf32>) -> tensor<1x256xf32> {
 
 // -----
 
+// Numbers of a table that bytes stand for.
+// CHECK-LABEL: func.func @bytes
+// CHECK: graph.decode_by_table {{.*}}inBytes = true
+func.func @bytes(%x: tensor<1x128xf32>) -> tensor<1x256xf32> {
+  %t = graph.constant {value = dense<[-0.96875, -0.75, -0.5, -0.4375, -0.25, -0.125, -0.0625, 0.0, 0.03125, 0.0625, 0.125, 0.25, 0.375, 0.5, 0.75, 1.0]> : tensor<16xf32>} : tensor<16xf32>
+  %s = graph.constant {value = dense<0.5> : tensor<4x1x256xf32>} : tensor<4x1x256xf32>
+  %q = graph.constant {value = dense<1> : tensor<4x32x256xui4>} : tensor<4x32x256xui4>
+  %w = graph.look_up %q, %t, %s : (tensor<4x32x256xui4>, tensor<16xf32>, tensor<4x1x256xf32>) -> tensor<4x32x256xf32>
+  %m = graph.reshape %w {shape = [128, 256]} : (tensor<4x32x256xf32>) -> tensor<128x256xf32>
+  %0 = graph.matmul %x, %m : (tensor<1x128xf32>, tensor<128x256xf32>) -> tensor<1x256xf32>
+  return %0 : tensor<1x256xf32>
+}
+
+// -----
+
 // Many rows share panels of floats, but for weights that are to stay as they are.
 // CHECK-LABEL: func.func @kept
 // CHECK: graph.decode_by_table

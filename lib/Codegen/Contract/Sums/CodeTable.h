@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Codes of weights that are places in a table.
+// Codes of weights that are places in a table, as floats. (A small table whose numbers bytes stand for is LimbSums.h's, where the machine
+// has the instructions.)
 //
 //     as many numbers as one or two registers hold     the table stays in them, and the machine's permutation finds the numbers
 //     more of them, or no such instruction             a gather from the first cache

@@ -40,11 +40,17 @@ private:
   BlockFactors factorsOf(Index block);
   /// Products of a segment, which is the `index`-th of its row and begins at word `first`, added to `before`.
   SmallVector<Value> overSegment(Index index, Index first, int64_t words, const BlockFactors &by, ValueRange before);
-  /// Those of word `inner` of a segment, exactly, added to sums of integers for each limb.
-  SmallVector<Value> overWord(Index index, Index first, Index inner, ValueRange before);
+  /// Those of `count` words of a segment from `inner` on, exactly, added to sums of integers for each limb.
+  SmallVector<Value> overWords(Index index, Index first, Index inner, int64_t count, ValueRange before);
+  /// Those of word `inner`; null sums are none yet.
+  void addWord(Index index, Index first, Index inner, SmallVector<Value> &sums);
   /// The code that is `place` from the lowest in each byte's share of a word.
   Value codeAt(Value words, int64_t place);
   Value multiply(Value limb, Value code, Value sum);
+  Value widened(Value pairs, Value sum);
+
+  /// The table's numbers, less the lowest that there may be, as bytes: all of them in each sixteen.
+  Value tableInBytes();
 
   Index rowAt(int64_t r, Index segment);
   Value load(VectorType type, Value memref, const Buffer &buffer, Index start, int64_t j);
@@ -59,7 +65,7 @@ private:
   KernelElements &e;
   const Limbs &limbs;
   int64_t firstVector, across, rows, lineWords, aheadWords;
-  Value memory, words, scales, offsets;
+  Value memory, words, scales, offsets, table;
   Index wordStep, scaleStep, base;
   VectorType word, bytes;
 };
@@ -84,6 +90,24 @@ LimbProducts::LimbProducts(const ContractKernel &c, const Limbs &limbs, ArrayRef
   lineWords = costs.getCacheLineBytes() / kLimbWordBytes;
   aheadWords = costs.getPrefetchDistanceBytes() / kLimbWordBytes;
   base = e.mul(row, e.constant(limbs.rowFloats()));
+  if (limbs.code.tableInBytes)
+    table = tableInBytes();
+}
+
+Value LimbProducts::tableInBytes() {
+  OpBuilder &b = c.b;
+  Location loc = c.loc();
+  const Buffer &buffer = c.form.table;
+  int64_t count = int64_t(1) << limbs.code.bits;
+  auto floats = VectorType::get({count}, b.getF32Type()), integers = VectorType::get({count}, b.getI32Type());
+  Value from = c.from(buffer, buffer.start ? Index{buffer.start} : e.constant(0));
+  Value numbers = vector::LoadOp::create(b, loc, floats, from, e.constant(0).base);
+  Value units = splat(floats, b.getF32FloatAttr(float(graph::Code::tableUnits)));
+  numbers = arith::FPToSIOp::create(b, loc, integers, arith::MulFOp::create(b, loc, numbers, units));
+  numbers = arith::AddIOp::create(b, loc, numbers, splat(integers, b.getI32IntegerAttr(int32_t(limbs.middle()))));
+  numbers = arith::TruncIOp::create(b, loc, VectorType::get({count}, b.getI8Type()), numbers);
+  auto repeated = llvm::map_to_vector(llvm::seq(bytes.getNumElements()), [&](int64_t lane) { return lane % count; });
+  return vector::ShuffleOp::create(b, loc, numbers, numbers, repeated);
 }
 
 Index LimbProducts::rowAt(int64_t r, Index segment) {
@@ -118,19 +142,36 @@ Value LimbProducts::codeAt(Value words, int64_t place) {
     bits = arith::AndIOp::create(c.b, c.loc(), bits, splatWord(((int64_t(1) << code.bits) - 1) * kEachByte));
   if (limbs.lessByte()) // of each byte, by its highest bit
     bits = arith::XOrIOp::create(c.b, c.loc(), bits, splatWord(limbs.lessByte() * kEachByte));
-  return vector::BitCastOp::create(c.b, c.loc(), bytes, bits);
+  Value places = vector::BitCastOp::create(c.b, c.loc(), bytes, bits);
+  if (!table)
+    return places;
+  StringAttr look = plan::targetOf(c.k.kernel).getPermuteBytesIntrinsic();
+  return LLVM::CallIntrinsicOp::create(c.b, c.loc(), bytes, look, ValueRange{table, places}).getResult(0);
 }
 
 Value LimbProducts::multiply(Value limb, Value code, Value sum) {
   bool rightFirst = limbs.dot.getRightFirst();
   Value first = rightFirst ? limb : code, second = rightFirst ? code : limb;
+  if (limbs.widen) {
+    auto pairs = VectorType::get({e.lanes * 2}, c.b.getI16Type());
+    Value made = LLVM::CallIntrinsicOp::create(c.b, c.loc(), pairs, limbs.dot.getIntrinsic(), ValueRange{first, second})
+                     .getResult(0);
+    return sum ? Value(arith::AddIOp::create(c.b, c.loc(), sum, made)) : made;
+  }
   return LLVM::CallIntrinsicOp::create(c.b, c.loc(), sum.getType(), limbs.dot.getIntrinsic(),
                                        ValueRange{sum, first, second})
       .getResult(0);
 }
 
-SmallVector<Value> LimbProducts::overWord(Index index, Index first, Index inner, ValueRange before) {
-  SmallVector<Value> next(before), loaded;
+Value LimbProducts::widened(Value pairs, Value sum) {
+  Value ones = splat(cast<VectorType>(pairs.getType()), c.b.getI16IntegerAttr(1));
+  Value made = LLVM::CallIntrinsicOp::create(c.b, c.loc(), word, limbs.widen.getIntrinsic(), ValueRange{pairs, ones})
+                   .getResult(0);
+  return arith::AddIOp::create(c.b, c.loc(), sum, made);
+}
+
+void LimbProducts::addWord(Index index, Index first, Index inner, SmallVector<Value> &next) {
+  SmallVector<Value> loaded;
   Index wordAt = e.mul(e.add(first, inner), wordStep);
   for (int64_t j = 0; j < across; ++j) {
     loaded.push_back(load(word, words, c.form.rhs, wordAt, j));
@@ -151,6 +192,20 @@ SmallVector<Value> LimbProducts::overWord(Index index, Index first, Index inner,
         }
       }
   }
+}
+
+SmallVector<Value> LimbProducts::overWords(Index index, Index first, Index inner, int64_t count, ValueRange before) {
+  SmallVector<Value> next(before);
+  if (!limbs.widen) {
+    for (int64_t i = 0; i < count; ++i)
+      addWord(index, first, e.add(inner, e.constant(i)), next);
+    return next;
+  }
+  SmallVector<Value> pairs(before.size());
+  for (int64_t i = 0; i < count; ++i)
+    addWord(index, first, e.add(inner, e.constant(i)), pairs);
+  for (auto [sum, made] : llvm::zip(next, pairs))
+    sum = widened(made, sum);
   return next;
 }
 
@@ -160,8 +215,12 @@ SmallVector<Value> LimbProducts::overSegment(Index index, Index first, int64_t w
   for (int64_t l = 0; l < limbs.count; ++l)
     for (int64_t r = 0; r < rows; ++r)
       whole.append(across, spreadBits(e.add(rowAt(r, index), e.constant(2 + l))));
-  whole = e.loopNest({DimExpr(words)}, whole, 1, [&](ArrayRef<Index> inner, ValueRange carried) {
-    return overWord(index, first, inner[0], carried);
+  // As many words at a time as sums of pairs have room for, of equal parts; findPairs has seen to it that there is room for one.
+  int64_t atOnce = 1, most = limbs.widen ? limbs.sumsInPairs() / (8 / limbs.code.bits) : 1;
+  while (atOnce * 2 <= most && words % (atOnce * 2) == 0)
+    atOnce *= 2;
+  whole = e.loopNest({DimExpr(words / atOnce)}, whole, 1, [&](ArrayRef<Index> inner, ValueRange carried) {
+    return overWords(index, first, e.mul(inner[0], e.constant(atOnce)), atOnce, carried);
   });
   SmallVector<Value> next(before);
   for (int64_t r = 0; r < rows; ++r) {
@@ -187,8 +246,7 @@ LimbProducts::BlockFactors LimbProducts::factorsOf(Index block) {
   for (int64_t j = 0; j < across; ++j) {
     by.scale.push_back(load(c.sumType(), scales, c.form.scale, scaleAt, j));
     if (offsets) // code * scale + offset = (code - middle) * scale + (offset + middle * scale)
-      by.toMiddle.push_back(vector::FMAOp::create(c.b, c.loc(), by.scale.back(),
-                                                  splatFloat(double(int64_t(1) << (limbs.code.bits - 1))),
+      by.toMiddle.push_back(vector::FMAOp::create(c.b, c.loc(), by.scale.back(), splatFloat(double(limbs.middle())),
                                                   load(c.sumType(), offsets, c.form.offset, scaleAt, j)));
   }
   return by;
@@ -213,10 +271,13 @@ SmallVector<Value> LimbProducts::sums() {
 }
 
 /// Vectors of columns that a tile has beside so many sums for each.
-int64_t vectorsBeside(const ContractKernel &c, int64_t sums) {
-  // Accumulators of all limbs have three quarters of the registers: a row by some vectors, or more rows by fewer.
+int64_t vectorsBeside(const ContractKernel &c, const Limbs &limbs, int64_t sums) {
+  // Accumulators of all limbs have three quarters of the registers: a row by some vectors, or more rows by fewer. Half of them where there
+  // are products of their own, which are not added to the sums yet.
   plan::TargetAttr target = plan::targetOf(c.k.kernel);
   int64_t room = target ? target.getVectorRegisters() * 3 / 4 : 0, across = 4;
+  if (limbs.widen)
+    room = room * 2 / 3;
   while (across > 1 && sums * across > room)
     across /= 2;
   return across;
@@ -225,7 +286,7 @@ int64_t vectorsBeside(const ContractKernel &c, int64_t sums) {
 /// Some rows of a panel: those of `whole`, from its first one on, whose limbs lie in `memory` from row `row` on.
 void emitTile(const ContractKernel &c, const Limbs &limbs, const Tile &whole, int64_t rows, Index row, Value memory) {
   KernelElements &e = c.e;
-  int64_t across = vectorsBeside(c, limbs.count * rows);
+  int64_t across = vectorsBeside(c, limbs, limbs.count * rows);
   for (int64_t j = 0; j < whole.panel.vectors; j += across) {
     Tile tile;
     tile.panel.vectors = std::min(across, whole.panel.vectors - j);

@@ -12,6 +12,10 @@
 //
 // Where the model allows data of 8 bits (Code::roundsData), an element is one limb, and the unit is the segment's largest element / 127.
 //
+// On machines without such an instruction sums of two products have 16 bits. As many as have room there for certain are added before they are
+// made 32 bits: of codes of 4 bits eight, of codes of 8 bits none, which are decoded to floats. Codes that are places in a table of numbers of
+// six bits (Code::tableInBytes) are looked up sixteen bytes at a time, and then multiplied as codes are; two sums of pairs have room.
+//
 // The sums of limbs are known before any weight is read, and accumulators begin there. A code takes no instruction if it is a byte, and
 // half a one if it is half of that; floats would take three. Where the instruction's left operand has a sign, a code of 8 bits is
 // multiplied less 128, which is the middle already. Infinities and NaNs make all results of their row NaN, as they do where

@@ -120,13 +120,16 @@ void LimbWriter::writeSegment(Value left, Index at, int64_t depth, Value memory,
   auto store = [&](int64_t i, Value value) {
     memref::StoreOp::create(b, loc, value, memory, e.add(to, e.constant(i)).base);
   };
-  Value scale = arith::AddFOp::create(b, loc, of.unit, of.special);
+  Value unit = of.unit;
+  if (limbs.code.tableInBytes)
+    unit = arith::MulFOp::create(b, loc, unit, number(f32, 1.0 / double(graph::Code::tableUnits)));
+  Value scale = arith::AddFOp::create(b, loc, unit, of.special);
   store(0, scale);
   Value sum = vector::ReductionOp::create(b, loc, vector::CombiningKind::ADD, sums.back());
   store(1, arith::MulFOp::create(b, loc, sum, scale));
   for (int64_t l = 0; l < limbs.count; ++l) {
     Value limbSum = vector::ReductionOp::create(b, loc, vector::CombiningKind::ADD, sums[l]);
-    Value less = number(i32, double(limbs.lessByte()) - double(int64_t(1) << (limbs.code.bits - 1)));
+    Value less = number(i32, double(limbs.lessByte() - limbs.middle()));
     store(2 + l, arith::BitcastOp::create(b, loc, f32, arith::MulIOp::create(b, loc, limbSum, less)));
   }
 }

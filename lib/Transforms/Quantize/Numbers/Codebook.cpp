@@ -14,6 +14,8 @@ namespace {
 /// Numbers lie in [-1, 1] but for what refitted scales leave outside; bins keep sums, so that only borders are theirs.
 constexpr double kReach = 1.25;
 constexpr int64_t kBins = 1 << 16;
+/// A table in steps is taken where it leaves no more than so many times the noise of one of any numbers: a quarter of a decibel.
+constexpr double kMostOfSteps = 1.06;
 /// Of columns, each with a histogram of its own: as many on every machine, so that sums do not depend on it.
 constexpr int64_t kParts = 16;
 /// Fits of the table and of the scales in turns, and the most of Lloyd's steps in one of the table.
@@ -93,6 +95,11 @@ std::vector<float> fitTable(const Histogram &all, int64_t count) {
   std::vector<float> floats(table.begin(), table.end());
   llvm::sort(floats);
   return floats;
+}
+
+void roundTable(std::vector<float> &table, const TableSteps &steps) {
+  for (float &number : table)
+    number = float(std::clamp(std::nearbyint(double(number) * steps.units), steps.lowest, steps.highest) / steps.units);
 }
 
 class Fitter {
@@ -203,7 +210,8 @@ private:
 } // namespace
 
 RoundedWeights lookUpWeights(ArrayRef<float> weights, const ColumnLayout &layout, const Weights &how,
-                             ArrayRef<double> importance, ArrayRef<double> table, mlir::MLIRContext *context) {
+                             ArrayRef<double> importance, ArrayRef<double> table, const TableSteps &steps,
+                             mlir::MLIRContext *context) {
   if (!llvm::all_of(weights, [](float w) { return std::isfinite(w); })) {
     RoundedWeights none;
     none.isFinite = false;
@@ -213,7 +221,17 @@ RoundedWeights lookUpWeights(ArrayRef<float> weights, const ColumnLayout &layout
   fitter.firstScales();
   for (int turn = 0; turn < kTurns && !how.perTensor; ++turn)
     fitter.refitScales(fitter.fit({}));
-  return fitter.rounded(table.empty() ? fitter.fit(importance) : std::vector<float>(table.begin(), table.end()));
+  std::vector<float> fitted = table.empty() ? fitter.fit(importance) : std::vector<float>(table.begin(), table.end());
+  if (steps.units == 0)
+    return fitter.rounded(std::move(fitted));
+  std::vector<float> inSteps = fitted;
+  roundTable(inSteps, steps);
+  if (!table.empty() && inSteps != fitted)
+    return fitter.rounded(std::move(fitted));
+  RoundedWeights exact = fitter.rounded(fitted);
+  fitter.refitScales(inSteps); // makes up for some of what the table loses by that
+  RoundedWeights coarse = fitter.rounded(std::move(inSteps));
+  return !table.empty() || coarse.noise <= kMostOfSteps * exact.noise ? coarse : exact;
 }
 
 } // namespace hewn::quantize
