@@ -58,7 +58,7 @@ static Num expNearZero(Num r) {
   return fma(r * r, q, r) + 1.0;
 }
 
-/// exp(x) for x of which n is from -126 to 128.
+/// exp(x) for x of which n is from -126 to 128. By expNearZero and its sum with itself: another addend than 1 would be one more constant in kernels.
 static Num expInRange(Num x) {
   Whole n = roundBiased(fma(x, kLog2E, kRoundBiased));
   Num p = expNearZero(reduce(x, n));
