@@ -58,21 +58,14 @@ static Num expNearZero(Num r) {
   return fma(r * r, q, r) + 1.0;
 }
 
-Num exp(Num x) {
-  x = atLeast(atMost(x, 89), -87.3); // n of 128 and -126
+/// exp(x) for x of which n is from -126 to 128. By expNearZero and its sum with itself: another addend than 1 would be one more constant in kernels.
+static Num expInRange(Num x) {
   Whole n = roundBiased(fma(x, kLog2E, kRoundBiased));
-  Num r = reduce(x, n);
-  Num q = polynomial(
-      r, {0.4999999403953552, 0.1666652113199234, 0.04166826605796814, 0.008368677459657192, 0.001382073387503624});
-  Num p = fma(r, fma(r, q, 1.0), 1.0);
+  Num p = expNearZero(reduce(x, n));
   return scaleTwice(p + p, n);
 }
 
-/// exp(x) 2^bias for results that are normal numbers.
-static Num expNormal(Num x) {
-  Whole n = roundSum(fma(x, kLog2E, kRound));
-  return expNearZero(reduce(x, n)) * powerOfTwo(n);
-}
+Num exp(Num x) { return expInRange(atLeast(atMost(x, 89), -87.3)); }
 
 Num exp2(Num x) {
   x = atLeast(atMost(x, 128.25), -126);
@@ -116,7 +109,7 @@ Num tanh(Num x) {
   Num q = polynomial(
       s, {-0.33333316445350647, 0.133325457572937, -0.05384785309433937, 0.02105250582098961, -0.006246075499802828});
   Num small = fma(a * s, q, a);
-  Num e = expNormal(atMost(a + a, 20));
+  Num e = expInRange(atMost(a + a, 20));
   Num large = 1.0 - 2.0 / (e + 1.0);
   return copysign(select(a <= 0.55, small, large), x);
 }
@@ -129,7 +122,7 @@ Num erf(Num x) {
   Num t = atMost(a, 4);
   Num p = polynomial(t, {-0.1285122036933899, -0.6357255578041077, -0.10525237023830414, 0.022883934900164604,
                          -0.00321308895945549, 0.00021376009681262076});
-  Num large = 1.0 - expNormal(fma(t, p, -t));
+  Num large = 1.0 - expInRange(fma(t, p, -t));
   return copysign(select(a <= 475.0 / 512, small, large), x);
 }
 
