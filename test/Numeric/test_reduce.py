@@ -149,6 +149,7 @@ def test_bodies_and_functions(place):
     assert ops_of(place / "small.onnx") == ["Erf"] and not onnx.load(place / "small.onnx").functions
     run("reduce", model, "-o", place / "small.onnx", "--if", has(place, "Sqrt", "any"))
     small = onnx.load(place / "small.onnx")
+    assert set(np.load(place / "small.npz").files) == {i.name for i in small.graph.input}
     assert [n.op_type for n in small.graph.node] == ["twice"]
     assert [n.op_type for n in small.functions[0].node] == ["Sqrt"]
 

@@ -195,3 +195,36 @@ def test_what_is_refused(classifiers):
             ours.compiled(other)
     with pytest.raises(OSError, match=r"is made by from_pretrained\(name\)"):
         ours.AutoModel()
+
+
+def test_what_an_encoder_would_leave_out_is_refused(classifiers):
+    _, compiled = classifiers
+    tokens = torch.ones((1, 4), dtype=torch.int64)
+    with pytest.raises(ours.UnsupportedModel, match="not for position_ids"):
+        compiled(input_ids=tokens, position_ids=torch.arange(3, 7)[None])
+
+
+def test_types_of_a_decoder_are_refused():
+    config = transformers.GPT2Config(vocab_size=len(WORDS), n_positions=64, n_embd=32, n_layer=1, n_head=2)
+    compiled = ours.compiled(drawn("AutoModelForCausalLM", config), threads=1)
+    tokens = torch.ones((1, 4), dtype=torch.int64)
+    with pytest.raises(ours.UnsupportedModel, match="not for token_type_ids"):
+        compiled(input_ids=tokens, token_type_ids=torch.zeros_like(tokens))
+
+
+def test_positions_counted_otherwise_are_asked_for():
+    config = transformers.RobertaConfig(**SMALL | {"vocab_size": 40}, is_decoder=True, pad_token_id=1)
+    eager = drawn("AutoModelForCausalLM", config)
+    compiled = ours.compiled(eager, threads=1)
+    tokens = torch.tensor([[5, 6, 7, 8]])
+    with pytest.raises(ours.UnsupportedModel, match="give position_ids"):
+        compiled(input_ids=tokens)
+    with torch.no_grad():
+        want = eager(input_ids=tokens).logits
+    close(compiled(input_ids=tokens, position_ids=torch.arange(2, 6)[None]).logits, want)
+
+
+def test_a_config_that_asks_for_more_is_refused():
+    model = drawn("AutoModel", transformers.BertConfig(**SMALL, output_hidden_states=True))
+    with pytest.raises(ours.UnsupportedModel, match="asks for output_hidden_states"):
+        ours.compiled(model)

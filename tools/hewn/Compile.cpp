@@ -306,7 +306,7 @@ static bool tellReport(const std::string &path, const std::string &json) {
   return !error || complain(llvm::toString(std::move(error)), nullptr);
 }
 
-/// "wrote libmodel.so (233.1 kB), model.h, libmodel.weights (562.0 kB)"
+/// "wrote libmodel.so (233.1 kB), model.h, model.weights (562.0 kB)"
 static std::string writtenText(llvm::ArrayRef<std::string> files) {
   std::string text;
   for (const std::string &file : files) {

@@ -123,15 +123,16 @@ private:
   }
 };
 
-/// Reshapes and transpositions, the last one first, between a contraction's result and a value that nothing else reads.
+/// Reshapes and transpositions, the last one first, between a contraction's result and a value that nothing else reads. All of one block: in a
+/// loop's body they would be done at each step.
 struct Rearrangement {
   SmallVector<graph::MoveOpInterface> moves;
   Value source;
 
-  explicit Rearrangement(Value value) {
+  explicit Rearrangement(Value value, Block *block) {
     while (value.hasOneUse()) {
       auto move = value.getDefiningOp<graph::MoveOpInterface>();
-      if (!move || move.getViewKind() == graph::ViewKind::None)
+      if (!move || move.getViewKind() == graph::ViewKind::None || move->getBlock() != block)
         break;
       moves.push_back(move);
       value = move->getOperand(0);
@@ -211,11 +212,12 @@ struct SinkRearrangement : Sinker {
     Dims target = graph::getDims(op->getResult(0));
     OpOperand *whole = nullptr;
     for (OpOperand &operand : op->getOpOperands())
-      if (graph::getDims(operand.get()) == target && !whole && Rearrangement(operand.get()).movesElements())
+      if (graph::getDims(operand.get()) == target && !whole &&
+          Rearrangement(operand.get(), op->getBlock()).movesElements())
         whole = &operand;
     if (!whole)
       return rewriter.notifyMatchFailure(op, "reads no contraction's result whose elements are moved");
-    Rearrangement rearranged(whole->get());
+    Rearrangement rearranged(whole->get(), op->getBlock());
     if (graph::getElementType(op->getResult(0)).getIntOrFloatBitWidth() >
         graph::getElementType(rearranged.source).getIntOrFloatBitWidth())
       return rewriter.notifyMatchFailure(op, "makes wider elements, of which more bytes would be moved");

@@ -18,13 +18,15 @@ class UnsupportedModel(TypeError):
 
 @dataclasses.dataclass
 class Interface:
-    """What goes into the exported model and comes out, in order; `layers`: of the cache, 0 where there is none."""
+    """What goes into the exported model and comes out, in order; `layers`: of the cache, 0 where there is none; `counts_positions`: where no
+    positions are given, it takes those of the tokens, one after another, whatever tokens and mask are."""
 
     inputs: list[str]
     outputs: list[str]
     layers: int
     example: tuple[torch.Tensor, ...]
     dynamic: tuple[dict[int, object], ...]
+    counts_positions: bool = True
 
     @property
     def given(self) -> list[str]:
@@ -64,6 +66,25 @@ def _expect_text(model: transformers.PreTrainedModel) -> None:
             f"{name} reads {model.main_input_name}: hewn.transformers takes models of tokens; "
             "hewn.compile(model, example_inputs=...) takes any"
         )
+    kept = [what for what in ("output_hidden_states", "output_attentions") if getattr(model.config, what, False)]
+    if kept:
+        raise UnsupportedModel(f"{name}'s config asks for {' and '.join(kept)}, which a compiled model does not give")
+
+
+def _counts_positions(model: transformers.PreTrainedModel) -> bool:
+    """Whether positions that are not given are 0, 1, 2, ...: by running it, with a row that begins with padding."""
+    tokens = torch.arange(1, 1 + LENGTH).expand(BATCH, LENGTH).remainder(model.config.vocab_size).contiguous()
+    mask = torch.ones((BATCH, LENGTH), dtype=torch.int64)
+    mask[0, 0] = 0
+    with torch.no_grad():
+        own = model(input_ids=tokens, attention_mask=mask, return_dict=True).logits
+        counted = model(
+            input_ids=tokens,
+            attention_mask=mask,
+            position_ids=torch.arange(LENGTH).expand(BATCH, LENGTH),
+            return_dict=True,
+        ).logits
+    return torch.allclose(own, counted, equal_nan=True)
 
 
 def generates(model: transformers.PreTrainedModel) -> bool:
@@ -101,7 +122,9 @@ def interface_of(model: transformers.PreTrainedModel) -> Interface:
     if "token_type_ids" in parameters and not past and getattr(model.config, "type_vocab_size", 0) > 1:
         example["token_type_ids"] = torch.zeros((BATCH, LENGTH), dtype=torch.int64)
         dynamic["token_type_ids"] = {0: auto, 1: auto}
+    counts_positions = True
     if "position_ids" in parameters and past:
+        counts_positions = _counts_positions(model)
         example["position_ids"] = torch.arange(PAST, PAST + LENGTH).expand(BATCH, LENGTH).contiguous()
         dynamic["position_ids"] = {0: auto, 1: auto}
     if past:
@@ -114,4 +137,6 @@ def interface_of(model: transformers.PreTrainedModel) -> Interface:
         name = f"past.{index // 2}.{('key', 'value')[index % 2]}"
         example[name], dynamic[name] = tensor, {0: auto, 2: auto}
         outputs.append(name.replace("past", "present"))
-    return Interface(list(example), outputs, len(past) // 2, tuple(example.values()), tuple(dynamic.values()))
+    return Interface(
+        list(example), outputs, len(past) // 2, tuple(example.values()), tuple(dynamic.values()), counts_positions
+    )

@@ -14,8 +14,8 @@ import hewn
 from ..frontends.onnx_of_torch import evaluating
 from .exporting import Flat, Interface, UnsupportedModel, interface_of
 
-# Of forward's arguments, those that change nothing where they have these values; what generate says of the cache's place is in its length.
-IGNORED = {"cache_position", "logits_to_keep", "use_cache", "return_dict", "position_ids", "token_type_ids"}
+# Of forward's arguments, those that are done here, or that say what the cache's length says.
+IGNORED = {"cache_position", "logits_to_keep", "use_cache", "return_dict"}
 UNSET = (None, False)
 
 
@@ -60,6 +60,9 @@ class Compiled:
         keep, return_dict = given.pop("logits_to_keep", 0), given.pop("return_dict", True)
         feeds = {"input_ids": input_ids}
         feeds |= {key: given.pop(key) for key in interface.given if given.get(key) is not None}
+        types = given.get("token_type_ids")
+        if types is not None and not interface.layers and not types.any():
+            given.pop("token_type_ids")  # an encoder of one type takes all for that
         unknown = sorted(k for k, v in given.items() if k not in IGNORED and not any(v is unset for unset in UNSET))
         if unknown or input_ids is None:
             raise UnsupportedModel(
@@ -100,6 +103,10 @@ class Compiled:
                 feeds[key] = torch.zeros_like(tokens)
             elif key == "position_ids":
                 positions = feeds.get(key)
+                if positions is None and not self.hewn_interface.counts_positions:
+                    raise UnsupportedModel(
+                        f"{type(self).__name__} counts positions in a way of its own: give position_ids, as generate does"
+                    )
                 if positions is None:
                     positions = torch.arange(length, length + new)[None]
                 feeds[key] = positions.expand(batch, new)

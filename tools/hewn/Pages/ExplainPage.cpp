@@ -7,6 +7,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Path.h"
 
 namespace json = llvm::json;
 using llvm::formatv;
@@ -118,7 +119,7 @@ static void tellStages(Page &page, const json::Object &record) {
 }
 
 std::string explainPage(const json::Object &record, StringRef file) {
-  Page page(("What hewn makes of " + llvm::StringRef(file).rsplit('/').second.str()).c_str(),
+  Page page(("What hewn makes of " + llvm::sys::path::filename(file).str()).c_str(),
             (file + ", for " + textOf(record, "target")).str());
   std::vector<const json::Object *> variants;
   eachObject(record, "variants", [&](const json::Object &variant) { variants.push_back(&variant); });

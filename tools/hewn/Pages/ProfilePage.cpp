@@ -8,6 +8,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/Support/Path.h"
 
 namespace json = llvm::json;
 using llvm::StringRef;
@@ -136,7 +137,8 @@ std::string profilePage(const json::Object &record, const TracedRun &run, String
   std::string about = file.str() + ", code for " + textOf(record, "target").str() + ", " +
                       countedText(record.getInteger("threads").value_or(1), "thread") + ", " +
                       textOf(record, "cpu").str();
-  Page page("Where " + file.rsplit('/').second.str() + " spends its time", dims.empty() ? about : about + ", " + dims);
+  Page page("Where " + llvm::sys::path::filename(file).str() + " spends its time",
+            dims.empty() ? about : about + ", " + dims);
   tellOverview(page, record);
   tellSuggestions(page, record);
   tellRoofline(page, record);

@@ -26,8 +26,12 @@ double since(Clock::time_point begin) { return std::chrono::duration<double>(Clo
 std::string gistOf(llvm::StringRef message) {
   std::string gist;
   bool quoted = false;
+  char before = ' ';
   for (char c : message.split('\n').first) {
-    if (c == '\'')
+    // An apostrophe in a word is no quotation's begin.
+    bool isMark = c == '\'' && (quoted || !llvm::isAlnum(before));
+    before = c;
+    if (isMark)
       quoted = !quoted;
     else if (!quoted && (!llvm::isDigit(c) || !llvm::StringRef(gist).ends_with("0")))
       gist += llvm::isDigit(c) ? '0' : c;

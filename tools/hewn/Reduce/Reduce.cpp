@@ -135,7 +135,12 @@ void Reduction::progress() const {
 /// What the bytes of a model show. Nothing where that was not found out.
 std::optional<Symptom> Reduction::show(const std::string &bytes, const Values &given, const Symptom *like) {
   std::string why, arrays = Probe::arraysBeside(candidateFile());
-  std::vector<std::pair<std::string, Array>> list(given.begin(), given.end());
+  // Of those that it still has.
+  std::unique_ptr<ModelEdits> candidate = ModelEdits::parse(bytes);
+  std::vector<std::pair<std::string, Array>> list;
+  for (const auto &[name, array] : given)
+    if (!candidate || llvm::is_contained(candidate->inputs(), name))
+      list.push_back({name, array});
   if (llvm::Error error = writeFile(candidateFile(), bytes))
     why = llvm::toString(std::move(error));
   if (!why.empty() || !writeNpz(arrays, list, why)) {
@@ -163,6 +168,8 @@ bool Reduction::keep(const std::string &bytes, const Symptom &symptom) {
     problem = llvm::toString(std::move(error));
   else if (!list.empty())
     (void)writeNpz(Probe::arraysBeside(said.output), list, problem);
+  else
+    llvm::sys::fs::remove(Probe::arraysBeside(said.output)); // of a larger one, whose inputs are gone
   progress();
   return problem.empty();
 }

@@ -12,8 +12,8 @@
 //
 // Where the model allows data of 8 bits (Code::roundsData), an element is one limb, and the unit is the segment's largest element / 127.
 //
-// On machines without such an instruction sums of two products have 16 bits. As many as have room there for certain are added before they are
-// made 32 bits: of codes of 4 bits eight, of codes of 8 bits none, which are decoded to floats. Codes that are places in a table of numbers of
+// On machines without such an instruction sums of two products have 16 bits. As many such sums as have room there for certain are added before
+// they are made 32 bits (Limbs::sumsInPairs): of codes of 4 bits eight, of codes of 8 bits none, which are decoded to floats. Codes that are places in a table of numbers of
 // six bits (Code::tableInBytes) are looked up sixteen bytes at a time, and then multiplied as codes are; two sums of pairs have room.
 //
 // The sums of limbs are known before any weight is read, and accumulators begin there. A code takes no instruction if it is a byte, and

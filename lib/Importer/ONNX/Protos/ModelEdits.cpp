@@ -140,7 +140,8 @@ bool takeBranch(const Place &place, int attribute) {
   for (const onnx::TensorProto &tensor : branch.initializer())
     place.graph->add_initializer()->CopyFrom(tensor);
   for (int i = 0; i < std::min(node.output_size(), branch.output_size()); ++i)
-    renameRead(place, node.output(i), branch.output(i).name());
+    if (!node.output(i).empty())
+      renameRead(place, node.output(i), branch.output(i).name());
   return true;
 }
 
@@ -170,7 +171,7 @@ std::unique_ptr<ModelEdits> ModelEdits::parse(const std::string &bytes) {
         made->edits.push_back({What::TakeBranch, i, a});
   });
   forEachNode([&](int i, onnx::NodeProto &node) {
-    for (int operand = 0; operand < node.input_size() && node.output_size() > 0; ++operand)
+    for (int operand = 0; operand < node.input_size() && node.output_size() > 0 && !node.output(0).empty(); ++operand)
       if (!node.input(operand).empty() &&
           llvm::find(node.input(), node.input(operand)) == node.input().begin() + operand)
         made->edits.push_back({What::Bypass, i, operand});
@@ -184,6 +185,13 @@ std::unique_ptr<ModelEdits> ModelEdits::parse(const std::string &bytes) {
         made->edits.push_back({What::DropAttribute, i, a});
   });
   return made;
+}
+
+std::vector<std::string> ModelEdits::inputs() const {
+  std::vector<std::string> names;
+  for (const onnx::ValueInfoProto &input : model->graph().input())
+    names.push_back(input.name());
+  return names;
 }
 
 bool ModelEdits::apply(size_t edit, std::string &bytes) const {

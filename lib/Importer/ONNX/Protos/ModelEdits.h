@@ -25,6 +25,8 @@ public:
   /// Nodes, those of bodies and functions among them.
   size_t nodes() const { return numNodes; }
   size_t count() const { return edits.size(); }
+  /// Names of the model's inputs.
+  std::vector<std::string> inputs() const;
   /// The model after one of them, without what nothing reads any more. It may be no valid one: who asks finds out. False where it would be as it was.
   bool apply(size_t edit, std::string &bytes) const;
 

@@ -15,9 +15,9 @@ struct TableSteps {
 };
 
 /// A table of 2^how.bits ascending numbers, a scale for each group of a column (or one for all), and the nearest number of each weight. Scales
-/// have the sign of their group's largest weight, mostly, and depend on the weights and, where `steps` are given, on the table; `table`: the one to take; empty: the one that leaves the
-/// least Σ importance * error², as far as Lloyd's steps find it, its numbers rounded to
-/// those that `steps` allow where that loses little. `importance`: of each place along the depth; empty: all are alike.
+/// have the sign of their group's largest weight, unless a fit to the rounded table turned it, and depend on the weights and, where `steps` are
+/// given, on the table. `table`: the one to take; empty: the one that leaves the least Σ importance * error², as far as Lloyd's steps find it,
+/// its numbers rounded to those that `steps` allow where that loses little. `importance`: of each place along the depth; empty: all are alike.
 RoundedWeights lookUpWeights(llvm::ArrayRef<float> weights, const ColumnLayout &layout, const Weights &how,
                              llvm::ArrayRef<double> importance, llvm::ArrayRef<double> table, const TableSteps &steps,
                              mlir::MLIRContext *context);
