@@ -127,6 +127,7 @@ private:
 /// loop's body they would be done at each step.
 struct Rearrangement {
   SmallVector<graph::MoveOpInterface> moves;
+  /// The contraction's result; null where there is none, or where it is reshaped alone.
   Value source;
 
   explicit Rearrangement(Value value, Block *block) {
@@ -137,7 +138,10 @@ struct Rearrangement {
       moves.push_back(move);
       value = move->getOperand(0);
     }
-    if (value.hasOneUse() && isOnContraction(value))
+    // Asked of few values: the answer takes a walk along all elementwise ops before them.
+    bool isTransposed = llvm::any_of(
+        moves, [](graph::MoveOpInterface move) { return move.getViewKind() == graph::ViewKind::Transpose; });
+    if (isTransposed && value.hasOneUse() && isOnContraction(value))
       source = value;
   }
 
@@ -146,11 +150,6 @@ struct Rearrangement {
     return !moves.empty() && moves.front().getViewKind() == graph::ViewKind::Transpose &&
            llvm::all_of(ArrayRef(moves).drop_front(),
                         [](graph::MoveOpInterface move) { return move.getViewKind() == graph::ViewKind::Reshape; });
-  }
-
-  /// Whether elements change their order; else it is a reshape in all.
-  bool movesElements() const {
-    return source && llvm::any_of(moves, [](auto move) { return move.getViewKind() == graph::ViewKind::Transpose; });
   }
 };
 
@@ -212,8 +211,7 @@ struct SinkRearrangement : Sinker {
     Dims target = graph::getDims(op->getResult(0));
     OpOperand *whole = nullptr;
     for (OpOperand &operand : op->getOpOperands())
-      if (graph::getDims(operand.get()) == target && !whole &&
-          Rearrangement(operand.get(), op->getBlock()).movesElements())
+      if (graph::getDims(operand.get()) == target && !whole && Rearrangement(operand.get(), op->getBlock()).source)
         whole = &operand;
     if (!whole)
       return rewriter.notifyMatchFailure(op, "reads no contraction's result whose elements are moved");
