@@ -66,6 +66,14 @@ bool isOnContraction(Value value) {
 struct Sinker : OpInterfaceRewritePattern<graph::ElementwiseOpInterface> {
   using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
 
+  /// The first operand of the result's dims that is of the kind; null where none is.
+  static OpOperand *findWhole(Operation *op, const Dims &target, llvm::function_ref<bool(Value)> isOfKind) {
+    for (OpOperand &operand : op->getOpOperands())
+      if (graph::getDims(operand.get()) == target && isOfKind(operand.get()))
+        return &operand;
+    return nullptr;
+  }
+
   /// Makes `op`'s result one of these dims and of the element type of `like`'s.
   static void setShape(Operation *op, Operation *like, const Dims &dims) {
     Type element = graph::getElementType(like->getResult(0));
@@ -209,10 +217,8 @@ struct SinkRearrangement : Sinker {
     if (op->getNumResults() != 1)
       return rewriter.notifyMatchFailure(op, "has several results");
     Dims target = graph::getDims(op->getResult(0));
-    OpOperand *whole = nullptr;
-    for (OpOperand &operand : op->getOpOperands())
-      if (graph::getDims(operand.get()) == target && !whole && Rearrangement(operand.get(), op->getBlock()).source)
-        whole = &operand;
+    OpOperand *whole =
+        findWhole(op, target, [&](Value operand) { return bool(Rearrangement(operand, op->getBlock()).source); });
     if (!whole)
       return rewriter.notifyMatchFailure(op, "reads no contraction's result whose elements are moved");
     Rearrangement rearranged(whole->get(), op->getBlock());
@@ -307,10 +313,8 @@ struct SinkInterleave : Sinker {
     if (op->getNumResults() != 1)
       return rewriter.notifyMatchFailure(op, "has several results");
     Dims target = graph::getDims(op->getResult(0));
-    OpOperand *whole = nullptr;
-    for (OpOperand &operand : op->getOpOperands())
-      if (graph::getDims(operand.get()) == target && operand.get().hasOneUse() && isInterleaved(operand.get()))
-        whole = &operand;
+    OpOperand *whole =
+        findWhole(op, target, [](Value operand) { return operand.hasOneUse() && isInterleaved(operand); });
     if (!whole)
       return rewriter.notifyMatchFailure(op, "reads no interleaved results of contractions");
     Operation *interleave = whole->get().getDefiningOp();

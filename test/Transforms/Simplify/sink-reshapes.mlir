@@ -158,3 +158,35 @@ func.func @features_last(%x: tensor<12x5xf32>, %w: tensor<5x8xf32>, %o: tensor<1
   %6 = graph.add %4, %5 : (tensor<1x8x3x4xf32>, tensor<1x8x3x4xf32>) -> tensor<1x8x3x4xf32>
   return %6 : tensor<1x8x3x4xf32>
 }
+
+// -----
+
+// The same where dims are known only when run, and where one is 0.
+// CHECK-LABEL: func.func @open_features_last
+// CHECK: %[[P:.*]] = graph.matmul
+// CHECK: %[[M:.*]] = graph.mul %[[P]], %{{.*}} -> tensor<?x8xf32>
+// CHECK: %[[Y:.*]] = graph.transpose %{{.*}} order = array<i64: 0, 2, 1>} : {{.*}} -> tensor<1x8x?xf32>
+// CHECK: return %[[Y]]
+func.func @open_features_last(%x: tensor<?x5xf32> {graph.dims = [#graph.dim<"n">, 5]}, %w: tensor<5x8xf32>) -> tensor<1x8x?xf32> {
+  %factor = graph.constant {value = dense<0.5> : tensor<8x1xf32>} : tensor<8x1xf32>
+  %0 = graph.matmul %x, %w {graph.dims = [[#graph.dim<"n">, 8]]} : (tensor<?x5xf32>, tensor<5x8xf32>) -> tensor<?x8xf32>
+  %1 = graph.reshape %0 {shape = [1, #graph.dim<"n">, 8], graph.dims = [[1, #graph.dim<"n">, 8]]} : (tensor<?x8xf32>) -> tensor<1x?x8xf32>
+  %2 = graph.transpose %1 {order = array<i64: 0, 2, 1>, graph.dims = [[1, 8, #graph.dim<"n">]]} : (tensor<1x?x8xf32>) -> tensor<1x8x?xf32>
+  %3 = graph.mul %2, %factor {graph.dims = [[1, 8, #graph.dim<"n">]]} : (tensor<1x8x?xf32>, tensor<8x1xf32>) -> tensor<1x8x?xf32>
+  return %3 : tensor<1x8x?xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @no_features
+// CHECK: %[[P:.*]] = graph.matmul
+// CHECK: %[[M:.*]] = graph.mul %[[P]], %{{.*}} -> tensor<0x8xf32>
+// CHECK: graph.transpose {{.*}} -> tensor<1x8x0xf32>
+func.func @no_features(%x: tensor<0x5xf32>, %w: tensor<5x8xf32>) -> tensor<1x8x0xf32> {
+  %factor = graph.constant {value = dense<0.5> : tensor<8x1xf32>} : tensor<8x1xf32>
+  %0 = graph.matmul %x, %w : (tensor<0x5xf32>, tensor<5x8xf32>) -> tensor<0x8xf32>
+  %1 = graph.reshape %0 {shape = [1, 0, 8]} : (tensor<0x8xf32>) -> tensor<1x0x8xf32>
+  %2 = graph.transpose %1 {order = array<i64: 0, 2, 1>} : (tensor<1x0x8xf32>) -> tensor<1x8x0xf32>
+  %3 = graph.mul %2, %factor : (tensor<1x8x0xf32>, tensor<8x1xf32>) -> tensor<1x8x0xf32>
+  return %3 : tensor<1x8x0xf32>
+}
