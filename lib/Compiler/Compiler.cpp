@@ -9,7 +9,7 @@
 #include "lib/Codegen/Emit/UserCode.h"
 #include "lib/Compiler/ArtifactCache.h"
 #include "lib/Compiler/Compilation.h"
-#include "lib/Compiler/Explain.h"
+#include "lib/Compiler/Explain/Explain.h"
 #include "lib/Compiler/InProcess.h"
 #include "lib/Compiler/Quantization/Quantize.h"
 #include "lib/Importer/ONNX/Importer.h"

@@ -20,7 +20,6 @@ from generate import Case, generate
 from oracle import Oracle
 from unfit import unfit
 
-
 CASES_OF_A_CHILD = 250
 
 

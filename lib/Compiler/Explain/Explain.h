@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What `hewn explain` says: one record of it, which is shown as text and as JSON.
-#ifndef HEWN_LIB_COMPILER_EXPLAIN_H
-#define HEWN_LIB_COMPILER_EXPLAIN_H
+#ifndef HEWN_LIB_COMPILER_EXPLAIN_EXPLAIN_H
+#define HEWN_LIB_COMPILER_EXPLAIN_EXPLAIN_H
 
 #include "dialects/Plan/Plan.h"
 #include "llvm/ADT/StringMap.h"

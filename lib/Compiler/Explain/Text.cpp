@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What `hewn explain` says, for readers.
-#include "lib/Compiler/Explain.h"
+#include "lib/Compiler/Explain/Explain.h"
 #include "lib/Support/Printable.h"
 
 #include "llvm/ADT/StringExtras.h"

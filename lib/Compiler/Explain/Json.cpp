@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What `hewn explain` says, for programs: docs/json.md.
-#include "lib/Compiler/Explain.h"
+#include "lib/Compiler/Explain/Explain.h"
 #include "lib/Support/JsonWriter.h"
 
 namespace json = llvm::json;

@@ -2,7 +2,7 @@
 //
 // What `hewn explain` counts of the arena: its size beside what is live, and what lies where when.
 #include "dialects/Plan/Plan.h"
-#include "lib/Compiler/Explain.h"
+#include "lib/Compiler/Explain/Explain.h"
 #include "lib/Transforms/Plan/Arena/Offsets.h"
 #include "lib/Transforms/Plan/Arena/PlannedArena.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What `hewn explain` says of the time that a device takes, by the model that decides which launches become one kernel.
-#include "lib/Compiler/Explain.h"
+#include "lib/Compiler/Explain/Explain.h"
 #include "lib/Transforms/Plan/Join/JointCost.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

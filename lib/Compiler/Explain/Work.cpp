@@ -3,7 +3,7 @@
 // What `hewn explain` says of the work of kernels: the least that any code for them has to do.
 #include "dialects/Graph/Graph.h"
 #include "dialects/Plan/Plan.h"
-#include "lib/Compiler/Explain.h"
+#include "lib/Compiler/Explain/Explain.h"
 #include "lib/Transforms/Plan/Values/Buffers.h"
 
 using namespace mlir;
