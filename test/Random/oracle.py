@@ -58,6 +58,8 @@ LINEAR_SUMS = (
 SHARE_OF_BOUND = 1 / 16
 # What both oracles approximate as float32s have it, in whatever type.
 APPROXIMATED = ("Erf", "Gelu", "Resize")
+# Exponentials of these types end at 0 below that (docs/decisions/numbers/denormals.md).
+HAS_NO_TINY_EXPONENTIALS, LEAST_EXPONENTIAL = (records.F32, records.BF16), 2**-125.5
 # Functions with a factor of 1 + t, of which all digits but a few are lost where t comes near -1.
 NEAR_MINUS_ONE = ("Gelu", "FastGelu", "BiasGelu")
 
@@ -294,6 +296,8 @@ def moved_array(value, random, steps):
     step = float(ml_dtypes.finfo(value.dtype).eps) * steps
     with np.errstate(all="ignore"):
         wide = value.astype(np.float64)
+        if value.dtype in HAS_NO_TINY_EXPONENTIALS:
+            wide = np.where((np.abs(wide) < LEAST_EXPONENTIAL) & (random.random(value.shape) < 0.75), 0, wide)
         return np.asarray(wide * (1 + step * random.uniform(-1, 1, value.shape)), value.dtype)
 
 
