@@ -10,6 +10,7 @@ import os
 import pathlib
 import pickle
 import random
+import resource
 import sys
 import time
 import traceback
@@ -20,7 +21,7 @@ from generate import Case, generate
 from oracle import Oracle
 from unfit import unfit
 
-CASES_OF_A_CHILD = 250
+CASES_OF_A_CHILD, GIGABYTES = 250, 12
 
 
 def file_case(path):
@@ -80,7 +81,10 @@ def hunt(make, numbers, target, seconds, emulated=0.0):
             os.close(read)
             with os.fdopen(write, "wb") as file:
                 try:
+                    resource.setrlimit(resource.RLIMIT_AS, (GIGABYTES << 30,) * 2)
                     work(make, numbers, target, end, emulated, file)
+                except MemoryError:
+                    os._exit(1)
                 except BaseException as problem:
                     traceback.print_exc()
                     pickle.dump(("failed", repr(problem)), file)
