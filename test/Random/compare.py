@@ -23,7 +23,10 @@ from oracle import Unknown, evaluate
 OWN_STEPS, LARGEST_STEPS, LEAST, SPREADS = 64, 16, 0.1, 16
 # Of types whose steps are wide.
 NARROW_OWN_STEPS, NARROW_LARGEST_STEPS = 4, 2
-MOVES, MOVED_STEPS = 16, 4  # a tie that rounding decides goes the other way in half of the moves
+MOVES, MOVED_STEPS = (
+    32,
+    4,
+)  # a tie that rounding decides goes the other way in half of the moves, also where there are 100,000 of them
 # Verdicts that are findings; 'refused' and 'status' are too, where the table of ops says nothing of a limit.
 WRONG = ("wrong", "wrong at -O0 too", "crash", "hang")
 REFUSED = ("refused", "status")

@@ -16,10 +16,14 @@ using hewn::graph::Dims;
 
 namespace hewn::codegen {
 
-DimExpr ContractForm::strideAlong(const Buffer &buffer, AffineMap map, unsigned d) {
+bool ContractForm::isBroadcast(const Buffer &buffer, unsigned i, ArrayRef<Clip> clips) {
+  return buffer.dims[i].is(1) && llvm::none_of(clips, [&](const Clip &c) { return c.operandDim == i; });
+}
+
+DimExpr ContractForm::strideAlong(const Buffer &buffer, AffineMap map, unsigned d, ArrayRef<Clip> clips) {
   DimExpr stride(0);
   for (auto [i, expr] : llvm::enumerate(map.getResults()))
-    if (expr.isFunctionOfDim(d) && !buffer.dims[i].is(1))
+    if (expr.isFunctionOfDim(d) && !isBroadcast(buffer, i, clips))
       stride = stride + buffer.strides[i] * DimExpr(graph::factorOf(expr, d));
   return stride;
 }
@@ -289,7 +293,7 @@ private:
       else
         form.outerRows.push_back(d);
     }
-    form.rowStride = ContractForm::strideAlong(form.lhs, form.maps[0], *form.tiled);
+    form.rowStride = ContractForm::strideAlong(form.lhs, form.maps[0], *form.tiled, form.clips);
     return lookAtLine();
   }
 

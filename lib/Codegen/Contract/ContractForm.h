@@ -49,8 +49,12 @@ struct ContractForm {
   bool clipsWhenRun() const { return tiledClip() && !graph::hasKnownPlaces(*tiledClip(), extents); }
   plan::ContractShape shape() const;
 
-  /// Distance in `buffer` between neighbours along iteration dim `d`; maps are linear.
-  static graph::DimExpr strideAlong(const Buffer &buffer, mlir::AffineMap map, unsigned d);
+  /// Whether all iterations read the one element along the buffer's dim `i`. Where a border is left out, a dim of 1 is a source of one
+  /// element that windows walk over, and is not.
+  static bool isBroadcast(const Buffer &buffer, unsigned i, llvm::ArrayRef<graph::Clip> clips);
+  /// Distance in `buffer` between neighbours along iteration dim `d`; maps are linear. `clips`: the borders that are left out of the buffer.
+  static graph::DimExpr strideAlong(const Buffer &buffer, mlir::AffineMap map, unsigned d,
+                                    llvm::ArrayRef<graph::Clip> clips = {});
 };
 
 /// The kernel's contraction, where the engine can take it: one contraction, operands in memory (the left one

@@ -32,7 +32,7 @@ Index ContractKernel::rightDistance(const Buffer &buffer, int64_t j) const {
 Index ContractKernel::offset(const Buffer &buffer, AffineMap map, ArrayRef<Index> at, ArrayRef<Clip> clips) const {
   Index sum = buffer.start ? Index{buffer.start} : e.constant(0);
   for (auto [i, expr] : llvm::enumerate(map.getResults())) {
-    if (buffer.dims[i].is(1) && llvm::none_of(clips, [&](const Clip &c) { return c.operandDim == i; }))
+    if (ContractForm::isBroadcast(buffer, i, clips))
       continue;
     Index index = e.affine(expr, at), stride = e.expression(buffer.strides[i]);
     for (const Clip &clip : clips)

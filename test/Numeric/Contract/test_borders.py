@@ -171,3 +171,16 @@ def test_what_lies_behind_the_border_is_not_read():
     reached = np.isnan(expected(case, x, weights))
     np.testing.assert_array_equal(np.isnan(got) | (got == 0), True)
     assert not np.isnan(got[~reached]).any()
+
+
+@pytest.mark.parametrize("kernel", [[11], [12], [16], [1, 12], [13, 2]])
+@pytest.mark.parametrize("channels", [(1, 1, 1), (16, 24, 1), (24, 24, 24), (16, 32, 4)])
+def test_sources_of_one_element(kernel, channels):
+    """What has one element and a border is walked over by windows, and is not what all of them read."""
+    rank = len(kernel)
+    for before, after in ((0, 0), (3, 40)):
+        pads = [k - 1 + before for k in kernel] + [k - 1 + after for k in kernel]
+        for size in ([1] * rank, [1] * (rank - 1) + [2], [3] * (rank - 1) + [1]):
+            case = (*channels, kernel, pads, [1] * rank, [1] * rank)
+            model, weights = model_of(case, size, residual=False)
+            compare(compiled(model), case, size, weights, residual=False)

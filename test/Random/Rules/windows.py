@@ -26,6 +26,19 @@ def picture(g, types=(F32,), least=1, channels=None):
     return g.like([g.dim() if g.choice.random() < 0.4 else (1, None), (count, None), *spatial], g.choice.choice(types))
 
 
+def reaching(g, value):
+    """Attributes of a window that may be larger than the picture, in a border that makes it fit: one dim's is long."""
+    rank = value.rank - 2
+    kernel = [g.choice.randint(1, 3) for _ in range(rank)]
+    kernel[g.choice.randrange(rank)] = g.choice.randint(4, 16)
+    dilations = [g.choice.choice((1, 1, 2)) for _ in range(rank)]
+    lacks = [max(0, (k - 1) * d + 1 - n) for k, d, n in zip(kernel, dilations, value.shape[2:])]
+    low = [g.choice.randint(0, n + g.choice.choice((0, 2, 20))) for n in lacks]
+    high = [max(0, n - b) + g.choice.randint(0, 3) for n, b in zip(lacks, low)]
+    strides = [g.choice.choice((1, 1, 2, 3)) for _ in range(rank)]
+    return {"kernel_shape": kernel, "strides": strides, "dilations": dilations, "pads": low + high}
+
+
 def window(g, value, dilate=True):
     """Attributes of a window that fits."""
     rank = value.rank - 2
@@ -53,7 +66,7 @@ def types_of(g):
 @rule("Conv")
 def conv(g, op):
     value = picture(g, [t for t in types_of(g) if t in op.types()] or [F32])
-    attributes, count = window(g, value), value.shape[1]
+    attributes, count = (reaching if g.choice.random() < 0.2 else window)(g, value), value.shape[1]
     group = g.choice.choice([1, 1, count] + [d for d in (2, 4) if count % d == 0])
     results = group * g.choice.choice((1, 2, 3, 4))
     weights = g.leaf(
