@@ -81,7 +81,7 @@ def hunt(make, numbers, target, seconds, emulated=0.0):
             os.close(read)
             with os.fdopen(write, "wb") as file:
                 try:
-                    resource.setrlimit(resource.RLIMIT_AS, (GIGABYTES << 30,) * 2)
+                    resource.setrlimit(resource.RLIMIT_AS, (GIGABYTES << 30, resource.getrlimit(resource.RLIMIT_AS)[1]))
                     work(make, numbers, target, end, emulated, file)
                 except MemoryError:
                     os._exit(1)
