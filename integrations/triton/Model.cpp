@@ -191,6 +191,7 @@ Error Model::checkTensors(const std::string &text) {
   std::vector<bool> given(inputs().size());
   answers.assign(outputs().size(), false);
   states.assign(outputs().size(), "");
+  firstStates.resize(inputs().size());
   auto find = [](std::span<const hewn_tensor_info> tensors, const std::string &name) {
     auto found = std::ranges::find_if(tensors, [&](const hewn_tensor_info &one) { return one.name == name; });
     return size_t(found - tensors.begin());
@@ -217,6 +218,10 @@ Error Model::checkTensors(const std::string &text) {
     if (Error error = take("input", inputs(), tensorOf(state, "input_name"), place))
       return error;
     given[place] = true;
+    for (const Json &first : member(state, "initial_state")) {
+      firstStates[place] = integersOf(member(first, "dims"));
+      firstStates[place].insert(firstStates[place].begin(), lead, 1);
+    }
     if (Error error = take("output", outputs(), tensorOf(state, "output_name"), place))
       return error;
     states[place] = outputs()[place].name;

@@ -42,6 +42,8 @@ public:
   int64_t mostRows() const;
   /// Whether an output goes into Triton's implicit state, whose name is this; NULL: it does not.
   const char *stateOf(size_t output) const;
+  /// The dims that the config gives to the state that a sequence begins with, the batch's 1 among them; empty: none.
+  std::span<const int64_t> firstStateOf(size_t input) const { return firstStates[input]; }
   /// Whether clients may ask for it.
   bool isAnswer(size_t output) const { return answers[output]; }
 
@@ -64,6 +66,7 @@ private:
   std::vector<bool> answers;
   /// By output; empty: none.
   std::vector<std::string> states;
+  std::vector<std::vector<int64_t>> firstStates;
   std::atomic<int64_t> threadsInUse = 0;
   std::atomic<bool> hasWarned = false;
 };

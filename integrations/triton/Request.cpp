@@ -83,7 +83,8 @@ Error Request::readParts(const hewn_tensor_info &info, TRITONBACKEND_Input *inpu
   return nullptr;
 }
 
-Error Request::readInput(const hewn_tensor_info &info, const hewn_model &model, InputView &view) {
+Error Request::readInput(const Model &model, size_t place, InputView &view) {
+  const hewn_tensor_info &info = model.inputs()[place];
   TRITONBACKEND_Input *input = nullptr;
   if (Error error{TRITONBACKEND_RequestInput(handle, info.name, &input)})
     return error;
@@ -99,7 +100,13 @@ Error Request::readInput(const hewn_tensor_info &info, const hewn_model &model, 
   view.dims.assign(shape, shape + rank);
   if (info.rank == 0 && view.dims == std::vector<int64_t>{1})
     view.dims.clear();
-  if (Error error = checkDims(info, model, view.dims))
+  // Of the state that a sequence begins with, Triton tells open dims as 1, whatever initial_state says, and has bytes for what that says.
+  int64_t told = 0, first = 0;
+  std::span<const int64_t> begin = model.firstStateOf(place);
+  if (!begin.empty() && countElements(view.dims, told) && countElements(begin, first) && told != first &&
+      bytes == uint64_t(first) * bytesOf(info.dtype))
+    view.dims.assign(begin.begin(), begin.end());
+  if (Error error = checkDims(info, model.descriptor(), view.dims))
     return error;
   if (!countElements(view.dims, view.count))
     return invalid("input '" + std::string(info.name) + "': " + triton::shapeText(view.dims) + " is no size");
@@ -127,7 +134,7 @@ Error Request::read(const Model &model) {
   values.assign(size_t(descriptor.num_symbols), -1);
   views.resize(model.inputs().size());
   for (size_t i = 0; i < views.size(); ++i)
-    if (Error error = readInput(model.inputs()[i], descriptor, views[i]))
+    if (Error error = readInput(model, i, views[i]))
       return error;
   return readWanted(model);
 }

@@ -49,7 +49,7 @@ public:
   const std::vector<int64_t> &symbols() const { return values; }
 
 private:
-  Error readInput(const hewn_tensor_info &info, const hewn_model &model, InputView &view);
+  Error readInput(const Model &model, size_t input, InputView &view);
   Error readParts(const hewn_tensor_info &info, TRITONBACKEND_Input *input, uint32_t buffers, InputView &view);
   Error checkDims(const hewn_tensor_info &info, const hewn_model &model, std::span<const int64_t> dims);
   Error readWanted(const Model &model);
