@@ -204,7 +204,7 @@ Error Instance::bindOutputs(std::span<Request *> group, int64_t rows, std::vecto
   const hewn_tensor_info *infos = known ? outputsFor(descriptor, symbols.data()) : descriptor.outputs;
   std::vector<int64_t *> dims;
   for (size_t i = 0; i < targets.size(); ++i) {
-    targets[i] = {&infos[i], std::vector<int64_t>(size_t(descriptor.outputs[i].rank)), nullptr, false};
+    targets[i] = {&infos[i], std::vector<int64_t>(size_t(descriptor.outputs[i].rank))};
     dims.push_back(targets[i].dims.data());
   }
   if (known)
@@ -225,6 +225,7 @@ Error Instance::bindOutputs(std::span<Request *> group, int64_t rows, std::vecto
     if (group.size() == 1 && group.front()->wants(i)) {
       if (Error error = group.front()->outputRoom(infos[i], target.dims, bytes, target.room))
         return error;
+      target.isInResponse = true;
       target.isInPlace = target.room && isAligned(target.room, infos[i].dtype); // shared memory may begin anywhere
     }
     tensors[i].data = target.isInPlace ? target.room : outputBuffers[i].room(bytes);
@@ -263,7 +264,7 @@ Error Instance::deliver(Request &request, size_t output, const DLTensor &tensor,
   };
   void *room = target.room;
   if (isAnswered) {
-    if (!room)
+    if (!target.isInResponse)
       if (Error error = request.outputRoom(*target.info, dims, bytes, room))
         return error;
     copy(room);

@@ -29,9 +29,9 @@ private:
   struct Target {
     const hewn_tensor_info *info = nullptr;
     std::vector<int64_t> dims;
-    /// Where the response has it, if that was asked for before the run, and whether the run writes it there.
+    /// The response has it already, at `room` (NULL where it has no byte); and whether the run writes it there.
+    bool isInResponse = false, isInPlace = false;
     void *room = nullptr;
-    bool isInPlace = false;
   };
 
   void answer(std::span<Request *> group);
