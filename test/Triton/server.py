@@ -50,9 +50,7 @@ def why_no_server():
     """Why Triton's server can't be run here; empty where it can."""
     for package in ("pytriton", "tritonclient"):
         if not importlib.util.find_spec(package):
-            return (
-                f"no {package}: pip install --target FOLDER --no-deps -r test/Triton/requirements.txt, and HEWN_TRITON=FOLDER"
-            )
+            return f"no {package}: pip install --target FOLDER --no-deps -r test/Triton/requirements.txt, and HEWN_TRITON=FOLDER"
     if not (BACKENDS / "hewn/libtriton_hewn.so").is_file():
         return f"no {BACKENDS / 'hewn/libtriton_hewn.so'}: the build had no nlohmann/json.hpp"
     return ""

@@ -264,11 +264,17 @@ def test_a_model_is_loaded_and_unloaded_without_a_leak(served, client):
     [
         ({}, "the config has no input 's', which the model wants"),
         ({"max_batch_size": 8}, "max_batch_size is 8, and the first dim of 'x' is not open"),
-        ({"output": [{"name": "y", "data_type": "TYPE_FP16", "dims": [1]}]}, "'y' is TYPE_FP16 in the config and TYPE_FP32"),
+        (
+            {"output": [{"name": "y", "data_type": "TYPE_FP16", "dims": [1]}]},
+            "'y' is TYPE_FP16 in the config and TYPE_FP32",
+        ),
         ({"output": [{"name": "q", "data_type": "TYPE_FP32", "dims": [1]}]}, "the model has no output 'q'"),
         ({"output": [{"name": "y", "data_type": "TYPE_FP32", "dims": [1, 1]}]}, "'y' has 0 dims in the model"),
         ({"parameters": {"threads": {"string_value": "two"}}}, "parameter 'threads' is 'two'"),
-        ({"parameters": {"copy_weights": {"string_value": "yes"}}}, "parameter 'copy_weights' is 'yes'; it is true or false"),
+        (
+            {"parameters": {"copy_weights": {"string_value": "yes"}}},
+            "parameter 'copy_weights' is 'yes'; it is true or false",
+        ),
         ({"default_model_filename": "other.so"}, "other.so"),
     ],
 )
