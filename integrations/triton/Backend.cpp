@@ -10,14 +10,12 @@ using namespace hewn::triton;
 
 namespace {
 
-Error outOfMemory() { return makeError(TRITONSERVER_ERROR_UNAVAILABLE, "hewn: out of memory"); }
-
 /// Calls `body`, which gives an Error; what is thrown is one as well.
 template <typename Body> TRITONSERVER_Error *guarded(Body body) {
   try {
     return body().release();
   } catch (const std::bad_alloc &) {
-    return outOfMemory().release();
+    return makeError(TRITONSERVER_ERROR_UNAVAILABLE, "hewn's backend has no memory").release();
   } catch (const std::exception &thrown) {
     return makeError(TRITONSERVER_ERROR_INTERNAL, thrown.what()).release();
   }

@@ -2,9 +2,10 @@
 #include "integrations/triton/Instance.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstring>
-#include <new>
+#include <deque>
 
 namespace hewn::triton {
 
@@ -82,15 +83,13 @@ Instance::~Instance() {
 void Instance::execute(std::span<TRITONBACKEND_Request *const> handles,
                        std::span<TRITONBACKEND_Response *const> responses) {
   const uint64_t begin = now();
-  std::vector<std::unique_ptr<Request>> requests;
+  std::deque<Request> requests;
   std::vector<std::vector<Request *>> groups;
-  for (size_t i = 0; i < handles.size(); ++i) {
-    Request &request = *requests.emplace_back(std::make_unique<Request>(handles[i], responses[i]));
-    request.fail(request.read(model));
-    if (request.hasFailed()) {
-      finish(std::array{&request}, {begin, begin, begin});
-      continue;
-    }
+  for (size_t i = 0; i < handles.size(); ++i)
+    requests.emplace_back(handles[i], responses[i]);
+  auto place = [&](Request &request) -> Error {
+    if (Error error = request.read(model))
+      return error;
     auto takes = [&](const std::vector<Request *> &group) {
       int64_t rows = request.rows(model);
       for (const Request *other : group)
@@ -98,8 +97,17 @@ void Instance::execute(std::span<TRITONBACKEND_Request *const> handles,
       return rows <= model.mostRows() && request.fits(*group.front(), model);
     };
     auto found = std::ranges::find_if(groups, takes);
-    (found != groups.end() ? *found : groups.emplace_back()).push_back(&request);
-  }
+    if (found != groups.end())
+      found->push_back(&request);
+    else
+      groups.push_back({&request});
+    return nullptr;
+  };
+  for (Request &request : requests)
+    if (Error error = orOutOfMemory([&] { return place(request); })) {
+      request.fail(std::move(error));
+      finish(std::array{&request}, {begin, begin, begin});
+    }
   for (std::vector<Request *> &group : groups)
     answer(group);
 }
@@ -107,12 +115,7 @@ void Instance::execute(std::span<TRITONBACKEND_Request *const> handles,
 void Instance::answer(std::span<Request *> group) {
   const uint64_t begin = now();
   Times times{begin, begin, begin};
-  Error error;
-  try {
-    error = run(group, times);
-  } catch (const std::bad_alloc &) {
-    error = makeError(TRITONSERVER_ERROR_UNAVAILABLE, "there is no memory for the inputs and outputs of this run");
-  }
+  Error error = orOutOfMemory([&] { return run(group, times); });
   if (error && group.size() > 1) { // whose fault it is shows where each runs by itself
     for (Request *&request : group)
       answer({&request, 1});
@@ -146,7 +149,7 @@ Error Instance::run(std::span<Request *> group, Times &times) {
   int64_t row = 0;
   for (Request *request : group) {
     for (size_t i = 0; i < outputs.size(); ++i)
-      request->fail(deliver(*request, i, outputs[i], row, rows));
+      request->fail(orOutOfMemory([&] { return deliver(*request, i, outputs[i], row, rows); }));
     row += request->rows(model);
   }
   return nullptr;

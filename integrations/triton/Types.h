@@ -10,6 +10,7 @@
 #include "hewn/runtime.h"
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,6 +28,14 @@ Error makeError(TRITONSERVER_Error_Code code, const std::string &message);
 Error invalid(const std::string &message);
 /// What a status of the runtime is to Triton; none for HEWN_OK.
 Error errorOf(const hewn_status &status);
+/// What `body` gives, an Error; where it runs out of memory that is one as well.
+template <typename Body> Error orOutOfMemory(Body body) {
+  try {
+    return body();
+  } catch (const std::bad_alloc &) {
+    return makeError(TRITONSERVER_ERROR_UNAVAILABLE, "there is no memory for the inputs and outputs of this run");
+  }
+}
 void log(TRITONSERVER_LogLevel level, const std::string &text);
 /// Logs what can't be told to anybody else.
 void logIfError(TRITONSERVER_Error *error);

@@ -9,7 +9,9 @@ be installed says test/Triton/README.md."""
 
 import argparse
 import concurrent.futures
+import importlib.util
 import json
+import os
 import pathlib
 import shutil
 import subprocess
@@ -141,8 +143,14 @@ def benchmark(arguments, folder):
     backends = folder / "backends"
     backends.mkdir()
     (backends / "hewn").symlink_to(TOOLS.parent / "backends/hewn")
+    package = pathlib.Path(importlib.util.find_spec("pytriton").submodule_search_locations[0]) / "tritonserver"
+    shutil.copytree(package / "backends/python", backends / "python")
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    stub = shutil.copy(package / "python_backend_stubs" / version / "triton_python_backend_stub", backends / "python")
+    pathlib.Path(stub).chmod(0o755)
+    paths = [*(path for path in sys.path if path.endswith("site-packages")), os.environ.get("PYTHONPATH", "")]
+    os.environ["PYTHONPATH"] = os.pathsep.join(paths)  # for the server's own Python
     with Server(repository, folder / "log", backends=backends) as server:
-        (backends / "python").exists()
         sizes = {name: int(size) for name, _, size in (one.partition("=") for one in arguments.dim)}
         for path in arguments.models:
             inputs = describe(repository / path.stem / "1/model.so")

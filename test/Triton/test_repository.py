@@ -99,7 +99,7 @@ def test_a_state(tmp_path):
     assert lines(config, "output") == ['name: "y" data_type: TYPE_FP32 dims: [ 3 ]']
     assert 'input_name: "past" output_name: "present" data_type: TYPE_FP32 dims: [ -1, 3 ]' in config
     assert 'initial_state { name: "zeros" data_type: TYPE_FP32 dims: [ 0, 3 ] zero_data: true }' in config
-    assert "dynamic_batching" not in config
+    assert "\n  max_sequence_idle_microseconds: 60000000\n" in config and "dynamic_batching" not in config
 
 
 def test_names_are_quoted(tmp_path):

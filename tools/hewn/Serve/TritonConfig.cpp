@@ -196,8 +196,10 @@ private:
 
   /// A sequence begins with zeros, of the least size that open dims may have.
   std::string sequenceText() const {
-    std::string made = "sequence_batching {\n  oldest { max_candidate_sequences: " +
-                       std::to_string(std::max<int64_t>(mostRows, kMostRows)) + " }\n";
+    std::string made =
+        "sequence_batching {\n  # A sequence that is silent for so long is over; Triton's own default is a second.\n"
+        "  max_sequence_idle_microseconds: 60000000\n  oldest { max_candidate_sequences: " +
+        std::to_string(std::max<int64_t>(mostRows, kMostRows)) + " }\n";
     for (const auto &[input, output] : pairs) {
       ArrayRef<int64_t> dims = ArrayRef(input->dims).drop_front(mostRows ? 1 : 0);
       SmallVector<int64_t> least(dims);
