@@ -7,6 +7,7 @@
 #include "tools/hewn/CommandLine.h"
 #include "tools/hewn/Pages/QuantizeReport.h"
 #include "tools/hewn/Record.h"
+#include "tools/hewn/Serve/TritonRepository.h"
 #include "tools/hewn/Subcommands.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -109,6 +110,14 @@ static cl::opt<std::string> chosen("o", cl::value_desc("file.json"),
 static cl::opt<bool> embed("embed-weights", cl::desc("Put the weights into the library instead of a file beside it"),
                            cl::sub(compileCommand()));
 
+static cl::opt<std::string> triton("triton", cl::value_desc("folder"),
+                                   cl::desc("Instead of -o: a model of a repository of Triton Inference Server's, "
+                                            "FOLDER/NAME/config.pbtxt and FOLDER/NAME/1/model.so"),
+                                   cl::sub(compileCommand()));
+static cl::list<std::string> tritonStates("triton-state", cl::value_desc("input=output"),
+                                          cl::desc("The input is, in a sequence of requests, what the output was "
+                                                   "before, and zeros at first; may be repeated"),
+                                          cl::sub(compileCommand()));
 static cl::opt<bool> quiet("quiet", cl::desc("Don't say what was written"), cl::sub(compileCommand()));
 
 std::vector<std::string> givenCompileFlags(bool withDims) {
@@ -330,19 +339,54 @@ static std::string linkingText(const std::string &object, const std::string &tar
          (runtime.empty() ? "libhewn_runtime.a" : shellWord(runtime)) + " -lm -pthread";
 }
 
+/// What is wrong with flags that say where the artifact goes; empty where nothing is.
+static std::string whyNoPlace() {
+  const bool toTriton = triton.getNumOccurrences() > 0;
+  if (toTriton && triton.empty())
+    return "--triton wants a folder";
+  if (toTriton && (!output.empty() || !emit.empty()))
+    return "--triton says where the library goes: leave " + std::string(output.empty() ? "--emit" : "-o") + " out";
+  if (!toTriton && !tritonStates.empty())
+    return "--triton-state is for a model of a repository: --triton FOLDER";
+  for (const std::string &state : tritonStates)
+    if (!StringRef(state).contains('='))
+      return "--triton-state wants INPUT=OUTPUT, not '" + state + "'";
+  if (!toTriton && output.empty() && emit.empty())
+    return "say what to make: -o libmodel.so (or .a, .o), --emit=STAGE, or --triton FOLDER";
+  if (!report.empty() && quantize.empty())
+    return "--report tells of quantizing: --quantize=int8";
+  return "";
+}
+
+/// Compiles into a repository. False after an error.
+static bool compileForTriton(CompileJob job, const CompileFlags &flags, CompileTexts &texts) {
+  const std::vector<std::string> states = tritonStates; // the linker resets flags
+  const std::string called = job.name.empty() ? llvm::sys::path::stem(job.path).str() : job.name;
+  TritonRepository repository;
+  if (!repository.open(triton, called))
+    return false;
+  job.output = repository.library();
+  if (job.name.empty()) {
+    for (char c : called)
+      job.name += llvm::isAlnum(c) ? c : '_';
+    if (llvm::isDigit(job.name.front()))
+      job.name = "_" + job.name;
+  }
+  if (!compileModel(job, flags, &texts))
+    return false;
+  texts.files.clear();
+  return repository.finish(states, texts.files);
+}
+
 int compileMain() {
-  if (output.empty() && emit.empty()) {
-    llvm::errs() << "error: say what to make: -o libmodel.so (or .a, .o), or --emit=STAGE\n";
+  if (std::string why = whyNoPlace(); !why.empty()) {
+    llvm::errs() << "error: " << why << "\n";
     return 2;
   }
   // The linker resets flags.
   const std::string reportPath = report;
   const CompileFlags flags = compileFlags();
-  const bool isQuiet = quiet;
-  if (!reportPath.empty() && quantize.empty()) {
-    llvm::errs() << "error: --report tells of quantizing: --quantize=int8\n";
-    return 2;
-  }
+  const bool isQuiet = quiet, toTriton = !triton.empty();
   CompileJob job;
   job.path = compiledModel;
   job.output = output;
@@ -350,7 +394,8 @@ int compileMain() {
   job.name = name;
   job.embedWeights = embed;
   CompileTexts texts;
-  if (!canWrite(reportPath, {job.path, job.output}) || !compileModel(job, flags, &texts) ||
+  if (!canWrite(reportPath, {job.path, job.output}) ||
+      !(toTriton ? compileForTriton(job, flags, texts) : compileModel(job, flags, &texts)) ||
       !tellReport(reportPath, texts.report))
     return 1;
   if (!isQuiet) {

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the server calls. Nothing is thrown across it, and no state is global.
+#include "integrations/triton/Instance.h"
+
+#include <malloc.h>
+#include <new>
+
+using namespace hewn::triton;
+
+namespace {
+
+/// Calls `body`, which gives an Error; what is thrown is one as well.
+template <typename Body> TRITONSERVER_Error *guarded(Body body) {
+  try {
+    return body().release();
+  } catch (const std::bad_alloc &) {
+    return makeError(TRITONSERVER_ERROR_UNAVAILABLE, "hewn's backend has no memory").release();
+  } catch (const std::exception &thrown) {
+    return makeError(TRITONSERVER_ERROR_INTERNAL, thrown.what()).release();
+  }
+}
+
+template <typename State, typename Handle>
+Error stateOf(TRITONSERVER_Error *(*ask)(Handle *, void **), Handle *handle, State *&state) {
+  void *found = nullptr;
+  if (Error error{ask(handle, &found)})
+    return error;
+  state = static_cast<State *>(found);
+  return nullptr;
+}
+
+/// A response for each request; none where an error is returned, since the requests are then Triton's again.
+Error makeResponses(std::span<TRITONBACKEND_Request *const> requests,
+                    std::vector<TRITONBACKEND_Response *> &responses) {
+  for (TRITONBACKEND_Request *request : requests) {
+    TRITONBACKEND_Response *response = nullptr;
+    if (Error error{TRITONBACKEND_ResponseNew(&response, request)}) {
+      for (TRITONBACKEND_Response *made : responses)
+        logIfError(TRITONBACKEND_ResponseDelete(made));
+      return error;
+    }
+    responses.push_back(response);
+  }
+  return nullptr;
+}
+
+} // namespace
+
+extern "C" {
+
+TRITONSERVER_Error *TRITONBACKEND_Initialize(TRITONBACKEND_Backend *) {
+  return guarded([]() -> Error {
+    uint32_t major = 0, minor = 0;
+    if (Error error{TRITONBACKEND_ApiVersion(&major, &minor)})
+      return error;
+    if (major != kTritonApiMajor || minor < kTritonApiMinor)
+      return makeError(TRITONSERVER_ERROR_UNSUPPORTED,
+                       "the server's backend API is " + std::to_string(major) + "." + std::to_string(minor) +
+                           ", and hewn's backend wants " + std::to_string(kTritonApiMajor) + "." +
+                           std::to_string(kTritonApiMinor) + " or a later one of the same major version");
+    return nullptr;
+  });
+}
+
+TRITONSERVER_Error *TRITONBACKEND_ModelInitialize(TRITONBACKEND_Model *model) {
+  return guarded([&]() -> Error {
+    std::unique_ptr<Model> loaded;
+    if (Error error = Model::load(model, loaded))
+      return error;
+    Error error(TRITONBACKEND_ModelSetState(model, loaded.get()));
+    if (!error)
+      loaded.release(); // ModelFinalize deletes it
+    return error;
+  });
+}
+
+TRITONSERVER_Error *TRITONBACKEND_ModelFinalize(TRITONBACKEND_Model *model) {
+  return guarded([&]() -> Error {
+    Model *loaded = nullptr;
+    if (Error error = stateOf(TRITONBACKEND_ModelState, model, loaded))
+      return error;
+    delete loaded;
+#ifdef __GLIBC__
+    malloc_trim(0); // or the C library keeps for itself what requests of the model took
+#endif
+    return nullptr;
+  });
+}
+
+TRITONSERVER_Error *TRITONBACKEND_ModelInstanceInitialize(TRITONBACKEND_ModelInstance *instance) {
+  return guarded([&]() -> Error {
+    TRITONBACKEND_Model *model = nullptr;
+    Model *loaded = nullptr;
+    if (Error error{TRITONBACKEND_ModelInstanceModel(instance, &model)})
+      return error;
+    if (Error error = stateOf(TRITONBACKEND_ModelState, model, loaded))
+      return error;
+    std::unique_ptr<Instance> created;
+    if (Error error = Instance::create(instance, *loaded, created))
+      return error;
+    Error error(TRITONBACKEND_ModelInstanceSetState(instance, created.get()));
+    if (!error)
+      created.release(); // ModelInstanceFinalize deletes it
+    return error;
+  });
+}
+
+TRITONSERVER_Error *TRITONBACKEND_ModelInstanceFinalize(TRITONBACKEND_ModelInstance *instance) {
+  return guarded([&]() -> Error {
+    Instance *created = nullptr;
+    Error error = stateOf(TRITONBACKEND_ModelInstanceState, instance, created);
+    if (!error)
+      delete created;
+    return error;
+  });
+}
+
+TRITONSERVER_Error *TRITONBACKEND_ModelInstanceExecute(TRITONBACKEND_ModelInstance *instance,
+                                                       TRITONBACKEND_Request **requests, uint32_t count) {
+  return guarded([&]() -> Error {
+    Instance *created = nullptr;
+    if (Error error = stateOf(TRITONBACKEND_ModelInstanceState, instance, created))
+      return error;
+    std::span<TRITONBACKEND_Request *const> all(requests, count);
+    std::vector<TRITONBACKEND_Response *> responses;
+    if (Error error = makeResponses(all, responses))
+      return error;
+    created->execute(all, responses);
+    return nullptr;
+  });
+}
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/hewn/Serve/TritonRepository.h"
+#include "lib/Support/Files/OutputFile.h"
+#include "lib/Support/Printable.h"
+#include "tools/hewn/Artifacts.h"
+#include "tools/hewn/CommandLine.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
+namespace fs = llvm::sys::fs;
+using llvm::StringRef;
+
+namespace hewn::tool {
+
+bool TritonRepository::refuse(const std::string &why) {
+  printMessage("error: " + why);
+  return false;
+}
+
+static std::string below(StringRef folder, StringRef name) {
+  llvm::SmallString<128> path(folder);
+  llvm::sys::path::append(path, name);
+  return path.str().str();
+}
+
+bool TritonRepository::open(const std::string &folder, const std::string &called) {
+  name = called;
+  if (std::string why = whyNoTritonName(name); !why.empty())
+    return refuse("'" + printable(name) + "' is no name for Triton: " + why + "; --name gives another one");
+  model = below(folder, name);
+  for (const std::string &path : {folder, model, below(model, "1")}) {
+    bool isThere = fs::exists(path);
+    if (std::error_code error = fs::create_directories(path))
+      return refuse("can't write '" + printable(path) + "': " + error.message());
+    if (!isThere)
+      made.push_back(path);
+  }
+  llvm::SmallString<128> unique; // Triton takes folders that are named by a number alone
+  fs::createUniquePath(below(model, "hewn-%%%%%%%%"), unique, /*MakeAbsolute=*/false);
+  if (std::error_code error = fs::create_directory(unique, /*IgnoreExisting=*/false))
+    return refuse("can't write '" + printable(model) + "': " + error.message());
+  scratch = unique.str();
+  return true;
+}
+
+TritonRepository::~TritonRepository() {
+  if (!scratch.empty())
+    fs::remove_directories(scratch);
+  for (const std::string &path : llvm::reverse(made))
+    fs::remove(path); // where it is empty
+}
+
+std::string TritonRepository::library() const { return below(scratch, "model.so"); }
+
+bool TritonRepository::finish(llvm::ArrayRef<std::string> states, std::vector<std::string> &written) {
+  auto file = llvm::MemoryBuffer::getFile(library());
+  if (!file)
+    return refuse("can't read " + library() + ": " + file.getError().message());
+  llvm::Expected<ArtifactDescription> artifact = describeArtifact(**file);
+  if (!artifact)
+    return refuse(llvm::toString(artifact.takeError()));
+  std::string why, config = tritonConfig(artifact->models.front(), name, states, why);
+  if (!why.empty())
+    return refuse(printable(why));
+  std::string version = below(model, "1");
+  // The library last, as a compile does: what is loaded in between is the old one, or is refused for its weights' digest.
+  for (const char *one : {"model.weights", "model.so"}) {
+    std::string from = below(scratch, one), to = below(version, one);
+    if (!fs::exists(from))
+      continue;
+    if (std::error_code error = fs::rename(from, to))
+      return refuse("can't write '" + printable(to) + "': " + error.message());
+    written.insert(written.begin(), to);
+  }
+  std::string path = below(model, "config.pbtxt");
+  if (llvm::Error error = writeFile(path, config))
+    return refuse(llvm::toString(std::move(error)));
+  written.push_back(path);
+  return true;
+}
+
+} // namespace hewn::tool
