@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A folder of pictures through a model, by Ray Data on as many workers as one likes:
+
+    python pictures.py --make 2000 pictures/
+    python pictures.py pictures/ --library model.so --workers 2 --output classes/
+
+The model takes float32 [batch, 3, height, width] in 0 to 1 and gives scores; what is written has a row for each picture: its path, the class."""
+
+import argparse
+import os
+import pathlib
+import time
+
+import numpy as np
+import ray
+from hewn_batch import Predictor, mapped_bytes
+
+
+class Pictures(Predictor):
+    """Pictures as arrays of bytes in, classes out. `pid` and the weights' resident and proportional bytes are there to be looked at."""
+
+    def prepare(self, batch):
+        pictures = np.stack(list(batch["image"])).astype(np.float32) / 255
+        return {"path": batch["path"], self.module.inputs[0].name: np.ascontiguousarray(pictures.transpose(0, 3, 1, 2))}
+
+    def finish(self, batch):
+        scores = batch[next(iter(self.outputs.values()))]
+        count = len(batch["path"])
+        resident, proportional = mapped_bytes(pathlib.Path(self.library).with_suffix(".weights"))
+        return {
+            "path": batch["path"],
+            "class": scores.reshape(count, -1).argmax(axis=1),
+            "pid": np.full(count, os.getpid()),
+            "resident": np.full(count, resident),
+            "proportional": np.full(count, proportional),
+        }
+
+
+def classes(folder, library, workers, batch_size=16, size=(64, 64)):
+    """The dataset of results, which is computed as it is read. A worker that dies is started again and its batch done again."""
+    found = ray.data.read_images(
+        str(folder), include_paths=True, size=size, mode="RGB", override_num_blocks=4 * workers
+    )
+    return found.map_batches(
+        Pictures,
+        fn_constructor_kwargs={"library": str(library)},
+        batch_size=batch_size,
+        num_cpus=1,
+        compute=ray.data.ActorPoolStrategy(size=workers),
+    )
+
+
+def make(folder, count, size=(64, 64)):
+    """Pictures of noise, each of its own seed."""
+    from PIL import Image
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for number in range(count):
+        pixels = np.random.default_rng(number).integers(0, 256, (*size, 3), np.uint8)
+        Image.fromarray(pixels).save(folder / f"{number:06}.png")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--make", type=int, metavar="COUNT", help="make so many pictures there, and do nothing else")
+    parser.add_argument("--library", type=pathlib.Path)
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--output", type=pathlib.Path)
+    given = parser.parse_args()
+    if given.make:
+        make(given.folder, given.make)
+        return
+    ray.init(ignore_reinit_error=True, log_to_driver=False)
+    start = time.perf_counter()
+    found = classes(given.folder, given.library, given.workers).materialize()
+    seconds = time.perf_counter() - start
+    if given.output:
+        found.write_parquet(str(given.output))
+    print(f"{found.count()} pictures by {given.workers} workers: {found.count() / seconds:.0f} a second")
+
+
+if __name__ == "__main__":
+    main()
