@@ -149,7 +149,7 @@ def test_what_a_folder_has(libraries, models, tmp_path):
     library = libraries("scaled")
     assert artifacts.library_of(library.parent, None, {}) == library
     assert artifacts.library_of(models("scaled").parent, tmp_path / "cache", {}).name == "model.so"
-    with pytest.raises(FileNotFoundError, match="has neither model.so nor model.onnx"):
+    with pytest.raises(FileNotFoundError, match=r"has neither model\.so nor model\.onnx"):
         artifacts.library_of(tmp_path, None, {})
     with pytest.raises(ValueError, match="is compiled already"):
         artifacts.library_of(library, None, {"target": "host"})

@@ -129,7 +129,7 @@ def test_refused(dtype, shape, data, told):
 
 
 def test_wrong_type():
-    with pytest.raises(tensors.BadRequest, match="^input 'x' is FP64, the model wants FP32$"):
+    with pytest.raises(tensors.BadRequest, match=r"^input 'x' is FP64, the model wants FP32$"):
         tensors.array_of(tensor("float32", 1), "FP64", [1], [1], None)
 
 

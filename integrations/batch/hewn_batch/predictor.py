@@ -22,7 +22,7 @@ def threads_of_worker() -> int:
 def column(values: np.ndarray, dtype: np.dtype, name: str) -> np.ndarray:
     """A column as one array: of arrays as rows, which have to be of one shape, their stack. Types are not changed: ValueError says what is wrong."""
     array = np.asarray(values)
-    if array.dtype == object and dtype != object:
+    if array.dtype.kind == "O" and dtype.kind != "O":
         shapes = {np.shape(row) for row in array}
         if len(shapes) > 1:
             raise ValueError(f"rows of column '{name}' are of unlike shapes: {', '.join(map(str, sorted(shapes)[:4]))}")

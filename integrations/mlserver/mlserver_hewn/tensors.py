@@ -122,6 +122,11 @@ def _numbers(name: str, data: object, dtype: np.dtype) -> np.ndarray:
             raise BadRequest(f"input '{name}' holds what is neither true nor false")
         return array.astype(dtype)
     if dtype.kind in "iu":
+        if kind in "fO" and all(
+            type(item) is int for item in _flat(data)
+        ):  # beside smaller ones, what is above int64 becomes float64
+            array = np.array(list(_flat(data)), object)
+            kind = "i"
         if kind == "f":
             raise BadRequest(f"input '{name}' holds fractions, {wanted} are whole numbers")
         limits = np.iinfo(dtype)
@@ -132,7 +137,7 @@ def _numbers(name: str, data: object, dtype: np.dtype) -> np.ndarray:
         raise BadRequest(f"input '{name}' holds what is no number")
     with np.errstate(over="ignore"):
         rounded = array.astype(dtype)
-    if kind == "f" and not np.array_equal(np.isinf(array), np.isinf(rounded.astype(np.float64))):
+    if not np.array_equal(np.isinf(array), np.isinf(rounded.astype(np.float64))):
         raise BadRequest(f"input '{name}' holds numbers that are too large for {wanted}")
     return rounded
 
