@@ -3,6 +3,7 @@
 
 import concurrent.futures
 import contextlib
+import importlib.util
 import json
 import os
 import pathlib
@@ -20,7 +21,8 @@ import numpy as np
 import pytest
 from conftest import ROOT
 
-pytest.importorskip("mlserver", reason="mlserver is not installed: tools/requirements/serving.txt")
+if importlib.util.find_spec("mlserver") is None:  # which is not imported: its messages have the names of tritonclient's
+    pytest.skip("mlserver is not installed: tools/requirements/serving.txt", allow_module_level=True)
 grpc = pytest.importorskip("tritonclient.grpc", reason="tritonclient is not installed: tools/requirements/serving.txt")
 
 
@@ -222,7 +224,7 @@ def test_bad_requests_over_grpc(server):
         for model, array, told in [
             ("scaled", np.zeros((1, 3), np.float32), "input 'x' is of shape [1, 3]"),
             ("batched", np.zeros((1, 3), np.float32), "input 'x' is of shape [1, 3]"),
-            ("nobody", np.zeros((1, 4), np.float32), "Model nobody not found"),
+            ("nobody", np.zeros((1, 4), np.float32), "Model nobody with version "),
         ]:
             with pytest.raises(grpc.InferenceServerException) as problem:
                 client.infer(model, [raw("x", "FP32", array)])
