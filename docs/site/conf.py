@@ -14,7 +14,19 @@ release = re.search(r"project\(hewn VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt"
 
 extensions = ["myst_parser", "breathe", "sphinx.ext.autodoc"]
 root_doc = "docs/site/index"
-ROOMS = ["cmake", "dialects", "docs", "examples", "include", "integrations", "lib", "python", "runtime", "test", "tools"]
+ROOMS = [
+    "cmake",
+    "dialects",
+    "docs",
+    "examples",
+    "include",
+    "integrations",
+    "lib",
+    "python",
+    "runtime",
+    "test",
+    "tools",
+]
 include_patterns = ["*.md"] + [f"{room}/{pages}" for room in ROOMS for pages in ("*.md", "**/*.md")]
 exclude_patterns = ["build*", ".venv", ".deps", "dist"]
 source_suffix = {".md": "markdown"}
