@@ -13,11 +13,11 @@ import time
 
 import numpy as np
 import ray
-from hewn_batch import Predictor, mapped_bytes
+from hewn_batch import Predictor
 
 
 class Pictures(Predictor):
-    """Pictures as arrays of bytes in, classes out. `pid` and the weights' resident and proportional bytes are there to be looked at."""
+    """Pictures as arrays of bytes in, classes out; beside them the worker and the time, to be looked at."""
 
     def prepare(self, batch):
         pictures = np.stack(list(batch["image"])).astype(np.float32) / 255
@@ -26,28 +26,34 @@ class Pictures(Predictor):
     def finish(self, batch):
         scores = batch[next(iter(self.outputs.values()))]
         count = len(batch["path"])
-        resident, proportional = mapped_bytes(pathlib.Path(self.library).with_suffix(".weights"))
         return {
             "path": batch["path"],
             "class": scores.reshape(count, -1).argmax(axis=1),
             "pid": np.full(count, os.getpid()),
-            "resident": np.full(count, resident),
-            "proportional": np.full(count, proportional),
+            "finished": np.full(count, time.time()),
         }
 
 
-def classes(folder, library, workers, batch_size=16, size=(64, 64)):
+def classes(folder, library, workers, batch_size=16, size=(64, 64), model=Pictures):
     """The dataset of results, which is computed as it is read. A worker that dies is started again and its batch done again."""
     found = ray.data.read_images(
         str(folder), include_paths=True, size=size, mode="RGB", override_num_blocks=4 * workers
     )
     return found.map_batches(
-        Pictures,
+        model,
         fn_constructor_kwargs={"library": str(library)},
         batch_size=batch_size,
         num_cpus=1,
         compute=ray.data.ActorPoolStrategy(size=workers),
     )
+
+
+def rate(found):
+    """Pictures a second from when every worker had done a batch to when the first had done its last: without the workers' start."""
+    rows = found.to_pandas(limit=None)
+    by_worker = rows.groupby("pid")["finished"]
+    begin, end = by_worker.min().max(), by_worker.max().min()
+    return ((rows["finished"] > begin) & (rows["finished"] <= end)).sum() / max(end - begin, 1e-9)
 
 
 def make(folder, count, size=(64, 64)):
@@ -77,7 +83,10 @@ def main():
     seconds = time.perf_counter() - start
     if given.output:
         found.write_parquet(str(given.output))
-    print(f"{found.count()} pictures by {given.workers} workers: {found.count() / seconds:.0f} a second")
+    print(
+        f"{found.count()} pictures by {given.workers} workers: {found.count() / seconds:.0f} a second, "
+        f"{rate(found):.0f} while all of them work"
+    )
 
 
 if __name__ == "__main__":
