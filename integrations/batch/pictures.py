@@ -35,7 +35,8 @@ class Pictures(Predictor):
 
 
 def classes(folder, library, workers, batch_size=16, size=(64, 64), model=Pictures):
-    """The dataset of results, which is computed as it is read. A worker that dies is started again and its batch done again."""
+    """The dataset of results, which is computed as it is read. A worker that dies is started again and its batch done again;
+    one that starts late still finds work, since none is given more than two blocks ahead."""
     found = ray.data.read_images(
         str(folder), include_paths=True, size=size, mode="RGB", override_num_blocks=4 * workers
     )
@@ -44,7 +45,7 @@ def classes(folder, library, workers, batch_size=16, size=(64, 64), model=Pictur
         fn_constructor_kwargs={"library": str(library)},
         batch_size=batch_size,
         num_cpus=1,
-        compute=ray.data.ActorPoolStrategy(size=workers),
+        compute=ray.data.ActorPoolStrategy(size=workers, max_tasks_in_flight_per_actor=2),
     )
 
 
