@@ -4,7 +4,8 @@
     python pictures.py --make 2000 pictures/
     python pictures.py pictures/ --library model.so --workers 2 --output classes/
 
-The model takes float32 [batch, 3, height, width] in 0 to 1 and gives scores; what is written has a row for each picture: its path, the class."""
+The model takes float32 [batch, 3, height, width] in 0 to 1 and gives scores; what is written has a row for each file: its path,
+the class."""
 
 import argparse
 import os
@@ -14,33 +15,48 @@ import time
 import numpy as np
 import ray
 from hewn_batch import Predictor
+from PIL import Image
 
 
 class Pictures(Predictor):
-    """Pictures as arrays of bytes in, classes out; beside them the worker and the time, to be looked at."""
+    """Paths in, classes out; beside them why a picture could not be read (its class is then -1), the worker, and the time.
+
+    The worker reads the pictures itself: what goes through Ray's object store are paths and classes, and no core is needed for tasks that
+    read. With as many workers as cores there would be none, and Ray would wait for one for ever.
+    """
 
     def prepare(self, batch):
-        pictures = np.stack(list(batch["image"])).astype(np.float32) / 255
-        return {"path": batch["path"], self.module.inputs[0].name: np.ascontiguousarray(pictures.transpose(0, 3, 1, 2))}
+        height, width = self.module.inputs[0].shape[2:]
+        pictures = np.zeros((len(batch["path"]), 3, height, width), np.float32)
+        errors = np.full(len(pictures), "", object)
+        for row, path in enumerate(batch["path"]):
+            try:
+                with Image.open(path) as picture:
+                    pixels = np.asarray(picture.convert("RGB").resize((width, height)), np.float32)
+                pictures[row] = pixels.transpose(2, 0, 1) / 255
+            except OSError as problem:
+                errors[row] = str(problem)
+        return {"path": batch["path"], "error": errors, self.module.inputs[0].name: pictures}
 
     def finish(self, batch):
         scores = batch[next(iter(self.outputs.values()))]
         count = len(batch["path"])
+        best = scores.reshape(count, -1).argmax(axis=1)
         return {
             "path": batch["path"],
-            "class": scores.reshape(count, -1).argmax(axis=1),
+            "class": np.where(batch["error"] == "", best, -1),
+            "error": batch["error"],
             "pid": np.full(count, os.getpid()),
             "finished": np.full(count, time.time()),
         }
 
 
-def classes(folder, library, workers, batch_size=16, size=(64, 64), model=Pictures):
-    """The dataset of results, which is computed as it is read. A worker that dies is started again and its batch done again;
-    one that starts late still finds work, since none is given more than two blocks ahead."""
-    found = ray.data.read_images(
-        str(folder), include_paths=True, size=size, mode="RGB", override_num_blocks=4 * workers
-    )
-    return found.map_batches(
+def classes(folder, library, workers, batch_size=16, model=Pictures):
+    """The dataset of results, which is computed as it is read. A worker that dies is started again and its batch done again; one that starts
+    late still finds work, since none is given more than two blocks ahead."""
+    paths = [{"path": str(path)} for path in sorted(folder.iterdir())]
+    blocks = max(4 * workers, len(paths) // 256)
+    return ray.data.from_items(paths, override_num_blocks=min(blocks, len(paths))).map_batches(
         model,
         fn_constructor_kwargs={"library": str(library)},
         batch_size=batch_size,
@@ -59,8 +75,6 @@ def rate(found):
 
 def make(folder, count, size=(64, 64)):
     """Pictures of noise, each of its own seed."""
-    from PIL import Image
-
     folder.mkdir(parents=True, exist_ok=True)
     for number in range(count):
         pixels = np.random.default_rng(number).integers(0, 256, (*size, 3), np.uint8)

@@ -177,7 +177,8 @@ def pictures(tmp_path_factory):
     )
     save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), folder / "model.onnx")
     hewn.compile(folder / "model.onnx", output=folder / "model.so").close()
-    example.make(folder / "in", 240)
+    example.make(folder / "in", 239)
+    (folder / "in" / "broken.png").write_bytes(b"no picture")
     return example, folder
 
 
@@ -188,6 +189,9 @@ def wanted_classes(folder):
     with hewn.load(folder / "model.so") as module:
         found = {}
         for path in sorted((folder / "in").iterdir()):
+            if path.name == "broken.png":
+                found[str(path)] = -1
+                continue
             picture = np.asarray(Image.open(path), np.float32)[None].transpose(0, 3, 1, 2) / 255
             found[str(path)] = int(module(np.ascontiguousarray(picture)).argmax())
     return found
@@ -228,6 +232,7 @@ def test_ray_shares_and_is_right(cluster, pictures, tmp_path):
 
     rows = example.classes(folder / "in", folder / "model.so", workers=3, batch_size=8, model=Looked).take_all()
     assert {row["path"]: row["class"] for row in rows} == wanted_classes(folder) and len(rows) == 240
+    assert [row["path"] for row in rows if row["error"]] == [str(folder / "in" / "broken.png")]
     workers = {row["pid"] for row in rows}
     assert len(workers) >= 2 and os.getpid() not in workers
     size = (folder / "model.weights").stat().st_size
