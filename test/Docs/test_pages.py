@@ -4,6 +4,7 @@
 import contextlib
 import doctest
 import functools
+import importlib.util
 import io
 import os
 import pathlib
@@ -20,6 +21,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 TOOLS = pathlib.Path(os.environ.get("HEWN_TOOLS", ROOT / "build/dev/bin"))
 TUTORIALS = sorted(page for page in (ROOT / "docs/tutorials").glob("*.md") if page.name != "README.md")
 FLOATS = functools.partial(helper.make_tensor_value_info, elem_type=TensorProto.FLOAT, shape=[2])
+INTEGRATIONS = [ROOT / "integrations" / name for name in ("mlserver", "batch")]
+NEEDS = re.compile(r"^<!-- needs: (.*) -->$", re.MULTILINE)
 BLOCK = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -82,13 +85,22 @@ def installed(tmp_path_factory):
         [shutil.which("cmake"), "--install", TOOLS.parent, "--prefix", prefix], check=True, capture_output=True
     )
     path = f"{prefix / 'bin'}:{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"
-    return os.environ | {"PREFIX": str(prefix), "PATH": path}
+    packages = os.pathsep.join([*map(str, INTEGRATIONS), os.environ.get("PYTHONPATH", "")])
+    return os.environ | {"PREFIX": str(prefix), "PATH": path, "PYTHONPATH": packages}
 
 
 @pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
 def test_tutorial(page, installed, tmp_path, monkeypatch):
+    text = page.read_text()
+    if missing := [
+        name for names in NEEDS.findall(text) for name in names.split() if not importlib.util.find_spec(name)
+    ]:
+        pytest.skip(f"not installed: {', '.join(missing)} (test/Serving/check-serving has them)")
     monkeypatch.chdir(tmp_path)
-    ran, compared = run_page(page.read_text(), installed)
+    for package in INTEGRATIONS:
+        monkeypatch.syspath_prepend(package)
+    monkeypatch.setenv("PYTHONPATH", installed["PYTHONPATH"])  # for processes that a page's Python starts
+    ran, compared = run_page(text, installed)
     assert ran and compared
 
 

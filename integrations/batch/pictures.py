@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A folder of pictures through a model, by Ray Data on as many workers as one likes:
+
+    python pictures.py --make 2000 pictures/
+    python pictures.py pictures/ --library model.so --workers 2 --output classes/
+
+The model takes float32 [batch, 3, height, width] in 0 to 1 and gives scores; what is written has a row for each file: its path,
+the class."""
+
+import argparse
+import os
+import pathlib
+import time
+
+import numpy as np
+import ray
+from hewn_batch import Predictor
+from PIL import Image
+
+
+class Pictures(Predictor):
+    """Paths in, classes out; beside them why a picture could not be read (its class is then -1), the worker, and the time.
+
+    The worker reads the pictures itself: what goes through Ray's object store are paths and classes, and no core is needed for tasks that
+    read. With as many workers as cores there would be none, and Ray would wait for one for ever.
+    """
+
+    def prepare(self, batch):
+        height, width = self.module.inputs[0].shape[2:]
+        pictures = np.zeros((len(batch["path"]), 3, height, width), np.float32)
+        errors = np.full(len(pictures), "", object)
+        for row, path in enumerate(batch["path"]):
+            try:
+                with Image.open(path) as picture:
+                    pixels = np.asarray(picture.convert("RGB").resize((width, height)), np.float32)
+                pictures[row] = pixels.transpose(2, 0, 1) / 255
+            except OSError as problem:
+                errors[row] = str(problem)
+        return {"path": batch["path"], "error": errors, self.module.inputs[0].name: pictures}
+
+    def finish(self, batch):
+        scores = batch[next(iter(self.outputs.values()))]
+        count = len(batch["path"])
+        best = scores.reshape(count, -1).argmax(axis=1)
+        return {
+            "path": batch["path"],
+            "class": np.where(batch["error"] == "", best, -1),
+            "error": batch["error"],
+            "pid": np.full(count, os.getpid()),
+            "finished": np.full(count, time.time()),
+        }
+
+
+def classes(folder, library, workers, batch_size=16, model=Pictures):
+    """The dataset of results, which is computed as it is read. A worker that dies is started again and its batch done again; one that starts
+    late still finds work, since none is given more than two blocks ahead."""
+    paths = [{"path": str(path)} for path in sorted(folder.iterdir())]
+    blocks = max(4 * workers, len(paths) // 256)
+    return ray.data.from_items(paths, override_num_blocks=min(blocks, len(paths))).map_batches(
+        model,
+        fn_constructor_kwargs={"library": str(library)},
+        batch_size=batch_size,
+        num_cpus=1,
+        compute=ray.data.ActorPoolStrategy(size=workers, max_tasks_in_flight_per_actor=2),
+    )
+
+
+def rate(found):
+    """Pictures a second from when every worker had done a batch to when the first had done its last: without the workers' start."""
+    rows = found.to_pandas(limit=None)
+    by_worker = rows.groupby("pid")["finished"]
+    begin, end = by_worker.min().max(), by_worker.max().min()
+    return ((rows["finished"] > begin) & (rows["finished"] <= end)).sum() / max(end - begin, 1e-9)
+
+
+def make(folder, count, size=(64, 64)):
+    """Pictures of noise, each of its own seed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for number in range(count):
+        pixels = np.random.default_rng(number).integers(0, 256, (*size, 3), np.uint8)
+        Image.fromarray(pixels).save(folder / f"{number:06}.png")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--make", type=int, metavar="COUNT", help="make so many pictures there, and do nothing else")
+    parser.add_argument("--library", type=pathlib.Path)
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--output", type=pathlib.Path)
+    given = parser.parse_args()
+    if given.make:
+        make(given.folder, given.make)
+        return
+    ray.init(ignore_reinit_error=True, log_to_driver=False)
+    start = time.perf_counter()
+    found = classes(given.folder, given.library, given.workers).materialize()
+    seconds = time.perf_counter() - start
+    if given.output:
+        found.write_parquet(str(given.output))
+    print(
+        f"{found.count()} pictures by {given.workers} workers: {found.count() / seconds:.0f} a second, "
+        f"{rate(found):.0f} while all of them work"
+    )
+
+
+if __name__ == "__main__":
+    main()

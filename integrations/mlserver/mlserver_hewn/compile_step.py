@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""hewn-compile-step: the step of a pipeline (Kubeflow, Argo) that compiles a model: one model in, a folder to serve and a report out.
+
+Where MLflow is installed and MLFLOW_TRACKING_URI says where to, the run is logged there: options, figures, the folder. Needs no server."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import importlib.util
+import json
+import os
+import pathlib
+import sys
+import time
+import warnings
+
+import hewn
+
+from . import artifacts
+
+SETTINGS = "model-settings.json"
+
+
+def _tensors(found: list[hewn.Tensor]) -> list[dict]:
+    return [
+        {"name": t.name, "type": str(t.dtype), "shape": list(t.shape) if t.shape is not None else None} for t in found
+    ]
+
+
+def compile_model(model: pathlib.Path, folder: pathlib.Path, name: str, options: dict) -> dict:
+    """Compiles `model` to folder/model.so, lays MLServer's settings beside it, and returns the report: what went in, what came out, its size,
+    how long it took. hewn.CompileError where the model is refused, ValueError where an option is."""
+    folder.mkdir(parents=True, exist_ok=True)
+    options = {"target": "portable"} | options
+    checked = artifacts.compile_options(options)
+    start = time.perf_counter()
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        module = hewn.compile(os.fspath(model), output=folder / artifacts.LIBRARY, **checked)
+    seconds = time.perf_counter() - start
+    with module:
+        report = {
+            "name": name,
+            "hewn": hewn.__version__,
+            "model": {"file": model.name, "sha256": hashlib.sha256(model.read_bytes()).hexdigest()},
+            "options": options,
+            "seconds": seconds,
+            "variants": module.variants,
+            "inputs": _tensors(module.inputs),
+            "outputs": _tensors(module.outputs),
+            "files": {file.name: file.stat().st_size for file in sorted(folder.iterdir()) if file.name != SETTINGS},
+            "warnings": [str(warning.message) for warning in told],
+            "quantization": module.report,
+        }
+    settings = {
+        "name": name,
+        "implementation": "mlserver_hewn.HewnModel",
+        "parameters": {"uri": f"./{artifacts.LIBRARY}"},
+    }
+    (folder / SETTINGS).write_text(json.dumps(settings, indent=2) + "\n")
+    return report
+
+
+def log_to_mlflow(report: dict, folder: pathlib.Path) -> bool:
+    """Logs a report and its folder as a run of MLflow's; whether it did. Nothing where there is no MLflow or no MLFLOW_TRACKING_URI."""
+    if not os.environ.get("MLFLOW_TRACKING_URI") or importlib.util.find_spec("mlflow") is None:
+        return False
+    import mlflow
+
+    with mlflow.start_run(run_name=f"hewn compile {report['name']}"):
+        mlflow.log_params({key: json.dumps(value) for key, value in report["options"].items()})
+        mlflow.set_tags({"hewn.version": report["hewn"], "hewn.model": report["model"]["sha256"]})
+        mlflow.log_metrics({"compile_seconds": report["seconds"], "artifact_bytes": sum(report["files"].values())})
+        mlflow.log_dict(report, "report.json")
+        mlflow.log_artifacts(os.fspath(folder), "model")
+    return True
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="hewn-compile-step", description=__doc__.split("\n")[0], allow_abbrev=False)
+    parser.add_argument("--model", type=pathlib.Path, required=True, help="the ONNX model")
+    parser.add_argument(
+        "--output-dir",
+        type=pathlib.Path,
+        required=True,
+        help="becomes the folder to serve: model.so, its weights, settings",
+    )
+    parser.add_argument("--report", type=pathlib.Path, required=True, help="becomes the report, as JSON")
+    parser.add_argument("--name", default="model", help="what the model is called when it is served")
+    parser.add_argument(
+        "--options",
+        default="{}",
+        help=f"JSON of {', '.join(artifacts.COMPILE_OPTIONS)}; the target is portable otherwise",
+    )
+    given = parser.parse_args(arguments)
+    try:
+        options = json.loads(given.options)
+        if not isinstance(options, dict):
+            raise ValueError("--options is a JSON object")
+        report = compile_model(given.model, given.output_dir, given.name, options)
+    except (hewn.CompileError, ValueError, TypeError, OSError) as problem:
+        print(f"hewn-compile-step: {problem}", file=sys.stderr)
+        return 1
+    report["logged_to_mlflow"] = log_to_mlflow(report, given.output_dir)
+    given.report.parent.mkdir(parents=True, exist_ok=True)
+    given.report.write_text(json.dumps(report, indent=2) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The step that compiles, as a component of Kubeflow Pipelines. As a program it writes the component's YAML:
+
+python kubeflow.py IMAGE hewn_compile.yaml"""
+
+import sys
+
+from kfp import compiler, dsl
+
+
+def compile_component(image: str):
+    """The component: an ONNX model in; the folder to serve, and the report, out. `image` is the one that ../Containerfile makes."""
+
+    @dsl.container_component
+    def hewn_compile(
+        model: dsl.Input[dsl.Model],
+        library: dsl.Output[dsl.Model],
+        report: dsl.Output[dsl.Artifact],
+        name: str = "model",
+        options: str = "{}",
+    ):
+        return dsl.ContainerSpec(
+            image=image,
+            command=["hewn-compile-step"],
+            args=[
+                "--model",
+                model.path,
+                "--output-dir",
+                library.path,
+                "--report",
+                report.path,
+                "--name",
+                name,
+                "--options",
+                options,
+            ],
+        )
+
+    return hewn_compile
+
+
+if __name__ == "__main__":
+    compiler.Compiler().compile(compile_component(sys.argv[1]), sys.argv[2])

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pins what the manifests need of KServe's CRDs:
+
+    python pin_schemas.py CHECKOUT      of https://github.com/kserve/kserve (Apache-2.0)
+
+writes Inputs/kserve-*.json: the schemas without descriptions, and without the fields that are left out below, each a pod's worth of its own."""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+import yaml
+
+INPUTS = pathlib.Path(__file__).parent / "Inputs"
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def bare(schema):
+    """Without words, which a field of that name is not."""
+    if isinstance(schema, dict):
+        return {k: bare(v) for k, v in schema.items() if not (k == "description" and isinstance(v, str))}
+    return [bare(item) for item in schema] if isinstance(schema, list) else schema
+
+
+def without(schema, names):
+    for name in names:
+        schema["properties"].pop(name, None)
+
+
+def main():
+    checkout = pathlib.Path(sys.argv[1])
+    commit = subprocess.run(["git", "-C", checkout, "rev-parse", "HEAD"], check=True, capture_output=True, text=True)
+    for kind in ("servingruntimes", "inferenceservices"):
+        source = f"config/crd/full/serving.kserve.io_{kind}.yaml"
+        text = subprocess.run(["git", "-C", checkout, "show", f"HEAD:{source}"], check=True, capture_output=True).stdout
+        crd = yaml.load(text, LOADER)
+        version = next(v for v in crd["spec"]["versions"] if v["served"])
+        schema = bare(version["schema"]["openAPIV3Schema"])
+        spec = schema["properties"]["spec"]
+        if kind == "servingruntimes":
+            without(spec, ["affinity", "workerSpec"])
+        else:
+            without(spec, ["canary", "explainer", "transformer"])
+            predictor = spec["properties"]["predictor"]
+            model = predictor["properties"]["model"]
+            frameworks = [k for k, v in predictor["properties"].items() if "storageUri" in v.get("properties", {})]
+            without(predictor, ["affinity", "containers", "initContainers", "volumes", "workerSpec", *frameworks])
+            predictor["properties"]["model"] = model
+            schema["properties"].pop("status")
+        pinned = {
+            "source": f"https://github.com/kserve/kserve/blob/{commit.stdout.strip()}/{source}",
+            "apiVersion": f"{crd['spec']['group']}/{version['name']}",
+            "kind": crd["spec"]["names"]["kind"],
+            "schema": schema,
+        }
+        (INPUTS / f"kserve-{kind}.json").write_text(json.dumps(pinned, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

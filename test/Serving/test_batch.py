@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Models over batches: Predictor and FramePredictor, what workers share, and a Ray cluster whose worker is killed."""
+
+import os
+import pathlib
+import runpy
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import hewn
+import numpy as np
+import pytest
+from conftest import ROOT
+from hewn_batch import FramePredictor, Predictor, local_copy, mapped_bytes
+from hewn_batch.predictor import threads_of_worker
+
+BATCH = ROOT / "integrations/batch"
+
+
+def test_predictor(libraries):
+    predict = Predictor(libraries("scaled"), inputs={"x": "features"}, outputs={"y": "scores"}, drop=("features",))
+    rows = np.empty(2, object)
+    rows[:] = [np.float32([0, 1, 2, 3])] * 2
+    for features in (np.float32([[0, 1, 2, 3]] * 2), rows):
+        got = predict({"id": np.array([7, 8]), "features": features})
+        assert sorted(got) == ["id", "scores"]
+        assert got["scores"].tolist() == [[1, 4, 7, 10]] * 2 and got["id"].tolist() == [7, 8]
+
+
+def test_predictor_refuses(libraries):
+    with pytest.raises(ValueError, match="no input or output called q, z"):
+        Predictor(libraries("scaled"), inputs={"q": "a"}, outputs={"z": "b"})
+    predict = Predictor(libraries("scaled"))
+    with pytest.raises(ValueError, match="the batch has no column x; it has id"):
+        predict({"id": np.zeros(1)})
+    rows = np.empty(2, object)
+    rows[:] = [np.zeros(4, np.float32), np.zeros(3, np.float32)]
+    with pytest.raises(ValueError, match=r"rows of column 'x' are of unlike shapes: \(3,\), \(4,\)"):
+        predict({"x": rows})
+    with pytest.raises(hewn.RunError, match="input 'x' is float64, the model wants float32"):
+        predict({"x": np.zeros((1, 4))})
+    picked = Predictor(libraries("picked"))
+    with pytest.raises(ValueError, match=r"output 'y' is of shape \(2, 4\): it has no row for each row of the batch"):
+        picked({"data": np.zeros((3, 4), np.float32), "at": np.zeros(2, np.int64)})
+
+
+def test_threads(monkeypatch):
+    for told, threads in [(None, 1), ("3", 3), ("0", 1), ("many", 1)]:
+        monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+        if told is not None:
+            monkeypatch.setenv("OMP_NUM_THREADS", told)
+        assert threads_of_worker() == threads
+
+
+def test_one_copy_a_node(libraries, tmp_path):
+    """Processes that ask at once get the same file, and its weights lie beside it."""
+    code = "import sys; from hewn_batch import local_copy; print(local_copy(*sys.argv[1:]))"
+    command = [sys.executable, "-c", code, libraries("wide"), tmp_path / "node"]
+    processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    paths = {process.communicate()[0].strip() for process in processes}
+    assert len(paths) == 1 and all(process.returncode == 0 for process in processes)
+    (path,) = map(pathlib.Path, paths)
+    assert (path.parent / "model.weights").read_bytes() == libraries("wide").with_suffix(".weights").read_bytes()
+    assert path.is_relative_to(tmp_path / "node") and local_copy(libraries("wide"), tmp_path / "node") == path
+    assert len(list((tmp_path / "node").iterdir())) == 2  # the copy and the lock
+
+
+def test_workers_share_the_weights(libraries):
+    """N processes that have run the model: each has all of the weights resident, and counts for an Nth of them."""
+    code = (
+        "import sys, pathlib, numpy as np; from hewn_batch import Predictor, mapped_bytes\n"
+        "predict = Predictor(sys.argv[1]); predict({'x': np.ones((2, 1024), np.float32)})\n"
+        "print('ready', flush=True); sys.stdin.readline()\n"
+        "print(*mapped_bytes(pathlib.Path(sys.argv[1]).with_suffix('.weights')), flush=True); sys.stdin.readline()\n"
+    )
+    size = libraries("wide").with_suffix(".weights").stat().st_size
+    assert size > 4e6
+    count = 4
+    command = [sys.executable, "-c", code, libraries("wide")]
+    processes = [
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(count)
+    ]
+    try:
+        assert [process.stdout.readline() for process in processes] == ["ready\n"] * count
+        for process in processes:
+            process.stdin.write("\n")
+            process.stdin.flush()
+            resident, proportional = map(int, process.stdout.readline().split())
+            assert resident > 0.9 * size
+            assert proportional < resident / count * 1.1
+    finally:
+        for process in processes:
+            process.communicate("\n")
+    assert mapped_bytes(libraries("wide").with_suffix(".weights")) == (0, 0)
+
+
+def pandas():
+    return pytest.importorskip("pandas", reason="pandas is not installed: tools/requirements/serving.txt")
+
+
+def test_frames(libraries):
+    pd = pandas()
+    frame = pd.DataFrame({"a": [0, 1], "b": [1, 2], "c": [2, 3], "d": [3, 4]})
+    predict = FramePredictor(libraries("scaled"), outputs={"y": "scores"})
+    got = predict(frame)
+    assert list(got.columns) == ["a", "b", "c", "d", "scores"] and got["scores"].tolist() == [
+        [1, 4, 7, 10],
+        [4, 7, 10, 13],
+    ]
+    (once,) = predict.frames([frame])
+    assert once.equals(got)
+    assert list(predict(frame.iloc[:0]).columns) == list(got.columns)
+    both = FramePredictor(libraries("two"), inputs={"a": "p", "b": "q"})(pd.DataFrame({"p": [1, 5], "q": [2, 3]}))
+    assert both["total"].tolist() == [3, 8] and both["more"].tolist() == [False, True]
+    with pytest.raises(ValueError, match="the frame has no column q"):
+        FramePredictor(libraries("two"), inputs={"a": "p", "b": "q"})(pd.DataFrame({"p": [1]}))
+    with pytest.raises(ValueError, match="input 'a' is int64, its columns hold fractions"):
+        FramePredictor(libraries("two"), inputs={"a": "p", "b": "q"})(pd.DataFrame({"p": [1.5], "q": [1]}))
+    with pytest.raises(ValueError, match="the model has 2 inputs"):
+        FramePredictor(libraries("two"))(frame)
+
+
+@pytest.mark.parametrize("scheduler", ["threads", "processes"])
+def test_dask(libraries, scheduler):
+    pd = pandas()
+    dd = pytest.importorskip("dask.dataframe", reason="dask is not installed: tools/requirements/serving.txt")
+    values = np.arange(400, dtype=np.float32).reshape(100, 4)
+    frame = dd.from_pandas(pd.DataFrame(values, columns=list("abcd")), npartitions=7)
+    predict = FramePredictor(libraries("scaled"), outputs={"y": "scores"})
+    got = frame.map_partitions(predict, meta=predict.meta(frame._meta)).compute(scheduler=scheduler, num_workers=2)
+    np.testing.assert_array_equal(np.array(got["scores"].tolist(), np.float32), values * 3 + 1)
+    assert got.index.tolist() == list(range(100))
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    ray = pytest.importorskip("ray", reason="ray is not installed: tools/requirements/serving.txt")
+    pytest.importorskip("ray.data", reason="ray has no data: tools/requirements/serving.txt")
+    pytest.importorskip("PIL", reason="pillow is not installed: tools/requirements/serving.txt")
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_worker_niceness", "0")  # 15 by Ray's own choice, which beside other work is never
+    ray.init(num_cpus=4, object_store_memory=256 << 20, include_dashboard=False, log_to_driver=False)
+    ray.data.DataContext.get_current().enable_progress_bars = False
+    yield ray
+    ray.shutdown()
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory):
+    """The example, a library for it and a folder of 240 pictures."""
+    from onnx import helper, numpy_helper, save
+
+    folder = tmp_path_factory.mktemp("pictures")
+    sys.path.insert(0, str(BATCH))
+    import pictures as example
+
+    random = np.random.default_rng(0)
+    weights = {
+        "filters": (random.standard_normal((8, 3, 5, 5)) / 9).astype(np.float32),
+        "classes": (random.standard_normal((8 * 60 * 60, 40)) / 60).astype(np.float32),
+    }
+    nodes = [
+        helper.make_node("Conv", ["x", "filters"], ["c"]),
+        helper.make_node("Relu", ["c"], ["r"]),
+        helper.make_node("Flatten", ["r"], ["f"]),
+        helper.make_node("MatMul", ["f", "classes"], ["y"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "pictures",
+        [helper.make_tensor_value_info("x", 1, ["batch", 3, 64, 64])],
+        [helper.make_tensor_value_info("y", 1, ["batch", 40])],
+        [numpy_helper.from_array(array, name) for name, array in weights.items()],
+    )
+    save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), folder / "model.onnx")
+    hewn.compile(folder / "model.onnx", output=folder / "model.so").close()
+    example.make(folder / "in", 239)
+    (folder / "in" / "broken.png").write_bytes(b"no picture")
+    return example, folder
+
+
+def wanted_classes(folder):
+    """What the model says without Ray."""
+    from PIL import Image
+
+    with hewn.load(folder / "model.so") as module:
+        found = {}
+        for path in sorted((folder / "in").iterdir()):
+            if path.name == "broken.png":
+                found[str(path)] = -1
+                continue
+            picture = np.asarray(Image.open(path), np.float32)[None].transpose(0, 3, 1, 2) / 255
+            found[str(path)] = int(module(np.ascontiguousarray(picture)).argmax())
+    return found
+
+
+def gathering(folder, count):
+    """A function that waits until so many workers are there: on a busy machine the first has done all the work before the last begins."""
+
+    def gathered():
+        for _ in range(1200):
+            if len(list(folder.glob("worker-*"))) >= count:
+                return
+            time.sleep(0.05)
+
+    return gathered  # which goes to the workers by value: they have not got this file
+
+
+def test_ray_shares_and_is_right(cluster, pictures, tmp_path):
+    example, folder = pictures
+
+    gathered = gathering(tmp_path, 3)
+
+    class Looked(example.Pictures):
+        def __init__(self, **options):
+            super().__init__(**options)
+            (tmp_path / f"worker-{os.getpid()}").touch()
+
+        def prepare(self, batch):
+            gathered()
+            time.sleep(0.1)  # Ray learns a little later that a worker is there
+            return super().prepare(batch)
+
+        def finish(self, batch):
+            resident, proportional = mapped_bytes(pathlib.Path(self.library).with_suffix(".weights"))
+            found = super().finish(batch)
+            count = len(found["path"])
+            return found | {"resident": np.full(count, resident), "proportional": np.full(count, proportional)}
+
+    rows = example.classes(folder / "in", folder / "model.so", workers=3, batch_size=8, model=Looked).take_all()
+    assert {row["path"]: row["class"] for row in rows} == wanted_classes(folder) and len(rows) == 240
+    assert [row["path"] for row in rows if row["error"]] == [str(folder / "in" / "broken.png")]
+    workers = {row["pid"] for row in rows}
+    assert len(workers) >= 2 and os.getpid() not in workers
+    size = (folder / "model.weights").stat().st_size
+    assert all(row["resident"] > 0.9 * size for row in rows)
+    # Of the last batch, when all of them had run the model: a page counts for what each has of it.
+    assert min(row["proportional"] for row in rows) < 1.1 * size / len(workers)
+
+
+def test_a_killed_worker_loses_nothing(cluster, pictures, tmp_path):
+    """One of two workers is killed while it computes: its batch is done again, and each picture is in the results once."""
+    example, folder = pictures
+    killed = []
+
+    gathered = gathering(tmp_path, 2)
+
+    class Slow(example.Pictures):
+        def __init__(self, **options):
+            super().__init__(**options)
+            (tmp_path / f"worker-{os.getpid()}").touch()
+
+        def prepare(self, batch):
+            (tmp_path / f"batch-{os.getpid()}-{time.monotonic_ns()}").touch()
+            gathered()
+            time.sleep(0.1)
+            return super().prepare(batch)
+
+    def kill():
+        for _ in range(600):
+            if begun := sorted(tmp_path.glob("batch-*")):
+                if len(begun) >= 4:
+                    process = int(begun[-1].name.split("-")[1])
+                    os.kill(process, signal.SIGKILL)
+                    killed.append(process)
+                    return
+            time.sleep(0.05)
+
+    found = example.classes(folder / "in", folder / "model.so", workers=2, batch_size=8, model=Slow)
+    killer = threading.Thread(target=kill)
+    killer.start()
+    rows = found.take_all()
+    killer.join()
+    assert killed, "the run was over before a worker could be killed"
+    assert len(rows) == 240 and {row["path"]: row["class"] for row in rows} == wanted_classes(folder)
+    assert len(list(tmp_path.glob("worker-*"))) == 3  # two, and the one that was started again
+    assert len(list(tmp_path.glob("batch-*"))) > 240 / 8  # a batch was begun twice
+
+
+def test_the_example_as_a_program(cluster, pictures, tmp_path):
+    """Also what it says of itself; the output can be read."""
+    _, folder = pictures
+    ray_address = cluster.get_runtime_context().gcs_address
+    done = subprocess.run(
+        [
+            sys.executable,
+            BATCH / "pictures.py",
+            folder / "in",
+            "--library",
+            folder / "model.so",
+            "--workers",
+            "2",
+            "--output",
+            tmp_path / "out",
+        ],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"RAY_ADDRESS": ray_address},
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("240 pictures by 2 workers: ")
+    paths = [row["path"] for row in cluster.data.read_parquet(str(tmp_path / "out")).take_all()]
+    assert sorted(paths) == sorted(wanted_classes(folder))
+
+
+def test_make(tmp_path):
+    pytest.importorskip("PIL", reason="pillow is not installed: tools/requirements/serving.txt")
+    pytest.importorskip("ray", reason="ray is not installed: tools/requirements/serving.txt")
+    make = runpy.run_path(str(BATCH / "pictures.py"))["make"]
+    make(tmp_path / "a", 3)
+    assert [path.name for path in sorted((tmp_path / "a").iterdir())] == ["000000.png", "000001.png", "000002.png"]

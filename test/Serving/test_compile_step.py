@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The step of a pipeline that compiles, as Argo's and Kubeflow's templates run it; what a server compiles when it loads."""
+
+import json
+import multiprocessing
+import os
+import pathlib
+import runpy
+import subprocess
+import sys
+
+import hewn
+import numpy as np
+import pytest
+from conftest import ROOT
+from mlserver_hewn import artifacts, compile_step
+
+PIPELINES = ROOT / "integrations/mlserver/pipelines"
+
+
+def argo_arguments(folder, model, options):
+    """What the template's container is called with, when Argo has put the values in."""
+    yaml = pytest.importorskip("yaml", reason="PyYAML is not installed: tools/requirements/docs.txt")
+    template = yaml.safe_load((PIPELINES / "argo.yaml").read_text())["spec"]["templates"][0]
+    assert template["container"]["command"] == ["hewn-compile-step"]
+    values = {"inputs.parameters.name": "scaled", "inputs.parameters.options": json.dumps(options)}
+    assert [a["name"] for a in template["inputs"]["artifacts"]] == ["model"]
+    values["inputs.artifacts.model.path"] = str(model)
+    for artifact in template["outputs"]["artifacts"]:
+        values[f"outputs.artifacts.{artifact['name']}.path"] = str(folder) + artifact["path"]
+    arguments = []
+    for argument in template["container"]["args"]:
+        for name, value in values.items():
+            argument = argument.replace("{{" + name + "}}", value)
+        assert "{{" not in argument, f"{argument}: nothing gives this"
+        arguments.append(argument)
+    return arguments, {name.split(".")[2]: value for name, value in values.items() if name.startswith("outputs")}
+
+
+def test_argo(models, tmp_path):
+    arguments, outputs = argo_arguments(tmp_path, models("scaled"), {"target": "x86-64-v3", "dims": {"batch": [1, 8]}})
+    done = subprocess.run(
+        [sys.executable, "-m", "mlserver_hewn.compile_step", *arguments], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    report = json.loads(pathlib.Path(outputs["report"]).read_text())
+    folder = pathlib.Path(outputs["library"])
+    assert report["variants"] == ["x86-64-v3"] and report["hewn"] == hewn.__version__
+    assert report["inputs"] == [{"name": "x", "type": "float32", "shape": ["batch", 4]}]
+    assert report["files"] == {file.name: file.stat().st_size for file in folder.glob("model.*")}
+    assert report["logged_to_mlflow"] is False and report["seconds"] > 0
+    settings = json.loads((folder / "model-settings.json").read_text())
+    assert settings["name"] == "scaled"
+    with hewn.load(folder / settings["parameters"]["uri"]) as module:
+        assert module(np.float32([[0, 1, 2, 3]])).tolist() == [[1, 4, 7, 10]]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ("[]", "--options is a JSON object"),
+        ("{", "Expecting"),
+        ('{"emit": "asm"}', "no such option to compile with: emit; there are target, "),
+        ('{"target": "abacus"}', "abacus"),
+        ('{"dims": {"nobody": 1}}', "nobody"),
+    ],
+)
+def test_wrong_options(models, tmp_path, capsys, options, told):
+    arguments = [
+        "--model",
+        str(models("scaled")),
+        "--output-dir",
+        str(tmp_path / "o"),
+        "--report",
+        str(tmp_path / "r.json"),
+    ]
+    assert compile_step.main([*arguments, "--options", options]) == 1
+    assert told in capsys.readouterr().err
+    assert not (tmp_path / "r.json").exists()
+
+
+def test_no_model(tmp_path, capsys):
+    arguments = [
+        "--model",
+        str(tmp_path / "none.onnx"),
+        "--output-dir",
+        str(tmp_path / "o"),
+        "--report",
+        str(tmp_path / "r.json"),
+    ]
+    assert compile_step.main(arguments) == 1
+    assert "none.onnx" in capsys.readouterr().err
+
+
+def test_kubeflow(tmp_path):
+    pytest.importorskip("kfp", reason="kfp is not installed: tools/requirements/serving.txt")
+    yaml = pytest.importorskip("yaml")
+    from kfp import compiler
+
+    component = runpy.run_path(str(PIPELINES / "kubeflow.py"))["compile_component"]("mlserver-hewn:test")
+    compiler.Compiler().compile(component, str(tmp_path / "component.yaml"))
+    spec = yaml.safe_load((tmp_path / "component.yaml").read_text())
+    container = spec["deploymentSpec"]["executors"]["exec-hewn-compile"]["container"]
+    assert container["image"] == "mlserver-hewn:test" and container["command"] == ["hewn-compile-step"]
+    assert set(spec["components"]["comp-hewn-compile"]["outputDefinitions"]["artifacts"]) == {"library", "report"}
+    flags = [argument for argument in container["args"] if argument.startswith("--")]
+    assert flags == ["--model", "--output-dir", "--report", "--name", "--options"]
+
+
+def test_mlflow(models, tmp_path, monkeypatch):
+    mlflow = pytest.importorskip("mlflow", reason="mlflow is not installed: tools/requirements/serving.txt")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", (tmp_path / "runs").as_uri())
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    arguments = [
+        "--model",
+        str(models("scaled")),
+        "--output-dir",
+        str(tmp_path / "o"),
+        "--report",
+        str(tmp_path / "r.json"),
+    ]
+    assert compile_step.main([*arguments, "--options", '{"target": "host"}', "--name", "scaled"]) == 0
+    assert json.loads((tmp_path / "r.json").read_text())["logged_to_mlflow"] is True
+    client = mlflow.MlflowClient()
+    (run,) = client.search_runs(["0"])
+    assert run.info.status == "FINISHED" and run.data.params == {"target": '"host"'}
+    assert run.data.metrics["artifact_bytes"] > 0 and run.data.tags["hewn.version"] == hewn.__version__
+    assert "model/model.so" in [f.path for f in client.list_artifacts(run.info.run_id, "model")]
+
+
+def _compiled(arguments):
+    return str(artifacts.compiled(*arguments))
+
+
+def test_all_servers_map_one_file(models, tmp_path):
+    """Processes that start at once end with the same library; one with other options has its own."""
+    arguments = (models("wide"), tmp_path / "cache", {})
+    with multiprocessing.get_context("spawn").Pool(3) as pool:
+        paths = pool.map(_compiled, [arguments] * 3)
+    assert len(set(paths)) == 1
+    assert os.listdir(pathlib.Path(paths[0]).parent) and not list((tmp_path / "cache").glob("new-*"))
+    assert artifacts.compiled(
+        models("wide"), tmp_path / "cache", {"precision": "medium", "target": "x86-64-v2"}
+    ) != pathlib.Path(paths[0])
+    assert (tmp_path / "cache").stat().st_mode & 0o077 == 0
+
+
+def test_what_a_folder_has(libraries, models, tmp_path):
+    library = libraries("scaled")
+    assert artifacts.library_of(library.parent, None, {}) == library
+    assert artifacts.library_of(models("scaled").parent, tmp_path / "cache", {}).name == "model.so"
+    with pytest.raises(FileNotFoundError, match=r"has neither model\.so nor model\.onnx"):
+        artifacts.library_of(tmp_path, None, {})
+    with pytest.raises(ValueError, match="is compiled already"):
+        artifacts.library_of(library, None, {"target": "host"})
+    with pytest.raises(FileNotFoundError, match="there is no"):
+        artifacts.library_of(tmp_path / "x.so", None, {})
