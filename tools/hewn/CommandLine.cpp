@@ -32,6 +32,10 @@ cl::SubCommand &reduceCommand() {
       "reduce", "find the smallest model that still is wrong, crashes, hangs, is refused or slow as this one");
   return command;
 }
+cl::SubCommand &tuneCommand() {
+  static cl::SubCommand command("tune", "find schedules that are faster on this machine than the compiler's choice");
+  return command;
+}
 cl::SubCommand &runCommand() {
   static cl::SubCommand command("run", "run a model or a compiled library on .npy and .npz files");
   return command;
