@@ -192,6 +192,8 @@ int tuneMain() {
   TunedModel model{said.files.front(), *folder, said.inputs, said.flags};
   model.flags.tunings.clear();
   model.flags.remarks.clear();
+  if (model.flags.cacheDir.empty()) // the code of kernels that are as in a round before
+    model.flags.cacheDir = *folder + "/cache";
   std::optional<SearchResult> result = searchSchedules(model, tuning, said.seconds);
   removeScratchFolder(*folder);
   if (!result)
