@@ -111,7 +111,7 @@ typedef struct hewn_compile_options {
   int32_t explain;
   /// Schedules that were measured, and take the place of the compiler's own:
   /// files of `hewn tune`, or the text of one, which begins with a brace
-  /// (docs/tuning.md).
+  /// (docs/tutorials/tuning.md).
   const char *const *tunings;
   size_t num_tunings;
 } hewn_compile_options;

@@ -42,7 +42,7 @@ struct CompileOptions {
   std::vector<std::string> customOps;
   /// Functions of such ops that are in this process, by their symbols. For an artifact that is `transient`.
   std::vector<std::pair<std::string, uint64_t>> customFunctions;
-  /// Schedules that were measured: files of `hewn tune`, or the text of one (docs/tuning.md). Rows of other machines are left alone.
+  /// Schedules that were measured: files of `hewn tune`, or the text of one (docs/tutorials/tuning.md). Rows of other machines are left alone.
   std::vector<std::string> tunings;
   /// How many threads compile; 0: as many as the machine has.
   int jobs = 0;

@@ -388,11 +388,11 @@ Verdict gridTakesChain(const graph::Chain &chain) {
 }
 
 int64_t chainRows(Operation *op, int64_t columns, int64_t columnBytes) {
-  // A tile of rows, or several: what is on the stack may fill an eighth of the cache.
-  constexpr int64_t mostOfAStack = 96 << 10;
+  // A tile of rows, or several: what is on the stack may fill a third of the cache. The factors stream by, once for all of the rows.
+  constexpr int64_t mostOfAStack = 160 << 10;
   TargetAttr target = targetOf(op);
   int64_t tile = costsOf(op).getChainRows();
-  int64_t room = std::min<int64_t>(mostOfAStack, target ? target.getL2Bytes() / 8 : 64 << 10);
+  int64_t room = std::min<int64_t>(mostOfAStack, target ? target.getL2Bytes() / 3 : 64 << 10);
   int64_t tiles = std::min<int64_t>(room / (columnBytes * std::max<int64_t>(columns, 1) * tile), 4);
   return tiles * tile;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A tuning: schedules that were measured, by machine and kernel. Rows are found by what a decision depends on, never by names, so that a
-// tuning of one model serves others, and two are merged by putting their rows together (docs/tuning.md).
+// tuning of one model serves others, and two are merged by putting their rows together (docs/tutorials/tuning.md).
 #ifndef HEWN_LIB_SCHEDULE_TUNING_H
 #define HEWN_LIB_SCHEDULE_TUNING_H
 

@@ -550,7 +550,7 @@ def compile(
     stay in float32 as it takes for every output. What that costs and brings is in the module's `report`.
 
     `tuning` is a file of schedules that `hewn tune` has measured, or several; they take the place of the compiler's own choice for the
-    kernels and machines that they are of (docs/tuning.md).
+    kernels and machines that they are of (docs/tutorials/tuning.md).
 
     `custom_ops` give ops that hewn does not have: files, or dicts as these have them (docs/custom-ops.md). In a dict `function` and
     `shape_function` may be Python functions, to try things out: arrays and attributes in, arrays out. Such a module is this process's

@@ -54,7 +54,7 @@ static cl::list<std::string> customOps("custom-ops", cl::value_desc("file.json")
                                        cl::sub(compiling));
 static cl::list<std::string> tunings("tuning", cl::value_desc("file"),
                                      cl::desc("Schedules that hewn tune has measured, instead of the compiler's own "
-                                              "choice (docs/tuning.md); may be repeated"),
+                                              "choice (docs/tutorials/tuning.md); may be repeated"),
                                      cl::sub(compiling));
 static cl::opt<int, false, CountParser>
     threads("threads", cl::init(1), cl::value_desc("count"),
