@@ -2,9 +2,9 @@
 //
 // What `hewn explain` counts of kernels and weights.
 #include "lib/Compiler/Explain.h"
-#include "lib/Codegen/Contract/Tunable.h"
 #include "dialects/Graph/Elementwise/ElementwiseOps.h"
 #include "dialects/Plan/Plan.h"
+#include "lib/Codegen/Contract/Tunable.h"
 #include "lib/Transforms/Plan/Values/Buffers.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -337,12 +337,10 @@ SmallVector<ContractTile> contractTiles(Operation *op, const ContractShape &shap
         if (block % n == 0 && n / lanes <= registers - 2)
           others.push_back({1, n, chosen.cyclesPerDepth});
     SmallVector<ContractTile> tiles = vectorTiles(op, shape, block);
-    llvm::stable_sort(tiles, [](const ContractTile &a, const ContractTile &b) {
-      return a.cyclesPerDepth < b.cyclesPerDepth;
-    });
-    llvm::copy_if(tiles, std::back_inserter(others), [&](const ContractTile &tile) {
-      return tile.cyclesPerDepth <= withinReach * chosen.cyclesPerDepth;
-    });
+    llvm::stable_sort(tiles,
+                      [](const ContractTile &a, const ContractTile &b) { return a.cyclesPerDepth < b.cyclesPerDepth; });
+    llvm::copy_if(tiles, std::back_inserter(others),
+                  [&](const ContractTile &tile) { return tile.cyclesPerDepth <= withinReach * chosen.cyclesPerDepth; });
   }
   SmallVector<ContractTile> all = {chosen};
   for (const ContractTile &tile : others)

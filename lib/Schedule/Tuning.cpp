@@ -81,9 +81,8 @@ static bool readVersion(JsonReader &reader, const json::Value &line) {
 
 static bool readRow(JsonReader &reader, const json::Value &line, TuningRow &row) {
   constexpr double longest = 1e12, most = 1e6;
-  const json::Object *object = reader.object(line, "",
-                                             {"machine", "kernel", "schedule", "microseconds", "model",
-                                              "model_microseconds", "tried", "processor"});
+  const json::Object *object = reader.object(
+      line, "", {"machine", "kernel", "schedule", "microseconds", "model", "model_microseconds", "tried", "processor"});
   if (!object)
     return false;
   row.machine = reader.string(*object, "machine", "", /*required=*/true);

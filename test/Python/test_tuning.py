@@ -10,13 +10,12 @@ import subprocess
 import threading
 import time
 
+import hewn
 import numpy as np
 import onnx
 import onnx.helper as oh
 import onnx.numpy_helper as nh
 import pytest
-
-import hewn
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +107,10 @@ def test_other_schedules_are_right(model, tmp_path, target):
     with_rows = hewn.compile(model, target=target, tuning=path)
     without = hewn.compile(model, target=target)
     np.testing.assert_allclose(with_rows(x), without(x), rtol=1e-5, atol=1e-5)
-    shown = [run("compile", model, "--emit", "kernels", "--target", target, *more).stdout for more in ([], ["--tuning", path])]
+    shown = [
+        run("compile", model, "--emit", "kernels", "--target", target, *more).stdout
+        for more in ([], ["--tuning", path])
+    ]
     assert shown[0] != shown[1]
 
 
@@ -155,7 +157,9 @@ def test_merge_keeps_what_gained_most(model, tmp_path):
     (tmp_path / "small.tune").write_text(text_of([small]))
     (tmp_path / "large.tune").write_text(text_of([large]))
     for order in (["small", "large"], ["large", "small"]):
-        record = run("tune", "--merge", *(tmp_path / f"{n}.tune" for n in order), "-o", tmp_path / "both.tune", "--json")
+        record = run(
+            "tune", "--merge", *(tmp_path / f"{n}.tune" for n in order), "-o", tmp_path / "both.tune", "--json"
+        )
         assert json.loads(record.stdout)["rows"] == 1
         assert rows_of(tmp_path / "both.tune")[0]["microseconds"] == 1.2
 
@@ -183,7 +187,9 @@ def _read_until(stream, text):
 
 def test_ctrl_c_keeps_what_was_found(model, tmp_path):
     search = subprocess.Popen(
-        ["hewn", "tune", str(model), "--budget", "60s", "-o", str(tmp_path / "i.tune")], stderr=subprocess.PIPE, text=True
+        ["hewn", "tune", str(model), "--budget", "60s", "-o", str(tmp_path / "i.tune")],
+        stderr=subprocess.PIPE,
+        text=True,
     )
     _read_until(search.stderr, "round 1")
     search.send_signal(signal.SIGINT)
@@ -194,7 +200,9 @@ def test_ctrl_c_keeps_what_was_found(model, tmp_path):
 def test_a_candidate_that_crashes(model, tmp_path):
     """The process that measures ends by a signal again and again: the candidate that it is down to is told and left, and the search goes on."""
     search = subprocess.Popen(
-        ["hewn", "tune", str(model), "--budget", "20", "-o", str(tmp_path / "c.tune")], stderr=subprocess.PIPE, text=True
+        ["hewn", "tune", str(model), "--budget", "20", "-o", str(tmp_path / "c.tune")],
+        stderr=subprocess.PIPE,
+        text=True,
     )
     _read_until(search.stderr, "kinds of kernel")
     children = pathlib.Path(f"/proc/{search.pid}/task/{search.pid}/children")

@@ -25,9 +25,9 @@ using llvm::StringRef;
 namespace hewn::tool {
 
 /// What compiles has these flags; explain, run and bench as well.
-static cl::SubCommandGroup compiling = {&compileCommand(), &checkCommand(),   &runCommand(),      &benchCommand(),
-                                        &profileCommand(), &explainCommand(), &quantizeCommand(), &reduceCommand(),
-                                        &tuneCommand()};
+static cl::SubCommandGroup compiling = {&compileCommand(),  &checkCommand(),   &runCommand(),
+                                        &benchCommand(),    &profileCommand(), &explainCommand(),
+                                        &quantizeCommand(), &reduceCommand(),  &tuneCommand()};
 static cl::opt<std::string> target(
     "target", cl::init("host"), cl::value_desc("machine"),
     cl::desc("host, x86-64-v2, x86-64-v3, x86-64-v4, znver4, ..., aarch64, neoverse-n1, ..., or an "
@@ -68,9 +68,8 @@ static cl::opt<std::string>
                      "by node: JSON where the file ends in .json, else YAML"),
             cl::sub(compiling));
 /// Those of them that quantize as well: check compares a model with what it says itself.
-static cl::SubCommandGroup quantizing = {&compileCommand(), &runCommand(),     &benchCommand(),
-                                         &profileCommand(), &explainCommand(), &quantizeCommand(),
-                                         &tuneCommand()};
+static cl::SubCommandGroup quantizing = {&compileCommand(), &runCommand(),      &benchCommand(), &profileCommand(),
+                                         &explainCommand(), &quantizeCommand(), &tuneCommand()};
 static cl::opt<std::string>
     quantize("quantize", cl::value_desc("int8|int4|codebook16|codebook256|float16|bfloat16|float8|file.json"),
              cl::desc("Compute contractions on integers, or keep their weights in few bits: a "
@@ -139,8 +138,8 @@ std::vector<std::string> givenCompileFlags(bool withDims) {
 }
 
 CompileFlags compileFlags() {
-  return {target,  precision, dims,     limits,    customOps,     tunings, threads,     cacheDir,
-          remarks, naive,     quantize, calibrate, leastDecibels, largestError};
+  return {target,   precision, dims,  limits,   customOps, tunings,       threads,
+          cacheDir, remarks,   naive, quantize, calibrate, leastDecibels, largestError};
 }
 
 std::string shellWord(const std::string &text) {

@@ -53,7 +53,10 @@ def main():
     parser.add_argument("--keep", type=pathlib.Path, help="a folder for records and tunings")
     parser.add_argument("--write", action="store_true", help="the table into docs/decisions/tuning.md")
     options = parser.parse_args()
-    lines = ["| model | target | kernels | over 3 % | mean | by time | worst |", "| --- | --- | --- | --- | --- | --- | --- |"]
+    lines = [
+        "| model | target | kernels | over 3 % | mean | by time | worst |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
     with tempfile.TemporaryDirectory() as scratch:
         folder = options.keep or pathlib.Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)

@@ -32,7 +32,18 @@ class FallbackWarning(UserWarning):
 counts: collections.Counter = collections.Counter()
 
 _OWN = {"parameters": "freeze", "fallback": True}
-_PASSED_ON = {"threads", "target", "precision", "quantize", "optimize", "cache_dir", "remarks", "limits", "custom_ops", "tuning"}
+_PASSED_ON = {
+    "threads",
+    "target",
+    "precision",
+    "quantize",
+    "optimize",
+    "cache_dir",
+    "remarks",
+    "limits",
+    "custom_ops",
+    "tuning",
+}
 
 
 def _expect_options(options: Mapping[str, object], mode: str | None) -> None:

@@ -16,8 +16,8 @@ namespace hewn::tool {
 
 namespace {
 
-/// A compile or a run that takes longer hangs.
-constexpr double kHangs = 600;
+/// A compile that takes longer hangs.
+constexpr double kLongestCompile = 600;
 /// Runs that map weights and warm caches, and runs that are measured, at least.
 constexpr int kWarmRuns = 2, kFewestRuns = 5;
 
@@ -127,7 +127,7 @@ RoundTimes::Pair pairOf(const json::Value &value) {
 
 std::optional<json::Object> survey(const TunedModel &model, llvm::function_ref<bool()> stop, RoundProblem &problem) {
   ChildEnd end = runInChild(
-      kHangs, model.folder + "/child",
+      kLongestCompile, model.folder + "/child",
       [&](const Tell &tell) {
         CompileJob job;
         job.path = model.path;
@@ -142,11 +142,10 @@ std::optional<json::Object> survey(const TunedModel &model, llvm::function_ref<b
   return heard(end, problem);
 }
 
-std::optional<RoundTimes> measureRound(const TunedModel &model, const std::string &tuning, double seconds,
+std::optional<RoundTimes> measureRound(const TunedModel &model, const std::string &tuning, double seconds, double limit,
                                        llvm::function_ref<bool()> stop, RoundProblem &problem) {
   ChildEnd end = runInChild(
-      kHangs, model.folder + "/child",
-      [&](const Tell &tell) { measureHere(model, tuning, seconds, tell); }, stop);
+      limit, model.folder + "/child", [&](const Tell &tell) { measureHere(model, tuning, seconds, tell); }, stop);
   std::optional<json::Object> told = heard(end, problem);
   if (!told)
     return std::nullopt;

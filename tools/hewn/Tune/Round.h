@@ -42,9 +42,10 @@ struct RoundProblem {
 std::optional<llvm::json::Object> survey(const TunedModel &model, llvm::function_ref<bool()> stop,
                                          RoundProblem &problem);
 
-/// Compiles the model by the tuning, a text, and runs it and the one of before in turns for `seconds`, at least some times each. An empty text:
+/// Compiles the model by the tuning, a text, and runs it and the one of before in turns for `seconds`, at least some times each; it is killed after `limit`
+/// seconds, compile and all. An empty text:
 /// that one beside itself, which shows the noise. nullopt, and why in `problem`.
-std::optional<RoundTimes> measureRound(const TunedModel &model, const std::string &tuning, double seconds,
+std::optional<RoundTimes> measureRound(const TunedModel &model, const std::string &tuning, double seconds, double limit,
                                        llvm::function_ref<bool()> stop, RoundProblem &problem);
 
 } // namespace hewn::tool

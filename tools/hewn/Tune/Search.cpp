@@ -23,6 +23,9 @@ constexpr double kLeastGain = 0.01;
 /// How long a round runs, in seconds, beside its compile.
 constexpr double kShortestRuns = 0.5, kLongestRuns = 3;
 
+/// What takes longer hangs, in seconds: the first round, and others, which are like the ones before.
+constexpr double kHangs = 600, kShortestLimit = 60;
+
 class Search {
 public:
   Search(const TunedModel &model, const plan::Tuning &known, double budget)
@@ -62,7 +65,7 @@ private:
       result.interrupted = true;
     llvm::StringRef why = problem.why; // a message of the compiler's, or how it ended
     printMessage(why.starts_with("error: ") || why.contains("\nerror: ") ? why.str()
-                                                                        : "error: nothing was measured: " + why.str());
+                                                                         : "error: nothing was measured: " + why.str());
     return false;
   }
 
@@ -79,7 +82,7 @@ private:
     if (result.kernels.empty())
       return true;
     double before = past();
-    std::optional<RoundTimes> times = measureRound(model, "", roundSeconds(), stop, problem);
+    std::optional<RoundTimes> times = measureRound(model, "", roundSeconds(), kHangs, stop, problem);
     if (!times)
       return complain(problem);
     longestRound = past() - before;
@@ -167,8 +170,8 @@ private:
     if (trials.empty() || stop())
       return;
     RoundProblem problem;
-    double before = past();
-    std::optional<RoundTimes> times = measureRound(model, tuningOf(trials), roundSeconds(), stop, problem);
+    double before = past(), limit = std::max(kShortestLimit, 10 * longestRound);
+    std::optional<RoundTimes> times = measureRound(model, tuningOf(trials), roundSeconds(), limit, stop, problem);
     longestRound = std::max(longestRound, past() - before);
     if (times)
       return take(trials, *times);
@@ -192,20 +195,22 @@ private:
     if (trials.empty())
       return false;
     int64_t faster = 0;
-    measure(trials, [&] { return interrupt.happened(); }, [&](llvm::ArrayRef<Trial> measured, const RoundTimes &times) {
-      for (const auto &[one, candidate] : measured) {
-        RoundTimes::Pair pair = timesOf(times, *one);
-        if (pair.base == 0)
-          continue;
-        ++one->tried;
-        double ratio = pair.other / pair.base;
-        if (ratio >= std::min(one->ratio, 1 - margin(*one)))
-          continue;
-        one->ratio = ratio;
-        one->best = candidate;
-        ++faster;
-      }
-    });
+    measure(
+        trials, [&] { return interrupt.happened(); },
+        [&](llvm::ArrayRef<Trial> measured, const RoundTimes &times) {
+          for (const auto &[one, candidate] : measured) {
+            RoundTimes::Pair pair = timesOf(times, *one);
+            if (pair.base == 0)
+              continue;
+            ++one->tried;
+            double ratio = pair.other / pair.base;
+            if (ratio >= std::min(one->ratio, 1 - margin(*one)))
+              continue;
+            one->ratio = ratio;
+            one->best = candidate;
+            ++faster;
+          }
+        });
     ++result.rounds;
     say(llvm::formatv("round {0}: {1} candidates, {2} faster than what was known ({3:f0} s of {4:f0} s)", result.rounds,
                       trials.size(), faster, past(), budget));
@@ -221,17 +226,19 @@ private:
     for (TunedKernels &one : result.kernels)
       one.best.clear();
     // A second Ctrl-C ends the program.
-    measure(trials, [] { return false; }, [&](llvm::ArrayRef<Trial> measured, const RoundTimes &times) {
-      result.run = times.run;
-      for (const auto &[one, candidate] : measured) {
-        RoundTimes::Pair pair = timesOf(times, *one);
-        if (pair.base == 0 || pair.other / pair.base >= 1 - margin(*one))
-          continue;
-        one->best = candidate;
-        one->bestMicroseconds = pair.other;
-        one->modelMicroseconds = pair.base;
-      }
-    });
+    measure(
+        trials, [] { return false; },
+        [&](llvm::ArrayRef<Trial> measured, const RoundTimes &times) {
+          result.run = times.run;
+          for (const auto &[one, candidate] : measured) {
+            RoundTimes::Pair pair = timesOf(times, *one);
+            if (pair.base == 0 || pair.other / pair.base >= 1 - margin(*one))
+              continue;
+            one->best = candidate;
+            one->bestMicroseconds = pair.other;
+            one->modelMicroseconds = pair.base;
+          }
+        });
   }
 };
 
