@@ -138,7 +138,7 @@ compileModel(std::optional<nb::str> path, std::optional<nb::bytes> bytes, std::o
              const std::vector<nb::str> &limits, const nb::str &precision, const nb::str &quantize, bool optimize,
              const nb::str &cacheDir, const nb::str &remarks, bool transient, const std::vector<nb::str> &customOps,
              const std::vector<std::pair<std::string, uintptr_t>> &customFunctions, nb::object nextSample,
-             double leastDecibels, double largestError) {
+             double leastDecibels, double largestError, const std::vector<nb::str> &tunings) {
   // What the options point to.
   std::deque<std::string> kept;
   auto keep = [&](nb::handle text) {
@@ -151,7 +151,8 @@ compileModel(std::optional<nb::str> path, std::optional<nb::bytes> bytes, std::o
       all.push_back(keep(text));
     return all;
   };
-  std::vector<const char *> bindings = keepAll(dims), bounds = keepAll(limits), ops = keepAll(customOps);
+  std::vector<const char *> bindings = keepAll(dims), bounds = keepAll(limits), ops = keepAll(customOps),
+                            measured = keepAll(tunings);
   std::vector<hewn_named_function> functions;
   for (const auto &[name, address] : customFunctions)
     functions.push_back({name.c_str(), reinterpret_cast<void (*)()>(address)});
@@ -175,6 +176,8 @@ compileModel(std::optional<nb::str> path, std::optional<nb::bytes> bytes, std::o
   options.transient = transient;
   options.custom_ops = ops.data();
   options.num_custom_ops = ops.size();
+  options.tunings = measured.data();
+  options.num_tunings = measured.size();
   options.custom_functions = functions.data();
   options.num_custom_functions = functions.size();
   PythonSamples samples(nextSample);
@@ -504,7 +507,8 @@ NB_MODULE(_hewn, m) {
         nb::arg("emit").none(), nb::arg("target"), nb::arg("dims"), nb::arg("limits"), nb::arg("precision"),
         nb::arg("quantize"), nb::arg("optimize"), nb::arg("cache_dir"), nb::arg("remarks"), nb::arg("transient"),
         nb::arg("custom_ops") = nb::list(), nb::arg("custom_functions") = nb::list(),
-        nb::arg("next_sample") = nb::none(), nb::arg("least_decibels") = 0.0, nb::arg("largest_error") = 0.0);
+        nb::arg("next_sample") = nb::none(), nb::arg("least_decibels") = 0.0, nb::arg("largest_error") = 0.0,
+        nb::arg("tunings") = nb::list());
   m.def("version", &hewn_compiler_version);
   nb::class_<Model>(m, "Model")
       .def(nb::init<const nb::str &, int, int, const nb::str &, bool, bool>(), nb::arg("path"), nb::arg("threads"),

@@ -109,6 +109,11 @@ typedef struct hewn_compile_options {
   /// Beside the artifact: the text (hewn_compilation_text) is what the stage
   /// explain-json says of it (docs/json.md).
   int32_t explain;
+  /// Schedules that were measured, and take the place of the compiler's own:
+  /// files of `hewn tune`, or the text of one, which begins with a brace
+  /// (docs/tutorials/tuning.md).
+  const char *const *tunings;
+  size_t num_tunings;
 } hewn_compile_options;
 
 /// One thing to tell the user. No member is NULL.

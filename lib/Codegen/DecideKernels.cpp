@@ -12,17 +12,22 @@
 // is there already, by hand or from a search, stays, and they refuse it where no code can be made by it. Kernels of a grid get one
 // of its own kinds (Grid/DecideGrid.cpp), in which the tile that a contraction has been given before (#plan.grid_tile) is made whole.
 //
+// A tuning (lib/Schedule/Tuning.h) is what a search has measured before: where it has a row for a kernel by which code can be made, that is
+// the kernel's schedule; where it has one by which none can be made, that is said, and the model's stays.
+//
 // Memory is another result of the kernel and of its launches, so that it has a place in the arena while the kernel runs. It is as the
 // schedule wants it, also where that has been edited since.
 #include "dialects/Graph/Builders/Compose.h"
 #include "lib/Codegen/Contract/ChainEngine.h"
 #include "lib/Codegen/Contract/ContractSchedule.h"
+#include "lib/Codegen/Contract/Tunable.h"
 #include "lib/Codegen/Contract/WinogradEngine.h"
 #include "lib/Codegen/Grid/GridEngine.h"
 #include "lib/Codegen/Loops/LoopEngine.h"
 #include "lib/Codegen/Passes.h"
 #include "lib/Schedule/GridChainSchedule.h"
 
+#include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -183,7 +188,50 @@ LogicalResult setScratch(plan::KernelOp kernel, ArrayRef<plan::LaunchOp> launche
   return success();
 }
 
+/// The schedule of a row instead of the model's, or why no code can be made by it.
+Attribute scheduleOf(KernelFunction &k, Attribute chosen, StringRef text, std::string &problem) {
+  MLIRContext *context = k.kernel.getContext();
+  ScopedDiagnosticHandler collect(context, [&](Diagnostic &diagnostic) {
+    if (problem.empty())
+      problem = diagnostic.str();
+    return success();
+  });
+  Attribute given = parseAttribute(text, context);
+  if (given && succeeded(verifyInstead(k, chosen, given)))
+    return given;
+  return {};
+}
+
 struct DecideKernelsPass : impl::DecideKernelsPassBase<DecideKernelsPass> {
+  using DecideKernelsPassBase::DecideKernelsPassBase;
+  DecideKernelsPass(const plan::Tuning *given, StringRef name) : given(given) { machine = name.str(); }
+
+  /// What is decided by: the caller's, or the file's that the option names. Null: the model alone.
+  const plan::Tuning *given = nullptr;
+  std::shared_ptr<plan::Tuning> ofFile;
+
+  LogicalResult initialize(MLIRContext *context) override {
+    if (tuning.empty())
+      return success();
+    Diagnostics problems;
+    ofFile = std::make_shared<plan::Tuning>();
+    (void)ofFile->read(tuning, problems);
+    for (const Message &message : problems.messages())
+      emitError(UnknownLoc::get(context)) << message.message;
+    given = ofFile.get();
+    return success(!problems.hasErrors());
+  }
+
+  /// What the tuning has for the kernel instead of what the model has chosen.
+  Attribute tuned(KernelFunction &k, Attribute chosen) const {
+    std::string key = given ? tuningKey(k) : "", problem;
+    const plan::TuningRow *row = key.empty() ? nullptr : given->find(machine, key);
+    Attribute other = row ? scheduleOf(k, chosen, row->schedule, problem) : Attribute();
+    if (!problem.empty())
+      k.kernel.emitWarning("a row of the tuning is not used, whose kernel is '") << key << "': " << problem;
+    return other ? other : chosen;
+  }
+
   void runOnOperation() override {
     llvm::StringMap<SmallVector<plan::LaunchOp>> launches;
     getOperation().walk([&](plan::LaunchOp launch) { launches[launch.getKernel()].push_back(launch); });
@@ -202,7 +250,7 @@ struct DecideKernelsPass : impl::DecideKernelsPassBase<DecideKernelsPass> {
     return schedule;
   }
 
-  static LogicalResult decide(plan::KernelOp kernel, ArrayRef<plan::LaunchOp> launches) {
+  LogicalResult decide(plan::KernelOp kernel, ArrayRef<plan::LaunchOp> launches) const {
     bool ofGrid = bool(plan::gridOf(kernel));
     if (ofGrid && failed(verifyForGrid(kernel)))
       return failure();
@@ -212,8 +260,8 @@ struct DecideKernelsPass : impl::DecideKernelsPassBase<DecideKernelsPass> {
     auto wanted = dyn_cast_or_null<plan::GridTileAttr>(*schedule);
     if (ofGrid && (!*schedule || wanted))
       schedule = chooseForGrid(kernel, wanted);
-    else if (!*schedule)
-      schedule = choose(k);
+    else if (!*schedule && succeeded(schedule = choose(k)))
+      schedule = tuned(k, *schedule);
     if (failed(schedule))
       return failure();
     kernel.setScheduleAttr(*schedule);
@@ -226,4 +274,9 @@ struct DecideKernelsPass : impl::DecideKernelsPassBase<DecideKernelsPass> {
 };
 
 } // namespace
+
+std::unique_ptr<Pass> createDecideKernelsPass(const plan::Tuning *tuning, StringRef machine) {
+  return std::make_unique<DecideKernelsPass>(tuning, machine);
+}
+
 } // namespace hewn::codegen

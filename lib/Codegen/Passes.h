@@ -5,6 +5,7 @@
 #define HEWN_LIB_CODEGEN_PASSES_H
 
 #include "dialects/Plan/Plan.h"
+#include "lib/Schedule/Tuning.h"
 #include "mlir/Pass/Pass.h"
 
 namespace hewn::codegen {
@@ -13,6 +14,9 @@ namespace hewn::codegen {
 #include "lib/Codegen/Passes.h.inc"
 #define GEN_PASS_REGISTRATION
 #include "lib/Codegen/Passes.h.inc"
+
+/// The same by a tuning that is read already, which outlives the pass; null: by the model alone.
+std::unique_ptr<mlir::Pass> createDecideKernelsPass(const plan::Tuning *tuning, llvm::StringRef machine);
 
 } // namespace hewn::codegen
 

@@ -21,6 +21,8 @@ def ExpandFloat8Pass : Pass<"hewn-expand-float8"> {
 
 def DecideKernelsPass : Pass<"hewn-decide-kernels", "::mlir::ModuleOp"> {
   let summary = "Write on each plan.kernel how it is computed, and give it the scratch memory that it needs for that";
+  let options = [Option<"tuning", "tuning", "std::string", "", "A file of schedules that were measured (docs/tutorials/tuning.md)">,
+                 Option<"machine", "machine", "std::string", "", "The machine whose rows of it are used, as it has them">];
   // Some forms are found by the code that they would be.
   let dependentDialects = ["::mlir::func::FuncDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
                            "::mlir::vector::VectorDialect", "::mlir::memref::MemRefDialect", "::mlir::LLVM::LLVMDialect"];

@@ -8,6 +8,7 @@
 #include "lib/Compiler/Compiler.h"
 #include "lib/Importer/ONNX/CustomOps.h"
 #include "lib/Importer/ONNX/Importer.h"
+#include "lib/Schedule/Tuning.h"
 #include "lib/Support/Files/OutputFile.h"
 #include "lib/Support/Precision.h"
 #include "lib/Support/Remarks.h"
@@ -42,6 +43,7 @@ struct Compilation {
   std::vector<importer::DimBinding> dims;
   Limits limits;
   importer::CustomOps customOps;
+  plan::Tuning tuning;
   /// As many threads as CompileOptions::jobs says; null: one.
   std::unique_ptr<llvm::ThreadPoolInterface> pool;
   std::unique_ptr<mlir::MLIRContext> context;

@@ -56,6 +56,13 @@ std::string printModule(ModuleOp module) {
   return text;
 }
 
+std::vector<std::string> identitiesOf(ArrayRef<codegen::MachineSpec> machines) {
+  std::vector<std::string> names;
+  for (const codegen::MachineSpec &machine : machines)
+    names.push_back(target::identity(machine));
+  return names;
+}
+
 class Timer {
 public:
   Timer(Compilation &c, StringRef stage) : c(c), stage(stage), begin(std::chrono::steady_clock::now()) {
@@ -72,6 +79,23 @@ private:
   StringRef stage;
   std::chrono::steady_clock::time_point begin;
 };
+
+/// The rows of all tunings. Files that have none for the machines of this compile are told.
+void readTunings(Compilation &c) {
+  for (const std::string &given : c.options.tunings) {
+    plan::Tuning one;
+    if (!one.read(given, c.diagnostics) || !c.tuning.read(given, c.diagnostics))
+      continue;
+    std::vector<std::string> known = one.machines(), wanted = identitiesOf(c.machines);
+    bool isUsed = llvm::any_of(wanted, [&](const std::string &machine) { return llvm::is_contained(known, machine); });
+    if (!isUsed && !known.empty() && !wanted.empty())
+      c.diagnostics.warning((StringRef(given).starts_with("{") ? "a tuning" : "'" + given + "'") +
+                            " is of other machines, and nothing of it is used: its rows are for " +
+                            llvm::join(known, ", ") + ", and code is made for " + llvm::join(wanted, ", "));
+  }
+  if (!c.options.tunings.empty() && !c.options.optimize)
+    c.diagnostics.error("-O0 makes no use of schedules: a tuning has no meaning for it");
+}
 
 /// Says what is wrong with the options, all of it, before anything is read.
 bool checkOptions(Compilation &c) {
@@ -101,6 +125,7 @@ bool checkOptions(Compilation &c) {
     parseLimit(text, c.limits, c.diagnostics);
   for (const std::string &given : options.customOps)
     (void)importer::readCustomOps(given, c.customOps, c.diagnostics);
+  readTunings(c);
   // What is linked in must be there, and code; an object leaves it to whoever links it.
   std::string triple = c.machines.empty() ? "" : target::baseMachine(c.machines.front()).triple;
   if (llvm::sys::path::extension(options.output) != ".o" && options.emit.empty() && !triple.empty())
@@ -269,6 +294,7 @@ bool runStages(Compilation &c, Explanation *explanation) {
   options.precision = c.precision;
   options.weights = &c.weights;
   options.maxFoldedOps = c.limits.folding;
+  options.tuning = c.tuning.size() > 0 ? &c.tuning : nullptr;
   options.sharesWeights = c.cases.list.size() > 1;
   options.evaluate = [&](OwningOpRef<ModuleOp> module) {
     codegen::CodeOptions code;
@@ -300,6 +326,7 @@ bool runStages(Compilation &c, Explanation *explanation) {
     Timer timer(c, stages[s].name);
     for (const PlannedModule &variant : c.variants) {
       c.remarks.variant = variant.title;
+      options.machine = target::identity(*variant.machine);
       if (!runStage(c, stages[s], options, *variant.module))
         return false;
       if (explanation && s == Kernels)
@@ -328,6 +355,7 @@ bool formJoints(Compilation &c) {
 /// What is to be said of all, after the plan.
 std::string explain(Compilation &c, Explanation &explanation) {
   explanation.target = c.options.target;
+  explanation.machines = identitiesOf(c.machines);
   for (const importer::Case &one : c.cases.list)
     if (c.cases.list.size() > 1)
       explanation.cases.push_back({one.condition(), one.refusal});

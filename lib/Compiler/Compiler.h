@@ -42,6 +42,8 @@ struct CompileOptions {
   std::vector<std::string> customOps;
   /// Functions of such ops that are in this process, by their symbols. For an artifact that is `transient`.
   std::vector<std::pair<std::string, uint64_t>> customFunctions;
+  /// Schedules that were measured: files of `hewn tune`, or the text of one (docs/tutorials/tuning.md). Rows of other machines are left alone.
+  std::vector<std::string> tunings;
   /// How many threads compile; 0: as many as the machine has.
   int jobs = 0;
   /// The model's name in C; empty: from the output's, or the model's file name.

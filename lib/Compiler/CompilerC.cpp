@@ -60,6 +60,8 @@ static CompileOptions optionsOf(const hewn_compile_options &o) {
     options.limits.push_back(text(o.limits[i]));
   for (size_t i = 0; i < o.num_custom_ops; ++i)
     options.customOps.push_back(text(o.custom_ops[i]));
+  for (size_t i = 0; i < o.num_tunings; ++i)
+    options.tunings.push_back(text(o.tunings[i]));
   for (size_t i = 0; i < o.num_custom_functions; ++i)
     options.customFunctions.push_back(
         {text(o.custom_functions[i].name), uint64_t(reinterpret_cast<uintptr_t>(o.custom_functions[i].function))});

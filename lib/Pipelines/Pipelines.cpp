@@ -108,7 +108,7 @@ void buildKernelsStage(OpPassManager &pm, const PipelineOptions &options) {
   if (options.optimize) {
     pm.addPass(createPlaceSubviewsPass());
     // How each kernel is computed, and the memory that it needs for that.
-    pm.addPass(codegen::createDecideKernelsPass());
+    pm.addPass(codegen::createDecideKernelsPass(options.tuning, options.machine));
   }
   // Which launches may write over an input.
   pm.addPass(createMarkInPlacePass());

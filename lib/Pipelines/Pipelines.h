@@ -4,6 +4,7 @@
 #ifndef HEWN_LIB_PIPELINES_PIPELINES_H
 #define HEWN_LIB_PIPELINES_PIPELINES_H
 
+#include "lib/Schedule/Tuning.h"
 #include "lib/Support/Limits.h"
 #include "lib/Support/Precision.h"
 #include "lib/Support/WeightTable.h"
@@ -36,6 +37,9 @@ struct PipelineOptions {
   const quantize::EvidenceOf *evidence = nullptr;
   /// Where given, the operands that are to become integers are results of the program too.
   std::vector<ExposedOperand> *exposed = nullptr;
+  /// Schedules that were measured, and the machine that code is made for, as they name it; null: the models decide alone.
+  const plan::Tuning *tuning = nullptr;
+  std::string machine;
   /// How many operations on elements that may take, beside some for each element of the constants.
   int64_t maxFoldedOps = Limits().folding;
 };

@@ -226,54 +226,36 @@ int64_t maxAccumulatorsOf(int64_t registers, VectorCostsAttr costs) {
   return std::max(costs.getMinAccumulators(), registers * 7 / 16);
 }
 
-} // namespace
-
-ContractTile chooseContractTile(Operation *op, const ContractShape &shape, int64_t block) {
+/// Registers for vectors of the lanes' type, of 32 bits each.
+int64_t registersFor(Operation *op, const ContractShape &shape) {
   TargetAttr target = targetOf(op);
-  int64_t lanes = contractLanes(op, shape), registers = target ? target.getVectorRegisters() : 16;
-  registers = registers * 4 / std::max<int64_t>(shape.sumBytes, 4);
-  if (MatrixAttr matrix = shape.matrix) {
-    // Half of the unit's registers are tiles of sums: in two rows, so that each operand's tile serves twice; in one where rows fill
-    // but that.
-    int64_t rows = shape.rows.constant().value_or(2 * matrix.getRows());
-    bool square = rows >= 2 * matrix.getRows();
-    int64_t tiles = std::max(matrix.getRegisters() / (square ? 4 : 2), block / matrix.getColumns());
-    int64_t m =
-        square && 2 * tiles <= matrix.getRegisters() / 2 ? 2 * matrix.getRows() : std::min(rows, matrix.getRows());
-    return {m, tiles * matrix.getColumns()};
-  }
-  int64_t columns = shape.columns.constant().value_or(int64_t(1) << 20);
+  int64_t registers = target ? target.getVectorRegisters() : 16;
+  return registers * 4 / std::max<int64_t>(shape.sumBytes, 4);
+}
+
+/// Columns and rows that the model reckons with: where they are known only when run, many.
+int64_t columnsFor(const ContractShape &shape) { return shape.columns.constant().value_or(int64_t(1) << 20); }
+int64_t rowsFor(const ContractShape &shape) {
   int64_t rows = std::min<int64_t>(shape.rows.constant().value_or(int64_t(1) << 12), int64_t(1) << 16);
-  rows = std::max<int64_t>(rows, 1);
-  if (gridOf(op)) {
-    // A block's tile; narrow matrices are not padded to it.
-    constexpr int64_t side = 64, least = 8;
-    auto fit = [&](int64_t extent) { return std::clamp(int64_t(llvm::PowerOf2Ceil(extent)), least, side); };
-    return {fit(rows), block ? block : fit(columns)};
-  }
-  if (shape.columnInLeft) {
-    // A chain of sums a row: enough of them to hide the latency of an addition, and of a length that divides the line.
-    int64_t most = maxAccumulatorsOf(registers, costsOf(op)), tiles = (rows + most - 1) / most;
-    return {(rows + tiles - 1) / tiles, lanes, double(rows) * double(llvm::divideCeil(columns, lanes))};
-  }
+  return std::max<int64_t>(rows, 1);
+}
+
+/// All tiles of vectors that the registers and the panels have room for, of many columns first.
+SmallVector<ContractTile> vectorTiles(Operation *op, const ContractShape &shape, int64_t block) {
+  TargetAttr target = targetOf(op);
+  int64_t lanes = contractLanes(op, shape), registers = registersFor(op, shape);
+  int64_t columns = columnsFor(shape), rows = rowsFor(shape);
   bool halves = lanes < vectorLanes(op);
   double each = halves ? 0.5 : 1; // cycles of a vector
   int64_t mostVectors = mostVectorsOf(registers, halves);
   VectorCostsAttr costs = costsOf(op);
-  if (block > mostVectors * lanes && rows == 1) {
-    // One row reads the panel as it lies, as far as there are registers for the sums.
-    for (int64_t n = block; n >= lanes; n -= lanes)
-      if (block % n == 0 && n / lanes <= registers / 2)
-        return {1, n, double(llvm::divideCeil(columns, lanes))};
-  }
-  int64_t bestM = 1, bestVectors = 1;
-  double best = 0;
   auto suits = [&](int64_t vectors) {
     int64_t n = vectors * lanes;
     if (block && n <= block)
       return n == block || (block > mostVectors * lanes && block % n == 0);
     return (!block || n % block == 0) && (vectors == 1 || n - lanes < columns);
   };
+  SmallVector<ContractTile> all;
   for (int64_t vectors = mostVectors; vectors >= 1; --vectors) {
     if (!suits(vectors))
       continue;
@@ -288,14 +270,83 @@ ContractTile chooseContractTile(Operation *op, const ContractShape &shape, int64
       int64_t vectorColumns = (columns + lanes - 1) / lanes;
       double cycles = double(vectorColumns / vectors) * cyclesPerDepth(costs, m, vectors, rows, each) +
                       (vectorColumns % vectors ? cyclesPerDepth(costs, m, vectorColumns % vectors, rows, each) : 0);
-      if (best == 0 || cycles < best) {
-        best = cycles;
-        bestM = m;
-        bestVectors = vectors;
-      }
+      all.push_back({m, vectors * lanes, cycles});
     }
   }
-  return {bestM, bestVectors * lanes, best};
+  return all;
+}
+
+} // namespace
+
+ContractTile chooseContractTile(Operation *op, const ContractShape &shape, int64_t block) {
+  int64_t lanes = contractLanes(op, shape), registers = registersFor(op, shape);
+  if (MatrixAttr matrix = shape.matrix) {
+    // Half of the unit's registers are tiles of sums: in two rows, so that each operand's tile serves twice; in one where rows fill
+    // but that.
+    int64_t rows = shape.rows.constant().value_or(2 * matrix.getRows());
+    bool square = rows >= 2 * matrix.getRows();
+    int64_t tiles = std::max(matrix.getRegisters() / (square ? 4 : 2), block / matrix.getColumns());
+    int64_t m =
+        square && 2 * tiles <= matrix.getRegisters() / 2 ? 2 * matrix.getRows() : std::min(rows, matrix.getRows());
+    return {m, tiles * matrix.getColumns()};
+  }
+  int64_t columns = columnsFor(shape), rows = rowsFor(shape);
+  if (gridOf(op)) {
+    // A block's tile; narrow matrices are not padded to it.
+    constexpr int64_t side = 64, least = 8;
+    auto fit = [&](int64_t extent) { return std::clamp(int64_t(llvm::PowerOf2Ceil(extent)), least, side); };
+    return {fit(rows), block ? block : fit(columns)};
+  }
+  if (shape.columnInLeft) {
+    // A chain of sums a row: enough of them to hide the latency of an addition, and of a length that divides the line.
+    int64_t most = maxAccumulatorsOf(registers, costsOf(op)), tiles = (rows + most - 1) / most;
+    return {(rows + tiles - 1) / tiles, lanes, double(rows) * double(llvm::divideCeil(columns, lanes))};
+  }
+  if (block > mostVectorsOf(registers, lanes < vectorLanes(op)) * lanes && rows == 1)
+    // One row reads the panel as it lies, as far as there are registers for the sums.
+    for (int64_t n = block; n >= lanes; n -= lanes)
+      if (block % n == 0 && n / lanes <= registers / 2)
+        return {1, n, double(llvm::divideCeil(columns, lanes))};
+  ContractTile best{1, lanes};
+  for (const ContractTile &tile : vectorTiles(op, shape, block))
+    if (best.cyclesPerDepth == 0 || tile.cyclesPerDepth < best.cyclesPerDepth)
+      best = tile;
+  return best;
+}
+
+SmallVector<ContractTile> contractTiles(Operation *op, const ContractShape &shape, int64_t block) {
+  // The model has been seen to err by less than this.
+  constexpr double withinReach = 1.5;
+  ContractTile chosen = chooseContractTile(op, shape, block);
+  SmallVector<ContractTile> others;
+  if (shape.matrix || gridOf(op))
+    return {chosen};
+  int64_t registers = registersFor(op, shape), lanes = contractLanes(op, shape);
+  std::optional<int64_t> rows = shape.rows.constant();
+  if (shape.columnInLeft) {
+    // Lines of equal parts.
+    for (int64_t m = std::min(registers - 2, rows.value_or(registers)); m >= 1; --m)
+      if (!rows || llvm::divideCeil(*rows, llvm::divideCeil(*rows, m)) == uint64_t(m))
+        others.push_back({m, lanes, chosen.cyclesPerDepth});
+    llvm::stable_sort(others, [&](const ContractTile &a, const ContractTile &b) {
+      return std::abs(a.m - chosen.m) < std::abs(b.m - chosen.m);
+    });
+  } else {
+    if (block > lanes && shape.rows.is(1))
+      for (int64_t n = block; n >= lanes; n -= lanes)
+        if (block % n == 0 && n / lanes <= registers - 2)
+          others.push_back({1, n, chosen.cyclesPerDepth});
+    SmallVector<ContractTile> tiles = vectorTiles(op, shape, block);
+    llvm::stable_sort(tiles,
+                      [](const ContractTile &a, const ContractTile &b) { return a.cyclesPerDepth < b.cyclesPerDepth; });
+    llvm::copy_if(tiles, std::back_inserter(others),
+                  [&](const ContractTile &tile) { return tile.cyclesPerDepth <= withinReach * chosen.cyclesPerDepth; });
+  }
+  SmallVector<ContractTile> all = {chosen};
+  for (const ContractTile &tile : others)
+    if (llvm::none_of(all, [&](const ContractTile &known) { return known.m == tile.m && known.n == tile.n; }))
+      all.push_back(tile);
+  return all;
 }
 
 int64_t packingLanes(Operation *op) {
@@ -335,11 +386,11 @@ Verdict gridTakesChain(const graph::Chain &chain) {
 }
 
 int64_t chainRows(Operation *op, int64_t columns, int64_t columnBytes) {
-  // A tile of rows, or several: what is on the stack may fill an eighth of the cache.
-  constexpr int64_t mostOfAStack = 96 << 10;
+  // A tile of rows, or several: what is on the stack may fill a third of the cache. The factors stream by, once for all of the rows.
+  constexpr int64_t mostOfAStack = 160 << 10;
   TargetAttr target = targetOf(op);
   int64_t tile = costsOf(op).getChainRows();
-  int64_t room = std::min<int64_t>(mostOfAStack, target ? target.getL2Bytes() / 8 : 64 << 10);
+  int64_t room = std::min<int64_t>(mostOfAStack, target ? target.getL2Bytes() / 3 : 64 << 10);
   int64_t tiles = std::min<int64_t>(room / (columnBytes * std::max<int64_t>(columns, 1) * tile), 4);
   return tiles * tile;
 }

@@ -125,6 +125,10 @@ struct ContractTile {
 /// many columns, and n is one or several of them, or a part of one that was made for a machine with more room in its registers.
 ContractTile chooseContractTile(mlir::Operation *op, const ContractShape &shape, int64_t block = 0);
 
+/// The tiles that a search over schedules may try: the one that is chosen first, then others in the order of what the model expects of
+/// them, as far as that is within reach of the best.
+llvm::SmallVector<ContractTile> contractTiles(mlir::Operation *op, const ContractShape &shape, int64_t block = 0);
+
 /// Columns in a panel of a constant right operand: those of a tile, or where several machines share the constant, as many
 /// as all of them read well.
 int64_t choosePanel(mlir::Operation *op, const ContractShape &shape);

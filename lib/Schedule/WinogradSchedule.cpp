@@ -38,7 +38,8 @@ struct Blocks {
   graph::DimExpr all;
   int64_t tiles, blocks, stride;
   ContractShape products;
-  Blocks(graph::ContractOpInterface op, int64_t tile) {
+  /// `share`: a block is that part of what the cache has room for.
+  Blocks(graph::ContractOpInterface op, int64_t tile, double share = 1) {
     graph::WinogradDims dims = *graph::winogradDims(op);
     graph::Dims extents = op.getIterationDims(graph::getDims);
     auto [down, across] = winogradTiles(op, tile);
@@ -49,7 +50,7 @@ struct Blocks {
     int64_t room = std::clamp(l2Bytes(op) / 4 / (placesOf(tile) * stride * 4), fewest, most);
     all = down * across;
     tiles = all.constant().value_or(kUnknownTiles);
-    blocks = llvm::divideCeil(tiles, room);
+    blocks = llvm::divideCeil(tiles, std::max<int64_t>(int64_t(double(room) * share), 1));
     products = ContractShape{graph::DimExpr(int64_t(llvm::divideCeil(tiles, blocks))),
                              extents[graph::contractRoles(op)->column], stride * 4};
   }
@@ -61,11 +62,10 @@ int64_t winogradPanel(graph::ContractOpInterface op, int64_t tile) {
   return choosePanel(op, Blocks(op, tile).products);
 }
 
-WinogradAttr winogradSchedule(graph::ContractOpInterface op, int64_t tile, int64_t panel) {
+static WinogradAttr scheduleBy(graph::ContractOpInterface op, int64_t tile, const Blocks &all,
+                               const ContractTile &products) {
   graph::WinogradDims dims = *graph::winogradDims(op);
   graph::Dims extents = op.getIterationDims(graph::getDims);
-  Blocks all(op, tile);
-  ContractTile products = chooseContractTile(op, all.products, panel);
   int64_t block = llvm::alignTo(llvm::divideCeil(all.tiles, all.blocks), products.m);
   graph::DimExpr images(1);
   for (unsigned d : graph::contractRoles(op)->rows)
@@ -78,6 +78,28 @@ WinogradAttr winogradSchedule(graph::ContractOpInterface op, int64_t tile, int64
   slots = std::min(slots, (images * all.all.ceilDiv(block)).constant().value_or(slots));
   return WinogradAttr::get(op->getContext(), block, products.m, products.n, contractLanes(op, all.products), all.stride,
                            std::max<int64_t>(slots, 1));
+}
+
+WinogradAttr winogradSchedule(graph::ContractOpInterface op, int64_t tile, int64_t panel) {
+  Blocks all(op, tile);
+  return scheduleBy(op, tile, all, chooseContractTile(op, all.products, panel));
+}
+
+SmallVector<WinogradAttr> winogradSchedules(graph::ContractOpInterface op, int64_t tile, int64_t panel) {
+  SmallVector<WinogradAttr> schedules;
+  auto add = [&](const Blocks &all, const ContractTile &products) {
+    WinogradAttr schedule = scheduleBy(op, tile, all, products);
+    if (!llvm::is_contained(schedules, schedule))
+      schedules.push_back(schedule);
+  };
+  Blocks all(op, tile);
+  for (const ContractTile &products : contractTiles(op, all.products, panel))
+    add(all, products);
+  for (double share : {0.5, 2.0}) {
+    Blocks other(op, tile, share);
+    add(other, chooseContractTile(op, other.products, panel));
+  }
+  return schedules;
 }
 
 int64_t largestWinogradTile(Precision precision) { return precision == Precision::Highest ? 2 : 4; }

@@ -24,6 +24,8 @@ int64_t chooseWinogradTile(graph::ContractOpInterface op, int64_t maxTile, doubl
 /// How a contraction with transformed weights is done: a block of tiles at a time, whose transformed operands and sums lie in a slot of
 /// scratch memory. `panel`: columns of a panel of the packed weights.
 WinogradAttr winogradSchedule(graph::ContractOpInterface op, int64_t tile, int64_t panel);
+/// Those that a search over schedules may try: first that one, then other register tiles, and blocks of half and of twice as many tiles.
+llvm::SmallVector<WinogradAttr> winogradSchedules(graph::ContractOpInterface op, int64_t tile, int64_t panel);
 /// Columns of a panel of weights that are to be packed for such a contraction.
 int64_t winogradPanel(graph::ContractOpInterface op, int64_t tile);
 /// Tiles of results along each of the two rows of the windows.

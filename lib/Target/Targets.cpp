@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Target/Targets.h"
+#include "lib/Support/Files/CacheFile.h"
 #include "lib/Target/AArch64/AArch64Machine.h"
 #include "lib/Target/NVPTX/NVPTXMachine.h"
 #include "lib/Target/NVPTX/Passes.h"
@@ -91,6 +92,13 @@ codegen::MachineSpec baseMachine(const codegen::MachineSpec &machine) {
   // What starts a device's kernels runs on a machine of the kind that compiles them.
   codegen::MachineSpec processor = machine.device ? *find("host") : machine;
   return architectureOf(processor).baseMachine();
+}
+
+std::string identity(const codegen::MachineSpec &machine) {
+  constexpr size_t digits = 8;
+  ContentHash hash;
+  hash << machine.triple << machine.features << machine.vectorBytes;
+  return machine.cpu + "/" + hash.text().substr(0, digits);
 }
 
 plan::TargetAttr attribute(mlir::MLIRContext *context, const codegen::MachineSpec &machine, Precision precision) {

@@ -31,6 +31,10 @@ llvm::Expected<std::vector<codegen::MachineSpec>> findAll(llvm::StringRef list);
 /// program in front of a device.
 codegen::MachineSpec baseMachine(const codegen::MachineSpec &machine);
 
+/// The processor and what is used of it, as a tuning names a machine that code was measured for: the same for a name and for the host that it
+/// is the name of.
+std::string identity(const codegen::MachineSpec &machine);
+
 /// What passes may know of the machine, whose own products of float32 are as exact as the precision asks.
 plan::TargetAttr attribute(mlir::MLIRContext *context, const codegen::MachineSpec &machine, Precision precision);
 

@@ -436,6 +436,7 @@ def _compile_and_report(
     remarks: str | os.PathLike[str] | None = None,
     transient: bool = False,
     custom: CustomOps | None = None,
+    tuning: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
 ) -> tuple[str, dict | None]:
     """Compiles a model to a file and loads nothing. `emit` is a stage to stop at, whose text is returned where there is no file; beside it
     what quantizing has to report. `transient`: the file goes away with this process."""
@@ -474,6 +475,7 @@ def _compile_and_report(
         next_sample=_calibration.samples(calibration),
         least_decibels=_bound("min_sqnr", min_sqnr, 200),
         largest_error=_bound("max_error", max_error, float("inf")),
+        tunings=_paths(tuning),
     )
     if not ok:
         raise CompileError([Diagnostic(*m) for m in messages])
@@ -486,6 +488,11 @@ def _compile_and_report(
 def _compile(model: object, output: str | os.PathLike[str] | None = None, **options: object) -> str:
     """The same without a report."""
     return _compile_and_report(model, output, **options)[0]
+
+
+def _paths(given: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None) -> list[str]:
+    one = isinstance(given, (str, os.PathLike))
+    return [os.fsdecode(path) for path in ([given] if one else given or [])]
 
 
 def _bound(name: str, value: float | None, most: float) -> float:
@@ -520,6 +527,7 @@ def compile(
     remarks: str | os.PathLike[str] | None = None,
     limits: Mapping[str, int] | None = None,
     custom_ops: str | os.PathLike[str] | Mapping | Sequence[str | os.PathLike[str] | Mapping] | None = None,
+    tuning: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
 ) -> Module:
     """Compiles a model and loads it; `output` keeps the library at that path.
 
@@ -540,6 +548,9 @@ def compile(
     "bfloat16", "float8", or a file or a dict that describes it (docs/quantization.md). `calibration` shows the ranges of activations: a folder of .npz and .npy files, or an iterable of feeds, which is
     read once; without it weights alone are quantized. With `min_sqnr`, in decibels, or `max_error`, of any element, as many contractions
     stay in float32 as it takes for every output. What that costs and brings is in the module's `report`.
+
+    `tuning` is a file of schedules that `hewn tune` has measured, or several; they take the place of the compiler's own choice for the
+    kernels and machines that they are of (docs/tutorials/tuning.md).
 
     `custom_ops` give ops that hewn does not have: files, or dicts as these have them (docs/custom-ops.md). In a dict `function` and
     `shape_function` may be Python functions, to try things out: arrays and attributes in, arrays out. Such a module is this process's
@@ -569,6 +580,7 @@ def compile(
                 remarks=remarks,
                 transient=folder is not None,
                 custom=custom,
+                tuning=tuning,
             )
         module = Module(artifact, threads, cache_dir=cache_dir, _folder=folder, _custom=custom)
         module.report = report

@@ -26,6 +26,7 @@ def compile(
     next_sample: Callable[[], list[tuple[str, np.ndarray, int, int]] | None] | None = ...,
     least_decibels: float = ...,
     largest_error: float = ...,
+    tunings: list[str] = ...,
 ) -> tuple[bool, list[_Message], str, str]: ...
 def version() -> str: ...
 

@@ -32,6 +32,10 @@ cl::SubCommand &reduceCommand() {
       "reduce", "find the smallest model that still is wrong, crashes, hangs, is refused or slow as this one");
   return command;
 }
+cl::SubCommand &tuneCommand() {
+  static cl::SubCommand command("tune", "find schedules that are faster on this machine than the compiler's choice");
+  return command;
+}
 cl::SubCommand &runCommand() {
   static cl::SubCommand command("run", "run a model or a compiled library on .npy and .npz files");
   return command;
@@ -83,7 +87,8 @@ bool CountParser::parse(cl::Option &, StringRef name, StringRef text, int &value
 }
 
 bool SecondsParser::parse(cl::Option &, StringRef name, StringRef text, double &value) {
-  if (!text.getAsDouble(value) && value >= 0 && value < 1e9)
+  if (StringRef number = text.ends_with("s") ? text.drop_back() : text;
+      !number.getAsDouble(value) && value >= 0 && value < 1e9)
     return false;
   llvm::errs() << "error: --" << name << " wants a number of seconds, not '" << text << "'\n";
   return true;
@@ -153,7 +158,9 @@ public:
     if (wanted && positionals.empty() && !mayHaveFile)
       refuse("hewn " + command.getName() + " wants " + (command.getName() == "completion" ? "a shell: " : "a file: ") +
              wanted->ValueStr);
-    for (StringRef one : llvm::ArrayRef(positionals).drop_front(std::min<size_t>(positionals.size(), 1)))
+    bool takesMore = wanted && wanted->getNumOccurrencesFlag() == cl::OneOrMore;
+    size_t taken = takesMore ? positionals.size() : std::min<size_t>(positionals.size(), 1);
+    for (StringRef one : llvm::ArrayRef(positionals).drop_front(taken))
       refuse("hewn " + command.getName() + " takes one file; '" + one + "' is one too many");
     if (refused)
       llvm::errs() << "see hewn help " << command.getName() << "\n";

@@ -26,8 +26,9 @@ using llvm::StringRef;
 namespace hewn::tool {
 
 /// What compiles has these flags; explain, run and bench as well.
-static cl::SubCommandGroup compiling = {&compileCommand(), &checkCommand(),   &runCommand(),      &benchCommand(),
-                                        &profileCommand(), &explainCommand(), &quantizeCommand(), &reduceCommand()};
+static cl::SubCommandGroup compiling = {&compileCommand(),  &checkCommand(),   &runCommand(),
+                                        &benchCommand(),    &profileCommand(), &explainCommand(),
+                                        &quantizeCommand(), &reduceCommand(),  &tuneCommand()};
 static cl::opt<std::string> target(
     "target", cl::init("host"), cl::value_desc("machine"),
     cl::desc("host, x86-64-v2, x86-64-v3, x86-64-v4, znver4, ..., aarch64, neoverse-n1, ..., or an "
@@ -52,6 +53,10 @@ static cl::list<std::string> customOps("custom-ops", cl::value_desc("file.json")
                                        cl::desc("Ops that hewn does not have, by C functions: docs/custom-ops.md; "
                                                 "the file is code, and trusted; may be repeated"),
                                        cl::sub(compiling));
+static cl::list<std::string> tunings("tuning", cl::value_desc("file"),
+                                     cl::desc("Schedules that hewn tune has measured, instead of the compiler's own "
+                                              "choice (docs/tutorials/tuning.md); may be repeated"),
+                                     cl::sub(compiling));
 static cl::opt<int, false, CountParser>
     threads("threads", cl::init(1), cl::value_desc("count"),
             cl::desc("How many threads the model runs on; the code is the same for all"), cl::sub(compiling));
@@ -64,8 +69,8 @@ static cl::opt<std::string>
                      "by node: JSON where the file ends in .json, else YAML"),
             cl::sub(compiling));
 /// Those of them that quantize as well: check compares a model with what it says itself.
-static cl::SubCommandGroup quantizing = {&compileCommand(), &runCommand(),     &benchCommand(),
-                                         &profileCommand(), &explainCommand(), &quantizeCommand()};
+static cl::SubCommandGroup quantizing = {&compileCommand(), &runCommand(),      &benchCommand(), &profileCommand(),
+                                         &explainCommand(), &quantizeCommand(), &tuneCommand()};
 static cl::opt<std::string>
     quantize("quantize", cl::value_desc("int8|int4|codebook16|codebook256|float16|bfloat16|float8|file.json"),
              cl::desc("Compute contractions on integers, or keep their weights in few bits: a "
@@ -127,6 +132,7 @@ std::vector<std::string> givenCompileFlags(bool withDims) {
                                std::addressof(dims),
                                std::addressof(limits),
                                std::addressof(customOps),
+                               std::addressof(tunings),
                                &cacheDir,
                                &remarks,
                                &naive,
@@ -141,8 +147,8 @@ std::vector<std::string> givenCompileFlags(bool withDims) {
 }
 
 CompileFlags compileFlags() {
-  return {target,  precision, dims,     limits,    customOps,     threads,     cacheDir,
-          remarks, naive,     quantize, calibrate, leastDecibels, largestError};
+  return {target,   precision, dims,  limits,   customOps, tunings,       threads,
+          cacheDir, remarks,   naive, quantize, calibrate, leastDecibels, largestError};
 }
 
 std::string shellWord(const std::string &text) {
@@ -171,6 +177,7 @@ std::string flagsText(const CompileFlags &flags) {
   addEach(*std::addressof(dims), flags.dims);
   addEach(*std::addressof(limits), flags.limits);
   addEach(*std::addressof(customOps), flags.customOps);
+  addEach(*std::addressof(tunings), flags.tunings);
   if (flags.threads != 1)
     add(threads, std::to_string(flags.threads));
   if (!flags.quantize.empty())
@@ -255,6 +262,9 @@ bool compileModel(const CompileJob &job, const CompileFlags &flags, CompileTexts
   llvm::SmallVector<const char *> opsFiles = pointers(flags.customOps);
   options.custom_ops = opsFiles.data();
   options.num_custom_ops = opsFiles.size();
+  llvm::SmallVector<const char *> tuningFiles = pointers(flags.tunings);
+  options.tunings = tuningFiles.data();
+  options.num_tunings = tuningFiles.size();
   options.quantize = orNull(flags.quantize);
   options.least_decibels = flags.leastDecibels;
   options.largest_error = flags.largestError;

@@ -125,6 +125,13 @@ std::unique_ptr<Loaded> Loaded::open(const std::string &path, Opening opening) {
   return loaded->load(library, variant, options, nullptr) ? std::move(loaded) : nullptr;
 }
 
+std::unique_ptr<Loaded> Loaded::openLibrary(const std::string &path, int threads, hewn_trace_hook trace) {
+  std::unique_ptr<Loaded> loaded(new Loaded);
+  hewn_context_options options = plainOptions(threads);
+  options.trace_hook = trace;
+  return loaded->load(path, "", options, nullptr) ? std::move(loaded) : nullptr;
+}
+
 Loaded::~Loaded() {
   library.reset();
   if (!folder.empty())

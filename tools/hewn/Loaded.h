@@ -26,6 +26,8 @@ public:
   static std::unique_ptr<Loaded> open(const std::string &path, Opening opening);
   /// Compiles a model and loads it. Null, and why in `problem`; or, where that is null, after it was printed.
   static std::unique_ptr<Loaded> compile(const CompileJob &job, const CompileFlags &flags, std::string *problem);
+  /// A library that is compiled already. Null after an error was printed.
+  static std::unique_ptr<Loaded> openLibrary(const std::string &path, int threads, hewn_trace_hook trace);
   ~Loaded();
 
   const hewn_model &model() const { return library->model(); }

@@ -13,7 +13,7 @@ namespace hewn::tool {
 static cl::opt<bool> jsonFlag("json", cl::desc("Print JSON and nothing else, for programs: docs/json.md"),
                               cl::sub(runCommand()), cl::sub(benchCommand()), cl::sub(profileCommand()),
                               cl::sub(explainCommand()), cl::sub(checkCommand()), cl::sub(infoCommand()),
-                              cl::sub(reduceCommand()));
+                              cl::sub(reduceCommand()), cl::sub(tuneCommand()));
 
 bool wantsJson() { return jsonFlag; }
 

@@ -19,6 +19,7 @@ llvm::cl::SubCommand &explainCommand();
 llvm::cl::SubCommand &checkCommand();
 llvm::cl::SubCommand &quantizeCommand();
 llvm::cl::SubCommand &reduceCommand();
+llvm::cl::SubCommand &tuneCommand();
 llvm::cl::SubCommand &infoCommand();
 llvm::cl::SubCommand &completionCommand();
 
@@ -31,13 +32,14 @@ int explainMain();
 int checkMain();
 int quantizeMain();
 int reduceMain();
+int tuneMain();
 int infoMain();
 int completionMain();
 
 /// Flags that every subcommand which compiles has.
 struct CompileFlags {
   std::string target, precision;
-  std::vector<std::string> dims, limits, customOps;
+  std::vector<std::string> dims, limits, customOps, tunings;
   int threads;
   std::string cacheDir, remarks;
   bool naive;

@@ -36,6 +36,9 @@ int usage(llvm::raw_ostream &os, int status) {
         "  hewn info FILE                           say what a model or an artifact takes and gives\n"
         "  hewn quantize model.onnx --calibrate DIR choose integers for a model, and report what that costs and "
         "brings\n"
+        "  hewn tune model.onnx -o FILE             find schedules that are faster on this machine, for --tuning of "
+        "later "
+        "compiles\n"
         "  hewn completion bash|zsh|fish            a script that completes commands and flags in a shell\n"
         "  hewn help COMMAND                        the flags of a command\n";
   return status;
@@ -63,11 +66,17 @@ int hewn_main(int argc, char **argv);
 int hewn_main(int argc, char **argv) {
   cleanUpWhenInterrupted();
   hewn::FileSizeSignalBlocked blocked; // a file that may not grow is an error of the write
-  const Subcommand all[] = {{compileCommand(), compileMain}, {runCommand(), runMain},
-                            {benchCommand(), benchMain},     {profileCommand(), profileMain},
-                            {explainCommand(), explainMain}, {checkCommand(), checkMain},
-                            {reduceCommand(), reduceMain},   {quantizeCommand(), quantizeMain},
-                            {infoCommand(), infoMain},       {completionCommand(), completionMain}};
+  const Subcommand all[] = {{compileCommand(), compileMain},
+                            {runCommand(), runMain},
+                            {benchCommand(), benchMain},
+                            {profileCommand(), profileMain},
+                            {explainCommand(), explainMain},
+                            {checkCommand(), checkMain},
+                            {reduceCommand(), reduceMain},
+                            {quantizeCommand(), quantizeMain},
+                            {tuneCommand(), tuneMain},
+                            {infoCommand(), infoMain},
+                            {completionCommand(), completionMain}};
   std::string first = argc > 1 ? argv[1] : "";
   if (first.empty() || ((first == "help" || first == "--help" || first == "-h") && argc == 2))
     return closeOutput(usage(first.empty() ? llvm::errs() : llvm::outs(), first.empty() ? 2 : 0));

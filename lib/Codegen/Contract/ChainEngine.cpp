@@ -38,16 +38,8 @@ Dims chainScratch(const Chain &chain, plan::ChainAttr schedule) {
           plan::rowStride(chain.first, graph::getDims(chain.scores).back(), sizeof(float))};
 }
 
-FailureOr<plan::ChainAttr> chooseChain(KernelFunction &k, const Chain &chain) {
-  Dims space = graph::getDims(chain.first->getResult(0));
-  std::optional<int64_t> columns = space.back().constant();
-  int64_t rows = columns ? plan::chainRows(k.kernel, *columns, chain.columnBytes()) : 0, slots = 0;
-  if (rows == 0) {
-    if (!mayLieInMemory(chain))
-      return plan::ChainAttr();
-    rows = plan::chainRowsInMemory(k.kernel, space[chain.rowDim]);
-    slots = plan::kScratchSlots;
-  }
+/// The schedule for so many rows, whose steps are the model's. Failure: a step's shapes don't fit, which has been said.
+static FailureOr<plan::ChainAttr> chainOf(KernelFunction &k, const Chain &chain, int64_t rows, int64_t slots) {
   ChainSteps steps(k, chain, rows);
   SmallVector<Attribute> schedules;
   for (unsigned i = 0; i < ChainSteps::count; ++i) {
@@ -59,6 +51,85 @@ FailureOr<plan::ChainAttr> chooseChain(KernelFunction &k, const Chain &chain) {
     step->function.kernel.erase();
   }
   return plan::ChainAttr::get(k.kernel.getContext(), rows, slots, schedules[0], schedules[1], schedules[2]);
+}
+
+/// Whether the rows have room where the schedule puts them; an error on the kernel otherwise, where it `says` so.
+static LogicalResult verifyStack(KernelFunction &k, const Chain &chain, plan::ChainAttr schedule, bool says = true) {
+  constexpr int64_t mostOfAStack = 256 << 10;
+  std::optional<int64_t> columns = graph::getDims(chain.scores).back().constant();
+  bool onStack = schedule.getSlots() == 0;
+  if (onStack && (!columns || *columns > mostOfAStack / (schedule.getRows() * chain.columnBytes())))
+    return says ? refuse(k, schedule) << ", and rows too long for a stack" : LogicalResult(failure());
+  if (!onStack && !mayLieInMemory(chain))
+    return says ? refuse(k, schedule) << ", and scores or weights that are no float32: scratch memory can't hold them"
+                : LogicalResult(failure());
+  return success();
+}
+
+LogicalResult verifyChain(KernelFunction &k, const Chain &chain, plan::ChainAttr schedule) {
+  if (failed(verifyStack(k, chain, schedule)))
+    return failure();
+  ChainSteps steps(k, chain, schedule.getRows());
+  Attribute schedules[ChainSteps::count] = {schedule.getHead(), schedule.getMiddle(), schedule.getTail()};
+  for (unsigned i = 0; i < ChainSteps::count; ++i) {
+    FailureOr<ChainStep> step = steps.make(i);
+    if (failed(step))
+      return failure();
+    auto contract = dyn_cast<plan::ContractAttr>(schedules[i]);
+    LogicalResult fits = contract ? verifyContraction(step->function, contract) : success();
+    step->function.kernel.erase();
+    if (failed(fits))
+      return failure();
+  }
+  return success();
+}
+
+FailureOr<plan::ChainAttr> chooseChain(KernelFunction &k, const Chain &chain) {
+  Dims space = graph::getDims(chain.first->getResult(0));
+  std::optional<int64_t> columns = space.back().constant();
+  int64_t rows = columns ? plan::chainRows(k.kernel, *columns, chain.columnBytes()) : 0, slots = 0;
+  if (rows == 0) {
+    if (!mayLieInMemory(chain))
+      return plan::ChainAttr();
+    rows = plan::chainRowsInMemory(k.kernel, space[chain.rowDim]);
+    slots = plan::kScratchSlots;
+  }
+  return chainOf(k, chain, rows, slots);
+}
+
+/// The step's schedules that a search may try: first the model's.
+static SmallVector<Attribute> candidatesOfStep(KernelFunction &k, const Chain &chain, int64_t rows, unsigned number) {
+  ChainSteps steps(k, chain, rows);
+  FailureOr<ChainStep> step = steps.make(number);
+  if (failed(step))
+    return {};
+  SmallVector<plan::ContractAttr> tiles = contractCandidates(step->function);
+  SmallVector<Attribute> all(tiles.begin(), tiles.end());
+  step->function.kernel.erase();
+  return all;
+}
+
+SmallVector<plan::ChainAttr> chainCandidates(KernelFunction &k, const Chain &chain) {
+  FailureOr<plan::ChainAttr> chosen = chooseChain(k, chain);
+  if (failed(chosen) || !*chosen)
+    return {};
+  SmallVector<plan::ChainAttr> all = {*chosen};
+  auto add = [&](plan::ChainAttr other) {
+    if (!llvm::is_contained(all, other) && succeeded(verifyStack(k, chain, other, /*says=*/false)))
+      all.push_back(other);
+  };
+  plan::ChainAttr own = *chosen;
+  std::optional<int64_t> most = graph::getDims(chain.scores)[chain.rowDim].constant();
+  int64_t tile = plan::costsOf(k.kernel).getChainRows();
+  for (int64_t tiles : {1, 2, 3, 4, 6, 8})
+    if (int64_t rows = tiles * tile; rows != own.getRows() && rows <= most.value_or(rows))
+      if (FailureOr<plan::ChainAttr> other = chainOf(k, chain, rows, own.getSlots()); succeeded(other))
+        add(*other);
+  for (Attribute head : candidatesOfStep(k, chain, own.getRows(), 0))
+    add(plan::ChainAttr::get(head.getContext(), own.getRows(), own.getSlots(), head, own.getMiddle(), own.getTail()));
+  for (Attribute tail : candidatesOfStep(k, chain, own.getRows(), ChainSteps::count - 1))
+    add(plan::ChainAttr::get(tail.getContext(), own.getRows(), own.getSlots(), own.getHead(), own.getMiddle(), tail));
+  return all;
 }
 
 namespace {
@@ -194,16 +265,11 @@ LogicalResult emitChain(KernelFunction &k, OpBuilder &b, plan::ChainAttr schedul
   Found<Chain> chain = chainIn(k);
   if (!chain)
     return refuse(k, schedule) << ", and is no chain of two contractions: " << chain.why();
-  constexpr int64_t mostOfAStack = 256 << 10;
-  std::optional<int64_t> columns = graph::getDims(chain->scores).back().constant();
-  bool onStack = schedule.getSlots() == 0;
-  if (onStack && (!columns || *columns > mostOfAStack / (schedule.getRows() * chain->columnBytes())))
-    return refuse(k, schedule) << ", and rows too long for a stack";
-  if (!onStack && !mayLieInMemory(*chain))
-    return refuse(k, schedule) << ", and scores or weights that are no float32: scratch memory can't hold them";
+  if (failed(verifyStack(k, *chain, schedule)))
+    return failure();
   if (failed(verifyScratch(k, chainScratch(*chain, schedule), memory)))
     return failure();
-  return ChainEmitter(k, b, *chain, schedule, onStack ? std::nullopt : memory).run();
+  return ChainEmitter(k, b, *chain, schedule, schedule.getSlots() == 0 ? std::nullopt : memory).run();
 }
 
 } // namespace hewn::codegen

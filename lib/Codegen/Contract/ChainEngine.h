@@ -19,6 +19,10 @@ Found<graph::Chain> chainIn(KernelFunction &k);
 
 /// The model's schedule for a chain. Failure: a step's shapes don't fit, which has been said.
 mlir::FailureOr<plan::ChainAttr> chooseChain(KernelFunction &k, const graph::Chain &chain);
+/// Those that a search over schedules may try: first that one, then other numbers of rows, and other tiles of the two contractions.
+llvm::SmallVector<plan::ChainAttr> chainCandidates(KernelFunction &k, const graph::Chain &chain);
+/// Whether code can be made by the schedule, in the scratch memory that it needs; an error on the kernel otherwise.
+llvm::LogicalResult verifyChain(KernelFunction &k, const graph::Chain &chain, plan::ChainAttr schedule);
 /// Dims of the scratch memory that it needs: slots, buffers of a slot (scores, and weights where these are not in place), rows of a buffer,
 /// elements between rows. Empty: rows lie on the stack.
 graph::Dims chainScratch(const graph::Chain &chain, plan::ChainAttr schedule);

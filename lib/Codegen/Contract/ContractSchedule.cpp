@@ -93,6 +93,31 @@ plan::ContractAttr chooseContraction(KernelFunction &k) {
                                  limbs ? limbs->count : 0, cyclesOf(*form, tile));
 }
 
+SmallVector<plan::ContractAttr> contractCandidates(KernelFunction &k) {
+  plan::ContractAttr chosen = chooseContraction(k);
+  if (!chosen)
+    return {};
+  ContractForm form = *contractForm(k);
+  plan::ContractShape shape = form.shape();
+  bool packed = form.rhs.blockDim >= 0;
+  SmallVector<plan::ContractAttr> all = {chosen};
+  auto add = [&](const plan::ContractTile &tile) {
+    auto other = plan::ContractAttr::get(k.kernel.getContext(), tile.m, tile.n, chosen.getLanes(), chosen.getUnit(),
+                                         chosen.getVectorRows(), chosen.getLimbs(), cyclesOf(form, tile));
+    if (llvm::none_of(all, [&](plan::ContractAttr one) { return one.getM() == tile.m && one.getN() == tile.n; }))
+      all.push_back(other);
+  };
+  llvm::for_each(plan::contractTiles(k.kernel, shape, packed ? form.rhs.block : 0), add);
+  // Lines of a matrix that is not packed, in other runs.
+  plan::TargetAttr target = plan::targetOf(k.kernel);
+  int64_t width = form.extents[form.roles.column].constant().value_or(0), lanes = chosen.getLanes();
+  if (!packed && !form.matrix && !form.roles.columnInLeft && form.rows.is(1) && shape.sumBytes == 4 && target)
+    for (int64_t vectors = target.getVectorRegisters() - 2; vectors > 0; --vectors)
+      if (width % (vectors * lanes) == 0)
+        add({1, vectors * lanes, plan::chooseContractTile(k.kernel, shape).cyclesPerDepth});
+  return all;
+}
+
 Dims contractScratch(const KernelFunction &k, const ContractForm &form, plan::ContractAttr schedule) {
   if (!form.code || k.nested) // a part of a kernel decodes as it goes
     return {};
@@ -127,8 +152,8 @@ LogicalResult verifyPanels(KernelFunction &k, int64_t n, int64_t block) {
                                    << ": tiles must be panels, several of them, or equal parts of one";
 }
 
-LogicalResult verifyContraction(KernelFunction &k, const ContractForm &form, plan::ContractAttr schedule,
-                                const std::optional<Buffer> &memory) {
+/// But for the memory.
+static LogicalResult verifyTiles(KernelFunction &k, const ContractForm &form, plan::ContractAttr schedule) {
   auto refuse = [&] { return k.kernel.emitOpError("@") << k.kernel.getName() << " has a schedule "; };
   int64_t m = schedule.getM(), n = schedule.getN(), limbs = schedule.getLimbs();
   bool mayHalve = form.group() == 1 && limbs == 0;
@@ -144,7 +169,21 @@ LogicalResult verifyContraction(KernelFunction &k, const ContractForm &form, pla
     return refuse() << "of " << m << " rows by " << n << " columns, which are no whole tiles of the matrix unit";
   if (form.matrix && !form.rows.constant() && schedule.getVectorRows() == 0)
     return refuse() << "without vectorRows, and rows that may be too few for the matrix unit";
+  return success();
+}
+
+LogicalResult verifyContraction(KernelFunction &k, const ContractForm &form, plan::ContractAttr schedule,
+                                const std::optional<Buffer> &memory) {
+  if (failed(verifyTiles(k, form, schedule)))
+    return failure();
   return verifyScratch(k, contractScratch(k, form, schedule), memory);
+}
+
+LogicalResult verifyContraction(KernelFunction &k, plan::ContractAttr schedule) {
+  Found<ContractForm> form = contractForm(k, schedule.getUnit());
+  if (!form)
+    return codegen::refuse(k, schedule) << ", and is no contraction that the machine tiles so: " << form.why();
+  return verifyTiles(k, *form, schedule);
 }
 
 } // namespace hewn::codegen

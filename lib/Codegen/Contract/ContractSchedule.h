@@ -11,6 +11,9 @@ namespace hewn::codegen {
 /// The model's schedule for the kernel; null where the engine can't take it.
 plan::ContractAttr chooseContraction(KernelFunction &k);
 
+/// Those that a search over schedules may try: first that one, then others of the same unit, what the model expects most of first.
+llvm::SmallVector<plan::ContractAttr> contractCandidates(KernelFunction &k);
+
 /// Dims of the scratch memory that a contraction which decodes its weights needs: slots, floats of each. A task works in the slot of its
 /// number. It keeps limbs of rows there, or a panel of decoded weights, which more rows than a tile's share. Empty: it needs none.
 graph::Dims contractScratch(const KernelFunction &k, const ContractForm &form, plan::ContractAttr schedule);
@@ -19,6 +22,9 @@ graph::Dims contractScratch(const KernelFunction &k, const ContractForm &form, p
 /// does not fit.
 llvm::LogicalResult verifyContraction(KernelFunction &k, const ContractForm &form, plan::ContractAttr schedule,
                                       const std::optional<Buffer> &memory);
+
+/// The same before the kernel has memory: it is to get what the schedule needs.
+llvm::LogicalResult verifyContraction(KernelFunction &k, plan::ContractAttr schedule);
 
 /// Whether vectors of so many lanes are the machine's, or halves of them where `mayHalve`. An error on the kernel otherwise.
 llvm::LogicalResult verifyLanes(KernelFunction &k, int64_t lanes, bool mayHalve);

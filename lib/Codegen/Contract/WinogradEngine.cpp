@@ -408,8 +408,13 @@ Dims winogradScratch(KernelFunction &k, plan::WinogradAttr schedule) {
   return form ? scratchOf(*form, schedule) : Dims();
 }
 
-LogicalResult emitWinograd(KernelFunction &k, OpBuilder &b, plan::WinogradAttr schedule,
-                           const std::optional<Buffer> &memory) {
+SmallVector<plan::WinogradAttr> winogradCandidates(KernelFunction &k) {
+  Found<WinogradForm> form = winogradForm(k);
+  return form ? plan::winogradSchedules(form->op, form->transform->tile, form->rhs.block)
+              : SmallVector<plan::WinogradAttr>();
+}
+
+LogicalResult verifyWinograd(KernelFunction &k, plan::WinogradAttr schedule) {
   Found<WinogradForm> form = winogradForm(k);
   if (!form)
     return refuse(k, schedule) << ", and " << form.why();
@@ -418,8 +423,17 @@ LogicalResult emitWinograd(KernelFunction &k, OpBuilder &b, plan::WinogradAttr s
     return k.kernel.emitOpError("@") << k.kernel.getName() << " has a schedule whose stride, " << schedule.getStride()
                                      << ", has no room for vectors of " << channels << " channels";
   if (failed(verifyLanes(k, schedule.getLanes(), /*mayHalve=*/true)) ||
-      failed(verifyPanels(k, schedule.getN(), form->rhs.block)) ||
-      failed(verifyScratch(k, scratchOf(*form, schedule), memory)))
+      failed(verifyPanels(k, schedule.getN(), form->rhs.block)))
+    return failure();
+  return success();
+}
+
+LogicalResult emitWinograd(KernelFunction &k, OpBuilder &b, plan::WinogradAttr schedule,
+                           const std::optional<Buffer> &memory) {
+  if (failed(verifyWinograd(k, schedule)))
+    return failure();
+  Found<WinogradForm> form = winogradForm(k);
+  if (failed(verifyScratch(k, scratchOf(*form, schedule), memory)))
     return failure();
   WinogradEmitter(k, b, *form, schedule, *memory).run();
   return success();

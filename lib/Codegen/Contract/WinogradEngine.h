@@ -16,6 +16,10 @@ namespace hewn::codegen {
 
 /// The model's schedule for a contraction whose weights are transformed; null where the kernel is none, or the engine can't take it.
 plan::WinogradAttr chooseWinograd(KernelFunction &k);
+/// Those that a search over schedules may try: first that one.
+llvm::SmallVector<plan::WinogradAttr> winogradCandidates(KernelFunction &k);
+/// Whether code can be made by the schedule, in the scratch memory that it needs; an error on the kernel otherwise.
+llvm::LogicalResult verifyWinograd(KernelFunction &k, plan::WinogradAttr schedule);
 /// Dims of the scratch memory that it needs: slots, floats of each.
 graph::Dims winogradScratch(KernelFunction &k, plan::WinogradAttr schedule);
 

@@ -4,6 +4,7 @@
 #include "lib/Compiler/Explain/Explain.h"
 #include "dialects/Graph/Elementwise/ElementwiseOps.h"
 #include "dialects/Plan/Plan.h"
+#include "lib/Codegen/Contract/Tunable.h"
 #include "lib/Transforms/Plan/Values/Buffers.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -70,6 +71,20 @@ void addNodes(Location location, std::vector<std::string> &nodes) {
   }
 }
 
+/// What a search over schedules may try instead.
+static void tellCandidates(plan::KernelOp kernel, ExplainedKernel &one) {
+  if (!kernel.getScheduleAttr()) // of -O0
+    return;
+  codegen::KernelFunction k = codegen::describeKernel(kernel);
+  (void)codegen::takeScratch(k);
+  SmallVector<Attribute> candidates = codegen::tuningCandidates(k);
+  if (candidates.size() < 2)
+    return;
+  one.tuningKey = codegen::tuningKey(k);
+  for (Attribute candidate : candidates)
+    llvm::raw_string_ostream(one.candidates.emplace_back()) << candidate;
+}
+
 void explainKernels(ModuleOp module, ExplainedVariant &variant) {
   variant.hasKernels = true;
   // In the order of their first launches.
@@ -90,6 +105,7 @@ void explainKernels(ModuleOp module, ExplainedVariant &variant) {
     one.why = kernel.getWhy().value_or("").str();
     if (Attribute schedule = kernel.getScheduleAttr())
       llvm::raw_string_ostream(one.schedule) << schedule;
+    tellCandidates(kernel, one);
     one.launchesARun = 0;
     for (plan::LaunchOp launch : list)
       if (std::optional<int64_t> each = launchesARun(launch); each && one.launchesARun)

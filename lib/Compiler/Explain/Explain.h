@@ -30,6 +30,9 @@ struct ExplainedKernel {
   std::string name;
   /// What brought its ops together, and how it is computed, as MLIR has it; empty where that is not told.
   std::string why, schedule;
+  /// How a tuning knows it, and the schedules that a search may try, the model's first; none where there is one way to do it.
+  std::string tuningKey = "";
+  std::vector<std::string> candidates = {};
   /// In the program's text, and in a run.
   int64_t launches = 0;
   std::optional<int64_t> launchesARun = std::nullopt;
@@ -116,6 +119,8 @@ struct ExplainedVariant {
 
 struct Explanation {
   std::string target;
+  /// The machines that code is made for, as a tuning names them.
+  std::vector<std::string> machines = {};
   /// Conditions on dims and, where there is no program, why; one case is none.
   std::vector<std::pair<std::string, std::string>> cases = {};
   std::vector<ExplainedVariant> variants = {};

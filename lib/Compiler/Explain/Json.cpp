@@ -35,6 +35,8 @@ static json::Object toJson(const ExplainedKernel &kernel) {
       {"name", jsonText(kernel.name)},
       {"why", jsonText(kernel.why)},
       {"schedule", jsonText(kernel.schedule)},
+      {"tuning_key", orNone(kernel.tuningKey)},
+      {"candidates", listOf(kernel.candidates, jsonText)},
       {"launches", kernel.launches},
       {"launches_per_run", orNull(kernel.launchesARun)},
       {"flop", orNull(flop)},
@@ -121,6 +123,7 @@ json::Object Explanation::json() const {
                         {"refusal", one.second.empty() ? json::Value(nullptr) : jsonText(one.second)}};
   };
   return json::Object{{"target", target},
+                      {"machines", listOf(machines, jsonText)},
                       {"cases", listOf(cases, oneCase)},
                       {"variants", listOf(variants, [](const auto &variant) { return toJson(variant); })},
                       {"remarks", json::Array(allRemarks)},

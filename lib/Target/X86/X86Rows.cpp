@@ -46,7 +46,7 @@ constexpr Vectors kVectors[] = {
     {HEWN_CPU_X86_64_V4, 64, 32, /*fusedProducts=*/true, /*hasHalfConversions=*/true, /*scales=*/true, /*chainRows=*/6,
      "llvm.x86.avx512.permvar.sf.512", "llvm.x86.avx512.pmaddw.d.512", "llvm.x86.avx512.pmaddubs.w.512",
      "llvm.x86.avx512.pshuf.b.512"},
-    {HEWN_CPU_X86_64_V3, 32, 16, /*fusedProducts=*/true, /*hasHalfConversions=*/true, /*scales=*/false, /*chainRows=*/4,
+    {HEWN_CPU_X86_64_V3, 32, 16, /*fusedProducts=*/true, /*hasHalfConversions=*/true, /*scales=*/false, /*chainRows=*/6,
      "llvm.x86.avx2.permps", "llvm.x86.avx2.pmadd.wd", "llvm.x86.avx2.pmadd.ub.sw", "llvm.x86.avx2.pshuf.b"},
     {HEWN_CPU_X86_64_V2, 16, 16, /*fusedProducts=*/false, /*hasHalfConversions=*/false, /*scales=*/false,
      /*chainRows=*/4, "", "llvm.x86.sse2.pmadd.wd", "llvm.x86.ssse3.pmadd.ub.sw.128", "llvm.x86.ssse3.pshuf.b.128"},

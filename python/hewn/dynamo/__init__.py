@@ -32,7 +32,18 @@ class FallbackWarning(UserWarning):
 counts: collections.Counter = collections.Counter()
 
 _OWN = {"parameters": "freeze", "fallback": True}
-_PASSED_ON = {"threads", "target", "precision", "quantize", "optimize", "cache_dir", "remarks", "limits", "custom_ops"}
+_PASSED_ON = {
+    "threads",
+    "target",
+    "precision",
+    "quantize",
+    "optimize",
+    "cache_dir",
+    "remarks",
+    "limits",
+    "custom_ops",
+    "tuning",
+}
 
 
 def _expect_options(options: Mapping[str, object], mode: str | None) -> None:
@@ -117,7 +128,7 @@ def backend(
     FallbackWarning that tells the reason, the graph as it is.
 
     `options` of torch.compile: those of hewn.compile that name no file of one model (threads: torch's number where it is left out, target,
-    precision, quantize, optimize, cache_dir, remarks, limits, custom_ops); parameters: "freeze" makes constants of the modules' parameters
+    precision, quantize, optimize, cache_dir, remarks, limits, custom_ops, tuning); parameters: "freeze" makes constants of the modules' parameters
     and buffers, packed for the machine, and compiles again for those that change, "lift" reads them where torch has them; fallback: False
     raises what would be a warning.
     """

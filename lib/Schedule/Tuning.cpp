@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Schedule/Tuning.h"
+#include "lib/Support/Files/InputFile.h"
+#include "lib/Support/JsonReader.h"
+#include "lib/Support/JsonWriter.h"
+
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include <cmath>
+#include <tuple>
+
+using llvm::StringRef;
+namespace json = llvm::json;
+
+namespace hewn::plan {
+
+/// Of the format: rows of another one would be read as what they are not.
+static constexpr int64_t kVersion = 1;
+static constexpr StringRef kVersionKey = "hewn_tuning";
+
+/// As it is written: so that what is kept is what a file gives back.
+static double rounded(double microseconds) {
+  constexpr double perMicrosecond = 1e3;
+  return std::max(std::round(microseconds * perMicrosecond), 1.0) / perMicrosecond;
+}
+
+std::string TuningRow::text() const {
+  auto quoted = [](StringRef text) { return llvm::formatv("{0}", jsonText(text)).str(); };
+  return llvm::formatv(R"({{"machine": {0}, "kernel": {1}, "schedule": {2}, "microseconds": {3:f3}, "model": {4}, )"
+                       R"("model_microseconds": {5:f3}, "tried": {6}, "processor": {7}})",
+                       quoted(machine), quoted(kernel), quoted(schedule), microseconds, quoted(model),
+                       modelMicroseconds, tried, quoted(processor))
+      .str();
+}
+
+void Tuning::add(TuningRow row) {
+  row.microseconds = rounded(row.microseconds);
+  row.modelMicroseconds = rounded(row.modelMicroseconds);
+  auto [at, isNew] = rows.try_emplace({row.machine, row.kernel}, row);
+  // An order of all rows, so that merging is the same in any order.
+  auto order = [](const TuningRow &one) {
+    return std::make_tuple(one.ratio(), -one.tried, one.microseconds, one.text());
+  };
+  if (!isNew && order(row) < order(at->second))
+    at->second = std::move(row);
+}
+
+const TuningRow *Tuning::find(StringRef machine, StringRef kernel) const {
+  auto found = rows.find({machine.str(), kernel.str()});
+  return found == rows.end() ? nullptr : &found->second;
+}
+
+std::vector<std::string> Tuning::machines() const {
+  std::vector<std::string> all;
+  for (const auto &[key, row] : rows)
+    if (all.empty() || all.back() != key.first)
+      all.push_back(key.first);
+  return all;
+}
+
+std::string Tuning::text() const {
+  std::string text = llvm::formatv("{{\"{0}\": {1}}\n", kVersionKey, kVersion).str();
+  for (const auto &[key, row] : rows)
+    text += row.text() + "\n";
+  return text;
+}
+
+/// False after an error.
+static bool readVersion(JsonReader &reader, const json::Value &line) {
+  const json::Object *header = reader.object(line, "", {kVersionKey});
+  std::optional<int64_t> version = header ? reader.integer(*header, kVersionKey, "") : std::nullopt;
+  if (version == kVersion)
+    return true;
+  if (header)
+    reader.error("", version ? "is a tuning of version " + std::to_string(*version) + ", and this hewn reads version " +
+                                   std::to_string(kVersion)
+                             : "is no tuning: its first line must be {\"hewn_tuning\": 1}");
+  return false;
+}
+
+static bool readRow(JsonReader &reader, const json::Value &line, TuningRow &row) {
+  constexpr double longest = 1e12, most = 1e6;
+  const json::Object *object = reader.object(
+      line, "", {"machine", "kernel", "schedule", "microseconds", "model", "model_microseconds", "tried", "processor"});
+  if (!object)
+    return false;
+  row.machine = reader.string(*object, "machine", "", /*required=*/true);
+  row.kernel = reader.string(*object, "kernel", "", /*required=*/true);
+  row.schedule = reader.string(*object, "schedule", "", /*required=*/true);
+  row.model = reader.string(*object, "model", "", /*required=*/true);
+  row.processor = reader.string(*object, "processor", "");
+  std::optional<double> time = reader.number(*object, "microseconds", "", 0, longest);
+  std::optional<double> modelTime = reader.number(*object, "model_microseconds", "", 0, longest);
+  row.tried = int64_t(reader.number(*object, "tried", "", 1, most).value_or(1));
+  if (!time || !modelTime)
+    reader.error("", "must say its microseconds and model_microseconds");
+  row.microseconds = time.value_or(0);
+  row.modelMicroseconds = modelTime.value_or(0);
+  return !row.machine.empty() && !row.kernel.empty() && !row.schedule.empty() && !row.model.empty() && time &&
+         modelTime;
+}
+
+bool Tuning::read(StringRef given, Diagnostics &diagnostics) {
+  std::string why, file = "tuning";
+  std::unique_ptr<llvm::MemoryBuffer> buffer;
+  StringRef text = given;
+  if (!given.ltrim().starts_with("{")) {
+    file = llvm::sys::path::filename(given).str();
+    buffer = openRegular(given, why);
+    if (!buffer) {
+      diagnostics.error("can't read " + given + ", a tuning: " + why);
+      return false;
+    }
+    text = buffer->getBuffer();
+  }
+  unsigned errors = diagnostics.numErrors();
+  bool isFirst = true;
+  for (size_t number = 1; !text.empty(); ++number) {
+    StringRef line;
+    std::tie(line, text) = text.split('\n');
+    if (line.trim().empty())
+      continue;
+    JsonReader reader(file + ":" + std::to_string(number), diagnostics);
+    llvm::Expected<json::Value> value = json::parse(line);
+    TuningRow row;
+    if (!value)
+      reader.error("", "is no JSON: " + llvm::toString(value.takeError()));
+    else if (isFirst ? readVersion(reader, *value) && false : readRow(reader, *value, row))
+      add(std::move(row));
+    isFirst = false;
+    if (diagnostics.numErrors() > errors)
+      return false; // one wrong line says enough
+  }
+  if (isFirst)
+    diagnostics.error(file + " is no tuning: it is empty");
+  return !isFirst;
+}
+
+} // namespace hewn::plan

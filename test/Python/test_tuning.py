@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""hewn tune: what it finds is a text that compiles take, twice to the same bytes, and that is merged in any order."""
+
+import contextlib
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import threading
+import time
+
+import hewn
+import numpy as np
+import onnx
+import onnx.helper as oh
+import onnx.numpy_helper as nh
+import pytest
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """A product and a depthwise convolution, each of which can be computed in many ways."""
+    generator = np.random.default_rng(0)
+
+    def weights(name, *shape):
+        return nh.from_array(generator.standard_normal(shape).astype(np.float32), name)
+
+    graph = oh.make_graph(
+        [
+            oh.make_node("Conv", ["x", "w"], ["c"], group=32, pads=[1, 1, 1, 1]),
+            oh.make_node("Relu", ["c"], ["r"]),
+            oh.make_node("Conv", ["r", "v"], ["y"]),
+        ],
+        "g",
+        [oh.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [1, 32, 56, 56])],
+        [oh.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [1, 64, 56, 56])],
+        [weights("w", 32, 1, 3, 3), weights("v", 64, 32, 1, 1)],
+    )
+    path = tmp_path_factory.mktemp("tuning") / "model.onnx"
+    onnx.save(oh.make_model(graph, opset_imports=[oh.make_opsetid("", 18)], ir_version=10), path)
+    return path
+
+
+def run(*arguments, status=0):
+    done = subprocess.run(["hewn", *map(str, arguments)], capture_output=True, text=True)
+    assert done.returncode == status, done.stderr
+    return done
+
+
+def rows_of(path):
+    header, *rows = [json.loads(line) for line in pathlib.Path(path).read_text().splitlines()]
+    assert header == {"hewn_tuning": 1}
+    return rows
+
+
+def every_row_another(model, target):
+    """A tuning by hand: of each kernel a schedule that is not the model's."""
+    explained = json.loads(run("explain", "--json", model, "--target", target).stdout)
+    rows = [
+        {
+            "machine": explained["machines"][0],
+            "kernel": kernel["tuning_key"],
+            "schedule": kernel["candidates"][-1],
+            "microseconds": 1.0,
+            "model": kernel["schedule"],
+            "model_microseconds": 2.0,
+        }
+        for kernel in explained["variants"][0]["kernels"]
+        if kernel["tuning_key"]
+    ]
+    assert len(rows) >= 2
+    assert all(row["schedule"] != row["model"] for row in rows)
+    return rows
+
+
+def text_of(rows):
+    return "".join(json.dumps(row) + "\n" for row in [{"hewn_tuning": 1}, *rows])
+
+
+def test_tunes_and_compiles(model, tmp_path):
+    record = json.loads(run("tune", model, "--budget", "4", "--json", "-o", tmp_path / "a.tune").stdout)
+    rows = rows_of(tmp_path / "a.tune")
+    assert {row["kernel"] for row in rows} == {kernel["kernel"] for kernel in record["kernels"]}
+    assert len(rows) >= 2 and record["gap_mean"] >= 1
+    assert rows == sorted(rows, key=lambda row: (row["machine"], row["kernel"]))
+    for row in rows:
+        assert row["tried"] >= 1 and 0 < row["microseconds"] <= row["model_microseconds"]
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        run("compile", model, "--tuning", tmp_path / "a.tune", "-o", tmp_path / name / "model.so")
+    assert (tmp_path / "one/model.so").read_bytes() == (tmp_path / "two/model.so").read_bytes()
+    # What is known is not searched again, and stays.
+    again = json.loads(
+        run("tune", model, "--budget", "4", "--tuning", tmp_path / "a.tune", "--json", "-o", tmp_path / "b.tune").stdout
+    )
+    assert again["kernels"] == [] and again["known"] == len(rows)
+    assert (tmp_path / "b.tune").read_text() == (tmp_path / "a.tune").read_text()
+
+
+@pytest.mark.parametrize("target", ["x86-64-v2", "x86-64-v3"])
+def test_other_schedules_are_right(model, tmp_path, target):
+    """Every kernel by another schedule: the code is another, and the numbers are the same."""
+    path = tmp_path / "all.tune"
+    path.write_text(text_of(every_row_another(model, target)))
+    x = np.random.default_rng(1).standard_normal((1, 32, 56, 56)).astype(np.float32)
+    with_rows = hewn.compile(model, target=target, tuning=path)
+    without = hewn.compile(model, target=target)
+    np.testing.assert_allclose(with_rows(x), without(x), rtol=1e-5, atol=1e-5)
+    shown = [
+        run("compile", model, "--emit", "kernels", "--target", target, *more).stdout
+        for more in ([], ["--tuning", path])
+    ]
+    assert shown[0] != shown[1]
+
+
+def test_all_candidates_are_right(model, tmp_path):
+    """Whatever a search may try has code, and the right numbers."""
+    target = "x86-64-v3"
+    explained = json.loads(run("explain", "--json", model, "--target", target).stdout)
+    x = np.random.default_rng(1).standard_normal((1, 32, 56, 56)).astype(np.float32)
+    right = np.asarray(hewn.compile(model, target=target)(x))
+    rows = every_row_another(model, target)
+    kernels = {k["tuning_key"]: k["candidates"] for k in explained["variants"][0]["kernels"] if k["tuning_key"]}
+    for i in range(0, max(map(len, kernels.values())), 3):
+        for row in rows:
+            row["schedule"] = kernels[row["kernel"]][min(i, len(kernels[row["kernel"]]) - 1)]
+        given = hewn.compile(model, target=target, tuning=_written(tmp_path, text_of(rows)))
+        np.testing.assert_allclose(given(x), right, rtol=1e-5, atol=1e-5)
+
+
+def _written(folder, text):
+    (folder / "t.tune").write_text(text)
+    return folder / "t.tune"
+
+
+def test_several_machines(model, tmp_path):
+    """Each file goes to the variant that it is of; together in a file they do the same."""
+    for target in ("x86-64-v2", "x86-64-v3"):
+        (tmp_path / f"{target}.tune").write_text(text_of(every_row_another(model, target)))
+    files = [tmp_path / "x86-64-v2.tune", tmp_path / "x86-64-v3.tune"]
+    flags = ["--target", "x86-64-v2,x86-64-v3", "--emit", "kernels"]
+    run("tune", "--merge", *files, "-o", tmp_path / "ab.tune")
+    run("tune", "--merge", *reversed(files), "-o", tmp_path / "ba.tune")
+    assert (tmp_path / "ab.tune").read_bytes() == (tmp_path / "ba.tune").read_bytes()
+    plain = run("compile", model, *flags).stdout
+    both = run("compile", model, *flags, "--tuning", files[0], "--tuning", files[1]).stdout
+    merged = run("compile", model, *flags, "--tuning", tmp_path / "ab.tune").stdout
+    one = run("compile", model, *flags, "--tuning", files[0]).stdout
+    assert both == merged != plain
+    assert one not in (plain, both)
+
+
+def test_merge_keeps_what_gained_most(model, tmp_path):
+    row = every_row_another(model, "x86-64-v3")[0]
+    small, large = dict(row, microseconds=1.5), dict(row, microseconds=1.2, schedule=row["model"])
+    (tmp_path / "small.tune").write_text(text_of([small]))
+    (tmp_path / "large.tune").write_text(text_of([large]))
+    for order in (["small", "large"], ["large", "small"]):
+        record = run(
+            "tune", "--merge", *(tmp_path / f"{n}.tune" for n in order), "-o", tmp_path / "both.tune", "--json"
+        )
+        assert json.loads(record.stdout)["rows"] == 1
+        assert rows_of(tmp_path / "both.tune")[0]["microseconds"] == 1.2
+
+
+def test_cache_knows_the_tuning(model, tmp_path):
+    path, cache = tmp_path / "t.tune", tmp_path / "cache"
+    rows = every_row_another(model, "host")
+    made = []
+    for text in ([], rows[:1], rows, rows[:1]):
+        path.write_text(text_of(text))
+        run("compile", model, "--tuning", path, "--cache-dir", cache, "-o", tmp_path / "model.so")
+        made.append((tmp_path / "model.so").read_bytes())
+    assert made[0] != made[1] != made[2] and made[3] == made[1]
+
+
+def _read_until(stream, text):
+    """What is read up to the line that has the text."""
+    lines = []
+    for line in stream:
+        lines.append(line)
+        if text in line:
+            return lines
+    raise AssertionError(f"no {text!r} in {lines}")
+
+
+def test_ctrl_c_keeps_what_was_found(model, tmp_path):
+    search = subprocess.Popen(
+        ["hewn", "tune", str(model), "--budget", "60s", "-o", str(tmp_path / "i.tune")],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    _read_until(search.stderr, "round 1")
+    search.send_signal(signal.SIGINT)
+    assert search.wait(timeout=60) == 130
+    assert len(rows_of(tmp_path / "i.tune")) >= 2
+
+
+def test_a_candidate_that_crashes(model, tmp_path):
+    """The process that measures ends by a signal again and again: the candidate that it is down to is told and left, and the search goes on."""
+    search = subprocess.Popen(
+        ["hewn", "tune", str(model), "--budget", "20", "-o", str(tmp_path / "c.tune")],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    _read_until(search.stderr, "kinds of kernel")
+    children = pathlib.Path(f"/proc/{search.pid}/task/{search.pid}/children")
+    told, stop = [], threading.Event()
+
+    def crash():
+        while not stop.is_set():
+            for child in children.read_text().split():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(int(child), signal.SIGSEGV)
+            time.sleep(0.05)
+
+    killer = threading.Thread(target=crash)
+    killer.start()
+    try:
+        told = _read_until(search.stderr, "left out")
+    finally:
+        stop.set()
+        killer.join()
+    assert "#plan." in told[-1] and "it crashed (Segmentation fault)" in told[-1]
+    assert search.stderr.read().count("left out") <= 3
+    assert search.wait(timeout=60) == 0
+    assert len(rows_of(tmp_path / "c.tune")) >= 2

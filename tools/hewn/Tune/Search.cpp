@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/hewn/Tune/Search.h"
+#include "lib/Support/Printable.h"
+#include "tools/hewn/CommandLine.h"
+#include "tools/hewn/Measure/Interrupt.h"
+#include "tools/hewn/Measure/Measure.h"
+#include "tools/hewn/Record.h"
+
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/raw_ostream.h"
+#include <chrono>
+
+namespace json = llvm::json;
+
+namespace hewn::tool {
+
+namespace {
+
+/// Kernels that take less of a run are left as they are: nobody would see the gain, and the clock is no finer.
+constexpr double kLeastShare = 0.002, kLeastMicroseconds = 2;
+/// What is less is noise, whatever was measured.
+constexpr double kLeastGain = 0.01;
+/// How long a round runs, in seconds, beside its compile.
+constexpr double kShortestRuns = 0.5, kLongestRuns = 3;
+
+/// What takes longer hangs, in seconds: the first round, and others, which are like the ones before.
+constexpr double kHangs = 600, kShortestLimit = 60;
+
+class Search {
+public:
+  Search(const TunedModel &model, const plan::Tuning &known, double budget)
+      : model(model), known(known), budget(budget) {}
+
+  std::optional<SearchResult> run() {
+    if (!begin())
+      return std::nullopt;
+    while (hasTime() && round())
+      ;
+    result.interrupted = interrupt.happened();
+    confirm();
+    result.seconds = past();
+    return std::move(result);
+  }
+
+private:
+  using Clock = std::chrono::steady_clock;
+  /// A kernel's key and the candidate that a round tries.
+  using Trial = std::pair<TunedKernels *, std::string>;
+
+  const TunedModel &model;
+  const plan::Tuning &known;
+  double budget, longestRound = 0;
+  Clock::time_point start = Clock::now();
+  InterruptStopsMeasuring interrupt;
+  SearchResult result;
+
+  double past() const { return std::chrono::duration<double>(Clock::now() - start).count(); }
+  /// For a round, and the last one, which must be.
+  bool hasTime() const { return !interrupt.happened() && past() + 2 * longestRound < budget; }
+  double roundSeconds() const { return std::clamp(budget / 30, kShortestRuns, kLongestRuns); }
+  static void say(const llvm::Twine &text) { llvm::errs() << "hewn tune: " << text << "\n"; }
+
+  bool complain(const RoundProblem &problem) {
+    if (problem.stopped)
+      result.interrupted = true;
+    llvm::StringRef why = problem.why; // a message of the compiler's, or how it ended
+    printMessage(why.starts_with("error: ") || why.contains("\nerror: ") ? why.str()
+                                                                         : "error: nothing was measured: " + why.str());
+    return false;
+  }
+
+  /// The kernels, and how long each takes.
+  bool begin() {
+    RoundProblem problem;
+    auto stop = [&] { return interrupt.happened(); };
+    std::optional<json::Object> explained = survey(model, stop, problem);
+    if (!explained)
+      return complain(problem);
+    if (const json::Array *machines = explained->getArray("machines"); machines && !machines->empty())
+      result.machine = machines->front().getAsString().value_or("").str();
+    collect(*explained);
+    if (result.kernels.empty())
+      return true;
+    double before = past();
+    std::optional<RoundTimes> times = measureRound(model, "", roundSeconds(), kHangs, stop, problem);
+    if (!times)
+      return complain(problem);
+    longestRound = past() - before;
+    weigh(*times);
+    return true;
+  }
+
+  void collect(const json::Object &explained) {
+    std::map<std::string, TunedKernels> byKey;
+    eachObject(explained, "variants", [&](const json::Object &variant) {
+      eachObject(variant, "kernels", [&](const json::Object &kernel) {
+        std::string key = textOf(kernel, "tuning_key").str();
+        const json::Array *candidates = kernel.getArray("candidates");
+        if (key.empty() || !candidates || candidates->size() < 2)
+          return;
+        TunedKernels &one = byKey[key];
+        if (one.key.empty()) {
+          one.key = key;
+          one.model = textOf(kernel, "schedule").str();
+          for (const json::Value &candidate : *candidates)
+            if (std::string text = candidate.getAsString().value_or("").str(); text != one.model)
+              one.candidates.push_back(text);
+        }
+        one.names.push_back(textOf(kernel, "name").str());
+      });
+    });
+    for (auto &[key, one] : byKey)
+      if (known.find(result.machine, key))
+        ++result.known;
+      else
+        result.kernels.push_back(std::move(one));
+  }
+
+  /// Of the kernels of a key together, whichever case of the model they are of: "name [where n = 1]".
+  static RoundTimes::Pair timesOf(const RoundTimes &times, const TunedKernels &one) {
+    RoundTimes::Pair sum;
+    for (const auto &[traced, pair] : times.kernels)
+      if (llvm::is_contained(one.names, llvm::StringRef(traced).split(" [").first)) {
+        sum.base += pair.base;
+        sum.other += pair.other;
+      }
+    return sum;
+  }
+
+  void weigh(const RoundTimes &times) {
+    for (TunedKernels &one : result.kernels) {
+      RoundTimes::Pair pair = timesOf(times, one);
+      one.microseconds = one.modelMicroseconds = one.bestMicroseconds = std::min(pair.base, pair.other);
+      one.share = times.run.base > 0 ? one.microseconds / times.run.base : 0;
+      one.noise = one.microseconds > 0 ? std::abs(pair.base - pair.other) / one.microseconds : 0;
+    }
+    llvm::erase_if(result.kernels, [](const TunedKernels &one) {
+      return one.share < kLeastShare || one.microseconds < kLeastMicroseconds;
+    });
+    llvm::stable_sort(result.kernels,
+                      [](const TunedKernels &a, const TunedKernels &b) { return a.microseconds > b.microseconds; });
+    double all = 0;
+    for (const TunedKernels &one : result.kernels)
+      all += one.share;
+    say(llvm::formatv("{0} kinds of kernel can be computed in other ways, {1:f0} % of a run of {2:f3} ms",
+                      result.kernels.size(), 100 * all, times.run.base / 1e3));
+  }
+
+  /// By how much a candidate must be faster.
+  static double margin(const TunedKernels &one) { return std::max(kLeastGain, 2 * one.noise); }
+
+  /// Rows of these candidates alone.
+  std::string tuningOf(llvm::ArrayRef<Trial> trials) const {
+    plan::Tuning tuning;
+    for (const auto &[one, candidate] : trials) {
+      plan::TuningRow row;
+      row.machine = result.machine;
+      row.kernel = one->key;
+      row.schedule = candidate;
+      row.model = one->model;
+      row.microseconds = row.modelMicroseconds = 1;
+      tuning.add(row);
+    }
+    return tuning.text();
+  }
+
+  /// Measures all; where that can't be, halves of them, down to the one that can't be compiled or run, which is told and left.
+  void measure(llvm::ArrayRef<Trial> trials, llvm::function_ref<bool()> stop,
+               llvm::function_ref<void(llvm::ArrayRef<Trial>, const RoundTimes &)> take) {
+    if (trials.empty() || stop())
+      return;
+    RoundProblem problem;
+    double before = past(), limit = std::max(kShortestLimit, 10 * longestRound);
+    std::optional<RoundTimes> times = measureRound(model, tuningOf(trials), roundSeconds(), limit, stop, problem);
+    longestRound = std::max(longestRound, past() - before);
+    if (times)
+      return take(trials, *times);
+    if (problem.stopped)
+      return;
+    if (trials.size() == 1) {
+      say(trials.front().second + " of " + trials.front().first->key + " is left out: " + printable(problem.why));
+      return;
+    }
+    size_t half = trials.size() / 2;
+    measure(trials.take_front(half), stop, take);
+    measure(trials.drop_front(half), stop, take);
+  }
+
+  /// The next candidate of each; false where there is none.
+  bool round() {
+    std::vector<Trial> trials;
+    for (TunedKernels &one : result.kernels)
+      if (one.next < one.candidates.size())
+        trials.push_back({&one, one.candidates[one.next++]});
+    if (trials.empty())
+      return false;
+    int64_t faster = 0;
+    measure(
+        trials, [&] { return interrupt.happened(); },
+        [&](llvm::ArrayRef<Trial> measured, const RoundTimes &times) {
+          for (const auto &[one, candidate] : measured) {
+            RoundTimes::Pair pair = timesOf(times, *one);
+            if (pair.base == 0)
+              continue;
+            ++one->tried;
+            double ratio = pair.other / pair.base;
+            if (ratio >= std::min(one->ratio, 1 - margin(*one)))
+              continue;
+            one->ratio = ratio;
+            one->best = candidate;
+            ++faster;
+          }
+        });
+    ++result.rounds;
+    say(llvm::formatv("round {0}: {1} candidates, {2} faster than what was known ({3:f0} s of {4:f0} s)", result.rounds,
+                      trials.size(), faster, past(), budget));
+    return true;
+  }
+
+  /// What was best of many may have been so by chance: it must win again.
+  void confirm() {
+    std::vector<Trial> trials;
+    for (TunedKernels &one : result.kernels)
+      if (!one.best.empty())
+        trials.push_back({&one, one.best});
+    for (TunedKernels &one : result.kernels)
+      one.best.clear();
+    // A second Ctrl-C ends the program.
+    measure(
+        trials, [] { return false; },
+        [&](llvm::ArrayRef<Trial> measured, const RoundTimes &times) {
+          result.run = times.run;
+          for (const auto &[one, candidate] : measured) {
+            RoundTimes::Pair pair = timesOf(times, *one);
+            if (pair.base == 0 || pair.other / pair.base >= 1 - margin(*one))
+              continue;
+            one->best = candidate;
+            one->bestMicroseconds = pair.other;
+            one->modelMicroseconds = pair.base;
+          }
+        });
+  }
+};
+
+} // namespace
+
+std::optional<SearchResult> searchSchedules(const TunedModel &model, const plan::Tuning &known, double budget) {
+  return Search(model, known, budget).run();
+}
+
+} // namespace hewn::tool

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A search over the schedules of a model's kernels, by measuring.
+//
+// All kernels that can be computed in several ways are searched at once: a round is the whole model compiled with the next candidate of each,
+// run in turns with the model as the compiler has it, and every kernel is judged by its own time in those runs. So kernels are measured
+// as they run, with the caches as their neighbours leave them, and a round costs one compile however many kernels there are.
+#ifndef HEWN_TOOLS_HEWN_TUNE_SEARCH_H
+#define HEWN_TOOLS_HEWN_TUNE_SEARCH_H
+
+#include "lib/Schedule/Tuning.h"
+#include "tools/hewn/Tune/Round.h"
+
+namespace hewn::tool {
+
+/// The kernels of one key.
+struct TunedKernels {
+  std::string key, model;
+  std::vector<std::string> names, candidates;
+  /// Microseconds of a run, and their part of it.
+  double microseconds = 0, share = 0;
+  /// By how much two runs of the same code differ, relative to their time.
+  double noise = 0;
+  /// The best candidate and its time relative to the model's in the same round; 1: none is better.
+  std::string best;
+  double ratio = 1;
+  /// Schedules measured, the model's among them, and the next candidate.
+  int64_t tried = 1;
+  size_t next = 0;
+  /// In the last round, or the first one where nothing was better.
+  double bestMicroseconds = 0, modelMicroseconds = 0;
+};
+
+struct SearchResult {
+  std::string machine;
+  std::vector<TunedKernels> kernels;
+  int64_t rounds = 0, known = 0;
+  double seconds = 0;
+  /// Whole runs of the last round; 0: there was none.
+  RoundTimes::Pair run;
+  bool interrupted = false;
+};
+
+/// Searches for `budget` seconds, or until Ctrl-C, and says how it goes on the standard error. Kernels that `known` has are left as they are.
+/// nullopt after an error was printed.
+std::optional<SearchResult> searchSchedules(const TunedModel &model, const plan::Tuning &known, double budget);
+
+} // namespace hewn::tool
+
+#endif

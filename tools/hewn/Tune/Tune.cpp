@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// hewn tune: schedules that are faster on this machine than the compiler's own choice, as a text that later compiles take.
+#include "lib/Support/Files/OutputFile.h"
+#include "lib/Support/Files/ScratchFolders.h"
+#include "lib/Support/JsonWriter.h"
+#include "lib/Support/Printable.h"
+#include "lib/Target/Targets.h"
+#include "tools/hewn/CommandLine.h"
+#include "tools/hewn/Measure/Interrupt.h"
+#include "tools/hewn/Measure/Measure.h"
+#include "tools/hewn/Record.h"
+#include "tools/hewn/Subcommands.h"
+#include "tools/hewn/Tune/Search.h"
+
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/raw_ostream.h"
+#include <cmath>
+
+namespace cl = llvm::cl;
+namespace json = llvm::json;
+
+namespace hewn::tool {
+
+static cl::list<std::string> tuned(cl::Positional, cl::OneOrMore, cl::value_desc("model.onnx"), cl::sub(tuneCommand()));
+static cl::list<std::string> tunedInputs("input", cl::value_desc("name=file.npy|file.npz"),
+                                         cl::desc("An input, or all of them from an .npz"), cl::sub(tuneCommand()));
+static cl::opt<std::string> tunedOutput("o", cl::value_desc("file"),
+                                        cl::desc("Where the tuning is written, for --tuning of later compiles"),
+                                        cl::sub(tuneCommand()));
+static cl::opt<double, false, SecondsParser> budget("budget", cl::init(60), cl::value_desc("seconds"),
+                                                    cl::desc("How long to search; 60 unless told"),
+                                                    cl::sub(tuneCommand()));
+static cl::opt<bool> merges("merge",
+                            cl::desc("Put tunings together, files instead of a model, and keep of each kernel "
+                                     "what gained most"),
+                            cl::sub(tuneCommand()));
+
+namespace {
+
+/// What the command line said: the linker, which compiling a model ends with, resets all flags of the process.
+struct TuneArguments {
+  std::vector<std::string> files = tuned, inputs = tunedInputs;
+  std::string output = tunedOutput;
+  double seconds = budget;
+  bool merge = merges, isJson = wantsJson();
+  CompileFlags flags = compileFlags();
+};
+
+} // namespace
+
+static int endWith(const std::string &why, int status = 1) {
+  printMessage("error: " + why);
+  return status;
+}
+
+/// False after errors were printed.
+static bool readTunings(llvm::ArrayRef<std::string> files, plan::Tuning &tuning) {
+  Diagnostics diagnostics;
+  for (const std::string &file : files)
+    (void)tuning.read(file, diagnostics);
+  for (const Message &message : diagnostics.messages())
+    printMessage(message.str());
+  return !diagnostics.hasErrors();
+}
+
+static bool writeTuning(const std::string &path, const plan::Tuning &tuning) {
+  if (llvm::Error error = path.empty() ? llvm::Error::success() : writeFile(path, tuning.text()))
+    return endWith(llvm::toString(std::move(error))) == 0;
+  return true;
+}
+
+/// Why a model can't be tuned for such a target; empty where it can.
+static std::string whyNotTuned(const CompileFlags &flags) {
+  llvm::Expected<std::vector<codegen::MachineSpec>> machines = target::findAll(flags.target);
+  if (!machines)
+    return llvm::toString(machines.takeError());
+  if (machines->size() > 1)
+    return "one machine is tuned at a time: --target=" + machines->front().name +
+           ", then the others, and all their files go to one compile";
+  if (machines->front().device)
+    return "schedules of GPUs are not searched yet: '" + flags.target + "'";
+  return flags.naive ? "-O0 makes no use of schedules" : "";
+}
+
+static plan::TuningRow rowOf(const TunedKernels &one, const SearchResult &result) {
+  plan::TuningRow row;
+  row.machine = result.machine;
+  row.kernel = one.key;
+  row.schedule = one.best.empty() ? one.model : one.best;
+  row.model = one.model;
+  row.microseconds = one.bestMicroseconds;
+  row.modelMicroseconds = one.modelMicroseconds;
+  row.tried = one.tried;
+  row.processor = cpuName();
+  return row;
+}
+
+/// How much slower the model's choice is than the best that was found, over all kernels.
+struct Gap {
+  double mean = 1, worst = 1;
+  int64_t faster = 0;
+  explicit Gap(const SearchResult &result) {
+    double logs = 0;
+    for (const TunedKernels &one : result.kernels) {
+      double gap = rowOf(one, result).modelMicroseconds / rowOf(one, result).microseconds;
+      logs += std::log(gap);
+      worst = std::max(worst, gap);
+      faster += !one.best.empty();
+    }
+    if (!result.kernels.empty())
+      mean = std::exp(logs / double(result.kernels.size()));
+  }
+};
+
+static json::Object recordOf(const SearchResult &result) {
+  json::Array kernels;
+  for (const TunedKernels &one : result.kernels) {
+    plan::TuningRow row = rowOf(one, result);
+    kernels.push_back(json::Object{{"kernel", jsonText(one.key)},
+                                   {"launched_as", json::Array(one.names)},
+                                   {"share", jsonNumber(one.share)},
+                                   {"model", jsonText(row.model)},
+                                   {"model_microseconds", jsonNumber(row.modelMicroseconds)},
+                                   {"schedule", jsonText(row.schedule)},
+                                   {"microseconds", jsonNumber(row.microseconds)},
+                                   {"noise", jsonNumber(one.noise)},
+                                   {"tried", one.tried},
+                                   {"candidates", int64_t(one.candidates.size()) + 1}});
+  }
+  Gap gap(result);
+  auto orNull = [](double time) { return time > 0 ? jsonNumber(time) : json::Value(nullptr); };
+  return json::Object{{"machine", jsonText(result.machine)},
+                      {"cpu", jsonText(cpuName())},
+                      {"rounds", result.rounds},
+                      {"seconds", jsonNumber(result.seconds)},
+                      {"known", result.known},
+                      {"interrupted", result.interrupted},
+                      {"model_milliseconds", orNull(result.run.base / 1e3)},
+                      {"milliseconds", orNull(result.run.other / 1e3)},
+                      {"gap_mean", jsonNumber(gap.mean)},
+                      {"gap_worst", jsonNumber(gap.worst)},
+                      {"kernels", std::move(kernels)}};
+}
+
+static void printResult(const SearchResult &result) {
+  llvm::raw_ostream &os = llvm::outs();
+  for (const TunedKernels &one : result.kernels) {
+    if (one.best.empty())
+      continue;
+    os << llvm::formatv("{0,6:f1} %  {1:f1} -> {2:f1} us  {3}\n          {4} -> {5}\n",
+                        100 * (one.modelMicroseconds / one.bestMicroseconds - 1), one.modelMicroseconds,
+                        one.bestMicroseconds, printable(one.key), one.model, one.best);
+  }
+  Gap gap(result);
+  os << llvm::formatv("{0} of {1} kinds of kernel are faster by another schedule than by the model's; over all of them "
+                      "{2:f1} % in geometric mean, at most {3:f1} %\n",
+                      gap.faster, result.kernels.size(), 100 * (gap.mean - 1), 100 * (gap.worst - 1));
+  if (result.known > 0)
+    os << result.known << " more were known\n";
+  if (result.run.base > 0)
+    os << llvm::formatv("a run: {0:f3} -> {1:f3} ms\n", result.run.base / 1e3, result.run.other / 1e3);
+}
+
+static int mergeTunings(const TuneArguments &said) {
+  plan::Tuning tuning;
+  if (said.output.empty())
+    return endWith("say where the tunings are merged to: -o FILE", 2);
+  if (!readTunings(said.files, tuning) || !writeTuning(said.output, tuning))
+    return 1;
+  if (said.isJson)
+    printRecord("tune", said.output,
+                json::Object{{"merged", json::Array(said.files)}, {"rows", int64_t(tuning.size())}});
+  return 0;
+}
+
+int tuneMain() {
+  const TuneArguments said;
+  if (said.merge)
+    return mergeTunings(said);
+  if (said.files.size() > 1)
+    return endWith("one model is tuned at a time; --merge puts tunings together", 2);
+  std::string why = whyNotTuned(said.flags);
+  if (!why.empty())
+    return endWith(why, 2);
+  plan::Tuning tuning;
+  if (!canWrite(said.output, {said.files.front()}) || !readTunings(said.flags.tunings, tuning))
+    return 1;
+  llvm::Expected<std::string> folder = makeScratchFolder();
+  if (!folder)
+    return endWith(llvm::toString(folder.takeError()));
+  TunedModel model{said.files.front(), *folder, said.inputs, said.flags};
+  model.flags.tunings.clear();
+  model.flags.remarks.clear();
+  if (model.flags.cacheDir.empty()) // the code of kernels that are as in a round before
+    model.flags.cacheDir = *folder + "/cache";
+  std::optional<SearchResult> result = searchSchedules(model, tuning, said.seconds);
+  removeScratchFolder(*folder);
+  if (!result)
+    return 1;
+  for (const TunedKernels &one : result->kernels)
+    tuning.add(rowOf(one, *result));
+  if (!writeTuning(said.output, tuning))
+    return 1;
+  if (said.isJson)
+    printRecord("tune", said.files.front(), recordOf(*result));
+  else
+    printResult(*result);
+  return result->interrupted ? kInterrupted : 0;
+}
+
+} // namespace hewn::tool

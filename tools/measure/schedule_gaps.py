@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The schedules that the models choose beside the best that `hewn tune` finds, kernel by kernel: the table of docs/decisions/tuning.md.
+
+    schedule_gaps.py [--targets host,x86-64-v3] [--budget 30] [--keep DIR] [--write] MODEL.onnx...
+
+A line a model and target: kinds of kernel that can be computed in several ways, how many of them are slower than the best by more than 3 %, by
+how much the model's choice is slower in geometric mean over all of them and at worst, and the same weighted by their time. Of what --keep has from a
+run before nothing is measured again. --write puts the table between its markers into the page.
+"""
+
+import argparse
+import json
+import math
+import pathlib
+import subprocess
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs/decisions/tuning.md"
+BEGIN, END = "<!-- schedule-gaps -->", "<!-- end of schedule-gaps -->"
+
+
+def tune(model, target, budget, folder):
+    """The record of `hewn tune --json` (docs/json.md), in `folder` too."""
+    kept = folder / f"{model.stem}.{target}.json"
+    if not kept.exists():
+        command = ["hewn", "tune", model, "--target", target, "--budget", str(budget), "--json"]
+        command += ["-o", folder / f"{model.stem}.{target}.tune"]
+        kept.write_text(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+    return json.loads(kept.read_text())
+
+
+def gaps_of(record):
+    """Of each kind of kernel how many times as long it takes by the model's choice, and its part of a run."""
+    return [(k["model_microseconds"] / k["microseconds"], k["share"]) for k in record["kernels"]]
+
+
+def row_of(name, target, gaps):
+    mean = math.exp(sum(math.log(gap) for gap, _ in gaps) / len(gaps))
+    weight = sum(share for _, share in gaps)
+    weighted = math.exp(sum(math.log(gap) * share for gap, share in gaps) / weight)
+    cells = [name, target, len(gaps), sum(gap > 1.03 for gap, _ in gaps)]
+    percent = [f"{100 * (value - 1):.1f} %" for value in (mean, weighted, max(gap for gap, _ in gaps))]
+    return "| " + " | ".join(map(str, cells + percent)) + " |"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="+", type=pathlib.Path)
+    parser.add_argument("--targets", default="host,x86-64-v3")
+    parser.add_argument("--budget", type=float, default=30, help="seconds a model and target")
+    parser.add_argument("--keep", type=pathlib.Path, help="a folder for records and tunings")
+    parser.add_argument("--write", action="store_true", help="the table into docs/decisions/tuning.md")
+    options = parser.parse_args()
+    lines = [
+        "| model | target | kernels | over 3 % | mean | by time | worst |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = options.keep or pathlib.Path(scratch)
+        folder.mkdir(parents=True, exist_ok=True)
+        for target in options.targets.split(","):
+            everything = []
+            for model in options.models:
+                gaps = gaps_of(tune(model, target, options.budget, folder))
+                everything += gaps
+                if gaps:
+                    lines.append(row_of(model.stem, target, gaps))
+                    print(lines[-1], flush=True)
+            if everything:
+                lines.append(row_of("all", target, everything))
+                print(lines[-1], flush=True)
+    if options.write:
+        text = PAGE.read_text()
+        before, rest = text.split(BEGIN)
+        PAGE.write_text(before + BEGIN + "\n" + "\n".join(lines) + "\n" + END + rest.split(END)[1])
+
+
+if __name__ == "__main__":
+    main()
