@@ -47,7 +47,9 @@ def test_code_of_many_inputs_and_outputs_is_linear(tmp_path):
     assert many < 6 * few + 0.1, (few, many)
 
 
-@pytest.mark.parametrize("op, attributes", [("Conv", {"pads": [2**31 - 1] * 2}), ("ConvTranspose", {"output_padding": [2**31]})])
+@pytest.mark.parametrize(
+    "op, attributes", [("Conv", {"pads": [2**31 - 1] * 2}), ("ConvTranspose", {"output_padding": [2**31]})]
+)
 def test_rows_are_not_counted_one_by_one(op, attributes, tmp_path):
     """2^32 rows of a few kinds: which of them lie at a border is computed, not tried."""
     nodes = [

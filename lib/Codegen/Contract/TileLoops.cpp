@@ -130,7 +130,8 @@ SmallVector<TileLoops::Variant> TileLoops::rowVariants() const {
   int64_t rows = c.form.rows.constant().value_or(0), m = c.tileRows();
   SmallVector<int64_t> tiles = tilesThatDiffer(c.form, rows, m);
   for (auto [i, t] : llvm::enumerate(tiles)) {
-    int64_t count = std::min(m, rows - t * m), last = i + 1 < tiles.size() ? tiles[i + 1] - 1 : llvm::divideCeil(rows, m) - 1;
+    int64_t count = std::min(m, rows - t * m),
+            last = i + 1 < tiles.size() ? tiles[i + 1] - 1 : llvm::divideCeil(rows, m) - 1;
     Variant variant{t, last, count, insideOf(t * m, count)};
     if (!variants.empty() && variants.back().sameCode(variant))
       variants.back().last = last;
