@@ -47,6 +47,26 @@ def test_code_of_many_inputs_and_outputs_is_linear(tmp_path):
     assert many < 6 * few + 0.1, (few, many)
 
 
+@pytest.mark.parametrize(
+    "op, attributes", [("Conv", {"pads": [2**31 - 1] * 2}), ("ConvTranspose", {"output_padding": [2**31]})]
+)
+def test_rows_are_not_counted_one_by_one(op, attributes, tmp_path):
+    """2^32 rows of a few kinds: which of them lie at a border is computed, not tried."""
+    nodes = [
+        helper.make_node("Constant", [], ["w"], value_floats=[1.0] * 12),
+        helper.make_node("Constant", [], ["s"], value_ints=[2, 2, 3]),
+        helper.make_node("Reshape", ["w", "s"], ["v"]),
+        helper.make_node(op, ["x", "v"], ["y"], **attributes),
+    ]
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 2, 4])
+    y = helper.make_value_info("y", onnx.TypeProto())
+    onnx.save(helper.make_model(helper.make_graph(nodes, "long", [x], [y]), ir_version=9), tmp_path / "long.onnx")
+    tool = pathlib.Path(os.environ["HEWN_TOOLS"]) / "hewn"
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    subprocess.run([tool, "check", tmp_path / "long.onnx", "--compile-only"], check=True, timeout=600)
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before < 2
+
+
 def test_more_nodes_than_the_limit_compile_where_it_is_raised(tmp_path):
     """2^17 nodes in a row, twice the limit, to machine code; what is imported of them is in test/Error/limits.test."""
     folder = pathlib.Path(__file__).parents[1] / "Error" / "Inputs"

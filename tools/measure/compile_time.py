@@ -75,7 +75,21 @@ def layers(count):
     return finish(nodes, [last], weights)
 
 
-FORMS = {"chain": chain, "star": star, "fan": fan, "concat": concat, "grid": grid, "layers": layers}
+def kept(count):
+    """Products of rows whose number is open, each of which is read again in the opposite order: half of all values are live at once."""
+    rng, products = np.random.default_rng(0), count // 3
+    weights = [numpy_helper.from_array(rng.standard_normal((8, 8)).astype(np.float32) / 8, f"w{i}") for i in range(2)]
+    names = ["x"] + [f"p{i}" for i in range(products)]
+    nodes = [helper.make_node("MatMul", [names[i], f"w{i % 2}"], [names[i + 1]]) for i in range(products)]
+    last = names[-1]
+    for i in reversed(range(products - 1)):
+        nodes.append(helper.make_node("MatMul", [last, f"w{i % 2}"], [f"q{i}"]))
+        nodes.append(helper.make_node("Add", [f"q{i}", f"p{i}"], [f"r{i}"]))
+        last = f"r{i}"
+    return finish(nodes, [last], weights, ("n", 8))
+
+
+FORMS = {"chain": chain, "star": star, "fan": fan, "concat": concat, "grid": grid, "layers": layers, "kept": kept}
 
 
 def seconds(model, emit):

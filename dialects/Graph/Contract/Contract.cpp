@@ -82,6 +82,9 @@ LogicalResult ConvOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &r
   int64_t groups = getGroups();
   if (groups < 1 || (w[0].constant() && *w[0].constant() % groups != 0))
     return emitOpError() << groups << " groups do not divide " << w[0].str() << " output channels";
+  if (groups != 1 && !(w[0].constant() && w[1].constant()))
+    return emitOpError() << "has " << groups << " groups of " << w[1].str() << " input channels for " << w[0].str()
+                         << " output channels, which must be numbers";
   if (x[1].constant() && w[1].constant() && *x[1].constant() != *w[1].constant() * groups)
     return emitOpError() << "has " << x[1].str() << " input channels, its weights want " << *w[1].constant() * groups;
   Dims out = {x[0], w[0]};
@@ -124,10 +127,9 @@ SmallVector<AffineMap> ConvOp::getIndexingMaps() {
   unsigned spatial = getStrides().size(), n = 4 + 2 * spatial, c = 3 + spatial;
   auto dim = [&](unsigned i) { return getAffineDimExpr(i, context); };
   Dims w = graph::getDims(getW());
-  int64_t perGroupIn = w[1].constant().value_or(1), perGroupOut = w[0].constant().value_or(getGroups()) / getGroups();
-  bool grouped = getGroups() != 1;
-  AffineExpr channel = grouped ? dim(1) * perGroupIn + dim(c) : dim(c);
-  AffineExpr feature = grouped ? dim(1) * perGroupOut + dim(2) : dim(2);
+  int64_t groups = getGroups(); // of channels whose numbers are known, if there are several
+  AffineExpr channel = groups == 1 ? dim(c) : dim(1) * *w[1].constant() + dim(c);
+  AffineExpr feature = groups == 1 ? dim(2) : dim(1) * (*w[0].constant() / groups) + dim(2);
   SmallVector<AffineExpr> a = {dim(0), channel}, b = {feature, dim(c)}, out = {dim(0), feature};
   for (unsigned i = 0; i < spatial; ++i) {
     a.push_back(dim(3 + i) * getStrides()[i] + dim(c + 1 + i) * getDilations()[i]);

@@ -134,11 +134,35 @@ std::optional<Window> readWindow(OnnxNode &node, ArrayRef<DimExpr> extents, Arra
   return w;
 }
 
+static constexpr int64_t mostApart = 64;
+
+/// Groups of channels whose numbers are symbols: where a group begins is no multiple of its index that a map of indices could say, so
+/// each is a convolution of its own.
+static Value groupsApart(Composer &c, Value x, Value w, const Window &window, int64_t groups) {
+  DimExpr in = getDims(w)[1], features = getDims(w)[0], out = features.floorDiv(DimExpr(groups));
+  require(c.b, c.loc, Relation::Equal, getDims(x)[1], in * DimExpr(groups));
+  require(c.b, c.loc, Relation::Equal, out * DimExpr(groups), features);
+  Window plain = window; // the operand has its borders
+  llvm::fill(plain.low, DimExpr(0));
+  llvm::fill(plain.high, DimExpr(0));
+  SmallVector<Value> parts;
+  for (int64_t g = 0; g < groups; ++g) {
+    Value part = composeConv(c, c.slice(x, 1, in * DimExpr(g), in), c.slice(w, 0, out * DimExpr(g), out), plain, 1);
+    if (!part)
+      return {};
+    parts.push_back(part);
+  }
+  return c.concat(parts, 1);
+}
+
 Value composeConv(Composer &c, Value x, Value w, const Window &window, int64_t groups, Value padding) {
   Dims low(2, DimExpr(0)), high(2, DimExpr(0));
   llvm::append_range(low, window.low);
   llvm::append_range(high, window.high);
   x = c.pad(x, low, high, "constant", padding);
+  Dims weights = getDims(w);
+  if (groups > 1 && groups <= mostApart && !(weights[0].constant() && weights[1].constant()))
+    return groupsApart(c, x, w, window, groups);
   return make<ConvOp>(c.b, c.loc, {x, w},
                       {c.b.getNamedAttr("strides", c.b.getDenseI64ArrayAttr(window.strides)),
                        c.b.getNamedAttr("dilations", c.b.getDenseI64ArrayAttr(window.dilations)),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How ONNX's nodes become the moves of Index.td.
+#include "dialects/Graph/Analysis/Requirements/Requirements.h"
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Control/Control.h"
@@ -99,6 +100,7 @@ LogicalResult buildOneHot(OnnxNode &node) {
     return failure();
   if (contents->size() != 1)
     return node.refuse("depth is no scalar");
+  require(node.b, node.loc, Relation::AtMost, DimExpr(0), contents->front());
   if (isa<FloatType>(getElementType(indices)))
     indices = c.cast(indices, node.b.getI64Type());
   return node.finish(node.make<OneHotOp>({indices, node.input(2)}, {node.attr("depth", ArrayRef<DimExpr>(*contents)),
@@ -134,7 +136,8 @@ LogicalResult buildEyeLike(OnnxNode &node) {
                             node.attr("elementType", TypeAttr::get(type))}));
 }
 
-/// ceil((limit - start) / delta), not negative, by ops: what is known only when run.
+/// ceil((limit - start) / delta), not negative, by ops: what is known only when run. Where there is no such number, more than there can be,
+/// so that the run ends with a status: steps of 0, and spans that are no 64-bit integers.
 static std::optional<Dims> readCount(OnnxNode &node, Value start, Value limit, Value delta) {
   Composer c(node);
   Type wide = isa<FloatType>(getElementType(start)) ? Type(node.b.getF64Type()) : Type(node.b.getI64Type());
@@ -149,6 +152,13 @@ static std::optional<Dims> readCount(OnnxNode &node, Value start, Value limit, V
     count = c.op<AddOp>({whole, more});
   }
   count = c.op<MaximumOp>({count, c.scalarLike(count, 0)});
+  if (!count)
+    return std::nullopt;
+  Type f64 = node.b.getF64Type();
+  Value far = c.op<SubOp>({c.cast(limit, f64), c.cast(start, f64)}), steps = c.op<DivOp>({far, c.cast(step, f64)});
+  Value some = c.op<AndOp>({c.op<LessOp>({c.op<AbsOp>({far}), makeSplat(node.b, node.loc, f64, 0x1p63)}),
+                            c.op<LessOp>({c.op<AbsOp>({steps}), makeSplat(node.b, node.loc, f64, 0x1p62)})});
+  count = c.op<WhereOp>({some, count, makeSplat(node.b, node.loc, node.b.getI64Type(), double(int64_t(1) << 62))});
   return count ? node.contentsOrRead(count) : std::nullopt;
 }
 

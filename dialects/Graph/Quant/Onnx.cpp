@@ -107,6 +107,13 @@ static LogicalResult finishBroadcast(OnnxNode &node, Composer &c, Broadcast make
     if (parameter && getRank(parameter) != 0 && blocks.constant() && getDims(parameter)[*axis].constant() &&
         getDims(parameter)[*axis] != blocks)
       return node.refuse("needs " + Twine(*blocks.constant()) + " blocks of scales along axis " + Twine(*axis));
+  Dims expected = dims;
+  expected[*axis] = blocks;
+  for (Value parameter : {scale, zeroPoint})
+    if (parameter && getRank(parameter) != 0)
+      for (auto [have, want] : llvm::zip(getDims(parameter), expected))
+        if (!have.constant() || !want.constant())
+          require(node.b, node.loc, Relation::Equal, have, want);
   return node.finish(makeBlocks(c, x, scale, zeroPoint, *axis, block, make));
 }
 

@@ -107,16 +107,34 @@ SmallVector<SmallVector<bool>> TileLoops::insideOf(int64_t firstRow, int64_t row
   return all ? SmallVector<SmallVector<bool>>() : inside;
 }
 
+/// The tiles of `m` of `rows` from which on other rows than before may lie inside of the operand: an offset of the window goes in and
+/// out once each, so these are a few for each offset however many rows there are. Ascending, from 0 on.
+static SmallVector<int64_t> tilesThatDiffer(const ContractForm &form, int64_t rows, int64_t m) {
+  SmallVector<int64_t> tiles = {0, rows / m};
+  if (const Clip *clip = form.tiledClip())
+    for (int64_t w = 0; w < *form.extents[clip->summed].constant(); ++w)
+      for (int64_t edge : {int64_t(0), *clip->extent.constant()}) {
+        int64_t row = llvm::divideCeilSigned(edge + clip->low - w * clip->dilation, clip->stride);
+        tiles.append({row / m, row / m + 1});
+      }
+  llvm::erase_if(tiles, [&](int64_t t) { return t < 0 || t * m >= rows; });
+  llvm::sort(tiles);
+  tiles.erase(llvm::unique(tiles), tiles.end());
+  return tiles;
+}
+
 SmallVector<TileLoops::Variant> TileLoops::rowVariants() const {
   SmallVector<Variant> variants;
   if (c.form.clipsWhenRun())
     return variants;
   int64_t rows = c.form.rows.constant().value_or(0), m = c.tileRows();
-  for (int64_t t = 0; t * m < rows; ++t) {
-    int64_t count = std::min(m, rows - t * m);
-    Variant variant{t, t, count, insideOf(t * m, count)};
+  SmallVector<int64_t> tiles = tilesThatDiffer(c.form, rows, m);
+  for (auto [i, t] : llvm::enumerate(tiles)) {
+    int64_t count = std::min(m, rows - t * m),
+            last = i + 1 < tiles.size() ? tiles[i + 1] - 1 : llvm::divideCeil(rows, m) - 1;
+    Variant variant{t, last, count, insideOf(t * m, count)};
     if (!variants.empty() && variants.back().sameCode(variant))
-      variants.back().last = t;
+      variants.back().last = last;
     else
       variants.push_back(std::move(variant));
   }

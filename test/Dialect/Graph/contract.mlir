@@ -93,6 +93,14 @@ func.func @groups(%x: tensor<1x9x4x4xf32>, %w: tensor<16x3x1x1xf32>) {
 
 // -----
 
+func.func @open_groups(%x: tensor<1x8x4xf32>, %w: tensor<?x4x1xf32> {graph.dims = [#graph.dim<"m">, 4, 1]}) {
+  // expected-error @below {{has 2 groups of 4 input channels for m output channels, which must be numbers}}
+  %0 = graph.conv %x, %w {strides = array<i64: 1>, dilations = array<i64: 1>, groups = 2, graph.dims = [[1, #graph.dim<"m">, 4]]} : (tensor<1x8x4xf32>, tensor<?x4x1xf32>) -> tensor<1x?x4xf32>
+  return
+}
+
+// -----
+
 func.func @channels(%x: tensor<1x9x4x4xf32>, %w: tensor<16x8x1x1xf32>) {
   // expected-error @below {{has 9 input channels, its weights want 8}}
   %0 = graph.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, groups = 1} : (tensor<1x9x4x4xf32>, tensor<16x8x1x1xf32>) -> tensor<1x16x4x4xf32>

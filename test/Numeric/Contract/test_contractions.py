@@ -352,3 +352,25 @@ def test_borders_that_are_most_of_the_picture():
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     np.testing.assert_array_equal(hewn.compile(model).run({"x": x})["y"], oracle(model, {"x": x})[0])
+
+
+@pytest.mark.parametrize("op", ["Conv", "ConvTranspose"])
+@pytest.mark.parametrize("groups", [1, 2, 3])
+@pytest.mark.parametrize("known", [(), (0,), (1,)])
+def test_groups_of_channels_that_a_run_tells(op, groups, known):
+    """Where a group of the weights begins is known when run; `known`: which of their dims are numbers."""
+    generator = np.random.default_rng(groups)
+    x = generator.standard_normal((2, 6, 9)).astype(np.float32)
+    w = generator.standard_normal((6, 6 // groups, 3)).astype(np.float32)
+    b = generator.standard_normal(6).astype(np.float32)
+    values = [
+        helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", "c", "length"]),
+        helper.make_tensor_value_info("w", TensorProto.FLOAT, [w.shape[0] if 0 in known else "m", w.shape[1] if 1 in known else "i", 3]),
+        helper.make_tensor_value_info("b", TensorProto.FLOAT, ["k"]),
+    ]  # fmt: skip
+    node = helper.make_node(op, ["x", "w", "b"], ["y"], group=groups, pads=[1, 1], strides=[2])
+    graph = helper.make_graph([node], "open", values, [helper.make_value_info("y", onnx.TypeProto())])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    feeds = {"x": x, "w": w, "b": b}
+    (want,) = oracle(model, feeds)
+    np.testing.assert_allclose(compiled(model).run(feeds)["y"], want, rtol=1e-4, atol=1e-4)

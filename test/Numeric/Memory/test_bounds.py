@@ -78,6 +78,10 @@ CASES = [
     ("Gemm", {}, [ones(2, 3), ones(3, 4), ones(2, 4)], [ones(1, 3), ones(3, 4), ones(2, 4)], [], "a dim of 2 is neither 1 nor the 1"),
     ("Conv", {"group": 2}, [ones(1, 4, 5), ones(4, 2, 3)], [ones(1, 4, 5), ones(5, 2, 3)], [(1, 2)], "equal, and are 4 and 5"),
     ("Conv", {}, [ones(1, 2, 5), ones(4, 2, 3), ones(4)], [ones(1, 2, 5), ones(4, 2, 3), ones(1)], [(1, 2)], "equal, and are 1 and 4"),
+    ("Conv", {"group": 2}, [ones(1, 4, 5), ones(4, 2, 3)], [ones(1, 6, 5), ones(4, 2, 3)], [(1, 2)], "equal, and are 6 and 4"),
+    ("OneHot", {}, [zeros(2), np.array(3), ones(2)], [zeros(2), np.array(-3), ones(2)], [], "takes 0 elements along a dim that has -3"),
+    ("DequantizeLinear", {"axis": 1, "block_size": 2}, [ones(3, 4, dtype=np.int8), ones(3, 2)], [ones(3, 4, dtype=np.int8), ones(3, 3)], [], "equal, and are 3 and 2"),
+    ("DequantizeLinear", {"axis": 1, "block_size": 2}, [ones(3, 4, dtype=np.int8), ones(3, 2)], [ones(3, 4, dtype=np.int8), ones(1, 2)], [], "equal, and are 1 and 3"),
     ("GRU", {"hidden_size": 3}, GRU, [*GRU[:-1], ones(1, 1, 3)], [], "equal, and are 1 and 2"),
     ("GRU", {"hidden_size": 3}, GRU, [GRU[0], ones(2, 9, 4), *GRU[2:]], [], "equal, and are 2 and 1"),
     ("GRU", {"hidden_size": 3}, GRU, [GRU[0], ones(1, 6, 4), ones(1, 6, 2), ones(1, 12), LENGTHS, ones(1, 2, 2)], [], "equal, and are 2 and 3"),
@@ -97,6 +101,43 @@ def test_unfit(op, attributes, fit, unfit, known, said):
     with pytest.raises(hewn.RunError, match=said):
         run(module, unfit)
     assert np.isfinite(run(module, fit)).all()
+
+
+RANGES = [
+    (np.int64, (0, 5, 0)),
+    (np.int64, (-(2**63), 2**63 - 1, 2**62)),
+    (F, (0, np.nan, 1)),
+    (F, (0, 5, 1e-30)),
+    (F, (0, 5, 0)),
+]
+
+
+@pytest.mark.parametrize("dtype, values", RANGES)
+def test_range_that_has_no_count(dtype, values):
+    names = ["start", "limit", "delta"]
+    y = helper.make_tensor_value_info("y", helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), ["n"])
+    model = model_of([helper.make_node("Range", names, ["y"])], {n: (dtype, []) for n in names}, [])
+    model.graph.output.append(y)
+    module = hewn.compile(model)
+    feeds = {n: np.array(v, dtype) for n, v in zip(names, (5, -4, -3))}
+    np.testing.assert_array_equal(module.run(feeds)["y"], [5, 2, -1])
+    with pytest.raises(hewn.RunError, match="which no tensor has"):
+        module.run({n: np.array(v, dtype) for n, v in zip(names, values)})
+
+
+def test_positions_of_rotations():
+    """com.microsoft's op, whose positions are rows of a table as Gather's indices are."""
+    inputs = {"x": (F, [1, 2, None, 4]), "p": (np.int64, [1, None]), "cos": (F, [None, 2]), "sin": (F, [None, 2])}
+    node = helper.make_node("RotaryEmbedding", list(inputs), ["y"], domain="com.microsoft")
+    model = model_of([node], inputs, ["y"])
+    model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    module = hewn.compile(model)
+    feeds = {"x": ones(1, 2, 3, 4), "p": np.array([[0, 1, 4]]), "cos": ones(5, 2), "sin": ones(5, 2)}
+    assert np.isfinite(module.run(feeds)["y"]).all()
+    with pytest.raises(hewn.RunError, match="index 5 is outside of a dim of 5"):
+        module.run(feeds | {"p": np.array([[0, 1, 5]])})
+    with pytest.raises(hewn.RunError, match="equal, and are 4 and 5"):
+        module.run(feeds | {"sin": ones(4, 2)})
 
 
 def test_static_loss():

@@ -243,6 +243,9 @@ LogicalResult buildRotaryEmbeddingMs(OnnxNode &node) {
     positions = c.range(c.cast(c.reshape(positions, {}), node.b.getI64Type()), c.number(one), count);
     positions = c.reshape(positions, Dims{one, count});
   }
+  if (!positions || failed(checkIndices(node, positions, table[0])))
+    return failure();
+  require(node.b, node.loc, Relation::Equal, getDims(sin)[0], table[0]);
   return finishRotary(node, x, rowsOf(node, cos, positions), rowsOf(node, sin, positions), heads);
 }
 

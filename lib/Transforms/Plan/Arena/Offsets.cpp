@@ -6,6 +6,7 @@
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
+#include <map>
 #include <numeric>
 
 using hewn::graph::DimExpr;
@@ -20,11 +21,14 @@ using Order = std::vector<unsigned>;
 
 class Symbolic {
 public:
-  Symbolic(ArrayRef<Request> requests, ArrayRef<Sample> samples) : requests(requests), beside(requests.size()) {
-    for (auto [i, a] : llvm::enumerate(requests))
-      for (auto [j, b] : llvm::enumerate(requests))
-        if (i != j && a.life.overlaps(b.life))
-          beside[i].push_back(unsigned(j));
+  Symbolic(ArrayRef<Request> requests, ArrayRef<Sample> samples) : requests(requests) {
+    std::vector<ArenaBlock> lives;
+    for (const Request &request : requests)
+      lives.push_back({0, request.life});
+    std::optional<Neighbours> pairs = neighboursOf(lives, mostPairs);
+    manyLive = !pairs;
+    if (pairs)
+      beside = std::move(*pairs);
     // A size that data could make negative takes no room: nothing may slide below what it lies on.
     for (const Request &request : requests)
       bytes.push_back(
@@ -41,6 +45,8 @@ public:
   }
 
   Arena run() {
+    if (manyLive)
+      return layAsTheyCome();
     // With many buffers one order is enough.
     size_t tried = requests.size() > mostClimbed ? 1 : sizes.size();
     std::vector<std::pair<double, Order>> starts;
@@ -62,6 +68,8 @@ public:
 
 private:
   static constexpr size_t mostClimbed = 2000;
+  /// Pairs of buffers that live at once; what is done with them grows with their number and how many of them each has.
+  static constexpr size_t mostPairs = 1'000'000;
   /// An excess that no search is worth.
   static constexpr double enough = 0.02;
   /// Buffers looked at in all: some tenths of a second.
@@ -161,19 +169,47 @@ private:
     }
   }
 
+  /// Each buffer, as they begin to live, in the room of one of its size that has ended, or behind all others: for buffers of which too
+  /// many live at once to look at each pair.
+  Arena layAsTheyCome() {
+    Order byBegin(requests.size());
+    std::iota(byBegin.begin(), byBegin.end(), 0u);
+    llvm::stable_sort(byBegin, [&](unsigned a, unsigned b) { return requests[a].life.begin < requests[b].life.begin; });
+    llvm::StringMap<SmallVector<DimExpr>> rooms; // by size
+    std::multimap<unsigned, unsigned> live;      // by where their lives end
+    arena.offsets.resize(requests.size());
+    for (unsigned request : byBegin) {
+      auto ended = live.lower_bound(requests[request].life.begin);
+      for (auto [end, other] : llvm::make_range(live.begin(), ended))
+        rooms[bytes[other].str()].push_back(arena.offsets[other]);
+      live.erase(live.begin(), ended);
+      SmallVector<DimExpr> &room = rooms[bytes[request].str()];
+      if (room.empty()) {
+        room.push_back(arena.bytes);
+        arena.bytes = arena.bytes + bytes[request];
+      }
+      arena.offsets[request] = room.pop_back_val();
+      live.insert({requests[request].life.end, request});
+    }
+    return std::move(arena);
+  }
+
   /// For each request those on which it may lie: the ones before it in the order that live at the same time, but for those on
   /// which another of them lies.
   std::vector<SmallVector<unsigned, 4>> underEach(const Order &order) {
-    std::vector<SmallVector<unsigned, 4>> under(requests.size());
-    std::vector<llvm::BitVector> below(requests.size(), llvm::BitVector(requests.size()));
+    std::vector<SmallVector<unsigned, 4>> under(requests.size()), below(requests.size());
     llvm::BitVector laid(requests.size());
+    std::vector<unsigned> carries(
+        requests.size()); // number of the request for which another one of those below lies on it
+    unsigned number = 0;
     for (unsigned request : order) {
-      for (unsigned other : beside[request])
-        if (laid[other])
-          below[request].set(other);
-      for (unsigned other : below[request].set_bits())
-        if (llvm::none_of(below[request].set_bits(), [&](unsigned between) { return below[between].test(other); }))
-          under[request].push_back(other);
+      llvm::copy_if(beside[request], std::back_inserter(below[request]), [&](unsigned other) { return laid[other]; });
+      ++number;
+      for (unsigned between : below[request])
+        for (unsigned other : below[between])
+          carries[other] = number;
+      llvm::copy_if(below[request], std::back_inserter(under[request]),
+                    [&](unsigned other) { return carries[other] != number; });
       laid.set(request);
     }
     return under;
@@ -258,7 +294,8 @@ private:
   std::vector<std::vector<int64_t>> sizes;
   std::vector<int64_t> live;
   /// For each request those that live at the same time.
-  std::vector<std::vector<unsigned>> beside;
+  Neighbours beside;
+  bool manyLive = false; // and `beside` is empty
   int64_t steps = 0;
   llvm::StringMap<SmallVector<DimExpr>> sidesOf;
   Arena arena;

@@ -57,31 +57,6 @@ SmallVector<Order> searchOrders(ArrayRef<ArenaBlock> blocks) {
           orderBy(blocks, [&](unsigned i) { return Key{most[i], double(length(blocks[i]))}; })};
 }
 
-using Neighbours = std::vector<SmallVector<unsigned, 4>>;
-
-/// For each block those that live at the same time; nullopt where these are too many to be looked at.
-std::optional<Neighbours> neighboursOf(ArrayRef<ArenaBlock> blocks) {
-  constexpr size_t most = 4'000'000; // some megabytes, and some tenths of a second
-  Order byBegin(blocks.size());
-  std::iota(byBegin.begin(), byBegin.end(), 0u);
-  llvm::stable_sort(byBegin, [&](unsigned a, unsigned b) { return blocks[a].life.begin < blocks[b].life.begin; });
-  Neighbours beside(blocks.size());
-  std::multimap<unsigned, unsigned> live; // by where their lives end
-  size_t count = 0;
-  for (unsigned i : byBegin) {
-    live.erase(live.begin(), live.lower_bound(blocks[i].life.begin));
-    count += live.size();
-    if (count > most)
-      return std::nullopt;
-    for (auto [end, other] : live) {
-      beside[i].push_back(other);
-      beside[other].push_back(i);
-    }
-    live.insert({blocks[i].life.end, i});
-  }
-  return beside;
-}
-
 /// Each block in `order` at the lowest offset where nothing that lives at the same time is in the way.
 void packGreedily(MutableArrayRef<ArenaBlock> blocks, const Order &order, const Neighbours &beside) {
   std::vector<bool> placed(blocks.size());
@@ -308,7 +283,8 @@ int64_t packTogether(MutableArrayRef<ArenaBlock> blocks, int64_t enough, int64_t
       best = trial;
     }
   };
-  std::optional<Neighbours> beside = neighboursOf(blocks);
+  constexpr size_t mostPairs = 4'000'000; // some megabytes, and some tenths of a second
+  std::optional<Neighbours> beside = neighboursOf(blocks, mostPairs);
   if (!beside) {
     packAsTheyCome(trial);
     keep();
@@ -336,6 +312,29 @@ int64_t packTogether(MutableArrayRef<ArenaBlock> blocks, int64_t enough, int64_t
 }
 
 } // namespace
+
+std::optional<Neighbours> neighboursOf(ArrayRef<ArenaBlock> blocks, size_t most) {
+  Order byBegin(blocks.size());
+  std::iota(byBegin.begin(), byBegin.end(), 0u);
+  llvm::stable_sort(byBegin, [&](unsigned a, unsigned b) { return blocks[a].life.begin < blocks[b].life.begin; });
+  Neighbours beside(blocks.size());
+  std::multimap<unsigned, unsigned> live; // by where their lives end
+  size_t count = 0;
+  for (unsigned i : byBegin) {
+    live.erase(live.begin(), live.lower_bound(blocks[i].life.begin));
+    count += live.size();
+    if (count > most)
+      return std::nullopt;
+    for (auto [end, other] : live) {
+      beside[i].push_back(other);
+      beside[other].push_back(i);
+    }
+    live.insert({blocks[i].life.end, i});
+  }
+  for (SmallVector<unsigned, 4> &others : beside)
+    llvm::sort(others);
+  return beside;
+}
 
 int64_t liveAtOnce(ArrayRef<ArenaBlock> blocks) {
   std::map<unsigned, int64_t> changes;

@@ -12,6 +12,9 @@
 
 #include "lib/Transforms/Plan/Values/Liveness.h"
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallVector.h"
+#include <optional>
+#include <vector>
 
 namespace hewn::plan {
 
@@ -21,6 +24,10 @@ struct ArenaBlock {
   Lifetime life;
   int64_t offset = 0;
 };
+
+/// For each block those that live at the same time, in the blocks' order; nullopt where there are more than `most` pairs.
+using Neighbours = std::vector<llvm::SmallVector<unsigned, 4>>;
+std::optional<Neighbours> neighboursOf(llvm::ArrayRef<ArenaBlock> blocks, size_t most);
 
 /// The most bytes that are live at one position: no packing is lower.
 int64_t liveAtOnce(llvm::ArrayRef<ArenaBlock> blocks);
