@@ -12,7 +12,8 @@ namespace hewn::plan {
 static std::optional<SmallVector<int64_t>> interleavedStrides(RankedTensorType whole, ArrayRef<int64_t> steps) {
   SmallVector<int64_t> strides(steps);
   std::optional<int64_t> stride = 1;
-  for (int64_t d : llvm::reverse(graph::memoryOrder(whole))) {
+  SmallVector<int64_t> order = graph::memoryOrder(whole);
+  for (int64_t d : llvm::reverse(order)) {
     bool known = !whole.isDynamicDim(d);
     if (!stride || (!known && steps[d] != 1))
       return std::nullopt;

@@ -68,7 +68,8 @@ static WinogradAttr scheduleBy(graph::ContractOpInterface op, int64_t tile, cons
   graph::Dims extents = op.getIterationDims(graph::getDims);
   int64_t block = llvm::alignTo(llvm::divideCeil(all.tiles, all.blocks), products.m);
   graph::DimExpr images(1);
-  for (unsigned d : graph::contractRoles(op)->rows)
+  graph::ContractRoles roles = *graph::contractRoles(op);
+  for (unsigned d : roles.rows)
     if (d != dims.rows[0] && d != dims.rows[1])
       images = images * extents[d];
   // A slot for each thread that is likely to be there, and not more memory than activations take.

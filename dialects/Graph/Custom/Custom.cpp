@@ -236,13 +236,15 @@ static bool isWellFormed(CustomOp op) {
   llvm::StringSet<> names;
   for (Attribute name : op.getSizeNames())
     names.insert(cast<StringAttr>(name).getValue());
-  for (Attribute attribute : op.getOutputDims())
-    for (const DimExpr &dim : parsePattern(attribute)->dims) {
+  for (Attribute attribute : op.getOutputDims()) {
+    auto pattern = parsePattern(attribute);
+    for (const DimExpr &dim : pattern->dims) {
       bool isSize = plainName(dim).has_value(), fits = true;
       dim.walkSymbols([&](StringRef name) { fits &= isSize || !names.contains(name); });
       if (!fits)
         return false;
     }
+  }
   return llvm::none_of(op.getBounds(), llvm::IsaPred<UnitAttr>);
 }
 
