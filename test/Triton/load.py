@@ -131,7 +131,7 @@ def measure(server, model, inputs, feeds, clients, seconds):
 
 
 def level_priorities(server):
-    """Triton runs the threads of instances at nice 5, which its Python backend's processes are not: all as this process is."""
+    """Triton sets the threads of instances to nice 0, and its Python backend's processes stay as the server was started: all as this process is."""
     for task in pathlib.Path(f"/proc/{server.process.pid}/task").iterdir():
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.setpriority(os.PRIO_PROCESS, int(task.name), os.getpriority(os.PRIO_PROCESS, 0))
