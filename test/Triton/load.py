@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""load.py MODEL.onnx... [--seconds S] [--clients 1,4,16] [--threads N] [--batch N] [--dim NAME=SIZE]... [--soak MINUTES]
+"""load.py MODEL.onnx... [--seconds S] [--clients 1,4,16] [--threads N] [--dim NAME=SIZE]... [--numpy FOLDER] [--soak MINUTES]
 
 Throughput and latency of models in Triton's server: hewn's backend, and onnxruntime in the server's Python backend, by turns and under the
 same clients (gRPC, one request after the other each), both with dynamic batching where the model has a batch. --soak: hewn's backend alone,
@@ -9,6 +9,7 @@ be installed says test/Triton/README.md."""
 
 import argparse
 import concurrent.futures
+import contextlib
 import importlib.util
 import json
 import os
@@ -60,8 +61,12 @@ NUMPY = {"float32": np.float32, "int64": np.int64, "int32": np.int32, "float16":
 TRITON = {"float32": "FP32", "int64": "INT64", "int32": "INT32", "float16": "FP16", "bool": "BOOL"}
 
 
-def make_repository(folder, models, threads):
+def make_repository(folder, models, threads, numpy_folder):
     """Each model twice: NAME for hewn, NAME_onnxruntime for the Python backend."""
+    packages = [numpy_folder] if numpy_folder else []
+    packages += [
+        path for path in sys.path if path.endswith("site-packages")
+    ]  # the server's Python looks at none itself
     for path in models:
         subprocess.run([TOOLS / "hewn", "compile", path, "--quiet", "--triton", folder], check=True)
         config = folder / path.stem / "config.pbtxt"
@@ -69,7 +74,7 @@ def make_repository(folder, models, threads):
         config.write_text(text)
         other = folder / f"{path.stem}_onnxruntime"
         (other / "1").mkdir(parents=True)
-        (other / "1/model.py").write_text(PYTHON_MODEL)
+        (other / "1/model.py").write_text(f"import sys\nsys.path[:0] = {packages}\n{PYTHON_MODEL}")
         text = text.replace(f'name: "{path.stem}"', f'name: "{other.name}"').replace(
             'backend: "hewn"', 'backend: "python"'
         )
@@ -125,6 +130,13 @@ def measure(server, model, inputs, feeds, clients, seconds):
     return len(latencies) / seconds, at(0.5), at(0.99)
 
 
+def level_priorities(server):
+    """Triton sets the threads of instances to nice 0, and its Python backend's processes stay as the server was started: all as this process is."""
+    for task in pathlib.Path(f"/proc/{server.process.pid}/task").iterdir():
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.setpriority(os.PRIO_PROCESS, int(task.name), os.getpriority(os.PRIO_PROCESS, 0))
+
+
 def compare(server, grpc, inputs, feeds, path):
     with grpc.InferenceServerClient(server.grpc) as client:
         answers = [client.infer(m, inputs_of(grpc, inputs, feeds)) for m in (path.stem, f"{path.stem}_onnxruntime")]
@@ -139,7 +151,7 @@ def benchmark(arguments, folder):
     import tritonclient.grpc as grpc
 
     repository = folder / "repository"
-    make_repository(repository, arguments.models, arguments.threads)
+    make_repository(repository, arguments.models, arguments.threads, arguments.numpy)
     backends = folder / "backends"
     backends.mkdir()
     (backends / "hewn").symlink_to(TOOLS.parent / "backends/hewn")
@@ -148,9 +160,8 @@ def benchmark(arguments, folder):
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     stub = shutil.copy(package / "python_backend_stubs" / version / "triton_python_backend_stub", backends / "python")
     pathlib.Path(stub).chmod(0o755)
-    paths = [*(path for path in sys.path if path.endswith("site-packages")), os.environ.get("PYTHONPATH", "")]
-    os.environ["PYTHONPATH"] = os.pathsep.join(paths)  # for the server's own Python
     with Server(repository, folder / "log", backends=backends) as server:
+        level_priorities(server)
         sizes = {name: int(size) for name, _, size in (one.partition("=") for one in arguments.dim)}
         for path in arguments.models:
             inputs = describe(repository / path.stem / "1/model.so")
@@ -267,6 +278,9 @@ def main():
     parser.add_argument("--seconds", type=float, default=5)
     parser.add_argument("--clients", type=lambda text: [int(one) for one in text.split(",")], default=[1, 4, 16])
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument(
+        "--numpy", help="a folder with a numpy below 2: Python backends of 2.51 read arrays of others as empty"
+    )
     parser.add_argument("--dim", action="append", default=[])
     parser.add_argument("--soak", type=float)
     arguments = parser.parse_args()
@@ -278,7 +292,7 @@ def main():
             sys.exit(0 if soak(arguments, folder) else 1)
         benchmark(arguments, folder)
     except Exception:
-        print((folder / "log").read_text()[-3000:] if (folder / "log").exists() else "")
+        print((folder / "log").read_text()[:6000] if (folder / "log").exists() else "")
         raise
     finally:
         shutil.rmtree(folder)
