@@ -17,6 +17,8 @@ import onnx.helper as oh
 import onnx.numpy_helper as nh
 import pytest
 
+TOOL = pathlib.Path(os.environ["HEWN_TOOLS"]) / "hewn"
+
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
@@ -43,7 +45,7 @@ def model(tmp_path_factory):
 
 
 def run(*arguments, status=0):
-    done = subprocess.run(["hewn", *map(str, arguments)], capture_output=True, text=True)
+    done = subprocess.run([TOOL, *map(str, arguments)], capture_output=True, text=True)
     assert done.returncode == status, done.stderr
     return done
 
@@ -187,7 +189,7 @@ def _read_until(stream, text):
 
 def test_ctrl_c_keeps_what_was_found(model, tmp_path):
     search = subprocess.Popen(
-        ["hewn", "tune", str(model), "--budget", "60s", "-o", str(tmp_path / "i.tune")],
+        [TOOL, "tune", str(model), "--budget", "60s", "-o", str(tmp_path / "i.tune")],
         stderr=subprocess.PIPE,
         text=True,
     )
@@ -200,7 +202,7 @@ def test_ctrl_c_keeps_what_was_found(model, tmp_path):
 def test_a_candidate_that_crashes(model, tmp_path):
     """The process that measures ends by a signal again and again: the candidate that it is down to is told and left, and the search goes on."""
     search = subprocess.Popen(
-        ["hewn", "tune", str(model), "--budget", "20", "-o", str(tmp_path / "c.tune")],
+        [TOOL, "tune", str(model), "--budget", "20", "-o", str(tmp_path / "c.tune")],
         stderr=subprocess.PIPE,
         text=True,
     )
