@@ -300,6 +300,7 @@ typedef void (*hewn_task)(void *arg, int64_t begin, int64_t end);
 
 /// The caller's own threads. `parallel_for` covers [0, n) by calls of `task`
 /// with disjoint ranges, from any threads, and returns when all are done.
+/// Kernels need up to 512 KB of a thread's stack, these threads' and the one's that calls hewn_run.
 typedef struct hewn_thread_hook {
   void (*parallel_for)(void *user, int64_t n, hewn_task task, void *arg);
   void *user;

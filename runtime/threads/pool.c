@@ -202,10 +202,19 @@ static void startThreads(hewn_pool *pool) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
+  // Some libraries' default is less than kernels need.
+  const size_t least = (size_t)1 << 20;
+  size_t stack = 0;
+  pthread_attr_t attributes;
+  int known = pthread_attr_init(&attributes) == 0;
+  if (known && pthread_attr_getstacksize(&attributes, &stack) == 0 && stack < least)
+    pthread_attr_setstacksize(&attributes, least);
   pool->started = 0;
   while (pool->started < pool->threads - 1 &&
-         pthread_create(&pool->handles[pool->started], NULL, threadMain, pool) == 0)
+         pthread_create(&pool->handles[pool->started], known ? &attributes : NULL, threadMain, pool) == 0)
     ++pool->started;
+  if (known)
+    pthread_attr_destroy(&attributes);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   if (pool->home)
     *pool->home = 1;

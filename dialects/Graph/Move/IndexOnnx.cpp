@@ -173,10 +173,10 @@ LogicalResult buildRange(OnnxNode &node) {
     std::optional<SmallVector<double>> from = node.floatContents(node.input(0)), to = node.floatContents(node.input(1)),
                                        by = node.floatContents(node.input(2));
     if (from && to && by && from->size() == 1 && to->size() == 1 && by->size() == 1 && by->front() != 0) {
-      double n = std::max(0.0, std::ceil((to->front() - from->front()) / by->front()));
-      if (!(n < 9e15))
+      double n = std::ceil((to->front() - from->front()) / by->front());
+      if (!(n < 9e15)) // NaN too
         return node.refuse("has too many elements");
-      count = Dims{DimExpr(int64_t(n))};
+      count = Dims{DimExpr(int64_t(std::max(0.0, n)))};
     }
   } else {
     std::optional<Dims> from = node.contents(node.input(0)), to = node.contents(node.input(1)),

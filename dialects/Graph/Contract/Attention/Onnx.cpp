@@ -211,6 +211,8 @@ LogicalResult buildRotaryEmbedding(OnnxNode &node) {
   Value cos = node.input(1), sin = node.input(2), positions = node.input(3);
   if (!node.input(0) || !cos || !sin)
     return node.refuse("lacks an input");
+  if (int64_t rank = positions ? 2 : 3; getRank(cos) != rank || getRank(sin) != rank)
+    return node.refuse("needs sines and cosines of rank " + Twine(rank) + (positions ? " beside positions" : ""));
   if (positions) {
     if (failed(checkIndices(node, positions, getDims(cos)[0])))
       return failure();
@@ -233,8 +235,8 @@ LogicalResult buildRotaryEmbeddingMs(OnnxNode &node) {
   if (node.getInt("is_packed_batching", 0) || node.getFloat("scale", 1) != 1)
     return node.refuse("packed batches and scaled positions are not supported");
   Dims dims = getDims(x), table = getDims(cos);
-  if (dims.size() < 3 || table.size() != 2 || !table[1].constant())
-    return node.refuse("needs an input of rank 3 or 4 and a table of known width");
+  if (dims.size() < 3 || table.size() != 2 || getRank(sin) != 2 || !table[1].constant())
+    return node.refuse("needs an input of rank 3 or 4 and tables of known width");
   int64_t heads = node.getInt("num_heads", 0);
   if (heads == 0 && dims.size() == 3 && dims[2].constant() && *table[1].constant() > 0)
     heads = *dims[2].constant() / (2 * *table[1].constant());
