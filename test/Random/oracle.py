@@ -385,8 +385,8 @@ def evaluate(oracle, model, feeds, reference=False, random=None, steps=0):
             )
             if node.op_type in NEAR_MINUS_ONE:
                 results = [moved_by_largest(r, operands[0], random, steps) for r in results]
-            if interpolates(node):  # 16 products of weights that are rounded themselves, of which large ones may cancel
-                results = [moved_by_largest(r, operands[0], random, 4 * steps) for r in results]
+            if interpolates(node):  # 64 products of weights that are rounded themselves, of which large ones may cancel
+                results = [moved_by_largest(r, operands[0], random, 8 * steps) for r in results]
             results = moved(results, random, steps * (2**29 if wide else 1))
         values.update(zip([n for n in node.output if n], results))
     return values
