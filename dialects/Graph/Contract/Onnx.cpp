@@ -160,6 +160,8 @@ Value composeConv(Composer &c, Value x, Value w, const Window &window, int64_t g
   llvm::append_range(low, window.low);
   llvm::append_range(high, window.high);
   x = c.pad(x, low, high, "constant", padding);
+  if (!x || !w)
+    return {};
   Dims weights = getDims(w);
   if (groups > 1 && groups <= mostApart && !(weights[0].constant() && weights[1].constant()))
     return groupsApart(c, x, w, window, groups);
