@@ -215,7 +215,7 @@ def test_a_candidate_that_crashes(model, tmp_path):
         while not stop.is_set():
             for child in children.read_text().split():
                 with contextlib.suppress(ProcessLookupError):
-                    os.kill(int(child), signal.SIGSEGV)
+                    os.kill(int(child), signal.SIGKILL)  # SIGSEGV in the middle of a compile is an error of its own
             time.sleep(0.05)
 
     killer = threading.Thread(target=crash)
@@ -225,7 +225,7 @@ def test_a_candidate_that_crashes(model, tmp_path):
     finally:
         stop.set()
         killer.join()
-    assert "#plan." in told[-1] and "it crashed (Segmentation fault)" in told[-1]
+    assert "#plan." in told[-1] and "it crashed (Killed)" in told[-1]
     assert search.stderr.read().count("left out") <= 3
     assert search.wait(timeout=60) == 0
     assert len(rows_of(tmp_path / "c.tune")) >= 2

@@ -120,8 +120,7 @@ private:
             if (std::string text = candidate.getAsString().value_or("").str(); text != one.model)
               one.candidates.push_back(text);
         }
-        one.names.push_back(textOf(kernel, "name").str() +
-                            (condition.empty() ? "" : " [" + condition + "]").str());
+        one.names.push_back(textOf(kernel, "name").str() + (condition.empty() ? "" : " [" + condition + "]").str());
       });
     });
     for (auto &[key, one] : byKey) {

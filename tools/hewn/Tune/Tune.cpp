@@ -182,9 +182,10 @@ static void printResult(const SearchResult &result) {
   if (gap.searched == 0)
     os << "no other schedule was measured\n";
   else
-    os << llvm::formatv("{0} of {1} kinds of kernel are faster by another schedule than by the model's; over all of them "
-                      "{2:f1} % in geometric mean, at most {3:f1} %\n",
-                      gap.faster, gap.searched, 100 * (gap.mean - 1), 100 * (gap.worst - 1));
+    os << llvm::formatv(
+        "{0} of {1} kinds of kernel are faster by another schedule than by the model's; over all of them "
+        "{2:f1} % in geometric mean, at most {3:f1} %\n",
+        gap.faster, gap.searched, 100 * (gap.mean - 1), 100 * (gap.worst - 1));
   if (result.known > 0)
     os << result.known << " more were known\n";
   if (result.run.base > 0)
@@ -195,8 +196,8 @@ static void printResult(const SearchResult &result) {
 static std::vector<std::string> flagsWithoutUse(bool merge) {
   std::vector<std::string> useless;
   for (cl::Option *flag : flagsOf(tuneCommand()))
-    if (flag->getNumOccurrences() > 0 && (merge ? !llvm::is_contained({"merge", "o", "json"}, flag->ArgStr)
-                                                : flag->ArgStr == "remarks"))
+    if (flag->getNumOccurrences() > 0 &&
+        (merge ? !llvm::is_contained({"merge", "o", "json"}, flag->ArgStr) : flag->ArgStr == "remarks"))
       useless.push_back(writtenFlag(flag->ArgStr));
   return useless;
 }
