@@ -213,6 +213,9 @@ private:
       say(trials.front().second + " of " + trials.front().first->key + " is left out: " + printable(problem.why));
       return take(trials, {});
     }
+    if (!mayHalve())
+      return say(llvm::Twine(trials.size()) +
+                 " candidates are left, and no time to find the one that is to blame: " + printable(problem.why));
     size_t half = trials.size() / 2;
     for (llvm::ArrayRef<Trial> some : {trials.take_front(half), trials.drop_front(half)})
       if (mayHalve())
