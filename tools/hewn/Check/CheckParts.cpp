@@ -100,8 +100,10 @@ ModelGraph::Part Parts::cut(const std::set<int> &chosen, Names outputs, bool cut
 CompileFlags Parts::flagsFor(const ModelGraph::Part &part, bool naive) const {
   CompileFlags own = flags;
   own.naive = naive;
-  if (naive) // the oracle is float32 on the host
+  if (naive) { // the oracle is float32 on the host, and makes no use of schedules
     own.target = "host";
+    own.tunings.clear();
+  }
   if (!part.feeds.empty())
     llvm::erase_if(own.dims, [&](const std::string &binding) {
       llvm::StringRef name = llvm::StringRef(binding).split('=').first.trim();

@@ -98,14 +98,18 @@ std::vector<const json::Object *> explainedVariants(const json::Object &explanat
   return found;
 }
 
+StringRef conditionOf(const json::Object &variant) {
+  StringRef title = variant.getString("title").value_or(""), where = "where ";
+  size_t at = title.find(where);
+  return at == StringRef::npos ? "" : title.substr(at + where.size());
+}
+
 const json::Object *explainedKernel(const json::Object &explanation, StringRef target, StringRef traced) {
   auto [name, behind] = traced.split(" [");
   StringRef condition = behind.ends_with("]") ? behind.drop_back() : "";
   const json::Object *found = nullptr;
   for (const json::Object *variant : explainedVariants(explanation, target)) {
-    StringRef title = variant->getString("title").value_or(""), where = "where ";
-    size_t at = title.find(where);
-    if ((at == StringRef::npos ? "" : title.substr(at + where.size())) == condition)
+    if (conditionOf(*variant) == condition)
       eachObject(*variant, "kernels", [&](const json::Object &kernel) {
         if (kernel.getString("name").value_or("") == name)
           found = &kernel;

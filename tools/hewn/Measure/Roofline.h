@@ -39,6 +39,8 @@ void bindWork(llvm::json::Object &kernel, llvm::ArrayRef<std::pair<std::string, 
 /// is none.
 const llvm::json::Object *explainedKernel(const llvm::json::Object &explanation, llvm::StringRef target,
                                           llvm::StringRef traced);
+/// When a variant of the record runs: "n = 1"; empty: always.
+llvm::StringRef conditionOf(const llvm::json::Object &variant);
 /// The variants of the record that a run for `target` may have used.
 std::vector<const llvm::json::Object *> explainedVariants(const llvm::json::Object &explanation,
                                                           llvm::StringRef target);

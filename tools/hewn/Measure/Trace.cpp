@@ -5,6 +5,7 @@
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"
+#include <atomic>
 #include <memory>
 
 namespace json = llvm::json;
@@ -19,16 +20,26 @@ static double microseconds(std::chrono::steady_clock::duration d) {
 // Recording
 //===------------------------------------------------------------------------------------------------------------------===//
 
+uint64_t Recorder::nextNumber() {
+  static std::atomic<uint64_t> made = 0;
+  return ++made;
+}
+
 Recorder::Lane &Recorder::laneOfThread() {
-  thread_local const Recorder *of = nullptr;
-  thread_local Lane *lane = nullptr;
-  if (of != this) {
+  thread_local uint64_t of = 0;
+  thread_local Lane *last = nullptr;
+  if (of != number) {
+    const std::thread::id thread = std::this_thread::get_id();
     std::lock_guard<std::mutex> guard(lock);
-    lanes.push_back(std::make_unique<Lane>());
-    of = this;
-    lane = lanes.back().get();
+    auto found = llvm::find_if(lanes, [&](const auto &lane) { return lane->thread == thread; });
+    if (found == lanes.end()) {
+      found = lanes.insert(lanes.end(), std::make_unique<Lane>());
+      (*found)->thread = thread;
+    }
+    of = number;
+    last = found->get();
   }
-  return *lane;
+  return *last;
 }
 
 void Recorder::hear(void *user, int32_t phase, const char *kernel) {
@@ -64,6 +75,7 @@ void Recorder::hear(void *user, int32_t phase, const char *kernel) {
 void Recorder::begin() {
   laneOfThread(); // the first one
   run = {};
+  run.launches.reserve(launchesBefore); // a run is as the one before
   for (auto &lane : lanes)
     lane->slices.clear();
   start = Clock::now();
@@ -73,6 +85,7 @@ TracedRun Recorder::end() {
   run.total = microseconds(Clock::now() - start);
   for (auto &lane : lanes)
     run.tasks.push_back(lane->slices);
+  launchesBefore = run.launches.size();
   return std::move(run);
 }
 

@@ -13,6 +13,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace hewn::tool {
@@ -61,17 +62,23 @@ public:
 private:
   using Clock = std::chrono::steady_clock;
   struct Lane {
+    std::thread::id thread;
     Clock::time_point begin;
     std::vector<Slice> slices;
   };
 
+  static uint64_t nextNumber();
   static void hear(void *user, int32_t phase, const char *kernel);
+  /// One for each thread, however many recorders it has beside this one.
   Lane &laneOfThread();
 
   TracedRun run;
   Clock::time_point start, launched;
   std::mutex lock;
   std::vector<std::unique_ptr<Lane>> lanes;
+  size_t launchesBefore = 0;
+  /// Of no other recorder, as its address may be.
+  const uint64_t number = nextNumber();
   const HardwareCounters *counting = nullptr;
   Counts before;
   std::map<std::string, Counts> counted;

@@ -90,6 +90,7 @@ void measureHere(const TunedModel &model, const std::string &tuning, double seco
 std::optional<json::Object> heard(const ChildEnd &end, RoundProblem &problem) {
   if (end.how == ChildEnd::How::Exited)
     if (llvm::Expected<json::Value> value = json::parse(end.told)) {
+      problem.warnings = end.errors;
       if (json::Object *object = value->getAsObject())
         return std::move(*object);
     } else {

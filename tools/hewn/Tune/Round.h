@@ -32,10 +32,10 @@ struct RoundTimes {
   int64_t runs = 0;
 };
 
-/// Why there is no result: what the process said, or how it ended.
+/// Why there is no result: what the process said, or how it ended. Of one that has a result, what it said beside it.
 struct RoundProblem {
   bool stopped = false;
-  std::string why;
+  std::string why, warnings;
 };
 
 /// Compiles the model as ever. What the compiler says of it (docs/json.md, explain); nullopt, and why in `problem`.

@@ -4,8 +4,11 @@
 #include "tools/hewn/CommandLine.h"
 #include "tools/hewn/Measure/Interrupt.h"
 #include "tools/hewn/Measure/Measure.h"
+#include "tools/hewn/Measure/Roofline.h"
 #include "tools/hewn/Record.h"
 
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
 #include <chrono>
@@ -36,7 +39,7 @@ public:
       return std::nullopt;
     while (hasTime() && round())
       ;
-    result.interrupted = interrupt.happened();
+    result.interrupted |= interrupt.happened();
     confirm();
     result.seconds = past();
     return std::move(result);
@@ -53,16 +56,24 @@ private:
   Clock::time_point start = Clock::now();
   InterruptStopsMeasuring interrupt;
   SearchResult result;
+  llvm::StringSet<> told;
 
   double past() const { return std::chrono::duration<double>(Clock::now() - start).count(); }
   /// For a round, and the last one, which must be.
   bool hasTime() const { return !interrupt.happened() && past() + 2 * longestRound < budget; }
   double roundSeconds() const { return std::clamp(budget / 30, kShortestRuns, kLongestRuns); }
+  /// Prints the lines of what compiler and runs said that were not told before: each round says them again.
+  void tell(llvm::StringRef said) {
+    for (llvm::StringRef line : llvm::split(said.rtrim(), '\n'))
+      if (!line.trim().empty() && told.insert(line).second)
+        printMessage(line);
+  }
   static void say(const llvm::Twine &text) { llvm::errs() << "hewn tune: " << text << "\n"; }
 
+  /// True where it was only stopped, which is no error.
   bool complain(const RoundProblem &problem) {
     if (problem.stopped)
-      result.interrupted = true;
+      return result.interrupted = true;
     llvm::StringRef why = problem.why; // a message of the compiler's, or how it ended
     printMessage(why.starts_with("error: ") || why.contains("\nerror: ") ? why.str()
                                                                          : "error: nothing was measured: " + why.str());
@@ -76,6 +87,7 @@ private:
     std::optional<json::Object> explained = survey(model, stop, problem);
     if (!explained)
       return complain(problem);
+    tell(problem.warnings);
     if (const json::Array *machines = explained->getArray("machines"); machines && !machines->empty())
       result.machine = machines->front().getAsString().value_or("").str();
     collect(*explained);
@@ -85,6 +97,7 @@ private:
     std::optional<RoundTimes> times = measureRound(model, "", roundSeconds(), kHangs, stop, problem);
     if (!times)
       return complain(problem);
+    tell(problem.warnings);
     longestRound = past() - before;
     weigh(*times);
     return true;
@@ -93,6 +106,7 @@ private:
   void collect(const json::Object &explained) {
     std::map<std::string, TunedKernels> byKey;
     eachObject(explained, "variants", [&](const json::Object &variant) {
+      llvm::StringRef condition = conditionOf(variant);
       eachObject(variant, "kernels", [&](const json::Object &kernel) {
         std::string key = textOf(kernel, "tuning_key").str();
         const json::Array *candidates = kernel.getArray("candidates");
@@ -106,21 +120,35 @@ private:
             if (std::string text = candidate.getAsString().value_or("").str(); text != one.model)
               one.candidates.push_back(text);
         }
-        one.names.push_back(textOf(kernel, "name").str());
+        one.names.push_back(textOf(kernel, "name").str() + (condition.empty() ? "" : " [" + condition + "]").str());
       });
     });
-    for (auto &[key, one] : byKey)
-      if (known.find(result.machine, key))
+    for (auto &[key, one] : byKey) {
+      const plan::TuningRow *row = known.find(result.machine, key);
+      if (row && size_t(row->tried) > one.candidates.size()) {
         ++result.known;
-      else
-        result.kernels.push_back(std::move(one));
+        continue;
+      }
+      if (row)
+        goOn(one, *row);
+      result.kernels.push_back(std::move(one));
+    }
   }
 
-  /// Of the kernels of a key together, whichever case of the model they are of: "name [where n = 1]".
+  /// From where the search ended that has left the row.
+  static void goOn(TunedKernels &one, const plan::TuningRow &row) {
+    one.next = size_t(row.tried - 1);
+    if (row.model == one.model && llvm::is_contained(one.candidates, row.schedule) && row.ratio() < 1) {
+      one.best = row.schedule;
+      one.ratio = row.ratio();
+    }
+  }
+
+  /// Of the kernels of a key together. Kernels of several cases of the model share names, and are told apart by their conditions.
   static RoundTimes::Pair timesOf(const RoundTimes &times, const TunedKernels &one) {
     RoundTimes::Pair sum;
     for (const auto &[traced, pair] : times.kernels)
-      if (llvm::is_contained(one.names, llvm::StringRef(traced).split(" [").first)) {
+      if (llvm::is_contained(one.names, traced)) {
         sum.base += pair.base;
         sum.other += pair.other;
       }
@@ -165,25 +193,33 @@ private:
   }
 
   /// Measures all; where that can't be, halves of them, down to the one that can't be compiled or run, which is told and left.
-  void measure(llvm::ArrayRef<Trial> trials, llvm::function_ref<bool()> stop,
+  /// `stop` kills a round, and `mayHalve` says whether there is time for another one.
+  void measure(llvm::ArrayRef<Trial> trials, llvm::function_ref<bool()> stop, llvm::function_ref<bool()> mayHalve,
                llvm::function_ref<void(llvm::ArrayRef<Trial>, const RoundTimes &)> take) {
     if (trials.empty() || stop())
       return;
     RoundProblem problem;
+    // The time of one that was killed says nothing of the next one.
     double before = past(), limit = std::max(kShortestLimit, 10 * longestRound);
     std::optional<RoundTimes> times = measureRound(model, tuningOf(trials), roundSeconds(), limit, stop, problem);
-    longestRound = std::max(longestRound, past() - before);
-    if (times)
+    if (times) {
+      longestRound = std::max(longestRound, past() - before);
+      tell(problem.warnings);
       return take(trials, *times);
+    }
     if (problem.stopped)
       return;
     if (trials.size() == 1) {
       say(trials.front().second + " of " + trials.front().first->key + " is left out: " + printable(problem.why));
-      return;
+      return take(trials, {});
     }
+    if (!mayHalve())
+      return say(llvm::Twine(trials.size()) +
+                 " candidates are left, and no time to find the one that is to blame: " + printable(problem.why));
     size_t half = trials.size() / 2;
-    measure(trials.take_front(half), stop, take);
-    measure(trials.drop_front(half), stop, take);
+    for (llvm::ArrayRef<Trial> some : {trials.take_front(half), trials.drop_front(half)})
+      if (mayHalve())
+        measure(some, stop, mayHalve, take);
   }
 
   /// The next candidate of each; false where there is none.
@@ -191,18 +227,20 @@ private:
     std::vector<Trial> trials;
     for (TunedKernels &one : result.kernels)
       if (one.next < one.candidates.size())
-        trials.push_back({&one, one.candidates[one.next++]});
+        trials.push_back({&one, one.candidates[one.next]});
     if (trials.empty())
       return false;
-    int64_t faster = 0;
+    int64_t tried = 0, faster = 0;
     measure(
-        trials, [&] { return interrupt.happened(); },
+        trials, [&] { return interrupt.happened(); }, [&] { return hasTime(); },
         [&](llvm::ArrayRef<Trial> measured, const RoundTimes &times) {
           for (const auto &[one, candidate] : measured) {
+            ++one->next; // also what is left out
+            ++one->searched;
+            ++tried;
             RoundTimes::Pair pair = timesOf(times, *one);
             if (pair.base == 0)
               continue;
-            ++one->tried;
             double ratio = pair.other / pair.base;
             if (ratio >= std::min(one->ratio, 1 - margin(*one)))
               continue;
@@ -211,9 +249,11 @@ private:
             ++faster;
           }
         });
+    if (tried == 0) // stopped, or no time was left for halves
+      return false;
     ++result.rounds;
     say(llvm::formatv("round {0}: {1} candidates, {2} faster than what was known ({3:f0} s of {4:f0} s)", result.rounds,
-                      trials.size(), faster, past(), budget));
+                      tried, faster, past(), budget));
     return true;
   }
 
@@ -221,15 +261,16 @@ private:
   void confirm() {
     std::vector<Trial> trials;
     for (TunedKernels &one : result.kernels)
-      if (!one.best.empty())
+      if (!one.best.empty() && one.searched > 0)
         trials.push_back({&one, one.best});
     for (TunedKernels &one : result.kernels)
       one.best.clear();
-    // A second Ctrl-C ends the program.
+    // A second Ctrl-C ends the program. Of what hangs now, which did not before, not all halves can be waited for.
     measure(
-        trials, [] { return false; },
+        trials, [] { return false; }, [&] { return past() < budget + kShortestLimit; },
         [&](llvm::ArrayRef<Trial> measured, const RoundTimes &times) {
-          result.run = times.run;
+          if (measured.size() == trials.size()) // else there was no run with all of them
+            result.run = times.run;
           for (const auto &[one, candidate] : measured) {
             RoundTimes::Pair pair = timesOf(times, *one);
             if (pair.base == 0 || pair.other / pair.base >= 1 - margin(*one))

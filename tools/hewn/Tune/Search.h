@@ -13,7 +13,7 @@
 
 namespace hewn::tool {
 
-/// The kernels of one key.
+/// The kernels of one key, by the names that a trace calls them: "conv", "conv [n = 1]".
 struct TunedKernels {
   std::string key, model;
   std::vector<std::string> names, candidates;
@@ -24,9 +24,11 @@ struct TunedKernels {
   /// The best candidate and its time relative to the model's in the same round; 1: none is better.
   std::string best;
   double ratio = 1;
-  /// Schedules measured, the model's among them, and the next candidate.
-  int64_t tried = 1;
+  /// The next candidate: those before it were tried, by this search or by those whose rows are known. Those of this search.
   size_t next = 0;
+  int64_t searched = 0;
+  /// With the model's schedule.
+  int64_t tried() const { return int64_t(next) + 1; }
   /// In the last round, or the first one where nothing was better.
   double bestMicroseconds = 0, modelMicroseconds = 0;
 };
@@ -36,12 +38,13 @@ struct SearchResult {
   std::vector<TunedKernels> kernels;
   int64_t rounds = 0, known = 0;
   double seconds = 0;
-  /// Whole runs of the last round; 0: there was none.
+  /// Whole runs of the last round; 0: there was none, or none with all that is faster.
   RoundTimes::Pair run;
   bool interrupted = false;
 };
 
-/// Searches for `budget` seconds, or until Ctrl-C, and says how it goes on the standard error. Kernels that `known` has are left as they are.
+/// Searches for `budget` seconds, or until Ctrl-C, and says how it goes on the standard error. Kernels of which `known` has tried all candidates
+/// are left as they are, and of others the rest is tried. Ctrl-C before anything was measured gives a result without times.
 /// nullopt after an error was printed.
 std::optional<SearchResult> searchSchedules(const TunedModel &model, const plan::Tuning &known, double budget);
 

@@ -13,6 +13,8 @@
 #include "tools/hewn/Subcommands.h"
 #include "tools/hewn/Tune/Search.h"
 
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cmath>
@@ -75,11 +77,18 @@ static std::string whyNotTuned(const CompileFlags &flags) {
   llvm::Expected<std::vector<codegen::MachineSpec>> machines = target::findAll(flags.target);
   if (!machines)
     return llvm::toString(machines.takeError());
-  if (machines->size() > 1)
-    return "one machine is tuned at a time: --target=" + machines->front().name +
-           ", then the others, and all their files go to one compile";
   if (machines->front().device)
     return "schedules of GPUs are not searched yet: '" + flags.target + "'";
+  std::optional<codegen::MachineSpec> host = target::find("host");
+  auto isHere = [&](const codegen::MachineSpec &one) {
+    return host && one.triple == host->triple && (one.cpuFeatures & ~host->cpuFeatures) == 0;
+  };
+  auto here = llvm::find_if(*machines, isHere);
+  if (here == machines->end())
+    return "code is tuned by running it, and this machine can't run code for '" + flags.target + "'";
+  if (machines->size() > 1)
+    return "one machine is tuned at a time: --target=" + here->name +
+           ", then the others, and all their files go to one compile";
   return flags.naive ? "-O0 makes no use of schedules" : "";
 }
 
@@ -91,27 +100,44 @@ static plan::TuningRow rowOf(const TunedKernels &one, const SearchResult &result
   row.model = one.model;
   row.microseconds = one.bestMicroseconds;
   row.modelMicroseconds = one.modelMicroseconds;
-  row.tried = one.tried;
+  row.tried = one.tried();
   row.processor = cpuName();
   return row;
 }
 
-/// How much slower the model's choice is than the best that was found, over all kernels.
+/// How much slower the model's choice is than the best that was found, over all kernels that were searched.
 struct Gap {
   double mean = 1, worst = 1;
-  int64_t faster = 0;
+  int64_t faster = 0, searched = 0;
   explicit Gap(const SearchResult &result) {
     double logs = 0;
     for (const TunedKernels &one : result.kernels) {
+      if (one.searched == 0)
+        continue;
+      ++searched;
       double gap = rowOf(one, result).modelMicroseconds / rowOf(one, result).microseconds;
       logs += std::log(gap);
       worst = std::max(worst, gap);
       faster += !one.best.empty();
     }
-    if (!result.kernels.empty())
-      mean = std::exp(logs / double(result.kernels.size()));
+    if (searched > 0)
+      mean = std::exp(logs / double(searched));
   }
 };
+
+/// Adds what this search has tried, and nothing of what it has not.
+static void addRows(const SearchResult &result, plan::Tuning &tuning) {
+  for (const TunedKernels &one : result.kernels) {
+    if (one.searched == 0)
+      continue;
+    plan::TuningRow row = rowOf(one, result);
+    tuning.add(row);
+    if (plan::TuningRow kept = *tuning.find(row.machine, row.kernel); kept.tried < row.tried) {
+      kept.tried = row.tried; // the one of before gained more
+      tuning.add(kept);
+    }
+  }
+}
 
 static json::Object recordOf(const SearchResult &result) {
   json::Array kernels;
@@ -125,7 +151,7 @@ static json::Object recordOf(const SearchResult &result) {
                                    {"schedule", jsonText(row.schedule)},
                                    {"microseconds", jsonNumber(row.microseconds)},
                                    {"noise", jsonNumber(one.noise)},
-                                   {"tried", one.tried},
+                                   {"tried", one.tried()},
                                    {"candidates", int64_t(one.candidates.size()) + 1}});
   }
   Gap gap(result);
@@ -153,13 +179,37 @@ static void printResult(const SearchResult &result) {
                         one.bestMicroseconds, printable(one.key), one.model, one.best);
   }
   Gap gap(result);
-  os << llvm::formatv("{0} of {1} kinds of kernel are faster by another schedule than by the model's; over all of them "
-                      "{2:f1} % in geometric mean, at most {3:f1} %\n",
-                      gap.faster, result.kernels.size(), 100 * (gap.mean - 1), 100 * (gap.worst - 1));
+  if (gap.searched == 0)
+    os << "no other schedule was measured\n";
+  else
+    os << llvm::formatv(
+        "{0} of {1} kinds of kernel are faster by another schedule than by the model's; over all of them "
+        "{2:f1} % in geometric mean, at most {3:f1} %\n",
+        gap.faster, gap.searched, 100 * (gap.mean - 1), 100 * (gap.worst - 1));
   if (result.known > 0)
     os << result.known << " more were known\n";
   if (result.run.base > 0)
     os << llvm::formatv("a run: {0:f3} -> {1:f3} ms\n", result.run.base / 1e3, result.run.other / 1e3);
+}
+
+/// Flags of the command line that would do nothing, as they are written: what `merge` puts together is not compiled.
+static std::vector<std::string> flagsWithoutUse(bool merge) {
+  std::vector<std::string> useless;
+  for (cl::Option *flag : flagsOf(tuneCommand()))
+    if (flag->getNumOccurrences() > 0 &&
+        (merge ? !llvm::is_contained({"merge", "o", "json"}, flag->ArgStr) : flag->ArgStr == "remarks"))
+      useless.push_back(writtenFlag(flag->ArgStr));
+  return useless;
+}
+
+/// What is read beside the model, and is not to be written over. Not tunings: what they say is written again.
+static std::vector<std::string> readFiles(const TuneArguments &said) {
+  std::vector<std::string> files = {said.files.front()};
+  for (const std::string &input : said.inputs)
+    files.push_back(input.substr(input.find('=') + 1)); // "name=file.npy" or the file alone
+  llvm::append_range(files, said.flags.customOps);
+  files.push_back(said.flags.quantize);
+  return files;
 }
 
 static int mergeTunings(const TuneArguments &said) {
@@ -176,6 +226,10 @@ static int mergeTunings(const TuneArguments &said) {
 
 int tuneMain() {
   const TuneArguments said;
+  if (std::vector<std::string> useless = flagsWithoutUse(said.merge); !useless.empty())
+    return endWith((said.merge ? "--merge takes files and -o alone: leave " : "a search writes no remarks: leave ") +
+                       llvm::join(useless, ", ") + " out",
+                   2);
   if (said.merge)
     return mergeTunings(said);
   if (said.files.size() > 1)
@@ -184,7 +238,7 @@ int tuneMain() {
   if (!why.empty())
     return endWith(why, 2);
   plan::Tuning tuning;
-  if (!canWrite(said.output, {said.files.front()}) || !readTunings(said.flags.tunings, tuning))
+  if (!canWrite(said.output, readFiles(said)) || !readTunings(said.flags.tunings, tuning))
     return 1;
   llvm::Expected<std::string> folder = makeScratchFolder();
   if (!folder)
@@ -198,9 +252,9 @@ int tuneMain() {
   removeScratchFolder(*folder);
   if (!result)
     return 1;
-  for (const TunedKernels &one : result->kernels)
-    tuning.add(rowOf(one, *result));
-  if (!writeTuning(said.output, tuning))
+  addRows(*result, tuning);
+  bool keeps = result->interrupted && Gap(*result).searched == 0; // nothing is new
+  if (!keeps && !writeTuning(said.output, tuning))
     return 1;
   if (said.isJson)
     printRecord("tune", said.files.front(), recordOf(*result));
