@@ -58,6 +58,7 @@ struct TRITONBACKEND_Output {
   TRITONSERVER_DataType type;
   std::vector<int64_t> shape;
   std::unique_ptr<Bytes> bytes;
+  unsigned char *place = nullptr; ///< instead of `bytes`: the client's shared memory
 };
 struct TRITONBACKEND_State : TRITONBACKEND_Output {
   bool isKept = false;
@@ -72,6 +73,8 @@ struct TRITONBACKEND_Request {
   /// How the buffers of its outputs are: behind a multiple of 64, and where.
   size_t outputShift = 0;
   TRITONSERVER_MemoryType outputMemory = TRITONSERVER_MEMORY_CPU;
+  /// Outputs that are wanted in the client's shared memory: where.
+  std::map<std::string, unsigned char *> places;
 
   // What came of it.
   int responses = 0, sent = 0, released = 0;
@@ -110,7 +113,9 @@ public:
   void unload(TRITONBACKEND_Model &model);
   std::string start(TRITONBACKEND_ModelInstance &instance, TRITONBACKEND_Model &model);
   void stop(TRITONBACKEND_ModelInstance &instance);
-  std::string execute(TRITONBACKEND_ModelInstance &instance, std::vector<TRITONBACKEND_Request *> requests);
+  /// `allocations`: `allocationsLeft` while the backend runs; `isEnough`: whether that were not all.
+  std::string execute(TRITONBACKEND_ModelInstance &instance, std::vector<TRITONBACKEND_Request *> requests,
+                      int allocations = -1, bool *isEnough = nullptr);
   std::string initialize();
 
   TRITONBACKEND_Backend backend;
@@ -119,6 +124,8 @@ public:
   static int failingAfter;
   static uint32_t apiMinor;
   static std::vector<std::string> warnings;
+  /// The backend's next allocation but so many, in this thread, throws std::bad_alloc; negative: none does, or it has.
+  static thread_local int allocationsLeft;
 
 private:
   template <typename F> F *find(const char *name);
