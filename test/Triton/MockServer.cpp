@@ -14,7 +14,7 @@ uint32_t MockServer::apiMinor = 13;
 std::vector<std::string> MockServer::warnings;
 thread_local int MockServer::allocationsLeft = -1;
 
-// All of the program's, the backend's among them.
+#if HEWN_TEST_HAS_OWN_NEW // all of the program's, the backend's among them
 void *operator new(size_t bytes) {
   if (MockServer::allocationsLeft >= 0 && MockServer::allocationsLeft-- == 0)
     throw std::bad_alloc();
@@ -24,6 +24,7 @@ void *operator new(size_t bytes) {
 }
 void operator delete(void *memory) noexcept { std::free(memory); }
 void operator delete(void *memory, size_t) noexcept { std::free(memory); }
+#endif
 
 namespace {
 

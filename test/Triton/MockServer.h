@@ -101,6 +101,18 @@ struct TRITONBACKEND_Request {
   }
 };
 
+// ThreadSanitizer's operator new is linked into the program and can't be replaced.
+#if defined(__SANITIZE_THREAD__)
+#define HEWN_TEST_HAS_OWN_NEW 0
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define HEWN_TEST_HAS_OWN_NEW 0
+#endif
+#endif
+#ifndef HEWN_TEST_HAS_OWN_NEW
+#define HEWN_TEST_HAS_OWN_NEW 1
+#endif
+
 /// The backend, loaded, and what the server does wrong on request.
 class MockServer {
 public:
@@ -124,7 +136,8 @@ public:
   static int failingAfter;
   static uint32_t apiMinor;
   static std::vector<std::string> warnings;
-  /// The backend's next allocation but so many, in this thread, throws std::bad_alloc; negative: none does, or it has.
+  /// The backend's next allocation but so many, in this thread, throws std::bad_alloc; negative: none does, or it has. Wants
+  /// HEWN_TEST_HAS_OWN_NEW.
   static thread_local int allocationsLeft;
 
 private:
